@@ -1,0 +1,96 @@
+// Package actor says who asks, on whose behalf, and what they may do.
+package actor
+
+import (
+	"fmt"
+
+	"github.com/google/uuid"
+)
+
+// Area is a part of the system that permissions are given for.
+type Area string
+
+// The areas.
+const (
+	Ledger      Area = "ledger"
+	Messaging   Area = "messaging"
+	Marketplace Area = "marketplace"
+	Audit       Area = "audit"
+)
+
+// Level is how much somebody may do in an area.
+type Level string
+
+// The levels, each including the ones before it. No level at all is [None].
+const (
+	None  Level = "none"
+	Read  Level = "read"
+	Write Level = "write"
+)
+
+// Allows says whether who has level l may do what asks for wanted.
+func (l Level) Allows(wanted Level) bool { return l.rank() >= wanted.rank() }
+
+func (l Level) rank() int {
+	switch l {
+	case Read:
+		return 1
+	case Write:
+		return 2
+	default:
+		return 0
+	}
+}
+
+// Permissions is what somebody may do in a workspace. Operator is the deployment's, and allows all.
+type Permissions struct {
+	Ledger      Level `json:"ledger,omitempty"      enum:"none,read,write"`
+	Messaging   Level `json:"messaging,omitempty"   enum:"none,read,write"`
+	Marketplace Level `json:"marketplace,omitempty" enum:"none,read,write"`
+	Audit       Level `json:"audit,omitempty"       enum:"none,read,write"`
+	Operator    bool  `json:"operator,omitempty"`
+}
+
+// Level answers what may be done in the area.
+func (p Permissions) Level(a Area) Level {
+	switch {
+	case p.Operator:
+		return Write
+	case a == Ledger:
+		return p.Ledger
+	case a == Messaging:
+		return p.Messaging
+	case a == Marketplace:
+		return p.Marketplace
+	case a == Audit:
+		return p.Audit
+	default:
+		return None
+	}
+}
+
+// Within says whether p gives nothing that other does not give.
+func (p Permissions) Within(other Permissions) bool {
+	return (!p.Operator || other.Operator) &&
+		other.Level(Ledger).Allows(p.Ledger) && other.Level(Messaging).Allows(p.Messaging) &&
+		other.Level(Marketplace).Allows(p.Marketplace) && other.Level(Audit).Allows(p.Audit)
+}
+
+// Actor is who asks. The zero Actor is the public.
+type Actor struct {
+	Type        string // user, api_key, provider or system; empty: the public
+	ID          string
+	Workspace   uuid.UUID // in which the request acts
+	Permissions Permissions
+}
+
+// String is how events name the actor.
+func (a Actor) String() string {
+	if a.Type == "" {
+		return "public"
+	}
+	return fmt.Sprintf("%s:%s", a.Type, a.ID)
+}
+
+// May says whether the actor may do this much in the area.
+func (a Actor) May(area Area, level Level) bool { return a.Permissions.Level(area).Allows(level) }

@@ -1,0 +1,90 @@
+package event
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+)
+
+// TypeInfo describes a stored name.
+type TypeInfo struct {
+	Name     string
+	Version  int // of the payload, today
+	Category string
+	Go       reflect.Type
+}
+
+type catalogued struct {
+	TypeInfo
+
+	decode func(data []byte, version int) (any, error)
+}
+
+// AnyKind is a [Kind] of whatever state.
+type AnyKind interface {
+	Category() string
+	types() []catalogued
+}
+
+// Catalogue knows every kind of stream of the program, and so every stored name.
+type Catalogue struct {
+	byName map[string]catalogued
+	byGo   map[reflect.Type]catalogued
+	all    []TypeInfo
+}
+
+// NewCatalogue lists the kinds. It panics when two share a stored name or a category.
+func NewCatalogue(kinds ...AnyKind) *Catalogue {
+	c := &Catalogue{byName: map[string]catalogued{}, byGo: map[reflect.Type]catalogued{}}
+	categories := map[string]bool{}
+	for _, k := range kinds {
+		if categories[k.Category()] {
+			panic("category twice: " + k.Category())
+		}
+		categories[k.Category()] = true
+		for _, t := range k.types() {
+			if _, twice := c.byName[t.Name]; twice {
+				panic("event name twice: " + t.Name)
+			}
+			c.byName[t.Name], c.byGo[t.Go] = t, t
+			c.all = append(c.all, t.TypeInfo)
+		}
+	}
+	return c
+}
+
+// All lists the stored names, in the order in which they were catalogued.
+func (c *Catalogue) All() []TypeInfo { return c.all }
+
+// Lookup finds a stored name.
+func (c *Catalogue) Lookup(name string) (TypeInfo, bool) {
+	t, ok := c.byName[name]
+	return t.TypeInfo, ok
+}
+
+// NameOf answers the stored name of a Go type. It panics when the type is in no kind, since that is
+// a mistake in the program.
+func (c *Catalogue) NameOf(t reflect.Type) string {
+	found, ok := c.byGo[t]
+	if !ok {
+		panic(fmt.Sprintf("%s is in no kind of the catalogue", t))
+	}
+	return found.Name
+}
+
+// Decode reads a stored event of whatever kind. Data holds the event type's value.
+func (c *Catalogue) Decode(s Stored) (Recorded[any], error) {
+	r := Recorded[any]{Position: s.Position, Stream: s.Stream, Revision: s.Revision, ID: s.ID, At: s.At}
+	t, known := c.byName[s.Type]
+	if !known {
+		return r, fmt.Errorf("decode position %d: event type %q is unknown to this program", s.Position, s.Type)
+	}
+	if err := json.Unmarshal(s.Meta, &r.Meta); err != nil {
+		return r, fmt.Errorf("decode metadata of %s at position %d: %w", s.Type, s.Position, err)
+	}
+	var err error
+	if r.Data, err = t.decode(s.Data, r.Meta.Schema); err != nil {
+		return r, fmt.Errorf("decode %s at position %d: %w", s.Type, s.Position, err)
+	}
+	return r, nil
+}

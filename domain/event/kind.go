@@ -1,0 +1,158 @@
+package event
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+
+	"github.com/google/uuid"
+)
+
+// Type is one stored name of a kind of stream, with the Go type that it decodes into.
+type Type[S any] struct {
+	name    string
+	version int
+	goType  reflect.Type
+	decode  func([]byte) (Event[S], error)
+	lifts   map[int]func(json.RawMessage) (json.RawMessage, error)
+}
+
+// Lift is an upcaster: it turns a payload of version From into one of version From+1.
+type Lift struct {
+	From int
+	Do   func(json.RawMessage) (json.RawMessage, error)
+}
+
+// Of ties the stored name to the event type E, whose payload is now at version. For each older
+// version, lifts has the step to the next.
+func Of[E Event[S], S any](name string, version int, lifts ...Lift) Type[S] {
+	t := Type[S]{
+		name: name, version: version, goType: reflect.TypeFor[E](),
+		decode: func(data []byte) (Event[S], error) {
+			var e E
+			err := json.Unmarshal(data, &e)
+			return e, err
+		},
+		lifts: make(map[int]func(json.RawMessage) (json.RawMessage, error), len(lifts)),
+	}
+	for _, l := range lifts {
+		t.lifts[l.From] = l.Do
+	}
+	for v := 1; v < version; v++ {
+		if t.lifts[v] == nil {
+			panic(fmt.Sprintf("event %s: no lift from version %d", name, v))
+		}
+	}
+	return t
+}
+
+// Kind is a kind of stream: its category and the events that may stand in it.
+type Kind[S any] struct {
+	category string
+	byName   map[string]Type[S]
+	byGo     map[reflect.Type]Type[S]
+	ordered  []Type[S]
+}
+
+// NewKind names what a stream <category>-<id> holds. Names are for ever: old logs have them.
+// It panics when a name or a Go type comes twice, since that is a mistake in the program.
+func NewKind[S any](category string, types ...Type[S]) *Kind[S] {
+	k := &Kind[S]{
+		category: category, ordered: types,
+		byName: make(map[string]Type[S], len(types)), byGo: make(map[reflect.Type]Type[S], len(types)),
+	}
+	for _, t := range types {
+		if _, twice := k.byName[t.name]; twice {
+			panic("event name twice: " + t.name)
+		}
+		if _, twice := k.byGo[t.goType]; twice {
+			panic("event type twice: " + t.goType.String())
+		}
+		k.byName[t.name], k.byGo[t.goType] = t, t
+	}
+	return k
+}
+
+// Category is the part of a stream's name before its first dash.
+func (k *Kind[S]) Category() string { return k.category }
+
+// Stream names the stream of the aggregate id.
+func (k *Kind[S]) Stream(id string) string { return StreamName(k.category, id) }
+
+// Encode makes e ready for the log under the given id. meta.Schema is set here.
+func (k *Kind[S]) Encode(id uuid.UUID, e Event[S], meta Meta) (New, error) {
+	t, known := k.byGo[reflect.TypeOf(e)]
+	if !known {
+		return New{}, fmt.Errorf("encode: %T is no event of kind %s", e, k.category)
+	}
+	data, err := json.Marshal(e)
+	if err != nil {
+		return New{}, fmt.Errorf("encode %s: %w", t.name, err)
+	}
+	meta.Schema = t.version
+	m, err := json.Marshal(meta)
+	if err != nil {
+		return New{}, fmt.Errorf("encode metadata of %s: %w", t.name, err)
+	}
+	return New{ID: id, Type: t.name, Data: data, Meta: m}, nil
+}
+
+// Decode reads a stored event of this kind, lifted to today's version.
+func (k *Kind[S]) Decode(s Stored) (Recorded[Event[S]], error) {
+	r := Recorded[Event[S]]{Position: s.Position, Stream: s.Stream, Revision: s.Revision, ID: s.ID, At: s.At}
+	if err := json.Unmarshal(s.Meta, &r.Meta); err != nil {
+		return r, fmt.Errorf("decode metadata of %s at position %d: %w", s.Type, s.Position, err)
+	}
+	t, known := k.byName[s.Type]
+	if !known {
+		return r, fmt.Errorf("decode position %d: %q is no event of kind %s", s.Position, s.Type, k.category)
+	}
+	data, err := t.lift(s.Data, r.Meta.Schema)
+	if err == nil {
+		r.Data, err = t.decode(data)
+	}
+	if err != nil {
+		return r, fmt.Errorf("decode %s at position %d: %w", s.Type, s.Position, err)
+	}
+	return r, nil
+}
+
+// Evolve answers the state after r.
+func (k *Kind[S]) Evolve(s S, r Recorded[Event[S]]) S {
+	if placed, ok := r.Data.(Placed[S]); ok {
+		return placed.EvolveAt(s, r.Position)
+	}
+	return r.Data.Evolve(s)
+}
+
+func (t Type[S]) lift(data []byte, version int) ([]byte, error) {
+	if version < 1 || version > t.version {
+		return nil, fmt.Errorf("schema version %d is unknown to this program, which knows 1 to %d", version, t.version)
+	}
+	for v := version; v < t.version; v++ {
+		lifted, err := t.lifts[v](data)
+		if err != nil {
+			return nil, fmt.Errorf("lift from version %d: %w", v, err)
+		}
+		data = lifted
+	}
+	return data, nil
+}
+
+// types lists what the catalogue needs to know.
+func (k *Kind[S]) types() []catalogued {
+	out := make([]catalogued, len(k.ordered))
+	for i, t := range k.ordered {
+		out[i] = catalogued{
+			TypeInfo: TypeInfo{Name: t.name, Version: t.version, Category: k.category, Go: t.goType},
+			decode: func(data []byte, version int) (any, error) {
+				data, err := t.lift(data, version)
+				if err != nil {
+					return nil, err
+				}
+				return t.decode(data)
+			},
+		}
+	}
+	return out
+}

@@ -1,0 +1,65 @@
+// Package fault holds the errors that a caller may read. Everything else is the program's own
+// trouble and is answered as such, without its text.
+package fault
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Kind says what sort of refusal it is; http/api maps it to a status.
+type Kind int
+
+// The kinds of refusal.
+const (
+	Invalid      Kind = iota + 1 // well-formed and wrong
+	Malformed                    // cannot be read at all
+	Unauthorized                 // nobody we know
+	Forbidden                    // known, and may not
+	NotFound                     // not there, or not for the asker to know
+	Conflict                     // not in this state
+	Stale                        // the caller's copy is old (If-Match)
+	Unavailable                  // not now
+	TooLarge                     // more than we take
+)
+
+// Field is what is wrong with one field of a request.
+type Field struct {
+	Field   string `json:"field"`
+	Message string `json:"message"`
+}
+
+// Error is a refusal, in words that the caller reads as they stand.
+type Error struct {
+	Kind   Kind
+	Detail string
+	Code   string // stable word for programs, such as email_taken; empty for the kind's own
+	Fields []Field
+}
+
+// New makes a refusal. Compare it with [errors.Is]: two refusals are the same when kind and detail are.
+func New(kind Kind, detail string) *Error { return &Error{Kind: kind, Detail: detail} }
+
+// Newf makes a refusal with values in its text.
+func Newf(kind Kind, format string, args ...any) *Error {
+	return &Error{Kind: kind, Detail: fmt.Sprintf(format, args...)}
+}
+
+// Fields refuses a request for what is wrong with the named fields.
+func Fields(fields ...Field) *Error {
+	return &Error{Kind: Invalid, Detail: "Validation error", Fields: fields}
+}
+
+func (e *Error) Error() string {
+	text := e.Detail
+	for _, f := range e.Fields {
+		text += "; " + f.Field + ": " + f.Message
+	}
+	return text
+}
+
+// Is compares kind and text.
+func (e *Error) Is(target error) bool {
+	other, ok := errors.AsType[*Error](target)
+	return ok && e.Kind == other.Kind && e.Detail == other.Detail
+}

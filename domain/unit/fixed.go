@@ -1,0 +1,169 @@
+// Package unit holds the quantities of the books: money, grams, percents and dates. They are exact:
+// a value is a whole number of its smallest part (paisa, milligram, thousandth of a percent), read
+// from and written to JSON as a decimal number, and no float is ever between (CONTRACT.md 0.3, G21).
+package unit
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/shopspring/decimal"
+)
+
+// Money is an amount in paise, the hundredth part of a rupee.
+type Money int64
+
+// Grams is a weight in milligrams.
+type Grams int64
+
+// Percent is a share in thousandths of a percent: 99.5 % is 99500.
+type Percent int64
+
+const (
+	moneyPlaces   = 2
+	gramsPlaces   = 3
+	percentPlaces = 3
+
+	moneyDigits  = 13
+	weightDigits = 9
+)
+
+var errNumber = errors.New("expected a number")
+
+// ParseMoney reads a decimal with at most 2 places.
+func ParseMoney(text string) (Money, error) {
+	n, err := parse(text, moneyDigits, moneyPlaces)
+	return Money(n), err
+}
+
+// ParseGrams reads a decimal with at most 3 places.
+func ParseGrams(text string) (Grams, error) {
+	n, err := parse(text, weightDigits, gramsPlaces)
+	return Grams(n), err
+}
+
+// ParsePercent reads a decimal with at most 3 places.
+func ParsePercent(text string) (Percent, error) {
+	n, err := parse(text, weightDigits, percentPlaces)
+	return Percent(n), err
+}
+
+// Decimal is the amount in rupees, to compute with.
+func (m Money) Decimal() decimal.Decimal { return decimal.New(int64(m), -moneyPlaces) }
+
+// Decimal is the weight in grams, to compute with.
+func (g Grams) Decimal() decimal.Decimal { return decimal.New(int64(g), -gramsPlaces) }
+
+// Decimal is the percentage, to compute with.
+func (p Percent) Decimal() decimal.Decimal { return decimal.New(int64(p), -percentPlaces) }
+
+func (m Money) String() string   { return string(appendFixed(nil, int64(m), moneyPlaces)) }
+func (g Grams) String() string   { return string(appendFixed(nil, int64(g), gramsPlaces)) }
+func (p Percent) String() string { return string(appendFixed(nil, int64(p), percentPlaces)) }
+
+// MarshalJSON writes a JSON number.
+func (m Money) MarshalJSON() ([]byte, error) { return appendFixed(nil, int64(m), moneyPlaces), nil }
+
+// MarshalJSON writes a JSON number.
+func (g Grams) MarshalJSON() ([]byte, error) { return appendFixed(nil, int64(g), gramsPlaces), nil }
+
+// MarshalJSON writes a JSON number.
+func (p Percent) MarshalJSON() ([]byte, error) { return appendFixed(nil, int64(p), percentPlaces), nil }
+
+// UnmarshalJSON reads a JSON number by its text.
+func (m *Money) UnmarshalJSON(text []byte) error {
+	return unmarshal((*int64)(m), text, moneyDigits, moneyPlaces)
+}
+
+// UnmarshalJSON reads a JSON number by its text.
+func (g *Grams) UnmarshalJSON(text []byte) error {
+	return unmarshal((*int64)(g), text, weightDigits, gramsPlaces)
+}
+
+// UnmarshalJSON reads a JSON number by its text.
+func (p *Percent) UnmarshalJSON(text []byte) error {
+	return unmarshal((*int64)(p), text, weightDigits, percentPlaces)
+}
+
+func unmarshal(into *int64, text []byte, digits, places int) error {
+	if string(text) == "null" { // as encoding/json asks of an Unmarshaler
+		return nil
+	}
+	n, err := parse(string(text), digits, places)
+	if err == nil {
+		*into = n
+	}
+	return err
+}
+
+// parse reads text as a whole number of the unit's smallest part. It takes what JSON's grammar takes,
+// less the exponent, with at most the given digits before the point and places after it.
+func parse(text string, digits, places int) (int64, error) {
+	rest, negative := text, false
+	if rest != "" && rest[0] == '-' {
+		rest, negative = rest[1:], true
+	}
+	var n int64
+	before, after, point := 0, 0, false
+	for i := range len(rest) {
+		c := rest[i]
+		switch {
+		case c == '.' && !point && before > 0:
+			point = true
+		case c >= '0' && c <= '9':
+			if point {
+				after++
+			} else {
+				before++
+			}
+			if before > digits {
+				return 0, fmt.Errorf("at most %d digits before the decimal point", digits)
+			}
+			if after > places {
+				return 0, fmt.Errorf("at most %d decimal places", places)
+			}
+			n = n*10 + int64(c-'0')
+		case (c == 'e' || c == 'E') && before > 0:
+			return 0, errors.New("exponents are not allowed")
+		default:
+			return 0, errNumber
+		}
+	}
+	if before == 0 || point && after == 0 || before > 1 && rest[0] == '0' {
+		return 0, errNumber
+	}
+	for ; after < places; after++ {
+		n *= 10
+	}
+	if negative {
+		n = -n
+	}
+	return n, nil
+}
+
+// appendFixed writes n as a decimal with as many places as it needs.
+func appendFixed(b []byte, n int64, places int) []byte {
+	if n < 0 {
+		b = append(b, '-')
+	}
+	scale := uint64(1)
+	for range places {
+		scale *= 10
+	}
+	magnitude := uint64(n)
+	if n < 0 {
+		magnitude = -magnitude
+	}
+	b = strconv.AppendUint(b, magnitude/scale, 10)
+	rest := magnitude % scale
+	if rest == 0 {
+		return b
+	}
+	b = append(b, '.')
+	for scale /= 10; rest > 0; scale /= 10 {
+		b = append(b, byte('0'+rest/scale))
+		rest %= scale
+	}
+	return b
+}

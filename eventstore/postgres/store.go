@@ -1,0 +1,234 @@
+// Package postgres is the event log in a Postgres database: dense positions in commit order, appends
+// in groups, subscriptions fed from memory.
+//
+// A position is given inside the append's transaction, under the lock on the log's head that is held
+// until the commit. So positions have no gaps and commit order is position order; a reader that has
+// seen N has seen everything up to N, and there is nothing to detect or to wait for. Sequences and
+// transaction ids were turned down: they hand out numbers in another order than that of commits, and
+// every reader that repairs this afterwards either skips or stalls.
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"bahi/domain/event"
+	"bahi/eventstore"
+)
+
+// readChunk is how many events one query of a catch-up or a long read fetches.
+const readChunk = 4096
+
+// Store is the log. Make one per process with [Open].
+type Store struct {
+	id       uuid.UUID
+	pool     *pgxpool.Pool
+	log      *slog.Logger
+	tail     *tail
+	appender *appender
+	stop     context.CancelFunc
+	running  sync.WaitGroup
+}
+
+var _ eventstore.Store = (*Store)(nil)
+
+// Open opens the log in the pool's database, which must be migrated. Close it before the pool.
+func Open(ctx context.Context, pool *pgxpool.Pool, log *slog.Logger) (*Store, error) {
+	s := &Store{pool: pool, log: log, tail: newTail()}
+	if err := pool.QueryRow(ctx, `select store_id from log.identity`).Scan(&s.id); err != nil {
+		return nil, fmt.Errorf("open the event log: %w", err)
+	}
+	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
+	s.appender = newAppender(pool.Config().ConnConfig.Copy(), s.tail, log)
+	s.running.Go(func() { s.appender.run(ctx) })
+	s.running.Go(func() { tell(ctx, pool, s.tail, log) })
+	s.running.Go(func() { listen(ctx, pool.Config().ConnConfig.Copy(), s.tail, log) })
+	return s, nil
+}
+
+// Close ends subscriptions, finishes the append that is under way, and refuses what still waits.
+func (s *Store) Close() {
+	s.stop()
+	s.running.Wait()
+}
+
+// ID implements [eventstore.Store].
+func (s *Store) ID() uuid.UUID { return s.id }
+
+// Head implements [eventstore.Store].
+func (s *Store) Head(ctx context.Context) (event.Position, error) {
+	var head int64
+	err := s.pool.QueryRow(ctx, `select log.head()`).Scan(&head)
+	if err != nil {
+		return 0, fmt.Errorf("read the log's head: %w", err)
+	}
+	return event.Position(head), nil
+}
+
+// PositionAt implements [eventstore.Store].
+func (s *Store) PositionAt(ctx context.Context, at time.Time) (event.Position, error) {
+	var found int64
+	err := s.pool.QueryRow(ctx, `select log.position_at($1)`, at).Scan(&found)
+	if err != nil {
+		return 0, fmt.Errorf("find the position of %s: %w", at, err)
+	}
+	return event.Position(found), nil
+}
+
+const columns = `position, stream, revision, id, type, data, meta, recorded_at`
+
+// ReadStream implements [eventstore.Store].
+func (s *Store) ReadStream(ctx context.Context, stream string, from int64, direction eventstore.Direction) iter.Seq2[event.Stored, error] {
+	sql := `select ` + columns + ` from log.event where stream = $1 and revision >= $2 order by revision limit $3`
+	step := int64(1)
+	if direction == eventstore.Backwards {
+		sql = `select ` + columns + ` from log.event where stream = $1 and revision <= $2 order by revision desc limit $3`
+		step = -1
+	}
+	return func(yield func(event.Stored, error) bool) {
+		for next, limit := from, 64; ; limit = readChunk { // streams are short as a rule
+			batch, err := s.read(ctx, sql, stream, next, limit)
+			if err != nil {
+				yield(event.Stored{}, fmt.Errorf("read stream %s: %w", stream, err))
+				return
+			}
+			for _, e := range batch {
+				if !yield(e, nil) {
+					return
+				}
+				next = e.Revision + step
+			}
+			if len(batch) < limit {
+				return
+			}
+		}
+	}
+}
+
+// ReadAll implements [eventstore.Store].
+func (s *Store) ReadAll(ctx context.Context, from event.Position, direction eventstore.Direction) iter.Seq2[event.Stored, error] {
+	return func(yield func(event.Stored, error) bool) {
+		for next := from; ; {
+			batch, err := s.readAll(ctx, next, direction, readChunk)
+			if err != nil {
+				yield(event.Stored{}, err)
+				return
+			}
+			for _, e := range batch {
+				if !yield(e, nil) {
+					return
+				}
+				next = e.Position
+			}
+			if len(batch) < readChunk {
+				return
+			}
+		}
+	}
+}
+
+func (s *Store) readAll(ctx context.Context, from event.Position, direction eventstore.Direction, limit int) ([]event.Stored, error) {
+	sql := `select ` + columns + ` from log.event where position > $1 order by position limit $2`
+	if direction == eventstore.Backwards {
+		sql = `select ` + columns + ` from log.event where position < $1 order by position desc limit $2`
+	}
+	batch, err := s.read(ctx, sql, int64(from), limit)
+	if err != nil {
+		return nil, fmt.Errorf("read the log from %d: %w", from, err)
+	}
+	return batch, nil
+}
+
+func (s *Store) read(ctx context.Context, sql string, args ...any) ([]event.Stored, error) {
+	rows, err := s.pool.Query(ctx, sql, args...)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, scan)
+}
+
+func scan(row pgx.CollectableRow) (e event.Stored, err error) {
+	var position int64
+	err = row.Scan(&position, &e.Stream, &e.Revision, &e.ID, &e.Type, (*raw)(&e.Data), (*raw)(&e.Meta), &e.At)
+	e.Position, e.At = event.Position(position), e.At.UTC()
+	return e, err
+}
+
+// raw takes a column's bytes as they come; pgx would validate json once more.
+type raw []byte
+
+func (r *raw) ScanBytes(v []byte) error {
+	*r = append(make([]byte, 0, len(v)), v...)
+	return nil
+}
+
+// Append implements [eventstore.Store].
+func (s *Store) Append(ctx context.Context, stream string, expected eventstore.Expected, events ...event.New) (eventstore.Appended, error) {
+	r := s.AppendEach(ctx, []eventstore.Request{{Stream: stream, Expected: expected, Events: events}})[0]
+	return r.Appended, r.Err
+}
+
+// AppendEach implements [eventstore.Store].
+func (s *Store) AppendEach(ctx context.Context, appends []eventstore.Request) []eventstore.Result {
+	results := make([]eventstore.Result, len(appends))
+	waiting := make([]*pending, len(appends))
+	for i, r := range appends {
+		if waiting[i], results[i].Err = newPending(ctx, r); results[i].Err == nil {
+			results[i].Err = s.appender.enqueue(waiting[i])
+		}
+	}
+	for i := range appends {
+		if results[i].Err == nil {
+			results[i] = s.appender.result(waiting[i])
+		}
+	}
+	return results
+}
+
+// Subscribe implements [eventstore.Store].
+func (s *Store) Subscribe(ctx context.Context, after event.Position) iter.Seq2[eventstore.Batch, error] {
+	return func(yield func(eventstore.Batch, error) bool) {
+		for next, looked := after, 0; ; {
+			changed := s.tail.changed() // asked for first, so that nothing after the look is missed
+			batch, known := s.tail.after(next, &looked)
+			if !known {
+				var err error
+				if batch, err = s.readAll(ctx, next, eventstore.Forwards, readChunk); err != nil {
+					yield(eventstore.Batch{}, err)
+					return
+				}
+			}
+			if len(batch) > 0 {
+				if batch[0].Position != next+1 {
+					yield(eventstore.Batch{}, fmt.Errorf("the log goes from position %d to %d: it was damaged", next, batch[0].Position))
+					return
+				}
+				next = batch[len(batch)-1].Position
+				if !yield(eventstore.Batch{Events: batch, UpTo: next}, nil) {
+					return
+				}
+				continue
+			}
+			select {
+			case <-ctx.Done():
+				yield(eventstore.Batch{}, ctx.Err())
+				return
+			case <-s.appender.done:
+				yield(eventstore.Batch{}, errClosed)
+				return
+			case <-changed:
+			}
+		}
+	}
+}
+
+var errClosed = errors.New("the event log is closed")

@@ -1,0 +1,58 @@
+-- The event log. Its rows are never changed or deleted.
+--
+-- Positions are given under the log's lock (the advisory lock of log.lock), which every append holds
+-- until it commits. So they have no gaps, and commit order is position order: whoever has seen
+-- position N has seen all up to N.
+
+create schema log;
+
+-- What the log is, as opposed to what is in it.
+create table log.identity (
+  only_row boolean primary key default true check (only_row),
+  store_id uuid not null default gen_random_uuid()
+);
+
+insert into log.identity default values;
+
+create table log.event (
+  position    bigint primary key,
+  revision    bigint not null,
+  recorded_at timestamptz not null,
+  id          uuid not null,
+  open_ended  boolean not null, -- appended without an exact expected revision
+  stream      text collate "C" not null,
+  type        text collate "C" not null,
+  data        json not null, -- json and not jsonb: the exact bytes stay
+  meta        json not null
+) with (autovacuum_vacuum_insert_scale_factor = 0.05);
+
+create unique index event_stream_revision_idx on log.event (stream, revision);
+
+-- An append that names an exact revision finds its own repetition there; only the others need to be
+-- looked up by id.
+create unique index event_stream_id_idx on log.event (stream, id) where open_ended;
+
+-- The position of the newest event, 0 in an empty log.
+create function log.head() returns bigint
+language sql stable
+return coalesce((select position from log.event order by position desc limit 1), 0);
+
+-- The greatest position recorded at or before a moment, found by halving: times rise with positions.
+create function log.position_at(moment timestamptz) returns bigint
+language plpgsql stable as $$
+declare
+  low  bigint := 0;
+  high bigint := log.head();
+  mid  bigint;
+begin
+  while low < high loop
+    mid := (low + high + 1) / 2;
+    if (select recorded_at from log.event where position = mid) <= moment then
+      low := mid;
+    else
+      high := mid - 1;
+    end if;
+  end loop;
+  return low;
+end
+$$;
