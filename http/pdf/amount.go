@@ -1,0 +1,66 @@
+package pdf
+
+import (
+	"strings"
+	"time"
+
+	"github.com/shopspring/decimal"
+)
+
+// number writes an amount with Indian grouping, 12,34,567.50, and every decimal place that it has.
+func (u Unit) number(d decimal.Decimal) string {
+	if rounded := d.Round(u.Places); rounded.Equal(d) {
+		return group(rounded.StringFixed(u.Places))
+	}
+	return group(d.String())
+}
+
+// words writes an amount for running text.
+func (u Unit) words(d decimal.Decimal) string {
+	return u.Prefix + u.number(d) + u.Suffix
+}
+
+// blank is number with nothing for zero, as the books leave an empty side empty.
+func (u Unit) blank(d decimal.Decimal) string {
+	if d.IsZero() {
+		return ""
+	}
+	return u.number(d)
+}
+
+// group sets commas as India does: the last three digits, then pairs.
+func group(plain string) string {
+	digits, sign := strings.CutPrefix(plain, "-")
+	whole, fraction, point := strings.Cut(digits, ".")
+	var b strings.Builder
+	if sign {
+		b.WriteByte('-')
+	}
+	for i, r := range whole {
+		left := len(whole) - i
+		if i > 0 && left >= 3 && left%2 == 1 {
+			b.WriteByte(',')
+		}
+		b.WriteRune(r)
+	}
+	if point {
+		b.WriteByte('.')
+		b.WriteString(fraction)
+	}
+	return b.String()
+}
+
+func day(t time.Time) string { return t.Format("02 Jan 2006") }
+
+// period says in words which days a statement covers.
+func period(from, to time.Time) string {
+	switch {
+	case from.IsZero() && to.IsZero():
+		return "From the first row to the last"
+	case from.IsZero():
+		return "From the first row to " + day(to)
+	case to.IsZero():
+		return "From " + day(from) + " to the last row"
+	}
+	return day(from) + " to " + day(to)
+}

@@ -1,0 +1,238 @@
+package pdf
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/go-text/typesetting/font"
+	"github.com/go-text/typesetting/font/opentype"
+	"github.com/jung-kurt/gofpdf"
+)
+
+// canvas puts lines of text and rules on pages, in points from the top left corner.
+type canvas struct {
+	pdf      *gofpdf.Fpdf
+	types    *typesetter
+	face     face
+	size     float64
+	outlines map[outlineKey]*outline
+}
+
+const family = "dejavu"
+
+// styles are gofpdf's names for the faces that are ordinary text.
+var styles = [...]string{regular: "", bold: "B"}
+
+func newCanvas(recorded time.Time) *canvas {
+	pdf := gofpdf.New("P", "pt", "A4", "")
+	pdf.SetCatalogSort(true)
+	pdf.SetCreationDate(recorded.UTC())
+	pdf.SetModificationDate(recorded.UTC())
+	pdf.SetAutoPageBreak(false, 0)
+	// A copy each, since gofpdf appends to slices of what it is given (utf8fontfile.go, generateChecksum).
+	pdf.AddUTF8FontFromBytes(family, styles[regular], bytes.Clone(regularTTF))
+	pdf.AddUTF8FontFromBytes(family, styles[bold], bytes.Clone(boldTTF))
+	return &canvas{pdf: pdf, types: newTypesetter(), outlines: map[outlineKey]*outline{}}
+}
+
+// turn goes on with page n, or with a new one for 0. Whatever gofpdf remembers of the graphics state is set anew there.
+func (c *canvas) turn(n int) {
+	if n == 0 {
+		c.pdf.AddPage()
+	} else {
+		c.pdf.SetPage(n)
+	}
+	c.size = 0
+	c.ink(black)
+}
+
+// grey levels, 0 is black.
+const (
+	black = 0
+	dim   = 90
+	rule  = 150
+	faint = 215
+	band  = 240
+)
+
+// ink sets the colour of text and of outlines alike.
+func (c *canvas) ink(level int) {
+	c.pdf.SetTextColor(level, level, level)
+	c.pdf.SetFillColor(level, level, level)
+	c.pdf.SetDrawColor(level, level, level)
+}
+
+func (c *canvas) font(f face, size float64) {
+	if f != c.face || size != c.size {
+		c.face, c.size = f, size
+		c.pdf.SetFont(family, styles[f], size)
+	}
+}
+
+// text writes a string that needs no shaping, from x on the baseline y.
+func (c *canvas) text(x, y float64, f face, size float64, s string) {
+	if s != "" {
+		c.font(f, size)
+		c.pdf.Text(x, y, s)
+	}
+}
+
+// right writes a string that ends at x. One that is wider than its column is set smaller: a digit is never cut.
+func (c *canvas) right(x, y float64, f face, size, column float64, s string) {
+	width := c.types.width(f, s)
+	if width*size > column {
+		size = column / width
+	}
+	c.text(x-width*size, y, f, size, s)
+}
+
+// line writes a line of text. base is the face in which it was measured.
+func (c *canvas) line(x, y float64, base face, size float64, l line) {
+	for _, r := range l.runs {
+		if r.face.shaped() {
+			c.shaped(x, y, base, size, r)
+		} else {
+			c.text(x, y, r.face, size, r.text)
+		}
+		x += r.width * size
+	}
+}
+
+// shaped places the outlines of a run, and over them the text that they stand for, which is found and copied but not seen.
+func (c *canvas) shaped(x, y float64, base face, size float64, r run) {
+	pen := x
+	for _, g := range r.glyphs {
+		if o := c.outline(outlineKey{r.face, base, g.id}); o != nil {
+			scale := size * enlarge / perEm
+			c.pdf.UseTemplateScaled(o,
+				gofpdf.PointType{X: pen + g.dx*size + o.left*scale, Y: y - g.dy*size - o.top*scale},
+				gofpdf.SizeType{Wd: o.size.Wd * scale, Ht: o.size.Ht * scale})
+		}
+		pen += g.advance * size
+	}
+	c.font(base, size)
+	stretch := 100.0
+	if natural := c.pdf.GetStringWidth(r.text); natural > 0 && r.width > 0 {
+		stretch = 100 * r.width * size / natural
+	}
+	c.pdf.SetTextRenderingMode(3)
+	c.pdf.RawWriteStr(fmt.Sprintf("%.2f Tz", stretch))
+	c.pdf.Text(x, y, r.text)
+	c.pdf.RawWriteStr("100 Tz")
+	c.pdf.SetTextRenderingMode(0)
+}
+
+func (c *canvas) horizontal(x1, x2, y, thick float64, level int) {
+	c.pdf.SetDrawColor(level, level, level)
+	c.pdf.SetLineWidth(thick)
+	c.pdf.Line(x1, y, x2, y)
+}
+
+func (c *canvas) vertical(x, y1, y2, thick float64, level int) {
+	c.pdf.SetDrawColor(level, level, level)
+	c.pdf.SetLineWidth(thick)
+	c.pdf.Line(x, y1, x, y2)
+}
+
+func (c *canvas) fill(x, y, w, h float64, level int) {
+	c.pdf.SetFillColor(level, level, level)
+	c.pdf.Rect(x, y, w, h, "F")
+	c.ink(black)
+}
+
+// perEm is the grid of outlines. gofpdf writes coordinates with two places and scales with four, so 100 keeps a ten-thousandth of an em in both.
+const perEm = 100
+
+// embolden is the stroke around an outline in bold text, in units of the grid: only the regular weights are embedded.
+const embolden = 3.0
+
+type outlineKey struct {
+	face, base face
+	id         font.GID
+}
+
+// outline is a glyph as a form XObject. left and top say where its box lies from the pen, in units of the grid, up being positive.
+type outline struct {
+	gofpdf.Template
+	id        string
+	size      gofpdf.SizeType
+	left, top float64
+}
+
+// ID is asked for several times a use. gofpdf's own hashes the whole outline each time.
+func (o *outline) ID() string { return o.id }
+
+// outline gives nil for a glyph without ink.
+func (c *canvas) outline(k outlineKey) *outline {
+	if o, ok := c.outlines[k]; ok {
+		return o
+	}
+	c.outlines[k] = nil
+	f := c.types.faces[k.face]
+	data, ok := f.GlyphDataOutline(k.id)
+	if !ok || len(data.Segments) == 0 {
+		return nil
+	}
+	unit := perEm / float64(f.Upem())
+	left, bottom, right, top := math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)
+	for _, s := range data.Segments {
+		for _, p := range s.ArgsSlice() {
+			x, y := float64(p.X)*unit, float64(p.Y)*unit
+			left, right = min(left, x), max(right, x)
+			bottom, top = min(bottom, y), max(top, y)
+		}
+	}
+	left, bottom, right, top = left-embolden, bottom-embolden, right+embolden, top+embolden
+	o := &outline{
+		id:   fmt.Sprintf("g%d-%d-%d", k.face, k.base, k.id),
+		size: gofpdf.SizeType{Wd: right - left, Ht: top - bottom}, left: left, top: top,
+	}
+	o.Template = gofpdf.CreateTpl(gofpdf.PointType{}, o.size, "P", "pt", "", func(tpl *gofpdf.Tpl) {
+		at := func(p opentype.SegmentPoint) (x, y float64) { return float64(p.X)*unit - left, top - float64(p.Y)*unit }
+		path(tpl, data.Segments, at)
+		if k.base == bold {
+			tpl.SetLineJoinStyle("round")
+			tpl.SetLineWidth(embolden)
+			tpl.DrawPath("FD")
+		} else {
+			tpl.DrawPath("F")
+		}
+	})
+	c.outlines[k] = o
+	return o
+}
+
+// path draws the segments. TrueType's quadratic curves become the cubic ones of PDF; gofpdf's CurveTo is not quadratic but PDF's "v".
+func path(tpl *gofpdf.Tpl, segments []opentype.Segment, at func(opentype.SegmentPoint) (x, y float64)) {
+	var x, y float64
+	open := false
+	for _, s := range segments {
+		switch s.Op {
+		case opentype.SegmentOpMoveTo:
+			if open {
+				tpl.ClosePath()
+			}
+			open = true
+			x, y = at(s.Args[0])
+			tpl.MoveTo(x, y)
+		case opentype.SegmentOpLineTo:
+			x, y = at(s.Args[0])
+			tpl.LineTo(x, y)
+		case opentype.SegmentOpQuadTo:
+			qx, qy := at(s.Args[0])
+			ex, ey := at(s.Args[1])
+			tpl.CurveBezierCubicTo(x+(qx-x)*2/3, y+(qy-y)*2/3, ex+(qx-ex)*2/3, ey+(qy-ey)*2/3, ex, ey)
+			x, y = ex, ey
+		case opentype.SegmentOpCubeTo:
+			ax, ay := at(s.Args[0])
+			bx, by := at(s.Args[1])
+			x, y = at(s.Args[2])
+			tpl.CurveBezierCubicTo(ax, ay, bx, by, x, y)
+		}
+	}
+	if open {
+		tpl.ClosePath()
+	}
+}

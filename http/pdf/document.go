@@ -1,0 +1,196 @@
+package pdf
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/shopspring/decimal"
+)
+
+// The page, in points.
+const (
+	pageWidth  = 595.28
+	pageHeight = 841.89
+	margin     = 30.0
+	right      = pageWidth - margin
+	footerTop  = pageHeight - 44.0
+)
+
+// document lays one statement out.
+type document struct {
+	*canvas
+	s      Statement
+	totals running // of all rows
+	sums   running // of what is on paper so far
+	table  table
+	head   head
+	y      float64
+}
+
+// head is what stands on top of every page.
+type head struct {
+	title, account []line
+	under          []line // period and notes
+	height         float64
+}
+
+const (
+	titleSize   = 12.0
+	accountSize = 10.5
+	underSize   = 8.0
+	footerSize  = 6.5
+)
+
+func newDocument(s Statement, totals running) *document {
+	d := &document{canvas: newCanvas(s.Drawn.RecordedAt), s: s, totals: totals, sums: newRunning(s.Opening)}
+	const wide = right - margin - 130 // the right end of the head says what kind of paper it is
+	t := d.types
+	d.head.title = t.first(t.lines(s.Title, bold, wide/titleSize-1), 2, bold)
+	d.head.account = t.first(t.lines(s.Account, bold, wide/accountSize-1), 3, bold)
+	d.head.under = t.lines("Period: "+period(s.From, s.To), regular, (right-margin)/underSize)
+	for _, note := range s.Notes {
+		d.head.under = append(d.head.under, t.lines(note, regular, (right-margin)/underSize-1)...)
+	}
+	d.head.under = t.first(d.head.under, 6, regular)
+	d.head.height = leading(titleSize)*float64(len(d.head.title)) + leading(accountSize)*float64(len(d.head.account)) +
+		leading(underSize)*float64(len(d.head.under)) + 8
+	d.table = newTable(t, &d.s, totals)
+
+	title := t.shown(s.Title)
+	account := t.shown(s.Account)
+	d.pdf.SetTitle(strings.TrimSpace(account+", "+d.kind()), true)
+	d.pdf.SetAuthor(title, true)
+	d.pdf.SetSubject(period(s.From, s.To), true)
+	d.pdf.SetCreator("Bahi", true)
+	return d
+}
+
+// leading is the distance of baselines. Devanagari has marks over and under its letters, so it is wide.
+func leading(size float64) float64 { return size * 1.45 }
+
+// kind says what paper it is.
+func (d *document) kind() string {
+	switch d.s.Side {
+	case In:
+		return "Statement of IN (jama)"
+	case Out:
+		return "Statement of OUT (naame)"
+	}
+	return "Statement of account"
+}
+
+func (d *document) draw() {
+	d.page()
+	d.opening()
+	for i := range d.s.Rows {
+		d.row(&d.s.Rows[i])
+	}
+	d.closing()
+	d.evidence()
+	last := d.pdf.PageCount()
+	for n := 1; n <= last; n++ {
+		d.turn(n)
+		d.footer(n, last)
+	}
+}
+
+// page begins a page with its head and the heads of the columns.
+func (d *document) page() {
+	d.blankPage()
+	d.y = d.heads(d.y)
+}
+
+func (d *document) blankPage() {
+	d.turn(0)
+	y := margin
+	block := func(lines []line, base face, size float64) {
+		for _, l := range lines {
+			d.line(margin, y+size, base, size, l)
+			y += leading(size)
+		}
+	}
+	d.right(right, y+titleSize, bold, 9, 130, d.kind())
+	ledger := d.types.first(d.types.lines(d.s.Ledger, regular, 120/9.0), 1, regular)[0]
+	block(d.head.title, bold, titleSize)
+	d.line(right-ledger.width*9, y+accountSize, regular, 9, ledger)
+	block(d.head.account, bold, accountSize)
+	d.ink(dim)
+	block(d.head.under, regular, underSize)
+	d.ink(black)
+	d.y = margin + d.head.height
+}
+
+// footer says on every page where the figures come from.
+func (d *document) footer(n, of int) {
+	d.horizontal(margin, right, footerTop, 0.5, rule)
+	d.ink(dim)
+	from := d.s.Drawn
+	y := footerTop + leading(footerSize)
+	page := fmt.Sprintf("Page %d of %d", n, of)
+	d.right(right, y, regular, footerSize+0.5, 100, page)
+	d.fit(margin, y, right-margin-100, fmt.Sprintf("Drawn from store %s at position %d, recorded %s", from.StoreID, from.Position, moment(from)))
+	if from.Checkpoint != "" {
+		d.fit(margin, y+leading(footerSize), right-margin, summary(from.Checkpoint))
+	}
+	d.ink(black)
+}
+
+// fit writes one line of the footer, smaller if it must be, and down to half the size whole.
+func (d *document) fit(x, y, width float64, s string) {
+	l := d.types.lines(s, regular, 1e9)[0]
+	size := footerSize
+	if l.width*size > width {
+		size = max(width/l.width, footerSize/2)
+		l = d.types.first(d.types.lines(s, regular, width/size), 1, regular)[0]
+	}
+	d.line(x, y, regular, size, l)
+}
+
+func moment(from Drawn) string { return from.RecordedAt.Format("02 Jan 2006 15:04:05.000000 -07:00") }
+
+// summary names a checkpoint by the three lines that are signed: origin, size and root hash (C2SP tlog-checkpoint).
+func summary(checkpoint string) string {
+	lines := strings.SplitN(checkpoint, "\n", 4)
+	if len(lines) < 3 {
+		return "Checkpoint " + checkpoint
+	}
+	return fmt.Sprintf("Checkpoint %s, size %s, root hash %s", lines[0], lines[1], lines[2])
+}
+
+// evidence closes the statement with what an auditor needs to check it.
+func (d *document) evidence() {
+	const size = 7.5
+	from := d.s.Drawn
+	texts := []string{
+		fmt.Sprintf("Drawn from store %s at log position %d, recorded %s.", from.StoreID, from.Position, moment(from)),
+		fmt.Sprintf("Asked for with known_at=%d, the same statement is drawn again.", from.Position),
+	}
+	if from.Checkpoint != "" {
+		texts = append(texts, "Signed checkpoint of the log:")
+		texts = append(texts, strings.Split(strings.TrimRight(from.Checkpoint, "\n"), "\n")...)
+	}
+	var lines []line
+	for _, text := range texts {
+		lines = append(lines, d.types.lines(text, regular, (right-margin-12)/size)...)
+	}
+	d.y += 10
+	if height := leading(size) * float64(len(lines)+1); d.y+min(height, 200) > footerTop {
+		d.blankPage()
+	}
+	d.text(margin, d.y+size, bold, size, "How to check this statement")
+	d.y += leading(size)
+	for _, l := range lines {
+		if d.y+leading(size) > footerTop {
+			d.blankPage()
+		}
+		d.line(margin+12, d.y+size, regular, size, l)
+		d.y += leading(size)
+	}
+}
+
+// amounts writes one amount a unit into a group of columns.
+func (d *document) amounts(columns []column, y float64, f face, amounts []decimal.Decimal, show func(Unit, decimal.Decimal) string) {
+	for i, c := range columns {
+		d.right(c.right, y, f, d.table.size, c.width, show(d.s.Units[i], amounts[i]))
+	}
+}

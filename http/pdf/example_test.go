@@ -1,0 +1,91 @@
+package pdf
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/shopspring/decimal"
+)
+
+var ist = time.FixedZone("IST", 5*3600+1800)
+
+func dec(s string) decimal.Decimal { return decimal.RequireFromString(s) }
+
+func decs(all ...string) []decimal.Decimal {
+	amounts := make([]decimal.Decimal, len(all))
+	for i, s := range all {
+		amounts[i] = dec(s)
+	}
+	return amounts
+}
+
+const checkpoint = "bahi.example.in/log\n128445\nqlAbFvVUUvLMbLRkGCpHbTk8mzQwbCyRUQLK9bfVqXo=\n\n" +
+	"— bahi.example.in/log Zm9vYmFyAHNpZ25hdHVyZSBvZiB0aGUgY2hlY2twb2ludCwgc2l4dHkgZm91ciBieXRlcyBsb25nIGFzIGVkMjU1MTkgaXM=\n"
+
+// bank is the statement of a bank account with n rows, whose balances are right.
+func bank(n int) Statement {
+	s := Statement{
+		Title: "Shree Ganesh Jewellers, Rajkot", Account: "HDFC current account", Ledger: "Bank ledger",
+		From: time.Date(2025, 4, 1, 0, 0, 0, 0, ist), To: time.Date(2026, 3, 31, 0, 0, 0, 0, ist),
+		Units: []Unit{Rupees}, Opening: decs("125000.50"),
+		Drawn: Drawn{StoreID: "7f1c2a9e-5b0d-4c1e-9a55-0e6f6f0c7d11", Position: 128445, RecordedAt: time.Date(2026, 4, 2, 10, 22, 33, 123456000, ist)},
+	}
+	balance := s.Opening[0]
+	for i := range n {
+		row := Row{Date: s.From.AddDate(0, 0, i*365/max(n, 1)), ID: int64(101 + i)}
+		amount := dec("1000").Add(dec("137.25").Mul(decimal.NewFromInt(int64(i % 97))))
+		if i%3 == 0 {
+			row.Out = []Line{{Text: fmt.Sprintf("Rent for the workshop, paid by cheque %d", 4711+i), Amounts: []decimal.Decimal{amount}}}
+			balance = balance.Sub(amount)
+		} else {
+			row.In = []Line{{Text: fmt.Sprintf("Received from Ramesh Soni against bill %d", 88+i), Amounts: []decimal.Decimal{amount}}}
+			balance = balance.Add(amount)
+		}
+		row.Balance = []decimal.Decimal{balance}
+		s.Rows = append(s.Rows, row)
+	}
+	s.Closing = []decimal.Decimal{balance}
+	return s
+}
+
+// karigar is the statement of an artisan in two units, with names in three scripts and rows of several entries.
+func karigar(n int) Statement {
+	s := bank(0)
+	s.Title, s.Account, s.Ledger = "श्री गणेश ज्वेलर्स · Shree Ganesh Jewellers", "રમેશભાઈ સોની (Ramesh Soni)", "Karigar ledger"
+	s.Units, s.Opening = []Unit{Rupees, FineGrams}, decs("-1250000.5", "12.345")
+	s.Drawn.Checkpoint = checkpoint
+	s.Notes = []string{"As known at position 128445.", "Balance = IN − OUT. Positive: we owe the karigar; negative: the karigar owes us or holds our metal."}
+	texts := []string{
+		"Fine silver, 500 g at touch 99.5", "पायल, शुद्ध चाँदी की, लक्ष्मी डिज़ाइन", "સોનાની બંગડી, ક્ષત્રિય ડિઝાઇન, શ્રી લક્ષ્મી જ્વેલર્સ",
+		"Payal pairs returned after polishing; wastage 2 % agreed on the telephone with Rameshbhai, see slip 4711 and the message of the same evening",
+		"ક્રિષ્ના jewellers द्वारा कड़ा, labour ₹ 1,500",
+	}
+	sums := newRunning(s.Opening)
+	for i := range n {
+		row := Row{Date: s.From.AddDate(0, 0, i*365/max(n, 1)), ID: int64(9871 + i)}
+		line := Line{Text: texts[i%len(texts)], Amounts: decs("0", "497.5")}
+		if i%4 == 1 {
+			row.In = []Line{
+				{Text: texts[(i+1)%len(texts)], Amounts: decs("1500", "478.4")},
+				{Text: texts[(i+2)%len(texts)], Amounts: decs("125000.50", "10.4")},
+			}
+			if i%8 == 1 {
+				row.Out = []Line{line}
+			}
+		} else if i%2 == 0 {
+			row.Out = []Line{line}
+		} else {
+			row.In = []Line{{Text: texts[i%len(texts)], Amounts: decs("345.75", "512.125")}}
+		}
+		for _, l := range row.In {
+			sums.add(In, l.Amounts)
+		}
+		for _, l := range row.Out {
+			sums.add(Out, l.Amounts)
+		}
+		row.Balance = append([]decimal.Decimal(nil), sums.balance...)
+		s.Rows = append(s.Rows, row)
+	}
+	s.Closing = sums.balance
+	return s
+}

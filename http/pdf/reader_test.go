@@ -1,0 +1,159 @@
+package pdf
+
+import (
+	"bytes"
+	"compress/zlib"
+	"io"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf16"
+
+	"github.com/stretchr/testify/require"
+)
+
+// printed is a statement read back from its bytes.
+type printed struct {
+	t     testing.TB
+	raw   []byte
+	pages [][]placed
+}
+
+// placed is a string on a page, y from the bottom.
+type placed struct {
+	x, y float64
+	text string
+}
+
+func write(t testing.TB, s Statement) printed {
+	t.Helper()
+	var b bytes.Buffer
+	require.NoError(t, Write(&b, s))
+	return read(t, b.Bytes())
+}
+
+var (
+	inUse    = regexp.MustCompile(`(?m)^(\d{10}) 00000 n `)
+	contents = regexp.MustCompile(`/Contents (\d+) 0 R`)
+	shows    = regexp.MustCompile(`BT (-?[\d.]+) (-?[\d.]+) Td \(`)
+)
+
+// read is a small reader of what gofpdf writes: it follows the cross-reference table, inflates the pages and decodes
+// their strings, which are UTF-16 as the ToUnicode maps say. So the tests need no program beside them.
+func read(t testing.TB, raw []byte) printed {
+	t.Helper()
+	p := printed{t: t, raw: raw}
+	require.True(t, bytes.HasPrefix(raw, []byte("%PDF-1.")), "no PDF")
+	_, tail, ok := bytes.Cut(raw[bytes.LastIndex(raw, []byte("startxref")):], []byte("\n"))
+	require.True(t, ok)
+	start, err := strconv.Atoi(strings.Fields(string(tail))[0])
+	require.NoError(t, err)
+	require.True(t, bytes.HasPrefix(raw[start:], []byte("xref\n")), "startxref points elsewhere")
+
+	objects := map[int][]byte{}
+	for i, m := range inUse.FindAllSubmatch(raw[start:], -1) {
+		at, err := strconv.Atoi(string(m[1]))
+		require.NoError(t, err)
+		name := strconv.Itoa(i+1) + " 0 obj\n"
+		require.True(t, bytes.HasPrefix(raw[at:], []byte(name)), "object %d is not at its offset", i+1)
+		objects[i+1] = raw[at:]
+	}
+	for i := 1; i <= len(objects); i++ {
+		if !bytes.HasPrefix(objects[i], []byte(strconv.Itoa(i)+" 0 obj\n<</Type /Page\n")) {
+			continue
+		}
+		m := contents.FindSubmatch(objects[i])
+		require.NotNil(t, m)
+		n, err := strconv.Atoi(string(m[1]))
+		require.NoError(t, err)
+		p.pages = append(p.pages, strs(t, inflate(t, objects[n])))
+	}
+	require.NotEmpty(t, p.pages)
+	return p
+}
+
+func inflate(t testing.TB, object []byte) []byte {
+	t.Helper()
+	_, stream, ok := bytes.Cut(object, []byte("stream\n"))
+	require.True(t, ok)
+	z, err := zlib.NewReader(bytes.NewReader(stream))
+	require.NoError(t, err)
+	content, err := io.ReadAll(z)
+	require.NoError(t, err)
+	return content
+}
+
+func strs(t testing.TB, content []byte) (all []placed) {
+	t.Helper()
+	for {
+		m := shows.FindSubmatchIndex(content)
+		if m == nil {
+			return all
+		}
+		x, err := strconv.ParseFloat(string(content[m[2]:m[3]]), 64)
+		require.NoError(t, err)
+		y, err := strconv.ParseFloat(string(content[m[4]:m[5]]), 64)
+		require.NoError(t, err)
+		var units []byte
+		i := m[1]
+		for ; content[i] != ')'; i++ {
+			if content[i] == '\\' {
+				i++
+				if content[i] == 'r' {
+					units = append(units, '\r')
+					continue
+				}
+			}
+			units = append(units, content[i])
+		}
+		require.True(t, bytes.HasPrefix(content[i:], []byte(") Tj")), "string is not shown")
+		require.Zero(t, len(units)%2)
+		text := make([]uint16, len(units)/2)
+		for j := range text {
+			text[j] = uint16(units[2*j])<<8 | uint16(units[2*j+1])
+		}
+		all = append(all, placed{x, y, string(utf16.Decode(text))})
+		content = content[i:]
+	}
+}
+
+// lines gives the lines of a page from top to bottom, strings from left to right with " | " between them.
+func (p printed) lines(page int) (lines []string) {
+	all := slices.Clone(p.pages[page])
+	slices.SortStableFunc(all, func(a, b placed) int {
+		if a.y != b.y {
+			return int((b.y - a.y) * 100)
+		}
+		return int((a.x - b.x) * 100)
+	})
+	for i, s := range all {
+		if i > 0 && s.y == all[i-1].y {
+			lines[len(lines)-1] += " | " + s.text
+		} else {
+			lines = append(lines, s.text)
+		}
+	}
+	return lines
+}
+
+// starting gives the lines of all pages that begin so.
+func (p printed) starting(with string) (found []string) {
+	for i := range p.pages {
+		for _, l := range p.lines(i) {
+			if strings.HasPrefix(l, with) {
+				found = append(found, l)
+			}
+		}
+	}
+	return found
+}
+
+// one is starting where there must be one such line.
+func (p printed) one(with string) string {
+	p.t.Helper()
+	found := p.starting(with)
+	require.Len(p.t, found, 1, with)
+	return found[0]
+}

@@ -1,0 +1,113 @@
+package pdf
+
+import (
+	"strconv"
+
+	"github.com/shopspring/decimal"
+)
+
+// entry is a Line laid out.
+type entry struct {
+	side    Side
+	lines   []line
+	amounts []decimal.Decimal
+}
+
+// together is how many lines of a row are never torn apart. A longer row is broken, between its entries where that can be.
+const together = 12
+
+// row draws one row: its entries below each other, IN before OUT, the balance beside the last of them.
+func (d *document) row(row *Row) {
+	entries, lines := d.entries(row)
+	if len(entries) == 0 {
+		return
+	}
+	fits := func(n int) bool { return d.y+float64(n)*d.table.height+pad/2 <= d.bottom() }
+	d.y += pad / 2
+	if lines <= together && !fits(lines) || !fits(min(lines, 2)) {
+		d.y -= pad / 2
+		d.breakPage()
+		d.y += pad / 2
+	}
+	named := false // on this page
+	for i, e := range entries {
+		if n := len(e.lines); i > 0 && n <= together && !fits(n) {
+			d.tear()
+			named = false
+		}
+		for j, l := range e.lines {
+			if j > 0 && !fits(1) {
+				d.tear()
+				named = false
+			}
+			baseline := d.y + d.table.height*0.8
+			if !named {
+				d.name(row, baseline, i+j > 0)
+				named = true
+			}
+			x := d.table.details.left()
+			if j > 0 {
+				x += hanging
+			}
+			d.line(x, baseline, regular, d.table.size, l)
+			if j == 0 {
+				d.entryAmounts(e, baseline)
+				if i == len(entries)-1 {
+					d.amounts(d.table.balance, baseline, regular, row.Balance, Unit.number)
+				}
+			}
+			d.y += d.table.height
+		}
+	}
+	d.y += pad / 2
+	d.horizontal(margin, right, d.y, 0.25, faint)
+}
+
+// tear goes on with a row on the next page.
+func (d *document) tear() {
+	d.y += pad / 2
+	d.horizontal(margin, right, d.y, 0.25, faint)
+	d.breakPage()
+	d.y += pad / 2
+}
+
+// entries lays out what the statement shows of a row. A row without entries still has its line.
+func (d *document) entries(row *Row) (entries []entry, lines int) {
+	t := &d.table
+	for _, side := range []Side{In, Out} {
+		if d.s.Side != Both && d.s.Side != side {
+			continue
+		}
+		for _, l := range row.of(side) {
+			e := entry{side: side, lines: d.types.lines(l.Text, regular, (t.details.width-hanging)/t.size), amounts: l.Amounts}
+			entries = append(entries, e)
+			lines += len(e.lines)
+		}
+	}
+	if len(entries) == 0 && d.s.Side == Both {
+		return []entry{{lines: make([]line, 1)}}, 1
+	}
+	return entries, lines
+}
+
+// name writes date and number, once a page for a row.
+func (d *document) name(row *Row, y float64, continued bool) {
+	t := &d.table
+	d.text(t.dates.left(), y, regular, t.size, day(row.Date))
+	d.right(t.numbers.right, y, regular, t.size, t.numbers.width, strconv.FormatInt(row.ID, 10))
+	if continued {
+		d.text(t.dates.left(), y+t.size*0.9, regular, t.size*0.75, "(continued)")
+	}
+}
+
+func (d *document) entryAmounts(e entry, y float64) {
+	if e.amounts == nil {
+		return
+	}
+	columns := d.table.out
+	if e.side == In {
+		columns = d.table.in
+	}
+	d.amounts(columns, y, regular, e.amounts, Unit.blank)
+	d.sums.add(e.side, e.amounts)
+}

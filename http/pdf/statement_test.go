@@ -1,0 +1,241 @@
+package pdf
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/shopspring/decimal"
+	"github.com/stretchr/testify/require"
+)
+
+func TestAStatementShowsOpeningRowsTotalsAndClosing(t *testing.T) {
+	t.Parallel()
+	s := bank(0)
+	s.Opening, s.Closing = decs("125000.50"), decs("-1175000.25")
+	s.Rows = []Row{
+		{Date: s.From, ID: 7, In: []Line{{"Sale of rings", decs("100000")}}, Balance: decs("225000.50")},
+		{Date: s.To, ID: 12, In: []Line{{"Deposit", decs("0.25")}}, Out: []Line{{"Metal bought", decs("1400001")}}, Balance: decs("-1175000.25")},
+	}
+	p := write(t, s)
+	require.Len(t, p.pages, 1)
+	require.Equal(t, []string{
+		"Shree Ganesh Jewellers, Rajkot | Statement of account",
+		"HDFC current account | Bank ledger",
+		"Period: 01 Apr 2025 to 31 Mar 2026",
+		"Date | No. | Details | IN (jama) | OUT (naame) | Balance",
+		"Cash ₹ | Cash ₹ | Cash ₹",
+		"Opening balance | 1,25,000.50",
+		"01 Apr 2025 | 7 | Sale of rings | 1,00,000.00 | 2,25,000.50",
+		"31 Mar 2026 | 12 | Deposit | 0.25",
+		"Metal bought | 14,00,001.00 | -11,75,000.25",
+		"Total | 1,00,000.25 | 14,00,001.00",
+		"Closing balance | -11,75,000.25",
+		"How to check this statement",
+		"Drawn from store 7f1c2a9e-5b0d-4c1e-9a55-0e6f6f0c7d11 at log position 128445, recorded 02 Apr 2026 10:22:33.123456 +05:30.",
+		"Asked for with known_at=128445, the same statement is drawn again.",
+		"Drawn from store 7f1c2a9e-5b0d-4c1e-9a55-0e6f6f0c7d11 at position 128445, recorded 02 Apr 2026 10:22:33.123456 +05:30 | Page 1 of 1",
+	}, p.lines(0))
+}
+
+func TestAnEmptyStatementHasItsOpeningAndClosingLines(t *testing.T) {
+	t.Parallel()
+	for _, side := range []Side{Both, In, Out} {
+		s := bank(0)
+		s.Side, s.From, s.To, s.Units, s.Opening, s.Closing = side, time.Time{}, time.Time{}, []Unit{Rupees, FineGrams}, decs("5", "-1.5"), decs("5", "-1.5")
+		p := write(t, s)
+		require.Len(t, p.pages, 1)
+		require.Equal(t, "Period: From the first row to the last", p.one("Period"))
+		if side == Both {
+			require.Equal(t, "Opening balance | 5.00 | -1.500", p.one("Opening"))
+			require.Equal(t, "Closing balance | 5.00 | -1.500", p.one("Closing"))
+			require.Equal(t, "Total | 0.00 | 0.000 | 0.00 | 0.000", p.one("Total"))
+			continue
+		}
+		require.Equal(t, "Opening balance of the account (both sides): ₹ 5.00; -1.500 g", p.one("Opening"))
+		require.Equal(t, "Closing balance of the account (both sides): ₹ 5.00; -1.500 g", p.one("Closing"))
+		require.Equal(t, "Total | 0.00 | 0.000", p.one("Total"))
+	}
+}
+
+func TestOneSideShowsItsOwnEntriesAndTheirTotal(t *testing.T) {
+	t.Parallel()
+	s := karigar(40)
+	for side, total := range map[Side]func(running) []decimal.Decimal{
+		In:  func(r running) []decimal.Decimal { return r.in },
+		Out: func(r running) []decimal.Decimal { return r.out },
+	} {
+		s.Side = side
+		sums, err := s.check()
+		require.NoError(t, err)
+		want := fmt.Sprintf("Total | %s | %s", Rupees.number(total(sums)[0]), FineGrams.number(total(sums)[1]))
+		p := write(t, s)
+		require.Equal(t, want, p.one("Total"))
+		shown := 0
+		for _, row := range s.Rows {
+			if len(row.of(side)) > 0 {
+				shown++
+			}
+		}
+		dated := 0
+		for i := range p.pages {
+			for _, l := range p.lines(i) {
+				if _, err := time.Parse("02 Jan 2006", strings.Split(l, " | ")[0]); err == nil {
+					dated++
+				}
+			}
+		}
+		require.Equal(t, shown, dated)
+	}
+}
+
+func TestEveryPageCarriesItsNumberAndTheSums(t *testing.T) {
+	t.Parallel()
+	for _, s := range []Statement{bank(200), karigar(200)} {
+		p := write(t, s)
+		require.Greater(t, len(p.pages), 3)
+		for i := range p.pages {
+			require.Contains(t, p.lines(i)[0], "Statement of account")
+			require.True(t, slices.ContainsFunc(p.lines(i), func(l string) bool {
+				return strings.HasSuffix(l, fmt.Sprintf("Page %d of %d", i+1, len(p.pages)))
+			}))
+		}
+		require.Len(t, p.starting("Period: 01 Apr 2025 to 31 Mar 2026"), len(p.pages))
+		carried, brought := p.starting("Carried forward"), p.starting("Brought forward")
+		require.Len(t, carried, len(p.pages)-1)
+		for i := range carried {
+			require.Equal(t, strings.TrimPrefix(carried[i], "Carried"), strings.TrimPrefix(brought[i], "Brought"))
+		}
+	}
+}
+
+func TestTheSumsCarriedForwardAreThoseOfTheRowsAbove(t *testing.T) {
+	t.Parallel()
+	s := bank(100)
+	p := write(t, s)
+	above := 0
+	for _, l := range p.lines(0) {
+		if strings.Contains(l, " | Rent ") || strings.Contains(l, " | Received ") {
+			above++
+		}
+	}
+	s.Rows = s.Rows[:above]
+	s.Closing = s.Rows[above-1].Balance
+	sums, err := s.check()
+	require.NoError(t, err)
+	require.Equal(t, fmt.Sprintf("Carried forward | %s | %s | %s", Rupees.number(sums.in[0]), Rupees.number(sums.out[0]), Rupees.number(sums.balance[0])),
+		p.starting("Carried forward")[0])
+}
+
+func TestTheSameStatementGivesTheSameBytes(t *testing.T) {
+	t.Parallel()
+	first := write(t, karigar(120))
+	for range 4 {
+		require.True(t, bytes.Equal(first.raw, write(t, karigar(120)).raw))
+	}
+	require.Contains(t, string(first.raw), "/CreationDate (D:20260402045233)")
+	require.Contains(t, string(first.raw), "/ModDate (D:20260402045233)")
+}
+
+func TestWhatDoesNotAddUpIsNotPrinted(t *testing.T) {
+	t.Parallel()
+	for name, spoil := range map[string]func(*Statement){
+		"a row's balance":      func(s *Statement) { s.Rows[3].Balance = decs("1") },
+		"the closing balance":  func(s *Statement) { s.Closing = decs("1") },
+		"the opening balance":  func(s *Statement) { s.Opening = decs("125000.51") },
+		"a row that is absent": func(s *Statement) { s.Rows = slices.Delete(s.Rows, 4, 5) },
+	} {
+		s := bank(10)
+		spoil(&s)
+		var b bytes.Buffer
+		require.ErrorIs(t, Write(&b, s), ErrDoesNotAddUp, name)
+		require.Zero(t, b.Len(), name)
+	}
+}
+
+func TestAMalformedStatementIsRefused(t *testing.T) {
+	t.Parallel()
+	for want, spoil := range map[string]func(*Statement){
+		"statement with 0 units, not 1 to 4":                    func(s *Statement) { s.Units = nil },
+		"statement of unknown side 3":                           func(s *Statement) { s.Side = 3 },
+		"opening balance has 2 amounts for 1 units":             func(s *Statement) { s.Opening = decs("1", "2") },
+		"closing balance has 0 amounts for 1 units":             func(s *Statement) { s.Closing = nil },
+		"entry of row 101 has 0 amounts for 1 units":            func(s *Statement) { s.Rows[0].Out[0].Amounts = nil },
+		"balance of row 102 has 2 amounts for 1 units":          func(s *Statement) { s.Rows[1].Balance = decs("1", "2") },
+		"opening balance has an amount of more than 30 digits":  func(s *Statement) { s.Opening = []decimal.Decimal{decimal.New(1, 999_999_999)} },
+		"closing balance has an amount of more than 30 digits":  func(s *Statement) { s.Closing = decs(strings.Repeat("9", 31)) },
+		"entry of row 101 has an amount of more than 30 digits": func(s *Statement) { s.Rows[0].Out[0].Amounts = decs("1e-31") },
+	} {
+		s := bank(2)
+		spoil(&s)
+		require.EqualError(t, Write(&bytes.Buffer{}, s), want)
+	}
+}
+
+type broken struct{}
+
+func (broken) Write([]byte) (int, error) { return 0, errors.New("no room") }
+
+func TestAnErrorOfTheWriterIsTold(t *testing.T) {
+	t.Parallel()
+	require.EqualError(t, Write(broken{}, bank(1)), "write statement of 1 rows: no room")
+}
+
+func TestAmountsAreGroupedAsInIndiaAndNeverRounded(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"0": "0.00", "-0.5": "-0.50", "999.9": "999.90", "1000": "1,000.00", "99999.99": "99,999.99", "125000.5": "1,25,000.50",
+		"-12345678.9": "-1,23,45,678.90", "1e9": "1,00,00,00,000.00", "1.500": "1.50", "1.2345": "1.2345",
+		"123456789012345678901234567.89": "12,34,56,78,90,12,34,56,78,90,12,34,567.89",
+	} {
+		require.Equal(t, want, Rupees.number(dec(in)))
+	}
+	require.Equal(t, "1,500.000", FineGrams.number(dec("1500")))
+	require.Equal(t, "₹ -5.00", Rupees.words(dec("-5")))
+	require.Empty(t, Rupees.blank(dec("0.000")))
+}
+
+func TestTheSignedCheckpointIsPrintedWhole(t *testing.T) {
+	t.Parallel()
+	p := write(t, karigar(60))
+	last := p.lines(len(p.pages) - 1)
+	for l := range strings.Lines(checkpoint) {
+		if l = strings.TrimSpace(l); l != "" {
+			require.Contains(t, last, l)
+		}
+	}
+	require.Len(t, p.starting("Checkpoint bahi.example.in/log, size 128445, root hash qlAbFvVUUvLMbLRkGCpHbTk8mzQwbCyRUQLK9bfVqXo="), len(p.pages))
+}
+
+func TestStatementsMayBeDrawnAtOnce(t *testing.T) {
+	t.Parallel()
+	want := write(t, karigar(10)).raw
+	for i := range 8 {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			t.Parallel()
+			require.True(t, bytes.Equal(want, write(t, karigar(10)).raw))
+		})
+	}
+}
+
+// On two cores of 2025: 100,000 rows in Latin and in three scripts, see the package's commit for the figures.
+func BenchmarkWrite(b *testing.B) {
+	for name, s := range map[string]Statement{"bank": bank(100_000), "karigar": karigar(100_000), "empty": bank(0)} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				var n count
+				require.NoError(b, Write(&n, s))
+				b.ReportMetric(float64(n), "bytes")
+			}
+		})
+	}
+}
+
+type count int
+
+func (c *count) Write(p []byte) (int, error) { *c += count(len(p)); return len(p), nil }

@@ -1,0 +1,238 @@
+package pdf
+
+import (
+	"strconv"
+
+	"github.com/shopspring/decimal"
+)
+
+// table is the grid of a statement: widths come from what the columns have to hold, and Details gets the rest.
+type table struct {
+	size             float64
+	height           float64 // of one line
+	dates, numbers   column
+	details          column
+	in, out, balance []column // one a unit; nil when the side is not shown
+}
+
+// column ends at right, where amounts end, and has width for text.
+type column struct{ right, width float64 }
+
+func (c column) left() float64 { return c.right - c.width }
+
+const (
+	gutter     = 8.0 // between columns, half on each side of a rule
+	pad        = 3.4 // between rows
+	minDetails = 150.0
+	minAmount  = 4.5 // ems
+	hanging    = 6.0 // the further lines of an entry begin this much to the right
+)
+
+// sections gives the heads of the columns that are shown, from left to right.
+func (t *table) sections() (shown []section) {
+	for _, g := range []section{{"IN (jama)", t.in}, {"OUT (naame)", t.out}, {"Balance", t.balance}} {
+		if g.columns != nil {
+			shown = append(shown, g)
+		}
+	}
+	return shown
+}
+
+type section struct {
+	head    string
+	columns []column
+}
+
+// newTable measures everything that the columns will hold.
+func newTable(t *typesetter, s *Statement, totals running) table {
+	widest := func(f face, have float64, text string) float64 { return max(have, t.width(f, text)) }
+	dates, numbers := t.width(bold, "Date"), t.width(bold, "No.")
+	n := len(s.Units)
+	in, out, balance := make([]float64, n), make([]float64, n), make([]float64, n)
+	hold := func(f face, widths []float64, amounts []decimal.Decimal) {
+		for i := range amounts {
+			widths[i] = widest(f, widths[i], s.Units[i].number(amounts[i]))
+		}
+	}
+	for i, u := range s.Units {
+		in[i] = max(minAmount, t.width(regular, u.Heading))
+		out[i], balance[i] = in[i], in[i]
+	}
+	hold(bold, in, totals.in)
+	hold(bold, out, totals.out)
+	hold(bold, balance, s.Opening)
+	hold(bold, balance, s.Closing)
+	for i := range s.Rows {
+		row := &s.Rows[i]
+		dates = widest(regular, dates, day(row.Date))
+		numbers = widest(regular, numbers, strconv.FormatInt(row.ID, 10))
+		for _, l := range row.In {
+			hold(regular, in, l.Amounts)
+		}
+		for _, l := range row.Out {
+			hold(regular, out, l.Amounts)
+		}
+		hold(bold, balance, row.Balance)
+	}
+	groups := [][]float64{in, out, balance}
+	switch s.Side {
+	case In:
+		groups = [][]float64{in, nil, nil}
+	case Out:
+		groups = [][]float64{nil, out, nil}
+	}
+	// A head over several columns needs their room together.
+	for i, head := range []string{"IN (jama)", "OUT (naame)", "Balance"} {
+		for j := range groups[i] {
+			groups[i][j] = max(groups[i][j], t.width(bold, head)/float64(n))
+		}
+	}
+	return place(dates, numbers, groups)
+}
+
+// place chooses the largest size that leaves Details enough room. When none does, amounts share what there is, and those that do not fit
+// are set smaller one by one.
+func place(dates, numbers float64, groups [][]float64) table {
+	var ems float64
+	count := 0
+	for _, g := range groups {
+		for _, w := range g {
+			ems += w
+			count++
+		}
+	}
+	room := right - margin - 3*gutter - float64(count)*gutter
+	size := 8.0
+	for size > 6 && room-size*(dates+numbers+ems) < minDetails {
+		size -= 0.5
+	}
+	squeeze := 1.0
+	if least := room - size*(dates+numbers) - minDetails*0.7; size*ems > least {
+		squeeze = least / (size * ems)
+	}
+	tab := table{size: size, height: leading(size)}
+	x := right - gutter/2
+	set := func(g []float64) (columns []column) {
+		columns = make([]column, len(g))
+		for i := len(g) - 1; i >= 0; i-- {
+			columns[i] = column{right: x, width: g[i] * size * squeeze}
+			x = columns[i].left() - gutter
+		}
+		return columns
+	}
+	if groups[2] != nil {
+		tab.balance = set(groups[2])
+	}
+	if groups[1] != nil {
+		tab.out = set(groups[1])
+	}
+	if groups[0] != nil {
+		tab.in = set(groups[0])
+	}
+	tab.dates = column{right: margin + gutter/2 + dates*size, width: dates * size}
+	tab.numbers = column{right: tab.dates.right + gutter + numbers*size, width: numbers * size}
+	tab.details = column{right: x, width: x - tab.numbers.right - gutter}
+	return tab
+}
+
+// heads draws the heads of the columns and gives where the rows begin.
+func (d *document) heads(y float64) float64 {
+	t := &d.table
+	height := 2*t.height + pad
+	d.fill(margin, y, right-margin, height, band)
+	d.horizontal(margin, right, y, 0.7, black)
+	d.horizontal(margin, right, y+height, 0.7, black)
+	first, second := y+t.height*0.85, y+t.height*1.85
+	d.text(t.dates.left(), first, bold, t.size, "Date")
+	d.text(t.numbers.right-d.types.width(bold, "No.")*t.size, first, bold, t.size, "No.")
+	d.text(t.details.left(), first, bold, t.size, "Details")
+	for _, g := range t.sections() {
+		end := g.columns[len(g.columns)-1].right
+		if len(g.columns) > 1 {
+			end -= (g.width() - d.types.width(bold, g.head)*t.size) / 2
+		}
+		d.right(end, first, bold, t.size, g.width(), g.head)
+		for i, c := range g.columns {
+			heading := d.types.lines(d.s.Units[i].Heading, regular, c.width/t.size+1)[0]
+			d.line(c.right-heading.width*t.size, second, regular, t.size, heading)
+		}
+	}
+	return y + height
+}
+
+func (g section) width() float64 { return g.columns[len(g.columns)-1].right - g.columns[0].left() }
+
+// rules draws the vertical lines of a page once its rows are on it.
+func (d *document) rules(top, bottom float64) {
+	for _, g := range d.table.sections() {
+		d.vertical(g.columns[0].left()-gutter/2, top, bottom, 0.4, rule)
+	}
+}
+
+// bottom is how far rows may go: under them there is room for the line that carries the sums forward.
+func (d *document) bottom() float64 { return footerTop - 6 - d.table.height - pad }
+
+// breakPage carries the sums over to a new page.
+func (d *document) breakPage() {
+	d.sum("Carried forward", d.sums, true)
+	d.rules(margin+d.head.height, d.y)
+	d.page()
+	d.sum("Brought forward", d.sums, true)
+}
+
+// sum draws a line of sums across the page.
+func (d *document) sum(label string, sums running, balance bool) {
+	t := &d.table
+	y := d.y + t.height*0.85 + pad/2
+	d.fill(margin, d.y, right-margin, t.height+pad, band)
+	d.text(t.details.left(), y, bold, t.size, label)
+	d.amounts(t.in, y, bold, sums.in, Unit.number)
+	d.amounts(t.out, y, bold, sums.out, Unit.number)
+	if balance {
+		d.amounts(t.balance, y, bold, sums.balance, Unit.number)
+	}
+	d.y += t.height + pad
+	d.horizontal(margin, right, d.y, 0.4, rule)
+}
+
+func (d *document) opening() { d.balanceLine("Opening balance", d.s.Opening) }
+
+// balanceLine draws a balance of the account. On paper of one side it stands in words, so that nobody adds it up with the entries.
+func (d *document) balanceLine(label string, amounts []decimal.Decimal) {
+	t := &d.table
+	if t.balance == nil {
+		label += " of the account (both sides):"
+		for i, u := range d.s.Units {
+			if i > 0 {
+				label += ";"
+			}
+			label += " " + u.words(amounts[i])
+		}
+		for _, l := range d.types.lines(label, bold, t.details.width/t.size) {
+			d.line(t.details.left(), d.y+t.height*0.85+pad/2, bold, t.size, l)
+			d.y += t.height
+		}
+		d.y += pad
+	} else {
+		y := d.y + t.height*0.85 + pad/2
+		d.text(t.details.left(), y, bold, t.size, label)
+		d.amounts(t.balance, y, bold, amounts, Unit.number)
+		d.y += t.height + pad
+	}
+	d.horizontal(margin, right, d.y, 0.4, rule)
+}
+
+// closing draws the totals and the closing balance, together on one page.
+func (d *document) closing() {
+	t := &d.table
+	if d.y+4*(t.height+pad) > footerTop-6 {
+		d.breakPage()
+	}
+	d.horizontal(margin, right, d.y, 0.7, black)
+	d.sum("Total", d.totals, false)
+	d.balanceLine("Closing balance", d.s.Closing)
+	d.horizontal(margin, right, d.y, 0.7, black)
+	d.rules(margin+d.head.height, d.y)
+	d.horizontal(margin, right, d.y+1.5, 0.7, black)
+	d.y += 1.5
+}

@@ -1,0 +1,179 @@
+package pdf
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestConjunctsAreShapedIntoTheirOwnGlyphs(t *testing.T) {
+	t.Parallel()
+	ts := newTypesetter()
+	for word, glyphs := range map[string]int{
+		"क्ष":  1, // ka, virama, ssa: one conjunct
+		"ज्ञ":  1,
+		"श्र":  1,
+		"श्री": 2, // the conjunct and its vowel
+		"क्षि": 2,
+		"र्क":  2, // ka with reph
+		"ક્ષ":  1,
+		"શ્રી": 2,
+		"जी":   2,
+	} {
+		runs := ts.word(word, regular)
+		require.Len(t, runs, 1, word)
+		require.Len(t, runs[0].glyphs, glyphs, word)
+		require.Equal(t, word, runs[0].text)
+		for _, g := range runs[0].glyphs {
+			require.NotZero(t, g.id, "%s has a glyph that the font lacks", word)
+		}
+		require.Len(t, ts.clusters(runs[0], 100), 1, "%s must not be torn", word)
+	}
+}
+
+func TestAVowelBeforeItsConsonantIsDrawnBeforeIt(t *testing.T) {
+	t.Parallel()
+	ts := newTypesetter()
+	runs := ts.word("कि", regular)
+	sign := ts.word("ि", regular)
+	require.Len(t, runs[0].glyphs, 2)
+	ka, _ := ts.faces[devanagari].NominalGlyph('क')
+	require.Equal(t, ka, runs[0].glyphs[1].id, "the letter comes second, though it is stored first")
+	require.NotEmpty(t, sign)
+}
+
+func TestMixedTextIsSplitByScript(t *testing.T) {
+	t.Parallel()
+	ts := newTypesetter()
+	lines := ts.lines("Ram રમેશ,\tरमेश\u00a0₹5।", regular, 100)
+	require.Len(t, lines, 1)
+	var parts []string
+	for _, r := range lines[0].runs {
+		parts = append(parts, string("RBDG"[r.face])+":"+r.text)
+		require.Equal(t, r.face.shaped(), len(r.glyphs) > 0)
+	}
+	require.Equal(t, []string{"R:Ram ", "G:રમેશ", "R:, ", "D:रमेश", "R: ₹5", "D:।"}, parts)
+}
+
+func TestWhatCannotBeShownIsABoxAndWhatIsInvisibleIsLeftOut(t *testing.T) {
+	t.Parallel()
+	ts := newTypesetter()
+	for in, want := range map[string]string{
+		"a\x00b\x1bc\u0085d":       "a□b□c d", // NEL is white space
+		"bad \xff\xfe utf":         "bad □ utf",
+		"ring 💍 and 👨‍👩‍👧":         "ring □ and □□□",
+		"\u202eabc\u202c\u200fd":   "abcd",
+		"عربي தமிழ்":               "□□□□ □□□□□",
+		"soft\u00adhy\ufeffphen":   "softhyphen",
+		"Cafe\u0301":               "Café",
+		"क\u094d\u200dष":           "क\u094d\u200dष",
+		"  many \n\n\t spaces  ":   "many spaces",
+		"\U000e0041\ufffe\uffff":   "□□",
+		"Ωμέγα Жук ½ ™ € ₹ 1° → ☺": "Ωμέγα Жук ½ ™ € ₹ 1° → ☺",
+		"":       "",
+		"\u200b": "",
+	} {
+		require.Equal(t, want, ts.shown(in), "%q", in)
+	}
+}
+
+func TestLinesKeepTheirWidthAndLoseNothing(t *testing.T) {
+	t.Parallel()
+	ts := newTypesetter()
+	for _, text := range []string{
+		strings.Repeat("word ", 1000), strings.Repeat("W", 5000), strings.Repeat("क्षत्रिय", 600), strings.Repeat("જ્વેલર્સ ", 300),
+		strings.Repeat("aक્", 900), strings.Repeat("ि", 700), strings.Repeat("e\u0301\u0301", 500), "short",
+	} {
+		const width = 12.0
+		lines := ts.lines(text, regular, width)
+		var b strings.Builder
+		for _, l := range lines {
+			require.NotEmpty(t, l.runs)
+			require.LessOrEqual(t, l.width, width+1e-9)
+			require.InDelta(t, widthOf(l.runs), l.width, 1e-9)
+			for _, r := range l.runs {
+				b.WriteString(r.text)
+			}
+		}
+		require.Equal(t, strings.ReplaceAll(ts.shown(text), " ", ""), strings.ReplaceAll(b.String(), " ", ""))
+	}
+}
+
+func TestTheCacheOfWordsDoesNotChangeWhatItHolds(t *testing.T) {
+	t.Parallel()
+	ts := newTypesetter()
+	before := ts.lines("रमेश", regular, 100)
+	width, glyphs := before[0].width, slices.Clone(before[0].runs[0].glyphs)
+	ts.lines("रमेश"+"રમેશ"+" रमेश रमेश", regular, 5)
+	after := ts.lines("रमेश", regular, 100)
+	require.InDelta(t, width, after[0].width, 0)
+	require.Equal(t, glyphs, after[0].runs[0].glyphs)
+}
+
+func TestTheCacheOfWordsIsBounded(t *testing.T) {
+	t.Parallel()
+	ts := newTypesetter()
+	for i := range shapedWords + 500 {
+		ts.word("é"+strings.Repeat("x", i%100)+string(rune('a'+i/100%26))+string(rune('a'+i/2600)), regular)
+	}
+	require.LessOrEqual(t, len(ts.words), shapedWords)
+}
+
+func TestAVeryLongNameEndsInAnEllipsisThatIsSeen(t *testing.T) {
+	t.Parallel()
+	s := bank(3)
+	s.Account, s.Title, s.Ledger = strings.Repeat("Ramesh ", 700), strings.Repeat("W", 5000), strings.Repeat("ક્ષ", 200)
+	s.Drawn.StoreID, s.Drawn.Checkpoint = strings.Repeat("s", 900), strings.Repeat("x", 2000)
+	p := write(t, s)
+	require.Equal(t, "Closing balance | "+Rupees.number(s.Closing[0]), p.one("Closing"))
+	ends := 0
+	for _, l := range p.lines(0) {
+		ends += strings.Count(l, "…")
+	}
+	require.Equal(t, 5, ends, "title, account, ledger and both lines of the footer")
+	for _, page := range p.pages {
+		for _, s := range page {
+			require.GreaterOrEqual(t, s.y, 10.0)
+			require.Less(t, s.y, pageHeight)
+		}
+	}
+}
+
+func FuzzDescriptions(f *testing.F) {
+	for _, seed := range []string{
+		"", "Sale of rings", "श्री लक्ष्मी", "ક્ષત્રિય", "मिला jewellers જ્વેલર્સ", "\x00\x01\x1f\x7f", "\xff\xfe\xfd", "\u202e\u2066abc\u2069",
+		"👨‍👩‍👧💍", strings.Repeat("W", 120), strings.Repeat("क्ष", 1700), strings.Repeat("word ", 1000), "()\\\r\n(\\)", "\u0a0d\u0d0a\u5c29",
+		"e" + strings.Repeat("\u0301", 300), "ि्‍‌़", "\u200d\u200c", "عربي", "\U0010ffff\ufffe\uffff", "/F1 12 Tf ET Q", "<<>>", "₹ 1,25,000.50", "□",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if len(text) > 20_000 {
+			return
+		}
+		s := bank(2)
+		s.Account, s.Notes = text, []string{text}
+		s.Rows[0].Out[0].Text, s.Rows[1].In[0].Text = text, text+" "+text
+		p := write(t, s)
+		want := newTypesetter().shown(text)
+		require.True(t, utf8.ValidString(want))
+		require.Equal(t, "Closing balance | "+Rupees.number(s.Closing[0]), p.one("Closing balance | "))
+		all := ""
+		for i := range p.pages {
+			for _, s := range p.pages[i] {
+				if s.x > 60 && s.x < 500 {
+					all += s.text
+				}
+			}
+		}
+		bare := strings.NewReplacer(" ", "").Replace
+		for word := range strings.FieldsSeq(want) {
+			if n := utf8.RuneCountInString(word); n < 20 { // a longer one may be torn by the end of a line
+				require.Contains(t, bare(all), bare(word))
+			}
+		}
+	})
+}
