@@ -1,0 +1,357 @@
+package pgcluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// Options say which cluster is meant and how it runs.
+type Options struct {
+	// Dir is the data folder. It is made where it is missing.
+	Dir string
+	// Log hears of everything that takes time or that the cluster does by itself. Nil means slog.Default().
+	Log *slog.Logger
+	// Settings of Postgres, over those of this package (settings.go). Those that keep the cluster private are refused.
+	Settings map[string]string
+	// Ephemeral is for tests: nothing is synced to disk, and a cluster that cannot be started is thrown away and made anew.
+	Ephemeral bool
+}
+
+// Cluster is a running private cluster, and our share in it.
+type Cluster struct {
+	folder   folder
+	owner    owner
+	programs *Programs
+	opts     Options
+	log      *slog.Logger
+	conf     string // postgresql.conf
+	socket   string
+	mayStop  bool // may restart a cluster that others use, for other settings
+
+	start, users *os.File        // the locks in doc.go
+	life         context.Context //nolint:containedctx // From Start to Stop: it bounds the goroutines that watch the cluster.
+	halt         context.CancelCauseFunc
+	supervised   sync.WaitGroup
+	once         sync.Once
+	stopErr      error
+
+	mu sync.Mutex
+	pm *postmaster
+}
+
+var (
+	errStopping = errors.New("the cluster is being stopped")
+	errGone     = errors.New("postgres ended")
+)
+
+// Start brings the cluster up and keeps it up: a postmaster that dies is started again until Stop is called.
+// A cluster that already runs, as after a kill -9 of Bahi, is adopted if it has the settings that are asked for, else restarted.
+// Start answers when the database takes connections; it waits for crash recovery as long as that takes, and the log says how far it is.
+//
+// Start does not take the data folder's Lock; who serves takes that first.
+func Start(ctx context.Context, opts Options) (*Cluster, error) {
+	c, err := open(ctx, opts, true)
+	if err != nil {
+		return nil, err
+	}
+	c.supervised.Go(func() { c.supervise(c.life) })
+	return c, nil
+}
+
+// Attach joins the cluster that runs on the data folder, and starts one where none runs. It is for commands beside a serving
+// Bahi: it changes no settings under others, and does not restart what dies. Stop leaves the cluster to whoever else uses it.
+func Attach(ctx context.Context, opts Options) (*Cluster, error) { return open(ctx, opts, false) }
+
+func open(ctx context.Context, opts Options, mayStop bool) (_ *Cluster, err error) {
+	c := &Cluster{opts: opts, log: opts.Log, mayStop: mayStop}
+	c.life, c.halt = context.WithCancelCause(context.WithoutCancel(ctx))
+	defer func() {
+		if err != nil {
+			c.halt(err)
+		}
+	}()
+	if c.log == nil {
+		c.log = slog.Default()
+	}
+	if c.folder, err = openFolder(opts.Dir); err != nil {
+		return nil, err
+	}
+	if c.programs, err = Find(ctx, c.log, clusterMajor(c.folder)); err != nil {
+		return nil, err
+	}
+	if c.owner, err = ownerOf(ctx, c.folder); err != nil {
+		return nil, err
+	}
+	if err := c.folder.reachable(ctx, c.owner); err != nil {
+		return nil, err
+	}
+	if c.start, err = openLock(c.folder.startLock()); err != nil {
+		return nil, err
+	}
+	if c.users, err = openLock(c.folder.userLock()); err != nil {
+		return nil, errors.Join(err, c.start.Close())
+	}
+	if err := c.bringUp(ctx); err != nil {
+		return nil, errors.Join(err, c.release())
+	}
+	return c, nil
+}
+
+// URL is a connection string for pgx and for Postgres's own programs. It stays the same over restarts of the cluster.
+func (c *Cluster) URL() string { return c.url(database) }
+
+func (c *Cluster) url(name string) string {
+	query := url.Values{"host": {c.socket}, "port": {port}, "user": {superuser}, "sslmode": {"disable"}}
+	return "postgres:///" + name + "?" + query.Encode()
+}
+
+// PID is the postmaster's process number; another one after each restart.
+func (c *Cluster) PID() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.pm.pid
+}
+
+// Programs are Postgres's own programs in the cluster's version, for pg_dump, pg_basebackup, pgbench.
+func (c *Cluster) Programs() *Programs { return c.programs }
+
+// fastStop is how long a fast shutdown may take before an immediate one; a process that stops in ten seconds fits both.
+const fastStop = 6 * time.Second
+
+// Stop gives back our share in the cluster. The last one out stops it: fast, so that the next start needs no recovery, and if that
+// takes too long (six seconds, or the context's end) at once, which loses nothing that was committed either.
+// A second call answers what the first one did.
+func (c *Cluster) Stop(ctx context.Context) error {
+	c.once.Do(func() { c.stopErr = c.stop(ctx) })
+	return c.stopErr
+}
+
+func (c *Cluster) stop(ctx context.Context) (err error) {
+	c.halt(errStopping)
+	c.supervised.Wait()
+	defer func() { err = errors.Join(err, c.release()) }()
+
+	// A deadline that has passed already must not leave the cluster running.
+	wait, cancel := context.WithTimeout(context.WithoutCancel(ctx), fastStop)
+	defer cancel()
+	if err := flockWait(wait, c.start); err != nil {
+		return err
+	}
+	last, err := flock(c.users, syscall.LOCK_EX)
+	if err != nil {
+		return err
+	}
+	if !last {
+		c.log.Info("leaving Postgres to the others that use it", "folder", c.folder.pgdata())
+		return nil
+	}
+	pm, err := findPostmaster(c.folder)
+	if err != nil || pm == nil {
+		return err
+	}
+	pm.watch(context.WithoutCancel(ctx), c.folder, 10*time.Millisecond)
+	if err := pm.stop(ctx, c.log, fastStop); err != nil {
+		return err
+	}
+	forgetSocket(c.folder, c.socket)
+	c.log.Debug("stopped Postgres", "pid", pm.pid)
+	return nil
+}
+
+// release lets go of the locks; the order matters to nobody, since whoever comes next looks under the start lock.
+func (c *Cluster) release() error {
+	if err := errors.Join(c.users.Close(), c.start.Close()); err != nil {
+		return fmt.Errorf("let go of the cluster: %w", err)
+	}
+	return nil
+}
+
+// bringUp finds or starts the postmaster, waits until it answers, and takes our share. One process at a time does so.
+func (c *Cluster) bringUp(ctx context.Context) (err error) {
+	if err := flockWait(ctx, c.start); err != nil {
+		return err
+	}
+	defer func() {
+		// Unlocking a lock that we hold cannot fail in a way that matters: closing the file would do the same.
+		_ = syscall.Flock(int(c.start.Fd()), syscall.LOCK_UN) //nolint:gosec // G115: descriptors are small.
+	}()
+	// Only under the start lock does anybody change the kind of lock, so a refusal means users, not somebody who is merely looking.
+	alone, err := flock(c.users, syscall.LOCK_EX)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		// Whether or not it went well: a supervisor that tries again later is a user all the while.
+		_, shareErr := flock(c.users, syscall.LOCK_SH)
+		err = errors.Join(err, shareErr)
+	}()
+	if err := c.folder.own(c.owner); err != nil {
+		return err
+	}
+	pm, err := c.up(ctx, alone)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.pm = pm
+	return nil
+}
+
+func (c *Cluster) up(ctx context.Context, alone bool) (pm *postmaster, err error) {
+	if c.socket, err = socketDir(c.folder, c.owner); err != nil {
+		return nil, err
+	}
+	if c.conf, err = configuration(c.folder, c.socket, c.opts.Ephemeral, c.opts.Settings); err != nil {
+		return nil, err
+	}
+	pm, err = c.join(ctx, alone)
+	if pm != nil || err != nil {
+		return pm, err
+	}
+	pm, err = c.begin(ctx)
+	switch {
+	case err == nil || ctx.Err() != nil:
+		return pm, err
+	case strings.Contains(err.Error(), `lock file "postmaster.pid" already exists`):
+		// One was being started by a Bahi that was killed in that moment, and had not written its pid yet.
+		return c.join(ctx, alone)
+	case c.opts.Ephemeral && alone:
+		c.log.Warn("throwing away a test cluster that does not start", "error", err)
+		if err := os.RemoveAll(c.folder.pgdata()); err != nil {
+			return nil, fmt.Errorf("throw away the test cluster: %w", err)
+		}
+		return c.begin(ctx)
+	}
+	return nil, err
+}
+
+// join adopts a postmaster that runs already. It answers none if none runs or the one that did has to go.
+func (c *Cluster) join(ctx context.Context, alone bool) (*postmaster, error) {
+	pm, err := findPostmaster(c.folder)
+	if pm == nil || err != nil {
+		return nil, err
+	}
+	// The kernel tells only a parent of a process's end, so we look, five times a second.
+	pm.watch(c.life, c.folder, 200*time.Millisecond)
+	// Only the text that the cluster was started with stands in the file: it is written just before a start.
+	text, err := readFile(filepath.Join(c.folder.pgdata(), "postgresql.conf"))
+	if err != nil || text != c.conf && (alone || c.mayStop) {
+		c.log.Info("restarting Postgres for its new settings", "pid", pm.pid, "folder", c.folder.pgdata())
+		return nil, pm.stop(ctx, c.log, fastStop)
+	}
+	c.log.Info("joining the Postgres that runs already", "pid", pm.pid, "folder", c.folder.pgdata())
+	err = c.ready(ctx, pm)
+	if errors.Is(err, errGone) {
+		return nil, nil //nolint:nilnil // It was on its way out, stopped by a Bahi that was killed in that moment.
+	}
+	return pm, err
+}
+
+// begin starts a postmaster on the folder, which is made first where there is none.
+func (c *Cluster) begin(ctx context.Context) (*postmaster, error) {
+	if err := create(ctx, c.log, c.programs, c.folder, c.owner, c.opts.Ephemeral); err != nil {
+		return nil, err
+	}
+	hba, ident := authentication(c.owner)
+	for name, text := range map[string]string{"postgresql.conf": c.conf, "pg_hba.conf": hba, "pg_ident.conf": ident} {
+		if err := c.folder.write(filepath.Join(c.folder.pgdata(), name), text, c.owner); err != nil {
+			return nil, err
+		}
+	}
+	if err := removeStaleSocket(c.folder, c.socket); err != nil {
+		return nil, err
+	}
+	started := time.Now()
+	for {
+		pm, err := launch(c.programs, c.folder, c.owner)
+		if err != nil {
+			return nil, err
+		}
+		if err = c.ready(ctx, pm); err == nil {
+			c.log.Info("Postgres is up", "pid", pm.pid, "version", c.programs.Version, "folder", c.folder.pgdata(),
+				"took", time.Since(started).Round(time.Millisecond))
+			return pm, nil
+		}
+		if !errors.Is(err, errGone) {
+			return nil, errors.Join(err, pm.stop(ctx, c.log, fastStop))
+		}
+		// A killed postmaster leaves processes that hold its shared memory for a moment more; only that is worth another try.
+		if !strings.Contains(err.Error(), "shared memory block") || time.Since(started) > time.Minute {
+			return nil, err
+		}
+		kind := syscall.SIGQUIT
+		if time.Since(started) > 5*time.Second {
+			kind = syscall.SIGKILL
+		}
+		c.log.Info("waiting for the processes of the Postgres before to end", "folder", c.folder.pgdata())
+		endOrphans(c.folder, kind)
+		if err := pause(ctx, 200*time.Millisecond); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// ready waits until the database takes connections, and makes it where it is missing.
+func (c *Cluster) ready(ctx context.Context, pm *postmaster) error {
+	return slowly(ctx, c.log, "waiting for Postgres", func() error {
+		said := ""
+		for {
+			conn, err := c.connect(ctx, "postgres")
+			if err == nil {
+				return errors.Join(c.createDatabase(ctx, conn), conn.Close(ctx))
+			}
+			if refused := new(pgconn.PgError); errors.As(err, &refused) {
+				// cannot_connect_now is starting up, recovering or shutting down; too_many_connections passes as well.
+				if refused.Code != "57P03" && refused.Code != "53300" {
+					return fmt.Errorf("connect to Postgres: %w", err)
+				}
+				if line := lastLogLine(c.folder); line != said && strings.Contains(line, "elapsed time") {
+					said = line
+					c.log.Info("Postgres recovers from a crash", "at", line)
+				}
+			}
+			select {
+			case <-pm.gone:
+				return fmt.Errorf("%w instead of answering on %s: %s", errGone, c.folder.pgdata(), lastWords(c.folder))
+			case <-ctx.Done():
+				return fmt.Errorf("wait for Postgres: %w", context.Cause(ctx))
+			case <-time.After(20 * time.Millisecond):
+			}
+		}
+	})
+}
+
+func (c *Cluster) connect(ctx context.Context, name string) (*pgx.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, c.url(name))
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", name, err)
+	}
+	return conn, nil
+}
+
+func (c *Cluster) createDatabase(ctx context.Context, conn *pgx.Conn) error {
+	var there bool
+	err := conn.QueryRow(ctx, `select exists (select from pg_database where datname = $1)`, database).Scan(&there)
+	if err == nil && !there {
+		_, err = conn.Exec(ctx, `create database `+pgx.Identifier{database}.Sanitize())
+	}
+	if err != nil {
+		return fmt.Errorf("create the database %s: %w", database, err)
+	}
+	return nil
+}

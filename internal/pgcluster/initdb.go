@@ -1,0 +1,85 @@
+package pgcluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// superuser is the one database user; people and keys are Bahi's own matter.
+const superuser = "bahi"
+
+// database is the one that Bahi lives in.
+const database = "bahi"
+
+// create makes the cluster's folder where there is none. It is made under another name and renamed when it is complete:
+// a crash half-way leaves a folder that nobody takes for a cluster, and that the next start removes.
+func create(ctx context.Context, log *slog.Logger, p *Programs, f folder, o owner, ephemeral bool) error {
+	leftovers, err := filepath.Glob(filepath.Join(f.postgres(), "init-*"))
+	if err != nil {
+		return fmt.Errorf("look for unfinished clusters: %w", err)
+	}
+	for _, dir := range leftovers {
+		log.Warn("removing a cluster that was never finished", "folder", dir)
+		if err := os.RemoveAll(dir); err != nil {
+			return fmt.Errorf("remove an unfinished cluster: %w", err)
+		}
+	}
+	if _, err := os.Lstat(f.pgdata()); err == nil {
+		return nil
+	} else if !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("look for the cluster: %w", err)
+	}
+	tmp, err := os.MkdirTemp(f.postgres(), "init-")
+	if err != nil {
+		return fmt.Errorf("make a folder for the cluster: %w", err)
+	}
+	if err := os.Lchown(tmp, int(o.uid), int(o.gid)); err != nil {
+		return fmt.Errorf("give the cluster's folder to %s: %w", o.name, err)
+	}
+	args := []string{
+		"--pgdata=" + tmp, "--username=" + superuser, "--encoding=UTF8", "--locale=C",
+		"--auth-local=peer", "--auth-host=reject", "--no-instructions",
+	}
+	if ephemeral {
+		args = append(args, "--no-sync")
+	} else {
+		args = append(args, "--data-checksums") // A ledger wants to hear of a bad disk.
+	}
+	log.Info("making a Postgres cluster", "folder", f.pgdata(), "version", p.Version, "user", o.name)
+	cmd := exec.CommandContext(ctx, p.path("initdb"), args...) //nolint:gosec // G204: the program was found or installed by us.
+	cmd.Dir = "/"
+	cmd.Env = append(p.env(), "HOME="+f.postgres(), "TZ=GMT")
+	cmd.SysProcAttr = o.process()
+	err = slowly(ctx, log, "making a Postgres cluster", func() error {
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("initdb: %w: %s", err, strings.TrimSpace(string(out)))
+		}
+		return nil
+	})
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(tmp))
+	}
+	if err := os.Rename(tmp, f.pgdata()); err != nil {
+		return fmt.Errorf("put the new cluster in its place: %w", err)
+	}
+	return syncFolder(f.postgres())
+}
+
+// syncFolder makes a rename in the folder survive a power cut.
+func syncFolder(dir string) error {
+	d, err := os.Open(dir) //nolint:gosec // G304: a fixed name in the data folder.
+	if err != nil {
+		return fmt.Errorf("sync %s: %w", dir, err)
+	}
+	if err := errors.Join(d.Sync(), d.Close()); err != nil {
+		return fmt.Errorf("sync %s: %w", dir, err)
+	}
+	return nil
+}

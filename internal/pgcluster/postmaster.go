@@ -1,0 +1,235 @@
+package pgcluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// postmaster is the cluster's first process.
+type postmaster struct {
+	pid  int
+	gone chan struct{} // closed when it has ended
+}
+
+// launch starts the postmaster. It answers as soon as the process runs, long before the cluster answers.
+func launch(p *Programs, f folder, o owner) (*postmaster, error) {
+	out, err := os.OpenFile(f.output(), os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NOFOLLOW, 0o600) //nolint:gosec // G304: a fixed name in the data folder.
+	if err != nil {
+		return nil, fmt.Errorf("open postgres's log: %w", err)
+	}
+	defer func() { _ = out.Close() }() // Postgres has its own copy by then.
+	if err := out.Chown(int(o.uid), int(o.gid)); err != nil {
+		return nil, fmt.Errorf("give postgres its log: %w", err)
+	}
+	// Not CommandContext: the cluster outlives every context of ours, that is its point.
+	cmd := exec.Command(p.path("postgres"), "-D", f.pgdata()) //nolint:gosec,noctx // G204: the program was found or installed by us.
+	cmd.Dir = "/"
+	cmd.Env = append(p.env(), "HOME="+f.postgres())
+	cmd.Stdout, cmd.Stderr = out, out
+	cmd.SysProcAttr = o.process()
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start postgres as %s: %w", o.name, err)
+	}
+	pm := &postmaster{pid: cmd.Process.Pid, gone: make(chan struct{})}
+	go func() {
+		defer close(pm.gone)
+		_ = cmd.Wait() // Why it ended is in its log.
+	}()
+	return pm, nil
+}
+
+// findPostmaster looks for a live postmaster of the cluster.
+func findPostmaster(f folder) (*postmaster, error) {
+	pid, err := pidIn(f, filepath.Join(f.pgdata(), "postmaster.pid"))
+	if pid == 0 || err != nil {
+		return nil, err
+	}
+	return &postmaster{pid: pid}, nil
+}
+
+// removeStaleSocket removes the socket's lock file if it names no postmaster of ours.
+func removeStaleSocket(f folder, dir string) error {
+	_, err := pidIn(f, filepath.Join(dir, ".s.PGSQL."+port+".lock"))
+	return err
+}
+
+// pidIn reads one of Postgres's pid files and answers the process if it is our postmaster, else 0. A file that names a process which is
+// something else is removed: after a reboot, in a container (where the same few numbers come up each time) or in
+// a copied data folder it would keep Postgres from starting. A file that names no process is left to Postgres, which knows what to do.
+func pidIn(f folder, path string) (int, error) {
+	text, err := readFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return 0, nil
+	} else if err != nil {
+		return 0, fmt.Errorf("look for a running postgres: %w", err)
+	}
+	first, _, _ := strings.Cut(text, "\n")
+	pid, err := strconv.Atoi(strings.TrimSpace(first))
+	switch {
+	case err == nil && pid > 1 && runs(f, pid):
+		return pid, nil
+	// A crash between the file's creation and its filling leaves an empty one, and Postgres then asks for a hand.
+	case err != nil || pid <= 1 || processExists(pid):
+		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return 0, fmt.Errorf("remove a stale pid file: %w", err)
+		}
+	}
+	return 0, nil
+}
+
+// watch makes gone tell when a postmaster ends that is not our child.
+func (pm *postmaster) watch(ctx context.Context, f folder, every time.Duration) {
+	pm.gone = make(chan struct{})
+	go func() {
+		for runs(f, pm.pid) {
+			if pause(ctx, every) != nil {
+				return
+			}
+		}
+		close(pm.gone)
+	}()
+}
+
+// runs says whether the process is the cluster's postmaster: its command line names the cluster's folder.
+// The working directory would tell the same, but root in a container may not read that of another user's process.
+func runs(f folder, pid int) bool {
+	args := commandLine(pid)
+	for i, arg := range args {
+		if arg == "-D" && i+1 < len(args) && args[i+1] == f.pgdata() {
+			return true
+		}
+	}
+	return false
+}
+
+// commandLine is a process's arguments; none if there is no such process, or only what is left of one (a zombie).
+func commandLine(pid int) []string {
+	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline"))
+	if err == nil {
+		return strings.Split(strings.TrimRight(string(text), "\x00"), "\x00")
+	}
+	if _, err := os.Stat("/proc/self"); err == nil {
+		return nil
+	}
+	out, err := exec.Command("ps", "-ww", "-o", "args=", "-p", strconv.Itoa(pid)).Output() //nolint:gosec,noctx // G204: a number; it answers at once.
+	if err != nil {
+		return nil
+	}
+	return strings.Fields(string(out))
+}
+
+func processExists(pid int) bool {
+	err := syscall.Kill(pid, 0)
+	return err == nil || errors.Is(err, syscall.EPERM)
+}
+
+// endOrphans ends what is left of a cluster whose postmaster was killed. Its processes end by themselves once they look up,
+// but one deep in a query may take its time, and no new postmaster starts while they share the old one's memory.
+// Crash recovery follows in any case, so nothing is lost by it.
+func endOrphans(f folder, signal syscall.Signal) {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return // No /proc: the caller waits until they end by themselves.
+	}
+	title := "postgres: " + clusterName(f) + ": "
+	for _, entry := range entries {
+		pid, err := strconv.Atoi(entry.Name())
+		if err != nil {
+			continue
+		}
+		if args := commandLine(pid); len(args) > 0 && strings.HasPrefix(args[0], title) {
+			_ = syscall.Kill(pid, signal) // It may have ended since we looked.
+		}
+	}
+}
+
+// stop asks for a fast shutdown, and for an immediate one when the time given for that is over.
+func (pm *postmaster) stop(ctx context.Context, log *slog.Logger, patience time.Duration) error {
+	if err := pm.signal(syscall.SIGINT); err != nil {
+		return err
+	}
+	fast, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	select {
+	case <-pm.gone:
+		return nil
+	case <-fast.Done():
+	}
+	log.Warn("postgres takes too long to stop; stopping it at once, it will recover at its next start", "pid", pm.pid)
+	if err := pm.signal(syscall.SIGQUIT); err != nil {
+		return err
+	}
+	// An immediate shutdown kills its children after five seconds by itself, so this one is not bound to the caller's deadline.
+	select {
+	case <-pm.gone:
+		return nil
+	case <-time.After(10 * time.Second):
+		return fmt.Errorf("postgres (pid %d) does not stop", pm.pid)
+	}
+}
+
+func (pm *postmaster) signal(s syscall.Signal) error {
+	if err := syscall.Kill(pm.pid, s); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return fmt.Errorf("signal postgres (pid %d): %w", pm.pid, err)
+	}
+	return nil
+}
+
+// lastWords is what Postgres said before it ended: on its standard error as long as its log collector did not run, else in its log.
+func lastWords(f folder) string {
+	text, err := readFile(f.output())
+	if err == nil && !strings.Contains(text, "redirecting log output") {
+		return strings.TrimSpace(text)
+	}
+	return lastLogLine(f)
+}
+
+// lastLogLine is the last line of the newest log file.
+func lastLogLine(f folder) string {
+	files, _ := filepath.Glob(filepath.Join(f.logs(), "postgres-*.log")) // The pattern is constant, so never bad.
+	var newest string
+	var when time.Time
+	for _, file := range files {
+		if info, err := os.Lstat(file); err == nil && info.Mode().IsRegular() && info.ModTime().After(when) {
+			newest, when = file, info.ModTime()
+		}
+	}
+	if newest == "" {
+		return ""
+	}
+	text, err := readFile(newest)
+	if err != nil {
+		return ""
+	}
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return lines[len(lines)-1]
+}
+
+// readFile reads the last 8 KiB of a file in a folder that another user owns, and follows no symbolic link out of it.
+func readFile(path string) (string, error) {
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0) //nolint:gosec // G304: fixed names in the data folder.
+	if err != nil {
+		return "", err //nolint:wrapcheck // It names the file, and callers compare it.
+	}
+	defer func() { _ = file.Close() }()
+	const most = 8 << 10
+	if info, err := file.Stat(); err == nil && info.Size() > most {
+		if _, err := file.Seek(-most, io.SeekEnd); err != nil {
+			return "", err //nolint:wrapcheck // as above
+		}
+	}
+	var b bytes.Buffer
+	_, err = io.Copy(&b, io.LimitReader(file, most))
+	return b.String(), err //nolint:wrapcheck // as above
+}

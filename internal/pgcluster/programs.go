@@ -1,0 +1,170 @@
+package pgcluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// oldest is the oldest major version of Postgres that Bahi runs on.
+const oldest = 15
+
+// Programs is one installation of Postgres's server programs.
+type Programs struct {
+	Dir     string // the folder with postgres, initdb, pg_dump …
+	Version string // as `postgres --version` has it: "15.18"
+	Major   int
+
+	libraries string // LD_LIBRARY_PATH for programs that were unpacked, not installed
+}
+
+// Find looks for Postgres's programs: in BAHI_PG_BIN (and then nowhere else), on the PATH, where distributions and Homebrew
+// put them, and among what an earlier call fetched. The newest of major version 15 or later is taken; a cluster that exists can be run
+// by its own major version only, which the caller names (0: any).
+//
+// Where there are none, Find installs them, and says on the log what it does: as root from the distribution's packages, without root the
+// same packages unpacked into the user's cache folder, else a build that embedded-postgres downloads.
+func Find(ctx context.Context, log *slog.Logger, major int) (*Programs, error) {
+	if dir := os.Getenv("BAHI_PG_BIN"); dir != "" {
+		p, err := programsIn(ctx, dir)
+		if err == nil {
+			err = p.fits(major)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("BAHI_PG_BIN=%s: %w", dir, err)
+		}
+		return p, nil
+	}
+	found := installed(ctx)
+	if p := newest(found, major); p != nil {
+		return p, nil
+	}
+	if len(found) > 0 {
+		log.Info("the Postgres programs found do not fit", "found", found[0].Version, "folder", found[0].Dir, "wanted", wanted(major))
+	}
+	return install(ctx, log, major)
+}
+
+// Command is a program of Postgres's, such as pg_dump, ready to be run by the user of this process.
+func (p *Programs) Command(ctx context.Context, name string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, p.path(name), args...) //nolint:gosec // G204: the folder was found or filled by us.
+	cmd.Env = p.env()
+	return cmd
+}
+
+func (p *Programs) path(name string) string { return filepath.Join(p.Dir, name) }
+
+// env is the environment for Postgres's programs: ours without the variables that would send them to another server or folder,
+// and with messages in English, which we read.
+func (p *Programs) env() []string {
+	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return strings.HasPrefix(name, "PG") || strings.HasPrefix(name, "LC_") || name == "LANG" || name == "LANGUAGE" || name == "LD_LIBRARY_PATH"
+	})
+	env = append(env, "LC_ALL=C")
+	if p.libraries != "" {
+		env = append(env, "LD_LIBRARY_PATH="+p.libraries)
+	}
+	return env
+}
+
+// fits says whether these programs run a cluster of the given major version.
+func (p *Programs) fits(major int) error {
+	if p.Major < oldest || major != 0 && p.Major != major {
+		return fmt.Errorf("it is Postgres %s, and wanted is %s", p.Version, wanted(major))
+	}
+	return nil
+}
+
+func wanted(major int) string {
+	if major == 0 {
+		return fmt.Sprintf("%d or newer", oldest)
+	}
+	return fmt.Sprintf("%d, which made the cluster in the data folder", major)
+}
+
+func newest(found []*Programs, major int) *Programs {
+	var best *Programs
+	for _, p := range found {
+		// The first of equals stays: what is on the PATH goes before what is not.
+		if p.fits(major) == nil && (best == nil || p.Major > best.Major) {
+			best = p
+		}
+	}
+	return best
+}
+
+func installed(ctx context.Context) (found []*Programs) {
+	var dirs []string
+	if path, err := exec.LookPath("postgres"); err == nil {
+		// A link on the PATH may stand alone; its target has the other programs beside it.
+		if path, err = filepath.EvalSymlinks(path); err == nil {
+			dirs = append(dirs, filepath.Dir(path))
+		}
+	}
+	for _, pattern := range []string{
+		"/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/usr/local/pgsql/bin", "/usr/libexec/postgresql*",
+		"/opt/homebrew/opt/postgresql*/bin", "/usr/local/opt/postgresql*/bin", "/home/linuxbrew/.linuxbrew/opt/postgresql*/bin",
+		filepath.Join(cacheDir(), "*", "usr/lib/postgresql/*/bin"), filepath.Join(cacheDir(), "*", "bin"),
+	} {
+		more, _ := filepath.Glob(pattern) // The patterns are constant, but for a cache folder with brackets in its name.
+		dirs = append(dirs, more...)
+	}
+	seen := map[string]bool{}
+	for _, dir := range dirs {
+		if seen[dir] {
+			continue
+		}
+		seen[dir] = true
+		if p, err := programsIn(ctx, dir); err == nil {
+			found = append(found, p)
+		}
+	}
+	return found
+}
+
+var versionText = regexp.MustCompile(`\) ((\d+)[^ \n]*)`)
+
+// programsIn looks at one folder.
+func programsIn(ctx context.Context, dir string) (*Programs, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("programs of Postgres: %w", err)
+	}
+	p := &Programs{Dir: dir, libraries: librariesFor(dir)}
+	for _, name := range []string{"initdb", "postgres"} {
+		if info, err := os.Stat(p.path(name)); err != nil || info.IsDir() {
+			return nil, errors.Join(fmt.Errorf("no program %s in %s", name, dir), err)
+		}
+	}
+	cmd := p.Command(ctx, "postgres", "--version")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: %s", cmd, err, strings.TrimSpace(string(out)))
+	}
+	match := versionText.FindStringSubmatch(string(out))
+	if match == nil {
+		return nil, fmt.Errorf("%s: said %q", cmd, out)
+	}
+	p.Version = match[1]
+	p.Major, err = strconv.Atoi(match[2])
+	if err != nil {
+		return nil, fmt.Errorf("%s: said %q: %w", cmd, out, err)
+	}
+	return p, nil
+}
+
+// clusterMajor is the major version of the cluster that exists, or 0.
+func clusterMajor(f folder) int {
+	text, _ := readFile(filepath.Join(f.pgdata(), "PG_VERSION")) // No file, no cluster; an unreadable one is told of by whoever starts it.
+	major, _ := strconv.Atoi(strings.TrimSpace(text))
+	return major
+}

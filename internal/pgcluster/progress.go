@@ -1,0 +1,27 @@
+package pgcluster
+
+import (
+	"context"
+	"log/slog"
+	"time"
+)
+
+// slowly runs do, and says on the log every few seconds that it still runs; nothing if it is done within one second.
+func slowly(ctx context.Context, log *slog.Logger, what string, do func() error) error {
+	done := make(chan struct{})
+	defer close(done)
+	go func() {
+		started := time.Now()
+		for wait := time.Second; ; wait = 3 * time.Second {
+			select {
+			case <-done:
+				return
+			case <-ctx.Done():
+				return
+			case <-time.After(wait):
+				log.Info("still "+what, "seconds", int(time.Since(started).Seconds()))
+			}
+		}
+	}()
+	return do()
+}

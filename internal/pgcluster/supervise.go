@@ -1,0 +1,35 @@
+package pgcluster
+
+import (
+	"context"
+	"time"
+)
+
+// supervise starts the postmaster again whenever it has ended, until the cluster is stopped. A single crashed
+// connection is Postgres's own matter; this is for a postmaster that was killed, by the kernel for want of memory or by hand.
+func (c *Cluster) supervise(ctx context.Context) {
+	for {
+		c.mu.Lock()
+		pm := c.pm
+		c.mu.Unlock()
+		select {
+		case <-ctx.Done():
+			return
+		case <-pm.gone:
+		}
+		c.log.Error("Postgres is gone; starting it again", "pid", pm.pid, "folder", c.folder.pgdata())
+		for wait := 100 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
+			err := c.bringUp(ctx)
+			if err == nil {
+				break
+			}
+			if ctx.Err() != nil {
+				return
+			}
+			c.log.Error("Postgres does not come back; trying again", "wait", wait, "error", err)
+			if pause(ctx, wait) != nil {
+				return
+			}
+		}
+	}
+}
