@@ -222,7 +222,7 @@ func TestStatementsMayBeDrawnAtOnce(t *testing.T) {
 	}
 }
 
-// On two cores of 2025: 100,000 rows in Latin and in three scripts, see the package's commit for the figures.
+// bank is Latin in one unit, karigar three scripts in two units.
 func BenchmarkWrite(b *testing.B) {
 	for name, s := range map[string]Statement{"bank": bank(100_000), "karigar": karigar(100_000), "empty": bank(0)} {
 		b.Run(name, func(b *testing.B) {

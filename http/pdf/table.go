@@ -38,6 +38,7 @@ func (t *table) sections() (shown []section) {
 	return shown
 }
 
+// section is a head over one column a unit.
 type section struct {
 	head    string
 	columns []column
@@ -184,7 +185,7 @@ func (d *document) breakPage() {
 func (d *document) sum(label string, sums running, balance bool) {
 	t := &d.table
 	y := d.y + t.height*0.85 + pad/2
-	d.fill(margin, d.y, right-margin, t.height+pad, band)
+	d.fill(margin, d.y+0.4, right-margin, t.height+pad-0.4, band) // The rule above stays whole.
 	d.text(t.details.left(), y, bold, t.size, label)
 	d.amounts(t.in, y, bold, sums.in, Unit.number)
 	d.amounts(t.out, y, bold, sums.out, Unit.number)
