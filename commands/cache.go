@@ -1,0 +1,146 @@
+package commands
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"bahi/domain/event"
+	"bahi/eventstore"
+)
+
+// maxCached is how many streams' states are kept.
+const maxCached = 65536
+
+// cached is a stream's state of whatever type, with the revision that it is of.
+type cached struct {
+	loaded   any // Loaded[S]
+	revision int64
+}
+
+// cache keeps states as long as nothing newer was appended, which it learns by following the log.
+type cache struct {
+	mu      sync.Mutex
+	states  *lru.Cache[string, cached]
+	loading map[string]*ticket
+	fed     event.Position
+	moved   chan struct{} // closed when fed grows
+}
+
+// ticket is a load or an append under way: what it brings home may be old by then.
+type ticket struct {
+	stream string
+	holds  int
+	newest int64 // revision that the log's followers have seen since
+}
+
+func newCache() *cache {
+	states, _ := lru.New[string, cached](maxCached) // fails for sizes below 1 only
+	return &cache{states: states, loading: map[string]*ticket{}, moved: make(chan struct{})}
+}
+
+func (c *cache) get(stream string) (cached, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.states.Get(stream)
+}
+
+// begin announces that a state of the stream will be put.
+func (c *cache) begin(stream string) *ticket {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := c.loading[stream]
+	if t == nil {
+		t = &ticket{stream: stream, newest: -1}
+		c.loading[stream] = t
+	}
+	t.holds++
+	return t
+}
+
+// end puts what was loaded, nil for nothing, unless it is old by now.
+func (c *cache) end(t *ticket, entry *cached) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if t.holds--; t.holds == 0 {
+		delete(c.loading, t.stream)
+	}
+	if entry == nil || entry.revision < t.newest {
+		return
+	}
+	if now, ok := c.states.Peek(t.stream); !ok || now.revision <= entry.revision {
+		c.states.Add(t.stream, *entry)
+	}
+}
+
+// follow drops states as newer events are appended, by whomever, until ctx ends.
+func (c *cache) follow(ctx context.Context, store eventstore.Store, after event.Position) {
+	c.advance(after)
+	for ctx.Err() == nil {
+		for batch, err := range store.Subscribe(ctx, c.position()) {
+			if err != nil {
+				break // what was missed is read again from the same position
+			}
+			c.feed(batch)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(followAgain):
+		}
+	}
+}
+
+const followAgain = 100 * time.Millisecond
+
+func (c *cache) feed(batch eventstore.Batch) {
+	c.mu.Lock()
+	for _, e := range batch.Events {
+		if entry, ok := c.states.Peek(e.Stream); ok && entry.revision < e.Revision {
+			c.states.Remove(e.Stream)
+		}
+		if t := c.loading[e.Stream]; t != nil {
+			t.newest = max(t.newest, e.Revision)
+		}
+	}
+	c.mu.Unlock()
+	c.advance(batch.UpTo)
+}
+
+func (c *cache) advance(to event.Position) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.fed = max(c.fed, to)
+	close(c.moved)
+	c.moved = make(chan struct{})
+}
+
+func (c *cache) position() event.Position {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.fed
+}
+
+// reached waits until every state in the cache is as new as the position, but not for long.
+func (c *cache) reached(ctx context.Context, position event.Position, atMost time.Duration) bool {
+	var late <-chan time.Time
+	for {
+		c.mu.Lock()
+		fed, moved := c.fed, c.moved
+		c.mu.Unlock()
+		if fed >= position {
+			return true
+		}
+		if late == nil {
+			late = time.After(atMost)
+		}
+		select {
+		case <-moved:
+		case <-late:
+			return false
+		case <-ctx.Done():
+			return false
+		}
+	}
+}

@@ -1,0 +1,272 @@
+package commands
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"bahi/domain/event"
+	"bahi/domain/fault"
+	"bahi/eventstore"
+)
+
+const (
+	// maxTries is how often a command is decided again because its stream moved under it.
+	maxTries = 16
+
+	// feedPatience is how long the cache may take to learn of an append of this process before the
+	// store is asked instead.
+	feedPatience = 20 * time.Millisecond
+)
+
+// ErrBusy answers a command whose stream moved under it again and again.
+var ErrBusy = fault.New(fault.Unavailable, "Too many changes at once, try again")
+
+// ErrStale answers If-Match with a revision that is not the newest.
+var ErrStale = fault.New(fault.Stale, "It was changed since you read it")
+
+// errForeign guards against a command that would write into another workspace's stream.
+var errForeign = fault.New(fault.NotFound, "Not found")
+
+// Keyer computes keyed hashes, under a key that all nodes share.
+type Keyer interface {
+	HMAC(ctx context.Context, name string, parts ...[]byte) ([]byte, error)
+}
+
+// Handler carries out commands on one log.
+type Handler struct {
+	store   eventstore.Store
+	keys    Keyer
+	now     func() time.Time
+	cache   *cache
+	numbers *numbers
+	rules   map[string]any // category: Rule[S]
+}
+
+// New makes a Handler. Run must be running for it to be fast.
+func New(store eventstore.Store, keys Keyer, now func() time.Time) *Handler {
+	h := &Handler{store: store, keys: keys, now: now, cache: newCache(), rules: map[string]any{}}
+	h.numbers = newNumbers(h)
+	return h
+}
+
+// Run follows the log until ctx ends.
+func (h *Handler) Run(ctx context.Context) error {
+	head, err := h.store.Head(ctx)
+	if err != nil {
+		return fmt.Errorf("follow the log: %w", err)
+	}
+	h.cache.follow(ctx, h.store, head)
+	return nil
+}
+
+// Cached is where states are loaded from that may be late by a moment.
+func (h *Handler) Cached() Source { return Source{h: h} }
+
+// Fresh is where states are loaded from that are as new as the call.
+func (h *Handler) Fresh() Source { return Source{h: h, fresh: true} }
+
+// Outcome is what became of a command.
+type Outcome[S any] struct {
+	ID       string // of the aggregate
+	State    S      // after it
+	Revision int64  // of the stream after it, or as it stands when nothing was appended; -1: no stream
+	Position event.Position
+	Changed  bool // events were appended
+	Replayed bool // by an earlier request with the same key
+}
+
+// Handle decides the command on the aggregate and appends what follows. It answers the domain's
+// refusal, [ErrStale], [ErrBusy], or what the store answers. The command is decided anew, on newer
+// state, as often as the stream moves under it.
+func Handle[S any](ctx context.Context, h *Handler, kind *event.Kind[S], id string, cmd event.Command[S]) (Outcome[S], error) {
+	return run(ctx, h, kind, func(context.Context) (string, error) { return id, nil }, cmd)
+}
+
+// Create is [Handle] for an aggregate that is to begin. newID gives its id, once the command is known
+// to be in order, so that a refusal and a dry run use none up.
+func Create[S any](ctx context.Context, h *Handler, kind *event.Kind[S], newID func(context.Context) (string, error), cmd event.Command[S]) (Outcome[S], error) {
+	var zero S
+	if _, err := cmd.Decide(zero); err != nil {
+		return Outcome[S]{Revision: -1}, err
+	}
+	if From(ctx).DryRun {
+		newID = func(context.Context) (string, error) { return "", nil }
+	}
+	return run(ctx, h, kind, newID, cmd)
+}
+
+func run[S any](ctx context.Context, h *Handler, kind *event.Kind[S], id func(context.Context) (string, error), cmd event.Command[S]) (Outcome[S], error) {
+	req := From(ctx)
+	if req.Key != "" && !req.DryRun {
+		return once(ctx, h, kind, id, cmd)
+	}
+	target, err := id(ctx)
+	if err != nil {
+		return Outcome[S]{Revision: -1}, err
+	}
+	return repeat(ctx, h, kind, target, cmd, func(int) uuid.UUID { return newEventID() }, nil)
+}
+
+// newEventID answers ids that rise with time, which keeps whatever indexes them compact.
+func newEventID() uuid.UUID { return uuid.Must(uuid.NewV7()) }
+
+// repeat decides and appends until the stream holds still. accept is called between the two, with
+// what was decided.
+func repeat[S any](
+	ctx context.Context, h *Handler, kind *event.Kind[S], id string, cmd event.Command[S],
+	eventID func(int) uuid.UUID, accept func(stream string, nothing bool, revision int64) error,
+) (Outcome[S], error) {
+	from := h.Cached()
+	for range maxTries {
+		l, err := Load(ctx, from, kind, id)
+		if id == "" { // a dry run of something that is to begin
+			l, err = Loaded[S]{Revision: -1}, nil
+		}
+		if err != nil {
+			return Outcome[S]{ID: id, Revision: -1}, err
+		}
+		events, err := decide(ctx, from, kind, l, cmd)
+		if _, refused := errors.AsType[*fault.Error](err); refused && !from.fresh {
+			from = h.Fresh() // a refusal is given on fresh state only
+			continue
+		}
+		out := Outcome[S]{ID: id, State: l.State, Revision: l.Revision, Position: l.Position}
+		if err != nil {
+			return out, err
+		}
+		if accept != nil {
+			if err := accept(kind.Stream(id), len(events) == 0, l.Revision); err != nil {
+				return out, err
+			}
+		}
+		if len(events) == 0 {
+			return out, nil
+		}
+		out, err = commit(ctx, h, kind, id, l, events, eventID)
+		if _, moved := errors.AsType[*eventstore.WrongRevision](err); moved {
+			from = h.Fresh()
+			continue
+		}
+		return out, err
+	}
+	return Outcome[S]{ID: id, Revision: -1}, ErrBusy
+}
+
+// decide answers the events that follow, as far as the domain and the rules between streams allow.
+func decide[S any](ctx context.Context, from Source, kind *event.Kind[S], l Loaded[S], cmd event.Command[S]) ([]event.Event[S], error) {
+	req := From(ctx)
+	state := l.State
+	foreign := l.Revision >= 0 && l.Workspace != req.Workspace
+	if foreign { // as if it were not there
+		var zero S
+		state = zero
+	}
+	events, err := cmd.Decide(state)
+	if err != nil {
+		return nil, err
+	}
+	if foreign {
+		return nil, errForeign
+	}
+	if req.IfMatch != nil && *req.IfMatch != l.Revision {
+		return nil, ErrStale
+	}
+	rule, governed := ruleOf(from.h, kind)
+	for _, e := range events {
+		r := event.Recorded[event.Event[S]]{
+			Position: eventstore.End, Stream: kind.Stream(""), Data: e, Meta: event.Meta{Workspace: req.Workspace},
+		}
+		if governed {
+			if err := rule.Refuses(ctx, from, state, r); err != nil {
+				return nil, err
+			}
+		}
+		state = kind.Evolve(state, r)
+	}
+	return events, nil
+}
+
+// commit appends events at the revision that they were decided on, unless it is only a dry run, and
+// looks whether they hold where they landed.
+func commit[S any](
+	ctx context.Context, h *Handler, kind *event.Kind[S], id string, l Loaded[S], events []event.Event[S], eventID func(int) uuid.UUID,
+) (Outcome[S], error) {
+	out := Outcome[S]{ID: id, State: l.State, Revision: l.Revision, Position: l.Position}
+	meta := h.meta(ctx)
+	encoded := make([]event.New, len(events))
+	for i, e := range events {
+		var err error
+		if encoded[i], err = kind.Encode(eventID(i), e, meta); err != nil {
+			return out, err
+		}
+	}
+	if From(ctx).DryRun {
+		for _, e := range events {
+			out.State = kind.Evolve(out.State, event.Recorded[event.Event[S]]{Position: eventstore.End, Data: e, Meta: meta})
+		}
+		out.Changed = true
+		return out, nil
+	}
+	stream := kind.Stream(id)
+	t := h.cache.begin(stream)
+	done, err := h.store.Append(ctx, stream, eventstore.Expected(l.Revision), encoded...)
+	if err != nil {
+		h.cache.end(t, nil)
+		return out, err
+	}
+	after := l
+	first := done.Revision - int64(len(events)) + 1
+	for i, e := range events {
+		r := event.Recorded[event.Event[S]]{
+			Position: done.Position, Stream: stream, Revision: first + int64(i), ID: encoded[i].ID, At: done.At, Meta: meta, Data: e,
+		}
+		void, err := isVoid(ctx, h, kind, after.State, r)
+		if err != nil {
+			h.cache.end(t, nil)
+			return out, fmt.Errorf("%w: %w", eventstore.ErrInDoubt, err)
+		}
+		if void != nil {
+			h.cache.end(t, nil)
+			h.noteRefusal(ctx, stream, done, refusalOf(h, kind, r.Position, void))
+			return out, void
+		}
+		if after.Revision < 0 {
+			after.Workspace = meta.Workspace
+		}
+		after.State = kind.Evolve(after.State, r)
+		after.Revision, after.Position = r.Revision, r.Position
+	}
+	h.cache.end(t, &cached{loaded: after, revision: after.Revision})
+	return Outcome[S]{ID: id, State: after.State, Revision: done.Revision, Position: done.Position, Changed: true}, nil
+}
+
+func (h *Handler) meta(ctx context.Context) event.Meta {
+	req := From(ctx)
+	return event.Meta{
+		Workspace: req.Workspace, Actor: req.Actor.String(), OccurredAt: h.now().UTC().Truncate(time.Microsecond),
+		RequestID: req.RequestID, CorrelationID: req.CorrelationID, Reason: req.Reason,
+	}
+}
+
+// refusalOf encodes the event that notes a void one.
+func refusalOf[S any](h *Handler, kind *event.Kind[S], at event.Position, why *fault.Error) func(event.Meta) (event.New, error) {
+	return func(meta event.Meta) (event.New, error) {
+		rule, _ := ruleOf(h, kind)
+		return kind.Encode(newEventID(), rule.Refusal(at, why.Detail), meta)
+	}
+}
+
+// noteRefusal appends it. When that fails nothing is lost: what is void is void by its position, and
+// the note is for people.
+func (h *Handler) noteRefusal(ctx context.Context, stream string, done eventstore.Appended, encode func(event.Meta) (event.New, error)) {
+	if e, err := encode(h.meta(ctx)); err == nil {
+		_, _ = h.store.Append(context.WithoutCancel(ctx), stream, eventstore.Expected(done.Revision), e)
+	}
+}
+
+func hash(sum []byte) string { return hex.EncodeToString(sum) }

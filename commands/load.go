@@ -1,0 +1,123 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"bahi/domain/event"
+	"bahi/domain/fault"
+	"bahi/eventstore"
+)
+
+// Loaded is a stream's state.
+type Loaded[S any] struct {
+	State     S
+	Revision  int64          // of its last event; -1: there is no such stream
+	Position  event.Position // of its last event
+	Workspace uuid.UUID      // of its first event
+}
+
+// Rule is a rule that spans streams. No append can keep it, so it is decided by position: an event
+// that breaks it where it stands in the log is void, for everybody who folds the stream.
+type Rule[S any] struct {
+	// Refuses answers a fault when the event may not follow on before at its position. What it loads
+	// from other streams it must judge as of that position.
+	Refuses func(ctx context.Context, from Source, before S, r event.Recorded[event.Event[S]]) error
+
+	// Refusal is the event that notes, for those who read the stream, that the one at a position is void.
+	Refusal func(at event.Position, why string) event.Event[S]
+}
+
+// Govern makes the rule part of the kind. Call it before anything is handled.
+func Govern[S any](h *Handler, kind *event.Kind[S], rule Rule[S]) { h.rules[kind.Category()] = rule }
+
+func ruleOf[S any](h *Handler, kind *event.Kind[S]) (Rule[S], bool) {
+	r, ok := h.rules[kind.Category()].(Rule[S])
+	return r, ok
+}
+
+// Source is where states are loaded from: the cache, which follows the log closely, or the store.
+type Source struct {
+	h     *Handler
+	fresh bool
+}
+
+// Load answers the state of a stream.
+func Load[S any](ctx context.Context, from Source, kind *event.Kind[S], id string) (Loaded[S], error) {
+	stream := kind.Stream(id)
+	l := Loaded[S]{Revision: -1}
+	if entry, ok := from.h.cache.get(stream); ok {
+		l, _ = entry.loaded.(Loaded[S])
+		if !from.fresh {
+			return l, nil
+		}
+	}
+	t := from.h.cache.begin(stream)
+	l, err := readOn(ctx, from.h, kind, stream, l, eventstore.LastRevision)
+	if err != nil {
+		from.h.cache.end(t, nil)
+		return l, err
+	}
+	from.h.cache.end(t, &cached{loaded: l, revision: l.Revision})
+	return l, nil
+}
+
+// loadAt answers the state of a stream as it was at a revision.
+func loadAt[S any](ctx context.Context, h *Handler, kind *event.Kind[S], stream string, upTo int64) (Loaded[S], error) {
+	return readOn(ctx, h, kind, stream, Loaded[S]{Revision: -1}, upTo)
+}
+
+// readOn folds what follows on l.
+func readOn[S any](ctx context.Context, h *Handler, kind *event.Kind[S], stream string, l Loaded[S], upTo int64) (Loaded[S], error) {
+	for stored, err := range h.store.ReadStream(ctx, stream, l.Revision+1, eventstore.Forwards) {
+		if err != nil {
+			return l, err
+		}
+		if stored.Revision > upTo {
+			break
+		}
+		r, err := kind.Decode(stored)
+		if err != nil {
+			return l, err
+		}
+		if l, err = step(ctx, h, kind, l, r); err != nil {
+			return l, err
+		}
+	}
+	return l, nil
+}
+
+// step folds one event, unless it is void.
+func step[S any](ctx context.Context, h *Handler, kind *event.Kind[S], l Loaded[S], r event.Recorded[event.Event[S]]) (Loaded[S], error) {
+	void, err := isVoid(ctx, h, kind, l.State, r)
+	if err != nil {
+		return l, fmt.Errorf("judge %s at position %d: %w", r.Stream, r.Position, err)
+	}
+	if l.Revision < 0 {
+		l.Workspace = r.Meta.Workspace
+	}
+	if void == nil {
+		l.State = kind.Evolve(l.State, r)
+	}
+	l.Revision, l.Position = r.Revision, r.Position
+	return l, nil
+}
+
+// isVoid answers why an event that is in the log may not stand there, nil if it may.
+func isVoid[S any](ctx context.Context, h *Handler, kind *event.Kind[S], before S, r event.Recorded[event.Event[S]]) (*fault.Error, error) {
+	rule, governed := ruleOf(h, kind)
+	if !governed {
+		return nil, nil
+	}
+	// The cache knows every event up to where it was fed; before the position is reached, only the
+	// store does.
+	from := Source{h: h, fresh: !h.cache.reached(ctx, r.Position, feedPatience)}
+	err := rule.Refuses(ctx, from, before, r)
+	if refused, ok := errors.AsType[*fault.Error](err); ok {
+		return refused, nil
+	}
+	return nil, err
+}

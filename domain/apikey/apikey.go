@@ -1,0 +1,100 @@
+// Package apikey is a key with which a program acts in a workspace. The key itself is shown once;
+// the log has a hash of its secret, which is long and random, so that a plain hash gives nothing away.
+package apikey
+
+import (
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+
+	"bahi/domain/actor"
+	"bahi/domain/event"
+	"bahi/domain/fault"
+)
+
+// Kind names what a stream apikey-<uuid> holds. A name is for ever: old logs have it.
+var Kind = event.NewKind("apikey",
+	event.Of[Created]("APIKeyCreated", 1),
+	event.Of[Revoked]("APIKeyRevoked", 1),
+)
+
+// ErrNotFound also answers those who may not know that the key exists.
+var ErrNotFound = fault.New(fault.NotFound, "API key not found")
+
+// State is what a sign-in and a decision need.
+type State struct {
+	Name        string
+	Workspace   uuid.UUID
+	SecretHash  []byte // SHA-256; nil before Created
+	Permissions actor.Permissions
+	ExpiresAt   *time.Time
+	Revoked     bool
+}
+
+// Created: a key was made.
+type Created struct {
+	Name        string            `json:"name"`
+	Workspace   uuid.UUID         `json:"workspace_id"`
+	SecretHash  []byte            `json:"secret_sha256"`
+	Permissions actor.Permissions `json:"permissions"`
+	ExpiresAt   *time.Time        `json:"expires_at,omitempty"`
+}
+
+// Revoked: the key opens nothing any more.
+type Revoked struct{}
+
+// Evolve begins the key.
+func (e Created) Evolve(State) State {
+	return State{
+		Name: e.Name, Workspace: e.Workspace, SecretHash: e.SecretHash, Permissions: e.Permissions, ExpiresAt: e.ExpiresAt,
+	}
+}
+
+// Evolve ends it.
+func (Revoked) Evolve(s State) State { s.Revoked = true; return s }
+
+// Create makes a key for a workspace, with no more permissions than its maker has.
+type Create struct {
+	By          actor.Actor       `json:"-"`
+	Workspace   uuid.UUID         `json:"-"`
+	SecretHash  []byte            `json:"-"`
+	Now         time.Time         `json:"-"`
+	Name        string            `json:"name" minLength:"1" maxLength:"100" doc:"What the key is for"`
+	Permissions actor.Permissions `json:"permissions"`
+	ExpiresAt   *time.Time        `json:"expires_at,omitempty" doc:"From when on it is refused"`
+}
+
+const maxName = 100
+
+// Decide refuses to give what the maker does not have.
+func (c Create) Decide(s State) ([]event.Event[State], error) {
+	name := strings.TrimSpace(c.Name)
+	switch {
+	case s.SecretHash != nil:
+		return nil, fault.New(fault.Conflict, "API key exists already")
+	case name == "" || utf8.RuneCountInString(name) > maxName:
+		return nil, fault.Fields(fault.Field{Field: "name", Message: "1 to 100 characters"})
+	case c.Permissions == actor.Permissions{}:
+		return nil, fault.Fields(fault.Field{Field: "permissions", Message: "at least one is needed"})
+	case !c.Permissions.Within(c.By.Permissions):
+		return nil, fault.New(fault.Forbidden, "A key cannot have more permissions than its maker")
+	case c.ExpiresAt != nil && !c.ExpiresAt.After(c.Now):
+		return nil, fault.Fields(fault.Field{Field: "expires_at", Message: "must be in the future"})
+	}
+	return []event.Event[State]{Created{
+		Name: name, Workspace: c.Workspace, SecretHash: c.SecretHash, Permissions: c.Permissions, ExpiresAt: c.ExpiresAt,
+	}}, nil
+}
+
+// Revoke ends a key.
+type Revoke struct{}
+
+// Decide refuses a key that is not there, or is revoked already.
+func (Revoke) Decide(s State) ([]event.Event[State], error) {
+	if s.SecretHash == nil || s.Revoked {
+		return nil, ErrNotFound
+	}
+	return []event.Event[State]{Revoked{}}, nil
+}
