@@ -1,0 +1,243 @@
+package pgtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"bahi/internal/pgcluster"
+)
+
+// DB is the URL of a fresh, empty database, which is dropped when the test ends.
+func DB(t testing.TB) string {
+	t.Helper()
+	s := shared(t)
+	return s.clone(t, "template1")
+}
+
+// Template is the URL of a fresh database, a copy of one on which migrate has run, which is dropped when the test ends. migrate runs once
+// for each name in a test process. It must leave no connection open: Postgres copies only a database that nobody uses.
+func Template(t testing.TB, name string, migrate func(ctx context.Context, url string) error) string {
+	t.Helper()
+	s := shared(t)
+	s.mu.Lock()
+	once, ok := s.templates[name]
+	if !ok {
+		once = sync.OnceValues(func() (string, error) { return s.template(name, migrate) })
+		s.templates[name] = once
+	}
+	s.mu.Unlock()
+	source, err := once()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.clone(t, source)
+}
+
+// Cluster is a private cluster with fsync on, for tests that kill it. It is stopped and removed when the test ends.
+func Cluster(t testing.TB) *pgcluster.Cluster {
+	t.Helper()
+	c, err := pgcluster.Start(t.Context(), pgcluster.Options{Dir: Dir(t), Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Stop(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+// Dir is an empty folder fit for a data folder, which t.TempDir is not: as root, another user runs Postgres in it and must be
+// able to come through. It is removed when the test ends, after what was registered with t.Cleanup later.
+func Dir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "bahi-")
+	if err == nil {
+		t.Cleanup(func() {
+			if err := os.RemoveAll(dir); err != nil {
+				t.Error(err)
+			}
+		})
+		err = os.Chmod(dir, 0o711) //nolint:gosec // G302: see above; what is below closes itself.
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// server is this process's share in the cluster of the run.
+type server struct {
+	cluster *pgcluster.Cluster // held until the process ends
+	pool    *pgxpool.Pool      // on the database that nobody tests with
+
+	mu        sync.Mutex
+	templates map[string]func() (string, error)
+	databases atomic.Int64
+}
+
+var join = sync.OnceValues(open)
+
+func shared(t testing.TB) *server {
+	t.Helper()
+	s, err := join()
+	if err != nil {
+		t.Fatalf("a Postgres for the tests: %v", err)
+	}
+	return s
+}
+
+func open() (*server, error) {
+	ctx := context.Background()
+	dir, err := folder()
+	if err != nil {
+		return nil, err
+	}
+	// What takes long or goes wrong is told; that all is well is not.
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	s := &server{templates: map[string]func() (string, error){}}
+	if s.cluster, err = pgcluster.Attach(ctx, pgcluster.Options{Dir: dir, Log: log, Ephemeral: true}); err != nil {
+		return nil, fmt.Errorf("join the cluster: %w", err)
+	}
+	if err := keepWatch(dir); err != nil {
+		return nil, err
+	}
+	config, err := pgxpool.ParseConfig(s.cluster.URL())
+	if err != nil {
+		return nil, fmt.Errorf("parse the cluster's URL: %w", err)
+	}
+	config.MaxConns = 4
+	if s.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
+		return nil, fmt.Errorf("connect to the cluster: %w", err)
+	}
+	return s, s.sweep(ctx)
+}
+
+// folder is the cluster's, one for each user. Its name has this boot of the machine in it: a cluster that does not sync is not to be
+// trusted after a power cut.
+func folder() (string, error) {
+	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // Only Linux has it; elsewhere /tmp is emptied at boot.
+	name := fmt.Sprintf("bahi-pgtest-%d-%.8s", os.Getuid(), boot)
+	dir := filepath.Join(os.TempDir(), strings.TrimRight(name, "-"))
+	if err := os.Mkdir(dir, 0o711); err != nil && !errors.Is(err, os.ErrExist) { //nolint:gosec // G301: as root, another user comes through.
+		return "", fmt.Errorf("make the test cluster's folder: %w", err)
+	}
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return "", fmt.Errorf("look at the test cluster's folder: %w", err)
+	}
+	// Everybody may write in /tmp, so the folder could be somebody else's.
+	if sys, ok := info.Sys().(*syscall.Stat_t); !info.IsDir() || !ok || int(sys.Uid) != os.Getuid() {
+		return "", fmt.Errorf("%s belongs to somebody else; remove it", dir)
+	}
+	return dir, nil
+}
+
+// sweep drops the databases of test processes that are gone. A process has no moment to drop its templates in.
+func (s *server) sweep(ctx context.Context) error {
+	rows, err := s.pool.Query(ctx, `select datname::text from pg_database where datname ~ '^test_[0-9]+_'`)
+	if err != nil {
+		return fmt.Errorf("list test databases: %w", err)
+	}
+	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return fmt.Errorf("list test databases: %w", err)
+	}
+	for _, name := range names {
+		var pid int
+		if _, err := fmt.Sscanf(name, "test_%d_", &pid); err == nil && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+			if err := s.drop(ctx, name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *server) name() string {
+	return fmt.Sprintf("test_%d_%d", os.Getpid(), s.databases.Add(1))
+}
+
+// template makes a database that is only copied from.
+func (s *server) template(name string, migrate func(context.Context, string) error) (string, error) {
+	ctx := context.Background() // It serves every test of the process, not only the one that came first.
+	source := s.name()
+	if err := s.create(ctx, source, "template1"); err != nil {
+		return "", err
+	}
+	if err := migrate(ctx, s.url(source)); err != nil {
+		return "", fmt.Errorf("template %s: %w", name, err)
+	}
+	// Nobody may come in later, Postgres's own autovacuum included: a database in use is not copied.
+	if _, err := s.pool.Exec(ctx, `alter database `+pgx.Identifier{source}.Sanitize()+` allow_connections false`); err != nil {
+		return "", fmt.Errorf("template %s: %w", name, err)
+	}
+	return source, nil
+}
+
+func (s *server) clone(t testing.TB, source string) string {
+	t.Helper()
+	name := s.name()
+	if err := s.create(t.Context(), name, source); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.drop(context.WithoutCancel(t.Context()), name); err != nil {
+			t.Error(err)
+		}
+	})
+	return s.url(name)
+}
+
+// create copies a database, and tries again while the source is in use: a connection that migrate just closed is still on its way out.
+// Copying through the log (Postgres's own choice) is meant for large clusters that sync; see BenchmarkClone for what it costs here.
+func (s *server) create(ctx context.Context, name, source string) error {
+	sql := `create database ` + pgx.Identifier{name}.Sanitize() + ` template ` + pgx.Identifier{source}.Sanitize()
+	for deadline := time.Now().Add(20 * time.Second); ; {
+		_, err := s.pool.Exec(ctx, sql)
+		inUse := new(pgconn.PgError)
+		switch {
+		case err == nil:
+			return nil
+		case !errors.As(err, &inUse) || inUse.Code != "55006" || time.Now().After(deadline):
+			return fmt.Errorf("copy database %s: %w", source, err)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("copy database %s: %w", source, ctx.Err())
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+func (s *server) drop(ctx context.Context, name string) error {
+	if _, err := s.pool.Exec(ctx, `drop database if exists `+pgx.Identifier{name}.Sanitize()+` with (force)`); err != nil {
+		return fmt.Errorf("drop database %s: %w", name, err)
+	}
+	return nil
+}
+
+func (s *server) url(name string) string {
+	u, err := url.Parse(s.cluster.URL())
+	if err != nil {
+		panic(err) // pgcluster made it.
+	}
+	u.Path = "/" + name
+	return u.String()
+}

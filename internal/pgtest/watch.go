@@ -1,0 +1,32 @@
+package pgtest
+
+import (
+	_ "embed"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+)
+
+//go:embed watch.sh
+var watchScript string
+
+// keepWatch sends a watcher that stops the cluster when the last test process is gone. It is a shell script and not this program
+// once more: a test binary that is told to do something else than to test needs a hook in every package.
+func keepWatch(dir string) error {
+	dir, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return fmt.Errorf("watch over the test cluster: %w", err)
+	}
+	if _, err := exec.LookPath("flock"); err != nil {
+		return nil // macOS: the cluster stays, and the next run uses it again.
+	}
+	cmd := exec.Command("/bin/sh", "-c", watchScript, "bahi-pgtest-watch", dir) //nolint:gosec,noctx // G204: the folder is an argument; it outlives us.
+	cmd.Dir = "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // A Ctrl-C on go test is not for it.
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("watch over the test cluster: %w", err)
+	}
+	go func() { _ = cmd.Wait() }() // Most end at once; the one that stays outlives us.
+	return nil
+}
