@@ -1,0 +1,84 @@
+package projections
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"bahi/domain/event"
+	"bahi/eventstore"
+)
+
+// idleCheckpoint is how long a checkpoint may wait that says no more than that the log holds nothing
+// new for this projection. Without it, each append would cost a transaction per projection.
+const idleCheckpoint = 10 * time.Millisecond
+
+// coalesced yields the batches of a subscription. Those that hold nothing for the projection wait for
+// one that does, but not for long.
+func coalesced(ctx context.Context, p *Projection, batches iter.Seq2[eventstore.Batch, error]) iter.Seq2[eventstore.Batch, error] {
+	type item struct {
+		batch eventstore.Batch
+		err   error
+	}
+	return func(yield func(eventstore.Batch, error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		read := make(chan item, 1)
+		go func() {
+			defer close(read)
+			for batch, err := range batches {
+				select {
+				case read <- item{batch, err}:
+				case <-ctx.Done():
+					return
+				}
+			}
+		}()
+		var (
+			idle eventstore.Batch
+			late <-chan time.Time
+		)
+		for {
+			select {
+			case next, more := <-read:
+				switch {
+				case !more:
+					return
+				case next.err != nil:
+					yield(eventstore.Batch{}, next.err)
+					return
+				case !p.wants(next.batch):
+					idle = eventstore.Batch{Events: newest(next.batch), UpTo: next.batch.UpTo}
+					if late == nil {
+						late = time.After(idleCheckpoint)
+					}
+					continue
+				}
+				late = nil
+				if !yield(next.batch, nil) {
+					return
+				}
+			case <-late:
+				late = nil
+				if !yield(idle, nil) {
+					return
+				}
+			case <-ctx.Done():
+				yield(eventstore.Batch{}, ctx.Err())
+				return
+			}
+		}
+	}
+}
+
+// newest keeps the last event, by which the checkpoint knows the log.
+func newest(b eventstore.Batch) []event.Stored { return b.Events[max(0, len(b.Events)-1):] }
+
+func (p *Projection) wants(b eventstore.Batch) bool {
+	for i := range b.Events {
+		if p.folding(b.Events[i].Type) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,126 @@
+package projections
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"bahi/domain"
+	"bahi/domain/event"
+)
+
+// Projection is a fold of the log into the tables of its own schema.
+type Projection struct {
+	Name    string // also its schema's, metric's and argument's
+	Version int    // rises with the DDL, or with what a handler means
+	tables  string // DDL of what is needed to fill the tables
+	after   string // DDL of what is quicker made afterwards: indexes
+	folds   map[string]Fold
+}
+
+// Fold is how events of some types are folded.
+type Fold struct {
+	types []string
+	on    func(*Batch, event.Recorded[any])
+	apply func(context.Context, *Batch, []event.Recorded[any]) error
+}
+
+// afterFill is the line of a DDL behind which statements run once the tables are filled.
+const afterFill = "-- after fill"
+
+// Define declares a projection. The DDL names no schema, so that the same text makes a generation and
+// its successor beside it.
+func Define(name string, version int, ddl string, folds ...Fold) *Projection {
+	p := &Projection{Name: name, Version: version, folds: map[string]Fold{}}
+	p.tables, p.after, _ = strings.Cut(ddl, afterFill)
+	for _, f := range folds {
+		for _, t := range f.types {
+			if _, twice := p.folds[t]; twice {
+				panic(fmt.Sprintf("projection %s folds %s twice", name, t))
+			}
+			p.folds[t] = f
+		}
+	}
+	return p
+}
+
+// On folds events of one type. It gets no clock, context or connection: it can only queue statements,
+// so that a rebuild gives the same tables.
+func On[E any](fold func(*Batch, event.Recorded[E])) Fold {
+	return Fold{
+		types: []string{domain.Catalogue.NameOf(reflect.TypeFor[E]())},
+		on: func(b *Batch, r event.Recorded[any]) {
+			data, _ := r.Data.(E) // the catalogue decodes this name into E
+			fold(b, event.Recorded[E]{
+				Position: r.Position, Stream: r.Stream, Revision: r.Revision, ID: r.ID, At: r.At, Meta: r.Meta, Data: data,
+			})
+		},
+	}
+}
+
+// Apply folds a whole batch of events of the named types at once. It may read its own tables, and
+// nothing else. It is for a projection whose benchmark asks for it.
+func Apply(types []string, apply func(context.Context, *Batch, []event.Recorded[any]) error) Fold {
+	return Fold{types: types, apply: apply}
+}
+
+// Hash tells one DDL from another.
+func (p *Projection) Hash() string {
+	sum := sha256.Sum256([]byte(p.tables + afterFill + p.after))
+	return hex.EncodeToString(sum[:])
+}
+
+// folding says whether the projection folds events of this type.
+func (p *Projection) folding(eventType string) bool { _, ok := p.folds[eventType]; return ok }
+
+// fold applies events in order. Runs of events that one Apply takes go to it together.
+func (p *Projection) fold(ctx context.Context, b *Batch, events []event.Recorded[any], names []string) error {
+	for start := 0; start < len(events); {
+		f := p.folds[names[start]]
+		end := start + 1
+		if f.apply == nil {
+			f.on(b, events[start])
+			start = end
+			continue
+		}
+		for end < len(events) && p.folds[names[end]].apply != nil {
+			end++
+		}
+		if err := b.flush(ctx); err != nil {
+			return err
+		}
+		if err := f.apply(ctx, b, events[start:end]); err != nil {
+			return err
+		}
+		start = end
+	}
+	return b.flush(ctx)
+}
+
+// Batch is what a projection does to its tables in one transaction.
+type Batch struct {
+	// Tx is for Apply alone. Its search path is the generation's schema.
+	Tx pgx.Tx
+	// Filling says that a generation is being filled: what stands behind "after fill" in the DDL is not
+	// there yet.
+	Filling bool
+
+	queued pgx.Batch
+}
+
+// Exec queues a statement.
+func (b *Batch) Exec(sql string, args ...any) { b.queued.Queue(sql, args...) }
+
+func (b *Batch) flush(ctx context.Context) error {
+	if b.queued.Len() == 0 {
+		return nil
+	}
+	err := b.Tx.SendBatch(ctx, &b.queued).Close()
+	b.queued = pgx.Batch{}
+	return err
+}

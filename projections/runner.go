@@ -1,0 +1,332 @@
+package projections
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill"
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"bahi/domain/event"
+	"bahi/eventstore"
+)
+
+// tryAgain is how long a runner waits before it looks whether it may work, or whether what was in its
+// way is gone.
+const tryAgain = 250 * time.Millisecond
+
+// Runner keeps projections up to date, one goroutine each. Of several processes on one database, one
+// works on a projection while the others stand by.
+type Runner struct {
+	store  eventstore.Store
+	pool   *pgxpool.Pool
+	config *pgx.ConnConfig
+	log    *slog.Logger
+	owner  uuid.UUID
+
+	mu     sync.Mutex
+	status map[string]*Status
+	moved  chan struct{} // closed when a projection has moved
+}
+
+// Status is what this process knows of a projection.
+type Status struct {
+	Name       string
+	Version    int
+	Generation int
+	Position   event.Position
+	Working    bool   // this process is the one that works on it
+	Ready      bool   // it has caught up with the log's head as of the start
+	Error      string // why it stands still
+}
+
+// NewRunner makes a runner for the projections' tables in the pool's database.
+func NewRunner(store eventstore.Store, pool *pgxpool.Pool, log *slog.Logger) *Runner {
+	return &Runner{
+		store: store, pool: pool, config: pool.Config().ConnConfig.Copy(), log: log, owner: uuid.New(),
+		status: map[string]*Status{}, moved: make(chan struct{}),
+	}
+}
+
+// Run folds the log into the projections until ctx ends.
+func (r *Runner) Run(ctx context.Context, all ...*Projection) error {
+	router, err := message.NewRouter(message.RouterConfig{CloseTimeout: 5 * time.Second}, watermill.NewSlogLogger(quiet(r.log)))
+	if err != nil {
+		return fmt.Errorf("make the router: %w", err)
+	}
+	for _, p := range all {
+		r.set(p, func(s *Status) {})
+		f := &follower{r: r, p: p}
+		router.AddConsumerHandler(p.Name, p.Name, f, f.handle)
+	}
+	if err := router.Run(ctx); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("run the projections: %w", err)
+	}
+	return nil
+}
+
+// quiet keeps Watermill's own news at the level of debugging.
+func quiet(log *slog.Logger) *slog.Logger { return slog.New(demoted{log.Handler()}) }
+
+type demoted struct{ slog.Handler }
+
+func (d demoted) Enabled(ctx context.Context, _ slog.Level) bool {
+	return d.Handler.Enabled(ctx, slog.LevelDebug)
+}
+
+func (d demoted) Handle(ctx context.Context, r slog.Record) error {
+	r.Level = slog.LevelDebug
+	return d.Handler.Handle(ctx, r)
+}
+
+// Statuses answers what this process knows, by name.
+func (r *Runner) Statuses() map[string]Status {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := make(map[string]Status, len(r.status))
+	for name, s := range r.status {
+		out[name] = *s
+	}
+	return out
+}
+
+// Moved answers a channel that is closed when a projection of this process has moved after the call.
+func (r *Runner) Moved() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.moved
+}
+
+func (r *Runner) set(p *Projection, change func(*Status)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.status[p.Name]
+	if s == nil {
+		s = &Status{Name: p.Name, Version: p.Version}
+		r.status[p.Name] = s
+	}
+	change(s)
+	close(r.moved)
+	r.moved = make(chan struct{})
+}
+
+// follower is one projection's part of the router: as its subscriber it reads the log, as its handler
+// it folds what it read. Watermill gives the handler one message at a time, and the subscriber sends
+// the next when the last is acknowledged.
+type follower struct {
+	r *Runner
+	p *Projection
+	s *session // held by whichever of the two is at work
+}
+
+type batchKey struct{}
+
+var _ message.Subscriber = (*follower)(nil)
+
+// Subscribe implements Watermill's Subscriber. A message is a batch of events.
+func (f *follower) Subscribe(ctx context.Context, _ string) (<-chan *message.Message, error) {
+	out := make(chan *message.Message)
+	go func() {
+		defer close(out)
+		for ctx.Err() == nil {
+			err := f.work(ctx, out)
+			if ctx.Err() != nil {
+				return
+			}
+			f.explain(ctx, err)
+			select {
+			case <-ctx.Done():
+			case <-time.After(tryAgain):
+			}
+		}
+	}()
+	return out, nil
+}
+
+// Close implements Watermill's Subscriber; the context ends it.
+func (f *follower) Close() error { return nil }
+
+// explain tells why the projection stands still.
+func (f *follower) explain(ctx context.Context, err error) {
+	switch {
+	case err == nil, errors.Is(err, errStandby):
+		f.r.set(f.p, func(s *Status) { s.Working = false })
+		return
+	case errors.Is(err, ErrFenced):
+		f.r.log.Info("another runner took over", "projection", f.p.Name)
+	default:
+		f.r.log.Warn("a projection stands still", "projection", f.p.Name, "error", err)
+	}
+	f.r.set(f.p, func(s *Status) { s.Working, s.Error = false, err.Error() })
+	if bad, ok := errors.AsType[*poison](err); ok {
+		f.park(ctx, bad)
+	}
+}
+
+var errStandby = errors.New("another process works on this projection")
+
+// work holds the projection and folds the log into it, until something goes wrong.
+func (f *follower) work(ctx context.Context, out chan<- *message.Message) error {
+	conn, err := connect(ctx, f.r.config, f.p)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it is given up
+	locked, err := tryLock(ctx, conn, f.p)
+	if err != nil {
+		return err
+	}
+	if !locked {
+		return f.standBy(ctx)
+	}
+	if err := f.begin(ctx, conn); err != nil {
+		return err
+	}
+	head, err := f.r.store.Head(ctx)
+	if err != nil {
+		return err
+	}
+	f.r.set(f.p, func(s *Status) {
+		s.Working, s.Generation, s.Position, s.Error = true, f.s.g.Generation, f.s.g.Position, ""
+		s.Ready = s.Ready || f.s.g.Position >= head
+	})
+	for batch, err := range coalesced(ctx, f.p, f.r.store.Subscribe(ctx, f.s.g.Position)) {
+		if err != nil {
+			return err
+		}
+		m := message.NewMessage(watermill.NewShortUUID(), nil)
+		m.SetContext(context.WithValue(ctx, batchKey{}, batch))
+		select {
+		case out <- m:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		select {
+		case <-m.Acked():
+		case <-m.Nacked():
+			return f.failure(ctx, batch)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		f.r.set(f.p, func(s *Status) {
+			s.Position = f.s.g.Position
+			s.Ready = s.Ready || f.s.g.Position >= head
+		})
+	}
+	return nil
+}
+
+// begin takes over the live generation, or builds one where there is none.
+func (f *follower) begin(ctx context.Context, conn *pgx.Conn) error {
+	g, found, err := liveGeneration(ctx, conn, f.p)
+	if err != nil {
+		return err
+	}
+	if !found {
+		build := Build{Store: f.r.store, Config: f.r.config, Projection: f.p, Log: f.r.log}
+		if g, err = build.run(ctx); err != nil {
+			return err
+		}
+	}
+	f.s = &session{p: f.p, g: g, owner: f.r.owner, conn: conn}
+	if err := f.s.own(ctx); err != nil {
+		return err
+	}
+	return verify(ctx, f.r.store, f.s.g)
+}
+
+// standBy waits for the process that works to go, and meanwhile tells how far it has come.
+func (f *follower) standBy(ctx context.Context) error {
+	g, found, err := liveGeneration(ctx, f.r.pool, f.p)
+	if err != nil {
+		return err
+	}
+	f.r.set(f.p, func(s *Status) {
+		s.Working = false
+		if found {
+			s.Generation, s.Position, s.Ready, s.Error = g.Generation, g.Position, true, ""
+		}
+	})
+	return errStandby
+}
+
+// handle folds one message's batch. An error makes Watermill send a Nack, upon which work looks for
+// the cause.
+func (f *follower) handle(m *message.Message) (err error) {
+	ctx := m.Context()
+	batch, _ := ctx.Value(batchKey{}).(eventstore.Batch)
+	d, err := f.p.decode(batch)
+	if d.upTo > f.s.g.Position {
+		err = errors.Join(guarded(func() error { return f.s.apply(ctx, d) }), err)
+	}
+	return err
+}
+
+// failure does a failed batch again, event by event, to find the one at fault.
+func (f *follower) failure(ctx context.Context, batch eventstore.Batch) error {
+	if f.s.conn.IsClosed() {
+		return errors.New("the projection's connection was lost")
+	}
+	rest := eventstore.Batch{UpTo: batch.UpTo}
+	for _, e := range batch.Events {
+		if e.Position > f.s.g.Position {
+			rest.Events = append(rest.Events, e)
+		}
+	}
+	d, decodeErr := f.p.decode(rest)
+	if d.upTo > f.s.g.Position {
+		if err := guarded(func() error { return f.s.applyFinding(ctx, d) }); err != nil {
+			return err
+		}
+	}
+	return decodeErr
+}
+
+// guarded makes an error of a panic: a mistake in one projection must not end the others.
+func guarded(do func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic: %v", r)
+		}
+	}()
+	return do()
+}
+
+// park notes the event at which the projection stands, and waits until somebody asks to try again,
+// by clearing the note.
+func (f *follower) park(ctx context.Context, bad *poison) {
+	_, err := f.r.pool.Exec(ctx, `
+		update projection.generation set error = $3, error_at = now(), error_position = $4
+		where name = $1 and version = $2 and live`, f.p.Name, f.p.Version, bad.Error(), int64(bad.at))
+	if err != nil {
+		return // it is tried again at once, and fails and is noted again
+	}
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(tryAgain):
+		}
+		if g, found, err := liveGeneration(ctx, f.r.pool, f.p); err == nil && (!found || g.Error == nil) {
+			f.r.log.Info("a parked projection tries again", "projection", f.p.Name)
+			return
+		}
+	}
+}
+
+// Retry lets a parked projection try its event again, which helps when the program has changed.
+func Retry(ctx context.Context, pool *pgxpool.Pool, name string) error {
+	_, err := pool.Exec(ctx, `
+		update projection.generation set error = null, error_at = null, error_position = null where name = $1 and live`, name)
+	if err != nil {
+		return fmt.Errorf("retry %s: %w", name, err)
+	}
+	return nil
+}

@@ -1,0 +1,140 @@
+package projections
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"bahi/domain"
+	"bahi/domain/event"
+	"bahi/eventstore"
+)
+
+// session is a runner's hold on one generation: a connection with its search path, and the ownership
+// that fences off others. It is used by one goroutine.
+type session struct {
+	p     *Projection
+	g     generation
+	owner uuid.UUID
+	conn  *pgx.Conn
+}
+
+// connect makes a connection for one generation's tables.
+func connect(ctx context.Context, config *pgx.ConnConfig, p *Projection) (*pgx.Conn, error) {
+	config = config.Copy()
+	config.RuntimeParams["synchronous_commit"] = "off" // the log is the truth
+	config.RuntimeParams["plan_cache_mode"] = "force_generic_plan"
+	config.RuntimeParams["application_name"] = "bahi projection " + p.Name
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return nil, fmt.Errorf("connect projection %s: %w", p.Name, err)
+	}
+	return conn, nil
+}
+
+func useSchema(ctx context.Context, conn *pgx.Conn, schema string) error {
+	_, err := conn.Exec(ctx, `select set_config('search_path', $1, false)`, schema)
+	return err
+}
+
+// tryLock takes the lock under which one runner of all processes works on the projection. It lasts as
+// long as the connection; the fence on the checkpoint is what keeps a runner out that has lost it.
+func tryLock(ctx context.Context, conn *pgx.Conn, p *Projection) (locked bool, err error) {
+	h := fnv.New32a()
+	fmt.Fprintf(h, "%s/%d", p.Name, p.Version)
+	err = conn.QueryRow(ctx, `select pg_try_advisory_lock(8241002, $1)`, int32(h.Sum32())).Scan(&locked) //nolint:gosec // any 32 bits will do
+	return locked, err
+}
+
+// own makes this session the one that may write the generation.
+func (s *session) own(ctx context.Context) error {
+	rows, _ := s.conn.Query(ctx, `
+		update projection.generation set owner = $3 where name = $1 and generation = $2
+		returning `+generationColumns, s.g.Name, s.g.Generation, s.owner)
+	g, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[generation])
+	if err != nil {
+		return fmt.Errorf("take over projection %s: %w", s.p.Name, err)
+	}
+	s.g = g
+	return useSchema(ctx, s.conn, g.schema())
+}
+
+// decoded is a piece of the log as far as a projection wants it.
+type decoded struct {
+	events []event.Recorded[any]
+	names  []string
+	upTo   event.Position
+	last   *uuid.UUID // of the event at upTo, when the batch has it
+}
+
+// poison is an event that a projection cannot apply.
+type poison struct {
+	at  event.Position
+	typ string
+	err error
+}
+
+func (p *poison) Error() string {
+	return fmt.Sprintf("event %s at position %d: %v", p.typ, p.at, p.err)
+}
+
+func (p *poison) Unwrap() error { return p.err }
+
+// decode reads the events that the projection folds. Of a batch with a bad event it answers what
+// stands before it, with the error.
+func (p *Projection) decode(batch eventstore.Batch) (d decoded, err error) {
+	for i := range batch.Events {
+		e := &batch.Events[i]
+		if p.folding(e.Type) {
+			r, err := domain.Catalogue.Decode(*e)
+			if err != nil {
+				return d, &poison{at: e.Position, typ: e.Type, err: err}
+			}
+			d.events, d.names = append(d.events, r), append(d.names, e.Type)
+		}
+		id := e.ID // the batch may be used again
+		d.upTo, d.last = e.Position, &id
+	}
+	d.upTo = max(d.upTo, batch.UpTo)
+	return d, nil
+}
+
+// apply folds a batch and moves the checkpoint, in one transaction.
+func (s *session) apply(ctx context.Context, d decoded) error {
+	err := pgx.BeginFunc(ctx, s.conn, func(tx pgx.Tx) error {
+		b := &Batch{Tx: tx, Filling: s.g.Building}
+		if err := s.p.fold(ctx, b, d.events, d.names); err != nil {
+			return err
+		}
+		return checkpoint(ctx, tx, s.g, s.owner, d.upTo, d.last)
+	})
+	if err == nil {
+		s.g.Position, s.g.EventID = d.upTo, d.last
+	}
+	return err
+}
+
+// applyFinding applies a batch; when that fails for a reason that is not the connection's, it goes
+// event by event to find the one at fault, so that all before it take effect.
+func (s *session) applyFinding(ctx context.Context, d decoded) error {
+	err := s.apply(ctx, d)
+	if err == nil || isTransient(s.conn, err) || len(d.events) == 0 {
+		return err
+	}
+	for i, e := range d.events {
+		one := decoded{events: d.events[i : i+1], names: d.names[i : i+1], upTo: e.Position, last: &e.ID}
+		if i == len(d.events)-1 {
+			one.upTo, one.last = d.upTo, d.last
+		}
+		if err := s.apply(ctx, one); err != nil {
+			if isTransient(s.conn, err) {
+				return err
+			}
+			return &poison{at: e.Position, typ: d.names[i], err: err}
+		}
+	}
+	return nil
+}
