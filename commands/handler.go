@@ -70,6 +70,11 @@ func (h *Handler) Cached() Source { return Source{h: h} }
 // Fresh is where states are loaded from that are as new as the call.
 func (h *Handler) Fresh() Source { return Source{h: h, fresh: true} }
 
+// AppendEach appends events that only carry out what is decided already, each to its own stream.
+func (h *Handler) AppendEach(ctx context.Context, appends []eventstore.Request) []eventstore.Result {
+	return h.store.AppendEach(ctx, appends)
+}
+
 // Outcome is what became of a command.
 type Outcome[S any] struct {
 	ID       string // of the aggregate
@@ -90,14 +95,14 @@ func Handle[S any](ctx context.Context, h *Handler, kind *event.Kind[S], id stri
 // Create is [Handle] for an aggregate that is to begin. newID gives its id, once the command is known
 // to be in order, so that a refusal and a dry run use none up.
 func Create[S any](ctx context.Context, h *Handler, kind *event.Kind[S], newID func(context.Context) (string, error), cmd event.Command[S]) (Outcome[S], error) {
-	var zero S
-	if _, err := cmd.Decide(zero); err != nil {
-		return Outcome[S]{Revision: -1}, err
+	checked := func(ctx context.Context) (string, error) {
+		var zero S
+		if _, err := cmd.Decide(zero); err != nil || From(ctx).DryRun {
+			return "", err
+		}
+		return newID(ctx)
 	}
-	if From(ctx).DryRun {
-		newID = func(context.Context) (string, error) { return "", nil }
-	}
-	return run(ctx, h, kind, newID, cmd)
+	return run(ctx, h, kind, checked, cmd)
 }
 
 func run[S any](ctx context.Context, h *Handler, kind *event.Kind[S], id func(context.Context) (string, error), cmd event.Command[S]) (Outcome[S], error) {
@@ -197,7 +202,7 @@ func commit[S any](
 	ctx context.Context, h *Handler, kind *event.Kind[S], id string, l Loaded[S], events []event.Event[S], eventID func(int) uuid.UUID,
 ) (Outcome[S], error) {
 	out := Outcome[S]{ID: id, State: l.State, Revision: l.Revision, Position: l.Position}
-	meta := h.meta(ctx)
+	meta := h.Meta(ctx)
 	encoded := make([]event.New, len(events))
 	for i, e := range events {
 		var err error
@@ -245,7 +250,8 @@ func commit[S any](
 	return Outcome[S]{ID: id, State: after.State, Revision: done.Revision, Position: done.Position, Changed: true}, nil
 }
 
-func (h *Handler) meta(ctx context.Context) event.Meta {
+// Meta is what events that the context's request causes say of themselves.
+func (h *Handler) Meta(ctx context.Context) event.Meta {
 	req := From(ctx)
 	return event.Meta{
 		Workspace: req.Workspace, Actor: req.Actor.String(), OccurredAt: h.now().UTC().Truncate(time.Microsecond),
@@ -264,7 +270,7 @@ func refusalOf[S any](h *Handler, kind *event.Kind[S], at event.Position, why *f
 // noteRefusal appends it. When that fails nothing is lost: what is void is void by its position, and
 // the note is for people.
 func (h *Handler) noteRefusal(ctx context.Context, stream string, done eventstore.Appended, encode func(event.Meta) (event.New, error)) {
-	if e, err := encode(h.meta(ctx)); err == nil {
+	if e, err := encode(h.Meta(ctx)); err == nil {
 		_, _ = h.store.Append(context.WithoutCancel(ctx), stream, eventstore.Expected(done.Revision), e)
 	}
 }

@@ -82,7 +82,7 @@ func first[S any](
 		if nothing {
 			note.Revision = at
 		}
-		e, err := request.Kind.Encode(newEventID(), note, h.meta(ctx))
+		e, err := request.Kind.Encode(newEventID(), note, h.Meta(ctx))
 		if err != nil {
 			return err
 		}
@@ -94,7 +94,7 @@ func first[S any](
 		return err
 	}
 	out, err := repeat(ctx, h, kind, id, cmd, eventIDs(name, revision), accept)
-	if refused, ok := errors.AsType[*fault.Error](err); ok && accepted && out.Changed == false {
+	if refused, ok := errors.AsType[*fault.Error](err); ok && accepted && !out.Changed {
 		h.release(ctx, name, revision)
 		return out, refused
 	}
@@ -155,7 +155,7 @@ func earlier[S any](ctx context.Context, h *Handler, kind *event.Kind[S], was re
 
 // release frees the key of a request that was accepted and then could not be carried out.
 func (h *Handler) release(ctx context.Context, name string, revision int64) {
-	if e, err := request.Kind.Encode(newEventID(), request.Released{}, h.meta(ctx)); err == nil {
+	if e, err := request.Kind.Encode(newEventID(), request.Released{}, h.Meta(ctx)); err == nil {
 		_, _ = h.store.Append(context.WithoutCancel(ctx), request.Kind.Stream(name), eventstore.Expected(revision), e)
 	}
 }

@@ -43,6 +43,11 @@ var (
 	ErrNoRow     = fault.New(fault.NotFound, "Bank ledger row not found")
 )
 
+// Ledger is what is done alike for all ledgers, for this one.
+var Ledger = book.Ledger[Entry, Entry, Entry]{
+	Name: "bank", Accounts: Accounts, Rows: Rows, Bulks: Bulks, NoAccount: ErrNoAccount, NoRow: ErrNoRow,
+}
+
 // maxDescription is in characters: a line of the book, not a letter.
 const maxDescription = 500
 
