@@ -1,0 +1,189 @@
+package tidy
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const module = "bahi"
+
+// mayImport says which folders of ours the code of a folder may import, besides its own. It is STYLE.md's table: an entry that
+// ends in /... means the packages below as well, another one that package alone. cmd is not in it: it wires all.
+var mayImport = map[string][]string{
+	"domain":      {},
+	"migrations":  {},
+	"eventstore":  {"domain/event/..."},
+	"commands":    {"domain/...", "eventstore/..."},
+	"projections": {"domain/...", "eventstore/..."},
+	"readmodels":  {"domain/..."},
+	"providers":   {"domain/..."},
+	"http":        {"commands/...", "readmodels/...", "domain/..."},
+	"reactors":    {"domain/...", "eventstore/...", "commands/...", "readmodels/...", "projections"},
+	"internal":    {},
+	"docs":        {},
+	"scripts":     {},
+}
+
+// mayAlsoImport has the packages with a right that their folder lacks.
+var mayAlsoImport = map[string][]string{
+	"http/webhooks": {"providers/..."}, // verifies and decodes what a provider sends
+}
+
+// areas are the parts that the system serves; below domain they know nothing of each other.
+var areas = []string{"ledger", "marketplace", "messaging"}
+
+type goPackage struct {
+	ImportPath string
+	Imports    []string
+}
+
+// arrows complains of each import that runs the wrong way.
+func arrows(packages []goPackage) (complaints []string) {
+	for _, p := range packages {
+		from := strings.TrimPrefix(p.ImportPath, module+"/")
+		for _, path := range p.Imports {
+			to, ours := strings.CutPrefix(path, module+"/")
+			if ours {
+				if why := wrongWay(from, to); why != "" {
+					complaints = append(complaints, fmt.Sprintf("%s imports %s: %s", from, to, why))
+				}
+			}
+		}
+	}
+	return complaints
+}
+
+func wrongWay(from, to string) string {
+	folder, target := top(from), top(to)
+	switch {
+	case forTests(from):
+		return "" // storetest, apitest and the like are test code that several packages share.
+	case forTests(to):
+		return "what is for tests is imported by tests only"
+	case folder == "cmd":
+		return ""
+	case folder == "domain" && target == "domain":
+		return betweenAreas(from, to)
+	case folder == target:
+		return ""
+	}
+	allowed, known := mayImport[folder]
+	if !known {
+		return "STYLE.md's table has no row for " + folder
+	}
+	allowed = append(slices.Clone(allowed), mayAlsoImport[from]...)
+	if slices.ContainsFunc(allowed, func(a string) bool {
+		tree, below := strings.CutSuffix(a, "/...")
+		return to == tree || below && strings.HasPrefix(to, tree+"/")
+	}) {
+		return ""
+	}
+	return "STYLE.md's table has no arrow from " + folder + " to it"
+}
+
+// betweenAreas: the catalogue knows all of domain, an area the shared words and itself, a shared word no area.
+func betweenAreas(from, to string) string {
+	if from == "domain" {
+		return ""
+	}
+	parts := strings.Split(to, "/")
+	if len(parts) < 2 {
+		return "only what stands outside domain imports the catalogue"
+	}
+	if slices.Contains(areas, parts[1]) && !strings.HasPrefix(from+"/", "domain/"+parts[1]+"/") {
+		return "it belongs to the area " + parts[1]
+	}
+	return ""
+}
+
+func top(path string) string {
+	folder, _, _ := strings.Cut(path, "/")
+	return folder
+}
+
+// forTests are pgtest and the packages named so after the one beside them: eventtest, storetest, projectiontest, apitest.
+func forTests(path string) bool { return strings.HasSuffix(path, "test") }
+
+func TestImportsRunOneWay(t *testing.T) {
+	t.Parallel()
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-e", "-json=ImportPath,Imports", "./...")
+	cmd.Dir = root
+	out, err := cmd.Output()
+	require.NoError(t, err)
+	var packages []goPackage
+	for d := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p goPackage
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			require.NoError(t, err)
+		}
+		packages = append(packages, p)
+	}
+	require.NotEmpty(t, packages)
+	require.Empty(t, arrows(packages))
+}
+
+func TestArrowsThatRunTheWrongWayAreFound(t *testing.T) {
+	t.Parallel()
+	bad := map[string][]string{
+		"domain/ledger/bank":      {"eventstore", "commands", "domain", "domain/marketplace/company", "internal/pgcluster"},
+		"domain/event":            {"domain/ledger/bank"},
+		"eventstore/postgres":     {"domain/fault", "domain", "commands", "projections"},
+		"commands/ledger":         {"projections", "readmodels/ledger", "http/api"},
+		"projections/ledger":      {"commands", "readmodels/ledger"},
+		"readmodels/ledger":       {"eventstore", "projections/ledger", "commands"},
+		"providers/mail/smtp":     {"reactors/marketplace", "commands"},
+		"http/api":                {"eventstore", "projections", "providers/chat", "internal/pgcluster"},
+		"reactors/ledger":         {"projections/ledger", "http/api", "providers/mail"},
+		"http/ledger":             {"domain/event/eventtest", "internal/pgtest"},
+		"cmd/bahi":                {"internal/pgtest"},
+		"migrations":              {"domain"},
+		"anything":                {"domain"},
+		"internal/pgcluster":      {"domain/event"},
+		"readmodels/marketplace":  {"http/api"},
+		"projections/marketplace": {"reactors/marketplace"},
+	}
+	for from, imports := range bad {
+		for _, to := range imports {
+			require.Len(t, arrows([]goPackage{sample(from, "fmt", to)}), 1, "%s imports %s", from, to)
+		}
+	}
+	good := map[string][]string{
+		"domain":                       {"domain/event", "domain/ledger/bank", "domain/messaging/bot"},
+		"domain/ledger/bank":           {"domain/event", "domain/ledger/book"},
+		"eventstore/postgres":          {"domain/event", "eventstore"},
+		"http/webhooks":                {"providers/chat/cloud", "commands", "domain/fault", "http/api"},
+		"reactors/ledger":              {"projections", "commands/ledger", "readmodels/ledger"},
+		"projections/projectiontest":   {"internal/pgtest", "migrations", "eventstore/postgres"},
+		"http/api/apitest":             {"cmd/bahi", "projections", "eventstore/postgres", "internal/pgtest"},
+		"cmd/bahi":                     {"projections/ledger", "http/api", "internal/pgcluster", "providers/mail/smtp", "migrations"},
+		"internal/pgtest":              {"internal/pgcluster"},
+		"readmodels/ledger":            {"domain/unit", "readmodels"},
+		"commands/marketplace":         {"domain/marketplace/company", "domain/ledger/bank", "eventstore/vault"},
+		"domain/ledger/bank/something": {"domain/ledger/bank"},
+	}
+	for from, imports := range good {
+		require.Empty(t, arrows([]goPackage{sample(from, imports...)}))
+	}
+}
+
+func sample(from string, imports ...string) goPackage {
+	p := goPackage{ImportPath: module + "/" + from}
+	for _, to := range imports {
+		if to != "fmt" {
+			to = module + "/" + to
+		}
+		p.Imports = append(p.Imports, to)
+	}
+	return p
+}

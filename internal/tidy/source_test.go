@@ -1,0 +1,113 @@
+package tidy
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/require"
+)
+
+// sourceRules complains of what Go's own tools allow and we do not.
+func sourceRules(fsys fs.FS, names []string) (complaints []string) {
+	for _, name := range names {
+		if !strings.HasSuffix(name, ".go") {
+			continue
+		}
+		text, err := fs.ReadFile(fsys, name)
+		if err != nil {
+			complaints = append(complaints, err.Error())
+			continue
+		}
+		files := token.NewFileSet()
+		file, err := parser.ParseFile(files, name, text, parser.SkipObjectResolution)
+		if err != nil {
+			complaints = append(complaints, err.Error())
+			continue
+		}
+		c := checker{test: strings.HasSuffix(name, "_test.go") || forTests(folderOf(name)), pure: slices.Contains([]string{"domain", "projections"}, top(name))}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if why := c.complaint(n); why != "" {
+				complaints = append(complaints, fmt.Sprintf("%s: %s", files.Position(n.Pos()), why))
+			}
+			return true
+		})
+	}
+	return complaints
+}
+
+// checker knows what kind of file it looks at.
+type checker struct {
+	test bool // a test, or what tests share
+	pure bool // below domain or projections
+}
+
+func (c checker) complaint(n ast.Node) string {
+	switch n := n.(type) {
+	case *ast.FuncDecl:
+		if n.Name.Name == "init" && n.Recv == nil {
+			return "init runs before anybody asked; make what it makes where it is used"
+		}
+	case *ast.SelectorExpr:
+		owner, ok := n.X.(*ast.Ident)
+		switch {
+		case !ok:
+		case c.pure && !c.test && owner.Name == "time" && slices.Contains([]string{"Now", "Since", "Until"}, n.Sel.Name):
+			return "time." + n.Sel.Name + ": a decision or a fold has no clock; the moment comes with the event or the command"
+		case c.test && slices.Contains([]string{"t", "b", "f", "tb"}, owner.Name) && slices.Contains([]string{"Skip", "Skipf", "SkipNow"}, n.Sel.Name):
+			return n.Sel.Name + ": a test that does not run proves nothing"
+		}
+	case *ast.Ident:
+		if c.pure && !c.test && (n.Name == "float64" || n.Name == "float32") {
+			return n.Name + ": money and weights are exact decimals"
+		}
+	}
+	return ""
+}
+
+func folderOf(name string) string {
+	i := strings.LastIndex(name, "/")
+	return name[:max(i, 0)]
+}
+
+func TestSourcesKeepTheRules(t *testing.T) {
+	t.Parallel()
+	require.Empty(t, sourceRules(repository(t)))
+}
+
+func TestBrokenRulesAreFound(t *testing.T) {
+	t.Parallel()
+	for text, names := range map[string][]string{
+		`import "time"; var at = time.Now()`:                          {"domain/ledger/bank/bank.go", "projections/batch.go"},
+		`import "time"; var at = time.Since`:                          {"domain/unit/unit.go"},
+		`var rate float64`:                                            {"domain/unit/unit.go", "projections/ledger/books.go"},
+		`func f(v any) { _ = v.([]float32) }`:                         {"projections/batch.go"},
+		`func init() {}`:                                              {"cmd/bahi/main.go", "http/api/api_test.go"},
+		`import "testing"; func T(t *testing.T) { t.Skip("later") }`:  {"http/api/api_test.go", "eventstore/storetest/suite.go"},
+		`import "testing"; func B(b *testing.B) { b.SkipNow() }`:      {"commands/handler_test.go"},
+		`import "testing"; func F(f *testing.F) { f.Skipf("%d", 1) }`: {"domain/unit/unit_test.go"},
+		`this is not Go`:                                              {"domain/unit/unit.go"},
+	} {
+		for _, name := range names {
+			require.Len(t, sourceRules(fstest.MapFS{name: {Data: []byte("package x\n" + text)}}, []string{name}), 1, "%s: %s", name, text)
+		}
+	}
+	for text, names := range map[string][]string{
+		`import "time"; var at = time.Now()`:                           {"cmd/bahi/main.go", "domain/unit/unit_test.go", "projections/projectiontest/cases.go"},
+		`import "time"; var at time.Time`:                              {"domain/unit/unit.go"},
+		`var rate float64`:                                             {"http/api/limits.go", "domain/unit/unit_test.go"},
+		`type s struct{}; func (s) init() {}`:                          {"cmd/bahi/main.go"},
+		`// float64 and time.Now in a comment` + "\n":                  {"domain/unit/unit.go"},
+		`type r struct{}; func (r) Skip() {}; var q r; var _ = q.Skip`: {"http/api/page_test.go"},
+	} {
+		for _, name := range names {
+			require.Empty(t, sourceRules(fstest.MapFS{name: {Data: []byte("package x\n" + text)}}, []string{name}), name)
+		}
+	}
+}
