@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"strings"
 
 	"github.com/google/uuid"
 )
@@ -36,6 +37,9 @@ func Of[E Event[S], S any](name string, version int, lifts ...Lift) Type[S] {
 		lifts: make(map[int]func(json.RawMessage) (json.RawMessage, error), len(lifts)),
 	}
 	for _, l := range lifts {
+		if l.From < 1 || l.From >= version || t.lifts[l.From] != nil {
+			panic(fmt.Sprintf("event %s at version %d: a lift from version %d leads nowhere or comes twice", name, version, l.From))
+		}
 		t.lifts[l.From] = l.Do
 	}
 	for v := 1; v < version; v++ {
@@ -55,8 +59,12 @@ type Kind[S any] struct {
 }
 
 // NewKind names what a stream <category>-<id> holds. Names are for ever: old logs have them.
-// It panics when a name or a Go type comes twice, since that is a mistake in the program.
+// It panics when a name or a Go type comes twice, or the category has a dash, since that is a mistake
+// in the program.
 func NewKind[S any](category string, types ...Type[S]) *Kind[S] {
+	if category == "" || strings.Contains(category, "-") {
+		panic(fmt.Sprintf("category %q: it ends at a stream's first dash, so it has none itself", category))
+	}
 	k := &Kind[S]{
 		category: category, ordered: types,
 		byName: make(map[string]Type[S], len(types)), byGo: make(map[reflect.Type]Type[S], len(types)),
@@ -75,6 +83,15 @@ func NewKind[S any](category string, types ...Type[S]) *Kind[S] {
 
 // Category is the part of a stream's name before its first dash.
 func (k *Kind[S]) Category() string { return k.category }
+
+// Names lists the stored names of the kind's events.
+func (k *Kind[S]) Names() []string {
+	names := make([]string, len(k.ordered))
+	for i, t := range k.ordered {
+		names[i] = t.name
+	}
+	return names
+}
 
 // Stream names the stream of the aggregate id.
 func (k *Kind[S]) Stream(id string) string { return StreamName(k.category, id) }

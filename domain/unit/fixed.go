@@ -58,6 +58,12 @@ func (g Grams) Decimal() decimal.Decimal { return decimal.New(int64(g), -gramsPl
 // Decimal is the percentage, to compute with.
 func (p Percent) Decimal() decimal.Decimal { return decimal.New(int64(p), -percentPlaces) }
 
+// MoneyOf is the amount of d rupees, which must have no more than 2 places.
+func MoneyOf(d decimal.Decimal) Money { return Money(d.Shift(moneyPlaces).IntPart()) }
+
+// GramsOf is the weight of d grams, which must have no more than 3 places.
+func GramsOf(d decimal.Decimal) Grams { return Grams(d.Shift(gramsPlaces).IntPart()) }
+
 func (m Money) String() string   { return string(appendFixed(nil, int64(m), moneyPlaces)) }
 func (g Grams) String() string   { return string(appendFixed(nil, int64(g), gramsPlaces)) }
 func (p Percent) String() string { return string(appendFixed(nil, int64(p), percentPlaces)) }

@@ -1,0 +1,104 @@
+-- The books of all five ledgers. An id of an account or a row means one thing in the deployment, so
+-- the keys need no ledger's name.
+
+create table account (
+  id               bigint primary key,
+  ledger           text not null,
+  workspace_id     uuid not null,
+  name             text not null, -- the newest
+  revision         bigint not null,
+  opened_position  bigint not null,
+  deleted_position bigint not null default 9223372036854775807
+);
+
+-- The names that an account had, with the positions between which it had them.
+create table account_name (
+  account_id    bigint not null,
+  from_position bigint not null,
+  to_position   bigint not null default 9223372036854775807,
+  name          text not null,
+  primary key (account_id, from_position)
+);
+
+create table books_lock (
+  workspace_id   uuid primary key,
+  locked_through date,
+  revision       bigint not null
+);
+
+-- Every version of every row, with the positions between which it was current. An added or edited row
+-- begins one; so does a deletion, which is the last.
+create table row_version (
+  row_id        bigint not null,
+  from_position bigint not null,
+  to_position   bigint not null default 9223372036854775807,
+  account_id    bigint not null,
+  date          date not null,
+  in_entries    json not null,
+  out_entries   json not null,
+  in_cash       numeric not null,
+  out_cash      numeric not null,
+  in_fine       numeric not null, -- grams of pure metal
+  out_fine      numeric not null,
+  revision      bigint not null,  -- of the row's own stream
+  deleted       boolean not null,
+  bulk          bigint,           -- id of the bulk that the row was posted in
+  actor         text not null,
+  reason        text,
+  recorded_at   timestamptz not null,
+  primary key (row_id, from_position)
+);
+
+-- What the rows of an account amount to now, at each level of the calendar: 0 the account, 1 its 256-day
+-- periods, 2 its days; and for days with more than 256 rows, 3 and 4 its runs of 65536 and 256 row ids.
+-- What stands before a page is the sum of a few hundred of these, whatever the ledger's length.
+create table total (
+  account_id bigint not null,
+  level      smallint not null,
+  node       bigint not null,
+  row_count  bigint not null,
+  cash       numeric not null,
+  fine       numeric not null,
+  primary key (account_id, level, node)
+) with (fillfactor = 70);
+
+-- What an account, a period and a day amounted to after each change: the same totals as they were known
+-- at any position.
+create table posting (
+  account_id   bigint not null,
+  position     bigint not null,
+  nth          int not null, -- place among the postings of one event
+  period       int not null,
+  day          int not null, -- since 1970-01-01
+  account_rows bigint not null, account_cash numeric not null, account_fine numeric not null,
+  period_rows  bigint not null, period_cash  numeric not null, period_fine  numeric not null,
+  day_rows     bigint not null, day_cash     numeric not null, day_fine     numeric not null
+);
+
+-- Rows posted in bulk, and how many of their own streams are filled.
+create table bulk (
+  id         bigint primary key, -- of its first row
+  ledger     text not null,
+  position   bigint not null,
+  row_count  bigint not null,
+  filled     bigint not null
+);
+
+-- after fill
+
+create index account_workspace_id_ledger_id_idx on account (workspace_id, ledger, id);
+create index row_version_account_id_date_row_id_idx on row_version (account_id, date, row_id, to_position, from_position)
+  where not deleted;
+create unique index posting_account_id_position_idx on posting (account_id, position, nth);
+create index posting_account_id_period_position_idx on posting (account_id, period, position, nth);
+create index posting_account_id_day_position_idx on posting (account_id, day, position, nth);
+create index bulk_ledger_id_idx on bulk (ledger, id) where filled < row_count;
+
+insert into total (account_id, level, node, row_count, cash, fine)
+select v.account_id, l.level,
+  ((v.date - date '1970-01-01')::bigint << 40) | (v.row_id >> l.shift), count(*), sum(v.in_cash - v.out_cash), sum(v.in_fine - v.out_fine)
+from row_version v
+join total d on d.account_id = v.account_id and d.level = 2 and d.node = v.date - date '1970-01-01' and d.row_count > 256
+cross join (values (3, 16), (4, 8)) l (level, shift)
+where v.to_position = 9223372036854775807 and not v.deleted
+group by 1, 2, 3;

@@ -1,0 +1,127 @@
+package ledger
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/shopspring/decimal"
+
+	"bahi/domain/event"
+	"bahi/domain/ledger/book"
+	"bahi/domain/unit"
+)
+
+// load reads what the batch's events refer to: rows that they change, accounts, locks.
+func (f *books) load(ctx context.Context, tx pgx.Tx, events []event.Recorded[any]) error {
+	var (
+		rows, accounts []int64
+		workspaces     []uuid.UUID
+		known          = map[uuid.UUID]bool{}
+	)
+	for i := range events {
+		r := &events[i]
+		if !known[r.Meta.Workspace] {
+			known[r.Meta.Workspace] = true
+			workspaces = append(workspaces, r.Meta.Workspace)
+		}
+		number, err := numbered(r)
+		switch e := r.Data.(type) {
+		case book.AccountChange:
+			accounts = append(accounts, number)
+		case book.RowChange:
+			if c := e.RowChange(); c.Op == book.Add {
+				accounts = append(accounts, c.Account)
+			} else if c.Op != book.Refuse {
+				rows = append(rows, number)
+			}
+		case book.BulkChange:
+			if c := e.BulkChange(); len(c) > 0 {
+				accounts = append(accounts, c[0].Account)
+			}
+		default:
+			err = nil // the lock of the books is named after the workspace
+		}
+		if err != nil {
+			return err
+		}
+	}
+	batch := &pgx.Batch{}
+	f.queueRows(batch, distinct(rows))
+	batch.Queue(`
+		select id, ledger, workspace_id, name, revision, opened_position, deleted_position from account
+		where id = any($1) or id in (select account_id from row_version where row_id = any($2))`, distinct(accounts), distinct(rows)).
+		Query(func(found pgx.Rows) error {
+			var a account
+			_, err := pgx.ForEachRow(found, []any{&a.id, &a.ledger, &a.workspace, &a.name, &a.revision, &a.opened, &a.deleted}, func() error {
+				one := a
+				f.accounts[a.id] = &one
+				return nil
+			})
+			return err
+		})
+	batch.Queue(`select workspace_id, locked_through::text, revision from books_lock where workspace_id = any($1)`, workspaces).
+		Query(func(found pgx.Rows) error {
+			var (
+				workspace uuid.UUID
+				through   *string
+				revision  int64
+			)
+			_, err := pgx.ForEachRow(found, []any{&workspace, &through, &revision}, func() error {
+				l := &lock{revision: revision}
+				f.locks[workspace] = l
+				if through == nil {
+					return nil
+				}
+				d, err := unit.ParseDate(*through)
+				l.through = &d
+				return err
+			})
+			return err
+		})
+	return tx.SendBatch(ctx, batch).Close()
+}
+
+func (f *books) queueRows(batch *pgx.Batch, rows []int64) {
+	if len(rows) == 0 {
+		return
+	}
+	batch.Queue(`
+		select row_id, from_position, account_id, date::text, in_entries::text, out_entries::text,
+			in_cash::text, in_fine::text, out_cash::text, out_fine::text, revision, deleted, coalesce(bulk, 0)
+		from row_version where row_id = any($1) and to_position = $2`, rows, int64(stillCurrent)).
+		Query(func(found pgx.Rows) error {
+			var (
+				v             version
+				date, in, out string
+				sums          [4]decimal.Decimal
+			)
+			_, err := pgx.ForEachRow(found, []any{
+				&v.row, &v.from, &v.account, &date, &in, &out,
+				&sums[0], &sums[1], &sums[2], &sums[3], &v.revision, &v.deleted, &v.bulk,
+			}, func() (err error) {
+				one := v
+				one.to, one.stored = stillCurrent, true
+				one.in, one.out = json.RawMessage(in), json.RawMessage(out)
+				one.inSum = book.Effect{Cash: unit.MoneyOf(sums[0]), Fine: unit.GramsOf(sums[1])}
+				one.outSum = book.Effect{Cash: unit.MoneyOf(sums[2]), Fine: unit.GramsOf(sums[3])}
+				one.date, err = unit.ParseDate(date)
+				f.current[v.row] = &one
+				return err
+			})
+			return err
+		})
+}
+
+func distinct(ids []int64) []int64 {
+	seen := make(map[int64]bool, len(ids))
+	out := make([]int64, 0, len(ids))
+	for _, id := range ids {
+		if !seen[id] {
+			seen[id] = true
+			out = append(out, id)
+		}
+	}
+	return out
+}

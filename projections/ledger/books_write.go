@@ -1,0 +1,192 @@
+package ledger
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"bahi/projections"
+)
+
+// write brings the batch's result into the tables.
+func (f *books) write(ctx context.Context, b *projections.Batch) error {
+	if err := f.copyVersions(ctx, b.Tx); err != nil {
+		return err
+	}
+	if err := f.copyPostings(ctx, b.Tx); err != nil {
+		return err
+	}
+	f.queueEnded(b)
+	f.queueAccounts(b)
+	f.queueTotals(b)
+	f.queueCrowded(b)
+	f.queueBulks(b)
+	for workspace, l := range f.locks {
+		if l.changed {
+			var through *string
+			if l.through != nil {
+				text := l.through.String()
+				through = &text
+			}
+			b.Exec(`
+				insert into books_lock (workspace_id, locked_through, revision) values ($1, $2::text::date, $3)
+				on conflict (workspace_id) do update set locked_through = excluded.locked_through, revision = excluded.revision`,
+				workspace, through, l.revision)
+		}
+	}
+	return nil
+}
+
+func (f *books) copyVersions(ctx context.Context, tx pgx.Tx) error {
+	var c projections.Copy
+	for _, v := range f.versions {
+		c.Int(v.row)
+		c.Int(v.from)
+		c.Int(v.to)
+		c.Int(v.account)
+		c.Plain(v.date.String())
+		c.Text(string(v.in))
+		c.Text(string(v.out))
+		c.Plain(v.inSum.Cash.String())
+		c.Plain(v.outSum.Cash.String())
+		c.Plain(v.inSum.Fine.String())
+		c.Plain(v.outSum.Fine.String())
+		c.Int(v.revision)
+		c.Bool(v.deleted)
+		if v.bulk == 0 {
+			c.Null()
+		} else {
+			c.Int(v.bulk)
+		}
+		c.Text(v.actor)
+		if v.reason == "" {
+			c.Null()
+		} else {
+			c.Text(v.reason)
+		}
+		c.Plain(v.at)
+		c.End()
+	}
+	return c.Into(ctx, tx, `row_version (row_id, from_position, to_position, account_id, date, in_entries, out_entries,
+		in_cash, out_cash, in_fine, out_fine, revision, deleted, bulk, actor, reason, recorded_at)`)
+}
+
+func (f *books) copyPostings(ctx context.Context, tx pgx.Tx) error {
+	var c projections.Copy
+	for i := range f.sums.postings {
+		p := &f.sums.postings[i]
+		c.Int(p.account)
+		c.Int(p.position)
+		c.Int(int64(p.nth))
+		c.Int(int64(p.day >> periodShift))
+		c.Int(int64(p.day))
+		for _, a := range p.sums {
+			c.Int(a.rows)
+			c.Plain(a.cash.String())
+			c.Plain(a.fine.String())
+		}
+		c.End()
+	}
+	return c.Into(ctx, tx, `posting (account_id, position, nth, period, day, account_rows, account_cash, account_fine,
+		period_rows, period_cash, period_fine, day_rows, day_cash, day_fine)`)
+}
+
+func (f *books) queueEnded(b *projections.Batch) {
+	if len(f.ended) == 0 {
+		return
+	}
+	var rows, from, to []int64
+	for _, v := range f.ended {
+		rows, from, to = append(rows, v.row), append(from, v.from), append(to, v.to)
+	}
+	b.Exec(`
+		update row_version v set to_position = e.to_position
+		from unnest($1::bigint[], $2::bigint[], $3::bigint[]) e (row_id, from_position, to_position)
+		where v.row_id = e.row_id and v.from_position = e.from_position`, rows, from, to)
+}
+
+func (f *books) queueAccounts(b *projections.Batch) {
+	for _, a := range f.accounts {
+		if a.changed {
+			b.Exec(`
+				insert into account (id, ledger, workspace_id, name, revision, opened_position, deleted_position)
+				values ($1, $2, $3, $4, $5, $6, $7)
+				on conflict (id) do update set
+					name = excluded.name, revision = excluded.revision, deleted_position = excluded.deleted_position`,
+				a.id, a.ledger, a.workspace, a.name, a.revision, a.opened, a.deleted)
+		}
+	}
+	for _, n := range f.names {
+		if !n.first {
+			b.Exec(`update account_name set to_position = $2 where account_id = $1 and to_position = $3`, n.account, n.position, int64(stillCurrent))
+		}
+		b.Exec(`insert into account_name (account_id, from_position, name) values ($1, $2, $3)`, n.account, n.position, n.name)
+	}
+}
+
+const upsertTotals = `
+	insert into total (account_id, level, node, row_count, cash, fine)
+	select account_id, level, node, row_count, cash::numeric, fine::numeric
+	from unnest($1::bigint[], $2::smallint[], $3::bigint[], $4::bigint[], $5::text[], $6::text[])
+		t (account_id, level, node, row_count, cash, fine)
+	on conflict (account_id, level, node) do update set `
+
+func (f *books) queueTotals(b *projections.Batch) {
+	if len(f.sums.totals) > 0 {
+		b.Exec(upsertTotals+`row_count = excluded.row_count, cash = excluded.cash, fine = excluded.fine`, columns(f.sums.totals)...)
+	}
+}
+
+func columns(totals map[node]*amount) []any {
+	n := len(totals)
+	var (
+		accounts, nodes, rows = make([]int64, 0, n), make([]int64, 0, n), make([]int64, 0, n)
+		levels                = make([]int16, 0, n)
+		cash, fine            = make([]string, 0, n), make([]string, 0, n)
+	)
+	for k, a := range totals {
+		accounts, levels, nodes = append(accounts, k.account), append(levels, k.level), append(nodes, k.node)
+		rows, cash, fine = append(rows, a.rows), append(cash, a.cash.String()), append(fine, a.fine.String())
+	}
+	return []any{accounts, levels, nodes, rows, cash, fine}
+}
+
+// queueCrowded keeps the totals of row ids in days that have many. They are a function of the rows
+// alone, so that it does not matter in which batches those came. A fill makes them at its end.
+func (f *books) queueCrowded(b *projections.Batch) {
+	if b.Filling {
+		return
+	}
+	emptied, filled, moved := f.sums.crowded()
+	for _, n := range emptied {
+		b.Exec(`delete from total where account_id = $1 and level in ($2, $3) and node >= $4 and node < $5`,
+			n.account, levelRun, levelShort, n.node<<dayShift, (n.node+1)<<dayShift)
+	}
+	for _, n := range filled {
+		b.Exec(`
+			insert into total (account_id, level, node, row_count, cash, fine)
+			select v.account_id, l.level, $2 | (v.row_id >> l.shift), count(*), sum(v.in_cash - v.out_cash), sum(v.in_fine - v.out_fine)
+			from row_version v cross join (values (3::smallint, 16), (4, 8)) l (level, shift)
+			where v.account_id = $1 and v.date = date '1970-01-01' + $3::int and v.to_position = $4 and not v.deleted
+			group by 1, 2, 3`, n.account, n.node<<dayShift, int32(n.node), int64(stillCurrent)) //nolint:gosec // a day
+	}
+	if len(moved) > 0 {
+		b.Exec(upsertTotals+`
+			row_count = total.row_count + excluded.row_count, cash = total.cash + excluded.cash, fine = total.fine + excluded.fine`,
+			columns(moved)...)
+		var accounts []int64
+		for n := range moved {
+			accounts = append(accounts, n.account)
+		}
+		b.Exec(`delete from total where account_id = any($1) and level in ($2, $3) and row_count = 0`, distinct(accounts), levelRun, levelShort)
+	}
+}
+
+func (f *books) queueBulks(b *projections.Batch) {
+	for _, k := range f.bulks {
+		b.Exec(`insert into bulk (id, ledger, position, row_count, filled) values ($1, $2, $3, $4, 0)`, k.id, k.ledger, k.position, k.rows)
+	}
+	for position, n := range f.filled {
+		b.Exec(`update bulk set filled = filled + $2 where position = $1`, position, n)
+	}
+}

@@ -1,0 +1,210 @@
+package ledger
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/shopspring/decimal"
+
+	"bahi/domain/ledger/book"
+	"bahi/domain/unit"
+)
+
+// The levels of table total.
+const (
+	levelAccount = 0
+	levelPeriod  = 1
+	levelDay     = 2
+	levelRun     = 3 // of 65536 row ids in a day
+	levelShort   = 4 // of 256 row ids in a day
+
+	periodShift = 8 // days in a period, as a power of 2
+	runShift    = 16
+	shortShift  = 8
+	dayShift    = 40 // room for a row id beside the day
+
+	// crowdedDay is how many rows a day may have before its row ids get totals of their own.
+	crowdedDay = 256
+)
+
+// node names a row of table total.
+type node struct {
+	account int64
+	level   int16
+	node    int64
+}
+
+// amount is what rows come to.
+type amount struct {
+	rows       int64
+	cash, fine decimal.Decimal
+}
+
+func (a *amount) add(rows int64, e book.Effect) {
+	a.rows += rows
+	if e.Cash != 0 {
+		a.cash = a.cash.Add(e.Cash.Decimal())
+	}
+	if e.Fine != 0 {
+		a.fine = a.fine.Add(e.Fine.Decimal())
+	}
+}
+
+// move is one change of what a day amounts to.
+type move struct {
+	account  int64
+	position int64
+	row      int64
+	day      unit.Date
+	rows     int64
+	effect   book.Effect
+}
+
+// posted is a row of table posting.
+type posted struct {
+	account, position int64
+	nth               int
+	day               unit.Date
+	sums              [3]amount // account, period, day
+}
+
+// sums keeps what accounts amount to while a batch is folded.
+type sums struct {
+	moves    []move
+	totals   map[node]*amount
+	before   map[node]int64 // rows that a day had before the batch
+	opened   []int64
+	postings []posted
+}
+
+func newSums() *sums { return &sums{totals: map[node]*amount{}, before: map[node]int64{}} }
+
+// touch makes sure that the account has a total, if of nothing.
+func (s *sums) touch(account int64) { s.opened = append(s.opened, account) }
+
+// change notes that a row has become another: its old version leaves its day, its new one comes to its own.
+func (s *sums) change(before, after *version) {
+	m := move{account: after.account, position: after.from, row: after.row, day: after.date}
+	switch {
+	case before == nil:
+		m.rows, m.effect = 1, after.sum()
+	case after.deleted:
+		m.rows, m.effect = -1, book.Effect{}.Minus(before.sum())
+	case before.date == after.date:
+		m.effect = after.sum().Minus(before.sum())
+	default:
+		leave := m
+		leave.day, leave.rows, leave.effect = before.date, -1, book.Effect{}.Minus(before.sum())
+		s.moves = append(s.moves, leave)
+		m.rows, m.effect = 1, after.sum()
+	}
+	s.moves = append(s.moves, m)
+}
+
+func (m move) nodes() [3]node {
+	return [3]node{
+		{m.account, levelAccount, 0},
+		{m.account, levelPeriod, int64(m.day >> periodShift)},
+		{m.account, levelDay, int64(m.day)},
+	}
+}
+
+// settle loads the totals that moves touch, and computes them and the postings.
+func (s *sums) settle(ctx context.Context, tx pgx.Tx) error {
+	for _, m := range s.moves {
+		for _, n := range m.nodes() {
+			if s.totals[n] == nil {
+				s.totals[n] = &amount{}
+			}
+		}
+	}
+	for _, a := range s.opened {
+		if n := (node{a, levelAccount, 0}); s.totals[n] == nil {
+			s.totals[n] = &amount{}
+		}
+	}
+	if err := s.load(ctx, tx); err != nil {
+		return err
+	}
+	s.postings = make([]posted, 0, len(s.moves))
+	for _, m := range s.moves {
+		p := posted{account: m.account, position: m.position, day: m.day}
+		for i, n := range m.nodes() {
+			t := s.totals[n]
+			t.add(m.rows, m.effect)
+			p.sums[i] = *t
+		}
+		if n := len(s.postings); n > 0 && s.postings[n-1].position == m.position {
+			if last := &s.postings[n-1]; last.day == m.day && last.account == m.account {
+				p.nth = last.nth
+				*last = p // what an event leaves behind counts, not what it passes through
+				continue
+			}
+			p.nth = s.postings[n-1].nth + 1
+		}
+		s.postings = append(s.postings, p)
+	}
+	return nil
+}
+
+func (s *sums) load(ctx context.Context, tx pgx.Tx) error {
+	if len(s.totals) == 0 {
+		return nil
+	}
+	var (
+		accounts, nodes []int64
+		levels          []int16
+	)
+	for n := range s.totals {
+		accounts, levels, nodes = append(accounts, n.account), append(levels, n.level), append(nodes, n.node)
+	}
+	rows, _ := tx.Query(ctx, `
+		select t.account_id, t.level, t.node, t.row_count, t.cash::text, t.fine::text
+		from unnest($1::bigint[], $2::smallint[], $3::bigint[]) n (account_id, level, node)
+		join total t using (account_id, level, node)`, accounts, levels, nodes)
+	var (
+		n node
+		a amount
+	)
+	_, err := pgx.ForEachRow(rows, []any{&n.account, &n.level, &n.node, &a.rows, &a.cash, &a.fine}, func() error {
+		one := a
+		s.totals[n] = &one
+		if n.level == levelDay {
+			s.before[n] = a.rows
+		}
+		return nil
+	})
+	return err
+}
+
+// crowded sorts the days that moves touch by what must happen to the totals of their row ids: those
+// of emptied days go, those of filled ones are computed, and in those that were crowded before and
+// stay so, each move counts.
+func (s *sums) crowded() (emptied, filled []node, moved map[node]*amount) {
+	moved = map[node]*amount{}
+	for n, t := range s.totals {
+		switch was, is := s.before[n] > crowdedDay, t.rows > crowdedDay; {
+		case n.level != levelDay:
+		case was && !is:
+			emptied = append(emptied, n)
+		case is && !was:
+			filled = append(filled, n)
+		}
+	}
+	for _, m := range s.moves {
+		day := m.nodes()[2]
+		if s.before[day] <= crowdedDay || s.totals[day].rows <= crowdedDay {
+			continue
+		}
+		for _, n := range []node{
+			{m.account, levelRun, int64(m.day)<<dayShift | m.row>>runShift},
+			{m.account, levelShort, int64(m.day)<<dayShift | m.row>>shortShift},
+		} {
+			if moved[n] == nil {
+				moved[n] = &amount{}
+			}
+			moved[n].add(m.rows, m.effect)
+		}
+	}
+	return emptied, filled, moved
+}

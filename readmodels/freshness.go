@@ -1,0 +1,67 @@
+package readmodels
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"bahi/domain/event"
+	"bahi/domain/fault"
+)
+
+// Freshness is what a request asks of its reads, and what it got. One request may read several times.
+type Freshness struct {
+	Min  event.Position // the least that an answer must have seen; 0: what the log has on arrival
+	Wait time.Duration  // how long a read may wait for it
+
+	mu       sync.Mutex
+	position event.Position
+	read     bool
+	stale    bool
+}
+
+// ErrNotYet answers a read whose least position was not reached in time.
+var ErrNotYet = fault.New(fault.Unavailable, "The answer is not that fresh yet, try again")
+
+// ErrAhead answers a read that asks for what the log does not have.
+var ErrAhead = fault.New(fault.Invalid, "The log does not reach that position yet")
+
+// Position is up to where every answer of the request is complete; false when nothing was read.
+func (f *Freshness) Position() (event.Position, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.position, f.read
+}
+
+// Stale says whether an answer lacks events that were in the log when the request arrived.
+func (f *Freshness) Stale() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.stale
+}
+
+func (f *Freshness) note(position event.Position, stale bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.read || position < f.position {
+		f.position = position
+	}
+	f.read, f.stale = true, f.stale || stale
+}
+
+type freshnessKey struct{}
+
+// WithFreshness answers a context whose reads obey f and report to it.
+func WithFreshness(ctx context.Context, f *Freshness) context.Context {
+	return context.WithValue(ctx, freshnessKey{}, f)
+}
+
+// defaultWait is how long a read waits for the log's head when it was not told otherwise.
+const defaultWait = 500 * time.Millisecond
+
+func freshnessOf(ctx context.Context) *Freshness {
+	if f, ok := ctx.Value(freshnessKey{}).(*Freshness); ok {
+		return f
+	}
+	return &Freshness{Wait: defaultWait}
+}

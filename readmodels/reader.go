@@ -1,0 +1,250 @@
+package readmodels
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"bahi/domain/event"
+)
+
+// pollEvery is how often a read looks whether a projection has come far enough that another process
+// works on.
+const pollEvery = 5 * time.Millisecond
+
+// Reader reads projections. All methods may be called by many goroutines.
+type Reader struct {
+	pool     *pgxpool.Pool
+	versions map[string]int // of each projection, as this program knows it
+	moved    func() <-chan struct{}
+	head     func(context.Context) (event.Position, error)
+
+	mu   sync.RWMutex
+	live map[string]int // generation by projection
+	sql  map[string]*statement
+}
+
+// statement is a view's SQL for the generations that were live when it was made.
+type statement struct {
+	text        string
+	names       []string
+	generations []int32
+}
+
+// NewReader makes a reader. Versions has the projections that this program reads. Moved answers a
+// channel that is closed when one of them moves in this process. Head is nil when the log is in the
+// same database, where it is read in the same snapshot; else it answers the log's head.
+func NewReader(pool *pgxpool.Pool, versions map[string]int, moved func() <-chan struct{}, head func(context.Context) (event.Position, error)) *Reader {
+	return &Reader{pool: pool, versions: versions, moved: moved, head: head, live: map[string]int{}, sql: map[string]*statement{}}
+}
+
+// state asks how far the named generations are, whether they are still live, and where the log's
+// head is. It stands first in each read's snapshot.
+const state = `
+	select min(case when g.live then g.position else -1 end), coalesce(bool_or(g.error is not null), false), count(*), log.head()
+	from unnest($1::text[], $2::int[]) n (name, generation)
+	join projection.generation g using (name, generation)`
+
+// Rows answers a view's rows. The SQL names tables as projection.table.
+func Rows[T any](ctx context.Context, r *Reader, as pgx.RowToFunc[T], sql string, args ...any) (all []T, err error) {
+	err = r.read(ctx, sql, args, func(rows pgx.Rows) (err error) {
+		all, err = pgx.CollectRows(rows, as)
+		return err
+	})
+	return all, err
+}
+
+// Row answers a view's only row, or missing when there is none.
+func Row[T any](ctx context.Context, r *Reader, missing error, as pgx.RowToFunc[T], sql string, args ...any) (one T, err error) {
+	err = r.read(ctx, sql, args, func(rows pgx.Rows) (err error) {
+		one, err = pgx.CollectExactlyOneRow(rows, as)
+		return err
+	})
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = missing
+	}
+	return one, err
+}
+
+var errMoved = errors.New("another generation is live")
+
+func (r *Reader) read(ctx context.Context, sql string, args []any, collect func(pgx.Rows) error) error {
+	f := freshnessOf(ctx)
+	least, err := r.least(ctx, f)
+	if err != nil {
+		return err
+	}
+	var deadline <-chan time.Time
+	for {
+		var moved <-chan struct{}
+		if r.moved != nil {
+			moved = r.moved()
+		}
+		s, err := r.statement(ctx, sql)
+		if err != nil {
+			return err
+		}
+		at, parked, head, err := r.attempt(ctx, s, args, collect)
+		switch {
+		case errors.Is(err, errMoved):
+			r.forget()
+			continue
+		case err != nil && !errors.Is(err, pgx.ErrNoRows):
+			return err
+		}
+		if least == 0 { // the head as of the arrival, which the first look has seen
+			least = head
+		}
+		if f.Min > head {
+			return ErrAhead
+		}
+		if at >= least || parked && f.Min <= at {
+			f.note(at, at < least)
+			return err
+		}
+		if deadline == nil {
+			wait := f.Wait
+			if wait == 0 {
+				wait = defaultWait
+			}
+			deadline = time.After(wait)
+		}
+		select {
+		case <-moved:
+		case <-time.After(pollEvery):
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-deadline:
+			if at < f.Min {
+				return ErrNotYet
+			}
+			f.note(at, true)
+			return err
+		}
+	}
+}
+
+// least is the position that an answer must have seen, 0 when the first look into the database is to
+// tell.
+func (r *Reader) least(ctx context.Context, f *Freshness) (event.Position, error) {
+	if f.Min != 0 || r.head == nil {
+		return f.Min, nil
+	}
+	return r.head(ctx)
+}
+
+// attempt reads once: the state and the rows, in one snapshot and one round trip.
+func (r *Reader) attempt(ctx context.Context, s *statement, args []any, collect func(pgx.Rows) error) (at event.Position, parked bool, head event.Position, err error) {
+	var (
+		position *int64
+		found    int
+		end      int64
+		result   error
+	)
+	batch := &pgx.Batch{}
+	batch.Queue(`begin isolation level repeatable read read only`)
+	batch.Queue(state, s.names, s.generations).QueryRow(func(row pgx.Row) error {
+		return row.Scan(&position, &parked, &found, &end)
+	})
+	batch.Queue(s.text, args...).Query(func(rows pgx.Rows) error {
+		result = collect(rows)
+		if errors.Is(result, pgx.ErrNoRows) {
+			return nil
+		}
+		return result
+	})
+	batch.Queue(`commit`)
+	err = r.pool.SendBatch(ctx, batch).Close()
+	if server, ok := errors.AsType[*pgconn.PgError](err); ok && (server.Code == "42P01" || server.Code == "3F000") {
+		return 0, false, 0, errMoved // the tables of the generation are gone
+	}
+	if err != nil {
+		return 0, false, 0, err
+	}
+	if found != len(s.names) || position == nil || *position < 0 {
+		return 0, false, 0, errMoved
+	}
+	head = event.Position(end)
+	if r.head != nil {
+		head = event.Position(*position)
+	}
+	return event.Position(*position), parked, head, result
+}
+
+func (r *Reader) forget() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.live, r.sql = map[string]int{}, map[string]*statement{}
+}
+
+// table finds projection.table in a view's SQL.
+var table = regexp.MustCompile(`\b([a-z][a-z_]*)\.[a-z_]+`)
+
+// ErrNotBuilt answers a read of a projection that has no tables yet.
+var ErrNotBuilt = errors.New("the projection is not built yet")
+
+// statement answers the SQL with the live generations' schemas in place of the projections' names.
+func (r *Reader) statement(ctx context.Context, sql string) (*statement, error) {
+	r.mu.RLock()
+	s := r.sql[sql]
+	r.mu.RUnlock()
+	if s != nil {
+		return s, nil
+	}
+	s = &statement{}
+	for _, m := range table.FindAllStringSubmatch(sql, -1) {
+		if _, known := r.versions[m[1]]; known && !slices.Contains(s.names, m[1]) {
+			s.names = append(s.names, m[1])
+		}
+	}
+	if len(s.names) == 0 {
+		return nil, fmt.Errorf("no projection is named in: %s", sql)
+	}
+	for _, name := range s.names {
+		g, err := r.generation(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		s.generations = append(s.generations, int32(g)) //nolint:gosec // a small number
+	}
+	s.text = table.ReplaceAllStringFunc(sql, func(found string) string {
+		name, rest, _ := strings.Cut(found, ".")
+		if i := slices.Index(s.names, name); i >= 0 {
+			return fmt.Sprintf("%s_g%d.%s", name, s.generations[i], rest)
+		}
+		return found
+	})
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sql[sql] = s
+	return s, nil
+}
+
+func (r *Reader) generation(ctx context.Context, name string) (g int, err error) {
+	r.mu.RLock()
+	g, known := r.live[name]
+	r.mu.RUnlock()
+	if known {
+		return g, nil
+	}
+	err = r.pool.QueryRow(ctx, `select generation from projection.generation where live and name = $1 and version = $2`, name, r.versions[name]).Scan(&g)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return 0, fmt.Errorf("%s: %w", name, ErrNotBuilt)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("find the live generation of %s: %w", name, err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.live[name] = g
+	return g, nil
+}
