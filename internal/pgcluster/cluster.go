@@ -185,7 +185,7 @@ func (c *Cluster) bringUp(ctx context.Context) (err error) {
 	}
 	defer func() {
 		// Unlocking a lock that we hold cannot fail in a way that matters: closing the file would do the same.
-		_ = syscall.Flock(int(c.start.Fd()), syscall.LOCK_UN) //nolint:gosec // G115: descriptors are small.
+		_ = syscall.Flock(int(c.start.Fd()), syscall.LOCK_UN)
 	}()
 	// Only under the start lock does anybody change the kind of lock, so a refusal means users, not somebody who is merely looking.
 	alone, err := flock(c.users, syscall.LOCK_EX)

@@ -74,7 +74,7 @@ func dataDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "bahi-test-")
 	require.NoError(t, err)
-	require.NoError(t, os.Chmod(dir, 0o711)) //nolint:gosec // G302: see above.
+	require.NoError(t, os.Chmod(dir, 0o711))
 	dir, err = filepath.EvalSymlinks(dir)
 	require.NoError(t, err)
 	t.Cleanup(func() {
@@ -376,7 +376,7 @@ func TestBrokenTestClusterIsMadeAnewAndARealOneIsNot(t *testing.T) {
 func TestDataFolderThatPostgresCannotReachIsNamed(t *testing.T) {
 	t.Parallel()
 	closed := t.TempDir()
-	require.NoError(t, os.Chmod(closed, 0o700)) //nolint:gosec // G302: the mode of /root.
+	require.NoError(t, os.Chmod(closed, 0o700))
 	opts := options(t, filepath.Join(closed, "data"))
 	c, err := Start(t.Context(), opts)
 	if os.Geteuid() != 0 {

@@ -49,7 +49,7 @@ func install(ctx context.Context, log *slog.Logger, major int) (*Programs, error
 
 	var errs []error
 	for _, w := range ways {
-		log.Info(w.name)
+		log.Info("no Postgres programs yet", "now", w.name)
 		var p *Programs
 		err := slowly(ctx, log, w.name, func() (err error) {
 			p, err = w.try()

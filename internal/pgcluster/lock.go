@@ -79,7 +79,7 @@ func openLock(path string) (*os.File, error) {
 // flock tries to get a lock of the given kind and says whether it got it.
 func flock(file *os.File, kind int) (bool, error) {
 	for {
-		err := syscall.Flock(int(file.Fd()), kind|syscall.LOCK_NB) //nolint:gosec // G115: descriptors are small.
+		err := syscall.Flock(int(file.Fd()), kind|syscall.LOCK_NB)
 		switch {
 		case err == nil:
 			return true, nil

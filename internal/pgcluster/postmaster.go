@@ -24,7 +24,7 @@ type postmaster struct {
 
 // launch starts the postmaster. It answers as soon as the process runs, long before the cluster answers.
 func launch(p *Programs, f folder, o owner) (*postmaster, error) {
-	out, err := os.OpenFile(f.output(), os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NOFOLLOW, 0o600) //nolint:gosec // G304: a fixed name in the data folder.
+	out, err := os.OpenFile(f.output(), os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open postgres's log: %w", err)
 	}

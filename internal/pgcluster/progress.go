@@ -19,7 +19,7 @@ func slowly(ctx context.Context, log *slog.Logger, what string, do func() error)
 			case <-ctx.Done():
 				return
 			case <-time.After(wait):
-				log.Info("still "+what, "seconds", int(time.Since(started).Seconds()))
+				log.Info("still at it", "what", what, "seconds", int(time.Since(started).Seconds()))
 			}
 		}
 	}()

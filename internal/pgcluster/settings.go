@@ -118,7 +118,9 @@ func configuration(f folder, socketDir string, ephemeral bool, wanted map[string
 // authentication is the text of pg_hba.conf and of pg_ident.conf: whoever reaches the socket must also be, as the kernel
 // sees it, the owner or root. Nothing else is let in, whatever listen_addresses says.
 func authentication(o owner) (hba, ident string) {
-	hba = "# Written by bahi at each start.\nlocal all all peer map=bahi\nlocal replication all peer map=bahi\n"
+	hba = "# Written by bahi at each start.\n" +
+		"local all all peer map=bahi\n" + //nolint:dupword // A database and a user.
+		"local replication all peer map=bahi\n"
 	name := strings.ReplaceAll(o.name, `"`, `""`)
 	ident = "# Written by bahi at each start.\nbahi \"" + name + "\" " + superuser + "\nbahi root " + superuser + "\n"
 	return hba, ident

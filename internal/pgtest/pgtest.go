@@ -74,7 +74,7 @@ func Dir(t testing.TB) string {
 				t.Error(err)
 			}
 		})
-		err = os.Chmod(dir, 0o711) //nolint:gosec // G302: see above; what is below closes itself.
+		err = os.Chmod(dir, 0o711) // What is below closes itself.
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -135,7 +135,7 @@ func folder() (string, error) {
 	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // Only Linux has it; elsewhere /tmp is emptied at boot.
 	name := fmt.Sprintf("bahi-pgtest-%d-%.8s", os.Getuid(), boot)
 	dir := filepath.Join(os.TempDir(), strings.TrimRight(name, "-"))
-	if err := os.Mkdir(dir, 0o711); err != nil && !errors.Is(err, os.ErrExist) { //nolint:gosec // G301: as root, another user comes through.
+	if err := os.Mkdir(dir, 0o711); err != nil && !errors.Is(err, os.ErrExist) { // As root, another user comes through.
 		return "", fmt.Errorf("make the test cluster's folder: %w", err)
 	}
 	info, err := os.Lstat(dir)

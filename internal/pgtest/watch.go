@@ -19,9 +19,9 @@ func keepWatch(dir string) error {
 		return fmt.Errorf("watch over the test cluster: %w", err)
 	}
 	if _, err := exec.LookPath("flock"); err != nil {
-		return nil // macOS: the cluster stays, and the next run uses it again.
+		return nil //nolint:nilerr // On macOS the cluster stays, and the next run uses it again.
 	}
-	cmd := exec.Command("/bin/sh", "-c", watchScript, "bahi-pgtest-watch", dir) //nolint:gosec,noctx // G204: the folder is an argument; it outlives us.
+	cmd := exec.Command("/bin/sh", "-c", watchScript, "bahi-pgtest-watch", dir) // No context: it outlives us.
 	cmd.Dir = "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // A Ctrl-C on go test is not for it.
 	if err := cmd.Start(); err != nil {

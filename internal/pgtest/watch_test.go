@@ -36,7 +36,7 @@ func postmasterIn(tmp string) int {
 func TestClusterStaysForTheNextProcessAndThenEnds(t *testing.T) {
 	t.Parallel()
 	tmp := Dir(t)
-	require.NoError(t, os.Chmod(tmp, 0o777)) //nolint:gosec // G302: like /tmp.
+	require.NoError(t, os.Chmod(tmp, 0o777)) // like /tmp
 
 	// The first is killed in the middle of its tests, as a timeout of go test does.
 	killed := testProcess(t, tmp)

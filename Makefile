@@ -1,0 +1,67 @@
+# make help lists what there is to make. A line of help is the comment behind a target's name.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+# Where Go is if nobody put it on the PATH.
+export PATH := $(PATH):/usr/local/go/bin
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+BIN := bin/bahi
+
+# golangci-lint is built from source at this version, once, into .tools.
+LINT_VERSION := v2.15.0
+LINT := .tools/golangci-lint-$(LINT_VERSION)
+
+# How long each fuzz target runs in `make test`, and how many rounds each fault test runs in `make soak`.
+FUZZTIME ?= 5s
+ROUNDS ?= 100
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: run
+run: build ## start Bahi with nothing configured (settings: bin/bahi serve --help)
+	@scripts/run.sh $(BIN)
+
+.PHONY: build
+build: need ## build the static binary bin/bahi
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o $(BIN) ./cmd/bahi
+
+.PHONY: test
+test: need-cc ## run all tests, race detector and short fuzzing included (FUZZTIME=5s)
+	@FUZZTIME=$(FUZZTIME) scripts/test.sh
+
+.PHONY: soak
+soak: need-cc ## run the long fault tests (ROUNDS=100), with those that make test leaves out
+	@ROUNDS=$(ROUNDS) scripts/soak.sh
+
+.PHONY: bench
+bench: build ## measure against the machine's own limits; a table, and bench.json
+	$(BIN) bench --json bench.json
+
+.PHONY: lint
+lint: need $(LINT) ## check format, vet, linters and shell scripts
+	@LINT=$(LINT) scripts/lint.sh
+
+.PHONY: generate
+generate: need ## write the generated files anew
+	go generate ./...
+
+.PHONY: verify
+verify: need ## check that generated files, go.mod and go.sum are fresh
+	@scripts/verify.sh
+
+.PHONY: need need-cc
+need:
+	@scripts/need.sh git go
+need-cc:
+	@scripts/need.sh git go cc
+
+$(LINT):
+	@scripts/need.sh go
+	@echo "building golangci-lint $(LINT_VERSION) into .tools (once, about a minute)"
+	@mkdir -p .tools
+	@GOBIN=$(CURDIR)/.tools go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)
+	@mv .tools/golangci-lint $(LINT)
