@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -37,8 +38,8 @@ type Cluster struct {
 	opts     Options
 	log      *slog.Logger
 	conf     string // postgresql.conf
-	socket   string
-	mayStop  bool // may restart a cluster that others use, for other settings
+	socket   string // its folder; like mayStop not changed after Start or Attach has answered
+	mayStop  bool   // may restart a cluster that others use, for other settings
 
 	start, users *os.File        // the locks in doc.go
 	life         context.Context //nolint:containedctx // From Start to Stop: it bounds the goroutines that watch the cluster.
@@ -75,6 +76,7 @@ func Start(ctx context.Context, opts Options) (*Cluster, error) {
 func Attach(ctx context.Context, opts Options) (*Cluster, error) { return open(ctx, opts, false) }
 
 func open(ctx context.Context, opts Options, mayStop bool) (_ *Cluster, err error) {
+	opts.Settings = maps.Clone(opts.Settings) // They are read again at each restart, whatever the caller does with the map.
 	c := &Cluster{opts: opts, log: opts.Log, mayStop: mayStop}
 	c.life, c.halt = context.WithCancelCause(context.WithoutCancel(ctx))
 	defer func() {
@@ -106,6 +108,7 @@ func open(ctx context.Context, opts Options, mayStop bool) (_ *Cluster, err erro
 	if err := c.bringUp(ctx); err != nil {
 		return nil, errors.Join(err, c.release())
 	}
+	c.mayStop = false // From here on a restart is for a postmaster that died, not for settings.
 	return c, nil
 }
 
@@ -211,7 +214,13 @@ func (c *Cluster) bringUp(ctx context.Context) (err error) {
 }
 
 func (c *Cluster) up(ctx context.Context, alone bool) (pm *postmaster, err error) {
-	if c.socket, err = socketDir(c.folder, c.owner); err != nil {
+	// The URL stays what it is for as long as anybody may have it.
+	if c.socket == "" {
+		c.socket, err = socketDir(c.folder, c.owner)
+	} else {
+		err = restoreSocketDir(c.socket, c.owner)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if c.conf, err = configuration(c.folder, c.socket, c.opts.Ephemeral, c.opts.Settings); err != nil {

@@ -219,7 +219,7 @@ func TestClusterIsRestartedForOtherSettings(t *testing.T) {
 	require.Equal(t, "11MB", ask(t, second, `select current_setting('work_mem')`))
 	require.Equal(t, `it's a \ test`, ask(t, second, `select current_setting('bahi.note')`))
 
-	opts.Settings["work_mem"] = "12MB"
+	opts.Settings = map[string]string{"work_mem": "12MB"}
 	third := start(t, opts)
 	require.Equal(t, "12MB", ask(t, third, `select current_setting('work_mem')`))
 
@@ -288,6 +288,13 @@ func TestLongPathsGetAShortSocketFolder(t *testing.T) {
 	c := start(t, opts)
 	require.Less(t, len(c.socket), 80)
 	require.True(t, private(c.socket, c.owner))
+	require.Equal(t, "up", ask(t, c, `select 'up'`))
+
+	// Somebody cleans up /tmp, and then the postmaster dies: the URL is good again.
+	pid := c.PID()
+	require.NoError(t, os.RemoveAll(c.socket))
+	require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
+	require.Eventually(t, func() bool { return c.PID() != pid }, 30*time.Second, 10*time.Millisecond)
 	require.Equal(t, "up", ask(t, c, `select 'up'`))
 
 	beside, err := Attach(t.Context(), opts)

@@ -219,7 +219,7 @@ func freePort(ctx context.Context) (uint32, error) {
 	if !ok {
 		return 0, fmt.Errorf("find a free port: got %s", l.Addr())
 	}
-	return uint32(addr.Port), nil //nolint:gosec // G115: a port.
+	return uint32(addr.Port), nil
 }
 
 // workFolder is where programs are unpacked before they are complete.

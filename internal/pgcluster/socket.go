@@ -38,6 +38,21 @@ func socketDir(f folder, o owner) (string, error) {
 	return dir, f.write(f.socketAt(), dir+"\n"+f.root+"\n", o)
 }
 
+// restoreSocketDir makes the folder again if somebody who cleans up /tmp has removed it.
+func restoreSocketDir(dir string, o owner) error {
+	if private(dir, o) {
+		return nil
+	}
+	err := os.Mkdir(dir, 0o700) // Fails if the name is taken by somebody else by now.
+	if err == nil {
+		err = os.Lchown(dir, int(o.uid), int(o.gid))
+	}
+	if err != nil {
+		return fmt.Errorf("make the socket's folder again: %w", err)
+	}
+	return nil
+}
+
 func shortDir() (string, error) {
 	var errs []error
 	for _, base := range []string{os.Getenv("XDG_RUNTIME_DIR"), os.TempDir(), "/tmp", "/run"} {
