@@ -33,7 +33,7 @@ type Catalogue struct {
 	all    []TypeInfo
 }
 
-// NewCatalogue lists the kinds. It panics when two share a stored name or a category.
+// NewCatalogue lists the kinds. It panics when two share a stored name, a Go type or a category.
 func NewCatalogue(kinds ...AnyKind) *Catalogue {
 	c := &Catalogue{byName: map[string]catalogued{}, byGo: map[reflect.Type]catalogued{}}
 	categories := map[string]bool{}
@@ -45,6 +45,9 @@ func NewCatalogue(kinds ...AnyKind) *Catalogue {
 		for _, t := range k.types() {
 			if _, twice := c.byName[t.Name]; twice {
 				panic("event name twice: " + t.Name)
+			}
+			if _, twice := c.byGo[t.Go]; twice {
+				panic("event type twice: " + t.Go.String())
 			}
 			c.byName[t.Name], c.byGo[t.Go] = t, t
 			c.all = append(c.all, t.TypeInfo)

@@ -1,0 +1,182 @@
+package event
+
+import (
+	"fmt"
+	"reflect"
+	"sync"
+)
+
+// MapSealed hands all sealed values inside the given events to do, at once, and answers the events
+// with what do made of them. The given ones stay as they are, and what they point to as well. Where
+// there is nothing sealed, do is not called and the answer is the slice that was given.
+func MapSealed[E any](events []E, do func([]*Sealed) error) ([]E, error) {
+	for i, e := range events {
+		if v := reflect.ValueOf(e); v.IsValid() && walkOf(v.Type()) != nil {
+			return mapSealed(events, i, do)
+		}
+	}
+	return events, nil
+}
+
+// mapSealed is [MapSealed] from the first event on that may hold something sealed.
+func mapSealed[E any](events []E, first int, do func([]*Sealed) error) ([]E, error) {
+	var fields []*Sealed
+	copies := map[int]reflect.Value{}
+	for i, e := range events[first:] {
+		v := reflect.ValueOf(e)
+		if !v.IsValid() {
+			continue
+		}
+		walk := walkOf(v.Type())
+		if walk == nil {
+			continue
+		}
+		c := reflect.New(v.Type()).Elem()
+		c.Set(v)
+		walk(c, func(s *Sealed) { fields = append(fields, s) })
+		copies[first+i] = c
+	}
+	if len(fields) == 0 {
+		return events, nil
+	}
+	if err := do(fields); err != nil {
+		return nil, err
+	}
+	out := make([]E, len(events))
+	copy(out, events)
+	for i, c := range copies {
+		out[i] = c.Interface().(E) //nolint:forcetypeassert // it came out of an E
+	}
+	return out, nil
+}
+
+// MapSealedIn is [MapSealed] for the payloads of events that were read back.
+func MapSealedIn[E any](batch []Recorded[E], do func([]*Sealed) error) ([]Recorded[E], error) {
+	data := make([]E, len(batch))
+	for i := range batch {
+		data[i] = batch[i].Data
+	}
+	found := false
+	data, err := MapSealed(data, func(fields []*Sealed) error { found = true; return do(fields) })
+	if err != nil || !found {
+		return batch, err
+	}
+	out := make([]Recorded[E], len(batch))
+	for i, r := range batch {
+		r.Data = data[i]
+		out[i] = r
+	}
+	return out, nil
+}
+
+// walker visits the sealed values inside an addressable value, after putting copies in place of what
+// the value shares with others.
+type walker func(v reflect.Value, visit func(*Sealed))
+
+// walks caches a walker per type of event, nil for those without sealed values.
+var walks sync.Map // of reflect.Type to walker
+
+func walkOf(t reflect.Type) walker {
+	if found, ok := walks.Load(t); ok {
+		return found.(walker) //nolint:forcetypeassert // only walkers are stored
+	}
+	w := planWalk(t, map[reflect.Type]bool{})
+	walks.Store(t, w)
+	return w
+}
+
+var (
+	sealedType   = reflect.TypeFor[Sealed]()
+	personalType = reflect.TypeFor[Personal]()
+	secretType   = reflect.TypeFor[Secret]()
+)
+
+// planWalk panics where it cannot follow a type, since that is a mistake in the program.
+func planWalk(t reflect.Type, above map[reflect.Type]bool) walker {
+	if t == personalType || t == secretType {
+		return func(v reflect.Value, visit func(*Sealed)) {
+			if s := v.Field(0).Addr().Interface().(*Sealed); !s.IsZero() { //nolint:forcetypeassert // its one field
+				visit(s)
+			}
+		}
+	}
+	if t == sealedType {
+		panic("an event has a Personal or a Secret, never a bare Sealed: only they can be read back")
+	}
+	if above[t] { // A type inside itself, as in a tree: its inner values stay in clear, and so it cannot be encoded.
+		return nil
+	}
+	above[t] = true
+	defer delete(above, t)
+	switch t.Kind() {
+	case reflect.Struct:
+		return planStruct(t, above)
+	case reflect.Pointer:
+		return planPointer(t, above)
+	case reflect.Slice, reflect.Array:
+		return planList(t, above)
+	case reflect.Map:
+		if planWalk(t.Elem(), above) != nil || planWalk(t.Key(), above) != nil {
+			panic(fmt.Sprintf("%s: sealed values in a map are not followed, use a slice", t))
+		}
+	}
+	return nil
+}
+
+func planStruct(t reflect.Type, above map[reflect.Type]bool) walker {
+	type step struct {
+		field int
+		walk  walker
+	}
+	var steps []step
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if !f.IsExported() && !(f.Anonymous && f.Type.Kind() == reflect.Struct) {
+			continue // JSON does not see it either
+		}
+		if w := planWalk(f.Type, above); w != nil {
+			steps = append(steps, step{i, w})
+		}
+	}
+	if len(steps) == 0 {
+		return nil
+	}
+	return func(v reflect.Value, visit func(*Sealed)) {
+		for _, s := range steps {
+			s.walk(v.Field(s.field), visit)
+		}
+	}
+}
+
+func planPointer(t reflect.Type, above map[reflect.Type]bool) walker {
+	w := planWalk(t.Elem(), above)
+	if w == nil {
+		return nil
+	}
+	return func(v reflect.Value, visit func(*Sealed)) {
+		if v.IsNil() {
+			return
+		}
+		c := reflect.New(t.Elem())
+		c.Elem().Set(v.Elem())
+		v.Set(c)
+		w(c.Elem(), visit)
+	}
+}
+
+func planList(t reflect.Type, above map[reflect.Type]bool) walker {
+	w := planWalk(t.Elem(), above)
+	if w == nil {
+		return nil
+	}
+	return func(v reflect.Value, visit func(*Sealed)) {
+		if t.Kind() == reflect.Slice && !v.IsNil() {
+			c := reflect.MakeSlice(t, v.Len(), v.Len())
+			reflect.Copy(c, v)
+			v.Set(c)
+		}
+		for i := range v.Len() {
+			w(v.Index(i), visit)
+		}
+	}
+}
