@@ -129,6 +129,8 @@ func TestClusterIsPrivateAndDurable(t *testing.T) {
 		}
 		require.Equal(t, want, ask(t, c, sql, setting), setting)
 	}
+	require.Equal(t, "initdb.conf", ask(t, c, `select regexp_replace(sourcefile, '.*/', '') from pg_settings where name = 'dynamic_shared_memory_type'`),
+		"what initdb tried out on this machine is kept")
 	require.Equal(t, "peer", ask(t, c, `select string_agg(distinct auth_method, ',') from pg_hba_file_rules`))
 	require.Equal(t, "bahi", ask(t, c, `select current_database()::text`))
 

@@ -66,6 +66,9 @@ func create(ctx context.Context, log *slog.Logger, p *Programs, f folder, o owne
 	if err != nil {
 		return errors.Join(err, os.RemoveAll(tmp))
 	}
+	if err := os.Rename(filepath.Join(tmp, "postgresql.conf"), filepath.Join(tmp, triedOut)); err != nil {
+		return fmt.Errorf("keep what initdb found out: %w", err)
+	}
 	if err := os.Rename(tmp, f.pgdata()); err != nil {
 		return fmt.Errorf("put the new cluster in its place: %w", err)
 	}

@@ -93,6 +93,10 @@ func clusterName(f folder) string {
 	return "bahi-" + hex.EncodeToString(sum[:8])
 }
 
+// triedOut is the configuration that initdb wrote. It stands before ours because initdb tries out what the machine can do: without a
+// /dev/shm that Postgres's user may write to, for one, it chooses another kind of shared memory.
+const triedOut = "initdb.conf"
+
 // configuration is the text of postgresql.conf. Equal settings give equal text: that is how a running cluster is known to have them.
 func configuration(f folder, socketDir string, ephemeral bool, wanted map[string]string) (string, error) {
 	all := settings(ephemeral)
@@ -108,6 +112,7 @@ func configuration(f folder, socketDir string, ephemeral bool, wanted map[string
 
 	var b strings.Builder
 	b.WriteString("# Written by bahi at each start. Your own settings: ALTER SYSTEM SET ..., which go into postgresql.auto.conf.\n")
+	b.WriteString("include_if_exists '" + triedOut + "'\n")
 	quote := strings.NewReplacer(`\`, `\\`, `'`, `''`, "\n", `\n`)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		fmt.Fprintf(&b, "%s = '%s'\n", name, quote.Replace(all[name]))
