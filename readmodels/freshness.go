@@ -56,6 +56,13 @@ func WithFreshness(ctx context.Context, f *Freshness) context.Context {
 	return context.WithValue(ctx, freshnessKey{}, f)
 }
 
+// AtLeast answers a context whose reads have seen the position, beside what the request asks for.
+func AtLeast(ctx context.Context, position event.Position) context.Context {
+	return context.WithValue(ctx, leastKey{}, position)
+}
+
+type leastKey struct{}
+
 // defaultWait is how long a read waits for the log's head when it was not told otherwise.
 const defaultWait = 500 * time.Millisecond
 

@@ -79,7 +79,11 @@ var errMoved = errors.New("another generation is live")
 
 func (r *Reader) read(ctx context.Context, sql string, args []any, collect func(pgx.Rows) error) error {
 	f := freshnessOf(ctx)
-	least, err := r.least(ctx, f)
+	needed := f.Min
+	if known, ok := ctx.Value(leastKey{}).(event.Position); ok {
+		needed = max(needed, known)
+	}
+	least, err := r.least(ctx, needed)
 	if err != nil {
 		return err
 	}
@@ -104,10 +108,10 @@ func (r *Reader) read(ctx context.Context, sql string, args []any, collect func(
 		if least == 0 { // the head as of the arrival, which the first look has seen
 			least = head
 		}
-		if f.Min > head {
+		if needed > head {
 			return ErrAhead
 		}
-		if at >= least || parked && f.Min <= at {
+		if at >= least || parked && needed <= at {
 			f.note(at, at < least)
 			return err
 		}
@@ -124,7 +128,7 @@ func (r *Reader) read(ctx context.Context, sql string, args []any, collect func(
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-deadline:
-			if at < f.Min {
+			if at < needed {
 				return ErrNotYet
 			}
 			f.note(at, true)
@@ -135,9 +139,9 @@ func (r *Reader) read(ctx context.Context, sql string, args []any, collect func(
 
 // least is the position that an answer must have seen, 0 when the first look into the database is to
 // tell.
-func (r *Reader) least(ctx context.Context, f *Freshness) (event.Position, error) {
-	if f.Min != 0 || r.head == nil {
-		return f.Min, nil
+func (r *Reader) least(ctx context.Context, needed event.Position) (event.Position, error) {
+	if needed != 0 || r.head == nil {
+		return needed, nil
 	}
 	return r.head(ctx)
 }

@@ -36,10 +36,10 @@ create table row_version (
   date          date not null,
   in_entries    json not null,
   out_entries   json not null,
-  in_cash       numeric not null,
-  out_cash      numeric not null,
-  in_fine       numeric not null, -- grams of pure metal
-  out_fine      numeric not null,
+  in_cash numeric(38,2) not null,
+  out_cash numeric(38,2) not null,
+  in_fine numeric(38,3) not null, -- grams of pure metal
+  out_fine numeric(38,3) not null,
   revision      bigint not null,  -- of the row's own stream
   deleted       boolean not null,
   bulk          bigint,           -- id of the bulk that the row was posted in
@@ -57,8 +57,8 @@ create table total (
   level      smallint not null,
   node       bigint not null,
   row_count  bigint not null,
-  cash       numeric not null,
-  fine       numeric not null,
+  cash numeric(38,2) not null,
+  fine numeric(38,3) not null,
   primary key (account_id, level, node)
 ) with (fillfactor = 70);
 
@@ -70,9 +70,9 @@ create table posting (
   nth          int not null, -- place among the postings of one event
   period       int not null,
   day          int not null, -- since 1970-01-01
-  account_rows bigint not null, account_cash numeric not null, account_fine numeric not null,
-  period_rows  bigint not null, period_cash  numeric not null, period_fine  numeric not null,
-  day_rows     bigint not null, day_cash     numeric not null, day_fine     numeric not null
+  account_rows bigint not null, account_cash numeric(38,2) not null, account_fine numeric(38,3) not null,
+  period_rows  bigint not null, period_cash numeric(38,2) not null, period_fine numeric(38,3) not null,
+  day_rows     bigint not null, day_cash numeric(38,2) not null, day_fine numeric(38,3) not null
 );
 
 -- Rows posted in bulk, and how many of their own streams are filled.

@@ -1,0 +1,288 @@
+// Package ledger reads the books: accounts, rows with their running balance, at any date and as known
+// at any position of the log.
+//
+// A balance is the sum of all rows before it, in the order of date and id. It is never stored with a
+// row, since one back-dated row would change a million of them. What stands before a page comes from
+// totals of periods, days and runs of ids (see projections/ledger/books.sql), the rest from the page
+// itself. What was known at a position comes from the same totals as they were then.
+package ledger
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"bahi/domain/event"
+	"bahi/domain/unit"
+	"bahi/readmodels"
+)
+
+// Views answers questions about the books.
+type Views struct {
+	Reader *readmodels.Reader
+}
+
+// As narrows a view: to rows dated up to a day, to what was in the log up to a position.
+type As struct {
+	Of      *unit.Date      // nil: all dates
+	KnownAt *event.Position // nil: now
+}
+
+// Account is a line of a list of accounts.
+type Account struct {
+	ID       int64
+	Name     string
+	Cash     unit.Sum
+	Fine     unit.Sum
+	Revision int64
+}
+
+// Row is a row with the balances after it.
+type Row struct {
+	ID       int64
+	Date     unit.Date
+	In       json.RawMessage
+	Out      json.RawMessage
+	Cash     unit.Sum
+	Fine     unit.Sum
+	Revision int64
+}
+
+// Selection is which rows of an account to read: those dated between two days, both included, and of
+// these a page.
+type Selection struct {
+	As
+
+	From, To *unit.Date
+	Page     int // from 1
+	PageSize int // 0: all rows
+}
+
+// days answers the bounds of the selection as days since 1970-01-01.
+func (s Selection) days() (low, high int64) {
+	low, high = -1<<30, 1<<30
+	if s.From != nil {
+		low = int64(*s.From)
+	}
+	for _, d := range []*unit.Date{s.To, s.Of} {
+		if d != nil {
+			high = min(high, int64(*d))
+		}
+	}
+	return low, high
+}
+
+const day0 = `date '1970-01-01'`
+
+// sources are the totals that a view sums up, now or as they were known at a position ($known).
+type sources struct {
+	account string // conditions on table account a
+	name    string // the account's name
+	whole   string // amounts of account a
+	node    string // row_count, cash, fine of account a's nodes of a level; %d is the level, %s a condition on t.node
+	current string // conditions on table row_version v
+}
+
+var now = sources{
+	account: `a.deleted_position = 9223372036854775807`,
+	name:    `a.name`,
+	whole:   `select t.row_count, t.cash, t.fine from books.total t where t.account_id = a.id and t.level = 0`,
+	node:    `select t.node, t.row_count, t.cash, t.fine from books.total t where t.account_id = a.id and t.level = %d and %s`,
+	current: `v.to_position = 9223372036854775807`,
+}
+
+var then = sources{
+	account: `a.opened_position <= $known and a.deleted_position > $known`,
+	name: `(select n.name from books.account_name n
+		where n.account_id = a.id and n.from_position <= $known order by n.from_position desc limit 1)`,
+	whole: `select p.account_rows as row_count, p.account_cash as cash, p.account_fine as fine from books.posting p
+		where p.account_id = a.id and p.position <= $known order by p.position desc, p.nth desc limit 1`,
+	node: `select t.node, q.row_count, q.cash, q.fine from books.total t cross join lateral (
+			select @_rows as row_count, @_cash as cash, @_fine as fine from books.posting q
+			where q.account_id = a.id and q.@ = t.node and q.position <= $known
+			order by q.position desc, q.nth desc limit 1) q
+		where t.account_id = a.id and t.level = %d and %s`,
+	current: `v.from_position <= $known and v.to_position > $known`,
+}
+
+// nodes answers the SQL of account a's nodes of a level that meet a condition on t.node.
+func (s sources) nodes(level int, condition string) string {
+	column := map[int]string{1: "period", 2: "day"}[level]
+	return fmt.Sprintf(strings.ReplaceAll(s.node, "@", column), level, condition)
+}
+
+// before answers the SQL of what account a amounts to before a day.
+func (s sources) before(day string) string {
+	return `select coalesce(sum(row_count), 0) as row_count, coalesce(sum(cash), 0) as cash, coalesce(sum(fine), 0) as fine from (` +
+		s.nodes(1, `t.node < `+day+` >> 8`) + ` union all ` +
+		s.nodes(2, `t.node >= ((`+day+` >> 8) << 8) and t.node < `+day) + `) n`
+}
+
+func (a As) sources() sources {
+	if a.KnownAt != nil {
+		return then
+	}
+	return now
+}
+
+// bind replaces the named parameters of a view's SQL by numbered ones, those of them that it has.
+func bind(sql string, values map[string]any) (string, []any) {
+	var args []any
+	for _, name := range []string{"known", "workspace", "ledger", "account", "row", "low", "high", "skip", "size", "day"} {
+		if strings.Contains(sql, "$"+name) {
+			args = append(args, values[name])
+			sql = strings.ReplaceAll(sql, "$"+name, fmt.Sprintf("$%d", len(args)))
+		}
+	}
+	return sql, args
+}
+
+func (a As) known() any {
+	if a.KnownAt == nil {
+		return nil
+	}
+	return int64(*a.KnownAt) //nolint:gosec // positions are below 2^63
+}
+
+// reading makes a view as known at a position wait for that position.
+func (a As) reading(ctx context.Context) context.Context {
+	if a.KnownAt == nil {
+		return ctx
+	}
+	return readmodels.AtLeast(ctx, *a.KnownAt)
+}
+
+// Accounts lists the workspace's accounts of a ledger with their balances.
+func (v *Views) Accounts(ctx context.Context, workspace uuid.UUID, ledger string, as As) ([]Account, error) {
+	sql, args := as.accounts(workspace, ledger, nil)
+	return readmodels.Rows(as.reading(ctx), v.Reader, pgx.RowToStructByPos[Account], sql+` order by a.id`, args...)
+}
+
+// Account reads one account, or answers missing.
+func (v *Views) Account(ctx context.Context, workspace uuid.UUID, ledger string, account int64, as As, missing error) (Account, error) {
+	sql, args := as.accounts(workspace, ledger, &account)
+	return readmodels.Row(as.reading(ctx), v.Reader, missing, pgx.RowToStructByPos[Account], sql, args...)
+}
+
+func (a As) accounts(workspace uuid.UUID, ledger string, account *int64) (string, []any) {
+	s := a.sources()
+	values := map[string]any{"known": a.known(), "workspace": workspace, "ledger": ledger}
+	amounts := s.whole
+	if a.Of != nil {
+		amounts = s.before(`($day::bigint + 1)`)
+		values["day"] = int64(*a.Of)
+	}
+	sql := `select a.id, ` + s.name + ` as name, coalesce(b.cash, 0), coalesce(b.fine, 0), a.revision
+		from books.account a left join lateral (` + amounts + `) b on true
+		where a.workspace_id = $workspace and a.ledger = $ledger and ` + s.account
+	if account != nil {
+		sql += ` and a.id = $account`
+		values["account"] = *account
+	}
+	return bind(sql, values)
+}
+
+// Rows reads rows of an account, and counts those of the whole selection. It answers missing when
+// there is no such account.
+func (v *Views) Rows(ctx context.Context, workspace uuid.UUID, ledger string, account int64, sel Selection, missing error) (rows []Row, total int64, err error) {
+	low, high := sel.days()
+	values := map[string]any{
+		"known": sel.known(), "workspace": workspace, "ledger": ledger, "account": account, "low": low, "high": high,
+		"skip": int64(0), "size": nil,
+	}
+	if sel.PageSize > 0 {
+		values["skip"], values["size"] = int64(sel.Page-1)*int64(sel.PageSize), int64(sel.PageSize)
+	}
+	sql, args := bind(sel.pageSQL(), values)
+	type line struct {
+		Total    int64
+		ID       *int64
+		Date     *time.Time
+		In       *string
+		Out      *string
+		Cash     *unit.Sum
+		Fine     *unit.Sum
+		Revision *int64
+	}
+	lines, err := readmodels.Rows(sel.reading(ctx), v.Reader, pgx.RowToStructByPos[line], sql, args...)
+	if err != nil {
+		return nil, 0, err
+	}
+	if len(lines) == 0 { // not even the line that counts none
+		return nil, 0, missing
+	}
+	rows = make([]Row, 0, len(lines))
+	for _, l := range lines {
+		if l.ID != nil {
+			rows = append(rows, Row{
+				ID: *l.ID, Date: unit.DateOf(*l.Date), In: json.RawMessage(*l.In), Out: json.RawMessage(*l.Out),
+				Cash: *l.Cash, Fine: *l.Fine, Revision: *l.Revision,
+			})
+		}
+	}
+	return rows, lines[0].Total, nil
+}
+
+// pageSQL finds the first row of the page by its rank, going down from periods to days to runs of ids,
+// and sums up what stands before it on the way.
+func (sel Selection) pageSQL() string {
+	s := sel.sources()
+	crowded := ``
+	start := `select d.node as day, 0::bigint as first_id, d.rank, d.cash, d.fine from d`
+	if sel.KnownAt == nil { // days of the past have no runs: there, a day is read from its beginning
+		crowded = `, r3 as (` + descend(s.nodes(3, `t.node >= d.node << 40 and t.node < (d.node + 1) << 40`), "d") + `),
+		r4 as (` + descend(s.nodes(4, `t.node >= (d.node << 40) + ((r3.node & 1099511627775) << 8) and t.node < (d.node << 40) + (((r3.node & 1099511627775) + 1) << 8)`), "r3, d") + `)`
+		start = `select d.node as day, coalesce((r4.node & 1099511627775) << 8, 0) as first_id,
+			coalesce(r4.rank, d.rank) as rank, coalesce(r4.cash, d.cash) as cash, coalesce(r4.fine, d.fine) as fine
+			from d left join r4 on true`
+	}
+	return `
+	with a as materialized (
+		select a.id from books.account a
+		where a.id = $account and a.workspace_id = $workspace and a.ledger = $ledger and ` + s.account + `
+	), bounds as materialized (
+		select a.id, low.row_count + $skip::bigint as rank, low.row_count as low, high.row_count as high
+		from a, lateral (` + s.before(`$low::bigint`) + `) low, lateral (` + s.before(`($high::bigint + 1)`) + `) high
+	), top as (select 0::bigint as rank, 0::numeric as cash, 0::numeric as fine from bounds),
+	p as (` + descend(s.nodes(1, `true`), "top") + `),
+	d as (` + descend(s.nodes(2, `t.node >= p.node << 8 and t.node < (p.node + 1) << 8`), "p") + `)` + crowded + `,
+	start as materialized (` + start + `),
+	page as (
+		select v.row_id, v.date, v.in_entries::text as in_entries, v.out_entries::text as out_entries, v.revision,
+			start.cash + sum(v.in_cash - v.out_cash) over w as cash,
+			start.fine + sum(v.in_fine - v.out_fine) over w as fine,
+			row_number() over w + start.rank as nth
+		from start, a, lateral (
+			select * from books.row_version v
+			where v.account_id = a.id and not v.deleted and ` + s.current + `
+				and (v.date, v.row_id) >= (` + day0 + ` + start.day::int, start.first_id)
+				and v.date <= ` + day0 + ` + least($high::bigint, 400000)::int
+			order by v.date, v.row_id
+			limit $size::bigint + (select bounds.rank - start.rank from bounds)
+		) v
+		window w as (order by v.date, v.row_id)
+	)
+	select greatest(bounds.high - bounds.low, 0), page.row_id, page.date, page.in_entries, page.out_entries, page.cash, page.fine, page.revision
+	from bounds left join page on page.nth > bounds.rank
+	order by page.date, page.row_id`
+}
+
+// descend answers the SQL of the one node among those below a parent that holds the page's first row,
+// with what stands before it.
+func descend(nodes, from string) string {
+	parent, _, _ := strings.Cut(from, ",")
+	return `
+		select n.node, ` + parent + `.rank + n.rows_upto - n.row_count as rank,
+			` + parent + `.cash + n.cash_upto - n.cash as cash, ` + parent + `.fine + n.fine_upto - n.fine as fine
+		from ` + from + `, a, bounds, lateral (
+			select n.*, sum(row_count) over w as rows_upto, sum(cash) over w as cash_upto, sum(fine) over w as fine_upto
+			from (` + nodes + `) n window w as (order by node)
+		) n
+		where ` + parent + `.rank + n.rows_upto > bounds.rank
+		order by n.node limit 1`
+}

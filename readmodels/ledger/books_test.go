@@ -1,0 +1,303 @@
+package ledger_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"bahi/commands"
+	ledgerflows "bahi/commands/ledger"
+	"bahi/domain/actor"
+	"bahi/domain/event"
+	"bahi/domain/ledger/bank"
+	"bahi/domain/ledger/book"
+	"bahi/domain/ledger/bookslock"
+	"bahi/domain/unit"
+	"bahi/eventstore/postgres"
+	"bahi/internal/pgtest"
+	"bahi/migrations"
+	"bahi/projections"
+	projected "bahi/projections/ledger"
+	"bahi/readmodels"
+	views "bahi/readmodels/ledger"
+)
+
+// noKeys is for requests without an Idempotency-Key.
+type noKeys struct{}
+
+func (noKeys) HMAC(context.Context, string, ...[]byte) ([]byte, error) {
+	return nil, errors.New("no request has a key here")
+}
+
+// office is the write and the read side of the books, on a log of its own.
+type office struct {
+	ctx   context.Context
+	store *postgres.Store
+	pool  *pgxpool.Pool
+	books *ledgerflows.Books
+	views *views.Views
+	log   *slog.Logger
+}
+
+var today = unit.DateOf(time.Date(2025, 6, 1, 0, 0, 0, 0, time.UTC))
+
+func open(t *testing.T) *office {
+	t.Helper()
+	url := pgtest.Template(t, "migrated", migrations.Up)
+	log := slog.New(slog.DiscardHandler)
+	ctx, cancel := context.WithCancel(t.Context())
+	pool, err := pgxpool.New(ctx, url)
+	require.NoError(t, err)
+	store, err := postgres.Open(ctx, pool, log)
+	require.NoError(t, err)
+	runner := projections.NewRunner(store, pool, log)
+	h := commands.New(store, noKeys{}, time.Now)
+	ledgerflows.Govern(h, bank.Ledger)
+	v := &views.Views{Reader: readmodels.NewReader(pool, map[string]int{"books": 1}, runner.Moved, nil)}
+	o := &office{
+		ctx: ctx, store: store, pool: pool, views: v, log: log,
+		books: &ledgerflows.Books{Commands: h, Reads: v, Today: func() unit.Date { return today }, Log: log},
+	}
+	stopped := make(chan error, 2)
+	go func() { stopped <- h.Run(ctx) }()
+	go func() { stopped <- runner.Run(ctx, projected.Books) }()
+	t.Cleanup(func() {
+		o.books.Wait()
+		cancel()
+		<-stopped
+		<-stopped
+		store.Close()
+		pool.Close()
+	})
+	require.Eventually(t, func() bool { return runner.Statuses()["books"].Ready }, 10*time.Second, 5*time.Millisecond)
+	return o
+}
+
+func (o *office) as(workspace uuid.UUID) context.Context {
+	f := &readmodels.Freshness{Wait: 10 * time.Second}
+	return readmodels.WithFreshness(commands.With(o.ctx, commands.Request{
+		Actor: actor.Actor{Type: "system", ID: "test"}, Workspace: workspace, Reason: "because",
+	}), f)
+}
+
+// line is a row of the model.
+type line struct {
+	id   int64
+	date unit.Date
+	sum  unit.Money
+	gone bool
+}
+
+// ledgerModel is what a ledger should read like.
+func ledgerModel(lines []line, from, to unit.Date) (ids []int64, balances []unit.Money) {
+	kept := slices.DeleteFunc(slices.Clone(lines), func(l line) bool { return l.gone || l.date > to })
+	slices.SortFunc(kept, func(a, b line) int {
+		if a.date != b.date {
+			return int(a.date - b.date)
+		}
+		return int(a.id - b.id)
+	})
+	var balance unit.Money
+	for _, l := range kept {
+		balance += l.sum
+		if l.date >= from {
+			ids, balances = append(ids, l.id), append(balances, balance)
+		}
+	}
+	return ids, balances
+}
+
+func TestAnyPageOfAnyTimeReadsAsAReplayWould(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	rapid.Check(t, func(t *rapid.T) {
+		workspace := uuid.New()
+		ctx := o.as(workspace)
+		a, err := ledgerflows.OpenAccount(ctx, o.books, bank.Ledger, book.OpenAccount[bank.Entry]{Name: "SBI"})
+		require.NoError(t, err)
+		account := number(t, a.ID)
+		var (
+			lines  []line
+			states = map[event.Position][]line{a.Position: nil}
+			known  = []event.Position{a.Position}
+			span   = rapid.SampledFrom([]int{1, 5, 900}).Draw(t, "days")
+		)
+		day := rapid.Custom(func(t *rapid.T) unit.Date { return today - unit.Date(rapid.IntRange(0, span-1).Draw(t, "age")) })
+		entry := rapid.Custom(func(t *rapid.T) []bank.Entry {
+			return []bank.Entry{{Description: "x", Amount: unit.Money(rapid.IntRange(1, 999999).Draw(t, "amount"))}}
+		})
+		done := func(p event.Position) {
+			states[p] = slices.Clone(lines)
+			known = append(known, p)
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"add": func(t *rapid.T) {
+				c := book.AddRow[bank.Entry, bank.Entry]{Date: day.Draw(t, "date"), In: entry.Draw(t, "in")}
+				sum := c.In[0].Amount
+				if rapid.Bool().Draw(t, "out too") {
+					c.Out = entry.Draw(t, "out")
+					sum -= c.Out[0].Amount
+				}
+				out, err := ledgerflows.AddRow(ctx, o.books, bank.Ledger, account, c)
+				require.NoError(t, err)
+				lines = append(lines, line{id: number(t, out.ID), date: c.Date, sum: sum})
+				done(out.Position)
+			},
+			"bulk": func(t *rapid.T) {
+				n := rapid.SampledFrom([]int{1, 3, 300}).Draw(t, "rows")
+				c := book.PostRows[bank.Entry, bank.Entry]{}
+				date := day.Draw(t, "date")
+				for range n {
+					c.Rows = append(c.Rows, book.BulkRow[bank.Entry, bank.Entry]{Date: date, Out: entry.Draw(t, "out")})
+				}
+				out, err := ledgerflows.PostRows(ctx, o.books, bank.Ledger, account, c)
+				require.NoError(t, err)
+				for i, r := range c.Rows {
+					lines = append(lines, line{id: number(t, out.ID) + int64(i), date: date, sum: -r.Out[0].Amount})
+				}
+				done(out.Position)
+			},
+			"edit": func(t *rapid.T) {
+				i := pick(t, lines)
+				c := book.EditRow[bank.Entry, bank.Entry]{}
+				date, in, none := day.Draw(t, "date"), entry.Draw(t, "in"), []bank.Entry{}
+				c.Date, c.In, c.Out = &date, &in, &none
+				out, err := ledgerflows.EditRow(ctx, o.books, bank.Ledger, account, lines[i].id, c)
+				require.NoError(t, err)
+				lines[i].date, lines[i].sum = date, in[0].Amount
+				done(out.Position)
+			},
+			"delete": func(t *rapid.T) {
+				i := pick(t, lines)
+				out, err := ledgerflows.DeleteRow(ctx, o.books, bank.Ledger, account, lines[i].id)
+				require.NoError(t, err)
+				lines[i].gone = true
+				done(out.Position)
+			},
+			"read": func(t *rapid.T) {
+				sel := views.Selection{Page: 1}
+				from, to := unit.Date(-1<<20), unit.Date(1<<20)
+				want := lines
+				if rapid.Bool().Draw(t, "from") {
+					from = day.Draw(t, "from")
+					sel.From = &from
+				}
+				if rapid.Bool().Draw(t, "to") {
+					to = day.Draw(t, "to")
+					sel.To = &to
+				}
+				if rapid.Bool().Draw(t, "as of") {
+					of := day.Draw(t, "as of")
+					to, sel.Of = min(to, of), &of
+				}
+				if rapid.Bool().Draw(t, "known at") {
+					at := rapid.SampledFrom(known).Draw(t, "known at")
+					want, sel.KnownAt = states[at], &at
+				}
+				ids, balances := ledgerModel(want, from, to)
+				if rapid.Bool().Draw(t, "paged") {
+					sel.PageSize = rapid.SampledFrom([]int{1, 2, 50, 1000}).Draw(t, "page size")
+					sel.Page = rapid.IntRange(1, len(ids)/sel.PageSize+2).Draw(t, "page")
+				}
+				rows, total, err := o.views.Rows(ctx, workspace, "bank", account, sel, bank.ErrNoAccount)
+				require.NoError(t, err)
+				require.EqualValues(t, len(ids), total)
+				first, last := 0, len(ids)
+				if sel.PageSize > 0 {
+					first = min((sel.Page-1)*sel.PageSize, len(ids))
+					last = min(first+sel.PageSize, len(ids))
+				}
+				require.Len(t, rows, last-first)
+				for i, r := range rows {
+					require.Equal(t, ids[first+i], r.ID)
+					require.True(t, balances[first+i].Decimal().Equal(r.Cash.Decimal), "row %d: %s, not %s", r.ID, r.Cash, balances[first+i])
+				}
+				if len(rows) > 0 {
+					r := rows[rapid.IntRange(0, len(rows)-1).Draw(t, "row")]
+					one, err := o.views.Row(ctx, workspace, "bank", account, r.ID, sel.As, bank.ErrNoRow)
+					require.NoError(t, err)
+					require.Equal(t, r.Cash.String(), one.Cash.String())
+				}
+				_, balances = ledgerModel(want, -1<<20, to)
+				if sel.Of != nil {
+					_, balances = ledgerModel(want, -1<<20, *sel.Of)
+				} else {
+					_, balances = ledgerModel(want, -1<<20, 1<<20)
+				}
+				acc, err := o.views.Account(ctx, workspace, "bank", account, sel.As, bank.ErrNoAccount)
+				require.NoError(t, err)
+				var balance unit.Money
+				if len(balances) > 0 {
+					balance = balances[len(balances)-1]
+				}
+				require.True(t, balance.Decimal().Equal(acc.Cash.Decimal), "%s, not %s", acc.Cash, balance)
+			},
+		})
+	})
+	o.books.Wait()
+	build := projections.Build{Store: o.store, Config: o.pool.Config().ConnConfig.Copy(), Projection: projected.Books, Log: o.log}
+	for _, size := range []int{1, 37, 1 << 30} {
+		differences, err := build.Fold(o.ctx, size)
+		require.NoError(t, err)
+		require.Empty(t, differences, "folded in batches of %d, and built", size)
+	}
+	found, err := build.Examine(o.ctx)
+	require.NoError(t, err)
+	require.Empty(t, found.Differences)
+}
+
+func TestRowsThatLostARaceAreVoidEverywhere(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	workspace := uuid.New()
+	ctx := o.as(workspace)
+	a, err := ledgerflows.OpenAccount(ctx, o.books, bank.Ledger, book.OpenAccount[bank.Entry]{Name: "SBI"})
+	require.NoError(t, err)
+	account := number(t, a.ID)
+	locked := today - 10
+	_, err = o.books.SetLock(ctx, bookslock.Set{Through: &locked})
+	require.NoError(t, err)
+
+	// Another node that did not know of the lock yet appends a row dated in the locked period.
+	h := commands.New(o.store, noKeys{}, time.Now)
+	out, err := commands.Create(ctx, h, bank.Rows, func(context.Context) (string, error) { return "990", nil },
+		book.AddRow[bank.Entry, bank.Entry]{Account: account, Today: today, Date: locked, In: []bank.Entry{{Amount: 100}}})
+	require.NoError(t, err)
+	require.NotZero(t, out.Position)
+
+	_, total, err := o.views.Rows(ctx, workspace, "bank", account, views.Selection{Page: 1}, bank.ErrNoAccount)
+	require.NoError(t, err)
+	require.Zero(t, total)
+	date := today
+	_, err = ledgerflows.EditRow(ctx, o.books, bank.Ledger, account, 990, book.EditRow[bank.Entry, bank.Entry]{Date: &date})
+	require.ErrorIs(t, err, bank.ErrNoRow)
+}
+
+func number(t require.TestingT, id string) (n int64) {
+	for _, c := range id {
+		n = n*10 + int64(c-'0')
+	}
+	require.NotZero(t, n)
+	return n
+}
+
+func pick(t *rapid.T, lines []line) int {
+	var standing []int
+	for i, l := range lines {
+		if !l.gone {
+			standing = append(standing, i)
+		}
+	}
+	if len(standing) == 0 {
+		t.Skip("no row stands")
+	}
+	return rapid.SampledFrom(standing).Draw(t, "row")
+}

@@ -1,0 +1,175 @@
+package ledger
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"bahi/domain/event"
+	"bahi/domain/unit"
+	"bahi/readmodels"
+)
+
+// Version is a row as it was from one position of the log on.
+type Version struct {
+	Position event.Position
+	At       time.Time
+	Actor    string
+	Reason   string
+	Deleted  bool
+	Date     unit.Date
+	In       json.RawMessage
+	Out      json.RawMessage
+	Revision int64
+}
+
+// rowOf narrows a view to a row of a workspace's account that stands.
+const rowOf = `
+	from books.account a join books.row_version v on v.account_id = a.id
+	where a.workspace_id = $workspace and a.ledger = $ledger and a.id = $account and v.row_id = $row and `
+
+// Row reads one row with the balances after it, or answers missing.
+func (v *Views) Row(ctx context.Context, workspace uuid.UUID, ledger string, account, row int64, as As, missing error) (Row, error) {
+	s := as.sources()
+	sql, args := bind(`
+		select v.row_id, v.date, v.in_entries::text, v.out_entries::text, b.cash, b.fine, v.revision
+		from books.account a join books.row_version v on v.account_id = a.id, lateral (`+s.upTo(`(v.date - `+day0+`)::bigint`, `v.row_id`)+`) b
+		where a.workspace_id = $workspace and a.ledger = $ledger and a.id = $account and v.row_id = $row
+			and not v.deleted and `+s.account+` and `+s.current,
+		map[string]any{"known": as.known(), "workspace": workspace, "ledger": ledger, "account": account, "row": row})
+	return readmodels.Row(as.reading(ctx), v.Reader, missing, toRow, sql, args...)
+}
+
+func toRow(row pgx.CollectableRow) (r Row, err error) {
+	var (
+		date    time.Time
+		in, out string
+	)
+	err = row.Scan(&r.ID, &date, &in, &out, &r.Cash, &r.Fine, &r.Revision)
+	r.Date, r.In, r.Out = unit.DateOf(date), json.RawMessage(in), json.RawMessage(out)
+	return r, err
+}
+
+// upTo answers the SQL of what account a amounts to up to a row of a day, the row included.
+func (s sources) upTo(day, row string) string {
+	runs, first := ``, `0`
+	if s == now { // a crowded day is not read from its beginning
+		short := `(((` + day + `) << 40) + ((` + row + `) >> 8))`
+		run := `(((` + day + `) << 40) + ((` + row + `) >> 16))`
+		runs = ` union all ` + s.nodes(3, `t.node >= (`+day+`) << 40 and t.node < `+run) +
+			` union all ` + s.nodes(4, `t.node >= ((`+day+`) << 40) + (((`+row+`) >> 16) << 8) and t.node < `+short)
+		first = `case when exists (select from books.total c where c.account_id = a.id and c.level = 3
+			and c.node >= (` + day + `) << 40 and c.node < (` + day + ` + 1) << 40) then ((` + row + `) >> 8) << 8 else 0 end`
+	}
+	return `select coalesce(sum(n.cash), 0) as cash, coalesce(sum(n.fine), 0) as fine from (
+		select node, row_count, cash, fine from (select 0::bigint as node, b.* from (` + s.before(day) + `) b) b` + runs + `
+		union all
+		select 0, 1, d.in_cash - d.out_cash, d.in_fine - d.out_fine from books.row_version d
+		where d.account_id = a.id and not d.deleted and ` + strings.ReplaceAll(s.current, "v.", "d.") + `
+			and d.date = ` + day0 + ` + (` + day + `)::int and d.row_id <= (` + row + `) and d.row_id >= ` + first + `) n`
+}
+
+// BalanceAt answers what an account amounts to up to a place among its rows, whether or not a row
+// stands there, or missing.
+func (v *Views) BalanceAt(ctx context.Context, workspace uuid.UUID, ledger string, account int64, date unit.Date, row int64, missing error) (cash, fine unit.Sum, err error) {
+	type sums struct{ Cash, Fine unit.Sum }
+	sql, args := bind(`
+		select b.cash, b.fine from books.account a, lateral (`+now.upTo(`$day::bigint`, `$row::bigint`)+`) b
+		where a.workspace_id = $workspace and a.ledger = $ledger and a.id = $account and `+now.account,
+		map[string]any{"workspace": workspace, "ledger": ledger, "account": account, "row": row, "day": int64(date)})
+	b, err := readmodels.Row(ctx, v.Reader, missing, pgx.RowToStructByPos[sums], sql, args...)
+	return b.Cash, b.Fine, err
+}
+
+// BalanceBefore answers what an account amounted to before a day, or missing.
+func (v *Views) BalanceBefore(ctx context.Context, workspace uuid.UUID, ledger string, account int64, date unit.Date, as As, missing error) (cash, fine unit.Sum, err error) {
+	day := date - 1
+	as.Of = &day
+	a, err := v.Account(ctx, workspace, ledger, account, as, missing)
+	return a.Cash, a.Fine, err
+}
+
+// History lists all versions of a row, oldest first, also of a deleted one, or answers missing.
+func (v *Views) History(ctx context.Context, workspace uuid.UUID, ledger string, account, row int64, missing error) ([]Version, error) {
+	sql, args := bind(`
+		select v.from_position, v.recorded_at, v.actor, coalesce(v.reason, ''), v.deleted, v.date, v.in_entries::text, v.out_entries::text, v.revision
+		`+rowOf+now.account+` order by v.from_position`,
+		map[string]any{"workspace": workspace, "ledger": ledger, "account": account, "row": row})
+	versions, err := readmodels.Rows(ctx, v.Reader, func(row pgx.CollectableRow) (o Version, err error) {
+		var (
+			position int64
+			date     time.Time
+			in, out  string
+		)
+		err = row.Scan(&position, &o.At, &o.Actor, &o.Reason, &o.Deleted, &date, &in, &out, &o.Revision)
+		o.Position, o.At, o.Date = event.Position(position), o.At.UTC(), unit.DateOf(date) //nolint:gosec // above 0
+		o.In, o.Out = json.RawMessage(in), json.RawMessage(out)
+		return o, err
+	}, sql, args...)
+	if err == nil && len(versions) == 0 {
+		err = missing
+	}
+	return versions, err
+}
+
+// Lock is where the lock of a workspace's books stands.
+type Lock struct {
+	LockedThrough *unit.Date `json:"locked_through"`
+}
+
+// Lock reads where the lock stands.
+func (v *Views) Lock(ctx context.Context, workspace uuid.UUID) (Lock, int64, error) {
+	type line struct {
+		Through  *time.Time
+		Revision int64
+	}
+	errNever := errors.New("never locked")
+	l, err := readmodels.Row(ctx, v.Reader, errNever, pgx.RowToStructByPos[line],
+		`select locked_through, revision from books.books_lock where workspace_id = $1`, workspace)
+	switch {
+	case errors.Is(err, errNever):
+		return Lock{}, -1, nil
+	case err != nil || l.Through == nil:
+		return Lock{}, l.Revision, err
+	default:
+		d := unit.DateOf(*l.Through)
+		return Lock{LockedThrough: &d}, l.Revision, nil
+	}
+}
+
+// EarliestRow is the date of an account's oldest row, nil when it has none.
+func (v *Views) EarliestRow(ctx context.Context, workspace uuid.UUID, account int64) (*unit.Date, error) {
+	errNone := errors.New("no rows")
+	date, err := readmodels.Row(ctx, v.Reader, errNone, pgx.RowTo[time.Time], `
+		select v.date from books.account a join books.row_version v on v.account_id = a.id
+		where a.id = $1 and a.workspace_id = $2 and not v.deleted and v.to_position = 9223372036854775807
+		order by v.date limit 1`, account, workspace)
+	if errors.Is(err, errNone) {
+		return nil, nil
+	}
+	d := unit.DateOf(date)
+	return &d, err
+}
+
+// BulkOf is the id of the bulk that a row was posted in, 0 when there is none.
+func (v *Views) BulkOf(ctx context.Context, workspace uuid.UUID, row int64) (int64, error) {
+	errNone := errors.New("no bulk")
+	bulk, err := readmodels.Row(ctx, v.Reader, errNone, pgx.RowTo[int64], `
+		select v.bulk from books.row_version v join books.account a on a.id = v.account_id
+		where v.row_id = $1 and a.workspace_id = $2 and v.bulk is not null limit 1`, row, workspace)
+	if errors.Is(err, errNone) {
+		return 0, nil
+	}
+	return bulk, err
+}
+
+// UnfinishedBulks are those of a ledger, of all workspaces, whose rows' own streams are not all filled.
+func (v *Views) UnfinishedBulks(ctx context.Context, ledger string) ([]int64, error) {
+	return readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64],
+		`select id from books.bulk where ledger = $1 and filled < row_count order by id`, ledger)
+}
