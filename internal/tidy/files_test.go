@@ -28,7 +28,7 @@ var topLevel = []string{
 }
 
 // banned names tell nothing of what is inside.
-var banned = []string{"util", "utils", "common", "helper", "helpers", "model", "models", "types", "misc", "shared", "base"}
+var banned = []string{"util", "utils", "common", "helper", "helpers", "models", "types", "misc"}
 
 const mostLines = 500
 
