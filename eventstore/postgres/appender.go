@@ -2,14 +2,16 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
+	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
-	"bahi/domain/event"
 	"bahi/eventstore"
 )
 
@@ -22,21 +24,35 @@ const (
 	maxGroupEvents = 512
 	maxGroupBytes  = 4 << 20
 
-	// resolveFor is how long the outcome of an append is looked for after its connection was lost.
-	resolveFor = 5 * time.Second
+	// maxTries is how often an append is begun that did not take place for no fault of its own: its
+	// connection was lost, or its stream changed between the refusal and the look for its reason.
+	maxTries = 3
 
 	retryEvery = 50 * time.Millisecond
 )
+
+// patience is how long the appender waits for what ought to be quick.
+type patience struct {
+	lock    time.Duration // for the log's lock, which another node may hold
+	answer  time.Duration // for the answer to a group, the lock included
+	resolve time.Duration // for a connection, and for news of a group whose connection was lost
+}
+
+var usualPatience = patience{lock: 10 * time.Second, answer: 20 * time.Second, resolve: 5 * time.Second}
 
 // pending is an append that waits for its group.
 type pending struct {
 	eventstore.Request
 
-	ctx   context.Context //nolint:containedctx // of the caller, who may go while it waits
-	bytes int
-	reply chan eventstore.Result // takes one, never blocks
+	ctx     context.Context //nolint:containedctx // of the caller, who may go while it waits
+	bytes   int
+	tries   int
+	claimed atomic.Bool            // by its group, or by its caller who gave up waiting
+	reply   chan eventstore.Result // takes one, never blocks
 }
 
+// newPending copies the events: they stay in the tail when their caller has long used its memory for
+// something else.
 func newPending(ctx context.Context, r eventstore.Request) (*pending, error) {
 	if err := check(r); err != nil {
 		return nil, err
@@ -45,19 +61,37 @@ func newPending(ctx context.Context, r eventstore.Request) (*pending, error) {
 	for _, e := range r.Events {
 		p.bytes += len(e.Data) + len(e.Meta)
 	}
+	own := make([]byte, 0, p.bytes)
+	keep := func(text []byte) []byte {
+		own = append(own, text...)
+		return own[len(own)-len(text) : len(own) : len(own)]
+	}
+	p.Events = slices.Clone(r.Events)
+	for i := range p.Events {
+		e := &p.Events[i]
+		e.Data, e.Meta = keep(e.Data), keep(e.Meta)
+	}
 	return p, nil
 }
 
+// claim answers true to the first who asks.
+func (p *pending) claim() bool { return p.claimed.CompareAndSwap(false, true) }
+
 func (p *pending) fail(err error) { p.reply <- eventstore.Result{Err: err} }
+
+func (p *pending) unavailable(why error) {
+	p.fail(fmt.Errorf("%w: %w", eventstore.ErrUnavailable, why))
+}
 
 // appender is the group-commit appender: one writer takes what is pending into one transaction and
 // one round trip. Each append in it is checked on its own, so a conflict fails nobody else.
 type appender struct {
-	queue  chan *pending
-	done   chan struct{}
-	config *pgx.ConnConfig
-	tail   *tail
-	log    *slog.Logger
+	queue    chan *pending
+	done     chan struct{}
+	config   *pgx.ConnConfig
+	patience patience
+	tail     *tail
+	log      *slog.Logger
 
 	conn    *pgx.Conn  // nil: connect anew
 	session session    // of conn, or of the last one
@@ -71,17 +105,32 @@ type session struct {
 }
 
 func newAppender(config *pgx.ConnConfig, t *tail, log *slog.Logger) *appender {
-	// The statements are few and their arrays vary in length only: planning anew for each length costs
-	// more than it finds.
-	config.RuntimeParams["plan_cache_mode"] = "force_generic_plan"
-	return &appender{
+	a := &appender{
 		queue: make(chan *pending, maxWaiting), done: make(chan struct{}),
-		config: config, tail: t, log: log,
+		config: config, patience: usualPatience, tail: t, log: log,
 	}
+	maps.Copy(config.RuntimeParams, map[string]string{
+		// The statements are few and their arrays vary in length only: planning anew for each length costs
+		// more than it finds.
+		"plan_cache_mode": "force_generic_plan",
+		// What follows the lock has to see what was committed before it, whatever the database's default is.
+		"default_transaction_isolation": "read committed",
+		"lock_timeout":                  strconv.FormatInt(a.patience.lock.Milliseconds(), 10),
+		"statement_timeout":             "0",
+		"idle_session_timeout":          "0",
+		// A node that lost its power in the middle of a group must not hold the log's lock for two hours.
+		"tcp_keepalives_idle":     "10",
+		"tcp_keepalives_interval": "5",
+		"tcp_keepalives_count":    "3",
+	})
+	return a
 }
 
 // enqueue waits for room.
 func (a *appender) enqueue(p *pending) error {
+	if err := p.ctx.Err(); err != nil {
+		return err
+	}
 	select {
 	case a.queue <- p:
 		return nil
@@ -92,8 +141,18 @@ func (a *appender) enqueue(p *pending) error {
 	}
 }
 
-// result waits for what became of an append that was put into the queue.
+// result waits for what became of an append that was put into the queue. A caller who goes takes it
+// out of the queue; what its group has begun is waited for, since only then there is a truth to tell.
 func (a *appender) result(p *pending) eventstore.Result {
+	select {
+	case r := <-p.reply:
+		return r
+	case <-a.done:
+	case <-p.ctx.Done():
+		if p.claim() {
+			return eventstore.Result{Err: p.ctx.Err()}
+		}
+	}
 	select {
 	case r := <-p.reply:
 		return r
@@ -110,27 +169,21 @@ func (a *appender) result(p *pending) eventstore.Result {
 // run writes groups until ctx ends. A group under way is finished first.
 func (a *appender) run(ctx context.Context) {
 	defer close(a.done)
-	for {
-		group := a.next(ctx)
-		if group == nil {
-			if a.conn != nil {
-				a.conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // nothing is left to lose
-			}
-			return
-		}
+	for group := a.next(ctx); group != nil; group = a.next(ctx) {
 		a.write(context.WithoutCancel(ctx), group)
 	}
+	a.disconnect()
 }
 
 func (a *appender) refuseWaiting(why error) {
 	for _, p := range a.carried {
-		p.fail(fmt.Errorf("%w: %w", eventstore.ErrUnavailable, why))
+		p.unavailable(why)
 	}
 	a.carried = nil
 	for {
 		select {
 		case p := <-a.queue:
-			p.fail(fmt.Errorf("%w: %w", eventstore.ErrUnavailable, why))
+			p.unavailable(why)
 		default:
 			return
 		}
@@ -147,6 +200,9 @@ func (a *appender) next(ctx context.Context) []*pending {
 		events  int
 		bytes   int
 	)
+	if ctx.Err() != nil { // asked for first: a stream that everybody appends to never leaves the group empty
+		return nil
+	}
 	a.carried = nil
 	take := func(p *pending) {
 		switch {
@@ -155,6 +211,7 @@ func (a *appender) next(ctx context.Context) []*pending {
 		case streams[p.Stream] || events >= maxGroupEvents || bytes >= maxGroupBytes:
 			a.carried = append(a.carried, p)
 			streams[p.Stream] = true // those behind it stay behind it
+		case !p.claim(): // its caller has gone
 		default:
 			group = append(group, p)
 			streams[p.Stream] = true
@@ -194,76 +251,104 @@ func (a *appender) write(ctx context.Context, group []*pending) {
 	if a.conn == nil {
 		if err := a.connect(ctx); err != nil {
 			for _, p := range group {
-				p.fail(fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err))
+				p.unavailable(err)
 			}
 			a.refuseWaiting(err)
 			return
 		}
 	}
-	results, err := a.attempt(ctx, group)
+	again, err := a.attempt(ctx, group)
 	switch {
 	case err == nil:
-		for i, p := range group {
-			p.reply <- results[i]
-		}
-	case a.conn == nil: // the connection was lost in the middle
+	case a.conn == nil:
 		a.log.Warn("the append connection was lost, looking for what became of its events", "appends", len(group), "error", err)
-		a.resolve(ctx, group, err)
-	case len(group) > 1 && concernsData(err): // one of them is at fault, and must not fail the others
-		for _, p := range group {
-			a.write(ctx, []*pending{p})
-		}
-	case concernsData(err):
-		group[0].fail(fmt.Errorf("%w: %w", eventstore.ErrBadEvent, err))
-	default:
+		again = a.resolve(ctx, group, err)
+	case !concernsData(err):
 		a.log.Error("append failed", "appends", len(group), "error", err)
 		for _, p := range group {
-			p.fail(fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err))
+			p.unavailable(err)
 		}
+	case len(group) > 1: // one of them is at fault, and must not fail the others
+		a.write(ctx, group[:len(group)/2])
+		a.write(ctx, group[len(group)/2:])
+	case isDouble(err):
+		again = a.explain(ctx, group)
+	default:
+		group[0].fail(fmt.Errorf("%w: %w", eventstore.ErrBadEvent, err))
+	}
+	if again = a.worthAnother(again, err); len(again) > 0 {
+		a.write(ctx, again)
 	}
 }
 
+// worthAnother answers which appends to begin again.
+func (a *appender) worthAnother(group []*pending, why error) (again []*pending) {
+	for _, p := range group {
+		p.tries++
+		switch {
+		case p.ctx.Err() != nil:
+			p.fail(p.ctx.Err())
+		case p.tries < maxTries:
+			again = append(again, p)
+		case why == nil:
+			p.unavailable(errTooOften)
+		default:
+			p.unavailable(why)
+		}
+	}
+	return again
+}
+
 func (a *appender) connect(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, resolveFor)
+	ctx, cancel := context.WithTimeout(ctx, a.patience.resolve)
 	defer cancel()
 	conn, err := pgx.ConnectConfig(ctx, a.config)
 	if err != nil {
 		return err
 	}
-	err = conn.QueryRow(ctx, `select pg_backend_pid(), backend_start from pg_stat_activity where pid = pg_backend_pid()`).
-		Scan(&a.session.pid, &a.session.started)
-	if err != nil {
-		conn.Close(ctx) //nolint:errcheck // the first error tells more
+	// What is answered is on disk, also where a database's default would have it otherwise. Settings that
+	// wait for more than that are left alone.
+	const introduce = `
+		select pid, backend_start, case when current_setting('synchronous_commit') = 'off' then set_config('synchronous_commit', 'on', false) end
+		from pg_stat_activity where pid = pg_backend_pid()`
+	a.conn = conn
+	if err := conn.QueryRow(ctx, introduce).Scan(&a.session.pid, &a.session.started, nil); err != nil {
+		a.disconnect()
 		return err
 	}
-	a.conn = conn
 	return nil
+}
+
+func (a *appender) disconnect() {
+	if a.conn == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), a.patience.resolve)
+	defer cancel()
+	a.conn.Close(ctx) //nolint:errcheck // nothing is left to lose
+	a.conn = nil
 }
 
 // resolve finds out what became of a group whose connection was lost, by reading, never by guessing.
 // The lost session is ended first, so that it cannot commit behind our back. Meanwhile new appends
-// are refused: none of them was sent.
-func (a *appender) resolve(ctx context.Context, group []*pending, why error) {
-	ctx, cancel := context.WithTimeout(ctx, resolveFor)
+// are refused: none of them was sent. It answers which appends did not take place.
+func (a *appender) resolve(ctx context.Context, group []*pending, why error) (undone []*pending) {
+	ctx, cancel := context.WithTimeout(ctx, a.patience.resolve)
 	defer cancel()
 	lost := a.session
 	for ctx.Err() == nil {
 		a.refuseWaiting(why)
 		err := a.connect(ctx)
-		var results []eventstore.Result
 		if err == nil {
-			results, err = a.lookUp(ctx, lost, group, why)
+			err = a.end(ctx, lost)
 		}
 		if err == nil {
-			for i, p := range group {
-				p.reply <- results[i]
-			}
-			return
+			group, undone, err = a.lookUp(ctx, group, undone)
 		}
-		if a.conn != nil {
-			a.conn.Close(ctx) //nolint:errcheck // it is given up
-			a.conn = nil
+		if err == nil {
+			return undone
 		}
+		a.disconnect()
 		select {
 		case <-ctx.Done():
 		case <-time.After(retryEvery):
@@ -272,45 +357,41 @@ func (a *appender) resolve(ctx context.Context, group []*pending, why error) {
 	for _, p := range group {
 		p.fail(fmt.Errorf("%w: %w", eventstore.ErrInDoubt, why))
 	}
+	return undone
 }
 
-// lookUp reads which appends of a group took place in a lost session.
-func (a *appender) lookUp(ctx context.Context, lost session, group []*pending, why error) ([]eventstore.Result, error) {
-	const alive = `from pg_stat_activity where pid = $1 and backend_start = $2`
+// end terminates a lost session and waits until it is gone, with whatever it had begun.
+func (a *appender) end(ctx context.Context, lost session) error {
+	const terminate = `select count(pg_terminate_backend(pid)) from pg_stat_activity where pid = $1 and backend_start = $2`
 	for {
 		var running int
-		err := a.conn.QueryRow(ctx, `select count(pg_terminate_backend(pid)) `+alive, lost.pid, lost.started).Scan(&running)
-		if err != nil {
-			return nil, err
-		}
-		if running == 0 {
-			break
+		err := a.conn.QueryRow(ctx, terminate, lost.pid, lost.started).Scan(&running)
+		if err != nil || running == 0 {
+			return err
 		}
 		select {
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return ctx.Err()
 		case <-time.After(retryEvery):
 		}
 	}
-	results := make([]eventstore.Result, len(group))
-	var found []event.Stored
+}
+
+// lookUp answers the callers of those appends of a group that are in the log. It returns the appends
+// that it could not look up, and adds to undone those that are not there.
+func (a *appender) lookUp(ctx context.Context, group, undone []*pending) (rest, _ []*pending, err error) {
+	defer a.tail.heard(0) // followers fetch what is found from the database
 	for i, p := range group {
-		last := p.Events[len(p.Events)-1]
-		var position int64
-		err := a.conn.QueryRow(ctx, `select position, revision, recorded_at from log.event where stream = $1 and id = $2`, p.Stream, last.ID).
-			Scan(&position, &results[i].Revision, &results[i].At)
+		found, err := a.find(ctx, p)
 		switch {
-		case errors.Is(err, pgx.ErrNoRows):
-			results[i].Err = fmt.Errorf("%w: %w", eventstore.ErrUnavailable, why)
 		case err != nil:
-			return nil, err
+			return group[i:], undone, err
+		case found.all:
+			found.Replayed = false // as far as can be known
+			p.reply <- eventstore.Result{Appended: found.Appended}
 		default:
-			results[i].Position = event.Position(position)
-			found = append(found, event.Stored{Position: event.Position(position)})
+			undone = append(undone, p)
 		}
 	}
-	if len(found) > 0 {
-		a.tail.heard(0) // followers fetch them from the database
-	}
-	return results, nil
+	return nil, undone, nil
 }

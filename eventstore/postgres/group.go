@@ -19,7 +19,10 @@ import (
 
 const (
 	maxName  = 512      // of a stream or a type, in bytes
-	maxEvent = 16 << 20 // payload and metadata, in bytes
+	maxBytes = 16 << 20 // payloads and metadata of one append
+
+	// maxRevision is beyond every stream, and can be added to.
+	maxRevision = int64(1) << 62
 )
 
 // check refuses what Postgres would refuse in the middle of somebody else's group.
@@ -37,14 +40,16 @@ func check(r eventstore.Request) error {
 		return bad("a stream's name has 1 to %d bytes of text", maxName)
 	}
 	ids := make(map[uuid.UUID]bool, len(r.Events))
+	bytes := 0
 	for _, e := range r.Events {
+		bytes += len(e.Data) + len(e.Meta)
 		switch {
 		case e.ID == uuid.Nil || ids[e.ID]:
 			return bad("each event has an id of its own")
 		case !nameable(e.Type):
 			return bad("a type's name has 1 to %d bytes of text", maxName)
-		case len(e.Data)+len(e.Meta) > maxEvent:
-			return bad("payload and metadata have more than %d bytes", maxEvent)
+		case bytes > maxBytes:
+			return bad("payloads and metadata have more than %d bytes", maxBytes)
 		case !storable(e.Data) || !storable(e.Meta):
 			return bad("payload and metadata are JSON in UTF-8")
 		}
@@ -87,30 +92,35 @@ const (
 			or expected < -1 and (expected = -2 or current >= 0) and not exists (
 				select from log.event e where e.open_ended and e.stream = asked.stream and e.id = first_id)
 		order by n
-		returning position, revision, recorded_at, id`
+		returning position, revision, recorded_at, stream`
 
 	// appendOne is appendGroup for a single event, which is what a lone client sends: half the plan,
 	// so a fifth less time.
 	appendOne = `
 		insert into log.event (position, revision, recorded_at, id, open_ended, stream, type, data, meta)
 		select coalesce(head.position, 0) + 1, current + 1, greatest(head.recorded_at, clock_timestamp()),
-			$3, $2 < -1, $1, $4, $5::json, $6::json
+			$3, $2::bigint < -1, $1, $4, $5::json, $6::json
 		from (select coalesce((
 				select e.revision from log.event e where e.stream = $1 order by e.revision desc limit 1), -1) as current) asked
 			left join (select position, recorded_at from log.event order by position desc limit 1) head on true
 		where $2::bigint = current
 			or $2 < -1 and ($2 = -2 or current >= 0) and not exists (
 				select from log.event e where e.open_ended and e.stream = $1 and e.id = $3)
-		returning position, revision, recorded_at, id`
+		returning position, revision, recorded_at, stream`
 
-	// explainAppend tells why an append did not go in: which of its events stand in the stream
-	// already, in order, and the stream's last revision.
-	explainAppend = `
-		select a.n, e.position, e.revision, e.recorded_at, coalesce((
-			select l.revision from log.event l where l.stream = $1 order by l.revision desc limit 1), -1)
+	// findExact and findOpen tell which events of an append stand where it would have put them, in
+	// order, and the stream's last revision.
+	findExact = `
+		select e.position, e.revision, e.recorded_at, ` + lastRevision + `
 		from unnest($2::uuid[]) with ordinality a (id, n)
-		left join log.event e on e.stream = $1 and e.id = a.id and ($3 < -1 and e.open_ended or e.revision = $3 + a.n)
+		left join log.event e on e.stream = $1 and e.revision = $3 + a.n and e.id = a.id
 		order by a.n`
+	findOpen = `
+		select e.position, e.revision, e.recorded_at, ` + lastRevision + `
+		from unnest($2::uuid[]) with ordinality a (id, n)
+		left join log.event e on e.stream = $1 and e.id = a.id and e.open_ended
+		order by a.n`
+	lastRevision = `coalesce((select l.revision from log.event l where l.stream = $1 order by l.revision desc limit 1), -1)`
 )
 
 // placed is where an event was appended.
@@ -118,12 +128,24 @@ type placed struct {
 	position int64
 	revision int64
 	at       time.Time
-	id       uuid.UUID
+	stream   string
 }
 
-// attempt appends a group in one transaction and one round trip. After an error with the connection
-// still there, nothing was appended; with the connection gone (a.conn is nil) that is not known.
-func (a *appender) attempt(ctx context.Context, group []*pending) ([]eventstore.Result, error) {
+// attempt appends a group in one transaction and one round trip and answers its callers, but for
+// those whom it answers to be tried again. After an error nobody was answered, and with the
+// connection still there, nothing was appended; with the connection gone (a.conn is nil) that is not
+// known.
+func (a *appender) attempt(ctx context.Context, group []*pending) (again []*pending, err error) {
+	done, err := a.send(ctx, group)
+	if err != nil {
+		return nil, a.broken(err)
+	}
+	return a.explain(ctx, a.conclude(group, done)), nil
+}
+
+func (a *appender) send(ctx context.Context, group []*pending) ([]placed, error) {
+	ctx, cancel := context.WithTimeout(ctx, a.patience.answer)
+	defer cancel()
 	batch := &pgx.Batch{}
 	batch.Queue(lockLog)
 	if first := group[0]; len(group) == 1 && len(first.Events) == 1 {
@@ -138,17 +160,14 @@ func (a *appender) attempt(ctx context.Context, group []*pending) ([]eventstore.
 	if err == nil {
 		rows, _ := answers.Query()
 		done, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (p placed, err error) {
-			err = row.Scan(&p.position, &p.revision, &p.at, &p.id)
+			err = row.Scan(&p.position, &p.revision, &p.at, &p.stream)
 			return p, err
 		})
 	}
 	if closeErr := answers.Close(); err == nil { // the commit is answered here
 		err = closeErr
 	}
-	if err != nil {
-		return nil, a.broken(err)
-	}
-	return a.conclude(ctx, group, done), nil
+	return done, err
 }
 
 // columnsOf answers the arrays of appendGroup.
@@ -171,79 +190,123 @@ func columnsOf(group []*pending) []any {
 	return []any{nth, streams, expected, firsts, ids, types, datas, metas}
 }
 
-// conclude makes each append's result of what was appended, hands that to followers, and finds out
-// about the others.
-func (a *appender) conclude(ctx context.Context, group []*pending, done []placed) []eventstore.Result {
-	results := make([]eventstore.Result, len(group))
+// conclude hands what was appended to followers, answers its callers, and returns the appends that
+// were refused. A group has a stream once, so the stream tells whose an event is; ids do not, since
+// two streams may hold the same.
+func (a *appender) conclude(group []*pending, done []placed) (refused []*pending) {
+	if len(done) == 0 {
+		return group
+	}
 	events := make([]event.Stored, 0, len(done))
-	var refused []int
-	for i, p := range group {
-		if len(done) == 0 || done[0].id != p.Events[0].ID {
-			refused = append(refused, i)
+	var accepted []*pending
+	for _, p := range group {
+		if len(events) == len(done) || done[len(events)].stream != p.Stream {
+			refused = append(refused, p)
 			continue
 		}
-		for k, e := range p.Events {
-			d := done[k]
+		accepted = append(accepted, p)
+		for _, e := range p.Events {
+			d := done[len(events)]
 			events = append(events, event.Stored{
 				Position: event.Position(d.position), Stream: p.Stream, Revision: d.revision,
 				ID: e.ID, Type: e.Type, Data: e.Data, Meta: e.Meta, At: d.at.UTC(),
 			})
 		}
-		last := events[len(events)-1]
-		results[i].Appended = eventstore.Appended{Position: last.Position, Revision: last.Revision, At: last.At}
-		done = done[len(p.Events):]
 	}
-	if len(events) > 0 {
-		a.tail.committed(events)
+	a.tail.committed(events)
+	n := 0
+	for _, p := range accepted {
+		n += len(p.Events)
+		last := events[n-1]
+		p.reply <- eventstore.Result{Appended: eventstore.Appended{Position: last.Position, Revision: last.Revision, At: last.At}}
 	}
-	for _, i := range refused {
-		results[i] = a.explain(ctx, group[i])
-	}
-	return results
+	return refused
 }
 
-// explain answers an append that was not done: it had been done before, or the stream is not as
-// expected.
-func (a *appender) explain(ctx context.Context, p *pending) (r eventstore.Result) {
-	if a.conn == nil { // lost while the one before was explained; nothing was appended
-		return eventstore.Result{Err: eventstore.ErrUnavailable}
+// explain answers appends that were not done: they had been done before, or the stream is not as
+// expected. It returns those for which neither is known to be so: the stream has changed in the
+// meantime, or the connection was lost.
+func (a *appender) explain(ctx context.Context, refused []*pending) (again []*pending) {
+	ctx, cancel := context.WithTimeout(ctx, a.patience.answer)
+	defer cancel()
+	for _, p := range refused {
+		if a.conn == nil { // lost while the one before was explained
+			again = append(again, p)
+			continue
+		}
+		found, err := a.find(ctx, p)
+		switch {
+		case err != nil:
+			a.log.Warn("finding out why an append was refused failed, trying it again", "error", a.broken(err))
+			again = append(again, p)
+		case found.all:
+			p.reply <- eventstore.Result{Appended: found.Appended}
+		case found.some || !holds(p.Expected, found.current):
+			p.fail(&eventstore.WrongRevision{Stream: p.Stream, Expected: p.Expected, Actual: found.current})
+		default:
+			again = append(again, p)
+		}
 	}
+	return again
+}
+
+// found is what the log holds of an append.
+type found struct {
+	eventstore.Appended
+
+	all, some bool  // of its events, one behind the other
+	current   int64 // the stream's last revision
+}
+
+// find looks for the events of an append where it would have put them.
+func (a *appender) find(ctx context.Context, p *pending) (f found, err error) {
 	ids := make([]uuid.UUID, len(p.Events))
 	for i, e := range p.Events {
 		ids[i] = e.ID
 	}
+	sql, args := findOpen, []any{p.Stream, ids}
+	if p.Expected >= eventstore.NoStream {
+		sql, args = findExact, append(args, min(int64(p.Expected), maxRevision))
+	}
 	var (
-		n, position, revision *int64
-		at                    *time.Time
-		current               int64
-		found                 int
+		position, revision *int64
+		at                 *time.Time
 	)
-	rows, _ := a.conn.Query(ctx, explainAppend, p.Stream, ids, int64(p.Expected))
-	_, err := pgx.ForEachRow(rows, []any{&n, &position, &revision, &at, &current}, func() error {
+	f.all = true
+	rows, _ := a.conn.Query(ctx, sql, args...)
+	_, err = pgx.ForEachRow(rows, []any{&position, &revision, &at, &f.current}, func() error {
+		if position == nil || f.some && *revision != f.Revision+1 {
+			f.all = false
+		}
 		if position != nil {
-			found++
-			r.Appended = eventstore.Appended{Position: event.Position(*position), Revision: *revision, At: at.UTC(), Replayed: true}
+			f.some = true
+			f.Appended = eventstore.Appended{Position: event.Position(*position), Revision: *revision, At: at.UTC(), Replayed: true}
 		}
 		return nil
 	})
-	switch {
-	case err != nil:
-		return eventstore.Result{Err: fmt.Errorf("%w: %w", eventstore.ErrUnavailable, a.broken(err))}
-	case found < len(ids):
-		return eventstore.Result{Err: &eventstore.WrongRevision{Stream: p.Stream, Expected: p.Expected, Actual: current}}
+	return f, err
+}
+
+// holds says whether a stream whose last revision is current is as expected.
+func holds(expected eventstore.Expected, current int64) bool {
+	switch expected {
+	case eventstore.Any:
+		return true
+	case eventstore.StreamExists:
+		return current >= 0
 	default:
-		return r
+		return int64(expected) == current
 	}
 }
 
-// broken drops the connection when err says that it, or the server behind it, is no longer there.
+// broken drops the connection when err says that it, or the server behind it, is no longer there, or
+// that the server takes no writes any more.
 func (a *appender) broken(err error) error {
 	server, answered := errors.AsType[*pgconn.PgError](err)
-	if answered && !a.conn.IsClosed() && !strings.HasPrefix(server.Code, "57P") {
+	if answered && !a.conn.IsClosed() && !strings.HasPrefix(server.Code, "57P") && server.Code != "25006" {
 		return err
 	}
-	a.conn.Close(context.Background()) //nolint:errcheck // it is given up
-	a.conn = nil
+	a.disconnect()
 	return err
 }
 
@@ -252,4 +315,10 @@ func (a *appender) broken(err error) error {
 func concernsData(err error) bool {
 	server, answered := errors.AsType[*pgconn.PgError](err)
 	return answered && (strings.HasPrefix(server.Code, "22") || strings.HasPrefix(server.Code, "23") || strings.HasPrefix(server.Code, "54"))
+}
+
+// isDouble says whether a unique index refused an event.
+func isDouble(err error) bool {
+	server, answered := errors.AsType[*pgconn.PgError](err)
+	return answered && server.Code == "23505"
 }

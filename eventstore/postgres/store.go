@@ -25,8 +25,13 @@ import (
 	"bahi/eventstore"
 )
 
-// readChunk is how many events one query of a catch-up or a long read fetches.
-const readChunk = 4096
+// One query of a read fetches few events at first, since many a reader wants one, and more and more as
+// it goes on, as long as they take no more memory than maxChunkBytes.
+const (
+	firstChunk    = 64
+	maxChunk      = 4096
+	maxChunkBytes = 16 << 20
+)
 
 // Store is the log. Make one per process with [Open].
 type Store struct {
@@ -50,7 +55,7 @@ func Open(ctx context.Context, pool *pgxpool.Pool, log *slog.Logger) (*Store, er
 	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	s.appender = newAppender(pool.Config().ConnConfig.Copy(), s.tail, log)
 	s.running.Go(func() { s.appender.run(ctx) })
-	s.running.Go(func() { tell(ctx, pool, s.tail, log) })
+	s.running.Go(func() { tell(ctx, pool, s.tail, s.appender.done, log) })
 	s.running.Go(func() { listen(ctx, pool.Config().ConnConfig.Copy(), s.tail, log) })
 	return s, nil
 }
@@ -95,9 +100,15 @@ func (s *Store) ReadStream(ctx context.Context, stream string, from int64, direc
 		step = -1
 	}
 	return func(yield func(event.Stored, error) bool) {
-		for next, limit := from, 64; ; limit = readChunk { // streams are short as a rule
-			batch, err := s.read(ctx, sql, stream, next, limit)
-			if err != nil {
+		if !nameable(stream) {
+			return // no stream has such a name, and Postgres would refuse to look for it
+		}
+		for next, limit, more := from, firstChunk, true; more; {
+			var (
+				batch []event.Stored
+				err   error
+			)
+			if batch, more, err = s.read(ctx, &limit, sql, stream, next); err != nil {
 				yield(event.Stored{}, fmt.Errorf("read stream %s: %w", stream, err))
 				return
 			}
@@ -107,9 +118,6 @@ func (s *Store) ReadStream(ctx context.Context, stream string, from int64, direc
 				}
 				next = e.Revision + step
 			}
-			if len(batch) < limit {
-				return
-			}
 		}
 	}
 }
@@ -117,9 +125,12 @@ func (s *Store) ReadStream(ctx context.Context, stream string, from int64, direc
 // ReadAll implements [eventstore.Store].
 func (s *Store) ReadAll(ctx context.Context, from event.Position, direction eventstore.Direction) iter.Seq2[event.Stored, error] {
 	return func(yield func(event.Stored, error) bool) {
-		for next := from; ; {
-			batch, err := s.readAll(ctx, next, direction, readChunk)
-			if err != nil {
+		for next, limit, more := from, firstChunk, true; more; {
+			var (
+				batch []event.Stored
+				err   error
+			)
+			if batch, more, err = s.readAll(ctx, &limit, next, direction); err != nil {
 				yield(event.Stored{}, err)
 				return
 			}
@@ -129,31 +140,43 @@ func (s *Store) ReadAll(ctx context.Context, from event.Position, direction even
 				}
 				next = e.Position
 			}
-			if len(batch) < readChunk {
-				return
-			}
 		}
 	}
 }
 
-func (s *Store) readAll(ctx context.Context, from event.Position, direction eventstore.Direction, limit int) ([]event.Stored, error) {
+func (s *Store) readAll(ctx context.Context, limit *int, from event.Position, direction eventstore.Direction) ([]event.Stored, bool, error) {
 	sql := `select ` + columns + ` from log.event where position > $1 order by position limit $2`
 	if direction == eventstore.Backwards {
 		sql = `select ` + columns + ` from log.event where position < $1 order by position desc limit $2`
 	}
-	batch, err := s.read(ctx, sql, int64(from), limit)
+	batch, more, err := s.read(ctx, limit, sql, int64(min(from, eventstore.End)))
 	if err != nil {
-		return nil, fmt.Errorf("read the log from %d: %w", from, err)
+		return nil, false, fmt.Errorf("read the log from %d: %w", from, err)
 	}
-	return batch, nil
+	return batch, more, nil
 }
 
-func (s *Store) read(ctx context.Context, sql string, args ...any) ([]event.Stored, error) {
-	rows, err := s.pool.Query(ctx, sql, args...)
+// read answers the next chunk of a read, whether there may be more, and how much to ask for then.
+func (s *Store) read(ctx context.Context, limit *int, sql string, args ...any) (batch []event.Stored, more bool, err error) {
+	rows, err := s.pool.Query(ctx, sql, append(args, *limit)...)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	return pgx.CollectRows(rows, scan)
+	defer rows.Close()
+	for bytes := 0; rows.Next(); {
+		e, err := scan(rows)
+		if err != nil {
+			return nil, false, err
+		}
+		batch = append(batch, e)
+		if bytes += len(e.Data) + len(e.Meta); bytes > maxChunkBytes {
+			*limit = len(batch)
+			return batch, true, nil
+		}
+	}
+	more = len(batch) == *limit
+	*limit = min(8**limit, maxChunk)
+	return batch, more, rows.Err()
 }
 
 func scan(row pgx.CollectableRow) (e event.Stored, err error) {
@@ -197,12 +220,16 @@ func (s *Store) AppendEach(ctx context.Context, appends []eventstore.Request) []
 // Subscribe implements [eventstore.Store].
 func (s *Store) Subscribe(ctx context.Context, after event.Position) iter.Seq2[eventstore.Batch, error] {
 	return func(yield func(eventstore.Batch, error) bool) {
-		for next, looked := after, 0; ; {
+		for next, looked, limit := after, 0, maxChunk; ; {
+			if ctx.Err() != nil { // asked for first: a busy log never leaves a follower waiting
+				yield(eventstore.Batch{}, ctx.Err())
+				return
+			}
 			changed := s.tail.changed() // asked for first, so that nothing after the look is missed
 			batch, known := s.tail.after(next, &looked)
 			if !known {
 				var err error
-				if batch, err = s.readAll(ctx, next, eventstore.Forwards, readChunk); err != nil {
+				if batch, _, err = s.readAll(ctx, &limit, next, eventstore.Forwards); err != nil {
 					yield(eventstore.Batch{}, err)
 					return
 				}
@@ -231,4 +258,7 @@ func (s *Store) Subscribe(ctx context.Context, after event.Position) iter.Seq2[e
 	}
 }
 
-var errClosed = errors.New("the event log is closed")
+var (
+	errClosed   = errors.New("the event log is closed")
+	errTooOften = errors.New("the stream changed, or the connection was lost, at every try")
+)

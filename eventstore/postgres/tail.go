@@ -14,8 +14,10 @@ import (
 )
 
 const (
-	// tailEvents bounds the memory that just committed events take for those who follow the log.
+	// tailEvents and tailBytes bound the memory that just committed events take for those who follow the
+	// log. Up to twice as much is kept, so that they are not moved at each append.
 	tailEvents = 16384
+	tailBytes  = 32 << 20
 
 	// maxTailBatch keeps what a follower gets at once small enough to be one transaction.
 	maxTailBatch = 2048
@@ -31,6 +33,8 @@ const (
 type tail struct {
 	mu     sync.Mutex
 	events []event.Stored // positions follow one another
+	bytes  int            // of their payloads and metadata
+	own    event.Position // the newest position that this process appended
 	head   event.Position // the newest position that somebody told of
 	doubts int            // how often only a look into the database could tell what the head is
 	change chan struct{}  // closed at every change
@@ -43,14 +47,35 @@ func (t *tail) committed(events []event.Stored) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if n := len(t.events); n > 0 && t.events[n-1].Position+1 != events[0].Position {
-		t.events = nil // another process wrote in between
-	}
-	if len(t.events)+len(events) > 2*tailEvents {
-		t.events = append(make([]event.Stored, 0, 2*tailEvents), t.events[len(t.events)-tailEvents:]...)
+		t.events, t.bytes = nil, 0 // another process wrote in between
 	}
 	t.events = append(t.events, events...)
-	t.moved(events[len(events)-1].Position)
+	for _, e := range events {
+		t.bytes += size(e)
+	}
+	if len(t.events) > 2*tailEvents || t.bytes > 2*tailBytes {
+		t.shrink()
+	}
+	t.own = events[len(events)-1].Position
+	t.moved(t.own)
 }
+
+// shrink forgets the oldest events. Those who follow may still hold the memory behind the slice, so it
+// is left to them.
+func (t *tail) shrink() {
+	keep, bytes := len(t.events), 0
+	for keep > 0 && len(t.events)-keep < tailEvents {
+		more := bytes + size(t.events[keep-1])
+		if more > tailBytes {
+			break
+		}
+		keep, bytes = keep-1, more
+	}
+	t.events = append(make([]event.Stored, 0, 2*tailEvents), t.events[keep:]...)
+	t.bytes = bytes
+}
+
+func size(e event.Stored) int { return len(e.Data) + len(e.Meta) }
 
 // heard takes notice that the log has grown to head, or that it may have when head is 0.
 func (t *tail) heard(head event.Position) {
@@ -98,10 +123,7 @@ func (t *tail) after(position event.Position, looked *int) ([]event.Stored, bool
 func (t *tail) appended() event.Position {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.events) == 0 {
-		return 0
-	}
-	return t.events[len(t.events)-1].Position
+	return t.own
 }
 
 // listen wakes followers for what other processes append, tells those of what this one appended, and
@@ -122,7 +144,9 @@ func listen(ctx context.Context, config *pgx.ConnConfig, t *tail, log *slog.Logg
 }
 
 func listenOnce(ctx context.Context, config *pgx.ConnConfig, t *tail) error {
-	conn, err := pgx.ConnectConfig(ctx, config)
+	connecting, cancel := context.WithTimeout(ctx, usualPatience.resolve)
+	defer cancel()
+	conn, err := pgx.ConnectConfig(connecting, config)
 	if err != nil {
 		return err
 	}
@@ -137,7 +161,7 @@ func listenOnce(ctx context.Context, config *pgx.ConnConfig, t *tail) error {
 		timedOut := wait.Err() != nil
 		cancel()
 		switch {
-		case err == nil && notice.PID != 0:
+		case err == nil:
 			t.heard(parsePosition(notice.Payload))
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -163,27 +187,36 @@ func parsePosition(text string) (p event.Position) {
 // tellEvery keeps notices few under load; each wakes every process.
 const tellEvery = 5 * time.Millisecond
 
-// tell lets other processes know what this one has appended. That is not part of the append, because
-// a notice inside a transaction makes its commit slower, and a lost one is only a delay.
-func tell(ctx context.Context, pool *pgxpool.Pool, t *tail, log *slog.Logger) {
+// tell lets other processes know what this one has appended, until it appends no more (done). That is
+// not part of the append, because a notice inside a transaction makes its commit slower, and a lost
+// one is only a delay.
+func tell(ctx context.Context, pool *pgxpool.Pool, t *tail, done <-chan struct{}, log *slog.Logger) {
 	var told event.Position
-	for {
-		changed := t.changed()
-		if own := t.appended(); own > told {
-			if _, err := pool.Exec(ctx, `select pg_notify($1, $2)`, channel, strconv.FormatUint(uint64(own), 10)); err != nil {
-				log.Debug("telling other processes of new events failed", "error", err)
-			}
-			told = own
+	news := func(ctx context.Context) {
+		own := t.appended()
+		if own <= told {
+			return
 		}
+		if _, err := pool.Exec(ctx, `select pg_notify($1, $2)`, channel, strconv.FormatUint(uint64(own), 10)); err != nil {
+			log.Debug("telling other processes of new events failed", "error", err)
+			return
+		}
+		told = own
+	}
+	for ctx.Err() == nil {
+		changed := t.changed()
+		news(ctx)
 		select {
 		case <-ctx.Done():
-			return
 		case <-changed:
 		}
 		select {
 		case <-ctx.Done():
-			return
 		case <-time.After(tellEvery):
 		}
 	}
+	<-done
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), pollEvery) // later they find out by themselves
+	defer cancel()
+	news(last)
 }

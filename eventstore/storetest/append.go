@@ -1,0 +1,396 @@
+package storetest
+
+import (
+	"bytes"
+	"math"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"bahi/domain/event"
+	"bahi/eventstore"
+)
+
+var expecting = []sentence{
+	{"a new stream begins at revision 0", func(t *testing.T, n *node) {
+		s, e := stream(), one()
+		done := n.must(t, s, eventstore.NoStream, e)
+		require.Zero(t, done.Revision)
+		require.False(t, done.Replayed)
+		n.holds(t, s, e)
+	}},
+	{"no stream is expected where there is one", func(t *testing.T, n *node) {
+		s := stream()
+		n.must(t, s, eventstore.NoStream, some(3)...)
+		n.refused(t, s, eventstore.NoStream, 2, one())
+	}},
+	{"an exact revision is the last event's", func(t *testing.T, n *node) {
+		s, events := stream(), some(3)
+		n.must(t, s, eventstore.NoStream, events[0])
+		require.EqualValues(t, 1, n.must(t, s, 0, events[1]).Revision)
+		require.EqualValues(t, 2, n.must(t, s, 1, events[2]).Revision)
+		n.holds(t, s, events...)
+	}},
+	{"an exact revision is refused when the stream is behind it, beyond it, or not there", func(t *testing.T, n *node) {
+		s := stream()
+		n.refused(t, s, 0, -1, one())
+		n.must(t, s, eventstore.NoStream, some(3)...)
+		n.refused(t, s, 1, 2, one())
+		n.refused(t, s, 3, 2, one())
+		n.refused(t, s, math.MaxInt64, 2, one())
+		n.refused(t, s, math.MaxInt64-1, 2, some(3)...)
+	}},
+	{"an existing stream may have any revision", func(t *testing.T, n *node) {
+		s, events := stream(), some(3)
+		n.refused(t, s, eventstore.StreamExists, -1, one())
+		n.must(t, s, eventstore.NoStream, events[0])
+		require.EqualValues(t, 2, n.must(t, s, eventstore.StreamExists, events[1:]...).Revision)
+		n.holds(t, s, events...)
+	}},
+	{"any expectation takes a stream as it is", func(t *testing.T, n *node) {
+		s, events := stream(), some(3)
+		require.Zero(t, n.must(t, s, eventstore.Any, events[0]).Revision)
+		require.EqualValues(t, 2, n.must(t, s, eventstore.Any, events[1:]...).Revision)
+		n.holds(t, s, events...)
+	}},
+	{"an append answers where its last event stands", func(t *testing.T, n *node) {
+		s := stream()
+		done := n.must(t, s, eventstore.NoStream, some(3)...)
+		last := n.stream(t, s)[2]
+		require.Equal(t, eventstore.Appended{Position: last.Position, Revision: last.Revision, At: last.At}, done)
+	}},
+	{"of many who expect the same, one succeeds", func(t *testing.T, n *node) {
+		s, other := stream(), n.another(t)
+		n.must(t, s, eventstore.NoStream, one())
+		var (
+			all sync.WaitGroup
+			won = make(chan event.New, 16)
+		)
+		for i := range 16 {
+			all.Go(func() {
+				e, through := one(), n
+				if i%2 == 0 {
+					through = other
+				}
+				if _, err := through.Append(t.Context(), s, 0, e); err == nil {
+					won <- e
+				}
+			})
+		}
+		all.Wait()
+		require.Len(t, won, 1)
+		require.Equal(t, (<-won).ID, n.stream(t, s)[1].ID)
+	}},
+	{"streams are apart, however alike their names", func(t *testing.T, n *node) {
+		s := stream()
+		for _, name := range []string{s, s + " ", s + "-", strings.ToUpper(s), s + "é", s + "e\u0301"} {
+			e := one()
+			n.must(t, name, eventstore.NoStream, e)
+			n.holds(t, name, e)
+		}
+	}},
+}
+
+// The expectations under which an append can be repeated, with what the stream held before.
+var repeatable = map[string]struct {
+	before   int
+	expected eventstore.Expected
+}{
+	"no stream":          {0, eventstore.NoStream},
+	"an exact revision":  {2, 1},
+	"an existing stream": {2, eventstore.StreamExists},
+	"any":                {2, eventstore.Any},
+	"any, of no stream":  {0, eventstore.Any},
+}
+
+var repeating = []sentence{
+	{"an append repeated is answered as the first time", func(t *testing.T, n *node) {
+		for name, c := range repeatable {
+			for _, count := range []int{1, 3} {
+				s, before, events := stream(), some(c.before), some(count)
+				if c.before > 0 {
+					n.must(t, s, eventstore.NoStream, before...)
+				}
+				first := n.must(t, s, c.expected, events...)
+				again := n.must(t, s, c.expected, events...)
+				require.True(t, again.Replayed, name)
+				again.Replayed = false
+				require.Equal(t, first, again, name)
+				n.holds(t, s, append(before, events...)...)
+			}
+		}
+	}},
+	{"an append repeated much later, by another node, is answered as the first time", func(t *testing.T, n *node) {
+		other := n.another(t)
+		for name, c := range repeatable {
+			for _, count := range []int{1, 3} {
+				s, before, events, later := stream(), some(c.before), some(count), some(5)
+				if c.before > 0 {
+					n.must(t, s, eventstore.NoStream, before...)
+				}
+				first := n.must(t, s, c.expected, events...)
+				n.must(t, s, eventstore.Any, later[:2]...)
+				n.must(t, s, eventstore.Expected(first.Revision+2), later[2:]...)
+				again := other.must(t, s, c.expected, events...)
+				require.True(t, again.Replayed, name)
+				again.Replayed = false
+				require.Equal(t, first, again, name)
+				n.holds(t, s, append(append(before, events...), later...)...)
+			}
+		}
+	}},
+	{"events of which some are known conflict, and none is appended", func(t *testing.T, n *node) {
+		for _, c := range repeatable {
+			s, known := stream(), some(2)
+			actual := int64(1)
+			if c.before > 0 {
+				n.must(t, s, eventstore.NoStream, some(c.before)...)
+				actual += int64(c.before)
+			}
+			n.must(t, s, c.expected, known...)
+			n.refused(t, s, c.expected, actual, known[0], known[1], one())
+			n.refused(t, s, c.expected, actual, known[0], one())
+			n.refused(t, s, c.expected, actual, one(), known[1])
+			n.refused(t, s, c.expected, actual, one(), one(), known[1])
+		}
+	}},
+	{"known events in another order conflict", func(t *testing.T, n *node) {
+		for _, c := range repeatable {
+			s, events := stream(), some(2)
+			if c.before > 0 {
+				n.must(t, s, eventstore.NoStream, some(c.before)...)
+			}
+			last := n.must(t, s, c.expected, events...)
+			n.refused(t, s, c.expected, last.Revision, events[1], events[0])
+		}
+	}},
+	{"the same events in another stream are another append", func(t *testing.T, n *node) {
+		for name, c := range repeatable {
+			events := some(2)
+			for range 2 {
+				s := stream()
+				if c.before > 0 {
+					n.must(t, s, eventstore.NoStream, some(c.before)...)
+				}
+				require.False(t, n.must(t, s, c.expected, events...).Replayed, name)
+				require.Len(t, n.stream(t, s), c.before+2)
+			}
+		}
+	}},
+	{"the same events in two streams at once are two appends, of which one may fail", func(t *testing.T, n *node) {
+		taken, free, e := stream(), stream(), one()
+		n.must(t, taken, eventstore.NoStream, one())
+		results := n.AppendEach(t.Context(), []eventstore.Request{
+			{Stream: taken, Expected: eventstore.NoStream, Events: []event.New{e}},
+			{Stream: free, Expected: eventstore.NoStream, Events: []event.New{e}},
+		})
+		var wrong *eventstore.WrongRevision
+		require.ErrorAs(t, results[0].Err, &wrong)
+		require.NoError(t, results[1].Err)
+		require.False(t, results[1].Replayed)
+		require.Len(t, n.stream(t, taken), 1)
+		n.holds(t, free, e)
+	}},
+	{"an append that conflicted may be repeated until it fits", func(t *testing.T, n *node) {
+		s, e := stream(), one()
+		n.refused(t, s, 0, -1, e)
+		n.must(t, s, eventstore.NoStream, one())
+		require.False(t, n.must(t, s, 0, e).Replayed)
+	}},
+	{"many who repeat the same append at once get one answer", func(t *testing.T, n *node) {
+		s, e, other := stream(), one(), n.another(t)
+		var all sync.WaitGroup
+		answers := make([]eventstore.Appended, 16)
+		errs := make([]error, 16)
+		for i := range 16 {
+			all.Go(func() {
+				through := n
+				if i%2 == 0 {
+					through = other
+				}
+				answers[i], errs[i] = through.Append(t.Context(), s, eventstore.Any, e)
+			})
+		}
+		all.Wait()
+		n.holds(t, s, e)
+		firsts := 0
+		for i, a := range answers {
+			require.NoError(t, errs[i])
+			if !a.Replayed {
+				firsts++
+			}
+			a.Replayed = answers[0].Replayed
+			require.Equal(t, answers[0], a)
+		}
+		require.Equal(t, 1, firsts)
+	}},
+}
+
+var together = []sentence{
+	{"several events go in together, one behind the other", func(t *testing.T, n *node) {
+		s, events := stream(), some(100)
+		done := n.must(t, s, eventstore.NoStream, events...)
+		require.EqualValues(t, 99, done.Revision)
+		n.holds(t, s, events...)
+		stored := n.stream(t, s)
+		for i, e := range stored[1:] {
+			if !n.suite.OpaquePositions {
+				require.Equal(t, stored[i].Position+1, e.Position, "nobody comes between")
+			}
+			require.Equal(t, stored[0].At, e.At)
+		}
+	}},
+	{"results stand in the order of the appends", func(t *testing.T, n *node) {
+		var asked []eventstore.Request
+		for i := range 50 {
+			asked = append(asked, eventstore.Request{Stream: stream(), Expected: eventstore.NoStream, Events: some(i%5 + 1)})
+		}
+		for i, r := range n.AppendEach(t.Context(), asked) {
+			require.NoError(t, r.Err)
+			stored := n.stream(t, asked[i].Stream)
+			same(t, asked[i].Events, stored)
+			require.Equal(t, stored[len(stored)-1].Position, r.Position)
+			require.Equal(t, stored[len(stored)-1].Revision, r.Revision)
+		}
+	}},
+	{"no appends have no results", func(t *testing.T, n *node) {
+		require.Empty(t, n.AppendEach(t.Context(), nil))
+	}},
+	{"an append that fails does not fail its neighbours", func(t *testing.T, n *node) {
+		taken, events := stream(), some(4)
+		n.must(t, taken, eventstore.NoStream, one())
+		bad := one()
+		bad.Data = []byte(`{`)
+		known := some(2)
+		n.must(t, taken, eventstore.Any, known...)
+		asked := []eventstore.Request{
+			{Stream: stream(), Expected: eventstore.NoStream, Events: events[:1]},
+			{Stream: taken, Expected: eventstore.NoStream, Events: some(1)},
+			{Stream: stream(), Expected: eventstore.Any, Events: events[1:3]},
+			{Stream: stream(), Expected: eventstore.Any, Events: []event.New{bad}},
+			{Stream: taken, Expected: eventstore.Any, Events: []event.New{one(), known[1]}},
+			{Stream: stream(), Expected: eventstore.Any, Events: events[3:]},
+		}
+		results := n.AppendEach(t.Context(), asked)
+		var wrong *eventstore.WrongRevision
+		require.ErrorAs(t, results[1].Err, &wrong)
+		require.ErrorIs(t, results[3].Err, eventstore.ErrBadEvent)
+		require.ErrorAs(t, results[4].Err, &wrong)
+		for _, i := range []int{0, 2, 5} {
+			require.NoError(t, results[i].Err)
+			n.holds(t, asked[i].Stream, asked[i].Events...)
+		}
+		require.Empty(t, n.stream(t, asked[3].Stream))
+		require.Len(t, n.stream(t, taken), 3)
+	}},
+	{"two appends to one stream take place in their order", func(t *testing.T, n *node) {
+		s, events := stream(), some(6)
+		results := n.AppendEach(t.Context(), []eventstore.Request{
+			{Stream: s, Expected: eventstore.NoStream, Events: events[:2]},
+			{Stream: s, Expected: 1, Events: events[2:3]},
+			{Stream: s, Expected: 1, Events: some(1)},
+			{Stream: s, Expected: eventstore.StreamExists, Events: events[3:5]},
+			{Stream: s, Expected: 4, Events: events[5:]},
+		})
+		for i, r := range results {
+			var wrong *eventstore.WrongRevision
+			if i == 2 {
+				require.ErrorAs(t, r.Err, &wrong)
+			} else {
+				require.NoError(t, r.Err)
+			}
+		}
+		n.holds(t, s, events...)
+	}},
+	{"what was appended does not change with the caller's memory", func(t *testing.T, n *node) {
+		s, e, after := stream(), one(), n.head(t)
+		want := e
+		want.Data, want.Meta = bytes.Clone(e.Data), bytes.Clone(e.Meta)
+		n.must(t, s, eventstore.NoStream, e)
+		clear(e.Data)
+		clear(e.Meta)
+		same(t, []event.New{want}, n.follow(t, after, 1, s))
+		n.holds(t, s, want)
+	}},
+}
+
+var refusing = []sentence{
+	{"a bad event is refused, and its neighbours are not", func(t *testing.T, n *node) {
+		with := func(change func(*event.New)) []event.New {
+			e := one()
+			change(&e)
+			return []event.New{e}
+		}
+		long, twice := strings.Repeat("x", 1<<16), one()
+		good := stream()
+		for name, r := range map[string]eventstore.Request{
+			"no events":                  {Stream: good},
+			"a nil id":                   {Stream: good, Events: with(func(e *event.New) { e.ID = uuid.Nil })},
+			"an id twice":                {Stream: good, Events: []event.New{twice, twice}},
+			"a payload that is no JSON":  {Stream: good, Events: with(func(e *event.New) { e.Data = []byte(`{"a":}`) })},
+			"two JSON values":            {Stream: good, Events: with(func(e *event.New) { e.Data = []byte(`{}{}`) })},
+			"no payload":                 {Stream: good, Events: with(func(e *event.New) { e.Data = nil })},
+			"a payload with a zero byte": {Stream: good, Events: with(func(e *event.New) { e.Data = []byte("\"a\x00b\"") })},
+			"a payload not in UTF-8":     {Stream: good, Events: with(func(e *event.New) { e.Data = []byte("\"a\xffb\"") })},
+			"metadata that are no JSON":  {Stream: good, Events: with(func(e *event.New) { e.Meta = []byte(`nonsense`) })},
+			"no metadata":                {Stream: good, Events: with(func(e *event.New) { e.Meta = nil })},
+			"no type":                    {Stream: good, Events: with(func(e *event.New) { e.Type = "" })},
+			"a type with a zero byte":    {Stream: good, Events: with(func(e *event.New) { e.Type = "a\x00b" })},
+			"an endless type":            {Stream: good, Events: with(func(e *event.New) { e.Type = long })},
+			"no stream name":             {Stream: "", Events: some(1)},
+			"a stream with a zero byte":  {Stream: "a\x00-1", Events: some(1)},
+			"a stream not in UTF-8":      {Stream: "a\xff-1", Events: some(1)},
+			"an endless stream name":     {Stream: long, Events: some(1)},
+			"a nameless expectation":     {Stream: good, Expected: -3, Events: some(1)},
+			"a good event and a bad one": {Stream: good, Events: append(some(1), with(func(e *event.New) { e.Data = []byte(`[`) })...)},
+			"more than can be stored":    {Stream: good, Events: with(func(e *event.New) { e.Data = quote(strings.Repeat("x", 20<<20)) })},
+		} {
+			if r.Expected == 0 {
+				r.Expected = eventstore.Any
+			}
+			left, right := stream(), stream()
+			results := n.AppendEach(t.Context(), []eventstore.Request{
+				{Stream: left, Expected: eventstore.NoStream, Events: some(1)}, r,
+				{Stream: right, Expected: eventstore.NoStream, Events: some(1)},
+			})
+			require.NoError(t, results[0].Err, name)
+			require.ErrorIs(t, results[1].Err, eventstore.ErrBadEvent, name)
+			require.NoError(t, results[2].Err, name)
+			require.Empty(t, n.stream(t, r.Stream), name)
+			require.Len(t, n.stream(t, left), 1, name)
+			require.Len(t, n.stream(t, right), 1, name)
+		}
+	}},
+	{"payloads keep their exact bytes", func(t *testing.T, n *node) {
+		after := n.head(t)
+		for _, text := range []string{
+			`{}`, `[]`, `null`, `true`, `0`, `-0`, `""`, `"x"`,
+			" \t\r\n{ \"b\" : 1 ,\n\t\"a\":2 } \n",
+			`{"b":1,"a":2,"b":3}`,
+			`{"text":"\u0041\u00e9\u20b9\ud83d\ude00 A é ₹ 😀 \/ \" \\ \b\f\n\r\t"}`,
+			`{"zero":"\u0000","lone":"\ud800"}`,
+			`[12345678901234567890123456789.000000000100, 1E+400, 1e-400, 0.10, 1.0e0]`,
+			`{"":{"":[[[[{}]]]]}}`,
+			"\"\u2028\u2029\u007f\ufeff\uffff\U0010ffff\"",
+			string(quote(strings.Repeat("long ", 1<<18))),
+			strings.Repeat("[", 400) + strings.Repeat("]", 400),
+		} {
+			s, e := stream(), one()
+			e.Data, e.Meta = []byte(text), []byte(text)
+			n.must(t, s, eventstore.Any, e)
+			n.holds(t, s, e)
+			same(t, []event.New{e}, n.follow(t, after, 1, s))
+		}
+	}},
+	{"type and stream names keep their exact bytes", func(t *testing.T, n *node) {
+		for _, name := range []string{"é", "e\u0301", "₹ 😀", "a b", "a\tb\n", `"quoted'\`, "%s $1 {}", strings.Repeat("x", 200)} {
+			s, e := stream()+name, one()
+			e.Type = name
+			n.must(t, s, eventstore.NoStream, e)
+			n.holds(t, s, e)
+		}
+	}},
+}

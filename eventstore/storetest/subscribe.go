@@ -1,0 +1,380 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/domain/event"
+	"bahi/eventstore"
+)
+
+// watch follows the log in the background and hands over the events of one stream. It checks the order
+// on its way, and answers what went wrong when it ends.
+func (n *node) watch(t testing.TB, ctx context.Context, after event.Position, stream string) (<-chan event.Stored, func() error) {
+	t.Helper()
+	var (
+		events = make(chan event.Stored, 4096)
+		end    = make(chan error, 1)
+	)
+	go func() {
+		last := after
+		for batch, err := range n.Subscribe(ctx, after) {
+			if err != nil {
+				end <- err
+				return
+			}
+			for _, e := range batch.Events {
+				if e.Position <= last || !n.suite.OpaquePositions && e.Position != last+1 {
+					end <- errors.New("the subscription skipped or repeated")
+					return
+				}
+				last = e.Position
+				if e.Stream == stream {
+					events <- e
+				}
+			}
+			last = batch.UpTo
+		}
+		end <- nil
+	}()
+	return events, func() error {
+		select {
+		case err := <-end:
+			return err
+		case <-time.After(patience):
+			return errors.New("the subscription goes on for ever")
+		}
+	}
+}
+
+// arrives waits for the next event of a subscription and checks it.
+func arrives(t testing.TB, events <-chan event.Stored, want event.New) event.Stored {
+	t.Helper()
+	select {
+	case e := <-events:
+		same(t, []event.New{want}, []event.Stored{e})
+		return e
+	case <-time.After(patience):
+		require.FailNow(t, "the event does not arrive")
+		return event.Stored{}
+	}
+}
+
+var following = []sentence{
+	{"a subscription from the beginning sees everything", func(t *testing.T, n *node) {
+		s := stream()
+		n.must(t, s, eventstore.NoStream, some(300)...)
+		require.Equal(t, n.stream(t, s), n.follow(t, 0, 300, s))
+	}},
+	{"a subscription from the middle sees what follows", func(t *testing.T, n *node) {
+		s := stream()
+		n.must(t, s, eventstore.NoStream, some(100)...)
+		stored := n.stream(t, s)
+		for _, i := range []int{0, 50, 98} {
+			require.Equal(t, stored[i+1:], n.follow(t, stored[i].Position, 99-i, s))
+		}
+	}},
+	{"a node that has just started sees what others appended before", func(t *testing.T, n *node) {
+		s := stream()
+		n.must(t, s, eventstore.NoStream, some(10)...)
+		require.Equal(t, n.stream(t, s), n.another(t).follow(t, 0, 10, s))
+	}},
+	{"a subscription goes on with what is appended later, on every node", func(t *testing.T, n *node) {
+		s, other := stream(), n.another(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		after := n.head(t)
+		here, endHere := n.watch(t, ctx, after, s)
+		there, endThere := other.watch(t, ctx, after, s)
+		for i := range 30 {
+			e, through := one(), n
+			if i%3 == 0 {
+				through = other
+			}
+			done := through.must(t, s, eventstore.Any, e)
+			require.Equal(t, done.Position, arrives(t, here, e).Position)
+			require.Equal(t, done.Position, arrives(t, there, e).Position)
+		}
+		cancel()
+		require.ErrorIs(t, endHere(), context.Canceled)
+		require.ErrorIs(t, endThere(), context.Canceled)
+	}},
+	{"an append reaches followers on other nodes at once, not when they look next", func(t *testing.T, n *node) {
+		s, other := stream(), n.another(t)
+		events, _ := other.watch(t, t.Context(), n.head(t), s)
+		prompt := 0
+		for range 9 {
+			e := one()
+			n.must(t, s, eventstore.Any, e)
+			begun := time.Now()
+			arrives(t, events, e)
+			if time.Since(begun) < 300*time.Millisecond {
+				prompt++
+			}
+		}
+		require.Greater(t, prompt, 4)
+	}},
+	{"the last append of a node that closes reaches followers", func(t *testing.T, n *node) {
+		s := stream()
+		events, _ := n.watch(t, t.Context(), n.head(t), s)
+		prompt := 0
+		for range 5 {
+			e, short := one(), n.another(t)
+			short.must(t, s, eventstore.Any, e)
+			begun := time.Now()
+			short.close()
+			short.close = func() {}
+			arrives(t, events, e)
+			if time.Since(begun) < 300*time.Millisecond {
+				prompt++
+			}
+		}
+		require.Greater(t, prompt, 2)
+	}},
+	{"several subscribers see the same, also the slow", func(t *testing.T, n *node) {
+		const count = 600
+		s, after := stream(), n.head(t)
+		var (
+			all    sync.WaitGroup
+			seen   [6][]event.Stored
+			step   = make(chan struct{})
+			others = []*node{n, n.another(t)}
+		)
+		for i := range seen {
+			all.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), patience)
+				defer cancel()
+				for batch, err := range others[i%2].Subscribe(ctx, after) {
+					if err != nil {
+						return
+					}
+					for _, e := range batch.Events {
+						if e.Stream == s {
+							seen[i] = append(seen[i], e)
+						}
+					}
+					if len(seen[i]) == count {
+						return
+					}
+					if i < 2 {
+						<-step // it lags behind all that is appended meanwhile
+					}
+				}
+			})
+		}
+		for range count / 10 {
+			n.must(t, s, eventstore.Any, some(10)...)
+		}
+		close(step)
+		all.Wait()
+		want := n.stream(t, s)
+		for i := range seen {
+			require.Equal(t, want, seen[i], "subscriber %d", i)
+		}
+	}},
+	{"nothing is skipped or repeated while several nodes append", func(t *testing.T, n *node) {
+		const writers, each = 8, 40
+		s, nodes, after := stream(), []*node{n, n.another(t), n.another(t)}, n.head(t)
+		var (
+			all    sync.WaitGroup
+			failed atomic.Int32
+		)
+		for w := range writers {
+			all.Go(func() {
+				for range each {
+					if _, err := nodes[w%3].Append(t.Context(), s, eventstore.Any, one()); err != nil {
+						failed.Add(1)
+					}
+				}
+			})
+		}
+		followed := make([][]event.Stored, 3)
+		for i, through := range nodes {
+			followed[i] = through.follow(t, after, writers*each, s) // from one more place in the middle each
+		}
+		all.Wait()
+		require.Zero(t, failed.Load())
+		for i := range nodes {
+			require.Equal(t, n.stream(t, s), followed[i])
+		}
+	}},
+	{"subscriptions begun at any moment see the same", func(t *testing.T, n *node) {
+		const count = 200
+		s, other := stream(), n.another(t)
+		first := n.must(t, s, eventstore.NoStream, one()).Position
+		var all sync.WaitGroup
+		all.Go(func() {
+			for range count - 1 {
+				if _, err := n.Append(t.Context(), s, eventstore.StreamExists, one()); err != nil {
+					return
+				}
+			}
+		})
+		at := first
+		for at < first+1 || len(n.stream(t, s)) < count {
+			got := other.follow(t, at-1, 1, s)
+			require.GreaterOrEqual(t, got[0].Position, at)
+			at = max(at+1, other.head(t))
+		}
+		all.Wait()
+		require.Equal(t, n.stream(t, s), other.follow(t, first-1, count, s))
+	}},
+	{"a subscription ends when its context does, however much is appended", func(t *testing.T, n *node) {
+		stop := make(chan struct{})
+		var all sync.WaitGroup
+		defer all.Wait()
+		defer close(stop)
+		for range 4 {
+			all.Go(func() {
+				for s := stream(); ; {
+					select {
+					case <-stop:
+						return
+					default:
+						if _, err := n.Append(t.Context(), s, eventstore.Any, some(20)...); err != nil {
+							return
+						}
+					}
+				}
+			})
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		later := 0
+		for batch, err := range n.Subscribe(ctx, 0) {
+			if err != nil {
+				require.ErrorIs(t, err, context.Canceled)
+				break
+			}
+			if len(batch.Events) > 0 {
+				cancel()
+				later++
+				require.Less(t, later, 3, "it goes on after its context has ended")
+			}
+		}
+		require.Error(t, ctx.Err())
+	}},
+	{"a subscription from beyond the end waits", func(t *testing.T, n *node) {
+		ctx, cancel := context.WithCancel(t.Context())
+		_, end := n.watch(t, ctx, eventstore.End, stream())
+		_, endToo := n.watch(t, ctx, eventstore.End+7, stream())
+		n.must(t, stream(), eventstore.NoStream, one())
+		cancel()
+		require.ErrorIs(t, end(), context.Canceled)
+		require.ErrorIs(t, endToo(), context.Canceled)
+	}},
+}
+
+var cancelling = []sentence{
+	{"an append whose caller is gone before it begins leaves nothing", func(t *testing.T, n *node) {
+		s := stream()
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err := n.Append(ctx, s, eventstore.NoStream, one())
+		require.ErrorIs(t, err, context.Canceled)
+		for _, r := range n.AppendEach(ctx, []eventstore.Request{{Stream: s, Expected: eventstore.Any, Events: some(2)}}) {
+			require.ErrorIs(t, r.Err, context.Canceled)
+		}
+		require.Empty(t, n.stream(t, s))
+	}},
+	{"an append whose caller goes in the middle leaves all or nothing, and says which", func(t *testing.T, n *node) {
+		type outcome struct {
+			stream string
+			events []event.New
+			err    error
+		}
+		outcomes := make([]outcome, 200)
+		var all sync.WaitGroup
+		for i := range outcomes {
+			o := &outcomes[i]
+			o.stream, o.events = stream(), some(3)
+			all.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*20*time.Microsecond)
+				defer cancel()
+				_, o.err = n.Append(ctx, o.stream, eventstore.NoStream, o.events...)
+			})
+		}
+		all.Wait()
+		for _, o := range outcomes {
+			if o.err == nil {
+				n.holds(t, o.stream, o.events...)
+				continue
+			}
+			if errors.Is(o.err, eventstore.ErrInDoubt) {
+				continue
+			}
+			require.True(t, isCancelled(o.err), "%v", o.err)
+			require.Empty(t, n.stream(t, o.stream))
+		}
+	}},
+}
+
+var closing = []sentence{
+	{"a closed store refuses appends and ends subscriptions", func(t *testing.T, n *node) {
+		short, s := n.another(t), stream()
+		short.must(t, s, eventstore.NoStream, one())
+		events, end := short.watch(t, t.Context(), 0, s)
+		<-events
+		short.close()
+		short.close = func() {}
+		require.Error(t, end())
+		_, err := short.Append(t.Context(), s, eventstore.Any, one())
+		require.ErrorIs(t, err, eventstore.ErrUnavailable)
+		require.Error(t, ends(short.Subscribe(t.Context(), 0)))
+		require.Len(t, n.stream(t, s), 1)
+	}},
+	{"a store that is closed under load answers everybody, truly", func(t *testing.T, n *node) {
+		// All append to one stream: there is always one that waits.
+		short, s := n.another(t), stream()
+		var (
+			all      sync.WaitGroup
+			mu       sync.Mutex
+			answered []event.New
+			wrong    error
+			first    = make(chan struct{})
+			once     sync.Once
+		)
+		for range 32 {
+			all.Go(func() {
+				for {
+					e := one()
+					_, err := short.Append(t.Context(), s, eventstore.Any, e)
+					mu.Lock()
+					if err == nil {
+						answered = append(answered, e)
+					} else if !errors.Is(err, eventstore.ErrUnavailable) {
+						wrong = err
+					}
+					mu.Unlock()
+					once.Do(func() { close(first) })
+					if err != nil {
+						return
+					}
+				}
+			})
+		}
+		<-first
+		closed := make(chan struct{})
+		go func() {
+			short.close()
+			close(closed)
+		}()
+		within(t, closed, "closing under load")
+		short.close = func() {}
+		all.Wait()
+		require.NoError(t, wrong)
+		there := map[string]bool{}
+		for _, e := range n.stream(t, s) {
+			there[e.ID.String()] = true
+		}
+		require.Len(t, there, len(answered), "what was not answered with nil is not there")
+		for _, e := range answered {
+			require.True(t, there[e.ID.String()])
+		}
+	}},
+}
