@@ -1,0 +1,240 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humamux"
+	"github.com/gorilla/mux"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
+
+	"bahi/domain/fault"
+)
+
+// Config is what an API is made of. The zero value works: nobody is known, nothing is logged.
+type Config struct {
+	Title, Version, Description string
+
+	// Credentials are tried by the prefix of the bearer token, in order.
+	Credentials []Credential
+
+	// Workspaces says who may act where; nil: everybody only in their own.
+	Workspaces Workspaces
+
+	// Classify answers what a caller may read of an error of the layers below, nil for nothing. It is
+	// asked for errors that are no *fault.Error.
+	Classify func(error) *fault.Error
+
+	Log     *slog.Logger          // nil: none
+	Metrics prometheus.Registerer // nil: none
+	Tracer  trace.TracerProvider  // nil: no spans, at no cost
+
+	// Timeout is how long a handler may take; 0: 30 seconds.
+	Timeout time.Duration
+}
+
+// API is a set of operations, and the handler that serves them.
+type API struct {
+	config  Config
+	router  *mux.Router
+	huma    huma.API
+	tracer  trace.Tracer
+	metrics *metrics
+	ops     []*operation
+	pages   map[string]bool // paths that are served beside the operations, by GET
+	spec    func() []byte
+}
+
+const defaultTimeout = 30 * time.Second
+
+// New makes an API without operations.
+func New(config Config) *API {
+	replaceErrors()
+	if config.Log == nil {
+		config.Log = slog.New(slog.DiscardHandler)
+	}
+	if config.Timeout == 0 {
+		config.Timeout = defaultTimeout
+	}
+	a := &API{config: config, metrics: newMetrics(config.Metrics)}
+	if config.Tracer != nil {
+		a.tracer = config.Tracer.Tracer("bahi/http/api")
+	}
+	a.router = mux.NewRouter().SkipClean(true) // a redirect would turn a POST into a GET
+	a.router.NotFoundHandler = http.HandlerFunc(a.noRoute)
+	a.router.MethodNotAllowedHandler = a.router.NotFoundHandler
+	a.huma = huma.NewAPI(humaConfig(config), &adapter{root: a.router, below: map[string]huma.Adapter{}})
+	a.spec = sync.OnceValue(a.encodeSpec)
+	a.serveDocs()
+	return a
+}
+
+// adapter puts each operation into a router of its path's first segment. gorilla/mux tries one route
+// after the other, each by a regular expression: with all in one router the last of 150 would cost more
+// than everything else that is done for a request.
+type adapter struct {
+	root  *mux.Router
+	below map[string]huma.Adapter
+}
+
+func (s *adapter) Handle(op *huma.Operation, handler func(huma.Context)) {
+	first := firstSegment(op.Path)
+	if s.below[first] == nil {
+		router := s.root.MatcherFunc(func(r *http.Request, _ *mux.RouteMatch) bool {
+			return firstSegment(r.URL.Path) == first
+		}).Subrouter()
+		s.below[first] = humamux.NewAdapter(router)
+	}
+	s.below[first].Handle(op, handler)
+}
+
+func (s *adapter) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.root.ServeHTTP(w, r) }
+
+// firstSegment answers what a path is sorted by. Below /api it takes one more, or all would be one.
+func firstSegment(path string) string {
+	rest := strings.TrimPrefix(path, "/")
+	rest = strings.TrimPrefix(rest, "api/")
+	rest = strings.TrimPrefix(rest, "v1/")
+	end := strings.IndexByte(rest, '/')
+	if end < 0 {
+		return rest
+	}
+	return rest[:end]
+}
+
+// ServeHTTP answers one request.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c := &call{ResponseWriter: w, api: a, r: r, started: time.Now()}
+	c.request.RequestID = requestID(r.Header)
+	c.request.CorrelationID = c.request.RequestID
+	h := w.Header()
+	h["X-Request-Id"] = []string{c.request.RequestID}
+	h["X-Content-Type-Options"] = nosniff
+	a.metrics.inFlight.Inc()
+	defer a.finish(c)
+	if !sane(r.URL.Path) || !saneQuery(r.URL.RawQuery) {
+		c.refuse(fault.New(fault.Malformed, "Malformed URL"))
+		return
+	}
+	if r.Method == http.MethodHead { // net/http drops the body by its own copy of the request
+		get := *r
+		get.Method = http.MethodGet
+		r = &get
+	}
+	a.router.ServeHTTP(c, r)
+}
+
+// finish sends what was not sent, and tells what happened. It also ends a panic.
+func (a *API) finish(c *call) {
+	abort := false
+	if p := recover(); p != nil {
+		if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+			abort = true
+		} else {
+			c.panicked(p)
+			abort = c.sent
+			if !c.sent {
+				c.refuse(errPanic)
+			}
+		}
+	}
+	c.send()
+	c.release()
+	a.metrics.inFlight.Dec()
+	c.report()
+	if abort { // the client must not take the half of an answer for the whole
+		panic(http.ErrAbortHandler)
+	}
+}
+
+var errPanic = errors.New("panic")
+
+func (c *call) panicked(p any) {
+	c.cause = fmt.Errorf("panic: %v", p)
+	c.stack = debug.Stack()
+}
+
+// noRoute answers what no operation answers: 405 when another method is served at the path, else 404.
+func (a *API) noRoute(w http.ResponseWriter, r *http.Request) {
+	c, _ := w.(*call)
+	var allowed []string
+	if a.pages[r.URL.Path] {
+		allowed = []string{http.MethodGet, http.MethodHead}
+	}
+	for _, op := range a.ops {
+		if op.matches(r.URL.Path) {
+			allowed = append(allowed, op.Method)
+			if op.Method == http.MethodGet {
+				allowed = append(allowed, http.MethodHead)
+			}
+		}
+	}
+	if len(allowed) == 0 {
+		c.answer(problemOf(http.StatusNotFound))
+		return
+	}
+	c.Header().Set("Allow", strings.Join(allowed, ", "))
+	c.answer(problemOf(http.StatusMethodNotAllowed))
+}
+
+const maxRequestID = 128
+
+// requestID answers the client's id when it is one that can stand in logs and events, else a new one.
+func requestID(h http.Header) string {
+	if given := h["X-Request-Id"]; len(given) == 1 && plain(given[0]) {
+		return given[0]
+	}
+	const digits = "0123456789abcdef"
+	var id [32]byte
+	for half := range 2 {
+		n := rand.Uint64() //nolint:gosec // G404: it names a request, and opens nothing
+		for i := range 16 {
+			id[half*16+i] = digits[n&15]
+			n >>= 4
+		}
+	}
+	return string(id[:])
+}
+
+func plain(id string) bool {
+	if id == "" || len(id) > maxRequestID {
+		return false
+	}
+	for i := range len(id) {
+		c := id[i]
+		if !(c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || strings.IndexByte("-_.:/+=@", c) >= 0) {
+			return false
+		}
+	}
+	return true
+}
+
+// sane refuses what no column of Postgres takes: bytes that are not UTF-8, and NUL.
+func sane(text string) bool {
+	return utf8.ValidString(text) && strings.IndexByte(text, 0) < 0
+}
+
+// Operations answers what is registered, in that order.
+func (a *API) Operations() []Op {
+	ops := make([]Op, 0, len(a.ops))
+	for _, op := range a.ops {
+		ops = append(ops, op.Op)
+	}
+	return ops
+}
+
+// timeout bounds what the handler may take.
+func (c *call) timeout(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, c.api.config.Timeout)
+}

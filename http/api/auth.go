@@ -1,0 +1,101 @@
+package api
+
+import (
+	"context"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"bahi/domain/actor"
+	"bahi/domain/fault"
+)
+
+// Authenticator knows callers by what they bear. It answers [ErrNotAuthenticated], or another fault,
+// for a token that opens nothing; any other error means that it cannot tell now.
+type Authenticator interface {
+	Authenticate(ctx context.Context, bearer string) (actor.Actor, error)
+}
+
+// Credential is a kind of bearer token.
+type Credential struct {
+	Prefix string // of the token, such as bahi_; empty: any
+	Authenticator
+}
+
+// Workspaces says who may act where.
+type Workspaces interface {
+	// Enter answers the actor with the permissions that they have in the workspace, or ErrNoWorkspace
+	// when they do not belong to it. It is not asked for operators, nor for an actor's own workspace.
+	Enter(ctx context.Context, who actor.Actor, workspace uuid.UUID) (actor.Actor, error)
+}
+
+// What is answered to those who may not.
+var (
+	ErrNotAuthenticated = fault.New(fault.Unauthorized, "Not authenticated")
+	ErrNotPermitted     = fault.New(fault.Forbidden, "Not enough permissions")
+	ErrNoWorkspace      = fault.New(fault.NotFound, "Workspace not found")
+)
+
+// authenticate finds out who asks.
+func (c *call) authenticate() error {
+	given := c.r.Header["Authorization"]
+	if len(given) != 1 {
+		return ErrNotAuthenticated
+	}
+	scheme, bearer, _ := strings.Cut(given[0], " ")
+	bearer = strings.TrimSpace(bearer)
+	if !strings.EqualFold(scheme, "bearer") || bearer == "" {
+		return ErrNotAuthenticated
+	}
+	for _, credential := range c.api.config.Credentials {
+		if strings.HasPrefix(bearer, credential.Prefix) {
+			who, err := credential.Authenticate(c.ctx, bearer)
+			if err != nil {
+				return err
+			}
+			c.request.Actor, c.request.Workspace = who, who.Workspace
+			return nil
+		}
+	}
+	return ErrNotAuthenticated
+}
+
+// enter goes to the workspace that the request names.
+func (c *call) enter() error {
+	given, present := c.r.Header["Bahi-Workspace"]
+	if !present {
+		return nil
+	}
+	if len(given) != 1 || len(given[0]) != uuidLength {
+		return invalidHeader("Bahi-Workspace", wantUUID)
+	}
+	workspace, err := uuid.Parse(given[0])
+	if err != nil {
+		return invalidHeader("Bahi-Workspace", wantUUID)
+	}
+	who := c.request.Actor
+	switch {
+	case workspace == who.Workspace:
+	case who.Permissions.Operator:
+		who.Workspace = workspace
+	case c.api.config.Workspaces == nil:
+		return ErrNoWorkspace
+	default:
+		if who, err = c.api.config.Workspaces.Enter(c.ctx, who, workspace); err != nil {
+			return err
+		}
+		who.Workspace = workspace
+	}
+	c.request.Actor, c.request.Workspace = who, workspace
+	return nil
+}
+
+// permit refuses who may not do what the operation does.
+func (c *call) permit() error {
+	who := c.request.Actor
+	switch {
+	case c.op.Operator && !who.Permissions.Operator, c.op.Area != "" && !who.May(c.op.Area, c.op.Level):
+		return ErrNotPermitted
+	}
+	return nil
+}

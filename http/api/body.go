@@ -1,0 +1,206 @@
+package api
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"reflect"
+	"strings"
+	"sync"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"bahi/domain/fault"
+)
+
+// body is how an operation's JSON body is read.
+type body struct {
+	index    []int // of the input's field Body
+	plan     *node
+	required bool
+}
+
+var (
+	errNoBody    = fault.New(fault.Malformed, "A request body is required")
+	errBroken    = fault.New(fault.Malformed, "The request body broke off")
+	errBodyLarge = fault.New(fault.TooLarge, "The request body is too large")
+)
+
+// maxKept is how large a buffer may be to be used again.
+const maxKept = 64 << 10
+
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// read takes the body in, up to the operation's limit.
+func (c *call) read() error {
+	if c.r.ContentLength > c.op.MaxBody {
+		return errBodyLarge
+	}
+	if c.r.ContentLength != 0 && !isJSON(c.r.Header) {
+		return problemOf(http.StatusUnsupportedMediaType)
+	}
+	c.body, _ = buffers.Get().(*bytes.Buffer)
+	if err := c.fill(); err != nil {
+		return err
+	}
+	c.print.part(c.body.Bytes())
+	return nil
+}
+
+func (c *call) fill() error {
+	if c.r.ContentLength > 0 {
+		c.body.Grow(int(c.r.ContentLength) + bytes.MinRead)
+	}
+	limited := io.LimitedReader{R: c.r.Body, N: c.op.MaxBody + 1}
+	_, err := c.body.ReadFrom(&limited)
+	switch {
+	case limited.N == 0:
+		return errBodyLarge
+	case err == nil:
+		return nil
+	}
+	if n, ok := errors.AsType[net.Error](err); ok && n.Timeout() {
+		return problemOf(http.StatusRequestTimeout)
+	}
+	return errBroken
+}
+
+// tee lets huma read the body, within the limit and into the fingerprint.
+func (c *call) tee() error {
+	if c.r.ContentLength > c.op.MaxBody {
+		return errBodyLarge
+	}
+	c.r.Body = http.MaxBytesReader(c.ResponseWriter, c.r.Body, c.op.MaxBody)
+	if c.print != nil {
+		c.r.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.TeeReader(c.r.Body, c.print), c.r.Body}
+	}
+	return nil
+}
+
+// release gives back what the call had borrowed.
+func (c *call) release() {
+	if c.body != nil && c.body.Cap() <= maxKept {
+		c.body.Reset()
+		buffers.Put(c.body)
+	}
+	c.body = nil
+}
+
+// isJSON says whether the body is JSON as it stands. A body without a type is taken for it.
+func isJSON(h http.Header) bool {
+	if encoding := h["Content-Encoding"]; len(encoding) > 0 && !strings.EqualFold(encoding[0], "identity") {
+		return false
+	}
+	given := h["Content-Type"]
+	if len(given) == 0 {
+		return true
+	}
+	if given[0] == jsonType {
+		return true
+	}
+	kind, parameters, _ := strings.Cut(given[0], ";")
+	kind = strings.ToLower(strings.TrimSpace(kind))
+	if kind != jsonType && !(strings.HasPrefix(kind, "application/") && strings.HasSuffix(kind, "+json")) {
+		return false
+	}
+	name, charset, _ := strings.Cut(strings.ToLower(strings.TrimSpace(parameters)), "=")
+	return name != "charset" || strings.Trim(charset, `"`) == "utf-8"
+}
+
+// decode fills the input's Body.
+func (b *body) decode(c *call, in reflect.Value) error {
+	if c.body.Len() == 0 {
+		if b.required {
+			return errNoBody
+		}
+		return nil
+	}
+	return decode(b.plan, c.body.Bytes(), in.FieldByIndex(b.index))
+}
+
+// finish works out what needs the input's type, once huma has looked at it.
+func (o *operation) finish(a *API, in reflect.Type) {
+	o.check(in, nil)
+	field, hasBody := in.FieldByName("Body")
+	_, raw := in.FieldByName("RawBody")
+	if hasBody && !raw {
+		schema := a.huma.OpenAPI().Components.Schemas.Schema(field.Type, false, "")
+		o.body = &body{index: field.Index, required: field.Type.Kind() != reflect.Pointer}
+		o.body.plan = (&planner{registry: a.huma.OpenAPI().Components.Schemas, strict: o.StrictBody, readOnly: o.ReadOnly}).plan(field.Type, schema, "")
+	}
+	if !o.Public {
+		o.steps = append(o.steps, (*call).authenticate, (*call).enter, (*call).permit)
+	}
+	if o.StrictQuery {
+		o.steps = append(o.steps, (*call).strictQuery)
+	}
+	if len(o.Reads) > 0 {
+		o.steps = append(o.steps, (*call).freshness)
+	}
+	o.steps = append(o.steps, (*call).preferences)
+	if o.write() {
+		o.steps = append(o.steps, (*call).conditions)
+	}
+	switch {
+	case o.body != nil:
+		o.steps = append(o.steps, (*call).read)
+	case raw:
+		o.steps = append(o.steps, (*call).tee)
+	}
+}
+
+// check finds inputs that huma would leave empty without a word.
+func (o *operation) check(in reflect.Type, seen []string) {
+	if o.query == nil {
+		o.query = map[string]bool{}
+	}
+	for i := range in.NumField() {
+		f := in.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("query"), ",")
+		switch {
+		case f.Anonymous && f.Type.Kind() == reflect.Struct:
+			if !f.IsExported() {
+				panic("operation " + o.ID + ": the embedded " + f.Name + " must be exported, or its fields stay empty")
+			}
+			o.check(f.Type, seen)
+		case name != "":
+			o.query[name] = true
+			narrow(o.ID, f)
+		case f.Tag.Get("path") != "":
+			narrow(o.ID, f)
+		}
+	}
+}
+
+// narrow refuses parameters that huma reads into 64 bits and then cuts off.
+func narrow(id string, f reflect.StructField) {
+	switch f.Type.Kind() {
+	case reflect.Int8, reflect.Int16, reflect.Int32, reflect.Uint8, reflect.Uint16, reflect.Uint32:
+		panic("operation " + id + ": the parameter " + f.Name + " must have 64 bits, or be an api.Optional of a type with UnmarshalText")
+	default:
+	}
+}
+
+// documenter adds the operation to the document as it is, and then lets huma take an empty body: what
+// it gets is always empty, since we have read it.
+type documenter struct {
+	huma.API
+
+	op *operation
+}
+
+func (d documenter) DocumentOperation(op *huma.Operation) {
+	documented := *op
+	d.op.document(&documented)
+	d.OpenAPI().AddOperation(&documented)
+	if op.RequestBody != nil {
+		emptied := *op.RequestBody
+		emptied.Required = false
+		op.RequestBody = &emptied
+	}
+}

@@ -1,0 +1,203 @@
+package api
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"hash"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"bahi/commands"
+	"bahi/domain/event"
+	"bahi/domain/fault"
+	"bahi/readmodels"
+)
+
+const (
+	maxKey    = 255 // characters, as the contract has it
+	maxReason = 500
+
+	// patience is how long a read waits for a position that the request names. Without one the
+	// readmodels wait for as long as they do.
+	patience = 5 * time.Second
+)
+
+func invalidHeader(name, message string) error {
+	return fault.Fields(fault.Field{Field: name, Message: message})
+}
+
+// one answers the value of a header that may be given once.
+func one(h http.Header, name string) (value string, present bool, err error) {
+	values := h[name]
+	switch len(values) {
+	case 0:
+		return "", false, nil
+	case 1:
+		return values[0], true, nil
+	default:
+		return "", true, invalidHeader(name, "must be given once")
+	}
+}
+
+// conditions reads the headers that say how a write is to be done.
+func (c *call) conditions() error {
+	h := c.r.Header
+	key, keyed, err := one(h, "Idempotency-Key")
+	if err != nil {
+		return err
+	}
+	if keyed && (key == "" || !sane(key) || utf8.RuneCountInString(key) > maxKey) {
+		return invalidHeader("Idempotency-Key", "1 to 255 characters")
+	}
+	match, matched, err := one(h, "If-Match")
+	if err != nil {
+		return fault.New(fault.Malformed, "If-Match must be given once")
+	}
+	if matched {
+		if c.request.IfMatch, err = parseMatch(match); err != nil {
+			return err
+		}
+	}
+	if c.request.DryRun, err = c.dryRun(); err != nil {
+		return err
+	}
+	if c.request.Reason, err = parseReason(h); err != nil {
+		return err
+	}
+	c.request.Operation = c.op.ID
+	if keyed {
+		c.request.Key = key
+		c.print = newFingerprint(c.r, match, c.request.DryRun)
+	}
+	return nil
+}
+
+func (c *call) dryRun() (bool, error) {
+	value, present, err := one(c.r.Header, "Bahi-Dry-Run")
+	switch {
+	case err != nil:
+		return false, err
+	case !present || value == "false":
+		return false, nil
+	case value != "true":
+		return false, invalidHeader("Bahi-Dry-Run", "expected true or false")
+	case !c.op.DryRun:
+		return false, invalidHeader("Bahi-Dry-Run", "this operation has no dry run")
+	}
+	return true, nil
+}
+
+var errIfMatch = fault.New(fault.Malformed, `If-Match must be the ETag of one revision, such as "3", or *`)
+
+// parseMatch reads If-Match (RFC 9110, 13.1.1). A tag that is in order but was never ours matches
+// nothing; so does a weak one, since the comparison is the strong one.
+func parseMatch(text string) (*int64, error) {
+	if text == "*" {
+		return nil, nil
+	}
+	tag, weak := strings.CutPrefix(text, "W/")
+	if len(tag) < 2 || tag[0] != '"' || tag[len(tag)-1] != '"' || strings.ContainsAny(tag[1:len(tag)-1], "\" \x7f") {
+		return nil, errIfMatch
+	}
+	tag = tag[1 : len(tag)-1]
+	revision, err := strconv.ParseInt(tag, 10, 64)
+	if weak || err != nil || strconv.FormatInt(revision, 10) != tag || revision < 0 {
+		return nil, commands.ErrStale
+	}
+	return &revision, nil
+}
+
+func parseReason(h http.Header) (string, error) {
+	value, present, err := one(h, "Bahi-Reason")
+	if !present || err != nil {
+		return "", err
+	}
+	reason, err := url.PathUnescape(value)
+	if err != nil || !utf8.ValidString(reason) {
+		return "", invalidHeader("Bahi-Reason", "expected percent-encoded UTF-8")
+	}
+	if utf8.RuneCountInString(reason) > maxReason {
+		return "", invalidHeader("Bahi-Reason", "at most 500 characters")
+	}
+	if strings.ContainsFunc(reason, unicode.IsControl) {
+		return "", invalidHeader("Bahi-Reason", "control characters are not allowed")
+	}
+	return strings.TrimSpace(reason), nil
+}
+
+// preferences reads Prefer (RFC 7240). What is not understood is passed over, as it must be.
+func (c *call) preferences() error {
+	for _, line := range c.r.Header["Prefer"] {
+		for preference := range strings.SplitSeq(line, ",") {
+			name, _, _ := strings.Cut(preference, ";")
+			name, value, _ := strings.Cut(name, "=")
+			if strings.EqualFold(strings.TrimSpace(name), "return") {
+				c.prefers = strings.Trim(strings.TrimSpace(value), `"`) == "representation"
+				return nil // the first one counts
+			}
+		}
+	}
+	return nil
+}
+
+// freshness makes the reads of the request report to it, and obey Bahi-Min-Position.
+func (c *call) freshness() error {
+	c.ctx = readmodels.WithFreshness(c.ctx, &c.fresh)
+	if c.op.write() {
+		return nil // a write that is in the log is not answered with an error because a read is late
+	}
+	value, present, err := one(c.r.Header, "Bahi-Min-Position")
+	if !present || err != nil {
+		return err
+	}
+	position, err := strconv.ParseUint(value, 10, 64)
+	if err != nil || value[0] == '+' {
+		return invalidHeader("Bahi-Min-Position", "expected a position in the log")
+	}
+	if position > 0 {
+		c.fresh.Min, c.fresh.Wait = event.Position(position), patience
+	}
+	return nil
+}
+
+// fingerprint is a hash over everything that makes two requests the same. Each part goes in with its
+// length, so that no two sets of parts give the same bytes.
+type fingerprint struct{ hash.Hash }
+
+func newFingerprint(r *http.Request, match string, dryRun bool) *fingerprint {
+	f := &fingerprint{sha256.New()}
+	query := ""
+	if r.URL.RawQuery != "" {
+		query = r.URL.Query().Encode()
+	}
+	dry := ""
+	if dryRun {
+		dry = "true"
+	}
+	for _, part := range []string{r.Method, r.URL.Path, query, match, dry} {
+		f.part([]byte(part))
+	}
+	return f
+}
+
+func (f *fingerprint) part(b []byte) {
+	if f == nil {
+		return
+	}
+	var length [8]byte
+	binary.BigEndian.PutUint64(length[:], uint64(len(b)))
+	f.Write(length[:])
+	f.Write(b)
+}
+
+func (f *fingerprint) sum() []byte {
+	if f == nil {
+		return nil
+	}
+	return f.Sum(nil)
+}

@@ -1,0 +1,151 @@
+package api
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// run takes the request through the operation's steps and on to its handler.
+func (c *call) run(o *operation, r *http.Request, ctx huma.Context, next func(huma.Context)) {
+	c.op, c.r = o, r
+	c.view = view{humaContext: ctx, call: c}
+	c.ctx = context.WithValue(r.Context(), callKey{}, c)
+	if c.api.tracer != nil {
+		c.trace()
+	}
+	if !o.Public {
+		c.Header()["Cache-Control"] = noStore
+	}
+	for _, step := range o.steps {
+		if err := step(c); err != nil {
+			c.refuse(err)
+			return
+		}
+	}
+	next(&c.view)
+}
+
+// trace begins a span, as a child of the caller's when they sent one (W3C Trace Context).
+func (c *call) trace() {
+	parent := propagation.TraceContext{}.Extract(c.ctx, propagation.HeaderCarrier(c.r.Header))
+	c.ctx, c.span = c.api.tracer.Start(parent, c.op.Method+" "+c.op.Path,
+		trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(c.started),
+		trace.WithAttributes(
+			attribute.String("http.request.method", c.op.Method), attribute.String("http.route", c.op.Path),
+			attribute.String("bahi.operation", c.op.ID), attribute.String("bahi.request_id", c.request.RequestID)))
+}
+
+type metrics struct {
+	requests *prometheus.CounterVec
+	seconds  *prometheus.HistogramVec
+	inFlight prometheus.Gauge
+	noRoute  opMetrics
+}
+
+// opMetrics are an operation's own, found once.
+type opMetrics struct {
+	id      string
+	seconds prometheus.Observer
+	success prometheus.Counter
+	status  int
+}
+
+// unrouted is the operation that metrics and logs name for a request that found none. The path is not
+// named: anybody could fill the metrics with paths.
+const unrouted = "none"
+
+func newMetrics(to prometheus.Registerer) *metrics {
+	m := &metrics{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "bahi_http_requests_total", Help: "Requests answered, by operation and status.",
+		}, []string{"operation", "status"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "bahi_http_request_seconds", Help: "Time from a request's head to the end of its answer, by operation.",
+			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
+		}, []string{"operation"}),
+		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "bahi_http_requests_in_flight", Help: "Requests that are being answered.",
+		}),
+	}
+	if to != nil {
+		to.MustRegister(m.requests, m.seconds, m.inFlight)
+	}
+	m.noRoute = opMetrics{id: unrouted, seconds: m.seconds.WithLabelValues(unrouted)}
+	return m
+}
+
+func (m *metrics) of(o *operation) opMetrics {
+	return opMetrics{
+		id: o.ID, seconds: m.seconds.WithLabelValues(o.ID), status: o.Status,
+		success: m.requests.WithLabelValues(o.ID, strconv.Itoa(o.Status)),
+	}
+}
+
+// report tells metrics, trace and log how the request ended.
+func (c *call) report() {
+	took := time.Since(c.started)
+	own := &c.api.metrics.noRoute
+	if c.op != nil {
+		own = &c.op.metrics
+	}
+	own.seconds.Observe(took.Seconds())
+	if c.status == own.status {
+		own.success.Inc()
+	} else {
+		c.api.metrics.requests.WithLabelValues(own.id, strconv.Itoa(c.status)).Inc()
+	}
+	if c.span != nil {
+		c.span.SetAttributes(attribute.Int("http.response.status_code", c.status))
+		if c.cause != nil {
+			c.span.SetStatus(codes.Error, c.cause.Error())
+		}
+		c.span.End()
+	}
+	c.log(own.id, took)
+}
+
+// log writes one line. The query and the bodies are left out: they hold secrets and people's data.
+func (c *call) log(operation string, took time.Duration) {
+	level := slog.LevelInfo
+	switch {
+	case c.status == http.StatusServiceUnavailable:
+		level = slog.LevelWarn
+	case c.status >= http.StatusInternalServerError || c.stack != nil:
+		level = slog.LevelError
+	}
+	ctx := c.ctx
+	if ctx == nil {
+		ctx = c.r.Context()
+	}
+	if !c.api.config.Log.Enabled(ctx, level) {
+		return
+	}
+	attrs := make([]slog.Attr, 0, 16)
+	attrs = append(attrs,
+		slog.String("request_id", c.request.RequestID), slog.String("operation", operation),
+		slog.String("method", c.r.Method), slog.String("path", c.r.URL.Path), slog.Int("status", c.status),
+		slog.Duration("took", took), slog.Int64("bytes", c.bytes), slog.String("actor", c.request.Actor.String()))
+	if position, _, any := c.complete(); any {
+		attrs = append(attrs, slog.Uint64("position", uint64(position)))
+	}
+	if c.span != nil {
+		attrs = append(attrs, slog.String("trace_id", c.span.SpanContext().TraceID().String()))
+	}
+	if c.cause != nil {
+		attrs = append(attrs, slog.Any("error", c.cause))
+	}
+	if c.stack != nil {
+		attrs = append(attrs, slog.String("stack", string(c.stack)))
+	}
+	c.api.config.Log.LogAttrs(ctx, level, "request", attrs...) //nolint:sloglint // attributes, since pairs of any cost an allocation each
+}

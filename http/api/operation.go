@@ -1,0 +1,144 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"reflect"
+	"regexp"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humamux"
+
+	"bahi/commands"
+	"bahi/domain/actor"
+)
+
+// Op says what an operation is, and what is asked of a request before its handler runs.
+type Op struct {
+	ID      string // post-bank-row: stands in logs, metrics and the scope of idempotency keys; for ever
+	Method  string
+	Path    string // as in /bank-ledger/{bank_account_id}
+	Summary string
+	Tags    []string
+	Status  int // of success; 0: 201 for POST, 204 for DELETE, else 200
+
+	// Who may: everybody when Public, operators only when Operator, whoever has Level (default: Read
+	// for GET, else Write) in Area, and everybody known when there is no area.
+	Public   bool
+	Operator bool
+	Area     actor.Area
+	Level    actor.Level
+
+	Limit string   // the group whose rate limit counts it
+	Reads []string // projections that it reads, which makes Bahi-Min-Position count
+
+	MaxBody     int64    // in bytes; 0: 1 MB
+	StrictBody  bool     // unknown fields of the body are refused, but for ReadOnly ones
+	ReadOnly    []string // fields that a read of the same thing has and a write ignores: id, rows.balance
+	StrictQuery bool     // unknown and repeated query parameters are refused
+	DryRun      bool     // understands Bahi-Dry-Run; on other writes it is refused
+}
+
+// write says whether the operation changes something, by its method.
+func (o Op) write() bool { return o.Method != http.MethodGet && o.Method != http.MethodHead }
+
+// operation is an Op with what is worked out once.
+type operation struct {
+	Op
+
+	pattern *regexp.Regexp
+	steps   []func(*call) error
+	body    *body // nil: none, or huma reads it
+	query   map[string]bool
+	metrics opMetrics
+}
+
+const defaultMaxBody = 1 << 20
+
+var variable = regexp.MustCompile(`\\\{[^}]+\\\}`)
+
+func (o *operation) matches(path string) bool { return o.pattern.MatchString(path) }
+
+// Handle registers an operation. The handler's input has parameters (`path:"…"`, `query:"…"`) and a
+// field Body; see [Body], [ETag] and [Optional] for outputs and parameters. It panics when the
+// operation is not in order, so that this is found at the start.
+//
+// The context that the handler gets is ready for commands and readmodels; see also [Caller], [Prefers]
+// and [Wrote].
+func Handle[I, O any](a *API, op Op, handler func(ctx context.Context, in *I) (*O, error)) {
+	o := a.add(op)
+	huma.Register(documenter{API: a.huma, op: o}, o.describe(), func(ctx context.Context, in *I) (*O, error) {
+		c := callOf(ctx)
+		if o.body != nil {
+			if err := o.body.decode(c, reflect.ValueOf(in).Elem()); err != nil {
+				return nil, c.problem(err)
+			}
+		}
+		c.request.Fingerprint = c.print.sum()
+		ctx, cancel := c.timeout(commands.With(ctx, c.request))
+		defer cancel()
+		out, err := handler(ctx, in)
+		if err != nil {
+			return nil, c.problem(err)
+		}
+		return out, nil
+	})
+	o.finish(a, reflect.TypeFor[I]())
+}
+
+func (a *API) add(op Op) *operation {
+	switch {
+	case op.ID == "" || op.Method == "" || !strings.HasPrefix(op.Path, "/"):
+		panic(fmt.Sprintf("operation %q: ID, Method and Path are needed", op.ID))
+	case op.Public && (op.Operator || op.Area != "") || op.Operator && op.Area != "":
+		panic(fmt.Sprintf("operation %q: Public, Operator and Area exclude each other", op.ID))
+	case op.Level != "" && op.Area == "":
+		panic(fmt.Sprintf("operation %q: a Level needs an Area", op.ID))
+	}
+	o := &operation{Op: op, pattern: regexp.MustCompile("^" + variable.ReplaceAllString(regexp.QuoteMeta(op.Path), "[^/]+") + "$")}
+	if o.Status == 0 {
+		o.Status = http.StatusOK
+		switch op.Method {
+		case http.MethodPost:
+			o.Status = http.StatusCreated
+		case http.MethodDelete:
+			o.Status = http.StatusNoContent
+		}
+	}
+	if o.Area != "" && o.Level == "" {
+		o.Level = actor.Read
+		if o.write() {
+			o.Level = actor.Write
+		}
+	}
+	if o.MaxBody == 0 {
+		o.MaxBody = defaultMaxBody
+	}
+	for _, earlier := range a.ops {
+		switch {
+		case earlier.ID == op.ID:
+			panic(fmt.Sprintf("operation %q is registered twice", op.ID))
+		case earlier.Method == op.Method && earlier.matches(op.Path):
+			panic(fmt.Sprintf("operation %q would never be reached: %s takes its path; register it before", op.ID, earlier.ID))
+		}
+	}
+	o.metrics = a.metrics.of(o)
+	a.ops = append(a.ops, o)
+	return o
+}
+
+// describe is what huma needs to know.
+func (o *operation) describe() huma.Operation {
+	return huma.Operation{
+		OperationID: o.ID, Method: o.Method, Path: o.Path, Summary: o.Summary, Tags: o.Tags, DefaultStatus: o.Status,
+		MaxBodyBytes: o.MaxBody, BodyReadTimeout: -1, // the server's holds
+		SkipValidateBody: true,
+		Middlewares: huma.Middlewares{func(ctx huma.Context, next func(huma.Context)) {
+			r, w := humamux.Unwrap(ctx)
+			c, _ := w.(*call)
+			c.run(o, r, ctx, next)
+		}},
+	}
+}

@@ -1,0 +1,78 @@
+package api
+
+import (
+	"encoding"
+	"reflect"
+	"strconv"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// Body is an output that is only a body.
+type Body[T any] struct {
+	Body T
+}
+
+// Answer makes what a view or a flow answers the operation's output.
+func Answer[T any](value T, err error) (*Body[T], error) {
+	if err != nil {
+		return nil, err
+	}
+	return &Body[T]{Body: value}, nil
+}
+
+// Tagged is an output with the revision that the body shows.
+type Tagged[T any] struct {
+	ETag ETag `header:"ETag"`
+	Body T
+}
+
+// Nothing is the output of an operation that answers only its status.
+type Nothing struct{}
+
+// ETag is a strong entity tag (RFC 9110, 8.8.3), empty for none.
+type ETag string
+
+// Revision is the tag of a stream's revision, none for a stream that is not there.
+func Revision(revision int64) ETag {
+	if revision < 0 {
+		return ""
+	}
+	return ETag(`"` + strconv.FormatInt(revision, 10) + `"`)
+}
+
+// Optional is a parameter that may be absent. It also reads what huma does not: types with
+// UnmarshalText that are numbers underneath, such as unit.Date.
+type Optional[T any] struct {
+	Value T
+	Set   bool
+}
+
+// Get answers a pointer to the value, nil when it is absent.
+func (o *Optional[T]) Get() *T {
+	if !o.Set {
+		return nil
+	}
+	return &o.Value
+}
+
+// Receiver is for huma: where it puts the parameter.
+func (o *Optional[T]) Receiver() reflect.Value {
+	if into, ok := any(&o.Value).(encoding.TextUnmarshaler); ok {
+		return reflect.ValueOf(&textParameter{into}).Elem()
+	}
+	return reflect.ValueOf(o).Elem().Field(0)
+}
+
+// OnParamSet is for huma.
+func (o *Optional[T]) OnParamSet(isSet bool, _ any) { o.Set = isSet }
+
+// Schema is for huma.
+func (o *Optional[T]) Schema(r huma.Registry) *huma.Schema {
+	return r.Schema(reflect.TypeFor[T](), true, "")
+}
+
+type textParameter struct{ into encoding.TextUnmarshaler }
+
+// UnmarshalText gives the text to the type that wants it.
+func (t *textParameter) UnmarshalText(text []byte) error { return t.into.UnmarshalText(text) } //nolint:wrapcheck // its words are the answer

@@ -1,0 +1,238 @@
+package api
+
+import (
+	"encoding"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
+	"github.com/shopspring/decimal"
+)
+
+// kind says how a value is read.
+type kind int
+
+const (
+	object kind = iota + 1
+	dict
+	list
+	pointer
+	text
+	boolean
+	whole
+	natural
+	float
+	ownJSON  // by its UnmarshalJSON
+	ownText  // a string, by its UnmarshalText
+	anything // an interface
+)
+
+// node is how values of a type are read, in one place of a body.
+type node struct {
+	kind     kind
+	typ      reflect.Type
+	elem     *node
+	fields   []field
+	byName   map[string]int
+	strict   bool
+	readOnly map[string]bool
+	quantity bool // of package unit: null is none
+	limits   *limits
+	wanted   string
+}
+
+type field struct {
+	name     string
+	index    []int
+	required bool
+	plan     *node
+}
+
+const (
+	uuidLength = 36
+	wantUUID   = "expected a UUID such as 6ba7b810-9dad-41d1-80b4-00c04fd430c8"
+	wantTime   = "expected a moment such as 2025-03-31T09:15:00Z"
+)
+
+var (
+	jsonUnmarshaler = reflect.TypeFor[json.Unmarshaler]()
+	textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
+	uuidGo          = reflect.TypeFor[uuid.UUID]()
+	timeGo          = reflect.TypeFor[time.Time]()
+	decimalGo       = reflect.TypeFor[decimal.Decimal]()
+)
+
+// planner works out plans. What the document says of a field (required, longest, one of) is taken from
+// the document's own schema, so that the two cannot differ.
+type planner struct {
+	registry huma.Registry
+	strict   bool
+	readOnly []string
+	known    map[planKey]*node
+}
+
+type planKey struct {
+	typ  reflect.Type
+	path string
+}
+
+func (p *planner) plan(t reflect.Type, schema *huma.Schema, path string) *node {
+	if schema != nil && schema.Ref != "" {
+		schema = p.registry.SchemaFromRef(schema.Ref)
+	}
+	if outer := p.outer(t, path); outer != nil {
+		return outer
+	}
+	n := &node{typ: t}
+	switch own := reflect.PointerTo(t); {
+	case t.Kind() == reflect.Pointer:
+		n.kind, n.elem = pointer, p.plan(t.Elem(), schema, path)
+		return n
+	case t == uuidGo:
+		n.kind, n.wanted = ownText, wantUUID
+	case t == timeGo:
+		n.kind, n.wanted = ownText, wantTime
+	case t == decimalGo:
+		panic("decimal.Decimal takes exponents of any size; a body has the quantities of package unit")
+	case own.Implements(jsonUnmarshaler):
+		n.kind, n.quantity = ownJSON, strings.HasSuffix(t.PkgPath(), "domain/unit")
+	case own.Implements(textUnmarshaler):
+		n.kind, n.wanted = ownText, "expected a text"
+	default:
+		p.byKind(n, t, schema, path)
+	}
+	n.limits = newLimits(p.registry, n, schema)
+	return n
+}
+
+// outer answers the plan of a type that stands inside itself.
+func (p *planner) outer(t reflect.Type, path string) *node {
+	if p.known == nil {
+		p.known = map[planKey]*node{}
+	}
+	for path != "" {
+		path = path[:max(strings.LastIndexByte(path, '.'), 0)]
+		if known := p.known[planKey{t, path}]; known != nil {
+			return known
+		}
+	}
+	return nil
+}
+
+func (p *planner) byKind(n *node, t reflect.Type, schema *huma.Schema, path string) {
+	switch t.Kind() {
+	case reflect.Struct:
+		p.object(n, t, path)
+	case reflect.Slice:
+		n.kind, n.wanted = list, "expected a list"
+		var items *huma.Schema
+		if schema != nil {
+			items = schema.Items
+		}
+		if t.Elem().Kind() == reflect.Uint8 {
+			panic(fmt.Sprintf("%s: bytes in a body are not supported; send them as a file", t))
+		}
+		n.elem = p.plan(t.Elem(), items, path)
+	case reflect.Map:
+		if t.Key().Kind() != reflect.String {
+			panic(fmt.Sprintf("%s: keys of a JSON object are strings", t))
+		}
+		n.kind, n.wanted = dict, "expected an object"
+		n.elem = p.plan(t.Elem(), nil, path)
+	case reflect.String:
+		n.kind, n.wanted = text, "expected a text"
+	case reflect.Bool:
+		n.kind, n.wanted = boolean, "expected true or false"
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		n.kind, n.wanted = whole, "expected a whole number"
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		n.kind, n.wanted = natural, "expected a whole number that is not negative"
+	case reflect.Float32, reflect.Float64:
+		n.kind, n.wanted = float, "expected a number"
+	case reflect.Interface:
+		n.kind = anything
+	default:
+		panic(fmt.Sprintf("%s cannot be read from JSON", t))
+	}
+}
+
+func (p *planner) object(n *node, t reflect.Type, path string) {
+	n.kind, n.wanted, n.strict = object, "expected an object", p.strict
+	n.readOnly, n.byName = map[string]bool{}, map[string]int{}
+	prefix := path
+	if prefix != "" {
+		prefix += "."
+	}
+	for _, name := range p.readOnly {
+		if rest, ok := strings.CutPrefix(name, prefix); ok && !strings.Contains(rest, ".") {
+			n.readOnly[rest] = true
+		}
+	}
+	schema := p.registry.Schema(t, false, "")
+	required := map[string]bool{}
+	for _, name := range schema.Required {
+		required[name] = true
+	}
+	p.known[planKey{t, path}] = n
+	for _, f := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if !f.IsExported() || name == "-" || f.Anonymous && name == "" {
+			continue
+		}
+		if name == "" {
+			name = f.Name
+		}
+		if f.Tag.Get("default") != "" {
+			panic(fmt.Sprintf("%s.%s: a body's field has no default; Decide knows what absent means", t, f.Name))
+		}
+		n.byName[name] = len(n.fields)
+		n.fields = append(n.fields, field{
+			name: name, index: f.Index, required: required[name], plan: p.plan(f.Type, schema.Properties[name], prefix+name),
+		})
+	}
+}
+
+// fieldOf answers a field, making the embedded pointers on the way.
+func fieldOf(v reflect.Value, index []int) reflect.Value {
+	for i, x := range index {
+		if i > 0 && v.Kind() == reflect.Pointer {
+			if v.IsNil() {
+				v.Set(reflect.New(v.Type().Elem()))
+			}
+			v = v.Elem()
+		}
+		v = v.Field(x)
+	}
+	return v
+}
+
+// unmarshalText answers what is wrong, empty for nothing.
+func (n *node) unmarshalText(v reflect.Value, b []byte) string {
+	if n.typ == uuidGo && len(b) != uuidLength {
+		return wantUUID
+	}
+	unmarshaler, _ := v.Addr().Interface().(encoding.TextUnmarshaler)
+	if err := unmarshaler.UnmarshalText(b); err != nil {
+		return n.complaint(err)
+	}
+	return ""
+}
+
+// complaint answers the words of our own types; those of the libraries repeat the input.
+func (n *node) complaint(err error) string {
+	switch {
+	case strings.HasPrefix(n.typ.PkgPath(), "bahi/"):
+		if _, theirs := err.(*json.SyntaxError); !theirs { //nolint:errorlint // only the outermost words count
+			if _, theirs := err.(*json.UnmarshalTypeError); !theirs { //nolint:errorlint // as above
+				return err.Error()
+			}
+		}
+	case n.wanted != "":
+		return n.wanted
+	}
+	return "cannot be read"
+}

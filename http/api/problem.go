@@ -1,0 +1,216 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"bahi/domain/fault"
+)
+
+// kinds says how each kind of refusal is answered. It is the only such table.
+var kinds = map[fault.Kind]struct {
+	status int
+	code   string
+}{
+	fault.Invalid:      {http.StatusUnprocessableEntity, "invalid"},
+	fault.Malformed:    {http.StatusBadRequest, "malformed"},
+	fault.Unauthorized: {http.StatusUnauthorized, "not_authenticated"},
+	fault.Forbidden:    {http.StatusForbidden, "forbidden"},
+	fault.NotFound:     {http.StatusNotFound, "not_found"},
+	fault.Conflict:     {http.StatusConflict, "conflict"},
+	fault.Stale:        {http.StatusPreconditionFailed, "stale"},
+	fault.Unavailable:  {http.StatusServiceUnavailable, "unavailable"},
+	fault.TooLarge:     {http.StatusRequestEntityTooLarge, "too_large"},
+}
+
+// others are the answers that no fault stands behind.
+var others = map[int]struct{ code, detail string }{
+	http.StatusBadRequest:            {"malformed", "Malformed request"},
+	http.StatusNotFound:              {"not_found", "Not found"},
+	http.StatusMethodNotAllowed:      {"method_not_allowed", "Method not allowed"},
+	http.StatusRequestTimeout:        {"timeout", "The request took too long to arrive"},
+	http.StatusRequestEntityTooLarge: {"too_large", "The request body is too large"},
+	http.StatusUnsupportedMediaType:  {"unsupported_media_type", "The body must be application/json"},
+	http.StatusUnprocessableEntity:   {"invalid", "Validation error"},
+	http.StatusInternalServerError:   {"internal", "Internal error"},
+	statusClientGone:                 {"client_gone", "The client went away"},
+}
+
+// statusClientGone is what the log says of a request whose client did not wait. Nobody reads the answer.
+const statusClientGone = 499
+
+const (
+	jsonType    = "application/json"
+	problemType = "application/problem+json"
+)
+
+// Problem is the answer to what could not be done (RFC 9457; D40 of the contract).
+type Problem struct {
+	Detail    string        `json:"detail" doc:"What is wrong, in one sentence"`
+	Code      string        `json:"code" doc:"A stable word for programs"`
+	Status    int           `json:"status"`
+	Title     string        `json:"title"`
+	Errors    []fault.Field `json:"errors,omitempty" doc:"What is wrong with which field"`
+	RequestID string        `json:"request_id"`
+
+	contentType string
+}
+
+// Error is for huma.
+func (p *Problem) Error() string { return p.Detail }
+
+// GetStatus is for huma.
+func (p *Problem) GetStatus() int { return p.Status }
+
+// ContentType is for huma.
+func (p *Problem) ContentType(string) string {
+	if p.contentType == "" {
+		return problemType
+	}
+	return p.contentType
+}
+
+func problemOf(status int) *Problem {
+	o, known := others[status]
+	if !known {
+		o.code, o.detail = "error", http.StatusText(status)
+	}
+	return &Problem{Detail: o.detail, Code: o.code, Status: status}
+}
+
+// problem answers what the caller reads of an error, and keeps what they do not for the log.
+func (c *call) problem(err error) *Problem {
+	p := c.judge(err)
+	c.complement(p)
+	return p
+}
+
+func (c *call) judge(err error) *Problem {
+	if f, ok := errors.AsType[*fault.Error](err); ok {
+		return ofFault(f)
+	}
+	if p, ok := errors.AsType[*Problem](err); ok {
+		return p
+	}
+	if c.cause == nil {
+		c.cause = err
+	}
+	switch {
+	case errors.Is(err, context.Canceled) && c.r.Context().Err() != nil:
+		return problemOf(statusClientGone)
+	case errors.Is(err, context.DeadlineExceeded):
+		return ofFault(errTooLong)
+	}
+	if c.api.config.Classify != nil {
+		if f := c.api.config.Classify(err); f != nil {
+			return ofFault(f)
+		}
+	}
+	return problemOf(http.StatusInternalServerError)
+}
+
+var errTooLong = fault.New(fault.Unavailable, "It took too long, try again")
+
+func ofFault(f *fault.Error) *Problem {
+	k, known := kinds[f.Kind]
+	if !known {
+		return problemOf(http.StatusInternalServerError)
+	}
+	p := &Problem{Detail: f.Detail, Code: f.Code, Status: k.status, Errors: f.Fields}
+	if p.Code == "" {
+		p.Code = k.code
+	}
+	return p
+}
+
+// complement adds what every problem has, and the headers that go with it.
+func (c *call) complement(p *Problem) {
+	p.Title = http.StatusText(p.Status)
+	p.RequestID = c.request.RequestID
+	p.contentType = problemType
+	if accept := strings.Join(c.r.Header["Accept"], ","); strings.Contains(accept, jsonType) && !strings.Contains(accept, problemType) {
+		p.contentType = jsonType
+	}
+	h := c.Header()
+	switch p.Status {
+	case http.StatusUnauthorized:
+		h["Www-Authenticate"] = bearerOnly
+	case http.StatusServiceUnavailable:
+		h["Retry-After"] = retrySoon
+	case http.StatusRequestTimeout, http.StatusRequestEntityTooLarge:
+		h["Connection"] = []string{"close"} // the rest of the body is not read
+	}
+}
+
+// refuse answers an error.
+func (c *call) refuse(err error) { c.answer(c.judge(err)) }
+
+func (c *call) answer(p *Problem) {
+	c.complement(p)
+	h := c.Header()
+	h["Content-Type"] = []string{p.contentType}
+	h["Cache-Control"] = noStore
+	c.WriteHeader(p.Status)
+	_ = json.NewEncoder(c).Encode(p) // a client that is gone learns nothing
+}
+
+// replaceErrors makes huma answer in our form. It is huma's one global, so it is set once; what is
+// particular to the API is in the call.
+var replaceErrors = sync.OnceFunc(func() {
+	huma.NewError = func(status int, msg string, errs ...error) huma.StatusError {
+		return fromHuma(status, msg, errs)
+	}
+	huma.NewErrorWithContext = func(ctx huma.Context, status int, msg string, errs ...error) huma.StatusError {
+		p := fromHuma(status, msg, errs)
+		if v, ok := ctx.(*view); ok {
+			if status >= http.StatusInternalServerError && p.Status >= http.StatusInternalServerError {
+				v.call.cause = errors.Join(append([]error{errors.New(msg)}, errs...)...)
+			}
+			v.call.complement(p)
+		}
+		return p
+	}
+})
+
+// fromHuma says what huma found, in our words. The rejected values that huma adds are left out: they
+// may be passwords.
+func fromHuma(status int, msg string, errs []error) *Problem {
+	if msg == "cannot read request body" { // the client's connection broke
+		status = http.StatusBadRequest
+	}
+	p := problemOf(status)
+	for _, err := range errs {
+		detailed, ok := err.(huma.ErrorDetailer) //nolint:errorlint // huma hands these over as they are
+		if !ok || status >= http.StatusInternalServerError {
+			continue
+		}
+		d := detailed.ErrorDetail()
+		where := d.Location
+		for _, place := range []string{"body.", "path.", "query.", "header.", "cookie.", "form."} {
+			where = strings.TrimPrefix(where, place)
+		}
+		p.Errors = append(p.Errors, fault.Field{Field: where, Message: wording(d.Message)})
+	}
+	return p
+}
+
+// wording keeps what a parser says of the input out of the answer.
+func wording(message string) string {
+	switch {
+	case strings.HasPrefix(message, "required "):
+		return "is required"
+	case message == "invalid integer":
+		return "expected a whole number"
+	case strings.HasPrefix(message, "invalid value: ") && (strings.Contains(message, "UUID") || strings.Contains(message, "urn")):
+		return wantUUID
+	case strings.HasPrefix(message, "cannot read multipart form"):
+		return "cannot be read as a form"
+	}
+	return strings.TrimPrefix(message, "invalid value: ")
+}

@@ -1,0 +1,68 @@
+package api
+
+import (
+	"net/url"
+	"strings"
+
+	"bahi/domain/fault"
+)
+
+// saneQuery refuses a query that cannot be decoded. huma would take its parameters as absent, and
+// answer something else than was asked.
+func saneQuery(raw string) bool {
+	plain := true
+	for i := range len(raw) {
+		if c := raw[i]; c == '%' || c == '+' || c == ';' || c <= ' ' || c >= 0x7f {
+			plain = false
+			break
+		}
+	}
+	if plain {
+		return true
+	}
+	values, err := url.ParseQuery(raw)
+	if err != nil {
+		return false
+	}
+	for name, all := range values {
+		if !sane(name) {
+			return false
+		}
+		for _, value := range all {
+			if !sane(value) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// strictQuery refuses parameters that the operation does not have, and repeated ones, of which huma
+// takes the first.
+func (c *call) strictQuery() error {
+	raw := c.r.URL.RawQuery
+	if raw == "" {
+		return nil
+	}
+	var wrong []fault.Field
+	seen := map[string]bool{}
+	for pair := range strings.SplitSeq(raw, "&") {
+		escaped, _, _ := strings.Cut(pair, "=")
+		name, _ := url.QueryUnescape(escaped)
+		switch {
+		case pair == "":
+		case !c.op.query[name]:
+			wrong = append(wrong, fault.Field{Field: shortened(name), Message: "unknown parameter"})
+		case seen[name]:
+			wrong = append(wrong, fault.Field{Field: name, Message: "must be given once"})
+		}
+		seen[name] = true
+		if len(wrong) >= maxWrong {
+			break
+		}
+	}
+	if wrong != nil {
+		return fault.Fields(wrong...)
+	}
+	return nil
+}

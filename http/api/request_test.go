@@ -1,0 +1,255 @@
+package api_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/http/api"
+)
+
+const (
+	good   = `{"date":"2025-03-31","in_entries":[{"amount":12.5,"description":"cash"}]}`
+	posted = `{"id":7,"date":"2025-03-31","in_entries":[{"amount":12.5,"description":"cash"}]}`
+)
+
+func TestAWriteIsAnsweredWithItsRevisionAndPosition(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	a := s.as(t, "bahi_clerk").With("X-Request-Id", "trace-1").POST("/ledger/3", good).Status(201).Body(posted)
+	require.Equal(t, `"0"`, a.Header("ETag"))
+	require.Equal(t, "41", a.Header("Bahi-Position"))
+	require.Equal(t, "trace-1", a.Header("X-Request-Id"))
+	require.Equal(t, "application/json", a.Header("Content-Type"))
+	require.Empty(t, a.Header("Idempotency-Replayed"))
+	require.Empty(t, a.Header("Preference-Applied"))
+	seen := s.last()
+	require.Equal(t, "trace-1", seen.RequestID)
+	require.Equal(t, "post-row", seen.Operation)
+	require.Equal(t, shop, seen.Workspace)
+	require.Equal(t, "api_key:clerk", seen.Actor.String())
+	require.Nil(t, seen.Fingerprint)
+	require.Nil(t, seen.IfMatch)
+}
+
+func TestWhoIsNotKnownIsRefused(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	for _, header := range []string{"", "Bearer", "Bearer ", "Basic Zm9v", "Bearer nobody", "Bearer bahi_nobody", "bahi_clerk"} {
+		a := s.as(t, "").With("Authorization", header).GET("/me").Problem(401, "Not authenticated")
+		require.Equal(t, "Bearer", a.Header("WWW-Authenticate"), header)
+	}
+	s.as(t, "").With("Authorization", "bearer  bahi_clerk").GET("/me").Status(200)
+	s.as(t, "bahi_unknowable").GET("/me").Problem(500, "Internal error")
+}
+
+func TestWhoMayNotIsRefused(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	s.as(t, "bahi_reader").GET("/ledger/3").Status(200)
+	s.as(t, "bahi_reader").POST("/ledger/3", good).Problem(403, "Not enough permissions")
+	s.as(t, "bahi_clerk").GET("/ops/things").Problem(403, "Not enough permissions")
+	s.as(t, "bahi_operator").GET("/ops/things").Status(200)
+	s.as(t, "bahi_operator").POST("/ledger/3", good).Status(201)
+}
+
+func TestAWorkspaceIsChosenByWhoBelongsToIt(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	clerk, operator := s.as(t, "bahi_clerk"), s.as(t, "bahi_operator")
+	clerk.With("Bahi-Workspace", shop.String()).POST("/ledger/3", good).Status(201)
+	clerk.With("Bahi-Workspace", branch.String()).GET("/ledger/3").Status(200)
+	require.Equal(t, branch, s.last().Workspace)
+	clerk.With("Bahi-Workspace", branch.String()).POST("/ledger/3", good).Problem(403, "Not enough permissions")
+	clerk.With("Bahi-Workspace", remote.String()).GET("/ledger/3").Problem(404, "Workspace not found")
+	operator.With("Bahi-Workspace", remote.String()).GET("/ledger/3").Status(200)
+	require.Equal(t, remote, s.last().Actor.Workspace)
+	clerk.With("Bahi-Workspace", "main").GET("/ledger/3").
+		Problem(422, "Validation error", "Bahi-Workspace", "expected a UUID such as 6ba7b810-9dad-41d1-80b4-00c04fd430c8")
+	noOther := serve(t, func(c *api.Config) { c.Workspaces = nil })
+	noOther.as(t, "bahi_clerk").With("Bahi-Workspace", branch.String()).GET("/ledger/3").Problem(404, "Workspace not found")
+}
+
+func TestAFingerprintTellsRequestsApart(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	clerk := s.as(t, "bahi_clerk").With("Idempotency-Key", "k1")
+	print := func() string {
+		require.Equal(t, "k1", s.last().Key)
+		require.Len(t, s.last().Fingerprint, 32)
+		return string(s.last().Fingerprint)
+	}
+	clerk.POST("/ledger/3?x=1&y=2", good).Status(201)
+	first := print()
+	clerk.POST("/ledger/3?y=2&x=1", good).Status(201)
+	require.Equal(t, first, print(), "the order of the query does not matter")
+	all := map[string]bool{first: true}
+	differs := func() {
+		t.Helper()
+		require.False(t, all[print()])
+		all[print()] = true
+	}
+	clerk.POST("/ledger/4?x=1&y=2", good).Status(201)
+	differs()
+	clerk.POST("/ledger/3?x=1&y=3", good).Status(201)
+	differs()
+	clerk.POST("/ledger/3?x=1&y=2", good+" ").Status(201)
+	differs()
+	clerk.With("If-Match", `"3"`).POST("/ledger/3?x=1&y=2", good).Status(201)
+	differs()
+	clerk.With("Bahi-Dry-Run", "true").POST("/ledger/3?x=1&y=2", good).Status(200)
+	differs()
+	clerk.DELETE("/ledger/3?x=1&y=2").Status(204)
+	differs()
+	clerk.POST("/upload", "one").Status(200)
+	differs()
+	clerk.POST("/upload", "two").Status(200)
+	differs()
+}
+
+func TestAReplayIsMarked(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	a := s.as(t, "bahi_clerk").With("Idempotency-Key", "again").POST("/ledger/3", good).Status(201)
+	require.Equal(t, "true", a.Header("Idempotency-Replayed"))
+}
+
+func TestHeadersOfWritesAreRead(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	clerk := s.as(t, "bahi_clerk")
+	clerk.With("Idempotency-Key", strings.Repeat("é", 255)).POST("/ledger/3", good).Status(201)
+	clerk.With("Idempotency-Key", strings.Repeat("k", 256)).POST("/ledger/3", good).
+		Problem(422, "Validation error", "Idempotency-Key", "1 to 255 characters")
+	clerk.With("Idempotency-Key", " ").POST("/ledger/3", good).
+		Problem(422, "Validation error", "Idempotency-Key", "1 to 255 characters")
+
+	clerk.With("If-Match", `"12"`).POST("/ledger/3", good).Status(201)
+	require.Equal(t, int64(12), *s.last().IfMatch)
+	clerk.With("If-Match", "*").POST("/ledger/3", good).Status(201)
+	require.Nil(t, s.last().IfMatch)
+	for _, tag := range []string{`W/"12"`, `"abc"`, `"012"`, `"-1"`, `"99999999999999999999"`, `""`} {
+		clerk.With("If-Match", tag).POST("/ledger/3", good).Problem(412, "It was changed since you read it")
+	}
+	for _, tag := range []string{`12`, `"12`, `"1", "2"`, `12"`, `"`} {
+		clerk.With("If-Match", tag).POST("/ledger/3", good).
+			Problem(400, `If-Match must be the ETag of one revision, such as "3", or *`)
+	}
+
+	clerk.With("Bahi-Reason", "%E0%A4%97%E0%A4%B2%E0%A4%A4 amount").DELETE("/ledger/3").Status(204)
+	require.Equal(t, "गलत amount", s.last().Reason)
+	clerk.With("Bahi-Reason", strings.Repeat("%E0%A4%97", 500)).DELETE("/ledger/3").Status(204)
+	for reason, message := range map[string]string{
+		strings.Repeat("a", 501): "at most 500 characters",
+		"100% sure":              "expected percent-encoded UTF-8",
+		"%ff":                    "expected percent-encoded UTF-8",
+		"a%00b":                  "control characters are not allowed",
+		"a%0Ab":                  "control characters are not allowed",
+	} {
+		clerk.With("Bahi-Reason", reason).DELETE("/ledger/3").Problem(422, "Validation error", "Bahi-Reason", message)
+	}
+
+	a := clerk.With("Prefer", "wait=5, return=representation").POST("/ledger/3", good).Status(201)
+	require.Equal(t, "return=representation", a.Header("Preference-Applied"))
+	a = clerk.With("Prefer", "return=minimal").POST("/ledger/3", good).Status(201)
+	require.Empty(t, a.Header("Preference-Applied"))
+}
+
+func TestADryRunIsUnderstoodOrRefused(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	clerk := s.as(t, "bahi_clerk")
+	clerk.With("Bahi-Dry-Run", "true").POST("/ledger/3", good).Status(200)
+	require.True(t, s.last().DryRun)
+	clerk.With("Bahi-Dry-Run", "false").POST("/ledger/3", good).Status(201)
+	require.False(t, s.last().DryRun)
+	clerk.With("Bahi-Dry-Run", "yes").POST("/ledger/3", good).Problem(422, "Validation error", "Bahi-Dry-Run", "expected true or false")
+	clerk.With("Bahi-Dry-Run", "true").DELETE("/ledger/3").Problem(422, "Validation error", "Bahi-Dry-Run", "this operation has no dry run")
+}
+
+func TestParametersAreChecked(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	clerk := s.as(t, "bahi_clerk")
+	clerk.GET("/ledger/3?from=2025-03-31&limit=5").Status(200).Body(`["3 5","2025-03-31"]`)
+	clerk.GET("/ledger/3").Status(200).Body(`["3 0"]`)
+	clerk.GET("/ledger/three").Problem(422, "Validation error", "account_id", "expected a whole number")
+	clerk.GET("/ledger/99999999999999999999").Problem(422, "Validation error", "account_id", "expected a whole number")
+	clerk.GET("/ledger/3?from=31.3.2025").
+		Problem(422, "Validation error", "from", "expected a date such as 2025-03-31, from 1900 to 2199")
+	clerk.GET("/ledger/3?id=nosecret").
+		Problem(422, "Validation error", "id", "expected a UUID such as 6ba7b810-9dad-41d1-80b4-00c04fd430c8")
+	require.Contains(t, clerk.GET("/ledger/3?limit=0").Status(422).Text, `"field":"limit"`)
+	clerk.GET("/ledger/3?form=2025-03-31").Problem(422, "Validation error", "form", "unknown parameter")
+	clerk.GET("/ledger/3?limit=1&limit=2").Problem(422, "Validation error", "limit", "must be given once")
+	for _, path := range []string{"/ledger/3?from=%zz", "/ledger/3?from=%ff", "/ledger/3?limit=1;from=2", "/ledger/%00", "/ledger/%ff", "/%ff?a=%00"} {
+		clerk.GET(path).Problem(400, "Malformed URL")
+	}
+}
+
+func TestReadsObeyAPosition(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	clerk := s.as(t, "bahi_clerk")
+	clerk.With("Bahi-Min-Position", "12").GET("/ledger/3").Status(200)
+	for _, position := range []string{"-1", "+1", "x", "18446744073709551616", "1.5"} {
+		clerk.With("Bahi-Min-Position", position).GET("/ledger/3").
+			Problem(422, "Validation error", "Bahi-Min-Position", "expected a position in the log")
+	}
+}
+
+func TestTheRequestIDIsTakenWhenItIsSane(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	made := s.as(t, "bahi_clerk").GET("/me").Status(200).Header("X-Request-Id")
+	require.Len(t, made, 32)
+	for _, bad := range []string{"a b", strings.Repeat("x", 129), `{"x":1}`, "ä"} {
+		got := s.as(t, "bahi_clerk").With("X-Request-Id", bad).GET("/me").Status(200).Header("X-Request-Id")
+		require.Len(t, got, 32, bad)
+		require.NotEqual(t, made, got)
+	}
+}
+
+func TestWhatNoRouteTakesIsAProblem(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	clerk := s.as(t, "bahi_clerk")
+	for _, path := range []string{"/nothing", "/", "/ledger", "/ledger/3/4", "/ledger//3", "//ledger/3", "/ledger/3/"} {
+		clerk.GET(path).Problem(404, "Not found")
+	}
+	a := clerk.PUT("/ledger/3", good).Problem(405, "Method not allowed")
+	require.Equal(t, "POST, GET, HEAD, DELETE", a.Header("Allow"))
+	clerk.Do("OPTIONS", "/ledger/3", nil).Problem(405, "Method not allowed")
+	clerk.POST("/docs", "").Problem(405, "Method not allowed")
+}
+
+func TestHEADIsGETWithoutItsBody(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	a := s.as(t, "bahi_clerk").Do("HEAD", "/me", nil).Status(200)
+	require.Empty(t, a.Text)
+	require.Equal(t, "application/json", a.Header("Content-Type"))
+	s.as(t, "").Do("HEAD", "/me", nil).Status(401)
+}
+
+func TestProblemsAreOfTheTypeThatIsAskedFor(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	for accept, want := range map[string]string{
+		"": "application/problem+json", "*/*": "application/problem+json", "application/json": "application/json",
+		"application/json, */*": "application/json", "application/problem+json, application/json": "application/problem+json",
+		"text/html": "application/problem+json", "application/cbor": "application/problem+json",
+	} {
+		a := s.as(t, "bahi_clerk").With("Accept", accept).POST("/ledger/404", good).Problem(404, "Account not found")
+		require.Equal(t, want, a.Header("Content-Type"), accept)
+		a = s.as(t, "").With("Accept", accept).GET("/me").Problem(401, "Not authenticated")
+		require.Equal(t, want, a.Header("Content-Type"), accept)
+	}
+	var p map[string]any
+	require.NoError(t, json.Unmarshal([]byte(s.as(t, "").GET("/me").Text), &p))
+	require.Equal(t, "not_authenticated", p["code"])
+	require.NotContains(t, p, "errors")
+	require.Len(t, p, 5)
+}

@@ -1,0 +1,200 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"bahi/domain/unit"
+)
+
+const schemaPrefix = "#/components/schemas/"
+
+// The quantities of package unit as the document shows them. The domain does not know huma, so they
+// stand in for its types.
+type (
+	money   struct{}
+	grams   struct{}
+	percent struct{}
+	date    struct{}
+)
+
+func quantity(places, digits int, what string) *huma.Schema {
+	smallest := 1.0
+	for range places {
+		smallest /= 10
+	}
+	return &huma.Schema{
+		Type: huma.TypeNumber, MultipleOf: &smallest,
+		Description: fmt.Sprintf("%s: at most %d digits before the point and %d places after it, no exponent", what, digits, places),
+	}
+}
+
+func (money) Schema(huma.Registry) *huma.Schema   { return quantity(2, 13, "Rupees") }
+func (grams) Schema(huma.Registry) *huma.Schema   { return quantity(3, 9, "Grams") }
+func (percent) Schema(huma.Registry) *huma.Schema { return quantity(3, 9, "Percent") }
+
+func (date) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeString, Format: "date", Examples: []any{"2025-03-31"}}
+}
+
+func humaConfig(config Config) huma.Config {
+	format := huma.Format{Marshal: huma.DefaultJSONFormat.Marshal, Unmarshal: json.Unmarshal}
+	schemas := huma.NewMapRegistry(schemaPrefix, namer())
+	schemas.RegisterTypeAlias(reflect.TypeFor[unit.Money](), reflect.TypeFor[money]())
+	schemas.RegisterTypeAlias(reflect.TypeFor[unit.Grams](), reflect.TypeFor[grams]())
+	schemas.RegisterTypeAlias(reflect.TypeFor[unit.Percent](), reflect.TypeFor[percent]())
+	schemas.RegisterTypeAlias(reflect.TypeFor[unit.Date](), reflect.TypeFor[date]())
+	title := config.Title
+	if title == "" {
+		title = "Bahi"
+	}
+	return huma.Config{
+		OpenAPI: &huma.OpenAPI{
+			OpenAPI: "3.1.0",
+			Info:    &huma.Info{Title: title, Version: config.Version, Description: config.Description},
+			Components: &huma.Components{
+				Schemas: schemas,
+				SecuritySchemes: map[string]*huma.SecurityScheme{
+					"bearer": {Type: "http", Scheme: "bearer", Description: "An access token, or an API key (bahi_…)"},
+				},
+			},
+		},
+		Formats:       map[string]huma.Format{jsonType: format, "json": format},
+		DefaultFormat: jsonType,
+	}
+}
+
+// namer names schemas by package and type, and never gives a name twice: where huma would panic, it
+// takes in one folder more.
+func namer() func(reflect.Type, string) string {
+	given := map[string]reflect.Type{}
+	return func(t reflect.Type, hint string) string {
+		for t.Kind() == reflect.Pointer {
+			t = t.Elem()
+		}
+		for folders := 1; ; folders++ {
+			name := schemaName(t, hint, folders)
+			if other := given[name]; t.Kind() != reflect.Struct || t.Name() == "" || other == nil || other == t || folders > strings.Count(t.PkgPath(), "/")+1 {
+				given[name] = t
+				return name
+			}
+		}
+	}
+}
+
+func schemaName(t reflect.Type, hint string, folders int) string {
+	if t.Name() == "" {
+		return hint
+	}
+	name, arguments, _ := strings.Cut(t.Name(), "[")
+	qualified := capital(name)
+	if path := t.PkgPath(); path != "" && path != reflect.TypeFor[Problem]().PkgPath() {
+		parts := strings.Split(path, "/")
+		prefix := ""
+		for _, part := range parts[max(0, len(parts)-folders):] {
+			prefix += capital(part)
+		}
+		if !strings.HasPrefix(qualified, prefix) {
+			qualified = prefix + qualified
+		}
+	}
+	for argument := range strings.FieldsFuncSeq(arguments, func(r rune) bool { return strings.ContainsRune("[],*", r) }) {
+		argument = argument[strings.LastIndexByte(argument, '/')+1:]
+		for part := range strings.SplitSeq(argument, ".") {
+			qualified += capital(part)
+		}
+	}
+	return qualified
+}
+
+func capital(word string) string {
+	if word == "" {
+		return ""
+	}
+	return strings.ToUpper(word[:1]) + word[1:]
+}
+
+// document adds to an operation's description what its Op says.
+func (o *operation) document(h *huma.Operation) {
+	if !o.Public {
+		h.Security = []map[string][]string{{"bearer": {}}}
+		h.Parameters = append(h.Parameters, header("Bahi-Workspace", "Another workspace of the caller's to act in", "string", "uuid"))
+	}
+	if len(o.Reads) > 0 && !o.write() {
+		h.Parameters = append(h.Parameters, header("Bahi-Min-Position", "Wait (at most 5 s) until the answer is complete up to this position of the log", "integer", "int64"))
+	}
+	if o.write() {
+		h.Parameters = append(h.Parameters,
+			header("Idempotency-Key", "1 to 255 characters: the same key and request have one effect, for ever", "string", ""),
+			header("If-Match", "The ETag that the caller has seen; 412 when it is not the newest", "string", ""),
+			header("Bahi-Reason", "Why, in at most 500 characters of percent-encoded UTF-8; kept for the audit trail", "string", ""),
+			header("Prefer", "return=representation: answer the whole thing, balances included", "string", ""))
+		if o.DryRun {
+			h.Parameters = append(h.Parameters, header("Bahi-Dry-Run", "true: decide and validate, write nothing, answer 200", "boolean", ""))
+		}
+	}
+	h.Extensions = map[string]any{}
+	if o.Limit != "" {
+		h.Extensions["x-rate-limit"] = o.Limit
+	}
+	switch {
+	case o.Operator:
+		h.Extensions["x-permission"] = "operator"
+	case o.Area != "":
+		h.Extensions["x-permission"] = string(o.Area) + ":" + string(o.Level)
+	}
+	o.documentAnswers(h)
+}
+
+func header(name, description, kind, format string) *huma.Param {
+	return &huma.Param{Name: name, In: "header", Description: description, Schema: &huma.Schema{Type: kind, Format: format}}
+}
+
+func (o *operation) documentAnswers(h *huma.Operation) {
+	success := h.Responses[strconv.Itoa(o.Status)]
+	if success.Headers == nil {
+		success.Headers = map[string]*huma.Param{}
+	}
+	answer := func(name, description, kind string) {
+		success.Headers[name] = &huma.Param{Description: description, Schema: &huma.Schema{Type: kind}}
+	}
+	answer("X-Request-Id", "Names the request in logs, events and errors", "string")
+	if len(o.Reads) > 0 || o.write() {
+		answer("Bahi-Position", "The log position of what was written, or up to which the answer is complete", "integer")
+	}
+	if len(o.Reads) > 0 {
+		answer("Warning", `110 - "Response is Stale": the answer lacks what the log had`, "string")
+	}
+	if o.write() {
+		answer("Idempotency-Replayed", "true: an earlier request with this key did it", "boolean")
+	}
+	statuses := []int{http.StatusInternalServerError, http.StatusServiceUnavailable}
+	if !o.Public {
+		statuses = append(statuses, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound)
+	}
+	if len(h.Parameters) > 0 || h.RequestBody != nil {
+		statuses = append(statuses, http.StatusBadRequest, http.StatusUnprocessableEntity)
+	}
+	if o.write() {
+		statuses = append(statuses, http.StatusConflict, http.StatusPreconditionFailed)
+	}
+	if h.RequestBody != nil {
+		statuses = append(statuses, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
+	}
+	if o.Limit != "" {
+		statuses = append(statuses, http.StatusTooManyRequests)
+	}
+	delete(h.Responses, "default")
+	for _, status := range statuses {
+		h.Responses[strconv.Itoa(status)] = &huma.Response{
+			Description: http.StatusText(status),
+			Content:     map[string]*huma.MediaType{problemType: {Schema: &huma.Schema{Ref: schemaPrefix + "Problem"}}},
+		}
+	}
+}
