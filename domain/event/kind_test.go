@@ -79,9 +79,9 @@ func TestEveryOldVersionIsLiftedToTodays(t *testing.T) {
 		r, err := kind.Decode(stored("Priced", data, meta))
 		require.NoError(t, err, meta)
 		require.Equal(t, priced{Paise: 1200, Currency: "INR"}, r.Data, meta)
-		any, err := catalogue.Decode(stored("Priced", data, meta))
+		same, err := catalogue.Decode(stored("Priced", data, meta))
 		require.NoError(t, err, meta)
-		require.Equal(t, r.Data, any.Data, meta)
+		require.Equal(t, r.Data, same.Data, meta)
 	}
 }
 

@@ -35,12 +35,12 @@ func (left) Evolve(person) person { return person{} }
 
 var people = event.NewKind("person", event.Of[registered]("Registered", 1), event.Of[left]("Left", 1))
 
-const clear = "asha@example.org"
+const address = "asha@example.org"
 
 func sample() registered {
 	nick := event.NewPersonal("user-1", "asha-nick")
 	return registered{
-		Email: event.NewPersonal("user-1", clear), Token: event.NewSecret("channel-1", "s3cret"), Nick: &nick,
+		Email: event.NewPersonal("user-1", address), Token: event.NewSecret("channel-1", "s3cret"), Nick: &nick,
 		Contacts: []contact{{Note: "none"}, {Phone: event.NewPersonal("user-2", "+91")}},
 		Pair:     [2]contact{{Phone: event.NewPersonal("user-3", "+92")}},
 	}
@@ -58,7 +58,7 @@ func TestValuesInClearAreNeverEncoded(t *testing.T) {
 	t.Parallel()
 	_, err := people.Encode(uuid.New(), sample(), event.Meta{})
 	require.ErrorContains(t, err, "personal value of user-1: the value is in clear: the vault must seal it first")
-	require.NotContains(t, err.Error(), clear)
+	require.NotContains(t, err.Error(), address)
 }
 
 func TestSealedValuesKeepTheirForm(t *testing.T) {
@@ -126,11 +126,11 @@ func TestValuesOfARecordedBatchAreOpenedInPlaceOfTheClosedOnes(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.EqualValues(t, 2, open[1].Position)
-	email := open[1].Data.(registered).Email //nolint:forcetypeassert // it was put there
+	email := open[1].Data.(registered).Email
 	text, err := email.Text()
 	require.NoError(t, err)
-	require.Equal(t, clear, text)
-	_, err = batch[1].Data.(registered).Email.Text() //nolint:forcetypeassert // it was put there
+	require.Equal(t, address, text)
+	_, err = batch[1].Data.(registered).Email.Text()
 	require.ErrorIs(t, err, event.ErrNotOpened)
 
 	same, err := event.MapSealedIn(batch[:1], func([]*event.Sealed) error { panic("there is nothing to open") })
@@ -142,12 +142,12 @@ func TestValuesOfARecordedBatchAreOpenedInPlaceOfTheClosedOnes(t *testing.T) {
 
 func TestPersonalValueGoesIntoATableOnceItIsOpened(t *testing.T) {
 	t.Parallel()
-	p := event.NewPersonal("user-1", clear)
+	p := event.NewPersonal("user-1", address)
 	_, err := p.Value()
 	require.ErrorContains(t, err, "in clear")
 	text, err := p.Text()
 	require.NoError(t, err)
-	require.Equal(t, clear, text)
+	require.Equal(t, address, text)
 
 	p.Close(1, []byte("box"))
 	_, err = p.Value()
@@ -156,10 +156,10 @@ func TestPersonalValueGoesIntoATableOnceItIsOpened(t *testing.T) {
 	_, ok := p.Clear()
 	require.False(t, ok)
 
-	p.Open(clear)
+	p.Open(address)
 	column, err := p.Value()
 	require.NoError(t, err)
-	require.Equal(t, clear, column)
+	require.Equal(t, address, column)
 
 	p.Erase()
 	require.True(t, p.Erased())
@@ -183,12 +183,12 @@ func TestPersonalValueGoesIntoATableOnceItIsOpened(t *testing.T) {
 func TestTextsStayOutOfMessages(t *testing.T) {
 	t.Parallel()
 	e := sample()
-	e.Email.Open(clear)
+	e.Email.Open(address)
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%d", "%x"} {
 		for _, text := range []string{fmt.Sprintf(verb, e), fmt.Sprintf(verb, e.Token), fmt.Sprintf(verb, &e.Email)} {
-			require.NotContains(t, text, clear, verb)
+			require.NotContains(t, text, address, verb)
 			require.NotContains(t, text, "s3cret", verb)
-			require.NotContains(t, text, fmt.Sprintf("%x", clear), verb)
+			require.NotContains(t, text, fmt.Sprintf("%x", address), verb)
 		}
 	}
 	require.Equal(t, "secret value of channel-1", fmt.Sprint(e.Token))
@@ -209,12 +209,12 @@ func TestForeignFormsAreRefusedWithoutRepeatingThem(t *testing.T) {
 		var p event.Personal
 		err := json.Unmarshal([]byte(form), &p)
 		require.ErrorContains(t, err, problem, form)
-		require.NotContains(t, err.Error(), clear)
+		require.NotContains(t, err.Error(), address)
 		require.True(t, p.IsZero())
 	}
 	var s event.Secret
 	require.ErrorContains(t, json.Unmarshal([]byte(`{"sealed":1,"class":"personal"}`), &s), "where a secret one belongs")
-	p := event.NewPersonal("user-1", clear)
+	p := event.NewPersonal("user-1", address)
 	require.NoError(t, json.Unmarshal([]byte(`null`), &p))
 	require.True(t, p.IsZero())
 }
@@ -232,9 +232,9 @@ func TestWhatCannotBeFollowedIsNotWrittenInClear(t *testing.T) {
 	})
 	type bare struct{ S event.Sealed }
 	require.Panics(t, func() { _, _ = event.MapSealed([]bare{{}}, closeAll) })
-	require.Panics(t, func() { event.NewPersonal("", clear) })
+	require.Panics(t, func() { event.NewPersonal("", address) })
 
-	name := event.NewPersonal("user-1", clear)
+	name := event.NewPersonal("user-1", address)
 	trees, err := event.MapSealed([]tree{{Name: name, Kids: []tree{{Name: name}}}}, closeAll)
 	require.NoError(t, err)
 	_, err = json.Marshal(trees[0])

@@ -119,8 +119,10 @@ func planWalk(t reflect.Type, above map[reflect.Type]bool) walker {
 		if planWalk(t.Elem(), above) != nil || planWalk(t.Key(), above) != nil {
 			panic(fmt.Sprintf("%s: sealed values in a map are not followed, use a slice", t))
 		}
+		return nil
+	default: // what an interface holds is not followed: a value in there stays in clear, as above
+		return nil
 	}
-	return nil
 }
 
 func planStruct(t reflect.Type, above map[reflect.Type]bool) walker {
@@ -131,7 +133,7 @@ func planStruct(t reflect.Type, above map[reflect.Type]bool) walker {
 	var steps []step
 	for i := range t.NumField() {
 		f := t.Field(i)
-		if !f.IsExported() && !(f.Anonymous && f.Type.Kind() == reflect.Struct) {
+		if !f.IsExported() && (!f.Anonymous || f.Type.Kind() != reflect.Struct) {
 			continue // JSON does not see it either
 		}
 		if w := planWalk(f.Type, above); w != nil {

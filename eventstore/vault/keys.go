@@ -1,0 +1,84 @@
+package vault
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/tink-crypto/tink-go/v2/tink"
+)
+
+// dataKeys are the keys of one subject, by version. A destroyed one is nil.
+type dataKeys map[int]tink.AEAD
+
+// newest is the version to seal with: 0 where there is none, and alive only if it was not destroyed.
+func (k dataKeys) newest() (version int, alive bool) {
+	for v := range k {
+		version = max(version, v)
+	}
+	return version, k[version] != nil
+}
+
+// read answers the keys of the subjects, as they are now in the database.
+func (v *Vault) read(ctx context.Context, subjects []string) (map[string]dataKeys, error) {
+	rows, _ := v.pool.Query(ctx, `select subject, key_version, wrapped from vault.key where subject = any($1)`, subjects)
+	stored, err := pgx.CollectRows(rows, pgx.RowToStructByPos[wrappedKey])
+	if err != nil {
+		return nil, fmt.Errorf("read data keys: %w", err)
+	}
+	found := make(map[string]dataKeys, len(subjects))
+	for _, k := range stored {
+		if found[k.Name] == nil {
+			found[k.Name] = dataKeys{}
+		}
+		if k.Wrapped == nil {
+			found[k.Name][k.Version] = nil
+			continue
+		}
+		key, err := v.unwrap(ctx, k.Wrapped, k.of())
+		if err != nil {
+			return nil, fmt.Errorf("unwrap the key of %s: %w", k.Name, err)
+		}
+		if found[k.Name][k.Version], err = newAEAD(key); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// readOrMake is read, and makes the keys of subjects that never had one. Of several nodes that do it at
+// once, one wins, and all read what it made.
+func (v *Vault) readOrMake(ctx context.Context, subjects []string) (map[string]dataKeys, error) {
+	found, err := v.read(ctx, subjects)
+	if err != nil || len(found) == len(subjects) {
+		return found, err
+	}
+	missing := slices.DeleteFunc(slices.Clone(subjects), func(s string) bool { return found[s] != nil })
+	if err := v.makeKeys(ctx, missing); err != nil {
+		return nil, fmt.Errorf("make data keys: %w", err)
+	}
+	made, err := v.read(ctx, missing)
+	maps.Copy(found, made)
+	return found, err
+}
+
+// makeKeys inserts a key for each subject that has none.
+func (v *Vault) makeKeys(ctx context.Context, subjects []string) error {
+	slices.Sort(subjects) // all nodes insert in one order, so none waits in a circle
+	return v.underMaster(ctx, func(tx pgx.Tx, m *master) error {
+		wrapped := make([][]byte, len(subjects))
+		for i, s := range subjects {
+			var err error
+			if wrapped[i], err = m.aead.Encrypt(newKey(keySize), ofDataKey(s, 1)); err != nil {
+				return fmt.Errorf("wrap the key of %s: %w", s, err)
+			}
+		}
+		_, err := tx.Exec(ctx, `
+			insert into vault.key (subject, key_version, wrapped)
+			select subject, 1, wrapped from unnest($1::text[], $2::bytea[]) n (subject, wrapped)
+			on conflict do nothing`, subjects, wrapped)
+		return err
+	})
+}

@@ -1,0 +1,76 @@
+package vault
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Named answers the key of that name, with size bytes. It is made once for the whole store, of random
+// bytes; nodes that ask at once agree. Asking with another size than at first is an error. The caller
+// MUST NOT change the bytes.
+//
+// The names in use: idempotency (keyed hashes of requests), jwt, url-signing, checkpoint, webhook.
+func (v *Vault) Named(ctx context.Context, name string, size int) ([]byte, error) {
+	key, err := v.loadNamed(ctx, name)
+	if errors.Is(err, pgx.ErrNoRows) {
+		if err := v.makeNamed(ctx, name, size); err != nil {
+			return nil, fmt.Errorf("make key %s: %w", name, err)
+		}
+		key, err = v.loadNamed(ctx, name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read key %s: %w", name, err)
+	}
+	if len(key) != size {
+		return nil, fmt.Errorf("key %s has %d bytes, not %d", name, len(key), size)
+	}
+	return key, nil
+}
+
+func (v *Vault) loadNamed(ctx context.Context, name string) ([]byte, error) {
+	if key, ok := v.named.Load(name); ok {
+		return key.([]byte), nil //nolint:forcetypeassert // only such are stored
+	}
+	var wrapped []byte
+	if err := v.pool.QueryRow(ctx, `select wrapped from vault.named where name = $1`, name).Scan(&wrapped); err != nil {
+		return nil, err
+	}
+	key, err := v.unwrap(ctx, wrapped, ofNamed(name))
+	if err == nil {
+		v.named.Store(name, key)
+	}
+	return key, err
+}
+
+// makeNamed inserts a key if there is none.
+func (v *Vault) makeNamed(ctx context.Context, name string, size int) error {
+	return v.underMaster(ctx, func(tx pgx.Tx, m *master) error {
+		wrapped, err := m.aead.Encrypt(newKey(size), ofNamed(name))
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, `insert into vault.named (name, wrapped) values ($1, $2) on conflict do nothing`, name, wrapped)
+		return err
+	})
+}
+
+// HMAC answers the HMAC-SHA256 of the parts under the named key of 32 bytes. Each part has its length
+// before it, so that no two lists of parts are hashed alike.
+func (v *Vault) HMAC(ctx context.Context, name string, parts ...[]byte) ([]byte, error) {
+	key, err := v.Named(ctx, name, keySize)
+	if err != nil {
+		return nil, err
+	}
+	h := hmac.New(sha256.New, key)
+	for _, p := range parts {
+		h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(p))))
+		h.Write(p)
+	}
+	return h.Sum(nil), nil
+}

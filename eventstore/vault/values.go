@@ -1,0 +1,92 @@
+package vault
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"bahi/domain/event"
+)
+
+// Seal encrypts the values that are still in clear, for [event.MapSealed]. A subject gets its key with
+// its first value. It answers [event.ErrErased] for a subject that was erased: nothing can be sealed for
+// it any more.
+func (v *Vault) Seal(ctx context.Context, fields []*event.Sealed) error {
+	fields = slices.DeleteFunc(slices.Clone(fields), func(f *event.Sealed) bool { _, inClear := f.Clear(); return !inClear })
+	if len(fields) == 0 {
+		return nil
+	}
+	keys, err := v.readOrMake(ctx, subjectsOf(fields))
+	if err != nil {
+		return fmt.Errorf("seal: %w", err)
+	}
+	for _, f := range fields {
+		version, alive := keys[f.Subject()].newest()
+		if !alive {
+			return fmt.Errorf("seal a value of %s: %w", f.Subject(), event.ErrErased)
+		}
+		text, _ := f.Clear()
+		box, err := keys[f.Subject()][version].Encrypt([]byte(text), ofValue(f.Class(), f.Subject(), version))
+		if err != nil {
+			return fmt.Errorf("seal a value of %s: %w", f.Subject(), err)
+		}
+		f.Close(version, box)
+	}
+	return nil
+}
+
+// Reveal opens the personal values, or marks them as erased, for [event.MapSealed] and
+// [event.MapSealedIn]. Secrets stay as they are. It answers [ErrNoKey] or [ErrChanged] for a value that
+// is neither to be read nor erased, and has then opened some of the others.
+func (v *Vault) Reveal(ctx context.Context, fields []*event.Sealed) error {
+	return v.open(ctx, slices.DeleteFunc(slices.Clone(fields), func(f *event.Sealed) bool { return f.Class() != event.ClassPersonal }))
+}
+
+// Show answers the text of one value, personal or secret, at the moment of its use, or
+// [event.ErrErased].
+func (v *Vault) Show(ctx context.Context, s event.Sealed) (string, error) {
+	if text, inClear := s.Clear(); inClear || s.IsZero() {
+		return text, nil
+	}
+	if err := v.open(ctx, []*event.Sealed{&s}); err != nil {
+		return "", err
+	}
+	return event.Personal{Sealed: s}.Text()
+}
+
+func (v *Vault) open(ctx context.Context, fields []*event.Sealed) error {
+	fields = slices.DeleteFunc(fields, func(f *event.Sealed) bool { _, _, isClosed := f.Box(); return !isClosed })
+	if len(fields) == 0 {
+		return nil
+	}
+	keys, err := v.read(ctx, subjectsOf(fields))
+	if err != nil {
+		return fmt.Errorf("open sealed values: %w", err)
+	}
+	for _, f := range fields {
+		version, box, _ := f.Box()
+		aead, known := keys[f.Subject()][version]
+		if !known {
+			return fmt.Errorf("open a value of %s, key version %d: %w", f.Subject(), version, ErrNoKey)
+		}
+		if aead == nil {
+			f.Erase()
+			continue
+		}
+		text, err := aead.Decrypt(box, ofValue(f.Class(), f.Subject(), version))
+		if err != nil {
+			return fmt.Errorf("open a value of %s: %w", f.Subject(), ErrChanged)
+		}
+		f.Open(string(text))
+	}
+	return nil
+}
+
+func subjectsOf(fields []*event.Sealed) []string {
+	subjects := make(map[string]bool, len(fields))
+	for _, f := range fields {
+		subjects[f.Subject()] = true
+	}
+	return slices.Collect(maps.Keys(subjects))
+}

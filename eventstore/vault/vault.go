@@ -1,0 +1,112 @@
+package vault
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// The ways in which a vault cannot answer.
+var (
+	// ErrOtherMaster tells that the store's keys are wrapped by another master key than this node's.
+	ErrOtherMaster = errors.New("the master key is not the one of this store")
+	// ErrNoKey tells of a value whose key the vault never had, or lost: a restore without the vault.
+	ErrNoKey = errors.New("the vault has no key for this value, and none that was destroyed")
+	// ErrChanged tells of a ciphertext that was changed, or moved from where it belongs.
+	ErrChanged = errors.New("it does not open: it was changed, or belongs elsewhere")
+)
+
+// Vault keeps the keys of one store. Any number of nodes may have one open.
+type Vault struct {
+	pool   *pgxpool.Pool
+	log    *slog.Logger
+	master atomic.Pointer[master]
+	named  sync.Map // name to []byte; a named key is made once and stays
+}
+
+// Open opens the vault in the pool's database, which must be migrated. The first node's master key
+// becomes the store's; any other is answered with [ErrOtherMaster].
+func Open(ctx context.Context, pool *pgxpool.Pool, masterKey []byte, log *slog.Logger) (*Vault, error) {
+	m, err := newMaster(masterKey)
+	if err != nil {
+		return nil, fmt.Errorf("open the vault: %w", err)
+	}
+	v := &Vault{pool: pool, log: log}
+	v.master.Store(m)
+	var first bool
+	err = v.write(ctx, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, `insert into vault.master (key_id) values ($1) on conflict do nothing`, m.id)
+		first = tag.RowsAffected() == 1
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open the vault: %w", err)
+	}
+	if first {
+		log.InfoContext(ctx, "a vault was made; back up its master key, apart from the database", "master_key_id", m.id)
+	}
+	return v, v.checkMaster(ctx)
+}
+
+// checkMaster answers [ErrOtherMaster], with what an operator can do.
+func (v *Vault) checkMaster(ctx context.Context) error {
+	var id string
+	if err := v.pool.QueryRow(ctx, `select key_id from vault.master`).Scan(&id); err != nil {
+		return fmt.Errorf("read the vault's master key id: %w", err)
+	}
+	if mine := v.master.Load().id; id != mine {
+		return fmt.Errorf("%w: this store's has the id %s, this node's %s. Give the node the right one in BAHI_MASTER_KEY, "+
+			"or as keys/master.key in its data folder; nothing but that key opens the store's secrets and personal values",
+			ErrOtherMaster, id, mine)
+	}
+	return nil
+}
+
+// write runs do in a transaction that is on disk when it is answered, however the pool is set.
+func (v *Vault) write(ctx context.Context, do func(tx pgx.Tx) error) error {
+	return pgx.BeginFunc(ctx, v.pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `set local synchronous_commit = on`); err != nil {
+			return err
+		}
+		return do(tx)
+	})
+}
+
+// underMaster is write for who wraps new keys. It keeps a rotation from passing over a key that is on its
+// way in, and answers [ErrOtherMaster] after one.
+func (v *Vault) underMaster(ctx context.Context, do func(tx pgx.Tx, m *master) error) error {
+	m := v.master.Load()
+	err := v.write(ctx, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, `select from vault.master where key_id = $1 for share`, m.id)
+		switch {
+		case err != nil:
+			return err
+		case tag.RowsAffected() == 0:
+			return ErrOtherMaster
+		}
+		return do(tx, m)
+	})
+	if errors.Is(err, ErrOtherMaster) {
+		return cmp.Or(v.checkMaster(ctx), err) // the first says more
+	}
+	return err
+}
+
+// unwrap opens a wrapped key with the node's master key.
+func (v *Vault) unwrap(ctx context.Context, wrapped, of []byte) ([]byte, error) {
+	key, err := v.master.Load().aead.Decrypt(wrapped, of)
+	if err == nil {
+		return key, nil
+	}
+	if err := v.checkMaster(ctx); err != nil { // it changed while this node ran
+		return nil, err
+	}
+	return nil, ErrChanged
+}
