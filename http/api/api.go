@@ -67,7 +67,7 @@ func New(config Config) *API {
 	if config.Timeout == 0 {
 		config.Timeout = defaultTimeout
 	}
-	a := &API{config: config, metrics: newMetrics(config.Metrics)}
+	a := &API{config: config, metrics: newMetrics(config.Metrics), pages: map[string]bool{}}
 	if config.Tracer != nil {
 		a.tracer = config.Tracer.Tracer("bahi/http/api")
 	}

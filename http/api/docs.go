@@ -20,7 +20,6 @@ const docsPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img
 // serveDocs serves the document, and the page that shows it.
 func (a *API) serveDocs() {
 	a.huma.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[Problem](), true, "")
-	a.pages = map[string]bool{}
 	a.page("/openapi.json", "application/openapi+json", a.spec)
 	for _, file := range []struct{ path, name, kind string }{
 		{"/docs", "index.html", "text/html"},
@@ -39,15 +38,20 @@ func (a *API) serveDocs() {
 	}
 }
 
-func (a *API) page(path, kind string, content func() []byte) {
+// Page serves what is no operation, by GET, to everybody.
+func (a *API) Page(path string, handler http.Handler) {
 	a.pages[path] = true
-	a.router.Path(path).Methods(http.MethodGet).HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	a.router.Path(path).Methods(http.MethodGet).Handler(handler)
+}
+
+func (a *API) page(path, kind string, content func() []byte) {
+	a.Page(path, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		h := w.Header()
 		h.Set("Content-Type", kind)
 		h.Set("Content-Security-Policy", docsPolicy)
 		h.Set("Referrer-Policy", "no-referrer")
 		_, _ = w.Write(content())
-	})
+	}))
 }
 
 func (a *API) encodeSpec() []byte {

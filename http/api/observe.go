@@ -118,6 +118,8 @@ func (c *call) report() {
 func (c *call) log(operation string, took time.Duration) {
 	level := slog.LevelInfo
 	switch {
+	case c.op == nil && c.api.pages[c.r.URL.Path]: // probes and scrapes come every few seconds
+		level = slog.LevelDebug
 	case c.status == http.StatusServiceUnavailable:
 		level = slog.LevelWarn
 	case c.status >= http.StatusInternalServerError || c.stack != nil:

@@ -1,0 +1,112 @@
+package ledger
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"github.com/shopspring/decimal"
+
+	"bahi/domain/ledger/bank"
+	"bahi/http/api"
+	"bahi/http/pdf"
+	"bahi/readmodels"
+	views "bahi/readmodels/ledger"
+)
+
+// PDF is the output of an operation that answers a document.
+type PDF struct {
+	Type        string `header:"Content-Type"`
+	Disposition string `header:"Content-Disposition"`
+	Body        []byte
+}
+
+// BankStatement registers the statement of an account.
+func (r *Routes) BankStatement() {
+	api.Handle(r.API, api.Op{
+		ID: "get-bank-statement", Method: "GET", Path: "/bank-ledger/{bank_account_id}/statement.pdf",
+		Summary: "Draw a statement of a bank account as a PDF",
+		Tags:    tags, Area: area, Limit: limitPDF, Reads: []string{"books"}, StrictQuery: true,
+	}, func(ctx context.Context, in *struct {
+		ByAccount
+		Selection
+	}) (*PDF, error) {
+		sel, err := r.selection(ctx, in.Selection)
+		if err != nil {
+			return nil, err
+		}
+		return r.bankStatement(ctx, in.Account, sel)
+	})
+}
+
+// bankStatement reads everything as known at one position, so that it adds up whatever is posted
+// meanwhile, and so that it can be drawn again.
+func (r *Routes) bankStatement(ctx context.Context, account int64, sel views.Selection) (*PDF, error) {
+	sel.Page, sel.PageSize = 1, 0
+	a, err := r.Views.Account(ctx, workspace(ctx), bank.Ledger.Name, account, sel.As, bank.ErrNoAccount)
+	if err != nil {
+		return nil, err
+	}
+	if sel.KnownAt == nil {
+		position, _ := readmodels.FreshnessOf(ctx).Position()
+		sel.KnownAt = &position
+	}
+	rows, _, err := r.Views.Rows(ctx, workspace(ctx), bank.Ledger.Name, account, sel, bank.ErrNoAccount)
+	if err != nil {
+		return nil, err
+	}
+	recorded, err := r.Log.RecordedAt(ctx, *sel.KnownAt)
+	if err != nil {
+		return nil, err
+	}
+	s := pdf.Statement{
+		Title: "Bahi", Account: a.Name, Ledger: "Bank ledger", Units: []pdf.Unit{pdf.Rupees},
+		Drawn: pdf.Drawn{StoreID: r.Store.String(), Position: uint64(*sel.KnownAt), RecordedAt: recorded.In(r.Zone)},
+	}
+	if sel.From != nil {
+		s.From = sel.From.Time()
+	}
+	if sel.To != nil {
+		s.To = sel.To.Time()
+	}
+	if sel.Of != nil {
+		s.Notes = append(s.Notes, "Rows dated up to "+sel.Of.Time().Format("2 Jan 2006"))
+	}
+	opening := decimal.Zero
+	if sel.From != nil {
+		before, _, err := r.Views.BalanceBefore(ctx, workspace(ctx), bank.Ledger.Name, account, *sel.From, sel.As, bank.ErrNoAccount)
+		if err != nil {
+			return nil, err
+		}
+		opening = before.Decimal
+	}
+	closing := opening
+	for _, row := range rows {
+		drawn := pdf.Row{Date: row.Date.Time(), ID: row.ID, Balance: []decimal.Decimal{row.Cash.Decimal}}
+		if drawn.In, err = pdfLines(Entries[bank.Entry]{row.In}); err != nil {
+			return nil, err
+		}
+		if drawn.Out, err = pdfLines(Entries[bank.Entry]{row.Out}); err != nil {
+			return nil, err
+		}
+		s.Rows = append(s.Rows, drawn)
+		closing = row.Cash.Decimal
+	}
+	s.Opening, s.Closing = []decimal.Decimal{opening}, []decimal.Decimal{closing}
+	var document bytes.Buffer
+	if err := pdf.Write(&document, s); err != nil {
+		return nil, fmt.Errorf("draw the statement of bank %d: %w", account, err)
+	}
+	return &PDF{
+		Type: "application/pdf", Disposition: fmt.Sprintf(`inline; filename="bank-%d-statement.pdf"`, account), Body: document.Bytes(),
+	}, nil
+}
+
+func pdfLines(entries Entries[bank.Entry]) ([]pdf.Line, error) {
+	list, err := entries.lines()
+	lines := make([]pdf.Line, len(list))
+	for i, e := range list {
+		lines[i] = pdf.Line{Text: e.Description, Amounts: []decimal.Decimal{e.Amount.Decimal()}}
+	}
+	return lines, err
+}

@@ -1,0 +1,107 @@
+// Package ledger has the operations of the ledger area: it fills commands, lets them be handled, and
+// answers views.
+package ledger
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	flows "bahi/commands/ledger"
+	"bahi/domain/actor"
+	"bahi/domain/event"
+	"bahi/domain/fault"
+	"bahi/domain/unit"
+	"bahi/http/api"
+	views "bahi/readmodels/ledger"
+)
+
+// Log answers when something was recorded.
+type Log interface {
+	// PositionAt is the greatest position recorded at or before a moment, 0 when there is none.
+	PositionAt(ctx context.Context, at time.Time) (event.Position, error)
+	// RecordedAt is the moment at which the event at a position was recorded.
+	RecordedAt(ctx context.Context, position event.Position) (time.Time, error)
+}
+
+// Routes registers the operations.
+type Routes struct {
+	API   *api.API
+	Books *flows.Books
+	Views *views.Views
+	Log   Log
+	Store uuid.UUID      // stands on statements
+	Zone  *time.Location // of the workshop
+	Now   func() time.Time
+}
+
+// The permissions and limits that the area's operations share.
+const (
+	area      = actor.Ledger
+	limit     = "ledger_general"
+	limitPDF  = "ledger_pdf"
+	bulkBytes = 1 << 20
+)
+
+var tags = []string{"Ledger"}
+
+// ByAccount names an account of a ledger.
+type ByAccount struct {
+	Account int64 `path:"bank_account_id" minimum:"1" doc:"The account's id"`
+}
+
+// AsOf asks for a past state: rows dated up to a day, or what was in the log at a position or moment.
+type AsOf struct {
+	Of      api.Optional[unit.Date] `query:"as_of"    doc:"Only rows dated up to this day"`
+	KnownAt string                  `query:"known_at" doc:"As it was recorded at this RFC 3339 moment, or log position"`
+}
+
+var errKnownAt = fault.Fields(fault.Field{Field: "known_at", Message: "expected an RFC 3339 moment or a log position"})
+
+// ErrFuture answers a known_at that nobody can know yet.
+var errFuture = fault.Fields(fault.Field{Field: "known_at", Message: "must not be in the future"})
+
+// as reads the parameters.
+func (r *Routes) as(ctx context.Context, in AsOf) (as views.As, err error) {
+	as.Of = in.Of.Get()
+	if in.KnownAt == "" {
+		return as, nil
+	}
+	if n, err := strconv.ParseUint(in.KnownAt, 10, 63); err == nil {
+		position := event.Position(n)
+		as.KnownAt = &position
+		return as, nil
+	}
+	at, err := time.Parse(time.RFC3339Nano, in.KnownAt)
+	if err != nil {
+		return as, errKnownAt
+	}
+	if at.After(r.Now()) {
+		return as, errFuture
+	}
+	position, err := r.Log.PositionAt(ctx, at)
+	as.KnownAt = &position
+	return as, err
+}
+
+// Selection asks for a part of a ledger.
+type Selection struct {
+	AsOf
+
+	From     api.Optional[unit.Date] `query:"from" doc:"First day"`
+	To       api.Optional[unit.Date] `query:"to"   doc:"Last day"`
+	Page     int                     `query:"page" default:"1" minimum:"1" maximum:"1000000000" doc:"From 1; wants page_size"`
+	PageSize int                     `query:"page_size" minimum:"0" maximum:"1000" doc:"Rows of a page; without it, all rows"`
+}
+
+func (r *Routes) selection(ctx context.Context, in Selection) (sel views.Selection, err error) {
+	if in.Page > 1 && in.PageSize == 0 {
+		return sel, fault.Fields(fault.Field{Field: "page", Message: "wants page_size too"})
+	}
+	as, err := r.as(ctx, in.AsOf)
+	return views.Selection{As: as, From: in.From.Get(), To: in.To.Get(), Page: in.Page, PageSize: in.PageSize}, err
+}
+
+func workspace(ctx context.Context) uuid.UUID { return api.Caller(ctx).Workspace }

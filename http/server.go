@@ -1,0 +1,148 @@
+// Package http serves the API, and says how the process is.
+package http
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"bahi/domain/event"
+	"bahi/http/api"
+)
+
+const (
+	headTimeout  = 5 * time.Second
+	readTimeout  = 30 * time.Second
+	writeTimeout = 60 * time.Second
+	idleTimeout  = 120 * time.Second
+	maxHead      = 32 << 10
+
+	// probeTimeout is how long the readiness checks may take together.
+	probeTimeout = 2 * time.Second
+
+	defaultGrace = 8 * time.Second
+)
+
+// Readiness is what /readyz answers. Parked, paused and building projections are told of and make
+// nobody unready: their answers are marked stale (DESIGN.md, hard case 9).
+type Readiness struct {
+	Ready       bool           `json:"ready"`
+	Why         []string       `json:"why,omitempty"` // it is not ready
+	Head        event.Position `json:"head"`
+	Projections []Projection   `json:"projections"`
+}
+
+// Projection is how far a projection is.
+type Projection struct {
+	Name       string         `json:"name"`
+	Version    int            `json:"version"`
+	Generation int            `json:"generation"`
+	State      string         `json:"state"` // live, building, parked, paused
+	Position   event.Position `json:"position"`
+	LagEvents  uint64         `json:"lag_events"`
+}
+
+// Config is what a Server is made of.
+type Config struct {
+	API     *api.API
+	Ready   func(context.Context) Readiness // must answer by the context's end
+	Metrics prometheus.Gatherer             // nil: no /metrics
+	Log     *slog.Logger                    // nil: none
+	Grace   time.Duration                   // for requests under way when it stops; 0: 8 seconds
+}
+
+// Server serves HTTP.
+type Server struct {
+	http  *http.Server
+	grace time.Duration
+	end   context.CancelFunc // of what is still under way after the grace
+}
+
+// NewServer makes a server, and adds /livez, /readyz and /metrics to the API.
+func NewServer(config Config) *Server {
+	if config.Log == nil {
+		config.Log = slog.New(slog.DiscardHandler)
+	}
+	if config.Grace == 0 {
+		config.Grace = defaultGrace
+	}
+	config.API.Page("/livez", http.HandlerFunc(live))
+	config.API.Page("/readyz", ready(config.Ready))
+	if config.Metrics != nil {
+		config.API.Page("/metrics", promhttp.HandlerFor(config.Metrics, promhttp.HandlerOpts{
+			ErrorLog: slog.NewLogLogger(config.Log.Handler(), slog.LevelError),
+		}))
+	}
+	base, end := context.WithCancel(context.Background())
+	return &Server{
+		grace: config.Grace, end: end,
+		http: &http.Server{
+			Handler:           config.API,
+			ReadHeaderTimeout: headTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
+			MaxHeaderBytes: maxHead,
+			ErrorLog:       slog.NewLogLogger(config.Log.Handler(), slog.LevelDebug), // what clients do wrong below HTTP
+			BaseContext:    func(net.Listener) context.Context { return base },
+		},
+	}
+}
+
+// Serve serves what comes in at the listener until ctx ends. Then it takes nothing new, and gives the
+// requests under way the grace to finish; those that do not are broken off, which is the error it
+// answers. It closes the listener.
+func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
+	defer s.end()
+	failed := make(chan error, 1)
+	go func() { failed <- s.http.Serve(listener) }()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serve %s: %w", listener.Addr(), err)
+	case <-ctx.Done():
+	}
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.grace)
+	defer cancel()
+	err := s.http.Shutdown(grace)
+	<-failed
+	if err != nil {
+		s.end()
+		return errors.Join(fmt.Errorf("requests were still under way %s after the end: %w", s.grace, err), s.http.Close())
+	}
+	return nil
+}
+
+func live(w http.ResponseWriter, _ *http.Request) {
+	answer(w, http.StatusOK, struct {
+		Alive bool `json:"alive"`
+	}{true})
+}
+
+func ready(check func(context.Context) Readiness) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), probeTimeout)
+		defer cancel()
+		now := check(ctx)
+		if now.Projections == nil {
+			now.Projections = []Projection{}
+		}
+		status := http.StatusOK
+		if !now.Ready {
+			status = http.StatusServiceUnavailable
+			w.Header().Set("Retry-After", "1")
+		}
+		answer(w, status, now)
+	})
+}
+
+func answer(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(body) // a probe that is gone learns nothing
+}
