@@ -81,8 +81,9 @@ type Outcome[S any] struct {
 	State    S      // after it
 	Revision int64  // of the stream after it, or as it stands when nothing was appended; -1: no stream
 	Position event.Position
-	Changed  bool // events were appended
-	Replayed bool // by an earlier request with the same key
+	At       time.Time // when the last of its events was recorded
+	Changed  bool      // events were appended
+	Replayed bool      // by an earlier request with the same key
 }
 
 // Handle decides the command on the aggregate and appends what follows. It answers the domain's
@@ -140,7 +141,7 @@ func repeat[S any](
 			from = h.Fresh() // a refusal is given on fresh state only
 			continue
 		}
-		out := Outcome[S]{ID: id, State: l.State, Revision: l.Revision, Position: l.Position}
+		out := Outcome[S]{ID: id, State: l.State, Revision: l.Revision, Position: l.Position, At: l.At}
 		if err != nil {
 			return out, err
 		}
@@ -201,7 +202,7 @@ func decide[S any](ctx context.Context, from Source, kind *event.Kind[S], l Load
 func commit[S any](
 	ctx context.Context, h *Handler, kind *event.Kind[S], id string, l Loaded[S], events []event.Event[S], eventID func(int) uuid.UUID,
 ) (Outcome[S], error) {
-	out := Outcome[S]{ID: id, State: l.State, Revision: l.Revision, Position: l.Position}
+	out := Outcome[S]{ID: id, State: l.State, Revision: l.Revision, Position: l.Position, At: l.At}
 	meta := h.Meta(ctx)
 	encoded := make([]event.New, len(events))
 	for i, e := range events {
@@ -244,10 +245,10 @@ func commit[S any](
 			after.Workspace = meta.Workspace
 		}
 		after.State = kind.Evolve(after.State, r)
-		after.Revision, after.Position = r.Revision, r.Position
+		after.Revision, after.Position, after.At = r.Revision, r.Position, r.At
 	}
 	h.cache.end(t, &cached{loaded: after, revision: after.Revision})
-	return Outcome[S]{ID: id, State: after.State, Revision: done.Revision, Position: done.Position, Changed: true}, nil
+	return Outcome[S]{ID: id, State: after.State, Revision: done.Revision, Position: done.Position, At: done.At, Changed: true}, nil
 }
 
 // Meta is what events that the context's request causes say of themselves.

@@ -149,7 +149,7 @@ func earlier[S any](ctx context.Context, h *Handler, kind *event.Kind[S], was re
 		}
 	}
 	return Outcome[S]{
-		ID: id, State: after.State, Revision: after.Revision, Position: after.Position, Changed: !was.Nothing, Replayed: true,
+		ID: id, State: after.State, Revision: after.Revision, Position: after.Position, At: after.At, Changed: !was.Nothing, Replayed: true,
 	}, true, nil
 }
 

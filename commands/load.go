@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -17,6 +18,7 @@ type Loaded[S any] struct {
 	State     S
 	Revision  int64          // of its last event; -1: there is no such stream
 	Position  event.Position // of its last event
+	At        time.Time      // when that was recorded
 	Workspace uuid.UUID      // of its first event
 }
 
@@ -102,7 +104,7 @@ func step[S any](ctx context.Context, h *Handler, kind *event.Kind[S], l Loaded[
 	if void == nil {
 		l.State = kind.Evolve(l.State, r)
 	}
-	l.Revision, l.Position = r.Revision, r.Position
+	l.Revision, l.Position, l.At = r.Revision, r.Position, r.At
 	return l, nil
 }
 

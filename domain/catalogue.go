@@ -2,10 +2,10 @@
 package domain
 
 import (
-	"bahi/domain/apikey"
 	"bahi/domain/event"
 	"bahi/domain/ledger/bank"
 	"bahi/domain/ledger/bookslock"
+	"bahi/domain/marketplace/apikey"
 	"bahi/domain/number"
 	"bahi/domain/request"
 )

@@ -128,3 +128,34 @@ func verify(ctx context.Context, store eventstore.Store, g generation) error {
 		"the log was restored without its newest events, or is another one; rebuild the projection if this log is the right one",
 		g.Name, g.Position, *g.EventID)
 }
+
+// Listed is a generation as an operator sees it.
+type Listed struct {
+	Name       string
+	Version    int
+	Generation int
+	State      string // live, building, parked, or old: kept for a program of another version
+	Position   event.Position
+	Error      string
+}
+
+// List answers all generations of all projections.
+func List(ctx context.Context, db querier) ([]Listed, error) {
+	found, err := generations(ctx, db, `true`)
+	if err != nil {
+		return nil, fmt.Errorf("list projections: %w", err)
+	}
+	all := make([]Listed, len(found))
+	for i, g := range found {
+		all[i] = Listed{Name: g.Name, Version: g.Version, Generation: g.Generation, Position: g.Position, State: "old"}
+		switch {
+		case g.Error != nil:
+			all[i].State, all[i].Error = "parked", *g.Error
+		case g.Live:
+			all[i].State = "live"
+		case g.Building:
+			all[i].State = "building"
+		}
+	}
+	return all, nil
+}

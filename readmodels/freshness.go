@@ -66,7 +66,8 @@ type leastKey struct{}
 // defaultWait is how long a read waits for the log's head when it was not told otherwise.
 const defaultWait = 500 * time.Millisecond
 
-func freshnessOf(ctx context.Context) *Freshness {
+// FreshnessOf answers what the context asks of reads, and where they report to.
+func FreshnessOf(ctx context.Context) *Freshness {
 	if f, ok := ctx.Value(freshnessKey{}).(*Freshness); ok {
 		return f
 	}

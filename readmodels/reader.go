@@ -78,7 +78,7 @@ func Row[T any](ctx context.Context, r *Reader, missing error, as pgx.RowToFunc[
 var errMoved = errors.New("another generation is live")
 
 func (r *Reader) read(ctx context.Context, sql string, args []any, collect func(pgx.Rows) error) error {
-	f := freshnessOf(ctx)
+	f := FreshnessOf(ctx)
 	needed := f.Min
 	if known, ok := ctx.Value(leastKey{}).(event.Position); ok {
 		needed = max(needed, known)

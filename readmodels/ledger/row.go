@@ -89,6 +89,9 @@ func (v *Views) BalanceAt(ctx context.Context, workspace uuid.UUID, ledger strin
 // BalanceBefore answers what an account amounted to before a day, or missing.
 func (v *Views) BalanceBefore(ctx context.Context, workspace uuid.UUID, ledger string, account int64, date unit.Date, as As, missing error) (cash, fine unit.Sum, err error) {
 	day := date - 1
+	if as.Of != nil {
+		day = min(day, *as.Of)
+	}
 	as.Of = &day
 	a, err := v.Account(ctx, workspace, ledger, account, as, missing)
 	return a.Cash, a.Fine, err

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"text/tabwriter"
+	"time"
+
+	"github.com/google/uuid"
+
+	"bahi/commands/marketplace"
+	"bahi/domain/actor"
+	"bahi/domain/marketplace/apikey"
+	"bahi/readmodels"
+)
+
+type apikeyCommand struct {
+	Create createKey `cmd:"" help:"Make a key; it is printed once."`
+	List   listKeys  `cmd:"" help:"List a workspace's keys."`
+	Revoke revokeKey `cmd:"" help:"Revoke a key."`
+}
+
+// inWorkspace chooses the workspace that a command is about.
+type inWorkspace struct {
+	settings
+
+	Workspace string `placeholder:"UUID" help:"A workspace's id, or new for another one. Without it, the operator's."`
+}
+
+func (c inWorkspace) choose(sys *system) (uuid.UUID, error) {
+	switch c.Workspace {
+	case "":
+		return sys.home, nil
+	case "new":
+		return uuid.New(), nil
+	default:
+		return uuid.Parse(c.Workspace)
+	}
+}
+
+type createKey struct {
+	inWorkspace
+
+	Name        string        `required:"" help:"What the key is for."`
+	Ledger      actor.Level   `default:"write" enum:"none,read,write" help:"none, read or write."`
+	Messaging   actor.Level   `default:"none" enum:"none,read,write" help:"none, read or write."`
+	Marketplace actor.Level   `default:"none" enum:"none,read,write" help:"none, read or write."`
+	Audit       actor.Level   `default:"none" enum:"none,read,write" help:"none, read or write."`
+	Operator    bool          `help:"Everything, in every workspace."`
+	ExpiresIn   time.Duration `help:"After how long it is refused."`
+}
+
+// Run makes the key and prints it on standard output, alone, so that a script can take it.
+func (c createKey) Run(ctx context.Context) error {
+	sys, err := c.open(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer sys.close()
+	workspace, err := c.choose(sys)
+	if err != nil {
+		return err
+	}
+	create := apikey.Create{
+		By: actor.Actor{Permissions: actor.Permissions{Operator: true}}, Workspace: workspace, Now: time.Now(), Name: c.Name,
+		Permissions: actor.Permissions{
+			Ledger: c.Ledger, Messaging: c.Messaging, Marketplace: c.Marketplace, Audit: c.Audit, Operator: c.Operator,
+		},
+	}
+	if c.ExpiresIn > 0 {
+		at := time.Now().Add(c.ExpiresIn).UTC().Truncate(time.Second)
+		create.ExpiresAt = &at
+	}
+	key, out, err := marketplace.CreateAPIKey(sys.byOperator(ctx, workspace), sys.commands, create)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "key %s for workspace %s, shown once:\n", out.ID, workspace)
+	fmt.Println(key)
+	return nil
+}
+
+type listKeys struct{ inWorkspace }
+
+// Run prints one line a key.
+func (c listKeys) Run(ctx context.Context) error {
+	sys, err := c.open(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer sys.close()
+	workspace, err := c.choose(sys)
+	if err != nil {
+		return err
+	}
+	if err := sys.catchUp(ctx); err != nil {
+		return err
+	}
+	keys, err := sys.market.APIKeys(readmodels.WithFreshness(ctx, &readmodels.Freshness{Wait: catchUpWithin}), workspace)
+	if err != nil {
+		return err
+	}
+	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(out, "ID\tNAME\tPERMISSIONS\tCREATED\tEXPIRES\tREVOKED")
+	for _, k := range keys {
+		permissions, err := json.Marshal(k.Permissions)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.Name, permissions, moment(&k.CreatedAt), moment(k.ExpiresAt), moment(k.RevokedAt))
+	}
+	return out.Flush()
+}
+
+func moment(t *time.Time) string {
+	if t == nil {
+		return "-"
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+type revokeKey struct {
+	inWorkspace
+
+	ID uuid.UUID `arg:"" help:"The key's id, as listed."`
+}
+
+// Run revokes the key.
+func (c revokeKey) Run(ctx context.Context) error {
+	sys, err := c.open(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer sys.close()
+	workspace, err := c.choose(sys)
+	if err != nil {
+		return err
+	}
+	_, err = marketplace.RevokeAPIKey(sys.byOperator(ctx, workspace), sys.commands, c.ID)
+	return err
+}

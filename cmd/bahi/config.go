@@ -1,0 +1,71 @@
+package main
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"bahi/commands/marketplace"
+)
+
+// settings are those that every command needs.
+type settings struct {
+	Data        string     `env:"BAHI_DATA" default:"./data" help:"Data folder: private Postgres cluster, keys, mail, blobs."`
+	DatabaseURL string     `env:"DATABASE_URL" name:"database-url" placeholder:"URL" help:"Postgres 15 or newer. Without it, a private cluster in the data folder."`
+	MasterKey   string     `env:"BAHI_MASTER_KEY" placeholder:"BASE64" help:"Key that wraps every other key: 32 bytes. Without it, one is made in the data folder."`
+	Timezone    string     `env:"BAHI_TIMEZONE" default:"Asia/Kolkata" help:"Zone of the workshop, which says what day it is."`
+	Connections int32      `env:"BAHI_DB_CONNECTIONS" default:"24" help:"Most connections to Postgres that reads take."`
+	LogLevel    slog.Level `env:"BAHI_LOG_LEVEL" default:"INFO" help:"Least level that is logged: DEBUG, INFO, WARN, ERROR."`
+	LogFormat   string     `env:"BAHI_LOG_FORMAT" default:"text" enum:"text,json" help:"Form of log lines: text or json."`
+}
+
+func (s settings) logger() *slog.Logger {
+	options := &slog.HandlerOptions{Level: s.LogLevel}
+	if s.LogFormat == "json" {
+		return slog.New(slog.NewJSONHandler(os.Stderr, options))
+	}
+	return slog.New(slog.NewTextHandler(os.Stderr, options))
+}
+
+func (s settings) zone() (*time.Location, error) {
+	zone, err := time.LoadLocation(s.Timezone)
+	if err != nil {
+		return nil, fmt.Errorf("BAHI_TIMEZONE: %w", err)
+	}
+	return zone, nil
+}
+
+const keyBytes = 32
+
+// adminKey answers the operator's own key: the configured one, else the one in the data folder, which
+// is made at the first start. made tells the latter.
+func adminKey(data, configured string) (key string, made bool, err error) {
+	if configured != "" {
+		return configured, false, nil
+	}
+	path := filepath.Join(data, "keys", "admin.key")
+	text, err := os.ReadFile(path) //nolint:gosec // the data folder is the operator's
+	if err == nil {
+		return strings.TrimSpace(string(text)), false, nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return "", false, fmt.Errorf("read the operator's key: %w", err)
+	}
+	secret := make([]byte, keyBytes)
+	rand.Read(secret) //nolint:errcheck // it never fails
+	key = marketplace.KeyPrefix + "admin_" + base64.RawURLEncoding.EncodeToString(secret)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return "", false, fmt.Errorf("make the keys' folder: %w", err)
+	}
+	if err := os.WriteFile(path, []byte(key+"\n"), 0o600); err != nil {
+		return "", false, fmt.Errorf("write the operator's key: %w", err)
+	}
+	return key, true, nil
+}

@@ -1,0 +1,48 @@
+// Command bahi keeps the books: it serves the HTTP interface, and has the tools of those who run it.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+)
+
+// version is set by the linker.
+var version = "development"
+
+type cli struct {
+	Serve       serveCommand       `cmd:"" help:"Serve the HTTP interface. Needs no configuration."`
+	Events      eventsCommand      `cmd:"" help:"Look at the log."`
+	Projections projectionsCommand `cmd:"" help:"List and rebuild what is read."`
+	Apikey      apikeyCommand      `cmd:"" name:"apikey" help:"Make, list and revoke API keys."`
+	Doctor      doctorCommand      `cmd:"" help:"Fold the log anew and compare it with every table, row by row."`
+	Version     versionCommand     `cmd:"" help:"Print the version."`
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	var c cli
+	k := kong.Parse(&c,
+		kong.Name("bahi"),
+		kong.Description("Bahi keeps a workshop's books as a log of events. Each setting is a flag and an environment variable."),
+		kong.UsageOnError(),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.BindTo(ctx, (*context.Context)(nil)),
+	)
+	if err := k.Run(); err != nil {
+		fmt.Fprintln(os.Stderr, "bahi:", err)
+		os.Exit(1)
+	}
+}
+
+type versionCommand struct{}
+
+func (versionCommand) Run() error {
+	fmt.Println("bahi", version)
+	return nil
+}

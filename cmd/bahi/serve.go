@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"time"
+	_ "time/tzdata" // the zone of the workshop, on machines that have no zones
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/prometheus/client_golang/prometheus"
+
+	ledgerflows "bahi/commands/ledger"
+	"bahi/commands/marketplace"
+	"bahi/domain/fault"
+	"bahi/domain/ledger/bank"
+	"bahi/eventstore"
+	"bahi/http"
+	"bahi/http/api"
+	"bahi/internal/pgcluster"
+	"bahi/readmodels"
+)
+
+type serveCommand struct {
+	settings
+
+	Addr     string `env:"BAHI_ADDR" default:"127.0.0.1:8080" help:"Where HTTP listens."`
+	AdminKey string `env:"BAHI_ADMIN_API_KEY" name:"admin-api-key" placeholder:"KEY" help:"The operator's API key. Without it, one is made at the first start, kept in the data folder and printed once."`
+	OTLP     string `env:"OTEL_EXPORTER_OTLP_ENDPOINT" name:"otlp-endpoint" placeholder:"URL" help:"Where traces go (OTLP over HTTP). Without it, none are made."`
+}
+
+// Run serves until the context ends.
+func (c serveCommand) Run(ctx context.Context) error {
+	began := time.Now()
+	lock, err := pgcluster.Lock(c.Data)
+	if err != nil {
+		return err
+	}
+	defer lock.Release() //nolint:errcheck // the process ends
+	listener, err := net.Listen("tcp", c.Addr)
+	if err != nil {
+		return fmt.Errorf("BAHI_ADDR: %w", err)
+	}
+	defer listener.Close() //nolint:errcheck // the server closes it first
+	sys, err := c.open(ctx, true)
+	if err != nil {
+		return err
+	}
+	defer sys.close()
+	key, made, err := adminKey(c.Data, c.AdminKey)
+	if err != nil {
+		return err
+	}
+	if made {
+		fmt.Fprintf(os.Stderr, "The operator's API key, kept in %s/keys/admin.key:\n%s\n", c.Data, key)
+	}
+	tracer, flush, err := tracing(ctx, c.OTLP)
+	if err != nil {
+		return err
+	}
+	defer flush()
+
+	metrics := prometheus.NewRegistry()
+	sys.register(metrics)
+	a := api.New(api.Config{
+		Title: "Bahi", Version: version, Description: "The books of a workshop, kept as a log of events.",
+		Credentials: []api.Credential{{Prefix: marketplace.KeyPrefix, Authenticator: &marketplace.KeyRing{
+			Commands: sys.commands, Admin: key, Home: sys.home, Now: time.Now,
+		}}},
+		Classify: classify, Log: sys.log, Metrics: metrics, Tracer: tracer,
+	})
+	sys.routes(a)
+
+	background, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var running sync.WaitGroup
+	failed := make(chan error, 2)
+	running.Go(func() { failed <- sys.commands.Run(background) })
+	running.Go(func() { failed <- sys.runner.Run(background, allProjections()...) })
+	running.Go(func() { sys.resume(background) })
+	defer func() {
+		sys.books.Wait()
+		stop()
+		running.Wait()
+	}()
+	server := http.NewServer(http.Config{API: a, Log: sys.log, Metrics: metrics, Ready: sys.ready})
+	sys.log.Info("serving", "address", "http://"+listener.Addr().String(), "after", time.Since(began).Round(time.Millisecond), "log", sys.store.ID())
+	serving, end := context.WithCancelCause(ctx)
+	go func() {
+		if err := <-failed; err != nil {
+			end(err)
+		}
+	}()
+	err = server.Serve(serving, listener)
+	if cause := context.Cause(serving); cause != nil && !errors.Is(cause, context.Canceled) {
+		err = errors.Join(cause, err)
+	}
+	return err
+}
+
+// resume takes up what an earlier process left unfinished.
+func (s *system) resume(ctx context.Context) {
+	for ctx.Err() == nil {
+		err := ledgerflows.ResumeBulks(ctx, s.books, bank.Ledger)
+		if err == nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// classify tells callers of what the layers below answer: that something is away for a while.
+func classify(err error) *fault.Error {
+	connecting, isConnecting := errors.AsType[*pgconn.ConnectError](err)
+	server, isServer := errors.AsType[*pgconn.PgError](err)
+	network, isNetwork := errors.AsType[net.Error](err)
+	switch {
+	case errors.Is(err, eventstore.ErrInDoubt):
+		return fault.New(fault.Unavailable, "The log went away before it answered: ask again with the same Idempotency-Key, or look whether it is there")
+	case errors.Is(err, eventstore.ErrUnavailable), errors.Is(err, readmodels.ErrNotBuilt),
+		isConnecting && connecting != nil, isNetwork && network != nil, errors.Is(err, context.DeadlineExceeded),
+		errors.Is(err, pgconn.ErrConnClosed),
+		isServer && (strings.HasPrefix(server.Code, "57") || strings.HasPrefix(server.Code, "08") || strings.HasPrefix(server.Code, "53")):
+		return fault.New(fault.Unavailable, "Not available right now, try again")
+	case errors.Is(err, eventstore.ErrBadEvent):
+		return fault.New(fault.Invalid, "The request cannot be stored")
+	default:
+		return nil
+	}
+}

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"bahi/commands"
+	ledgerflows "bahi/commands/ledger"
+	"bahi/domain/actor"
+	"bahi/domain/ledger/bank"
+	"bahi/domain/unit"
+	"bahi/eventstore/postgres"
+	"bahi/eventstore/vault"
+	"bahi/internal/pgcluster"
+	"bahi/migrations"
+	"bahi/projections"
+	ledgertables "bahi/projections/ledger"
+	markettables "bahi/projections/marketplace"
+	"bahi/readmodels"
+	ledgerviews "bahi/readmodels/ledger"
+	marketviews "bahi/readmodels/marketplace"
+)
+
+// allProjections are those that this program keeps up to date.
+func allProjections() []*projections.Projection {
+	return []*projections.Projection{ledgertables.Books, markettables.APIKeys}
+}
+
+// system is the parts of Bahi, put together. What runs in the background is started by who needs it.
+type system struct {
+	settings settings
+	log      *slog.Logger
+	cluster  *pgcluster.Cluster // nil: DATABASE_URL
+	pool     *pgxpool.Pool
+	store    *postgres.Store
+	vault    *vault.Vault
+	runner   *projections.Runner
+	commands *commands.Handler
+	books    *ledgerflows.Books
+	ledger   *ledgerviews.Views
+	market   *marketviews.Views
+	home     uuid.UUID // the workspace of who has no other
+}
+
+// open brings up the database and puts the parts together. serving says that this process keeps the
+// private cluster up; other commands only join it.
+func (s settings) open(ctx context.Context, serving bool) (sys *system, err error) {
+	zone, err := s.zone()
+	if err != nil {
+		return nil, err
+	}
+	sys = &system{settings: s, log: s.logger()}
+	defer func() {
+		if err != nil {
+			sys.close()
+		}
+	}()
+	url := s.DatabaseURL
+	if url == "" {
+		start := pgcluster.Attach
+		if serving {
+			start = pgcluster.Start
+		}
+		if sys.cluster, err = start(ctx, pgcluster.Options{Dir: s.Data, Log: sys.log}); err != nil {
+			return sys, err
+		}
+		url = sys.cluster.URL()
+	}
+	if err := migrations.Up(ctx, url); err != nil {
+		return sys, err
+	}
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return sys, fmt.Errorf("DATABASE_URL: %w", err)
+	}
+	config.MaxConns = s.Connections
+	// The views' statements are many and none is better off with a plan for its values.
+	config.ConnConfig.RuntimeParams["plan_cache_mode"] = "force_generic_plan"
+	config.ConnConfig.RuntimeParams["application_name"] = "bahi"
+	if sys.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
+		return sys, err
+	}
+	key, err := vault.LoadOrMakeMasterKey(s.Data, s.MasterKey)
+	if err != nil {
+		return sys, err
+	}
+	if sys.vault, err = vault.Open(ctx, sys.pool, key, sys.log); err != nil {
+		return sys, err
+	}
+	if sys.store, err = postgres.Open(ctx, sys.pool, sys.log); err != nil {
+		return sys, err
+	}
+	sys.home = uuid.NewSHA1(sys.store.ID(), []byte("workspace"))
+	sys.runner = projections.NewRunner(sys.store, sys.pool, sys.log)
+	versions := map[string]int{}
+	for _, p := range allProjections() {
+		versions[p.Name] = p.Version
+	}
+	reader := readmodels.NewReader(sys.pool, versions, sys.runner.Moved, nil)
+	sys.ledger, sys.market = &ledgerviews.Views{Reader: reader}, &marketviews.Views{Reader: reader}
+	sys.commands = commands.New(sys.store, sys.vault, time.Now)
+	ledgerflows.Govern(sys.commands, bank.Ledger)
+	sys.books = &ledgerflows.Books{
+		Commands: sys.commands, Reads: sys.ledger, Log: sys.log,
+		Today: func() unit.Date { return unit.DateOf(time.Now().In(zone)) },
+	}
+	return sys, nil
+}
+
+// stopWithin is how long the private cluster may take to stop; it fits the ten seconds of a shutdown.
+const stopWithin = 7 * time.Second
+
+func (s *system) close() {
+	if s.store != nil {
+		s.store.Close()
+	}
+	if s.pool != nil {
+		s.pool.Close()
+	}
+	if s.cluster != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), stopWithin)
+		defer cancel()
+		if err := s.cluster.Stop(ctx); err != nil {
+			s.log.Error("the private cluster did not stop as it should", "error", err)
+		}
+	}
+}
+
+// byOperator is a context for what somebody at the shell asks.
+func (s *system) byOperator(ctx context.Context, workspace uuid.UUID) context.Context {
+	return commands.With(ctx, commands.Request{
+		Actor:     actor.Actor{Type: "system", ID: "shell", Workspace: workspace, Permissions: actor.Permissions{Operator: true}},
+		Workspace: workspace,
+	})
+}
+
+// build is how a projection is built on this system.
+func (s *system) build(p *projections.Projection) projections.Build {
+	return projections.Build{Store: s.store, Config: s.pool.Config().ConnConfig.Copy(), Projection: p, Log: s.log}
+}
+
+// named answers the projections of these names, all when there are none.
+func named(names []string) ([]*projections.Projection, error) {
+	if len(names) == 0 {
+		return allProjections(), nil
+	}
+	var found []*projections.Projection
+	for _, name := range names {
+		before := len(found)
+		for _, p := range allProjections() {
+			if p.Name == name {
+				found = append(found, p)
+			}
+		}
+		if len(found) == before {
+			return nil, fmt.Errorf("there is no projection %q", name)
+		}
+	}
+	return found, nil
+}
+
+var errDifferent = errors.New("the tables are not what the log says")

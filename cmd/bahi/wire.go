@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"bahi/domain/event"
+	"bahi/eventstore"
+	"bahi/eventstore/postgres"
+	"bahi/http"
+	"bahi/http/api"
+	ledgerroutes "bahi/http/ledger"
+	marketroutes "bahi/http/marketplace"
+)
+
+// routes registers every operation.
+func (s *system) routes(a *api.API) {
+	zone, err := s.settings.zone()
+	if err != nil {
+		zone = time.UTC // open has refused it before
+	}
+	ledger := &ledgerroutes.Routes{
+		API: a, Books: s.books, Views: s.ledger, Log: recorder{s.store}, Store: s.store.ID(), Zone: zone, Now: time.Now,
+	}
+	ledger.BankAccounts()
+	ledger.BankStatement()
+	ledger.BankRows()
+	ledger.BooksLock()
+	market := &marketroutes.Routes{API: a, Commands: s.commands, Views: s.market, Now: time.Now}
+	market.APIKeys()
+}
+
+// recorder tells when events were recorded.
+type recorder struct{ *postgres.Store }
+
+// RecordedAt answers the time of the event at a position, the zero time for the empty log.
+func (r recorder) RecordedAt(ctx context.Context, position event.Position) (time.Time, error) {
+	for e, err := range r.ReadAll(ctx, position+1, eventstore.Backwards) {
+		return e.At, err
+	}
+	return time.Time{}, nil
+}
+
+// ready says whether the node can serve. A projection that is parked, paused or building is reported,
+// and does not make the node unready; one that has not caught up since the start does.
+func (s *system) ready(ctx context.Context) http.Readiness {
+	r := http.Readiness{Ready: true}
+	head, err := s.store.Head(ctx)
+	if err != nil {
+		r.Ready, r.Why = false, append(r.Why, "the log cannot be read")
+	}
+	for _, p := range allProjections() {
+		status := s.runner.Statuses()[p.Name]
+		state := "live"
+		switch {
+		case status.Error != "":
+			state = "parked"
+		case !status.Ready:
+			state = "building"
+			r.Ready, r.Why = false, append(r.Why, fmt.Sprintf("projection %s has not caught up yet", p.Name))
+		}
+		r.Projections = append(r.Projections, http.Projection{
+			Name: p.Name, Version: p.Version, Generation: status.Generation, State: state,
+			Position: status.Position, LagEvents: lag(head, status.Position),
+		})
+	}
+	r.Head = head
+	return r
+}
+
+func lag(head, position event.Position) uint64 {
+	if position >= head {
+		return 0
+	}
+	return uint64(head - position)
+}
+
+// register adds the metrics of projections.
+func (s *system) register(metrics *prometheus.Registry) {
+	metrics.MustRegister(prometheus.NewGoCollector(), prometheus.NewProcessCollector(prometheus.ProcessCollectorOpts{}))
+	for _, p := range allProjections() {
+		labels := prometheus.Labels{"projection": p.Name}
+		metrics.MustRegister(
+			prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+				Name: "bahi_projection_position", Help: "Position of the log up to which the projection has come.", ConstLabels: labels,
+			}, func() float64 { return float64(s.runner.Statuses()[p.Name].Position) }),
+			prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+				Name: "bahi_projection_parked", Help: "1 while the projection stands still because of an error.", ConstLabels: labels,
+			}, func() float64 {
+				if s.runner.Statuses()[p.Name].Error != "" {
+					return 1
+				}
+				return 0
+			}),
+		)
+	}
+}
