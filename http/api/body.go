@@ -84,11 +84,17 @@ func (c *call) tee() error {
 
 // release gives back what the call had borrowed.
 func (c *call) release() {
-	if c.body != nil && c.body.Cap() <= maxKept {
-		c.body.Reset()
-		buffers.Put(c.body)
+	if c.body != nil {
+		recycle(c.body)
+		c.body = nil
 	}
-	c.body = nil
+}
+
+func recycle(b *bytes.Buffer) {
+	if b.Cap() <= maxKept {
+		b.Reset()
+		buffers.Put(b)
+	}
 }
 
 // isJSON says whether the body is JSON as it stands. A body without a type is taken for it.

@@ -133,7 +133,8 @@ func (a *API) add(op Op) *operation {
 func (o *operation) describe() huma.Operation {
 	return huma.Operation{
 		OperationID: o.ID, Method: o.Method, Path: o.Path, Summary: o.Summary, Tags: o.Tags, DefaultStatus: o.Status,
-		MaxBodyBytes: o.MaxBody, BodyReadTimeout: -1, // the server's holds
+		MaxBodyBytes:     o.MaxBody + 1, // huma refuses what is as long as this
+		BodyReadTimeout:  -1,            // the server's holds
 		SkipValidateBody: true,
 		Middlewares: huma.Middlewares{func(ctx huma.Context, next func(huma.Context)) {
 			r, w := humamux.Unwrap(ctx)

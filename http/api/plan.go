@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -113,6 +114,9 @@ func (p *planner) plan(t reflect.Type, schema *huma.Schema, path string) *node {
 func (p *planner) outer(t reflect.Type, path string) *node {
 	if p.known == nil {
 		p.known = map[planKey]*node{}
+	}
+	if slices.ContainsFunc(p.readOnly, func(name string) bool { return strings.HasPrefix(name, path+".") }) {
+		return nil
 	}
 	for path != "" {
 		path = path[:max(strings.LastIndexByte(path, '.'), 0)]

@@ -184,6 +184,11 @@ func fromHuma(status int, msg string, errs []error) *Problem {
 	if msg == "cannot read request body" { // the client's connection broke
 		status = http.StatusBadRequest
 	}
+	for _, err := range errs { // a form's error has only the text of it left
+		if strings.Contains(err.Error(), tooLarge.Error()) {
+			return problemOf(http.StatusRequestEntityTooLarge)
+		}
+	}
 	p := problemOf(status)
 	for _, err := range errs {
 		detailed, ok := err.(huma.ErrorDetailer) //nolint:errorlint // huma hands these over as they are
@@ -199,6 +204,8 @@ func fromHuma(status int, msg string, errs []error) *Problem {
 	}
 	return p
 }
+
+var tooLarge = new(http.MaxBytesError)
 
 // wording keeps what a parser says of the input out of the answer.
 func wording(message string) string {

@@ -1,8 +1,10 @@
 package api
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"reflect"
 	"strconv"
@@ -43,8 +45,22 @@ func (date) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeString, Format: "date", Examples: []any{"2025-03-31"}}
 }
 
+// marshal panics where huma would write an error's text behind what it has sent. That the client is
+// gone is no error of ours.
+func marshal(w io.Writer, v any) error {
+	b, _ := buffers.Get().(*bytes.Buffer)
+	defer recycle(b)
+	encoder := json.NewEncoder(b)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(v); err != nil {
+		panic(fmt.Errorf("encode the answer: %w", err))
+	}
+	_, _ = w.Write(b.Bytes())
+	return nil
+}
+
 func humaConfig(config Config) huma.Config {
-	format := huma.Format{Marshal: huma.DefaultJSONFormat.Marshal, Unmarshal: json.Unmarshal}
+	format := huma.Format{Marshal: marshal, Unmarshal: json.Unmarshal}
 	schemas := huma.NewMapRegistry(schemaPrefix, namer())
 	schemas.RegisterTypeAlias(reflect.TypeFor[unit.Money](), reflect.TypeFor[money]())
 	schemas.RegisterTypeAlias(reflect.TypeFor[unit.Grams](), reflect.TypeFor[grams]())

@@ -1,0 +1,194 @@
+package api_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"bahi/http/api"
+)
+
+func TestEveryWrongFieldIsNamed(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	clerk := s.as(t, "bahi_clerk")
+	for body, wrong := range map[string][]string{
+		`{}`:            {"date", "is required"},
+		`[]`:            {"body", "expected an object"},
+		`null`:          {"body", "must not be null"},
+		`{"date":null}`: {"date", "must not be null"},
+		`{"date":"2025-02-29"}`: {
+			"date", "expected a date such as 2025-03-31, from 1900 to 2199",
+		},
+		`{"date":20250331}`: {"date", "expected a text"},
+		`{"date":"2025-03-31","in_entries":[{"amount":12.345},{"amount":1e3},{"amount":"12"},{"amount":null},{},null,7]}`: {
+			"in_entries[0].amount", "at most 2 decimal places",
+			"in_entries[1].amount", "exponents are not allowed",
+			"in_entries[2].amount", "expected a number",
+			"in_entries", "at most 3 items",
+		},
+		`{"date":"2025-03-31","in_entries":[{"amount":null},{},null]}`: {
+			"in_entries[0].amount", "must not be null",
+			"in_entries[1].amount", "is required",
+			"in_entries[2]", "must not be null",
+		},
+		`{"date":"2025-03-31","in_entries":{},"weight":"5","kind":5,"count":1.5}`: {
+			"in_entries", "expected a list", "weight", "expected a number", "kind", "expected a text", "count", "expected a whole number",
+		},
+		`{"date":"2025-03-31","kind":"gold","count":-1}`: {
+			"kind", "expected one of cash, metal", "count", "must be at least 0",
+		},
+		`{"date":"2025-03-31","count":99999999999999999999}`: {"count", "expected a whole number"},
+		`{"date":"2025-03-31","amuont":5,"in_entries":[{"amount":5,"descripton":""}]}`: {
+			"amuont", "unknown field", "in_entries[0].descripton", "unknown field",
+		},
+		`{"Date":"2025-03-31"}`: {"Date", "unknown field", "date", "is required"},
+		`{"date":"2025-03-31","in_entries":[{"amount":5,"description":"elf chars ok"}]}`: {
+			"in_entries[0].description", "at most 10 characters",
+		},
+		`{"date":"2025-03-31","in_entries":[{"amount":5,"description":"a\u0000b"}]}`: {
+			"in_entries[0].description", "NUL is not allowed",
+		},
+		`{"date":"2025-03-31","` + strings.Repeat("k", 200) + `":1}`: {strings.Repeat("k", 80) + "…", "unknown field"},
+	} {
+		clerk.POST("/ledger/3", body).Problem(422, "Validation error", wrong...)
+	}
+}
+
+func TestWhatIsInOrderIsTaken(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	clerk := s.as(t, "bahi_clerk")
+	for body, want := range map[string]string{
+		good:                                     posted,
+		" {\n\t\"date\" : \"2025-03-31\" \r\n} ": `{"id":7,"date":"2025-03-31"}`,
+		`{"date":"2025-03-31","in_entries":null,"weight":null}`:                                                   `{"id":7,"date":"2025-03-31"}`,
+		`{"date":"2025-03-31","kind":null,"count":null}`:                                                          `{"id":7,"date":"2025-03-31"}`,
+		`{"id":[{}],"date":"2025-03-31","weight":0.001}`:                                                          `{"id":7,"date":"2025-03-31","weight":0.001}`,
+		`{"\u0064ate":"2025\u002d03-31","kind":"metal","count":3}`:                                                `{"id":7,"date":"2025-03-31","kind":"metal","count":3}`,
+		`{"date":"2025-03-31","in_entries":[{"amount":9999999999999.99,"balance":1,"description":"दस अक्षर ₹"}]}`: `{"id":7,"date":"2025-03-31","in_entries":[{"amount":9999999999999.99,"description":"दस अक्षर ₹"}]}`,
+		`{"date":"2025-03-31","in_entries":[{"amount":1,"description":"\ud83d\ude00\/\b\f\n\r\t\"\\"}]}`:          `{"id":7,"date":"2025-03-31","in_entries":[{"amount":1,"description":"😀/\b\f\n\r\t\"\\"}]}`,
+	} {
+		clerk.POST("/ledger/3", body).Status(201).Body(want)
+	}
+}
+
+func TestWhatIsNoJSONIsMalformed(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	clerk := s.as(t, "bahi_clerk")
+	deep := `{"date":"2025-03-31","id":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}`
+	for body, why := range map[string]string{
+		`{`:                                   "at byte 1: a key is missing",
+		` `:                                   "at byte 1: it ends too early",
+		`{"date":"2025-03-31"} x`:             "at byte 22: something follows the value",
+		`{"date":"2025-03-31"}{}`:             "at byte 21: something follows the value",
+		`{"date":"2025-03-31",}`:              "at byte 21: a key is missing",
+		`{"date":"2025-03-31" "id":1}`:        "at byte 21: a comma or a brace is missing",
+		`{"date"}`:                            "at byte 7: a colon is missing",
+		`{"date":"2025-03-31","date":1}`:      "at byte 28: two equal keys",
+		`{"date":"2025-03-31","d\u0061te":1}`: "at byte 33: two equal keys",
+		`{"date":"2025-03-31","id":1,"id":2}`: "at byte 33: two equal keys",
+		`{"date":"2025-03-31","id":{"a":1,"a":2}}`:         "at byte 37: two equal keys",
+		`{"date":"2025-03-31","id":[1 2]}`:                 "at byte 29: a comma or a bracket is missing",
+		`{"date":"2025-03-31","id":nul}`:                   "at byte 26: no such word",
+		`{"date":"2025-03-31","id":01}`:                    "at byte 27: a comma or a brace is missing",
+		`{"date":"2025-03-31","id":-}`:                     "at byte 27: a digit is missing",
+		`{"date":"2025-03-31","id":1.}`:                    "at byte 28: a digit is missing",
+		`{"date":"2025-03-31","id":1e}`:                    "at byte 28: a digit is missing",
+		`{"date":"2025-03-31","id":NaN}`:                   "at byte 26: no value begins like this",
+		`{"date":"2025-03-31","id":"\x"}`:                  "at byte 29: no such escape",
+		`{"date":"2025-03-31","id":"\u12g4"}`:              "at byte 29: no such escape",
+		`{"date":"2025-03-31","id":"\ud800"}`:              "at byte 33: half of a surrogate pair",
+		`{"date":"2025-03-31","id":"\ude00\ud83d"}`:        "at byte 39: half of a surrogate pair",
+		"{\"date\":\"2025-03-31\",\"id\":\"\xff\"}":        "at byte 28: it is not UTF-8",
+		"{\"date\":\"2025-03-31\",\"id\":\"\\n\xc0\x80\"}": "at byte 31: it is not UTF-8",
+		"{\"date\":\"2025-03-31\",\"id\":\"\n\"}":          "at byte 27: a control character must be escaped",
+		`{"date":"2025-03-31","id":"`:                      "at byte 27: a string does not end",
+		"\xef\xbb\xbf{}":                                   "at byte 0: no value begins like this",
+		deep:                                               "at byte 89: it is nested too deeply",
+	} {
+		clerk.POST("/ledger/3", body).Problem(400, "Malformed JSON "+why)
+	}
+	clerk.POST("/ledger/3", "").Problem(400, "A request body is required")
+	clerk.Do("POST", "/ledger/3", nil).Problem(400, "A request body is required")
+}
+
+type tree struct {
+	Name     string          `json:"name" minLength:"1"`
+	Children []tree          `json:"children,omitempty"`
+	By       map[string]*int `json:"by,omitempty"`
+}
+
+type varied struct {
+	ID      uuid.UUID  `json:"id"`
+	At      *time.Time `json:"at,omitempty"`
+	Tree    tree       `json:"tree"`
+	Flag    *bool      `json:"flag,omitempty"`
+	Small   int8       `json:"small,omitempty"`
+	Natural uint16     `json:"natural,omitempty" maximum:"1000"`
+	Share   float64    `json:"share,omitempty"`
+	Any     any        `json:"any,omitempty"`
+	Code    string     `json:"code,omitempty" pattern:"^[a-z]+$"`
+	Hidden  string     `json:"-"`
+}
+
+func TestBodiesOfAllShapes(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	api.Handle(s.API, api.Op{
+		ID: "varied", Method: "PUT", Path: "/varied", Public: true, StrictBody: true, ReadOnly: []string{"tree.children.id"},
+	}, varyHandler)
+	anyone := s.as(t, "")
+	const id = `"id":"11111111-1111-4111-8111-111111111111"`
+	full := `{` + id + `,"at":"2025-03-31T09:15:00Z","tree":{"name":"a","children":[{"name":"b","children":[],"id":3}],"by":{"x":1,"y":null}},` +
+		`"flag":false,"small":-128,"natural":1000,"share":0.25,"any":{"n":[1.50,null,"x"]},"code":"abc"}`
+	anyone.PUT("/varied", full).Status(200).Body(`{` + id + `,"at":"2025-03-31T09:15:00Z","tree":{"name":"a","children":[{"name":"b"}],"by":{"x":1,"y":null}},` +
+		`"flag":false,"small":-128,"natural":1000,"share":0.25,"any":{"n":[1.50,null,"x"]},"code":"abc"}`)
+	anyone.PUT("/varied", `{"id":"{11111111-1111-4111-8111-111111111111}","at":"yesterday","tree":{"name":"","children":[{"name":"b","x":1}],"id":1},
+		"flag":"yes","small":128,"natural":1001,"share":1e999,"any":"\u0000","code":"A1","hidden":"x","by":{"x":"1"}}`).
+		Problem(422, "Validation error",
+			"id", "expected a UUID such as 6ba7b810-9dad-41d1-80b4-00c04fd430c8",
+			"at", "expected a moment such as 2025-03-31T09:15:00Z",
+			"tree.name", "must not be empty",
+			"tree.children[0].x", "unknown field",
+			"tree.id", "unknown field",
+			"flag", "expected true or false",
+			"small", "expected a whole number",
+			"natural", "must be at most 1000",
+			"share", "is too large",
+			"any", "NUL is not allowed",
+			"code", "expected string to match pattern ^[a-z]+$",
+			"hidden", "unknown field",
+			"by", "unknown field")
+}
+
+func TestUnknownFieldsAreIgnoredUnlessStrict(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	api.Handle(s.API, api.Op{ID: "lax", Method: "PUT", Path: "/lax", Public: true}, varyHandler)
+	body := `{"id":"11111111-1111-4111-8111-111111111111","tree":{"name":"a"}`
+	s.as(t, "").PUT("/lax", body+`,"unknown":{"deep":[]}}`).Status(200).Body(body + `}`)
+	s.as(t, "").PUT("/lax", body+`,"unknown":1,"unknown":2}`).Status(400)
+}
+
+func TestAManyfoldWrongBodyIsAnsweredShortly(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	var b strings.Builder
+	b.WriteString(`{"date":"2025-03-31"`)
+	for range 5 {
+		for i := range 5000 {
+			b.WriteString(`,"x`)
+			b.WriteString(strings.Repeat("y", i%7))
+			b.WriteString(time.Duration(b.Len()).String())
+			b.WriteString(`":1`)
+		}
+	}
+	b.WriteString(`}`)
+	a := s.as(t, "bahi_clerk").POST("/ledger/3", b.String()).Status(422)
+	require.Less(t, len(a.Text), 10_000)
+}

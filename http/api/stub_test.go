@@ -1,0 +1,23 @@
+package api_test
+
+import (
+	"context"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"bahi/http/api"
+)
+
+func none[I any](context.Context, *I) (*api.Nothing, error) { return &api.Nothing{}, nil }
+
+// brokenHandler begins an answer and then fails.
+func brokenHandler(context.Context, *struct{}) (*huma.StreamResponse, error) {
+	return &huma.StreamResponse{Body: func(ctx huma.Context) {
+		_, _ = ctx.BodyWriter().Write(make([]byte, 1<<16))
+		panic("secret: in the middle")
+	}}, nil
+}
+
+func varyHandler(_ context.Context, in *struct{ Body varied }) (*api.Body[varied], error) {
+	return api.Answer(in.Body, nil)
+}
