@@ -3,6 +3,7 @@ package book
 import (
 	"fmt"
 	"slices"
+	"unicode/utf8"
 
 	"bahi/domain/event"
 	"bahi/domain/fault"
@@ -208,7 +209,7 @@ func checkSide[E Entry](side string, entries []E) (wrong []fault.Field) {
 // CheckText answers what is wrong with a text field of at most limit characters, nil when nothing is.
 func CheckText(field, text string, limit int) []fault.Field {
 	switch {
-	case len([]rune(text)) > limit:
+	case utf8.RuneCountInString(text) > limit:
 		return []fault.Field{{Field: field, Message: fmt.Sprintf("at most %d characters", limit)}}
 	case !clean(text):
 		return []fault.Field{{Field: field, Message: "control characters are not allowed"}}

@@ -3,6 +3,9 @@
 package bookslock
 
 import (
+	"slices"
+	"strings"
+
 	"bahi/domain/event"
 	"bahi/domain/fault"
 	"bahi/domain/unit"
@@ -26,9 +29,9 @@ type Move struct {
 
 // Through is the last locked day at this position of the log, nil when nothing is locked.
 func (s State) Through(at event.Position) *unit.Date {
-	for i := len(s.Moves) - 1; i >= 0; i-- {
-		if s.Moves[i].At < at {
-			return s.Moves[i].Through
+	for _, m := range slices.Backward(s.Moves) {
+		if m.At < at {
+			return m.Through
 		}
 	}
 	return nil
@@ -50,9 +53,7 @@ type Moved struct {
 
 // EvolveAt notes the move.
 func (e Moved) EvolveAt(s State, at event.Position) State {
-	moves := make([]Move, len(s.Moves), len(s.Moves)+1) // the state before may be in use elsewhere
-	copy(moves, s.Moves)
-	s.Moves = append(moves, Move{At: at, Through: e.To})
+	s.Moves = append(slices.Clip(s.Moves), Move{At: at, Through: e.To}) // the state before may be in use elsewhere
 	return s
 }
 
@@ -74,7 +75,7 @@ func (c Set) Decide(s State) ([]event.Event[State], error) {
 		return nil, nil
 	case c.Through != nil && *c.Through >= c.Today:
 		return nil, fault.Fields(fault.Field{Field: "locked_through", Message: "must be before today"})
-	case now != nil && (c.Through == nil || *c.Through < *now) && c.Reason == "":
+	case now != nil && (c.Through == nil || *c.Through < *now) && strings.TrimSpace(c.Reason) == "":
 		return nil, fault.New(fault.Invalid, "Moving the lock back wants a reason (header Bahi-Reason)")
 	}
 	return []event.Event[State]{Moved{From: now, To: c.Through}}, nil

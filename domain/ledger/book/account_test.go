@@ -1,0 +1,122 @@
+package book_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/domain/event"
+	"bahi/domain/event/eventtest"
+	"bahi/domain/fault"
+	"bahi/domain/ledger/bank"
+	"bahi/domain/ledger/book"
+)
+
+// blank is made of white space of several sorts.
+const blank = " \t\n\u00a0\u3000"
+
+// badNames are names that no account can have, and why.
+var badNames = map[string]*fault.Error{
+	"":                       invalid("name", "must not be empty"),
+	blank:                    invalid("name", "must not be empty"),
+	strings.Repeat("म", 121): invalid("name", "at most 120 characters"),
+	"HDFC\nBank":             invalid("name", "control characters are not allowed"),
+	"HDFC\x00":               invalid("name", "control characters are not allowed"),
+	"HDFC\u0085Bank":         invalid("name", "control characters are not allowed"),
+	"HDFC\x7f":               invalid("name", "control characters are not allowed"),
+	"HDFC\xff":               invalid("name", "control characters are not allowed"), // no UTF-8
+}
+
+func TestOpenAccount(t *testing.T) {
+	t.Parallel()
+	given := eventtest.Given(t, bank.Accounts)
+	given.Case("a name is enough").When(openAccount{Name: "HDFC"}).Then(opened{Name: "HDFC"})
+	given.Case("spaces around it are dropped, inside they stay").When(openAccount{Name: " \tHDFC  Current\n"}).Then(opened{Name: "HDFC  Current"})
+	given.Case("120 characters of any script").When(openAccount{Name: strings.Repeat("म", 120)}).Then(opened{Name: strings.Repeat("म", 120)})
+	given.Case("joiners are part of Indian scripts").When(openAccount{Name: "क्\u200dष"}).Then(opened{Name: "क्\u200dष"})
+	for name, why := range badNames {
+		given.Case("not " + name).When(openAccount{Name: name}).ThenFails(why)
+	}
+	eventtest.Given(t, bank.Accounts, opened{Name: "HDFC"}).
+		Case("an id is used once").When(openAccount{Name: "HDFC"}).ThenFails(fault.New(fault.Conflict, "Account exists already"))
+	eventtest.Given(t, bank.Accounts, opened{Name: "HDFC"}, accountDeleted{}).
+		Case("also after a deletion").When(openAccount{Name: "HDFC"}).ThenFails(fault.New(fault.Conflict, "Account exists already"))
+}
+
+func TestRenameAccount(t *testing.T) {
+	t.Parallel()
+	given := eventtest.Given(t, bank.Accounts, opened{Name: "HDFC"})
+	given.Case("another name").When(renameAccount{Name: " SBI ", Missing: bank.ErrNoAccount}).Then(renamed{From: "HDFC", To: "SBI"})
+	given.Case("the same name changes nothing").When(renameAccount{Name: " HDFC ", Missing: bank.ErrNoAccount}).ThenNothing()
+	for name, why := range badNames {
+		given.Case("not " + name).When(renameAccount{Name: name, Missing: bank.ErrNoAccount}).ThenFails(why)
+	}
+	given.And(renamed{From: "HDFC", To: "SBI"}).
+		Case("back again").When(renameAccount{Name: "HDFC", Missing: bank.ErrNoAccount}).Then(renamed{From: "SBI", To: "HDFC"})
+	eventtest.Given(t, bank.Accounts).
+		Case("no account").When(renameAccount{Name: "", Missing: bank.ErrNoAccount}).ThenFails(bank.ErrNoAccount)
+	given.And(accountDeleted{}).
+		Case("a deleted account").When(renameAccount{Name: "SBI", Missing: bank.ErrNoAccount}).ThenFails(bank.ErrNoAccount)
+}
+
+func TestDeleteAccount(t *testing.T) {
+	t.Parallel()
+	given := eventtest.Given(t, bank.Accounts, opened{Name: "HDFC"})
+	given.Case("an account without rows").When(deleteAccount{Missing: bank.ErrNoAccount}).Then(accountDeleted{})
+	given.Case("the date of its oldest row is kept for the lock").
+		When(deleteAccount{EarliestRow: &today, Missing: bank.ErrNoAccount}).Then(accountDeleted{EarliestRow: &today})
+	given.And(accountDeleted{}).
+		Case("twice").When(deleteAccount{Missing: bank.ErrNoAccount}).ThenFails(bank.ErrNoAccount)
+	eventtest.Given(t, bank.Accounts).
+		Case("no account").When(deleteAccount{Missing: bank.ErrNoAccount}).ThenFails(bank.ErrNoAccount)
+}
+
+func TestAccountIsOpenBetweenItsOpeningAndItsDeletion(t *testing.T) {
+	t.Parallel()
+	require.False(t, bank.Account{}.Open(1), "there is none")
+	given := eventtest.Given(t, bank.Accounts, opened{Name: "HDFC"}, renamed{From: "HDFC", To: "SBI"})
+	a := given.State()
+	require.Equal(t, bank.Account{Name: "SBI", Opened: 1}, a)
+	require.False(t, a.Open(0))
+	require.False(t, a.Open(1), "the row that stands where the account begins is before it")
+	require.True(t, a.Open(2))
+	require.True(t, a.Open(1<<62))
+
+	a = given.And(accountDeleted{EarliestRow: &today}).State()
+	require.Equal(t, bank.Account{Name: "SBI", Opened: 1, Deleted: 3}, a)
+	require.True(t, a.Open(2))
+	require.False(t, a.Open(3))
+	require.False(t, a.Open(4))
+}
+
+// What is refused is void by its position, and whoever folds passes over it before it gets here.
+func TestRefusedDeletionIsForReaders(t *testing.T) {
+	t.Parallel()
+	given := eventtest.Given(t, bank.Accounts, opened{Name: "HDFC"})
+	require.Equal(t, given.State(), given.And(deletionRefused{Position: 2, Why: "Books are locked through 2025-03-31"}).State())
+}
+
+func TestAccountFoldsAlikeWithoutPositions(t *testing.T) {
+	t.Parallel()
+	a := accountDeleted{}.Evolve(opened{Name: "HDFC"}.Evolve(bank.Account{}))
+	require.NotZero(t, a.Opened)
+	require.Greater(t, a.Deleted, a.Opened)
+}
+
+func TestAccountChanges(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		e    accountEvent
+		want book.AccountChanged
+	}{
+		{opened{Name: "HDFC"}, book.AccountChanged{Opened: "HDFC"}},
+		{renamed{From: "HDFC", To: "SBI"}, book.AccountChanged{Renamed: "SBI"}},
+		{accountDeleted{EarliestRow: &today}, book.AccountChanged{Deleted: true, EarliestRow: &today}},
+		{deletionRefused{Position: event.Position(3)}, book.AccountChanged{}},
+	} {
+		change, ok := c.e.(book.AccountChange)
+		require.True(t, ok)
+		require.Equal(t, c.want, change.AccountChange())
+	}
+}
