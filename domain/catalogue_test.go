@@ -1,0 +1,231 @@
+package domain_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"bahi/domain"
+	"bahi/domain/event"
+	"bahi/domain/unit"
+)
+
+var update = flag.Bool("update", false, "write the golden files that are missing; those that are there stay as they are")
+
+const golden = "testdata/events"
+
+// fileName is <Type>.v<version>.json, or <Type>.v<version>.<what it shows>.json beside it.
+var fileName = regexp.MustCompile(`^([A-Za-z]+)\.v([1-9][0-9]*)(\.[a-z-]+)?\.json$`)
+
+type goldenFile struct {
+	name    string
+	of      event.TypeInfo
+	version int
+	data    []byte // without its white space, as the log has it
+}
+
+func goldenFiles(t *testing.T) map[string][]goldenFile {
+	t.Helper()
+	entries, err := os.ReadDir(golden)
+	require.NoError(t, err)
+	byType := map[string][]goldenFile{}
+	for _, entry := range entries {
+		parts := fileName.FindStringSubmatch(entry.Name())
+		require.NotNil(t, parts, "%s is not named like BankRowAdded.v1.json", entry.Name())
+		of, known := domain.Catalogue.Lookup(parts[1])
+		require.True(t, known, "%s is of no type in the catalogue", entry.Name())
+		version, err := strconv.Atoi(parts[2])
+		require.NoError(t, err)
+		require.LessOrEqual(t, version, of.Version, "%s: that version is yet to come", entry.Name())
+		text, err := os.ReadFile(filepath.Join(golden, entry.Name()))
+		require.NoError(t, err)
+		var data bytes.Buffer
+		require.NoError(t, json.Compact(&data, text), entry.Name())
+		byType[of.Name] = append(byType[of.Name], goldenFile{entry.Name(), of, version, data.Bytes()})
+	}
+	return byType
+}
+
+func TestEveryVersionOfEveryEventHasAGoldenFile(t *testing.T) {
+	t.Parallel()
+	files := goldenFiles(t)
+	for _, of := range domain.Catalogue.All() {
+		for version := 1; version <= of.Version; version++ {
+			if slices.ContainsFunc(files[of.Name], func(f goldenFile) bool { return f.version == version }) {
+				continue
+			}
+			name := fmt.Sprintf("%s.v%d.json", of.Name, version)
+			if !*update {
+				t.Errorf("%s is missing: write it, or start from what go test ./domain -update makes of the newest version", name)
+				continue
+			}
+			require.Equal(t, of.Version, version, "%s: an old version is to be written by hand, from a log that has it", name)
+			text, err := json.MarshalIndent(full(of.Go), "", "  ")
+			require.NoError(t, err)
+			file, err := os.OpenFile(filepath.Join(golden, name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+			require.NoError(t, err)
+			_, err = file.Write(append(text, '\n'))
+			require.NoError(t, err)
+			require.NoError(t, file.Close())
+		}
+	}
+}
+
+func TestEveryGoldenFileIsLiftedAndDecoded(t *testing.T) {
+	t.Parallel()
+	for _, files := range goldenFiles(t) {
+		for _, f := range files {
+			r, err := domain.Catalogue.Decode(event.Stored{
+				Position: 1, Stream: f.of.Category + "-1", Type: f.of.Name, Data: f.data, Meta: fmt.Appendf(nil, `{"schema":%d}`, f.version),
+			})
+			require.NoError(t, err, f.name)
+			require.Equal(t, f.of.Go, reflect.TypeOf(r.Data), f.name)
+			if f.version == f.of.Version {
+				today, err := json.Marshal(r.Data)
+				require.NoError(t, err, f.name)
+				require.Equal(t, string(f.data), string(today), "%s: today's program writes other bytes", f.name)
+			}
+		}
+	}
+}
+
+// A field that is in no golden file could be renamed without anybody noticing.
+func TestEveryFieldIsInAGoldenFileOfTheNewestVersion(t *testing.T) {
+	t.Parallel()
+	for name, files := range goldenFiles(t) {
+		shown := map[string]bool{}
+		for _, f := range files {
+			if f.version == f.of.Version {
+				maps.Copy(shown, fieldsOf(t, f.data))
+			}
+		}
+		data, err := json.Marshal(full(files[0].of.Go))
+		require.NoError(t, err)
+		for _, field := range slices.Sorted(maps.Keys(fieldsOf(t, data))) {
+			require.True(t, shown[field], "%s: no golden file of version %d has %s", name, files[0].of.Version, field)
+		}
+	}
+}
+
+// fieldsOf answers the paths to all that is not null.
+func fieldsOf(t *testing.T, data []byte) map[string]bool {
+	t.Helper()
+	found := map[string]bool{}
+	var walk func(path string, value any)
+	walk = func(path string, value any) {
+		switch v := value.(type) {
+		case map[string]any:
+			for name, inner := range v {
+				walk(path+"."+name, inner)
+			}
+		case []any:
+			for _, inner := range v {
+				walk(path+"[]", inner)
+			}
+		case nil:
+		default:
+			found[path] = true
+		}
+	}
+	var value any
+	require.NoError(t, json.Unmarshal(data, &value))
+	walk("", value)
+	return found
+}
+
+// full answers a value of the type with something in every field.
+func full(of reflect.Type) any {
+	v := reflect.New(of).Elem()
+	fill(v)
+	return v.Interface()
+}
+
+// samples are of types that are not what their kind looks like.
+var samples = map[reflect.Type]any{
+	reflect.TypeFor[unit.Date]():      unit.DateOf(time.Date(2025, 3, 31, 0, 0, 0, 0, time.UTC)),
+	reflect.TypeFor[unit.Money]():     unit.Money(125050),
+	reflect.TypeFor[unit.Grams]():     unit.Grams(10125),
+	reflect.TypeFor[unit.Percent]():   unit.Percent(99500),
+	reflect.TypeFor[time.Time]():      time.Date(2025, 3, 31, 18, 30, 0, 123456000, time.UTC),
+	reflect.TypeFor[uuid.UUID]():      uuid.MustParse("0195e8a0-7c1e-7000-8000-0000000000aa"),
+	reflect.TypeFor[[]byte]():         []byte("bytes"),
+	reflect.TypeFor[event.Personal](): event.Personal{Sealed: sealed(event.NewPersonal("user-1", "text").Sealed)},
+	reflect.TypeFor[event.Secret]():   event.Secret{Sealed: sealed(event.NewSecret("channel-1", "text").Sealed)},
+}
+
+func sealed(s event.Sealed) event.Sealed {
+	s.Close(1, []byte("nonce, ciphertext and tag"))
+	return s
+}
+
+func fill(v reflect.Value) {
+	if sample, ok := samples[v.Type()]; ok {
+		v.Set(reflect.ValueOf(sample))
+		return
+	}
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString("text")
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		v.SetInt(12)
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		v.SetUint(12)
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem())
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		fill(v.Index(0))
+	case reflect.Array:
+		for i := range v.Len() {
+			fill(v.Index(i))
+		}
+	case reflect.Map:
+		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		fill(key)
+		fill(value)
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(key, value)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				fill(v.Field(i))
+			}
+		}
+	default:
+		panic(fmt.Sprintf("no sample of %s: floats, interfaces and the like have no place in an event", v.Type()))
+	}
+}
+
+func TestEventsOfTheCatalogueHoldNoFloat(t *testing.T) {
+	t.Parallel()
+	for _, of := range domain.Catalogue.All() {
+		require.NotPanics(t, func() { full(of.Go) }, of.Name)
+	}
+	require.Panics(t, func() { full(reflect.TypeFor[struct{ Price float64 }]()) })
+	require.Panics(t, func() { full(reflect.TypeFor[struct{ Any []any }]()) })
+}
+
+// The names are in logs already. Whoever changes one loses events.
+func TestNamesAreInTheFormThatReadersExpect(t *testing.T) {
+	t.Parallel()
+	for _, of := range domain.Catalogue.All() {
+		require.Regexp(t, `^([A-Z][a-z]*)+$`, of.Name)
+		require.Regexp(t, `^[a-z]+$`, of.Category)
+	}
+}
