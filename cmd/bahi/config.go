@@ -26,8 +26,12 @@ type settings struct {
 	LogFormat   string     `env:"BAHI_LOG_FORMAT" default:"text" enum:"text,json" help:"Form of log lines: text or json."`
 }
 
-func (s settings) logger() *slog.Logger {
+// logger answers what logs to standard error. A command at the shell is quiet about what goes well.
+func (s settings) logger(serving bool) *slog.Logger {
 	options := &slog.HandlerOptions{Level: s.LogLevel}
+	if !serving && s.LogLevel == slog.LevelInfo {
+		options.Level = slog.LevelWarn
+	}
 	if s.LogFormat == "json" {
 		return slog.New(slog.NewJSONHandler(os.Stderr, options))
 	}

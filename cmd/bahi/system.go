@@ -55,7 +55,7 @@ func (s settings) open(ctx context.Context, serving bool) (sys *system, err erro
 	if err != nil {
 		return nil, err
 	}
-	sys = &system{settings: s, log: s.logger()}
+	sys = &system{settings: s, log: s.logger(serving)}
 	defer func() {
 		if err != nil {
 			sys.close()
