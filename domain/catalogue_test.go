@@ -229,3 +229,13 @@ func TestNamesAreInTheFormThatReadersExpect(t *testing.T) {
 		require.Regexp(t, `^[a-z]+$`, of.Category)
 	}
 }
+
+func TestEveryNameIsDocumented(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../docs/events.md")
+	require.NoError(t, err)
+	for _, of := range domain.Catalogue.All() {
+		require.Contains(t, string(page), "`"+of.Name+"`", "docs/events.md")
+		require.Contains(t, string(page), "| `"+of.Category+"-<", "docs/events.md")
+	}
+}
