@@ -32,15 +32,18 @@ var ErrStale = fault.New(fault.Stale, "It was changed since you read it")
 // errForeign guards against a command that would write into another workspace's stream.
 var errForeign = fault.New(fault.NotFound, "Not found")
 
-// Keyer computes keyed hashes, under a key that all nodes share.
-type Keyer interface {
+// Vault keeps the keys that all nodes share.
+type Vault interface {
+	// HMAC computes a keyed hash.
 	HMAC(ctx context.Context, name string, parts ...[]byte) ([]byte, error)
+	// Seal encrypts the personal and secret values of events that are about to be appended.
+	Seal(ctx context.Context, values []*event.Sealed) error
 }
 
 // Handler carries out commands on one log.
 type Handler struct {
 	store   eventstore.Store
-	keys    Keyer
+	vault   Vault
 	now     func() time.Time
 	cache   *cache
 	numbers *numbers
@@ -48,8 +51,8 @@ type Handler struct {
 }
 
 // New makes a Handler. Run must be running for it to be fast.
-func New(store eventstore.Store, keys Keyer, now func() time.Time) *Handler {
-	h := &Handler{store: store, keys: keys, now: now, cache: newCache(), rules: map[string]any{}}
+func New(store eventstore.Store, vault Vault, now func() time.Time) *Handler {
+	h := &Handler{store: store, vault: vault, now: now, cache: newCache(), rules: map[string]any{}}
 	h.numbers = newNumbers(h)
 	return h
 }
@@ -204,6 +207,10 @@ func commit[S any](
 ) (Outcome[S], error) {
 	out := Outcome[S]{ID: id, State: l.State, Revision: l.Revision, Position: l.Position, At: l.At}
 	meta := h.Meta(ctx)
+	events, err := event.MapSealed(events, func(values []*event.Sealed) error { return h.vault.Seal(ctx, values) })
+	if err != nil {
+		return out, fmt.Errorf("seal events of %s: %w", kind.Stream(id), err)
+	}
 	encoded := make([]event.New, len(events))
 	for i, e := range events {
 		var err error

@@ -28,11 +28,11 @@ const keyName = "idempotency"
 func once[S any](ctx context.Context, h *Handler, kind *event.Kind[S], newID func(context.Context) (string, error), cmd event.Command[S]) (Outcome[S], error) {
 	req := From(ctx)
 	scope := [][]byte{[]byte(req.Operation), []byte(req.Actor.String()), req.Workspace[:], []byte(req.Key)}
-	name, err := h.keys.HMAC(ctx, keyName, scope...)
+	name, err := h.vault.HMAC(ctx, keyName, scope...)
 	if err != nil {
 		return Outcome[S]{Revision: -1}, fmt.Errorf("name the request: %w", err)
 	}
-	print, err := h.keys.HMAC(ctx, keyName, append(scope, req.Fingerprint)...)
+	print, err := h.vault.HMAC(ctx, keyName, append(scope, req.Fingerprint)...)
 	if err != nil {
 		return Outcome[S]{Revision: -1}, fmt.Errorf("fingerprint the request: %w", err)
 	}
