@@ -207,6 +207,13 @@ func commit[S any](
 ) (Outcome[S], error) {
 	out := Outcome[S]{ID: id, State: l.State, Revision: l.Revision, Position: l.Position, At: l.At}
 	meta := h.Meta(ctx)
+	if From(ctx).DryRun {
+		for _, e := range events {
+			out.State = kind.Evolve(out.State, event.Recorded[event.Event[S]]{Position: eventstore.End, Data: e, Meta: meta})
+		}
+		out.Changed = true
+		return out, nil
+	}
 	events, err := event.MapSealed(events, func(values []*event.Sealed) error { return h.vault.Seal(ctx, values) })
 	if err != nil {
 		return out, fmt.Errorf("seal events of %s: %w", kind.Stream(id), err)
@@ -217,13 +224,6 @@ func commit[S any](
 		if encoded[i], err = kind.Encode(eventID(i), e, meta); err != nil {
 			return out, err
 		}
-	}
-	if From(ctx).DryRun {
-		for _, e := range events {
-			out.State = kind.Evolve(out.State, event.Recorded[event.Event[S]]{Position: eventstore.End, Data: e, Meta: meta})
-		}
-		out.Changed = true
-		return out, nil
 	}
 	stream := kind.Stream(id)
 	t := h.cache.begin(stream)
@@ -236,7 +236,8 @@ func commit[S any](
 	first := done.Revision - int64(len(events)) + 1
 	for i, e := range events {
 		r := event.Recorded[event.Event[S]]{
-			Position: done.Position, Stream: stream, Revision: first + int64(i), ID: encoded[i].ID, At: done.At, Meta: meta, Data: e,
+			Position: done.Position - event.Position(len(events)-1-i), // nobody else's events lie between
+			Stream:   stream, Revision: first + int64(i), ID: encoded[i].ID, At: done.At, Meta: meta, Data: e,
 		}
 		void, err := isVoid(ctx, h, kind, after.State, r)
 		if err != nil {

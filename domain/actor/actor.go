@@ -69,6 +69,16 @@ func (p Permissions) Level(a Area) Level {
 	}
 }
 
+// Empty says whether p allows nothing at all.
+func (p Permissions) Empty() bool {
+	for _, a := range []Area{Ledger, Messaging, Marketplace, Audit} {
+		if p.Level(a).Allows(Read) {
+			return false
+		}
+	}
+	return true
+}
+
 // Within says whether p gives nothing that other does not give.
 func (p Permissions) Within(other Permissions) bool {
 	return (!p.Operator || other.Operator) &&

@@ -106,7 +106,7 @@ func pdfLines(entries Entries[bank.Entry]) ([]pdf.Line, error) {
 	list, err := entries.lines()
 	lines := make([]pdf.Line, len(list))
 	for i, e := range list {
-		lines[i] = pdf.Line{Text: e.Description, Amounts: []decimal.Decimal{e.Amount.Decimal()}}
+		lines[i] = pdf.Line{Text: string(e.Description), Amounts: []decimal.Decimal{e.Amount.Decimal()}}
 	}
 	return lines, err
 }

@@ -53,7 +53,7 @@ const maxDescription = 500
 
 // Entry is money that came in, or went out.
 type Entry struct {
-	Description string     `json:"description,omitempty" maxLength:"500"`
+	Description book.Text  `json:"description,omitempty" maxLength:"500"`
 	Amount      unit.Money `json:"amount"`
 }
 

@@ -165,8 +165,10 @@ func cleanName(name string) (string, error) {
 	return name, nil
 }
 
-// clean says whether text can be stored and printed: Postgres takes no NUL, and other control
-// characters only hide something.
+// clean says whether text can be stored and printed: Postgres takes no NUL, other control characters
+// only hide something, and those that turn the direction of writing can disguise a statement.
 func clean(text string) bool {
-	return utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
+	return utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool {
+		return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)
+	})
 }

@@ -3,6 +3,7 @@ package book
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"bahi/domain/event"
@@ -206,12 +207,21 @@ func checkSide[E Entry](side string, entries []E) (wrong []fault.Field) {
 	return wrong
 }
 
+// Text is what somebody wrote in a line of the book. Spaces around it are not kept (CONTRACT.md D19).
+type Text string
+
+// UnmarshalText trims.
+func (t *Text) UnmarshalText(text []byte) error {
+	*t = Text(strings.TrimSpace(string(text)))
+	return nil
+}
+
 // CheckText answers what is wrong with a text field of at most limit characters, nil when nothing is.
-func CheckText(field, text string, limit int) []fault.Field {
+func CheckText(field string, text Text, limit int) []fault.Field {
 	switch {
-	case utf8.RuneCountInString(text) > limit:
+	case utf8.RuneCountInString(string(text)) > limit:
 		return []fault.Field{{Field: field, Message: fmt.Sprintf("at most %d characters", limit)}}
-	case !clean(text):
+	case !clean(string(text)):
 		return []fault.Field{{Field: field, Message: "control characters are not allowed"}}
 	default:
 		return nil

@@ -58,7 +58,7 @@ func of(amounts ...int64) []entry {
 func texts(descriptions ...string) []entry {
 	side := make([]entry, len(descriptions))
 	for i, d := range descriptions {
-		side[i] = entry{Description: d, Amount: 3_00}
+		side[i] = entry{Description: book.Text(d), Amount: 3_00}
 	}
 	return side
 }

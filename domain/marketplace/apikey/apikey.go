@@ -5,6 +5,7 @@ package apikey
 import (
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/google/uuid"
@@ -76,7 +77,9 @@ func (c Create) Decide(s State) ([]event.Event[State], error) {
 		return nil, fault.New(fault.Conflict, "API key exists already")
 	case name == "" || utf8.RuneCountInString(name) > maxName:
 		return nil, fault.Fields(fault.Field{Field: "name", Message: "1 to 100 characters"})
-	case c.Permissions == actor.Permissions{}:
+	case strings.ContainsFunc(name, unicode.IsControl):
+		return nil, fault.Fields(fault.Field{Field: "name", Message: "control characters are not allowed"})
+	case c.Permissions.Empty():
 		return nil, fault.Fields(fault.Field{Field: "permissions", Message: "at least one is needed"})
 	case !c.Permissions.Within(c.By.Permissions):
 		return nil, fault.New(fault.Forbidden, "A key cannot have more permissions than its maker")

@@ -1,0 +1,107 @@
+// Package readme runs what the README tells its readers to type.
+package readme
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/internal/pgtest"
+)
+
+// step is a command of a console block with the output that the README shows.
+type step struct {
+	command string
+	shown   string
+}
+
+// steps reads the console blocks of a Markdown text.
+func steps(text string) (all []step) {
+	inside := false
+	for line := range strings.Lines(text) {
+		switch command, isCommand := strings.CutPrefix(line, "$ "); {
+		case strings.HasPrefix(line, "```"):
+			inside = strings.TrimSpace(line) == "```console"
+		case inside && isCommand:
+			all = append(all, step{command: command})
+		case inside:
+			all[len(all)-1].shown += line
+		}
+	}
+	return all
+}
+
+func TestTheSessionOfTheReadmeAnswersWhatItShows(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../README.md")
+	require.NoError(t, err)
+	all := steps(string(text))
+	require.NotEmpty(t, all)
+
+	address, data := serve(t)
+	replace := strings.NewReplacer("localhost:8080", address, "data/keys", filepath.Join(data, "keys"))
+	shell := exec.CommandContext(t.Context(), "bash")
+	in, err := shell.StdinPipe()
+	require.NoError(t, err)
+	out, err := shell.StdoutPipe()
+	require.NoError(t, err)
+	shell.Stderr = os.Stderr
+	require.NoError(t, shell.Start())
+	lines := bufio.NewScanner(out)
+	for _, s := range all {
+		_, err := in.Write([]byte(replace.Replace(s.command) + "\necho; echo end of step\n"))
+		require.NoError(t, err)
+		var got strings.Builder
+		for lines.Scan() && lines.Text() != "end of step" {
+			got.WriteString(lines.Text() + "\n")
+		}
+		require.NoError(t, lines.Err())
+		require.Equal(t, strings.TrimSpace(s.shown), strings.TrimSpace(got.String()), s.command)
+	}
+	require.NoError(t, in.Close())
+	require.NoError(t, shell.Wait())
+}
+
+// serve runs the program on an empty data folder until the test ends.
+func serve(t *testing.T) (address, data string) {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "bahi")
+	built, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "bahi/cmd/bahi").CombinedOutput()
+	require.NoError(t, err, string(built))
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	address, data = free.Addr().String(), pgtest.Dir(t)
+	require.NoError(t, free.Close())
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	served := exec.CommandContext(ctx, program, "serve")
+	served.Cancel = func() error { return served.Process.Signal(syscall.SIGTERM) }
+	served.WaitDelay = 20 * time.Second
+	served.Env = append(os.Environ(), "BAHI_ADDR="+address, "BAHI_DATA="+data, "BAHI_LOG_LEVEL=WARN")
+	served.Stderr = os.Stderr
+	require.NoError(t, served.Start())
+	t.Cleanup(func() {
+		stop()
+		_ = served.Wait() // it was told to end
+	})
+	require.Eventually(t, func() bool {
+		answer, err := http.Get("http://" + address + "/readyz") //nolint:noctx // it is asked until it answers
+		if err != nil {
+			return false
+		}
+		defer answer.Body.Close() //nolint:errcheck // it was read only
+		var state struct{ Ready bool }
+		return json.NewDecoder(answer.Body).Decode(&state) == nil && state.Ready
+	}, time.Minute, 20*time.Millisecond)
+	return address, data
+}
