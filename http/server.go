@@ -109,7 +109,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.grace)
 	defer cancel()
 	err := s.http.Shutdown(grace)
-	<-failed
+	<-failed //nolint:errcheck // it says that it was shut down
 	if err != nil {
 		s.end()
 		return errors.Join(fmt.Errorf("requests were still under way %s after the end: %w", s.grace, err), s.http.Close())
@@ -144,5 +144,5 @@ func answer(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body) // a probe that is gone learns nothing
+	_ = json.NewEncoder(w).Encode(body) //nolint:errchkjson // a probe that is gone learns nothing
 }

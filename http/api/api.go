@@ -81,8 +81,8 @@ func New(config Config) *API {
 }
 
 // adapter puts each operation into a router of its path's first segment. gorilla/mux tries one route
-// after the other, each by a regular expression: with all in one router the last of 150 would cost more
-// than everything else that is done for a request.
+// after the other, each by a regular expression: with all in one router the last of 150 takes two thirds
+// longer, all that is done for a request counted in (BenchmarkPost: 9.4 µs instead of 5.7).
 type adapter struct {
 	root  *mux.Router
 	below map[string]huma.Adapter
@@ -213,7 +213,8 @@ func plain(id string) bool {
 	}
 	for i := range len(id) {
 		c := id[i]
-		if !(c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || strings.IndexByte("-_.:/+=@", c) >= 0) {
+		word := c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+		if !word && strings.IndexByte("-_.:/+=@", c) < 0 {
 			return false
 		}
 	}

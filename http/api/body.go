@@ -111,7 +111,8 @@ func isJSON(h http.Header) bool {
 	}
 	kind, parameters, _ := strings.Cut(given[0], ";")
 	kind = strings.ToLower(strings.TrimSpace(kind))
-	if kind != jsonType && !(strings.HasPrefix(kind, "application/") && strings.HasSuffix(kind, "+json")) {
+	ofJSON := strings.HasPrefix(kind, "application/") && strings.HasSuffix(kind, "+json")
+	if kind != jsonType && !ofJSON {
 		return false
 	}
 	name, charset, _ := strings.Cut(strings.ToLower(strings.TrimSpace(parameters)), "=")
@@ -131,7 +132,7 @@ func (b *body) decode(c *call, in reflect.Value) error {
 
 // finish works out what needs the input's type, once huma has looked at it.
 func (o *operation) finish(a *API, in reflect.Type) {
-	o.check(in, nil)
+	o.check(in)
 	field, hasBody := in.FieldByName("Body")
 	_, raw := in.FieldByName("RawBody")
 	if hasBody && !raw {
@@ -161,19 +162,18 @@ func (o *operation) finish(a *API, in reflect.Type) {
 }
 
 // check finds inputs that huma would leave empty without a word.
-func (o *operation) check(in reflect.Type, seen []string) {
+func (o *operation) check(in reflect.Type) {
 	if o.query == nil {
 		o.query = map[string]bool{}
 	}
-	for i := range in.NumField() {
-		f := in.Field(i)
+	for f := range in.Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("query"), ",")
 		switch {
 		case f.Anonymous && f.Type.Kind() == reflect.Struct:
 			if !f.IsExported() {
 				panic("operation " + o.ID + ": the embedded " + f.Name + " must be exported, or its fields stay empty")
 			}
-			o.check(f.Type, seen)
+			o.check(f.Type)
 		case name != "":
 			o.query[name] = true
 			narrow(o.ID, f)

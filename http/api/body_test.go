@@ -42,8 +42,8 @@ func TestEveryWrongFieldIsNamed(t *testing.T) {
 			"kind", "expected one of cash, metal", "count", "must be at least 0",
 		},
 		`{"date":"2025-03-31","count":99999999999999999999}`: {"count", "expected a whole number"},
-		`{"date":"2025-03-31","amuont":5,"in_entries":[{"amount":5,"descripton":""}]}`: {
-			"amuont", "unknown field", "in_entries[0].descripton", "unknown field",
+		`{"date":"2025-03-31","amuont":5,"in_entries":[{"amount":5,"details":""}]}`: {
+			"amuont", "unknown field", "in_entries[0].details", "unknown field",
 		},
 		`{"Date":"2025-03-31"}`: {"Date", "unknown field", "date", "is required"},
 		`{"date":"2025-03-31","in_entries":[{"amount":5,"description":"elf chars ok"}]}`: {
@@ -159,7 +159,7 @@ func TestBodiesOfAllShapes(t *testing.T) {
 			"flag", "expected true or false",
 			"small", "expected a whole number",
 			"natural", "must be at most 1000",
-			"share", "is too large",
+			"share", "expected a number",
 			"any", "NUL is not allowed",
 			"code", "expected string to match pattern ^[a-z]+$",
 			"hidden", "unknown field",

@@ -128,7 +128,7 @@ func (c *call) send() {
 		c.status = http.StatusOK
 	}
 	h := c.Header()
-	if position, stale, any := c.complete(); any {
+	if position, stale, known := c.complete(); known {
 		h["Bahi-Position"] = []string{strconv.FormatUint(uint64(position), 10)}
 		if stale {
 			h["Warning"] = staleWarning
@@ -155,13 +155,13 @@ var (
 )
 
 // complete answers up to where the answer is complete: what was written, else what was read.
-func (c *call) complete() (position event.Position, stale, any bool) {
-	position, any = c.fresh.Position()
-	stale = any && c.fresh.Stale()
+func (c *call) complete() (position event.Position, stale, known bool) {
+	position, known = c.fresh.Position()
+	stale = known && c.fresh.Stale()
 	if c.wrote != 0 {
 		return c.wrote, stale, true
 	}
-	return position, stale, any
+	return position, stale, known
 }
 
 // humaContext only keeps the embedded field from having a method's name.

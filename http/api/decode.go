@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,8 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"unicode/utf16"
-	"unicode/utf8"
 
 	"bahi/domain/fault"
 )
@@ -402,34 +401,37 @@ func (d *decoder) number(n *node, v reflect.Value) error {
 		return err
 	}
 	digits := string(d.data[from:d.pos])
-	bits := n.typ.Bits()
-	switch n.kind {
-	case whole:
-		i, err := strconv.ParseInt(digits, 10, bits)
-		if err != nil {
-			d.fail(n.wanted)
-			return nil
-		}
-		v.SetInt(i)
-	case natural:
-		u, err := strconv.ParseUint(digits, 10, bits)
-		if err != nil {
-			d.fail(n.wanted)
-			return nil
-		}
-		v.SetUint(u)
-	default:
-		f, err := strconv.ParseFloat(digits, bits)
-		if err != nil {
-			d.fail("is too large")
-			return nil
-		}
-		v.SetFloat(f)
-	}
-	if n.limits != nil {
+	switch {
+	case !n.setNumber(v, digits):
+		d.fail(n.wanted)
+	case n.limits != nil:
 		n.limits.number(d, digits)
 	}
 	return nil
+}
+
+// setNumber answers whether the value's type has a place for the number.
+func (n *node) setNumber(v reflect.Value, digits string) bool {
+	var err error
+	bits := n.typ.Bits()
+	switch n.kind {
+	case whole:
+		var i int64
+		if i, err = strconv.ParseInt(digits, 10, bits); err == nil {
+			v.SetInt(i)
+		}
+	case natural:
+		var u uint64
+		if u, err = strconv.ParseUint(digits, 10, bits); err == nil {
+			v.SetUint(u)
+		}
+	default:
+		var f float64
+		if f, err = strconv.ParseFloat(digits, bits); err == nil {
+			v.SetFloat(f)
+		}
+	}
+	return err == nil
 }
 
 // own gives the value's text to the type's own UnmarshalJSON.
@@ -441,14 +443,13 @@ func (d *decoder) own(n *node, v reflect.Value) error {
 	}
 	raw := d.data[from:d.pos]
 	if n.kind == anything {
-		var err error
-		if raw, err = noNUL(raw); err != nil {
+		if bytes.Contains(raw, []byte(`\u0000`)) { // and so does the text of a backslash before it, which nobody writes
 			d.fail("NUL is not allowed")
 			return nil
 		}
-		return d.anything(raw, v)
+		return decodeAny(raw, v)
 	}
-	unmarshaler, _ := v.Addr().Interface().(json.Unmarshaler)
+	unmarshaler, _ := reflect.TypeAssert[json.Unmarshaler](v.Addr())
 	err := unmarshaler.UnmarshalJSON(raw)
 	if err == nil {
 		if string(raw) == "null" && n.quantity {
@@ -470,130 +471,12 @@ func (d *decoder) own(n *node, v reflect.Value) error {
 	return nil
 }
 
-func noNUL(raw []byte) ([]byte, error) {
-	if strings.Contains(string(raw), `\u0000`) {
-		return nil, errors.New("NUL")
-	}
-	return raw, nil
-}
-
-func (d *decoder) anything(raw []byte, v reflect.Value) error {
-	inner := json.NewDecoder(strings.NewReader(string(raw)))
+// decodeAny reads what was checked already.
+func decodeAny(raw []byte, v reflect.Value) error {
+	inner := json.NewDecoder(bytes.NewReader(raw))
 	inner.UseNumber()
 	if err := inner.Decode(v.Addr().Interface()); err != nil {
 		return fmt.Errorf("decode what was checked: %w", err)
 	}
 	return nil
-}
-
-// string reads a string. The bytes are good until the next one is read.
-func (d *decoder) string() ([]byte, error) {
-	d.pos++ // "
-	from := d.pos
-	ascii := true
-	for d.pos < len(d.data) {
-		switch c := d.data[d.pos]; {
-		case c == '"':
-			s := d.data[from:d.pos]
-			if !ascii && !utf8.Valid(s) {
-				return nil, d.malformed("it is not UTF-8")
-			}
-			d.pos++
-			return s, nil
-		case c == '\\':
-			return d.escaped(from)
-		case c < ' ':
-			return nil, d.malformed("a control character must be escaped")
-		case c >= utf8.RuneSelf:
-			ascii = false
-		}
-		d.pos++
-	}
-	return nil, d.malformed("a string does not end")
-}
-
-// escaped reads a string on from its first backslash.
-func (d *decoder) escaped(from int) ([]byte, error) {
-	b := append(d.buffer[:0], d.data[from:d.pos]...)
-	defer func() { d.buffer = b }()
-	for d.pos < len(d.data) {
-		c := d.data[d.pos]
-		switch {
-		case c == '"':
-			if !utf8.Valid(b) {
-				return nil, d.malformed("it is not UTF-8")
-			}
-			d.pos++
-			return b, nil
-		case c < ' ':
-			return nil, d.malformed("a control character must be escaped")
-		case c != '\\':
-			b = append(b, c)
-			d.pos++
-		default:
-			r, err := d.escape()
-			if err != nil {
-				return nil, err
-			}
-			b = utf8.AppendRune(b, r)
-		}
-	}
-	return nil, d.malformed("a string does not end")
-}
-
-func (d *decoder) escape() (rune, error) {
-	d.pos++ // backslash
-	if d.pos == len(d.data) {
-		return 0, d.malformed("a string does not end")
-	}
-	c := d.data[d.pos]
-	d.pos++
-	switch c {
-	case '"', '\\', '/':
-		return rune(c), nil
-	case 'b':
-		return '\b', nil
-	case 'f':
-		return '\f', nil
-	case 'n':
-		return '\n', nil
-	case 'r':
-		return '\r', nil
-	case 't':
-		return '\t', nil
-	case 'u':
-		return d.unicode()
-	default:
-		return 0, d.malformed("no such escape")
-	}
-}
-
-func (d *decoder) unicode() (rune, error) {
-	r, err := d.hex()
-	if err != nil || !utf16.IsSurrogate(r) {
-		return r, err
-	}
-	if len(d.data)-d.pos >= 2 && d.data[d.pos] == '\\' && d.data[d.pos+1] == 'u' {
-		d.pos += 2
-		low, err := d.hex()
-		if err != nil {
-			return 0, err
-		}
-		if r = utf16.DecodeRune(r, low); r != utf8.RuneError {
-			return r, nil
-		}
-	}
-	return 0, d.malformed("half of a surrogate pair")
-}
-
-func (d *decoder) hex() (rune, error) {
-	if len(d.data)-d.pos < 4 {
-		return 0, d.malformed("no such escape")
-	}
-	n, err := strconv.ParseUint(string(d.data[d.pos:d.pos+4]), 16, 16)
-	if err != nil {
-		return 0, d.malformed("no such escape")
-	}
-	d.pos += 4
-	return rune(n), nil
 }

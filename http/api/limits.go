@@ -26,46 +26,46 @@ func newLimits(registry huma.Registry, n *node, s *huma.Schema) *limits {
 		return nil
 	}
 	l := &limits{maxLength: math.MaxInt, registry: registry}
-	any := false
+	said := false
 	switch n.kind {
 	case text:
 		if s.MinLength != nil {
-			l.minLength, any = *s.MinLength, true
+			l.minLength, said = *s.MinLength, true
 		}
 		if s.MaxLength != nil {
-			l.maxLength, any = *s.MaxLength, true
+			l.maxLength, said = *s.MaxLength, true
 		}
 		for _, allowed := range s.Enum {
-			l.oneOf, any = append(l.oneOf, fmt.Sprint(allowed)), true
+			l.oneOf, said = append(l.oneOf, fmt.Sprint(allowed)), true
 		}
 		if s.Pattern != "" || s.Format != "" {
-			l.schema, any = s, true
+			l.schema, said = s, true
 		}
 	case list:
 		if s.MinItems != nil {
-			l.minLength, any = *s.MinItems, true
+			l.minLength, said = *s.MinItems, true
 		}
 		if s.MaxItems != nil {
-			l.maxLength, any = *s.MaxItems, true
+			l.maxLength, said = *s.MaxItems, true
 		}
 	case whole, natural, float, ownJSON:
 		if s.Minimum != nil {
 			least := decimal.NewFromFloat(*s.Minimum)
-			l.least, any = &least, true
+			l.least, said = &least, true
 		}
 		if s.Maximum != nil {
 			most := decimal.NewFromFloat(*s.Maximum)
-			l.most, any = &most, true
+			l.most, said = &most, true
 		}
 		for _, allowed := range s.Enum {
-			l.oneOf, any = append(l.oneOf, fmt.Sprint(allowed)), true
+			l.oneOf, said = append(l.oneOf, fmt.Sprint(allowed)), true
 		}
 		if s.ExclusiveMinimum != nil || s.ExclusiveMaximum != nil {
 			panic(fmt.Sprintf("%s: exclusive bounds are not checked; let Decide do it", n.typ))
 		}
 	default:
 	}
-	if !any {
+	if !said {
 		return nil
 	}
 	return l
@@ -91,7 +91,7 @@ func (l *limits) text(d *decoder, s string) {
 		schema.Enum, schema.MinLength, schema.MaxLength = nil, nil, nil
 		huma.Validate(l.registry, &schema, huma.NewPathBuffer(nil, 0), huma.ModeWriteToServer, s, &result)
 		for _, err := range result.Errors {
-			if detail, ok := err.(huma.ErrorDetailer); ok { //nolint:errorlint // as in fromHuma
+			if detail, ok := err.(huma.ErrorDetailer); ok {
 				d.fail(detail.ErrorDetail().Message)
 			}
 		}

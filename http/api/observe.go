@@ -38,7 +38,7 @@ func (c *call) run(o *operation, r *http.Request, ctx huma.Context, next func(hu
 // trace begins a span, as a child of the caller's when they sent one (W3C Trace Context).
 func (c *call) trace() {
 	parent := propagation.TraceContext{}.Extract(c.ctx, propagation.HeaderCarrier(c.r.Header))
-	c.ctx, c.span = c.api.tracer.Start(parent, c.op.Method+" "+c.op.Path,
+	c.ctx, c.span = c.api.tracer.Start(parent, c.op.Method+" "+c.op.Path, //nolint:spancheck // report ends it
 		trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(c.started),
 		trace.WithAttributes(
 			attribute.String("http.request.method", c.op.Method), attribute.String("http.route", c.op.Path),
@@ -137,7 +137,7 @@ func (c *call) log(operation string, took time.Duration) {
 		slog.String("request_id", c.request.RequestID), slog.String("operation", operation),
 		slog.String("method", c.r.Method), slog.String("path", c.r.URL.Path), slog.Int("status", c.status),
 		slog.Duration("took", took), slog.Int64("bytes", c.bytes), slog.String("actor", c.request.Actor.String()))
-	if position, _, any := c.complete(); any {
+	if position, _, known := c.complete(); known {
 		attrs = append(attrs, slog.Uint64("position", uint64(position)))
 	}
 	if c.span != nil {
@@ -149,5 +149,5 @@ func (c *call) log(operation string, took time.Duration) {
 	if c.stack != nil {
 		attrs = append(attrs, slog.String("stack", string(c.stack)))
 	}
-	c.api.config.Log.LogAttrs(ctx, level, "request", attrs...) //nolint:sloglint // attributes, since pairs of any cost an allocation each
+	c.api.config.Log.LogAttrs(ctx, level, "request", attrs...)
 }

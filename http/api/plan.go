@@ -219,7 +219,7 @@ func (n *node) unmarshalText(v reflect.Value, b []byte) string {
 	if n.typ == uuidGo && len(b) != uuidLength {
 		return wantUUID
 	}
-	unmarshaler, _ := v.Addr().Interface().(encoding.TextUnmarshaler)
+	unmarshaler, _ := reflect.TypeAssert[encoding.TextUnmarshaler](v.Addr())
 	if err := unmarshaler.UnmarshalText(b); err != nil {
 		return n.complaint(err)
 	}

@@ -157,7 +157,7 @@ func (c *call) answer(p *Problem) {
 	h["Content-Type"] = []string{p.contentType}
 	h["Cache-Control"] = noStore
 	c.WriteHeader(p.Status)
-	_ = json.NewEncoder(c).Encode(p) // a client that is gone learns nothing
+	_ = json.NewEncoder(c).Encode(p) //nolint:errchkjson // a client that is gone learns nothing
 }
 
 // replaceErrors makes huma answer in our form. It is huma's one global, so it is set once; what is
@@ -191,7 +191,7 @@ func fromHuma(status int, msg string, errs []error) *Problem {
 	}
 	p := problemOf(status)
 	for _, err := range errs {
-		detailed, ok := err.(huma.ErrorDetailer) //nolint:errorlint // huma hands these over as they are
+		detailed, ok := err.(huma.ErrorDetailer)
 		if !ok || status >= http.StatusInternalServerError {
 			continue
 		}

@@ -76,20 +76,20 @@ func TestAFingerprintTellsRequestsApart(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	clerk := s.as(t, "bahi_clerk").With("Idempotency-Key", "k1")
-	print := func() string {
+	taken := func() string {
 		require.Equal(t, "k1", s.last().Key)
 		require.Len(t, s.last().Fingerprint, 32)
 		return string(s.last().Fingerprint)
 	}
 	clerk.POST("/ledger/3?x=1&y=2", good).Status(201)
-	first := print()
+	first := taken()
 	clerk.POST("/ledger/3?y=2&x=1", good).Status(201)
-	require.Equal(t, first, print(), "the order of the query does not matter")
+	require.Equal(t, first, taken(), "the order of the query does not matter")
 	all := map[string]bool{first: true}
 	differs := func() {
 		t.Helper()
-		require.False(t, all[print()])
-		all[print()] = true
+		require.False(t, all[taken()])
+		all[taken()] = true
 	}
 	clerk.POST("/ledger/4?x=1&y=2", good).Status(201)
 	differs()

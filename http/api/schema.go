@@ -112,10 +112,11 @@ func schemaName(t reflect.Type, hint string, folders int) string {
 	qualified := capital(name)
 	if path := t.PkgPath(); path != "" && path != reflect.TypeFor[Problem]().PkgPath() {
 		parts := strings.Split(path, "/")
-		prefix := ""
-		for _, part := range parts[max(0, len(parts)-folders):] {
-			prefix += capital(part)
+		parts = parts[max(0, len(parts)-folders):]
+		for i, part := range parts {
+			parts[i] = capital(part)
 		}
+		prefix := strings.Join(parts, "")
 		if !strings.HasPrefix(qualified, prefix) {
 			qualified = prefix + qualified
 		}

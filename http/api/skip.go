@@ -1,5 +1,7 @@
 package api
 
+import "slices"
+
 // skip reads over a value, which must be in order.
 func (d *decoder) skip() error {
 	switch c := d.next(); {
@@ -82,10 +84,8 @@ func (n *names) add(name string) bool {
 		n.many[name] = struct{}{}
 		return len(n.many) > before
 	}
-	for _, other := range n.few {
-		if other == name {
-			return false
-		}
+	if slices.Contains(n.few, name) {
+		return false
 	}
 	n.few = append(n.few, name)
 	if len(n.few) > fewNames {

@@ -147,7 +147,7 @@ func (a *Answer) Problem(status int, detail string, wrong ...string) *Answer {
 	require.Equal(a.t, status, p.Status, a.what)
 	require.Equal(a.t, http.StatusText(status), p.Title, a.what)
 	require.NotEmpty(a.t, p.Code, a.what)
-	require.Equal(a.t, a.Response.Header.Get("X-Request-Id"), p.RequestID, a.what)
+	require.Equal(a.t, a.Header("X-Request-Id"), p.RequestID, a.what)
 	if len(wrong) > 0 {
 		var want []Field
 		for i := 0; i+1 < len(wrong); i += 2 {
@@ -176,3 +176,10 @@ func (a *Answer) Body(want string) *Answer {
 
 // Header answers a header of the answer.
 func (a *Answer) Header(name string) string { return a.Response.Header.Get(name) }
+
+// None checks that there is no body.
+func (a *Answer) None() *Answer {
+	a.t.Helper()
+	require.Empty(a.t, a.Text, a.what)
+	return a
+}
