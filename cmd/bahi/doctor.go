@@ -80,7 +80,7 @@ func (s *system) catchUp(ctx context.Context) error {
 			switch status := s.runner.Statuses()[p.Name]; {
 			case status.Error != "":
 				return fmt.Errorf("projection %s stands still: %s", p.Name, status.Error)
-			case status.Position < head:
+			case !status.Ready || status.Position < head: // also in an empty log the tables must be there
 				behind = p.Name
 			}
 		}
