@@ -101,7 +101,7 @@ func (b Build) analyze(ctx context.Context, s *session) error {
 		return err
 	}
 	for _, t := range tables {
-		if _, err := s.conn.Exec(ctx, `vacuum analyze `+s.g.schema()+`.`+t); err != nil {
+		if _, err := s.conn.Exec(ctx, `analyze `+s.g.schema()+`.`+t); err != nil {
 			return fmt.Errorf("analyze %s: %w", t, err)
 		}
 	}

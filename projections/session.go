@@ -27,6 +27,7 @@ func connect(ctx context.Context, config *pgx.ConnConfig, p *Projection) (*pgx.C
 	config = config.Copy()
 	config.RuntimeParams["synchronous_commit"] = "off" // the log is the truth
 	config.RuntimeParams["plan_cache_mode"] = "force_generic_plan"
+	config.RuntimeParams["maintenance_work_mem"] = "512MB" // an index is sorted in memory
 	config.RuntimeParams["application_name"] = "bahi projection " + p.Name
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
