@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -72,6 +73,33 @@ func BenchmarkPost(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkHTTP is the same over loopback connections, client and all, so that it tells what the
+// network stack costs beside us.
+func BenchmarkHTTP(b *testing.B) {
+	s := quiet()
+	server := httptest.NewServer(s.API)
+	b.Cleanup(server.Close)
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
+	b.SetParallelism(32)
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			request, err := http.NewRequest(http.MethodPost, server.URL+"/ledger/3", strings.NewReader(good))
+			if err != nil {
+				b.Error(err)
+				return
+			}
+			request.Header.Set("Authorization", "Bearer bahi_clerk")
+			response, err := client.Do(request)
+			if err != nil {
+				b.Error(err)
+				return
+			}
+			_, _ = io.Copy(io.Discard, response.Body)
+			response.Body.Close()
+		}
+	})
 }
 
 type readCloser struct{ *strings.Reader }

@@ -41,6 +41,7 @@ type call struct {
 	replayed bool
 
 	status int
+	code   string // of the problem that is answered
 	sent   bool
 	bytes  int64
 	cause  error // of an answer that does not tell it

@@ -140,6 +140,9 @@ func (c *call) log(operation string, took time.Duration) {
 	if position, _, known := c.complete(); known {
 		attrs = append(attrs, slog.Uint64("position", uint64(position)))
 	}
+	if c.code != "" {
+		attrs = append(attrs, slog.String("code", c.code))
+	}
 	if c.span != nil {
 		attrs = append(attrs, slog.String("trace_id", c.span.SpanContext().TraceID().String()))
 	}

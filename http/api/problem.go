@@ -131,6 +131,7 @@ func ofFault(f *fault.Error) *Problem {
 
 // complement adds what every problem has, and the headers that go with it.
 func (c *call) complement(p *Problem) {
+	c.code = p.Code
 	p.Title = http.StatusText(p.Status)
 	p.RequestID = c.request.RequestID
 	p.contentType = problemType

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -42,7 +43,7 @@ func TestWhatWentWrongInsideIsLoggedOnceAndNotTold(t *testing.T) {
 		a := s.as(t, "").GET("/fail/"+how).Problem(want.status, want.detail)
 		require.NotContains(t, a.Text, "secret")
 		require.Equal(t, want.status == 503, a.Header("Retry-After") != "", how)
-		require.Eventually(t, func() bool { return len(s.lines(t)) == 1 }, time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return len(s.lines(t)) == 1 }, wait, tick)
 		line := s.lines(t)[0]
 		require.Contains(t, line["error"], want.cause)
 		require.Equal(t, a.Header("X-Request-Id"), line["request_id"])
@@ -57,7 +58,7 @@ func TestALogLineHoldsIdsAndNoSecrets(t *testing.T) {
 	s := serve(t)
 	s.as(t, "bahi_clerk").With("Idempotency-Key", "key-secret").POST("/ledger/3?token=query-secret", good).Status(201)
 	s.as(t, "bahi_clerk").POST("/ledger/3", `{"date":"2025-03-31","kind":"body-secret"}`).Status(422)
-	require.Eventually(t, func() bool { return len(s.lines(t)) == 2 }, time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(s.lines(t)) == 2 }, wait, tick)
 	require.NotContains(t, s.logs.String(), "secret")
 	line := s.lines(t)[0]
 	require.Equal(t, "INFO", line["level"])
@@ -105,7 +106,7 @@ func TestMetricsCountByOperation(t *testing.T) {
 	clerk.POST("/ledger/3", good).Status(201)
 	clerk.POST("/ledger/3", "{").Status(400)
 	clerk.GET("/anything/at/all").Status(404)
-	require.Eventually(t, func() bool { return len(s.lines(t)) == 4 }, time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(s.lines(t)) == 4 }, wait, tick)
 	families, err := s.metrics.Gather()
 	require.NoError(t, err)
 	got := map[string]float64{}
@@ -181,6 +182,19 @@ func TestABodyThatBreaksOffIsMalformed(t *testing.T) {
 	require.Equal(t, "HTTP/1.1 400 Bad Request", s.raw(t, "POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{"))
 	require.Equal(t, "HTTP/1.1 422 Unprocessable Entity", s.raw(t, "GET /ledger/3 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer bahi_clerk\r\nBahi-Min-Position: 1\r\nBahi-Min-Position: 2\r\nConnection: close\r\n\r\n"))
 	require.Equal(t, "HTTP/1.1 401 Unauthorized", s.raw(t, "GET /me HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer bahi_clerk\r\nAuthorization: Bearer bahi_clerk\r\nConnection: close\r\n\r\n"))
+}
+
+func TestASlowBodyIsNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	slow := httptest.NewUnstartedServer(s.API)
+	slow.Config.ReadTimeout = 50 * time.Millisecond
+	slow.Start()
+	t.Cleanup(slow.Close)
+	body, pen := io.Pipe()
+	defer pen.Close()
+	go func() { _, _ = pen.Write([]byte("{")) }()
+	apitest.New(t, slow.URL, "").POST("/echo", body).Problem(408, "The request took too long to arrive")
 }
 
 func TestAMisbuiltOperationIsFoundAtTheStart(t *testing.T) {

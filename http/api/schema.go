@@ -130,11 +130,14 @@ func schemaName(t reflect.Type, hint string, folders int) string {
 	return qualified
 }
 
-func capital(word string) string {
-	if word == "" {
-		return ""
+// capital joins the parts of a word, each beginning with a capital.
+func capital(word string) (joined string) {
+	for part := range strings.SplitSeq(word, "_") {
+		if part != "" {
+			joined += strings.ToUpper(part[:1]) + part[1:]
+		}
 	}
-	return strings.ToUpper(word[:1]) + word[1:]
+	return joined
 }
 
 // document adds to an operation's description what its Op says.

@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"context"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -21,3 +22,9 @@ func brokenHandler(context.Context, *struct{}) (*huma.StreamResponse, error) {
 func varyHandler(_ context.Context, in *struct{ Body varied }) (*api.Body[varied], error) {
 	return api.Answer(in.Body, nil)
 }
+
+// How long a test waits for what happens after an answer, and how often it looks.
+const (
+	wait = 5 * time.Second
+	tick = time.Millisecond
+)
