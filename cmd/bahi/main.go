@@ -20,6 +20,7 @@ type cli struct {
 	Projections projectionsCommand `cmd:"" help:"List and rebuild what is read."`
 	Apikey      apikeyCommand      `cmd:"" name:"apikey" help:"Make, list and revoke API keys."`
 	Doctor      doctorCommand      `cmd:"" help:"Fold the log anew and compare it with every table, row by row."`
+	Bench       benchCommand       `cmd:"" help:"Measure how fast it is beside what this machine can do at all."`
 	Version     versionCommand     `cmd:"" help:"Print the version."`
 }
 

@@ -1,0 +1,201 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"bahi/internal/bench"
+	"bahi/internal/pgcluster"
+)
+
+type benchCommand struct {
+	JSON    string        `placeholder:"FILE" help:"Where the figures go as JSON."`
+	Quick   bool          `help:"Short rounds and few rows: under a minute, and rough."`
+	Only    []string      `placeholder:"NAME" enum:"store,busy,post,bulk,rebuild,page,edit,balance" help:"Only these figures: store, busy, post, bulk, rebuild, page, edit, balance."`
+	Rows    int           `placeholder:"N" help:"Events of the log that is rebuilt, and rows of the long ledgers. 1000000, with --quick 50000."`
+	Round   time.Duration `placeholder:"TIME" help:"How long a round is. 2s, with --quick 1s."`
+	Rounds  int           `placeholder:"N" help:"How many rounds, of which the median counts. 5, with --quick 2."`
+	Dir     string        `placeholder:"DIR" help:"Where the temporary folder is made. The system's folder for such."`
+	Profile string        `placeholder:"DIR" help:"Measure nothing, but write CPU profiles of the appends, requests and rebuild, with the server inside this process."`
+}
+
+// benchmark is a run under way.
+type benchmark struct {
+	benchCommand
+
+	dir     string // temporary
+	cluster *pgcluster.Cluster
+	limits  *bench.Limits
+	report  *bench.Report
+}
+
+// Run measures, prints a table and writes JSON. That a goal is missed is no error: a figure is to be read.
+func (c benchCommand) Run(ctx context.Context) (err error) {
+	began := time.Now()
+	b := &benchmark{benchCommand: c.complete()}
+	b.report = &bench.Report{Date: began.UTC().Truncate(time.Second), Version: version, Quick: b.Quick, Rows: b.Rows}
+	if err := b.open(ctx); err != nil {
+		return errors.Join(err, b.close())
+	}
+	defer func() { err = errors.Join(err, b.close()) }()
+	if b.Profile != "" {
+		return b.profiles(ctx)
+	}
+	for _, group := range []struct {
+		names []string
+		run   func(context.Context) error
+	}{
+		{[]string{"store", "busy"}, b.appends},
+		{[]string{"post", "bulk"}, b.requests},
+		{[]string{"rebuild", "page", "edit", "balance"}, b.books},
+	} {
+		if slices.ContainsFunc(group.names, b.wanted) {
+			if err := group.run(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	b.report.Seconds = time.Since(began).Seconds()
+	fmt.Println()
+	if err := b.report.Table(os.Stdout); err != nil {
+		return err
+	}
+	fmt.Printf("\n%d of %d goals missed; %s; Postgres %s on %s; %s, %d cores; %.0f seconds\n", b.report.Missed(), len(b.report.Figures),
+		b.report.Version, b.report.Machine.Postgres, b.report.Machine.FileSystem, b.report.Machine.Processor, b.report.Machine.Cores, b.report.Seconds)
+	if b.JSON == "" {
+		return nil
+	}
+	return b.report.Write(b.JSON)
+}
+
+// complete fills in what was left to --quick.
+func (c benchCommand) complete() benchCommand {
+	rows, round, rounds := 1_000_000, 2*time.Second, 5
+	if c.Quick {
+		rows, round, rounds = 50_000, time.Second, 2
+	}
+	if c.Rows == 0 {
+		c.Rows = rows
+	}
+	if c.Round == 0 {
+		c.Round = round
+	}
+	if c.Rounds == 0 {
+		c.Rounds = rounds
+	}
+	return c
+}
+
+func (b *benchmark) wanted(name string) bool {
+	return len(b.Only) == 0 || slices.Contains(b.Only, name)
+}
+
+// open makes the cluster, and what pgbench needs in it.
+func (b *benchmark) open(ctx context.Context) (err error) {
+	b.say("starting a cluster of its own")
+	if b.dir, err = os.MkdirTemp(b.Dir, "bahi-bench-"); err != nil {
+		return err
+	}
+	if err := os.Chmod(b.dir, 0o711); err != nil { //nolint:gosec // as root, another user runs Postgres in it
+		return err
+	}
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	if b.cluster, err = pgcluster.Start(ctx, pgcluster.Options{Dir: filepath.Join(b.dir, "cluster"), Log: log}); err != nil {
+		return err
+	}
+	if b.report.Machine, err = bench.Describe(ctx, b.cluster.URL(), b.dir); err != nil {
+		return err
+	}
+	b.limits = &bench.Limits{Command: b.cluster.Programs().Command, Dir: b.dir, Round: b.Round}
+	if b.limits.URL, err = b.database(ctx, "limits"); err != nil {
+		return err
+	}
+	return b.limits.Prepare(ctx)
+}
+
+func (b *benchmark) close() (err error) {
+	if b.cluster != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), stopWithin)
+		defer cancel()
+		err = b.cluster.Stop(ctx)
+	}
+	if b.dir != "" {
+		err = errors.Join(err, os.RemoveAll(b.dir))
+	}
+	return err
+}
+
+// say tells what comes next, on standard error: the table alone goes to standard output.
+func (b *benchmark) say(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, "bench: "+format+"\n", args...)
+}
+
+// database makes an empty database.
+func (b *benchmark) database(ctx context.Context, name string) (string, error) {
+	conn, err := pgx.Connect(ctx, b.cluster.URL())
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close(ctx) //nolint:errcheck // it is given up
+	if _, err := conn.Exec(ctx, `create database `+pgx.Identifier{name}.Sanitize()); err != nil {
+		return "", fmt.Errorf("make the database %s: %w", name, err)
+	}
+	u, err := url.Parse(b.cluster.URL())
+	if err != nil {
+		return "", err
+	}
+	u.Path = "/" + name
+	return u.String(), nil
+}
+
+// settle writes a checkpoint, so that one does not fall into some round by chance.
+func (b *benchmark) settle(ctx context.Context) error {
+	conn, err := pgx.Connect(ctx, b.cluster.URL())
+	if err != nil {
+		return err
+	}
+	defer conn.Close(ctx) //nolint:errcheck // it is given up
+	_, err = conn.Exec(ctx, `checkpoint`)
+	return err
+}
+
+// system puts the parts of Bahi together in this process, on a database of the cluster.
+func (b *benchmark) system(ctx context.Context, database string) (*system, error) {
+	s := b.settings(database)
+	return s.open(ctx, false)
+}
+
+func (b *benchmark) settings(database string) settings {
+	return settings{
+		Data: filepath.Join(b.dir, "data"), DatabaseURL: database, Timezone: "Asia/Kolkata", Connections: defaultConnections,
+		LogLevel: slog.LevelWarn, LogFormat: "text",
+	}
+}
+
+// defaultConnections is what serve has by default.
+const defaultConnections = 24
+
+// interleave is [bench.Interleave] with its progress on show.
+func (b *benchmark) interleave(ctx context.Context, what string, limit func() (bench.Sample, error), others ...func() (bench.Sample, error)) (bench.Series, []bench.Series, error) {
+	b.say("%s: %d rounds", what, b.Rounds)
+	if err := b.settle(ctx); err != nil {
+		return nil, nil, err
+	}
+	bar := newProgress(what, "measurements")
+	defer bar.end()
+	return bench.Interleave(b.Rounds, func(done, total int) { bar.show(int64(done), int64(total)) }, limit, others...)
+}
+
+// conclude adds a figure to the report.
+func (b *benchmark) conclude(f bench.Figure, rounds []float64, limit string, against []float64) {
+	b.report.Figures = append(b.report.Figures, f.Conclude(rounds, limit, against))
+}

@@ -1,0 +1,200 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"bahi/internal/bench"
+	"bahi/projections"
+)
+
+const (
+	postClients  = 64
+	bulkClients  = 16
+	bulkRows     = 100
+	bankAccounts = 100
+	prebuilt     = 8192 // requests
+	seed         = 20260504
+)
+
+// requests measures what is posted over HTTP.
+func (b *benchmark) requests(ctx context.Context) (err error) {
+	url, err := b.database(ctx, "http")
+	if err != nil {
+		return err
+	}
+	b.say("starting a server")
+	s, err := b.serve(ctx, url, b.process(url))
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if stopErr := s.stop(); err == nil {
+			err = stopErr
+		}
+	}()
+	accounts, err := s.openAccounts(ctx)
+	if err != nil {
+		return err
+	}
+	w, err := s.watch(ctx)
+	if err != nil {
+		return err
+	}
+	defer w.close(ctx)
+	post := func(accounts []int64) func() (bench.Sample, error) {
+		load := bench.Load{Address: s.address, Clients: postClients, For: b.Round, Requests: s.postings(accounts, prebuilt)}
+		return func() (bench.Sample, error) { return measureLag(ctx, w, load) }
+	}
+	if _, err := post(accounts)(); err != nil { // a server that has just started is not what is meant
+		return err
+	}
+	inserts := func() (bench.Sample, error) { return b.limits.Inserts(ctx, postClients) }
+	limit, found, err := b.interleave(ctx, "POST of rows, alone and in bulk", inserts, post(accounts), post(accounts[:1]), b.bulk(ctx, s, w, accounts))
+	if err != nil {
+		return err
+	}
+	const insert64 = "pgbench INSERT, 64 clients"
+	for i, of := range []struct{ name, title string }{{"post", "POST of a row, 64 clients"}, {"post_one", "the same, on one account"}} {
+		if !b.wanted("post") {
+			break
+		}
+		b.conclude(bench.Figure{Name: of.name, Title: of.title, Unit: "/s", Goal: &bench.Goal{Bound: 0.4, Aim: 0.6}},
+			found[i].By(bench.Rate), insert64, limit.By(bench.Rate))
+		b.conclude(bench.Figure{Name: of.name + "_p99", Title: of.title + ": p99", Unit: "ms", Goal: bench.AtMost(2.5)},
+			found[i].By(bench.P99), insert64, limit.By(bench.P99))
+		b.conclude(bench.Figure{Name: of.name + "_lag_p99", Title: of.title + ": p99 of the books' lag", Unit: "ms", Goal: bench.AtMost(100)},
+			found[i].By(bench.Lag), "", nil)
+	}
+	if b.wanted("bulk") {
+		b.conclude(bench.Figure{Name: "bulk", Title: "rows in bulk, 100 a request, until every row's own stream is filled", Unit: "rows/s", Goal: &bench.Goal{Bound: 1.5, Aim: 2}},
+			found[2].By(bench.Rate), "rows posted alone", found[0].By(bench.Rate))
+		b.conclude(bench.Figure{Name: "bulk_p99", Title: "rows in bulk: p99 of a request", Unit: "ms"}, found[2].By(bench.P99), "", nil)
+	}
+	return nil
+}
+
+func (s *server) openAccounts(ctx context.Context) (accounts []int64, err error) {
+	for i := range bankAccounts {
+		id, err := s.post(ctx, "/bank", fmt.Sprintf(`{"name":"HDFC Current %d"}`, 1+i))
+		if err != nil {
+			return nil, err
+		}
+		accounts = append(accounts, id)
+	}
+	return accounts, nil
+}
+
+// postings are requests that post one row each.
+func (s *server) postings(accounts []int64, n int) [][]byte {
+	random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // the same rows in each run
+	requests := make([][]byte, n)
+	for i := range requests {
+		requests[i] = bench.Request("POST", fmt.Sprintf("/bank-ledger/%d", accounts[random.IntN(len(accounts))]), s.key, rowBody(random))
+	}
+	return requests
+}
+
+var (
+	parties = []string{"Mehta Jewellers", "Soni & Sons", "Kalyan Bullion", "Rajesh Karigar", "Anand Traders", "Shree Ganesh Gold", "Patel Refinery", "Zaveri Bazaar Branch"}
+	ways    = []string{"NEFT", "UPI", "RTGS", "IMPS", "Cheque", "Cash deposit"}
+)
+
+// rowBody is a row as an accountant would post it: mostly of today, some days late.
+func rowBody(random *rand.Rand) string {
+	day := time.Now().AddDate(0, 0, -min(random.IntN(40), random.IntN(40)))
+	side := "in_entries"
+	if random.IntN(3) == 0 {
+		side = "out_entries"
+	}
+	return fmt.Sprintf(`{"date":"%s","%s":[{"description":"%s %s, invoice %d","amount":%d.%02d}]}`, day.Format(time.DateOnly), side,
+		ways[random.IntN(len(ways))], parties[random.IntN(len(parties))], 1000+random.IntN(9000), 100+random.IntN(500_000), random.IntN(100))
+}
+
+// measureLag puts the load on the server and waits until the books have all of it. The lag of a row is
+// the time from its answer until somebody who looks into the database every few milliseconds finds the
+// projection there, so it is a few milliseconds too long at most.
+func measureLag(ctx context.Context, w *watch, load bench.Load) (bench.Sample, error) {
+	answered := make([][]step, load.Clients)
+	load.Answered = func(client int, a bench.Answer) {
+		answered[client] = append(answered[client], step{a.At, a.Position})
+	}
+	w.mu.Lock()
+	w.steps = w.steps[max(0, len(w.steps)-1):]
+	w.mu.Unlock()
+	s, err := load.Run(ctx)
+	if err != nil {
+		return s, err
+	}
+	all := slices.Concat(answered...)
+	last := uint64(0)
+	for _, a := range all {
+		last = max(last, a.position)
+	}
+	if last == 0 {
+		return s, fmt.Errorf("the server's answers tell no position")
+	}
+	if err := w.reach(ctx, last); err != nil {
+		return s, err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	lags := make([]time.Duration, len(all))
+	for i, a := range all {
+		seen := w.steps[sort.Search(len(w.steps), func(k int) bool { return w.steps[k].position >= a.position })]
+		lags[i] = max(0, seen.at.Sub(a.at))
+	}
+	slices.Sort(lags)
+	s.Lag = bench.Percentile(lags, 99)
+	return s, nil
+}
+
+// bulk posts rows in bulk. Its time ends when the rows' own streams are filled and folded, since a server
+// that answers quicker than it fills only owes the work.
+func (b *benchmark) bulk(ctx context.Context, s *server, w *watch, accounts []int64) func() (bench.Sample, error) {
+	random := rand.New(rand.NewPCG(seed, 2)) //nolint:gosec // the same rows in each run
+	requests := make([][]byte, prebuilt/bulkRows)
+	for i := range requests {
+		rows := make([]string, bulkRows)
+		for k := range rows {
+			rows[k] = rowBody(random)
+		}
+		requests[i] = bench.Request("POST", fmt.Sprintf("/bank-ledger/%d/rows", accounts[random.IntN(len(accounts))]), s.key, `{"rows":[`+strings.Join(rows, ",")+`]}`)
+	}
+	load := bench.Load{Address: s.address, Clients: bulkClients, For: b.Round, Requests: requests, Each: bulkRows}
+	load.After = func(ctx context.Context) error { return s.filled(ctx) }
+	return func() (bench.Sample, error) { return measureLag(ctx, w, load) }
+}
+
+// filled waits until the books have the whole log, and with it each row of each bulk in its own stream.
+func (s *server) filled(ctx context.Context) error {
+	conn, err := pgx.Connect(ctx, s.url)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(ctx) //nolint:errcheck // it is given up
+	var generation int
+	if err := conn.QueryRow(ctx, `select generation from projection.generation where live and name = 'books'`).Scan(&generation); err != nil {
+		return err
+	}
+	sql := `select position >= log.head() and not exists (select from ` + projections.SchemaName("books", generation) + `.bulk where filled < row_count)
+		from projection.generation where live and name = 'books'`
+	for {
+		var done bool
+		if err := conn.QueryRow(ctx, sql).Scan(&done); err != nil || done {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(lookEvery):
+		}
+	}
+}

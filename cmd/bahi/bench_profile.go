@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/pprof"
+	"sync"
+
+	"bahi/internal/bench"
+)
+
+// profiles writes CPU profiles, for who wants to make something quicker. The server runs inside this
+// process, so the client that puts load on it is in its profile too: look at what is below
+// net/http.(*conn).serve and the appender.
+func (b *benchmark) profiles(ctx context.Context) error {
+	if err := os.MkdirAll(b.Profile, 0o755); err != nil { //nolint:gosec // it is for everybody to read
+		return err
+	}
+	for _, part := range []struct {
+		name string
+		run  func(context.Context) error
+	}{{"store", b.profileAppends}, {"post", b.profileRequests}, {"rebuild", b.profileBooks}} {
+		if err := part.run(ctx); err != nil {
+			return fmt.Errorf("profile %s: %w", part.name, err)
+		}
+	}
+	return nil
+}
+
+func (b *benchmark) profile(name string, run func() (bench.Sample, error)) error {
+	b.say("profiling %s", name)
+	file, err := os.Create(filepath.Join(b.Profile, name+".pprof")) //nolint:gosec // the operator names the folder
+	if err != nil {
+		return err
+	}
+	defer file.Close() //nolint:errcheck // it is closed below where all went well
+	if err := pprof.StartCPUProfile(file); err != nil {
+		return err
+	}
+	s, err := run()
+	pprof.StopCPUProfile()
+	if err != nil {
+		return err
+	}
+	b.say("%s: %.0f a second, p99 %s, lag p99 %s", name, s.Rate, s.P99, s.Lag)
+	return file.Close()
+}
+
+func (b *benchmark) profileAppends(ctx context.Context) error {
+	url, err := b.database(ctx, "store")
+	if err != nil {
+		return err
+	}
+	sys, err := b.system(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer sys.close()
+	a := &appender{store: sys.store}
+	return b.profile("appends-256", func() (bench.Sample, error) { return a.run(ctx, 256, spreadOver, 3*b.Round) })
+}
+
+// inside runs serve in this process.
+func (b *benchmark) inside(database string) func(context.Context, string) (func() error, error) {
+	return func(ctx context.Context, address string) (func() error, error) {
+		ctx, cancel := context.WithCancel(ctx)
+		ended := make(chan error, 1)
+		c := serveCommand{settings: b.settings(database), Addr: address, AdminKey: operatorKey}
+		go func() { ended <- c.Run(ctx) }()
+		return sync.OnceValue(func() error {
+			cancel()
+			return <-ended
+		}), nil
+	}
+}
+
+func (b *benchmark) profileRequests(ctx context.Context) error {
+	url, err := b.database(ctx, "http")
+	if err != nil {
+		return err
+	}
+	s, err := b.serve(ctx, url, b.inside(url))
+	if err != nil {
+		return err
+	}
+	defer s.stop() //nolint:errcheck // what it was for is done
+	accounts, err := s.openAccounts(ctx)
+	if err != nil {
+		return err
+	}
+	w, err := s.watch(ctx)
+	if err != nil {
+		return err
+	}
+	defer w.close(ctx)
+	load := bench.Load{Address: s.address, Clients: postClients, For: 3 * b.Round, Requests: s.postings(accounts, prebuilt)}
+	if err := b.profile("post", func() (bench.Sample, error) { return measureLag(ctx, w, load) }); err != nil {
+		return err
+	}
+	return b.profile("bulk", b.bulk(ctx, s, w, accounts))
+}
+
+func (b *benchmark) profileBooks(ctx context.Context) error {
+	url, err := b.database(ctx, "books")
+	if err != nil {
+		return err
+	}
+	if err := b.profileFold(ctx, url); err != nil {
+		return err
+	}
+	s, err := b.serve(ctx, url, b.inside(url))
+	if err != nil {
+		return err
+	}
+	defer s.stop() //nolint:errcheck // what it was for is done
+	for name, path := range map[string]string{
+		"balance": "/bank/1", "balance-known-at": fmt.Sprintf("/bank/1?known_at=%d", b.Rows/2), "page": "/bank-ledger/1?page_size=50&page=2",
+	} {
+		load := bench.Load{Address: s.address, Clients: readClients, For: 2 * b.Round, Requests: [][]byte{bench.Request("GET", path, s.key, "")}}
+		if err := b.profile(name, func() (bench.Sample, error) { return load.Run(ctx) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *benchmark) profileFold(ctx context.Context, url string) error {
+	sys, err := b.system(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer sys.close()
+	m, err := newLogMaker(ctx, sys, b.Rows)
+	if err != nil {
+		return err
+	}
+	if err := m.mixed(ctx, bankAccounts, b.Rows, func(int64, int64) {}); err != nil {
+		return err
+	}
+	if err := m.end(); err != nil {
+		return err
+	}
+	if err := b.profile("read", func() (bench.Sample, error) { return b.read(ctx, sys.store) }); err != nil {
+		return err
+	}
+	return b.profile("rebuild", func() (bench.Sample, error) { return b.fold(ctx, sys) })
+}

@@ -1,0 +1,225 @@
+package bench
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// Answer is what came back. Its body is good until the connection's next request.
+type Answer struct {
+	Status   int
+	Position uint64 // of Bahi-Position; 0: there was none
+	Body     []byte
+	At       time.Time
+	Took     time.Duration
+}
+
+// Conn is a keep-alive connection of HTTP/1.1.
+type Conn struct {
+	conn net.Conn
+	in   *bufio.Reader
+	body bytes.Buffer
+}
+
+const (
+	readBuffer = 16 << 10
+	answerIn   = 60 * time.Second // a request that takes longer is a failed run
+)
+
+// Dial connects to a server.
+func Dial(ctx context.Context, address string) (*Conn, error) {
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the server: %w", err)
+	}
+	return &Conn{conn: conn, in: bufio.NewReaderSize(conn, readBuffer)}, nil
+}
+
+// Close ends the connection.
+func (c *Conn) Close() error { return c.conn.Close() }
+
+// Request is the bytes of a request.
+func Request(method, path, key, body string) []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: localhost\r\nUser-Agent: bahi-bench\r\nAccept: application/json\r\nAuthorization: Bearer %s\r\n", method, path, key)
+	if body != "" {
+		fmt.Fprintf(&b, "Content-Type: application/json\r\nContent-Length: %d\r\n", len(body))
+	}
+	b.WriteString("\r\n" + body)
+	return b.Bytes()
+}
+
+// Do sends a request and reads the whole answer.
+func (c *Conn) Do(request []byte) (a Answer, err error) {
+	began := time.Now()
+	if err := c.conn.SetDeadline(began.Add(answerIn)); err != nil {
+		return a, err
+	}
+	if _, err := c.conn.Write(request); err != nil {
+		return a, fmt.Errorf("send a request: %w", err)
+	}
+	if err := c.read(&a); err != nil {
+		return a, fmt.Errorf("read an answer: %w", err)
+	}
+	a.At = time.Now()
+	a.Took = a.At.Sub(began)
+	return a, nil
+}
+
+var (
+	lengthName   = []byte("Content-Length: ")
+	codingName   = []byte("Transfer-Encoding: chunked")
+	positionName = []byte("Bahi-Position: ")
+)
+
+var errNotHTTP = errors.New("this is no HTTP/1.1")
+
+func (c *Conn) read(a *Answer) error {
+	line, err := c.line()
+	if err != nil {
+		return err
+	}
+	const status = len("HTTP/1.1 200")
+	if len(line) < status {
+		return errNotHTTP
+	}
+	a.Status = int(number(line[status-3 : status]))
+	length, chunked := uint64(0), false
+	for {
+		if line, err = c.line(); err != nil {
+			return err
+		}
+		switch {
+		case len(line) == 0:
+			c.body.Reset()
+			if chunked {
+				err = c.chunks()
+			} else {
+				_, err = io.CopyN(&c.body, c.in, int64(length)) //nolint:gosec // an answer is short
+			}
+			a.Body = c.body.Bytes()
+			return err
+		case bytes.HasPrefix(line, lengthName):
+			length = number(line[len(lengthName):])
+		case bytes.HasPrefix(line, codingName):
+			chunked = true
+		case bytes.HasPrefix(line, positionName):
+			a.Position = number(line[len(positionName):])
+		}
+	}
+}
+
+// chunks reads a body in chunks (RFC 9112, 7.1), without trailers, which our server has not.
+func (c *Conn) chunks() error {
+	for {
+		line, err := c.line()
+		if err != nil {
+			return err
+		}
+		size, err := strconv.ParseInt(string(line), 16, 64)
+		if err != nil {
+			return errNotHTTP
+		}
+		if _, err := io.CopyN(&c.body, c.in, size); err != nil {
+			return err
+		}
+		if _, err := c.line(); err != nil {
+			return err
+		}
+		if size == 0 {
+			return nil
+		}
+	}
+}
+
+func (c *Conn) line() ([]byte, error) {
+	line, err := c.in.ReadSlice('\n')
+	return bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r")), err
+}
+
+func number(digits []byte) (n uint64) {
+	for _, d := range digits {
+		if d < '0' || d > '9' {
+			break
+		}
+		n = 10*n + uint64(d-'0')
+	}
+	return n
+}
+
+// Load is clients that each send one request after the other.
+type Load struct {
+	Address  string
+	Clients  int
+	For      time.Duration
+	Requests [][]byte                    // each client goes round them, from a place of its own
+	Each     int                         // what a request counts for; 0: 1
+	Answered func(client int, a Answer)  // may be nil
+	After    func(context.Context) error // runs before the time is taken; may be nil
+}
+
+// Run puts the load on the server. It fails at the first answer that is not a success.
+func (l Load) Run(ctx context.Context) (Sample, error) {
+	conns := make([]*Conn, l.Clients)
+	for i := range conns {
+		c, err := Dial(ctx, l.Address)
+		if err != nil {
+			return Sample{}, err
+		}
+		defer c.Close() //nolint:errcheck // nothing is left to lose
+		conns[i] = c
+	}
+	var (
+		running sync.WaitGroup
+		took    = make([][]time.Duration, l.Clients)
+		failed  = make([]error, l.Clients)
+		began   = time.Now()
+	)
+	for i, c := range conns {
+		running.Go(func() { took[i], failed[i] = l.client(ctx, i, c, began.Add(l.For)) })
+	}
+	running.Wait()
+	if err := errors.Join(failed...); err != nil {
+		return Sample{}, err
+	}
+	if l.After != nil {
+		if err := l.After(ctx); err != nil {
+			return Sample{}, err
+		}
+	}
+	elapsed := time.Since(began)
+	var all []time.Duration
+	for _, t := range took {
+		all = append(all, t...)
+	}
+	s := SampleOf(all, elapsed)
+	s.Rate *= float64(max(l.Each, 1))
+	return s, nil
+}
+
+func (l Load) client(ctx context.Context, n int, c *Conn, until time.Time) (took []time.Duration, err error) {
+	next := n * len(l.Requests) / l.Clients
+	for at := time.Now(); at.Before(until) && ctx.Err() == nil; next++ {
+		a, err := c.Do(l.Requests[next%len(l.Requests)])
+		if err != nil {
+			return took, err
+		}
+		if a.Status/100 != 2 {
+			return took, fmt.Errorf("a request was answered with %d: %s", a.Status, a.Body)
+		}
+		took, at = append(took, a.Took), a.At
+		if l.Answered != nil {
+			l.Answered(n, a)
+		}
+	}
+	return took, ctx.Err()
+}

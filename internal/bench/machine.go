@@ -1,0 +1,85 @@
+package bench
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"syscall"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Machine is what the figures were measured on.
+type Machine struct {
+	Processor  string            `json:"processor"`
+	Cores      int               `json:"cores"`
+	Memory     string            `json:"memory"`
+	System     string            `json:"system"`
+	FileSystem string            `json:"file_system"` // of the cluster's folder
+	Go         string            `json:"go"`
+	Postgres   string            `json:"postgres"`
+	Settings   map[string]string `json:"settings"` // of Postgres, those that matter
+}
+
+// settingsThatMatter are told with the figures.
+var settingsThatMatter = []string{
+	"fsync", "synchronous_commit", "full_page_writes", "wal_level", "wal_sync_method", "wal_buffers", "max_wal_size", "shared_buffers", "max_connections",
+}
+
+// Describe looks at the machine, and at the Postgres that was measured.
+func Describe(ctx context.Context, url, dir string) (Machine, error) {
+	m := Machine{
+		Processor: field("/proc/cpuinfo", "model name"), Cores: runtime.NumCPU(), Memory: field("/proc/meminfo", "MemTotal"),
+		System: runtime.GOOS + "/" + runtime.GOARCH, FileSystem: fileSystem(dir), Go: runtime.Version(), Settings: map[string]string{},
+	}
+	if release, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
+		m.System += " " + strings.TrimSpace(string(release))
+	}
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return m, fmt.Errorf("ask Postgres what it is: %w", err)
+	}
+	defer conn.Close(ctx) //nolint:errcheck // it is given up
+	if err := conn.QueryRow(ctx, `show server_version`).Scan(&m.Postgres); err != nil {
+		return m, fmt.Errorf("ask Postgres what it is: %w", err)
+	}
+	for _, name := range settingsThatMatter {
+		var value string
+		if err := conn.QueryRow(ctx, `select current_setting($1)`, name).Scan(&value); err != nil {
+			return m, fmt.Errorf("ask Postgres for %s: %w", name, err)
+		}
+		m.Settings[name] = value
+	}
+	return m, nil
+}
+
+// field reads the first value of a name in one of Linux's tables; other systems have none.
+func field(path, name string) string {
+	text, err := os.ReadFile(path) //nolint:gosec // two constant paths
+	if err != nil {
+		return "unknown"
+	}
+	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
+		if key, value, found := strings.Cut(lines.Text(), ":"); found && strings.TrimSpace(key) == name {
+			return strings.TrimSpace(value)
+		}
+	}
+	return "unknown"
+}
+
+// fileSystem names what the folder is on. On tmpfs nothing is durable, and the figures say little.
+func fileSystem(dir string) string {
+	var s syscall.Statfs_t
+	if err := syscall.Statfs(dir, &s); err != nil {
+		return "unknown"
+	}
+	names := map[int64]string{0xEF53: "ext4", 0x58465342: "xfs", 0x9123683E: "btrfs", 0x01021994: "tmpfs", 0x794C7630: "overlay", 0x2FC12FC1: "zfs"}
+	if name, known := names[int64(s.Type)]; known { //nolint:unconvert // int32 on some systems
+		return name
+	}
+	return fmt.Sprintf("%#x", s.Type)
+}

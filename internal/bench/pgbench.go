@@ -1,0 +1,147 @@
+package bench
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Limits measures what the machine can do, with pgbench.
+type Limits struct {
+	Command func(ctx context.Context, name string, args ...string) *exec.Cmd // one of Postgres's programs
+	URL     string                                                           // of a database for this alone
+	Dir     string                                                           // for scripts and logs of transactions
+	Round   time.Duration                                                    // of one measurement, about
+
+	rates map[string]float64 // what the last measurement of each kind found
+}
+
+const (
+	rowBytes  = 300
+	readRows  = 100_000
+	fewEach   = 50 // transactions of each client, to find out how many fit into a round
+	insertRow = `insert into appended (payload) values (:payload);`
+	selectRow = "\\set id random(1, %d)\nselect payload from stored where id = :id;"
+)
+
+// Prepare makes the tables.
+func (l *Limits) Prepare(ctx context.Context) error {
+	conn, err := pgx.Connect(ctx, l.URL)
+	if err != nil {
+		return fmt.Errorf("connect for pgbench: %w", err)
+	}
+	defer conn.Close(ctx) //nolint:errcheck // it is given up
+	for _, sql := range []string{
+		`create table appended (id bigserial primary key, payload text not null)`,
+		`create table stored (id bigint primary key, payload text not null)`,
+		fmt.Sprintf(`insert into stored select n, repeat('x', %d) from generate_series(1, %d) n`, rowBytes, readRows),
+		`vacuum analyze stored`,
+	} {
+		if _, err := conn.Exec(ctx, sql); err != nil {
+			return fmt.Errorf("prepare for pgbench: %w", err)
+		}
+	}
+	return nil
+}
+
+// Inserts measures transactions of one insert of one row of 300 bytes.
+func (l *Limits) Inserts(ctx context.Context, clients int) (Sample, error) {
+	return l.run(ctx, "insert", insertRow, clients)
+}
+
+// Selects measures transactions that read one row by its primary key.
+func (l *Limits) Selects(ctx context.Context, clients int) (Sample, error) {
+	return l.run(ctx, "select", fmt.Sprintf(selectRow, readRows), clients)
+}
+
+// run measures for about a round. It is counted out in transactions: pgbench's own clock already runs
+// while the clients connect, which can take a second.
+func (l *Limits) run(ctx context.Context, name, script string, clients int) (Sample, error) {
+	kind := name + strconv.Itoa(clients)
+	if l.rates[kind] == 0 {
+		s, err := l.each(ctx, name, script, clients, fewEach)
+		if err != nil {
+			return s, err
+		}
+		if l.rates == nil {
+			l.rates = map[string]float64{}
+		}
+		l.rates[kind] = s.Rate
+	}
+	s, err := l.each(ctx, name, script, clients, max(fewEach, int(l.rates[kind]*l.Round.Seconds())/clients))
+	l.rates[kind] = s.Rate
+	return s, err
+}
+
+// each measures some transactions of each client.
+func (l *Limits) each(ctx context.Context, name, script string, clients, transactions int) (s Sample, err error) {
+	path := filepath.Join(l.Dir, name+".sql")
+	if err := os.WriteFile(path, []byte(script), 0o600); err != nil {
+		return s, fmt.Errorf("write pgbench's script: %w", err)
+	}
+	times := filepath.Join(l.Dir, name+".times")
+	cmd := l.Command(ctx, "pgbench", "--no-vacuum", "--protocol=prepared", "--file="+path, "--define=payload="+strings.Repeat("x", rowBytes),
+		"--client="+strconv.Itoa(clients), "--jobs="+strconv.Itoa(min(clients, 2)), "--transactions="+strconv.Itoa(transactions),
+		"--log", "--log-prefix="+times, l.URL)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return s, fmt.Errorf("pgbench: %w: %s", err, strings.TrimSpace(string(out)))
+	}
+	found := rateText.FindSubmatch(out)
+	if found == nil {
+		return s, fmt.Errorf("pgbench said no rate: %s", out)
+	}
+	took, err := takeTimes(times)
+	if err != nil {
+		return s, err
+	}
+	s = SampleOf(took, time.Second)
+	s.Rate, err = strconv.ParseFloat(string(found[1]), 64)
+	return s, err
+}
+
+var rateText = regexp.MustCompile(`tps = ([0-9.]+)`)
+
+var errLine = errors.New("pgbench's log of transactions has another form")
+
+// takeTimes reads the times of transactions, the third column in microseconds, and removes the files.
+func takeTimes(prefix string) (took []time.Duration, err error) {
+	files, err := filepath.Glob(prefix + ".*")
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range files {
+		file, err := os.Open(name) //nolint:gosec // it is in our own folder
+		if err != nil {
+			return nil, err
+		}
+		lines := bufio.NewScanner(file)
+		for lines.Scan() {
+			columns := strings.SplitN(lines.Text(), " ", 4)
+			if len(columns) < 4 {
+				err = errLine
+				break
+			}
+			us, badNumber := strconv.ParseInt(columns[2], 10, 64)
+			if badNumber != nil {
+				err = errLine
+				break
+			}
+			took = append(took, time.Duration(us)*time.Microsecond)
+		}
+		if err = errors.Join(err, lines.Err(), file.Close(), os.Remove(name)); err != nil {
+			return nil, err
+		}
+	}
+	return took, nil
+}

@@ -1,0 +1,115 @@
+package bench
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+)
+
+// Sample is what one round found.
+type Sample struct {
+	Rate float64       // of what is counted, a second
+	P50  time.Duration // of one request
+	P99  time.Duration
+	Lag  time.Duration // the 99th percentile of how late the projections were
+}
+
+// SampleOf sums up a round of requests that took these times.
+func SampleOf(took []time.Duration, elapsed time.Duration) Sample {
+	slices.Sort(took)
+	return Sample{Rate: float64(len(took)) / elapsed.Seconds(), P50: Percentile(took, 50), P99: Percentile(took, 99)}
+}
+
+// Percentile answers the value that p of 100 sorted values do not exceed, zero when there is none.
+func Percentile[T any](sorted []T, p float64) (v T) {
+	if len(sorted) == 0 {
+		return v
+	}
+	rank := int(math.Ceil(float64(len(sorted)) * p / 100))
+	return sorted[min(max(rank, 1), len(sorted))-1]
+}
+
+// Median answers the middle value; of an even number of them, the mean of the two in the middle.
+func Median(values []float64) float64 {
+	n := len(values)
+	if n == 0 {
+		return 0
+	}
+	sorted := slices.SortedFunc(slices.Values(values), cmp.Compare[float64])
+	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+}
+
+// Series is what the rounds of one measurement found, in order.
+type Series []Sample
+
+// By answers one number of each round.
+func (s Series) By(number func(Sample) float64) []float64 {
+	values := make([]float64, len(s))
+	for i := range s {
+		values[i] = number(s[i])
+	}
+	return values
+}
+
+// The numbers of a sample.
+func (s Sample) rate() float64 { return s.Rate }
+func (s Sample) p50() float64  { return milliseconds(s.P50) }
+func (s Sample) p99() float64  { return milliseconds(s.P99) }
+func (s Sample) lag() float64  { return milliseconds(s.Lag) }
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// The numbers that a figure may be about.
+var (
+	Rate = Sample.rate // a second
+	P50  = Sample.p50  // in milliseconds
+	P99  = Sample.p99  // in milliseconds
+	Lag  = Sample.lag  // in milliseconds
+)
+
+// Interleave runs rounds in turn: the limit, each of the others, the limit … and the limit once more. It
+// answers the limit's rounds, one more than the others have, and the others'. Progress may be nil.
+func Interleave(rounds int, progress func(done, total int), limit func() (Sample, error), others ...func() (Sample, error)) (Series, []Series, error) {
+	total := rounds*(len(others)+1) + 1
+	done := 0
+	step := func(run func() (Sample, error)) (Sample, error) {
+		s, err := run()
+		if done++; progress != nil {
+			progress(done, total)
+		}
+		return s, err
+	}
+	limits, found := Series{}, make([]Series, len(others))
+	for range rounds {
+		s, err := step(limit)
+		if err != nil {
+			return nil, nil, err
+		}
+		limits = append(limits, s)
+		for i, run := range others {
+			if s, err = step(run); err != nil {
+				return nil, nil, err
+			}
+			found[i] = append(found[i], s)
+		}
+	}
+	s, err := step(limit)
+	return append(limits, s), found, err
+}
+
+// Ratio is the median of the rounds' ratios to the limit as it was right before and right after. Where
+// the limit has no round after the last, that before it counts.
+func Ratio(measured, limit []float64) float64 {
+	ratios := make([]float64, 0, len(measured))
+	for i, m := range measured {
+		beside := limit[min(i, len(limit)-1)]
+		if i+1 < len(limit) {
+			beside = (beside + limit[i+1]) / 2
+		}
+		if beside > 0 {
+			ratios = append(ratios, m/beside)
+		}
+	}
+	return Median(ratios)
+}
