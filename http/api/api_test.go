@@ -182,6 +182,7 @@ func (s *server) register() {
 		From  api.Optional[unit.Date] `query:"from"`
 		Limit int64                   `query:"limit" minimum:"1" maximum:"1000"`
 		ID    api.Optional[uuid.UUID] `query:"id"`
+		At    api.Optional[time.Time] `query:"at"`
 	}) (*api.Body[[]string], error) {
 		s.note(ctx)
 		answer := []string{fmt.Sprint(in.Account, in.Limit)}

@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -176,18 +177,37 @@ func (o *operation) check(in reflect.Type) {
 			o.check(f.Type)
 		case name != "":
 			o.query[name] = true
-			narrow(o.ID, f)
+			readable(o.ID, f)
 		case f.Tag.Get("path") != "":
-			narrow(o.ID, f)
+			readable(o.ID, f)
 		}
 	}
 }
 
-// narrow refuses parameters that huma reads into 64 bits and then cuts off.
-func narrow(id string, f reflect.StructField) {
-	switch f.Type.Kind() {
+// readable refuses parameters that huma would read as something else than they are: numbers that it
+// reads into 64 bits and then cuts off, and types that have a text form of their own, which it passes
+// over when they are numbers or strings underneath. A Money of 12 would be 12 paise.
+func readable(id string, f reflect.StructField) {
+	t := f.Type
+	wrapper := reflect.PointerTo(t).Implements(paramWrapper)
+	if wrapper && t.Kind() == reflect.Struct {
+		if value, ok := t.FieldByName("Value"); ok {
+			t = value.Type
+		}
+	}
+	own := reflect.PointerTo(t)
+	ownText := own.Implements(textUnmarshaler)
+	switch {
+	case own.Implements(jsonUnmarshaler) && !ownText:
+		panic(fmt.Sprintf("operation %s: the parameter %s has no UnmarshalText", id, f.Name))
+	case wrapper && ownText:
+		return
+	case ownText && t.Kind() != reflect.Struct && t.Kind() != reflect.Array:
+		panic(fmt.Sprintf("operation %s: the parameter %s must be an api.Optional, or its UnmarshalText is passed over", id, f.Name))
+	}
+	switch t.Kind() {
 	case reflect.Int8, reflect.Int16, reflect.Int32, reflect.Uint8, reflect.Uint16, reflect.Uint32:
-		panic("operation " + id + ": the parameter " + f.Name + " must have 64 bits, or be an api.Optional of a type with UnmarshalText")
+		panic(fmt.Sprintf("operation %s: the parameter %s must have 64 bits, or be cut off", id, f.Name))
 	default:
 	}
 }

@@ -62,7 +62,7 @@ func TestTheDocumentSaysWhatHolds(t *testing.T) {
 	}
 	require.ElementsMatch(t, []any{"account_id", "Bahi-Workspace", "Idempotency-Key", "If-Match", "Bahi-Reason", "Prefer", "Bahi-Dry-Run"},
 		parameters("paths /ledger/{account_id} post parameters"))
-	require.ElementsMatch(t, []any{"account_id", "from", "limit", "id", "Bahi-Workspace", "Bahi-Min-Position"},
+	require.ElementsMatch(t, []any{"account_id", "from", "limit", "id", "at", "Bahi-Workspace", "Bahi-Min-Position"},
 		parameters("paths /ledger/{account_id} get parameters"))
 	require.NotContains(t, at("paths /echo post"), "security")
 	require.NotContains(t, a.Text, "$schema")

@@ -62,6 +62,7 @@ const (
 var (
 	jsonUnmarshaler = reflect.TypeFor[json.Unmarshaler]()
 	textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
+	paramWrapper    = reflect.TypeFor[huma.ParamWrapper]()
 	uuidGo          = reflect.TypeFor[uuid.UUID]()
 	timeGo          = reflect.TypeFor[time.Time]()
 	decimalGo       = reflect.TypeFor[decimal.Decimal]()

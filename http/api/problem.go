@@ -217,6 +217,8 @@ func wording(message string) string {
 		return "expected a whole number"
 	case strings.HasPrefix(message, "invalid value: ") && (strings.Contains(message, "UUID") || strings.Contains(message, "urn")):
 		return wantUUID
+	case strings.HasPrefix(message, "invalid value: parsing time"):
+		return wantTime
 	case strings.HasPrefix(message, "cannot read multipart form"):
 		return "cannot be read as a form"
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"bahi/domain/unit"
 	"bahi/http/api"
 	"bahi/http/api/apitest"
 )
@@ -221,6 +222,16 @@ func TestAMisbuiltOperationIsFoundAtTheStart(t *testing.T) {
 		"narrow": func(a *api.API) {
 			api.Handle(a, api.Op{ID: "x", Method: "GET", Path: "/x/{id}"}, none[struct {
 				ID int8 `path:"id"`
+			}])
+		},
+		"date": func(a *api.API) {
+			api.Handle(a, api.Op{ID: "x", Method: "GET", Path: "/x"}, none[struct {
+				D unit.Date `query:"d"`
+			}])
+		},
+		"money": func(a *api.API) {
+			api.Handle(a, api.Op{ID: "x", Method: "GET", Path: "/x"}, none[struct {
+				M api.Optional[unit.Money] `query:"m"`
 			}])
 		},
 		"default inside": func(a *api.API) {

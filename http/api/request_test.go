@@ -181,6 +181,7 @@ func TestParametersAreChecked(t *testing.T) {
 		Problem(422, "Validation error", "from", "expected a date such as 2025-03-31, from 1900 to 2199")
 	clerk.GET("/ledger/3?id=nosecret").
 		Problem(422, "Validation error", "id", "expected a UUID such as 6ba7b810-9dad-41d1-80b4-00c04fd430c8")
+	clerk.GET("/ledger/3?at=nosecret").Problem(422, "Validation error", "at", "expected a moment such as 2025-03-31T09:15:00Z")
 	require.Contains(t, clerk.GET("/ledger/3?limit=0").Status(422).Text, `"field":"limit"`)
 	clerk.GET("/ledger/3?form=2025-03-31").Problem(422, "Validation error", "form", "unknown parameter")
 	clerk.GET("/ledger/3?limit=1&limit=2").Problem(422, "Validation error", "limit", "must be given once")
