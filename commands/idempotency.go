@@ -25,14 +25,17 @@ var errRaced = errors.New("another request with this key was accepted first")
 const keyName = "idempotency"
 
 // once carries out a command that has an Idempotency-Key (DESIGN.md, hard case 2).
-func once[S any](ctx context.Context, h *Handler, kind *event.Kind[S], newID func(context.Context) (string, error), cmd event.Command[S]) (Outcome[S], error) {
+func once[S any](ctx context.Context, h *Handler, kind *event.Kind[S], newID func(context.Context) (string, error), begins bool, cmd event.Command[S]) (Outcome[S], error) {
 	req := From(ctx)
 	scope := [][]byte{[]byte(req.Operation), []byte(req.Actor.String()), req.Workspace[:], []byte(req.Key)}
+	if req.Actor.Type == "" { // the public is many callers, who know nothing of one another's keys
+		scope = append(scope, req.Fingerprint)
+	}
 	name, err := h.vault.HMAC(ctx, keyName, scope...)
 	if err != nil {
 		return Outcome[S]{Revision: -1}, fmt.Errorf("name the request: %w", err)
 	}
-	print, err := h.vault.HMAC(ctx, keyName, append(scope, req.Fingerprint)...)
+	mark, err := h.vault.HMAC(ctx, keyName, append(scope, req.Fingerprint)...)
 	if err != nil {
 		return Outcome[S]{Revision: -1}, fmt.Errorf("fingerprint the request: %w", err)
 	}
@@ -41,7 +44,7 @@ func once[S any](ctx context.Context, h *Handler, kind *event.Kind[S], newID fun
 		if err != nil {
 			return Outcome[S]{Revision: -1}, err
 		}
-		out, err := first(ctx, h, kind, newID, cmd, known, hash(name), hash(print))
+		out, err := first(ctx, h, kind, newID, begins, cmd, known, hash(name), hash(mark))
 		if !errors.Is(err, errRaced) {
 			return out, err
 		}
@@ -51,54 +54,102 @@ func once[S any](ctx context.Context, h *Handler, kind *event.Kind[S], newID fun
 
 // first answers what the request did when it came before, or does it now.
 func first[S any](
-	ctx context.Context, h *Handler, kind *event.Kind[S], newID func(context.Context) (string, error), cmd event.Command[S],
-	known Loaded[request.State], name, print string,
+	ctx context.Context, h *Handler, kind *event.Kind[S], newID func(context.Context) (string, error), begins bool, cmd event.Command[S],
+	known Loaded[request.State], name, mark string,
 ) (Outcome[S], error) {
-	revision := known.Revision + 1 // of the RequestAccepted that this request has, or will have
-	if known.State.Accepted {
-		revision = known.Revision
-		if known.State.Fingerprint != print {
+	a := &acceptance{
+		h: h, stream: request.Kind.Stream(name), revision: known.Revision, accepted: known.State.Accepted,
+		note: request.Accepted{Fingerprint: mark, Stream: known.State.Stream},
+	}
+	var id string
+	if a.accepted {
+		if known.State.Fingerprint != mark {
 			return Outcome[S]{Revision: -1}, ErrKeyReused
 		}
-		if out, done, err := earlier(ctx, h, kind, known.State, eventIDs(name, revision)); done || err != nil {
+		a.ids = eventIDs(name, known.Revision)
+		if out, done, err := earlier(ctx, h, kind, known.State, a.ids); done || err != nil {
 			return out, err
 		}
-	}
-	id := ""
-	if known.State.Accepted {
 		_, id = event.SplitStream(known.State.Stream)
+		begins = false
 	} else {
+		a.ids = eventIDs(name, known.Revision+1)
 		var err error
 		if id, err = newID(ctx); err != nil {
 			return Outcome[S]{Revision: -1}, err
 		}
 	}
-	accepted := known.State.Accepted
-	accept := func(stream string, nothing bool, at int64) error {
-		if accepted {
+	out, err := repeat(ctx, h, kind, id, begins, cmd, a.ids, func(stream string, nothing bool, revision int64) error {
+		return a.accept(ctx, stream, nothing, revision)
+	})
+	if refused, ok := errors.AsType[*fault.Error](err); ok && a.accepted && !out.Changed {
+		return out, a.release(ctx, refused)
+	}
+	return out, err
+}
+
+// acceptance is what the log holds of a request while it is carried out.
+type acceptance struct {
+	h        *Handler
+	stream   string // request-<name>
+	revision int64  // of that stream
+	accepted bool
+	note     request.Accepted
+	ids      func(int) uuid.UUID // of the events that follow
+}
+
+// accept writes down what is about to be appended to the stream, or that nothing is.
+func (a *acceptance) accept(ctx context.Context, stream string, nothing bool, revision int64) error {
+	if a.accepted {
+		if !nothing {
 			return nil
 		}
-		note := request.Accepted{Fingerprint: print, Stream: stream, Nothing: nothing}
-		if nothing {
-			note.Revision = at
+		if err := a.overtaken(ctx); err != nil {
+			return err
 		}
-		e, err := request.Kind.Encode(newEventID(), note, h.Meta(ctx))
+	}
+	a.note.Stream, a.note.Nothing, a.note.Revision = stream, nothing, 0
+	if nothing {
+		a.note.Revision = revision
+	}
+	e, err := request.Kind.Encode(newEventID(), a.note, a.h.Meta(ctx))
+	if err != nil {
+		return err
+	}
+	done, err := a.h.store.Append(ctx, a.stream, eventstore.Expected(a.revision), e)
+	if _, raced := errors.AsType[*eventstore.WrongRevision](err); raced {
+		return errRaced
+	}
+	if err == nil {
+		a.accepted, a.revision = true, done.Revision
+	}
+	return err
+}
+
+// overtaken answers errRaced when the request's events are there, by the hand of another process that
+// carries out the same request.
+func (a *acceptance) overtaken(ctx context.Context) error {
+	for e, err := range a.h.store.ReadStream(ctx, a.note.Stream, 0, eventstore.Forwards) {
 		if err != nil {
 			return err
 		}
-		_, err = h.store.Append(ctx, request.Kind.Stream(name), eventstore.Expected(known.Revision), e)
-		if _, raced := errors.AsType[*eventstore.WrongRevision](err); raced {
+		if e.ID == a.ids(0) {
 			return errRaced
 		}
-		accepted = err == nil
+	}
+	return nil
+}
+
+// release frees the key of a request that was accepted and then could not be carried out, and answers
+// why it could not.
+func (a *acceptance) release(ctx context.Context, refused error) error {
+	if err := a.overtaken(ctx); err != nil {
 		return err
 	}
-	out, err := repeat(ctx, h, kind, id, cmd, eventIDs(name, revision), accept)
-	if refused, ok := errors.AsType[*fault.Error](err); ok && accepted && !out.Changed {
-		h.release(ctx, name, revision)
-		return out, refused
+	if e, err := request.Kind.Encode(newEventID(), request.Released{}, a.h.Meta(ctx)); err == nil {
+		_, _ = a.h.store.Append(context.WithoutCancel(ctx), a.stream, eventstore.Expected(a.revision), e)
 	}
-	return out, err
+	return refused
 }
 
 // eventIDs derives the ids of a request's events, so that a repetition finds them.
@@ -110,52 +161,34 @@ func eventIDs(name string, revision int64) func(int) uuid.UUID {
 // earlier answers what the request did when it came before; done is false when its events never
 // reached their stream.
 func earlier[S any](ctx context.Context, h *Handler, kind *event.Kind[S], was request.State, ids func(int) uuid.UUID) (out Outcome[S], done bool, err error) {
-	_, id := event.SplitStream(was.Stream)
-	upTo, count := was.Revision, 0
-	var landed event.Stored
-	if !was.Nothing {
-		for e, err := range h.store.ReadStream(ctx, was.Stream, 0, eventstore.Forwards) {
-			if err != nil {
-				return Outcome[S]{Revision: -1}, false, err
-			}
-			if e.ID == ids(count) {
-				count++
-				landed, upTo = e, e.Revision
-			}
-		}
-		if count == 0 {
-			return Outcome[S]{Revision: -1}, false, nil
-		}
+	if was.Nothing {
+		_, id := event.SplitStream(was.Stream)
+		l, _, err := readOn(ctx, h, kind, was.Stream, Loaded[S]{Revision: -1}, was.Revision)
+		return Outcome[S]{ID: id, State: l.State, Revision: l.Revision, Position: l.Position, At: l.At, Replayed: true}, true, err
 	}
-	before, err := loadAt(ctx, h, kind, was.Stream, upTo-1)
-	if err != nil {
-		return Outcome[S]{Revision: -1}, false, err
-	}
-	after, err := loadAt(ctx, h, kind, was.Stream, upTo)
-	if err != nil {
-		return Outcome[S]{Revision: -1}, false, err
-	}
-	if count > 0 { // what lost a race then is refused now
-		r, err := kind.Decode(landed)
+	last, count := int64(-1), 0
+	for e, err := range h.store.ReadStream(ctx, was.Stream, 0, eventstore.Forwards) {
 		if err != nil {
 			return Outcome[S]{Revision: -1}, false, err
 		}
-		void, err := isVoid(ctx, h, kind, before.State, r)
-		if err != nil {
-			return Outcome[S]{Revision: -1}, false, err
-		}
-		if void != nil {
-			return Outcome[S]{Revision: -1}, true, void
+		if e.ID == ids(count) {
+			last, count = e.Revision, count+1
 		}
 	}
-	return Outcome[S]{
-		ID: id, State: after.State, Revision: after.Revision, Position: after.Position, At: after.At, Changed: !was.Nothing, Replayed: true,
-	}, true, nil
+	if count == 0 {
+		return Outcome[S]{Revision: -1}, false, nil
+	}
+	out, err = replay(ctx, h, kind, was.Stream, last)
+	return out, true, err
 }
 
-// release frees the key of a request that was accepted and then could not be carried out.
-func (h *Handler) release(ctx context.Context, name string, revision int64) {
-	if e, err := request.Kind.Encode(newEventID(), request.Released{}, h.Meta(ctx)); err == nil {
-		_, _ = h.store.Append(context.WithoutCancel(ctx), request.Kind.Stream(name), eventstore.Expected(revision), e)
+// replay answers once more what an append did whose last event has this revision.
+func replay[S any](ctx context.Context, h *Handler, kind *event.Kind[S], stream string, revision int64) (Outcome[S], error) {
+	_, id := event.SplitStream(stream)
+	l, void, err := readOn(ctx, h, kind, stream, Loaded[S]{Revision: -1}, revision)
+	out := Outcome[S]{ID: id, State: l.State, Revision: l.Revision, Position: l.Position, At: l.At, Changed: true, Replayed: true}
+	if void != nil && err == nil { // what lost a race then is refused now
+		err = void
 	}
+	return out, err
 }

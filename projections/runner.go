@@ -62,7 +62,7 @@ func (r *Runner) Run(ctx context.Context, all ...*Projection) error {
 		return fmt.Errorf("make the router: %w", err)
 	}
 	for _, p := range all {
-		r.set(p, func(s *Status) {})
+		r.set(p, func(*Status) {})
 		f := &follower{r: r, p: p}
 		router.AddConsumerHandler(p.Name, p.Name, f, f.handle)
 	}

@@ -45,8 +45,8 @@ func useSchema(ctx context.Context, conn *pgx.Conn, schema string) error {
 // long as the connection; the fence on the checkpoint is what keeps a runner out that has lost it.
 func tryLock(ctx context.Context, conn *pgx.Conn, p *Projection) (locked bool, err error) {
 	h := fnv.New32a()
-	fmt.Fprintf(h, "%s/%d", p.Name, p.Version)
-	err = conn.QueryRow(ctx, `select pg_try_advisory_lock(8241002, $1)`, int32(h.Sum32())).Scan(&locked) //nolint:gosec // any 32 bits will do
+	_, _ = fmt.Fprintf(h, "%s/%d", p.Name, p.Version)
+	err = conn.QueryRow(ctx, `select pg_try_advisory_lock(8241002, $1)`, int32(h.Sum32())).Scan(&locked)
 	return locked, err
 }
 

@@ -56,12 +56,22 @@ func WithFreshness(ctx context.Context, f *Freshness) context.Context {
 	return context.WithValue(ctx, freshnessKey{}, f)
 }
 
-// AtLeast answers a context whose reads have seen the position, beside what the request asks for.
+// AtLeast answers a context whose reads have seen the position, beside what the request asks for, or
+// fail. It is for reading back what was just written.
 func AtLeast(ctx context.Context, position event.Position) context.Context {
 	return context.WithValue(ctx, leastKey{}, position)
 }
 
-type leastKey struct{}
+// Past answers a context whose reads are of a past state, as known at the position. They wait for that
+// and, unless the request asks for more, for nothing later.
+func Past(ctx context.Context, position event.Position) context.Context {
+	return context.WithValue(ctx, pastKey{}, position)
+}
+
+type (
+	leastKey struct{}
+	pastKey  struct{}
+)
 
 // defaultWait is how long a read waits for the log's head when it was not told otherwise.
 const defaultWait = 500 * time.Millisecond

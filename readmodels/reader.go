@@ -79,13 +79,16 @@ var errMoved = errors.New("another generation is live")
 
 func (r *Reader) read(ctx context.Context, sql string, args []any, collect func(pgx.Rows) error) error {
 	f := FreshnessOf(ctx)
-	needed := f.Min
-	if known, ok := ctx.Value(leastKey{}).(event.Position); ok {
-		needed = max(needed, known)
-	}
-	least, err := r.least(ctx, needed)
-	if err != nil {
-		return err
+	known, _ := ctx.Value(leastKey{}).(event.Position)
+	past, isPast := ctx.Value(pastKey{}).(event.Position)
+	needed := max(f.Min, known, past)
+	least, toHead := needed, f.Min == 0 && !isPast // the head as of the arrival
+	if toHead && r.head != nil {
+		head, err := r.head(ctx)
+		if err != nil {
+			return err
+		}
+		least, toHead = max(least, head), false
 	}
 	var deadline <-chan time.Time
 	for {
@@ -105,8 +108,8 @@ func (r *Reader) read(ctx context.Context, sql string, args []any, collect func(
 		case err != nil && !errors.Is(err, pgx.ErrNoRows):
 			return err
 		}
-		if least == 0 { // the head as of the arrival, which the first look has seen
-			least = head
+		if toHead { // which the first look has seen
+			least, toHead = max(least, head), false
 		}
 		if needed > head {
 			return ErrAhead
@@ -137,15 +140,6 @@ func (r *Reader) read(ctx context.Context, sql string, args []any, collect func(
 	}
 }
 
-// least is the position that an answer must have seen, 0 when the first look into the database is to
-// tell.
-func (r *Reader) least(ctx context.Context, needed event.Position) (event.Position, error) {
-	if needed != 0 || r.head == nil {
-		return needed, nil
-	}
-	return r.head(ctx)
-}
-
 // attempt reads once: the state and the rows, in one snapshot and one round trip.
 func (r *Reader) attempt(ctx context.Context, s *statement, args []any, collect func(pgx.Rows) error) (at event.Position, parked bool, head event.Position, err error) {
 	var (
@@ -155,7 +149,7 @@ func (r *Reader) attempt(ctx context.Context, s *statement, args []any, collect 
 		result   error
 	)
 	batch := &pgx.Batch{}
-	batch.Queue(`begin isolation level repeatable read read only`)
+	batch.Queue(`begin read only, isolation level repeatable read`)
 	batch.Queue(state, s.names, s.generations).QueryRow(func(row pgx.Row) error {
 		return row.Scan(&position, &parked, &found, &end)
 	})
@@ -218,7 +212,7 @@ func (r *Reader) statement(ctx context.Context, sql string) (*statement, error) 
 		if err != nil {
 			return nil, err
 		}
-		s.generations = append(s.generations, int32(g)) //nolint:gosec // a small number
+		s.generations = append(s.generations, int32(g))
 	}
 	s.text = table.ReplaceAllStringFunc(sql, func(found string) string {
 		name, rest, _ := strings.Cut(found, ".")

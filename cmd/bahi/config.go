@@ -63,7 +63,7 @@ func adminKey(data, configured string) (key string, made bool, err error) {
 		return "", false, fmt.Errorf("read the operator's key: %w", err)
 	}
 	secret := make([]byte, keyBytes)
-	rand.Read(secret) //nolint:errcheck // it never fails
+	rand.Read(secret)
 	key = marketplace.KeyPrefix + "admin_" + base64.RawURLEncoding.EncodeToString(secret)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return "", false, fmt.Errorf("make the keys' folder: %w", err)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"bahi/domain/event"
@@ -44,9 +45,9 @@ func (c tailEvents) Run(ctx context.Context) error {
 		}
 	}
 	var last event.Position
-	for i := len(newest) - 1; i >= 0; i-- {
-		printLine(os.Stdout, newest[i])
-		last = newest[i].Position
+	for _, e := range slices.Backward(newest) {
+		printLine(os.Stdout, e)
+		last = e.Position
 	}
 	if !c.Follow {
 		return nil

@@ -25,6 +25,13 @@ type cli struct {
 }
 
 func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "bahi:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	var c cli
@@ -35,10 +42,7 @@ func main() {
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 	)
-	if err := k.Run(); err != nil {
-		fmt.Fprintln(os.Stderr, "bahi:", err)
-		os.Exit(1)
-	}
+	return k.Run()
 }
 
 type versionCommand struct{}

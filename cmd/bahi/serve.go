@@ -13,6 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
 
 	ledgerflows "bahi/commands/ledger"
 	"bahi/commands/marketplace"
@@ -41,7 +42,7 @@ func (c serveCommand) Run(ctx context.Context) error {
 		return err
 	}
 	defer lock.Release() //nolint:errcheck // the process ends
-	listener, err := net.Listen("tcp", c.Addr)
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.Addr)
 	if err != nil {
 		return fmt.Errorf("BAHI_ADDR: %w", err)
 	}
@@ -64,37 +65,47 @@ func (c serveCommand) Run(ctx context.Context) error {
 	}
 	defer flush()
 
-	metrics := prometheus.NewRegistry()
-	sys.register(metrics)
+	sys.log.Info("serving", "address", "http://"+listener.Addr().String(), "after", time.Since(began).Round(time.Millisecond), "log", sys.store.ID())
+	return sys.serve(ctx, listener, key, tracer)
+}
+
+// api is the interface with every operation. Key is the operator's own.
+func (s *system) api(key string, metrics prometheus.Registerer, tracer trace.TracerProvider) *api.API {
 	a := api.New(api.Config{
 		Title: "Bahi", Version: version, Description: "The books of a workshop, kept as a log of events.",
 		Credentials: []api.Credential{{Prefix: marketplace.KeyPrefix, Authenticator: &marketplace.KeyRing{
-			Commands: sys.commands, Admin: key, Home: sys.home, Now: time.Now,
+			Commands: s.commands, Admin: key, Home: s.home, Now: time.Now,
 		}}},
-		Classify: classify, Log: sys.log, Metrics: metrics, Tracer: tracer,
+		Classify: classify, Log: s.log, Metrics: metrics, Tracer: tracer,
 	})
-	sys.routes(a)
+	s.routes(a)
+	return a
+}
 
+// serve answers requests at the listener, and does what goes on behind them, until the context ends.
+func (s *system) serve(ctx context.Context, listener net.Listener, key string, tracer trace.TracerProvider) error {
+	metrics := prometheus.NewRegistry()
+	s.register(metrics)
+	a := s.api(key, metrics, tracer)
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
 	failed := make(chan error, 2)
-	running.Go(func() { failed <- sys.commands.Run(background) })
-	running.Go(func() { failed <- sys.runner.Run(background, allProjections()...) })
-	running.Go(func() { sys.resume(background) })
+	running.Go(func() { failed <- s.commands.Run(background) })
+	running.Go(func() { failed <- s.runner.Run(background, allProjections()...) })
+	running.Go(func() { s.resume(background) })
 	defer func() {
-		sys.books.Wait()
+		s.books.Wait()
 		stop()
 		running.Wait()
 	}()
-	server := http.NewServer(http.Config{API: a, Log: sys.log, Metrics: metrics, Ready: sys.ready})
-	sys.log.Info("serving", "address", "http://"+listener.Addr().String(), "after", time.Since(began).Round(time.Millisecond), "log", sys.store.ID())
+	server := http.NewServer(http.Config{API: a, Log: s.log, Metrics: metrics, Ready: s.ready})
 	serving, end := context.WithCancelCause(ctx)
 	go func() {
 		if err := <-failed; err != nil {
 			end(err)
 		}
 	}()
-	err = server.Serve(serving, listener)
+	err := server.Serve(serving, listener)
 	if cause := context.Cause(serving); cause != nil && !errors.Is(cause, context.Canceled) {
 		err = errors.Join(cause, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"bahi/domain/event"
 	"bahi/eventstore"
@@ -80,7 +81,7 @@ func lag(head, position event.Position) uint64 {
 
 // register adds the metrics of projections.
 func (s *system) register(metrics *prometheus.Registry) {
-	metrics.MustRegister(prometheus.NewGoCollector(), prometheus.NewProcessCollector(prometheus.ProcessCollectorOpts{}))
+	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for _, p := range allProjections() {
 		labels := prometheus.Labels{"projection": p.Name}
 		metrics.MustRegister(

@@ -32,7 +32,7 @@ const secretBytes = 32
 // shown again; empty for a request that was answered before.
 func CreateAPIKey(ctx context.Context, h *commands.Handler, c apikey.Create) (key string, out commands.Outcome[apikey.State], err error) {
 	secret := make([]byte, secretBytes)
-	rand.Read(secret) //nolint:errcheck // it never fails
+	rand.Read(secret)
 	sum := sha256.Sum256(secret)
 	c.SecretHash = sum[:]
 	out, err = commands.Create(ctx, h, apikey.Kind, func(context.Context) (string, error) { return uuid.NewString(), nil }, c)

@@ -5,6 +5,7 @@ package fault
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // Kind says what sort of refusal it is; http/api maps it to a status.
@@ -51,11 +52,12 @@ func Fields(fields ...Field) *Error {
 }
 
 func (e *Error) Error() string {
-	text := e.Detail
+	var text strings.Builder
+	text.WriteString(e.Detail)
 	for _, f := range e.Fields {
-		text += "; " + f.Field + ": " + f.Message
+		text.WriteString("; " + f.Field + ": " + f.Message)
 	}
-	return text
+	return text.String()
 }
 
 // Is compares kind and text.

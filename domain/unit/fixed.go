@@ -64,18 +64,18 @@ func MoneyOf(d decimal.Decimal) Money { return Money(d.Shift(moneyPlaces).IntPar
 // GramsOf is the weight of d grams, which must have no more than 3 places.
 func GramsOf(d decimal.Decimal) Grams { return Grams(d.Shift(gramsPlaces).IntPart()) }
 
-func (m Money) String() string   { return string(appendFixed(nil, int64(m), moneyPlaces)) }
-func (g Grams) String() string   { return string(appendFixed(nil, int64(g), gramsPlaces)) }
-func (p Percent) String() string { return string(appendFixed(nil, int64(p), percentPlaces)) }
+func (m Money) String() string   { return string(fixed(int64(m), moneyPlaces)) }
+func (g Grams) String() string   { return string(fixed(int64(g), gramsPlaces)) }
+func (p Percent) String() string { return string(fixed(int64(p), percentPlaces)) }
 
 // MarshalJSON writes a JSON number.
-func (m Money) MarshalJSON() ([]byte, error) { return appendFixed(nil, int64(m), moneyPlaces), nil }
+func (m Money) MarshalJSON() ([]byte, error) { return fixed(int64(m), moneyPlaces), nil }
 
 // MarshalJSON writes a JSON number.
-func (g Grams) MarshalJSON() ([]byte, error) { return appendFixed(nil, int64(g), gramsPlaces), nil }
+func (g Grams) MarshalJSON() ([]byte, error) { return fixed(int64(g), gramsPlaces), nil }
 
 // MarshalJSON writes a JSON number.
-func (p Percent) MarshalJSON() ([]byte, error) { return appendFixed(nil, int64(p), percentPlaces), nil }
+func (p Percent) MarshalJSON() ([]byte, error) { return fixed(int64(p), percentPlaces), nil }
 
 // UnmarshalJSON reads a JSON number by its text.
 func (m *Money) UnmarshalJSON(text []byte) error {
@@ -148,8 +148,8 @@ func parse(text string, digits, places int) (int64, error) {
 	return n, nil
 }
 
-// appendFixed writes n as a decimal with as many places as it needs.
-func appendFixed(b []byte, n int64, places int) []byte {
+// fixed writes n as a decimal with as many places as it needs.
+func fixed(n int64, places int) (b []byte) {
 	if n < 0 {
 		b = append(b, '-')
 	}

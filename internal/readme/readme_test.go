@@ -95,11 +95,11 @@ func serve(t *testing.T) (address, data string) {
 		_ = served.Wait() // it was told to end
 	})
 	require.Eventually(t, func() bool {
-		answer, err := http.Get("http://" + address + "/readyz") //nolint:noctx // it is asked until it answers
+		answer, err := http.Get("http://" + address + "/readyz")
 		if err != nil {
 			return false
 		}
-		defer answer.Body.Close() //nolint:errcheck // it was read only
+		defer answer.Body.Close()
 		var state struct{ Ready bool }
 		return json.NewDecoder(answer.Body).Decode(&state) == nil && state.Ready
 	}, time.Minute, 20*time.Millisecond)

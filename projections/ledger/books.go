@@ -186,14 +186,19 @@ func (f *books) foldAccount(r *event.Recorded[any], c book.AccountChanged) error
 }
 
 func (f *books) foldBulk(r *event.Recorded[any], rows []book.RowChanged) error {
+	if len(rows) == 0 {
+		return nil
+	}
 	first, err := numbered(r)
-	if err != nil || len(rows) == 0 {
+	if err != nil {
 		return err
 	}
-	for _, row := range rows { // all or none
-		if f.standing(row.Account, r).Refuses(*row.Date) != nil {
-			return nil
-		}
+	dates := make([]unit.Date, len(rows))
+	for i, row := range rows {
+		dates[i] = *row.Date
+	}
+	if refusal := f.standing(rows[0].Account, r).Refuses(dates...); refusal != nil {
+		return nil //nolint:nilerr // a bulk that may not stand is void, all of it
 	}
 	for i, row := range rows {
 		f.foldRow(r, first+int64(i), first, row, 0)

@@ -168,7 +168,7 @@ func (f *books) queueCrowded(b *projections.Batch) {
 			select v.account_id, l.level, $2 | (v.row_id >> l.shift), count(*), sum(v.in_cash - v.out_cash), sum(v.in_fine - v.out_fine)
 			from row_version v cross join (values (3::smallint, 16), (4, 8)) l (level, shift)
 			where v.account_id = $1 and v.date = date '1970-01-01' + $3::int and v.to_position = $4 and not v.deleted
-			group by 1, 2, 3`, n.account, n.node<<dayShift, int32(n.node), int64(stillCurrent)) //nolint:gosec // a day
+			group by 1, 2, 3`, n.account, n.node<<dayShift, int32(n.node), int64(stillCurrent))
 	}
 	if len(moved) > 0 {
 		b.Exec(upsertTotals+`

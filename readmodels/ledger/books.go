@@ -64,12 +64,12 @@ type Selection struct {
 }
 
 // days answers the bounds of the selection as days since 1970-01-01.
-func (s Selection) days() (low, high int64) {
+func (sel Selection) days() (low, high int64) {
 	low, high = -1<<30, 1<<30
-	if s.From != nil {
-		low = int64(*s.From)
+	if sel.From != nil {
+		low = int64(*sel.From)
 	}
-	for _, d := range []*unit.Date{s.To, s.Of} {
+	for _, d := range []*unit.Date{sel.To, sel.Of} {
 		if d != nil {
 			high = min(high, int64(*d))
 		}
@@ -146,7 +146,7 @@ func (a As) known() any {
 	if a.KnownAt == nil {
 		return nil
 	}
-	return int64(*a.KnownAt) //nolint:gosec // positions are below 2^63
+	return int64(*a.KnownAt)
 }
 
 // reading makes a view as known at a position wait for that position.
@@ -154,7 +154,7 @@ func (a As) reading(ctx context.Context) context.Context {
 	if a.KnownAt == nil {
 		return ctx
 	}
-	return readmodels.AtLeast(ctx, *a.KnownAt)
+	return readmodels.Past(ctx, *a.KnownAt)
 }
 
 // Accounts lists the workspace's accounts of a ledger with their balances.

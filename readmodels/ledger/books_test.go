@@ -228,7 +228,6 @@ func TestAnyPageOfAnyTimeReadsAsAReplayWould(t *testing.T) {
 					require.NoError(t, err)
 					require.Equal(t, r.Cash.String(), one.Cash.String())
 				}
-				_, balances = ledgerModel(want, -1<<20, to)
 				if sel.Of != nil {
 					_, balances = ledgerModel(want, -1<<20, *sel.Of)
 				} else {

@@ -110,7 +110,7 @@ func (v *Views) History(ctx context.Context, workspace uuid.UUID, ledger string,
 			in, out  string
 		)
 		err = row.Scan(&position, &o.At, &o.Actor, &o.Reason, &o.Deleted, &date, &in, &out, &o.Revision)
-		o.Position, o.At, o.Date = event.Position(position), o.At.UTC(), unit.DateOf(date) //nolint:gosec // above 0
+		o.Position, o.At, o.Date = event.Position(position), o.At.UTC(), unit.DateOf(date)
 		o.In, o.Out = json.RawMessage(in), json.RawMessage(out)
 		return o, err
 	}, sql, args...)
