@@ -133,7 +133,7 @@ func (a As) sources() sources {
 // bind replaces the named parameters of a view's SQL by numbered ones, those of them that it has.
 func bind(sql string, values map[string]any) (string, []any) {
 	var args []any
-	for _, name := range []string{"known", "workspace", "ledger", "account", "row", "low", "high", "skip", "size", "day"} {
+	for _, name := range []string{"known", "workspace", "ledger", "account", "row", "last", "low", "high", "skip", "size", "days", "day"} {
 		if strings.Contains(sql, "$"+name) {
 			args = append(args, values[name])
 			sql = strings.ReplaceAll(sql, "$"+name, fmt.Sprintf("$%d", len(args)))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
 	"strings"
 	"time"
 
@@ -35,14 +36,42 @@ const rowOf = `
 
 // Row reads one row with the balances after it, or answers missing.
 func (v *Views) Row(ctx context.Context, workspace uuid.UUID, ledger string, account, row int64, as As, missing error) (Row, error) {
+	rows, err := v.RowsFrom(ctx, workspace, ledger, account, row, 1, as)
+	switch {
+	case err != nil:
+		return Row{}, err
+	case len(rows) == 0:
+		return Row{}, missing
+	default:
+		return rows[0], nil
+	}
+}
+
+// RowsFrom reads those of count rows whose ids follow one another that are there, by id, each with the
+// balances after it.
+func (v *Views) RowsFrom(ctx context.Context, workspace uuid.UUID, ledger string, account, first, count int64, as As) ([]Row, error) {
 	s := as.sources()
+	values := map[string]any{
+		"known": as.known(), "workspace": workspace, "ledger": ledger, "account": account, "row": first, "last": last(first, count),
+	}
+	dated := ``
+	if as.Of != nil {
+		dated, values["day"] = ` and v.date <= `+day0+` + $day::int`, int64(*as.Of)
+	}
 	sql, args := bind(`
 		select v.row_id, v.date, v.in_entries::text, v.out_entries::text, b.cash, b.fine, v.revision
 		from books.account a join books.row_version v on v.account_id = a.id, lateral (`+s.upTo(`(v.date - `+day0+`)::bigint`, `v.row_id`)+`) b
-		where a.workspace_id = $workspace and a.ledger = $ledger and a.id = $account and v.row_id = $row
-			and not v.deleted and `+s.account+` and `+s.current,
-		map[string]any{"known": as.known(), "workspace": workspace, "ledger": ledger, "account": account, "row": row})
-	return readmodels.Row(as.reading(ctx), v.Reader, missing, toRow, sql, args...)
+		where a.workspace_id = $workspace and a.ledger = $ledger and a.id = $account and v.row_id between $row and $last
+			and not v.deleted and `+s.account+` and `+s.current+dated+` order by v.row_id`, values)
+	return readmodels.Rows(as.reading(ctx), v.Reader, toRow, sql, args...)
+}
+
+// last is the last of count numbers from first on.
+func last(first, count int64) int64 {
+	if first > math.MaxInt64-count+1 {
+		return math.MaxInt64
+	}
+	return first + count - 1
 }
 
 func toRow(row pgx.CollectableRow) (r Row, err error) {
@@ -77,13 +106,48 @@ func (s sources) upTo(day, row string) string {
 // BalanceAt answers what an account amounts to up to a place among its rows, whether or not a row
 // stands there, or missing.
 func (v *Views) BalanceAt(ctx context.Context, workspace uuid.UUID, ledger string, account int64, date unit.Date, row int64, missing error) (cash, fine unit.Sum, err error) {
-	type sums struct{ Cash, Fine unit.Sum }
+	found, err := v.balancesAt(ctx, workspace, ledger, account, []unit.Date{date}, row)
+	if err == nil && len(found) == 0 {
+		err = missing
+	}
+	if err != nil {
+		return cash, fine, err
+	}
+	return found[0].Cash, found[0].Fine, nil
+}
+
+// lastRow is behind every row of a day.
+const lastRow = 1<<40 - 1
+
+// BalancesOn answers what an account amounts to in cash at the end of each of these days, or missing.
+func (v *Views) BalancesOn(ctx context.Context, workspace uuid.UUID, ledger string, account int64, dates []unit.Date, missing error) (map[unit.Date]unit.Sum, error) {
+	found, err := v.balancesAt(ctx, workspace, ledger, account, dates, lastRow)
+	if err == nil && len(found) == 0 {
+		err = missing
+	}
+	balances := make(map[unit.Date]unit.Sum, len(found))
+	for _, f := range found {
+		balances[unit.Date(f.Day)] = f.Cash
+	}
+	return balances, err
+}
+
+type balanceAt struct {
+	Day  int32
+	Cash unit.Sum
+	Fine unit.Sum
+}
+
+func (v *Views) balancesAt(ctx context.Context, workspace uuid.UUID, ledger string, account int64, dates []unit.Date, row int64) ([]balanceAt, error) {
+	days := make([]int32, len(dates))
+	for i, d := range dates {
+		days[i] = int32(d)
+	}
 	sql, args := bind(`
-		select b.cash, b.fine from books.account a, lateral (`+now.upTo(`$day::bigint`, `$row::bigint`)+`) b
+		select d.day, b.cash, b.fine from books.account a, unnest($days::int[]) d (day), lateral (`+now.upTo(`d.day::bigint`, `$row::bigint`)+`) b
 		where a.workspace_id = $workspace and a.ledger = $ledger and a.id = $account and `+now.account,
-		map[string]any{"workspace": workspace, "ledger": ledger, "account": account, "row": row, "day": int64(date)})
-	b, err := readmodels.Row(ctx, v.Reader, missing, pgx.RowToStructByPos[sums], sql, args...)
-	return b.Cash, b.Fine, err
+		map[string]any{"workspace": workspace, "ledger": ledger, "account": account, "row": row, "days": days})
+	return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[balanceAt], sql, args...)
 }
 
 // BalanceBefore answers what an account amounted to before a day, or missing.
