@@ -13,7 +13,6 @@ import (
 	"bahi/domain/unit"
 	"bahi/http/api"
 	"bahi/readmodels"
-	views "bahi/readmodels/ledger"
 )
 
 // ByBank names a bank account.
@@ -45,7 +44,11 @@ func (r *Routes) BankAccounts() {
 		Tags: tags, Area: area, Limit: limit, StrictBody: true, ReadOnly: fields, DryRun: true,
 	}, func(ctx context.Context, in *struct{ Body book.OpenAccount[bank.Entry] }) (*api.Tagged[BankAccount], error) {
 		out, err := flows.OpenAccount(ctx, r.Books, bank.Ledger, in.Body)
-		return r.bankWritten(ctx, out, err)
+		written, err := r.bankWritten(ctx, out, err)
+		if err == nil { // nothing can have been posted to it before
+			written.Body.Balance = &unit.Sum{Decimal: decimal.Zero}
+		}
+		return written, err
 	})
 	api.Handle(r.API, api.Op{
 		ID: "get-bank", Method: "GET", Path: "/bank/{bank_id}", Summary: "Read a bank account with its balance",
@@ -87,15 +90,15 @@ func (r *Routes) BankAccounts() {
 	})
 }
 
-// bankWritten answers an account as a command left it. Its balance is in the answer where it is known
-// without a read, or when the caller wants it.
+// bankWritten answers an account as a command left it, with its balance in a dry run or when the caller
+// wants it.
 func (r *Routes) bankWritten(ctx context.Context, out commands.Outcome[bank.Account], err error) (*api.Tagged[BankAccount], error) {
 	if err != nil {
 		return nil, err
 	}
-	a := BankAccount{Name: out.State.Name, Revision: &out.Revision}
-	if out.Revision <= 0 { // nothing can have been posted to it before
-		a.Balance = &unit.Sum{Decimal: decimal.Zero}
+	a := BankAccount{Name: out.State.Name}
+	if out.Revision >= 0 {
+		a.Revision = &out.Revision
 	}
 	id, err := strconv.ParseInt(out.ID, 10, 64)
 	if err == nil {
@@ -105,7 +108,7 @@ func (r *Routes) bankWritten(ctx context.Context, out commands.Outcome[bank.Acco
 		api.Wrote(ctx, out.Position, out.Replayed)
 	}
 	if a.ID != nil && (commands.From(ctx).DryRun || api.Prefers(ctx)) {
-		read, err := r.Views.Account(readmodels.AtLeast(ctx, out.Position), workspace(ctx), bank.Ledger.Name, id, views.As{}, bank.ErrNoAccount)
+		read, err := r.Views.Account(readmodels.AtLeast(ctx, out.Position), workspace(ctx), bank.Ledger.Name, id, asWritten(out), bank.ErrNoAccount)
 		if err == nil { // else the write is answered without it: it is in the log
 			a.Balance = &read.Cash
 		}

@@ -1,8 +1,12 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"strconv"
+
+	"github.com/shopspring/decimal"
 
 	"bahi/commands"
 	flows "bahi/commands/ledger"
@@ -162,19 +166,75 @@ func (r *Routes) bankBulk(fields []string) {
 		if err != nil {
 			return nil, err
 		}
-		posted := BankRowsPosted{Rows: make([]BankRow, len(out.State.Rows))}
-		first, noID := strconv.ParseInt(out.ID, 10, 64)
-		for i, row := range out.State.Rows {
-			posted.Rows[i] = written("", bank.Row{Date: row.Date, In: row.In, Out: row.Out}, 0)
-			if id := first + int64(i); noID == nil {
-				posted.Rows[i].ID = &id
-			}
-		}
 		if !commands.From(ctx).DryRun {
 			api.Wrote(ctx, out.Position, out.Replayed)
 		}
-		return &api.Body[BankRowsPosted]{Body: posted}, nil
+		rows, err := r.rowsWritten(ctx, in.Account, out)
+		return api.Answer(BankRowsPosted{Rows: rows}, err)
 	})
+}
+
+// rowsWritten answers rows as a command left them, with the balance after each in a dry run or when the
+// caller wants it.
+func (r *Routes) rowsWritten(ctx context.Context, account int64, out commands.Outcome[bank.Bulk]) ([]BankRow, error) {
+	rows := make([]BankRow, len(out.State.Rows))
+	first, noID := strconv.ParseInt(out.ID, 10, 64)
+	for i, row := range out.State.Rows {
+		rows[i] = written("", bank.Row{Date: row.Date, In: row.In, Out: row.Out}, 0)
+		if id := first + int64(i); noID == nil {
+			rows[i].ID = &id
+		}
+	}
+	if commands.From(ctx).DryRun {
+		return rows, r.balancesIf(ctx, account, rows)
+	}
+	if api.Prefers(ctx) {
+		read, err := r.Views.RowsFrom(readmodels.AtLeast(ctx, out.Position), workspace(ctx), bank.Ledger.Name, account, first, int64(len(rows)), asWritten(out))
+		if err == nil { // else the write is answered without them: it is in the log
+			for i := range read {
+				rows[read[i].ID-first].Balance = &read[i].Cash
+			}
+		}
+	}
+	return rows, nil
+}
+
+// asWritten is the state that the answer to a write shows: the newest, or for a repeated request that
+// of the first time.
+func asWritten[S any](out commands.Outcome[S]) (as views.As) {
+	if out.Replayed {
+		as.KnownAt = &out.Position
+	}
+	return as
+}
+
+// balancesIf notes the balances after rows that are not in the books yet: each counts what is there, and
+// those of its fellows that come before it.
+func (r *Routes) balancesIf(ctx context.Context, account int64, rows []BankRow) error {
+	order := make([]int, len(rows))
+	var dates []unit.Date
+	for i := range rows {
+		order[i] = i
+		rows[i].Revision = nil
+		if !slices.Contains(dates, rows[i].Date) {
+			dates = append(dates, rows[i].Date)
+		}
+	}
+	there, err := r.Views.BalancesOn(ctx, workspace(ctx), bank.Ledger.Name, account, dates, bank.ErrNoAccount)
+	if err != nil {
+		return err
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(rows[i].Date, rows[j].Date) })
+	added := decimal.Zero
+	for _, i := range order {
+		counts, err := effect(rows[i].In, rows[i].Out)
+		if err != nil {
+			return err
+		}
+		added = added.Add(counts.Cash.Decimal())
+		rows[i].Balance = &unit.Sum{Decimal: there[rows[i].Date].Add(added)}
+	}
+	return nil
 }
 
 // rowWritten answers a row as a command left it, with the balance after it in a dry run or when the
@@ -193,7 +253,7 @@ func (r *Routes) rowWritten(ctx context.Context, account int64, out commands.Out
 	}
 	api.Wrote(ctx, out.Position, out.Replayed)
 	if api.Prefers(ctx) {
-		read, err := r.Views.Row(readmodels.AtLeast(ctx, out.Position), workspace(ctx), bank.Ledger.Name, account, *row.ID, views.As{}, bank.ErrNoRow)
+		read, err := r.Views.Row(readmodels.AtLeast(ctx, out.Position), workspace(ctx), bank.Ledger.Name, account, *row.ID, asWritten(out), bank.ErrNoRow)
 		if err == nil { // else the write is answered without it: it is in the log
 			row.Balance = &read.Cash
 		}

@@ -97,8 +97,13 @@ type Selection struct {
 }
 
 func (r *Routes) selection(ctx context.Context, in Selection) (sel views.Selection, err error) {
-	if in.Page > 1 && in.PageSize == 0 {
+	switch from := in.From.Get(); {
+	case in.Page > 1 && in.PageSize == 0:
 		return sel, fault.Fields(fault.Field{Field: "page", Message: "wants page_size too"})
+	case from != nil && in.To.Set && *from > in.To.Value:
+		return sel, fault.Fields(fault.Field{Field: "from", Message: "must not be after to"})
+	case from != nil && in.Of.Set && *from > in.Of.Value:
+		return sel, fault.Fields(fault.Field{Field: "from", Message: "must not be after as_of"})
 	}
 	as, err := r.as(ctx, in.AsOf)
 	return views.Selection{As: as, From: in.From.Get(), To: in.To.Get(), Page: in.Page, PageSize: in.PageSize}, err
