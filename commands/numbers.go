@@ -49,20 +49,18 @@ func (h *Handler) Numbers(ctx context.Context, name string, count int64) (int64,
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.last-s.next+1 < count {
-		now := h.now()
+		now, size := h.now(), max(s.size/2, leastReserved)
 		if now.Sub(s.reserved) < usedUpWithin || s.reserved.IsZero() {
-			s.size = min(2*s.size, mostReserved)
-		} else {
-			s.size = max(s.size/2, leastReserved)
+			size = min(2*s.size, mostReserved)
 		}
-		r, err := h.reserve(ctx, name, max(s.size, count))
+		r, err := h.reserve(ctx, name, max(size, count))
 		if err != nil {
 			return 0, err
 		}
 		if r.First != s.last+1 { // another process reserved in between
 			s.next = r.First
 		}
-		s.last, s.reserved = r.Last, now
+		s.last, s.size, s.reserved = r.Last, size, now
 	}
 	n := s.next
 	s.next += count

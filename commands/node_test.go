@@ -1,0 +1,298 @@
+package commands
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"fmt"
+	"iter"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"bahi/domain/actor"
+	"bahi/domain/event"
+	"bahi/domain/fault"
+	"bahi/eventstore"
+	"bahi/eventstore/postgres"
+	"bahi/internal/pgtest"
+	"bahi/migrations"
+)
+
+// thing is an aggregate of these tests' own.
+type thing struct {
+	Name string
+	Gone bool
+}
+
+type (
+	made  struct{ Name string }
+	named struct{ Name string }
+	ended struct{}
+)
+
+func (e made) Evolve(thing) thing    { return thing{Name: e.Name} }
+func (e named) Evolve(s thing) thing { s.Name = e.Name; return s }
+func (ended) Evolve(s thing) thing   { s.Gone = true; return s }
+
+var things = event.NewKind("thing", event.Of[made]("ThingMade", 1), event.Of[named]("ThingNamed", 1), event.Of[ended]("ThingEnded", 1))
+
+var (
+	errNoThing = fault.New(fault.NotFound, "Thing not found")
+	errThing   = fault.New(fault.Conflict, "Thing exists already")
+)
+
+type (
+	makeThing struct{ Name string }
+	nameThing struct{ Name string }
+	endThing  struct{}
+)
+
+func (c makeThing) Decide(s thing) ([]event.Event[thing], error) {
+	if s.Name != "" {
+		return nil, errThing
+	}
+	return []event.Event[thing]{made(c)}, nil
+}
+
+func (c nameThing) Decide(s thing) ([]event.Event[thing], error) {
+	switch {
+	case s.Name == "" || s.Gone:
+		return nil, errNoThing
+	case s.Name == c.Name:
+		return nil, nil
+	}
+	return []event.Event[thing]{named(c)}, nil
+}
+
+func (endThing) Decide(s thing) ([]event.Event[thing], error) {
+	if s.Name == "" || s.Gone {
+		return nil, errNoThing
+	}
+	return []event.Event[thing]{ended{}}, nil
+}
+
+// sum is a Vault that all nodes share. No event of these tests has anything to seal.
+type sum struct{}
+
+func (sum) Seal(context.Context, []*event.Sealed) error { return nil }
+
+func (sum) HMAC(_ context.Context, name string, parts ...[]byte) ([]byte, error) {
+	h := hmac.New(sha256.New, []byte(name))
+	for _, p := range parts {
+		fmt.Fprintf(h, "%d:%s", len(p), p)
+	}
+	return h.Sum(nil), nil
+}
+
+// faulty is a real log with which things can go wrong, at one node.
+type faulty struct {
+	eventstore.Store
+
+	mu sync.Mutex
+	// before is asked before each append; its error takes the append's place.
+	before func(ctx context.Context, stream string) error
+	// after is asked after each append that took place; its error takes the answer's place.
+	after func(ctx context.Context, stream string) error
+	// held keeps subscriptions from telling anything until it is closed.
+	held chan struct{}
+	// broken ends subscriptions with an error, as often as it says.
+	broken int
+}
+
+func (f *faulty) set(do func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	do()
+}
+
+func (f *faulty) Append(ctx context.Context, stream string, expected eventstore.Expected, events ...event.New) (eventstore.Appended, error) {
+	f.mu.Lock()
+	before, after := f.before, f.after
+	f.mu.Unlock()
+	if before != nil {
+		if err := before(ctx, stream); err != nil {
+			return eventstore.Appended{}, err
+		}
+	}
+	done, err := f.Store.Append(ctx, stream, expected, events...)
+	if err == nil && after != nil {
+		if err := after(ctx, stream); err != nil {
+			return eventstore.Appended{}, err
+		}
+	}
+	return done, err
+}
+
+func (f *faulty) Subscribe(ctx context.Context, after event.Position) iter.Seq2[eventstore.Batch, error] {
+	return func(yield func(eventstore.Batch, error) bool) {
+		for batch, err := range f.Store.Subscribe(ctx, after) {
+			f.mu.Lock()
+			held, broken := f.held, f.broken > 0
+			if broken {
+				f.broken--
+			}
+			f.mu.Unlock()
+			if held != nil {
+				select {
+				case <-held:
+				case <-ctx.Done():
+				}
+			}
+			if broken {
+				yield(eventstore.Batch{}, eventstore.ErrUnavailable)
+				return
+			}
+			if !yield(batch, err) {
+				return
+			}
+		}
+	}
+}
+
+// node is one of several processes on a database.
+type node struct {
+	*Handler
+
+	store *faulty
+	clock *clock
+}
+
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) advance(by time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(by)
+}
+
+func database(t *testing.T) *pgxpool.Pool {
+	t.Helper()
+	pool, err := pgxpool.New(t.Context(), pgtest.Template(t, "migrated", migrations.Up))
+	require.NoError(t, err)
+	t.Cleanup(pool.Close)
+	return pool
+}
+
+// idle is a node that does not follow the log yet.
+func idle(t *testing.T, pool *pgxpool.Pool) *node {
+	t.Helper()
+	log, err := postgres.Open(t.Context(), pool, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	t.Cleanup(log.Close)
+	n := &node{store: &faulty{Store: log}, clock: &clock{now: time.Date(2025, 6, 1, 12, 0, 0, 0, time.UTC)}}
+	n.Handler = New(n.store, sum{}, n.clock.Now)
+	return n
+}
+
+// follow makes the node follow the log, and waits until it does.
+func (n *node) follow(t *testing.T) *node {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	stopped := make(chan error, 1)
+	n.cache.mu.Lock()
+	began := n.cache.moved
+	n.cache.mu.Unlock()
+	go func() { stopped <- n.Run(ctx) }()
+	<-began
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, <-stopped)
+	})
+	n.catchUp(t)
+	return n
+}
+
+// catchUp waits until the node's cache knows all that is in the log.
+func (n *node) catchUp(t *testing.T) {
+	t.Helper()
+	head, err := n.store.Head(t.Context())
+	require.NoError(t, err)
+	if head > 0 {
+		require.True(t, n.cache.reached(t.Context(), head, 20*time.Second))
+	}
+}
+
+// hold keeps the node from learning what others append, until release is called.
+func (n *node) hold() (release func()) {
+	held := make(chan struct{})
+	n.store.set(func() { n.store.held = held })
+	return func() {
+		n.store.set(func() { n.store.held = nil })
+		close(held)
+	}
+}
+
+// nodes are so many processes on one database.
+func nodes(t *testing.T, count int) []*node {
+	t.Helper()
+	pool := database(t)
+	all := make([]*node, count)
+	for i := range all {
+		all[i] = idle(t, pool).follow(t)
+	}
+	return all
+}
+
+var (
+	workspace = uuid.MustParse("11111111-1111-4111-8111-111111111111")
+	stranger  = uuid.MustParse("22222222-2222-4222-8222-222222222222")
+	seller    = actor.Actor{Type: "user", ID: "7", Workspace: workspace}
+)
+
+func as(t *testing.T, change ...func(*Request)) context.Context {
+	t.Helper()
+	r := Request{Actor: seller, Workspace: workspace, RequestID: "r1", CorrelationID: "c1", Operation: "op", Fingerprint: []byte("body")}
+	for _, c := range change {
+		c(&r)
+	}
+	return With(t.Context(), r)
+}
+
+func keyed(key, body string) func(*Request) {
+	return func(r *Request) { r.Key, r.Fingerprint = key, []byte(body) }
+}
+
+func called(id string) func(context.Context) (string, error) {
+	return func(context.Context) (string, error) { return id, nil }
+}
+
+// stream lists what the log has of a stream.
+func (n *node) stream(t *testing.T, name string) (all []event.Stored) {
+	t.Helper()
+	for e, err := range n.store.ReadStream(t.Context(), name, 0, eventstore.Forwards) {
+		require.NoError(t, err)
+		all = append(all, e)
+	}
+	return all
+}
+
+// log lists the stored names of all events, oldest first.
+func (n *node) log(t *testing.T) (names []string) {
+	t.Helper()
+	for e, err := range n.store.ReadAll(t.Context(), 0, eventstore.Forwards) {
+		require.NoError(t, err)
+		names = append(names, e.Type)
+	}
+	return names
+}
+
+func (n *node) make(t *testing.T, id, name string) {
+	t.Helper()
+	_, err := Create(as(t), n.Handler, things, called(id), makeThing{Name: name})
+	require.NoError(t, err)
+}
