@@ -2,28 +2,35 @@ package commands
 
 import (
 	"context"
+	"math"
 	"sync"
 	"time"
 
-	lru "github.com/hashicorp/golang-lru/v2"
+	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"bahi/domain/event"
 	"bahi/eventstore"
 )
 
-// maxCached is how many streams' states are kept.
-const maxCached = 65536
+const (
+	// maxCached is how many streams' states are kept, and maxCachedBytes of how many bytes of events they
+	// may be made: a bulk of rows weighs as much as a thousand rows.
+	maxCached      = 65536
+	maxCachedBytes = 64 << 20
+)
 
 // cached is a stream's state of whatever type, with the revision that it is of.
 type cached struct {
 	loaded   any // Loaded[S]
 	revision int64
+	bytes    int // of its events' payloads
 }
 
 // cache keeps states as long as nothing newer was appended, which it learns by following the log.
 type cache struct {
 	mu      sync.Mutex
-	states  *lru.Cache[string, cached]
+	states  *simplelru.LRU[string, cached]
+	bytes   int // of all states
 	loading map[string]*ticket
 	fed     event.Position
 	moved   chan struct{} // closed when fed grows
@@ -37,8 +44,9 @@ type ticket struct {
 }
 
 func newCache() *cache {
-	states, _ := lru.New[string, cached](maxCached) // fails for sizes below 1 only
-	return &cache{states: states, loading: map[string]*ticket{}, moved: make(chan struct{})}
+	c := &cache{loading: map[string]*ticket{}, moved: make(chan struct{})}
+	c.states, _ = simplelru.NewLRU(maxCached, func(_ string, gone cached) { c.bytes -= gone.bytes }) // fails for sizes below 1 only
+	return c
 }
 
 func (c *cache) get(stream string) (cached, bool) {
@@ -70,13 +78,20 @@ func (c *cache) end(t *ticket, entry *cached) {
 	if entry == nil || entry.revision < t.newest {
 		return
 	}
-	if now, ok := c.states.Peek(t.stream); !ok || now.revision <= entry.revision {
-		c.states.Add(t.stream, *entry)
+	now, ok := c.states.Peek(t.stream)
+	if ok && now.revision > entry.revision {
+		return
+	}
+	c.bytes += entry.bytes - now.bytes // Add does not tell of what it replaces
+	c.states.Add(t.stream, *entry)
+	for c.bytes > maxCachedBytes {
+		c.states.RemoveOldest()
 	}
 }
 
 // follow drops states as newer events are appended, by whomever, until ctx ends.
 func (c *cache) follow(ctx context.Context, store eventstore.Store, after event.Position) {
+	c.forget()
 	c.advance(after)
 	for ctx.Err() == nil {
 		for batch, err := range store.Subscribe(ctx, c.position()) {
@@ -93,6 +108,16 @@ func (c *cache) follow(ctx context.Context, store eventstore.Store, after event.
 }
 
 const followAgain = 100 * time.Millisecond
+
+// forget drops what was put while nobody followed the log, and what is about to be.
+func (c *cache) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.states.Purge()
+	for _, t := range c.loading {
+		t.newest = math.MaxInt64
+	}
+}
 
 func (c *cache) feed(batch eventstore.Batch) {
 	c.mu.Lock()

@@ -60,7 +60,7 @@ func New(store eventstore.Store, vault Vault, now func() time.Time) *Handler {
 // Run follows the log until ctx ends.
 func (h *Handler) Run(ctx context.Context) error {
 	head, err := h.store.Head(ctx)
-	if err != nil {
+	if err != nil && ctx.Err() == nil {
 		return fmt.Errorf("follow the log: %w", err)
 	}
 	h.cache.follow(ctx, h.store, head)
@@ -85,7 +85,7 @@ type Outcome[S any] struct {
 	Revision int64  // of the stream after it, or as it stands when nothing was appended; -1: no stream
 	Position event.Position
 	At       time.Time // when the last of its events was recorded
-	Changed  bool      // events were appended
+	Changed  bool      // events were appended; with a refusal: they are void
 	Replayed bool      // by an earlier request with the same key
 }
 
@@ -93,7 +93,7 @@ type Outcome[S any] struct {
 // refusal, [ErrStale], [ErrBusy], or what the store answers. The command is decided anew, on newer
 // state, as often as the stream moves under it.
 func Handle[S any](ctx context.Context, h *Handler, kind *event.Kind[S], id string, cmd event.Command[S]) (Outcome[S], error) {
-	return run(ctx, h, kind, func(context.Context) (string, error) { return id, nil }, cmd)
+	return run(ctx, h, kind, func(context.Context) (string, error) { return id, nil }, false, cmd)
 }
 
 // Create is [Handle] for an aggregate that is to begin. newID gives its id, once the command is known
@@ -106,19 +106,21 @@ func Create[S any](ctx context.Context, h *Handler, kind *event.Kind[S], newID f
 		}
 		return newID(ctx)
 	}
-	return run(ctx, h, kind, checked, cmd)
+	return run(ctx, h, kind, checked, true, cmd)
 }
 
-func run[S any](ctx context.Context, h *Handler, kind *event.Kind[S], id func(context.Context) (string, error), cmd event.Command[S]) (Outcome[S], error) {
+// run carries out the command on the aggregate id. begins says that the id is new, so that there is
+// nothing to load.
+func run[S any](ctx context.Context, h *Handler, kind *event.Kind[S], id func(context.Context) (string, error), begins bool, cmd event.Command[S]) (Outcome[S], error) {
 	req := From(ctx)
 	if req.Key != "" && !req.DryRun {
-		return once(ctx, h, kind, id, cmd)
+		return once(ctx, h, kind, id, begins, cmd)
 	}
 	target, err := id(ctx)
 	if err != nil {
 		return Outcome[S]{Revision: -1}, err
 	}
-	return repeat(ctx, h, kind, target, cmd, func(int) uuid.UUID { return newEventID() }, nil)
+	return repeat(ctx, h, kind, target, begins, cmd, func(int) uuid.UUID { return newEventID() }, nil)
 }
 
 // newEventID answers ids that rise with time, which keeps whatever indexes them compact.
@@ -127,21 +129,25 @@ func newEventID() uuid.UUID { return uuid.Must(uuid.NewV7()) }
 // repeat decides and appends until the stream holds still. accept is called between the two, with
 // what was decided.
 func repeat[S any](
-	ctx context.Context, h *Handler, kind *event.Kind[S], id string, cmd event.Command[S],
+	ctx context.Context, h *Handler, kind *event.Kind[S], id string, begins bool, cmd event.Command[S],
 	eventID func(int) uuid.UUID, accept func(stream string, nothing bool, revision int64) error,
 ) (Outcome[S], error) {
 	from := h.Cached()
+	if From(ctx).DryRun {
+		from = h.Fresh() // no append will tell that the state was old
+	}
 	for range maxTries {
-		l, err := Load(ctx, from, kind, id)
-		if id == "" { // a dry run of something that is to begin
-			l, err = Loaded[S]{Revision: -1}, nil
-		}
-		if err != nil {
-			return Outcome[S]{ID: id, Revision: -1}, err
+		l := Loaded[S]{Revision: -1}
+		if !begins {
+			var err error
+			if l, err = Load(ctx, from, kind, id); err != nil {
+				return Outcome[S]{ID: id, Revision: -1}, err
+			}
 		}
 		events, err := decide(ctx, from, kind, l, cmd)
-		if _, refused := errors.AsType[*fault.Error](err); refused && !from.fresh {
-			from = h.Fresh() // a refusal is given on fresh state only
+		_, refused := errors.AsType[*fault.Error](err)
+		if (refused || err == nil && len(events) == 0) && !from.fresh {
+			from = h.Fresh() // what no append will prove is answered on fresh state only
 			continue
 		}
 		out := Outcome[S]{ID: id, State: l.State, Revision: l.Revision, Position: l.Position, At: l.At}
@@ -158,7 +164,7 @@ func repeat[S any](
 		}
 		out, err = commit(ctx, h, kind, id, l, events, eventID)
 		if _, moved := errors.AsType[*eventstore.WrongRevision](err); moved {
-			from = h.Fresh()
+			from, begins = h.Fresh(), false
 			continue
 		}
 		return out, err
@@ -232,6 +238,10 @@ func commit[S any](
 		h.cache.end(t, nil)
 		return out, err
 	}
+	if done.Replayed { // the same request is under way in two places, and the other one was faster
+		h.cache.end(t, nil)
+		return replay(ctx, h, kind, stream, done.Revision)
+	}
 	after := l
 	first := done.Revision - int64(len(events)) + 1
 	for i, e := range events {
@@ -247,15 +257,16 @@ func commit[S any](
 		if void != nil {
 			h.cache.end(t, nil)
 			h.noteRefusal(ctx, stream, done, refusalOf(h, kind, r.Position, void))
+			out.Changed = true
 			return out, void
 		}
 		if after.Revision < 0 {
 			after.Workspace = meta.Workspace
 		}
 		after.State = kind.Evolve(after.State, r)
-		after.Revision, after.Position, after.At = r.Revision, r.Position, r.At
+		after.Revision, after.Position, after.At, after.bytes = r.Revision, r.Position, r.At, after.bytes+len(encoded[i].Data)
 	}
-	h.cache.end(t, &cached{loaded: after, revision: after.Revision})
+	h.cache.end(t, &cached{loaded: after, revision: after.Revision, bytes: after.bytes})
 	return Outcome[S]{ID: id, State: after.State, Revision: done.Revision, Position: done.Position, At: done.At, Changed: true}, nil
 }
 

@@ -82,8 +82,8 @@ func first[S any](
 	out, err := repeat(ctx, h, kind, id, begins, cmd, a.ids, func(stream string, nothing bool, revision int64) error {
 		return a.accept(ctx, stream, nothing, revision)
 	})
-	if refused, ok := errors.AsType[*fault.Error](err); ok && a.accepted && !out.Changed {
-		return out, a.release(ctx, refused)
+	if refused, ok := errors.AsType[*fault.Error](err); ok && !out.Changed {
+		return out, a.refused(ctx, refused)
 	}
 	return out, err
 }
@@ -140,16 +140,25 @@ func (a *acceptance) overtaken(ctx context.Context) error {
 	return nil
 }
 
-// release frees the key of a request that was accepted and then could not be carried out, and answers
-// why it could not.
-func (a *acceptance) release(ctx context.Context, refused error) error {
+// refused answers why the request could not be carried out, after it freed the key if that was taken,
+// or errRaced when it is carried out already.
+func (a *acceptance) refused(ctx context.Context, why error) error {
+	if !a.accepted {
+		for _, err := range a.h.store.ReadStream(ctx, a.stream, a.revision+1, eventstore.Forwards) {
+			if err == nil {
+				err = errRaced
+			}
+			return err
+		}
+		return why
+	}
 	if err := a.overtaken(ctx); err != nil {
 		return err
 	}
 	if e, err := request.Kind.Encode(newEventID(), request.Released{}, a.h.Meta(ctx)); err == nil {
 		_, _ = a.h.store.Append(context.WithoutCancel(ctx), a.stream, eventstore.Expected(a.revision), e)
 	}
-	return refused
+	return why
 }
 
 // eventIDs derives the ids of a request's events, so that a repetition finds them.

@@ -20,6 +20,8 @@ type Loaded[S any] struct {
 	Position  event.Position // of its last event
 	At        time.Time      // when that was recorded
 	Workspace uuid.UUID      // of its first event
+
+	bytes int // of its events' payloads
 }
 
 // Rule is a rule that spans streams. No append can keep it, so it is decided by position: an event
@@ -58,54 +60,41 @@ func Load[S any](ctx context.Context, from Source, kind *event.Kind[S], id strin
 		}
 	}
 	t := from.h.cache.begin(stream)
-	l, err := readOn(ctx, from.h, kind, stream, l, eventstore.LastRevision)
+	l, _, err := readOn(ctx, from.h, kind, stream, l, eventstore.LastRevision)
 	if err != nil {
 		from.h.cache.end(t, nil)
 		return l, err
 	}
-	from.h.cache.end(t, &cached{loaded: l, revision: l.Revision})
+	from.h.cache.end(t, &cached{loaded: l, revision: l.Revision, bytes: l.bytes})
 	return l, nil
 }
 
-// loadAt answers the state of a stream as it was at a revision.
-func loadAt[S any](ctx context.Context, h *Handler, kind *event.Kind[S], stream string, upTo int64) (Loaded[S], error) {
-	return readOn(ctx, h, kind, stream, Loaded[S]{Revision: -1}, upTo)
-}
-
-// readOn folds what follows on l.
-func readOn[S any](ctx context.Context, h *Handler, kind *event.Kind[S], stream string, l Loaded[S], upTo int64) (Loaded[S], error) {
+// readOn folds what follows on l. void tells why the last event that it read may not stand there, nil
+// if it may.
+func readOn[S any](ctx context.Context, h *Handler, kind *event.Kind[S], stream string, l Loaded[S], upTo int64) (_ Loaded[S], void *fault.Error, err error) {
 	for stored, err := range h.store.ReadStream(ctx, stream, l.Revision+1, eventstore.Forwards) {
 		if err != nil {
-			return l, err
+			return l, nil, err
 		}
 		if stored.Revision > upTo {
 			break
 		}
 		r, err := kind.Decode(stored)
 		if err != nil {
-			return l, err
+			return l, nil, err
 		}
-		if l, err = step(ctx, h, kind, l, r); err != nil {
-			return l, err
+		if void, err = isVoid(ctx, h, kind, l.State, r); err != nil {
+			return l, nil, fmt.Errorf("judge %s at position %d: %w", r.Stream, r.Position, err)
 		}
+		if l.Revision < 0 {
+			l.Workspace = r.Meta.Workspace
+		}
+		if void == nil {
+			l.State = kind.Evolve(l.State, r)
+		}
+		l.Revision, l.Position, l.At, l.bytes = r.Revision, r.Position, r.At, l.bytes+len(stored.Data)
 	}
-	return l, nil
-}
-
-// step folds one event, unless it is void.
-func step[S any](ctx context.Context, h *Handler, kind *event.Kind[S], l Loaded[S], r event.Recorded[event.Event[S]]) (Loaded[S], error) {
-	void, err := isVoid(ctx, h, kind, l.State, r)
-	if err != nil {
-		return l, fmt.Errorf("judge %s at position %d: %w", r.Stream, r.Position, err)
-	}
-	if l.Revision < 0 {
-		l.Workspace = r.Meta.Workspace
-	}
-	if void == nil {
-		l.State = kind.Evolve(l.State, r)
-	}
-	l.Revision, l.Position, l.At = r.Revision, r.Position, r.At
-	return l, nil
+	return l, void, nil
 }
 
 // isVoid answers why an event that is in the log may not stand there, nil if it may.

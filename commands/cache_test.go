@@ -1,0 +1,254 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/domain/event"
+	"bahi/eventstore"
+)
+
+func at(revision int64, position event.Position) eventstore.Batch {
+	return eventstore.Batch{Events: []event.Stored{{Stream: "s", Revision: revision, Position: position}}, UpTo: position}
+}
+
+func TestALoadThatRacesWithAnAppendLeavesNothingOldBehind(t *testing.T) {
+	t.Parallel()
+	c := newCache()
+	load := c.begin("s")
+	c.feed(at(3, 9)) // what the load has read does not have this
+	c.end(load, &cached{revision: 2})
+	_, ok := c.get("s")
+	require.False(t, ok)
+
+	load = c.begin("s")
+	c.feed(at(3, 9))
+	c.end(load, &cached{revision: 3})
+	entry, ok := c.get("s")
+	require.True(t, ok)
+	require.EqualValues(t, 3, entry.revision)
+
+	// Of two at once, the newer stays, whichever ends first.
+	one, two := c.begin("s"), c.begin("s")
+	c.end(one, &cached{revision: 5})
+	c.end(two, &cached{revision: 4})
+	entry, _ = c.get("s")
+	require.EqualValues(t, 5, entry.revision)
+
+	c.feed(at(5, 12))
+	_, ok = c.get("s")
+	require.True(t, ok, "an event that the state has in it drops nothing")
+	c.feed(at(6, 13))
+	_, ok = c.get("s")
+	require.False(t, ok)
+	require.Empty(t, c.loading, "tickets go with their last holder")
+}
+
+func TestAnEndedLoadThatBroughtNothingLeavesTheCacheAsItWas(t *testing.T) {
+	t.Parallel()
+	c := newCache()
+	c.end(c.begin("s"), &cached{revision: 1})
+	c.end(c.begin("s"), nil)
+	entry, ok := c.get("s")
+	require.True(t, ok)
+	require.EqualValues(t, 1, entry.revision)
+}
+
+// Whatever the order in which loads and the feed come, a state that is in the cache is as new as what
+// was fed.
+func TestTheCacheIsNeverOlderThanItsFeed(t *testing.T) {
+	t.Parallel()
+	c := newCache()
+	var (
+		mu       sync.Mutex
+		newest   int64 = -1 // in the log
+		workers  sync.WaitGroup
+		appended = make(chan int64, 1024)
+	)
+	fed := make(chan struct{})
+	go func() {
+		defer close(fed)
+		for r := range appended {
+			c.feed(at(r, event.Position(r+1)))
+			if entry, ok := c.get("s"); ok && entry.revision < r {
+				t.Errorf("revision %d after %d was fed", entry.revision, r)
+			}
+		}
+	}()
+	for w := range 4 {
+		workers.Go(func() {
+			random := rand.New(rand.NewPCG(1, uint64(w)))
+			for range 2000 {
+				ticket := c.begin("s")
+				mu.Lock()
+				if random.IntN(3) == 0 {
+					newest++
+					appended <- newest
+				}
+				read := newest
+				mu.Unlock()
+				if random.IntN(4) == 0 {
+					time.Sleep(0)
+				}
+				c.end(ticket, &cached{revision: read})
+			}
+		})
+	}
+	workers.Wait()
+	close(appended)
+	<-fed
+	require.Empty(t, c.loading)
+	if entry, ok := c.get("s"); ok {
+		require.Equal(t, newest, entry.revision)
+	}
+}
+
+func TestTheCacheIsBounded(t *testing.T) {
+	t.Parallel()
+	c := newCache()
+	for i := range maxCached + 10 {
+		c.end(c.begin(strconv.Itoa(i)), &cached{revision: 0, bytes: 1})
+	}
+	require.Equal(t, maxCached, c.states.Len())
+	require.Equal(t, maxCached, c.bytes)
+	_, ok := c.get("9")
+	require.False(t, ok, "the oldest go first")
+	for range 2 {
+		c.end(c.begin("large"), &cached{revision: 0, bytes: maxCachedBytes / 2})
+	}
+	require.LessOrEqual(t, c.bytes, maxCachedBytes, "a state that takes another's place counts once")
+	require.Equal(t, maxCached, c.states.Len())
+	c.end(c.begin("larger"), &cached{revision: 0, bytes: maxCachedBytes})
+	require.Equal(t, 1, c.states.Len())
+	c.end(c.begin("too large"), &cached{revision: 0, bytes: maxCachedBytes + 1})
+	require.Zero(t, c.states.Len())
+	require.Zero(t, c.bytes)
+}
+
+func TestStatesKnowWhatTheyWeigh(t *testing.T) {
+	t.Parallel()
+	n := nodes(t, 1)[0]
+	n.make(t, "1", strings.Repeat("x", 1000))
+	entry, ok := n.cache.get("thing-1")
+	require.True(t, ok)
+	require.Equal(t, len(`{"Name":""}`)+1000, entry.bytes)
+	n.cache.forget()
+	_, err := Load(t.Context(), n.Cached(), things, "1")
+	require.NoError(t, err)
+	entry, ok = n.cache.get("thing-1")
+	require.True(t, ok)
+	require.Equal(t, len(`{"Name":""}`)+1000, entry.bytes)
+}
+
+func TestWhatWasLoadedBeforeTheLogWasFollowedIsForgotten(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	a, b := idle(t, pool).follow(t), idle(t, pool)
+	a.make(t, "1", "x")
+	a.make(t, "2", "x")
+	_, err := Load(t.Context(), b.Cached(), things, "1")
+	require.NoError(t, err)
+	loading := b.cache.begin("thing-2") // it has read revision 0, and is on its way to the cache
+	for _, id := range []string{"1", "2"} {
+		_, err := Handle(as(t), a.Handler, things, id, nameThing{Name: "y"})
+		require.NoError(t, err)
+	}
+	b.follow(t)
+	b.cache.end(loading, &cached{loaded: Loaded[thing]{State: thing{Name: "x"}}})
+	for _, id := range []string{"1", "2"} {
+		l, err := Load(t.Context(), b.Cached(), things, id)
+		require.NoError(t, err)
+		require.Equal(t, "y", l.State.Name)
+	}
+}
+
+func TestFollowingGoesOnAfterItsSubscriptionBroke(t *testing.T) {
+	t.Parallel()
+	all := nodes(t, 2)
+	a, b := all[0], all[1]
+	a.make(t, "1", "x")
+	b.catchUp(t)
+	_, err := Load(t.Context(), b.Cached(), things, "1")
+	require.NoError(t, err)
+	b.store.set(func() { b.store.broken = 2 })
+	for i := range 3 {
+		_, err = Handle(as(t), a.Handler, things, "1", nameThing{Name: strconv.Itoa(i)})
+		require.NoError(t, err)
+	}
+	b.catchUp(t)
+	l, err := Load(t.Context(), b.Cached(), things, "1")
+	require.NoError(t, err)
+	require.Equal(t, "2", l.State.Name)
+	b.store.set(func() { require.Zero(t, b.store.broken) })
+}
+
+func TestWaitingForTheFeedEnds(t *testing.T) {
+	t.Parallel()
+	c := newCache()
+	require.False(t, c.reached(t.Context(), 1, time.Millisecond))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.False(t, c.reached(ctx, 1, time.Hour))
+	came := make(chan bool)
+	go func() { came <- c.reached(t.Context(), 7, time.Minute) }()
+	for p := range event.Position(8) {
+		c.advance(p)
+	}
+	require.True(t, <-came)
+	require.True(t, c.reached(ctx, 7, 0))
+}
+
+// An append that turns out to stand in the log already has an old revision: the stream may have gone
+// on since, and the feed with it.
+func TestARepeatedAppendLeavesNoOldStateBehind(t *testing.T) {
+	t.Parallel()
+	all := nodes(t, 2)
+	a, b := all[0], all[1]
+	crash := errors.New("crash")
+	a.store.set(func() {
+		a.store.after = func(_ context.Context, stream string) error { return crashAt(stream, "request-", crash) }
+	})
+	_, err := Create(as(t, keyed("k", "x")), a.Handler, things, called("1"), makeThing{Name: "x"})
+	require.ErrorIs(t, err, crash, "accepted, and no more")
+	a.store.set(func() { a.store.after = nil })
+
+	// b takes it up; before its append arrives, a has done the same and renamed the thing.
+	b.store.set(func() {
+		b.store.before = func(_ context.Context, stream string) error {
+			if stream != "thing-1" {
+				return nil
+			}
+			_, err := Create(as(t, keyed("k", "x")), a.Handler, things, called("1"), makeThing{Name: "x"})
+			if err == nil {
+				_, err = Handle(as(t), a.Handler, things, "1", nameThing{Name: "y"})
+			}
+			b.catchUp(t)
+			return err
+		}
+	})
+	out, err := Create(as(t, keyed("k", "x")), b.Handler, things, called("2"), makeThing{Name: "x"})
+	require.NoError(t, err)
+	require.True(t, out.Replayed)
+	require.Equal(t, thing{Name: "x"}, out.State)
+	require.Zero(t, out.Revision)
+	l, err := Load(t.Context(), b.Cached(), things, "1")
+	require.NoError(t, err)
+	require.Equal(t, "y", l.State.Name)
+	require.Equal(t, []string{"RequestAccepted", "ThingMade", "ThingNamed"}, b.log(t))
+}
+
+func crashAt(stream, prefix string, err error) error {
+	if strings.HasPrefix(stream, prefix) {
+		return fmt.Errorf("at %s: %w", stream, err)
+	}
+	return nil
+}

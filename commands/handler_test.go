@@ -1,0 +1,224 @@
+package commands
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/domain/event"
+	"bahi/domain/fault"
+)
+
+func TestACommandIsDecidedAnewUntilItsStreamHoldsStill(t *testing.T) {
+	t.Parallel()
+	all := nodes(t, 2)
+	all[0].make(t, "1", "start")
+	const each = 40
+	var both sync.WaitGroup
+	for i, n := range all {
+		both.Go(func() {
+			for j := range each {
+				_, err := Handle(as(t), n.Handler, things, "1", nameThing{Name: strconv.Itoa(i) + "/" + strconv.Itoa(j)})
+				if err != nil {
+					t.Errorf("node %d, name %d: %v", i, j, err)
+				}
+			}
+		})
+	}
+	both.Wait()
+	require.Len(t, all[0].stream(t, "thing-1"), 1+2*each, "every one of them took effect, and none twice")
+}
+
+func TestACommandGivesUpOnAStreamThatNeverHoldsStill(t *testing.T) {
+	t.Parallel()
+	all := nodes(t, 2)
+	all[0].make(t, "1", "start")
+	n := 0
+	all[0].store.set(func() {
+		all[0].store.before = func(context.Context, string) error {
+			n++
+			_, err := Handle(as(t), all[1].Handler, things, "1", nameThing{Name: strconv.Itoa(n)})
+			return err
+		}
+	})
+	_, err := Handle(as(t), all[0].Handler, things, "1", nameThing{Name: "mine"})
+	require.ErrorIs(t, err, ErrBusy)
+	require.Equal(t, maxTries, n)
+}
+
+func TestANodeWithAnOldCacheAnswersAsTheLogHasIt(t *testing.T) {
+	t.Parallel()
+	all := nodes(t, 2)
+	a, b := all[0], all[1]
+	for _, id := range []string{"there", "same", "match", "gone"} {
+		a.make(t, id, "x")
+		b.catchUp(t)
+		_, err := Load(t.Context(), b.Cached(), things, id)
+		require.NoError(t, err)
+	}
+	_, err := Load(t.Context(), b.Cached(), things, "new")
+	require.NoError(t, err, "the node remembers that there is none")
+	defer b.hold()()
+
+	a.make(t, "new", "x")
+	_, err = Handle(as(t), b.Handler, things, "new", nameThing{Name: "y"})
+	require.NoError(t, err, "no 404 for what another node made just now")
+
+	a.make(t, "newer", "x")
+	_, err = Create(as(t), b.Handler, things, called("newer"), makeThing{Name: "y"})
+	require.ErrorIs(t, err, errThing)
+
+	_, err = Handle(as(t), a.Handler, things, "gone", endThing{})
+	require.NoError(t, err)
+	_, err = Handle(as(t), b.Handler, things, "gone", nameThing{Name: "y"})
+	require.ErrorIs(t, err, errNoThing)
+
+	// What looks like no change to a node that is late is one.
+	_, err = Handle(as(t), a.Handler, things, "same", nameThing{Name: "y"})
+	require.NoError(t, err)
+	out, err := Handle(as(t), b.Handler, things, "same", nameThing{Name: "x"})
+	require.NoError(t, err)
+	require.True(t, out.Changed)
+	require.Equal(t, "x", out.State.Name)
+	require.EqualValues(t, 2, out.Revision)
+
+	_, err = Handle(as(t), a.Handler, things, "match", nameThing{Name: "y"})
+	require.NoError(t, err)
+	seen := func(r *Request) { r.IfMatch = new(int64(0)) }
+	_, err = Handle(as(t, seen), b.Handler, things, "match", nameThing{Name: "x"})
+	require.ErrorIs(t, err, ErrStale, "also where nothing would change")
+	dry := func(r *Request) { r.DryRun = true }
+	_, err = Handle(as(t, seen, dry), b.Handler, things, "match", nameThing{Name: "z"})
+	require.ErrorIs(t, err, ErrStale, "also where nothing is appended")
+	out, err = Handle(as(t, dry), b.Handler, things, "match", endThing{})
+	require.NoError(t, err)
+	require.Equal(t, thing{Name: "y", Gone: true}, out.State)
+}
+
+func TestIfMatchWantsTheNewestRevision(t *testing.T) {
+	t.Parallel()
+	n := nodes(t, 1)[0]
+	n.make(t, "1", "a")
+	match := func(r int64) context.Context { return as(t, func(q *Request) { q.IfMatch = &r }) }
+	out, err := Handle(match(0), n.Handler, things, "1", nameThing{Name: "b"})
+	require.NoError(t, err)
+	require.EqualValues(t, 1, out.Revision)
+	for _, old := range []int64{0, 2, -1} {
+		_, err = Handle(match(old), n.Handler, things, "1", nameThing{Name: "c"})
+		require.ErrorIs(t, err, ErrStale)
+	}
+	_, err = Handle(match(1), n.Handler, things, "2", nameThing{Name: "c"})
+	require.ErrorIs(t, err, errNoThing, "what is not there is told first")
+	require.Equal(t, []string{"ThingMade", "ThingNamed"}, n.log(t))
+}
+
+func TestAForeignStreamLooksAbsentAndIsNeverWrittenTo(t *testing.T) {
+	t.Parallel()
+	n := nodes(t, 1)[0]
+	n.make(t, "1", "a")
+	foreign := as(t, func(r *Request) { r.Workspace = stranger })
+	_, err := Handle(foreign, n.Handler, things, "1", nameThing{Name: "mine"})
+	require.ErrorIs(t, err, errNoThing)
+	_, err = Create(foreign, n.Handler, things, called("1"), makeThing{Name: "mine"})
+	refused := new(fault.Error)
+	require.ErrorAs(t, err, &refused)
+	require.Equal(t, fault.NotFound, refused.Kind)
+	_, err = Handle(as(t, func(r *Request) { r.Workspace, r.Key = stranger, "k" }), n.Handler, things, "1", endThing{})
+	require.ErrorIs(t, err, errNoThing)
+	require.Equal(t, []string{"ThingMade"}, n.log(t))
+}
+
+func TestADryRunAppendsNothingAndUsesNothingUp(t *testing.T) {
+	t.Parallel()
+	n := nodes(t, 1)[0]
+	dry := as(t, keyed("k", "x"), func(r *Request) { r.DryRun = true })
+	never := func(context.Context) (string, error) {
+		t.Error("a dry run wants no id")
+		return "", nil
+	}
+	out, err := Create(dry, n.Handler, things, never, makeThing{Name: "a"})
+	require.NoError(t, err)
+	require.Equal(t, Outcome[thing]{State: thing{Name: "a"}, Revision: -1, Changed: true}, out)
+	require.Empty(t, n.log(t))
+
+	n.make(t, "1", "a")
+	out, err = Handle(dry, n.Handler, things, "1", endThing{})
+	require.NoError(t, err)
+	require.True(t, out.State.Gone)
+	require.EqualValues(t, 0, out.Revision)
+	_, err = Handle(dry, n.Handler, things, "2", endThing{})
+	require.ErrorIs(t, err, errNoThing)
+	require.Equal(t, []string{"ThingMade"}, n.log(t))
+
+	out, err = Handle(as(t, keyed("k", "x")), n.Handler, things, "1", endThing{})
+	require.NoError(t, err)
+	require.False(t, out.Replayed, "the key is not burnt")
+}
+
+func TestEventsTellWhoCausedThemAndWhy(t *testing.T) {
+	t.Parallel()
+	n := nodes(t, 1)[0]
+	_, err := Create(as(t, keyed("k", "x"), func(r *Request) { r.Reason = "a typing error" }), n.Handler, things, called("1"), makeThing{Name: "a"})
+	require.NoError(t, err)
+	_, err = n.Numbers(t.Context(), "row", 1)
+	require.NoError(t, err)
+	want := event.Meta{
+		Schema: 1, Workspace: workspace, Actor: "user:7", OccurredAt: n.clock.Now(), RequestID: "r1", CorrelationID: "c1", Reason: "a typing error",
+	}
+	require.Equal(t, []string{"RequestAccepted", "ThingMade", "NumbersReserved"}, n.log(t))
+	for e, err := range n.store.ReadAll(t.Context(), 0, false) {
+		require.NoError(t, err)
+		var meta event.Meta
+		require.NoError(t, json.Unmarshal(e.Meta, &meta))
+		if e.Type == "NumbersReserved" {
+			want = event.Meta{Schema: 1, Actor: "system:numbers", OccurredAt: n.clock.Now()}
+		}
+		require.Equal(t, want, meta, e.Type)
+	}
+}
+
+func TestWhatIsNewIsMadeWithoutAskingTheLogFirst(t *testing.T) {
+	t.Parallel()
+	all := nodes(t, 2)
+	all[0].make(t, "1", "a")
+	out, err := Create(as(t), all[1].Handler, things, called("2"), makeThing{Name: "b"})
+	require.NoError(t, err)
+	require.Equal(t, "b", out.State.Name)
+	_, err = Create(as(t), all[1].Handler, things, called("1"), makeThing{Name: "b"})
+	require.ErrorIs(t, err, errThing, "an id that was given twice is found out by the append")
+}
+
+func TestTheOutcomeTellsWhereTheStreamStands(t *testing.T) {
+	t.Parallel()
+	n := nodes(t, 1)[0]
+	n.make(t, "1", "a")
+	out, err := Handle(as(t), n.Handler, things, "1", nameThing{Name: "b"})
+	require.NoError(t, err)
+	last := n.stream(t, "thing-1")[1]
+	want := Outcome[thing]{ID: "1", State: thing{Name: "b"}, Revision: 1, Position: last.Position, At: last.At, Changed: true}
+	require.Equal(t, want, out)
+	out, err = Handle(as(t), n.Handler, things, "1", nameThing{Name: "b"})
+	require.NoError(t, err)
+	want.Changed = false
+	require.Equal(t, want, out)
+}
+
+func TestRunEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	n := idle(t, database(t))
+	ctx, cancel := context.WithCancel(t.Context())
+	stopped := make(chan error, 1)
+	go func() { stopped <- n.Run(ctx) }()
+	cancel()
+	select {
+	case err := <-stopped:
+		require.NoError(t, err)
+	case <-time.After(10 * time.Second):
+		require.Fail(t, "it goes on")
+	}
+}

@@ -1,0 +1,358 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"bahi/domain/actor"
+	"bahi/domain/event"
+	"bahi/domain/fault"
+	"bahi/domain/request"
+	"bahi/eventstore"
+)
+
+var errCrash = errors.New("the process is gone")
+
+// crash lets the node die before or after its next append to a stream whose name begins like this.
+func (n *node) crash(before, after string) {
+	once := func(prefix string) func(context.Context, string) error {
+		if prefix == "" {
+			return nil
+		}
+		return func(_ context.Context, stream string) error {
+			if !strings.HasPrefix(stream, prefix) {
+				return nil
+			}
+			n.store.set(func() { n.store.before, n.store.after = nil, nil })
+			return errCrash
+		}
+	}
+	n.store.set(func() { n.store.before, n.store.after = once(before), once(after) })
+}
+
+// fresh answers a new id at each call.
+func fresh() func(context.Context) (string, error) {
+	return func(context.Context) (string, error) { return uuid.NewString(), nil }
+}
+
+func TestTheSameRequestTwiceHasOneEffect(t *testing.T) {
+	t.Parallel()
+	all := nodes(t, 2)
+	ctx := as(t, keyed("k", "x"))
+	out, err := Create(ctx, all[0].Handler, things, fresh(), makeThing{Name: "a"})
+	require.NoError(t, err)
+	require.False(t, out.Replayed)
+	_, err = Handle(as(t), all[1].Handler, things, out.ID, nameThing{Name: "edited since"})
+	require.NoError(t, err)
+	for _, n := range all {
+		again, err := Create(ctx, n.Handler, things, fresh(), makeThing{Name: "a"})
+		require.NoError(t, err)
+		want := out
+		want.Replayed = true
+		require.Equal(t, want, again, "the state is the one of then")
+	}
+	require.Equal(t, []string{"RequestAccepted", "ThingMade", "ThingNamed"}, all[0].log(t))
+}
+
+func TestTheSameRequestOnManyNodesAtOnceHasOneEffect(t *testing.T) {
+	t.Parallel()
+	all := nodes(t, 3)
+	all[0].make(t, "edited", "a")
+	for round := range 12 {
+		do := map[string]func(n *node, ctx context.Context) (Outcome[thing], error){
+			"make": func(n *node, ctx context.Context) (Outcome[thing], error) {
+				return Create(ctx, n.Handler, things, fresh(), makeThing{Name: "a"})
+			},
+			"name": func(n *node, ctx context.Context) (Outcome[thing], error) {
+				return Handle(ctx, n.Handler, things, "edited", nameThing{Name: strconv.Itoa(round)})
+			},
+			"end": func(n *node, ctx context.Context) (Outcome[thing], error) {
+				return Handle(ctx, n.Handler, things, "ended"+strconv.Itoa(round), endThing{})
+			},
+		}
+		all[0].make(t, "ended"+strconv.Itoa(round), "a")
+		for what, do := range do {
+			ctx := as(t, keyed(fmt.Sprint(what, round), "x"))
+			var (
+				at   sync.WaitGroup
+				mu   sync.Mutex
+				outs []Outcome[thing]
+				gate = make(chan struct{})
+			)
+			for i := range 6 {
+				at.Go(func() {
+					<-gate
+					out, err := do(all[i%len(all)], ctx)
+					mu.Lock()
+					defer mu.Unlock()
+					if err != nil {
+						t.Errorf("%s: %v", what, err)
+					}
+					outs = append(outs, out)
+				})
+			}
+			close(gate)
+			at.Wait()
+			for _, out := range outs {
+				out.Replayed = outs[0].Replayed
+				require.Equal(t, outs[0], out, what)
+			}
+			again, err := do(all[0], ctx)
+			require.NoError(t, err)
+			require.True(t, again.Replayed)
+		}
+	}
+	counts := map[string]int{}
+	for _, name := range all[0].log(t) {
+		counts[name]++
+	}
+	require.Equal(t, map[string]int{"RequestAccepted": 36, "ThingMade": 1 + 24, "ThingNamed": 12, "ThingEnded": 12}, counts)
+}
+
+func TestARequestIsResumedWhereItStopped(t *testing.T) {
+	t.Parallel()
+	for name, crash := range map[string][2]string{
+		"before it was accepted":     {"request-", ""},
+		"when it was accepted":       {"", "request-"},
+		"before its events were in":  {"thing-", ""},
+		"after its events were in":   {"", "thing-"},
+		"while nothing went wrong":   {"", ""},
+		"in doubt about its request": {"", "request-"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			all := nodes(t, 2)
+			ctx := as(t, keyed("k", "x"))
+			all[0].crash(crash[0], crash[1])
+			_, err := Create(ctx, all[0].Handler, things, called("first"), makeThing{Name: "a"})
+			if crash != [2]string{} {
+				require.ErrorIs(t, err, errCrash)
+			}
+			out, err := Create(ctx, all[1].Handler, things, called("second"), makeThing{Name: "a"})
+			require.NoError(t, err)
+			require.Equal(t, "a", out.State.Name)
+			want := "first"
+			if name == "before it was accepted" {
+				want = "second"
+			}
+			require.Equal(t, want, out.ID)
+			require.Equal(t, []string{"RequestAccepted", "ThingMade"}, all[0].log(t))
+		})
+	}
+}
+
+func TestAnotherRequestWithTheSameKeyIsRefused(t *testing.T) {
+	t.Parallel()
+	n := nodes(t, 1)[0]
+	n.make(t, "1", "a")
+	_, err := Handle(as(t, keyed("k", "x")), n.Handler, things, "1", nameThing{Name: "b"})
+	require.NoError(t, err)
+	_, err = Handle(as(t, keyed("k", "y")), n.Handler, things, "1", nameThing{Name: "c"})
+	require.ErrorIs(t, err, ErrKeyReused)
+	for name, other := range map[string]func(*Request){
+		"operation": func(r *Request) { r.Operation = "other" },
+		"caller":    func(r *Request) { r.Actor.ID = "8" },
+		"workspace": func(r *Request) { r.Workspace = stranger },
+	} {
+		out, err := Create(as(t, keyed("k", "y"), other), n.Handler, things, called(name), makeThing{Name: "c"})
+		require.NoError(t, err, "the key is another's of another %s", name)
+		require.False(t, out.Replayed)
+	}
+}
+
+func TestThePublicSharesNoKeys(t *testing.T) {
+	t.Parallel()
+	n := nodes(t, 1)[0]
+	public := func(r *Request) { r.Actor = actor.Actor{} }
+	one, err := Create(as(t, keyed("1", "x"), public), n.Handler, things, fresh(), makeThing{Name: "a"})
+	require.NoError(t, err)
+	two, err := Create(as(t, keyed("1", "y"), public), n.Handler, things, fresh(), makeThing{Name: "b"})
+	require.NoError(t, err, "it is somebody else who also counts from 1")
+	require.NotEqual(t, one.ID, two.ID)
+	again, err := Create(as(t, keyed("1", "y"), public), n.Handler, things, fresh(), makeThing{Name: "b"})
+	require.NoError(t, err)
+	require.True(t, again.Replayed)
+	require.Equal(t, two.ID, again.ID)
+}
+
+func TestARefusedRequestDoesNotBurnItsKey(t *testing.T) {
+	t.Parallel()
+	n := nodes(t, 1)[0]
+	_, err := Handle(as(t, keyed("k", "x")), n.Handler, things, "1", nameThing{Name: "b"})
+	require.ErrorIs(t, err, errNoThing)
+	require.Empty(t, n.log(t))
+	n.make(t, "1", "a")
+	out, err := Handle(as(t, keyed("k", "other")), n.Handler, things, "1", nameThing{Name: "c"})
+	require.NoError(t, err)
+	require.Equal(t, "c", out.State.Name)
+}
+
+func TestThatNothingChangedIsRememberedToo(t *testing.T) {
+	t.Parallel()
+	all := nodes(t, 2)
+	all[0].make(t, "1", "a")
+	ctx := as(t, keyed("k", "x"))
+	out, err := Handle(ctx, all[0].Handler, things, "1", nameThing{Name: "a"})
+	require.NoError(t, err)
+	require.False(t, out.Changed || out.Replayed)
+	_, err = Handle(as(t), all[0].Handler, things, "1", nameThing{Name: "b"})
+	require.NoError(t, err)
+	again, err := Handle(ctx, all[1].Handler, things, "1", nameThing{Name: "a"})
+	require.NoError(t, err)
+	out.Replayed = true
+	require.Equal(t, out, again, "it changes nothing later either")
+	require.Len(t, all[0].stream(t, "thing-1"), 2)
+}
+
+func TestThatAResumedRequestChangedNothingIsRememberedToo(t *testing.T) {
+	t.Parallel()
+	all := nodes(t, 2)
+	all[0].make(t, "1", "a")
+	ctx := as(t, keyed("k", "x"))
+	all[0].crash("", "request-")
+	_, err := Handle(ctx, all[0].Handler, things, "1", nameThing{Name: "b"})
+	require.ErrorIs(t, err, errCrash)
+	_, err = Handle(as(t), all[0].Handler, things, "1", nameThing{Name: "b"}) // somebody else, the same wish
+	require.NoError(t, err)
+	out, err := Handle(ctx, all[1].Handler, things, "1", nameThing{Name: "b"})
+	require.NoError(t, err)
+	require.False(t, out.Changed)
+	_, err = Handle(as(t), all[0].Handler, things, "1", nameThing{Name: "c"})
+	require.NoError(t, err)
+	out, err = Handle(ctx, all[1].Handler, things, "1", nameThing{Name: "b"})
+	require.NoError(t, err)
+	require.True(t, out.Replayed, "what was answered is not done again later")
+	require.Equal(t, "b", out.State.Name)
+	require.Len(t, all[0].stream(t, "thing-1"), 3)
+}
+
+func TestAKeyIsFreeAgainWhenItsRequestLostToAnother(t *testing.T) {
+	t.Parallel()
+	all := nodes(t, 2)
+	all[0].make(t, "1", "a")
+	all[0].store.set(func() {
+		all[0].store.before = func(_ context.Context, stream string) error {
+			if stream != "thing-1" {
+				return nil
+			}
+			all[0].store.set(func() { all[0].store.before = nil })
+			_, err := Handle(as(t), all[1].Handler, things, "1", endThing{})
+			return err
+		}
+	})
+	ctx := as(t, keyed("k", "x"))
+	_, err := Handle(ctx, all[0].Handler, things, "1", nameThing{Name: "b"})
+	require.ErrorIs(t, err, errNoThing)
+	require.Equal(t, []string{"ThingMade", "RequestAccepted", "ThingEnded", "RequestReleased"}, all[0].log(t))
+
+	out, err := Create(as(t, keyed("k", "another body")), all[1].Handler, things, called("2"), makeThing{Name: "b"})
+	require.NoError(t, err)
+	again, err := Create(as(t, keyed("k", "another body")), all[0].Handler, things, called("3"), makeThing{Name: "b"})
+	require.NoError(t, err)
+	require.Equal(t, out.ID, again.ID)
+}
+
+// Two processes carry out the same request. The slower one finds its own effect, and must take it for
+// that: not for a conflict, and not for a reason to free the key.
+func TestTheSlowerOfTwoFindsItsOwnEffect(t *testing.T) {
+	t.Parallel()
+	for name, do := range map[string]func(n *node, ctx context.Context, id string) (Outcome[thing], error){
+		"make": func(n *node, ctx context.Context, id string) (Outcome[thing], error) {
+			return Create(ctx, n.Handler, things, called(id), makeThing{Name: "new"})
+		},
+		"name": func(n *node, ctx context.Context, _ string) (Outcome[thing], error) {
+			return Handle(ctx, n.Handler, things, "1", nameThing{Name: "b"})
+		},
+		"end": func(n *node, ctx context.Context, _ string) (Outcome[thing], error) {
+			return Handle(ctx, n.Handler, things, "1", endThing{})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			all := nodes(t, 2)
+			all[0].make(t, "1", "a")
+			ctx := as(t, keyed("k", "x"))
+			all[0].crash("", "request-")
+			_, err := do(all[0], ctx, "first")
+			require.ErrorIs(t, err, errCrash)
+			// The second has looked for the effect and not found it; before it loads the stream, it is there.
+			slow := &pausing{faulty: all[1].store, at: "thing-", pass: 1}
+			slow.then = func() {
+				out, err := do(all[0], ctx, "first again")
+				require.NoError(t, err)
+				require.True(t, out.Changed)
+			}
+			all[1].Handler.store = slow
+			out, err := do(all[1], ctx, "second")
+			require.NoError(t, err)
+			require.True(t, out.Replayed)
+			require.True(t, slow.done)
+			require.NotContains(t, all[0].log(t), "RequestReleased")
+			require.Len(t, all[0].log(t), 3)
+		})
+	}
+}
+
+// pausing does something between two reads of a stream.
+type pausing struct {
+	*faulty
+
+	at   string
+	pass int
+	then func()
+	done bool
+}
+
+func (p *pausing) ReadStream(ctx context.Context, stream string, from int64, direction eventstore.Direction) iter.Seq2[event.Stored, error] {
+	if strings.HasPrefix(stream, p.at) && !p.done {
+		if p.pass == 0 {
+			p.done = true
+			p.then()
+		}
+		p.pass--
+	}
+	return p.faulty.ReadStream(ctx, stream, from, direction)
+}
+
+func TestAKeyIsKeptOnlyAsAKeyedHash(t *testing.T) {
+	t.Parallel()
+	n := nodes(t, 1)[0]
+	_, err := Create(as(t, keyed("the key", "the body")), n.Handler, things, called("1"), makeThing{Name: "a"})
+	require.NoError(t, err)
+	for e, err := range n.store.ReadAll(t.Context(), 0, eventstore.Forwards) {
+		require.NoError(t, err)
+		if e.Type != "RequestAccepted" {
+			continue
+		}
+		_, id := event.SplitStream(e.Stream)
+		require.Len(t, id, 64)
+		require.NotContains(t, e.Stream+string(e.Data)+string(e.Meta), "the ")
+		r, err := request.Kind.Decode(e)
+		require.NoError(t, err)
+		require.Equal(t, "thing-1", r.Data.(request.Accepted).Stream)
+	}
+}
+
+func TestAVaultThatDoesNotAnswerFailsTheRequest(t *testing.T) {
+	t.Parallel()
+	n := nodes(t, 1)[0]
+	n.vault = shut{}
+	_, err := Create(as(t, keyed("k", "x")), n.Handler, things, called("1"), makeThing{Name: "a"})
+	require.ErrorIs(t, err, errCrash)
+	_, refused := errors.AsType[*fault.Error](err)
+	require.False(t, refused)
+	require.Empty(t, n.log(t))
+}
+
+type shut struct{ sum }
+
+func (shut) HMAC(context.Context, string, ...[]byte) ([]byte, error) { return nil, errCrash }
