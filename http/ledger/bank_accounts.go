@@ -41,7 +41,7 @@ func (r *Routes) BankAccounts() {
 	})
 	api.Handle(r.API, api.Op{
 		ID: "open-bank", Method: "POST", Path: "/bank", Summary: "Open a bank account",
-		Tags: tags, Area: area, Limit: limit, StrictBody: true, ReadOnly: fields, DryRun: true,
+		Tags: tags, Area: area, Limit: limit, Reads: reads, StrictBody: true, ReadOnly: fields, DryRun: true,
 	}, func(ctx context.Context, in *struct{ Body book.OpenAccount[bank.Entry] }) (*api.Tagged[BankAccount], error) {
 		out, err := flows.OpenAccount(ctx, r.Books, bank.Ledger, in.Body)
 		written, err := r.bankWritten(ctx, out, err)
@@ -69,7 +69,7 @@ func (r *Routes) BankAccounts() {
 	})
 	api.Handle(r.API, api.Op{
 		ID: "rename-bank", Method: "PUT", Path: "/bank/{bank_id}", Summary: "Rename a bank account",
-		Tags: tags, Area: area, Limit: limit, StrictBody: true, ReadOnly: fields, DryRun: true,
+		Tags: tags, Area: area, Limit: limit, Reads: reads, StrictBody: true, ReadOnly: fields, DryRun: true,
 	}, func(ctx context.Context, in *struct {
 		ByBank
 		Body book.RenameAccount[bank.Entry]
@@ -79,7 +79,7 @@ func (r *Routes) BankAccounts() {
 	})
 	api.Handle(r.API, api.Op{
 		ID: "delete-bank", Method: "DELETE", Path: "/bank-account/{bank_id}", Summary: "Delete a bank account and all its rows",
-		Tags: tags, Area: area, Limit: limit, DryRun: true,
+		Tags: tags, Area: area, Limit: limit, Reads: reads, DryRun: true,
 	}, func(ctx context.Context, in *ByBank) (*api.Nothing, error) {
 		out, err := flows.DeleteAccount(ctx, r.Books, bank.Ledger, in.Account)
 		if err != nil {

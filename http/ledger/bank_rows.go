@@ -83,7 +83,7 @@ func (r *Routes) BankRows() {
 	})
 	api.Handle(r.API, api.Op{
 		ID: "add-bank-row", Method: "POST", Path: "/bank-ledger/{bank_account_id}", Summary: "Post a row to a bank account",
-		Tags: tags, Area: area, Limit: limit, StrictBody: true, ReadOnly: fields, DryRun: true,
+		Tags: tags, Area: area, Limit: limit, Reads: reads, StrictBody: true, ReadOnly: fields, DryRun: true,
 	}, func(ctx context.Context, in *struct {
 		ByAccount
 		Body book.AddRow[bank.Entry, bank.Entry]
@@ -93,7 +93,7 @@ func (r *Routes) BankRows() {
 	})
 	api.Handle(r.API, api.Op{
 		ID: "edit-bank-row", Method: "PUT", Path: "/bank-ledger/{bank_account_id}", Summary: "Change a row of a bank account",
-		Tags: tags, Area: area, Limit: limit, StrictBody: true, ReadOnly: []string{"balance", "revision"}, DryRun: true,
+		Tags: tags, Area: area, Limit: limit, Reads: reads, StrictBody: true, ReadOnly: []string{"balance", "revision"}, DryRun: true,
 	}, func(ctx context.Context, in *struct {
 		ByAccount
 		Row  int64 `query:"row_id" minimum:"0" doc:"The row's id, where the body has none"`
@@ -125,7 +125,7 @@ func (r *Routes) BankRows() {
 	})
 	api.Handle(r.API, api.Op{
 		ID: "delete-bank-row", Method: "DELETE", Path: "/bank-ledger/{bank_account_id}/row/{row_id}", Summary: "Delete a row",
-		Tags: tags, Area: area, Limit: limit, DryRun: true,
+		Tags: tags, Area: area, Limit: limit, Reads: reads, DryRun: true,
 	}, func(ctx context.Context, in *ByRow) (*api.Nothing, error) {
 		out, err := flows.DeleteRow(ctx, r.Books, bank.Ledger, in.Account, in.Row)
 		if err != nil {
@@ -142,7 +142,7 @@ func (r *Routes) BankRows() {
 		versions, err := r.Views.History(ctx, workspace(ctx), bank.Ledger.Name, in.Account, in.Row, bank.ErrNoRow)
 		return api.Answer(bankHistory(in.Row, versions), err)
 	})
-	r.bankBulk(fields)
+	r.bankBulk(reads, fields)
 }
 
 // BankRowsPosted is the answer to rows posted in bulk.
@@ -150,14 +150,14 @@ type BankRowsPosted struct {
 	Rows []BankRow `json:"rows"`
 }
 
-func (r *Routes) bankBulk(fields []string) {
+func (r *Routes) bankBulk(reads, fields []string) {
 	prefixed := make([]string, len(fields))
 	for i, f := range fields {
 		prefixed[i] = "rows." + f
 	}
 	api.Handle(r.API, api.Op{
 		ID: "add-bank-rows", Method: "POST", Path: "/bank-ledger/{bank_account_id}/rows", Summary: "Post up to 1,000 rows, all or none",
-		Tags: tags, Area: area, Limit: limit, StrictBody: true, ReadOnly: prefixed, DryRun: true, MaxBody: bulkBytes,
+		Tags: tags, Area: area, Limit: limit, Reads: reads, StrictBody: true, ReadOnly: prefixed, DryRun: true, MaxBody: bulkBytes,
 	}, func(ctx context.Context, in *struct {
 		ByAccount
 		Body book.PostRows[bank.Entry, bank.Entry]

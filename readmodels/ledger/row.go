@@ -144,7 +144,7 @@ func (v *Views) balancesAt(ctx context.Context, workspace uuid.UUID, ledger stri
 		days[i] = int32(d)
 	}
 	sql, args := bind(`
-		select d.day, b.cash, b.fine from books.account a, unnest($days::int[]) d (day), lateral (`+now.upTo(`d.day::bigint`, `$row::bigint`)+`) b
+		select asked.day, b.cash, b.fine from books.account a, unnest($days::int[]) asked (day), lateral (`+now.upTo(`asked.day::bigint`, `$row::bigint`)+`) b
 		where a.workspace_id = $workspace and a.ledger = $ledger and a.id = $account and `+now.account,
 		map[string]any{"workspace": workspace, "ledger": ledger, "account": account, "row": row, "days": days})
 	return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[balanceAt], sql, args...)
