@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"log/slog"
 	"net"
 	"strings"
@@ -16,6 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/actor"
+	"bahi/domain/event"
+	"bahi/eventstore"
 	"bahi/http/api/apitest"
 	"bahi/internal/pgtest"
 )
@@ -224,4 +227,16 @@ func at(account, row int64, rest ...any) string {
 func clerkBanks(a *apitest.Answer) (banks []bankAccount) {
 	a.JSON(&banks)
 	return banks
+}
+
+// events are those behind a position.
+func (o *office) events(after int64) iter.Seq[event.Stored] {
+	return func(yield func(event.Stored) bool) {
+		for e, err := range o.sys.store.ReadAll(o.t.Context(), event.Position(after), eventstore.Forwards) {
+			require.NoError(o.t, err)
+			if !yield(e) {
+				return
+			}
+		}
+	}
 }

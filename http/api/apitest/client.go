@@ -56,6 +56,13 @@ func (c *Client) In(t testing.TB) *Client {
 	return &other
 }
 
+// At answers the same client, of another server.
+func (c *Client) At(base string) *Client {
+	other := *c
+	other.base = strings.TrimSuffix(base, "/")
+	return &other
+}
+
 // GET asks for a path.
 func (c *Client) GET(path string) *Answer { c.t.Helper(); return c.Do("GET", path, nil) }
 

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"bahi/http/api/apitest"
+)
+
+// requestsOf is one request of each operation of the ledger, with what it wants.
+func requestsOf(account, row int64) []struct{ method, path, body string } {
+	return []struct{ method, path, body string }{
+		{"GET", "/banks", ""}, {"GET", fmt.Sprintf("/bank/%d", account), ""}, {"GET", ledger(account), ""}, {"GET", at(account, row), ""},
+		{"GET", at(account, row, "/history"), ""}, {"GET", ledger(account, "/statement.pdf"), ""}, {"GET", "/books/lock", ""},
+		{"POST", "/bank", `{"name":"SBI"}`}, {"PUT", fmt.Sprintf("/bank/%d", account), `{"name":"SBI"}`},
+		{"POST", ledger(account), deposit("2025-03-01", "1")}, {"PUT", ledger(account), fmt.Sprintf(`{"id":%d,"date":"2025-03-02"}`, row)},
+		{"POST", ledger(account, "/rows"), bulk(deposit("2025-03-01", "1"))}, {"PUT", "/books/lock", `{"locked_through":"2025-01-01"}`},
+		{"DELETE", at(account, row), ""}, {"DELETE", fmt.Sprintf("/bank-account/%d", account), ""},
+	}
+}
+
+func TestNobodyWithoutAKeySeesAnything(t *testing.T) {
+	t.Parallel()
+	o := start(t)
+	clerk := o.clerk(home)
+	account := open(clerk, "HDFC")
+	row := post(clerk, account, deposit("2025-03-01", "1"))
+	before := o.head()
+	known := o.key(home, `{"ledger":"write"}`)
+	hexID, secret, _ := strings.Cut(strings.TrimPrefix(known.Key, "bahi_"), "_")
+	nobody := uuid.New()
+	bad := []string{
+		"", "Bearer", "Bearer ", "Bearer x", "Basic " + base64.StdEncoding.EncodeToString([]byte("a:b")), "Bearer bahi_", "Bearer bahi__", known.Key,
+		"Bearer bahi_" + hexID, "Bearer bahi_" + hexID + "_", "Bearer bahi_" + hexID + "_" + secret + "A", "Bearer bahi_" + hexID + "_" + secret[1:],
+		"Bearer bahi_" + hex.EncodeToString(nobody[:]) + "_" + secret, "Bearer " + hexID + "_" + secret, "Bearer bahi_" + strings.Repeat("f", 8000) + "_x",
+		"Bearer " + testOperatorKey + "x", "Bearer " + testOperatorKey[:len(testOperatorKey)-1],
+	}
+	for _, r := range requestsOf(account, row.ID) {
+		for _, header := range bad {
+			a := o.stranger().With("Authorization", header, "Bahi-Workspace", home).Do(r.method, r.path, r.body).Problem(401, "Not authenticated")
+			require.Equal(t, "Bearer", a.Header("Www-Authenticate"))
+		}
+	}
+	require.Equal(t, before+1, o.head(), "the key that was made")
+	clerk.With("Authorization", "bearer "+known.Key).GET("/banks").Status(200)
+}
+
+func TestAKeyDoesWhatItsPermissionsSay(t *testing.T) {
+	t.Parallel()
+	o := start(t)
+	clerk := o.clerk(home)
+	account := open(clerk, "HDFC")
+	row := post(clerk, account, deposit("2025-03-01", "1"))
+	reader := o.reader(home)
+	other := apitest.New(t, o.url, o.key(home, `{"marketplace":"write","messaging":"write","audit":"write"}`).Key)
+	none := apitest.New(t, o.url, o.key(home, `{"ledger":"none","audit":"read"}`).Key)
+	for _, r := range requestsOf(account, row.ID) {
+		if r.method == http.MethodGet {
+			reader.Do(r.method, r.path, nil).Status(200)
+		} else {
+			reader.Do(r.method, r.path, r.body).Problem(403, "Not enough permissions")
+			reader.Do(r.method, r.path, `{`).Problem(403, "Not enough permissions") // before the body is looked at
+		}
+		other.Do(r.method, r.path, r.body).Problem(403, "Not enough permissions")
+		none.Do(r.method, r.path, r.body).Problem(403, "Not enough permissions")
+	}
+	for _, c := range []*apitest.Client{clerk, reader, none} {
+		c.GET("/api/v1/api-keys").Problem(403, "Not enough permissions")
+		c.POST("/api/v1/api-keys", `{"name":"k","permissions":{"ledger":"read"}}`).Problem(403, "Not enough permissions")
+		c.DELETE("/api/v1/api-keys/"+uuid.NewString()).Problem(403, "Not enough permissions")
+	}
+	require.Equal(t, "03-01 1", balances(clerk, ledger(account)))
+}
+
+func TestAKeyIsMadeListedAndRevoked(t *testing.T) {
+	t.Parallel()
+	o := start(t)
+	master := o.key(home, `{"ledger":"write","marketplace":"write"}`)
+	owner := apitest.New(t, o.url, master.Key)
+	a := owner.POST("/api/v1/api-keys", `{"name":" Till 1 ","permissions":{"ledger":"write"}}`).Status(201)
+	var made apiKey
+	a.JSON(&made)
+	require.Equal(t, "Till 1", made.Name)
+	require.Equal(t, home, made.WorkspaceID)
+	require.Regexp(t, `^bahi_[0-9a-f]{32}_[A-Za-z0-9_-]{43}$`, made.Key)
+	require.Equal(t, "no-store", a.Header("Cache-Control"))
+	till := apitest.New(t, o.url, made.Key)
+	open(till, "HDFC")
+
+	list := owner.GET("/api/v1/api-keys").Status(200)
+	require.NotContains(t, list.Text, made.Key[38:], "the secret is shown once")
+	var keys []apiKey
+	list.JSON(&keys)
+	require.Len(t, keys, 2)
+	require.Equal(t, []string{master.ID, made.ID}, []string{keys[0].ID, keys[1].ID})
+	require.Nil(t, keys[1].RevokedAt)
+
+	// Another workspace knows nothing of them.
+	foreigner := apitest.New(t, o.url, o.key(abroad, `{"marketplace":"write"}`).Key)
+	foreigner.DELETE("/api/v1/api-keys/"+made.ID).Problem(404, "API key not found")
+	require.NotContains(t, foreigner.GET("/api/v1/api-keys").Status(200).Text, made.ID)
+
+	owner.DELETE("/api/v1/api-keys/" + made.ID).Status(204).None()
+	till.GET("/banks").Problem(401, "Not authenticated")
+	owner.DELETE("/api/v1/api-keys/"+made.ID).Problem(404, "API key not found")
+	owner.DELETE("/api/v1/api-keys/"+uuid.NewString()).Problem(404, "API key not found")
+	owner.DELETE("/api/v1/api-keys/x").Status(422)
+	owner.GET("/api/v1/api-keys").Status(200).JSON(&keys)
+	require.NotNil(t, keys[1].RevokedAt)
+	owner.DELETE("/api/v1/api-keys/" + master.ID).Status(204) // also the one that asks
+	owner.GET("/api/v1/api-keys").Problem(401, "Not authenticated")
+}
+
+func TestAKeyIsNotShownAgainToWhoRepeatsTheRequest(t *testing.T) {
+	t.Parallel()
+	o := start(t)
+	keyed := o.operator().With("Idempotency-Key", "k")
+	const body = `{"name":"Till","permissions":{"ledger":"write"}}`
+	var first, again apiKey
+	keyed.POST("/api/v1/api-keys", body).Status(201).JSON(&first)
+	a := keyed.POST("/api/v1/api-keys", body).Status(201)
+	a.JSON(&again)
+	require.Equal(t, "true", a.Header("Idempotency-Replayed"))
+	require.Equal(t, first.ID, again.ID)
+	require.NotEmpty(t, first.Key)
+	require.Empty(t, again.Key)
+	apitest.New(t, o.url, first.Key).GET("/banks").Status(200)
+}
+
+func TestAKeyGivesNoMoreThanItHas(t *testing.T) {
+	t.Parallel()
+	o := start(t)
+	owner := apitest.New(t, o.url, o.key(home, `{"ledger":"read","marketplace":"write"}`).Key)
+	const more = "A key cannot have more permissions than its maker"
+	for _, permissions := range []string{`{"ledger":"write"}`, `{"ledger":"read","audit":"read"}`, `{"operator":true}`, `{"messaging":"read"}`} {
+		owner.POST("/api/v1/api-keys", `{"name":"k","permissions":`+permissions+`}`).Problem(403, more)
+	}
+	owner.POST("/api/v1/api-keys", `{"name":"k","permissions":{"ledger":"read"},"workspace_id":"`+abroad+`"}`).
+		Problem(403, "Only an operator makes keys for another workspace")
+	owner.POST("/api/v1/api-keys", `{"name":"k","permissions":{"ledger":"read"},"workspace_id":"`+home+`"}`).Status(201)
+	for body, wrong := range map[string][2]string{
+		`{"name":"","permissions":{"ledger":"read"}}`: {"name", "must not be empty"},
+		`{"permissions":{"ledger":"read"}}`:           {"name", "is required"},
+		`{"name":"k"}`:                                {"permissions", "is required"},
+		`{"name":"k","permissions":{}}`:               {"permissions", "at least one is needed"},
+		`{"name":"k","permissions":{"ledger":"all"}}`: {"permissions.ledger", "expected one of none, read, write"},
+		`{"name":"k","permissions":{"ledger":"read"},"expires_at":"2020-01-01T00:00:00Z"}`: {"expires_at", "must be in the future"},
+		`{"name":"k","permissions":{"ledger":"read"},"expires_at":"tomorrow"}`:             {"expires_at", "expected a moment such as 2025-03-31T09:15:00Z"},
+		`{"name":"` + strings.Repeat("k", 101) + `","permissions":{"ledger":"read"}}`:      {"name", "at most 100 characters"},
+	} {
+		owner.POST("/api/v1/api-keys", body).Problem(422, "Validation error", wrong[0], wrong[1])
+	}
+	var made apiKey
+	owner.POST("/api/v1/api-keys", `{"name":"k","permissions":{"ledger":"read"},"colour":"red"}`).Status(201).JSON(&made) // other areas ignore what they do not know
+}
+
+func TestAKeyEndsWhenItExpires(t *testing.T) {
+	t.Parallel()
+	o := start(t)
+	var made apiKey
+	expires := time.Now().Add(1500 * time.Millisecond)
+	o.operator().POST("/api/v1/api-keys", map[string]any{"name": "k", "permissions": map[string]string{"ledger": "read"}, "expires_at": expires}).Status(201).JSON(&made)
+	guest := apitest.New(t, o.url, made.Key)
+	guest.GET("/banks").Status(200)
+	require.Eventually(t, func() bool { return guest.GET("/banks").Response.StatusCode == 401 }, 10*time.Second, 50*time.Millisecond)
+	require.False(t, time.Now().Before(expires))
+	guest.GET("/banks").Problem(401, "Not authenticated")
+}
