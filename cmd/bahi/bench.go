@@ -22,10 +22,10 @@ type benchCommand struct {
 	Quick   bool          `help:"Short rounds and few rows: under a minute, and rough."`
 	Only    []string      `placeholder:"NAME" enum:"store,busy,post,bulk,rebuild,page,edit,balance" help:"Only these figures: store, busy, post, bulk, rebuild, page, edit, balance."`
 	Rows    int           `placeholder:"N" help:"Events of the log that is rebuilt, and rows of the long ledgers. 1000000, with --quick 50000."`
-	Round   time.Duration `placeholder:"TIME" help:"How long a round is. 2s, with --quick 1s."`
-	Rounds  int           `placeholder:"N" help:"How many rounds, of which the median counts. 5, with --quick 2."`
+	Round   time.Duration `placeholder:"TIME" help:"How long a round is. 1s, with --quick 500ms."`
+	Rounds  int           `placeholder:"N" help:"How many rounds, of which the median counts. 9, with --quick 3."`
 	Dir     string        `placeholder:"DIR" help:"Where the temporary folder is made. The system's folder for such."`
-	Profile string        `placeholder:"DIR" help:"Measure nothing, but write CPU profiles of the appends, requests and rebuild, with the server inside this process."`
+	Profile string        `placeholder:"DIR" help:"Measure nothing, but write CPU profiles of appends, requests and rebuild, with the server inside this process, and what Postgres's time went into."`
 }
 
 // benchmark is a run under way.
@@ -79,9 +79,9 @@ func (c benchCommand) Run(ctx context.Context) (err error) {
 
 // complete fills in what was left to --quick.
 func (c benchCommand) complete() benchCommand {
-	rows, round, rounds := 1_000_000, 2*time.Second, 5
+	rows, round, rounds := 1_000_000, time.Second, 9
 	if c.Quick {
-		rows, round, rounds = 50_000, time.Second, 2
+		rows, round, rounds = 50_000, time.Second/2, 3
 	}
 	if c.Rows == 0 {
 		c.Rows = rows
@@ -109,7 +109,11 @@ func (b *benchmark) open(ctx context.Context) (err error) {
 		return err
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	if b.cluster, err = pgcluster.Start(ctx, pgcluster.Options{Dir: filepath.Join(b.dir, "cluster"), Log: log}); err != nil {
+	options := pgcluster.Options{Dir: filepath.Join(b.dir, "cluster"), Log: log}
+	if b.Profile != "" {
+		options.Settings = statementSettings
+	}
+	if b.cluster, err = pgcluster.Start(ctx, options); err != nil {
 		return err
 	}
 	if b.report.Machine, err = bench.Describe(ctx, b.cluster.URL(), b.dir); err != nil {

@@ -19,10 +19,14 @@ const (
 	pageSize    = 50
 	readClients = 16
 
-	// How often one client asks for a page, or edits, for a median.
-	pageAsks = 400
-	edits    = 150
+	// How long one client's pair of reads, and of edits, takes about: so many fit into a round.
+	pairOfReads = 2500 * time.Microsecond
+	pairOfEdits = 7 * time.Millisecond
+	fewestPairs = 20
 )
+
+// pairs is of how many of them the median is taken.
+func (b *benchmark) pairs(each time.Duration) int { return max(fewestPairs, int(b.Round/each)) }
 
 // books measures what depends on the log's and the ledgers' length.
 func (b *benchmark) books(ctx context.Context) error {
@@ -248,7 +252,7 @@ func (b *benchmark) pages(ctx context.Context, s *server, l ledgers) error {
 		{"page_one_day", "the same, all %d rows on one day", l.shortDay, l.longDay},
 	} {
 		b.say("pages of 50 rows")
-		small, large, err := s.ask(ctx, pageAsks, page(of.short, 2), page(of.long, middle))
+		small, large, err := s.ask(ctx, b.pairs(pairOfReads), page(of.short, 2), page(of.long, middle))
 		if err != nil {
 			return err
 		}
@@ -275,7 +279,7 @@ func (b *benchmark) editing(ctx context.Context, s *server, l ledgers) error {
 		},
 	} {
 		b.say("edits of the oldest row")
-		small, large, err := s.ask(ctx, edits, s.edit(l.short, l.oldestShort, of.short), s.edit(l.long, l.oldestOfLong, of.readLong))
+		small, large, err := s.ask(ctx, b.pairs(pairOfEdits), s.edit(l.short, l.oldestShort, of.short), s.edit(l.long, l.oldestOfLong, of.readLong))
 		if err != nil {
 			return err
 		}

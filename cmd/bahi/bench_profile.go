@@ -6,10 +6,22 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/pprof"
+	"strings"
 	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"bahi/internal/bench"
 )
+
+// statementSettings let Postgres count what its time goes into.
+var statementSettings = map[string]string{
+	"shared_preload_libraries": "pg_stat_statements", "pg_stat_statements.track": "all", "pg_stat_statements.track_planning": "on",
+}
+
+// profiled is how long each load is profiled.
+const profiled = 3 * time.Second
 
 // profiles writes CPU profiles, for who wants to make something quicker. The server runs inside this
 // process, so the client that puts load on it is in its profile too: look at what is below
@@ -29,8 +41,16 @@ func (b *benchmark) profiles(ctx context.Context) error {
 	return nil
 }
 
-func (b *benchmark) profile(name string, run func() (bench.Sample, error)) error {
+func (b *benchmark) profile(ctx context.Context, name string, run func() (bench.Sample, error)) error {
 	b.say("profiling %s", name)
+	conn, err := pgx.Connect(ctx, b.cluster.URL())
+	if err != nil {
+		return err
+	}
+	defer conn.Close(ctx) //nolint:errcheck // it is given up
+	if _, err := conn.Exec(ctx, `create extension if not exists pg_stat_statements; select pg_stat_statements_reset()`); err != nil {
+		return err
+	}
 	file, err := os.Create(filepath.Join(b.Profile, name+".pprof")) //nolint:gosec // the operator names the folder
 	if err != nil {
 		return err
@@ -45,7 +65,23 @@ func (b *benchmark) profile(name string, run func() (bench.Sample, error)) error
 		return err
 	}
 	b.say("%s: %.0f a second, p99 %s, lag p99 %s", name, s.Rate, s.P99, s.Lag)
-	return file.Close()
+	if err := file.Close(); err != nil {
+		return err
+	}
+	return b.statements(ctx, conn, name)
+}
+
+// statements writes the statements that took most of Postgres's time.
+func (b *benchmark) statements(ctx context.Context, conn *pgx.Conn, name string) error {
+	rows, _ := conn.Query(ctx, `
+		select format('%s ms in %s calls, %s us each, %s ms planning, %s rows: %s', round(total_exec_time), calls,
+			round(1000 * total_exec_time / greatest(calls, 1)), round(total_plan_time), rows, left(regexp_replace(query, '\s+', ' ', 'g'), 300))
+		from pg_stat_statements order by total_exec_time + total_plan_time desc limit 25`)
+	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(b.Profile, name+".statements"), []byte(strings.Join(lines, "\n")+"\n"), 0o644) //nolint:gosec // it is for everybody to read
 }
 
 func (b *benchmark) profileAppends(ctx context.Context) error {
@@ -59,7 +95,7 @@ func (b *benchmark) profileAppends(ctx context.Context) error {
 	}
 	defer sys.close()
 	a := &appender{store: sys.store}
-	return b.profile("appends-256", func() (bench.Sample, error) { return a.run(ctx, 256, spreadOver, 3*b.Round) })
+	return b.profile(ctx, "appends-256", func() (bench.Sample, error) { return a.run(ctx, 256, spreadOver, profiled) })
 }
 
 // inside runs serve in this process.
@@ -95,11 +131,11 @@ func (b *benchmark) profileRequests(ctx context.Context) error {
 		return err
 	}
 	defer w.close(ctx)
-	load := bench.Load{Address: s.address, Clients: postClients, For: 3 * b.Round, Requests: s.postings(accounts, prebuilt)}
-	if err := b.profile("post", func() (bench.Sample, error) { return measureLag(ctx, w, load) }); err != nil {
+	load := bench.Load{Address: s.address, Clients: postClients, For: profiled, Requests: s.postings(accounts, prebuilt)}
+	if err := b.profile(ctx, "post", func() (bench.Sample, error) { return measureLag(ctx, w, load) }); err != nil {
 		return err
 	}
-	return b.profile("bulk", b.bulk(ctx, s, w, accounts))
+	return b.profile(ctx, "bulk", b.bulk(ctx, s, w, accounts))
 }
 
 func (b *benchmark) profileBooks(ctx context.Context) error {
@@ -118,8 +154,8 @@ func (b *benchmark) profileBooks(ctx context.Context) error {
 	for name, path := range map[string]string{
 		"balance": "/bank/1", "balance-known-at": fmt.Sprintf("/bank/1?known_at=%d", b.Rows/2), "page": "/bank-ledger/1?page_size=50&page=2",
 	} {
-		load := bench.Load{Address: s.address, Clients: readClients, For: 2 * b.Round, Requests: [][]byte{bench.Request("GET", path, s.key, "")}}
-		if err := b.profile(name, func() (bench.Sample, error) { return load.Run(ctx) }); err != nil {
+		load := bench.Load{Address: s.address, Clients: readClients, For: profiled, Requests: [][]byte{bench.Request("GET", path, s.key, "")}}
+		if err := b.profile(ctx, name, func() (bench.Sample, error) { return load.Run(ctx) }); err != nil {
 			return err
 		}
 	}
@@ -142,8 +178,8 @@ func (b *benchmark) profileFold(ctx context.Context, url string) error {
 	if err := m.end(); err != nil {
 		return err
 	}
-	if err := b.profile("read", func() (bench.Sample, error) { return b.read(ctx, sys.store) }); err != nil {
+	if err := b.profile(ctx, "read", func() (bench.Sample, error) { return b.read(ctx, sys.store) }); err != nil {
 		return err
 	}
-	return b.profile("rebuild", func() (bench.Sample, error) { return b.fold(ctx, sys) })
+	return b.profile(ctx, "rebuild", func() (bench.Sample, error) { return b.fold(ctx, sys) })
 }

@@ -1,0 +1,99 @@
+package bench_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/internal/bench"
+)
+
+// TestBenchMeasuresEveryFigure runs the real thing, so small that its numbers mean nothing.
+func TestBenchMeasuresEveryFigure(t *testing.T) {
+	t.Parallel()
+	program, figures := filepath.Join(t.TempDir(), "bahi"), filepath.Join(t.TempDir(), "bench.json")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "bahi/cmd/bahi")
+	out, err := build.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	temporary, err := os.MkdirTemp("", "bahi-")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(temporary)) })
+	require.NoError(t, os.Chmod(temporary, 0o711)) // as root, another user runs Postgres in it
+
+	out, err = exec.CommandContext(t.Context(), program, "bench",
+		"--quick", "--rows=2000", "--round=50ms", "--rounds=1", "--dir="+temporary, "--json="+figures).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+
+	text, err := os.ReadFile(figures)
+	require.NoError(t, err)
+	var report bench.Report
+	require.NoError(t, json.Unmarshal(text, &report))
+	names := map[string]bench.Figure{}
+	for _, f := range report.Figures {
+		require.Positive(t, f.Measured, f.Name)
+		require.Equal(t, f.Goal != nil, f.Reached != nil, f.Name)
+		require.Contains(t, string(out), f.Title)
+		names[f.Name] = f
+	}
+	for _, name := range []string{
+		"store_appends_1", "store_appends_64", "store_appends_256", "store_appends_busy",
+		"post", "post_p99", "post_lag_p99", "post_one", "post_one_p99", "post_one_lag_p99", "bulk", "bulk_p99",
+		"rebuild", "page", "page_one_day", "edit", "edit_newest_page", "balance", "balance_known_at",
+	} {
+		require.Contains(t, names, name)
+	}
+	require.Len(t, report.Figures, len(names))
+	require.Equal(t, "on", report.Machine.Settings["fsync"])
+	require.Equal(t, "on", report.Machine.Settings["synchronous_commit"])
+	require.Positive(t, report.Machine.Cores)
+	left, err := os.ReadDir(temporary)
+	require.NoError(t, err)
+	require.Empty(t, left, "the cluster is removed")
+}
+
+func TestRatioIsHeldAgainstWhatTheLimitWasBeside(t *testing.T) {
+	t.Parallel()
+	// The machine became twice as slow in the second round, for both.
+	require.InDelta(t, 0.5, bench.Ratio([]float64{50, 25, 25}, []float64{100, 100, 50, 50}), 0.1)
+	require.InDelta(t, 0.5, bench.Ratio([]float64{50}, []float64{100}), 1e-9)
+	require.Zero(t, bench.Ratio(nil, []float64{1}))
+}
+
+func TestMedianAndPercentiles(t *testing.T) {
+	t.Parallel()
+	require.InDelta(t, 2.5, bench.Median([]float64{4, 1, 3, 2}), 1e-9)
+	require.InDelta(t, 3, bench.Median([]float64{9, 1, 3}), 1e-9)
+	require.Zero(t, bench.Median(nil))
+	took := make([]time.Duration, 200)
+	for i := range took {
+		took[i] = time.Duration(200-i) * time.Millisecond
+	}
+	s := bench.SampleOf(took, 2*time.Second)
+	require.Equal(t, 198*time.Millisecond, s.P99)
+	require.Equal(t, 100*time.Millisecond, s.P50)
+	require.InDelta(t, 100, s.Rate, 1e-9)
+	require.Zero(t, bench.Percentile([]int{}, 99))
+}
+
+func TestGoalsAreJudgedByTheRatioOrTheValue(t *testing.T) {
+	t.Parallel()
+	f := bench.Figure{Name: "rate", Goal: bench.AtLeast(0.4)}.Conclude([]float64{50}, "limit", []float64{100, 100})
+	require.True(t, *f.Reached)
+	f = bench.Figure{Name: "latency", Goal: bench.AtMost(0.4)}.Conclude([]float64{50}, "limit", []float64{100, 100})
+	require.False(t, *f.Reached)
+	f = bench.Figure{Name: "lag", Title: "lag", Unit: "ms", Goal: bench.AtMost(100)}.Conclude([]float64{1234.5}, "", nil)
+	require.False(t, *f.Reached)
+	require.Nil(t, f.Ratio)
+	r := bench.Report{Figures: []bench.Figure{f, bench.Figure{Name: "told", Title: "told", Unit: "ms"}.Conclude([]float64{1}, "", nil)}}
+	require.Equal(t, 1, r.Missed())
+	var table strings.Builder
+	require.NoError(t, r.Table(&table))
+	require.Contains(t, table.String(), "1,235 ms")
+	require.Contains(t, table.String(), "<= 100 ms")
+}
