@@ -95,6 +95,9 @@ func (b *benchmark) profileAppends(ctx context.Context) error {
 	}
 	defer sys.close()
 	a := &appender{store: sys.store}
+	if err := b.profile(ctx, "appends-1", func() (bench.Sample, error) { return a.run(ctx, 1, spreadOver, profiled) }); err != nil {
+		return err
+	}
 	return b.profile(ctx, "appends-256", func() (bench.Sample, error) { return a.run(ctx, 256, spreadOver, profiled) })
 }
 
