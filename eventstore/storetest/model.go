@@ -15,7 +15,6 @@ import (
 // model is the log as its interface describes it, in a few lines.
 type model struct {
 	streams map[string][]kept
-	log     []event.Stored // of these streams, in order
 }
 
 // kept is an event as the model remembers it.

@@ -27,8 +27,8 @@ import (
 // Suite is an implementation that is to be checked.
 type Suite struct {
 	// Open opens the log under test once more, as another node of the same system would. All nodes
-	// must find the same log. The suite calls close once for each.
-	Open func(t testing.TB) (store eventstore.Store, close func())
+	// must find the same log. The suite calls shut once for each.
+	Open func(t testing.TB) (store eventstore.Store, shut func())
 
 	// OpaquePositions says that positions only rise. Otherwise they must be 1, 2, 3 and so on.
 	OpaquePositions bool
@@ -65,14 +65,14 @@ type node struct {
 	eventstore.Store
 
 	suite Suite
-	close func()
+	shut  func()
 }
 
 func (s Suite) node(t testing.TB) *node {
 	t.Helper()
 	n := &node{suite: s}
-	n.Store, n.close = s.Open(t)
-	t.Cleanup(func() { n.close() })
+	n.Store, n.shut = s.Open(t)
+	t.Cleanup(func() { n.shut() })
 	return n
 }
 
@@ -211,12 +211,12 @@ func (n *node) next(t testing.TB, last event.Position, batch eventstore.Batch) e
 	return batch.UpTo
 }
 
-// within runs what must not take for ever.
+// within waits for what must not take for ever, nor until somebody happens to look away.
 func within(t testing.TB, done <-chan struct{}, what string) {
 	t.Helper()
 	select {
 	case <-done:
-	case <-time.After(patience):
+	case <-time.After(patience / 6):
 		require.FailNow(t, "this takes for ever: "+what)
 	}
 }
