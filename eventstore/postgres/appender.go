@@ -35,10 +35,11 @@ const (
 type patience struct {
 	lock    time.Duration // for the log's lock, which another node may hold
 	answer  time.Duration // for the answer to a group, the lock included
-	resolve time.Duration // for a connection, and for news of a group whose connection was lost
+	ask     time.Duration // for a connection, and for the answer to a question
+	resolve time.Duration // for news of a group whose connection was lost, over all tries
 }
 
-var usualPatience = patience{lock: 10 * time.Second, answer: 20 * time.Second, resolve: 5 * time.Second}
+var usualPatience = patience{lock: 10 * time.Second, answer: 20 * time.Second, ask: 3 * time.Second, resolve: 10 * time.Second}
 
 // pending is an append that waits for its group.
 type pending struct {
@@ -104,10 +105,10 @@ type session struct {
 	started time.Time
 }
 
-func newAppender(config *pgx.ConnConfig, t *tail, log *slog.Logger) *appender {
+func newAppender(config *pgx.ConnConfig, p patience, t *tail, log *slog.Logger) *appender {
 	a := &appender{
 		queue: make(chan *pending, maxWaiting), done: make(chan struct{}),
-		config: config, patience: usualPatience, tail: t, log: log,
+		config: config, patience: p, tail: t, log: log,
 	}
 	maps.Copy(config.RuntimeParams, map[string]string{
 		// The statements are few and their arrays vary in length only: planning anew for each length costs
@@ -115,7 +116,7 @@ func newAppender(config *pgx.ConnConfig, t *tail, log *slog.Logger) *appender {
 		"plan_cache_mode": "force_generic_plan",
 		// What follows the lock has to see what was committed before it, whatever the database's default is.
 		"default_transaction_isolation": "read committed",
-		"lock_timeout":                  strconv.FormatInt(a.patience.lock.Milliseconds(), 10),
+		"lock_timeout":                  strconv.FormatInt(p.lock.Milliseconds(), 10),
 		"statement_timeout":             "0",
 		"idle_session_timeout":          "0",
 		// A node that lost its power in the middle of a group must not hold the log's lock for two hours.
@@ -210,7 +211,6 @@ func (a *appender) next(ctx context.Context) []*pending {
 			p.fail(p.ctx.Err())
 		case streams[p.Stream] || events >= maxGroupEvents || bytes >= maxGroupBytes:
 			a.carried = append(a.carried, p)
-			streams[p.Stream] = true // those behind it stay behind it
 		case !p.claim(): // its caller has gone
 		default:
 			group = append(group, p)
@@ -250,10 +250,10 @@ func (a *appender) next(ctx context.Context) []*pending {
 func (a *appender) write(ctx context.Context, group []*pending) {
 	if a.conn == nil {
 		if err := a.connect(ctx); err != nil {
+			a.refuseWaiting(err) // first: whoever asks after an answer is a new try
 			for _, p := range group {
 				p.unavailable(err)
 			}
-			a.refuseWaiting(err)
 			return
 		}
 	}
@@ -300,7 +300,7 @@ func (a *appender) worthAnother(group []*pending, why error) (again []*pending) 
 }
 
 func (a *appender) connect(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, a.patience.resolve)
+	ctx, cancel := context.WithTimeout(ctx, a.patience.ask)
 	defer cancel()
 	conn, err := pgx.ConnectConfig(ctx, a.config)
 	if err != nil {
@@ -323,21 +323,20 @@ func (a *appender) disconnect() {
 	if a.conn == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), a.patience.resolve)
+	ctx, cancel := context.WithTimeout(context.Background(), a.patience.ask)
 	defer cancel()
 	a.conn.Close(ctx) //nolint:errcheck // nothing is left to lose
 	a.conn = nil
 }
 
 // resolve finds out what became of a group whose connection was lost, by reading, never by guessing.
-// The lost session is ended first, so that it cannot commit behind our back. Meanwhile new appends
-// are refused: none of them was sent. It answers which appends did not take place.
+// The lost session is ended first, so that it cannot commit behind our back. It answers which appends
+// did not take place.
 func (a *appender) resolve(ctx context.Context, group []*pending, why error) (undone []*pending) {
 	ctx, cancel := context.WithTimeout(ctx, a.patience.resolve)
 	defer cancel()
 	lost := a.session
 	for ctx.Err() == nil {
-		a.refuseWaiting(why)
 		err := a.connect(ctx)
 		if err == nil {
 			err = a.end(ctx, lost)
@@ -348,6 +347,8 @@ func (a *appender) resolve(ctx context.Context, group []*pending, why error) (un
 		if err == nil {
 			return undone
 		}
+		a.log.Debug("what became of appends is not known yet", "appends", len(group), "error", err)
+		a.refuseWaiting(err) // they were not sent, and this may take long
 		a.disconnect()
 		select {
 		case <-ctx.Done():
@@ -362,6 +363,8 @@ func (a *appender) resolve(ctx context.Context, group []*pending, why error) (un
 
 // end terminates a lost session and waits until it is gone, with whatever it had begun.
 func (a *appender) end(ctx context.Context, lost session) error {
+	ctx, cancel := context.WithTimeout(ctx, a.patience.ask)
+	defer cancel()
 	const terminate = `select count(pg_terminate_backend(pid)) from pg_stat_activity where pid = $1 and backend_start = $2`
 	for {
 		var running int

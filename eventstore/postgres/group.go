@@ -227,8 +227,6 @@ func (a *appender) conclude(group []*pending, done []placed) (refused []*pending
 // expected. It returns those for which neither is known to be so: the stream has changed in the
 // meantime, or the connection was lost.
 func (a *appender) explain(ctx context.Context, refused []*pending) (again []*pending) {
-	ctx, cancel := context.WithTimeout(ctx, a.patience.answer)
-	defer cancel()
 	for _, p := range refused {
 		if a.conn == nil { // lost while the one before was explained
 			again = append(again, p)
@@ -260,6 +258,8 @@ type found struct {
 
 // find looks for the events of an append where it would have put them.
 func (a *appender) find(ctx context.Context, p *pending) (f found, err error) {
+	ctx, cancel := context.WithTimeout(ctx, a.patience.ask)
+	defer cancel()
 	ids := make([]uuid.UUID, len(p.Events))
 	for i, e := range p.Events {
 		ids[i] = e.ID

@@ -30,7 +30,7 @@ import (
 const (
 	firstChunk    = 64
 	maxChunk      = 4096
-	maxChunkBytes = 16 << 20
+	maxChunkBytes = 4 << 20
 )
 
 // Store is the log. Make one per process with [Open].
@@ -48,12 +48,16 @@ var _ eventstore.Store = (*Store)(nil)
 
 // Open opens the log in the pool's database, which must be migrated. Close it before the pool.
 func Open(ctx context.Context, pool *pgxpool.Pool, log *slog.Logger) (*Store, error) {
+	return open(ctx, pool, log, usualPatience)
+}
+
+func open(ctx context.Context, pool *pgxpool.Pool, log *slog.Logger, p patience) (*Store, error) {
 	s := &Store{pool: pool, log: log, tail: newTail()}
 	if err := pool.QueryRow(ctx, `select store_id from log.identity`).Scan(&s.id); err != nil {
 		return nil, fmt.Errorf("open the event log: %w", err)
 	}
 	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
-	s.appender = newAppender(pool.Config().ConnConfig.Copy(), s.tail, log)
+	s.appender = newAppender(pool.Config().ConnConfig.Copy(), p, s.tail, log)
 	s.running.Go(func() { s.appender.run(ctx) })
 	s.running.Go(func() { tell(ctx, pool, s.tail, s.appender.done, log) })
 	s.running.Go(func() { listen(ctx, pool.Config().ConnConfig.Copy(), s.tail, log) })

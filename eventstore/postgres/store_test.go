@@ -34,7 +34,7 @@ func TestStore(t *testing.T) {
 	url := newLog(t)
 	storetest.Run(t, storetest.Suite{
 		Open: func(t testing.TB) (eventstore.Store, func()) {
-			s := open(t, url)
+			s := newStore(t, url)
 			return s, s.Close
 		},
 	})
@@ -46,10 +46,15 @@ func newLog(t testing.TB) string {
 	return pgtest.Template(t, "log", migrations.Up)
 }
 
-// open opens a log until the test ends.
-func open(t testing.TB, url string, change ...func(*pgxpool.Config)) *Store {
+// newStore opens a log until the test ends.
+func newStore(t testing.TB, url string) *Store {
 	t.Helper()
-	s, err := Open(t.Context(), newPool(t, url, change...), slog.New(slog.NewTextHandler(t.Output(), nil)))
+	return newPatientStore(t, url, usualPatience)
+}
+
+func newPatientStore(t testing.TB, url string, p patience, change ...func(*pgxpool.Config)) *Store {
+	t.Helper()
+	s, err := open(t.Context(), newPool(t, url, change...), slog.New(slog.NewTextHandler(t.Output(), nil)), p)
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
 	return s
@@ -125,9 +130,20 @@ func wholeLog(t testing.TB, s *Store) []event.Stored {
 	return all
 }
 
+// byID finds events by their ids. None may be there twice.
+func byID(t testing.TB, log []event.Stored) map[uuid.UUID]event.Stored {
+	t.Helper()
+	there := make(map[uuid.UUID]event.Stored, len(log))
+	for _, e := range log {
+		there[e.ID] = e
+	}
+	require.Equal(t, len(log), len(there)) //nolint:testifylint // nobody wants to read them all
+	return there
+}
+
 func TestAnEmptyLog(t *testing.T) {
 	t.Parallel()
-	s := open(t, newLog(t))
+	s := newStore(t, newLog(t))
 	head, err := s.Head(t.Context())
 	require.NoError(t, err)
 	require.Zero(t, head)
@@ -145,7 +161,7 @@ func TestTwoLogsHaveTwoNames(t *testing.T) {
 	one, two := pgtest.DB(t), pgtest.DB(t) // a copy would keep the name
 	require.NoError(t, migrations.Up(t.Context(), one))
 	require.NoError(t, migrations.Up(t.Context(), two))
-	require.NotEqual(t, open(t, one).ID(), open(t, two).ID())
+	require.NotEqual(t, newStore(t, one).ID(), newStore(t, two).ID())
 }
 
 func TestADatabaseThatIsNotMigratedIsNotOpened(t *testing.T) {
@@ -164,13 +180,13 @@ func TestDatabaseDefaultsDoNotWeakenTheLog(t *testing.T) {
 		_, err := connect(t, url).Exec(t.Context(), `alter database `+pgx.Identifier{name}.Sanitize()+` set `+setting)
 		require.NoError(t, err)
 	}
-	s := open(t, url)
+	s := newStore(t, url)
 	// Whoever waited for the lock must see what was committed in the meantime.
 	done := make(chan error, 2)
 	unlock := lock(t, url)
-	for range 2 {
+	for _, node := range []*Store{newStore(t, url), newStore(t, url)} {
 		go func() {
-			_, err := open(t, url).Append(t.Context(), "busy-1", eventstore.Any, makes(1)...)
+			_, err := node.Append(t.Context(), "busy-1", eventstore.Any, makes(1)...)
 			done <- err
 		}()
 	}

@@ -34,13 +34,14 @@ type tail struct {
 	mu     sync.Mutex
 	events []event.Stored // positions follow one another
 	bytes  int            // of their payloads and metadata
+	keep   int            // how many, at least as long as they are small
 	own    event.Position // the newest position that this process appended
 	head   event.Position // the newest position that somebody told of
 	doubts int            // how often only a look into the database could tell what the head is
 	change chan struct{}  // closed at every change
 }
 
-func newTail() *tail { return &tail{doubts: 1, change: make(chan struct{})} }
+func newTail() *tail { return &tail{keep: tailEvents, doubts: 1, change: make(chan struct{})} }
 
 // committed takes events that this process has just appended.
 func (t *tail) committed(events []event.Stored) {
@@ -53,7 +54,7 @@ func (t *tail) committed(events []event.Stored) {
 	for _, e := range events {
 		t.bytes += size(e)
 	}
-	if len(t.events) > 2*tailEvents || t.bytes > 2*tailBytes {
+	if len(t.events) > 2*t.keep || t.bytes > 2*tailBytes {
 		t.shrink()
 	}
 	t.own = events[len(events)-1].Position
@@ -63,15 +64,15 @@ func (t *tail) committed(events []event.Stored) {
 // shrink forgets the oldest events. Those who follow may still hold the memory behind the slice, so it
 // is left to them.
 func (t *tail) shrink() {
-	keep, bytes := len(t.events), 0
-	for keep > 0 && len(t.events)-keep < tailEvents {
-		more := bytes + size(t.events[keep-1])
+	first, bytes := len(t.events), 0
+	for first > 0 && len(t.events)-first < t.keep {
+		more := bytes + size(t.events[first-1])
 		if more > tailBytes {
 			break
 		}
-		keep, bytes = keep-1, more
+		first, bytes = first-1, more
 	}
-	t.events = append(make([]event.Stored, 0, 2*tailEvents), t.events[keep:]...)
+	t.events = append(make([]event.Stored, 0, 2*t.keep), t.events[first:]...)
 	t.bytes = bytes
 }
 
@@ -144,7 +145,7 @@ func listen(ctx context.Context, config *pgx.ConnConfig, t *tail, log *slog.Logg
 }
 
 func listenOnce(ctx context.Context, config *pgx.ConnConfig, t *tail) error {
-	connecting, cancel := context.WithTimeout(ctx, usualPatience.resolve)
+	connecting, cancel := context.WithTimeout(ctx, usualPatience.ask)
 	defer cancel()
 	conn, err := pgx.ConnectConfig(connecting, config)
 	if err != nil {

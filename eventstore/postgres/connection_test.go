@@ -1,0 +1,332 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"bahi/domain/event"
+	"bahi/eventstore"
+)
+
+// fault is what happens to a connection around one message of the client's.
+type fault int
+
+const (
+	none      fault = iota
+	unsent          // it is cut before the message is sent
+	half            // it is cut in the middle of the message
+	sent            // it is cut behind the message, and the server finds out by itself
+	unheard         // it is cut when the server has answered, and the answer is lost
+	halfHeard       // it is cut in the middle of the answer
+	silent          // the message gets lost on its way, and nobody hears of it
+	faults
+)
+
+// cable makes the appender's connections, and breaks them. The other connections of a store are left alone.
+type cable struct {
+	next     func() fault // of the next message
+	healed   atomic.Bool  // nothing breaks any more
+	broken   atomic.Int32
+	pulled   atomic.Bool // nobody can connect
+	appender atomic.Pointer[wire]
+}
+
+func (c *cable) use(config *pgxpool.Config) {
+	dial := config.ConnConfig.DialFunc
+	config.ConnConfig.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if c.pulled.Load() {
+			return nil, errors.New("the cable is pulled")
+		}
+		conn, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return &wire{Conn: conn, cable: c}, nil
+	}
+}
+
+// wire is one connection.
+type wire struct {
+	net.Conn
+
+	cable   *cable
+	begun   bool
+	appends bool
+	fault   atomic.Int32
+}
+
+func (w *wire) Write(message []byte) (int, error) {
+	if !w.begun && len(message) == 16 && string(message[4:8]) == "\x04\xd2\x16\x2e" {
+		return 0, errors.New("requests to cancel do not get through") // or pgx would hide what we are about to see
+	}
+	if !w.begun {
+		w.begun, w.appends = true, bytes.Contains(message, []byte("plan_cache_mode"))
+		if w.appends {
+			w.cable.appender.Store(w)
+		}
+		return w.Conn.Write(message)
+	}
+	f := none
+	if w.appends && message[0] != 'X' && !w.cable.healed.Load() {
+		f = w.cable.next()
+	}
+	if f != none {
+		w.cable.broken.Add(1)
+		w.fault.Store(int32(f))
+	}
+	switch f {
+	case unsent:
+		w.Close()
+		return 0, io.ErrClosedPipe
+	case half:
+		_, err := w.Conn.Write(message[:len(message)/2])
+		w.Close()
+		return len(message), err
+	case sent:
+		n, err := w.Conn.Write(message)
+		w.Close()
+		return n, err
+	case silent:
+		return len(message), nil
+	default:
+		return w.Conn.Write(message)
+	}
+}
+
+func (w *wire) Read(into []byte) (int, error) {
+	switch fault(w.fault.Load()) {
+	case unheard:
+		answer := make([]byte, 1<<16)
+		for n := 0; ; {
+			m, err := w.Conn.Read(answer[n:])
+			if n += m; err != nil {
+				return 0, err
+			}
+			if n > 6 && answer[n-6] == 'Z' { // the server is ready for more: it has committed, or refused
+				w.Close()
+				return 0, io.ErrUnexpectedEOF
+			}
+		}
+	case halfHeard:
+		n, err := w.Conn.Read(into)
+		w.Close()
+		return n / 2, err
+	default:
+		return w.Conn.Read(into)
+	}
+}
+
+// once breaks the first message that comes after it was armed.
+type once struct{ armed atomic.Int32 }
+
+func (o *once) arm(f fault) { o.armed.Store(int32(f)) }
+func (o *once) next() fault { return fault(o.armed.Swap(int32(none))) }
+
+// brief is the patience of tests that wait for it to end.
+var brief = patience{lock: time.Minute, answer: 2 * time.Second, ask: 2 * time.Second, resolve: time.Minute}
+
+func TestAConnectionThatBreaksAnywhereLosesNothing(t *testing.T) {
+	t.Parallel()
+	const writers, each = 16, 40
+	url := newLog(t)
+	var mu sync.Mutex
+	chance := rand.New(rand.NewPCG(1, 2))
+	cable := &cable{next: func() fault {
+		mu.Lock()
+		defer mu.Unlock()
+		if chance.IntN(8) > 0 {
+			return none
+		}
+		if chance.IntN(40) == 0 {
+			return silent // this takes until patience ends
+		}
+		return fault(1 + chance.IntN(int(silent)-1))
+	}}
+	s := newPatientStore(t, url, brief, cable.use)
+
+	type outcome struct {
+		eventstore.Appended
+
+		stream string
+		events []event.New
+		err    error
+	}
+	outcomes := make([]outcome, writers*each)
+	var all sync.WaitGroup
+	for w := range writers {
+		all.Go(func() {
+			for i := range each {
+				o := &outcomes[w*each+i]
+				o.stream, o.events = "cut-"+uuid.NewString(), makes(1+i%3)
+				expected := []eventstore.Expected{eventstore.NoStream, eventstore.Any}[i%2]
+				o.Appended, o.err = s.Append(t.Context(), o.stream, expected, o.events...)
+			}
+		})
+	}
+	followed := make(chan int, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		last := event.Position(0)
+		for batch := range s.Subscribe(ctx, 0) {
+			for _, e := range batch.Events {
+				if e.Position != last+1 {
+					break
+				}
+				last = e.Position
+			}
+		}
+		followed <- int(last)
+	}()
+	all.Wait()
+	log := wholeLog(t, s)
+	there := byID(t, log)
+	count := map[bool]int{}
+	for _, o := range outcomes {
+		count[o.err == nil]++
+		if o.err != nil {
+			require.ErrorIs(t, o.err, eventstore.ErrUnavailable, "the database was there all the time")
+			require.NotErrorIs(t, o.err, eventstore.ErrInDoubt)
+		}
+		for i, e := range o.events {
+			require.Equal(t, o.err == nil, there[e.ID].Position > 0, "%v", o.err)
+			if o.err == nil && i == len(o.events)-1 {
+				require.Equal(t, eventstore.Appended{Position: there[e.ID].Position, Revision: int64(i), At: there[e.ID].At}, o.Appended)
+			}
+		}
+	}
+	t.Logf("%d connections broken, %d appends answered, %d refused", cable.broken.Load(), count[true], count[false])
+	require.Greater(t, cable.broken.Load(), int32(20))
+	require.Greater(t, count[true], len(outcomes)/4)
+
+	cable.healed.Store(true)
+	require.EqualValues(t, len(log)+1, must(t, s, "last-1", makes(1)...).Position)
+	for range s.Subscribe(t.Context(), event.Position(len(log))) {
+		break
+	}
+	cancel()
+	require.GreaterOrEqual(t, <-followed, len(log))
+}
+
+// ready is a store whose appender is connected, and the fault to come.
+func ready(t *testing.T, p patience) (s *Store, f *once, c *cable, url string) {
+	t.Helper()
+	url = newLog(t)
+	f = &once{}
+	c = &cable{next: f.next}
+	s = newPatientStore(t, url, p, c.use)
+	must(t, s, "first-1", makes(1)...)
+	return s, f, c, url
+}
+
+func TestEachWayToLoseAConnectionIsGotOver(t *testing.T) {
+	t.Parallel()
+	for f := range faults {
+		s, fault, _, _ := ready(t, brief)
+		fault.arm(f)
+		done, err := s.Append(t.Context(), "a-1", eventstore.NoStream, makes(3)...)
+		require.NoError(t, err, "%d", f)
+		require.EqualValues(t, 4, done.Position)
+		require.EqualValues(t, 2, done.Revision)
+		require.Equal(t, time.UTC, done.At.Location())
+		require.Len(t, wholeLog(t, s), 4)
+	}
+}
+
+func TestAnEndedSessionFailsNobody(t *testing.T) {
+	t.Parallel()
+	s, _, _, url := ready(t, usualPatience)
+	for range 3 {
+		_, err := connect(t, url).Exec(t.Context(), `select pg_terminate_backend($1)`, s.appender.session.pid)
+		require.NoError(t, err)
+		must(t, s, "a-1", makes(1)...)
+	}
+	require.Len(t, wholeLog(t, s), 4)
+}
+
+func TestALostRefusalStaysARefusal(t *testing.T) {
+	t.Parallel()
+	for _, f := range []fault{sent, unheard, halfHeard} {
+		s, fault, _, _ := ready(t, usualPatience)
+		known := makes(2)
+		must(t, s, "a-1", known[0])
+		_, err := s.Append(t.Context(), "b-1", eventstore.NoStream, known[1])
+		require.NoError(t, err)
+		var wrong *eventstore.WrongRevision
+
+		fault.arm(f)
+		_, err = s.Append(t.Context(), "a-1", eventstore.Any, made(uuid.New()), known[0])
+		require.ErrorAs(t, err, &wrong, "its last event is known, but from another append")
+		fault.arm(f)
+		_, err = s.Append(t.Context(), "b-1", 7, known[1])
+		require.ErrorAs(t, err, &wrong, "its event is known, but from another place")
+		require.Len(t, wholeLog(t, s), 3)
+	}
+}
+
+func TestOutOfReachForLongIsInDoubt(t *testing.T) {
+	t.Parallel()
+	for f, there := range map[fault]bool{unsent: false, half: false, unheard: true} {
+		hasty := usualPatience
+		hasty.resolve = 100 * time.Millisecond
+		s, fault, cable, _ := ready(t, hasty)
+		e := made(uuid.New())
+		fault.arm(f)
+		cable.pulled.Store(true)
+		_, err := s.Append(t.Context(), "a-1", eventstore.NoStream, e)
+		require.ErrorIs(t, err, eventstore.ErrInDoubt)
+		require.NotErrorIs(t, err, eventstore.ErrUnavailable)
+		_, err = s.Append(t.Context(), "b-1", eventstore.NoStream, makes(1)...)
+		require.ErrorIs(t, err, eventstore.ErrUnavailable, "it was never sent")
+
+		cable.pulled.Store(false)
+		done, err := s.Append(t.Context(), "a-1", eventstore.NoStream, e)
+		require.NoError(t, err)
+		require.Equal(t, there, done.Replayed)
+		require.Len(t, wholeLog(t, s), 2)
+	}
+}
+
+// A client that goes is not noticed by a session that waits for a lock. If it were left alone, it
+// would append when the lock is free, though its client was told that nothing was appended.
+func TestALostSessionDoesNotCommitBehindOurBack(t *testing.T) {
+	t.Parallel()
+	s, _, cable, url := ready(t, usualPatience)
+	unlock := lock(t, url)
+	ctx, cancel := context.WithCancel(t.Context())
+	answer := make(chan error, 1)
+	go func() {
+		_, err := s.Append(ctx, "a-1", eventstore.NoStream, makes(1)...)
+		answer <- err
+	}()
+	waitersForLock(t, url, 1)
+	cancel() // so that it is not tried again
+	require.NoError(t, cable.appender.Load().Close())
+	require.ErrorIs(t, <-answer, context.Canceled)
+	unlock()
+	must(t, s, "b-1", makes(1)...) // after which the lost session would have had the lock
+	require.Len(t, wholeLog(t, s), 2)
+}
+
+func TestAnAppendThatTheServerNeverAnswersIsResolved(t *testing.T) {
+	t.Parallel()
+	hasty := brief
+	hasty.answer = 500 * time.Millisecond
+	s, fault, _, _ := ready(t, hasty)
+	fault.arm(silent)
+	begun := time.Now()
+	must(t, s, "a-1", makes(1)...)
+	require.GreaterOrEqual(t, time.Since(begun), s.appender.patience.answer)
+	require.Len(t, wholeLog(t, s), 2)
+}

@@ -1,0 +1,195 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"bahi/domain/event"
+	"bahi/eventstore"
+)
+
+// queued appends in the background and waits until the queue has as many as told.
+func queued(ctx context.Context, t *testing.T, s *Store, waiting int, r eventstore.Request) <-chan eventstore.Result {
+	t.Helper()
+	answer := make(chan eventstore.Result, 1)
+	go func() { answer <- s.AppendEach(ctx, []eventstore.Request{r})[0] }()
+	queueHas(t, s, waiting)
+	return answer
+}
+
+func queueHas(t *testing.T, s *Store, waiting int) {
+	t.Helper()
+	require.Eventually(t, func() bool { return len(s.appender.queue) == waiting }, 10*time.Second, time.Millisecond)
+}
+
+func to(stream string, expected eventstore.Expected, events ...event.New) eventstore.Request {
+	return eventstore.Request{Stream: stream, Expected: expected, Events: events}
+}
+
+// held is a store whose first append waits for the lock, so that what is appended next becomes a group.
+func held(t *testing.T, url string) (s *Store, first <-chan eventstore.Result, unlock func()) {
+	t.Helper()
+	s = newStore(t, url)
+	must(t, s, "taken-1", makes(1)...)
+	unlock = lock(t, url)
+	first = queued(t.Context(), t, s, 0, to("first-1", eventstore.Any, makes(1)...))
+	waitersForLock(t, url, 1)
+	return s, first, unlock
+}
+
+func TestInAGroupThoseThatFailFailAlone(t *testing.T) {
+	t.Parallel()
+	url := newLog(t)
+	conn := connect(t, url)
+	_, err := conn.Exec(t.Context(), `alter database `+pgx.Identifier{conn.Config().Database}.Sanitize()+` set max_stack_depth = '100kB'`)
+	require.NoError(t, err)
+	known, deep := makes(2), made(uuid.New())
+	must(t, newStore(t, url), "known-1", known...)
+	deep.Data = []byte(strings.Repeat("[", 9000) + strings.Repeat("]", 9000)) // Go takes it
+
+	s, first, unlock := held(t, url)
+	var answers []<-chan eventstore.Result
+	for i, r := range []eventstore.Request{
+		to("good-1", eventstore.NoStream, makes(3)...),
+		to("deep-1", eventstore.NoStream, makes(1)[0], deep),
+		to("good-2", eventstore.Any, makes(1)...),
+		to("taken-1", eventstore.NoStream, makes(2)...),
+		to("known-1", eventstore.Any, made(uuid.New()), known[1]),
+		to("known-2", eventstore.StreamExists, known...),
+		to("good-3", eventstore.NoStream, known...),
+	} {
+		answers = append(answers, queued(t.Context(), t, s, i+1, r))
+	}
+	unlock()
+	require.NoError(t, (<-first).Err)
+	var wrong *eventstore.WrongRevision
+	for i, a := range answers {
+		err := (<-a).Err
+		switch i {
+		case 1:
+			require.ErrorIs(t, err, eventstore.ErrBadEvent)
+		case 3, 4, 5:
+			require.ErrorAs(t, err, &wrong, "%d", i)
+		default:
+			require.NoError(t, err, "%d", i)
+		}
+	}
+	require.Len(t, wholeLog(t, s), 2+2+3+1+2)
+}
+
+func TestAFullQueueHoldsBack(t *testing.T) {
+	t.Parallel()
+	s, first, unlock := held(t, newLog(t))
+	results := make(chan eventstore.Result, 2*maxWaiting)
+	var all sync.WaitGroup
+	for range maxWaiting {
+		r := to("queue-"+uuid.NewString(), eventstore.NoStream, makes(1)...)
+		all.Go(func() { results <- s.AppendEach(t.Context(), []eventstore.Request{r})[0] })
+	}
+	queueHas(t, s, maxWaiting)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	outside := queued(ctx, t, s, maxWaiting, to("outside-1", eventstore.NoStream, makes(1)...))
+	later := queued(t.Context(), t, s, maxWaiting, to("later-1", eventstore.NoStream, makes(1)...))
+	cancel()
+	require.ErrorIs(t, (<-outside).Err, context.Canceled)
+	require.Empty(t, later)
+
+	unlock()
+	require.NoError(t, (<-first).Err)
+	require.NoError(t, (<-later).Err)
+	all.Wait()
+	for range maxWaiting {
+		require.NoError(t, (<-results).Err)
+	}
+	log := wholeLog(t, s)
+	require.Len(t, log, maxWaiting+3)
+	for _, e := range log {
+		require.NotEqual(t, "outside-1", e.Stream)
+	}
+}
+
+func TestACallerWhoGoesIsNotKept(t *testing.T) {
+	t.Parallel()
+	s, first, unlock := held(t, newLog(t))
+	ctx, cancel := context.WithCancel(t.Context())
+	gone := queued(ctx, t, s, 1, to("gone-1", eventstore.NoStream, makes(1)...))
+	stays := queued(t.Context(), t, s, 2, to("stays-1", eventstore.NoStream, makes(1)...))
+	cancel()
+	require.ErrorIs(t, (<-gone).Err, context.Canceled, "while the log is still locked")
+	unlock()
+	require.NoError(t, (<-first).Err)
+	require.NoError(t, (<-stays).Err)
+	require.Len(t, wholeLog(t, s), 3)
+}
+
+func TestClosingAnswersThoseWhoWait(t *testing.T) {
+	t.Parallel()
+	url := newLog(t)
+	s, first, unlock := held(t, url)
+	var waiting []<-chan eventstore.Result
+	for i := range 5 {
+		waiting = append(waiting, queued(t.Context(), t, s, i+1, to("same-1", eventstore.Any, makes(1)...)))
+	}
+	stopped, closed, stop := make(chan struct{}), make(chan struct{}), s.stop
+	var once sync.Once
+	s.stop = func() {
+		stop()
+		once.Do(func() { close(stopped) })
+	}
+	go func() {
+		s.Close()
+		close(closed)
+	}()
+	<-stopped
+	unlock()
+	<-closed
+	require.NoError(t, (<-first).Err, "what is under way is finished")
+	for _, w := range waiting {
+		require.ErrorIs(t, (<-w).Err, eventstore.ErrUnavailable)
+	}
+	require.Len(t, wholeLog(t, newStore(t, url)), 2)
+}
+
+func TestALockThatIsHeldForLongIsNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	url := newLog(t)
+	hasty := usualPatience
+	hasty.lock = 50 * time.Millisecond
+	s := newPatientStore(t, url, hasty)
+	must(t, s, "a-1", makes(1)...)
+	unlock := lock(t, url)
+	for i := range 3 {
+		_, err := s.Append(t.Context(), fmt.Sprint("b-", i), eventstore.NoStream, makes(1)...)
+		require.ErrorIs(t, err, eventstore.ErrUnavailable)
+	}
+	unlock()
+	must(t, s, "a-1", makes(1)...)
+	require.Len(t, wholeLog(t, s), 2)
+}
+
+func TestGroupsAreBounded(t *testing.T) {
+	t.Parallel()
+	s := newStore(t, newLog(t))
+	for _, n := range []int{maxGroupEvents, 1} {
+		must(t, s, "a-1", makes(n)...)
+	}
+	_, err := s.Append(t.Context(), "a-1", eventstore.Any, makes(maxGroupEvents+1)...)
+	require.ErrorIs(t, err, eventstore.ErrBadEvent)
+	var many []eventstore.Request
+	for i := range 40 {
+		many = append(many, to(fmt.Sprint("many-", i), eventstore.NoStream, makes(100)...))
+	}
+	for _, r := range s.AppendEach(t.Context(), many) {
+		require.NoError(t, r.Err)
+	}
+	require.Len(t, wholeLog(t, s), maxGroupEvents+1+4000)
+}

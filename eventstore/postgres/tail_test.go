@@ -1,0 +1,161 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"bahi/domain/event"
+	"bahi/eventstore"
+)
+
+func TestTheTailIsBounded(t *testing.T) {
+	t.Parallel()
+	for size, most := range map[int]int{10: 2 * tailEvents, 1 << 20: 64, 40 << 20: 1} {
+		tail := newTail()
+		data, last := make([]byte, size), event.Position(0)
+		for range 40 {
+			var group []event.Stored
+			for range min(1000, most) {
+				last++
+				group = append(group, event.Stored{Position: last, Data: data})
+			}
+			tail.committed(group)
+			require.LessOrEqual(t, len(tail.events), most)
+			require.LessOrEqual(t, tail.bytes, 2*tailBytes)
+			bytes := 0
+			for _, e := range tail.events {
+				bytes += len(e.Data)
+			}
+			require.Equal(t, bytes, tail.bytes)
+		}
+	}
+}
+
+// The tail is compared with a log that others write to as well: whatever it answers stands there, in
+// order, and it never says that there is nothing when there is something that it was told of.
+func TestTheTailNeverSkips(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		var (
+			tail    = newTail()
+			log     []event.Stored
+			at      = rapid.SliceOfN(rapid.Just(event.Position(0)), 3, 3).Draw(t, "followers")
+			looked  = make([]int, len(at))
+			unheard bool // events of others that nobody told of
+		)
+		grow := func() (group []event.Stored) {
+			for range rapid.IntRange(1, 4).Draw(t, "events") {
+				log = append(log, event.Stored{Position: event.Position(len(log) + 1), ID: uuid.New()})
+				group = append(group, log[len(log)-1])
+			}
+			return group
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"this node appends": func(*rapid.T) {
+				tail.committed(grow())
+				unheard = false
+			},
+			"another node appends": func(*rapid.T) {
+				grow()
+				unheard = true
+			},
+			"its notice arrives": func(*rapid.T) {
+				tail.heard(event.Position(len(log)))
+				unheard = false
+			},
+			"an old notice arrives": func(*rapid.T) { tail.heard(event.Position(rapid.IntRange(1, len(log)+1).Draw(t, "head")) - 1) },
+			"there is doubt": func(*rapid.T) {
+				tail.heard(0)
+				unheard = false
+			},
+			"memory runs out": func(*rapid.T) {
+				tail.mu.Lock()
+				tail.events, tail.bytes = tail.events[len(tail.events)/2:], 0
+				tail.mu.Unlock()
+			},
+			"a follower looks": func(t *rapid.T) {
+				i := rapid.IntRange(0, len(at)-1).Draw(t, "follower")
+				batch, known := tail.after(at[i], &looked[i])
+				if !known {
+					batch = log[at[i]:] // the database
+				}
+				if len(batch) == 0 {
+					require.True(t, unheard || at[i] == event.Position(len(log)), "it stays at %d of %d", at[i], len(log))
+				}
+				for _, e := range batch {
+					require.Equal(t, log[at[i]], e)
+					at[i]++
+				}
+			},
+		})
+	})
+}
+
+func TestAFollowerThatLagsBehindTheTailSeesAll(t *testing.T) {
+	t.Parallel()
+	const groups, each = 20, 100
+	s := newStore(t, newLog(t))
+	s.tail.keep = 256 // nothing was appended yet
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	must(t, s, "first-1", makes(1)...)
+	last := event.Position(0)
+	for batch, err := range s.Subscribe(ctx, 0) {
+		require.NoError(t, err)
+		if last == 0 {
+			for i := range groups {
+				must(t, s, fmt.Sprint("group-", i), makes(each)...)
+			}
+		}
+		for _, e := range batch.Events {
+			require.Equal(t, last+1, e.Position)
+			require.Equal(t, string(made(e.ID).Data), string(e.Data))
+			last++
+		}
+		if last == groups*each+1 {
+			break
+		}
+	}
+}
+
+func TestLargeEventsAreReadInSmallChunks(t *testing.T) {
+	t.Parallel()
+	s := newStore(t, newLog(t))
+	big := fmt.Appendf(nil, "%q", strings.Repeat("x", 2<<20))
+	for range 5 {
+		e := made(uuid.New())
+		e.Data = big
+		must(t, s, "big-1", e)
+	}
+	must(t, s, "small-1", makes(200)...)
+	limit := maxChunk
+	batch, more, err := s.readAll(t.Context(), &limit, 0, eventstore.Forwards)
+	require.NoError(t, err)
+	require.True(t, more)
+	require.Equal(t, 2, len(batch)) //nolint:testifylint // nobody wants to read them when it fails
+	for _, direction := range []eventstore.Direction{eventstore.Forwards, eventstore.Backwards} {
+		from := event.Position(0)
+		if direction == eventstore.Backwards {
+			from = eventstore.End
+		}
+		count := 0
+		for _, err := range s.ReadAll(t.Context(), from, direction) {
+			require.NoError(t, err)
+			count++
+		}
+		require.Equal(t, 205, count)
+	}
+	count := 0
+	for batch, err := range newStore(t, s.pool.Config().ConnString()).Subscribe(t.Context(), 0) {
+		require.NoError(t, err)
+		if count += len(batch.Events); count == 205 {
+			break
+		}
+	}
+}
