@@ -1,0 +1,105 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"bahi/eventstore"
+	"bahi/internal/pgtest"
+	"bahi/migrations"
+)
+
+// Postgres is killed and comes back, several times, while sixteen clients append. They go on with the
+// same store.
+func TestPostgresMayBeKilledUnderLoad(t *testing.T) {
+	t.Parallel()
+	cluster := pgtest.Cluster(t)
+	require.NoError(t, migrations.Up(t.Context(), cluster.URL()))
+	s := newStore(t, cluster.URL())
+
+	var (
+		all      sync.WaitGroup
+		mu       sync.Mutex
+		outcomes = map[uuid.UUID]error{}
+		places   = map[uuid.UUID]eventstore.Appended{}
+		answered = make(chan struct{}, 1<<20)
+		away     = make(chan struct{}, 1<<20)
+	)
+	ctx, stop := context.WithCancel(t.Context())
+	for range 16 {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				e := made(uuid.New())
+				done, err := s.Append(context.WithoutCancel(ctx), "row-"+e.ID.String(), eventstore.NoStream, e)
+				mu.Lock()
+				outcomes[e.ID], places[e.ID] = err, done
+				mu.Unlock()
+				if err == nil {
+					answered <- struct{}{}
+					continue
+				}
+				away <- struct{}{}
+				select { // a client waits a moment before its next try
+				case <-time.After(10 * time.Millisecond):
+				case <-ctx.Done():
+				}
+			}
+		})
+	}
+	wait := func(what string, c <-chan struct{}, n int) {
+		for range n {
+			select {
+			case <-c:
+			case <-time.After(time.Minute):
+				require.FailNow(t, "this takes for ever: "+what)
+			}
+		}
+	}
+	for range rounds(2) {
+		drain(answered)
+		wait("appends", answered, 200)
+		drain(away)
+		pid := cluster.PID()
+		require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
+		wait("the failure of appends", away, 1)
+		require.Eventually(t, func() bool { return cluster.PID() != pid }, time.Minute, 10*time.Millisecond)
+	}
+	drain(answered)
+	wait("appends", answered, 200)
+	stop()
+	all.Wait()
+
+	there := byID(t, wholeLog(t, s))
+	doubts := 0
+	for id, err := range outcomes {
+		e, found := there[id]
+		switch {
+		case err == nil:
+			require.True(t, found, "an answered append is missing")
+			require.Equal(t, places[id].Position, e.Position)
+		case errors.Is(err, eventstore.ErrInDoubt):
+			doubts++
+		default:
+			require.ErrorIs(t, err, eventstore.ErrUnavailable)
+			require.False(t, found, "an append that was refused is there: %v", err)
+		}
+	}
+	t.Logf("%d appends, %d in the log, %d in doubt", len(outcomes), len(there), doubts)
+}
+
+func drain(c <-chan struct{}) {
+	for {
+		select {
+		case <-c:
+		default:
+			return
+		}
+	}
+}
