@@ -27,6 +27,7 @@ func connect(ctx context.Context, config *pgx.ConnConfig, p *Projection) (*pgx.C
 	config = config.Copy()
 	config.RuntimeParams["synchronous_commit"] = "off" // the log is the truth
 	config.RuntimeParams["plan_cache_mode"] = "force_generic_plan"
+	keyed(config.RuntimeParams)
 	config.RuntimeParams["maintenance_work_mem"] = "512MB" // an index is sorted in memory
 	config.RuntimeParams["application_name"] = "bahi projection " + p.Name
 	conn, err := pgx.ConnectConfig(ctx, config)
@@ -34,6 +35,14 @@ func connect(ctx context.Context, config *pgx.ConnConfig, p *Projection) (*pgx.C
 		return nil, fmt.Errorf("connect projection %s: %w", p.Name, err)
 	}
 	return conn, nil
+}
+
+// keyed makes Postgres look rows up by their keys. Plans are made once, when the tables may be empty, and
+// a plan that reads all of an empty table is kept while it fills.
+func keyed(parameters map[string]string) {
+	parameters["enable_seqscan"] = "off"
+	parameters["enable_hashjoin"] = "off"
+	parameters["enable_mergejoin"] = "off"
 }
 
 func useSchema(ctx context.Context, conn *pgx.Conn, schema string) error {

@@ -35,9 +35,8 @@ type Reader struct {
 
 // statement is a view's SQL for the generations that were live when it was made.
 type statement struct {
-	text        string
-	names       []string
-	generations []int32
+	text  string
+	names []string // of the projections that it reads
 }
 
 // NewReader makes a reader. Versions has the projections that this program reads. Moved answers a
@@ -46,13 +45,6 @@ type statement struct {
 func NewReader(pool *pgxpool.Pool, versions map[string]int, moved func() <-chan struct{}, head func(context.Context) (event.Position, error)) *Reader {
 	return &Reader{pool: pool, versions: versions, moved: moved, head: head, live: map[string]int{}, sql: map[string]*statement{}}
 }
-
-// state asks how far the named generations are, whether they are still live, and where the log's
-// head is. It stands first in each read's snapshot.
-const state = `
-	select min(case when g.live then g.position else -1 end), coalesce(bool_or(g.error is not null), false), count(*), log.head()
-	from unnest($1::text[], $2::int[]) n (name, generation)
-	join projection.generation g using (name, generation)`
 
 // Rows answers a view's rows. The SQL names tables as projection.table.
 func Rows[T any](ctx context.Context, r *Reader, as pgx.RowToFunc[T], sql string, args ...any) (all []T, err error) {
@@ -140,42 +132,34 @@ func (r *Reader) read(ctx context.Context, sql string, args []any, collect func(
 	}
 }
 
-// attempt reads once: the state and the rows, in one snapshot and one round trip.
+// attempt reads once: how far the projections are, where the log's head is, and the rows, in one
+// statement and so in one snapshot.
 func (r *Reader) attempt(ctx context.Context, s *statement, args []any, collect func(pgx.Rows) error) (at event.Position, parked bool, head event.Position, err error) {
-	var (
-		position *int64
-		found    int
-		end      int64
-		result   error
-	)
-	batch := &pgx.Batch{}
-	batch.Queue(`begin read only, isolation level repeatable read`)
-	batch.Queue(state, s.names, s.generations).QueryRow(func(row pgx.Row) error {
-		return row.Scan(&position, &parked, &found, &end)
-	})
-	batch.Queue(s.text, args...).Query(func(rows pgx.Rows) error {
-		result = collect(rows)
-		if errors.Is(result, pgx.ErrNoRows) {
-			return nil
-		}
-		return result
-	})
-	batch.Queue(`commit`)
-	err = r.pool.SendBatch(ctx, batch).Close()
-	if server, ok := errors.AsType[*pgconn.PgError](err); ok && (server.Code == "42P01" || server.Code == "3F000") {
-		return 0, false, 0, errMoved // the tables of the generation are gone
-	}
+	rows, err := r.pool.Query(ctx, s.text, args...)
 	if err != nil {
-		return 0, false, 0, err
+		return 0, false, 0, moved(err)
 	}
-	if found != len(s.names) || position == nil || *position < 0 {
+	told := &toldRows{Rows: rows}
+	err = collect(told)
+	rows.Close()
+	if queryErr := rows.Err(); queryErr != nil {
+		return 0, false, 0, moved(queryErr)
+	}
+	switch {
+	case told.position == nil || told.found != len(s.names) || !told.live:
 		return 0, false, 0, errMoved
+	case r.head != nil:
+		told.head = *told.position
 	}
-	head = event.Position(end)
-	if r.head != nil {
-		head = event.Position(*position)
+	return event.Position(*told.position), told.parked, event.Position(told.head), err
+}
+
+// moved recognises that the tables of a generation are gone.
+func moved(err error) error {
+	if server, ok := errors.AsType[*pgconn.PgError](err); ok && (server.Code == "42P01" || server.Code == "3F000") {
+		return errMoved
 	}
-	return event.Position(*position), parked, head, result
+	return err
 }
 
 func (r *Reader) forget() {
@@ -207,20 +191,32 @@ func (r *Reader) statement(ctx context.Context, sql string) (*statement, error) 
 	if len(s.names) == 0 {
 		return nil, fmt.Errorf("no projection is named in: %s", sql)
 	}
-	for _, name := range s.names {
+	generations := make([]int, len(s.names))
+	for i, name := range s.names {
 		g, err := r.generation(ctx, name)
 		if err != nil {
 			return nil, err
 		}
-		s.generations = append(s.generations, int32(g))
+		generations[i] = g
 	}
-	s.text = table.ReplaceAllStringFunc(sql, func(found string) string {
+	view := table.ReplaceAllStringFunc(sql, func(found string) string {
 		name, rest, _ := strings.Cut(found, ".")
 		if i := slices.Index(s.names, name); i >= 0 {
-			return fmt.Sprintf("%s_g%d.%s", name, s.generations[i], rest)
+			return fmt.Sprintf("%s_g%d.%s", name, generations[i], rest)
 		}
 		return found
 	})
+	read := make([]string, len(s.names))
+	for i, name := range s.names {
+		read[i] = fmt.Sprintf("('%s', %d)", name, generations[i])
+	}
+	// The one row of state comes with each of the view's, and alone when there are none. A nested loop
+	// over one row keeps the view's order.
+	s.text = `
+		select state.*, view.* from (
+			select min(g.position), bool_and(g.live), bool_or(g.error is not null), count(*), log.head()
+			from projection.generation g where (g.name, g.generation) in (` + strings.Join(read, ", ") + `)
+		) state left join lateral (select true, v.* from (` + view + `) v) view on true`
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.sql[sql] = s

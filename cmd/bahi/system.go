@@ -82,6 +82,8 @@ func (s settings) open(ctx context.Context, serving bool) (sys *system, err erro
 	config.MaxConns = s.Connections
 	// The views' statements are many and none is better off with a plan for its values.
 	config.ConnConfig.RuntimeParams["plan_cache_mode"] = "force_generic_plan"
+	// They are made when the tables may be empty, and every view looks rows up by their keys.
+	config.ConnConfig.RuntimeParams["enable_seqscan"] = "off"
 	config.ConnConfig.RuntimeParams["application_name"] = "bahi"
 	if sys.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return sys, err

@@ -1,0 +1,71 @@
+package readmodels
+
+import (
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// stateColumns stand before a view's own in each row of its statement.
+const stateColumns = 6
+
+// toldRows are a view's rows, without the state of the projections that each of them begins with.
+type toldRows struct {
+	pgx.Rows
+
+	position *int64 // nil: no generation of them is there
+	live     bool
+	parked   bool
+	found    int
+	head     int64
+
+	begun bool
+	skip  []any
+}
+
+// Next goes to the view's next row. The first row of the statement tells the state, also when the view
+// has none.
+func (r *toldRows) Next() bool {
+	if !r.Rows.Next() {
+		return false
+	}
+	if r.begun {
+		return true
+	}
+	r.begun = true
+	var (
+		live, parked, here *bool
+		all                = make([]any, len(r.Rows.FieldDescriptions()))
+	)
+	copy(all, []any{&r.position, &live, &parked, &r.found, &r.head, &here})
+	if err := r.Rows.Scan(all...); err != nil {
+		return false // and Err tells it
+	}
+	r.live, r.parked = live != nil && *live, parked != nil && *parked
+	return here != nil || r.Next()
+}
+
+// Scan reads the view's columns.
+func (r *toldRows) Scan(into ...any) error {
+	if len(r.skip) != stateColumns+len(into) {
+		r.skip = make([]any, stateColumns+len(into))
+	}
+	copy(r.skip[stateColumns:], into)
+	return r.Rows.Scan(r.skip...)
+}
+
+// FieldDescriptions describes the view's columns.
+func (r *toldRows) FieldDescriptions() []pgconn.FieldDescription {
+	return r.Rows.FieldDescriptions()[stateColumns:]
+}
+
+// Values answers the view's values.
+func (r *toldRows) Values() ([]any, error) {
+	values, err := r.Rows.Values()
+	if err != nil {
+		return nil, err
+	}
+	return values[stateColumns:], nil
+}
+
+// RawValues answers the view's values as they came.
+func (r *toldRows) RawValues() [][]byte { return r.Rows.RawValues()[stateColumns:] }
