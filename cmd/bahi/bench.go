@@ -101,7 +101,7 @@ func (b *benchmark) wanted(name string) bool {
 
 // open makes the cluster, and what pgbench needs in it.
 func (b *benchmark) open(ctx context.Context) (err error) {
-	b.say("starting a cluster of its own")
+	b.sayf("starting a cluster of its own")
 	if b.dir, err = os.MkdirTemp(b.Dir, "bahi-bench-"); err != nil {
 		return err
 	}
@@ -138,8 +138,8 @@ func (b *benchmark) close() (err error) {
 	return err
 }
 
-// say tells what comes next, on standard error: the table alone goes to standard output.
-func (b *benchmark) say(format string, args ...any) {
+// sayf tells what comes next, on standard error: the table alone goes to standard output.
+func (b *benchmark) sayf(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "bench: "+format+"\n", args...)
 }
 
@@ -190,7 +190,7 @@ const defaultConnections = 24
 
 // interleave is [bench.Interleave] with its progress on show.
 func (b *benchmark) interleave(ctx context.Context, what string, limit func() (bench.Sample, error), others ...func() (bench.Sample, error)) (bench.Series, []bench.Series, error) {
-	b.say("%s: %d rounds", what, b.Rounds)
+	b.sayf("%s: %d rounds", what, b.Rounds)
 	if err := b.settle(ctx); err != nil {
 		return nil, nil, err
 	}

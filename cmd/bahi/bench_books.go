@@ -41,7 +41,7 @@ func (b *benchmark) books(ctx context.Context) error {
 	if !b.wanted("page") && !b.wanted("edit") && !b.wanted("balance") {
 		return nil
 	}
-	b.say("starting a server")
+	b.sayf("starting a server")
 	s, err := b.serve(ctx, url, b.process(url))
 	if err != nil {
 		return err
@@ -60,7 +60,7 @@ func (b *benchmark) reads(ctx context.Context, s *server, l ledgers) error {
 		}
 	}
 	if b.wanted("balance") {
-		if err := b.balances(ctx, s, l); err != nil {
+		if err := b.balances(ctx, s); err != nil {
 			return err
 		}
 	}
@@ -91,7 +91,7 @@ func (b *benchmark) makeBooks(ctx context.Context, url string) (l ledgers, err e
 		return l, err
 	}
 	making := func(what string) (func(done, total int64), func()) {
-		b.say("making %s", what)
+		b.sayf("making %s", what)
 		bar := newProgress("making "+what, "events")
 		return bar.show, bar.end
 	}
@@ -147,7 +147,7 @@ func (b *benchmark) fold(ctx context.Context, sys *system) (bench.Sample, error)
 	if err != nil {
 		return bench.Sample{}, err
 	}
-	b.say("folding %d events", head)
+	b.sayf("folding %d events", head)
 	bar := newProgress("folding", "events")
 	defer bar.end()
 	build := sys.build(ledgertables.Books)
@@ -184,7 +184,7 @@ func (b *benchmark) rebuild(ctx context.Context, sys *system) error {
 		found  bench.Series
 	)
 	for i := range min(b.Rounds, mostRebuilds) + 1 {
-		b.say("reading and decoding the log")
+		b.sayf("reading and decoding the log")
 		s, err := b.read(ctx, sys.store)
 		if err != nil {
 			return err
@@ -251,7 +251,7 @@ func (b *benchmark) pages(ctx context.Context, s *server, l ledgers) error {
 		{"page", "page of 50 rows, middle of a ledger of %d", l.short, l.long},
 		{"page_one_day", "the same, all %d rows on one day", l.shortDay, l.longDay},
 	} {
-		b.say("pages of 50 rows")
+		b.sayf("pages of 50 rows")
 		small, large, err := s.ask(ctx, b.pairs(pairOfReads), page(of.short, 2), page(of.long, middle))
 		if err != nil {
 			return err
@@ -278,7 +278,7 @@ func (b *benchmark) editing(ctx context.Context, s *server, l ledgers) error {
 			fmt.Sprintf("/bank-ledger/%d?page_size=%d&page=%d", l.long, pageSize, l.rows/pageSize), fmt.Sprintf("/bank-ledger/%d?page_size=%d&page=2", l.short, pageSize),
 		},
 	} {
-		b.say("edits of the oldest row")
+		b.sayf("edits of the oldest row")
 		small, large, err := s.ask(ctx, b.pairs(pairOfEdits), s.edit(l.short, l.oldestShort, of.short), s.edit(l.long, l.oldestOfLong, of.readLong))
 		if err != nil {
 			return err
@@ -340,7 +340,7 @@ func newestBalance(a bench.Answer) (string, error) {
 	return one.Balance.String(), nil
 }
 
-func (b *benchmark) balances(ctx context.Context, s *server, l ledgers) error {
+func (b *benchmark) balances(ctx context.Context, s *server) error {
 	requests := func(query string) [][]byte {
 		all := make([][]byte, bankAccounts)
 		for i := range all {

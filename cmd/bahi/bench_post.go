@@ -30,7 +30,7 @@ func (b *benchmark) requests(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	b.say("starting a server")
+	b.sayf("starting a server")
 	s, err := b.serve(ctx, url, b.process(url))
 	if err != nil {
 		return err
@@ -114,7 +114,7 @@ func rowBody(random *rand.Rand) string {
 	if random.IntN(3) == 0 {
 		side = "out_entries"
 	}
-	return fmt.Sprintf(`{"date":"%s","%s":[{"description":"%s %s, invoice %d","amount":%d.%02d}]}`, day.Format(time.DateOnly), side,
+	return fmt.Sprintf(`{"date":%q,%q:[{"description":"%s %s, invoice %d","amount":%d.%02d}]}`, day.Format(time.DateOnly), side,
 		ways[random.IntN(len(ways))], parties[random.IntN(len(parties))], 1000+random.IntN(9000), 100+random.IntN(500_000), random.IntN(100))
 }
 

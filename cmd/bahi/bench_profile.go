@@ -42,7 +42,7 @@ func (b *benchmark) profiles(ctx context.Context) error {
 }
 
 func (b *benchmark) profile(ctx context.Context, name string, run func() (bench.Sample, error)) error {
-	b.say("profiling %s", name)
+	b.sayf("profiling %s", name)
 	conn, err := pgx.Connect(ctx, b.cluster.URL())
 	if err != nil {
 		return err
@@ -64,7 +64,7 @@ func (b *benchmark) profile(ctx context.Context, name string, run func() (bench.
 	if err != nil {
 		return err
 	}
-	b.say("%s: %.0f a second, p99 %s, lag p99 %s", name, s.Rate, s.P99, s.Lag)
+	b.sayf("%s: %.0f a second, p99 %s, lag p99 %s", name, s.Rate, s.P99, s.Lag)
 	if err := file.Close(); err != nil {
 		return err
 	}

@@ -88,7 +88,7 @@ func (b *benchmark) process(database string) func(context.Context, string) (func
 				return fmt.Errorf("the server ended with %w: %s", err, said.Bytes())
 			}
 			if said.Len() > 0 {
-				b.say("the server said: %s", said.Bytes())
+				b.sayf("the server said: %s", said.Bytes())
 			}
 			return nil
 		}), nil

@@ -104,7 +104,7 @@ func (c *Conn) read(a *Answer) error {
 			if chunked {
 				err = c.chunks()
 			} else {
-				_, err = io.CopyN(&c.body, c.in, int64(length)) //nolint:gosec // an answer is short
+				_, err = io.CopyN(&c.body, c.in, int64(length))
 			}
 			a.Body = c.body.Bytes()
 			return err
@@ -169,14 +169,18 @@ type Load struct {
 
 // Run puts the load on the server. It fails at the first answer that is not a success.
 func (l Load) Run(ctx context.Context) (Sample, error) {
-	conns := make([]*Conn, l.Clients)
-	for i := range conns {
+	conns := make([]*Conn, 0, l.Clients)
+	defer func() {
+		for _, c := range conns {
+			_ = c.Close() // nothing is left to lose
+		}
+	}()
+	for range l.Clients {
 		c, err := Dial(ctx, l.Address)
 		if err != nil {
 			return Sample{}, err
 		}
-		defer c.Close() //nolint:errcheck // nothing is left to lose
-		conns[i] = c
+		conns = append(conns, c)
 	}
 	var (
 		running sync.WaitGroup

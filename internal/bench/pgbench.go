@@ -121,27 +121,32 @@ func takeTimes(prefix string) (took []time.Duration, err error) {
 		return nil, err
 	}
 	for _, name := range files {
-		file, err := os.Open(name) //nolint:gosec // it is in our own folder
-		if err != nil {
-			return nil, err
+		some, err := timesIn(name)
+		if err := errors.Join(err, os.Remove(name)); err != nil {
+			return nil, fmt.Errorf("read pgbench's log of transactions: %w", err)
 		}
-		lines := bufio.NewScanner(file)
-		for lines.Scan() {
-			columns := strings.SplitN(lines.Text(), " ", 4)
-			if len(columns) < 4 {
-				err = errLine
-				break
-			}
-			us, badNumber := strconv.ParseInt(columns[2], 10, 64)
-			if badNumber != nil {
-				err = errLine
-				break
-			}
-			took = append(took, time.Duration(us)*time.Microsecond)
-		}
-		if err = errors.Join(err, lines.Err(), file.Close(), os.Remove(name)); err != nil {
-			return nil, err
-		}
+		took = append(took, some...)
 	}
 	return took, nil
+}
+
+func timesIn(name string) (took []time.Duration, err error) {
+	file, err := os.Open(name) //nolint:gosec // it is in our own folder
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close() //nolint:errcheck // it is only read
+	lines := bufio.NewScanner(file)
+	for lines.Scan() {
+		columns := strings.SplitN(lines.Text(), " ", 4)
+		if len(columns) < 4 {
+			return nil, errLine
+		}
+		us, err := strconv.ParseInt(columns[2], 10, 64)
+		if err != nil {
+			return nil, errLine
+		}
+		took = append(took, time.Duration(us)*time.Microsecond)
+	}
+	return took, lines.Err()
 }
