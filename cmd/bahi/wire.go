@@ -17,6 +17,10 @@ import (
 	marketroutes "bahi/http/marketplace"
 )
 
+// The document of all operations is committed, so that a change of the interface is seen in review.
+//
+//go:generate go test . -run ^TestDocumentIsTheCommittedOne$ -update
+
 // routes registers every operation.
 func (s *system) routes(a *api.API) {
 	zone, err := s.settings.zone()

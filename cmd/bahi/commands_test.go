@@ -1,0 +1,194 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/internal/pgtest"
+)
+
+func TestTheProgramExplainsItself(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	out, _, status := execute(t, command(t, data, "version"))
+	require.Equal(t, 0, status)
+	require.Equal(t, "bahi v0-test\n", out)
+	for args, words := range map[string][]string{
+		"--help":                 {"Usage: bahi <command>", "serve", "events tail", "events show", "projections list", "projections rebuild", "apikey create", "apikey list", "apikey revoke", "doctor", "version"},
+		"serve --help":           {"BAHI_ADDR", "BAHI_DATA", "DATABASE_URL", "BAHI_ADMIN_API_KEY", "BAHI_MASTER_KEY", "127.0.0.1:8080", "./data"},
+		"events tail --help":     {"--follow", "--lines"},
+		"apikey create --help":   {"--name", "--ledger", "--operator", "--expires-in"},
+		"doctor --help":          {"Fold the log anew"},
+		"projections rebuild -h": {"Build a projection anew"},
+	} {
+		out, _, status := execute(t, command(t, data, strings.Fields(args)...))
+		require.Equal(t, 0, status, args)
+		for _, word := range words {
+			require.Contains(t, out, word, args)
+		}
+		for line := range strings.SplitSeq(out, "\n") {
+			require.LessOrEqual(t, len(line), 120, "%s: %s", args, line)
+		}
+	}
+	for _, args := range []string{"", "nonsense", "events show", "events show 1 --stream bank-1", "apikey create", "apikey revoke x", "doctor nonsense", "projections rebuild nonsense", "serve --addr"} {
+		_, wrong, status := execute(t, command(t, data, strings.Fields(args)...))
+		require.NotEqual(t, 0, status, args)
+		require.Contains(t, wrong, "bahi: ", args)
+	}
+}
+
+// attached is a command on a database, beside whoever serves it.
+func attached(t *testing.T, o *office, args ...string) (stdout, stderr string, status int) {
+	t.Helper()
+	cmd := command(t, t.TempDir(), args...)
+	cmd.Env = append(cmd.Env, "DATABASE_URL="+o.database)
+	return execute(t, cmd)
+}
+
+func TestEventsAreShownFromTheShell(t *testing.T) {
+	t.Parallel()
+	o := start(t)
+	clerk := o.clerk(home)
+	account := open(clerk, "HDFC")
+	row := post(clerk, account, deposit("2025-03-01", "12.5"))
+	out, _, status := attached(t, o, "events", "tail", "-n", "1")
+	require.Equal(t, 0, status)
+	require.Regexp(t, fmt.Sprintf(`^ +%d  \S+  BankRowAdded +bankrow-%d@0  \{.*12\.5.*\}\n$`, o.head(), row.ID), out)
+	out, _, _ = attached(t, o, "events", "tail")
+	require.Equal(t, int(o.head()), strings.Count(out, "\n"))
+	byPosition, _, status := attached(t, o, "events", "show", fmt.Sprint(o.head()))
+	require.Equal(t, 0, status)
+	byStream, _, status := attached(t, o, "events", "show", "--stream", fmt.Sprintf("bankrow-%d", row.ID))
+	require.Equal(t, 0, status)
+	require.Equal(t, byPosition, byStream)
+	for _, word := range []string{fmt.Sprintf("position  %d", o.head()), "BankRowAdded", `"amount": 12.5`, `"workspace": "` + home} {
+		require.Contains(t, byStream, word)
+	}
+	_, wrong, status := attached(t, o, "events", "show", fmt.Sprint(o.head()+1))
+	require.Equal(t, 1, status)
+	require.Contains(t, wrong, fmt.Sprintf("bahi: the log has no event at position %d", o.head()+1))
+	_, wrong, status = attached(t, o, "events", "show", "--stream", "bank-999")
+	require.Equal(t, 1, status)
+	require.Contains(t, wrong, "bahi: there is no stream bank-999")
+}
+
+func TestKeysAreMadeListedAndRevokedFromTheShell(t *testing.T) {
+	t.Parallel()
+	o := start(t)
+	out, wrong, status := attached(t, o, "apikey", "create", "--name", "Till", "--workspace", home)
+	require.Equal(t, 0, status, wrong)
+	require.Regexp(t, `^bahi_\S+\n$`, out, "the key alone, for a script")
+	till := o.stranger().With("Authorization", "Bearer "+strings.TrimSpace(out))
+	till.GET("/banks").Status(200)
+	till.POST("/bank", `{"name":"HDFC"}`).Status(201)
+	till.GET("/api/v1/api-keys").Status(403)
+
+	list, _, status := attached(t, o, "apikey", "list", "--workspace", home)
+	require.Equal(t, 0, status)
+	require.Contains(t, list, `{"ledger":"write"`)
+	id := regexp.MustCompile(`(?m)^(\S{36})  Till`).FindStringSubmatch(list)
+	require.NotNil(t, id, list)
+	elsewhere, _, _ := attached(t, o, "apikey", "list")
+	require.NotContains(t, elsewhere, "Till")
+
+	_, wrong, status = attached(t, o, "apikey", "revoke", id[1])
+	require.Equal(t, 1, status)
+	require.Contains(t, wrong, "bahi: API key not found", "it is another workspace's")
+	_, wrong, status = attached(t, o, "apikey", "revoke", id[1], "--workspace", home)
+	require.Equal(t, 0, status, wrong)
+	require.Eventually(t, func() bool { return till.GET("/banks").Response.StatusCode == 401 }, 10*time.Second, 5*time.Millisecond,
+		"the serving process hears of it")
+}
+
+func TestDoctorFindsWhatTheTablesHaveAndTheLogHasNot(t *testing.T) {
+	t.Parallel()
+	o := start(t)
+	clerk := o.clerk(home)
+	account := open(clerk, "HDFC")
+	row := post(clerk, account, deposit("2025-03-01", "12.5"))
+	post(clerk, account, withdrawal("2025-03-02", "1"))
+	clerk.GET("/banks").Status(200)
+	out, wrong, status := attached(t, o, "doctor")
+	require.Equal(t, 0, status, wrong)
+	require.Regexp(t, fmt.Sprintf(`books: generation 1 is what the log says, \d+ rows at position %d `, o.head()), out)
+	require.Contains(t, out, "api_keys: generation 1 is what the log says")
+
+	o.sql(`update books_g1.row_version set in_cash = in_cash + 1 where row_id = $1`, row.ID)
+	out, wrong, status = attached(t, o, "doctor")
+	require.Equal(t, 1, status)
+	require.Contains(t, out, "books: table row_version: 2 rows differ")
+	require.Contains(t, wrong, "bahi: the tables are not what the log says")
+	_, _, status = attached(t, o, "doctor", "api_keys")
+	require.Equal(t, 0, status)
+
+	list, _, status := attached(t, o, "projections", "list")
+	require.Equal(t, 0, status)
+	require.Regexp(t, fmt.Sprintf(`(?m)^books +1 +1 +live +%d +0 *$`, o.head()), list)
+	out, wrong, status = attached(t, o, "projections", "rebuild", "books")
+	require.Equal(t, 0, status, wrong)
+	require.Contains(t, out, "books: rebuilt up to position")
+	_, wrong, status = attached(t, o, "doctor")
+	require.Equal(t, 0, status, wrong)
+	require.Equal(t, "03-01 12.5, 03-02 11.5", balances(clerk, ledger(account)), "who serves goes over to the new tables")
+	position := clerk.POST(ledger(account), deposit("2025-03-03", "1")).Status(201).Header("Bahi-Position")
+	require.Equal(t, "03-01 12.5, 03-02 11.5, 03-03 12.5", balances(clerk.With("Bahi-Min-Position", position), ledger(account)))
+}
+
+func TestAFolderIsServedOnceAndLeftInOrder(t *testing.T) {
+	t.Parallel()
+	data := pgtest.Dir(t)
+	endCluster(t, data)
+	// Commands work where nothing ran before, and leave nothing running.
+	out, wrong, status := execute(t, command(t, data, "doctor"))
+	require.Equal(t, 0, status, wrong)
+	require.Contains(t, out, "books: generation 1 is what the log says, 0 rows at position 0")
+	require.Zero(t, postmaster(data))
+
+	p := serve(t, command(t, data, "serve"))
+	p.client().GET("/livez").Status(200)
+	_, wrong, status = execute(t, command(t, data, "serve"))
+	require.Equal(t, 1, status)
+	require.Contains(t, wrong, fmt.Sprintf("bahi: the data folder %s is in use by another bahi (pid %d)", data, p.cmd.Process.Pid))
+	taken := command(t, pgtest.Dir(t), "serve", "--addr", strings.TrimPrefix(p.url, "http://"))
+	_, wrong, status = execute(t, taken)
+	require.Equal(t, 1, status)
+	require.Contains(t, wrong, "bahi: BAHI_ADDR: listen")
+
+	// Beside the server, commands use its cluster and leave it running.
+	account := open(p.client(), "HDFC")
+	pid := postmaster(data)
+	for _, args := range [][]string{{"doctor"}, {"events", "tail"}, {"projections", "list"}, {"apikey", "list"}} {
+		_, wrong, status = execute(t, command(t, data, args...))
+		require.Equal(t, 0, status, wrong)
+	}
+	require.Equal(t, pid, postmaster(data))
+	post(p.client(), account, deposit("2025-03-01", "1"))
+
+	// A client that sends half a request does not keep it from ending in time.
+	slow, err := net.Dial("tcp", strings.TrimPrefix(p.url, "http://"))
+	require.NoError(t, err)
+	defer slow.Close()
+	_, err = fmt.Fprintf(slow, "POST /bank HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\nAuthorization: Bearer %s\r\n\r\n{", testOperatorKey)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		return strings.Contains(p.client().GET("/metrics").Status(200).Text, "bahi_http_requests_in_flight 2")
+	}, 10*time.Second, 10*time.Millisecond)
+	began := time.Now()
+	require.NoError(t, p.cmd.Process.Signal(syscall.SIGTERM))
+	<-p.done
+	require.Less(t, time.Since(began), 10*time.Second)
+	require.Zero(t, postmaster(data), "the cluster ends with who serves it")
+
+	again := serve(t, command(t, data, "serve"))
+	require.Equal(t, "03-01 1", balances(again.client(), ledger(account)))
+	require.Less(t, again.stop(), 10*time.Second)
+	out, _, status = execute(t, command(t, data, "doctor"))
+	require.Equal(t, 0, status, out)
+}

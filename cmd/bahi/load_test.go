@@ -1,0 +1,339 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/shopspring/decimal"
+	"github.com/stretchr/testify/require"
+)
+
+const loadClients = 16
+
+// load is many clients that write, and remember what they were answered, while the server dies under
+// them. What they then know must be in the books: each answered write once, each unanswered one once or
+// not at all, and whole.
+type load struct {
+	t        testing.TB
+	base     atomic.Pointer[string] // of the server's URL; it changes with each start
+	clients  []*loadClient
+	answered atomic.Int64
+	away     atomic.Int64 // answered with 503
+	accounts []int64
+}
+
+// claim is one row that a client wanted, under a description that is its alone.
+type claim struct {
+	name     string
+	account  int64
+	id       int64  // 0: the answer was lost
+	possible []what // the states that it may be in
+}
+
+// what is a state of a row: its amount in paise, 0 for none.
+type what int64
+
+// retry is a request with a key whose answer was lost.
+type retry struct {
+	method, path, key string
+	body              any
+	done              func(status int, text []byte)
+}
+
+type loadClient struct {
+	l       *load
+	nth     int
+	random  *rand.Rand
+	http    *http.Client
+	count   int // of claims
+	keys    int
+	claims  []*claim
+	bulks   [][]*claim // those whose answer was lost: all or none
+	retries []retry
+}
+
+func newLoad(t testing.TB, url string, seed uint64) *load {
+	l := &load{t: t}
+	l.at(url)
+	for i := range loadClients {
+		l.clients = append(l.clients, &loadClient{
+			l: l, nth: i, random: rand.New(rand.NewPCG(seed, uint64(i))),
+			http: &http.Client{Timeout: 60 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 1}},
+		})
+	}
+	for i := range 4 {
+		status, text, err := l.clients[0].ask("POST", "/bank", "", map[string]string{"name": fmt.Sprint("Bank ", i)})
+		require.NoError(t, err)
+		require.Equal(t, 201, status, "%s", text)
+		l.accounts = append(l.accounts, idOf(t, text))
+	}
+	return l
+}
+
+func (l *load) at(url string) { l.base.Store(&url) }
+
+func idOf(t testing.TB, text []byte) int64 {
+	var it struct {
+		ID int64 `json:"id"`
+	}
+	require.NoError(t, json.Unmarshal(text, &it), "%s", text)
+	return it.ID
+}
+
+// ask sends one request. An error means that the answer was lost.
+func (c *loadClient) ask(method, path, key string, body any) (status int, text []byte, err error) {
+	var sent bytes.Buffer
+	if body != nil {
+		if err := json.NewEncoder(&sent).Encode(body); err != nil {
+			return 0, nil, err
+		}
+	}
+	r, err := http.NewRequestWithContext(context.Background(), method, *c.l.base.Load()+path, &sent)
+	if err != nil {
+		return 0, nil, err
+	}
+	r.Header.Set("Authorization", "Bearer "+testOperatorKey)
+	r.Header.Set("Content-Type", "application/json")
+	if key != "" {
+		r.Header.Set("Idempotency-Key", key)
+	}
+	answer, err := c.http.Do(r)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer answer.Body.Close()
+	text, err = io.ReadAll(answer.Body)
+	if err == nil && answer.StatusCode < 300 {
+		c.l.answered.Add(1)
+	}
+	return answer.StatusCode, text, err
+}
+
+// write sends a write until it is answered, or the context ends. Without a key it sends it once. What
+// may be answered is done, or that the server or its database is away.
+func (c *loadClient) write(ctx context.Context, r retry) (answered bool) {
+	for {
+		status, text, err := c.ask(r.method, r.path, r.key, r.body)
+		switch {
+		case err == nil && status == 503:
+			c.l.away.Add(1)
+		case err == nil && (status == 200 || status == 201 || status == 204):
+			r.done(status, text)
+			return true
+		case err == nil:
+			c.l.t.Errorf("%s %s: %d %s", r.method, r.path, status, text)
+			return true
+		}
+		if r.key == "" || ctx.Err() != nil {
+			return false
+		}
+		select { // as a client does on Retry-After
+		case <-ctx.Done():
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// run lets all clients write until the context ends.
+func (l *load) run(ctx context.Context) {
+	var all sync.WaitGroup
+	for _, c := range l.clients {
+		all.Go(func() {
+			c.settle(ctx)
+			for ctx.Err() == nil {
+				c.step(ctx)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// settle sends again what has a key and was not answered.
+func (c *loadClient) settle(ctx context.Context) {
+	open := c.retries
+	c.retries = nil
+	for _, r := range open {
+		if !c.write(ctx, r) {
+			c.retries = append(c.retries, r)
+		}
+	}
+}
+
+// claim makes up a row, and answers its body.
+func (c *loadClient) claim(account int64) (*claim, map[string]any) {
+	c.count++
+	amount := what(1 + c.random.Int64N(100_000))
+	w := &claim{name: fmt.Sprintf("%d-%d", c.nth, c.count), account: account, possible: []what{amount}}
+	c.claims = append(c.claims, w)
+	return w, map[string]any{
+		"date":       fmt.Sprintf("2025-%02d-%02d", 1+c.random.IntN(12), 1+c.random.IntN(28)),
+		"in_entries": []any{map[string]any{"description": w.name, "amount": amount.json()}},
+	}
+}
+
+func (w what) json() json.Number { return json.Number(decimal.New(int64(w), -2).String()) }
+
+// step does one thing: posts a row or several, edits one or deletes one, with a key or without.
+func (c *loadClient) step(ctx context.Context) {
+	key := ""
+	if c.random.IntN(2) == 0 {
+		c.keys++
+		key = fmt.Sprintf("key-%d-%d", c.nth, c.keys)
+	}
+	account := c.l.accounts[c.random.IntN(len(c.l.accounts))]
+	switch n := c.random.IntN(10); {
+	case n < 5:
+		w, body := c.claim(account)
+		r := retry{"POST", ledger(account), key, body, func(_ int, text []byte) { w.id = idOf(c.l.t, text) }}
+		if !c.write(ctx, r) {
+			c.lost(r, func() { w.possible = append(w.possible, 0) })
+		}
+	case n < 6:
+		c.postMany(ctx, account, key)
+	default:
+		w := c.known()
+		if w == nil {
+			return
+		}
+		r := retry{method: "DELETE", path: at(w.account, w.id), key: key}
+		after := what(0)
+		if n < 9 {
+			after = what(1 + c.random.Int64N(100_000))
+			r.method, r.path = "PUT", ledger(w.account)
+			r.body = map[string]any{"id": w.id, "in_entries": []any{map[string]any{"description": w.name, "amount": after.json()}}}
+		}
+		before := w.possible[0]
+		w.possible = []what{before, after} // until it is answered
+		r.done = func(int, []byte) { w.possible = []what{after} }
+		if !c.write(ctx, r) {
+			c.lost(r, func() {})
+		}
+	}
+}
+
+// lost notes a write whose answer never came.
+func (c *loadClient) lost(r retry, otherwise func()) {
+	if r.key != "" {
+		c.retries = append(c.retries, r)
+	} else {
+		otherwise()
+	}
+}
+
+func (c *loadClient) postMany(ctx context.Context, account int64, key string) {
+	var rows []*claim
+	var bodies []any
+	for range 2 + c.random.IntN(20) {
+		w, body := c.claim(account)
+		rows, bodies = append(rows, w), append(bodies, body)
+	}
+	r := retry{"POST", ledger(account, "/rows"), key, map[string]any{"rows": bodies}, func(_ int, text []byte) {
+		var got struct{ Rows []bankRow }
+		require.NoError(c.l.t, json.Unmarshal(text, &got))
+		for i := range rows {
+			rows[i].id = got.Rows[i].ID
+		}
+	}}
+	if !c.write(ctx, r) {
+		c.lost(r, func() {
+			c.bulks = append(c.bulks, rows)
+			for _, w := range rows {
+				w.possible = append(w.possible, 0)
+			}
+		})
+	}
+}
+
+// known is a row whose id and state the client is sure of, nil if there is none.
+func (c *loadClient) known() *claim {
+	for range 10 {
+		if len(c.claims) == 0 {
+			return nil
+		}
+		if w := c.claims[c.random.IntN(len(c.claims))]; w.id != 0 && len(w.possible) == 1 && w.possible[0] != 0 {
+			return w
+		}
+	}
+	return nil
+}
+
+// verify holds what the clients know against the books. Nobody may write meanwhile.
+func (l *load) verify() {
+	t := l.t
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	var all sync.WaitGroup
+	for _, c := range l.clients {
+		all.Go(func() { c.settle(ctx) })
+	}
+	all.Wait()
+	rows, ids := map[string][]bankRow{}, map[int64]bool{}
+	reader := l.clients[0]
+	var banks []bankAccount
+	status, text, err := reader.ask("GET", "/banks", "", nil)
+	require.NoError(t, err)
+	require.Equal(t, 200, status, "%s", text)
+	require.NoError(t, json.Unmarshal(text, &banks))
+	for _, account := range l.accounts {
+		status, text, err := reader.ask("GET", ledger(account), "", nil)
+		require.NoError(t, err)
+		require.Equal(t, 200, status, "%s", text)
+		var read []bankRow
+		require.NoError(t, json.Unmarshal(text, &read))
+		sum := decimal.Zero
+		for i, r := range read {
+			require.False(t, ids[r.ID], "row %d is there twice", r.ID)
+			ids[r.ID] = true
+			if i > 0 {
+				before := read[i-1]
+				require.True(t, before.Date < r.Date || before.Date == r.Date && before.ID < r.ID, "rows are in order")
+			}
+			sum = sum.Add(decimal.RequireFromString(r.In[0].Amount.String()))
+			require.Equal(t, sum.String(), r.Balance.String(), "balance after row %d", r.ID)
+			rows[r.In[0].Description] = append(rows[r.In[0].Description], r)
+		}
+		at := slices.IndexFunc(banks, func(a bankAccount) bool { return a.ID == account })
+		require.GreaterOrEqual(t, at, 0, "account %d is there", account)
+		require.Equal(t, sum.String(), banks[at].Balance.String(), "balance of account %d", account)
+	}
+	given, present := map[int64]string{}, map[string]bool{}
+	for _, c := range l.clients {
+		require.Empty(t, c.retries, "all that had a key is answered by now")
+		for _, w := range c.claims {
+			is := what(0)
+			switch there := rows[w.name]; {
+			case len(there) > 1:
+				require.Fail(t, "a row is there twice", "%s: %v", w.name, there)
+			case len(there) == 1:
+				is = what(decimal.RequireFromString(there[0].In[0].Amount.String()).Shift(2).IntPart())
+				if w.id != 0 {
+					require.Equal(t, w.id, there[0].ID, w.name)
+				}
+			}
+			require.Contains(t, w.possible, is, "row %s (%d)", w.name, w.id)
+			if w.id != 0 {
+				require.Empty(t, given[w.id], "the number %d was given twice: to %s and %s", w.id, given[w.id], w.name)
+				given[w.id] = w.name
+			}
+			present[w.name] = is != 0
+			delete(rows, w.name)
+		}
+		for _, b := range c.bulks { // nobody could edit or delete these: their ids were never told
+			for _, w := range b {
+				require.Equal(t, present[b[0].name], present[w.name], "a bulk is there as a whole, or not at all")
+			}
+		}
+	}
+	require.Empty(t, rows, "nobody posted these")
+}
