@@ -36,7 +36,7 @@ func CreateAPIKey(ctx context.Context, h *commands.Handler, c apikey.Create) (ke
 	sum := sha256.Sum256(secret)
 	c.SecretHash = sum[:]
 	out, err = commands.Create(ctx, h, apikey.Kind, func(context.Context) (string, error) { return uuid.NewString(), nil }, c)
-	if err != nil || out.Replayed || !out.Changed {
+	if err != nil || out.Replayed || out.ID == "" { // shown before, or a dry run
 		return "", out, err
 	}
 	id, err := uuid.Parse(out.ID)
@@ -79,6 +79,9 @@ func (r *KeyRing) Authenticate(ctx context.Context, key string) (actor.Actor, er
 		return actor.Actor{}, ErrUnknownKey
 	}
 	l, err := commands.Load(ctx, r.Commands.Cached(), apikey.Kind, id.String())
+	if err == nil && l.Revision < 0 { // it may have been made a moment ago
+		l, err = commands.Load(ctx, r.Commands.Fresh(), apikey.Kind, id.String())
+	}
 	if err != nil {
 		return actor.Actor{}, err
 	}
