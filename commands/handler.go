@@ -3,6 +3,7 @@ package commands
 import (
 	"context"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -256,7 +257,7 @@ func commit[S any](
 		}
 		if void != nil {
 			h.cache.end(t, nil)
-			h.noteRefusal(ctx, stream, done, refusalOf(h, kind, r.Position, void))
+			h.noteRefusal(ctx, stream, done, r.ID, refusalOf(h, kind, r.Position, void))
 			out.Changed = true
 			return out, void
 		}
@@ -279,6 +280,22 @@ func (h *Handler) Meta(ctx context.Context) event.Meta {
 	}
 }
 
+// MetaOf is what events say of themselves that only carry out one that is in the log, the first of a
+// stream: the same as that, whoever comes to it, and which one it is.
+func (h *Handler) MetaOf(ctx context.Context, stream string) (meta event.Meta, err error) {
+	for stored, err := range h.store.ReadStream(ctx, stream, 0, eventstore.Forwards) {
+		if err != nil {
+			return meta, err
+		}
+		if err := json.Unmarshal(stored.Meta, &meta); err != nil {
+			return meta, fmt.Errorf("decode metadata of %s: %w", stream, err)
+		}
+		meta.Of, meta.CausationID = stored.Position, stored.ID.String()
+		return meta, nil
+	}
+	return meta, fmt.Errorf("stream %s is not in the log", stream)
+}
+
 // refusalOf encodes the event that notes a void one.
 func refusalOf[S any](h *Handler, kind *event.Kind[S], at event.Position, why *fault.Error) func(event.Meta) (event.New, error) {
 	return func(meta event.Meta) (event.New, error) {
@@ -289,8 +306,10 @@ func refusalOf[S any](h *Handler, kind *event.Kind[S], at event.Position, why *f
 
 // noteRefusal appends it. When that fails nothing is lost: what is void is void by its position, and
 // the note is for people.
-func (h *Handler) noteRefusal(ctx context.Context, stream string, done eventstore.Appended, encode func(event.Meta) (event.New, error)) {
-	if e, err := encode(h.Meta(ctx)); err == nil {
+func (h *Handler) noteRefusal(ctx context.Context, stream string, done eventstore.Appended, of uuid.UUID, encode func(event.Meta) (event.New, error)) {
+	meta := h.Meta(ctx)
+	meta.CausationID = of.String()
+	if e, err := encode(meta); err == nil {
 		_, _ = h.store.Append(context.WithoutCancel(ctx), stream, eventstore.Expected(done.Revision), e)
 	}
 }

@@ -73,6 +73,21 @@ type (
 	pastKey  struct{}
 )
 
+// Complete is for reads on which a command is decided: read misses nothing that the log had when it
+// began. It answers [ErrNotYet] where another read would answer something stale.
+func Complete[T any](ctx context.Context, read func(context.Context) (T, error)) (T, error) {
+	f := &Freshness{Wait: completeWait}
+	found, err := read(WithFreshness(ctx, f))
+	if f.Stale() {
+		var none T
+		return none, ErrNotYet
+	}
+	return found, err
+}
+
+// completeWait is how long a command waits for the projections that it is decided on.
+const completeWait = 5 * time.Second
+
 // defaultWait is how long a read waits for the log's head when it was not told otherwise.
 const defaultWait = 500 * time.Millisecond
 

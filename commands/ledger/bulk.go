@@ -56,15 +56,21 @@ func resume[L any, In, Out book.Entry](ctx context.Context, b *Books, l book.Led
 	if err != nil {
 		return err
 	}
-	return fill(commands.With(ctx, commands.Request{Workspace: bulk.Workspace}), b, l, first, bulk.State)
+	return fill(ctx, b, l, first, bulk.State)
 }
 
 // fill appends the first event of each row's own stream. The ids are derived from the bulk, so doing
 // it again changes nothing.
 func fill[L any, In, Out book.Entry](ctx context.Context, b *Books, l book.Ledger[L, In, Out], first int64, bulk book.Bulk[In, Out]) error {
-	space := uuid.NewSHA1(uuid.NameSpaceOID, []byte(l.Bulks.Stream(id(first))))
-	meta := b.Commands.Meta(ctx)
-	meta.Of = bulk.Posted
+	if len(bulk.Rows) == 0 { // it is void
+		return nil
+	}
+	stream := l.Bulks.Stream(id(first))
+	space := uuid.NewSHA1(uuid.NameSpaceOID, []byte(stream))
+	meta, err := b.Commands.MetaOf(ctx, stream)
+	if err != nil {
+		return err
+	}
 	appends := make([]eventstore.Request, len(bulk.Rows))
 	for i := range bulk.Rows {
 		e, err := l.Rows.Encode(uuid.NewSHA1(space, []byte(strconv.Itoa(i))), bulk.Added(i), meta)

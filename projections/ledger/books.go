@@ -84,6 +84,7 @@ type books struct {
 	current  map[int64]*version // by row
 	versions []*version         // new ones, in order
 	ended    []*version         // stored ones that are no longer current
+	passed   []*version         // stored ones whose streams went on without changing them
 	names    []renamed
 	bulks    []bulk
 	filled   map[int64]int64
@@ -227,7 +228,8 @@ func (f *books) foldRow(r *event.Recorded[any], row, bulk int64, c book.RowChang
 		after.deleted = c.Op == book.Delete
 		dates = append(dates, before.date)
 	default:
-		return // a refusal's note, or what follows on something void
+		f.pass(before, revision) // a refusal's note, or what follows on something void
+		return
 	}
 	if c.Date != nil {
 		after.date = *c.Date
@@ -239,6 +241,7 @@ func (f *books) foldRow(r *event.Recorded[any], row, bulk int64, c book.RowChang
 		after.out, after.outSum = entries(c.Out), c.Out.Effect
 	}
 	if f.standing(after.account, r).Refuses(append(dates, after.date)...) != nil {
+		f.pass(before, revision)
 		return
 	}
 	if before != nil {
@@ -250,6 +253,18 @@ func (f *books) foldRow(r *event.Recorded[any], row, bulk int64, c book.RowChang
 	f.current[row] = after
 	f.versions = append(f.versions, after)
 	f.sums.change(before, after)
+}
+
+// pass notes that an event of the row's own stream changed nothing: the row stands as it was, and the
+// next If-Match is about the stream.
+func (f *books) pass(current *version, revision int64) {
+	if current == nil {
+		return
+	}
+	current.revision = revision
+	if current.stored {
+		f.passed = append(f.passed, current)
+	}
 }
 
 // standing is how the rules see the account at this event.

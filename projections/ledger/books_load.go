@@ -33,7 +33,7 @@ func (f *books) load(ctx context.Context, tx pgx.Tx, events []event.Recorded[any
 		case book.RowChange:
 			if c := e.RowChange(); c.Op == book.Add {
 				accounts = append(accounts, c.Account)
-			} else if c.Op != book.Refuse {
+			} else {
 				rows = append(rows, number)
 			}
 		case book.BulkChange:

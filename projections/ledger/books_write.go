@@ -17,6 +17,7 @@ func (f *books) write(ctx context.Context, b *projections.Batch) error {
 		return err
 	}
 	f.queueEnded(b)
+	f.queuePassed(b)
 	f.queueAccounts(b)
 	f.queueTotals(b)
 	f.queueCrowded(b)
@@ -103,6 +104,12 @@ func (f *books) queueEnded(b *projections.Batch) {
 		update row_version v set to_position = e.to_position
 		from unnest($1::bigint[], $2::bigint[], $3::bigint[]) e (row_id, from_position, to_position)
 		where v.row_id = e.row_id and v.from_position = e.from_position`, rows, from, to)
+}
+
+func (f *books) queuePassed(b *projections.Batch) {
+	for _, v := range f.passed {
+		b.Exec(`update row_version set revision = $3 where row_id = $1 and from_position = $2`, v.row, v.from, v.revision)
+	}
 }
 
 func (f *books) queueAccounts(b *projections.Batch) {

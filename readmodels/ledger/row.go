@@ -209,13 +209,16 @@ func (v *Views) Lock(ctx context.Context, workspace uuid.UUID) (Lock, int64, err
 	}
 }
 
-// EarliestRow is the date of an account's oldest row, nil when it has none.
+// EarliestRow is the date of an account's oldest row, nil when it has none. It is complete, or answers
+// [readmodels.ErrNotYet], and so are the two below: commands are decided on them.
 func (v *Views) EarliestRow(ctx context.Context, workspace uuid.UUID, account int64) (*unit.Date, error) {
 	errNone := errors.New("no rows")
-	date, err := readmodels.Row(ctx, v.Reader, errNone, pgx.RowTo[time.Time], `
-		select v.date from books.account a join books.row_version v on v.account_id = a.id
-		where a.id = $1 and a.workspace_id = $2 and not v.deleted and v.to_position = 9223372036854775807
-		order by v.date limit 1`, account, workspace)
+	date, err := readmodels.Complete(ctx, func(ctx context.Context) (time.Time, error) {
+		return readmodels.Row(ctx, v.Reader, errNone, pgx.RowTo[time.Time], `
+			select v.date from books.account a join books.row_version v on v.account_id = a.id
+			where a.id = $1 and a.workspace_id = $2 and not v.deleted and v.to_position = 9223372036854775807
+			order by v.date limit 1`, account, workspace)
+	})
 	if errors.Is(err, errNone) {
 		return nil, nil
 	}
@@ -226,9 +229,11 @@ func (v *Views) EarliestRow(ctx context.Context, workspace uuid.UUID, account in
 // BulkOf is the id of the bulk that a row was posted in, 0 when there is none.
 func (v *Views) BulkOf(ctx context.Context, workspace uuid.UUID, row int64) (int64, error) {
 	errNone := errors.New("no bulk")
-	bulk, err := readmodels.Row(ctx, v.Reader, errNone, pgx.RowTo[int64], `
-		select v.bulk from books.row_version v join books.account a on a.id = v.account_id
-		where v.row_id = $1 and a.workspace_id = $2 and v.bulk is not null limit 1`, row, workspace)
+	bulk, err := readmodels.Complete(ctx, func(ctx context.Context) (int64, error) {
+		return readmodels.Row(ctx, v.Reader, errNone, pgx.RowTo[int64], `
+			select v.bulk from books.row_version v join books.account a on a.id = v.account_id
+			where v.row_id = $1 and a.workspace_id = $2 and v.bulk is not null limit 1`, row, workspace)
+	})
 	if errors.Is(err, errNone) {
 		return 0, nil
 	}
@@ -237,6 +242,8 @@ func (v *Views) BulkOf(ctx context.Context, workspace uuid.UUID, row int64) (int
 
 // UnfinishedBulks are those of a ledger, of all workspaces, whose rows' own streams are not all filled.
 func (v *Views) UnfinishedBulks(ctx context.Context, ledger string) ([]int64, error) {
-	return readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64],
-		`select id from books.bulk where ledger = $1 and filled < row_count order by id`, ledger)
+	return readmodels.Complete(ctx, func(ctx context.Context) ([]int64, error) {
+		return readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64],
+			`select id from books.bulk where ledger = $1 and filled < row_count order by id`, ledger)
+	})
 }

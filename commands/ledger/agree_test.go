@@ -1,0 +1,322 @@
+package ledger_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"bahi/commands"
+	"bahi/commands/ledger"
+	"bahi/domain/event"
+	"bahi/domain/fault"
+	"bahi/domain/ledger/bank"
+	"bahi/domain/ledger/book"
+	"bahi/domain/ledger/bookslock"
+	"bahi/domain/unit"
+	"bahi/eventstore"
+	"bahi/projections"
+	projected "bahi/projections/ledger"
+	"bahi/readmodels"
+)
+
+// standing is a row as one of the two sides sees it.
+type standing struct {
+	Row, Account  int64
+	Date, In, Out string
+	Deleted       bool
+	Revision      int64
+}
+
+type opened struct {
+	ID              int64
+	Name            string
+	Opened, Deleted int64
+	Revision        int64
+	Workspace       uuid.UUID
+}
+
+type locked struct {
+	Workspace uuid.UUID
+	Through   *string
+	Revision  int64
+}
+
+// agree checks that commands see the books as the projection does.
+func (o *office) agree(t *testing.T) {
+	t.Helper()
+	o.agreeSince(t, t, o.node(t), 0)
+}
+
+// agreeSince is agree for the streams that begin after a position.
+func (o *office) agreeSince(t *testing.T, rt require.TestingT, judge *node, since event.Position) {
+	t.Helper()
+	f := &readmodels.Freshness{Min: o.head(t), Wait: 20e9}
+	_, _, err := o.views.Lock(readmodels.WithFreshness(t.Context(), f), workspace)
+	require.NoError(rt, err)
+
+	var (
+		rows     []standing
+		accounts []opened
+		locks    []locked
+		from     = judge.Commands.Fresh()
+		seen     = map[string]bool{}
+	)
+	for e, err := range o.store.ReadAll(t.Context(), since, eventstore.Forwards) {
+		require.NoError(t, err)
+		category, key := event.SplitStream(e.Stream)
+		if seen[e.Stream] {
+			continue
+		}
+		seen[e.Stream] = true
+		switch category {
+		case bank.Accounts.Category():
+			l, err := commands.Load(t.Context(), from, bank.Accounts, key)
+			require.NoError(t, err)
+			a := opened{ID: id(t, key), Name: l.State.Name, Opened: int64(l.State.Opened), Deleted: int64(l.State.Deleted), Revision: l.Revision, Workspace: l.Workspace}
+			if a.Deleted == 0 {
+				a.Deleted = math.MaxInt64
+			}
+			accounts = append(accounts, a)
+		case bank.Bulks.Category():
+			l, err := commands.Load(t.Context(), from, bank.Bulks, key)
+			require.NoError(t, err)
+			for i := range l.State.Rows {
+				row := id(t, key) + int64(i)
+				if len(o.names(t, bank.Rows.Stream(idText(row)))) == 0 {
+					rows = append(rows, stands(row, l.State.Added(i).Evolve(bank.Row{}), 0))
+				}
+			}
+		case bank.Rows.Category():
+			l, err := commands.Load(t.Context(), from, bank.Rows, key)
+			require.NoError(t, err)
+			switch {
+			case l.State.Exists():
+				rows = append(rows, stands(id(t, key), l.State, l.Revision))
+			case l.State.Deleted:
+				gone := stands(id(t, key), l.State, 0)
+				rows = append(rows, gone)
+			}
+		case bookslock.Kind.Category():
+			l, err := commands.Load(t.Context(), from, bookslock.Kind, key)
+			require.NoError(t, err)
+			k := locked{Workspace: uuid.MustParse(key), Revision: l.Revision}
+			if now := l.State.Now(); now != nil {
+				k.Through = new(now.String())
+			}
+			locks = append(locks, k)
+		}
+	}
+	schema := o.schema(t)
+	same(t, rt, o, bank.Rows.Stream, func(r standing) int64 { return r.Row }, rows, collect[standing](t, o, `
+		select row_id, account_id, date::text, in_entries::text, out_entries::text, deleted, case when deleted then 0 else revision end
+		from `+schema+`.row_version where to_position = 9223372036854775807 and from_position > $1`, since))
+	same(t, rt, o, bank.Accounts.Stream, func(a opened) int64 { return a.ID }, accounts, collect[opened](t, o, `
+		select id, name, opened_position, deleted_position, revision, workspace_id from `+schema+`.account where opened_position > $1`, since))
+	for _, l := range locks {
+		require.Equal(rt, []locked{l}, collect[locked](t, o, `select workspace_id, locked_through::text, revision from `+schema+`.books_lock where workspace_id = $1`, l.Workspace))
+	}
+}
+
+// same tells of the first that the two sides see in different ways, and what the log has of it.
+func same[T any](t *testing.T, rt require.TestingT, o *office, stream func(string) string, key func(T) int64, commands, books []T) {
+	t.Helper()
+	left, right := map[int64]T{}, map[int64]T{}
+	for _, c := range commands {
+		left[key(c)] = c
+	}
+	for _, b := range books {
+		right[key(b)] = b
+		if _, ok := left[key(b)]; !ok {
+			require.Fail(rt, "only in the books", "%+v\n%s", b, o.tell(t, stream(idText(key(b)))))
+		}
+	}
+	for k, l := range left {
+		r, ok := right[k]
+		require.True(rt, ok, "only commands see %+v\n%s", l, o.tell(t, stream(idText(k))))
+		require.Equal(rt, l, r, o.tell(t, stream(idText(k))))
+	}
+}
+
+// tell shows what the log has of a stream.
+func (o *office) tell(t *testing.T, stream string) (text string) {
+	t.Helper()
+	for e, err := range o.store.ReadStream(t.Context(), stream, 0, eventstore.Forwards) {
+		require.NoError(t, err)
+		text += fmt.Sprintf("%d %s %d %s %s %s\n", e.Position, e.Stream, e.Revision, e.Type, e.Data, e.Meta)
+	}
+	return text
+}
+
+func stands(row int64, r bank.Row, revision int64) standing {
+	text := func(entries []bank.Entry) string {
+		if entries == nil {
+			return "[]"
+		}
+		b, err := json.Marshal(entries)
+		if err != nil {
+			panic(err) // entries are plain
+		}
+		return string(b)
+	}
+	return standing{
+		Row: row, Account: r.Account, Date: r.Date.String(), In: text(r.In), Out: text(r.Out), Deleted: r.Deleted, Revision: revision,
+	}
+}
+
+func (o *office) schema(t *testing.T) string {
+	t.Helper()
+	var generation int
+	require.NoError(t, o.pool.QueryRow(t.Context(), `select generation from projection.generation where name = 'books' and live`).Scan(&generation))
+	return projections.SchemaName("books", generation)
+}
+
+func collect[T any](t *testing.T, o *office, sql string, args ...any) []T {
+	t.Helper()
+	rows, _ := o.pool.Query(t.Context(), sql, args...)
+	all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[T])
+	require.NoError(t, err)
+	return all
+}
+
+// scene is a workspace's books in the hands of several nodes at once.
+type scene struct {
+	t              *testing.T
+	rt             *rapid.T
+	o              *office
+	spaces         []uuid.UUID
+	accounts, rows []int64
+	in             map[int64]int64 // account of a row
+}
+
+func (s *scene) day() unit.Date {
+	return today - unit.Date(rapid.IntRange(-1, 5).Draw(s.rt, "days ago"))
+}
+
+// step does one thing on a node. What the domain refuses is done, too.
+func (s *scene) step(n *node, meanwhile bool) error {
+	space := s.spaces[0]
+	if rapid.IntRange(0, 9).Draw(s.rt, "stranger") == 0 {
+		space = s.spaces[1]
+	}
+	ctx := as(s.t, func(r *commands.Request) { r.Workspace = space })
+	entry := rupees(int64(rapid.IntRange(1, 99).Draw(s.rt, "amount")))
+	account, row := int64(1), int64(1)
+	if len(s.accounts) > 0 {
+		account = rapid.SampledFrom(s.accounts).Draw(s.rt, "account")
+	}
+	change := func(c editRow) error {
+		_, err := ledger.EditRow(ctx, n.Books, bank.Ledger, s.in[row], row, c)
+		return err
+	}
+	begun := func(first, account int64, count int) {
+		for i := range count {
+			s.rows = append(s.rows, first+int64(i))
+			s.in[first+int64(i)] = account
+		}
+	}
+	var err error
+	steps := []string{"open", "rename", "delete account", "lock", "unlock", "add", "add", "add", "bulk"}
+	if len(s.rows) > 0 {
+		row = rapid.SampledFrom(s.rows).Draw(s.rt, "row")
+		steps = append(steps, "edit", "edit", "edit", "move", "move", "move", "delete")
+	}
+	if meanwhile { // what others stumble over
+		steps = append(steps, "lock", "lock", "lock", "lock", "lock", "lock", "delete account", "delete account")
+	} else {
+		steps = append(steps, "unlock", "unlock")
+	}
+	switch rapid.SampledFrom(steps).Draw(s.rt, "step") {
+	case "open":
+		var out commands.Outcome[bank.Account]
+		if out, err = ledger.OpenAccount(ctx, n.Books, bank.Ledger, openBank{Name: "SBI"}); err == nil {
+			s.accounts = append(s.accounts, id(s.t, out.ID))
+		}
+	case "rename":
+		name := rapid.StringMatching(`[A-Z]{1,3}`).Draw(s.rt, "name")
+		_, err = ledger.RenameAccount(ctx, n.Books, bank.Ledger, account, book.RenameAccount[bank.Entry]{Name: name})
+	case "delete account":
+		_, err = ledger.DeleteAccount(ctx, n.Books, bank.Ledger, account)
+	case "lock":
+		_, err = n.SetLock(ctx, bookslock.Set{Through: new(min(s.day(), today-1))})
+	case "unlock":
+		_, err = n.SetLock(ctx, bookslock.Set{})
+	case "add":
+		var out commands.Outcome[bank.Row]
+		if out, err = ledger.AddRow(ctx, n.Books, bank.Ledger, account, addRow{Date: s.day(), In: entry}); out.ID != "" {
+			begun(id(s.t, out.ID), account, 1)
+		}
+	case "bulk":
+		c := postRows{}
+		for range rapid.IntRange(1, 4).Draw(s.rt, "rows") {
+			c.Rows = append(c.Rows, bulkRow{Date: s.day(), In: entry})
+		}
+		var out commands.Outcome[bank.Bulk]
+		if out, err = ledger.PostRows(ctx, n.Books, bank.Ledger, account, c); out.ID != "" {
+			begun(id(s.t, out.ID), account, len(c.Rows))
+		}
+	case "edit":
+		err = change(editRow{Out: &entry})
+	case "move":
+		err = change(editRow{Date: new(s.day())})
+	case "delete":
+		_, err = ledger.DeleteRow(ctx, n.Books, bank.Ledger, s.in[row], row)
+	}
+	if _, refused := errors.AsType[*fault.Error](err); refused || errors.Is(err, errCrash) {
+		return nil
+	}
+	return err
+}
+
+// Some nodes keep the rules, one looks at nothing and dies after each append, and at any moment
+// somebody else is faster. Whatever comes of it, the two sides agree.
+func TestCommandsAndBooksAgreeWhateverHappens(t *testing.T) {
+	t.Parallel()
+	o := openOffice(t)
+	hands := []*node{o.node(t), o.node(t), o.hasty(t)}
+	judge := o.node(t)
+	rapid.Check(t, func(rt *rapid.T) {
+		s := &scene{t: t, rt: rt, o: o, spaces: []uuid.UUID{uuid.New(), uuid.New()}, in: map[int64]int64{}}
+		since := o.head(t)
+		out, err := ledger.OpenAccount(as(t, func(r *commands.Request) { r.Workspace = s.spaces[0] }), hands[0].Books, bank.Ledger, openBank{Name: "SBI"})
+		require.NoError(rt, err)
+		s.accounts = append(s.accounts, id(t, out.ID))
+		for range rapid.IntRange(1, 12).Draw(rt, "steps") {
+			n := rapid.SampledFrom(hands).Draw(rt, "node")
+			switch rapid.IntRange(0, 2).Draw(rt, "what happens meanwhile") {
+			case 0:
+				n.store.at("bank", func() error { return s.step(hands[rapid.IntRange(1, 2).Draw(rt, "who")], true) })
+			case 1:
+				n.store.at("bankrow-", func() error {
+					n.store.at("bankrow-", func() error { return errCrash })
+					return s.step(hands[2], true)
+				})
+			}
+			require.NoError(rt, s.step(n, false))
+			n.store.at("", nil)
+			n.Wait()
+		}
+		o.agreeSince(t, rt, judge, since)
+	})
+	build := projections.Build{Store: o.store, Config: o.pool.Config().ConnConfig.Copy(), Projection: projected.Books, Log: judge.Log}
+	for _, size := range []int{1, 7, math.MaxInt} {
+		differences, err := build.Fold(context.WithoutCancel(t.Context()), size)
+		require.NoError(t, err)
+		require.Empty(t, differences, "folded in batches of %d, and built", size)
+	}
+	lost := 0
+	for e, err := range o.store.ReadAll(t.Context(), 0, eventstore.Forwards) {
+		require.NoError(t, err)
+		if e.Type == "BankRowRefused" || e.Type == "BankRowsRefused" || e.Type == "BankAccountDeletionRefused" {
+			lost++
+		}
+	}
+	require.Greater(t, lost, 5, "there were races")
+}

@@ -1,0 +1,300 @@
+package ledger_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"bahi/commands"
+	"bahi/commands/ledger"
+	"bahi/domain/actor"
+	"bahi/domain/event"
+	"bahi/domain/fault"
+	"bahi/domain/ledger/bank"
+	"bahi/domain/unit"
+	"bahi/eventstore"
+	views "bahi/readmodels/ledger"
+)
+
+func three() postRows {
+	return postRows{Rows: []bulkRow{{Date: today, In: rupees(1)}, {Date: today - 1, In: rupees(1)}, {Date: today, In: rupees(1)}}}
+}
+
+// postsAndDies posts three rows and dies before their own streams are filled.
+func (n *node) postsAndDies(t *testing.T, account int64) (first int64) {
+	t.Helper()
+	n.store.at("bankrow-", func() error { return errCrash })
+	out, err := ledger.PostRows(as(t), n.Books, bank.Ledger, account, three())
+	require.NoError(t, err)
+	n.Wait()
+	require.Empty(t, n.o.names(t, bank.Rows.Stream(out.ID)))
+	return id(t, out.ID)
+}
+
+func TestABulkIsThereAtOnceAndItsRowsHaveStreamsOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	o := openOffice(t)
+	n := o.node(t)
+	account := n.open(t)
+	out, err := ledger.PostRows(as(t), n.Books, bank.Ledger, account, three())
+	require.NoError(t, err)
+	first := id(t, out.ID)
+	require.Equal(t, first+3, n.add(t, account, today), "its numbers follow one another")
+	rows, total, err := o.views.Rows(as(t), workspace, "bank", account, views.Selection{Page: 1}, bank.ErrNoAccount)
+	require.NoError(t, err)
+	require.EqualValues(t, 4, total)
+	require.Equal(t, []int64{first + 1, first, first + 2, first + 3}, []int64{rows[0].ID, rows[1].ID, rows[2].ID, rows[3].ID})
+	n.Wait()
+	for row := first; row < first+3; row++ {
+		require.Equal(t, []string{"BankRowAdded"}, o.names(t, bank.Rows.Stream(idText(row))))
+	}
+	unfinished, err := o.views.UnfinishedBulks(as(t), "bank")
+	require.NoError(t, err)
+	require.Empty(t, unfinished)
+	o.agree(t)
+}
+
+func TestEventsThatFillABulkTellOfTheDecisiveOne(t *testing.T) {
+	t.Parallel()
+	o := openOffice(t)
+	n := o.node(t)
+	account := n.open(t)
+	first := n.postsAndDies(t, account)
+	system := commands.With(t.Context(), commands.Request{Actor: actor.Actor{Type: "system", ID: "start"}})
+	require.NoError(t, ledger.ResumeBulks(system, o.node(t).Books, bank.Ledger))
+	var decisive event.Stored
+	for e, err := range o.store.ReadStream(t.Context(), bank.Bulks.Stream(idText(first)), 0, eventstore.Forwards) {
+		require.NoError(t, err)
+		decisive = e
+	}
+	var want event.Meta
+	require.NoError(t, json.Unmarshal(decisive.Meta, &want))
+	require.Equal(t, "user:7", want.Actor)
+	require.Equal(t, "because", want.Reason)
+	want.Of, want.CausationID = decisive.Position, decisive.ID.String()
+	for e, err := range o.store.ReadStream(t.Context(), bank.Rows.Stream(idText(first+1)), 0, eventstore.Forwards) {
+		require.NoError(t, err)
+		var meta event.Meta
+		require.NoError(t, json.Unmarshal(e.Meta, &meta))
+		require.Equal(t, want, meta)
+	}
+}
+
+func TestARefusalsNoteTellsOfWhatItRefuses(t *testing.T) {
+	t.Parallel()
+	o := openOffice(t)
+	loser, winner := o.node(t), o.node(t)
+	account := winner.open(t)
+	loser.store.at("bankrow-", winner.locks(t, today-10))
+	out, err := ledger.AddRow(as(t), loser.Books, bank.Ledger, account, addRow{Date: today - 10, In: rupees(1)})
+	require.ErrorIs(t, err, errLocked)
+	var void uuid.UUID
+	var at event.Position
+	for e, err := range o.store.ReadStream(t.Context(), bank.Rows.Stream(out.ID), 0, eventstore.Forwards) {
+		require.NoError(t, err)
+		r, err := bank.Rows.Decode(e)
+		require.NoError(t, err)
+		require.Equal(t, "user:7", r.Meta.Actor)
+		require.Equal(t, workspace, r.Meta.Workspace)
+		if e.Revision == 0 {
+			void, at = e.ID, e.Position
+			continue
+		}
+		require.Equal(t, void.String(), r.Meta.CausationID)
+		require.JSONEq(t, `{"position":`+idText(int64(at))+`,"why":"Books are locked through 2025-05-22"}`, string(e.Data))
+	}
+}
+
+func TestAnUnfilledRowIsFilledByWhoeverNeedsIt(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(ctx context.Context, n *node, account, row int64) error{
+		"edit": func(ctx context.Context, n *node, account, row int64) error {
+			_, err := ledger.EditRow(ctx, n.Books, bank.Ledger, account, row, editRow{In: new(rupees(5))})
+			return err
+		},
+		"delete": func(ctx context.Context, n *node, account, row int64) error {
+			_, err := ledger.DeleteRow(ctx, n.Books, bank.Ledger, account, row)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := openOffice(t)
+			n := o.node(t)
+			account := n.open(t)
+			first := n.postsAndDies(t, account)
+			unfinished, err := o.views.UnfinishedBulks(as(t), "bank")
+			require.NoError(t, err)
+			require.Equal(t, []int64{first}, unfinished)
+			o.agree(t)
+
+			other := o.node(t)
+			match := as(t, keyed, func(r *commands.Request) { r.IfMatch = &o.row(t, account, first+1).Revision })
+			require.NoError(t, change(match, other, account, first+1))
+			require.Len(t, o.names(t, bank.Rows.Stream(idText(first+1))), 2)
+			o.agree(t)
+			require.NoError(t, change(match, n, account, first+1), "and the same again is the same")
+			require.Len(t, o.names(t, bank.Rows.Stream(idText(first+1))), 2)
+
+			require.NoError(t, ledger.ResumeBulks(as(t), o.node(t).Books, bank.Ledger))
+			unfinished, err = o.views.UnfinishedBulks(as(t), "bank")
+			require.NoError(t, err)
+			require.Empty(t, unfinished)
+			o.agree(t)
+		})
+	}
+}
+
+func TestRowsThatNoBulkHasAreNotFound(t *testing.T) {
+	t.Parallel()
+	o := openOffice(t)
+	n := o.node(t)
+	account := n.open(t)
+	first := n.postsAndDies(t, account)
+	for name, err := range map[string]error{
+		"no such row": func() error {
+			_, err := ledger.EditRow(as(t), n.Books, bank.Ledger, account, first+3, editRow{Date: new(today - 2)})
+			return err
+		}(),
+		"another account": func() error {
+			_, err := ledger.EditRow(as(t), n.Books, bank.Ledger, account+1, first, editRow{Date: new(today - 2)})
+			return err
+		}(),
+		"another workspace": func() error {
+			foreign := as(t, func(r *commands.Request) { r.Workspace = stranger })
+			_, err := ledger.DeleteRow(foreign, n.Books, bank.Ledger, account, first+1)
+			return err
+		}(),
+	} {
+		require.ErrorIs(t, err, bank.ErrNoRow, name)
+	}
+}
+
+func TestSeveralProcessesFillABulkOnce(t *testing.T) {
+	t.Parallel()
+	o := openOffice(t)
+	n := o.node(t)
+	account := n.open(t)
+	first := n.postsAndDies(t, account)
+	var all sync.WaitGroup
+	for range 4 {
+		other := o.node(t)
+		all.Go(func() {
+			if err := ledger.ResumeBulks(as(t), other.Books, bank.Ledger); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	for row := first; row < first+3; row++ {
+		require.Equal(t, []string{"BankRowAdded"}, o.names(t, bank.Rows.Stream(idText(row))))
+	}
+	o.agree(t)
+}
+
+func TestABulkThatCannotBeFilledNowIsAnsweredAllTheSame(t *testing.T) {
+	t.Parallel()
+	o := openOffice(t)
+	n := o.node(t)
+	account := n.open(t)
+	first := n.postsAndDies(t, account)
+	n.store.at("bankrow-", func() error { return eventstore.ErrUnavailable })
+	require.ErrorIs(t, ledger.ResumeBulks(as(t), n.Books, bank.Ledger), eventstore.ErrUnavailable)
+	n.store.at("bankrow-", func() error { return eventstore.ErrUnavailable })
+	_, err := ledger.EditRow(as(t), n.Books, bank.Ledger, account, first, editRow{Date: new(today - 2)})
+	require.ErrorIs(t, err, eventstore.ErrUnavailable, "and not that there is no such row")
+}
+
+func TestABulkWithAKeyIsPostedOnce(t *testing.T) {
+	t.Parallel()
+	o := openOffice(t)
+	one, two := o.node(t), o.node(t)
+	account := one.open(t)
+	post := func(n *node) commands.Outcome[bank.Bulk] {
+		out, err := ledger.PostRows(as(t, keyed), n.Books, bank.Ledger, account, three())
+		require.NoError(t, err)
+		n.Wait()
+		return out
+	}
+	first := post(one)
+	again := post(two)
+	first.Replayed = true
+	require.Equal(t, first, again)
+	_, total, err := o.views.Rows(as(t), workspace, "bank", account, views.Selection{Page: 1}, bank.ErrNoAccount)
+	require.NoError(t, err)
+	require.EqualValues(t, 3, total)
+	o.agree(t)
+}
+
+// blind answers nothing that the books know.
+type blind struct{ ledger.Reads }
+
+func (blind) EarliestRow(context.Context, uuid.UUID, int64) (*unit.Date, error) {
+	return nil, errCrash
+}
+func (blind) BulkOf(context.Context, uuid.UUID, int64) (int64, error) { return 0, errCrash }
+func (blind) UnfinishedBulks(context.Context, string) ([]int64, error) {
+	return nil, errCrash
+}
+
+func TestBooksThatDoNotAnswerAreNotTakenForEmpty(t *testing.T) {
+	t.Parallel()
+	o := openOffice(t)
+	n := o.node(t)
+	account := n.open(t)
+	n.Reads = blind{}
+	_, err := ledger.DeleteAccount(as(t), n.Books, bank.Ledger, account)
+	require.ErrorIs(t, err, errCrash)
+	_, err = ledger.EditRow(as(t), n.Books, bank.Ledger, account, 1, editRow{Date: new(today)})
+	require.ErrorIs(t, err, errCrash)
+	_, refused := errors.AsType[*fault.Error](err)
+	require.False(t, refused)
+	require.ErrorIs(t, ledger.ResumeBulks(as(t), n.Books, bank.Ledger), errCrash)
+	require.Equal(t, []string{"BankAccountOpened"}, o.names(t, bank.Accounts.Stream(idText(account))))
+}
+
+// A projection that stands still does not know the newest rows, and answers what it has. For what a
+// command is decided on, that is not enough.
+func TestBooksThatAreLateAreNotTakenForComplete(t *testing.T) {
+	t.Parallel()
+	o := openOffice(t)
+	n := o.node(t)
+	account := n.open(t)
+	o.park(t)
+	n.add(t, account, today-10)
+	n.store.at("bankrow-", func() error { return errCrash })
+	bulk, err := ledger.PostRows(as(t), n.Books, bank.Ledger, account, three())
+	require.NoError(t, err)
+	n.Wait()
+	n.lock(t, new(today-10))
+	unavailable := func(err error) {
+		refused, _ := errors.AsType[*fault.Error](err)
+		require.NotNil(t, refused, "%v", err)
+		require.Equal(t, fault.Unavailable, refused.Kind)
+	}
+	_, err = ledger.DeleteAccount(as(t), n.Books, bank.Ledger, account)
+	unavailable(err)
+	_, err = ledger.EditRow(as(t), n.Books, bank.Ledger, account, id(t, bulk.ID), editRow{Date: new(today - 2)})
+	unavailable(err)
+	require.Equal(t, []string{"BankAccountOpened"}, o.names(t, bank.Accounts.Stream(idText(account))))
+	unavailable(ledger.ResumeBulks(as(t), n.Books, bank.Ledger))
+}
+
+// park makes the books stand still at an event that they cannot read.
+func (o *office) park(t *testing.T) {
+	t.Helper()
+	_, err := o.store.Append(t.Context(), "bankrow-999999", eventstore.NoStream, event.New{
+		ID: uuid.New(), Type: "BankRowAdded", Data: []byte(`{}`), Meta: []byte(`{"schema":99}`),
+	})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		var parked bool
+		require.NoError(t, o.pool.QueryRow(t.Context(), `select error is not null from projection.generation where live`).Scan(&parked))
+		return parked
+	}, 20e9, 5e6)
+}

@@ -1,0 +1,339 @@
+package ledger_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/commands"
+	"bahi/commands/ledger"
+	"bahi/domain/fault"
+	"bahi/domain/ledger/bank"
+	"bahi/domain/ledger/book"
+	"bahi/domain/ledger/bookslock"
+	"bahi/domain/unit"
+	views "bahi/readmodels/ledger"
+)
+
+var errLocked = fault.Newf(fault.Conflict, "Books are locked through %s", today-10)
+
+// A test of these is a race that is lost: between a node's look at the rules and its append, another
+// node does something that forbids what is appended. noted says whether the loser lives to note it.
+func lost(t *testing.T, test func(t *testing.T, o *office, loser, winner *node, noted bool)) {
+	t.Helper()
+	for name, noted := range map[string]bool{"and is noted": true, "and the loser dies before it is noted": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := openOffice(t)
+			test(t, o, o.node(t), o.node(t), noted)
+		})
+	}
+}
+
+// loses lets do happen before the node's next append to a stream, and the node die after it unless it
+// lives to note that it lost.
+func (n *node) loses(prefix string, noted bool, do func() error) {
+	n.store.at(prefix, func() error {
+		if !noted {
+			n.store.at(prefix, func() error { return errCrash })
+		}
+		return do()
+	})
+}
+
+func refusedNames(noted bool, names ...string) []string {
+	if noted {
+		return names
+	}
+	return names[:len(names)-1]
+}
+
+func TestARowThatLostToTheLockNeverWas(t *testing.T) {
+	t.Parallel()
+	lost(t, func(t *testing.T, o *office, loser, winner *node, noted bool) {
+		account := winner.open(t)
+		loser.loses("bankrow-", noted, winner.locks(t, today-10))
+		out, err := ledger.AddRow(as(t), loser.Books, bank.Ledger, account, addRow{Date: today - 10, In: rupees(1)})
+		require.ErrorIs(t, err, errLocked)
+		row := id(t, out.ID)
+		require.Equal(t, refusedNames(noted, "BankRowAdded", "BankRowRefused"), o.names(t, "bankrow-"+out.ID))
+		require.Nil(t, o.row(t, account, row))
+		for _, n := range []*node{loser, winner, o.node(t)} {
+			_, err = ledger.EditRow(as(t), n.Books, bank.Ledger, account, row, editRow{Date: new(today)})
+			require.ErrorIs(t, err, bank.ErrNoRow)
+			_, err = ledger.DeleteRow(as(t), n.Books, bank.Ledger, account, row)
+			require.ErrorIs(t, err, bank.ErrNoRow)
+		}
+		o.agree(t)
+	})
+}
+
+func TestAnEditThatLostToTheLockLeavesTheRowAsItWas(t *testing.T) {
+	t.Parallel()
+	lost(t, func(t *testing.T, o *office, loser, winner *node, noted bool) {
+		account := winner.open(t)
+		row := winner.add(t, account, today-10)
+		loser.loses("bankrow-", noted, winner.locks(t, today-10))
+		_, err := ledger.EditRow(as(t), loser.Books, bank.Ledger, account, row, editRow{In: new(rupees(2))})
+		require.ErrorIs(t, err, errLocked)
+		stream := bank.Rows.Stream(idText(row))
+		require.Equal(t, refusedNames(noted, "BankRowAdded", "BankRowEdited", "BankRowRefused"), o.names(t, stream))
+		found := o.row(t, account, row)
+		require.Equal(t, "1", found.Cash.String())
+
+		winner.lock(t, nil)
+		for i, n := range []*node{loser, winner} {
+			match := o.row(t, account, row).Revision
+			out, err := ledger.EditRow(as(t, func(r *commands.Request) { r.IfMatch = &match }), n.Books, bank.Ledger, account, row,
+				editRow{Out: new(rupees(int64(5 + i)))})
+			require.NoError(t, err, "the revision that a read shows is the one to match")
+			require.Equal(t, bank.Row{Account: account, Date: today - 10, In: rupees(1), Out: rupees(int64(5 + i))}, out.State)
+		}
+		require.Equal(t, "-5", o.row(t, account, row).Cash.String())
+		o.agree(t)
+	})
+}
+
+func TestADeletionOfARowThatLostToTheLockLeavesIt(t *testing.T) {
+	t.Parallel()
+	lost(t, func(t *testing.T, o *office, loser, winner *node, noted bool) {
+		account := winner.open(t)
+		row := winner.add(t, account, today-10)
+		loser.loses("bankrow-", noted, winner.locks(t, today-10))
+		_, err := ledger.DeleteRow(as(t), loser.Books, bank.Ledger, account, row)
+		require.ErrorIs(t, err, errLocked)
+		require.NotNil(t, o.row(t, account, row))
+		winner.lock(t, nil)
+		_, err = ledger.DeleteRow(as(t), loser.Books, bank.Ledger, account, row)
+		require.NoError(t, err)
+		require.Nil(t, o.row(t, account, row))
+		o.agree(t)
+	})
+}
+
+func TestAMoveIsVoidWhenEitherOfItsDatesIsLocked(t *testing.T) {
+	t.Parallel()
+	for name, dates := range map[string][2]unit.Date{
+		"out of the locked period": {today - 10, today}, "into it": {today, today - 10}, "within it": {today - 11, today - 12},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := openOffice(t)
+			loser, winner := o.node(t), o.node(t)
+			account := winner.open(t)
+			row := winner.add(t, account, dates[0])
+			move := editRow{Date: &dates[1]}
+			loser.store.at("bankrow-", winner.locks(t, today-10))
+			_, err := ledger.EditRow(as(t), loser.Books, bank.Ledger, account, row, move)
+			require.ErrorIs(t, err, errLocked)
+			require.Equal(t, dates[0], o.row(t, account, row).Date)
+			_, err = ledger.EditRow(as(t), loser.Books, bank.Ledger, account, row, move)
+			require.ErrorIs(t, err, errLocked, "and is refused before it, once that is known")
+			require.Len(t, o.names(t, bank.Rows.Stream(idText(row))), 3)
+			o.agree(t)
+		})
+	}
+}
+
+func TestARowThatLostToTheDeletionOfItsAccountNeverWas(t *testing.T) {
+	t.Parallel()
+	lost(t, func(t *testing.T, o *office, loser, winner *node, noted bool) {
+		account := winner.open(t)
+		row := winner.add(t, account, today)
+		deletes := func() error {
+			_, err := ledger.DeleteAccount(as(t), winner.Books, bank.Ledger, account)
+			return err
+		}
+		loser.loses("bankrow-", noted, deletes)
+		out, err := ledger.AddRow(as(t), loser.Books, bank.Ledger, account, addRow{Date: today, In: rupees(1)})
+		require.ErrorIs(t, err, bank.ErrNoAccount)
+		require.Nil(t, o.row(t, account, id(t, out.ID)))
+		require.Nil(t, o.row(t, account, row))
+		_, err = ledger.EditRow(as(t), loser.Books, bank.Ledger, account, row, editRow{In: new(rupees(2))})
+		require.ErrorIs(t, err, bank.ErrNoAccount, "later calls by row id are 404")
+		o.agree(t)
+	})
+}
+
+func TestABulkThatLostIsVoidAsAWhole(t *testing.T) {
+	t.Parallel()
+	lost(t, func(t *testing.T, o *office, loser, winner *node, noted bool) {
+		account := winner.open(t)
+		loser.loses("bankbulk-", noted, winner.locks(t, today-10))
+		out, err := ledger.PostRows(as(t), loser.Books, bank.Ledger, account, postRows{Rows: []bulkRow{
+			{Date: today, In: rupees(1)}, {Date: today - 10, In: rupees(1)},
+		}})
+		require.ErrorIs(t, err, errLocked)
+		loser.Wait()
+		first := id(t, out.ID)
+		require.Equal(t, refusedNames(noted, "BankRowsPosted", "BankRowsRefused"), o.names(t, bank.Bulks.Stream(out.ID)))
+		for row := first; row < first+2; row++ {
+			require.Nil(t, o.row(t, account, row))
+			require.Empty(t, o.names(t, bank.Rows.Stream(idText(row))))
+			_, err = ledger.EditRow(as(t), loser.Books, bank.Ledger, account, row, editRow{Date: new(today)})
+			require.ErrorIs(t, err, bank.ErrNoRow)
+		}
+		require.NoError(t, ledger.ResumeBulks(as(t), winner.Books, bank.Ledger))
+		require.Empty(t, o.names(t, bank.Rows.Stream(out.ID)))
+		o.agree(t)
+	})
+}
+
+func TestTheDeletionOfAnAccountThatLostToTheLockNeverWas(t *testing.T) {
+	t.Parallel()
+	lost(t, func(t *testing.T, o *office, loser, winner *node, noted bool) {
+		account := winner.open(t)
+		row := winner.add(t, account, today-10)
+		loser.loses("bank-", noted, winner.locks(t, today-10))
+		_, err := ledger.DeleteAccount(as(t), loser.Books, bank.Ledger, account)
+		require.ErrorIs(t, err, errLocked)
+		stream := bank.Accounts.Stream(idText(account))
+		require.Equal(t, refusedNames(noted, "BankAccountOpened", "BankAccountDeleted", "BankAccountDeletionRefused"), o.names(t, stream))
+		require.NotNil(t, o.row(t, account, row))
+		_, err = ledger.DeleteAccount(as(t), loser.Books, bank.Ledger, account)
+		require.ErrorIs(t, err, errLocked)
+		for _, n := range []*node{loser, winner} {
+			a, err := o.views.Account(as(t), workspace, "bank", account, views.As{}, bank.ErrNoAccount)
+			require.NoError(t, err)
+			_, err = ledger.RenameAccount(as(t, func(r *commands.Request) { r.IfMatch = &a.Revision }), n.Books, bank.Ledger, account,
+				book.RenameAccount[bank.Entry]{Name: a.Name + "I"})
+			require.NoError(t, err)
+			n.add(t, account, today)
+		}
+		winner.lock(t, nil)
+		_, err = ledger.DeleteAccount(as(t), loser.Books, bank.Ledger, account)
+		require.NoError(t, err)
+		require.Nil(t, o.row(t, account, row))
+		o.agree(t)
+	})
+}
+
+func TestAnAccountOpenedOnOneNodeTakesRowsOnAnotherAtOnce(t *testing.T) {
+	t.Parallel()
+	o := openOffice(t)
+	one, two := o.node(t), o.node(t)
+	for range 20 {
+		account := one.open(t)
+		row := two.add(t, account, today)
+		_, err := ledger.EditRow(as(t), one.Books, bank.Ledger, account, row, editRow{In: new(rupees(2))})
+		require.NoError(t, err)
+		_, err = ledger.DeleteAccount(as(t), two.Books, bank.Ledger, account)
+		require.NoError(t, err)
+		_, err = ledger.AddRow(as(t), one.Books, bank.Ledger, account, addRow{Date: today, In: rupees(1)})
+		require.ErrorIs(t, err, bank.ErrNoAccount)
+	}
+	for i := range 20 {
+		account := one.open(t)
+		through := today - unit.Date(60-i)
+		one.lock(t, &through)
+		_, err := ledger.AddRow(as(t), two.Books, bank.Ledger, account, addRow{Date: through, In: rupees(1)})
+		require.Error(t, err)
+		two.lock(t, nil)
+		one.add(t, account, through)
+	}
+	o.agree(t)
+}
+
+func TestTheLockCountsForItsOwnWorkspace(t *testing.T) {
+	t.Parallel()
+	o := openOffice(t)
+	n := o.node(t)
+	account := n.open(t)
+	foreign := as(t, func(r *commands.Request) { r.Workspace = stranger })
+	_, err := n.SetLock(foreign, bookslock.Set{Through: new(today - 1)})
+	require.NoError(t, err)
+	row := n.add(t, account, today-5)
+
+	_, err = ledger.AddRow(foreign, n.Books, bank.Ledger, account, addRow{Date: today, In: rupees(1)})
+	require.ErrorIs(t, err, bank.ErrNoAccount)
+	_, err = ledger.PostRows(foreign, n.Books, bank.Ledger, account, postRows{Rows: []bulkRow{{Date: today, In: rupees(1)}}})
+	require.ErrorIs(t, err, bank.ErrNoAccount)
+	_, err = ledger.EditRow(foreign, n.Books, bank.Ledger, account, row, editRow{In: new(rupees(2))})
+	require.ErrorIs(t, err, bank.ErrNoRow)
+	_, err = ledger.DeleteRow(foreign, n.Books, bank.Ledger, account, row)
+	require.ErrorIs(t, err, bank.ErrNoRow)
+	_, err = ledger.RenameAccount(foreign, n.Books, bank.Ledger, account, book.RenameAccount[bank.Entry]{Name: "mine"})
+	require.ErrorIs(t, err, bank.ErrNoAccount)
+	_, err = ledger.DeleteAccount(foreign, n.Books, bank.Ledger, account)
+	require.ErrorIs(t, err, bank.ErrNoAccount)
+
+	// A node that looks at nothing writes into it, and still nobody sees it.
+	out, err := ledger.AddRow(foreign, o.hasty(t).Books, bank.Ledger, account, addRow{Date: today, In: rupees(7)})
+	require.NoError(t, err)
+	require.Nil(t, o.row(t, account, id(t, out.ID)))
+	o.agree(t)
+}
+
+func TestADryRunSaysWhatTheRulesWouldSay(t *testing.T) {
+	t.Parallel()
+	o := openOffice(t)
+	n := o.node(t)
+	account := n.open(t)
+	row := n.add(t, account, today-10)
+	n.lock(t, new(today-10))
+	head := o.head(t)
+	dry := as(t, dryRun)
+	out, err := ledger.AddRow(dry, n.Books, bank.Ledger, account, addRow{Date: today, In: rupees(1)})
+	require.NoError(t, err)
+	require.Empty(t, out.ID)
+	require.Equal(t, bank.Row{Account: account, Date: today, In: rupees(1)}, out.State)
+	_, err = ledger.AddRow(dry, n.Books, bank.Ledger, account, addRow{Date: today - 10, In: rupees(1)})
+	require.ErrorIs(t, err, errLocked)
+	_, err = ledger.AddRow(dry, n.Books, bank.Ledger, account+1, addRow{Date: today, In: rupees(1)})
+	require.ErrorIs(t, err, bank.ErrNoAccount)
+	_, err = ledger.EditRow(dry, n.Books, bank.Ledger, account, row, editRow{In: new(rupees(2))})
+	require.ErrorIs(t, err, errLocked)
+	_, err = ledger.DeleteAccount(dry, n.Books, bank.Ledger, account)
+	require.ErrorIs(t, err, errLocked)
+	bulk, err := ledger.PostRows(dry, n.Books, bank.Ledger, account, postRows{Rows: []bulkRow{{Date: today, In: rupees(1)}}})
+	require.NoError(t, err)
+	require.Len(t, bulk.State.Rows, 1)
+	_, err = n.SetLock(dry, bookslock.Set{})
+	require.NoError(t, err)
+	n.Wait()
+	require.Equal(t, head, o.head(t))
+	require.Equal(t, row+1, n.add(t, account, today), "no number was used up")
+}
+
+func TestVoidWritesWithAKeyAnswerTheSameAgain(t *testing.T) {
+	t.Parallel()
+	o := openOffice(t)
+	loser, winner := o.node(t), o.node(t)
+	account := winner.open(t)
+	loser.store.at("bankrow-", winner.locks(t, today-10))
+	add := func(n *node) error {
+		_, err := ledger.AddRow(as(t, keyed), n.Books, bank.Ledger, account, addRow{Date: today - 10, In: rupees(1)})
+		return err
+	}
+	require.ErrorIs(t, add(loser), errLocked)
+	winner.lock(t, nil)
+	head := o.head(t)
+	for _, n := range []*node{loser, winner, o.node(t)} {
+		require.ErrorIs(t, add(n), errLocked, "also when it would pass now")
+	}
+	require.Equal(t, head, o.head(t))
+	o.agree(t)
+}
+
+func TestARepeatedRequestAnswersTheRowAsItWasThen(t *testing.T) {
+	t.Parallel()
+	o := openOffice(t)
+	one, two := o.node(t), o.node(t)
+	account := one.open(t)
+	add := func(n *node) (commands.Outcome[bank.Row], error) {
+		return ledger.AddRow(as(t, keyed), n.Books, bank.Ledger, account, addRow{Date: today, In: rupees(1)})
+	}
+	first, err := add(one)
+	require.NoError(t, err)
+	_, err = ledger.EditRow(as(t), two.Books, bank.Ledger, account, id(t, first.ID), editRow{In: new(rupees(9))})
+	require.NoError(t, err)
+	_, err = ledger.DeleteAccount(as(t), two.Books, bank.Ledger, account)
+	require.NoError(t, err)
+	for _, n := range []*node{one, two} {
+		again, err := add(n)
+		require.NoError(t, err)
+		first.Replayed = true
+		require.Equal(t, first, again)
+	}
+	o.agree(t)
+}
