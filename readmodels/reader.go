@@ -214,7 +214,8 @@ func (r *Reader) statement(ctx context.Context, sql string) (*statement, error) 
 	// over one row keeps the view's order.
 	s.text = `
 		select state.*, view.* from (
-			select min(g.position), bool_and(g.live), bool_or(g.error is not null), count(*), log.head()
+			select min(g.position), bool_and(g.live), bool_or(g.error is not null), count(*),
+				coalesce((select position from log.event order by position desc limit 1), 0)
 			from projection.generation g where (g.name, g.generation) in (` + strings.Join(read, ", ") + `)
 		) state left join lateral (select true, v.* from (` + view + `) v) view on true`
 	r.mu.Lock()

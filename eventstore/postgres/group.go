@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"bahi/domain/event"
 	"bahi/eventstore"
@@ -170,6 +171,8 @@ func (a *appender) send(ctx context.Context, group []*pending) ([]placed, error)
 	return done, err
 }
 
+func pgUUID(id uuid.UUID) pgtype.UUID { return pgtype.UUID{Bytes: id, Valid: true} }
+
 // columnsOf answers the arrays of appendGroup.
 func columnsOf(group []*pending) []any {
 	var (
@@ -177,13 +180,14 @@ func columnsOf(group []*pending) []any {
 		nth                          = make([]int32, 0, n)
 		streams, types, datas, metas = make([]string, 0, n), make([]string, 0, n), make([]string, 0, n), make([]string, 0, n)
 		expected                     = make([]int64, 0, n)
-		firsts, ids                  = make([]uuid.UUID, 0, n), make([]uuid.UUID, 0, n)
+		firsts, ids                  = make([]pgtype.UUID, 0, n), make([]pgtype.UUID, 0, n) // pgx encodes its own type at once
 	)
 	for _, p := range group {
 		for k, e := range p.Events {
 			nth = append(nth, int32(k+1))
 			streams, expected = append(streams, p.Stream), append(expected, int64(p.Expected))
-			firsts, ids, types = append(firsts, p.Events[0].ID), append(ids, e.ID), append(types, e.Type)
+			firsts, ids = append(firsts, pgUUID(p.Events[0].ID)), append(ids, pgUUID(e.ID))
+			types = append(types, e.Type)
 			datas, metas = append(datas, string(e.Data)), append(metas, string(e.Meta))
 		}
 	}

@@ -30,7 +30,6 @@ func TestPostgresMayBeKilledUnderLoad(t *testing.T) {
 		outcomes = map[uuid.UUID]error{}
 		places   = map[uuid.UUID]eventstore.Appended{}
 		answered = make(chan struct{}, 1<<20)
-		away     = make(chan struct{}, 1<<20)
 	)
 	ctx, stop := context.WithCancel(t.Context())
 	for range 16 {
@@ -45,7 +44,6 @@ func TestPostgresMayBeKilledUnderLoad(t *testing.T) {
 					answered <- struct{}{}
 					continue
 				}
-				away <- struct{}{}
 				select { // a client waits a moment before its next try
 				case <-time.After(10 * time.Millisecond):
 				case <-ctx.Done():
@@ -65,10 +63,9 @@ func TestPostgresMayBeKilledUnderLoad(t *testing.T) {
 	for range rounds(2) {
 		drain(answered)
 		wait("appends", answered, 200)
-		drain(away)
 		pid := cluster.PID()
 		require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
-		wait("the failure of appends", away, 1)
+		// Those under way may be saved by a quick restart, so none of them has to fail.
 		require.Eventually(t, func() bool { return cluster.PID() != pid }, time.Minute, 10*time.Millisecond)
 	}
 	drain(answered)

@@ -57,8 +57,8 @@ func open(ctx context.Context, pool *pgxpool.Pool, log *slog.Logger, p patience)
 		return nil, fmt.Errorf("open the event log: %w", err)
 	}
 	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
-	s.appender = newAppender(pool.Config().ConnConfig.Copy(), p, s.tail, log)
-	s.running.Go(func() { s.appender.run(ctx) })
+	s.appender = newAppender(ctx, pool.Config().ConnConfig.Copy(), p, s.tail, log)
+	s.running.Go(func() { s.appender.run() })
 	s.running.Go(func() { tell(ctx, pool, s.tail, s.appender.done, log) })
 	s.running.Go(func() { listen(ctx, pool.Config().ConnConfig.Copy(), s.tail, log) })
 	return s, nil
@@ -76,7 +76,7 @@ func (s *Store) ID() uuid.UUID { return s.id }
 // Head implements [eventstore.Store].
 func (s *Store) Head(ctx context.Context) (event.Position, error) {
 	var head int64
-	err := s.pool.QueryRow(ctx, `select log.head()`).Scan(&head)
+	err := s.pool.QueryRow(ctx, `select coalesce((select position from log.event order by position desc limit 1), 0)`).Scan(&head)
 	if err != nil {
 		return 0, fmt.Errorf("read the log's head: %w", err)
 	}
