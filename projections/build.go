@@ -80,7 +80,13 @@ func (b Build) fill(ctx context.Context, s *session) error {
 	if err := b.foldUpTo(ctx, s, head); err != nil {
 		return err
 	}
-	err = pgx.BeginFunc(ctx, s.conn, func(tx pgx.Tx) error { return inSchema(ctx, tx, s.g.schema(), b.Projection.after) })
+	err = pgx.BeginFunc(ctx, s.conn, func(tx pgx.Tx) error {
+		if err := b.Projection.finish(ctx, &Batch{Tx: tx, Filling: true, Kept: s.kept}); err != nil {
+			return err
+		}
+		s.kept = nil
+		return inSchema(ctx, tx, s.g.schema(), b.Projection.after)
+	})
 	if err != nil {
 		return fmt.Errorf("make indexes: %w", err)
 	}
@@ -112,7 +118,8 @@ func (b Build) analyze(ctx context.Context, s *session) error {
 func (b Build) foldUpTo(ctx context.Context, s *session, head event.Position) error {
 	for d, err := range ahead(ctx, b.Store, b.Projection, s.g.Position, head) {
 		if d.upTo > s.g.Position {
-			if applyErr := guarded(func() error { return s.applyFinding(ctx, d) }); applyErr != nil {
+			// Not event by event to find one at fault: what is kept for the fill's end would be lost.
+			if applyErr := guarded(func() error { return s.apply(ctx, d) }); applyErr != nil {
 				return applyErr
 			}
 			if b.Progress != nil {

@@ -28,6 +28,8 @@ type Fold struct {
 	types []string
 	on    func(*Batch, event.Recorded[any])
 	apply func(context.Context, *Batch, []event.Recorded[any]) error
+
+	finish func(context.Context, *Batch) error // after a fill; may be nil
 }
 
 // afterFill is the line of a DDL behind which statements run once the tables are filled.
@@ -67,6 +69,27 @@ func On[E any](fold func(*Batch, event.Recorded[E])) Fold {
 // nothing else. It is for a projection whose benchmark asks for it.
 func Apply(types []string, apply func(context.Context, *Batch, []event.Recorded[any]) error) Fold {
 	return Fold{types: types, apply: apply}
+}
+
+// Finishing ends a fill with what the fold has kept for its end.
+func (f Fold) Finishing(finish func(context.Context, *Batch) error) Fold {
+	f.finish = finish
+	return f
+}
+
+// finish ends a fill.
+func (p *Projection) finish(ctx context.Context, b *Batch) error {
+	done := map[string]bool{}
+	for name, f := range p.folds {
+		if f.finish == nil || done[f.types[0]] {
+			continue
+		}
+		done[f.types[0]] = true
+		if err := f.finish(ctx, b); err != nil {
+			return fmt.Errorf("finish the fill of %s: %w", name, err)
+		}
+	}
+	return b.flush(ctx)
 }
 
 // Hash tells one DDL from another.
@@ -109,6 +132,9 @@ type Batch struct {
 	// Filling says that a generation is being filled: what stands behind "after fill" in the DDL is not
 	// there yet.
 	Filling bool
+	// Kept is for Apply alone: what it put there in an earlier batch of the same runner, which is the
+	// only one that writes the tables. It is nil at first, and after a batch that failed.
+	Kept any
 
 	queued pgx.Batch
 }

@@ -20,6 +20,7 @@ type session struct {
 	g     generation
 	owner uuid.UUID
 	conn  *pgx.Conn
+	kept  any // see Batch.Kept
 }
 
 // connect makes a connection for one generation's tables.
@@ -99,7 +100,8 @@ func (p *Projection) decode(batch eventstore.Batch) (d decoded, err error) {
 	for i := range batch.Events {
 		e := &batch.Events[i]
 		if p.folding(e.Type) {
-			r, err := domain.Catalogue.Decode(*e)
+			var r event.Recorded[any]
+			err := guarded(func() (err error) { r, err = domain.Catalogue.Decode(*e); return err })
 			if err != nil {
 				return d, &poison{at: e.Position, typ: e.Type, err: err}
 			}
@@ -114,15 +116,27 @@ func (p *Projection) decode(batch eventstore.Batch) (d decoded, err error) {
 
 // apply folds a batch and moves the checkpoint, in one transaction.
 func (s *session) apply(ctx context.Context, d decoded) error {
+	b := &Batch{Filling: s.g.Building, Kept: s.kept}
+	s.kept = nil // if this fails, it tells of what did not happen
 	err := pgx.BeginFunc(ctx, s.conn, func(tx pgx.Tx) error {
-		b := &Batch{Tx: tx, Filling: s.g.Building}
-		if err := s.p.fold(ctx, b, d.events, d.names); err != nil {
+		b.Tx = tx
+		if err := guarded(func() error { return s.p.fold(ctx, b, d.events, d.names) }); err != nil {
 			return err
 		}
 		return checkpoint(ctx, tx, s.g, s.owner, d.upTo, d.last)
 	})
 	if err == nil {
-		s.g.Position, s.g.EventID = d.upTo, d.last
+		s.g.Position, s.g.EventID, s.kept = d.upTo, d.last, b.Kept
+	}
+	return err
+}
+
+// fenced answers [ErrFenced] when this session may not write any more.
+func (s *session) fenced(ctx context.Context) error {
+	found, err := generations(ctx, s.conn, `name = $1 and generation = $2 and position = $3 and owner = $4 and (live or building)`,
+		s.g.Name, s.g.Generation, int64(s.g.Position), s.owner)
+	if err == nil && len(found) == 0 {
+		err = ErrFenced
 	}
 	return err
 }
@@ -134,6 +148,9 @@ func (s *session) applyFinding(ctx context.Context, d decoded) error {
 	if err == nil || isTransient(s.conn, err) || len(d.events) == 0 {
 		return err
 	}
+	if err := s.fenced(ctx); err != nil { // the tables may be gone
+		return err
+	}
 	for i, e := range d.events {
 		one := decoded{events: d.events[i : i+1], names: d.names[i : i+1], upTo: e.Position, last: &e.ID}
 		if i == len(d.events)-1 {
@@ -141,6 +158,9 @@ func (s *session) applyFinding(ctx context.Context, d decoded) error {
 		}
 		if err := s.apply(ctx, one); err != nil {
 			if isTransient(s.conn, err) {
+				return err
+			}
+			if err := s.fenced(ctx); err != nil {
 				return err
 			}
 			return &poison{at: e.Position, typ: d.names[i], err: err}

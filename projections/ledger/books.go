@@ -27,7 +27,7 @@ var booksDDL string
 //
 // It folds a batch in memory and writes the result with few statements: what a row of the log costs
 // decides how fast the whole system writes and rebuilds. `bahi bench` measures it.
-var Books = projections.Define("books", 1, booksDDL, projections.Apply(booksTypes(), foldBooks))
+var Books = projections.Define("books", 1, booksDDL, projections.Apply(booksTypes(), foldBooks).Finishing(finishBooks))
 
 // stillCurrent ends the interval of what is current.
 const stillCurrent = math.MaxInt64
@@ -79,8 +79,8 @@ func (v *version) sum() book.Effect { return v.inSum.Minus(v.outSum) }
 
 // books folds one batch.
 type books struct {
-	accounts map[int64]*account
-	locks    map[uuid.UUID]*lock
+	*kept
+
 	current  map[int64]*version // by row
 	versions []*version         // new ones, in order
 	ended    []*version         // stored ones that are no longer current
@@ -106,16 +106,18 @@ type bulk struct {
 }
 
 func foldBooks(ctx context.Context, b *projections.Batch, events []event.Recorded[any]) error {
-	f := &books{
-		accounts: map[int64]*account{}, locks: map[uuid.UUID]*lock{}, current: map[int64]*version{}, filled: map[int64]int64{},
-		sums: newSums(),
+	k, ok := b.Kept.(*kept)
+	if !ok {
+		k = newKept(b.Filling)
 	}
+	b.Kept = k.bounded(b)
+	f := &books{kept: k, current: map[int64]*version{}, filled: map[int64]int64{}, sums: newSums(k)}
 	if err := f.load(ctx, b.Tx, events); err != nil {
 		return err
 	}
 	for i := range events {
 		if err := f.fold(&events[i]); err != nil {
-			return err
+			return fmt.Errorf("position %d: %w", events[i].Position, err)
 		}
 	}
 	if err := f.sums.settle(ctx, b.Tx); err != nil {

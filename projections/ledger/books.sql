@@ -49,8 +49,8 @@ create table row_version (
   primary key (row_id, from_position)
 );
 
--- What the rows of an account amount to now, at each level of the calendar: 0 the account, 1 its 256-day
--- periods, 2 its days; and for days with more than 256 rows, 3 and 4 its runs of 65536 and 256 row ids.
+-- What the rows of an account amount to now, at each level of the calendar: 0 the account, 1 its 64-day
+-- periods, 2 its days; and for days with more than 128 rows, 3 and 4 their runs of 16384 and 128 row ids.
 -- What stands before a page is the sum of a few hundred of these, whatever the ledger's length.
 create table total (
   account_id bigint not null,
@@ -94,11 +94,13 @@ create index posting_account_id_period_position_idx on posting (account_id, peri
 create index posting_account_id_day_position_idx on posting (account_id, day, position, nth);
 create index bulk_ledger_id_idx on bulk (ledger, id) where filled < row_count;
 
+with crowded as materialized (
+  select account_id, node from total where level = 2 and row_count > 128
+)
 insert into total (account_id, level, node, row_count, cash, fine)
-select v.account_id, l.level,
-  ((v.date - date '1970-01-01')::bigint << 40) | (v.row_id >> l.shift), count(*), sum(v.in_cash - v.out_cash), sum(v.in_fine - v.out_fine)
-from row_version v
-join total d on d.account_id = v.account_id and d.level = 2 and d.node = v.date - date '1970-01-01' and d.row_count > 256
-cross join (values (3, 16), (4, 8)) l (level, shift)
+select v.account_id, l.level, (c.node << 40) | (v.row_id >> l.shift), count(*), sum(v.in_cash - v.out_cash), sum(v.in_fine - v.out_fine)
+from crowded c
+join row_version v on v.account_id = c.account_id and v.date = date '1970-01-01' + c.node::int
+cross join (values (3, 14), (4, 7)) l (level, shift)
 where v.to_position = 9223372036854775807 and not v.deleted
 group by 1, 2, 3;

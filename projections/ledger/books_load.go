@@ -47,71 +47,98 @@ func (f *books) load(ctx context.Context, tx pgx.Tx, events []event.Recorded[any
 			return err
 		}
 	}
-	batch := &pgx.Batch{}
-	f.queueRows(batch, distinct(rows))
-	batch.Queue(`
-		select id, ledger, workspace_id, name, revision, opened_position, deleted_position from account
-		where id = any($1) or id in (select account_id from row_version where row_id = any($2))`, distinct(accounts), distinct(rows)).
-		Query(func(found pgx.Rows) error {
-			var a account
-			_, err := pgx.ForEachRow(found, []any{&a.id, &a.ledger, &a.workspace, &a.name, &a.revision, &a.opened, &a.deleted}, func() error {
-				one := a
-				f.accounts[a.id] = &one
-				return nil
-			})
-			return err
-		})
-	batch.Queue(`select workspace_id, locked_through::text, revision from books_lock where workspace_id = any($1)`, workspaces).
-		Query(func(found pgx.Rows) error {
-			var (
-				workspace uuid.UUID
-				through   *string
-				revision  int64
-			)
-			_, err := pgx.ForEachRow(found, []any{&workspace, &through, &revision}, func() error {
-				l := &lock{revision: revision}
-				f.locks[workspace] = l
-				if through == nil {
-					return nil
-				}
-				d, err := unit.ParseDate(*through)
-				l.through = &d
-				return err
-			})
-			return err
-		})
-	return tx.SendBatch(ctx, batch).Close()
+	if err := f.loadRows(ctx, tx, distinct(rows)); err != nil {
+		return err
+	}
+	for _, v := range f.current {
+		accounts = append(accounts, v.account)
+	}
+	if err := f.loadAccounts(ctx, tx, missing(f.accounts, accounts)); err != nil {
+		return err
+	}
+	return f.loadLocks(ctx, tx, missing(f.locks, workspaces))
 }
 
-func (f *books) queueRows(batch *pgx.Batch, rows []int64) {
-	if len(rows) == 0 {
-		return
+func (f *books) loadAccounts(ctx context.Context, tx pgx.Tx, ids []int64) error {
+	if len(ids) == 0 {
+		return nil
 	}
-	batch.Queue(`
+	found, _ := tx.Query(ctx, `
+		select id, ledger, workspace_id, name, revision, opened_position, deleted_position from account where id = any($1)`, ids)
+	var a account
+	_, err := pgx.ForEachRow(found, []any{&a.id, &a.ledger, &a.workspace, &a.name, &a.revision, &a.opened, &a.deleted}, func() error {
+		one := a
+		f.accounts[a.id] = &one
+		return nil
+	})
+	return err
+}
+
+func (f *books) loadLocks(ctx context.Context, tx pgx.Tx, workspaces []uuid.UUID) error {
+	if len(workspaces) == 0 {
+		return nil
+	}
+	for _, w := range workspaces {
+		f.locks[w] = &lock{} // of those that never had one, too
+	}
+	found, _ := tx.Query(ctx, `select workspace_id, locked_through::text, revision from books_lock where workspace_id = any($1)`, workspaces)
+	var (
+		workspace uuid.UUID
+		through   *string
+		revision  int64
+	)
+	_, err := pgx.ForEachRow(found, []any{&workspace, &through, &revision}, func() error {
+		l := &lock{revision: revision}
+		f.locks[workspace] = l
+		if through == nil {
+			return nil
+		}
+		d, err := unit.ParseDate(*through)
+		l.through = &d
+		return err
+	})
+	return err
+}
+
+func (f *books) loadRows(ctx context.Context, tx pgx.Tx, rows []int64) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	found, _ := tx.Query(ctx, `
 		select row_id, from_position, account_id, date::text, in_entries::text, out_entries::text,
 			in_cash::text, in_fine::text, out_cash::text, out_fine::text, revision, deleted, coalesce(bulk, 0)
-		from row_version where row_id = any($1) and to_position = $2`, rows, int64(stillCurrent)).
-		Query(func(found pgx.Rows) error {
-			var (
-				v             version
-				date, in, out string
-				sums          [4]decimal.Decimal
-			)
-			_, err := pgx.ForEachRow(found, []any{
-				&v.row, &v.from, &v.account, &date, &in, &out,
-				&sums[0], &sums[1], &sums[2], &sums[3], &v.revision, &v.deleted, &v.bulk,
-			}, func() (err error) {
-				one := v
-				one.to, one.stored = stillCurrent, true
-				one.in, one.out = json.RawMessage(in), json.RawMessage(out)
-				one.inSum = book.Effect{Cash: unit.MoneyOf(sums[0]), Fine: unit.GramsOf(sums[1])}
-				one.outSum = book.Effect{Cash: unit.MoneyOf(sums[2]), Fine: unit.GramsOf(sums[3])}
-				one.date, err = unit.ParseDate(date)
-				f.current[v.row] = &one
-				return err
-			})
-			return err
-		})
+		from row_version where row_id = any($1) and to_position = $2`, rows, int64(stillCurrent))
+	var (
+		v             version
+		date, in, out string
+		sums          [4]decimal.Decimal
+	)
+	_, err := pgx.ForEachRow(found, []any{
+		&v.row, &v.from, &v.account, &date, &in, &out,
+		&sums[0], &sums[1], &sums[2], &sums[3], &v.revision, &v.deleted, &v.bulk,
+	}, func() (err error) {
+		one := v
+		one.to, one.stored = stillCurrent, true
+		one.in, one.out = json.RawMessage(in), json.RawMessage(out)
+		one.inSum = book.Effect{Cash: unit.MoneyOf(sums[0]), Fine: unit.GramsOf(sums[1])}
+		one.outSum = book.Effect{Cash: unit.MoneyOf(sums[2]), Fine: unit.GramsOf(sums[3])}
+		one.date, err = unit.ParseDate(date)
+		f.current[v.row] = &one
+		return err
+	})
+	return err
+}
+
+// missing answers those of the keys, each once, that the map does not have.
+func missing[K comparable, V any](known map[K]V, keys []K) (out []K) {
+	seen := map[K]bool{}
+	for _, k := range keys {
+		if _, has := known[k]; !has && !seen[k] {
+			seen[k] = true
+			out = append(out, k)
+		}
+	}
+	return out
 }
 
 func distinct(ids []int64) []int64 {

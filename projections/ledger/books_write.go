@@ -19,11 +19,14 @@ func (f *books) write(ctx context.Context, b *projections.Batch) error {
 	f.queueEnded(b)
 	f.queuePassed(b)
 	f.queueAccounts(b)
-	f.queueTotals(b)
+	if !b.Filling {
+		queueTotals(b, f.sums.touched)
+	}
 	f.queueCrowded(b)
 	f.queueBulks(b)
 	for workspace, l := range f.locks {
 		if l.changed {
+			l.changed = false
 			var through *string
 			if l.through != nil {
 				text := l.through.String()
@@ -115,6 +118,7 @@ func (f *books) queuePassed(b *projections.Batch) {
 func (f *books) queueAccounts(b *projections.Batch) {
 	for _, a := range f.accounts {
 		if a.changed {
+			a.changed = false
 			b.Exec(`
 				insert into account (id, ledger, workspace_id, name, revision, opened_position, deleted_position)
 				values ($1, $2, $3, $4, $5, $6, $7)
@@ -138,9 +142,9 @@ const upsertTotals = `
 		t (account_id, level, node, row_count, cash, fine)
 	on conflict (account_id, level, node) do update set `
 
-func (f *books) queueTotals(b *projections.Batch) {
-	if len(f.sums.totals) > 0 {
-		b.Exec(upsertTotals+`row_count = excluded.row_count, cash = excluded.cash, fine = excluded.fine`, columns(f.sums.totals)...)
+func queueTotals(b *projections.Batch, totals map[node]*amount) {
+	if len(totals) > 0 {
+		b.Exec(upsertTotals+`row_count = excluded.row_count, cash = excluded.cash, fine = excluded.fine`, columns(totals)...)
 	}
 }
 
@@ -173,7 +177,7 @@ func (f *books) queueCrowded(b *projections.Batch) {
 		b.Exec(`
 			insert into total (account_id, level, node, row_count, cash, fine)
 			select v.account_id, l.level, $2 | (v.row_id >> l.shift), count(*), sum(v.in_cash - v.out_cash), sum(v.in_fine - v.out_fine)
-			from row_version v cross join (values (3::smallint, 16), (4, 8)) l (level, shift)
+			from row_version v cross join (values (3::smallint, 14), (4, 7)) l (level, shift)
 			where v.account_id = $1 and v.date = date '1970-01-01' + $3::int and v.to_position = $4 and not v.deleted
 			group by 1, 2, 3`, n.account, n.node<<dayShift, int32(n.node), int64(stillCurrent))
 	}

@@ -15,16 +15,18 @@ const (
 	levelAccount = 0
 	levelPeriod  = 1
 	levelDay     = 2
-	levelRun     = 3 // of 65536 row ids in a day
-	levelShort   = 4 // of 256 row ids in a day
+	levelRun     = 3 // of 16384 row ids in a day
+	levelShort   = 4 // of 128 row ids in a day
 
-	periodShift = 8 // days in a period, as a power of 2
-	runShift    = 16
-	shortShift  = 8
+	// Powers of 2. A page's beginning is found by summing up one level after the other, so they split a
+	// ledger of ten years, or a day of a million rows, into parts of like size.
+	periodShift = 6 // days in a period
+	runShift    = 14
+	shortShift  = 7
 	dayShift    = 40 // room for a row id beside the day
 
 	// crowdedDay is how many rows a day may have before its row ids get totals of their own.
-	crowdedDay = 256
+	crowdedDay = 128
 )
 
 // node names a row of table total.
@@ -70,14 +72,18 @@ type posted struct {
 
 // sums keeps what accounts amount to while a batch is folded.
 type sums struct {
+	*kept
+
 	moves    []move
-	totals   map[node]*amount
-	before   map[node]int64 // rows that a day had before the batch
+	touched  map[node]*amount // those of kept.totals that this batch changes
+	before   map[node]int64   // rows that a day had before the batch
 	opened   []int64
 	postings []posted
 }
 
-func newSums() *sums { return &sums{totals: map[node]*amount{}, before: map[node]int64{}} }
+func newSums(k *kept) *sums {
+	return &sums{kept: k, touched: map[node]*amount{}, before: map[node]int64{}}
+}
 
 // touch makes sure that the account has a total, if of nothing.
 func (s *sums) touch(account int64) { s.opened = append(s.opened, account) }
@@ -109,28 +115,45 @@ func (m move) nodes() [3]node {
 	}
 }
 
-// settle loads the totals that moves touch, and computes them and the postings.
+// settle loads the totals that moves touch, as far as they are not known, and computes them and the
+// postings.
 func (s *sums) settle(ctx context.Context, tx pgx.Tx) error {
+	var unknown []node
+	touch := func(n node) {
+		if _, done := s.touched[n]; done {
+			return
+		}
+		t := s.totals[n]
+		if t == nil {
+			t = &amount{}
+			s.totals[n] = t
+			if s.written {
+				unknown = append(unknown, n)
+			}
+		}
+		s.touched[n] = t
+	}
 	for _, m := range s.moves {
 		for _, n := range m.nodes() {
-			if s.totals[n] == nil {
-				s.totals[n] = &amount{}
-			}
+			touch(n)
 		}
 	}
 	for _, a := range s.opened {
-		if n := (node{a, levelAccount, 0}); s.totals[n] == nil {
-			s.totals[n] = &amount{}
-		}
+		touch(node{a, levelAccount, 0})
 	}
-	if err := s.load(ctx, tx); err != nil {
+	if err := s.load(ctx, tx, unknown); err != nil {
 		return err
+	}
+	for n, t := range s.touched {
+		if n.level == levelDay {
+			s.before[n] = t.rows
+		}
 	}
 	s.postings = make([]posted, 0, len(s.moves))
 	for _, m := range s.moves {
 		p := posted{account: m.account, position: m.position, day: m.day}
 		for i, n := range m.nodes() {
-			t := s.totals[n]
+			t := s.touched[n]
 			t.add(m.rows, m.effect)
 			p.sums[i] = *t
 		}
@@ -147,19 +170,19 @@ func (s *sums) settle(ctx context.Context, tx pgx.Tx) error {
 	return nil
 }
 
-func (s *sums) load(ctx context.Context, tx pgx.Tx) error {
-	if len(s.totals) == 0 {
+func (s *sums) load(ctx context.Context, tx pgx.Tx, unknown []node) error {
+	if len(unknown) == 0 {
 		return nil
 	}
 	var (
 		accounts, nodes []int64
 		levels          []int16
 	)
-	for n := range s.totals {
+	for _, n := range unknown {
 		accounts, levels, nodes = append(accounts, n.account), append(levels, n.level), append(nodes, n.node)
 	}
 	rows, _ := tx.Query(ctx, `
-		select t.account_id, t.level, t.node, t.row_count, t.cash::text, t.fine::text
+		select t.account_id, t.level, t.node, t.row_count, t.cash, t.fine
 		from unnest($1::bigint[], $2::smallint[], $3::bigint[]) n (account_id, level, node)
 		join total t using (account_id, level, node)`, accounts, levels, nodes)
 	var (
@@ -167,11 +190,7 @@ func (s *sums) load(ctx context.Context, tx pgx.Tx) error {
 		a amount
 	)
 	_, err := pgx.ForEachRow(rows, []any{&n.account, &n.level, &n.node, &a.rows, &a.cash, &a.fine}, func() error {
-		one := a
-		s.totals[n] = &one
-		if n.level == levelDay {
-			s.before[n] = a.rows
-		}
+		*s.totals[n] = a
 		return nil
 	})
 	return err
@@ -182,7 +201,7 @@ func (s *sums) load(ctx context.Context, tx pgx.Tx) error {
 // stay so, each move counts.
 func (s *sums) crowded() (emptied, filled []node, moved map[node]*amount) {
 	moved = map[node]*amount{}
-	for n, t := range s.totals {
+	for n, t := range s.touched {
 		switch was, is := s.before[n] > crowdedDay, t.rows > crowdedDay; {
 		case n.level != levelDay:
 		case was && !is:
@@ -193,7 +212,7 @@ func (s *sums) crowded() (emptied, filled []node, moved map[node]*amount) {
 	}
 	for _, m := range s.moves {
 		day := m.nodes()[2]
-		if s.before[day] <= crowdedDay || s.totals[day].rows <= crowdedDay {
+		if s.before[day] <= crowdedDay || s.touched[day].rows <= crowdedDay {
 			continue
 		}
 		for _, n := range []node{

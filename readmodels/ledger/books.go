@@ -119,8 +119,8 @@ func (s sources) nodes(level int, condition string) string {
 // before answers the SQL of what account a amounts to before a day.
 func (s sources) before(day string) string {
 	return `select coalesce(sum(row_count), 0) as row_count, coalesce(sum(cash), 0) as cash, coalesce(sum(fine), 0) as fine from (` +
-		s.nodes(1, `t.node < `+day+` >> 8`) + ` union all ` +
-		s.nodes(2, `t.node >= ((`+day+` >> 8) << 8) and t.node < `+day) + `) n`
+		s.nodes(1, `t.node < `+day+` >> 6`) + ` union all ` +
+		s.nodes(2, `t.node >= ((`+day+` >> 6) << 6) and t.node < `+day) + `) n`
 }
 
 func (a As) sources() sources {
@@ -236,8 +236,8 @@ func (sel Selection) pageSQL() string {
 	start := `select d.node as day, 0::bigint as first_id, d.rank, d.cash, d.fine from d`
 	if sel.KnownAt == nil { // days of the past have no runs: there, a day is read from its beginning
 		crowded = `, r3 as (` + descend(s.nodes(3, `t.node >= d.node << 40 and t.node < (d.node + 1) << 40`), "d") + `),
-		r4 as (` + descend(s.nodes(4, `t.node >= (d.node << 40) + ((r3.node & 1099511627775) << 8) and t.node < (d.node << 40) + (((r3.node & 1099511627775) + 1) << 8)`), "r3, d") + `)`
-		start = `select d.node as day, coalesce((r4.node & 1099511627775) << 8, 0) as first_id,
+		r4 as (` + descend(s.nodes(4, `t.node >= (d.node << 40) + ((r3.node & 1099511627775) << 7) and t.node < (d.node << 40) + (((r3.node & 1099511627775) + 1) << 7)`), "r3, d") + `)`
+		start = `select d.node as day, coalesce((r4.node & 1099511627775) << 7, 0) as first_id,
 			coalesce(r4.rank, d.rank) as rank, coalesce(r4.cash, d.cash) as cash, coalesce(r4.fine, d.fine) as fine
 			from d left join r4 on true`
 	}
@@ -250,7 +250,7 @@ func (sel Selection) pageSQL() string {
 		from a, lateral (` + s.before(`$low::bigint`) + `) low, lateral (` + s.before(`($high::bigint + 1)`) + `) high
 	), top as (select 0::bigint as rank, 0::numeric as cash, 0::numeric as fine from bounds),
 	p as (` + descend(s.nodes(1, `true`), "top") + `),
-	d as (` + descend(s.nodes(2, `t.node >= p.node << 8 and t.node < (p.node + 1) << 8`), "p") + `)` + crowded + `,
+	d as (` + descend(s.nodes(2, `t.node >= p.node << 6 and t.node < (p.node + 1) << 6`), "p") + `)` + crowded + `,
 	start as materialized (` + start + `),
 	page as (
 		select v.row_id, v.date, v.in_entries::text as in_entries, v.out_entries::text as out_entries, v.revision,
@@ -277,12 +277,15 @@ func (sel Selection) pageSQL() string {
 func descend(nodes, from string) string {
 	parent, _, _ := strings.Cut(from, ",")
 	return `
-		select n.node, ` + parent + `.rank + n.rows_upto - n.row_count as rank,
-			` + parent + `.cash + n.cash_upto - n.cash as cash, ` + parent + `.fine + n.fine_upto - n.fine as fine
+		select n.node, ` + parent + `.rank + n.upto - n.row_count as rank,
+			` + parent + `.cash + before.cash as cash, ` + parent + `.fine + before.fine as fine
 		from ` + from + `, a, bounds, lateral (
-			select n.*, sum(row_count) over w as rows_upto, sum(cash) over w as cash_upto, sum(fine) over w as fine_upto
-			from (` + nodes + `) n window w as (order by node)
-		) n
-		where ` + parent + `.rank + n.rows_upto > bounds.rank
-		order by n.node limit 1`
+			select n.* from (
+				select n.node, n.row_count, sum(n.row_count::int) over (order by n.node) as upto from (` + nodes + `) n
+			) n
+			where ` + parent + `.rank + n.upto > bounds.rank
+			order by n.node limit 1
+		) n, lateral (
+			select coalesce(sum(b.cash), 0) as cash, coalesce(sum(b.fine), 0) as fine from (` + nodes + `) b where b.node < n.node
+		) before`
 }

@@ -58,11 +58,15 @@ func (v *Views) RowsFrom(ctx context.Context, workspace uuid.UUID, ledger string
 	if as.Of != nil {
 		dated, values["day"] = ` and v.date <= `+day0+` + $day::int`, int64(*as.Of)
 	}
+	// The rows come first, by their ids: joined to the account, Postgres would read all of its index.
 	sql, args := bind(`
+		with v as materialized (
+			select * from books.row_version v
+			where v.row_id between $row and $last and v.account_id + 0 = $account and not v.deleted and `+s.current+dated+`
+		)
 		select v.row_id, v.date, v.in_entries::text, v.out_entries::text, b.cash, b.fine, v.revision
-		from books.account a join books.row_version v on v.account_id = a.id, lateral (`+s.upTo(`(v.date - `+day0+`)::bigint`, `v.row_id`)+`) b
-		where a.workspace_id = $workspace and a.ledger = $ledger and a.id = $account and v.row_id between $row and $last
-			and not v.deleted and `+s.account+` and `+s.current+dated+` order by v.row_id`, values)
+		from v join books.account a on a.id = v.account_id, lateral (`+s.upTo(`(v.date - `+day0+`)::bigint`, `v.row_id`)+`) b
+		where a.workspace_id = $workspace and a.ledger = $ledger and `+s.account+` order by v.row_id`, values)
 	return readmodels.Rows(as.reading(ctx), v.Reader, toRow, sql, args...)
 }
 
@@ -88,12 +92,12 @@ func toRow(row pgx.CollectableRow) (r Row, err error) {
 func (s sources) upTo(day, row string) string {
 	runs, first := ``, `0`
 	if s == now { // a crowded day is not read from its beginning
-		short := `(((` + day + `) << 40) + ((` + row + `) >> 8))`
-		run := `(((` + day + `) << 40) + ((` + row + `) >> 16))`
+		short := `(((` + day + `) << 40) + ((` + row + `) >> 7))`
+		run := `(((` + day + `) << 40) + ((` + row + `) >> 14))`
 		runs = ` union all ` + s.nodes(3, `t.node >= (`+day+`) << 40 and t.node < `+run) +
-			` union all ` + s.nodes(4, `t.node >= ((`+day+`) << 40) + (((`+row+`) >> 16) << 8) and t.node < `+short)
+			` union all ` + s.nodes(4, `t.node >= ((`+day+`) << 40) + (((`+row+`) >> 14) << 7) and t.node < `+short)
 		first = `case when exists (select from books.total c where c.account_id = a.id and c.level = 3
-			and c.node >= (` + day + `) << 40 and c.node < (` + day + ` + 1) << 40) then ((` + row + `) >> 8) << 8 else 0 end`
+			and c.node >= (` + day + `) << 40 and c.node < (` + day + ` + 1) << 40) then ((` + row + `) >> 7) << 7 else 0 end`
 	}
 	return `select coalesce(sum(n.cash), 0) as cash, coalesce(sum(n.fine), 0) as fine from (
 		select node, row_count, cash, fine from (select 0::bigint as node, b.* from (` + s.before(day) + `) b) b` + runs + `
