@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -173,4 +174,17 @@ func TestAKeyEndsWhenItExpires(t *testing.T) {
 	require.Eventually(t, func() bool { return guest.GET("/banks").Response.StatusCode == 401 }, 10*time.Second, 50*time.Millisecond)
 	require.False(t, time.Now().Before(expires))
 	guest.GET("/banks").Problem(401, "Not authenticated")
+}
+
+func TestTheOperatorsKeyIsWhateverTheOperatorSays(t *testing.T) {
+	t.Parallel()
+	o := start(t)
+	handler := o.sys.api("a word of the operator's", nil, nil)
+	for bearer, status := range map[string]int{"a word of the operator's": 200, "a word of the operator": 401, testOperatorKey: 401, "": 401} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/banks", nil)
+		r.Header.Set("Authorization", "Bearer "+bearer)
+		a := httptest.NewRecorder()
+		handler.ServeHTTP(a, r)
+		require.Equal(t, status, a.Code, bearer)
+	}
 }

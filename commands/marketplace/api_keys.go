@@ -65,7 +65,11 @@ func (r *KeyRing) Authenticate(ctx context.Context, key string) (actor.Actor, er
 	if r.Admin != "" && subtle.ConstantTimeCompare([]byte(key), []byte(r.Admin)) == 1 {
 		return actor.Actor{Type: "api_key", ID: "admin", Workspace: r.Home, Permissions: actor.Permissions{Operator: true}}, nil
 	}
-	hexID, text, ok := strings.Cut(strings.TrimPrefix(key, KeyPrefix), "_")
+	rest, ok := strings.CutPrefix(key, KeyPrefix)
+	if !ok {
+		return actor.Actor{}, ErrUnknownKey
+	}
+	hexID, text, ok := strings.Cut(rest, "_")
 	rawID, err := hex.DecodeString(hexID)
 	if err != nil || !ok {
 		return actor.Actor{}, ErrUnknownKey
