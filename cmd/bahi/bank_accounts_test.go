@@ -79,7 +79,7 @@ func TestNamesOfAccountsAreChecked(t *testing.T) {
 		`{"name":null}`:                               {"name", "must not be null"},
 		`{}`:                                          {"name", "is required"},
 		`[]`:                                          {"body", "expected an object"},
-		`{"name":"SBI","nmae":"SBI"}`:                 {"nmae", "unknown field"},
+		`{"name":"SBI","label":"SBI"}`:                {"label", "unknown field"},
 		`{"name":"SBI","workspace_id":"` + abroad + `"}`:     {"workspace_id", "unknown field"},
 		`{"name":"SBI","By":{"Permissions":{"operator":1}}}`: {"By", "unknown field"},
 	} {

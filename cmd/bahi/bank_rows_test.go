@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -214,7 +215,7 @@ func TestHistoryTellsWhoChangedWhatFromWhatToWhatAndWhy(t *testing.T) {
 	require.Equal(t, "api_key:"+auditor.ID, h[1].Actor)
 	require.NotEqual(t, h[0].Actor, h[1].Actor)
 	require.Equal(t, h[0].Actor, h[2].Actor)
-	require.Equal(t, added.Header("Bahi-Position"), fmt.Sprint(h[0].Position))
+	require.Equal(t, added.Header("Bahi-Position"), strconv.FormatInt(h[0].Position, 10))
 	require.Nil(t, h[0].Before)
 	require.Nil(t, h[3].After)
 	for i := 1; i < 4; i++ {

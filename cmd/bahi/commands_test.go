@@ -3,7 +3,9 @@ package main
 import (
 	"fmt"
 	"net"
+	"net/http"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -63,7 +65,7 @@ func TestEventsAreShownFromTheShell(t *testing.T) {
 	require.Regexp(t, fmt.Sprintf(`^ +%d  \S+  BankRowAdded +bankrow-%d@0  \{.*12\.5.*\}\n$`, o.head(), row.ID), out)
 	out, _, _ = attached(t, o, "events", "tail")
 	require.Equal(t, int(o.head()), strings.Count(out, "\n"))
-	byPosition, _, status := attached(t, o, "events", "show", fmt.Sprint(o.head()))
+	byPosition, _, status := attached(t, o, "events", "show", strconv.FormatInt(o.head(), 10))
 	require.Equal(t, 0, status)
 	byStream, _, status := attached(t, o, "events", "show", "--stream", fmt.Sprintf("bankrow-%d", row.ID))
 	require.Equal(t, 0, status)
@@ -71,7 +73,7 @@ func TestEventsAreShownFromTheShell(t *testing.T) {
 	for _, word := range []string{fmt.Sprintf("position  %d", o.head()), "BankRowAdded", `"amount": 12.5`, `"workspace": "` + home} {
 		require.Contains(t, byStream, word)
 	}
-	_, wrong, status := attached(t, o, "events", "show", fmt.Sprint(o.head()+1))
+	_, wrong, status := attached(t, o, "events", "show", strconv.FormatInt(o.head()+1, 10))
 	require.Equal(t, 1, status)
 	require.Contains(t, wrong, fmt.Sprintf("bahi: the log has no event at position %d", o.head()+1))
 	_, wrong, status = attached(t, o, "events", "show", "--stream", "bank-999")
@@ -103,7 +105,7 @@ func TestKeysAreMadeListedAndRevokedFromTheShell(t *testing.T) {
 	require.Contains(t, wrong, "bahi: API key not found", "it is another workspace's")
 	_, wrong, status = attached(t, o, "apikey", "revoke", id[1], "--workspace", home)
 	require.Equal(t, 0, status, wrong)
-	require.Eventually(t, func() bool { return till.GET("/banks").Response.StatusCode == 401 }, 10*time.Second, 5*time.Millisecond,
+	require.Eventually(t, func() bool { return till.GET("/banks").Response.StatusCode == http.StatusUnauthorized }, 10*time.Second, 5*time.Millisecond,
 		"the serving process hears of it")
 }
 

@@ -52,6 +52,7 @@ func TestFullDiskIsAnsweredAndLosesNothing(t *testing.T) {
 	endCluster(t, data)
 	random := rand.New(rand.NewPCG(4, 9))
 	p := serve(t, command(t, data, "serve"))
+	p.ready()
 	l := newLoad(t, p.url, 4)
 	ballast := filepath.Join(data, "ballast")
 	for range rounds(t, 2) {
@@ -92,6 +93,7 @@ func TestSlowDiskIsWaitedFor(t *testing.T) {
 	endCluster(t, data)
 	random := rand.New(rand.NewPCG(5, 9))
 	p := serve(t, command(t, data, "serve"))
+	p.ready()
 	l := newLoad(t, p.url, 5)
 	cluster, err := pgcluster.Attach(t.Context(), pgcluster.Options{Dir: data})
 	require.NoError(t, err)

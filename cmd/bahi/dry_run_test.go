@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -92,5 +93,5 @@ func TestADryRunTellsUpToWhereItHasRead(t *testing.T) {
 	clerk := o.clerk(home)
 	account := open(clerk, "HDFC")
 	a := clerk.With("Bahi-Dry-Run", "true").POST(ledger(account), deposit("2025-03-01", "10")).Status(200)
-	require.Equal(t, fmt.Sprint(o.head()), a.Header("Bahi-Position"))
+	require.Equal(t, strconv.FormatInt(o.head(), 10), a.Header("Bahi-Position"))
 }

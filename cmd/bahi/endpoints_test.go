@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -12,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -76,7 +78,7 @@ func TestEndpointsAreThoseOfTheLists(t *testing.T) {
 		if area, level, ok := strings.Cut(l.who, ":"); ok {
 			require.Equal(t, actor.Area(area), op.Area, name)
 			wanted := actor.Read
-			if op.Method != "GET" {
+			if op.Method != http.MethodGet {
 				wanted = actor.Write
 			}
 			require.Equal(t, string(wanted), level, name)
@@ -89,9 +91,9 @@ func status(op api.Op) int {
 	switch {
 	case op.Status != 0:
 		return op.Status
-	case op.Method == "POST":
+	case op.Method == http.MethodPost:
 		return 201
-	case op.Method == "DELETE":
+	case op.Method == http.MethodDelete:
 		return 204
 	default:
 		return 200
@@ -167,7 +169,7 @@ func TestHealthAndMetricsAreForEverybody(t *testing.T) {
 			Lag         int64 `json:"lag_events"`
 		}
 	}
-	require.Eventually(t, func() bool { return stranger.GET("/readyz").Response.StatusCode == 200 }, 10e9, 5e6)
+	require.Eventually(t, func() bool { return stranger.GET("/readyz").Response.StatusCode == http.StatusOK }, 10*time.Second, 5*time.Millisecond)
 	clerk := o.clerk(home)
 	open(clerk, "HDFC")
 	clerk.GET("/banks").Status(200)

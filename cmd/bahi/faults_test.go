@@ -52,6 +52,7 @@ func TestKilledServerLosesNothingThatItAnswered(t *testing.T) {
 	endCluster(t, data)
 	random := rand.New(rand.NewPCG(2, 9))
 	p := serve(t, command(t, data, "serve"))
+	p.ready()
 	l := newLoad(t, p.url, 1)
 	for range rounds(t, 3) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -84,6 +85,7 @@ func TestKilledPostgresComesBackUnderLoad(t *testing.T) {
 	endCluster(t, data)
 	random := rand.New(rand.NewPCG(3, 9))
 	p := serve(t, command(t, data, "serve"))
+	p.ready()
 	l := newLoad(t, p.url, 2)
 	for round := range rounds(t, 2) {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)

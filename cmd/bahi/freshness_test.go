@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -17,7 +18,7 @@ func TestEveryReadSeesWhatWasAnsweredBefore(t *testing.T) {
 	for i := range 30 {
 		wrote := clerk.POST(ledger(account), deposit("2025-03-01", "1")).Status(201)
 		read := clerk.GET("/banks").Status(200)
-		require.Equal(t, fmt.Sprint(i+1), clerkBanks(read)[0].Balance.String())
+		require.Equal(t, strconv.Itoa(i+1), clerkBanks(read)[0].Balance.String())
 		require.Equal(t, wrote.Header("Bahi-Position"), read.Header("Bahi-Position"))
 		require.Empty(t, read.Header("Warning"))
 	}
@@ -32,7 +33,7 @@ func TestAReadWaitsForThePositionThatItNames(t *testing.T) {
 	for _, path := range []string{"/banks", ledger(account), at(account, 1), at(account, 1, "/history"), ledger(account, "/statement.pdf"), "/books/lock", fmt.Sprintf("/bank/%d", account)} {
 		a := clerk.With("Bahi-Min-Position", position).GET(path).Status(200)
 		require.Equal(t, position, a.Header("Bahi-Position"), path)
-		clerk.With("Bahi-Min-Position", fmt.Sprint(o.head()+1)).GET(path).Problem(422, "The log does not reach that position yet")
+		clerk.With("Bahi-Min-Position", strconv.FormatInt(o.head()+1, 10)).GET(path).Problem(422, "The log does not reach that position yet")
 		clerk.With("Bahi-Min-Position", "18446744073709551615").GET(path).Problem(422, "The log does not reach that position yet")
 	}
 	for _, bad := range []string{"-1", "+1", "1.0", "x", "18446744073709551616", " "} {

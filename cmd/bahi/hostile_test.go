@@ -116,7 +116,7 @@ func FuzzRequest(f *testing.F) {
 		a := httptest.NewRecorder()
 		handler.ServeHTTP(a, r.WithContext(t.Context()))
 		require.Less(t, a.Code, 500, "%q: %s", raw, a.Body)
-		require.NotEmpty(t, a.Header().Get("X-Request-Id"))
+		require.NotEmpty(t, a.Header().Get("X-Request-ID"))
 	})
 }
 

@@ -171,7 +171,7 @@ func TestAKeyEndsWhenItExpires(t *testing.T) {
 	o.operator().POST("/api/v1/api-keys", map[string]any{"name": "k", "permissions": map[string]string{"ledger": "read"}, "expires_at": expires}).Status(201).JSON(&made)
 	guest := apitest.New(t, o.url, made.Key)
 	guest.GET("/banks").Status(200)
-	require.Eventually(t, func() bool { return guest.GET("/banks").Response.StatusCode == 401 }, 10*time.Second, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return guest.GET("/banks").Response.StatusCode == http.StatusUnauthorized }, 10*time.Second, 50*time.Millisecond)
 	require.False(t, time.Now().Before(expires))
 	guest.GET("/banks").Problem(401, "Not authenticated")
 }

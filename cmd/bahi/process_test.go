@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -162,9 +163,7 @@ func (p *process) until(what func(said, url string) bool) {
 		select {
 		case <-more:
 		case <-p.done:
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			require.Fail(p.t, "bahi ended", "%v: %s", p.err, p.said.String())
+			require.Fail(p.t, "bahi ended", "%v: %s", p.err, p.text())
 		case <-late:
 			require.Fail(p.t, "bahi did not say what was waited for")
 		}
@@ -180,10 +179,9 @@ func serve(t testing.TB, cmd *exec.Cmd) *process {
 }
 
 // ready waits until it has caught up with the log.
-func (p *process) ready() *process {
+func (p *process) ready() {
 	p.t.Helper()
-	require.Eventually(p.t, func() bool { return p.client().GET("/readyz").Response.StatusCode == 200 }, 30*time.Second, 10*time.Millisecond)
-	return p
+	require.Eventually(p.t, func() bool { return p.client().GET("/readyz").Response.StatusCode == http.StatusOK }, 30*time.Second, 10*time.Millisecond)
 }
 
 func (p *process) client() *apitest.Client { return apitest.New(p.t, p.url, testOperatorKey) }

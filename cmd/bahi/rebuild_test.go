@@ -1,7 +1,7 @@
 package main
 
 import (
-	"fmt"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -18,6 +18,6 @@ func TestARebuildBesideTheServerIsTakenOver(t *testing.T) {
 		require.NoError(t, o.sys.build(ledgertables.Books).Run(t.Context()))
 		position := clerk.POST(ledger(account), deposit("2025-03-01", "1")).Status(201).Header("Bahi-Position")
 		a := clerk.With("Bahi-Min-Position", position).GET("/banks").Status(200)
-		require.Equal(t, fmt.Sprint(i+1), clerkBanks(a)[0].Balance.String())
+		require.Equal(t, strconv.Itoa(i+1), clerkBanks(a)[0].Balance.String())
 	}
 }

@@ -61,7 +61,7 @@ func (s *system) ready(ctx context.Context) http.Readiness {
 		status := s.runner.Statuses()[p.Name]
 		state := "live"
 		switch {
-		case status.Error != "":
+		case status.Error != "" && status.Generation != 0: // else there is nothing to read, not even old
 			state = "parked"
 		case !status.Ready:
 			state = "building"
