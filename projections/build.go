@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -45,14 +46,43 @@ func (b Build) run(ctx context.Context) (generation, error) {
 		return generation{}, err
 	}
 	defer s.conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it is given up
-	if err := b.fill(ctx, s); err != nil {
-		return s.g, errors.Join(fmt.Errorf("build %s: %w", b.Projection.Name, err), drop(context.WithoutCancel(ctx), s.conn, s.g))
+	err = b.fill(ctx, s)
+	if err != nil {
+		err = fmt.Errorf("build %s: %w", b.Projection.Name, err)
+		if !isTransient(s.conn, err) {
+			err = &unbuildable{err}
+		}
+	} else if err = b.golive(ctx, s); err != nil {
+		err = fmt.Errorf("switch %s: %w", b.Projection.Name, err)
 	}
-	if err := b.golive(ctx, s); err != nil {
-		return s.g, fmt.Errorf("switch %s: %w", b.Projection.Name, err)
+	if err != nil {
+		err = errors.Join(err, b.giveUp(ctx, s))
 	}
-	return s.g, nil
+	return s.g, err
 }
+
+// giveUpWithin is how long a failed build may take to drop what it has made. If it cannot, the next one
+// does it.
+const giveUpWithin = 5 * time.Second
+
+// giveUp drops the generation, on another connection if the session's own was lost.
+func (b Build) giveUp(ctx context.Context, s *session) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveUpWithin)
+	defer cancel()
+	if !s.conn.IsClosed() {
+		return drop(ctx, s.conn, s.g)
+	}
+	conn, err := connect(ctx, b.Config, b.Projection)
+	if err != nil {
+		return err
+	}
+	return errors.Join(drop(ctx, conn, s.g), conn.Close(ctx))
+}
+
+// unbuildable is why a build will not get any further when it is begun again.
+type unbuildable struct{ error }
+
+func (u *unbuildable) Unwrap() error { return u.error }
 
 // open makes the empty generation.
 func (b Build) open(ctx context.Context) (*session, error) {
@@ -61,6 +91,9 @@ func (b Build) open(ctx context.Context) (*session, error) {
 		return nil, err
 	}
 	owner := uuid.New()
+	if err := sweep(ctx, conn, b.Projection); err != nil {
+		return nil, errors.Join(err, conn.Close(ctx))
+	}
 	g, err := newGeneration(ctx, conn, b.Projection, b.Store.ID(), owner)
 	if err == nil {
 		err = useSchema(ctx, conn, g.schema())
@@ -91,27 +124,10 @@ func (b Build) fill(ctx context.Context, s *session) error {
 		return fmt.Errorf("make indexes: %w", err)
 	}
 	s.g.Building = false
-	if err := b.analyze(ctx, s); err != nil {
-		return err
-	}
 	if head, err = b.Store.Head(ctx); err != nil {
 		return err
 	}
 	return b.foldUpTo(ctx, s, head)
-}
-
-func (b Build) analyze(ctx context.Context, s *session) error {
-	rows, _ := s.conn.Query(ctx, `select quote_ident(tablename) from pg_tables where schemaname = $1`, s.g.schema())
-	tables, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
-		return err
-	}
-	for _, t := range tables {
-		if _, err := s.conn.Exec(ctx, `analyze `+s.g.schema()+`.`+t); err != nil {
-			return fmt.Errorf("analyze %s: %w", t, err)
-		}
-	}
-	return nil
 }
 
 // foldUpTo folds the log in large batches, which are read and decoded ahead.
@@ -182,35 +198,102 @@ func ahead(ctx context.Context, store eventstore.Store, p *Projection, after, he
 	}
 }
 
-// golive lets readers find the new generation, and drops the one that it replaces.
+// golive lets readers find the new generation, and drops the one that it replaces. A runner that works
+// on that one learns of it with its next batch.
 func (b Build) golive(ctx context.Context, s *session) error {
-	old, found, err := liveGeneration(ctx, s.conn, b.Projection)
-	if err != nil {
-		return err
-	}
-	err = pgx.BeginFunc(ctx, s.conn, func(tx pgx.Tx) error {
+	var (
+		old   generation
+		found bool
+	)
+	err := pgx.BeginFunc(ctx, s.conn, func(tx pgx.Tx) (err error) {
+		if err := lockRegistry(ctx, tx); err != nil {
+			return err
+		}
+		if old, found, err = liveGeneration(ctx, tx, b.Projection); err != nil {
+			return err
+		}
 		if found {
 			if _, err := tx.Exec(ctx, `update projection.generation set live = false where name = $1 and generation = $2`, old.Name, old.Generation); err != nil {
 				return err
 			}
 		}
-		_, err := tx.Exec(ctx, `update projection.generation set live = true, building = false where name = $1 and generation = $2`, s.g.Name, s.g.Generation)
+		done, err := tx.Exec(ctx, `
+			update projection.generation set live = true, building = false where name = $1 and generation = $2 and owner = $3`,
+			s.g.Name, s.g.Generation, s.owner)
+		if err == nil && done.RowsAffected() == 0 {
+			err = ErrFenced
+		}
 		return err
 	})
 	if err != nil || !found {
 		return err
 	}
 	b.Log.Info("a new generation is read", "projection", b.Projection.Name, "generation", s.g.Generation, "position", s.g.Position)
-	return drop(ctx, s.conn, old)
+	// What came while the last look at the log was folded is in the old generation alone, and no runner
+	// looks at the new one before something else comes.
+	head, err := b.Store.Head(ctx)
+	if err == nil {
+		err = b.foldUpTo(ctx, s, head)
+	}
+	if err != nil && !errors.Is(err, ErrFenced) { // fenced: a runner does it
+		b.Log.Warn("a new generation is read, and is late", "projection", b.Projection.Name, "error", err)
+	}
+	if err := drop(ctx, s.conn, old); err != nil {
+		b.Log.Warn("an old generation was not dropped; the next build does it", "projection", b.Projection.Name, "generation", old.Generation, "error", err)
+	}
+	return nil
 }
 
-// drop removes a generation that nobody is to read.
+// lockRegistry keeps others from making, switching or dropping generations until tx ends.
+func lockRegistry(ctx context.Context, tx pgx.Tx) error {
+	_, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtext('projection.generation'))`)
+	return err
+}
+
+// drop removes a generation that nobody is to read. The tables go first: a runner holds them when it
+// comes to the registry, and must not meet somebody there who waits for them.
 func drop(ctx context.Context, conn *pgx.Conn, g generation) error {
 	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `delete from projection.generation where name = $1 and generation = $2 and not live`, g.Name, g.Generation); err != nil {
+		if err := lockRegistry(ctx, tx); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, `drop schema if exists `+g.schema()+` cascade`)
+		if live, err := generations(ctx, tx, `name = $1 and generation = $2 and live`, g.Name, g.Generation); err != nil || len(live) > 0 {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `drop schema if exists `+g.schema()+` cascade`); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, `delete from projection.generation where name = $1 and generation = $2`, g.Name, g.Generation)
 		return err
 	})
 }
+
+// sweep drops generations of the projection that nobody reads and nobody builds any more: those of
+// builds that were killed.
+func sweep(ctx context.Context, conn *pgx.Conn, p *Projection) error {
+	left, err := generations(ctx, conn, `name = $1 and not live`, p.Name)
+	if err != nil {
+		return fmt.Errorf("find what builds of %s left: %w", p.Name, err)
+	}
+	for _, g := range left {
+		var nobodys bool
+		if err := conn.QueryRow(ctx, `select `+tryHold, g.schema()).Scan(&nobodys); err != nil {
+			return err
+		}
+		if !nobodys {
+			continue
+		}
+		err := drop(ctx, conn, g)
+		if _, letGoErr := conn.Exec(ctx, `select pg_advisory_unlock(8241003, hashtext($1))`, g.schema()); err == nil {
+			err = letGoErr
+		}
+		if err != nil {
+			return fmt.Errorf("drop what a build of %s left: %w", p.Name, err)
+		}
+	}
+	return nil
+}
+
+// tryHold is the SQL of the lock that says that somebody builds the generation of a schema. It lasts as
+// long as the connection.
+const tryHold = `pg_try_advisory_lock(8241003, hashtext($1))`

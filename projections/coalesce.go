@@ -13,9 +13,9 @@ import (
 // new for this projection. Without it, each append would cost a transaction per projection.
 const idleCheckpoint = 10 * time.Millisecond
 
-// coalesced yields the batches of a subscription. Those that hold nothing for the projection wait for
+// coalesced yields the batches of a subscription after a position. Those that hold nothing for the projection wait for
 // one that does, but not for long.
-func coalesced(ctx context.Context, p *Projection, batches iter.Seq2[eventstore.Batch, error]) iter.Seq2[eventstore.Batch, error] {
+func coalesced(ctx context.Context, p *Projection, store eventstore.Store, after event.Position) iter.Seq2[eventstore.Batch, error] {
 	type item struct {
 		batch eventstore.Batch
 		err   error
@@ -26,7 +26,7 @@ func coalesced(ctx context.Context, p *Projection, batches iter.Seq2[eventstore.
 		read := make(chan item, 1)
 		go func() {
 			defer close(read)
-			for batch, err := range batches {
+			for batch, err := range store.Subscribe(ctx, after) {
 				select {
 				case read <- item{batch, err}:
 				case <-ctx.Done():

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -40,10 +41,13 @@ func (b Build) Examine(ctx context.Context) (found Examination, err error) {
 		return found, err
 	}
 	defer func() {
-		err = errors.Join(err, drop(context.WithoutCancel(ctx), s.conn, s.g), s.conn.Close(context.WithoutCancel(ctx)))
+		err = errors.Join(err, b.giveUp(ctx, s), s.conn.Close(context.WithoutCancel(ctx)))
 	}()
 	if err := b.fill(ctx, s); err != nil {
 		return found, fmt.Errorf("fold %s anew: %w", b.Projection.Name, err)
+	}
+	if err := b.caughtUp(ctx, s); err != nil {
+		return found, err
 	}
 	tx, err := s.conn.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
 	if err != nil {
@@ -74,32 +78,55 @@ func (b Build) Examine(ctx context.Context) (found Examination, err error) {
 	return found, err
 }
 
+// caughtUp waits until the live tables have come as far as the scratch ones, as long as they come on.
+func (b Build) caughtUp(ctx context.Context, s *session) error {
+	var last event.Position
+	for patience := caughtUpTries; patience > 0; patience-- {
+		live, found, err := liveGeneration(ctx, s.conn, b.Projection)
+		if err != nil || !found || live.Position >= s.g.Position {
+			return err
+		}
+		if live.Position > last {
+			last, patience = live.Position, caughtUpTries
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(caughtUpEvery):
+		}
+	}
+	return nil
+}
+
+const (
+	caughtUpTries = 20
+	caughtUpEvery = 20 * time.Millisecond
+)
+
 // compare holds every table of two schemas against one another.
 func compare(ctx context.Context, tx pgx.Tx, live, anew string) (rows int64, all []Difference, err error) {
-	found, _ := tx.Query(ctx, `select quote_ident(tablename) from pg_tables where schemaname = any($1) group by 1 order by 1`, []string{live, anew})
-	tables, err := pgx.CollectRows(found, pgx.RowTo[string])
+	found, _ := tx.Query(ctx, `
+		select quote_ident(tablename), bool_or(schemaname = $1), bool_or(schemaname = $2)
+		from pg_tables where schemaname in ($1, $2) group by 1 order by 1`, live, anew)
+	type named struct {
+		Name         string
+		InLive, Anew bool
+	}
+	tables, err := pgx.CollectRows(found, pgx.RowToStructByPos[named])
 	if err != nil {
 		return 0, nil, err
 	}
 	for _, t := range tables {
-		d := Difference{Table: t}
-		var n int64
-		found, err := tx.Query(ctx, strings.NewReplacer("LIVE", live+"."+t, "ANEW", anew+"."+t).Replace(`
-			with l as materialized (select l::text as r, to_json(l)::text as j from LIVE l),
-			n as materialized (select n::text as r, to_json(n)::text as j from ANEW n),
-			odd as (
-				(select 'live tables' as place, r, min(j) as j from l where r not in (select r from n) group by r)
-				union all
-				(select 'log' as place, r, min(j) as j from n where r not in (select r from l) group by r)
-			)
-			select (select count(*) from l), (select count(*) from odd),
-				coalesce((select place from odd order by r limit 1), ''), coalesce((select j from odd order by r limit 1), '')`))
-		if err != nil {
-			return 0, nil, err
+		d, n, err := Difference{Table: t.Name, Count: 1, Where: inLive}, int64(0), error(nil)
+		switch {
+		case !t.Anew:
+		case !t.InLive:
+			d.Where = inLog
+		default:
+			d, n, err = compareTable(ctx, tx, t.Name, live+"."+t.Name, anew+"."+t.Name)
 		}
-		_, err = pgx.ForEachRow(found, []any{&n, &d.Count, &d.Where, &d.Row}, func() error { return nil })
 		if err != nil {
-			return 0, nil, fmt.Errorf("compare %s: %w", t, err)
+			return 0, nil, fmt.Errorf("compare %s: %w", t.Name, err)
 		}
 		rows += n
 		if d.Count > 0 {
@@ -107,6 +134,34 @@ func compare(ctx context.Context, tx pgx.Tx, live, anew string) (rows int64, all
 		}
 	}
 	return rows, all, nil
+}
+
+// The places where a row may be that the other has not.
+const (
+	inLive = "live tables"
+	inLog  = "log"
+)
+
+// compareTable holds two tables against one another as bags of rows. What it does not find room for in
+// memory, Postgres sorts on disk.
+func compareTable(ctx context.Context, tx pgx.Tx, name, live, anew string) (d Difference, rows int64, err error) {
+	d.Table = name
+	replace := strings.NewReplacer("LIVE", live, "ANEW", anew)
+	err = tx.QueryRow(ctx, replace.Replace(`
+		with odd as materialized (
+			select '`+inLive+`' as place, r from (select l::text as r from LIVE l except all select n::text from ANEW n) l
+			union all
+			select '`+inLog+`', r from (select n::text as r from ANEW n except all select l::text from LIVE l) n
+		), first as (select place, r from odd order by r, place limit 1)
+		select (select count(*) from LIVE), (select count(*) from odd),
+			coalesce((select place from first), ''), coalesce((select r from first), '')`)).Scan(&rows, &d.Count, &d.Where, &d.Row)
+	if err != nil || d.Count == 0 {
+		return d, rows, err
+	}
+	err = tx.QueryRow(ctx, replace.Replace(`
+		select coalesce((select to_json(l)::text from LIVE l where l::text = $1 limit 1), (select to_json(n)::text from ANEW n where n::text = $1 limit 1))`),
+		d.Row).Scan(&d.Row)
+	return d, rows, err
 }
 
 // Fold folds a whole log into scratch tables in batches of a size, as a running projection would, and

@@ -60,7 +60,7 @@ func liveGeneration(ctx context.Context, db querier, p *Projection) (generation,
 // newGeneration makes empty tables under the next number, without what is made after the fill.
 func newGeneration(ctx context.Context, conn *pgx.Conn, p *Projection, store, owner uuid.UUID) (g generation, err error) {
 	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtext('projection.generation'))`); err != nil {
+		if err := lockRegistry(ctx, tx); err != nil {
 			return err
 		}
 		rows, _ := tx.Query(ctx, `
@@ -69,6 +69,9 @@ func newGeneration(ctx context.Context, conn *pgx.Conn, p *Projection, store, ow
 			returning `+generationColumns, p.Name, p.Version, p.Hash(), store, owner)
 		var err error
 		if g, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[generation]); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `select `+tryHold, g.schema()); err != nil {
 			return err
 		}
 		return inSchema(ctx, tx, g.schema(), `create schema `+g.schema()+`; `+p.tables)
@@ -109,8 +112,8 @@ func checkpoint(ctx context.Context, tx pgx.Tx, g generation, owner uuid.UUID, t
 // restored without its tail, and going on would be guessing.
 func verify(ctx context.Context, store eventstore.Store, g generation) error {
 	if g.StoreID != store.ID() {
-		return fmt.Errorf("projection %s was built from log %s, and this is log %s: rebuild it, or point to the log that it belongs to",
-			g.Name, g.StoreID, store.ID())
+		return &mismatch{fmt.Sprintf("projection %s was built from log %s, and this is log %s: rebuild it, or point to the log that it belongs to",
+			g.Name, g.StoreID, store.ID())}
 	}
 	if g.Position == 0 || g.EventID == nil {
 		return nil
@@ -124,10 +127,15 @@ func verify(ctx context.Context, store eventstore.Store, g generation) error {
 		}
 		break
 	}
-	return fmt.Errorf("projection %s stands at position %d on event %s, and the log has no such event there: "+
+	return &mismatch{fmt.Sprintf("projection %s stands at position %d on event %s, and the log has no such event there: "+
 		"the log was restored without its newest events, or is another one; rebuild the projection if this log is the right one",
-		g.Name, g.Position, *g.EventID)
+		g.Name, g.Position, *g.EventID)}
 }
+
+// mismatch tells why a generation does not belong to the log.
+type mismatch struct{ why string }
+
+func (m *mismatch) Error() string { return m.why }
 
 // Listed is a generation as an operator sees it.
 type Listed struct {

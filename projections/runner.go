@@ -22,6 +22,9 @@ import (
 // way is gone.
 const tryAgain = 250 * time.Millisecond
 
+// buildAgain is how long it waits before it begins a build once more that cannot succeed as it is.
+const buildAgain = 10 * time.Second
+
 // Runner keeps projections up to date, one goroutine each. Of several processes on one database, one
 // works on a projection while the others stand by.
 type Runner struct {
@@ -141,9 +144,13 @@ func (f *follower) Subscribe(ctx context.Context, _ string) (<-chan *message.Mes
 				return
 			}
 			f.explain(ctx, err)
+			wait := tryAgain
+			if _, hopeless := errors.AsType[*unbuildable](err); hopeless {
+				wait = buildAgain
+			}
 			select {
 			case <-ctx.Done():
-			case <-time.After(tryAgain):
+			case <-time.After(wait):
 			}
 		}
 	}()
@@ -159,14 +166,20 @@ func (f *follower) explain(ctx context.Context, err error) {
 	case err == nil, errors.Is(err, errStandby):
 		f.r.set(f.p, func(s *Status) { s.Working = false })
 		return
-	case errors.Is(err, ErrFenced):
-		f.r.log.Info("another runner took over", "projection", f.p.Name)
 	default:
 		f.r.log.Warn("a projection stands still", "projection", f.p.Name, "error", err)
 	}
-	f.r.set(f.p, func(s *Status) { s.Working, s.Error = false, err.Error() })
+	f.r.set(f.p, func(s *Status) {
+		s.Working, s.Error = false, err.Error()
+		if f.s != nil {
+			s.Position = f.s.g.Position // what stands before an event at fault has taken effect
+		}
+	})
 	if bad, ok := errors.AsType[*poison](err); ok {
 		f.park(ctx, bad)
+	}
+	if other, ok := errors.AsType[*mismatch](err); ok {
+		_, _ = f.note(ctx, other, nil) // it is tried again, and noted again
 	}
 }
 
@@ -186,6 +199,17 @@ func (f *follower) work(ctx context.Context, out chan<- *message.Message) error 
 	if !locked {
 		return f.standBy(ctx)
 	}
+	for {
+		err := f.keepUp(ctx, conn, out)
+		if !errors.Is(err, ErrFenced) || conn.IsClosed() || ctx.Err() != nil {
+			return err
+		}
+		f.r.log.Info("the projection is taken up anew: another generation is read, or somebody else wrote this one", "projection", f.p.Name)
+	}
+}
+
+// keepUp folds the log into the live generation.
+func (f *follower) keepUp(ctx context.Context, conn *pgx.Conn, out chan<- *message.Message) error {
 	if err := f.begin(ctx, conn); err != nil {
 		return err
 	}
@@ -197,7 +221,7 @@ func (f *follower) work(ctx context.Context, out chan<- *message.Message) error 
 		s.Working, s.Generation, s.Position, s.Error = true, f.s.g.Generation, f.s.g.Position, ""
 		s.Ready = s.Ready || f.s.g.Position >= head
 	})
-	for batch, err := range coalesced(ctx, f.p, f.r.store.Subscribe(ctx, f.s.g.Position)) {
+	for batch, err := range coalesced(ctx, f.p, f.r.store, f.s.g.Position) {
 		if err != nil {
 			return err
 		}
@@ -208,12 +232,13 @@ func (f *follower) work(ctx context.Context, out chan<- *message.Message) error 
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		select {
+		select { // not for ctx: as long as the handler works, the connection is its own
 		case <-m.Acked():
 		case <-m.Nacked():
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
 			return f.failure(ctx, batch)
-		case <-ctx.Done():
-			return ctx.Err()
 		}
 		f.r.set(f.p, func(s *Status) {
 			s.Position = f.s.g.Position
@@ -239,7 +264,13 @@ func (f *follower) begin(ctx context.Context, conn *pgx.Conn) error {
 	if err := f.s.own(ctx); err != nil {
 		return err
 	}
-	return verify(ctx, f.r.store, f.s.g)
+	if err := verify(ctx, f.r.store, f.s.g); err != nil {
+		return err
+	}
+	_, err = conn.Exec(ctx, `
+		update projection.generation set error = null, error_at = null
+		where name = $1 and generation = $2 and error is not null and error_position is null`, f.p.Name, f.s.g.Generation)
+	return err
 }
 
 // standBy waits for the process that works to go, and meanwhile tells how far it has come.
@@ -252,6 +283,9 @@ func (f *follower) standBy(ctx context.Context) error {
 		s.Working = false
 		if found {
 			s.Generation, s.Position, s.Ready, s.Error = g.Generation, g.Position, true, ""
+			if g.Error != nil {
+				s.Error = *g.Error
+			}
 		}
 	})
 	return errStandby
@@ -264,7 +298,7 @@ func (f *follower) handle(m *message.Message) (err error) {
 	batch, _ := ctx.Value(batchKey{}).(eventstore.Batch)
 	d, err := f.p.decode(batch)
 	if d.upTo > f.s.g.Position {
-		err = errors.Join(guarded(func() error { return f.s.apply(ctx, d) }), err)
+		err = errors.Join(f.s.apply(ctx, d), err)
 	}
 	return err
 }
@@ -282,7 +316,7 @@ func (f *follower) failure(ctx context.Context, batch eventstore.Batch) error {
 	}
 	d, decodeErr := f.p.decode(rest)
 	if d.upTo > f.s.g.Position {
-		if err := guarded(func() error { return f.s.applyFinding(ctx, d) }); err != nil {
+		if err := f.s.applyFinding(ctx, d); err != nil {
 			return err
 		}
 	}
@@ -302,11 +336,9 @@ func guarded(do func() error) (err error) {
 // park notes the event at which the projection stands, and waits until somebody asks to try again,
 // by clearing the note.
 func (f *follower) park(ctx context.Context, bad *poison) {
-	_, err := f.r.pool.Exec(ctx, `
-		update projection.generation set error = $3, error_at = now(), error_position = $4
-		where name = $1 and version = $2 and live`, f.p.Name, f.p.Version, bad.Error(), int64(bad.at))
-	if err != nil {
-		return // it is tried again at once, and fails and is noted again
+	at := int64(bad.at)
+	if noted, err := f.note(ctx, bad, &at); err != nil || !noted {
+		return // it is tried again, and fails and is noted again
 	}
 	for ctx.Err() == nil {
 		select {
@@ -319,6 +351,15 @@ func (f *follower) park(ctx context.Context, bad *poison) {
 			return
 		}
 	}
+}
+
+// note writes into the registry why the live generation stands still; false when there is none.
+func (f *follower) note(ctx context.Context, why error, at *int64) (bool, error) {
+	done, err := f.r.pool.Exec(ctx, `
+		update projection.generation set error = $3, error_position = $4,
+			error_at = case when error is distinct from $3 then now() else error_at end
+		where name = $1 and version = $2 and live`, f.p.Name, f.p.Version, why.Error(), at)
+	return done.RowsAffected() > 0, err
 }
 
 // Retry lets a parked projection try its event again, which helps when the program has changed.

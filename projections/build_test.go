@@ -1,0 +1,416 @@
+package projections
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"bahi/domain/event"
+	"bahi/domain/ledger/bank"
+	"bahi/domain/ledger/book"
+	"bahi/eventstore"
+)
+
+func TestARebuildUnderLoadTakesTheLiveGenerationsPlace(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	p := seen("seen", nil)
+	run := r.run(t, p)
+	run.until("seen", func(s Status) bool { return s.Ready })
+	ctx, stop := context.WithCancel(t.Context())
+	var adding sync.WaitGroup
+	total := 0
+	adding.Go(func() {
+		for ctx.Err() == nil {
+			if err := r.tryAdd(t.Context(), numberedNames(total, total+10)...); err != nil {
+				t.Error(err)
+				return
+			}
+			total += 10
+		}
+	})
+	const rounds = 6
+	for range rounds {
+		require.NoError(t, r.build(p).Run(t.Context()))
+	}
+	stop()
+	adding.Wait()
+	run.until("seen", func(s Status) bool { return s.Position >= r.head(t) && s.Generation == rounds+1 })
+	require.ElementsMatch(t, numberedNames(0, total), r.names(t, "seen"))
+	require.Equal(t, []string{fmt.Sprintf("seen_g%d", rounds+1)}, r.schemas(t))
+	listed, err := List(t.Context(), r.pool)
+	require.NoError(t, err)
+	require.Len(t, listed, 1)
+	require.Equal(t, "live", listed[0].State, listed[0].Error)
+}
+
+// What came while the last look at the log was folded has only the old generation seen, and nobody wakes
+// the runner for the new one.
+func TestARebuildOfAQuietProjectionIsNotLate(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	var late atomic.Bool
+	p := seen("seen", nil)
+	run := r.run(t, p)
+	r.add(t, "a")
+	run.reached("seen", 1)
+	build := r.build(p)
+	build.Store = &atHead{Store: r.store, then: func() {
+		if late.CompareAndSwap(false, true) {
+			return // the first look is for the fill, the second for what came meanwhile
+		}
+		if late.CompareAndSwap(true, false) {
+			r.add(t, "late")
+			run.reached("seen", 2)
+		}
+	}}
+	require.NoError(t, build.Run(t.Context()))
+	require.Equal(t, []string{"a", "late"}, r.names(t, "seen"), "without anything else coming")
+	r.add(t, "later")
+	run.until("seen", func(s Status) bool { return s.Generation == 2 && s.Position >= r.head(t) })
+	require.Contains(t, r.names(t, "seen"), "later")
+}
+
+// atHead does something after each look at the log's head, twice.
+type atHead struct {
+	eventstore.Store
+
+	looks atomic.Int32
+	then  func()
+}
+
+func (a *atHead) Head(ctx context.Context) (event.Position, error) {
+	head, err := a.Store.Head(ctx)
+	if a.looks.Add(1) <= 2 {
+		a.then()
+	}
+	return head, err
+}
+
+func TestANewVersionIsBuiltBesideTheOldOne(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	old := seen("seen", nil)
+	next := Define("seen", 2, strings.Replace(seenDDL, "name text not null", "name text not null, length int not null", 1),
+		On(func(b *Batch, e event.Recorded[book.AccountOpened[bank.Entry]]) {
+			b.Exec(`insert into seen (position, name, length) values ($1, $2, $3)`, int64(e.Position), e.Data.Name, len(e.Data.Name))
+		}))
+	r.add(t, "a", "bb")
+	before := r.run(t, old)
+	before.reached("seen", 2)
+	after := r.run(t, next)
+	after.reached("seen", 2)
+	r.add(t, "ccc")
+	for _, run := range []*running{before, after} {
+		s := run.reached("seen", 3)
+		require.Equal(t, s.Version, s.Generation, "each process folds its own")
+	}
+	require.Equal(t, []string{"seen_g1", "seen_g2"}, r.schemas(t))
+	var sum int
+	require.NoError(t, r.pool.QueryRow(t.Context(), `select sum(length) from seen_g2.seen`).Scan(&sum))
+	require.Equal(t, 6, sum)
+
+	require.NoError(t, r.build(next).Run(t.Context()))
+	after.stop()
+	r.add(t, "dddd")
+	before.reached("seen", 4)
+	require.Equal(t, []string{"seen_g1", "seen_g3"}, r.schemas(t), "the old program finds its tables")
+	require.NotEqual(t, old.Hash(), next.Hash())
+}
+
+func TestAFailedBuildLeavesTheLiveGenerationAndNothingOfItsOwn(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"error", "panic", "version", "cancelled", "killed"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			var cured atomic.Bool
+			cured.Store(true)
+			p := seen("seen", func(b *Batch, event string) {
+				poisoned(&cured)(b, event)
+				if event == "killed" && !cured.Load() {
+					b.Exec(killSelf)
+				}
+			})
+			r.add(t, "a", name)
+			require.NoError(t, r.build(p).Run(t.Context()))
+			cured.Store(false)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			build := r.build(p)
+			switch name {
+			case "version":
+				r.addRaw(t, "BankAccountOpened", `{}`, `{"schema":99}`)
+			case "cancelled":
+				build.Progress = func(event.Position, event.Position) { cancel() }
+			}
+			require.Error(t, build.Run(ctx))
+			require.Equal(t, []string{"seen_g1"}, r.schemas(t))
+			require.Equal(t, []string{"a", name}, r.names(t, "seen"))
+			listed, err := List(t.Context(), r.pool)
+			require.NoError(t, err)
+			require.Len(t, listed, 1)
+			require.Equal(t, "live", listed[0].State)
+		})
+	}
+}
+
+func TestWhatAKilledBuildLeftIsDroppedByTheNext(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	p := seen("seen", nil)
+	r.add(t, numberedNames(0, 3)...)
+	killed, err := r.build(p).open(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, r.build(p).Run(t.Context()))
+	require.Equal(t, []string{"seen_g1", "seen_g2"}, r.schemas(t), "one that is under way is left alone")
+	require.NoError(t, killed.conn.Close(t.Context()))
+	require.Eventually(t, func() bool {
+		require.NoError(t, r.build(p).Run(t.Context()))
+		return len(r.schemas(t)) == 1
+	}, 20*time.Second, 10*time.Millisecond, "its process is gone")
+	require.ElementsMatch(t, numberedNames(0, 3), r.names(t, "seen"))
+}
+
+func TestTheRunnerBuildsAgainAfterItsBuildWasKilled(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	var once atomic.Bool
+	p := seen("seen", func(b *Batch, _ string) {
+		if once.CompareAndSwap(false, true) {
+			b.Exec(killSelf)
+		}
+	})
+	r.add(t, numberedNames(0, 3)...)
+	r.run(t, p).reached("seen", 3)
+	require.ElementsMatch(t, numberedNames(0, 3), r.names(t, "seen"))
+	require.Len(t, r.schemas(t), 1)
+}
+
+func TestAnEventThatStopsABuildIsOnShow(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	var cured atomic.Bool
+	r.add(t, "a", "error")
+	run := r.run(t, seen("seen", poisoned(&cured)), seen("other", nil))
+	require.Contains(t, run.until("seen", func(s Status) bool { return s.Error != "" }).Error, "division by zero")
+	run.reached("other", 2)
+	require.False(t, run.Statuses()["seen"].Ready)
+}
+
+func TestBuildsAtOnceEndWithOneGeneration(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.add(t, numberedNames(0, 30)...)
+	p := seen("seen", nil)
+	run := r.run(t, p)
+	run.until("seen", func(s Status) bool { return s.Ready })
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			if err := r.build(p).Run(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	require.Len(t, r.schemas(t), 1)
+	r.add(t, "last")
+	run.until("seen", func(s Status) bool { return s.Position >= r.head(t) })
+	require.Len(t, r.names(t, "seen"), 31)
+}
+
+func TestABuildTellsHowFarItIs(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.add(t, numberedNames(0, 30)...)
+	build := r.build(seen("seen", nil))
+	var told []event.Position
+	build.Progress = func(done, total event.Position) {
+		require.EqualValues(t, 30, total)
+		told = append(told, done)
+	}
+	require.NoError(t, build.Run(t.Context()))
+	require.Equal(t, []event.Position{30}, told)
+}
+
+// feed is a log that hands out what it is given.
+type feed struct {
+	eventstore.Store
+
+	batches chan eventstore.Batch
+	ended   chan struct{}
+}
+
+func (f *feed) Subscribe(ctx context.Context, _ event.Position) iter.Seq2[eventstore.Batch, error] {
+	return func(yield func(eventstore.Batch, error) bool) {
+		defer close(f.ended)
+		for {
+			select {
+			case b, more := <-f.batches:
+				if !more {
+					yield(eventstore.Batch{}, eventstore.ErrUnavailable)
+					return
+				}
+				if !yield(b, nil) {
+					return
+				}
+			case <-ctx.Done():
+				yield(eventstore.Batch{}, ctx.Err())
+				return
+			}
+		}
+	}
+}
+
+func stored(position event.Position, name string) event.Stored {
+	return event.Stored{Position: position, ID: uuid.NewSHA1(uuid.Nil, fmt.Append(nil, position)), Type: name}
+}
+
+func TestWhatIsNothingToAProjectionWaitsForWhatIs(t *testing.T) {
+	t.Parallel()
+	f := &feed{batches: make(chan eventstore.Batch), ended: make(chan struct{})}
+	p := seen("seen", nil)
+	go func() {
+		for i := range event.Position(100) {
+			f.batches <- eventstore.Batch{Events: []event.Stored{stored(2*i+1, "Other"), stored(2*i+2, "Other")}, UpTo: 2*i + 2}
+		}
+		f.batches <- eventstore.Batch{UpTo: 205}
+		f.batches <- eventstore.Batch{Events: []event.Stored{stored(206, "Other"), stored(207, "BankAccountOpened")}, UpTo: 207}
+		f.batches <- eventstore.Batch{Events: []event.Stored{stored(208, "Other")}, UpTo: 208}
+	}()
+	var got []eventstore.Batch
+	for batch, err := range coalesced(t.Context(), p, f, 0) {
+		require.NoError(t, err)
+		got = append(got, batch)
+		if batch.UpTo == 208 {
+			break
+		}
+	}
+	require.Less(t, len(got), 60, "few transactions for what changes nothing")
+	for i, b := range got {
+		if b.UpTo == 207 {
+			require.Len(t, b.Events, 2, "what changes something is brought as it came")
+			continue
+		}
+		if b.UpTo != 205 {
+			require.Equal(t, []event.Stored{stored(b.UpTo, "Other")}, b.Events, "the checkpoint knows its event")
+		}
+		if i > 0 {
+			require.Greater(t, b.UpTo, got[i-1].UpTo)
+		}
+	}
+	<-f.ended // who reads ahead goes when nobody listens any more
+}
+
+func TestAnEndedSubscriptionIsToldOf(t *testing.T) {
+	t.Parallel()
+	f := &feed{batches: make(chan eventstore.Batch), ended: make(chan struct{})}
+	close(f.batches)
+	for _, err := range coalesced(t.Context(), seen("seen", nil), f, 0) {
+		require.ErrorIs(t, err, eventstore.ErrUnavailable)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	quiet := &feed{batches: make(chan eventstore.Batch), ended: make(chan struct{})}
+	for _, err := range coalesced(ctx, seen("seen", nil), quiet, 0) {
+		require.ErrorIs(t, err, context.Canceled)
+	}
+	<-quiet.ended
+}
+
+func TestACheckpointMovesOnWithWhatIsNothingToTheProjection(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	run := r.run(t, seen("seen", nil))
+	run.until("seen", func(s Status) bool { return s.Ready })
+	for range 50 {
+		r.addRaw(t, "Other", `{}`, `{}`)
+	}
+	run.reached("seen", 50)
+	run.stop()
+	g, found, err := liveGeneration(t.Context(), r.pool, seen("seen", nil))
+	require.NoError(t, err)
+	require.True(t, found)
+	require.NoError(t, verify(t.Context(), r.store, g))
+	require.EqualValues(t, 50, g.Position)
+}
+
+func TestCopyTakesAnyText(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.exec(t, `create table public.copied (n bigint, yes boolean, none text, plain text, text text)`)
+	texts := []string{
+		"", "plain", "tab\there", "line\nbreak", "return\r\n", `back\slash`, `\N`, `\.`, "\\.\n", `\\`, `\t`, "a\tb\nc\\d\re",
+		"₹ १२३ — ज़ेवर", "😀\u200b", "\x01\x7f", "quote ' \" ,", `ends with \`, "\v\f\b",
+	}
+	var c Copy
+	for i, text := range texts {
+		c.Int(int64(i))
+		c.Bool(i%2 == 0)
+		c.Null()
+		c.Plain("-1.50")
+		c.Text(text)
+		c.End()
+	}
+	require.NoError(t, pgx.BeginFunc(t.Context(), r.pool, func(tx pgx.Tx) error { return c.Into(t.Context(), tx, `public.copied`) }))
+	rows, _ := r.pool.Query(t.Context(), `select text from public.copied order by n`)
+	got, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(t, err)
+	require.Equal(t, texts, got)
+	require.EqualValues(t, len(texts)/2, r.exec(t, `delete from public.copied where yes and none is null and plain = '-1.50'`))
+
+	var none Copy
+	require.NoError(t, pgx.BeginFunc(t.Context(), r.pool, func(tx pgx.Tx) error { return none.Into(t.Context(), tx, `no.such_table`) }))
+	c = Copy{}
+	c.Plain("not a number")
+	c.End()
+	err = pgx.BeginFunc(t.Context(), r.pool, func(tx pgx.Tx) error { return c.Into(t.Context(), tx, `public.copied (n)`) })
+	require.ErrorContains(t, err, "copy into public.copied (n)")
+}
+
+func TestAProjectionFoldsATypeOnce(t *testing.T) {
+	t.Parallel()
+	on := On(func(*Batch, event.Recorded[book.AccountOpened[bank.Entry]]) {})
+	require.PanicsWithValue(t, "projection twice folds BankAccountOpened twice", func() { Define("twice", 1, "", on, on) })
+}
+
+func TestTheFoldsOfOneBatchKeepTheirOrder(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	p := Define("seen", 1, seenDDL,
+		On(func(b *Batch, e event.Recorded[book.AccountOpened[bank.Entry]]) {
+			b.Exec(`insert into seen (position, name) values ($1, $2)`, int64(e.Position), e.Data.Name)
+		}),
+		Apply([]string{"BankAccountRenamed"}, func(ctx context.Context, b *Batch, events []event.Recorded[any]) error {
+			var count int
+			if err := b.Tx.QueryRow(ctx, `select count(*) from seen`).Scan(&count); err != nil {
+				return err
+			}
+			b.Exec(`insert into seen (position, name) values ($1, $2)`, int64(events[0].Position), fmt.Sprintf("%d after %d", len(events), count))
+			return nil
+		}))
+	open := func(name string) event.New {
+		e, err := bank.Accounts.Encode(uuid.New(), book.AccountOpened[bank.Entry]{Name: name}, event.Meta{})
+		require.NoError(t, err)
+		return e
+	}
+	rename := func() event.New {
+		e, err := bank.Accounts.Encode(uuid.New(), book.AccountRenamed[bank.Entry]{To: "x"}, event.Meta{})
+		require.NoError(t, err)
+		return e
+	}
+	_, err := r.store.Append(t.Context(), "bank-1", eventstore.Any, open("a"), rename(), rename(), open("b"), open("c"), rename())
+	require.NoError(t, err)
+	require.NoError(t, r.build(p).Run(t.Context()))
+	require.Equal(t, []string{"a", "2 after 1", "b", "c", "1 after 4"}, r.names(t, "seen"))
+}
