@@ -20,9 +20,13 @@ type Grams int64
 // Percent is a share in thousandths of a percent: 99.5 % is 99500.
 type Percent int64
 
+// Decimal places of the quantities (CONTRACT.md G21).
 const (
-	moneyPlaces   = 2
-	gramsPlaces   = 3
+	MoneyPlaces = 2
+	GramsPlaces = 3
+)
+
+const (
 	percentPlaces = 3
 
 	moneyDigits  = 13
@@ -33,13 +37,13 @@ var errNumber = errors.New("expected a number")
 
 // ParseMoney reads a decimal with at most 2 places.
 func ParseMoney(text string) (Money, error) {
-	n, err := parse(text, moneyDigits, moneyPlaces)
+	n, err := parse(text, moneyDigits, MoneyPlaces)
 	return Money(n), err
 }
 
 // ParseGrams reads a decimal with at most 3 places.
 func ParseGrams(text string) (Grams, error) {
-	n, err := parse(text, weightDigits, gramsPlaces)
+	n, err := parse(text, weightDigits, GramsPlaces)
 	return Grams(n), err
 }
 
@@ -50,41 +54,41 @@ func ParsePercent(text string) (Percent, error) {
 }
 
 // Decimal is the amount in rupees, to compute with.
-func (m Money) Decimal() decimal.Decimal { return decimal.New(int64(m), -moneyPlaces) }
+func (m Money) Decimal() decimal.Decimal { return decimal.New(int64(m), -MoneyPlaces) }
 
 // Decimal is the weight in grams, to compute with.
-func (g Grams) Decimal() decimal.Decimal { return decimal.New(int64(g), -gramsPlaces) }
+func (g Grams) Decimal() decimal.Decimal { return decimal.New(int64(g), -GramsPlaces) }
 
 // Decimal is the percentage, to compute with.
 func (p Percent) Decimal() decimal.Decimal { return decimal.New(int64(p), -percentPlaces) }
 
 // MoneyOf is the amount of d rupees, which must have no more than 2 places.
-func MoneyOf(d decimal.Decimal) Money { return Money(d.Shift(moneyPlaces).IntPart()) }
+func MoneyOf(d decimal.Decimal) Money { return Money(d.Shift(MoneyPlaces).IntPart()) }
 
 // GramsOf is the weight of d grams, which must have no more than 3 places.
-func GramsOf(d decimal.Decimal) Grams { return Grams(d.Shift(gramsPlaces).IntPart()) }
+func GramsOf(d decimal.Decimal) Grams { return Grams(d.Shift(GramsPlaces).IntPart()) }
 
-func (m Money) String() string   { return string(fixed(int64(m), moneyPlaces)) }
-func (g Grams) String() string   { return string(fixed(int64(g), gramsPlaces)) }
+func (m Money) String() string   { return string(fixed(int64(m), MoneyPlaces)) }
+func (g Grams) String() string   { return string(fixed(int64(g), GramsPlaces)) }
 func (p Percent) String() string { return string(fixed(int64(p), percentPlaces)) }
 
 // MarshalJSON writes a JSON number.
-func (m Money) MarshalJSON() ([]byte, error) { return fixed(int64(m), moneyPlaces), nil }
+func (m Money) MarshalJSON() ([]byte, error) { return fixed(int64(m), MoneyPlaces), nil }
 
 // MarshalJSON writes a JSON number.
-func (g Grams) MarshalJSON() ([]byte, error) { return fixed(int64(g), gramsPlaces), nil }
+func (g Grams) MarshalJSON() ([]byte, error) { return fixed(int64(g), GramsPlaces), nil }
 
 // MarshalJSON writes a JSON number.
 func (p Percent) MarshalJSON() ([]byte, error) { return fixed(int64(p), percentPlaces), nil }
 
 // UnmarshalJSON reads a JSON number by its text.
 func (m *Money) UnmarshalJSON(text []byte) error {
-	return unmarshal((*int64)(m), text, moneyDigits, moneyPlaces)
+	return unmarshal((*int64)(m), text, moneyDigits, MoneyPlaces)
 }
 
 // UnmarshalJSON reads a JSON number by its text.
 func (g *Grams) UnmarshalJSON(text []byte) error {
-	return unmarshal((*int64)(g), text, weightDigits, gramsPlaces)
+	return unmarshal((*int64)(g), text, weightDigits, GramsPlaces)
 }
 
 // UnmarshalJSON reads a JSON number by its text.

@@ -110,7 +110,12 @@ func foldBooks(ctx context.Context, b *projections.Batch, events []event.Recorde
 	if !ok {
 		k = newKept(b.Filling)
 	}
-	b.Kept = k.bounded(b)
+	var err error
+	k, err = k.bounded(ctx, b)
+	if err != nil {
+		return err
+	}
+	b.Kept = k
 	f := &books{kept: k, current: map[int64]*version{}, filled: map[int64]int64{}, sums: newSums(k)}
 	if err := f.load(ctx, b.Tx, events); err != nil {
 		return err

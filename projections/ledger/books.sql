@@ -34,8 +34,8 @@ create table row_version (
   to_position   bigint not null default 9223372036854775807,
   account_id    bigint not null,
   date          date not null,
-  in_entries    json not null,
-  out_entries   json not null,
+  in_entries    text not null, -- JSON; as text it is not read once more on its way in and out
+  out_entries   text not null,
   in_cash numeric(38,2) not null,
   out_cash numeric(38,2) not null,
   in_fine numeric(38,3) not null, -- grams of pure metal

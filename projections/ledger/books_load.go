@@ -105,7 +105,7 @@ func (f *books) loadRows(ctx context.Context, tx pgx.Tx, rows []int64) error {
 		return nil
 	}
 	found, _ := tx.Query(ctx, `
-		select row_id, from_position, account_id, date::text, in_entries::text, out_entries::text,
+		select row_id, from_position, account_id, date::text, in_entries, out_entries,
 			in_cash::text, in_fine::text, out_cash::text, out_fine::text, revision, deleted, coalesce(bulk, 0)
 		from row_version where row_id = any($1) and to_position = $2`, rows, int64(stillCurrent))
 	var (

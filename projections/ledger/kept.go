@@ -1,7 +1,10 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -9,8 +12,8 @@ import (
 )
 
 const (
-	// mostKept bounds the memory that each of the kinds below takes: some 30 MB.
-	mostKept = 1 << 17
+	// mostKept bounds the memory that each of the kinds below takes: some 50 MB.
+	mostKept = 1 << 19
 )
 
 // kept is what the fold knows of its tables from one batch to the next. Nobody else writes them, so
@@ -33,7 +36,7 @@ func newKept(filling bool) *kept {
 }
 
 // bounded forgets what has become too much.
-func (k *kept) bounded(b *projections.Batch) *kept {
+func (k *kept) bounded(ctx context.Context, b *projections.Batch) (*kept, error) {
 	if len(k.accounts) > mostKept {
 		k.accounts = map[int64]*account{}
 	}
@@ -42,25 +45,43 @@ func (k *kept) bounded(b *projections.Batch) *kept {
 	}
 	if len(k.totals) > mostKept {
 		if k.filling {
-			k.write(b)
+			if err := k.write(ctx, b); err != nil {
+				return nil, err
+			}
 		}
 		k.totals = map[node]*amount{}
 	}
-	return k
+	return k, nil
 }
 
 // write puts all totals into the table.
-func (k *kept) write(b *projections.Batch) {
-	if len(k.totals) > 0 {
+func (k *kept) write(ctx context.Context, b *projections.Batch) error {
+	if k.written {
 		queueTotals(b, k.totals)
-		k.written = true
+		return nil
 	}
+	k.written = true
+	nodes := slices.SortedFunc(maps.Keys(k.totals), func(a, b node) int { // the key's order fills its index from one end
+		return cmp.Or(cmp.Compare(a.account, b.account), cmp.Compare(a.level, b.level), cmp.Compare(a.node, b.node))
+	})
+	var c projections.Copy
+	for _, n := range nodes {
+		t := k.totals[n]
+		c.Int(n.account)
+		c.Int(int64(n.level))
+		c.Int(n.node)
+		c.Int(t.rows)
+		c.Plain(t.cash.String())
+		c.Plain(t.fine.String())
+		c.End()
+	}
+	return c.Into(ctx, b.Tx, `total (account_id, level, node, row_count, cash, fine)`)
 }
 
 // finishBooks writes what a fill has kept for its end.
-func finishBooks(_ context.Context, b *projections.Batch) error {
+func finishBooks(ctx context.Context, b *projections.Batch) error {
 	if k, ok := b.Kept.(*kept); ok {
-		k.write(b)
+		return k.write(ctx, b)
 	}
 	return nil
 }

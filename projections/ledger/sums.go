@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/shopspring/decimal"
 
 	"bahi/domain/ledger/book"
 	"bahi/domain/unit"
@@ -38,18 +37,15 @@ type node struct {
 
 // amount is what rows come to.
 type amount struct {
-	rows       int64
-	cash, fine decimal.Decimal
+	rows int64
+	cash cash
+	fine fine
 }
 
 func (a *amount) add(rows int64, e book.Effect) {
 	a.rows += rows
-	if e.Cash != 0 {
-		a.cash = a.cash.Add(e.Cash.Decimal())
-	}
-	if e.Fine != 0 {
-		a.fine = a.fine.Add(e.Fine.Decimal())
-	}
+	a.cash.total = a.cash.plus(int64(e.Cash))
+	a.fine.total = a.fine.plus(int64(e.Fine))
 }
 
 // move is one change of what a day amounts to.

@@ -253,7 +253,7 @@ func (sel Selection) pageSQL() string {
 	d as (` + descend(s.nodes(2, `t.node >= p.node << 6 and t.node < (p.node + 1) << 6`), "p") + `)` + crowded + `,
 	start as materialized (` + start + `),
 	page as (
-		select v.row_id, v.date, v.in_entries::text as in_entries, v.out_entries::text as out_entries, v.revision,
+		select v.row_id, v.date, v.in_entries as in_entries, v.out_entries as out_entries, v.revision,
 			start.cash + sum(v.in_cash - v.out_cash) over w as cash,
 			start.fine + sum(v.in_fine - v.out_fine) over w as fine,
 			row_number() over w + start.rank as nth

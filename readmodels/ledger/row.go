@@ -64,7 +64,7 @@ func (v *Views) RowsFrom(ctx context.Context, workspace uuid.UUID, ledger string
 			select * from books.row_version v
 			where v.row_id between $row and $last and v.account_id + 0 = $account and not v.deleted and `+s.current+dated+`
 		)
-		select v.row_id, v.date, v.in_entries::text, v.out_entries::text, b.cash, b.fine, v.revision
+		select v.row_id, v.date, v.in_entries, v.out_entries, b.cash, b.fine, v.revision
 		from v join books.account a on a.id = v.account_id, lateral (`+s.upTo(`(v.date - `+day0+`)::bigint`, `v.row_id`)+`) b
 		where a.workspace_id = $workspace and a.ledger = $ledger and `+s.account+` order by v.row_id`, values)
 	return readmodels.Rows(as.reading(ctx), v.Reader, toRow, sql, args...)
@@ -168,7 +168,7 @@ func (v *Views) BalanceBefore(ctx context.Context, workspace uuid.UUID, ledger s
 // History lists all versions of a row, oldest first, also of a deleted one, or answers missing.
 func (v *Views) History(ctx context.Context, workspace uuid.UUID, ledger string, account, row int64, missing error) ([]Version, error) {
 	sql, args := bind(`
-		select v.from_position, v.recorded_at, v.actor, coalesce(v.reason, ''), v.deleted, v.date, v.in_entries::text, v.out_entries::text, v.revision
+		select v.from_position, v.recorded_at, v.actor, coalesce(v.reason, ''), v.deleted, v.date, v.in_entries, v.out_entries, v.revision
 		`+rowOf+now.account+` order by v.from_position`,
 		map[string]any{"workspace": workspace, "ledger": ledger, "account": account, "row": row})
 	versions, err := readmodels.Rows(ctx, v.Reader, func(row pgx.CollectableRow) (o Version, err error) {
