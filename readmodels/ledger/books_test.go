@@ -3,7 +3,9 @@ package ledger_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"log/slog"
+	"os"
 	"slices"
 	"testing"
 	"time"
@@ -301,4 +303,13 @@ func pick(t *rapid.T, lines []line) int {
 		t.Skip("no row stands")
 	}
 	return rapid.SampledFrom(standing).Draw(t, "row")
+}
+
+// TestMain makes fewer and longer runs of the property than rapid would: each has a ledger of its own.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if checks := flag.Lookup("rapid.checks"); checks.Value.String() == checks.DefValue {
+		_ = checks.Value.Set("20")
+	}
+	os.Exit(m.Run())
 }
