@@ -47,7 +47,7 @@ func (c *call) strictQuery() error {
 	var wrong []fault.Field
 	seen := map[string]bool{}
 	for pair := range strings.SplitSeq(raw, "&") {
-		escaped, _, _ := strings.Cut(pair, "=")
+		escaped, value, _ := strings.Cut(pair, "=")
 		name, _ := url.QueryUnescape(escaped)
 		switch {
 		case pair == "":
@@ -55,6 +55,8 @@ func (c *call) strictQuery() error {
 			wrong = append(wrong, fault.Field{Field: shortened(name), Message: "unknown parameter"})
 		case seen[name]:
 			wrong = append(wrong, fault.Field{Field: name, Message: "must be given once"})
+		case value == "": // huma would take it as absent
+			wrong = append(wrong, fault.Field{Field: name, Message: "must not be empty"})
 		}
 		seen[name] = true
 		if len(wrong) >= maxWrong {

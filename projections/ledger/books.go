@@ -95,6 +95,7 @@ type renamed struct {
 	account  int64
 	position int64
 	name     string
+	revision int64
 	first    bool
 }
 
@@ -172,14 +173,14 @@ func (f *books) foldAccount(r *event.Recorded[any], c book.AccountChanged) error
 			id: id, ledger: ledgerOf[category], workspace: r.Meta.Workspace, name: c.Opened,
 			revision: r.Revision, opened: int64(r.Position), deleted: stillCurrent, changed: true,
 		}
-		f.names = append(f.names, renamed{account: id, position: int64(r.Position), name: c.Opened, first: true})
+		f.names = append(f.names, renamed{account: id, position: int64(r.Position), name: c.Opened, revision: r.Revision, first: true})
 		f.sums.touch(id)
 		return nil
 	case a == nil:
 		return fmt.Errorf("account %d was not opened", id)
 	case c.Renamed != "":
 		a.name = c.Renamed
-		f.names = append(f.names, renamed{account: id, position: int64(r.Position), name: c.Renamed})
+		f.names = append(f.names, renamed{account: id, position: int64(r.Position), name: c.Renamed, revision: r.Revision})
 	case c.Deleted:
 		dates := []unit.Date{}
 		if c.EarliestRow != nil {

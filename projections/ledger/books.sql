@@ -17,6 +17,7 @@ create table account_name (
   from_position bigint not null,
   to_position   bigint not null default 9223372036854775807,
   name          text not null,
+  revision      bigint not null, -- of the account's own stream
   primary key (account_id, from_position)
 );
 

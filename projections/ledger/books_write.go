@@ -131,7 +131,7 @@ func (f *books) queueAccounts(b *projections.Batch) {
 		if !n.first {
 			b.Exec(`update account_name set to_position = $2 where account_id = $1 and to_position = $3`, n.account, n.position, int64(stillCurrent))
 		}
-		b.Exec(`insert into account_name (account_id, from_position, name) values ($1, $2, $3)`, n.account, n.position, n.name)
+		b.Exec(`insert into account_name (account_id, from_position, name, revision) values ($1, $2, $3, $4)`, n.account, n.position, n.name, n.revision)
 	}
 }
 

@@ -81,24 +81,28 @@ const day0 = `date '1970-01-01'`
 
 // sources are the totals that a view sums up, now or as they were known at a position ($known).
 type sources struct {
-	account string // conditions on table account a
-	name    string // the account's name
-	whole   string // amounts of account a
-	node    string // row_count, cash, fine of account a's nodes of a level; %d is the level, %s a condition on t.node
-	current string // conditions on table row_version v
+	account  string // conditions on table account a
+	name     string // the account's name
+	revision string // of the account's stream
+	whole    string // amounts of account a
+	node     string // row_count, cash, fine of account a's nodes of a level; %d is the level, %s a condition on t.node
+	current  string // conditions on table row_version v
 }
 
 var now = sources{
-	account: `a.deleted_position = 9223372036854775807`,
-	name:    `a.name`,
-	whole:   `select t.row_count, t.cash, t.fine from books.total t where t.account_id = a.id and t.level = 0`,
-	node:    `select t.node, t.row_count, t.cash, t.fine from books.total t where t.account_id = a.id and t.level = %d and %s`,
-	current: `v.to_position = 9223372036854775807`,
+	account:  `a.deleted_position = 9223372036854775807`,
+	name:     `a.name`,
+	revision: `a.revision`,
+	whole:    `select t.row_count, t.cash, t.fine from books.total t where t.account_id = a.id and t.level = 0`,
+	node:     `select t.node, t.row_count, t.cash, t.fine from books.total t where t.account_id = a.id and t.level = %d and %s`,
+	current:  `v.to_position = 9223372036854775807`,
 }
 
 var then = sources{
 	account: `a.opened_position <= $known and a.deleted_position > $known`,
 	name: `(select n.name from books.account_name n
+		where n.account_id = a.id and n.from_position <= $known order by n.from_position desc limit 1)`,
+	revision: `(select n.revision from books.account_name n
 		where n.account_id = a.id and n.from_position <= $known order by n.from_position desc limit 1)`,
 	whole: `select p.account_rows as row_count, p.account_cash as cash, p.account_fine as fine from books.posting p
 		where p.account_id = a.id and p.position <= $known order by p.position desc, p.nth desc limit 1`,
@@ -177,7 +181,7 @@ func (a As) accounts(workspace uuid.UUID, ledger string, account *int64) (string
 		amounts = s.before(`($day::bigint + 1)`)
 		values["day"] = int64(*a.Of)
 	}
-	sql := `select a.id, ` + s.name + ` as name, coalesce(b.cash, 0), coalesce(b.fine, 0), a.revision
+	sql := `select a.id, ` + s.name + ` as name, coalesce(b.cash, 0), coalesce(b.fine, 0), ` + s.revision + ` as revision
 		from books.account a left join lateral (` + amounts + `) b on true
 		where a.workspace_id = $workspace and a.ledger = $ledger and ` + s.account
 	if account != nil {
