@@ -24,6 +24,7 @@ const pollEvery = 5 * time.Millisecond
 // Reader reads projections. All methods may be called by many goroutines.
 type Reader struct {
 	pool     *pgxpool.Pool
+	lookups  *lookups
 	versions map[string]int // of each projection, as this program knows it
 	moved    func() <-chan struct{}
 	head     func(context.Context) (event.Position, error)
@@ -43,12 +44,12 @@ type statement struct {
 // channel that is closed when one of them moves in this process. Head is nil when the log is in the
 // same database, where it is read in the same snapshot; else it answers the log's head.
 func NewReader(pool *pgxpool.Pool, versions map[string]int, moved func() <-chan struct{}, head func(context.Context) (event.Position, error)) *Reader {
-	return &Reader{pool: pool, versions: versions, moved: moved, head: head, live: map[string]int{}, sql: map[string]*statement{}}
+	return &Reader{pool: pool, lookups: newLookups(pool), versions: versions, moved: moved, head: head, live: map[string]int{}, sql: map[string]*statement{}}
 }
 
 // Rows answers a view's rows. The SQL names tables as projection.table.
 func Rows[T any](ctx context.Context, r *Reader, as pgx.RowToFunc[T], sql string, args ...any) (all []T, err error) {
-	err = r.read(ctx, sql, args, func(rows pgx.Rows) (err error) {
+	err = r.read(ctx, sql, args, false, func(rows pgx.Rows) (err error) {
 		all, err = pgx.CollectRows(rows, as)
 		return err
 	})
@@ -57,7 +58,7 @@ func Rows[T any](ctx context.Context, r *Reader, as pgx.RowToFunc[T], sql string
 
 // Row answers a view's only row, or missing when there is none.
 func Row[T any](ctx context.Context, r *Reader, missing error, as pgx.RowToFunc[T], sql string, args ...any) (one T, err error) {
-	err = r.read(ctx, sql, args, func(rows pgx.Rows) (err error) {
+	err = r.read(ctx, sql, args, true, func(rows pgx.Rows) (err error) {
 		one, err = pgx.CollectExactlyOneRow(rows, as)
 		return err
 	})
@@ -69,7 +70,7 @@ func Row[T any](ctx context.Context, r *Reader, missing error, as pgx.RowToFunc[
 
 var errMoved = errors.New("another generation is live")
 
-func (r *Reader) read(ctx context.Context, sql string, args []any, collect func(pgx.Rows) error) error {
+func (r *Reader) read(ctx context.Context, sql string, args []any, one bool, collect func(pgx.Rows) error) error {
 	f := FreshnessOf(ctx)
 	known, _ := ctx.Value(leastKey{}).(event.Position)
 	past, isPast := ctx.Value(pastKey{}).(event.Position)
@@ -92,7 +93,7 @@ func (r *Reader) read(ctx context.Context, sql string, args []any, collect func(
 		if err != nil {
 			return err
 		}
-		at, parked, head, err := r.attempt(ctx, s, args, collect)
+		at, parked, head, err := r.attempt(ctx, s, args, one, collect)
 		switch {
 		case errors.Is(err, errMoved):
 			r.forget()
@@ -134,16 +135,22 @@ func (r *Reader) read(ctx context.Context, sql string, args []any, collect func(
 
 // attempt reads once: how far the projections are, where the log's head is, and the rows, in one
 // statement and so in one snapshot.
-func (r *Reader) attempt(ctx context.Context, s *statement, args []any, collect func(pgx.Rows) error) (at event.Position, parked bool, head event.Position, err error) {
-	rows, err := r.pool.Query(ctx, s.text, args...)
-	if err != nil {
-		return 0, false, 0, moved(err)
+func (r *Reader) attempt(ctx context.Context, s *statement, args []any, one bool, collect func(pgx.Rows) error) (at event.Position, parked bool, head event.Position, err error) {
+	var told *toldRows
+	read := func(rows pgx.Rows) error {
+		told = &toldRows{Rows: rows}
+		return collect(told)
 	}
-	told := &toldRows{Rows: rows}
-	err = collect(told)
-	rows.Close()
-	if queryErr := rows.Err(); queryErr != nil {
-		return 0, false, 0, moved(queryErr)
+	if one {
+		err = r.lookups.find(ctx, s.text, args, read)
+	} else {
+		var rows pgx.Rows
+		if rows, err = r.pool.Query(ctx, s.text, args...); err == nil {
+			err = (&lookup{collect: read}).read(rows)
+		}
+	}
+	if err = moved(err); err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return 0, false, 0, err
 	}
 	switch {
 	case told.position == nil || told.found != len(s.names) || !told.live:
