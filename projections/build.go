@@ -284,7 +284,7 @@ func sweep(ctx context.Context, conn *pgx.Conn, p *Projection) error {
 			continue
 		}
 		err := drop(ctx, conn, g)
-		if _, letGoErr := conn.Exec(ctx, `select pg_advisory_unlock(8241003, hashtext($1))`, g.schema()); err == nil {
+		if _, letGoErr := conn.Exec(ctx, `select `+letGo, g.schema()); err == nil {
 			err = letGoErr
 		}
 		if err != nil {
@@ -294,6 +294,10 @@ func sweep(ctx context.Context, conn *pgx.Conn, p *Projection) error {
 	return nil
 }
 
-// tryHold is the SQL of the lock that says that somebody builds the generation of a schema. It lasts as
-// long as the connection.
-const tryHold = `pg_try_advisory_lock(8241003, hashtext($1))`
+// hold is the SQL of the lock that says that somebody builds the generation of a schema, tryHold of the
+// question whether nobody does, letGo of its end. It lasts no longer than the connection.
+const (
+	hold    = `pg_advisory_lock(8241003, hashtext($1))`
+	tryHold = `pg_try_advisory_lock(8241003, hashtext($1))`
+	letGo   = `pg_advisory_unlock(8241003, hashtext($1))`
+)

@@ -143,15 +143,15 @@ const (
 )
 
 // compareTable holds two tables against one another as bags of rows. What it does not find room for in
-// memory, Postgres sorts on disk.
+// memory, Postgres sorts on disk. No column is called _l or _n, which would then mean the column.
 func compareTable(ctx context.Context, tx pgx.Tx, name, live, anew string) (d Difference, rows int64, err error) {
 	d.Table = name
 	replace := strings.NewReplacer("LIVE", live, "ANEW", anew)
 	err = tx.QueryRow(ctx, replace.Replace(`
 		with odd as materialized (
-			select '`+inLive+`' as place, r from (select l::text as r from LIVE l except all select n::text from ANEW n) l
+			select '`+inLive+`' as place, r from (select _l::text as r from LIVE _l except all select _n::text from ANEW _n) l
 			union all
-			select '`+inLog+`', r from (select n::text as r from ANEW n except all select l::text from LIVE l) n
+			select '`+inLog+`', r from (select _n::text as r from ANEW _n except all select _l::text from LIVE _l) n
 		), first as (select place, r from odd order by r, place limit 1)
 		select (select count(*) from LIVE), (select count(*) from odd),
 			coalesce((select place from first), ''), coalesce((select r from first), '')`)).Scan(&rows, &d.Count, &d.Where, &d.Row)
@@ -159,7 +159,7 @@ func compareTable(ctx context.Context, tx pgx.Tx, name, live, anew string) (d Di
 		return d, rows, err
 	}
 	err = tx.QueryRow(ctx, replace.Replace(`
-		select coalesce((select to_json(l)::text from LIVE l where l::text = $1 limit 1), (select to_json(n)::text from ANEW n where n::text = $1 limit 1))`),
+		select coalesce((select to_json(_l)::text from LIVE _l where _l::text = $1 limit 1), (select to_json(_n)::text from ANEW _n where _n::text = $1 limit 1))`),
 		d.Row).Scan(&d.Row)
 	return d, rows, err
 }

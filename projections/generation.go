@@ -71,7 +71,8 @@ func newGeneration(ctx context.Context, conn *pgx.Conn, p *Projection, store, ow
 		if g, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[generation]); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, `select `+tryHold, g.schema()); err != nil {
+		// One who had this number and gave it up may still be on the way out.
+		if _, err := tx.Exec(ctx, `select `+hold, g.schema()); err != nil {
 			return err
 		}
 		return inSchema(ctx, tx, g.schema(), `create schema `+g.schema()+`; `+p.tables)

@@ -1,0 +1,43 @@
+package projections_test
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/projections"
+	"bahi/projections/ledger"
+	"bahi/projections/marketplace"
+)
+
+// released has one line for each version of each projection that ever ran: name, version and the hash of
+// its DDL. A changed DDL is a new version, with a new line; old lines stay.
+const released = "testdata/released.txt"
+
+func TestADDLChangesWithItsVersionOnly(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(released)
+	require.NoError(t, err)
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	newest := map[string]int{}
+	for _, line := range lines {
+		var (
+			name, hash string
+			version    int
+		)
+		_, err := fmt.Sscan(line, &name, &version, &hash)
+		require.NoError(t, err, line)
+		require.Equal(t, newest[name]+1, version, "%s: versions rise by one, and none is taken back", name)
+		newest[name] = version
+	}
+	for _, p := range []*projections.Projection{ledger.Books, marketplace.APIKeys} {
+		line := fmt.Sprintf("%s %d %s", p.Name, p.Version, p.Hash())
+		require.True(t, slices.Contains(lines, line),
+			"the DDL of %s is not the one of version %d: raise the version, and add to %s:\n%s", p.Name, p.Version, released, line)
+		require.Equal(t, newest[p.Name], p.Version, "the newest version of %s is the one that runs", p.Name)
+	}
+}

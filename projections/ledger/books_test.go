@@ -1,0 +1,239 @@
+package ledger_test
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"bahi/domain/event"
+	"bahi/domain/ledger/bank"
+	"bahi/domain/ledger/book"
+	"bahi/domain/ledger/bookslock"
+	"bahi/domain/unit"
+	"bahi/projections/ledger"
+	"bahi/projections/projectiontest"
+)
+
+var (
+	home  = uuid.MustParse("11111111-1111-4111-8111-111111111111")
+	away  = uuid.MustParse("22222222-2222-4222-8222-222222222222")
+	day   = unit.Date(20000) // 2024-10-04
+	clerk = event.Meta{Workspace: home, Actor: "user:7", Reason: "tab\there \\ and\nthere ₹"}
+)
+
+type happened = projectiontest.Event
+
+func opened(id int64, name string) happened {
+	return projectiontest.Happened(bank.Accounts, text(id), book.AccountOpened[bank.Entry]{Name: name}, clerk)
+}
+
+func deleted(id int64, earliest *unit.Date) happened {
+	return projectiontest.Happened(bank.Accounts, text(id), book.AccountDeleted[bank.Entry]{EarliestRow: earliest}, clerk)
+}
+
+func added(row int64, date unit.Date, paise int64) happened {
+	return projectiontest.Happened(bank.Rows, text(row), book.RowAdded[bank.Entry, bank.Entry]{Account: 1, Date: date, In: entries(paise)}, clerk)
+}
+
+func edited(row int64, e book.RowEdited[bank.Entry, bank.Entry]) happened {
+	return projectiontest.Happened(bank.Rows, text(row), e, clerk)
+}
+
+func ended(row int64) happened {
+	return projectiontest.Happened(bank.Rows, text(row), book.RowDeleted[bank.Entry, bank.Entry]{}, clerk)
+}
+
+func refused(row int64) happened {
+	return projectiontest.Happened(bank.Rows, text(row), book.RowRefused[bank.Entry, bank.Entry]{Position: 1, Why: "locked"}, clerk)
+}
+
+func locked(through *unit.Date) happened {
+	return projectiontest.Happened(bookslock.Kind, home.String(), bookslock.Moved{To: through}, clerk)
+}
+
+func posted(first int64, dates ...unit.Date) happened {
+	e := book.RowsPosted[bank.Entry, bank.Entry]{Account: 1}
+	for _, d := range dates {
+		e.Rows = append(e.Rows, book.BulkRow[bank.Entry, bank.Entry]{Date: d, Out: entries(100)})
+	}
+	return projectiontest.Happened(bank.Bulks, text(first), e, clerk)
+}
+
+func filled(row int64, date unit.Date, of event.Position) happened {
+	meta := clerk
+	meta.Of = of
+	return projectiontest.Happened(bank.Rows, text(row), book.RowAdded[bank.Entry, bank.Entry]{Account: 1, Date: date, Out: entries(100)}, meta)
+}
+
+func text(n int64) string { return strconv.FormatInt(n, 10) }
+
+func entries(paise int64) []bank.Entry { return []bank.Entry{{Amount: unit.Money(paise)}} }
+
+// what is read of rows and totals in these tests.
+const (
+	rows   = `select row_id, from_position, case when to_position < 1e18 then to_position end as to_position, account_id, date, in_cash, out_cash, revision, deleted, bulk from row_version order by row_id, from_position`
+	totals = `select account_id, level, node, row_count, cash from total where level = 0 or level = 2 and row_count <> 0 order by 1, 2, 3`
+)
+
+func TestARowsVersionsFollowOneAnother(t *testing.T) {
+	t.Parallel()
+	tables := projectiontest.Run(t, ledger.Books,
+		opened(1, "SBI"), added(7, day, 1050), edited(7, book.RowEdited[bank.Entry, bank.Entry]{Out: new(entries(50))}),
+		edited(7, book.RowEdited[bank.Entry, bank.Entry]{Date: new(day + 300)}), added(8, day, 1), ended(7),
+	)
+	require.Equal(t, []string{
+		"(7,2,3,1,2024-10-04,10.50,0.00,0,f,)",
+		"(7,3,4,1,2024-10-04,10.50,0.50,1,f,)",
+		"(7,4,6,1,2025-07-31,10.50,0.50,2,f,)",
+		"(7,6,,1,2025-07-31,10.50,0.50,3,t,)",
+		"(8,5,,1,2024-10-04,0.01,0.00,0,f,)",
+	}, tables.Rows(rows))
+	require.Equal(t, []string{"(1,0,0,1,0.01)", "(1,2,20000,1,0.01)"}, tables.Rows(totals))
+	require.Equal(t, []string{"(5)"}, tables.Rows(`select count(*) from row_version where reason = E'tab\there \\ and\nthere ₹' and actor = 'user:7'`))
+	require.Equal(t, []string{"(1,2,1,10.50)", "(1,3,1,10.00)", "(1,4,1,10.00)", "(1,5,2,10.01)", "(1,6,1,0.01)"}, tables.Rows(`
+		select distinct on (position) account_id, position, account_rows, account_cash from posting order by position, nth desc`))
+}
+
+func TestWhatBreaksARuleWhereItStandsIsVoid(t *testing.T) {
+	t.Parallel()
+	stranger := clerk
+	stranger.Workspace = away
+	tables := projectiontest.Run(t, ledger.Books,
+		added(1, day, 1),   // 1: before the account
+		opened(1, "SBI"),   // 2
+		added(2, day, 1),   // 3
+		locked(&day),       // 4
+		added(3, day, 1),   // 5: locked
+		added(4, day+1, 1), // 6
+		edited(2, book.RowEdited[bank.Entry, bank.Entry]{Date: new(day + 1)}), // 7: from a locked day
+		refused(2), // 8
+		edited(4, book.RowEdited[bank.Entry, bank.Entry]{Date: &day}), // 9: to a locked day
+		ended(2),               // 10
+		posted(10, day+1, day), // 11: one of them
+		deleted(1, &day),       // 12
+		edited(3, book.RowEdited[bank.Entry, bank.Entry]{Date: new(day + 1)}),                                                                // 13: of what never was
+		projectiontest.Happened(bank.Rows, "20", book.RowAdded[bank.Entry, bank.Entry]{Account: 1, Date: day + 1, In: entries(1)}, stranger), // 14
+		locked(nil),      // 15
+		deleted(1, &day), // 16
+		added(5, day, 1), // 17: after the account
+		edited(4, book.RowEdited[bank.Entry, bank.Entry]{In: new(entries(2))}), // 18
+		posted(30, day), // 19
+	)
+	require.Equal(t, []string{
+		"(2,3,,1,2024-10-04,0.01,0.00,3,f,)",
+		"(4,6,,1,2024-10-05,0.01,0.00,2,f,)",
+	}, tables.Rows(rows), "the revision is the stream's, for If-Match")
+	require.Equal(t, []string{"(1,SBI,2,2,16)"}, tables.Rows(`select id, name, revision, opened_position, deleted_position from account`))
+	require.Equal(t, []string{"(1,0,0,2,0.02)", "(1,2,20000,1,0.01)", "(1,2,20001,1,0.01)"}, tables.Rows(totals))
+	require.Empty(t, tables.Rows(`select * from bulk`))
+	require.Equal(t, []string{"(,1)"}, tables.Rows(`select locked_through, revision from books_lock`))
+}
+
+func TestABulksRowsAreThereBeforeTheirStreamsAreFilled(t *testing.T) {
+	t.Parallel()
+	tables := projectiontest.Run(t, ledger.Books,
+		opened(1, "SBI"), posted(7, day, day+1, day), filled(7, day, 2), filled(8, day+1, 2),
+		edited(7, book.RowEdited[bank.Entry, bank.Entry]{Date: new(day + 1)}), posted(20, day), filled(9, day, 2),
+	)
+	require.Equal(t, []string{
+		"(7,2,5,1,2024-10-04,0.00,1.00,0,f,7)", "(7,5,,1,2024-10-05,0.00,1.00,1,f,7)", "(8,2,,1,2024-10-05,0.00,1.00,0,f,7)",
+		"(9,2,,1,2024-10-04,0.00,1.00,0,f,7)", "(20,6,,1,2024-10-04,0.00,1.00,0,f,20)",
+	}, tables.Rows(rows))
+	require.Equal(t, []string{"(7,bank,2,3,3)", "(20,bank,6,1,0)"}, tables.Rows(`select id, ledger, position, row_count, filled from bulk order by id`))
+	require.Equal(t, []string{"(1,0,0,4,-4.00)", "(1,2,20000,2,-2.00)", "(1,2,20001,2,-2.00)"}, tables.Rows(totals))
+}
+
+func TestNamesAndLocksAreKept(t *testing.T) {
+	t.Parallel()
+	renamed := func(to string) happened {
+		return projectiontest.Happened(bank.Accounts, "1", book.AccountRenamed[bank.Entry]{To: to}, clerk)
+	}
+	tables := projectiontest.Run(t, ledger.Books,
+		opened(1, "a"), renamed("b"), opened(2, "x"), locked(&day), renamed("c"), locked(nil), locked(new(day+1)))
+	require.Equal(t, []string{"(1,1,a)", "(1,2,b)", "(1,5,c)", "(2,3,x)"},
+		tables.Rows(`select account_id, from_position, name from account_name order by 1, 2`))
+	require.Equal(t, []string{"(1,c,2)", "(2,x,0)"}, tables.Rows(`select id, name, revision from account order by 1`))
+	require.Equal(t, []string{"(2024-10-05,2)"}, tables.Rows(`select locked_through, revision from books_lock`))
+	require.Equal(t, []string{"(1,0,0,0,0.00)", "(2,0,0,0,0.00)"}, tables.Rows(totals))
+}
+
+// A day comes to have many rows, keeps them for a while, and loses them again; some move away and back.
+func TestACrowdedDayHasTotalsOfItsRowIDs(t *testing.T) {
+	t.Parallel()
+	events := []happened{opened(1, "SBI")}
+	for row := range int64(300) {
+		events = append(events, added(row*1000+1, day, 100))
+	}
+	for row := range int64(10) {
+		events = append(events, edited(row*1000+1, book.RowEdited[bank.Entry, bank.Entry]{In: new(entries(7))}))
+	}
+	full := projectiontest.Run(t, ledger.Books, events...)
+	require.Equal(t, []string{"(3,300,290.70)", "(4,300,290.70)"}, full.Rows(`
+		select level, sum(row_count), sum(cash) from total where level > 2 group by level order by level`))
+
+	for row := range int64(290) {
+		if row%10 != 1 {
+			events = append(events, ended(row*1000+1))
+			continue
+		}
+		events = append(events, edited(row*1000+1, book.RowEdited[bank.Entry, bank.Entry]{Date: new(day + 1)}))
+	}
+	events = append(events, edited(1001, book.RowEdited[bank.Entry, bank.Entry]{Date: &day}))
+	emptied := projectiontest.Run(t, ledger.Books, events...)
+	require.Equal(t, []string{"(2,20000,11)", "(2,20001,28)"}, emptied.Rows(`select level, node, row_count from total where level >= 2 order by 1, 2`))
+}
+
+func TestMoneyIsExactInTheTables(t *testing.T) {
+	t.Parallel()
+	const most = 999_999_999_999_999 // 13 digits before the point
+	side := slices.Repeat(entries(most), 500)
+	tables := projectiontest.Run(t, ledger.Books, opened(1, "SBI"),
+		projectiontest.Happened(bank.Rows, "7", book.RowAdded[bank.Entry, bank.Entry]{Account: 1, Date: day, In: side}, clerk),
+		projectiontest.Happened(bank.Rows, "8", book.RowAdded[bank.Entry, bank.Entry]{Account: 1, Date: day, In: side, Out: entries(1)}, clerk),
+	)
+	require.Equal(t, []string{"(4999999999999995.00,9999999999999989.99)"}, tables.Rows(`
+		select r.in_cash, p.account_cash from row_version r, posting p where r.row_id = 7 and p.position = 3`))
+}
+
+func TestTheDoctorFindsADifferenceInEachTable(t *testing.T) {
+	t.Parallel()
+	tables := projectiontest.Run(t, ledger.Books,
+		opened(1, "SBI"), added(7, day, 100), added(8, day, 100), posted(9, day), locked(new(day-1)), opened(2, "HDFC"))
+	require.Empty(t, tables.Examine())
+	for _, table := range []string{"account", "account_name", "books_lock", "row_version", "total", "posting", "bulk"} {
+		tables.Exec(fmt.Sprintf(`create table public.kept_%[1]s as select * from %[1]s`, table))
+		for what, change := range map[string]string{
+			"lost":    fmt.Sprintf(`delete from %[1]s where ctid = (select min(ctid) from %[1]s)`, table),
+			"changed": changes[table],
+		} {
+			tables.Exec(change)
+			found := tables.Examine()
+			require.Len(t, found, 1, "%s in %s", what, table)
+			require.Equal(t, table, found[0].Table)
+			require.NotEmpty(t, found[0].Row)
+			tables.Exec(fmt.Sprintf(`truncate %[1]s; insert into %[1]s select * from public.kept_%[1]s`, table))
+			require.Empty(t, tables.Examine())
+		}
+	}
+	tables.Exec(`create table extra (n int)`)
+	require.Equal(t, "extra", tables.Examine()[0].Table)
+	tables.Exec(`drop table extra; alter table bulk rename to gone`)
+	found := tables.Examine()
+	require.Len(t, found, 2)
+	require.Equal(t, []string{"bulk", "log", "gone", "live tables"}, []string{found[0].Table, found[0].Where, found[1].Table, found[1].Where})
+}
+
+// changes are the smallest ones that matter.
+var changes = map[string]string{
+	"account":      `update account set name = 'sBI' where id = 1`,
+	"account_name": `update account_name set from_position = from_position + 1 where account_id = 1`,
+	"books_lock":   `update books_lock set locked_through = locked_through + 1`,
+	"row_version":  `update row_version set recorded_at = recorded_at + interval '1 microsecond' where row_id = 7`,
+	"total":        `update total set cash = cash + 0.01 where level = 0 and account_id = 1`,
+	"posting":      `update posting set day_rows = day_rows + 1 where position = 2`,
+	"bulk":         `update bulk set filled = 1`,
+}

@@ -1,0 +1,120 @@
+// Package projectiontest tests what a projection makes of events. Each case is folded event by event,
+// in one batch, and as a rebuild does it; the three must leave the same tables, since nobody knows in
+// which batches a log will come.
+package projectiontest
+
+import (
+	"context"
+	"log/slog"
+	"math"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"bahi/domain/event"
+	"bahi/eventstore"
+	"bahi/eventstore/postgres"
+	"bahi/internal/pgtest"
+	"bahi/migrations"
+	"bahi/projections"
+)
+
+// Event is an event of a case, in a stream.
+type Event struct {
+	stream string
+	encode func() (event.New, error)
+}
+
+// Happened is an event of the aggregate id. What meta says of the schema is set here.
+func Happened[S any](kind *event.Kind[S], id string, e event.Event[S], meta event.Meta) Event {
+	return Event{
+		stream: kind.Stream(id),
+		encode: func() (event.New, error) { return kind.Encode(uuid.New(), e, meta) },
+	}
+}
+
+// Tables are what a projection made of a case.
+type Tables struct {
+	t     *testing.T
+	pool  *pgxpool.Pool
+	build projections.Build
+}
+
+// Run folds the events, at the positions 1, 2, 3 …, in all the ways, and answers the tables.
+func Run(t *testing.T, p *projections.Projection, events ...Event) *Tables {
+	t.Helper()
+	url := pgtest.Template(t, "migrated", migrations.Up)
+	pool, err := pgxpool.New(t.Context(), url)
+	require.NoError(t, err)
+	t.Cleanup(pool.Close)
+	log := slog.New(slog.DiscardHandler)
+	store, err := postgres.Open(t.Context(), pool, log)
+	require.NoError(t, err)
+	t.Cleanup(store.Close)
+	for _, e := range events {
+		encoded, err := e.encode()
+		require.NoError(t, err)
+		_, err = store.Append(t.Context(), e.stream, eventstore.Any, encoded)
+		require.NoError(t, err)
+	}
+	tables := &Tables{t: t, pool: pool, build: projections.Build{Store: store, Config: pool.Config().ConnConfig.Copy(), Projection: p, Log: log}}
+	for what, size := range map[string]int{"event by event": 1, "two by two": 2, "in one batch": math.MaxInt} {
+		differences, err := tables.build.Fold(t.Context(), size)
+		require.NoError(t, err, what)
+		require.Empty(t, differences, "%s, and as a rebuild does it", what)
+	}
+	require.NoError(t, tables.build.Run(t.Context()))
+	return tables
+}
+
+// Rows answers the rows of a query, which names the tables without a schema, as Postgres writes them:
+// (1,SBI,f).
+func (tb *Tables) Rows(query string) []string {
+	tb.t.Helper()
+	var all []string
+	err := pgx.BeginFunc(tb.t.Context(), tb.pool, func(tx pgx.Tx) error {
+		if err := tb.inSchema(tb.t.Context(), tx); err != nil {
+			return err
+		}
+		rows, _ := tx.Query(tb.t.Context(), `select q::text from (`+query+`) q`)
+		var err error
+		all, err = pgx.CollectRows(rows, pgx.RowTo[string])
+		return err
+	})
+	require.NoError(tb.t, err)
+	return all
+}
+
+// Exec changes the tables behind the projection's back.
+func (tb *Tables) Exec(statement string) {
+	tb.t.Helper()
+	err := pgx.BeginFunc(tb.t.Context(), tb.pool, func(tx pgx.Tx) error {
+		if err := tb.inSchema(tb.t.Context(), tx); err != nil {
+			return err
+		}
+		_, err := tx.Exec(tb.t.Context(), statement)
+		return err
+	})
+	require.NoError(tb.t, err)
+}
+
+// Examine holds the tables against the log once more.
+func (tb *Tables) Examine() []projections.Difference {
+	tb.t.Helper()
+	found, err := tb.build.Examine(tb.t.Context())
+	require.NoError(tb.t, err)
+	return found.Differences
+}
+
+func (tb *Tables) inSchema(ctx context.Context, tx pgx.Tx) error {
+	var generation int
+	err := tx.QueryRow(ctx, `select generation from projection.generation where name = $1 and live`, tb.build.Projection.Name).Scan(&generation)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `select set_config('search_path', $1, true)`, projections.SchemaName(tb.build.Projection.Name, generation))
+	return err
+}

@@ -1,0 +1,193 @@
+package projections
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"bahi/domain/event"
+	"bahi/domain/ledger/bank"
+	"bahi/domain/ledger/book"
+	"bahi/eventstore"
+	"bahi/eventstore/postgres"
+	"bahi/internal/pgtest"
+	"bahi/migrations"
+)
+
+// rig is a log with projections of these tests' own.
+type rig struct {
+	pool  *pgxpool.Pool
+	store *postgres.Store
+	log   *slog.Logger
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	r := &rig{log: slog.New(slog.DiscardHandler)}
+	var err error
+	r.pool, err = pgxpool.New(t.Context(), pgtest.Template(t, "migrated", migrations.Up))
+	require.NoError(t, err)
+	t.Cleanup(r.pool.Close)
+	r.reopen(t)
+	return r
+}
+
+// reopen opens the log as another process would.
+func (r *rig) reopen(t *testing.T) {
+	t.Helper()
+	store, err := postgres.Open(t.Context(), r.pool, r.log)
+	require.NoError(t, err)
+	t.Cleanup(store.Close)
+	r.store = store
+}
+
+// add appends the opening of an account for each name.
+func (r *rig) add(t *testing.T, names ...string) {
+	t.Helper()
+	require.NoError(t, r.tryAdd(t.Context(), names...))
+}
+
+func (r *rig) tryAdd(ctx context.Context, names ...string) error {
+	requests := make([]eventstore.Request, len(names))
+	for i, name := range names {
+		e, err := bank.Accounts.Encode(uuid.New(), book.AccountOpened[bank.Entry]{Name: name}, event.Meta{})
+		if err != nil {
+			return err
+		}
+		requests[i] = eventstore.Request{Stream: "bank-" + uuid.NewString(), Expected: eventstore.NoStream, Events: []event.New{e}}
+	}
+	for _, done := range r.store.AppendEach(ctx, requests) {
+		if done.Err != nil {
+			return done.Err
+		}
+	}
+	return nil
+}
+
+// addRaw appends an event as it is.
+func (r *rig) addRaw(t *testing.T, name, data, meta string) {
+	t.Helper()
+	_, err := r.store.Append(t.Context(), "bank-"+uuid.NewString(), eventstore.NoStream,
+		event.New{ID: uuid.New(), Type: name, Data: []byte(data), Meta: []byte(meta)})
+	require.NoError(t, err)
+}
+
+func (r *rig) head(t *testing.T) event.Position {
+	t.Helper()
+	head, err := r.store.Head(t.Context())
+	require.NoError(t, err)
+	return head
+}
+
+// running is a process that runs projections.
+type running struct {
+	*Runner
+
+	t       *testing.T
+	stopped chan error
+	cancel  context.CancelFunc
+}
+
+func (r *rig) run(t *testing.T, all ...*Projection) *running {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	p := &running{Runner: NewRunner(r.store, r.pool, r.log), t: t, stopped: make(chan error, 1), cancel: cancel}
+	go func() { p.stopped <- p.Run(ctx, all...) }()
+	t.Cleanup(p.stop)
+	return p
+}
+
+func (p *running) stop() {
+	p.t.Helper()
+	p.cancel()
+	select {
+	case err := <-p.stopped:
+		require.NoError(p.t, err)
+		p.stopped <- nil
+	case <-time.After(10 * time.Second):
+		require.Fail(p.t, "the runner does not stop")
+	}
+}
+
+// until waits for a status.
+func (p *running) until(name string, is func(Status) bool) Status {
+	p.t.Helper()
+	late := time.After(30 * time.Second)
+	for {
+		moved := p.Moved()
+		if s := p.Statuses()[name]; is(s) {
+			return s
+		}
+		select {
+		case <-moved:
+		case <-late:
+			require.Fail(p.t, "it does not come to that", "%+v", p.Statuses())
+		}
+	}
+}
+
+func (p *running) reached(name string, at event.Position) Status {
+	p.t.Helper()
+	return p.until(name, func(s Status) bool { return s.Position >= at && s.Working })
+}
+
+const seenDDL = `
+create table seen (position bigint not null, name text not null);
+-- after fill
+create index seen_position_idx on seen (position);`
+
+// seen notes the accounts that were opened, each as often as it is folded. With a hook, it first does
+// what that says.
+func seen(name string, hook func(b *Batch, name string)) *Projection {
+	return Define(name, 1, seenDDL, On(func(b *Batch, e event.Recorded[book.AccountOpened[bank.Entry]]) {
+		if hook != nil {
+			hook(b, e.Data.Name)
+		}
+		b.Exec(`insert into seen (position, name) values ($1, $2)`, int64(e.Position), e.Data.Name)
+	}))
+}
+
+// names lists what the live generation has seen, in order.
+func (r *rig) names(t *testing.T, projection string) []string {
+	t.Helper()
+	live, err := generations(t.Context(), r.pool, `live and name = $1`, projection)
+	require.NoError(t, err)
+	require.Len(t, live, 1)
+	rows, _ := r.pool.Query(t.Context(), `select name from `+live[0].schema()+`.seen order by position`)
+	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(t, err)
+	return names
+}
+
+func (r *rig) exec(t *testing.T, sql string) int64 {
+	t.Helper()
+	done, err := r.pool.Exec(t.Context(), sql)
+	require.NoError(t, err)
+	return done.RowsAffected()
+}
+
+// schemas lists the schemas of generations.
+func (r *rig) schemas(t *testing.T) []string {
+	t.Helper()
+	rows, _ := r.pool.Query(t.Context(), `select nspname::text from pg_namespace where nspname ~ '_g[0-9]+$' order by 1`)
+	all, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(t, err)
+	return all
+}
+
+func numberedNames(from, to int) []string {
+	names := make([]string, 0, to-from)
+	for i := from; i < to; i++ {
+		names = append(names, fmt.Sprintf("n%04d", i))
+	}
+	return names
+}
+
+const killSelf = `select pg_terminate_backend(pg_backend_pid())`
