@@ -2,6 +2,7 @@ package readmodels
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -49,18 +50,17 @@ func (l *lookups) find(ctx context.Context, text string, args []any, collect fun
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	gone := ctx.Done()
+	gone, lanes := ctx.Done(), l.lanes
 	for {
 		select {
 		case err := <-k.answer:
 			return err
-		default:
-		}
-		select {
-		case err := <-k.answer:
-			return err
-		case l.lanes <- struct{}{}:
-			l.lead(context.WithoutCancel(ctx))
+		case lanes <- struct{}{}:
+			if k.claimed.Load() { // somebody has it on its way
+				lanes = nil
+			} else {
+				l.lead(context.WithoutCancel(ctx))
+			}
 			<-l.lanes
 		case <-gone:
 			if !k.claimed.Swap(true) {
@@ -125,11 +125,22 @@ func (l *lookups) together(ctx context.Context, group []*lookup) (again []*looku
 	return nil
 }
 
+// read lets the caller's collect read the rows. It runs for another caller, whom its panic must not
+// concern.
 func (k *lookup) read(rows pgx.Rows) error {
-	err := k.collect(rows)
+	err := guarded(k.collect, rows)
 	rows.Close()
 	if failed := rows.Err(); failed != nil {
 		return failed
 	}
 	return err
+}
+
+func guarded(collect func(pgx.Rows) error, rows pgx.Rows) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic: %v", r)
+		}
+	}()
+	return collect(rows)
 }
