@@ -76,15 +76,15 @@ func (r *Reader) read(ctx context.Context, sql string, args []any, one bool, col
 	past, isPast := ctx.Value(pastKey{}).(event.Position)
 	needed := max(f.Min, known, past)
 	least, toHead := needed, f.Min == 0 && !isPast // the head as of the arrival
-	if toHead && r.head != nil {
-		head, err := r.head(ctx)
-		if err != nil {
+	arrival := event.Position(0)
+	if r.head != nil {
+		var err error
+		if arrival, err = r.head(ctx); err != nil {
 			return err
 		}
-		least, toHead = max(least, head), false
 	}
 	var deadline <-chan time.Time
-	for {
+	for moves := 0; ; {
 		var moved <-chan struct{}
 		if r.moved != nil {
 			moved = r.moved()
@@ -94,20 +94,29 @@ func (r *Reader) read(ctx context.Context, sql string, args []any, one bool, col
 			return err
 		}
 		at, parked, head, err := r.attempt(ctx, s, args, one, collect)
-		switch {
-		case errors.Is(err, errMoved):
+		gone := errors.Is(err, errMoved)
+		if gone {
 			r.forget()
-			continue
-		case err != nil && !errors.Is(err, pgx.ErrNoRows):
+			if moves++; moves == 1 {
+				continue
+			}
+		} else if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 			return err
 		}
-		if toHead { // which the first look has seen
+		if r.head != nil {
+			head = arrival
+		}
+		if toHead && !gone { // which the first look has seen
 			least, toHead = max(least, head), false
 		}
-		if needed > head {
+		switch {
+		case gone: // and nothing has taken its place yet
+		case needed > head:
 			return ErrAhead
-		}
-		if at >= least || parked && needed <= at {
+		case r.head == nil && at > head: // the projection is of another log, or of one that lost its tail
+			f.note(at, true)
+			return err
+		case at >= least, parked && needed <= at:
 			f.note(at, at < least)
 			return err
 		}
@@ -124,7 +133,10 @@ func (r *Reader) read(ctx context.Context, sql string, args []any, one bool, col
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-deadline:
-			if at < needed {
+			switch {
+			case gone:
+				return fmt.Errorf("the tables of %s are gone: %w", strings.Join(s.names, ", "), ErrNotBuilt)
+			case at < needed:
 				return ErrNotYet
 			}
 			f.note(at, true)
@@ -152,11 +164,8 @@ func (r *Reader) attempt(ctx context.Context, s *statement, args []any, one bool
 	if err = moved(err); err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return 0, false, 0, err
 	}
-	switch {
-	case told.position == nil || told.found != len(s.names) || !told.live:
+	if told.position == nil || told.found != len(s.names) || !told.live {
 		return 0, false, 0, errMoved
-	case r.head != nil:
-		told.head = *told.position
 	}
 	return event.Position(*told.position), told.parked, event.Position(told.head), err
 }

@@ -1,0 +1,499 @@
+package readmodels_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"bahi/domain/event"
+	"bahi/domain/ledger/bank"
+	"bahi/domain/ledger/book"
+	"bahi/eventstore"
+	"bahi/eventstore/postgres"
+	"bahi/internal/pgtest"
+	"bahi/migrations"
+	"bahi/projections"
+	"bahi/readmodels"
+)
+
+var names = projections.Define("names", 1, `create table name (position bigint, name text);`,
+	projections.On(func(b *projections.Batch, e event.Recorded[book.AccountOpened[bank.Entry]]) {
+		b.Exec(`insert into name values ($1, $2)`, int64(e.Position), e.Data.Name)
+	}))
+
+// shelf is a log, and a projection that comes only as far as a test lets it.
+type shelf struct {
+	pool   *pgxpool.Pool
+	store  *postgres.Store
+	runner *projections.Runner
+	reader *readmodels.Reader
+}
+
+const forever = time.Hour
+
+func open(t *testing.T) *shelf {
+	t.Helper()
+	pool, err := pgxpool.New(t.Context(), pgtest.Template(t, "migrated", migrations.Up))
+	require.NoError(t, err)
+	t.Cleanup(pool.Close)
+	s := &shelf{pool: pool}
+	s.store, err = postgres.Open(t.Context(), pool, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	t.Cleanup(s.store.Close)
+	s.runner = projections.NewRunner(s.store, pool, slog.New(slog.DiscardHandler))
+	s.reader = s.read(s.runner.Moved, nil)
+	return s
+}
+
+func (s *shelf) read(moved func() <-chan struct{}, head func(context.Context) (event.Position, error)) *readmodels.Reader {
+	return readmodels.NewReader(s.pool, map[string]int{"names": 1}, moved, head)
+}
+
+// built is a shelf whose projection has seen so many events, and does not go on.
+func built(t *testing.T, events int) *shelf {
+	t.Helper()
+	s := open(t)
+	for i := range events {
+		s.add(t, fmt.Sprint("n", i))
+	}
+	s.build(t)
+	return s
+}
+
+func (s *shelf) build(t *testing.T) {
+	t.Helper()
+	b := projections.Build{Store: s.store, Config: s.pool.Config().ConnConfig.Copy(), Projection: names, Log: slog.New(slog.DiscardHandler)}
+	require.NoError(t, b.Run(t.Context()))
+}
+
+// run lets the projection go on.
+func (s *shelf) run(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	stopped := make(chan error, 1)
+	go func() { stopped <- s.runner.Run(ctx, names) }()
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, <-stopped)
+	})
+}
+
+func (s *shelf) add(t *testing.T, name string) event.Position {
+	t.Helper()
+	at, err := s.tryAdd(t.Context(), name)
+	require.NoError(t, err)
+	return at
+}
+
+func (s *shelf) tryAdd(ctx context.Context, name string) (event.Position, error) {
+	e, err := bank.Accounts.Encode(uuid.New(), book.AccountOpened[bank.Entry]{Name: name}, event.Meta{})
+	if err != nil {
+		return 0, err
+	}
+	done, err := s.store.Append(ctx, "bank-"+uuid.NewString(), eventstore.NoStream, e)
+	return done.Position, err
+}
+
+func (s *shelf) exec(t *testing.T, sql string) {
+	t.Helper()
+	_, err := s.pool.Exec(t.Context(), sql)
+	require.NoError(t, err)
+}
+
+var errNoName = errors.New("no such name")
+
+// list and count are the two ways of reading.
+func list(ctx context.Context, r *readmodels.Reader) ([]string, error) {
+	return readmodels.Rows(ctx, r, pgx.RowTo[string], `select name from names.name order by position`)
+}
+
+func count(ctx context.Context, r *readmodels.Reader) (int, error) {
+	return readmodels.Row(ctx, r, errNoName, pgx.RowTo[int], `select count(*) from names.name`)
+}
+
+func find(ctx context.Context, r *readmodels.Reader, name string) (int64, error) {
+	return readmodels.Row(ctx, r, errNoName, pgx.RowTo[int64], `select position from names.name where name = $1`, name)
+}
+
+func fresh(t *testing.T, f *readmodels.Freshness) context.Context {
+	t.Helper()
+	return readmodels.WithFreshness(t.Context(), f)
+}
+
+func TestAReadWaitsForWhatTheLogHadOnItsArrival(t *testing.T) {
+	t.Parallel()
+	for name, elsewhere := range map[string]bool{"in this process": false, "in another process": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := built(t, 1)
+			reader := s.reader
+			if elsewhere {
+				reader = s.read(nil, nil)
+			}
+			at := s.add(t, "new")
+			f := &readmodels.Freshness{Wait: forever}
+			got := make(chan int64)
+			go func() {
+				position, err := find(fresh(t, f), reader, "new")
+				if err != nil {
+					t.Error(err)
+				}
+				got <- position
+			}()
+			s.run(t)
+			require.EqualValues(t, at, <-got)
+			position, read := f.Position()
+			require.True(t, read)
+			require.GreaterOrEqual(t, position, at)
+			require.False(t, f.Stale())
+		})
+	}
+}
+
+func TestEachReadSeesEveryWriteAnsweredBefore(t *testing.T) {
+	t.Parallel()
+	s := built(t, 0)
+	s.run(t)
+	other := s.read(nil, nil)
+	for i := range 50 {
+		s.add(t, strconv.Itoa(i))
+		for _, r := range []*readmodels.Reader{s.reader, other} {
+			f := &readmodels.Freshness{Wait: forever}
+			n, err := count(fresh(t, f), r)
+			require.NoError(t, err)
+			require.Equal(t, i+1, n)
+			require.False(t, f.Stale())
+		}
+	}
+}
+
+func TestALateProjectionAnswersWhatItHasAndSaysSo(t *testing.T) {
+	t.Parallel()
+	s := built(t, 1)
+	s.add(t, "new")
+	f := &readmodels.Freshness{Wait: time.Millisecond}
+	all, err := list(fresh(t, f), s.reader)
+	require.NoError(t, err)
+	require.Equal(t, []string{"n0"}, all)
+	require.True(t, f.Stale())
+	position, _ := f.Position()
+	require.EqualValues(t, 1, position)
+	_, err = find(fresh(t, f), s.reader, "new")
+	require.ErrorIs(t, err, errNoName, "nothing is an answer too")
+	require.True(t, f.Stale())
+}
+
+func TestACallerNamesTheLeastPositionItNeeds(t *testing.T) {
+	t.Parallel()
+	s := built(t, 2)
+	s.add(t, "new")
+	f := &readmodels.Freshness{Min: 2, Wait: forever}
+	n, err := count(fresh(t, f), s.reader)
+	require.NoError(t, err, "no more than that is waited for")
+	require.Equal(t, 2, n)
+	require.False(t, f.Stale())
+
+	_, err = count(fresh(t, &readmodels.Freshness{Min: 3, Wait: time.Millisecond}), s.reader)
+	require.ErrorIs(t, err, readmodels.ErrNotYet)
+	_, err = list(fresh(t, &readmodels.Freshness{Min: 3, Wait: time.Millisecond}), s.reader)
+	require.ErrorIs(t, err, readmodels.ErrNotYet)
+	_, err = count(fresh(t, &readmodels.Freshness{Min: 4, Wait: forever}), s.reader)
+	require.ErrorIs(t, err, readmodels.ErrAhead, "at once")
+
+	s.run(t)
+	f = &readmodels.Freshness{Min: 3, Wait: forever}
+	n, err = count(fresh(t, f), s.reader)
+	require.NoError(t, err)
+	require.Equal(t, 3, n)
+}
+
+func TestAReadOfThePastWaitsForItAlone(t *testing.T) {
+	t.Parallel()
+	s := built(t, 2)
+	s.add(t, "new")
+	wait := &readmodels.Freshness{Wait: forever}
+	n, err := count(readmodels.Past(fresh(t, wait), 1), s.reader)
+	require.NoError(t, err)
+	require.Equal(t, 2, n)
+	require.False(t, wait.Stale())
+	hasty := func() context.Context { return fresh(t, &readmodels.Freshness{Wait: time.Millisecond}) }
+	_, err = count(readmodels.Past(hasty(), 3), s.reader)
+	require.ErrorIs(t, err, readmodels.ErrNotYet)
+	_, err = count(readmodels.Past(hasty(), 4), s.reader)
+	require.ErrorIs(t, err, readmodels.ErrAhead)
+	_, err = count(readmodels.AtLeast(hasty(), 3), s.reader)
+	require.ErrorIs(t, err, readmodels.ErrNotYet)
+}
+
+func TestAParkedProjectionIsStaleAtOnce(t *testing.T) {
+	t.Parallel()
+	s := built(t, 2)
+	s.exec(t, `update projection.generation set error = 'cannot', error_position = 3`)
+	f := &readmodels.Freshness{Wait: forever}
+	n, err := count(fresh(t, f), s.reader)
+	require.NoError(t, err)
+	require.Equal(t, 2, n)
+	require.False(t, f.Stale(), "nothing is missing yet")
+	s.add(t, "new")
+	_, err = list(fresh(t, f), s.reader)
+	require.NoError(t, err)
+	require.True(t, f.Stale())
+	_, err = count(fresh(t, &readmodels.Freshness{Min: 2, Wait: forever}), s.reader)
+	require.NoError(t, err)
+	_, err = count(fresh(t, &readmodels.Freshness{Min: 3, Wait: time.Millisecond}), s.reader)
+	require.ErrorIs(t, err, readmodels.ErrNotYet)
+	_, err = readmodels.Complete(fresh(t, &readmodels.Freshness{Wait: forever}), func(ctx context.Context) (int, error) { return count(ctx, s.reader) })
+	require.ErrorIs(t, err, readmodels.ErrNotYet, "not for what is decided on it")
+}
+
+func TestAProjectionOfMoreThanTheLogHasIsStale(t *testing.T) {
+	t.Parallel()
+	s := built(t, 3)
+	s.exec(t, `delete from log.event where position > 1`)
+	f := &readmodels.Freshness{Wait: forever}
+	_, err := count(fresh(t, f), s.reader)
+	require.NoError(t, err)
+	require.True(t, f.Stale())
+}
+
+func TestAReadEndsWithItsRequest(t *testing.T) {
+	t.Parallel()
+	s := built(t, 1)
+	s.add(t, "new")
+	for _, read := range []func(context.Context) error{
+		func(ctx context.Context) error { _, err := list(ctx, s.reader); return err },
+		func(ctx context.Context) error { _, err := count(ctx, s.reader); return err },
+	} {
+		ctx, cancel := context.WithTimeout(fresh(t, &readmodels.Freshness{Wait: forever}), 30*time.Millisecond)
+		require.ErrorIs(t, read(ctx), context.DeadlineExceeded)
+		cancel()
+		require.Error(t, read(ctx))
+	}
+}
+
+func TestSeveralReadsOfARequestReportTheOldest(t *testing.T) {
+	t.Parallel()
+	s := built(t, 1)
+	f := &readmodels.Freshness{Wait: time.Millisecond}
+	_, read := f.Position()
+	require.False(t, read)
+	_, err := count(fresh(t, f), s.reader)
+	require.NoError(t, err)
+	s.add(t, "new")
+	_, err = count(fresh(t, f), s.reader)
+	require.NoError(t, err)
+	require.True(t, f.Stale())
+	s.run(t)
+	late := &readmodels.Freshness{Wait: forever, Min: 2}
+	_, err = count(fresh(t, late), s.reader)
+	require.NoError(t, err)
+	_, err = count(fresh(t, f), s.reader)
+	require.NoError(t, err)
+	position, _ := f.Position()
+	require.EqualValues(t, 1, position)
+	require.True(t, f.Stale(), "and that one of them was stale")
+}
+
+func TestReadersSeeNoGapWhileGenerationsAreSwitched(t *testing.T) {
+	t.Parallel()
+	s := built(t, 5)
+	s.run(t)
+	ctx, stop := context.WithCancel(t.Context())
+	var (
+		all      sync.WaitGroup
+		answered atomic.Int64 // names whose appends were answered
+		reads    atomic.Int64
+	)
+	answered.Store(5)
+	for i := range 6 {
+		reader := s.reader
+		if i%2 == 0 {
+			reader = s.read(nil, nil)
+		}
+		all.Go(func() {
+			for ctx.Err() == nil {
+				before := answered.Load()
+				f := &readmodels.Freshness{Wait: 20 * time.Second}
+				at := readmodels.WithFreshness(t.Context(), f)
+				n, err := count(at, reader)
+				if i%3 == 0 && err == nil {
+					var rows []string
+					rows, err = list(at, reader)
+					n = len(rows)
+				}
+				if err != nil || int64(n) < before || f.Stale() {
+					t.Errorf("%d names of %d, stale: %t, error: %v", n, before, f.Stale(), err)
+					return
+				}
+				reads.Add(1)
+			}
+		})
+	}
+	all.Go(func() {
+		for ctx.Err() == nil {
+			if _, err := s.tryAdd(t.Context(), "x"); err != nil {
+				t.Error(err)
+				return
+			}
+			answered.Add(1)
+		}
+	})
+	for range 6 {
+		s.build(t)
+	}
+	stop()
+	all.Wait()
+	require.Greater(t, reads.Load(), int64(20))
+}
+
+func TestAConnectionThatKnowsAnOldGenerationReadsTheNewOne(t *testing.T) {
+	t.Parallel()
+	s := built(t, 2)
+	config := s.pool.Config().Copy()
+	config.MaxConns = 1
+	pool, err := pgxpool.NewWithConfig(t.Context(), config)
+	require.NoError(t, err)
+	t.Cleanup(pool.Close)
+	reader := readmodels.NewReader(pool, map[string]int{"names": 1}, nil, nil)
+	for range 4 {
+		for range 3 {
+			n, err := count(t.Context(), reader)
+			require.NoError(t, err)
+			require.Equal(t, 2, n)
+			rows, err := list(t.Context(), reader)
+			require.NoError(t, err)
+			require.Len(t, rows, 2)
+		}
+		s.build(t)
+	}
+	var generation int
+	require.NoError(t, s.pool.QueryRow(t.Context(), `select max(generation) from projection.generation`).Scan(&generation))
+	require.Equal(t, 5, generation)
+}
+
+func TestWhatIsNotBuiltIsToldAtOnce(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	_, err := count(fresh(t, &readmodels.Freshness{Wait: forever}), s.reader)
+	require.ErrorIs(t, err, readmodels.ErrNotBuilt)
+	s.build(t)
+	_, err = count(t.Context(), s.reader)
+	require.NoError(t, err)
+	next := readmodels.NewReader(s.pool, map[string]int{"names": 2}, nil, nil)
+	_, err = count(t.Context(), next)
+	require.ErrorIs(t, err, readmodels.ErrNotBuilt, "another version's tables are not its own")
+}
+
+func TestTablesThatAreGoneAreNotWaitedForForEver(t *testing.T) {
+	t.Parallel()
+	s := built(t, 1)
+	_, err := count(t.Context(), s.reader)
+	require.NoError(t, err)
+	s.exec(t, `drop schema names_g1 cascade`)
+	for range 2 {
+		_, err = count(fresh(t, &readmodels.Freshness{Wait: 20 * time.Millisecond}), s.reader)
+		require.ErrorIs(t, err, readmodels.ErrNotBuilt)
+	}
+	_, err = list(fresh(t, &readmodels.Freshness{Wait: 20 * time.Millisecond}), s.reader)
+	require.ErrorIs(t, err, readmodels.ErrNotBuilt)
+	s.build(t)
+	_, err = count(t.Context(), s.reader)
+	require.NoError(t, err)
+}
+
+func TestAMistakeInAViewIsTold(t *testing.T) {
+	t.Parallel()
+	s := built(t, 1)
+	_, err := readmodels.Rows(t.Context(), s.reader, pgx.RowTo[int], `select 1`)
+	require.ErrorContains(t, err, "no projection is named")
+	_, err = readmodels.Rows(t.Context(), s.reader, pgx.RowTo[int], `select nonsense from names.name`)
+	require.ErrorContains(t, err, "nonsense")
+	_, err = readmodels.Row(t.Context(), s.reader, errNoName, pgx.RowTo[int], `select nonsense from names.name`)
+	require.ErrorContains(t, err, "nonsense")
+	_, err = readmodels.Row(t.Context(), s.reader, errNoName, pgx.RowTo[int], `select name from names.name`)
+	require.Error(t, err)
+	_, err = readmodels.Row(t.Context(), s.reader, errNoName, func(pgx.CollectableRow) (int, error) { panic("a mistake") }, `select name from names.name`)
+	require.ErrorContains(t, err, "a mistake")
+	n, err := count(t.Context(), s.reader)
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+	s.add(t, "n0")
+	s.build(t)
+	_, err = find(t.Context(), s.reader, "n0")
+	require.ErrorIs(t, err, pgx.ErrTooManyRows)
+}
+
+// Lookups of many callers go together; what is wrong with one is that one's alone.
+func TestManyCallersGetTheirOwnAnswers(t *testing.T) {
+	t.Parallel()
+	const all = 40
+	s := built(t, all)
+	var callers sync.WaitGroup
+	for i := range 400 {
+		callers.Go(func() {
+			ctx := t.Context()
+			switch i % 5 {
+			case 0:
+				if _, err := find(ctx, s.reader, fmt.Sprint("none", i)); !errors.Is(err, errNoName) {
+					t.Errorf("found what is not there: %v", err)
+				}
+			case 1:
+				_, err := readmodels.Row(ctx, s.reader, errNoName, pgx.RowTo[int], `select 1 / (position - position) from names.name limit 1`)
+				if err == nil {
+					t.Error("divided by zero")
+				}
+			case 2:
+				gone, cancel := context.WithCancel(ctx)
+				cancel()
+				if _, err := find(gone, s.reader, "n1"); err != nil && !errors.Is(err, context.Canceled) {
+					t.Error(err)
+				}
+			default:
+				at, err := find(ctx, s.reader, fmt.Sprint("n", i%all))
+				if err != nil || at != int64(i%all+1) {
+					t.Errorf("n%d stands at %d: %v", i%all, at, err)
+				}
+			}
+		})
+	}
+	callers.Wait()
+}
+
+// A log elsewhere is asked for its head once, on arrival.
+func TestALogInAnotherDatabaseIsAskedForItsHead(t *testing.T) {
+	t.Parallel()
+	s := built(t, 2)
+	head, asked := event.Position(2), 0
+	var headErr error
+	reader := s.read(s.runner.Moved, func(context.Context) (event.Position, error) { asked++; return head, headErr })
+	f := &readmodels.Freshness{Wait: forever}
+	n, err := count(fresh(t, f), reader)
+	require.NoError(t, err)
+	require.Equal(t, 2, n)
+	require.False(t, f.Stale())
+
+	head = 9
+	f = &readmodels.Freshness{Wait: time.Millisecond}
+	_, err = count(fresh(t, f), reader)
+	require.NoError(t, err)
+	require.True(t, f.Stale())
+	_, err = count(fresh(t, &readmodels.Freshness{Min: 9, Wait: time.Millisecond}), reader)
+	require.ErrorIs(t, err, readmodels.ErrNotYet, "the log has it, the projection does not yet")
+	_, err = count(fresh(t, &readmodels.Freshness{Min: 10, Wait: forever}), reader)
+	require.ErrorIs(t, err, readmodels.ErrAhead)
+	require.Equal(t, 4, asked)
+	headErr = eventstore.ErrUnavailable
+	_, err = count(t.Context(), reader)
+	require.ErrorIs(t, err, eventstore.ErrUnavailable)
+}

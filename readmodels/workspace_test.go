@@ -1,0 +1,308 @@
+package readmodels_test
+
+import (
+	"context"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"bahi/domain/event"
+	"bahi/domain/ledger/bank"
+	"bahi/domain/ledger/book"
+	"bahi/domain/unit"
+	"bahi/eventstore"
+	"bahi/eventstore/postgres"
+	"bahi/internal/pgtest"
+	"bahi/migrations"
+	"bahi/projections"
+	ledgertables "bahi/projections/ledger"
+	markettables "bahi/projections/marketplace"
+	"bahi/readmodels"
+	"bahi/readmodels/ledger"
+	"bahi/readmodels/marketplace"
+)
+
+// spanning are the views that answer for all workspaces, and why they may.
+var spanning = map[string]string{
+	"ledger.UnfinishedBulks": "it is the system's own question, at its start",
+}
+
+// asker is the workspace in whose name every view is asked.
+var asker = uuid.MustParse("aaaaaaaa-1111-4111-8111-111111111111")
+
+// allViews makes the views of every area.
+func allViews(r *readmodels.Reader) map[string]any {
+	return map[string]any{"ledger": &ledger.Views{Reader: r}, "marketplace": &marketplace.Views{Reader: r}}
+}
+
+// recorder notes the statements of a pool.
+type recorder struct {
+	mu   sync.Mutex
+	sent []sent
+}
+
+type sent struct {
+	sql  string
+	args []any
+}
+
+func (r *recorder) note(sql string, args []any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sent = append(r.sent, sent{sql, args})
+}
+
+func (r *recorder) take() []sent {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := r.sent
+	r.sent = nil
+	return all
+}
+
+func (r *recorder) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.TraceQueryStartData) context.Context {
+	r.note(q.SQL, q.Args)
+	return ctx
+}
+func (*recorder) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+func (*recorder) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
+	return ctx
+}
+
+func (r *recorder) TraceBatchQuery(_ context.Context, _ *pgx.Conn, q pgx.TraceBatchQueryData) {
+	r.note(q.SQL, q.Args)
+}
+func (*recorder) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
+
+// reads says whether a statement reads a projection's tables.
+var reads = regexp.MustCompile(`\b[a-z_]+_g[0-9]+\.`)
+
+// bounds finds where a statement compares a row's workspace with a parameter.
+var bounds = regexp.MustCompile(`\bworkspace_id = \$([0-9]+)\b`)
+
+// names says why a statement does not keep to the asker's workspace, nothing if it does.
+func (s sent) complaint() string {
+	for _, m := range bounds.FindAllStringSubmatch(s.sql, -1) {
+		if n, err := strconv.Atoi(m[1]); err == nil && n <= len(s.args) && s.args[n-1] == asker {
+			return ""
+		}
+	}
+	return "it does not ask for the rows of the asker's workspace: " + s.sql
+}
+
+// Every view's SQL names the asker's workspace. Each is called with all it can be asked, and what it
+// sends to Postgres is read.
+func TestNoViewForgetsTheAskersWorkspace(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Template(t, "migrated", migrations.Up)
+	config, err := pgxpool.ParseConfig(url)
+	require.NoError(t, err)
+	said := &recorder{}
+	config.ConnConfig.Tracer = said
+	pool, err := pgxpool.NewWithConfig(t.Context(), config)
+	require.NoError(t, err)
+	t.Cleanup(pool.Close)
+	log := slog.New(slog.DiscardHandler)
+	store, err := postgres.Open(t.Context(), pool, log)
+	require.NoError(t, err)
+	t.Cleanup(store.Close)
+	// Something is there, so that a view goes on to what it asks then.
+	meta := event.Meta{Workspace: asker}
+	account, err := bank.Accounts.Encode(uuid.New(), book.AccountOpened[bank.Entry]{Name: "SBI"}, meta)
+	require.NoError(t, err)
+	row, err := bank.Rows.Encode(uuid.New(), book.RowAdded[bank.Entry, bank.Entry]{Account: 1, Date: 20000, In: []bank.Entry{{Amount: 1}}}, meta)
+	require.NoError(t, err)
+	for _, done := range store.AppendEach(t.Context(), []eventstore.Request{
+		{Stream: "bank-1", Expected: eventstore.NoStream, Events: []event.New{account}},
+		{Stream: "bankrow-1", Expected: eventstore.NoStream, Events: []event.New{row}},
+	}) {
+		require.NoError(t, done.Err)
+	}
+	plain, err := pgx.ParseConfig(url)
+	require.NoError(t, err)
+	versions := map[string]int{}
+	for _, p := range []*projections.Projection{ledgertables.Books, markettables.APIKeys} {
+		versions[p.Name] = p.Version
+		require.NoError(t, projections.Build{Store: store, Config: plain, Projection: p, Log: log}.Run(t.Context()))
+	}
+	views := allViews(readmodels.NewReader(pool, versions, nil, nil))
+	require.Equal(t, areas(t), slices.Sorted(func(yield func(string) bool) {
+		for area := range views {
+			if !yield(area) {
+				return
+			}
+		}
+	}), "every area's views are asked")
+
+	asked := 0
+	for area, v := range views {
+		of := reflect.ValueOf(v)
+		for i := range of.NumMethod() {
+			method := of.Type().Method(i)
+			name := area + "." + method.Name
+			in := method.Type
+			require.True(t, in.NumIn() > 1 && in.In(1) == reflect.TypeFor[context.Context](), "%s takes a context", name)
+			takesAsker := false
+			var choices [][]reflect.Value
+			for k := 2; k < in.NumIn(); k++ {
+				takesAsker = takesAsker || in.In(k) == reflect.TypeFor[uuid.UUID]()
+				choices = append(choices, values(t, name, in.In(k)))
+			}
+			_, spans := spanning[name]
+			require.NotEqual(t, spans, takesAsker, "%s takes who asks, or says why not", name)
+			said.take()
+			statements := 0
+			for args := range product(choices) {
+				of.Method(i).Call(append([]reflect.Value{reflect.ValueOf(readmodels.WithFreshness(t.Context(), &readmodels.Freshness{Wait: time.Millisecond}))}, args...))
+				for _, s := range said.take() {
+					if !reads.MatchString(s.sql) {
+						continue
+					}
+					statements++
+					if !spans {
+						require.Empty(t, s.complaint(), name)
+					}
+				}
+			}
+			require.Positive(t, statements, "%s reads something", name)
+			asked += statements
+		}
+	}
+	t.Logf("%d statements", asked)
+	for name := range spanning {
+		area, method, _ := strings.Cut(name, ".")
+		_, there := reflect.TypeOf(views[area]).MethodByName(method)
+		require.True(t, there, "%s is gone", name)
+	}
+}
+
+// areas lists the folders of read models that have views.
+func areas(t *testing.T) (found []string) {
+	t.Helper()
+	require.NoError(t, fs.WalkDir(os.DirFS("."), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if spec, ok := n.(*ast.TypeSpec); ok && spec.Name.Name == "Views" {
+				found = append(found, path.Dir(name))
+			}
+			return true
+		})
+		return nil
+	}))
+	slices.Sort(found)
+	return found
+}
+
+// values are what a view can be asked with, as far as its SQL may depend on it.
+func values(t *testing.T, view string, of reflect.Type) (all []reflect.Value) {
+	t.Helper()
+	is := func(values ...any) {
+		for _, v := range values {
+			all = append(all, reflect.ValueOf(v).Convert(of))
+		}
+	}
+	switch of {
+	case reflect.TypeFor[uuid.UUID]():
+		is(asker)
+		return all
+	case reflect.TypeFor[unit.Date]():
+		is(unit.Date(20000))
+		return all
+	case reflect.TypeFor[event.Position]():
+		is(event.Position(0))
+		return all
+	case reflect.TypeFor[error]():
+		return []reflect.Value{reflect.ValueOf(errNoName)}
+	}
+	switch of.Kind() {
+	case reflect.String:
+		is("bank")
+	case reflect.Int64, reflect.Int:
+		is(1)
+	case reflect.Bool:
+		is(true, false)
+	case reflect.Slice:
+		all = append(all, reflect.Append(reflect.Zero(of), values(t, view, of.Elem())...))
+	case reflect.Pointer:
+		all = append(all, reflect.Zero(of))
+		for _, v := range values(t, view, of.Elem()) {
+			p := reflect.New(of.Elem())
+			p.Elem().Set(v)
+			all = append(all, p)
+		}
+	case reflect.Struct:
+		var fields [][]reflect.Value
+		for field := range of.Fields() {
+			fields = append(fields, values(t, view, field.Type))
+		}
+		for chosen := range product(fields) {
+			v := reflect.New(of).Elem()
+			for i, c := range chosen {
+				v.Field(i).Set(c)
+			}
+			all = append(all, v)
+		}
+	default:
+		require.Fail(t, "tell this test what to ask with", "%s takes a %s", view, of)
+	}
+	return all
+}
+
+// product yields every choice of one from each.
+func product(of [][]reflect.Value) func(func([]reflect.Value) bool) {
+	return func(yield func([]reflect.Value) bool) {
+		if len(of) == 0 {
+			yield(nil)
+			return
+		}
+		for rest := range product(of[1:]) {
+			for _, v := range of[0] {
+				if !yield(append([]reflect.Value{v}, rest...)) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func TestAForgottenWorkspaceIsFound(t *testing.T) {
+	t.Parallel()
+	for sql, args := range map[string][]any{
+		`select * from books_g1.account`:                                            {asker},
+		`select * from books_g1.account where id = $1`:                              {asker},
+		`select * from books_g1.account where workspace_id = $1`:                    {uuid.Nil},
+		`select * from books_g1.account where workspace_id = $2`:                    {asker},
+		`select workspace_id, $1 from books_g1.account`:                             {asker},
+		`select * from books_g1.account where workspace_id <> $1`:                   {asker},
+		`select * from books_g1.account where workspace_id = $10`:                   {asker},
+		`select * from books_g1.account where not_the_workspace_id = $1 and id = 1`: {asker},
+	} {
+		require.NotEmpty(t, sent{sql, args}.complaint(), fmt.Sprint(sql, args))
+	}
+	require.Empty(t, sent{`select * from books_g1.account a where a.id = $1 and a.workspace_id = $2`, []any{1, asker}}.complaint())
+}
