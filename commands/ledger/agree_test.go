@@ -223,15 +223,13 @@ func (s *scene) step(n *node, meanwhile bool) error {
 		}
 	}
 	var err error
-	steps := []string{"open", "rename", "delete account", "lock", "unlock", "add", "add", "add", "bulk"}
+	steps := []string{"add", "bulk", "unlock", "rename", "open", "lock", "delete account"} // rapid prefers the first
 	if len(s.rows) > 0 {
 		row = rapid.SampledFrom(s.rows).Draw(s.rt, "row")
-		steps = append(steps, "edit", "edit", "edit", "move", "move", "move", "delete")
+		steps = append([]string{"edit", "move", "add", "delete"}, steps...)
 	}
 	if meanwhile { // what others stumble over
-		steps = append(steps, "lock", "lock", "lock", "lock", "lock", "lock", "delete account", "delete account")
-	} else {
-		steps = append(steps, "unlock", "unlock")
+		steps = append([]string{"lock", "delete account"}, steps...)
 	}
 	switch rapid.SampledFrom(steps).Draw(s.rt, "step") {
 	case "open":
@@ -245,7 +243,11 @@ func (s *scene) step(n *node, meanwhile bool) error {
 	case "delete account":
 		_, err = ledger.DeleteAccount(ctx, n.Books, bank.Ledger, account)
 	case "lock":
-		_, err = n.SetLock(ctx, bookslock.Set{Through: new(min(s.day(), today-1))})
+		through := today - 1
+		if !meanwhile {
+			through = min(s.day(), through)
+		}
+		_, err = n.SetLock(ctx, bookslock.Set{Through: &through})
 	case "unlock":
 		_, err = n.SetLock(ctx, bookslock.Set{})
 	case "add":
@@ -288,7 +290,7 @@ func TestCommandsAndBooksAgreeWhateverHappens(t *testing.T) {
 		out, err := ledger.OpenAccount(as(t, func(r *commands.Request) { r.Workspace = s.spaces[0] }), hands[0].Books, bank.Ledger, openBank{Name: "SBI"})
 		require.NoError(rt, err)
 		s.accounts = append(s.accounts, id(t, out.ID))
-		for range rapid.IntRange(1, 12).Draw(rt, "steps") {
+		for range rapid.IntRange(3, 12).Draw(rt, "steps") {
 			n := rapid.SampledFrom(hands).Draw(rt, "node")
 			switch rapid.IntRange(0, 2).Draw(rt, "what happens meanwhile") {
 			case 0:
@@ -318,5 +320,6 @@ func TestCommandsAndBooksAgreeWhateverHappens(t *testing.T) {
 			lost++
 		}
 	}
-	require.Greater(t, lost, 5, "there were races")
+	require.Positive(t, lost, "there were races")
+	t.Logf("%d races were lost and noted", lost)
 }
