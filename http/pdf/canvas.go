@@ -124,10 +124,10 @@ func (c *canvas) shaped(x, y float64, base face, size float64, r run) {
 	c.pdf.SetTextRenderingMode(0)
 }
 
-func (c *canvas) horizontal(x1, x2, y, thick float64, level int) {
+func (c *canvas) horizontal(y, thick float64, level int) {
 	c.pdf.SetDrawColor(level, level, level)
 	c.pdf.SetLineWidth(thick)
-	c.pdf.Line(x1, y, x2, y)
+	c.pdf.Line(margin, y, right, y)
 }
 
 func (c *canvas) vertical(x, y1, y2, thick float64, level int) {

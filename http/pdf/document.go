@@ -75,6 +75,7 @@ func (d *document) kind() string {
 		return "Statement of IN (jama)"
 	case Out:
 		return "Statement of OUT (naame)"
+	case Both:
 	}
 	return "Statement of account"
 }
@@ -122,7 +123,7 @@ func (d *document) blankPage() {
 
 // footer says on every page where the figures come from.
 func (d *document) footer(n, of int) {
-	d.horizontal(margin, right, footerTop, 0.5, rule)
+	d.horizontal(footerTop, 0.5, rule)
 	d.ink(dim)
 	from := d.s.Drawn
 	y := footerTop + leading(footerSize)

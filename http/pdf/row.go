@@ -60,13 +60,13 @@ func (d *document) row(row *Row) {
 		}
 	}
 	d.y += pad / 2
-	d.horizontal(margin, right, d.y, 0.25, faint)
+	d.horizontal(d.y, 0.25, faint)
 }
 
 // tear goes on with a row on the next page.
 func (d *document) tear() {
 	d.y += pad / 2
-	d.horizontal(margin, right, d.y, 0.25, faint)
+	d.horizontal(d.y, 0.25, faint)
 	d.breakPage()
 	d.y += pad / 2
 }

@@ -64,7 +64,8 @@ func karigar(n int) Statement {
 	for i := range n {
 		row := Row{Date: s.From.AddDate(0, 0, i*365/max(n, 1)), ID: int64(9871 + i)}
 		line := Line{Text: texts[i%len(texts)], Amounts: decs("0", "497.5")}
-		if i%4 == 1 {
+		switch {
+		case i%4 == 1:
 			row.In = []Line{
 				{Text: texts[(i+1)%len(texts)], Amounts: decs("1500", "478.4")},
 				{Text: texts[(i+2)%len(texts)], Amounts: decs("125000.50", "10.4")},
@@ -72,9 +73,9 @@ func karigar(n int) Statement {
 			if i%8 == 1 {
 				row.Out = []Line{line}
 			}
-		} else if i%2 == 0 {
+		case i%2 == 0:
 			row.Out = []Line{line}
-		} else {
+		default:
 			row.In = []Line{{Text: texts[i%len(texts)], Amounts: decs("345.75", "512.125")}}
 		}
 		for _, l := range row.In {

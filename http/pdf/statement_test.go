@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -215,7 +216,7 @@ func TestStatementsMayBeDrawnAtOnce(t *testing.T) {
 	t.Parallel()
 	want := write(t, karigar(10)).raw
 	for i := range 8 {
-		t.Run(fmt.Sprint(i), func(t *testing.T) {
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
 			t.Parallel()
 			require.True(t, bytes.Equal(want, write(t, karigar(10)).raw))
 		})

@@ -81,6 +81,7 @@ func newTable(t *typesetter, s *Statement, totals running) table {
 		groups = [][]float64{in, nil, nil}
 	case Out:
 		groups = [][]float64{nil, out, nil}
+	case Both:
 	}
 	// A head over several columns needs their room together.
 	for i, head := range []string{"IN (jama)", "OUT (naame)", "Balance"} {
@@ -141,8 +142,8 @@ func (d *document) heads(y float64) float64 {
 	t := &d.table
 	height := 2*t.height + pad
 	d.fill(margin, y, right-margin, height, band)
-	d.horizontal(margin, right, y, 0.7, black)
-	d.horizontal(margin, right, y+height, 0.7, black)
+	d.horizontal(y, 0.7, black)
+	d.horizontal(y+height, 0.7, black)
 	first, second := y+t.height*0.85, y+t.height*1.85
 	d.text(t.dates.left(), first, bold, t.size, "Date")
 	d.text(t.numbers.right-d.types.width(bold, "No.")*t.size, first, bold, t.size, "No.")
@@ -193,7 +194,7 @@ func (d *document) sum(label string, sums running, balance bool) {
 		d.amounts(t.balance, y, bold, sums.balance, Unit.number)
 	}
 	d.y += t.height + pad
-	d.horizontal(margin, right, d.y, 0.4, rule)
+	d.horizontal(d.y, 0.4, rule)
 }
 
 func (d *document) opening() { d.balanceLine("Opening balance", d.s.Opening) }
@@ -220,7 +221,7 @@ func (d *document) balanceLine(label string, amounts []decimal.Decimal) {
 		d.amounts(t.balance, y, bold, amounts, Unit.number)
 		d.y += t.height + pad
 	}
-	d.horizontal(margin, right, d.y, 0.4, rule)
+	d.horizontal(d.y, 0.4, rule)
 }
 
 // closing draws the totals and the closing balance, together on one page.
@@ -229,11 +230,11 @@ func (d *document) closing() {
 	if d.y+4*(t.height+pad) > footerTop-6 {
 		d.breakPage()
 	}
-	d.horizontal(margin, right, d.y, 0.7, black)
+	d.horizontal(d.y, 0.7, black)
 	d.sum("Total", d.totals, false)
 	d.balanceLine("Closing balance", d.s.Closing)
-	d.horizontal(margin, right, d.y, 0.7, black)
+	d.horizontal(d.y, 0.7, black)
 	d.rules(margin+d.head.height, d.y)
-	d.horizontal(margin, right, d.y+1.5, 0.7, black)
+	d.horizontal(d.y+1.5, 0.7, black)
 	d.y += 1.5
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	_ "embed"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
@@ -333,7 +334,7 @@ func (l *line) append(r run) {
 	if n := len(l.runs); n > 0 && l.runs[n-1].face == r.face {
 		last := &l.runs[n-1]
 		count := len([]rune(last.text))
-		glyphs := last.glyphs[:len(last.glyphs):len(last.glyphs)] // the cache owns what is below
+		glyphs := slices.Clip(last.glyphs) // the cache owns what is below
 		for _, g := range r.glyphs {
 			g.cluster += count
 			glyphs = append(glyphs, g)

@@ -84,7 +84,8 @@ func (f *books) copyPostings(ctx context.Context, tx pgx.Tx) error {
 		c.Int(int64(p.nth))
 		c.Int(int64(p.day >> periodShift))
 		c.Int(int64(p.day))
-		for _, a := range p.sums {
+		for j := range p.sums {
+			a := &p.sums[j]
 			c.Int(a.rows)
 			c.Plain(a.cash.String())
 			c.Plain(a.fine.String())

@@ -44,8 +44,8 @@ type amount struct {
 
 func (a *amount) add(rows int64, e book.Effect) {
 	a.rows += rows
-	a.cash.total = a.cash.plus(int64(e.Cash))
-	a.fine.total = a.fine.plus(int64(e.Fine))
+	a.cash.add(int64(e.Cash))
+	a.fine.add(int64(e.Fine))
 }
 
 // move is one change of what a day amounts to.

@@ -16,19 +16,19 @@ type total struct {
 	low  uint64
 }
 
-// plus adds.
-func (t total) plus(n int64) total {
+// add adds n.
+func (t *total) add(n int64) {
 	low, carry := bits.Add64(t.low, uint64(n), 0)
-	return total{high: t.high + n>>63 + int64(carry), low: low}
+	t.high, t.low = t.high+n>>63+int64(carry), low
 }
 
 // small answers the sum when it fits into 64 bits.
-func (t total) small() (int64, bool) {
+func (t *total) small() (int64, bool) {
 	n := int64(t.low)
 	return n, t.high == n>>63
 }
 
-func (t total) big() *big.Int {
+func (t *total) big() *big.Int {
 	n := new(big.Int).Lsh(big.NewInt(t.high), 64)
 	return n.Add(n, new(big.Int).SetUint64(t.low))
 }
@@ -39,14 +39,14 @@ type (
 	fine struct{ total }
 )
 
-func (c cash) String() string {
+func (c *cash) String() string {
 	if n, ok := c.small(); ok {
 		return unit.Money(n).String()
 	}
 	return decimal.NewFromBigInt(c.big(), -unit.MoneyPlaces).String()
 }
 
-func (f fine) String() string {
+func (f *fine) String() string {
 	if n, ok := f.small(); ok {
 		return unit.Grams(n).String()
 	}

@@ -21,12 +21,12 @@ func TestTotalsHoldMoreThan64Bits(t *testing.T) {
 			want big.Int
 		)
 		for _, n := range parts {
-			sum = sum.plus(n)
+			sum.add(n)
 			want.Add(&want, big.NewInt(n))
 		}
 		require.Zero(t, want.Cmp(sum.big()), "%s, not %s", sum.big(), &want)
-		require.True(t, decimal.NewFromBigInt(&want, -2).Equal(decimal.RequireFromString(cash{sum}.String())))
-		require.True(t, decimal.NewFromBigInt(&want, -3).Equal(decimal.RequireFromString(fine{sum}.String())))
+		require.True(t, decimal.NewFromBigInt(&want, -2).Equal(decimal.RequireFromString((&cash{sum}).String())))
+		require.True(t, decimal.NewFromBigInt(&want, -3).Equal(decimal.RequireFromString((&fine{sum}).String())))
 		var c cash
 		require.NoError(t, c.Scan(decimal.NewFromBigInt(&want, -2).String()))
 		require.Equal(t, sum, c.total)
