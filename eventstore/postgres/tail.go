@@ -20,7 +20,7 @@ const (
 	tailBytes  = 32 << 20
 
 	// maxTailBatch keeps what a follower gets at once small enough to be one transaction.
-	maxTailBatch = 2048
+	maxTailBatch = 384
 
 	// pollEvery is how late another process's event is seen at the latest, when its notice was lost.
 	pollEvery = time.Second
