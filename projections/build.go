@@ -118,8 +118,11 @@ func (b Build) fill(ctx context.Context, s *session) error {
 			return err
 		}
 		s.kept = nil
-		return inSchema(ctx, tx, s.g.schema(), b.Projection.after)
+		return nil
 	})
+	if err == nil {
+		err = b.afterFill(ctx, s)
+	}
 	if err != nil {
 		return fmt.Errorf("make indexes: %w", err)
 	}
@@ -128,6 +131,40 @@ func (b Build) fill(ctx context.Context, s *session) error {
 		return err
 	}
 	return b.foldUpTo(ctx, s, head)
+}
+
+// afterFill runs what stands behind the fill in the DDL: its indexes two at a time, since nothing else
+// has to be done meanwhile, and then the rest.
+func (b Build) afterFill(ctx context.Context, s *session) error {
+	indexes, rest := b.Projection.indexes()
+	helper, err := connect(ctx, b.Config, b.Projection)
+	if err != nil {
+		return err
+	}
+	defer helper.Close(context.WithoutCancel(ctx)) //nolint:errcheck // nothing is left to lose
+	if err := useSchema(ctx, helper, s.g.schema()); err != nil {
+		return err
+	}
+	todo, failed := make(chan string, len(indexes)), make(chan error, 2)
+	for _, index := range indexes {
+		todo <- index
+	}
+	close(todo)
+	for _, conn := range []*pgx.Conn{s.conn, helper} {
+		go func() {
+			for index := range todo {
+				if _, err := conn.Exec(ctx, index); err != nil {
+					failed <- err
+					return
+				}
+			}
+			failed <- nil
+		}()
+	}
+	if err := errors.Join(<-failed, <-failed); err != nil {
+		return err
+	}
+	return pgx.BeginFunc(ctx, s.conn, func(tx pgx.Tx) error { return inSchema(ctx, tx, s.g.schema(), rest) })
 }
 
 // foldUpTo folds the log in large batches, which are read and decoded ahead.

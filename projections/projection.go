@@ -92,6 +92,18 @@ func (p *Projection) finish(ctx context.Context, b *Batch) error {
 	return b.flush(ctx)
 }
 
+// indexes answers the statements after the fill that make an index, and the others.
+func (p *Projection) indexes() (indexes []string, rest string) {
+	for statement := range strings.SplitSeq(p.after, ";\n") {
+		if text := strings.TrimSpace(statement); strings.HasPrefix(text, "create index") || strings.HasPrefix(text, "create unique index") {
+			indexes = append(indexes, text)
+		} else if text != "" {
+			rest += text + ";\n"
+		}
+	}
+	return indexes, rest
+}
+
 // Hash tells one DDL from another.
 func (p *Projection) Hash() string {
 	sum := sha256.Sum256([]byte(p.tables + afterFill + p.after))
