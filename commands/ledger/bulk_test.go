@@ -28,7 +28,7 @@ func three() postRows {
 // postsAndDies posts three rows and dies before their own streams are filled.
 func (n *node) postsAndDies(t *testing.T, account int64) (first int64) {
 	t.Helper()
-	n.store.at("bankrow-", func() error { return errCrash })
+	n.store.fails(errCrash)
 	out, err := ledger.PostRows(as(t), n.Books, bank.Ledger, account, three())
 	require.NoError(t, err)
 	n.Wait()
@@ -203,9 +203,9 @@ func TestABulkThatCannotBeFilledNowIsAnsweredAllTheSame(t *testing.T) {
 	n := o.node(t)
 	account := n.open(t)
 	first := n.postsAndDies(t, account)
-	n.store.at("bankrow-", func() error { return eventstore.ErrUnavailable })
+	n.store.fails(eventstore.ErrUnavailable)
 	require.ErrorIs(t, ledger.ResumeBulks(as(t), n.Books, bank.Ledger), eventstore.ErrUnavailable)
-	n.store.at("bankrow-", func() error { return eventstore.ErrUnavailable })
+	n.store.fails(eventstore.ErrUnavailable)
 	_, err := ledger.EditRow(as(t), n.Books, bank.Ledger, account, first, editRow{Date: new(today - 2)})
 	require.ErrorIs(t, err, eventstore.ErrUnavailable, "and not that there is no such row")
 }
@@ -267,7 +267,7 @@ func TestBooksThatAreLateAreNotTakenForComplete(t *testing.T) {
 	account := n.open(t)
 	o.park(t)
 	n.add(t, account, today-10)
-	n.store.at("bankrow-", func() error { return errCrash })
+	n.store.fails(errCrash)
 	bulk, err := ledger.PostRows(as(t), n.Books, bank.Ledger, account, three())
 	require.NoError(t, err)
 	n.Wait()

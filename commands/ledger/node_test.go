@@ -96,6 +96,14 @@ type interrupted struct {
 	dead   bool // when it comes to what follows on an answer
 	mu     sync.Mutex
 	before func(stream string) error
+	fill   error // takes the place of the next appends that follow on an answer
+}
+
+// fails keeps the node from its next appends that follow on an answer.
+func (i *interrupted) fails(err error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.fill = err
 }
 
 // at lets do happen once (nothing when it is nil), before the next append to a stream whose name begins like this.
@@ -135,7 +143,10 @@ func (i *interrupted) Append(ctx context.Context, stream string, expected events
 }
 
 func (i *interrupted) AppendEach(ctx context.Context, appends []eventstore.Request) []eventstore.Result {
-	err := i.happens(appends[0].Stream)
+	i.mu.Lock()
+	err := i.fill
+	i.fill = nil
+	i.mu.Unlock()
 	if i.dead {
 		err = errCrash
 	}
