@@ -1,8 +1,9 @@
 -- The event log. Its rows are never changed or deleted.
 --
--- Positions are given under the log's lock (the advisory lock of log.lock), which every append holds
--- until it commits. So they have no gaps, and commit order is position order: whoever has seen
--- position N has seen all up to N.
+-- Positions are given under the log's lock, an advisory lock that every append holds until it commits.
+-- An append that knows the newest event shares the lock with its like, and the primary key decides
+-- between them. So positions have no gaps, and commit order is position order: whoever has seen position
+-- N has seen all up to N.
 
 create schema log;
 

@@ -99,6 +99,9 @@ type appender struct {
 	conn    *pgx.Conn  // nil: connect anew
 	session session    // of conn, or of the last one
 	carried []*pending // for the next group: their stream was in this one already
+
+	newest      placed // the last event that this process appended
+	undisturbed int    // how many groups in a row found it the newest of all
 }
 
 // session names one of the server's processes for ever.

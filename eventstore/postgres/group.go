@@ -109,6 +109,19 @@ const (
 				select from log.event e where e.open_ended and e.stream = $1 and e.id = $3)
 		returning position, revision, recorded_at, stream`
 
+	// appendNext appends a single event right behind the newest that this process knows ($1 - 1), when the
+	// log's lock is free. It shares the lock with its like, and the position's primary key decides between
+	// them: $1 can be given only by who knows the event before it, so it follows that one in commit order
+	// too. Where another process has taken it, or the stream is not as expected, nothing is appended, and
+	// appendOne finds out why. That is a round trip's second statement less, a third of a lone client's time.
+	appendNext = `
+		insert into log.event (position, revision, recorded_at, id, open_ended, stream, type, data, meta)
+		select $1::bigint, $2::bigint, greatest($3, clock_timestamp()), $4::uuid, false, $5::text, $6, $7::json, $8::json
+		where pg_try_advisory_xact_lock_shared(8241001)
+			and ($2 = 0 or exists (select from log.event where stream = $5 and revision = $2 - 1))
+		on conflict do nothing
+		returning position, revision, recorded_at, stream`
+
 	// findExact and findOpen tell which events of an append stand where it would have put them, in
 	// order, and the stream's last revision.
 	findExact = `
@@ -144,31 +157,58 @@ func (a *appender) attempt(ctx context.Context, group []*pending) (again []*pend
 	return a.explain(ctx, a.conclude(group, done)), nil
 }
 
-func (a *appender) send(ctx context.Context, group []*pending) ([]placed, error) {
+func (a *appender) send(ctx context.Context, group []*pending) (done []placed, err error) {
 	ctx, cancel := context.WithTimeout(ctx, a.patience.answer)
 	defer cancel()
+	single := len(group) == 1 && len(group[0].Events) == 1
+	if single && group[0].Expected >= eventstore.NoStream && a.undisturbed >= calm {
+		if done, err = a.sendNext(ctx, group[0]); err != nil || len(done) > 0 {
+			return done, err
+		}
+	}
 	batch := &pgx.Batch{}
 	batch.Queue(lockLog)
-	if first := group[0]; len(group) == 1 && len(first.Events) == 1 {
-		e := first.Events[0]
-		batch.Queue(appendOne, first.Stream, int64(first.Expected), e.ID, e.Type, string(e.Data), string(e.Meta))
+	if single {
+		p, e := group[0], group[0].Events[0]
+		batch.Queue(appendOne, p.Stream, int64(p.Expected), e.ID, e.Type, string(e.Data), string(e.Meta))
 	} else {
 		batch.Queue(appendGroup, columnsOf(group)...)
 	}
 	answers := a.conn.SendBatch(ctx, batch)
-	_, err := answers.Exec()
-	var done []placed
-	if err == nil {
+	if _, err = answers.Exec(); err == nil {
 		rows, _ := answers.Query()
-		done, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (p placed, err error) {
-			err = row.Scan(&p.position, &p.revision, &p.at, &p.stream)
-			return p, err
-		})
+		done, err = pgx.CollectRows(rows, scanPlaced)
 	}
 	if closeErr := answers.Close(); err == nil { // the commit is answered here
 		err = closeErr
 	}
 	return done, err
+}
+
+// sendNext appends behind the newest known event, or nothing.
+func (a *appender) sendNext(ctx context.Context, p *pending) ([]placed, error) {
+	e := p.Events[0]
+	rows, _ := a.conn.Query(ctx, appendNext, a.newest.position+1, min(int64(p.Expected), maxRevision)+1, a.newest.at, e.ID, p.Stream, e.Type, string(e.Data), string(e.Meta))
+	return pgx.CollectRows(rows, scanPlaced)
+}
+
+func scanPlaced(row pgx.CollectableRow) (p placed, err error) {
+	err = row.Scan(&p.position, &p.revision, &p.at, &p.stream)
+	return p, err
+}
+
+// calm is after how many groups in a row without another process's events between them this one takes
+// itself to be the only one that appends.
+const calm = 16
+
+// follow remembers the newest event, and whether others append as well.
+func (a *appender) follow(done []placed) {
+	if done[0].position == a.newest.position+1 {
+		a.undisturbed++
+	} else {
+		a.undisturbed = 0
+	}
+	a.newest = done[len(done)-1]
 }
 
 func pgUUID(id uuid.UUID) pgtype.UUID { return pgtype.UUID{Bytes: id, Valid: true} }
@@ -201,6 +241,7 @@ func (a *appender) conclude(group []*pending, done []placed) (refused []*pending
 	if len(done) == 0 {
 		return group
 	}
+	a.follow(done)
 	events := make([]event.Stored, 0, len(done))
 	var accepted []*pending
 	for _, p := range group {
