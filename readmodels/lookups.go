@@ -2,11 +2,15 @@ package readmodels
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
@@ -22,7 +26,8 @@ const (
 )
 
 // lookups sends statements that find one row each together: those of many callers take one round trip,
-// which costs more than finding the rows. Whoever waits for an answer takes turns at sending.
+// and those with the same text one statement, which cost more than finding the rows. Whoever waits for an
+// answer takes turns at sending.
 type lookups struct {
 	pool    *pgxpool.Pool
 	waiting chan *lookup
@@ -31,11 +36,12 @@ type lookups struct {
 
 // lookup is one caller's statement.
 type lookup struct {
-	text    string
-	args    []any
-	collect func(pgx.Rows) error
-	claimed atomic.Bool
-	answer  chan error // takes one, never blocks
+	statement *statement
+	args      []any
+	collect   func(pgx.Rows) error
+	shares    bool // its statement with others
+	claimed   atomic.Bool
+	answer    chan error // takes one, never blocks
 }
 
 func newLookups(pool *pgxpool.Pool) *lookups {
@@ -43,8 +49,8 @@ func newLookups(pool *pgxpool.Pool) *lookups {
 }
 
 // find runs the statement and lets collect read its rows. It answers collect's error, or the database's.
-func (l *lookups) find(ctx context.Context, text string, args []any, collect func(pgx.Rows) error) error {
-	k := &lookup{text: text, args: args, collect: collect, answer: make(chan error, 1)}
+func (l *lookups) find(ctx context.Context, s *statement, args []any, collect func(pgx.Rows) error) error {
+	k := &lookup{statement: s, shares: s.takesMany(args), args: args, collect: collect, answer: make(chan error, 1)}
 	select {
 	case l.waiting <- k:
 	case <-ctx.Done():
@@ -94,7 +100,7 @@ func (l *lookups) lead(ctx context.Context) {
 		group = l.together(ctx, group)
 	}
 	for _, k := range group {
-		rows, err := l.pool.Query(ctx, k.text, k.args...)
+		rows, err := l.pool.Query(ctx, k.statement.text, k.args...)
 		if err == nil {
 			err = k.read(rows)
 		}
@@ -106,23 +112,156 @@ func (l *lookups) lead(ctx context.Context) {
 // for another try alone: Postgres skips what follows on an error.
 func (l *lookups) together(ctx context.Context, group []*lookup) (again []*lookup) {
 	batch := &pgx.Batch{}
-	for _, k := range group {
-		batch.Queue(k.text, k.args...)
+	slices.SortStableFunc(group, func(a, b *lookup) int { return a.statement.nth - b.statement.nth })
+	var like [][]*lookup // those that share a statement
+	for first, i := 0, 1; i <= len(group); i++ {
+		if i == len(group) || group[i].statement != group[first].statement || !group[first].shares || !group[i].shares {
+			like, first = append(like, group[first:i]), i
+		}
+	}
+	for _, of := range like {
+		if s := of[0].statement; len(of) == 1 {
+			batch.Queue(s.text, of[0].args...)
+		} else {
+			batch.Queue(s.many, arrays(of)...)
+		}
 	}
 	answers := l.pool.SendBatch(ctx, batch)
 	defer answers.Close() //nolint:errcheck // each answer's error was looked at
-	for i, k := range group {
+	done := 0
+	for _, of := range like {
 		rows, err := answers.Query()
 		if err != nil {
-			return group[i:]
+			return group[done:]
 		}
-		result := k.read(rows)
-		if rows.Err() != nil {
-			return group[i:]
+		all := &sharedRows{Rows: rows, single: len(of) == 1}
+		all.advance()
+		for i, k := range of {
+			result := guarded(k.collect, all.of(i+1))
+			if all.Err() != nil {
+				return group[done:]
+			}
+			k.answer <- result
+			done++
 		}
-		k.answer <- result
+		rows.Close()
 	}
 	return nil
+}
+
+// sharedRows are the rows of many callers, those of the first caller first.
+type sharedRows struct {
+	pgx.Rows
+
+	single bool
+	at     int // whose row it stands at; 0 behind the last
+}
+
+func (s *sharedRows) advance() {
+	s.at = 0
+	if !s.Next() {
+		return
+	}
+	s.at = 1
+	if !s.single {
+		s.at = int(binary.BigEndian.Uint64(s.RawValues()[nthColumn]))
+	}
+}
+
+// of answers the rows of one caller, which have to be read before those of the next.
+func (s *sharedRows) of(caller int) pgx.Rows {
+	for s.at != 0 && s.at < caller {
+		s.advance()
+	}
+	return &callersRows{sharedRows: s, caller: caller}
+}
+
+type callersRows struct {
+	*sharedRows
+
+	caller int
+	begun  bool
+}
+
+func (r *callersRows) Next() bool {
+	if r.begun && r.at == r.caller {
+		r.advance()
+	}
+	r.begun = true
+	return r.at == r.caller
+}
+
+// Close leaves the rows to the others.
+func (r *callersRows) Close() {
+	for r.Next() {
+	}
+}
+
+// arrayType answers the type of the array that carries an argument of many callers, empty when there is
+// none.
+func arrayType(arg any) string {
+	switch arg.(type) {
+	case int64:
+		return "bigint[]"
+	case string:
+		return "text[]"
+	case pgtype.UUID:
+		return "uuid[]"
+	default:
+		return ""
+	}
+}
+
+func arrayTypes(args []any) []string {
+	types := make([]string, len(args))
+	for i, a := range args {
+		types[i] = arrayType(a)
+	}
+	return types
+}
+
+// takesMany says whether these arguments may go together with those of others.
+func (s *statement) takesMany(args []any) bool {
+	for i, a := range args {
+		if t := arrayType(a); t == "" || t != s.types[i] {
+			return false
+		}
+	}
+	return s.many != ""
+}
+
+// arrays turns the arguments of the callers of one statement into its columns.
+func arrays(of []*lookup) []any {
+	columns := make([]any, len(of[0].args))
+	for i := range columns {
+		switch of[0].args[i].(type) {
+		case int64:
+			columns[i] = column[int64](of, i)
+		case string:
+			columns[i] = column[string](of, i)
+		default:
+			columns[i] = column[pgtype.UUID](of, i)
+		}
+	}
+	return columns
+}
+
+func column[T any](of []*lookup, i int) []T {
+	all := make([]T, len(of))
+	for n, k := range of {
+		all[n], _ = k.args[i].(T) // the statement was made for these types
+	}
+	return all
+}
+
+// plain lets pgx encode ids at once, where it would try several ways first.
+func plain(args []any) []any {
+	for i, a := range args {
+		if id, ok := a.(uuid.UUID); ok {
+			args[i] = pgtype.UUID{Bytes: id, Valid: true}
+		}
+	}
+	return args
 }
 
 // read lets the caller's collect read the rows. It runs for another caller, whom its panic must not

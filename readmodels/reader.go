@@ -37,6 +37,9 @@ type Reader struct {
 // statement is a view's SQL for the generations that were live when it was made.
 type statement struct {
 	text  string
+	many  string   // the same for many callers at once; empty when that cannot be
+	types []string // of the arrays that it takes
+	nth   int      // of the reader's statements
 	names []string // of the projections that it reads
 }
 
@@ -71,7 +74,7 @@ func Row[T any](ctx context.Context, r *Reader, missing error, as pgx.RowToFunc[
 var errMoved = errors.New("another generation is live")
 
 func (r *Reader) read(ctx context.Context, sql string, args []any, one bool, collect func(pgx.Rows) error) error {
-	f := FreshnessOf(ctx)
+	f, args := FreshnessOf(ctx), plain(args)
 	known, _ := ctx.Value(leastKey{}).(event.Position)
 	past, isPast := ctx.Value(pastKey{}).(event.Position)
 	needed := max(f.Min, known, past)
@@ -89,7 +92,7 @@ func (r *Reader) read(ctx context.Context, sql string, args []any, one bool, col
 		if r.moved != nil {
 			moved = r.moved()
 		}
-		s, err := r.statement(ctx, sql)
+		s, err := r.statement(ctx, sql, args)
 		if err != nil {
 			return err
 		}
@@ -154,7 +157,7 @@ func (r *Reader) attempt(ctx context.Context, s *statement, args []any, one bool
 		return collect(told)
 	}
 	if one {
-		err = r.lookups.find(ctx, s.text, args, read)
+		err = r.lookups.find(ctx, s, args, read)
 	} else {
 		var rows pgx.Rows
 		if rows, err = r.pool.Query(ctx, s.text, args...); err == nil {
@@ -187,11 +190,23 @@ func (r *Reader) forget() {
 // table finds projection.table in a view's SQL.
 var table = regexp.MustCompile(`\b([a-z][a-z_]*)\.[a-z_]+`)
 
+// parameter finds a parameter.
+var parameter = regexp.MustCompile(`\$(\d+)`)
+
+// numbered answers names with numbers from 1.
+func numbered(name string, n int) string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = fmt.Sprintf("%s%d", name, i+1)
+	}
+	return strings.Join(all, ", ")
+}
+
 // ErrNotBuilt answers a read of a projection that has no tables yet.
 var ErrNotBuilt = errors.New("the projection is not built yet")
 
 // statement answers the SQL with the live generations' schemas in place of the projections' names.
-func (r *Reader) statement(ctx context.Context, sql string) (*statement, error) {
+func (r *Reader) statement(ctx context.Context, sql string, args []any) (*statement, error) {
 	r.mu.RLock()
 	s := r.sql[sql]
 	r.mu.RUnlock()
@@ -228,14 +243,26 @@ func (r *Reader) statement(ctx context.Context, sql string) (*statement, error) 
 	}
 	// The one row of state comes with each of the view's, and alone when there are none. A nested loop
 	// over one row keeps the view's order.
-	s.text = `
-		select state.*, view.* from (
-			select min(g.position), bool_and(g.live), bool_or(g.error is not null), count(*),
-				coalesce((select position from log.event order by position desc limit 1), 0)
-			from projection.generation g where (g.name, g.generation) in (` + strings.Join(read, ", ") + `)
-		) state left join lateral (select true, v.* from (` + view + `) v) view on true`
+	state := `
+		select min(g.position), bool_and(g.live), bool_or(g.error is not null), count(*),
+			coalesce((select position from log.event order by position desc limit 1), 0)
+		from projection.generation g where (g.name, g.generation) in (` + strings.Join(read, ", ") + `)`
+	s.text = `select state.*, 1::bigint, view.* from (` + state + `) state
+		left join lateral (select true, v.* from (` + view + `) v) view on true`
+	// The offset keeps Postgres from joining all that is asked for with whole tables.
+	if s.types = arrayTypes(args); len(args) > 0 && !slices.Contains(s.types, "") {
+		asked := make([]string, len(args))
+		for i, t := range s.types {
+			asked[i] = fmt.Sprintf("$%d::%s", i+1, t)
+		}
+		s.many = `select state.*, asked.nth, view.* from (` + state + `) state
+			cross join rows from (unnest(` + strings.Join(asked, ", ") + `)) with ordinality asked (` + numbered("a", len(args)) + `, nth)
+			left join lateral (select true, v.* from (` + parameter.ReplaceAllString(view, "asked.a$1") + `) v offset 0) view on true
+			order by asked.nth`
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	s.nth = len(r.sql)
 	r.sql[sql] = s
 	return s, nil
 }

@@ -439,11 +439,14 @@ func TestManyCallersGetTheirOwnAnswers(t *testing.T) {
 	t.Parallel()
 	const all = 40
 	s := built(t, all)
+	s.add(t, "twice")
+	s.add(t, "twice")
+	s.build(t)
 	var callers sync.WaitGroup
-	for i := range 400 {
+	for i := range 600 {
 		callers.Go(func() {
 			ctx := t.Context()
-			switch i % 5 {
+			switch i % 6 {
 			case 0:
 				if _, err := find(ctx, s.reader, fmt.Sprint("none", i)); !errors.Is(err, errNoName) {
 					t.Errorf("found what is not there: %v", err)
@@ -458,6 +461,10 @@ func TestManyCallersGetTheirOwnAnswers(t *testing.T) {
 				cancel()
 				if _, err := find(gone, s.reader, "n1"); err != nil && !errors.Is(err, context.Canceled) {
 					t.Error(err)
+				}
+			case 3:
+				if _, err := find(ctx, s.reader, "twice"); !errors.Is(err, pgx.ErrTooManyRows) {
+					t.Errorf("what is there twice was found once: %v", err)
 				}
 			default:
 				at, err := find(ctx, s.reader, fmt.Sprint("n", i%all))

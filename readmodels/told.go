@@ -5,8 +5,12 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// stateColumns stand before a view's own in each row of its statement.
-const stateColumns = 6
+// stateColumns stand before a view's own in each row of its statement. One of them says whose of many
+// callers the row is.
+const (
+	stateColumns = 7
+	nthColumn    = 5
+)
 
 // toldRows are a view's rows, without the state of the projections that each of them begins with.
 type toldRows struct {
@@ -36,7 +40,7 @@ func (r *toldRows) Next() bool {
 		live, parked, here *bool
 		all                = make([]any, len(r.Rows.FieldDescriptions()))
 	)
-	copy(all, []any{&r.position, &live, &parked, &r.found, &r.head, &here})
+	copy(all, []any{&r.position, &live, &parked, &r.found, &r.head, nil, &here})
 	if err := r.Rows.Scan(all...); err != nil {
 		return false // and Err tells it
 	}

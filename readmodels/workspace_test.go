@@ -21,6 +21,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
@@ -102,7 +103,7 @@ var bounds = regexp.MustCompile(`\bworkspace_id = \$([0-9]+)\b`)
 // names says why a statement does not keep to the asker's workspace, nothing if it does.
 func (s sent) complaint() string {
 	for _, m := range bounds.FindAllStringSubmatch(s.sql, -1) {
-		if n, err := strconv.Atoi(m[1]); err == nil && n <= len(s.args) && s.args[n-1] == asker {
+		if n, err := strconv.Atoi(m[1]); err == nil && n <= len(s.args) && (s.args[n-1] == asker || s.args[n-1] == pgtype.UUID{Bytes: asker, Valid: true}) {
 			return ""
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -136,15 +137,33 @@ func (a As) sources() sources {
 
 // bind replaces the named parameters of a view's SQL by numbered ones, those of them that it has.
 func bind(sql string, values map[string]any) (string, []any) {
-	var args []any
-	for _, name := range []string{"known", "workspace", "ledger", "account", "row", "last", "low", "high", "skip", "size", "days", "day"} {
-		if strings.Contains(sql, "$"+name) {
-			args = append(args, values[name])
-			sql = strings.ReplaceAll(sql, "$"+name, fmt.Sprintf("$%d", len(args)))
+	found, known := bindings.Load(sql)
+	if !known {
+		b := binding{text: sql}
+		for _, name := range []string{"known", "workspace", "ledger", "account", "row", "last", "low", "high", "skip", "size", "days", "day"} {
+			if strings.Contains(b.text, "$"+name) {
+				b.names = append(b.names, name)
+				b.text = strings.ReplaceAll(b.text, "$"+name, fmt.Sprintf("$%d", len(b.names)))
+			}
 		}
+		found, _ = bindings.LoadOrStore(sql, b)
 	}
-	return sql, args
+	b, _ := found.(binding) // nothing else is stored
+	args := make([]any, len(b.names))
+	for i, name := range b.names {
+		args[i] = values[name]
+	}
+	return b.text, args
 }
+
+// binding is a view's SQL with numbered parameters, and their names in order.
+type binding struct {
+	text  string
+	names []string
+}
+
+// bindings has one for each text. Texts are made of constants, so they are few.
+var bindings sync.Map
 
 func (a As) known() any {
 	if a.KnownAt == nil {
@@ -181,7 +200,7 @@ func (a As) accounts(workspace uuid.UUID, ledger string, account *int64) (string
 		amounts = s.before(`($day::bigint + 1)`)
 		values["day"] = int64(*a.Of)
 	}
-	sql := `select a.id, ` + s.name + ` as name, coalesce(b.cash, 0), coalesce(b.fine, 0), ` + s.revision + ` as revision
+	sql := `select a.id, ` + s.name + ` as name, coalesce(b.cash, 0)::text, coalesce(b.fine, 0)::text, ` + s.revision + ` as revision
 		from books.account a left join lateral (` + amounts + `) b on true
 		where a.workspace_id = $workspace and a.ledger = $ledger and ` + s.account
 	if account != nil {
@@ -271,7 +290,7 @@ func (sel Selection) pageSQL() string {
 		) v
 		window w as (order by v.date, v.row_id)
 	)
-	select greatest(bounds.high - bounds.low, 0), page.row_id, page.date, page.in_entries, page.out_entries, page.cash, page.fine, page.revision
+	select greatest(bounds.high - bounds.low, 0), page.row_id, page.date, page.in_entries, page.out_entries, page.cash::text, page.fine::text, page.revision
 	from bounds left join page on page.nth > bounds.rank
 	order by page.date, page.row_id`
 }

@@ -64,7 +64,7 @@ func (v *Views) RowsFrom(ctx context.Context, workspace uuid.UUID, ledger string
 			select * from books.row_version v
 			where v.row_id between $row and $last and v.account_id + 0 = $account and not v.deleted and `+s.current+dated+`
 		)
-		select v.row_id, v.date, v.in_entries, v.out_entries, b.cash, b.fine, v.revision
+		select v.row_id, v.date, v.in_entries, v.out_entries, b.cash::text, b.fine::text, v.revision
 		from v join books.account a on a.id = v.account_id, lateral (`+s.upTo(`(v.date - `+day0+`)::bigint`, `v.row_id`)+`) b
 		where a.workspace_id = $workspace and a.ledger = $ledger and `+s.account+` order by v.row_id`, values)
 	return readmodels.Rows(as.reading(ctx), v.Reader, toRow, sql, args...)
