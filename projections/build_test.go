@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/event"
@@ -343,39 +342,6 @@ func TestACheckpointMovesOnWithWhatIsNothingToTheProjection(t *testing.T) {
 	require.True(t, found)
 	require.NoError(t, verify(t.Context(), r.store, g))
 	require.EqualValues(t, 50, g.Position)
-}
-
-func TestCopyTakesAnyText(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	r.exec(t, `create table public.copied (n bigint, yes boolean, none text, plain text, text text)`)
-	texts := []string{
-		"", "plain", "tab\there", "line\nbreak", "return\r\n", `back\slash`, `\N`, `\.`, "\\.\n", `\\`, `\t`, "a\tb\nc\\d\re",
-		"₹ १२३ — ज़ेवर", "😀\u200b", "\x01\x7f", "quote ' \" ,", `ends with \`, "\v\f\b",
-	}
-	var c Copy
-	for i, text := range texts {
-		c.Int(int64(i))
-		c.Bool(i%2 == 0)
-		c.Null()
-		c.Plain("-1.50")
-		c.Text(text)
-		c.End()
-	}
-	require.NoError(t, pgx.BeginFunc(t.Context(), r.pool, func(tx pgx.Tx) error { return c.Into(t.Context(), tx, `public.copied`) }))
-	rows, _ := r.pool.Query(t.Context(), `select text from public.copied order by n`)
-	got, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	require.NoError(t, err)
-	require.Equal(t, texts, got)
-	require.EqualValues(t, len(texts)/2, r.exec(t, `delete from public.copied where yes and none is null and plain = '-1.50'`))
-
-	var none Copy
-	require.NoError(t, pgx.BeginFunc(t.Context(), r.pool, func(tx pgx.Tx) error { return none.Into(t.Context(), tx, `no.such_table`) }))
-	c = Copy{}
-	c.Plain("not a number")
-	c.End()
-	err = pgx.BeginFunc(t.Context(), r.pool, func(tx pgx.Tx) error { return c.Into(t.Context(), tx, `public.copied (n)`) })
-	require.ErrorContains(t, err, "copy into public.copied (n)")
 }
 
 func TestAProjectionFoldsATypeOnce(t *testing.T) {

@@ -97,21 +97,30 @@ func (p *poison) Unwrap() error { return p.err }
 // decode reads the events that the projection folds. Of a batch with a bad event it answers what
 // stands before it, with the error.
 func (p *Projection) decode(batch eventstore.Batch) (d decoded, err error) {
+	d.events, d.names = make([]event.Recorded[any], 0, len(batch.Events)), make([]string, 0, len(batch.Events))
 	for i := range batch.Events {
 		e := &batch.Events[i]
 		if p.folding(e.Type) {
 			var r event.Recorded[any]
 			err := guarded(func() (err error) { r, err = domain.Catalogue.Decode(*e); return err })
 			if err != nil {
+				d.reach(batch.Events[:i])
 				return d, &poison{at: e.Position, typ: e.Type, err: err}
 			}
 			d.events, d.names = append(d.events, r), append(d.names, e.Type)
 		}
-		id := e.ID // the batch may be used again
-		d.upTo, d.last = e.Position, &id
 	}
+	d.reach(batch.Events)
 	d.upTo = max(d.upTo, batch.UpTo)
 	return d, nil
+}
+
+// reach says that the piece goes as far as these events.
+func (d *decoded) reach(events []event.Stored) {
+	if n := len(events); n > 0 {
+		id := events[n-1].ID // the events' memory may be used again
+		d.upTo, d.last = events[n-1].Position, &id
+	}
 }
 
 // apply folds a batch and moves the checkpoint, in one transaction.

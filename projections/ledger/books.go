@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -71,7 +72,7 @@ type version struct {
 	deleted       bool
 	bulk          int64
 	actor, reason string
-	at            string
+	at            time.Time
 	stored        bool // it was in the table before this batch
 }
 
@@ -224,7 +225,7 @@ func (f *books) foldRow(r *event.Recorded[any], row, bulk int64, c book.RowChang
 	}
 	after := &version{
 		row: row, from: int64(r.Position), to: stillCurrent, bulk: bulk, revision: revision,
-		actor: r.Meta.Actor, reason: r.Meta.Reason, at: r.At.UTC().Format("2006-01-02 15:04:05.999999Z07:00"),
+		actor: r.Meta.Actor, reason: r.Meta.Reason, at: r.At,
 	}
 	var dates []unit.Date
 	switch {

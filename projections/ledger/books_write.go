@@ -5,6 +5,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"bahi/domain/unit"
 	"bahi/projections"
 )
 
@@ -42,25 +43,25 @@ func (f *books) write(ctx context.Context, b *projections.Batch) error {
 }
 
 func (f *books) copyVersions(ctx context.Context, tx pgx.Tx) error {
-	var c projections.Copy
+	c := &f.copy
 	for _, v := range f.versions {
-		c.Int(v.row)
-		c.Int(v.from)
-		c.Int(v.to)
-		c.Int(v.account)
-		c.Plain(v.date.String())
+		c.Bigint(v.row)
+		c.Bigint(v.from)
+		c.Bigint(v.to)
+		c.Bigint(v.account)
+		c.Date(v.date)
 		c.Text(string(v.in))
 		c.Text(string(v.out))
-		c.Plain(v.inSum.Cash.String())
-		c.Plain(v.outSum.Cash.String())
-		c.Plain(v.inSum.Fine.String())
-		c.Plain(v.outSum.Fine.String())
-		c.Int(v.revision)
-		c.Bool(v.deleted)
+		c.Numeric(int64(v.inSum.Cash), unit.MoneyPlaces)
+		c.Numeric(int64(v.outSum.Cash), unit.MoneyPlaces)
+		c.Numeric(int64(v.inSum.Fine), unit.GramsPlaces)
+		c.Numeric(int64(v.outSum.Fine), unit.GramsPlaces)
+		c.Bigint(v.revision)
+		c.Boolean(v.deleted)
 		if v.bulk == 0 {
 			c.Null()
 		} else {
-			c.Int(v.bulk)
+			c.Bigint(v.bulk)
 		}
 		c.Text(v.actor)
 		if v.reason == "" {
@@ -68,7 +69,7 @@ func (f *books) copyVersions(ctx context.Context, tx pgx.Tx) error {
 		} else {
 			c.Text(v.reason)
 		}
-		c.Plain(v.at)
+		c.Timestamptz(v.at)
 		c.End()
 	}
 	return c.Into(ctx, tx, `row_version (row_id, from_position, to_position, account_id, date, in_entries, out_entries,
@@ -76,19 +77,19 @@ func (f *books) copyVersions(ctx context.Context, tx pgx.Tx) error {
 }
 
 func (f *books) copyPostings(ctx context.Context, tx pgx.Tx) error {
-	var c projections.Copy
+	c := &f.copy
 	for i := range f.sums.postings {
 		p := &f.sums.postings[i]
-		c.Int(p.account)
-		c.Int(p.position)
-		c.Int(int64(p.nth))
-		c.Int(int64(p.day >> periodShift))
-		c.Int(int64(p.day))
+		c.Bigint(p.account)
+		c.Bigint(p.position)
+		c.Integer(int32(p.nth)) //nolint:gosec // an event has at most 1000 rows
+		c.Integer(int32(p.day >> periodShift))
+		c.Integer(int32(p.day))
 		for j := range p.sums {
 			a := &p.sums[j]
-			c.Int(a.rows)
-			c.Plain(a.cash.String())
-			c.Plain(a.fine.String())
+			c.Bigint(a.rows)
+			a.cash.into(c)
+			a.fine.into(c)
 		}
 		c.End()
 	}

@@ -40,6 +40,8 @@ type amount struct {
 	rows int64
 	cash cash
 	fine fine
+
+	batch int // the last that changed it
 }
 
 func (a *amount) add(rows int64, e book.Effect) {
@@ -114,11 +116,9 @@ func (m move) nodes() [3]node {
 // settle loads the totals that moves touch, as far as they are not known, and computes them and the
 // postings.
 func (s *sums) settle(ctx context.Context, tx pgx.Tx) error {
+	s.batches++
 	var unknown []node
-	touch := func(n node) {
-		if _, done := s.touched[n]; done {
-			return
-		}
+	touch := func(n node) *amount {
 		t := s.totals[n]
 		if t == nil {
 			t = &amount{}
@@ -127,11 +127,16 @@ func (s *sums) settle(ctx context.Context, tx pgx.Tx) error {
 				unknown = append(unknown, n)
 			}
 		}
-		s.touched[n] = t
+		if t.batch != s.batches {
+			t.batch = s.batches
+			s.touched[n] = t
+		}
+		return t
 	}
-	for _, m := range s.moves {
-		for _, n := range m.nodes() {
-			touch(n)
+	moved := make([][3]*amount, len(s.moves))
+	for i, m := range s.moves {
+		for level, n := range m.nodes() {
+			moved[i][level] = touch(n)
 		}
 	}
 	for _, a := range s.opened {
@@ -146,12 +151,11 @@ func (s *sums) settle(ctx context.Context, tx pgx.Tx) error {
 		}
 	}
 	s.postings = make([]posted, 0, len(s.moves))
-	for _, m := range s.moves {
+	for i, m := range s.moves {
 		p := posted{account: m.account, position: m.position, day: m.day}
-		for i, n := range m.nodes() {
-			t := s.touched[n]
+		for level, t := range moved[i] {
 			t.add(m.rows, m.effect)
-			p.sums[i] = *t
+			p.sums[level] = *t
 		}
 		if n := len(s.postings); n > 0 && s.postings[n-1].position == m.position {
 			if last := &s.postings[n-1]; last.day == m.day && last.account == m.account {
@@ -186,6 +190,7 @@ func (s *sums) load(ctx context.Context, tx pgx.Tx, unknown []node) error {
 		a amount
 	)
 	_, err := pgx.ForEachRow(rows, []any{&n.account, &n.level, &n.node, &a.rows, &a.cash, &a.fine}, func() error {
+		a.batch = s.batches
 		*s.totals[n] = a
 		return nil
 	})

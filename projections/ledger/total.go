@@ -7,6 +7,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"bahi/domain/unit"
+	"bahi/projections"
 )
 
 // total is a sum of whole paise or milligrams, in 128 bits: rows may add up to more than 64 hold, and
@@ -51,6 +52,18 @@ func (f *fine) String() string {
 		return unit.Grams(n).String()
 	}
 	return decimal.NewFromBigInt(f.big(), -unit.GramsPlaces).String()
+}
+
+func (c *cash) into(copied *projections.Copy) { c.copy(copied, unit.MoneyPlaces) }
+
+func (f *fine) into(copied *projections.Copy) { f.copy(copied, unit.GramsPlaces) }
+
+func (t *total) copy(into *projections.Copy, places int) {
+	if n, ok := t.small(); ok {
+		into.Numeric(n, places)
+	} else {
+		into.BigNumeric(t.big(), places)
+	}
 }
 
 // Scan reads a numeric.

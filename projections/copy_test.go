@@ -1,0 +1,107 @@
+package projections
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/shopspring/decimal"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"bahi/domain/unit"
+)
+
+// What is copied is what Postgres makes of the same value's text.
+func TestCopyTakesAnyValue(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.exec(t, `create table public.copied (nth bigint, small smallint, whole integer, big bigint, yes boolean, none text, text text,
+		day date, at timestamptz, cash numeric(38,2), fine numeric(38,3), any_scale numeric)`)
+	type row struct {
+		small int16
+		whole int32
+		big   int64
+		text  string
+		day   unit.Date
+		at    time.Time
+		cash  int64
+		huge  *big.Int
+	}
+	numbers := rapid.OneOf(rapid.Int64(), rapid.Int64Range(-20_000, 20_000), rapid.Map(rapid.IntRange(0, 18), func(n int) int64 {
+		return int64(math.Pow10(n))
+	}), rapid.SampledFrom([]int64{math.MinInt64, math.MaxInt64, 0, 1, -1, 99, 100, 9999, 10000, 999_999, 1_000_000}))
+	rows := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) row {
+		return row{
+			small: rapid.Int16().Draw(t, "small"), whole: rapid.Int32().Draw(t, "whole"), big: rapid.Int64().Draw(t, "big"),
+			text: strings.ToValidUTF8(strings.ReplaceAll(rapid.String().Draw(t, "text"), "\x00", ""), "?"),
+			day:  unit.Date(rapid.Int32Range(-100_000, 1_000_000).Draw(t, "day")),
+			at:   time.UnixMicro(rapid.Int64Range(-1e15, 1e16).Draw(t, "at")).UTC(),
+			cash: numbers.Draw(t, "cash"), huge: new(big.Int).Mul(big.NewInt(numbers.Draw(t, "huge")), big.NewInt(numbers.Draw(t, "times"))),
+		}
+	}), 1, 40)
+	rapid.Check(t, func(rt *rapid.T) {
+		var c Copy
+		all := rows.Draw(rt, "rows")
+		half := rapid.IntRange(0, len(all)).Draw(rt, "half") // its memory is used twice
+		require.NoError(t, pgx.BeginFunc(t.Context(), r.pool, func(tx pgx.Tx) error {
+			for i, v := range all {
+				if i == half {
+					if err := c.Into(t.Context(), tx, `public.copied`); err != nil {
+						return err
+					}
+				}
+				c.Bigint(int64(i))
+				c.Smallint(v.small)
+				c.Integer(v.whole)
+				c.Bigint(v.big)
+				c.Boolean(i%2 == 0)
+				c.Null()
+				c.Text(v.text)
+				c.Date(v.day)
+				c.Timestamptz(v.at)
+				c.Numeric(v.cash, 2)
+				c.Numeric(v.cash, 3)
+				c.BigNumeric(v.huge, 3)
+				c.End()
+			}
+			return c.Into(t.Context(), tx, `public.copied`)
+		}))
+		for i, v := range all {
+			got := make([]string, 10)
+			require.NoError(t, r.pool.QueryRow(t.Context(), `select small::text, whole::text, big::text, yes::text, text, day::text,
+				(extract(epoch from at) * 1000000)::bigint::text, cash::text, fine::text, any_scale::text from public.copied where nth = $1 and none is null`, i).
+				Scan(&got[0], &got[1], &got[2], &got[3], &got[4], &got[5], &got[6], &got[7], &got[8], &got[9]))
+			places := func(n *big.Int, places int32) string { return decimal.NewFromBigInt(n, -places).StringFixed(places) }
+			require.Equal(t, []string{
+				fmt.Sprint(v.small), fmt.Sprint(v.whole), fmt.Sprint(v.big), fmt.Sprint(i%2 == 0), v.text, postgresDate(t, r, v.day),
+				fmt.Sprint(v.at.UnixMicro()), places(big.NewInt(v.cash), 2), places(big.NewInt(v.cash), 3), places(v.huge, 3),
+			}, got)
+		}
+		r.exec(t, `truncate public.copied`)
+	})
+}
+
+// postgresDate is a date in Postgres's own words, which write years after 9999 with five digits.
+func postgresDate(t *testing.T, r *rig, d unit.Date) (text string) {
+	t.Helper()
+	require.NoError(t, r.pool.QueryRow(t.Context(), `select (date '1970-01-01' + $1::int)::text`, int32(d)).Scan(&text))
+	return text
+}
+
+func TestCopyOfTheWrongTypeChangesNothing(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.exec(t, `create table public.copied (n bigint)`)
+	var none Copy
+	require.NoError(t, pgx.BeginFunc(t.Context(), r.pool, func(tx pgx.Tx) error { return none.Into(t.Context(), tx, `no.such_table`) }))
+	var c Copy
+	c.Text("not a number")
+	c.End()
+	err := pgx.BeginFunc(t.Context(), r.pool, func(tx pgx.Tx) error { return c.Into(t.Context(), tx, `public.copied (n)`) })
+	require.ErrorContains(t, err, "copy into public.copied (n)")
+}
