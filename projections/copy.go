@@ -1,10 +1,10 @@
 package projections
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
+	"io"
 	"math/big"
 	"time"
 
@@ -13,11 +13,55 @@ import (
 	"bahi/domain/unit"
 )
 
-// Copy collects rows for a COPY in Postgres's binary format, the quickest way into a table: nothing is
-// written as text here to be parsed there. Each column's method must be that of the column's type, since
-// Postgres converts nothing.
-//
-// Its memory is kept from one [Copy.Into] to the next.
+// CopyInto copies n rows into a table's columns with COPY in Postgres's binary format, the quickest way
+// into a table: nothing is written as text here to be parsed there. Write adds the columns of one row;
+// it runs while Postgres already takes in the rows before.
+func CopyInto(ctx context.Context, tx pgx.Tx, table string, n int, write func(c *Copy, row int)) error {
+	if n == 0 {
+		return nil
+	}
+	c := &Copy{rows: append(make([]byte, 0, 2*copyChunk), signature...)}
+	if _, err := tx.Conn().PgConn().CopyFrom(ctx, &copyReader{copied: c, n: n, write: write}, `copy `+table+` from stdin (format binary)`); err != nil {
+		return fmt.Errorf("copy into %s: %w", table, err)
+	}
+	return nil
+}
+
+// copyChunk is how many bytes of rows are made at once.
+const copyChunk = 64 << 10
+
+// copyReader makes rows as they are read.
+type copyReader struct {
+	copied   *Copy
+	row, n   int
+	write    func(c *Copy, row int)
+	read     int // of what is made
+	finished bool
+}
+
+func (r *copyReader) Read(into []byte) (n int, err error) {
+	c := r.copied
+	if r.read == len(c.rows) {
+		c.rows, r.read = c.rows[:0], 0
+	}
+	for ; r.row < r.n && len(c.rows) < copyChunk; r.row++ {
+		r.write(c, r.row)
+		c.end()
+	}
+	if r.row == r.n && !r.finished {
+		r.finished = true
+		c.rows = append(c.rows, 0xff, 0xff)
+	}
+	if r.read == len(c.rows) {
+		return 0, io.EOF
+	}
+	n = copy(into, c.rows[r.read:])
+	r.read += n
+	return n, nil
+}
+
+// Copy takes the columns of a row. Each column's method must be that of the column's type, since Postgres
+// converts nothing.
 type Copy struct {
 	rows  []byte
 	row   int // where the one under way begins
@@ -30,11 +74,8 @@ const signature = "PGCOPY\n\xff\r\n\x00" + "\x00\x00\x00\x00" + "\x00\x00\x00\x0
 // column begins a column of so many bytes.
 func (c *Copy) column(size int) {
 	if c.width == 0 {
-		if len(c.rows) == 0 {
-			c.rows = append(c.rows, signature...)
-		}
 		c.row = len(c.rows)
-		c.rows = append(c.rows, 0, 0) // how many columns there are: End knows
+		c.rows = append(c.rows, 0, 0) // how many columns there are: end knows
 	}
 	c.width++
 	c.rows = binary.BigEndian.AppendUint32(c.rows, uint32(int32(size))) //nolint:gosec // a column has less than 1 GB
@@ -151,21 +192,7 @@ func (c *Copy) numeric(digits []uint16, weight int, sign uint16, places int) {
 	}
 }
 
-// End ends a row.
-func (c *Copy) End() {
+func (c *Copy) end() {
 	binary.BigEndian.PutUint16(c.rows[c.row:], uint16(c.width)) //nolint:gosec // a table has at most 1600
 	c.width = 0
-}
-
-// Into copies the rows into the table's columns, and forgets them.
-func (c *Copy) Into(ctx context.Context, tx pgx.Tx, table string) error {
-	if len(c.rows) == 0 {
-		return nil
-	}
-	rows := append(c.rows, 0xff, 0xff) // the end
-	c.rows, c.width = rows[:0], 0
-	if _, err := tx.Conn().PgConn().CopyFrom(ctx, bytes.NewReader(rows), `copy `+table+` from stdin (format binary)`); err != nil {
-		return fmt.Errorf("copy into %s: %w", table, err)
-	}
-	return nil
 }

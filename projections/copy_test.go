@@ -45,16 +45,10 @@ func TestCopyTakesAnyValue(t *testing.T) {
 		}
 	}), 1, 40)
 	rapid.Check(t, func(rt *rapid.T) {
-		var c Copy
 		all := rows.Draw(rt, "rows")
-		half := rapid.IntRange(0, len(all)).Draw(rt, "half") // its memory is used twice
 		require.NoError(t, pgx.BeginFunc(t.Context(), r.pool, func(tx pgx.Tx) error {
-			for i, v := range all {
-				if i == half {
-					if err := c.Into(t.Context(), tx, `public.copied`); err != nil {
-						return err
-					}
-				}
+			return CopyInto(t.Context(), tx, `public.copied`, len(all), func(c *Copy, i int) {
+				v := all[i]
 				c.Bigint(int64(i))
 				c.Smallint(v.small)
 				c.Integer(v.whole)
@@ -67,9 +61,7 @@ func TestCopyTakesAnyValue(t *testing.T) {
 				c.Numeric(v.cash, 2)
 				c.Numeric(v.cash, 3)
 				c.BigNumeric(v.huge, 3)
-				c.End()
-			}
-			return c.Into(t.Context(), tx, `public.copied`)
+			})
 		}))
 		for i, v := range all {
 			got := make([]string, 10)
@@ -93,15 +85,36 @@ func postgresDate(t *testing.T, r *rig, d unit.Date) (text string) {
 	return text
 }
 
+func TestCopyMakesRowsAsTheyAreSent(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.exec(t, `create table public.copied (n bigint, text text)`)
+	long := strings.Repeat("₹", copyChunk) // of which each takes more than a chunk
+	for n, text := range map[int]string{0: "none", 1: "one", 5: long, 100_000: "short"} {
+		require.NoError(t, pgx.BeginFunc(t.Context(), r.pool, func(tx pgx.Tx) error {
+			return CopyInto(t.Context(), tx, `public.copied`, n, func(c *Copy, i int) {
+				c.Bigint(int64(i))
+				c.Text(text)
+			})
+		}))
+		require.EqualValues(t, n, r.exec(t, `delete from public.copied where text = '`+text+`'`))
+	}
+	require.Zero(t, r.exec(t, `delete from public.copied`))
+}
+
 func TestCopyOfTheWrongTypeChangesNothing(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.exec(t, `create table public.copied (n bigint)`)
-	var none Copy
-	require.NoError(t, pgx.BeginFunc(t.Context(), r.pool, func(tx pgx.Tx) error { return none.Into(t.Context(), tx, `no.such_table`) }))
-	var c Copy
-	c.Text("not a number")
-	c.End()
-	err := pgx.BeginFunc(t.Context(), r.pool, func(tx pgx.Tx) error { return c.Into(t.Context(), tx, `public.copied (n)`) })
+	err := pgx.BeginFunc(t.Context(), r.pool, func(tx pgx.Tx) error {
+		return CopyInto(t.Context(), tx, `public.copied (n)`, 2, func(c *Copy, row int) {
+			if row == 0 {
+				c.Bigint(1)
+			} else {
+				c.Text("not a number")
+			}
+		})
+	})
 	require.ErrorContains(t, err, "copy into public.copied (n)")
+	require.Zero(t, r.exec(t, `delete from public.copied`))
 }

@@ -43,58 +43,52 @@ func (f *books) write(ctx context.Context, b *projections.Batch) error {
 }
 
 func (f *books) copyVersions(ctx context.Context, tx pgx.Tx) error {
-	c := &f.copy
-	for _, v := range f.versions {
-		c.Bigint(v.row)
-		c.Bigint(v.from)
-		c.Bigint(v.to)
-		c.Bigint(v.account)
-		c.Date(v.date)
-		c.Text(string(v.in))
-		c.Text(string(v.out))
-		c.Numeric(int64(v.inSum.Cash), unit.MoneyPlaces)
-		c.Numeric(int64(v.outSum.Cash), unit.MoneyPlaces)
-		c.Numeric(int64(v.inSum.Fine), unit.GramsPlaces)
-		c.Numeric(int64(v.outSum.Fine), unit.GramsPlaces)
-		c.Bigint(v.revision)
-		c.Boolean(v.deleted)
-		if v.bulk == 0 {
-			c.Null()
-		} else {
-			c.Bigint(v.bulk)
-		}
-		c.Text(v.actor)
-		if v.reason == "" {
-			c.Null()
-		} else {
-			c.Text(v.reason)
-		}
-		c.Timestamptz(v.at)
-		c.End()
-	}
-	return c.Into(ctx, tx, `row_version (row_id, from_position, to_position, account_id, date, in_entries, out_entries,
-		in_cash, out_cash, in_fine, out_fine, revision, deleted, bulk, actor, reason, recorded_at)`)
+	return projections.CopyInto(ctx, tx, `row_version (row_id, from_position, to_position, account_id, date, in_entries, out_entries,
+		in_cash, out_cash, in_fine, out_fine, revision, deleted, bulk, actor, reason, recorded_at)`,
+		len(f.versions), func(c *projections.Copy, row int) {
+			v := f.versions[row]
+			c.Bigint(v.row)
+			c.Bigint(v.from)
+			c.Bigint(v.to)
+			c.Bigint(v.account)
+			c.Date(v.date)
+			c.Text(string(v.in))
+			c.Text(string(v.out))
+			c.Numeric(int64(v.inSum.Cash), unit.MoneyPlaces)
+			c.Numeric(int64(v.outSum.Cash), unit.MoneyPlaces)
+			c.Numeric(int64(v.inSum.Fine), unit.GramsPlaces)
+			c.Numeric(int64(v.outSum.Fine), unit.GramsPlaces)
+			c.Bigint(v.revision)
+			c.Boolean(v.deleted)
+			if v.bulk == 0 {
+				c.Null()
+			} else {
+				c.Bigint(v.bulk)
+			}
+			c.Text(v.actor)
+			if v.reason == "" {
+				c.Null()
+			} else {
+				c.Text(v.reason)
+			}
+			c.Timestamptz(v.at)
+		})
 }
 
 func (f *books) copyPostings(ctx context.Context, tx pgx.Tx) error {
-	c := &f.copy
-	for i := range f.sums.postings {
-		p := &f.sums.postings[i]
-		c.Bigint(p.account)
-		c.Bigint(p.position)
-		c.Integer(int32(p.nth)) //nolint:gosec // an event has at most 1000 rows
-		c.Integer(int32(p.day >> periodShift))
-		c.Integer(int32(p.day))
-		for j := range p.sums {
-			a := &p.sums[j]
-			c.Bigint(a.rows)
-			a.cash.into(c)
-			a.fine.into(c)
-		}
-		c.End()
-	}
-	return c.Into(ctx, tx, `posting (account_id, position, nth, period, day, account_rows, account_cash, account_fine,
-		period_rows, period_cash, period_fine, day_rows, day_cash, day_fine)`)
+	return projections.CopyInto(ctx, tx, `posting (account_id, position, nth, period, day, account_rows, account_cash, account_fine,
+		period_rows, period_cash, period_fine, day_rows, day_cash, day_fine)`,
+		len(f.sums.postings), func(c *projections.Copy, row int) {
+			p := &f.sums.postings[row]
+			c.Bigint(p.account)
+			c.Bigint(p.position)
+			c.Integer(int32(p.nth)) //nolint:gosec // an event has at most 1000 rows
+			c.Integer(int32(p.day >> periodShift))
+			c.Integer(int32(p.day))
+			for i := range p.sums {
+				p.sums[i].into(c)
+			}
+		})
 }
 
 func (f *books) queueEnded(b *projections.Batch) {

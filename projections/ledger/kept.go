@@ -22,7 +22,6 @@ type kept struct {
 	accounts map[int64]*account
 	locks    map[uuid.UUID]*lock
 	totals   map[node]*amount
-	copy     projections.Copy // for its memory
 	batches  int
 
 	// While the tables are filled, totals are only written when they are too many, and at the end.
@@ -66,18 +65,13 @@ func (k *kept) write(ctx context.Context, b *projections.Batch) error {
 	nodes := slices.SortedFunc(maps.Keys(k.totals), func(a, b node) int { // the key's order fills its index from one end
 		return cmp.Or(cmp.Compare(a.account, b.account), cmp.Compare(a.level, b.level), cmp.Compare(a.node, b.node))
 	})
-	c := &k.copy
-	for _, n := range nodes {
-		t := k.totals[n]
+	return projections.CopyInto(ctx, b.Tx, `total (account_id, level, node, row_count, cash, fine)`, len(nodes), func(c *projections.Copy, row int) {
+		n := nodes[row]
 		c.Bigint(n.account)
 		c.Smallint(n.level)
 		c.Bigint(n.node)
-		c.Bigint(t.rows)
-		t.cash.into(c)
-		t.fine.into(c)
-		c.End()
-	}
-	return c.Into(ctx, b.Tx, `total (account_id, level, node, row_count, cash, fine)`)
+		k.totals[n].into(c)
+	})
 }
 
 // finishBooks writes what a fill has kept for its end.

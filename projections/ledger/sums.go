@@ -7,6 +7,7 @@ import (
 
 	"bahi/domain/ledger/book"
 	"bahi/domain/unit"
+	"bahi/projections"
 )
 
 // The levels of table total.
@@ -48,6 +49,13 @@ func (a *amount) add(rows int64, e book.Effect) {
 	a.rows += rows
 	a.cash.add(int64(e.Cash))
 	a.fine.add(int64(e.Fine))
+}
+
+// into adds the columns row_count, cash and fine.
+func (a *amount) into(c *projections.Copy) {
+	c.Bigint(a.rows)
+	a.cash.copy(c, unit.MoneyPlaces)
+	a.fine.copy(c, unit.GramsPlaces)
 }
 
 // move is one change of what a day amounts to.

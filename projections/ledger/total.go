@@ -54,10 +54,6 @@ func (f *fine) String() string {
 	return decimal.NewFromBigInt(f.big(), -unit.GramsPlaces).String()
 }
 
-func (c *cash) into(copied *projections.Copy) { c.copy(copied, unit.MoneyPlaces) }
-
-func (f *fine) into(copied *projections.Copy) { f.copy(copied, unit.GramsPlaces) }
-
 func (t *total) copy(into *projections.Copy, places int) {
 	if n, ok := t.small(); ok {
 		into.Numeric(n, places)
