@@ -1,0 +1,190 @@
+// Package picture makes of an uploaded picture one that can be shown to others. The upload is decoded
+// and drawn anew, so that of its bytes nothing is left but the colours: no place where it was taken, no
+// script behind the end, no second file inside.
+//
+// What it says of itself is not believed, neither name nor type; its first bytes count. Of an animated
+// PNG the still picture is taken that each has for who knows of no animation; an animated WebP has none
+// and is refused. Colour profiles go with the other metadata, and the colours are taken for sRGB: a photo
+// in a wider space looks a little paler, which at this size we prefer to reading profiles of strangers.
+package picture
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"image"
+	"image/jpeg"
+	"image/png"
+	"io"
+
+	"golang.org/x/image/draw"
+	"golang.org/x/image/webp"
+	"golang.org/x/sync/semaphore"
+
+	"github.com/bep/imagemeta"
+
+	"bahi/domain/fault"
+)
+
+// What an upload may have (D49 of the contract).
+const (
+	MaxBytes = 5 << 20
+	MaxSide  = 6000 // pixels, of each side
+)
+
+// Side is the longest side of what comes out, in pixels. Smaller pictures stay as they are.
+const Side = 1024
+
+const (
+	quality = 85 // of a JPEG, where no difference is seen
+
+	// mostScans bounds the time that a JPEG takes. A progressive one goes over the whole picture once a
+	// scan, and a scan can be as short as some twenty bytes; encoders make about ten. The number is the one
+	// that libjpeg-turbo's fuzzers set (TJPARAM_SCANLIMIT).
+	mostScans = 500
+
+	// atOnce is how many pictures are worked on at the same time, and manyPixels what makes one large:
+	// of the large ones only one at a time. The largest, a progressive JPEG in four colours, needs some
+	// 24 bytes a pixel, 860 MB.
+	atOnce     = 2
+	manyPixels = 12_000_000
+)
+
+var (
+	// ErrNotImage refuses what is no JPEG, PNG or WebP, or a broken one.
+	ErrNotImage = fault.New(fault.Malformed, "File must be an image")
+
+	// ErrTooLarge refuses more bytes than [MaxBytes] or more pixels than [MaxSide].
+	ErrTooLarge = fault.Newf(fault.TooLarge, "The picture is too large: at most %d MB and %d x %d pixels", MaxBytes>>20, MaxSide, MaxSide)
+)
+
+// Picture is what can be shown.
+type Picture struct {
+	Type          string // image/jpeg, or image/png where something shines through
+	Bytes         []byte
+	Width, Height int
+}
+
+// Studio makes pictures, a few at a time: they need much memory for a moment.
+type Studio struct{ places, large *semaphore.Weighted }
+
+// NewStudio makes a Studio.
+func NewStudio() *Studio {
+	return &Studio{places: semaphore.NewWeighted(atOnce), large: semaphore.NewWeighted(1)}
+}
+
+// Make reads an upload and answers what may be shown of it: upright, and with sides of at most [Side].
+// It refuses with [ErrNotImage] and [ErrTooLarge]; other errors are those of reading, and the context's,
+// whose end it obeys while it waits for its turn and while it decodes.
+func (s *Studio) Make(ctx context.Context, upload io.Reader) (Picture, error) {
+	if err := s.places.Acquire(ctx, 1); err != nil {
+		return Picture{}, fmt.Errorf("wait to decode a picture: %w", err)
+	}
+	defer s.places.Release(1)
+	data, err := io.ReadAll(io.LimitReader(upload, MaxBytes+1))
+	switch {
+	case err != nil:
+		return Picture{}, fmt.Errorf("read a picture: %w", err)
+	case len(data) > MaxBytes:
+		return Picture{}, ErrTooLarge
+	}
+	f := sniff(data)
+	if f == nil {
+		return Picture{}, ErrNotImage
+	}
+	size, err := f.config(bytes.NewReader(data))
+	switch {
+	case err != nil || size.Width < 1 || size.Height < 1:
+		return Picture{}, ErrNotImage
+	case size.Width > MaxSide || size.Height > MaxSide:
+		return Picture{}, ErrTooLarge
+	case f.meta == imagemeta.JPEG && bytes.Count(data, []byte{0xff, 0xda}) > mostScans:
+		return Picture{}, ErrNotImage
+	}
+	if size.Width*size.Height > manyPixels {
+		if err := s.large.Acquire(ctx, 1); err != nil {
+			return Picture{}, fmt.Errorf("wait to decode a large picture: %w", err)
+		}
+		defer s.large.Release(1)
+	}
+	return f.make(ctx, data)
+}
+
+// format is how pictures of one kind are read. The decoders are named here, and not taken from the
+// registry of package image, to which any package can add.
+type format struct {
+	config func(io.Reader) (image.Config, error)
+	decode func(io.Reader) (image.Image, error)
+	meta   imagemeta.ImageFormat
+}
+
+func sniff(data []byte) *format {
+	switch {
+	case bytes.HasPrefix(data, []byte("\xff\xd8\xff")):
+		return &format{jpeg.DecodeConfig, jpeg.Decode, imagemeta.JPEG}
+	case bytes.HasPrefix(data, []byte("\x89PNG\r\n\x1a\n")):
+		return &format{png.DecodeConfig, png.Decode, imagemeta.PNG}
+	case len(data) >= 12 && string(data[:4]) == "RIFF" && string(data[8:12]) == "WEBP":
+		return &format{webp.DecodeConfig, webp.Decode, imagemeta.WebP}
+	}
+	return nil
+}
+
+// whileWanted reads as long as the context lasts, so that a decoder ends with it.
+type whileWanted func([]byte) (int, error)
+
+func (read whileWanted) Read(p []byte) (int, error) { return read(p) }
+
+func (f *format) make(ctx context.Context, data []byte) (Picture, error) {
+	source := bytes.NewReader(data)
+	decoded, err := f.decode(whileWanted(func(p []byte) (int, error) {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		return source.Read(p)
+	}))
+	if ctx.Err() != nil {
+		return Picture{}, fmt.Errorf("decode a picture: %w", ctx.Err())
+	}
+	if err != nil || decoded.Bounds().Empty() {
+		return Picture{}, ErrNotImage
+	}
+	drawn := upright(scale(decoded), f.orientation(data))
+	if ctx.Err() != nil {
+		return Picture{}, fmt.Errorf("draw a picture: %w", ctx.Err())
+	}
+	return encode(drawn)
+}
+
+// scale draws the picture anew, smaller if it is too large. What is fully transparent loses the colours
+// that were hidden in it.
+func scale(from image.Image) *image.RGBA {
+	size := from.Bounds().Size()
+	longest := max(size.X, size.Y)
+	if longest <= Side {
+		to := image.NewRGBA(image.Rectangle{Max: size})
+		draw.Draw(to, to.Rect, from, from.Bounds().Min, draw.Src)
+		return to
+	}
+	smaller := func(side int) int { return max(1, (side*Side+longest/2)/longest) }
+	to := image.NewRGBA(image.Rect(0, 0, smaller(size.X), smaller(size.Y)))
+	draw.CatmullRom.Scale(to, to.Rect, from, from.Bounds(), draw.Src, nil)
+	return to
+}
+
+func encode(drawn *image.RGBA) (Picture, error) {
+	p := Picture{Type: "image/jpeg", Width: drawn.Rect.Dx(), Height: drawn.Rect.Dy()}
+	var b bytes.Buffer
+	var err error
+	if drawn.Opaque() {
+		err = jpeg.Encode(&b, drawn, &jpeg.Options{Quality: quality})
+	} else {
+		p.Type = "image/png"
+		err = png.Encode(&b, drawn)
+	}
+	if err != nil {
+		return Picture{}, fmt.Errorf("encode a picture: %w", err)
+	}
+	p.Bytes = b.Bytes()
+	return p, nil
+}
