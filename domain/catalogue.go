@@ -6,6 +6,10 @@ import (
 	"bahi/domain/ledger/bank"
 	"bahi/domain/ledger/bookslock"
 	"bahi/domain/marketplace/apikey"
+	"bahi/domain/marketplace/claim"
+	"bahi/domain/marketplace/session"
+	"bahi/domain/marketplace/user"
+	"bahi/domain/marketplace/workspace"
 	"bahi/domain/number"
 	"bahi/domain/request"
 )
@@ -17,6 +21,11 @@ var Catalogue = event.NewCatalogue(
 	bank.Rows,
 	bank.Bulks,
 	bookslock.Kind,
+	claim.Email,
+	claim.Identity,
 	number.Kind,
 	request.Kind,
+	session.Kind,
+	user.Kind,
+	workspace.Kind,
 )

@@ -1,0 +1,202 @@
+package user
+
+import (
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"bahi/domain/event"
+)
+
+// Register begins an account. Its values are in order already (see package person).
+type Register struct {
+	Provider  string
+	Workspace uuid.UUID
+	Email     event.Personal
+	EmailKey  string
+	FirstName event.Personal
+	LastName  event.Personal
+	Verified  bool
+}
+
+// Decide registers once.
+func (c Register) Decide(s State) ([]event.Event[State], error) {
+	if s.Registered {
+		return nil, nil
+	}
+	return []event.Event[State]{Registered(c)}, nil
+}
+
+// VerifyEmail says that who has the address has the account.
+type VerifyEmail struct {
+	EmailKey string // of the address that was asked
+}
+
+// Decide passes over an address that is not theirs any more.
+func (c VerifyEmail) Decide(s State) ([]event.Event[State], error) {
+	if !s.Active() {
+		return nil, ErrNotFound
+	}
+	if s.Verified || c.EmailKey != s.EmailKey {
+		return nil, nil
+	}
+	return []event.Event[State]{EmailVerified(c)}, nil
+}
+
+// ChangeProfile changes what is given. An empty Phone takes the number away.
+type ChangeProfile struct {
+	FirstName *event.Personal
+	LastName  *event.Personal
+	Phone     *event.Personal
+}
+
+// Decide changes what is given, if anything is. Whether a value is another than before cannot be told:
+// both are sealed.
+func (c ChangeProfile) Decide(s State) ([]event.Event[State], error) {
+	if !s.Active() {
+		return nil, ErrNotFound
+	}
+	e := ProfileChanged{}
+	if c.FirstName != nil {
+		e.FirstName = *c.FirstName
+	}
+	if c.LastName != nil {
+		e.LastName = *c.LastName
+	}
+	if c.Phone != nil {
+		e.Phone, e.NoPhone = *c.Phone, c.Phone.IsZero()
+	}
+	if c.FirstName == nil && c.LastName == nil && (c.Phone == nil || e.NoPhone && s.Phone.IsZero()) {
+		return nil, nil
+	}
+	return []event.Event[State]{e}, nil
+}
+
+// ChangeEmail gives the user another address, which must be claimed for them already.
+type ChangeEmail struct {
+	Email    event.Personal
+	EmailKey string
+}
+
+// Decide changes it once.
+func (c ChangeEmail) Decide(s State) ([]event.Event[State], error) {
+	if !s.Active() {
+		return nil, ErrNotFound
+	}
+	if c.EmailKey == s.EmailKey {
+		return nil, nil
+	}
+	return []event.Event[State]{EmailChanged{Email: c.Email, EmailKey: c.EmailKey, Before: s.Email, EmailBefore: s.EmailKey}}, nil
+}
+
+// ChangePassword notes a new password, which is kept elsewhere.
+type ChangePassword struct {
+	Forgotten bool
+	Removed   bool
+}
+
+// Decide refuses accounts that have none.
+func (c ChangePassword) Decide(s State) ([]event.Event[State], error) {
+	switch {
+	case !s.Active():
+		return nil, ErrNotFound
+	case s.Provider != ByEmail && !c.Removed:
+		return nil, ErrNoPassword
+	}
+	return []event.Event[State]{PasswordChanged(c)}, nil
+}
+
+// ChangePicture gives the user a picture that is stored already.
+type ChangePicture struct {
+	Key string
+}
+
+// Decide changes it.
+func (c ChangePicture) Decide(s State) ([]event.Event[State], error) {
+	switch {
+	case !s.Active():
+		return nil, ErrNotFound
+	case c.Key == s.Picture:
+		return nil, nil
+	}
+	return []event.Event[State]{PictureChanged(c)}, nil
+}
+
+// LinkIdentity lets the user sign in at a provider, with an identity that is claimed for them already.
+type LinkIdentity struct {
+	IdentityKey string
+}
+
+// Decide links it once.
+func (c LinkIdentity) Decide(s State) ([]event.Event[State], error) {
+	switch {
+	case !s.Active():
+		return nil, ErrNotFound
+	case slices.Contains(s.Identities, c.IdentityKey):
+		return nil, nil
+	}
+	return []event.Event[State]{IdentityLinked(c)}, nil
+}
+
+// Grant lets the user operate the deployment, or no more.
+type Grant struct {
+	Operator bool
+}
+
+// Decide changes what is not so.
+func (c Grant) Decide(s State) ([]event.Event[State], error) {
+	switch {
+	case !s.Active():
+		return nil, ErrNotFound
+	case s.Operator == c.Operator:
+		return nil, nil
+	}
+	return []event.Event[State]{Granted(c)}, nil
+}
+
+// RequestDeletion asks to be forgotten after a moment.
+type RequestDeletion struct {
+	DeleteAfter time.Time
+}
+
+// Decide keeps the first request's moment.
+func (c RequestDeletion) Decide(s State) ([]event.Event[State], error) {
+	switch {
+	case !s.Active():
+		return nil, ErrNotFound
+	case s.DeleteAfter != nil:
+		return nil, nil
+	}
+	return []event.Event[State]{DeletionRequested{DeleteAfter: c.DeleteAfter.UTC()}}, nil
+}
+
+// CancelDeletion lets the user stay.
+type CancelDeletion struct{}
+
+// Decide cancels what was asked for.
+func (CancelDeletion) Decide(s State) ([]event.Event[State], error) {
+	switch {
+	case !s.Active():
+		return nil, ErrNotFound
+	case s.DeleteAfter == nil:
+		return nil, nil
+	}
+	return []event.Event[State]{DeletionCancelled{}}, nil
+}
+
+// Erase ends the account for good. Nobody is erased before their time, nor after they changed their mind.
+type Erase struct {
+	Now time.Time
+}
+
+// Decide erases once.
+func (c Erase) Decide(s State) ([]event.Event[State], error) {
+	switch {
+	case !s.Registered:
+		return nil, ErrNotFound
+	case s.Erased, s.DeleteAfter == nil, c.Now.Before(*s.DeleteAfter):
+		return nil, nil
+	}
+	return []event.Event[State]{Erased{}}, nil
+}

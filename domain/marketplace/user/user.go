@@ -1,0 +1,187 @@
+// Package user is a person who signs in. The log has what they are called and how they are reached
+// only under their own key, which ends with them; that they signed in is in a stream of its own.
+package user
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+
+	"bahi/domain/event"
+	"bahi/domain/fault"
+)
+
+// Kind names what a stream user-<uuid> holds. A name is for ever: old logs have it.
+var Kind = event.NewKind("user",
+	event.Of[Registered]("UserRegistered", 1),
+	event.Of[EmailVerified]("UserEmailVerified", 1),
+	event.Of[ProfileChanged]("UserProfileChanged", 1),
+	event.Of[EmailChanged]("UserEmailChanged", 1),
+	event.Of[PasswordChanged]("UserPasswordChanged", 1),
+	event.Of[PictureChanged]("UserPictureChanged", 1),
+	event.Of[IdentityLinked]("UserIdentityLinked", 1),
+	event.Of[Granted]("UserGranted", 1),
+	event.Of[DeletionRequested]("UserDeletionRequested", 1),
+	event.Of[DeletionCancelled]("UserDeletionCancelled", 1),
+	event.Of[Erased]("UserErased", 1),
+)
+
+// How an account came to be.
+const (
+	ByEmail    = "email"
+	ByProvider = "idp"
+)
+
+// What is answered where a command does not fit.
+var (
+	ErrNotFound   = fault.New(fault.NotFound, "User not found")
+	ErrNoPassword = fault.New(fault.Malformed, "Password change is not available for this account")
+)
+
+// Subject is whose key the user's personal values are sealed with.
+func Subject(id uuid.UUID) string { return Kind.Stream(id.String()) }
+
+// State is what decisions and sign-in need. Its personal values are sealed.
+type State struct {
+	Registered  bool
+	Provider    string
+	Workspace   uuid.UUID
+	Email       event.Personal
+	FirstName   event.Personal
+	LastName    event.Personal
+	Phone       event.Personal
+	EmailKey    string // keyed hash, which names the claim of the address
+	Verified    bool
+	Picture     string // key of the stored image; empty: none
+	Identities  []string
+	Operator    bool
+	DeleteAfter *time.Time
+	Erased      bool
+}
+
+// Active says whether the user is one.
+func (s State) Active() bool { return s.Registered && !s.Erased }
+
+// Registered: somebody has an account.
+type Registered struct {
+	Provider  string         `json:"auth_provider"`
+	Workspace uuid.UUID      `json:"workspace_id"`
+	Email     event.Personal `json:"email,omitzero"`
+	EmailKey  string         `json:"email_key"`
+	FirstName event.Personal `json:"first_name,omitzero"`
+	LastName  event.Personal `json:"last_name,omitzero"`
+	Verified  bool           `json:"email_verified"`
+}
+
+// EmailVerified: the address is theirs.
+type EmailVerified struct {
+	EmailKey string `json:"email_key"`
+}
+
+// ProfileChanged: they are called otherwise, or reached at another number. What is left out stays.
+type ProfileChanged struct {
+	FirstName event.Personal `json:"first_name,omitzero"`
+	LastName  event.Personal `json:"last_name,omitzero"`
+	Phone     event.Personal `json:"phone,omitzero"`
+	NoPhone   bool           `json:"no_phone,omitempty"` // the number was taken away
+}
+
+// EmailChanged: they have another address, which is still to be verified.
+type EmailChanged struct {
+	Email       event.Personal `json:"email,omitzero"`
+	EmailKey    string         `json:"email_key"`
+	Before      event.Personal `json:"email_before,omitzero"` // who is told of the change
+	EmailBefore string         `json:"email_key_before"`
+}
+
+// PasswordChanged: they have another password. The log never has one, nor a hash of it.
+type PasswordChanged struct {
+	Forgotten bool `json:"forgotten,omitempty"` // by a mailed token
+	Removed   bool `json:"removed,omitempty"`   // it was that of somebody who never owned the address
+}
+
+// PictureChanged: they have another picture.
+type PictureChanged struct {
+	Key string `json:"key"`
+}
+
+// IdentityLinked: they sign in at a provider as well.
+type IdentityLinked struct {
+	IdentityKey string `json:"identity_key"` // keyed hash of issuer and subject
+}
+
+// Granted: they may operate the deployment, or no more.
+type Granted struct {
+	Operator bool `json:"operator"`
+}
+
+// DeletionRequested: they want to be forgotten.
+type DeletionRequested struct {
+	DeleteAfter time.Time `json:"delete_after"`
+}
+
+// DeletionCancelled: they stay.
+type DeletionCancelled struct{}
+
+// Erased: their key is destroyed, and with it all that the log says of the person.
+type Erased struct{}
+
+// Evolve begins the account.
+func (e Registered) Evolve(State) State {
+	return State{
+		Registered: true, Provider: e.Provider, Workspace: e.Workspace, Email: e.Email, EmailKey: e.EmailKey,
+		FirstName: e.FirstName, LastName: e.LastName, Verified: e.Verified,
+	}
+}
+
+// Evolve believes in the address, if it is still the one.
+func (e EmailVerified) Evolve(s State) State {
+	s.Verified = s.Verified || e.EmailKey == s.EmailKey
+	return s
+}
+
+// Evolve changes what is given.
+func (e ProfileChanged) Evolve(s State) State {
+	if !e.FirstName.IsZero() {
+		s.FirstName = e.FirstName
+	}
+	if !e.LastName.IsZero() {
+		s.LastName = e.LastName
+	}
+	if !e.Phone.IsZero() || e.NoPhone {
+		s.Phone = e.Phone
+	}
+	return s
+}
+
+// Evolve puts the new address in place of the old.
+func (e EmailChanged) Evolve(s State) State {
+	s.Email, s.EmailKey, s.Verified = e.Email, e.EmailKey, false
+	return s
+}
+
+// Evolve changes nothing that a decision needs.
+func (PasswordChanged) Evolve(s State) State { return s }
+
+// Evolve notes the picture.
+func (e PictureChanged) Evolve(s State) State { s.Picture = e.Key; return s }
+
+// Evolve adds the identity.
+func (e IdentityLinked) Evolve(s State) State {
+	s.Identities = append(s.Identities[:len(s.Identities):len(s.Identities)], e.IdentityKey)
+	return s
+}
+
+// Evolve notes what they may.
+func (e Granted) Evolve(s State) State { s.Operator = e.Operator; return s }
+
+// Evolve notes when it is to be.
+func (e DeletionRequested) Evolve(s State) State { s.DeleteAfter = &e.DeleteAfter; return s }
+
+// Evolve forgets the request.
+func (DeletionCancelled) Evolve(s State) State { s.DeleteAfter = nil; return s }
+
+// Evolve forgets the person.
+func (Erased) Evolve(s State) State {
+	return State{Registered: true, Erased: true, Provider: s.Provider, Workspace: s.Workspace}
+}
