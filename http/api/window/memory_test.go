@@ -1,0 +1,101 @@
+package window_test
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/http/api/window"
+)
+
+func address(n int) window.Key {
+	var b [4]byte
+	binary.BigEndian.PutUint32(b[:], uint32(n))
+	return window.Key{Group: "auth", Address: netip.AddrFrom4(b)}
+}
+
+func TestLookingCountsNothing(t *testing.T) {
+	t.Parallel()
+	c := newClock()
+	m := window.NewMemory(c.Now, 0)
+	require.Equal(t, window.Decision{Allowed: true, Remaining: 3}, m.Look(somebody, perMin))
+	m.Take(somebody, perMin)
+	c.move(time.Second)
+	for range 5 {
+		require.Equal(t, window.Decision{Allowed: true, Remaining: 2, Next: 59 * time.Second}, m.Look(somebody, perMin))
+	}
+	m.Take(somebody, perMin)
+	m.Take(somebody, perMin)
+	require.Equal(t, window.Decision{Next: 59 * time.Second}, m.Look(somebody, perMin))
+	c.move(59 * time.Second)
+	require.True(t, m.Look(somebody, perMin).Allowed)
+	c.move(time.Second)
+	require.Equal(t, window.Decision{Allowed: true, Remaining: 3}, m.Look(somebody, perMin), "all have left")
+}
+
+func TestAFloodOfAddressesTakesBoundedMemoryAndForgetsNobodyKnown(t *testing.T) {
+	t.Parallel()
+	c := newClock()
+	m := window.NewMemory(c.Now, 1024)
+	once := window.Limit{Requests: 1, Per: time.Hour}
+	m.Take(somebody, once)
+	for n := range 100_000 {
+		require.True(t, m.Take(address(n), once).Allowed)
+	}
+	require.LessOrEqual(t, m.Keys(), 1+1024)
+	require.False(t, m.Take(somebody, once).Allowed)
+	require.False(t, m.Take(address(99_999), once).Allowed, "the latest are remembered")
+	require.True(t, m.Take(address(0), once).Allowed, "and the earliest are not")
+}
+
+func TestKeysThatNobodyAsksForGo(t *testing.T) {
+	t.Parallel()
+	c := newClock()
+	m := window.NewMemory(c.Now, 0)
+	for n := range 10_000 {
+		m.Take(address(n), perMin)
+	}
+	require.Equal(t, 10_000, m.Keys())
+	c.move(time.Minute)
+	for n := range 10_000 {
+		m.Take(address(10_000+n%5000), perMin)
+	}
+	require.Equal(t, 5000, m.Keys())
+}
+
+// BenchmarkTake is a request's check, by how many callers there are: of one nearly all requests are
+// refused, of ten thousand nearly all are counted.
+func BenchmarkTake(b *testing.B) {
+	limit := window.Limit{Requests: 300, Per: time.Second}
+	for _, callers := range []int{1, 100, 10_000} {
+		b.Run(strconv.Itoa(callers), func(b *testing.B) {
+			m := window.NewMemory(time.Now, 0)
+			keys := make([]window.Key, callers)
+			for i := range keys {
+				keys[i] = window.Key{Group: "ledger_general", Caller: strconv.Itoa(i) + "-9dad-41d1-80b4-00c04fd430c8"}
+			}
+			b.ReportAllocs()
+			b.RunParallel(func(pb *testing.PB) {
+				for i := 0; pb.Next(); i++ {
+					m.Take(keys[i%len(keys)], limit)
+				}
+			})
+		})
+	}
+}
+
+// BenchmarkLook is what every request with a credential costs while nobody is guessing.
+func BenchmarkLook(b *testing.B) {
+	m := window.NewMemory(time.Now, 0)
+	key := address(1)
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			m.Look(key, perMin)
+		}
+	})
+}

@@ -1,0 +1,113 @@
+package window_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/stretchr/testify/require"
+
+	"bahi/http/api/window"
+)
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(b)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// shared makes one of the Redis at an address, with its clock and what it logs.
+func shared(t *testing.T, open func(string) (*window.Redis, error), address string) (*window.Shared, *clock, *lockedBuffer) {
+	t.Helper()
+	r, err := open("redis://" + address)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, r.Close()) })
+	c, logs := newClock(), &lockedBuffer{}
+	return window.NewShared(r, slog.New(slog.NewTextHandler(logs, nil)), c.Now), c, logs
+}
+
+func TestProcessesThatShareARedisShareACount(t *testing.T) {
+	t.Parallel()
+	server := miniredis.RunT(t)
+	one, _, _ := shared(t, window.NewPatientRedis, server.Addr())
+	other, _, _ := shared(t, window.NewPatientRedis, server.Addr())
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.Equal(t, 2, one.Take(t.Context(), somebody, perMin).Remaining)
+	require.Equal(t, 1, other.Take(gone, somebody, perMin).Remaining, "whose client is gone counts too")
+	require.True(t, one.Take(t.Context(), somebody, perMin).Allowed)
+	require.False(t, other.Take(t.Context(), somebody, perMin).Allowed)
+	require.Len(t, server.Keys(), 1)
+	server.FastForward(time.Minute + time.Second)
+	require.Empty(t, server.Keys(), "a key goes with its window")
+}
+
+func TestLimitsHoldWhileRedisIsAway(t *testing.T) {
+	t.Parallel()
+	server := miniredis.RunT(t)
+	s, c, logs := shared(t, window.NewPatientRedis, server.Addr())
+	require.Equal(t, 2, s.Take(t.Context(), somebody, perMin).Remaining)
+	server.Close()
+	for range 3 {
+		require.True(t, s.Take(t.Context(), somebody, perMin).Allowed)
+	}
+	require.False(t, s.Take(t.Context(), somebody, perMin).Allowed)
+	require.Equal(t, 1, strings.Count(logs.String(), "rate limits are counted in this process only"))
+	c.move(30 * time.Second)
+	require.False(t, s.Take(t.Context(), somebody, perMin).Allowed)
+	require.Equal(t, 1, strings.Count(logs.String(), "level=WARN"), "not once a request")
+	c.move(30 * time.Second)
+	require.True(t, s.Take(t.Context(), somebody, perMin).Allowed, "the window slid here too")
+	require.Equal(t, 2, strings.Count(logs.String(), "level=WARN"), "once a minute")
+
+	require.NoError(t, server.Restart())
+	c.move(2 * time.Second)
+	require.Equal(t, 1, s.Take(t.Context(), somebody, perMin).Remaining, "what Redis counted before is there still")
+}
+
+// The server takes connections and never answers: the worst that can happen to those who wait.
+func TestARedisThatDoesNotAnswerIsNotWaitedForByEverybody(t *testing.T) {
+	t.Parallel()
+	silent, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { silent.Close() })
+	s, c, logs := shared(t, window.NewRedis, silent.Addr().String())
+	began := time.Now()
+	require.True(t, s.Take(t.Context(), somebody, perMin).Allowed)
+	require.GreaterOrEqual(t, time.Since(began), window.Patience/2, "it was asked")
+	began = time.Now()
+	for range 200 {
+		s.Take(t.Context(), somebody, perMin)
+	}
+	require.Less(t, time.Since(began), 20*window.Patience, "the others did not ask it")
+	require.Contains(t, logs.String(), "count in Redis")
+	c.move(time.Second)
+	began = time.Now()
+	s.Take(t.Context(), somebody, perMin)
+	require.GreaterOrEqual(t, time.Since(began), window.Patience/2, "a second later it is asked again")
+}
+
+func TestAURLThatIsNoRedisIsRefused(t *testing.T) {
+	t.Parallel()
+	for _, url := range []string{"", "localhost:6379", "http://localhost", "redis://localhost/x"} {
+		_, err := window.NewRedis(url)
+		require.ErrorContains(t, err, "URL of Redis", url)
+	}
+}
