@@ -1,0 +1,134 @@
+package credentials
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"bahi/eventstore/vault"
+)
+
+// Settings are what an operator may choose. The zero value is not fit for use: see [Defaults].
+type Settings struct {
+	Issuer string // the tokens' iss: what no other deployment has, such as the public URL
+
+	MinPassword int // characters, at least 8
+	Hash        HashCost
+	Hashes      int // how many passwords are hashed at once; each takes Hash.MemoryKiB
+
+	// Grace is how long after its rotation a refresh token is refused without ending the session, for
+	// tabs of a browser that race. None ends it at once, as RFC 9700, section 4.14.2, has it.
+	Grace time.Duration
+}
+
+// Defaults are the settings that the contract names: 8 characters (D18; NIST SP 800-63B-4 asks for 15 where
+// the password is the only factor), and the cost that OWASP's password storage cheat sheet names second,
+// 19 MiB and two passes, which suits a node that serves other requests too.
+func Defaults(issuer string) Settings {
+	return Settings{Issuer: issuer, MinPassword: minPassword, Hash: HashCost{MemoryKiB: 19 * 1024, Passes: 2, Threads: 1}, Hashes: 2}
+}
+
+func (s Settings) check() error {
+	switch {
+	case s.Issuer == "":
+		return errors.New("tokens need an issuer")
+	case s.MinPassword < minPassword || s.MinPassword > maxPassword:
+		return fmt.Errorf("a password's minimum of %d characters is not between %d and %d", s.MinPassword, minPassword, maxPassword)
+	case s.Hash.MemoryKiB < 8*uint32(s.Hash.Threads) || s.Hash.Passes < 1 || s.Hash.Threads < 1: // RFC 9106, section 3.1
+		return fmt.Errorf("no Argon2id has the cost %+v", s.Hash)
+	case s.Hashes < 1:
+		return errors.New("at least one password must be hashed at a time")
+	case s.Grace < 0:
+		return errors.New("a grace of less than nothing")
+	}
+	return nil
+}
+
+// Credentials are all that this package keeps.
+type Credentials struct {
+	Passwords *Passwords
+	Sessions  *Sessions
+	Keys      *Keys
+	Mailed    *Mailed
+
+	db  db
+	now func() time.Time
+}
+
+// Open opens what is in the pool's database, which must be migrated. now is the clock.
+func Open(pool *pgxpool.Pool, keys *vault.Vault, settings Settings, now func() time.Time) (*Credentials, error) {
+	if err := settings.check(); err != nil {
+		return nil, fmt.Errorf("open credentials: %w", err)
+	}
+	db := db{pool}
+	passwords, err := newPasswords(db, settings, now)
+	if err != nil {
+		return nil, fmt.Errorf("open credentials: %w", err)
+	}
+	signing := &Keys{db: db, vault: keys, now: now}
+	sessions, err := newSessions(db, signing, settings, now)
+	if err != nil {
+		return nil, fmt.Errorf("open credentials: %w", err)
+	}
+	return &Credentials{
+		Passwords: passwords, Sessions: sessions, Keys: signing, Mailed: &Mailed{db: db, now: now}, db: db, now: now,
+	}, nil
+}
+
+// Erase removes every row of the user, which signs them out, or all that is kept of an invitation. Call it
+// when nobody can sign in as the user any more; calling it again is harmless.
+func (c *Credentials) Erase(ctx context.Context, user uuid.UUID) error {
+	err := c.db.write(ctx, func(tx pgx.Tx) error {
+		for _, sql := range []string{
+			`delete from account.password where user_id = $1`, // first: sign-ins under way wait for it (see SignIn)
+			`delete from account.session where user_id = $1`,  // and with it its refresh tokens
+			`delete from account.mailed_token where subject_id = $1`,
+		} {
+			if _, err := tx.Exec(ctx, sql, user); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("erase the credentials of %s: %w", user, err)
+	}
+	c.Sessions.seen.forgetAll()
+	return nil
+}
+
+// Sweep removes what has expired, and answers how many rows that were. Nothing depends on when it is called.
+func (c *Credentials) Sweep(ctx context.Context) (rows int64, err error) {
+	for _, sql := range []string{
+		`delete from account.mailed_token where expires_at <= $1`,
+		`delete from account.session where ends_at <= $1`,
+		`delete from account.refresh_token where expires_at <= $1`,
+		`delete from account.signing_key where verifies_until <= $1`,
+	} {
+		tag, err := c.db.pool.Exec(ctx, sql, c.now())
+		if err != nil {
+			return rows, fmt.Errorf("sweep credentials: %w", err)
+		}
+		rows += tag.RowsAffected()
+	}
+	return rows, nil
+}
+
+// db is where the tables are.
+type db struct{ pool *pgxpool.Pool }
+
+// write runs do in a transaction that is on disk when it is answered, however the pool is set: a crash
+// must not bring a revoked session back.
+func (d db) write(ctx context.Context, do func(tx pgx.Tx) error) error {
+	return pgx.BeginFunc(ctx, d.pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `set local synchronous_commit = on`); err != nil {
+			return err
+		}
+		return do(tx)
+	})
+}

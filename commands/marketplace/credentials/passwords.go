@@ -1,0 +1,153 @@
+package credentials
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/alexedwards/argon2id"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"golang.org/x/sync/semaphore"
+)
+
+// HashCost is what hashing a password takes, by Argon2id's parameters (RFC 9106).
+type HashCost struct {
+	MemoryKiB uint32
+	Passes    uint32
+	Threads   uint8
+}
+
+func (c HashCost) params() *argon2id.Params {
+	return &argon2id.Params{Memory: c.MemoryKiB, Iterations: c.Passes, Parallelism: c.Threads, SaltLength: 16, KeyLength: 32}
+}
+
+// Passwords knows people by their passwords.
+type Passwords struct {
+	db      db
+	now     func() time.Time
+	minimum int
+	common  map[string]struct{}
+	params  *argon2id.Params
+	hashing *semaphore.Weighted
+	nobody  string // a hash that no password is known for
+
+	// check is argon2id.CheckHash; a test counts the calls.
+	check func(password, hash string) (bool, *argon2id.Params, error)
+}
+
+func newPasswords(db db, s Settings, now func() time.Time) (*Passwords, error) {
+	p := &Passwords{
+		db: db, now: now, minimum: s.MinPassword, common: readCommon(), params: s.Hash.params(),
+		hashing: semaphore.NewWeighted(int64(s.Hashes)), check: argon2id.CheckHash,
+	}
+	var err error
+	if p.nobody, err = argon2id.CreateHash(newSecret(), p.params); err != nil {
+		return nil, fmt.Errorf("hash a password of nobody's: %w", err)
+	}
+	return p, nil
+}
+
+// Set gives the user the password, in place of any other. It does not ask whether it is a good one:
+// [Passwords.Check] does. Sessions stay: [Sessions.RevokeAll].
+func (p *Passwords) Set(ctx context.Context, user uuid.UUID, password string) error {
+	hash, err := p.hash(ctx, password)
+	if err == nil {
+		err = p.db.write(ctx, func(tx pgx.Tx) error {
+			// A change is later than the one before, whatever the node's clock says: proofs tell by it.
+			_, err := tx.Exec(ctx, `
+				insert into account.password as p (user_id, hash, changed_at) values ($1, $2, $3)
+				on conflict (user_id) do update set hash = excluded.hash,
+					changed_at = greatest(excluded.changed_at, p.changed_at + interval '1 microsecond')`, user, hash, p.now())
+			return err
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("set the password of %s: %w", user, err)
+	}
+	return nil
+}
+
+// Remove leaves the user without a password.
+func (p *Passwords) Remove(ctx context.Context, user uuid.UUID) error {
+	err := p.db.write(ctx, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, `delete from account.password where user_id = $1`, user)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("remove the password of %s: %w", user, err)
+	}
+	return nil
+}
+
+// Proof tells that somebody knew a user's password. It holds until the password is changed.
+type Proof struct {
+	user      uuid.UUID
+	changedAt time.Time // of the password that was known
+}
+
+// Verify answers whether the password is the user's, and if so a proof of it for [Sessions.SignIn]. For a
+// user who has none, or for [uuid.Nil] as nobody, it hashes as well, so that the time it takes does not tell who is known here. A
+// password that was hashed at another cost is hashed anew at this one; until then, its time is the other cost's.
+func (p *Passwords) Verify(ctx context.Context, user uuid.UUID, password string) (Proof, bool, error) {
+	stored, err := p.load(ctx, user)
+	if err != nil {
+		return Proof{}, false, fmt.Errorf("read the password of %s: %w", user, err)
+	}
+	match, params, err := p.compare(ctx, password, stored.hash)
+	switch {
+	case err != nil:
+		return Proof{}, false, fmt.Errorf("verify the password of %s: %w", user, err)
+	case !match || !stored.known:
+		return Proof{}, false, nil
+	}
+	if *params != *p.params {
+		if err := p.rehash(ctx, user, password, stored.hash); err != nil {
+			return Proof{}, false, fmt.Errorf("hash the password of %s anew: %w", user, err)
+		}
+	}
+	return Proof{user: user, changedAt: stored.changedAt}, true, nil
+}
+
+type storedPassword struct {
+	hash      string
+	changedAt time.Time
+	known     bool
+}
+
+func (p *Passwords) load(ctx context.Context, user uuid.UUID) (s storedPassword, err error) {
+	err = p.db.pool.QueryRow(ctx, `select hash, changed_at from account.password where user_id = $1`, user).Scan(&s.hash, &s.changedAt)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return storedPassword{hash: p.nobody}, nil
+	}
+	s.known = true
+	return s, err
+}
+
+func (p *Passwords) rehash(ctx context.Context, user uuid.UUID, password, old string) error {
+	hash, err := p.hash(ctx, password)
+	if err != nil {
+		return err
+	}
+	_, err = p.db.pool.Exec(ctx, `update account.password set hash = $3 where user_id = $1 and hash = $2`, user, old, hash)
+	return err
+}
+
+// hash and compare wait for their turn, since each takes as much memory as makes guessing dear.
+
+func (p *Passwords) hash(ctx context.Context, password string) (string, error) {
+	if err := p.hashing.Acquire(ctx, 1); err != nil {
+		return "", err
+	}
+	defer p.hashing.Release(1)
+	return argon2id.CreateHash(Normalise(password), p.params)
+}
+
+func (p *Passwords) compare(ctx context.Context, password, hash string) (bool, *argon2id.Params, error) {
+	if err := p.hashing.Acquire(ctx, 1); err != nil {
+		return false, nil, err
+	}
+	defer p.hashing.Release(1)
+	return p.check(Normalise(password), hash)
+}

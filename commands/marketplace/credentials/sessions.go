@@ -1,0 +1,286 @@
+package credentials
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"bahi/domain/fault"
+)
+
+// What is answered to those who are not let in. None of them says why.
+var (
+	ErrSignIn           = fault.New(fault.Unauthorized, "Invalid email or password")
+	ErrRefresh          = fault.New(fault.Unauthorized, "Invalid or expired refresh token")
+	ErrNotAuthenticated = fault.New(fault.Unauthorized, "Not authenticated")
+)
+
+// Sessions are who is signed in.
+type Sessions struct {
+	db     db
+	now    func() time.Time
+	grace  time.Duration
+	signer signer
+	seen   *sightings
+}
+
+func newSessions(db db, keys *Keys, s Settings, now func() time.Time) (*Sessions, error) {
+	seen, err := newSightings()
+	if err != nil {
+		return nil, err
+	}
+	return &Sessions{db: db, now: now, grace: s.Grace, signer: newSigner(keys, s.Issuer, now), seen: seen}, nil
+}
+
+// Bearer is whom a token belongs to.
+type Bearer struct {
+	User    uuid.UUID
+	Session uuid.UUID
+}
+
+// Tokens are what a client holds of a session.
+type Tokens struct {
+	Bearer
+
+	Access      string
+	Refresh     string
+	RefreshEnds time.Time
+}
+
+// Vouched is the proof of a user whom somebody else knows, such as an identity provider.
+func Vouched(user uuid.UUID) Proof { return Proof{user: user} }
+
+// SignIn begins a session. It answers [ErrSignIn] for a proof of a password that was changed since, so that
+// who signs in with a stolen password while it is reset does not outlast the reset: a reset sets the
+// password first, and then revokes.
+func (s *Sessions) SignIn(ctx context.Context, by Proof) (Tokens, error) {
+	if by.user == uuid.Nil {
+		return Tokens{}, ErrSignIn
+	}
+	key, err := s.signer.keys.signing(ctx) // not in the transaction: one connection must do
+	if err != nil {
+		return Tokens{}, err
+	}
+	now := s.now()
+	next, err := s.issue(key, Bearer{User: by.user, Session: uuid.New()}, now, now.Add(SessionLifetime))
+	if err != nil {
+		return Tokens{}, err
+	}
+	err = s.db.write(ctx, func(tx pgx.Tx) error {
+		if !by.changedAt.IsZero() {
+			// The lock makes a change wait for this sign-in, which then gets revoked, or this sign-in for the change.
+			tag, err := tx.Exec(ctx, `select from account.password where user_id = $1 and changed_at = $2 for share`, by.user, by.changedAt)
+			if err != nil {
+				return err
+			}
+			if tag.RowsAffected() == 0 {
+				return ErrSignIn
+			}
+		}
+		if _, err := tx.Exec(ctx, `
+			insert into account.session (family_id, user_id, signed_in_at, refreshed_at, ends_at) values ($1, $2, $3, $3, $4)`,
+			next.Session, next.User, now, now.Add(SessionLifetime)); err != nil {
+			return err
+		}
+		return next.insert(ctx, tx, now)
+	})
+	switch {
+	case errors.Is(err, ErrSignIn):
+		return Tokens{}, ErrSignIn
+	case err != nil:
+		return Tokens{}, fmt.Errorf("sign %s in: %w", by.user, err)
+	}
+	return next.Tokens, nil
+}
+
+// issued is tokens on their way out.
+type issued struct {
+	Tokens
+
+	hash []byte // of the refresh token
+}
+
+// issue makes the next tokens of a session that ends at a moment.
+func (s *Sessions) issue(key signingKey, of Bearer, now, ends time.Time) (issued, error) {
+	next := issued{Tokens: Tokens{Bearer: of, RefreshEnds: earlier(now.Add(RefreshLifetime), ends)}}
+	c := claims{
+		User: of.User, Session: of.Session, IssuedAt: jwt.NewNumericDate(now),
+		ID: uuid.New(), Type: access, Expires: jwt.NewNumericDate(earlier(now.Add(AccessLifetime), ends)),
+	}
+	var err error
+	if next.Access, err = s.signer.sign(key, c); err != nil {
+		return issued{}, err
+	}
+	c.ID, c.Type, c.Expires = uuid.New(), refresh, jwt.NewNumericDate(next.RefreshEnds)
+	next.hash = hashID(c.ID)
+	next.Refresh, err = s.signer.sign(key, c)
+	return next, err
+}
+
+// hashID is what is stored of a refresh token. Its jti is what nobody can guess; hashing the whole token
+// would leave the same with more to go wrong, such as two spellings of one signature.
+func hashID(jti uuid.UUID) []byte {
+	sum := sha256.Sum256(jti[:])
+	return sum[:]
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+func (i issued) insert(ctx context.Context, tx pgx.Tx, now time.Time) error {
+	_, err := tx.Exec(ctx, `insert into account.refresh_token (jti_sha256, family_id, issued_at, expires_at) values ($1, $2, $3, $4)`,
+		i.hash, i.Session, now, i.RefreshEnds)
+	return err
+}
+
+// Refresh changes a refresh token for new tokens; the old one is void. It answers [ErrRefresh] for one
+// that is not taken. One that was changed before ends its session: somebody else has it too (RFC 9700,
+// section 4.14.2). Of requests that race with one token, exactly one gets new ones, which the others end, but
+// for those in [Settings.Grace].
+func (s *Sessions) Refresh(ctx context.Context, token string) (Tokens, error) {
+	c, err := s.signer.verify(ctx, token, refresh)
+	if errors.Is(err, errBadToken) {
+		return Tokens{}, ErrRefresh
+	}
+	if err != nil {
+		return Tokens{}, err
+	}
+	key, err := s.signer.keys.signing(ctx)
+	if err != nil {
+		return Tokens{}, err
+	}
+	var (
+		next    *issued
+		revoked bool
+	)
+	err = s.db.write(ctx, func(tx pgx.Tx) (err error) {
+		next, revoked, err = s.rotate(ctx, tx, key, c)
+		return err
+	})
+	switch {
+	case err != nil:
+		return Tokens{}, fmt.Errorf("refresh session %s: %w", c.Session, err)
+	case revoked:
+		s.seen.forget(c.Session)
+	}
+	if next == nil {
+		return Tokens{}, ErrRefresh
+	}
+	return next.Tokens, nil
+}
+
+// rotate answers the next tokens, or none, and whether it ended the session.
+func (s *Sessions) rotate(ctx context.Context, tx pgx.Tx, key signingKey, c claims) (next *issued, revoked bool, err error) {
+	var (
+		now        = s.now()
+		ends       time.Time
+		replacedAt *time.Time
+	)
+	// The session's row is the one that all who race for it lock. The token's is read by a statement of its own,
+	// which sees what was committed while this one waited.
+	err = tx.QueryRow(ctx, `
+		select ends_at from account.session
+		where family_id = $1 and user_id = $2 and revoked_at is null and ends_at > $3 for update`, c.Session, c.User, now).Scan(&ends)
+	if err == nil {
+		err = tx.QueryRow(ctx, `select replaced_at from account.refresh_token where jti_sha256 = $1 and family_id = $2`,
+			hashID(c.ID), c.Session).Scan(&replacedAt)
+	}
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return nil, false, nil
+	case err != nil:
+		return nil, false, err
+	case replacedAt != nil && now.Sub(*replacedAt) < s.grace:
+		return nil, false, nil
+	case replacedAt != nil:
+		_, err := tx.Exec(ctx, `update account.session set revoked_at = $2 where family_id = $1`, c.Session, now)
+		return nil, true, err
+	}
+	made, err := s.issue(key, Bearer{User: c.User, Session: c.Session}, now, ends)
+	if err != nil {
+		return nil, false, err
+	}
+	if err := made.insert(ctx, tx, now); err != nil {
+		return nil, false, err
+	}
+	if _, err := tx.Exec(ctx, `update account.refresh_token set replaced_at = $2, replaced_by = $3 where jti_sha256 = $1`,
+		hashID(c.ID), now, made.hash); err != nil {
+		return nil, false, err
+	}
+	_, err = tx.Exec(ctx, `update account.session set refreshed_at = $2 where family_id = $1`, c.Session, now)
+	return &made, false, err
+}
+
+// Authenticate answers whose access token this is, or [ErrNotAuthenticated]: it is not one, or its
+// session has ended. Any other error means that it cannot tell now.
+func (s *Sessions) Authenticate(ctx context.Context, token string) (Bearer, error) {
+	c, err := s.signer.verify(ctx, token, access)
+	if errors.Is(err, errBadToken) {
+		return Bearer{}, ErrNotAuthenticated
+	}
+	if err != nil {
+		return Bearer{}, err
+	}
+	alive, err := s.Alive(ctx, c.Session)
+	if err != nil {
+		return Bearer{}, err
+	}
+	if !alive {
+		return Bearer{}, ErrNotAuthenticated
+	}
+	return Bearer{User: c.User, Session: c.Session}, nil
+}
+
+// Alive says whether the session goes on. It goes by what this node read at most [Fresh] ago, so a
+// session in use costs one look by primary key in that time. What this node revoked is over at once.
+func (s *Sessions) Alive(ctx context.Context, session uuid.UUID) (bool, error) {
+	now := s.now()
+	if ends, ok := s.seen.at(session, now); ok {
+		return now.Before(ends), nil
+	}
+	forgets := s.seen.count()
+	var ends time.Time // long ago for a session that is not there
+	err := s.db.pool.QueryRow(ctx, `select ends_at from account.session where family_id = $1 and revoked_at is null`, session).Scan(&ends)
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return false, fmt.Errorf("look for session %s: %w", session, err)
+	}
+	s.seen.keep(session, now, ends, forgets)
+	return now.Before(ends), nil
+}
+
+// Revoke ends a session. One that is over, or never was, stays as it is.
+func (s *Sessions) Revoke(ctx context.Context, session uuid.UUID) error {
+	err := s.db.write(ctx, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, `update account.session set revoked_at = $2 where family_id = $1 and revoked_at is null`, session, s.now())
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("revoke session %s: %w", session, err)
+	}
+	s.seen.forget(session)
+	return nil
+}
+
+// RevokeAll ends the sessions of a user, except one; [uuid.Nil] excepts none.
+func (s *Sessions) RevokeAll(ctx context.Context, user, except uuid.UUID) error {
+	err := s.db.write(ctx, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, `
+			update account.session set revoked_at = $3 where user_id = $1 and family_id <> $2 and revoked_at is null`, user, except, s.now())
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("revoke the sessions of %s: %w", user, err)
+	}
+	s.seen.forgetAll()
+	return nil
+}

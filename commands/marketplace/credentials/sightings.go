@@ -1,0 +1,64 @@
+package credentials
+
+import (
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+)
+
+// mostSightings bounds the memory that sessions in use take.
+const mostSightings = 1 << 16
+
+// sightings are when sessions were last looked for, and until when they go on: the zero time for those
+// that are over.
+type sightings struct {
+	mu      sync.Mutex
+	seen    *simplelru.LRU[uuid.UUID, sighting]
+	forgets int // how often something was forgotten; what was being read meanwhile is not kept
+}
+
+type sighting struct{ at, ends time.Time }
+
+func newSightings() (*sightings, error) {
+	seen, err := simplelru.NewLRU[uuid.UUID, sighting](mostSightings, nil)
+	return &sightings{seen: seen}, err
+}
+
+// at answers what is known of the session, if that is fresh.
+func (s *sightings) at(session uuid.UUID, now time.Time) (ends time.Time, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known, ok := s.seen.Get(session)
+	return known.ends, ok && fresh(known.at, now)
+}
+
+func (s *sightings) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.forgets
+}
+
+// keep remembers what was read at a moment, when forgets was the count.
+func (s *sightings) keep(session uuid.UUID, at, ends time.Time, forgets int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.forgets == forgets {
+		s.seen.Add(session, sighting{at, ends})
+	}
+}
+
+func (s *sightings) forget(session uuid.UUID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.seen.Remove(session)
+	s.forgets++
+}
+
+func (s *sightings) forgetAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.seen.Purge()
+	s.forgets++
+}

@@ -1,0 +1,144 @@
+package credentials
+
+import (
+	_ "embed"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+
+	"bahi/domain/fault"
+)
+
+// The bounds of a password's length in characters (code points, after normalisation). NIST SP 800-63B-4,
+// section 3.1.1.2, wants at least 8 and room for at least 64.
+const (
+	minPassword = 8
+	maxPassword = 128
+)
+
+// shortestPart is how many letters and digits a name has that no password may contain. Shorter ones
+// turn up in good passwords by chance.
+const shortestPart = 4
+
+// commonPasswords says at its head where it comes from.
+//
+//go:embed common_passwords.txt
+var commonPasswords string
+
+// readCommon answers the list as a set.
+func readCommon() map[string]struct{} {
+	set := make(map[string]struct{}, strings.Count(commonPasswords, "\n"))
+	for line := range strings.Lines(commonPasswords) {
+		if !strings.HasPrefix(line, "#") {
+			set[strings.TrimSuffix(line, "\n")] = struct{}{}
+		}
+	}
+	return set
+}
+
+// rows are what fingers run along, ends joined. Letters in the order of an alphabet need none: any script
+// has its letters at consecutive code points.
+var rows = []string{"1234567890", "qwertyuiop", "asdfghjkl", "zxcvbnm", "qwertyuiopasdfghjklzxcvbnm"}
+
+// Person is what a password must not be made of.
+type Person struct {
+	Email string
+	Names []string
+}
+
+// Normalise answers the form in which passwords are compared and hashed: Unicode's NFKC. Whether a
+// keyboard composes é or sends e and an accent, it is one password.
+func Normalise(password string) string { return norm.NFKC.String(password) }
+
+// Check answers nil for a password that the person may take, or else a [fault.Error] that says what is
+// wrong with the field. Upper and lower case count as the same.
+func (p *Passwords) Check(field, password string, of Person) error {
+	if message := p.weakness(Normalise(password), of); message != "" {
+		return fault.Fields(fault.Field{Field: field, Message: message})
+	}
+	return nil
+}
+
+func (p *Passwords) weakness(password string, of Person) string {
+	switch n := utf8.RuneCountInString(password); {
+	case n < p.minimum:
+		return fmt.Sprintf("at least %d characters are needed", p.minimum)
+	case n > maxPassword:
+		return fmt.Sprintf("at most %d characters are allowed", maxPassword)
+	}
+	low := strings.ToLower(password)
+	if personal(low, of) {
+		return "must not contain your name or email address"
+	}
+	switch steps(low) {
+	case 0:
+		return "must not be one character repeated"
+	case 1, -1:
+		return "must not be a plain sequence"
+	}
+	if alongRow(low) {
+		return "must not be a plain sequence"
+	}
+	if _, common := p.common[low]; common {
+		return "must not be one of the most common passwords"
+	}
+	return ""
+}
+
+// notEven is steps of a text whose steps differ.
+const notEven = 2
+
+// steps answers how far each character is from the one before, if that is the same all along and at
+// most 1 either way, else notEven.
+func steps(text string) int {
+	var runes = []rune(text)
+	step := int(runes[1] - runes[0])
+	for i := range runes[1:] {
+		if int(runes[i+1]-runes[i]) != step {
+			return notEven
+		}
+	}
+	return max(-notEven, min(step, notEven))
+}
+
+// alongRow says whether the text runs along a row of keys, either way, from its end to its start again included.
+func alongRow(text string) bool {
+	back := []rune(text)
+	slices.Reverse(back)
+	for _, row := range rows {
+		endless := strings.Repeat(row, maxPassword/len(row)+2)
+		if strings.Contains(endless, text) || strings.Contains(endless, string(back)) {
+			return true
+		}
+	}
+	return false
+}
+
+// personal says whether the password is the local part of the person's email or a name, or contains
+// such a one that is long enough.
+func personal(low string, of Person) bool {
+	local := of.Email
+	if at := strings.LastIndexByte(local, '@'); at >= 0 {
+		local = local[:at]
+	}
+	for _, part := range append([]string{local}, of.Names...) {
+		part = strings.ToLower(Normalise(strings.TrimSpace(part)))
+		if part != "" && (low == part || lettersIn(part) >= shortestPart && strings.Contains(low, part)) {
+			return true
+		}
+	}
+	return false
+}
+
+func lettersIn(text string) (n int) {
+	for _, r := range text {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			n++
+		}
+	}
+	return n
+}

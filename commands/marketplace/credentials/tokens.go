@@ -1,0 +1,107 @@
+package credentials
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+	"github.com/google/uuid"
+)
+
+// How long tokens and sessions last (SPEC, authentication; G2 and 8.6 of the contract). A refresh token
+// lasts from its issue and no use makes that longer; a session from its sign-in, however often it is refreshed.
+const (
+	AccessLifetime  = time.Hour
+	RefreshLifetime = 7 * 24 * time.Hour
+	SessionLifetime = 30 * 24 * time.Hour
+)
+
+// tokenType is the typ claim: what the token is for.
+type tokenType string
+
+const (
+	access  tokenType = "access"
+	refresh tokenType = "refresh"
+)
+
+// claims are a token's, by the names of RFC 7519, section 4.1, and OpenID Connect's sid.
+type claims struct {
+	Issuer   string           `json:"iss"`
+	User     uuid.UUID        `json:"sub"`
+	Session  uuid.UUID        `json:"sid"`
+	ID       uuid.UUID        `json:"jti"`
+	IssuedAt *jwt.NumericDate `json:"iat"`
+	Expires  *jwt.NumericDate `json:"exp"`
+	Type     tokenType        `json:"typ"`
+}
+
+// The methods make them jwt.Claims.
+
+func (c claims) GetExpirationTime() (*jwt.NumericDate, error) { return c.Expires, nil }
+func (c claims) GetIssuedAt() (*jwt.NumericDate, error)       { return c.IssuedAt, nil }
+func (c claims) GetNotBefore() (*jwt.NumericDate, error)      { return nil, nil }
+func (c claims) GetIssuer() (string, error)                   { return c.Issuer, nil }
+func (c claims) GetSubject() (string, error)                  { return c.User.String(), nil }
+func (c claims) GetAudience() (jwt.ClaimStrings, error)       { return nil, nil }
+
+// signer signs and verifies tokens.
+type signer struct {
+	keys   *Keys
+	issuer string
+	parser *jwt.Parser
+}
+
+func newSigner(keys *Keys, issuer string, now func() time.Time) signer {
+	// No leeway: all nodes' clocks are the operator's, and only exp is held against them. iat is not: a node whose
+	// clock is a moment behind must take what another one has just issued.
+	return signer{keys, issuer, jwt.NewParser(
+		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}), jwt.WithIssuer(issuer),
+		jwt.WithExpirationRequired(), jwt.WithStrictDecoding(), jwt.WithTimeFunc(now),
+	)}
+}
+
+func (s signer) sign(key signingKey, c claims) (string, error) {
+	c.Issuer = s.issuer
+	token := jwt.NewWithClaims(jwt.SigningMethodHS256, c)
+	token.Header["kid"] = key.kid.String()
+	text, err := token.SignedString(key.secret)
+	if err != nil {
+		return "", fmt.Errorf("sign a token: %w", err)
+	}
+	return text, nil
+}
+
+// errBadToken answers a token that is not one of ours, of that type, now.
+var errBadToken = errors.New("the token is not valid")
+
+// verify answers what the token claims, or errBadToken. Any other error means that it cannot tell now.
+func (s signer) verify(ctx context.Context, text string, wanted tokenType) (claims, error) {
+	var (
+		c       claims
+		trouble error
+	)
+	_, err := s.parser.ParseWithClaims(text, &c, func(token *jwt.Token) (any, error) {
+		kid, ok := token.Header["kid"].(string)
+		if !ok {
+			return nil, errNoKey
+		}
+		id, err := uuid.Parse(kid)
+		if err != nil {
+			return nil, errNoKey
+		}
+		key, err := s.keys.verifying(ctx, id)
+		if err != nil && !errors.Is(err, errNoKey) {
+			trouble = err
+		}
+		return key.secret, err
+	})
+	switch {
+	case trouble != nil:
+		return claims{}, trouble
+	case err != nil || c.Type != wanted:
+		return claims{}, errBadToken
+	}
+	return c, nil
+}

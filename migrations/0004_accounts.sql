@@ -1,0 +1,63 @@
+-- What sign-in leans on: passwords, sessions, their tokens, and the tokens that are mailed. None of it
+-- is in the log or folded from it. Tokens stand here as hashes, and the keys that sign them are in the
+-- vault: package commands/marketplace/credentials.
+
+create schema account;
+
+-- A person without a row signs in through an identity provider, or not at all.
+create table account.password (
+  user_id    uuid primary key,
+  hash       text not null,       -- Argon2id with its parameters and salt, in PHC's string format
+  changed_at timestamptz not null -- by the person; hashing anew with other parameters is no change
+);
+
+-- Which keys sign tokens: the newest does, all of them verify. The keys are in the vault, named jwt/<kid>.
+create table account.signing_key (
+  kid            uuid primary key,
+  number         bigint generated always as identity, -- the order in which they were made
+  made_at        timestamptz not null,
+  verifies_until timestamptz -- null: it has no successor yet
+);
+
+create unique index signing_key_number_idx on account.signing_key (number);
+
+-- A session begins with a sign-in. Its refresh tokens are one family, each but the first got for the one before.
+create table account.session (
+  family_id    uuid primary key,     -- the tokens' sid
+  user_id      uuid not null,
+  signed_in_at timestamptz not null,
+  refreshed_at timestamptz not null, -- when its newest tokens were issued
+  ends_at      timestamptz not null, -- however often it is refreshed
+  revoked_at   timestamptz           -- once and for ever
+);
+
+create index session_user_id_idx on account.session (user_id);
+create index session_ends_at_idx on account.session (ends_at);
+
+create table account.refresh_token (
+  jti_sha256  bytea primary key,
+  family_id   uuid not null references account.session on delete cascade,
+  issued_at   timestamptz not null,
+  expires_at  timestamptz not null,
+  replaced_at timestamptz,
+  replaced_by bytea,
+  constraint refresh_token_replaced_by_another check ((replaced_at is null) = (replaced_by is null))
+);
+
+create index refresh_token_family_id_idx on account.refresh_token (family_id);
+create index refresh_token_expires_at_idx on account.refresh_token (expires_at);
+
+-- Tokens that came by mail and open one thing once. A newer one takes the place of the one before.
+create table account.mailed_token (
+  subject_id    uuid not null, -- the user; for an invitation, the invitation
+  kind          text not null,
+  token_sha256  bytea not null,
+  expires_at    timestamptz not null,
+  claimed_until timestamptz,   -- somebody is using it
+  claim         uuid,          -- which use that is
+  primary key (subject_id, kind),
+  constraint mailed_token_claimed_by_one check ((claimed_until is null) = (claim is null))
+);
+
+create unique index mailed_token_token_sha256_idx on account.mailed_token (token_sha256);
+create index mailed_token_expires_at_idx on account.mailed_token (expires_at);
