@@ -1,5 +1,5 @@
-// Package migrations makes the tables that are not projections: the log, the vault, and the
-// registry of projections. What a projection owns is in its own DDL and can be thrown away.
+// Package migrations makes the tables that are not projections: the log, the vault, the registry of
+// projections, and the queue of jobs, which is River's own. What a projection owns is in its own DDL and can be thrown away.
 package migrations
 
 import (
@@ -22,6 +22,17 @@ func Up(ctx context.Context, url string) error {
 		return fmt.Errorf("connect to migrate: %w", err)
 	}
 	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // nothing is left to lose
+	// It goes with the connection. Tern has a lock of its own, which ends before River's part begins.
+	if _, err := conn.Exec(ctx, `select pg_advisory_lock(8241005)`); err != nil {
+		return fmt.Errorf("wait for others to migrate: %w", err)
+	}
+	if err := ours(ctx, conn); err != nil {
+		return err
+	}
+	return jobs(ctx, url)
+}
+
+func ours(ctx context.Context, conn *pgx.Conn) error {
 	m, err := migrate.NewMigrator(ctx, conn, "public.bahi_schema_version")
 	if err != nil {
 		return fmt.Errorf("prepare migrations: %w", err)
