@@ -1,0 +1,177 @@
+package idp
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"net/url"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
+)
+
+// Identity is who signed in, as the provider says it. Issuer and Subject together name a person for ever; an address may move to another.
+// All but these two may be empty.
+type Identity struct {
+	Issuer        string
+	Subject       string // at most 255 bytes
+	Email         string
+	EmailVerified bool // whether the provider vouches that the address is this person's
+	GivenName     string
+	FamilyName    string
+	Picture       string // a URL
+}
+
+const mostSubject = 255 // OpenID Connect Core 1.0, section 2
+
+// claims are those that we use (section 5.1 there).
+type claims struct {
+	Email           string `json:"email"`
+	EmailVerified   yes    `json:"email_verified"`
+	GivenName       string `json:"given_name"`
+	FamilyName      string `json:"family_name"`
+	Picture         string `json:"picture"`
+	AuthorizedParty string `json:"azp"`
+}
+
+// yes is true only for true and "true", which some providers write.
+type yes bool
+
+func (y *yes) UnmarshalJSON(text []byte) error {
+	*y = string(text) == `true` || string(text) == `"true"`
+	return nil
+}
+
+// Finish takes the query that the browser came back with and answers who signed in. The flow is the one that this browser began.
+// A flow is finished once: the provider takes a code only once. The errors are those of this package.
+func (c *Client) Finish(ctx context.Context, flow Flow, query url.Values) (Identity, error) {
+	code, err := c.codeOf(flow, query)
+	if err != nil {
+		return Identity{}, err
+	}
+	e, err := c.endpoints(ctx)
+	if err != nil {
+		return Identity{}, err
+	}
+	ctx = oidc.ClientContext(ctx, c.http)
+	token, err := e.oauth.Exchange(ctx, code, oauth2.VerifierOption(flow.Verifier))
+	if err != nil {
+		return Identity{}, fmt.Errorf("exchange the code: %w", ofExchange(err))
+	}
+	proof, said, err := c.verify(ctx, e, token, flow.Nonce)
+	if err != nil {
+		return Identity{}, fmt.Errorf("verify the ID token: %w", err)
+	}
+	if said.Email == "" && e.provider.UserInfoEndpoint() != "" {
+		if err := said.complete(ctx, e, token, proof.Subject); err != nil {
+			return Identity{}, fmt.Errorf("ask for userinfo: %w", err)
+		}
+	}
+	return Identity{
+		Issuer:  c.config.Issuer, // The token's may lack the scheme: the library lets one provider do that.
+		Subject: proof.Subject, Email: said.Email, EmailVerified: said.Email != "" && bool(said.EmailVerified),
+		GivenName: said.GivenName, FamilyName: said.FamilyName, Picture: said.Picture,
+	}, nil
+}
+
+// codeOf checks that the query answers this flow and finds the code in it. State comes first: without it, nothing else in the
+// query is the provider's word.
+func (c *Client) codeOf(flow Flow, query url.Values) (string, error) {
+	for _, name := range []string{"state", "code", "error", "iss"} {
+		if len(query[name]) > 1 { // RFC 6749, 3.1
+			return "", fmt.Errorf("%w: it has %s more than once", ErrInvalidRequest, name)
+		}
+	}
+	if flow.State == "" || subtle.ConstantTimeCompare([]byte(query.Get("state")), []byte(flow.State)) != 1 {
+		return "", fmt.Errorf("%w: it answers another state", ErrInvalidRequest)
+	}
+	if query.Has("iss") && query.Get("iss") != c.config.Issuer { // RFC 9207
+		return "", fmt.Errorf("%w: it comes from another issuer", ErrInvalidRequest)
+	}
+	if query.Has("error") {
+		return "", refused(query.Get("error"))
+	}
+	if query.Get("code") == "" {
+		return "", fmt.Errorf("%w: it has no code", ErrInvalidRequest)
+	}
+	return query.Get("code"), nil
+}
+
+// ofExchange says what a failed exchange means. The provider's answer is left out: it may repeat what we sent.
+func ofExchange(err error) error {
+	if no, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
+		return fmt.Errorf("%w: %q, status %d", refused(no.ErrorCode), no.ErrorCode, no.Response.StatusCode)
+	}
+	if errors.Is(err, ErrUnavailable) {
+		return err
+	}
+	return as(ErrInvalidToken, err)
+}
+
+// verify checks the ID token as section 3.1.3.7 of OpenID Connect Core 1.0 has it.
+func (c *Client) verify(ctx context.Context, e *endpoints, token *oauth2.Token, nonce string) (proof *oidc.IDToken, said claims, err error) {
+	raw, ok := token.Extra("id_token").(string)
+	if !ok {
+		return nil, said, fmt.Errorf("%w: there is none", ErrInvalidToken)
+	}
+	keys := &attentive{KeySet: e.keys}
+	proof, err = oidc.NewVerifier(c.config.Issuer, keys, &oidc.Config{
+		ClientID: c.config.ClientID, SupportedSigningAlgs: algorithms, Now: c.config.Now,
+	}).Verify(ctx, raw)
+	switch {
+	case keys.err == nil:
+	case errors.Is(keys.err, ErrUnavailable) || ctx.Err() != nil:
+		return nil, said, as(ErrUnavailable, keys.err)
+	default: // Its text may end in all of what was to be a set of keys.
+		return nil, said, fmt.Errorf("%w: %.200s", ErrInvalidToken, keys.err.Error())
+	}
+	if err == nil {
+		err = proof.Claims(&said)
+	}
+	if err != nil {
+		return nil, said, as(ErrInvalidToken, err)
+	}
+	switch {
+	case nonce == "" || subtle.ConstantTimeCompare([]byte(proof.Nonce), []byte(nonce)) != 1:
+		return nil, said, fmt.Errorf("%w: it answers another nonce", ErrInvalidToken)
+	case proof.Subject == "" || len(proof.Subject) > mostSubject:
+		return nil, said, fmt.Errorf("%w: its subject has %d bytes", ErrInvalidToken, len(proof.Subject))
+	case said.AuthorizedParty != "" && said.AuthorizedParty != c.config.ClientID, said.AuthorizedParty == "" && len(proof.Audience) > 1:
+		return nil, said, fmt.Errorf("%w: it was made for another client", ErrInvalidToken)
+	case proof.AccessTokenHash != "" && proof.VerifyAccessToken(token.AccessToken) != nil:
+		return nil, said, fmt.Errorf("%w: it came with another access token", ErrInvalidToken)
+	}
+	return proof, said, nil
+}
+
+// attentive remembers how the keys could not be had: what the verifier makes of it is only a text.
+type attentive struct {
+	oidc.KeySet
+
+	err error
+}
+
+func (a *attentive) VerifySignature(ctx context.Context, jwt string) (payload []byte, err error) {
+	payload, a.err = a.KeySet.VerifySignature(ctx, jwt)
+	return payload, a.err
+}
+
+// complete asks the userinfo endpoint (section 5.3 there) for what the ID token did not say. Its subject must be the token's: nothing
+// else ties the two.
+func (said *claims) complete(ctx context.Context, e *endpoints, token *oauth2.Token, subject string) error {
+	info, err := e.provider.UserInfo(ctx, oauth2.StaticTokenSource(token))
+	switch {
+	case errors.Is(err, ErrUnavailable):
+		return err
+	case err != nil:
+		return as(ErrInvalidToken, err)
+	case info.Subject != subject:
+		return fmt.Errorf("%w: it is about another subject", ErrInvalidToken)
+	}
+	said.EmailVerified = false // The token said it of no address; what is left out here must not be taken from there.
+	if err := info.Claims(said); err != nil {
+		return as(ErrInvalidToken, err)
+	}
+	return nil
+}

@@ -1,0 +1,158 @@
+package idptest
+
+import (
+	"net/http"
+	"strings"
+)
+
+// Fault is something that the provider does otherwise than the standard says, or than people like.
+type Fault string
+
+// The faults. Those of an ID token are signed by the provider's key, unless the fault is the signature itself.
+const (
+	ConsentDenied         Fault = "the person says no"
+	WrongState            Fault = "another state comes back"
+	WrongResponseIssuer   Fault = "the answer names another issuer" // the parameter iss of RFC 9207
+	NoAccessToken         Fault = "no access token"
+	NoIDToken             Fault = "no ID token"
+	WrongNonce            Fault = "another nonce"
+	NoNonce               Fault = "no nonce"
+	WrongAudience         Fault = "another audience"
+	SharedAudience        Fault = "two audiences, no authorized party"
+	WrongAuthorizedParty  Fault = "another authorized party"
+	WrongIssuer           Fault = "another issuer"
+	WrongAccessTokenHash  Fault = "hash of another access token"
+	Expired               Fault = "expired a minute ago"
+	NoExpiry              Fault = "no expiry"
+	NoSubject             Fault = "no subject"
+	EndlessSubject        Fault = "a subject of 256 bytes"
+	EmailIsNumber         Fault = "an email that is no text"
+	Unsigned              Fault = "alg none"
+	SignedByPublicKey     Fault = "HMAC with the public key"
+	SignedByUnknownKey    Fault = "a key that is not published"
+	BadSignature          Fault = "claims changed after signing"
+	VerifiedAsText        Fault = `email_verified as "true" or "false"`
+	NoVerified            Fault = "email_verified left out"
+	VerifiedAsNumber      Fault = "email_verified as 1"
+	EmailInUserinfoOnly   Fault = "the ID token has only sub, email_verified and names"
+	VerifiedInTokenOnly   Fault = "userinfo leaves email_verified out"
+	WrongUserinfoSubject  Fault = "userinfo about another subject"
+	WrongDiscoveredIssuer Fault = "discovery names another issuer"
+	PlainTokenEndpoint    Fault = "discovery names a token endpoint without TLS"
+	SecretInBodyOnly      Fault = "the client's secret is taken in the body only"
+)
+
+// Misbehave sets what the provider does wrong from now on; without faults it behaves again.
+func (p *Provider) Misbehave(faults ...Fault) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.faults = map[Fault]bool{}
+	for _, f := range faults {
+		p.faults[f] = true
+	}
+}
+
+func (p *Provider) does(f Fault) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.faults[f]
+}
+
+// Endpoint is one of the provider's, by its path.
+type Endpoint string
+
+// The endpoints.
+const (
+	Discovery Endpoint = "/.well-known/openid-configuration"
+	Authorize Endpoint = "/authorize"
+	Token     Endpoint = "/token"
+	JWKS      Endpoint = "/jwks"
+	Userinfo  Endpoint = "/userinfo"
+)
+
+// Trouble is how an endpoint fails.
+type Trouble string
+
+// The troubles.
+const (
+	Fails     Trouble = "answers 500"
+	Refuses   Trouble = "answers 403 without a word"
+	Throttles Trouble = "answers 429"
+	Redirects Trouble = "answers 307 to itself"
+	HangsUp   Trouble = "closes the connection"
+	Hangs     Trouble = "answers only when nobody waits any more"
+	Floods    Trouble = "answers with more than anybody wants"
+	Babbles   Trouble = "answers 200 with what is no JSON"
+)
+
+type trouble struct {
+	kind Trouble
+	left int // how often still; less than 0 is for ever
+}
+
+// Break lets an endpoint fail until [Provider.Mend].
+func (p *Provider) Break(e Endpoint, how Trouble) { p.breakFor(e, how, -1) }
+
+// BreakOnce lets an endpoint fail the next time that it is asked.
+func (p *Provider) BreakOnce(e Endpoint, how Trouble) { p.breakFor(e, how, 1) }
+
+// Mend lets an endpoint work again.
+func (p *Provider) Mend(e Endpoint) { p.breakFor(e, "", 0) }
+
+func (p *Provider) breakFor(e Endpoint, how Trouble, times int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.trouble[e] = trouble{how, times}
+}
+
+// Asked is how often an endpoint was asked, answered or not.
+func (p *Provider) Asked(e Endpoint) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.asked[e]
+}
+
+// visit counts a request and says what trouble it runs into, if any.
+func (p *Provider) visit(e Endpoint) Trouble {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.asked[e]++
+	now := p.trouble[e]
+	if now.left == 0 {
+		return ""
+	}
+	if now.left > 0 {
+		now.left--
+		p.trouble[e] = now
+	}
+	return now.kind
+}
+
+// orTrouble serves an endpoint, or fails as the test asked.
+func (p *Provider) orTrouble(e Endpoint, serve http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		switch p.visit(e) {
+		case Fails:
+			http.Error(w, "out of order", http.StatusInternalServerError)
+		case Refuses:
+			w.WriteHeader(http.StatusForbidden)
+		case Throttles:
+			w.WriteHeader(http.StatusTooManyRequests)
+		case Redirects:
+			http.Redirect(w, r, p.URL(e), http.StatusTemporaryRedirect)
+		case HangsUp:
+			panic(http.ErrAbortHandler)
+		case Hangs:
+			_ = r.ParseForm() // A server notices that the client is gone only when it has read the body.
+			<-r.Context().Done()
+		case Floods:
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = w.Write([]byte(`{"keys":[],"x":"` + strings.Repeat("x", 2<<20) + `"}`)) // The client may hang up before.
+		case Babbles:
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = w.Write([]byte("namaste")) // as above
+		default:
+			serve(w, r)
+		}
+	}
+}

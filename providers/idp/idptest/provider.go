@@ -1,0 +1,143 @@
+// Package idptest is an OpenID Connect provider for tests: a real one, over HTTP on loopback, whose people consent at once, and which
+// misbehaves on demand.
+//
+//	provider := idptest.New(t)
+//	provider.NextUser(idptest.User{Subject: "ravi", Email: "ravi@example.com", EmailVerified: true})
+//	back := provider.Consent(url) // where the browser is sent back to, with code and state
+package idptest
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"sync"
+	"testing"
+	"time"
+
+	jose "github.com/go-jose/go-jose/v4"
+	"github.com/stretchr/testify/require"
+)
+
+// User is somebody who has an account with the provider. An empty field is a claim that is left out, but for EmailVerified, which is
+// left out with the Email.
+type User struct {
+	Subject       string
+	Email         string
+	EmailVerified bool
+	GivenName     string
+	FamilyName    string
+	Picture       string
+}
+
+// Provider is the provider. Its fields are for reading.
+type Provider struct {
+	ClientID     string
+	ClientSecret string
+
+	t      testing.TB
+	server *httptest.Server
+
+	mu      sync.Mutex
+	user    User
+	faults  map[Fault]bool
+	trouble map[Endpoint]trouble
+	asked   map[Endpoint]int
+	signer  signingKey
+	keys    jose.JSONWebKeySet // all that ever signed
+	codes   map[string]*grant
+	access  map[string]*grant // by access token
+
+	stranger signingKey // is never published
+}
+
+type signingKey struct {
+	id  string
+	alg string
+	key crypto.Signer
+}
+
+// grant is one consent: what the client asked for, who consented, and whether the code is still good.
+type grant struct {
+	user        User
+	redirectURI string
+	nonce       string
+	challenge   string
+	spent       bool
+}
+
+// New starts a provider, which stops when the test ends. Asha is signed in with it, and it signs with ES256.
+func New(t testing.TB) *Provider {
+	p := &Provider{
+		ClientID: "bahi", ClientSecret: rand.Text(), t: t,
+		user:  User{Subject: "asha", Email: "asha@example.com", EmailVerified: true, GivenName: "Asha", FamilyName: "Rao", Picture: "https://example.com/asha.png"},
+		asked: map[Endpoint]int{}, trouble: map[Endpoint]trouble{}, codes: map[string]*grant{}, access: map[string]*grant{},
+	}
+	p.Rotate("ES256")
+	p.server = httptest.NewServer(p.routes())
+	t.Cleanup(func() {
+		p.server.CloseClientConnections() // Some may still wait for a slow answer.
+		p.server.Close()
+	})
+	return p
+}
+
+// Issuer is the provider's URL and name.
+func (p *Provider) Issuer() string { return p.server.URL }
+
+// URL is where one of its endpoints is.
+func (p *Provider) URL(e Endpoint) string { return p.server.URL + string(e) }
+
+// NextUser is who consents from now on.
+func (p *Provider) NextUser(u User) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.user = u
+}
+
+// Rotate makes a key of one of the algorithms RS256, PS256, ES256 and EdDSA, publishes it beside the older ones and signs with it from now on.
+func (p *Provider) Rotate(alg string) {
+	p.t.Helper()
+	key, stranger := newKey(p.t, alg), newKey(p.t, alg)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.signer, p.stranger = key, stranger
+	p.keys.Keys = append(p.keys.Keys, jose.JSONWebKey{Key: key.key.Public(), KeyID: key.id, Algorithm: alg, Use: "sig"})
+}
+
+func newKey(t testing.TB, alg string) signingKey {
+	t.Helper()
+	var key crypto.Signer
+	var err error
+	switch alg {
+	case "RS256", "PS256":
+		key, err = rsa.GenerateKey(rand.Reader, 2048)
+	case "ES256":
+		key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	case "EdDSA":
+		_, key, err = ed25519.GenerateKey(rand.Reader)
+	default:
+		t.Fatalf("no keys for %s", alg)
+	}
+	require.NoError(t, err)
+	return signingKey{rand.Text(), alg, key}
+}
+
+// Consent does what the browser of somebody does who is signed in with the provider and agrees: it follows the URL, and answers where
+// the provider sends it back to.
+func (p *Provider) Consent(consentURL string) *url.URL {
+	p.t.Helper()
+	browser := &http.Client{Timeout: time.Minute, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	res, err := browser.Get(consentURL)
+	require.NoError(p.t, err)
+	require.NoError(p.t, res.Body.Close())
+	require.Equal(p.t, http.StatusFound, res.StatusCode, "the provider refused to ask for consent")
+	back, err := res.Location()
+	require.NoError(p.t, err)
+	return back
+}
