@@ -90,6 +90,7 @@ func (p Permissions) Within(other Permissions) bool {
 type Actor struct {
 	Type        string // user, api_key, provider or system; empty: the public
 	ID          string
+	Session     uuid.UUID // of a user who signed in
 	Workspace   uuid.UUID // in which the request acts
 	Permissions Permissions
 }

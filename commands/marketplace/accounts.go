@@ -1,0 +1,267 @@
+package marketplace
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"bahi/commands"
+	"bahi/commands/marketplace/credentials"
+	"bahi/domain/actor"
+	"bahi/domain/event"
+	"bahi/domain/fault"
+	"bahi/domain/marketplace/claim"
+	"bahi/domain/marketplace/person"
+	"bahi/domain/marketplace/user"
+	"bahi/domain/marketplace/workspace"
+)
+
+// Vault is what accounts need of the vault.
+type Vault interface {
+	HMAC(ctx context.Context, name string, parts ...[]byte) ([]byte, error)
+	Show(ctx context.Context, s event.Sealed) (string, error)
+}
+
+// Post sends mails that follow from a request and not from an event, a moment later.
+type Post interface {
+	// VerifyEmail mails another token for the user's address.
+	VerifyEmail(ctx context.Context, user uuid.UUID) error
+	// ResetPassword mails a token to the address of this keyed hash, if somebody here has it. It takes as
+	// long when nobody has.
+	ResetPassword(ctx context.Context, emailKey string) error
+}
+
+// Accounts are the users' own.
+type Accounts struct {
+	Commands    *commands.Handler
+	Credentials *credentials.Credentials
+	Vault       Vault
+	Post        Post
+	Now         func() time.Time
+	Grace       time.Duration // between the request to be deleted and the deletion
+}
+
+// What is answered to those who may not.
+var (
+	ErrTaken           = claim.ErrTaken
+	ErrInUse           = &fault.Error{Kind: fault.Conflict, Detail: "Email already in use", Code: "email_taken"}
+	ErrNotVerified     = &fault.Error{Kind: fault.Forbidden, Detail: "Email not verified", Code: "email_not_verified"}
+	ErrWrongPassword   = &fault.Error{Kind: fault.Malformed, Detail: "Incorrect current password", Code: "wrong_password"}
+	errUnknownIdentity = fault.New(fault.Forbidden, "The identity provider does not vouch for the email address")
+)
+
+// patience is how long a claim holds for a user who is not there: their registration may be under way.
+const patience = time.Minute
+
+// emailHash and identityHash name the vault's keys for what must be unique.
+const (
+	emailHash    = "email"
+	identityHash = "identity"
+)
+
+// EmailKey is the keyed hash that stands for an address wherever one is compared.
+func (a *Accounts) EmailKey(ctx context.Context, email string) (string, error) {
+	sum, err := a.Vault.HMAC(ctx, emailHash, []byte(email))
+	return hex.EncodeToString(sum), err
+}
+
+// as answers a context in which commands act for the user, in their own workspace. Sign-in and what
+// belongs to it takes no Idempotency-Key (DESIGN.md, hard case 2).
+func as(ctx context.Context, id, workspace uuid.UUID) context.Context {
+	req := commands.From(ctx)
+	req.Key, req.IfMatch, req.Workspace = "", nil, workspace
+	if id != uuid.Nil && req.Actor.Type == "" {
+		req.Actor = actor.Actor{Type: "user", ID: id.String(), Workspace: workspace}
+	}
+	return commands.With(ctx, req)
+}
+
+// Registration is what somebody says of themselves.
+type Registration struct {
+	Email     string `json:"email"      maxLength:"254"`
+	Password  string `json:"password"   maxLength:"1000"`
+	FirstName string `json:"first_name" maxLength:"400"`
+	LastName  string `json:"last_name"  maxLength:"400"`
+}
+
+// Registered is a new account.
+type Registered struct {
+	ID        uuid.UUID
+	Email     string
+	FirstName string
+	LastName  string
+	At        time.Time
+	Position  event.Position
+}
+
+// Register makes an account, and a workspace with it. It refuses an address that somebody has, and
+// values that are not in order, all at once.
+func (a *Accounts) Register(ctx context.Context, in Registration) (Registered, error) {
+	email, emailErr := person.Email("email", in.Email)
+	first, firstErr := person.Name("first_name", in.FirstName)
+	last, lastErr := person.Name("last_name", in.LastName)
+	passwordErr := a.Credentials.Passwords.Check("password", in.Password, credentials.Person{Email: email, Names: []string{first, last}})
+	if err := together(emailErr, passwordErr, firstErr, lastErr); err != nil {
+		return Registered{}, err
+	}
+	return a.register(ctx, newcomer{provider: user.ByEmail, email: email, first: first, last: last, password: in.Password})
+}
+
+// together answers what is wrong with several fields as one refusal.
+func together(found ...error) error {
+	var fields []fault.Field
+	for _, err := range found {
+		refused, ok := errors.AsType[*fault.Error](err)
+		switch {
+		case err == nil:
+		case !ok || len(refused.Fields) == 0:
+			return err
+		default:
+			fields = append(fields, refused.Fields...)
+		}
+	}
+	if len(fields) == 0 {
+		return nil
+	}
+	return fault.Fields(fields...)
+}
+
+// newcomer is somebody whose values are in order.
+type newcomer struct {
+	provider           string
+	email, first, last string
+	password           string // empty: they have none
+	verified           bool
+}
+
+// register spans several streams. What decides is the claim of the address; the account is there with its
+// UserRegistered. A crash in between leaves a claim of nobody, which the next one takes over.
+func (a *Accounts) register(ctx context.Context, n newcomer) (Registered, error) {
+	id, home := uuid.New(), uuid.New()
+	key, err := a.EmailKey(ctx, n.email)
+	if err != nil {
+		return Registered{}, err
+	}
+	if err := a.claimEmail(ctx, key, id); err != nil {
+		return Registered{}, err
+	}
+	ctx = as(ctx, id, home)
+	if n.password != "" {
+		if err := a.Credentials.Passwords.Set(ctx, id, n.password); err != nil {
+			return Registered{}, err
+		}
+	}
+	if _, err := commands.Handle(ctx, a.Commands, workspace.Kind, home.String(), workspace.Make{Owner: id}); err != nil {
+		return Registered{}, err
+	}
+	out, err := commands.Handle(ctx, a.Commands, user.Kind, id.String(), user.Register{
+		Provider: n.provider, Workspace: home, EmailKey: key, Verified: n.verified,
+		Email: personal(id, n.email), FirstName: personal(id, n.first), LastName: personal(id, n.last),
+	})
+	if err != nil {
+		return Registered{}, err
+	}
+	holder, err := commands.Load(ctx, a.Commands.Fresh(), claim.Email, key)
+	if err == nil && holder.State.User != id { // this took so long that somebody took the claim over
+		err = ErrTaken
+	}
+	if err != nil {
+		return Registered{}, err
+	}
+	return Registered{ID: id, Email: n.email, FirstName: n.first, LastName: n.last, At: out.At, Position: out.Position}, nil
+}
+
+// personal is a value of the user, none when it is empty.
+func personal(id uuid.UUID, text string) event.Personal {
+	if text == "" {
+		return event.Personal{}
+	}
+	return event.NewPersonal(user.Subject(id), text)
+}
+
+// claimEmail makes the address the user's, or answers [ErrTaken].
+func (a *Accounts) claimEmail(ctx context.Context, key string, id uuid.UUID) error {
+	take := claim.Take{User: id, Now: a.Now(), Kind: claim.AnEmail}
+	ctx = as(ctx, id, uuid.Nil) // claims are no workspace's
+	_, err := commands.Handle(ctx, a.Commands, claim.Email, key, take)
+	if !errors.Is(err, claim.ErrTaken) {
+		return err
+	}
+	held, loadErr := commands.Load(ctx, a.Commands.Fresh(), claim.Email, key)
+	if loadErr != nil {
+		return loadErr
+	}
+	holder, loadErr := commands.Load(ctx, a.Commands.Fresh(), user.Kind, held.State.User.String())
+	if loadErr != nil {
+		return loadErr
+	}
+	if holder.State.Active() && holder.State.EmailKey == key || take.Now.Sub(held.State.Since) < patience {
+		return err
+	}
+	take.Forsaken = held.State.User
+	_, err = commands.Handle(ctx, a.Commands, claim.Email, key, take)
+	return err
+}
+
+// holderOf answers who has the address, [uuid.Nil] when nobody does.
+func (a *Accounts) holderOf(ctx context.Context, key string) (id uuid.UUID, s user.State, err error) {
+	held, err := commands.Load(ctx, a.Commands.Fresh(), claim.Email, key)
+	if err != nil || held.State.User == uuid.Nil {
+		return uuid.Nil, s, err
+	}
+	l, err := commands.Load(ctx, a.Commands.Fresh(), user.Kind, held.State.User.String())
+	if err != nil || !l.State.Active() || l.State.EmailKey != key {
+		return uuid.Nil, s, err
+	}
+	return held.State.User, l.State, nil
+}
+
+// HolderOf is holderOf for the mail of a forgotten password.
+func (a *Accounts) HolderOf(ctx context.Context, emailKey string) (uuid.UUID, user.State, error) {
+	return a.holderOf(ctx, emailKey)
+}
+
+// Load answers a user's state as of now, or [user.ErrNotFound].
+func (a *Accounts) Load(ctx context.Context, id uuid.UUID) (user.State, error) {
+	l, err := commands.Load(ctx, a.Commands.Fresh(), user.Kind, id.String())
+	if err == nil && !l.State.Active() {
+		err = user.ErrNotFound
+	}
+	return l.State, err
+}
+
+// handle carries out a command on a user, in their own workspace.
+func (a *Accounts) handle(ctx context.Context, id uuid.UUID, s user.State, cmd event.Command[user.State]) (commands.Outcome[user.State], error) {
+	return commands.Handle(as(ctx, id, s.Workspace), a.Commands, user.Kind, id.String(), cmd)
+}
+
+// text answers a personal value in clear, empty where there is none.
+func (a *Accounts) text(ctx context.Context, p event.Personal) (string, error) {
+	if p.IsZero() {
+		return "", nil
+	}
+	text, err := a.Vault.Show(ctx, p.Sealed)
+	if err != nil {
+		return "", fmt.Errorf("open a %s: %w", p, err)
+	}
+	return text, nil
+}
+
+// personOf answers what a user's password must not be made of.
+func (a *Accounts) personOf(ctx context.Context, s user.State) (p credentials.Person, err error) {
+	if p.Email, err = a.text(ctx, s.Email); err != nil {
+		return p, err
+	}
+	for _, name := range []event.Personal{s.FirstName, s.LastName} {
+		text, err := a.text(ctx, name)
+		if err != nil {
+			return p, err
+		}
+		p.Names = append(p.Names, text)
+	}
+	return p, nil
+}

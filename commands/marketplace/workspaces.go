@@ -1,0 +1,126 @@
+package marketplace
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"bahi/commands"
+	"bahi/commands/marketplace/credentials"
+	"bahi/domain/actor"
+	"bahi/domain/event"
+	"bahi/domain/marketplace/person"
+	"bahi/domain/marketplace/user"
+	"bahi/domain/marketplace/workspace"
+)
+
+// invitationLasts is how long one can be accepted (CONTRACT.md 0.2).
+const invitationLasts = 7 * 24 * time.Hour
+
+// InviteeSubject is whose key the address of somebody invited is sealed with. It goes with whoever has
+// the address.
+func InviteeSubject(emailKey string) string { return "invitee-" + emailKey }
+
+// Invite asks somebody to join the caller's workspace.
+func (a *Accounts) Invite(ctx context.Context, in uuid.UUID, email string, permissions actor.Permissions) (uuid.UUID, commands.Outcome[workspace.State], error) {
+	var out commands.Outcome[workspace.State]
+	email, err := person.Email("email", email)
+	if err != nil {
+		return uuid.Nil, out, err
+	}
+	key, err := a.EmailKey(ctx, email)
+	if err != nil {
+		return uuid.Nil, out, err
+	}
+	id := uuid.New()
+	out, err = commands.Handle(ctx, a.Commands, workspace.Kind, in.String(), workspace.Invite{
+		By: commands.From(ctx).Actor, Invitation: id, Permissions: permissions,
+		Email: event.NewPersonal(InviteeSubject(key), email), ExpiresAt: a.Now().Add(invitationLasts),
+	})
+	return id, out, err
+}
+
+// InvitationToken is what an invitation's mail holds: a mailed token, with the workspace that it is for.
+func InvitationToken(workspace uuid.UUID, mailed string) string {
+	return workspace.String() + "." + mailed
+}
+
+// Accept lets the user into the workspace that an invitation's token is for. The workspace has to know the
+// invitation, so what stands before the mailed token need not be believed.
+func (a *Accounts) Accept(ctx context.Context, token string, id uuid.UUID) (in uuid.UUID, out commands.Outcome[workspace.State], err error) {
+	name, mailed, _ := strings.Cut(token, ".")
+	if in, err = uuid.Parse(name); err != nil {
+		return in, out, credentials.Invitation.Refusal()
+	}
+	err = a.Credentials.Mailed.Use(ctx, credentials.Invitation, mailed, func(ctx context.Context, invitation uuid.UUID) error {
+		var err error
+		out, err = commands.Handle(as(ctx, id, in), a.Commands, workspace.Kind, in.String(), workspace.Join{Invitation: invitation, User: id, Now: a.Now()})
+		return err
+	})
+	return in, out, err
+}
+
+// ChangeMember gives a member of the caller's workspace other permissions.
+func (a *Accounts) ChangeMember(ctx context.Context, in, member uuid.UUID, to actor.Permissions) (commands.Outcome[workspace.State], error) {
+	return commands.Handle(ctx, a.Commands, workspace.Kind, in.String(), workspace.Change{By: commands.From(ctx).Actor, User: member, To: to})
+}
+
+// RemoveMember lets a member of the caller's workspace go.
+func (a *Accounts) RemoveMember(ctx context.Context, in, member uuid.UUID) (commands.Outcome[workspace.State], error) {
+	return commands.Handle(ctx, a.Commands, workspace.Kind, in.String(), workspace.Remove{User: member})
+}
+
+// TokenRing knows users by their access tokens. Their states come from the cache, which follows the log.
+type TokenRing struct {
+	Commands *commands.Handler
+	Sessions *credentials.Sessions
+}
+
+// Authenticate answers whose token it is, in their own workspace, or [ErrUnknownKey].
+func (r *TokenRing) Authenticate(ctx context.Context, token string) (actor.Actor, error) {
+	b, err := r.Sessions.Authenticate(ctx, token)
+	if err != nil {
+		return actor.Actor{}, err
+	}
+	l, err := load(ctx, r.Commands, user.Kind, b.User.String())
+	if err != nil {
+		return actor.Actor{}, err
+	}
+	if !l.State.Active() {
+		return actor.Actor{}, ErrUnknownKey
+	}
+	who := actor.Actor{Type: "user", ID: b.User.String(), Session: b.Session, Workspace: l.State.Workspace}
+	home, err := load(ctx, r.Commands, workspace.Kind, who.Workspace.String())
+	who.Permissions = home.State.Members[b.User]
+	who.Permissions.Operator = l.State.Operator
+	return who, err
+}
+
+// Enter answers the user with what they may do in another workspace, or [workspace.ErrNotFound].
+func (r *TokenRing) Enter(ctx context.Context, who actor.Actor, other uuid.UUID) (actor.Actor, error) {
+	id, err := uuid.Parse(who.ID)
+	if err != nil || who.Type != "user" {
+		return who, workspace.ErrNotFound
+	}
+	l, err := load(ctx, r.Commands, workspace.Kind, other.String())
+	if err != nil {
+		return who, err
+	}
+	p, member := l.State.Members[id]
+	if !member {
+		return who, workspace.ErrNotFound
+	}
+	who.Permissions = p
+	return who, nil
+}
+
+// load answers a state that may be late by a moment, but for what began in that moment.
+func load[S any](ctx context.Context, h *commands.Handler, kind *event.Kind[S], id string) (commands.Loaded[S], error) {
+	l, err := commands.Load(ctx, h.Cached(), kind, id)
+	if err == nil && l.Revision < 0 {
+		l, err = commands.Load(ctx, h.Fresh(), kind, id)
+	}
+	return l, err
+}
