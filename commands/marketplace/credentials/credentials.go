@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"time"
 
 	"github.com/google/uuid"
@@ -28,9 +29,12 @@ type Settings struct {
 
 // Defaults are the settings that the contract names: 8 characters (D18; NIST SP 800-63B-4 asks for 15 where
 // the password is the only factor), and the cost that OWASP's password storage cheat sheet names second,
-// 19 MiB and two passes, which suits a node that serves other requests too.
+// 19 MiB and two passes, which suits a node that serves other requests too, once a processor at a time.
 func Defaults(issuer string) Settings {
-	return Settings{Issuer: issuer, MinPassword: minPassword, Hash: HashCost{MemoryKiB: 19 * 1024, Passes: 2, Threads: 1}, Hashes: 2}
+	return Settings{
+		Issuer: issuer, MinPassword: minPassword,
+		Hash: HashCost{MemoryKiB: 19 * 1024, Passes: 2, Threads: 1}, Hashes: runtime.GOMAXPROCS(0),
+	}
 }
 
 func (s Settings) check() error {

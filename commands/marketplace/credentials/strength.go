@@ -95,7 +95,7 @@ const notEven = 2
 // steps answers how far each character is from the one before, if that is the same all along and at
 // most 1 either way, else notEven.
 func steps(text string) int {
-	var runes = []rune(text)
+	runes := []rune(text)
 	step := int(runes[1] - runes[0])
 	for i := range runes[1:] {
 		if int(runes[i+1]-runes[i]) != step {
