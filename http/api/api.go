@@ -40,6 +40,11 @@ type Config struct {
 	Metrics prometheus.Registerer // nil: none
 	Tracer  trace.TracerProvider  // nil: no spans, at no cost
 
+	Limiting Limiting
+
+	// Origins are those of pages that browsers let read our answers, see [Origin]; none: only our own.
+	Origins []string
+
 	// Timeout is how long a handler may take; 0: 30 seconds.
 	Timeout time.Duration
 }
@@ -51,6 +56,8 @@ type API struct {
 	huma    huma.API
 	tracer  trace.Tracer
 	metrics *metrics
+	limiter *limiter // nil: none
+	sharing *sharing // nil: none
 	ops     []*operation
 	pages   map[string]bool // paths that are served beside the operations, by GET
 	spec    func() []byte
@@ -67,7 +74,10 @@ func New(config Config) *API {
 	if config.Timeout == 0 {
 		config.Timeout = defaultTimeout
 	}
-	a := &API{config: config, metrics: newMetrics(config.Metrics), pages: map[string]bool{}}
+	a := &API{
+		config: config, metrics: newMetrics(config.Metrics), pages: map[string]bool{},
+		limiter: newLimiter(config.Limiting), sharing: newSharing(config.Origins),
+	}
 	if config.Tracer != nil {
 		a.tracer = config.Tracer.Tracer("bahi/http/api")
 	}
@@ -123,6 +133,9 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h["X-Content-Type-Options"] = nosniff
 	a.metrics.inFlight.Inc()
 	defer a.finish(c)
+	if c.share() {
+		return
+	}
 	if !sane(r.URL.Path) || !saneQuery(r.URL.RawQuery) {
 		c.refuse(fault.New(fault.Malformed, "Malformed URL"))
 		return

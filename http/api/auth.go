@@ -49,8 +49,12 @@ func (c *call) authenticate() error {
 	}
 	for _, credential := range c.api.config.Credentials {
 		if strings.HasPrefix(bearer, credential.Prefix) {
+			if err := c.admit(); err != nil {
+				return err
+			}
 			who, err := credential.Authenticate(c.ctx, bearer)
 			if err != nil {
+				c.guessed(err)
 				return err
 			}
 			c.request.Actor, c.request.Workspace = who, who.Workspace

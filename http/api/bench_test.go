@@ -8,9 +8,11 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"bahi/domain/actor"
 	"bahi/http/api"
+	"bahi/http/api/window"
 )
 
 // discard is a ResponseWriter that costs nothing, so that what is measured is ours.
@@ -29,6 +31,10 @@ func BenchmarkPost(b *testing.B) {
 	for name, change := range map[string]func(*api.Config, http.Header){
 		"plain": func(*api.Config, http.Header) {},
 		"log":   func(c *api.Config, _ http.Header) { c.Log = slog.New(slog.NewJSONHandler(nowhere{}, nil)) },
+		"limited": func(c *api.Config, _ http.Header) {
+			c.Limiting.Limits = api.DefaultLimits()
+			c.Limiting.Limits[api.GroupAPIKeys] = window.Limit{Requests: window.MostRequests, Per: time.Second}
+		},
 		"keyed": func(_ *api.Config, h http.Header) {
 			h.Set("Idempotency-Key", "0b9f2f0e-5a3a-4c55-8c5a-3f0f3d8f1c11")
 			h.Set("If-Match", `"3"`)

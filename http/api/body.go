@@ -142,7 +142,13 @@ func (o *operation) finish(a *API, in reflect.Type) {
 		o.body.plan = (&planner{registry: a.huma.OpenAPI().Components.Schemas, strict: o.StrictBody, readOnly: o.ReadOnly}).plan(field.Type, schema, "")
 	}
 	if !o.Public {
-		o.steps = append(o.steps, (*call).authenticate, (*call).enter, (*call).permit)
+		o.steps = append(o.steps, (*call).authenticate)
+	}
+	if a.limiter != nil {
+		o.steps = append(o.steps, (*call).limit)
+	}
+	if !o.Public {
+		o.steps = append(o.steps, (*call).enter, (*call).permit)
 	}
 	if o.StrictQuery {
 		o.steps = append(o.steps, (*call).strictQuery)

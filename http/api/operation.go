@@ -49,6 +49,7 @@ type operation struct {
 	Op
 
 	pattern *regexp.Regexp
+	limit   *policy // nil: none
 	steps   []func(*call) error
 	body    *body // nil: none, or huma reads it
 	query   map[string]bool
@@ -125,6 +126,7 @@ func (a *API) add(op Op) *operation {
 		}
 	}
 	o.metrics = a.metrics.of(o)
+	o.limit = a.limiter.policy(op.Limit)
 	a.ops = append(a.ops, o)
 	return o
 }

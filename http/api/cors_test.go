@@ -1,0 +1,100 @@
+package api_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/http/api"
+	"bahi/http/api/apitest"
+)
+
+const frontend = "https://app.example.com"
+
+func sharing(t *testing.T) *apitest.Client {
+	url, _ := limited(t, func(c *api.Config) { c.Origins = []string{frontend, "http://localhost:5173"} })
+	return apitest.New(t, url, "")
+}
+
+func TestAListedOriginMayReadAnswers(t *testing.T) {
+	t.Parallel()
+	page := sharing(t).With("Origin", frontend, "Authorization", "Bearer asha")
+	a := page.GET("/rows").Status(204)
+	require.Equal(t, frontend, a.Header("Access-Control-Allow-Origin"))
+	require.Empty(t, a.Header("Access-Control-Allow-Credentials"))
+	require.Equal(t, "Origin", a.Header("Vary"))
+	exposed := strings.ToLower(a.Header("Access-Control-Expose-Headers"))
+	for name := range strings.FieldsSeq("Bahi-Position ETag X-Total-Count X-Request-Id RateLimit RateLimit-Policy Retry-After Idempotency-Replayed Warning Link") {
+		require.Contains(t, strings.Split(exposed, ", "), strings.ToLower(name))
+	}
+	page.GET("/rows").Status(204)
+	for _, refused := range []*apitest.Answer{page.GET("/rows").Status(429), page.With("Authorization", "").GET("/rows").Status(401), page.GET("/nowhere").Status(404)} {
+		require.Equal(t, frontend, refused.Header("Access-Control-Allow-Origin"), "a page must be able to read why")
+	}
+}
+
+func TestCookiesGoToTheAuthPathsOnly(t *testing.T) {
+	t.Parallel()
+	page := sharing(t).With("Origin", "http://localhost:5173")
+	require.Equal(t, "true", page.POST("/api/v1/auth/refresh", nil).Status(204).Header("Access-Control-Allow-Credentials"))
+	ask := page.With("Access-Control-Request-Method", "POST")
+	require.Equal(t, "true", ask.Do("OPTIONS", "/api/v1/auth/refresh", nil).Status(204).Header("Access-Control-Allow-Credentials"))
+	for _, path := range []string{"/rows", "/api/v1/authors", "/api/v1/auth"} {
+		require.Empty(t, ask.Do("OPTIONS", path, nil).Status(204).Header("Access-Control-Allow-Credentials"), path)
+	}
+}
+
+func TestABrowserLearnsWhatItMaySend(t *testing.T) {
+	t.Parallel()
+	ask := sharing(t).With("Origin", frontend, "Access-Control-Request-Method", "PATCH",
+		"Access-Control-Request-Headers", "authorization,bahi-reason,content-type,idempotency-key,if-match")
+	a := ask.Do("OPTIONS", "/rows", nil).Status(204).None()
+	require.Equal(t, frontend, a.Header("Access-Control-Allow-Origin"))
+	require.Equal(t, "PATCH", a.Header("Access-Control-Allow-Methods"))
+	require.Equal(t, "authorization,bahi-reason,content-type,idempotency-key,if-match", a.Header("Access-Control-Allow-Headers"))
+	require.Equal(t, "600", a.Header("Access-Control-Max-Age"))
+	require.Contains(t, a.Header("Vary"), "Origin")
+	require.NotEmpty(t, a.Header("X-Request-Id"))
+	require.Empty(t, a.Header("RateLimit"), "asking is not counted")
+	for _, other := range []*apitest.Client{ask.With("Access-Control-Request-Method", "TRACE"), ask.With("Access-Control-Request-Headers", "cookie2")} {
+		require.Empty(t, other.Do("OPTIONS", "/rows", nil).Status(204).Header("Access-Control-Allow-Origin"))
+	}
+	ask.With("Access-Control-Request-Method", "").Do("OPTIONS", "/rows", nil).Status(405)
+}
+
+func TestOtherOriginsGetNothing(t *testing.T) {
+	t.Parallel()
+	page := sharing(t)
+	for _, origin := range []string{"https://evil.example", "null", "*", "https://app.example.com.evil.example", "http://app.example.com", "https://APP.example.com", "https://app.example.com:444"} {
+		for _, a := range []*apitest.Answer{
+			page.With("Origin", origin).GET("/rows").Status(401),
+			page.With("Origin", origin, "Access-Control-Request-Method", "GET").Do("OPTIONS", "/api/v1/auth/login", nil).Status(204),
+		} {
+			require.Contains(t, a.Header("Vary"), "Origin", "a cache must tell them apart")
+			for name := range a.Response.Header {
+				require.NotContains(t, name, "Access-Control", origin)
+			}
+		}
+	}
+	url, _ := limited(t, nil)
+	a := apitest.New(t, url, "").With("Origin", frontend, "Access-Control-Request-Method", "GET").Do("OPTIONS", "/rows", nil).Status(405)
+	require.Empty(t, a.Header("Access-Control-Allow-Origin"), "without a list there are none")
+}
+
+func TestAnOriginIsWhatABrowserSends(t *testing.T) {
+	t.Parallel()
+	for url, want := range map[string]string{
+		"https://app.example.com": frontend, "https://App.Example.com/": frontend, "https://app.example.com:443/login?x=1#y": frontend,
+		"http://localhost:5173": "http://localhost:5173", "http://localhost:80/": "http://localhost", "http://[::1]:8080": "http://[::1]:8080",
+		"http://[::1]": "http://[::1]", "https://localhost:80": "https://localhost:80",
+	} {
+		origin, err := api.Origin(url)
+		require.NoError(t, err, url)
+		require.Equal(t, want, origin, url)
+	}
+	for _, url := range []string{"", "*", "null", "app.example.com", "ftp://app.example.com", "https://", "https://*.example.com", "https://a:b@example.com", "https://दुकान.example", "https://a.example:x"} {
+		_, err := api.Origin(url)
+		require.ErrorContains(t, err, "expected a URL such as", url)
+	}
+}

@@ -1,0 +1,172 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"time"
+
+	"bahi/domain/fault"
+	"bahi/http/api/window"
+)
+
+// Counter counts requests for the rate limits. It MUST decide, and fast: what it counts with may be
+// away, and the limits take no service down.
+type Counter interface {
+	Take(ctx context.Context, key window.Key, limit window.Limit) window.Decision
+}
+
+// Limiting says how requests are limited. The zero value limits nothing.
+//
+// Somebody signed in is counted by their id, the public by its address (IPv6 by /64), both for the group
+// of the operation. An API key is counted by its id, over all operations together, by the limit named
+// [GroupAPIKeys].
+//
+// A credential that is refused counts for its address by the limit named [GroupRefused]; beyond it, no
+// credential from that address is looked at until its window slides on, right ones included, or guessing
+// would be free. A request without a credential guesses nothing and is not counted: any page could make a
+// visitor's browser send some, and so lock out all who share the address. That count is this process's
+// own, whatever the Counter: it is looked at before each authentication, where no round trip can be
+// afforded, and so a guesser who finds several processes has as many times the tries.
+//
+// The limit comes after authentication and before permission: what may not be done is counted too.
+type Limiting struct {
+	Limits  Limits           // nil: none
+	Counter Counter          // nil: memory
+	Proxies []netip.Prefix   // whose word about the client's address is taken, see [ParseProxies]
+	Now     func() time.Time // nil: time.Now
+}
+
+// limiter enforces a Limiting.
+type limiter struct {
+	counter Counter
+	refused *window.Memory
+	proxies []netip.Prefix
+	limits  Limits
+
+	keys, guesses *policy
+}
+
+// policy is a limit and how it is told.
+type policy struct {
+	group  string
+	limit  window.Limit
+	header []string // of RateLimit-Policy
+}
+
+// memory makes a Counter of what needs no context.
+type memory struct{ *window.Memory }
+
+func (m memory) Take(_ context.Context, key window.Key, limit window.Limit) window.Decision {
+	return m.Memory.Take(key, limit)
+}
+
+// newLimiter answers nil when nothing is limited.
+func newLimiter(config Limiting) *limiter {
+	if config.Limits == nil {
+		return nil
+	}
+	if config.Now == nil {
+		config.Now = time.Now
+	}
+	if config.Counter == nil {
+		config.Counter = memory{window.NewMemory(config.Now, 0)}
+	}
+	l := &limiter{counter: config.Counter, proxies: config.Proxies, limits: config.Limits, refused: window.NewMemory(config.Now, 0)}
+	l.keys, l.guesses = l.policy(GroupAPIKeys), l.policy(GroupRefused)
+	return l
+}
+
+// policy answers nil when the group has no limit. It panics when there is no such group, so that this is
+// found at the start.
+func (l *limiter) policy(group string) *policy {
+	if l == nil || group == "" {
+		return nil
+	}
+	limit, known := l.limits[group]
+	if !known {
+		panic(fmt.Sprintf("no limit is named %q", group))
+	}
+	if limit.Off() {
+		return nil
+	}
+	return &policy{group: group, limit: limit, header: []string{
+		fmt.Sprintf(`%q;q=%d;w=%d`, group, limit.Requests, int64(limit.Per.Seconds())),
+	}}
+}
+
+// admit refuses to authenticate those who were refused too often. Guesses that are under way at once are
+// all looked at, as nobody knows yet that they are guesses: counting them before, and taking it back from
+// the right ones, would refuse the many requests at once of an address that has many users.
+func (c *call) admit() error {
+	l := c.api.limiter
+	if l == nil || l.guesses == nil {
+		return nil
+	}
+	d := l.refused.Look(c.guess(), l.guesses.limit)
+	if d.Allowed {
+		return nil
+	}
+	c.tell(l.guesses, d)
+	return c.tooMany(d)
+}
+
+// guessed counts a credential that was refused. One that nobody could look at now is not.
+func (c *call) guessed(err error) {
+	f, refused := errors.AsType[*fault.Error](err)
+	if l := c.api.limiter; l != nil && l.guesses != nil && refused && f.Kind == fault.Unauthorized {
+		c.tell(l.guesses, l.refused.Take(c.guess(), l.guesses.limit))
+	}
+}
+
+func (c *call) guess() window.Key {
+	return window.Key{Group: GroupRefused, Address: clientAddress(c.r, c.api.limiter.proxies)}
+}
+
+// limit counts the request, by who asks.
+func (c *call) limit() error {
+	p, who := c.op.limit, c.request.Actor
+	key := window.Key{Caller: who.ID}
+	switch who.Type {
+	case "":
+		key = window.Key{Address: clientAddress(c.r, c.api.limiter.proxies)}
+	case "api_key":
+		p = c.api.limiter.keys
+	}
+	if p == nil {
+		return nil
+	}
+	key.Group = p.group
+	d := c.api.limiter.counter.Take(c.ctx, key, p.limit)
+	c.tell(p, d)
+	if !d.Allowed {
+		return c.tooMany(d)
+	}
+	return nil
+}
+
+// tooMany is the refusal (D48 of the contract).
+func (c *call) tooMany(d window.Decision) error {
+	c.Header()["Retry-After"] = []string{strconv.FormatInt(max(1, seconds(d.Next)), 10)}
+	return &Problem{Detail: "Too many requests", Code: "rate_limited", Status: http.StatusTooManyRequests}
+}
+
+// tell sets the headers of draft-ietf-httpapi-ratelimit-headers-10: q requests in w seconds are allowed,
+// r of them are left, and in t seconds the next one comes back.
+func (c *call) tell(p *policy, d window.Decision) {
+	b := make([]byte, 0, len(p.group)+32)
+	b = append(b, '"')
+	b = append(b, p.group...)
+	b = append(b, `";r=`...)
+	b = strconv.AppendInt(b, int64(d.Remaining), 10)
+	b = append(b, `;t=`...)
+	b = strconv.AppendInt(b, seconds(d.Next), 10)
+	h := c.Header()
+	h["Ratelimit-Policy"], h["Ratelimit"] = p.header, []string{string(b)}
+}
+
+// seconds rounds up, so that who waits for as long does not come too early.
+func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }

@@ -1,0 +1,136 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"net/netip"
+	"regexp"
+	"strings"
+)
+
+// ParseProxies reads addresses and networks (CIDR) of proxies that stand before us. An IPv4 one may
+// also be written as IPv6.
+func ParseProxies(list []string) ([]netip.Prefix, error) {
+	var proxies []netip.Prefix
+	for _, text := range list {
+		text = strings.TrimSpace(text)
+		prefix, err := netip.ParsePrefix(text)
+		if address, bad := netip.ParseAddr(text); bad == nil && address.Zone() == "" {
+			prefix, err = netip.PrefixFrom(address, address.BitLen()), nil
+		}
+		if mapped := netip.MustParsePrefix("::ffff:0:0/96"); err == nil && prefix.Addr().Is4In6() && prefix.Bits() >= mapped.Bits() {
+			prefix = netip.PrefixFrom(prefix.Addr().Unmap(), prefix.Bits()-mapped.Bits())
+		}
+		if err != nil {
+			return nil, fmt.Errorf("proxy %q: expected an address or a network, such as 10.0.0.0/8", text)
+		}
+		proxies = append(proxies, prefix.Masked())
+	}
+	return proxies, nil
+}
+
+// addressBits is what an IPv6 client is counted by: whoever has one address has the 2^64 of its network.
+const addressBits = 64
+
+// clientAddress answers whom a request of the public is counted for: the peer of the connection, or whom
+// trusted proxies name. IPv6 is cut to its /64, IPv4 in IPv6 is IPv4. It is the zero Addr for what has no
+// address, such as the peer at a Unix socket.
+func clientAddress(r *http.Request, proxies []netip.Prefix) netip.Addr {
+	var client netip.Addr
+	if peer, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
+		client = plainAddress(peer.Addr())
+	}
+	if trusted(client, proxies) {
+		client = forwardedFor(r.Header, client, proxies)
+	}
+	if client.Is6() {
+		client = netip.PrefixFrom(client, addressBits).Masked().Addr()
+	}
+	return client
+}
+
+func plainAddress(a netip.Addr) netip.Addr { return a.Unmap().WithZone("") }
+
+func trusted(a netip.Addr, proxies []netip.Prefix) bool {
+	for _, proxy := range proxies {
+		if proxy.Contains(a) {
+			return true
+		}
+	}
+	return false
+}
+
+// forwardedFor answers whom the proxies name, of which the peer is the nearest. Each adds the address of
+// who spoke to it at the right, so only what stands right of the first untrusted one is told by ourselves;
+// the rest may be invented. A proxy that keeps one of the two headers passes on what its client sent as
+// the other, so where both are there they must agree; if they do not, the peer is counted.
+func forwardedFor(h http.Header, peer netip.Addr, proxies []netip.Prefix) netip.Addr {
+	old, standard := h["X-Forwarded-For"], h["Forwarded"]
+	if old == nil && standard == nil {
+		return peer
+	}
+	byOld := walk(strings.Split(strings.Join(old, ","), ","), peer, proxies)
+	byStandard := walk(forwardedHops(strings.Join(standard, ",")), peer, proxies)
+	switch {
+	case standard == nil:
+		return byOld
+	case old == nil || byOld == byStandard:
+		return byStandard
+	}
+	return peer
+}
+
+// walk goes from the right over trusted hops, and stops at one that it cannot read.
+func walk(hops []string, peer netip.Addr, proxies []netip.Prefix) netip.Addr {
+	client := peer
+	for i := len(hops) - 1; i >= 0 && trusted(client, proxies); i-- {
+		hop, ok := parseHop(hops[i])
+		if !ok {
+			break
+		}
+		client = hop
+	}
+	return client
+}
+
+// parseHop reads 192.0.2.1, 192.0.2.1:80, 2001:db8::1, [2001:db8::1] and [2001:db8::1]:80.
+func parseHop(text string) (netip.Addr, bool) {
+	text = strings.TrimSpace(text)
+	if both, err := netip.ParseAddrPort(text); err == nil {
+		return plainAddress(both.Addr()), true
+	}
+	if inner, bracketed := strings.CutPrefix(text, "["); bracketed {
+		if text, bracketed = strings.CutSuffix(inner, "]"); !bracketed {
+			return netip.Addr{}, false
+		}
+	}
+	a, err := netip.ParseAddr(text)
+	return plainAddress(a), err == nil
+}
+
+// Of RFC 7239, 4: a header that is in order, and each pair of it with the separator before. No address
+// needs a backslash, so that strings have none here.
+var (
+	forwardedName = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+	forwardedText = `(?:"([^"\\]*)"|([^"\\,; \t]+))`
+	forwardedForm = regexp.MustCompile(`^[ \t]*` + forwardedName + `=` + forwardedText + `(?:[ \t]*[,;][ \t]*` + forwardedName + `=` + forwardedText + `)*[ \t]*$`)
+	forwardedPair = regexp.MustCompile(`([,;]?)[ \t]*(` + forwardedName + `)=` + forwardedText)
+)
+
+// forwardedHops answers the for= of each element of a Forwarded header, empty where there is none. It
+// answers nothing at all for a value that is not in order: with one quote a client could otherwise make
+// a proxy's own element part of a string.
+func forwardedHops(value string) (hops []string) {
+	if !forwardedForm.MatchString(value) {
+		return nil
+	}
+	for _, pair := range forwardedPair.FindAllStringSubmatch(value, -1) {
+		if separator := pair[1]; separator != ";" {
+			hops = append(hops, "")
+		}
+		if name, text := pair[2], pair[3]+pair[4]; strings.EqualFold(name, "for") {
+			hops[len(hops)-1] = text
+		}
+	}
+	return hops
+}

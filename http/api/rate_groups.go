@@ -1,0 +1,80 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"bahi/http/api/window"
+)
+
+// Limits are the limits by the name of their group, which an [Op] gives in Limit.
+type Limits map[string]window.Limit
+
+// Groups that no operation names.
+const (
+	GroupAPIKeys = "api_keys"               // everything that one API key asks for
+	GroupRefused = "refused_authentication" // credentials from one address that opened nothing
+)
+
+// DefaultLimits answers all groups with the limits of SPEC.txt ("Limits"), and of D45 to D47 of the
+// contract where it has none.
+func DefaultLimits() Limits {
+	limits := Limits{GroupAPIKeys: {}}
+	for group, perMinute := range map[string]int{
+		// SPEC.txt
+		"auth":  20, // one counter for the whole group
+		"users": 120, "users_picture": 10, "users_delete_request": 20,
+		"enquiry_create": 60, "enquiry_verify_chat": 60, "enquiry_general": 120,
+		"contact_create": 60, "contact_general": 120,
+		"catalog_list_search": 120, "catalog_create_update": 120, "catalog_bulk": 10,
+		// D45
+		"company_read": 120, "company_write": 60, "company_check_domain": 30, "catalog_general": 120,
+		// D46
+		"ledger_general": 300, "ledger_khata_upload": 10, "ledger_pdf": 30,
+		// D47
+		"messaging_general": 120, "messaging_send": 60, "campaign_send": 10, "bot_file": 20, "webhooks": 1200,
+		// Ours: API keys, workspaces and their members.
+		"marketplace_general": 120,
+		// Expired tokens of an office behind one address stay below it; a dictionary does not get far.
+		GroupRefused: 120,
+	} {
+		limits[group] = window.Limit{Requests: perMinute, Per: time.Minute}
+	}
+	return limits
+}
+
+// limitSetting begins the names of the settings: the group follows, as in BAHI_LIMIT_AUTH=20/1m.
+const limitSetting = "BAHI_LIMIT_"
+
+// ParseLimits answers the limits with what the environment says of them: NAME=value pairs, as os.Environ has
+// them, of which the others are passed over. A group that there is not is an error, or a misspelt
+// setting would limit nothing.
+func ParseLimits(environ []string) (Limits, error) {
+	limits := DefaultLimits()
+	var wrong []error
+	for _, pair := range environ {
+		name, value, _ := strings.Cut(pair, "=")
+		group, found := strings.CutPrefix(name, limitSetting)
+		if !found {
+			continue
+		}
+		group = strings.ToLower(group)
+		if _, known := limits[group]; !known {
+			wrong = append(wrong, fmt.Errorf("%s: there is no such limit, but %s", name, strings.Join(slices.Sorted(maps.Keys(limits)), ", ")))
+			continue
+		}
+		limit, err := window.Parse(value)
+		if err != nil {
+			wrong = append(wrong, fmt.Errorf("%s: %w", name, err))
+		}
+		limits[group] = limit
+	}
+	if len(wrong) > 0 {
+		return nil, errors.Join(wrong...)
+	}
+	return limits, nil
+}

@@ -1,0 +1,233 @@
+package api_test
+
+import (
+	"context"
+	"fmt"
+	"net/http/httptest"
+	"net/netip"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/domain/actor"
+	"bahi/http/api"
+	"bahi/http/api/apitest"
+	"bahi/http/api/window"
+)
+
+// clock is moved by hand.
+type clock struct {
+	mu sync.Mutex
+	at time.Time
+}
+
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.at
+}
+
+func (c *clock) pass(by time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at = c.at.Add(by)
+}
+
+// signedIn are users, and a key.
+var signedIn = people{
+	"asha":      {Type: "user", ID: "asha", Workspace: shop, Permissions: actor.Permissions{Ledger: actor.Write}},
+	"ravi":      {Type: "user", ID: "ravi", Workspace: shop, Permissions: actor.Permissions{Ledger: actor.Read}},
+	"bahi_till": {Type: "api_key", ID: "till", Workspace: shop, Permissions: actor.Permissions{Ledger: actor.Write}},
+}
+
+// limited serves operations of some groups, behind a proxy at this host. Environ are its settings.
+func limited(t *testing.T, change func(*api.Config), environ ...string) (url string, c *clock) {
+	t.Helper()
+	c = &clock{at: time.Date(2025, 3, 31, 23, 59, 30, 0, time.UTC)}
+	limits, err := api.ParseLimits(append([]string{"BAHI_LIMIT_AUTH=3/1m", "BAHI_LIMIT_LEDGER_GENERAL=2/1m"}, environ...))
+	require.NoError(t, err)
+	config := api.Config{
+		Credentials: []api.Credential{{Authenticator: signedIn}},
+		Limiting:    api.Limiting{Limits: limits, Now: c.Now, Proxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
+	}
+	if change != nil {
+		change(&config)
+	}
+	a := api.New(config)
+	done := func(context.Context, *struct{}) (*api.Nothing, error) { return &api.Nothing{}, nil }
+	for _, op := range []api.Op{
+		{ID: "login", Method: "POST", Path: "/api/v1/auth/login", Public: true, Limit: "auth"},
+		{ID: "refresh", Method: "POST", Path: "/api/v1/auth/refresh", Public: true, Limit: "auth"},
+		{ID: "rows", Method: "GET", Path: "/rows", Area: actor.Ledger, Limit: "ledger_general"},
+		{ID: "post-row", Method: "POST", Path: "/rows", Area: actor.Ledger, Limit: "ledger_general"},
+		{ID: "pdf", Method: "GET", Path: "/pdf", Area: actor.Ledger, Limit: "ledger_pdf"},
+		{ID: "unlimited", Method: "GET", Path: "/unlimited"},
+	} {
+		op.Status = 204
+		api.Handle(a, op, done)
+	}
+	h := httptest.NewServer(a)
+	t.Cleanup(h.Close)
+	return h.URL, c
+}
+
+func at(t *testing.T, url, address string) *apitest.Client {
+	return apitest.New(t, url, "").With("X-Forwarded-For", address)
+}
+
+func TestAGroupSharesOneCounter(t *testing.T) {
+	t.Parallel()
+	url, c := limited(t, nil)
+	public := at(t, url, "198.51.100.1")
+	a := public.POST("/api/v1/auth/login", nil).Status(204)
+	require.Equal(t, `"auth";q=3;w=60`, a.Header("RateLimit-Policy"))
+	require.Equal(t, `"auth";r=2;t=60`, a.Header("RateLimit"))
+	require.Empty(t, a.Header("Retry-After"))
+	c.pass(20*time.Second + time.Millisecond)
+	require.Equal(t, `"auth";r=1;t=40`, public.POST("/api/v1/auth/refresh", nil).Status(204).Header("RateLimit"))
+	public.POST("/api/v1/auth/login", nil).Status(204)
+	for _, path := range []string{"/api/v1/auth/login", "/api/v1/auth/refresh"} {
+		a := public.POST(path, nil).Problem(429, "Too many requests")
+		require.Contains(t, a.Text, `"code":"rate_limited"`)
+		require.Equal(t, "application/problem+json", a.Header("Content-Type"))
+		require.Equal(t, "40", a.Header("Retry-After"), "rounded up")
+		require.Equal(t, `"auth";q=3;w=60`, a.Header("RateLimit-Policy"))
+		require.Equal(t, `"auth";r=0;t=40`, a.Header("RateLimit"))
+	}
+	at(t, url, "198.51.100.2").POST("/api/v1/auth/login", nil).Status(204)
+	c.pass(39*time.Second + 998*time.Millisecond)
+	require.Equal(t, "1", public.POST("/api/v1/auth/login", nil).Problem(429, "Too many requests").Header("Retry-After"))
+	c.pass(time.Millisecond)
+	public.POST("/api/v1/auth/login", nil).Status(204)
+	public.POST("/api/v1/auth/login", nil).Status(429)
+}
+
+func TestThePublicIsCountedByItsAddress(t *testing.T) {
+	t.Parallel()
+	url, _ := limited(t, nil, "BAHI_LIMIT_AUTH=1/1m")
+	at(t, url, "2001:db8:1:2::1").POST("/api/v1/auth/login", nil).Status(204)
+	at(t, url, "2001:db8:1:2:ffff::9").POST("/api/v1/auth/login", nil).Status(429)
+	at(t, url, "2001:db8:1:3::1").POST("/api/v1/auth/login", nil).Status(204)
+	at(t, url, "198.51.100.1").POST("/api/v1/auth/login", nil).Status(204)
+	at(t, url, "::ffff:198.51.100.1").POST("/api/v1/auth/login", nil).Status(429)
+	at(t, url, "<script>").POST("/api/v1/auth/login", nil).Status(204)
+	apitest.New(t, url, "").POST("/api/v1/auth/login", nil).Status(429) // as the proxy, like the one before
+}
+
+func TestNobodyChoosesWhomTheyAreCountedAs(t *testing.T) {
+	t.Parallel()
+	url, _ := limited(t, func(c *api.Config) { c.Limiting.Proxies = nil }, "BAHI_LIMIT_AUTH=1/1m")
+	at(t, url, "198.51.100.1").POST("/api/v1/auth/login", nil).Status(204)
+	at(t, url, "198.51.100.2").POST("/api/v1/auth/login", nil).Status(429)
+}
+
+func TestWhoIsSignedInIsCountedByTheirID(t *testing.T) {
+	t.Parallel()
+	url, _ := limited(t, nil)
+	asha, ravi := apitest.New(t, url, "asha"), apitest.New(t, url, "ravi")
+	require.Equal(t, `"ledger_general";r=1;t=60`, asha.With("X-Forwarded-For", "198.51.100.1").GET("/rows").Status(204).Header("RateLimit"))
+	asha.With("X-Forwarded-For", "198.51.100.2").GET("/rows").Status(204)
+	asha.GET("/rows").Problem(429, "Too many requests")
+	require.Equal(t, `"ledger_pdf";r=29;t=60`, asha.GET("/pdf").Status(204).Header("RateLimit"))
+	require.Equal(t, `"ledger_general";r=1;t=60`, ravi.POST("/rows", nil).Problem(403, "Not enough permissions").Header("RateLimit"))
+	ravi.GET("/rows").Status(204)
+	ravi.POST("/rows", nil).Problem(429, "Too many requests")
+	require.Empty(t, ravi.GET("/unlimited").Status(204).Header("RateLimit"))
+}
+
+func TestAnAPIKeyHasALimitOfItsOwn(t *testing.T) {
+	t.Parallel()
+	url, _ := limited(t, nil)
+	till := apitest.New(t, url, "bahi_till")
+	for range 5 {
+		require.Empty(t, till.GET("/rows").Status(204).Header("RateLimit"), "none unless it is set")
+	}
+	url, _ = limited(t, nil, "BAHI_LIMIT_API_KEYS=3/1m")
+	till = till.At(url)
+	till.GET("/rows").Status(204)
+	till.GET("/pdf").Status(204)
+	require.Equal(t, `"api_keys";r=0;t=60`, till.GET("/unlimited").Status(204).Header("RateLimit"), "all operations together")
+	till.GET("/rows").Problem(429, "Too many requests")
+}
+
+func TestGuessingCredentialsIsLimited(t *testing.T) {
+	t.Parallel()
+	url, c := limited(t, nil, "BAHI_LIMIT_REFUSED_AUTHENTICATION=2/1m")
+	here := func(bearer string) *apitest.Client {
+		return apitest.New(t, url, bearer).With("X-Forwarded-For", "198.51.100.1")
+	}
+	for range 5 {
+		require.Empty(t, here("").GET("/rows").Problem(401, "Not authenticated").Header("RateLimit"), "who bears nothing guesses nothing")
+	}
+	a := here("guess-1").GET("/rows").Problem(401, "Not authenticated")
+	require.Equal(t, `"refused_authentication";q=2;w=60`, a.Header("RateLimit-Policy"))
+	require.Equal(t, `"refused_authentication";r=1;t=60`, a.Header("RateLimit"))
+	here("bahi_unknowable").GET("/rows").Problem(500, "Internal error") // nobody looked at it
+	require.Equal(t, `"ledger_general";r=1;t=60`, here("asha").GET("/rows").Status(204).Header("RateLimit"), "others there are let in")
+	here("guess-2").GET("/unlimited").Problem(401, "Not authenticated")
+	for _, bearer := range []string{"guess-3", "asha"} {
+		a := here(bearer).GET("/rows").Problem(429, "Too many requests")
+		require.Equal(t, "60", a.Header("Retry-After"), bearer)
+		require.Equal(t, `"refused_authentication";r=0;t=60`, a.Header("RateLimit"), bearer)
+	}
+	here("").GET("/rows").Problem(401, "Not authenticated")
+	here("asha").With("X-Forwarded-For", "198.51.100.2").GET("/rows").Status(204)
+	c.pass(time.Minute)
+	here("asha").GET("/rows").Status(204)
+}
+
+func TestALimitIsTakenAwayByItsSetting(t *testing.T) {
+	t.Parallel()
+	url, _ := limited(t, nil, "BAHI_LIMIT_AUTH=off")
+	for range 5 {
+		require.Empty(t, at(t, url, "198.51.100.1").POST("/api/v1/auth/login", nil).Status(204).Header("RateLimit-Policy"))
+	}
+	url, _ = limited(t, func(c *api.Config) { c.Limiting.Limits = nil })
+	for range 5 {
+		apitest.New(t, url, "asha").GET("/rows").Status(204)
+	}
+}
+
+// refusing is a counter of somebody else's.
+type refusing struct{ next time.Duration }
+
+func (r refusing) Take(context.Context, window.Key, window.Limit) window.Decision {
+	return window.Decision{Next: r.next}
+}
+
+func TestNobodyIsToldToComeBackAtOnce(t *testing.T) {
+	t.Parallel()
+	for next, want := range map[time.Duration]string{0: "1", 1: "1", time.Second: "1", time.Second + 1: "2"} {
+		url, _ := limited(t, func(c *api.Config) { c.Limiting.Counter = refusing{next} })
+		require.Equal(t, want, apitest.New(t, url, "asha").GET("/rows").Problem(429, "Too many requests").Header("Retry-After"))
+	}
+}
+
+func TestTheLimitsAreTheContracts(t *testing.T) {
+	t.Parallel()
+	limits := api.DefaultLimits()
+	for group, want := range map[string]string{
+		"auth": "20/1m0s", "users": "120/1m0s", "users_picture": "10/1m0s", "users_delete_request": "20/1m0s", "enquiry_create": "60/1m0s",
+		"catalog_bulk": "10/1m0s", "ledger_general": "300/1m0s", "ledger_pdf": "30/1m0s", "webhooks": "1200/1m0s", api.GroupAPIKeys: "off",
+	} {
+		require.Equal(t, want, limits[group].String(), group)
+	}
+	for group := range limits {
+		set, err := api.ParseLimits([]string{"PATH=/bin", fmt.Sprintf("BAHI_LIMIT_%s=7/2s", group), "BAHI_ADDR=:1"})
+		require.NoError(t, err)
+		require.Equal(t, window.Limit{Requests: 7, Per: 2 * time.Second}, set[group])
+	}
+	_, err := api.ParseLimits([]string{"BAHI_LIMIT_AUHT=1/1m", "BAHI_LIMIT_USERS=120"})
+	require.ErrorContains(t, err, "BAHI_LIMIT_AUHT: there is no such limit, but api_keys, auth,")
+	require.ErrorContains(t, err, `BAHI_LIMIT_USERS: limit "120": expected`)
+}
+
+func TestAnOperationOfAGroupThatThereIsNotIsFoundAtTheStart(t *testing.T) {
+	t.Parallel()
+	a := api.New(api.Config{Limiting: api.Limiting{Limits: api.DefaultLimits()}})
+	require.PanicsWithValue(t, `no limit is named "auht"`, func() {
+		api.Handle(a, api.Op{ID: "login", Method: "POST", Path: "/login", Public: true, Limit: "auht"}, none[struct{}])
+	})
+}
