@@ -154,7 +154,7 @@ func (c *call) tooMany(d window.Decision) error {
 	return &Problem{Detail: "Too many requests", Code: "rate_limited", Status: http.StatusTooManyRequests}
 }
 
-// tell sets the headers of draft-ietf-httpapi-ratelimit-headers-10: q requests in w seconds are allowed,
+// tell sets the headers of draft-ietf-httpapi-ratelimit-headers (S31 of the contract): q requests in w seconds are allowed,
 // r of them are left, and in t seconds the next one comes back.
 func (c *call) tell(p *policy, d window.Decision) {
 	b := make([]byte, 0, len(p.group)+32)
