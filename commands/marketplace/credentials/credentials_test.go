@@ -66,7 +66,14 @@ func database(t *testing.T) string {
 
 func open(t *testing.T, url string, c *clock, s credentials.Settings) node {
 	t.Helper()
-	pool, err := pgxpool.New(t.Context(), url)
+	config, err := pgxpool.ParseConfig(url)
+	require.NoError(t, err)
+	return openWith(t, config, c, s)
+}
+
+func openWith(t *testing.T, config *pgxpool.Config, c *clock, s credentials.Settings) node {
+	t.Helper()
+	pool, err := pgxpool.NewWithConfig(t.Context(), config)
 	require.NoError(t, err)
 	t.Cleanup(pool.Close)
 	v, err := vault.Open(t.Context(), pool, bytes.Repeat([]byte{1}, 32), slog.New(slog.DiscardHandler))
