@@ -1,0 +1,291 @@
+package mail
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"mime"
+	netmail "net/mail"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	gomail "github.com/wneessen/go-mail"
+)
+
+// ErrNotKept says that a folder has no mail of that name.
+var ErrNotKept = errors.New("no such mail")
+
+const (
+	nameTime  = "20060102T150405.000Z-" // so that names sort by time
+	extension = ".eml"
+	unwritten = ".tmp"
+	// longestLine is what RFC 5322 (section 2.1.1) lets a line have without its end, in octets.
+	longestLine = 998
+)
+
+// Folder keeps mail as files instead of sending it: the embedded default. It may be used by many at once; the folder is one process's.
+type Folder struct {
+	path string
+	from netmail.Address
+	now  func() time.Time
+
+	writing sync.Mutex
+}
+
+// Kept is the head of a mail in a folder.
+type Kept struct {
+	Name    string // of the file
+	SentAt  time.Time
+	To      netmail.Address
+	Subject string
+}
+
+// OpenFolder keeps mail in the folder path, which is made if need be and closed to others (0700).
+func OpenFolder(path string, from netmail.Address, now func() time.Time) (*Folder, error) {
+	if err := checkAddress(from); err != nil {
+		return nil, fmt.Errorf("sender: %w", err)
+	}
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return nil, fmt.Errorf("make the mail folder: %w", err)
+	}
+	if err := os.Chmod(path, 0o700); err != nil { //nolint:gosec // G302: a folder has to be entered
+		return nil, fmt.Errorf("close the mail folder to others: %w", err)
+	}
+	return &Folder{path: path, from: from, now: now}, nil
+}
+
+// Send writes the message to <time>-<id>.eml, readable by its owner alone, and answers when it is on disk, whole. A message that was
+// sent before is replaced under its old name. It fails with [Permanent] when the message cannot be sent as it is.
+func (f *Folder) Send(ctx context.Context, m Message) error {
+	if err := m.check(); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	f.writing.Lock()
+	defer f.writing.Unlock()
+	at := f.now().UTC()
+	name := at.Format(nameTime) + m.ID + extension
+	names, err := f.names()
+	if err != nil {
+		return err
+	}
+	if i := slices.IndexFunc(names, func(n string) bool { return n[len(nameTime):] == m.ID+extension }); i >= 0 {
+		name = names[i]
+	}
+	var text bytes.Buffer
+	if _, err := m.compose(f.from, at, m.readableEncoding()).WriteTo(&text); err != nil {
+		return fmt.Errorf("compose mail %s: %w", m.ID, err)
+	}
+	if err := f.write(name, text.Bytes()); err != nil {
+		return fmt.Errorf("write mail %s: %w", m.ID, err)
+	}
+	return nil
+}
+
+// readableEncoding leaves the text as it is, so that a person with nothing but a shell can take a link from the file.
+func (m Message) readableEncoding() gomail.Encoding {
+	for _, text := range []string{m.Text, m.HTML} {
+		for line := range strings.SplitSeq(lf(text), "\n") {
+			if len(line) > longestLine || strings.Contains(line, "\x00") {
+				return gomail.EncodingQP
+			}
+		}
+	}
+	return gomail.NoEncoding
+}
+
+func (f *Folder) write(name string, text []byte) error {
+	file, err := os.CreateTemp(f.path, "*"+unwritten) // mode 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(file.Name()) //nolint:errcheck // it has its name by then, or nobody wants it
+	_, err = file.Write(text)
+	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(file.Name(), filepath.Join(f.path, name)); err != nil {
+		return err
+	}
+	return f.sync()
+}
+
+func (f *Folder) sync() error {
+	d, err := os.Open(f.path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// List answers the newest mails, newest first, at most limit of them. A file that is no mail fails the whole.
+func (f *Folder) List(ctx context.Context, limit int) ([]Kept, error) {
+	names, err := f.names()
+	if err != nil {
+		return nil, err
+	}
+	slices.Reverse(names)
+	kept := make([]Kept, 0, min(limit, len(names)))
+	for _, name := range names {
+		if len(kept) == limit {
+			break
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		head, _, err := f.read(name)
+		if errors.Is(err, ErrNotKept) { // scrubbed since
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		at, err := time.Parse(nameTime, name[:len(nameTime)])
+		if err != nil {
+			return nil, fmt.Errorf("mail %s: %w", name, err)
+		}
+		kept = append(kept, Kept{Name: name, SentAt: at, To: head.To, Subject: head.Subject})
+	}
+	return kept, nil
+}
+
+// Read answers a kept mail by its file's name, with line feeds for line ends; [ErrNotKept] if there is none.
+func (f *Folder) Read(ctx context.Context, name string) (Message, error) {
+	if err := ctx.Err(); err != nil {
+		return Message{}, err
+	}
+	m, text, err := f.read(name)
+	if err != nil {
+		return Message{}, err
+	}
+	parsed, err := gomail.EMLToMsgFromReader(bytes.NewReader(text))
+	if err != nil {
+		return Message{}, fmt.Errorf("mail %s: %w", name, err)
+	}
+	for _, part := range parsed.GetParts() {
+		content, err := part.GetContent()
+		if err != nil {
+			return Message{}, fmt.Errorf("mail %s: %w", name, err)
+		}
+		if part.GetContentType() == gomail.TypeTextHTML {
+			m.HTML = lf(string(content))
+		} else {
+			m.Text = lf(string(content))
+		}
+	}
+	return m, nil
+}
+
+// Scrub removes every mail that goes, or whose answers go, to one of the addresses, in whatever case they are written. It removes half-written
+// mails too, of which nobody can tell. An error about one file, which may be one of theirs, leaves the others removed. Removed counts whole mails.
+func (f *Folder) Scrub(ctx context.Context, addresses ...string) (removed int, err error) {
+	f.writing.Lock() // else a mail could come between
+	defer f.writing.Unlock()
+	entries, err := os.ReadDir(f.path)
+	if err != nil {
+		return 0, fmt.Errorf("read the mail folder: %w", err)
+	}
+	theirs := func(a netmail.Address) bool {
+		return slices.ContainsFunc(addresses, func(b string) bool { return strings.EqualFold(a.Address, b) })
+	}
+	var failures []error
+	for _, entry := range entries {
+		if err := ctx.Err(); err != nil {
+			return removed, errors.Join(append(failures, err)...)
+		}
+		name := entry.Name()
+		whole := isName(name)
+		if whole {
+			head, _, err := f.read(name)
+			if err != nil {
+				failures = append(failures, err)
+				continue
+			}
+			if !theirs(head.To) && !theirs(head.ReplyTo) {
+				continue
+			}
+		} else if !strings.HasSuffix(name, unwritten) {
+			continue
+		}
+		if err := os.Remove(filepath.Join(f.path, name)); err != nil {
+			failures = append(failures, err)
+		} else if whole {
+			removed++
+		}
+	}
+	return removed, errors.Join(append(failures, f.sync())...)
+}
+
+// names are those of the kept mails, oldest first.
+func (f *Folder) names() ([]string, error) {
+	entries, err := os.ReadDir(f.path)
+	if err != nil {
+		return nil, fmt.Errorf("read the mail folder: %w", err)
+	}
+	var names []string
+	for _, entry := range entries {
+		if isName(entry.Name()) {
+			names = append(names, entry.Name())
+		}
+	}
+	return names, nil
+}
+
+// isName also keeps whoever names a mail inside the folder.
+func isName(name string) bool {
+	if len(name) < len(nameTime) {
+		return false
+	}
+	_, err := time.Parse(nameTime, name[:len(nameTime)])
+	id, whole := strings.CutSuffix(name[len(nameTime):], extension)
+	return err == nil && whole && idForm.MatchString(id)
+}
+
+// read answers the head of a mail, and its bytes.
+func (f *Folder) read(name string) (Message, []byte, error) {
+	if !isName(name) {
+		return Message{}, nil, ErrNotKept
+	}
+	text, err := os.ReadFile(filepath.Join(f.path, name)) //nolint:gosec // G304: isName keeps it inside the folder
+	if errors.Is(err, fs.ErrNotExist) {
+		return Message{}, nil, ErrNotKept
+	}
+	if err != nil {
+		return Message{}, nil, fmt.Errorf("mail %s: %w", name, err)
+	}
+	head, err := readHead(text)
+	if err != nil { // not what it quotes
+		return Message{}, nil, fmt.Errorf("mail %s has no head that can be read", name)
+	}
+	head.ID = strings.TrimSuffix(name[len(nameTime):], extension)
+	return head, text, nil
+}
+
+func readHead(text []byte) (Message, error) {
+	parsed, err := netmail.ReadMessage(bytes.NewReader(text))
+	if err != nil {
+		return Message{}, err
+	}
+	to, err := netmail.ParseAddress(parsed.Header.Get("To"))
+	if err != nil {
+		return Message{}, err
+	}
+	m := Message{To: *to}
+	if reply := parsed.Header.Get("Reply-To"); reply != "" {
+		replyTo, err := netmail.ParseAddress(reply)
+		if err != nil {
+			return Message{}, err
+		}
+		m.ReplyTo = *replyTo
+	}
+	m.Subject, err = new(mime.WordDecoder).DecodeHeader(parsed.Header.Get("Subject"))
+	return m, err
+}

@@ -1,0 +1,135 @@
+// Package mail sends mail: to a server by SMTP, or into files where none is configured.
+//
+// A message goes to one address. So a server's answer is about one person, a job that is done again
+// doubles nothing for others, and whoever is erased takes whole messages along.
+//
+// No error of this package holds an address, a name or a server's free words: what a job failed
+// with is kept, and has to outlive the person.
+package mail
+
+import (
+	"errors"
+	"fmt"
+	netmail "net/mail"
+	"regexp"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	gomail "github.com/wneessen/go-mail"
+)
+
+// Message is one mail to one address. Who sends it is configured.
+type Message struct {
+	// ID names the message: 1 to 100 of A-Z a-z 0-9 . _ -, a letter or digit first. It becomes the Message-ID, so a job that is
+	// done again MUST send the same one, for the receiver to know the copy.
+	ID      string
+	To      netmail.Address
+	ReplyTo netmail.Address // the zero value: answers go to the sender
+	Subject string
+	Text    string // UTF-8; its line ends become CRLF
+	HTML    string // the same, for who reads HTML; empty for none
+}
+
+// Permanent says that a message is refused for good: the same message would be refused again.
+// Any other error of a Send is worth another try.
+type Permanent struct {
+	Code   int // the server's answer, 500 to 599 (RFC 5321, section 4.2.1); 0 if the message was never sent
+	Reason error
+}
+
+func (p *Permanent) Error() string { return p.Reason.Error() }
+func (p *Permanent) Unwrap() error { return p.Reason }
+
+var (
+	idForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
+	// addressForm is a Mailbox of RFC 5321, section 4.1.2, with a Dot-string and a Domain: no quoted local part, no
+	// address literal, ASCII only.
+	addressForm = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(\\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*" +
+		`@[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*$`)
+)
+
+const longestAddress = 254 // octets: a path of RFC 5321, section 4.5.3.1.3, without its brackets
+
+// check refuses with [Permanent] what would break out of its header, and what no server would take.
+func (m Message) check() error {
+	refused := func(what string) error { return &Permanent{Reason: errors.New("mail refused: " + what)} }
+	if !idForm.MatchString(m.ID) {
+		return refused("an id is 1 to 100 of A-Z a-z 0-9 . _ -, a letter or digit first")
+	}
+	if err := checkAddress(m.To); err != nil {
+		return refused("recipient: " + err.Error())
+	}
+	if m.ReplyTo != (netmail.Address{}) {
+		if err := checkAddress(m.ReplyTo); err != nil {
+			return refused("address for answers: " + err.Error())
+		}
+	}
+	if err := checkHeaderText(m.Subject); err != nil {
+		return refused("subject: " + err.Error())
+	}
+	if m.Text == "" {
+		return refused("it has no text")
+	}
+	if !utf8.ValidString(m.Text) || !utf8.ValidString(m.HTML) {
+		return refused("its text is not UTF-8")
+	}
+	return nil
+}
+
+func checkAddress(a netmail.Address) error {
+	if len(a.Address) > longestAddress || !addressForm.MatchString(a.Address) {
+		return errors.New("not an address")
+	}
+	return checkHeaderText(a.Name)
+}
+
+func checkHeaderText(text string) error {
+	if !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl) {
+		return errors.New("a control character or broken UTF-8")
+	}
+	return nil
+}
+
+// compose makes the message of RFC 5322 from what was checked.
+func (m Message) compose(from netmail.Address, at time.Time, encoding gomail.Encoding) *gomail.Msg {
+	msg := gomail.NewMsg(gomail.WithEncoding(encoding), gomail.WithNoDefaultUserAgent())
+	msg.FromMailAddress(headerAddress(from))
+	msg.ToMailAddress(headerAddress(m.To))
+	if m.ReplyTo.Address != "" {
+		msg.ReplyToMailAddress(headerAddress(m.ReplyTo))
+	}
+	_, domain, _ := strings.Cut(from.Address, "@")
+	msg.SetMessageIDWithValue(m.ID + "@" + domain)
+	msg.SetDateWithValue(at)
+	msg.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: no answer from machines, please
+	msg.Subject(m.Subject)
+	msg.SetBodyString(gomail.TypeTextPlain, crlf(m.Text))
+	if m.HTML != "" {
+		msg.AddAlternativeString(gomail.TypeTextHTML, crlf(m.HTML))
+	}
+	return msg
+}
+
+// headerAddress writes a backslash in a name as a slash: net/mail's Address.String leaves it as it is in an encoded word, where RFC 2047
+// (section 5, rule 3) does not allow it, and no parser reads the result.
+func headerAddress(a netmail.Address) *netmail.Address {
+	return &netmail.Address{Name: strings.ReplaceAll(a.Name, `\`, "/"), Address: a.Address}
+}
+
+// lf makes every line end a line feed, crlf the pair that mail wants.
+func lf(text string) string   { return strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text) }
+func crlf(text string) string { return strings.ReplaceAll(lf(text), "\n", "\r\n") }
+
+// ParseSender reads who sends: an address, with a name before it in RFC 5322's way or not.
+func ParseSender(text string) (netmail.Address, error) {
+	from, err := netmail.ParseAddress(text)
+	if err != nil {
+		return netmail.Address{}, fmt.Errorf("sender %q: %w", text, err)
+	}
+	if err := checkAddress(*from); err != nil {
+		return netmail.Address{}, fmt.Errorf("sender %q: %w", text, err)
+	}
+	return *from, nil
+}
