@@ -47,6 +47,9 @@ type Config struct {
 
 	// Timeout is how long a handler may take; 0: 30 seconds.
 	Timeout time.Duration
+
+	Uploads Pace
+	Spool   string // the folder of files that are being uploaded; empty: the system's for temporary ones
 }
 
 // API is a set of operations, and the handler that serves them.

@@ -62,6 +62,11 @@ func (c *call) fill() error {
 	case err == nil:
 		return nil
 	}
+	return broken(err)
+}
+
+// broken answers what a body that could not be read to its end is refused with.
+func broken(err error) error {
 	if n, ok := errors.AsType[net.Error](err); ok && n.Timeout() {
 		return problemOf(http.StatusRequestTimeout)
 	}
@@ -89,6 +94,7 @@ func (c *call) release() {
 		recycle(c.body)
 		c.body = nil
 	}
+	c.discard()
 }
 
 func recycle(b *bytes.Buffer) {
@@ -163,6 +169,8 @@ func (o *operation) finish(a *API, in reflect.Type) {
 	switch {
 	case o.body != nil:
 		o.steps = append(o.steps, (*call).read)
+	case o.file != nil:
+		o.steps = append(o.steps, (*call).receive)
 	case raw:
 		o.steps = append(o.steps, (*call).tee)
 	}

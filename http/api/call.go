@@ -33,6 +33,7 @@ type call struct {
 	fresh   readmodels.Freshness
 	body    *bytes.Buffer // nil when huma reads it, or there is none
 	print   *fingerprint  // nil without a key
+	file    File          // of a form
 
 	prefers bool // return=representation
 	applied bool // and the handler did
@@ -180,7 +181,7 @@ func (v *view) Context() context.Context { return v.call.ctx }
 
 // BodyReader answers an empty body when ours is read already.
 func (v *view) BodyReader() io.Reader {
-	if v.call.op.body != nil {
+	if v.call.op.body != nil || v.call.op.file != nil {
 		return http.NoBody
 	}
 	return v.call.r.Body

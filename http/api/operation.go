@@ -34,7 +34,7 @@ type Op struct {
 	Limit string   // the group whose rate limit counts it
 	Reads []string // projections that it reads, which makes Bahi-Min-Position count
 
-	MaxBody     int64    // in bytes; 0: 1 MB
+	MaxBody     int64    // in bytes, of a form (see File) those of its file; 0: 1 MB
 	StrictBody  bool     // unknown fields of the body are refused, but for ReadOnly ones
 	ReadOnly    []string // fields that a read of the same thing has and a write ignores: id, rows.balance
 	StrictQuery bool     // unknown and repeated query parameters are refused
@@ -52,6 +52,7 @@ type operation struct {
 	limit   *policy // nil: none
 	steps   []func(*call) error
 	body    *body // nil: none, or huma reads it
+	file    []int // of the input's File; nil: none
 	query   map[string]bool
 	metrics opMetrics
 }
@@ -70,12 +71,16 @@ func (o *operation) matches(path string) bool { return o.pattern.MatchString(pat
 // and [Wrote].
 func Handle[I, O any](a *API, op Op, handler func(ctx context.Context, in *I) (*O, error)) {
 	o := a.add(op)
+	o.form(reflect.TypeFor[I]())
 	huma.Register(documenter{API: a.huma, op: o}, o.describe(), func(ctx context.Context, in *I) (*O, error) {
 		c := callOf(ctx)
 		if o.body != nil {
 			if err := o.body.decode(c, reflect.ValueOf(in).Elem()); err != nil {
 				return nil, c.problem(err)
 			}
+		}
+		if o.file != nil {
+			reflect.ValueOf(in).Elem().FieldByIndex(o.file).Set(reflect.ValueOf(c.file))
 		}
 		c.request.Fingerprint = c.print.sum()
 		ctx, cancel := c.timeout(commands.With(ctx, c.request))
@@ -133,7 +138,7 @@ func (a *API) add(op Op) *operation {
 
 // describe is what huma needs to know.
 func (o *operation) describe() huma.Operation {
-	return huma.Operation{
+	h := huma.Operation{
 		OperationID: o.ID, Method: o.Method, Path: o.Path, Summary: o.Summary, Tags: o.Tags, DefaultStatus: o.Status,
 		MaxBodyBytes:     o.MaxBody + 1, // huma refuses what is as long as this
 		BodyReadTimeout:  -1,            // the server's holds
@@ -144,4 +149,8 @@ func (o *operation) describe() huma.Operation {
 			c.run(o, r, ctx, next)
 		}},
 	}
+	if o.file != nil {
+		h.RequestBody = o.documentForm()
+	}
+	return h
 }
