@@ -1,6 +1,7 @@
 package projections
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"time"
@@ -50,7 +51,7 @@ func coalesced(ctx context.Context, p *Projection, store eventstore.Store, after
 				case !p.wants(next.batch):
 					idle = eventstore.Batch{Events: newest(next.batch), UpTo: next.batch.UpTo}
 					if late == nil {
-						late = time.After(idleCheckpoint)
+						late = time.After(cmp.Or(p.idle, idleCheckpoint))
 					}
 					continue
 				}

@@ -119,18 +119,20 @@ func verify(ctx context.Context, store eventstore.Store, g generation) error {
 	if g.Position == 0 || g.EventID == nil {
 		return nil
 	}
-	for e, err := range store.ReadAll(ctx, g.Position+1, eventstore.Backwards) {
-		if err != nil {
-			return err
-		}
-		if e.Position == g.Position && e.ID == *g.EventID {
-			return nil
-		}
-		break
+	if has, err := has(ctx, store, g.Position, *g.EventID); err != nil || has {
+		return err
 	}
 	return &mismatch{fmt.Sprintf("projection %s stands at position %d on event %s, and the log has no such event there: "+
 		"the log was restored without its newest events, or is another one; rebuild the projection if this log is the right one",
 		g.Name, g.Position, *g.EventID)}
+}
+
+// has says whether the log has this event at this position.
+func has(ctx context.Context, store eventstore.Store, at event.Position, id uuid.UUID) (bool, error) {
+	for e, err := range store.ReadAll(ctx, at+1, eventstore.Backwards) {
+		return err == nil && e.Position == at && e.ID == id, err
+	}
+	return false, nil
 }
 
 // mismatch tells why a generation does not belong to the log.

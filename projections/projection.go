@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -21,6 +22,7 @@ type Projection struct {
 	tables  string // DDL of what is needed to fill the tables
 	after   string // DDL of what is quicker made afterwards: indexes
 	folds   map[string]Fold
+	idle    time.Duration // see idleCheckpoint, which it is when this is 0
 }
 
 // Fold is how events of some types are folded.

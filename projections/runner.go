@@ -60,17 +60,25 @@ func NewRunner(store eventstore.Store, pool *pgxpool.Pool, log *slog.Logger) *Ru
 
 // Run folds the log into the projections until ctx ends.
 func (r *Runner) Run(ctx context.Context, all ...*Projection) error {
+	followers := make([]*follower, len(all))
+	for i, p := range all {
+		followers[i] = &follower{r: r, p: p, k: registry{r, p}, log: r.log.With("projection", p.Name)}
+	}
+	return r.follow(ctx, followers)
+}
+
+// follow brings the log to the followers until ctx ends.
+func (r *Runner) follow(ctx context.Context, all []*follower) error {
 	router, err := message.NewRouter(message.RouterConfig{CloseTimeout: 5 * time.Second}, watermill.NewSlogLogger(quiet(r.log)))
 	if err != nil {
 		return fmt.Errorf("make the router: %w", err)
 	}
-	for _, p := range all {
-		r.set(p, func(*Status) {})
-		f := &follower{r: r, p: p}
-		router.AddConsumerHandler(p.Name, p.Name, f, f.handle)
+	for _, f := range all {
+		r.set(f.p, func(*Status) {})
+		router.AddConsumerHandler(f.p.Name, f.p.Name, f, f.handle)
 	}
 	if err := router.Run(ctx); err != nil && ctx.Err() == nil {
-		return fmt.Errorf("run the projections: %w", err)
+		return fmt.Errorf("follow the log: %w", err)
 	}
 	return nil
 }
@@ -126,13 +134,47 @@ func (r *Runner) set(p *Projection, change func(*Status)) {
 	r.moved = make(chan struct{})
 }
 
-// follower is one projection's part of the router: as its subscriber it reads the log, as its handler
-// it folds what it read. Watermill gives the handler one message at a time, and the subscriber sends
-// the next when the last is acknowledged.
+// follower is one projection's or reactor's part of the router: as its subscriber it reads the log, as
+// its handler it folds what it read. Watermill gives the handler one message at a time, and the
+// subscriber sends the next when the last is acknowledged.
 type follower struct {
-	r *Runner
-	p *Projection
-	s *session // held by whichever of the two is at work
+	r    *Runner
+	p    *Projection
+	k    keeper
+	log  *slog.Logger
+	conn *pgx.Conn // lent, as the next, to whichever of the two is at work
+	h    held
+}
+
+// keeper keeps a follower's checkpoint, and knows what there is to do before the first event.
+type keeper interface {
+	// connect makes the connection on which the follower works.
+	connect(ctx context.Context) (*pgx.Conn, error)
+	// tryLock takes the lock under which one of all processes works. It lasts as long as the connection.
+	tryLock(ctx context.Context, conn *pgx.Conn) (bool, error)
+	// begin takes the checkpoint over, or makes one where there is none. With an error it may answer one
+	// all the same: where the follower stands, and stays.
+	begin(ctx context.Context, conn *pgx.Conn) (held, error)
+	// look answers how far the follower is, whoever works; false when it has never begun.
+	look(ctx context.Context) (place, bool, error)
+	// note writes why the follower stands still, and at which event; false when it has never begun.
+	note(ctx context.Context, why error, at *int64) (bool, error)
+}
+
+// place is where a checkpoint stands.
+type place struct {
+	generation int
+	position   event.Position
+	err        string // why it goes no further
+}
+
+// held is a checkpoint that this process alone may move.
+type held interface {
+	place() place
+	// apply does what the events ask for and moves the checkpoint, in one transaction; [ErrFenced] when
+	// the checkpoint is no longer this process's.
+	apply(ctx context.Context, d decoded) error
+	fenced(ctx context.Context) error
 }
 
 type batchKey struct{}
@@ -166,68 +208,74 @@ func (f *follower) Subscribe(ctx context.Context, _ string) (<-chan *message.Mes
 // Close implements Watermill's Subscriber; the context ends it.
 func (f *follower) Close() error { return nil }
 
-// explain tells why the projection stands still.
+// explain tells why the follower stands still.
 func (f *follower) explain(ctx context.Context, err error) {
 	switch {
 	case err == nil, errors.Is(err, errStandby):
 		f.r.set(f.p, func(s *Status) { s.Working = false })
 		return
 	default:
-		f.r.log.Warn("a projection stands still", "projection", f.p.Name, "error", err)
+		f.log.Warn("a follower of the log stands still", "error", err)
 	}
 	f.r.set(f.p, func(s *Status) {
 		s.Working, s.Error = false, err.Error()
-		if f.s != nil {
-			s.Position = f.s.g.Position // what stands before an event at fault has taken effect
+		if f.h != nil {
+			s.Position = f.h.place().position // what stands before an event at fault has taken effect
 		}
 	})
 	if bad, ok := errors.AsType[*poison](err); ok {
 		f.park(ctx, bad)
 	}
 	if other, ok := errors.AsType[*mismatch](err); ok {
-		_, _ = f.note(ctx, other, nil) // it is tried again, and noted again
+		_, _ = f.k.note(ctx, other, nil) // it is tried again, and noted again
 	}
 }
 
-var errStandby = errors.New("another process works on this projection")
+var errStandby = errors.New("another process works on it")
 
-// work holds the projection and folds the log into it, until something goes wrong.
+// work holds the checkpoint and follows the log, until something goes wrong.
 func (f *follower) work(ctx context.Context, out chan<- *message.Message) error {
-	conn, err := connect(ctx, f.r.config, f.p)
+	conn, err := f.k.connect(ctx)
 	if err != nil {
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it is given up
-	locked, err := tryLock(ctx, conn, f.p)
+	locked, err := f.k.tryLock(ctx, conn)
 	if err != nil {
 		return err
 	}
 	if !locked {
 		return f.standBy(ctx)
 	}
+	f.conn = conn
 	for {
-		err := f.keepUp(ctx, conn, out)
+		err := f.keepUp(ctx, out)
 		if !errors.Is(err, ErrFenced) || conn.IsClosed() || ctx.Err() != nil {
 			return err
 		}
-		f.r.log.Info("the projection is taken up anew: another generation is read, or somebody else wrote this one", "projection", f.p.Name)
+		f.log.Info("taken up anew: another generation is read, or somebody else moved the checkpoint")
 	}
 }
 
-// keepUp folds the log into the live generation.
-func (f *follower) keepUp(ctx context.Context, conn *pgx.Conn, out chan<- *message.Message) error {
-	if err := f.begin(ctx, conn); err != nil {
+// keepUp brings the log to what is held.
+func (f *follower) keepUp(ctx context.Context, out chan<- *message.Message) error {
+	h, err := f.k.begin(ctx, f.conn)
+	if h != nil {
+		f.h = h
+	}
+	if err != nil {
 		return err
 	}
 	head, err := f.r.store.Head(ctx)
 	if err != nil {
 		return err
 	}
+	at := f.h.place()
 	f.r.set(f.p, func(s *Status) {
-		s.Working, s.Generation, s.Position, s.Error = true, f.s.g.Generation, f.s.g.Position, ""
-		s.Ready = s.Ready || f.s.g.Position >= head
+		s.Working, s.Generation, s.Position, s.Error = true, at.generation, at.position, ""
+		s.Ready = s.Ready || at.position >= head
 	})
-	for batch, err := range coalesced(ctx, f.p, f.r.store, f.s.g.Position) {
+	for batch, err := range coalesced(ctx, f.p, f.r.store, at.position) {
 		if err != nil {
 			return err
 		}
@@ -247,51 +295,23 @@ func (f *follower) keepUp(ctx context.Context, conn *pgx.Conn, out chan<- *messa
 			return f.failure(ctx, batch)
 		}
 		f.r.set(f.p, func(s *Status) {
-			s.Position = f.s.g.Position
-			s.Ready = s.Ready || f.s.g.Position >= head
+			s.Position = f.h.place().position
+			s.Ready = s.Ready || s.Position >= head
 		})
 	}
 	return nil
 }
 
-// begin takes over the live generation, or builds one where there is none.
-func (f *follower) begin(ctx context.Context, conn *pgx.Conn) error {
-	g, found, err := liveGeneration(ctx, conn, f.p)
-	if err != nil {
-		return err
-	}
-	if !found {
-		build := Build{Store: f.r.store, Config: f.r.config, Projection: f.p, Log: f.r.log}
-		if g, err = build.run(ctx); err != nil {
-			return err
-		}
-	}
-	f.s = &session{p: f.p, g: g, owner: f.r.owner, conn: conn}
-	if err := f.s.own(ctx); err != nil {
-		return err
-	}
-	if err := verify(ctx, f.r.store, f.s.g); err != nil {
-		return err
-	}
-	_, err = conn.Exec(ctx, `
-		update projection.generation set error = null, error_at = null
-		where name = $1 and generation = $2 and error is not null and error_position is null`, f.p.Name, f.s.g.Generation)
-	return err
-}
-
 // standBy waits for the process that works to go, and meanwhile tells how far it has come.
 func (f *follower) standBy(ctx context.Context) error {
-	g, found, err := liveGeneration(ctx, f.r.pool, f.p)
+	at, found, err := f.k.look(ctx)
 	if err != nil {
 		return err
 	}
 	f.r.set(f.p, func(s *Status) {
 		s.Working = false
 		if found {
-			s.Generation, s.Position, s.Ready, s.Error = g.Generation, g.Position, true, ""
-			if g.Error != nil {
-				s.Error = *g.Error
-			}
+			s.Generation, s.Position, s.Ready, s.Error = at.generation, at.position, true, at.err
 		}
 	})
 	return errStandby
@@ -303,26 +323,26 @@ func (f *follower) handle(m *message.Message) (err error) {
 	ctx := m.Context()
 	batch, _ := ctx.Value(batchKey{}).(eventstore.Batch)
 	d, err := f.p.decode(batch)
-	if d.upTo > f.s.g.Position {
-		err = errors.Join(f.s.apply(ctx, d), err)
+	if d.upTo > f.h.place().position {
+		err = errors.Join(f.h.apply(ctx, d), err)
 	}
 	return err
 }
 
 // failure does a failed batch again, event by event, to find the one at fault.
 func (f *follower) failure(ctx context.Context, batch eventstore.Batch) error {
-	if f.s.conn.IsClosed() {
-		return errors.New("the projection's connection was lost")
+	if f.conn.IsClosed() {
+		return errors.New("the connection was lost")
 	}
 	rest := eventstore.Batch{UpTo: batch.UpTo}
 	for _, e := range batch.Events {
-		if e.Position > f.s.g.Position {
+		if e.Position > f.h.place().position {
 			rest.Events = append(rest.Events, e)
 		}
 	}
 	d, decodeErr := f.p.decode(rest)
-	if d.upTo > f.s.g.Position {
-		if err := f.s.applyFinding(ctx, d); err != nil {
+	if d.upTo > f.h.place().position {
+		if err := applyFinding(ctx, f.h, f.conn, d); err != nil {
 			return err
 		}
 	}
@@ -339,11 +359,11 @@ func guarded(do func() error) (err error) {
 	return do()
 }
 
-// park notes the event at which the projection stands, and waits until somebody asks to try again,
+// park notes the event at which the follower stands, and waits until somebody asks to try again,
 // by clearing the note.
 func (f *follower) park(ctx context.Context, bad *poison) {
 	at := int64(bad.at)
-	if noted, err := f.note(ctx, bad, &at); err != nil || !noted {
+	if noted, err := f.k.note(ctx, bad, &at); err != nil || !noted {
 		return // it is tried again, and fails and is noted again
 	}
 	for ctx.Err() == nil {
@@ -352,28 +372,9 @@ func (f *follower) park(ctx context.Context, bad *poison) {
 			return
 		case <-time.After(tryAgain):
 		}
-		if g, found, err := liveGeneration(ctx, f.r.pool, f.p); err == nil && (!found || g.Error == nil) {
-			f.r.log.Info("a parked projection tries again", "projection", f.p.Name)
+		if now, found, err := f.k.look(ctx); err == nil && (!found || now.err == "") {
+			f.log.Info("parked, and tries again")
 			return
 		}
 	}
-}
-
-// note writes into the registry why the live generation stands still; false when there is none.
-func (f *follower) note(ctx context.Context, why error, at *int64) (bool, error) {
-	done, err := f.r.pool.Exec(ctx, `
-		update projection.generation set error = $3, error_position = $4,
-			error_at = case when error is distinct from $3 then now() else error_at end
-		where name = $1 and version = $2 and live`, f.p.Name, f.p.Version, why.Error(), at)
-	return done.RowsAffected() > 0, err
-}
-
-// Retry lets a parked projection try its event again, which helps when the program has changed.
-func Retry(ctx context.Context, pool *pgxpool.Pool, name string) error {
-	_, err := pool.Exec(ctx, `
-		update projection.generation set error = null, error_at = null, error_position = null where name = $1 and live`, name)
-	if err != nil {
-		return fmt.Errorf("retry %s: %w", name, err)
-	}
-	return nil
 }

@@ -60,6 +60,8 @@ func tryLock(ctx context.Context, conn *pgx.Conn, p *Projection) (locked bool, e
 	return locked, err
 }
 
+func (s *session) place() place { return place{generation: s.g.Generation, position: s.g.Position} }
+
 // own makes this session the one that may write the generation.
 func (s *session) own(ctx context.Context) error {
 	rows, _ := s.conn.Query(ctx, `
@@ -153,11 +155,15 @@ func (s *session) fenced(ctx context.Context) error {
 // applyFinding applies a batch; when that fails for a reason that is not the connection's, it goes
 // event by event to find the one at fault, so that all before it take effect.
 func (s *session) applyFinding(ctx context.Context, d decoded) error {
-	err := s.apply(ctx, d)
-	if err == nil || isTransient(s.conn, err) || len(d.events) == 0 {
+	return applyFinding(ctx, s, s.conn, d)
+}
+
+func applyFinding(ctx context.Context, h held, conn *pgx.Conn, d decoded) error {
+	err := h.apply(ctx, d)
+	if err == nil || isTransient(conn, err) || len(d.events) == 0 {
 		return err
 	}
-	if err := s.fenced(ctx); err != nil { // the tables may be gone
+	if err := h.fenced(ctx); err != nil { // the tables may be gone
 		return err
 	}
 	for i, e := range d.events {
@@ -165,11 +171,11 @@ func (s *session) applyFinding(ctx context.Context, d decoded) error {
 		if i == len(d.events)-1 {
 			one.upTo, one.last = d.upTo, d.last
 		}
-		if err := s.apply(ctx, one); err != nil {
-			if isTransient(s.conn, err) {
+		if err := h.apply(ctx, one); err != nil {
+			if isTransient(conn, err) {
 				return err
 			}
-			if err := s.fenced(ctx); err != nil {
+			if err := h.fenced(ctx); err != nil {
 				return err
 			}
 			return &poison{at: e.Position, typ: d.names[i], err: err}

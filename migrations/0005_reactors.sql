@@ -1,0 +1,16 @@
+-- How far each reactor has come. A reactor has effects outside of the database, so it has one
+-- checkpoint and no generations. Its jobs are in the schema river, which River's own migrations make.
+
+create schema reactor;
+
+create table reactor.checkpoint (
+  name           text primary key,
+  store_id       uuid not null,   -- the log that it follows
+  position       bigint not null, -- all events up to here have had their effect
+  event_id       uuid,            -- of the event at that position, to know the log by
+  owner          uuid,            -- the runner that may write
+  error          text,            -- why it is parked
+  error_at       timestamptz,
+  error_position bigint,
+  created_at     timestamptz not null default now()
+) with (fillfactor = 50); -- rows change often and stay on their page

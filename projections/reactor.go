@@ -1,0 +1,79 @@
+package projections
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"bahi/domain/event"
+)
+
+// Reactor is a follower of the log whose effects leave its tables. So it has no generations, is never
+// built anew, and starts at the head of a log that it does not know. Package reactors makes them.
+type Reactor struct {
+	p *Projection
+}
+
+// React makes a reactor of events of the named types. What react does in tx takes effect together with
+// the reactor's checkpoint, once. An error for which the events are to blame parks the reactor at the
+// first of them.
+func React(name string, types []string, react func(ctx context.Context, tx pgx.Tx, events []event.Recorded[any]) error) *Reactor {
+	fold := Apply(types, func(ctx context.Context, b *Batch, events []event.Recorded[any]) error { return react(ctx, b.Tx, events) })
+	p := &Projection{Name: name, folds: map[string]Fold{}, idle: idleReactor}
+	for _, t := range types {
+		p.folds[t] = fold
+	}
+	return &Reactor{p}
+}
+
+// idleReactor is how long a reactor's checkpoint may wait that only passes over events: nobody's answer
+// depends on it, and after a crash those events are passed over once more.
+const idleReactor = time.Second
+
+// React brings the log to the reactors until ctx ends. They stand among the [Runner.Statuses], so they
+// have a runner of their own.
+func (r *Runner) React(ctx context.Context, all ...*Reactor) error {
+	followers := make([]*follower, len(all))
+	for i, a := range all {
+		log := r.log.With("reactor", a.p.Name)
+		followers[i] = &follower{r: r, p: a.p, log: log, k: reactorRow{r: r, p: a.p, log: log}}
+	}
+	return r.follow(ctx, followers)
+}
+
+// Checkpoint is how far a reactor has come.
+type Checkpoint struct {
+	Name     string
+	StoreID  uuid.UUID
+	Position event.Position
+	EventID  *uuid.UUID // of the event at that position, nil at the beginning of the log
+	Error    *string    // why it is parked
+}
+
+// Checkpoints answers those of all reactors that ever ran, by name.
+func Checkpoints(ctx context.Context, db querier) ([]Checkpoint, error) {
+	return checkpoints(ctx, db, `true`)
+}
+
+const checkpointColumns = `name, store_id, position, event_id, error`
+
+func checkpoints(ctx context.Context, db querier, where string, args ...any) ([]Checkpoint, error) {
+	rows, _ := db.Query(ctx, `select `+checkpointColumns+` from reactor.checkpoint where `+where+` order by name`, args...)
+	found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Checkpoint])
+	if err != nil {
+		return nil, fmt.Errorf("read checkpoints of reactors: %w", err)
+	}
+	return found, nil
+}
+
+// RetryReactor lets a parked reactor try its event again.
+func RetryReactor(ctx context.Context, db querier, name string) error {
+	_, err := db.Exec(ctx, `update reactor.checkpoint set error = null, error_at = null, error_position = null where name = $1`, name)
+	if err != nil {
+		return fmt.Errorf("retry %s: %w", name, err)
+	}
+	return nil
+}
