@@ -1,0 +1,291 @@
+package reactors
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"bahi/domain/event"
+	views "bahi/readmodels/ops"
+)
+
+type hang struct {
+	Number int `json:"number"`
+}
+
+func (hang) Kind() string { return "hang" }
+
+func TestAFailingJobIsTriedAgainLaterAndLaterUntilItsAttemptsAreUsedUp(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	var at []time.Time
+	var from atomic.Value
+	jobs := r.jobs(Config{Workers: Workers{Work(Policy{Attempts: 3, First: 300 * time.Millisecond}, func(_ context.Context, job Job[greet]) error {
+		at = append(at, time.Now())
+		from.Store(job.Event)
+		if job.Attempt == 2 {
+			panic("the provider is not there")
+		}
+		return errors.New("the provider says no")
+	})}})
+	run := r.run(jobs, greeter(nil))
+	run.until("greeter", working)
+	stop := r.background(jobs.Run)
+	want := r.add("SBI")
+	shown := r.job("greet", "discarded")
+	require.Equal(t, 3, shown.Attempt)
+	require.Equal(t, 3, shown.MaxAttempts)
+	require.NotNil(t, shown.FinishedAt)
+	require.Equal(t, "the provider says no", *shown.LastError)
+	stop()
+	require.Len(t, at, 3)
+	require.GreaterOrEqual(t, at[1].Sub(at[0]), 260*time.Millisecond)
+	require.GreaterOrEqual(t, at[2].Sub(at[1]), 800*time.Millisecond)
+	require.Equal(t, want[0], from.Load().(uuid.UUID).String()) //nolint:forcetypeassert // stored above
+	said := r.said.String()
+	require.Equal(t, 2, strings.Count(said, `level=WARN msg="a job failed, and is tried again"`))
+	require.Regexp(t, `level=ERROR msg="a job failed for the last time" job=\d+ kind=greet attempt=3 event=`+want[0], said)
+	require.Contains(t, said, "the provider is not there")
+}
+
+// metric answers the value of a metric with these label values, -1 when there is none.
+func metric(t *testing.T, from *prometheus.Registry, name string, labels ...string) float64 {
+	t.Helper()
+	families, err := from.Gather()
+	require.NoError(t, err)
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			values := make([]string, len(m.GetLabel()))
+			for i, label := range m.GetLabel() {
+				values[i] = label.GetValue()
+			}
+			if family.GetName() == name && slices.Equal(values, labels) {
+				return m.GetCounter().GetValue() + m.GetGauge().GetValue()
+			}
+		}
+	}
+	return -1
+}
+
+func TestOutcomesAreCounted(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	jobs := r.jobs(Config{Workers: Workers{
+		Work(Policy{First: time.Millisecond}, func(_ context.Context, job Job[greet]) error {
+			switch {
+			case job.Args.Account == "snooze" && job.Attempt == 1 && r.exec(`update river.river_job set metadata = metadata where metadata ? 'snoozes'`) == 0:
+				return Snooze(time.Millisecond)
+			case job.Args.Account == "fail" && job.Attempt == 1:
+				return errors.New("once")
+			case job.Args.Account == "hopeless":
+				return GiveUp(errors.New("no such person"))
+			default:
+				return nil
+			}
+		}),
+		Work(Policy{}, func(context.Context, Job[hang]) error { return nil }),
+	}})
+	for _, account := range []string{"done", "snooze", "fail", "hopeless"} {
+		r.insert(jobs, greet{Account: account})
+	}
+	registry := prometheus.NewRegistry()
+	jobs.Register(registry)
+	require.InDelta(t, 4, metric(t, registry, "bahi_jobs_waiting", "greet"), 0)
+	require.InDelta(t, 0, metric(t, registry, "bahi_jobs_waiting", "hang"), 0)
+	r.background(jobs.Run)
+	for outcome, times := range map[string]float64{done: 3, snoozed: 1, failed: 1, cancelled: 1, discarded: -1} {
+		require.Eventually(t, func() bool { return metric(t, registry, "bahi_job_attempts_total", "greet", outcome) == times }, 20*time.Second, 10*time.Millisecond, outcome)
+	}
+	require.InDelta(t, 0, metric(t, registry, "bahi_jobs_waiting", "greet"), 0)
+	require.InDelta(t, 0, metric(t, registry, "bahi_jobs_waiting", "hang"), 0)
+}
+
+func TestAProviderThatHangsHoldsUpOnlyItsOwnKind(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	held := make(chan struct{}, 100)
+	var greeted atomic.Int32
+	jobs := r.jobs(Config{Workers: Workers{
+		Work(Policy{AtOnce: 2}, func(ctx context.Context, _ Job[hang]) error {
+			held <- struct{}{}
+			<-ctx.Done()
+			return ctx.Err()
+		}),
+		Work(Policy{}, func(context.Context, Job[greet]) error { greeted.Add(1); return nil }),
+	}})
+	for i := range 20 {
+		r.insert(jobs, hang{Number: i})
+	}
+	stop := r.background(jobs.Run)
+	<-held
+	<-held
+	run := r.run(jobs, greeter(nil))
+	run.until("greeter", working)
+	r.add(names(30)...)
+	run.reached(r.head())
+	require.Eventually(t, func() bool { return greeted.Load() == 30 }, 20*time.Second, 10*time.Millisecond)
+	require.Zero(t, r.pool.Stat().AcquiredConns(), "requests have their connections to themselves")
+	require.Less(t, stop(), 6*time.Second)
+	var interrupted int
+	require.NoError(t, r.pool.QueryRow(t.Context(), `
+		select count(*) from river.river_job where kind = 'hang' and state = 'available' and attempt = 0 and errors is null`).Scan(&interrupted))
+	require.Equal(t, 20, interrupted, "what was interrupted is done again, and has lost no attempt")
+}
+
+func TestAJobThatDoesNotStopKeepsTheProcessNoLongerThanTenSeconds(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	never, began := make(chan struct{}), make(chan struct{})
+	t.Cleanup(func() { close(never) })
+	jobs := r.jobs(Config{Workers: Workers{Work(Policy{}, func(context.Context, Job[hang]) error {
+		close(began)
+		<-never
+		return nil
+	})}})
+	r.insert(jobs, hang{})
+	stop := r.background(jobs.Run)
+	<-began
+	require.Less(t, stop(), 9*time.Second)
+	require.Contains(t, r.said.String(), "jobs were still under way when the process stopped")
+}
+
+func TestAnAttemptEndsAtItsTimeout(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	jobs := r.jobs(Config{Workers: Workers{Work(Policy{Attempts: 1, Timeout: 100 * time.Millisecond}, func(ctx context.Context, _ Job[hang]) error {
+		<-ctx.Done()
+		return context.Cause(ctx)
+	})}})
+	r.insert(jobs, hang{})
+	r.background(jobs.Run)
+	require.Equal(t, "context deadline exceeded", *r.job("hang", "discarded").LastError)
+}
+
+func TestASweepIsDoneWithoutAnyEventAndNotTwiceAtOnce(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	release := make(chan struct{})
+	var swept atomic.Int32
+	jobs := r.jobs(Config{
+		Sweeps: []Sweep{Every(50*time.Millisecond, hang{Number: 7})},
+		Workers: Workers{Work(Policy{}, func(ctx context.Context, job Job[hang]) error {
+			if job.Event != uuid.Nil || job.Args.Number != 7 {
+				return errors.New("not the sweep's")
+			}
+			swept.Add(1)
+			select {
+			case <-release:
+			case <-ctx.Done():
+			}
+			return nil
+		})},
+	})
+	r.background(jobs.Run)
+	r.job("hang", "running")
+	var times int64
+	require.Eventually(t, func() bool { times++; return times > 30 }, 10*time.Second, 10*time.Millisecond)
+	r.job("hang", "running") // still the only one
+	close(release)
+	require.Eventually(t, func() bool { return swept.Load() >= 3 }, 20*time.Second, 10*time.Millisecond)
+}
+
+func TestAQueueWithMistakesIsRefused(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	work := Work(Policy{}, func(context.Context, Job[greet]) error { return nil })
+	for why, config := range map[string]Config{
+		"worker of greet":              {Workers: Workers{work, work}},
+		"nobody works on sweep hang":   {Workers: Workers{work}, Sweeps: []Sweep{Every(time.Hour, hang{})}},
+		"nobody works on sweep greet ": {Sweeps: []Sweep{Every(time.Hour, greet{})}},
+	} {
+		config.Pool, config.Now, config.Log = r.pool, time.Now, r.log
+		_, err := NewJobs(t.Context(), config)
+		require.ErrorContains(t, err, strings.TrimSpace(why))
+	}
+}
+
+type named struct {
+	Event string `json:"event_id"`
+}
+
+func (named) Kind() string { return "named" }
+
+func TestArgumentsLeaveTheEventsNameAlone(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	jobs := r.jobs(Config{Workers: Workers{Work(Policy{}, func(context.Context, Job[named]) error { return nil })}})
+	err := pgx.BeginFunc(t.Context(), r.pool, func(tx pgx.Tx) error {
+		_, err := jobs.insert(t.Context(), tx, []job{{args: named{}, from: event.Recorded[any]{ID: uuid.New()}}})
+		return err
+	})
+	require.ErrorContains(t, err, "arguments of named have a field event_id of their own")
+}
+
+func TestAnOperatorRetriesAndCancels(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	began := make(chan struct{}, 10)
+	jobs := r.jobs(Config{Workers: Workers{
+		Work(Policy{Attempts: 1}, func(_ context.Context, job Job[greet]) error {
+			if job.Attempt == 1 {
+				return errors.New("no")
+			}
+			return nil
+		}),
+		Work(Policy{}, func(ctx context.Context, _ Job[hang]) error {
+			began <- struct{}{}
+			<-ctx.Done()
+			return ctx.Err()
+		}),
+	}})
+	require.ErrorIs(t, jobs.Retry(t.Context(), 1), views.ErrNoJob)
+	require.ErrorIs(t, jobs.Cancel(t.Context(), 1), views.ErrNoJob)
+	r.background(jobs.Run)
+	r.insert(jobs, greet{})
+	given := r.job("greet", "discarded")
+	require.ErrorIs(t, jobs.Cancel(t.Context(), given.ID), views.ErrJobEnded)
+	require.NoError(t, jobs.Retry(t.Context(), given.ID))
+	r.job("greet", "completed")
+	require.ErrorIs(t, jobs.Retry(t.Context(), given.ID), views.ErrJobDone)
+	r.insert(jobs, hang{})
+	<-began
+	running := r.job("hang", "running")
+	require.ErrorIs(t, jobs.Retry(t.Context(), running.ID), views.ErrJobRuns)
+	require.NoError(t, jobs.Cancel(t.Context(), running.ID))
+	r.job("hang", "cancelled")
+	require.NoError(t, jobs.Cancel(t.Context(), running.ID), "once more changes nothing")
+}
+
+func TestTheTimeBetweenAttemptsGrowsThreefoldWithJitter(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		p := Policy{
+			Attempts: rapid.IntRange(1, 40).Draw(t, "attempts"),
+			First:    time.Duration(rapid.Int64Range(1, int64(time.Hour)).Draw(t, "first")),
+		}.withDefaults()
+		attempt := rapid.IntRange(1, 60).Draw(t, "attempt")
+		last := max(1, p.Attempts-1)
+		want := p.First.Seconds() * math.Pow(3, float64(min(attempt, last)-1))
+		want = min(want, time.Duration(math.MaxInt64/2).Seconds())
+		got := p.wait(attempt).Seconds()
+		require.GreaterOrEqual(t, got, 0.89*want-1e-9)
+		require.LessOrEqual(t, got, 1.11*want+1e-9)
+	})
+	all := time.Duration(0)
+	p := Policy{}.withDefaults()
+	for attempt := 1; attempt < p.Attempts; attempt++ {
+		all += p.wait(attempt)
+	}
+	require.InDelta(t, 3*24, all.Hours(), 8, "a provider that is away for the weekend is tried again on Monday")
+}

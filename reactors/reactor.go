@@ -1,0 +1,125 @@
+package reactors
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
+
+	"bahi/domain"
+	"bahi/domain/event"
+	"bahi/projections"
+)
+
+// Args are what a job is about. Kind is what it does (send_verification); it is stored, so it is for
+// ever. The fields hold ids only, never personal data or secrets: jobs outlive both.
+type Args = river.JobArgs
+
+// Reactor says which jobs follow from events.
+type Reactor struct {
+	Name  string // also its checkpoint's, metric's and argument's
+	types []string
+	on    map[reflect.Type]func(*Queue, event.Recorded[any]) error
+}
+
+// Reaction is what follows from events of one type.
+type Reaction struct {
+	event reflect.Type
+	on    func(*Queue, event.Recorded[any]) error
+}
+
+// Define declares a reactor.
+func Define(name string, reactions ...Reaction) *Reactor {
+	r := &Reactor{Name: name, on: map[reflect.Type]func(*Queue, event.Recorded[any]) error{}}
+	for _, reaction := range reactions {
+		stored := domain.Catalogue.NameOf(reaction.event)
+		if r.on[reaction.event] != nil {
+			panic(fmt.Sprintf("reactor %s takes %s twice", name, stored))
+		}
+		r.types, r.on[reaction.event] = append(r.types, stored), reaction.on
+	}
+	return r
+}
+
+// On reacts to events of one type. React decides by the event alone and only adds jobs, so that a
+// replay adds the same ones. An error parks the reactor at the event until somebody has mended it.
+func On[E any](react func(*Queue, event.Recorded[E]) error) Reaction {
+	return Reaction{event: reflect.TypeFor[E](), on: func(q *Queue, r event.Recorded[any]) error {
+		data, _ := r.Data.(E) // the catalogue decodes its name into E
+		return react(q, event.Recorded[E]{
+			Position: r.Position, Stream: r.Stream, Revision: r.Revision, ID: r.ID, At: r.At, Meta: r.Meta, Data: data,
+		})
+	}}
+}
+
+// Queue takes the jobs that follow from one event.
+type Queue struct {
+	event event.Recorded[any]
+	jobs  []job
+}
+
+type job struct {
+	args Args
+	from event.Recorded[any]
+	at   time.Time // zero: at once
+}
+
+// Add adds a job. The same job of the same event is added once: kind, arguments and the event's id are
+// its unique key, as long as River keeps the job.
+func (q *Queue) Add(args Args) { q.AddAt(time.Time{}, args) }
+
+// AddAt adds a job that is not to be done before a moment.
+func (q *Queue) AddAt(at time.Time, args Args) {
+	q.jobs = append(q.jobs, job{args: args, from: q.event, at: at})
+}
+
+// react writes the jobs that follow from the events, and answers how many were not there yet.
+func (r *Reactor) react(ctx context.Context, jobs *Jobs, tx pgx.Tx, events []event.Recorded[any]) (added int, err error) {
+	q := &Queue{}
+	for _, e := range events {
+		q.event = e
+		if err := r.on[reflect.TypeOf(e.Data)](q, e); err != nil {
+			return 0, fmt.Errorf("react to position %d: %w", e.Position, err)
+		}
+	}
+	return jobs.insert(ctx, tx, q.jobs)
+}
+
+// follower is the reactor as the runner brings the log to it.
+func (r *Reactor) follower(jobs *Jobs) *projections.Reactor {
+	return projections.React(r.Name, r.types, func(ctx context.Context, tx pgx.Tx, events []event.Recorded[any]) error {
+		_, err := r.react(ctx, jobs, tx, events)
+		return err
+	})
+}
+
+// fromEvent are arguments with the id of the event that they are from, which makes them unique.
+type fromEvent struct {
+	Args
+
+	event uuid.UUID
+}
+
+// MarshalJSON adds the event's id to the arguments.
+func (a fromEvent) MarshalJSON() ([]byte, error) {
+	text, err := json.Marshal(a.Args)
+	if err != nil {
+		return nil, err
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(text, &fields); err != nil {
+		return nil, fmt.Errorf("arguments of %s: %w", a.Kind(), err)
+	}
+	if _, taken := fields[eventField]; taken {
+		return nil, fmt.Errorf("arguments of %s have a field %s of their own", a.Kind(), eventField)
+	}
+	fields[eventField] = json.RawMessage(`"` + a.event.String() + `"`)
+	return json.Marshal(fields)
+}
+
+const eventField = "event_id"

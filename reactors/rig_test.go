@@ -1,0 +1,227 @@
+package reactors
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"bahi/domain/event"
+	"bahi/domain/ledger/bank"
+	"bahi/domain/ledger/book"
+	"bahi/eventstore"
+	"bahi/eventstore/postgres"
+	"bahi/internal/pgtest"
+	"bahi/migrations"
+	"bahi/projections"
+	views "bahi/readmodels/ops"
+)
+
+// greet is what these tests' reactor asks for: that somebody greets the account that was opened.
+type greet struct {
+	Account string `json:"account"`
+}
+
+func (greet) Kind() string { return "greet" }
+
+// greeter is the reactor. An account called sick it cannot greet.
+func greeter(sick error) *Reactor {
+	return Define("greeter", On(func(q *Queue, e event.Recorded[book.AccountOpened[bank.Entry]]) error {
+		if e.Data.Name == "sick" && sick != nil {
+			return sick
+		}
+		q.Add(greet{Account: e.StreamID()})
+		return nil
+	}))
+}
+
+// rig is a log and a database with jobs.
+type rig struct {
+	t     *testing.T
+	pool  *pgxpool.Pool
+	store *postgres.Store
+	said  *lines
+	log   *slog.Logger
+}
+
+// lines is a log that can be read while it is written.
+type lines struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	r := &rig{t: t, said: &lines{}}
+	r.log = slog.New(slog.NewTextHandler(r.said, nil))
+	var err error
+	r.pool, err = pgxpool.New(t.Context(), pgtest.Template(t, "migrated", migrations.Up))
+	require.NoError(t, err)
+	t.Cleanup(r.pool.Close)
+	r.reopen()
+	return r
+}
+
+// reopen opens the log as another process would.
+func (r *rig) reopen() {
+	r.t.Helper()
+	store, err := postgres.Open(r.t.Context(), r.pool, r.log)
+	require.NoError(r.t, err)
+	r.t.Cleanup(store.Close)
+	r.store = store
+}
+
+// add opens an account for each name, and answers the events' ids.
+func (r *rig) add(names ...string) []string {
+	r.t.Helper()
+	ids, requests := make([]string, len(names)), make([]eventstore.Request, len(names))
+	for i, name := range names {
+		e, err := bank.Accounts.Encode(uuid.New(), book.AccountOpened[bank.Entry]{Name: name}, event.Meta{})
+		require.NoError(r.t, err)
+		ids[i] = e.ID.String()
+		requests[i] = eventstore.Request{Stream: "bank-" + uuid.NewString(), Expected: eventstore.NoStream, Events: []event.New{e}}
+	}
+	for _, done := range r.store.AppendEach(r.t.Context(), requests) {
+		require.NoError(r.t, done.Err)
+	}
+	return ids
+}
+
+func (r *rig) head() event.Position {
+	r.t.Helper()
+	head, err := r.store.Head(r.t.Context())
+	require.NoError(r.t, err)
+	return head
+}
+
+func (r *rig) exec(sql string, args ...any) int64 {
+	r.t.Helper()
+	done, err := r.pool.Exec(r.t.Context(), sql, args...)
+	require.NoError(r.t, err)
+	return done.RowsAffected()
+}
+
+// events lists the events that jobs follow from, once for each job.
+func (r *rig) events() []string {
+	r.t.Helper()
+	rows, _ := r.pool.Query(r.t.Context(), `select args->>'event_id' from river.river_job order by id`)
+	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(r.t, err)
+	return ids
+}
+
+// jobs makes a queue, with nobody at work yet. Without workers, somebody does nothing with greetings.
+func (r *rig) jobs(config Config) *Jobs {
+	r.t.Helper()
+	if config.Workers == nil {
+		config.Workers = Workers{Work(Policy{}, func(context.Context, Job[greet]) error { return nil })}
+	}
+	config.Pool, config.Now, config.Log, config.poll = r.pool, time.Now, r.log, 100*time.Millisecond
+	j, err := NewJobs(r.t.Context(), config)
+	require.NoError(r.t, err)
+	r.t.Cleanup(j.Close)
+	return j
+}
+
+// background runs something until the test ends or stop is called, which answers how long that took.
+func (r *rig) background(run func(context.Context) error) (stop func() time.Duration) {
+	r.t.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(r.t.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- run(ctx) }()
+	stop = sync.OnceValue(func() time.Duration {
+		began := time.Now()
+		cancel()
+		select {
+		case err := <-ended:
+			require.NoError(r.t, err)
+		case <-time.After(20 * time.Second):
+			require.Fail(r.t, "it does not stop")
+		}
+		return time.Since(began)
+	})
+	r.t.Cleanup(func() { stop() })
+	return stop
+}
+
+// process is a runner of reactors.
+type process struct {
+	*Runner
+
+	t    *testing.T
+	stop func() time.Duration
+}
+
+func (r *rig) run(jobs *Jobs, all ...*Reactor) *process {
+	r.t.Helper()
+	p := &process{Runner: NewRunner(r.store, r.pool, jobs, r.log), t: r.t}
+	p.stop = r.background(func(ctx context.Context) error { return p.Run(ctx, all...) })
+	return p
+}
+
+// until waits for a status.
+func (p *process) until(name string, is func(projections.Status) bool) projections.Status {
+	p.t.Helper()
+	late := time.After(30 * time.Second)
+	for {
+		moved := p.Moved()
+		if s := p.Statuses()[name]; is(s) {
+			return s
+		}
+		select {
+		case <-moved:
+		case <-late:
+			require.Fail(p.t, "it does not come to that", "%+v", p.Statuses())
+		}
+	}
+}
+
+func working(s projections.Status) bool { return s.Working && s.Ready }
+
+func (p *process) reached(at event.Position) {
+	p.t.Helper()
+	p.until("greeter", func(s projections.Status) bool { return s.Working && s.Position >= at })
+}
+
+// job waits until the only job of a kind is in a state.
+func (r *rig) job(kind, state string) views.Job {
+	r.t.Helper()
+	var found []views.Job
+	require.Eventually(r.t, func() bool {
+		var err error
+		found, _, err = (&views.Jobs{DB: r.pool}).Jobs(r.t.Context(), views.Selection{Kind: kind, Page: 1, PageSize: 10})
+		return err == nil && len(found) == 1 && found[0].State == state
+	}, 30*time.Second, 10*time.Millisecond, "%s: %+v", state, &found)
+	return found[0]
+}
+
+// insert adds a job as if an event had asked for it.
+func (r *rig) insert(j *Jobs, args Args) {
+	r.t.Helper()
+	require.NoError(r.t, pgx.BeginFunc(r.t.Context(), r.pool, func(tx pgx.Tx) error {
+		_, err := j.insert(r.t.Context(), tx, []job{{args: args, from: event.Recorded[any]{ID: uuid.New()}}})
+		return err
+	}))
+}
+
+func names(n int) []string { return slices.Repeat([]string{"SBI"}, n) }

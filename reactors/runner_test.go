@@ -1,0 +1,208 @@
+package reactors
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"bahi/domain/event"
+	"bahi/domain/ledger/bank"
+	"bahi/domain/ledger/book"
+	"bahi/projections"
+)
+
+const kill = `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'bahi reactor greeter'`
+
+func TestEachEventHasItsJobOnceHoweverTheRunnerIsKilled(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	jobs, reactor := r.jobs(Config{}), greeter(nil)
+	run := r.run(jobs, reactor)
+	run.until("greeter", working)
+	var want []string
+	killed := int64(0)
+	for round := range 30 {
+		want = append(want, r.add(names(10)...)...)
+		switch round % 3 {
+		case 0:
+			killed += r.exec(kill)
+		case 1:
+			run.stop()
+			r.reopen()
+			run = r.run(jobs, reactor)
+		default: // in the middle of whatever it does then
+			run.reached(r.head() - 5)
+			killed += r.exec(kill)
+		}
+	}
+	run.reached(r.head())
+	require.Positive(t, killed)
+	require.ElementsMatch(t, want, r.events())
+}
+
+func TestOneProcessOfTwoReactsAndTheOtherTakesOver(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	reactor := greeter(nil)
+	one := r.run(r.jobs(Config{}), reactor)
+	one.until("greeter", working)
+	r.reopen()
+	two := r.run(r.jobs(Config{}), reactor)
+	want := r.add(names(20)...)
+	one.reached(r.head())
+	require.False(t, two.until("greeter", func(s projections.Status) bool { return s.Position >= r.head() }).Working)
+	one.stop()
+	want = append(want, r.add(names(20)...)...)
+	two.reached(r.head())
+	require.ElementsMatch(t, want, r.events())
+}
+
+func TestWithoutACheckpointAReactorStartsAtTheHead(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.add(names(5)...)
+	run := r.run(r.jobs(Config{}), greeter(nil))
+	run.until("greeter", working)
+	want := r.add("SBI")
+	run.reached(r.head())
+	require.Equal(t, want, r.events())
+	require.Contains(t, r.said.String(), `level=INFO msg="the reactor has no checkpoint: it starts at the log's head" reactor=greeter head=5`)
+}
+
+func TestACheckpointThatDoesNotMatchTheLogIsGivenUpWithAWarning(t *testing.T) {
+	t.Parallel()
+	for name, sql := range map[string]string{
+		"another log":          `update reactor.checkpoint set store_id = gen_random_uuid()`,
+		"another event":        `update reactor.checkpoint set event_id = gen_random_uuid()`,
+		"beyond the log's end": `update reactor.checkpoint set position = 1000`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			jobs, reactor := r.jobs(Config{}), greeter(nil)
+			run := r.run(jobs, reactor)
+			run.until("greeter", working)
+			want := r.add("SBI")
+			run.reached(r.head())
+			run.stop()
+			require.EqualValues(t, 1, r.exec(sql))
+			r.add("never greeted")
+			run = r.run(jobs, reactor)
+			run.until("greeter", working)
+			want = append(want, r.add("SBI")...)
+			run.reached(r.head())
+			require.Equal(t, want, r.events())
+			require.Contains(t, r.said.String(), `level=WARN msg="the reactor's checkpoint does not match the log and is given up: it starts at the log's head" reactor=greeter`)
+		})
+	}
+}
+
+func TestAnEventThatAReactorCannotTakeParksItUntilSomebodyMendsIt(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	jobs := r.jobs(Config{})
+	run := r.run(jobs, greeter(errors.New("no words")))
+	run.until("greeter", working)
+	want := append(r.add("SBI"), r.add("sick", "HDFC")...)
+	parked := run.until("greeter", func(s projections.Status) bool { return s.Error != "" })
+	require.Contains(t, parked.Error, "no words")
+	require.Equal(t, event.Position(1), parked.Position)
+	list, err := List(t.Context(), r.pool, greeter(nil), Define("other"))
+	require.NoError(t, err)
+	require.Equal(t, []Stands{
+		{Name: "greeter", State: "parked", Position: 1, Log: r.store.ID(), Error: parked.Error}, {Name: "other", State: "new"},
+	}, list)
+	run.stop()
+
+	mended := r.run(jobs, greeter(nil))
+	mended.reached(r.head())
+	require.Equal(t, want, r.events())
+}
+
+func TestAParkedReactorTriesAgainWhenAsked(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	sick := errors.New("no words")
+	patient := Define("greeter", On(func(q *Queue, e event.Recorded[book.AccountOpened[bank.Entry]]) error {
+		q.Add(greet{Account: e.StreamID()})
+		err := sick
+		sick = nil
+		return err
+	}))
+	run := r.run(r.jobs(Config{}), patient)
+	run.until("greeter", working)
+	want := r.add("SBI")
+	run.reached(r.head()) // it is tried event by event before it is parked
+	require.Equal(t, want, r.events())
+	run.stop()
+
+	run = r.run(r.jobs(Config{}), greeter(errors.New("no words")))
+	run.until("greeter", working)
+	r.add("sick")
+	run.until("greeter", func(s projections.Status) bool { return s.Error != "" })
+	require.NoError(t, Retry(t.Context(), r.pool, "greeter"))
+	run.until("greeter", func(s projections.Status) bool { return s.Working })
+	run.until("greeter", func(s projections.Status) bool { return s.Error != "" })
+}
+
+func TestAJobThatNobodyWorksOnParksTheReactor(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	run := r.run(r.jobs(Config{Workers: Workers{}}), greeter(nil))
+	run.until("greeter", working)
+	r.add("SBI")
+	parked := run.until("greeter", func(s projections.Status) bool { return s.Error != "" })
+	require.Contains(t, parked.Error, "nobody works on jobs of kind greet")
+}
+
+func TestAReplayAddsOnlyWhatIsNotThere(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	jobs, reactor := r.jobs(Config{}), greeter(nil)
+	old := r.add(names(3)...)
+	run := r.run(jobs, reactor)
+	run.until("greeter", working)
+	known := r.add(names(4)...)
+	run.reached(r.head())
+
+	var shown event.Position
+	done, err := run.Replay(t.Context(), reactor, 1, func(at, _ event.Position) { shown = at })
+	require.NoError(t, err)
+	require.Equal(t, Replayed{Events: 6, Jobs: 2, UpTo: 7}, done)
+	require.Equal(t, event.Position(7), shown)
+	require.ElementsMatch(t, append(old[1:], known...), r.events())
+
+	done, err = run.Replay(t.Context(), reactor, 0, nil)
+	require.NoError(t, err)
+	require.Equal(t, Replayed{Events: 7, Jobs: 1, UpTo: 7}, done)
+
+	r.exec(`delete from river.river_job`) // as River clears away what is done
+	done, err = run.Replay(t.Context(), reactor, 0, nil)
+	require.NoError(t, err)
+	require.Equal(t, 7, done.Jobs)
+
+	r.exec(`update reactor.checkpoint set store_id = $1`, uuid.New())
+	_, err = run.Replay(t.Context(), reactor, 0, nil)
+	require.ErrorIs(t, err, ErrOtherLog)
+}
+
+func TestTheRebuildOfAProjectionRunsNoReactor(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	run := r.run(r.jobs(Config{}), greeter(nil))
+	run.until("greeter", working)
+	want := r.add(names(5)...)
+	run.reached(r.head())
+	opened := projections.Define("opened", 1, `create table opened (name text not null);`,
+		projections.On(func(b *projections.Batch, e event.Recorded[book.AccountOpened[bank.Entry]]) {
+			b.Exec(`insert into opened values ($1)`, e.Data.Name)
+		}))
+	for range 2 {
+		require.NoError(t, projections.Build{Store: r.store, Config: r.pool.Config().ConnConfig, Projection: opened, Log: r.log}.Run(t.Context()))
+	}
+	want = append(want, r.add("SBI")...)
+	run.reached(r.head())
+	require.Equal(t, want, r.events())
+}

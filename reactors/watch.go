@@ -1,0 +1,141 @@
+package reactors
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/rivertype"
+)
+
+// outcomes of an attempt, as metrics name them.
+const (
+	done      = "done"
+	failed    = "failed"    // and will be tried again
+	discarded = "discarded" // it was the last attempt
+	cancelled = "cancelled"
+	snoozed   = "snoozed"
+)
+
+type metrics struct {
+	attempts *prometheus.CounterVec
+}
+
+func newMetrics() *metrics {
+	return &metrics{prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "bahi_job_attempts_total", Help: "Attempts of jobs in this process, by kind and outcome: done, failed, discarded, cancelled, snoozed.",
+	}, []string{"kind", "outcome"})}
+}
+
+// tell logs and counts how an attempt ended.
+func (j *Jobs) tell(e *river.Event) {
+	log := j.log.With("job", e.Job.ID, "kind", e.Job.Kind, "attempt", e.Job.Attempt, "event", eventOf(e.Job.EncodedArgs))
+	outcome := ""
+	switch e.Kind {
+	case river.EventKindJobCompleted:
+		outcome = done
+		log.Info("a job is done")
+	case river.EventKindJobFailed:
+		outcome = failed
+		if e.Job.State == rivertype.JobStateDiscarded {
+			outcome = discarded
+			log.Error("a job failed for the last time", "error", lastError(e.Job))
+		} else {
+			log.Warn("a job failed, and is tried again", "at", e.Job.ScheduledAt, "error", lastError(e.Job))
+		}
+	case river.EventKindJobCancelled:
+		outcome = cancelled
+		log.Warn("a job was cancelled", "error", lastError(e.Job))
+	case river.EventKindJobSnoozed:
+		outcome = snoozed
+		log.Debug("a job waits", "until", e.Job.ScheduledAt)
+	default: // interrupted: no attempt
+		log.Info("a job was interrupted, and is done again")
+		return
+	}
+	j.metrics.attempts.WithLabelValues(e.Job.Kind, outcome).Inc()
+}
+
+func lastError(job *rivertype.JobRow) string {
+	if len(job.Errors) == 0 {
+		return ""
+	}
+	return job.Errors[len(job.Errors)-1].Error
+}
+
+// Register adds the metrics of jobs.
+func (j *Jobs) Register(to prometheus.Registerer) { to.MustRegister(j.metrics.attempts, waiting{j}) }
+
+// waiting counts the jobs that are still to be done, of all processes, when it is asked.
+type waiting struct{ j *Jobs }
+
+var waitingJobs = prometheus.NewDesc("bahi_jobs_waiting", "Jobs that are still to be done or being done, by kind.", []string{"kind"}, nil)
+
+// countWithin is how long the count may take.
+const countWithin = 2 * time.Second
+
+// Describe implements prometheus.Collector.
+func (w waiting) Describe(to chan<- *prometheus.Desc) { to <- waitingJobs }
+
+// Collect implements prometheus.Collector. When the database does not answer, the rest of the metrics
+// are answered without this one.
+func (w waiting) Collect(to chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), countWithin)
+	defer cancel()
+	counts := map[string]int64{}
+	rows, err := w.j.pool.Query(ctx, `
+		select kind, count(*) from river.river_job
+		where state in ('available', 'pending', 'retryable', 'running', 'scheduled') group by kind`)
+	if err == nil {
+		var (
+			kind string
+			n    int64
+		)
+		for rows.Next() {
+			if err = rows.Scan(&kind, &n); err != nil {
+				break
+			}
+			counts[kind] = n
+		}
+		rows.Close()
+		if err == nil {
+			err = rows.Err()
+		}
+	}
+	if err != nil {
+		w.j.log.Warn("waiting jobs were not counted", "error", err)
+		return
+	}
+	for kind := range w.j.policies {
+		counts[kind] += 0
+	}
+	for kind, n := range counts {
+		to <- prometheus.MustNewConstMetric(waitingJobs, prometheus.GaugeValue, float64(n), kind)
+	}
+}
+
+// quiet takes River's own news of what goes well down to the level of debugging. What becomes of jobs
+// is told by tell.
+type quiet struct{ slog.Handler }
+
+func (q quiet) Enabled(ctx context.Context, level slog.Level) bool {
+	return q.Handler.Enabled(ctx, lowered(level))
+}
+
+func (q quiet) WithAttrs(attrs []slog.Attr) slog.Handler { return quiet{q.Handler.WithAttrs(attrs)} }
+
+func (q quiet) WithGroup(name string) slog.Handler { return quiet{q.Handler.WithGroup(name)} }
+
+func (q quiet) Handle(ctx context.Context, r slog.Record) error {
+	r.Level = lowered(r.Level)
+	return q.Handler.Handle(ctx, r)
+}
+
+func lowered(level slog.Level) slog.Level {
+	if level < slog.LevelWarn {
+		return slog.LevelDebug
+	}
+	return level
+}

@@ -1,0 +1,103 @@
+// Package ops reads what operators look at. It spans workspaces, so only operators may be answered.
+package ops
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"bahi/domain/fault"
+)
+
+// What is said of a job that is not as it would have to be.
+var (
+	ErrNoJob    = fault.New(fault.NotFound, "Job not found")
+	ErrJobRuns  = fault.New(fault.Conflict, "The job is running")
+	ErrJobDone  = fault.New(fault.Conflict, "The job is done")
+	ErrJobEnded = fault.New(fault.Conflict, "The job has ended")
+)
+
+// Job is a job as it is answered.
+type Job struct {
+	ID          int64           `json:"id"`
+	Kind        string          `json:"kind"`
+	State       string          `json:"state" enum:"available,pending,scheduled,running,retryable,completed,cancelled,discarded"`
+	Attempt     int             `json:"attempt" doc:"Attempts so far, the running one included"`
+	MaxAttempts int             `json:"max_attempts"`
+	CreatedAt   time.Time       `json:"created_at"`
+	ScheduledAt time.Time       `json:"scheduled_at" doc:"Not done before"`
+	FinishedAt  *time.Time      `json:"finished_at"`
+	LastError   *string         `json:"last_error" doc:"Of the newest failed attempt, cut"`
+	Args        json.RawMessage `json:"args" doc:"Ids of what it is about"`
+}
+
+// Selection asks for a part of the jobs.
+type Selection struct {
+	State    string // empty: all
+	Kind     string // empty: all
+	Page     int    // from 1
+	PageSize int
+}
+
+// mostError is how many characters of an error are shown.
+const mostError = 500
+
+// Jobs reads the queue of jobs, which is in tables of River's.
+type Jobs struct {
+	DB *pgxpool.Pool
+}
+
+// Jobs answers a page of jobs, newest first, and how many there are on all pages.
+func (j *Jobs) Jobs(ctx context.Context, sel Selection) (page []Job, total int64, err error) {
+	var (
+		where []string
+		args  []any
+	)
+	for _, filter := range []struct{ condition, value string }{
+		{`state = $%d::text::river.river_job_state`, sel.State}, {`kind = $%d`, sel.Kind},
+	} {
+		if filter.value != "" {
+			args = append(args, filter.value)
+			where = append(where, fmt.Sprintf(filter.condition, len(args)))
+		}
+	}
+	from := ` from river.river_job`
+	if len(where) > 0 {
+		from += ` where ` + strings.Join(where, ` and `)
+	}
+	err = pgx.BeginTxFunc(ctx, j.DB, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+		if err := tx.QueryRow(ctx, `select count(*)`+from, args...).Scan(&total); err != nil {
+			return err
+		}
+		rows, _ := tx.Query(ctx, fmt.Sprintf(`select `+jobColumns+from+` order by id desc limit %d offset %d`,
+			sel.PageSize, int64(sel.Page-1)*int64(sel.PageSize)), args...)
+		page, err = pgx.CollectRows(rows, pgx.RowToStructByPos[Job])
+		return err
+	})
+	if err != nil {
+		return nil, 0, fmt.Errorf("list jobs: %w", err)
+	}
+	return page, total, nil
+}
+
+// Job answers one job, or [ErrNoJob].
+func (j *Jobs) Job(ctx context.Context, id int64) (Job, error) {
+	rows, _ := j.DB.Query(ctx, `select `+jobColumns+` from river.river_job where id = $1`, id)
+	found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Job])
+	switch {
+	case err != nil:
+		return Job{}, fmt.Errorf("read job %d: %w", id, err)
+	case len(found) == 0:
+		return Job{}, ErrNoJob
+	default:
+		return found[0], nil
+	}
+}
+
+var jobColumns = fmt.Sprintf(`id, kind, state::text, attempt, max_attempts, created_at, scheduled_at, finalized_at,
+	left(errors[cardinality(errors)]->>'error', %d), args`, mostError)
