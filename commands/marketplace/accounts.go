@@ -207,8 +207,8 @@ func (a *Accounts) claimEmail(ctx context.Context, key string, id uuid.UUID) err
 	return err
 }
 
-// holderOf answers who has the address, [uuid.Nil] when nobody does.
-func (a *Accounts) holderOf(ctx context.Context, key string) (id uuid.UUID, s user.State, err error) {
+// HolderOf answers who has the address, [uuid.Nil] when nobody does.
+func (a *Accounts) HolderOf(ctx context.Context, key string) (id uuid.UUID, s user.State, err error) {
 	held, err := commands.Load(ctx, a.Commands.Fresh(), claim.Email, key)
 	if err != nil || held.State.User == uuid.Nil {
 		return uuid.Nil, s, err
@@ -218,11 +218,6 @@ func (a *Accounts) holderOf(ctx context.Context, key string) (id uuid.UUID, s us
 		return uuid.Nil, s, err
 	}
 	return held.State.User, l.State, nil
-}
-
-// HolderOf is holderOf for the mail of a forgotten password.
-func (a *Accounts) HolderOf(ctx context.Context, emailKey string) (uuid.UUID, user.State, error) {
-	return a.holderOf(ctx, emailKey)
 }
 
 // Load answers a user's state as of now, or [user.ErrNotFound].
@@ -239,8 +234,8 @@ func (a *Accounts) handle(ctx context.Context, id uuid.UUID, s user.State, cmd e
 	return commands.Handle(as(ctx, id, s.Workspace), a.Commands, user.Kind, id.String(), cmd)
 }
 
-// text answers a personal value in clear, empty where there is none.
-func (a *Accounts) text(ctx context.Context, p event.Personal) (string, error) {
+// Text answers a personal value in clear, empty where there is none.
+func (a *Accounts) Text(ctx context.Context, p event.Personal) (string, error) {
 	if p.IsZero() {
 		return "", nil
 	}
@@ -253,11 +248,11 @@ func (a *Accounts) text(ctx context.Context, p event.Personal) (string, error) {
 
 // personOf answers what a user's password must not be made of.
 func (a *Accounts) personOf(ctx context.Context, s user.State) (p credentials.Person, err error) {
-	if p.Email, err = a.text(ctx, s.Email); err != nil {
+	if p.Email, err = a.Text(ctx, s.Email); err != nil {
 		return p, err
 	}
 	for _, name := range []event.Personal{s.FirstName, s.LastName} {
-		text, err := a.text(ctx, name)
+		text, err := a.Text(ctx, name)
 		if err != nil {
 			return p, err
 		}

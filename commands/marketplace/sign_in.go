@@ -36,7 +36,7 @@ func (a *Accounts) SignIn(ctx context.Context, email, password string) (SignedIn
 		if err != nil {
 			return SignedIn{}, err
 		}
-		if id, s, err = a.holderOf(ctx, key); err != nil {
+		if id, s, err = a.HolderOf(ctx, key); err != nil {
 			return SignedIn{}, err
 		}
 	}
@@ -57,10 +57,10 @@ func (a *Accounts) SignIn(ctx context.Context, email, password string) (SignedIn
 
 // begin begins a session and records it.
 func (a *Accounts) begin(ctx context.Context, id uuid.UUID, s user.State, proof credentials.Proof, by string) (in SignedIn, err error) {
-	if in.Email, err = a.text(ctx, s.Email); err != nil {
+	if in.Email, err = a.Text(ctx, s.Email); err != nil {
 		return in, err
 	}
-	if in.FirstName, err = a.text(ctx, s.FirstName); err != nil {
+	if in.FirstName, err = a.Text(ctx, s.FirstName); err != nil {
 		return in, err
 	}
 	if in.Tokens, err = a.Credentials.Sessions.SignIn(ctx, proof); err != nil {
@@ -201,7 +201,7 @@ func (a *Accounts) vouchedFor(ctx context.Context, who Identity) (id uuid.UUID, 
 	if err != nil {
 		return id, s, err
 	}
-	if id, s, err = a.holderOf(ctx, key); err != nil {
+	if id, s, err = a.HolderOf(ctx, key); err != nil {
 		return id, s, err
 	}
 	if id == uuid.Nil {

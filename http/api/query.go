@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"net/url"
 	"strings"
 
@@ -65,6 +66,14 @@ func (c *call) strictQuery() error {
 	}
 	if wrong != nil {
 		return fault.Fields(wrong...)
+	}
+	return nil
+}
+
+// Query answers all that the query has, for what reads it as a whole.
+func Query(ctx context.Context) url.Values {
+	if c := callOf(ctx); c != nil {
+		return c.r.URL.Query()
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"bahi/domain/actor"
 	"bahi/domain/fault"
 	"bahi/domain/marketplace/apikey"
+	"bahi/domain/marketplace/picture"
 	"bahi/http/api"
 	views "bahi/readmodels/marketplace"
 )
@@ -21,6 +22,12 @@ type Routes struct {
 	API      *api.API
 	Commands *commands.Handler
 	Views    *views.Views
+	Accounts *flows.Accounts
+	Entrance api.Workspaces
+	Provider IdentityProvider // nil: none
+	Pictures Pictures
+	Studio   *picture.Studio
+	Frontend string // where the pages are: https://example.org
 	Now      func() time.Time
 }
 

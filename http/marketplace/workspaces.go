@@ -1,0 +1,156 @@
+package marketplace
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+
+	"bahi/commands"
+	"bahi/domain/actor"
+	"bahi/http/api"
+	views "bahi/readmodels/marketplace"
+)
+
+// Invitation is one that was just sent.
+type Invitation struct {
+	ID          uuid.UUID         `json:"id"`
+	Email       string            `json:"email"`
+	Permissions actor.Permissions `json:"permissions"`
+	ExpiresAt   time.Time         `json:"expires_at"`
+}
+
+// Membership is what a user may do in a workspace.
+type Membership struct {
+	WorkspaceID uuid.UUID         `json:"workspace_id"`
+	UserID      uuid.UUID         `json:"user_id"`
+	Permissions actor.Permissions `json:"permissions"`
+}
+
+func workspaceOp(id, method, path, summary string) api.Op {
+	op := api.Op{
+		ID: id, Method: method, Path: path, Summary: summary, Tags: tags, Limit: "marketplace_general",
+	}
+	if method == http.MethodGet {
+		op.Reads = []string{"users", "workspaces"}
+	}
+	return op
+}
+
+// inWorkspace names the workspace in the path.
+type inWorkspace struct {
+	Workspace uuid.UUID `path:"workspace_id"`
+}
+
+// enter goes to the workspace in the path, whichever one the request acts in otherwise, if the caller may
+// do so much there.
+func (r *Routes) enter(ctx context.Context, in inWorkspace, level actor.Level) (context.Context, error) {
+	who, err := api.Caller(ctx), error(nil)
+	if who.Workspace != in.Workspace && !who.Permissions.Operator {
+		if who, err = r.Entrance.Enter(ctx, who, in.Workspace); err != nil {
+			return nil, err
+		}
+	}
+	if !who.May(actor.Marketplace, level) {
+		return nil, api.ErrNotPermitted
+	}
+	who.Workspace = in.Workspace
+	req := commands.From(ctx)
+	req.Actor, req.Workspace = who, in.Workspace
+	return commands.With(ctx, req), nil
+}
+
+type inMember struct {
+	inWorkspace
+	User uuid.UUID `path:"user_id"`
+}
+
+// Workspaces registers who belongs where.
+func (r *Routes) Workspaces() {
+	api.Handle(r.API, workspaceOp("list-workspaces", "GET", "/api/v1/workspaces", "List the workspaces that one belongs to"),
+		func(ctx context.Context, _ *struct{}) (*api.Body[[]views.Membership], error) {
+			id, err := caller(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return api.Answer(r.Views.WorkspacesOf(ctx, id))
+		})
+	api.Handle(r.API, workspaceOp("list-members", "GET", "/api/v1/workspaces/{workspace_id}/members", "List a workspace's members"),
+		func(ctx context.Context, in *inWorkspace) (*api.Body[[]views.Member], error) {
+			ctx, err := r.enter(ctx, *in, actor.Read)
+			if err != nil {
+				return nil, err
+			}
+			return api.Answer(r.Views.Members(ctx, in.Workspace))
+		})
+	api.Handle(r.API, workspaceOp("invite-member", "POST", "/api/v1/workspaces/{workspace_id}/invitations", "Invite somebody by mail"),
+		func(ctx context.Context, in *struct {
+			inWorkspace
+			Body struct {
+				Email       string            `json:"email" maxLength:"254"`
+				Permissions actor.Permissions `json:"permissions"`
+			}
+		}) (*api.Body[Invitation], error) {
+			ctx, err := r.enter(ctx, in.inWorkspace, actor.Write)
+			if err != nil {
+				return nil, err
+			}
+			id, out, err := r.Accounts.Invite(ctx, in.Workspace, in.Body.Email, in.Body.Permissions)
+			if err != nil {
+				return nil, err
+			}
+			api.Wrote(ctx, out.Position, out.Replayed)
+			i := out.State.Invitations[id]
+			return api.Answer(Invitation{ID: id, Email: in.Body.Email, Permissions: i.Permissions, ExpiresAt: i.ExpiresAt}, nil)
+		})
+	accept := workspaceOp("accept-invitation", "POST", "/api/v1/invitations/accept", "Join a workspace with the mailed token")
+	accept.Status = http.StatusOK
+	api.Handle(r.API, accept, func(ctx context.Context, in *struct {
+		Body struct {
+			Token string `json:"token" maxLength:"500"`
+		}
+	}) (*api.Body[Membership], error) {
+		id, err := caller(ctx)
+		if err != nil {
+			return nil, err
+		}
+		joined, out, err := r.Accounts.Accept(ctx, in.Body.Token, id)
+		if err != nil {
+			return nil, err
+		}
+		api.Wrote(ctx, out.Position, out.Replayed)
+		return api.Answer(Membership{WorkspaceID: joined, UserID: id, Permissions: out.State.Members[id]}, nil)
+	})
+	api.Handle(r.API, workspaceOp("change-member", "PATCH", "/api/v1/workspaces/{workspace_id}/members/{user_id}", "Give a member other permissions"),
+		func(ctx context.Context, in *struct {
+			inMember
+			Body struct {
+				Permissions actor.Permissions `json:"permissions"`
+			}
+		}) (*api.Body[Membership], error) {
+			ctx, err := r.enter(ctx, in.inWorkspace, actor.Write)
+			if err != nil {
+				return nil, err
+			}
+			out, err := r.Accounts.ChangeMember(ctx, in.Workspace, in.User, in.Body.Permissions)
+			if err != nil {
+				return nil, err
+			}
+			api.Wrote(ctx, out.Position, out.Replayed)
+			return api.Answer(Membership{WorkspaceID: in.Workspace, UserID: in.User, Permissions: out.State.Members[in.User]}, nil)
+		})
+	api.Handle(r.API, workspaceOp("remove-member", "DELETE", "/api/v1/workspaces/{workspace_id}/members/{user_id}", "Remove a member"),
+		func(ctx context.Context, in *inMember) (*api.Nothing, error) {
+			ctx, err := r.enter(ctx, in.inWorkspace, actor.Write)
+			if err != nil {
+				return nil, err
+			}
+			out, err := r.Accounts.RemoveMember(ctx, in.Workspace, in.User)
+			if err != nil {
+				return nil, err
+			}
+			api.Wrote(ctx, out.Position, out.Replayed)
+			return &api.Nothing{}, nil
+		})
+}

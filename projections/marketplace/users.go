@@ -1,0 +1,58 @@
+package marketplace
+
+import (
+	_ "embed"
+
+	"bahi/domain/event"
+	"bahi/domain/marketplace/session"
+	"bahi/domain/marketplace/user"
+	"bahi/projections"
+)
+
+//go:embed users.sql
+var usersDDL string
+
+// Users has people's accounts. What is personal comes into it in clear, for as long as its key is there.
+var Users = projections.Define("users", 1, usersDDL,
+	projections.On(func(b *projections.Batch, e event.Recorded[user.Registered]) {
+		b.Exec(`
+			insert into account (id, workspace_id, email, first_name, last_name, auth_provider, email_verified, created_at)
+			values ($1, $2, $3, $4, $5, $6, $7, $8)`,
+			e.StreamID(), e.Data.Workspace, e.Data.Email, e.Data.FirstName, e.Data.LastName, e.Data.Provider, e.Data.Verified, e.At)
+	}),
+	projections.On(func(b *projections.Batch, e event.Recorded[user.EmailVerified]) {
+		b.Exec(`update account set email_verified = true where id = $1`, e.StreamID())
+	}),
+	projections.On(func(b *projections.Batch, e event.Recorded[user.ProfileChanged]) {
+		b.Exec(`update account set
+				first_name = case when $2 then $3 else first_name end,
+				last_name = case when $4 then $5 else last_name end,
+				phone = case when $6 then $7 else phone end
+			where id = $1`, e.StreamID(),
+			!e.Data.FirstName.IsZero(), e.Data.FirstName, !e.Data.LastName.IsZero(), e.Data.LastName,
+			!e.Data.Phone.IsZero() || e.Data.NoPhone, e.Data.Phone)
+	}),
+	projections.On(func(b *projections.Batch, e event.Recorded[user.EmailChanged]) {
+		b.Exec(`update account set email = $2, email_verified = false where id = $1`, e.StreamID(), e.Data.Email)
+	}),
+	projections.On(func(b *projections.Batch, e event.Recorded[user.PictureChanged]) {
+		b.Exec(`update account set picture = nullif($2, '') where id = $1`, e.StreamID(), e.Data.Key)
+	}),
+	projections.On(func(b *projections.Batch, e event.Recorded[user.Granted]) {
+		b.Exec(`update account set operator = $2 where id = $1`, e.StreamID(), e.Data.Operator)
+	}),
+	projections.On(func(b *projections.Batch, e event.Recorded[session.SignedIn]) {
+		b.Exec(`update account set last_login_at = $2 where id = $1`, e.Data.User, e.At)
+	}),
+	projections.On(func(b *projections.Batch, e event.Recorded[user.DeletionRequested]) {
+		b.Exec(`update account set delete_after = $2 where id = $1`, e.StreamID(), e.Data.DeleteAfter)
+	}),
+	projections.On(func(b *projections.Batch, e event.Recorded[user.DeletionCancelled]) {
+		b.Exec(`update account set delete_after = null where id = $1`, e.StreamID())
+	}),
+	projections.On(func(b *projections.Batch, e event.Recorded[user.Erased]) {
+		b.Exec(`update account set email = null, first_name = null, last_name = null, phone = null, picture = null,
+				operator = false, erased_at = $2
+			where id = $1`, e.StreamID(), e.At)
+	}),
+)

@@ -1,0 +1,22 @@
+-- People who sign in, with what they are called in clear. UserErased blanks the row.
+create table account (
+  id             uuid primary key,
+  workspace_id   uuid not null,
+  email          text,
+  first_name     text,
+  last_name      text,
+  phone          text,
+  auth_provider  text not null,
+  email_verified boolean not null,
+  operator       boolean not null default false,
+  picture        text, -- its key among the stored images
+  created_at     timestamptz not null,
+  last_login_at  timestamptz,
+  delete_after   timestamptz,
+  erased_at      timestamptz
+);
+
+-- after fill
+
+create index account_created_at_idx on account (created_at, id);
+create index account_delete_after_idx on account (delete_after) where erased_at is null and delete_after is not null;

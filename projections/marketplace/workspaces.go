@@ -1,0 +1,30 @@
+package marketplace
+
+import (
+	_ "embed"
+
+	"bahi/domain/event"
+	"bahi/domain/marketplace/workspace"
+	"bahi/projections"
+)
+
+//go:embed workspaces.sql
+var workspacesDDL string
+
+const joins = `insert into member (workspace_id, user_id, permissions, joined_at) values ($1, $2, $3, $4)`
+
+// Workspaces has who belongs to which workspace.
+var Workspaces = projections.Define("workspaces", 1, workspacesDDL,
+	projections.On(func(b *projections.Batch, e event.Recorded[workspace.Made]) {
+		b.Exec(joins, e.StreamID(), e.Data.Owner, workspace.Owner, e.At)
+	}),
+	projections.On(func(b *projections.Batch, e event.Recorded[workspace.Joined]) {
+		b.Exec(joins, e.StreamID(), e.Data.User, e.Data.Permissions, e.At)
+	}),
+	projections.On(func(b *projections.Batch, e event.Recorded[workspace.Changed]) {
+		b.Exec(`update member set permissions = $3 where workspace_id = $1 and user_id = $2`, e.StreamID(), e.Data.User, e.Data.To)
+	}),
+	projections.On(func(b *projections.Batch, e event.Recorded[workspace.Removed]) {
+		b.Exec(`delete from member where workspace_id = $1 and user_id = $2`, e.StreamID(), e.Data.User)
+	}),
+)

@@ -1,0 +1,56 @@
+package readmodels_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"bahi/readmodels"
+)
+
+// Lookups of many callers go together; what is wrong with one is that one's alone.
+func TestManyCallersGetTheirOwnAnswers(t *testing.T) {
+	t.Parallel()
+	const all = 40
+	s := built(t, all)
+	s.add(t, "twice")
+	s.add(t, "twice")
+	s.build(t)
+	var callers sync.WaitGroup
+	for i := range 600 {
+		callers.Go(func() {
+			ctx := t.Context()
+			switch i % 6 {
+			case 0:
+				if _, err := find(ctx, s.reader, fmt.Sprint("none", i)); !errors.Is(err, errNoName) {
+					t.Errorf("found what is not there: %v", err)
+				}
+			case 1:
+				_, err := readmodels.Row(ctx, s.reader, errNoName, pgx.RowTo[int], `select 1 / (position - position) from names.name limit 1`)
+				if err == nil {
+					t.Error("divided by zero")
+				}
+			case 2:
+				gone, cancel := context.WithCancel(ctx)
+				cancel()
+				if _, err := find(gone, s.reader, "n1"); err != nil && !errors.Is(err, context.Canceled) {
+					t.Error(err)
+				}
+			case 3:
+				if _, err := find(ctx, s.reader, "twice"); !errors.Is(err, pgx.ErrTooManyRows) {
+					t.Errorf("what is there twice was found once: %v", err)
+				}
+			default:
+				at, err := find(ctx, s.reader, fmt.Sprint("n", i%all))
+				if err != nil || at != int64(i%all+1) {
+					t.Errorf("n%d stands at %d: %v", i%all, at, err)
+				}
+			}
+		})
+	}
+	callers.Wait()
+}
