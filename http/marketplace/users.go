@@ -15,7 +15,6 @@ import (
 	"bahi/domain/marketplace/picture"
 	"bahi/http/api"
 	"bahi/readmodels"
-	views "bahi/readmodels/marketplace"
 )
 
 // Pictures keeps images. It is an edge of the process.
