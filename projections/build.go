@@ -29,6 +29,7 @@ type Build struct {
 	Store      eventstore.Store
 	Config     *pgx.ConnConfig
 	Projection *Projection
+	Reveal     Reveal // nil when the projection has no personal values
 	Log        *slog.Logger
 	Progress   func(done, total event.Position) // may be nil
 }
@@ -169,7 +170,7 @@ func (b Build) afterFill(ctx context.Context, s *session) error {
 
 // foldUpTo folds the log in large batches, which are read and decoded ahead.
 func (b Build) foldUpTo(ctx context.Context, s *session, head event.Position) error {
-	for d, err := range ahead(ctx, b.Store, b.Projection, s.g.Position, head) {
+	for d, err := range b.ahead(ctx, s.g.Position, head) {
 		if d.upTo > s.g.Position {
 			// Not event by event to find one at fault: what is kept for the fill's end would be lost.
 			if applyErr := guarded(func() error { return s.apply(ctx, d) }); applyErr != nil {
@@ -187,7 +188,7 @@ func (b Build) foldUpTo(ctx context.Context, s *session, head event.Position) er
 }
 
 // ahead yields the log in decoded batches up to head, while the next ones are read and decoded.
-func ahead(ctx context.Context, store eventstore.Store, p *Projection, after, head event.Position) iter.Seq2[decoded, error] {
+func (b Build) ahead(ctx context.Context, after, head event.Position) iter.Seq2[decoded, error] {
 	type item struct {
 		d   decoded
 		err error
@@ -207,7 +208,7 @@ func ahead(ctx context.Context, store eventstore.Store, p *Projection, after, he
 		go func() {
 			defer close(batches)
 			batch := eventstore.Batch{}
-			for e, err := range store.ReadAll(ctx, after, eventstore.Forwards) {
+			for e, err := range b.Store.ReadAll(ctx, after, eventstore.Forwards) {
 				if err != nil {
 					send(decoded{}, err)
 					return
@@ -217,22 +218,27 @@ func ahead(ctx context.Context, store eventstore.Store, p *Projection, after, he
 				}
 				batch.Events, batch.UpTo = append(batch.Events, e), e.Position
 				if len(batch.Events) == fillBatch {
-					if !send(p.decode(batch)) {
+					if !send(b.decode(ctx, batch)) {
 						return
 					}
 					batch.Events = batch.Events[:0]
 				}
 			}
 			if len(batch.Events) > 0 {
-				send(p.decode(batch))
+				send(b.decode(ctx, batch))
 			}
 		}()
-		for b := range batches {
-			if !yield(b.d, b.err) {
+		for next := range batches {
+			if !yield(next.d, next.err) {
 				return
 			}
 		}
 	}
+}
+
+func (b Build) decode(ctx context.Context, batch eventstore.Batch) (decoded, error) {
+	d, err := b.Projection.decode(batch)
+	return b.Projection.open(ctx, b.Reveal, d, err)
 }
 
 // golive lets readers find the new generation, and drops the one that it replaces. A runner that works

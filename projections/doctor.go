@@ -65,7 +65,7 @@ func (b Build) Examine(ctx context.Context) (found Examination, err error) {
 			b.Projection.Name, live.Position, s.g.Position)
 	}
 	// In the same transaction, so that its snapshot of the live tables and these are of one position.
-	for d, err := range ahead(ctx, b.Store, b.Projection, s.g.Position, live.Position) {
+	for d, err := range b.ahead(ctx, s.g.Position, live.Position) {
 		if err != nil {
 			return found, err
 		}
@@ -187,7 +187,7 @@ func (b Build) Fold(ctx context.Context, size int) (differences []Difference, er
 	one.g.Building = false
 	var batch eventstore.Batch
 	flush := func() error {
-		d, err := b.Projection.decode(batch)
+		d, err := b.decode(ctx, batch)
 		if err == nil && d.upTo > 0 {
 			err = one.apply(ctx, d)
 		}

@@ -22,6 +22,8 @@ type Projection struct {
 	tables  string // DDL of what is needed to fill the tables
 	after   string // DDL of what is quicker made afterwards: indexes
 	folds   map[string]Fold
+
+	personal bool // it folds events that hold personal values
 	idle    time.Duration // see idleCheckpoint, which it is when this is 0
 }
 
@@ -48,6 +50,9 @@ func Define(name string, version int, ddl string, folds ...Fold) *Projection {
 				panic(fmt.Sprintf("projection %s folds %s twice", name, t))
 			}
 			p.folds[t] = f
+			if info, known := domain.Catalogue.Lookup(t); known && event.HoldsSealed(info.Go) {
+				p.personal = true
+			}
 		}
 	}
 	return p

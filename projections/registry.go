@@ -29,7 +29,7 @@ func (k registry) begin(ctx context.Context, conn *pgx.Conn) (held, error) {
 		return nil, err
 	}
 	if !found {
-		build := Build{Store: k.r.store, Config: k.r.config, Projection: k.p, Log: k.r.log}
+		build := Build{Store: k.r.store, Config: k.r.config, Projection: k.p, Reveal: k.r.Reveal, Log: k.r.log}
 		if g, err = build.run(ctx); err != nil {
 			return nil, err
 		}

@@ -28,6 +28,8 @@ const buildAgain = 10 * time.Second
 // Runner keeps projections up to date, one goroutine each. Of several processes on one database, one
 // works on a projection while the others stand by.
 type Runner struct {
+	Reveal Reveal // nil where no projection has personal values
+
 	store  eventstore.Store
 	pool   *pgxpool.Pool
 	config *pgx.ConnConfig
@@ -322,11 +324,16 @@ func (f *follower) standBy(ctx context.Context) error {
 func (f *follower) handle(m *message.Message) (err error) {
 	ctx := m.Context()
 	batch, _ := ctx.Value(batchKey{}).(eventstore.Batch)
-	d, err := f.p.decode(batch)
+	d, err := f.decode(ctx, batch)
 	if d.upTo > f.h.place().position {
 		err = errors.Join(f.h.apply(ctx, d), err)
 	}
 	return err
+}
+
+func (f *follower) decode(ctx context.Context, batch eventstore.Batch) (decoded, error) {
+	d, err := f.p.decode(batch)
+	return f.p.open(ctx, f.r.Reveal, d, err)
 }
 
 // failure does a failed batch again, event by event, to find the one at fault.
@@ -340,7 +347,7 @@ func (f *follower) failure(ctx context.Context, batch eventstore.Batch) error {
 			rest.Events = append(rest.Events, e)
 		}
 	}
-	d, decodeErr := f.p.decode(rest)
+	d, decodeErr := f.decode(ctx, rest)
 	if d.upTo > f.h.place().position {
 		if err := applyFinding(ctx, f.h, f.conn, d); err != nil {
 			return err

@@ -117,6 +117,27 @@ func (p *Projection) decode(batch eventstore.Batch) (d decoded, err error) {
 	return d, nil
 }
 
+// Reveal opens the personal values of events, for projections that have them in clear. A value that was
+// erased stays closed. It is the vault's.
+type Reveal func(ctx context.Context, values []*event.Sealed) error
+
+// open opens the personal values in a piece, if the projection folds any. It answers the piece with an
+// error, too, as [Projection.decode] does.
+func (p *Projection) open(ctx context.Context, reveal Reveal, d decoded, decodeErr error) (decoded, error) {
+	if !p.personal || len(d.events) == 0 {
+		return d, decodeErr
+	}
+	if reveal == nil {
+		return decoded{}, fmt.Errorf("projection %s has personal values and nobody to open them", p.Name)
+	}
+	events, err := event.MapSealedIn(d.events, func(values []*event.Sealed) error { return reveal(ctx, values) })
+	if err != nil {
+		return decoded{}, fmt.Errorf("open personal values: %w", err)
+	}
+	d.events = events
+	return d, decodeErr
+}
+
 // reach says that the piece goes as far as these events.
 func (d *decoded) reach(events []event.Stored) {
 	if n := len(events); n > 0 {

@@ -69,6 +69,9 @@ func MapSealedIn[E any](batch []Recorded[E], do func([]*Sealed) error) ([]Record
 	return out, nil
 }
 
+// HoldsSealed says whether values of the type can have sealed ones in them.
+func HoldsSealed(t reflect.Type) bool { return walkOf(t) != nil }
+
 // walker visits the sealed values inside an addressable value, after putting copies in place of what
 // the value shares with others.
 type walker func(v reflect.Value, visit func(*Sealed))
