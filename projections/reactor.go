@@ -21,7 +21,9 @@ type Reactor struct {
 // the reactor's checkpoint, once. An error for which the events are to blame parks the reactor at the
 // first of them.
 func React(name string, types []string, react func(ctx context.Context, tx pgx.Tx, events []event.Recorded[any]) error) *Reactor {
-	fold := Apply(types, func(ctx context.Context, b *Batch, events []event.Recorded[any]) error { return react(ctx, b.Tx, events) })
+	fold := Apply(types, func(ctx context.Context, b *Batch, events []event.Recorded[any]) error {
+		return react(ctx, b.Tx, events)
+	})
 	p := &Projection{Name: name, folds: map[string]Fold{}, idle: idleReactor}
 	for _, t := range types {
 		p.folds[t] = fold

@@ -40,7 +40,7 @@ func TestAFailingJobIsTriedAgainLaterAndLaterUntilItsAttemptsAreUsedUp(t *testin
 		return errors.New("the provider says no")
 	})}})
 	run := r.run(jobs, greeter(nil))
-	run.until("greeter", working)
+	run.until(working)
 	stop := r.background(jobs.Run)
 	want := r.add("SBI")
 	shown := r.job("greet", "discarded")
@@ -52,7 +52,7 @@ func TestAFailingJobIsTriedAgainLaterAndLaterUntilItsAttemptsAreUsedUp(t *testin
 	require.Len(t, at, 3)
 	require.GreaterOrEqual(t, at[1].Sub(at[0]), 260*time.Millisecond)
 	require.GreaterOrEqual(t, at[2].Sub(at[1]), 800*time.Millisecond)
-	require.Equal(t, want[0], from.Load().(uuid.UUID).String()) //nolint:forcetypeassert // stored above
+	require.Equal(t, want[0], from.Load().(uuid.UUID).String())
 	said := r.said.String()
 	require.Equal(t, 2, strings.Count(said, `level=WARN msg="a job failed, and is tried again"`))
 	require.Regexp(t, `level=ERROR msg="a job failed for the last time" job=\d+ kind=greet attempt=3 event=`+want[0], said)
@@ -131,7 +131,7 @@ func TestAProviderThatHangsHoldsUpOnlyItsOwnKind(t *testing.T) {
 	<-held
 	<-held
 	run := r.run(jobs, greeter(nil))
-	run.until("greeter", working)
+	run.until(working)
 	r.add(names(30)...)
 	run.reached(r.head())
 	require.Eventually(t, func() bool { return greeted.Load() == 30 }, 20*time.Second, 10*time.Millisecond)

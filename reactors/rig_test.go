@@ -164,7 +164,7 @@ func (r *rig) background(run func(context.Context) error) (stop func() time.Dura
 	return stop
 }
 
-// process is a runner of reactors.
+// process is a runner of the reactor.
 type process struct {
 	*Runner
 
@@ -172,20 +172,20 @@ type process struct {
 	stop func() time.Duration
 }
 
-func (r *rig) run(jobs *Jobs, all ...*Reactor) *process {
+func (r *rig) run(jobs *Jobs, reactor *Reactor) *process {
 	r.t.Helper()
 	p := &process{Runner: NewRunner(r.store, r.pool, jobs, r.log), t: r.t}
-	p.stop = r.background(func(ctx context.Context) error { return p.Run(ctx, all...) })
+	p.stop = r.background(func(ctx context.Context) error { return p.Run(ctx, reactor) })
 	return p
 }
 
 // until waits for a status.
-func (p *process) until(name string, is func(projections.Status) bool) projections.Status {
+func (p *process) until(is func(projections.Status) bool) projections.Status {
 	p.t.Helper()
 	late := time.After(30 * time.Second)
 	for {
 		moved := p.Moved()
-		if s := p.Statuses()[name]; is(s) {
+		if s := p.Statuses()["greeter"]; is(s) {
 			return s
 		}
 		select {
@@ -200,7 +200,7 @@ func working(s projections.Status) bool { return s.Working && s.Ready }
 
 func (p *process) reached(at event.Position) {
 	p.t.Helper()
-	p.until("greeter", func(s projections.Status) bool { return s.Working && s.Position >= at })
+	p.until(func(s projections.Status) bool { return s.Working && s.Position >= at })
 }
 
 // job waits until the only job of a kind is in a state.

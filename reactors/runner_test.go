@@ -2,7 +2,9 @@ package reactors
 
 import (
 	"errors"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
@@ -20,7 +22,7 @@ func TestEachEventHasItsJobOnceHoweverTheRunnerIsKilled(t *testing.T) {
 	r := newRig(t)
 	jobs, reactor := r.jobs(Config{}), greeter(nil)
 	run := r.run(jobs, reactor)
-	run.until("greeter", working)
+	run.until(working)
 	var want []string
 	killed := int64(0)
 	for round := range 30 {
@@ -47,12 +49,12 @@ func TestOneProcessOfTwoReactsAndTheOtherTakesOver(t *testing.T) {
 	r := newRig(t)
 	reactor := greeter(nil)
 	one := r.run(r.jobs(Config{}), reactor)
-	one.until("greeter", working)
+	one.until(working)
 	r.reopen()
 	two := r.run(r.jobs(Config{}), reactor)
 	want := r.add(names(20)...)
 	one.reached(r.head())
-	require.False(t, two.until("greeter", func(s projections.Status) bool { return s.Position >= r.head() }).Working)
+	require.False(t, two.until(func(s projections.Status) bool { return s.Position >= r.head() }).Working)
 	one.stop()
 	want = append(want, r.add(names(20)...)...)
 	two.reached(r.head())
@@ -64,7 +66,7 @@ func TestWithoutACheckpointAReactorStartsAtTheHead(t *testing.T) {
 	r := newRig(t)
 	r.add(names(5)...)
 	run := r.run(r.jobs(Config{}), greeter(nil))
-	run.until("greeter", working)
+	run.until(working)
 	want := r.add("SBI")
 	run.reached(r.head())
 	require.Equal(t, want, r.events())
@@ -83,14 +85,14 @@ func TestACheckpointThatDoesNotMatchTheLogIsGivenUpWithAWarning(t *testing.T) {
 			r := newRig(t)
 			jobs, reactor := r.jobs(Config{}), greeter(nil)
 			run := r.run(jobs, reactor)
-			run.until("greeter", working)
+			run.until(working)
 			want := r.add("SBI")
 			run.reached(r.head())
 			run.stop()
 			require.EqualValues(t, 1, r.exec(sql))
 			r.add("never greeted")
 			run = r.run(jobs, reactor)
-			run.until("greeter", working)
+			run.until(working)
 			want = append(want, r.add("SBI")...)
 			run.reached(r.head())
 			require.Equal(t, want, r.events())
@@ -104,13 +106,12 @@ func TestAnEventThatAReactorCannotTakeParksItUntilSomebodyMendsIt(t *testing.T) 
 	r := newRig(t)
 	jobs := r.jobs(Config{})
 	run := r.run(jobs, greeter(errors.New("no words")))
-	run.until("greeter", working)
+	run.until(working)
 	want := append(r.add("SBI"), r.add("sick", "HDFC")...)
-	parked := run.until("greeter", func(s projections.Status) bool { return s.Error != "" })
+	parked := run.until(func(s projections.Status) bool { return s.Error != "" })
 	require.Contains(t, parked.Error, "no words")
 	require.Equal(t, event.Position(1), parked.Position)
-	list, err := List(t.Context(), r.pool, greeter(nil), Define("other"))
-	require.NoError(t, err)
+	list := r.parked()
 	require.Equal(t, []Stands{
 		{Name: "greeter", State: "parked", Position: 1, Log: r.store.ID(), Error: parked.Error}, {Name: "other", State: "new"},
 	}, list)
@@ -121,39 +122,45 @@ func TestAnEventThatAReactorCannotTakeParksItUntilSomebodyMendsIt(t *testing.T) 
 	require.Equal(t, want, r.events())
 }
 
+// parked waits until it is noted for everybody that the reactor is parked.
+func (r *rig) parked() (list []Stands) {
+	r.t.Helper()
+	require.Eventually(r.t, func() bool {
+		var err error
+		list, err = List(r.t.Context(), r.pool, greeter(nil), Define("other"))
+		return err == nil && list[0].State == "parked"
+	}, 20*time.Second, 10*time.Millisecond)
+	return list
+}
+
 func TestAParkedReactorTriesAgainWhenAsked(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	sick := errors.New("no words")
-	patient := Define("greeter", On(func(q *Queue, e event.Recorded[book.AccountOpened[bank.Entry]]) error {
+	var mended atomic.Bool
+	run := r.run(r.jobs(Config{}), Define("greeter", On(func(q *Queue, e event.Recorded[book.AccountOpened[bank.Entry]]) error {
+		if !mended.Load() {
+			return errors.New("no words")
+		}
 		q.Add(greet{Account: e.StreamID()})
-		err := sick
-		sick = nil
-		return err
-	}))
-	run := r.run(r.jobs(Config{}), patient)
-	run.until("greeter", working)
+		return nil
+	})))
+	run.until(working)
 	want := r.add("SBI")
-	run.reached(r.head()) // it is tried event by event before it is parked
-	require.Equal(t, want, r.events())
-	run.stop()
-
-	run = r.run(r.jobs(Config{}), greeter(errors.New("no words")))
-	run.until("greeter", working)
-	r.add("sick")
-	run.until("greeter", func(s projections.Status) bool { return s.Error != "" })
+	run.until(func(s projections.Status) bool { return s.Error != "" })
+	r.parked()
+	mended.Store(true)
 	require.NoError(t, Retry(t.Context(), r.pool, "greeter"))
-	run.until("greeter", func(s projections.Status) bool { return s.Working })
-	run.until("greeter", func(s projections.Status) bool { return s.Error != "" })
+	run.reached(r.head())
+	require.Equal(t, want, r.events())
 }
 
 func TestAJobThatNobodyWorksOnParksTheReactor(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	run := r.run(r.jobs(Config{Workers: Workers{}}), greeter(nil))
-	run.until("greeter", working)
+	run.until(working)
 	r.add("SBI")
-	parked := run.until("greeter", func(s projections.Status) bool { return s.Error != "" })
+	parked := run.until(func(s projections.Status) bool { return s.Error != "" })
 	require.Contains(t, parked.Error, "nobody works on jobs of kind greet")
 }
 
@@ -163,7 +170,7 @@ func TestAReplayAddsOnlyWhatIsNotThere(t *testing.T) {
 	jobs, reactor := r.jobs(Config{}), greeter(nil)
 	old := r.add(names(3)...)
 	run := r.run(jobs, reactor)
-	run.until("greeter", working)
+	run.until(working)
 	known := r.add(names(4)...)
 	run.reached(r.head())
 
@@ -192,7 +199,7 @@ func TestTheRebuildOfAProjectionRunsNoReactor(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	run := r.run(r.jobs(Config{}), greeter(nil))
-	run.until("greeter", working)
+	run.until(working)
 	want := r.add(names(5)...)
 	run.reached(r.head())
 	opened := projections.Define("opened", 1, `create table opened (name text not null);`,

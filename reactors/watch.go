@@ -32,7 +32,7 @@ func newMetrics() *metrics {
 // tell logs and counts how an attempt ended.
 func (j *Jobs) tell(e *river.Event) {
 	log := j.log.With("job", e.Job.ID, "kind", e.Job.Kind, "attempt", e.Job.Attempt, "event", eventOf(e.Job.EncodedArgs))
-	outcome := ""
+	var outcome string
 	switch e.Kind {
 	case river.EventKindJobCompleted:
 		outcome = done

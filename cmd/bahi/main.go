@@ -19,6 +19,7 @@ type cli struct {
 	Serve       serveCommand       `cmd:"" help:"Serve the HTTP interface. Needs no configuration."`
 	Events      eventsCommand      `cmd:"" help:"Look at the log."`
 	Projections projectionsCommand `cmd:"" help:"List and rebuild what is read."`
+	Reactors    reactorsCommand    `cmd:"" help:"List side effects' reactors, and let them go over old events."`
 	Apikey      apikeyCommand      `cmd:"" name:"apikey" help:"Make, list and revoke API keys."`
 	Doctor      doctorCommand      `cmd:"" help:"Fold the log anew and compare it with every table, row by row."`
 	Bench       benchCommand       `cmd:"" help:"Measure how fast it is beside what this machine can do at all."`

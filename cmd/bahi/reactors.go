@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"text/tabwriter"
+	"time"
+
+	"bahi/domain/event"
+	"bahi/reactors"
+)
+
+// allReactors are those that this program runs.
+func allReactors() []*reactors.Reactor { return nil }
+
+// workers do the jobs that reactors and sweeps ask for.
+func (s *system) workers() reactors.Workers { return nil }
+
+// sweeps are the jobs that no event needs to ask for.
+func (s *system) sweeps() []reactors.Sweep { return nil }
+
+// jobs makes the queue of side effects.
+func (s *system) jobs(ctx context.Context) (*reactors.Jobs, error) {
+	return reactors.NewJobs(ctx, reactors.Config{Pool: s.pool, Workers: s.workers(), Sweeps: s.sweeps(), Now: time.Now, Log: s.log})
+}
+
+type reactorsCommand struct {
+	List   listReactors  `cmd:"" help:"List the reactors and how far they are."`
+	Replay replayReactor `cmd:"" help:"Go once more over old events, and add the jobs that follow from them."`
+	Retry  retryReactor  `cmd:"" help:"Let a parked reactor try its event again."`
+}
+
+type listReactors struct{ settings }
+
+// Run prints one line a reactor.
+func (c listReactors) Run(ctx context.Context) error {
+	sys, err := c.open(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer sys.close()
+	head, err := sys.store.Head(ctx)
+	if err != nil {
+		return err
+	}
+	all, err := reactors.List(ctx, sys.pool, allReactors()...)
+	if err != nil {
+		return err
+	}
+	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(out, "REACTOR\tSTATE\tPOSITION\tLAG\tERROR")
+	for _, r := range all {
+		fmt.Fprintf(out, "%s\t%s\t%d\t%d\t%s\n", r.Name, r.State, r.Position, lag(head, r.Position), r.Error)
+	}
+	return out.Flush()
+}
+
+type replayReactor struct {
+	settings
+
+	Name  string `arg:"" help:"Which."`
+	After uint64 `required:"" placeholder:"POSITION" help:"Begin behind this position of the log; 0 for all of it. Mail that was sent more than a day ago is sent again."`
+}
+
+// Run goes over the events and tells how many jobs that made.
+func (c replayReactor) Run(ctx context.Context) error {
+	reactor, err := reactorNamed(c.Name)
+	if err != nil {
+		return err
+	}
+	sys, err := c.open(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer sys.close()
+	jobs, err := sys.jobs(ctx)
+	if err != nil {
+		return err
+	}
+	defer jobs.Close()
+	bar := newProgress("replaying "+c.Name, "events")
+	done, err := reactors.NewRunner(sys.store, sys.pool, jobs, sys.log).Replay(ctx, reactor, event.Position(c.After), func(at, upTo event.Position) {
+		bar.show(int64(at), int64(upTo))
+	})
+	bar.end()
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%s: %d jobs added for %d events up to position %d\n", c.Name, done.Jobs, done.Events, done.UpTo)
+	return nil
+}
+
+type retryReactor struct {
+	settings
+
+	Name string `arg:"" help:"Which."`
+}
+
+// Run clears the note at which the reactor stands still.
+func (c retryReactor) Run(ctx context.Context) error {
+	if _, err := reactorNamed(c.Name); err != nil {
+		return err
+	}
+	sys, err := c.open(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer sys.close()
+	return reactors.Retry(ctx, sys.pool, c.Name)
+}
+
+func reactorNamed(name string) (*reactors.Reactor, error) {
+	for _, r := range allReactors() {
+		if r.Name == name {
+			return r, nil
+		}
+	}
+	return nil, fmt.Errorf("there is no reactor %q", name)
+}

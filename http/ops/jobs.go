@@ -1,0 +1,70 @@
+// Package ops has the operations of those who run the system.
+package ops
+
+import (
+	"context"
+
+	"bahi/http/api"
+	views "bahi/readmodels/ops"
+)
+
+// Queue is where jobs are done. Its errors are those of package readmodels/ops.
+type Queue interface {
+	// Retry lets a job be done at once that waits or was given up.
+	Retry(ctx context.Context, id int64) error
+	// Cancel ends a job that has not ended yet.
+	Cancel(ctx context.Context, id int64) error
+}
+
+// Routes registers the operations.
+type Routes struct {
+	API   *api.API
+	Views *views.Jobs
+	Queue Queue
+}
+
+var tags = []string{"Operations"}
+
+// ByJob names a job.
+type ByJob struct {
+	ID int64 `path:"job_id" minimum:"1" doc:"The job's id"`
+}
+
+// Jobs registers the side effects that are to be done, and were.
+func (r *Routes) Jobs() {
+	api.Handle(r.API, api.Op{
+		ID: "list-jobs", Method: "GET", Path: "/ops/jobs", Summary: "List side effects: what is to be done, was done, and failed",
+		Tags: tags, Operator: true, StrictQuery: true,
+	}, func(ctx context.Context, in *struct {
+		State    string `query:"state" enum:"available,pending,scheduled,running,retryable,completed,cancelled,discarded"`
+		Kind     string `query:"kind" maxLength:"128"`
+		Page     int    `query:"page" default:"1" minimum:"1" maximum:"1000000000" doc:"From 1"`
+		PageSize int    `query:"page_size" default:"50" minimum:"1" maximum:"1000" doc:"Jobs of a page"`
+	}) (*struct {
+		Total int64 `header:"X-Total-Count"`
+		Body  []views.Job
+	}, error) {
+		page, total, err := r.Views.Jobs(ctx, views.Selection{State: in.State, Kind: in.Kind, Page: in.Page, PageSize: in.PageSize})
+		if err != nil {
+			return nil, err
+		}
+		return &struct {
+			Total int64 `header:"X-Total-Count"`
+			Body  []views.Job
+		}{total, page}, nil
+	})
+	r.change("retry-job", "retry", "Let a job be done at once that waits or was given up", r.Queue.Retry)
+	r.change("cancel-job", "cancel", "End a job; a running one is told to stop", r.Queue.Cancel)
+}
+
+// change registers something that is done to one job, which is answered as it is then.
+func (r *Routes) change(id, verb, summary string, do func(context.Context, int64) error) {
+	api.Handle(r.API, api.Op{
+		ID: id, Method: "POST", Path: "/ops/jobs/{job_id}/" + verb, Summary: summary, Tags: tags, Operator: true, Status: 200,
+	}, func(ctx context.Context, in *ByJob) (*api.Body[views.Job], error) {
+		if err := do(ctx, in.ID); err != nil {
+			return nil, err
+		}
+		return api.Answer(r.Views.Job(ctx, in.ID))
+	})
+}

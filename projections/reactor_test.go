@@ -1,0 +1,108 @@
+package projections
+
+import (
+	"context"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"bahi/domain/event"
+)
+
+const openedName = "BankAccountOpened"
+
+// reacting notes what a reactor is brought, and what its transactions wait for.
+func reacting(t *testing.T, r *rig) *Reactor {
+	t.Helper()
+	r.exec(t, `create table public.effect (position bigint not null, waits text not null)`)
+	return React("mail", []string{openedName}, func(ctx context.Context, tx pgx.Tx, events []event.Recorded[any]) error {
+		for _, e := range events {
+			if _, err := tx.Exec(ctx, `insert into effect values ($1, current_setting('synchronous_commit'))`, int64(e.Position)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (r *rig) react(t *testing.T, all ...*Reactor) *running {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	p := &running{Runner: NewRunner(r.store, r.pool, r.log), t: t, stopped: make(chan error, 1), cancel: cancel}
+	go func() { p.stopped <- p.React(ctx, all...) }()
+	t.Cleanup(p.stop)
+	return p
+}
+
+func TestAReactorsEffectsWaitForTheDisk(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.exec(t, `do $$ begin execute format('alter database %I set synchronous_commit = off', current_database()); end $$`)
+	run := r.react(t, reacting(t, r))
+	run.until("mail", func(s Status) bool { return s.Ready && s.Working })
+	r.add(t, "a", "b")
+	run.reached("mail", r.head(t))
+	rows, _ := r.pool.Query(t.Context(), `select waits from effect`)
+	waits, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(t, err)
+	require.Equal(t, []string{"on", "on"}, waits)
+}
+
+func TestAReactorsCheckpointMovesOnWithWhatIsNothingToIt(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	run := r.react(t, reacting(t, r))
+	run.until("mail", func(s Status) bool { return s.Ready && s.Working })
+	for range 20 {
+		r.addRaw(t, "Other", `{}`, `{}`)
+	}
+	run.reached("mail", 20)
+	all, err := Checkpoints(t.Context(), r.pool)
+	require.NoError(t, err)
+	require.Len(t, all, 1)
+	require.Equal(t, event.Position(20), all[0].Position)
+	known, err := has(t.Context(), r.store, 20, *all[0].EventID)
+	require.NoError(t, err)
+	require.True(t, known)
+}
+
+func TestAReactorThatIsFencedOffHasNoEffect(t *testing.T) {
+	t.Parallel()
+	for name, sql := range map[string]string{
+		"another owner":    `update reactor.checkpoint set owner = gen_random_uuid()`,
+		"another position": `update reactor.checkpoint set position = 1`,
+		"no checkpoint":    `delete from reactor.checkpoint`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			a := reacting(t, r)
+			k := reactorRow{r: NewRunner(r.store, r.pool, r.log), p: a.p, log: r.log}
+			conn, err := k.connect(t.Context())
+			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, conn.Close(context.WithoutCancel(t.Context()))) })
+			h, err := k.begin(t.Context(), conn)
+			require.NoError(t, err)
+			r.add(t, "a", "b")
+			require.EqualValues(t, 1, r.exec(t, sql))
+			d := r.decoded(t, a.p, 0)
+			require.ErrorIs(t, h.apply(t.Context(), d), ErrFenced)
+			require.ErrorIs(t, applyFinding(t.Context(), h, conn, d), ErrFenced)
+			require.ErrorIs(t, h.fenced(t.Context()), ErrFenced)
+			var effects int
+			require.NoError(t, r.pool.QueryRow(t.Context(), `select count(*) from effect`).Scan(&effects))
+			require.Zero(t, effects)
+		})
+	}
+}
+
+func TestAReactorWhoseRowSomebodyTookGoesOnFromIt(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	run := r.react(t, reacting(t, r))
+	run.until("mail", func(s Status) bool { return s.Ready && s.Working })
+	r.exec(t, `update reactor.checkpoint set owner = gen_random_uuid()`)
+	r.add(t, "a")
+	require.Empty(t, run.reached("mail", r.head(t)).Error)
+}
