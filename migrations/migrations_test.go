@@ -23,7 +23,7 @@ func TestProcessesThatStartAtOnceMigrateOnce(t *testing.T) {
 	}
 	conn, err := pgx.Connect(t.Context(), url)
 	require.NoError(t, err)
-	defer conn.Close(t.Context()) //nolint:errcheck // nothing is left to lose
+	defer conn.Close(t.Context())
 	var log, jobs int
 	require.NoError(t, conn.QueryRow(t.Context(), `select (select count(*) from log.event), (select count(*) from river.river_job)`).Scan(&log, &jobs))
 	require.Zero(t, log+jobs)
