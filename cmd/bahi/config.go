@@ -24,6 +24,8 @@ type settings struct {
 	Connections int32      `env:"BAHI_DB_CONNECTIONS" default:"24" help:"Most connections to Postgres that reads take."`
 	LogLevel    slog.Level `env:"BAHI_LOG_LEVEL" default:"INFO" help:"Least level that is logged: DEBUG, INFO, WARN, ERROR."`
 	LogFormat   string     `env:"BAHI_LOG_FORMAT" default:"text" enum:"text,json" help:"Form of log lines: text or json."`
+
+	Outside outside `kong:"-"`
 }
 
 // logger answers what logs to standard error. A command at the shell is quiet about what goes well.

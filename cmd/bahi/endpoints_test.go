@@ -61,7 +61,7 @@ func TestEndpointsAreThoseOfTheLists(t *testing.T) {
 	spec, ours := list(t, "endpoints.tsv", 8), list(t, "additions.tsv", 7)
 	require.Len(t, spec, 150)
 	registered := map[string]api.Op{}
-	for _, op := range start(t).sys.api(testOperatorKey, nil, nil).Operations() {
+	for _, op := range start(t).api(testOperatorKey).Operations() {
 		registered[op.Method+" "+op.Path] = op
 	}
 	for _, l := range slices.Concat(spec, ours) {
@@ -128,7 +128,7 @@ func TestDocumentIsTheCommittedOne(t *testing.T) {
 	}
 	require.NoError(t, json.Unmarshal(pretty.Bytes(), &document))
 	require.Equal(t, "3.1.0", document.OpenAPI)
-	for _, op := range o.sys.api(testOperatorKey, nil, nil).Operations() {
+	for _, op := range o.api(testOperatorKey).Operations() {
 		d := document.Paths[op.Path][strings.ToLower(op.Method)]
 		require.Equal(t, op.ID, d.OperationID)
 		require.NotEmpty(t, d.Summary)

@@ -83,7 +83,7 @@ func TestReasonsThatCannotBeReadAreRefused(t *testing.T) {
 // it must never be the server's fault.
 func FuzzRequest(f *testing.F) {
 	o := start(f)
-	handler := o.sys.api(testOperatorKey, nil, nil)
+	handler := o.api(testOperatorKey)
 	clerk := o.operator()
 	account := open(clerk, "HDFC")
 	row := post(clerk, account, deposit("2025-03-01", "12.5"))

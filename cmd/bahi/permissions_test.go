@@ -179,7 +179,7 @@ func TestAKeyEndsWhenItExpires(t *testing.T) {
 func TestTheOperatorsKeyIsWhateverTheOperatorSays(t *testing.T) {
 	t.Parallel()
 	o := start(t)
-	handler := o.sys.api("a word of the operator's", nil, nil)
+	handler := o.api("a word of the operator's")
 	for bearer, status := range map[string]int{"a word of the operator's": 200, "a word of the operator": 401, testOperatorKey: 401, "": 401} {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/banks", nil)
 		r.Header.Set("Authorization", "Bearer "+bearer)

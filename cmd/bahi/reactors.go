@@ -9,20 +9,32 @@ import (
 
 	"bahi/domain/event"
 	"bahi/reactors"
+	marketreactors "bahi/reactors/marketplace"
 )
 
 // allReactors are those that this program runs.
-func allReactors() []*reactors.Reactor { return nil }
+func allReactors() []*reactors.Reactor { return []*reactors.Reactor{marketreactors.Accounts} }
 
 // workers do the jobs that reactors and sweeps ask for.
-func (s *system) workers() reactors.Workers { return nil }
+func (s *system) workers() reactors.Workers {
+	zone, err := s.settings.zone()
+	if err != nil {
+		zone = time.UTC // open has refused it before
+	}
+	writing := &marketreactors.Mails{
+		Accounts: s.accounts, Commands: s.commands, Store: s.store, Mailer: s.mails,
+		Frontend: s.settings.Outside.FrontendURL, Admin: s.settings.Outside.AdminEmail, Zone: zone,
+	}
+	erasing := &marketreactors.Eraser{
+		Accounts: s.accounts, Commands: s.commands, Store: s.store, Views: s.market, Vault: s.vault, Remains: remains{s},
+		Now: time.Now, Log: s.log,
+	}
+	return append(writing.Workers(), erasing.Workers()...)
+}
 
 // sweeps are the jobs that no event needs to ask for.
-func (s *system) sweeps() []reactors.Sweep { return nil }
-
-// jobs makes the queue of side effects.
-func (s *system) jobs(ctx context.Context) (*reactors.Jobs, error) {
-	return reactors.NewJobs(ctx, reactors.Config{Pool: s.pool, Workers: s.workers(), Sweeps: s.sweeps(), Now: time.Now, Log: s.log})
+func (s *system) sweeps() []reactors.Sweep {
+	return []reactors.Sweep{reactors.Every(marketreactors.SweepEvery, marketreactors.SweepErasures{})}
 }
 
 type reactorsCommand struct {
@@ -74,13 +86,8 @@ func (c replayReactor) Run(ctx context.Context) error {
 		return err
 	}
 	defer sys.close()
-	jobs, err := sys.jobs(ctx)
-	if err != nil {
-		return err
-	}
-	defer jobs.Close()
 	bar := newProgress("replaying "+c.Name, "events")
-	done, err := reactors.NewRunner(sys.store, sys.pool, jobs, sys.log).Replay(ctx, reactor, event.Position(c.After), func(at, upTo event.Position) {
+	done, err := sys.reacting.Replay(ctx, reactor, event.Position(c.After), func(at, upTo event.Position) {
 		bar.show(int64(at), int64(upTo))
 	})
 	bar.end()

@@ -22,12 +22,3 @@ func TestReactorsAreListedAndReplayedOnlyByName(t *testing.T) {
 	require.Equal(t, 1, status)
 	require.Contains(t, wrong, `bahi: there is no reactor "nonsense"`)
 }
-
-// The queue can be made of what the program has to do, and knows all that its sweeps ask for.
-func TestTheQueueOfJobsIsInOrder(t *testing.T) {
-	t.Parallel()
-	o := start(t)
-	jobs, err := o.sys.jobs(t.Context())
-	require.NoError(t, err)
-	jobs.Close()
-}

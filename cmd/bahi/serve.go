@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -28,6 +29,7 @@ import (
 
 type serveCommand struct {
 	settings
+	outside
 
 	Addr     string `env:"BAHI_ADDR" default:"127.0.0.1:8080" help:"Where HTTP listens."`
 	AdminKey string `env:"BAHI_ADMIN_API_KEY" name:"admin-api-key" placeholder:"KEY" help:"The operator's API key. Without it, one is made at the first start, kept in the data folder and printed once."`
@@ -47,6 +49,13 @@ func (c serveCommand) Run(ctx context.Context) error {
 		return fmt.Errorf("BAHI_ADDR: %w", err)
 	}
 	defer listener.Close() //nolint:errcheck // the server closes it first
+	if c.outside.Limits, err = api.ParseLimits(os.Environ()); err != nil {
+		return err
+	}
+	if c.PublicURL == "" && c.Addr != "127.0.0.1:8080" {
+		c.PublicURL = "http://" + listener.Addr().String()
+	}
+	c.settings.Outside = c.outside
 	sys, err := c.open(ctx, true)
 	if err != nil {
 		return err
@@ -69,30 +78,49 @@ func (c serveCommand) Run(ctx context.Context) error {
 	return sys.serve(ctx, listener, key, tracer)
 }
 
+// tokenPrefix begins every access token: a JSON object in base64 (RFC 7515, section 3).
+const tokenPrefix = "eyJ"
+
 // api is the interface with every operation. Key is the operator's own.
-func (s *system) api(key string, metrics prometheus.Registerer, tracer trace.TracerProvider) *api.API {
+func (s *system) api(key string, limiting api.Limiting, metrics prometheus.Registerer, tracer trace.TracerProvider) (*api.API, error) {
+	origins, err := s.settings.Outside.origins()
+	if err != nil {
+		return nil, err
+	}
 	a := api.New(api.Config{
 		Title: "Bahi", Version: version, Description: "The books of a workshop, kept as a log of events.",
-		// Without a prefix: an operator's key is whatever the operator says.
-		Credentials: []api.Credential{{Authenticator: &marketplace.KeyRing{
-			Commands: s.commands, Admin: key, Home: s.home, Now: time.Now,
-		}}},
+		Credentials: []api.Credential{
+			{Prefix: tokenPrefix, Authenticator: s.ring},
+			// Without a prefix: an operator's key is whatever the operator says.
+			{Authenticator: &marketplace.KeyRing{Commands: s.commands, Admin: key, Home: s.home, Now: time.Now}},
+		},
+		Workspaces: s.ring, Limiting: limiting, Origins: origins, Spool: filepath.Join(s.settings.Data, "uploads"),
 		Classify: classify, Log: s.log, Metrics: metrics, Tracer: tracer,
 	})
 	s.routes(a)
-	return a
+	return a, nil
 }
 
 // serve answers requests at the listener, and does what goes on behind them, until the context ends.
 func (s *system) serve(ctx context.Context, listener net.Listener, key string, tracer trace.TracerProvider) error {
 	metrics := prometheus.NewRegistry()
 	s.register(metrics)
-	a := s.api(key, metrics, tracer)
+	limiting, endLimiting, err := s.settings.Outside.limiting(s)
+	if err != nil {
+		return err
+	}
+	defer endLimiting()
+	a, err := s.api(key, limiting, metrics, tracer)
+	if err != nil {
+		return err
+	}
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
-	failed := make(chan error, 2)
+	failed := make(chan error, 4)
 	running.Go(func() { failed <- s.commands.Run(background) })
 	running.Go(func() { failed <- s.runner.Run(background, allProjections()...) })
+	running.Go(func() { failed <- s.reacting.Run(background, allReactors()...) })
+	running.Go(func() { failed <- s.queue.Run(ctx) }) // it takes its time to stop, beside the requests
 	running.Go(func() { s.resume(background) })
 	defer func() {
 		s.books.Wait()
@@ -106,7 +134,7 @@ func (s *system) serve(ctx context.Context, listener net.Listener, key string, t
 			end(err)
 		}
 	}()
-	err := server.Serve(serving, listener)
+	err = server.Serve(serving, listener)
 	if cause := context.Cause(serving); cause != nil && !errors.Is(cause, context.Canceled) {
 		err = errors.Join(cause, err)
 	}

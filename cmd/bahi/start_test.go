@@ -19,6 +19,7 @@ import (
 	"bahi/domain/actor"
 	"bahi/domain/event"
 	"bahi/eventstore"
+	"bahi/http/api"
 	"bahi/http/api/apitest"
 	"bahi/internal/pgtest"
 )
@@ -85,6 +86,14 @@ func startOn(t testing.TB, database string) *office {
 	}
 	t.Cleanup(o.stop)
 	return o
+}
+
+// api is the interface without a server.
+func (o *office) api(key string) *api.API {
+	o.t.Helper()
+	a, err := o.sys.api(key, api.Limiting{}, nil, nil)
+	require.NoError(o.t, err)
+	return a
 }
 
 // operator asks with the operator's key.

@@ -12,8 +12,10 @@ import (
 
 	"bahi/commands"
 	ledgerflows "bahi/commands/ledger"
+	marketflows "bahi/commands/marketplace"
 	"bahi/domain/actor"
 	"bahi/domain/ledger/bank"
+	"bahi/domain/marketplace/picture"
 	"bahi/domain/unit"
 	"bahi/eventstore/postgres"
 	"bahi/eventstore/vault"
@@ -22,6 +24,8 @@ import (
 	"bahi/projections"
 	ledgertables "bahi/projections/ledger"
 	markettables "bahi/projections/marketplace"
+	"bahi/providers/blob"
+	"bahi/reactors"
 	"bahi/readmodels"
 	ledgerviews "bahi/readmodels/ledger"
 	marketviews "bahi/readmodels/marketplace"
@@ -29,7 +33,7 @@ import (
 
 // allProjections are those that this program keeps up to date.
 func allProjections() []*projections.Projection {
-	return []*projections.Projection{ledgertables.Books, markettables.APIKeys}
+	return []*projections.Projection{ledgertables.Books, markettables.APIKeys, markettables.Users, markettables.Workspaces}
 }
 
 // system is the parts of Bahi, put together. What runs in the background is started by who needs it.
@@ -45,6 +49,14 @@ type system struct {
 	books    *ledgerflows.Books
 	ledger   *ledgerviews.Views
 	market   *marketviews.Views
+	accounts *marketflows.Accounts
+	ring     *marketflows.TokenRing
+	mails    *mails
+	blobs    *blob.Store
+	studio   *picture.Studio
+	provider *identityProvider // nil: none
+	queue    *reactors.Jobs
+	reacting *reactors.Runner
 	home     uuid.UUID // the workspace of who has no other
 }
 
@@ -100,6 +112,7 @@ func (s settings) open(ctx context.Context, serving bool) (sys *system, err erro
 	}
 	sys.home = uuid.NewSHA1(sys.store.ID(), []byte("workspace"))
 	sys.runner = projections.NewRunner(sys.store, sys.pool, sys.log)
+	sys.runner.Reveal = sys.vault.Reveal
 	versions := map[string]int{}
 	for _, p := range allProjections() {
 		versions[p.Name] = p.Version
@@ -112,13 +125,19 @@ func (s settings) open(ctx context.Context, serving bool) (sys *system, err erro
 		Commands: sys.commands, Reads: sys.ledger, Log: sys.log,
 		Today: func() unit.Date { return unit.DateOf(time.Now().In(zone)) },
 	}
-	return sys, nil
+	return sys, sys.joinOutside(ctx)
 }
 
 // stopWithin is how long the private cluster may take to stop; it fits the ten seconds of a shutdown.
 const stopWithin = 7 * time.Second
 
 func (s *system) close() {
+	if s.queue != nil {
+		s.queue.Close()
+	}
+	if s.blobs != nil {
+		_ = s.blobs.Close() // nothing is left to lose
+	}
 	if s.store != nil {
 		s.store.Close()
 	}
@@ -144,7 +163,7 @@ func (s *system) byOperator(ctx context.Context, workspace uuid.UUID) context.Co
 
 // build is how a projection is built on this system.
 func (s *system) build(p *projections.Projection) projections.Build {
-	return projections.Build{Store: s.store, Config: s.pool.Config().ConnConfig.Copy(), Projection: p, Log: s.log}
+	return projections.Build{Store: s.store, Config: s.pool.Config().ConnConfig.Copy(), Projection: p, Reveal: s.vault.Reveal, Log: s.log}
 }
 
 // named answers the projections of these names, all when there are none.

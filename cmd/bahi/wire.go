@@ -15,6 +15,8 @@ import (
 	"bahi/http/api"
 	ledgerroutes "bahi/http/ledger"
 	marketroutes "bahi/http/marketplace"
+	opsroutes "bahi/http/ops"
+	opsviews "bahi/readmodels/ops"
 )
 
 // The document of all operations is committed, so that a change of the interface is seen in review.
@@ -34,8 +36,20 @@ func (s *system) routes(a *api.API) {
 	ledger.BankStatement()
 	ledger.BankRows()
 	ledger.BooksLock()
-	market := &marketroutes.Routes{API: a, Commands: s.commands, Views: s.market, Now: time.Now}
+	market := &marketroutes.Routes{
+		API: a, Commands: s.commands, Views: s.market, Accounts: s.accounts, Entrance: s.ring, Pictures: s.blobs, Studio: s.studio,
+		Frontend: s.settings.Outside.FrontendURL, Now: time.Now,
+	}
+	if s.provider != nil {
+		market.Provider = s.provider
+	}
+	market.Auth()
+	market.Users()
+	market.Workspaces()
 	market.APIKeys()
+	operations := &opsroutes.Routes{API: a, Views: &opsviews.Jobs{DB: s.pool}, Queue: s.queue}
+	operations.Jobs()
+	a.Page(blobsPath, s.blobs.Handler(s.log))
 }
 
 // recorder tells when events were recorded.
@@ -86,6 +100,7 @@ func lag(head, position event.Position) uint64 {
 // register adds the metrics of projections.
 func (s *system) register(metrics *prometheus.Registry) {
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	s.queue.Register(metrics)
 	for _, p := range allProjections() {
 		labels := prometheus.Labels{"projection": p.Name}
 		metrics.MustRegister(

@@ -38,14 +38,14 @@ func workspaceOp(id, method, path, summary string) api.Op {
 	return op
 }
 
-// inWorkspace names the workspace in the path.
-type inWorkspace struct {
+// InWorkspace names the workspace in the path.
+type InWorkspace struct {
 	Workspace uuid.UUID `path:"workspace_id"`
 }
 
 // enter goes to the workspace in the path, whichever one the request acts in otherwise, if the caller may
 // do so much there.
-func (r *Routes) enter(ctx context.Context, in inWorkspace, level actor.Level) (context.Context, error) {
+func (r *Routes) enter(ctx context.Context, in InWorkspace, level actor.Level) (context.Context, error) {
 	who, err := api.Caller(ctx), error(nil)
 	if who.Workspace != in.Workspace && !who.Permissions.Operator {
 		if who, err = r.Entrance.Enter(ctx, who, in.Workspace); err != nil {
@@ -61,8 +61,8 @@ func (r *Routes) enter(ctx context.Context, in inWorkspace, level actor.Level) (
 	return commands.With(ctx, req), nil
 }
 
-type inMember struct {
-	inWorkspace
+type InMember struct {
+	InWorkspace
 	User uuid.UUID `path:"user_id"`
 }
 
@@ -77,7 +77,7 @@ func (r *Routes) Workspaces() {
 			return api.Answer(r.Views.WorkspacesOf(ctx, id))
 		})
 	api.Handle(r.API, workspaceOp("list-members", "GET", "/api/v1/workspaces/{workspace_id}/members", "List a workspace's members"),
-		func(ctx context.Context, in *inWorkspace) (*api.Body[[]views.Member], error) {
+		func(ctx context.Context, in *InWorkspace) (*api.Body[[]views.Member], error) {
 			ctx, err := r.enter(ctx, *in, actor.Read)
 			if err != nil {
 				return nil, err
@@ -86,13 +86,13 @@ func (r *Routes) Workspaces() {
 		})
 	api.Handle(r.API, workspaceOp("invite-member", "POST", "/api/v1/workspaces/{workspace_id}/invitations", "Invite somebody by mail"),
 		func(ctx context.Context, in *struct {
-			inWorkspace
+			InWorkspace
 			Body struct {
 				Email       string            `json:"email" maxLength:"254"`
 				Permissions actor.Permissions `json:"permissions"`
 			}
 		}) (*api.Body[Invitation], error) {
-			ctx, err := r.enter(ctx, in.inWorkspace, actor.Write)
+			ctx, err := r.enter(ctx, in.InWorkspace, actor.Write)
 			if err != nil {
 				return nil, err
 			}
@@ -124,12 +124,12 @@ func (r *Routes) Workspaces() {
 	})
 	api.Handle(r.API, workspaceOp("change-member", "PATCH", "/api/v1/workspaces/{workspace_id}/members/{user_id}", "Give a member other permissions"),
 		func(ctx context.Context, in *struct {
-			inMember
+			InMember
 			Body struct {
 				Permissions actor.Permissions `json:"permissions"`
 			}
 		}) (*api.Body[Membership], error) {
-			ctx, err := r.enter(ctx, in.inWorkspace, actor.Write)
+			ctx, err := r.enter(ctx, in.InWorkspace, actor.Write)
 			if err != nil {
 				return nil, err
 			}
@@ -141,8 +141,8 @@ func (r *Routes) Workspaces() {
 			return api.Answer(Membership{WorkspaceID: in.Workspace, UserID: in.User, Permissions: out.State.Members[in.User]}, nil)
 		})
 	api.Handle(r.API, workspaceOp("remove-member", "DELETE", "/api/v1/workspaces/{workspace_id}/members/{user_id}", "Remove a member"),
-		func(ctx context.Context, in *inMember) (*api.Nothing, error) {
-			ctx, err := r.enter(ctx, in.inWorkspace, actor.Write)
+		func(ctx context.Context, in *InMember) (*api.Nothing, error) {
+			ctx, err := r.enter(ctx, in.InWorkspace, actor.Write)
 			if err != nil {
 				return nil, err
 			}

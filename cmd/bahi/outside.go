@@ -1,0 +1,275 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	netmail "net/mail"
+	"net/url"
+	"path/filepath"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	flows "bahi/commands/marketplace"
+	"bahi/commands/marketplace/credentials"
+	"bahi/domain/marketplace/picture"
+	"bahi/http/api"
+	"bahi/http/api/window"
+	"bahi/providers/blob"
+	"bahi/providers/idp"
+	"bahi/providers/mail"
+	"bahi/reactors"
+	marketreactors "bahi/reactors/marketplace"
+)
+
+// outside is what the system needs of the world around it. The zero value is a system that needs nothing.
+type outside struct {
+	PublicURL   string        `env:"BAHI_PUBLIC_URL" name:"public-url" placeholder:"URL" help:"Where this interface is reached from outside. Without it, its own address."`
+	FrontendURL string        `env:"BAHI_FRONTEND_URL" name:"frontend-url" placeholder:"URL" help:"Where the pages are that links in mails lead to. Without it, the public URL."`
+	AdminEmail  string        `env:"BAHI_ADMIN_EMAIL" name:"admin-email" placeholder:"ADDRESS" help:"Who is told that somebody wants to be deleted."`
+	Grace       time.Duration `env:"BAHI_DELETION_GRACE" name:"deletion-grace" default:"336h" help:"Between the request to be deleted and the deletion; at most 720h."`
+	MinPassword int           `env:"BAHI_PASSWORD_MINIMUM" name:"password-minimum" default:"8" help:"Least characters of a password; 15 is the strict value where it is the only factor."`
+	SMTPURL     string        `env:"SMTP_URL" name:"smtp-url" placeholder:"URL" help:"Where mails go: smtp://user:password@host:587?from=bahi@example.org. Without it, files in the data folder."`
+	MailFrom    string        `env:"BAHI_MAIL_FROM" name:"mail-from" default:"Bahi <bahi@bahi.invalid>" help:"Sender of mails that are kept as files."`
+	BlobURL     string        `env:"BLOB_URL" name:"blob-url" placeholder:"URL" help:"Where images are kept: s3://bucket?region=ap-south-1. Without it, the data folder."`
+	RedisURL    string        `env:"REDIS_URL" name:"redis-url" placeholder:"URL" help:"Where nodes share their counts for rate limits. Without it, each counts for itself."`
+	Proxies     []string      `env:"BAHI_TRUSTED_PROXIES" name:"trusted-proxies" placeholder:"CIDR" help:"Proxies whose word on the client's address is taken."`
+	Origins     []string      `env:"BAHI_CORS_ORIGINS" name:"cors-origins" placeholder:"ORIGIN" help:"Origins of pages that may read answers, beside the frontend's."`
+	Provider    idp.Config    `embed:""`
+
+	Limits api.Limits `kong:"-"` // nil: none
+}
+
+const (
+	ownAddress = "http://127.0.0.1:8080"
+	mostGrace  = 30 * 24 * time.Hour // within which a deletion is promised
+	blobsPath  = "/blobs/"
+	keySize    = 32
+)
+
+func (o *outside) complete() error {
+	if o.PublicURL == "" {
+		o.PublicURL = ownAddress
+	}
+	if o.FrontendURL == "" {
+		o.FrontendURL = o.PublicURL
+	}
+	if o.Grace == 0 {
+		o.Grace = 14 * 24 * time.Hour
+	}
+	if o.Grace < 0 || o.Grace > mostGrace {
+		return fmt.Errorf("BAHI_DELETION_GRACE: %s is not between 0 and %s", o.Grace, mostGrace)
+	}
+	if o.MailFrom == "" {
+		o.MailFrom = "Bahi <bahi@bahi.invalid>"
+	}
+	for name, text := range map[string]*string{"BAHI_PUBLIC_URL": &o.PublicURL, "BAHI_FRONTEND_URL": &o.FrontendURL} {
+		u, err := url.Parse(*text)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" {
+			return fmt.Errorf("%s: expected an address like https://bahi.example.org", name)
+		}
+		u.Path = trimSlash(u.Path)
+		*text = u.String()
+	}
+	return nil
+}
+
+func trimSlash(path string) string {
+	for len(path) > 0 && path[len(path)-1] == '/' {
+		path = path[:len(path)-1]
+	}
+	return path
+}
+
+// joinOutside adds accounts, and what leaves the system on their behalf.
+func (s *system) joinOutside(ctx context.Context) (err error) {
+	o := &s.settings.Outside
+	if err := o.complete(); err != nil {
+		return err
+	}
+	issuer := o.PublicURL
+	if issuer == ownAddress { // which is everybody's
+		issuer = "urn:uuid:" + s.store.ID().String()
+	}
+	settings := credentials.Defaults(issuer)
+	if o.MinPassword != 0 {
+		settings.MinPassword = o.MinPassword
+	}
+	c, err := credentials.Open(s.pool, s.vault, settings, time.Now)
+	if err != nil {
+		return err
+	}
+	s.accounts = &flows.Accounts{Commands: s.commands, Credentials: c, Vault: s.vault, Now: time.Now, Grace: o.Grace}
+	s.ring = &flows.TokenRing{Commands: s.commands, Sessions: c.Sessions}
+	s.studio = picture.NewStudio()
+	linkKey, err := s.vault.Named(ctx, "blob-links", keySize)
+	if err != nil {
+		return err
+	}
+	s.blobs, err = blob.Open(ctx, o.BlobURL, blob.Files{
+		Folder: filepath.Join(s.settings.Data, "blobs"), BaseURL: o.PublicURL + blobsPath, Key: linkKey,
+	})
+	if err != nil {
+		return err
+	}
+	if err := s.openMail(); err != nil {
+		return err
+	}
+	if o.Provider.Configured() {
+		o.Provider.RedirectURL, o.Provider.Now = o.PublicURL+"/api/v1/auth/idp/callback", time.Now
+		client, err := idp.New(o.Provider)
+		if err != nil {
+			return err
+		}
+		key, err := s.vault.Named(ctx, "sign-in-flow", keySize)
+		if err != nil {
+			return err
+		}
+		s.provider = &identityProvider{client, key}
+	}
+	s.queue, err = reactors.NewJobs(ctx, reactors.Config{Pool: s.pool, Workers: s.workers(), Sweeps: s.sweeps(), Now: time.Now, Log: s.log})
+	if err != nil {
+		return err
+	}
+	s.accounts.Post = marketreactors.Post{Jobs: s.queue}
+	s.reacting = reactors.NewRunner(s.store, s.pool, s.queue, s.log)
+	return nil
+}
+
+func (s *system) openMail() error {
+	if text := s.settings.Outside.SMTPURL; text != "" {
+		server, err := mail.NewSMTP(text, nil, time.Now)
+		s.mails = &mails{sender: server}
+		return err
+	}
+	from, err := mail.ParseSender(s.settings.Outside.MailFrom)
+	if err != nil {
+		return fmt.Errorf("BAHI_MAIL_FROM: %w", err)
+	}
+	folder, err := mail.OpenFolder(filepath.Join(s.settings.Data, "mail"), from, time.Now)
+	s.mails = &mails{sender: folder, folder: folder}
+	return err
+}
+
+// mails joins what reactors want of mail to what sends it.
+type mails struct {
+	sender interface {
+		Send(ctx context.Context, m mail.Message) error
+	}
+	folder *mail.Folder // nil: they are sent, and not kept
+}
+
+// Mail implements the reactors' Mailer.
+func (m *mails) Mail(ctx context.Context, id, to, subject, text string) error {
+	return m.sender.Send(ctx, mail.Message{ID: id, To: netmail.Address{Address: to}, Subject: subject, Text: text})
+}
+
+// Permanent implements the reactors' Mailer.
+func (m *mails) Permanent(err error) bool {
+	_, permanent := errors.AsType[*mail.Permanent](err)
+	return permanent
+}
+
+// remains joins what an erasure wants of what is kept outside the log.
+type remains struct{ s *system }
+
+// ScrubMail implements the reactors' Remains.
+func (r remains) ScrubMail(ctx context.Context, addresses ...string) error {
+	if r.s.mails.folder == nil || len(addresses) == 0 {
+		return nil
+	}
+	_, err := r.s.mails.folder.Scrub(ctx, addresses...)
+	return err
+}
+
+// DeletePicture implements the reactors' Remains.
+func (r remains) DeletePicture(ctx context.Context, key string) error { return r.s.blobs.Delete(ctx, key) }
+
+// Scrub implements the reactors' Remains. A plain VACUUM leaves the bytes of dead rows in their pages, so
+// the tables that hold people are written anew: they are small beside the books. Then the log of
+// Postgres moves on, so that its old files go with the next checkpoint.
+func (r remains) Scrub(ctx context.Context) error {
+	conn, err := pgx.ConnectConfig(ctx, r.s.pool.Config().ConnConfig)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // nothing is left to lose
+	rows, _ := conn.Query(ctx, `
+		select format('%I.%I', n.nspname, c.relname) from pg_class c join pg_namespace n on n.oid = c.relnamespace
+		where c.relkind = 'r' and (n.nspname in ('account', 'vault', 'river') or n.nspname ~ '^users_g[0-9]+$')`)
+	tables, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return err
+	}
+	for _, table := range tables {
+		if _, err := conn.Exec(ctx, `vacuum (full, analyze) `+table); err != nil {
+			return fmt.Errorf("write %s anew: %w", table, err)
+		}
+	}
+	for _, sql := range []string{`checkpoint`, `select pg_switch_wal()`, `checkpoint`} {
+		if _, err := conn.Exec(ctx, sql); err != nil {
+			r.s.log.Warn("Postgres's own log could not be moved on; what it has of an erased person goes with its next checkpoints", "error", err)
+			break // another's Postgres, in which we may not
+		}
+	}
+	return nil
+}
+
+// identityProvider joins what the interface wants of a provider to who asks it.
+type identityProvider struct {
+	client *idp.Client
+	key    []byte // of flows
+}
+
+// Begin implements the interface's IdentityProvider.
+func (p *identityProvider) Begin(ctx context.Context) (consent, flow string, err error) {
+	f, err := p.client.Begin(ctx)
+	if err != nil {
+		return "", "", err
+	}
+	flow, err = f.Seal(p.key)
+	return f.URL, flow, err
+}
+
+// Finish implements the interface's IdentityProvider.
+func (p *identityProvider) Finish(ctx context.Context, flow string, query url.Values) (flows.Identity, error) {
+	f, err := idp.OpenFlow(flow, p.key, time.Now())
+	if err != nil {
+		return flows.Identity{}, err
+	}
+	who, err := p.client.Finish(ctx, f, query)
+	return flows.Identity{
+		Issuer: who.Issuer, Subject: who.Subject, Email: who.Email, EmailVerified: who.EmailVerified,
+		GivenName: who.GivenName, LastName: who.FamilyName,
+	}, err
+}
+
+// limiting is what requests are counted by, and who ends it.
+func (o outside) limiting(s *system) (api.Limiting, func(), error) {
+	proxies, err := api.ParseProxies(o.Proxies)
+	if err != nil {
+		return api.Limiting{}, nil, fmt.Errorf("BAHI_TRUSTED_PROXIES: %w", err)
+	}
+	l, end := api.Limiting{Limits: o.Limits, Proxies: proxies, Now: time.Now}, func() {}
+	if o.RedisURL != "" {
+		redis, err := window.NewRedis(o.RedisURL)
+		if err != nil {
+			return l, end, fmt.Errorf("REDIS_URL: %w", err)
+		}
+		l.Counter, end = window.NewShared(redis, s.log, time.Now), func() { _ = redis.Close() }
+	}
+	return l, end, nil
+}
+
+// origins are those of pages that may read answers.
+func (o outside) origins() (all []string, err error) {
+	for _, text := range append([]string{o.FrontendURL}, o.Origins...) {
+		origin, err := api.Origin(text)
+		if err != nil {
+			return nil, fmt.Errorf("BAHI_CORS_ORIGINS, BAHI_FRONTEND_URL: %w", err)
+		}
+		all = append(all, origin)
+	}
+	return all, nil
+}
