@@ -184,7 +184,9 @@ func (r remains) ScrubMail(ctx context.Context, addresses ...string) error {
 }
 
 // DeletePicture implements the reactors' Remains.
-func (r remains) DeletePicture(ctx context.Context, key string) error { return r.s.blobs.Delete(ctx, key) }
+func (r remains) DeletePicture(ctx context.Context, key string) error {
+	return r.s.blobs.Delete(ctx, key)
+}
 
 // Scrub implements the reactors' Remains. A plain VACUUM leaves the bytes of dead rows in their pages, so
 // the tables that hold people are written anew: they are small beside the books. Then the log of
