@@ -50,7 +50,7 @@ func TestTheSessionOfTheReadmeAnswersWhatItShows(t *testing.T) {
 	require.NotEmpty(t, all)
 
 	address, data := serve(t)
-	replace := strings.NewReplacer("localhost:8080", address, "data/keys", filepath.Join(data, "keys"))
+	replace := strings.NewReplacer("localhost:8080", address, "data/keys", filepath.Join(data, "keys"), "data/mail", filepath.Join(data, "mail"))
 	shell := exec.CommandContext(t.Context(), "bash")
 	in, err := shell.StdinPipe()
 	require.NoError(t, err)
