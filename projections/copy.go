@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/big"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -78,25 +79,25 @@ func (c *Copy) column(size int) {
 		c.rows = append(c.rows, 0, 0) // how many columns there are: end knows
 	}
 	c.width++
-	c.rows = binary.BigEndian.AppendUint32(c.rows, uint32(int32(size))) //nolint:gosec // a column has less than 1 GB
+	c.rows = binary.BigEndian.AppendUint32(c.rows, uint32(int32(size)))
 }
 
 // Bigint adds a column.
 func (c *Copy) Bigint(v int64) {
 	c.column(8)
-	c.rows = binary.BigEndian.AppendUint64(c.rows, uint64(v)) //nolint:gosec // the same bits
+	c.rows = binary.BigEndian.AppendUint64(c.rows, uint64(v))
 }
 
 // Integer adds a column.
 func (c *Copy) Integer(v int32) {
 	c.column(4)
-	c.rows = binary.BigEndian.AppendUint32(c.rows, uint32(v)) //nolint:gosec // the same bits
+	c.rows = binary.BigEndian.AppendUint32(c.rows, uint32(v))
 }
 
 // Smallint adds a column.
 func (c *Copy) Smallint(v int16) {
 	c.column(2)
-	c.rows = binary.BigEndian.AppendUint16(c.rows, uint16(v)) //nolint:gosec // the same bits
+	c.rows = binary.BigEndian.AppendUint16(c.rows, uint16(v))
 }
 
 // Boolean adds a column.
@@ -140,7 +141,7 @@ const (
 
 // Numeric adds a column: n units of the last of at most 4 decimal places.
 func (c *Copy) Numeric(n int64, places int) {
-	sign, size := uint16(0), uint64(n) //nolint:gosec // made positive in the next line
+	sign, size := uint16(0), uint64(n)
 	if n < 0 {
 		sign, size = negative, -size
 	}
@@ -172,7 +173,7 @@ func (c *Copy) BigNumeric(n *big.Int, places int) {
 	var digits []uint16
 	for digit, divisor := new(big.Int), big.NewInt(base); size.Sign() > 0; {
 		size.QuoRem(size, divisor, digit)
-		digits = append(digits, uint16(digit.Uint64())) //nolint:gosec // less than the base
+		digits = append(digits, uint16(digit.Uint64()))
 	}
 	c.numeric(digits, len(digits)-2, sign, places)
 }
@@ -184,15 +185,15 @@ func (c *Copy) numeric(digits []uint16, weight int, sign uint16, places int) {
 		weight = 0
 	}
 	c.column(8 + 2*len(digits))
-	for _, v := range []uint16{uint16(len(digits)), uint16(int16(weight)), sign, uint16(places)} { //nolint:gosec // all are small
+	for _, v := range []uint16{uint16(len(digits)), uint16(int16(weight)), sign, uint16(places)} {
 		c.rows = binary.BigEndian.AppendUint16(c.rows, v)
 	}
-	for i := len(digits) - 1; i >= 0; i-- {
-		c.rows = binary.BigEndian.AppendUint16(c.rows, digits[i])
+	for _, digit := range slices.Backward(digits) {
+		c.rows = binary.BigEndian.AppendUint16(c.rows, digit)
 	}
 }
 
 func (c *Copy) end() {
-	binary.BigEndian.PutUint16(c.rows[c.row:], uint16(c.width)) //nolint:gosec // a table has at most 1600
+	binary.BigEndian.PutUint16(c.rows[c.row:], uint16(c.width))
 	c.width = 0
 }

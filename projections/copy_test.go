@@ -1,9 +1,9 @@
 package projections
 
 import (
-	"fmt"
 	"math"
 	"math/big"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -70,8 +70,8 @@ func TestCopyTakesAnyValue(t *testing.T) {
 				Scan(&got[0], &got[1], &got[2], &got[3], &got[4], &got[5], &got[6], &got[7], &got[8], &got[9]))
 			places := func(n *big.Int, places int32) string { return decimal.NewFromBigInt(n, -places).StringFixed(places) }
 			require.Equal(t, []string{
-				fmt.Sprint(v.small), fmt.Sprint(v.whole), fmt.Sprint(v.big), fmt.Sprint(i%2 == 0), v.text, postgresDate(t, r, v.day),
-				fmt.Sprint(v.at.UnixMicro()), places(big.NewInt(v.cash), 2), places(big.NewInt(v.cash), 3), places(v.huge, 3),
+				strconv.Itoa(int(v.small)), strconv.Itoa(int(v.whole)), strconv.FormatInt(v.big, 10), strconv.FormatBool(i%2 == 0), v.text, postgresDate(t, r, v.day),
+				strconv.FormatInt(v.at.UnixMicro(), 10), places(big.NewInt(v.cash), 2), places(big.NewInt(v.cash), 3), places(v.huge, 3),
 			}, got)
 		}
 		r.exec(t, `truncate public.copied`)

@@ -23,8 +23,8 @@ type Projection struct {
 	after   string // DDL of what is quicker made afterwards: indexes
 	folds   map[string]Fold
 
-	personal bool // it folds events that hold personal values
-	idle    time.Duration // see idleCheckpoint, which it is when this is 0
+	personal bool          // it folds events that hold personal values
+	idle     time.Duration // see idleCheckpoint, which it is when this is 0
 }
 
 // Fold is how events of some types are folded.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -251,7 +252,7 @@ func (r *Routes) provider() {
 			return nil, err
 		}
 		api.Wrote(ctx, s.Position, false)
-		cookies := append(gone, r.keep(refreshCookie, s.Tokens.Refresh, s.Tokens.RefreshEnds.Sub(r.Now()))...)
+		cookies := slices.Concat(gone, r.keep(refreshCookie, s.Tokens.Refresh, s.Tokens.RefreshEnds.Sub(r.Now())))
 		return r.redirect(r.frontend(url.Values{"access_token": {s.Tokens.Access}}), cookies), nil
 	})
 }

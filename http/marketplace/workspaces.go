@@ -46,8 +46,9 @@ type InWorkspace struct {
 // enter goes to the workspace in the path, whichever one the request acts in otherwise, if the caller may
 // do so much there.
 func (r *Routes) enter(ctx context.Context, in InWorkspace, level actor.Level) (context.Context, error) {
-	who, err := api.Caller(ctx), error(nil)
+	who := api.Caller(ctx)
 	if who.Workspace != in.Workspace && !who.Permissions.Operator {
+		var err error
 		if who, err = r.Entrance.Enter(ctx, who, in.Workspace); err != nil {
 			return nil, err
 		}

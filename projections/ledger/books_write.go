@@ -82,7 +82,7 @@ func (f *books) copyPostings(ctx context.Context, tx pgx.Tx) error {
 			p := &f.sums.postings[row]
 			c.Bigint(p.account)
 			c.Bigint(p.position)
-			c.Integer(int32(p.nth)) //nolint:gosec // an event has at most 1000 rows
+			c.Integer(int32(p.nth))
 			c.Integer(int32(p.day >> periodShift))
 			c.Integer(int32(p.day))
 			for i := range p.sums {

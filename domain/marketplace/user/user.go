@@ -3,6 +3,7 @@
 package user
 
 import (
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -168,7 +169,7 @@ func (e PictureChanged) Evolve(s State) State { s.Picture = e.Key; return s }
 
 // Evolve adds the identity.
 func (e IdentityLinked) Evolve(s State) State {
-	s.Identities = append(s.Identities[:len(s.Identities):len(s.Identities)], e.IdentityKey)
+	s.Identities = append(slices.Clip(s.Identities), e.IdentityKey) // the state before may be in use elsewhere
 	return s
 }
 
