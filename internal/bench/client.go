@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"runtime"
 	"strconv"
 	"sync"
 	"time"
@@ -182,6 +183,9 @@ func (l Load) Run(ctx context.Context) (Sample, error) {
 		}
 		conns = append(conns, c)
 	}
+	// One thread has enough to do with sending: more of them, waiting for something to do, take the
+	// processors from the server.
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	var (
 		running sync.WaitGroup
 		took    = make([][]time.Duration, l.Clients)
