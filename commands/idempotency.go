@@ -24,27 +24,59 @@ var errRaced = errors.New("another request with this key was accepted first")
 // in a request.
 const keyName = "idempotency"
 
-// once carries out a command that has an Idempotency-Key (DESIGN.md, hard case 2).
-func once[S any](ctx context.Context, h *Handler, kind *event.Kind[S], newID func(context.Context) (string, error), begins bool, cmd event.Command[S]) (Outcome[S], error) {
+// marks answers what a request with a key is known by: the name of its stream, and the fingerprint of
+// everything that makes it the same request.
+func marks(ctx context.Context, h *Handler) (name, mark string, err error) {
 	req := From(ctx)
 	scope := [][]byte{[]byte(req.Operation), []byte(req.Actor.String()), req.Workspace[:], []byte(req.Key)}
 	if req.Actor.Type == "" { // the public is many callers, who know nothing of one another's keys
 		scope = append(scope, req.Fingerprint)
 	}
-	name, err := h.vault.HMAC(ctx, keyName, scope...)
+	named, err := h.vault.HMAC(ctx, keyName, scope...)
 	if err != nil {
-		return Outcome[S]{Revision: -1}, fmt.Errorf("name the request: %w", err)
+		return "", "", fmt.Errorf("name the request: %w", err)
 	}
-	mark, err := h.vault.HMAC(ctx, keyName, append(scope, req.Fingerprint)...)
+	marked, err := h.vault.HMAC(ctx, keyName, append(scope, req.Fingerprint)...)
 	if err != nil {
-		return Outcome[S]{Revision: -1}, fmt.Errorf("fingerprint the request: %w", err)
+		return "", "", fmt.Errorf("fingerprint the request: %w", err)
+	}
+	return hash(named), hash(marked), nil
+}
+
+// Earlier answers what the context's request did when it came before with the same key; done is false
+// when it did not. It is for a flow of several steps, which asks it first and keeps the key for the
+// command that decides: a step before that, such as looking at a password, would not end the same again.
+func Earlier[S any](ctx context.Context, h *Handler, kind *event.Kind[S]) (out Outcome[S], done bool, err error) {
+	out.Revision = -1
+	if req := From(ctx); req.Key == "" || req.DryRun {
+		return out, false, nil
+	}
+	name, mark, err := marks(ctx, h)
+	if err != nil {
+		return out, false, err
+	}
+	known, err := Load(ctx, h.Fresh(), request.Kind, name)
+	switch {
+	case err != nil || !known.State.Accepted:
+		return out, false, err
+	case known.State.Fingerprint != mark:
+		return out, false, ErrKeyReused
+	}
+	return earlier(ctx, h, kind, known.State, eventIDs(name, known.Revision))
+}
+
+// once carries out a command that has an Idempotency-Key (DESIGN.md, hard case 2).
+func once[S any](ctx context.Context, h *Handler, kind *event.Kind[S], newID func(context.Context) (string, error), begins bool, cmd event.Command[S]) (Outcome[S], error) {
+	name, mark, err := marks(ctx, h)
+	if err != nil {
+		return Outcome[S]{Revision: -1}, err
 	}
 	for range maxTries {
-		known, err := Load(ctx, h.Fresh(), request.Kind, hash(name))
+		known, err := Load(ctx, h.Fresh(), request.Kind, name)
 		if err != nil {
 			return Outcome[S]{Revision: -1}, err
 		}
-		out, err := first(ctx, h, kind, newID, begins, cmd, known, hash(name), hash(mark))
+		out, err := first(ctx, h, kind, newID, begins, cmd, known, name, mark)
 		if !errors.Is(err, errRaced) {
 			return out, err
 		}

@@ -63,6 +63,36 @@ func TestTheSameRequestTwiceHasOneEffect(t *testing.T) {
 	require.Equal(t, []string{"RequestAccepted", "ThingMade", "ThingNamed"}, all[0].log(t))
 }
 
+// A flow of several steps asks first what the request did before.
+func TestARequestKnowsWhatItDidEarlier(t *testing.T) {
+	t.Parallel()
+	all := nodes(t, 2)
+	all[0].make(t, "a", "before")
+	ctx := as(t, keyed("k", "x"))
+	for _, without := range []context.Context{ctx, as(t)} {
+		_, done, err := Earlier(without, all[0].Handler, things)
+		require.NoError(t, err)
+		require.False(t, done)
+	}
+	out, err := Handle(ctx, all[0].Handler, things, "a", nameThing{Name: "after"})
+	require.NoError(t, err)
+	again, done, err := Earlier(ctx, all[1].Handler, things)
+	require.NoError(t, err)
+	require.True(t, done)
+	out.Replayed = true
+	require.Equal(t, out, again)
+	_, _, err = Earlier(as(t, keyed("k", "another request")), all[1].Handler, things)
+	require.ErrorIs(t, err, ErrKeyReused)
+
+	all[0].crash("thing-", "") // it was accepted, and did nothing
+	crashed := as(t, keyed("k2", "x"))
+	_, err = Handle(crashed, all[0].Handler, things, "a", nameThing{Name: "never"})
+	require.ErrorIs(t, err, errCrash)
+	_, done, err = Earlier(crashed, all[1].Handler, things)
+	require.NoError(t, err)
+	require.False(t, done)
+}
+
 func TestTheSameRequestOnManyNodesAtOnceHasOneEffect(t *testing.T) {
 	t.Parallel()
 	all := nodes(t, 3)
