@@ -20,7 +20,9 @@ type cli struct {
 	Events      eventsCommand      `cmd:"" help:"Look at the log."`
 	Projections projectionsCommand `cmd:"" help:"List and rebuild what is read."`
 	Reactors    reactorsCommand    `cmd:"" help:"List side effects' reactors, and let them go over old events."`
+	User        userCommand        `cmd:"" help:"Make, list, grant, keep and delete accounts of people."`
 	Apikey      apikeyCommand      `cmd:"" name:"apikey" help:"Make, list and revoke API keys."`
+	Keys        keysCommand        `cmd:"" help:"Change the keys that tokens are signed with."`
 	Doctor      doctorCommand      `cmd:"" help:"Fold the log anew and compare it with every table, row by row."`
 	Bench       benchCommand       `cmd:"" help:"Measure how fast it is beside what this machine can do at all."`
 	Version     versionCommand     `cmd:"" help:"Print the version."`

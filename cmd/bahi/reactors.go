@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"text/tabwriter"
 	"time"
 
@@ -25,16 +26,23 @@ func (s *system) workers() reactors.Workers {
 		Accounts: s.accounts, Commands: s.commands, Store: s.store, Mailer: s.mails,
 		Frontend: s.settings.Outside.FrontendURL, Admin: s.settings.Outside.AdminEmail, Zone: zone,
 	}
-	erasing := &marketreactors.Eraser{
+	return slices.Concat(writing.Workers(), s.eraser().Workers(), reactors.Workers{marketreactors.Sweeps(s.accounts.Credentials)})
+}
+
+// eraser erases people.
+func (s *system) eraser() *marketreactors.Eraser {
+	return &marketreactors.Eraser{
 		Accounts: s.accounts, Commands: s.commands, Store: s.store, Views: s.market, Vault: s.vault, Remains: remains{s},
 		Now: time.Now, Log: s.log,
 	}
-	return append(writing.Workers(), erasing.Workers()...)
 }
 
 // sweeps are the jobs that no event needs to ask for.
 func (s *system) sweeps() []reactors.Sweep {
-	return []reactors.Sweep{reactors.Every(marketreactors.SweepEvery, marketreactors.SweepErasures{})}
+	return []reactors.Sweep{
+		reactors.Every(marketreactors.SweepEvery, marketreactors.SweepErasures{}),
+		reactors.Every(marketreactors.SweepEvery, marketreactors.SweepCredentials{}),
+	}
 }
 
 type reactorsCommand struct {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -21,4 +22,22 @@ func TestReactorsAreListedAndReplayedOnlyByName(t *testing.T) {
 	_, wrong, status = attached(t, o, "reactors", "retry", "nonsense")
 	require.Equal(t, 1, status)
 	require.Contains(t, wrong, `bahi: there is no reactor "nonsense"`)
+}
+
+func TestWhatHasExpiredIsSweptWhileItServes(t *testing.T) {
+	t.Parallel()
+	database := testDatabase(t)
+	before := startOn(t, database)
+	for _, expires := range []string{"2025-01-01", "2999-01-01"} {
+		before.sql(`
+			insert into account.mailed_token (subject_id, kind, token_sha256, expires_at)
+			values (gen_random_uuid(), 'verify', sha256($1::text::bytea), $1::text::timestamptz)`, expires)
+	}
+	before.stop()
+	o := startOn(t, database)
+	left := func() (n int) {
+		require.NoError(t, o.sys.pool.QueryRow(t.Context(), `select count(*) from account.mailed_token`).Scan(&n))
+		return n
+	}
+	require.Eventually(t, func() bool { return left() == 1 }, 20*time.Second, 20*time.Millisecond)
 }

@@ -101,6 +101,15 @@ type Registered struct {
 // Register makes an account, and a workspace with it. It refuses an address that somebody has, and
 // values that are not in order, all at once.
 func (a *Accounts) Register(ctx context.Context, in Registration) (Registered, error) {
+	return a.enter(ctx, in, false)
+}
+
+// Admit is Register for an administrator, who knows whose the address is: it need not be verified.
+func (a *Accounts) Admit(ctx context.Context, in Registration) (Registered, error) {
+	return a.enter(ctx, in, true)
+}
+
+func (a *Accounts) enter(ctx context.Context, in Registration, verified bool) (Registered, error) {
 	email, emailErr := person.Email("email", in.Email)
 	first, firstErr := person.Name("first_name", in.FirstName)
 	last, lastErr := person.Name("last_name", in.LastName)
@@ -108,7 +117,9 @@ func (a *Accounts) Register(ctx context.Context, in Registration) (Registered, e
 	if err := together(emailErr, passwordErr, firstErr, lastErr); err != nil {
 		return Registered{}, err
 	}
-	return a.register(ctx, newcomer{provider: user.ByEmail, email: email, first: first, last: last, password: in.Password})
+	return a.register(ctx, newcomer{
+		provider: user.ByEmail, email: email, first: first, last: last, password: in.Password, verified: verified,
+	})
 }
 
 // together answers what is wrong with several fields as one refusal.
