@@ -66,15 +66,24 @@ func start(t testing.TB) *office {
 
 func startOn(t testing.TB, database string) *office {
 	t.Helper()
-	sys, err := testSettings(t, database).open(t.Context(), true)
+	return startAs(t, testSettings(t, database))
+}
+
+// startAs serves a system with these settings, which its database is one of.
+func startAs(t testing.TB, with settings, adapt ...func(*system)) *office {
+	t.Helper()
+	sys, err := with.open(t.Context(), true)
 	require.NoError(t, err)
+	for _, change := range adapt {
+		change(sys)
+	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	served := make(chan error, 1)
 	go func() { served <- sys.serve(ctx, listener, testOperatorKey, nil) }()
 	var stopped atomic.Bool
-	o := &office{t: t, sys: sys, url: "http://" + listener.Addr().String(), database: database}
+	o := &office{t: t, sys: sys, url: "http://" + listener.Addr().String(), database: with.DatabaseURL}
 	o.stop = func() {
 		if stopped.CompareAndSwap(false, true) {
 			cancel()

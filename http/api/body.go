@@ -143,9 +143,8 @@ func (o *operation) finish(a *API, in reflect.Type) {
 	field, hasBody := in.FieldByName("Body")
 	_, raw := in.FieldByName("RawBody")
 	if hasBody && !raw {
-		schema := a.huma.OpenAPI().Components.Schemas.Schema(field.Type, false, "")
 		o.body = &body{index: field.Index, required: field.Type.Kind() != reflect.Pointer}
-		o.body.plan = (&planner{registry: a.huma.OpenAPI().Components.Schemas, strict: o.StrictBody, readOnly: o.ReadOnly}).plan(field.Type, schema, "")
+		o.body.plan = (&planner{registry: a.huma.OpenAPI().Components.Schemas, strict: o.StrictBody, readOnly: o.ReadOnly}).plan(field.Type, o.schema, "")
 	}
 	if !o.Public {
 		o.steps = append(o.steps, (*call).authenticate)
@@ -239,6 +238,9 @@ func (d documenter) DocumentOperation(op *huma.Operation) {
 	d.op.document(&documented)
 	d.OpenAPI().AddOperation(&documented)
 	if op.RequestBody != nil {
+		if content := op.RequestBody.Content[jsonType]; content != nil {
+			d.op.schema = content.Schema
+		}
 		emptied := *op.RequestBody
 		emptied.Required = false
 		op.RequestBody = &emptied

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/http/api"
+	"bahi/http/api/apitest"
 )
 
 func TestEveryWrongFieldIsNamed(t *testing.T) {
@@ -191,4 +193,38 @@ func TestAManyfoldWrongBodyIsAnsweredShortly(t *testing.T) {
 	b.WriteString(`}`)
 	a := s.as(t, "bahi_clerk").POST("/ledger/3", b.String()).Status(422)
 	require.Less(t, len(a.Text), 10_000)
+}
+
+func TestBodiesOfTypesWithoutNamesAreEachTheirOwn(t *testing.T) {
+	t.Parallel()
+	a := api.New(api.Config{})
+	api.Handle(a, api.Op{ID: "a", Method: "POST", Path: "/a", Public: true}, none[struct {
+		Body struct {
+			A string `json:"a" maxLength:"3"`
+		}
+	}])
+	api.Handle(a, api.Op{ID: "b", Method: "POST", Path: "/b", Public: true}, none[struct {
+		Body *struct {
+			B     string `json:"b" maxLength:"2"`
+			Inner []struct {
+				A string `json:"a" maxLength:"1"`
+			} `json:"inner"`
+		}
+	}])
+	server := httptest.NewServer(a)
+	t.Cleanup(server.Close)
+	stranger := apitest.New(t, server.URL, "")
+	stranger.POST("/a", `{}`).Problem(422, "Validation error", "a", "is required")
+	stranger.POST("/a", `{"a":"long"}`).Problem(422, "Validation error", "a", "at most 3 characters")
+	stranger.POST("/b", `{}`).Problem(422, "Validation error", "b", "is required", "inner", "is required")
+	stranger.POST("/b", `{"b":"abc","inner":[{},{"a":"ab"}]}`).Problem(422, "Validation error",
+		"b", "at most 2 characters", "inner[0].a", "is required", "inner[1].a", "at most 1 characters")
+	stranger.POST("/b", `{"b":"ab","inner":[{"a":"a"}]}`).Status(201)
+	require.Panics(t, func() {
+		api.Handle(a, api.Op{ID: "c", Method: "POST", Path: "/c", Public: true}, none[struct {
+			Body map[string]struct {
+				A string `json:"a"`
+			}
+		}])
+	})
 }

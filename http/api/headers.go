@@ -48,6 +48,9 @@ func one(h http.Header, name string) (value string, present bool, err error) {
 func (c *call) conditions() error {
 	h := c.r.Header
 	key, keyed, err := one(h, "Idempotency-Key")
+	if c.op.NoKey {
+		keyed, err = false, nil
+	}
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ func (c *call) run(o *operation, r *http.Request, ctx huma.Context, next func(hu
 	if c.api.tracer != nil {
 		c.trace()
 	}
-	if !o.Public {
+	if !o.Public || o.write() { // a sign-in answers secrets
 		c.Header()["Cache-Control"] = noStore
 	}
 	for _, step := range o.steps {

@@ -39,6 +39,7 @@ type Op struct {
 	ReadOnly    []string // fields that a read of the same thing has and a write ignores: id, rows.balance
 	StrictQuery bool     // unknown and repeated query parameters are refused
 	DryRun      bool     // understands Bahi-Dry-Run; on other writes it is refused
+	NoKey       bool     // ignores Idempotency-Key: what repeats a sign-in would answer secrets again
 }
 
 // write says whether the operation changes something, by its method.
@@ -51,8 +52,9 @@ type operation struct {
 	pattern *regexp.Regexp
 	limit   *policy // nil: none
 	steps   []func(*call) error
-	body    *body // nil: none, or huma reads it
-	file    []int // of the input's File; nil: none
+	body    *body        // nil: none, or huma reads it
+	schema  *huma.Schema // of the body, as the document has it
+	file    []int        // of the input's File; nil: none
 	query   map[string]bool
 	metrics opMetrics
 }

@@ -131,7 +131,7 @@ func (p *planner) outer(t reflect.Type, path string) *node {
 func (p *planner) byKind(n *node, t reflect.Type, schema *huma.Schema, path string) {
 	switch t.Kind() {
 	case reflect.Struct:
-		p.object(n, t, path)
+		p.object(n, t, schema, path)
 	case reflect.Slice:
 		n.kind, n.wanted = list, "expected a list"
 		var items *huma.Schema
@@ -165,7 +165,7 @@ func (p *planner) byKind(n *node, t reflect.Type, schema *huma.Schema, path stri
 	}
 }
 
-func (p *planner) object(n *node, t reflect.Type, path string) {
+func (p *planner) object(n *node, t reflect.Type, schema *huma.Schema, path string) {
 	n.kind, n.wanted, n.strict = object, "expected an object", p.strict
 	n.readOnly, n.byName = map[string]bool{}, map[string]int{}
 	prefix := path
@@ -177,7 +177,11 @@ func (p *planner) object(n *node, t reflect.Type, path string) {
 			n.readOnly[rest] = true
 		}
 	}
-	schema := p.registry.Schema(t, false, "")
+	if t.Name() != "" {
+		schema = p.registry.Schema(t, false, "")
+	} else if schema == nil { // the registry knows types by their names, and would answer another one's
+		panic(fmt.Sprintf("%s: a type in a map needs a name", t))
+	}
 	required := map[string]bool{}
 	for _, name := range schema.Required {
 		required[name] = true

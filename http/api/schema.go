@@ -150,8 +150,11 @@ func (o *operation) document(h *huma.Operation) {
 		h.Parameters = append(h.Parameters, header("Bahi-Min-Position", "Wait (at most 5 s) until the answer is complete up to this position of the log", "integer", "int64"))
 	}
 	if o.write() {
+		if !o.NoKey {
+			h.Parameters = append(h.Parameters,
+				header("Idempotency-Key", "1 to 255 characters: the same key and request have one effect, for ever", "string", ""))
+		}
 		h.Parameters = append(h.Parameters,
-			header("Idempotency-Key", "1 to 255 characters: the same key and request have one effect, for ever", "string", ""),
 			header("If-Match", "The ETag that the caller has seen; 412 when it is not the newest", "string", ""),
 			header("Bahi-Reason", "Why, in at most 500 characters of percent-encoded UTF-8; kept for the audit trail", "string", ""),
 			header("Prefer", "return=representation: answer the whole thing, balances included", "string", ""))
@@ -191,7 +194,7 @@ func (o *operation) documentAnswers(h *huma.Operation) {
 	if len(o.Reads) > 0 {
 		answer("Warning", `110 - "Response is Stale": the answer lacks what the log had`, "string")
 	}
-	if o.write() {
+	if o.write() && !o.NoKey {
 		answer("Idempotency-Replayed", "true: an earlier request with this key did it", "boolean")
 	}
 	statuses := []int{http.StatusInternalServerError, http.StatusServiceUnavailable}

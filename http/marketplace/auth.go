@@ -85,11 +85,12 @@ type Redirect struct {
 	Cache    string        `header:"Cache-Control"`
 }
 
-// authOp is what the operations of the group have in common: one limit for all.
+// authOp is what the operations of the group have in common: one limit for all, and no Idempotency-Key
+// (DESIGN.md, hard case 2).
 func authOp(id, method, path, summary string) api.Op {
 	return api.Op{
 		ID: id, Method: method, Path: authPath + path, Summary: summary, Tags: tags, Status: http.StatusOK,
-		Public: true, Limit: limitAuth,
+		Public: true, Limit: limitAuth, NoKey: true,
 	}
 }
 
