@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -87,6 +88,14 @@ func (s *system) api(key string, limiting api.Limiting, metrics prometheus.Regis
 	if err != nil {
 		return nil, err
 	}
+	uploads := filepath.Join(s.settings.Data, "uploads") // which are to be forgotten, so not where others can read
+	if err := os.MkdirAll(uploads, 0o700); err != nil {
+		return nil, fmt.Errorf("make the uploads' folder: %w", err)
+	}
+	spool := filepath.Join(s.settings.Data, "uploads")
+	if err := os.MkdirAll(spool, 0o700); err != nil {
+		return nil, fmt.Errorf("make the uploads' folder: %w", err)
+	}
 	a := api.New(api.Config{
 		Title: "Bahi", Version: version, Description: "The books of a workshop, kept as a log of events.",
 		Credentials: []api.Credential{
@@ -94,7 +103,7 @@ func (s *system) api(key string, limiting api.Limiting, metrics prometheus.Regis
 			// Without a prefix: an operator's key is whatever the operator says.
 			{Authenticator: &marketplace.KeyRing{Commands: s.commands, Admin: key, Home: s.home, Now: time.Now}},
 		},
-		Workspaces: s.ring, Limiting: limiting, Origins: origins, Spool: filepath.Join(s.settings.Data, "uploads"),
+		Workspaces: s.ring, Limiting: limiting, Origins: origins, Spool: uploads,
 		Classify: classify, Log: s.log, Metrics: metrics, Tracer: tracer,
 	})
 	s.routes(a)
@@ -160,11 +169,12 @@ func classify(err error) *fault.Error {
 	connecting, isConnecting := errors.AsType[*pgconn.ConnectError](err)
 	server, isServer := errors.AsType[*pgconn.PgError](err)
 	network, isNetwork := errors.AsType[net.Error](err)
+	_, isDisk := errors.AsType[*fs.PathError](err) // the numbers of whose errors look like a network's
 	switch {
 	case errors.Is(err, eventstore.ErrInDoubt):
 		return fault.New(fault.Unavailable, "The log went away before it answered: ask again with the same Idempotency-Key, or look whether it is there")
 	case errors.Is(err, eventstore.ErrUnavailable), errors.Is(err, readmodels.ErrNotBuilt),
-		isConnecting && connecting != nil, isNetwork && network != nil, errors.Is(err, context.DeadlineExceeded),
+		isConnecting && connecting != nil, isNetwork && !isDisk && network != nil, errors.Is(err, context.DeadlineExceeded),
 		errors.Is(err, pgconn.ErrConnClosed),
 		isServer && (strings.HasPrefix(server.Code, "57") || strings.HasPrefix(server.Code, "08") || strings.HasPrefix(server.Code, "53")):
 		return fault.New(fault.Unavailable, "Not available right now, try again")
