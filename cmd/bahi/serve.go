@@ -92,10 +92,6 @@ func (s *system) api(key string, limiting api.Limiting, metrics prometheus.Regis
 	if err := os.MkdirAll(uploads, 0o700); err != nil {
 		return nil, fmt.Errorf("make the uploads' folder: %w", err)
 	}
-	spool := filepath.Join(s.settings.Data, "uploads")
-	if err := os.MkdirAll(spool, 0o700); err != nil {
-		return nil, fmt.Errorf("make the uploads' folder: %w", err)
-	}
 	a := api.New(api.Config{
 		Title: "Bahi", Version: version, Description: "The books of a workshop, kept as a log of events.",
 		Credentials: []api.Credential{
