@@ -76,13 +76,20 @@ type (
 // Complete is for reads on which a command is decided: read misses nothing that the log had when it
 // began. It answers [ErrNotYet] where another read would answer something stale.
 func Complete[T any](ctx context.Context, read func(context.Context) (T, error)) (T, error) {
+	found, _, err := CompleteAsOf(ctx, read)
+	return found, err
+}
+
+// CompleteAsOf is [Complete] for who has to know the position up to which the answer misses nothing.
+func CompleteAsOf[T any](ctx context.Context, read func(context.Context) (T, error)) (found T, at event.Position, err error) {
 	f := &Freshness{Wait: completeWait}
-	found, err := read(WithFreshness(ctx, f))
+	found, err = read(WithFreshness(ctx, f))
+	at, _ = f.Position()
 	if f.Stale() {
 		var none T
-		return none, ErrNotYet
+		return none, at, ErrNotYet
 	}
-	return found, err
+	return found, at, err
 }
 
 // completeWait is how long a command waits for the projections that it is decided on.

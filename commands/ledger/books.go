@@ -23,8 +23,9 @@ import (
 // Reads is what commands ask of the read side: questions whose answer only narrows what is decided,
 // or says where to look.
 type Reads interface {
-	// EarliestRow is the date of the account's oldest row, nil when it has none.
-	EarliestRow(ctx context.Context, workspace uuid.UUID, account int64) (*unit.Date, error)
+	// EarliestRow is the date of the account's oldest row, nil when it has none, and the position of the log as of
+	// which that is so.
+	EarliestRow(ctx context.Context, workspace uuid.UUID, account int64) (*unit.Date, event.Position, error)
 	// BulkOf is the id of the bulk that the row was posted in, 0 when there is none.
 	BulkOf(ctx context.Context, workspace uuid.UUID, row int64) (int64, error)
 	// UnfinishedBulks are those of the ledger whose rows' own streams are not all filled.
@@ -49,14 +50,16 @@ func Govern[L any, In, Out book.Entry](h *commands.Handler, l book.Ledger[L, In,
 	commands.Govern(h, l.Accounts, commands.Rule[book.Account[L]]{
 		Refuses: func(ctx context.Context, from commands.Source, _ book.Account[L], r event.Recorded[event.Event[book.Account[L]]]) error {
 			change, ok := r.Data.(book.AccountChange)
-			if !ok || change.AccountChange().EarliestRow == nil {
+			if !ok || !change.AccountChange().Deleted {
 				return nil
 			}
-			through, err := lockedThrough(ctx, from, r.Meta.Workspace, r.Position)
+			lock, err := commands.Load(ctx, from, bookslock.Kind, r.Meta.Workspace.String())
 			if err != nil {
 				return err
 			}
-			return book.Standing{AccountOpen: true, LockedThrough: through}.Refuses(*change.AccountChange().EarliestRow)
+			return book.Standing{
+				AccountOpen: true, LockedThrough: lock.State.Through(r.Position), LockMoved: lock.State.MovedAt(r.Position),
+			}.RefusesDeletion(change.AccountChange())
 		},
 		Refusal: func(at event.Position, why string) event.Event[book.Account[L]] {
 			return book.AccountDeletionRefused[L]{Position: at, Why: why}
@@ -138,11 +141,11 @@ func RenameAccount[L any, In, Out book.Entry](ctx context.Context, b *Books, l b
 
 // DeleteAccount ends an account and its rows. It answers a conflict while one of them is locked.
 func DeleteAccount[L any, In, Out book.Entry](ctx context.Context, b *Books, l book.Ledger[L, In, Out], account int64) (commands.Outcome[book.Account[L]], error) {
-	earliest, err := b.Reads.EarliestRow(ctx, commands.From(ctx).Workspace, account)
+	earliest, asOf, err := b.Reads.EarliestRow(ctx, commands.From(ctx).Workspace, account)
 	if err != nil {
 		return commands.Outcome[book.Account[L]]{}, fmt.Errorf("find the oldest row of account %d: %w", account, err)
 	}
-	return commands.Handle(ctx, b.Commands, l.Accounts, id(account), book.DeleteAccount[L]{EarliestRow: earliest, Missing: l.NoAccount})
+	return commands.Handle(ctx, b.Commands, l.Accounts, id(account), book.DeleteAccount[L]{EarliestRow: earliest, RowsAsOf: asOf, Missing: l.NoAccount})
 }
 
 // AddRow posts a row to an account.

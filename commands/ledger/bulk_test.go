@@ -234,8 +234,8 @@ func TestABulkWithAKeyIsPostedOnce(t *testing.T) {
 // blind answers nothing that the books know.
 type blind struct{ ledger.Reads }
 
-func (blind) EarliestRow(context.Context, uuid.UUID, int64) (*unit.Date, error) {
-	return nil, errCrash
+func (blind) EarliestRow(context.Context, uuid.UUID, int64) (*unit.Date, event.Position, error) {
+	return nil, 0, errCrash
 }
 func (blind) BulkOf(context.Context, uuid.UUID, int64) (int64, error) { return 0, errCrash }
 func (blind) UnfinishedBulks(context.Context, string) ([]int64, error) {

@@ -208,6 +208,37 @@ func TestTheDeletionOfAnAccountThatLostToTheLockNeverWas(t *testing.T) {
 	})
 }
 
+// The oldest row that a deletion knows of need not be the oldest when it lands.
+func TestAnAccountIsNotDeletedWithARowThatWasPostedAndLockedMeanwhile(t *testing.T) {
+	t.Parallel()
+	for name, rows := range map[string]bool{"with a row": true, "without": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			lost(t, func(t *testing.T, o *office, loser, winner *node, noted bool) {
+				account := winner.open(t)
+				if rows {
+					winner.add(t, account, today-10)
+				}
+				late := int64(0)
+				loser.loses("bank-", noted, func() error {
+					late = winner.add(t, account, today-20)
+					return winner.locks(t, today-15)()
+				})
+				_, err := ledger.DeleteAccount(as(t), loser.Books, bank.Ledger, account)
+				require.ErrorIs(t, err, book.ErrLockMoved)
+				require.NotNil(t, o.row(t, account, late))
+				_, err = ledger.DeleteAccount(as(t), loser.Books, bank.Ledger, account)
+				require.ErrorIs(t, err, fault.Newf(fault.Conflict, "Books are locked through %s", today-15))
+				winner.lock(t, nil)
+				_, err = ledger.DeleteAccount(as(t), loser.Books, bank.Ledger, account)
+				require.NoError(t, err)
+				require.Nil(t, o.row(t, account, late))
+				o.agree(t)
+			})
+		})
+	}
+}
+
 func TestAnAccountOpenedOnOneNodeTakesRowsOnAnotherAtOnce(t *testing.T) {
 	t.Parallel()
 	o := openOffice(t)

@@ -57,6 +57,7 @@ type account struct {
 // lock is what the fold knows of the lock of a workspace's books.
 type lock struct {
 	through  *unit.Date
+	moved    event.Position
 	revision int64
 	changed  bool
 }
@@ -139,7 +140,7 @@ func (f *books) fold(r *event.Recorded[any]) error {
 	switch e := r.Data.(type) {
 	case bookslock.Moved:
 		l := f.lock(r.Meta.Workspace)
-		l.through, l.revision, l.changed = e.To, r.Revision, true
+		l.through, l.moved, l.revision, l.changed = e.To, r.Position, r.Revision, true
 		return nil
 	case book.AccountChange:
 		return f.foldAccount(r, e.AccountChange())
@@ -183,11 +184,8 @@ func (f *books) foldAccount(r *event.Recorded[any], c book.AccountChanged) error
 		a.name = c.Renamed
 		f.names = append(f.names, renamed{account: id, position: int64(r.Position), name: c.Renamed, revision: r.Revision})
 	case c.Deleted:
-		dates := []unit.Date{}
-		if c.EarliestRow != nil {
-			dates = append(dates, *c.EarliestRow)
-		}
-		if (book.Standing{AccountOpen: true, LockedThrough: f.lock(a.workspace).through}).Refuses(dates...) == nil {
+		l := f.lock(a.workspace)
+		if (book.Standing{AccountOpen: true, LockedThrough: l.through, LockMoved: l.moved}).RefusesDeletion(c) == nil {
 			a.deleted = int64(r.Position)
 		}
 	}

@@ -24,6 +24,7 @@ create table account_name (
 create table books_lock (
   workspace_id   uuid primary key,
   locked_through date,
+  moved_position bigint not null,
   revision       bigint not null
 );
 

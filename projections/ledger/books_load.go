@@ -81,14 +81,15 @@ func (f *books) loadLocks(ctx context.Context, tx pgx.Tx, workspaces []uuid.UUID
 	for _, w := range workspaces {
 		f.locks[w] = &lock{} // of those that never had one, too
 	}
-	found, _ := tx.Query(ctx, `select workspace_id, locked_through::text, revision from books_lock where workspace_id = any($1)`, workspaces)
+	found, _ := tx.Query(ctx, `select workspace_id, locked_through::text, moved_position, revision from books_lock where workspace_id = any($1)`, workspaces)
 	var (
 		workspace uuid.UUID
 		through   *string
+		moved     int64
 		revision  int64
 	)
-	_, err := pgx.ForEachRow(found, []any{&workspace, &through, &revision}, func() error {
-		l := &lock{revision: revision}
+	_, err := pgx.ForEachRow(found, []any{&workspace, &through, &moved, &revision}, func() error {
+		l := &lock{moved: event.Position(moved), revision: revision}
 		f.locks[workspace] = l
 		if through == nil {
 			return nil

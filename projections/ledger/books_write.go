@@ -34,9 +34,10 @@ func (f *books) write(ctx context.Context, b *projections.Batch) error {
 				through = &text
 			}
 			b.Exec(`
-				insert into books_lock (workspace_id, locked_through, revision) values ($1, $2::text::date, $3)
-				on conflict (workspace_id) do update set locked_through = excluded.locked_through, revision = excluded.revision`,
-				workspace, through, l.revision)
+				insert into books_lock (workspace_id, locked_through, moved_position, revision) values ($1, $2::text::date, $3, $4)
+				on conflict (workspace_id) do update set
+					locked_through = excluded.locked_through, moved_position = excluded.moved_position, revision = excluded.revision`,
+				workspace, through, int64(l.moved), l.revision)
 		}
 	}
 	return nil

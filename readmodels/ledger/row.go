@@ -213,21 +213,21 @@ func (v *Views) Lock(ctx context.Context, workspace uuid.UUID) (Lock, int64, err
 	}
 }
 
-// EarliestRow is the date of an account's oldest row, nil when it has none. It is complete, or answers
-// [readmodels.ErrNotYet], and so are the two below: commands are decided on them.
-func (v *Views) EarliestRow(ctx context.Context, workspace uuid.UUID, account int64) (*unit.Date, error) {
+// EarliestRow is the date of an account's oldest row, nil when it has none, and the position as of which
+// that is so. It is complete, or answers [readmodels.ErrNotYet], and so are the two below: commands are decided on them.
+func (v *Views) EarliestRow(ctx context.Context, workspace uuid.UUID, account int64) (*unit.Date, event.Position, error) {
 	errNone := errors.New("no rows")
-	date, err := readmodels.Complete(ctx, func(ctx context.Context) (time.Time, error) {
+	date, at, err := readmodels.CompleteAsOf(ctx, func(ctx context.Context) (time.Time, error) {
 		return readmodels.Row(ctx, v.Reader, errNone, pgx.RowTo[time.Time], `
 			select v.date from books.account a join books.row_version v on v.account_id = a.id
 			where a.id = $1 and a.workspace_id = $2 and not v.deleted and v.to_position = 9223372036854775807
 			order by v.date limit 1`, account, workspace)
 	})
 	if errors.Is(err, errNone) {
-		return nil, nil
+		return nil, at, nil
 	}
 	d := unit.DateOf(date)
-	return &d, err
+	return &d, at, err
 }
 
 // BulkOf is the id of the bulk that a row was posted in, 0 when there is none.

@@ -42,6 +42,9 @@ type AccountDeleted[L any] struct {
 	// EarliestRow is the date of its oldest row when it was decided, absent when there was none.
 	// The event is void where that date is locked.
 	EarliestRow *unit.Date `json:"earliest_row,omitempty"`
+	// RowsAsOf is the position up to which that is known. The event is void where the lock moved after
+	// it, too: an older row may have been posted and locked since.
+	RowsAsOf event.Position `json:"rows_as_of,omitempty"`
 }
 
 // AccountDeletionRefused tells that the deletion at a position lost a race and never held.
@@ -84,6 +87,7 @@ type AccountChanged struct {
 	Opened, Renamed string
 	Deleted         bool
 	EarliestRow     *unit.Date
+	RowsAsOf        event.Position
 }
 
 // AccountChange implements [AccountChange].
@@ -94,7 +98,7 @@ func (e AccountRenamed[L]) AccountChange() AccountChanged { return AccountChange
 
 // AccountChange implements [AccountChange].
 func (e AccountDeleted[L]) AccountChange() AccountChanged {
-	return AccountChanged{Deleted: true, EarliestRow: e.EarliestRow}
+	return AccountChanged{Deleted: true, EarliestRow: e.EarliestRow, RowsAsOf: e.RowsAsOf}
 }
 
 // AccountChange implements [AccountChange].
@@ -139,7 +143,8 @@ func (c RenameAccount[L]) Decide(a Account[L]) ([]event.Event[Account[L]], error
 
 // DeleteAccount ends the account and all its rows.
 type DeleteAccount[L any] struct {
-	EarliestRow *unit.Date // its oldest row, from the books
+	EarliestRow *unit.Date     // its oldest row, from the books
+	RowsAsOf    event.Position // as of which they say so
 	Missing     error
 }
 
@@ -149,7 +154,7 @@ func (c DeleteAccount[L]) Decide(a Account[L]) ([]event.Event[Account[L]], error
 	if a.Opened == 0 || a.Deleted != 0 {
 		return nil, c.Missing
 	}
-	return []event.Event[Account[L]]{AccountDeleted[L]{EarliestRow: c.EarliestRow}}, nil
+	return []event.Event[Account[L]]{AccountDeleted[L]{EarliestRow: c.EarliestRow, RowsAsOf: c.RowsAsOf}}, nil
 }
 
 func cleanName(name string) (string, error) {

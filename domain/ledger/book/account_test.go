@@ -72,6 +72,18 @@ func TestDeleteAccount(t *testing.T) {
 		Case("no account").When(deleteAccount{Missing: bank.ErrNoAccount}).ThenFails(bank.ErrNoAccount)
 }
 
+func TestAnAccountWithRowsThatMayBeLockedIsNotDeleted(t *testing.T) {
+	t.Parallel()
+	earlier := today - 1
+	locked := book.Standing{AccountOpen: true, LockedThrough: &earlier, LockMoved: 7}
+	require.NoError(t, locked.RefusesDeletion(book.AccountChanged{Deleted: true, RowsAsOf: 7}))
+	require.NoError(t, locked.RefusesDeletion(book.AccountChanged{Deleted: true, EarliestRow: &today, RowsAsOf: 8}))
+	require.NoError(t, locked.RefusesDeletion(book.AccountChanged{Deleted: true, EarliestRow: &today}), "it does not say as of when")
+	require.ErrorIs(t, locked.RefusesDeletion(book.AccountChanged{Deleted: true, EarliestRow: &today, RowsAsOf: 6}), book.ErrLockMoved)
+	require.ErrorIs(t, locked.RefusesDeletion(book.AccountChanged{Deleted: true, RowsAsOf: 6}), book.ErrLockMoved)
+	require.ErrorContains(t, locked.RefusesDeletion(book.AccountChanged{Deleted: true, EarliestRow: &earlier, RowsAsOf: 6}), "locked through")
+}
+
 func TestAccountIsOpenBetweenItsOpeningAndItsDeletion(t *testing.T) {
 	t.Parallel()
 	require.False(t, bank.Account{}.Open(1), "there is none")

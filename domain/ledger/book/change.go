@@ -1,6 +1,7 @@
 package book
 
 import (
+	"bahi/domain/event"
 	"bahi/domain/fault"
 	"bahi/domain/unit"
 )
@@ -71,8 +72,26 @@ func side[E Entry](entries []E) *Side {
 
 // Standing is what the rules between streams look at, as it was at the position of an event.
 type Standing struct {
-	AccountOpen   bool       // opened before, not deleted, and of the event's workspace
-	LockedThrough *unit.Date // nil: nothing is locked
+	AccountOpen   bool           // opened before, not deleted, and of the event's workspace
+	LockedThrough *unit.Date     // nil: nothing is locked
+	LockMoved     event.Position // when it last did; 0: never
+}
+
+// ErrLockMoved is why the deletion of an account is void whose rows may have been locked meanwhile.
+var ErrLockMoved = fault.New(fault.Conflict, "The lock of the books was moved meanwhile, try again")
+
+// RefusesDeletion answers why the account's deletion may not stand, nil if it may: none of its rows is
+// in a locked period (DESIGN.md, hard case 8).
+func (s Standing) RefusesDeletion(c AccountChanged) error {
+	if c.EarliestRow != nil {
+		if err := s.Refuses(*c.EarliestRow); err != nil {
+			return err
+		}
+	}
+	if c.RowsAsOf != 0 && s.LockMoved > c.RowsAsOf {
+		return ErrLockMoved
+	}
+	return nil
 }
 
 // ErrNoAccount is why a row is void whose account does not stand.

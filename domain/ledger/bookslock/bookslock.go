@@ -37,6 +37,16 @@ func (s State) Through(at event.Position) *unit.Date {
 	return nil
 }
 
+// MovedAt is where the lock last moved before this position of the log, 0 when it never did.
+func (s State) MovedAt(at event.Position) event.Position {
+	for _, m := range slices.Backward(s.Moves) {
+		if m.At < at {
+			return m.At
+		}
+	}
+	return 0
+}
+
 // Now is the last locked day, nil when nothing is locked.
 func (s State) Now() *unit.Date {
 	if len(s.Moves) == 0 {

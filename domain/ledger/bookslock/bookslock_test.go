@@ -78,3 +78,11 @@ func TestFoldingOnTwiceFromOneStateGivesTwoStates(t *testing.T) {
 	require.Equal(t, yearEnd, one.Now())
 	require.Nil(t, two.Now())
 }
+
+func TestTheLockKnowsWhereItMoved(t *testing.T) {
+	t.Parallel()
+	s := bookslock.State{Moves: []bookslock.Move{{At: 5, Through: yearEnd}, {At: 9}}}
+	for at, want := range map[event.Position]event.Position{0: 0, 5: 0, 6: 5, 9: 5, 10: 9} {
+		require.Equal(t, want, s.MovedAt(at), "%d", at)
+	}
+}
