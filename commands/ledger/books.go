@@ -18,6 +18,7 @@ import (
 	"bahi/domain/ledger/bookslock"
 	"bahi/domain/number"
 	"bahi/domain/unit"
+	"bahi/eventstore"
 )
 
 // Reads is what commands ask of the read side: questions whose answer only narrows what is decided,
@@ -168,6 +169,13 @@ func DeleteRow[L any, In, Out book.Entry](ctx context.Context, b *Books, l book.
 // handleRow handles a command on a row, whose own stream may still lack what its bulk has decided.
 func handleRow[L any, In, Out book.Entry](ctx context.Context, b *Books, l book.Ledger[L, In, Out], row int64, c event.Command[book.Row[In, Out]]) (commands.Outcome[book.Row[In, Out]], error) {
 	out, err := commands.Handle(ctx, b.Commands, l.Rows, id(row), c)
+	if err == nil && !out.Changed { // so that no rule was asked, and the row may have gone with its account
+		a, loadErr := commands.Load(ctx, b.Commands.Fresh(), l.Accounts, id(out.State.Account))
+		if loadErr == nil && !a.State.Open(eventstore.End) {
+			return out, l.NoRow
+		}
+		return out, loadErr
+	}
 	if !errors.Is(err, l.NoRow) || out.Revision >= 0 {
 		return out, err
 	}

@@ -208,6 +208,22 @@ func TestTheDeletionOfAnAccountThatLostToTheLockNeverWas(t *testing.T) {
 	})
 }
 
+func TestARowOfADeletedAccountIsGoneAlsoForWhatChangesNothing(t *testing.T) {
+	t.Parallel()
+	o := openOffice(t)
+	n := o.node(t)
+	account := n.open(t)
+	row := n.add(t, account, today)
+	same := editRow{Date: new(today)}
+	_, err := ledger.EditRow(as(t), n.Books, bank.Ledger, account, row, same)
+	require.NoError(t, err)
+	_, err = ledger.DeleteAccount(as(t), n.Books, bank.Ledger, account)
+	require.NoError(t, err)
+	_, err = ledger.EditRow(as(t), n.Books, bank.Ledger, account, row, same)
+	require.ErrorIs(t, err, bank.ErrNoRow)
+	o.agree(t)
+}
+
 // The oldest row that a deletion knows of need not be the oldest when it lands.
 func TestAnAccountIsNotDeletedWithARowThatWasPostedAndLockedMeanwhile(t *testing.T) {
 	t.Parallel()
