@@ -71,7 +71,7 @@ func (o *office) worked(kind string) {
 	}, 20*time.Second, 5*time.Millisecond, kind)
 }
 
-var tokenInLink = regexp.MustCompile(`(http://\S+)\?token=(\S+)`)
+var tokenInLink = regexp.MustCompile(`(https?://\S+)\?token=(\S+)`)
 
 // link answers where a mail leads, and with which token.
 func link(t testing.TB, text string) (page, token string) {

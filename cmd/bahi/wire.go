@@ -38,7 +38,7 @@ func (s *system) routes(a *api.API) {
 	ledger.BooksLock()
 	market := &marketroutes.Routes{
 		API: a, Commands: s.commands, Views: s.market, Accounts: s.accounts, Entrance: s.ring, Pictures: s.blobs, Studio: s.studio,
-		Frontend: s.settings.Outside.FrontendURL, Now: time.Now,
+		Frontend: s.settings.Outside.FrontendURL, Now: time.Now, Log: s.log,
 	}
 	if s.provider != nil {
 		market.Provider = s.provider

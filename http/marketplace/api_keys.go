@@ -3,6 +3,7 @@ package marketplace
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/google/uuid"
@@ -29,6 +30,7 @@ type Routes struct {
 	Studio   *picture.Studio
 	Frontend string // where the pages are: https://example.org
 	Now      func() time.Time
+	Log      *slog.Logger
 }
 
 var tags = []string{"Marketplace"}

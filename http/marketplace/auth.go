@@ -3,6 +3,7 @@ package marketplace
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"slices"
@@ -226,7 +227,7 @@ func (r *Routes) provider() {
 		}
 		consent, flow, err := r.Provider.Begin(ctx)
 		if err != nil {
-			return nil, err
+			return r.failed(ctx, err, nil), nil
 		}
 		return r.redirect(consent, r.keep(flowCookie, flow, flowLasts)), nil
 	})
@@ -246,16 +247,23 @@ func (r *Routes) provider() {
 		if err == nil {
 			s, err = r.Accounts.SignInByProvider(ctx, who)
 		}
-		if refused, ok := errors.AsType[*fault.Error](err); ok {
-			return r.redirect(r.frontend(url.Values{"error": {codeOf(refused)}}), gone), nil
-		}
 		if err != nil {
-			return nil, err
+			return r.failed(ctx, err, gone), nil
 		}
 		api.Wrote(ctx, s.Position, false)
 		cookies := slices.Concat(gone, r.keep(refreshCookie, s.Tokens.Refresh, s.Tokens.RefreshEnds.Sub(r.Now())))
 		return r.redirect(r.frontend(url.Values{"access_token": {s.Tokens.Access}}), cookies), nil
 	})
+}
+
+// failed sends the browser on with a code (G8 of the contract). What went wrong stands in the log.
+func (r *Routes) failed(ctx context.Context, err error, cookies []http.Cookie) *Redirect {
+	code, level := "server_error", slog.LevelError
+	if refused, ok := errors.AsType[*fault.Error](err); ok {
+		code, level = codeOf(refused), slog.LevelInfo
+	}
+	r.Log.Log(ctx, level, "a sign-in through the provider failed", "request_id", api.RequestID(ctx), "code", code, "error", err)
+	return r.redirect(r.frontend(url.Values{"error": {code}}), cookies)
 }
 
 // codeOf is a refusal as OAuth's clients read it (RFC 6749, section 4.1.2.1).

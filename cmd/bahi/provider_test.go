@@ -1,0 +1,241 @@
+package main
+
+import (
+	"bytes"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/http/api/apitest"
+	"bahi/providers/idp"
+	"bahi/providers/idp/idptest"
+)
+
+// said is what a system logs.
+type said struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (s *said) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(p)
+}
+
+func (s *said) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
+// startWithProvider serves a system whose users may also sign in elsewhere. It hears all that is logged of requests.
+func startWithProvider(t *testing.T) (*office, *idptest.Provider, *said) {
+	t.Helper()
+	provider, log := idptest.New(t), &said{}
+	s := testSettings(t, testDatabase(t))
+	s.Outside.FrontendURL = "https://shop.example/app/"
+	s.Outside.Provider = idp.Config{Issuer: provider.Issuer(), ClientID: provider.ClientID, ClientSecret: provider.ClientSecret, Timeout: 2 * time.Second}
+	o := startAs(t, s, func(sys *system) { sys.log = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})) })
+	return o, provider, log
+}
+
+// setOff goes to the provider, and answers its address and the browser's cookie.
+func (o *office) setOff() (consent string, cookie *http.Cookie) {
+	o.t.Helper()
+	a := o.stranger().GET(auth + "/idp").Status(302)
+	require.Equal(o.t, "no-store", a.Header("Cache-Control"))
+	cookie = cookies(a.Response)["bahi_sign_in"]
+	require.NotNil(o.t, cookie)
+	return a.Header("Location"), cookie
+}
+
+// comeBack arrives with what the provider answered.
+func (o *office) comeBack(query string, cookie *http.Cookie) (a *apitest.Answer, landed url.Values) {
+	o.t.Helper()
+	browser := o.stranger()
+	if cookie != nil {
+		browser = browser.With("Cookie", cookie.Name+"="+cookie.Value)
+	}
+	a = browser.GET(auth + "/idp/callback?" + query).Status(302)
+	require.Equal(o.t, "no-store", a.Header("Cache-Control"))
+	require.Equal(o.t, "no-referrer", a.Header("Referrer-Policy"))
+	to, err := url.Parse(a.Header("Location"))
+	require.NoError(o.t, err)
+	require.Equal(o.t, "https://shop.example/app/auth/callback", to.Scheme+"://"+to.Host+to.Path, "wherever they come from")
+	gone := cookies(a.Response)["bahi_sign_in"]
+	require.NotNil(o.t, gone)
+	require.Negative(o.t, gone.MaxAge, "a flow is gone through once")
+	return a, to.Query()
+}
+
+func TestSomebodySignsInThroughTheProvider(t *testing.T) {
+	t.Parallel()
+	o, provider, log := startWithProvider(t)
+	consent, flow := o.setOff()
+	asked, err := url.Parse(consent)
+	require.NoError(t, err)
+	require.Equal(t, ownAddress+auth+"/idp/callback", asked.Query().Get("redirect_uri"))
+	require.Equal(t, "S256", asked.Query().Get("code_challenge_method"))
+	for _, name := range []string{"state", "nonce", "code_challenge"} {
+		require.NotEmpty(t, asked.Query().Get(name))
+		require.NotContains(t, flow.Value, asked.Query().Get(name), "the cookie is sealed")
+	}
+	secured := func(c *http.Cookie) {
+		require.Equal(t, []any{true, true, http.SameSiteLaxMode, "/api/v1/auth", ""}, []any{c.HttpOnly, c.Secure, c.SameSite, c.Path, c.Domain}, c.Name)
+	}
+	secured(flow)
+	require.Equal(t, 600, flow.MaxAge)
+
+	back := provider.Consent(consent)
+	a, landed := o.comeBack(back.RawQuery, flow)
+	require.Len(t, landed, 1)
+	access := landed.Get("access_token")
+	asha := person{Client: o.bearer(access)}
+	u := asha.me()
+	require.Equal(t, []string{"asha@example.com", "Asha", "Rao", "idp"}, []string{u.Email, u.FirstName, *u.LastName, u.AuthProvider})
+	require.True(t, u.EmailVerified)
+	kept := cookies(a.Response)["bahi_refresh"]
+	require.NotNil(t, kept)
+	secured(kept)
+	require.InDelta(t, (7 * 24 * time.Hour).Seconds(), kept.MaxAge, 60)
+
+	// They have no password, and cannot get one (G12).
+	asha.POST(me+"/password", `{"current_password":"a","new_password":"jadau and polki"}`).Problem(400, "Password change is not available for this account")
+	o.stranger().POST(auth+"/login", `{"email":"asha@example.com","password":"jadau and polki"}`).Problem(401, "Invalid email or password")
+	o.stranger().POST(auth+"/password-reset/request", `{"email":"asha@example.com"}`).Status(200)
+	o.worked("send_password_reset")
+	require.Empty(t, o.mails("asha@example.com", resetSubject))
+	require.Empty(t, o.mails("asha@example.com", verifySubject))
+
+	// The browser refreshes by its cookie, which is then another; a body goes before it (G9).
+	refresh := func(cookie *http.Cookie) *apitest.Answer {
+		return o.stranger().With("Cookie", cookie.Name+"="+cookie.Value).POST(auth+"/refresh", nil)
+	}
+	a = refresh(kept).Status(200)
+	next := cookies(a.Response)["bahi_refresh"]
+	secured(next)
+	require.NotEqual(t, kept.Value, next.Value)
+	var answered tokens
+	a.JSON(&answered)
+	require.Equal(t, next.Value, answered.Refresh)
+	o.stranger().With("Cookie", "bahi_refresh="+next.Value).POST(auth+"/refresh", `{"refresh_token":"x"}`).Problem(401, "Invalid or expired refresh token")
+	a = o.bearer(answered.Access).POST(auth+"/logout", nil).Status(200)
+	require.Negative(t, cookies(a.Response)["bahi_refresh"].MaxAge)
+	refresh(next).Problem(401, "Invalid or expired refresh token")
+	asha.GET(me).Problem(401, "Not authenticated")
+
+	// The same person is the same user, whatever their address is by now.
+	provider.NextUser(idptest.User{Subject: "asha", Email: "asha@example.org", EmailVerified: true, GivenName: "A"})
+	require.Equal(t, u.ID, o.through(provider).me().ID)
+
+	heard := log.String()
+	require.Contains(t, heard, "operation=finish-sign-in-by-provider")
+	for _, secret := range []string{
+		access, answered.Access, kept.Value, next.Value, flow.Value, back.Query().Get("code"), back.Query().Get("state"), asked.Query().Get("nonce"),
+		"asha@example.com", "access_token", provider.ClientSecret,
+	} {
+		require.NotContains(t, heard, secret)
+	}
+}
+
+// through signs in whoever is at the provider.
+func (o *office) through(provider *idptest.Provider) person {
+	o.t.Helper()
+	consent, flow := o.setOff()
+	_, landed := o.comeBack(provider.Consent(consent).RawQuery, flow)
+	require.NotEmpty(o.t, landed.Get("access_token"), landed)
+	return person{Client: o.bearer(landed.Get("access_token"))}
+}
+
+func TestAProviderIsJoinedToTheAccountOfAVerifiedAddress(t *testing.T) {
+	t.Parallel()
+	o, provider, _ := startWithProvider(t)
+	asha := o.person("asha@example.com")
+	same := o.through(provider).me()
+	require.Equal(t, asha.User.ID, same.ID)
+	require.Equal(t, "email", same.AuthProvider)
+	asha.GET("/banks").Status(200)
+	o.signIn("asha@example.com", goodPassword)
+
+	// Who registers somebody else's address first gains nothing by it (G7).
+	o.stranger().POST(auth+"/register", registration("ravi@example.com")).Status(201)
+	_, token := link(t, o.mailed("ravi@example.com", verifySubject, 1))
+	provider.NextUser(idptest.User{Subject: "ravi", Email: "Ravi@example.com", EmailVerified: true, GivenName: "Ravi"})
+	ravi := o.through(provider)
+	require.True(t, ravi.me().EmailVerified)
+	o.stranger().POST(auth+"/login", map[string]string{"email": "ravi@example.com", "password": goodPassword}).Problem(401, "Invalid email or password")
+	require.NotEmpty(t, token)
+}
+
+func TestEveryFailureAtTheProviderReturnsToTheFrontend(t *testing.T) {
+	t.Parallel()
+	o, provider, log := startWithProvider(t)
+	before := o.head()
+	fails := func(code string, query string, cookie *http.Cookie) {
+		t.Helper()
+		a, landed := o.comeBack(query, cookie)
+		require.Equal(t, url.Values{"error": {code}}, landed)
+		require.NotContains(t, cookies(a.Response), "bahi_refresh")
+	}
+	for fault, code := range map[idptest.Fault]string{
+		idptest.ConsentDenied: "access_denied", idptest.WrongState: "invalid_request", idptest.WrongNonce: "invalid_token", idptest.Unsigned: "invalid_token",
+		idptest.WrongAudience: "invalid_token", idptest.Expired: "invalid_token", idptest.SignedByUnknownKey: "invalid_token", idptest.NoIDToken: "invalid_token",
+		idptest.NoVerified: "access_denied",
+	} {
+		consent, flow := o.setOff()
+		provider.Misbehave(fault)
+		fails(code, provider.Consent(consent).RawQuery, flow)
+		provider.Misbehave()
+	}
+	provider.NextUser(idptest.User{Subject: "usha", Email: "usha@example.com"})
+	consent, flow := o.setOff()
+	fails("access_denied", provider.Consent(consent).RawQuery, flow)
+	provider.NextUser(idptest.User{Subject: "usha", Email: "usha@example.com", EmailVerified: true})
+
+	// The flow's cookie: none, another's, forged, cut, too old.
+	consent, flow = o.setOff()
+	back := provider.Consent(consent)
+	_, foreign := o.setOff()
+	with := func(value string) *http.Cookie { return &http.Cookie{Name: flow.Name, Value: value} }
+	old, err := idp.Flow{State: back.Query().Get("state"), Nonce: "n", Verifier: "v", ExpiresAt: time.Now().Add(-time.Second)}.Seal(o.sys.provider.key)
+	require.NoError(t, err)
+	for _, cookie := range []*http.Cookie{nil, foreign, with("x"), with(flow.Value[:len(flow.Value)-4]), with(strings.ToLower(flow.Value)), with(old), {Name: "bahi_refresh", Value: flow.Value}} {
+		fails("invalid_request", back.RawQuery, cookie)
+	}
+	for _, query := range []string{"", "code=" + back.Query().Get("code"), "state=" + back.Query().Get("state"), back.RawQuery + "&state=another", "error=access_denied"} {
+		fails("invalid_request", query, flow)
+	}
+	fails("invalid_grant", "code=forged&state="+back.Query().Get("state"), flow)
+	require.Equal(t, before, o.head())
+	require.Contains(t, log.String(), "a sign-in through the provider failed")
+	require.Contains(t, log.String(), "code=invalid_token")
+
+	_, landed := o.comeBack(back.RawQuery, flow) // none of which spent the code
+	require.NotEmpty(t, landed.Get("access_token"))
+	fails("invalid_grant", back.RawQuery, flow) // which is good once
+
+	consent, flow = o.setOff()
+	provider.Break(idptest.Token, idptest.Fails)
+	fails("temporarily_unavailable", provider.Consent(consent).RawQuery, flow)
+}
+
+func TestAProviderThatIsAwayAndOneThatIsNotThere(t *testing.T) {
+	t.Parallel()
+	o := start(t)
+	for _, path := range []string{"/idp", "/idp/callback", "/idp/callback?code=a&state=b"} {
+		o.stranger().GET(auth+path).Problem(503, "No identity provider is configured")
+	}
+	o, provider, _ := startWithProvider(t)
+	provider.Break(idptest.Discovery, idptest.Fails)
+	a := o.stranger().GET(auth + "/idp").Status(302)
+	require.Equal(t, "https://shop.example/app/auth/callback?error=temporarily_unavailable", a.Header("Location"))
+	provider.Mend(idptest.Discovery)
+	o.through(provider)
+}
