@@ -9,6 +9,7 @@ import (
 
 	"bahi/commands"
 	"bahi/domain/actor"
+	"bahi/domain/marketplace/person"
 	"bahi/http/api"
 	views "bahi/readmodels/marketplace"
 )
@@ -97,13 +98,17 @@ func (r *Routes) Workspaces() {
 			if err != nil {
 				return nil, err
 			}
-			id, out, err := r.Accounts.Invite(ctx, in.Workspace, in.Body.Email, in.Body.Permissions)
+			email, err := person.Email("email", in.Body.Email)
+			if err != nil {
+				return nil, err
+			}
+			id, out, err := r.Accounts.Invite(ctx, in.Workspace, email, in.Body.Permissions)
 			if err != nil {
 				return nil, err
 			}
 			api.Wrote(ctx, out.Position, out.Replayed)
 			i := out.State.Invitations[id]
-			return api.Answer(Invitation{ID: id, Email: in.Body.Email, Permissions: i.Permissions, ExpiresAt: i.ExpiresAt}, nil)
+			return api.Answer(Invitation{ID: id, Email: email, Permissions: i.Permissions, ExpiresAt: i.ExpiresAt}, nil)
 		})
 	accept := workspaceOp("accept-invitation", "POST", "/api/v1/invitations/accept", "Join a workspace with the mailed token")
 	accept.Status = http.StatusOK
