@@ -57,10 +57,11 @@ var (
 // patience is how long a claim holds for a user who is not there: their registration may be under way.
 const patience = time.Minute
 
-// emailHash and identityHash name the vault's keys for what must be unique.
+// The names of the vault's keys for what must be unique.
 const (
-	emailHash    = "email"
-	identityHash = "identity"
+	emailHash      = "email"
+	identityHash   = "identity"
+	invitationHash = "invitation"
 )
 
 // EmailKey is the keyed hash that stands for an address wherever one is compared.
@@ -150,14 +151,16 @@ type newcomer struct {
 }
 
 // register spans several streams. What decides is the claim of the address; the account is there with its
-// UserRegistered. A crash in between leaves a claim of nobody, which the next one takes over.
+// UserRegistered. A crash in between leaves a claim of nobody, which the next one takes over; who comes too
+// late then finds it forsaken, and does not come to be.
 func (a *Accounts) register(ctx context.Context, n newcomer) (Registered, error) {
 	id, home := uuid.New(), uuid.New()
 	key, err := a.EmailKey(ctx, n.email)
 	if err != nil {
 		return Registered{}, err
 	}
-	if err := a.claimEmail(ctx, key, id); err != nil {
+	claimed, err := a.claimEmail(ctx, key, id)
+	if err != nil {
 		return Registered{}, err
 	}
 	ctx = as(ctx, id, home)
@@ -170,15 +173,11 @@ func (a *Accounts) register(ctx context.Context, n newcomer) (Registered, error)
 		return Registered{}, err
 	}
 	out, err := commands.Handle(ctx, a.Commands, user.Kind, id.String(), user.Register{
-		Provider: n.provider, Workspace: home, EmailKey: key, Verified: n.verified,
+		Provider: n.provider, Workspace: home, EmailKey: key, Verified: n.verified, Claim: claimed,
 		Email: personal(id, n.email), FirstName: personal(id, n.first), LastName: personal(id, n.last),
 	})
-	if err != nil {
-		return Registered{}, err
-	}
-	holder, err := commands.Load(ctx, a.Commands.Fresh(), claim.Email, key)
-	if err == nil && holder.State.User != id { // this took so long that somebody took the claim over
-		err = ErrTaken
+	if isNotFound(err) { // who took the claim over has begun the stream, in no workspace
+		err = errors.Join(ErrTaken, a.Credentials.Erase(ctx, id))
 	}
 	if err != nil {
 		return Registered{}, err
@@ -194,28 +193,75 @@ func personal(id uuid.UUID, text string) event.Personal {
 	return event.NewPersonal(user.Subject(id), text)
 }
 
-// claimEmail makes the address the user's, or answers [ErrTaken].
-func (a *Accounts) claimEmail(ctx context.Context, key string, id uuid.UUID) error {
-	take := claim.Take{User: id, Now: a.Now(), Kind: claim.AnEmail}
-	ctx = as(ctx, id, uuid.Nil) // claims are no workspace's
-	_, err := commands.Handle(ctx, a.Commands, claim.Email, key, take)
-	if !errors.Is(err, claim.ErrTaken) {
+// mostTakes is how often a claim is taken anew because it moved meanwhile.
+const mostTakes = 8
+
+// claimEmail makes the address the user's, and answers by which claim, or [ErrTaken].
+func (a *Accounts) claimEmail(ctx context.Context, key string, id uuid.UUID) (claimed int64, err error) {
+	for range mostTakes {
+		held, err := commands.Load(ctx, a.Commands.Fresh(), claim.Email, key)
+		if err != nil {
+			return 0, err
+		}
+		take := claim.Take{User: id, Now: a.Now(), Kind: claim.AnEmail}
+		if other := held.State.User; other != uuid.Nil && other != id {
+			if take.Now.Sub(held.State.Since) < patience {
+				return 0, ErrTaken
+			}
+			if err := a.forsake(ctx, key, held); err != nil {
+				return 0, err
+			}
+			take.Forsaken = other
+		}
+		out, err := commands.Handle(onClaim(ctx, id, held.Revision), a.Commands, claim.Email, key, take)
+		if !errors.Is(err, commands.ErrStale) {
+			return out.Revision, err
+		}
+	}
+	return 0, commands.ErrBusy
+}
+
+// onClaim answers a context for a command on a claim as it was looked at. Claims are no workspace's.
+func onClaim(ctx context.Context, id uuid.UUID, revision int64) context.Context {
+	ctx = as(ctx, id, uuid.Nil)
+	req := commands.From(ctx)
+	req.IfMatch = &revision
+	return commands.With(ctx, req)
+}
+
+// forsake sees to it that a claim's holder neither has the address nor comes to have it by that claim. It
+// answers [ErrTaken] when they have it.
+func (a *Accounts) forsake(ctx context.Context, key string, held commands.Loaded[claim.State]) error {
+	id := held.State.User.String()
+	holder, err := commands.Load(ctx, a.Commands.Fresh(), user.Kind, id)
+	if err != nil {
 		return err
 	}
-	held, loadErr := commands.Load(ctx, a.Commands.Fresh(), claim.Email, key)
-	if loadErr != nil {
-		return loadErr
+	_, err = commands.Handle(as(ctx, uuid.Nil, holder.Workspace), a.Commands, user.Kind, id, user.ForsakeEmail{EmailKey: key, Claim: held.Revision})
+	if isNotFound(err) { // they have just come to be, in a workspace of theirs
+		err = ErrTaken
 	}
-	holder, loadErr := commands.Load(ctx, a.Commands.Fresh(), user.Kind, held.State.User.String())
-	if loadErr != nil {
-		return loadErr
-	}
-	if holder.State.Active() && holder.State.EmailKey == key || take.Now.Sub(held.State.Since) < patience {
-		return err
-	}
-	take.Forsaken = held.State.User
-	_, err = commands.Handle(ctx, a.Commands, claim.Email, key, take)
 	return err
+}
+
+// releaseEmail gives up the user's claim, unless the address is theirs again.
+func (a *Accounts) releaseEmail(ctx context.Context, key string, id uuid.UUID) error {
+	held, err := commands.Load(ctx, a.Commands.Fresh(), claim.Email, key)
+	if err != nil || held.State.User != id {
+		return err
+	}
+	if err = a.forsake(ctx, key, held); err == nil {
+		_, err = commands.Handle(onClaim(ctx, id, held.Revision), a.Commands, claim.Email, key, claim.Release{User: id, Kind: claim.AnEmail})
+	}
+	if errors.Is(err, ErrTaken) || errors.Is(err, commands.ErrStale) {
+		return nil
+	}
+	return err
+}
+
+func isNotFound(err error) bool {
+	refused, ok := errors.AsType[*fault.Error](err)
+	return ok && refused.Kind == fault.NotFound
 }
 
 // HolderOf answers who has the address, [uuid.Nil] when nobody does.

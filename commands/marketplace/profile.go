@@ -7,9 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"bahi/commands"
-	"bahi/commands/marketplace/credentials"
 	"bahi/domain/event"
-	"bahi/domain/marketplace/claim"
 	"bahi/domain/marketplace/person"
 	"bahi/domain/marketplace/user"
 )
@@ -68,28 +66,18 @@ func (a *Accounts) changeEmail(ctx context.Context, id uuid.UUID, s user.State, 
 	if err != nil || key == s.EmailKey {
 		return 0, err
 	}
-	if err := a.claimEmail(ctx, key, id); err != nil {
-		if errors.Is(err, ErrTaken) {
-			err = ErrInUse
-		}
-		return 0, err
+	claimed, err := a.claimEmail(ctx, key, id)
+	var out commands.Outcome[user.State]
+	if err == nil {
+		out, err = a.handle(ctx, id, s, user.ChangeEmail{Email: personal(id, email), EmailKey: key, Claim: claimed})
 	}
-	// What was mailed to the old address proves nothing of the new one: a newer token voids it.
-	for _, kind := range []credentials.Kind{credentials.Verify, credentials.Reset} {
-		if _, err := a.Credentials.Mailed.Issue(ctx, kind, id); err != nil {
-			return 0, err
-		}
+	if errors.Is(err, ErrTaken) {
+		err = ErrInUse
 	}
-	out, err := a.handle(ctx, id, s, user.ChangeEmail{Email: personal(id, email), EmailKey: key})
 	if err != nil {
 		return out.Position, err
 	}
 	return out.Position, a.releaseEmail(ctx, s.EmailKey, id)
-}
-
-func (a *Accounts) releaseEmail(ctx context.Context, key string, id uuid.UUID) error {
-	_, err := commands.Handle(as(ctx, id, uuid.Nil), a.Commands, claim.Email, key, claim.Release{User: id, Kind: claim.AnEmail})
-	return err
 }
 
 // ChangePassword sets another password and ends the user's other sessions.

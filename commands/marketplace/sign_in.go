@@ -76,20 +76,17 @@ func (a *Accounts) SignOut(ctx context.Context, of uuid.UUID) (event.Position, e
 	if err := a.Credentials.Sessions.Revoke(ctx, of); err != nil {
 		return 0, err
 	}
-	out, err := commands.Handle(as(ctx, uuid.Nil, commands.From(ctx).Actor.Workspace), a.Commands, session.Kind, of.String(), session.End{})
+	l, err := commands.Load(ctx, a.Commands.Fresh(), session.Kind, of.String())
+	if err != nil {
+		return 0, err
+	}
+	out, err := commands.Handle(as(ctx, uuid.Nil, l.Workspace), a.Commands, session.Kind, of.String(), session.End{})
 	return out.Position, err
 }
 
 // VerifyEmail takes a mailed token as proof that the address is the user's.
 func (a *Accounts) VerifyEmail(ctx context.Context, token string) (at event.Position, err error) {
-	err = a.Credentials.Mailed.Use(ctx, credentials.Verify, token, func(ctx context.Context, id uuid.UUID) error {
-		s, err := a.Load(ctx, id)
-		if errors.Is(err, user.ErrNotFound) {
-			return credentials.Verify.Refusal()
-		}
-		if err != nil {
-			return err
-		}
+	err = a.useToken(ctx, credentials.Verify, token, func(ctx context.Context, id uuid.UUID, s user.State) error {
 		out, err := a.handle(ctx, id, s, user.VerifyEmail{EmailKey: s.EmailKey})
 		at = out.Position
 		return err
@@ -112,13 +109,9 @@ func (a *Accounts) ForgotPassword(ctx context.Context, email string) error {
 
 // ResetPassword sets a password by a mailed token, and ends all sessions. It proves the address, too.
 func (a *Accounts) ResetPassword(ctx context.Context, token, password string) (at event.Position, err error) {
-	err = a.Credentials.Mailed.Use(ctx, credentials.Reset, token, func(ctx context.Context, id uuid.UUID) error {
-		s, err := a.Load(ctx, id)
-		if errors.Is(err, user.ErrNotFound) || err == nil && s.Provider != user.ByEmail {
+	err = a.useToken(ctx, credentials.Reset, token, func(ctx context.Context, id uuid.UUID, s user.State) error {
+		if s.Provider != user.ByEmail {
 			return credentials.Reset.Refusal()
-		}
-		if err != nil {
-			return err
 		}
 		if err := a.setPassword(ctx, id, s, "new_password", password, uuid.Nil); err != nil {
 			return err
@@ -157,8 +150,9 @@ type Identity struct {
 }
 
 // SignInByProvider begins a session of whom a provider vouches for: first by issuer and subject, and only
-// where the provider has verified it by the address (G7 of the contract). Who has never verified that
-// address loses password and sessions: they may have registered it to lie in wait. Somebody new gets an account.
+// where the provider has verified it by the address (G7 of the contract). Who has never verified an
+// address loses password and sessions: they may have registered it to lie in wait. Who has, and changed to this
+// one since, keeps the account, which is another person's, and the sign-in is refused. Somebody new gets an account.
 func (a *Accounts) SignInByProvider(ctx context.Context, who Identity) (SignedIn, error) {
 	sum, err := a.Vault.HMAC(ctx, identityHash, []byte(who.Issuer), []byte(who.Subject))
 	if err != nil {
@@ -216,8 +210,11 @@ func (a *Accounts) vouchedFor(ctx context.Context, who Identity) (id uuid.UUID, 
 		s, err = a.Load(ctx, made.ID)
 		return made.ID, s, err
 	}
-	if s.Verified {
+	switch {
+	case s.Verified:
 		return id, s, nil
+	case s.Proven: // they have lived in it, with sessions, keys and members of their own
+		return id, s, ErrTaken
 	}
 	if err := a.Credentials.Passwords.Remove(ctx, id); err != nil {
 		return id, s, err

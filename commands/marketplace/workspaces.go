@@ -2,6 +2,7 @@ package marketplace
 
 import (
 	"context"
+	"strconv"
 	"strings"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"bahi/commands/marketplace/credentials"
 	"bahi/domain/actor"
 	"bahi/domain/event"
+	"bahi/domain/marketplace/claim"
 	"bahi/domain/marketplace/person"
 	"bahi/domain/marketplace/user"
 	"bahi/domain/marketplace/workspace"
@@ -19,9 +21,12 @@ import (
 // invitationLasts is how long one can be accepted (CONTRACT.md 0.2).
 const invitationLasts = 7 * 24 * time.Hour
 
-// InviteeSubject is whose key the address of somebody invited is sealed with. It goes with whoever has
-// the address.
-func InviteeSubject(emailKey string) string { return "invitee-" + emailKey }
+// InviteeSubject is whose key the address of somebody invited is sealed with. It goes with whoever has the
+// address, or is the next to have it: claims is how many events the log has of its claim by then. Whoever has
+// it afterwards can be invited, too.
+func InviteeSubject(emailKey string, claims int64) string {
+	return "invitee-" + emailKey + "-" + strconv.FormatInt(claims, 10)
+}
 
 // Invite asks somebody to join the caller's workspace.
 func (a *Accounts) Invite(ctx context.Context, in uuid.UUID, email string, permissions actor.Permissions) (uuid.UUID, commands.Outcome[workspace.State], error) {
@@ -34,12 +39,29 @@ func (a *Accounts) Invite(ctx context.Context, in uuid.UUID, email string, permi
 	if err != nil {
 		return uuid.Nil, out, err
 	}
-	id := uuid.New()
+	held, err := commands.Load(ctx, a.Commands.Fresh(), claim.Email, key)
+	if err != nil {
+		return uuid.Nil, out, err
+	}
+	id, err := a.newInvitation(ctx)
+	if err != nil {
+		return uuid.Nil, out, err
+	}
 	out, err = commands.Handle(ctx, a.Commands, workspace.Kind, in.String(), workspace.Invite{
 		By: commands.From(ctx).Actor, Invitation: id, Permissions: permissions,
-		Email: event.NewPersonal(InviteeSubject(key), email), ExpiresAt: a.Now().Add(invitationLasts),
+		Email: event.NewPersonal(InviteeSubject(key, held.Revision+1), email), ExpiresAt: a.Now().Add(invitationLasts),
 	})
 	return id, out, err
+}
+
+// newInvitation answers the id of an invitation that is to be, which a repetition of the request finds.
+func (a *Accounts) newInvitation(ctx context.Context) (uuid.UUID, error) {
+	req := commands.From(ctx)
+	if req.Key == "" {
+		return uuid.New(), nil
+	}
+	sum, err := a.Vault.HMAC(ctx, invitationHash, []byte(req.Operation), []byte(req.Actor.String()), req.Workspace[:], []byte(req.Key), req.Fingerprint)
+	return uuid.NewSHA1(req.Workspace, sum), err
 }
 
 // InvitationToken is what an invitation's mail holds: a mailed token, with the workspace that it is for.
@@ -69,7 +91,7 @@ func (a *Accounts) ChangeMember(ctx context.Context, in, member uuid.UUID, to ac
 
 // RemoveMember lets a member of the caller's workspace go.
 func (a *Accounts) RemoveMember(ctx context.Context, in, member uuid.UUID) (commands.Outcome[workspace.State], error) {
-	return commands.Handle(ctx, a.Commands, workspace.Kind, in.String(), workspace.Remove{User: member})
+	return commands.Handle(ctx, a.Commands, workspace.Kind, in.String(), workspace.Remove{By: commands.From(ctx).Actor, User: member})
 }
 
 // TokenRing knows users by their access tokens. Their states come from the cache, which follows the log.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -18,6 +19,7 @@ import (
 	"bahi/domain/marketplace/user"
 	"bahi/domain/marketplace/workspace"
 	"bahi/eventstore"
+	"bahi/eventstore/vault"
 	"bahi/reactors"
 	"bahi/readmodels"
 	views "bahi/readmodels/marketplace"
@@ -26,6 +28,7 @@ import (
 // Vault is what an erasure needs of the vault.
 type Vault interface {
 	Erase(ctx context.Context, subject string) error
+	ApplyErasures(ctx context.Context, list []vault.Erasure) (changed int, err error)
 }
 
 // Remains are what is kept of a person outside the log and its tables.
@@ -78,22 +81,28 @@ func (e *Eraser) Sweep(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// Erase erases a user whose time has come; for anybody else it does nothing. Each step bears being done
+// Erase erases a user whose time has come; for anybody else it does nothing. The log says first that it has
+// begun, from where on the user is not there any more and cannot be kept. Each step after that bears being done
 // again, and the key goes last but for what Postgres keeps: until then the addresses can be read that
 // mails are to be scrubbed of. What begins an erasure ends it, since the user's row names it as due until
 // [Eraser.conclude] has run.
 func (e *Eraser) Erase(ctx context.Context, id uuid.UUID) error {
+	l, err := commands.Load(ctx, e.Commands.Fresh(), user.Kind, id.String())
+	if err != nil || !l.State.Registered {
+		return err
+	}
+	begun, err := commands.Handle(acting(ctx, l.Workspace), e.Commands, user.Kind, id.String(), user.BeginErasure{Now: e.Now()})
+	if err != nil || begun.State.Active() { // they changed their mind
+		return err
+	}
 	of, err := e.remember(ctx, id)
-	if err != nil || of == nil {
+	if err != nil {
 		return err
 	}
-	if of.state.DeleteAfter == nil && !of.state.Erased || of.state.DeleteAfter != nil && e.Now().Before(*of.state.DeleteAfter) {
-		return nil // they changed their mind
-	}
-	if err := e.Accounts.Credentials.Erase(ctx, id); err != nil { // so that nobody signs in from here on
+	if err := e.shutOut(ctx, of); err != nil {
 		return err
 	}
-	if err := e.leave(ctx, id, of); err != nil {
+	if err := e.leave(readmodels.AtLeast(ctx, begun.Position), id, of); err != nil {
 		return err
 	}
 	if err := e.Remains.ScrubMail(ctx, of.addresses...); err != nil {
@@ -104,11 +113,7 @@ func (e *Eraser) Erase(ctx context.Context, id uuid.UUID) error {
 			return fmt.Errorf("delete a picture: %w", err)
 		}
 	}
-	subjects := []string{user.Subject(id)}
-	for _, key := range of.emailKeys {
-		subjects = append(subjects, flows.InviteeSubject(key))
-	}
-	for _, subject := range subjects {
+	for _, subject := range of.subjects {
 		if err := e.Vault.Erase(ctx, subject); err != nil {
 			return fmt.Errorf("destroy a key: %w", err)
 		}
@@ -119,15 +124,51 @@ func (e *Eraser) Erase(ctx context.Context, id uuid.UUID) error {
 	return e.conclude(ctx, id, of)
 }
 
+// Again erases those of the list who are here again, because a backup from before their erasure was
+// restored. What the restored log says of their wishes is older than the list. Whom only the list knows
+// never gets a key any more.
+func (e *Eraser) Again(ctx context.Context, list []vault.Erasure) error {
+	for _, erased := range list {
+		text, isUser := strings.CutPrefix(erased.Subject, user.Kind.Category()+"-")
+		id, err := uuid.Parse(text)
+		if !isUser || err != nil { // somebody who was invited
+			continue
+		}
+		if err := e.again(ctx, id, erased.At); err != nil {
+			return fmt.Errorf("erase %s: %w", erased.Subject, err)
+		}
+	}
+	_, err := e.Vault.ApplyErasures(ctx, list)
+	return err
+}
+
+func (e *Eraser) again(ctx context.Context, id uuid.UUID, at time.Time) error {
+	of, err := e.remember(ctx, id)
+	if err != nil || !of.state.Registered {
+		return err
+	}
+	if now := e.Now(); of.state.Active() && (of.state.DeleteAfter == nil || now.Before(*of.state.DeleteAfter)) {
+		if at.After(now) { // by another machine's clock
+			at = now
+		}
+		for _, c := range []event.Command[user.State]{user.CancelDeletion{}, user.RequestDeletion{DeleteAfter: at}} {
+			if _, err := commands.Handle(acting(ctx, of.state.Workspace), e.Commands, user.Kind, id.String(), c); err != nil {
+				return err
+			}
+		}
+	}
+	return e.Erase(ctx, id)
+}
+
 // conclude says in the log that it is done, waits until the tables have heard of it, and makes Postgres
 // forget.
 func (e *Eraser) conclude(ctx context.Context, id uuid.UUID, of *memory) error {
 	ctx = acting(ctx, of.state.Workspace)
-	out, err := commands.Handle(ctx, e.Commands, user.Kind, id.String(), user.Erase{Now: e.Now()})
+	out, err := commands.Handle(ctx, e.Commands, user.Kind, id.String(), user.Erase{})
 	if err != nil {
 		return err
 	}
-	if err := e.Accounts.Credentials.Erase(ctx, id); err != nil { // a sign-in may have been under way
+	if err := e.shutOut(ctx, of); err != nil { // a sign-in, or a mail, may have been under way
 		return err
 	}
 	_, err = e.Views.User(readmodels.AtLeast(ctx, out.Position), id)
@@ -141,19 +182,30 @@ func (e *Eraser) conclude(ctx context.Context, id uuid.UUID, of *memory) error {
 	return nil
 }
 
-// memory is what has to be known of a person to forget them.
-type memory struct {
-	state      user.State
-	addresses  []string
-	emailKeys  []string
-	identities []string
-	pictures   []string
+// shutOut removes what the user signs in with, and what the tokens open that were mailed to them.
+func (e *Eraser) shutOut(ctx context.Context, of *memory) error {
+	for _, subject := range of.credentials {
+		if err := e.Accounts.Credentials.Erase(ctx, subject); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// remember reads the person's whole stream: they may have had other addresses and pictures before. It
-// answers nil for somebody who never was.
+// memory is what has to be known of a person to forget them.
+type memory struct {
+	state       user.State
+	credentials []uuid.UUID // whose they are: the user's, and the addresses'
+	addresses   []string
+	emailKeys   []string
+	identities  []string
+	pictures    []string
+	subjects    []string // whose keys are to be destroyed
+}
+
+// remember reads the person's whole stream: they may have had other addresses and pictures before.
 func (e *Eraser) remember(ctx context.Context, id uuid.UUID) (*memory, error) {
-	of := &memory{}
+	of := &memory{credentials: []uuid.UUID{id}, subjects: []string{user.Subject(id)}}
 	sealed := []event.Personal{}
 	for stored, err := range e.Store.ReadStream(ctx, user.Kind.Stream(id.String()), 0, eventstore.Forwards) {
 		if err != nil {
@@ -175,8 +227,15 @@ func (e *Eraser) remember(ctx context.Context, id uuid.UUID) (*memory, error) {
 			of.identities = append(of.identities, d.IdentityKey)
 		}
 	}
-	if !of.state.Registered {
-		return nil, nil //nolint:nilnil // there is nobody
+	slices.Sort(of.emailKeys)
+	of.emailKeys = slices.Compact(of.emailKeys)
+	for _, key := range of.emailKeys {
+		of.credentials = append(of.credentials, flows.Addressee(id, key))
+		invited, err := e.invited(ctx, key, id)
+		if err != nil {
+			return nil, err
+		}
+		of.subjects = append(of.subjects, invited...)
 	}
 	for _, p := range sealed {
 		address, err := e.Accounts.Text(ctx, p)
@@ -189,6 +248,30 @@ func (e *Eraser) remember(ctx context.Context, id uuid.UUID) (*memory, error) {
 		}
 	}
 	return of, nil
+}
+
+// invited answers the subjects of invitations to an address, up to when it was the user's for the last time.
+func (e *Eraser) invited(ctx context.Context, key string, id uuid.UUID) (subjects []string, err error) {
+	var (
+		claims int64
+		all    []string
+		s      claim.State
+	)
+	for stored, err := range e.Store.ReadStream(ctx, claim.Email.Stream(key), 0, eventstore.Forwards) {
+		if err != nil {
+			return nil, err
+		}
+		r, err := claim.Email.Decode(stored)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, flows.InviteeSubject(key, claims))
+		s, claims = claim.Email.Evolve(s, r), stored.Revision+1
+		if s.User == id {
+			subjects = append(slices.Clone(all), flows.InviteeSubject(key, claims))
+		}
+	}
+	return subjects, nil
 }
 
 // leave gives up what is the user's alone, and takes them out of every workspace.

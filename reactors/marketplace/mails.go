@@ -116,7 +116,7 @@ func (m *Mails) verification(ctx context.Context, job reactors.Job[SendVerificat
 	if err != nil || s.Verified {
 		return gone(err)
 	}
-	token, err := m.Accounts.Credentials.Mailed.Issue(ctx, credentials.Verify, job.Args.User)
+	token, err := m.Accounts.IssueToken(ctx, credentials.Verify, job.Args.User, s)
 	if err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ func (m *Mails) reset(ctx context.Context, job reactors.Job[SendReset]) error {
 	if err != nil || id == uuid.Nil || s.Provider != user.ByEmail {
 		return err
 	}
-	token, err := m.Accounts.Credentials.Mailed.Issue(ctx, credentials.Reset, id)
+	token, err := m.Accounts.IssueToken(ctx, credentials.Reset, id, s)
 	if err != nil {
 		return err
 	}

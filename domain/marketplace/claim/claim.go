@@ -67,7 +67,8 @@ func (e IdentityClaimed) Evolve(State) State { return State(e) }
 // Evolve takes it back.
 func (IdentityReleased) Evolve(State) State { return State{} }
 
-// Take claims it for a user. Claiming what one has already changes nothing.
+// Take claims it for a user, once more if it is theirs: a claim is known by its revision, and the one before
+// may be judged forsaken.
 type Take struct {
 	User     uuid.UUID
 	Now      time.Time
@@ -87,9 +88,7 @@ const (
 // Decide refuses what is another's.
 func (c Take) Decide(s State) ([]event.Event[State], error) {
 	switch {
-	case s.User == c.User:
-		return nil, nil
-	case s.User != uuid.Nil && s.User != c.Forsaken:
+	case s.User != uuid.Nil && s.User != c.User && s.User != c.Forsaken:
 		return nil, ErrTaken
 	case c.Kind == AnIdentity:
 		return []event.Event[State]{IdentityClaimed{User: c.User, Since: c.Now.UTC()}}, nil

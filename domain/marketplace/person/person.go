@@ -31,9 +31,13 @@ var mailbox = regexp.MustCompile("^[a-z0-9!#$%&'*+/=?^_`{|}~-]+(\\.[a-z0-9!#$%&'
 // Email answers an address in the form in which it is kept and compared: lower case, without the space
 // around it.
 func Email(field, text string) (string, error) {
-	text = strings.ToLower(strings.TrimSpace(text))
+	text = strings.TrimSpace(text)
+	// Before it is lowered: the Kelvin sign and a dotted capital I become letters of ASCII, and the address
+	// somebody else's.
+	foreign := strings.ContainsFunc(text, func(c rune) bool { return c > unicode.MaxASCII })
+	text = strings.ToLower(text)
 	local, _, _ := strings.Cut(text, "@")
-	if len(text) > maxEmail || len(local) > maxLocal || !mailbox.MatchString(text) {
+	if foreign || len(text) > maxEmail || len(local) > maxLocal || !mailbox.MatchString(text) {
 		return "", fault.Fields(fault.Field{Field: field, Message: "expected an email address"})
 	}
 	return text, nil
@@ -47,30 +51,74 @@ func Name(field, text string) (string, error) {
 		return "", fault.Fields(fault.Field{Field: field, Message: "1 to 100 characters"})
 	case !utf8.ValidString(text) || strings.ContainsFunc(text, unprintable):
 		return "", fault.Fields(fault.Field{Field: field, Message: "control characters are not allowed"})
+	case !strings.ContainsFunc(text, visible):
+		return "", fault.Fields(fault.Field{Field: field, Message: "it cannot be seen"})
 	}
 	return text, nil
 }
 
-// unprintable also finds what turns the direction of text around, but leaves the joiners that Indian
-// scripts need.
+const zeroWidthNonJoiner, zeroWidthJoiner = '\u200c', '\u200d'
+
+// unprintable also finds what breaks lines or turns the direction of text around, but leaves the joiners
+// that Indian scripts need.
 func unprintable(c rune) bool {
-	const zeroWidthNonJoiner, zeroWidthJoiner = '\u200c', '\u200d'
-	return c != zeroWidthJoiner && c != zeroWidthNonJoiner && (unicode.IsControl(c) || unicode.Is(unicode.Cf, c) || c == utf8.RuneError)
+	return c != zeroWidthJoiner && c != zeroWidthNonJoiner &&
+		(unicode.In(c, unicode.Cc, unicode.Cf, unicode.Co, unicode.Cs, unicode.Zl, unicode.Zp) || c == utf8.RuneError)
 }
 
-// Phone answers a telephone number in the form of E.164. One without a country's code is from India
-// (CONTRACT.md 8.3). An empty text is no number.
+// visible says whether a letter leaves something to see: neither space and joiners do, nor letters that are
+// there to be empty.
+func visible(c rune) bool {
+	switch c {
+	case '\u115f', '\u1160', '\u3164', '\uffa0', '\u2800': // fillers of Hangul, and Braille without a dot
+		return false
+	}
+	return unicode.In(c, unicode.L, unicode.N, unicode.P, unicode.S)
+}
+
+// Phone answers a telephone number in the form of E.164. One without a country's code is from India, if there
+// is such a number there (CONTRACT.md 8.3). An empty text is no number.
 func Phone(field, text string) (string, error) {
-	text = strings.TrimSpace(text)
-	if text == "" {
+	if text = strings.TrimSpace(text); text == "" {
 		return "", nil
 	}
+	text = strings.Map(func(c rune) rune {
+		if unicode.IsSpace(c) && !unicode.IsControl(c) || unicode.Is(unicode.Pd, c) || strings.ContainsRune("()[]", c) {
+			return -1
+		}
+		return c
+	}, text)
 	if rest, international := strings.CutPrefix(text, "00"); international {
 		text = "+" + rest
 	}
-	n, err := phonenumbers.Parse(text, home)
-	if err != nil || !phonenumbers.IsPossibleNumber(n) || strings.ContainsFunc(text, unicode.IsLetter) {
+	number, ok := e164(text)
+	if ok { // of a number that begins with zeros, the library reads something else each time
+		var again string
+		again, ok = e164(number)
+		ok = ok && again == number
+	}
+	if !ok {
 		return "", fault.Fields(fault.Field{Field: field, Message: "expected a telephone number, as in +919812345678"})
 	}
-	return phonenumbers.Format(n, phonenumbers.E164), nil
+	return number, nil
 }
+
+// e164 finds the number that all of a text is.
+func e164(text string) (string, bool) {
+	if !dialled.MatchString(text) { // the library reads over what it does not know
+		return "", false
+	}
+	n, err := phonenumbers.Parse(text, home)
+	if err != nil || phonenumbers.IsPossibleNumberWithReason(n) != phonenumbers.IS_POSSIBLE {
+		return "", false
+	}
+	if text[0] != '+' && !mobile.MatchString(text) && !phonenumbers.IsValidNumber(n) {
+		return "", false
+	}
+	return phonenumbers.Format(n, phonenumbers.E164), true
+}
+
+var (
+	dialled = regexp.MustCompile(`^\+?[0-9]+$`)
+	mobile  = regexp.MustCompile(`^0?[6-9][0-9]{9}$`) // in India, whether or not it is in use
+)

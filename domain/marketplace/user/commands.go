@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"bahi/domain/event"
+	"bahi/domain/marketplace/claim"
 )
 
 // Register begins an account. Its values are in order already (see package person).
@@ -18,14 +19,21 @@ type Register struct {
 	FirstName event.Personal
 	LastName  event.Personal
 	Verified  bool
+	Claim     int64 // by which the address is theirs
 }
 
-// Decide registers once.
+// Decide registers once, and not with an address that went to somebody else meanwhile.
 func (c Register) Decide(s State) ([]event.Event[State], error) {
-	if s.Registered {
+	switch {
+	case s.Registered:
 		return nil, nil
+	case s.forsaken(c.EmailKey, c.Claim):
+		return nil, claim.ErrTaken
 	}
-	return []event.Event[State]{Registered(c)}, nil
+	return []event.Event[State]{Registered{
+		Provider: c.Provider, Workspace: c.Workspace, Email: c.Email, EmailKey: c.EmailKey,
+		FirstName: c.FirstName, LastName: c.LastName, Verified: c.Verified,
+	}}, nil
 }
 
 // VerifyEmail says that who has the address has the account.
@@ -77,9 +85,10 @@ func (c ChangeProfile) Decide(s State) ([]event.Event[State], error) {
 type ChangeEmail struct {
 	Email    event.Personal
 	EmailKey string
+	Claim    int64 // by which it is
 }
 
-// Decide changes it once.
+// Decide changes it once, and not to an address that went to somebody else meanwhile.
 func (c ChangeEmail) Decide(s State) ([]event.Event[State], error) {
 	if !s.Active() {
 		return nil, ErrNotFound
@@ -87,7 +96,29 @@ func (c ChangeEmail) Decide(s State) ([]event.Event[State], error) {
 	if c.EmailKey == s.EmailKey {
 		return nil, nil
 	}
+	if s.forsaken(c.EmailKey, c.Claim) {
+		return nil, claim.ErrTaken
+	}
 	return []event.Event[State]{EmailChanged{Email: c.Email, EmailKey: c.EmailKey, Before: s.Email, EmailBefore: s.EmailKey}}, nil
+}
+
+// ForsakeEmail keeps an address from becoming the user's by a claim, so that somebody else can have it. The
+// claim and the address that a user has are in two streams: who has forsaken first may take the claim over,
+// however late the user comes.
+type ForsakeEmail struct {
+	EmailKey string
+	Claim    int64
+}
+
+// Decide refuses while it is the user's.
+func (c ForsakeEmail) Decide(s State) ([]event.Event[State], error) {
+	switch {
+	case s.Active() && s.EmailKey == c.EmailKey:
+		return nil, claim.ErrTaken
+	case s.Registered && !s.Active(), s.forsaken(c.EmailKey, c.Claim): // nothing becomes theirs
+		return nil, nil
+	}
+	return []event.Event[State]{EmailForsaken(c)}, nil
 }
 
 // ChangePassword notes a new password, which is kept elsewhere.
@@ -185,17 +216,32 @@ func (CancelDeletion) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{DeletionCancelled{}}, nil
 }
 
-// Erase ends the account for good. Nobody is erased before their time, nor after they changed their mind.
-type Erase struct {
+// BeginErasure ends the account. Nobody is erased before their time, nor after they changed their mind, and
+// nobody changes their mind after it.
+type BeginErasure struct {
 	Now time.Time
 }
 
-// Decide erases once.
-func (c Erase) Decide(s State) ([]event.Event[State], error) {
+// Decide begins once.
+func (c BeginErasure) Decide(s State) ([]event.Event[State], error) {
 	switch {
 	case !s.Registered:
 		return nil, ErrNotFound
-	case s.Erased, s.DeleteAfter == nil, c.Now.Before(*s.DeleteAfter):
+	case !s.Active(), s.DeleteAfter == nil, c.Now.Before(*s.DeleteAfter):
+		return nil, nil
+	}
+	return []event.Event[State]{ErasureBegun{}}, nil
+}
+
+// Erase ends an erasure that was begun: nothing of the person is left in the log.
+type Erase struct{}
+
+// Decide erases once.
+func (Erase) Decide(s State) ([]event.Event[State], error) {
+	switch {
+	case !s.Registered:
+		return nil, ErrNotFound
+	case s.Erased || !s.Ending:
 		return nil, nil
 	}
 	return []event.Event[State]{Erased{}}, nil

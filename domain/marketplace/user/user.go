@@ -3,6 +3,7 @@
 package user
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -18,12 +19,14 @@ var Kind = event.NewKind("user",
 	event.Of[EmailVerified]("UserEmailVerified", 1),
 	event.Of[ProfileChanged]("UserProfileChanged", 1),
 	event.Of[EmailChanged]("UserEmailChanged", 1),
+	event.Of[EmailForsaken]("UserEmailForsaken", 1),
 	event.Of[PasswordChanged]("UserPasswordChanged", 1),
 	event.Of[PictureChanged]("UserPictureChanged", 1),
 	event.Of[IdentityLinked]("UserIdentityLinked", 1),
 	event.Of[Granted]("UserGranted", 1),
 	event.Of[DeletionRequested]("UserDeletionRequested", 1),
 	event.Of[DeletionCancelled]("UserDeletionCancelled", 1),
+	event.Of[ErasureBegun]("UserErasureBegun", 1),
 	event.Of[Erased]("UserErased", 1),
 )
 
@@ -53,15 +56,24 @@ type State struct {
 	Phone       event.Personal
 	EmailKey    string // keyed hash, which names the claim of the address
 	Verified    bool
-	Picture     string // key of the stored image; empty: none
+	Proven      bool             // this address or one before was verified
+	Forsaken    map[string]int64 // by address, up to which of its claims it is not to become theirs
+	Picture     string           // key of the stored image; empty: none
 	Identities  []string
 	Operator    bool
 	DeleteAfter *time.Time
+	Ending      bool // their erasure is under way
 	Erased      bool
 }
 
 // Active says whether the user is one.
-func (s State) Active() bool { return s.Registered && !s.Erased }
+func (s State) Active() bool { return s.Registered && !s.Ending && !s.Erased }
+
+// forsaken says whether the address is not to become theirs by that claim.
+func (s State) forsaken(emailKey string, claim int64) bool {
+	last, some := s.Forsaken[emailKey]
+	return some && claim <= last
+}
 
 // Registered: somebody has an account.
 type Registered struct {
@@ -95,6 +107,13 @@ type EmailChanged struct {
 	EmailBefore string         `json:"email_key_before"`
 }
 
+// EmailForsaken: an address that was claimed for them does not become theirs by that claim, nor by one
+// before: it is free for somebody else.
+type EmailForsaken struct {
+	EmailKey string `json:"email_key"`
+	Claim    int64  `json:"claim"` // revision of the address's stream
+}
+
 // PasswordChanged: they have another password. The log never has one, nor a hash of it.
 type PasswordChanged struct {
 	Forgotten bool `json:"forgotten,omitempty"` // by a mailed token
@@ -124,6 +143,9 @@ type DeletionRequested struct {
 // DeletionCancelled: they stay.
 type DeletionCancelled struct{}
 
+// ErasureBegun: they are not there any more, and nothing brings them back.
+type ErasureBegun struct{}
+
 // Erased: their key is destroyed, and with it all that the log says of the person.
 type Erased struct{}
 
@@ -131,13 +153,14 @@ type Erased struct{}
 func (e Registered) Evolve(State) State {
 	return State{
 		Registered: true, Provider: e.Provider, Workspace: e.Workspace, Email: e.Email, EmailKey: e.EmailKey,
-		FirstName: e.FirstName, LastName: e.LastName, Verified: e.Verified,
+		FirstName: e.FirstName, LastName: e.LastName, Verified: e.Verified, Proven: e.Verified,
 	}
 }
 
 // Evolve believes in the address, if it is still the one.
 func (e EmailVerified) Evolve(s State) State {
 	s.Verified = s.Verified || e.EmailKey == s.EmailKey
+	s.Proven = s.Proven || s.Verified
 	return s
 }
 
@@ -161,6 +184,16 @@ func (e EmailChanged) Evolve(s State) State {
 	return s
 }
 
+// Evolve notes the claim.
+func (e EmailForsaken) Evolve(s State) State {
+	s.Forsaken = maps.Clone(s.Forsaken)
+	if s.Forsaken == nil {
+		s.Forsaken = map[string]int64{}
+	}
+	s.Forsaken[e.EmailKey] = e.Claim
+	return s
+}
+
 // Evolve changes nothing that a decision needs.
 func (PasswordChanged) Evolve(s State) State { return s }
 
@@ -181,6 +214,9 @@ func (e DeletionRequested) Evolve(s State) State { s.DeleteAfter = &e.DeleteAfte
 
 // Evolve forgets the request.
 func (DeletionCancelled) Evolve(s State) State { s.DeleteAfter = nil; return s }
+
+// Evolve ends what the user may do.
+func (ErasureBegun) Evolve(s State) State { s.Ending = true; return s }
 
 // Evolve forgets the person.
 func (Erased) Evolve(s State) State {

@@ -30,6 +30,7 @@ var (
 	ErrMember       = fault.New(fault.Conflict, "Already a member of this workspace")
 	ErrLastMember   = fault.New(fault.Conflict, "The last member with write access cannot be removed")
 	ErrTooMuch      = fault.New(fault.Forbidden, "A member cannot be given more permissions than the caller has")
+	ErrAbove        = fault.New(fault.Forbidden, "A member who has more permissions than the caller is not the caller's to change or remove")
 )
 
 // Owner is what a user may do in the workspace that was made with them.
@@ -196,7 +197,8 @@ type Change struct {
 	To   actor.Permissions
 }
 
-// Decide keeps at least one member who may write, and gives nothing that the caller does not have.
+// Decide keeps at least one member who may write, gives nothing that the caller does not have, and leaves
+// those alone who have more.
 func (c Change) Decide(s State) ([]event.Event[State], error) {
 	from, member := s.Members[c.User]
 	switch {
@@ -206,7 +208,9 @@ func (c Change) Decide(s State) ([]event.Event[State], error) {
 		return nil, fault.Fields(fault.Field{Field: "permissions", Message: "at least one area is needed, and operator is not a workspace's to give"})
 	case !c.To.Within(c.By.Permissions):
 		return nil, ErrTooMuch
-	case from == c.To:
+	case !from.Within(c.By.Permissions):
+		return nil, ErrAbove
+	case from.Within(c.To) && c.To.Within(from):
 		return nil, nil
 	case from.Marketplace.Allows(actor.Write) && !c.To.Marketplace.Allows(actor.Write) && s.writers() == 1:
 		return nil, ErrLastMember
@@ -216,11 +220,12 @@ func (c Change) Decide(s State) ([]event.Event[State], error) {
 
 // Remove lets a member go. A person who is erased goes also as the last: the books stay.
 type Remove struct {
+	By     actor.Actor // not asked for who is erased
 	User   uuid.UUID
 	Erased bool
 }
 
-// Decide keeps at least one member who may write.
+// Decide keeps at least one member who may write, and those who have more than the caller.
 func (c Remove) Decide(s State) ([]event.Event[State], error) {
 	p, member := s.Members[c.User]
 	switch {
@@ -228,8 +233,10 @@ func (c Remove) Decide(s State) ([]event.Event[State], error) {
 		return nil, nil
 	case !member:
 		return nil, ErrNoMember
+	case !c.Erased && !p.Within(c.By.Permissions):
+		return nil, ErrAbove
 	case !c.Erased && p.Marketplace.Allows(actor.Write) && s.writers() == 1:
 		return nil, ErrLastMember
 	}
-	return []event.Event[State]{Removed(c)}, nil
+	return []event.Event[State]{Removed{User: c.User, Erased: c.Erased}}, nil
 }
