@@ -1,0 +1,192 @@
+package main
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"bahi/internal/pgtest"
+)
+
+// visited is a serving process and its data folder, as people meet them.
+func visited(p *process, data string) *office {
+	return &office{t: p.t, url: p.url, sys: &system{settings: settings{Data: data}}}
+}
+
+// enrol makes an account from the shell, and answers its id and password.
+func enrol(t *testing.T, run func(args ...string) (stdout, stderr string, status int), email string, more ...string) (id, password string) {
+	t.Helper()
+	out, said, status := run(append([]string{"user", "create", "--email", email, "--first-name", "Ravi", "--last-name", "Soni"}, more...)...)
+	require.Equal(t, 0, status, said)
+	found := regexp.MustCompile(`(?m)^user (\S{36})$`).FindStringSubmatch(said)
+	require.NotNil(t, found, said)
+	return found[1], strings.TrimSpace(out)
+}
+
+// beside runs commands beside a server.
+func beside(t *testing.T, o *office) func(args ...string) (stdout, stderr string, status int) {
+	t.Helper()
+	return func(args ...string) (stdout, stderr string, status int) {
+		t.Helper()
+		return attached(t, o, args...)
+	}
+}
+
+func TestAnAccountFromTheShellSignsInAtOnce(t *testing.T) {
+	t.Parallel()
+	o := start(t)
+	run := beside(t, o)
+	id, password := enrol(t, run, "ravi@example.org")
+	require.Regexp(t, `^[A-Z2-7]{26}$`, password, "the password alone, for a script")
+	ravi := o.signIn("ravi@example.org", password)
+	require.Equal(t, id, ravi.User.ID)
+
+	_, wrong, status := run("user", "create", "--email", "Ravi@example.org", "--first-name", "Other", "--last-name", "Soni")
+	require.Equal(t, 1, status)
+	require.Contains(t, wrong, "bahi: Email already registered")
+	_, wrong, status = run("user", "create", "--email", "nobody", "--first-name", "Other", "--last-name", "Soni")
+	require.Equal(t, 1, status)
+	require.Contains(t, wrong, "email")
+
+	cmd := command(t, t.TempDir(), "user", "create", "--email", "asha@example.org", "--first-name", "Asha", "--last-name", "Soni", "--password-stdin")
+	cmd.Env = append(cmd.Env, "DATABASE_URL="+o.database)
+	cmd.Stdin = strings.NewReader("seven brass hooks\n")
+	out, said, status := execute(t, cmd)
+	require.Equal(t, 0, status, said)
+	require.Empty(t, out, "who said it knows it")
+	require.NotContains(t, said, "brass")
+	o.signIn("asha@example.org", "seven brass hooks")
+
+	list, _, status := run("user", "list")
+	require.Equal(t, 0, status)
+	require.Regexp(t, `(?m)^`+id+`  ravi@example\.org +Ravi Soni +true +false +\S{36}  \S+Z  \S+Z +- *$`, list)
+	require.Equal(t, 3, strings.Count(list, "\n"), list)
+	require.NotContains(t, list, password)
+}
+
+func TestAnOperatorIsMadeAndUnmadeFromTheShell(t *testing.T) {
+	t.Parallel()
+	o := start(t)
+	run := beside(t, o)
+	id, password := enrol(t, run, "ravi@example.org", "--operator")
+	ravi := o.bearer(o.signIn("ravi@example.org", password).Access)
+	ravi.GET("/ops/jobs").Status(200)
+	for _, step := range []struct {
+		grant  string
+		status int
+	}{{"--operator=false", 403}, {"--operator=true", 200}} {
+		_, wrong, status := run("user", "grant", id, step.grant)
+		require.Equal(t, 0, status, wrong)
+		require.Eventually(t, func() bool { return ravi.GET("/ops/jobs").Response.StatusCode == step.status }, 10*time.Second, 5*time.Millisecond,
+			"the serving process hears of it")
+	}
+	_, wrong, status := run("user", "grant", id)
+	require.NotEqual(t, 0, status, "it says which")
+	require.Contains(t, wrong, "--operator")
+	for _, args := range [][]string{{"grant", uuid.NewString(), "--operator=true"}, {"keep", uuid.NewString()}, {"delete", uuid.NewString()}} {
+		_, wrong, status = run(append([]string{"user"}, args...)...)
+		require.Equal(t, 1, status)
+		require.Contains(t, wrong, "bahi: User not found")
+	}
+}
+
+func TestADeletionIsAskedForAndCancelledFromTheShell(t *testing.T) {
+	t.Parallel()
+	o := start(t)
+	run := beside(t, o)
+	id, password := enrol(t, run, "ravi@example.org")
+	out, wrong, status := run("user", "delete", id, "--deletion-grace", "240h")
+	require.Equal(t, 0, status, wrong)
+	require.Contains(t, out, "to be deleted after "+time.Now().Add(240*time.Hour).UTC().Format("2006-01-02"))
+	again, _, status := run("user", "delete", id, "--deletion-grace", "1s")
+	require.Equal(t, 0, status)
+	require.Equal(t, out, again, "the first request stands")
+	list, _, _ := run("user", "list")
+	require.Contains(t, list, strings.Fields(out)[4])
+
+	o.signIn("ravi@example.org", password) // it is theirs until then
+	_, wrong, status = run("user", "keep", id)
+	require.Equal(t, 0, status, wrong)
+	list, _, _ = run("user", "list")
+	require.NotContains(t, list, strings.Fields(out)[4])
+	_, wrong, status = run("user", "delete", id, "--deletion-grace", "721h")
+	require.Equal(t, 1, status)
+	require.Contains(t, wrong, "BAHI_DELETION_GRACE")
+}
+
+func TestAKeyOfAUsersWorkspaceIsMadeFromTheShell(t *testing.T) {
+	t.Parallel()
+	o := start(t)
+	run := beside(t, o)
+	_, password := enrol(t, run, "ravi@example.org")
+	ravi := o.bearer(o.signIn("ravi@example.org", password).Access)
+	account := open(ravi, "HDFC")
+	var me userAnswer
+	ravi.GET("/api/v1/users/me").Status(200).JSON(&me)
+	out, wrong, status := run("apikey", "create", "--name", "Till", "--workspace", me.WorkspaceID)
+	require.Equal(t, 0, status, wrong)
+	till := o.bearer(strings.TrimSpace(out))
+	post(till, account, deposit("2025-03-01", "12.5"))
+	require.Equal(t, "03-01 12.5", balances(ravi, ledger(account)))
+}
+
+func TestPeopleAreManagedWhereNobodyServes(t *testing.T) {
+	t.Parallel()
+	data := pgtest.Dir(t)
+	endCluster(t, data)
+	run := func(args ...string) (stdout, stderr string, status int) {
+		t.Helper()
+		return execute(t, command(t, data, args...))
+	}
+	id, password := enrol(t, run, "ravi@example.org", "--operator")
+	_, wrong, status := run("user", "delete", id)
+	require.Equal(t, 0, status, wrong)
+	_, wrong, status = run("user", "keep", id)
+	require.Equal(t, 0, status, wrong)
+	list, _, _ := run("user", "list")
+	require.Regexp(t, `(?m)^`+id+`  ravi@example\.org +Ravi Soni +true +true .* - +- *$`, list)
+
+	p := serve(t, command(t, data, "serve"))
+	o := visited(p, data)
+	o.bearer(o.signIn("ravi@example.org", password).Access).GET("/ops/jobs").Status(200)
+	p.stop()
+}
+
+// signedBy is the name of the key that signed the token.
+func signedBy(t *testing.T, s signedIn) any {
+	t.Helper()
+	token, _, err := jwt.NewParser().ParseUnverified(s.Access, jwt.MapClaims{})
+	require.NoError(t, err)
+	return token.Header["kid"]
+}
+
+func TestSigningKeysAreRotatedWithAndWithoutAnOverlap(t *testing.T) {
+	t.Parallel()
+	o := start(t)
+	run := beside(t, o)
+	_, password := enrol(t, run, "ravi@example.org")
+	before := o.signIn("ravi@example.org", password)
+	_, wrong, status := run("keys", "rotate")
+	require.Equal(t, 0, status, wrong)
+	o.bearer(before.Access).GET("/api/v1/users/me").Status(200)
+	require.Eventually(t, func() bool {
+		return signedBy(t, o.signIn("ravi@example.org", password)) != signedBy(t, before)
+	}, 10*time.Second, 100*time.Millisecond, "the serving process signs with the new key")
+
+	_, wrong, status = run("keys", "rotate", "--overlap", "0s")
+	require.Equal(t, 0, status, wrong)
+	require.Eventually(t, func() bool {
+		return o.bearer(before.Access).GET("/api/v1/users/me").Response.StatusCode == 401
+	}, 10*time.Second, 10*time.Millisecond, "and takes none of the old ones'")
+	o.stranger().POST("/api/v1/auth/refresh", map[string]string{"refresh_token": before.Refresh}).
+		Problem(401, "Invalid or expired refresh token")
+	o.bearer(o.signIn("ravi@example.org", password).Access).GET("/api/v1/users/me").Status(200)
+	_, wrong, status = run("keys", "rotate", "--overlap", "-1s")
+	require.NotEqual(t, 0, status)
+	require.Contains(t, wrong, "bahi: ")
+}
