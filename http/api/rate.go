@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/netip"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"bahi/domain/fault"
@@ -48,6 +49,9 @@ type limiter struct {
 	limits  Limits
 
 	keys, guesses *policy
+
+	now    func() time.Time
+	warned atomic.Int64 // when, in seconds
 }
 
 // policy is a limit and how it is told.
@@ -75,7 +79,7 @@ func newLimiter(config Limiting) *limiter {
 	if config.Counter == nil {
 		config.Counter = memory{window.NewMemory(config.Now, 0)}
 	}
-	l := &limiter{counter: config.Counter, proxies: config.Proxies, limits: config.Limits, refused: window.NewMemory(config.Now, 0)}
+	l := &limiter{counter: config.Counter, proxies: config.Proxies, limits: config.Limits, refused: window.NewMemory(config.Now, 0), now: config.Now}
 	l.keys, l.guesses = l.policy(GroupAPIKeys), l.policy(GroupRefused)
 	return l
 }
@@ -123,8 +127,31 @@ func (c *call) guessed(err error) {
 }
 
 func (c *call) guess() window.Key {
-	return window.Key{Group: GroupRefused, Address: clientAddress(c.r, c.api.limiter.proxies)}
+	return window.Key{Group: GroupRefused, Address: c.address()}
 }
+
+// address is whom the request counts for. All who come through a proxy that nobody told us of count as one,
+// which an operator has to hear of before the twenty-first sign-in does.
+func (c *call) address() netip.Addr {
+	l := c.api.limiter
+	client := clientAddress(c.r, l.proxies)
+	if c.r.Header["X-Forwarded-For"] == nil && c.r.Header["Forwarded"] == nil {
+		return client
+	}
+	peer, err := netip.ParseAddrPort(c.r.RemoteAddr)
+	if err != nil || trusted(plainAddress(peer.Addr()), l.proxies) {
+		return client
+	}
+	now := l.now()
+	if last := l.warned.Load(); now.Unix()-last >= int64(warnEvery.Seconds()) && l.warned.CompareAndSwap(last, now.Unix()) {
+		c.api.config.Log.Warn("a request names whom it was forwarded for, by a proxy that is not trusted: its clients are counted as one (BAHI_TRUSTED_PROXIES)",
+			"proxy", peer.Addr())
+	}
+	return client
+}
+
+// warnEvery keeps warnings few that any client can cause.
+const warnEvery = time.Minute
 
 // limit counts the request, by who asks.
 func (c *call) limit() error {
@@ -132,7 +159,7 @@ func (c *call) limit() error {
 	key := window.Key{Caller: who.ID}
 	switch who.Type {
 	case "":
-		key = window.Key{Address: clientAddress(c.r, c.api.limiter.proxies)}
+		key = window.Key{Address: c.address()}
 	case "api_key":
 		p = c.api.limiter.keys
 	}

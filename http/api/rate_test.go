@@ -1,10 +1,13 @@
 package api_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http/httptest"
 	"net/netip"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -121,6 +124,23 @@ func TestNobodyChoosesWhomTheyAreCountedAs(t *testing.T) {
 	url, _ := limited(t, func(c *api.Config) { c.Limiting.Proxies = nil }, "BAHI_LIMIT_AUTH=1/1m")
 	at(t, url, "198.51.100.1").POST("/api/v1/auth/login", nil).Status(204)
 	at(t, url, "198.51.100.2").POST("/api/v1/auth/login", nil).Status(429)
+}
+
+func TestAProxyThatNobodyToldOfIsWarnedOfOnceAMinute(t *testing.T) {
+	t.Parallel()
+	var said bytes.Buffer
+	url, c := limited(t, func(config *api.Config) {
+		config.Limiting.Proxies = nil
+		config.Log = slog.New(slog.NewTextHandler(&said, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	})
+	apitest.New(t, url, "").POST("/api/v1/auth/login", nil).Status(204)
+	require.NotContains(t, said.String(), "BAHI_TRUSTED_PROXIES")
+	at(t, url, "198.51.100.1").POST("/api/v1/auth/login", nil).Status(204)
+	at(t, url, "198.51.100.2").POST("/api/v1/auth/login", nil).Status(204)
+	require.Equal(t, 1, strings.Count(said.String(), "BAHI_TRUSTED_PROXIES"))
+	c.pass(time.Minute)
+	at(t, url, "198.51.100.1").POST("/api/v1/auth/login", nil).Status(204)
+	require.Equal(t, 2, strings.Count(said.String(), "BAHI_TRUSTED_PROXIES"))
 }
 
 func TestWhoIsSignedInIsCountedByTheirID(t *testing.T) {

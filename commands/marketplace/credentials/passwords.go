@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/alexedwards/argon2id"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"golang.org/x/sync/semaphore"
+
+	"bahi/domain/fault"
 )
 
 // HashCost is what hashing a password takes, by Argon2id's parameters (RFC 9106).
@@ -31,7 +34,11 @@ type Passwords struct {
 	common  map[string]struct{}
 	params  *argon2id.Params
 	hashing *semaphore.Weighted
-	nobody  string // a hash that no password is known for
+
+	inTurn     atomic.Int64 // hashes that are under way or wait
+	mostInTurn int64
+
+	nobody string // a hash that no password is known for
 
 	// check is argon2id.CheckHash; a test counts the calls.
 	check func(password, hash string) (bool, *argon2id.Params, error)
@@ -40,7 +47,7 @@ type Passwords struct {
 func newPasswords(db db, s Settings, now func() time.Time) (*Passwords, error) {
 	p := &Passwords{
 		db: db, now: now, minimum: s.MinPassword, common: readCommon(), params: s.Hash.params(),
-		hashing: semaphore.NewWeighted(int64(s.Hashes)), check: argon2id.CheckHash,
+		hashing: semaphore.NewWeighted(int64(s.Hashes)), mostInTurn: int64(s.Hashes) * (1 + mostInTurn), check: argon2id.CheckHash,
 	}
 	var err error
 	if p.nobody, err = argon2id.CreateHash(newSecret(), p.params); err != nil {
@@ -134,20 +141,43 @@ func (p *Passwords) rehash(ctx context.Context, user uuid.UUID, password, old st
 	return err
 }
 
+// ErrCrowded answers a password that is not looked at, because too many others are before it.
+var ErrCrowded = fault.New(fault.Unavailable, "Too many sign-ins at once, try again")
+
+// mostInTurn is how many wait for each hash that is under way. Beyond that nobody's turn comes in time.
+const mostInTurn = 32
+
 // hash and compare wait for their turn, since each takes as much memory as makes guessing dear.
 
-func (p *Passwords) hash(ctx context.Context, password string) (string, error) {
+func (p *Passwords) turn(ctx context.Context) (done func(), err error) {
+	if p.inTurn.Add(1) > p.mostInTurn {
+		p.inTurn.Add(-1)
+		return nil, ErrCrowded
+	}
 	if err := p.hashing.Acquire(ctx, 1); err != nil {
+		p.inTurn.Add(-1)
+		return nil, err
+	}
+	return func() {
+		p.hashing.Release(1)
+		p.inTurn.Add(-1)
+	}, nil
+}
+
+func (p *Passwords) hash(ctx context.Context, password string) (string, error) {
+	done, err := p.turn(ctx)
+	if err != nil {
 		return "", err
 	}
-	defer p.hashing.Release(1)
+	defer done()
 	return argon2id.CreateHash(Normalise(password), p.params)
 }
 
 func (p *Passwords) compare(ctx context.Context, password, hash string) (bool, *argon2id.Params, error) {
-	if err := p.hashing.Acquire(ctx, 1); err != nil {
+	done, err := p.turn(ctx)
+	if err != nil {
 		return false, nil, err
 	}
-	defer p.hashing.Release(1)
+	defer done()
 	return p.check(Normalise(password), hash)
 }

@@ -2,6 +2,7 @@ package credentials_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -142,4 +143,39 @@ func TestHashingIsBoundedAndWaitingEndsWithTheRequest(t *testing.T) {
 	close(hold)
 	wait.Wait()
 	require.EqualValues(t, 2, most.Load())
+}
+
+func TestWhoCannotHaveTheirTurnInTimeIsToldSoAtOnce(t *testing.T) {
+	t.Parallel()
+	s := quick()
+	s.Hashes = 1
+	n := open(t, database(t), newClock(), s)
+	var (
+		hold    = make(chan struct{})
+		crowded atomic.Int64
+		wait    sync.WaitGroup
+	)
+	credentials.WatchHashing(n.Passwords, func(string, string) { <-hold })
+	const callers = 100
+	answered := make(chan struct{}, callers)
+	for range callers {
+		wait.Go(func() {
+			_, _, err := n.Passwords.Verify(t.Context(), uuid.Nil, secret)
+			if errors.Is(err, credentials.ErrCrowded) {
+				crowded.Add(1)
+				answered <- struct{}{}
+			} else if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for range callers - 33 { // one is under way, and 32 wait
+		<-answered
+	}
+	close(hold)
+	wait.Wait()
+	require.EqualValues(t, callers-33, crowded.Load())
+	_, ok, err := n.Passwords.Verify(t.Context(), uuid.Nil, secret)
+	require.NoError(t, err)
+	require.False(t, ok)
 }

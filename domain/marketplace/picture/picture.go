@@ -13,6 +13,7 @@ import (
 	"context"
 	"fmt"
 	"image"
+	"image/color"
 	"image/jpeg"
 	"image/png"
 	"io"
@@ -44,8 +45,8 @@ const (
 	mostScans = 500
 
 	// atOnce is how many pictures are worked on at the same time, and manyPixels what makes one large:
-	// of the large ones only one at a time. The largest, a progressive JPEG in four colours, needs some
-	// 24 bytes a pixel, 860 MB.
+	// of the large ones only one at a time. Decoding one takes 3 to 8 bytes a pixel; a JPEG that is
+	// progressive or has four colours takes up to 24, so that such a one may not be large: no camera makes one.
 	atOnce     = 2
 	manyPixels = 12_000_000
 )
@@ -102,6 +103,9 @@ func (s *Studio) Make(ctx context.Context, upload io.Reader) (Picture, error) {
 		return Picture{}, ErrNotImage
 	}
 	if size.Width*size.Height > manyPixels {
+		if f.meta == imagemeta.JPEG && (size.ColorModel == color.CMYKModel || progressive(data)) {
+			return Picture{}, ErrTooLarge
+		}
 		if err := s.large.Acquire(ctx, 1); err != nil {
 			return Picture{}, fmt.Errorf("wait to decode a large picture: %w", err)
 		}
@@ -109,6 +113,10 @@ func (s *Studio) Make(ctx context.Context, upload io.Reader) (Picture, error) {
 	}
 	return f.make(ctx, data)
 }
+
+// progressive says whether a JPEG may be progressive: its frame begins with the marker SOF2 (ITU-T T.81,
+// B.1.1.3). Of other data that look like the marker it says so too, which refuses one large picture in many thousands.
+func progressive(jpeg []byte) bool { return bytes.Contains(jpeg, []byte{0xff, 0xc2, 0x00}) }
 
 // format is how pictures of one kind are read. The decoders are named here, and not taken from the
 // registry of package image, to which any package can add.

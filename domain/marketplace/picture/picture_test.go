@@ -234,6 +234,21 @@ func TestWhatIsTooLargeIsRefused(t *testing.T) {
 	require.EqualError(t, picture.ErrTooLarge, "The picture is too large: at most 5 MB and 6000 x 6000 pixels")
 }
 
+// Cameras make large pictures, but none of those that take three times the memory.
+func TestALargeJPEGIsAPlainOne(t *testing.T) {
+	t.Parallel()
+	const three, four = "\x03\x01\x22\x00\x02\x11\x01\x03\x11\x01", "\x04\x01\x22\x00\x02\x11\x01\x03\x11\x01\x04\x22\x00"
+	jpeg := func(frame byte, size, colours string) []byte {
+		return bytes.Join([][]byte{[]byte("\xff\xd8"), segment(frame, "\x08"+size+colours), segment(0xda, "\x01\x01\x00\x00\x3f\x00")}, nil)
+	}
+	const large, small = "\x17\x70\x17\x70", "\x07\xd0\x17\x70" // 6000 x 6000, 6000 x 2000
+	refused(t, jpeg(0xc2, large, three), picture.ErrTooLarge)
+	refused(t, jpeg(0xc0, large, four), picture.ErrTooLarge)
+	for _, broken := range [][]byte{jpeg(0xc0, large, three), jpeg(0xc2, small, three), jpeg(0xc0, small, four)} {
+		refused(t, broken, picture.ErrNotImage) // for its pixels, which are not there
+	}
+}
+
 // A test that is not parallel runs while no other of its package does, so that it can count what is allocated.
 func TestBombsAreRefusedBeforeTheyUnpack(t *testing.T) { //nolint:paralleltest // it measures the process
 	scan := segment(0xda, "\x01\x01\x00\x00\x3f\x00")
