@@ -1,0 +1,125 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	opsviews "bahi/readmodels/ops"
+)
+
+// jobs lists a kind of jobs, newest first.
+func (o *office) jobs(query string) (all []opsviews.Job) {
+	o.t.Helper()
+	o.operator().GET("/ops/jobs?" + query).Status(200).JSON(&all)
+	return all
+}
+
+// startWithMailServer serves a system whose mails go to an address.
+func startWithMailServer(t *testing.T, address string) *office {
+	t.Helper()
+	s := testSettings(t, testDatabase(t))
+	s.Outside.SMTPURL = "smtp://" + address + "?from=bahi@example.com&tls=none"
+	return startAs(t, s)
+}
+
+func TestAMailServerThatIsAwayKeepsNobodyWaiting(t *testing.T) {
+	t.Parallel()
+	gone, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, gone.Close())
+	o := startWithMailServer(t, gone.Addr().String())
+	o.stranger().POST(auth+"/register", registration("asha@example.com")).Status(201)
+	var first opsviews.Job
+	require.Eventually(t, func() bool {
+		all := o.jobs("kind=send_verification")
+		if len(all) == 1 && all[0].LastError != nil && all[0].State != "running" {
+			first = all[0]
+		}
+		return first.ID != 0
+	}, 20*time.Second, 5*time.Millisecond)
+	require.Contains(t, []string{"retryable", "available"}, first.State, "which a short wait is called")
+	require.True(t, first.ScheduledAt.After(first.CreatedAt), "it is tried again")
+	require.Contains(t, *first.LastError, "connection refused")
+	require.Greater(t, first.MaxAttempts, 5)
+	var of map[string]string
+	require.NoError(t, json.Unmarshal(first.Args, &of))
+	require.Contains(t, of, "user_id")
+	all := o.operator().GET("/ops/jobs").Status(200)
+	for _, personal := range []string{"asha@", "Asha", "Soni"} {
+		require.NotContains(t, all.Text, personal)
+	}
+	var now opsviews.Job
+	o.operator().POST(fmt.Sprintf("/ops/jobs/%d/retry", first.ID), nil).Status(200).JSON(&now)
+	require.False(t, now.ScheduledAt.After(time.Now()))
+
+	// Nor does asking for another mail, nor anything else.
+	o.stranger().POST(auth+"/login", map[string]string{"email": "asha@example.com", "password": goodPassword}).Problem(403, "Email not verified")
+	o.stranger().POST(auth+"/password-reset/request", `{"email":"asha@example.com"}`).Status(200)
+	o.operator().POST(fmt.Sprintf("/ops/jobs/%d/cancel", first.ID), nil).Status(200)
+
+	out, _, status := attached(t, o, "reactors", "list")
+	require.Equal(t, 0, status)
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	require.Equal(t, []string{"REACTOR", "STATE", "POSITION", "LAG", "ERROR"}, strings.Fields(lines[0]))
+	require.Len(t, lines, 1+len(allReactors()))
+	listed := strings.Fields(lines[1])
+	require.Equal(t, []string{"accounts", "live"}, listed[:2])
+	position, err := strconv.ParseInt(listed[2], 10, 64)
+	require.NoError(t, err)
+	require.Positive(t, position)
+}
+
+func TestAMailServerThatSaysNothingKeepsNobodyWaiting(t *testing.T) {
+	t.Parallel()
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	called, end := make(chan struct{}), make(chan struct{})
+	go func() {
+		conn, err := silent.Accept()
+		if err != nil {
+			return
+		}
+		close(called)
+		<-end
+		_ = conn.Close()
+	}()
+	o := startWithMailServer(t, silent.Addr().String())
+	o.stranger().POST(auth+"/register", registration("asha@example.com")).Status(201)
+	<-called
+	require.Len(t, o.jobs("kind=send_verification&state=running"), 1)
+	o.stranger().POST(auth+"/register", registration("ravi@example.com")).Status(201)
+	open(o.clerk(home), "HDFC")
+	require.NoError(t, silent.Close())
+	close(end)
+	require.Eventually(t, func() bool { return o.jobs("kind=send_verification")[1].LastError != nil }, 30*time.Second, 5*time.Millisecond)
+}
+
+func TestOnlyAnOperatorSeesJobs(t *testing.T) {
+	t.Parallel()
+	o := start(t)
+	asha := o.person("asha@example.com")
+	for _, r := range [][2]string{{"GET", "/ops/jobs"}, {"POST", "/ops/jobs/1/retry"}, {"POST", "/ops/jobs/1/cancel"}} {
+		asha.Do(r[0], r[1], nil).Problem(403, "Not enough permissions")
+		o.clerk(home).Do(r[0], r[1], nil).Problem(403, "Not enough permissions")
+		o.stranger().Do(r[0], r[1], nil).Problem(401, "Not authenticated")
+	}
+	done := o.jobs("kind=send_verification")
+	require.Len(t, done, 1)
+	require.NotContains(t, string(done[0].Args), "asha@")
+
+	// A user who is made one may, too.
+	o.worked("send_verification")
+	id := done[0].ID
+	o.operator().POST(fmt.Sprintf("/ops/jobs/%d/retry", id), nil).Problem(409, "The job is done")
+	require.NoError(t, o.sys.accounts.Grant(o.sys.byOperator(t.Context(), o.sys.home), uuid.MustParse(asha.User.ID), true))
+	require.Eventually(t, func() bool { return asha.GET("/ops/jobs").Response.StatusCode == 200 }, 10*time.Second, 5*time.Millisecond)
+	require.Equal(t, true, asha.me().Permissions["operator"])
+}
