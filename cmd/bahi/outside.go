@@ -42,10 +42,11 @@ type outside struct {
 }
 
 const (
-	ownAddress = "http://127.0.0.1:8080"
-	mostGrace  = 30 * 24 * time.Hour // within which a deletion is promised
-	blobsPath  = "/blobs/"
-	keySize    = 32
+	ownAddress  = "http://127.0.0.1:8080"
+	mostGrace   = 30 * 24 * time.Hour // within which a deletion is promised
+	blobsPath   = "/blobs/"
+	keySize     = 32
+	unseenEvery = 100 * time.Millisecond // whether old transactions have ended
 )
 
 func (o *outside) complete() error {
@@ -189,14 +190,17 @@ func (r remains) DeletePicture(ctx context.Context, key string) error {
 }
 
 // Scrub implements the reactors' Remains. A plain VACUUM leaves the bytes of dead rows in their pages, so
-// the tables that hold people are written anew: they are small beside the books. Then the log of
-// Postgres moves on, so that its old files go with the next checkpoint.
+// the tables that hold people are written anew, they and what the planner knows of their values: they are
+// small beside the books. Then the log of Postgres moves on, so that its old files go.
 func (r remains) Scrub(ctx context.Context) error {
 	conn, err := pgx.ConnectConfig(ctx, r.s.pool.Config().ConnConfig)
 	if err != nil {
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // nothing is left to lose
+	if err := r.untilUnseen(ctx, conn); err != nil {
+		return err
+	}
 	rows, _ := conn.Query(ctx, `
 		select format('%I.%I', n.nspname, c.relname) from pg_class c join pg_namespace n on n.oid = c.relnamespace
 		where c.relkind = 'r' and (n.nspname in ('account', 'vault', 'river') or n.nspname ~ '^users_g[0-9]+$')`)
@@ -209,13 +213,43 @@ func (r remains) Scrub(ctx context.Context) error {
 			return fmt.Errorf("write %s anew: %w", table, err)
 		}
 	}
-	for _, sql := range []string{`checkpoint`, `select pg_switch_wal()`, `checkpoint`} {
+	for _, sql := range []string{`vacuum full pg_statistic`, `checkpoint`, `select pg_switch_wal()`, `checkpoint`} {
 		if _, err := conn.Exec(ctx, sql); err != nil {
-			r.s.log.Warn("Postgres's own log could not be moved on; what it has of an erased person goes with its next checkpoints", "error", err)
+			r.s.log.Warn("Postgres could not be made to forget at once; what it has of an erased person goes with its next checkpoints", "error", err)
 			break // another's Postgres, in which we may not
 		}
 	}
 	return nil
+}
+
+// untilUnseen waits until nobody sees what the database was before: else VACUUM would keep it for them,
+// and say nothing.
+func (r remains) untilUnseen(ctx context.Context, conn *pgx.Conn) error {
+	var now string
+	if err := conn.QueryRow(ctx, `select pg_current_xact_id()::xid::text`).Scan(&now); err != nil {
+		return err
+	}
+	for looks := 0; ; looks++ {
+		var seen bool
+		err := conn.QueryRow(ctx, `
+			select exists (
+				select from pg_stat_activity
+				where (datname = current_database() and pid <> pg_backend_pid() and backend_type <> 'autovacuum worker' or backend_type = 'walsender')
+					and greatest(age(backend_xmin), age(backend_xid)) > age($1::xid)
+				union all select from pg_prepared_xacts where database = current_database() and age(transaction) > age($1::xid)
+				union all select from pg_replication_slots where greatest(age(xmin), age(catalog_xmin)) > age($1::xid))`, now).Scan(&seen)
+		if err != nil || !seen {
+			return err
+		}
+		if looks == 0 {
+			r.s.log.Info("an erasure waits for older transactions to end")
+		}
+		select {
+		case <-time.After(unseenEvery):
+		case <-ctx.Done():
+			return fmt.Errorf("an older transaction still sees what is to be forgotten: %w", ctx.Err())
+		}
+	}
 }
 
 // identityProvider joins what the interface wants of a provider to who asks it.
@@ -248,7 +282,7 @@ func (p *identityProvider) Finish(ctx context.Context, flow string, query url.Va
 }
 
 // limiting is what requests are counted by, and who ends it.
-func (o outside) limiting(s *system) (api.Limiting, func(), error) {
+func (o *outside) limiting(s *system) (api.Limiting, func(), error) {
 	proxies, err := api.ParseProxies(o.Proxies)
 	if err != nil {
 		return api.Limiting{}, nil, fmt.Errorf("BAHI_TRUSTED_PROXIES: %w", err)
@@ -265,7 +299,7 @@ func (o outside) limiting(s *system) (api.Limiting, func(), error) {
 }
 
 // origins are those of pages that may read answers.
-func (o outside) origins() (all []string, err error) {
+func (o *outside) origins() (all []string, err error) {
 	for _, text := range append([]string{o.FrontendURL}, o.Origins...) {
 		origin, err := api.Origin(text)
 		if err != nil {

@@ -33,6 +33,8 @@ func settings(ephemeral bool) map[string]string {
 		"min_wal_size":    "256MB",
 		"wal_buffers":     "16MB",
 		"wal_compression": "off", // Cores are what we are short of.
+		// An old file of the log is deleted, not given a new name with its content: that may be of a person who was erased.
+		"wal_recycle": "off",
 
 		"checkpoint_timeout":           "15min",
 		"checkpoint_completion_target": "0.9",
