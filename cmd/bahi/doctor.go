@@ -61,18 +61,31 @@ const catchUpWithin = 10 * time.Minute
 // catchUp brings the projections to the log's head where no serving process does. Where one does, this
 // one only stands by.
 func (s *system) catchUp(ctx context.Context) error {
-	head, err := s.store.Head(ctx)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, catchUpWithin)
-	defer cancel()
+	return s.whileFolding(ctx, func(context.Context) error { return nil })
+}
+
+// whileFolding brings the projections to the log's head, and keeps them there while it does something.
+func (s *system) whileFolding(ctx context.Context, do func(context.Context) error) error {
 	running, stop := context.WithCancel(ctx)
 	var done sync.WaitGroup
 	failed := make(chan error, 1)
 	done.Go(func() { failed <- s.runner.Run(running, allProjections()...) })
 	defer done.Wait()
 	defer stop()
+	if err := s.untilCaughtUp(ctx, failed); err != nil {
+		return err
+	}
+	return do(ctx)
+}
+
+// untilCaughtUp waits for what runs the projections.
+func (s *system) untilCaughtUp(ctx context.Context, failed <-chan error) error {
+	head, err := s.store.Head(ctx)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, catchUpWithin)
+	defer cancel()
 	for {
 		moved := s.runner.Moved()
 		behind := ""

@@ -23,6 +23,7 @@ type cli struct {
 	User        userCommand        `cmd:"" help:"Make, list, grant, keep and delete accounts of people."`
 	Apikey      apikeyCommand      `cmd:"" name:"apikey" help:"Make, list and revoke API keys."`
 	Keys        keysCommand        `cmd:"" help:"Change the keys that tokens are signed with."`
+	Vault       vaultCommand       `cmd:"" help:"Keep the list of who was erased, and apply it after a restore."`
 	Doctor      doctorCommand      `cmd:"" help:"Fold the log anew and compare it with every table, row by row."`
 	Bench       benchCommand       `cmd:"" help:"Measure how fast it is beside what this machine can do at all."`
 	Version     versionCommand     `cmd:"" help:"Print the version."`
