@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net/http"
 	"regexp"
 	"strings"
 	"testing"
@@ -18,10 +19,10 @@ func visited(p *process, data string) *office {
 	return &office{t: p.t, url: p.url, sys: &system{settings: settings{Data: data}}}
 }
 
-// enrol makes an account from the shell, and answers its id and password.
-func enrol(t *testing.T, run func(args ...string) (stdout, stderr string, status int), email string, more ...string) (id, password string) {
+// enrol makes an account for ravi@example.org from the shell, and answers its id and password.
+func enrol(t *testing.T, run func(args ...string) (stdout, stderr string, status int), more ...string) (id, password string) {
 	t.Helper()
-	out, said, status := run(append([]string{"user", "create", "--email", email, "--first-name", "Ravi", "--last-name", "Soni"}, more...)...)
+	out, said, status := run(append([]string{"user", "create", "--email", "ravi@example.org", "--first-name", "Ravi", "--last-name", "Soni"}, more...)...)
 	require.Equal(t, 0, status, said)
 	found := regexp.MustCompile(`(?m)^user (\S{36})$`).FindStringSubmatch(said)
 	require.NotNil(t, found, said)
@@ -41,7 +42,7 @@ func TestAnAccountFromTheShellSignsInAtOnce(t *testing.T) {
 	t.Parallel()
 	o := start(t)
 	run := beside(t, o)
-	id, password := enrol(t, run, "ravi@example.org")
+	id, password := enrol(t, run)
 	require.Regexp(t, `^[A-Z2-7]{26}$`, password, "the password alone, for a script")
 	ravi := o.signIn("ravi@example.org", password)
 	require.Equal(t, id, ravi.User.ID)
@@ -73,7 +74,7 @@ func TestAnOperatorIsMadeAndUnmadeFromTheShell(t *testing.T) {
 	t.Parallel()
 	o := start(t)
 	run := beside(t, o)
-	id, password := enrol(t, run, "ravi@example.org", "--operator")
+	id, password := enrol(t, run, "--operator")
 	ravi := o.bearer(o.signIn("ravi@example.org", password).Access)
 	ravi.GET("/ops/jobs").Status(200)
 	for _, step := range []struct {
@@ -99,7 +100,7 @@ func TestADeletionIsAskedForAndCancelledFromTheShell(t *testing.T) {
 	t.Parallel()
 	o := start(t)
 	run := beside(t, o)
-	id, password := enrol(t, run, "ravi@example.org")
+	id, password := enrol(t, run)
 	out, wrong, status := run("user", "delete", id, "--deletion-grace", "240h")
 	require.Equal(t, 0, status, wrong)
 	require.Contains(t, out, "to be deleted after "+time.Now().Add(240*time.Hour).UTC().Format("2006-01-02"))
@@ -123,7 +124,7 @@ func TestAKeyOfAUsersWorkspaceIsMadeFromTheShell(t *testing.T) {
 	t.Parallel()
 	o := start(t)
 	run := beside(t, o)
-	_, password := enrol(t, run, "ravi@example.org")
+	_, password := enrol(t, run)
 	ravi := o.bearer(o.signIn("ravi@example.org", password).Access)
 	account := open(ravi, "HDFC")
 	var me userAnswer
@@ -143,7 +144,7 @@ func TestPeopleAreManagedWhereNobodyServes(t *testing.T) {
 		t.Helper()
 		return execute(t, command(t, data, args...))
 	}
-	id, password := enrol(t, run, "ravi@example.org", "--operator")
+	id, password := enrol(t, run, "--operator")
 	_, wrong, status := run("user", "delete", id)
 	require.Equal(t, 0, status, wrong)
 	_, wrong, status = run("user", "keep", id)
@@ -169,7 +170,7 @@ func TestSigningKeysAreRotatedWithAndWithoutAnOverlap(t *testing.T) {
 	t.Parallel()
 	o := start(t)
 	run := beside(t, o)
-	_, password := enrol(t, run, "ravi@example.org")
+	_, password := enrol(t, run)
 	before := o.signIn("ravi@example.org", password)
 	_, wrong, status := run("keys", "rotate")
 	require.Equal(t, 0, status, wrong)
@@ -181,7 +182,7 @@ func TestSigningKeysAreRotatedWithAndWithoutAnOverlap(t *testing.T) {
 	_, wrong, status = run("keys", "rotate", "--overlap", "0s")
 	require.Equal(t, 0, status, wrong)
 	require.Eventually(t, func() bool {
-		return o.bearer(before.Access).GET("/api/v1/users/me").Response.StatusCode == 401
+		return o.bearer(before.Access).GET("/api/v1/users/me").Response.StatusCode == http.StatusUnauthorized
 	}, 10*time.Second, 10*time.Millisecond, "and takes none of the old ones'")
 	o.stranger().POST("/api/v1/auth/refresh", map[string]string{"refresh_token": before.Refresh}).
 		Problem(401, "Invalid or expired refresh token")
