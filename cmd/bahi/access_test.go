@@ -101,7 +101,7 @@ func startShop(t *testing.T) shop {
 		"{workspace_id}": asha.workspace, "{user_id}": asha.User.ID, "{api_key_id}": key.ID, "{job_id}": "1",
 		"{bank_id}": strconv.FormatInt(account, 10), "{bank_account_id}": strconv.FormatInt(account, 10), "{row_id}": strconv.FormatInt(row.ID, 10),
 	}
-	picture, _ := form(t, "a.png", "image/png", painted(t, color.White, 8, 8))
+	picture, _ := form(t, "image/png", painted(t, color.White, 8, 8))
 	bodies := map[string]string{
 		"PUT /api/v1/users/me": `{}`, "POST /api/v1/users/me/profile-picture": string(picture), "POST /api/v1/invitations/accept": `{"token":"x"}`,
 		"POST /api/v1/users/me/password":                                          `{"current_password":"x","new_password":"jadau and polki"}`,
@@ -133,14 +133,14 @@ func (o *office) forgeries(t *testing.T, good signedIn) map[string]string {
 	other := make([]byte, 32)
 	rand.Read(other)
 	kid, _ := parsed.Header["kid"].(string)
-	real, err := o.sys.vault.Named(t.Context(), "jwt/"+kid, 32)
+	secret, err := o.sys.vault.Named(t.Context(), "jwt/"+kid, 32)
 	require.NoError(t, err)
 	ended := o.signIn("asha@example.com", goodPassword)
 	o.bearer(ended.Access).POST(auth+"/logout", nil).Status(200)
 	return map[string]string{
 		"none": "", "expired": o.expired(good.Access), "unsigned": signed(jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType),
-		"signed with another key": signed(jwt.SigningMethodHS256, other), "signed in another way": signed(jwt.SigningMethodHS512, real),
-		"of a key that is not there": signed(jwt.SigningMethodHS256, real, "kid", uuid.NewString()), "of a key in a file": signed(jwt.SigningMethodHS256, []byte{}, "kid", "../../dev/null"),
+		"signed with another key": signed(jwt.SigningMethodHS256, other), "signed in another way": signed(jwt.SigningMethodHS512, secret),
+		"of a key that is not there": signed(jwt.SigningMethodHS256, secret, "kid", uuid.NewString()), "of a key in a file": signed(jwt.SigningMethodHS256, []byte{}, "kid", "../../dev/null"),
 		"for refreshing": good.Refresh, "of no type": o.forge(good.Access, func(c jwt.MapClaims) { delete(c, "typ") }),
 		"without an end":              o.forge(good.Access, func(c jwt.MapClaims) { delete(c, "exp") }),
 		"of another house":            o.forge(good.Access, func(c jwt.MapClaims) { c["iss"] = "https://elsewhere.example" }),

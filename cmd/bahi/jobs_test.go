@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
+	"net/http"
 	"strconv"
 	"strings"
 	"testing"
@@ -120,6 +121,6 @@ func TestOnlyAnOperatorSeesJobs(t *testing.T) {
 	id := done[0].ID
 	o.operator().POST(fmt.Sprintf("/ops/jobs/%d/retry", id), nil).Problem(409, "The job is done")
 	require.NoError(t, o.sys.accounts.Grant(o.sys.byOperator(t.Context(), o.sys.home), uuid.MustParse(asha.User.ID), true))
-	require.Eventually(t, func() bool { return asha.GET("/ops/jobs").Response.StatusCode == 200 }, 10*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return asha.GET("/ops/jobs").Response.StatusCode == http.StatusOK }, 10*time.Second, 5*time.Millisecond)
 	require.Equal(t, true, asha.me().Permissions["operator"])
 }

@@ -50,13 +50,13 @@ func (c serveCommand) Run(ctx context.Context) error {
 		return fmt.Errorf("BAHI_ADDR: %w", err)
 	}
 	defer listener.Close() //nolint:errcheck // the server closes it first
-	if c.outside.Limits, err = api.ParseLimits(os.Environ()); err != nil {
+	if c.Limits, err = api.ParseLimits(os.Environ()); err != nil {
 		return err
 	}
 	if c.PublicURL == "" && c.Addr != "127.0.0.1:8080" {
 		c.PublicURL = "http://" + listener.Addr().String()
 	}
-	c.settings.Outside = c.outside
+	c.Outside = c.outside
 	sys, err := c.open(ctx, true)
 	if err != nil {
 		return err

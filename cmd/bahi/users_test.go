@@ -145,12 +145,12 @@ func TestDeletionIsAskedForOnce(t *testing.T) {
 }
 
 // form is a body with a file, and its Content-Type.
-func form(t testing.TB, name, kind string, content []byte) (body []byte, contentType string) {
+func form(t testing.TB, kind string, content []byte) (body []byte, contentType string) {
 	t.Helper()
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)
 	part, err := w.CreatePart(textproto.MIMEHeader{
-		"Content-Disposition": {`form-data; name="file"; filename="` + name + `"`}, "Content-Type": {kind},
+		"Content-Disposition": {`form-data; name="file"; filename="asha.png"`}, "Content-Type": {kind},
 	})
 	require.NoError(t, err)
 	_, err = part.Write(content)
@@ -169,9 +169,9 @@ func painted(t testing.TB, c color.Color, width, height int) []byte {
 }
 
 // upload sets somebody's picture.
-func upload(t testing.TB, c *apitest.Client, name, kind string, content []byte) *apitest.Answer {
+func upload(t testing.TB, c *apitest.Client, kind string, content []byte) *apitest.Answer {
 	t.Helper()
-	body, contentType := form(t, name, kind, content)
+	body, contentType := form(t, kind, content)
 	return c.With("Content-Type", contentType).POST(me+"/profile-picture", body)
 }
 
@@ -181,7 +181,7 @@ func TestAPictureIsSeenByItsLinkUntilItIsReplaced(t *testing.T) {
 	asha, stranger := o.person("asha@example.com"), o.stranger()
 	red := painted(t, color.RGBA{200, 0, 0, 255}, 40, 30)
 	var u userAnswer
-	upload(t, asha.Client, "asha.png", "image/png", red).Status(200).JSON(&u)
+	upload(t, asha.Client, "image/png", red).Status(200).JSON(&u)
 	require.Equal(t, asha.User.ID, u.ID)
 	first := o.path(*u.Picture)
 	a := stranger.GET(first).Status(200)
@@ -209,7 +209,7 @@ func TestAPictureIsSeenByItsLinkUntilItIsReplaced(t *testing.T) {
 	require.Equal(t, 403, stranger.GET(o.blobLink(link.Query().Get("obj"), -time.Second)).Response.StatusCode)
 	stranger.GET(o.blobLink(link.Query().Get("obj"), time.Minute)).Status(200)
 
-	upload(t, asha.Client, "asha.png", "application/octet-stream", painted(t, color.RGBA{0, 0, 200, 255}, 2000, 1000)).Status(200).JSON(&u)
+	upload(t, asha.Client, "application/octet-stream", painted(t, color.RGBA{0, 0, 200, 255}, 2000, 1000)).Status(200).JSON(&u)
 	second := o.path(*u.Picture)
 	stranger.GET(second).Status(200)
 	stranger.GET(first).Status(404)
@@ -224,15 +224,15 @@ func TestWhatIsNoPictureIsRefused(t *testing.T) {
 	const notImage = "File must be an image"
 	red := painted(t, color.RGBA{200, 0, 0, 255}, 40, 30)
 	for _, content := range [][]byte{[]byte("I am a picture"), []byte("<svg xmlns='http://www.w3.org/2000/svg'/>"), []byte("GIF89a"), []byte("%PDF-1.7"), red[:40], red[8:]} {
-		upload(t, asha.Client, "asha.png", "image/png", content).Problem(400, notImage)
+		upload(t, asha.Client, "image/png", content).Problem(400, notImage)
 	}
-	upload(t, asha.Client, "asha.png", "image/png", painted(t, color.White, 6001, 1)).Problem(413, "The picture is too large: at most 5 MB and 6000 x 6000 pixels")
-	upload(t, asha.Client, "asha.png", "image/png", append(red, make([]byte, 5<<20)...)).Problem(413, "The file is too large: at most 5 MB")
-	upload(t, asha.Client, "asha.png", "image/png", nil).Problem(422, "Validation error")
+	upload(t, asha.Client, "image/png", painted(t, color.White, 6001, 1)).Problem(413, "The picture is too large: at most 5 MB and 6000 x 6000 pixels")
+	upload(t, asha.Client, "image/png", append(red, make([]byte, 5<<20)...)).Problem(413, "The file is too large: at most 5 MB")
+	upload(t, asha.Client, "image/png", nil).Problem(422, "Validation error")
 	asha.POST(me+"/profile-picture", `{}`).Status(415)
 	asha.With("Content-Type", "multipart/form-data; boundary=x").POST(me+"/profile-picture", "--x").Status(400)
 	require.Nil(t, asha.me().Picture)
-	upload(t, o.stranger(), "asha.png", "image/png", red).Problem(401, "Not authenticated")
+	upload(t, o.stranger(), "image/png", red).Problem(401, "Not authenticated")
 	keys, err := o.sys.blobs.List(t.Context(), "")
 	require.NoError(t, err)
 	require.Empty(t, keys)
