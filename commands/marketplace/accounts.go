@@ -18,6 +18,7 @@ import (
 	"bahi/domain/marketplace/person"
 	"bahi/domain/marketplace/user"
 	"bahi/domain/marketplace/workspace"
+	"bahi/eventstore"
 )
 
 // Vault is what accounts need of the vault.
@@ -75,6 +76,7 @@ func (a *Accounts) EmailKey(ctx context.Context, email string) (string, error) {
 func as(ctx context.Context, id, workspace uuid.UUID) context.Context {
 	req := commands.From(ctx)
 	req.Key, req.IfMatch, req.Workspace = "", nil, workspace
+	req.Reason = "" // it is in a person's own words, in clear, and would outlive them
 	if id != uuid.Nil && req.Actor.Type == "" {
 		req.Actor = actor.Actor{Type: "user", ID: id.String(), Workspace: workspace}
 	}
@@ -147,7 +149,7 @@ type newcomer struct {
 	provider           string
 	email, first, last string
 	password           string // empty: they have none
-	verified           bool
+	verified           bool   // the address is known to be theirs
 }
 
 // register spans several streams. What decides is the claim of the address; the account is there with its
@@ -159,7 +161,7 @@ func (a *Accounts) register(ctx context.Context, n newcomer) (Registered, error)
 	if err != nil {
 		return Registered{}, err
 	}
-	claimed, err := a.claimEmail(ctx, key, id)
+	claimed, err := a.claimEmail(ctx, key, id, n.verified)
 	if err != nil {
 		return Registered{}, err
 	}
@@ -170,19 +172,27 @@ func (a *Accounts) register(ctx context.Context, n newcomer) (Registered, error)
 		}
 	}
 	if _, err := commands.Handle(ctx, a.Commands, workspace.Kind, home.String(), workspace.Make{Owner: id}); err != nil {
-		return Registered{}, err
+		return Registered{}, a.abandon(ctx, id, err)
 	}
 	out, err := commands.Handle(ctx, a.Commands, user.Kind, id.String(), user.Register{
 		Provider: n.provider, Workspace: home, EmailKey: key, Verified: n.verified, Claim: claimed,
 		Email: personal(id, n.email), FirstName: personal(id, n.first), LastName: personal(id, n.last),
 	})
 	if isNotFound(err) { // who took the claim over has begun the stream, in no workspace
-		err = errors.Join(ErrTaken, a.Credentials.Erase(ctx, id))
+		err = ErrTaken
 	}
 	if err != nil {
-		return Registered{}, err
+		return Registered{}, a.abandon(ctx, id, err)
 	}
 	return Registered{ID: id, Email: n.email, FirstName: n.first, LastName: n.last, At: out.At, Position: out.Position}, nil
+}
+
+// abandon removes the password of a user of whom it is certain that they did not come to be.
+func (a *Accounts) abandon(ctx context.Context, id uuid.UUID, why error) error {
+	if _, refused := errors.AsType[*fault.Error](why); !refused && !errors.Is(why, eventstore.ErrUnavailable) {
+		return why
+	}
+	return errors.Join(why, a.Credentials.Erase(context.WithoutCancel(ctx), id))
 }
 
 // personal is a value of the user, none when it is empty.
@@ -196,8 +206,14 @@ func personal(id uuid.UUID, text string) event.Personal {
 // mostTakes is how often a claim is taken anew because it moved meanwhile.
 const mostTakes = 8
 
-// claimEmail makes the address the user's, and answers by which claim, or [ErrTaken].
-func (a *Accounts) claimEmail(ctx context.Context, key string, id uuid.UUID) (claimed int64, err error) {
+// verifiedWithin is how long an address holds for somebody who changed to it and has not verified it: as long as
+// the token that was mailed. Then whoever registers it has it, and who proves it has it at once, so
+// that nobody keeps others out by addresses that are not theirs.
+const verifiedWithin = 24 * time.Hour
+
+// claimEmail makes the address the user's, and answers by which claim, or [ErrTaken]. Proven says that the
+// address is known to be theirs.
+func (a *Accounts) claimEmail(ctx context.Context, key string, id uuid.UUID, proven bool) (claimed int64, err error) {
 	for range mostTakes {
 		held, err := commands.Load(ctx, a.Commands.Fresh(), claim.Email, key)
 		if err != nil {
@@ -205,10 +221,11 @@ func (a *Accounts) claimEmail(ctx context.Context, key string, id uuid.UUID) (cl
 		}
 		take := claim.Take{User: id, Now: a.Now(), Kind: claim.AnEmail}
 		if other := held.State.User; other != uuid.Nil && other != id {
-			if take.Now.Sub(held.State.Since) < patience {
+			age := take.Now.Sub(held.State.Since)
+			if age < patience && !proven {
 				return 0, ErrTaken
 			}
-			if err := a.forsake(ctx, key, held); err != nil {
+			if err := a.forsake(ctx, key, held, proven || age >= verifiedWithin); err != nil {
 				return 0, err
 			}
 			take.Forsaken = other
@@ -230,14 +247,14 @@ func onClaim(ctx context.Context, id uuid.UUID, revision int64) context.Context 
 }
 
 // forsake sees to it that a claim's holder neither has the address nor comes to have it by that claim. It
-// answers [ErrTaken] when they have it.
-func (a *Accounts) forsake(ctx context.Context, key string, held commands.Loaded[claim.State]) error {
+// answers [ErrTaken] when they have it, and it has not lapsed.
+func (a *Accounts) forsake(ctx context.Context, key string, held commands.Loaded[claim.State], lapsed bool) error {
 	id := held.State.User.String()
 	holder, err := commands.Load(ctx, a.Commands.Fresh(), user.Kind, id)
 	if err != nil {
 		return err
 	}
-	_, err = commands.Handle(as(ctx, uuid.Nil, holder.Workspace), a.Commands, user.Kind, id, user.ForsakeEmail{EmailKey: key, Claim: held.Revision})
+	_, err = commands.Handle(as(ctx, uuid.Nil, holder.Workspace), a.Commands, user.Kind, id, user.ForsakeEmail{EmailKey: key, Claim: held.Revision, Lapsed: lapsed})
 	if isNotFound(err) { // they have just come to be, in a workspace of theirs
 		err = ErrTaken
 	}
@@ -250,7 +267,7 @@ func (a *Accounts) releaseEmail(ctx context.Context, key string, id uuid.UUID) e
 	if err != nil || held.State.User != id {
 		return err
 	}
-	if err = a.forsake(ctx, key, held); err == nil {
+	if err = a.forsake(ctx, key, held, false); err == nil {
 		_, err = commands.Handle(onClaim(ctx, id, held.Revision), a.Commands, claim.Email, key, claim.Release{User: id, Kind: claim.AnEmail})
 	}
 	if errors.Is(err, ErrTaken) || errors.Is(err, commands.ErrStale) {
@@ -289,6 +306,29 @@ func (a *Accounts) Load(ctx context.Context, id uuid.UUID) (user.State, error) {
 // handle carries out a command on a user, in their own workspace.
 func (a *Accounts) handle(ctx context.Context, id uuid.UUID, s user.State, cmd event.Command[user.State]) (commands.Outcome[user.State], error) {
 	return commands.Handle(as(ctx, id, s.Workspace), a.Commands, user.Kind, id.String(), cmd)
+}
+
+// keyed answers a context for the command that decides a user's own request: the one that takes its key.
+func keyed(ctx context.Context, id uuid.UUID, s user.State) context.Context {
+	key := commands.From(ctx).Key
+	ctx = as(ctx, id, s.Workspace)
+	req := commands.From(ctx)
+	req.Key = key
+	return commands.With(ctx, req)
+}
+
+// decide is handle for the command that decides the user's own request.
+func (a *Accounts) decide(ctx context.Context, id uuid.UUID, s user.State, cmd event.Command[user.State]) (commands.Outcome[user.State], error) {
+	return commands.Handle(keyed(ctx, id, s), a.Commands, user.Kind, id.String(), cmd)
+}
+
+// Earlier answers what the user's own request did when it came before with the same key.
+func (a *Accounts) Earlier(ctx context.Context, id uuid.UUID) (out commands.Outcome[user.State], done bool, err error) {
+	s, err := a.Load(ctx, id)
+	if err != nil {
+		return out, false, err
+	}
+	return commands.Earlier(keyed(ctx, id, s), a.Commands, user.Kind)
 }
 
 // Text answers a personal value in clear, empty where there is none.

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"bahi/commands"
+	"bahi/commands/marketplace/credentials"
 	"bahi/domain/event"
 	"bahi/domain/marketplace/person"
 	"bahi/domain/marketplace/user"
@@ -55,7 +56,7 @@ func (a *Accounts) Change(ctx context.Context, id uuid.UUID, p Profile) (at even
 			return at, err
 		}
 	}
-	out, err := a.handle(ctx, id, s, c)
+	out, err := a.decide(ctx, id, s, c)
 	return max(at, out.Position), err
 }
 
@@ -66,7 +67,7 @@ func (a *Accounts) changeEmail(ctx context.Context, id uuid.UUID, s user.State, 
 	if err != nil || key == s.EmailKey {
 		return 0, err
 	}
-	claimed, err := a.claimEmail(ctx, key, id)
+	claimed, err := a.claimEmail(ctx, key, id, false)
 	var out commands.Outcome[user.State]
 	if err == nil {
 		out, err = a.handle(ctx, id, s, user.ChangeEmail{Email: personal(id, email), EmailKey: key, Claim: claimed})
@@ -99,7 +100,11 @@ func (a *Accounts) ChangePassword(ctx context.Context, id, thisSession uuid.UUID
 	if err := a.setPassword(ctx, id, s, "new_password", password, thisSession); err != nil {
 		return 0, err
 	}
-	out, err := a.handle(ctx, id, s, user.ChangePassword{})
+	// A link that was mailed before sets no other one.
+	if err := a.Credentials.Mailed.Void(ctx, credentials.Reset, Addressee(id, s.EmailKey)); err != nil {
+		return 0, err
+	}
+	out, err := a.decide(ctx, id, s, user.ChangePassword{})
 	return out.Position, err
 }
 
@@ -109,7 +114,7 @@ func (a *Accounts) ChangePicture(ctx context.Context, id uuid.UUID, key string) 
 	if err != nil {
 		return "", 0, err
 	}
-	out, err := a.handle(ctx, id, s, user.ChangePicture{Key: key})
+	out, err := a.decide(ctx, id, s, user.ChangePicture{Key: key})
 	return s.Picture, out.Position, err
 }
 
@@ -119,7 +124,7 @@ func (a *Accounts) RequestDeletion(ctx context.Context, id uuid.UUID) (event.Pos
 	if err != nil {
 		return 0, err
 	}
-	out, err := a.handle(ctx, id, s, user.RequestDeletion{DeleteAfter: a.Now().Add(a.Grace)})
+	out, err := a.decide(ctx, id, s, user.RequestDeletion{DeleteAfter: a.Now().Add(a.Grace)})
 	return out.Position, err
 }
 

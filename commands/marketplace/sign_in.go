@@ -110,7 +110,7 @@ func (a *Accounts) ForgotPassword(ctx context.Context, email string) error {
 // ResetPassword sets a password by a mailed token, and ends all sessions. It proves the address, too.
 func (a *Accounts) ResetPassword(ctx context.Context, token, password string) (at event.Position, err error) {
 	err = a.useToken(ctx, credentials.Reset, token, func(ctx context.Context, id uuid.UUID, s user.State) error {
-		if s.Provider != user.ByEmail {
+		if s.Provider != user.ByEmail || !s.Trusted() {
 			return credentials.Reset.Refusal()
 		}
 		if err := a.setPassword(ctx, id, s, "new_password", password, uuid.Nil); err != nil {
@@ -152,7 +152,7 @@ type Identity struct {
 // SignInByProvider begins a session of whom a provider vouches for: first by issuer and subject, and only
 // where the provider has verified it by the address (G7 of the contract). Who has never verified an
 // address loses password and sessions: they may have registered it to lie in wait. Who has, and changed to this
-// one since, keeps the account, which is another person's, and the sign-in is refused. Somebody new gets an account.
+// one since, keeps the account, which is another person's, without the address. Somebody new gets an account.
 func (a *Accounts) SignInByProvider(ctx context.Context, who Identity) (SignedIn, error) {
 	sum, err := a.Vault.HMAC(ctx, identityHash, []byte(who.Issuer), []byte(who.Subject))
 	if err != nil {
@@ -198,7 +198,7 @@ func (a *Accounts) vouchedFor(ctx context.Context, who Identity) (id uuid.UUID, 
 	if id, s, err = a.HolderOf(ctx, key); err != nil {
 		return id, s, err
 	}
-	if id == uuid.Nil {
+	if id == uuid.Nil || !s.Trusted() { // they have lived in it, with sessions, keys and members of their own
 		local, _, _ := strings.Cut(email, "@")
 		made, err := a.register(ctx, newcomer{
 			provider: user.ByProvider, email: email, verified: true,
@@ -210,11 +210,8 @@ func (a *Accounts) vouchedFor(ctx context.Context, who Identity) (id uuid.UUID, 
 		s, err = a.Load(ctx, made.ID)
 		return made.ID, s, err
 	}
-	switch {
-	case s.Verified:
+	if s.Verified {
 		return id, s, nil
-	case s.Proven: // they have lived in it, with sessions, keys and members of their own
-		return id, s, ErrTaken
 	}
 	if err := a.Credentials.Passwords.Remove(ctx, id); err != nil {
 		return id, s, err

@@ -175,6 +175,29 @@ func (c *call) limit() error {
 	return nil
 }
 
+// Count counts the request for another group as well, as an operation does whose handler alone knows what is
+// asked for. It answers the refusal when there were too many.
+func Count(ctx context.Context, group string) error {
+	c := callOf(ctx)
+	if c == nil {
+		return nil
+	}
+	p, who := c.api.limiter.policy(group), c.request.Actor
+	if p == nil {
+		return nil
+	}
+	key := window.Key{Group: group, Caller: who.ID}
+	if who.Type == "" {
+		key.Address = c.address()
+	}
+	d := c.api.limiter.counter.Take(ctx, key, p.limit)
+	if d.Allowed {
+		return nil
+	}
+	c.tell(p, d)
+	return c.tooMany(d)
+}
+
 // tooMany is the refusal (D48 of the contract).
 func (c *call) tooMany(d window.Decision) error {
 	c.Header()["Retry-After"] = []string{strconv.FormatInt(max(1, seconds(d.Next)), 10)}

@@ -44,6 +44,8 @@ func DefaultLimits() Limits {
 	} {
 		limits[group] = window.Limit{Requests: perMinute, Per: time.Minute}
 	}
+	// Ours: who changes their address. Each change mails an address of their choice.
+	limits["users_email"] = window.Limit{Requests: 5, Per: time.Hour}
 	return limits
 }
 

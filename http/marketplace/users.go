@@ -73,6 +73,18 @@ func (r *Routes) Users() {
 			if err != nil {
 				return nil, err
 			}
+			again, err := r.repeated(ctx, id)
+			if err != nil {
+				return nil, err
+			}
+			if again {
+				return api.Answer(r.user(ctx, id, 0))
+			}
+			if in.Body.Email != nil {
+				if err := api.Count(ctx, limitEmail); err != nil {
+					return nil, err
+				}
+			}
 			position, err := r.Accounts.Change(ctx, id, in.Body)
 			if err != nil {
 				return nil, err
@@ -89,6 +101,9 @@ func (r *Routes) Users() {
 		if err != nil {
 			return nil, err
 		}
+		if again, err := r.repeated(ctx, id); again || err != nil {
+			return api.Answer(Message{"Password changed"}, err)
+		}
 		position, err := r.Accounts.ChangePassword(ctx, id, api.Caller(ctx).Session, in.Body.CurrentPassword, in.Body.NewPassword)
 		if err != nil {
 			return nil, err
@@ -101,6 +116,9 @@ func (r *Routes) Users() {
 			id, err := caller(ctx)
 			if err != nil {
 				return nil, err
+			}
+			if again, err := r.repeated(ctx, id); again || err != nil {
+				return api.Answer(Message{"The account will be deleted within 30 days"}, err)
 			}
 			position, err := r.Accounts.RequestDeletion(ctx, id)
 			if err != nil {
@@ -119,6 +137,13 @@ func (r *Routes) picture() {
 		id, err := caller(ctx)
 		if err != nil {
 			return nil, err
+		}
+		again, err := r.repeated(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if again {
+			return api.Answer(r.user(ctx, id, 0))
 		}
 		drawn, err := r.Studio.Make(ctx, in.File.Open())
 		if err != nil {
@@ -139,6 +164,18 @@ func (r *Routes) picture() {
 		}
 		return api.Answer(r.user(ctx, id, position))
 	})
+}
+
+// limitEmail counts changes of an address: each mails somebody, and tells whether the address is known here.
+const limitEmail = "users_email"
+
+// repeated says whether an earlier request with the same key did what this one asks for.
+func (r *Routes) repeated(ctx context.Context, id uuid.UUID) (bool, error) {
+	out, done, err := r.Accounts.Earlier(ctx, id)
+	if done {
+		api.Wrote(ctx, out.Position, true)
+	}
+	return done, err
 }
 
 // caller answers the user who asks.

@@ -16,9 +16,9 @@ var usersDDL string
 var Users = projections.Define("users", 1, usersDDL,
 	projections.On(func(b *projections.Batch, e event.Recorded[user.Registered]) {
 		b.Exec(`
-			insert into account (id, workspace_id, email, first_name, last_name, auth_provider, email_verified, created_at)
-			values ($1, $2, $3, $4, $5, $6, $7, $8)`,
-			e.StreamID(), e.Data.Workspace, e.Data.Email, e.Data.FirstName, e.Data.LastName, e.Data.Provider, e.Data.Verified, e.At)
+			insert into account (id, workspace_id, email, email_key, first_name, last_name, auth_provider, email_verified, created_at)
+			values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+			e.StreamID(), e.Data.Workspace, e.Data.Email, e.Data.EmailKey, e.Data.FirstName, e.Data.LastName, e.Data.Provider, e.Data.Verified, e.At)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[user.EmailVerified]) {
 		b.Exec(`update account set email_verified = true where id = $1`, e.StreamID())
@@ -33,7 +33,10 @@ var Users = projections.Define("users", 1, usersDDL,
 			!e.Data.Phone.IsZero() || e.Data.NoPhone, e.Data.Phone)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[user.EmailChanged]) {
-		b.Exec(`update account set email = $2, email_verified = false where id = $1`, e.StreamID(), e.Data.Email)
+		b.Exec(`update account set email = $2, email_key = $3, email_verified = false where id = $1`, e.StreamID(), e.Data.Email, e.Data.EmailKey)
+	}),
+	projections.On(func(b *projections.Batch, e event.Recorded[user.EmailForsaken]) {
+		b.Exec(`update account set email = null, email_key = null, email_verified = false where id = $1 and email_key = $2`, e.StreamID(), e.Data.EmailKey)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[user.PictureChanged]) {
 		b.Exec(`update account set picture = nullif($2, '') where id = $1`, e.StreamID(), e.Data.Key)
@@ -51,7 +54,7 @@ var Users = projections.Define("users", 1, usersDDL,
 		b.Exec(`update account set delete_after = null where id = $1`, e.StreamID())
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[user.Erased]) {
-		b.Exec(`update account set email = null, first_name = null, last_name = null, phone = null, picture = null,
+		b.Exec(`update account set email = null, email_key = null, first_name = null, last_name = null, phone = null, picture = null,
 				operator = false, erased_at = $2
 			where id = $1`, e.StreamID(), e.At)
 	}),

@@ -3,6 +3,7 @@ create table account (
   id             uuid primary key,
   workspace_id   uuid not null,
   email          text,
+  email_key      text, -- the keyed hash of it
   first_name     text,
   last_name      text,
   phone          text,

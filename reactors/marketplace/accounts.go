@@ -25,6 +25,8 @@ var Accounts = reactors.Define("accounts",
 		id, err := uuid.Parse(e.StreamID())
 		if err == nil {
 			q.Add(SendVerification{User: id})
+		}
+		if err == nil && !e.Data.Before.IsZero() {
 			q.Add(SendEmailNotice{User: id, Revision: e.Revision})
 		}
 		return err

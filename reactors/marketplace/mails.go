@@ -125,7 +125,7 @@ func (m *Mails) verification(ctx context.Context, job reactors.Job[SendVerificat
 
 func (m *Mails) reset(ctx context.Context, job reactors.Job[SendReset]) error {
 	id, s, err := m.Accounts.HolderOf(ctx, job.Args.EmailKey)
-	if err != nil || id == uuid.Nil || s.Provider != user.ByEmail {
+	if err != nil || id == uuid.Nil || s.Provider != user.ByEmail || !s.Trusted() {
 		return err
 	}
 	token, err := m.Accounts.IssueToken(ctx, credentials.Reset, id, s)

@@ -108,17 +108,18 @@ func (c ChangeEmail) Decide(s State) ([]event.Event[State], error) {
 type ForsakeEmail struct {
 	EmailKey string
 	Claim    int64
+	Lapsed   bool // somebody else has proved it, or the time to verify it has passed
 }
 
 // Decide refuses while it is the user's.
 func (c ForsakeEmail) Decide(s State) ([]event.Event[State], error) {
 	switch {
-	case s.Active() && s.EmailKey == c.EmailKey:
+	case s.Active() && s.EmailKey == c.EmailKey && (!c.Lapsed || s.Trusted()):
 		return nil, claim.ErrTaken
 	case s.Registered && !s.Active(), s.forsaken(c.EmailKey, c.Claim): // nothing becomes theirs
 		return nil, nil
 	}
-	return []event.Event[State]{EmailForsaken(c)}, nil
+	return []event.Event[State]{EmailForsaken{EmailKey: c.EmailKey, Claim: c.Claim}}, nil
 }
 
 // ChangePassword notes a new password, which is kept elsewhere.

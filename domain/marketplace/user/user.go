@@ -3,7 +3,6 @@
 package user
 
 import (
-	"maps"
 	"slices"
 	"time"
 
@@ -56,9 +55,9 @@ type State struct {
 	Phone       event.Personal
 	EmailKey    string // keyed hash, which names the claim of the address
 	Verified    bool
-	Proven      bool             // this address or one before was verified
-	Forsaken    map[string]int64 // by address, up to which of its claims it is not to become theirs
-	Picture     string           // key of the stored image; empty: none
+	Proven      bool    // this address or one before was verified
+	Forsaken    []Claim // up to which of an address's claims it is not to become theirs; the newest ones
+	Picture     string  // key of the stored image; empty: none
 	Identities  []string
 	Operator    bool
 	DeleteAfter *time.Time
@@ -69,10 +68,28 @@ type State struct {
 // Active says whether the user is one.
 func (s State) Active() bool { return s.Registered && !s.Ending && !s.Erased }
 
+// Trusted says whether who has the address may be let into the account by it. Who has lived in it with
+// another address, and changed to this one without verifying it, may be somebody else.
+func (s State) Trusted() bool { return s.Verified || !s.Proven }
+
+// Claim is one claim of an address.
+type Claim struct {
+	EmailKey string
+	Revision int64 // of the address's stream
+}
+
+// mostForsaken bounds what is remembered of claims that came to nothing. Each matters for as long as the
+// request that made it is under way.
+const mostForsaken = 64
+
 // forsaken says whether the address is not to become theirs by that claim.
 func (s State) forsaken(emailKey string, claim int64) bool {
-	last, some := s.Forsaken[emailKey]
-	return some && claim <= last
+	for _, f := range s.Forsaken {
+		if f.EmailKey == emailKey && claim <= f.Revision {
+			return true
+		}
+	}
+	return false
 }
 
 // Registered: somebody has an account.
@@ -108,7 +125,7 @@ type EmailChanged struct {
 }
 
 // EmailForsaken: an address that was claimed for them does not become theirs by that claim, nor by one
-// before: it is free for somebody else.
+// before: it is free for somebody else. If it was theirs, and never verified, it is no more.
 type EmailForsaken struct {
 	EmailKey string `json:"email_key"`
 	Claim    int64  `json:"claim"` // revision of the address's stream
@@ -186,11 +203,11 @@ func (e EmailChanged) Evolve(s State) State {
 
 // Evolve notes the claim.
 func (e EmailForsaken) Evolve(s State) State {
-	s.Forsaken = maps.Clone(s.Forsaken)
-	if s.Forsaken == nil {
-		s.Forsaken = map[string]int64{}
+	s.Forsaken = append(slices.Clip(s.Forsaken), Claim{EmailKey: e.EmailKey, Revision: e.Claim}) // the state before may be in use elsewhere
+	s.Forsaken = s.Forsaken[max(0, len(s.Forsaken)-mostForsaken):]
+	if e.EmailKey == s.EmailKey {
+		s.Email, s.EmailKey, s.Verified = event.Personal{}, "", false
 	}
-	s.Forsaken[e.EmailKey] = e.Claim
 	return s
 }
 
