@@ -144,6 +144,49 @@ func TestDeletionIsAskedForOnce(t *testing.T) {
 	o.signIn("asha@example.com", goodPassword) // until then
 }
 
+func TestARequestAboutOneselfIsDoneOnceByItsKey(t *testing.T) {
+	t.Parallel()
+	o := start(t)
+	asha := o.person("asha@example.com")
+	by := func(key string) *apitest.Client { return asha.With("Idempotency-Key", key) }
+	again := func(a *apitest.Answer) *apitest.Answer {
+		t.Helper()
+		require.Equal(t, "true", a.Status(200).Header("Idempotency-Replayed"))
+		return a
+	}
+	by("a").PUT(me, `{"first_name":"Usha","email":"usha@example.com"}`).Status(200)
+	by("b").PUT(me, `{"first_name":"Asha"}`).Status(200)
+	head := o.head()
+	var u userAnswer
+	again(by("a").PUT(me, `{"first_name":"Usha","email":"usha@example.com"}`)).JSON(&u)
+	require.Equal(t, []string{"Asha", "usha@example.com"}, []string{u.FirstName, u.Email})
+	by("a").PUT(me, `{"first_name":"Ravi"}`).Status(422)
+
+	require.Equal(t, head, o.head())
+	const change = `{"current_password":"` + goodPassword + `","new_password":"jadau and polki"}`
+	by("c").POST(me+"/password", `{"current_password":"wrong one","new_password":"jadau and polki"}`).Problem(400, "Incorrect current password")
+	by("c").POST(me+"/password", change).Status(200) // a refusal burns no key
+	again(by("c").POST(me+"/password", change))
+	asha.POST(me+"/password", change).Problem(400, "Incorrect current password")
+
+	red := painted(t, color.RGBA{200, 0, 0, 255}, 8, 8)
+	upload(t, by("d"), "image/png", red).Status(200).JSON(&u)
+	first := *u.Picture
+	again(upload(t, by("d"), "image/png", red)).JSON(&u)
+	key := func(link string) string {
+		parsed, err := url.Parse(link)
+		require.NoError(t, err)
+		return parsed.Query().Get("obj")
+	}
+	require.Equal(t, key(first), key(*u.Picture))
+	upload(t, by("d"), "image/png", painted(t, color.White, 8, 8)).Status(422)
+	kept, err := o.sys.blobs.List(t.Context(), "")
+	require.NoError(t, err)
+	require.Len(t, kept, 1)
+	by("e").POST(me+"/delete-request", nil).Status(200)
+	again(by("e").POST(me+"/delete-request", nil))
+}
+
 // form is a body with a file, and its Content-Type.
 func form(t testing.TB, kind string, content []byte) (body []byte, contentType string) {
 	t.Helper()
