@@ -17,6 +17,7 @@ import (
 	"bahi/domain/event"
 	"bahi/eventstore"
 	"bahi/eventstore/postgres"
+	"bahi/eventstore/vault"
 	"bahi/internal/pgtest"
 	"bahi/migrations"
 	"bahi/projections"
@@ -25,14 +26,21 @@ import (
 // Event is an event of a case, in a stream.
 type Event struct {
 	stream string
-	encode func() (event.New, error)
+	encode func(seal func([]*event.Sealed) error) (event.New, error)
 }
 
-// Happened is an event of the aggregate id. What meta says of the schema is set here.
+// Happened is an event of the aggregate id, whose personal values are in clear. What meta says of the schema
+// is set here.
 func Happened[S any](kind *event.Kind[S], id string, e event.Event[S], meta event.Meta) Event {
 	return Event{
 		stream: kind.Stream(id),
-		encode: func() (event.New, error) { return kind.Encode(uuid.New(), e, meta) },
+		encode: func(seal func([]*event.Sealed) error) (event.New, error) {
+			sealed, err := event.MapSealed([]event.Event[S]{e}, seal)
+			if err != nil {
+				return event.New{}, err
+			}
+			return kind.Encode(uuid.New(), sealed[0], meta)
+		},
 	}
 }
 
@@ -40,6 +48,7 @@ func Happened[S any](kind *event.Kind[S], id string, e event.Event[S], meta even
 type Tables struct {
 	t     *testing.T
 	pool  *pgxpool.Pool
+	vault *vault.Vault
 	build projections.Build
 }
 
@@ -54,13 +63,18 @@ func Run(t *testing.T, p *projections.Projection, events ...Event) *Tables {
 	store, err := postgres.Open(t.Context(), pool, log)
 	require.NoError(t, err)
 	t.Cleanup(store.Close)
+	v, err := vault.Open(t.Context(), pool, make([]byte, 32), log)
+	require.NoError(t, err)
+	seal := func(values []*event.Sealed) error { return v.Seal(t.Context(), values) }
 	for _, e := range events {
-		encoded, err := e.encode()
+		encoded, err := e.encode(seal)
 		require.NoError(t, err)
 		_, err = store.Append(t.Context(), e.stream, eventstore.Any, encoded)
 		require.NoError(t, err)
 	}
-	tables := &Tables{t: t, pool: pool, build: projections.Build{Store: store, Config: pool.Config().ConnConfig.Copy(), Projection: p, Log: log}}
+	tables := &Tables{t: t, pool: pool, vault: v, build: projections.Build{
+		Store: store, Config: pool.Config().ConnConfig.Copy(), Projection: p, Reveal: v.Reveal, Log: log,
+	}}
 	for what, size := range map[string]int{"event by event": 1, "two by two": 2, "in one batch": math.MaxInt} {
 		differences, err := tables.build.Fold(t.Context(), size)
 		require.NoError(t, err, what)
@@ -99,6 +113,12 @@ func (tb *Tables) Exec(statement string) {
 		return err
 	})
 	require.NoError(tb.t, err)
+}
+
+// Erase destroys a subject's key. What the log has of it cannot be opened any more.
+func (tb *Tables) Erase(subject string) {
+	tb.t.Helper()
+	require.NoError(tb.t, tb.vault.Erase(tb.t.Context(), subject))
 }
 
 // Examine holds the tables against the log once more.
