@@ -25,6 +25,7 @@ type invitation struct {
 	ID          uuid.UUID      `json:"id"`
 	Email       string         `json:"email"`
 	Permissions map[string]any `json:"permissions"`
+	InvitedBy   string         `json:"invited_by"`
 	ExpiresAt   time.Time      `json:"expires_at"`
 }
 
