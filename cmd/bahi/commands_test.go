@@ -23,10 +23,11 @@ func TestTheProgramExplainsItself(t *testing.T) {
 	require.Equal(t, 0, status)
 	require.Equal(t, "bahi v0-test\n", out)
 	for args, words := range map[string][]string{
-		"--help":                 {"Usage: bahi <command>", "serve", "events tail", "events show", "projections list", "projections rebuild", "apikey create", "apikey list", "apikey revoke", "doctor", "version"},
+		"--help":                 {"Usage: bahi <command>", "serve", "events tail", "events show", "projections list", "projections rebuild", "apikey create", "apikey list", "apikey revoke", "user create", "user delete", "keys rotate", "vault erasures apply", "doctor", "version"},
 		"serve --help":           {"BAHI_ADDR", "BAHI_DATA", "DATABASE_URL", "BAHI_ADMIN_API_KEY", "BAHI_MASTER_KEY", "127.0.0.1:8080", "./data"},
 		"events tail --help":     {"--follow", "--lines"},
 		"apikey create --help":   {"--name", "--ledger", "--operator", "--expires-in"},
+		"keys rotate --help":     {"--overlap", "168h", "nobody notices"},
 		"doctor --help":          {"Fold the log anew"},
 		"projections rebuild -h": {"Build a projection anew"},
 	} {
