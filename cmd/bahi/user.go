@@ -60,15 +60,13 @@ func (c createUser) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.Operator {
-		if err := sys.accounts.Grant(ctx, made.ID, true); err != nil {
-			return err
-		}
-	}
 	fmt.Fprintln(os.Stderr, "user", made.ID)
 	if !c.PasswordStdin {
 		fmt.Fprintln(os.Stderr, "password, shown once:")
 		fmt.Println(password)
+	}
+	if c.Operator {
+		return sys.accounts.Grant(ctx, made.ID, true)
 	}
 	return nil
 }
