@@ -28,6 +28,11 @@ const (
 	// pollEvery is how often a process looks for jobs of a kind of which nobody has told it.
 	pollEvery = 5 * time.Second
 
+	// cooldown is how long after a fetch the next one may come, and after one notification another: who adds
+	// a job sooner tells nobody, and the job waits for the poll. River's own tenth of a second let the second
+	// of two who register at once wait five seconds for their mail.
+	cooldown = 5 * time.Millisecond
+
 	// softStop is how long running jobs may finish when the process stops; then their contexts end, and
 	// what has not come back by hardStop is left to be rescued.
 	softStop = 4 * time.Second
@@ -87,7 +92,7 @@ func NewJobs(ctx context.Context, config Config) (*Jobs, error) {
 		return nil, err
 	}
 	riverConfig := &river.Config{
-		Schema: schema, Logger: slog.New(quiet{config.Log.Handler()}), FetchPollInterval: cmp.Or(config.poll, pollEvery),
+		Schema: schema, Logger: slog.New(quiet{config.Log.Handler()}), FetchPollInterval: cmp.Or(config.poll, pollEvery), FetchCooldown: cooldown,
 		JobTimeout: longest, RescueStuckJobsAfter: longest + lostAfter, SoftStopTimeout: softStop,
 		JobStuckHandler: func(_ context.Context, p river.JobStuckHandlerParams) river.JobStuckHandlerResult {
 			return river.JobStuckHandlerResult{AddWorkerSlot: p.TotalStuckJobs <= mostStuck}
