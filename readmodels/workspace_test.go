@@ -44,9 +44,11 @@ import (
 
 // spanning are the views that answer for all workspaces, and why they may.
 var spanning = map[string]string{
-	"ledger.UnfinishedBulks":    "it is the system's own question, at its start",
-	"marketplace.Users":         "it is an operator's, who sees all",
-	"marketplace.DueForErasure": "it is the system's own, now and then",
+	"ledger.UnfinishedBulks":          "it is the system's own question, at its start",
+	"marketplace.Users":               "it is an operator's, who sees all",
+	"marketplace.DueForErasure":       "it is the system's own, now and then",
+	"marketplace.InvitationsToForget": "it is the system's own, now and then",
+	"marketplace.InvitationsTo":       "it is the system's own, which erases somebody everywhere",
 }
 
 // personal are the views of one person, whichever workspace they act in, and the column that names them.

@@ -64,7 +64,7 @@ func (c createKey) Run(ctx context.Context) error {
 		return err
 	}
 	create := apikey.Create{
-		By: actor.Actor{Permissions: actor.Permissions{Operator: true}}, Workspace: workspace, Now: time.Now(), Name: c.Name,
+		Workspace: workspace, Now: time.Now(), Name: c.Name,
 		Permissions: actor.Permissions{
 			Ledger: c.Ledger, Messaging: c.Messaging, Marketplace: c.Marketplace, Audit: c.Audit, Operator: c.Operator,
 		},

@@ -2,12 +2,19 @@ package main
 
 import (
 	"encoding/json"
+	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
+
+	"bahi/domain/event"
+	"bahi/domain/marketplace/workspace"
+	"bahi/http/api/apitest"
+	"bahi/readmodels"
 )
 
 // member is a user as the other members see them.
@@ -23,7 +30,7 @@ type member struct {
 // invitation is the answer to one that was sent.
 type invitation struct {
 	ID          uuid.UUID      `json:"id"`
-	Email       string         `json:"email"`
+	Email       *string        `json:"email"`
 	Permissions map[string]any `json:"permissions"`
 	InvitedBy   string         `json:"invited_by"`
 	ExpiresAt   time.Time      `json:"expires_at"`
@@ -64,7 +71,7 @@ func TestSomebodyIsInvitedAndWorksInTheOthersBooks(t *testing.T) {
 	var sent invitation
 	a := asha.POST(workspace+"/invitations", invite(" Ravi@example.com", `{"ledger":"read","marketplace":"read"}`)).Status(201)
 	a.JSON(&sent)
-	require.Equal(t, "ravi@example.com", sent.Email)
+	require.Equal(t, []string{"ravi@example.com", "user:" + asha.User.ID}, []string{*sent.Email, sent.InvitedBy})
 	require.Equal(t, map[string]any{"ledger": "read", "marketplace": "read"}, sent.Permissions)
 	require.WithinDuration(t, time.Now().Add(7*24*time.Hour), sent.ExpiresAt, time.Minute)
 	page, token := link(t, o.mailed("ravi@example.com", inviteSubject, 1))
@@ -165,7 +172,10 @@ func TestNobodyGivesMoreThanTheyHave(t *testing.T) {
 
 	// The books are never left without somebody who may say who belongs to them.
 	asha.PATCH(workspace+"/members/"+usha.User.ID, `{"permissions":{"ledger":"write","messaging":"write","marketplace":"write","audit":"write"}}`).Status(200)
-	usha.DELETE(workspace + "/members/" + asha.User.ID).Status(204)
+	const owner = "The owner of a workspace cannot be removed, or given fewer permissions, by others"
+	usha.DELETE(workspace+"/members/"+asha.User.ID).Problem(403, owner)
+	usha.PATCH(workspace+"/members/"+asha.User.ID, `{"permissions":{"ledger":"read"}}`).Problem(403, owner)
+	asha.DELETE(workspace + "/members/" + asha.User.ID).Status(204)
 	usha.DELETE(workspace + "/members/" + ravi.User.ID).Status(204)
 	const last = "The last member with write access cannot be removed"
 	usha.DELETE(workspace+"/members/"+usha.User.ID).Problem(409, last)
@@ -209,4 +219,117 @@ func TestAnInvitationIsForWhoeverHasTheMail(t *testing.T) {
 	key := o.bearer(o.key(asha.workspace, `{"ledger":"write"}`).Key)
 	require.Len(t, clerkBanks(key.GET("/banks")), 1)
 	key.With("Bahi-Workspace", somebody.workspace).GET("/banks").Problem(404, "Workspace not found")
+}
+
+func TestInvitationsAreListedAndWithdrawn(t *testing.T) {
+	t.Parallel()
+	o := start(t)
+	asha, ravi := o.person("asha@example.com"), o.person("ravi@example.com")
+	path := "/api/v1/workspaces/" + asha.workspace + "/invitations"
+	asha.GET(path).Status(200).Body(`[]`)
+	var first, second invitation
+	asha.POST(path, invite("usha@example.com", `{"ledger":"read"}`)).Status(201).JSON(&first)
+	asha.join(o, ravi, `{"marketplace":"read"}`)
+	o.operator().POST(path, invite("ravi@example.org", `{"ledger":"write"}`)).Status(201).JSON(&second)
+	require.Equal(t, "api_key:admin", second.InvitedBy)
+	var open []invitation
+	ravi.GET(path).Status(200).JSON(&open)
+	require.Equal(t, []invitation{first, second}, open)
+	ravi.DELETE(path+"/"+first.ID.String()).Problem(403, "Not enough permissions")
+	o.person("usha@example.org").GET(path).Problem(404, "Workspace not found")
+
+	_, token := link(t, o.mailed("usha@example.com", inviteSubject, 1))
+	asha.DELETE(path+"/"+uuid.NewString()).Problem(404, "Invitation not found")
+	asha.DELETE(path + "/" + first.ID.String()).Status(204).None()
+	asha.DELETE(path+"/"+first.ID.String()).Problem(404, "Invitation not found")
+	o.person("usha@example.com").POST("/api/v1/invitations/accept", map[string]string{"token": token}).Problem(400, "Invalid or expired invitation token")
+	ravi.GET(path).Status(200).JSON(&open)
+	require.Equal(t, []invitation{second}, open)
+}
+
+func TestWhatSomebodyGaveEndsWithWhatTheyHad(t *testing.T) {
+	t.Parallel()
+	o := start(t)
+	asha, ravi, again := o.person("asha@example.com"), o.person("ravi@example.com"), o.person("again@example.com")
+	asha.join(o, ravi, `{"ledger":"write","marketplace":"write"}`)
+	path := "/api/v1/workspaces/" + asha.workspace
+	nth := 0
+	invited := func(by *apitest.Client) map[string]string {
+		nth++
+		by.POST(path+"/invitations", invite("again@example.com", `{"ledger":"write"}`)).Status(201)
+		_, token := link(t, o.mailed("again@example.com", inviteSubject, nth))
+		return map[string]string{"token": token}
+	}
+	const refused = "Invalid or expired invitation token"
+	inAshas := ravi.With("Bahi-Workspace", asha.workspace)
+	var made, kept apiKey
+	inAshas.POST("/api/v1/api-keys", `{"name":"till","permissions":{"ledger":"write","marketplace":"write"}}`).Status(201).JSON(&made)
+	asha.POST("/api/v1/api-keys", `{"name":"till","permissions":{"ledger":"write"}}`).Status(201).JSON(&kept)
+	till, other := o.bearer(made.Key), o.bearer(kept.Key)
+	open(till, "HDFC")
+	byRavi, byKey := invited(ravi.Client), invited(till)
+	asha.PATCH(path+"/members/"+ravi.User.ID, `{"permissions":{"ledger":"read","marketplace":"write"}}`).Status(200)
+	till.POST("/bank", `{"name":"SBI"}`).Problem(403, "Not enough permissions")
+	till.GET("/banks").Status(200)
+	again.POST("/api/v1/invitations/accept", byRavi).Problem(400, refused)
+	again.POST("/api/v1/invitations/accept", byKey).Problem(400, refused)
+	asha.DELETE(path + "/members/" + ravi.User.ID).Status(204)
+	till.GET("/banks").Problem(401, "Not authenticated")
+	other.GET("/banks").Status(200)
+	again.POST("/api/v1/invitations/accept", byRavi).Problem(400, refused)
+
+	// A key that is revoked, and an operator who is one no more.
+	temporary := o.key(asha.workspace, `{"ledger":"write","marketplace":"write"}`)
+	byTemporary := invited(o.bearer(temporary.Key))
+	asha.DELETE("/api/v1/api-keys/" + temporary.ID).Status(204)
+	again.POST("/api/v1/invitations/accept", byTemporary).Problem(400, refused)
+	usha := o.person("usha@example.com")
+	id := uuid.MustParse(usha.User.ID)
+	require.NoError(t, o.sys.accounts.Grant(o.sys.byOperator(t.Context(), uuid.MustParse(usha.workspace)), id, true))
+	require.Eventually(t, func() bool { return usha.GET("/ops/jobs").Response.StatusCode == http.StatusOK }, 10*time.Second, 10*time.Millisecond)
+	byOperator := invited(usha.Client)
+	require.NoError(t, o.sys.accounts.Grant(o.sys.byOperator(t.Context(), uuid.MustParse(usha.workspace)), id, false))
+	again.POST("/api/v1/invitations/accept", byOperator).Problem(400, refused)
+
+	again.POST("/api/v1/invitations/accept", invited(asha.Client)).Status(200)
+}
+
+func TestWhoseInvitationIsOverIsForgotten(t *testing.T) {
+	t.Parallel()
+	o := start(t)
+	asha, ravi := o.person("asha@example.com"), o.person("ravi@example.com")
+	path := "/api/v1/workspaces/" + asha.workspace + "/invitations"
+	asha.join(o, ravi, `{"ledger":"read"}`)
+	var withdrawn, open invitation
+	asha.POST(path, invite("usha@example.com", `{"ledger":"read"}`)).Status(201).JSON(&withdrawn)
+	asha.DELETE(path + "/" + withdrawn.ID.String()).Status(204)
+	written := asha.POST(path, invite("usha@example.com", `{"ledger":"read"}`)).Status(201)
+	written.JSON(&open)
+	position, err := strconv.ParseUint(written.Header("Bahi-Position"), 10, 64)
+	require.NoError(t, err)
+	ctx := readmodels.AtLeast(t.Context(), event.Position(position))
+	over := func(after time.Duration) []uuid.UUID {
+		ids, err := o.sys.market.InvitationsToForget(ctx, time.Now().Add(after))
+		require.NoError(t, err)
+		return ids
+	}
+	ended := over(0)
+	require.Len(t, ended, 2, "one was accepted, one withdrawn")
+	require.Contains(t, ended, withdrawn.ID)
+	for _, id := range ended {
+		require.NoError(t, o.sys.vault.Erase(ctx, workspace.InvitationSubject(id)))
+	}
+	require.Empty(t, over(6*24*time.Hour))
+	require.Equal(t, []uuid.UUID{open.ID}, over(8*24*time.Hour), "one expired by then")
+
+	key, err := o.sys.accounts.EmailKey(ctx, "usha@example.com")
+	require.NoError(t, err)
+	to, err := o.sys.market.InvitationsTo(ctx, []string{key})
+	require.NoError(t, err)
+	require.ElementsMatch(t, []uuid.UUID{withdrawn.ID, open.ID}, to)
+	require.NoError(t, o.sys.vault.Erase(ctx, workspace.InvitationSubject(open.ID)))
+	var left []invitation
+	asha.GET(path).Status(200).JSON(&left)
+	require.Len(t, left, 1)
+	require.Nil(t, left[0].Email)
 }

@@ -18,6 +18,8 @@ import (
 	"bahi/domain/actor"
 	"bahi/domain/fault"
 	"bahi/domain/marketplace/apikey"
+	"bahi/domain/marketplace/user"
+	"bahi/domain/marketplace/workspace"
 )
 
 // KeyPrefix begins every API key, so that people and secret scanners recognise one.
@@ -29,8 +31,13 @@ var ErrUnknownKey = fault.New(fault.Unauthorized, "Not authenticated")
 const secretBytes = 32
 
 // CreateAPIKey makes a key. It answers the key itself too, which is not kept and so can never be
-// shown again; empty for a request that was answered before.
+// shown again; empty for a request that was answered before. The request's actor makes it: a user, or a key of
+// theirs, gives no more than what they have themselves, for as long as they have it.
 func CreateAPIKey(ctx context.Context, h *commands.Handler, c apikey.Create) (key string, out commands.Outcome[apikey.State], err error) {
+	c.By = commands.From(ctx).Actor
+	if c.User, err = maker(ctx, h, c.By); err != nil {
+		return "", out, err
+	}
 	secret := make([]byte, secretBytes)
 	rand.Read(secret)
 	sum := sha256.Sum256(secret)
@@ -44,6 +51,20 @@ func CreateAPIKey(ctx context.Context, h *commands.Handler, c apikey.Create) (ke
 		return "", out, fmt.Errorf("id of the new key: %w", err)
 	}
 	return KeyPrefix + hex.EncodeToString(id[:]) + "_" + base64.RawURLEncoding.EncodeToString(secret), out, nil
+}
+
+// maker answers the user whose rights the actor gives, [uuid.Nil] for the deployment's.
+func maker(ctx context.Context, h *commands.Handler, by actor.Actor) (uuid.UUID, error) {
+	id, err := uuid.Parse(by.ID)
+	switch {
+	case by.Type == "user":
+		return id, err
+	case by.Type == "api_key" && err == nil:
+		l, err := commands.Load(ctx, h.Fresh(), apikey.Kind, by.ID)
+		return l.State.User, err
+	default:
+		return uuid.Nil, nil
+	}
 }
 
 // RevokeAPIKey ends a key.
@@ -91,9 +112,52 @@ func (r *KeyRing) Authenticate(ctx context.Context, key string) (actor.Actor, er
 	}
 	sum := sha256.Sum256(secret)
 	s := l.State
-	known := subtle.ConstantTimeCompare(sum[:], s.SecretHash) == 1
-	if !known || s.Revoked || s.ExpiresAt != nil && !r.Now().Before(*s.ExpiresAt) {
+	if subtle.ConstantTimeCompare(sum[:], s.SecretHash) != 1 {
 		return actor.Actor{}, ErrUnknownKey
 	}
-	return actor.Actor{Type: "api_key", ID: id.String(), Workspace: s.Workspace, Permissions: s.Permissions}, nil
+	p, err := rightsNow(ctx, r.Commands.Cached(), s, r.Now())
+	if err == nil && p.Empty() {
+		err = ErrUnknownKey
+	}
+	if err != nil {
+		return actor.Actor{}, err
+	}
+	return actor.Actor{Type: "api_key", ID: id.String(), Workspace: s.Workspace, Permissions: p}, nil
+}
+
+// keyRights answers what a key allows now, nothing when there is no such key.
+func keyRights(ctx context.Context, from commands.Source, id uuid.UUID, now time.Time) (actor.Permissions, error) {
+	l, err := commands.Load(ctx, from, apikey.Kind, id.String())
+	if err != nil {
+		return actor.Permissions{}, err
+	}
+	return rightsNow(ctx, from, l.State, now)
+}
+
+// rightsNow answers what a key allows now. One by a user's rights allows what they may do in its workspace, as an
+// operator of the deployment or as a member. One that the deployment gave keeps its own, until the last member
+// of its workspace is gone: from then on only an operator reaches it (CONTRACT.md 0.2).
+func rightsNow(ctx context.Context, from commands.Source, s apikey.State, now time.Time) (none actor.Permissions, err error) {
+	if s.SecretHash == nil || s.Revoked || s.ExpiresAt != nil && !now.Before(*s.ExpiresAt) {
+		return none, nil
+	}
+	w, err := commands.Load(ctx, from, workspace.Kind, s.Workspace.String())
+	if err != nil {
+		return none, err
+	}
+	if s.User == uuid.Nil {
+		if abandoned := w.State.Made && len(w.State.Members) == 0; abandoned && !s.Permissions.Operator {
+			return none, nil
+		}
+		return s.Permissions, nil
+	}
+	u, err := commands.Load(ctx, from, user.Kind, s.User.String())
+	switch {
+	case err != nil || !u.State.Active():
+		return none, err
+	case u.State.Operator:
+		return s.Permissions, nil
+	default:
+		return s.Within(w.State.Members[s.User]), nil
+	}
 }

@@ -17,8 +17,11 @@ import (
 	"bahi/commands"
 	"bahi/commands/marketplace"
 	"bahi/domain/actor"
+	"bahi/domain/event"
 	"bahi/domain/fault"
 	"bahi/domain/marketplace/apikey"
+	"bahi/domain/marketplace/user"
+	"bahi/domain/marketplace/workspace"
 	"bahi/eventstore"
 	"bahi/eventstore/postgres"
 	"bahi/eventstore/vault"
@@ -65,7 +68,7 @@ func as(t *testing.T, key string) context.Context {
 }
 
 func create(workspace uuid.UUID, expires *time.Time) apikey.Create {
-	return apikey.Create{By: operator, Workspace: workspace, Name: "till", Permissions: reader, ExpiresAt: expires, Now: time.Now()}
+	return apikey.Create{Workspace: workspace, Name: "till", Permissions: reader, ExpiresAt: expires, Now: time.Now()}
 }
 
 func TestAKeyOpensOnEveryNodeWhatItWasMadeFor(t *testing.T) {
@@ -151,6 +154,115 @@ func TestAKeyEndsWithItsTime(t *testing.T) {
 	require.ErrorIs(t, err, marketplace.ErrUnknownKey)
 }
 
+// does carries out commands on an aggregate, in a workspace.
+func does[S any](t *testing.T, ring *marketplace.KeyRing, kind *event.Kind[S], id, in uuid.UUID, all ...event.Command[S]) {
+	t.Helper()
+	ctx := commands.With(t.Context(), commands.Request{Actor: operator, Workspace: in})
+	for _, c := range all {
+		_, err := commands.Handle(ctx, ring.Commands, kind, id.String(), c)
+		require.NoError(t, err)
+	}
+}
+
+// settler makes a user with a workspace of their own.
+func settler(t *testing.T, ring *marketplace.KeyRing) (id, workspaceID uuid.UUID) {
+	t.Helper()
+	id, workspaceID = uuid.New(), uuid.New()
+	does(t, ring, workspace.Kind, workspaceID, workspaceID, workspace.Make{Owner: id})
+	does(t, ring, user.Kind, id, workspaceID, user.Register{Provider: user.ByEmail, Workspace: workspaceID, Verified: true})
+	return id, workspaceID
+}
+
+// joins takes a user into a workspace.
+func joins(t *testing.T, ring *marketplace.KeyRing, in, id uuid.UUID, p actor.Permissions) {
+	t.Helper()
+	invitation, now := uuid.New(), time.Now()
+	does(t, ring, workspace.Kind, in, in,
+		workspace.Invite{By: operator, Invitation: invitation, Permissions: p, Now: now, ExpiresAt: now.Add(time.Hour)},
+		workspace.Join{Invitation: invitation, Inviter: operator, User: id, Now: now})
+}
+
+// by makes a key in a workspace for somebody with these permissions.
+func by(t *testing.T, ring *marketplace.KeyRing, who actor.Actor, in uuid.UUID, p actor.Permissions) string {
+	t.Helper()
+	who.Permissions = p
+	c := create(in, nil)
+	c.Permissions = p
+	key, _, err := marketplace.CreateAPIKey(commands.With(t.Context(), commands.Request{Actor: who, Workspace: in}), ring.Commands, c)
+	require.NoError(t, err)
+	return key
+}
+
+// opens waits until the key allows this on a node, nothing for the zero Permissions.
+func opens(t *testing.T, ring *marketplace.KeyRing, key string, wanted actor.Permissions) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		who, err := ring.Authenticate(t.Context(), key)
+		if errors.Is(err, marketplace.ErrUnknownKey) {
+			return wanted == actor.Permissions{}
+		}
+		return err == nil && who.Permissions == wanted
+	}, 10*time.Second, time.Millisecond)
+}
+
+func TestAKeyAllowsNoMoreThanItsMakerMay(t *testing.T) {
+	t.Parallel()
+	all := nodes(t, 2)
+	ring, other := all[0], all[1]
+	asha, office := settler(t, ring)
+	ravi, _ := settler(t, ring)
+	joins(t, ring, office, ravi, workspace.Owner)
+	bearer := func(id uuid.UUID) actor.Actor { return actor.Actor{Type: "user", ID: id.String()} }
+	has := actor.Permissions{Ledger: actor.Write, Marketplace: actor.Write}
+	key, asOwner := by(t, ring, bearer(ravi), office, has), by(t, ring, bearer(asha), office, has)
+	who, err := other.Authenticate(t.Context(), key)
+	require.NoError(t, err)
+	require.Equal(t, has, who.Permissions)
+	ofKey := by(t, ring, who, office, actor.Permissions{Ledger: actor.Write}) // made by the key
+	given := by(t, ring, operator, office, has)                               // made by the deployment
+
+	does(t, ring, workspace.Kind, office, office, workspace.Change{By: operator, User: ravi, To: actor.Permissions{Ledger: actor.Read, Audit: actor.Read}})
+	opens(t, other, key, actor.Permissions{Ledger: actor.Read})
+	opens(t, other, ofKey, actor.Permissions{Ledger: actor.Read})
+	does(t, ring, workspace.Kind, office, office, workspace.Remove{By: operator, User: ravi})
+	opens(t, other, key, actor.Permissions{})
+	opens(t, other, ofKey, actor.Permissions{})
+	joins(t, ring, office, ravi, workspace.Owner)
+	opens(t, other, key, has)
+	opens(t, other, asOwner, has)
+
+	// When the last member is gone, only an operator reaches the books.
+	master := by(t, ring, operator, office, actor.Permissions{Operator: true})
+	opens(t, other, given, has)
+	for _, id := range []uuid.UUID{asha, ravi} {
+		does(t, ring, workspace.Kind, office, office, workspace.Remove{User: id, Erased: true})
+	}
+	for _, k := range []string{key, ofKey, asOwner, given} {
+		opens(t, other, k, actor.Permissions{})
+	}
+	opens(t, other, master, actor.Permissions{Operator: true})
+}
+
+func TestAnOperatorsKeyIsOneForAsLongAsTheyAre(t *testing.T) {
+	t.Parallel()
+	all := nodes(t, 2)
+	ring, other := all[0], all[1]
+	asha, office := settler(t, ring)
+	_, abroad := settler(t, ring)
+	does(t, ring, user.Kind, asha, office, user.Grant{Operator: true})
+	bearer := actor.Actor{Type: "user", ID: asha.String()}
+	root := actor.Permissions{Operator: true}
+	key, there := by(t, ring, bearer, office, root), by(t, ring, bearer, abroad, reader)
+	opens(t, other, key, root)
+	opens(t, other, there, reader)
+	does(t, ring, user.Kind, asha, office, user.Grant{})
+	opens(t, other, key, workspace.Owner) // what she may in her own workspace
+	opens(t, other, there, actor.Permissions{})
+	now := time.Now()
+	does(t, ring, user.Kind, asha, office, user.RequestDeletion{DeleteAfter: now}, user.BeginErasure{Now: now})
+	opens(t, other, key, actor.Permissions{})
+}
+
 // Of several answers to one request, the one that shows a key shows the one that opens.
 func TestAKeyIsShownOnceAndOpens(t *testing.T) {
 	t.Parallel()
@@ -188,9 +300,9 @@ func TestARefusedKeyIsNotShown(t *testing.T) {
 	t.Parallel()
 	ring := nodes(t, 1)[0]
 	c := create(home, nil)
-	c.By = actor.Actor{Permissions: reader}
 	c.Permissions.Operator = true
-	key, _, err := marketplace.CreateAPIKey(as(t, ""), ring.Commands, c)
+	lesser := commands.With(t.Context(), commands.Request{Actor: actor.Actor{Type: "system", Permissions: reader}, Workspace: home})
+	key, _, err := marketplace.CreateAPIKey(lesser, ring.Commands, c)
 	refused, _ := errors.AsType[*fault.Error](err)
 	require.NotNil(t, refused)
 	require.Equal(t, fault.Forbidden, refused.Kind)

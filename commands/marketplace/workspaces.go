@@ -1,7 +1,11 @@
 package marketplace
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,7 +16,6 @@ import (
 	"bahi/commands/marketplace/credentials"
 	"bahi/domain/actor"
 	"bahi/domain/event"
-	"bahi/domain/marketplace/claim"
 	"bahi/domain/marketplace/person"
 	"bahi/domain/marketplace/user"
 	"bahi/domain/marketplace/workspace"
@@ -39,19 +42,57 @@ func (a *Accounts) Invite(ctx context.Context, in uuid.UUID, email string, permi
 	if err != nil {
 		return uuid.Nil, out, err
 	}
-	held, err := commands.Load(ctx, a.Commands.Fresh(), claim.Email, key)
-	if err != nil {
-		return uuid.Nil, out, err
-	}
 	id, err := a.newInvitation(ctx)
 	if err != nil {
 		return uuid.Nil, out, err
 	}
+	now := a.Now()
 	out, err = commands.Handle(ctx, a.Commands, workspace.Kind, in.String(), workspace.Invite{
-		By: commands.From(ctx).Actor, Invitation: id, Permissions: permissions,
-		Email: event.NewPersonal(InviteeSubject(key, held.Revision+1), email), ExpiresAt: a.Now().Add(invitationLasts),
+		By: commands.From(ctx).Actor, Invitation: id, Permissions: permissions, Now: now, ExpiresAt: now.Add(invitationLasts),
+		Email: event.NewPersonal(workspace.InvitationSubject(id), email), EmailKey: key,
 	})
 	return id, out, err
+}
+
+// OpenInvitation is one that can be accepted.
+type OpenInvitation struct {
+	ID          uuid.UUID         `json:"id"`
+	Email       *string           `json:"email"` // nil: whose it was is erased
+	Permissions actor.Permissions `json:"permissions"`
+	InvitedBy   string            `json:"invited_by" doc:"Such as user:<id> or api_key:<id>"`
+	ExpiresAt   time.Time         `json:"expires_at"`
+}
+
+// Invitations lists the open invitations of a workspace, which expires first first. They are taken from the log: no
+// table has their addresses.
+func (a *Accounts) Invitations(ctx context.Context, in uuid.UUID) ([]OpenInvitation, error) {
+	l, err := commands.Load(ctx, a.Commands.Fresh(), workspace.Kind, in.String())
+	if err != nil {
+		return nil, err
+	}
+	open, now := []OpenInvitation{}, a.Now()
+	for id, i := range l.State.Invitations {
+		if !now.Before(i.ExpiresAt) {
+			continue
+		}
+		o := OpenInvitation{ID: id, Permissions: i.Permissions, InvitedBy: i.By, ExpiresAt: i.ExpiresAt}
+		switch address, err := a.Text(ctx, i.Email); {
+		case err == nil:
+			o.Email = &address
+		case !errors.Is(err, event.ErrErased):
+			return nil, err
+		}
+		open = append(open, o)
+	}
+	slices.SortFunc(open, func(a, b OpenInvitation) int {
+		return cmp.Or(a.ExpiresAt.Compare(b.ExpiresAt), bytes.Compare(a.ID[:], b.ID[:]))
+	})
+	return open, nil
+}
+
+// Withdraw takes an invitation into the caller's workspace back.
+func (a *Accounts) Withdraw(ctx context.Context, in, invitation uuid.UUID) (commands.Outcome[workspace.State], error) {
+	return commands.Handle(ctx, a.Commands, workspace.Kind, in.String(), workspace.Withdraw{By: commands.From(ctx).Actor, Invitation: invitation})
 }
 
 // newInvitation answers the id of an invitation that is to be, which a repetition of the request finds.
@@ -77,11 +118,37 @@ func (a *Accounts) Accept(ctx context.Context, token string, id uuid.UUID) (in u
 		return in, out, credentials.Invitation.Refusal()
 	}
 	err = a.Credentials.Mailed.Use(ctx, credentials.Invitation, mailed, func(ctx context.Context, invitation uuid.UUID) error {
-		var err error
-		out, err = commands.Handle(as(ctx, id, in), a.Commands, workspace.Kind, in.String(), workspace.Join{Invitation: invitation, User: id, Now: a.Now()})
+		inviter, err := a.inviter(ctx, in, invitation)
+		if err == nil {
+			join := workspace.Join{Invitation: invitation, Inviter: inviter, User: id, Now: a.Now()}
+			out, err = commands.Handle(as(ctx, id, in), a.Commands, workspace.Kind, in.String(), join)
+		}
 		return err
 	})
 	return in, out, err
+}
+
+// inviter answers who sent an invitation, with what they may do now beyond what the workspace's own stream says, the
+// zero Actor when there is no such invitation.
+func (a *Accounts) inviter(ctx context.Context, in, invitation uuid.UUID) (actor.Actor, error) {
+	l, err := commands.Load(ctx, a.Commands.Fresh(), workspace.Kind, in.String())
+	if err != nil {
+		return actor.Actor{}, err
+	}
+	kind, name, _ := strings.Cut(l.State.Invitations[invitation].By, ":")
+	who := actor.Actor{Type: kind, ID: name, Workspace: in}
+	id, named := uuid.Parse(name)
+	switch {
+	case kind == "user":
+		var u commands.Loaded[user.State]
+		u, err = commands.Load(ctx, a.Commands.Fresh(), user.Kind, id.String())
+		who.Permissions.Operator = u.State.Active() && u.State.Operator
+	case kind == "api_key" && named == nil:
+		who.Permissions, err = keyRights(ctx, a.Commands.Fresh(), id, a.Now())
+	case kind == "api_key", kind == "system": // the operator's own key, and the shell
+		who.Permissions.Operator = true
+	}
+	return who, err
 }
 
 // ChangeMember gives a member of the caller's workspace other permissions.

@@ -56,9 +56,9 @@ func (r *Routes) APIKeys() {
 		Tags: tags, Area: actor.Marketplace, Limit: "marketplace_general",
 	}, func(ctx context.Context, in *struct{ Body CreateAPIKey }) (*api.Body[CreatedAPIKey], error) {
 		c := in.Body.Create
-		c.By, c.Now, c.Workspace = api.Caller(ctx), r.Now(), api.Caller(ctx).Workspace
+		c.Now, c.Workspace = r.Now(), api.Caller(ctx).Workspace
 		if other := in.Body.WorkspaceID; other != nil && *other != c.Workspace {
-			if !c.By.Permissions.Operator {
+			if !api.Caller(ctx).Permissions.Operator {
 				return nil, errOtherWorkspace
 			}
 			c.Workspace = *other

@@ -3,24 +3,16 @@ package marketplace
 import (
 	"context"
 	"net/http"
-	"time"
 
 	"github.com/google/uuid"
 
 	"bahi/commands"
+	flows "bahi/commands/marketplace"
 	"bahi/domain/actor"
 	"bahi/domain/marketplace/person"
 	"bahi/http/api"
 	views "bahi/readmodels/marketplace"
 )
-
-// Invitation is one that was just sent.
-type Invitation struct {
-	ID          uuid.UUID         `json:"id"`
-	Email       string            `json:"email"`
-	Permissions actor.Permissions `json:"permissions"`
-	ExpiresAt   time.Time         `json:"expires_at"`
-}
 
 // Membership is what a user may do in a workspace.
 type Membership struct {
@@ -63,9 +55,16 @@ func (r *Routes) enter(ctx context.Context, in InWorkspace, level actor.Level) (
 	return commands.With(ctx, req), nil
 }
 
+// InMember names a member in the path.
 type InMember struct {
 	InWorkspace
 	User uuid.UUID `path:"user_id"`
+}
+
+// InInvitation names an invitation in the path.
+type InInvitation struct {
+	InWorkspace
+	Invitation uuid.UUID `path:"invitation_id"`
 }
 
 // Workspaces registers who belongs where.
@@ -93,7 +92,7 @@ func (r *Routes) Workspaces() {
 				Email       string            `json:"email" maxLength:"254"`
 				Permissions actor.Permissions `json:"permissions"`
 			}
-		}) (*api.Body[Invitation], error) {
+		}) (*api.Body[flows.OpenInvitation], error) {
 			ctx, err := r.enter(ctx, in.InWorkspace, actor.Write)
 			if err != nil {
 				return nil, err
@@ -108,7 +107,29 @@ func (r *Routes) Workspaces() {
 			}
 			api.Wrote(ctx, out.Position, out.Replayed)
 			i := out.State.Invitations[id]
-			return api.Answer(Invitation{ID: id, Email: email, Permissions: i.Permissions, ExpiresAt: i.ExpiresAt}, nil)
+			return api.Answer(flows.OpenInvitation{ID: id, Email: &email, Permissions: i.Permissions, InvitedBy: i.By, ExpiresAt: i.ExpiresAt}, nil)
+		})
+	list := workspaceOp("list-invitations", "GET", "/api/v1/workspaces/{workspace_id}/invitations", "List the open invitations")
+	list.Reads = nil // but the log
+	api.Handle(r.API, list, func(ctx context.Context, in *InWorkspace) (*api.Body[[]flows.OpenInvitation], error) {
+		ctx, err := r.enter(ctx, *in, actor.Read)
+		if err != nil {
+			return nil, err
+		}
+		return api.Answer(r.Accounts.Invitations(ctx, in.Workspace))
+	})
+	api.Handle(r.API, workspaceOp("withdraw-invitation", "DELETE", "/api/v1/workspaces/{workspace_id}/invitations/{invitation_id}", "Withdraw an invitation"),
+		func(ctx context.Context, in *InInvitation) (*api.Nothing, error) {
+			ctx, err := r.enter(ctx, in.InWorkspace, actor.Write)
+			if err != nil {
+				return nil, err
+			}
+			out, err := r.Accounts.Withdraw(ctx, in.Workspace, in.Invitation)
+			if err != nil {
+				return nil, err
+			}
+			api.Wrote(ctx, out.Position, out.Replayed)
+			return &api.Nothing{}, nil
 		})
 	accept := workspaceOp("accept-invitation", "POST", "/api/v1/invitations/accept", "Join a workspace with the mailed token")
 	accept.Status = http.StatusOK

@@ -30,12 +30,32 @@ type State struct {
 	Workspace   uuid.UUID
 	SecretHash  []byte // SHA-256; nil before Created
 	Permissions actor.Permissions
+	User        uuid.UUID // whose rights it has a part of; uuid.Nil: nobody's, the deployment gave them
 	ExpiresAt   *time.Time
 	Revoked     bool
 }
 
+// Within answers what the key allows as long as nobody who made it has more than limit.
+func (s State) Within(limit actor.Permissions) actor.Permissions {
+	lesser := func(a actor.Area) actor.Level {
+		if l := s.Permissions.Level(a); !limit.Level(a).Allows(l) {
+			return limit.Level(a)
+		}
+		return s.Permissions.Level(a)
+	}
+	if s.Permissions.Within(limit) {
+		return s.Permissions
+	}
+	return actor.Permissions{
+		Ledger: lesser(actor.Ledger), Messaging: lesser(actor.Messaging), Marketplace: lesser(actor.Marketplace), Audit: lesser(actor.Audit),
+		Operator: s.Permissions.Operator && limit.Operator,
+	}
+}
+
 // Created: a key was made.
 type Created struct {
+	By          string            `json:"by"`               // as [actor.Actor] names them
+	User        uuid.UUID         `json:"user_id,omitzero"` // by whose rights: by itself, or who made the key that made it
 	Name        string            `json:"name"`
 	Workspace   uuid.UUID         `json:"workspace_id"`
 	SecretHash  []byte            `json:"secret_sha256"`
@@ -50,6 +70,7 @@ type Revoked struct{}
 func (e Created) Evolve(State) State {
 	return State{
 		Name: e.Name, Workspace: e.Workspace, SecretHash: e.SecretHash, Permissions: e.Permissions, ExpiresAt: e.ExpiresAt,
+		User: e.User,
 	}
 }
 
@@ -59,6 +80,7 @@ func (Revoked) Evolve(s State) State { s.Revoked = true; return s }
 // Create makes a key for a workspace, with no more permissions than its maker has.
 type Create struct {
 	By          actor.Actor       `json:"-"`
+	User        uuid.UUID         `json:"-"` // by whose rights; uuid.Nil: the deployment's
 	Workspace   uuid.UUID         `json:"-"`
 	SecretHash  []byte            `json:"-"`
 	Now         time.Time         `json:"-"`
@@ -87,6 +109,7 @@ func (c Create) Decide(s State) ([]event.Event[State], error) {
 		return nil, fault.Fields(fault.Field{Field: "expires_at", Message: "must be in the future"})
 	}
 	return []event.Event[State]{Created{
+		By: c.By.String(), User: c.User,
 		Name: name, Workspace: c.Workspace, SecretHash: c.SecretHash, Permissions: c.Permissions, ExpiresAt: c.ExpiresAt,
 	}}, nil
 }

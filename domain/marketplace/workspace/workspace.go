@@ -17,6 +17,7 @@ import (
 var Kind = event.NewKind("workspace",
 	event.Of[Made]("WorkspaceMade", 1),
 	event.Of[Invited]("MemberInvited", 1),
+	event.Of[Withdrawn]("InvitationWithdrawn", 1),
 	event.Of[Joined]("MemberJoined", 1),
 	event.Of[Changed]("MemberChanged", 1),
 	event.Of[Removed]("MemberRemoved", 1),
@@ -25,19 +26,35 @@ var Kind = event.NewKind("workspace",
 // What is answered to those who may not, or not so.
 var (
 	ErrNotFound     = fault.New(fault.NotFound, "Workspace not found")
+	ErrNotPermitted = fault.New(fault.Forbidden, "Not enough permissions")
 	ErrNoMember     = fault.New(fault.NotFound, "Member not found")
 	ErrNoInvitation = fault.New(fault.Malformed, "Invalid or expired invitation token")
+	ErrNotOpen      = fault.New(fault.NotFound, "Invitation not found")
 	ErrMember       = fault.New(fault.Conflict, "Already a member of this workspace")
+	ErrInvitations  = fault.New(fault.Conflict, "Too many open invitations")
+	ErrMembers      = fault.New(fault.Conflict, "Too many members")
 	ErrLastMember   = fault.New(fault.Conflict, "The last member with write access cannot be removed")
 	ErrTooMuch      = fault.New(fault.Forbidden, "A member cannot be given more permissions than the caller has")
 	ErrAbove        = fault.New(fault.Forbidden, "A member who has more permissions than the caller is not the caller's to change or remove")
+	ErrOwner        = fault.New(fault.Forbidden, "The owner of a workspace cannot be removed, or given fewer permissions, by others")
+)
+
+// How many there can be at once: every event copies them, and a sign-in reads all events.
+const (
+	MaxInvitations = 100
+	MaxMembers     = 500
 )
 
 // Owner is what a user may do in the workspace that was made with them.
 var Owner = actor.Permissions{Ledger: actor.Write, Messaging: actor.Write, Marketplace: actor.Write, Audit: actor.Write}
 
+// InvitationSubject is whose key the address of somebody invited is sealed with. It is destroyed once the
+// invitation is over, so that who never comes is forgotten.
+func InvitationSubject(id uuid.UUID) string { return "invitation-" + id.String() }
+
 // Invitation is one that nobody has accepted yet.
 type Invitation struct {
+	By          string // who sent it, as [actor.Actor] names them
 	Email       event.Personal
 	Permissions actor.Permissions
 	ExpiresAt   time.Time
@@ -46,8 +63,42 @@ type Invitation struct {
 // State is who belongs to it. A workshop has a handful of members.
 type State struct {
 	Made        bool
+	Owner       uuid.UUID // whom it was made for; uuid.Nil once they left
 	Members     map[uuid.UUID]actor.Permissions
-	Invitations map[uuid.UUID]Invitation
+	Invitations map[uuid.UUID]Invitation // some of them expired
+}
+
+// open counts the invitations that can be accepted now.
+func (s State) open(now time.Time) (n int) {
+	for _, i := range s.Invitations {
+		if now.Before(i.ExpiresAt) {
+			n++
+		}
+	}
+	return n
+}
+
+// may answers what a caller may do here who may say who belongs, and refuses anybody else. What a member may is taken
+// from the state that the decision is about: the one that they signed in with may have been late.
+func (s State) may(by actor.Actor) (actor.Permissions, error) {
+	p := by.Permissions
+	if by.Type == "user" && !p.Operator {
+		id, err := uuid.Parse(by.ID)
+		rights, member := s.Members[id]
+		if err != nil || !member {
+			return rights, ErrNotFound
+		}
+		p = rights
+	}
+	if !p.Level(actor.Marketplace).Allows(actor.Write) {
+		return p, ErrNotPermitted
+	}
+	return p, nil
+}
+
+// owns says whether the caller decides about the owner: themselves, or an operator.
+func (s State) owns(by actor.Actor) bool {
+	return by.Permissions.Operator || by.Type == "user" && by.ID == s.Owner.String()
 }
 
 // writers counts the members who may change who belongs to it.
@@ -68,9 +119,17 @@ type Made struct {
 // Invited: somebody was asked to join.
 type Invited struct {
 	Invitation  uuid.UUID         `json:"invitation_id"`
+	By          string            `json:"by"`
 	Email       event.Personal    `json:"email,omitzero"`
+	EmailKey    string            `json:"email_key"` // by which who is erased finds it
 	Permissions actor.Permissions `json:"permissions"`
+	InvitedAt   time.Time         `json:"invited_at"`
 	ExpiresAt   time.Time         `json:"expires_at"`
+}
+
+// Withdrawn: an invitation can be accepted no more.
+type Withdrawn struct {
+	Invitation uuid.UUID `json:"invitation_id"`
 }
 
 // Joined: a user accepted an invitation.
@@ -95,13 +154,21 @@ type Removed struct {
 
 // Evolve begins the workspace.
 func (e Made) Evolve(State) State {
-	return State{Made: true, Members: map[uuid.UUID]actor.Permissions{e.Owner: Owner}}
+	return State{Made: true, Owner: e.Owner, Members: map[uuid.UUID]actor.Permissions{e.Owner: Owner}}
 }
 
-// Evolve notes the invitation.
+// Evolve notes the invitation, and forgets those that had expired before it.
 func (e Invited) Evolve(s State) State {
 	s.Invitations = changed(s.Invitations)
-	s.Invitations[e.Invitation] = Invitation{Email: e.Email, Permissions: e.Permissions, ExpiresAt: e.ExpiresAt}
+	maps.DeleteFunc(s.Invitations, func(_ uuid.UUID, i Invitation) bool { return !e.InvitedAt.Before(i.ExpiresAt) })
+	s.Invitations[e.Invitation] = Invitation{By: e.By, Email: e.Email, Permissions: e.Permissions, ExpiresAt: e.ExpiresAt}
+	return s
+}
+
+// Evolve forgets the invitation.
+func (e Withdrawn) Evolve(s State) State {
+	s.Invitations = changed(s.Invitations)
+	delete(s.Invitations, e.Invitation)
 	return s
 }
 
@@ -124,6 +191,9 @@ func (e Changed) Evolve(s State) State {
 func (e Removed) Evolve(s State) State {
 	s.Members = changed(s.Members)
 	delete(s.Members, e.User)
+	if e.User == s.Owner {
+		s.Owner = uuid.Nil
+	}
 	return s
 }
 
@@ -153,39 +223,72 @@ type Invite struct {
 	By          actor.Actor
 	Invitation  uuid.UUID
 	Email       event.Personal
+	EmailKey    string
 	Permissions actor.Permissions
+	Now         time.Time
 	ExpiresAt   time.Time
 }
 
-// Decide refuses to give what the caller does not have.
+// Decide refuses to give what the caller does not have, and more than [MaxInvitations] at once.
 func (c Invite) Decide(s State) ([]event.Event[State], error) {
-	switch {
-	case !s.Made:
+	if !s.Made {
 		return nil, ErrNotFound
+	}
+	rights, err := s.may(c.By)
+	switch {
+	case err != nil:
+		return nil, err
 	case c.Permissions.Empty() || c.Permissions.Operator:
 		return nil, fault.Fields(fault.Field{Field: "permissions", Message: "at least one area is needed, and operator is not a workspace's to give"})
-	case !c.Permissions.Within(c.By.Permissions):
+	case !c.Permissions.Within(rights):
 		return nil, ErrTooMuch
+	case s.open(c.Now) >= MaxInvitations:
+		return nil, ErrInvitations
 	}
-	return []event.Event[State]{Invited{Invitation: c.Invitation, Email: c.Email, Permissions: c.Permissions, ExpiresAt: c.ExpiresAt.UTC()}}, nil
+	return []event.Event[State]{Invited{
+		Invitation: c.Invitation, By: c.By.String(), Email: c.Email, EmailKey: c.EmailKey, Permissions: c.Permissions,
+		InvitedAt: c.Now.UTC(), ExpiresAt: c.ExpiresAt.UTC(),
+	}}, nil
+}
+
+// Withdraw takes an invitation back, whoever sent it.
+type Withdraw struct {
+	By         actor.Actor
+	Invitation uuid.UUID
+}
+
+// Decide refuses who may not invite, and an invitation that is not there any more.
+func (c Withdraw) Decide(s State) ([]event.Event[State], error) {
+	if _, err := s.may(c.By); err != nil {
+		return nil, err
+	}
+	if _, open := s.Invitations[c.Invitation]; !open {
+		return nil, ErrNotOpen
+	}
+	return []event.Event[State]{Withdrawn{Invitation: c.Invitation}}, nil
 }
 
 // Join accepts an invitation.
 type Join struct {
 	Invitation uuid.UUID
+	Inviter    actor.Actor // who sent it, with what they may do now; what a member may do here need not be known
 	User       uuid.UUID
 	Now        time.Time
 }
 
-// Decide refuses an invitation that is not there any more, and who belongs already.
+// Decide refuses an invitation that is not there any more, or that who sent it could not send now, and who belongs
+// already: what somebody gave does not outlive what they had.
 func (c Join) Decide(s State) ([]event.Event[State], error) {
 	i, open := s.Invitations[c.Invitation]
 	_, member := s.Members[c.User]
+	rights, gone := s.may(c.Inviter)
 	switch {
-	case !open || !c.Now.Before(i.ExpiresAt):
+	case !open || !c.Now.Before(i.ExpiresAt), gone != nil, !i.Permissions.Within(rights):
 		return nil, ErrNoInvitation
 	case member:
 		return nil, ErrMember
+	case len(s.Members) >= MaxMembers:
+		return nil, ErrMembers
 	}
 	return []event.Event[State]{Joined{Invitation: c.Invitation, User: c.User, Permissions: i.Permissions}}, nil
 }
@@ -198,20 +301,25 @@ type Change struct {
 }
 
 // Decide keeps at least one member who may write, gives nothing that the caller does not have, and leaves
-// those alone who have more.
+// those alone who have more. Only the owner and operators take anything from the owner.
 func (c Change) Decide(s State) ([]event.Event[State], error) {
+	rights, err := s.may(c.By)
 	from, member := s.Members[c.User]
 	switch {
+	case err != nil:
+		return nil, err
 	case !member:
 		return nil, ErrNoMember
 	case c.To.Empty() || c.To.Operator:
 		return nil, fault.Fields(fault.Field{Field: "permissions", Message: "at least one area is needed, and operator is not a workspace's to give"})
-	case !c.To.Within(c.By.Permissions):
+	case !c.To.Within(rights):
 		return nil, ErrTooMuch
-	case !from.Within(c.By.Permissions):
+	case !from.Within(rights):
 		return nil, ErrAbove
 	case from.Within(c.To) && c.To.Within(from):
 		return nil, nil
+	case c.User == s.Owner && !from.Within(c.To) && !s.owns(c.By):
+		return nil, ErrOwner
 	case from.Marketplace.Allows(actor.Write) && !c.To.Marketplace.Allows(actor.Write) && s.writers() == 1:
 		return nil, ErrLastMember
 	}
@@ -225,18 +333,28 @@ type Remove struct {
 	Erased bool
 }
 
-// Decide keeps at least one member who may write, and those who have more than the caller.
+// Decide keeps at least one member who may write, those who have more than the caller, and the owner, who is
+// removed by themselves and by operators only.
 func (c Remove) Decide(s State) ([]event.Event[State], error) {
 	p, member := s.Members[c.User]
+	if c.Erased {
+		if !member {
+			return nil, nil
+		}
+		return []event.Event[State]{Removed{User: c.User, Erased: true}}, nil
+	}
+	rights, err := s.may(c.By)
 	switch {
-	case !member && c.Erased:
-		return nil, nil
+	case err != nil:
+		return nil, err
 	case !member:
 		return nil, ErrNoMember
-	case !c.Erased && !p.Within(c.By.Permissions):
+	case !p.Within(rights):
 		return nil, ErrAbove
-	case !c.Erased && p.Marketplace.Allows(actor.Write) && s.writers() == 1:
+	case c.User == s.Owner && !s.owns(c.By):
+		return nil, ErrOwner
+	case p.Marketplace.Allows(actor.Write) && s.writers() == 1:
 		return nil, ErrLastMember
 	}
-	return []event.Event[State]{Removed{User: c.User, Erased: c.Erased}}, nil
+	return []event.Event[State]{Removed{User: c.User}}, nil
 }
