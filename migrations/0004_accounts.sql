@@ -47,12 +47,16 @@ create table account.refresh_token (
 create index refresh_token_family_id_idx on account.refresh_token (family_id);
 create index refresh_token_expires_at_idx on account.refresh_token (expires_at);
 
--- Tokens that came by mail and open one thing once. A newer one takes the place of the one before.
+-- Tokens that came by mail and open one thing once. A newer one takes the place of the one before. What was
+-- spent stays for a while, so that the job that mailed it does not make it anew.
 create table account.mailed_token (
   subject_id    uuid not null, -- the user; for an invitation, the invitation
   kind          text not null,
+  number        bigint not null, -- of the job that mails it
   token_sha256  bytea not null,
+  issued_at     timestamptz not null,
   expires_at    timestamptz not null,
+  spent         boolean not null default false,
   claimed_until timestamptz,   -- somebody is using it
   claim         uuid,          -- which use that is
   primary key (subject_id, kind),
@@ -61,3 +65,14 @@ create table account.mailed_token (
 
 create unique index mailed_token_token_sha256_idx on account.mailed_token (token_sha256);
 create index mailed_token_expires_at_idx on account.mailed_token (expires_at);
+
+-- How many tokens of a kind an address was mailed since the first of them, for an hour.
+create table account.mailing (
+  recipient_id uuid not null, -- made of the address's keyed hash
+  kind         text not null,
+  mails        integer not null,
+  ends_at      timestamptz not null,
+  primary key (recipient_id, kind)
+);
+
+create index mailing_ends_at_idx on account.mailing (ends_at);

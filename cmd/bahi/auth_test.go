@@ -128,6 +128,8 @@ func TestSignInTellsNobodyWhoIsRegistered(t *testing.T) {
 		require.Empty(t, a.Header("Retry-After"))
 	}
 	require.Len(t, o.mails(email, verifySubject), 1, "only who knows the password has another mail sent")
+	o.worked("send_verification")
+	o.laterMails()
 	stranger.POST(auth+"/login", login(email, goodPassword)).Problem(403, "Email not verified")
 	_, second := link(t, o.mailed(email, verifySubject, 2))
 	stranger.POST(auth+"/verify-email", map[string]string{"token": first}).Problem(400, "Invalid or expired verification token") // a newer one voids it
@@ -201,6 +203,7 @@ func TestAMailedTokenWorksOnceInItsTimeForItsPurpose(t *testing.T) {
 	// Of two requests the newer one counts, until an hour later none does.
 	for nth := 2; nth <= 3; nth++ {
 		o.worked("send_password_reset") // while one is on its way, no other follows
+		o.laterMails()
 		stranger.POST(auth+"/password-reset/request", map[string]string{"email": email}).Status(200)
 		_, newer := link(t, o.mailed(email, resetSubject, nth))
 		stranger.POST(auth+"/password-reset/confirm", confirm(reset, "jadau and pearls")).Problem(400, badReset)

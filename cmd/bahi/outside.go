@@ -7,6 +7,7 @@ import (
 	netmail "net/mail"
 	"net/url"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -47,6 +48,7 @@ const (
 	blobsPath   = "/blobs/"
 	keySize     = 32
 	unseenEvery = 100 * time.Millisecond // whether old transactions have ended
+	lockWithin  = 2 * time.Second        // for which sign-ins may have to wait
 )
 
 func (o *outside) complete() error {
@@ -176,22 +178,27 @@ func (m *mails) Permanent(err error) bool {
 type remains struct{ s *system }
 
 // ScrubMail implements the reactors' Remains.
-func (r remains) ScrubMail(ctx context.Context, addresses ...string) error {
-	if r.s.mails.folder == nil || len(addresses) == 0 {
+func (r remains) ScrubMail(ctx context.Context, marks ...string) error {
+	if r.s.mails.folder == nil {
 		return nil
 	}
-	_, err := r.s.mails.folder.Scrub(ctx, addresses...)
+	_, err := r.s.mails.folder.Scrub(ctx, marks...)
 	return err
 }
 
-// DeletePicture implements the reactors' Remains.
-func (r remains) DeletePicture(ctx context.Context, key string) error {
-	return r.s.blobs.Delete(ctx, key)
+// DeletePictures implements the reactors' Remains.
+func (r remains) DeletePictures(ctx context.Context, folder string) error {
+	keys, err := r.s.blobs.List(ctx, folder)
+	for _, key := range keys {
+		err = errors.Join(err, r.s.blobs.Delete(ctx, key))
+	}
+	return err
 }
 
 // Scrub implements the reactors' Remains. A plain VACUUM leaves the bytes of dead rows in their pages, so
 // the tables that hold people are written anew, they and what the planner knows of their values: they are
-// small beside the books. Then the log of Postgres moves on, so that its old files go.
+// small beside the books. Who holds one of them for longer than lockWithin stops that, since everybody else
+// would have to wait behind it. Then the log of Postgres moves on, so that its old files go.
 func (r remains) Scrub(ctx context.Context) error {
 	conn, err := pgx.ConnectConfig(ctx, r.s.pool.Config().ConnConfig)
 	if err != nil {
@@ -199,6 +206,9 @@ func (r remains) Scrub(ctx context.Context) error {
 	}
 	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // nothing is left to lose
 	if err := r.untilUnseen(ctx, conn); err != nil {
+		return err
+	}
+	if _, err := conn.Exec(ctx, `select set_config('lock_timeout', $1, false)`, strconv.FormatInt(lockWithin.Milliseconds(), 10)); err != nil {
 		return err
 	}
 	rows, _ := conn.Query(ctx, `

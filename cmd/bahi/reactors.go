@@ -24,7 +24,7 @@ func (s *system) workers() reactors.Workers {
 	}
 	writing := &marketreactors.Mails{
 		Accounts: s.accounts, Commands: s.commands, Store: s.store, Mailer: s.mails,
-		Frontend: s.settings.Outside.FrontendURL, Admin: s.settings.Outside.AdminEmail, Zone: zone,
+		Frontend: s.settings.Outside.FrontendURL, Admin: s.settings.Outside.AdminEmail, Zone: zone, Log: s.log,
 	}
 	return slices.Concat(writing.Workers(), s.eraser().Workers(), reactors.Workers{marketreactors.Sweeps(s.accounts.Credentials)})
 }
@@ -34,6 +34,20 @@ func (s *system) eraser() *marketreactors.Eraser {
 	return &marketreactors.Eraser{
 		Accounts: s.accounts, Commands: s.commands, Store: s.store, Views: s.market, Vault: s.vault, Remains: remains{s},
 		Now: time.Now, Log: s.log,
+	}
+}
+
+// cleanFolders keeps this node's own folders clean of people who were erased, on whichever node.
+func (s *system) cleanFolders(ctx context.Context) {
+	eraser := s.eraser()
+	for ctx.Err() == nil {
+		if err := eraser.Clean(ctx); err != nil && ctx.Err() == nil {
+			s.log.Error("mails and pictures of people who were erased may be left in this node's folders", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(marketreactors.SweepEvery):
+		}
 	}
 }
 

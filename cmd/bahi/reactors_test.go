@@ -30,8 +30,8 @@ func TestWhatHasExpiredIsSweptWhileItServes(t *testing.T) {
 	before := startOn(t, database)
 	for _, expires := range []string{"2025-01-01", "2999-01-01"} {
 		before.sql(`
-			insert into account.mailed_token (subject_id, kind, token_sha256, expires_at)
-			values (gen_random_uuid(), 'verify', sha256($1::text::bytea), $1::text::timestamptz)`, expires)
+			insert into account.mailed_token (subject_id, kind, number, token_sha256, issued_at, expires_at)
+			values (gen_random_uuid(), 'verify', 1, sha256($1::text::bytea), now(), $1::text::timestamptz)`, expires)
 	}
 	before.stop()
 	o := startOn(t, database)

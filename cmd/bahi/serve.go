@@ -127,6 +127,7 @@ func (s *system) serve(ctx context.Context, listener net.Listener, key string, t
 	running.Go(func() { failed <- s.reacting.Run(background, allReactors()...) })
 	running.Go(func() { failed <- s.queue.Run(ctx) }) // it takes its time to stop, beside the requests
 	running.Go(func() { s.resume(background) })
+	running.Go(func() { s.cleanFolders(background) })
 	defer func() {
 		s.books.Wait()
 		stop()

@@ -88,6 +88,8 @@ func TestAnotherAddressCountsAtOnceAndIsToBeVerified(t *testing.T) {
 		return map[string]string{"email": email, "password": goodPassword}
 	}
 	o.stranger().POST(auth+"/login", sign("asha@example.com")).Problem(401, "Invalid email or password")
+	o.worked("send_verification")
+	o.laterMails()
 	o.stranger().POST(auth+"/login", sign("asha@example.org")).Problem(403, "Email not verified")
 	_, newer := link(t, o.mailed("asha@example.org", verifySubject, 2)) // the login asked for one
 	o.stranger().POST(auth+"/verify-email", map[string]string{"token": token}).Problem(400, "Invalid or expired verification token")

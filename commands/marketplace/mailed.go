@@ -15,10 +15,15 @@ import (
 // was mailed to one proves nothing of the next, however late the mail was on its way.
 func Addressee(id uuid.UUID, emailKey string) uuid.UUID { return uuid.NewSHA1(id, []byte(emailKey)) }
 
-// IssueToken makes a token that is to be mailed to the address in the user's state: a mailed token, with the
-// user whom it is for.
-func (a *Accounts) IssueToken(ctx context.Context, kind credentials.Kind, id uuid.UUID, s user.State) (string, error) {
-	mailed, err := a.Credentials.Mailed.Issue(ctx, kind, Addressee(id, s.EmailKey))
+// Recipient stands for an address, whoever has it.
+func Recipient(emailKey string) uuid.UUID { return uuid.NewSHA1(uuid.Nil, []byte(emailKey)) }
+
+// IssueToken makes the token that the job of that number mails to the address in the user's state: a mailed token,
+// with the user whom it is for. It answers what [credentials.Mailed.Issue] does when nothing is to be mailed.
+func (a *Accounts) IssueToken(ctx context.Context, kind credentials.Kind, id uuid.UUID, s user.State, job int64) (string, error) {
+	mailed, err := a.Credentials.Mailed.Issue(ctx, kind, credentials.Mailing{
+		Subject: Addressee(id, s.EmailKey), Recipient: Recipient(s.EmailKey), Number: job,
+	})
 	return id.String() + "." + mailed, err
 }
 

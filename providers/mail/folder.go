@@ -184,17 +184,14 @@ func (f *Folder) Read(ctx context.Context, name string) (Message, error) {
 	return m, nil
 }
 
-// Scrub removes every mail that goes, or whose answers go, to one of the addresses, in whatever case they are written. It removes half-written
-// mails too, of which nobody can tell. An error about one file, which may be one of theirs, leaves the others removed. Removed counts whole mails.
-func (f *Folder) Scrub(ctx context.Context, addresses ...string) (removed int, err error) {
+// Scrub removes every mail whose ID has one of the marks as a word between hyphens. It removes half-written mails
+// too, of which nobody can tell. An error about one file leaves the others removed. Removed counts whole mails.
+func (f *Folder) Scrub(ctx context.Context, marks ...string) (removed int, err error) {
 	f.writing.Lock() // else a mail could come between
 	defer f.writing.Unlock()
 	entries, err := os.ReadDir(f.path)
 	if err != nil {
 		return 0, fmt.Errorf("read the mail folder: %w", err)
-	}
-	theirs := func(a netmail.Address) bool {
-		return slices.ContainsFunc(addresses, func(b string) bool { return strings.EqualFold(a.Address, b) })
 	}
 	var failures []error
 	for _, entry := range entries {
@@ -203,16 +200,13 @@ func (f *Folder) Scrub(ctx context.Context, addresses ...string) (removed int, e
 		}
 		name := entry.Name()
 		whole := isName(name)
-		if whole {
-			head, _, err := f.read(name)
-			if err != nil {
-				failures = append(failures, err)
+		switch {
+		case whole:
+			id := strings.TrimSuffix(name[len(nameTime):], extension)
+			if !slices.ContainsFunc(strings.Split(id, "-"), func(word string) bool { return slices.Contains(marks, word) }) {
 				continue
 			}
-			if !theirs(head.To) && !theirs(head.ReplyTo) {
-				continue
-			}
-		} else if !strings.HasSuffix(name, unwritten) {
+		case !strings.HasSuffix(name, unwritten):
 			continue
 		}
 		if err := os.Remove(filepath.Join(f.path, name)); err != nil {

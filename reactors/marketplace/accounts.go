@@ -35,9 +35,14 @@ var Accounts = reactors.Define("accounts",
 		id, err := uuid.Parse(e.StreamID())
 		if err == nil {
 			q.Add(SendDeletionNotice{User: id})
+			q.Add(SendDeletionReceipt{User: id})
 			q.AddAt(e.Data.DeleteAfter, EraseUser{User: id})
 		}
 		return err
+	}),
+	reactors.On(func(q *reactors.Queue, e event.Recorded[user.Erased]) error {
+		q.Add(ScrubTables{Erased: e.Position})
+		return nil
 	}),
 	reactors.On(func(q *reactors.Queue, e event.Recorded[workspace.Invited]) error {
 		id, err := uuid.Parse(e.StreamID())
@@ -69,6 +74,11 @@ type SendDeletionNotice struct {
 	User uuid.UUID `json:"user_id"`
 }
 
+// SendDeletionReceipt tells the user that they asked to be deleted, in case it was somebody else.
+type SendDeletionReceipt struct {
+	User uuid.UUID `json:"user_id"`
+}
+
 // SendInvitation mails the token that lets somebody into a workspace.
 type SendInvitation struct {
 	Workspace  uuid.UUID `json:"workspace_id"`
@@ -78,6 +88,11 @@ type SendInvitation struct {
 // EraseUser erases a user whose time has come.
 type EraseUser struct {
 	User uuid.UUID `json:"user_id"`
+}
+
+// ScrubTables makes Postgres forget who was erased.
+type ScrubTables struct {
+	Erased event.Position `json:"erased"` // where the log says so
 }
 
 // SweepErasures looks for users whose time has come, and for erasures that were begun and not ended.
@@ -96,10 +111,16 @@ func (SendEmailNotice) Kind() string { return "send_email_notice" }
 func (SendDeletionNotice) Kind() string { return "send_deletion_notice" }
 
 // Kind implements [reactors.Args].
+func (SendDeletionReceipt) Kind() string { return "send_deletion_receipt" }
+
+// Kind implements [reactors.Args].
 func (SendInvitation) Kind() string { return "send_invitation" }
 
 // Kind implements [reactors.Args].
 func (EraseUser) Kind() string { return "erase_user" }
+
+// Kind implements [reactors.Args].
+func (ScrubTables) Kind() string { return "scrub_tables" }
 
 // Kind implements [reactors.Args].
 func (SweepErasures) Kind() string { return "sweep_erasures" }

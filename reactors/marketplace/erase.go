@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -16,6 +17,7 @@ import (
 	"bahi/domain/actor"
 	"bahi/domain/event"
 	"bahi/domain/marketplace/claim"
+	"bahi/domain/marketplace/picture"
 	"bahi/domain/marketplace/user"
 	"bahi/domain/marketplace/workspace"
 	"bahi/eventstore"
@@ -28,15 +30,16 @@ import (
 // Vault is what an erasure needs of the vault.
 type Vault interface {
 	Erase(ctx context.Context, subject string) error
+	Erasures(ctx context.Context) ([]vault.Erasure, error)
 	ApplyErasures(ctx context.Context, list []vault.Erasure) (changed int, err error)
 }
 
-// Remains are what is kept of a person outside the log and its tables.
+// Remains are what is kept of a person outside the log and its tables. What is in folders is this node's.
 type Remains interface {
-	// ScrubMail removes kept mails to the addresses.
-	ScrubMail(ctx context.Context, addresses ...string) error
-	// DeletePicture removes an image; one that is not there is no error.
-	DeletePicture(ctx context.Context, key string) error
+	// ScrubMail removes kept mails whose names have one of the marks.
+	ScrubMail(ctx context.Context, marks ...string) error
+	// DeletePictures removes all images of a folder; one that is not there is no error.
+	DeletePictures(ctx context.Context, folder string) error
 	// Scrub makes Postgres forget what rows held that were changed or deleted.
 	Scrub(ctx context.Context) error
 }
@@ -52,10 +55,16 @@ type Eraser struct {
 	Remains  Remains
 	Now      func() time.Time
 	Log      *slog.Logger
+
+	scrubbed atomic.Uint64 // position up to which the log's erasures are forgotten by Postgres
+	cleaned  time.Time     // whose erasures were before then have nothing left in this node's folders
 }
 
 // SweepEvery is how often somebody looks for people who are to be erased, whatever became of their jobs.
 const SweepEvery = time.Hour
+
+// foldWithin is how long the tables may take to hear what the log says.
+const foldWithin = 30 * time.Second
 
 // policy: an erasure is tried for as long as the promise holds, and swept for afterwards.
 var policy = reactors.Policy{Attempts: 20, Timeout: 5 * time.Minute, AtOnce: 1}
@@ -65,6 +74,7 @@ func (e *Eraser) Workers() reactors.Workers {
 	return reactors.Workers{
 		reactors.Work(policy, func(ctx context.Context, job reactors.Job[EraseUser]) error { return e.Erase(ctx, job.Args.User) }),
 		reactors.Work(policy, func(ctx context.Context, _ reactors.Job[SweepErasures]) error { return e.Sweep(ctx) }),
+		reactors.Work(policy, e.scrub),
 	}
 }
 
@@ -81,11 +91,65 @@ func (e *Eraser) Sweep(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
+// scrub makes Postgres forget everybody whom the log has erased by now, once for them all: while their tables
+// are written anew nobody signs in.
+func (e *Eraser) scrub(ctx context.Context, job reactors.Job[ScrubTables]) error {
+	if uint64(job.Args.Erased) <= e.scrubbed.Load() {
+		return nil
+	}
+	head, err := e.Store.Head(ctx)
+	if err != nil {
+		return err
+	}
+	folding := readmodels.WithFreshness(ctx, &readmodels.Freshness{Min: head, Wait: foldWithin})
+	if _, err := e.Views.DueForErasure(folding, e.Now()); err != nil {
+		return fmt.Errorf("wait for the tables: %w", err)
+	}
+	if err := e.Remains.Scrub(ctx); err != nil {
+		return fmt.Errorf("scrub the tables: %w", err)
+	}
+	e.scrubbed.Store(uint64(head))
+	e.Log.Info("Postgres has forgotten who was erased", "up_to", head)
+	return nil
+}
+
+// Clean removes from this node's folders what they have of people who were erased: the node that did it
+// does not reach them, and a mail may have been on its way then. It is to be called at the start, and each [SweepEvery]
+// afterwards, by one goroutine.
+func (e *Eraser) Clean(ctx context.Context) error {
+	began := e.Now()
+	list, err := e.Vault.Erasures(ctx)
+	if err != nil {
+		return err
+	}
+	for _, erased := range list {
+		id, isUser := userOf(erased.Subject)
+		if !isUser || erased.At.Before(e.cleaned) {
+			continue
+		}
+		of, err := e.remember(ctx, id)
+		if err != nil {
+			return err
+		}
+		if err := e.wipe(ctx, of); err != nil {
+			return err
+		}
+	}
+	e.cleaned = began.Add(-SweepEvery) // clocks differ, and mails take their time
+	return nil
+}
+
+// userOf answers the user whose key a subject has; false if it is not a user's.
+func userOf(subject string) (uuid.UUID, bool) {
+	text, isUser := strings.CutPrefix(subject, user.Kind.Category()+"-")
+	id, err := uuid.Parse(text)
+	return id, isUser && err == nil
+}
+
 // Erase erases a user whose time has come; for anybody else it does nothing. The log says first that it has
 // begun, from where on the user is not there any more and cannot be kept. Each step after that bears being done
-// again, and the key goes last but for what Postgres keeps: until then the addresses can be read that
-// mails are to be scrubbed of. What begins an erasure ends it, since the user's row names it as due until
-// [Eraser.conclude] has run.
+// again, and none needs anything that another has destroyed. What begins an erasure ends it, since the user's
+// row names it as due until [Eraser.conclude] has run. What Postgres keeps goes by the job that follows from it.
 func (e *Eraser) Erase(ctx context.Context, id uuid.UUID) error {
 	l, err := commands.Load(ctx, e.Commands.Fresh(), user.Kind, id.String())
 	if err != nil || !l.State.Registered {
@@ -105,23 +169,45 @@ func (e *Eraser) Erase(ctx context.Context, id uuid.UUID) error {
 	if err := e.leave(readmodels.AtLeast(ctx, begun.Position), id, of); err != nil {
 		return err
 	}
-	if err := e.Remains.ScrubMail(ctx, of.addresses...); err != nil {
+	if err := e.wipe(ctx, of); err != nil {
+		return err
+	}
+	if err := e.forget(ctx, id, of); err != nil {
+		return err
+	}
+	if err := e.wipe(ctx, of); err != nil { // a mail may have been on its way
+		return err
+	}
+	return e.conclude(ctx, id, of)
+}
+
+// wipe removes what this node's folders have of the person.
+func (e *Eraser) wipe(ctx context.Context, of *memory) error {
+	if err := e.Remains.ScrubMail(ctx, of.marks...); err != nil {
 		return fmt.Errorf("scrub mails: %w", err)
 	}
-	for _, key := range of.pictures {
-		if err := e.Remains.DeletePicture(ctx, key); err != nil {
-			return fmt.Errorf("delete a picture: %w", err)
-		}
+	if err := e.Remains.DeletePictures(ctx, of.pictures); err != nil {
+		return fmt.Errorf("delete pictures: %w", err)
 	}
-	for _, subject := range of.subjects {
+	return nil
+}
+
+// forget destroys the keys of the user, and of invitations to addresses that were theirs.
+func (e *Eraser) forget(ctx context.Context, id uuid.UUID, of *memory) error {
+	subjects := []string{user.Subject(id)}
+	for _, key := range of.proven {
+		invited, err := e.invited(ctx, key, id)
+		if err != nil {
+			return err
+		}
+		subjects = append(subjects, invited...)
+	}
+	for _, subject := range subjects {
 		if err := e.Vault.Erase(ctx, subject); err != nil {
 			return fmt.Errorf("destroy a key: %w", err)
 		}
 	}
-	if err := e.Remains.ScrubMail(ctx, of.addresses...); err != nil { // one may have been on its way
-		return fmt.Errorf("scrub mails: %w", err)
-	}
-	return e.conclude(ctx, id, of)
+	return nil
 }
 
 // Again erases those of the list who are here again, because a backup from before their erasure was
@@ -129,17 +215,18 @@ func (e *Eraser) Erase(ctx context.Context, id uuid.UUID) error {
 // never gets a key any more.
 func (e *Eraser) Again(ctx context.Context, list []vault.Erasure) error {
 	for _, erased := range list {
-		text, isUser := strings.CutPrefix(erased.Subject, user.Kind.Category()+"-")
-		id, err := uuid.Parse(text)
-		if !isUser || err != nil { // somebody who was invited
+		id, isUser := userOf(erased.Subject)
+		if !isUser { // somebody who was invited
 			continue
 		}
 		if err := e.again(ctx, id, erased.At); err != nil {
 			return fmt.Errorf("erase %s: %w", erased.Subject, err)
 		}
 	}
-	_, err := e.Vault.ApplyErasures(ctx, list)
-	return err
+	if _, err := e.Vault.ApplyErasures(ctx, list); err != nil {
+		return err
+	}
+	return e.Remains.Scrub(ctx)
 }
 
 func (e *Eraser) again(ctx context.Context, id uuid.UUID, at time.Time) error {
@@ -160,8 +247,7 @@ func (e *Eraser) again(ctx context.Context, id uuid.UUID, at time.Time) error {
 	return e.Erase(ctx, id)
 }
 
-// conclude says in the log that it is done, waits until the tables have heard of it, and makes Postgres
-// forget.
+// conclude says in the log that it is done, and waits until the tables have heard of it.
 func (e *Eraser) conclude(ctx context.Context, id uuid.UUID, of *memory) error {
 	ctx = acting(ctx, of.state.Workspace)
 	out, err := commands.Handle(ctx, e.Commands, user.Kind, id.String(), user.Erase{})
@@ -174,9 +260,6 @@ func (e *Eraser) conclude(ctx context.Context, id uuid.UUID, of *memory) error {
 	_, err = e.Views.User(readmodels.AtLeast(ctx, out.Position), id)
 	if !errors.Is(err, user.ErrNotFound) {
 		return fmt.Errorf("the tables have not heard of it yet: %w", err)
-	}
-	if err := e.Remains.Scrub(ctx); err != nil {
-		return fmt.Errorf("scrub the tables: %w", err)
 	}
 	e.Log.Info("a user was erased", "user", id)
 	return nil
@@ -192,21 +275,21 @@ func (e *Eraser) shutOut(ctx context.Context, of *memory) error {
 	return nil
 }
 
-// memory is what has to be known of a person to forget them.
+// memory is what has to be known of a person to forget them. None of it is personal, so it is known as well when
+// the person's key is destroyed.
 type memory struct {
 	state       user.State
 	credentials []uuid.UUID // whose they are: the user's, and the addresses'
-	addresses   []string
 	emailKeys   []string
+	proven      []string // those of them whose addresses were the user's beyond doubt: the others may be strangers'
 	identities  []string
-	pictures    []string
-	subjects    []string // whose keys are to be destroyed
+	marks       []string // of mails: on the user's account, and to addresses that were theirs
+	pictures    string   // their folder
 }
 
-// remember reads the person's whole stream: they may have had other addresses and pictures before.
+// remember reads the person's whole stream: they may have had other addresses before.
 func (e *Eraser) remember(ctx context.Context, id uuid.UUID) (*memory, error) {
-	of := &memory{credentials: []uuid.UUID{id}, subjects: []string{user.Subject(id)}}
-	sealed := []event.Personal{}
+	of := &memory{credentials: []uuid.UUID{id}, marks: []string{named(id)}, pictures: picture.Folder(id)}
 	for stored, err := range e.Store.ReadStream(ctx, user.Kind.Stream(id.String()), 0, eventstore.Forwards) {
 		if err != nil {
 			return nil, err
@@ -216,36 +299,22 @@ func (e *Eraser) remember(ctx context.Context, id uuid.UUID) (*memory, error) {
 			return nil, err
 		}
 		of.state = user.Kind.Evolve(of.state, r)
-		switch d := r.Data.(type) {
-		case user.Registered:
-			sealed, of.emailKeys = append(sealed, d.Email), append(of.emailKeys, d.EmailKey)
-		case user.EmailChanged:
-			sealed, of.emailKeys = append(sealed, d.Email), append(of.emailKeys, d.EmailKey)
-		case user.PictureChanged:
-			of.pictures = append(of.pictures, d.Key)
-		case user.IdentityLinked:
-			of.identities = append(of.identities, d.IdentityKey)
+		if key := of.state.EmailKey; key != "" && !slices.Contains(of.emailKeys, key) {
+			of.emailKeys = append(of.emailKeys, key)
+		}
+		if key := of.state.EmailKey; of.state.Verified && !slices.Contains(of.proven, key) {
+			of.proven = append(of.proven, key)
+		}
+		if linked, ok := r.Data.(user.IdentityLinked); ok {
+			of.identities = append(of.identities, linked.IdentityKey)
 		}
 	}
-	slices.Sort(of.emailKeys)
-	of.emailKeys = slices.Compact(of.emailKeys)
 	for _, key := range of.emailKeys {
 		of.credentials = append(of.credentials, flows.Addressee(id, key))
-		invited, err := e.invited(ctx, key, id)
-		if err != nil {
-			return nil, err
-		}
-		of.subjects = append(of.subjects, invited...)
 	}
-	for _, p := range sealed {
-		address, err := e.Accounts.Text(ctx, p)
-		switch {
-		case errors.Is(err, event.ErrErased): // an earlier try came this far
-		case err != nil:
-			return nil, err
-		case !slices.Contains(of.addresses, address):
-			of.addresses = append(of.addresses, address)
-		}
+	for _, key := range of.proven {
+		of.credentials = append(of.credentials, flows.Recipient(key))
+		of.marks = append(of.marks, named(flows.Recipient(key)))
 	}
 	return of, nil
 }

@@ -80,11 +80,11 @@ func Open(pool *pgxpool.Pool, keys *vault.Vault, settings Settings, now func() t
 		return nil, fmt.Errorf("open credentials: %w", err)
 	}
 	return &Credentials{
-		Passwords: passwords, Sessions: sessions, Keys: signing, Mailed: &Mailed{db: db, now: now}, db: db, now: now,
+		Passwords: passwords, Sessions: sessions, Keys: signing, Mailed: &Mailed{db: db, vault: keys, now: now}, db: db, now: now,
 	}, nil
 }
 
-// Erase removes every row of the user, which signs them out, or all that is kept of an invitation. Call it
+// Erase removes every row of the user, which signs them out, or of whatever else tokens are mailed to and for. Call it
 // when nobody can sign in as the user any more; calling it again is harmless.
 func (c *Credentials) Erase(ctx context.Context, user uuid.UUID) error {
 	err := c.db.write(ctx, func(tx pgx.Tx) error {
@@ -92,6 +92,7 @@ func (c *Credentials) Erase(ctx context.Context, user uuid.UUID) error {
 			`delete from account.password where user_id = $1`, // first: sign-ins under way wait for it (see SignIn)
 			`delete from account.session where user_id = $1`,  // and with it its refresh tokens
 			`delete from account.mailed_token where subject_id = $1`,
+			`delete from account.mailing where recipient_id = $1`,
 		} {
 			if _, err := tx.Exec(ctx, sql, user); err != nil {
 				return err
@@ -110,6 +111,7 @@ func (c *Credentials) Erase(ctx context.Context, user uuid.UUID) error {
 func (c *Credentials) Sweep(ctx context.Context) (rows int64, err error) {
 	for _, sql := range []string{
 		`delete from account.mailed_token where expires_at <= $1`,
+		`delete from account.mailing where ends_at <= $1`,
 		`delete from account.session where ends_at <= $1`,
 		`delete from account.refresh_token where expires_at <= $1`,
 		`delete from account.signing_key where verifies_until <= $1`,

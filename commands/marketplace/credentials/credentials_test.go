@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -138,7 +139,7 @@ func dump(t *testing.T, n node) string {
 	require.NoError(t, err)
 	tables, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	require.NoError(t, err)
-	require.Len(t, tables, 5)
+	require.Len(t, tables, 6)
 	var all string
 	for _, table := range tables {
 		var text string
@@ -147,6 +148,13 @@ func dump(t *testing.T, n node) string {
 		all += text
 	}
 	return all
+}
+
+var jobs atomic.Int64
+
+// mailing is one that was not before, to the user.
+func mailing(user uuid.UUID) credentials.Mailing {
+	return credentials.Mailing{Subject: user, Recipient: user, Number: jobs.Add(1)}
 }
 
 // use answers whom the token is for, and spends it.
@@ -165,7 +173,7 @@ func everythingOf(t *testing.T, n node, user uuid.UUID) (tokens credentials.Toke
 	tokens, err := n.Sessions.Refresh(t.Context(), n.signIn(t, user).Refresh)
 	require.NoError(t, err)
 	for _, kind := range []credentials.Kind{credentials.Verify, credentials.Reset, credentials.Invitation} {
-		token, err := n.Mailed.Issue(t.Context(), kind, user)
+		token, err := n.Mailed.Issue(t.Context(), kind, mailing(user))
 		require.NoError(t, err)
 		mailed = append(mailed, token)
 	}
@@ -232,7 +240,7 @@ func TestSweepTakesWhatHasExpiredAndNoMore(t *testing.T) {
 	tokens, mailed := everythingOf(t, n, young)
 	rows, err = n.Sweep(t.Context())
 	require.NoError(t, err)
-	require.EqualValues(t, 3+3+1, rows, "mailed tokens, refresh tokens, the rotated key")
+	require.EqualValues(t, 3+3+3+1, rows, "mailed tokens and how many there were, refresh tokens, the rotated key")
 	c.pass(time.Second)
 	rows, err = n.Sweep(t.Context())
 	require.NoError(t, err)

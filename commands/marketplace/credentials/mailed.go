@@ -2,9 +2,11 @@ package credentials
 
 import (
 	"context"
+	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"time"
@@ -13,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"bahi/domain/fault"
+	"bahi/eventstore/vault"
 )
 
 // Kind is what a mailed token opens.
@@ -38,26 +41,118 @@ const (
 	useTime   = 30 * time.Second
 )
 
+// What a recipient is spared: another token of a kind while the one before is younger than pause, and more
+// than mostMails of them in mailWindow. Else whoever knows an address could fill its mailbox, and void each token
+// before it is read.
+const (
+	pause      = 2 * time.Minute
+	mostMails  = 6
+	mailWindow = time.Hour
+)
+
+// keptSpent is how long a spent token is known: longer than any job is tried that may have mailed it.
+const keptSpent = 7 * 24 * time.Hour
+
+// mailedSize is how many bytes the key has that tokens are made with.
+const mailedSize = 32
+
+// What Issue answers when nothing is to be mailed.
+var (
+	ErrMailed  = errors.New("a token that is as good was mailed a moment ago")
+	ErrTooMany = errors.New("the address was mailed enough of these for now")
+)
+
 // Mailed are tokens that prove that somebody reads a mailbox.
 type Mailed struct {
-	db  db
-	now func() time.Time
+	db    db
+	vault *vault.Vault
+	now   func() time.Time
 }
 
-// Issue makes a token of the kind: 256 random bits in 43 characters that stand in a URL as they are. It is not kept,
-// only its hash. An older one of the kind and subject is void. The subject is the user; of an invitation it is the
-// invitation, since whom it invites need not be a user yet.
-func (m *Mailed) Issue(ctx context.Context, kind Kind, subject uuid.UUID) (token string, err error) {
-	token = newSecret()
-	_, err = m.db.pool.Exec(ctx, `
-		insert into account.mailed_token (subject_id, kind, token_sha256, expires_at) values ($1, $2, $3, $4)
-		on conflict (subject_id, kind) do update
-			set token_sha256 = excluded.token_sha256, expires_at = excluded.expires_at, claim = null, claimed_until = null`,
-		subject, kind.name, hashText(token), m.now().Add(kind.lifetime))
+// Mailing is what a token is issued for.
+type Mailing struct {
+	Subject   uuid.UUID // the user; of an invitation the invitation, since whom it invites need not be a user yet
+	Recipient uuid.UUID // stands for the address
+	Number    int64     // of the job that mails it: jobs that were made later have greater ones
+}
+
+// Issue makes a token of the kind: 256 bits in 43 characters that stand in a URL as they are. It is not kept, only its
+// hash. An older one of the kind and subject is void.
+//
+// The same mailing gets the same token, so that a mail whose sending is in doubt can be sent again; its time
+// begins anew. Issue answers [ErrMailed], and nothing is void, when the subject's token is younger than two minutes, is
+// of a later mailing, or is this one and spent; [ErrTooMany] when the recipient got six of the kind within an hour.
+func (m *Mailed) Issue(ctx context.Context, kind Kind, of Mailing) (token string, err error) {
+	token, err = m.token(ctx, kind, of)
 	if err != nil {
-		return "", fmt.Errorf("issue a token to %s %s: %w", kind.name, subject, err)
+		return "", err
+	}
+	err = m.db.write(ctx, func(tx pgx.Tx) error { return m.issue(ctx, tx, kind, of, hashText(token)) })
+	switch {
+	case errors.Is(err, ErrMailed), errors.Is(err, ErrTooMany):
+		return "", err
+	case err != nil:
+		return "", fmt.Errorf("issue a token to %s %s: %w", kind.name, of.Subject, err)
 	}
 	return token, nil
+}
+
+// token is random to whoever has not the key.
+func (m *Mailed) token(ctx context.Context, kind Kind, of Mailing) (string, error) {
+	key, err := m.vault.Named(ctx, "mailed-token", mailedSize)
+	if err != nil {
+		return "", err
+	}
+	h := hmac.New(sha256.New, key)
+	h.Write(of.Subject[:])
+	h.Write(binary.BigEndian.AppendUint64(nil, uint64(of.Number))) //nolint:gosec // G115: only to have it as bytes
+	h.Write([]byte(kind.name))
+	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)), nil
+}
+
+// former is what is known of a subject's token.
+type former struct {
+	Number   int64
+	Spent    bool
+	IssuedAt time.Time
+}
+
+// issue decides under the lock of the recipient's row.
+func (m *Mailed) issue(ctx context.Context, tx pgx.Tx, kind Kind, of Mailing, hash []byte) error {
+	now := m.now()
+	var mails int
+	err := tx.QueryRow(ctx, `
+		insert into account.mailing as m (recipient_id, kind, mails, ends_at) values ($1, $2, 0, $4)
+		on conflict (recipient_id, kind) do update
+			set mails = case when m.ends_at <= $3 then 0 else m.mails end, ends_at = case when m.ends_at <= $3 then $4 else m.ends_at end
+		returning mails`, of.Recipient, kind.name, now, now.Add(mailWindow)).Scan(&mails) // others wait for this row
+	if err != nil {
+		return err
+	}
+	rows, _ := tx.Query(ctx, `select number, spent, issued_at from account.mailed_token where subject_id = $1 and kind = $2 for update`, of.Subject, kind.name)
+	before, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[former])
+	known := err == nil
+	switch {
+	case err != nil && !errors.Is(err, pgx.ErrNoRows):
+		return err
+	case known && before.Number == of.Number && !before.Spent:
+		_, err = tx.Exec(ctx, `update account.mailed_token set expires_at = $3 where subject_id = $1 and kind = $2`, of.Subject, kind.name, now.Add(kind.lifetime))
+		return err
+	case known && (before.Number >= of.Number || !before.Spent && now.Sub(before.IssuedAt) < pause):
+		return ErrMailed
+	case mails >= mostMails:
+		return ErrTooMany
+	}
+	if _, err := tx.Exec(ctx, `update account.mailing set mails = mails + 1 where recipient_id = $1 and kind = $2`, of.Recipient, kind.name); err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `
+		insert into account.mailed_token (subject_id, kind, number, token_sha256, issued_at, expires_at) values ($1, $2, $3, $4, $5, $6)
+		on conflict (subject_id, kind) do update
+			set number = excluded.number, token_sha256 = excluded.token_sha256, issued_at = excluded.issued_at, expires_at = excluded.expires_at,
+				spent = false, claim = null, claimed_until = null`,
+		of.Subject, kind.name, of.Number, hash, now, now.Add(kind.lifetime))
+	return err
 }
 
 // Use does what the token opens, for its subject, and spends it. It answers the kind's refusal for a token
@@ -80,14 +175,14 @@ func (m *Mailed) Use(ctx context.Context, kind Kind, token string, do func(ctx c
 	using, cancel := context.WithTimeout(ctx, useTime)
 	defer cancel()
 	done := do(using, subject)
-	sql := `delete from account.mailed_token where claim = $1`
+	sql, args := `update account.mailed_token set spent = true, expires_at = $2, claim = null, claimed_until = null where claim = $1`, []any{claim, m.now().Add(keptSpent)}
 	if done != nil {
-		sql = `update account.mailed_token set claim = null, claimed_until = null where claim = $1`
+		sql, args = `update account.mailed_token set claim = null, claimed_until = null where claim = $1`, args[:1]
 	}
 	settling, cancel := context.WithTimeout(context.WithoutCancel(ctx), useTime) // whether or not anybody waits for the answer
 	defer cancel()
 	if err := m.db.write(settling, func(tx pgx.Tx) error {
-		_, err := tx.Exec(settling, sql, claim)
+		_, err := tx.Exec(settling, sql, args...)
 		return err
 	}); err != nil {
 		return errors.Join(done, fmt.Errorf("settle a token to %s %s: %w", kind.name, subject, err))
@@ -99,7 +194,7 @@ func (m *Mailed) claim(ctx context.Context, kind Kind, token string, claim uuid.
 	now := m.now()
 	err = m.db.pool.QueryRow(ctx, `
 		update account.mailed_token set claim = $4, claimed_until = $5
-		where token_sha256 = $1 and kind = $2 and expires_at > $3 and (claimed_until is null or claimed_until <= $3)
+		where token_sha256 = $1 and kind = $2 and expires_at > $3 and not spent and (claimed_until is null or claimed_until <= $3)
 		returning subject_id`, hashText(token), kind.name, now, claim, now.Add(claimTime)).Scan(&subject)
 	return subject, err
 }

@@ -1,0 +1,209 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"net"
+	"net/mail"
+	"net/textproto"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// laterMails lets two minutes pass since the mails that were sent.
+func (o *office) laterMails() {
+	o.t.Helper()
+	o.sql(`update account.mailed_token set issued_at = issued_at - interval '2 minutes'`)
+}
+
+func TestWhoKnowsAnAddressCannotFillItsMailbox(t *testing.T) {
+	t.Parallel()
+	o := start(t)
+	o.person("asha@example.com")
+	ask := func() {
+		o.stranger().POST(auth+"/password-reset/request", `{"email":"asha@example.com"}`).Status(200)
+		o.worked("send_password_reset")
+	}
+	ask()
+	_, token := link(t, o.mailed("asha@example.com", resetSubject, 1))
+	for range 3 {
+		ask()
+	}
+	require.Len(t, o.mails("asha@example.com", resetSubject), 1, "one on its way is enough")
+	o.stranger().POST(auth+"/password-reset/confirm", map[string]string{"token": token, "new_password": "jadau and polki"}).Status(200)
+
+	for nth := 2; nth <= 6; nth++ {
+		ask()
+		o.mailed("asha@example.com", resetSubject, nth)
+		o.laterMails()
+	}
+	o.stranger().POST(auth+"/password-reset/request", `{"email":"asha@example.com"}`).Status(200)
+	require.Eventually(t, func() bool { return len(o.jobs("kind=send_password_reset&state=cancelled")) == 1 }, 20*time.Second, 5*time.Millisecond)
+	require.Len(t, o.mails("asha@example.com", resetSubject), 6, "in an hour")
+	o.sql(`update account.mailing set ends_at = now()`)
+	o.stranger().POST(auth+"/password-reset/request", `{"email":"asha@example.com"}`).Status(200)
+	o.mailed("asha@example.com", resetSubject, 7)
+}
+
+func TestAMailCarriesNobodysWordsToAStranger(t *testing.T) {
+	t.Parallel()
+	o := start(t)
+	const words = "You won! https://evil.example"
+	eve := registration("ravi@example.com")
+	eve["first_name"] = words
+	o.stranger().POST(auth+"/register", eve).Status(201)
+	require.NotContains(t, o.mailed("ravi@example.com", verifySubject, 1), "won")
+	o.stranger().POST(auth+"/password-reset/request", `{"email":"ravi@example.com"}`).Status(200)
+	require.NotContains(t, o.mailed("ravi@example.com", resetSubject, 1), "won")
+
+	// Nor does an address that was never theirs hear that it is not any more.
+	asha := o.person("asha@example.com")
+	asha.PUT(me, map[string]string{"email": "usha@example.com", "first_name": words}).Status(200)
+	asha.PUT(me, map[string]string{"email": "asha@example.org"}).Status(200)
+	_, token := link(t, o.mailed("asha@example.org", verifySubject, 1))
+	o.worked("send_email_notice")
+	require.Len(t, o.mails("asha@example.com", "Your email address at Bahi was changed"), 1)
+	require.Empty(t, o.mails("usha@example.com", "Your email address at Bahi was changed"))
+	o.stranger().POST(auth+"/verify-email", map[string]string{"token": token}).Status(200)
+	o.stranger().POST(auth+"/password-reset/request", `{"email":"asha@example.org"}`).Status(200)
+	require.Contains(t, o.mailed("asha@example.org", resetSubject, 1), "Hello "+words+",")
+}
+
+// forgetful is a mail server that takes the first mail and goes away before it says so.
+type forgetful struct {
+	net.Listener
+
+	mu    sync.Mutex
+	mails []string
+}
+
+func (f *forgetful) serve() {
+	for {
+		conn, err := f.Accept()
+		if err != nil {
+			return
+		}
+		_ = f.talk(textproto.NewConn(conn), conn)
+		_ = conn.Close()
+	}
+}
+
+func (f *forgetful) talk(c *textproto.Conn, conn net.Conn) error {
+	if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		return err
+	}
+	if err := c.PrintfLine("220 mail.example"); err != nil {
+		return err
+	}
+	for {
+		line, err := c.ReadLine()
+		if err != nil {
+			return err
+		}
+		answer := "250 OK"
+		switch verb, _, _ := strings.Cut(line, " "); strings.ToUpper(verb) {
+		case "DATA":
+			if err := c.PrintfLine("354 go on"); err != nil {
+				return err
+			}
+			text, err := io.ReadAll(bufio.NewReader(c.DotReader()))
+			if err != nil {
+				return err
+			}
+			f.mu.Lock()
+			f.mails = append(f.mails, string(text))
+			first := len(f.mails) == 1
+			f.mu.Unlock()
+			if first {
+				return errors.New("gone")
+			}
+		case "QUIT":
+			return c.PrintfLine("221 bye")
+		}
+		if err := c.PrintfLine("%s", answer); err != nil {
+			return err
+		}
+	}
+}
+
+// got waits for the nth mail, counted from 1.
+func (f *forgetful) got(t *testing.T, nth int) (text string) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if len(f.mails) >= nth {
+			text = f.mails[nth-1]
+		}
+		return text != ""
+	}, 20*time.Second, 5*time.Millisecond)
+	return text
+}
+
+func TestAMailThatIsSentAgainIsTheSame(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	server := &forgetful{Listener: listener}
+	go server.serve()
+	t.Cleanup(func() { _ = listener.Close() })
+	o := startWithMailServer(t, listener.Addr().String())
+	o.stranger().POST(auth+"/register", registration("asha@example.com")).Status(201)
+	first, again := server.got(t, 1), server.got(t, 2)
+	name := func(text string) string {
+		m, err := mail.ReadMessage(strings.NewReader(text))
+		require.NoError(t, err)
+		return m.Header.Get("Message-ID")
+	}
+	require.NotEmpty(t, name(first))
+	require.Equal(t, name(first), name(again))
+	token := func(text string) string { // quoted-printable
+		_, token := link(t, strings.NewReplacer("=\n", "", "=3D", "=").Replace(text))
+		return token
+	}
+	require.Equal(t, token(first), token(again))
+	o.worked("send_verification")
+	o.stranger().POST(auth+"/verify-email", map[string]string{"token": token(first)}).Status(200)
+}
+
+func TestWhoAsksToBeDeletedIsTold(t *testing.T) {
+	t.Parallel()
+	s := testSettings(t, testDatabase(t))
+	s.Outside.AdminEmail, s.Outside.Grace = "office@example.com", 72*time.Hour
+	o := startAs(t, s)
+	asha := o.person("asha@example.com")
+	asha.POST(me+"/delete-request", nil).Status(200)
+	text := o.mailed("asha@example.com", "Your account at Bahi is to be deleted", 1)
+	require.Contains(t, text, asha.me().DeleteAfter.In(kolkata(t)).Format("2 January 2006, 15:04 MST"))
+	require.Contains(t, text, "write to the administrator")
+	asha.POST(me+"/delete-request", nil).Status(200)
+	o.worked("send_deletion_receipt")
+	require.Len(t, o.mails("asha@example.com", "Your account at Bahi is to be deleted"), 1)
+}
+
+func kolkata(t *testing.T) *time.Location {
+	t.Helper()
+	zone, err := time.LoadLocation("Asia/Kolkata")
+	require.NoError(t, err)
+	return zone
+}
+
+func TestADeletionOfWhichNobodyIsToldIsLogged(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	cmd := command(t, data, "serve")
+	cmd.Env = append(cmd.Env, "DATABASE_URL="+testDatabase(t))
+	p := serve(t, cmd)
+	p.ready()
+	asha := visited(p, data).person("asha@example.com")
+	require.NotContains(t, p.text(), "BAHI_ADMIN_EMAIL")
+	asha.POST(me+"/delete-request", nil).Status(200)
+	p.until(func(said, _ string) bool {
+		return strings.Contains(said, `level=WARN msg="a user is to be deleted, and no administrator's address is set (BAHI_ADMIN_EMAIL) who could be told" user=`+asha.User.ID)
+	})
+}
