@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	flows "bahi/commands/marketplace"
 	"bahi/commands/marketplace/credentials"
@@ -224,9 +225,13 @@ func (r remains) Scrub(ctx context.Context) error {
 		}
 	}
 	for _, sql := range []string{`vacuum full pg_statistic`, `checkpoint`, `select pg_switch_wal()`, `checkpoint`} {
-		if _, err := conn.Exec(ctx, sql); err != nil {
+		_, err := conn.Exec(ctx, sql)
+		if refused, ok := errors.AsType[*pgconn.PgError](err); ok && refused.Code == "42501" { // insufficient_privilege
 			r.s.log.Warn("Postgres could not be made to forget at once; what it has of an erased person goes with its next checkpoints", "error", err)
 			break // another's Postgres, in which we may not
+		}
+		if err != nil {
+			return fmt.Errorf("make Postgres forget (%s): %w", sql, err)
 		}
 	}
 	return nil
