@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -23,13 +22,6 @@ import (
 
 // invitationLasts is how long one can be accepted (CONTRACT.md 0.2).
 const invitationLasts = 7 * 24 * time.Hour
-
-// InviteeSubject is whose key the address of somebody invited is sealed with. It goes with whoever has the
-// address, or is the next to have it: claims is how many events the log has of its claim by then. Whoever has
-// it afterwards can be invited, too.
-func InviteeSubject(emailKey string, claims int64) string {
-	return "invitee-" + emailKey + "-" + strconv.FormatInt(claims, 10)
-}
 
 // Invite asks somebody to join the caller's workspace.
 func (a *Accounts) Invite(ctx context.Context, in uuid.UUID, email string, permissions actor.Permissions) (uuid.UUID, commands.Outcome[workspace.State], error) {

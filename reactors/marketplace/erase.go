@@ -78,7 +78,8 @@ func (e *Eraser) Workers() reactors.Workers {
 	}
 }
 
-// Sweep erases everybody whose time has come, and ends erasures that were begun.
+// Sweep erases everybody whose time has come, ends erasures that were begun, and forgets to whom invitations were
+// sent that are over.
 func (e *Eraser) Sweep(ctx context.Context) error {
 	due, err := e.Views.DueForErasure(ctx, e.Now())
 	if err != nil {
@@ -87,6 +88,11 @@ func (e *Eraser) Sweep(ctx context.Context) error {
 	var failed []error
 	for _, id := range due {
 		failed = append(failed, e.Erase(ctx, id))
+	}
+	over, err := e.Views.InvitationsToForget(ctx, e.Now())
+	failed = append(failed, err)
+	for _, id := range over {
+		failed = append(failed, e.Vault.Erase(ctx, workspace.InvitationSubject(id)))
 	}
 	return errors.Join(failed...)
 }
@@ -172,7 +178,7 @@ func (e *Eraser) Erase(ctx context.Context, id uuid.UUID) error {
 	if err := e.wipe(ctx, of); err != nil {
 		return err
 	}
-	if err := e.forget(ctx, id, of); err != nil {
+	if err := e.forget(readmodels.AtLeast(ctx, begun.Position), id, of); err != nil {
 		return err
 	}
 	if err := e.wipe(ctx, of); err != nil { // a mail may have been on its way
@@ -194,15 +200,11 @@ func (e *Eraser) wipe(ctx context.Context, of *memory) error {
 
 // forget destroys the keys of the user, and of invitations to addresses that were theirs.
 func (e *Eraser) forget(ctx context.Context, id uuid.UUID, of *memory) error {
-	subjects := []string{user.Subject(id)}
-	for _, key := range of.proven {
-		invited, err := e.invited(ctx, key, id)
-		if err != nil {
-			return err
-		}
-		subjects = append(subjects, invited...)
+	subjects, err := e.invited(ctx, of)
+	if err != nil {
+		return err
 	}
-	for _, subject := range subjects {
+	for _, subject := range append(subjects, user.Subject(id)) {
 		if err := e.Vault.Erase(ctx, subject); err != nil {
 			return fmt.Errorf("destroy a key: %w", err)
 		}
@@ -319,28 +321,24 @@ func (e *Eraser) remember(ctx context.Context, id uuid.UUID) (*memory, error) {
 	return of, nil
 }
 
-// invited answers the subjects of invitations to an address, up to when it was the user's for the last time.
-func (e *Eraser) invited(ctx context.Context, key string, id uuid.UUID) (subjects []string, err error) {
-	var (
-		claims int64
-		all    []string
-		s      claim.State
-	)
-	for stored, err := range e.Store.ReadStream(ctx, claim.Email.Stream(key), 0, eventstore.Forwards) {
+// invited answers the subjects of invitations to addresses that were the user's, but for an address that is
+// somebody else's by now: invitations to that one may be theirs, and are forgotten when they are over.
+func (e *Eraser) invited(ctx context.Context, of *memory) (subjects []string, err error) {
+	var keys []string
+	for _, key := range of.proven {
+		holder, _, err := e.Accounts.HolderOf(ctx, key)
 		if err != nil {
 			return nil, err
 		}
-		r, err := claim.Email.Decode(stored)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, flows.InviteeSubject(key, claims))
-		s, claims = claim.Email.Evolve(s, r), stored.Revision+1
-		if s.User == id {
-			subjects = append(slices.Clone(all), flows.InviteeSubject(key, claims))
+		if holder == uuid.Nil {
+			keys = append(keys, key)
 		}
 	}
-	return subjects, nil
+	ids, err := e.Views.InvitationsTo(ctx, keys)
+	for _, id := range ids {
+		subjects = append(subjects, workspace.InvitationSubject(id))
+	}
+	return subjects, err
 }
 
 // leave gives up what is the user's alone, and takes them out of every workspace.
