@@ -183,3 +183,30 @@ func TestAMailThatIsRefusedForGoodIsGivenUpAndOthersAreTriedAgain(t *testing.T) 
 	require.NoError(t, r.mails.verification(t.Context(), send))
 	require.Len(t, r.box.take(), 1)
 }
+
+func TestWhoAskedToBeDeletedIsToldInCaseItWasSomebodyElse(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	id := r.settle("asha@example.org")
+	receipt := job(SendDeletionReceipt{User: id})
+	require.NoError(t, r.mails.deletionReceipt(t.Context(), receipt))
+	require.Empty(t, r.box.take(), "nobody asked")
+	_, err := r.accounts.RequestDeletion(t.Context(), id)
+	require.NoError(t, err)
+	require.NoError(t, r.mails.deletionReceipt(t.Context(), receipt))
+	sent := r.box.take()
+	require.Len(t, sent, 1)
+	require.Equal(t, "asha@example.org", sent[0].to)
+	require.Contains(t, sent[0].text, "2 April 2026, 14:30 IST")
+}
+
+// Who changed to an address and never verified it may be anybody: a link would let its owner into their account.
+func TestAnAddressThatWasOnlyChangedToIsMailedNoReset(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	id := r.settle("asha@example.org")
+	r.move(id, "rao@example.org")
+	require.NoError(t, r.mails.reset(t.Context(), job(SendReset{EmailKey: r.key("rao@example.org")})))
+	require.NoError(t, r.mails.reset(t.Context(), job(SendReset{EmailKey: r.key("asha@example.org")})))
+	require.Empty(t, r.box.take())
+}
