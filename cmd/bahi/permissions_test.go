@@ -102,6 +102,8 @@ func TestAKeyIsMadeListedAndRevoked(t *testing.T) {
 	list.JSON(&keys)
 	require.Len(t, keys, 2)
 	require.Equal(t, []string{master.ID, made.ID}, []string{keys[0].ID, keys[1].ID})
+	require.Equal(t, []string{"api_key:admin", "api_key:" + master.ID}, []string{keys[0].CreatedBy, keys[1].CreatedBy})
+	require.Equal(t, keys[1].CreatedBy, made.CreatedBy)
 	require.Nil(t, keys[1].RevokedAt)
 
 	// Another workspace knows nothing of them.

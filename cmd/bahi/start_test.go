@@ -117,6 +117,7 @@ type apiKey struct {
 	WorkspaceID string            `json:"workspace_id"`
 	Name        string            `json:"name"`
 	Permissions actor.Permissions `json:"permissions"`
+	CreatedBy   string            `json:"created_by"`
 	ExpiresAt   *time.Time        `json:"expires_at"`
 	CreatedAt   time.Time         `json:"created_at"`
 	RevokedAt   *time.Time        `json:"revoked_at"`

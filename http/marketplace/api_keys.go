@@ -76,7 +76,7 @@ func (r *Routes) APIKeys() {
 		api.Wrote(ctx, out.Position, out.Replayed)
 		return api.Answer(CreatedAPIKey{Key: key, APIKey: views.APIKey{
 			ID: id, WorkspaceID: out.State.Workspace, Name: out.State.Name, Permissions: out.State.Permissions,
-			ExpiresAt: out.State.ExpiresAt, CreatedAt: out.At,
+			CreatedBy: out.State.By, ExpiresAt: out.State.ExpiresAt, CreatedAt: out.At,
 		}}, nil)
 	})
 	api.Handle(r.API, api.Op{

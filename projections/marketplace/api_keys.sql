@@ -3,6 +3,7 @@ create table api_key (
   workspace_id uuid not null,
   name         text not null,
   permissions  json not null,
+  created_by   text not null, -- as package actor names them
   expires_at   timestamptz,
   created_at   timestamptz not null,
   revoked_at   timestamptz

@@ -23,6 +23,7 @@ type APIKey struct {
 	WorkspaceID uuid.UUID         `json:"workspace_id"`
 	Name        string            `json:"name"`
 	Permissions actor.Permissions `json:"permissions"`
+	CreatedBy   string            `json:"created_by" doc:"Such as user:<id> or api_key:<id>"`
 	ExpiresAt   *time.Time        `json:"expires_at"`
 	CreatedAt   time.Time         `json:"created_at"`
 	RevokedAt   *time.Time        `json:"revoked_at"`
@@ -31,6 +32,6 @@ type APIKey struct {
 // APIKeys lists a workspace's keys, oldest first, revoked ones included.
 func (v *Views) APIKeys(ctx context.Context, workspace uuid.UUID) ([]APIKey, error) {
 	return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByName[APIKey], `
-		select id, workspace_id, name, permissions, expires_at, created_at, revoked_at from api_keys.api_key
+		select id, workspace_id, name, permissions, created_by, expires_at, created_at, revoked_at from api_keys.api_key
 		where workspace_id = $1 order by created_at, id`, workspace)
 }

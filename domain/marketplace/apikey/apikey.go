@@ -30,6 +30,7 @@ type State struct {
 	Workspace   uuid.UUID
 	SecretHash  []byte // SHA-256; nil before Created
 	Permissions actor.Permissions
+	By          string    // who made it, as [actor.Actor] names them
 	User        uuid.UUID // whose rights it has a part of; uuid.Nil: nobody's, the deployment gave them
 	ExpiresAt   *time.Time
 	Revoked     bool
@@ -70,7 +71,7 @@ type Revoked struct{}
 func (e Created) Evolve(State) State {
 	return State{
 		Name: e.Name, Workspace: e.Workspace, SecretHash: e.SecretHash, Permissions: e.Permissions, ExpiresAt: e.ExpiresAt,
-		User: e.User,
+		By: e.By, User: e.User,
 	}
 }
 
