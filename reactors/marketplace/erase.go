@@ -283,7 +283,7 @@ type memory struct {
 	state       user.State
 	credentials []uuid.UUID // whose they are: the user's, and the addresses'
 	emailKeys   []string
-	proven      []string // those of them whose addresses were the user's beyond doubt: the others may be strangers'
+	proven      []string // those of them whose addresses were verified, and are nobody else's now
 	identities  []string
 	marks       []string // of mails: on the user's account, and to addresses that were theirs
 	pictures    string   // their folder
@@ -314,27 +314,33 @@ func (e *Eraser) remember(ctx context.Context, id uuid.UUID) (*memory, error) {
 	for _, key := range of.emailKeys {
 		of.credentials = append(of.credentials, flows.Addressee(id, key))
 	}
-	for _, key := range of.proven {
+	proven := of.proven
+	of.proven = nil
+	for _, key := range proven {
+		another, err := e.another(ctx, key, id)
+		if err != nil {
+			return nil, err
+		}
+		if another {
+			continue
+		}
+		of.proven = append(of.proven, key)
 		of.credentials = append(of.credentials, flows.Recipient(key))
 		of.marks = append(of.marks, named(flows.Recipient(key)))
 	}
 	return of, nil
 }
 
-// invited answers the subjects of invitations to addresses that were the user's, but for an address that is
-// somebody else's by now: invitations to that one may be theirs, and are forgotten when they are over.
+// another says whether an address is somebody else's by now: mails and invitations to it may be theirs, and those are
+// forgotten when they are over.
+func (e *Eraser) another(ctx context.Context, key string, id uuid.UUID) (bool, error) {
+	holder, _, err := e.Accounts.HolderOf(ctx, key)
+	return holder != uuid.Nil && holder != id, err
+}
+
+// invited answers the subjects of invitations to addresses that were the user's.
 func (e *Eraser) invited(ctx context.Context, of *memory) (subjects []string, err error) {
-	var keys []string
-	for _, key := range of.proven {
-		holder, _, err := e.Accounts.HolderOf(ctx, key)
-		if err != nil {
-			return nil, err
-		}
-		if holder == uuid.Nil {
-			keys = append(keys, key)
-		}
-	}
-	ids, err := e.Views.InvitationsTo(ctx, keys)
+	ids, err := e.Views.InvitationsTo(ctx, of.proven)
 	for _, id := range ids {
 		subjects = append(subjects, workspace.InvitationSubject(id))
 	}
