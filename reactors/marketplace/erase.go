@@ -92,6 +92,10 @@ func (e *Eraser) Sweep(ctx context.Context) error {
 	over, err := e.Views.InvitationsToForget(ctx, e.Now())
 	failed = append(failed, err)
 	for _, id := range over {
+		if err := e.Remains.ScrubMail(ctx, named(id)); err != nil {
+			failed = append(failed, fmt.Errorf("scrub mails: %w", err))
+			continue
+		}
 		failed = append(failed, e.Vault.Erase(ctx, workspace.InvitationSubject(id)))
 	}
 	return errors.Join(failed...)

@@ -251,9 +251,12 @@ func TestTheAddressOfAnInvitationIsForgottenWhenItIsOver(t *testing.T) {
 		_, err = r.accounts.Text(t.Context(), l.State.Invitations[invitation].Email)
 		return err
 	}
+	require.NoError(t, r.mails.invitation(t.Context(), job(SendInvitation{Workspace: r.state(host).Workspace, Invitation: invitation})))
 	require.NoError(t, r.eraser.Sweep(r.patient()))
 	require.NoError(t, readable())
+	require.Len(t, r.box.kept, 1)
 	r.pass(7 * 24 * time.Hour)
 	require.NoError(t, r.eraser.Sweep(r.patient()))
 	require.ErrorIs(t, readable(), event.ErrErased)
+	require.Empty(t, r.box.kept)
 }

@@ -72,7 +72,7 @@ type letter struct {
 // about names whose mails they are, so that those who are erased can be found by it when nothing of them can be
 // read any more.
 type about struct {
-	user     uuid.UUID // on whose account; [uuid.Nil]: on nobody's
+	of       uuid.UUID // the user on whose account, or the invitation; [uuid.Nil]: neither
 	emailKey string    // to whom; empty: to the administrator
 }
 
@@ -82,8 +82,8 @@ func named(id uuid.UUID) string { return hex.EncodeToString(id[:]) }
 // name is the id of the mail that a job writes. A job that is done again sends the same mail.
 func (a about) name(kind string, job int64) string {
 	parts := []string{kind}
-	if a.user != uuid.Nil {
-		parts = append(parts, named(a.user))
+	if a.of != uuid.Nil {
+		parts = append(parts, named(a.of))
 	}
 	if a.emailKey != "" {
 		parts = append(parts, named(flows.Recipient(a.emailKey)))
@@ -243,7 +243,7 @@ func (m *Mails) invitation(ctx context.Context, job reactors.Job[SendInvitation]
 	if err != nil {
 		return spared(err)
 	}
-	return m.sendTo(ctx, "invitation", job.ID, about{emailKey: key}, address, letter{
+	return m.sendTo(ctx, "invitation", job.ID, about{job.Args.Invitation, key}, address, letter{
 		Link:  m.link("/invitations/accept", flows.InvitationToken(job.Args.Workspace, token)),
 		Until: i.ExpiresAt.In(m.Zone).Format("2 January 2006"),
 	})

@@ -105,7 +105,7 @@ func (m *Mailed) token(ctx context.Context, kind Kind, of Mailing) (string, erro
 	}
 	h := hmac.New(sha256.New, key)
 	h.Write(of.Subject[:])
-	h.Write(binary.BigEndian.AppendUint64(nil, uint64(of.Number))) //nolint:gosec // G115: only to have it as bytes
+	h.Write(binary.BigEndian.AppendUint64(nil, uint64(of.Number)))
 	h.Write([]byte(kind.name))
 	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)), nil
 }
