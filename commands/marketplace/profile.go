@@ -108,13 +108,17 @@ func (a *Accounts) ChangePassword(ctx context.Context, id, thisSession uuid.UUID
 	return out.Position, err
 }
 
-// ChangePicture gives the user a picture that is stored already, and answers the one before.
-func (a *Accounts) ChangePicture(ctx context.Context, id uuid.UUID, key string) (before string, at event.Position, err error) {
+// ChangePicture gives the user a picture that is stored already. It answers which one is nobody's now: the one
+// before, or this one where the same request has stored and given another.
+func (a *Accounts) ChangePicture(ctx context.Context, id uuid.UUID, key string) (unused string, at event.Position, err error) {
 	s, err := a.Load(ctx, id)
 	if err != nil {
 		return "", 0, err
 	}
 	out, err := a.decide(ctx, id, s, user.ChangePicture{Key: key})
+	if out.Replayed {
+		return key, out.Position, err
+	}
 	return s.Picture, out.Position, err
 }
 

@@ -11,8 +11,10 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"bahi/commands"
 	"bahi/commands/marketplace"
 	"bahi/commands/marketplace/credentials"
+	"bahi/domain/actor"
 	"bahi/domain/fault"
 	"bahi/domain/marketplace/user"
 )
@@ -227,6 +229,23 @@ func TestPicturesFollowOneAnother(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, is[1], before)
 	}
+}
+
+// Two uploads of one request, at once: one picture is the user's, the other nobody's.
+func TestTheSameUploadTwiceLeavesOnePicture(t *testing.T) {
+	t.Parallel()
+	n := newTown(t, 1).nodes[0]
+	id := n.settle(t, "asha@example.org")
+	once := commands.With(t.Context(), commands.Request{
+		Actor: actor.Actor{Type: "user", ID: id.String()}, Key: "upload", Operation: "upload-picture", Fingerprint: []byte("the same"),
+	})
+	unused, _, err := n.ChangePicture(once, id, "first")
+	require.NoError(t, err)
+	require.Empty(t, unused)
+	unused, _, err = n.ChangePicture(once, id, "second")
+	require.NoError(t, err)
+	require.Equal(t, "second", unused)
+	require.Equal(t, "first", n.state(t, id).Picture)
 }
 
 func TestADeletionIsAskedForOnceAndCanBeCancelled(t *testing.T) {

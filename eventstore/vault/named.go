@@ -15,7 +15,8 @@ import (
 // bytes; nodes that ask at once agree. Asking with another size than at first is an error. The caller
 // MUST NOT change the bytes.
 //
-// The names in use: idempotency (keyed hashes of requests), jwt, url-signing, checkpoint, webhook.
+// The names in use: idempotency (keyed hashes of requests), jwt/<kid> (access and refresh tokens), email and
+// identity (keyed hashes of what is unique), mailed-token, blob-links, sign-in-flow, checkpoint, webhook.
 func (v *Vault) Named(ctx context.Context, name string, size int) ([]byte, error) {
 	key, err := v.loadNamed(ctx, name)
 	if errors.Is(err, pgx.ErrNoRows) {

@@ -153,15 +153,15 @@ func (r *Routes) picture() {
 		if err := r.Pictures.Put(ctx, key, drawn.Type, drawn.Bytes); err != nil {
 			return nil, err
 		}
-		before, position, err := r.Accounts.ChangePicture(ctx, id, key)
+		unused, position, err := r.Accounts.ChangePicture(ctx, id, key)
 		if _, refused := errors.AsType[*fault.Error](err); refused {
 			return nil, errors.Join(err, r.Pictures.Delete(context.WithoutCancel(ctx), key))
 		}
 		if err != nil { // it may be the user's: what is nobody's goes with them
 			return nil, err
 		}
-		if before != "" {
-			if err := r.Pictures.Delete(ctx, before); err != nil {
+		if unused != "" {
+			if err := r.Pictures.Delete(ctx, unused); err != nil {
 				r.Log.Warn("a picture that was replaced could not be deleted; it goes with its user", "user", id, "error", err)
 			}
 		}
