@@ -48,12 +48,19 @@ func (s settings) zone() (*time.Location, error) {
 	return zone, nil
 }
 
-const keyBytes = 32
+const (
+	keyBytes    = 32
+	shortestKey = 16 // characters: it allows everything, and may be guessed at 120 a minute
+)
 
 // adminKey answers the operator's own key: the configured one, else the one in the data folder, which
 // is made at the first start. made tells the latter.
 func adminKey(data, configured string) (key string, made bool, err error) {
-	if configured != "" {
+	switch {
+	case configured == "":
+	case len(configured) < shortestKey || strings.HasPrefix(configured, tokenPrefix):
+		return "", false, fmt.Errorf("BAHI_ADMIN_API_KEY: expected at least %d characters that do not begin like an access token (%s)", shortestKey, tokenPrefix)
+	default:
 		return configured, false, nil
 	}
 	path := filepath.Join(data, "keys", "admin.key")

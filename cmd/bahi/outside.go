@@ -30,7 +30,7 @@ type outside struct {
 	PublicURL   string        `env:"BAHI_PUBLIC_URL" name:"public-url" placeholder:"URL" help:"Where this interface is reached from outside. Without it, its own address."`
 	FrontendURL string        `env:"BAHI_FRONTEND_URL" name:"frontend-url" placeholder:"URL" help:"Where the pages are that links in mails lead to. Without it, the public URL."`
 	AdminEmail  string        `env:"BAHI_ADMIN_EMAIL" name:"admin-email" placeholder:"ADDRESS" help:"Who is told that somebody wants to be deleted."`
-	Grace       time.Duration `env:"BAHI_DELETION_GRACE" name:"deletion-grace" default:"336h" help:"Between the request to be deleted and the deletion; at most 720h."`
+	Grace       time.Duration `env:"BAHI_DELETION_GRACE" name:"deletion-grace" default:"336h" help:"Between the request to be deleted and the deletion; at most 696h, so that it is done within the 30 days that are promised."`
 	MinPassword int           `env:"BAHI_PASSWORD_MINIMUM" name:"password-minimum" default:"8" help:"Least characters of a password; 15 is the strict value where it is the only factor."`
 	SMTPURL     string        `env:"SMTP_URL" name:"smtp-url" placeholder:"URL" help:"Where mails go: smtp://user:password@host:587?from=bahi@example.org. Without it, files in the data folder."`
 	MailFrom    string        `env:"BAHI_MAIL_FROM" name:"mail-from" default:"Bahi <bahi@bahi.invalid>" help:"Sender of mails that are kept as files."`
@@ -40,12 +40,13 @@ type outside struct {
 	Origins     []string      `env:"BAHI_CORS_ORIGINS" name:"cors-origins" placeholder:"ORIGIN" help:"Origins of pages that may read answers, beside the frontend's."`
 	Provider    idp.Config    `embed:""`
 
-	Limits api.Limits `kong:"-"` // nil: none
+	Limits   api.Limits `kong:"-"` // nil: none
+	TokensOf string     `kong:"-"` // of tokens: the public URL that somebody chose; empty: the log's own name
 }
 
 const (
 	ownAddress  = "http://127.0.0.1:8080"
-	mostGrace   = 30 * 24 * time.Hour // within which a deletion is promised
+	mostGrace   = 29 * 24 * time.Hour // a deletion is promised within 30 days, and takes its time
 	blobsPath   = "/blobs/"
 	keySize     = 32
 	unseenEvery = 100 * time.Millisecond // whether old transactions have ended
@@ -73,6 +74,9 @@ func (o *outside) complete() error {
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" {
 			return fmt.Errorf("%s: expected an address like https://bahi.example.org", name)
 		}
+		if name == "BAHI_PUBLIC_URL" && trimSlash(u.Path) != "" {
+			return fmt.Errorf("%s: expected an address without a path, which the cookies of a sign-in would not be sent to", name)
+		}
 		u.Path = trimSlash(u.Path)
 		*text = u.String()
 	}
@@ -92,8 +96,8 @@ func (s *system) joinOutside(ctx context.Context) (err error) {
 	if err := o.complete(); err != nil {
 		return err
 	}
-	issuer := o.PublicURL
-	if issuer == ownAddress { // which is everybody's
+	issuer := o.TokensOf
+	if issuer == "" { // an address that nobody chose may be everybody's, or another one tomorrow
 		issuer = "urn:uuid:" + s.store.ID().String()
 	}
 	settings := credentials.Defaults(issuer)

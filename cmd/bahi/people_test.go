@@ -36,7 +36,7 @@ func (o *office) mailed(to, subject string, nth int) (text string) {
 			text = found[nth-1]
 		}
 		return text != ""
-	}, 20*time.Second, 5*time.Millisecond, "no mail %q to %s", subject, to)
+	}, time.Minute, 5*time.Millisecond, "no mail %q to %s", subject, to)
 	return text
 }
 
@@ -68,7 +68,7 @@ func (o *office) worked(kind string) {
 	require.Eventually(o.t, func() bool {
 		done, all := o.operator().GET("/ops/jobs?state=completed&kind="+kind), o.operator().GET("/ops/jobs?kind="+kind)
 		return done.Header("X-Total-Count") == all.Header("X-Total-Count")
-	}, 20*time.Second, 5*time.Millisecond, kind)
+	}, time.Minute, 5*time.Millisecond, kind)
 }
 
 var tokenInLink = regexp.MustCompile(`(https?://\S+)\?token=(\S+)`)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"os"
@@ -53,6 +54,7 @@ func (c serveCommand) Run(ctx context.Context) error {
 	if c.Limits, err = api.ParseLimits(os.Environ()); err != nil {
 		return err
 	}
+	c.TokensOf = c.PublicURL
 	if c.PublicURL == "" && c.Addr != "127.0.0.1:8080" {
 		c.PublicURL = "http://" + listener.Addr().String()
 	}
@@ -172,7 +174,7 @@ func classify(err error) *fault.Error {
 		return fault.New(fault.Unavailable, "The log went away before it answered: ask again with the same Idempotency-Key, or look whether it is there")
 	case errors.Is(err, eventstore.ErrUnavailable), errors.Is(err, readmodels.ErrNotBuilt),
 		isConnecting && connecting != nil, isNetwork && !isDisk && network != nil, errors.Is(err, context.DeadlineExceeded),
-		errors.Is(err, pgconn.ErrConnClosed),
+		errors.Is(err, pgconn.ErrConnClosed), errors.Is(err, io.ErrUnexpectedEOF), // Postgres went in the middle of an answer
 		isServer && (strings.HasPrefix(server.Code, "57") || strings.HasPrefix(server.Code, "08") || strings.HasPrefix(server.Code, "53")):
 		return fault.New(fault.Unavailable, "Not available right now, try again")
 	case errors.Is(err, eventstore.ErrBadEvent):
