@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -74,20 +75,13 @@ func (o *outside) complete() error {
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" {
 			return fmt.Errorf("%s: expected an address like https://bahi.example.org", name)
 		}
-		if name == "BAHI_PUBLIC_URL" && trimSlash(u.Path) != "" {
+		u.Path = strings.TrimRight(u.Path, "/")
+		if name == "BAHI_PUBLIC_URL" && u.Path != "" {
 			return fmt.Errorf("%s: expected an address without a path, which the cookies of a sign-in would not be sent to", name)
 		}
-		u.Path = trimSlash(u.Path)
 		*text = u.String()
 	}
 	return nil
-}
-
-func trimSlash(path string) string {
-	for len(path) > 0 && path[len(path)-1] == '/' {
-		path = path[:len(path)-1]
-	}
-	return path
 }
 
 // joinOutside adds accounts, and what leaves the system on their behalf.

@@ -166,13 +166,17 @@ func (c *call) limit() error {
 	if p == nil {
 		return nil
 	}
-	key.Group = p.group
-	d := c.api.limiter.counter.Take(c.ctx, key, p.limit)
+	d := c.counted(p, key)
 	c.tell(p, d)
 	if !d.Allowed {
 		return c.tooMany(d)
 	}
 	return nil
+}
+
+func (c *call) counted(p *policy, key window.Key) window.Decision {
+	key.Group = p.group
+	return c.api.limiter.counter.Take(c.ctx, key, p.limit)
 }
 
 // Count counts the request for another group as well, as an operation does whose handler alone knows what is
@@ -186,11 +190,11 @@ func Count(ctx context.Context, group string) error {
 	if p == nil {
 		return nil
 	}
-	key := window.Key{Group: group, Caller: who.ID}
+	key := window.Key{Caller: who.ID}
 	if who.Type == "" {
 		key.Address = c.address()
 	}
-	d := c.api.limiter.counter.Take(ctx, key, p.limit)
+	d := c.counted(p, key)
 	if d.Allowed {
 		return nil
 	}

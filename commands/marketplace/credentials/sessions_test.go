@@ -314,7 +314,7 @@ func TestSessionsFollowTheirModel(t *testing.T) {
 			},
 			"revoke": func(t *rapid.T) {
 				if rapid.IntRange(0, 9).Draw(t, "rarely") > 0 {
-					t.Skip("a session that ends at once tells little")
+					return // a session that ends at once tells little
 				}
 				over = true
 				require.NoError(t, n.Draw(t, "node").Sessions.Revoke(background, first.Session))
