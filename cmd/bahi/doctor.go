@@ -21,7 +21,7 @@ func (c doctorCommand) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	sys, err := c.open(ctx, false)
+	sys, err := c.openBooks(ctx, false)
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ type tailEvents struct {
 
 // Run prints one line an event.
 func (c tailEvents) Run(ctx context.Context) error {
-	sys, err := c.open(ctx, false)
+	sys, err := c.openBooks(ctx, false)
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (c showEvents) Run(ctx context.Context) error {
 	if (c.Position == 0) == (c.Stream == "") {
 		return fmt.Errorf("name a position, or a stream with --stream")
 	}
-	sys, err := c.open(ctx, false)
+	sys, err := c.openBooks(ctx, false)
 	if err != nil {
 		return err
 	}

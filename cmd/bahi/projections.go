@@ -21,7 +21,7 @@ type listProjections struct{ settings }
 
 // Run prints one line a generation.
 func (c listProjections) Run(ctx context.Context) error {
-	sys, err := c.open(ctx, false)
+	sys, err := c.openBooks(ctx, false)
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (c rebuildProjections) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	sys, err := c.open(ctx, false)
+	sys, err := c.openBooks(ctx, false)
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (c retryProjection) Run(ctx context.Context) error {
 	if _, err := named([]string{c.Name}); err != nil {
 		return err
 	}
-	sys, err := c.open(ctx, false)
+	sys, err := c.openBooks(ctx, false)
 	if err != nil {
 		return err
 	}

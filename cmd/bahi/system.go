@@ -60,9 +60,22 @@ type system struct {
 	home     uuid.UUID // the workspace of who has no other
 }
 
-// open brings up the database and puts the parts together. serving says that this process keeps the
-// private cluster up; other commands only join it.
-func (s settings) open(ctx context.Context, serving bool) (sys *system, err error) {
+// open is openBooks, and adds accounts and what leaves the system.
+func (s settings) open(ctx context.Context, serving bool) (*system, error) {
+	sys, err := s.openBooks(ctx, serving)
+	if err != nil {
+		return nil, err
+	}
+	if err := sys.joinOutside(ctx); err != nil {
+		sys.close()
+		return nil, err
+	}
+	return sys, nil
+}
+
+// openBooks brings up the database and puts the log and its tables together, which is all that many a
+// command needs. serving says that this process keeps the private cluster up; other commands only join it.
+func (s settings) openBooks(ctx context.Context, serving bool) (sys *system, err error) {
 	zone, err := s.zone()
 	if err != nil {
 		return nil, err
@@ -125,7 +138,7 @@ func (s settings) open(ctx context.Context, serving bool) (sys *system, err erro
 		Commands: sys.commands, Reads: sys.ledger, Log: sys.log,
 		Today: func() unit.Date { return unit.DateOf(time.Now().In(zone)) },
 	}
-	return sys, sys.joinOutside(ctx)
+	return sys, nil
 }
 
 // stopWithin is how long the private cluster may take to stop; it fits the ten seconds of a shutdown.
