@@ -59,6 +59,28 @@ func (s *system) sweeps() []reactors.Sweep {
 	}
 }
 
+// reactingWithin is how long a start waits for the reactors.
+const reactingWithin = 10 * time.Second
+
+// untilReacting waits until every reactor has its place in the log. One that has none starts at the head, so
+// what is written before would follow nobody: the first to register would get no mail.
+func (s *system) untilReacting(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, reactingWithin)
+	defer cancel()
+	for ctx.Err() == nil {
+		var placed int
+		err := s.pool.QueryRow(ctx, `select count(*) from reactor.checkpoint`).Scan(&placed)
+		if err == nil && placed >= len(allReactors()) {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			s.log.Warn("the reactors have not started; mails of what is written until then are not sent", "error", err)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
 type reactorsCommand struct {
 	List   listReactors  `cmd:"" help:"List the reactors and how far they are."`
 	Replay replayReactor `cmd:"" help:"Go once more over old events, and add the jobs that follow from them."`

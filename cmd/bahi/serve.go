@@ -142,6 +142,7 @@ func (s *system) serve(ctx context.Context, listener net.Listener, key string, t
 			end(err)
 		}
 	}()
+	s.untilReacting(serving)
 	err = server.Serve(serving, listener)
 	if cause := context.Cause(serving); cause != nil && !errors.Is(cause, context.Canceled) {
 		err = errors.Join(cause, err)
