@@ -3,6 +3,7 @@ package domain
 
 import (
 	"bahi/domain/event"
+	"bahi/domain/follower"
 	"bahi/domain/ledger/bank"
 	"bahi/domain/ledger/bookslock"
 	"bahi/domain/marketplace/apikey"
@@ -23,6 +24,7 @@ var Catalogue = event.NewCatalogue(
 	bookslock.Kind,
 	claim.Email,
 	claim.Identity,
+	follower.Kind,
 	number.Kind,
 	request.Kind,
 	session.Kind,
