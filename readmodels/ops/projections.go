@@ -1,9 +1,12 @@
 package ops
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"bahi/domain/event"
@@ -77,10 +80,10 @@ type Kept struct {
 // Parked is a follower of the log that stands still at an event which it cannot apply.
 type Parked struct {
 	Name       string         `json:"name" doc:"Of the projection or reactor"`
-	Kind       string         `json:"kind" enum:"projection,build,reactor"`
-	Version    int            `json:"version"`
-	Generation int            `json:"generation"`
-	Position   event.Position `json:"position"`
+	Kind       string         `json:"kind" enum:"projection,build,kept,reactor" doc:"kept: the generation that a rollback would read"`
+	Version    int            `json:"version" doc:"0 for a reactor, which has none"`
+	Generation int            `json:"generation" doc:"0 for a reactor"`
+	Position   event.Position `json:"position" doc:"Of the event at fault; 0 where it is the log as a whole"`
 	EventID    *string        `json:"event_id"`
 	Stream     string         `json:"stream"`
 	Type       string         `json:"type"`
@@ -101,4 +104,174 @@ type Estimate struct {
 type Projections struct {
 	DB       *pgxpool.Pool
 	Versions map[string]int // that this program reads, by projection
+}
+
+// All answers the projections that this program reads, by name. All of it is as of one moment.
+func (p *Projections) All(ctx context.Context) ([]Projection, error) {
+	names, versions := p.known()
+	all, err := read(ctx, p.DB, names, versions)
+	if err != nil {
+		return nil, fmt.Errorf("list projections: %w", err)
+	}
+	return all, nil
+}
+
+// One answers a projection, or [ErrNoProjection].
+func (p *Projections) One(ctx context.Context, name string) (Projection, error) {
+	version, known := p.Versions[name]
+	if !known {
+		return Projection{}, ErrNoProjection
+	}
+	found, err := read(ctx, p.DB, []string{name}, []int{version})
+	if err != nil {
+		return Projection{}, fmt.Errorf("read projection %s: %w", name, err)
+	}
+	return found[0], nil
+}
+
+// known answers what this program reads: names, and the version of each.
+func (p *Projections) known() (names []string, versions []int) {
+	for name, version := range p.Versions {
+		names, versions = append(names, name), append(versions, version)
+	}
+	return names, versions
+}
+
+// projectionsQuery is one statement, and so reads one snapshot. Positions have no gaps, so the event
+// behind a projection's position is the oldest that is not in its tables.
+const projectionsQuery = `
+	select v.name, v.version, log.head(),
+		coalesce(l.generation, 0), coalesce(l.position, 0), coalesce(l.rate, 0), coalesce(l.paused, false), l.error,
+		coalesce((select greatest(0, extract(epoch from now() - e.recorded_at))::float8
+			from log.event e where e.position = coalesce(l.position, 0) + 1), 0),
+		(select count(*) from log.event e
+			where e.stream = 'follower-' || v.name and e.type = 'EventSkipped' and (e.data ->> 'version')::int = v.version),
+		b.generation, b.phase, b.done, b.total, b.rate, b.paused, b.throttle, b.error, b.differences,
+		k.generation, k.position, k.keep_until
+	from unnest($1::text[], $2::int[]) v(name, version)
+	left join projection.generation l on l.name = v.name and l.version = v.version and l.live
+	left join lateral (
+		select g.*, greatest(g.position, (
+			select min(part.position) from projection.partition part
+			where part.name = g.name and part.generation = g.generation)) as done
+		from projection.generation g
+		where g.name = v.name and g.version = v.version and not g.live and g.keep_until is null and not g.scratch
+	) b on true
+	left join lateral (
+		select g.generation, g.position, g.keep_until
+		from projection.generation g
+		where g.name = v.name and g.version = v.version and not g.live and g.keep_until is not null
+		order by g.generation desc limit 1
+	) k on true
+	order by v.name`
+
+func read(ctx context.Context, db *pgxpool.Pool, names []string, versions []int) ([]Projection, error) {
+	rows, _ := db.Query(ctx, projectionsQuery, names, versions)
+	return pgx.CollectRows(rows, scanProjection)
+}
+
+func scanProjection(row pgx.CollectableRow) (p Projection, err error) {
+	var (
+		paused bool
+		build  struct {
+			generation  *int
+			phase       *string
+			done, total *event.Position
+			rate        *float64
+			paused      *bool
+			throttle    *int
+			err         *string
+			differences []Difference
+		}
+		kept struct {
+			generation *int
+			position   *event.Position
+			until      *time.Time
+		}
+	)
+	if err := row.Scan(
+		&p.Name, &p.Version, &p.Head, &p.Generation, &p.Position, &p.Rate, &paused, &p.LastError, &p.LagSeconds, &p.Skipped,
+		&build.generation, &build.phase, &build.done, &build.total, &build.rate, &build.paused, &build.throttle, &build.err, &build.differences,
+		&kept.generation, &kept.position, &kept.until,
+	); err != nil {
+		return p, err
+	}
+	switch {
+	case paused:
+		p.State = "paused"
+	case p.LastError != nil:
+		p.State = "parked"
+	case p.Generation == 0:
+		p.State = "building"
+	default:
+		p.State = "live"
+	}
+	if p.Head > p.Position {
+		p.LagEvents = uint64(p.Head - p.Position)
+	}
+	if build.generation != nil {
+		p.Build = &Build{
+			Generation: *build.generation, Phase: requested, Done: *build.done, Total: *build.total, Rate: *build.rate,
+			Paused: *build.paused, Throttle: build.throttle, Error: build.err, Differences: build.differences,
+		}
+		if p.Build.Differences == nil {
+			p.Build.Differences = []Difference{}
+		}
+		if build.phase != nil {
+			p.Build.Phase = *build.phase
+		}
+		p.Build.estimate()
+	}
+	if kept.generation != nil {
+		p.Kept = &Kept{Generation: *kept.generation, Position: *kept.position, Until: *kept.until}
+	}
+	return p, nil
+}
+
+const (
+	requested = "requested" // a build that nobody has begun
+	filling   = "filling"
+)
+
+// estimate works out what follows from the other fields.
+func (b *Build) estimate() {
+	left := float64(b.Total) - float64(b.Done)
+	switch {
+	case left > 0:
+		b.Percent = 100 * float64(b.Done) / float64(b.Total)
+	case b.Phase != requested: // which has no total yet
+		b.Percent = 100
+	}
+	if b.Phase == filling && b.Rate > 0 && !b.Paused && b.Error == nil {
+		seconds := max(left, 0) / b.Rate
+		b.ETASeconds = &seconds
+	}
+}
+
+// Parked answers what stands still because of an error, of this program's projections and of all reactors,
+// by kind and name. All of it is as of one moment.
+func (p *Projections) Parked(ctx context.Context) ([]Parked, error) {
+	names, versions := p.known()
+	rows, _ := p.DB.Query(ctx, `
+		with parked as (
+			select g.name, case when g.live then 'projection' when g.keep_until is null then 'build' else 'kept' end as kind,
+				g.version, g.generation, g.error_position, g.error, g.error_program, coalesce(g.error_at, g.created_at) as since
+			from projection.generation g
+			join unnest($1::text[], $2::int[]) v(name, version) on g.name = v.name and g.version = v.version
+			where g.error is not null and not g.scratch
+			union all
+			select name, 'reactor', 0, 0, error_position, error, error_program, coalesce(error_at, created_at)
+			from reactor.checkpoint
+			where error is not null
+		)
+		select p.name, p.kind, p.version, p.generation, coalesce(p.error_position, 0), e.id::text, coalesce(e.stream, ''), coalesce(e.type, ''),
+			p.error, coalesce(p.error_program, ''), p.since
+		from parked p
+		left join log.event e on e.position = p.error_position
+		order by p.kind, p.name, p.generation`, names, versions)
+	all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Parked])
+	if err != nil {
+		return nil, fmt.Errorf("list what is parked: %w", err)
+	}
+	return all, nil
 }
