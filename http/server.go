@@ -82,7 +82,7 @@ func NewServer(config Config) *Server {
 		}))
 	}
 	base, end := context.WithCancel(context.Background())
-	return &Server{
+	s := &Server{
 		grace: config.Grace, end: end,
 		http: &http.Server{
 			Handler:           config.API,
@@ -92,6 +92,8 @@ func NewServer(config Config) *Server {
 			BaseContext:    func(net.Listener) context.Context { return base },
 		},
 	}
+	s.http.RegisterOnShutdown(config.API.EndStreams)
+	return s
 }
 
 // Serve serves what comes in at the listener until ctx ends. Then it takes nothing new, and gives the

@@ -48,6 +48,9 @@ type Config struct {
 	// Timeout is how long a handler may take; 0: 30 seconds.
 	Timeout time.Duration
 
+	// Heartbeat is how often a stream of events shows that it is there; 0: every 15 seconds.
+	Heartbeat time.Duration
+
 	Uploads Pace
 	Spool   string // the folder of files that are being uploaded; empty: the system's for temporary ones
 }
@@ -64,6 +67,9 @@ type API struct {
 	ops     []*operation
 	pages   map[string]bool // paths that are served beside the operations, by GET
 	spec    func() []byte
+
+	ending  chan struct{} // closed when streams are to end
+	endOnce sync.Once
 }
 
 const defaultTimeout = 30 * time.Second
@@ -77,9 +83,13 @@ func New(config Config) *API {
 	if config.Timeout == 0 {
 		config.Timeout = defaultTimeout
 	}
+	if config.Heartbeat == 0 {
+		config.Heartbeat = defaultHeartbeat
+	}
 	a := &API{
 		config: config, metrics: newMetrics(config.Metrics), pages: map[string]bool{},
 		limiter: newLimiter(config.Limiting), sharing: newSharing(config.Origins),
+		ending: make(chan struct{}),
 	}
 	if config.Tracer != nil {
 		a.tracer = config.Tracer.Tracer("bahi/http/api")
@@ -144,6 +154,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if r.Method == http.MethodHead { // net/http drops the body by its own copy of the request
+		c.head = true
 		get := *r
 		get.Method = http.MethodGet
 		r = &get

@@ -35,6 +35,7 @@ type call struct {
 	print   *fingerprint  // nil without a key
 	file    File          // of a form
 
+	head    bool // nobody reads the body
 	prefers bool // return=representation
 	applied bool // and the handler did
 

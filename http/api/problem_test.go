@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/unit"
@@ -99,16 +100,10 @@ func TestAnAnswerThatBreaksOffIsNotTakenForWhole(t *testing.T) {
 	require.Error(t, err)
 }
 
-func TestMetricsCountByOperation(t *testing.T) {
-	t.Parallel()
-	s := serve(t)
-	clerk := s.as(t, "bahi_clerk")
-	clerk.POST("/ledger/3", good).Status(201)
-	clerk.POST("/ledger/3", good).Status(201)
-	clerk.POST("/ledger/3", "{").Status(400)
-	clerk.GET("/anything/at/all").Status(404)
-	require.Eventually(t, func() bool { return len(s.lines(t)) == 4 }, wait, tick)
-	families, err := s.metrics.Gather()
+// counted answers counters, gauges and how many a histogram has seen, by name and labels.
+func counted(t *testing.T, registry *prometheus.Registry) map[string]float64 {
+	t.Helper()
+	families, err := registry.Gather()
 	require.NoError(t, err)
 	got := map[string]float64{}
 	for _, family := range families {
@@ -124,6 +119,19 @@ func TestMetricsCountByOperation(t *testing.T) {
 			}
 		}
 	}
+	return got
+}
+
+func TestMetricsCountByOperation(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	clerk := s.as(t, "bahi_clerk")
+	clerk.POST("/ledger/3", good).Status(201)
+	clerk.POST("/ledger/3", good).Status(201)
+	clerk.POST("/ledger/3", "{").Status(400)
+	clerk.GET("/anything/at/all").Status(404)
+	require.Eventually(t, func() bool { return len(s.lines(t)) == 4 }, wait, tick)
+	got := counted(t, s.metrics)
 	require.InDelta(t, 2, got["bahi_http_requests_total post-row 201"], 0)
 	require.InDelta(t, 1, got["bahi_http_requests_total post-row 400"], 0)
 	require.InDelta(t, 1, got["bahi_http_requests_total none 404"], 0)

@@ -1,0 +1,194 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"bahi/commands"
+)
+
+const (
+	streamType = "text/event-stream"
+
+	// defaultHeartbeat is less than proxies give a connection on which nothing happens, mostly a minute.
+	defaultHeartbeat = 15 * time.Second
+
+	// deliverWithin is how long one event may take to go out. A client that takes longer has stopped reading.
+	deliverWithin = 5 * time.Second
+)
+
+// Event is one of a stream of server-sent events (HTML Living Standard, section 9.2). The type of its data
+// says what it is called.
+type Event struct {
+	ID   string // what a client that comes again sends as Last-Event-ID; empty: none, and no line breaks
+	Data any    // sent as JSON
+}
+
+// Source sends events until there are no more, or ctx ends: the client has gone, or the server stops. An
+// error of send is the client's, and ends the source. Any other error ends the stream and is logged; the
+// client learns no more than that the stream is over.
+type Source func(ctx context.Context, send func(Event) error) error
+
+// Stream registers an operation that answers server-sent events. Kinds are the names of the events and, for
+// each, a value of the data's type. The handler has the time that any handler has to look into the request;
+// what it refuses is answered like anything else that is refused. Its Source may take as long as it likes.
+//
+// Huma has a package for this, which registers operations around our steps and our own answers to errors,
+// knows no heartbeat, and goes on when the client has gone.
+func Stream[I any](a *API, op Op, kinds map[string]any, handler func(ctx context.Context, in *I) (Source, error)) {
+	o := a.add(op)
+	if o.Method != http.MethodGet {
+		panic(fmt.Sprintf("operation %q: browsers ask for events by GET", o.ID))
+	}
+	names := make(map[reflect.Type]string, len(kinds))
+	for name, data := range kinds {
+		names[reflect.TypeOf(data)] = name
+	}
+	described := o.describe()
+	described.Responses = map[string]*huma.Response{strconv.Itoa(o.Status): a.documentEvents(kinds)}
+	huma.Register(documenter{API: a.huma, op: o}, described, func(ctx context.Context, in *I) (*huma.StreamResponse, error) {
+		c := callOf(ctx)
+		ctx = commands.With(ctx, c.request)
+		limited, cancel := c.timeout(ctx)
+		defer cancel()
+		source, err := handler(limited, in)
+		if err != nil {
+			return nil, c.problem(err)
+		}
+		return &huma.StreamResponse{Body: func(huma.Context) { c.stream(ctx, names, source) }}, nil
+	})
+	o.finish(a, reflect.TypeFor[I]())
+}
+
+// documentEvents describes the events, each as one of the things that the stream is a list of.
+func (a *API) documentEvents(kinds map[string]any) *huma.Response {
+	list := make([]*huma.Schema, 0, len(kinds))
+	for name, data := range kinds {
+		list = append(list, &huma.Schema{
+			Type: huma.TypeObject, Title: name, Required: []string{"event", "data"},
+			Properties: map[string]*huma.Schema{
+				"event": {Type: huma.TypeString, Enum: []any{name}},
+				"data":  a.huma.OpenAPI().Components.Schemas.Schema(reflect.TypeOf(data), true, capital(name)),
+				"id":    {Type: huma.TypeString, Description: "To be sent as Last-Event-ID by who comes again"},
+			},
+		})
+	}
+	slices.SortFunc(list, func(x, y *huma.Schema) int { return strings.Compare(x.Title, y.Title) })
+	return &huma.Response{Content: map[string]*huma.MediaType{streamType: {Schema: &huma.Schema{
+		Type: huma.TypeArray, Description: "Server-sent events, one after the other", Items: &huma.Schema{OneOf: list},
+	}}}}
+}
+
+// EndStreams ends the streams under way, and those that begin after it at once. The others' grace at a
+// shutdown would be lost on them.
+func (a *API) EndStreams() { a.endOnce.Do(func() { close(a.ending) }) }
+
+// stream answers what the source sends.
+func (c *call) stream(ctx context.Context, names map[reflect.Type]string, source Source) {
+	h := c.Header()
+	h["Content-Type"] = []string{streamType}
+	h["X-Accel-Buffering"] = []string{"no"} // nginx hands on what it gets
+	if c.head {
+		return
+	}
+	// While nobody expects more of the request, the time that it may take to arrive runs on, and net/http
+	// takes its end for the client's going.
+	if err := http.NewResponseController(c.ResponseWriter).SetReadDeadline(time.Time{}); err != nil {
+		c.refuse(fmt.Errorf("stream without an end: %w", err))
+		return
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	to := delivery{call: c, gone: cancel}
+	var beating sync.WaitGroup
+	defer to.extend() //nolint:errcheck // for what net/http writes at the end of an answer
+	defer beating.Wait()
+	defer cancel()
+	if to.write(nil) != nil { // the head
+		return
+	}
+	beating.Go(func() {
+		defer cancel()
+		to.beat(ctx)
+	})
+	err := source(ctx, func(e Event) error { return to.send(names, e) })
+	if ctx.Err() == nil {
+		c.cause = err
+	}
+}
+
+// delivery writes to the client for two: the source, and who sends heartbeats.
+type delivery struct {
+	mu   sync.Mutex
+	call *call
+	gone context.CancelFunc
+}
+
+// beat shows that the stream is there, until it ends or is to end.
+func (d *delivery) beat(ctx context.Context) {
+	api := d.call.api
+	ticker := time.NewTicker(api.config.Heartbeat)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-api.ending:
+			return
+		case <-ticker.C:
+			if d.write([]byte(":\n\n")) != nil { // a comment
+				return
+			}
+		}
+	}
+}
+
+// send writes an event. JSON has no line breaks, so the data is one line.
+func (d *delivery) send(names map[reflect.Type]string, e Event) error {
+	name, known := names[reflect.TypeOf(e.Data)]
+	if !known {
+		panic(fmt.Sprintf("%s sends a %T, of which the document knows nothing", d.call.op.ID, e.Data))
+	}
+	data, err := json.Marshal(e.Data)
+	if err != nil {
+		return fmt.Errorf("encode an event: %w", err)
+	}
+	var text bytes.Buffer
+	if e.ID != "" {
+		fmt.Fprintf(&text, "id: %s\n", e.ID)
+	}
+	fmt.Fprintf(&text, "event: %s\ndata: %s\n\n", name, data)
+	return d.write(text.Bytes())
+}
+
+// write sends the bytes on their way. When that fails the client has gone, and the stream is over.
+func (d *delivery) write(text []byte) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	err := d.extend()
+	if err == nil && len(text) > 0 {
+		_, err = d.call.Write(text)
+	}
+	if err == nil {
+		err = d.call.FlushError()
+	}
+	if err != nil {
+		d.gone()
+	}
+	return err
+}
+
+// extend gives the client time for what is written next.
+func (d *delivery) extend() error {
+	return http.NewResponseController(d.call.ResponseWriter).SetWriteDeadline(time.Now().Add(deliverWithin))
+}

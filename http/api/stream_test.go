@@ -1,0 +1,252 @@
+package api_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"bahi/domain/fault"
+	"bahi/http/api"
+	"bahi/http/api/apitest"
+)
+
+// tidings are what the test's streams tell.
+type tidings struct {
+	Text string `json:"text"`
+}
+
+type farewell struct {
+	Reason string `json:"reason"`
+}
+
+// station serves a stream from a source, on a server with little patience.
+type station struct {
+	*api.API
+
+	url     string
+	logs    *lockedBuffer
+	metrics *prometheus.Registry
+}
+
+// ByStation is exported, as huma wants it.
+type ByStation struct {
+	Last string `header:"Last-Event-ID"`
+}
+
+const impatience = 300 * time.Millisecond
+
+func broadcast(t *testing.T, heartbeat time.Duration, source func(in *ByStation) (api.Source, error)) station {
+	t.Helper()
+	s := station{logs: &lockedBuffer{}, metrics: prometheus.NewRegistry()}
+	s.API = api.New(api.Config{
+		Credentials: []api.Credential{{Authenticator: everybody}}, Heartbeat: heartbeat, Timeout: impatience,
+		Log: slog.New(slog.NewJSONHandler(s.logs, nil)), Metrics: s.metrics,
+	})
+	api.Stream(s.API, api.Op{ID: "listen", Method: "GET", Path: "/news", Summary: "Listen", Operator: true},
+		map[string]any{"news": tidings{}, "end": farewell{}},
+		func(_ context.Context, in *ByStation) (api.Source, error) { return source(in) })
+	server := httptest.NewUnstartedServer(s.API)
+	server.Config.ReadTimeout, server.Config.WriteTimeout = impatience, impatience
+	server.Start()
+	t.Cleanup(server.Close)
+	s.url = server.URL
+	return s
+}
+
+func (s station) operator(t *testing.T) *apitest.Client {
+	return apitest.New(t, s.url, "bahi_operator")
+}
+
+// until is a source that does nothing before its end, of which it tells.
+func until(ended chan<- error) func(*ByStation) (api.Source, error) {
+	return func(*ByStation) (api.Source, error) {
+		return func(ctx context.Context, _ func(api.Event) error) error {
+			<-ctx.Done()
+			ended <- ctx.Err()
+			return ctx.Err()
+		}, nil
+	}
+}
+
+func TestAStreamTellsOneEventAfterTheOther(t *testing.T) {
+	t.Parallel()
+	go1, over := make(chan struct{}), make(chan struct{})
+	s := broadcast(t, time.Hour, func(in *ByStation) (api.Source, error) {
+		return func(_ context.Context, send func(api.Event) error) error {
+			defer close(over)
+			if err := send(api.Event{ID: in.Last + "1", Data: tidings{"one\nline"}}); err != nil {
+				return err
+			}
+			<-go1
+			return send(api.Event{Data: farewell{"enough"}})
+		}, nil
+	})
+	stream := s.operator(t).With("Last-Event-ID", "4").Stream("/news")
+	require.Equal(t, "no-store", stream.Response.Header.Get("Cache-Control"))
+	require.Equal(t, "no", stream.Response.Header.Get("X-Accel-Buffering"))
+	require.NotEmpty(t, stream.Response.Header.Get("X-Request-ID"))
+	var news tidings
+	name, id := stream.Next(&news)
+	require.Equal(t, []string{"news", "41", "one\nline"}, []string{name, id, news.Text})
+	close(go1)
+	var end farewell
+	name, _ = stream.Next(&end)
+	require.Equal(t, []string{"end", "enough"}, []string{name, end.Reason})
+	name, _ = stream.Next(&end)
+	require.Empty(t, name, "and that was all")
+	<-over
+	require.Eventually(t, func() bool { return strings.Contains(s.logs.String(), `"operation":"listen"`) }, wait, tick)
+	require.Contains(t, s.logs.String(), `"status":200`)
+	require.InDelta(t, 1, counted(t, s.metrics)["bahi_http_requests_total listen 200"], 0)
+}
+
+func TestAStreamIsRefusedLikeAnythingElse(t *testing.T) {
+	t.Parallel()
+	s := broadcast(t, time.Hour, func(*ByStation) (api.Source, error) { return nil, fault.New(fault.NotFound, "No such station") })
+	s.operator(t).GET("/news").Problem(404, "No such station")
+	apitest.New(t, s.url, "").GET("/news").Problem(401, "Not authenticated")
+	apitest.New(t, s.url, "bahi_clerk").GET("/news").Problem(403, "Not enough permissions")
+	s.operator(t).POST("/news", nil).Problem(405, "Method not allowed")
+}
+
+// A server gives requests some time to come and answers some time to go. Streams have as long as they last.
+func TestAStreamOutlivesTheServersPatience(t *testing.T) {
+	t.Parallel()
+	s := broadcast(t, impatience/3, func(*ByStation) (api.Source, error) {
+		return func(ctx context.Context, send func(api.Event) error) error {
+			select {
+			case <-time.After(4 * impatience):
+			case <-ctx.Done():
+			}
+			return send(api.Event{Data: farewell{"late"}})
+		}, nil
+	})
+	response := listen(t, s.url)
+	scanner, beats := bufio.NewScanner(response.Body), 0
+	for scanner.Scan() && !strings.HasPrefix(scanner.Text(), "event") {
+		if scanner.Text() == ":" {
+			beats++
+		}
+	}
+	require.Equal(t, "event: end", scanner.Text(), "%v", scanner.Err())
+	require.Greater(t, beats, 3, "meanwhile it shows that it is there")
+}
+
+// listen asks for the stream, to be read as it comes.
+func listen(t *testing.T, url string) *http.Response {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/news", nil)
+	require.NoError(t, err)
+	request.Header.Set("Authorization", "Bearer bahi_operator")
+	response, err := http.DefaultTransport.RoundTrip(request)
+	require.NoError(t, err)
+	t.Cleanup(func() { response.Body.Close() })
+	require.Equal(t, http.StatusOK, response.StatusCode)
+	return response
+}
+
+func TestAStreamEndsWhenItsClientGoes(t *testing.T) {
+	t.Parallel()
+	ended := make(chan error, 1)
+	s := broadcast(t, time.Hour, until(ended))
+	s.operator(t).Stream("/news").Close()
+	require.ErrorIs(t, <-ended, context.Canceled)
+	require.Eventually(t, func() bool { return strings.Contains(s.logs.String(), `"operation":"listen"`) }, wait, tick)
+	require.NotContains(t, s.logs.String(), `"error"`)
+}
+
+// A client that reads nothing is found out once the buffers on the way are full.
+func TestAStreamEndsWhenItsClientStopsReading(t *testing.T) {
+	t.Parallel()
+	ended := make(chan error, 1)
+	s := broadcast(t, time.Hour, func(*ByStation) (api.Source, error) {
+		return func(_ context.Context, send func(api.Event) error) (err error) {
+			for err == nil {
+				err = send(api.Event{Data: tidings{strings.Repeat("x", 1<<20)}})
+			}
+			ended <- err
+			return err
+		}, nil
+	})
+	listen(t, s.url)
+	var timeout net.Error
+	require.ErrorAs(t, <-ended, &timeout)
+	require.True(t, timeout.Timeout())
+}
+
+func TestStreamsEndWhenTheServerStops(t *testing.T) {
+	t.Parallel()
+	ended := make(chan error, 2)
+	s := broadcast(t, time.Hour, until(ended))
+	stream := s.operator(t).Stream("/news")
+	s.EndStreams()
+	s.EndStreams()
+	name, _ := stream.Next(nil)
+	require.Empty(t, name, "the answer is whole")
+	require.ErrorIs(t, <-ended, context.Canceled)
+
+	name, _ = s.operator(t).Stream("/news").Next(nil)
+	require.Empty(t, name, "one that comes later ends as well")
+	<-ended
+}
+
+func TestAStreamsHeadIsAnsweredAlone(t *testing.T) {
+	t.Parallel()
+	s := broadcast(t, time.Hour, func(*ByStation) (api.Source, error) {
+		return func(context.Context, func(api.Event) error) error { panic("nobody reads it") }, nil
+	})
+	a := s.operator(t).Do(http.MethodHead, "/news", nil).Status(200)
+	require.Equal(t, "text/event-stream", a.Header("Content-Type"))
+}
+
+func TestWhatEndsAStreamIsLoggedAndNotTold(t *testing.T) {
+	t.Parallel()
+	s := broadcast(t, time.Hour, func(*ByStation) (api.Source, error) {
+		return func(context.Context, func(api.Event) error) error { return errors.New("secret: the store is away") }, nil
+	})
+	name, _ := s.operator(t).Stream("/news").Next(nil)
+	require.Empty(t, name)
+	require.Eventually(t, func() bool { return strings.Contains(s.logs.String(), "secret: the store is away") }, wait, tick)
+
+	broken := broadcast(t, time.Hour, func(*ByStation) (api.Source, error) {
+		return func(_ context.Context, send func(api.Event) error) error { return send(api.Event{Data: "of no kind"}) }, nil
+	})
+	listen(t, broken.url)
+	require.Eventually(t, func() bool { return strings.Contains(broken.logs.String(), "listen sends a string") }, wait, tick)
+}
+
+func TestTheDocumentTellsAStreamsEvents(t *testing.T) {
+	t.Parallel()
+	s := broadcast(t, time.Hour, until(nil))
+	var document struct {
+		Paths map[string]map[string]struct {
+			Responses map[string]struct {
+				Content map[string]struct{ Schema json.RawMessage }
+			}
+		}
+	}
+	require.NoError(t, json.Unmarshal(s.OpenAPI(), &document))
+	require.JSONEq(t, `{"type":"array","description":"Server-sent events, one after the other","items":{"oneOf":[
+		{"type":"object","title":"end","required":["event","data"],"properties":{
+			"event":{"type":"string","enum":["end"]},"data":{"$ref":"#/components/schemas/ApiTestFarewell"},
+			"id":{"type":"string","description":"To be sent as Last-Event-ID by who comes again"}}},
+		{"type":"object","title":"news","required":["event","data"],"properties":{
+			"event":{"type":"string","enum":["news"]},"data":{"$ref":"#/components/schemas/ApiTestTidings"},
+			"id":{"type":"string","description":"To be sent as Last-Event-ID by who comes again"}}}]}}`,
+		string(document.Paths["/news"]["get"].Responses["200"].Content["text/event-stream"].Schema))
+	require.Panics(t, func() {
+		api.Stream(s.API, api.Op{ID: "post", Method: "POST", Path: "/other"}, nil,
+			func(context.Context, *struct{}) (api.Source, error) { return nil, nil })
+	})
+}
