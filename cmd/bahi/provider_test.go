@@ -127,10 +127,16 @@ func TestSomebodySignsInThroughTheProvider(t *testing.T) {
 	var answered tokens
 	a.JSON(&answered)
 	require.Equal(t, next.Value, answered.Refresh)
-	o.stranger().With("Cookie", "bahi_refresh="+next.Value).POST(auth+"/refresh", `{"refresh_token":"x"}`).Problem(401, "Invalid or expired refresh token")
+	a = o.stranger().With("Cookie", "bahi_refresh="+next.Value).POST(auth+"/refresh", `{"refresh_token":"x"}`).Problem(401, "Invalid or expired refresh token")
+	require.Empty(t, a.Header("Set-Cookie"), "it was not the cookie that was refused")
 	a = o.bearer(answered.Access).POST(auth+"/logout", nil).Status(200)
 	require.Negative(t, cookies(a.Response)["bahi_refresh"].MaxAge)
-	refresh(next).Problem(401, "Invalid or expired refresh token")
+	a = refresh(next).Problem(401, "Invalid or expired refresh token")
+	gone := cookies(a.Response)["bahi_refresh"] // or the browser would send it for days
+	require.NotNil(t, gone)
+	secured(gone)
+	require.Empty(t, gone.Value)
+	require.Negative(t, gone.MaxAge)
 	asha.GET(me).Problem(401, "Not authenticated")
 
 	// The same person is the same user, whatever their address is by now.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
 	flows "bahi/commands/marketplace"
@@ -75,6 +76,22 @@ type SignedInUser struct {
 type Refreshed struct {
 	Cookie []http.Cookie `header:"Set-Cookie"`
 	Body   Tokens
+}
+
+// Refresh asks for other tokens.
+type Refresh struct {
+	Body *struct {
+		RefreshToken string `json:"refresh_token,omitempty" maxLength:"4000"`
+	}
+	Kept string `cookie:"bahi_refresh" doc:"Instead of the body, after signing in through an identity provider"`
+
+	header func(name, value string) // of the answer, a refusal too
+}
+
+// Resolve is for huma.
+func (in *Refresh) Resolve(ctx huma.Context) []error {
+	in.header = ctx.AppendHeader
+	return nil
 }
 
 // Redirect sends a browser elsewhere. Its address may hold a token, so nobody is told where it came from.
@@ -164,17 +181,17 @@ func (r *Routes) sessions() {
 			Body   Message
 		}{r.forget(refreshCookie), Message{"Signed out"}}, nil
 	})
-	api.Handle(r.API, authOp("refresh", "POST", "/refresh", "Change a refresh token for new tokens"), func(ctx context.Context, in *struct {
-		Body *struct {
-			RefreshToken string `json:"refresh_token,omitempty" maxLength:"4000"`
-		}
-		Kept string `cookie:"bahi_refresh" doc:"Instead of the body, after signing in through an identity provider"`
-	}) (*Refreshed, error) {
+	api.Handle(r.API, authOp("refresh", "POST", "/refresh", "Change a refresh token for new tokens"), func(ctx context.Context, in *Refresh) (*Refreshed, error) {
 		token, kept := in.Kept, true
 		if in.Body != nil && in.Body.RefreshToken != "" {
 			token, kept = in.Body.RefreshToken, false
 		}
 		t, err := r.Accounts.Credentials.Sessions.Refresh(ctx, token)
+		if kept && in.Kept != "" && errors.Is(err, credentials.ErrRefresh) { // it never opens anything again
+			for _, gone := range r.forget(refreshCookie) {
+				in.header("Set-Cookie", gone.String())
+			}
+		}
 		if err != nil {
 			return nil, err
 		}
