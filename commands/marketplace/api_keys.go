@@ -9,6 +9,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,7 +36,7 @@ const secretBytes = 32
 // theirs, gives no more than what they have themselves, for as long as they have it.
 func CreateAPIKey(ctx context.Context, h *commands.Handler, c apikey.Create) (key string, out commands.Outcome[apikey.State], err error) {
 	c.By = commands.From(ctx).Actor
-	if c.User, err = maker(ctx, h, c.By); err != nil {
+	if err := origin(ctx, h, &c); err != nil {
 		return "", out, err
 	}
 	secret := make([]byte, secretBytes)
@@ -53,21 +54,40 @@ func CreateAPIKey(ctx context.Context, h *commands.Handler, c apikey.Create) (ke
 	return KeyPrefix + hex.EncodeToString(id[:]) + "_" + base64.RawURLEncoding.EncodeToString(secret), out, nil
 }
 
-// maker answers the user whose rights the actor gives, [uuid.Nil] for the deployment's.
-func maker(ctx context.Context, h *commands.Handler, by actor.Actor) (uuid.UUID, error) {
-	id, err := uuid.Parse(by.ID)
+// origin notes by whose rights the actor makes the key, [uuid.Nil] for the deployment's, and below which keys.
+func origin(ctx context.Context, h *commands.Handler, c *apikey.Create) (err error) {
+	id, named := uuid.Parse(c.By.ID)
 	switch {
-	case by.Type == "user":
-		return id, err
-	case by.Type == "api_key" && err == nil:
-		l, err := commands.Load(ctx, h.Fresh(), apikey.Kind, by.ID)
-		return l.State.User, err
-	default:
-		return uuid.Nil, nil
+	case c.By.Type == "user":
+		c.User, err = id, named
+	case c.By.Type == "api_key" && named == nil:
+		by, err := commands.Load(ctx, h.Fresh(), apikey.Kind, id.String())
+		if err != nil {
+			return err
+		}
+		above, err := makers(ctx, h.Fresh(), by.State)
+		if err != nil {
+			return err
+		}
+		c.User, c.Ends, c.Makers = by.State.User, by.State.ExpiresAt, len(above)+1
 	}
+	return err
 }
 
-// RevokeAPIKey ends a key.
+// makers answers the keys above a key, each of which made the one before; of too many, one too many.
+func makers(ctx context.Context, from commands.Source, s apikey.State) (above []apikey.State, err error) {
+	for id := s.Maker; id != uuid.Nil && len(above) <= apikey.MaxMakers; id = s.Maker {
+		l, err := commands.Load(ctx, from, apikey.Kind, id.String())
+		if err != nil {
+			return nil, err
+		}
+		s = l.State
+		above = append(above, s)
+	}
+	return above, nil
+}
+
+// RevokeAPIKey ends a key, and with it those that were made with it: who had the key may have made them.
 func RevokeAPIKey(ctx context.Context, h *commands.Handler, id uuid.UUID) (commands.Outcome[apikey.State], error) {
 	return commands.Handle(ctx, h, apikey.Kind, id.String(), apikey.Revoke{})
 }
@@ -136,9 +156,16 @@ func keyRights(ctx context.Context, from commands.Source, id uuid.UUID, now time
 
 // rightsNow answers what a key allows now. One by a user's rights allows what they may do in its workspace, as an
 // operator of the deployment or as a member. One that the deployment gave keeps its own, until the last member
-// of its workspace is gone: from then on only an operator reaches it (CONTRACT.md 0.2).
+// of its workspace is gone: from then on only an operator reaches it (CONTRACT.md 0.2). None allows anything once a key
+// above it is revoked or has expired. That is looked up, and not written to the keys below when one is revoked: a
+// key that is made while its maker is being revoked would be missed.
 func rightsNow(ctx context.Context, from commands.Source, s apikey.State, now time.Time) (none actor.Permissions, err error) {
-	if s.SecretHash == nil || s.Revoked || s.ExpiresAt != nil && !now.Before(*s.ExpiresAt) {
+	above, err := makers(ctx, from, s)
+	if err != nil {
+		return none, err
+	}
+	shut := func(key apikey.State) bool { return !key.Opens(now) }
+	if shut(s) || slices.ContainsFunc(above, shut) || len(above) > apikey.MaxMakers {
 		return none, nil
 	}
 	w, err := commands.Load(ctx, from, workspace.Kind, s.Workspace.String())

@@ -2,6 +2,8 @@ package marketplace_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"log/slog"
@@ -241,6 +243,113 @@ func TestAKeyAllowsNoMoreThanItsMakerMay(t *testing.T) {
 		opens(t, other, k, actor.Permissions{})
 	}
 	opens(t, other, master, actor.Permissions{Operator: true})
+}
+
+// makes makes a key with another, and answers its id too.
+func makes(t *testing.T, ring *marketplace.KeyRing, key string) (made, id string) {
+	t.Helper()
+	var who actor.Actor
+	require.Eventually(t, func() (known bool) {
+		var err error
+		who, err = ring.Authenticate(t.Context(), key)
+		return err == nil
+	}, 10*time.Second, time.Millisecond)
+	ctx := commands.With(t.Context(), commands.Request{Actor: who, Workspace: who.Workspace})
+	c := create(who.Workspace, nil)
+	c.Permissions = who.Permissions
+	made, out, err := marketplace.CreateAPIKey(ctx, ring.Commands, c)
+	require.NoError(t, err)
+	return made, out.ID
+}
+
+func TestWhatAKeyMadeEndsWithIt(t *testing.T) {
+	t.Parallel()
+	all := nodes(t, 2)
+	ring, other := all[0], all[1]
+	asha, office := settler(t, ring)
+	for who, of := range map[string]actor.Actor{"a user's": {Type: "user", ID: asha.String()}, "the deployment's": operator} {
+		t.Run(who, func(t *testing.T) {
+			has := actor.Permissions{Ledger: actor.Write, Marketplace: actor.Write}
+			first := by(t, ring, of, office, has)
+			bearer, err := ring.Authenticate(t.Context(), first)
+			require.NoError(t, err)
+			second, id := makes(t, ring, first)
+			third, _ := makes(t, other, second)
+			beside, _ := makes(t, ring, first)
+			opens(t, other, third, has)
+			does(t, ring, apikey.Kind, uuid.MustParse(id), office, apikey.Revoke{})
+			for _, k := range []string{second, third} {
+				opens(t, ring, k, actor.Permissions{})
+				opens(t, other, k, actor.Permissions{})
+			}
+			opens(t, other, first, has)
+			opens(t, other, beside, has)
+
+			// A request that was let in before its key was revoked comes too late.
+			does(t, ring, apikey.Kind, uuid.MustParse(bearer.ID), office, apikey.Revoke{})
+			late := by(t, other, bearer, office, has)
+			for _, k := range []string{first, beside, late} {
+				opens(t, other, k, actor.Permissions{})
+			}
+		})
+	}
+}
+
+func TestAKeyMakesNoneThatOutlastsIt(t *testing.T) {
+	t.Parallel()
+	ring := nodes(t, 1)[0]
+	expires := time.Now().Add(time.Hour).UTC().Truncate(time.Microsecond)
+	first, _, err := marketplace.CreateAPIKey(as(t, ""), ring.Commands, create(home, &expires))
+	require.NoError(t, err)
+	second, _ := makes(t, ring, first)
+	third, id := makes(t, ring, second)
+	l, err := commands.Load(t.Context(), ring.Commands.Fresh(), apikey.Kind, id)
+	require.NoError(t, err)
+	require.Equal(t, expires, *l.State.ExpiresAt)
+	ring.Now = func() time.Time { return expires }
+	opens(t, ring, third, actor.Permissions{})
+
+	// Whatever an older log says of its own end.
+	ring.Now = time.Now
+	maker, _, err := marketplace.CreateAPIKey(as(t, ""), ring.Commands, create(home, &expires))
+	require.NoError(t, err)
+	who, err := ring.Authenticate(t.Context(), maker)
+	require.NoError(t, err)
+	secret, _ := makes(t, ring, maker)
+	hash := sha256.Sum256([]byte("s"))
+	c := create(home, nil)
+	c.By, c.SecretHash = who, hash[:]
+	old := uuid.New()
+	does(t, ring, apikey.Kind, old, home, c)
+	text := marketplace.KeyPrefix + hex.EncodeToString(old[:]) + "_" + base64.RawURLEncoding.EncodeToString([]byte("s"))
+	opens(t, ring, text, reader)
+	opens(t, ring, secret, reader)
+	ring.Now = func() time.Time { return expires }
+	opens(t, ring, text, actor.Permissions{})
+}
+
+func TestALineOfKeysIsNotWithoutEnd(t *testing.T) {
+	t.Parallel()
+	ring := nodes(t, 1)[0]
+	key, _, err := marketplace.CreateAPIKey(as(t, ""), ring.Commands, create(home, nil))
+	require.NoError(t, err)
+	for range apikey.MaxMakers {
+		key, _ = makes(t, ring, key)
+	}
+	last, err := ring.Authenticate(t.Context(), key)
+	require.NoError(t, err)
+	ctx := commands.With(t.Context(), commands.Request{Actor: last, Workspace: home})
+	_, _, err = marketplace.CreateAPIKey(ctx, ring.Commands, create(home, nil))
+	require.Equal(t, fault.New(fault.Conflict, "Too many keys, each made with the one before"), err)
+
+	// One that came into the log by another way opens nothing.
+	hash := sha256.Sum256([]byte("s"))
+	c := create(home, nil)
+	c.By, c.SecretHash = last, hash[:]
+	id := uuid.New()
+	does(t, ring, apikey.Kind, id, home, c)
+	_, err = ring.Authenticate(t.Context(), marketplace.KeyPrefix+hex.EncodeToString(id[:])+"_"+base64.RawURLEncoding.EncodeToString([]byte("s")))
+	require.ErrorIs(t, err, marketplace.ErrUnknownKey)
 }
 
 func TestAnOperatorsKeyIsOneForAsLongAsTheyAre(t *testing.T) {

@@ -1,6 +1,7 @@
 package marketplace_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -38,4 +39,27 @@ func TestKeysAreListedWithoutWhatOpens(t *testing.T) {
 		tables.Exec(change)
 		require.NotEmpty(t, tables.Examine(), what)
 	}
+}
+
+func TestKeysThatAKeyMadeAreRevokedWithIt(t *testing.T) {
+	t.Parallel()
+	home := uuid.MustParse("11111111-1111-4111-8111-111111111111")
+	id := func(n int) string { return fmt.Sprintf("aaaaaaaa-0000-4000-8000-%012d", n) }
+	happened := func(n int, e event.Event[apikey.State]) projectiontest.Event {
+		return projectiontest.Happened(apikey.Kind, id(n), e, event.Meta{Workspace: home})
+	}
+	made := func(n int, by string) projectiontest.Event {
+		return happened(n, apikey.Created{By: by, Name: "till", Workspace: home})
+	}
+	tables := projectiontest.Run(t, marketplace.APIKeys,
+		made(1, "user:"+uuid.NewString()), made(2, "api_key:"+id(1)), made(3, "api_key:"+id(2)), made(4, "api_key:"+id(3)), made(5, "api_key:"+id(1)), made(6, "api_key:admin"),
+		happened(3, apikey.Revoked{}), happened(2, apikey.Revoked{}), made(7, "api_key:"+id(2)), made(8, "api_key:"+id(7)),
+	)
+	require.Equal(t, []string{`(1,)`, `(2,2)`, `(3,3)`, `(4,3)`, `(5,)`, `(6,)`, `(7,7)`, `(8,8)`}, tables.Rows(`
+		select right(k.id::text, 1), right(at.id::text, 1) from api_key k left join lateral (
+			values ('2', (select revoked_at from api_key where id = '`+id(2)+`')), ('3', (select revoked_at from api_key where id = '`+id(3)+`')),
+				(right(k.id::text, 1), k.created_at)
+		) as at (id, moment) on at.moment = k.revoked_at order by k.id`))
+	tables.Exec(`update api_key set revoked_at = null where made_by = '` + id(3) + `'`)
+	require.NotEmpty(t, tables.Examine())
 }

@@ -31,9 +31,16 @@ type State struct {
 	SecretHash  []byte // SHA-256; nil before Created
 	Permissions actor.Permissions
 	By          string    // who made it, as [actor.Actor] names them
+	Maker       uuid.UUID // the key that made it; uuid.Nil: no key did
 	User        uuid.UUID // whose rights it has a part of; uuid.Nil: nobody's, the deployment gave them
 	ExpiresAt   *time.Time
 	Revoked     bool
+}
+
+// Opens says whether the key itself is in force. It opens nothing all the same once a key that made it, or
+// made that one, is not.
+func (s State) Opens(now time.Time) bool {
+	return s.SecretHash != nil && !s.Revoked && (s.ExpiresAt == nil || now.Before(*s.ExpiresAt))
 }
 
 // Within answers what the key allows as long as nobody who made it has more than limit.
@@ -64,30 +71,47 @@ type Created struct {
 	ExpiresAt   *time.Time        `json:"expires_at,omitempty"`
 }
 
-// Revoked: the key opens nothing any more.
+// Maker is the key that made this one, [uuid.Nil] when no key did: a person, the shell, or the operator's
+// own key, which is in the configuration and not in the log.
+func (e Created) Maker() uuid.UUID {
+	id, _ := strings.CutPrefix(e.By, "api_key:")
+	maker, err := uuid.Parse(id)
+	if err != nil || id == e.By {
+		return uuid.Nil
+	}
+	return maker
+}
+
+// Revoked: the key opens nothing any more, nor does what was made with it.
 type Revoked struct{}
 
 // Evolve begins the key.
 func (e Created) Evolve(State) State {
 	return State{
 		Name: e.Name, Workspace: e.Workspace, SecretHash: e.SecretHash, Permissions: e.Permissions, ExpiresAt: e.ExpiresAt,
-		By: e.By, User: e.User,
+		By: e.By, Maker: e.Maker(), User: e.User,
 	}
 }
 
 // Evolve ends it.
 func (Revoked) Evolve(s State) State { s.Revoked = true; return s }
 
-// Create makes a key for a workspace, with no more permissions than its maker has.
+// MaxMakers is how many keys there can be above one, each of which made the next: every request looks at all.
+const MaxMakers = 8
+
+// Create makes a key for a workspace, with no more permissions than its maker has, and for no longer than the key
+// lasts that makes it.
 type Create struct {
 	By          actor.Actor       `json:"-"`
 	User        uuid.UUID         `json:"-"` // by whose rights; uuid.Nil: the deployment's
+	Makers      int               `json:"-"` // how many keys are above it
+	Ends        *time.Time        `json:"-"` // when the key does that makes it; nil: it does not, or there is none
 	Workspace   uuid.UUID         `json:"-"`
 	SecretHash  []byte            `json:"-"`
 	Now         time.Time         `json:"-"`
 	Name        string            `json:"name" minLength:"1" maxLength:"100" doc:"What the key is for"`
 	Permissions actor.Permissions `json:"permissions"`
-	ExpiresAt   *time.Time        `json:"expires_at,omitempty" doc:"From when on it is refused"`
+	ExpiresAt   *time.Time        `json:"expires_at,omitempty" doc:"From when on it is refused. A key that a key makes ends with that one, if not before"`
 }
 
 const maxName = 100
@@ -108,6 +132,13 @@ func (c Create) Decide(s State) ([]event.Event[State], error) {
 		return nil, fault.New(fault.Forbidden, "A key cannot have more permissions than its maker")
 	case c.ExpiresAt != nil && !c.ExpiresAt.After(c.Now):
 		return nil, fault.Fields(fault.Field{Field: "expires_at", Message: "must be in the future"})
+	case c.ExpiresAt != nil && c.Ends != nil && c.ExpiresAt.After(*c.Ends):
+		return nil, fault.Fields(fault.Field{Field: "expires_at", Message: "must not be after the end of the key that makes it"})
+	case c.Makers > MaxMakers:
+		return nil, fault.New(fault.Conflict, "Too many keys, each made with the one before")
+	}
+	if c.ExpiresAt == nil {
+		c.ExpiresAt = c.Ends
 	}
 	return []event.Event[State]{Created{
 		By: c.By.String(), User: c.User,
