@@ -2,10 +2,13 @@ package main
 
 import (
 	"fmt"
+	"image/color"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"bahi/http/api/apitest"
 )
 
 func TestAnEditOfAnOldCopyIsRefused(t *testing.T) {
@@ -72,4 +75,69 @@ func TestOfManyEditsOfOneCopyOneWins(t *testing.T) {
 		all.Wait()
 		require.Equal(t, map[int]int{200: 1, 412: 7}, when)
 	}
+}
+
+func TestAnAccountIsChangedAsItsUserSawIt(t *testing.T) {
+	t.Parallel()
+	o := start(t)
+	asha := o.person("asha@example.com")
+	const stale = "It was changed since you read it"
+	seen := asha.GET(me).Status(200).Header("ETag")
+	require.NotEmpty(t, seen)
+	o.signIn("asha@example.com", goodPassword)
+	require.Equal(t, seen, asha.GET(me).Header("ETag"), "a sign-in is no change")
+	next := asha.With("If-Match", seen).PUT(me, `{"first_name":"Usha"}`).Status(200).Header("ETag")
+	require.NotEqual(t, seen, next)
+	require.Equal(t, next, asha.GET(me).Header("ETag"))
+	old := asha.With("If-Match", seen)
+	for _, body := range []string{`{"first_name":"Mina"}`, `{"email":"mina@example.com"}`, `{}`} {
+		old.PUT(me, body).Problem(412, stale)
+	}
+	old.PUT(me, `{"first_name":""}`).Status(422)
+	upload(t, old, "image/png", painted(t, color.White, 8, 8)).Problem(412, stale)
+	require.Equal(t, []string{"Usha", "asha@example.com"}, []string{asha.me().FirstName, asha.me().Email})
+
+	// Another address changes more than one stream; the tag is good for the next change all the same.
+	next = asha.With("If-Match", next).PUT(me, `{"email":"usha@example.com","first_name":"Asha"}`).Status(200).Header("ETag")
+	keyed := asha.With("If-Match", next).With("Idempotency-Key", "k")
+	a := keyed.PUT(me, `{"phone":"98123 45678"}`).Status(200)
+	again := keyed.PUT(me, `{"phone":"98123 45678"}`).Status(200)
+	require.Equal(t, "true", again.Header("Idempotency-Replayed"))
+	require.Equal(t, a.Header("ETag"), again.Header("ETag"))
+	a = upload(t, asha.With("If-Match", again.Header("ETag")), "image/png", painted(t, color.White, 8, 8)).Status(200)
+	require.Equal(t, a.Header("ETag"), asha.GET(me).Header("ETag"))
+	asha.PUT(me, `{"first_name":"Mina"}`).Status(200) // the last write wins
+	require.Equal(t, "Mina", asha.me().FirstName)
+}
+
+func TestAMemberIsChangedAsTheCallerSawThem(t *testing.T) {
+	t.Parallel()
+	o := start(t)
+	asha, ravi, usha := o.person("asha@example.com"), o.person("ravi@example.com"), o.person("usha@example.com")
+	asha.join(o, ravi, `{"ledger":"read"}`)
+	asha.join(o, usha, `{"ledger":"read"}`)
+	path := "/api/v1/workspaces/" + asha.workspace + "/members"
+	var members []member
+	asha.GET(path).Status(200).JSON(&members)
+	require.Len(t, members, 3)
+	require.Equal(t, []string{ravi.User.ID, usha.User.ID}, []string{members[1].UserID, members[2].UserID})
+	seen := func(m member) *apitest.Client { return asha.With("If-Match", fmt.Sprintf(`"%d"`, m.Revision)) }
+	const stale, write = "It was changed since you read it", `{"permissions":{"ledger":"write"}}`
+
+	var changed struct {
+		WorkspaceID string         `json:"workspace_id"`
+		UserID      string         `json:"user_id"`
+		Permissions map[string]any `json:"permissions"`
+		Revision    int64          `json:"revision"`
+	}
+	a := seen(members[1]).PATCH(path+"/"+ravi.User.ID, write).Status(200).JSON(&changed)
+	require.Equal(t, fmt.Sprintf(`"%d"`, changed.Revision), a.Header("ETag"))
+	seen(members[1]).PATCH(path+"/"+ravi.User.ID, `{"permissions":{"audit":"read"}}`).Problem(412, stale)
+	seen(members[1]).DELETE(path+"/"+ravi.User.ID).Problem(412, stale)
+	seen(members[2]).PATCH(path+"/"+usha.User.ID, write).Status(200) // of the same list
+	asha.GET(path).Status(200).JSON(&members)
+	require.Equal(t, changed.Revision, members[1].Revision)
+	require.Equal(t, "write", members[1].Permissions["ledger"])
+	seen(members[1]).DELETE(path + "/" + ravi.User.ID).Status(204)
+	asha.PATCH(path+"/"+usha.User.ID, `{"permissions":{"ledger":"read"}}`).Status(200) // the last write wins
 }

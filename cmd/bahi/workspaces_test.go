@@ -25,6 +25,7 @@ type member struct {
 	LastName    *string        `json:"last_name"`
 	Permissions map[string]any `json:"permissions"`
 	JoinedAt    time.Time      `json:"joined_at"`
+	Revision    int64          `json:"revision"`
 }
 
 // invitation is the answer to one that was sent.
@@ -89,6 +90,7 @@ func TestSomebodyIsInvitedAndWorksInTheOthersBooks(t *testing.T) {
 		WorkspaceID string         `json:"workspace_id"`
 		UserID      string         `json:"user_id"`
 		Permissions map[string]any `json:"permissions"`
+		Revision    int64          `json:"revision"`
 	}
 	ravi.POST("/api/v1/invitations/accept", accept).Status(200).JSON(&joined)
 	require.Equal(t, []string{asha.workspace, ravi.User.ID}, []string{joined.WorkspaceID, joined.UserID})
@@ -200,6 +202,31 @@ func TestAnInvitationIsSentOnceByItsKey(t *testing.T) {
 	o.mailed("ravi@example.com", inviteSubject, 1)
 	o.worked("send_invitation")
 	require.Len(t, o.mails("ravi@example.com", inviteSubject), 1)
+}
+
+func TestAnInvitationIsAcceptedOnceByItsKey(t *testing.T) {
+	t.Parallel()
+	o := start(t)
+	asha, ravi, usha := o.person("asha@example.com"), o.person("ravi@example.com"), o.person("usha@example.com")
+	sent := func(by person, nth int) map[string]string {
+		by.POST("/api/v1/workspaces/"+by.workspace+"/invitations", invite("ravi@example.com", `{"ledger":"read"}`)).Status(201)
+		_, token := link(t, o.mailed("ravi@example.com", inviteSubject, nth))
+		return map[string]string{"token": token}
+	}
+	accept, abroad := sent(asha, 1), sent(usha, 2)
+	const path = "/api/v1/invitations/accept"
+	keyed := ravi.With("Idempotency-Key", "k")
+	first := keyed.POST(path, accept).Status(200)
+	require.Empty(t, first.Header("Idempotency-Replayed"))
+	again := keyed.POST(path, accept).Status(200)
+	require.Equal(t, "true", again.Header("Idempotency-Replayed"))
+	require.Equal(t, first.Text, again.Text)
+	require.Equal(t, []string{first.Header("ETag"), first.Header("Bahi-Position")}, []string{again.Header("ETag"), again.Header("Bahi-Position")})
+	for _, other := range []map[string]string{abroad, {"token": "x"}} {
+		keyed.POST(path, other).Problem(422, "Idempotency-Key was used with another request")
+	}
+	ravi.POST(path, accept).Problem(400, "Invalid or expired invitation token")
+	ravi.POST(path, abroad).Status(200)
 }
 
 func TestAnInvitationIsForWhoeverHasTheMail(t *testing.T) {

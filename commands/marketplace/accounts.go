@@ -225,7 +225,7 @@ func (a *Accounts) claimEmail(ctx context.Context, key string, id uuid.UUID, pro
 			if age < patience && !proven {
 				return 0, ErrTaken
 			}
-			if err := a.forsake(ctx, key, held, proven || age >= verifiedWithin); err != nil {
+			if _, err := a.forsake(ctx, key, held, proven || age >= verifiedWithin); err != nil {
 				return 0, err
 			}
 			take.Forsaken = other
@@ -248,32 +248,34 @@ func onClaim(ctx context.Context, id uuid.UUID, revision int64) context.Context 
 
 // forsake sees to it that a claim's holder neither has the address nor comes to have it by that claim. It
 // answers [ErrTaken] when they have it, and it has not lapsed.
-func (a *Accounts) forsake(ctx context.Context, key string, held commands.Loaded[claim.State], lapsed bool) error {
+func (a *Accounts) forsake(ctx context.Context, key string, held commands.Loaded[claim.State], lapsed bool) (event.Position, error) {
 	id := held.State.User.String()
 	holder, err := commands.Load(ctx, a.Commands.Fresh(), user.Kind, id)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	_, err = commands.Handle(as(ctx, uuid.Nil, holder.Workspace), a.Commands, user.Kind, id, user.ForsakeEmail{EmailKey: key, Claim: held.Revision, Lapsed: lapsed})
+	out, err := commands.Handle(as(ctx, uuid.Nil, holder.Workspace), a.Commands, user.Kind, id, user.ForsakeEmail{EmailKey: key, Claim: held.Revision, Lapsed: lapsed})
 	if isNotFound(err) { // they have just come to be, in a workspace of theirs
 		err = ErrTaken
 	}
-	return err
+	return out.Position, err
 }
 
-// releaseEmail gives up the user's claim, unless the address is theirs again.
-func (a *Accounts) releaseEmail(ctx context.Context, key string, id uuid.UUID) error {
+// releaseEmail gives up the user's claim, unless the address is theirs again. It answers up to where it wrote to
+// the user's stream.
+func (a *Accounts) releaseEmail(ctx context.Context, key string, id uuid.UUID) (event.Position, error) {
 	held, err := commands.Load(ctx, a.Commands.Fresh(), claim.Email, key)
 	if err != nil || held.State.User != id {
-		return err
+		return 0, err
 	}
-	if err = a.forsake(ctx, key, held, false); err == nil {
+	at, err := a.forsake(ctx, key, held, false)
+	if err == nil {
 		_, err = commands.Handle(onClaim(ctx, id, held.Revision), a.Commands, claim.Email, key, claim.Release{User: id, Kind: claim.AnEmail})
 	}
 	if errors.Is(err, ErrTaken) || errors.Is(err, commands.ErrStale) {
-		return nil
+		err = nil
 	}
-	return err
+	return at, err
 }
 
 func isNotFound(err error) bool {
@@ -296,11 +298,17 @@ func (a *Accounts) HolderOf(ctx context.Context, key string) (id uuid.UUID, s us
 
 // Load answers a user's state as of now, or [user.ErrNotFound].
 func (a *Accounts) Load(ctx context.Context, id uuid.UUID) (user.State, error) {
+	l, err := a.active(ctx, id)
+	return l.State, err
+}
+
+// active is Load, with the revision.
+func (a *Accounts) active(ctx context.Context, id uuid.UUID) (commands.Loaded[user.State], error) {
 	l, err := commands.Load(ctx, a.Commands.Fresh(), user.Kind, id.String())
 	if err == nil && !l.State.Active() {
 		err = user.ErrNotFound
 	}
-	return l.State, err
+	return l, err
 }
 
 // handle carries out a command on a user, in their own workspace.
@@ -308,10 +316,11 @@ func (a *Accounts) handle(ctx context.Context, id uuid.UUID, s user.State, cmd e
 	return commands.Handle(as(ctx, id, s.Workspace), a.Commands, user.Kind, id.String(), cmd)
 }
 
-// keyed answers a context for the command that decides a user's own request: the one that takes its key.
-func keyed(ctx context.Context, id uuid.UUID, s user.State) context.Context {
+// keyed answers a context for the command that decides a user's own request, in a workspace: the one that
+// takes its key.
+func keyed(ctx context.Context, id, workspace uuid.UUID) context.Context {
 	key := commands.From(ctx).Key
-	ctx = as(ctx, id, s.Workspace)
+	ctx = as(ctx, id, workspace)
 	req := commands.From(ctx)
 	req.Key = key
 	return commands.With(ctx, req)
@@ -319,7 +328,17 @@ func keyed(ctx context.Context, id uuid.UUID, s user.State) context.Context {
 
 // decide is handle for the command that decides the user's own request.
 func (a *Accounts) decide(ctx context.Context, id uuid.UUID, s user.State, cmd event.Command[user.State]) (commands.Outcome[user.State], error) {
-	return commands.Handle(keyed(ctx, id, s), a.Commands, user.Kind, id.String(), cmd)
+	return commands.Handle(keyed(ctx, id, s.Workspace), a.Commands, user.Kind, id.String(), cmd)
+}
+
+// edit is decide for what can be read before it is changed: it is only for the revision that the caller has
+// seen, if they say which.
+func (a *Accounts) edit(ctx context.Context, id uuid.UUID, s user.State, cmd event.Command[user.State]) (commands.Outcome[user.State], error) {
+	seen := commands.From(ctx).IfMatch
+	ctx = keyed(ctx, id, s.Workspace)
+	req := commands.From(ctx)
+	req.IfMatch = seen
+	return commands.Handle(commands.With(ctx, req), a.Commands, user.Kind, id.String(), cmd)
 }
 
 // Earlier answers what the user's own request did when it came before with the same key.
@@ -328,7 +347,7 @@ func (a *Accounts) Earlier(ctx context.Context, id uuid.UUID) (out commands.Outc
 	if err != nil {
 		return out, false, err
 	}
-	return commands.Earlier(keyed(ctx, id, s), a.Commands, user.Kind)
+	return commands.Earlier(keyed(ctx, id, s.Workspace), a.Commands, user.Kind)
 }
 
 // Text answers a personal value in clear, empty where there is none.

@@ -22,13 +22,38 @@ type Profile struct {
 }
 
 // Change changes a user's profile. Another address takes effect at once, and is to be verified (G11).
-func (a *Accounts) Change(ctx context.Context, id uuid.UUID, p Profile) (at event.Position, err error) {
-	s, err := a.Load(ctx, id)
+//
+// It claims the new address first and releases the old one last. A crash in between, or a profile that moved
+// meanwhile, leaves a claim that nobody's address matches, which may be taken over.
+func (a *Accounts) Change(ctx context.Context, id uuid.UUID, p Profile) (event.Position, error) {
+	l, err := a.active(ctx, id)
 	if err != nil {
 		return 0, err
 	}
+	edit, email, err := edited(id, p)
+	if err != nil {
+		return 0, err
+	}
+	if email != "" {
+		if edit.Email, err = a.claimAnother(ctx, id, l, email); err != nil {
+			return 0, err
+		}
+	}
+	out, err := a.edit(ctx, id, l.State, edit)
+	if errors.Is(err, ErrTaken) {
+		err = ErrInUse
+	}
+	if err != nil || edit.Email == nil {
+		return out.Position, err
+	}
+	released, err := a.releaseEmail(ctx, l.State.EmailKey, id)
+	return max(out.Position, released), err
+}
+
+// edited puts a profile in order, and answers its address apart from the rest; empty when there is none. It refuses
+// what is wrong, all at once.
+func edited(id uuid.UUID, p Profile) (edit user.Edit, email string, err error) {
 	var (
-		c     user.ChangeProfile
 		wrong []error
 		set   = func(into **event.Personal, given *string, rule func(string, string) (string, error), field string) {
 			if given == nil {
@@ -38,50 +63,35 @@ func (a *Accounts) Change(ctx context.Context, id uuid.UUID, p Profile) (at even
 			wrong = append(wrong, err)
 			*into = new(personal(id, text))
 		}
-		email = ""
 	)
 	if p.Email != nil {
-		var err error
 		email, err = person.Email("email", *p.Email)
 		wrong = append(wrong, err)
 	}
-	set(&c.FirstName, p.FirstName, person.Name, "first_name")
-	set(&c.LastName, p.LastName, person.Name, "last_name")
-	set(&c.Phone, p.Phone, person.Phone, "phone")
-	if err := together(wrong...); err != nil {
-		return 0, err
-	}
-	if email != "" {
-		if at, err = a.changeEmail(ctx, id, s, email); err != nil {
-			return at, err
-		}
-	}
-	out, err := a.decide(ctx, id, s, c)
-	return max(at, out.Position), err
+	set(&edit.Profile.FirstName, p.FirstName, person.Name, "first_name")
+	set(&edit.Profile.LastName, p.LastName, person.Name, "last_name")
+	set(&edit.Profile.Phone, p.Phone, person.Phone, "phone")
+	return edit, email, together(wrong...)
 }
 
-// changeEmail claims the new address first and releases the old one last. A crash in between leaves a
-// claim that nobody's address matches, which may be taken over.
-func (a *Accounts) changeEmail(ctx context.Context, id uuid.UUID, s user.State, email string) (event.Position, error) {
+// claimAnother claims an address for the user, and answers the change to it; nil when it is theirs.
+func (a *Accounts) claimAnother(ctx context.Context, id uuid.UUID, l commands.Loaded[user.State], email string) (*user.ChangeEmail, error) {
 	key, err := a.EmailKey(ctx, email)
-	if err != nil || key == s.EmailKey {
-		return 0, err
+	if err != nil || key == l.State.EmailKey {
+		return nil, err
+	}
+	if seen := commands.From(ctx).IfMatch; seen != nil && *seen != l.Revision { // before anything is claimed
+		return nil, commands.ErrStale
 	}
 	claimed, err := a.claimEmail(ctx, key, id, false)
-	var out commands.Outcome[user.State]
-	if err == nil {
-		out, err = a.handle(ctx, id, s, user.ChangeEmail{Email: personal(id, email), EmailKey: key, Claim: claimed})
-	}
 	if errors.Is(err, ErrTaken) {
 		err = ErrInUse
 	}
-	if err != nil {
-		return out.Position, err
-	}
-	return out.Position, a.releaseEmail(ctx, s.EmailKey, id)
+	return &user.ChangeEmail{Email: personal(id, email), EmailKey: key, Claim: claimed}, err
 }
 
-// ChangePassword sets another password and ends the user's other sessions.
+// ChangePassword sets another password and ends the user's other sessions. Who knows the current one has seen
+// enough: If-Match is not asked.
 func (a *Accounts) ChangePassword(ctx context.Context, id, thisSession uuid.UUID, current, password string) (event.Position, error) {
 	s, err := a.Load(ctx, id)
 	if err != nil {
@@ -115,7 +125,7 @@ func (a *Accounts) ChangePicture(ctx context.Context, id uuid.UUID, key string) 
 	if err != nil {
 		return "", 0, err
 	}
-	out, err := a.decide(ctx, id, s, user.ChangePicture{Key: key})
+	out, err := a.edit(ctx, id, s, user.ChangePicture{Key: key})
 	if out.Replayed {
 		return key, out.Position, err
 	}

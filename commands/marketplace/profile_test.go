@@ -270,3 +270,43 @@ func TestADeletionIsAskedForOnceAndCanBeCancelled(t *testing.T) {
 	require.Equal(t, user.ErrNotFound, n.CancelDeletion(t.Context(), uuid.New()))
 	require.Equal(t, user.ErrNotFound, n.Grant(t.Context(), uuid.New(), true))
 }
+
+func TestAProfileIsChangedAsTheCallerSawIt(t *testing.T) {
+	t.Parallel()
+	tn := newTown(t, 1)
+	n := tn.nodes[0]
+	asha := n.settle(t, "asha@example.org")
+	revision := func() int64 {
+		l, err := commands.Load(t.Context(), n.Commands.Fresh(), user.Kind, asha.String())
+		require.NoError(t, err)
+		return l.Revision
+	}
+	change := func(seen int64, p marketplace.Profile) error {
+		_, err := n.Change(commands.With(t.Context(), commands.Request{IfMatch: &seen}), asha, p)
+		return err
+	}
+	old := revision()
+	require.NoError(t, change(old, marketplace.Profile{FirstName: new("Usha"), Email: new("usha@example.org")}))
+	require.Equal(t, n.key(t, "usha@example.org"), n.state(t, asha).EmailKey)
+	require.Equal(t, commands.ErrStale, change(old, marketplace.Profile{FirstName: new("Mina")}))
+	require.Equal(t, commands.ErrStale, change(old, marketplace.Profile{}))
+	require.Equal(t, commands.ErrStale, change(old, marketplace.Profile{Email: new("mina@example.org")}))
+	require.Equal(t, uuid.Nil, n.holder(t, "mina@example.org"))
+	n.settle(t, "mina@example.org") // nothing was claimed for a change that was refused
+	require.NoError(t, change(revision(), marketplace.Profile{Email: new("asha@example.org")}))
+
+	_, _, err := n.ChangePicture(commands.With(t.Context(), commands.Request{IfMatch: &old}), asha, "p")
+	require.Equal(t, commands.ErrStale, err)
+}
+
+// Else the next change would be refused for what this one did.
+func TestAnotherAddressIsAnsweredUpToTheEndOfTheChange(t *testing.T) {
+	t.Parallel()
+	n := newTown(t, 1).nodes[0]
+	asha := n.settle(t, "asha@example.org")
+	at, err := n.Change(t.Context(), asha, marketplace.Profile{Email: new("usha@example.org"), FirstName: new("Usha")})
+	require.NoError(t, err)
+	l, err := commands.Load(t.Context(), n.Commands.Fresh(), user.Kind, asha.String())
+	require.NoError(t, err)
+	require.Equal(t, l.Position, at)
+}

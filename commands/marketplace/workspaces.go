@@ -103,8 +103,12 @@ func InvitationToken(workspace uuid.UUID, mailed string) string {
 }
 
 // Accept lets the user into the workspace that an invitation's token is for. The workspace has to know the
-// invitation, so what stands before the mailed token need not be believed.
+// invitation, so what stands before the mailed token need not be believed. The token is spent by its use, so a
+// repeated request is known by its key.
 func (a *Accounts) Accept(ctx context.Context, token string, id uuid.UUID) (in uuid.UUID, out commands.Outcome[workspace.State], err error) {
+	if _, _, err = a.Earlier(ctx, id); err != nil { // the key was used with a token for another workspace, or for none
+		return in, out, err
+	}
 	name, mailed, _ := strings.Cut(token, ".")
 	if in, err = uuid.Parse(name); err != nil {
 		return in, out, credentials.Invitation.Refusal()
@@ -113,11 +117,33 @@ func (a *Accounts) Accept(ctx context.Context, token string, id uuid.UUID) (in u
 		inviter, err := a.inviter(ctx, in, invitation)
 		if err == nil {
 			join := workspace.Join{Invitation: invitation, Inviter: inviter, User: id, Now: a.Now()}
-			out, err = commands.Handle(as(ctx, id, in), a.Commands, workspace.Kind, in.String(), join)
+			out, err = commands.Handle(keyed(ctx, id, in), a.Commands, workspace.Kind, in.String(), join)
 		}
 		return err
 	})
+	if errors.Is(err, credentials.Invitation.Refusal()) { // perhaps this request has spent it, a moment ago
+		earlier, done, lookErr := commands.Earlier(keyed(ctx, id, in), a.Commands, workspace.Kind)
+		if done || lookErr != nil {
+			out, err = earlier, lookErr
+		}
+	}
+	if err == nil {
+		err = a.keepKey(ctx, id)
+	}
 	return in, out, err
+}
+
+// keepKey writes down that the request's key is used, among those of the user's own workspace, where it is
+// looked for whichever workspace the next request with it is about.
+func (a *Accounts) keepKey(ctx context.Context, id uuid.UUID) error {
+	if commands.From(ctx).Key == "" {
+		return nil
+	}
+	s, err := a.Load(ctx, id)
+	if err == nil {
+		_, err = a.decide(ctx, id, s, user.Edit{})
+	}
+	return err
 }
 
 // inviter answers who sent an invitation, with what they may do now beyond what the workspace's own stream says, the
@@ -143,14 +169,40 @@ func (a *Accounts) inviter(ctx context.Context, in, invitation uuid.UUID) (actor
 	return who, err
 }
 
-// ChangeMember gives a member of the caller's workspace other permissions.
+// ChangeMember gives a member of the caller's workspace other permissions. If-Match is the member's revision.
 func (a *Accounts) ChangeMember(ctx context.Context, in, member uuid.UUID, to actor.Permissions) (commands.Outcome[workspace.State], error) {
-	return commands.Handle(ctx, a.Commands, workspace.Kind, in.String(), workspace.Change{By: commands.From(ctx).Actor, User: member, To: to})
+	return a.onMember(ctx, in, member, workspace.Change{By: commands.From(ctx).Actor, User: member, To: to})
 }
 
-// RemoveMember lets a member of the caller's workspace go.
+// RemoveMember lets a member of the caller's workspace go. If-Match is the member's revision.
 func (a *Accounts) RemoveMember(ctx context.Context, in, member uuid.UUID) (commands.Outcome[workspace.State], error) {
-	return commands.Handle(ctx, a.Commands, workspace.Kind, in.String(), workspace.Remove{By: commands.From(ctx).Actor, User: member})
+	return a.onMember(ctx, in, member, workspace.Remove{By: commands.From(ctx).Actor, User: member})
+}
+
+// onMember handles a command on a member. All members are in one stream, and each has the revision of the newest
+// event about them: else who changes two members as they stand in one list would be refused the second.
+func (a *Accounts) onMember(ctx context.Context, in, member uuid.UUID, cmd event.Command[workspace.State]) (commands.Outcome[workspace.State], error) {
+	req := commands.From(ctx)
+	cmd = memberAsSeen{cmd, member, req.IfMatch}
+	req.IfMatch = nil
+	return commands.Handle(commands.With(ctx, req), a.Commands, workspace.Kind, in.String(), cmd)
+}
+
+// memberAsSeen is a command on a member that is only for the revision that the caller has seen, nil for any.
+type memberAsSeen struct {
+	event.Command[workspace.State]
+
+	member uuid.UUID
+	seen   *int64
+}
+
+// Decide answers [commands.ErrStale] when the member was changed since.
+func (c memberAsSeen) Decide(s workspace.State) ([]event.Event[workspace.State], error) {
+	events, err := c.Command.Decide(s)
+	if err == nil && c.seen != nil && *c.seen != s.Revisions[c.member] {
+		return nil, commands.ErrStale
+	}
+	return events, err
 }
 
 // TokenRing knows users by their access tokens. Their states come from the cache, which follows the log.

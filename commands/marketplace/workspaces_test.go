@@ -2,6 +2,8 @@ package marketplace_test
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -204,6 +206,128 @@ func TestAnInvitationIsSentOnceHoweverOftenItIsAskedFor(t *testing.T) {
 	require.Len(t, replayed.State.Invitations, 1)
 	_, _, err = tn.nodes[0].Invite(keyed("y"), o.id, "mina@example.org", clerk)
 	require.Equal(t, commands.ErrKeyReused, err)
+}
+
+func TestAnInvitationIsAcceptedOnceByItsKey(t *testing.T) {
+	t.Parallel()
+	tn := newTown(t, 2)
+	n, other := tn.nodes[0], tn.nodes[1]
+	o, abroad := n.office(t, "asha@example.org"), n.office(t, "usha@example.org")
+	ravi := n.office(t, "ravi@example.org")
+	keyed := func(key, fingerprint string) context.Context {
+		req := commands.From(ravi.by(t, ravi.owner, workspace.Owner))
+		req.Key, req.Fingerprint = key, []byte(fingerprint)
+		return commands.With(t.Context(), req)
+	}
+	token, second, elsewhere := o.invite(t, "ravi@example.org", clerk), o.invite(t, "ravi@example.org", clerk), abroad.invite(t, "ravi@example.org", clerk)
+	_, _, err := n.Accept(keyed("k", "nonsense"), "x", ravi.owner)
+	require.Equal(t, credentials.Invitation.Refusal(), err)
+	_, out, err := n.Accept(keyed("k", "token"), token, ravi.owner)
+	require.NoError(t, err, "a refusal burns no key")
+	require.False(t, out.Replayed)
+	for _, node := range []*townNode{other, n} {
+		in, again, err := node.Accept(keyed("k", "token"), token, ravi.owner)
+		require.NoError(t, err)
+		require.Equal(t, o.id, in)
+		require.True(t, again.Replayed)
+		require.Equal(t, out.Position, again.Position)
+		require.Equal(t, out.State.Members, again.State.Members)
+		for _, wrong := range []string{second, elsewhere, "x", ""} {
+			_, _, err = node.Accept(keyed("k", "another "+wrong), wrong, ravi.owner)
+			require.Equal(t, commands.ErrKeyReused, err)
+		}
+	}
+	_, _, err = n.Accept(keyed("l", "token"), token, ravi.owner)
+	require.Equal(t, credentials.Invitation.Refusal(), err, "another key is another request")
+	require.Len(t, abroad.members(t), 1)
+	_, _, err = n.Accept(keyed("m", "elsewhere"), elsewhere, ravi.owner)
+	require.NoError(t, err, "what was refused for its key spent no token")
+}
+
+// The process dies, or the answer is lost, at each of the places where it can.
+func TestAnInvitationIsAcceptedAcrossACrash(t *testing.T) {
+	t.Parallel()
+	for _, prefix := range []string{"request-", "workspace-"} {
+		for what, hook := range map[string]func(f *frail) *func(context.Context, string) error{
+			"before": func(f *frail) *func(context.Context, string) error { return &f.before },
+			"after":  func(f *frail) *func(context.Context, string) error { return &f.after },
+		} {
+			for nth := 1; nth <= 2; nth++ {
+				if prefix == "workspace-" && nth == 2 {
+					continue
+				}
+				t.Run(fmt.Sprint(what, " ", prefix, nth), func(t *testing.T) {
+					t.Parallel()
+					tn := newTown(t, 2)
+					n := tn.nodes[0]
+					o, ravi := n.office(t, "asha@example.org"), n.office(t, "ravi@example.org")
+					token := o.invite(t, "ravi@example.org", clerk)
+					req := commands.From(ravi.by(t, ravi.owner, workspace.Owner))
+					req.Key = "k"
+					ctx := commands.With(t.Context(), req)
+					left := nth
+					n.store.set(func() {
+						*hook(n.store) = func(_ context.Context, stream string) error {
+							if strings.HasPrefix(stream, prefix) {
+								left--
+							}
+							if left <= 0 {
+								return eventstore.ErrUnavailable
+							}
+							return nil
+						}
+					})
+					_, _, err := n.Accept(ctx, token, ravi.owner)
+					require.Error(t, err)
+					in, out, err := tn.nodes[1].Accept(ctx, token, ravi.owner)
+					require.NoError(t, err)
+					require.Equal(t, o.id, in)
+					require.Equal(t, clerk, out.State.Members[ravi.owner])
+					require.Len(t, o.members(t), 2)
+					_, again, err := tn.nodes[1].Accept(ctx, token, ravi.owner)
+					require.NoError(t, err)
+					require.True(t, again.Replayed)
+					require.Equal(t, out.Position, again.Position)
+				})
+			}
+		}
+	}
+}
+
+func TestAMemberIsChangedAsTheCallerSawThem(t *testing.T) {
+	t.Parallel()
+	n := newTown(t, 1).nodes[0]
+	o := n.office(t, "asha@example.org")
+	join := func(email string) (uuid.UUID, int64) {
+		id := n.settle(t, email)
+		_, out, err := n.Accept(t.Context(), o.invite(t, email, clerk), id)
+		require.NoError(t, err)
+		return id, out.State.Revisions[id]
+	}
+	ravi, raviSeen := join("ravi@example.org")
+	mina, minaSeen := join("mina@example.org")
+	seen := func(revision int64) context.Context {
+		req := commands.From(o.by(t, o.owner, workspace.Owner))
+		req.IfMatch = &revision
+		return commands.With(t.Context(), req)
+	}
+	more := actor.Permissions{Ledger: actor.Write}
+	out, err := n.ChangeMember(seen(raviSeen), o.id, ravi, more)
+	require.NoError(t, err)
+	require.Equal(t, out.Revision, out.State.Revisions[ravi])
+	for _, to := range []actor.Permissions{clerk, more} { // the same, too
+		_, err = n.ChangeMember(seen(raviSeen), o.id, ravi, to)
+		require.Equal(t, commands.ErrStale, err)
+	}
+	_, err = n.RemoveMember(seen(raviSeen), o.id, ravi)
+	require.Equal(t, commands.ErrStale, err)
+	_, err = n.ChangeMember(seen(raviSeen), o.id, uuid.New(), clerk)
+	require.Equal(t, workspace.ErrNoMember, err)
+	_, err = n.ChangeMember(seen(minaSeen), o.id, mina, more)
+	require.NoError(t, err, "what happens to one member is not about the other")
+	_, err = n.RemoveMember(seen(out.State.Revisions[ravi]), o.id, ravi)
+	require.NoError(t, err)
+	require.Len(t, o.members(t), 2)
 }
 
 // An address outlives who had it: the next one can be invited.

@@ -60,15 +60,15 @@ func userOp(id, method, path, summary, limit string) api.Op {
 // Users registers what users do with their own account.
 func (r *Routes) Users() {
 	const limit = "users"
-	api.Handle(r.API, userOp("get-me", "GET", "", "Read one's own account", limit), func(ctx context.Context, _ *struct{}) (*api.Body[User], error) {
+	api.Handle(r.API, userOp("get-me", "GET", "", "Read one's own account", limit), func(ctx context.Context, _ *struct{}) (*api.Tagged[User], error) {
 		id, err := caller(ctx)
 		if err != nil {
 			return nil, err
 		}
-		return api.Answer(r.user(ctx, id, 0))
+		return r.user(ctx, id, 0)
 	})
 	api.Handle(r.API, userOp("update-me", "PUT", "", "Change one's own account; what is left out stays", limit),
-		func(ctx context.Context, in *struct{ Body flows.Profile }) (*api.Body[User], error) {
+		func(ctx context.Context, in *struct{ Body flows.Profile }) (*api.Tagged[User], error) {
 			id, err := caller(ctx)
 			if err != nil {
 				return nil, err
@@ -78,7 +78,7 @@ func (r *Routes) Users() {
 				return nil, err
 			}
 			if again {
-				return api.Answer(r.user(ctx, id, 0))
+				return r.user(ctx, id, 0)
 			}
 			if in.Body.Email != nil {
 				if err := api.Count(ctx, limitEmail); err != nil {
@@ -89,7 +89,7 @@ func (r *Routes) Users() {
 			if err != nil {
 				return nil, err
 			}
-			return api.Answer(r.user(ctx, id, position))
+			return r.user(ctx, id, position)
 		})
 	api.Handle(r.API, userOp("change-password", "POST", "/password", "Set another password; other sessions end", limit), func(ctx context.Context, in *struct {
 		Body struct {
@@ -133,7 +133,7 @@ func (r *Routes) Users() {
 func (r *Routes) picture() {
 	op := userOp("upload-picture", "POST", "/profile-picture", "Set one's picture: JPEG, PNG or WebP, at most 5 MB", "users_picture")
 	op.MaxBody = picture.MaxBytes
-	api.Handle(r.API, op, func(ctx context.Context, in *struct{ File api.File }) (*api.Body[User], error) {
+	api.Handle(r.API, op, func(ctx context.Context, in *struct{ File api.File }) (*api.Tagged[User], error) {
 		id, err := caller(ctx)
 		if err != nil {
 			return nil, err
@@ -143,7 +143,7 @@ func (r *Routes) picture() {
 			return nil, err
 		}
 		if again {
-			return api.Answer(r.user(ctx, id, 0))
+			return r.user(ctx, id, 0)
 		}
 		drawn, err := r.Studio.Make(ctx, in.File.Open())
 		if err != nil {
@@ -165,7 +165,7 @@ func (r *Routes) picture() {
 				r.Log.Warn("a picture that was replaced could not be deleted; it goes with its user", "user", id, "error", err)
 			}
 		}
-		return api.Answer(r.user(ctx, id, position))
+		return r.user(ctx, id, position)
 	})
 }
 
@@ -191,14 +191,14 @@ func caller(ctx context.Context) (uuid.UUID, error) {
 }
 
 // user reads the user, as of a position at least, which is that of a write if it is not 0.
-func (r *Routes) user(ctx context.Context, id uuid.UUID, position event.Position) (User, error) {
+func (r *Routes) user(ctx context.Context, id uuid.UUID, position event.Position) (*api.Tagged[User], error) {
 	if position != 0 {
 		api.Wrote(ctx, position, false)
 		ctx = readmodels.AtLeast(ctx, position)
 	}
 	v, err := r.Views.User(ctx, id)
 	if err != nil {
-		return User{}, err
+		return nil, err
 	}
 	out := User{
 		ID: v.ID, Email: v.Email, FirstName: v.FirstName, LastName: v.LastName, Phone: v.Phone, WorkspaceID: v.WorkspaceID,
@@ -209,9 +209,9 @@ func (r *Routes) user(ctx context.Context, id uuid.UUID, position event.Position
 	if v.Picture != nil {
 		link, err := r.Pictures.URL(ctx, *v.Picture, pictureLink)
 		if err != nil {
-			return User{}, err
+			return nil, err
 		}
 		out.ProfilePictureURL = &link
 	}
-	return out, nil
+	return &api.Tagged[User]{ETag: api.Revision(v.Revision), Body: out}, nil
 }

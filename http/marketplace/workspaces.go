@@ -10,6 +10,7 @@ import (
 	flows "bahi/commands/marketplace"
 	"bahi/domain/actor"
 	"bahi/domain/marketplace/person"
+	"bahi/domain/marketplace/workspace"
 	"bahi/http/api"
 	views "bahi/readmodels/marketplace"
 )
@@ -19,6 +20,13 @@ type Membership struct {
 	WorkspaceID uuid.UUID         `json:"workspace_id"`
 	UserID      uuid.UUID         `json:"user_id"`
 	Permissions actor.Permissions `json:"permissions"`
+	Revision    int64             `json:"revision" doc:"For If-Match"`
+}
+
+// membership answers a member as a command left them.
+func membership(in, user uuid.UUID, s workspace.State) *api.Tagged[Membership] {
+	m := Membership{WorkspaceID: in, UserID: user, Permissions: s.Members[user], Revision: s.Revisions[user]}
+	return &api.Tagged[Membership]{ETag: api.Revision(m.Revision), Body: m}
 }
 
 func workspaceOp(id, method, path, summary string) api.Op {
@@ -137,7 +145,7 @@ func (r *Routes) Workspaces() {
 		Body struct {
 			Token string `json:"token" maxLength:"500"`
 		}
-	}) (*api.Body[Membership], error) {
+	}) (*api.Tagged[Membership], error) {
 		id, err := caller(ctx)
 		if err != nil {
 			return nil, err
@@ -147,7 +155,7 @@ func (r *Routes) Workspaces() {
 			return nil, err
 		}
 		api.Wrote(ctx, out.Position, out.Replayed)
-		return api.Answer(Membership{WorkspaceID: joined, UserID: id, Permissions: out.State.Members[id]}, nil)
+		return membership(joined, id, out.State), nil
 	})
 	api.Handle(r.API, workspaceOp("change-member", "PATCH", "/api/v1/workspaces/{workspace_id}/members/{user_id}", "Give a member other permissions"),
 		func(ctx context.Context, in *struct {
@@ -155,7 +163,7 @@ func (r *Routes) Workspaces() {
 			Body struct {
 				Permissions actor.Permissions `json:"permissions"`
 			}
-		}) (*api.Body[Membership], error) {
+		}) (*api.Tagged[Membership], error) {
 			ctx, err := r.enter(ctx, in.InWorkspace, actor.Write)
 			if err != nil {
 				return nil, err
@@ -165,7 +173,7 @@ func (r *Routes) Workspaces() {
 				return nil, err
 			}
 			api.Wrote(ctx, out.Position, out.Replayed)
-			return api.Answer(Membership{WorkspaceID: in.Workspace, UserID: in.User, Permissions: out.State.Members[in.User]}, nil)
+			return membership(in.Workspace, in.User, out.State), nil
 		})
 	api.Handle(r.API, workspaceOp("remove-member", "DELETE", "/api/v1/workspaces/{workspace_id}/members/{user_id}", "Remove a member"),
 		func(ctx context.Context, in *InMember) (*api.Nothing, error) {

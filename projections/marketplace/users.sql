@@ -14,6 +14,7 @@ create table account (
   created_at     timestamptz not null,
   last_login_at  timestamptz,
   delete_after   timestamptz,
+  revision       bigint not null, -- of the user's own stream
   erased_at      timestamptz
 );
 

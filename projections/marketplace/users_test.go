@@ -1,6 +1,7 @@
 package marketplace_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -50,11 +51,11 @@ func TestAccountsAreShownAsTheyAre(t *testing.T) {
 		of(ravi, user.DeletionRequested{DeleteAfter: due}),
 	)
 	const shown = `select email, first_name, last_name, phone, auth_provider, email_verified, operator, picture,
-		last_login_at > created_at as signed_in, delete_after at time zone 'UTC' as due, workspace_id = '11111111-1111-4111-8111-111111111111' as home
+		last_login_at > created_at as signed_in, delete_after at time zone 'UTC' as due, workspace_id = '11111111-1111-4111-8111-111111111111' as home, revision
 		from account order by id`
 	require.Equal(t, []string{
-		`(asha@example.org,Usha,Rai,+919812345678,email,t,t,p1,t,,t)`,
-		`(ravi@example.org,,,,idp,t,f,,,"2030-01-02 03:04:05",t)`,
+		`(asha@example.org,Usha,Rai,+919812345678,email,t,t,p1,t,,t,7)`,
+		`(ravi@example.org,,,,idp,t,f,,,"2030-01-02 03:04:05",t,1)`,
 	}, tables.Rows(shown))
 	require.Empty(t, tables.Examine())
 	tables.Exec(`update account set email = 'x' where picture is not null`)
@@ -73,6 +74,22 @@ func TestWhatIsTakenBackIsShownNoMore(t *testing.T) {
 	require.Equal(t, []string{`(rao@example.org,Asha,,f,f,,)`},
 		tables.Rows(`select email, first_name, phone, email_verified, operator, picture, delete_after from account`))
 	require.Empty(t, tables.Rows(`select from account a where a::text like '%asha@%'`))
+}
+
+func TestAnAccountHasTheRevisionOfItsStream(t *testing.T) {
+	t.Parallel()
+	own := func(text string) event.Personal { return event.NewPersonal(user.Subject(asha), text) }
+	all := []projectiontest.Event{registered(asha, "asha@example.org", "Asha")}
+	for i, e := range []event.Event[user.State]{
+		user.EmailVerified{EmailKey: "k1"}, user.ProfileChanged{FirstName: own("Usha")}, user.EmailChanged{Email: own("rao@example.org"), EmailKey: "k2"},
+		user.EmailForsaken{EmailKey: "k9", Claim: 3}, user.PasswordChanged{}, user.PictureChanged{Key: "p"}, user.IdentityLinked{IdentityKey: "i"},
+		user.Granted{Operator: true}, user.DeletionRequested{DeleteAfter: due}, user.DeletionCancelled{}, user.EmailForsaken{EmailKey: "k2", Claim: 4},
+		user.ErasureBegun{}, user.Erased{},
+	} {
+		all = append(all, of(asha, e))
+		tables := projectiontest.Run(t, marketplace.Users, all...)
+		require.Equal(t, []string{fmt.Sprintf("(%d)", i+1)}, tables.Rows(`select revision from account`), "after %T", e)
+	}
 }
 
 // The log cannot be opened any more, and so neither can tables that are made of it anew; the tables that are

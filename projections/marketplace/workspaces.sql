@@ -4,6 +4,7 @@ create table member (
   user_id      uuid not null,
   permissions  json not null,
   joined_at    timestamptz not null,
+  revision     bigint not null, -- of the newest event about them, in the workspace's stream
   primary key (workspace_id, user_id)
 );
 

@@ -31,10 +31,10 @@ func TestMembersAreThoseWhoBelong(t *testing.T) {
 		in(abroad, workspace.Joined{User: asha, Permissions: clerk}), in(abroad, workspace.Removed{User: asha}), in(abroad, workspace.Joined{User: asha, Permissions: partner}),
 	)
 	require.Equal(t, []string{
-		`(` + home.String() + `,` + asha.String() + `,write,write)`,
-		`(` + home.String() + `,` + ravi.String() + `,,write)`,
-		`(` + abroad.String() + `,` + asha.String() + `,,write)`,
-	}, tables.Rows(`select workspace_id, user_id, permissions->>'ledger', permissions->>'marketplace' from member order by workspace_id, user_id`))
+		`(` + home.String() + `,` + asha.String() + `,write,write,0)`,
+		`(` + home.String() + `,` + ravi.String() + `,,write,3)`,
+		`(` + abroad.String() + `,` + asha.String() + `,,write,4)`,
+	}, tables.Rows(`select workspace_id, user_id, permissions->>'ledger', permissions->>'marketplace', revision from member order by workspace_id, user_id`))
 	require.Empty(t, tables.Rows(`select from member m where m::text like '%@%'`))
 	tables.Exec(`delete from member where user_id = '` + ravi.String() + `'`)
 	require.NotEmpty(t, tables.Examine())

@@ -27,12 +27,13 @@ type User struct {
 	CreatedAt     time.Time
 	LastLoginAt   *time.Time
 	DeleteAfter   *time.Time
+	Revision      int64             // of their stream
 	Permissions   actor.Permissions // in their own workspace
 }
 
 const userColumns = `
 	a.id, a.workspace_id, a.email, a.first_name, a.last_name, a.phone, a.auth_provider, a.email_verified, a.operator, a.picture,
-	a.created_at, a.last_login_at, a.delete_after, coalesce(m.permissions, '{}') as permissions
+	a.created_at, a.last_login_at, a.delete_after, a.revision, coalesce(m.permissions, '{}') as permissions
 	from users.account a left join workspaces.member m on m.workspace_id = a.workspace_id and m.user_id = a.id`
 
 // User reads an account, or answers [user.ErrNotFound]; an erased one is not there.
@@ -77,12 +78,13 @@ type Member struct {
 	LastName    *string           `json:"last_name"`
 	Permissions actor.Permissions `json:"permissions"`
 	JoinedAt    time.Time         `json:"joined_at"`
+	Revision    int64             `json:"revision" doc:"For If-Match"`
 }
 
 // Members lists a workspace's members, who joined first first.
 func (v *Views) Members(ctx context.Context, workspace uuid.UUID) ([]Member, error) {
 	return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[Member], `
-		select m.user_id, a.email, a.first_name, a.last_name, m.permissions, m.joined_at
+		select m.user_id, a.email, a.first_name, a.last_name, m.permissions, m.joined_at, m.revision
 		from workspaces.member m left join users.account a on a.id = m.user_id
 		where m.workspace_id = $1 order by m.joined_at, m.user_id`, workspace)
 }

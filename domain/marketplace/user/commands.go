@@ -102,6 +102,26 @@ func (c ChangeEmail) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{EmailChanged{Email: c.Email, EmailKey: c.EmailKey, Before: s.Email, EmailBefore: s.EmailKey}}, nil
 }
 
+// Edit changes a profile, an address or both, by one decision.
+type Edit struct {
+	Profile ChangeProfile
+	Email   *ChangeEmail // nil: it stays
+}
+
+// Decide changes both or nothing.
+func (c Edit) Decide(s State) (events []event.Event[State], err error) {
+	if c.Email != nil {
+		if events, err = c.Email.Decide(s); err != nil {
+			return nil, err
+		}
+	}
+	changed, err := c.Profile.Decide(s)
+	if err != nil {
+		return nil, err
+	}
+	return append(events, changed...), nil
+}
+
 // ForsakeEmail keeps an address from becoming the user's by a claim, so that somebody else can have it. The
 // claim and the address that a user has are in two streams: who has forsaken first may take the claim over,
 // however late the user comes.

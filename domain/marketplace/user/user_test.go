@@ -119,6 +119,20 @@ func TestChangeEmail(t *testing.T) {
 	given.And(user.EmailForsaken{EmailKey: "k2", Claim: 2}).Case("but by one after it").When(change).Then(changed)
 }
 
+func TestEdit(t *testing.T) {
+	t.Parallel()
+	given := eventtest.Given(t, user.Kind, registered)
+	address := user.ChangeEmail{Email: hers("rao@example.org"), EmailKey: "k2", Claim: 3}
+	name := user.ChangeProfile{FirstName: new(hers("Usha"))}
+	moved := user.EmailChanged{Email: address.Email, EmailKey: "k2", Before: registered.Email, EmailBefore: "k1"}
+	given.Case("nothing").When(user.Edit{}).ThenNothing()
+	given.Case("a name").When(user.Edit{Profile: name}).Then(user.ProfileChanged{FirstName: hers("Usha")})
+	given.Case("both at once").When(user.Edit{Profile: name, Email: &address}).Then(moved, user.ProfileChanged{FirstName: hers("Usha")})
+	given.And(user.EmailForsaken{EmailKey: "k2", Claim: 3}).Case("or neither").
+		When(user.Edit{Profile: name, Email: &address}).ThenFails(claim.ErrTaken)
+	eventtest.Given(t, user.Kind).Case("of nobody").When(user.Edit{}).ThenFails(user.ErrNotFound)
+}
+
 func TestPasswordsPicturesAndIdentities(t *testing.T) {
 	t.Parallel()
 	given := eventtest.Given(t, user.Kind, registered)

@@ -66,6 +66,21 @@ type State struct {
 	Owner       uuid.UUID // whom it was made for; uuid.Nil once they left
 	Members     map[uuid.UUID]actor.Permissions
 	Invitations map[uuid.UUID]Invitation // some of them expired
+	Revisions   map[uuid.UUID]int64      // of the newest event about each member, in the workspace's stream
+	Events      int64                    // how many there were; the newest has the revision before this
+}
+
+// next is the state with one event more.
+func (s State) next() State {
+	s.Events++
+	return s
+}
+
+// concerns is next, with an event that is about the member.
+func (s State) concerns(member uuid.UUID) State {
+	s.Revisions = changed(s.Revisions)
+	s.Revisions[member] = s.Events
+	return s.next()
 }
 
 // open counts the invitations that can be accepted now.
@@ -154,7 +169,7 @@ type Removed struct {
 
 // Evolve begins the workspace.
 func (e Made) Evolve(State) State {
-	return State{Made: true, Owner: e.Owner, Members: map[uuid.UUID]actor.Permissions{e.Owner: Owner}}
+	return State{Made: true, Owner: e.Owner, Members: map[uuid.UUID]actor.Permissions{e.Owner: Owner}}.concerns(e.Owner)
 }
 
 // Evolve notes the invitation, and forgets those that had expired before it.
@@ -162,14 +177,14 @@ func (e Invited) Evolve(s State) State {
 	s.Invitations = changed(s.Invitations)
 	maps.DeleteFunc(s.Invitations, func(_ uuid.UUID, i Invitation) bool { return !e.InvitedAt.Before(i.ExpiresAt) })
 	s.Invitations[e.Invitation] = Invitation{By: e.By, Email: e.Email, Permissions: e.Permissions, ExpiresAt: e.ExpiresAt}
-	return s
+	return s.next()
 }
 
 // Evolve forgets the invitation.
 func (e Withdrawn) Evolve(s State) State {
 	s.Invitations = changed(s.Invitations)
 	delete(s.Invitations, e.Invitation)
-	return s
+	return s.next()
 }
 
 // Evolve takes the member in.
@@ -177,24 +192,25 @@ func (e Joined) Evolve(s State) State {
 	s.Members, s.Invitations = changed(s.Members), changed(s.Invitations)
 	s.Members[e.User] = e.Permissions
 	delete(s.Invitations, e.Invitation)
-	return s
+	return s.concerns(e.User)
 }
 
 // Evolve gives the member other permissions.
 func (e Changed) Evolve(s State) State {
 	s.Members = changed(s.Members)
 	s.Members[e.User] = e.To
-	return s
+	return s.concerns(e.User)
 }
 
 // Evolve lets the member go.
 func (e Removed) Evolve(s State) State {
-	s.Members = changed(s.Members)
+	s.Members, s.Revisions = changed(s.Members), changed(s.Revisions)
 	delete(s.Members, e.User)
+	delete(s.Revisions, e.User)
 	if e.User == s.Owner {
 		s.Owner = uuid.Nil
 	}
-	return s
+	return s.next()
 }
 
 // changed is a copy: the state before may be in use elsewhere.

@@ -246,3 +246,17 @@ func TestRemove(t *testing.T) {
 	require.Empty(t, empty.State().Members)
 	require.True(t, empty.State().Made)
 }
+
+func TestAMemberHasTheRevisionOfTheNewestEventAboutThem(t *testing.T) {
+	t.Parallel()
+	type revisions = map[uuid.UUID]int64
+	invited := workspace.Invited{Invitation: invitation, Permissions: clerk}
+	joined := workspace.Joined{Invitation: invitation, User: ravi, Permissions: clerk}
+	given := eventtest.Given(t, workspace.Kind, workspace.Made{Owner: asha}, invited, workspace.Withdrawn{Invitation: invitation}, invited, joined)
+	require.Equal(t, revisions{asha: 0, ravi: 4}, given.State().Revisions)
+	given = given.And(workspace.Changed{User: ravi, From: clerk, To: partner}, invited)
+	require.Equal(t, revisions{asha: 0, ravi: 5}, given.State().Revisions)
+	given = given.And(workspace.Removed{User: ravi})
+	require.Equal(t, revisions{asha: 0}, given.State().Revisions)
+	require.Equal(t, revisions{asha: 0, ravi: 8}, given.And(joined).State().Revisions, "who comes back is not who went")
+}
