@@ -1,0 +1,117 @@
+package archive
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+
+	"bahi/domain/event"
+)
+
+// moment is how a line says when its event was recorded. The log knows no more than microseconds.
+const moment = "2006-01-02T15:04:05.000000Z"
+
+// line is an event as its line has it. Payload and metadata are texts, so that their exact bytes survive
+// any tool that reads JSON.
+type line struct {
+	Position   event.Position `json:"position"`
+	Stream     string         `json:"stream"`
+	Revision   int64          `json:"revision"`
+	ID         uuid.UUID      `json:"id"`
+	Type       string         `json:"type"`
+	RecordedAt string         `json:"recorded_at"`
+	Data       string         `json:"data"`
+	Meta       string         `json:"meta"`
+}
+
+// appendLine adds the line of an event, with the line break behind it.
+func appendLine(to []byte, e event.Stored) ([]byte, error) {
+	if e.At.Year() < 0 || e.At.Year() > 9999 {
+		return nil, fmt.Errorf("position %d: no line can say the year %d", e.Position, e.At.Year())
+	}
+	for _, part := range []struct{ name, text string }{{"stream", e.Stream}, {"type", e.Type}, {"data", string(e.Data)}, {"meta", string(e.Meta)}} {
+		if !utf8.ValidString(part.text) {
+			return nil, fmt.Errorf("position %d: its %s is not text in UTF-8", e.Position, part.name)
+		}
+	}
+	to = append(to, `{"position":`...)
+	to = strconv.AppendUint(to, uint64(e.Position), 10)
+	to = append(to, `,"stream":`...)
+	to = appendText(to, e.Stream)
+	to = append(to, `,"revision":`...)
+	to = strconv.AppendInt(to, e.Revision, 10)
+	to = append(to, `,"id":"`...)
+	to = append(to, e.ID.String()...)
+	to = append(to, `","type":`...)
+	to = appendText(to, e.Type)
+	to = append(to, `,"recorded_at":"`...)
+	to = e.At.UTC().AppendFormat(to, moment)
+	to = append(to, `","data":`...)
+	to = appendText(to, string(e.Data))
+	to = append(to, `,"meta":`...)
+	to = appendText(to, string(e.Meta))
+	return append(to, "}\n"...), nil
+}
+
+// appendText writes a text as RFC 8785, section 3.2.2.2, has it: nothing is escaped that need not be. Go's
+// encoder escapes more, and not the same in each of its versions.
+func appendText(to []byte, text string) []byte {
+	const short, hex = `btn fr`, `0123456789abcdef`
+	to = append(to, '"')
+	from := 0
+	for i := range len(text) {
+		c := text[i]
+		if c >= ' ' && c != '"' && c != '\\' {
+			continue
+		}
+		to = append(to, text[from:i]...)
+		from = i + 1
+		switch {
+		case c == '"', c == '\\':
+			to = append(to, '\\', c)
+		case c >= '\b' && c <= '\r' && c != '\v':
+			to = append(to, '\\', short[c-'\b'])
+		default:
+			to = append(to, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+		}
+	}
+	to = append(to, text[from:]...)
+	return append(to, '"')
+}
+
+// parseLine reads a line, without its line break. It takes no other form than the one that is written: two
+// readers of one line must never see different things in it.
+func parseLine(text []byte) (e event.Stored, err error) {
+	var l line
+	if err := json.Unmarshal(text, &l); err != nil {
+		return e, fmt.Errorf("it is not JSON of an event: %w", err)
+	}
+	at, err := time.Parse(moment, l.RecordedAt) // its Z stands for itself, so this is UTC
+	if err != nil {
+		return e, fmt.Errorf("recorded_at %q is not of the form %s", l.RecordedAt, moment)
+	}
+	e = event.Stored{
+		Position: l.Position, Stream: l.Stream, Revision: l.Revision, ID: l.ID, Type: l.Type,
+		Data: []byte(l.Data), Meta: []byte(l.Meta), At: at,
+	}
+	again, err := appendLine(make([]byte, 0, len(text)+1), e)
+	if err != nil {
+		return e, err
+	}
+	if !bytes.Equal(again[:len(again)-1], text) {
+		return e, errors.New("it is not written in the one form that a line has")
+	}
+	switch {
+	case e.Stream == "" || e.Type == "" || e.ID == uuid.Nil || e.Revision < 0:
+		return e, errors.New("stream, type, id or revision is missing")
+	case !json.Valid(e.Data) || !json.Valid(e.Meta):
+		return e, errors.New("data or meta does not hold JSON")
+	}
+	return e, nil
+}

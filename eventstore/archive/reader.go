@@ -1,0 +1,222 @@
+package archive
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"iter"
+	"os"
+	"path/filepath"
+
+	"github.com/klauspost/compress/zstd"
+
+	"bahi/domain/event"
+)
+
+// longestLine is more than the line of any event that the log takes.
+const longestLine = 64 << 20
+
+// Broken tells what is wrong with an archive, and where.
+type Broken struct {
+	File     string         // of the archive
+	Line     uint64         // in the file's text, from 1; 0: the whole file
+	Position event.Position // of the event that ought to stand there; 0: not known
+	Why      string
+}
+
+func (b *Broken) Error() string {
+	where := b.File
+	if b.Line > 0 {
+		where += fmt.Sprintf(", line %d (position %d)", b.Line, b.Position)
+	}
+	return fmt.Sprintf("the archive is broken: %s: %s", where, b.Why)
+}
+
+// Archive is one to be read.
+type Archive struct {
+	Manifest
+
+	dir string
+}
+
+// Open reads the manifest, and no more. It answers a [Broken] when the manifest contradicts itself.
+func Open(dir string) (*Archive, error) {
+	m, err := readManifest(dir)
+	if err != nil {
+		return nil, err
+	}
+	return &Archive{Manifest: m, dir: dir}, nil
+}
+
+// Events yields the archive's events, in order. Whatever is wrong with a segment ends them with a [Broken]:
+// a line, a gap, a time that goes back, text or file that is not what the manifest says. Only when they ended
+// without one is it known that none of those before was changed.
+func (a *Archive) Events(ctx context.Context) iter.Seq2[event.Stored, error] {
+	return func(yield func(event.Stored, error) bool) {
+		var last event.Stored
+		for _, s := range a.Segments {
+			r := &segmentReader{Segment: s, last: last}
+			goOn, err := r.read(ctx, a.dir, yield)
+			if err != nil {
+				yield(event.Stored{}, err)
+			}
+			if err != nil || !goOn {
+				return
+			}
+			last = r.last
+		}
+	}
+}
+
+// last is the archive's last event.
+func (a *Archive) last(ctx context.Context) (event.Stored, error) {
+	s := a.Segments[len(a.Segments)-1]
+	r := &segmentReader{Segment: s, last: event.Stored{Position: s.FirstPosition - 1}}
+	_, err := r.read(ctx, a.dir, func(event.Stored, error) bool { return true })
+	return r.last, err
+}
+
+// File answers one of the further files, and whether the archive has it. It answers a [Broken] when the file
+// is not what the manifest says.
+func (a *Archive) File(name string) (text []byte, found bool, err error) {
+	for _, f := range a.Files {
+		if f.File != name {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(a.dir, name)) //nolint:gosec // G304: the operator names the folder, and the manifest only what is in it
+		if errors.Is(err, os.ErrNotExist) {
+			return nil, true, &Broken{File: name, Why: "it is missing"}
+		}
+		if err != nil {
+			return nil, true, fmt.Errorf("read %s: %w", name, err)
+		}
+		if sum := sha256.Sum256(text); int64(len(text)) != f.Bytes || hex.EncodeToString(sum[:]) != f.SHA256 {
+			return nil, true, &Broken{File: name, Why: "it is not what the manifest says: it was changed"}
+		}
+		return text, true, nil
+	}
+	return nil, false, nil
+}
+
+// segmentReader reads one segment.
+type segmentReader struct {
+	Segment
+
+	last  event.Stored // the one before
+	lines uint64
+}
+
+func (r *segmentReader) broken(format string, args ...any) error {
+	return &Broken{File: r.File, Why: fmt.Sprintf(format, args...)}
+}
+
+func (r *segmentReader) brokenLine(format string, args ...any) error {
+	return &Broken{File: r.File, Line: r.lines, Position: r.FirstPosition + event.Position(r.lines) - 1, Why: fmt.Sprintf(format, args...)}
+}
+
+// read yields the segment's events, and answers whether more are wanted.
+func (r *segmentReader) read(ctx context.Context, dir string, yield func(event.Stored, error) bool) (goOn bool, err error) {
+	file, err := os.Open(filepath.Join(dir, filepath.FromSlash(r.File))) //nolint:gosec // G304: as in File
+	if errors.Is(err, os.ErrNotExist) {
+		return false, r.broken("it is missing")
+	}
+	if err != nil {
+		return false, fmt.Errorf("read %s: %w", r.File, err)
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	info, err := file.Stat()
+	if err != nil {
+		return false, fmt.Errorf("read %s: %w", r.File, err)
+	}
+	if info.Size() < r.CompressedBytes {
+		return false, r.broken("it was cut off: it has %d bytes, and had %d", info.Size(), r.CompressedBytes)
+	}
+	var bytes count
+	compressed, plain := sha256.New(), sha256.New()
+	raw := io.TeeReader(bufio.NewReaderSize(file, 1<<18), compressed)
+	text, err := zstd.NewReader(raw, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(window))
+	if err != nil {
+		return false, fmt.Errorf("read %s: %w", r.File, err)
+	}
+	defer text.Close()
+	if goOn, err := r.readLines(ctx, io.TeeReader(io.LimitReader(text, r.Bytes+1), io.MultiWriter(plain, &bytes)), yield); err != nil || !goOn {
+		return false, err
+	}
+	if _, err := io.Copy(io.Discard, raw); err != nil {
+		return false, fmt.Errorf("read %s: %w", r.File, err)
+	}
+	return true, r.compare(int64(bytes), info.Size(), plain, compressed)
+}
+
+// readLines yields an event for each line.
+func (r *segmentReader) readLines(ctx context.Context, text io.Reader, yield func(event.Stored, error) bool) (goOn bool, err error) {
+	lines := bufio.NewReaderSize(text, 1<<18)
+	for r.lines < r.Events {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		r.lines++
+		l, err := readLine(lines)
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return false, r.brokenLine("the text ends here, and ought to have %d lines", r.Events)
+		}
+		if err != nil {
+			return false, r.brokenLine("it cannot be read: %s", err)
+		}
+		e, err := parseLine(l)
+		switch {
+		case err != nil:
+			return false, r.brokenLine("%s", err)
+		case e.Position != r.last.Position+1:
+			return false, r.brokenLine("it has position %d, and follows position %d", e.Position, r.last.Position)
+		case e.At.Before(r.last.At):
+			return false, r.brokenLine("it was recorded at %s, before the event before it", e.At.Format(moment))
+		}
+		r.last = e
+		if !yield(e, nil) {
+			return false, nil
+		}
+	}
+	if more, err := lines.Peek(1); len(more) > 0 {
+		return false, r.broken("it has more than %d lines", r.Events)
+	} else if !errors.Is(err, io.EOF) {
+		return false, r.broken("its end cannot be read: %s", err)
+	}
+	return true, nil
+}
+
+// readLine answers a line without its line break, which it must have. The memory is used again.
+func readLine(from *bufio.Reader) ([]byte, error) {
+	text, err := from.ReadSlice('\n')
+	if errors.Is(err, bufio.ErrBufferFull) {
+		whole := append([]byte(nil), text...)
+		for errors.Is(err, bufio.ErrBufferFull) && len(whole) <= longestLine {
+			text, err = from.ReadSlice('\n')
+			whole = append(whole, text...)
+		}
+		text = whole
+	}
+	switch {
+	case err != nil && errors.Is(err, io.EOF) && len(text) > 0:
+		return nil, io.ErrUnexpectedEOF
+	case err != nil:
+		return nil, err
+	}
+	return text[:len(text)-1], nil
+}
+
+// compare holds what was read against the manifest.
+func (r *segmentReader) compare(bytes, size int64, plain, compressed hash.Hash) error {
+	if got := hex.EncodeToString(plain.Sum(nil)); bytes != r.Bytes || got != r.SHA256 {
+		return r.broken("its text is not what the manifest says: %d bytes with the SHA-256 %s, and not %d with %s", bytes, got, r.Bytes, r.SHA256)
+	}
+	if got := hex.EncodeToString(compressed.Sum(nil)); size != r.CompressedBytes || got != r.CompressedSHA256 {
+		return r.broken("the text is right, but not its file: %d bytes with the SHA-256 %s, and not %d with %s", size, got, r.CompressedBytes, r.CompressedSHA256)
+	}
+	return nil
+}

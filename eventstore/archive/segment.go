@@ -1,0 +1,81 @@
+package archive
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/klauspost/compress/zstd"
+
+	"bahi/domain/event"
+)
+
+// window is how far back the compression looks, and so how much memory a reader needs.
+const window = 4 << 20
+
+// segmentWriter writes one segment.
+type segmentWriter struct {
+	Segment
+
+	file       *os.File
+	buffered   *bufio.Writer
+	compressor *zstd.Encoder
+	plain      hash.Hash // of the text
+	compressed hash.Hash // of the file
+}
+
+// newSegment begins the file of the nth segment, in the place of what an unfinished run left there.
+func newSegment(dir string, n int) (*segmentWriter, error) {
+	w := &segmentWriter{Segment: Segment{File: segmentName(n)}, plain: sha256.New(), compressed: sha256.New()}
+	path := filepath.Join(dir, filepath.FromSlash(w.File))
+	var err error
+	if w.file, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600); err != nil { //nolint:gosec // G304: the operator names the folder
+		return nil, fmt.Errorf("begin %s: %w", w.File, err)
+	}
+	w.buffered = bufio.NewWriterSize(io.MultiWriter(w.file, w.compressed, (*count)(&w.CompressedBytes)), 1<<18)
+	// One goroutine and a fixed level: the same text gives the same file, as long as the library stays the same.
+	w.compressor, err = zstd.NewWriter(w.buffered, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedDefault),
+		zstd.WithWindowSize(window), zstd.WithEncoderCRC(true))
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("begin %s: %w", w.File, err), w.file.Close())
+	}
+	return w, nil
+}
+
+// count counts what is written to it.
+type count int64
+
+func (c *count) Write(text []byte) (int, error) {
+	*c += count(len(text))
+	return len(text), nil
+}
+
+func (w *segmentWriter) add(position event.Position, text []byte) error {
+	if w.Events == 0 {
+		w.FirstPosition = position
+	}
+	w.Events++
+	w.LastPosition = position
+	w.Bytes += int64(len(text))
+	w.plain.Write(text)
+	if _, err := w.compressor.Write(text); err != nil {
+		return fmt.Errorf("write %s: %w", w.File, err)
+	}
+	return nil
+}
+
+// finish brings the file to the disk.
+func (w *segmentWriter) finish() (Segment, error) {
+	err := errors.Join(w.compressor.Close(), w.buffered.Flush(), w.file.Sync(), w.file.Close())
+	if err != nil {
+		return Segment{}, fmt.Errorf("write %s: %w", w.File, err)
+	}
+	w.SHA256, w.CompressedSHA256 = hex.EncodeToString(w.plain.Sum(nil)), hex.EncodeToString(w.compressed.Sum(nil))
+	return w.Segment, nil
+}

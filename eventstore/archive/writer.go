@@ -1,0 +1,280 @@
+package archive
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/google/uuid"
+
+	"bahi/domain/event"
+	"bahi/eventstore"
+)
+
+// A segment ends when it has so many events, or when the next line would bring its text over so many bytes.
+const (
+	SegmentEvents = 100_000
+	SegmentBytes  = 64 << 20
+)
+
+// Log is what is archived. Its positions are dense.
+type Log interface {
+	ID() uuid.UUID
+	ReadAll(ctx context.Context, from event.Position, direction eventstore.Direction) iter.Seq2[event.Stored, error]
+}
+
+// Options say how an archive is written.
+type Options struct {
+	UpTo    event.Position    // the last position that goes into it, which the log has
+	Files   map[string][]byte // what else belongs to it, by name
+	Program string            // version of the program
+	At      time.Time         // now
+
+	SegmentEvents uint64 // 0: [SegmentEvents]
+	SegmentBytes  int64  // 0: [SegmentBytes]
+
+	Progress func(done, total event.Position) // positions; may be nil
+}
+
+// Create writes a log into a folder, which is made if it is missing, and refused if anything is in it.
+// Memory does not grow with the log. What it has written is removed again if it fails; a folder that a kill
+// leaves behind has no manifest, and is no archive.
+func Create(ctx context.Context, dir string, log Log, o Options) (Manifest, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return Manifest{}, fmt.Errorf("look into the archive's folder: %w", err)
+	}
+	if len(entries) > 0 {
+		return Manifest{}, fmt.Errorf("the folder %s is not empty: name another one", dir)
+	}
+	m := Manifest{Format: Format, Version: Version, StoreID: log.ID()}
+	return write(ctx, dir, log, m, o)
+}
+
+// Append adds to an archive what the log has behind its last position, in segments of their own: files that
+// are there stay as they are. It refuses an archive whose last event is not the log's at that position, and
+// says what it found. An empty or missing folder is filled as by [Create].
+//
+// An archive that has further files wants all of them again, since they are to be as new as the events.
+func Append(ctx context.Context, dir string, log Log, o Options) (Manifest, error) {
+	entries, err := os.ReadDir(dir)
+	if err == nil && len(entries) == 0 || errors.Is(err, os.ErrNotExist) {
+		return Create(ctx, dir, log, o)
+	}
+	a, err := Open(dir)
+	if err != nil {
+		return Manifest{}, err
+	}
+	if err := a.continues(ctx, log, o.UpTo); err != nil {
+		return Manifest{}, err
+	}
+	for _, f := range a.Files {
+		if _, again := o.Files[f.File]; !again {
+			return Manifest{}, fmt.Errorf("the archive has %s, which would be older than its events: write that anew as well", f.File)
+		}
+	}
+	return write(ctx, dir, log, a.Manifest, o)
+}
+
+// continues says why the log is not the one that the archive begins with.
+func (a *Archive) continues(ctx context.Context, log Log, head event.Position) error {
+	if a.StoreID != log.ID() {
+		return fmt.Errorf("the archive is of the log %s, and this is the log %s", a.StoreID, log.ID())
+	}
+	if head < a.LastPosition {
+		return fmt.Errorf("the archive goes up to position %d, and the log ends at %d: it lost its tail", a.LastPosition, head)
+	}
+	if a.LastPosition == 0 {
+		return nil
+	}
+	last, err := a.last(ctx)
+	if err != nil {
+		return err
+	}
+	for e, err := range log.ReadAll(ctx, a.LastPosition-1, eventstore.Forwards) {
+		if err != nil {
+			return err
+		}
+		inLog, err := appendLine(nil, e)
+		if err != nil {
+			return err
+		}
+		inArchive, err := appendLine(nil, last)
+		if err != nil {
+			return err
+		}
+		if !bytes.Equal(inLog, inArchive) {
+			return fmt.Errorf("the log is not the one that the archive was made of: at position %d the archive has %s %s@%d (id %s), and the log has %s %s@%d (id %s)",
+				last.Position, last.Type, last.Stream, last.Revision, last.ID, e.Type, e.Stream, e.Revision, e.ID)
+		}
+		return nil
+	}
+	return fmt.Errorf("the archive goes up to position %d, and the log has no event there", a.LastPosition)
+}
+
+// write adds what is behind the manifest's last position to the folder, and the new manifest at last.
+func write(ctx context.Context, dir string, log Log, m Manifest, o Options) (_ Manifest, err error) {
+	if o.SegmentEvents == 0 {
+		o.SegmentEvents = SegmentEvents
+	}
+	if o.SegmentBytes == 0 {
+		o.SegmentBytes = SegmentBytes
+	}
+	for name := range o.Files {
+		if !isFileName(name) {
+			return m, fmt.Errorf("%q cannot be the name of a further file", name)
+		}
+	}
+	w := &writer{dir: dir, options: o, manifest: m}
+	if err := w.makeFolders(); err != nil {
+		return m, err
+	}
+	unlock, err := lock(dir)
+	if err != nil {
+		return m, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, w.undo())
+		}
+		unlock()
+	}()
+	if err := w.events(ctx, log); err != nil {
+		return m, err
+	}
+	if err := syncFolder(filepath.Join(dir, segmentsName)); err != nil {
+		return m, fmt.Errorf("bring the archive to the disk: %w", err)
+	}
+	return w.finish()
+}
+
+// lock keeps two from writing to one archive.
+func lock(dir string) (unlock func(), err error) {
+	d, err := os.Open(dir) //nolint:gosec // G304: the operator names the folder
+	if err != nil {
+		return nil, fmt.Errorf("lock the archive: %w", err)
+	}
+	if err := syscall.Flock(int(d.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return nil, errors.Join(fmt.Errorf("somebody else writes to the archive %s: %w", dir, err), d.Close())
+	}
+	return func() { _ = d.Close() }, nil // with which the lock goes
+}
+
+// writer is one run over the log.
+type writer struct {
+	dir      string
+	options  Options
+	manifest Manifest
+	made     []string // what to remove again, the oldest first
+	segment  *segmentWriter
+	text     []byte // of the line
+}
+
+func (w *writer) makeFolders() error {
+	for _, dir := range []string{w.dir, filepath.Join(w.dir, segmentsName)} {
+		err := os.Mkdir(dir, 0o700)
+		switch {
+		case err == nil:
+			w.made = append(w.made, dir)
+		case !errors.Is(err, os.ErrExist):
+			return errors.Join(fmt.Errorf("make the archive's folder: %w", err), w.undo())
+		}
+	}
+	return nil
+}
+
+// undo removes what this run made.
+func (w *writer) undo() (err error) {
+	if w.segment != nil {
+		_ = w.segment.file.Close() // it is not kept
+	}
+	for _, path := range slices.Backward(w.made) {
+		if failed := os.Remove(path); !errors.Is(failed, os.ErrNotExist) {
+			err = errors.Join(err, failed)
+		}
+	}
+	return err
+}
+
+// events writes the segments.
+func (w *writer) events(ctx context.Context, log Log) error {
+	for e, err := range log.ReadAll(ctx, w.manifest.LastPosition, eventstore.Forwards) {
+		switch {
+		case err != nil:
+			return fmt.Errorf("read the log: %w", err)
+		case e.Position > w.options.UpTo:
+			return w.endSegment()
+		case e.Position != w.manifest.LastPosition+1:
+			return fmt.Errorf("the log goes from position %d to %d, and an archive holds no gap", w.manifest.LastPosition, e.Position)
+		}
+		if err := w.add(e); err != nil {
+			return err
+		}
+		if w.options.Progress != nil {
+			w.options.Progress(e.Position, w.options.UpTo)
+		}
+	}
+	if w.manifest.LastPosition < w.options.UpTo {
+		return fmt.Errorf("the log ends at position %d, before %d", w.manifest.LastPosition, w.options.UpTo)
+	}
+	return w.endSegment()
+}
+
+func (w *writer) add(e event.Stored) (err error) {
+	if w.text, err = appendLine(w.text[:0], e); err != nil {
+		return err
+	}
+	if s := w.segment; s != nil && (s.Events == w.options.SegmentEvents || s.Bytes+int64(len(w.text)) > w.options.SegmentBytes) {
+		if err := w.endSegment(); err != nil {
+			return err
+		}
+	}
+	if w.segment == nil {
+		if w.segment, err = newSegment(w.dir, len(w.manifest.Segments)+1); err != nil {
+			return err
+		}
+		w.made = append(w.made, w.segment.file.Name())
+	}
+	w.manifest.LastPosition = e.Position
+	return w.segment.add(e.Position, w.text)
+}
+
+func (w *writer) endSegment() error {
+	if w.segment == nil {
+		return nil
+	}
+	s, err := w.segment.finish()
+	w.segment = nil
+	w.manifest.Segments = append(w.manifest.Segments, s)
+	return err
+}
+
+// finish writes what else belongs to the archive, and the manifest.
+func (w *writer) finish() (Manifest, error) {
+	m := w.manifest
+	m.FirstPosition, m.Events = min(1, m.LastPosition), uint64(m.LastPosition)
+	m.Program, m.WrittenAt = w.options.Program, w.options.At.UTC()
+	m.Files = nil
+	for _, name := range slices.Sorted(maps.Keys(w.options.Files)) {
+		text := w.options.Files[name]
+		if _, err := os.Lstat(filepath.Join(w.dir, name)); errors.Is(err, os.ErrNotExist) {
+			w.made = append(w.made, filepath.Join(w.dir, name))
+		}
+		if err := replace(w.dir, name, text); err != nil {
+			return m, err
+		}
+		sum := sha256.Sum256(text)
+		m.Files = append(m.Files, File{File: name, Bytes: int64(len(text)), SHA256: hex.EncodeToString(sum[:])})
+	}
+	return m, m.write(w.dir)
+}
