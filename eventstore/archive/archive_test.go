@@ -1,7 +1,6 @@
 package archive
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -11,7 +10,6 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -339,130 +337,6 @@ func TestTwoDoNotWriteToOneArchive(t *testing.T) {
 	unlock()
 	_, err = Append(t.Context(), dir, l, l.options())
 	require.NoError(t, err)
-}
-
-// forge packs another text as a segment; with its hashes in the manifest if honest is false, as somebody does
-// who hopes that only hashes are looked at.
-func forge(t testing.TB, dir string, n int, plain string, honest bool) {
-	t.Helper()
-	var packed bytes.Buffer
-	e, err := zstd.NewWriter(&packed)
-	require.NoError(t, err)
-	_, err = e.Write([]byte(plain))
-	require.NoError(t, err)
-	require.NoError(t, e.Close())
-	require.NoError(t, os.WriteFile(filepath.Join(dir, segmentName(n)), packed.Bytes(), 0o600))
-	rewrite(t, dir, func(m *Manifest) {
-		s := &m.Segments[n-1]
-		sum := sha256.Sum256(packed.Bytes())
-		s.CompressedBytes, s.CompressedSHA256 = int64(packed.Len()), hex.EncodeToString(sum[:])
-		if !honest {
-			sum = sha256.Sum256([]byte(plain))
-			s.Bytes, s.SHA256 = int64(len(plain)), hex.EncodeToString(sum[:])
-		}
-	})
-}
-
-// rewrite changes the manifest, whatever it then says.
-func rewrite(t testing.TB, dir string, change func(*Manifest)) {
-	t.Helper()
-	path := filepath.Join(dir, manifestName)
-	content, err := os.ReadFile(path)
-	require.NoError(t, err)
-	var m Manifest
-	require.NoError(t, json.Unmarshal(content, &m))
-	change(&m)
-	content, err = json.Marshal(m)
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(path, content, 0o600))
-}
-
-func TestWhatWasDoneToAnArchiveIsFoundAndNamed(t *testing.T) {
-	t.Parallel()
-	lines := func(change func(lines []string) []string) func(t *testing.T, dir string) {
-		return func(t *testing.T, dir string) {
-			all := strings.SplitAfter(unpack(t, dir, 2), "\n")
-			forge(t, dir, 2, strings.Join(change(all[:len(all)-1]), ""), false)
-		}
-	}
-	line := func(change func(string) string) func(t *testing.T, dir string) {
-		return lines(func(all []string) []string { all[1] = change(all[1]); return all })
-	}
-	segment := func(change func(content []byte) []byte) func(t *testing.T, dir string) {
-		return func(t *testing.T, dir string) {
-			path := filepath.Join(dir, segmentName(2))
-			content, err := os.ReadFile(path)
-			require.NoError(t, err)
-			require.NoError(t, os.WriteFile(path, change(content), 0o600))
-		}
-	}
-	manifest := func(change func(*Manifest)) func(t *testing.T, dir string) {
-		return func(t *testing.T, dir string) { rewrite(t, dir, change) }
-	}
-	const at = "segments/00000002.ndjson.zst"
-	for what, c := range map[string]struct {
-		tamper func(t *testing.T, dir string)
-		found  string
-	}{
-		"a payload": {
-			func(t *testing.T, dir string) {
-				forge(t, dir, 2, strings.Replace(unpack(t, dir, 2), "Bill 5", "Bill 9", 1), true)
-			}, at + ": its text is not what the manifest says"},
-		"the file, not its text": {func(t *testing.T, dir string) {
-			forge(t, dir, 2, unpack(t, dir, 2), true)
-			segment(func(c []byte) []byte { return append(c, 0) })(t, dir)
-		}, at + ": "},
-		"a bit of the file":       {segment(func(c []byte) []byte { c[len(c)/2] ^= 4; return c }), at},
-		"a file that was cut off": {segment(func(c []byte) []byte { return c[:len(c)-7] }), at + ": it was cut off"},
-		"an empty file":           {segment(func([]byte) []byte { return nil }), at + ": it was cut off"},
-		"bytes behind the end":    {segment(func(c []byte) []byte { return append(c, c...) }), at + ": it has more than 4 lines"},
-		"a missing segment":       {func(t *testing.T, dir string) { require.NoError(t, os.Remove(filepath.Join(dir, at))) }, at + ": it is missing"},
-		"another segment's file": {func(t *testing.T, dir string) {
-			require.NoError(t, os.Rename(filepath.Join(dir, segmentName(1)), filepath.Join(dir, at)))
-		}, "segments/00000001.ndjson.zst: it is missing"},
-		"two lines change places":   {lines(func(all []string) []string { all[1], all[2] = all[2], all[1]; return all }), at + ", line 2 (position 6): it has position 7, and follows position 5"},
-		"a line twice":              {lines(func(all []string) []string { return slices.Insert(all[:3], 1, all[1]) }), at + ", line 3 (position 7): it has position 6, and follows position 6"},
-		"a line too few":            {lines(func(all []string) []string { return all[:3] }), at + ", line 4 (position 8): the text ends here, and ought to have 4 lines"},
-		"a line too many":           {lines(func(all []string) []string { return append(all, all[3]) }), at + ": it has more than 4 lines"},
-		"half a line":               {lines(func(all []string) []string { all[3] = all[3][:20]; return all }), at + ", line 4 (position 8): the text ends here"},
-		"no line break at the end":  {lines(func(all []string) []string { all[3] = strings.TrimSuffix(all[3], "\n"); return all }), at + ", line 4 (position 8): the text ends here"},
-		"an earlier time":           {line(func(l string) string { return strings.Replace(l, "2026-11", "2025-11", 1) }), at + ", line 2 (position 6): it was recorded at 2025-11-21T18:00:00.123461Z, before the event before it"},
-		"another form of the time":  {line(func(l string) string { return strings.Replace(l, "461Z", "461+00:00", 1) }), at + ", line 2 (position 6): recorded_at"},
-		"no JSON":                   {line(func(string) string { return "{\n" }), at + ", line 2 (position 6): it is not JSON of an event"},
-		"white space":               {line(func(l string) string { return " " + l }), at + ", line 2 (position 6): it is not written in the one form"},
-		"a field of its own":        {line(func(l string) string { return strings.Replace(l, `{"pos`, `{"new":1,"pos`, 1) }), at + ", line 2 (position 6): it is not written in the one form"},
-		"a field twice":             {line(func(l string) string { return strings.Replace(l, `,"meta"`, `,"data":"{}","meta"`, 1) }), at + ", line 2 (position 6): it is not written in the one form"},
-		"a needless escape":         {line(func(l string) string { return strings.Replace(l, `Bill`, `\u0042ill`, 1) }), at + ", line 2 (position 6): it is not written in the one form"},
-		"a payload that is no JSON": {line(func(l string) string { return strings.Replace(l, `"{\"schema`, `"\"schema`, 1) }), at + ", line 2 (position 6): data or meta does not hold JSON"},
-		"no stream":                 {line(func(l string) string { return strings.Replace(l, `"bank-2"`, `""`, 1) }), at + ", line 2 (position 6): stream, type, id or revision is missing"},
-		"no manifest":               {func(t *testing.T, dir string) { require.NoError(t, os.Remove(filepath.Join(dir, manifestName))) }, "is no archive, or one that was not finished"},
-		"half a manifest":           {func(t *testing.T, dir string) { require.NoError(t, os.Truncate(filepath.Join(dir, manifestName), 99)) }, "manifest.json: it cannot be read"},
-		"another format":            {manifest(func(m *Manifest) { m.Format = "zip" }), `manifest.json: its format is "zip"`},
-		"a later version":           {manifest(func(m *Manifest) { m.Version = 2 }), "manifest.json: its format has version 2; this program reads version 1"},
-		"no name of the log":        {manifest(func(m *Manifest) { m.StoreID = uuid.Nil }), "manifest.json: it does not name the log"},
-		"the last segment left out": {manifest(func(m *Manifest) { m.Segments = m.Segments[:2] }), "manifest.json: it counts 10 events from position 1 to 10, and its segments have 8 from 1 to 8"},
-		"the first one left out":    {manifest(func(m *Manifest) { m.Segments = m.Segments[1:] }), `manifest.json: segment 1 is called "segments/00000002.ndjson.zst"`},
-		"a segment elsewhere":       {manifest(func(m *Manifest) { m.Segments[1].File = "../../secret" }), `manifest.json: segment 2 is called "../../secret"`},
-		"a gap":                     {manifest(func(m *Manifest) { m.Segments[1].FirstPosition = 6 }), "manifest.json: segments/00000002.ndjson.zst begins at position 6, and follows position 4"},
-		"another count":             {manifest(func(m *Manifest) { m.Segments[1].Events = 5 }), "manifest.json: segments/00000002.ndjson.zst has 5 events from position 5 to 8"},
-		"another sum":               {manifest(func(m *Manifest) { m.Events = 11 }), "manifest.json: it counts 11 events"},
-		"no hash":                   {manifest(func(m *Manifest) { m.Segments[1].SHA256 = "" }), "manifest.json: segments/00000002.ndjson.zst has no sizes and hashes"},
-		"another hash":              {manifest(func(m *Manifest) { m.Segments[1].SHA256 = m.Segments[0].SHA256 }), at + ": its text is not what the manifest says"},
-		"another file's hash":       {manifest(func(m *Manifest) { m.Segments[1].CompressedSHA256 = m.Segments[0].SHA256 }), at + ": the text is right, but not its file"},
-		"more bytes":                {manifest(func(m *Manifest) { m.Segments[1].Bytes++ }), at + ": its text is not what the manifest says"},
-		"fewer bytes":               {manifest(func(m *Manifest) { m.Segments[1].Bytes-- }), at + ": its text is not what the manifest says"},
-		"a file's name":             {manifest(func(m *Manifest) { m.Files = []File{{File: "../x"}} }), `manifest.json: "../x" cannot be the name`},
-		"a file without a hash":     {manifest(func(m *Manifest) { m.Files = []File{{File: "keys.json"}} }), `manifest.json: keys.json has no size and hash`},
-	} {
-		t.Run(what, func(t *testing.T) {
-			t.Parallel()
-			dir := create(t, logOf(10))
-			c.tamper(t, dir)
-			got, err := read(t.Context(), dir)
-			require.ErrorContains(t, err, c.found)
-			require.LessOrEqual(t, len(got), 8, "nothing is read behind it")
-		})
-	}
 }
 
 func TestReadingEndsWhenNobodyWantsMore(t *testing.T) {
