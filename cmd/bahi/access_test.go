@@ -20,7 +20,7 @@ import (
 // forEverybody are the operations that SPEC.txt lets everybody ask ("Authentication", 8), as far as they are
 // built. Whoever adds one adds it here, on purpose.
 var forEverybody = []string{
-	"GET /api/v1/auth/idp", "GET /api/v1/auth/idp/callback", "POST /api/v1/auth/login", "POST /api/v1/auth/password-reset/confirm",
+	"GET /api/v1/auth/idp", "GET /api/v1/auth/idp/callback", "POST /api/v1/auth/email-change/undo", "POST /api/v1/auth/login", "POST /api/v1/auth/password-reset/confirm",
 	"POST /api/v1/auth/password-reset/request", "POST /api/v1/auth/refresh", "POST /api/v1/auth/register", "POST /api/v1/auth/verify-email",
 }
 

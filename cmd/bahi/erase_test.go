@@ -86,6 +86,7 @@ type life struct {
 	workspace string // theirs
 	id        string
 	person    person
+	undo      string // token that would give them their former address back
 }
 
 // live lets Zéphyrine have an account at a serving process and do all that leaves something behind.
@@ -127,8 +128,9 @@ func live(t *testing.T, p *process, data string) *life {
 		email := addresses[i+1]
 		l.person.PUT("/api/v1/users/me", map[string]string{"email": email, "first_name": other[0], "last_name": other[1], "phone": other[2]}).Status(200)
 		l.known.know(other[0], other[1], strings.TrimPrefix(other[2], "+91"))
+		_, l.undo = link(t, l.mailed(addresses[i], "Your email address at Bahi was changed", 1))
 		_, token := link(t, l.mailed(email, verifySubject, 1))
-		l.known.know(token)
+		l.known.know(token, l.undo)
 		l.stranger().POST("/api/v1/auth/verify-email", map[string]string{"token": token}).Status(200)
 	}
 	l.stranger().POST("/api/v1/auth/password-reset/request", map[string]string{"email": addresses[2]}).Status(200)
@@ -237,6 +239,8 @@ func TestWhoIsErasedLeavesNoTrace(t *testing.T) {
 	require.NotContains(t, members, l.id)
 	require.NotContains(t, l.members(l.asha.workspace), l.id)
 	require.Equal(t, "03-01 12.5", l.books(), "the books stay")
+
+	l.stranger().POST("/api/v1/auth/email-change/undo", map[string]string{"token": l.undo}).Problem(400, "Invalid or expired undo token")
 
 	doctor(t, data)
 	rebuild(t, data)

@@ -207,3 +207,41 @@ func TestADeletionOfWhichNobodyIsToldIsLogged(t *testing.T) {
 		return strings.Contains(said, `level=WARN msg="a user is to be deleted, and no administrator's address is set (BAHI_ADMIN_EMAIL) who could be told" user=`+asha.User.ID)
 	})
 }
+
+func TestWhoLostTheirAccountToAnotherAddressTakesItBack(t *testing.T) {
+	t.Parallel()
+	const noticed, undo = "Your email address at Bahi was changed", auth + "/email-change/undo"
+	o := start(t)
+	eve := o.person("asha@example.com") // who has Asha's password
+	eve.PUT(me, map[string]string{"email": "eve@example.net"}).Status(200)
+	address, token := link(t, o.mailed("asha@example.com", noticed, 1))
+	require.Equal(t, ownAddress+"/auth/undo-email-change", address)
+	with := func(token string) map[string]string { return map[string]string{"token": token} }
+	_, verify := link(t, o.mailed("eve@example.net", verifySubject, 1))
+	o.stranger().POST(auth+"/verify-email", with(verify)).Status(200)
+	eve.POST(me+"/delete-request", nil).Status(200)
+
+	o.stranger().POST(undo, `{}`).Status(422)
+	o.stranger().POST(undo, with(verify)).Problem(400, "Invalid or expired undo token")
+	o.stranger().POST(auth+"/register", registration("asha@example.com")).Status(201) // it was free
+	_, verify = link(t, o.mailed("asha@example.com", verifySubject, 2))
+	o.stranger().POST(auth+"/verify-email", with(verify)).Status(200)
+	o.stranger().POST(undo, with(token)).Problem(409, "This email address belongs to another account now")
+	eve.GET(me).Status(200)
+	next := o.signIn("asha@example.com", goodPassword)
+	o.bearer(next.Access).PUT(me, map[string]string{"email": "usha@example.com"}).Status(200)
+
+	a := o.stranger().POST(undo, with(token)).Status(200)
+	require.Contains(t, a.Text, "all its sessions have ended")
+	require.NotEmpty(t, a.Header("Bahi-Position"))
+	o.stranger().POST(undo, with(token)).Problem(400, "Invalid or expired undo token")
+	eve.GET(me).Problem(401, "Not authenticated")
+	o.stranger().POST(auth+"/login", map[string]string{"email": "asha@example.com", "password": goodPassword}).Problem(401, "Invalid email or password")
+	o.mailed("eve@example.net", "The change of your email address at Bahi was undone", 1)
+	o.mailed("asha@example.com", "Your account at Bahi is to be deleted", 1)
+	_, reset := link(t, o.mailed("asha@example.com", resetSubject, 1))
+	o.stranger().POST(auth+"/password-reset/confirm", map[string]string{"token": reset, "new_password": "jadau and polki"}).Status(200)
+	asha := person{Client: o.bearer(o.signIn("asha@example.com", "jadau and polki").Access)}
+	require.Equal(t, eve.User.ID, asha.me().ID)
+	require.True(t, asha.me().EmailVerified)
+}

@@ -63,6 +63,8 @@ func opened(t *testing.T, url string) (texts []string) {
 			values = []event.Personal{e.Email, e.FirstName, e.LastName}
 		case user.EmailChanged:
 			values = []event.Personal{e.Email, e.Before}
+		case user.EmailRestored:
+			values = []event.Personal{e.Email}
 		case user.ProfileChanged:
 			values = []event.Personal{e.FirstName, e.LastName, e.Phone}
 		}

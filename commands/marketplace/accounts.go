@@ -161,7 +161,11 @@ func (a *Accounts) register(ctx context.Context, n newcomer) (Registered, error)
 	if err != nil {
 		return Registered{}, err
 	}
-	claimed, err := a.claimEmail(ctx, key, id, n.verified)
+	by := asked
+	if n.verified {
+		by = proven
+	}
+	claimed, err := a.claimEmail(ctx, key, id, by)
 	if err != nil {
 		return Registered{}, err
 	}
@@ -211,9 +215,17 @@ const mostTakes = 8
 // that nobody keeps others out by addresses that are not theirs.
 const verifiedWithin = 24 * time.Hour
 
-// claimEmail makes the address the user's, and answers by which claim, or [ErrTaken]. Proven says that the
-// address is known to be theirs.
-func (a *Accounts) claimEmail(ctx context.Context, key string, id uuid.UUID, proven bool) (claimed int64, err error) {
+// grounds are on what somebody claims an address.
+type grounds int
+
+const (
+	asked    grounds = iota // as anybody may
+	proven                  // it is known to be theirs
+	regained                // it was theirs, and they have proved that it still is
+)
+
+// claimEmail makes the address the user's, and answers by which claim, or [ErrTaken].
+func (a *Accounts) claimEmail(ctx context.Context, key string, id uuid.UUID, by grounds) (claimed int64, err error) {
 	for range mostTakes {
 		held, err := commands.Load(ctx, a.Commands.Fresh(), claim.Email, key)
 		if err != nil {
@@ -222,10 +234,11 @@ func (a *Accounts) claimEmail(ctx context.Context, key string, id uuid.UUID, pro
 		take := claim.Take{User: id, Now: a.Now(), Kind: claim.AnEmail}
 		if other := held.State.User; other != uuid.Nil && other != id {
 			age := take.Now.Sub(held.State.Since)
-			if age < patience && !proven {
+			if age < patience && by == asked {
 				return 0, ErrTaken
 			}
-			if _, err := a.forsake(ctx, key, held, proven || age >= verifiedWithin); err != nil {
+			why := user.ForsakeEmail{Lapsed: by != asked || age >= verifiedWithin, Regained: by == regained}
+			if _, err := a.forsake(ctx, key, held, why); err != nil {
 				return 0, err
 			}
 			take.Forsaken = other
@@ -247,14 +260,15 @@ func onClaim(ctx context.Context, id uuid.UUID, revision int64) context.Context 
 }
 
 // forsake sees to it that a claim's holder neither has the address nor comes to have it by that claim. It
-// answers [ErrTaken] when they have it, and it has not lapsed.
-func (a *Accounts) forsake(ctx context.Context, key string, held commands.Loaded[claim.State], lapsed bool) (event.Position, error) {
+// answers [ErrTaken] when they have it, and nothing is said why they should not.
+func (a *Accounts) forsake(ctx context.Context, key string, held commands.Loaded[claim.State], why user.ForsakeEmail) (event.Position, error) {
 	id := held.State.User.String()
 	holder, err := commands.Load(ctx, a.Commands.Fresh(), user.Kind, id)
 	if err != nil {
 		return 0, err
 	}
-	out, err := commands.Handle(as(ctx, uuid.Nil, holder.Workspace), a.Commands, user.Kind, id, user.ForsakeEmail{EmailKey: key, Claim: held.Revision, Lapsed: lapsed})
+	why.EmailKey, why.Claim = key, held.Revision
+	out, err := commands.Handle(as(ctx, uuid.Nil, holder.Workspace), a.Commands, user.Kind, id, why)
 	if isNotFound(err) { // they have just come to be, in a workspace of theirs
 		err = ErrTaken
 	}
@@ -268,7 +282,7 @@ func (a *Accounts) releaseEmail(ctx context.Context, key string, id uuid.UUID) (
 	if err != nil || held.State.User != id {
 		return 0, err
 	}
-	at, err := a.forsake(ctx, key, held, false)
+	at, err := a.forsake(ctx, key, held, user.ForsakeEmail{})
 	if err == nil {
 		_, err = commands.Handle(onClaim(ctx, id, held.Revision), a.Commands, claim.Email, key, claim.Release{User: id, Kind: claim.AnEmail})
 	}

@@ -83,7 +83,7 @@ func (a *Accounts) claimAnother(ctx context.Context, id uuid.UUID, l commands.Lo
 	if seen := commands.From(ctx).IfMatch; seen != nil && *seen != l.Revision { // before anything is claimed
 		return nil, commands.ErrStale
 	}
-	claimed, err := a.claimEmail(ctx, key, id, false)
+	claimed, err := a.claimEmail(ctx, key, id, asked)
 	if errors.Is(err, ErrTaken) {
 		err = ErrInUse
 	}

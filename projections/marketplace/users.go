@@ -47,6 +47,10 @@ var Users = projections.Define("users", 1, usersDDL,
 		b.Exec(`update account set email = null, email_key = null, email_verified = false where id = $1 and email_key = $2`, e.StreamID(), e.Data.EmailKey)
 		revised(b, e)
 	}),
+	projections.On(func(b *projections.Batch, e event.Recorded[user.EmailRestored]) {
+		b.Exec(`update account set email = $2, email_key = $3, email_verified = true, revision = $4 where id = $1`,
+			e.StreamID(), e.Data.Email, e.Data.EmailKey, e.Revision)
+	}),
 	projections.On(revised[user.PasswordChanged]),
 	projections.On(revised[user.IdentityLinked]),
 	projections.On(func(b *projections.Batch, e event.Recorded[user.PictureChanged]) {

@@ -84,12 +84,24 @@ func TestAnAccountHasTheRevisionOfItsStream(t *testing.T) {
 		user.EmailVerified{EmailKey: "k1"}, user.ProfileChanged{FirstName: own("Usha")}, user.EmailChanged{Email: own("rao@example.org"), EmailKey: "k2"},
 		user.EmailForsaken{EmailKey: "k9", Claim: 3}, user.PasswordChanged{}, user.PictureChanged{Key: "p"}, user.IdentityLinked{IdentityKey: "i"},
 		user.Granted{Operator: true}, user.DeletionRequested{DeleteAfter: due}, user.DeletionCancelled{}, user.EmailForsaken{EmailKey: "k2", Claim: 4},
+		user.EmailRestored{Email: own("asha@example.org"), EmailKey: "k1"},
 		user.ErasureBegun{}, user.Erased{},
 	} {
 		all = append(all, of(asha, e))
 		tables := projectiontest.Run(t, marketplace.Users, all...)
 		require.Equal(t, []string{fmt.Sprintf("(%d)", i+1)}, tables.Rows(`select revision from account`), "after %T", e)
 	}
+}
+
+func TestAnAddressThatIsRestoredIsShownAndVerified(t *testing.T) {
+	t.Parallel()
+	own := func(text string) event.Personal { return event.NewPersonal(user.Subject(asha), text) }
+	tables := projectiontest.Run(t, marketplace.Users,
+		registered(asha, "asha@example.org", "Asha"), of(asha, user.EmailVerified{EmailKey: "k1"}),
+		of(asha, user.EmailChanged{Email: own("rao@example.org"), EmailKey: "k2", Before: own("asha@example.org"), EmailBefore: "k1"}),
+		of(asha, user.EmailRestored{Email: own("asha@example.org"), EmailKey: "k1"}),
+	)
+	require.Equal(t, []string{`(asha@example.org,k1,t)`}, tables.Rows(`select email, email_key, email_verified from account`))
 }
 
 // The log cannot be opened any more, and so neither can tables that are made of it anew; the tables that are

@@ -31,6 +31,15 @@ var Accounts = reactors.Define("accounts",
 		}
 		return err
 	}),
+	reactors.On(func(q *reactors.Queue, e event.Recorded[user.EmailRestored]) error {
+		id, err := uuid.Parse(e.StreamID())
+		if err == nil {
+			q.Add(SendReset{EmailKey: e.Data.EmailKey})
+			q.Add(SendEmailNotice{User: id, Revision: e.Revision})
+			q.Add(SendDeletionReceipt{User: id}) // which another address was sent, if any
+		}
+		return err
+	}),
 	reactors.On(func(q *reactors.Queue, e event.Recorded[user.DeletionRequested]) error {
 		id, err := uuid.Parse(e.StreamID())
 		if err == nil {
@@ -63,7 +72,7 @@ type SendReset struct {
 	EmailKey string `json:"email_key"`
 }
 
-// SendEmailNotice tells the address before that it is the user's no more.
+// SendEmailNotice tells the address before that it is the user's no more, and how to have it back.
 type SendEmailNotice struct {
 	User     uuid.UUID `json:"user_id"`
 	Revision int64     `json:"revision"` // of the event

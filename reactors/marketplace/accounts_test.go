@@ -38,6 +38,11 @@ func TestWhatFollowsFromWhatHappensNamesNobody(t *testing.T) {
 	host := r.settle("host@example.net") // vouched for: nobody is mailed
 	r.move(id, "rao@example.org")
 	r.invite(host, "rao@example.org")
+	r.move(host, "guest@example.net")
+	undo, err := r.accounts.IssueUndo(t.Context(), host, r.state(host).Left[0], 1)
+	require.NoError(t, err)
+	_, err = r.accounts.UndoEmail(t.Context(), undo)
+	require.NoError(t, err)
 	_, err = r.accounts.RequestDeletion(t.Context(), id)
 	require.NoError(t, err)
 	r.pass(24 * time.Hour)
@@ -50,9 +55,12 @@ func TestWhatFollowsFromWhatHappensNamesNobody(t *testing.T) {
 	kinds, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	require.NoError(t, err)
 	require.Equal(t, []string{
-		"send_verification", "send_verification", "send_email_notice", "send_invitation", "send_deletion_notice", "send_deletion_receipt", "erase_user", "scrub_tables",
+		"send_verification", "send_verification", "send_email_notice", "send_invitation",
+		"send_verification", "send_email_notice", // the host's other address
+		"send_password_reset", "send_email_notice", "send_deletion_receipt", // and its undoing
+		"send_deletion_notice", "send_deletion_receipt", "erase_user", "scrub_tables",
 	}, kinds)
-	rows, _ = r.pool.Query(t.Context(), `select args::text from river.river_job where args::text ~* 'asha|rao|example'`)
+	rows, _ = r.pool.Query(t.Context(), `select args::text from river.river_job where args::text ~* 'asha|rao|example|guest'`)
 	named, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	require.NoError(t, err)
 	require.Empty(t, named)

@@ -285,7 +285,7 @@ func (e *Eraser) shutOut(ctx context.Context, of *memory) error {
 // the person's key is destroyed.
 type memory struct {
 	state       user.State
-	credentials []uuid.UUID // whose they are: the user's, and the addresses'
+	credentials []uuid.UUID // whose they are: the user's, the addresses', and their changes'
 	emailKeys   []string
 	proven      []string // those of them whose addresses were verified, and are nobody else's now
 	identities  []string
@@ -304,7 +304,11 @@ func (e *Eraser) remember(ctx context.Context, id uuid.UUID) (*memory, error) {
 		if err != nil {
 			return nil, err
 		}
+		before := of.state.Changes
 		of.state = user.Kind.Evolve(of.state, r)
+		if of.state.Changes > before {
+			of.credentials = append(of.credentials, flows.ChangeOf(id, before))
+		}
 		if key := of.state.EmailKey; key != "" && !slices.Contains(of.emailKeys, key) {
 			of.emailKeys = append(of.emailKeys, key)
 		}

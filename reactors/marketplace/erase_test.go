@@ -21,16 +21,19 @@ import (
 type person struct {
 	id    uuid.UUID
 	marks []string // what must be nowhere afterwards
+	undo  string   // token that would give them their former address back
 }
 
 func (r *rig) person(name string, host uuid.UUID) person {
 	r.t.Helper()
 	ctx := r.t.Context()
 	old, now := name+"old@example.org", name+"new@example.org"
-	p := person{r.settle(old), []string{name + "old@", name + "new@", "Ashapriya" + name}}
+	p := person{id: r.settle(old), marks: []string{name + "old@", name + "new@", "Ashapriya" + name}}
 	_, err := r.accounts.Change(ctx, p.id, flows.Profile{Email: &now, FirstName: new("Ashapriya" + name)})
 	require.NoError(r.t, err)
 	r.pass(2 * time.Minute)
+	require.NoError(r.t, r.mails.emailNotice(ctx, job(SendEmailNotice{User: p.id, Revision: r.revision(p.id, "UserEmailChanged")})))
+	p.undo = token(r.t, r.box.kept, "/auth/undo-email-change")
 	require.NoError(r.t, r.mails.verification(ctx, job(SendVerification{User: p.id})))
 	_, err = r.accounts.VerifyEmail(ctx, token(r.t, r.box.kept, "/auth/verify-email"))
 	require.NoError(r.t, err)
@@ -74,8 +77,10 @@ func (r *rig) isGone(p person, before user.State, host uuid.UUID) {
 	require.NoError(r.t, r.pool.QueryRow(ctx, `
 		select (select count(*) from account.password where user_id = $1) + (select count(*) from account.session where user_id = $1)
 			+ (select count(*) from account.mailed_token where subject_id = any($2))`,
-		p.id, []uuid.UUID{p.id, flows.Addressee(p.id, before.EmailKey)}).Scan(&rows))
+		p.id, []uuid.UUID{p.id, flows.Addressee(p.id, before.EmailKey), flows.ChangeOf(p.id, 0)}).Scan(&rows))
 	require.Zero(r.t, rows)
+	_, err = r.accounts.UndoEmail(ctx, p.undo)
+	require.Equal(r.t, credentials.Undo.Refusal(), err)
 	_, err = r.views.User(r.patient(), p.id)
 	require.Equal(r.t, user.ErrNotFound, err)
 }

@@ -170,9 +170,12 @@ func (m *Mails) reset(ctx context.Context, job reactors.Job[SendReset]) error {
 }
 
 // emailNotice writes to an address that was proved to be the user's: anybody can give one that is another's,
-// and change it again.
+// and change it again. It says how to undo the change, unless that was an undoing itself.
 func (m *Mails) emailNotice(ctx context.Context, job reactors.Job[SendEmailNotice]) error {
-	var before user.State
+	var (
+		before, s user.State
+		kind      string
+	)
 	for stored, err := range m.Store.ReadStream(ctx, user.Kind.Stream(job.Args.User.String()), 0, eventstore.Forwards) {
 		if err != nil {
 			return err
@@ -181,20 +184,33 @@ func (m *Mails) emailNotice(ctx context.Context, job reactors.Job[SendEmailNotic
 		if err != nil {
 			return err
 		}
-		if stored.Revision < job.Args.Revision {
-			before = user.Kind.Evolve(before, r)
-			continue
+		if stored.Revision == job.Args.Revision {
+			before = s
+			switch r.Data.(type) {
+			case user.EmailChanged:
+				kind = "email-changed"
+			case user.EmailRestored:
+				kind = "email-restored"
+			default:
+				return reactors.GiveUp(fmt.Errorf("revision %d is no change of an address", stored.Revision))
+			}
 		}
-		changed, ok := r.Data.(user.EmailChanged)
-		if !ok {
-			return reactors.GiveUp(fmt.Errorf("revision %d is no change of an address", stored.Revision))
-		}
-		if !before.Verified {
-			return nil
-		}
-		return m.send(ctx, "email-changed", job.ID, about{job.Args.User, changed.EmailBefore}, changed.Before, letter{})
+		s = user.Kind.Evolve(s, r)
 	}
-	return nil
+	if !before.Verified || !s.Active() {
+		return nil
+	}
+	l := letter{}
+	if left, open := s.LeftBy(before.Changes); open && kind == "email-changed" {
+		token, err := m.Accounts.IssueUndo(ctx, job.Args.User, left, job.ID)
+		switch {
+		case err == nil:
+			l.Link = m.link("/auth/undo-email-change", token)
+		case !errors.Is(err, credentials.ErrMailed) && !errors.Is(err, credentials.ErrTooMany): // with those it tells of the change all the same
+			return err
+		}
+	}
+	return m.send(ctx, kind, job.ID, about{job.Args.User, before.EmailKey}, before.Email, l)
 }
 
 func (m *Mails) deletionNotice(ctx context.Context, job reactors.Job[SendDeletionNotice]) error {

@@ -77,22 +77,52 @@ func TestTheOldAddressIsToldOfTheNew(t *testing.T) {
 	r := newRig(t)
 	id := r.settle("asha@example.org")
 	r.move(id, "rao@example.org")
-	revision := int64(-1)
-	for e, err := range r.log.ReadStream(t.Context(), user.Kind.Stream(id.String()), 0, eventstore.Forwards) {
-		require.NoError(t, err)
-		if e.Type == "UserEmailChanged" {
-			revision = e.Revision
-		}
-	}
-	notice := job(SendEmailNotice{User: id, Revision: revision})
+	notice := job(SendEmailNotice{User: id, Revision: r.revision(id, "UserEmailChanged")})
 	require.NoError(t, r.mails.emailNotice(t.Context(), notice))
 	sent := r.box.take()
 	require.Len(t, sent, 1)
 	require.Equal(t, "asha@example.org", sent[0].to)
 	require.Equal(t, "Your email address at Bahi was changed", sent[0].subject)
 	require.NotContains(t, sent[0].text, "rao", "which is nobody's business who reads there")
+	undo := token(t, sent, "/auth/undo-email-change")
+	require.NotContains(t, sent[0].text, "administrator", "nobody else is needed")
+	require.NoError(t, r.mails.emailNotice(t.Context(), notice))
+	require.Equal(t, sent, r.box.take(), "one that is sent again is the same")
 	wrong := job(SendEmailNotice{User: id, Revision: 0})
 	require.ErrorAs(t, r.mails.emailNotice(t.Context(), wrong), new(*river.JobCancelError))
+
+	// It is undone, of which the newer address is told if it was theirs.
+	other := job(SendEmailNotice{User: id, Revision: r.revision(id, "UserEmailChanged")})
+	_, err := r.accounts.UndoEmail(t.Context(), undo)
+	require.NoError(t, err)
+	require.NoError(t, r.mails.emailNotice(t.Context(), job(SendEmailNotice{User: id, Revision: r.revision(id, "UserEmailRestored")})))
+	require.Empty(t, r.box.take(), "anybody may have it")
+	require.NoError(t, r.mails.emailNotice(t.Context(), other))
+	sent = r.box.take()
+	require.Len(t, sent, 1)
+	require.NotContains(t, sent[0].text, "token=", "there is nothing to undo any more")
+	require.Contains(t, sent[0].text, "write to the administrator")
+}
+
+func TestAnAddressThatWasVerifiedIsToldThatItsChangeWasUndone(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	id := r.settle("asha@example.org")
+	r.move(id, "rao@example.org")
+	require.NoError(t, r.mails.emailNotice(t.Context(), job(SendEmailNotice{User: id, Revision: r.revision(id, "UserEmailChanged")})))
+	undo := token(t, r.box.take(), "/auth/undo-email-change")
+	require.NoError(t, r.mails.verification(t.Context(), job(SendVerification{User: id})))
+	_, err := r.accounts.VerifyEmail(t.Context(), token(t, r.box.take(), "/auth/verify-email"))
+	require.NoError(t, err)
+	_, err = r.accounts.UndoEmail(t.Context(), undo)
+	require.NoError(t, err)
+	require.NoError(t, r.mails.emailNotice(t.Context(), job(SendEmailNotice{User: id, Revision: r.revision(id, "UserEmailRestored")})))
+	sent := r.box.take()
+	require.Len(t, sent, 1)
+	require.Equal(t, "rao@example.org", sent[0].to)
+	require.Equal(t, "The change of your email address at Bahi was undone", sent[0].subject)
+	require.NotContains(t, sent[0].text, "asha")
+	require.NotContains(t, sent[0].text, "token=", "else it went to and fro")
 }
 
 func TestTheAdministratorsMailNamesNobody(t *testing.T) {

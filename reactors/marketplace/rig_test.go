@@ -281,6 +281,20 @@ func (r *rig) holder(email string) uuid.UUID {
 	return id
 }
 
+// revision is that of the user's newest event of a type.
+func (r *rig) revision(id uuid.UUID, eventType string) (newest int64) {
+	r.t.Helper()
+	newest = -1
+	for e, err := range r.log.ReadStream(r.t.Context(), user.Kind.Stream(id.String()), 0, eventstore.Forwards) {
+		require.NoError(r.t, err)
+		if e.Type == eventType {
+			newest = e.Revision
+		}
+	}
+	require.GreaterOrEqual(r.t, newest, int64(0), eventType)
+	return newest
+}
+
 // by is a context in which a user acts in their own workspace.
 func (r *rig) by(id uuid.UUID) context.Context {
 	home := r.state(id).Workspace

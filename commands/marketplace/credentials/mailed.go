@@ -30,6 +30,7 @@ var (
 	Verify     = Kind{"verify", 24 * time.Hour, fault.New(fault.Malformed, "Invalid or expired verification token")}
 	Reset      = Kind{"reset", time.Hour, fault.New(fault.Malformed, "Invalid or expired reset token")}
 	Invitation = Kind{"invitation", 7 * 24 * time.Hour, fault.New(fault.Malformed, "Invalid or expired invitation token")}
+	Undo       = Kind{"undo", 7 * 24 * time.Hour, fault.New(fault.Malformed, "Invalid or expired undo token")} // of another address
 )
 
 // Refusal is what a token that does not open the kind is answered with, whatever the reason.
@@ -71,7 +72,7 @@ type Mailed struct {
 
 // Mailing is what a token is issued for.
 type Mailing struct {
-	Subject   uuid.UUID // the user; of an invitation the invitation, since whom it invites need not be a user yet
+	Subject   uuid.UUID // the user, or a change of their address; of an invitation the invitation, since whom it invites need not be a user yet
 	Recipient uuid.UUID // stands for the address
 	Number    int64     // of the job that mails it: jobs that were made later have greater ones
 }

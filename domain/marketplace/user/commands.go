@@ -122,6 +122,34 @@ func (c Edit) Decide(s State) (events []event.Event[State], err error) {
 	return append(events, changed...), nil
 }
 
+// RestoreEmail undoes a change of the address, for who has proved that they read the one before. It must be claimed
+// for them already, and their password be gone: who changed the address may know it.
+type RestoreEmail struct {
+	Change   int // its number
+	Email    event.Personal
+	EmailKey string
+	Claim    int64 // by which the address is theirs
+}
+
+// Decide undoes it once, and not to an address that went to somebody else meanwhile.
+func (c RestoreEmail) Decide(s State) ([]event.Event[State], error) {
+	if !s.Active() {
+		return nil, ErrNotFound
+	}
+	left, there := s.LeftBy(c.Change)
+	switch {
+	case !there || left.EmailKey != c.EmailKey:
+		return nil, ErrUndone
+	case s.forsaken(c.EmailKey, c.Claim):
+		return nil, claim.ErrTaken
+	}
+	events := []event.Event[State]{EmailRestored{Change: c.Change, Email: c.Email, EmailKey: c.EmailKey}}
+	if s.Provider == ByEmail {
+		events = append(events, PasswordChanged{Removed: true})
+	}
+	return events, nil
+}
+
 // ForsakeEmail keeps an address from becoming the user's by a claim, so that somebody else can have it. The
 // claim and the address that a user has are in two streams: who has forsaken first may take the claim over,
 // however late the user comes.
@@ -129,12 +157,13 @@ type ForsakeEmail struct {
 	EmailKey string
 	Claim    int64
 	Lapsed   bool // somebody else has proved it, or the time to verify it has passed
+	Regained bool // who had it before has proved it, and has it back unless it was verified since
 }
 
 // Decide refuses while it is the user's.
 func (c ForsakeEmail) Decide(s State) ([]event.Event[State], error) {
 	switch {
-	case s.Active() && s.EmailKey == c.EmailKey && (!c.Lapsed || s.Trusted()):
+	case s.Active() && s.EmailKey == c.EmailKey && (!c.Lapsed || s.Trusted()) && (!c.Regained || s.Verified):
 		return nil, claim.ErrTaken
 	case s.Registered && !s.Active(), s.forsaken(c.EmailKey, c.Claim): // nothing becomes theirs
 		return nil, nil

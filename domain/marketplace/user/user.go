@@ -19,6 +19,7 @@ var Kind = event.NewKind("user",
 	event.Of[ProfileChanged]("UserProfileChanged", 1),
 	event.Of[EmailChanged]("UserEmailChanged", 1),
 	event.Of[EmailForsaken]("UserEmailForsaken", 1),
+	event.Of[EmailRestored]("UserEmailRestored", 1),
 	event.Of[PasswordChanged]("UserPasswordChanged", 1),
 	event.Of[PictureChanged]("UserPictureChanged", 1),
 	event.Of[IdentityLinked]("UserIdentityLinked", 1),
@@ -39,6 +40,7 @@ const (
 var (
 	ErrNotFound   = fault.New(fault.NotFound, "User not found")
 	ErrNoPassword = fault.New(fault.Malformed, "Password change is not available for this account")
+	ErrUndone     = fault.New(fault.Conflict, "The change was undone already")
 )
 
 // Subject is whose key the user's personal values are sealed with.
@@ -56,6 +58,8 @@ type State struct {
 	EmailKey    string // keyed hash, which names the claim of the address
 	Verified    bool
 	Proven      bool    // this address or one before was verified
+	Left        []Left  // verified addresses that they changed from, oldest first, and may go back to
+	Changes     int     // of the address, ever
 	Forsaken    []Claim // up to which of an address's claims it is not to become theirs; the newest ones
 	Picture     string  // key of the stored image; empty: none
 	Identities  []string
@@ -71,6 +75,25 @@ func (s State) Active() bool { return s.Registered && !s.Ending && !s.Erased }
 // Trusted says whether who has the address may be let into the account by it. Who has lived in it with
 // another address, and changed to this one without verifying it, may be somebody else.
 func (s State) Trusted() bool { return s.Verified || !s.Proven }
+
+// Left is a verified address that a user changed from. There are as many as mails that were read, so nothing bounds
+// them: a bound would let who took an account over push its owner's address out.
+type Left struct {
+	Change     int // number of the change, from 0
+	Email      event.Personal
+	EmailKey   string
+	Identities int // how many they had by then
+}
+
+// LeftBy answers the address that a change left; false when it was not verified, or the change was undone.
+func (s State) LeftBy(change int) (Left, bool) {
+	for _, l := range s.Left {
+		if l.Change == change {
+			return l, true
+		}
+	}
+	return Left{}, false
+}
 
 // Claim is one claim of an address.
 type Claim struct {
@@ -131,10 +154,18 @@ type EmailForsaken struct {
 	Claim    int64  `json:"claim"` // revision of the address's stream
 }
 
+// EmailRestored: who reads a verified address that they had undid the change from it, and with it whatever
+// changes of the address and identities came after.
+type EmailRestored struct {
+	Change   int            `json:"change"` // its number among the user's changes of the address, from 0
+	Email    event.Personal `json:"email,omitzero"`
+	EmailKey string         `json:"email_key"`
+}
+
 // PasswordChanged: they have another password. The log never has one, nor a hash of it.
 type PasswordChanged struct {
 	Forgotten bool `json:"forgotten,omitempty"` // by a mailed token
-	Removed   bool `json:"removed,omitempty"`   // it was that of somebody who never owned the address
+	Removed   bool `json:"removed,omitempty"`   // they have none: it was, or may be, somebody else's who has not the address
 }
 
 // PictureChanged: they have another picture.
@@ -197,6 +228,10 @@ func (e ProfileChanged) Evolve(s State) State {
 
 // Evolve puts the new address in place of the old.
 func (e EmailChanged) Evolve(s State) State {
+	if s.Verified {
+		s.Left = append(slices.Clip(s.Left), Left{Change: s.Changes, Email: s.Email, EmailKey: s.EmailKey, Identities: len(s.Identities)}) // the state before may be in use elsewhere
+	}
+	s.Changes++
 	s.Email, s.EmailKey, s.Verified = e.Email, e.EmailKey, false
 	return s
 }
@@ -208,6 +243,18 @@ func (e EmailForsaken) Evolve(s State) State {
 	if e.EmailKey == s.EmailKey {
 		s.Email, s.EmailKey, s.Verified = event.Personal{}, "", false
 	}
+	return s
+}
+
+// Evolve goes back to before the change.
+func (e EmailRestored) Evolve(s State) State {
+	for i, l := range s.Left {
+		if l.Change == e.Change {
+			s.Left, s.Identities = s.Left[:i], s.Identities[:l.Identities]
+			break
+		}
+	}
+	s.Email, s.EmailKey, s.Verified, s.Proven = e.Email, e.EmailKey, true, true
 	return s
 }
 

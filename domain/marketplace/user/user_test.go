@@ -133,6 +133,58 @@ func TestEdit(t *testing.T) {
 	eventtest.Given(t, user.Kind).Case("of nobody").When(user.Edit{}).ThenFails(user.ErrNotFound)
 }
 
+func TestRestoreEmail(t *testing.T) {
+	t.Parallel()
+	changed := func(from, to string) user.EmailChanged {
+		return user.EmailChanged{Email: hers(to), EmailKey: to, Before: hers(from), EmailBefore: from}
+	}
+	restore := user.RestoreEmail{Change: 0, Email: registered.Email, EmailKey: "k1", Claim: 3}
+	restored := user.EmailRestored{Change: 0, Email: registered.Email, EmailKey: "k1"}
+	gone := user.PasswordChanged{Removed: true}
+	given := eventtest.Given(t, user.Kind, registered)
+	given.Case("nothing changed").When(restore).ThenFails(user.ErrUndone)
+	given.And(changed("k1", "k2")).Case("an address that was never theirs is not theirs again").When(restore).ThenFails(user.ErrUndone)
+
+	verified := given.And(user.EmailVerified{EmailKey: "k1"}, user.IdentityLinked{IdentityKey: "i1"})
+	moved := verified.And(changed("k1", "k2"))
+	moved.Case("the address, and no password").When(restore).Then(restored, gone)
+	moved.Case("not another address").When(user.RestoreEmail{Email: hers("k3"), EmailKey: "k3"}).ThenFails(user.ErrUndone)
+	moved.And(user.EmailForsaken{EmailKey: "k1", Claim: 3}).Case("not by a claim that was forsaken meanwhile").When(restore).ThenFails(claim.ErrTaken)
+	moved.And(user.EmailForsaken{EmailKey: "k2", Claim: 3}).Case("the address after it may be gone").When(restore).Then(restored, gone)
+	moved.And(user.DeletionRequested{DeleteAfter: due}, user.ErasureBegun{}).Case("nobody is brought back").When(restore).ThenFails(user.ErrNotFound)
+
+	// Who took the account over went on: linked an identity, and changed the address again.
+	on := moved.And(user.EmailVerified{EmailKey: "k2"}, user.IdentityLinked{IdentityKey: "i2"}, changed("k2", "k3"))
+	on.Case("however many followed").When(restore).Then(restored, gone)
+	back := on.And(restored, gone)
+	require.Equal(t, []string{"i1"}, back.State().Identities)
+	require.True(t, back.State().Verified)
+	require.Equal(t, "k1", back.State().EmailKey)
+	back.Case("once").When(restore).ThenFails(user.ErrUndone)
+	back.Case("what followed is undone with it").When(user.RestoreEmail{Change: 1, Email: hers("k2"), EmailKey: "k2"}).ThenFails(user.ErrUndone)
+
+	first := on.And(user.EmailRestored{Change: 1, Email: hers("k2"), EmailKey: "k2"})
+	require.Equal(t, []string{"i1", "i2"}, first.State().Identities)
+	first.Case("what came before is not").When(restore).Then(restored, gone)
+
+	again := back.And(changed("k1", "k4"))
+	again.Case("a number is no other change's").When(restore).ThenFails(user.ErrUndone)
+	again.Case("which has its own").When(user.RestoreEmail{Change: 2, Email: registered.Email, EmailKey: "k1"}).
+		Then(user.EmailRestored{Change: 2, Email: registered.Email, EmailKey: "k1"}, gone)
+
+	eventtest.Given(t, user.Kind, user.Registered{Provider: user.ByProvider, Workspace: home, EmailKey: "k1", Verified: true}, changed("k1", "k2")).
+		Case("who signs in elsewhere has no password").When(restore).Then(restored)
+}
+
+func TestAnAddressIsForsakenForWhoRegainsItUnlessItIsVerified(t *testing.T) {
+	t.Parallel()
+	regained := user.ForsakeEmail{EmailKey: "k1", Claim: 3, Lapsed: true, Regained: true}
+	given := eventtest.Given(t, user.Kind, registered)
+	given.Case("others only proved it").When(user.ForsakeEmail{EmailKey: "k1", Claim: 3, Lapsed: true}).ThenFails(claim.ErrTaken)
+	given.Case("who had it before has it back").When(regained).Then(user.EmailForsaken{EmailKey: "k1", Claim: 3})
+	given.And(user.EmailVerified{EmailKey: "k1"}).Case("it is another's now").When(regained).ThenFails(claim.ErrTaken)
+}
+
 func TestPasswordsPicturesAndIdentities(t *testing.T) {
 	t.Parallel()
 	given := eventtest.Given(t, user.Kind, registered)
