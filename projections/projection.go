@@ -58,6 +58,9 @@ func Define(name string, version int, ddl string, folds ...Fold) *Projection {
 	return p
 }
 
+// Personal says whether the tables may hold personal values in clear: it folds events that have some.
+func (p *Projection) Personal() bool { return p.personal }
+
 // On folds events of one type. It gets no clock, context or connection: it can only queue statements,
 // so that a rebuild gives the same tables.
 func On[E any](fold func(*Batch, event.Recorded[E])) Fold {

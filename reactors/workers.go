@@ -87,6 +87,10 @@ func Snooze(d time.Duration) error { return river.JobSnooze(d) }
 // GiveUp ends a job that cannot succeed.
 func GiveUp(why error) error { return river.JobCancel(why) }
 
+// Report says what a job has done, or has not, for operators, in a sentence that names no person. It is kept with the
+// job, however that ends; of several, the last. Its context MUST be a job's.
+func Report(ctx context.Context, what string) error { return river.RecordOutput(ctx, what) }
+
 type worker[A Args] struct {
 	river.WorkerDefaults[A]
 

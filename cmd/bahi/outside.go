@@ -7,12 +7,8 @@ import (
 	netmail "net/mail"
 	"net/url"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
-
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	flows "bahi/commands/marketplace"
 	"bahi/commands/marketplace/credentials"
@@ -46,12 +42,10 @@ type outside struct {
 }
 
 const (
-	ownAddress  = "http://127.0.0.1:8080"
-	mostGrace   = 29 * 24 * time.Hour // a deletion is promised within 30 days, and takes its time
-	blobsPath   = "/blobs/"
-	keySize     = 32
-	unseenEvery = 100 * time.Millisecond // whether old transactions have ended
-	lockWithin  = 2 * time.Second        // for which sign-ins may have to wait
+	ownAddress = "http://127.0.0.1:8080"
+	mostGrace  = 29 * 24 * time.Hour // a deletion is promised within 30 days, and takes its time
+	blobsPath  = "/blobs/"
+	keySize    = 32
 )
 
 func (o *outside) complete() error {
@@ -171,98 +165,6 @@ func (m *mails) Mail(ctx context.Context, id, to, subject, text string) error {
 func (m *mails) Permanent(err error) bool {
 	_, permanent := errors.AsType[*mail.Permanent](err)
 	return permanent
-}
-
-// remains joins what an erasure wants of what is kept outside the log.
-type remains struct{ s *system }
-
-// ScrubMail implements the reactors' Remains.
-func (r remains) ScrubMail(ctx context.Context, marks ...string) error {
-	if r.s.mails.folder == nil {
-		return nil
-	}
-	_, err := r.s.mails.folder.Scrub(ctx, marks...)
-	return err
-}
-
-// DeletePictures implements the reactors' Remains.
-func (r remains) DeletePictures(ctx context.Context, folder string) error {
-	keys, err := r.s.blobs.List(ctx, folder)
-	for _, key := range keys {
-		err = errors.Join(err, r.s.blobs.Delete(ctx, key))
-	}
-	return err
-}
-
-// Scrub implements the reactors' Remains. A plain VACUUM leaves the bytes of dead rows in their pages, so
-// the tables that hold people are written anew, they and what the planner knows of their values: they are
-// small beside the books. Who holds one of them for longer than lockWithin stops that, since everybody else
-// would have to wait behind it. Then the log of Postgres moves on, so that its old files go.
-func (r remains) Scrub(ctx context.Context) error {
-	conn, err := pgx.ConnectConfig(ctx, r.s.pool.Config().ConnConfig)
-	if err != nil {
-		return err
-	}
-	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // nothing is left to lose
-	if err := r.untilUnseen(ctx, conn); err != nil {
-		return err
-	}
-	if _, err := conn.Exec(ctx, `select set_config('lock_timeout', $1, false)`, strconv.FormatInt(lockWithin.Milliseconds(), 10)); err != nil {
-		return err
-	}
-	rows, _ := conn.Query(ctx, `
-		select format('%I.%I', n.nspname, c.relname) from pg_class c join pg_namespace n on n.oid = c.relnamespace
-		where c.relkind = 'r' and (n.nspname in ('account', 'vault', 'river') or n.nspname ~ '^users_g[0-9]+$')`)
-	tables, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
-		return err
-	}
-	for _, table := range tables {
-		if _, err := conn.Exec(ctx, `vacuum (full, analyze) `+table); err != nil {
-			return fmt.Errorf("write %s anew: %w", table, err)
-		}
-	}
-	for _, sql := range []string{`vacuum full pg_statistic`, `checkpoint`, `select pg_switch_wal()`, `checkpoint`} {
-		_, err := conn.Exec(ctx, sql)
-		if refused, ok := errors.AsType[*pgconn.PgError](err); ok && refused.Code == "42501" { // insufficient_privilege
-			r.s.log.Warn("Postgres could not be made to forget at once; what it has of an erased person goes with its next checkpoints", "error", err)
-			break // another's Postgres, in which we may not
-		}
-		if err != nil {
-			return fmt.Errorf("make Postgres forget (%s): %w", sql, err)
-		}
-	}
-	return nil
-}
-
-// untilUnseen waits until nobody sees what the database was before: else VACUUM would keep it for them,
-// and say nothing.
-func (r remains) untilUnseen(ctx context.Context, conn *pgx.Conn) error {
-	var now string
-	if err := conn.QueryRow(ctx, `select pg_current_xact_id()::xid::text`).Scan(&now); err != nil {
-		return err
-	}
-	for looks := 0; ; looks++ {
-		var seen bool
-		err := conn.QueryRow(ctx, `
-			select exists (
-				select from pg_stat_activity
-				where (datname = current_database() and pid <> pg_backend_pid() and backend_type <> 'autovacuum worker' or backend_type = 'walsender')
-					and greatest(age(backend_xmin), age(backend_xid)) > age($1::xid)
-				union all select from pg_prepared_xacts where database = current_database() and age(transaction) > age($1::xid)
-				union all select from pg_replication_slots where greatest(age(xmin), age(catalog_xmin)) > age($1::xid))`, now).Scan(&seen)
-		if err != nil || !seen {
-			return err
-		}
-		if looks == 0 {
-			r.s.log.Warn("an erasure waits for older transactions to end")
-		}
-		select {
-		case <-time.After(unseenEvery):
-		case <-ctx.Done():
-			return fmt.Errorf("an older transaction still sees what is to be forgotten: %w", ctx.Err())
-		}
-	}
 }
 
 // identityProvider joins what the interface wants of a provider to who asks it.

@@ -32,7 +32,7 @@ func (s *system) workers() reactors.Workers {
 // eraser erases people.
 func (s *system) eraser() *marketreactors.Eraser {
 	return &marketreactors.Eraser{
-		Accounts: s.accounts, Commands: s.commands, Store: s.store, Views: s.market, Vault: s.vault, Remains: remains{s},
+		Accounts: s.accounts, Commands: s.commands, Store: s.store, Views: s.market, Vault: s.vault, Remains: remains{s, allProjections()},
 		Now: time.Now, Log: s.log,
 	}
 }

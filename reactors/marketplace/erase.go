@@ -40,8 +40,9 @@ type Remains interface {
 	ScrubMail(ctx context.Context, marks ...string) error
 	// DeletePictures removes all images of a folder; one that is not there is no error.
 	DeletePictures(ctx context.Context, folder string) error
-	// Scrub makes Postgres forget what rows held that were changed or deleted.
-	Scrub(ctx context.Context) error
+	// Scrub makes Postgres forget what rows held that were changed or deleted. It answers what Postgres does not let it
+	// do, having done the rest: trying again would not help.
+	Scrub(ctx context.Context) (denied []string, err error)
 }
 
 // Eraser erases people (DESIGN.md, "Secrets and personal data"; CONTRACT.md 8.7): an event says so, then
@@ -115,13 +116,23 @@ func (e *Eraser) scrub(ctx context.Context, job reactors.Job[ScrubTables]) error
 	if _, err := e.Views.DueForErasure(folding, e.Now()); err != nil {
 		return fmt.Errorf("wait for the tables: %w", err)
 	}
-	if err := e.Remains.Scrub(ctx); err != nil {
+	denied, err := e.Remains.Scrub(ctx)
+	if err != nil {
 		return fmt.Errorf("scrub the tables: %w", err)
 	}
 	e.scrubbed.Store(uint64(head))
+	if len(denied) > 0 {
+		e.warn(denied)
+		return reactors.Report(ctx, keeps+": Bahi's role may not "+strings.Join(denied, "; ")+".")
+	}
 	e.Log.Info("Postgres has forgotten who was erased", "up_to", head)
 	return nil
 }
+
+// keeps says what becomes of what Postgres could not be made to forget.
+const keeps = "Postgres may keep values of erased people until it overwrites them"
+
+func (e *Eraser) warn(denied []string) { e.Log.Warn(keeps, "denied", denied) }
 
 // Clean removes from this node's folders what they have of people who were erased: the node that did it
 // does not reach them, and a mail may have been on its way then. It is to be called at the start, and each [SweepEvery]
@@ -232,7 +243,11 @@ func (e *Eraser) Again(ctx context.Context, list []vault.Erasure) error {
 	if _, err := e.Vault.ApplyErasures(ctx, list); err != nil {
 		return err
 	}
-	return e.Remains.Scrub(ctx)
+	denied, err := e.Remains.Scrub(ctx)
+	if err == nil && len(denied) > 0 {
+		e.warn(denied)
+	}
+	return err
 }
 
 func (e *Eraser) again(ctx context.Context, id uuid.UUID, at time.Time) error {

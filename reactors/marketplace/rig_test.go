@@ -135,8 +135,8 @@ func (r *remains) DeletePictures(context.Context, string) error {
 	return nil
 }
 
-func (r *remains) Scrub(context.Context) error {
-	return r.faults.at("scrub tables")
+func (r *remains) Scrub(context.Context) ([]string, error) {
+	return nil, r.faults.at("scrub tables")
 }
 
 // box keeps mails.

@@ -33,6 +33,7 @@ type Job struct {
 	ScheduledAt time.Time       `json:"scheduled_at" doc:"Not done before"`
 	FinishedAt  *time.Time      `json:"finished_at"`
 	LastError   *string         `json:"last_error" doc:"Of the newest failed attempt, cut"`
+	Report      *string         `json:"report" doc:"What it has to say of what it did, or could not do"`
 	Args        json.RawMessage `json:"args" doc:"Ids of what it is about"`
 }
 
@@ -100,4 +101,4 @@ func (j *Jobs) Job(ctx context.Context, id int64) (Job, error) {
 }
 
 var jobColumns = fmt.Sprintf(`id, kind, state::text, attempt, max_attempts, created_at, scheduled_at, finalized_at,
-	left(errors[cardinality(errors)]->>'error', %d), args`, mostError)
+	left(errors[cardinality(errors)]->>'error', %d), metadata->>'output', args`, mostError)
