@@ -126,35 +126,36 @@ func (f *Folder) sync() error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// List answers the newest mails, newest first, at most limit of them. A file that is no mail fails the whole.
-func (f *Folder) List(ctx context.Context, limit int) ([]Kept, error) {
+// List answers mails, newest first, without the newest skip of them and at most limit, and how many there are. A file that is no mail
+// fails the whole.
+func (f *Folder) List(ctx context.Context, skip, limit int) (kept []Kept, total int, err error) {
 	names, err := f.names()
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	slices.Reverse(names)
-	kept := make([]Kept, 0, min(limit, len(names)))
+	total = len(names)
+	names = names[min(skip, total):]
+	names = names[:min(limit, len(names))]
+	kept = make([]Kept, 0, len(names))
 	for _, name := range names {
-		if len(kept) == limit {
-			break
-		}
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		head, _, err := f.read(name)
 		if errors.Is(err, ErrNotKept) { // scrubbed since
 			continue
 		}
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		at, err := time.Parse(nameTime, name[:len(nameTime)])
 		if err != nil {
-			return nil, fmt.Errorf("mail %s: %w", name, err)
+			return nil, 0, fmt.Errorf("mail %s: %w", name, err)
 		}
 		kept = append(kept, Kept{Name: name, SentAt: at, To: head.To, Subject: head.Subject})
 	}
-	return kept, nil
+	return kept, total, nil
 }
 
 // Read answers a kept mail by its file's name, with line feeds for line ends; [ErrNotKept] if there is none.

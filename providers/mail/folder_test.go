@@ -133,15 +133,23 @@ func TestFolderListsTheNewestFirst(t *testing.T) {
 		at = at.Add(time.Minute)
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(path, "notes.txt"), []byte("no mail"), 0o600))
-	kept, err := folder.List(t.Context(), 2)
+	kept, total, err := folder.List(t.Context(), 0, 2)
 	require.NoError(t, err)
+	require.Equal(t, 3, total)
 	require.Equal(t, []mail.Kept{
 		{Name: "20260401T093200.250Z-7.eml", SentAt: moment.Add(2 * time.Minute), To: asha, Subject: "Nr. 2"},
 		{Name: "20260401T093100.250Z-8.eml", SentAt: moment.Add(time.Minute), To: asha, Subject: "Nr. 1"},
 	}, kept)
-	kept, err = folder.List(t.Context(), 100)
-	require.NoError(t, err)
-	require.Len(t, kept, 3)
+	for skip, subjects := range [][]string{{"Nr. 2", "Nr. 1", "Nr. 0"}, {"Nr. 1", "Nr. 0"}, {"Nr. 0"}, {}, {}} {
+		kept, total, err := folder.List(t.Context(), skip, 100)
+		require.NoError(t, err)
+		require.Equal(t, 3, total)
+		listed := []string{}
+		for _, k := range kept {
+			listed = append(listed, k.Subject)
+		}
+		require.Equal(t, subjects, listed)
+	}
 }
 
 func TestFolderReadsNothingButMail(t *testing.T) {
@@ -200,7 +208,7 @@ func TestFolderListsNoFileThatIsNoMail(t *testing.T) {
 	t.Parallel()
 	folder, path := open(t, clock)
 	require.NoError(t, os.WriteFile(filepath.Join(path, "20260101T000000.000Z-torn.eml"), []byte("Subject: asha"), 0o600))
-	_, err := folder.List(t.Context(), 10)
+	_, _, err := folder.List(t.Context(), 0, 10)
 	require.EqualError(t, err, "mail 20260101T000000.000Z-torn.eml has no head that can be read")
 }
 
