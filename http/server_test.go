@@ -89,6 +89,32 @@ func TestRequestsUnderWayAreFinishedWhenItStops(t *testing.T) {
 	require.NoError(t, <-served)
 }
 
+// A stream has no end of its own, and is no request that the grace is for.
+func TestStreamsDoNotHoldTheEndUp(t *testing.T) {
+	t.Parallel()
+	a := api.New(api.Config{})
+	api.Stream(a, api.Op{ID: "listen", Method: "GET", Path: "/news", Public: true}, nil, func(context.Context, *struct{}) (api.Source, error) {
+		return func(ctx context.Context, _ func(api.Event) error) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}, nil
+	})
+	server := http.NewServer(http.Config{API: a, Grace: time.Minute})
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(ctx, listener) }()
+	stream := apitest.New(t, "http://"+listener.Addr().String(), "").Stream("/news")
+	began := time.Now()
+	stop()
+	name, _ := stream.Next(nil)
+	require.Empty(t, name)
+	require.NoError(t, <-served)
+	require.Less(t, time.Since(began), 10*time.Second)
+}
+
 func TestRequestsThatDoNotFinishAreBrokenOff(t *testing.T) {
 	t.Parallel()
 	begun, ended := make(chan struct{}), make(chan struct{})

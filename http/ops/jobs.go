@@ -21,6 +21,11 @@ type Routes struct {
 	API   *api.API
 	Views *views.Jobs
 	Queue Queue
+
+	Registry *views.Projections
+	Builds   Builds
+
+	Captured map[string]Captured // by port; a port that is not there keeps nothing
 }
 
 var tags = []string{"Operations"}

@@ -1,0 +1,87 @@
+package ops
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"bahi/domain/event"
+	"bahi/domain/fault"
+	"bahi/http/api"
+	views "bahi/readmodels/ops"
+)
+
+// ByParked names what is parked.
+type ByParked struct {
+	Name string `path:"name" maxLength:"128" doc:"Of a projection or a reactor"`
+}
+
+// Skip names an event that is to be passed over.
+type Skip struct {
+	Position event.Position `json:"position" minimum:"1" doc:"Of the event at fault, so that no other is skipped by mistake"`
+	Reason   string         `json:"reason" minLength:"1" maxLength:"500" doc:"Why; it is recorded in the log"`
+}
+
+// Parked registers what stands still at an event that it cannot apply. Reactors are among it, which are no
+// projections and so are named here.
+func (r *Routes) Parked() {
+	api.Handle(r.API, api.Op{
+		ID: "list-parked", Method: "GET", Path: "/ops/parked", Summary: "List what stands still at an event, and why",
+		Tags: tags, Operator: true, StrictQuery: true,
+	}, func(ctx context.Context, _ *struct{}) (*api.Body[[]views.Parked], error) {
+		return api.Answer(r.Registry.Parked(ctx))
+	})
+	api.Handle(r.API, api.Op{
+		ID: "retry-parked", Method: "POST", Path: "/ops/parked/{name}/retry", Summary: "Let a parked projection or reactor try its event again",
+		Tags: tags, Operator: true, Status: http.StatusOK,
+	}, func(ctx context.Context, in *ByParked) (*api.Body[[]views.Parked], error) {
+		if err := r.Builds.Retry(ctx, in.Name); err != nil {
+			return nil, err
+		}
+		return api.Answer(r.Registry.Parked(ctx))
+	})
+	api.Handle(r.API, api.Op{
+		ID: "skip-parked", Method: "POST", Path: "/ops/parked/{name}/skip", Summary: "Let a parked projection or reactor pass over its event",
+		Tags: tags, Operator: true, Status: http.StatusOK, StrictBody: true,
+	}, func(ctx context.Context, in *struct {
+		ByParked
+		Body Skip
+	}) (*api.Body[[]views.Parked], error) {
+		if err := r.passOver(ctx, in.Name, in.Body); err != nil {
+			return nil, err
+		}
+		return api.Answer(r.Registry.Parked(ctx))
+	})
+}
+
+// skip is for projections what skip-parked is for all.
+func (r *Routes) skip() {
+	api.Handle(r.API, api.Op{
+		ID: "skip-event", Method: "POST", Path: "/ops/projections/{name}/skip", Summary: "Let a parked projection, or its rebuild, pass over its event",
+		Tags: tags, Operator: true, Status: http.StatusOK, StrictBody: true,
+	}, func(ctx context.Context, in *struct {
+		ByProjection
+		Body Skip
+	}) (*api.Body[views.Projection], error) {
+		if err := r.known(in.Name); err != nil {
+			return nil, err
+		}
+		if err := r.passOver(ctx, in.Name, in.Body); err != nil {
+			return nil, err
+		}
+		return api.Answer(r.Registry.One(ctx, in.Name))
+	})
+}
+
+func (r *Routes) passOver(ctx context.Context, name string, what Skip) error {
+	reason := strings.TrimSpace(what.Reason)
+	if reason == "" {
+		return fault.Fields(fault.Field{Field: "reason", Message: "must not be empty"})
+	}
+	recorded, err := r.Builds.Skip(ctx, name, what.Position, reason)
+	if err != nil {
+		return err
+	}
+	api.Wrote(ctx, recorded, false)
+	return nil
+}
