@@ -2,11 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"bahi/domain/event"
 	"bahi/eventstore"
@@ -16,6 +14,7 @@ import (
 	ledgerroutes "bahi/http/ledger"
 	marketroutes "bahi/http/marketplace"
 	opsroutes "bahi/http/ops"
+	"bahi/providers/mail"
 	opsviews "bahi/readmodels/ops"
 )
 
@@ -47,9 +46,47 @@ func (s *system) routes(a *api.API) {
 	market.Users()
 	market.Workspaces()
 	market.APIKeys()
-	operations := &opsroutes.Routes{API: a, Views: &opsviews.Jobs{DB: s.pool}, Queue: s.queue}
+	operations := &opsroutes.Routes{
+		API: a, Views: &opsviews.Jobs{DB: s.pool}, Queue: s.queue, Registry: s.registry(), Captured: map[string]opsroutes.Captured{},
+	}
+	if s.mails.folder != nil {
+		operations.Captured["mail"] = captured{s.mails.folder}
+	}
 	operations.Jobs()
+	operations.Outbox()
 	a.Page(blobsPath, s.blobs.Handler(s.log))
+}
+
+// registry reads how this program's projections are.
+func (s *system) registry() *opsviews.Projections {
+	versions := map[string]int{}
+	for _, p := range allProjections() {
+		versions[p.Name] = p.Version
+	}
+	return &opsviews.Projections{DB: s.pool, Versions: versions}
+}
+
+// captured is what the mail folder keeps, as operators look at it.
+type captured struct{ folder *mail.Folder }
+
+// Captured implements http/ops's Captured.
+func (c captured) Captured(ctx context.Context, skip, limit int) ([]opsroutes.Message, int, error) {
+	kept, total, err := c.folder.List(ctx, skip, limit)
+	if err != nil {
+		return nil, 0, err
+	}
+	messages := make([]opsroutes.Message, 0, len(kept))
+	for _, k := range kept {
+		m, err := c.folder.Read(ctx, k.Name)
+		if errors.Is(err, mail.ErrNotKept) { // scrubbed since
+			continue
+		}
+		if err != nil {
+			return nil, 0, err
+		}
+		messages = append(messages, opsroutes.Message{ID: k.Name, Time: k.SentAt, To: k.To.Address, Subject: k.Subject, Text: m.Text})
+	}
+	return messages, total, nil
 }
 
 // recorder tells when events were recorded.
@@ -95,26 +132,4 @@ func lag(head, position event.Position) uint64 {
 		return 0
 	}
 	return uint64(head - position)
-}
-
-// register adds the metrics of projections.
-func (s *system) register(metrics *prometheus.Registry) {
-	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	s.queue.Register(metrics)
-	for _, p := range allProjections() {
-		labels := prometheus.Labels{"projection": p.Name}
-		metrics.MustRegister(
-			prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-				Name: "bahi_projection_position", Help: "Position of the log up to which the projection has come.", ConstLabels: labels,
-			}, func() float64 { return float64(s.runner.Statuses()[p.Name].Position) }),
-			prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-				Name: "bahi_projection_parked", Help: "1 while the projection stands still because of an error.", ConstLabels: labels,
-			}, func() float64 {
-				if s.runner.Statuses()[p.Name].Error != "" {
-					return 1
-				}
-				return 0
-			}),
-		)
-	}
 }

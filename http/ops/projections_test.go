@@ -233,6 +233,7 @@ func TestARebuildIsShownAsItIs(t *testing.T) {
 	r.set("books", 1, `live = false, keep_until = now() + interval '1 hour'`)
 	r.set("books", 2, `live = true, building = false, phase = null`)
 	r.generation("books", 3, 2, `scratch = true`)
+	r.generation("books", 4, 2, `scratch = true, keep_until = now()`) // it is being dropped
 	now := r.books()
 	require.Nil(t, now.Build)
 	require.Equal(t, 2, now.Generation)

@@ -59,9 +59,10 @@ type Build struct {
 
 // Difference is what the new tables and the live ones do not agree on.
 type Difference struct {
-	Table string         `json:"table"`
-	Count int64          `json:"count" doc:"Rows that are in one only"`
-	Rows  []DifferentRow `json:"rows" doc:"The first of them"`
+	Table  string         `json:"table"`
+	Count  int64          `json:"count" doc:"Rows that are in one only"`
+	OnlyIn string         `json:"only_in,omitempty" enum:"live tables,log" doc:"The one that has the table, when the other has none"`
+	Rows   []DifferentRow `json:"rows" doc:"The first of them"`
 }
 
 // DifferentRow is a row that only one of the two has.
@@ -160,7 +161,7 @@ const projectionsQuery = `
 	left join lateral (
 		select g.generation, g.position, g.keep_until
 		from projection.generation g
-		where g.name = v.name and g.version = v.version and not g.live and g.keep_until is not null
+		where g.name = v.name and g.version = v.version and not g.live and g.keep_until is not null and not g.scratch
 		order by g.generation desc limit 1
 	) k on true
 	order by v.name`

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	opsviews "bahi/readmodels/ops"
+)
+
+// register adds the metrics of the process, the jobs and the projections.
+func (s *system) register(metrics *prometheus.Registry) {
+	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		&projectionMetrics{registry: s.registry(), log: s.log})
+	s.queue.Register(metrics)
+}
+
+// scrapeWithin is how long the registry of projections may take to answer a scrape.
+const scrapeWithin = 2 * time.Second
+
+// projectionMetrics tells how the projections are, from one look at their registry a scrape. So each
+// process tells the same, whichever of them does the work. While the database does not answer, there is
+// nothing to tell: the series end, and what else is measured is scraped all the same.
+type projectionMetrics struct {
+	registry *opsviews.Projections
+	log      *slog.Logger
+}
+
+// projectionGauges are those of every projection, buildGauges those of one that is being rebuilt.
+var (
+	projectionGauges = []gauge[opsviews.Projection]{
+		{"position", "Position of the log up to which the projection has come.", func(p opsviews.Projection) float64 { return float64(p.Position) }},
+		{"lag_events", "Events of the log that are not in the tables yet.", func(p opsviews.Projection) float64 { return float64(p.LagEvents) }},
+		{"lag_seconds", "How long the oldest of them has been in the log.", func(p opsviews.Projection) float64 { return p.LagSeconds }},
+		{"parked", "1 while the projection stands still because of an error.", func(p opsviews.Projection) float64 { return one(p.LastError != nil) }},
+		{"paused", "1 while an operator lets the projection stand still.", func(p opsviews.Projection) float64 { return one(p.State == "paused") }},
+		{"skipped", "Events that an operator let the projection pass over.", func(p opsviews.Projection) float64 { return float64(p.Skipped) }},
+	}
+	buildGauges = []gauge[opsviews.Build]{
+		{"build_done", "Position up to which the rebuild has come.", func(b opsviews.Build) float64 { return float64(b.Done) }},
+		{"build_total", "Position up to which the rebuild fills its tables.", func(b opsviews.Build) float64 { return float64(b.Total) }},
+		{"build_rate", "Events that the rebuild folds in a second.", func(b opsviews.Build) float64 { return b.Rate }},
+	}
+)
+
+// gauge is a number that is told of each T.
+type gauge[T any] struct {
+	name, help string
+	of         func(T) float64
+}
+
+func (g gauge[T]) desc() *prometheus.Desc {
+	return prometheus.NewDesc("bahi_projection_"+g.name, g.help, []string{"projection"}, nil)
+}
+
+func (g gauge[T]) tell(out chan<- prometheus.Metric, projection string, of T) {
+	out <- prometheus.MustNewConstMetric(g.desc(), prometheus.GaugeValue, g.of(of), projection)
+}
+
+func one(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+// Describe implements [prometheus.Collector].
+func (m *projectionMetrics) Describe(out chan<- *prometheus.Desc) {
+	for _, g := range projectionGauges {
+		out <- g.desc()
+	}
+	for _, g := range buildGauges {
+		out <- g.desc()
+	}
+}
+
+// Collect implements [prometheus.Collector].
+func (m *projectionMetrics) Collect(out chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeWithin)
+	defer cancel()
+	all, err := m.registry.All(ctx)
+	if err != nil {
+		m.log.Warn("the metrics of projections are left out", "error", err)
+		return
+	}
+	for _, p := range all {
+		for _, g := range projectionGauges {
+			g.tell(out, p.Name, p)
+		}
+		if p.Build == nil {
+			continue
+		}
+		for _, g := range buildGauges {
+			g.tell(out, p.Name, *p.Build)
+		}
+	}
+}
