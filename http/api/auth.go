@@ -47,6 +47,11 @@ func (c *call) authenticate() error {
 	if !strings.EqualFold(scheme, "bearer") || bearer == "" {
 		return ErrNotAuthenticated
 	}
+	return c.identify(bearer)
+}
+
+// identify finds out who bears the credential.
+func (c *call) identify(bearer string) error {
 	for _, credential := range c.api.config.Credentials {
 		if strings.HasPrefix(bearer, credential.Prefix) {
 			if err := c.admit(); err != nil {

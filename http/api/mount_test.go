@@ -1,0 +1,92 @@
+package api_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/commands"
+	"bahi/domain/actor"
+	"bahi/domain/fault"
+	"bahi/http/api"
+	"bahi/http/api/apitest"
+	"bahi/http/api/window"
+)
+
+// doorkeeper knows one bearer.
+type doorkeeper struct{}
+
+func (doorkeeper) Authenticate(_ context.Context, bearer string) (actor.Actor, error) {
+	if bearer != "right" {
+		return actor.Actor{}, fault.New(fault.Unauthorized, "Not authenticated")
+	}
+	return actor.Actor{Type: "api_key", ID: "7", Permissions: actor.Permissions{Operator: true}}, nil
+}
+
+func startMounted(t *testing.T, limits api.Limits) *apitest.Client {
+	t.Helper()
+	a := api.New(api.Config{
+		Credentials: []api.Credential{{Authenticator: doorkeeper{}}}, Limiting: api.Limiting{Limits: limits, Now: time.Now},
+	})
+	a.Mount("pages", "/pages", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := api.Count(r.Context(), "auth"); err != nil {
+			w.WriteHeader(http.StatusTooManyRequests)
+			return
+		}
+		ctx, who, err := api.Authenticate(r.Context(), r.URL.Query().Get("bearer"))
+		if problem, ok := errors.AsType[*api.Problem](err); ok {
+			w.WriteHeader(problem.Status)
+			return
+		}
+		_, _ = fmt.Fprintf(w, "%s %s as %s, commands as %s, %v", r.Method, r.URL.Path, who, commands.From(ctx).Actor, err)
+	}))
+	server := httptest.NewServer(a)
+	t.Cleanup(server.Close)
+	return apitest.New(t, server.URL, "")
+}
+
+func TestWhatIsMountedServesEverythingBelowItsPath(t *testing.T) {
+	t.Parallel()
+	c := startMounted(t, nil)
+	for _, r := range [][2]string{{"GET", "/pages"}, {"POST", "/pages/"}, {"DELETE", "/pages/a/b"}} {
+		a := c.Do(r[0], r[1]+"?bearer=right", nil).Status(200)
+		require.Equal(t, r[0]+" "+r[1]+" as api_key:7, commands as api_key:7, <nil>", a.Text)
+		require.NotEmpty(t, a.Header("X-Request-Id"))
+	}
+	require.Equal(t, "GET /pages as public, commands as public, Not authenticated", c.GET("/pages?bearer=wrong").Status(200).Text)
+	c.GET("/pagesandmore").Status(404)
+	c.GET("/page").Status(404)
+}
+
+func TestRefusedCredentialsOfMountedPagesCountAsThoseOfOperations(t *testing.T) {
+	t.Parallel()
+	limits := api.DefaultLimits()
+	limits[api.GroupRefused] = window.Limit{Requests: 3, Per: time.Minute}
+	limits["auth"] = window.Limit{}
+	c := startMounted(t, limits)
+	for range 3 {
+		c.GET("/pages?bearer=wrong").Status(200)
+	}
+	c.GET("/pages?bearer=right").Status(429)
+
+	limits = api.DefaultLimits()
+	limits["auth"] = window.Limit{Requests: 2, Per: time.Minute}
+	c = startMounted(t, limits)
+	c.GET("/pages?bearer=right").Status(200)
+	c.GET("/pages?bearer=right").Status(200)
+	require.NotEmpty(t, c.GET("/pages?bearer=right").Status(429).Header("Retry-After"))
+}
+
+func TestWithoutACallNobodyIsKnown(t *testing.T) {
+	t.Parallel()
+	_, _, err := api.Authenticate(t.Context(), "right")
+	require.ErrorIs(t, err, api.ErrNotAuthenticated)
+	api.Failed(t.Context(), io.EOF)
+}
