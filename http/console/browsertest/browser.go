@@ -1,0 +1,115 @@
+// Package browsertest lets tests use pages as people do: in a real browser, a headless Chromium.
+package browsertest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+)
+
+// browser is the process's one Chromium. It runs while a test has a page open: a test process has no end at which
+// it could be stopped.
+type browser struct {
+	mu      sync.Mutex
+	pages   int
+	context context.Context
+	stop    func()
+}
+
+var shared browser
+
+const (
+	startsWithin   = time.Minute
+	installsWithin = 5 * time.Minute
+)
+
+// join answers the browser's context. It is left when the test ends.
+func (b *browser) join(t testing.TB) context.Context {
+	t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.pages == 0 {
+		if err := b.start(); err != nil {
+			t.Fatalf("a browser for the tests: %v", err)
+		}
+	}
+	b.pages++
+	t.Cleanup(func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if b.pages--; b.pages == 0 {
+			b.stop()
+		}
+	})
+	return b.context
+}
+
+// start starts Chromium with a profile of its own. What it shows is our own pages alone, so it needs no
+// sandbox, which root could not have.
+func (b *browser) start() error {
+	path, err := program()
+	if err != nil {
+		return err
+	}
+	profile, err := os.MkdirTemp("", "bahi-browser-")
+	if err != nil {
+		return err
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(path), chromedp.UserDataDir(profile), chromedp.WSURLReadTimeout(startsWithin),
+		chromedp.Flag("headless", "new"), chromedp.NoSandbox, chromedp.Flag("lang", "en-GB"),
+	)
+	allocator, free := chromedp.NewExecAllocator(context.Background(), options...)
+	opened, leave := chromedp.NewContext(allocator)
+	b.context = opened
+	b.stop = func() {
+		_ = chromedp.Cancel(opened) // asks it to end, and waits
+		leave()
+		free() // kills it, by its id, if it did not
+		_ = os.RemoveAll(profile)
+	}
+	if err := chromedp.Run(opened); err != nil {
+		b.stop()
+		return fmt.Errorf("start %s: %w", path, err)
+	}
+	return nil
+}
+
+// program finds Chromium, or installs Debian's.
+var program = sync.OnceValues(func() (string, error) {
+	path, err := find()
+	if err == nil || os.Geteuid() != 0 {
+		return path, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), installsWithin)
+	defer cancel()
+	for _, args := range [][]string{
+		{"update"}, {"install", "-y", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=300", "chromium"},
+	} {
+		cmd := exec.CommandContext(ctx, "apt-get", args...)
+		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			lines := strings.Split(string(bytes.TrimSpace(out)), "\n")
+			return "", fmt.Errorf("%s: %w: %s", cmd, err, lines[len(lines)-1])
+		}
+	}
+	return find()
+})
+
+func find() (string, error) {
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path, nil
+		}
+	}
+	return "", errors.New("there is no Chromium: apt-get install chromium")
+}

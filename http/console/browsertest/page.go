@@ -1,0 +1,232 @@
+package browsertest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/cdproto/target"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+	"github.com/stretchr/testify/require"
+)
+
+// patience is how long something may take to be seen.
+const patience = 20 * time.Second
+
+// Page is a tab with cookies of its own. Its methods end the test when they fail.
+type Page struct {
+	t    testing.TB
+	base string
+	ctx  context.Context
+
+	mu     sync.Mutex
+	broken []string
+}
+
+// Open opens a tab on the server at base, which is closed when the test ends. The test fails when the
+// browser complained of something: an error of a script, or something that the page's policy forbids.
+func Open(t testing.TB, base string) *Page {
+	t.Helper()
+	all := shared.join(t)
+	executor := cdp.WithExecutor(all, chromedp.FromContext(all).Browser)
+	profile, err := target.CreateBrowserContext().Do(executor)
+	require.NoError(t, err)
+	tab, err := target.CreateTarget("about:blank").WithBrowserContextID(profile).WithNewWindow(true).Do(executor)
+	require.NoError(t, err)
+	ctx, cancel := chromedp.NewContext(all, chromedp.WithTargetID(tab))
+	p := &Page{t: t, base: strings.TrimSuffix(base, "/"), ctx: ctx}
+	t.Cleanup(func() {
+		cancel()
+		_ = target.DisposeBrowserContext(profile).Do(executor) // the browser may have ended before
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if len(p.broken) > 0 {
+			t.Errorf("the browser complained: %s", strings.Join(p.broken, "\n"))
+		}
+	})
+	chromedp.ListenTarget(ctx, p.hear)
+	require.NoError(t, chromedp.Run(ctx, network.Enable(), log.Enable(), page.Enable())) // the first run is not bounded: its end would close the tab
+	return p
+}
+
+// hear notes what the browser complains of. A status is no complaint: tests ask for those.
+func (p *Page) hear(event any) {
+	var text string
+	switch e := event.(type) {
+	case *log.EventEntryAdded:
+		if e.Entry.Source == log.SourceNetwork {
+			return
+		}
+		text = fmt.Sprintf("%s: %s %s", e.Entry.Source, e.Entry.Text, e.Entry.URL)
+	case *runtime.EventExceptionThrown:
+		text = e.ExceptionDetails.Error()
+	case *runtime.EventConsoleAPICalled:
+		if e.Type != runtime.APITypeError && e.Type != runtime.APITypeWarning {
+			return
+		}
+		for _, arg := range e.Args {
+			text += string(arg.Value) + arg.Description + " "
+		}
+	default:
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.broken = append(p.broken, text)
+}
+
+// Forgive takes away what the browser has complained of so far, and answers it.
+func (p *Page) Forgive() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	heard := p.broken
+	p.broken = nil
+	return heard
+}
+
+func (p *Page) run(actions ...chromedp.Action) {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	require.NoError(p.t, chromedp.Run(ctx, actions...))
+}
+
+// Go loads a path, and answers when it is there.
+func (p *Page) Go(path string) {
+	p.t.Helper()
+	p.run(chromedp.Navigate(p.base + path))
+}
+
+// Look makes the window as wide and high as this, in light or dark.
+func (p *Page) Look(width, height int64, dark bool) {
+	p.t.Helper()
+	scheme := "light"
+	if dark {
+		scheme = "dark"
+	}
+	p.run(emulation.SetDeviceMetricsOverride(width, height, 1, width < 600),
+		emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}))
+}
+
+// Click clicks what the CSS selector finds first.
+func (p *Page) Click(selector string) {
+	p.t.Helper()
+	p.run(chromedp.Click(selector, chromedp.ByQuery))
+}
+
+// Submit clicks, and answers when another page is there.
+func (p *Page) Submit(selector string) {
+	p.t.Helper()
+	p.leaving(func() { p.Click(selector) })
+}
+
+// leaving answers when what do does has brought another page.
+func (p *Page) leaving(do func()) {
+	p.t.Helper()
+	p.run(chromedp.Evaluate(`window.old = true`, nil))
+	do()
+	p.Until(`!window.old && document.readyState === "complete"`)
+}
+
+// Type writes into the field that the selector finds, in place of what is there.
+func (p *Page) Type(selector, text string) {
+	p.t.Helper()
+	p.run(chromedp.Evaluate(`document.querySelector(`+quote(selector)+`).value = ""`, nil), chromedp.SendKeys(selector, text, chromedp.ByQuery))
+}
+
+// Keys presses keys, one after the other, wherever the focus is.
+func (p *Page) Keys(keys ...string) {
+	p.t.Helper()
+	for _, key := range keys {
+		p.run(chromedp.KeyEvent(key))
+	}
+}
+
+// TabTo presses Tab until the selector finds what has the focus.
+func (p *Page) TabTo(selector string) {
+	p.t.Helper()
+	for range 80 {
+		p.Keys(kb.Tab)
+		if p.Is(`document.activeElement.matches(` + quote(selector) + `)`) {
+			return
+		}
+	}
+	require.Fail(p.t, "no way by keyboard", "%s was not reached with 80 presses of Tab", selector)
+}
+
+// Enter presses Enter, and answers when another page is there.
+func (p *Page) Enter() {
+	p.t.Helper()
+	p.leaving(func() { p.Keys(kb.Enter) })
+}
+
+// Is answers what a JavaScript condition is.
+func (p *Page) Is(condition string) (is bool) {
+	p.t.Helper()
+	p.run(chromedp.Evaluate(`Boolean(`+condition+`)`, &is))
+	return is
+}
+
+// Until waits until a JavaScript condition holds, in whatever page is there by then.
+func (p *Page) Until(condition string) {
+	p.t.Helper()
+	for deadline := time.Now().Add(patience); ; {
+		ctx, cancel := context.WithTimeout(p.ctx, patience)
+		var is bool
+		err := chromedp.Run(ctx, chromedp.Evaluate(`Boolean(`+condition+`)`, &is)) // fails while a page gives way to another
+		cancel()
+		if err == nil && is {
+			return
+		}
+		require.True(p.t, time.Now().Before(deadline), "%s never held; the page says: %s", condition, p.Text("main"))
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// Text answers what stands in what the selector finds, as a person reads it; nothing when that is not there.
+func (p *Page) Text(selector string) (text string) {
+	p.t.Helper()
+	p.run(chromedp.Evaluate(`(document.querySelector(`+quote(selector)+`) || {innerText: ""}).innerText`, &text))
+	return strings.TrimSpace(text)
+}
+
+// Texts answers what stands in all that the selector finds.
+func (p *Page) Texts(selector string) (texts []string) {
+	p.t.Helper()
+	p.run(chromedp.Evaluate(`[...document.querySelectorAll(`+quote(selector)+`)].map(e => e.innerText.trim())`, &texts))
+	return texts
+}
+
+// Evaluate runs a script, whose promise is awaited, and reads its answer.
+func (p *Page) Evaluate(script string, into any) {
+	p.t.Helper()
+	p.run(chromedp.Evaluate(script, into, func(e *runtime.EvaluateParams) *runtime.EvaluateParams { return e.WithAwaitPromise(true) }))
+}
+
+// URL answers where the page is, without the server.
+func (p *Page) URL() (path string) {
+	p.t.Helper()
+	p.run(chromedp.Evaluate(`location.pathname + location.search`, &path))
+	return path
+}
+
+// Picture writes the whole page to a PNG file.
+func (p *Page) Picture(file string) {
+	p.t.Helper()
+	var png []byte
+	p.run(chromedp.FullScreenshot(&png, 100))
+	require.NoError(p.t, os.WriteFile(file, png, 0o600))
+}
+
+func quote(text string) string { return fmt.Sprintf("%q", text) }

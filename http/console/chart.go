@@ -1,0 +1,201 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/shopspring/decimal"
+
+	"bahi/domain/unit"
+	books "bahi/readmodels/ledger"
+)
+
+// A chart is drawn in a box of these units, which the page stretches to its place.
+const (
+	chartWidth  = 1000.0
+	chartHeight = 240.0
+)
+
+const (
+	// mostRows of an account are drawn one by one; of a longer one, its balance on evenly spread days.
+	mostRows = 400
+	// mostDays are asked for at once, and mostPastDays one by one, as of the past.
+	mostDays     = 160
+	mostPastDays = 40
+)
+
+// chart is the running balance over time: a line that stays where it is until the next day with rows.
+type chart struct {
+	Line, Area    string // of paths
+	Zero          string // where nothing is, from the top; empty when that is not in the chart
+	Low, High     point
+	First, Last   point
+	Scale         []string // from the top
+	Points        []point
+	Width, Height int
+}
+
+// point is the balance at the end of a day.
+type point struct {
+	Date    unit.Date
+	Balance decimal.Decimal
+	X, Span string // where it is, and how far it reaches
+}
+
+// draw answers the account's chart, nil for one with rows on fewer than two days.
+func (v *visit) draw(ctx context.Context, a *oneAccount) (*chart, error) {
+	points, err := v.balances(ctx, a)
+	if err != nil || len(points) < 2 {
+		return nil, err
+	}
+	return newChart(points), nil
+}
+
+// balances answers the balance at the end of days, oldest first.
+func (v *visit) balances(ctx context.Context, a *oneAccount) ([]point, error) {
+	missing := ledgers[a.Ledger]
+	if a.Total <= mostRows {
+		rows, _, err := v.Books.Rows(ctx, a.Workspace, a.Ledger, a.ID, books.Selection{As: a.as, Page: 1, PageSize: mostRows}, missing)
+		var points []point
+		for _, r := range rows {
+			if n := len(points); n > 0 && points[n-1].Date == r.Date {
+				points = points[:n-1]
+			}
+			points = append(points, point{Date: r.Date, Balance: r.Cash.Decimal})
+		}
+		return points, err
+	}
+	edge := func(nth int64) (unit.Date, error) {
+		rows, _, err := v.Books.Rows(ctx, a.Workspace, a.Ledger, a.ID, books.Selection{As: a.as, Page: int(nth), PageSize: 1}, missing)
+		if err != nil || len(rows) == 0 {
+			return 0, err
+		}
+		return rows[0].Date, nil
+	}
+	first, err := edge(1)
+	if err != nil {
+		return nil, err
+	}
+	last, err := edge(a.Total)
+	if err != nil {
+		return nil, err
+	}
+	if a.as.KnownAt == nil {
+		return v.balancesNow(ctx, a, spread(first, last, mostDays))
+	}
+	var points []point
+	for _, day := range spread(first, last, mostPastDays) {
+		then, err := v.Books.Account(ctx, a.Workspace, a.Ledger, a.ID, books.As{Of: &day, KnownAt: a.as.KnownAt}, missing)
+		if err != nil {
+			return nil, err
+		}
+		points = append(points, point{Date: day, Balance: then.Cash.Decimal})
+	}
+	return points, nil
+}
+
+func (v *visit) balancesNow(ctx context.Context, a *oneAccount, days []unit.Date) (points []point, err error) {
+	found, err := v.Books.BalancesOn(ctx, a.Workspace, a.Ledger, a.ID, days, ledgers[a.Ledger])
+	for _, day := range days {
+		points = append(points, point{Date: day, Balance: found[day].Decimal})
+	}
+	return points, err
+}
+
+// spread answers at most so many days between two, both included.
+func spread(first, last unit.Date, most int) (days []unit.Date) {
+	between := int(last - first)
+	steps := min(between, most-1)
+	for i := range steps + 1 {
+		day := first
+		if steps > 0 {
+			day += unit.Date(between * i / steps)
+		}
+		days = append(days, day)
+	}
+	return days
+}
+
+func newChart(points []point) *chart {
+	c := &chart{Low: points[0], High: points[0], First: points[0], Last: points[len(points)-1], Width: int(chartWidth), Height: int(chartHeight)}
+	for _, p := range points {
+		if p.Balance.LessThan(c.Low.Balance) {
+			c.Low = p
+		}
+		if p.Balance.GreaterThan(c.High.Balance) {
+			c.High = p
+		}
+	}
+	low, step := scale(min(0, c.Low.Balance.InexactFloat64()), max(0, c.High.Balance.InexactFloat64()))
+	high := low
+	for high < c.High.Balance.InexactFloat64() || high == low {
+		c.Scale = append(c.Scale, short(high))
+		high += step
+	}
+	c.Scale = append(c.Scale, short(high))
+	slices.Reverse(c.Scale)
+	days := float64(c.Last.Date-c.First.Date) + 1 // the last day has a width, too
+	x := func(d unit.Date) float64 { return chartWidth * float64(d-c.First.Date) / days }
+	y := func(balance float64) float64 { return chartHeight * (high - balance) / (high - low) }
+	zero := y(0)
+	c.Zero = tenths(zero)
+	var line strings.Builder
+	for i, p := range points {
+		height := tenths(y(p.Balance.InexactFloat64()))
+		if i == 0 {
+			fmt.Fprintf(&line, "M0 %s", height)
+		} else {
+			fmt.Fprintf(&line, "H%sV%s", tenths(x(p.Date)), height)
+		}
+		until := chartWidth
+		if i < len(points)-1 {
+			until = x(points[i+1].Date)
+		}
+		p.X, p.Span = tenths(x(p.Date)), tenths(max(until-x(p.Date), 2))
+		c.Points = append(c.Points, p)
+	}
+	fmt.Fprintf(&line, "H%s", tenths(chartWidth))
+	c.Line = line.String()
+	c.Area = fmt.Sprintf("%sV%sH0Z", c.Line, tenths(zero))
+	return c
+}
+
+func tenths(f float64) string { return fmt.Sprintf("%.1f", f) }
+
+// scale answers where a scale of round numbers begins, and its step: three to six of them reach from low to high.
+func scale(low, high float64) (from, step float64) {
+	if high <= low {
+		high = low + 1
+	}
+	rough := (high - low) / 4
+	power := math.Pow(10, math.Floor(math.Log10(rough)))
+	step = 10 * power
+	for _, nice := range []float64{1, 2, 2.5, 5} {
+		if nice*power >= rough {
+			step = nice * power
+			break
+		}
+	}
+	return math.Floor(low/step) * step, step
+}
+
+// short writes a number of the scale as people in India say it: thousands, lakhs (10^5) and crores (10^7).
+func short(f float64) string {
+	for _, unit := range []struct {
+		of   float64
+		name string
+	}{{1e7, " cr"}, {1e5, " lakh"}, {1e3, " k"}} {
+		if math.Abs(f) >= unit.of {
+			return trimmed(f/unit.of) + unit.name
+		}
+	}
+	return trimmed(f)
+}
+
+func trimmed(f float64) string {
+	text := fmt.Sprintf("%.2f", f)
+	return strings.ReplaceAll(strings.TrimSuffix(strings.TrimRight(text, "0"), "."), "-", "\u2212")
+}

@@ -1,0 +1,332 @@
+package console
+
+import (
+	"crypto/cipher"
+	"embed"
+	"errors"
+	"fmt"
+	"html/template"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"bahi/domain/actor"
+	"bahi/domain/event"
+	"bahi/domain/fault"
+	"bahi/http/api"
+	"bahi/http/ops"
+	"bahi/readmodels"
+	books "bahi/readmodels/ledger"
+	views "bahi/readmodels/ops"
+)
+
+// Path is where the console is.
+const Path = "/console"
+
+// Builds is who builds projections anew, and lets what is parked go on.
+type Builds = ops.Builds
+
+// Config is what a Console is made of.
+type Config struct {
+	Projections *views.Projections
+	Builds      Builds
+	Jobs        *views.Jobs
+	Queue       ops.Queue
+	Events      *views.Events
+	Accounts    *views.Accounts
+	Books       *books.Views
+	Captured    map[string]ops.Captured // by port: what embedded providers keep
+
+	Key       []byte         // 32 bytes that seal cookies, the same on all nodes
+	PublicURL string         // where browsers find the system
+	Zone      *time.Location // of the workshop, in which moments are shown
+	Version   string         // of the program
+	Store     string         // the log's own name
+	Now       func() time.Time
+	Log       *slog.Logger
+
+	// Classify answers what an operator may read of an error of the layers below, nil for nothing.
+	Classify func(error) *fault.Error
+}
+
+// Console is the pages. It is an [http.Handler] for [api.API.Mount].
+type Console struct {
+	Config
+
+	mux    *http.ServeMux
+	pages  map[string]*template.Template
+	seal   cipher.AEAD
+	origin *http.CrossOriginProtection
+	secure bool
+	served map[string]asset
+}
+
+//go:embed templates
+var templates embed.FS
+
+// New makes the console. It fails when the key or the public URL is not in order.
+func New(config Config) (*Console, error) {
+	c := &Console{Config: config, mux: http.NewServeMux(), origin: http.NewCrossOriginProtection(), served: assets()}
+	public, err := url.Parse(config.PublicURL)
+	if err != nil {
+		return nil, fmt.Errorf("the console's public URL: %w", err)
+	}
+	c.secure = public.Scheme == "https"
+	if err := c.origin.AddTrustedOrigin(public.Scheme + "://" + public.Host); err != nil {
+		return nil, fmt.Errorf("the console's public URL: %w", err)
+	}
+	if c.seal, err = newSeal(config.Key); err != nil {
+		return nil, err
+	}
+	if c.pages, err = c.parse(); err != nil {
+		return nil, err
+	}
+	c.routes()
+	return c, nil
+}
+
+func (c *Console) routes() {
+	c.mux.HandleFunc("GET "+Path+"/assets/{file}", c.asset)
+	c.open("GET /sign-in", c.signInPage)
+	c.do("POST /sign-in", (*visit).signIn)
+	c.do("POST /sign-out", (*visit).signOut)
+	c.do("POST /theme", (*visit).theme)
+	c.show("GET /{$}", (*visit).front)
+	c.show("GET /live", (*visit).frontLive)
+
+	c.show("GET /projections", (*visit).projections)
+	c.show("GET /projections/live", (*visit).projectionsLive)
+	c.show("GET /projections/{name}", (*visit).projection)
+	c.show("GET /projections/{name}/live", (*visit).projectionLive)
+	c.show("GET /projections/{name}/rebuild", (*visit).estimate)
+	for verb, do := range c.builds() {
+		c.act("POST /projections/{name}/"+verb, do)
+	}
+
+	c.show("GET /events", (*visit).events)
+	c.show("GET /events/{position}", (*visit).event)
+
+	c.show("GET /ledger", (*visit).accounts)
+	c.show("GET /ledger/{ledger}/{account}", (*visit).account)
+	c.show("GET /ledger/{ledger}/{account}/rows/{row}", (*visit).history)
+
+	c.show("GET /parked", (*visit).parked)
+	c.act("POST /parked/{name}/retry", (*visit).retryParked)
+	c.act("POST /parked/{name}/skip", (*visit).skipParked)
+
+	c.show("GET /jobs", (*visit).jobs)
+	c.act("POST /jobs/{id}/retry", (*visit).retryJob)
+	c.act("POST /jobs/{id}/cancel", (*visit).cancelJob)
+
+	c.show("GET /outbox", (*visit).outbox)
+	c.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		c.visit(w, r).run(true, func(*visit) (page, error) { return page{}, errNoPage })
+	})
+}
+
+var errNoPage = fault.New(fault.NotFound, "There is no such page")
+
+// visit is one request of a browser.
+type visit struct {
+	*Console
+
+	w       http.ResponseWriter
+	r       *http.Request
+	session session
+	who     actor.Actor // the zero Actor: nobody has signed in
+}
+
+func (c *Console) visit(w http.ResponseWriter, r *http.Request) *visit {
+	return &visit{Console: c, w: w, r: r}
+}
+
+// show registers a page for who has signed in.
+func (c *Console) show(pattern string, answer func(*visit) (page, error)) {
+	c.mux.HandleFunc(at(pattern), func(w http.ResponseWriter, r *http.Request) { c.visit(w, r).run(true, answer) })
+}
+
+// open registers a page for everybody.
+func (c *Console) open(pattern string, answer func(*visit) (page, error)) {
+	c.mux.HandleFunc(at(pattern), func(w http.ResponseWriter, r *http.Request) { c.visit(w, r).run(false, answer) })
+}
+
+// act registers something that somebody does who has signed in. It answers where to go then.
+func (c *Console) act(pattern string, do func(*visit) (string, error)) {
+	c.mux.HandleFunc(at(pattern), func(w http.ResponseWriter, r *http.Request) {
+		c.visit(w, r).run(true, func(v *visit) (page, error) { return v.done(do) })
+	})
+}
+
+// do registers something that everybody may do.
+func (c *Console) do(pattern string, do func(*visit) (string, error)) {
+	c.mux.HandleFunc(at(pattern), func(w http.ResponseWriter, r *http.Request) {
+		c.visit(w, r).run(false, func(v *visit) (page, error) { return v.done(do) })
+	})
+}
+
+func at(pattern string) string {
+	method, path, _ := strings.Cut(pattern, " ")
+	return method + " " + Path + path
+}
+
+// policy lets the pages load from this server alone, and run no script or style that is written into them.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+	"form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+
+// mostForm is in bytes; the longest field is a reason.
+const mostForm = 64 << 10
+
+// ServeHTTP answers one request.
+func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Content-Security-Policy", policy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cache-Control", "no-store")
+	r.Body = http.MaxBytesReader(w, r.Body, mostForm)
+	if r.URL.Path == Path {
+		http.Redirect(w, r, Path+"/", http.StatusSeeOther)
+		return
+	}
+	c.mux.ServeHTTP(w, r)
+}
+
+var (
+	errForeign  = fault.New(fault.Forbidden, "This form came from another site. Nothing was done.")
+	errOldToken = fault.New(fault.Forbidden, "This form is too old, or was made for somebody else. Nothing was done; open the page again.")
+)
+
+// run answers the request with a page.
+func (v *visit) run(signedIn bool, answer func(*visit) (page, error)) {
+	if err := v.recall(); err != nil {
+		v.fail(err)
+		return
+	}
+	if v.r.Method != http.MethodGet {
+		if err := v.ours(); err != nil {
+			v.fail(err)
+			return
+		}
+	}
+	if signedIn && v.who.Type == "" {
+		v.turnAway()
+		return
+	}
+	p, err := answer(v)
+	if err != nil {
+		v.fail(err)
+		return
+	}
+	v.render(p)
+}
+
+// ours refuses a form that is not one of ours, filled in by who was given it.
+func (v *visit) ours() error {
+	if err := v.origin.Check(v.r); err != nil {
+		return errForeign
+	}
+	if err := v.r.ParseForm(); err != nil {
+		return fault.New(fault.Malformed, "The form cannot be read")
+	}
+	if !v.session.holds(v.r.PostFormValue("token")) {
+		return errOldToken
+	}
+	return nil
+}
+
+// done answers a redirect to where to go, so that a reload does not do it again.
+func (v *visit) done(do func(*visit) (string, error)) (page, error) {
+	to, err := do(v)
+	return page{redirect: to}, err
+}
+
+// fail answers a page about what went wrong.
+func (v *visit) fail(err error) {
+	if wrong, isWrong := errors.AsType[wrongKey](err); isWrong {
+		v.render(page{template: "sign-in", title: "Sign in", status: http.StatusUnauthorized, body: signingIn{Next: wrong.next, Wrong: true}})
+		return
+	}
+	status, detail, fields := http.StatusInternalServerError, "Something went wrong here. The log of the program says more.", []fault.Field(nil)
+	problem, limited := errors.AsType[*api.Problem](err)
+	refusal, refused := errors.AsType[*fault.Error](err)
+	if !refused && v.Classify != nil {
+		refusal = v.Classify(err)
+		refused = refusal != nil
+	}
+	switch {
+	case limited:
+		status, detail = problem.Status, "Too many tries. Wait a minute, then try again."
+	case refused:
+		status, detail, fields = statusOf(refusal.Kind), refusal.Detail, refusal.Fields
+	}
+	if status >= http.StatusInternalServerError {
+		api.Failed(v.r.Context(), err)
+	}
+	v.render(page{template: "error", title: http.StatusText(status), status: status, body: failure{
+		Status: status, Detail: detail, Fields: fields, Back: v.back(), RequestID: api.RequestID(v.r.Context()),
+	}})
+}
+
+// failure is what the page of an error says.
+type failure struct {
+	Status    int
+	Detail    string
+	Fields    []fault.Field
+	Back      string
+	RequestID string
+}
+
+// back is the page that an action belongs to, and the front page for any other.
+func (v *visit) back() string {
+	parts := strings.Split(strings.TrimPrefix(v.r.URL.Path, Path+"/"), "/")
+	switch {
+	case v.r.Method == http.MethodGet:
+		return Path + "/"
+	case parts[0] == "projections" && len(parts) > 1:
+		return Path + "/projections/" + url.PathEscape(parts[1])
+	case parts[0] == "jobs", parts[0] == "parked":
+		return Path + "/" + parts[0]
+	default:
+		return Path + "/"
+	}
+}
+
+func statusOf(kind fault.Kind) int {
+	switch kind {
+	case fault.Invalid:
+		return http.StatusUnprocessableEntity
+	case fault.Malformed:
+		return http.StatusBadRequest
+	case fault.Unauthorized:
+		return http.StatusUnauthorized
+	case fault.Forbidden:
+		return http.StatusForbidden
+	case fault.NotFound:
+		return http.StatusNotFound
+	case fault.Conflict:
+		return http.StatusConflict
+	case fault.Stale:
+		return http.StatusPreconditionFailed
+	case fault.Unavailable:
+		return http.StatusServiceUnavailable
+	case fault.TooLarge:
+		return http.StatusRequestEntityTooLarge
+	default:
+		return http.StatusInternalServerError
+	}
+}
+
+// freshness is up to where what a page shows of the books is complete.
+type freshness struct {
+	Position event.Position
+	Known    bool
+	Stale    bool
+}
+
+func (v *visit) freshness() freshness {
+	f := readmodels.FreshnessOf(v.r.Context())
+	position, known := f.Position()
+	return freshness{position, known, f.Stale()}
+}

@@ -1,0 +1,189 @@
+package console
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// node is a part of a JSON document, with its keys in the order in which they were written.
+type node struct {
+	key    string
+	kind   byte // '{', '[', or 'v' for a value
+	text   string
+	class  string // of a value: text, number, word, sealed
+	inside []node
+}
+
+// parseJSON reads a document. Numbers stay as they were written.
+func parseJSON(data []byte) (node, error) {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	return parseValue(d)
+}
+
+func parseValue(d *json.Decoder) (node, error) {
+	t, err := d.Token()
+	if err != nil {
+		return node{}, err
+	}
+	switch t := t.(type) {
+	case json.Delim:
+		return parseInside(d, t)
+	case string:
+		return node{kind: 'v', class: "text", text: t}, nil
+	case json.Number:
+		return node{kind: 'v', class: "number", text: t.String()}, nil
+	case nil:
+		return node{kind: 'v', class: "word", text: "null"}, nil
+	default:
+		return node{kind: 'v', class: "word", text: fmt.Sprint(t)}, nil
+	}
+}
+
+func parseInside(d *json.Decoder, opening json.Delim) (n node, err error) {
+	n.kind = byte(opening)
+	for d.More() {
+		var key string
+		if opening == '{' {
+			t, err := d.Token()
+			if err != nil {
+				return n, err
+			}
+			key, _ = t.(string)
+		}
+		inner, err := parseValue(d)
+		if err != nil {
+			return n, err
+		}
+		inner.key = key
+		n.inside = append(n.inside, inner)
+	}
+	_, err = d.Token()
+	return n.hide(), err
+}
+
+// hide puts a word in place of a sealed value: its box tells nothing, and whose it is says its subject.
+func (n node) hide() node {
+	of := func(key string) string {
+		if i := slices.IndexFunc(n.inside, func(m node) bool { return m.key == key }); i >= 0 && n.kind == '{' {
+			return n.inside[i].text
+		}
+		return ""
+	}
+	if of("sealed") == "" || of("box") == "" {
+		return n
+	}
+	return node{kind: 'v', class: "sealed", text: "sealed: " + of("class") + ", of " + of("subject")}
+}
+
+// Span is a piece of a document as it is shown.
+type Span struct{ Class, Text string }
+
+// spans writes a document on lines, indented.
+func spans(data []byte) []Span {
+	n, err := parseJSON(data)
+	if err != nil {
+		return []Span{{"text", string(data)}}
+	}
+	var out []Span
+	n.write(&out, 0)
+	return out
+}
+
+func (n node) write(out *[]Span, depth int) {
+	if n.kind == 'v' {
+		text := n.text
+		if n.class == "text" {
+			text = quoted(text)
+		}
+		*out = append(*out, Span{n.class, text})
+		return
+	}
+	closing := map[byte]string{'{': "}", '[': "]"}[n.kind]
+	if len(n.inside) == 0 {
+		*out = append(*out, Span{"mark", string(n.kind) + closing})
+		return
+	}
+	*out = append(*out, Span{"mark", string(n.kind)})
+	for i, m := range n.inside {
+		*out = append(*out, Span{"mark", "\n" + strings.Repeat("  ", depth+1)})
+		if n.kind == '{' {
+			*out = append(*out, Span{"key", quoted(m.key)}, Span{"mark", ": "})
+		}
+		m.write(out, depth+1)
+		if i < len(n.inside)-1 {
+			*out = append(*out, Span{"mark", ","})
+		}
+	}
+	*out = append(*out, Span{"mark", "\n" + strings.Repeat("  ", depth) + closing})
+}
+
+// quoted writes a text as JSON has it, without the escapes that are meant for pages: the template's own do that.
+func quoted(text string) string {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(text); err != nil {
+		return text
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// Change is a field that differs between two versions of something. An empty side: it was not there.
+type Change struct {
+	Field         string
+	Before, After string
+}
+
+// changes answers the fields in which two documents differ, in the order of the later one. Either may be nil.
+func changes(before, after []byte) []Change {
+	was, names := flatten(before)
+	is, later := flatten(after)
+	for _, name := range names {
+		if _, there := is[name]; !there {
+			later = append(later, name)
+		}
+	}
+	var out []Change
+	for _, name := range later {
+		if was[name] != is[name] {
+			out = append(out, Change{name, was[name], is[name]})
+		}
+	}
+	return out
+}
+
+// flatten answers a document's values by their paths, and the paths in order.
+func flatten(data []byte) (values map[string]string, names []string) {
+	values = map[string]string{}
+	if len(data) == 0 {
+		return values, nil
+	}
+	n, err := parseJSON(data)
+	if err != nil {
+		return map[string]string{"": string(data)}, []string{""}
+	}
+	var walk func(n node, path string)
+	walk = func(n node, path string) {
+		if n.kind == 'v' {
+			values[path] = n.text
+			names = append(names, path)
+			return
+		}
+		for i, m := range n.inside {
+			switch {
+			case n.kind == '[':
+				walk(m, fmt.Sprintf("%s[%d]", path, i))
+			case path == "":
+				walk(m, m.key)
+			default:
+				walk(m, path+"."+m.key)
+			}
+		}
+	}
+	walk(n, "")
+	return values, names
+}

@@ -1,0 +1,85 @@
+package console
+
+import (
+	"context"
+	"slices"
+	"strconv"
+
+	views "bahi/readmodels/ops"
+)
+
+// jobStates are those that River has, in the order in which a job goes through them.
+var jobStates = []string{"available", "pending", "scheduled", "running", "retryable", "completed", "cancelled", "discarded"}
+
+const jobsOfPage = 50
+
+// jobList is a page of jobs.
+type jobList struct {
+	State, Kind string
+	States      []string
+	Jobs        []views.Job
+	Total       int64
+	Pages       pages
+}
+
+func (v *visit) jobs() (page, error) {
+	query := v.r.URL.Query()
+	list := jobList{State: query.Get("state"), Kind: query.Get("kind"), States: jobStates}
+	if !slices.Contains(jobStates, list.State) {
+		list.State = ""
+	}
+	n := number(query.Get("page"))
+	var err error
+	list.Jobs, list.Total, err = v.Jobs.Jobs(v.r.Context(), views.Selection{State: list.State, Kind: list.Kind, Page: n, PageSize: jobsOfPage})
+	list.Pages = v.pagesOf(n, jobsOfPage, list.Total)
+	return page{template: "jobs", title: "Jobs", body: list}, err
+}
+
+func (v *visit) retryJob() (string, error) { return v.changeJob("job-retry", v.Queue.Retry) }
+
+func (v *visit) cancelJob() (string, error) { return v.changeJob("job-cancel", v.Queue.Cancel) }
+
+func (v *visit) changeJob(word string, do func(context.Context, int64) error) (string, error) {
+	id, err := strconv.ParseInt(v.r.PathValue("id"), 10, 64)
+	if err != nil {
+		return "", views.ErrNoJob
+	}
+	return Path + "/jobs?done=" + word, do(v.r.Context(), id)
+}
+
+// pages are where a list is divided.
+type pages struct {
+	Now, Last      int
+	Previous, Next int    // 0: there is none
+	Link           string // of a page, without its number
+}
+
+func (v *visit) pagesOf(now, size int, total int64) pages {
+	query := v.r.URL.Query()
+	query.Del("page")
+	query.Del("done")
+	p := pages{Now: now, Last: max(1, int((total+int64(size)-1)/int64(size))), Link: v.r.URL.Path + "?"}
+	if len(query) > 0 {
+		p.Link += query.Encode() + "&"
+	}
+	p.Link += "page="
+	if now > 1 {
+		p.Previous = min(now-1, p.Last)
+	}
+	if now < p.Last {
+		p.Next = now + 1
+	}
+	return p
+}
+
+// mostPages keeps a page's first row a number that Postgres takes.
+const mostPages = 1_000_000_000
+
+// number reads the number of a page, 1 where there is none.
+func number(text string) int {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > mostPages {
+		return 1
+	}
+	return n
+}

@@ -1,0 +1,151 @@
+package console
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/shopspring/decimal"
+
+	"bahi/domain/unit"
+)
+
+// indian sets commas as India does: the last three digits, then pairs.
+func indian(plain string) string {
+	digits, negative := strings.CutPrefix(plain, "-")
+	whole, fraction, point := strings.Cut(digits, ".")
+	var b strings.Builder
+	if negative {
+		b.WriteString("\u2212") // the minus of figures, as wide as a digit
+	}
+	for i, r := range whole {
+		left := len(whole) - i
+		if i > 0 && left >= 3 && left%2 == 1 {
+			b.WriteByte(',')
+		}
+		b.WriteRune(r)
+	}
+	if point {
+		b.WriteByte('.')
+		b.WriteString(fraction)
+	}
+	return b.String()
+}
+
+// amount writes an amount with the places of its unit, or all that it has.
+func amount(d decimal.Decimal, places int32) string {
+	if rounded := d.Round(places); rounded.Equal(d) {
+		return indian(rounded.StringFixed(places))
+	}
+	return indian(d.String())
+}
+
+// count writes a number of things.
+func count(n any) string {
+	switch n := n.(type) {
+	case float64:
+		return indian(strconv.FormatFloat(math.Round(n), 'f', 0, 64))
+	case *int: // a template hands on what it is given
+		return indian(strconv.Itoa(*n))
+	default:
+		return indian(fmt.Sprint(n))
+	}
+}
+
+// whole rounds down, for the value of a bar.
+func whole(f float64) int { return int(f) }
+
+func percent(f float64) string { return strconv.FormatFloat(math.Floor(f*10)/10, 'f', 1, 64) + " %" }
+
+func size(bytes int64) string {
+	f, units := float64(bytes), []string{"B", "kB", "MB", "GB", "TB"}
+	unit := 0
+	for f >= 1000 && unit < len(units)-1 {
+		f /= 1000
+		unit++
+	}
+	places := 1
+	if f >= 100 || unit == 0 {
+		places = 0
+	}
+	return strconv.FormatFloat(f, 'f', places, 64) + " " + units[unit]
+}
+
+func seconds(f float64) string { return duration(time.Duration(f * float64(time.Second))) }
+
+// duration writes the two largest parts of a duration.
+func duration(d time.Duration) string {
+	switch {
+	case d < 0:
+		return "0 s"
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < 10*time.Second && d%time.Second != 0:
+		return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + " s"
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
+	default:
+		return fmt.Sprintf("%d days", int(d.Hours()/24))
+	}
+}
+
+// moment writes a moment in the workshop's zone.
+func (c *Console) moment(t time.Time) string { return t.In(c.Zone).Format("2 Jan 2006, 15:04:05") }
+
+func iso(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
+
+// ago says how long ago a moment was, or how long until it comes.
+func (c *Console) ago(t time.Time) string {
+	switch d := c.Now().Sub(t); {
+	case d >= time.Second:
+		return duration(d.Truncate(time.Second)) + " ago"
+	case d > -time.Second:
+		return "just now"
+	default:
+		return "in " + duration((-d).Truncate(time.Second))
+	}
+}
+
+// cut shortens a text to so many characters.
+func cut(text string, most int) string {
+	if utf8.RuneCountInString(text) <= most {
+		return text
+	}
+	runes := []rune(text)
+	return string(runes[:most-1]) + "…"
+}
+
+// brief shortens the ids in a stream's or an actor's name.
+func brief(name string) string {
+	return long.ReplaceAllStringFunc(name, func(id string) string { return id[:8] + "…" })
+}
+
+// long are the ids that nobody reads: UUIDs and hashes.
+var long = regexp.MustCompile(`[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32,}`)
+
+// day writes a date as statements have it.
+func day(d unit.Date) string { return d.Time().Format("02 Jan 2006") }
+
+// statusWord is the class that a state is coloured by. The state itself is always written beside it.
+func statusWord(state string) string {
+	switch state {
+	case "live", "completed":
+		return "good"
+	case "parked", "discarded", "differs":
+		return "bad"
+	case "paused", "retryable", "cancelled":
+		return "warn"
+	case "building", "running", "filling", "indexing", "catching up", "comparing", "requested":
+		return "busy"
+	default:
+		return "calm"
+	}
+}

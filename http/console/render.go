@@ -1,0 +1,217 @@
+package console
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"path"
+	"strconv"
+	"strings"
+
+	"bahi/domain/event"
+)
+
+// page is what a request is answered with.
+type page struct {
+	template string // the file's name
+	title    string
+	status   int    // 0: 200
+	live     bool   // changes by itself, so a browser without scripts loads it again now and then
+	part     string // only this template of the file, for who has the rest already
+	body     any
+
+	redirect string // elsewhere, and nothing of the above
+}
+
+// frame is what the layout shows around a page's body.
+type frame struct {
+	Title, Section string
+	Theme          string // light, dark or empty
+	Here           string // the page's own address
+	Token          string // of every form
+	Who            string // empty: nobody has signed in
+	Done           string // what was just done
+	Live           bool
+	Version, Store string
+	Freshness      freshness
+	Body           any
+}
+
+// done has the words for what was done, by the word in the address. Only these are ever shown.
+var done = map[string]string{
+	"rebuild": "The rebuild was asked for. It begins in a moment.", "throttle": "The rebuild has another bound now.",
+	"pause": "Paused.", "resume": "Resumed.", "cancel": "The rebuild was cancelled. The tables that are read were not touched.",
+	"accept": "The differences are accepted: the new tables take their place.", "rollback": "The earlier generation is read again.",
+	"retry": "It is tried again.", "skip": "The event is passed over, and that is in the log.",
+	"job-retry": "The job is done again, now.", "job-cancel": "The job was cancelled.",
+}
+
+// sections are the pages of the navigation, in its order.
+var sections = []struct{ Path, Name string }{
+	{"/", "Overview"}, {"/projections", "Projections"}, {"/events", "Events"}, {"/ledger", "Ledger"},
+	{"/parked", "Parked"}, {"/jobs", "Jobs"}, {"/outbox", "Outbox"},
+}
+
+// parse reads the templates: each file with the layout and the shared parts.
+func (c *Console) parse() (map[string]*template.Template, error) {
+	shared := template.New("layout.html").Funcs(c.words())
+	shared, err := shared.ParseFS(templates, "templates/layout.html", "templates/parts.html")
+	if err != nil {
+		return nil, fmt.Errorf("the console's layout: %w", err)
+	}
+	files, err := fs.Glob(templates, "templates/*.html")
+	if err != nil {
+		return nil, err
+	}
+	pages := map[string]*template.Template{}
+	for _, file := range files {
+		name := strings.TrimSuffix(path.Base(file), ".html")
+		if shared.Lookup(path.Base(file)) != nil { // it is in all the others
+			continue
+		}
+		own, err := shared.Clone()
+		if err == nil {
+			own, err = own.ParseFS(templates, file)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("the console's page %s: %w", name, err)
+		}
+		pages[name] = own
+	}
+	return pages, nil
+}
+
+// render writes the page whole, or none of it.
+func (v *visit) render(p page) {
+	if p.redirect != "" {
+		http.Redirect(v.w, v.r, p.redirect, http.StatusSeeOther)
+		return
+	}
+	f := frame{
+		Title: p.title, Section: v.section(), Here: v.r.URL.RequestURI(), Token: v.session.Token, Live: p.live,
+		Version: v.Version, Store: v.Store, Freshness: v.freshness(), Body: p.body,
+		Done: done[v.r.URL.Query().Get("done")],
+	}
+	if v.r.Method != http.MethodGet { // a form that was refused; the page to go back to is not known to be one
+		f.Here = v.back()
+	}
+	if v.who.Type != "" {
+		f.Who = v.who.String()
+	}
+	if cookie, err := v.r.Cookie(themeCookie); err == nil && (cookie.Value == "light" || cookie.Value == "dark") {
+		f.Theme = cookie.Value
+	}
+	name := p.part
+	if name == "" {
+		name = "layout.html"
+	}
+	var text bytes.Buffer
+	if err := v.pages[p.template].ExecuteTemplate(&text, name, f); err != nil {
+		v.Log.Error("a page of the console cannot be made", "page", p.template, "error", err)
+		http.Error(v.w, "The page cannot be made.", http.StatusInternalServerError)
+		return
+	}
+	v.w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	if p.status != 0 {
+		v.w.WriteHeader(p.status)
+	}
+	_, _ = text.WriteTo(v.w)
+}
+
+// section is the page's part of the navigation.
+func (v *visit) section() string {
+	rest := strings.TrimPrefix(v.r.URL.Path, Path)
+	for _, s := range sections[1:] {
+		if rest == s.Path || strings.HasPrefix(rest, s.Path+"/") {
+			return s.Path
+		}
+	}
+	if rest == "/" {
+		return rest
+	}
+	return ""
+}
+
+// link is an address of the console: a path, and names and values of its query in turn; empty ones are left out.
+func link(to string, query ...any) (string, error) {
+	if len(query)%2 != 0 {
+		return "", errors.New("a name without a value")
+	}
+	values := url.Values{}
+	for i := 0; i < len(query); i += 2 {
+		if text := fmt.Sprint(query[i+1]); text != "" && text != "0" {
+			values.Set(fmt.Sprint(query[i]), text)
+		}
+	}
+	if len(values) > 0 {
+		to += "?" + values.Encode()
+	}
+	return Path + to, nil
+}
+
+// words are the functions of the templates.
+func (c *Console) words() template.FuncMap {
+	return template.FuncMap{
+		"asset":    func(name string) string { return Path + "/assets/" + name + "?v=" + c.served[name].version },
+		"sections": func() any { return sections },
+		"link":     link,
+		"segment":  url.PathEscape,
+		"moment":   c.moment, "iso": iso, "ago": c.ago,
+		"count": count, "whole": whole, "amount": amount, "size": size, "duration": duration, "seconds": seconds, "percent": percent,
+		"position": func(p event.Position) string { return strconv.FormatUint(uint64(p), 10) },
+		"cut":      cut, "brief": brief, "day": day, "words": strings.Join, "statusWord": statusWord,
+		"fields": func(pairs ...any) map[string]any {
+			m := make(map[string]any, len(pairs)/2)
+			for i := 0; i+1 < len(pairs); i += 2 {
+				m[fmt.Sprint(pairs[i])] = pairs[i+1]
+			}
+			return m
+		},
+	}
+}
+
+//go:embed assets
+var assetFiles embed.FS
+
+// asset is a file that browsers may keep: its address changes with it.
+type asset struct {
+	content []byte
+	kind    string
+	version string
+}
+
+func assets() map[string]asset {
+	all := map[string]asset{}
+	for name, kind := range map[string]string{
+		"console.css": "text/css; charset=utf-8", "htmx.min.js": "text/javascript; charset=utf-8",
+		"htmx.LICENSE.txt": "text/plain; charset=utf-8", "icon.svg": "image/svg+xml",
+	} {
+		content, err := assetFiles.ReadFile("assets/" + name)
+		if err != nil {
+			panic(err) // it is in the program
+		}
+		sum := sha256.Sum256(content)
+		all[name] = asset{content, kind, hex.EncodeToString(sum[:6])}
+	}
+	return all
+}
+
+func (c *Console) asset(w http.ResponseWriter, r *http.Request) {
+	a, known := c.served[r.PathValue("file")]
+	if !known {
+		c.visit(w, r).fail(errNoPage)
+		return
+	}
+	w.Header().Set("Content-Type", a.kind)
+	if r.URL.Query().Get("v") == a.version {
+		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
+	}
+	_, _ = w.Write(a.content)
+}

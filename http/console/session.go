@@ -1,0 +1,191 @@
+package console
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"bahi/domain/fault"
+	"bahi/http/api"
+)
+
+const (
+	sessionCookie = "bahi_console"
+	themeCookie   = "bahi_theme"
+	sessionLasts  = 12 * time.Hour
+	themeLasts    = 365 * 24 * time.Hour
+
+	// limitGroup counts tries to sign in with those of the people: one door is not to be the easier one.
+	limitGroup = "auth"
+)
+
+// sealed is what the cookie's ciphertext is bound to, so that nothing else that the key seals opens as one.
+var sealed = []byte("bahi console session 1")
+
+// session is what the cookie keeps: until somebody signs in, only what their forms are known by.
+type session struct {
+	Token string    `json:"token"` // that forms bear
+	Key   string    `json:"key,omitempty"`
+	Ends  time.Time `json:"ends"`
+}
+
+func newSeal(key []byte) (cipher.AEAD, error) {
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, fmt.Errorf("the key of the console's cookies: %w", err)
+	}
+	return cipher.NewGCMWithRandomNonce(block)
+}
+
+func (s session) holds(token string) bool {
+	return s.Token != "" && subtle.ConstantTimeCompare([]byte(s.Token), []byte(token)) == 1
+}
+
+// recall finds out who visits. An unknown or revoked key is nobody; an error tells that nobody can say now.
+func (v *visit) recall() error {
+	cookie, err := v.r.Cookie(sessionCookie)
+	if err != nil {
+		return nil //nolint:nilerr // without a cookie, nobody has signed in
+	}
+	s, known := v.unseal(cookie.Value)
+	if !known {
+		return nil
+	}
+	v.session = s
+	if s.Key == "" {
+		return nil
+	}
+	return v.enter(s.Key)
+}
+
+// enter makes whose key it is the visitor, if they are an operator. Access tokens open nothing here: who signs
+// in as a person does so elsewhere, and their tokens end after minutes.
+func (v *visit) enter(key string) error {
+	ctx, who, err := api.Authenticate(v.r.Context(), key)
+	refused, isFault := errors.AsType[*fault.Error](err)
+	switch {
+	case isFault && refused.Kind == fault.Unauthorized:
+		return nil
+	case err != nil:
+		return err
+	case who.Permissions.Operator && who.Type == "api_key":
+		v.who, v.r = who, v.r.WithContext(ctx)
+	}
+	return nil
+}
+
+// unseal reads a cookie, unless it has ended or is none of ours.
+func (c *Console) unseal(value string) (s session, known bool) {
+	box, err := base64.RawURLEncoding.DecodeString(value)
+	if err != nil {
+		return session{}, false
+	}
+	text, err := c.seal.Open(nil, nil, box, sealed)
+	if err != nil || json.Unmarshal(text, &s) != nil || !c.Now().Before(s.Ends) {
+		return session{}, false
+	}
+	return s, true
+}
+
+// begin gives the browser a new session.
+func (v *visit) begin(key string) {
+	v.session = session{Token: rand.Text(), Key: key, Ends: v.Now().Add(sessionLasts)}
+	text, err := json.Marshal(v.session)
+	if err != nil {
+		panic(err) // two strings and a time
+	}
+	box := v.seal.Seal(nil, nil, text, sealed) //nolint:gosec // G407: this AEAD takes no nonce, it makes one
+	http.SetCookie(v.w, v.cookie(base64.RawURLEncoding.EncodeToString(box), int(sessionLasts.Seconds())))
+}
+
+func (v *visit) cookie(value string, maxAge int) *http.Cookie {
+	return &http.Cookie{ //nolint:gosec // G124: it is secure wherever the system is reached by HTTPS
+		Name: sessionCookie, Value: value, Path: Path, MaxAge: maxAge, HttpOnly: true, Secure: v.secure, SameSite: http.SameSiteStrictMode,
+	}
+}
+
+// turnAway sends who has not signed in to do so, and from there back to the page.
+func (v *visit) turnAway() {
+	to := Path + "/sign-in"
+	if v.r.Method == http.MethodGet && v.r.URL.Path != Path+"/" && !strings.HasSuffix(v.r.URL.Path, "/live") {
+		to += "?next=" + url.QueryEscape(v.r.URL.RequestURI())
+	}
+	if v.r.Header.Get("Hx-Request") != "" { // which would put the page into the other one
+		v.w.Header().Set("Hx-Redirect", to)
+		v.w.WriteHeader(http.StatusUnauthorized)
+		return
+	}
+	http.Redirect(v.w, v.r, to, http.StatusSeeOther)
+}
+
+// signingIn is what the page shows.
+type signingIn struct {
+	Next  string
+	Wrong bool
+}
+
+func (c *Console) signInPage(v *visit) (page, error) {
+	if v.who.Type != "" {
+		return page{redirect: Path + "/"}, nil
+	}
+	if v.session.Token == "" || v.session.Key != "" {
+		v.begin("")
+	}
+	return page{template: "sign-in", title: "Sign in", body: signingIn{Next: within(v.r.URL.Query().Get("next"))}}, nil
+}
+
+// signIn answers every key that does not open the console alike, whatever the reason.
+func (v *visit) signIn() (string, error) {
+	if err := api.Count(v.r.Context(), limitGroup); err != nil {
+		return "", err
+	}
+	next, key := within(v.r.PostFormValue("next")), strings.TrimSpace(v.r.PostFormValue("key"))
+	if err := v.enter(key); err != nil {
+		return "", err
+	}
+	if v.who.Type == "" {
+		return "", wrongKey{next}
+	}
+	v.begin(key)
+	return next, nil
+}
+
+// wrongKey answers the form once more.
+type wrongKey struct{ next string }
+
+func (wrongKey) Error() string { return "the key does not open the console" }
+
+func (v *visit) signOut() (string, error) {
+	http.SetCookie(v.w, v.cookie("", -1))
+	return Path + "/sign-in", nil
+}
+
+// theme keeps whether pages are light or dark; nothing is kept where the browser's own wish is.
+func (v *visit) theme() (string, error) {
+	cookie := &http.Cookie{ //nolint:gosec // G124: as above
+		Name: themeCookie, Path: Path, MaxAge: -1, HttpOnly: true, Secure: v.secure, SameSite: http.SameSiteStrictMode,
+	}
+	if wanted := v.r.PostFormValue("theme"); wanted == "light" || wanted == "dark" {
+		cookie.Value, cookie.MaxAge = wanted, int(themeLasts.Seconds())
+	}
+	http.SetCookie(v.w, cookie)
+	return within(v.r.PostFormValue("next")), nil
+}
+
+// within answers a page of the console: what is asked for if it is one, else the front page.
+func within(next string) string {
+	u, err := url.Parse(next)
+	if err != nil || u.Scheme != "" || u.Host != "" || u.Opaque != "" || !strings.HasPrefix(u.Path, Path+"/") || strings.Contains(next, `\`) {
+		return Path + "/"
+	}
+	return u.RequestURI()
+}

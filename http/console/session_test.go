@@ -1,0 +1,86 @@
+package console
+
+import (
+	"bytes"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func build(t *testing.T, public string, now func() time.Time) *Console {
+	t.Helper()
+	c, err := New(Config{Key: bytes.Repeat([]byte{7}, 32), PublicURL: public, Zone: time.UTC, Now: now, Log: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	return c
+}
+
+// begun answers the cookie of a session with the key.
+func begun(c *Console, key string) *http.Cookie {
+	w := httptest.NewRecorder()
+	c.visit(w, httptest.NewRequest(http.MethodGet, Path+"/", nil)).begin(key)
+	return w.Result().Cookies()[0]
+}
+
+func TestACookieOpensWhatWasSealedUntilItEnds(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2025, 3, 1, 9, 0, 0, 0, time.UTC)
+	c := build(t, "https://bahi.example", func() time.Time { return now })
+	cookie := begun(c, "bahi_key")
+	require.True(t, cookie.HttpOnly)
+	require.True(t, cookie.Secure)
+	require.Equal(t, http.SameSiteStrictMode, cookie.SameSite)
+	require.Equal(t, Path, cookie.Path)
+	require.Equal(t, 12*60*60, cookie.MaxAge)
+	require.NotContains(t, cookie.Value, "bahi_key")
+	require.NotEqual(t, cookie.Value, begun(c, "bahi_key").Value)
+
+	s, known := c.unseal(cookie.Value)
+	require.True(t, known)
+	require.Equal(t, "bahi_key", s.Key)
+	require.True(t, s.holds(s.Token))
+	require.False(t, s.holds(""))
+	require.False(t, s.holds(s.Token+"x"))
+	require.False(t, session{}.holds(""))
+
+	for _, bad := range []string{"", "x", cookie.Value[1:], cookie.Value + "A", cookie.Value[:len(cookie.Value)-4] + "AAAA"} {
+		_, known = c.unseal(bad)
+		require.False(t, known, bad)
+	}
+	other := c.Config
+	other.Key = bytes.Repeat([]byte{8}, 32)
+	elsewhere, err := New(other)
+	require.NoError(t, err)
+	_, known = elsewhere.unseal(cookie.Value)
+	require.False(t, known)
+	now = now.Add(12 * time.Hour)
+	_, known = c.unseal(cookie.Value)
+	require.False(t, known, "after twelve hours")
+}
+
+func TestACookieIsSecureWhereTheSystemIs(t *testing.T) {
+	t.Parallel()
+	require.False(t, begun(build(t, "http://127.0.0.1:8080", time.Now), "").Secure)
+}
+
+func TestNobodyIsSentOutOfTheConsole(t *testing.T) {
+	t.Parallel()
+	for next, want := range map[string]string{
+		"/console/events?type=A&page=2": "/console/events?type=A&page=2", "": "/console/", "/": "/console/", "//evil.example/console/": "/console/",
+		"https://evil.example/console/": "/console/", `/\evil.example`: "/console/", `/console/\..\x`: "/console/", "console/": "/console/", "/consoles/": "/console/",
+		"javascript:alert(1)": "/console/", "/console/%zz": "/console/",
+	} {
+		require.Equal(t, want, within(next), next)
+	}
+}
+
+func TestAConsoleWantsAKeyOfTheRightSizeAndAnAddress(t *testing.T) {
+	t.Parallel()
+	_, err := New(Config{Key: []byte("short"), PublicURL: "http://127.0.0.1"})
+	require.Error(t, err)
+	_, err = New(Config{Key: make([]byte, 32), PublicURL: "://"})
+	require.Error(t, err)
+}
