@@ -103,6 +103,16 @@ func newKey(size int) []byte {
 	return key
 }
 
+// MasterKeyID names a master key, and tells nothing of it. A vault and its exports have the name of the key
+// that opens them.
+func MasterKeyID(key []byte) (string, error) {
+	m, err := newMaster(key)
+	if err != nil {
+		return "", err
+	}
+	return m.id, nil
+}
+
 // master is a master key in use.
 type master struct {
 	id   string
