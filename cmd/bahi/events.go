@@ -17,6 +17,9 @@ import (
 type eventsCommand struct {
 	Tail tailEvents `cmd:"" help:"Print the newest events, and with --follow those that come."`
 	Show showEvents `cmd:"" help:"Print an event by its position, or the events of a stream."`
+
+	Export exportEvents `cmd:"" help:"Write the log into a folder, as an archive that needs no database to be read."`
+	Import importEvents `cmd:"" help:"Fill an empty log from an archive."`
 }
 
 type tailEvents struct {

@@ -17,13 +17,15 @@ var version = "development"
 
 type cli struct {
 	Serve       serveCommand       `cmd:"" help:"Serve the HTTP interface. Needs no configuration."`
-	Events      eventsCommand      `cmd:"" help:"Look at the log."`
+	Events      eventsCommand      `cmd:"" help:"Look at the log, export it, import it."`
 	Projections projectionsCommand `cmd:"" help:"List and rebuild what is read."`
 	Reactors    reactorsCommand    `cmd:"" help:"List side effects' reactors, and let them go over old events."`
 	User        userCommand        `cmd:"" help:"Make, list, grant, keep and delete accounts of people."`
 	Apikey      apikeyCommand      `cmd:"" name:"apikey" help:"Make, list and revoke API keys."`
 	Keys        keysCommand        `cmd:"" help:"Change the keys that tokens are signed with."`
 	Vault       vaultCommand       `cmd:"" help:"Keep the list of who was erased, and apply it after a restore."`
+	Backup      backupCommand      `cmd:"" help:"Copy what must not be lost into a folder, beside a running server or without one."`
+	Restore     restoreCommand     `cmd:"" help:"Fill an empty data folder or database from a backup, or try with --drill whether that would work."`
 	Doctor      doctorCommand      `cmd:"" help:"Fold the log anew and compare it with every table, row by row."`
 	Bench       benchCommand       `cmd:"" help:"Measure how fast it is beside what this machine can do at all."`
 	Version     versionCommand     `cmd:"" help:"Print the version."`

@@ -1,0 +1,256 @@
+package main
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"image/color"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/internal/pgtest"
+)
+
+func TestABackupUnderLoadIsTheLogUpToAMoment(t *testing.T) {
+	t.Parallel()
+	o := start(t)
+	clerk := o.clerk(home)
+	account := open(clerk, "HDFC")
+	post(clerk, account, deposit("2025-03-01", "1"))
+	before := o.head()
+	stop := make(chan struct{})
+	var writing sync.WaitGroup
+	for range 4 {
+		writing.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				if status := clerk.POST(ledger(account), deposit("2025-03-01", "1")).Response.StatusCode; status != http.StatusCreated {
+					t.Errorf("a row was answered %d while the backup was taken", status)
+					return
+				}
+			}
+		})
+	}
+	dir := filepath.Join(t.TempDir(), "monday", "backup")
+	out, wrong := done(t, o.database, "backup", dir)
+	during := o.head()
+	close(stop)
+	writing.Wait()
+	post(clerk, account, deposit("2025-03-01", "1"))
+	require.Contains(t, out, " events of the log "+o.sys.store.ID().String()+", 2 files, ")
+	require.Contains(t, wrong, "The master key (id ")
+
+	m, err := openBackup(dir)
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, int64(m.Head), before)
+	require.LessOrEqual(t, int64(m.Head), during)
+	copied := pgtest.DB(t)
+	out, wrong = done(t, copied, "restore", dir)
+	require.Contains(t, out, strconv.FormatUint(uint64(m.Head), 10)+" events of the log "+o.sys.store.ID().String()+" are there again, as of ")
+	require.Contains(t, wrong, "WARNING: no list of erasures was given.")
+	out, _ = done(t, copied, "doctor")
+	require.Contains(t, out, "at position "+strconv.FormatUint(uint64(m.Head), 10))
+
+	want := slices.Collect(o.events(0))
+	c := startOn(t, copied)
+	got := slices.Collect(c.events(0))
+	require.Len(t, got, int(m.Head))
+	require.Equal(t, want[:m.Head], got)
+	rows := 0
+	for _, e := range got {
+		if e.Type == "BankRowAdded" {
+			rows++
+		}
+	}
+	banks := clerkBanks(c.operator().With("Bahi-Workspace", home).GET("/banks").Status(200))
+	require.Equal(t, strconv.Itoa(rows), banks[0].Balance.String())
+	next := c.operator().With("Bahi-Workspace", home).POST(ledger(account), deposit("2025-03-01", "1")).Status(201)
+	require.Greater(t, c.head(), int64(m.Head))
+	require.Equal(t, strconv.FormatInt(c.head(), 10), next.Header("Bahi-Position"))
+}
+
+// lost is a data folder of which nothing is left but the master key.
+func lost(t *testing.T, data string) {
+	t.Helper()
+	entries, err := os.ReadDir(data)
+	require.NoError(t, err)
+	for _, e := range entries {
+		if e.Name() != "keys" {
+			require.NoError(t, os.RemoveAll(filepath.Join(data, e.Name())))
+		}
+	}
+}
+
+func TestALostMachineComesBackWithoutWhoWasErased(t *testing.T) {
+	t.Parallel()
+	data, list := pgtest.Dir(t), filepath.Join(t.TempDir(), "erasures.json")
+	endCluster(t, data)
+	keyed := func(args ...string) (stdout, stderr string, status int) {
+		t.Helper()
+		cmd := command(t, data, args...)
+		cmd.Env = append(cmd.Env, "BAHI_MASTER_KEY=", "BAHI_DELETION_GRACE=1s", "BAHI_LIMIT_AUTH=1000/1m", "BAHI_LIMIT_USERS_PICTURE=1000/1m")
+		return execute(t, cmd)
+	}
+	serving := func() *process {
+		t.Helper()
+		cmd := command(t, data, "serve")
+		cmd.Env = append(cmd.Env, "BAHI_MASTER_KEY=", "BAHI_DELETION_GRACE=1s", "BAHI_LIMIT_AUTH=1000/1m", "BAHI_LIMIT_USERS_PICTURE=1000/1m")
+		p := serve(t, cmd)
+		p.ready()
+		return p
+	}
+	dir := filepath.Join(t.TempDir(), "backup")
+	_, wrong, status := keyed("backup", dir)
+	require.Equal(t, 1, status)
+	require.Contains(t, wrong, "bahi: there is nothing to back up: no Bahi has run in the data folder")
+
+	p := serving()
+	l := live(t, p, data)
+	upload(t, l.asha.Client, "image/png", painted(t, color.White, 8, 8)).Status(200)
+	out, wrong, status := keyed("backup", dir)
+	require.Equal(t, 0, status, wrong)
+	require.NotContains(t, out, ", 2 files", "pictures are in it")
+	_, wrong, status = keyed("restore", dir)
+	require.Equal(t, 1, status)
+	require.Contains(t, wrong, "restore into an empty data folder")
+
+	l.person.POST(me+"/delete-request", nil).Status(200)
+	p.until(func(said, _ string) bool { return strings.Contains(said, `msg="a user was erased"`) })
+	_, wrong, status = keyed("vault", "erasures", "export", list)
+	require.Equal(t, 0, status, wrong)
+	p.stop()
+	lost(t, data)
+
+	out, wrong, status = keyed("restore", dir, "--erasures", list)
+	require.Equal(t, 0, status, wrong)
+	require.NotContains(t, wrong, "WARNING")
+	require.Regexp(t, `(?s)\d+ events of the log .* are there again, as of .*\n\d+ of \d+ were erased once more\n$`, out)
+	require.Zero(t, postmaster(data), "nothing is left running")
+	require.Empty(t, l.known.inFiles(data))
+	cluster(t, data, func(url string) { require.Empty(t, l.known.inDatabase(url)) })
+
+	p = serving()
+	l.office = visited(p, data)
+	l.asha.Client = l.bearer(l.signIn("asha@example.org", goodPassword).Access)
+	link, err := url.Parse(*l.asha.me().Picture)
+	require.NoError(t, err)
+	l.stranger().GET(link.RequestURI()).Status(200)
+	require.Equal(t, "03-01 12.5", l.books())
+	require.NotContains(t, l.members(l.workspace), l.id)
+	l.person.At(p.url).GET(me).Status(401)
+	out, wrong, status = keyed("doctor")
+	require.Equal(t, 0, status, out+wrong)
+}
+
+func TestABackupIsNotMixedWithAnythingElse(t *testing.T) {
+	t.Parallel()
+	o := start(t)
+	open(o.clerk(home), "HDFC")
+	dir := t.TempDir()
+	denied(t, pgtest.DB(t), "bahi: there is nothing to back up: no Bahi has run on this database", "backup", dir)
+	_, wrong := done(t, o.database, "backup", dir, "--blob-url", "s3://pictures?region=ap-south-1")
+	require.Contains(t, wrong, "Images are in the bucket that BLOB_URL names, and not in this backup.")
+	denied(t, o.database, "bahi: the folder "+dir+" is not empty: name another one", "backup", dir)
+	denied(t, o.database, "bahi: another Bahi has ", "restore", dir)
+	o.stop()
+	denied(t, o.database, "bahi: the database is not empty: it has the schemas account, log, projection, reactor, river, vault.", "restore", dir)
+	denied(t, pgtest.DB(t), "bahi: read the list of erasures: ", "restore", dir, "--erasures", filepath.Join(dir, "none.json"))
+	denied(t, pgtest.DB(t), " is no backup: it has no manifest.json", "restore", t.TempDir())
+	left, err := filepath.Glob(filepath.Join(filepath.Dir(dir), ".*"))
+	require.NoError(t, err)
+	require.Empty(t, left, "what was not finished is gone")
+
+	// Without the backup's master key nothing is begun, and none is made.
+	data := t.TempDir()
+	for key, why := range map[string]string{
+		"": "bahi: there is no master key: give the one with the id ",
+		base64.StdEncoding.EncodeToString([]byte("another key, which opens nothing")): "bahi: this is another master key: it takes the one with the id ",
+	} {
+		cmd := command(t, data, "restore", dir)
+		cmd.Env = append(cmd.Env, "BAHI_MASTER_KEY="+key)
+		_, wrong, status := execute(t, cmd)
+		require.Equal(t, 1, status)
+		require.Contains(t, wrong, why)
+		entries, err := os.ReadDir(data)
+		require.NoError(t, err)
+		require.Empty(t, entries)
+	}
+
+	// Images that are there already are not mixed with a backup's either.
+	require.NoError(t, os.MkdirAll(filepath.Join(data, "blobs", "pictures"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(data, "blobs", "pictures", "a"), []byte("a"), 0o600))
+	cmd := command(t, data, "restore", dir)
+	cmd.Env = append(cmd.Env, "DATABASE_URL="+pgtest.DB(t))
+	_, wrong, status := execute(t, cmd)
+	require.Equal(t, 1, status)
+	require.Contains(t, wrong, "there are images already, such as pictures/a: restore into an empty data folder")
+}
+
+func TestABackupThatWasChangedIsNotRestored(t *testing.T) {
+	t.Parallel()
+	o := start(t)
+	open(o.clerk(home), "HDFC")
+	whole, database := filepath.Join(t.TempDir(), "backup"), pgtest.DB(t)
+	done(t, o.database, "backup", whole)
+	change := func(file string, how func(path string) error) string {
+		dir := filepath.Join(t.TempDir(), "changed")
+		require.NoError(t, os.CopyFS(dir, os.DirFS(whole)))
+		require.NoError(t, how(filepath.Join(dir, file)))
+		return dir
+	}
+	says := func(how func(*manifest)) string {
+		return change(backupManifest, func(path string) error {
+			m, err := openBackup(whole)
+			require.NoError(t, err)
+			how(&m)
+			text, err := json.Marshal(m)
+			require.NoError(t, err)
+			return os.WriteFile(path, text, 0o600)
+		})
+	}
+	for why, dir := range map[string]string{
+		"the backup is broken: database.dump is missing": change(databaseDump, os.Remove),
+		"the backup is broken: migrations.dump has ":     change(migrationDump, func(path string) error { return os.Truncate(path, 100) }),
+		"the backup is broken: database.dump has ": change(databaseDump, func(path string) error {
+			text, err := os.ReadFile(path)
+			require.NoError(t, err)
+			text[len(text)/2] ^= 1
+			return os.WriteFile(path, text, 0o600)
+		}),
+		"read the backup's manifest: ":                       change(backupManifest, func(path string) error { return os.Truncate(path, 30) }),
+		`this program restores a "bahi-backup" of version 1`: says(func(m *manifest) { m.Version = 2 }),
+		"does not name the database's dumps":                 says(func(m *manifest) { m.Files = m.Files[:1] }),
+		"names a file outside of the backup":                 says(func(m *manifest) { m.Files = append(m.Files, backupFile{File: "../../etc/passwd"}) }),
+		"it takes 99 or newer":                               says(func(m *manifest) { m.Postgres = "99.1" }),
+	} {
+		denied(t, database, why, "restore", dir)
+	}
+	denied(t, database, "bahi: the restored log is not the one of the backup's manifest", "restore", says(func(m *manifest) { m.Head-- }))
+}
+
+func TestPostgresProgramsAreNotToldPasswordsThatOthersCouldRead(t *testing.T) {
+	t.Setenv("PGCONNECT_TIMEOUT", "7")
+	for text, want := range map[string]string{
+		"postgres://bahi:se%20cret@db.example.org:5433/books?sslmode=require&pool_max_conns=9&default_query_exec_mode=exec": "postgres://bahi@db.example.org:5433/books?sslmode=require",
+		"postgres:///books?host=%2Frun%2Fpg&user=bahi&password=se%20cret&options=-c%20geqo%3Doff":                           "postgres:///books?host=%2Frun%2Fpg&user=bahi&options=-c%20geqo%3Doff",
+		"host=db.example.org user=bahi password='se cret' dbname=books":                                                     "host=db.example.org user=bahi  dbname=books",
+	} {
+		address, env, err := forPrograms(text)
+		require.NoError(t, err)
+		require.Equal(t, want, address)
+		require.Contains(t, env, "PGPASSWORD=se cret")
+		require.Contains(t, env, "PGCONNECT_TIMEOUT=7")
+	}
+}

@@ -1,0 +1,269 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"bahi/internal/pgcluster"
+	"bahi/migrations"
+)
+
+// database is the one that is served, or is to be, without anything on top of it.
+type database struct {
+	url     string
+	cluster *pgcluster.Cluster    // nil: another's Postgres
+	lock    *pgcluster.FolderLock // nil: somebody may serve it
+	log     func(msg string, args ...any)
+}
+
+// attach joins the database, and changes nothing in it.
+func (s settings) attach(ctx context.Context) (*database, error) {
+	log := s.logger(false)
+	db := &database{url: s.DatabaseURL, log: log.Error}
+	if db.url != "" {
+		return db, nil
+	}
+	var err error
+	if db.cluster, err = pgcluster.Attach(ctx, pgcluster.Options{Dir: s.Data, Log: log}); err != nil {
+		return nil, err
+	}
+	db.url = db.cluster.URL()
+	return db, nil
+}
+
+// attachAlone is attach, and keeps others from serving the database, as far as it can.
+func (s settings) attachAlone(ctx context.Context) (db *database, err error) {
+	var lock *pgcluster.FolderLock
+	if s.DatabaseURL == "" {
+		if lock, err = pgcluster.Lock(s.Data); err != nil {
+			return nil, err
+		}
+	}
+	if db, err = s.attach(ctx); err != nil {
+		if lock != nil {
+			err = errors.Join(err, lock.Release())
+		}
+		return nil, err
+	}
+	db.lock = lock
+	if err := db.checkAlone(ctx); err != nil {
+		db.close()
+		return nil, err
+	}
+	return db, nil
+}
+
+// emptied is attachAlone, with the tables of an empty log.
+func (s settings) emptied(ctx context.Context) (*database, error) {
+	db, err := s.attachAlone(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := migrations.Up(ctx, db.url); err != nil {
+		db.close()
+		return nil, err
+	}
+	return db, nil
+}
+
+// checkAlone looks for other Bahis on the database. They would go on under a name that the log has no more.
+func (db *database) checkAlone(ctx context.Context) error {
+	conn, err := pgx.Connect(ctx, db.url)
+	if err != nil {
+		return fmt.Errorf("connect to the database: %w", err)
+	}
+	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // nothing is left to lose
+	var others int
+	err = conn.QueryRow(ctx, `
+		select count(*) from pg_stat_activity where datname = current_database() and application_name = 'bahi'`).Scan(&others)
+	if err == nil && others > 0 {
+		err = fmt.Errorf("another Bahi has %d connections to this database: stop it first", others)
+	}
+	return err
+}
+
+func (db *database) pool(ctx context.Context) (*pgxpool.Pool, error) {
+	config, err := pgxpool.ParseConfig(db.url)
+	if err != nil {
+		return nil, fmt.Errorf("DATABASE_URL: %w", err)
+	}
+	config.MaxConns = 4
+	return pgxpool.NewWithConfig(ctx, config)
+}
+
+func (db *database) close() {
+	if db.cluster != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), stopWithin)
+		defer cancel()
+		if err := db.cluster.Stop(ctx); err != nil {
+			db.log("the private cluster did not stop as it should", "error", err)
+		}
+	}
+	if db.lock != nil {
+		_ = db.lock.Release() // the process ends
+	}
+}
+
+// watchCopy shows how far Postgres is with copying the log, until it is told that this is done.
+func (db *database) watchCopy(ctx context.Context, name string, total int64) (done func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		bar := newProgress(name, "events")
+		defer bar.end()
+		conn, err := pgx.Connect(ctx, db.url)
+		if err != nil {
+			return // what is watched says it better
+		}
+		defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it was only read
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(copyEvery):
+			}
+			var rows int64
+			err := conn.QueryRow(ctx, `
+				select coalesce(max(tuples_processed), 0) from pg_stat_progress_copy where datname = current_database()`).Scan(&rows)
+			if err == nil {
+				bar.show(min(rows, total), total)
+			}
+		}
+	}()
+	return func() { cancel(); <-ended }
+}
+
+const copyEvery = 250 * time.Millisecond
+
+// tools are Postgres's own programs, on a database.
+type tools struct {
+	programs *pgcluster.Programs
+	url      string
+	env      []string
+}
+
+// tools finds programs that are at least of a major version.
+func (db *database) tools(ctx context.Context, log *slog.Logger, major int) (*tools, error) {
+	if db.cluster != nil {
+		return &tools{programs: db.cluster.Programs(), url: db.url}, nil
+	}
+	address, env, err := forPrograms(db.url)
+	if err != nil {
+		return nil, err
+	}
+	t := &tools{url: address, env: env, programs: clientPrograms(ctx)}
+	if t.programs == nil || t.programs.Major < major {
+		if t.programs, err = pgcluster.Find(ctx, log, 0); err != nil {
+			return nil, err
+		}
+	}
+	if t.programs.Major < major {
+		return nil, fmt.Errorf("the programs pg_dump and pg_restore found here are of Postgres %s, and it takes those of %d or newer: "+
+			"install them (on Debian: postgresql-client-%d), or name their folder in BAHI_PG_BIN", t.programs.Version, major, major)
+	}
+	return t, nil
+}
+
+var versionOfProgram = regexp.MustCompile(`\) ((\d+)\S*)`)
+
+// clientPrograms are those on the PATH, which may be there without a server's. BAHI_PG_BIN goes before them.
+func clientPrograms(ctx context.Context) *pgcluster.Programs {
+	path, err := exec.LookPath("pg_dump")
+	if err != nil || os.Getenv("BAHI_PG_BIN") != "" {
+		return nil
+	}
+	p := &pgcluster.Programs{Dir: filepath.Dir(path)}
+	out, err := p.Command(ctx, "pg_dump", "--version").Output()
+	if err != nil {
+		return nil
+	}
+	match := versionOfProgram.FindStringSubmatch(string(out))
+	if match == nil {
+		return nil
+	}
+	p.Version, p.Major = match[1], majorOf(match[1])
+	return p
+}
+
+// majorOf is the first number of a version, 0 if there is none.
+func majorOf(version string) int {
+	first, _, _ := strings.Cut(version, ".")
+	major, _ := strconv.Atoi(first)
+	return major
+}
+
+var passwordWord = regexp.MustCompile(`(?i)\bpassword\s*=\s*('(?:[^'\\]|\\.)*'|\S+)`)
+
+// forPrograms is a connection string for Postgres's own programs: without the password, which everybody on the
+// machine could read in the list of processes, and without what only our driver knows.
+func forPrograms(text string) (address string, env []string, err error) {
+	config, err := pgxpool.ParseConfig(text)
+	if err != nil {
+		return "", nil, fmt.Errorf("DATABASE_URL: %w", err)
+	}
+	for _, variable := range os.Environ() {
+		if strings.HasPrefix(variable, "PG") { // which pgcluster.Programs takes away, for its own clusters
+			env = append(env, variable)
+		}
+	}
+	if config.ConnConfig.Password != "" {
+		env = append(env, "PGPASSWORD="+config.ConnConfig.Password)
+	}
+	if !strings.HasPrefix(text, "postgres://") && !strings.HasPrefix(text, "postgresql://") { // words: host=… dbname=…
+		return passwordWord.ReplaceAllString(text, ""), env, nil
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		return "", nil, errors.New("DATABASE_URL is not an address") // the error would quote the password
+	}
+	if u.User != nil {
+		u.User = url.User(u.User.Username())
+	}
+	var query []string // as it is written: libpq takes a plus for a plus
+	for part := range strings.SplitSeq(u.RawQuery, "&") {
+		if name, _, _ := strings.Cut(part, "="); !onlyOurs(name) {
+			query = append(query, part)
+		}
+	}
+	u.RawQuery = strings.Join(query, "&")
+	return u.String(), env, nil
+}
+
+// onlyOurs says whether a parameter is for our driver alone, or is the password.
+func onlyOurs(parameter string) bool {
+	switch parameter {
+	case "password", "default_query_exec_mode", "statement_cache_capacity", "description_cache_capacity", "min_read_buffer_size":
+		return true
+	}
+	return strings.HasPrefix(parameter, "pool_")
+}
+
+// run runs a program to its end; what it complains of is the error.
+func (t *tools) run(ctx context.Context, name string, args ...string) error {
+	cmd := t.programs.Command(ctx, name, append(args, "--dbname="+t.url)...)
+	cmd.Env = append(cmd.Env, t.env...)
+	var complaint bytes.Buffer
+	cmd.Stderr = &complaint
+	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return fmt.Errorf("%s: %w: %s", name, err, strings.TrimSpace(complaint.String()))
+	}
+	return nil
+}
