@@ -30,6 +30,7 @@ create table projection.partition (
   generation int not null,
   nth        int not null, -- from 0
   position   bigint not null default 0,
+  event_id   uuid, -- of the event at that position
   primary key (name, generation, nth),
   foreign key (name, generation) references projection.generation on delete cascade
 ) with (fillfactor = 50);

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"log/slog"
 	"time"
 
@@ -15,128 +14,304 @@ import (
 	"bahi/eventstore"
 )
 
-const (
-	// fillBatch is how many events one transaction of a fill folds: large, so that what they have in
-	// common is written once.
-	fillBatch = 10_000
-
-	// readAhead is how many batches are read and decoded while one is folded.
-	readAhead = 2
-)
-
-// Build makes a new generation of a projection and lets it be read.
+// Build makes the next generation of a projection while the one before it is read. What it has done is in
+// the registry, so that any process that has the program can go on where another one ended.
+//
+// Its phases: requested, filling, indexing, catching up, comparing; then readers find the new generation.
+// If it differs from the one that they read so far, it stays at that, and follows the log, until somebody
+// accepts the differences or cancels the build.
 type Build struct {
 	Store      eventstore.Store
 	Config     *pgx.ConnConfig
 	Projection *Projection
 	Reveal     Reveal // nil when the projection has no personal values
 	Log        *slog.Logger
-	Progress   func(done, total event.Position) // may be nil
+	Program    string           // version of the program, for who looks at its errors
+	Now        func() time.Time // nil: no rates are measured
+	Stay       bool             // to wait where the tables differ from the live ones, and not answer [ErrDiffers]
+	How        How              // for a build that is not under way yet
+	Progress   func(Progress)   // of a build under way in whichever process; may be nil
 }
 
-// Run fills a new generation from the log's beginning, makes its indexes, catches up, and puts it in
-// the place of the live one, which is dropped. Readers see the old one or the new one, never a mix.
+// How is how a generation is built.
+type How struct {
+	Throttle   int           // the most events a second; 0: as many as it can
+	Partitions int           // parts that fill at once, where the projection allows it; 0: as the machine is
+	Accept     bool          // it may differ from the generation that it replaces
+	Keep       time.Duration // how long that one follows on, so that it can be read again at once
+}
+
+// Progress is how far a build is.
+type Progress struct {
+	Phase       string
+	Done, Total event.Position
+	Rate        float64 // events a second
+}
+
+// What a build ends with, other than a new generation.
+var (
+	ErrBuildRuns = errors.New("the projection is being built already")
+	ErrCancelled = errors.New("the build was cancelled")
+	ErrDiffers   = errors.New("the new tables differ from the live ones")
+)
+
+// Run builds the next generation and returns when it is read. It works itself, or watches the process that
+// does. When ctx ends, the build stands still until another process takes it up, which a serving one does.
+//
+// It answers ErrBuildRuns when a build is under way, ErrCancelled, ErrDiffers when the build waits for that to be
+// accepted, or why it stands still.
 func (b Build) Run(ctx context.Context) error {
-	_, err := b.run(ctx)
+	conn, err := connect(ctx, b.Config, b.Projection)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it is given up
+	if err := sweep(ctx, conn, b.Projection); err != nil {
+		return err
+	}
+	g, err := b.request(ctx, conn)
+	if err != nil {
+		return err
+	}
+	return b.until(ctx, conn, g)
+}
+
+// Request asks for the next generation, which [Runner.Tend] builds.
+func (b Build) Request(ctx context.Context) error {
+	conn, err := connect(ctx, b.Config, b.Projection)
+	if err != nil {
+		return err
+	}
+	_, err = b.request(ctx, conn)
+	return errors.Join(err, conn.Close(ctx))
+}
+
+// first builds the version's first generation, or goes on with what another process has begun of it.
+func (b Build) first(ctx context.Context, conn *pgx.Conn) error {
+	g, found, err := b.underWay(ctx, conn)
+	if err == nil && !found {
+		g, err = b.request(ctx, conn)
+	}
+	if errors.Is(err, ErrBuildRuns) { // since a moment ago
+		g, _, err = b.underWay(ctx, conn)
+	}
+	if err == nil && g.Error != nil {
+		err = errors.New(*g.Error)
+	}
+	if err != nil || g.Generation == 0 { // the other process is done already
+		return err
+	}
+	return b.until(ctx, conn, g)
+}
+
+// request enters the build into the registry.
+func (b Build) request(ctx context.Context, conn *pgx.Conn) (generation, error) {
+	g, err := newGeneration(ctx, conn, b.Projection, b.Store.ID(), b.How, false)
+	if isTaken(err) {
+		return g, fmt.Errorf("%s: %w", b.Projection.Name, ErrBuildRuns)
+	}
+	return g, err
+}
+
+// underWay answers the build that is in the registry.
+func (b Build) underWay(ctx context.Context, db querier) (generation, bool, error) {
+	return oneGeneration(ctx, db, isBuilt, b.Projection.Name, b.Projection.Version)
+}
+
+// until works on a build, or waits while another process does, until it is over.
+func (b Build) until(ctx context.Context, conn *pgx.Conn, g generation) error {
+	for {
+		var mine bool
+		if err := conn.QueryRow(ctx, `select `+tryHold, g.schema()).Scan(&mine); err != nil {
+			return err
+		}
+		if mine {
+			err := b.work(ctx, conn, g)
+			if _, letGoErr := conn.Exec(ctx, `select `+letGo, g.schema()); err == nil && letGoErr != nil {
+				b.Log.Warn("the lock on a build is given up with its connection", "error", letGoErr)
+			}
+			return err
+		}
+		now, found, err := oneGeneration(ctx, conn, `name = $1 and generation = $2 and not scratch`, g.Name, g.Generation)
+		switch {
+		case err != nil:
+			return err
+		case !found:
+			return fmt.Errorf("build %s: %w", g.Name, ErrCancelled)
+		case now.Live:
+			return nil
+		case now.Error != nil:
+			return errors.New(*now.Error)
+		case now.phase() == differs && !now.Accepted && !b.Stay:
+			return fmt.Errorf("build %s: %w", g.Name, ErrDiffers)
+		}
+		b.tell(now)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(tryAgain):
+		}
+	}
+}
+
+func (b Build) tell(g generation) {
+	if b.Progress != nil {
+		b.Progress(Progress{Phase: g.phase(), Done: g.Position, Total: max(g.Total, g.Position), Rate: g.Rate})
+	}
+}
+
+// work takes a build from where it is to its end. The caller holds the lock on it. Why it stands still, if
+// that is not for this process or the database to get over, is noted in the registry.
+func (b Build) work(ctx context.Context, conn *pgx.Conn, g generation) error {
+	s := b.session(conn, g)
+	err := s.own(ctx)
+	if errors.Is(err, ErrFenced) {
+		return fmt.Errorf("build %s: %w", g.Name, ErrCancelled)
+	}
+	if err != nil {
+		return err
+	}
+	if s.g.Live {
+		return nil
+	}
+	watched, c, err := b.control(ctx, s)
+	if err != nil {
+		return err
+	}
+	err = b.steps(watched, s, c)
+	if fenced := context.Cause(watched); err != nil && errors.Is(fenced, ErrFenced) {
+		err = fenced
+	}
+	c.end()
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, ErrFenced):
+		if b.isGone(ctx, g) {
+			err = ErrCancelled
+		}
+	case ctx.Err() == nil && !errors.Is(err, ErrDiffers) && !isTransient(conn, err):
+		b.noteFailure(ctx, s, err)
+	}
+	return fmt.Errorf("build %s: %w", g.Name, err)
+}
+
+func (b Build) session(conn *pgx.Conn, g generation) *session {
+	return &session{p: b.Projection, g: g, owner: uuid.New(), conn: conn, pace: pace{now: b.Now}}
+}
+
+// isGone says whether somebody has cancelled a build.
+func (b Build) isGone(ctx context.Context, g generation) bool {
+	conn, err := connect(ctx, b.Config, b.Projection)
+	if err != nil {
+		return false
+	}
+	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // nothing is left to lose
+	_, there, err := oneGeneration(ctx, conn, `name = $1 and generation = $2 and not scratch`, g.Name, g.Generation)
+	return err == nil && !there
+}
+
+// steps are the phases that are left.
+func (b Build) steps(ctx context.Context, s *session, c *control) error {
+	if s.g.DDL != b.Projection.Hash() { // begun by another state of this version's program
+		if err := b.startOver(ctx, s); err != nil {
+			return err
+		}
+	}
+	if s.g.phase() == requested {
+		if err := b.makeTables(ctx, s); err != nil {
+			return err
+		}
+	}
+	if err := useSchema(ctx, s.conn, s.g.schema()); err != nil {
+		return err
+	}
+	if s.g.phase() == filling {
+		limit, err := b.fillTo(ctx, s)
+		if err == nil {
+			err = b.fill(ctx, s, c, limit)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if s.g.phase() == indexing {
+		if err := b.index(ctx, s); err != nil {
+			return err
+		}
+	}
+	return b.takeOver(ctx, s, c)
+}
+
+// enter notes the phase that the build is in.
+func (b Build) enter(ctx context.Context, db querier, s *session, phase string) error {
+	done, err := db.Exec(ctx, `update projection.generation set phase = $4, error = null, error_at = null, error_position = null
+		where name = $1 and generation = $2 and owner = $3`, s.g.Name, s.g.Generation, s.owner, phase)
+	if err == nil && done.RowsAffected() == 0 {
+		err = ErrFenced
+	}
+	if err == nil {
+		s.g.Phase = &phase
+		b.tell(s.g)
+	}
 	return err
 }
 
-func (b Build) run(ctx context.Context) (generation, error) {
-	s, err := b.open(ctx)
-	if err != nil {
-		return generation{}, err
-	}
-	defer s.conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it is given up
-	err = b.fill(ctx, s)
-	if err != nil {
-		err = fmt.Errorf("build %s: %w", b.Projection.Name, err)
-		if !isTransient(s.conn, err) {
-			err = &unbuildable{err}
+// makeTables makes the empty tables.
+func (b Build) makeTables(ctx context.Context, s *session) error {
+	return pgx.BeginFunc(ctx, s.conn, func(tx pgx.Tx) error {
+		if err := inSchema(ctx, tx, s.g.schema(), `create schema `+s.g.schema()+`; `+b.Projection.tables); err != nil {
+			return fmt.Errorf("make tables: %w", err)
 		}
-	} else if err = b.golive(ctx, s); err != nil {
-		err = fmt.Errorf("switch %s: %w", b.Projection.Name, err)
-	}
-	if err != nil {
-		err = errors.Join(err, b.giveUp(ctx, s))
-	}
-	return s.g, err
-}
-
-// giveUpWithin is how long a failed build may take to drop what it has made. If it cannot, the next one
-// does it.
-const giveUpWithin = 5 * time.Second
-
-// giveUp drops the generation, on another connection if the session's own was lost.
-func (b Build) giveUp(ctx context.Context, s *session) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveUpWithin)
-	defer cancel()
-	if !s.conn.IsClosed() {
-		return drop(ctx, s.conn, s.g)
-	}
-	conn, err := connect(ctx, b.Config, b.Projection)
-	if err != nil {
-		return err
-	}
-	return errors.Join(drop(ctx, conn, s.g), conn.Close(ctx))
-}
-
-// unbuildable is why a build will not get any further when it is begun again.
-type unbuildable struct{ error }
-
-func (u *unbuildable) Unwrap() error { return u.error }
-
-// open makes the empty generation.
-func (b Build) open(ctx context.Context) (*session, error) {
-	conn, err := connect(ctx, b.Config, b.Projection)
-	if err != nil {
-		return nil, err
-	}
-	owner := uuid.New()
-	if err := sweep(ctx, conn, b.Projection); err != nil {
-		return nil, errors.Join(err, conn.Close(ctx))
-	}
-	g, err := newGeneration(ctx, conn, b.Projection, b.Store.ID(), owner)
-	if err == nil {
-		err = useSchema(ctx, conn, g.schema())
-	}
-	if err != nil {
-		return nil, errors.Join(err, conn.Close(ctx))
-	}
-	return &session{p: b.Projection, g: g, owner: owner, conn: conn}, nil
-}
-
-// fill folds the log up to its head, makes what is made after the fill, and catches up.
-func (b Build) fill(ctx context.Context, s *session) error {
-	head, err := b.Store.Head(ctx)
-	if err != nil {
-		return err
-	}
-	if err := b.foldUpTo(ctx, s, head); err != nil {
-		return err
-	}
-	err = pgx.BeginFunc(ctx, s.conn, func(tx pgx.Tx) error {
-		if err := b.Projection.finish(ctx, &Batch{Tx: tx, Filling: true, Kept: s.kept}); err != nil {
+		_, err := tx.Exec(ctx, `insert into projection.partition (name, generation, nth) select $1, $2, generate_series(0, $3 - 1)`,
+			s.g.Name, s.g.Generation, s.g.Partitions)
+		if err != nil {
 			return err
 		}
-		s.kept = nil
-		return nil
+		return b.enter(ctx, tx, s, filling)
 	})
-	if err == nil {
-		err = b.afterFill(ctx, s)
-	}
-	if err != nil {
-		return fmt.Errorf("make indexes: %w", err)
-	}
-	s.g.Building = false
-	if head, err = b.Store.Head(ctx); err != nil {
-		return err
-	}
-	return b.foldUpTo(ctx, s, head)
 }
 
-// afterFill runs what stands behind the fill in the DDL: its indexes two at a time, since nothing else
-// has to be done meanwhile, and then the rest.
-func (b Build) afterFill(ctx context.Context, s *session) error {
+// startOver empties the generation.
+func (b Build) startOver(ctx context.Context, s *session) error {
+	b.Log.Info("a build was begun with other tables than this program makes, and starts over", "projection", s.g.Name, "generation", s.g.Generation)
+	return pgx.BeginFunc(ctx, s.conn, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `drop schema if exists `+s.g.schema()+` cascade`); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `delete from projection.partition where name = $1 and generation = $2`, s.g.Name, s.g.Generation); err != nil {
+			return err
+		}
+		rows, _ := tx.Query(ctx, `
+			update projection.generation set ddl_sha256 = $4, phase = $5, building = true, position = 0, event_id = null, differences = null
+			where name = $1 and generation = $2 and owner = $3 returning `+generationColumns,
+			s.g.Name, s.g.Generation, s.owner, b.Projection.Hash(), requested)
+		g, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[generation])
+		if errors.Is(err, pgx.ErrNoRows) {
+			return ErrFenced
+		}
+		s.g = g
+		return err
+	})
+}
+
+// fillTo answers where the fill ends: where the live tables are, if they are of this log, so that the two
+// can be compared; else at the log's head.
+func (b Build) fillTo(ctx context.Context, s *session) (event.Position, error) {
+	head, err := b.Store.Head(ctx)
+	if err != nil {
+		return 0, err
+	}
+	of, found, err := b.reference(ctx, s)
+	if err == nil && found {
+		head = min(head, of.Position)
+	}
+	return head, err
+}
+
+// index runs what stands behind the fill in the DDL: its indexes two at a time, since nothing else has to
+// be done meanwhile, and then the rest. Those that are there stay when it is done again.
+func (b Build) index(ctx context.Context, s *session) error {
 	indexes, rest := b.Projection.indexes()
 	helper, err := connect(ctx, b.Config, b.Projection)
 	if err != nil {
@@ -163,184 +338,55 @@ func (b Build) afterFill(ctx context.Context, s *session) error {
 		}()
 	}
 	if err := errors.Join(<-failed, <-failed); err != nil {
-		return err
+		return fmt.Errorf("make indexes: %w", err)
 	}
-	return pgx.BeginFunc(ctx, s.conn, func(tx pgx.Tx) error { return inSchema(ctx, tx, s.g.schema(), rest) })
-}
-
-// foldUpTo folds the log in large batches, which are read and decoded ahead.
-func (b Build) foldUpTo(ctx context.Context, s *session, head event.Position) error {
-	for d, err := range b.ahead(ctx, s.g.Position, head) {
-		if d.upTo > s.g.Position {
-			// Not event by event to find one at fault: what is kept for the fill's end would be lost.
-			if applyErr := guarded(func() error { return s.apply(ctx, d) }); applyErr != nil {
-				return applyErr
-			}
-			if b.Progress != nil {
-				b.Progress(s.g.Position, head)
-			}
+	err = pgx.BeginFunc(ctx, s.conn, func(tx pgx.Tx) error {
+		if err := inSchema(ctx, tx, s.g.schema(), rest); err != nil {
+			return fmt.Errorf("make what comes after the fill: %w", err)
 		}
-		if err != nil {
+		if _, err := tx.Exec(ctx, `delete from projection.partition where name = $1 and generation = $2`, s.g.Name, s.g.Generation); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// ahead yields the log in decoded batches up to head, while the next ones are read and decoded.
-func (b Build) ahead(ctx context.Context, after, head event.Position) iter.Seq2[decoded, error] {
-	type item struct {
-		d   decoded
-		err error
-	}
-	return func(yield func(decoded, error) bool) {
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
-		batches := make(chan item, readAhead)
-		send := func(d decoded, err error) bool {
-			select {
-			case batches <- item{d, err}:
-				return err == nil
-			case <-ctx.Done():
-				return false
-			}
-		}
-		go func() {
-			defer close(batches)
-			batch := eventstore.Batch{}
-			for e, err := range b.Store.ReadAll(ctx, after, eventstore.Forwards) {
-				if err != nil {
-					send(decoded{}, err)
-					return
-				}
-				if e.Position > head {
-					break
-				}
-				batch.Events, batch.UpTo = append(batch.Events, e), e.Position
-				if len(batch.Events) == fillBatch {
-					if !send(b.decode(ctx, batch)) {
-						return
-					}
-					batch.Events = batch.Events[:0]
-				}
-			}
-			if len(batch.Events) > 0 {
-				send(b.decode(ctx, batch))
-			}
-		}()
-		for next := range batches {
-			if !yield(next.d, next.err) {
-				return
-			}
-		}
-	}
-}
-
-func (b Build) decode(ctx context.Context, batch eventstore.Batch) (decoded, error) {
-	d, err := b.Projection.decode(batch)
-	return b.Projection.open(ctx, b.Reveal, d, err)
-}
-
-// golive lets readers find the new generation, and drops the one that it replaces. A runner that works
-// on that one learns of it with its next batch.
-func (b Build) golive(ctx context.Context, s *session) error {
-	var (
-		old   generation
-		found bool
-	)
-	err := pgx.BeginFunc(ctx, s.conn, func(tx pgx.Tx) (err error) {
-		if err := lockRegistry(ctx, tx); err != nil {
+		if _, err := tx.Exec(ctx, `update projection.generation set building = false where name = $1 and generation = $2`, s.g.Name, s.g.Generation); err != nil {
 			return err
 		}
-		if old, found, err = liveGeneration(ctx, tx, b.Projection); err != nil {
-			return err
-		}
-		if found {
-			if _, err := tx.Exec(ctx, `update projection.generation set live = false where name = $1 and generation = $2`, old.Name, old.Generation); err != nil {
-				return err
-			}
-		}
-		done, err := tx.Exec(ctx, `
-			update projection.generation set live = true, building = false where name = $1 and generation = $2 and owner = $3`,
-			s.g.Name, s.g.Generation, s.owner)
-		if err == nil && done.RowsAffected() == 0 {
-			err = ErrFenced
-		}
-		return err
+		return b.enter(ctx, tx, s, catchingUp)
 	})
-	if err != nil || !found {
-		return err
-	}
-	b.Log.Info("a new generation is read", "projection", b.Projection.Name, "generation", s.g.Generation, "position", s.g.Position)
-	// What came while the last look at the log was folded is in the old generation alone, and no runner
-	// looks at the new one before something else comes.
-	head, err := b.Store.Head(ctx)
 	if err == nil {
-		err = b.foldUpTo(ctx, s, head)
+		s.g.Building = false
 	}
-	if err != nil && !errors.Is(err, ErrFenced) { // fenced: a runner does it
-		b.Log.Warn("a new generation is read, and is late", "projection", b.Projection.Name, "error", err)
-	}
-	if err := drop(ctx, s.conn, old); err != nil {
-		b.Log.Warn("an old generation was not dropped; the next build does it", "projection", b.Projection.Name, "generation", old.Generation, "error", err)
-	}
-	return nil
-}
-
-// lockRegistry keeps others from making, switching or dropping generations until tx ends.
-func lockRegistry(ctx context.Context, tx pgx.Tx) error {
-	_, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtext('projection.generation'))`)
 	return err
 }
 
-// drop removes a generation that nobody is to read. The tables go first: a runner holds them when it
-// comes to the registry, and must not meet somebody there who waits for them.
-func drop(ctx context.Context, conn *pgx.Conn, g generation) error {
-	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-		if err := lockRegistry(ctx, tx); err != nil {
-			return err
-		}
-		if live, err := generations(ctx, tx, `name = $1 and generation = $2 and live`, g.Name, g.Generation); err != nil || len(live) > 0 {
-			return err
-		}
-		if _, err := tx.Exec(ctx, `drop schema if exists `+g.schema()+` cascade`); err != nil {
-			return err
-		}
-		_, err := tx.Exec(ctx, `delete from projection.generation where name = $1 and generation = $2`, g.Name, g.Generation)
-		return err
-	})
-}
-
-// sweep drops generations of the projection that nobody reads and nobody builds any more: those of
-// builds that were killed.
-func sweep(ctx context.Context, conn *pgx.Conn, p *Projection) error {
-	left, err := generations(ctx, conn, `name = $1 and not live`, p.Name)
+// foldUpTo folds the log in large batches, which are read and decoded ahead.
+func (b Build) foldUpTo(ctx context.Context, s *session, limit event.Position) error {
+	decoding, err := newDecoder(ctx, b.Store, b.Projection, b.Reveal)
 	if err != nil {
-		return fmt.Errorf("find what builds of %s left: %w", p.Name, err)
+		return err
 	}
-	for _, g := range left {
-		var nobodys bool
-		if err := conn.QueryRow(ctx, `select `+tryHold, g.schema()).Scan(&nobodys); err != nil {
-			return err
-		}
-		if !nobodys {
-			continue
-		}
-		err := drop(ctx, conn, g)
-		if _, letGoErr := conn.Exec(ctx, `select `+letGo, g.schema()); err == nil {
-			err = letGoErr
+	for d, err := range b.ahead(ctx, decoding, s.g.Position, limit, nil) {
+		if d.upTo > s.g.Position {
+			if err := s.applyFinding(ctx, d); err != nil {
+				return err
+			}
+			b.tell(s.g)
 		}
 		if err != nil {
-			return fmt.Errorf("drop what a build of %s left: %w", p.Name, err)
+			return err
 		}
 	}
 	return nil
 }
 
-// hold is the SQL of the lock that says that somebody builds the generation of a schema, tryHold of the
-// question whether nobody does, letGo of its end. It lasts no longer than the connection.
-const (
-	hold    = `pg_advisory_lock(8241003, hashtext($1))`
-	tryHold = `pg_try_advisory_lock(8241003, hashtext($1))`
-	letGo   = `pg_advisory_unlock(8241003, hashtext($1))`
-)
+// noteFailure writes why a build stands still.
+func (b Build) noteFailure(ctx context.Context, s *session, why error) {
+	b.Log.Error("a build stands still", "projection", s.g.Name, "generation", s.g.Generation, "error", why)
+	conn, err := connect(ctx, b.Config, b.Projection)
+	if err == nil {
+		_, err = noteIn(ctx, conn, why, b.Program, `name = $1 and generation = $2`, s.g.Name, s.g.Generation)
+		err = errors.Join(err, conn.Close(ctx))
+	}
+	if err != nil {
+		b.Log.Warn("why a build stands still was not noted", "projection", s.g.Name, "error", err)
+	}
+}

@@ -2,8 +2,10 @@ package projections
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -126,58 +128,77 @@ func TestANewVersionIsBuiltBesideTheOldOne(t *testing.T) {
 	require.NotEqual(t, old.Hash(), next.Hash())
 }
 
-func TestAFailedBuildLeavesTheLiveGenerationAndNothingOfItsOwn(t *testing.T) {
+func TestABuildThatStandsStillLeavesTheLiveGenerationAndSaysWhy(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"error", "panic", "version", "cancelled", "killed"} {
+	for name, want := range map[string]string{
+		"error":   "event BankAccountOpened at position 2: ERROR: division by zero (SQLSTATE 22012)",
+		"panic":   "event BankAccountOpened at position 2: panic: a mistake",
+		"version": "event BankAccountOpened at position 3: decode BankAccountOpened at position 3: schema version 99 is unknown",
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t)
 			var cured atomic.Bool
 			cured.Store(true)
-			p := seen("seen", func(b *Batch, event string) {
-				poisoned(&cured)(b, event)
-				if event == "killed" && !cured.Load() {
-					b.Exec(killSelf)
-				}
-			})
+			p := seen("seen", poisoned(&cured))
 			r.add(t, "a", name)
 			require.NoError(t, r.build(p).Run(t.Context()))
 			cured.Store(false)
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			build := r.build(p)
-			switch name {
-			case "version":
+			if name == "version" {
 				r.addRaw(t, "BankAccountOpened", `{}`, `{"schema":99}`)
-			case "cancelled":
-				build.Progress = func(event.Position, event.Position) { cancel() }
+				r.exec(t, `update projection.generation set position = 3, event_id = (select id from log.event where position = 3)`)
 			}
-			require.Error(t, build.Run(ctx))
-			require.Equal(t, []string{"seen_g1"}, r.schemas(t))
+			require.ErrorContains(t, r.build(p).Run(t.Context()), want)
 			require.Equal(t, []string{"a", name}, r.names(t, "seen"))
 			listed, err := List(t.Context(), r.pool)
 			require.NoError(t, err)
-			require.Len(t, listed, 1)
-			require.Equal(t, "live", listed[0].State)
+			require.Equal(t, []string{"live", "parked"}, []string{listed[0].State, listed[1].State})
+			require.Contains(t, listed[1].Error, want)
+			require.ErrorIs(t, r.build(p).Run(t.Context()), ErrBuildRuns, "it is taken up again, not begun beside it")
+
+			require.NoError(t, r.build(p).Cancel(t.Context()))
+			require.Equal(t, []string{"seen_g1"}, r.schemas(t))
+			require.ErrorIs(t, r.build(p).Cancel(t.Context()), ErrNoBuild)
 		})
 	}
 }
 
-func TestWhatAKilledBuildLeftIsDroppedByTheNext(t *testing.T) {
+func TestABuildIsTakenUpWhereAnotherProcessEnded(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
-	p := seen("seen", nil)
-	r.add(t, numberedNames(0, 3)...)
-	killed, err := r.build(p).open(t.Context())
-	require.NoError(t, err)
-	require.NoError(t, r.build(p).Run(t.Context()))
-	require.Equal(t, []string{"seen_g1", "seen_g2"}, r.schemas(t), "one that is under way is left alone")
-	require.NoError(t, killed.conn.Close(t.Context()))
-	require.Eventually(t, func() bool {
-		require.NoError(t, r.build(p).Run(t.Context()))
-		return len(r.schemas(t)) == 1
-	}, 20*time.Second, 10*time.Millisecond, "its process is gone")
-	require.ElementsMatch(t, numberedNames(0, 3), r.names(t, "seen"))
+	for _, name := range []string{"stopped", "killed"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			var once atomic.Bool
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			p := seen("seen", func(b *Batch, event string) {
+				switch {
+				case event != "n0900" || !once.CompareAndSwap(false, true):
+				case name == "stopped":
+					stop()
+				default:
+					b.Exec(killSelf)
+				}
+			})
+			r.add(t, numberedNames(0, 1000)...)
+			build := r.build(p)
+			build.How = How{Throttle: 2000} // batches of 100
+			require.Error(t, build.Run(ctx))
+			at, found, err := build.underWay(t.Context(), r.pool)
+			require.NoError(t, err)
+			require.True(t, found)
+			require.Equal(t, filling, at.phase())
+			r.tend(t, p)
+			require.Eventually(t, func() bool {
+				_, found, err := liveGeneration(t.Context(), r.pool, p)
+				require.NoError(t, err)
+				return found
+			}, 20*time.Second, 10*time.Millisecond)
+			require.ElementsMatch(t, numberedNames(0, 1000), r.names(t, "seen"), "each event once")
+			require.Equal(t, []string{"seen_g1"}, r.schemas(t))
+		})
+	}
 }
 
 func TestTheRunnerBuildsAgainAfterItsBuildWasKilled(t *testing.T) {
@@ -206,22 +227,29 @@ func TestAnEventThatStopsABuildIsOnShow(t *testing.T) {
 	require.False(t, run.Statuses()["seen"].Ready)
 }
 
-func TestBuildsAtOnceEndWithOneGeneration(t *testing.T) {
+func TestOfBuildsAtOnceOneIsDone(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.add(t, numberedNames(0, 30)...)
 	p := seen("seen", nil)
 	run := r.run(t, p)
 	run.until("seen", func(s Status) bool { return s.Ready })
-	var all sync.WaitGroup
+	var (
+		all  sync.WaitGroup
+		done atomic.Int32
+	)
 	for range 4 {
 		all.Go(func() {
-			if err := r.build(p).Run(t.Context()); err != nil {
+			switch err := r.build(p).Run(t.Context()); {
+			case err == nil:
+				done.Add(1)
+			case !errors.Is(err, ErrBuildRuns):
 				t.Error(err)
 			}
 		})
 	}
 	all.Wait()
+	require.Positive(t, done.Load())
 	require.Len(t, r.schemas(t), 1)
 	r.add(t, "last")
 	run.until("seen", func(s Status) bool { return s.Position >= r.head(t) })
@@ -231,15 +259,29 @@ func TestBuildsAtOnceEndWithOneGeneration(t *testing.T) {
 func TestABuildTellsHowFarItIs(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.add(t, numberedNames(0, 30)...)
+	r.add(t, numberedNames(0, 600)...)
 	build := r.build(seen("seen", nil))
-	var told []event.Position
-	build.Progress = func(done, total event.Position) {
-		require.EqualValues(t, 30, total)
-		told = append(told, done)
+	build.How.Throttle = 1000
+	var (
+		mu     sync.Mutex
+		phases []string
+		rising []event.Position
+	)
+	build.Progress = func(p Progress) {
+		mu.Lock()
+		defer mu.Unlock()
+		if p.Phase == filling && p.Total > 0 {
+			require.EqualValues(t, 600, p.Total)
+			rising = append(rising, p.Done)
+		}
+		if len(phases) == 0 || phases[len(phases)-1] != p.Phase {
+			phases = append(phases, p.Phase)
+		}
 	}
 	require.NoError(t, build.Run(t.Context()))
-	require.Equal(t, []event.Position{30}, told)
+	require.Equal(t, []string{filling, indexing, catchingUp}, phases)
+	require.True(t, slices.IsSorted(rising))
+	require.Greater(t, rising[len(rising)-1], rising[0], "while it goes on")
 }
 
 // feed is a log that hands out what it is given.

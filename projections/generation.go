@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -19,19 +20,50 @@ var ErrFenced = errors.New("another runner writes this projection now")
 
 // generation is a row of the registry.
 type generation struct {
-	Name       string
-	Generation int
-	Version    int
-	Live       bool
-	Building   bool
-	StoreID    uuid.UUID
-	Position   event.Position
-	EventID    *uuid.UUID
-	Owner      *uuid.UUID
-	Error      *string
+	Name        string
+	Generation  int
+	Version     int
+	DDL         string `db:"ddl_sha256"`
+	Live        bool
+	Building    bool // tables or indexes are missing still
+	Scratch     bool // nobody is ever to read it
+	Phase       *string
+	StoreID     uuid.UUID
+	Position    event.Position
+	EventID     *uuid.UUID
+	Owner       *uuid.UUID
+	Error       *string
+	Paused      bool
+	Throttle    *int
+	Partitions  int
+	Accepted    bool
+	Differences []Difference
+	Total       event.Position
+	Rate        float64
+	KeepFor     time.Duration
+	KeepUntil   *time.Time
+	Over        bool // KeepUntil is past
 }
 
+// The phases of a build.
+const (
+	requested  = "requested"   // nothing is made yet
+	filling    = "filling"     // the log is folded into the tables
+	indexing   = "indexing"    // what stands after the fill in the DDL is made
+	catchingUp = "catching up" // with what came meanwhile
+	comparing  = "comparing"   // with the live tables
+	differs    = "differs"     // from the live tables: somebody has to accept that, or cancel the build
+)
+
 func (g generation) schema() string { return SchemaName(g.Name, g.Generation) }
+
+// phase is how far the build of the generation is.
+func (g generation) phase() string {
+	if g.Phase == nil {
+		return requested
+	}
+	return *g.Phase
+}
 
 // SchemaName is where the tables of a generation are.
 func SchemaName(name string, generation int) string { return fmt.Sprintf("%s_g%d", name, generation) }
@@ -41,41 +73,53 @@ type querier interface {
 	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
 }
 
-const generationColumns = `name, generation, version, live, building, store_id, position, event_id, owner, error`
+const generationColumns = `name, generation, version, ddl_sha256, live, building, scratch, phase, store_id, position, event_id, owner, error,
+	paused, throttle, partitions, accepted, differences, total, rate, keep_for, keep_until, coalesce(keep_until <= now(), false) as over`
 
 func generations(ctx context.Context, db querier, where string, args ...any) ([]generation, error) {
 	rows, _ := db.Query(ctx, `select `+generationColumns+` from projection.generation where `+where+` order by name, generation`, args...)
-	return pgx.CollectRows(rows, pgx.RowToStructByPos[generation])
+	return pgx.CollectRows(rows, pgx.RowToStructByName[generation])
 }
 
-// liveGeneration answers the generation that is read for this version, false when there is none yet.
-func liveGeneration(ctx context.Context, db querier, p *Projection) (generation, bool, error) {
-	found, err := generations(ctx, db, `live and name = $1 and version = $2`, p.Name, p.Version)
+// oneGeneration answers the only one, false when there is none.
+func oneGeneration(ctx context.Context, db querier, where string, args ...any) (generation, bool, error) {
+	found, err := generations(ctx, db, where, args...)
 	if err != nil || len(found) == 0 {
 		return generation{}, false, err
 	}
 	return found[0], true, nil
 }
 
-// newGeneration makes empty tables under the next number, without what is made after the fill.
-func newGeneration(ctx context.Context, conn *pgx.Conn, p *Projection, store, owner uuid.UUID) (g generation, err error) {
+// Which of a version's generations a condition on name and version finds.
+const (
+	isLive  = `live and name = $1 and version = $2`
+	isBuilt = `not live and not scratch and keep_until is null and name = $1 and version = $2` // being built
+	isKept  = `not live and not scratch and keep_until is not null and name = $1 and version = $2`
+)
+
+// liveGeneration answers the generation that is read for this version, false when there is none yet.
+func liveGeneration(ctx context.Context, db querier, p *Projection) (generation, bool, error) {
+	return oneGeneration(ctx, db, isLive, p.Name, p.Version)
+}
+
+// newGeneration takes the next number for tables that are yet to be made.
+func newGeneration(ctx context.Context, conn *pgx.Conn, p *Projection, store uuid.UUID, how How, scratch bool) (g generation, err error) {
 	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		if err := lockRegistry(ctx, tx); err != nil {
 			return err
 		}
+		var throttle *int
+		if how.Throttle > 0 {
+			throttle = &how.Throttle
+		}
 		rows, _ := tx.Query(ctx, `
-			insert into projection.generation (name, generation, version, ddl_sha256, store_id, owner)
-			select $1, coalesce(max(generation), 0) + 1, $2, $3, $4, $5 from projection.generation where name = $1
-			returning `+generationColumns, p.Name, p.Version, p.Hash(), store, owner)
+			insert into projection.generation (name, generation, version, ddl_sha256, store_id, phase, throttle, partitions, accepted, keep_for, scratch)
+			select $1, coalesce(max(generation), 0) + 1, $2, $3, $4, $5, $6, $7, $8, $9, $10 from projection.generation where name = $1
+			returning `+generationColumns,
+			p.Name, p.Version, p.Hash(), store, requested, throttle, p.parts(how.Partitions), how.Accept, how.Keep, scratch)
 		var err error
-		if g, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[generation]); err != nil {
-			return err
-		}
-		// One who had this number and gave it up may still be on the way out.
-		if _, err := tx.Exec(ctx, `select `+hold, g.schema()); err != nil {
-			return err
-		}
-		return inSchema(ctx, tx, g.schema(), `create schema `+g.schema()+`; `+p.tables)
+		g, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[generation])
+		return err
 	})
 	if err != nil {
 		return g, fmt.Errorf("make a generation of %s: %w", p.Name, err)
@@ -95,9 +139,9 @@ func inSchema(ctx context.Context, tx pgx.Tx, schema, statements string) error {
 // checkpoint moves a generation on, if its row is as this runner left it.
 func checkpoint(ctx context.Context, tx pgx.Tx, g generation, owner uuid.UUID, to event.Position, id *uuid.UUID) error {
 	done, err := tx.Exec(ctx, `
-		update projection.generation set position = $5, event_id = $6, error = null, error_at = null, error_position = null
-		where name = $1 and generation = $2 and position = $3 and owner = $4 and (live or building)`,
-		g.Name, g.Generation, int64(g.Position), owner, int64(to), id)
+		update projection.generation set position = $5, event_id = $6, rate = $7, error = null, error_at = null, error_position = null
+		where name = $1 and generation = $2 and position = $3 and owner = $4 and not (live and paused)`,
+		g.Name, g.Generation, int64(g.Position), owner, int64(to), id, g.Rate)
 	switch {
 	case err != nil:
 		return err
@@ -106,6 +150,33 @@ func checkpoint(ctx context.Context, tx pgx.Tx, g generation, owner uuid.UUID, t
 	default:
 		return nil
 	}
+}
+
+// isTaken says whether somebody else has what an index allows only one to have.
+func isTaken(err error) bool {
+	server, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && server.Code == "23505"
+}
+
+// noteIn writes why the generations that a condition finds stand still, and at which event; it answers how
+// many there are.
+func noteIn(ctx context.Context, db querier, why error, program, where string, args ...any) (int64, error) {
+	text, at, typ := noteOf(why)
+	n := len(args)
+	done, err := db.Exec(ctx, fmt.Sprintf(`
+		update projection.generation set error = $%d, error_position = $%d, error_type = $%d, error_program = $%d,
+			error_at = case when error is distinct from $%d then now() else error_at end
+		where `, n+1, n+2, n+3, n+4, n+1)+where, append(args, text, at, typ, program)...)
+	return done.RowsAffected(), err
+}
+
+// noteOf answers what is noted of an error: its text, and which event is to blame.
+func noteOf(why error) (text string, at *int64, typ *string) {
+	if bad, ok := errors.AsType[*poison](why); ok {
+		position := int64(bad.at)
+		at, typ = &position, &bad.typ
+	}
+	return why.Error(), at, typ
 }
 
 // verify holds a generation's checkpoint against the log: the event at its position must be there,
@@ -145,7 +216,8 @@ type Listed struct {
 	Name       string
 	Version    int
 	Generation int
-	State      string // live, building, parked, or old: kept for a program of another version
+	State      string // live, building, parked, paused, kept, scratch
+	Live       bool   // it is read by programs of its version, also when it is parked or paused
 	Position   event.Position
 	Error      string
 }
@@ -158,14 +230,18 @@ func List(ctx context.Context, db querier) ([]Listed, error) {
 	}
 	all := make([]Listed, len(found))
 	for i, g := range found {
-		all[i] = Listed{Name: g.Name, Version: g.Version, Generation: g.Generation, Position: g.Position, State: "old"}
+		all[i] = Listed{Name: g.Name, Version: g.Version, Generation: g.Generation, Position: g.Position, State: "building", Live: g.Live}
 		switch {
 		case g.Error != nil:
 			all[i].State, all[i].Error = "parked", *g.Error
+		case g.Paused:
+			all[i].State = "paused"
 		case g.Live:
 			all[i].State = "live"
-		case g.Building:
-			all[i].State = "building"
+		case g.Scratch:
+			all[i].State = "scratch"
+		case g.KeepUntil != nil:
+			all[i].State = "kept"
 		}
 	}
 	return all, nil

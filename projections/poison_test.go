@@ -80,7 +80,7 @@ func TestAPoisonEventStopsItsProjectionAlone(t *testing.T) {
 			require.EqualValues(t, 2, parked.Position)
 
 			cured.Store(true)
-			require.NoError(t, Retry(t.Context(), r.pool, "sick"))
+			require.NoError(t, Retry(t.Context(), r.pool, sick))
 			if name == "version" || name == "garbage" { // which no retry cures
 				require.Contains(t, r.parked(t, "sick").Error, want)
 				return
@@ -130,7 +130,9 @@ func TestAnotherProcessSaysThatAProjectionIsParked(t *testing.T) {
 		return s.Position >= 2 && s.Error == ""
 	}
 	require.Eventually(t, func() bool { // one of them may have been about to park as well
-		require.NoError(t, Retry(t.Context(), r.pool, "seen"))
+		if err := Retry(t.Context(), r.pool, p); err != nil {
+			require.ErrorIs(t, err, ErrNotParked)
+		}
 		return goesOn(one) && goesOn(two)
 	}, 30*time.Second, 50*time.Millisecond)
 	require.Equal(t, []string{"a", "error"}, r.names(t, "seen"))

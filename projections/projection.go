@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"reflect"
+	"runtime"
 	"strings"
 	"time"
 
@@ -22,9 +23,11 @@ type Projection struct {
 	tables  string // DDL of what is needed to fill the tables
 	after   string // DDL of what is quicker made afterwards: indexes
 	folds   map[string]Fold
+	common  map[string]string // columns that the version before has too, by table
 
-	personal bool          // it folds events that hold personal values
-	idle     time.Duration // see idleCheckpoint, which it is when this is 0
+	parted   func(*event.Recorded[any]) (key int64, all bool) // nil: the fold cannot be shared out
+	personal bool                                             // it folds events that hold personal values
+	idle     time.Duration                                    // see idleCheckpoint, which it is when this is 0
 }
 
 // Fold is how events of some types are folded.
@@ -34,7 +37,20 @@ type Fold struct {
 	apply func(context.Context, *Batch, []event.Recorded[any]) error
 
 	finish func(context.Context, *Batch) error // after a fill; may be nil
+	resume func(context.Context, *Batch) error // before a fill goes on that another process began; may be nil
 }
+
+// Part is a share of a fold: the keys that fall to it.
+type Part struct {
+	Nth int // from 0
+	Of  int // how many parts there are; 0 and 1: this is all
+}
+
+// Has says whether a key falls to the part.
+func (p Part) Has(key int64) bool { return p.Of <= 1 || uint64(key)%uint64(p.Of) == uint64(p.Nth) }
+
+// First says whether the part does what must be done once.
+func (p Part) First() bool { return p.Nth == 0 }
 
 // afterFill is the line of a DDL behind which statements run once the tables are filled.
 const afterFill = "-- after fill"
@@ -87,26 +103,74 @@ func (f Fold) Finishing(finish func(context.Context, *Batch) error) Fold {
 	return f
 }
 
+// Resuming prepares the tables for a fill that goes on in another process, without what the fold has
+// kept in memory. Of several parts of a fill, each may have come to another place.
+func (f Fold) Resuming(resume func(context.Context, *Batch) error) Fold {
+	f.resume = resume
+	return f
+}
+
+// Parted lets a fill be shared out to parts, each of which has its own connection and transactions. Key
+// says which part an event falls to; all that it concerns every one. A part must leave alone what is not
+// its own, and must not lean on how far the others are.
+func (p *Projection) Parted(key func(*event.Recorded[any]) (key int64, all bool)) *Projection {
+	p.parted = key
+	return p
+}
+
+// mostParts bounds the connections that a fill takes.
+const mostParts = 16
+
+// parts answers how many parts fill the tables when so many are asked for; 0: as many as the machine has
+// use for, since reading and Postgres need processors too.
+func (p *Projection) parts(asked int) int {
+	if p.parted == nil {
+		return 1
+	}
+	if asked <= 0 {
+		asked = runtime.NumCPU() / 3
+	}
+	return min(max(asked, 1), mostParts)
+}
+
+// Comparable declares which columns of which tables a new version has in common with the one before.
+// Its tables then take over only when those are the same.
+func (p *Projection) Comparable(columns map[string]string) *Projection {
+	p.common = columns
+	return p
+}
+
 // finish ends a fill.
 func (p *Projection) finish(ctx context.Context, b *Batch) error {
+	return p.each(ctx, b, "finish", func(f Fold) func(context.Context, *Batch) error { return f.finish })
+}
+
+// resume prepares a fill that goes on.
+func (p *Projection) resume(ctx context.Context, b *Batch) error {
+	return p.each(ctx, b, "resume", func(f Fold) func(context.Context, *Batch) error { return f.resume })
+}
+
+func (p *Projection) each(ctx context.Context, b *Batch, what string, of func(Fold) func(context.Context, *Batch) error) error {
 	done := map[string]bool{}
 	for name, f := range p.folds {
-		if f.finish == nil || done[f.types[0]] {
+		if of(f) == nil || done[f.types[0]] {
 			continue
 		}
 		done[f.types[0]] = true
-		if err := f.finish(ctx, b); err != nil {
-			return fmt.Errorf("finish the fill of %s: %w", name, err)
+		if err := guarded(func() error { return of(f)(ctx, b) }); err != nil {
+			return fmt.Errorf("%s the fill of %s: %w", what, name, err)
 		}
 	}
 	return b.flush(ctx)
 }
 
-// indexes answers the statements after the fill that make an index, and the others.
+// indexes answers the statements after the fill that make an index, as far as it is not there yet, and the
+// others.
 func (p *Projection) indexes() (indexes []string, rest string) {
 	for statement := range strings.SplitSeq(p.after, ";\n") {
-		if text := strings.TrimSpace(statement); strings.HasPrefix(text, "create index") || strings.HasPrefix(text, "create unique index") {
-			indexes = append(indexes, text)
+		text := strings.TrimSpace(statement)
+		if head, index, isIndex := strings.Cut(text, " index "); isIndex && (head == "create" || head == "create unique") {
+			indexes = append(indexes, head+" index if not exists "+index)
 		} else if text != "" {
 			rest += text + ";\n"
 		}
@@ -154,6 +218,10 @@ type Batch struct {
 	// Filling says that a generation is being filled: what stands behind "after fill" in the DDL is not
 	// there yet.
 	Filling bool
+	// Resumed says that an earlier process has filled a part of the tables, or this one after a failure.
+	Resumed bool
+	// Part is the share of the fold that the batch is of.
+	Part Part
 	// Kept is for Apply alone: what it put there in an earlier batch of the same runner, which is the
 	// only one that writes the tables. It is nil at first, and after a batch that failed.
 	Kept any

@@ -71,6 +71,16 @@ func checkpoints(ctx context.Context, db querier, where string, args ...any) ([]
 	return found, nil
 }
 
+// ReactorParkedAt answers [ErrNotParked] when the reactor does not stand still at the event of a position.
+func ReactorParkedAt(ctx context.Context, db querier, name string, at event.Position) error {
+	rows, _ := db.Query(ctx, `select 1 from reactor.checkpoint where name = $1 and error_position = $2`, name, int64(at))
+	found, err := pgx.CollectRows(rows, pgx.RowTo[int])
+	if err == nil && len(found) == 0 {
+		err = ErrNotParked
+	}
+	return err
+}
+
 // RetryReactor lets a parked reactor try its event again.
 func RetryReactor(ctx context.Context, db querier, name string) error {
 	_, err := db.Exec(ctx, `update reactor.checkpoint set error = null, error_at = null, error_position = null where name = $1`, name)

@@ -2,10 +2,8 @@ package projections
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 // registry keeps a projection's checkpoint, in the row of its live generation.
@@ -29,14 +27,23 @@ func (k registry) begin(ctx context.Context, conn *pgx.Conn) (held, error) {
 		return nil, err
 	}
 	if !found {
-		build := Build{Store: k.r.store, Config: k.r.config, Projection: k.p, Reveal: k.r.Reveal, Log: k.r.log}
-		if g, err = build.run(ctx); err != nil {
+		if err := k.r.build(k.p).first(ctx, conn); err != nil {
 			return nil, err
 		}
+		if g, found, err = liveGeneration(ctx, conn, k.p); err != nil {
+			return nil, err
+		}
+		if !found { // another process was quicker, and did not come to the end
+			return nil, errStandby
+		}
 	}
-	s := &session{p: k.p, g: g, owner: k.r.owner, conn: conn}
+	s := k.r.build(k.p).session(conn, g)
+	s.owner = k.r.owner
 	if err := s.own(ctx); err != nil {
 		return nil, err
+	}
+	if s.g.Paused {
+		return s, errPaused
 	}
 	if err := verify(ctx, k.r.store, s.g); err != nil {
 		return s, err
@@ -52,27 +59,14 @@ func (k registry) look(ctx context.Context) (at place, found bool, err error) {
 	if err != nil || !found {
 		return at, false, err
 	}
-	at = place{generation: g.Generation, position: g.Position}
+	at = place{generation: g.Generation, position: g.Position, paused: g.Paused}
 	if g.Error != nil {
 		at.err = *g.Error
 	}
 	return at, true, nil
 }
 
-func (k registry) note(ctx context.Context, why error, at *int64) (bool, error) {
-	done, err := k.r.pool.Exec(ctx, `
-		update projection.generation set error = $3, error_position = $4,
-			error_at = case when error is distinct from $3 then now() else error_at end
-		where name = $1 and version = $2 and live`, k.p.Name, k.p.Version, why.Error(), at)
-	return done.RowsAffected() > 0, err
-}
-
-// Retry lets a parked projection try its event again, which helps when the program has changed.
-func Retry(ctx context.Context, pool *pgxpool.Pool, name string) error {
-	_, err := pool.Exec(ctx, `
-		update projection.generation set error = null, error_at = null, error_position = null where name = $1 and live`, name)
-	if err != nil {
-		return fmt.Errorf("retry %s: %w", name, err)
-	}
-	return nil
+func (k registry) note(ctx context.Context, why error) (bool, error) {
+	n, err := noteIn(ctx, k.r.pool, why, k.r.Program, isLive, k.p.Name, k.p.Version)
+	return n > 0, err
 }

@@ -104,6 +104,20 @@ func (r *rig) run(t *testing.T, all ...*Projection) *running {
 	return p
 }
 
+// tend builds and keeps what the registry asks for, as a process that serves does.
+func (r *rig) tend(t *testing.T, all ...*Projection) {
+	t.Helper()
+	runner := NewRunner(r.store, r.pool, r.log)
+	runner.Now = time.Now
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- runner.Tend(ctx, all...) }()
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, <-done)
+	})
+}
+
 func (p *running) stop() {
 	p.t.Helper()
 	p.cancel()

@@ -22,13 +22,12 @@ import (
 // way is gone.
 const tryAgain = 250 * time.Millisecond
 
-// buildAgain is how long it waits before it begins a build once more that cannot succeed as it is.
-const buildAgain = 10 * time.Second
-
 // Runner keeps projections up to date, one goroutine each. Of several processes on one database, one
 // works on a projection while the others stand by.
 type Runner struct {
-	Reveal Reveal // nil where no projection has personal values
+	Reveal  Reveal           // nil where no projection has personal values
+	Program string           // version of the program, for who looks at an error
+	Now     func() time.Time // nil: no rates are measured
 
 	store  eventstore.Store
 	pool   *pgxpool.Pool
@@ -38,7 +37,10 @@ type Runner struct {
 
 	mu     sync.Mutex
 	status map[string]*Status
-	moved  chan struct{} // closed when a projection has moved
+	moved  chan struct{}                 // closed when a projection has moved
+	anew   map[string]context.CancelFunc // lets a follower look again what it is to work on
+
+	asked chan struct{} // to look for builds
 }
 
 // Status is what this process knows of a projection.
@@ -49,6 +51,7 @@ type Status struct {
 	Position   event.Position
 	Working    bool   // this process is the one that works on it
 	Ready      bool   // it has caught up with the log's head as of the start
+	Paused     bool   // somebody wants it to stand still
 	Error      string // why it stands still
 }
 
@@ -56,7 +59,7 @@ type Status struct {
 func NewRunner(store eventstore.Store, pool *pgxpool.Pool, log *slog.Logger) *Runner {
 	return &Runner{
 		store: store, pool: pool, config: pool.Config().ConnConfig.Copy(), log: log, owner: uuid.New(),
-		status: map[string]*Status{}, moved: make(chan struct{}),
+		status: map[string]*Status{}, moved: make(chan struct{}), anew: map[string]context.CancelFunc{}, asked: make(chan struct{}, 1),
 	}
 }
 
@@ -136,6 +139,16 @@ func (r *Runner) set(p *Projection, change func(*Status)) {
 	r.moved = make(chan struct{})
 }
 
+// read tells the follower of a projection which generation is read. If that is not the one it works on, it
+// looks again.
+func (r *Runner) read(p *Projection, generation int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s := r.status[p.Name]; s != nil && s.Working && s.Generation != generation && r.anew[p.Name] != nil {
+		r.anew[p.Name]()
+	}
+}
+
 // follower is one projection's or reactor's part of the router: as its subscriber it reads the log, as
 // its handler it folds what it read. Watermill gives the handler one message at a time, and the
 // subscriber sends the next when the last is acknowledged.
@@ -146,6 +159,8 @@ type follower struct {
 	log  *slog.Logger
 	conn *pgx.Conn // lent, as the next, to whichever of the two is at work
 	h    held
+	d    decoder
+	said string // why it stands still, the last time that it was logged
 }
 
 // keeper keeps a follower's checkpoint, and knows what there is to do before the first event.
@@ -160,13 +175,14 @@ type keeper interface {
 	// look answers how far the follower is, whoever works; false when it has never begun.
 	look(ctx context.Context) (place, bool, error)
 	// note writes why the follower stands still, and at which event; false when it has never begun.
-	note(ctx context.Context, why error, at *int64) (bool, error)
+	note(ctx context.Context, why error) (bool, error)
 }
 
 // place is where a checkpoint stands.
 type place struct {
 	generation int
 	position   event.Position
+	paused     bool
 	err        string // why it goes no further
 }
 
@@ -194,13 +210,9 @@ func (f *follower) Subscribe(ctx context.Context, _ string) (<-chan *message.Mes
 				return
 			}
 			f.explain(ctx, err)
-			wait := tryAgain
-			if _, hopeless := errors.AsType[*unbuildable](err); hopeless {
-				wait = buildAgain
-			}
 			select {
 			case <-ctx.Done():
-			case <-time.After(wait):
+			case <-time.After(tryAgain):
 			}
 		}
 	}()
@@ -216,7 +228,14 @@ func (f *follower) explain(ctx context.Context, err error) {
 	case err == nil, errors.Is(err, errStandby):
 		f.r.set(f.p, func(s *Status) { s.Working = false })
 		return
-	default:
+	case errors.Is(err, errPaused):
+		f.r.set(f.p, func(s *Status) {
+			s.Working, s.Paused, s.Generation, s.Position = false, true, f.h.place().generation, f.h.place().position
+		})
+		return
+	}
+	if text := err.Error(); text != f.said {
+		f.said = text
 		f.log.Warn("a follower of the log stands still", "error", err)
 	}
 	f.r.set(f.p, func(s *Status) {
@@ -229,11 +248,15 @@ func (f *follower) explain(ctx context.Context, err error) {
 		f.park(ctx, bad)
 	}
 	if other, ok := errors.AsType[*mismatch](err); ok {
-		_, _ = f.k.note(ctx, other, nil) // it is tried again, and noted again
+		_, _ = f.k.note(ctx, other) // it is tried again, and noted again
 	}
 }
 
-var errStandby = errors.New("another process works on it")
+// What a follower waits for that is no error.
+var (
+	errStandby = errors.New("another process works on it")
+	errPaused  = errors.New("it is paused")
+)
 
 // work holds the checkpoint and follows the log, until something goes wrong.
 func (f *follower) work(ctx context.Context, out chan<- *message.Message) error {
@@ -268,16 +291,26 @@ func (f *follower) keepUp(ctx context.Context, out chan<- *message.Message) erro
 	if err != nil {
 		return err
 	}
+	if f.d, err = newDecoder(ctx, f.r.store, f.p, f.r.Reveal); err != nil {
+		return err
+	}
 	head, err := f.r.store.Head(ctx)
 	if err != nil {
 		return err
 	}
 	at := f.h.place()
+	f.said = ""
+	reading, stop := context.WithCancel(ctx)
+	defer stop()
 	f.r.set(f.p, func(s *Status) {
-		s.Working, s.Generation, s.Position, s.Error = true, at.generation, at.position, ""
+		s.Working, s.Paused, s.Generation, s.Position, s.Error = true, false, at.generation, at.position, ""
 		s.Ready = s.Ready || at.position >= head
+		f.r.anew[f.p.Name] = stop
 	})
-	for batch, err := range coalesced(ctx, f.p, f.r.store, at.position) {
+	for batch, err := range coalesced(reading, f.p, f.r.store, at.position) {
+		if reading.Err() != nil && ctx.Err() == nil {
+			return ErrFenced
+		}
 		if err != nil {
 			return err
 		}
@@ -313,7 +346,7 @@ func (f *follower) standBy(ctx context.Context) error {
 	f.r.set(f.p, func(s *Status) {
 		s.Working = false
 		if found {
-			s.Generation, s.Position, s.Ready, s.Error = at.generation, at.position, true, at.err
+			s.Generation, s.Position, s.Ready, s.Error, s.Paused = at.generation, at.position, true, at.err, at.paused
 		}
 	})
 	return errStandby
@@ -324,16 +357,11 @@ func (f *follower) standBy(ctx context.Context) error {
 func (f *follower) handle(m *message.Message) (err error) {
 	ctx := m.Context()
 	batch, _ := ctx.Value(batchKey{}).(eventstore.Batch)
-	d, err := f.decode(ctx, batch)
+	d, err := f.d.decode(ctx, batch)
 	if d.upTo > f.h.place().position {
 		err = errors.Join(f.h.apply(ctx, d), err)
 	}
 	return err
-}
-
-func (f *follower) decode(ctx context.Context, batch eventstore.Batch) (decoded, error) {
-	d, err := f.p.decode(batch)
-	return f.p.open(ctx, f.r.Reveal, d, err)
 }
 
 // failure does a failed batch again, event by event, to find the one at fault.
@@ -347,7 +375,7 @@ func (f *follower) failure(ctx context.Context, batch eventstore.Batch) error {
 			rest.Events = append(rest.Events, e)
 		}
 	}
-	d, decodeErr := f.decode(ctx, rest)
+	d, decodeErr := f.d.decode(ctx, rest)
 	if d.upTo > f.h.place().position {
 		if err := applyFinding(ctx, f.h, f.conn, d); err != nil {
 			return err
@@ -369,8 +397,7 @@ func guarded(do func() error) (err error) {
 // park notes the event at which the follower stands, and waits until somebody asks to try again,
 // by clearing the note.
 func (f *follower) park(ctx context.Context, bad *poison) {
-	at := int64(bad.at)
-	if noted, err := f.k.note(ctx, bad, &at); err != nil || !noted {
+	if noted, err := f.k.note(ctx, bad); err != nil || !noted {
 		return // it is tried again, and fails and is noted again
 	}
 	for ctx.Err() == nil {

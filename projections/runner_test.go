@@ -118,7 +118,7 @@ func (r *rig) decoded(t *testing.T, p *Projection, after event.Position) decoded
 		require.NoError(t, err)
 		batch.Events, batch.UpTo = append(batch.Events, e), e.Position
 	}
-	d, err := p.decode(batch)
+	d, err := p.decode(batch, nil)
 	require.NoError(t, err)
 	return d
 }
@@ -126,10 +126,10 @@ func (r *rig) decoded(t *testing.T, p *Projection, after event.Position) decoded
 func TestARunnerThatIsFencedOffWritesNothing(t *testing.T) {
 	t.Parallel()
 	for name, sql := range map[string]string{
-		"another owner":      `update projection.generation set owner = gen_random_uuid()`,
-		"another generation": `update projection.generation set live = false`,
-		"another position":   `update projection.generation set position = 1`,
-		"no generation":      `delete from projection.generation`,
+		"another owner":    `update projection.generation set owner = gen_random_uuid()`,
+		"paused":           `update projection.generation set paused = true`,
+		"another position": `update projection.generation set position = 1`,
+		"no generation":    `delete from projection.generation`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -2,6 +2,7 @@ package projections
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 
@@ -21,6 +22,7 @@ type session struct {
 	owner uuid.UUID
 	conn  *pgx.Conn
 	kept  any // see Batch.Kept
+	pace  pace
 }
 
 // connect makes a connection for one generation's tables.
@@ -65,13 +67,17 @@ func (s *session) place() place { return place{generation: s.g.Generation, posit
 // own makes this session the one that may write the generation.
 func (s *session) own(ctx context.Context) error {
 	rows, _ := s.conn.Query(ctx, `
-		update projection.generation set owner = $3 where name = $1 and generation = $2
+		update projection.generation set owner = $3 where name = $1 and generation = $2 and not scratch
 		returning `+generationColumns, s.g.Name, s.g.Generation, s.owner)
-	g, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[generation])
+	g, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[generation])
+	if errors.Is(err, pgx.ErrNoRows) {
+		return ErrFenced
+	}
 	if err != nil {
 		return fmt.Errorf("take over projection %s: %w", s.p.Name, err)
 	}
 	s.g = g
+	s.pace.rate = g.Rate
 	return useSchema(ctx, s.conn, g.schema())
 }
 
@@ -98,11 +104,11 @@ func (p *poison) Unwrap() error { return p.err }
 
 // decode reads the events that the projection folds. Of a batch with a bad event it answers what
 // stands before it, with the error.
-func (p *Projection) decode(batch eventstore.Batch) (d decoded, err error) {
+func (p *Projection) decode(batch eventstore.Batch, skipped map[event.Position]bool) (d decoded, err error) {
 	d.events, d.names = make([]event.Recorded[any], 0, len(batch.Events)), make([]string, 0, len(batch.Events))
 	for i := range batch.Events {
 		e := &batch.Events[i]
-		if p.folding(e.Type) {
+		if p.folding(e.Type) && !skipped[e.Position] {
 			var r event.Recorded[any]
 			err := guarded(func() (err error) { r, err = domain.Catalogue.Decode(*e); return err })
 			if err != nil {
@@ -155,6 +161,7 @@ func (s *session) apply(ctx context.Context, d decoded) error {
 		if err := guarded(func() error { return s.p.fold(ctx, b, d.events, d.names) }); err != nil {
 			return err
 		}
+		s.g.Rate = s.pace.after(len(d.events))
 		return checkpoint(ctx, tx, s.g, s.owner, d.upTo, d.last)
 	})
 	if err == nil {
@@ -165,7 +172,7 @@ func (s *session) apply(ctx context.Context, d decoded) error {
 
 // fenced answers [ErrFenced] when this session may not write any more.
 func (s *session) fenced(ctx context.Context) error {
-	found, err := generations(ctx, s.conn, `name = $1 and generation = $2 and position = $3 and owner = $4 and (live or building)`,
+	found, err := generations(ctx, s.conn, `name = $1 and generation = $2 and position = $3 and owner = $4 and not (live and paused)`,
 		s.g.Name, s.g.Generation, int64(s.g.Position), s.owner)
 	if err == nil && len(found) == 0 {
 		err = ErrFenced

@@ -73,7 +73,10 @@ func built(t *testing.T, events int) *shelf {
 
 func (s *shelf) build(t *testing.T) {
 	t.Helper()
-	b := projections.Build{Store: s.store, Config: s.pool.Config().ConnConfig.Copy(), Projection: names, Log: slog.New(slog.DiscardHandler)}
+	b := projections.Build{
+		Store: s.store, Config: s.pool.Config().ConnConfig.Copy(), Projection: names, Log: slog.New(slog.DiscardHandler),
+		How: projections.How{Accept: true},
+	}
 	require.NoError(t, b.Run(t.Context()))
 }
 

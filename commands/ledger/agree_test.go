@@ -308,10 +308,11 @@ func TestCommandsAndBooksAgreeWhateverHappens(t *testing.T) {
 		o.agreeSince(t, rt, judge, since)
 	})
 	build := projections.Build{Store: o.store, Config: o.pool.Config().ConnConfig.Copy(), Projection: projected.Books, Log: judge.Log}
-	for _, size := range []int{1, 7, math.MaxInt} {
-		differences, err := build.Fold(context.WithoutCancel(t.Context()), size)
+	for stops, size := range []int{1, 7, math.MaxInt} {
+		build.How.Partitions = 3 - stops
+		differences, err := build.Fold(context.WithoutCancel(t.Context()), size, stops)
 		require.NoError(t, err)
-		require.Empty(t, differences, "folded in batches of %d, and built", size)
+		require.Empty(t, differences, "folded in batches of %d, and built in %d parts", size, build.How.Partitions)
 	}
 	lost := 0
 	for e, err := range o.store.ReadAll(t.Context(), 0, eventstore.Forwards) {

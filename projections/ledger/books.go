@@ -28,7 +28,8 @@ var booksDDL string
 //
 // It folds a batch in memory and writes the result with few statements: what a row of the log costs
 // decides how fast the whole system writes and rebuilds. `bahi bench` measures it.
-var Books = projections.Define("books", 1, booksDDL, projections.Apply(booksTypes(), foldBooks).Finishing(finishBooks))
+var Books = projections.Define("books", 1, booksDDL,
+	projections.Apply(booksTypes(), foldBooks).Finishing(finishBooks).Resuming(resumeBooks)).Parted(partOf)
 
 // stillCurrent ends the interval of what is current.
 const stillCurrent = math.MaxInt64
@@ -108,10 +109,28 @@ type bulk struct {
 	rows     int
 }
 
+// partOf shares a fill out by accounts. Who changes a row does not say which account it is of, so every part
+// looks whether it is of one of its own; and a lock concerns all accounts of its workspace.
+func partOf(r *event.Recorded[any]) (account int64, all bool) {
+	switch e := r.Data.(type) {
+	case book.AccountChange:
+		id, err := numbered(r)
+		return id, err != nil // all of them refuse what has no number
+	case book.RowChange:
+		c := e.RowChange()
+		return c.Account, c.Op != book.Add
+	case book.BulkChange:
+		if rows := e.BulkChange(); len(rows) > 0 {
+			return rows[0].Account, false
+		}
+	}
+	return 0, true
+}
+
 func foldBooks(ctx context.Context, b *projections.Batch, events []event.Recorded[any]) error {
 	k, ok := b.Kept.(*kept)
 	if !ok {
-		k = newKept(b.Filling)
+		k = newKept(b)
 	}
 	var err error
 	k, err = k.bounded(ctx, b)

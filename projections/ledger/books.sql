@@ -28,6 +28,16 @@ create table books_lock (
   revision       bigint not null
 );
 
+-- While the tables are filled in parts, each part knows the locks as of its own place.
+create table filling_lock (
+  part           int not null,
+  workspace_id   uuid not null,
+  locked_through date,
+  moved_position bigint not null,
+  revision       bigint not null,
+  primary key (part, workspace_id)
+);
+
 -- Every version of every row, with the positions between which it was current. An added or edited row
 -- begins one; so does a deletion, which is the last.
 create table row_version (
@@ -95,6 +105,9 @@ create unique index posting_account_id_position_idx on posting (account_id, posi
 create index posting_account_id_period_position_idx on posting (account_id, period, position, nth);
 create index posting_account_id_day_position_idx on posting (account_id, day, position, nth);
 create index bulk_ledger_id_idx on bulk (ledger, id) where filled < row_count;
+
+insert into books_lock select workspace_id, locked_through, moved_position, revision from filling_lock where part = 0;
+drop table filling_lock;
 
 with crowded as materialized (
   select account_id, node from total where level = 2 and row_count > 128

@@ -81,7 +81,11 @@ func (f *books) loadLocks(ctx context.Context, tx pgx.Tx, workspaces []uuid.UUID
 	for _, w := range workspaces {
 		f.locks[w] = &lock{} // of those that never had one, too
 	}
-	found, _ := tx.Query(ctx, `select workspace_id, locked_through::text, moved_position, revision from books_lock where workspace_id = any($1)`, workspaces)
+	from, args := `books_lock where workspace_id = any($1)`, []any{workspaces}
+	if f.filling {
+		from, args = `filling_lock where workspace_id = any($1) and part = $2`, append(args, f.part.Nth)
+	}
+	found, _ := tx.Query(ctx, `select workspace_id, locked_through::text, moved_position, revision from `+from, args...)
 	var (
 		workspace uuid.UUID
 		through   *string
@@ -123,8 +127,9 @@ func (f *books) loadRows(ctx context.Context, tx pgx.Tx, rows []int64) error {
 		one.in, one.out = json.RawMessage(in), json.RawMessage(out)
 		one.inSum = book.Effect{Cash: unit.MoneyOf(sums[0]), Fine: unit.GramsOf(sums[1])}
 		one.outSum = book.Effect{Cash: unit.MoneyOf(sums[2]), Fine: unit.GramsOf(sums[3])}
-		one.date, err = unit.ParseDate(date)
-		f.current[v.row] = &one
+		if one.date, err = unit.ParseDate(date); f.part.Has(v.account) {
+			f.current[v.row] = &one
+		}
 		return err
 	})
 	return err

@@ -214,7 +214,7 @@ func TestTheDoctorFindsADifferenceInEachTable(t *testing.T) {
 			found := tables.Examine()
 			require.Len(t, found, 1, "%s in %s", what, table)
 			require.Equal(t, table, found[0].Table)
-			require.NotEmpty(t, found[0].Row)
+			require.NotEmpty(t, found[0].Rows)
 			tables.Exec(fmt.Sprintf(`truncate %[1]s; insert into %[1]s select * from public.kept_%[1]s`, table))
 			require.Empty(t, tables.Examine())
 		}
@@ -224,7 +224,7 @@ func TestTheDoctorFindsADifferenceInEachTable(t *testing.T) {
 	tables.Exec(`drop table extra; alter table bulk rename to gone`)
 	found := tables.Examine()
 	require.Len(t, found, 2)
-	require.Equal(t, []string{"bulk", "log", "gone", "live tables"}, []string{found[0].Table, found[0].Where, found[1].Table, found[1].Where})
+	require.Equal(t, []string{"bulk", "log", "gone", "live tables"}, []string{found[0].Table, found[0].OnlyIn, found[1].Table, found[1].OnlyIn})
 }
 
 // changes are the smallest ones that matter.

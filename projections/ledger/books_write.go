@@ -25,22 +25,35 @@ func (f *books) write(ctx context.Context, b *projections.Batch) error {
 	}
 	f.queueCrowded(b)
 	f.queueBulks(b)
-	for workspace, l := range f.locks {
-		if l.changed {
-			l.changed = false
-			var through *string
-			if l.through != nil {
-				text := l.through.String()
-				through = &text
-			}
-			b.Exec(`
-				insert into books_lock (workspace_id, locked_through, moved_position, revision) values ($1, $2::text::date, $3, $4)
-				on conflict (workspace_id) do update set
-					locked_through = excluded.locked_through, moved_position = excluded.moved_position, revision = excluded.revision`,
-				workspace, through, int64(l.moved), l.revision)
-		}
-	}
+	f.queueLocks(b)
 	return nil
+}
+
+func (f *books) queueLocks(b *projections.Batch) {
+	into, key, args := `books_lock (`, `workspace_id`, []any{}
+	if f.filling {
+		into, key, args = `filling_lock (part, `, `part, workspace_id`, []any{f.part.Nth}
+	}
+	for workspace, l := range f.locks {
+		if !l.changed {
+			continue
+		}
+		l.changed = false
+		var through *string
+		if l.through != nil {
+			text := l.through.String()
+			through = &text
+		}
+		values := `$1, $2::text::date, $3, $4`
+		if f.filling {
+			values = `$1, $2, $3::text::date, $4, $5`
+		}
+		b.Exec(`
+			insert into `+into+`workspace_id, locked_through, moved_position, revision) values (`+values+`)
+			on conflict (`+key+`) do update set
+				locked_through = excluded.locked_through, moved_position = excluded.moved_position, revision = excluded.revision`,
+			append(args, workspace, through, int64(l.moved), l.revision)...)
+	}
 }
 
 func (f *books) copyVersions(ctx context.Context, tx pgx.Tx) error {

@@ -3,6 +3,7 @@ package ledger
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -11,10 +12,8 @@ import (
 	"bahi/projections"
 )
 
-const (
-	// mostKept bounds the memory that each of the kinds below takes: some 50 MB.
-	mostKept = 1 << 19
-)
+// mostKept bounds the memory that each of the kinds below takes over all parts of a fill: some 50 MB.
+const mostKept = 1 << 19
 
 // kept is what the fold knows of its tables from one batch to the next. Nobody else writes them, so
 // it need not read what it has just written.
@@ -27,24 +26,27 @@ type kept struct {
 	// While the tables are filled, totals are only written when they are too many, and at the end.
 	filling bool
 	written bool // some are in the table: what is not here may be there
+
+	part projections.Part
+	most int // of each kind
 }
 
-func newKept(filling bool) *kept {
+func newKept(b *projections.Batch) *kept {
 	return &kept{
 		accounts: map[int64]*account{}, locks: map[uuid.UUID]*lock{}, totals: map[node]*amount{},
-		filling: filling, written: !filling,
+		filling: b.Filling, written: !b.Filling || b.Resumed, part: b.Part, most: mostKept / max(b.Part.Of, 1),
 	}
 }
 
 // bounded forgets what has become too much.
 func (k *kept) bounded(ctx context.Context, b *projections.Batch) (*kept, error) {
-	if len(k.accounts) > mostKept {
+	if len(k.accounts) > k.most {
 		k.accounts = map[int64]*account{}
 	}
-	if len(k.locks) > mostKept {
+	if len(k.locks) > k.most {
 		k.locks = map[uuid.UUID]*lock{}
 	}
-	if len(k.totals) > mostKept {
+	if len(k.totals) > k.most {
 		if k.filling {
 			if err := k.write(ctx, b); err != nil {
 				return nil, err
@@ -72,6 +74,31 @@ func (k *kept) write(ctx context.Context, b *projections.Batch) error {
 		c.Bigint(n.node)
 		k.totals[n].into(c)
 	})
+}
+
+// resumeBooks makes the totals anew that an earlier process had in memory: those that stand in the newest
+// postings, and nothing for accounts that have none.
+func resumeBooks(ctx context.Context, b *projections.Batch) error {
+	for _, statement := range []string{
+		`set local enable_seqscan = on; set local enable_hashjoin = on; set local enable_mergejoin = on`,
+		`truncate total`,
+		`insert into total (account_id, level, node, row_count, cash, fine)
+		select distinct on (account_id) account_id, 0, 0, account_rows, account_cash, account_fine
+		from posting order by account_id, position desc, nth desc`,
+		`insert into total (account_id, level, node, row_count, cash, fine)
+		select distinct on (account_id, period) account_id, 1, period, period_rows, period_cash, period_fine
+		from posting order by account_id, period, position desc, nth desc`,
+		`insert into total (account_id, level, node, row_count, cash, fine)
+		select distinct on (account_id, day) account_id, 2, day, day_rows, day_cash, day_fine
+		from posting order by account_id, day, position desc, nth desc`,
+		`insert into total (account_id, level, node, row_count, cash, fine)
+		select id, 0, 0, 0, 0, 0 from account a where not exists (select from total t where t.account_id = a.id and t.level = 0)`,
+	} {
+		if _, err := b.Tx.Exec(ctx, statement); err != nil {
+			return fmt.Errorf("make the totals anew: %w", err)
+		}
+	}
+	return nil
 }
 
 // finishBooks writes what a fill has kept for its end.

@@ -1,6 +1,6 @@
 // Package projectiontest tests what a projection makes of events. Each case is folded event by event,
-// in one batch, and as a rebuild does it; the three must leave the same tables, since nobody knows in
-// which batches a log will come.
+// in one batch, and as a rebuild does it, in parts and taken up where it was left; all must leave the same
+// tables, since nobody knows in which batches a log will come.
 package projectiontest
 
 import (
@@ -75,8 +75,12 @@ func Run(t *testing.T, p *projections.Projection, events ...Event) *Tables {
 	tables := &Tables{t: t, pool: pool, vault: v, build: projections.Build{
 		Store: store, Config: pool.Config().ConnConfig.Copy(), Projection: p, Reveal: v.Reveal, Log: log,
 	}}
-	for what, size := range map[string]int{"event by event": 1, "two by two": 2, "in one batch": math.MaxInt} {
-		differences, err := tables.build.Fold(t.Context(), size)
+	for what, way := range map[string]struct{ size, parts, stops int }{
+		"event by event": {1, 1, 0}, "two by two": {2, 3, 2}, "in one batch": {math.MaxInt, 2, 0},
+	} {
+		build := tables.build
+		build.How.Partitions = way.parts
+		differences, err := build.Fold(t.Context(), way.size, way.stops)
 		require.NoError(t, err, what)
 		require.Empty(t, differences, "%s, and as a rebuild does it", what)
 	}

@@ -40,6 +40,8 @@ func TestARowThatIsThereTwiceIsFound(t *testing.T) {
 	tables.Exec(`insert into size values (1)`)
 	differences := tables.Examine()
 	require.Len(t, differences, 1)
-	require.Equal(t, projections.Difference{Table: "size", Count: 1, Row: `{"n":1}`, Where: "live tables"}, differences[0])
+	require.Equal(t, projections.Difference{
+		Table: "size", Count: 1, Rows: []projections.DifferentRow{{Where: "live tables", Row: []byte(`{"n":1}`)}},
+	}, differences[0])
 	require.Equal(t, `table size: 1 rows differ; the first is only in the live tables: {"n":1}`, differences[0].String())
 }

@@ -247,10 +247,11 @@ func TestAnyPageOfAnyTimeReadsAsAReplayWould(t *testing.T) {
 	})
 	o.books.Wait()
 	build := projections.Build{Store: o.store, Config: o.pool.Config().ConnConfig.Copy(), Projection: projected.Books, Log: o.log}
-	for _, size := range []int{1, 37, 1 << 30} {
-		differences, err := build.Fold(o.ctx, size)
+	for parts, size := range []int{1, 37, 1 << 30} {
+		build.How.Partitions = 1 + parts
+		differences, err := build.Fold(o.ctx, size, parts)
 		require.NoError(t, err)
-		require.Empty(t, differences, "folded in batches of %d, and built", size)
+		require.Empty(t, differences, "folded in batches of %d, and built in %d parts", size, 1+parts)
 	}
 	found, err := build.Examine(o.ctx)
 	require.NoError(t, err)

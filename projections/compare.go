@@ -1,0 +1,203 @@
+package projections
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"bahi/domain/event"
+)
+
+// Difference is what two folds of the same log do not agree on in one table.
+type Difference struct {
+	Table  string         `json:"table"`
+	Count  int64          `json:"count"`             // of rows that are in one only
+	OnlyIn string         `json:"only_in,omitempty"` // the place that has the table, when the other has none
+	Rows   []DifferentRow `json:"rows"`              // the first that differ
+}
+
+// DifferentRow is a row that one of the two has.
+type DifferentRow struct {
+	Where string          `json:"where"` // live tables, or log: what folding it anew gives
+	Row   json.RawMessage `json:"row"`
+}
+
+func (d Difference) String() string {
+	if d.OnlyIn != "" {
+		return fmt.Sprintf("table %s is only in the %s", d.Table, d.OnlyIn)
+	}
+	return fmt.Sprintf("table %s: %d rows differ; the first is only in the %s: %s", d.Table, d.Count, d.Rows[0].Where, d.Rows[0].Row)
+}
+
+// The places where a row may be that the other has not.
+const (
+	inLive = "live tables"
+	inLog  = "log"
+)
+
+// mostShown is how many differing rows of a table are shown.
+const mostShown = 10
+
+// Examination is what a comparison found.
+type Examination struct {
+	Generation  int
+	Position    event.Position // at which the tables were compared
+	Rows        int64          // that were compared
+	Differences []Difference
+}
+
+const (
+	caughtUpTries = 50
+	caughtUpEvery = 20 * time.Millisecond
+)
+
+// errNotMoving tells that the tables to compare with stand before the new ones, and stay there.
+var errNotMoving = errors.New("the live tables stand still")
+
+// caughtUp waits until a generation has come as far as the session's, as long as it comes on.
+func (b Build) caughtUp(ctx context.Context, s *session, of generation) error {
+	last := of.Position
+	for patience := caughtUpTries; patience > 0; patience-- {
+		now, found, err := oneGeneration(ctx, s.conn, `name = $1 and generation = $2`, of.Name, of.Generation)
+		if err != nil || !found || now.Position >= s.g.Position {
+			return err
+		}
+		if now.Position > last {
+			last, patience = now.Position, caughtUpTries
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(caughtUpEvery):
+		}
+	}
+	return errNotMoving
+}
+
+// compareWith holds the session's tables against another generation's, row by row, as of the same
+// position. The other ones may move on meanwhile: both are seen as they are at the beginning.
+func (b Build) compareWith(ctx context.Context, s *session, of generation) (found Examination, err error) {
+	if err := b.caughtUp(ctx, s, of); err != nil {
+		return found, err
+	}
+	decoding, err := newDecoder(ctx, b.Store, b.Projection, b.Reveal)
+	if err != nil {
+		return found, err
+	}
+	tx, err := s.conn.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
+	if err != nil {
+		return found, err
+	}
+	defer tx.Rollback(context.WithoutCancel(ctx)) //nolint:errcheck // nothing in it is to stay
+	of, there, err := oneGeneration(ctx, tx, `name = $1 and generation = $2`, of.Name, of.Generation)
+	if err == nil && (!there || of.Position < s.g.Position) {
+		err = errNotMoving
+	}
+	if err != nil {
+		return found, err
+	}
+	// In the same transaction, so that its snapshot of the other tables and these are of one position.
+	s.kept = nil // and what the fold keeps of it is undone with it
+	for d, err := range b.ahead(ctx, decoding, s.g.Position, of.Position, nil) {
+		if err != nil {
+			return found, err
+		}
+		if err := b.Projection.fold(ctx, &Batch{Tx: tx}, d.events, d.names); err != nil {
+			return found, fmt.Errorf("fold %s anew: %w", b.Projection.Name, err)
+		}
+	}
+	// What is looked up by keys everywhere else is read whole here.
+	if _, err := tx.Exec(ctx, `set local enable_seqscan = on; set local enable_hashjoin = on; set local enable_mergejoin = on`); err != nil {
+		return found, err
+	}
+	found.Generation, found.Position = of.Generation, of.Position
+	var columns map[string]string
+	if of.Version != s.g.Version {
+		columns = b.Projection.common
+	}
+	found.Rows, found.Differences, err = compare(ctx, tx, of.schema(), s.g.schema(), columns)
+	return found, err
+}
+
+// compare holds the tables of two schemas against one another: all of them, or the columns that are named.
+func compare(ctx context.Context, tx pgx.Tx, live, anew string, columns map[string]string) (rows int64, all []Difference, err error) {
+	found, _ := tx.Query(ctx, `
+		select quote_ident(tablename), bool_or(schemaname = $1), bool_or(schemaname = $2)
+		from pg_tables where schemaname in ($1, $2) group by 1 order by 1`, live, anew)
+	type named struct {
+		Name         string
+		InLive, Anew bool
+	}
+	tables, err := pgx.CollectRows(found, pgx.RowToStructByPos[named])
+	if err != nil {
+		return 0, nil, err
+	}
+	for _, t := range tables {
+		of, chosen := columns[t.Name]
+		switch {
+		case columns != nil && !chosen:
+			continue
+		case columns == nil:
+			of = "*"
+		}
+		d, n, err := Difference{Table: t.Name, Count: 1, OnlyIn: inLive}, int64(0), error(nil)
+		switch {
+		case !t.Anew:
+		case !t.InLive:
+			d.OnlyIn = inLog
+		default:
+			d, n, err = compareTable(ctx, tx, t.Name, `(select `+of+` from `+live+`.`+t.Name+`)`, `(select `+of+` from `+anew+`.`+t.Name+`)`)
+		}
+		if err != nil {
+			return 0, nil, fmt.Errorf("compare %s: %w", t.Name, err)
+		}
+		rows += n
+		if d.Count > 0 {
+			all = append(all, d)
+		}
+	}
+	return rows, all, nil
+}
+
+// compareTable holds two tables against one another as bags of rows: first by the sums of the rows' hashes,
+// which read each table once and sort nothing, and where those differ row by row. What then does not find
+// room in memory, Postgres sorts on disk.
+func compareTable(ctx context.Context, tx pgx.Tx, name, live, anew string) (d Difference, rows int64, err error) {
+	d.Table = name
+	var counts, sums [2]string
+	for i, table := range []string{live, anew} {
+		err := tx.QueryRow(ctx, `select count(*)::text, coalesce(sum(hashtextextended(_r::text, 0)), 0)::text from `+table+` _r`).Scan(&counts[i], &sums[i])
+		if err != nil {
+			return d, 0, err
+		}
+	}
+	if rows, err = strconv.ParseInt(counts[0], 10, 64); err != nil || counts[0] == counts[1] && sums[0] == sums[1] {
+		return d, rows, err
+	}
+	// No column is called _l or _n, which would then mean the column.
+	replace := strings.NewReplacer("LIVE", live, "ANEW", anew)
+	found, _ := tx.Query(ctx, replace.Replace(`
+		with odd as materialized (
+			select '`+inLive+`' as place, r from (select _l::text as r from LIVE _l except all select _n::text from ANEW _n) l
+			union all
+			select '`+inLog+`', r from (select _n::text as r from ANEW _n except all select _l::text from LIVE _l) n
+		), first as (select place, r from odd order by r, place limit $1)
+		select f.place, (select count(*) from odd), coalesce(
+			(select to_json(_l)::text from LIVE _l where _l::text = f.r limit 1), (select to_json(_n)::text from ANEW _n where _n::text = f.r limit 1))
+		from first f order by f.r, f.place`), mostShown)
+	var row struct{ where, text string }
+	_, err = pgx.ForEachRow(found, []any{&row.where, &d.Count, &row.text}, func() error {
+		d.Rows = append(d.Rows, DifferentRow{Where: row.where, Row: json.RawMessage(row.text)})
+		return nil
+	})
+	if err == nil && d.Count == 0 {
+		err = errors.New("the tables' hashes differ and their rows do not")
+	}
+	return d, rows, err
+}

@@ -1,0 +1,166 @@
+package projections
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"bahi/domain/event"
+	"bahi/eventstore"
+)
+
+// Examine folds the log anew into scratch tables and compares them with the live ones, row by row, as
+// of the same position. The live ones may move on meanwhile.
+func (b Build) Examine(ctx context.Context) (found Examination, err error) {
+	s, err := b.scratch(ctx)
+	if err != nil {
+		return found, err
+	}
+	defer func() { err = errors.Join(err, b.throwAway(ctx, s)) }()
+	of, there, err := liveGeneration(ctx, s.conn, b.Projection)
+	if err == nil && !there {
+		err = fmt.Errorf("projection %s is not built yet", b.Projection.Name)
+	}
+	if err != nil {
+		return found, err
+	}
+	if err := verify(ctx, b.Store, of); err != nil {
+		return found, err
+	}
+	if err := b.foldAnew(ctx, s, of.Position); err != nil {
+		return found, fmt.Errorf("fold %s anew: %w", b.Projection.Name, err)
+	}
+	if err := b.enter(ctx, s.conn, s, comparing); err != nil {
+		return found, err
+	}
+	return b.compareWith(ctx, s, of)
+}
+
+// scratch makes a generation that nobody is to read, and that goes with the connection.
+func (b Build) scratch(ctx context.Context) (*session, error) {
+	conn, err := connect(ctx, b.Config, b.Projection)
+	if err != nil {
+		return nil, err
+	}
+	if err := sweep(ctx, conn, b.Projection); err != nil {
+		return nil, errors.Join(err, conn.Close(ctx))
+	}
+	s := b.session(conn, generation{})
+	s.g, err = newGeneration(ctx, conn, b.Projection, b.Store.ID(), b.How, true)
+	if err == nil {
+		_, err = conn.Exec(ctx, `select `+hold, s.g.schema())
+	}
+	if err == nil {
+		_, err = conn.Exec(ctx, `update projection.generation set owner = $3 where name = $1 and generation = $2`, s.g.Name, s.g.Generation, s.owner)
+	}
+	if err == nil {
+		err = b.makeTables(ctx, s)
+	}
+	if err == nil {
+		err = useSchema(ctx, conn, s.g.schema())
+	}
+	if err != nil {
+		return nil, errors.Join(err, conn.Close(ctx))
+	}
+	return s, nil
+}
+
+// throwAwayWithin is how long dropping scratch tables may take. Where it is not done, a serving process or
+// the next check does it.
+const throwAwayWithin = 10 * time.Second
+
+// throwAway drops scratch tables, on another connection if the session's own was lost.
+func (b Build) throwAway(ctx context.Context, s *session) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), throwAwayWithin)
+	defer cancel()
+	defer s.conn.Close(ctx) //nolint:errcheck // nothing is left to lose
+	if !s.conn.IsClosed() {
+		return drop(ctx, s.conn, s.g)
+	}
+	conn, err := connect(ctx, b.Config, b.Projection)
+	if err != nil {
+		return err
+	}
+	return errors.Join(drop(ctx, conn, s.g), conn.Close(ctx))
+}
+
+// foldAnew fills scratch tables up to a position.
+func (b Build) foldAnew(ctx context.Context, s *session, limit event.Position) error {
+	watched, c, err := b.control(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer c.end()
+	if err := b.fill(watched, s, c, limit); err != nil {
+		return err
+	}
+	return b.index(watched, s)
+}
+
+// Fold folds a whole log in batches of a size, as a running projection would, and compares the tables with
+// those that a fill makes, which is left and taken up again so many times. It is for tests.
+func (b Build) Fold(ctx context.Context, size, stops int) (differences []Difference, err error) {
+	one, err := b.scratch(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, b.throwAway(ctx, one)) }()
+	two, err := b.scratch(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, b.throwAway(ctx, two)) }()
+	if err := b.index(ctx, one); err != nil {
+		return nil, err
+	}
+	decoding, err := newDecoder(ctx, b.Store, b.Projection, b.Reveal)
+	if err != nil {
+		return nil, err
+	}
+	var batch eventstore.Batch
+	flush := func() error {
+		d, err := decoding.decode(ctx, batch)
+		if err == nil && d.upTo > 0 {
+			err = one.apply(ctx, d)
+		}
+		batch = eventstore.Batch{}
+		return err
+	}
+	for e, err := range b.Store.ReadAll(ctx, 0, eventstore.Forwards) {
+		if err != nil {
+			return nil, err
+		}
+		batch.Events, batch.UpTo = append(batch.Events, e), e.Position
+		if len(batch.Events) == size {
+			if err := flush(); err != nil {
+				return nil, err
+			}
+		}
+	}
+	head, err := b.Store.Head(ctx)
+	if err := errors.Join(err, flush()); err != nil {
+		return nil, err
+	}
+	for nth := range stops {
+		watched, c, err := b.control(ctx, two)
+		if err != nil {
+			return nil, err
+		}
+		err = b.fill(watched, two, c, head*event.Position(nth+1)/event.Position(stops+1))
+		c.end()
+		if err != nil {
+			return nil, err
+		}
+	}
+	if err := b.foldAnew(ctx, two, head); err != nil {
+		return nil, err
+	}
+	err = pgx.BeginFunc(ctx, one.conn, func(tx pgx.Tx) (err error) {
+		_, differences, err = compare(ctx, tx, one.g.schema(), two.g.schema(), nil)
+		return err
+	})
+	return differences, err
+}

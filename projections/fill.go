@@ -1,0 +1,396 @@
+package projections
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"golang.org/x/sync/errgroup"
+
+	"bahi/domain/event"
+	"bahi/eventstore"
+)
+
+const (
+	// fillBatch is how many events one transaction of a fill folds: large, so that what they have in
+	// common is written once.
+	fillBatch = 10_000
+
+	// throttledBatches is how many batches a second a throttled fill is made of, so that its work is
+	// spread evenly and never long.
+	throttledBatches = 20
+
+	// readAhead is how many batches are read and decoded while one is folded.
+	readAhead = 2
+
+	// tellEvery is how often a fill notes how far it is, and looks whether somebody wants something of it.
+	tellEvery = 200 * time.Millisecond
+)
+
+// fill folds the log up to a position, in parts that fold at once. Each part notes its place in the
+// transaction of each batch, so whoever takes the fill up again goes on behind that.
+func (b Build) fill(ctx context.Context, s *session, c *control, limit event.Position) error {
+	began := time.Time{}
+	if b.Now != nil {
+		began = b.Now()
+	}
+	decoding, err := newDecoder(ctx, b.Store, b.Projection, b.Reveal)
+	if err != nil {
+		return err
+	}
+	parts, err := b.openParts(ctx, s)
+	defer func() {
+		for _, p := range parts {
+			_ = p.conn.Close(context.WithoutCancel(ctx)) // nothing is left to lose
+		}
+	}()
+	if err != nil {
+		return err
+	}
+	start, resumed := least(parts), false
+	for _, p := range parts {
+		resumed, limit = resumed || p.begun > 0, max(limit, p.begun)
+	}
+	if _, err := s.conn.Exec(ctx, `update projection.generation set total = $3 where name = $1 and generation = $2`,
+		s.g.Name, s.g.Generation, int64(limit)); err != nil {
+		return err
+	}
+	s.g.Total = limit
+	if resumed {
+		err := pgx.BeginFunc(ctx, s.conn, func(tx pgx.Tx) error {
+			return b.Projection.resume(ctx, &Batch{Tx: tx, Filling: true, Resumed: true})
+		})
+		if err != nil {
+			return err
+		}
+	}
+	telling, stop := context.WithCancel(ctx)
+	var told sync.WaitGroup
+	told.Go(func() { b.tellOf(telling, s, parts) })
+	group, together := errgroup.WithContext(ctx)
+	for _, p := range parts {
+		p.resumed = resumed
+		group.Go(func() error { return p.fold(together) })
+	}
+	group.Go(func() error {
+		for d, err := range b.ahead(together, decoding, start, limit, c) {
+			if d.upTo > 0 {
+				if err := b.shareOut(together, d, parts); err != nil {
+					return err
+				}
+			}
+			if err != nil {
+				return err
+			}
+		}
+		for _, p := range parts {
+			close(p.in)
+		}
+		return nil
+	})
+	err = group.Wait()
+	stop()
+	told.Wait()
+	if err != nil {
+		return err
+	}
+	for _, p := range parts {
+		if p.at == least(parts) {
+			s.g.Position, s.g.EventID = p.at, p.id
+		}
+	}
+	if b.Now != nil && limit > start {
+		s.g.Rate = float64(limit-start) / b.Now().Sub(began).Seconds()
+	}
+	return pgx.BeginFunc(ctx, s.conn, func(tx pgx.Tx) error {
+		done, err := tx.Exec(ctx, `update projection.generation set position = $4, event_id = $5, rate = $6
+			where name = $1 and generation = $2 and owner = $3`, s.g.Name, s.g.Generation, s.owner, int64(s.g.Position), s.g.EventID, s.g.Rate)
+		if err == nil && done.RowsAffected() == 0 {
+			err = ErrFenced
+		}
+		if err != nil {
+			return err
+		}
+		return b.enter(ctx, tx, s, indexing)
+	})
+}
+
+// part folds its share of the log, in a goroutine and on a connection of its own.
+type part struct {
+	Part
+
+	p       *Projection
+	g       generation
+	owner   uuid.UUID // of the build
+	conn    *pgx.Conn
+	in      chan decoded
+	resumed bool
+	kept    any
+
+	begun  event.Position // where it stood when this process took it up
+	stored event.Position // as of the registry
+
+	mu sync.Mutex
+	at event.Position // all of the part's events up to here are in the tables
+	id *uuid.UUID     // of the event there
+}
+
+// openParts connects the parts and answers them with the places that they have come to.
+func (b Build) openParts(ctx context.Context, s *session) ([]*part, error) {
+	rows, _ := s.conn.Query(ctx, `select position, event_id from projection.partition where name = $1 and generation = $2 order by nth`, s.g.Name, s.g.Generation)
+	type place struct {
+		Position event.Position
+		EventID  *uuid.UUID
+	}
+	places, err := pgx.CollectRows(rows, pgx.RowToStructByPos[place])
+	if err != nil {
+		return nil, err
+	}
+	parts := make([]*part, 0, len(places))
+	for nth, at := range places {
+		if at.EventID != nil {
+			known, err := has(ctx, b.Store, at.Position, *at.EventID)
+			if err != nil {
+				return parts, err
+			}
+			if !known {
+				return parts, &mismatch{fmt.Sprintf("the build of %s stands at position %d on event %s, and the log has no such event there: cancel it and begin anew",
+					s.g.Name, at.Position, at.EventID)}
+			}
+		}
+		conn, err := connect(ctx, b.Config, b.Projection)
+		if err != nil {
+			return parts, err
+		}
+		parts = append(parts, &part{
+			Part: Part{Nth: nth, Of: len(places)}, p: b.Projection, g: s.g, owner: s.owner, conn: conn,
+			in: make(chan decoded, 1), begun: at.Position, stored: at.Position, at: at.Position, id: at.EventID,
+		})
+		if err := useSchema(ctx, conn, s.g.schema()); err != nil {
+			return parts, err
+		}
+	}
+	return parts, nil
+}
+
+// least is how far all of the parts are.
+func least(parts []*part) event.Position {
+	at := parts[0].place()
+	for _, p := range parts[1:] {
+		at = min(at, p.place())
+	}
+	return at
+}
+
+func (p *part) place() event.Position {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.at
+}
+
+func (p *part) reach(d decoded) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.at, p.id = d.upTo, d.last
+}
+
+// fold folds what comes in, and then what it has kept for its end.
+func (p *part) fold(ctx context.Context) error {
+	for {
+		select {
+		case d, more := <-p.in:
+			if !more {
+				return p.finish(ctx)
+			}
+			if err := p.apply(ctx, d); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (p *part) batch(tx pgx.Tx) *Batch {
+	return &Batch{Tx: tx, Filling: true, Resumed: p.resumed, Part: p.Part, Kept: p.kept}
+}
+
+// apply folds a piece and notes the part's place, in one transaction. When an event is to blame for its
+// failure, it finds out which.
+func (p *part) apply(ctx context.Context, d decoded) error {
+	if len(d.events) == 0 {
+		p.reach(d)
+		return nil
+	}
+	var b *Batch
+	err := pgx.BeginFunc(ctx, p.conn, func(tx pgx.Tx) error {
+		b = p.batch(tx)
+		if err := guarded(func() error { return p.p.fold(ctx, b, d.events, d.names) }); err != nil {
+			return err
+		}
+		done, err := tx.Exec(ctx, `
+			update projection.partition set position = $5, event_id = $6
+			where name = $1 and generation = $2 and nth = $3 and position = $4
+				and exists (select from projection.generation where name = $1 and generation = $2 and owner = $7)`,
+			p.g.Name, p.g.Generation, p.Nth, int64(p.stored), int64(d.upTo), d.last, p.owner)
+		if err == nil && done.RowsAffected() == 0 {
+			err = ErrFenced
+		}
+		return err
+	})
+	switch {
+	case err == nil:
+		p.kept, p.stored = b.Kept, d.upTo
+		p.reach(d)
+		return nil
+	case isTransient(p.conn, err):
+		return err
+	default:
+		return p.blame(ctx, d, err)
+	}
+}
+
+// blame finds the event of a piece that cannot be folded: the fold is done once more, event by event, and
+// undone. What the fold keeps for its end is lost with the failure, so this is for the message alone.
+func (p *part) blame(ctx context.Context, d decoded, err error) error {
+	tx, beginErr := p.conn.Begin(ctx)
+	if beginErr != nil {
+		return err
+	}
+	defer tx.Rollback(context.WithoutCancel(ctx)) //nolint:errcheck // nothing in it is to stay
+	p.kept, p.resumed = nil, true
+	b := p.batch(tx)
+	for i := range d.events {
+		one := guarded(func() error { return p.p.fold(ctx, b, d.events[i:i+1], d.names[i:i+1]) })
+		if one != nil && !isTransient(p.conn, one) {
+			return &poison{at: d.events[i].Position, typ: d.names[i], err: one}
+		}
+		if one != nil {
+			break
+		}
+	}
+	return err
+}
+
+func (p *part) finish(ctx context.Context) error {
+	return pgx.BeginFunc(ctx, p.conn, func(tx pgx.Tx) error {
+		b := p.batch(tx)
+		p.kept = nil
+		return p.p.finish(ctx, b)
+	})
+}
+
+// shareOut gives each part its events of a piece, as far as the part does not have them yet.
+func (b Build) shareOut(ctx context.Context, d decoded, parts []*part) error {
+	all := make([]decoded, len(parts))
+	for i, p := range parts {
+		all[i] = decoded{upTo: d.upTo, last: d.last}
+		if len(parts) == 1 && p.begun == 0 {
+			all[i] = d
+		}
+	}
+	if len(parts) > 1 || parts[0].begun > 0 {
+		for i := range d.events {
+			e := &d.events[i]
+			key, every := int64(0), true
+			if len(parts) > 1 {
+				key, every = b.Projection.parted(e)
+			}
+			for n, p := range parts {
+				if (every || p.Has(key)) && e.Position > p.begun {
+					all[n].events, all[n].names = append(all[n].events, *e), append(all[n].names, d.names[i])
+				}
+			}
+		}
+	}
+	for i, p := range parts {
+		if d.upTo <= p.begun {
+			continue
+		}
+		select {
+		case p.in <- all[i]:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// tellOf notes how far the parts are, until ctx ends.
+func (b Build) tellOf(ctx context.Context, s *session, parts []*part) {
+	measured := pace{now: b.Now, rate: s.g.Rate}
+	for before := least(parts); ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(tellEvery):
+		}
+		now := s.g
+		now.Position = least(parts)
+		now.Rate, before = measured.after(int(now.Position-before)), now.Position
+		_, err := s.conn.Exec(context.WithoutCancel(ctx), `update projection.generation set position = $4, event_id = null, rate = $5
+			where name = $1 and generation = $2 and owner = $3`, s.g.Name, s.g.Generation, s.owner, int64(now.Position), now.Rate)
+		if err != nil {
+			return // the parts meet it too
+		}
+		b.tell(now)
+	}
+}
+
+// ahead yields the log in decoded batches after a position up to a limit, while the next ones are read and
+// decoded. With a control it obeys that; nil: it goes as fast as it can.
+func (b Build) ahead(ctx context.Context, decoding decoder, after, limit event.Position, c *control) iter.Seq2[decoded, error] {
+	type item struct {
+		d   decoded
+		err error
+	}
+	return func(yield func(decoded, error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		batches := make(chan item, readAhead)
+		send := func(d decoded, err error) bool {
+			select {
+			case batches <- item{d, err}:
+				return err == nil
+			case <-ctx.Done():
+				return false
+			}
+		}
+		go func() {
+			defer close(batches)
+			batch, size := eventstore.Batch{}, c.batch()
+			for e, err := range b.Store.ReadAll(ctx, after, eventstore.Forwards) {
+				if err != nil {
+					send(decoded{}, err)
+					return
+				}
+				if e.Position > limit {
+					break
+				}
+				batch.Events, batch.UpTo = append(batch.Events, e), e.Position
+				if len(batch.Events) >= size {
+					if err := c.wait(ctx, len(batch.Events)); err != nil {
+						send(decoded{}, err)
+						return
+					}
+					if !send(decoding.decode(ctx, batch)) {
+						return
+					}
+					batch.Events, size = batch.Events[:0], c.batch()
+				}
+			}
+			if len(batch.Events) > 0 {
+				send(decoding.decode(ctx, batch))
+			}
+		}()
+		for next := range batches {
+			if !yield(next.d, next.err) {
+				return
+			}
+		}
+	}
+}

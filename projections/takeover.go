@@ -1,0 +1,292 @@
+package projections
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"bahi/domain/event"
+)
+
+const (
+	// closeBy is how many events the new tables may lack when readers are about to find them: so many are
+	// folded while the live ones stand still, which readers who ask for what is newest wait for.
+	closeBy = 256
+
+	// tries is after how many attempts closeBy is doubled: somebody writes faster than is folded.
+	tries = 20
+
+	// answersWithin is how long one who holds a row of the registry may keep another waiting for it.
+	answersWithin = `10s`
+)
+
+// takeOver brings the new tables up to date, compares them with the live ones, and lets readers find them.
+func (b Build) takeOver(ctx context.Context, s *session, c *control) error {
+	if err := b.agree(ctx, s, c); err != nil {
+		return err
+	}
+	if err := b.enter(ctx, s.conn, s, catchingUp); err != nil {
+		return err
+	}
+	for within := event.Position(closeBy); ; {
+		for range tries {
+			head, err := b.Store.Head(ctx)
+			if err == nil {
+				err = b.foldUpTo(ctx, s, head)
+			}
+			if err == nil {
+				err = c.wait(ctx, 0)
+			}
+			if err != nil {
+				return err
+			}
+			if err = b.swap(ctx, s, within); !errors.Is(err, errBehind) {
+				return err
+			}
+		}
+		within *= 2
+	}
+}
+
+// agree returns when the new tables are those of the generation that they are to replace, as of one
+// position, or when somebody has accepted how they differ. Where none can be compared with, it says so in
+// the log.
+func (b Build) agree(ctx context.Context, s *session, c *control) error {
+	if s.g.phase() == differs { // as an earlier process has found
+		return b.untilAccepted(ctx, s, c)
+	}
+	of, found, err := b.reference(ctx, s)
+	if err != nil || !found {
+		return err
+	}
+	if err := b.foldUpTo(ctx, s, of.Position); err != nil {
+		return err
+	}
+	if err := b.enter(ctx, s.conn, s, comparing); err != nil {
+		return err
+	}
+	compared, err := b.compareWith(ctx, s, of)
+	if errors.Is(err, errNotMoving) {
+		b.Log.Warn("a new generation was not compared with the live one, which stands still before it",
+			"projection", s.g.Name, "generation", s.g.Generation, "position", s.g.Position, "live", of.Position)
+		return nil
+	}
+	if err != nil || len(compared.Differences) == 0 {
+		return err
+	}
+	for _, d := range compared.Differences {
+		b.Log.Warn("a new generation differs from the live one", "projection", s.g.Name, "generation", s.g.Generation,
+			"position", compared.Position, "table", d.Table, "rows", d.Count)
+	}
+	text, err := json.Marshal(compared.Differences)
+	if err != nil {
+		return err
+	}
+	_, err = s.conn.Exec(ctx, `update projection.generation set differences = $3 where name = $1 and generation = $2`, s.g.Name, s.g.Generation, text)
+	if err != nil {
+		return err
+	}
+	return b.untilAccepted(ctx, s, c)
+}
+
+// untilAccepted follows the log until somebody accepts that the tables differ.
+func (b Build) untilAccepted(ctx context.Context, s *session, c *control) error {
+	if c.accepted.Load() {
+		return nil
+	}
+	if err := b.enter(ctx, s.conn, s, differs); err != nil {
+		return err
+	}
+	if !b.Stay {
+		return ErrDiffers
+	}
+	return b.follow(ctx, s, c.accepted.Load)
+}
+
+// follow keeps tables up to date until something holds.
+func (b Build) follow(ctx context.Context, s *session, until func() bool) error {
+	decoding, err := newDecoder(ctx, b.Store, b.Projection, b.Reveal)
+	if err != nil {
+		return err
+	}
+	following, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() {
+		for following.Err() == nil && !until() {
+			select {
+			case <-following.Done():
+			case <-time.After(tellEvery):
+			}
+		}
+		stop()
+	}()
+	for batch, err := range coalesced(following, b.Projection, b.Store, s.g.Position) {
+		if following.Err() != nil && ctx.Err() == nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		d, decodeErr := decoding.decode(ctx, batch)
+		if d.upTo > s.g.Position {
+			if err := s.applyFinding(ctx, d); err != nil {
+				return err
+			}
+		}
+		if decodeErr != nil {
+			return decodeErr
+		}
+	}
+	return ctx.Err()
+}
+
+// reference answers the generation that the new one can be compared with: the live one, or for a new
+// version that declares what is comparable, that of the version before. False when there is none, or when
+// it is not of this log.
+func (b Build) reference(ctx context.Context, s *session) (generation, bool, error) {
+	of, found, err := liveGeneration(ctx, s.conn, b.Projection)
+	if err == nil && !found && b.Projection.common != nil {
+		of, found, err = oneGeneration(ctx, s.conn, `live and name = $1 and version = (
+			select max(version) from projection.generation where live and name = $1 and version < $2)`, s.g.Name, s.g.Version)
+	}
+	if err != nil || !found {
+		return of, false, err
+	}
+	if err := verify(ctx, b.Store, of); err != nil {
+		if _, other := errors.AsType[*mismatch](err); other {
+			b.Log.Warn("a new generation cannot be compared with the live one", "projection", s.g.Name, "generation", s.g.Generation, "error", err)
+			return of, false, nil
+		}
+		return of, false, err
+	}
+	return of, true, nil
+}
+
+// errBehind tells that the new tables lack too much to be read at once.
+var errBehind = errors.New("the new generation lacks too much")
+
+// swap lets readers find the new generation. While it does so the live one stands still, for as long as it
+// takes to fold what the new one lacks, at most so many events. Readers find the one or the other, and
+// neither lacks what they have read before. Whoever worked on the old one learns of it with its next batch.
+func (b Build) swap(ctx context.Context, s *session, within event.Position) error {
+	conn, err := connect(ctx, b.Config, b.Projection)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // nothing is left to lose
+	head, err := b.Store.Head(ctx)
+	if err != nil {
+		return err
+	}
+	old, err := move(ctx, conn, s.g, &s.owner, s.g.KeepFor, func(live event.Position) error {
+		live = min(live, head) // of another log it may be anything
+		if live > s.g.Position+within {
+			return errBehind
+		}
+		return b.foldUpTo(ctx, s, live)
+	})
+	if err != nil {
+		return err
+	}
+	b.Log.Info("a new generation is read", "projection", s.g.Name, "generation", s.g.Generation, "position", s.g.Position)
+	if old == nil || s.g.KeepFor > 0 {
+		return nil
+	}
+	if err := drop(ctx, conn, *old); err != nil {
+		b.Log.Warn("an old generation was not dropped; a serving process does it", "projection", s.g.Name, "generation", old.Generation, "error", err)
+	}
+	return nil
+}
+
+// move lets a generation be read in the place of the live one of its version, which it answers, nil when
+// there was none. That one follows on for a while; with none, it is to be dropped. Reach is called while
+// the live one stands still at a position, and returns when the other one has come to it.
+func move(ctx context.Context, conn *pgx.Conn, to generation, owner *uuid.UUID, keep time.Duration, reach func(event.Position) error) (old *generation, err error) {
+	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `set local lock_timeout = '`+answersWithin+`'`); err != nil {
+			return err
+		}
+		if err := lockRegistry(ctx, tx); err != nil {
+			return err
+		}
+		live, found, err := oneGeneration(ctx, tx, isLive, to.Name, to.Version)
+		if err != nil {
+			return err
+		}
+		if found {
+			// Its runner waits here for its next checkpoint, and is fenced off afterwards.
+			rows, _ := tx.Query(ctx, `select `+generationColumns+` from projection.generation where name = $1 and generation = $2 for update`, live.Name, live.Generation)
+			if live, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[generation]); err != nil {
+				return err
+			}
+			if err := reach(live.Position); err != nil {
+				return err
+			}
+			old = &live
+			if err := retire(ctx, tx, live, keep); err != nil {
+				return err
+			}
+		}
+		done, err := tx.Exec(ctx, `
+			update projection.generation set live = true, building = false, phase = null, keep_until = null, owner = null, differences = null
+			where name = $1 and generation = $2 and not scratch and ($3::uuid is null or owner = $3)`, to.Name, to.Generation, owner)
+		if err == nil && done.RowsAffected() == 0 {
+			err = ErrFenced
+		}
+		return err
+	})
+	if server, ok := errors.AsType[*pgconn.PgError](err); ok && server.Code == "55P03" {
+		err = fmt.Errorf("the projection is busy with a long piece of work: %w", err)
+	}
+	return old, err
+}
+
+// retire takes a generation away from its readers, and gives up the one that was kept before it.
+func retire(ctx context.Context, tx pgx.Tx, g generation, keep time.Duration) error {
+	_, err := tx.Exec(ctx, `update projection.generation set scratch = true, owner = null where `+isKept+` and generation <> $3`, g.Name, g.Version, g.Generation)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `
+		update projection.generation set live = false, owner = null, paused = false, keep_until = now() + $3, scratch = $3 <= interval '0'
+		where name = $1 and generation = $2`, g.Name, g.Generation, keep)
+	return err
+}
+
+// lockRegistry keeps others from making, switching or dropping generations until tx ends.
+func lockRegistry(ctx context.Context, tx pgx.Tx) error {
+	_, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtext('projection.generation'))`)
+	return err
+}
+
+// drop removes a generation that nobody is to read. The tables go first: a runner holds them when it
+// comes to the registry, and must not meet somebody there who waits for them.
+func drop(ctx context.Context, conn *pgx.Conn, g generation) error {
+	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+		if err := lockRegistry(ctx, tx); err != nil {
+			return err
+		}
+		if live, err := generations(ctx, tx, `name = $1 and generation = $2 and live`, g.Name, g.Generation); err != nil || len(live) > 0 {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `drop schema if exists `+g.schema()+` cascade`); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, `delete from projection.generation where name = $1 and generation = $2`, g.Name, g.Generation)
+		return err
+	})
+}
+
+// hold is the SQL of the lock that says that somebody works on the generation of a schema, tryHold of the
+// question whether nobody does, letGo of its end. It lasts no longer than the connection.
+const (
+	hold    = `pg_advisory_lock(8241003, hashtext($1))`
+	tryHold = `pg_try_advisory_lock(8241003, hashtext($1))`
+	letGo   = `pg_advisory_unlock(8241003, hashtext($1))`
+)

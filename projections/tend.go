@@ -1,0 +1,210 @@
+package projections
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// lookEvery is how often a process looks whether builds were asked for elsewhere.
+const lookEvery = time.Second
+
+// tendAgain is how long it leaves a generation alone that it could not tend.
+const tendAgain = 5 * time.Second
+
+// Tend does what is to be done besides keeping the live generations up to date, until ctx ends: it builds
+// what was asked for and takes up what another process has left, keeps those up to date that may be read
+// again, and drops what nobody is to read. Of several processes, one works on a generation.
+func (r *Runner) Tend(ctx context.Context, all ...*Projection) error {
+	var (
+		mu     sync.Mutex
+		tended = map[string]bool{}
+		done   sync.WaitGroup
+	)
+	defer done.Wait()
+	r.forgetFailures(ctx, all)
+	for ctx.Err() == nil {
+		for _, p := range all {
+			others, err := r.look(ctx, p)
+			if err != nil {
+				if ctx.Err() == nil {
+					r.log.Warn("builds cannot be looked for", "projection", p.Name, "error", err)
+				}
+				break
+			}
+			for _, g := range others {
+				mu.Lock()
+				busy := tended[g.schema()]
+				tended[g.schema()] = true
+				mu.Unlock()
+				if busy {
+					continue
+				}
+				done.Go(func() {
+					r.tend(ctx, p, g)
+					mu.Lock()
+					defer mu.Unlock()
+					delete(tended, g.schema())
+				})
+			}
+		}
+		select {
+		case <-ctx.Done():
+		case <-r.asked:
+		case <-time.After(lookEvery):
+		}
+	}
+	return nil
+}
+
+// Ask wakes [Runner.Tend] for a build that this process has entered into the registry.
+func (r *Runner) Ask() {
+	select {
+	case r.asked <- struct{}{}:
+	default: // it is awake
+	}
+}
+
+// look answers the generations of a projection that want something, and tells its follower when it works
+// on one that is not read any more.
+func (r *Runner) look(ctx context.Context, p *Projection) ([]generation, error) {
+	all, err := generations(ctx, r.pool, `name = $1 and version = $2`, p.Name, p.Version)
+	if err != nil {
+		return nil, err
+	}
+	var others []generation
+	for _, g := range all {
+		switch {
+		case g.Live:
+			r.read(p, g.Generation)
+		case g.Scratch, g.Error == nil:
+			others = append(others, g)
+		}
+	}
+	return others, nil
+}
+
+// tend does for a generation what is to be done, if no other process does.
+func (r *Runner) tend(ctx context.Context, p *Projection, g generation) {
+	err := r.tryTend(ctx, p, g)
+	if err == nil || ctx.Err() != nil || errors.Is(err, ErrCancelled) {
+		return
+	}
+	if !errors.Is(err, ErrFenced) {
+		r.log.Warn("a generation is left alone for a while", "projection", g.Name, "generation", g.Generation, "error", err)
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(tendAgain):
+	}
+}
+
+func (r *Runner) tryTend(ctx context.Context, p *Projection, g generation) error {
+	conn, err := connect(ctx, r.config, p)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it is given up, and its lock with it
+	var mine bool
+	if err := conn.QueryRow(ctx, `select `+tryHold, g.schema()).Scan(&mine); err != nil || !mine {
+		return err
+	}
+	g, found, err := oneGeneration(ctx, conn, `name = $1 and generation = $2 and not live`, g.Name, g.Generation)
+	b := r.build(p)
+	switch {
+	case err != nil || !found:
+		return err
+	case g.Scratch:
+		return drop(ctx, conn, g)
+	case g.KeepUntil == nil:
+		return b.work(ctx, conn, g)
+	default:
+		return b.keep(ctx, conn, g)
+	}
+}
+
+// build is how this process builds a projection.
+func (r *Runner) build(p *Projection) Build {
+	return Build{Store: r.store, Config: r.config, Projection: p, Reveal: r.Reveal, Log: r.log, Program: r.Program, Now: r.Now, Stay: true}
+}
+
+// keep follows the log with a generation that was read before, until it is read again or its time is over.
+func (b Build) keep(ctx context.Context, conn *pgx.Conn, g generation) error {
+	s := b.session(conn, g)
+	if err := s.own(ctx); err != nil {
+		return err
+	}
+	if s.g.Live || s.g.KeepUntil == nil {
+		return nil
+	}
+	if err := verify(ctx, b.Store, s.g); err != nil {
+		return err
+	}
+	watched, c, err := b.control(ctx, s)
+	if err != nil {
+		return err
+	}
+	err = b.follow(watched, s, c.over.Load)
+	if fenced := context.Cause(watched); errors.Is(fenced, ErrFenced) {
+		err = fenced // it is read again, or another one is kept
+	}
+	c.end()
+	switch {
+	case err == nil:
+		return retireKept(ctx, conn, s)
+	case ctx.Err() == nil && !isTransient(conn, err):
+		b.noteFailure(ctx, s, err)
+	}
+	return err
+}
+
+// retireKept gives up a kept generation whose time is over.
+func retireKept(ctx context.Context, conn *pgx.Conn, s *session) error {
+	done, err := conn.Exec(ctx, `update projection.generation set scratch = true, owner = null
+		where name = $1 and generation = $2 and owner = $3 and not live and keep_until <= now()`, s.g.Name, s.g.Generation, s.owner)
+	if err != nil || done.RowsAffected() == 0 {
+		return err
+	}
+	return drop(ctx, conn, s.g)
+}
+
+// forgetFailures lets builds try again that an earlier process could not go on with: this one may be a newer
+// program.
+func (r *Runner) forgetFailures(ctx context.Context, all []*Projection) {
+	for _, p := range all {
+		_, err := r.pool.Exec(ctx, `update projection.generation set error = null, error_at = null, error_position = null
+			where name = $1 and version = $2 and not live and error is not null`, p.Name, p.Version)
+		if err != nil && ctx.Err() == nil {
+			r.log.Warn("failed builds are not tried again", "projection", p.Name, "error", err)
+		}
+	}
+}
+
+// sweep drops scratch generations of the projection whose process is gone.
+func sweep(ctx context.Context, conn *pgx.Conn, p *Projection) error {
+	left, err := generations(ctx, conn, `name = $1 and scratch`, p.Name)
+	if err != nil {
+		return fmt.Errorf("find what builds of %s left: %w", p.Name, err)
+	}
+	for _, g := range left {
+		var nobodys bool
+		if err := conn.QueryRow(ctx, `select `+tryHold, g.schema()).Scan(&nobodys); err != nil {
+			return err
+		}
+		if !nobodys {
+			continue
+		}
+		err := drop(ctx, conn, g)
+		if _, letGoErr := conn.Exec(ctx, `select `+letGo, g.schema()); err == nil {
+			err = letGoErr
+		}
+		if err != nil {
+			return fmt.Errorf("drop what a build of %s left: %w", p.Name, err)
+		}
+	}
+	return nil
+}
