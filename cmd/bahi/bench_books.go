@@ -11,6 +11,7 @@ import (
 	"bahi/domain/event"
 	"bahi/eventstore"
 	"bahi/internal/bench"
+	"bahi/projections"
 	ledgertables "bahi/projections/ledger"
 )
 
@@ -151,7 +152,8 @@ func (b *benchmark) fold(ctx context.Context, sys *system) (bench.Sample, error)
 	bar := newProgress("folding", "events")
 	defer bar.end()
 	build := sys.build(ledgertables.Books)
-	build.Progress = func(done, total event.Position) { bar.show(int64(done), int64(total)) }
+	build.Progress = func(now projections.Progress) { bar.show(int64(now.Done), int64(now.Total)) }
+	build.How.Accept = true
 	began := time.Now()
 	err = build.Run(ctx)
 	return bench.Sample{Rate: float64(head) / time.Since(began).Seconds()}, err

@@ -17,13 +17,14 @@ import (
 
 // settings are those that every command needs.
 type settings struct {
-	Data        string     `env:"BAHI_DATA" default:"./data" help:"Data folder: private Postgres cluster, keys, mail, blobs."`
-	DatabaseURL string     `env:"DATABASE_URL" name:"database-url" placeholder:"URL" help:"Postgres 15 or newer. Without it, a private cluster in the data folder."`
-	MasterKey   string     `env:"BAHI_MASTER_KEY" placeholder:"BASE64" help:"Key that wraps every other key: 32 bytes. Without it, one is made in the data folder."`
-	Timezone    string     `env:"BAHI_TIMEZONE" default:"Asia/Kolkata" help:"Zone of the workshop, which says what day it is."`
-	Connections int32      `env:"BAHI_DB_CONNECTIONS" default:"24" help:"Most connections to Postgres that reads take."`
-	LogLevel    slog.Level `env:"BAHI_LOG_LEVEL" default:"INFO" help:"Least level that is logged: DEBUG, INFO, WARN, ERROR."`
-	LogFormat   string     `env:"BAHI_LOG_FORMAT" default:"text" enum:"text,json" help:"Form of log lines: text or json."`
+	Data        string        `env:"BAHI_DATA" default:"./data" help:"Data folder: private Postgres cluster, keys, mail, blobs."`
+	DatabaseURL string        `env:"DATABASE_URL" name:"database-url" placeholder:"URL" help:"Postgres 15 or newer. Without it, a private cluster in the data folder."`
+	MasterKey   string        `env:"BAHI_MASTER_KEY" placeholder:"BASE64" help:"Key that wraps every other key: 32 bytes. Without it, one is made in the data folder."`
+	Timezone    string        `env:"BAHI_TIMEZONE" default:"Asia/Kolkata" help:"Zone of the workshop, which says what day it is."`
+	Connections int32         `env:"BAHI_DB_CONNECTIONS" default:"24" help:"Most connections to Postgres that reads take."`
+	LogLevel    slog.Level    `env:"BAHI_LOG_LEVEL" default:"INFO" help:"Least level that is logged: DEBUG, INFO, WARN, ERROR."`
+	Keep        time.Duration `env:"BAHI_KEEP_GENERATION" name:"keep-generation" default:"1h" help:"How long tables follow on that a rebuild has replaced, so that a rollback finds them current."`
+	LogFormat   string        `env:"BAHI_LOG_FORMAT" default:"text" enum:"text,json" help:"Form of log lines: text or json."`
 
 	Outside outside `kong:"-"`
 }

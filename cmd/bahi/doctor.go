@@ -3,16 +3,23 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
+	"os"
+	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
-	"bahi/domain/event"
+	"golang.org/x/sync/errgroup"
+
+	"bahi/projections"
 )
 
 type doctorCommand struct {
 	settings
 
-	Names []string `arg:"" optional:"" help:"Which projections; all when none is named."`
+	Names      []string `arg:"" optional:"" help:"Which projections; all when none is named."`
+	Partitions int      `placeholder:"N" help:"Fold in so many parts at once, where the projection allows it; without it, as the machine is."`
 }
 
 // Run folds the log anew and compares. It fails when a table is not what the log says.
@@ -29,30 +36,50 @@ func (c doctorCommand) Run(ctx context.Context) error {
 	if err := sys.catchUp(ctx); err != nil {
 		return err
 	}
-	var different bool
-	for _, p := range chosen {
-		began := time.Now()
-		bar := newProgress("folding "+p.Name+" anew", "events")
-		build := sys.build(p)
-		build.Progress = func(done, total event.Position) { bar.show(int64(done), int64(total)) }
-		found, err := build.Examine(ctx)
-		bar.end()
-		if err != nil {
-			return err
-		}
-		for _, d := range found.Differences {
-			different = true
-			fmt.Printf("%s: %s\n", p.Name, d)
-		}
-		if len(found.Differences) == 0 {
-			fmt.Printf("%s: generation %d is what the log says, %d rows at position %d (%s)\n",
-				p.Name, found.Generation, found.Rows, found.Position, time.Since(began).Round(time.Millisecond))
-		}
+	return sys.examine(ctx, os.Stdout, projections.How{Partitions: c.Partitions}, chosen...)
+}
+
+// examine holds projections against the log, as many at once as there are processors, and prints what it
+// finds. It answers errDifferent when a table is not what the log says.
+func (s *system) examine(ctx context.Context, out io.Writer, how projections.How, chosen ...*projections.Projection) error {
+	bars := newProgresses("events")
+	reports := make([]string, len(chosen))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.NumCPU())
+	var different atomic.Bool
+	for i, p := range chosen {
+		group.Go(func() error {
+			began := time.Now()
+			build := s.build(p)
+			build.How = how
+			build.Progress = func(now projections.Progress) {
+				bars.show(p.Name, p.Name+": "+now.Phase, int64(now.Done), int64(now.Total))
+			}
+			found, err := build.Examine(ctx)
+			bars.done(p.Name)
+			if err != nil {
+				return fmt.Errorf("examine %s: %w", p.Name, err)
+			}
+			for _, d := range found.Differences {
+				different.Store(true)
+				reports[i] += fmt.Sprintf("%s: %s\n", p.Name, d)
+			}
+			if len(found.Differences) == 0 {
+				reports[i] = fmt.Sprintf("%s: generation %d is what the log says, %d rows at position %d (%s)\n",
+					p.Name, found.Generation, found.Rows, found.Position, time.Since(began).Round(time.Millisecond))
+			}
+			return nil
+		})
 	}
-	if different {
-		return errDifferent
+	err := group.Wait()
+	bars.end()
+	for _, report := range reports {
+		fmt.Fprint(out, report)
 	}
-	return nil
+	if err == nil && different.Load() {
+		err = errDifferent
+	}
+	return err
 }
 
 // catchUpWithin is how long projections may take to come to the log's head before they are compared.

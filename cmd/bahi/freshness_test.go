@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"bahi/projections"
 )
 
 func TestEveryReadSeesWhatWasAnsweredBefore(t *testing.T) {
@@ -97,7 +95,7 @@ func TestAParkedProjectionAnswersWhatItHasAndSaysSoAtOnce(t *testing.T) {
 	require.Contains(t, o.stranger().GET("/metrics").Status(200).Text, `bahi_projection_parked{projection="books"} 1`)
 
 	o.sql(`alter table books_g1.row_version drop constraint parked_for_a_test`)
-	require.NoError(t, projections.Retry(t.Context(), o.sys.pool, "books"))
+	require.NoError(t, builds{o.sys}.Retry(t.Context(), "books"))
 	clerk.With("Bahi-Min-Position", wrote.Header("Bahi-Position")).GET("/banks").Status(200)
 	require.Eventually(t, func() bool { return !o.parked() }, 10*time.Second, 5*time.Millisecond)
 	require.Equal(t, "03-02 3", balances(clerk, ledger(account)))

@@ -4,60 +4,144 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"time"
 
-	"github.com/schollz/progressbar/v3"
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
 	"golang.org/x/term"
 )
 
 // patience is how long something may take before its progress is shown.
 const patience = time.Second
 
-// progress shows how far a long piece of work has come: a bar on a terminal, else a line every few
-// seconds.
-type progress struct {
-	name  string
-	unit  string
-	began time.Time
-	last  time.Time
-	bar   *progressbar.ProgressBar
-	out   io.Writer
-}
-
+// lineEvery is how often a line tells of progress where there is no terminal.
 const lineEvery = 5 * time.Second
 
+// barWidth is how wide a bar is, with what is said before and after it.
+const barWidth = 110
+
+// progresses shows how far several long pieces of work have come: a bar for each on a terminal, else lines.
+type progresses struct {
+	unit  string
+	began time.Time
+	tty   bool
+	out   io.Writer
+
+	mu   sync.Mutex
+	bars *mpb.Progress // nil until the first is shown
+	all  map[string]*worked
+}
+
+// worked is one piece of work.
+type worked struct {
+	name  string
+	began time.Time
+	at    int64     // when it began to be shown
+	last  time.Time // when a line told of it
+	bar   *mpb.Bar
+}
+
+func newProgresses(unit string) *progresses {
+	return &progresses{unit: unit, began: time.Now(), tty: term.IsTerminal(int(os.Stderr.Fd())), out: os.Stderr, all: map[string]*worked{}}
+}
+
+// show tells that done of total is done of the work with a key, which is called name at the moment.
+func (p *progresses) show(key, name string, done, total int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	w := p.all[key]
+	if w == nil {
+		w = &worked{began: now, at: done, last: now}
+		p.all[key] = w
+	}
+	w.name = name
+	switch {
+	case now.Sub(p.began) < patience || total <= 0:
+	case p.tty:
+		if w.bar == nil {
+			w.bar = p.newBar(w, total)
+		}
+		w.bar.SetTotal(max(total, done), false)
+		w.bar.SetCurrent(done)
+	case now.Sub(w.last) >= lineEvery:
+		w.last = now
+		fmt.Fprintf(p.out, "%s: %d of %d %s (%d %%), %.0f a second\n", name, done, total, p.unit, 100*done/total, w.rate(done, now))
+	}
+}
+
+// rate is how much of the work was done a second since it began to be shown.
+func (w *worked) rate(done int64, now time.Time) float64 {
+	if took := now.Sub(w.began).Seconds(); took > 0 {
+		return float64(done-w.at) / took
+	}
+	return 0
+}
+
+func (p *progresses) newBar(w *worked, total int64) *mpb.Bar {
+	if p.bars == nil {
+		p.bars = mpb.New(mpb.WithOutput(p.out), mpb.WithWidth(barWidth))
+	}
+	return p.bars.AddBar(total, mpb.BarRemoveOnComplete(),
+		mpb.PrependDecorators(decor.Any(func(decor.Statistics) string {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			return w.name
+		}, decor.WCSyncSpaceR), decor.CountersNoUnit("%d / %d", decor.WCSyncSpace)),
+		mpb.AppendDecorators(decor.Percentage(decor.WCSyncSpace), decor.Any(func(s decor.Statistics) string {
+			now := time.Now()
+			rate := w.rate(s.Current, now)
+			left := "?"
+			if rate > 0 {
+				left = time.Duration(float64(s.Total-s.Current) / rate * float64(time.Second)).Round(time.Second).String()
+			}
+			return fmt.Sprintf("%.0f %s/s, %s left", rate, p.unit, left)
+		}, decor.WCSyncSpace)),
+	)
+}
+
+// done takes the bar of a piece of work away.
+func (p *progresses) done(key string) {
+	p.mu.Lock()
+	var bar *mpb.Bar
+	if w := p.all[key]; w != nil {
+		bar, w.bar = w.bar, nil
+	}
+	p.mu.Unlock()
+	if bar != nil {
+		bar.Abort(true)
+	}
+}
+
+// end takes all bars away.
+func (p *progresses) end() {
+	p.mu.Lock()
+	keys := make([]string, 0, len(p.all))
+	for key := range p.all {
+		keys = append(keys, key)
+	}
+	p.mu.Unlock()
+	for _, key := range keys {
+		p.done(key)
+	}
+	if p.bars != nil {
+		p.bars.Wait()
+	}
+}
+
+// progress shows how far one long piece of work has come.
+type progress struct {
+	name string
+	all  *progresses
+}
+
 func newProgress(name, unit string) *progress {
-	return &progress{name: name, unit: unit, began: time.Now(), last: time.Now(), out: os.Stderr}
+	return &progress{name: name, all: newProgresses(unit)}
 }
 
 // show tells that done of total is done.
-func (p *progress) show(done, total int64) {
-	now := time.Now()
-	if now.Sub(p.began) < patience {
-		return
-	}
-	if !term.IsTerminal(int(os.Stderr.Fd())) {
-		if now.Sub(p.last) >= lineEvery && total > 0 {
-			p.last = now
-			rate := float64(done) / now.Sub(p.began).Seconds()
-			fmt.Fprintf(p.out, "%s: %d of %d %s (%d %%), %.0f a second\n", p.name, done, total, p.unit, 100*done/total, rate)
-		}
-		return
-	}
-	if p.bar == nil {
-		p.bar = progressbar.NewOptions64(total,
-			progressbar.OptionSetDescription(p.name), progressbar.OptionSetWriter(p.out), progressbar.OptionShowCount(),
-			progressbar.OptionShowIts(), progressbar.OptionSetItsString(p.unit), progressbar.OptionSetPredictTime(true),
-			progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish(),
-		)
-	}
-	p.bar.ChangeMax64(total)
-	_ = p.bar.Set64(done)
-}
+func (p *progress) show(done, total int64) { p.all.show(p.name, p.name, done, total) }
 
 // end takes the bar away.
-func (p *progress) end() {
-	if p.bar != nil {
-		_ = p.bar.Finish()
-	}
-}
+func (p *progress) end() { p.all.end() }

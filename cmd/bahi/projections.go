@@ -2,19 +2,32 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"text/tabwriter"
 	"time"
 
 	"bahi/domain/event"
+	"bahi/http/ops"
 	"bahi/projections"
+	views "bahi/readmodels/ops"
 )
 
 type projectionsCommand struct {
-	List    listProjections    `cmd:"" help:"List the projections and how far they are."`
-	Rebuild rebuildProjections `cmd:"" help:"Build a projection anew from the log, and let it be read."`
-	Retry   retryProjection    `cmd:"" help:"Let a parked projection try its event again."`
+	List     listProjections    `cmd:"" help:"List the projections' generations and how far they are."`
+	Rebuild  rebuildProjections `cmd:"" help:"Build projections anew from the log beside the tables that are read, compare the two, and let the new ones be read."`
+	Build    buildProjections   `cmd:"" help:"Build what this version of the program reads and has no tables for yet, beside a running older one."`
+	Pause    pauseProjection    `cmd:"" help:"Let a rebuild stand still; where none is under way, the projection itself."`
+	Resume   resumeProjection   `cmd:"" help:"Let it go on."`
+	Throttle throttleProjection `cmd:"" help:"Bound the events a second that a rebuild folds."`
+	Cancel   cancelProjection   `cmd:"" help:"End a rebuild and drop what it has made."`
+	Accept   acceptProjection   `cmd:"" help:"Let a rebuild be read though it differs from the live tables."`
+	Rollback rollbackProjection `cmd:"" help:"Read the generation again that was read before."`
+	Retry    retryProjection    `cmd:"" help:"Let a parked projection, or its parked rebuild, try its event again."`
+	Skip     skipProjection     `cmd:"" help:"Let a parked projection or reactor pass over its event. That is recorded in the log."`
+	Drop     dropProjection     `cmd:"" help:"Drop the tables of another version of the program, which then cannot be gone back to without building them anew."`
 }
 
 type listProjections struct{ settings }
@@ -45,10 +58,15 @@ func (c listProjections) Run(ctx context.Context) error {
 type rebuildProjections struct {
 	settings
 
-	Names []string `arg:"" optional:"" help:"Which; all when none is named."`
+	Names      []string      `arg:"" optional:"" help:"Which; all when none is named."`
+	DryRun     bool          `help:"Only say how many events would be folded, and how long that would take."`
+	Throttle   int           `placeholder:"N" help:"Fold at most so many events a second, beside the load of a running system."`
+	Partitions int           `placeholder:"N" help:"Fold in so many parts at once, where the projection allows it; without it, as the machine is."`
+	Accept     bool          `name:"accept-differences" help:"Let the new tables be read though they differ from the live ones."`
+	KeepNew    time.Duration `name:"keep" default:"-1s" placeholder:"DURATION" help:"How long the replaced tables follow on, for a rollback; without it, as BAHI_KEEP_GENERATION says."`
 }
 
-// Run builds each named projection.
+// Run builds the projections, all at once.
 func (c rebuildProjections) Run(ctx context.Context) error {
 	chosen, err := named(c.Names)
 	if err != nil {
@@ -59,40 +77,243 @@ func (c rebuildProjections) Run(ctx context.Context) error {
 		return err
 	}
 	defer sys.close()
+	if c.DryRun {
+		return sys.estimate(ctx, chosen)
+	}
+	how := sys.how(ops.Rebuild{Throttle: c.Throttle, Partitions: c.Partitions, Accept: c.Accept, Keep: c.KeepNew})
+	return sys.buildAll(ctx, chosen, how)
+}
+
+// estimate prints what a rebuild of each would do.
+func (s *system) estimate(ctx context.Context, chosen []*projections.Projection) error {
 	for _, p := range chosen {
-		began := time.Now()
-		bar := newProgress("rebuilding "+p.Name, "events")
-		build := sys.build(p)
-		var folded event.Position
-		build.Progress = func(done, total event.Position) {
-			folded = done
-			bar.show(int64(done), int64(total))
-		}
-		err := build.Run(ctx)
-		bar.end()
+		e, err := builds{s}.Estimate(ctx, p.Name)
 		if err != nil {
 			return err
 		}
-		fmt.Printf("%s: rebuilt up to position %d in %s\n", p.Name, folded, time.Since(began).Round(time.Millisecond))
+		fmt.Printf("%s: %d events to fold, about %s at %.0f a second; indexes and the comparison come on top; its tables take %d MB\n",
+			p.Name, e.Events, time.Duration(e.Seconds*float64(time.Second)).Round(time.Second), e.Rate, e.Bytes>>20)
 	}
 	return nil
 }
 
-type retryProjection struct {
-	settings
-
-	Name string `arg:"" help:"Which."`
+// buildAll builds projections at once, and shows how far all of them are.
+func (s *system) buildAll(ctx context.Context, chosen []*projections.Projection, how projections.How) error {
+	began := time.Now()
+	bars := newProgresses("events")
+	rebuilt := make(map[string]string, len(chosen))
+	var mu sync.Mutex
+	failed := make(chan error, len(chosen))
+	for _, p := range chosen {
+		build := s.build(p)
+		build.How = how
+		build.Progress = func(now projections.Progress) {
+			bars.show(p.Name, p.Name+": "+now.Phase, int64(now.Done), int64(now.Total))
+		}
+		go func() {
+			err := build.Run(ctx)
+			bars.done(p.Name)
+			if err == nil {
+				var at event.Position
+				at, err = s.liveAt(ctx, p)
+				mu.Lock()
+				rebuilt[p.Name] = fmt.Sprintf("%s: rebuilt up to position %d in %s", p.Name, at, time.Since(began).Round(time.Millisecond))
+				mu.Unlock()
+			}
+			if errors.Is(err, projections.ErrDiffers) {
+				err = fmt.Errorf("%w:%s\n`bahi projections accept %s` lets them be read all the same, `bahi projections cancel %s` drops them",
+					err, s.differences(context.WithoutCancel(ctx), p), p.Name, p.Name)
+			}
+			if errors.Is(err, context.Canceled) {
+				err = fmt.Errorf("%w: a process that serves goes on with it; `bahi projections cancel %s` ends it", err, p.Name)
+			}
+			failed <- told(err)
+		}()
+	}
+	var all []error
+	for range chosen {
+		all = append(all, <-failed)
+	}
+	bars.end()
+	for _, p := range chosen {
+		if line := rebuilt[p.Name]; line != "" {
+			fmt.Println(line)
+		}
+	}
+	return errors.Join(all...)
 }
 
-// Run clears the note at which the projection stands still.
-func (c retryProjection) Run(ctx context.Context) error {
-	if _, err := named([]string{c.Name}); err != nil {
-		return err
+// differences tells in which rows a build differs from the live tables.
+func (s *system) differences(ctx context.Context, p *projections.Projection) (text string) {
+	found, err := s.build(p).Differences(ctx)
+	if err != nil {
+		return "\n" + err.Error()
 	}
+	for _, d := range found {
+		text += "\n" + d.String()
+	}
+	return text
+}
+
+// liveAt answers how far the live generation of a projection is.
+func (s *system) liveAt(ctx context.Context, p *projections.Projection) (at event.Position, err error) {
+	all, err := projections.List(ctx, s.pool)
+	for _, g := range all {
+		if g.Name == p.Name && g.Version == p.Version && g.Live {
+			at = g.Position
+		}
+	}
+	return at, err
+}
+
+type buildProjections struct {
+	settings
+
+	Throttle   int `placeholder:"N" help:"Fold at most so many events a second."`
+	Partitions int `placeholder:"N" help:"Fold in so many parts at once, where the projection allows it."`
+}
+
+// Run builds those that have no live generation of this program's version.
+func (c buildProjections) Run(ctx context.Context) error {
 	sys, err := c.openBooks(ctx, false)
 	if err != nil {
 		return err
 	}
 	defer sys.close()
-	return projections.Retry(ctx, sys.pool, c.Name)
+	all, err := projections.List(ctx, sys.pool)
+	if err != nil {
+		return err
+	}
+	live := map[string]bool{}
+	for _, g := range all {
+		live[fmt.Sprint(g.Name, g.Version)] = live[fmt.Sprint(g.Name, g.Version)] || g.Live
+	}
+	var missing []*projections.Projection
+	for _, p := range allProjections() {
+		if !live[fmt.Sprint(p.Name, p.Version)] {
+			missing = append(missing, p)
+		}
+	}
+	if len(missing) == 0 {
+		fmt.Println("everything that this version reads is built")
+		return nil
+	}
+	return sys.buildAll(ctx, missing, projections.How{Throttle: c.Throttle, Partitions: c.Partitions})
+}
+
+// oneProjection is a command about one of them.
+type oneProjection struct {
+	settings
+
+	Name string `arg:"" help:"Which."`
+}
+
+// do does something, in the operator's name, and says what came of it.
+func (c oneProjection) do(ctx context.Context, done string, do func(context.Context, builds) error) error {
+	sys, err := c.openBooks(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer sys.close()
+	err = do(sys.byOperator(ctx, sys.home), builds{sys})
+	switch {
+	case errors.Is(err, views.ErrNoProjection):
+		return fmt.Errorf("there is no projection %q", c.Name)
+	case err == nil:
+		fmt.Printf("%s: %s\n", c.Name, done)
+	}
+	return err
+}
+
+type (
+	pauseProjection    struct{ oneProjection }
+	resumeProjection   struct{ oneProjection }
+	cancelProjection   struct{ oneProjection }
+	acceptProjection   struct{ oneProjection }
+	retryProjection    struct{ oneProjection }
+	throttleProjection struct {
+		oneProjection
+
+		PerSecond int `arg:"" name:"events" help:"Events a second; 0 for no bound."`
+	}
+	skipProjection struct {
+		oneProjection
+
+		Position uint64 `required:"" help:"Of the event at which it is parked."`
+		Reason   string `required:"" help:"Why the event has no effect here."`
+	}
+)
+
+// Run lets it stand still.
+func (c pauseProjection) Run(ctx context.Context) error {
+	return c.do(ctx, "paused", func(ctx context.Context, b builds) error { return b.Pause(ctx, c.Name) })
+}
+
+// Run lets it go on.
+func (c resumeProjection) Run(ctx context.Context) error {
+	return c.do(ctx, "goes on", func(ctx context.Context, b builds) error { return b.Resume(ctx, c.Name) })
+}
+
+// Run ends the build.
+func (c cancelProjection) Run(ctx context.Context) error {
+	return c.do(ctx, "the rebuild is cancelled", func(ctx context.Context, b builds) error { return b.Cancel(ctx, c.Name) })
+}
+
+// Run accepts the differences.
+func (c acceptProjection) Run(ctx context.Context) error {
+	return c.do(ctx, "the differences are accepted", func(ctx context.Context, b builds) error { return b.Accept(ctx, c.Name) })
+}
+
+// Run clears the note at which the projection stands still.
+func (c retryProjection) Run(ctx context.Context) error {
+	return c.do(ctx, "tries again", func(ctx context.Context, b builds) error { return b.Retry(ctx, c.Name) })
+}
+
+// Run bounds the build.
+func (c throttleProjection) Run(ctx context.Context) error {
+	return c.do(ctx, "throttled", func(ctx context.Context, b builds) error { return b.Throttle(ctx, c.Name, c.PerSecond) })
+}
+
+// Run records that the event is skipped.
+func (c skipProjection) Run(ctx context.Context) error {
+	return c.do(ctx, "passes over the event", func(ctx context.Context, b builds) error {
+		_, err := b.Skip(ctx, c.Name, event.Position(c.Position), c.Reason)
+		return err
+	})
+}
+
+type rollbackProjection struct{ oneProjection }
+
+// Run reads the kept generation again. Where no serving process keeps it up to date, this one does first.
+func (c rollbackProjection) Run(ctx context.Context) error {
+	return c.do(ctx, "the generation before is read again", func(ctx context.Context, b builds) error {
+		if _, known := projectionNamed(c.Name); !known {
+			return views.ErrNoProjection
+		}
+		return b.s.whileFolding(ctx, func(ctx context.Context) error {
+			tending, stop := context.WithCancel(ctx)
+			ended := make(chan error, 1)
+			go func() { ended <- b.s.runner.Tend(tending, allProjections()...) }()
+			err := b.Rollback(ctx, c.Name)
+			stop()
+			return errors.Join(err, <-ended)
+		})
+	})
+}
+
+type dropProjection struct {
+	oneProjection
+
+	Generation int `arg:"" help:"Which, as bahi projections list has it."`
+}
+
+// Run drops a generation that this program does not read.
+func (c dropProjection) Run(ctx context.Context) error {
+	return c.do(ctx, "dropped", func(ctx context.Context, b builds) error {
+		p, known := projectionNamed(c.Name)
+		if !known {
+			return views.ErrNoProjection
+		}
+		return b.s.build(p).Drop(ctx, c.Generation)
+	})
 }

@@ -123,9 +123,10 @@ func (s *system) serve(ctx context.Context, listener net.Listener, key string, t
 	}
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
-	failed := make(chan error, 4)
+	failed := make(chan error, 5)
 	running.Go(func() { failed <- s.commands.Run(background) })
 	running.Go(func() { failed <- s.runner.Run(background, allProjections()...) })
+	running.Go(func() { failed <- s.runner.Tend(background, allProjections()...) })
 	running.Go(func() { failed <- s.reacting.Run(background, allReactors()...) })
 	running.Go(func() { failed <- s.queue.Run(ctx) }) // it takes its time to stop, beside the requests
 	running.Go(func() { s.resume(background) })

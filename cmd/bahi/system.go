@@ -125,7 +125,7 @@ func (s settings) openBooks(ctx context.Context, serving bool) (sys *system, err
 	}
 	sys.home = uuid.NewSHA1(sys.store.ID(), []byte("workspace"))
 	sys.runner = projections.NewRunner(sys.store, sys.pool, sys.log)
-	sys.runner.Reveal = sys.vault.Reveal
+	sys.runner.Reveal, sys.runner.Program, sys.runner.Now = sys.vault.Reveal, version, time.Now
 	versions := map[string]int{}
 	for _, p := range allProjections() {
 		versions[p.Name] = p.Version
@@ -176,7 +176,9 @@ func (s *system) byOperator(ctx context.Context, workspace uuid.UUID) context.Co
 
 // build is how a projection is built on this system.
 func (s *system) build(p *projections.Projection) projections.Build {
-	return projections.Build{Store: s.store, Config: s.pool.Config().ConnConfig.Copy(), Projection: p, Reveal: s.vault.Reveal, Log: s.log}
+	return projections.Build{
+		Store: s.store, Config: s.pool.Config().ConnConfig.Copy(), Projection: p, Reveal: s.vault.Reveal, Log: s.log, Program: version, Now: time.Now,
+	}
 }
 
 // named answers the projections of these names, all when there are none.
@@ -184,19 +186,24 @@ func named(names []string) ([]*projections.Projection, error) {
 	if len(names) == 0 {
 		return allProjections(), nil
 	}
-	var found []*projections.Projection
-	for _, name := range names {
-		before := len(found)
-		for _, p := range allProjections() {
-			if p.Name == name {
-				found = append(found, p)
-			}
-		}
-		if len(found) == before {
+	found := make([]*projections.Projection, len(names))
+	for i, name := range names {
+		p, known := projectionNamed(name)
+		if !known {
 			return nil, fmt.Errorf("there is no projection %q", name)
 		}
+		found[i] = p
 	}
 	return found, nil
+}
+
+func projectionNamed(name string) (*projections.Projection, bool) {
+	for _, p := range allProjections() {
+		if p.Name == name {
+			return p, true
+		}
+	}
+	return nil, false
 }
 
 var errDifferent = errors.New("the tables are not what the log says")

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"bahi/commands"
+	"bahi/domain/event"
+	"bahi/domain/follower"
+	"bahi/eventstore"
+	"bahi/http/ops"
+	"bahi/projections"
+	"bahi/reactors"
+	views "bahi/readmodels/ops"
+)
+
+// builds lets operators build projections anew, on whichever process.
+type builds struct{ s *system }
+
+var _ ops.Builds = builds{}
+
+// asViews are the answers of package projections in the words of the interface.
+var asViews = map[error]error{
+	projections.ErrBuildRuns:   views.ErrBuildRuns,
+	projections.ErrNoBuild:     views.ErrNoBuild,
+	projections.ErrNotBuilt:    views.ErrNotBuilt,
+	projections.ErrNotParked:   views.ErrNotParked,
+	projections.ErrNotPaused:   views.ErrNotPaused,
+	projections.ErrNothingKept: views.ErrNothingKept,
+	projections.ErrNotDiffers:  views.ErrNoDifference,
+}
+
+func told(err error) error {
+	for theirs, ours := range asViews {
+		if errors.Is(err, theirs) {
+			return ours
+		}
+	}
+	return err
+}
+
+// with does something to the projection of a name.
+func (b builds) with(name string, do func(*projections.Projection) error) error {
+	p, known := projectionNamed(name)
+	if !known {
+		return views.ErrNoProjection
+	}
+	return told(do(p))
+}
+
+func (s *system) how(r ops.Rebuild) projections.How {
+	how := projections.How{Throttle: r.Throttle, Partitions: r.Partitions, Accept: r.Accept, Keep: r.Keep}
+	if how.Keep < 0 {
+		how.Keep = s.settings.Keep
+	}
+	return how
+}
+
+// Rebuild implements ops.Builds.
+func (b builds) Rebuild(ctx context.Context, name string, how ops.Rebuild) error {
+	return b.with(name, func(p *projections.Projection) error {
+		build := b.s.build(p)
+		build.How = b.s.how(how)
+		err := build.Request(ctx)
+		b.s.runner.Ask()
+		return err
+	})
+}
+
+// Estimate implements ops.Builds.
+func (b builds) Estimate(ctx context.Context, name string) (e views.Estimate, err error) {
+	err = b.with(name, func(p *projections.Projection) error {
+		found, err := b.s.build(p).Estimate(ctx)
+		e = views.Estimate{Events: found.Events, Rate: found.Rate, Bytes: found.Bytes}
+		if found.Rate > 0 {
+			e.Seconds = float64(found.Events) / found.Rate
+		}
+		return err
+	})
+	return e, err
+}
+
+// Throttle implements ops.Builds.
+func (b builds) Throttle(ctx context.Context, name string, perSecond int) error {
+	return b.with(name, func(p *projections.Projection) error { return projections.Throttle(ctx, b.s.pool, p, perSecond) })
+}
+
+// Pause implements ops.Builds.
+func (b builds) Pause(ctx context.Context, name string) error {
+	return b.with(name, func(p *projections.Projection) error { return projections.Pause(ctx, b.s.pool, p) })
+}
+
+// Resume implements ops.Builds.
+func (b builds) Resume(ctx context.Context, name string) error {
+	return b.with(name, func(p *projections.Projection) error { return projections.Resume(ctx, b.s.pool, p) })
+}
+
+// Cancel implements ops.Builds.
+func (b builds) Cancel(ctx context.Context, name string) error {
+	return b.with(name, func(p *projections.Projection) error { return b.s.build(p).Cancel(ctx) })
+}
+
+// Accept implements ops.Builds.
+func (b builds) Accept(ctx context.Context, name string) error {
+	return b.with(name, func(p *projections.Projection) error { return projections.Accept(ctx, b.s.pool, p) })
+}
+
+// Rollback implements ops.Builds.
+func (b builds) Rollback(ctx context.Context, name string) error {
+	return b.with(name, func(p *projections.Projection) error {
+		err := b.s.build(p).Rollback(ctx, b.s.settings.Keep)
+		b.s.runner.Ask()
+		return err
+	})
+}
+
+// Retry implements ops.Builds.
+func (b builds) Retry(ctx context.Context, name string) error {
+	if _, err := reactorNamed(name); err == nil {
+		return reactors.Retry(ctx, b.s.pool, name)
+	}
+	return b.with(name, func(p *projections.Projection) error {
+		err := projections.Retry(ctx, b.s.pool, p)
+		b.s.runner.Ask()
+		return err
+	})
+}
+
+// Skip implements ops.Builds.
+func (b builds) Skip(ctx context.Context, name string, at event.Position, reason string) (event.Position, error) {
+	var version int
+	if p, known := projectionNamed(name); known {
+		version = p.Version
+		if err := projections.ParkedAt(ctx, b.s.pool, p, at); err != nil {
+			return 0, told(err)
+		}
+	} else if _, err := reactorNamed(name); err != nil {
+		return 0, views.ErrNoProjection
+	} else if err := projections.ReactorParkedAt(ctx, b.s.pool, name, at); err != nil {
+		return 0, told(err)
+	}
+	skip := follower.Skip{Version: version, Position: at, Reason: reason}
+	for e, err := range b.s.store.ReadAll(ctx, at+1, eventstore.Backwards) {
+		if err != nil {
+			return 0, err
+		}
+		skip.EventID, skip.Type = e.ID, e.Type
+		break
+	}
+	done, err := commands.Handle(ctx, b.s.commands, follower.Kind, name, skip)
+	if err != nil {
+		return 0, err
+	}
+	if err := b.Retry(ctx, name); err != nil && !errors.Is(err, views.ErrNotParked) { // somebody was quicker
+		return done.Position, err
+	}
+	return done.Position, nil
+}
