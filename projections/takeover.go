@@ -198,7 +198,8 @@ func (b Build) swap(ctx context.Context, s *session, within event.Position) erro
 	if old == nil || s.g.KeepFor > 0 {
 		return nil
 	}
-	if err := drop(ctx, conn, *old); err != nil {
+	// The build is over, and whoever watches it may say so by now.
+	if err := drop(context.WithoutCancel(ctx), conn, *old); err != nil {
 		b.Log.Warn("an old generation was not dropped; a serving process does it", "projection", s.g.Name, "generation", old.Generation, "error", err)
 	}
 	return nil
