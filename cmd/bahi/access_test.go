@@ -98,7 +98,7 @@ func startShop(t *testing.T) shop {
 	row := post(asha.Client, account, deposit("2025-03-01", "1"))
 	key := o.key(asha.workspace, `{"ledger":"read"}`)
 	values := map[string]string{
-		"{workspace_id}": asha.workspace, "{user_id}": asha.User.ID, "{api_key_id}": key.ID, "{job_id}": "1", "{invitation_id}": uuid.NewString(),
+		"{workspace_id}": asha.workspace, "{user_id}": asha.User.ID, "{api_key_id}": key.ID, "{job_id}": "1", "{name}": "books", "{invitation_id}": uuid.NewString(),
 		"{bank_id}": strconv.FormatInt(account, 10), "{bank_account_id}": strconv.FormatInt(account, 10), "{row_id}": strconv.FormatInt(row.ID, 10),
 	}
 	picture, _ := form(t, "image/png", painted(t, color.White, 8, 8))

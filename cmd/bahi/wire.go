@@ -47,12 +47,15 @@ func (s *system) routes(a *api.API) {
 	market.Workspaces()
 	market.APIKeys()
 	operations := &opsroutes.Routes{
-		API: a, Views: &opsviews.Jobs{DB: s.pool}, Queue: s.queue, Registry: s.registry(), Captured: map[string]opsroutes.Captured{},
+		API: a, Views: &opsviews.Jobs{DB: s.pool}, Queue: s.queue, Registry: s.registry(), Builds: builds{s},
+		Captured: map[string]opsroutes.Captured{},
 	}
 	if s.mails.folder != nil {
 		operations.Captured["mail"] = captured{s.mails.folder}
 	}
 	operations.Jobs()
+	operations.Projections()
+	operations.Parked()
 	operations.Outbox()
 	a.Page(blobsPath, s.blobs.Handler(s.log))
 }
@@ -108,10 +111,13 @@ func (s *system) ready(ctx context.Context) http.Readiness {
 	if err != nil {
 		r.Ready, r.Why = false, append(r.Why, "the log cannot be read")
 	}
+	paused := s.paused(ctx)
 	for _, p := range allProjections() {
 		status := s.runner.Statuses()[p.Name]
 		state := "live"
 		switch {
+		case paused[p.Name]:
+			state = "paused"
 		case status.Error != "" && status.Generation != 0: // else there is nothing to read, not even old
 			state = "parked"
 		case !status.Ready:
@@ -125,6 +131,20 @@ func (s *system) ready(ctx context.Context) http.Readiness {
 	}
 	r.Head = head
 	return r
+}
+
+// paused says which projections stand still because an operator wants it. The registry tells; a runner with
+// nothing to do learns of it with the next event.
+func (s *system) paused(ctx context.Context) map[string]bool {
+	all, err := s.registry().All(ctx)
+	if err != nil {
+		s.log.Warn("nobody can tell which projections are paused", "error", err)
+	}
+	paused := make(map[string]bool, len(all))
+	for _, p := range all {
+		paused[p.Name] = p.State == "paused"
+	}
+	return paused
 }
 
 func lag(head, position event.Position) uint64 {
