@@ -30,7 +30,7 @@ const (
 // chart is the running balance over time: a line that stays where it is until the next day with rows.
 type chart struct {
 	Line, Area    string // of paths
-	Zero          string // where nothing is, from the top; empty when that is not in the chart
+	Zero          string // where nothing is, from the top
 	Low, High     point
 	First, Last   point
 	Scale         []string // from the top
@@ -129,9 +129,10 @@ func newChart(points []point) *chart {
 			c.High = p
 		}
 	}
-	low, step := scale(min(0, c.Low.Balance.InexactFloat64()), max(0, c.High.Balance.InexactFloat64()))
+	top := max(0, c.High.Balance.InexactFloat64())
+	low, step := scale(min(0, c.Low.Balance.InexactFloat64()), top)
 	high := low
-	for high < c.High.Balance.InexactFloat64() || high == low {
+	for high < top || high == low {
 		c.Scale = append(c.Scale, short(high))
 		high += step
 	}

@@ -56,6 +56,7 @@ type Console struct {
 	Config
 
 	mux    *http.ServeMux
+	doors  []string // the patterns that only who has signed in comes through
 	pages  map[string]*template.Template
 	seal   cipher.AEAD
 	origin *http.CrossOriginProtection
@@ -144,6 +145,7 @@ func (c *Console) visit(w http.ResponseWriter, r *http.Request) *visit {
 
 // show registers a page for who has signed in.
 func (c *Console) show(pattern string, answer func(*visit) (page, error)) {
+	c.doors = append(c.doors, pattern)
 	c.mux.HandleFunc(at(pattern), func(w http.ResponseWriter, r *http.Request) { c.visit(w, r).run(true, answer) })
 }
 
@@ -154,6 +156,7 @@ func (c *Console) open(pattern string, answer func(*visit) (page, error)) {
 
 // act registers something that somebody does who has signed in. It answers where to go then.
 func (c *Console) act(pattern string, do func(*visit) (string, error)) {
+	c.doors = append(c.doors, pattern)
 	c.mux.HandleFunc(at(pattern), func(w http.ResponseWriter, r *http.Request) {
 		c.visit(w, r).run(true, func(v *visit) (page, error) { return v.done(do) })
 	})

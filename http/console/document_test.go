@@ -19,17 +19,10 @@ func text(spans []Span) string {
 
 func TestDocumentsKeepTheirOrderAndTheirDigits(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, `{
-  "z": 12.50,
-  "a": [
-    1,
-    "<b> & \"c\"",
-    null,
-    true
-  ],
-  "none": {},
-  "empty": []
-}`, text(spans([]byte(`{"z":12.50,"a":[1,"<b> & \"c\"",null,true],"none":{},"empty":[]}`))))
+	want := []string{
+		`{`, `  "z": 12.50,`, `  "a": [`, `    1,`, `    "<b> & \"c\"",`, `    null,`, `    true`, `  ],`, `  "none": {},`, `  "empty": []`, `}`,
+	}
+	require.Equal(t, want, strings.Split(text(spans([]byte(`{"z":12.50,"a":[1,"<b> & \"c\"",null,true],"none":{},"empty":[]}`))), "\n"))
 	require.Equal(t, "no JSON", text(spans([]byte("no JSON"))))
 }
 

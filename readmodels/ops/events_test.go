@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"testing"
 	"time"
 
@@ -78,8 +79,7 @@ func TestASearchGoneOnWithFindsEveryEventOnceWhateverItsWindows(t *testing.T) {
 			After: event.Position(rapid.IntRange(0, 130).Draw(r, "after")), Before: event.Position(rapid.IntRange(0, 130).Draw(r, "before")),
 		}
 		var want []event.Position
-		for i := len(d.events) - 1; i >= 0; i-- {
-			e := d.events[i]
+		for _, e := range slices.Backward(d.events) {
 			category, _ := event.SplitStream(e.Stream)
 			if (f.Stream == "" || f.Stream == e.Stream) && (f.Category == "" || f.Category == category) && (f.Type == "" || f.Type == e.Type) &&
 				(f.Actor == "" || f.Actor == e.Meta.Actor) && (f.From == nil || !e.At.Before(*f.From)) && (f.To == nil || !e.At.After(*f.To)) &&

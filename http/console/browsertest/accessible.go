@@ -1,0 +1,48 @@
+package browsertest
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+)
+
+// axe is axe-core 4.14.1 (npm axe-core, MPL-2.0), as it is published.
+//
+//go:embed testdata/axe.min.js
+var axe string
+
+// violation is a rule of axe's that a page breaks.
+type violation struct {
+	ID    string `json:"id"`
+	Help  string `json:"help"`
+	Nodes []struct {
+		HTML    string `json:"html"`
+		Summary string `json:"failureSummary"`
+	} `json:"nodes"`
+}
+
+// Accessible checks the page against the rules of WCAG up to level AA that a program can check, and against
+// axe's best practices; or against these rules alone.
+func (p *Page) Accessible(rules ...string) {
+	p.t.Helper()
+	only := []byte("{}")
+	if len(rules) > 0 {
+		var err error
+		only, err = json.Marshal(map[string][]string{"runOnly": rules})
+		require.NoError(p.t, err)
+	}
+	p.run(chromedp.Evaluate(axe+`; undefined`, nil))
+	var found []violation
+	p.Evaluate(`axe.run(document, `+string(only)+`).then(r => r.violations.map(v => ({id: v.id, help: v.help, nodes: v.nodes.map(n => ({html: n.html, failureSummary: n.failureSummary}))})))`, &found)
+	var told []string
+	for _, v := range found {
+		for _, n := range v.Nodes {
+			told = append(told, fmt.Sprintf("%s (%s): %s\n%s", v.ID, v.Help, n.HTML, n.Summary))
+		}
+	}
+	require.Empty(p.t, strings.Join(told, "\n\n"), "%s", p.URL())
+}
