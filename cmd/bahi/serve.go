@@ -105,7 +105,7 @@ func (s *system) api(key string, limiting api.Limiting, metrics prometheus.Regis
 		Classify: classify, Log: s.log, Metrics: metrics, Tracer: tracer,
 	})
 	s.routes(a)
-	return a, nil
+	return a, s.console(a)
 }
 
 // serve answers requests at the listener, and does what goes on behind them, until the context ends.
