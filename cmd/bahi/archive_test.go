@@ -96,6 +96,15 @@ func TestAnImportedLogIsServedAsTheFirstOneWas(t *testing.T) {
 	require.Equal(t, "03-02 7, 03-03 8", balances(clerk, ledger(till)))
 	denied(t, copied, "bahi: another Bahi has", "events", "import", dir)
 
+	// Passwords are not in a log. Who has an account sets a new one, and finds everything.
+	o.stranger().POST(auth+"/login", map[string]string{"email": "asha@example.com", "password": goodPassword}).Status(401)
+	o.stranger().POST(auth+"/password-reset/request", map[string]string{"email": "asha@example.com"}).Status(200)
+	_, token := link(t, o.mailed("asha@example.com", resetSubject, 1))
+	o.stranger().POST(auth+"/password-reset/confirm", map[string]string{"token": token, "new_password": "jadau and polki"}).Status(200)
+	asha.Client = o.bearer(o.signIn("asha@example.com", "jadau and polki").Access)
+	require.Equal(t, "03-01 12.5", balances(asha.Client, ledger(account)))
+	require.Equal(t, asha.workspace, asha.me().WorkspaceID)
+
 	out, _ = done(t, copied, "events", "export", dir, "--append", "--with-keys")
 	require.Contains(t, out, "in 2 segments")
 	denied(t, copied, "the archive has keys.json, which would be older than its events", "events", "export", dir, "--append")

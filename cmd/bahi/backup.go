@@ -347,7 +347,7 @@ func hashFile(ctx context.Context, path string, to io.Writer) (size int64, sum s
 	}
 	defer file.Close() //nolint:errcheck // it was only read
 	h := sha256.New()
-	size, err = io.Copy(io.MultiWriter(h, to), reader(func(p []byte) (int, error) {
+	size, err = io.Copy(io.MultiWriter(h, to), readFunc(func(p []byte) (int, error) {
 		if err := ctx.Err(); err != nil {
 			return 0, err
 		}
@@ -356,10 +356,10 @@ func hashFile(ctx context.Context, path string, to io.Writer) (size int64, sum s
 	return size, hex.EncodeToString(h.Sum(nil)), err
 }
 
-// reader is a function that reads.
-type reader func(p []byte) (int, error)
+// readFunc is a function that reads.
+type readFunc func(p []byte) (int, error)
 
-func (r reader) Read(p []byte) (int, error) { return r(p) }
+func (r readFunc) Read(p []byte) (int, error) { return r(p) }
 
 // syncTree brings a folder with all that is in it to the disk.
 func syncTree(dir string) error {

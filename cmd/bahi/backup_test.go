@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"image/color"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"os"
@@ -12,8 +13,11 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
+	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"bahi/internal/pgtest"
@@ -198,6 +202,36 @@ func TestABackupIsNotMixedWithAnythingElse(t *testing.T) {
 	require.Contains(t, wrong, "there are images already, such as pictures/a: restore into an empty data folder")
 }
 
+func TestABackupThatIsInterruptedLeavesNothing(t *testing.T) {
+	t.Parallel()
+	o, folder := start(t), t.TempDir()
+	conn, err := pgx.Connect(t.Context(), o.database)
+	require.NoError(t, err)
+	defer conn.Close(t.Context())
+	_, err = conn.Exec(t.Context(), `begin; lock table vault.key in access exclusive mode`) // pg_dump waits for it
+	require.NoError(t, err)
+	cmd := command(t, t.TempDir(), "backup", filepath.Join(folder, "backup"))
+	cmd.Env = append(cmd.Env, "DATABASE_URL="+o.database)
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	require.Eventually(t, func() bool {
+		var waiting bool
+		err := o.sys.pool.QueryRow(t.Context(), `
+			select exists (select from pg_stat_activity where datname = current_database() and application_name = 'pg_dump' and wait_event_type = 'Lock')`).
+			Scan(&waiting)
+		require.NoError(t, err)
+		return waiting
+	}, time.Minute, 5*time.Millisecond)
+	unfinished, err := filepath.Glob(filepath.Join(folder, ".backup-unfinished-*"))
+	require.NoError(t, err)
+	require.Len(t, unfinished, 1, "it has its name only when it is whole")
+	require.NoError(t, cmd.Process.Signal(syscall.SIGINT))
+	require.Error(t, cmd.Wait())
+	entries, err := os.ReadDir(folder)
+	require.NoError(t, err)
+	require.Empty(t, entries)
+}
+
 func TestABackupThatWasChangedIsNotRestored(t *testing.T) {
 	t.Parallel()
 	o := start(t)
@@ -253,4 +287,14 @@ func TestPostgresProgramsAreNotToldPasswordsThatOthersCouldRead(t *testing.T) {
 		require.Contains(t, env, "PGPASSWORD=se cret")
 		require.Contains(t, env, "PGCONNECT_TIMEOUT=7")
 	}
+}
+
+func TestProgramsThatAreOlderThanTheServerAreNotUsed(t *testing.T) {
+	t.Parallel()
+	db := &database{url: pgtest.DB(t)}
+	_, err := db.tools(t.Context(), slog.New(slog.DiscardHandler), 99)
+	require.ErrorContains(t, err, "it takes those of 99 or newer: install them (on Debian: postgresql-client-99), or name their folder in BAHI_PG_BIN")
+	tools, err := db.tools(t.Context(), slog.New(slog.DiscardHandler), 15)
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, tools.programs.Major, 15)
 }

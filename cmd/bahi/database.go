@@ -131,7 +131,7 @@ func (db *database) watchCopy(ctx context.Context, name string, total int64) (do
 			return // what is watched says it better
 		}
 		defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it was only read
-		for {
+		for most := int64(0); ; {
 			select {
 			case <-ctx.Done():
 				return
@@ -140,8 +140,8 @@ func (db *database) watchCopy(ctx context.Context, name string, total int64) (do
 			var rows int64
 			err := conn.QueryRow(ctx, `
 				select coalesce(max(tuples_processed), 0) from pg_stat_progress_copy where datname = current_database()`).Scan(&rows)
-			if err == nil {
-				bar.show(min(rows, total), total)
+			if most = max(most, min(rows, total)); err == nil {
+				bar.show(most, total) // other tables follow, which are small
 			}
 		}
 	}()
@@ -261,7 +261,7 @@ func (t *tools) run(ctx context.Context, name string, args ...string) error {
 	cmd.Stderr = &complaint
 	if err := cmd.Run(); err != nil {
 		if ctx.Err() != nil {
-			err = context.Cause(ctx)
+			return fmt.Errorf("%s: %w", name, context.Cause(ctx))
 		}
 		return fmt.Errorf("%s: %w: %s", name, err, strings.TrimSpace(complaint.String()))
 	}

@@ -86,7 +86,10 @@ func (c restoreCommand) restore(ctx context.Context, m manifest) error {
 	if err := copyFolder(ctx, filepath.Join(c.Dir, blobsFolder), blobs); err != nil {
 		return fmt.Errorf("the database is restored, but not all images: %w", err)
 	}
-	return nil
+	if _, err := os.Stat(blobs); err != nil {
+		return nil // there are none
+	}
+	return syncTree(blobs)
 }
 
 // load fills an empty database with a backup's, and looks whether its log ends as the manifest says.

@@ -78,7 +78,7 @@ func (l *text) options() Options {
 // create archives a log into a folder of its own.
 func create(t testing.TB, l *text) string {
 	t.Helper()
-	dir := filepath.Join(t.TempDir(), "archive")
+	dir := filepath.Join(t.TempDir(), "audit", "archive")
 	_, err := Create(t.Context(), dir, l, l.options())
 	require.NoError(t, err)
 	return dir

@@ -181,6 +181,9 @@ type writer struct {
 }
 
 func (w *writer) makeFolders() error {
+	if err := os.MkdirAll(filepath.Dir(w.dir), 0o700); err != nil {
+		return fmt.Errorf("make the archive's folder: %w", err)
+	}
 	for _, dir := range []string{w.dir, filepath.Join(w.dir, segmentsName)} {
 		err := os.Mkdir(dir, 0o700)
 		switch {
