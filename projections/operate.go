@@ -149,8 +149,14 @@ func (b Build) Cancel(ctx context.Context) error {
 	return nil
 }
 
-// currentWithin is how long a rollback waits for the kept generation to come to where the live one is.
-const currentWithin = 2 * time.Second
+const (
+	// takenUpWithin is how long a rollback waits for the kept generation to come to where the live one is: a
+	// process that serves takes it up by then.
+	takenUpWithin = 15 * time.Second
+
+	// currentWithin is how long it waits once more, while the live one stands still for it.
+	currentWithin = 2 * time.Second
+)
 
 // Rollback lets the generation be read again that was read before, which has followed the log since. The
 // one that it replaces is kept as long in its turn.
@@ -167,49 +173,63 @@ func (b Build) Rollback(ctx context.Context, keep time.Duration) error {
 	if !found {
 		return ErrNothingKept
 	}
-	head, err := b.Store.Head(ctx)
+	live, found, err := liveGeneration(ctx, conn, b.Projection)
 	if err != nil {
 		return err
+	}
+	if !found {
+		return ErrNotBuilt
 	}
 	looking, err := connect(ctx, b.Config, b.Projection)
 	if err != nil {
 		return err
 	}
 	defer looking.Close(context.WithoutCancel(ctx)) //nolint:errcheck // nothing is left to lose
-	old, err := move(ctx, conn, kept, nil, keep, func(live event.Position) error {
-		late := time.After(currentWithin)
-		for {
-			now, found, err := oneGeneration(ctx, looking, isKept+` and generation = $3`, kept.Name, kept.Version, kept.Generation)
-			switch {
-			case err != nil:
-				return err
-			case !found:
-				return ErrNothingKept
-			case now.Position >= min(live, head):
-				return nil
-			case now.Error != nil:
-				return fmt.Errorf("the kept generation stands still at position %d: %s", now.Position, *now.Error)
-			}
-			select {
-			case <-time.After(time.Millisecond):
-			case <-late:
-				return fmt.Errorf("the kept generation is at position %d, and the live one at %d: is there a process that serves?", now.Position, live)
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		}
-	})
+	err = b.keptUpTo(ctx, looking, kept, live.Position, takenUpWithin)
+	if err == nil {
+		_, err = move(ctx, conn, kept, nil, keep, func(live event.Position) error {
+			return b.keptUpTo(ctx, looking, kept, live, currentWithin)
+		})
+	}
 	if err != nil {
 		return fmt.Errorf("roll %s back: %w", b.Projection.Name, err)
 	}
-	b.Log.Info("an earlier generation is read again", "projection", kept.Name, "generation", kept.Generation, "instead_of", old.Generation)
+	b.Log.Info("an earlier generation is read again", "projection", kept.Name, "generation", kept.Generation, "instead_of", live.Generation)
 	return nil
+}
+
+// keptUpTo returns when a kept generation has come to where the live one is.
+func (b Build) keptUpTo(ctx context.Context, db querier, kept generation, live event.Position, within time.Duration) error {
+	head, err := b.Store.Head(ctx)
+	if err != nil {
+		return err
+	}
+	for late := time.After(within); ; {
+		now, found, err := oneGeneration(ctx, db, isKept+` and generation = $3`, kept.Name, kept.Version, kept.Generation)
+		switch {
+		case err != nil:
+			return err
+		case !found:
+			return ErrNothingKept
+		case now.Position >= min(live, head): // of another log, the live one may be anywhere
+			return nil
+		case now.Error != nil:
+			return fmt.Errorf("the kept generation stands still at position %d: %s", now.Position, *now.Error)
+		}
+		select {
+		case <-time.After(time.Millisecond):
+		case <-late:
+			return fmt.Errorf("the kept generation is at position %d, and the live one at %d: is there a process that serves?", now.Position, live)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 // Estimate is what a build would do.
 type Estimate struct {
 	Events event.Position // to fold
-	Rate   float64        // events a second, as measured on the beginning of the log
+	Rate   int64          // events a second, as measured on the beginning of the log
 	Bytes  int64          // that the live tables take
 }
 

@@ -180,11 +180,11 @@ func (b Build) swap(ctx context.Context, s *session, within event.Position) erro
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // nothing is left to lose
-	head, err := b.Store.Head(ctx)
-	if err != nil {
-		return err
-	}
 	old, err := move(ctx, conn, s.g, &s.owner, s.g.KeepFor, func(live event.Position) error {
+		head, err := b.Store.Head(ctx) // not before: the live one may be beyond what it was then
+		if err != nil {
+			return err
+		}
 		live = min(live, head) // of another log it may be anything
 		if live > s.g.Position+within {
 			return errBehind
@@ -230,7 +230,7 @@ func move(ctx context.Context, conn *pgx.Conn, to generation, owner *uuid.UUID, 
 				return err
 			}
 			old = &live
-			if err := retire(ctx, tx, live, keep); err != nil {
+			if err := retire(ctx, tx, live, to, keep); err != nil {
 				return err
 			}
 		}
@@ -248,9 +248,10 @@ func move(ctx context.Context, conn *pgx.Conn, to generation, owner *uuid.UUID, 
 	return old, err
 }
 
-// retire takes a generation away from its readers, and gives up the one that was kept before it.
-func retire(ctx context.Context, tx pgx.Tx, g generation, keep time.Duration) error {
-	_, err := tx.Exec(ctx, `update projection.generation set scratch = true, owner = null where `+isKept+` and generation <> $3`, g.Name, g.Version, g.Generation)
+// retire takes a generation away from its readers, who find another one, and gives up what was kept beside
+// the two.
+func retire(ctx context.Context, tx pgx.Tx, g, to generation, keep time.Duration) error {
+	_, err := tx.Exec(ctx, `update projection.generation set scratch = true, owner = null where `+isKept+` and generation <> $3`, g.Name, g.Version, to.Generation)
 	if err != nil {
 		return err
 	}

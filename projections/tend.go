@@ -91,12 +91,10 @@ func (r *Runner) look(ctx context.Context, p *Projection) ([]generation, error) 
 // tend does for a generation what is to be done, if no other process does.
 func (r *Runner) tend(ctx context.Context, p *Projection, g generation) {
 	err := r.tryTend(ctx, p, g)
-	if err == nil || ctx.Err() != nil || errors.Is(err, ErrCancelled) {
+	if err == nil || ctx.Err() != nil || errors.Is(err, ErrCancelled) || errors.Is(err, ErrFenced) { // something else is to be done for it
 		return
 	}
-	if !errors.Is(err, ErrFenced) {
-		r.log.Warn("a generation is left alone for a while", "projection", g.Name, "generation", g.Generation, "error", err)
-	}
+	r.log.Warn("a generation is left alone for a while", "projection", g.Name, "generation", g.Generation, "error", err)
 	select {
 	case <-ctx.Done():
 	case <-time.After(tendAgain):
