@@ -45,7 +45,7 @@ type How struct {
 type Progress struct {
 	Phase       string
 	Done, Total event.Position
-	Rate        float64 // events a second
+	Rate        int64 // events a second
 }
 
 // What a build ends with, other than a new generation.
@@ -309,10 +309,17 @@ func (b Build) fillTo(ctx context.Context, s *session) (event.Position, error) {
 	return head, err
 }
 
-// index runs what stands behind the fill in the DDL: its indexes two at a time, since nothing else has to
-// be done meanwhile, and then the rest. Those that are there stay when it is done again.
+// index runs what stands behind the fill in the DDL. What is there stays when it is done again.
 func (b Build) index(ctx context.Context, s *session) error {
-	indexes, rest := b.Projection.indexes()
+	if err := b.makeIndexes(ctx, s); err != nil {
+		return fmt.Errorf("make indexes: %w", err)
+	}
+	return b.completeTables(ctx, s, keyedPlans)
+}
+
+// makeIndexes makes the indexes two at a time, since nothing else has to be done meanwhile.
+func (b Build) makeIndexes(ctx context.Context, s *session) error {
+	indexes, _ := b.Projection.indexes()
 	helper, err := connect(ctx, b.Config, b.Projection)
 	if err != nil {
 		return err
@@ -337,10 +344,16 @@ func (b Build) index(ctx context.Context, s *session) error {
 			failed <- nil
 		}()
 	}
-	if err := errors.Join(<-failed, <-failed); err != nil {
-		return fmt.Errorf("make indexes: %w", err)
-	}
-	err = pgx.BeginFunc(ctx, s.conn, func(tx pgx.Tx) error {
+	return errors.Join(<-failed, <-failed)
+}
+
+// completeTables runs the rest of what stands behind the fill, with settings of Postgres's planner.
+func (b Build) completeTables(ctx context.Context, s *session, plans string) error {
+	_, rest := b.Projection.indexes()
+	err := pgx.BeginFunc(ctx, s.conn, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, plans); err != nil {
+			return err
+		}
 		if err := inSchema(ctx, tx, s.g.schema(), rest); err != nil {
 			return fmt.Errorf("make what comes after the fill: %w", err)
 		}

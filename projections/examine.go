@@ -87,7 +87,7 @@ func (b Build) throwAway(ctx context.Context, s *session) error {
 	return errors.Join(drop(ctx, conn, s.g), conn.Close(ctx))
 }
 
-// foldAnew fills scratch tables up to a position.
+// foldAnew fills scratch tables up to a position. It makes no indexes: who only compares does without.
 func (b Build) foldAnew(ctx context.Context, s *session, limit event.Position) error {
 	watched, c, err := b.control(ctx, s)
 	if err != nil {
@@ -97,7 +97,7 @@ func (b Build) foldAnew(ctx context.Context, s *session, limit event.Position) e
 	if err := b.fill(watched, s, c, limit); err != nil {
 		return err
 	}
-	return b.index(watched, s)
+	return b.completeTables(watched, s, freePlans)
 }
 
 // Fold folds a whole log in batches of a size, as a running projection would, and compares the tables with

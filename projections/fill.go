@@ -104,7 +104,7 @@ func (b Build) fill(ctx context.Context, s *session, c *control, limit event.Pos
 		}
 	}
 	if b.Now != nil && limit > start {
-		s.g.Rate = float64(limit-start) / b.Now().Sub(began).Seconds()
+		s.g.Rate = perSecond(int64(limit-start), b.Now().Sub(began))
 	}
 	return pgx.BeginFunc(ctx, s.conn, func(tx pgx.Tx) error {
 		done, err := tx.Exec(ctx, `update projection.generation set position = $4, event_id = $5, rate = $6

@@ -39,7 +39,7 @@ type generation struct {
 	Accepted    bool
 	Differences []Difference
 	Total       event.Position
-	Rate        float64
+	Rate        int64 // events a second
 	KeepFor     time.Duration
 	KeepUntil   *time.Time
 	Over        bool // KeepUntil is past
@@ -74,7 +74,7 @@ type querier interface {
 }
 
 const generationColumns = `name, generation, version, ddl_sha256, live, building, scratch, phase, store_id, position, event_id, owner, error,
-	paused, throttle, partitions, accepted, differences, total, rate, keep_for, keep_until, coalesce(keep_until <= now(), false) as over`
+	paused, throttle, partitions, accepted, differences, total, rate::bigint as rate, keep_for, keep_until, coalesce(keep_until <= now(), false) as over`
 
 func generations(ctx context.Context, db querier, where string, args ...any) ([]generation, error) {
 	rows, _ := db.Query(ctx, `select `+generationColumns+` from projection.generation where `+where+` order by name, generation`, args...)
@@ -139,7 +139,7 @@ func inSchema(ctx context.Context, tx pgx.Tx, schema, statements string) error {
 // checkpoint moves a generation on, if its row is as this runner left it.
 func checkpoint(ctx context.Context, tx pgx.Tx, g generation, owner uuid.UUID, to event.Position, id *uuid.UUID) error {
 	done, err := tx.Exec(ctx, `
-		update projection.generation set position = $5, event_id = $6, rate = $7, error = null, error_at = null, error_position = null
+		update projection.generation set position = $5, event_id = $6, rate = $7::bigint, error = null, error_at = null, error_position = null
 		where name = $1 and generation = $2 and position = $3 and owner = $4 and not (live and paused)`,
 		g.Name, g.Generation, int64(g.Position), owner, int64(to), id, g.Rate)
 	switch {

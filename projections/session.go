@@ -48,6 +48,12 @@ func keyed(parameters map[string]string) {
 	parameters["enable_mergejoin"] = "off"
 }
 
+// keyedPlans are those for the rest of a transaction, freePlans others, which may read whole tables.
+const (
+	keyedPlans = `set local enable_seqscan = off; set local enable_hashjoin = off; set local enable_mergejoin = off`
+	freePlans  = `set local enable_seqscan = on; set local enable_hashjoin = on; set local enable_mergejoin = on`
+)
+
 func useSchema(ctx context.Context, conn *pgx.Conn, schema string) error {
 	_, err := conn.Exec(ctx, `select set_config('search_path', $1, false)`, schema)
 	return err

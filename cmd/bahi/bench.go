@@ -20,7 +20,7 @@ import (
 type benchCommand struct {
 	JSON    string        `placeholder:"FILE" help:"Where the figures go as JSON."`
 	Quick   bool          `help:"Short rounds and few rows: under a minute, and rough."`
-	Only    []string      `placeholder:"NAME" enum:"store,busy,post,bulk,rebuild,page,edit,balance" help:"Only these figures: store, busy, post, bulk, rebuild, page, edit, balance."`
+	Only    []string      `placeholder:"NAME" enum:"store,busy,post,bulk,rebuild,doctor,page,edit,balance" help:"Only these figures: store, busy, post, bulk, rebuild, doctor, page, edit, balance."`
 	Rows    int           `placeholder:"N" help:"Events of the log that is rebuilt, and rows of the long ledgers. 1000000, with --quick 50000."`
 	Round   time.Duration `placeholder:"TIME" help:"How long a round is. 1s, with --quick 500ms."`
 	Rounds  int           `placeholder:"N" help:"How many rounds, of which the median counts. 9, with --quick 3."`
@@ -56,7 +56,7 @@ func (c benchCommand) Run(ctx context.Context) (err error) {
 	}{
 		{[]string{"store", "busy"}, b.appends},
 		{[]string{"post", "bulk"}, b.requests},
-		{[]string{"rebuild", "page", "edit", "balance"}, b.books},
+		{[]string{"rebuild", "doctor", "page", "edit", "balance"}, b.books},
 	} {
 		if slices.ContainsFunc(group.names, b.wanted) {
 			if err := group.run(ctx); err != nil {

@@ -111,6 +111,14 @@ func (b *benchmark) makeBooks(ctx context.Context, url string) (l ledgers, err e
 			return l, err
 		}
 	}
+	if b.wanted("rebuild") || b.wanted("doctor") {
+		if err := m.pause(); err != nil {
+			return l, err
+		}
+		if err := b.rebuilds(ctx, url, sys); err != nil {
+			return l, err
+		}
+	}
 	if !reading {
 		return l, m.end()
 	}
@@ -148,12 +156,14 @@ func (b *benchmark) fold(ctx context.Context, sys *system) (bench.Sample, error)
 	if err != nil {
 		return bench.Sample{}, err
 	}
+	if err := forget(ctx, sys); err != nil {
+		return bench.Sample{}, err
+	}
 	b.sayf("folding %d events", head)
 	bar := newProgress("folding", "events")
 	defer bar.end()
 	build := sys.build(ledgertables.Books)
 	build.Progress = func(now projections.Progress) { bar.show(int64(now.Done), int64(now.Total)) }
-	build.How.Accept = true
 	began := time.Now()
 	err = build.Run(ctx)
 	return bench.Sample{Rate: float64(head) / time.Since(began).Seconds()}, err

@@ -71,9 +71,9 @@ func (b builds) Rebuild(ctx context.Context, name string, how ops.Rebuild) error
 func (b builds) Estimate(ctx context.Context, name string) (e views.Estimate, err error) {
 	err = b.with(name, func(p *projections.Projection) error {
 		found, err := b.s.build(p).Estimate(ctx)
-		e = views.Estimate{Events: found.Events, Rate: found.Rate, Bytes: found.Bytes}
+		e = views.Estimate{Events: found.Events, Rate: float64(found.Rate), Bytes: found.Bytes}
 		if found.Rate > 0 {
-			e.Seconds = float64(found.Events) / found.Rate
+			e.Seconds = float64(found.Events) / float64(found.Rate)
 		}
 		return err
 	})

@@ -38,6 +38,10 @@ func main() {
 	}
 }
 
+// toolMemory is what a command at the shell should get along with, bytes: it runs beside a server. Only
+// collecting more often keeps to it, so what really needs more gets it.
+const toolMemory = 220 << 20
+
 // gcPercent lets the heap grow further between collections than Go's default: it is small, and
 // collecting was a tenth of the time of everything.
 const gcPercent = 300
@@ -56,6 +60,9 @@ func run() error {
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 	)
+	if os.Getenv("GOMEMLIMIT") == "" && k.Command() != "serve" && k.Command() != "bench" {
+		debug.SetMemoryLimit(toolMemory)
+	}
 	return k.Run()
 }
 

@@ -1,0 +1,298 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"bahi/internal/bench"
+	"bahi/projections"
+	ledgertables "bahi/projections/ledger"
+)
+
+const (
+	// besideClients is how many write, and how many read, while something is rebuilt beside them: a load
+	// that leaves the machine room.
+	besideClients = 8
+
+	// throttledTo is how many events a second a rebuild folds that nobody is to notice.
+	throttledTo = 5_000
+
+	pointerMoves   = 20
+	aroundMove     = 100 * time.Millisecond // what is read in this time before and after is counted as held by it
+	memoryBound    = 300                    // MB
+	kilobytesPerMB = 1024
+)
+
+// rebuilds measures what a rebuild costs on a running system, on the log that is there.
+func (b *benchmark) rebuilds(ctx context.Context, url string, sys *system) error {
+	b.sayf("starting a server")
+	s, err := b.serve(ctx, url, b.process(url))
+	if err != nil {
+		return err
+	}
+	err = b.besideServer(ctx, s, sys)
+	if stopErr := s.stop(); err == nil {
+		err = stopErr
+	}
+	return err
+}
+
+func (b *benchmark) besideServer(ctx context.Context, s *server, sys *system) error {
+	if b.wanted("rebuild") {
+		if err := b.online(ctx, s, sys); err != nil {
+			return err
+		}
+		if err := b.throttled(ctx, s); err != nil {
+			return err
+		}
+		if err := b.moves(ctx, s); err != nil {
+			return err
+		}
+	}
+	if b.wanted("doctor") {
+		return b.doctoring(ctx, sys)
+	}
+	return nil
+}
+
+// online measures a rebuild beside the live tables, its comparison with them included, and the memory that
+// the process takes which does it.
+func (b *benchmark) online(ctx context.Context, s *server, sys *system) error {
+	var limits, found bench.Series
+	var memory []float64
+	head, err := sys.store.Head(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range min(b.Rounds, mostRebuilds) + 1 {
+		b.sayf("reading and decoding the log")
+		limit, err := b.read(ctx, sys.store)
+		if err != nil {
+			return err
+		}
+		limits = append(limits, limit)
+		if i == min(b.Rounds, mostRebuilds) {
+			break
+		}
+		b.sayf("rebuilding the books beside the live tables")
+		took, peak, err := b.rebuildProcess(ctx, s)
+		if err != nil {
+			return err
+		}
+		found, memory = append(found, bench.Sample{Rate: float64(head) / took.Seconds()}), append(memory, peak)
+	}
+	b.conclude(bench.Figure{Name: "rebuild_live", Title: "rebuild of the books beside the live ones, compared with them", Unit: "events/s", Goal: &bench.Goal{Bound: 0.4, Aim: 0.6}},
+		found.By(bench.Rate), "reading and decoding the log", limits.By(bench.Rate))
+	b.conclude(bench.Figure{Name: "rebuild_memory", Title: fmt.Sprintf("memory of the process that folds %d events", head), Unit: "MB", Goal: bench.AtMost(memoryBound)},
+		memory, "", nil)
+	return nil
+}
+
+// rebuildProcess runs this program's rebuild, and answers how long it took and the most memory that it had.
+func (b *benchmark) rebuildProcess(ctx context.Context, s *server) (took time.Duration, peak float64, err error) {
+	program, err := os.Executable()
+	if err != nil {
+		return 0, 0, err
+	}
+	cmd := exec.CommandContext(ctx, program, "projections", "rebuild", ledgertables.Books.Name, "--keep", "0s") //nolint:gosec // it is this very program
+	cmd.Env = append(os.Environ(), "BAHI_DATA="+filepath.Join(b.dir, "data"), "DATABASE_URL="+s.url)
+	began := time.Now()
+	said, err := cmd.CombinedOutput()
+	if err != nil {
+		return 0, 0, fmt.Errorf("the rebuild ended with %w: %s", err, said)
+	}
+	took = time.Since(began)
+	if used, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
+		peak = float64(used.Maxrss) / kilobytesPerMB
+	}
+	return took, peak, nil
+}
+
+// operate sends an operator's request about the books.
+func (s *server) operate(ctx context.Context, verb, body string) error {
+	a, err := s.do(ctx, bench.Request("POST", "/ops/projections/"+ledgertables.Books.Name+"/"+verb, operatorKey, body))
+	if err == nil && a.Status/100 != 2 {
+		err = fmt.Errorf("%s was answered with %d: %s", verb, a.Status, a.Body)
+	}
+	return err
+}
+
+// building answers how the books are.
+func (s *server) building(ctx context.Context) (p struct {
+	Generation int
+	Build      *struct{ Phase string }
+	Kept       *struct{ Generation int }
+}, err error,
+) {
+	a, err := s.do(ctx, bench.Request("GET", "/ops/projections/"+ledgertables.Books.Name, operatorKey, ""))
+	if err == nil {
+		err = json.Unmarshal(a.Body, &p)
+	}
+	return p, err
+}
+
+// throttled measures how long writes and reads take, with a throttled rebuild beside them and without.
+func (b *benchmark) throttled(ctx context.Context, s *server) error {
+	accounts := make([]int64, bankAccounts)
+	for i := range accounts {
+		accounts[i] = int64(1 + i)
+	}
+	writing := bench.Load{Address: s.address, Clients: besideClients, For: b.Round, Requests: s.postings(accounts, prebuilt)}
+	reads := make([][]byte, len(accounts))
+	for i, account := range accounts {
+		reads[i] = bench.Request("GET", fmt.Sprintf("/bank-ledger/%d?page_size=%d&page=2", account, pageSize), s.key, "")
+	}
+	reading := bench.Load{Address: s.address, Clients: besideClients, For: b.Round, Requests: reads}
+	if err := s.operate(ctx, "rebuild", fmt.Sprintf(`{"throttle":%d}`, throttledTo)); err != nil {
+		return err
+	}
+	beside := func(load bench.Load) func() (bench.Sample, error) {
+		return func() (bench.Sample, error) {
+			if err := s.operate(ctx, "resume", ""); err != nil {
+				return bench.Sample{}, err
+			}
+			time.Sleep(aroundMove)
+			sample, err := load.Run(ctx)
+			if err == nil {
+				err = s.operate(ctx, "pause", "")
+			}
+			return sample, err
+		}
+	}
+	if err := s.operate(ctx, "pause", ""); err != nil {
+		return err
+	}
+	for _, of := range []struct {
+		name, title string
+		load        bench.Load
+	}{
+		{"beside_post", "POST of a row beside a throttled rebuild, 8 clients: p99", writing},
+		{"beside_page", "a page beside a throttled rebuild, 8 clients: p99", reading},
+	} {
+		limit, found, err := b.interleave(ctx, of.title, func() (bench.Sample, error) { return of.load.Run(ctx) }, beside(of.load))
+		if err != nil {
+			return err
+		}
+		b.conclude(bench.Figure{Name: of.name, Title: of.title, Unit: "ms", Goal: bench.AtMost(2)}, found[0].By(bench.P99), "without it", limit.By(bench.P99))
+	}
+	return s.operate(ctx, "cancel", "")
+}
+
+// moves measures how long a reader waits when the pointer moves to another generation.
+func (b *benchmark) moves(ctx context.Context, s *server) error {
+	b.sayf("moving the pointer")
+	if err := s.operate(ctx, "rebuild", `{"keep_seconds":600}`); err != nil {
+		return err
+	}
+	for {
+		p, err := s.building(ctx)
+		if err != nil {
+			return err
+		}
+		if p.Build == nil && p.Kept != nil {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(aroundMove):
+		}
+	}
+	read := bench.Request("GET", fmt.Sprintf("/bank-ledger/%d?page_size=%d&page=2", 1, pageSize), s.key, "")
+	var held []float64
+	for range pointerMoves {
+		c, err := bench.Dial(ctx, s.address)
+		if err != nil {
+			return err
+		}
+		moved := make(chan error, 1)
+		go func() {
+			time.Sleep(aroundMove)
+			moved <- s.operate(ctx, "rollback", "")
+		}()
+		var (
+			longest time.Duration
+			until   time.Time // of the reading, once the pointer has moved
+		)
+		for until.IsZero() || time.Now().Before(until) {
+			a, err := c.Do(read)
+			if err == nil && a.Status != 200 {
+				err = fmt.Errorf("a read was answered with %d: %s", a.Status, a.Body)
+			}
+			if err != nil {
+				return err
+			}
+			longest = max(longest, a.Took)
+			select {
+			case err := <-moved:
+				if err != nil {
+					return err
+				}
+				until = time.Now().Add(aroundMove)
+			default:
+			}
+		}
+		_ = c.Close() // nothing is left to lose
+		held = append(held, float64(longest)/float64(time.Millisecond))
+	}
+	b.conclude(bench.Figure{Name: "pointer_move", Title: "longest read around a move to another generation, median of 20 moves", Unit: "ms", Goal: bench.AtMost(50)}, held, "", nil)
+	return nil
+}
+
+// doctoring measures how quickly the books are held against the log.
+func (b *benchmark) doctoring(ctx context.Context, sys *system) error {
+	var limits, found bench.Series
+	head, err := sys.store.Head(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range min(b.Rounds, mostRebuilds) + 1 {
+		b.sayf("reading and decoding the log")
+		limit, err := b.read(ctx, sys.store)
+		if err != nil {
+			return err
+		}
+		limits = append(limits, limit)
+		if i == min(b.Rounds, mostRebuilds) {
+			break
+		}
+		b.sayf("holding the books against the log")
+		began := time.Now()
+		if err := sys.examine(ctx, io.Discard, projections.How{}, ledgertables.Books); err != nil {
+			return err
+		}
+		found = append(found, bench.Sample{Rate: float64(head) / time.Since(began).Seconds()})
+	}
+	b.conclude(bench.Figure{Name: "doctor", Title: "doctor, of the books", Unit: "events/s", Goal: bench.AtLeast(0.3)},
+		found.By(bench.Rate), "reading and decoding the log", limits.By(bench.Rate))
+	return nil
+}
+
+// forget takes the live books away, so that what is built next is compared with nothing.
+func forget(ctx context.Context, sys *system) error {
+	all, err := projections.List(ctx, sys.pool)
+	if err != nil {
+		return err
+	}
+	return pgx.BeginFunc(ctx, sys.pool, func(tx pgx.Tx) error {
+		for _, g := range all {
+			if g.Name != ledgertables.Books.Name {
+				continue
+			}
+			if _, err := tx.Exec(ctx, `drop schema `+projections.SchemaName(g.Name, g.Generation)+` cascade`); err != nil {
+				return err
+			}
+		}
+		_, err := tx.Exec(ctx, `delete from projection.generation where name = $1`, ledgertables.Books.Name)
+		return err
+	})
+}
