@@ -95,6 +95,30 @@ func TestAProjectionIsRebuiltOverHTTP(t *testing.T) {
 	o.operator().POST("/ops/projections/users/rollback", nil).Problem(409, "No earlier generation is kept to go back to")
 }
 
+func TestARebuildIsRolledBackOverHTTP(t *testing.T) {
+	t.Parallel()
+	s := testSettings(t, testDatabase(t))
+	s.Keep = time.Hour
+	o := startAs(t, s)
+	clerk := o.clerk(home)
+	account := open(clerk, "HDFC")
+	post(clerk, account, deposit("2025-03-01", "1"))
+	was := o.projection("books").Generation
+	o.operator().POST("/ops/projections/books/rebuild", nil).Status(202)
+	toldUntil(t, o.operator().Stream("/ops/projections/books/progress"), func(opsviews.Build) bool { return false })
+	next := o.projection("books").Generation
+	require.Greater(t, next, was)
+
+	row := post(clerk, account, deposit("2025-03-02", "2"))
+	now := o.order("rollback", "")
+	require.Equal(t, was, now.Generation)
+	require.Equal(t, next, now.Kept.Generation)
+	require.Equal(t, "03-01 1, 03-02 3", balances(clerk, ledger(account)), "what was read before has followed")
+	clerk.DELETE(at(account, row.ID)).Status(204)
+	require.Equal(t, next, o.order("rollback", "").Generation, "and there is a way forth again")
+	require.Equal(t, "03-01 1", balances(clerk, ledger(account)))
+}
+
 func TestARebuildIsCancelledOverHTTP(t *testing.T) {
 	t.Parallel()
 	o := start(t)
