@@ -76,6 +76,24 @@ func (b Build) Run(ctx context.Context) error {
 	return b.until(ctx, conn, g)
 }
 
+// Join is Run for a build that is under way, in another process or since one that is gone. It answers
+// ErrNoBuild when there is none.
+func (b Build) Join(ctx context.Context) error {
+	conn, err := connect(ctx, b.Config, b.Projection)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it is given up
+	g, found, err := b.underWay(ctx, conn)
+	if err == nil && !found {
+		err = ErrNoBuild
+	}
+	if err != nil {
+		return err
+	}
+	return b.until(ctx, conn, g)
+}
+
 // Request asks for the next generation, which [Runner.Tend] builds.
 func (b Build) Request(ctx context.Context) error {
 	conn, err := connect(ctx, b.Config, b.Projection)

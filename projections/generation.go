@@ -220,6 +220,9 @@ type Listed struct {
 	Live       bool   // it is read by programs of its version, also when it is parked or paused
 	Position   event.Position
 	Error      string
+	Phase      string         // of a build
+	Total      event.Position // that a build fills up to
+	KeepUntil  time.Time      // zero: it is not kept
 }
 
 // List answers all generations of all projections.
@@ -230,7 +233,16 @@ func List(ctx context.Context, db querier) ([]Listed, error) {
 	}
 	all := make([]Listed, len(found))
 	for i, g := range found {
-		all[i] = Listed{Name: g.Name, Version: g.Version, Generation: g.Generation, Position: g.Position, State: "building", Live: g.Live}
+		all[i] = Listed{
+			Name: g.Name, Version: g.Version, Generation: g.Generation, Position: g.Position, State: "building", Live: g.Live,
+			Phase: g.phase(), Total: g.Total,
+		}
+		if g.Live || g.KeepUntil != nil || g.Scratch {
+			all[i].Phase = ""
+		}
+		if g.KeepUntil != nil {
+			all[i].KeepUntil = *g.KeepUntil
+		}
 		switch {
 		case g.Error != nil:
 			all[i].State, all[i].Error = "parked", *g.Error
