@@ -219,13 +219,10 @@ func (p *part) batch(tx pgx.Tx) *Batch {
 	return &Batch{Tx: tx, Filling: true, Resumed: p.resumed, Part: p.Part, Kept: p.kept}
 }
 
-// apply folds a piece and notes the part's place, in one transaction. When an event is to blame for its
-// failure, it finds out which.
+// apply folds a piece and notes the part's place, in one transaction; the place also where nothing is to be
+// folded, or what was read would have to be read again. When an event is to blame for its failure, it finds
+// out which.
 func (p *part) apply(ctx context.Context, d decoded) error {
-	if len(d.events) == 0 {
-		p.reach(d)
-		return nil
-	}
 	var b *Batch
 	err := pgx.BeginFunc(ctx, p.conn, func(tx pgx.Tx) error {
 		b = p.batch(tx)
