@@ -25,7 +25,7 @@ const (
 	throttledBatches = 20
 
 	// readAhead is how many batches are read and decoded while one is folded.
-	readAhead = 2
+	readAhead = 1
 
 	// tellEvery is how often a fill notes how far it is, and looks whether somebody wants something of it.
 	tellEvery = 200 * time.Millisecond
@@ -168,7 +168,7 @@ func (b Build) openParts(ctx context.Context, s *session) ([]*part, error) {
 		}
 		parts = append(parts, &part{
 			Part: Part{Nth: nth, Of: len(places)}, p: b.Projection, g: s.g, owner: s.owner, conn: conn,
-			in: make(chan decoded, 1), begun: at.Position, stored: at.Position, at: at.Position, id: at.EventID,
+			in: make(chan decoded), begun: at.Position, stored: at.Position, at: at.Position, id: at.EventID,
 		})
 		if err := useSchema(ctx, conn, s.g.schema()); err != nil {
 			return parts, err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -8,7 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -105,16 +106,41 @@ func (b *benchmark) rebuildProcess(ctx context.Context, s *server) (took time.Du
 	}
 	cmd := exec.CommandContext(ctx, program, "projections", "rebuild", ledgertables.Books.Name, "--keep", "0s") //nolint:gosec // it is this very program
 	cmd.Env = append(os.Environ(), "BAHI_DATA="+filepath.Join(b.dir, "data"), "DATABASE_URL="+s.url)
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &said
 	began := time.Now()
-	said, err := cmd.CombinedOutput()
+	if err := cmd.Start(); err != nil {
+		return 0, 0, err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	for {
+		select {
+		case err := <-ended:
+			if err != nil {
+				return 0, 0, fmt.Errorf("the rebuild ended with %w: %s", err, said.Bytes())
+			}
+			return time.Since(began), peak, nil
+		case <-time.After(lookEvery):
+			peak = max(peak, mostMemory(cmd.Process.Pid))
+		}
+	}
+}
+
+// mostMemory is the most memory that a process had so far, in MB. What the kernel tells of a process that
+// has ended counts its parent's before the exec.
+func mostMemory(pid int) float64 {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
-		return 0, 0, fmt.Errorf("the rebuild ended with %w: %s", err, said)
+		return 0
 	}
-	took = time.Since(began)
-	if used, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
-		peak = float64(used.Maxrss) / kilobytesPerMB
+	for line := range strings.Lines(string(status)) {
+		var kilobytes float64
+		if n, _ := fmt.Sscanf(line, "VmHWM: %f kB", &kilobytes); n == 1 {
+			return kilobytes / kilobytesPerMB
+		}
 	}
-	return took, peak, nil
+	return 0
 }
 
 // operate sends an operator's request about the books.

@@ -40,7 +40,7 @@ func main() {
 
 // toolMemory is what a command at the shell should get along with, bytes: it runs beside a server. Only
 // collecting more often keeps to it, so what really needs more gets it.
-const toolMemory = 220 << 20
+const toolMemory = 160 << 20
 
 // gcPercent lets the heap grow further between collections than Go's default: it is small, and
 // collecting was a tenth of the time of everything.
