@@ -16,7 +16,7 @@ type control struct {
 	paused   atomic.Bool
 	accepted atomic.Bool
 	over     atomic.Bool // it was kept for long enough
-	limiter  *rate.Limiter
+	limiter  atomic.Pointer[rate.Limiter]
 
 	conn *pgx.Conn // of the watching goroutine, while it runs
 	stop context.CancelFunc
@@ -32,7 +32,7 @@ func (b Build) control(ctx context.Context, s *session) (context.Context, *contr
 	}
 	watched, cancel := context.WithCancelCause(ctx)
 	watching, stop := context.WithCancel(ctx)
-	c := &control{conn: conn, limiter: rate.NewLimiter(rate.Inf, fillBatch), stop: stop}
+	c := &control{conn: conn, stop: func() { stop(); cancel(nil) }}
 	c.obey(s.g)
 	c.done.Go(func() {
 		for {
@@ -59,7 +59,7 @@ func (b Build) control(ctx context.Context, s *session) (context.Context, *contr
 	return watched, c, nil
 }
 
-// end ends the watching.
+// end ends the watching, and the context that is watched.
 func (c *control) end() {
 	c.stop()
 	c.done.Wait()
@@ -74,18 +74,25 @@ func (c *control) obey(g generation) {
 	if g.Throttle != nil {
 		limit = rate.Limit(*g.Throttle)
 	}
-	if c.limiter.Limit() != limit {
-		c.limiter.SetLimit(limit)
-		c.limiter.SetBurst(c.batch())
+	if l := c.limiter.Load(); l == nil || l.Limit() != limit { // a new one: who waits must find its limit and its burst together
+		c.limiter.Store(rate.NewLimiter(limit, batchAt(limit)))
 	}
+}
+
+// batchAt answers how many events a batch has when so many are folded a second.
+func batchAt(limit rate.Limit) int {
+	if limit == rate.Inf {
+		return fillBatch
+	}
+	return min(max(int(limit)/throttledBatches, 1), fillBatch)
 }
 
 // batch answers how many events the next batch should have.
 func (c *control) batch() int {
-	if c == nil || c.limiter.Limit() == rate.Inf {
+	if c == nil {
 		return fillBatch
 	}
-	return min(max(int(c.limiter.Limit())/throttledBatches, 1), fillBatch)
+	return batchAt(c.limiter.Load().Limit())
 }
 
 // wait waits until so many events may be folded.
@@ -100,5 +107,6 @@ func (c *control) wait(ctx context.Context, events int) error {
 		case <-time.After(tellEvery):
 		}
 	}
-	return c.limiter.WaitN(ctx, min(events, c.limiter.Burst()))
+	limiter := c.limiter.Load()
+	return limiter.WaitN(ctx, min(events, limiter.Burst()))
 }

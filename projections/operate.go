@@ -173,6 +173,9 @@ func (b Build) Rollback(ctx context.Context, keep time.Duration) error {
 	if !found {
 		return ErrNothingKept
 	}
+	if err := verify(ctx, b.Store, kept); err != nil {
+		return fmt.Errorf("roll %s back: %w", b.Projection.Name, err)
+	}
 	live, found, err := liveGeneration(ctx, conn, b.Projection)
 	if err != nil {
 		return err

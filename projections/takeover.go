@@ -22,6 +22,8 @@ const (
 	// tries is after how many attempts closeBy is doubled: somebody writes faster than is folded.
 	tries = 20
 
+	lockNotAvailable = "55P03" // in time
+
 	// answersWithin is how long one who holds a row of the registry may keep another waiting for it.
 	answersWithin = `10s`
 )
@@ -235,14 +237,14 @@ func move(ctx context.Context, conn *pgx.Conn, to generation, owner *uuid.UUID, 
 			}
 		}
 		done, err := tx.Exec(ctx, `
-			update projection.generation set live = true, building = false, phase = null, keep_until = null, owner = null, differences = null
+			update projection.generation set live = true, building = false, phase = null, keep_until = null, owner = null, differences = null, paused = false
 			where name = $1 and generation = $2 and not scratch and ($3::uuid is null or owner = $3)`, to.Name, to.Generation, owner)
 		if err == nil && done.RowsAffected() == 0 {
 			err = ErrFenced
 		}
 		return err
 	})
-	if server, ok := errors.AsType[*pgconn.PgError](err); ok && server.Code == "55P03" {
+	if server, ok := errors.AsType[*pgconn.PgError](err); ok && server.Code == lockNotAvailable {
 		err = fmt.Errorf("the projection is busy with a long piece of work: %w", err)
 	}
 	return old, err
@@ -267,10 +269,39 @@ func lockRegistry(ctx context.Context, tx pgx.Tx) error {
 	return err
 }
 
-// drop removes a generation that nobody is to read. The tables go first: a runner holds them when it
-// comes to the registry, and must not meet somebody there who waits for them.
+const (
+	// dropTries and dropEvery are how often and at what intervals it is tried to drop tables.
+	dropTries = 20
+	dropEvery = 50 * time.Millisecond
+
+	// makesWait is how long one such try may wait for who uses them, and so keep others waiting behind it.
+	makesWait = `20ms`
+)
+
+// drop removes a generation that nobody is to read. Somebody may read it still, and take long: a check
+// compares it. It is tried again and again then, since whoever comes to a table that is about to be dropped
+// waits as long as that does: readers who are yet to learn that another generation is read.
 func drop(ctx context.Context, conn *pgx.Conn, g generation) error {
+	for nth := 1; ; nth++ {
+		err := tryDrop(ctx, conn, g)
+		if server, ok := errors.AsType[*pgconn.PgError](err); !ok || server.Code != lockNotAvailable || nth == dropTries {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(dropEvery):
+		}
+	}
+}
+
+// tryDrop drops the tables first: a runner holds them when it comes to the registry, and must not meet
+// somebody there who waits for them.
+func tryDrop(ctx context.Context, conn *pgx.Conn, g generation) error {
 	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `set local lock_timeout = '`+makesWait+`'`); err != nil {
+			return err
+		}
 		if err := lockRegistry(ctx, tx); err != nil {
 			return err
 		}

@@ -70,9 +70,10 @@ func (r *Runner) Ask() {
 }
 
 // look answers the generations of a projection that want something, and tells its follower when it works
-// on one that is not read any more.
+// on one that is not read any more. Those of other versions want no more than to be dropped when their time
+// is over: it may be that no process of their version comes back.
 func (r *Runner) look(ctx context.Context, p *Projection) ([]generation, error) {
-	all, err := generations(ctx, r.pool, `name = $1 and version = $2`, p.Name, p.Version)
+	all, err := generations(ctx, r.pool, `name = $1 and (version = $2 or scratch or keep_until <= now())`, p.Name, p.Version)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +82,7 @@ func (r *Runner) look(ctx context.Context, p *Projection) ([]generation, error) 
 		switch {
 		case g.Live:
 			r.read(p, g.Generation)
-		case g.Scratch, g.Error == nil:
+		case g.Scratch, g.Over, g.Error == nil:
 			others = append(others, g)
 		}
 	}
@@ -118,6 +119,8 @@ func (r *Runner) tryTend(ctx context.Context, p *Projection, g generation) error
 		return err
 	case g.Scratch:
 		return drop(ctx, conn, g)
+	case g.Over:
+		return retireKept(ctx, conn, g)
 	case g.KeepUntil == nil:
 		return b.work(ctx, conn, g)
 	default:
@@ -140,6 +143,9 @@ func (b Build) keep(ctx context.Context, conn *pgx.Conn, g generation) error {
 		return nil
 	}
 	if err := verify(ctx, b.Store, s.g); err != nil {
+		if _, other := errors.AsType[*mismatch](err); other {
+			b.noteFailure(ctx, s, err)
+		}
 		return err
 	}
 	watched, c, err := b.control(ctx, s)
@@ -153,7 +159,7 @@ func (b Build) keep(ctx context.Context, conn *pgx.Conn, g generation) error {
 	c.end()
 	switch {
 	case err == nil:
-		return retireKept(ctx, conn, s)
+		return retireKept(ctx, conn, s.g)
 	case ctx.Err() == nil && !isTransient(conn, err):
 		b.noteFailure(ctx, s, err)
 	}
@@ -161,13 +167,13 @@ func (b Build) keep(ctx context.Context, conn *pgx.Conn, g generation) error {
 }
 
 // retireKept gives up a kept generation whose time is over.
-func retireKept(ctx context.Context, conn *pgx.Conn, s *session) error {
+func retireKept(ctx context.Context, conn *pgx.Conn, g generation) error {
 	done, err := conn.Exec(ctx, `update projection.generation set scratch = true, owner = null
-		where name = $1 and generation = $2 and owner = $3 and not live and keep_until <= now()`, s.g.Name, s.g.Generation, s.owner)
+		where name = $1 and generation = $2 and not live and keep_until <= now()`, g.Name, g.Generation)
 	if err != nil || done.RowsAffected() == 0 {
 		return err
 	}
-	return drop(ctx, conn, s.g)
+	return drop(ctx, conn, g)
 }
 
 // forgetFailures lets builds try again that an earlier process could not go on with: this one may be a newer

@@ -1,0 +1,173 @@
+package projections
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// rebuilt is a projection that was built anew, and whose old generation is kept.
+func (r *rig) rebuilt(t *testing.T, p *Projection, keep time.Duration) {
+	t.Helper()
+	require.NoError(t, r.build(p).Run(t.Context()))
+	build := r.build(p)
+	build.How.Keep = keep
+	require.NoError(t, build.Run(t.Context()))
+}
+
+// of answers a generation.
+func (r *rig) of(t *testing.T, p *Projection, number int) generation {
+	t.Helper()
+	g, found, err := oneGeneration(t.Context(), r.pool, `name = $1 and generation = $2`, p.Name, number)
+	require.NoError(t, err)
+	require.True(t, found)
+	return g
+}
+
+func TestWhatIsKeptFollowsTheLogUntilItsTimeIsOver(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	p := seen("seen", nil)
+	r.add(t, "Ant")
+	r.rebuilt(t, p, time.Hour)
+	serving := r.serve(t, p)
+	r.add(t, "Bee")
+	serving.reached("seen", 2)
+	soon(t, "it follows", func() bool { return r.of(t, p, 1).Position == 2 })
+	r.exec(t, `update projection.generation set keep_until = now() where keep_until is not null`)
+	r.onlySchemas(t, "seen_g2")
+	require.ErrorIs(t, r.build(p).Rollback(t.Context(), time.Hour), ErrNothingKept)
+	r.add(t, "Cat")
+	serving.reached("seen", 3)
+	require.Equal(t, []string{"Ant", "Bee", "Cat"}, r.names(t, "seen"))
+}
+
+func TestOneGenerationIsKept(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	p := seen("seen", nil)
+	r.add(t, "Ant")
+	r.rebuilt(t, p, time.Hour)
+	r.serve(t, p)
+	build := r.build(p)
+	build.How.Keep = time.Hour
+	require.NoError(t, build.Run(t.Context()))
+	r.onlySchemas(t, "seen_g2", "seen_g3")
+	require.NoError(t, build.Rollback(t.Context(), time.Hour))
+	require.Equal(t, 2, r.live(t, p).Generation)
+	require.NoError(t, r.build(p).Run(t.Context()), "one that keeps nothing")
+	r.onlySchemas(t, "seen_g4")
+}
+
+func TestWhatIsKeptIsDroppedInTimeThoughItIsParked(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	p := seen("seen", nil)
+	r.add(t, "Ant")
+	r.rebuilt(t, p, time.Hour)
+	r.serve(t, p)
+	soon(t, "somebody follows it", func() bool { return r.of(t, p, 1).Owner != nil })
+	// It is parked as by an event that it cannot fold, and its process is gone.
+	r.exec(t, `update projection.generation set error = 'cannot', error_position = 2, owner = null where generation = 1`)
+	r.exec(t, `update projection.generation set keep_until = now() where generation = 1`)
+	r.onlySchemas(t, "seen_g2")
+}
+
+func TestWhatAnOlderVersionKeptIsDroppedInTime(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	old, next := seen("seen", nil), seen("seen", nil)
+	next.Version = 2
+	r.add(t, "Ant")
+	r.rebuilt(t, old, time.Hour)
+	require.NoError(t, r.build(next).Run(t.Context()))
+	r.serve(t, next)
+	require.Never(t, func() bool { return len(r.schemas(t)) != 3 }, 2*lookEvery, lookEvery/4)
+	r.exec(t, `update projection.generation set keep_until = now() where generation = 1`)
+	r.onlySchemas(t, "seen_g2", "seen_g3")
+}
+
+func TestAKeptGenerationThatIsParkedIsNotRolledBackTo(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	var cured atomic.Bool
+	cured.Store(true)
+	p, broken := seen("seen", nil), seen("seen", poisoned(&cured))
+	r.add(t, "Ant")
+	r.rebuilt(t, p, time.Hour)
+	run := r.run(t, p)
+	r.tend(t, broken) // which follows with the kept one
+	soon(t, "somebody follows it", func() bool { return r.of(t, p, 1).Owner != nil })
+	cured.Store(false)
+	r.add(t, "error")
+	run.reached("seen", 2)
+	soon(t, "it is parked", func() bool { return r.of(t, p, 1).Error != nil })
+	err := r.build(p).Rollback(t.Context(), time.Hour)
+	require.ErrorContains(t, err, "the kept generation stands still at position 1: event BankAccountOpened at position 2: ERROR: division by zero")
+	require.Equal(t, 2, r.live(t, p).Generation)
+	require.True(t, r.live(t, p).Live)
+
+	cured.Store(true)
+	require.NoError(t, Retry(t.Context(), r.pool, p))
+	require.NoError(t, r.build(p).Rollback(t.Context(), time.Hour))
+	require.Equal(t, 1, r.live(t, p).Generation)
+	require.Equal(t, []string{"Ant", "error"}, r.names(t, "seen"))
+}
+
+func TestTablesOfAnotherLogAreNotRolledBackTo(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	p := seen("seen", nil)
+	r.add(t, "Ant", "Bee")
+	require.NoError(t, r.build(p).Run(t.Context()))
+	r.exec(t, `delete from log.event where position = 2`)
+	r.reopen(t)
+	r.add(t, "Cat")
+	build := r.build(p)
+	build.How.Keep = time.Hour
+	require.NoError(t, build.Run(t.Context()), "of the log as it is now")
+	require.Equal(t, []string{"Ant", "Cat"}, r.names(t, "seen"))
+	const want = "stands at position 2 on event"
+	require.ErrorContains(t, r.build(p).Rollback(t.Context(), time.Hour), want)
+	require.Equal(t, 2, r.live(t, p).Generation)
+	r.serve(t, p)
+	soon(t, "it is told why nobody follows it", func() bool {
+		why := r.of(t, p, 1).Error
+		if why != nil {
+			require.Contains(t, *why, want)
+		}
+		return why != nil
+	})
+	require.Equal(t, []string{"Ant", "Cat"}, r.names(t, "seen"))
+}
+
+// Somebody reads the old tables for long: a check does.
+func TestWhoReadsOldTablesForLongHoldsNobodyElse(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	p := seen("seen", nil)
+	r.add(t, "Ant")
+	require.NoError(t, r.build(p).Run(t.Context()))
+	long, err := r.pool.Begin(t.Context())
+	require.NoError(t, err)
+	_, err = long.Exec(t.Context(), `select * from seen_g1.seen`)
+	require.NoError(t, err)
+	built := make(chan error, 1)
+	go func() { built <- r.build(p).Run(t.Context()) }()
+	r.goesLive(t, p, 2)
+	other := seen("other", nil)
+	for range 20 { // who does not know yet that another generation is read
+		began := time.Now()
+		_, err := r.pool.Exec(t.Context(), `select * from seen_g1.seen`)
+		require.NoError(t, err)
+		require.Less(t, time.Since(began), time.Second)
+	}
+	require.NoError(t, r.build(other).Run(t.Context()))
+	require.NoError(t, <-built)
+	require.Equal(t, []string{"other_g1", "seen_g1", "seen_g2"}, r.schemas(t))
+	require.NoError(t, long.Rollback(t.Context()))
+	r.tend(t, p)
+	r.onlySchemas(t, "other_g1", "seen_g2")
+}
