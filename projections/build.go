@@ -231,6 +231,9 @@ func (b Build) isGone(ctx context.Context, g generation) bool {
 
 // steps are the phases that are left.
 func (b Build) steps(ctx context.Context, s *session, c *control) error {
+	if err := b.belongs(ctx, s.g, s.g.Position, s.g.EventID); err != nil {
+		return err
+	}
 	if s.g.DDL != b.Projection.Hash() { // begun by another state of this version's program
 		if err := b.startOver(ctx, s); err != nil {
 			return err
@@ -259,6 +262,20 @@ func (b Build) steps(ctx context.Context, s *session, c *control) error {
 		}
 	}
 	return b.takeOver(ctx, s, c)
+}
+
+// belongs holds a place that a build has come to against the log.
+func (b Build) belongs(ctx context.Context, g generation, at event.Position, id *uuid.UUID) error {
+	if g.StoreID != b.Store.ID() {
+		return &mismatch{fmt.Sprintf("the build of %s was begun with log %s, and this is log %s: cancel it and begin anew", g.Name, g.StoreID, b.Store.ID())}
+	}
+	if id == nil {
+		return nil
+	}
+	if known, err := has(ctx, b.Store, at, *id); err != nil || known {
+		return err
+	}
+	return &mismatch{fmt.Sprintf("the build of %s stands at position %d on event %s, and the log has no such event there: cancel it and begin anew", g.Name, at, *id)}
 }
 
 // enter notes the phase that the build is in.
@@ -355,7 +372,7 @@ func (b Build) makeIndexes(ctx context.Context, s *session) error {
 		go func() {
 			for index := range todo {
 				if _, err := conn.Exec(ctx, index); err != nil {
-					failed <- err
+					failed <- orUnreachable(conn, err)
 					return
 				}
 			}
@@ -409,12 +426,12 @@ func (b Build) foldUpTo(ctx context.Context, s *session, limit event.Position) e
 	return nil
 }
 
-// noteFailure writes why a build stands still.
+// noteFailure writes why a build stands still, unless another process has taken it up.
 func (b Build) noteFailure(ctx context.Context, s *session, why error) {
 	b.Log.Error("a build stands still", "projection", s.g.Name, "generation", s.g.Generation, "error", why)
 	conn, err := connect(ctx, b.Config, b.Projection)
 	if err == nil {
-		_, err = noteIn(ctx, conn, why, b.Program, `name = $1 and generation = $2`, s.g.Name, s.g.Generation)
+		_, err = noteIn(ctx, conn, why, b.Program, `name = $1 and generation = $2 and owner = $3`, s.g.Name, s.g.Generation, s.owner)
 		err = errors.Join(err, conn.Close(ctx))
 	}
 	if err != nil {

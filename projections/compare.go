@@ -109,7 +109,7 @@ func (b Build) compareWith(ctx context.Context, s *session, of generation) (foun
 		if err != nil {
 			return found, err
 		}
-		if err := b.Projection.fold(ctx, &Batch{Tx: tx}, d.events, d.names); err != nil {
+		if err := guarded(func() error { return b.Projection.fold(ctx, &Batch{Tx: tx}, d.events, d.names) }); err != nil {
 			return found, fmt.Errorf("fold %s anew: %w", b.Projection.Name, err)
 		}
 	}

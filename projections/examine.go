@@ -51,9 +51,6 @@ func (b Build) scratch(ctx context.Context) (*session, error) {
 	s := b.session(conn, generation{})
 	s.g, err = newGeneration(ctx, conn, b.Projection, b.Store.ID(), b.How, true)
 	if err == nil {
-		_, err = conn.Exec(ctx, `select `+hold, s.g.schema())
-	}
-	if err == nil {
 		_, err = conn.Exec(ctx, `update projection.generation set owner = $3 where name = $1 and generation = $2`, s.g.Name, s.g.Generation, s.owner)
 	}
 	if err == nil {

@@ -2,7 +2,6 @@ package projections
 
 import (
 	"context"
-	"fmt"
 	"iter"
 	"sync"
 	"time"
@@ -74,12 +73,12 @@ func (b Build) fill(ctx context.Context, s *session, c *control, limit event.Pos
 	group, together := errgroup.WithContext(ctx)
 	for _, p := range parts {
 		p.resumed = resumed
-		group.Go(func() error { return p.fold(together) })
+		group.Go(func() error { return orUnreachable(p.conn, p.fold(together)) })
 	}
 	group.Go(func() error {
 		for d, err := range b.ahead(together, decoding, start, limit, c) {
 			if d.upTo > 0 {
-				if err := b.shareOut(together, d, parts); err != nil {
+				if err := guarded(func() error { return b.shareOut(together, d, parts) }); err != nil {
 					return err
 				}
 			}
@@ -152,15 +151,8 @@ func (b Build) openParts(ctx context.Context, s *session) ([]*part, error) {
 	}
 	parts := make([]*part, 0, len(places))
 	for nth, at := range places {
-		if at.EventID != nil {
-			known, err := has(ctx, b.Store, at.Position, *at.EventID)
-			if err != nil {
-				return parts, err
-			}
-			if !known {
-				return parts, &mismatch{fmt.Sprintf("the build of %s stands at position %d on event %s, and the log has no such event there: cancel it and begin anew",
-					s.g.Name, at.Position, at.EventID)}
-			}
+		if err := b.belongs(ctx, s.g, at.Position, at.EventID); err != nil {
+			return parts, err
 		}
 		conn, err := connect(ctx, b.Config, b.Projection)
 		if err != nil {
@@ -277,7 +269,15 @@ func (p *part) finish(ctx context.Context) error {
 	return pgx.BeginFunc(ctx, p.conn, func(tx pgx.Tx) error {
 		b := p.batch(tx)
 		p.kept = nil
-		return p.p.finish(ctx, b)
+		if err := p.p.finish(ctx, b); err != nil {
+			return err
+		}
+		// What a fold has kept is old by the time that another process has gone on.
+		mine, err := generations(ctx, tx, `name = $1 and generation = $2 and owner = $3`, p.g.Name, p.g.Generation, p.owner)
+		if err == nil && len(mine) == 0 {
+			err = ErrFenced
+		}
+		return err
 	})
 }
 
@@ -362,7 +362,7 @@ func (b Build) ahead(ctx context.Context, decoding decoder, after, limit event.P
 			batch, size := eventstore.Batch{}, c.batch()
 			for e, err := range b.Store.ReadAll(ctx, after, eventstore.Forwards) {
 				if err != nil {
-					send(decoded{}, err)
+					send(decoded{}, &unreachable{err})
 					return
 				}
 				if e.Position > limit {

@@ -102,7 +102,7 @@ func liveGeneration(ctx context.Context, db querier, p *Projection) (generation,
 	return oneGeneration(ctx, db, isLive, p.Name, p.Version)
 }
 
-// newGeneration takes the next number for tables that are yet to be made.
+// newGeneration takes the next number for tables that are yet to be made. The connection holds scratch ones.
 func newGeneration(ctx context.Context, conn *pgx.Conn, p *Projection, store uuid.UUID, how How, scratch bool) (g generation, err error) {
 	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		if err := lockRegistry(ctx, tx); err != nil {
@@ -119,6 +119,9 @@ func newGeneration(ctx context.Context, conn *pgx.Conn, p *Projection, store uui
 			p.Name, p.Version, p.Hash(), store, requested, throttle, p.parts(how.Partitions), how.Accept, how.Keep, scratch)
 		var err error
 		g, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[generation])
+		if err == nil && scratch { // before others see it, and find that nobody holds it
+			_, err = tx.Exec(ctx, `select `+hold, g.schema())
+		}
 		return err
 	})
 	if err != nil {

@@ -8,9 +8,28 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
+// unreachable is an error of the log, or of a connection that was lost: no event is to blame for it.
+type unreachable struct{ error }
+
+func (u *unreachable) Unwrap() error { return u.error }
+
+// orUnreachable says of an error on a connection whether that is because it was lost.
+func orUnreachable(conn *pgx.Conn, err error) error {
+	if err != nil && conn.IsClosed() {
+		return &unreachable{err}
+	}
+	return err
+}
+
 // isTransient says whether an error is the database's or ours to get over, rather than an event's.
 func isTransient(conn *pgx.Conn, err error) bool {
 	if errors.Is(err, ErrFenced) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || conn.IsClosed() {
+		return true
+	}
+	if _, lost := errors.AsType[*unreachable](err); lost {
+		return true
+	}
+	if _, refused := errors.AsType[*pgconn.ConnectError](err); refused {
 		return true
 	}
 	server, answered := errors.AsType[*pgconn.PgError](err)
