@@ -33,6 +33,9 @@ func (d Difference) String() string {
 	if d.OnlyIn != "" {
 		return fmt.Sprintf("table %s is only in the %s", d.Table, d.OnlyIn)
 	}
+	if len(d.Rows) == 0 {
+		return fmt.Sprintf("table %s: %d rows differ", d.Table, d.Count)
+	}
 	return fmt.Sprintf("table %s: %d rows differ; the first is only in the %s: %s", d.Table, d.Count, d.Rows[0].Where, d.Rows[0].Row)
 }
 
@@ -109,7 +112,7 @@ func (b Build) compareWith(ctx context.Context, s *session, of generation) (foun
 		if err != nil {
 			return found, err
 		}
-		if err := guarded(func() error { return b.Projection.fold(ctx, &Batch{Tx: tx}, d.events, d.names) }); err != nil {
+		if err := guarded(func() error { return b.Projection.fold(ctx, &Batch{Tx: tx}, d) }); err != nil {
 			return found, fmt.Errorf("fold %s anew: %w", b.Projection.Name, err)
 		}
 	}
