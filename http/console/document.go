@@ -79,46 +79,46 @@ func (n node) hide() node {
 	return node{kind: 'v', class: "sealed", text: "sealed: " + of("class") + ", of " + of("subject")}
 }
 
-// Span is a piece of a document as it is shown.
-type Span struct{ Class, Text string }
+// piece is a part of a document as it is shown.
+type piece struct{ Class, Text string }
 
 // spans writes a document on lines, indented.
-func spans(data []byte) []Span {
+func spans(data []byte) []piece {
 	n, err := parseJSON(data)
 	if err != nil {
-		return []Span{{"text", string(data)}}
+		return []piece{{"text", string(data)}}
 	}
-	var out []Span
+	var out []piece
 	n.write(&out, 0)
 	return out
 }
 
-func (n node) write(out *[]Span, depth int) {
+func (n node) write(out *[]piece, depth int) {
 	if n.kind == 'v' {
 		text := n.text
 		if n.class == "text" {
 			text = quoted(text)
 		}
-		*out = append(*out, Span{n.class, text})
+		*out = append(*out, piece{n.class, text})
 		return
 	}
 	closing := map[byte]string{'{': "}", '[': "]"}[n.kind]
 	if len(n.inside) == 0 {
-		*out = append(*out, Span{"mark", string(n.kind) + closing})
+		*out = append(*out, piece{"mark", string(n.kind) + closing})
 		return
 	}
-	*out = append(*out, Span{"mark", string(n.kind)})
+	*out = append(*out, piece{"mark", string(n.kind)})
 	for i, m := range n.inside {
-		*out = append(*out, Span{"mark", "\n" + strings.Repeat("  ", depth+1)})
+		*out = append(*out, piece{"mark", "\n" + strings.Repeat("  ", depth+1)})
 		if n.kind == '{' {
-			*out = append(*out, Span{"key", quoted(m.key)}, Span{"mark", ": "})
+			*out = append(*out, piece{"key", quoted(m.key)}, piece{"mark", ": "})
 		}
 		m.write(out, depth+1)
 		if i < len(n.inside)-1 {
-			*out = append(*out, Span{"mark", ","})
+			*out = append(*out, piece{"mark", ","})
 		}
 	}
-	*out = append(*out, Span{"mark", "\n" + strings.Repeat("  ", depth) + closing})
+	*out = append(*out, piece{"mark", "\n" + strings.Repeat("  ", depth) + closing})
 }
 
 // quoted writes a text as JSON has it, without the escapes that are meant for pages: the template's own do that.
@@ -132,14 +132,14 @@ func quoted(text string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// Change is a field that differs between two versions of something. An empty side: it was not there.
-type Change struct {
+// change is a field that differs between two versions of something. An empty side: it was not there.
+type change struct {
 	Field         string
 	Before, After string
 }
 
 // changes answers the fields in which two documents differ, in the order of the later one. Either may be nil.
-func changes(before, after []byte) []Change {
+func changes(before, after []byte) []change {
 	was, names := flatten(before)
 	is, later := flatten(after)
 	for _, name := range names {
@@ -147,10 +147,10 @@ func changes(before, after []byte) []Change {
 			later = append(later, name)
 		}
 	}
-	var out []Change
+	var out []change
 	for _, name := range later {
 		if was[name] != is[name] {
-			out = append(out, Change{name, was[name], is[name]})
+			out = append(out, change{name, was[name], is[name]})
 		}
 	}
 	return out

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func text(spans []Span) string {
+func text(spans []piece) string {
 	var b strings.Builder
 	for _, s := range spans {
 		b.WriteString(s.Text)
@@ -42,8 +42,8 @@ func TestADocumentReadsAsItWasWritten(t *testing.T) {
 func TestWhatIsSealedStaysSealed(t *testing.T) {
 	t.Parallel()
 	got := spans([]byte(`{"email":{"sealed":1,"class":"personal","subject":"user-1","key":1,"box":"QVNIQQ=="},"list":[{"sealed":1,"class":"secret","subject":"channel-2","key":1,"box":"eA=="}]}`))
-	require.Contains(t, got, Span{"sealed", "sealed: personal, of user-1"})
-	require.Contains(t, got, Span{"sealed", "sealed: secret, of channel-2"})
+	require.Contains(t, got, piece{"sealed", "sealed: personal, of user-1"})
+	require.Contains(t, got, piece{"sealed", "sealed: secret, of channel-2"})
 	require.NotContains(t, text(got), "QVNIQQ")
 }
 
@@ -51,11 +51,11 @@ func TestChangesAreToldFieldByField(t *testing.T) {
 	t.Parallel()
 	before := []byte(`{"date":"2025-03-01","in_entries":[{"amount":10,"description":"sale"}],"out_entries":[]}`)
 	after := []byte(`{"date":"2025-03-02","in_entries":[{"amount":10.50},{"amount":2}],"out_entries":[]}`)
-	require.Equal(t, []Change{
+	require.Equal(t, []change{
 		{"date", "2025-03-01", "2025-03-02"}, {"in_entries[0].amount", "10", "10.50"}, {"in_entries[1].amount", "", "2"}, {"in_entries[0].description", "sale", ""},
 	}, changes(before, after))
-	require.Equal(t, []Change{{"date", "", "2025-03-01"}}, changes(nil, []byte(`{"date":"2025-03-01"}`)))
-	require.Equal(t, []Change{{"date", "2025-03-01", ""}}, changes([]byte(`{"date":"2025-03-01"}`), nil))
+	require.Equal(t, []change{{"date", "", "2025-03-01"}}, changes(nil, []byte(`{"date":"2025-03-01"}`)))
+	require.Equal(t, []change{{"date", "2025-03-01", ""}}, changes([]byte(`{"date":"2025-03-01"}`), nil))
 	require.Empty(t, changes(before, before))
 	require.Empty(t, changes(nil, nil))
 }

@@ -10,6 +10,7 @@ import (
 
 	"bahi/domain"
 	"bahi/domain/event"
+	"bahi/domain/fault"
 	"bahi/domain/ledger/book"
 	"bahi/domain/unit"
 	views "bahi/readmodels/ops"
@@ -54,7 +55,7 @@ func (v *visit) events() (page, error) {
 	p := page{template: "events", title: "Events"}
 	filter := e.filter(v.Zone)
 	if len(e.Wrong) > 0 {
-		p.status, p.body = statusOf(invalid), e
+		p.status, p.body = statusOf(fault.Invalid), e
 		return p, nil
 	}
 	found, err := v.Events.Search(v.r.Context(), filter, eventsOfPage)
@@ -130,7 +131,7 @@ type oneEvent struct {
 	Place    views.Place
 	Category string
 	StreamID string
-	Payload  []Span
+	Payload  []piece
 	Row      *rowStep
 	Account  bool // the stream is an account's, which the ledger shows
 }
@@ -140,7 +141,7 @@ type rowStep struct {
 	Ledger       string
 	Account, Row int64
 	Change       string // added, edited, deleted, refused
-	Changes      []Change
+	Changes      []change
 }
 
 func (v *visit) event() (page, error) {

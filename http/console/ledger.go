@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -25,7 +26,6 @@ var ledgers = map[string]error{bank.Ledger.Name: bank.ErrNoAccount}
 var ledgerOfRows = map[string]string{bank.Rows.Category(): bank.Ledger.Name}
 
 const (
-	invalid       = fault.Invalid
 	accountsShown = 50
 	rowsOfPage    = 50
 )
@@ -61,6 +61,7 @@ type oneAccount struct {
 	views.Account
 	past
 
+	Missing          bool   // there is no such account in that state
 	Name             string // at that state
 	Balance          decimal.Decimal
 	Rows             []row
@@ -69,7 +70,6 @@ type oneAccount struct {
 	Total            int64
 	Pages            pages
 	Chart            *chart
-	First            int64 // number of the page's first row
 }
 
 // row is a row as it is shown.
@@ -114,10 +114,13 @@ func (v *visit) account() (page, error) {
 		return p, err
 	}
 	if len(a.Wrong) > 0 {
-		p.status, p.body = statusOf(invalid), a
+		p.status, p.body = statusOf(fault.Invalid), a
 		return p, nil
 	}
 	err = v.fill(v.r.Context(), &a, number(v.r.URL.Query().Get("page")))
+	if errors.Is(err, ledgers[a.Ledger]) { // it was opened later, or deleted before
+		p.status, a.Missing, err = statusOf(fault.NotFound), true, nil
+	}
 	p.title, p.body = a.Name, a
 	return p, err
 }
@@ -195,7 +198,7 @@ func (v *visit) fill(ctx context.Context, a *oneAccount, n int) error {
 	if err != nil {
 		return err
 	}
-	a.Total, a.Pages, a.First = total, v.pagesOf(n, rowsOfPage, total), int64(n-1)*rowsOfPage+1
+	a.Total, a.Pages = total, v.pagesOf(n, rowsOfPage, total)
 	for _, r := range rows {
 		shown, err := rowOf(r)
 		if err != nil {
@@ -264,7 +267,7 @@ type version struct {
 	books.Version
 
 	Change  string
-	Changes []Change
+	Changes []change
 }
 
 func (v *visit) history() (page, error) {

@@ -14,6 +14,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"time"
 
 	"bahi/domain/event"
 )
@@ -146,7 +147,7 @@ func link(to string, query ...any) (string, error) {
 	}
 	values := url.Values{}
 	for i := 0; i < len(query); i += 2 {
-		if text := fmt.Sprint(query[i+1]); text != "" && text != "0" {
+		if text := fmt.Sprint(query[i+1]); text != "" {
 			values.Set(fmt.Sprint(query[i]), text)
 		}
 	}
@@ -164,9 +165,10 @@ func (c *Console) words() template.FuncMap {
 		"link":     link,
 		"segment":  url.PathEscape,
 		"moment":   c.moment, "iso": iso, "ago": c.ago,
+		"clock": func() string { return c.Now().In(c.Zone).Format(time.TimeOnly) },
 		"count": count, "whole": whole, "amount": amount, "size": size, "duration": duration, "seconds": seconds, "percent": percent,
 		"position": func(p event.Position) string { return strconv.FormatUint(uint64(p), 10) },
-		"cut":      cut, "brief": brief, "day": day, "words": strings.Join, "statusWord": statusWord,
+		"cut":      cut, "brief": brief, "day": day, "statusWord": statusWord,
 		"fields": func(pairs ...any) map[string]any {
 			m := make(map[string]any, len(pairs)/2)
 			for i := 0; i+1 < len(pairs); i += 2 {

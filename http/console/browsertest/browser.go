@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -60,7 +62,8 @@ func (b *browser) start() error {
 	if err != nil {
 		return err
 	}
-	profile, err := os.MkdirTemp("", "bahi-browser-")
+	sweep()
+	profile, err := os.MkdirTemp("", fmt.Sprintf("bahi-browser-%d-", os.Getpid()))
 	if err != nil {
 		return err
 	}
@@ -84,6 +87,20 @@ func (b *browser) start() error {
 	return nil
 }
 
+// sweep removes the profiles of test processes that were killed. Their browsers ended with them.
+func sweep() {
+	profiles, err := filepath.Glob(filepath.Join(os.TempDir(), "bahi-browser-*"))
+	if err != nil {
+		return
+	}
+	for _, profile := range profiles {
+		var pid int
+		if _, err := fmt.Sscanf(filepath.Base(profile), "bahi-browser-%d-", &pid); err == nil && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+			_ = os.RemoveAll(profile)
+		}
+	}
+}
+
 // program finds Chromium, or installs Debian's.
 var program = sync.OnceValues(func() (string, error) {
 	path, err := find()
@@ -93,7 +110,7 @@ var program = sync.OnceValues(func() (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), installsWithin)
 	defer cancel()
 	for _, args := range [][]string{
-		{"update"}, {"install", "-y", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=300", "chromium"},
+		{"update"}, {"install", "-y", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=300", "chromium", "fonts-dejavu-core"},
 	} {
 		cmd := exec.CommandContext(ctx, "apt-get", args...)
 		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C")
