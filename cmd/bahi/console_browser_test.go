@@ -156,7 +156,7 @@ func TestTheLedgerIsShownAsItWasOnADayAndAsItWasKnown(t *testing.T) {
 		if query == "?known_at=1" { // before the account was opened
 			clerk.GET(ledger(account, query)).Problem(404, "Bank account not found")
 			p.Submit("form.past button")
-			require.Equal(t, "Bank account not found", p.Text("h1"))
+			require.Equal(t, "There is no such account in this state of the books.", p.Text("#missing"))
 			continue
 		}
 		p.Submit("form.past button")

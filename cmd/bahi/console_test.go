@@ -385,3 +385,17 @@ func TestWithoutAScriptWhatIsParkedIsRetriedOrSkippedForAReason(t *testing.T) {
 	v.get("/events?type=EventSkipped").says("follower-books", "api_key:admin")
 	clerk.GET(ledger(account)).Status(200).Body(`[]`)
 }
+
+func TestADeletedAccountIsStillThereAsItWasKnown(t *testing.T) {
+	t.Parallel()
+	o := start(t)
+	clerk := o.clerk(home)
+	account := open(clerk, "HDFC")
+	post(clerk, account, deposit("2025-03-01", "12"))
+	known := o.head()
+	clerk.DELETE(fmt.Sprintf("/bank-account/%d", account)).Status(204)
+	v := o.sign()
+	v.get("/ledger?q=hdfc").says("HDFC deleted")
+	v.get(fmt.Sprintf("/ledger/bank/%d", account)).is(404).says("This account was deleted.", "As known at")
+	v.get(fmt.Sprintf("/ledger/bank/%d?known_at=%d", account, known)).is(200).says("Balance 12.00", "01 Mar 2025 1")
+}
