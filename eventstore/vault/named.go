@@ -16,7 +16,7 @@ import (
 // MUST NOT change the bytes.
 //
 // The names in use: idempotency (keyed hashes of requests), jwt/<kid> (access and refresh tokens), email and
-// identity (keyed hashes of what is unique), mailed-token, blob-links, sign-in-flow, checkpoint, webhook.
+// identity (keyed hashes of what is unique), mailed-token, blob-links, sign-in-flow, console (its cookies), checkpoint, webhook.
 func (v *Vault) Named(ctx context.Context, name string, size int) ([]byte, error) {
 	key, err := v.loadNamed(ctx, name)
 	if errors.Is(err, pgx.ErrNoRows) {
