@@ -15,7 +15,7 @@ import (
 const idleCheckpoint = 10 * time.Millisecond
 
 // coalesced yields the batches of a subscription after a position. Those that hold nothing for the projection wait for
-// one that does, but not for long.
+// one that does, but not for long. Where the projection gathers, so do the others.
 func coalesced(ctx context.Context, p *Projection, store eventstore.Store, after event.Position) iter.Seq2[eventstore.Batch, error] {
 	type item struct {
 		batch eventstore.Batch
@@ -36,8 +36,10 @@ func coalesced(ctx context.Context, p *Projection, store eventstore.Store, after
 			}
 		}()
 		var (
-			idle eventstore.Batch
-			late <-chan time.Time
+			idle   eventstore.Batch
+			late   <-chan time.Time
+			wanted eventstore.Batch
+			due    <-chan time.Time
 		)
 		for {
 			select {
@@ -48,7 +50,7 @@ func coalesced(ctx context.Context, p *Projection, store eventstore.Store, after
 				case next.err != nil:
 					yield(eventstore.Batch{}, next.err)
 					return
-				case !p.wants(next.batch):
+				case !p.wants(next.batch) && len(wanted.Events) == 0:
 					idle = eventstore.Batch{Events: newest(next.batch), UpTo: next.batch.UpTo}
 					if late == nil {
 						late = time.After(cmp.Or(p.idle, idleCheckpoint))
@@ -56,9 +58,25 @@ func coalesced(ctx context.Context, p *Projection, store eventstore.Store, after
 					continue
 				}
 				late = nil
+				if p.gather > 0 {
+					wanted = eventstore.Batch{Events: append(wanted.Events, next.batch.Events...), UpTo: next.batch.UpTo}
+					if due == nil {
+						due = time.After(p.gather)
+					}
+					if len(wanted.Events) < fillBatch {
+						continue
+					}
+					next.batch, wanted, due = wanted, eventstore.Batch{}, nil
+				}
 				if !yield(next.batch, nil) {
 					return
 				}
+			case <-due:
+				due = nil
+				if !yield(wanted, nil) {
+					return
+				}
+				wanted = eventstore.Batch{}
 			case <-late:
 				late = nil
 				if !yield(idle, nil) {

@@ -218,7 +218,7 @@ func (p *part) apply(ctx context.Context, d decoded) error {
 	var b *Batch
 	err := pgx.BeginFunc(ctx, p.conn, func(tx pgx.Tx) error {
 		b = p.batch(tx)
-		if err := guarded(func() error { return p.p.fold(ctx, b, d.events, d.names) }); err != nil {
+		if err := guarded(func() error { return p.p.fold(ctx, b, d) }); err != nil {
 			return err
 		}
 		done, err := tx.Exec(ctx, `
@@ -253,10 +253,10 @@ func (p *part) blame(ctx context.Context, d decoded, err error) error {
 	defer tx.Rollback(context.WithoutCancel(ctx)) //nolint:errcheck // nothing in it is to stay
 	p.kept, p.resumed = nil, true
 	b := p.batch(tx)
-	for i := range d.events {
-		one := guarded(func() error { return p.p.fold(ctx, b, d.events[i:i+1], d.names[i:i+1]) })
+	for i := range d.len() {
+		one := guarded(func() error { return p.p.fold(ctx, b, d.one(i)) })
 		if one != nil && !isTransient(p.conn, one) {
-			return &poison{at: d.events[i].Position, typ: d.names[i], err: one}
+			return d.blame(i, one)
 		}
 		if one != nil {
 			break
@@ -291,6 +291,11 @@ func (b Build) shareOut(ctx context.Context, d decoded, parts []*part) error {
 		}
 	}
 	if len(parts) > 1 || parts[0].begun > 0 {
+		for i := range d.stored { // by one part: such a fold is not shared out
+			if d.stored[i].Position > parts[0].begun {
+				all[0].stored = append(all[0].stored, d.stored[i])
+			}
+		}
 		for i := range d.events {
 			e := &d.events[i]
 			key, every := int64(0), true

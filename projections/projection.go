@@ -24,10 +24,12 @@ type Projection struct {
 	after   string // DDL of what is quicker made afterwards: indexes
 	folds   map[string]Fold
 	common  map[string]string // columns that the version before has too, by table
+	raw     *Fold             // of every event, whatever its type; nil: folds says what is folded
 
 	parted   func(*event.Recorded[any]) (key int64, all bool) // nil: the fold cannot be shared out
 	personal bool                                             // it folds events that hold personal values
 	idle     time.Duration                                    // see idleCheckpoint, which it is when this is 0
+	gather   time.Duration                                    // how long events wait for others to be folded with
 }
 
 // Fold is how events of some types are folded.
@@ -35,6 +37,7 @@ type Fold struct {
 	types []string
 	on    func(*Batch, event.Recorded[any])
 	apply func(context.Context, *Batch, []event.Recorded[any]) error
+	raw   func(context.Context, *Batch, []event.Stored) error
 
 	finish func(context.Context, *Batch) error // after a fill; may be nil
 	resume func(context.Context, *Batch) error // before a fill goes on that another process began; may be nil
@@ -61,6 +64,12 @@ func Define(name string, version int, ddl string, folds ...Fold) *Projection {
 	p := &Projection{Name: name, Version: version, folds: map[string]Fold{}}
 	p.tables, p.after, _ = strings.Cut(ddl, afterFill)
 	for _, f := range folds {
+		if f.raw != nil {
+			if len(folds) > 1 {
+				panic(fmt.Sprintf("projection %s folds every event as it is stored, and some once more", name))
+			}
+			p.raw = &f
+		}
 		for _, t := range f.types {
 			if _, twice := p.folds[t]; twice {
 				panic(fmt.Sprintf("projection %s folds %s twice", name, t))
@@ -96,6 +105,11 @@ func On[E any](fold func(*Batch, event.Recorded[E])) Fold {
 func Apply(types []string, apply func(context.Context, *Batch, []event.Recorded[any]) error) Fold {
 	return Fold{types: types, apply: apply}
 }
+
+// Raw folds every event as it is stored, whatever its type: nothing is decoded, so an event that this program
+// does not know is folded like any other, and none can be skipped. Otherwise it is as [Apply], and a
+// projection's only fold. The events' bytes are not to be changed.
+func Raw(apply func(context.Context, *Batch, []event.Stored) error) Fold { return Fold{raw: apply} }
 
 // Finishing ends a fill with what the fold has kept for its end.
 func (f Fold) Finishing(finish func(context.Context, *Batch) error) Fold {
@@ -140,6 +154,13 @@ func (p *Projection) Comparable(columns map[string]string) *Projection {
 	return p
 }
 
+// Gathering lets events wait for those that come after them, for so long at most, and be folded with them. It is
+// for tables that no answer waits for, and whose fold costs more by the batch than by the event.
+func (p *Projection) Gathering(most time.Duration) *Projection {
+	p.gather = most
+	return p
+}
+
 // finish ends a fill.
 func (p *Projection) finish(ctx context.Context, b *Batch) error {
 	return p.each(ctx, b, "finish", func(f Fold) func(context.Context, *Batch) error { return f.finish })
@@ -151,6 +172,11 @@ func (p *Projection) resume(ctx context.Context, b *Batch) error {
 }
 
 func (p *Projection) each(ctx context.Context, b *Batch, what string, of func(Fold) func(context.Context, *Batch) error) error {
+	if p.raw != nil && of(*p.raw) != nil {
+		if err := guarded(func() error { return of(*p.raw)(ctx, b) }); err != nil {
+			return fmt.Errorf("%s the fill: %w", what, err)
+		}
+	}
 	done := map[string]bool{}
 	for name, f := range p.folds {
 		if of(f) == nil || done[f.types[0]] {
@@ -185,10 +211,19 @@ func (p *Projection) Hash() string {
 }
 
 // folding says whether the projection folds events of this type.
-func (p *Projection) folding(eventType string) bool { _, ok := p.folds[eventType]; return ok }
+func (p *Projection) folding(eventType string) bool {
+	_, ok := p.folds[eventType]
+	return ok || p.raw != nil
+}
 
-// fold applies events in order. Runs of events that one Apply takes go to it together.
-func (p *Projection) fold(ctx context.Context, b *Batch, events []event.Recorded[any], names []string) error {
+// fold applies a piece of the log in order. Runs of events that one Apply takes go to it together.
+func (p *Projection) fold(ctx context.Context, b *Batch, d decoded) error {
+	if len(d.stored) > 0 {
+		if err := p.raw.raw(ctx, b, d.stored); err != nil {
+			return err
+		}
+	}
+	events, names := d.events, d.names
 	for start := 0; start < len(events); {
 		f := p.folds[names[start]]
 		end := start + 1
@@ -213,7 +248,7 @@ func (p *Projection) fold(ctx context.Context, b *Batch, events []event.Recorded
 
 // Batch is what a projection does to its tables in one transaction.
 type Batch struct {
-	// Tx is for Apply alone. Its search path is the generation's schema.
+	// Tx is for Apply and Raw alone. Its search path is the generation's schema.
 	Tx pgx.Tx
 	// Filling says that a generation is being filled: what stands behind "after fill" in the DDL is not
 	// there yet.
@@ -222,7 +257,7 @@ type Batch struct {
 	Resumed bool
 	// Part is the share of the fold that the batch is of.
 	Part Part
-	// Kept is for Apply alone: what it put there in an earlier batch of the same runner, which is the
+	// Kept is for them, too: what the fold put there in an earlier batch of the same runner, which is the
 	// only one that writes the tables. It is nil at first, and after a batch that failed.
 	Kept any
 

@@ -129,7 +129,7 @@ func (a *reaction) apply(ctx context.Context, d decoded) error {
 				return err
 			}
 		}
-		if err := guarded(func() error { return a.p.fold(ctx, &Batch{Tx: tx}, d.events, d.names) }); err != nil {
+		if err := guarded(func() error { return a.p.fold(ctx, &Batch{Tx: tx}, d) }); err != nil {
 			return err
 		}
 		done, err := tx.Exec(ctx, `

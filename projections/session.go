@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"slices"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -87,12 +88,35 @@ func (s *session) own(ctx context.Context) error {
 	return useSchema(ctx, s.conn, g.schema())
 }
 
-// decoded is a piece of the log as far as a projection wants it.
+// decoded is a piece of the log as far as a projection wants it: events with the names of their types, or
+// for [Raw] what is stored.
 type decoded struct {
 	events []event.Recorded[any]
 	names  []string
+	stored []event.Stored
 	upTo   event.Position
 	last   *uuid.UUID // of the event at upTo, when the batch has it
+}
+
+// len is how many events there are to fold.
+func (d *decoded) len() int { return len(d.events) + len(d.stored) }
+
+// one is the nth event alone.
+func (d *decoded) one(nth int) decoded {
+	if d.stored != nil {
+		e := &d.stored[nth]
+		return decoded{stored: d.stored[nth : nth+1], upTo: e.Position, last: &e.ID}
+	}
+	e := &d.events[nth]
+	return decoded{events: d.events[nth : nth+1], names: d.names[nth : nth+1], upTo: e.Position, last: &e.ID}
+}
+
+// blame says that the nth event cannot be folded.
+func (d *decoded) blame(nth int, err error) error {
+	if d.stored != nil {
+		return &poison{at: d.stored[nth].Position, typ: d.stored[nth].Type, err: err}
+	}
+	return &poison{at: d.events[nth].Position, typ: d.names[nth], err: err}
 }
 
 // poison is an event that a projection cannot apply.
@@ -111,6 +135,12 @@ func (p *poison) Unwrap() error { return p.err }
 // decode reads the events that the projection folds. Of a batch with a bad event it answers what
 // stands before it, with the error.
 func (p *Projection) decode(batch eventstore.Batch, skipped map[event.Position]bool) (d decoded, err error) {
+	if p.raw != nil {
+		d.stored = slices.Clone(batch.Events) // the batch's memory may be used again, that of the payloads is not
+		d.reach(batch.Events)
+		d.upTo = max(d.upTo, batch.UpTo)
+		return d, nil
+	}
 	d.events, d.names = make([]event.Recorded[any], 0, len(batch.Events)), make([]string, 0, len(batch.Events))
 	for i := range batch.Events {
 		e := &batch.Events[i]
@@ -164,10 +194,10 @@ func (s *session) apply(ctx context.Context, d decoded) error {
 	s.kept = nil // if this fails, it tells of what did not happen
 	err := pgx.BeginFunc(ctx, s.conn, func(tx pgx.Tx) error {
 		b.Tx = tx
-		if err := guarded(func() error { return s.p.fold(ctx, b, d.events, d.names) }); err != nil {
+		if err := guarded(func() error { return s.p.fold(ctx, b, d) }); err != nil {
 			return err
 		}
-		s.g.Rate = s.pace.after(len(d.events))
+		s.g.Rate = s.pace.after(d.len())
 		return checkpoint(ctx, tx, s.g, s.owner, d.upTo, d.last)
 	})
 	if err == nil {
@@ -194,15 +224,15 @@ func (s *session) applyFinding(ctx context.Context, d decoded) error {
 
 func applyFinding(ctx context.Context, h held, conn *pgx.Conn, d decoded) error {
 	err := h.apply(ctx, d)
-	if err == nil || isTransient(conn, err) || len(d.events) == 0 {
+	if err == nil || isTransient(conn, err) || d.len() == 0 {
 		return err
 	}
 	if err := h.fenced(ctx); err != nil { // the tables may be gone
 		return err
 	}
-	for i, e := range d.events {
-		one := decoded{events: d.events[i : i+1], names: d.names[i : i+1], upTo: e.Position, last: &e.ID}
-		if i == len(d.events)-1 {
+	for i := range d.len() {
+		one := d.one(i)
+		if i == d.len()-1 {
 			one.upTo, one.last = d.upTo, d.last
 		}
 		if err := h.apply(ctx, one); err != nil {
@@ -212,7 +242,7 @@ func applyFinding(ctx context.Context, h held, conn *pgx.Conn, d decoded) error 
 			if err := h.fenced(ctx); err != nil {
 				return err
 			}
-			return &poison{at: e.Position, typ: d.names[i], err: err}
+			return d.blame(i, err)
 		}
 	}
 	return nil
