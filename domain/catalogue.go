@@ -2,6 +2,7 @@
 package domain
 
 import (
+	"bahi/domain/audit"
 	"bahi/domain/event"
 	"bahi/domain/follower"
 	"bahi/domain/ledger/bank"
@@ -18,6 +19,7 @@ import (
 // Catalogue has every Kind, once.
 var Catalogue = event.NewCatalogue(
 	apikey.Kind,
+	audit.Kind,
 	bank.Accounts,
 	bank.Rows,
 	bank.Bulks,

@@ -38,7 +38,7 @@ const (
 )
 
 func backedUp() []string {
-	return []string{"log", "vault", "account", "reactor", "river", "projection"}
+	return []string{"log", "vault", "account", "audit", "reactor", "river", "projection"}
 }
 
 // manifest says what is in a backup.

@@ -1,0 +1,30 @@
+-- What was signed about the log: package projections/audit. It must not be lost, since nobody could sign the
+-- same once more, and it is never changed but for what is said below.
+
+create schema audit;
+
+-- The keys that checkpoints are signed with. The log says which one does: the one that the newest
+-- AuditKeyRotated names, else the first. since and until repeat that for who only looks here.
+create table audit.key (
+  number     int generated always as identity primary key, -- the order in which they were made
+  verifier   text collate "C" not null unique, -- name, key id and public key, as the signed-note format has them
+  vault_name text collate "C" unique, -- of the private key in the vault; null: a setting gives it
+  made_at    timestamptz not null,
+  since      timestamptz, -- null: it was made, and never signed
+  until      timestamptz
+);
+
+-- Every checkpoint that was ever signed. A witness's signature is added to the note; a restore that lost the
+-- log's tail, once it is accepted, abandons those that the log has no more.
+create table audit.checkpoint (
+  number    bigint generated always as identity primary key, -- the order in which they were signed
+  size      bigint not null check (size > 0), -- events that it covers
+  root      bytea not null,
+  position  bigint not null, -- of the last of them
+  event_id  uuid not null,   -- and its id
+  signed_at timestamptz not null,
+  note      text not null,   -- C2SP tlog-checkpoint, with its signatures
+  abandoned bigint           -- position of the CheckpointRestoreAccepted; null: the log has all that it covers
+);
+
+create unique index checkpoint_size_idx on audit.checkpoint (size) where abandoned is null;
