@@ -27,6 +27,7 @@ type Event struct {
 	Type     string
 	At       time.Time
 	Meta     event.Meta
+	MetaText json.RawMessage // as it is stored
 	Data     json.RawMessage
 }
 
@@ -36,9 +37,11 @@ type Filter struct {
 	Category string
 	Type     string
 	Actor    string
-	From, To *time.Time     // recorded; both included
-	After    event.Position // least position less 1
-	Before   event.Position // greatest position plus 1; 0: the log's end
+	// Workspace is whose events are found; nil: everybody's.
+	Workspace *uuid.UUID
+	From, To  *time.Time     // recorded; both included
+	After     event.Position // least position less 1
+	Before    event.Position // greatest position plus 1; 0: the log's end
 }
 
 // Found is what a search came upon, newest first.
@@ -78,7 +81,12 @@ const matching = `
 	($1 = '' or e.stream = $1)
 	and ($2 = '' or e.stream >= $2 || '-' and e.stream < $2 || '.')
 	and ($3 = '' or e.type = $3)
-	and ($4 = '' or e.meta ->> 'actor' = $4)`
+	and ($4 = '' or e.meta ->> 'actor' = $4)
+	and ($5::uuid is null or e.meta ->> 'workspace' = $5::text)`
+
+func (f Filter) matches(more ...any) []any {
+	return append([]any{f.Stream, f.Category, f.Type, f.Actor, f.Workspace}, more...)
+}
 
 // Search answers at most size events, newest first.
 func (v *Events) Search(ctx context.Context, f Filter, size int) (found Found, err error) {
@@ -120,8 +128,8 @@ func (v *Events) searchLog(ctx context.Context, tx pgx.Tx, f Filter, low, high e
 			from = found.From - event.Position(v.window())
 		}
 		rows, _ := tx.Query(ctx, `select `+eventColumns+` from log.event e
-			where e.position between $5 and $6 and `+matching+` order by e.position desc limit $7`,
-			f.Stream, f.Category, f.Type, f.Actor, int64(from), int64(found.From-1), size-len(found.Events))
+			where e.position between $6 and $7 and `+matching+` order by e.position desc limit $8`,
+			f.matches(int64(from), int64(found.From-1), size-len(found.Events))...)
 		events, err := pgx.CollectRows(rows, toEvent)
 		if err != nil {
 			return found, err
@@ -147,8 +155,8 @@ func (v *Events) searchStream(ctx context.Context, tx pgx.Tx, f Filter, low, hig
 	}
 	oldest := max(0, newest-int64(v.window()*v.windows())+1)
 	rows, _ := tx.Query(ctx, `select `+eventColumns+` from log.event e
-		where e.stream = $1 and e.revision between $5 and $6 and e.position >= $7 and `+matching+` order by e.revision desc limit $8`,
-		f.Stream, f.Category, f.Type, f.Actor, oldest, newest, int64(low), size)
+		where e.stream = $1 and e.revision between $6 and $7 and e.position >= $8 and `+matching+` order by e.revision desc limit $9`,
+		f.matches(oldest, newest, int64(low), size)...)
 	found.Events, err = pgx.CollectRows(rows, toEvent)
 	switch {
 	case err != nil:
@@ -257,7 +265,7 @@ func toEvent(row pgx.CollectableRow) (e Event, err error) {
 	if err := row.Scan(&e.Position, &e.Stream, &e.Revision, &e.ID, &e.Type, &e.At, &meta, &data); err != nil {
 		return e, err
 	}
-	e.At, e.Data = e.At.UTC(), data
+	e.At, e.Data, e.MetaText = e.At.UTC(), data, meta
 	if err = json.Unmarshal(meta, &e.Meta); err != nil {
 		return e, fmt.Errorf("metadata at position %d: %w", e.Position, err)
 	}

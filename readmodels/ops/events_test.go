@@ -40,13 +40,20 @@ func startDiary(t *testing.T) *diary {
 	return &diary{t: t, pool: pool, store: store}
 }
 
+var workspaces = [2]uuid.UUID{uuid.MustParse("aaaaaaaa-1111-4111-8111-111111111111"), uuid.MustParse("bbbbbbbb-1111-4111-8111-111111111111")}
+
 // write appends an event, and answers its position.
 func (d *diary) write(stream, kind, actor string) event.Position {
 	d.t.Helper()
-	meta := fmt.Sprintf(`{"schema":1,"workspace":%q,"actor":%q,"occurred_at":"2025-03-01T00:00:00Z"}`, uuid.Nil, actor)
+	return d.writeIn(workspaces[0], stream, kind, actor)
+}
+
+func (d *diary) writeIn(workspace uuid.UUID, stream, kind, actor string) event.Position {
+	d.t.Helper()
+	meta := fmt.Sprintf(`{"schema":1,"workspace":%q,"actor":%q,"occurred_at":"2025-03-01T00:00:00Z"}`, workspace, actor)
 	done, err := d.store.Append(d.t.Context(), stream, eventstore.Any, event.New{ID: uuid.New(), Type: kind, Data: []byte(`{}`), Meta: []byte(meta)})
 	require.NoError(d.t, err)
-	d.events = append(d.events, ops.Event{Position: done.Position, Stream: stream, Type: kind, At: done.At, Meta: event.Meta{Actor: actor}})
+	d.events = append(d.events, ops.Event{Position: done.Position, Stream: stream, Type: kind, At: done.At, Meta: event.Meta{Actor: actor, Workspace: workspace}})
 	return done.Position
 }
 
@@ -62,7 +69,7 @@ func TestASearchGoneOnWithFindsEveryEventOnceWhateverItsWindows(t *testing.T) {
 	d := startDiary(t)
 	streams, kinds, actors := []string{"bank-1", "bank-2", "bankrow-1", "user-a"}, []string{"Opened", "Renamed", "Closed"}, []string{"user:a", "user:b"}
 	for i := range 120 {
-		d.write(streams[i*7%4], kinds[i*5%3], actors[i*11%2])
+		d.writeIn(workspaces[i*3%2], streams[i*7%4], kinds[i*5%3], actors[i*11%2])
 	}
 	moment := func(r *rapid.T, name string) *time.Time {
 		nth := rapid.IntRange(-1, len(d.events)-1).Draw(r, name)
@@ -75,33 +82,47 @@ func TestASearchGoneOnWithFindsEveryEventOnceWhateverItsWindows(t *testing.T) {
 		f := ops.Filter{
 			Stream: rapid.SampledFrom(append(streams, "", "", "bank-9")).Draw(r, "stream"), Category: rapid.SampledFrom([]string{"", "bank", "bankrow", "ban"}).Draw(r, "category"),
 			Type: rapid.SampledFrom(append(kinds, "", "", "Lost")).Draw(r, "type"), Actor: rapid.SampledFrom(append(actors, "", "", "user:c")).Draw(r, "actor"),
-			From: moment(r, "from"), To: moment(r, "to"),
+			Workspace: rapid.SampledFrom([]*uuid.UUID{nil, &workspaces[0], &workspaces[1], new(uuid.New())}).Draw(r, "workspace"),
+			From:      moment(r, "from"), To: moment(r, "to"),
 			After: event.Position(rapid.IntRange(0, 130).Draw(r, "after")), Before: event.Position(rapid.IntRange(0, 130).Draw(r, "before")),
 		}
 		var want []event.Position
-		for _, e := range slices.Backward(d.events) {
+		for _, e := range d.events {
 			category, _ := event.SplitStream(e.Stream)
 			if (f.Stream == "" || f.Stream == e.Stream) && (f.Category == "" || f.Category == category) && (f.Type == "" || f.Type == e.Type) &&
 				(f.Actor == "" || f.Actor == e.Meta.Actor) && (f.From == nil || !e.At.Before(*f.From)) && (f.To == nil || !e.At.After(*f.To)) &&
-				e.Position > f.After && (f.Before == 0 || e.Position < f.Before) {
+				(f.Workspace == nil || *f.Workspace == e.Meta.Workspace) && e.Position > f.After && (f.Before == 0 || e.Position < f.Before) {
 				want = append(want, e.Position)
 			}
 		}
 		v := &ops.Events{DB: d.pool, Window: rapid.IntRange(1, 40).Draw(r, "window"), Windows: rapid.IntRange(1, 3).Draw(r, "windows")}
 		size := rapid.IntRange(1, 30).Draw(r, "size")
-		var got []event.Position
+		var onward, back []event.Position
+		for f := f; ; {
+			found, err := v.Onward(context.Background(), f, size)
+			require.NoError(r, err)
+			require.LessOrEqual(r, len(found.Events), size)
+			onward = append(onward, positions(found.Events)...)
+			if !found.More {
+				break
+			}
+			require.Greater(r, found.To, f.After, "a search that goes on comes further")
+			f.After = found.To
+		}
+		require.Equal(r, want, onward)
 		for {
 			found, err := v.Search(context.Background(), f, size)
 			require.NoError(r, err)
 			require.LessOrEqual(r, len(found.Events), size)
-			got = append(got, positions(found.Events)...)
+			back = append(back, positions(found.Events)...)
 			if !found.More {
 				break
 			}
 			require.True(r, f.Before == 0 || found.From < f.Before, "a search that goes on comes further")
 			f.Before = found.From
 		}
-		require.Equal(r, want, got)
+		slices.Reverse(want)
+		require.Equal(r, want, back)
 	})
 }
 
