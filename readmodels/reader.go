@@ -244,7 +244,7 @@ func (r *Reader) statement(ctx context.Context, sql string, args []any) (*statem
 	// The one row of state comes with each of the view's, and alone when there are none. A nested loop
 	// over one row keeps the view's order.
 	state := `
-		select min(g.position), bool_and(g.live), bool_or(g.error is not null), count(*),
+		select min(g.position), bool_and(g.live), bool_or(g.error is not null or g.paused), count(*),
 			coalesce((select position from log.event order by position desc limit 1), 0)
 		from projection.generation g where (g.name, g.generation) in (` + strings.Join(read, ", ") + `)`
 	s.text = `select state.*, 1::bigint, view.* from (` + state + `) state

@@ -241,8 +241,18 @@ func TestAReadOfThePastWaitsForItAlone(t *testing.T) {
 
 func TestAParkedProjectionIsStaleAtOnce(t *testing.T) {
 	t.Parallel()
+	for name, stop := range map[string]string{"parked": `error = 'cannot', error_position = 3`, "paused": `paused = true`} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			staleAtOnce(t, stop)
+		})
+	}
+}
+
+func staleAtOnce(t *testing.T, stop string) {
+	t.Helper()
 	s := built(t, 2)
-	s.exec(t, `update projection.generation set error = 'cannot', error_position = 3`)
+	s.exec(t, `update projection.generation set `+stop)
 	f := &readmodels.Freshness{Wait: forever}
 	n, err := count(fresh(t, f), s.reader)
 	require.NoError(t, err)
