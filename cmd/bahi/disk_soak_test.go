@@ -28,8 +28,8 @@ func smallDisk(t *testing.T, dir, size string) {
 	t.Cleanup(func() { require.NoError(t, syscall.Unmount(dir, syscall.MNT_DETACH)) })
 }
 
-// fill takes what is left of the disk that the file is on.
-func fill(file string) error {
+// fillDisk takes what is left of the disk that the file is on.
+func fillDisk(file string) error {
 	f, err := os.Create(file)
 	if err != nil {
 		return err
@@ -60,7 +60,7 @@ func TestFullDiskIsAnsweredAndLosesNothing(t *testing.T) {
 		go l.after(ctx, 20+random.Int64N(300), func() {
 			before := l.away.Load()
 			for l.away.Load() < before+100 && ctx.Err() == nil { // as Postgres frees something, it is taken again
-				if err := fill(ballast); err != nil {
+				if err := fillDisk(ballast); err != nil {
 					t.Error(err)
 				}
 				select {

@@ -33,7 +33,7 @@ func (c doctorCommand) Run(ctx context.Context) error {
 		return err
 	}
 	defer sys.close()
-	if err := sys.catchUp(ctx); err != nil {
+	if err := sys.catchUp(ctx, chosen...); err != nil {
 		return err
 	}
 	return sys.examine(ctx, os.Stdout, projections.How{Partitions: c.Partitions}, chosen...)
@@ -85,28 +85,31 @@ func (s *system) examine(ctx context.Context, out io.Writer, how projections.How
 // catchUpWithin is how long projections may take to come to the log's head before they are compared.
 const catchUpWithin = 10 * time.Minute
 
-// catchUp brings the projections to the log's head where no serving process does. Where one does, this
-// one only stands by.
-func (s *system) catchUp(ctx context.Context) error {
-	return s.whileFolding(ctx, func(context.Context) error { return nil })
+// catchUp brings the projections to the log's head where no serving process does, and waits for those that
+// are named, or all. Where one does, this one only stands by.
+func (s *system) catchUp(ctx context.Context, chosen ...*projections.Projection) error {
+	return s.whileFolding(ctx, func(context.Context) error { return nil }, chosen...)
 }
 
 // whileFolding brings the projections to the log's head, and keeps them there while it does something.
-func (s *system) whileFolding(ctx context.Context, do func(context.Context) error) error {
+func (s *system) whileFolding(ctx context.Context, do func(context.Context) error, chosen ...*projections.Projection) error {
+	if len(chosen) == 0 {
+		chosen = allProjections()
+	}
 	running, stop := context.WithCancel(ctx)
 	var done sync.WaitGroup
 	failed := make(chan error, 1)
 	done.Go(func() { failed <- s.runner.Run(running, allProjections()...) })
 	defer done.Wait()
 	defer stop()
-	if err := s.untilCaughtUp(ctx, failed); err != nil {
+	if err := s.untilCaughtUp(ctx, failed, chosen); err != nil {
 		return err
 	}
 	return do(ctx)
 }
 
 // untilCaughtUp waits for what runs the projections.
-func (s *system) untilCaughtUp(ctx context.Context, failed <-chan error) error {
+func (s *system) untilCaughtUp(ctx context.Context, failed <-chan error, chosen []*projections.Projection) error {
 	head, err := s.store.Head(ctx)
 	if err != nil {
 		return err
@@ -116,11 +119,13 @@ func (s *system) untilCaughtUp(ctx context.Context, failed <-chan error) error {
 	for {
 		moved := s.runner.Moved()
 		behind := ""
-		for _, p := range allProjections() {
+		for _, p := range chosen {
 			switch status := s.runner.Statuses()[p.Name]; {
 			case status.Error != "":
 				return fmt.Errorf("projection %s stands still: %s", p.Name, status.Error)
-			case !status.Ready || status.Position < head: // also in an empty log the tables must be there
+			case status.Paused && status.Position < head:
+				return fmt.Errorf("projection %s is paused at position %d; `bahi projections resume %s` lets it go on", p.Name, status.Position, p.Name)
+			case !status.Ready && !status.Paused || status.Position < head: // also in an empty log the tables must be there
 				behind = p.Name
 			}
 		}

@@ -39,7 +39,13 @@ var build = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	args := []string{"build", "-o", filepath.Join(dir, "bahi"), "-ldflags", "-X main.version=v0-test"}
+	path := filepath.Join(dir, "bahi")
+	return path, goBuild(path, "v0-test")
+})
+
+// goBuild builds the program of this folder.
+func goBuild(path, version string, flags ...string) error {
+	args := append([]string{"build", "-o", path, "-ldflags", "-X main.version=" + version}, flags...)
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
 			if s.Key == "-race" && s.Value == "true" {
@@ -48,10 +54,10 @@ var build = sync.OnceValues(func() (string, error) {
 		}
 	}
 	if out, err := exec.Command("go", append(args, ".")...).CombinedOutput(); err != nil {
-		return "", fmt.Errorf("%w: %s", err, out)
+		return fmt.Errorf("%w: %s", err, out)
 	}
-	return filepath.Join(dir, "bahi"), nil
-})
+	return nil
+}
 
 func TestMain(m *testing.M) {
 	code := m.Run()

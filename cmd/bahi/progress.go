@@ -71,6 +71,17 @@ func (p *progresses) show(key, name string, done, total int64) {
 	}
 }
 
+// say prints a line above the bars.
+func (p *progresses) say(line string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.bars != nil {
+		_, _ = p.bars.Write([]byte(line + "\n")) // to the terminal: there is nobody else to tell
+		return
+	}
+	fmt.Fprintln(p.out, line)
+}
+
 // rate is how much of the work was done a second since it began to be shown.
 func (w *worked) rate(done int64, now time.Time) float64 {
 	if took := now.Sub(w.began).Seconds(); took > 0 {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"text/tabwriter"
 	"time"
@@ -48,11 +49,32 @@ func (c listProjections) Run(ctx context.Context) error {
 		return err
 	}
 	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(out, "PROJECTION\tVERSION\tGENERATION\tSTATE\tPOSITION\tLAG\tERROR")
+	fmt.Fprintln(out, "PROJECTION\tVERSION\tGENERATION\tSTATE\tPOSITION\tLAG\tNOTE")
 	for _, g := range all {
-		fmt.Fprintf(out, "%s\t%d\t%d\t%s\t%d\t%d\t%s\n", g.Name, g.Version, g.Generation, g.State, g.Position, lag(head, g.Position), g.Error)
+		fmt.Fprintf(out, "%s\t%d\t%d\t%s\t%d\t%d\t%s\n", g.Name, g.Version, g.Generation, g.State, g.Position, lag(head, g.Position), noteOn(g))
 	}
 	return out.Flush()
+}
+
+// noteOn is what else there is to know of a generation.
+func noteOn(g projections.Listed) string {
+	p, known := projectionNamed(g.Name)
+	var notes []string
+	switch {
+	case g.Phase == "filling" && g.Total > 0:
+		notes = append(notes, fmt.Sprintf("filling, %d %%", 100*g.Position/g.Total))
+	case g.Phase != "":
+		notes = append(notes, g.Phase)
+	case !g.KeepUntil.IsZero():
+		notes = append(notes, "until "+g.KeepUntil.Format(time.DateTime))
+	}
+	if !known || g.Version != p.Version {
+		notes = append(notes, "of another version of the program")
+	}
+	if g.Error != "" {
+		notes = append(notes, strings.Join(strings.Fields(g.Error), " ")) // on one line
+	}
+	return strings.Join(notes, "; ")
 }
 
 type rebuildProjections struct {
@@ -64,6 +86,21 @@ type rebuildProjections struct {
 	Partitions int           `placeholder:"N" help:"Fold in so many parts at once, where the projection allows it; without it, as the machine is."`
 	Accept     bool          `name:"accept-differences" help:"Let the new tables be read though they differ from the live ones."`
 	KeepNew    time.Duration `name:"keep" default:"-1s" placeholder:"DURATION" help:"How long the replaced tables follow on, for a rollback; without it, as BAHI_KEEP_GENERATION says."`
+}
+
+// Validate implements kong's interface.
+func (c rebuildProjections) Validate() error { return notNegative(c.Throttle, c.Partitions) }
+
+// notNegative refuses what would otherwise be taken for no bound.
+func notNegative(throttle, partitions int) error {
+	switch {
+	case throttle < 0:
+		return errors.New("--throttle: expected 1 event a second or more")
+	case partitions < 0:
+		return errors.New("--partitions: expected 1 or more")
+	default:
+		return nil
+	}
 }
 
 // Run builds the projections, all at once.
@@ -99,48 +136,53 @@ func (s *system) estimate(ctx context.Context, chosen []*projections.Projection)
 
 // buildAll builds projections at once, and shows how far all of them are.
 func (s *system) buildAll(ctx context.Context, chosen []*projections.Projection, how projections.How) error {
-	began := time.Now()
 	bars := newProgresses("events")
-	rebuilt := make(map[string]string, len(chosen))
-	var mu sync.Mutex
-	failed := make(chan error, len(chosen))
-	for _, p := range chosen {
-		build := s.build(p)
-		build.How = how
-		build.Progress = func(now projections.Progress) {
-			bars.show(p.Name, p.Name+": "+now.Phase, int64(now.Done), int64(now.Total))
-		}
-		go func() {
-			err := build.Run(ctx)
+	lines, failed := make([]string, len(chosen)), make([]error, len(chosen))
+	var all sync.WaitGroup
+	for i, p := range chosen {
+		all.Go(func() {
+			lines[i], failed[i] = s.buildOne(ctx, p, how, bars)
 			bars.done(p.Name)
-			if err == nil {
-				var at event.Position
-				at, err = s.liveAt(ctx, p)
-				mu.Lock()
-				rebuilt[p.Name] = fmt.Sprintf("%s: rebuilt up to position %d in %s", p.Name, at, time.Since(began).Round(time.Millisecond))
-				mu.Unlock()
-			}
-			if errors.Is(err, projections.ErrDiffers) {
-				err = fmt.Errorf("%w:%s\n`bahi projections accept %s` lets them be read all the same, `bahi projections cancel %s` drops them",
-					err, s.differences(context.WithoutCancel(ctx), p), p.Name, p.Name)
-			}
-			if errors.Is(err, context.Canceled) {
-				err = fmt.Errorf("%w: a process that serves goes on with it; `bahi projections cancel %s` ends it", err, p.Name)
-			}
-			failed <- told(err)
-		}()
+		})
 	}
-	var all []error
-	for range chosen {
-		all = append(all, <-failed)
-	}
+	all.Wait()
 	bars.end()
-	for _, p := range chosen {
-		if line := rebuilt[p.Name]; line != "" {
-			fmt.Println(line)
+	for _, line := range lines {
+		fmt.Print(line)
+	}
+	return errors.Join(failed...)
+}
+
+// buildOne builds a projection, or goes on with its build, and answers a line that says so.
+func (s *system) buildOne(ctx context.Context, p *projections.Projection, how projections.How, bars *progresses) (line string, err error) {
+	began := time.Now()
+	build := s.build(p)
+	build.How = how
+	build.Progress = func(now projections.Progress) {
+		bars.show(p.Name, p.Name+": "+now.Phase, int64(now.Done), int64(now.Total))
+	}
+	err = build.Run(ctx)
+	if errors.Is(err, projections.ErrBuildRuns) {
+		bars.say(fmt.Sprintf("%s: a rebuild is under way already; this goes on with it as it was begun", p.Name))
+		if err = build.Join(ctx); errors.Is(err, projections.ErrNoBuild) { // it has come to its end meanwhile
+			err = nil
 		}
 	}
-	return errors.Join(all...)
+	switch {
+	case err == nil:
+		g, err := s.live(ctx, p)
+		return fmt.Sprintf("%s: generation %d is read, built up to position %d in %s\n",
+			p.Name, g.Generation, g.Position, time.Since(began).Round(time.Millisecond)), err
+	case errors.Is(err, projections.ErrDiffers):
+		return "", fmt.Errorf("%s: %w:%s\n`bahi projections accept %s` lets them be read all the same, `bahi projections cancel %s` drops them",
+			p.Name, projections.ErrDiffers, s.differences(context.WithoutCancel(ctx), p), p.Name, p.Name)
+	case errors.Is(err, projections.ErrCancelled):
+		return "", fmt.Errorf("%s: %w", p.Name, projections.ErrCancelled)
+	case ctx.Err() != nil:
+		return "", fmt.Errorf("%s: interrupted; a process that serves goes on with the build, or this command given again; `bahi projections cancel %s` ends it", p.Name, p.Name)
+	default:
+		return "", fmt.Errorf("%w; what is built so far stays: a process that serves goes on with it, or this command given again", err)
+	}
 }
 
 // differences tells in which rows a build differs from the live tables.
@@ -155,15 +197,15 @@ func (s *system) differences(ctx context.Context, p *projections.Projection) (te
 	return text
 }
 
-// liveAt answers how far the live generation of a projection is.
-func (s *system) liveAt(ctx context.Context, p *projections.Projection) (at event.Position, err error) {
+// live answers the live generation of a projection.
+func (s *system) live(ctx context.Context, p *projections.Projection) (live projections.Listed, err error) {
 	all, err := projections.List(ctx, s.pool)
 	for _, g := range all {
 		if g.Name == p.Name && g.Version == p.Version && g.Live {
-			at = g.Position
+			live = g
 		}
 	}
-	return at, err
+	return live, err
 }
 
 type buildProjections struct {
@@ -173,6 +215,9 @@ type buildProjections struct {
 	Partitions int `placeholder:"N" help:"Fold in so many parts at once, where the projection allows it."`
 }
 
+// Validate implements kong's interface.
+func (c buildProjections) Validate() error { return notNegative(c.Throttle, c.Partitions) }
+
 // Run builds those that have no live generation of this program's version.
 func (c buildProjections) Run(ctx context.Context) error {
 	sys, err := c.openBooks(ctx, false)
@@ -180,17 +225,13 @@ func (c buildProjections) Run(ctx context.Context) error {
 		return err
 	}
 	defer sys.close()
-	all, err := projections.List(ctx, sys.pool)
-	if err != nil {
-		return err
-	}
-	live := map[string]bool{}
-	for _, g := range all {
-		live[fmt.Sprint(g.Name, g.Version)] = live[fmt.Sprint(g.Name, g.Version)] || g.Live
-	}
 	var missing []*projections.Projection
 	for _, p := range allProjections() {
-		if !live[fmt.Sprint(p.Name, p.Version)] {
+		g, err := sys.live(ctx, p)
+		if err != nil {
+			return err
+		}
+		if !g.Live {
 			missing = append(missing, p)
 		}
 	}
@@ -210,12 +251,17 @@ type oneProjection struct {
 
 // do does something, in the operator's name, and says what came of it.
 func (c oneProjection) do(ctx context.Context, done string, do func(context.Context, builds) error) error {
+	return c.tell(ctx, func(ctx context.Context, b builds) (string, error) { return done, do(ctx, b) })
+}
+
+// tell is do for what is known only afterwards.
+func (c oneProjection) tell(ctx context.Context, do func(context.Context, builds) (string, error)) error {
 	sys, err := c.openBooks(ctx, false)
 	if err != nil {
 		return err
 	}
 	defer sys.close()
-	err = do(sys.byOperator(ctx, sys.home), builds{sys})
+	done, err := do(sys.byOperator(ctx, sys.home), builds{sys})
 	switch {
 	case errors.Is(err, views.ErrNoProjection):
 		return fmt.Errorf("there is no projection %q", c.Name)
@@ -269,6 +315,14 @@ func (c retryProjection) Run(ctx context.Context) error {
 	return c.do(ctx, "tries again", func(ctx context.Context, b builds) error { return b.Retry(ctx, c.Name) })
 }
 
+// Validate implements kong's interface.
+func (c throttleProjection) Validate() error {
+	if c.PerSecond < 0 {
+		return errors.New("<events>: expected 0 or more")
+	}
+	return nil
+}
+
 // Run bounds the build.
 func (c throttleProjection) Run(ctx context.Context) error {
 	return c.do(ctx, "throttled", func(ctx context.Context, b builds) error { return b.Throttle(ctx, c.Name, c.PerSecond) })
@@ -284,20 +338,24 @@ func (c skipProjection) Run(ctx context.Context) error {
 
 type rollbackProjection struct{ oneProjection }
 
-// Run reads the kept generation again. Where no serving process keeps it up to date, this one does first.
+// Run reads the kept generation again. Where no serving process keeps that up to date, this one does first.
 func (c rollbackProjection) Run(ctx context.Context) error {
-	return c.do(ctx, "the generation before is read again", func(ctx context.Context, b builds) error {
-		if _, known := projectionNamed(c.Name); !known {
-			return views.ErrNoProjection
+	return c.tell(ctx, func(ctx context.Context, b builds) (done string, err error) {
+		p, known := projectionNamed(c.Name)
+		if !known {
+			return "", views.ErrNoProjection
 		}
-		return b.s.whileFolding(ctx, func(ctx context.Context) error {
-			tending, stop := context.WithCancel(ctx)
-			ended := make(chan error, 1)
-			go func() { ended <- b.s.runner.Tend(tending, allProjections()...) }()
-			err := b.Rollback(ctx, c.Name)
-			stop()
-			return errors.Join(err, <-ended)
-		})
+		tending, stop := context.WithCancel(ctx)
+		ended := make(chan error, 1)
+		go func() { ended <- b.s.runner.Tend(tending, p) }()
+		err = b.Rollback(ctx, c.Name)
+		stop()
+		err = errors.Join(err, <-ended)
+		if err != nil {
+			return "", err
+		}
+		g, err := b.s.live(ctx, p)
+		return fmt.Sprintf("generation %d is read again", g.Generation), err
 	})
 }
 
@@ -309,7 +367,7 @@ type dropProjection struct {
 
 // Run drops a generation that this program does not read.
 func (c dropProjection) Run(ctx context.Context) error {
-	return c.do(ctx, "dropped", func(ctx context.Context, b builds) error {
+	return c.do(ctx, fmt.Sprintf("generation %d is dropped", c.Generation), func(ctx context.Context, b builds) error {
 		p, known := projectionNamed(c.Name)
 		if !known {
 			return views.ErrNoProjection

@@ -1,0 +1,257 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"bahi/http/api/apitest"
+	"bahi/internal/pgtest"
+)
+
+func TestDoctorNamesARowOfEachTableThatIsMissing(t *testing.T) {
+	t.Parallel()
+	o := start(t)
+	o.person("asha@example.com")
+	clerk := o.clerk(home)
+	account := open(clerk, "HDFC")
+	post(clerk, account, deposit("2025-03-01", "12.5"))
+	clerk.POST(ledger(account, "/rows"), `{"rows":[`+deposit("2025-03-02", "1")+`,`+deposit("2025-03-02", "2")+`]}`).Status(201)
+	clerk.PUT("/books/lock", `{"locked_through":"2025-02-28"}`).Status(200)
+	_, wrong, status := attached(t, o, "doctor")
+	require.Equal(t, 0, status, wrong)
+
+	conn, err := pgx.Connect(t.Context(), o.database)
+	require.NoError(t, err)
+	defer conn.Close(t.Context())
+	rows, _ := conn.Query(t.Context(), `select schemaname, quote_ident(tablename) from pg_tables where schemaname ~ '_g1$' order by 1, 2`)
+	type table struct{ Schema, Name string }
+	tables, err := pgx.CollectRows(rows, pgx.RowToStructByPos[table])
+	require.NoError(t, err)
+	taken := map[table]string{}
+	for _, table := range tables {
+		var row string
+		err := conn.QueryRow(t.Context(), fmt.Sprintf(`delete from %[1]s.%[2]s t where ctid = (select min(ctid) from %[1]s.%[2]s) returning to_json(t)::text`,
+			table.Schema, table.Name)).Scan(&row)
+		if err != pgx.ErrNoRows { //nolint:errorlint // as Scan answers it
+			require.NoError(t, err)
+			taken[table] = row
+		}
+	}
+	for _, name := range []string{"account", "account_name", "books_lock", "row_version", "total", "posting", "bulk"} {
+		require.Contains(t, taken, table{"books_g1", name})
+	}
+	require.GreaterOrEqual(t, len(taken), 10, "%v", taken)
+	out, wrong, status := attached(t, o, "doctor")
+	require.Equal(t, 1, status)
+	require.Contains(t, wrong, "bahi: the tables are not what the log says")
+	for table, row := range taken {
+		begin := fmt.Sprintf("%s: table %s: 1 rows differ; the first is only in the log: ", strings.TrimSuffix(table.Schema, "_g1"), table.Name)
+		_, found, ok := strings.Cut(out, begin)
+		require.True(t, ok, "%s\n%s", begin, out)
+		found, _, _ = strings.Cut(found, "\n")
+		require.JSONEq(t, row, found)
+	}
+}
+
+func TestRebuildingFromTheShell(t *testing.T) {
+	t.Parallel()
+	o := start(t)
+	clerk := o.clerk(home)
+	account := open(clerk, "HDFC")
+	post(clerk, account, deposit("2025-03-01", "12.5"))
+	was := balances(clerk, ledger(account))
+
+	out, wrong, status := attached(t, o, "projections", "rebuild", "--dry-run", "books", "users")
+	require.Equal(t, 0, status, wrong)
+	require.Regexp(t, fmt.Sprintf(`^books: %[1]d events to fold, about .*\nusers: %[1]d events to fold, about .*\n$`, o.head()), out)
+	require.Equal(t, 1, o.projection("books").Generation, "nothing was built")
+
+	out, wrong, status = attached(t, o, "projections", "rebuild", "--partitions", "3", "--keep", "1h")
+	require.Equal(t, 0, status, wrong)
+	require.Equal(t, len(allProjections()), strings.Count(out, fmt.Sprintf(" is read, built up to position %d in ", o.head())), out)
+	require.Equal(t, was, balances(clerk, ledger(account)))
+	list, _, _ := attached(t, o, "projections", "list")
+	require.Regexp(t, `(?m)^users +1 +\d+ +live`, list)
+	require.Regexp(t, `(?m)^books +1 +1 +kept +\d+ +0 +until 20\d\d-`, list)
+	out, wrong, status = attached(t, o, "projections", "rollback", "books")
+	require.Equal(t, 0, status, wrong)
+	require.Equal(t, "books: generation 1 is read again\n", out)
+	require.Equal(t, was, balances(clerk, ledger(account)))
+	out, wrong, status = attached(t, o, "projections", "build")
+	require.Equal(t, 0, status, wrong)
+	require.Equal(t, "everything that this version reads is built\n", out)
+
+	for args, why := range map[string]string{
+		"rebuild books nonsense":                `there is no projection "nonsense"`,
+		"rebuild books --throttle=-1":           "--throttle: expected 1 event a second or more",
+		"rebuild books --partitions=-1":         "--partitions: expected 1 or more",
+		"build --throttle=-1":                   "--throttle: expected 1 event a second or more",
+		"throttle books -- -1":                  "<events>: expected 0 or more",
+		"throttle books 5":                      "The projection is not being rebuilt",
+		"cancel books":                          "The projection is not being rebuilt",
+		"accept books":                          "The rebuild does not wait for its differences to be accepted",
+		"resume books":                          "The projection is not paused",
+		"retry books":                           "The projection is not parked",
+		"skip books --position 1 --reason x":    "The projection is not parked",
+		"skip books --position 1":               "missing flags: --reason",
+		"skip nonsense --position 1 --reason x": `there is no projection "nonsense"`,
+		"rollback api_keys_g1":                  `there is no projection "api_keys_g1"`,
+		"pause":                                 `expected "<name>"`,
+		"drop books 1":                          "the generation is of this program's own version",
+		"drop books 99":                         "books has no generation 99",
+	} {
+		_, wrong, status := attached(t, o, append([]string{"projections"}, strings.Fields(args)...)...)
+		require.NotEqual(t, 0, status, args)
+		require.Contains(t, wrong, "bahi: ", args)
+		require.Contains(t, wrong, why, args)
+	}
+}
+
+func TestADifferenceKeepsARebuildFromBeingReadUntilItIsAccepted(t *testing.T) {
+	t.Parallel()
+	o := start(t)
+	clerk := o.clerk(home)
+	account := open(clerk, "HDFC")
+	row := post(clerk, account, deposit("2025-03-01", "12.5"))
+	clerk.GET("/banks").Status(200)
+	o.sql(`update books_g1.row_version set actor = 'nobody' where row_id = $1`, row.ID)
+	out, wrong, status := attached(t, o, "projections", "rebuild", "books")
+	require.Equal(t, 1, status)
+	require.Empty(t, out)
+	for _, words := range []string{
+		"bahi: books: the new tables differ from the live ones:\ntable row_version: 2 rows differ; the first is only in the ", fmt.Sprintf(`: {"row_id":%d,`, row.ID),
+		"`bahi projections accept books` lets them be read all the same, `bahi projections cancel books` drops them\n",
+	} {
+		require.Contains(t, wrong, words)
+	}
+	list, _, _ := attached(t, o, "projections", "list")
+	require.Regexp(t, `(?m)^books +1 +1 +live +`, list)
+	require.Regexp(t, `(?m)^books +1 +2 +building +.* differs$`, list)
+	out, wrong, status = attached(t, o, "projections", "accept", "books")
+	require.Equal(t, 0, status, wrong)
+	require.Equal(t, "books: the differences are accepted\n", out)
+	o.reads(2)
+	_, wrong, status = attached(t, o, "doctor", "books")
+	require.Equal(t, 0, status, wrong)
+}
+
+// reads waits until a generation of the books is read.
+func (o *office) reads(generation int) {
+	o.t.Helper()
+	require.Eventually(o.t, func() bool { return o.projection("books").Generation == generation }, 30*time.Second, 10*time.Millisecond)
+}
+
+func TestAnInterruptedRebuildIsFinishedByWhoServes(t *testing.T) {
+	t.Parallel()
+	o := start(t)
+	clerk := o.clerk(home)
+	account := open(clerk, "HDFC")
+	for range 50 {
+		post(clerk, account, deposit("2025-03-01", "1"))
+	}
+	cmd := command(t, t.TempDir(), "projections", "rebuild", "books", "--throttle", "10")
+	cmd.Env = append(cmd.Env, "DATABASE_URL="+o.database)
+	shell := launch(t, cmd)
+	building := func() bool { b := o.projection("books").Build; return b != nil && b.Done > 0 }
+	require.Eventually(t, building, 30*time.Second, 10*time.Millisecond)
+	_, wrong, status := attached(t, o, "projections", "rebuild", "books", "--dry-run")
+	require.Equal(t, 0, status, wrong)
+	require.NoError(t, shell.cmd.Process.Signal(syscall.SIGINT))
+	<-shell.done
+	require.Equal(t, 1, shell.cmd.ProcessState.ExitCode())
+	require.Contains(t, shell.text(), "bahi: books: interrupted; a process that serves goes on with the build, or this command given again; `bahi projections cancel books` ends it")
+
+	out, wrong, status := attached(t, o, "projections", "pause", "books")
+	require.Equal(t, 0, status, wrong)
+	require.Equal(t, "books: paused\n", out)
+	list, _, _ := attached(t, o, "projections", "list")
+	require.Regexp(t, `(?m)^books +1 +\d +paused +\d+ +\d+ +filling, \d+ %$`, list)
+	_, wrong, status = attached(t, o, "projections", "resume", "books")
+	require.Equal(t, 0, status, wrong)
+	_, wrong, status = attached(t, o, "projections", "throttle", "books", "0")
+	require.Equal(t, 0, status, wrong)
+	_, wrong, status = attached(t, o, "projections", "rebuild", "books")
+	require.Equal(t, 0, status, wrong)
+	require.Greater(t, o.projection("books").Generation, 1)
+	require.Equal(t, "50", clerkBanks(clerk.GET("/banks").Status(200))[0].Balance.String())
+}
+
+func TestAParkedProjectionIsShownAndSkippedAtTheShell(t *testing.T) {
+	t.Parallel()
+	o := start(t)
+	clerk := o.clerk(home)
+	account := open(clerk, "HDFC")
+	clerk.GET("/banks").Status(200)
+	o.park()
+	post(clerk, account, deposit("2025-03-01", "1"))
+	at := o.head()
+	require.Eventually(t, func() bool { return o.projection("books").State == "parked" }, 10*time.Second, 5*time.Millisecond)
+	list, _, _ := attached(t, o, "projections", "list")
+	require.Regexp(t, fmt.Sprintf(`(?m)^books +1 +1 +parked +\d+ +\d+ +event BankRowAdded at position %d: .*parked_for_a_test`, at), list)
+	_, wrong, status := attached(t, o, "doctor", "books")
+	require.Equal(t, 1, status)
+	require.Contains(t, wrong, fmt.Sprintf("bahi: projection books stands still: event BankRowAdded at position %d", at))
+	out, wrong, status := attached(t, o, "doctor", "users")
+	require.Equal(t, 0, status, wrong)
+	require.Contains(t, out, "users: generation 1 is what the log says")
+
+	o.sql(`alter table books_g1.row_version drop constraint parked_for_a_test`)
+	out, wrong, status = attached(t, o, "projections", "skip", "books", "--position", strconv.FormatInt(at, 10), "--reason", "for a test")
+	require.Equal(t, 0, status, wrong)
+	require.Equal(t, "books: passes over the event\n", out)
+	require.Eventually(t, func() bool { return o.projection("books").State == "live" }, 10*time.Second, 5*time.Millisecond)
+	require.Empty(t, balances(clerk, ledger(account)))
+	_, wrong, status = attached(t, o, "doctor", "books")
+	require.Equal(t, 0, status, wrong)
+
+	out, wrong, status = attached(t, o, "projections", "pause", "books")
+	require.Equal(t, 0, status, wrong)
+	require.Equal(t, "books: paused\n", out)
+	post(clerk, account, deposit("2025-03-02", "2"))
+	_, wrong, status = attached(t, o, "doctor", "books")
+	require.Equal(t, 1, status)
+	require.Contains(t, wrong, "`bahi projections resume books` lets it go on")
+}
+
+func TestARebuildIsResumedAfterPostgresWasKilled(t *testing.T) {
+	t.Parallel()
+	data := pgtest.Dir(t)
+	endCluster(t, data)
+	p := serve(t, command(t, data, "serve"))
+	p.ready()
+	account := open(p.client(), "HDFC")
+	rows := make([]json.RawMessage, 200)
+	for i := range rows {
+		rows[i] = json.RawMessage(deposit("2025-03-01", "1"))
+	}
+	p.client().POST(ledger(account, "/rows"), map[string]any{"rows": rows}).Status(201)
+	shell := launch(t, command(t, data, "projections", "rebuild", "books", "--throttle", "100"))
+	state := func() (s struct {
+		Generation int
+		Build      *struct{ Generation, Done int }
+	}) {
+		if a := p.client().GET("/ops/projections/books"); a.Response.StatusCode == http.StatusOK {
+			lenient(t, a, &s)
+		}
+		return s
+	}
+	require.Eventually(t, func() bool { b := state().Build; return b != nil && b.Done > 10 }, 30*time.Second, 5*time.Millisecond)
+	was := state()
+	require.NoError(t, syscall.Kill(postmaster(data), syscall.SIGKILL))
+	<-shell.done
+	require.Equal(t, 1, shell.cmd.ProcessState.ExitCode())
+	require.Contains(t, shell.text(), "what is built so far stays: a process that serves goes on with it, or this command given again")
+	require.Eventually(t, func() bool { return state().Generation == was.Build.Generation }, time.Minute, 10*time.Millisecond, "it is the same build")
+	healthy(t, command(t, data, "doctor"))
+	require.Equal(t, "200", clerkBanks(apitest.New(t, p.url, testOperatorKey).GET("/banks").Status(200))[0].Balance.String())
+	p.stop()
+}
