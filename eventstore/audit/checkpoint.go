@@ -82,8 +82,7 @@ var ErrNotSigned = errors.New("the checkpoint is not signed by a key that is tru
 // the log did, whoever else signed, and another error when a signature by a trusted key is wrong, or the text is no checkpoint.
 func (k Keys) Open(signed []byte) (Checkpoint, []Signature, error) {
 	n, err := note.Open(signed, k)
-	var unverified *note.UnverifiedNoteError
-	if errors.As(err, &unverified) {
+	if unverified, ok := errors.AsType[*note.UnverifiedNoteError](err); ok {
 		c, err := parseText(unverified.Note.Text)
 		if err == nil {
 			err = ErrNotSigned
@@ -165,7 +164,7 @@ func parseText(text string) (c Checkpoint, err error) {
 		return c, nil
 	}
 	for line := range strings.SplitSeq(strings.TrimSuffix(string(rest), "\n"), "\n") {
-		if err := c.extend(line); err != nil {
+		if err := extend(&c, line); err != nil {
 			return Checkpoint{}, fmt.Errorf("read the checkpoint: %w", err)
 		}
 	}
@@ -173,7 +172,7 @@ func parseText(text string) (c Checkpoint, err error) {
 }
 
 // extend reads an extension line. Those that it does not know say nothing to it.
-func (c *Checkpoint) extend(line string) error {
+func extend(c *Checkpoint, line string) error {
 	if line == "" {
 		return errors.New("it has an empty line")
 	}

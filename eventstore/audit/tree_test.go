@@ -63,7 +63,7 @@ func TestATreeIsTheLibrarysCompactRange(t *testing.T) {
 			tree = again
 		}
 		require.Equal(t, want.End(), tree.Size())
-		require.Equal(t, len(want.Hashes()), len(tree.Hashes()))
+		require.Len(t, tree.Hashes(), len(want.Hashes()))
 		for i, h := range want.Hashes() {
 			require.Equal(t, Hash(h), tree.Hashes()[i])
 		}

@@ -1,0 +1,135 @@
+package audit
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+
+	tlogproof "github.com/transparency-dev/formats/proof"
+
+	"bahi/domain/event"
+)
+
+// ProofExtension is what a file of proofs is called at its end.
+const ProofExtension = ".tlog-proof"
+
+const (
+	proofHeader = "c2sp.org/tlog-proof@v1\n"
+	extraLine   = "extra "
+)
+
+// Proof shows that an event is in a log, to anybody who has the log's public key (C2SP tlog-proof).
+type Proof struct {
+	Event      event.Stored
+	Index      uint64 // of its leaf, from 0
+	Hashes     []Hash // from the leaf's neighbour up
+	Checkpoint []byte // signed
+}
+
+// Prove makes the proof of an event whose leaf stands at index, in the tree that the signed checkpoint is of.
+func Prove(ctx context.Context, tiles Tiles, e event.Stored, index uint64, signed []byte) (Proof, error) {
+	c, err := ParseCheckpoint(signed)
+	if err != nil {
+		return Proof{}, err
+	}
+	hashes, err := Inclusion(ctx, tiles, index, c.Size)
+	if err != nil {
+		return Proof{}, err
+	}
+	if err := VerifyInclusion(LeafHash(e), index, c.Size, hashes, c.Root); err != nil {
+		return Proof{}, fmt.Errorf("prove position %d: the log, the tiles and the checkpoint do not belong together: %w", e.Position, err)
+	}
+	return Proof{Event: e, Index: index, Hashes: hashes, Checkpoint: signed}, nil
+}
+
+// AppendProof adds a proof to a file of proofs. The event's leaf is the file's extra data, so nothing else is needed.
+// Several proofs stand one behind the other, as if the files were joined with cat.
+func AppendProof(to []byte, p Proof) []byte {
+	file := tlogproof.TLogProof{Index: p.Index, Checkpoint: p.Checkpoint, ExtraData: AppendLeaf(nil, p.Event)}
+	for _, h := range p.Hashes {
+		file.Hashes = append(file.Hashes, h)
+	}
+	return append(to, file.Marshal()...)
+}
+
+// ParseProofs reads a file of proofs. It proves nothing yet, see [Keys.Verify].
+func ParseProofs(text []byte) ([]Proof, error) {
+	var proofs []Proof
+	for len(text) > 0 {
+		one := text[:proofEnd(text)]
+		p, err := parseProof(one)
+		if err != nil {
+			return nil, fmt.Errorf("read proof %d: %w", len(proofs)+1, err)
+		}
+		proofs, text = append(proofs, p), text[len(one):]
+	}
+	if len(proofs) == 0 {
+		return nil, errors.New("read the proof: the file is empty")
+	}
+	return proofs, nil
+}
+
+// proofEnd is where the first proof of a file ends: behind the signatures of its checkpoint.
+func proofEnd(text []byte) int {
+	end, signed := 0, false
+	for line := range bytes.Lines(text) {
+		if is := isSignature(strings.TrimSuffix(string(line), "\n")); signed && !is {
+			return end
+		} else if is {
+			signed = true
+		}
+		end += len(line)
+	}
+	return end
+}
+
+// parseProof reads one proof. The leaf's line is read here, since the library's reader takes no line over 64 KiB, and the
+// library's writer says whether the rest has the one form that it has.
+func parseProof(text []byte) (p Proof, err error) {
+	rest, ok := bytes.CutPrefix(text, []byte(proofHeader))
+	if !ok {
+		return p, errors.New("it does not begin with c2sp.org/tlog-proof@v1")
+	}
+	extra, rest, _ := bytes.Cut(rest, []byte("\n"))
+	encoded, ok := bytes.CutPrefix(extra, []byte(extraLine))
+	if !ok {
+		return p, errors.New("it has no line with the event")
+	}
+	leaf, err := base64.StdEncoding.DecodeString(string(encoded))
+	if err != nil {
+		return p, errors.New("its line with the event is not base64")
+	}
+	if p.Event, err = ParseLeaf(leaf); err != nil {
+		return Proof{}, err
+	}
+	var file tlogproof.TLogProof
+	if err := file.Unmarshal(append([]byte(proofHeader), rest...)); err != nil {
+		return Proof{}, err
+	}
+	file.ExtraData = leaf
+	if !bytes.Equal(file.Marshal(), text) {
+		return Proof{}, errors.New("it is not written in the one form that a proof has")
+	}
+	for _, h := range file.Hashes {
+		p.Hashes = append(p.Hashes, h)
+	}
+	p.Index, p.Checkpoint = file.Index, file.Checkpoint
+	return p, nil
+}
+
+// Verify answers the checkpoint that a proof leads to and who signed it, if the proof holds.
+func (k Keys) Verify(p Proof) (Checkpoint, []Signature, error) {
+	c, by, err := k.Open(p.Checkpoint)
+	if err != nil {
+		return c, by, err
+	}
+	return c, by, p.Holds(c)
+}
+
+// Holds answers nil if the event is in the tree of a checkpoint, which the caller has reason to trust.
+func (p Proof) Holds(c Checkpoint) error {
+	return VerifyInclusion(LeafHash(p.Event), p.Index, c.Size, p.Hashes, c.Root)
+}
