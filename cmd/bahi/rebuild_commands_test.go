@@ -255,3 +255,22 @@ func TestARebuildIsResumedAfterPostgresWasKilled(t *testing.T) {
 	require.Equal(t, "200", clerkBanks(apitest.New(t, p.url, testOperatorKey).GET("/banks").Status(200))[0].Balance.String())
 	p.stop()
 }
+
+func TestARollbackLeavesParkedTables(t *testing.T) {
+	t.Parallel()
+	o := start(t)
+	clerk := o.clerk(home)
+	account := open(clerk, "HDFC")
+	_, wrong, status := attached(t, o, "projections", "rebuild", "books", "--keep", "1h")
+	require.Equal(t, 0, status, wrong)
+	o.reads(2)
+	o.sql(`alter table books_g2.row_version add constraint parked_for_a_test check (false) not valid`)
+	post(clerk, account, deposit("2025-03-01", "1"))
+	require.Eventually(t, func() bool { return o.projection("books").State == "parked" }, 10*time.Second, 5*time.Millisecond)
+	out, wrong, status := attached(t, o, "projections", "rollback", "books")
+	require.Equal(t, 0, status, wrong)
+	require.Equal(t, "books: generation 1 is read again\n", out)
+	require.Equal(t, "03-01 1", balances(clerk, ledger(account)), "the tables from before have it")
+	_, wrong, status = attached(t, o, "doctor", "books")
+	require.Equal(t, 0, status, wrong)
+}
