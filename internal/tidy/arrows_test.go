@@ -35,7 +35,8 @@ var mayImport = map[string][]string{
 
 // mayAlsoImport has the packages with a right that their folder lacks.
 var mayAlsoImport = map[string][]string{
-	"http/webhooks": {"providers/..."}, // verifies and decodes what a provider sends
+	"http/webhooks":    {"providers/..."},     // verifies and decodes what a provider sends
+	"readmodels/audit": {"eventstore/audit"}, // leaves, trees and proofs, which need no store
 }
 
 // areas are the parts that the system serves; below domain they know nothing of each other.

@@ -1,0 +1,219 @@
+package audit
+
+import (
+	"context"
+	"crypto/ed25519"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/mod/sumdb/note"
+
+	audits "bahi/domain/audit"
+	"bahi/eventstore"
+	"bahi/eventstore/audit"
+)
+
+// Vault keeps private keys that all nodes share.
+type Vault interface {
+	// Named answers the key of a name, which is made of random bytes if it is not there.
+	Named(ctx context.Context, name string, size int) ([]byte, error)
+}
+
+// Ring has the keys that checkpoints are signed with. The private ones are in the vault, or one is given.
+type Ring struct {
+	DB    *pgxpool.Pool
+	Vault Vault
+	Store eventstore.Store
+	Given []byte // an Ed25519 seed, instead of keys that the vault makes; nil: none
+	Now   func() time.Time
+}
+
+// firstKey is the first key's name in the vault. Later ones have a UUID behind it.
+const firstKey = "checkpoint"
+
+// keysLock is the advisory lock under which the first key is noted.
+const keysLock = 8241006
+
+// key is a row of the table.
+type key struct {
+	Number    int
+	Verifier  string
+	VaultName *string
+}
+
+// Private makes the signing key of a log from an Ed25519 seed.
+func Private(origin string, seed []byte) (audit.Key, error) {
+	if len(seed) != ed25519.SeedSize {
+		return audit.Key{}, fmt.Errorf("a signing key has %d bytes, not %d", ed25519.SeedSize, len(seed))
+	}
+	public, _ := ed25519.NewKeyFromSeed(seed).Public().(ed25519.PublicKey)
+	verifier, err := note.NewEd25519VerifierKey(origin, public)
+	if err != nil {
+		return audit.Key{}, err
+	}
+	id, _, _ := strings.Cut(strings.TrimPrefix(verifier, origin+"+"), "+")
+	const ed25519Key = 1 // as the signed-note format numbers algorithms
+	return audit.ParseKey("PRIVATE+KEY+" + origin + "+" + id + "+" + base64.StdEncoding.EncodeToString(append([]byte{ed25519Key}, seed...)))
+}
+
+func (r *Ring) origin() string { return audit.Origin(r.Store.ID()) }
+
+// Ready makes the first key where there is none, and says why a key that is given cannot be used.
+func (r *Ring) Ready(ctx context.Context) error {
+	err := pgx.BeginFunc(ctx, r.DB, func(tx pgx.Tx) error {
+		var there bool
+		if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock($1)`, keysLock); err != nil {
+			return err
+		}
+		if err := tx.QueryRow(ctx, `select exists (select from audit.key)`).Scan(&there); err != nil || there {
+			return err
+		}
+		seed, name := r.Given, (*string)(nil)
+		if seed == nil {
+			var err error
+			if seed, err = r.Vault.Named(ctx, firstKey, ed25519.SeedSize); err != nil {
+				return err
+			}
+			name = new(firstKey)
+		}
+		private, err := Private(r.origin(), seed)
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, `insert into audit.key (verifier, vault_name, made_at, since) values ($1, $2, $3, $3)`, private.Public(), name, r.Now())
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("make the key of checkpoints: %w", err)
+	}
+	current, _, err := r.InUse(ctx)
+	if err != nil || r.Given == nil {
+		return err
+	}
+	given, err := Private(r.origin(), r.Given)
+	if err != nil {
+		return err
+	}
+	if given.Public() != current.Public() {
+		return fmt.Errorf("BAHI_AUDIT_KEY is %s, and checkpoints are signed with %s: to change to it, run bahi audit rotate-key --new-key; "+
+			"to go on as before, take the setting away or give the former key", given.Public(), current.Public())
+	}
+	return nil
+}
+
+// state folds what happened to the proofs.
+func state(ctx context.Context, store eventstore.Store) (s audits.State, err error) {
+	for stored, err := range store.ReadStream(ctx, audits.Kind.Stream(audits.Log), 0, eventstore.Forwards) {
+		if err != nil {
+			return s, err
+		}
+		e, err := audits.Kind.Decode(stored)
+		if err != nil {
+			return s, err
+		}
+		s = audits.Kind.Evolve(s, e)
+	}
+	return s, nil
+}
+
+// InUse answers the key that signs, and the one before it, nil when there is none or nobody has it any more.
+func (r *Ring) InUse(ctx context.Context) (current audit.Key, former *audit.Key, err error) {
+	s, err := state(ctx, r.Store)
+	if err != nil {
+		return current, nil, fmt.Errorf("read which key signs: %w", err)
+	}
+	if s.Key == "" {
+		found, err := r.find(ctx, `since is not null order by number limit 1`)
+		if err != nil {
+			return current, nil, err
+		}
+		current, err = r.private(ctx, found)
+		return current, nil, err
+	}
+	found, err := r.find(ctx, `verifier = $1`, s.Key)
+	if err != nil {
+		return current, nil, err
+	}
+	if current, err = r.private(ctx, found); err != nil {
+		return current, nil, err
+	}
+	before, err := r.find(ctx, `verifier = $1`, s.Former[len(s.Former)-1])
+	if err != nil {
+		return current, nil, err
+	}
+	if k, err := r.private(ctx, before); err == nil {
+		former = &k
+	}
+	return current, former, nil
+}
+
+func (r *Ring) find(ctx context.Context, where string, args ...any) (key, error) {
+	rows, _ := r.DB.Query(ctx, `select number, verifier, vault_name from audit.key where `+where, args...)
+	k, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[key])
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = errors.New("the log names a key of checkpoints that the database does not have")
+	}
+	return k, err
+}
+
+// ErrNotGiven tells that the key that signs is not in the vault, and was not given.
+var ErrNotGiven = errors.New("checkpoints are signed with a key that is not in the vault: give it in BAHI_AUDIT_KEY")
+
+// private answers the private key of a row, once it is sure that it is that of the public one.
+func (r *Ring) private(ctx context.Context, k key) (audit.Key, error) {
+	seed := r.Given
+	if k.VaultName != nil {
+		var err error
+		if seed, err = r.Vault.Named(ctx, *k.VaultName, ed25519.SeedSize); err != nil {
+			return audit.Key{}, err
+		}
+	} else if seed == nil {
+		return audit.Key{}, ErrNotGiven
+	}
+	private, err := Private(r.origin(), seed)
+	if err == nil && private.Public() != k.Verifier {
+		if k.VaultName == nil {
+			return audit.Key{}, ErrNotGiven
+		}
+		err = fmt.Errorf("the vault's key %s is not that of %s", *k.VaultName, k.Verifier)
+	}
+	return private, err
+}
+
+// Prepare notes a key that is to sign from now on, made by the vault, or of the given seed. It does not sign
+// until the log says so.
+func (r *Ring) Prepare(ctx context.Context, seed []byte) (public string, err error) {
+	var name *string
+	if seed == nil {
+		name = new(firstKey + "/" + uuid.NewString())
+		if seed, err = r.Vault.Named(ctx, *name, ed25519.SeedSize); err != nil {
+			return "", err
+		}
+	}
+	private, err := Private(r.origin(), seed)
+	if err != nil {
+		return "", err
+	}
+	_, err = r.DB.Exec(ctx, `insert into audit.key (verifier, vault_name, made_at) values ($1, $2, $3) on conflict (verifier) do nothing`,
+		private.Public(), name, r.Now())
+	if err != nil {
+		return "", fmt.Errorf("note the new key of checkpoints: %w", err)
+	}
+	return private.Public(), nil
+}
+
+// Public are the keys that ever signed, as a verifier takes them.
+func (r *Ring) Public(ctx context.Context) (audit.Keys, error) {
+	rows, _ := r.DB.Query(ctx, `select verifier from audit.key order by number`)
+	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return audit.Keys{}, err
+	}
+	return audit.ParseKeys(strings.Join(lines, "\n"))
+}

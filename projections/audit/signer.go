@@ -1,0 +1,329 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	audits "bahi/domain/audit"
+	"bahi/domain/event"
+	"bahi/eventstore"
+	"bahi/eventstore/audit"
+)
+
+// Tables are the tree's, as they are read now.
+type Tables interface {
+	audit.Tiles
+
+	// Size is how many leaves the tree has; 0 while there is no tree.
+	Size(ctx context.Context) (uint64, error)
+	// Position is where in the log the leaf at index, from 0, stands.
+	Position(ctx context.Context, index uint64) (event.Position, error)
+}
+
+// Signer signs what the tree is, once a second if it grew. Of several nodes one does.
+type Signer struct {
+	DB     *pgxpool.Pool
+	Store  eventstore.Store
+	Tables Tables
+	Ring   *Ring
+	Out    []Outlet // where each checkpoint is brought
+	Now    func() time.Time
+	Log    *slog.Logger
+
+	mu      sync.Mutex // of what follows
+	settled int64      // how many events of the stream audit-log are in the tables
+	said    string     // why nothing is signed, the last time that it was logged; Run's alone
+}
+
+// Outlet is a place outside of the database where checkpoints are brought.
+type Outlet interface {
+	// Bring takes a checkpoint there, and may add signatures to it. What fails is tried again with the next one.
+	Bring(ctx context.Context, c *Signed) error
+	// Name is what the place is called in the log of the program.
+	Name() string
+}
+
+// Signed is a checkpoint that was signed.
+type Signed struct {
+	Number   int64 // the order in which they were signed, from 1
+	Size     uint64
+	Root     []byte
+	Position event.Position
+	EventID  uuid.UUID
+	Note     string
+}
+
+const (
+	signEvery  = time.Second
+	bringIn    = 10 * time.Second // how long all outlets may take, until the next checkpoint is brought
+	signerLock = 8241007          // the advisory lock under which one of all nodes signs
+)
+
+// ErrRewritten tells that the log, or the tree over it, is not what was signed. Its text has what was found.
+type ErrRewritten struct{ Found string }
+
+func (e *ErrRewritten) Error() string { return e.Found }
+
+// Run signs until ctx ends. What keeps it from signing is logged once, and tried again.
+func (s *Signer) Run(ctx context.Context) {
+	brought := make(chan Signed, 1)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.bring(ctx, brought)
+	}()
+	ticker := time.NewTicker(signEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			<-done
+			return
+		case <-ticker.C:
+		}
+		signed, err := s.Sign(ctx)
+		switch {
+		case ctx.Err() != nil:
+		case err != nil && err.Error() != s.said:
+			s.said = err.Error()
+			s.Log.Error("no checkpoint is signed", "error", err)
+		case err == nil:
+			s.said = ""
+		}
+		if signed == nil {
+			continue
+		}
+		select {
+		case <-brought: // it waited, and the newer one takes its place
+		default:
+		}
+		brought <- *signed
+	}
+}
+
+// bring takes checkpoints to the outlets, beside the signing.
+func (s *Signer) bring(ctx context.Context, brought <-chan Signed) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case c := <-brought:
+			s.Bring(ctx, &c)
+		}
+	}
+}
+
+// Bring takes a checkpoint to every outlet, in their order.
+func (s *Signer) Bring(ctx context.Context, c *Signed) {
+	ctx, cancel := context.WithTimeout(ctx, bringIn)
+	defer cancel()
+	for _, out := range s.Out {
+		if err := out.Bring(ctx, c); err != nil && !errors.Is(err, context.Canceled) {
+			s.Log.Warn("a checkpoint was not brought outside; the next one is", "to", out.Name(), "size", c.Size, "error", err)
+		}
+	}
+}
+
+const signedColumns = `number, size, root, position, event_id, note`
+
+// Newest answers the newest checkpoint that the log is held against, nil when there is none.
+func (s *Signer) Newest(ctx context.Context) (*Signed, error) { return newest(ctx, s.DB) }
+
+func newest(ctx context.Context, db querier) (*Signed, error) {
+	rows, _ := db.Query(ctx, `select `+signedColumns+` from audit.checkpoint where abandoned is null order by size desc limit 1`)
+	c, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[Signed])
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, nil //nolint:nilnil // there may be none
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the newest checkpoint: %w", err)
+	}
+	return &c, nil
+}
+
+type querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}
+
+// Sign signs the tree as it is, and answers the checkpoint: nil when it has not grown since the last one, or when
+// another node is at it. It signs nothing that does not contain what was signed before: it answers
+// [ErrRewritten] then.
+func (s *Signer) Sign(ctx context.Context) (signed *Signed, err error) {
+	if err := s.settle(ctx); err != nil {
+		return nil, err
+	}
+	err = pgx.BeginFunc(ctx, s.DB, func(tx pgx.Tx) error {
+		var mine bool
+		if err := tx.QueryRow(ctx, `select pg_try_advisory_xact_lock($1)`, signerLock).Scan(&mine); err != nil || !mine {
+			return err
+		}
+		last, err := newest(ctx, tx)
+		if err != nil {
+			return err
+		}
+		size, err := s.Tables.Size(ctx)
+		if err != nil || size == 0 || last != nil && size == last.Size {
+			return err
+		}
+		if last != nil {
+			if err := s.contains(ctx, *last, size); err != nil {
+				return err
+			}
+		}
+		next, err := s.checkpoint(ctx, last, size)
+		if err != nil {
+			return err
+		}
+		err = tx.QueryRow(ctx, `insert into audit.checkpoint (size, root, position, event_id, signed_at, note) values ($1, $2, $3, $4, $5, $6) returning number`,
+			int64(next.Size), next.Root, int64(next.Position), next.EventID, s.Now(), next.Note).Scan(&next.Number)
+		signed = &next
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("sign a checkpoint: %w", err)
+	}
+	return signed, nil
+}
+
+// contains says that the tree begins with what a checkpoint was signed for.
+func (s *Signer) contains(ctx context.Context, last Signed, size uint64) error {
+	if size < last.Size {
+		return fmt.Errorf("the tree has %d events, and %d were signed for: it is being built, or the log lost its tail", size, last.Size)
+	}
+	then, err := audit.TreeAt(ctx, s.Tables, last.Size)
+	if err != nil {
+		return err
+	}
+	if root := then.Root(); root != audit.Hash(last.Root) {
+		return &ErrRewritten{fmt.Sprintf("the tree over the log's first %d events has the root %s, and %s was signed for: "+
+			"events before position %d were rewritten, or the tree's tables were. Find the first bad event with: bahi audit verify --store. "+
+			"If the log is right, build its tree anew with: bahi projections rebuild audit", last.Size, root, audit.Hash(last.Root), last.Position+1)}
+	}
+	return nil
+}
+
+// checkpoint makes one of the tree at a size. The first after a rotation is signed with the former key too.
+func (s *Signer) checkpoint(ctx context.Context, last *Signed, size uint64) (c Signed, err error) {
+	tree, err := audit.TreeAt(ctx, s.Tables, size)
+	if err != nil {
+		return c, err
+	}
+	at, err := s.Tables.Position(ctx, size-1)
+	if err != nil {
+		return c, err
+	}
+	e, err := s.leafAt(ctx, at, size-1)
+	if err != nil {
+		return c, err
+	}
+	root := tree.Root()
+	c = Signed{Size: size, Root: root[:], Position: at, EventID: e.ID}
+	keys, err := s.signers(ctx, last)
+	if err != nil {
+		return c, err
+	}
+	note, err := audit.Checkpoint{Origin: s.Ring.origin(), Size: size, Root: root, At: s.Now(), Position: at}.Sign(keys...)
+	c.Note = string(note)
+	return c, err
+}
+
+// signers are the keys that the next checkpoint is signed with.
+func (s *Signer) signers(ctx context.Context, last *Signed) ([]audit.Key, error) {
+	current, former, err := s.Ring.InUse(ctx)
+	if err != nil {
+		return nil, err
+	}
+	keys := []audit.Key{current}
+	if last == nil || former == nil {
+		return keys, nil
+	}
+	trusted, err := audit.ParseKeys(current.Public())
+	if err != nil {
+		return nil, err
+	}
+	_, _, err = trusted.Open([]byte(last.Note))
+	if errors.Is(err, audit.ErrNotSigned) {
+		return append(keys, *former), nil
+	}
+	return keys, err
+}
+
+// leafAt answers the event at a position, once it is sure that it is the leaf at index.
+func (s *Signer) leafAt(ctx context.Context, at event.Position, index uint64) (event.Stored, error) {
+	for e, err := range s.Store.ReadAll(ctx, at+1, eventstore.Backwards) {
+		if err != nil {
+			return e, err
+		}
+		if e.Position != at {
+			break
+		}
+		tiles, err := s.Tables.ReadTiles(ctx, []audit.TileID{{Index: index / audit.TileWidth}})
+		if err != nil {
+			return e, err
+		}
+		from := index % audit.TileWidth * audit.HashSize
+		if uint64(len(tiles[0])) < from+audit.HashSize {
+			return e, fmt.Errorf("the tree's tables lack the leaf %d", index)
+		}
+		if hash := audit.Hash(tiles[0][from:]); hash != audit.LeafHash(e) {
+			return e, &ErrRewritten{fmt.Sprintf("the event at position %d (%s in %s) was changed since it was hashed: its leaf was %s, and is %s now",
+				at, e.Type, e.Stream, hash, audit.LeafHash(e))}
+		}
+		return e, nil
+	}
+	return event.Stored{}, &ErrRewritten{fmt.Sprintf("the log has no event at position %d any more, which the tree has", at)}
+}
+
+// settle brings what the log says of keys and accepted restores into the tables.
+func (s *Signer) settle(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	stream := audits.Kind.Stream(audits.Log)
+	newest := int64(-1)
+	for e, err := range s.Store.ReadStream(ctx, stream, eventstore.LastRevision, eventstore.Backwards) {
+		if err != nil {
+			return fmt.Errorf("read what happened to the proofs: %w", err)
+		}
+		newest = e.Revision
+		break
+	}
+	if newest < s.settled || newest == -1 {
+		return nil
+	}
+	for stored, err := range s.Store.ReadStream(ctx, stream, 0, eventstore.Forwards) {
+		if err != nil {
+			return fmt.Errorf("read what happened to the proofs: %w", err)
+		}
+		e, err := audits.Kind.Decode(stored)
+		if err != nil {
+			return err
+		}
+		if err := s.apply(ctx, e); err != nil {
+			return fmt.Errorf("settle %s at position %d: %w", stored.Type, stored.Position, err)
+		}
+	}
+	s.settled = newest + 1
+	return nil
+}
+
+func (s *Signer) apply(ctx context.Context, e event.Recorded[audits.Event]) (err error) {
+	switch what := e.Data.(type) {
+	case audits.KeyRotated:
+		_, err = s.DB.Exec(ctx, `update audit.key set
+			since = case when verifier = $1 then coalesce(since, $3) else since end,
+			until = case when verifier = $2 then coalesce(until, $3) else until end
+			where verifier in ($1, $2)`, what.To, what.From, e.At)
+	case audits.RestoreAccepted:
+		_, err = s.DB.Exec(ctx, `update audit.checkpoint set abandoned = $1
+			where abandoned is null and number <= $2 and size > $3`, int64(e.Position), what.LastNumber, int64(what.Kept.Size))
+	}
+	return err
+}

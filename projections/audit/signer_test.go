@@ -1,0 +1,405 @@
+package audit_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	audits "bahi/domain/audit"
+	"bahi/domain/event"
+	"bahi/eventstore"
+	proofs "bahi/eventstore/audit"
+	"bahi/eventstore/postgres"
+	"bahi/eventstore/vault"
+	"bahi/projections"
+	"bahi/projections/audit"
+	views "bahi/readmodels/audit"
+)
+
+// node is what one process has of the rig.
+func (r *rig) node(out ...audit.Outlet) *audit.Signer {
+	r.t.Helper()
+	log := slog.New(slog.DiscardHandler)
+	v, err := vault.Open(r.t.Context(), r.pool, make([]byte, 32), log)
+	require.NoError(r.t, err)
+	return &audit.Signer{
+		DB: r.pool, Store: r.store, Tables: r.tree(), Out: out, Now: time.Now, Log: log,
+		Ring: &audit.Ring{DB: r.pool, Vault: v, Store: r.store, Now: time.Now},
+	}
+}
+
+func (r *rig) tree() *views.Tree { return &views.Tree{DB: r.pool, Version: audit.Tree.Version} }
+
+// grown folds the log into new tables.
+func (r *rig) grown() {
+	r.t.Helper()
+	build := r.build()
+	build.How.Accept = true
+	require.NoError(r.t, build.Run(r.t.Context()))
+}
+
+func (r *rig) exec(sql string) {
+	r.t.Helper()
+	_, err := r.pool.Exec(r.t.Context(), sql)
+	require.NoError(r.t, err)
+}
+
+// tell appends an event about the proofs.
+func (r *rig) tell(e audits.Event) {
+	r.t.Helper()
+	encoded, err := audits.Kind.Encode(uuid.New(), e, event.Meta{Actor: "system:shell"})
+	require.NoError(r.t, err)
+	_, err = r.store.Append(r.t.Context(), audits.Kind.Stream(audits.Log), eventstore.Any, encoded)
+	require.NoError(r.t, err)
+}
+
+// signed signs, and answers what was signed as who has the public keys reads it.
+func (r *rig) signed(s *audit.Signer) (audit.Signed, proofs.Checkpoint, []proofs.Signature) {
+	r.t.Helper()
+	signed, err := s.Sign(r.t.Context())
+	require.NoError(r.t, err)
+	require.NotNil(r.t, signed)
+	keys, err := s.Ring.Public(r.t.Context())
+	require.NoError(r.t, err)
+	c, by, err := keys.Open([]byte(signed.Note))
+	require.NoError(r.t, err)
+	return *signed, c, by
+}
+
+// root is that of the log's first events, hashed anew.
+func (r *rig) root(size uint64) proofs.Hash {
+	r.t.Helper()
+	var tree proofs.Tree
+	for _, leaf := range r.leaves()[:size] {
+		tree.Append(leaf)
+	}
+	return tree.Root()
+}
+
+func TestACheckpointIsSignedForWhatTheLogHas(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	s := r.node()
+	require.NoError(t, s.Ring.Ready(t.Context()))
+	none, err := s.Sign(t.Context())
+	require.NoError(t, err)
+	require.Nil(t, none, "there is no tree yet")
+	r.grown()
+	none, err = s.Sign(t.Context())
+	require.NoError(t, err)
+	require.Nil(t, none, "nothing was written yet")
+	r.add(300)
+	r.grown()
+	first, c, by := r.signed(s)
+	require.Equal(t, proofs.Origin(r.store.ID()), c.Origin)
+	require.EqualValues(t, 300, c.Size)
+	require.EqualValues(t, 300, c.Position)
+	require.Equal(t, r.root(300), c.Root)
+	require.WithinDuration(t, time.Now(), c.At, time.Minute)
+	require.Len(t, by, 1)
+	none, err = s.Sign(t.Context())
+	require.NoError(t, err)
+	require.Nil(t, none, "nothing has happened since")
+	r.add(1)
+	r.grown()
+	_, c, _ = r.signed(s)
+	require.EqualValues(t, 301, c.Size)
+	proof, err := proofs.Consistency(t.Context(), r.tree(), 300, 301)
+	require.NoError(t, err)
+	require.NoError(t, proofs.VerifyConsistency(300, 301, proof, proofs.Hash(first.Root), c.Root))
+	require.NoError(t, s.Check(t.Context()))
+}
+
+func TestNodesThatStartAtOnceAgreeOnTheKeyAndSignEachTreeOnce(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	nodes := []*audit.Signer{r.node(), r.node(), r.node()}
+	var starting sync.WaitGroup
+	errs := make([]error, len(nodes))
+	for i, n := range nodes {
+		starting.Go(func() { errs[i] = n.Ring.Ready(t.Context()) })
+	}
+	starting.Wait()
+	for _, err := range errs {
+		require.NoError(t, err)
+	}
+	keys, err := nodes[0].Ring.Public(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 1, keys.Len())
+
+	ctx, stop := context.WithCancel(t.Context())
+	runner, done := projections.NewRunner(r.store, r.pool, slog.New(slog.DiscardHandler)), make(chan error, 1)
+	go func() { done <- runner.Run(ctx, audit.Tree) }()
+	var signing sync.WaitGroup
+	for _, n := range nodes {
+		signing.Go(func() {
+			for ctx.Err() == nil {
+				if _, err := n.Sign(ctx); err != nil && ctx.Err() == nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	for range 40 {
+		r.add(13)
+	}
+	require.Eventually(t, func() bool {
+		c, err := nodes[0].Newest(t.Context())
+		return err == nil && c != nil && c.Size == 40*13
+	}, time.Minute, 5*time.Millisecond)
+	stop()
+	signing.Wait()
+	require.NoError(t, <-done)
+	rows, err := r.pool.Query(t.Context(), `select size, root, note from audit.checkpoint order by number`)
+	require.NoError(t, err)
+	defer rows.Close()
+	last := uint64(0)
+	for rows.Next() {
+		var (
+			size uint64
+			root []byte
+			note string
+		)
+		require.NoError(t, rows.Scan(&size, &root, &note))
+		require.Greater(t, size, last)
+		require.Equal(t, r.root(size), proofs.Hash(root))
+		_, _, err := keys.Open([]byte(note))
+		require.NoError(t, err)
+		last = size
+	}
+	require.NoError(t, rows.Err())
+	require.EqualValues(t, 40*13, last)
+}
+
+func TestACheckpointAfterARotationIsSignedByBothKeysAndLaterOnesByTheNew(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	s := r.node()
+	require.NoError(t, s.Ring.Ready(t.Context()))
+	r.add(1)
+	r.grown()
+	r.signed(s)
+	former, _, err := s.Ring.InUse(t.Context())
+	require.NoError(t, err)
+	next, err := s.Ring.Prepare(t.Context(), nil)
+	require.NoError(t, err)
+	r.add(1)
+	r.grown()
+	_, _, by := r.signed(s)
+	require.Len(t, by, 1, "a key that was only made signs nothing")
+	r.tell(audits.KeyRotated{From: former.Public(), To: next, Reason: "yearly"})
+	r.grown()
+	_, _, by = r.signed(r.node())
+	require.Len(t, by, 2)
+	require.ElementsMatch(t, []string{idOf(former.Public()), idOf(next)}, []string{by[0].ID, by[1].ID})
+	r.add(1)
+	r.grown()
+	_, _, by = r.signed(s)
+	require.Len(t, by, 1)
+	require.Contains(t, next, by[0].ID)
+	var since, until int
+	require.NoError(t, r.pool.QueryRow(t.Context(), `select count(since), count(until) from audit.key`).Scan(&since, &until))
+	require.Equal(t, []int{2, 1}, []int{since, until})
+	require.NoError(t, s.Check(t.Context()))
+}
+
+// idOf is a public key's id.
+func idOf(public string) string { return strings.Split(public, "+")[1] }
+
+func TestAKeyThatIsGivenIsNotInTheVaultAndIsHeldAgainstTheOneInUse(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	seed := bytes.Repeat([]byte{7}, 32)
+	s := r.node()
+	s.Ring.Given = seed
+	require.NoError(t, s.Ring.Ready(t.Context()))
+	r.add(3)
+	r.grown()
+	_, _, by := r.signed(s)
+	private, err := audit.Private(proofs.Origin(r.store.ID()), seed)
+	require.NoError(t, err)
+	require.Contains(t, private.Public(), by[0].ID)
+	var named int
+	require.NoError(t, r.pool.QueryRow(t.Context(), `select count(*) from vault.named where name like 'checkpoint%'`).Scan(&named))
+	require.Zero(t, named)
+
+	without, other := r.node(), r.node()
+	require.ErrorIs(t, without.Ring.Ready(t.Context()), audit.ErrNotGiven)
+	other.Ring.Given = bytes.Repeat([]byte{8}, 32)
+	require.ErrorIs(t, other.Ring.Ready(t.Context()), audit.ErrNotGiven)
+
+	next, err := s.Ring.Prepare(t.Context(), nil)
+	require.NoError(t, err)
+	r.tell(audits.KeyRotated{From: private.Public(), To: next, Reason: "to the vault"})
+	r.grown()
+	_, _, by = r.signed(s)
+	require.Len(t, by, 2, "the node that has both")
+	require.ErrorContains(t, s.Ring.Ready(t.Context()), "take the setting away")
+	require.NoError(t, without.Ring.Ready(t.Context()))
+}
+
+func TestAStartFindsALogThatWasShortenedOrRewritten(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		spoil, want string
+		rebuilt     bool
+	}{
+		"the tail is gone":                     {`delete from log.event where position > 8`, "it ends at position 8, so its newest events are gone", false},
+		"all is gone":                          {`delete from log.event`, "it ends at position 0", false},
+		"the last event is gone":               {`delete from log.event where position = 10`, "it ends at position 9", false},
+		"another last event":                   {`update log.event set id = '00000000-0000-4000-8000-000000000000' where position = 10`, "the event at position 10 is 00000000-0000-4000-8000-000000000000", false},
+		"the last event's payload":             {`update log.event set data = '{"n": 7}' where position = 10`, "the event at position 10 (Noted in note-", false},
+		"the last event's time":                {`update log.event set recorded_at = recorded_at - interval '1 microsecond' where position = 10`, "was changed since it was hashed", false},
+		"an event before, and a new tree":      {`update log.event set data = '{"n":7}' where position = 4`, "events before position 11 were rewritten", true},
+		"one out of the middle, and a new log": {`delete from log.event where position = 4; update log.event set position = -position + 1 where position > 4; update log.event set position = -position where position < 0`, "it ends at position 9", true},
+		"the tree alone":                       {`update audit_g1.tile set hashes = substr(hashes, 33, 32) || substr(hashes, 1, 32) || substr(hashes, 65) where level = 0`, "events before position 11 were rewritten, or the tree's tables were", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			s := r.node()
+			require.NoError(t, s.Ring.Ready(t.Context()))
+			r.add(10)
+			r.grown()
+			r.signed(s)
+			require.NoError(t, s.Check(t.Context()))
+			r.exec(c.spoil)
+			if c.rebuilt {
+				r.exec(`update projection.generation set position = 0, event_id = null`)
+				r.exec(`truncate audit_g1.tree, audit_g1.tile`)
+				build := r.build()
+				build.How.Accept = true
+				require.NoError(t, build.Run(t.Context()))
+			}
+			err := r.node().Check(t.Context())
+			require.ErrorAs(t, err, new(*audit.ErrRewritten))
+			require.ErrorContains(t, err, c.want)
+			require.ErrorContains(t, err, "bahi audit verify --store")
+			require.ErrorContains(t, err, "bahi audit accept-restore")
+			if name == "an event before, and a new tree" {
+				r.add(1)
+				r.grown()
+				_, err := s.Sign(t.Context())
+				require.ErrorAs(t, err, new(*audit.ErrRewritten), "nothing is signed over it either")
+			}
+		})
+	}
+}
+
+func TestARestoreThatLostItsTailIsAcceptedOnceAndStaysOnShow(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	s := r.node()
+	require.NoError(t, s.Ring.Ready(t.Context()))
+	for _, n := range []int{5, 2, 3} {
+		r.add(n)
+		r.grown()
+		r.signed(s)
+	}
+	whole, err := s.Recount(t.Context(), nil)
+	require.NoError(t, err)
+	require.Empty(t, whole.Broken)
+	require.EqualValues(t, 10, whole.Kept.Size)
+	kept := r.root(7)
+	r.exec(`delete from log.event where position > 8`)
+	restarted := r.reopened()
+	found, err := restarted.Recount(t.Context(), nil)
+	require.NoError(t, err)
+	require.Equal(t, audits.Tree{Size: 7, Root: kept[:]}, found.Kept)
+	require.Len(t, found.Broken, 1)
+	require.EqualValues(t, 3, found.Last)
+	r.tell(audits.RestoreAccepted{
+		Kept: found.Kept, Newest: audits.Tree{Size: 10, Root: found.Broken[0].Root}, Abandoned: 1, LastNumber: found.Last, Reason: "the disk burnt",
+	})
+	require.NoError(t, restarted.Check(t.Context()))
+	r.grown()
+	_, c, _ := r.signed(restarted)
+	require.EqualValues(t, 9, c.Size)
+	r.add(1)
+	r.grown()
+	_, c, _ = r.signed(restarted)
+	require.EqualValues(t, 10, c.Size, "there may be two checkpoints of one size, of which one is abandoned")
+	var list string
+	require.NoError(t, r.pool.QueryRow(t.Context(), `select string_agg(size || coalesce('!' || abandoned, ''), ' ' order by number) from audit.checkpoint`).Scan(&list))
+	require.Equal(t, "5 7 10!9 9 10", list)
+}
+
+// reopened is another process, on the log as it is now.
+func (r *rig) reopened() *audit.Signer {
+	r.t.Helper()
+	store, err := postgres.Open(r.t.Context(), r.pool, slog.New(slog.DiscardHandler))
+	require.NoError(r.t, err)
+	r.t.Cleanup(store.Close)
+	r.store = store
+	return r.node()
+}
+
+// drawer is a bucket in memory, where somebody else keeps it.
+type drawer struct {
+	mu   sync.Mutex
+	kept map[string]string
+}
+
+func (d *drawer) Put(_ context.Context, key, _ string, data []byte) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.kept[key] = string(data)
+	return nil
+}
+
+func (d *drawer) Get(_ context.Context, key string) ([]byte, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if text, ok := d.kept[key]; ok {
+		return []byte(text), nil
+	}
+	return nil, nil
+}
+
+func TestACopyOutsideTellsOfWhatADatabaseLostWithItsCheckpoints(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	bucket := &drawer{kept: map[string]string{}}
+	copies := &audit.Copies{Bucket: bucket, Where: "the safe", Origin: proofs.Origin(r.store.ID())}
+	s := r.node(copies)
+	require.NoError(t, s.Ring.Ready(t.Context()))
+	require.NoError(t, s.Check(t.Context()), "nothing is kept outside yet")
+	for range 2 {
+		r.add(5)
+		r.grown()
+		signed, _, _ := r.signed(s)
+		s.Bring(t.Context(), &signed)
+	}
+	require.Len(t, bucket.kept, 3, "each, and the newest once more")
+	require.NoError(t, s.Check(t.Context()))
+	// The database is restored as it was before the second checkpoint.
+	r.exec(`delete from log.event where position > 5`)
+	r.exec(`delete from audit.checkpoint where size > 5`)
+	restarted := r.reopened()
+	restarted.Out = s.Out
+	err := restarted.Check(t.Context())
+	require.ErrorContains(t, err, "The log is not the one that the newest checkpoint in the safe was signed for (10 events, up to position 10): it ends at position 5")
+	found, err := restarted.Recount(t.Context(), nil)
+	require.NoError(t, err)
+	require.Len(t, found.Broken, 1)
+	r.tell(audits.RestoreAccepted{
+		Kept: found.Kept, Newest: audits.Tree{Size: 10, Root: found.Broken[0].Root}, Abandoned: 1, LastNumber: found.Last, Reason: "the disk burnt",
+	})
+	require.NoError(t, restarted.Check(t.Context()))
+	r.grown()
+	signed, c, _ := r.signed(restarted)
+	require.EqualValues(t, 6, c.Size)
+	restarted.Bring(t.Context(), &signed)
+	require.NoError(t, restarted.Check(t.Context()))
+
+	bucket.kept["bahi-"+r.store.ID().String()+"/newest"] = strings.Replace(signed.Note, "\n6\n", "\n60\n", 1)
+	require.NoError(t, restarted.Check(t.Context()), "what nobody signed says nothing")
+}

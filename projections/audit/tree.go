@@ -1,0 +1,118 @@
+// Package audit keeps the Merkle tree over the log in tables, and has it signed. Package eventstore/audit says
+// what a leaf, a tree, a checkpoint and a proof are.
+package audit
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"bahi/domain/event"
+	"bahi/eventstore/audit"
+	"bahi/projections"
+)
+
+//go:embed tree.sql
+var treeDDL string
+
+// gather is how long an event may wait until it is in the tree. Checkpoints are signed every second, so nobody
+// notices, and what the tree costs a busy log is a few statements each time.
+const gather = 100 * time.Millisecond
+
+// Tree is the projection: a leaf for every event, whatever its type.
+var Tree = projections.Define("audit", 1, treeDDL, projections.Raw(grow)).Gathering(gather)
+
+// grow appends the events' leaves. The tree of the batch before is kept, so nothing is read for it.
+func grow(ctx context.Context, b *projections.Batch, events []event.Stored) error {
+	tree, known := b.Kept.(audit.Tree)
+	if !known {
+		var err error
+		if tree, err = readTree(ctx, b.Tx); err != nil {
+			return err
+		}
+	}
+	var (
+		leaves = make([]audit.Hash, len(events))
+		hasher audit.Hasher
+		sparse struct{ index, position []int64 }
+		batch  pgx.Batch
+	)
+	for i := range events {
+		leaves[i] = hasher.Leaf(events[i])
+		if index := tree.Size() + uint64(i); uint64(events[i].Position) != index+1 {
+			sparse.index, sparse.position = append(sparse.index, int64(index)), append(sparse.position, int64(events[i].Position))
+		}
+	}
+	queueTiles(&batch, tree.Grow(leaves))
+	if len(sparse.index) > 0 {
+		batch.Queue(`insert into leaf (index, position) select * from unnest($1::bigint[], $2::bigint[])`, sparse.index, sparse.position)
+	}
+	batch.Queue(`
+		insert into tree (size, hashes) values ($1, $2)
+		on conflict (only_row) do update set size = excluded.size, hashes = excluded.hashes`, int64(tree.Size()), joined(tree.Hashes()))
+	if err := b.Tx.SendBatch(ctx, &batch).Close(); err != nil {
+		return fmt.Errorf("grow the tree to %d leaves: %w", tree.Size(), err)
+	}
+	b.Kept = tree
+	return nil
+}
+
+// queueTiles adds what the tiles got, and checks that each then ends where it should.
+func queueTiles(batch *pgx.Batch, pieces []audit.Piece) {
+	var (
+		levels, indexes []int64
+		hashes          [][]byte
+		want, got       int
+	)
+	for _, p := range pieces {
+		levels, indexes, hashes = append(levels, int64(p.Tile.Level)), append(indexes, int64(p.Tile.Index)), append(hashes, p.Hashes)
+		want += p.From*audit.HashSize + len(p.Hashes)
+	}
+	batch.Queue(`
+		insert into tile as t (level, index, hashes) select * from unnest($1::bigint[], $2::bigint[], $3::bytea[])
+		on conflict (level, index) do update set hashes = t.hashes || excluded.hashes
+		returning length(hashes)`, levels, indexes, hashes).Query(func(rows pgx.Rows) error {
+		var length int
+		_, err := pgx.ForEachRow(rows, []any{&length}, func() error { got += length; return nil })
+		if err == nil && got != want {
+			err = fmt.Errorf("the tiles are not those of the tree: they have %d bytes where %d belong", got, want)
+		}
+		return err
+	})
+}
+
+// readTree takes the tree up where the tables have it.
+func readTree(ctx context.Context, tx pgx.Tx) (audit.Tree, error) {
+	var (
+		size   int64
+		hashes []byte
+	)
+	err := tx.QueryRow(ctx, `select size, hashes from tree`).Scan(&size, &hashes)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return audit.Tree{}, nil
+	}
+	if err != nil {
+		return audit.Tree{}, fmt.Errorf("read the tree: %w", err)
+	}
+	return audit.NewTree(uint64(size), split(hashes))
+}
+
+func joined(hashes []audit.Hash) []byte {
+	out := make([]byte, 0, len(hashes)*audit.HashSize)
+	for _, h := range hashes {
+		out = append(out, h[:]...)
+	}
+	return out
+}
+
+func split(text []byte) []audit.Hash {
+	hashes := make([]audit.Hash, 0, len(text)/audit.HashSize)
+	for ; len(text) >= audit.HashSize; text = text[audit.HashSize:] {
+		hashes = append(hashes, audit.Hash(text))
+	}
+	return hashes
+}
