@@ -1,0 +1,115 @@
+package audit
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"bahi/domain/event"
+)
+
+// Kind is what was done to a log.
+type Kind string
+
+// The kinds of what is found.
+const (
+	Changed   Kind = "changed"   // an event is not the one that was signed; what of it, a second copy tells
+	Reordered Kind = "reordered" // events stand in another order
+	Removed   Kind = "removed"   // events are missing between others
+	Inserted  Kind = "inserted"  // events are there that were not
+	Truncated Kind = "truncated" // the log ends too early
+	Rewritten Kind = "rewritten" // something of the above, in a run of events that the evidence does not narrow down
+	Equivocal Kind = "equivocal" // the log's key signed two histories
+)
+
+// Event is what names an event to people.
+type Event struct {
+	Position event.Position `json:"position"`
+	Stream   string         `json:"stream"`
+	Revision int64          `json:"revision"`
+	ID       uuid.UUID      `json:"id"`
+	Type     string         `json:"type"`
+	At       time.Time      `json:"recorded_at"`
+}
+
+// Of names a stored event.
+func Of(e event.Stored) Event {
+	return Event{Position: e.Position, Stream: e.Stream, Revision: e.Revision, ID: e.ID, Type: e.Type, At: e.At}
+}
+
+func (e Event) String() string {
+	return fmt.Sprintf("%s %s@%d (id %s)", e.Type, e.Stream, e.Revision, e.ID)
+}
+
+// Finding is the first thing that is wrong with a log. Events are counted from 1, which is their position where
+// positions are dense.
+type Finding struct {
+	Kind       Kind   `json:"kind"`
+	First      uint64 `json:"first_bad"`            // the first bad event is this one at the earliest …
+	Last       uint64 `json:"first_bad_at_latest"`  // … and this one at the latest
+	Event      *Event `json:"event,omitempty"`      // what the log has there, if it was looked at
+	Checkpoint *Kept  `json:"checkpoint,omitempty"` // that disagrees
+	Why        string `json:"why"`                  // a sentence
+}
+
+func (f Finding) String() string {
+	where := fmt.Sprintf("The first bad event is event %d", f.First)
+	if f.First < f.Last {
+		where = fmt.Sprintf("The first bad event is one of the events %d to %d", f.First, f.Last)
+	}
+	if f.Event != nil {
+		where += ": " + f.Event.String()
+	}
+	return where + ". " + f.Why
+}
+
+// contradiction finds two checkpoints that no log can both agree with.
+func (v *verifier) contradiction() *Finding {
+	for i := 1; i < len(v.kept); i++ {
+		if a, b := v.kept[i-1], v.kept[i]; a.Size == b.Size && a.Root != b.Root {
+			return &Finding{
+				Kind: Equivocal, First: min(1, b.Size), Last: b.Size, Checkpoint: &b,
+				Why: fmt.Sprintf("%s and %s have different roots: two histories were signed, and at most one of them is true.", a, b),
+			}
+		}
+	}
+	return nil
+}
+
+// finding says what is wrong, after the log was read: to its end, or up to where it could not be read.
+func (v *verifier) finding(toTheEnd bool) *Finding {
+	clue := v.order.clue
+	switch {
+	case v.refuted != nil:
+		f := &Finding{
+			Kind: Rewritten, First: v.proven + 1, Last: v.refuted.Size, Checkpoint: v.refuted,
+			Why: fmt.Sprintf("The log does not lead to %s%s.", v.refuted, v.upTo()),
+		}
+		if v.refuted.Size == 0 {
+			f.First, f.Last = 0, 0
+		}
+		if clue != nil && clue.First <= f.Last && clue.Last >= f.First {
+			f.Kind, f.First, f.Last, f.Event = clue.Kind, max(f.First, clue.First), min(f.Last, clue.Last), clue.Event
+			f.Why = clue.Why + " " + f.Why
+		}
+		return f
+	case clue != nil && clue.Last > v.proven:
+		return clue
+	case toTheEnd && v.next < len(v.kept):
+		k := &v.kept[v.next]
+		n := v.order.count
+		return &Finding{
+			Kind: Truncated, First: v.proven + 1, Last: n + 1, Checkpoint: k,
+			Why: fmt.Sprintf("The log has %d events, and had %d by %s%s. If none before was changed, those from %d on were cut off.", n, k.Size, k, v.upTo(), n+1),
+		}
+	}
+	return nil
+}
+
+func (v *verifier) upTo() string {
+	if v.proven == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", while its first %d events are as they were signed", v.proven)
+}

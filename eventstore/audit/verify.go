@@ -1,0 +1,226 @@
+package audit
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"bahi/domain/event"
+)
+
+// Kept is a checkpoint that a log is held against.
+type Kept struct {
+	Checkpoint
+
+	From string      `json:"from"`         // where it was kept, for people
+	By   []Signature `json:"by,omitempty"` // who of those that are trusted signed it; none: its keeper's word counts
+}
+
+func (k Kept) String() string {
+	text := fmt.Sprintf("the checkpoint of %d events", k.Size)
+	if !k.At.IsZero() {
+		text += " made at " + k.At.Format(moment)
+	}
+	if k.From != "" {
+		text += " (" + k.From + ")"
+	}
+	return text
+}
+
+// Evidence is what a log is held against, and how.
+type Evidence struct {
+	Kept []Kept // in any order, of the log in question
+
+	// Tiles are tiles that were kept of the log, if there are any. They need not be trusted: what they say of an event
+	// counts only as far as it leads to a checkpoint.
+	Tiles Tiles
+
+	// Sparse says that positions only rise, as on EventStoreDB. Else they are 1, 2, 3 …
+	Sparse bool
+
+	Progress func(events uint64) // called now and then by the goroutine that called Verify; may be nil
+}
+
+// Result is what became of a log that was held against evidence.
+type Result struct {
+	Events  uint64         `json:"events"` // that were read
+	Last    event.Position `json:"last_position"`
+	Root    Hash           `json:"root"`              // of the tree over them, unless something was found
+	Agreed  int            `json:"agreed"`            // how many checkpoints agree
+	Proven  uint64         `json:"proven"`            // the first so many events are those that were signed
+	Finding *Finding       `json:"finding,omitempty"` // what is wrong, first things first; nil: nothing
+}
+
+// blockEvents is how many events are hashed at a time: a tile's.
+const blockEvents = TileWidth
+
+// block is a run of events on its way through the verifier. Blocks are used again.
+type block struct {
+	first   uint64 // index of the first of them
+	events  []event.Stored
+	leaves  [blockEvents]Hash
+	perfect bool // root is the root of all
+	root    Hash
+	hashed  chan struct{}
+}
+
+// Verify holds a log, read from its beginning, against evidence. It answers what it found; its error says that the log
+// could not be read on, and the result then tells of what was read. Events are hashed on all processors; it allocates
+// nothing for an event. If something is wrong and there are tiles, the log is read a second time.
+func Verify(ctx context.Context, events iter.Seq2[event.Stored, error], evidence Evidence) (Result, error) {
+	v := newVerifier(evidence)
+	if f := v.contradiction(); f != nil {
+		return Result{Finding: f}, nil
+	}
+	err := v.read(ctx, events)
+	r := Result{Events: v.order.count, Last: v.order.last.Position, Root: v.tree.Root(), Agreed: v.agreed, Proven: v.proven}
+	r.Finding = v.finding(err == nil)
+	if r.Finding != nil && evidence.Tiles != nil && v.next < len(v.kept) {
+		if exact := v.locate(ctx, events); exact != nil {
+			r.Finding = exact
+		}
+	}
+	return r, err
+}
+
+type verifier struct {
+	Evidence
+
+	kept   []Kept          // by size
+	inside map[uint64]bool // blocks in which a checkpoint ends before the block does, by their first index
+	order  order
+
+	// What belongs to the goroutine that joins the blocks.
+	tree    Tree
+	next    int // of kept
+	agreed  int
+	proven  uint64
+	refuted *Kept // the first that disagrees
+	failed  atomic.Bool
+}
+
+func newVerifier(e Evidence) *verifier {
+	v := &verifier{Evidence: e, kept: slices.Clone(e.Kept), inside: map[uint64]bool{}, order: newOrder(e.Sparse)}
+	slices.SortStableFunc(v.kept, func(a, b Kept) int { return cmp.Compare(a.Size, b.Size) })
+	for _, k := range v.kept {
+		if k.Size%blockEvents != 0 {
+			v.inside[k.Size/blockEvents*blockEvents] = true
+		}
+	}
+	return v
+}
+
+// read reads the log to its end and joins what was hashed.
+func (v *verifier) read(ctx context.Context, events iter.Seq2[event.Stored, error]) error {
+	workers := runtime.GOMAXPROCS(0)
+	free, work, queue := make(chan *block, 4*workers), make(chan *block, 4*workers), make(chan *block, 4*workers)
+	for range cap(free) {
+		free <- &block{events: make([]event.Stored, 0, blockEvents), hashed: make(chan struct{}, 1)}
+	}
+	var running sync.WaitGroup
+	for range workers {
+		running.Go(func() {
+			var h Hasher
+			for b := range work {
+				if !v.failed.Load() {
+					b.hash(&h, v.inside[b.first])
+				}
+				b.hashed <- struct{}{}
+			}
+		})
+	}
+	running.Go(func() {
+		v.check() // of an empty log
+		for b := range queue {
+			<-b.hashed
+			v.join(b)
+			clear(b.events)
+			free <- b
+		}
+	})
+	err := v.feed(ctx, events, func() *block { return <-free }, func(b *block) { work <- b; queue <- b })
+	close(work)
+	close(queue)
+	running.Wait()
+	return err
+}
+
+// feed reads events into blocks, and holds their order against itself.
+func (v *verifier) feed(ctx context.Context, events iter.Seq2[event.Stored, error], free func() *block, send func(*block)) error {
+	b := free()
+	b.first, b.events = 0, b.events[:0]
+	for e, err := range events {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			send(b)
+			return err
+		}
+		if !v.order.add(e) {
+			break
+		}
+		if b.events = append(b.events, e); len(b.events) == blockEvents {
+			send(b)
+			if v.Progress != nil {
+				v.Progress(v.order.count)
+			}
+			b = free()
+			b.first, b.events = v.order.count, b.events[:0]
+		}
+	}
+	send(b)
+	if v.Progress != nil {
+		v.Progress(v.order.count)
+	}
+	return nil
+}
+
+// hash hashes the leaves, and what is above them if no checkpoint ends among them.
+func (b *block) hash(h *Hasher, checkpointInside bool) {
+	for i := range b.events {
+		b.leaves[i] = h.Leaf(b.events[i])
+	}
+	if b.perfect = len(b.events) == blockEvents && !checkpointInside; b.perfect {
+		b.root = perfectRoot(b.leaves[:])
+	}
+}
+
+// join appends a block to the tree and holds the checkpoints that end in it against it.
+func (v *verifier) join(b *block) {
+	if v.failed.Load() {
+		return
+	}
+	if b.perfect {
+		v.tree.appendPerfect(TileHeight, b.root, nil)
+		v.check()
+		return
+	}
+	for _, leaf := range b.leaves[:len(b.events)] {
+		v.tree.Append(leaf)
+		if v.check(); v.refuted != nil {
+			return
+		}
+	}
+}
+
+// check holds the checkpoints of the tree's size against it.
+func (v *verifier) check() {
+	if v.next == len(v.kept) || v.kept[v.next].Size > v.tree.Size() {
+		return
+	}
+	root := v.tree.Root()
+	for ; v.next < len(v.kept) && v.kept[v.next].Size == v.tree.Size(); v.next++ {
+		if v.kept[v.next].Root != root {
+			v.refuted = &v.kept[v.next]
+			v.failed.Store(true)
+			return
+		}
+		v.agreed, v.proven = v.agreed+1, v.tree.Size()
+	}
+}

@@ -1,0 +1,229 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"bahi/domain/event"
+)
+
+// each yields events, and then the error if there is one.
+func each(events []event.Stored, err error) iter.Seq2[event.Stored, error] {
+	return func(yield func(event.Stored, error) bool) {
+		for _, e := range events {
+			if !yield(e, nil) {
+				return
+			}
+		}
+		if err != nil {
+			yield(event.Stored{}, err)
+		}
+	}
+}
+
+func keptAt(events []event.Stored, sizes ...int) (kept []Kept) {
+	for _, n := range sizes {
+		kept = append(kept, Kept{Checkpoint: checkpointOf(events, n), From: "kept.txt"})
+	}
+	return kept
+}
+
+// renumber gives events the positions and, in each stream, the revisions of where they stand, as a careful forger does.
+func renumber(events []event.Stored, revisions bool) []event.Stored {
+	next := map[string]int64{}
+	for i := range events {
+		events[i].Position = event.Position(i + 1)
+		if revisions {
+			events[i].Revision = next[events[i].Stream]
+			next[events[i].Stream]++
+		}
+	}
+	return events
+}
+
+func TestALogThatWasNotTouchedAgrees(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		events := logOf(rapid.IntRange(0, 700).Draw(rt, "events"))
+		sizes := rapid.SliceOfN(rapid.IntRange(0, len(events)), 0, 6).Draw(rt, "checkpoints")
+		var progress uint64
+		r, err := Verify(t.Context(), each(events, nil), Evidence{Kept: keptAt(events, sizes...), Progress: func(n uint64) { progress = n }})
+		require.NoError(rt, err)
+		require.Nil(rt, r.Finding)
+		tree := treeOf(events)
+		require.Equal(rt, Result{Events: tree.Size(), Last: event.Position(len(events)), Root: tree.Root(), Agreed: len(sizes), Proven: uint64(slices.Max(append(sizes, 0)))}, r)
+		require.Equal(rt, tree.Size(), progress)
+	})
+}
+
+// The attacks that an auditor fears: each is found by whoever kept a checkpoint from before; where the evidence does
+// not narrow it down to one event it says so, and with tiles it always does.
+func TestEveryAttackIsFoundAndNamed(t *testing.T) {
+	t.Parallel()
+	const n, bad = 1000, 600 // 600: the first bad event, whatever is done
+	for name, c := range map[string]struct {
+		attack func(events []event.Stored) []event.Stored
+		kind   Kind // as tiles show it
+		alone  Kind // with nothing but one checkpoint
+		first  uint64
+		last   uint64 // with nothing but one checkpoint
+	}{
+		"a byte of a payload": {func(e []event.Stored) []event.Stored { e[bad-1].Data = []byte(`{"amount":699.5}`); return e }, Changed, Rewritten, 1, n},
+		"a date in metadata": {func(e []event.Stored) []event.Stored {
+			e[bad-1].Meta = []byte(`{"schema":1,"actor":"user:9","occurred_at":"2026-11-20T18:00:00Z"}`)
+			return e
+		}, Changed, Rewritten, 1, n},
+		"the time of recording": {func(e []event.Stored) []event.Stored { e[bad-1].At = e[bad].At.Add(time.Hour); return e }, Changed, Reordered, bad, bad + 1},
+		"two events swapped": {func(e []event.Stored) []event.Stored {
+			e[bad-1], e[bad+3] = e[bad+3], e[bad-1]
+			return renumber(e, false)
+		}, Reordered, Reordered, bad, bad + 1},
+		"two events swapped that look alike": {func(e []event.Stored) []event.Stored {
+			e[bad-1], e[bad+6] = e[bad+6], e[bad-1]
+			e[bad-1].At, e[bad+6].At = e[bad+6].At, e[bad-1].At
+			return renumber(e, true)
+		}, Changed, Rewritten, 1, n},
+		"one deleted, which leaves a gap": {func(e []event.Stored) []event.Stored { return slices.Delete(e, bad-1, bad) }, Removed, Removed, bad, bad},
+		"one deleted, and others renumbered": {func(e []event.Stored) []event.Stored {
+			return renumber(slices.Delete(e, bad-1, bad), false)
+		}, Removed, Removed, bad - 6, bad + 6},
+		"the newest of its stream deleted, and others renumbered": {func(e []event.Stored) []event.Stored {
+			return renumber(slices.Delete(slices.DeleteFunc(e, func(later event.Stored) bool {
+				return later.Stream == e[bad-1].Stream && later.Position > bad
+			}), bad-1, bad), false)
+		}, Removed, Truncated, 1, 943},
+		"the tail deleted": {func(e []event.Stored) []event.Stored { return e[:bad-1] }, Truncated, Truncated, 1, bad},
+		"one inserted": {func(e []event.Stored) []event.Stored {
+			extra := e[bad-1]
+			extra.ID = uuid.NewSHA1(store, []byte("extra"))
+			return renumber(slices.Insert(e, bad-1, extra), false)
+		}, Inserted, Inserted, bad, bad + 1},
+		"one inserted into a stream of its own": {func(e []event.Stored) []event.Stored {
+			extra := e[bad-1]
+			extra.Stream, extra.Revision = "bankrow-99", 0
+			return renumber(slices.Insert(e, bad-1, extra), false)
+		}, Inserted, Rewritten, 1, n},
+		"all of it written anew": {func(e []event.Stored) []event.Stored {
+			for i := bad - 1; i < n; i++ {
+				e[i].Data = append([]byte(" "), e[i].Data...)
+			}
+			return e
+		}, Changed, Rewritten, 1, n},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			honest := logOf(n)
+			forged := c.attack(logOf(n))
+			verify := func(e Evidence) *Finding {
+				t.Helper()
+				r, err := Verify(t.Context(), each(forged, nil), e)
+				require.NoError(t, err)
+				require.NotNil(t, r.Finding)
+				return r.Finding
+			}
+			f := verify(Evidence{Kept: keptAt(honest, n)})
+			require.Equal(t, c.alone, f.Kind, f.String())
+			require.Equal(t, []uint64{c.first, c.last}, []uint64{f.First, f.Last}, f.String())
+
+			f = verify(Evidence{Kept: keptAt(honest, 100, 590, 610, 900, n)})
+			require.LessOrEqual(t, f.First, uint64(bad), f.String())
+			require.GreaterOrEqual(t, f.Last, uint64(bad), f.String())
+			require.LessOrEqual(t, f.Last-f.First, uint64(610-590), f.String())
+
+			f = verify(Evidence{Kept: keptAt(honest, 100, n), Tiles: tilesOf(t, honest)})
+			require.Equal(t, []uint64{bad, bad}, []uint64{f.First, f.Last}, f.String())
+			require.Equal(t, c.kind, f.Kind, f.String())
+			require.Contains(t, f.String(), "The first bad event is event 600")
+
+			// Tiles that were forged as well prove nothing, and hide nothing.
+			f = verify(Evidence{Kept: keptAt(honest, 590, n), Tiles: tilesOf(t, forged)})
+			require.LessOrEqual(t, f.First, uint64(bad))
+			require.GreaterOrEqual(t, f.Last, uint64(bad))
+			require.NotContains(t, f.Why, "Kept hashes prove")
+		})
+	}
+}
+
+func TestTwoHistoriesUnderOneKeyAreFound(t *testing.T) {
+	t.Parallel()
+	honest, forged := logOf(10), logOf(10)
+	forged[3].Data = []byte("{}")
+	r, err := Verify(t.Context(), each(honest, nil), Evidence{Kept: append(keptAt(honest, 5, 10), keptAt(forged, 10)...)})
+	require.NoError(t, err)
+	require.Equal(t, Equivocal, r.Finding.Kind)
+	require.ErrorContains(t, errors.New(r.Finding.Why), "two histories were signed")
+}
+
+func TestWhatIsBehindTheLastCheckpointIsNotProven(t *testing.T) {
+	t.Parallel()
+	honest, forged := logOf(500), logOf(500)
+	forged[400].Data = []byte("{}")
+	r, err := Verify(t.Context(), each(forged, nil), Evidence{Kept: keptAt(honest, 400)})
+	require.NoError(t, err)
+	require.Nil(t, r.Finding)
+	require.EqualValues(t, 400, r.Proven)
+	require.EqualValues(t, 500, r.Events)
+
+	forged[450].At = began
+	r, err = Verify(t.Context(), each(forged, nil), Evidence{Kept: keptAt(honest, 400)})
+	require.NoError(t, err)
+	require.Equal(t, Reordered, r.Finding.Kind, "the order is held against itself all the same")
+	require.EqualValues(t, 451, r.Finding.Last)
+	require.EqualValues(t, 400, r.Proven)
+}
+
+func TestALogThatIsUnusualButSignedIsNotForged(t *testing.T) {
+	t.Parallel()
+	odd := logOf(300)
+	odd[100].At = began
+	r, err := Verify(t.Context(), each(odd, nil), Evidence{Kept: keptAt(odd, 300)})
+	require.NoError(t, err)
+	require.Nil(t, r.Finding)
+}
+
+func TestPositionsOfAnotherStoreMayHaveGaps(t *testing.T) {
+	t.Parallel()
+	sparse, forged := logOf(300), logOf(299)
+	for i := range sparse {
+		sparse[i].Position *= 1000
+	}
+	for i := range forged {
+		forged[i].Position *= 1000
+	}
+	r, err := Verify(t.Context(), each(sparse, nil), Evidence{Kept: keptAt(sparse, 10, 300), Sparse: true})
+	require.NoError(t, err)
+	require.Nil(t, r.Finding)
+	forged = slices.Delete(forged, 20, 21)
+	r, err = Verify(t.Context(), each(forged, nil), Evidence{Kept: keptAt(sparse, 10, 290), Sparse: true, Tiles: tilesOf(t, sparse)})
+	require.NoError(t, err)
+	require.Equal(t, Removed, r.Finding.Kind)
+	require.EqualValues(t, 21, r.Finding.First)
+}
+
+func TestALogThatCannotBeReadOnTellsWhatWasRead(t *testing.T) {
+	t.Parallel()
+	lost := errors.New("the log went away")
+	events, forged := logOf(1000), logOf(1000)
+	r, err := Verify(t.Context(), each(events[:700], lost), Evidence{Kept: keptAt(events, 300, 900)})
+	require.ErrorIs(t, err, lost)
+	require.Nil(t, r.Finding)
+	require.EqualValues(t, 300, r.Proven)
+	require.EqualValues(t, 700, r.Events)
+	forged[250].Data = []byte("{}")
+	r, err = Verify(t.Context(), each(forged[:700], lost), Evidence{Kept: keptAt(events, 300, 900)})
+	require.ErrorIs(t, err, lost)
+	require.NotNil(t, r.Finding)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = Verify(ctx, each(events, nil), Evidence{})
+	require.ErrorIs(t, err, context.Canceled)
+}
