@@ -193,6 +193,29 @@ func extend(c *Checkpoint, line string) error {
 	return nil
 }
 
+// SplitCheckpoints takes a file apart in which checkpoints stand one behind the other, as if files were joined with cat.
+func SplitCheckpoints(text []byte) (each [][]byte) {
+	for text = bytes.TrimLeft(text, "\n"); len(text) > 0; text = bytes.TrimLeft(text, "\n") {
+		end := noteEnd(text)
+		each, text = append(each, text[:end]), text[end:]
+	}
+	return each
+}
+
+// noteEnd is where the first note of a text ends: behind its signatures.
+func noteEnd(text []byte) int {
+	end, signed := 0, false
+	for line := range bytes.Lines(text) {
+		is := isSignature(strings.TrimSuffix(string(line), "\n"))
+		if signed && !is {
+			break
+		}
+		signed = is
+		end += len(line)
+	}
+	return end
+}
+
 // isSignature says whether a line has the form of a signature, whoever made it.
 func isSignature(line string) bool {
 	_, encoded, ok := strings.Cut(strings.TrimPrefix(line, "— "), " ")

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -70,7 +71,7 @@ func (v *verifier) contradiction() *Finding {
 		if a, b := v.kept[i-1], v.kept[i]; a.Size == b.Size && a.Root != b.Root {
 			return &Finding{
 				Kind: Equivocal, First: min(1, b.Size), Last: b.Size, Checkpoint: &b,
-				Why: fmt.Sprintf("%s and %s have different roots: two histories were signed, and at most one of them is true.", a, b),
+				Why: fmt.Sprintf("%s and %s have different roots: two histories were signed, and at most one of them is true. Unless the log went on after a restore that lost its tail, its keeper has to explain this.", a, b),
 			}
 		}
 	}
@@ -83,7 +84,7 @@ func (v *verifier) finding(toTheEnd bool) *Finding {
 	switch {
 	case v.refuted != nil:
 		f := &Finding{
-			Kind: Rewritten, First: v.proven + 1, Last: v.refuted.Size, Checkpoint: v.refuted,
+			Kind: Rewritten, First: v.before() + 1, Last: v.refuted.Size, Checkpoint: v.refuted,
 			Why: fmt.Sprintf("The log does not lead to %s%s.", v.refuted, v.upTo()),
 		}
 		if v.refuted.Size == 0 {
@@ -94,22 +95,30 @@ func (v *verifier) finding(toTheEnd bool) *Finding {
 			f.Why = clue.Why + " " + f.Why
 		}
 		return f
-	case clue != nil && clue.Last > v.proven:
+	case clue != nil && clue.Last > v.before():
 		return clue
 	case toTheEnd && v.next < len(v.kept):
 		k := &v.kept[v.next]
 		n := v.order.count
 		return &Finding{
-			Kind: Truncated, First: v.proven + 1, Last: n + 1, Checkpoint: k,
+			Kind: Truncated, First: v.before() + 1, Last: n + 1, Checkpoint: k,
 			Why: fmt.Sprintf("The log has %d events, and had %d by %s%s. If none before was changed, those from %d on were cut off.", n, k.Size, k, v.upTo(), n+1),
 		}
 	}
 	return nil
 }
 
+// before is how many events need not be looked at: those that a trusted checkpoint covers, or if there is no such, any.
+func (v *verifier) before() uint64 {
+	if slices.ContainsFunc(v.kept, func(k Kept) bool { return !k.Doubtful }) {
+		return v.proven
+	}
+	return v.led
+}
+
 func (v *verifier) upTo() string {
-	if v.proven == 0 {
+	if v.before() == 0 {
 		return ""
 	}
-	return fmt.Sprintf(", while its first %d events are as they were signed", v.proven)
+	return fmt.Sprintf(", while its first %d events are as they were signed", v.before())
 }

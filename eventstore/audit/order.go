@@ -15,11 +15,16 @@ type order struct {
 	last   event.Stored
 	clue   *Finding // the first
 
+	restores []Event
+
 	// The newest event of each stream, by a hash of its name: names would take the memory of the log's size. Two names
 	// may have one hash, once in some hundred million logs of a million streams.
 	streams map[uint64]newest
 	seed    maphash.Seed
 }
+
+// restoreAccepted is the stored name of the event by which a log goes on after a restore that lost its tail (docs/events.md).
+const restoreAccepted = "CheckpointRestoreAccepted"
 
 type newest struct {
 	revision int64
@@ -43,6 +48,9 @@ func (o *order) add(e event.Stored) bool {
 	case e.At.Before(o.last.At):
 		o.found(e, Reordered, o.count, n, "Time runs backward: event %d was recorded at %s, and event %d before it at %s; one of them was changed, moved or inserted.",
 			n, e.At.UTC().Format(moment), o.count, o.last.At.UTC().Format(moment))
+	}
+	if e.Type == restoreAccepted {
+		o.restores = append(o.restores, Of(e))
 	}
 	o.stream(e, n)
 	o.last = event.Stored{Position: e.Position, At: e.At}

@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"strings"
 
 	tlogproof "github.com/transparency-dev/formats/proof"
 
@@ -59,7 +58,7 @@ func AppendProof(to []byte, p Proof) []byte {
 func ParseProofs(text []byte) ([]Proof, error) {
 	var proofs []Proof
 	for len(text) > 0 {
-		one := text[:proofEnd(text)]
+		one := text[:noteEnd(text)]
 		p, err := parseProof(one)
 		if err != nil {
 			return nil, fmt.Errorf("read proof %d: %w", len(proofs)+1, err)
@@ -70,20 +69,6 @@ func ParseProofs(text []byte) ([]Proof, error) {
 		return nil, errors.New("read the proof: the file is empty")
 	}
 	return proofs, nil
-}
-
-// proofEnd is where the first proof of a file ends: behind the signatures of its checkpoint.
-func proofEnd(text []byte) int {
-	end, signed := 0, false
-	for line := range bytes.Lines(text) {
-		if is := isSignature(strings.TrimSuffix(string(line), "\n")); signed && !is {
-			return end
-		} else if is {
-			signed = true
-		}
-		end += len(line)
-	}
-	return end
 }
 
 // parseProof reads one proof. The leaf's line is read here, since the library's reader takes no line over 64 KiB, and the

@@ -3,6 +3,7 @@ package audit
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"runtime"
@@ -18,7 +19,30 @@ type Kept struct {
 	Checkpoint
 
 	From string      `json:"from"`         // where it was kept, for people
-	By   []Signature `json:"by,omitempty"` // who of those that are trusted signed it; none: its keeper's word counts
+	By   []Signature `json:"by,omitempty"` // who of those that are trusted signed it
+
+	// Doubtful says that nothing but the log's own keeper vouches for it: a log that agrees is not proven by it, and one
+	// that does not is not what it claims to be all the same.
+	Doubtful bool `json:"doubtful,omitempty"`
+}
+
+// Collect reads a file of checkpoints of one log, and says where they come from. It answers an error for a checkpoint of another
+// log, and for a signature by a trusted key that is wrong. Those that none of the keys signed have no By.
+func (k Keys) Collect(origin, from string, text []byte) (kept []Kept, err error) {
+	for i, signed := range SplitCheckpoints(text) {
+		c, by, err := k.Open(signed)
+		if err != nil && !errors.Is(err, ErrNotSigned) {
+			return nil, fmt.Errorf("%s, checkpoint %d: %w", from, i+1, err)
+		}
+		if c.Origin != origin {
+			return nil, fmt.Errorf("%s, checkpoint %d: it is of the log %s, and this is the log %s", from, i+1, c.Origin, origin)
+		}
+		if err != nil {
+			by = nil // a witness alone does not speak for the log
+		}
+		kept = append(kept, Kept{Checkpoint: c, From: from, By: by})
+	}
+	return kept, nil
 }
 
 func (k Kept) String() string {
@@ -48,13 +72,18 @@ type Evidence struct {
 
 // Result is what became of a log that was held against evidence.
 type Result struct {
-	Events  uint64         `json:"events"` // that were read
-	Last    event.Position `json:"last_position"`
-	Root    Hash           `json:"root"`              // of the tree over them, unless something was found
-	Agreed  int            `json:"agreed"`            // how many checkpoints agree
-	Proven  uint64         `json:"proven"`            // the first so many events are those that were signed
-	Finding *Finding       `json:"finding,omitempty"` // what is wrong, first things first; nil: nothing
+	Events   uint64         `json:"events"` // that were read
+	Last     event.Position `json:"last_position"`
+	Root     Hash           `json:"root"`               // of the tree over them, unless something was found
+	Agreed   int            `json:"agreed"`             // how many checkpoints agree …
+	Trusted  int            `json:"trusted"`            // … and how many of them are not doubtful
+	Proven   uint64         `json:"proven"`             // the first so many events are those that were signed, by checkpoints that are not doubtful
+	Restores []Event        `json:"restores,omitempty"` // where the log says that a restore lost its tail: older checkpoints may be of what was lost
+	Finding  *Finding       `json:"finding,omitempty"`  // what is wrong, first things first; nil: nothing
 }
+
+// Verified says whether something trusted vouches for the log, and nothing speaks against it.
+func (r Result) Verified() bool { return r.Finding == nil && r.Trusted > 0 }
 
 // blockEvents is how many events are hashed at a time: a tile's.
 const blockEvents = TileWidth
@@ -78,7 +107,7 @@ func Verify(ctx context.Context, events iter.Seq2[event.Stored, error], evidence
 		return Result{Finding: f}, nil
 	}
 	err := v.read(ctx, events)
-	r := Result{Events: v.order.count, Last: v.order.last.Position, Root: v.tree.Root(), Agreed: v.agreed, Proven: v.proven}
+	r := Result{Events: v.order.count, Last: v.order.last.Position, Root: v.tree.Root(), Agreed: v.agreed, Trusted: v.trusted, Proven: v.proven, Restores: v.order.restores}
 	r.Finding = v.finding(err == nil)
 	if r.Finding != nil && evidence.Tiles != nil && v.next < len(v.kept) {
 		if exact := v.locate(ctx, events); exact != nil {
@@ -99,8 +128,10 @@ type verifier struct {
 	tree    Tree
 	next    int // of kept
 	agreed  int
-	proven  uint64
-	refuted *Kept // the first that disagrees
+	trusted int
+	proven  uint64 // by checkpoints that are not doubtful
+	led     uint64 // by whichever
+	refuted *Kept  // the first that disagrees
 	failed  atomic.Bool
 }
 
@@ -221,6 +252,9 @@ func (v *verifier) check() {
 			v.failed.Store(true)
 			return
 		}
-		v.agreed, v.proven = v.agreed+1, v.tree.Size()
+		v.agreed, v.led = v.agreed+1, v.tree.Size()
+		if !v.kept[v.next].Doubtful {
+			v.trusted, v.proven = v.trusted+1, v.tree.Size()
+		}
 	}
 }

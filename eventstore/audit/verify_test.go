@@ -59,7 +59,7 @@ func TestALogThatWasNotTouchedAgrees(t *testing.T) {
 		require.NoError(rt, err)
 		require.Nil(rt, r.Finding)
 		tree := treeOf(events)
-		require.Equal(rt, Result{Events: tree.Size(), Last: event.Position(len(events)), Root: tree.Root(), Agreed: len(sizes), Proven: uint64(slices.Max(append(sizes, 0)))}, r)
+		require.Equal(rt, Result{Events: tree.Size(), Last: event.Position(len(events)), Root: tree.Root(), Agreed: len(sizes), Trusted: len(sizes), Proven: uint64(slices.Max(append(sizes, 0)))}, r)
 		require.Equal(rt, tree.Size(), progress)
 	})
 }
@@ -226,4 +226,55 @@ func TestALogThatCannotBeReadOnTellsWhatWasRead(t *testing.T) {
 	cancel()
 	_, err = Verify(ctx, each(events, nil), Evidence{})
 	require.ErrorIs(t, err, context.Canceled)
+}
+
+func TestCheckpointsOfTheKeeperAloneProveNothing(t *testing.T) {
+	t.Parallel()
+	honest, forged := logOf(500), logOf(500)
+	forged[200].Data = []byte("{}")
+	own := keptAt(forged, 100, 300, 500)
+	for i := range own {
+		own[i].Doubtful = true
+	}
+	r, err := Verify(t.Context(), each(forged, nil), Evidence{Kept: own})
+	require.NoError(t, err)
+	require.Nil(t, r.Finding)
+	require.False(t, r.Verified())
+	require.Equal(t, 3, r.Agreed)
+	require.Zero(t, r.Proven)
+
+	r, err = Verify(t.Context(), each(forged, nil), Evidence{Kept: append(own, keptAt(honest, 400)...)})
+	require.NoError(t, err)
+	require.Equal(t, []uint64{1, 400}, []uint64{r.Finding.First, r.Finding.Last}, "nor do they narrow anything down beside one that is trusted")
+
+	r, err = Verify(t.Context(), each(honest, nil), Evidence{Kept: own})
+	require.NoError(t, err)
+	require.Equal(t, []uint64{101, 300}, []uint64{r.Finding.First, r.Finding.Last}, "but a log that they do not lead to is not whole")
+}
+
+func TestCheckpointsAreCollectedFromFiles(t *testing.T) {
+	t.Parallel()
+	events, key, other := logOf(20), keyOf(t, 1), keyOf(t, 2)
+	file := slices.Concat(sign(t, checkpointOf(events, 5), key), sign(t, checkpointOf(events, 10), key, other), []byte("\n"), sign(t, checkpointOf(events, 20), other))
+	kept, err := keysOf(t, key).Collect(Origin(store), "kept.txt", file)
+	require.NoError(t, err)
+	require.Len(t, kept, 3)
+	require.Len(t, kept[1].By, 1)
+	require.Empty(t, kept[2].By)
+	require.EqualValues(t, 20, kept[2].Size)
+	_, err = keysOf(t, key).Collect("bahi/other", "kept.txt", file)
+	require.EqualError(t, err, "kept.txt, checkpoint 1: it is of the log "+Origin(store)+", and this is the log bahi/other")
+	_, err = keysOf(t, key).Collect(Origin(store), "kept.txt", file[:len(file)-100])
+	require.ErrorContains(t, err, "kept.txt, checkpoint 3")
+	_, err = keysOf(t, key).Collect(Origin(store), "kept.txt", []byte(string(file[:1])+"x"+string(file[1:])))
+	require.ErrorContains(t, err, "kept.txt, checkpoint 1")
+}
+
+func TestARestoreThatTheLogTellsOfIsReported(t *testing.T) {
+	t.Parallel()
+	events := logOf(10)
+	events[6].Type = restoreAccepted
+	r, err := Verify(t.Context(), each(events, nil), Evidence{})
+	require.NoError(t, err)
+	require.Equal(t, []Event{Of(events[6])}, r.Restores)
 }
