@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"bahi/domain/event"
 	"bahi/eventstore"
@@ -372,6 +373,9 @@ func (b Build) makeIndexes(ctx context.Context, s *session) error {
 		go func() {
 			for index := range todo {
 				if _, err := conn.Exec(ctx, index); err != nil {
+					if server, ok := errors.AsType[*pgconn.PgError](err); ok && server.ConstraintName == "pg_class_relname_nsp_index" {
+						err = &unreachable{err} // a process that has lost the build came to the end of this index just now
+					}
 					failed <- orUnreachable(conn, err)
 					return
 				}

@@ -1,6 +1,7 @@
 package projections
 
 import (
+	"context"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -9,11 +10,11 @@ import (
 )
 
 // rebuilt is a projection that was built anew, and whose old generation is kept.
-func (r *rig) rebuilt(t *testing.T, p *Projection, keep time.Duration) {
+func (r *rig) rebuilt(t *testing.T, p *Projection) {
 	t.Helper()
 	require.NoError(t, r.build(p).Run(t.Context()))
 	build := r.build(p)
-	build.How.Keep = keep
+	build.How.Keep = time.Hour
 	require.NoError(t, build.Run(t.Context()))
 }
 
@@ -31,7 +32,7 @@ func TestWhatIsKeptFollowsTheLogUntilItsTimeIsOver(t *testing.T) {
 	r := newRig(t)
 	p := seen("seen", nil)
 	r.add(t, "Ant")
-	r.rebuilt(t, p, time.Hour)
+	r.rebuilt(t, p)
 	serving := r.serve(t, p)
 	r.add(t, "Bee")
 	serving.reached("seen", 2)
@@ -49,7 +50,7 @@ func TestOneGenerationIsKept(t *testing.T) {
 	r := newRig(t)
 	p := seen("seen", nil)
 	r.add(t, "Ant")
-	r.rebuilt(t, p, time.Hour)
+	r.rebuilt(t, p)
 	r.serve(t, p)
 	build := r.build(p)
 	build.How.Keep = time.Hour
@@ -66,7 +67,7 @@ func TestWhatIsKeptIsDroppedInTimeThoughItIsParked(t *testing.T) {
 	r := newRig(t)
 	p := seen("seen", nil)
 	r.add(t, "Ant")
-	r.rebuilt(t, p, time.Hour)
+	r.rebuilt(t, p)
 	r.serve(t, p)
 	soon(t, "somebody follows it", func() bool { return r.of(t, p, 1).Owner != nil })
 	// It is parked as by an event that it cannot fold, and its process is gone.
@@ -81,7 +82,7 @@ func TestWhatAnOlderVersionKeptIsDroppedInTime(t *testing.T) {
 	old, next := seen("seen", nil), seen("seen", nil)
 	next.Version = 2
 	r.add(t, "Ant")
-	r.rebuilt(t, old, time.Hour)
+	r.rebuilt(t, old)
 	require.NoError(t, r.build(next).Run(t.Context()))
 	r.serve(t, next)
 	require.Never(t, func() bool { return len(r.schemas(t)) != 3 }, 2*lookEvery, lookEvery/4)
@@ -96,7 +97,7 @@ func TestAKeptGenerationThatIsParkedIsNotRolledBackTo(t *testing.T) {
 	cured.Store(true)
 	p, broken := seen("seen", nil), seen("seen", poisoned(&cured))
 	r.add(t, "Ant")
-	r.rebuilt(t, p, time.Hour)
+	r.rebuilt(t, p)
 	run := r.run(t, p)
 	r.tend(t, broken) // which follows with the kept one
 	soon(t, "somebody follows it", func() bool { return r.of(t, p, 1).Owner != nil })
@@ -159,10 +160,10 @@ func TestWhoReadsOldTablesForLongHoldsNobodyElse(t *testing.T) {
 	r.goesLive(t, p, 2)
 	other := seen("other", nil)
 	for range 20 { // who does not know yet that another generation is read
-		began := time.Now()
-		_, err := r.pool.Exec(t.Context(), `select * from seen_g1.seen`)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		_, err := r.pool.Exec(ctx, `select * from seen_g1.seen`)
+		cancel()
 		require.NoError(t, err)
-		require.Less(t, time.Since(began), time.Second)
 	}
 	require.NoError(t, r.build(other).Run(t.Context()))
 	require.NoError(t, <-built)

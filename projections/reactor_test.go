@@ -86,7 +86,7 @@ func TestAReactorThatIsFencedOffHasNoEffect(t *testing.T) {
 			require.NoError(t, err)
 			r.add(t, "a", "b")
 			require.EqualValues(t, 1, r.exec(t, sql))
-			d := r.decoded(t, a.p, 0)
+			d := r.decoded(t, a.p)
 			require.ErrorIs(t, h.apply(t.Context(), d), ErrFenced)
 			require.ErrorIs(t, applyFinding(t.Context(), h, conn, d), ErrFenced)
 			require.ErrorIs(t, h.fenced(t.Context()), ErrFenced)

@@ -22,8 +22,6 @@ const (
 	// tries is after how many attempts closeBy is doubled: somebody writes faster than is folded.
 	tries = 20
 
-	lockNotAvailable = "55P03" // in time
-
 	// answersWithin is how long one who holds a row of the registry may keep another waiting for it.
 	answersWithin = `10s`
 )
@@ -138,7 +136,7 @@ func (b Build) follow(ctx context.Context, s *session, until func() bool) error 
 			return nil
 		}
 		if err != nil {
-			return err
+			return &unreachable{err}
 		}
 		d, decodeErr := decoding.decode(ctx, batch)
 		if d.upTo > s.g.Position {
@@ -249,10 +247,16 @@ func move(ctx context.Context, conn *pgx.Conn, to generation, owner *uuid.UUID, 
 		}
 		return err
 	})
-	if server, ok := errors.AsType[*pgconn.PgError](err); ok && server.Code == lockNotAvailable {
+	if isBusy(err) {
 		err = fmt.Errorf("the projection is busy with a long piece of work: %w", err)
 	}
 	return old, err
+}
+
+// isBusy says whether somebody else has had a lock for too long.
+func isBusy(err error) bool {
+	server, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && server.Code == "55P03"
 }
 
 // retire takes a generation away from its readers, who find another one, and gives up what was kept beside
@@ -289,7 +293,7 @@ const (
 func drop(ctx context.Context, conn *pgx.Conn, g generation) error {
 	for nth := 1; ; nth++ {
 		err := tryDrop(ctx, conn, g)
-		if server, ok := errors.AsType[*pgconn.PgError](err); !ok || server.Code != lockNotAvailable || nth == dropTries {
+		if !isBusy(err) || nth == dropTries {
 			return err
 		}
 		select {

@@ -1,0 +1,237 @@
+package projections
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"bahi/domain/event"
+	"bahi/domain/ledger/bank"
+	"bahi/domain/ledger/book"
+)
+
+// half leaves a build where a process that ends leaves it: in the middle of the fill.
+func (r *rig) half(t *testing.T, p *Projection) generation {
+	t.Helper()
+	build := r.build(p)
+	build.How = How{Throttle: 600, Partitions: 2}
+	require.NoError(t, build.Request(t.Context()))
+	one := r.serve(t, p)
+	soon(t, "it begins", func() bool { return r.position(t, p) > 0 })
+	one.stop()
+	g, found := r.being(t, p)
+	require.True(t, found)
+	require.Equal(t, filling, g.phase())
+	require.NoError(t, Throttle(t.Context(), r.pool, p, 0))
+	return g
+}
+
+func TestABuildStartsOverWhereTheProgramMakesOtherTables(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	want := numberedNames(0, 800)
+	r.add(t, want...)
+	before := seen("seen", nil)
+	r.half(t, before)
+	after := Define("seen", 1, strings.Replace(seenDDL, "name text not null", "name text not null, length int not null", 1),
+		On(func(b *Batch, e event.Recorded[book.AccountOpened[bank.Entry]]) {
+			b.Exec(`insert into seen (position, name, length) values ($1, $2, $3)`, int64(e.Position), e.Data.Name, len(e.Data.Name))
+		}))
+	r.serve(t, after).reached("seen", 800)
+	require.Equal(t, want, r.names(t, "seen"))
+	live := r.live(t, after)
+	require.Equal(t, after.Hash(), live.DDL)
+	require.Equal(t, 1, live.Generation)
+	r.exact(t, after)
+	var length int
+	require.NoError(t, r.pool.QueryRow(t.Context(), `select sum(length) from seen_g1.seen`).Scan(&length))
+	require.Equal(t, 5*len(want), length)
+}
+
+func TestABuildOfALogThatLostItsTailIsToldOf(t *testing.T) {
+	t.Parallel()
+	for _, phase := range []string{filling, differs} {
+		t.Run(phase, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			p := seen("seen", nil)
+			r.add(t, numberedNames(0, 800)...)
+			if phase == differs {
+				require.NoError(t, r.build(p).Run(t.Context()))
+				r.exec(t, `update seen_g1.seen set name = 'Wasp' where position = 1`)
+				require.ErrorIs(t, r.build(p).Run(t.Context()), ErrDiffers)
+				require.NoError(t, Accept(t.Context(), r.pool, p))
+			} else {
+				r.half(t, p)
+			}
+			r.exec(t, `delete from log.event where position > 1`)
+			r.reopen(t)
+			r.add(t, numberedNames(0, 900)...)
+			r.tend(t, p)
+			soon(t, "it is told", func() bool {
+				g, found := r.being(t, p)
+				require.True(t, found)
+				if g.Error != nil {
+					require.Contains(t, *g.Error, "the log has no such event there: cancel it and begin anew")
+				}
+				return g.Error != nil
+			})
+			require.NoError(t, r.build(p).Cancel(t.Context()), "what the message advises helps")
+			require.NoError(t, r.build(p).Run(t.Context()))
+			require.Len(t, r.names(t, "seen"), 901)
+		})
+	}
+}
+
+func TestABuildOfAnotherLogIsToldOf(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	p := seen("seen", nil)
+	require.NoError(t, r.build(p).Request(t.Context()))
+	r.exec(t, `update log.identity set store_id = '00000000-0000-4000-8000-000000000000'`)
+	r.reopen(t)
+	r.add(t, "Ant")
+	r.tend(t, p)
+	soon(t, "it is told", func() bool {
+		g, found := r.being(t, p)
+		require.True(t, found)
+		return g.Error != nil && strings.Contains(*g.Error, "this is log 00000000-0000-4000-8000-000000000000: cancel it and begin anew")
+	})
+}
+
+// A part may have folded all of its events when another process takes the build over.
+func TestAPartThatLostItsBuildDoesNotFinishIt(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	p := seen("seen", nil)
+	r.add(t, "Ant")
+	require.NoError(t, r.build(p).Request(t.Context()))
+	conn, err := connect(t.Context(), r.build(p).Config, p)
+	require.NoError(t, err)
+	defer conn.Close(t.Context())
+	g, _ := r.being(t, p)
+	s := r.build(p).session(conn, g)
+	require.NoError(t, s.own(t.Context()))
+	require.NoError(t, r.build(p).makeTables(t.Context(), s))
+	parts, err := r.build(p).openParts(t.Context(), s)
+	require.NoError(t, err)
+	defer parts[0].conn.Close(t.Context())
+	require.NoError(t, parts[0].finish(t.Context()))
+	r.exec(t, `update projection.generation set owner = gen_random_uuid()`)
+	require.ErrorIs(t, parts[0].finish(t.Context()), ErrFenced)
+	require.ErrorIs(t, parts[0].apply(t.Context(), r.decoded(t, p)), ErrFenced)
+	r.build(p).noteFailure(t.Context(), s, errors.New("of a process that has lost it"))
+	g, _ = r.being(t, p)
+	require.Nil(t, g.Error)
+}
+
+func TestAChecksTablesAreHeldBeforeAnybodySeesThem(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	p := seen("seen", nil)
+	r.add(t, "Ant")
+	require.NoError(t, r.build(p).Run(t.Context()))
+	conn, err := connect(t.Context(), r.build(p).Config, p)
+	require.NoError(t, err)
+	g, err := newGeneration(t.Context(), conn, p, r.store.ID(), How{}, true)
+	require.NoError(t, err)
+	other, err := connect(t.Context(), r.build(p).Config, p)
+	require.NoError(t, err)
+	defer other.Close(t.Context())
+	require.NoError(t, sweep(t.Context(), other, p))
+	require.Equal(t, g.Generation, r.of(t, p, g.Generation).Generation, "it is still there")
+	require.NoError(t, conn.Close(t.Context()))
+	soon(t, "whoever comes next drops what a check has left", func() bool {
+		require.NoError(t, sweep(t.Context(), other, p))
+		all, err := generations(t.Context(), r.pool, `scratch`)
+		require.NoError(t, err)
+		return len(all) == 0
+	})
+}
+
+// What is noted by a process that has lost its projection would park whoever works on it now.
+func TestAnErrorIsNotedOnNobodyElsesTables(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	p := seen("seen", nil)
+	require.NoError(t, r.build(p).Run(t.Context()))
+	runner := NewRunner(r.store, r.pool, r.log)
+	note := func() bool {
+		noted, err := registry{runner, p}.note(t.Context(), errors.New("cannot"))
+		require.NoError(t, err)
+		return noted
+	}
+	require.False(t, note())
+	_, err := r.pool.Exec(t.Context(), `update projection.generation set owner = $1`, runner.owner)
+	require.NoError(t, err)
+	require.True(t, note())
+	r.exec(t, `update projection.generation set error = null, owner = '`+uuid.NewString()+`'`)
+	require.False(t, note())
+	require.Nil(t, r.live(t, p).Error)
+}
+
+func TestAnIndexThatCannotBeMadeIsToldAndTriedAgain(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	p := Define("seen", 1, "create table seen (position bigint, name text);\n-- after fill\ncreate unique index seen_name_idx on seen (name);\n",
+		On(func(b *Batch, e event.Recorded[book.AccountOpened[bank.Entry]]) {
+			b.Exec(`insert into seen values ($1, $2)`, int64(e.Position), e.Data.Name)
+		}))
+	r.add(t, "Ant", "Ant")
+	build := r.build(p)
+	require.ErrorContains(t, build.Run(t.Context()), "could not create unique index")
+	g, found := r.being(t, p)
+	require.True(t, found)
+	require.Equal(t, indexing, g.phase())
+	require.Contains(t, *g.Error, "could not create unique index")
+	r.exec(t, `delete from seen_g1.seen where position = 2`)
+	r.serve(t, p)
+	require.NoError(t, func() error {
+		err := Retry(t.Context(), r.pool, p)
+		if errors.Is(err, ErrNotParked) { // a process that begins tries it again by itself
+			err = nil
+		}
+		return err
+	}())
+	r.goesLive(t, p, 1)
+}
+
+// The connection that makes an index may outlive the one by which its process had the build.
+func TestAnIndexThatALostProcessIsMakingIsNobodysFault(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	p := seen("seen", nil)
+	r.add(t, "Ant")
+	build := r.build(p)
+	made := make(chan error, 1)
+	build.Progress = func(now Progress) {
+		if now.Phase != indexing {
+			return
+		}
+		tx, err := r.pool.Begin(t.Context())
+		if err == nil {
+			_, err = tx.Exec(t.Context(), `create index seen_position_idx on seen_g1.seen (position)`)
+		}
+		if err != nil {
+			made <- err
+			return
+		}
+		go func() {
+			for waiting := false; !waiting && err == nil; {
+				err = r.pool.QueryRow(t.Context(), `select exists (select from pg_locks l join pg_stat_activity a using (pid)
+					where not l.granted and a.datname = current_database())`).Scan(&waiting)
+			}
+			made <- errors.Join(err, tx.Commit(t.Context()))
+		}()
+	}
+	require.ErrorContains(t, build.Run(t.Context()), "pg_class_relname_nsp_index")
+	require.NoError(t, <-made)
+	g, found := r.being(t, p)
+	require.True(t, found)
+	require.Nil(t, g.Error)
+	r.tend(t, p)
+	r.goesLive(t, p, 1)
+}
