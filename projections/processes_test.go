@@ -1,0 +1,202 @@
+package projections
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"math/rand/v2"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"bahi/domain/event"
+	"bahi/domain/ledger/bank"
+	"bahi/domain/ledger/book"
+)
+
+// parted is a projection that can be filled in parts, by the length of what it notes. What was opened before in the
+// same part is noted with it, so that a part that misses an event, or has it twice, gives other tables.
+func parted() *Projection {
+	return Define("seen", 1, `
+create table seen (position bigint not null, name text not null);
+create table counted (key bigint primary key, n bigint not null);
+-- after fill
+create index seen_position_idx on seen (position);
+`, On(func(b *Batch, e event.Recorded[book.AccountOpened[bank.Entry]]) {
+		b.Exec(`insert into seen (position, name) values ($1, $2)`, int64(e.Position), e.Data.Name)
+		b.Exec(`insert into counted (key, n) values ($1, 1) on conflict (key) do update set n = counted.n + 1`, int64(e.Position)%11)
+	})).Parted(func(r *event.Recorded[any]) (key int64, all bool) { return int64(r.Position) % 11, false })
+}
+
+func TestABuildInPartsGivesTheSameTablesWhereverItIsKilled(t *testing.T) {
+	t.Parallel()
+	for parts := range 5 {
+		t.Run(string(rune('1'+parts)), func(t *testing.T) {
+			t.Parallel()
+			random := rand.New(rand.NewPCG(uint64(parts), 4))
+			r := newRig(t)
+			p := parted()
+			want := numberedNames(0, 1200)
+			r.add(t, want...)
+			build := r.build(p)
+			build.How = How{Throttle: 800, Partitions: parts + 1}
+			require.NoError(t, build.Request(t.Context()))
+			for range 3 {
+				before := r.position(t, p)
+				one := r.serve(t, p)
+				soon(t, "it comes on", func() bool { return r.position(t, p) > before })
+				r.kill(t, random)
+				one.stop()
+			}
+			require.NoError(t, Throttle(t.Context(), r.pool, p, 0))
+			r.serve(t, p).reached("seen", 1200)
+			require.Equal(t, want, r.names(t, "seen"))
+			require.Equal(t, []string{"seen_g1"}, r.schemas(t))
+			require.Equal(t, parts+1, r.live(t, p).Partitions)
+			r.exact(t, p)
+		})
+	}
+}
+
+func TestAnotherProcessTakesABuildOverWhoseConnectionsAreLost(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	p := parted()
+	want := numberedNames(0, 3000)
+	r.add(t, want...)
+	build := r.build(p)
+	build.How = How{Throttle: 1500, Partitions: 2}
+	require.NoError(t, build.Request(t.Context()))
+	all := []*serving{r.serve(t, p), r.serve(t, p)}
+	random := rand.New(rand.NewPCG(4, 4))
+	for range 12 {
+		r.kill(t, random)
+		time.Sleep(50 * time.Millisecond) // some work must be done between
+	}
+	soon(t, "it is built", func() bool {
+		g, found := r.being(t, p)
+		if g.Error != nil {
+			require.Empty(t, *g.Error, "a lost connection is nobody's fault")
+		}
+		return !found
+	})
+	all[0].stop()
+	r.add(t, "last")
+	all[1].reached("seen", 3001)
+	require.Equal(t, append(want, "last"), r.names(t, "seen"))
+	r.exact(t, p)
+}
+
+// Whatever operators and processes do, in whatever order: in the end the tables are what the log says, and
+// nothing is left of what was done.
+func TestInTheEndTheTablesAreWhatTheLogSays(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	random := rand.New(rand.NewPCG(1, 2))
+	rapid.Check(t, func(rt *rapid.T) {
+		r.exec(t, `do $$ declare s text; begin
+			for s in select nspname from pg_namespace where nspname ~ '^seen_g' loop execute format('drop schema %I cascade', s); end loop;
+			delete from projection.generation; end $$`)
+		p := parted()
+		r.add(t, numberedNames(0, 20)...)
+		servers := [2]*serving{}
+		accept := func(err error, expected ...error) {
+			for _, e := range expected {
+				if errors.Is(err, e) {
+					return
+				}
+			}
+			require.NoError(t, err)
+		}
+		steps := map[string]func(*rapid.T){
+			"request": func(rt *rapid.T) {
+				b := r.build(p)
+				b.How = How{
+					Partitions: rapid.IntRange(1, 3).Draw(rt, "parts"), Throttle: rapid.SampledFrom([]int{0, 400}).Draw(rt, "throttle"),
+					Keep: rapid.SampledFrom([]time.Duration{0, time.Hour}).Draw(rt, "keep"),
+				}
+				accept(b.Request(t.Context()), ErrBuildRuns)
+			},
+			"pause":  func(*rapid.T) { accept(Pause(t.Context(), r.pool, p), ErrNotBuilt) },
+			"resume": func(*rapid.T) { accept(Resume(t.Context(), r.pool, p), ErrNotPaused) },
+			"accept": func(*rapid.T) { accept(Accept(t.Context(), r.pool, p), ErrNotDiffers) },
+			"cancel": func(*rapid.T) { accept(r.build(p).Cancel(t.Context()), ErrNoBuild) },
+			"add":    func(rt *rapid.T) { r.add(t, numberedNames(0, rapid.IntRange(1, 60).Draw(rt, "events"))...) },
+			"kill":   func(*rapid.T) { r.kill(t, random) },
+			"spoil": func(*rapid.T) {
+				if g, found, err := liveGeneration(t.Context(), r.pool, p); err == nil && found {
+					_, _ = r.pool.Exec(t.Context(), `update `+g.schema()+`.seen set name = 'spoilt' where position % 7 = 0`) // unless it is gone
+				}
+			},
+			"rollback": func(*rapid.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				_ = r.build(p).Rollback(ctx, time.Hour) // for which much may be in the way
+			},
+			"start": func(rt *rapid.T) {
+				if i := rapid.IntRange(0, 1).Draw(rt, "which"); servers[i] == nil {
+					servers[i] = r.serve(t, p)
+				}
+			},
+			"stop": func(rt *rapid.T) {
+				if i := rapid.IntRange(0, 1).Draw(rt, "which"); servers[i] != nil {
+					servers[i].stop()
+					servers[i] = nil
+				}
+			},
+			"wait": func(rt *rapid.T) { time.Sleep(time.Duration(rapid.IntRange(1, 80).Draw(rt, "ms")) * time.Millisecond) },
+		}
+		rt.Repeat(steps)
+		for i := range servers {
+			if servers[i] == nil {
+				servers[i] = r.serve(t, p)
+			}
+		}
+		// Whatever is paused goes on; the last build has the tables anew, whatever was spoilt.
+		_ = Resume(t.Context(), r.pool, p)
+		_ = Throttle(t.Context(), r.pool, p, 0)
+		soon(t, "no build is under way", func() bool {
+			g, found := r.being(t, p)
+			if found && g.phase() == differs {
+				_ = Accept(t.Context(), r.pool, p)
+			}
+			if found && g.Error != nil {
+				require.Empty(t, *g.Error)
+			}
+			_, built, err := liveGeneration(t.Context(), r.pool, p)
+			require.NoError(t, err)
+			return !found && built
+		})
+		b := r.build(p)
+		b.How = How{Accept: true, Keep: time.Hour}
+		require.NoError(t, b.Run(t.Context()))
+		head := r.head(t)
+		require.EventuallyWithT(t, func(c *assert.CollectT) {
+			all, err := generations(t.Context(), r.pool, `true`)
+			require.NoError(c, err)
+			for _, g := range all {
+				require.Equal(c, head, g.Position, "%+v", g)
+			}
+			require.LessOrEqual(c, len(all), 2, "%+v", all)
+			require.Len(c, r.schemas(t), len(all))
+		}, 30*time.Second, 20*time.Millisecond)
+		r.exact(t, p)
+		for _, s := range servers {
+			s.stop()
+		}
+		soon(t, "no lock is left", func() bool { return r.locks(t) == 0 })
+	})
+}
+
+// TestMain makes fewer runs of the property than rapid would: each starts processes, and waits for them.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if checks := flag.Lookup("rapid.checks"); checks.Value.String() == checks.DefValue {
+		_ = checks.Value.Set("3")
+	}
+	os.Exit(m.Run())
+}
