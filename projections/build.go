@@ -206,7 +206,10 @@ func (b Build) work(ctx context.Context, conn *pgx.Conn, g generation) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, ErrFenced):
-		if b.isGone(ctx, g) {
+		switch live, gone := b.became(ctx, g); {
+		case live:
+			return nil
+		case gone:
 			err = ErrCancelled
 		}
 	case ctx.Err() == nil && !errors.Is(err, ErrDiffers) && !isTransient(conn, err):
@@ -219,15 +222,16 @@ func (b Build) session(conn *pgx.Conn, g generation) *session {
 	return &session{p: b.Projection, g: g, owner: uuid.New(), conn: conn, pace: pace{now: b.Now}}
 }
 
-// isGone says whether somebody has cancelled a build.
-func (b Build) isGone(ctx context.Context, g generation) bool {
+// became says what has become of a build that is no longer this process's: whether it is read, or somebody has
+// cancelled it.
+func (b Build) became(ctx context.Context, g generation) (live, gone bool) {
 	conn, err := connect(ctx, b.Config, b.Projection)
 	if err != nil {
-		return false
+		return false, false
 	}
 	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // nothing is left to lose
-	_, there, err := oneGeneration(ctx, conn, `name = $1 and generation = $2 and not scratch`, g.Name, g.Generation)
-	return err == nil && !there
+	now, there, err := oneGeneration(ctx, conn, `name = $1 and generation = $2 and not scratch`, g.Name, g.Generation)
+	return err == nil && now.Live, err == nil && !there
 }
 
 // steps are the phases that are left.

@@ -33,6 +33,7 @@ func (b Build) control(ctx context.Context, s *session) (context.Context, *contr
 	watched, cancel := context.WithCancelCause(ctx)
 	watching, stop := context.WithCancel(ctx)
 	c := &control{conn: conn, stop: func() { stop(); cancel(nil) }}
+	builds := s.g.KeepUntil == nil // and may see that it is read before it hears that it let it be
 	c.obey(s.g)
 	c.done.Go(func() {
 		for {
@@ -41,8 +42,8 @@ func (b Build) control(ctx context.Context, s *session) (context.Context, *contr
 				return
 			case <-time.After(tellEvery):
 			}
-			g, found, err := oneGeneration(watching, c.conn, `name = $1 and generation = $2 and owner = $3 and scratch = $4`,
-				s.g.Name, s.g.Generation, s.owner, s.g.Scratch)
+			g, found, err := oneGeneration(watching, c.conn, `name = $1 and generation = $2 and (owner = $3 or live and $5) and scratch = $4`,
+				s.g.Name, s.g.Generation, s.owner, s.g.Scratch, builds)
 			switch {
 			case err != nil && c.conn.IsClosed():
 				if conn, err := connect(watching, b.Config, b.Projection); err == nil {

@@ -1,6 +1,7 @@
 package projections
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -169,4 +170,46 @@ func TestAPauseThatComesTooLateForABuildPausesNothing(t *testing.T) {
 	require.NoError(t, <-done)
 	r.add(t, "b")
 	run.until("seen", func(s Status) bool { return s.Generation == 2 && s.Position == 2 && !s.Paused })
+}
+
+func TestWhoWorksIsToldThatItIsNoLongerItsToDo(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		kept   bool
+		change string
+		ends   bool
+	}{
+		"a build that is cancelled":             {false, `scratch = true, owner = null`, true},
+		"a build that another process has":      {false, `owner = gen_random_uuid()`, true},
+		"a build that is read":                  {false, `live = true, owner = null`, false},
+		"what is kept, and is read again":       {true, `live = true, owner = null, keep_until = null`, true},
+		"what is kept, and its time is over":    {true, `keep_until = now()`, false},
+		"what is kept, and is given up instead": {true, `scratch = true, owner = null`, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			p := seen("seen", nil)
+			require.NoError(t, r.build(p).Request(t.Context()))
+			if c.kept {
+				r.exec(t, `update projection.generation set keep_until = now() + interval '1 hour'`)
+			}
+			conn, err := connect(t.Context(), r.build(p).Config, p)
+			require.NoError(t, err)
+			defer conn.Close(t.Context())
+			s := r.build(p).session(conn, r.of(t, p, 1))
+			require.NoError(t, s.own(t.Context()))
+			watched, control, err := r.build(p).control(t.Context(), s)
+			require.NoError(t, err)
+			defer control.end()
+			require.EqualValues(t, 1, r.exec(t, `update projection.generation set `+c.change))
+			select {
+			case <-watched.Done():
+				require.True(t, c.ends)
+				require.ErrorIs(t, context.Cause(watched), ErrFenced)
+			case <-time.After(10 * tellEvery):
+				require.False(t, c.ends)
+			}
+		})
+	}
 }
