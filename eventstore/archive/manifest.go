@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -65,13 +67,31 @@ type File struct {
 // segmentName names the nth segment, from 1.
 func segmentName(n int) string { return fmt.Sprintf("%s/%08d.ndjson.zst", segmentsName, n) }
 
-func readManifest(dir string) (m Manifest, err error) {
-	text, err := os.ReadFile(filepath.Join(dir, manifestName)) //nolint:gosec // G304: the operator names the folder
-	if errors.Is(err, os.ErrNotExist) {
-		return m, fmt.Errorf("%s is no archive, or one that was not finished: it has no %s", dir, manifestName)
+// mostManifest is more than the manifest of any log that fits on a disk, in bytes.
+const mostManifest = 64 << 20
+
+// readFile reads a file, but only one byte more than it may have: it may be somebody else's.
+func readFile(files fs.FS, name string, most int64) ([]byte, error) {
+	f, err := files.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	return io.ReadAll(io.LimitReader(f, most+1))
+}
+
+var errNoManifest = errors.New("no archive, or one that was not finished: it has no " + manifestName)
+
+func readManifest(files fs.FS) (m Manifest, err error) {
+	text, err := readFile(files, manifestName, mostManifest)
+	if errors.Is(err, fs.ErrNotExist) {
+		return m, errNoManifest
 	}
 	if err != nil {
 		return m, fmt.Errorf("read the archive's manifest: %w", err)
+	}
+	if len(text) > mostManifest {
+		return m, &Broken{File: manifestName, Why: fmt.Sprintf("it is longer than %d bytes", mostManifest)}
 	}
 	if err := json.Unmarshal(text, &m); err != nil {
 		return m, &Broken{File: manifestName, Why: "it cannot be read: " + err.Error()}

@@ -9,9 +9,9 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"io/fs"
 	"iter"
 	"os"
-	"path/filepath"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -41,16 +41,25 @@ func (b *Broken) Error() string {
 type Archive struct {
 	Manifest
 
-	dir string
+	files fs.FS
 }
 
-// Open reads the manifest, and no more. It answers a [Broken] when the manifest contradicts itself.
+// Open reads the manifest of the archive in a folder, and no more. It answers a [Broken] when the manifest contradicts itself.
 func Open(dir string) (*Archive, error) {
-	m, err := readManifest(dir)
+	a, err := OpenFS(os.DirFS(dir))
+	if errors.Is(err, errNoManifest) {
+		return nil, fmt.Errorf("%s is %w", dir, err)
+	}
+	return a, err
+}
+
+// OpenFS is [Open] for files that are elsewhere, such as in a zip file.
+func OpenFS(files fs.FS) (*Archive, error) {
+	m, err := readManifest(files)
 	if err != nil {
 		return nil, err
 	}
-	return &Archive{Manifest: m, dir: dir}, nil
+	return &Archive{Manifest: m, files: files}, nil
 }
 
 // Events yields the archive's events, in order. Whatever is wrong with a segment ends them with a [Broken]:
@@ -61,7 +70,7 @@ func (a *Archive) Events(ctx context.Context) iter.Seq2[event.Stored, error] {
 		var last event.Stored
 		for _, s := range a.Segments {
 			r := &segmentReader{Segment: s, last: last}
-			goOn, err := r.read(ctx, a.dir, yield)
+			goOn, err := r.read(ctx, a.files, yield)
 			if err != nil {
 				yield(event.Stored{}, err)
 			}
@@ -77,7 +86,7 @@ func (a *Archive) Events(ctx context.Context) iter.Seq2[event.Stored, error] {
 func (a *Archive) last(ctx context.Context) (event.Stored, error) {
 	s := a.Segments[len(a.Segments)-1]
 	r := &segmentReader{Segment: s, last: event.Stored{Position: s.FirstPosition - 1}}
-	_, err := r.read(ctx, a.dir, func(event.Stored, error) bool { return true })
+	_, err := r.read(ctx, a.files, func(event.Stored, error) bool { return true })
 	return r.last, err
 }
 
@@ -88,8 +97,8 @@ func (a *Archive) File(name string) (text []byte, found bool, err error) {
 		if f.File != name {
 			continue
 		}
-		text, err := os.ReadFile(filepath.Join(a.dir, name)) //nolint:gosec // G304: the operator names the folder, and the manifest only what is in it
-		if errors.Is(err, os.ErrNotExist) {
+		text, err := readFile(a.files, name, f.Bytes)
+		if errors.Is(err, fs.ErrNotExist) {
 			return nil, true, &Broken{File: name, Why: "it is missing"}
 		}
 		if err != nil {
@@ -120,9 +129,9 @@ func (r *segmentReader) brokenLine(format string, args ...any) error {
 }
 
 // read yields the segment's events, and answers whether more are wanted.
-func (r *segmentReader) read(ctx context.Context, dir string, yield func(event.Stored, error) bool) (goOn bool, err error) {
-	file, err := os.Open(filepath.Join(dir, filepath.FromSlash(r.File))) //nolint:gosec // G304: as in File
-	if errors.Is(err, os.ErrNotExist) {
+func (r *segmentReader) read(ctx context.Context, files fs.FS, yield func(event.Stored, error) bool) (goOn bool, err error) {
+	file, err := files.Open(r.File)
+	if errors.Is(err, fs.ErrNotExist) {
 		return false, r.broken("it is missing")
 	}
 	if err != nil {

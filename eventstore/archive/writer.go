@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"syscall"
 	"time"
 
 	"github.com/google/uuid"
@@ -35,10 +34,14 @@ type Log interface {
 
 // Options say how an archive is written.
 type Options struct {
-	UpTo    event.Position    // the last position that goes into it, which the log has
-	Files   map[string][]byte // what else belongs to it, by name
-	Program string            // version of the program
-	At      time.Time         // now
+	UpTo  event.Position    // the last position that goes into it, which the log has
+	Files map[string][]byte // what else belongs to it, by name
+
+	Program string    // version of the program
+	At      time.Time // now
+
+	Checkpoints [][]byte // signed ones of the log, all anew also when an archive grows; those beyond UpTo are left out
+	PublicKeys  []string // that signed them
 
 	SegmentEvents uint64 // 0: [SegmentEvents]
 	SegmentBytes  int64  // 0: [SegmentBytes]
@@ -56,6 +59,9 @@ func Create(ctx context.Context, dir string, log Log, o Options) (Manifest, erro
 	}
 	if len(entries) > 0 {
 		return Manifest{}, fmt.Errorf("the folder %s is not empty: name another one", dir)
+	}
+	if o, err = o.withCheckpoints(log.ID()); err != nil {
+		return Manifest{}, err
 	}
 	m := Manifest{Format: Format, Version: Version, StoreID: log.ID()}
 	return write(ctx, dir, log, m, o)
@@ -76,6 +82,9 @@ func Append(ctx context.Context, dir string, log Log, o Options) (Manifest, erro
 		return Manifest{}, err
 	}
 	if err := a.continues(ctx, log, o.UpTo); err != nil {
+		return Manifest{}, err
+	}
+	if o, err = o.withCheckpoints(log.ID()); err != nil {
 		return Manifest{}, err
 	}
 	for _, f := range a.Files {
@@ -156,18 +165,6 @@ func write(ctx context.Context, dir string, log Log, m Manifest, o Options) (_ M
 		return m, fmt.Errorf("bring the archive to the disk: %w", err)
 	}
 	return w.finish()
-}
-
-// lock keeps two from writing to one archive.
-func lock(dir string) (unlock func(), err error) {
-	d, err := os.Open(dir) //nolint:gosec // G304: the operator names the folder
-	if err != nil {
-		return nil, fmt.Errorf("lock the archive: %w", err)
-	}
-	if err := syscall.Flock(int(d.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return nil, errors.Join(fmt.Errorf("somebody else writes to the archive %s: %w", dir, err), d.Close())
-	}
-	return func() { _ = d.Close() }, nil // with which the lock goes
 }
 
 // writer is one run over the log.

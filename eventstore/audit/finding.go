@@ -84,8 +84,8 @@ func (v *verifier) finding(toTheEnd bool) *Finding {
 	switch {
 	case v.refuted != nil:
 		f := &Finding{
-			Kind: Rewritten, First: v.before() + 1, Last: v.refuted.Size, Checkpoint: v.refuted,
-			Why: fmt.Sprintf("The log does not lead to %s%s.", v.refuted, v.upTo()),
+			Kind: Rewritten, First: v.led[v.refuted.Trust] + 1, Last: v.refuted.Size, Checkpoint: v.refuted,
+			Why: fmt.Sprintf("The log does not lead to %s%s.", v.refuted, v.upTo(v.refuted)),
 		}
 		if v.refuted.Size == 0 {
 			f.First, f.Last = 0, 0
@@ -98,27 +98,32 @@ func (v *verifier) finding(toTheEnd bool) *Finding {
 	case clue != nil && clue.Last > v.before():
 		return clue
 	case toTheEnd && v.next < len(v.kept):
-		k := &v.kept[v.next]
-		n := v.order.count
+		n, k := v.order.count, &v.kept[v.next]
+		for i := range v.kept[v.next:] { // none was reached: the most trusted of them speaks
+			if other := &v.kept[v.next+i]; other.Trust < k.Trust {
+				k = other
+			}
+		}
 		return &Finding{
-			Kind: Truncated, First: v.before() + 1, Last: n + 1, Checkpoint: k,
-			Why: fmt.Sprintf("The log has %d events, and had %d by %s%s. If none before was changed, those from %d on were cut off.", n, k.Size, k, v.upTo(), n+1),
+			Kind: Truncated, First: v.led[k.Trust] + 1, Last: n + 1, Checkpoint: k,
+			Why: fmt.Sprintf("The log has %d events, and had %d by %s%s. If none before was changed, those from %d on were cut off.", n, k.Size, k, v.upTo(k), n+1),
 		}
 	}
 	return nil
 }
 
-// before is how many events need not be looked at: those that a trusted checkpoint covers, or if there is no such, any.
+// before is how many events need not be looked at: those that trusted checkpoints cover, or if there are none, any.
 func (v *verifier) before() uint64 {
-	if slices.ContainsFunc(v.kept, func(k Kept) bool { return !k.Doubtful }) {
-		return v.proven
+	if slices.ContainsFunc(v.kept, func(k Kept) bool { return k.Trust < Doubtful }) {
+		return v.led[SignedByKey]
 	}
-	return v.led
+	return v.led[Doubtful]
 }
 
-func (v *verifier) upTo() string {
-	if v.before() == 0 {
+// upTo says what is right, as far as whoever made the checkpoint, or is trusted more, knows.
+func (v *verifier) upTo(k *Kept) string {
+	if v.led[k.Trust] == 0 {
 		return ""
 	}
-	return fmt.Sprintf(", while its first %d events are as they were signed", v.before())
+	return fmt.Sprintf(", while its first %s as they were signed", events(v.led[k.Trust], "is", "are"))
 }

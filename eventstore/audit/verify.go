@@ -14,6 +14,22 @@ import (
 	"bahi/domain/event"
 )
 
+// Trust is why a checkpoint speaks for a log. Who vouches more is asked first: what agrees with the lesser word only does not
+// narrow down what the greater one refutes.
+type Trust int
+
+// From the greatest to the least.
+const (
+	KeptElsewhere Trust = iota // whoever verifies kept it, where the log's keeper could not reach it
+	SignedByKey                // it came with the log, and is signed by a key that is trusted: so the key's keeper vouches
+	Doubtful                   // it came with the log, and the log's keeper could have made it: it can refute the log, but never prove it
+)
+
+// MarshalText names it.
+func (t Trust) MarshalText() ([]byte, error) {
+	return []byte([]string{"kept_elsewhere", "signed_by_key", "doubtful"}[t]), nil
+}
+
 // Kept is a checkpoint that a log is held against.
 type Kept struct {
 	Checkpoint
@@ -21,9 +37,7 @@ type Kept struct {
 	From string      `json:"from"`         // where it was kept, for people
 	By   []Signature `json:"by,omitempty"` // who of those that are trusted signed it
 
-	// Doubtful says that nothing but the log's own keeper vouches for it: a log that agrees is not proven by it, and one
-	// that does not is not what it claims to be all the same.
-	Doubtful bool `json:"doubtful,omitempty"`
+	Trust Trust `json:"trust"`
 }
 
 // Collect reads a file of checkpoints of one log, and says where they come from. It answers an error for a checkpoint of another
@@ -56,6 +70,18 @@ func (k Kept) String() string {
 	return text
 }
 
+// BesideTheLog marks checkpoints that came with the log, or lie where its keeper can write: those that a trusted key signed
+// count as [SignedByKey], the others are [Doubtful].
+func BesideTheLog(kept []Kept) []Kept {
+	for i := range kept {
+		kept[i].Trust = SignedByKey
+		if len(kept[i].By) == 0 {
+			kept[i].Trust = Doubtful
+		}
+	}
+	return kept
+}
+
 // Evidence is what a log is held against, and how.
 type Evidence struct {
 	Kept []Kept // in any order, of the log in question
@@ -76,14 +102,11 @@ type Result struct {
 	Last     event.Position `json:"last_position"`
 	Root     Hash           `json:"root"`               // of the tree over them, unless something was found
 	Agreed   int            `json:"agreed"`             // how many checkpoints agree …
-	Trusted  int            `json:"trusted"`            // … and how many of them are not doubtful
-	Proven   uint64         `json:"proven"`             // the first so many events are those that were signed, by checkpoints that are not doubtful
+	Trusted  int            `json:"trusted"`            // … and how many of them are not [Doubtful]
+	Proven   uint64         `json:"proven"`             // the first so many events are those that were signed, by checkpoints that are not [Doubtful]
 	Restores []Event        `json:"restores,omitempty"` // where the log says that a restore lost its tail: older checkpoints may be of what was lost
 	Finding  *Finding       `json:"finding,omitempty"`  // what is wrong, first things first; nil: nothing
 }
-
-// Verified says whether something trusted vouches for the log, and nothing speaks against it.
-func (r Result) Verified() bool { return r.Finding == nil && r.Trusted > 0 }
 
 // blockEvents is how many events are hashed at a time: a tile's.
 const blockEvents = TileWidth
@@ -107,7 +130,7 @@ func Verify(ctx context.Context, events iter.Seq2[event.Stored, error], evidence
 		return Result{Finding: f}, nil
 	}
 	err := v.read(ctx, events)
-	r := Result{Events: v.order.count, Last: v.order.last.Position, Root: v.tree.Root(), Agreed: v.agreed, Trusted: v.trusted, Proven: v.proven, Restores: v.order.restores}
+	r := Result{Events: v.order.count, Last: v.order.last.Position, Root: v.tree.Root(), Agreed: v.agreed, Trusted: v.trusted, Proven: v.led[SignedByKey], Restores: v.order.restores}
 	r.Finding = v.finding(err == nil)
 	if r.Finding != nil && evidence.Tiles != nil && v.next < len(v.kept) {
 		if exact := v.locate(ctx, events); exact != nil {
@@ -129,9 +152,8 @@ type verifier struct {
 	next    int // of kept
 	agreed  int
 	trusted int
-	proven  uint64 // by checkpoints that are not doubtful
-	led     uint64 // by whichever
-	refuted *Kept  // the first that disagrees
+	led     [Doubtful + 1]uint64 // how many events are as checkpoints of so much trust, or more, have them
+	refuted *Kept                // the first that disagrees
 	failed  atomic.Bool
 }
 
@@ -252,9 +274,13 @@ func (v *verifier) check() {
 			v.failed.Store(true)
 			return
 		}
-		v.agreed, v.led = v.agreed+1, v.tree.Size()
-		if !v.kept[v.next].Doubtful {
-			v.trusted, v.proven = v.trusted+1, v.tree.Size()
+		v.agreed++
+		trust := v.kept[v.next].Trust
+		if trust < Doubtful {
+			v.trusted++
+		}
+		for ; trust <= Doubtful; trust++ {
+			v.led[trust] = v.tree.Size()
 		}
 	}
 }

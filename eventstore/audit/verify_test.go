@@ -234,12 +234,12 @@ func TestCheckpointsOfTheKeeperAloneProveNothing(t *testing.T) {
 	forged[200].Data = []byte("{}")
 	own := keptAt(forged, 100, 300, 500)
 	for i := range own {
-		own[i].Doubtful = true
+		own[i].Trust = Doubtful
 	}
 	r, err := Verify(t.Context(), each(forged, nil), Evidence{Kept: own})
 	require.NoError(t, err)
 	require.Nil(t, r.Finding)
-	require.False(t, r.Verified())
+	require.Equal(t, Undecided, r.Verdict())
 	require.Equal(t, 3, r.Agreed)
 	require.Zero(t, r.Proven)
 

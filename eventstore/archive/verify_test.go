@@ -1,0 +1,304 @@
+package archive
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"bahi/domain/event"
+	"bahi/eventstore/audit"
+)
+
+// seeded is a source of keys that gives the same ones each time.
+type seeded byte
+
+func (s seeded) Read(to []byte) (int, error) {
+	for i := range to {
+		to[i] = byte(s) + byte(i)
+	}
+	return len(to), nil
+}
+
+func keyOf(t testing.TB, l *text, seed byte) audit.Key {
+	t.Helper()
+	private, err := audit.NewKey(seeded(seed), audit.Origin(l.id))
+	require.NoError(t, err)
+	k, err := audit.ParseKey(private)
+	require.NoError(t, err)
+	return k
+}
+
+func trust(t testing.TB, keys ...audit.Key) audit.Keys {
+	t.Helper()
+	var lines []string
+	for _, k := range keys {
+		lines = append(lines, k.Public())
+	}
+	all, err := audit.ParseKeys(strings.Join(lines, "\n"))
+	require.NoError(t, err)
+	return all
+}
+
+// checkpoints are signed ones of a log at some sizes.
+func (l *text) checkpoints(t testing.TB, key audit.Key, sizes ...int) (signed [][]byte) {
+	t.Helper()
+	for _, n := range sizes {
+		var tree audit.Tree
+		for _, e := range l.events[:n] {
+			tree.Append(audit.LeafHash(e))
+		}
+		c := audit.Checkpoint{Origin: audit.Origin(l.id), Size: tree.Size(), Root: tree.Root(), At: began.Add(time.Hour), Position: event.Position(n)}
+		text, err := c.Sign(key)
+		require.NoError(t, err)
+		signed = append(signed, text)
+	}
+	return signed
+}
+
+// archived is a log in an archive with checkpoints.
+func archived(t testing.TB, l *text, key audit.Key, sizes ...int) *Archive {
+	t.Helper()
+	o := l.options()
+	o.Checkpoints, o.PublicKeys = l.checkpoints(t, key, sizes...), []string{key.Public()}
+	dir := filepath.Join(t.TempDir(), "archive")
+	_, err := Create(t.Context(), dir, l, o)
+	require.NoError(t, err)
+	a, err := Open(dir)
+	require.NoError(t, err)
+	return a
+}
+
+func kept(t testing.TB, l *text, key audit.Key, size int) []audit.Kept {
+	t.Helper()
+	kept, err := trust(t, key).Collect(audit.Origin(l.id), "kept.txt", l.checkpoints(t, key, size)[0])
+	require.NoError(t, err)
+	return kept
+}
+
+func TestAnArchiveIsVerifiedByWhatTheAuditorTrusts(t *testing.T) {
+	t.Parallel()
+	l := logOf(20)
+	key, other := keyOf(t, l, 1), keyOf(t, l, 2)
+	a := archived(t, l, key, 3, 10, 18)
+	verify := func(keys audit.Keys, kept []audit.Kept) audit.Result {
+		t.Helper()
+		r, err := a.Verify(t.Context(), keys, kept, nil)
+		require.NoError(t, err)
+		require.Nil(t, r.Finding)
+		return r
+	}
+	r := verify(trust(t, key), nil)
+	require.Equal(t, audit.Verified, r.Verdict())
+	require.EqualValues(t, 18, r.Proven)
+	require.Equal(t, 3, r.Trusted)
+	r = verify(trust(t, other), nil)
+	require.Equal(t, audit.Undecided, r.Verdict(), "signed, but by nobody whom the auditor knows")
+	require.Equal(t, 3, r.Agreed)
+	r = verify(audit.Keys{}, nil)
+	require.Equal(t, audit.Undecided, r.Verdict())
+	r = verify(audit.Keys{}, kept(t, l, key, 15))
+	require.Equal(t, audit.Verified, r.Verdict())
+	require.EqualValues(t, 15, r.Proven)
+}
+
+func TestAnArchiveWithoutCheckpointsIsHeldAgainstWhatWasKept(t *testing.T) {
+	t.Parallel()
+	l := logOf(20)
+	a, err := Open(create(t, l))
+	require.NoError(t, err)
+	r, err := a.Verify(t.Context(), audit.Keys{}, nil, nil)
+	require.NoError(t, err)
+	require.Equal(t, audit.Undecided, r.Verdict())
+	r, err = a.Verify(t.Context(), audit.Keys{}, kept(t, l, keyOf(t, l, 1), 20), nil)
+	require.NoError(t, err)
+	require.Equal(t, audit.Verified, r.Verdict())
+}
+
+// Somebody writes the archive anew, with a manifest, and even checkpoints, that fit. Whoever kept one checkpoint from before finds
+// out, and whoever kept an older archive sees which event it is.
+func TestAForgedArchiveIsFoundByAKeptCheckpoint(t *testing.T) {
+	t.Parallel()
+	const n, bad = 40, 25
+	renumber := func(events []event.Stored) []event.Stored {
+		for i := range events {
+			events[i].Position = event.Position(i + 1)
+		}
+		return events
+	}
+	for name, attack := range map[string]func(e []event.Stored) []event.Stored{
+		"a byte of a payload": func(e []event.Stored) []event.Stored { e[bad-1].Data = []byte(`{"amount":9}`); return e },
+		"a date in metadata": func(e []event.Stored) []event.Stored {
+			e[bad-1].Meta = []byte(`{"schema":1,"occurred_at":"2026-11-20"}`)
+			return e
+		},
+		"two events swapped": func(e []event.Stored) []event.Stored {
+			e[bad-1], e[bad] = e[bad], e[bad-1]
+			e[bad-1].At, e[bad].At = e[bad].At, e[bad-1].At
+			return renumber(e)
+		},
+		"one deleted":      func(e []event.Stored) []event.Stored { return renumber(slices.Delete(e, bad-1, bad)) },
+		"the tail deleted": func(e []event.Stored) []event.Stored { return e[:bad-1] },
+		"one inserted": func(e []event.Stored) []event.Stored {
+			extra := e[bad-1]
+			extra.ID = uuid.NewSHA1(extra.ID, []byte("extra"))
+			return renumber(slices.Insert(e, bad-1, extra))
+		},
+		"all of it written anew": func(e []event.Stored) []event.Stored {
+			for i := bad - 1; i < len(e); i++ {
+				e[i].Data = []byte(`{"amount":9}`)
+			}
+			return e
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			honest, forged := logOf(n), logOf(n)
+			forged.events = attack(forged.events)
+			key := keyOf(t, honest, 1)
+			a := archived(t, forged, key, 5, bad-2, min(n, len(forged.events)))
+			r, err := a.Verify(t.Context(), trust(t, key), nil, nil)
+			require.NoError(t, err)
+			require.Equal(t, audit.Verified, r.Verdict(), "whoever has the log's key can sign another history")
+
+			r, err = a.Verify(t.Context(), trust(t, key), kept(t, honest, key, n), nil)
+			require.NoError(t, err)
+			require.Equal(t, audit.Tampered, r.Verdict())
+			require.LessOrEqual(t, r.Finding.First, uint64(bad), r.Finding.String())
+			require.GreaterOrEqual(t, r.Finding.Last, uint64(bad), r.Finding.String())
+
+			r, err = a.Verify(t.Context(), audit.Keys{}, append(kept(t, honest, key, bad-1), kept(t, honest, key, bad)...), nil)
+			require.NoError(t, err)
+			require.Equal(t, []uint64{bad, bad}, []uint64{r.Finding.First, r.Finding.Last}, "checkpoints on both sides of one event name it")
+
+			older, err := Open(create(t, honest))
+			require.NoError(t, err)
+			d, err := audit.Compare(older.Events(t.Context()), a.Events(t.Context()), nil)
+			require.NoError(t, err)
+			require.EqualValues(t, bad, d.Number, d.String())
+		})
+	}
+}
+
+func TestDamageIsFoundBesideForgery(t *testing.T) {
+	t.Parallel()
+	l := logOf(20)
+	key := keyOf(t, l, 1)
+	dirOf := func() string {
+		o := l.options()
+		o.Checkpoints, o.PublicKeys = l.checkpoints(t, key, 4, 20), []string{key.Public()}
+		dir := filepath.Join(t.TempDir(), "archive")
+		_, err := Create(t.Context(), dir, l, o)
+		require.NoError(t, err)
+		return dir
+	}
+	verify := func(dir string) *audit.Finding {
+		a, err := Open(dir)
+		require.NoError(t, err)
+		r, err := a.Verify(t.Context(), trust(t, key), nil, nil)
+		require.NoError(t, err)
+		require.Equal(t, audit.Tampered, r.Verdict())
+		return r.Finding
+	}
+	dir := dirOf()
+	forge(t, dir, 2, strings.Replace(unpack(t, dir, 2), "Bill 5", "Bill 9", 1), true)
+	f := verify(dir)
+	require.Equal(t, []uint64{5, 8}, []uint64{f.First, f.Last})
+	require.Contains(t, f.Why, "The archive is broken: segments/00000002.ndjson.zst: its text is not what the manifest says")
+
+	dir = dirOf()
+	forge(t, dir, 2, strings.Replace(unpack(t, dir, 2), `{"position":6`, `{"position":7`, 1), false)
+	require.EqualValues(t, 6, verify(dir).Last)
+
+	for _, name := range []string{CheckpointsFile, PublicKeysFile} {
+		dir = dirOf()
+		require.NoError(t, os.Remove(filepath.Join(dir, name)))
+		require.Contains(t, verify(dir).Why, name+": it is missing")
+	}
+}
+
+func TestCheckpointsOfAnArchiveMustBeTheLogs(t *testing.T) {
+	t.Parallel()
+	l, other := logOf(10), logOf(10)
+	other.id = uuid.New()
+	o := l.options()
+	o.PublicKeys = []string{keyOf(t, l, 1).Public(), keyOf(t, other, 1).Public()}
+	for _, signed := range [][][]byte{other.checkpoints(t, keyOf(t, other, 1), 5), l.checkpoints(t, keyOf(t, l, 2), 5), {[]byte("x")}} {
+		o.Checkpoints = signed
+		_, err := Create(t.Context(), filepath.Join(t.TempDir(), "a"), l, o)
+		require.ErrorContains(t, err, "checkpoint 1 for the archive")
+	}
+	o.UpTo, o.Checkpoints = 6, l.checkpoints(t, keyOf(t, l, 1), 5, 6, 7)
+	dir := filepath.Join(t.TempDir(), "a")
+	_, err := Create(t.Context(), dir, l, o)
+	require.NoError(t, err)
+	a, err := Open(dir)
+	require.NoError(t, err)
+	own, err := a.Checkpoints(trust(t, keyOf(t, l, 1)))
+	require.NoError(t, err)
+	require.Len(t, own, 2, "one that is newer than the events stays outside")
+	require.Equal(t, audit.SignedByKey, own[0].Trust)
+
+	o = l.options()
+	_, err = Append(t.Context(), dir, l, o)
+	require.ErrorContains(t, err, "the archive has checkpoint-keys.txt, which would be older than its events")
+	o.Checkpoints, o.PublicKeys = l.checkpoints(t, keyOf(t, l, 1), 5, 6, 7), []string{keyOf(t, l, 1).Public()}
+	_, err = Append(t.Context(), dir, l, o)
+	require.NoError(t, err)
+	a, err = Open(dir)
+	require.NoError(t, err)
+	own, err = a.Checkpoints(audit.Keys{})
+	require.NoError(t, err)
+	require.Len(t, own, 3)
+	require.Equal(t, audit.Doubtful, own[0].Trust)
+}
+
+func TestAnArchiveIsReadFromAZipOrTarFile(t *testing.T) {
+	t.Parallel()
+	l := logOf(10)
+	dir := create(t, l)
+	var zipped, tarred bytes.Buffer
+	z, tr := zip.NewWriter(&zipped), tar.NewWriter(&tarred)
+	for name, content := range files(t, dir) {
+		w, err := z.Create("march/books/" + name)
+		require.NoError(t, err)
+		_, err = io.WriteString(w, content)
+		require.NoError(t, err)
+		require.NoError(t, tr.WriteHeader(&tar.Header{Name: "./" + name, Size: int64(len(content)), Mode: 0o600}))
+		_, err = io.WriteString(tr, content)
+		require.NoError(t, err)
+	}
+	require.NoError(t, z.Close())
+	require.NoError(t, tr.Close())
+	for _, packed := range [][]byte{zipped.Bytes(), tarred.Bytes()} {
+		a, err := OpenPacked(bytes.NewReader(packed), int64(len(packed)))
+		require.NoError(t, err)
+		var got []event.Stored
+		for e, err := range a.Events(t.Context()) {
+			require.NoError(t, err)
+			got = append(got, e)
+		}
+		require.Equal(t, l.events, got)
+		for _, cut := range []int{0, 1, 2, 100, len(packed) / 2} {
+			if a, err := OpenPacked(bytes.NewReader(packed[:cut]), int64(cut)); err == nil {
+				_, err = a.Verify(t.Context(), audit.Keys{}, nil, nil)
+				require.NoError(t, err)
+			}
+		}
+	}
+	var empty bytes.Buffer
+	require.NoError(t, tar.NewWriter(&empty).Close())
+	_, err := OpenPacked(bytes.NewReader(empty.Bytes()), int64(empty.Len()))
+	require.EqualError(t, err, "it is no archive, or one that was not finished: it has no manifest.json")
+	_, err = OpenPacked(strings.NewReader("PK, but no zip"), 14)
+	require.ErrorContains(t, err, "it is no archive in a zip or tar file")
+}

@@ -1,0 +1,56 @@
+package audit
+
+import "fmt"
+
+// Verdict is what an auditor wants to know in one word.
+type Verdict string
+
+// The verdicts.
+const (
+	Verified  Verdict = "verified"
+	Tampered  Verdict = "tampered"
+	Undecided Verdict = "undecided" // nothing speaks against the log, and nothing that is trusted for it
+)
+
+// Verdict says whether something trusted vouches for the log, and nothing speaks against it.
+func (r Result) Verdict() Verdict {
+	switch {
+	case r.Finding != nil:
+		return Tampered
+	case r.Trusted > 0:
+		return Verified
+	default:
+		return Undecided
+	}
+}
+
+// Sentences say it to people.
+func (r Result) Sentences() (all []string) {
+	say := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
+	switch r.Verdict() {
+	case Tampered:
+		say("TAMPERED. %s", r.Finding)
+	case Verified:
+		say("VERIFIED. The first %s what was signed; %d %s.", events(r.Proven, "is", "are"), r.Trusted, agree(r.Trusted))
+		if behind := r.Events - r.Proven; behind > 0 {
+			say("%s behind the last checkpoint: nothing vouches for them yet.", events(behind, "stands", "stand"))
+		}
+	case Undecided:
+		say("CANNOT TELL. Nothing is wrong with the %s in itself, but whoever can write the log can write all of it anew. "+
+			"Give a checkpoint that was kept elsewhere, or the public key of the log.", events(r.Events, "that was read", "that were read"))
+		if r.Agreed > 0 {
+			say("It agrees with %d of its own checkpoints, for which nobody vouches.", r.Agreed)
+		}
+	}
+	for _, e := range r.Restores {
+		say("At event %d the log says that a restore lost its tail: %s. Checkpoints from before may be of what was lost; ask for the reason.", e.Position, e)
+	}
+	return all
+}
+
+func agree(checkpoints int) string {
+	if checkpoints == 1 {
+		return "checkpoint agrees"
+	}
+	return "checkpoints agree"
+}
