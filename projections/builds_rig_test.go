@@ -117,7 +117,7 @@ func (r *rig) writing(t *testing.T, writers int) (stop func() int) {
 				mu.Lock()
 				total += 5
 				mu.Unlock()
-				time.Sleep(5 * time.Millisecond) // the log must not become long
+				time.Sleep(20 * time.Millisecond) // the log must not become long
 			}
 		})
 	}
