@@ -184,7 +184,7 @@ func (s *server) filled(ctx context.Context) error {
 	if err := conn.QueryRow(ctx, `select generation from projection.generation where live and name = 'books'`).Scan(&generation); err != nil {
 		return err
 	}
-	sql := `select position >= log.head() and not exists (select from ` + projections.SchemaName("books", generation) + `.bulk where filled < row_count)
+	sql := `select position >= log.head() and not exists (select from ` + projections.SchemaName("books", generation) + `.bulk where filled < follow_ups)
 		from projection.generation where live and name = 'books'`
 	for {
 		var done bool

@@ -24,6 +24,8 @@ func requestsOf(account, row int64) []struct{ method, path, body string } {
 		{"POST", "/bank", `{"name":"SBI"}`}, {"PUT", fmt.Sprintf("/bank/%d", account), `{"name":"SBI"}`},
 		{"POST", ledger(account), deposit("2025-03-01", "1")}, {"PUT", ledger(account), fmt.Sprintf(`{"id":%d,"date":"2025-03-02"}`, row)},
 		{"POST", ledger(account, "/rows"), bulk(deposit("2025-03-01", "1"))}, {"PUT", "/books/lock", `{"locked_through":"2025-01-01"}`},
+		{"POST", at(account, row, "/reverse"), `{"reason":"typo"}`}, {"POST", at(account, row, "/void"), `{"reason":"typo"}`},
+		{"POST", ledger(account, "/rows/reverse"), fmt.Sprintf(`{"rows":[%d],"reason":"typo"}`, row)},
 		{"DELETE", at(account, row), ""}, {"DELETE", fmt.Sprintf("/bank-account/%d", account), ""},
 	}
 }

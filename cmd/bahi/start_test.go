@@ -185,6 +185,10 @@ type bankRow struct {
 	Out      []line       `json:"out_entries"`
 	Balance  *json.Number `json:"balance,omitempty"`
 	Revision int64        `json:"revision"`
+
+	Void       bool  `json:"void,omitempty"`
+	Reverses   int64 `json:"reverses,omitempty"`
+	ReversedBy int64 `json:"reversed_by,omitempty"`
 }
 
 // bankAccount is an account as it is answered.

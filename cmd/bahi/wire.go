@@ -34,6 +34,7 @@ func (s *system) routes(a *api.API) {
 	ledger.BankAccounts()
 	ledger.BankStatement()
 	ledger.BankRows()
+	ledger.BankCorrections()
 	ledger.BooksLock()
 	market := &marketroutes.Routes{
 		API: a, Commands: s.commands, Views: s.market, Accounts: s.accounts, Entrance: s.ring, Pictures: s.blobs, Studio: s.studio,

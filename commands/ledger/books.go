@@ -68,6 +68,17 @@ func Govern[L any, In, Out book.Entry](h *commands.Handler, l book.Ledger[L, In,
 	})
 	commands.Govern(h, l.Rows, commands.Rule[book.Row[In, Out]]{
 		Refuses: func(ctx context.Context, from commands.Source, before book.Row[In, Out], r event.Recorded[event.Event[book.Row[In, Out]]]) error {
+			if change, ok := r.Data.(book.RowChange); ok {
+				switch change.RowChange().Op {
+				case book.Edit, book.Delete, book.Void:
+					if err := before.Settled(); err != nil {
+						return err
+					}
+				case book.Announce, book.Drop, book.Reverse, book.Refuse:
+					return nil // of itself it changes nothing of what the books say
+				case book.Add:
+				}
+			}
 			after := r.Data.Evolve(before)
 			return refuses(ctx, from, l, after.Account, r.Meta, at(r), book.Dates(before, after)...)
 		},
@@ -78,7 +89,13 @@ func Govern[L any, In, Out book.Entry](h *commands.Handler, l book.Ledger[L, In,
 	commands.Govern(h, l.Bulks, commands.Rule[book.Bulk[In, Out]]{
 		Refuses: func(ctx context.Context, from commands.Source, before book.Bulk[In, Out], r event.Recorded[event.Event[book.Bulk[In, Out]]]) error {
 			after := l.Bulks.Evolve(before, r)
-			return refuses(ctx, from, l, after.Account, r.Meta, at(r), after.Dates()...)
+			if after.Posted == before.Posted {
+				return nil // it posts nothing
+			}
+			if err := refuses(ctx, from, l, after.Account, r.Meta, at(r), after.Dates()...); err != nil {
+				return err
+			}
+			return notHeld(ctx, from, l, after, r.StreamID(), r.Position)
 		},
 		Refusal: func(at event.Position, why string) event.Event[book.Bulk[In, Out]] {
 			return book.RowsRefused[In, Out]{Position: at, Why: why}
@@ -175,6 +192,12 @@ func handleRow[L any, In, Out book.Entry](ctx context.Context, b *Books, l book.
 			return out, l.NoRow
 		}
 		return out, loadErr
+	}
+	if errors.Is(err, book.ErrReversing) {
+		if err := settle(ctx, b, l, row, out.State.Reversal); err != nil {
+			return out, err
+		}
+		return commands.Handle(ctx, b.Commands, l.Rows, id(row), c)
 	}
 	if !errors.Is(err, l.NoRow) || out.Revision >= 0 {
 		return out, err

@@ -24,6 +24,12 @@ func PostRows[L any, In, Out book.Entry](ctx context.Context, b *Books, l book.L
 	if err != nil || !out.Changed || commands.From(ctx).DryRun {
 		return out, err
 	}
+	fillAfterwards(ctx, b, l, out)
+	return out, nil
+}
+
+// fillAfterwards fills the rows' streams while the caller has the answer already.
+func fillAfterwards[L any, In, Out book.Entry](ctx context.Context, b *Books, l book.Ledger[L, In, Out], out commands.Outcome[book.Bulk[In, Out]]) {
 	after := context.WithoutCancel(ctx)
 	b.filling.Go(func() {
 		first, err := strconv.ParseInt(out.ID, 10, 64)
@@ -34,7 +40,6 @@ func PostRows[L any, In, Out book.Entry](ctx context.Context, b *Books, l book.L
 			b.Log.Warn("the rows of a bulk were not all filled; whoever needs one will do it", "bulk", out.ID, "error", err)
 		}
 	})
-	return out, nil
 }
 
 // ResumeBulks fills what earlier processes left unfilled.
@@ -59,8 +64,8 @@ func resume[L any, In, Out book.Entry](ctx context.Context, b *Books, l book.Led
 	return fill(ctx, b, l, first, bulk.State)
 }
 
-// fill appends the first event of each row's own stream. The ids are derived from the bulk, so doing
-// it again changes nothing.
+// fill appends the first event of each row's own stream, and tells the rows that the bulk takes back. The
+// ids are derived from the bulk, so doing it again changes nothing.
 func fill[L any, In, Out book.Entry](ctx context.Context, b *Books, l book.Ledger[L, In, Out], first int64, bulk book.Bulk[In, Out]) error {
 	if len(bulk.Rows) == 0 { // it is void
 		return nil
@@ -87,5 +92,8 @@ func fill[L any, In, Out book.Entry](ctx context.Context, b *Books, l book.Ledge
 			failed = errors.Join(failed, r.Err)
 		}
 	}
-	return failed
+	if failed != nil || bulk.Reverses == nil {
+		return failed
+	}
+	return tellReversed(ctx, b, l, first, bulk, meta)
 }

@@ -53,10 +53,13 @@ func (b EditBankRow) row(query int64) (row int64, err error) {
 	return row, nil
 }
 
+// answered are fields of a row that a read of it has, and a write ignores.
+var answered = []string{"balance", "revision", "void", "reverses", "reversed_by"}
+
 // BankRows registers what is done to the rows of an account.
 func (r *Routes) BankRows() {
 	reads := []string{"books"}
-	fields := []string{"id", "balance", "revision"}
+	fields := append([]string{"id"}, answered...)
 	api.Handle(r.API, api.Op{
 		ID: "read-bank-ledger", Method: "GET", Path: "/bank-ledger/{bank_account_id}",
 		Summary: "Read the rows of a bank account with the running balance",
@@ -93,7 +96,7 @@ func (r *Routes) BankRows() {
 	})
 	api.Handle(r.API, api.Op{
 		ID: "edit-bank-row", Method: "PUT", Path: "/bank-ledger/{bank_account_id}", Summary: "Change a row of a bank account",
-		Tags: tags, Area: area, Limit: limit, Reads: reads, StrictBody: true, ReadOnly: []string{"balance", "revision"}, DryRun: true,
+		Tags: tags, Area: area, Limit: limit, Reads: reads, StrictBody: true, ReadOnly: answered, DryRun: true,
 	}, func(ctx context.Context, in *struct {
 		ByAccount
 		Row  int64 `query:"row_id" minimum:"0" doc:"The row's id, where the body has none"`
@@ -179,8 +182,8 @@ func (r *Routes) bankBulk(reads, fields []string) {
 func (r *Routes) rowsWritten(ctx context.Context, account int64, out commands.Outcome[bank.Bulk]) ([]BankRow, error) {
 	rows := make([]BankRow, len(out.State.Rows))
 	first, noID := strconv.ParseInt(out.ID, 10, 64)
-	for i, row := range out.State.Rows {
-		rows[i] = written("", bank.Row{Date: row.Date, In: row.In, Out: row.Out}, 0)
+	for i := range out.State.Rows {
+		rows[i] = written("", out.State.Added(i).Evolve(bank.Row{}), 0)
 		if id := first + int64(i); noID == nil {
 			rows[i].ID = &id
 		}
@@ -227,11 +230,11 @@ func (r *Routes) balancesIf(ctx context.Context, account int64, rows []BankRow) 
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(rows[i].Date, rows[j].Date) })
 	added := decimal.Zero
 	for _, i := range order {
-		counts, err := effect(rows[i].In, rows[i].Out)
+		change, err := counts(rows[i])
 		if err != nil {
 			return err
 		}
-		added = added.Add(counts.Cash.Decimal())
+		added = added.Add(change.Cash.Decimal())
 		rows[i].Balance = &unit.Sum{Decimal: there[rows[i].Date].Add(added)}
 	}
 	return nil
@@ -274,7 +277,7 @@ func (r *Routes) balanceIf(ctx context.Context, account int64, row BankRow) (*un
 	if err != nil {
 		return nil, err
 	}
-	after, err := effect(row.In, row.Out)
+	after, err := counts(row)
 	if err != nil {
 		return nil, err
 	}
@@ -287,7 +290,7 @@ func (r *Routes) balanceIf(ctx context.Context, account int64, row BankRow) (*un
 		return nil, err
 	}
 	if now.Date <= row.Date { // what it counts now is in the balance
-		before, err := effect(Entries[bank.Entry]{now.In}, Entries[bank.Entry]{now.Out})
+		before, err := counts(bankRow(now))
 		if err != nil {
 			return nil, err
 		}
@@ -296,12 +299,15 @@ func (r *Routes) balanceIf(ctx context.Context, account int64, row BankRow) (*un
 	return &balance, nil
 }
 
-// effect is what a row counts.
-func effect[In, Out book.Entry](in Entries[In], out Entries[Out]) (book.Effect, error) {
-	ins, err := in.lines()
+// counts is what a row adds to the balance.
+func counts(row BankRow) (book.Effect, error) {
+	if row.Void {
+		return book.Effect{}, nil
+	}
+	ins, err := row.In.lines()
 	if err != nil {
 		return book.Effect{}, err
 	}
-	outs, err := out.lines()
+	outs, err := row.Out.lines()
 	return sum(ins).Minus(sum(outs)), err
 }

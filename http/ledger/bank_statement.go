@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/shopspring/decimal"
 
 	"bahi/domain/ledger/bank"
+	"bahi/domain/unit"
 	"bahi/http/api"
 	"bahi/http/pdf"
 	"bahi/readmodels"
@@ -82,11 +84,8 @@ func (r *Routes) bankStatement(ctx context.Context, account int64, sel views.Sel
 	}
 	closing := opening
 	for _, row := range rows {
-		drawn := pdf.Row{Date: row.Date.Time(), ID: row.ID, Balance: []decimal.Decimal{row.Cash.Decimal}}
-		if drawn.In, err = pdfLines(Entries[bank.Entry]{row.In}); err != nil {
-			return nil, err
-		}
-		if drawn.Out, err = pdfLines(Entries[bank.Entry]{row.Out}); err != nil {
+		drawn, err := pdfRow(row)
+		if err != nil {
 			return nil, err
 		}
 		s.Rows = append(s.Rows, drawn)
@@ -102,11 +101,37 @@ func (r *Routes) bankStatement(ctx context.Context, account int64, sel views.Sel
 	}, nil
 }
 
-func pdfLines(entries Entries[bank.Entry]) ([]pdf.Line, error) {
+func pdfRow(row views.Row) (drawn pdf.Row, err error) {
+	drawn = pdf.Row{Date: row.Date.Time(), ID: row.ID, Balance: []decimal.Decimal{row.Cash.Decimal}}
+	if drawn.In, err = pdfLines(Entries[bank.Entry]{row.In}, row.Void, "IN"); err != nil {
+		return drawn, err
+	}
+	if drawn.Out, err = pdfLines(Entries[bank.Entry]{row.Out}, row.Void, "OUT"); err != nil {
+		return drawn, err
+	}
+	note := func(format string, other *int64) {
+		if other != nil {
+			drawn.Out = append(drawn.Out, pdf.Line{Text: fmt.Sprintf(format, *other), Amounts: []decimal.Decimal{{}}})
+		}
+	}
+	note("Takes back row %d", row.Reverses)
+	note("Taken back by row %d", row.ReversedBy)
+	return drawn, nil
+}
+
+// pdfLines are a side's entries on paper. Those of a void row are struck: their amounts stand in the text,
+// where nobody adds them up.
+func pdfLines(entries Entries[bank.Entry], void bool, side string) ([]pdf.Line, error) {
 	list, err := entries.lines()
 	lines := make([]pdf.Line, len(list))
 	for i, e := range list {
 		lines[i] = pdf.Line{Text: string(e.Description), Amounts: []decimal.Decimal{e.Amount.Decimal()}}
+		if void {
+			lines[i] = pdf.Line{Text: fmt.Sprintf("VOID, was %s %s: %s", side, e.Amount.Decimal().StringFixed(unit.MoneyPlaces), e.Description), Amounts: []decimal.Decimal{{}}}
+			if e.Description == "" {
+				lines[i].Text = strings.TrimSuffix(lines[i].Text, ": ")
+			}
+		}
 	}
 	return lines, err
 }

@@ -13,7 +13,7 @@ import (
 func (r *Routes) BooksLock() {
 	api.Handle(r.API, api.Op{
 		ID: "get-books-lock", Method: "GET", Path: "/books/lock", Summary: "Read up to which day the books are locked",
-		Tags: tags, Area: area, Limit: limit, Reads: []string{"books"},
+		Tags: tags, Area: area, Limit: limit, Reads: []string{"books"}, StrictQuery: true,
 	}, func(ctx context.Context, _ *struct{}) (*api.Tagged[views.Lock], error) {
 		lock, revision, err := r.Views.Lock(ctx, workspace(ctx))
 		if err != nil {

@@ -69,11 +69,20 @@ type BankRow struct {
 	Out      Entries[bank.Entry] `json:"out_entries"`
 	Balance  *unit.Sum           `json:"balance,omitempty" doc:"Of the account after this row"`
 	Revision *int64              `json:"revision" doc:"For If-Match"`
+	Links
+}
+
+// Links are what a row has to do with others, and whether it counts.
+type Links struct {
+	Void       bool   `json:"void,omitempty"        doc:"The row counts nothing, whatever its entries"`
+	Reverses   *int64 `json:"reverses,omitempty"    doc:"The row that this one takes back"`
+	ReversedBy *int64 `json:"reversed_by,omitempty" doc:"The row that takes this one back"`
 }
 
 func bankRow(r views.Row) BankRow {
 	return BankRow{
 		ID: &r.ID, Date: r.Date, In: Entries[bank.Entry]{r.In}, Out: Entries[bank.Entry]{r.Out}, Balance: &r.Cash, Revision: &r.Revision,
+		Links: Links(r.Links),
 	}
 }
 
@@ -87,7 +96,13 @@ func bankRows(rows []views.Row) []BankRow {
 
 // written is a row as a command left it.
 func written(id string, s bank.Row, revision int64) BankRow {
-	row := BankRow{Date: s.Date, In: entriesOf(s.In), Out: entriesOf(s.Out), Revision: &revision}
+	row := BankRow{Date: s.Date, In: entriesOf(s.In), Out: entriesOf(s.Out), Revision: &revision, Links: Links{Void: s.Void}}
+	if s.Reverses != 0 {
+		row.Reverses = &s.Reverses
+	}
+	if s.ReversedBy != 0 {
+		row.ReversedBy = &s.ReversedBy
+	}
 	if n, err := strconv.ParseInt(id, 10, 64); err == nil {
 		row.ID = &n
 	}
@@ -100,7 +115,7 @@ type BankRowVersion struct {
 	At       time.Time      `json:"at"`
 	Actor    string         `json:"actor"`
 	Reason   string         `json:"reason,omitempty"`
-	Change   string         `json:"change" enum:"added,edited,deleted"`
+	Change   string         `json:"change" enum:"added,edited,deleted,voided,reversed"`
 	Before   *BankRow       `json:"before"`
 	After    *BankRow       `json:"after"`
 }
@@ -109,13 +124,17 @@ func bankHistory(id int64, versions []views.Version) []BankRowVersion {
 	out := make([]BankRowVersion, len(versions))
 	var before *BankRow
 	for i, v := range versions {
-		after := &BankRow{ID: &id, Date: v.Date, In: Entries[bank.Entry]{v.In}, Out: Entries[bank.Entry]{v.Out}, Revision: &v.Revision}
+		after := &BankRow{ID: &id, Date: v.Date, In: Entries[bank.Entry]{v.In}, Out: Entries[bank.Entry]{v.Out}, Revision: &v.Revision, Links: Links(v.Links)}
 		change := "edited"
 		switch {
 		case v.Deleted:
 			change, after = "deleted", nil
 		case i == 0:
 			change = "added"
+		case v.Void && !versions[i-1].Void:
+			change = "voided"
+		case v.ReversedBy != nil && versions[i-1].ReversedBy == nil:
+			change = "reversed"
 		}
 		out[i] = BankRowVersion{Position: v.Position, At: v.At, Actor: v.Actor, Reason: v.Reason, Change: change, Before: before, After: after}
 		before = after

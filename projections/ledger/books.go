@@ -72,7 +72,11 @@ type version struct {
 	inSum, outSum book.Effect
 	revision      int64
 	deleted       bool
+	void          bool
 	bulk          int64
+	reverses      int64
+	reversedBy    int64
+	reversal      int64
 	actor, reason string
 	at            time.Time
 	stored        bool // it was in the table before this batch
@@ -106,7 +110,8 @@ type bulk struct {
 	id       int64
 	ledger   string
 	position int64
-	rows     int
+
+	followUps int
 }
 
 // partOf shares a fill out by accounts. Who changes a row does not say which account it is of, so every part
@@ -168,8 +173,8 @@ func (f *books) fold(r *event.Recorded[any]) error {
 		if err != nil {
 			return err
 		}
-		if r.Meta.Of != 0 { // it only fills the stream of a row that its bulk has posted
-			f.filled[int64(r.Meta.Of)]++
+		if r.Meta.Of != 0 { // it only fills the stream of a row that its bulk has posted or reversed
+			f.carryOut(r, row, e.RowChange())
 			return nil
 		}
 		f.foldRow(r, row, 0, e.RowChange(), r.Revision)
@@ -210,87 +215,6 @@ func (f *books) foldAccount(r *event.Recorded[any], c book.AccountChanged) error
 	}
 	a.revision, a.changed = r.Revision, true
 	return nil
-}
-
-func (f *books) foldBulk(r *event.Recorded[any], rows []book.RowChanged) error {
-	if len(rows) == 0 {
-		return nil
-	}
-	first, err := numbered(r)
-	if err != nil {
-		return err
-	}
-	dates := make([]unit.Date, len(rows))
-	for i, row := range rows {
-		dates[i] = *row.Date
-	}
-	if refusal := f.standing(rows[0].Account, r).Refuses(dates...); refusal != nil {
-		return nil //nolint:nilerr // a bulk that may not stand is void, all of it
-	}
-	for i, row := range rows {
-		f.foldRow(r, first+int64(i), first, row, 0)
-	}
-	category, _ := event.SplitStream(r.Stream)
-	f.bulks = append(f.bulks, bulk{id: first, ledger: ledgerOf[category], position: int64(r.Position), rows: len(rows)})
-	return nil
-}
-
-func (f *books) foldRow(r *event.Recorded[any], row, bulk int64, c book.RowChanged, revision int64) {
-	before := f.current[row]
-	if before != nil && before.deleted {
-		before = nil
-	}
-	after := &version{
-		row: row, from: int64(r.Position), to: stillCurrent, bulk: bulk, revision: revision,
-		actor: r.Meta.Actor, reason: r.Meta.Reason, at: r.At,
-	}
-	var dates []unit.Date
-	switch {
-	case c.Op == book.Add && before == nil:
-		after.account, after.date = c.Account, *c.Date
-	case c.Op == book.Edit && before != nil, c.Op == book.Delete && before != nil:
-		after.account, after.date, after.bulk = before.account, before.date, before.bulk
-		after.in, after.inSum, after.out, after.outSum = before.in, before.inSum, before.out, before.outSum
-		after.deleted = c.Op == book.Delete
-		dates = append(dates, before.date)
-	default:
-		f.pass(before, revision) // a refusal's note, or what follows on something void
-		return
-	}
-	if c.Date != nil {
-		after.date = *c.Date
-	}
-	if c.In != nil {
-		after.in, after.inSum = entries(c.In), c.In.Effect
-	}
-	if c.Out != nil {
-		after.out, after.outSum = entries(c.Out), c.Out.Effect
-	}
-	if f.standing(after.account, r).Refuses(append(dates, after.date)...) != nil {
-		f.pass(before, revision)
-		return
-	}
-	if before != nil {
-		before.to = after.from
-		if before.stored {
-			f.ended = append(f.ended, before)
-		}
-	}
-	f.current[row] = after
-	f.versions = append(f.versions, after)
-	f.sums.change(before, after)
-}
-
-// pass notes that an event of the row's own stream changed nothing: the row stands as it was, and the
-// next If-Match is about the stream.
-func (f *books) pass(current *version, revision int64) {
-	if current == nil {
-		return
-	}
-	current.revision = revision
-	if current.stored {
-		f.passed = append(f.passed, current)
-	}
 }
 
 // standing is how the rules see the account at this event.

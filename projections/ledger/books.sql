@@ -39,7 +39,7 @@ create table filling_lock (
 );
 
 -- Every version of every row, with the positions between which it was current. An added or edited row
--- begins one; so does a deletion, which is the last.
+-- begins one, and so does one that is void or reversed; a deletion begins the last.
 create table row_version (
   row_id        bigint not null,
   from_position bigint not null,
@@ -54,7 +54,11 @@ create table row_version (
   out_fine numeric(38,3) not null,
   revision      bigint not null,  -- of the row's own stream
   deleted       boolean not null,
+  void          boolean not null, -- it stays in its place; its sums are 0, whatever its entries
   bulk          bigint,           -- id of the bulk that the row was posted in
+  reverses      bigint,           -- the row that this one takes back
+  reversed_by   bigint,           -- the row that takes this one back
+  reversal      bigint,           -- id of the bulk that takes it back, or is about to
   actor         text not null,
   reason        text,
   recorded_at   timestamptz not null,
@@ -87,12 +91,12 @@ create table posting (
   day_rows     bigint not null, day_cash numeric(38,2) not null, day_fine numeric(38,3) not null
 );
 
--- Rows posted in bulk, and how many of their own streams are filled.
+-- Rows posted in bulk, and how many of the events that carry it out are there.
 create table bulk (
   id         bigint primary key, -- of its first row
   ledger     text not null,
   position   bigint not null,
-  row_count  bigint not null,
+  follow_ups bigint not null, -- one for each of its rows, and for each that these take back
   filled     bigint not null
 );
 
@@ -104,7 +108,7 @@ create index row_version_account_id_date_row_id_idx on row_version (account_id, 
 create unique index posting_account_id_position_idx on posting (account_id, position, nth);
 create index posting_account_id_period_position_idx on posting (account_id, period, position, nth);
 create index posting_account_id_day_position_idx on posting (account_id, day, position, nth);
-create index bulk_ledger_id_idx on bulk (ledger, id) where filled < row_count;
+create index bulk_ledger_id_idx on bulk (ledger, id) where filled < follow_ups;
 
 insert into books_lock select workspace_id, locked_through, moved_position, revision from filling_lock where part = 0;
 drop table filling_lock;

@@ -37,8 +37,13 @@ func (f *books) load(ctx context.Context, tx pgx.Tx, events []event.Recorded[any
 				rows = append(rows, number)
 			}
 		case book.BulkChange:
-			if c := e.BulkChange(); len(c) > 0 {
-				accounts = append(accounts, c[0].Account)
+			for i, c := range e.BulkChange() {
+				if i == 0 {
+					accounts = append(accounts, c.Account)
+				}
+				if c.Reverses != 0 {
+					rows = append(rows, c.Reverses)
+				}
 			}
 		default:
 			err = nil // the lock of the books is named after the workspace
@@ -111,7 +116,8 @@ func (f *books) loadRows(ctx context.Context, tx pgx.Tx, rows []int64) error {
 	}
 	found, _ := tx.Query(ctx, `
 		select row_id, from_position, account_id, date::text, in_entries, out_entries,
-			in_cash::text, in_fine::text, out_cash::text, out_fine::text, revision, deleted, coalesce(bulk, 0)
+			in_cash::text, in_fine::text, out_cash::text, out_fine::text, revision, deleted, void,
+			coalesce(bulk, 0), coalesce(reverses, 0), coalesce(reversed_by, 0), coalesce(reversal, 0)
 		from row_version where row_id = any($1) and to_position = $2`, rows, int64(stillCurrent))
 	var (
 		v             version
@@ -120,7 +126,8 @@ func (f *books) loadRows(ctx context.Context, tx pgx.Tx, rows []int64) error {
 	)
 	_, err := pgx.ForEachRow(found, []any{
 		&v.row, &v.from, &v.account, &date, &in, &out,
-		&sums[0], &sums[1], &sums[2], &sums[3], &v.revision, &v.deleted, &v.bulk,
+		&sums[0], &sums[1], &sums[2], &sums[3], &v.revision, &v.deleted, &v.void,
+		&v.bulk, &v.reverses, &v.reversedBy, &v.reversal,
 	}, func() (err error) {
 		one := v
 		one.to, one.stored = stillCurrent, true

@@ -143,7 +143,7 @@ func TestABulksRowsAreThereBeforeTheirStreamsAreFilled(t *testing.T) {
 		"(7,2,5,1,2024-10-04,0.00,1.00,0,f,7)", "(7,5,,1,2024-10-05,0.00,1.00,1,f,7)", "(8,2,,1,2024-10-05,0.00,1.00,0,f,7)",
 		"(9,2,,1,2024-10-04,0.00,1.00,0,f,7)", "(20,6,,1,2024-10-04,0.00,1.00,0,f,20)",
 	}, tables.Rows(rows))
-	require.Equal(t, []string{"(7,bank,2,3,3)", "(20,bank,6,1,0)"}, tables.Rows(`select id, ledger, position, row_count, filled from bulk order by id`))
+	require.Equal(t, []string{"(7,bank,2,3,3)", "(20,bank,6,1,0)"}, tables.Rows(`select id, ledger, position, follow_ups, filled from bulk order by id`))
 	require.Equal(t, []string{"(1,0,0,4,-4.00)", "(1,2,20000,2,-2.00)", "(1,2,20001,2,-2.00)"}, tables.Rows(totals))
 }
 

@@ -58,7 +58,7 @@ func (f *books) queueLocks(b *projections.Batch) {
 
 func (f *books) copyVersions(ctx context.Context, tx pgx.Tx) error {
 	return projections.CopyInto(ctx, tx, `row_version (row_id, from_position, to_position, account_id, date, in_entries, out_entries,
-		in_cash, out_cash, in_fine, out_fine, revision, deleted, bulk, actor, reason, recorded_at)`,
+		in_cash, out_cash, in_fine, out_fine, revision, deleted, void, bulk, reverses, reversed_by, reversal, actor, reason, recorded_at)`,
 		len(f.versions), func(c *projections.Copy, row int) {
 			v := f.versions[row]
 			c.Bigint(v.row)
@@ -74,10 +74,13 @@ func (f *books) copyVersions(ctx context.Context, tx pgx.Tx) error {
 			c.Numeric(int64(v.outSum.Fine), unit.GramsPlaces)
 			c.Bigint(v.revision)
 			c.Boolean(v.deleted)
-			if v.bulk == 0 {
-				c.Null()
-			} else {
-				c.Bigint(v.bulk)
+			c.Boolean(v.void)
+			for _, id := range [...]int64{v.bulk, v.reverses, v.reversedBy, v.reversal} {
+				if id == 0 {
+					c.Null()
+				} else {
+					c.Bigint(id)
+				}
 			}
 			c.Text(v.actor)
 			if v.reason == "" {
@@ -121,7 +124,8 @@ func (f *books) queueEnded(b *projections.Batch) {
 
 func (f *books) queuePassed(b *projections.Batch) {
 	for _, v := range f.passed {
-		b.Exec(`update row_version set revision = $3 where row_id = $1 and from_position = $2`, v.row, v.from, v.revision)
+		b.Exec(`update row_version set revision = $3, reversal = nullif($4::bigint, 0) where row_id = $1 and from_position = $2`,
+			v.row, v.from, v.revision, v.reversal)
 	}
 }
 
@@ -205,7 +209,7 @@ func (f *books) queueCrowded(b *projections.Batch) {
 
 func (f *books) queueBulks(b *projections.Batch) {
 	for _, k := range f.bulks {
-		b.Exec(`insert into bulk (id, ledger, position, row_count, filled) values ($1, $2, $3, $4, 0)`, k.id, k.ledger, k.position, k.rows)
+		b.Exec(`insert into bulk (id, ledger, position, follow_ups, filled) values ($1, $2, $3, $4, 0)`, k.id, k.ledger, k.position, k.followUps)
 	}
 	for position, n := range f.filled {
 		b.Exec(`update bulk set filled = filled + $2 where position = $1`, position, n)

@@ -52,6 +52,14 @@ type Row struct {
 	Cash     unit.Sum
 	Fine     unit.Sum
 	Revision int64
+	Links
+}
+
+// Links are what a row has to do with others, and whether it counts.
+type Links struct {
+	Void       bool   // it counts nothing
+	Reverses   *int64 // the row that this one takes back
+	ReversedBy *int64 // the row that takes this one back
 }
 
 // Selection is which rows of an account to read: those dated between two days, both included, and of
@@ -231,6 +239,9 @@ func (v *Views) Rows(ctx context.Context, workspace uuid.UUID, ledger string, ac
 		Cash     *unit.Sum
 		Fine     *unit.Sum
 		Revision *int64
+
+		Void                 *bool
+		Reverses, ReversedBy *int64
 	}
 	lines, err := readmodels.Rows(sel.reading(ctx), v.Reader, pgx.RowToStructByPos[line], sql, args...)
 	if err != nil {
@@ -244,7 +255,7 @@ func (v *Views) Rows(ctx context.Context, workspace uuid.UUID, ledger string, ac
 		if l.ID != nil {
 			rows = append(rows, Row{
 				ID: *l.ID, Date: unit.DateOf(*l.Date), In: json.RawMessage(*l.In), Out: json.RawMessage(*l.Out),
-				Cash: *l.Cash, Fine: *l.Fine, Revision: *l.Revision,
+				Cash: *l.Cash, Fine: *l.Fine, Revision: *l.Revision, Links: Links{Void: *l.Void, Reverses: l.Reverses, ReversedBy: l.ReversedBy},
 			})
 		}
 	}
@@ -276,7 +287,7 @@ func (sel Selection) pageSQL() string {
 	d as (` + descend(s.nodes(2, `t.node >= p.node << 6 and t.node < (p.node + 1) << 6`), "p") + `)` + crowded + `,
 	start as materialized (` + start + `),
 	page as (
-		select v.row_id, v.date, v.in_entries as in_entries, v.out_entries as out_entries, v.revision,
+		select v.row_id, v.date, v.in_entries as in_entries, v.out_entries as out_entries, v.revision, v.void, v.reverses, v.reversed_by,
 			start.cash + sum(v.in_cash - v.out_cash) over w as cash,
 			start.fine + sum(v.in_fine - v.out_fine) over w as fine,
 			row_number() over w + start.rank as nth
@@ -290,7 +301,8 @@ func (sel Selection) pageSQL() string {
 		) v
 		window w as (order by v.date, v.row_id)
 	)
-	select greatest(bounds.high - bounds.low, 0), page.row_id, page.date, page.in_entries, page.out_entries, page.cash::text, page.fine::text, page.revision
+	select greatest(bounds.high - bounds.low, 0), page.row_id, page.date, page.in_entries, page.out_entries, page.cash::text, page.fine::text, page.revision,
+		page.void, page.reverses, page.reversed_by
 	from bounds left join page on page.nth > bounds.rank
 	order by page.date, page.row_id`
 }

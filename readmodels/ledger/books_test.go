@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"log/slog"
+	"maps"
 	"os"
 	"slices"
 	"testing"
@@ -98,10 +99,19 @@ type line struct {
 	date unit.Date
 	sum  unit.Money
 	gone bool
+	void bool
+	back int64 // the row that it takes back
+	by   int64 // the row that takes it back
 }
 
+// free says whether the row may be changed.
+func (l line) free() bool { return !l.gone && !l.void && l.back == 0 && l.by == 0 }
+
+// reversible says whether the row may be taken back.
+func (l line) reversible() bool { return !l.gone && !l.void && l.by == 0 }
+
 // ledgerModel is what a ledger should read like.
-func ledgerModel(lines []line, from, to unit.Date) (ids []int64, balances []unit.Money) {
+func ledgerModel(lines []line, from, to unit.Date) (shown []line, balances []unit.Money) {
 	kept := slices.DeleteFunc(slices.Clone(lines), func(l line) bool { return l.gone || l.date > to })
 	slices.SortFunc(kept, func(a, b line) int {
 		if a.date != b.date {
@@ -113,10 +123,10 @@ func ledgerModel(lines []line, from, to unit.Date) (ids []int64, balances []unit
 	for _, l := range kept {
 		balance += l.sum
 		if l.date >= from {
-			ids, balances = append(ids, l.id), append(balances, balance)
+			shown, balances = append(shown, l), append(balances, balance)
 		}
 	}
-	return ids, balances
+	return shown, balances
 }
 
 func TestAnyPageOfAnyTimeReadsAsAReplayWould(t *testing.T) {
@@ -170,7 +180,7 @@ func TestAnyPageOfAnyTimeReadsAsAReplayWould(t *testing.T) {
 				done(out.Position)
 			},
 			"edit": func(t *rapid.T) {
-				i := pick(t, lines)
+				i := pick(t, lines, line.free)
 				c := book.EditRow[bank.Entry, bank.Entry]{}
 				date, in, none := day.Draw(t, "date"), entry.Draw(t, "in"), []bank.Entry{}
 				c.Date, c.In, c.Out = &date, &in, &none
@@ -180,10 +190,42 @@ func TestAnyPageOfAnyTimeReadsAsAReplayWould(t *testing.T) {
 				done(out.Position)
 			},
 			"delete": func(t *rapid.T) {
-				i := pick(t, lines)
+				i := pick(t, lines, line.free)
 				out, err := ledgerflows.DeleteRow(ctx, o.books, bank.Ledger, account, lines[i].id)
 				require.NoError(t, err)
 				lines[i].gone = true
+				done(out.Position)
+			},
+			"void": func(t *rapid.T) {
+				i := pick(t, lines, line.free)
+				out, err := ledgerflows.VoidRow(ctx, o.books, bank.Ledger, account, lines[i].id)
+				require.NoError(t, err)
+				lines[i].void, lines[i].sum = true, 0
+				done(out.Position)
+			},
+			"reverse": func(t *rapid.T) {
+				some := map[int]bool{}
+				for range rapid.SampledFrom([]int{1, 1, 2, 9}).Draw(t, "rows") {
+					some[pick(t, lines, line.reversible)] = true
+				}
+				c := ledgerflows.Reversal{}
+				latest := unit.Date(-1 << 20)
+				which := slices.Sorted(maps.Keys(some))
+				for _, i := range which {
+					c.Rows, latest = append(c.Rows, lines[i].id), max(latest, lines[i].date)
+				}
+				date := max(today, latest)
+				if rapid.Bool().Draw(t, "dated") {
+					date = latest + unit.Date(rapid.IntRange(0, int(today-latest)).Draw(t, "later"))
+					c.Date = &date
+				}
+				out, err := ledgerflows.ReverseRows(ctx, o.books, bank.Ledger, account, c)
+				require.NoError(t, err)
+				for k, i := range which {
+					id := number(t, out.ID) + int64(k)
+					lines[i].by = id
+					lines = append(lines, line{id: id, date: date, sum: -lines[i].sum, back: lines[i].id})
+				}
 				done(out.Position)
 			},
 			"read": func(t *rapid.T) {
@@ -206,22 +248,23 @@ func TestAnyPageOfAnyTimeReadsAsAReplayWould(t *testing.T) {
 					at := rapid.SampledFrom(known).Draw(t, "known at")
 					want, sel.KnownAt = states[at], &at
 				}
-				ids, balances := ledgerModel(want, from, to)
+				shown, balances := ledgerModel(want, from, to)
 				if rapid.Bool().Draw(t, "paged") {
 					sel.PageSize = rapid.SampledFrom([]int{1, 2, 50, 1000}).Draw(t, "page size")
-					sel.Page = rapid.IntRange(1, len(ids)/sel.PageSize+2).Draw(t, "page")
+					sel.Page = rapid.IntRange(1, len(shown)/sel.PageSize+2).Draw(t, "page")
 				}
 				rows, total, err := o.views.Rows(ctx, workspace, "bank", account, sel, bank.ErrNoAccount)
 				require.NoError(t, err)
-				require.EqualValues(t, len(ids), total)
-				first, last := 0, len(ids)
+				require.EqualValues(t, len(shown), total)
+				first, last := 0, len(shown)
 				if sel.PageSize > 0 {
-					first = min((sel.Page-1)*sel.PageSize, len(ids))
-					last = min(first+sel.PageSize, len(ids))
+					first = min((sel.Page-1)*sel.PageSize, len(shown))
+					last = min(first+sel.PageSize, len(shown))
 				}
 				require.Len(t, rows, last-first)
 				for i, r := range rows {
-					require.Equal(t, ids[first+i], r.ID)
+					l := shown[first+i]
+					require.Equal(t, []any{l.id, l.date, l.void, l.back, l.by}, []any{r.ID, r.Date, r.Void, orZero(r.Reverses), orZero(r.ReversedBy)})
 					require.True(t, balances[first+i].Decimal().Equal(r.Cash.Decimal), "row %d: %s, not %s", r.ID, r.Cash, balances[first+i])
 				}
 				if len(rows) > 0 {
@@ -229,6 +272,7 @@ func TestAnyPageOfAnyTimeReadsAsAReplayWould(t *testing.T) {
 					one, err := o.views.Row(ctx, workspace, "bank", account, r.ID, sel.As, bank.ErrNoRow)
 					require.NoError(t, err)
 					require.Equal(t, r.Cash.String(), one.Cash.String())
+					require.Equal(t, r.Links, one.Links)
 				}
 				if sel.Of != nil {
 					_, balances = ledgerModel(want, -1<<20, *sel.Of)
@@ -285,6 +329,13 @@ func TestRowsThatLostARaceAreVoidEverywhere(t *testing.T) {
 	require.ErrorIs(t, err, bank.ErrNoRow)
 }
 
+func orZero(id *int64) int64 {
+	if id == nil {
+		return 0
+	}
+	return *id
+}
+
 func number(t require.TestingT, id string) (n int64) {
 	for _, c := range id {
 		n = n*10 + int64(c-'0')
@@ -293,10 +344,10 @@ func number(t require.TestingT, id string) (n int64) {
 	return n
 }
 
-func pick(t *rapid.T, lines []line) int {
+func pick(t *rapid.T, lines []line, which func(line) bool) int {
 	var standing []int
 	for i, l := range lines {
-		if !l.gone {
+		if which(l) {
 			standing = append(standing, i)
 		}
 	}

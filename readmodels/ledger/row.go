@@ -27,6 +27,7 @@ type Version struct {
 	In       json.RawMessage
 	Out      json.RawMessage
 	Revision int64
+	Links
 }
 
 // rowOf narrows a view to a row of a workspace's account that stands.
@@ -64,7 +65,7 @@ func (v *Views) RowsFrom(ctx context.Context, workspace uuid.UUID, ledger string
 			select * from books.row_version v
 			where v.row_id between $row and $last and v.account_id + 0 = $account and not v.deleted and `+s.current+dated+`
 		)
-		select v.row_id, v.date, v.in_entries, v.out_entries, b.cash::text, b.fine::text, v.revision
+		select v.row_id, v.date, v.in_entries, v.out_entries, b.cash::text, b.fine::text, v.revision, v.void, v.reverses, v.reversed_by
 		from v join books.account a on a.id = v.account_id, lateral (`+s.upTo(`(v.date - `+day0+`)::bigint`, `v.row_id`)+`) b
 		where a.workspace_id = $workspace and a.ledger = $ledger and `+s.account+` order by v.row_id`, values)
 	return readmodels.Rows(as.reading(ctx), v.Reader, toRow, sql, args...)
@@ -83,7 +84,7 @@ func toRow(row pgx.CollectableRow) (r Row, err error) {
 		date    time.Time
 		in, out string
 	)
-	err = row.Scan(&r.ID, &date, &in, &out, &r.Cash, &r.Fine, &r.Revision)
+	err = row.Scan(&r.ID, &date, &in, &out, &r.Cash, &r.Fine, &r.Revision, &r.Void, &r.Reverses, &r.ReversedBy)
 	r.Date, r.In, r.Out = unit.DateOf(date), json.RawMessage(in), json.RawMessage(out)
 	return r, err
 }
@@ -168,7 +169,7 @@ func (v *Views) BalanceBefore(ctx context.Context, workspace uuid.UUID, ledger s
 // History lists all versions of a row, oldest first, also of a deleted one, or answers missing.
 func (v *Views) History(ctx context.Context, workspace uuid.UUID, ledger string, account, row int64, missing error) ([]Version, error) {
 	sql, args := bind(`
-		select v.from_position, v.recorded_at, v.actor, coalesce(v.reason, ''), v.deleted, v.date, v.in_entries, v.out_entries, v.revision
+		select v.from_position, v.recorded_at, v.actor, coalesce(v.reason, ''), v.deleted, v.date, v.in_entries, v.out_entries, v.revision, v.void, v.reverses, v.reversed_by
 		`+rowOf+now.account+` order by v.from_position`,
 		map[string]any{"workspace": workspace, "ledger": ledger, "account": account, "row": row})
 	versions, err := readmodels.Rows(ctx, v.Reader, func(row pgx.CollectableRow) (o Version, err error) {
@@ -177,7 +178,7 @@ func (v *Views) History(ctx context.Context, workspace uuid.UUID, ledger string,
 			date     time.Time
 			in, out  string
 		)
-		err = row.Scan(&position, &o.At, &o.Actor, &o.Reason, &o.Deleted, &date, &in, &out, &o.Revision)
+		err = row.Scan(&position, &o.At, &o.Actor, &o.Reason, &o.Deleted, &date, &in, &out, &o.Revision, &o.Void, &o.Reverses, &o.ReversedBy)
 		o.Position, o.At, o.Date = event.Position(position), o.At.UTC(), unit.DateOf(date)
 		o.In, o.Out = json.RawMessage(in), json.RawMessage(out)
 		return o, err
@@ -248,6 +249,6 @@ func (v *Views) BulkOf(ctx context.Context, workspace uuid.UUID, row int64) (int
 func (v *Views) UnfinishedBulks(ctx context.Context, ledger string) ([]int64, error) {
 	return readmodels.Complete(ctx, func(ctx context.Context) ([]int64, error) {
 		return readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64],
-			`select id from books.bulk where ledger = $1 and filled < row_count order by id`, ledger)
+			`select id from books.bulk where ledger = $1 and filled < follow_ups order by id`, ledger)
 	})
 }

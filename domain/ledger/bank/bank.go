@@ -28,12 +28,18 @@ var Rows = event.NewKind("bankrow",
 	event.Of[book.RowAdded[Entry, Entry]]("BankRowAdded", 1),
 	event.Of[book.RowEdited[Entry, Entry]]("BankRowEdited", 1),
 	event.Of[book.RowDeleted[Entry, Entry]]("BankRowDeleted", 1),
+	event.Of[book.RowVoided[Entry, Entry]]("BankRowVoided", 1),
+	event.Of[book.ReversalAnnounced[Entry, Entry]]("BankRowReversalAnnounced", 1),
+	event.Of[book.ReversalDropped[Entry, Entry]]("BankRowReversalDropped", 1),
+	event.Of[book.RowReversed[Entry, Entry]]("BankRowReversed", 1),
 	event.Of[book.RowRefused[Entry, Entry]]("BankRowRefused", 1),
 )
 
 // Bulks names what a stream bankbulk-<first row's id> holds.
 var Bulks = event.NewKind("bankbulk",
 	event.Of[book.RowsPosted[Entry, Entry]]("BankRowsPosted", 1),
+	event.Of[book.RowsReversed[Entry, Entry]]("BankRowsReversed", 1),
+	event.Of[book.RowsForsaken[Entry, Entry]]("BankRowsForsaken", 1),
 	event.Of[book.RowsRefused[Entry, Entry]]("BankRowsRefused", 1),
 )
 
@@ -46,6 +52,7 @@ var (
 // Ledger is what is done alike for all ledgers, for this one.
 var Ledger = book.Ledger[Entry, Entry, Entry]{
 	Name: "bank", Accounts: Accounts, Rows: Rows, Bulks: Bulks, NoAccount: ErrNoAccount, NoRow: ErrNoRow,
+	Mirror: book.Exchange[Entry],
 }
 
 // maxDescription is in characters: a line of the book, not a letter.

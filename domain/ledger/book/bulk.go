@@ -15,9 +15,11 @@ const maxBulk = 1000
 // first row; the others follow without a gap. Its one event is decisive: projections fold it, and the
 // events that then fill the rows' own streams only carry it out.
 type Bulk[In, Out Entry] struct {
-	Posted  event.Position // 0: there is no such bulk
-	Account int64
-	Rows    []BulkRow[In, Out]
+	Posted   event.Position // 0: there is no such bulk
+	Account  int64
+	Rows     []BulkRow[In, Out]
+	Reverses []int64 // the rows that its rows take back, one each; nil: it is no reversal
+	Forsaken bool    // its id was given to a reversal that will not be
 }
 
 // BulkRow is one row of a bulk.
@@ -62,7 +64,11 @@ func (b Bulk[In, Out]) Dates() []unit.Date {
 // Added is the event of the i-th row's own stream.
 func (b Bulk[In, Out]) Added(i int) RowAdded[In, Out] {
 	r := b.Rows[i]
-	return RowAdded[In, Out]{Account: b.Account, Date: r.Date, In: r.In, Out: r.Out}
+	e := RowAdded[In, Out]{Account: b.Account, Date: r.Date, In: r.In, Out: r.Out}
+	if b.Reverses != nil {
+		e.Reverses = b.Reverses[i]
+	}
+	return e
 }
 
 // BulkChange is a bulk's event of whatever ledger, for those who fold all of them.
@@ -73,9 +79,12 @@ type BulkChange interface {
 
 // BulkChange implements [BulkChange].
 func (e RowsPosted[In, Out]) BulkChange() []RowChanged {
-	b := e.EvolveAt(Bulk[In, Out]{}, 0)
-	changes := make([]RowChanged, len(e.Rows))
-	for i := range e.Rows {
+	return e.EvolveAt(Bulk[In, Out]{}, 0).changes()
+}
+
+func (b Bulk[In, Out]) changes() []RowChanged {
+	changes := make([]RowChanged, len(b.Rows))
+	for i := range b.Rows {
 		changes[i] = b.Added(i).RowChange()
 	}
 	return changes
@@ -83,6 +92,8 @@ func (e RowsPosted[In, Out]) BulkChange() []RowChanged {
 
 // BulkChange implements [BulkChange].
 func (RowsRefused[In, Out]) BulkChange() []RowChanged { return nil }
+
+var errRowsExist = fault.New(fault.Conflict, "Rows exist already")
 
 // PostRows posts rows to an account, all or none. Today bounds the dates.
 type PostRows[In, Out Entry] struct {
@@ -95,7 +106,7 @@ type PostRows[In, Out Entry] struct {
 func (c PostRows[In, Out]) Decide(b Bulk[In, Out]) ([]event.Event[Bulk[In, Out]], error) {
 	switch {
 	case b.Posted != 0:
-		return nil, fault.New(fault.Conflict, "Rows exist already")
+		return nil, errRowsExist
 	case len(c.Rows) == 0:
 		return nil, fault.Fields(fault.Field{Field: "rows", Message: "at least one row is needed"})
 	case len(c.Rows) > maxBulk:

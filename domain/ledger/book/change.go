@@ -20,6 +20,10 @@ const (
 	Add
 	Edit
 	Delete
+	Void
+	Announce // its reversal
+	Drop     // its reversal, which will not be
+	Reverse  // as a bulk has decided
 )
 
 // Side is one side of a row: its entries as they are answered, and what they count.
@@ -30,15 +34,17 @@ type Side struct {
 
 // RowChanged is what an event does to its row. Of an edit, only what is not nil changes.
 type RowChanged struct {
-	Op      RowOp
-	Account int64 // of an added row
-	Date    *unit.Date
-	In, Out *Side
+	Op       RowOp
+	Account  int64 // of an added row
+	Date     *unit.Date
+	In, Out  *Side
+	Reverses int64 // of an added row: the row that it takes back
+	Reversal int64 // the bulk whose reversal is announced or dropped
 }
 
 // RowChange implements [RowChange].
 func (e RowAdded[In, Out]) RowChange() RowChanged {
-	return RowChanged{Op: Add, Account: e.Account, Date: &e.Date, In: side(e.In), Out: side(e.Out)}
+	return RowChanged{Op: Add, Account: e.Account, Date: &e.Date, In: side(e.In), Out: side(e.Out), Reverses: e.Reverses}
 }
 
 // RowChange implements [RowChange].
@@ -55,6 +61,22 @@ func (e RowEdited[In, Out]) RowChange() RowChanged {
 
 // RowChange implements [RowChange].
 func (RowDeleted[In, Out]) RowChange() RowChanged { return RowChanged{Op: Delete} }
+
+// RowChange implements [RowChange].
+func (RowVoided[In, Out]) RowChange() RowChanged { return RowChanged{Op: Void} }
+
+// RowChange implements [RowChange].
+func (e ReversalAnnounced[In, Out]) RowChange() RowChanged {
+	return RowChanged{Op: Announce, Reversal: e.Bulk}
+}
+
+// RowChange implements [RowChange].
+func (e ReversalDropped[In, Out]) RowChange() RowChanged {
+	return RowChanged{Op: Drop, Reversal: e.Bulk}
+}
+
+// RowChange implements [RowChange].
+func (RowReversed[In, Out]) RowChange() RowChanged { return RowChanged{Op: Reverse} }
 
 // RowChange implements [RowChange].
 func (RowRefused[In, Out]) RowChange() RowChanged { return RowChanged{Op: Refuse} }

@@ -11,4 +11,11 @@ type Ledger[L any, In, Out Entry] struct {
 	Bulks     *event.Kind[Bulk[In, Out]]
 	NoAccount error
 	NoRow     error
+
+	// Mirror answers the sides of the row that takes another one back: what came IN goes OUT, and the
+	// other way round. It counts what the other counts, on the other side.
+	Mirror func(in []In, out []Out) ([]In, []Out)
 }
+
+// Exchange is the Mirror of a ledger that has one sort of entry.
+func Exchange[E Entry](in, out []E) (newIn, newOut []E) { return out, in }

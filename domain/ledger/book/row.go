@@ -42,6 +42,12 @@ type Row[In, Out Entry] struct {
 	In      []In
 	Out     []Out
 	Deleted bool
+	Void    bool // it stays where it is and counts nothing
+
+	Reverses   int64          // the row that this one takes back; 0: none
+	ReversedBy int64          // the row that takes this one back; 0: none
+	Reversal   int64          // the bulk that takes it back, or is about to; 0: none
+	Announced  event.Position // since when it is
 }
 
 // Exists says whether the row was added and not deleted.
@@ -53,6 +59,8 @@ type RowAdded[In, Out Entry] struct {
 	Date    unit.Date `json:"date"`
 	In      []In      `json:"in_entries,omitempty"`
 	Out     []Out     `json:"out_entries,omitempty"`
+	// Reverses is the row that this one takes back, absent for a row of its own right.
+	Reverses int64 `json:"reverses,omitempty"`
 }
 
 // RowEdited changes what is present: the date (the row moves), or a whole side.
@@ -73,7 +81,7 @@ type RowRefused[In, Out Entry] struct {
 
 // Evolve begins the row.
 func (e RowAdded[In, Out]) Evolve(Row[In, Out]) Row[In, Out] {
-	return Row[In, Out]{Account: e.Account, Date: e.Date, In: e.In, Out: e.Out}
+	return Row[In, Out]{Account: e.Account, Date: e.Date, In: e.In, Out: e.Out, Reverses: e.Reverses}
 }
 
 // Evolve replaces what is present.
@@ -145,8 +153,8 @@ type EditRow[In, Out Entry] struct {
 	Out     *[]Out     `json:"out_entries,omitempty"`
 }
 
-// Decide answers Missing for a row that does not stand or is another account's. The rest is as in
-// [AddRow].
+// Decide answers Missing for a row that does not stand or is another account's, and a conflict for one
+// that is [Row.Settled]. The rest is as in [AddRow].
 func (c EditRow[In, Out]) Decide(r Row[In, Out]) ([]event.Event[Row[In, Out]], error) {
 	if !r.Exists() || r.Account != c.Account {
 		return nil, c.Missing
@@ -164,6 +172,9 @@ func (c EditRow[In, Out]) Decide(r Row[In, Out]) ([]event.Event[Row[In, Out]], e
 	if e.Date == nil && e.In == nil && e.Out == nil {
 		return nil, nil
 	}
+	if err := r.Settled(); err != nil {
+		return nil, err
+	}
 	if wrong := checkRow("", e.Evolve(r), c.Today); len(wrong) > 0 {
 		return nil, fault.Fields(wrong...)
 	}
@@ -176,10 +187,14 @@ type DeleteRow[In, Out Entry] struct {
 	Missing error
 }
 
-// Decide answers Missing for a row that does not stand or is another account's.
+// Decide answers Missing for a row that does not stand or is another account's, and a conflict for one
+// that is [Row.Settled].
 func (c DeleteRow[In, Out]) Decide(r Row[In, Out]) ([]event.Event[Row[In, Out]], error) {
 	if !r.Exists() || r.Account != c.Account {
 		return nil, c.Missing
+	}
+	if err := r.Settled(); err != nil {
+		return nil, err
 	}
 	return []event.Event[Row[In, Out]]{RowDeleted[In, Out]{}}, nil
 }

@@ -193,6 +193,10 @@ func TestRowChanges(t *testing.T) {
 		{edited{Date: &today}, book.RowChanged{Op: book.Edit, Date: &today}},
 		{edited{In: new(of(1, 2)), Out: new([]entry{})}, book.RowChanged{Op: book.Edit, In: in, Out: none}},
 		{rowDeleted{}, book.RowChanged{Op: book.Delete}},
+		{rowVoided{}, book.RowChanged{Op: book.Void}},
+		{announced{Bulk: 7}, book.RowChanged{Op: book.Announce, Reversal: 7}},
+		{dropped{Bulk: 7}, book.RowChanged{Op: book.Drop, Reversal: 7}},
+		{reversed{By: 7}, book.RowChanged{Op: book.Reverse}},
 		{rowRefused{Position: 3, Why: "Account not found"}, book.RowChanged{Op: book.Refuse}},
 	} {
 		change, ok := c.e.(book.RowChange)

@@ -32,6 +32,20 @@ type (
 	editRow    = book.EditRow[entry, entry]
 	deleteRow  = book.DeleteRow[entry, entry]
 
+	rowVoided = book.RowVoided[entry, entry]
+	announced = book.ReversalAnnounced[entry, entry]
+	dropped   = book.ReversalDropped[entry, entry]
+	reversed  = book.RowReversed[entry, entry]
+	voidRow   = book.VoidRow[entry, entry]
+	announce  = book.AnnounceReversal[entry, entry]
+	drop      = book.DropReversal[entry, entry]
+
+	rowsReversed = book.RowsReversed[entry, entry]
+	rowsForsaken = book.RowsForsaken[entry, entry]
+	reverseRows  = book.ReverseRows[entry, entry]
+	forsakeRows  = book.ForsakeRows[entry, entry]
+	reversalRow  = book.ReversalRow[entry, entry]
+
 	bulkRow     = book.BulkRow[entry, entry]
 	posted      = book.RowsPosted[entry, entry]
 	rowsRefused = book.RowsRefused[entry, entry]

@@ -1,0 +1,218 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"bahi/commands"
+	"bahi/domain/fault"
+	"bahi/domain/ledger/book"
+	"bahi/domain/number"
+	"bahi/domain/unit"
+)
+
+const (
+	// maxReversed is how many rows one request may reverse: each is announced in its own stream.
+	maxReversed = 1000
+
+	// maxAnnouncing is how many of these are under way at once. The log commits them together.
+	maxAnnouncing = 32
+
+	// maxOvertaken is how often a reversal begins anew that somebody else's change has overtaken.
+	maxOvertaken = 8
+)
+
+// Reversal asks to take rows back.
+type Reversal struct {
+	Rows []int64
+	Date *unit.Date // of the rows that do so; nil: today, or the latest of the rows' own dates
+}
+
+// ReverseRows takes rows of an account back by new ones that mirror them, all or none (see package book).
+// Like [PostRows] it answers as soon as the decisive event is in the log. It answers the domain's refusal:
+// a conflict that names the reversal where a row is reversed already.
+func ReverseRows[L any, In, Out book.Entry](ctx context.Context, b *Books, l book.Ledger[L, In, Out], account int64, c Reversal) (commands.Outcome[book.Bulk[In, Out]], error) {
+	none := commands.Outcome[book.Bulk[In, Out]]{Revision: -1}
+	if err := checkReversal(ctx, c); err != nil {
+		return none, err
+	}
+	if out, done, err := commands.Earlier(ctx, b.Commands, l.Bulks); done || err != nil {
+		return out, err
+	}
+	for tries := 1; ; tries++ {
+		out, err := reverse(ctx, b, l, account, c)
+		overtaken := errors.Is(err, book.ErrForsaken) || errors.Is(err, book.ErrNotHeld) || errors.Is(err, book.ErrReversing)
+		if !overtaken || commands.From(ctx).DryRun {
+			return out, ofRow(err, len(c.Rows) > 1)
+		}
+		if tries == maxOvertaken {
+			return none, commands.ErrBusy
+		}
+		select {
+		case <-time.After(time.Duration(tries) * decideWithin / maxOvertaken): // the other one is faster then
+		case <-ctx.Done():
+			return none, ctx.Err()
+		}
+	}
+}
+
+func checkReversal(ctx context.Context, c Reversal) error {
+	var wrong []fault.Field
+	switch seen := make(map[int64]bool, len(c.Rows)); {
+	case len(c.Rows) == 0:
+		wrong = append(wrong, fault.Field{Field: "rows", Message: "at least one row is needed"})
+	case len(c.Rows) > maxReversed:
+		wrong = append(wrong, fault.Field{Field: "rows", Message: fmt.Sprintf("at most %d rows", maxReversed)})
+	default:
+		for i, row := range c.Rows {
+			if seen[row] {
+				wrong = append(wrong, fault.Field{Field: fmt.Sprintf("rows[%d]", i), Message: "is named twice"})
+			}
+			seen[row] = true
+		}
+	}
+	if wrong = append(wrong, reasoned(ctx)...); len(wrong) > 0 {
+		return fault.Fields(wrong...)
+	}
+	return nil
+}
+
+// reasoned answers what is wrong with a correction for which no reason is given.
+func reasoned(ctx context.Context) []fault.Field {
+	if strings.TrimSpace(commands.From(ctx).Reason) != "" {
+		return nil
+	}
+	return []fault.Field{{Field: "reason", Message: "is required, here or in the header Bahi-Reason"}}
+}
+
+// VoidRow lets a row of an account stay where it is and count nothing.
+func VoidRow[L any, In, Out book.Entry](ctx context.Context, b *Books, l book.Ledger[L, In, Out], account, row int64) (commands.Outcome[book.Row[In, Out]], error) {
+	if wrong := reasoned(ctx); wrong != nil {
+		return commands.Outcome[book.Row[In, Out]]{Revision: -1}, fault.Fields(wrong...)
+	}
+	return handleRow(ctx, b, l, row, book.VoidRow[In, Out]{Account: account, Missing: l.NoRow})
+}
+
+// reverse tries it once: it looks at the rows, announces, and decides.
+func reverse[L any, In, Out book.Entry](ctx context.Context, b *Books, l book.Ledger[L, In, Out], account int64, c Reversal) (commands.Outcome[book.Bulk[In, Out]], error) {
+	none := commands.Outcome[book.Bulk[In, Out]]{Revision: -1}
+	if err := settleAll(ctx, b, l, c.Rows); err != nil {
+		return none, err
+	}
+	announce := book.AnnounceReversal[In, Out]{Account: account, Missing: l.NoRow}
+	decision := func(rows []book.Row[In, Out]) book.ReverseRows[In, Out] { return mirrored(b, l, account, c, rows) }
+
+	// What is refused is refused before a number is used up.
+	look := changed(ctx, func(r *commands.Request) { r.DryRun, r.Key = true, "" })
+	rows, err := eachRow(look, b, l, c.Rows, announce)
+	if err != nil {
+		return none, err
+	}
+	out, err := commands.Create(unmatched(look), b.Commands, l.Bulks, nil, decision(rows))
+	if err != nil || commands.From(ctx).DryRun {
+		return out, err
+	}
+
+	first, err := b.Commands.Numbers(ctx, number.Rows, int64(len(c.Rows)))
+	if err != nil {
+		return none, err
+	}
+	announce.Bulk = first
+	rows, err = eachRow(changed(ctx, func(r *commands.Request) { r.Key = "" }), b, l, c.Rows, announce)
+	if err == nil {
+		numbered := func(context.Context) (string, error) { return id(first), nil }
+		out, err = commands.Create(unmatched(ctx), b.Commands, l.Bulks, numbered, decision(rows))
+	}
+	if err != nil {
+		letGo(ctx, b, l, c.Rows, first)
+		return out, err
+	}
+	fillAfterwards(ctx, b, l, out)
+	return out, nil
+}
+
+// changed answers a context of the same request, but for what change does to it.
+func changed(ctx context.Context, change func(*commands.Request)) context.Context {
+	r := commands.From(ctx)
+	change(&r)
+	return commands.With(ctx, r)
+}
+
+// unmatched is for what has a stream of its own: If-Match is about the row.
+func unmatched(ctx context.Context) context.Context {
+	return changed(ctx, func(r *commands.Request) { r.IfMatch = nil })
+}
+
+// mirrored is the command that takes rows back as they stand.
+func mirrored[L any, In, Out book.Entry](b *Books, l book.Ledger[L, In, Out], account int64, c Reversal, rows []book.Row[In, Out]) book.ReverseRows[In, Out] {
+	d := book.ReverseRows[In, Out]{Account: account, Today: b.Today(), Latest: rows[0].Date, Rows: make([]book.ReversalRow[In, Out], len(rows))}
+	for i, row := range rows {
+		in, out := l.Mirror(row.In, row.Out)
+		d.Rows[i] = book.ReversalRow[In, Out]{Reverses: c.Rows[i], In: in, Out: out}
+		d.Latest = max(d.Latest, row.Date)
+	}
+	d.Date = max(d.Today, d.Latest)
+	if c.Date != nil {
+		d.Date = *c.Date
+	}
+	return d
+}
+
+// rowError is what became of one of several rows.
+type rowError struct {
+	row int64
+	error
+}
+
+func (e *rowError) Unwrap() error { return e.error }
+
+// ofRow says in a refusal which of several rows it is about.
+func ofRow(err error, several bool) error {
+	one, isOne := errors.AsType[*rowError](err)
+	if !isOne {
+		return err
+	}
+	refused, isRefused := errors.AsType[*fault.Error](one.error)
+	if !isRefused || !several {
+		return one.error
+	}
+	return fault.Newf(refused.Kind, "Row %d: %s", one.row, refused.Detail)
+}
+
+// eachRow announces the reversal of each row, and answers the rows as they then stand.
+func eachRow[L any, In, Out book.Entry](ctx context.Context, b *Books, l book.Ledger[L, In, Out], rows []int64, c book.AnnounceReversal[In, Out]) ([]book.Row[In, Out], error) {
+	states := make([]book.Row[In, Out], len(rows))
+	err := manyAtOnce(rows, func(i int, row int64) error {
+		out, err := handleRow(ctx, b, l, row, c)
+		states[i] = out.State
+		return err
+	})
+	return states, err
+}
+
+// manyAtOnce does something to each row, and answers the error of the first of them that has one.
+func manyAtOnce(rows []int64, do func(i int, row int64) error) error {
+	var (
+		all  sync.WaitGroup
+		free = make(chan struct{}, maxAnnouncing)
+		errs = make([]error, len(rows))
+	)
+	for i, row := range rows {
+		free <- struct{}{}
+		all.Go(func() {
+			defer func() { <-free }()
+			errs[i] = do(i, row)
+		})
+	}
+	all.Wait()
+	for i, err := range errs {
+		if err != nil {
+			return &rowError{rows[i], err}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,366 @@
+package ledger_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/commands"
+	"bahi/commands/ledger"
+	"bahi/domain/fault"
+	"bahi/domain/ledger/bank"
+	"bahi/domain/ledger/book"
+	"bahi/eventstore"
+	views "bahi/readmodels/ledger"
+)
+
+func (n *node) reverse(ctx context.Context, account int64, rows ...int64) (commands.Outcome[bank.Bulk], error) {
+	return ledger.ReverseRows(ctx, n.Books, bank.Ledger, account, ledger.Reversal{Rows: rows})
+}
+
+// balance is what the account amounts to.
+func (o *office) balance(t *testing.T, account int64) string {
+	t.Helper()
+	a, err := o.views.Account(as(t), workspace, "bank", account, views.As{}, bank.ErrNoAccount)
+	require.NoError(t, err)
+	return a.Cash.String()
+}
+
+func TestRowsAreTakenBackTogetherAndKnowOfEachOther(t *testing.T) {
+	t.Parallel()
+	o := openOffice(t)
+	n := o.node(t)
+	account := n.open(t)
+	one, kept, two := n.add(t, account, today-3), n.add(t, account, today-2), n.add(t, account, today-1)
+	out, err := n.reverse(as(t), account, two, one)
+	require.NoError(t, err)
+	first := id(t, out.ID)
+	require.Equal(t, "1", o.balance(t, account))
+	n.Wait()
+	for i, old := range []int64{two, one} {
+		back := o.row(t, account, first+int64(i))
+		require.Equal(t, old, *back.Reverses)
+		require.Equal(t, today, back.Date)
+		require.JSONEq(t, `[{"amount":1}]`, string(back.Out))
+		require.JSONEq(t, `[]`, string(back.In))
+		require.Equal(t, first+int64(i), *o.row(t, account, old).ReversedBy)
+		require.Equal(t, []string{"BankRowAdded", "BankRowReversalAnnounced", "BankRowReversed"}, o.names(t, bank.Rows.Stream(idText(old))))
+		require.Equal(t, []string{"BankRowAdded"}, o.names(t, bank.Rows.Stream(idText(first+int64(i)))))
+	}
+	require.Nil(t, o.row(t, account, kept).ReversedBy)
+	unfinished, err := o.views.UnfinishedBulks(as(t), "bank")
+	require.NoError(t, err)
+	require.Empty(t, unfinished)
+	o.agree(t)
+
+	again, err := n.reverse(as(t), account, first)
+	require.NoError(t, err, "a reversal can be reversed")
+	n.Wait()
+	require.Equal(t, "2", o.balance(t, account))
+	_, err = o.node(t).reverse(as(t), account, kept, first)
+	require.ErrorIs(t, err, fault.Newf(fault.Conflict, "Row %d: The row is reversed by row %s already", first, again.ID))
+	_, err = o.node(t).reverse(as(t), account, one)
+	require.ErrorIs(t, err, fault.Newf(fault.Conflict, "The row is reversed by row %d already", first+1))
+	require.Nil(t, o.row(t, account, kept).ReversedBy, "all or none")
+	o.agree(t)
+}
+
+func TestARowInALockedPeriodIsTakenBackByOneAfterIt(t *testing.T) {
+	t.Parallel()
+	o := openOffice(t)
+	n := o.node(t)
+	account := n.open(t)
+	row := n.add(t, account, today-10)
+	n.lock(t, new(today-10))
+	_, err := ledger.VoidRow(as(t), n.Books, bank.Ledger, account, row)
+	require.ErrorIs(t, err, errLocked)
+	_, err = ledger.ReverseRows(as(t), n.Books, bank.Ledger, account, ledger.Reversal{Rows: []int64{row}, Date: new(today - 10)})
+	require.ErrorIs(t, err, errLocked)
+	_, err = n.reverse(as(t), account, row)
+	require.NoError(t, err)
+	n.Wait()
+	require.Equal(t, "0", o.balance(t, account))
+	o.agree(t)
+}
+
+func TestAReversalThatLostToTheLockLetsItsRowsGo(t *testing.T) {
+	t.Parallel()
+	lost(t, func(t *testing.T, o *office, loser, winner *node, noted bool) {
+		account := winner.open(t)
+		row := winner.add(t, account, today-10)
+		loser.loses("bankbulk-", noted, winner.locks(t, today-10))
+		_, err := ledger.ReverseRows(as(t), loser.Books, bank.Ledger, account, ledger.Reversal{Rows: []int64{row}, Date: new(today - 10)})
+		require.ErrorIs(t, err, errLocked)
+		require.Equal(t, []string{"BankRowAdded", "BankRowReversalAnnounced", "BankRowReversalDropped"}, o.names(t, bank.Rows.Stream(idText(row))))
+		require.Nil(t, o.row(t, account, row).ReversedBy)
+		o.agree(t)
+		winner.lock(t, nil)
+		_, err = ledger.EditRow(as(t), winner.Books, bank.Ledger, account, row, editRow{In: new(rupees(2))})
+		require.NoError(t, err)
+		_, err = loser.reverse(as(t), account, row)
+		require.NoError(t, err)
+		loser.Wait()
+		require.Equal(t, "0", o.balance(t, account))
+		o.agree(t)
+	})
+}
+
+func TestAReversalThatLostToTheDeletionOfItsAccountNeverWas(t *testing.T) {
+	t.Parallel()
+	o := openOffice(t)
+	loser, winner := o.node(t), o.node(t)
+	account := winner.open(t)
+	row := winner.add(t, account, today)
+	loser.store.at("bankbulk-", func() error {
+		_, err := ledger.DeleteAccount(as(t), winner.Books, bank.Ledger, account)
+		return err
+	})
+	_, err := loser.reverse(as(t), account, row)
+	require.ErrorIs(t, err, bank.ErrNoAccount)
+	o.agree(t)
+}
+
+// announcesAndDies announces the reversal of rows and dies before it is decided.
+func (n *node) announcesAndDies(t *testing.T, account int64, rows ...int64) {
+	t.Helper()
+	n.store.at("bankbulk-", func() error {
+		n.store.at("bankbulk-", func() error { return errCrash }) // nor can it forsake it
+		return errCrash
+	})
+	_, err := n.reverse(as(t), account, rows...)
+	require.ErrorIs(t, err, errCrash)
+	n.store.at("", nil)
+}
+
+func TestAReversalWhoseProcessDiedIsForsakenByWhoeverNeedsARow(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(ctx context.Context, n *node, account, row int64) error{
+		"edit": func(ctx context.Context, n *node, account, row int64) error {
+			_, err := ledger.EditRow(ctx, n.Books, bank.Ledger, account, row, editRow{In: new(rupees(5))})
+			return err
+		},
+		"delete": func(ctx context.Context, n *node, account, row int64) error {
+			_, err := ledger.DeleteRow(ctx, n.Books, bank.Ledger, account, row)
+			return err
+		},
+		"void": func(ctx context.Context, n *node, account, row int64) error {
+			_, err := ledger.VoidRow(ctx, n.Books, bank.Ledger, account, row)
+			return err
+		},
+		"reverse": func(ctx context.Context, n *node, account, row int64) error {
+			_, err := n.reverse(ctx, account, row)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := openOffice(t)
+			dead, n := o.node(t), o.node(t)
+			account := n.open(t)
+			one, two := n.add(t, account, today), n.add(t, account, today)
+			dead.announcesAndDies(t, account, one, two)
+			require.Equal(t, "2", o.balance(t, account))
+			o.agree(t)
+			before := o.head(t)
+			require.ErrorIs(t, change(as(t, dryRun), n, account, one), book.ErrReversing)
+			require.Equal(t, before, o.head(t), "a dry run ends nothing of others")
+			require.NoError(t, change(as(t), n, account, one))
+			n.Wait()
+			require.Contains(t, o.names(t, bank.Rows.Stream(idText(one))), "BankRowReversalDropped")
+			o.agree(t)
+			_, err := n.reverse(as(t), account, two)
+			require.NoError(t, err)
+			n.Wait()
+			o.agree(t)
+		})
+	}
+}
+
+func TestAnUndecidedReversalThatIsForsakenBeginsAnew(t *testing.T) {
+	t.Parallel()
+	o := openOffice(t)
+	slow, quick := o.node(t), o.node(t)
+	account := quick.open(t)
+	one, two := quick.add(t, account, today), quick.add(t, account, today)
+	slow.store.at("bankbulk-", func() error {
+		_, err := ledger.EditRow(as(t), quick.Books, bank.Ledger, account, two, editRow{In: new(rupees(5))})
+		return err
+	})
+	_, err := slow.reverse(as(t, keyed), account, one, two)
+	require.NoError(t, err)
+	slow.Wait()
+	require.Equal(t, "0", o.balance(t, account), "what is taken back is what stands, not what stood")
+	o.agree(t)
+}
+
+func TestADecidedReversalIsCarriedOutByWhoeverNeedsARow(t *testing.T) {
+	t.Parallel()
+	o := openOffice(t)
+	n := o.node(t)
+	account := n.open(t)
+	one, two := n.add(t, account, today), n.add(t, account, today)
+	n.store.fails(errCrash)
+	out, err := n.reverse(as(t), account, one, two)
+	require.NoError(t, err)
+	n.Wait()
+	first := id(t, out.ID)
+	require.Equal(t, first+1, *o.row(t, account, two).ReversedBy, "the books know at once")
+	o.agree(t)
+
+	other := o.node(t)
+	_, err = ledger.EditRow(as(t), other.Books, bank.Ledger, account, two, editRow{In: new(rupees(5))})
+	require.ErrorIs(t, err, fault.Newf(fault.Conflict, "The row is reversed by row %d and stays as it is", first+1))
+	for _, row := range []int64{one, two} {
+		require.Equal(t, []string{"BankRowAdded", "BankRowReversalAnnounced", "BankRowReversed"}, o.names(t, bank.Rows.Stream(idText(row))))
+	}
+	o.agree(t)
+	_, err = n.reverse(as(t), account, first+1)
+	require.NoError(t, err)
+	n.Wait()
+	o.agree(t)
+}
+
+func TestSeveralProcessesCarryAReversalOutOnce(t *testing.T) {
+	t.Parallel()
+	o := openOffice(t)
+	n := o.node(t)
+	account := n.open(t)
+	row := n.add(t, account, today)
+	n.store.fails(errCrash)
+	_, err := n.reverse(as(t), account, row)
+	require.NoError(t, err)
+	n.Wait()
+	var all sync.WaitGroup
+	for range 4 {
+		other := o.node(t)
+		all.Go(func() {
+			if err := ledger.ResumeBulks(as(t), other.Books, bank.Ledger); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	require.Equal(t, []string{"BankRowAdded", "BankRowReversalAnnounced", "BankRowReversed"}, o.names(t, bank.Rows.Stream(idText(row))))
+	unfinished, err := o.views.UnfinishedBulks(as(t), "bank")
+	require.NoError(t, err)
+	require.Empty(t, unfinished)
+	o.agree(t)
+}
+
+// Clerks take overlapping groups back at once: each row is taken back once, and each group as a whole or not at all.
+func TestOverlappingReversalsAreAllOrNone(t *testing.T) {
+	t.Parallel()
+	o := openOffice(t)
+	nodes := []*node{o.node(t), o.node(t), o.node(t)}
+	account := nodes[0].open(t)
+	rows := make([]int64, 6)
+	for i := range rows {
+		rows[i] = nodes[0].add(t, account, today)
+	}
+	groups := [][]int64{{rows[0], rows[1], rows[2]}, {rows[2], rows[3], rows[4]}, {rows[4], rows[5], rows[0]}}
+	errs := make([]error, len(groups))
+	var all sync.WaitGroup
+	for i, n := range nodes {
+		all.Go(func() { _, errs[i] = n.reverse(as(t), account, groups[i]...) })
+	}
+	all.Wait()
+	succeeded := 0
+	for i, n := range nodes {
+		n.Wait()
+		if errs[i] == nil {
+			succeeded++
+			continue
+		}
+		refused := &fault.Error{}
+		require.ErrorAs(t, errs[i], &refused)
+		require.Contains(t, []fault.Kind{fault.Conflict, fault.Unavailable}, refused.Kind)
+	}
+	require.LessOrEqual(t, succeeded, 1, "any two of them share a row")
+	require.Equal(t, idText(int64(len(rows)-3*succeeded)), o.balance(t, account))
+	o.agree(t)
+}
+
+func TestAReversalWithAKeyIsDoneOnce(t *testing.T) {
+	t.Parallel()
+	o := openOffice(t)
+	one, two := o.node(t), o.node(t)
+	account := one.open(t)
+	row := one.add(t, account, today)
+	first, err := one.reverse(as(t, keyed), account, row)
+	require.NoError(t, err)
+	one.Wait()
+	again, err := two.reverse(as(t, keyed), account, row)
+	require.NoError(t, err)
+	first.Replayed = true
+	require.Equal(t, first, again)
+	_, err = two.reverse(as(t, keyed, func(r *commands.Request) { r.Fingerprint = []byte("another") }), account, row)
+	require.ErrorIs(t, err, commands.ErrKeyReused)
+	o.agree(t)
+}
+
+func TestAReversalWithAKeyThatDiedBeforeItWasDecidedIsDoneByItsRepetition(t *testing.T) {
+	t.Parallel()
+	o := openOffice(t)
+	dead, n := o.node(t), o.node(t)
+	account := n.open(t)
+	row := n.add(t, account, today)
+	dead.store.at("bankbulk-", func() error {
+		dead.store.at("bankbulk-", func() error { return errCrash })
+		return errCrash
+	})
+	_, err := dead.reverse(as(t, keyed), account, row)
+	require.ErrorIs(t, err, errCrash)
+	out, err := n.reverse(as(t, keyed), account, row)
+	require.NoError(t, err)
+	require.False(t, out.Replayed)
+	n.Wait()
+	require.Equal(t, id(t, out.ID), *o.row(t, account, row).ReversedBy)
+	require.Equal(t, "0", o.balance(t, account))
+	o.agree(t)
+}
+
+func TestAReversalIsRefusedBeforeAnythingIsWritten(t *testing.T) {
+	t.Parallel()
+	o := openOffice(t)
+	n := o.node(t)
+	account, elsewhere := n.open(t), n.open(t)
+	row, other, gone, void := n.add(t, account, today), n.add(t, elsewhere, today), n.add(t, account, today), n.add(t, account, today)
+	_, err := ledger.DeleteRow(as(t), n.Books, bank.Ledger, account, gone)
+	require.NoError(t, err)
+	_, err = ledger.VoidRow(as(t), n.Books, bank.Ledger, account, void)
+	require.NoError(t, err)
+	before := o.head(t)
+	stale := func(r *commands.Request) { r.IfMatch = new(int64(7)) }
+	foreign := func(r *commands.Request) { r.Workspace = stranger }
+	silent := func(r *commands.Request) { r.Reason = " " }
+	for sentence, c := range map[string]struct {
+		ctx  func(*commands.Request)
+		rows []int64
+		want error
+	}{
+		"a deleted row":           {keyed, []int64{gone}, bank.ErrNoRow},
+		"no such row":             {keyed, []int64{999}, bank.ErrNoRow},
+		"a void row":              {keyed, []int64{void}, book.ErrVoid},
+		"another account's":       {keyed, []int64{other}, bank.ErrNoRow},
+		"one of them":             {keyed, []int64{row, other}, fault.Newf(fault.NotFound, "Row %d: Bank ledger row not found", other)},
+		"another workspace's":     {foreign, []int64{row}, bank.ErrNoRow},
+		"a revision that is old":  {stale, []int64{row}, commands.ErrStale},
+		"no reason":               {silent, []int64{row}, fault.Fields(fault.Field{Field: "reason", Message: "is required, here or in the header Bahi-Reason"})},
+		"no rows":                 {keyed, nil, fault.Fields(fault.Field{Field: "rows", Message: "at least one row is needed"})},
+		"a row twice":             {keyed, []int64{row, row}, fault.Fields(fault.Field{Field: "rows[1]", Message: "is named twice"})},
+		"a thousand and one rows": {keyed, make([]int64, 1001), fault.Fields(fault.Field{Field: "rows", Message: "at most 1000 rows"})},
+	} {
+		_, err := n.reverse(as(t, c.ctx), account, c.rows...)
+		require.ErrorIs(t, err, c.want, sentence)
+		require.Equal(t, before, o.head(t), sentence)
+	}
+	out, err := n.reverse(as(t, dryRun), account, row)
+	require.NoError(t, err)
+	require.Equal(t, book.RowAdded[bank.Entry, bank.Entry]{Account: account, Date: today, Out: rupees(1), Reverses: row}, out.State.Added(0))
+	require.Equal(t, before, o.head(t))
+	n.store.fails(eventstore.ErrUnavailable)
+	_, err = n.reverse(as(t, func(r *commands.Request) { r.IfMatch = new(int64(0)) }), account, row)
+	require.NoError(t, err)
+}

@@ -1,0 +1,160 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	"bahi/commands"
+	"bahi/domain/event"
+	"bahi/domain/ledger/book"
+	"bahi/eventstore"
+)
+
+const (
+	// decideWithin is how long a reversal that is announced may take before somebody who needs a row of it
+	// forsakes it. It takes a few appends.
+	decideWithin = 200 * time.Millisecond
+	lookEvery    = 5 * time.Millisecond
+)
+
+// notHeld answers why a reversal may not stand at its position, nil if it may: its rows have to stand as
+// it takes them back.
+func notHeld[L any, In, Out book.Entry](ctx context.Context, from commands.Source, l book.Ledger[L, In, Out], b book.Bulk[In, Out], stream string, at event.Position) error {
+	if b.Reverses == nil || at == eventstore.End { // before the append, it is the writer that holds them
+		return nil
+	}
+	first, err := strconv.ParseInt(stream, 10, 64)
+	if err != nil {
+		return book.ErrNotHeld
+	}
+	for i, row := range b.Reverses {
+		r, err := commands.Load(ctx, from, l.Rows, id(row))
+		if err != nil {
+			return err
+		}
+		if slices.Contains(b.Reverses[:i], row) || !r.State.Held(first, b.Account, b.Rows[i], at) {
+			return book.ErrNotHeld
+		}
+	}
+	return nil
+}
+
+// settleAll settles those of the rows whose reversal is announced. A dry run leaves them as they are.
+func settleAll[L any, In, Out book.Entry](ctx context.Context, b *Books, l book.Ledger[L, In, Out], rows []int64) error {
+	req := commands.From(ctx)
+	if req.DryRun {
+		return nil
+	}
+	return manyAtOnce(rows, func(_ int, row int64) error {
+		r, err := commands.Load(ctx, b.Commands.Cached(), l.Rows, id(row))
+		if err != nil || r.Workspace != req.Workspace || r.State.Reversal == 0 || r.State.ReversedBy != 0 {
+			return err
+		}
+		return settle(ctx, b, l, row, r.State.Reversal)
+	})
+}
+
+// settle brings the reversal of a row to its end that a bulk has announced: it carries out what that has
+// decided, or sees to it that it never will be, and lets the row go.
+func settle[L any, In, Out book.Entry](ctx context.Context, b *Books, l book.Ledger[L, In, Out], row, bulk int64) error {
+	if commands.From(ctx).DryRun {
+		return book.ErrReversing
+	}
+	ctx = ofItself(ctx)
+	decided, err := decision(ctx, b, l, bulk, decideWithin)
+	switch {
+	case err != nil:
+		return err
+	case decided.Posted != 0:
+		return fill(ctx, b, l, bulk, decided)
+	default:
+		return drop(ctx, b, l, row, bulk)
+	}
+}
+
+// letGo ends a reversal that could not be decided. What it does not come to is done by whoever needs the row.
+func letGo[L any, In, Out book.Entry](ctx context.Context, b *Books, l book.Ledger[L, In, Out], rows []int64, bulk int64) {
+	ctx = ofItself(context.WithoutCancel(ctx))
+	decided, err := decision(ctx, b, l, bulk, 0)
+	switch {
+	case err != nil:
+	case decided.Posted != 0: // though nobody knew, when the log did not answer
+		err = fill(ctx, b, l, bulk, decided)
+	default:
+		err = manyAtOnce(rows, func(_ int, row int64) error { return drop(ctx, b, l, row, bulk) })
+	}
+	if err != nil {
+		b.Log.Warn("a reversal that will not be was not ended; whoever needs its rows will do it", "bulk", bulk, "error", err)
+	}
+}
+
+// ofItself is a context for what follows from a request, whatever the request asks for.
+func ofItself(ctx context.Context) context.Context {
+	return changed(ctx, func(r *commands.Request) { r.Key, r.IfMatch = "", nil })
+}
+
+// decision answers the bulk once it is decided. When it is not within a time it is forsaken, and the answer
+// is one that is not posted.
+func decision[L any, In, Out book.Entry](ctx context.Context, b *Books, l book.Ledger[L, In, Out], bulk int64, within time.Duration) (book.Bulk[In, Out], error) {
+	for deadline := time.Now().Add(within); ; {
+		found, err := commands.Load(ctx, b.Commands.Fresh(), l.Bulks, id(bulk))
+		if err != nil || found.Revision >= 0 { // its first event has decided, be it void
+			return found.State, err
+		}
+		if !time.Now().Before(deadline) {
+			break
+		}
+		select {
+		case <-time.After(lookEvery):
+		case <-ctx.Done():
+			return book.Bulk[In, Out]{}, ctx.Err()
+		}
+	}
+	out, err := commands.Handle(ctx, b.Commands, l.Bulks, id(bulk), book.ForsakeRows[In, Out]{})
+	return out.State, err
+}
+
+// drop lets a row go that the bulk holds.
+func drop[L any, In, Out book.Entry](ctx context.Context, b *Books, l book.Ledger[L, In, Out], row, bulk int64) error {
+	_, err := commands.Handle(ctx, b.Commands, l.Rows, id(row), book.DropReversal[In, Out]{Bulk: bulk})
+	return err
+}
+
+// tellReversed tells the rows that a bulk takes back by which row it does.
+func tellReversed[L any, In, Out book.Entry](ctx context.Context, b *Books, l book.Ledger[L, In, Out], first int64, bulk book.Bulk[In, Out], meta event.Meta) error {
+	space := uuid.NewSHA1(uuid.NameSpaceOID, []byte(l.Bulks.Stream(id(first))+" reverses"))
+	var failed error
+	for range maxOvertaken { // by a note in a row's stream, or by others who tell them
+		var appends []eventstore.Request
+		for i, row := range bulk.Reverses {
+			r, err := commands.Load(ctx, b.Commands.Fresh(), l.Rows, id(row))
+			if err != nil {
+				return err
+			}
+			if r.State.ReversedBy != 0 {
+				continue
+			}
+			e, err := l.Rows.Encode(uuid.NewSHA1(space, []byte(strconv.Itoa(i))), book.RowReversed[In, Out]{By: first + int64(i)}, meta)
+			if err != nil {
+				return err
+			}
+			appends = append(appends, eventstore.Request{Stream: l.Rows.Stream(id(row)), Expected: eventstore.Expected(r.Revision), Events: []event.New{e}})
+		}
+		failed = nil
+		for _, r := range b.Commands.AppendEach(ctx, appends) {
+			if _, moved := errors.AsType[*eventstore.WrongRevision](r.Err); r.Err != nil && !moved {
+				return r.Err
+			}
+			failed = errors.Join(failed, r.Err)
+		}
+		if failed == nil {
+			return nil
+		}
+	}
+	return failed
+}
