@@ -1,0 +1,236 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync/atomic"
+	"time"
+
+	"github.com/EventStore/EventStore-Client-Go/v4/protos/shared"
+	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
+	"google.golang.org/genproto/googleapis/rpc/status"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"bahi/eventstore"
+)
+
+const (
+	// maxQueued is how many appends of one call may wait; the client is held back until there is room.
+	maxQueued = 64
+
+	// maxHeld bounds the memory that one call's appends take, whole ones and unfinished ones.
+	maxHeld = 4 * maxAppend
+)
+
+// batch is one append of a BatchAppend. It arrives in pieces, among those of others, under its correlation id.
+type batch struct {
+	eventstore.Request
+
+	id       *shared.UUID
+	deadline time.Time // zero: none
+	bytes    int
+	held     int64 // what it takes of maxHeld
+	refused  error
+}
+
+// BatchAppend takes many appends in one call, and answers each by itself. Two appends to one stream take place in the order
+// in which they were finished.
+func (s *streamsService) BatchAppend(call streams.Streams_BatchAppendServer) error {
+	var (
+		ready = make(chan *batch, maxQueued)
+		held  atomic.Int64
+		ended = make(chan error, 1)
+	)
+	ctx, cancel := context.WithCancel(call.Context())
+	defer cancel()
+	go func() {
+		defer cancel()
+		ended <- s.answerBatches(ctx, call, ready, &held)
+	}()
+	err := s.receiveBatches(ctx, call, ready, &held)
+	close(ready)
+	return s.failed(call.Context(), errors.Join(<-ended, err))
+}
+
+// receiveBatches puts appends together until the client has no more.
+func (s *streamsService) receiveBatches(ctx context.Context, call streams.Streams_BatchAppendServer, ready chan<- *batch, held *atomic.Int64) error {
+	unfinished := map[string]*batch{}
+	for {
+		message, err := call.Recv()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		}
+		name := message.GetCorrelationId().String()
+		b := unfinished[name]
+		if b == nil {
+			b = &batch{id: message.GetCorrelationId()}
+			b.refused = s.beginBatch(ctx, b, message.GetOptions())
+			unfinished[name] = b
+		}
+		size := int64(proto.Size(message)) + 1<<10 // an empty piece takes memory too
+		if b.held += size; held.Add(size) > maxHeld {
+			return refuse(codes.ResourceExhausted, "the appends of one call that are not answered have at most %d bytes", maxHeld)
+		}
+		for _, p := range message.GetProposedMessages() {
+			if b.refused == nil {
+				b.bytes, b.refused = s.take(&b.Request, b.bytes, p)
+			}
+		}
+		if !message.GetIsFinal() {
+			continue
+		}
+		delete(unfinished, name)
+		select {
+		case ready <- b:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (s *streamsService) beginBatch(ctx context.Context, b *batch, o *streams.BatchAppendReq_Options) error {
+	b.Stream = string(o.GetStreamIdentifier().GetStreamName()) // the answer has it, whatever becomes of it
+	switch expected := o.GetExpectedStreamPosition().(type) {
+	case *streams.BatchAppendReq_Options_StreamPosition:
+		b.Expected = exactly(expected.StreamPosition)
+	case *streams.BatchAppendReq_Options_NoStream:
+		b.Expected = eventstore.NoStream
+	case *streams.BatchAppendReq_Options_Any:
+		b.Expected = eventstore.Any
+	case *streams.BatchAppendReq_Options_StreamExists:
+		b.Expected = eventstore.StreamExists
+	default:
+		return refuse(codes.InvalidArgument, "an append begins with its stream and expected revision")
+	}
+	switch d := o.GetDeadlineOption().(type) {
+	case *streams.BatchAppendReq_Options_Deadline:
+		b.deadline = time.Now().Add(d.Deadline.AsDuration())
+	case *streams.BatchAppendReq_Options_Deadline_21_10_0:
+		b.deadline = d.Deadline_21_10_0.AsTime()
+	}
+	if err := s.admitWrite(ctx); err != nil {
+		return err
+	}
+	_, err := streamName(o.GetStreamIdentifier())
+	return err
+}
+
+// answerBatches does what is ready, all of it in one go, until there is no more to come.
+func (s *streamsService) answerBatches(ctx context.Context, call streams.Streams_BatchAppendServer, ready <-chan *batch, held *atomic.Int64) error {
+	for first := range ready {
+		group := []*batch{first}
+		for len(group) < maxQueued && len(ready) > 0 { // nobody else takes them
+			group = append(group, <-ready)
+		}
+		var (
+			requests []eventstore.Request
+			asked    []*batch
+			results  = map[*batch]eventstore.Result{}
+		)
+		for _, b := range group {
+			switch {
+			case b.refused != nil:
+				results[b] = eventstore.Result{Err: b.refused}
+			case !b.deadline.IsZero() && time.Now().After(b.deadline):
+				results[b] = eventstore.Result{Err: context.DeadlineExceeded}
+			default:
+				requests, asked = append(requests, b.Request), append(asked, b)
+			}
+		}
+		for i, result := range s.Store.AppendEach(ctx, requests) {
+			results[asked[i]] = result
+		}
+		for _, b := range group {
+			held.Add(-b.held)
+			if err := call.Send(s.answer(b, results[b])); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Server) answer(b *batch, result eventstore.Result) *streams.BatchAppendResp {
+	answer := &streams.BatchAppendResp{CorrelationId: b.id, StreamIdentifier: identifier(b.Stream)}
+	switch b.Expected {
+	case eventstore.Any:
+		answer.ExpectedStreamPosition = &streams.BatchAppendResp_Any{Any: &emptypb.Empty{}}
+	case eventstore.NoStream:
+		answer.ExpectedStreamPosition = &streams.BatchAppendResp_NoStream{NoStream: &emptypb.Empty{}}
+	case eventstore.StreamExists:
+		answer.ExpectedStreamPosition = &streams.BatchAppendResp_StreamExists{StreamExists: &emptypb.Empty{}}
+	default:
+		answer.ExpectedStreamPosition = &streams.BatchAppendResp_StreamPosition{StreamPosition: uint64(b.Expected)}
+	}
+	if result.Err != nil {
+		answer.Result = &streams.BatchAppendResp_Error{Error: s.batchError(result.Err)}
+		return answer
+	}
+	position := uint64(result.Position)
+	answer.Result = &streams.BatchAppendResp_Success_{Success: &streams.BatchAppendResp_Success{
+		CurrentRevisionOption: &streams.BatchAppendResp_Success_CurrentRevision{CurrentRevision: uint64(result.Revision)},
+		PositionOption: &streams.BatchAppendResp_Success_Position{
+			Position: &shared.AllStreamPosition{CommitPosition: position, PreparePosition: position},
+		},
+	}}
+	return answer
+}
+
+// batchError is the protocol's own form of an error within a call that goes on. Clients know the kind by the details.
+func (s *Server) batchError(err error) *status.Status {
+	r, refused := errors.AsType[*refusal](err)
+	wrong, conflicted := errors.AsType[*eventstore.WrongRevision](err)
+	form := func(code codes.Code, text string, detail proto.Message) *status.Status {
+		packed, err := anypb.New(detail)
+		if err != nil {
+			packed = &anypb.Any{} // they are our own messages, which can be packed
+		}
+		return &status.Status{Code: int32(code), Message: text, Details: []*anypb.Any{packed}}
+	}
+	switch {
+	case conflicted:
+		return form(codes.FailedPrecondition, wrong.Error(), batchConflict(wrong))
+	case refused && (r.code == codes.PermissionDenied || r.code == codes.Unauthenticated):
+		return form(r.code, r.text, &shared.AccessDenied{})
+	case refused && r.text == tooLarge().text:
+		return form(r.code, r.text, &shared.MaximumAppendSizeExceeded{MaxAppendSize: maxAppend})
+	case refused:
+		return form(r.code, r.text, &shared.BadRequest{Message: r.text})
+	case errors.Is(err, eventstore.ErrBadEvent):
+		return form(codes.InvalidArgument, err.Error(), &shared.BadRequest{Message: err.Error()})
+	case errors.Is(err, context.DeadlineExceeded):
+		return form(codes.DeadlineExceeded, "the append's deadline passed", &shared.Timeout{})
+	case errors.Is(err, eventstore.ErrInDoubt):
+		return form(codes.Unavailable, eventstore.ErrInDoubt.Error(), &shared.Timeout{})
+	default:
+		s.Log.Warn("the gateway could not append", "error", err)
+		return form(codes.Unavailable, "the event log cannot be reached", &shared.Unknown{})
+	}
+}
+
+func batchConflict(wrong *eventstore.WrongRevision) *shared.WrongExpectedVersion {
+	detail := &shared.WrongExpectedVersion{}
+	switch wrong.Expected {
+	case eventstore.Any:
+		detail.ExpectedStreamPositionOption = &shared.WrongExpectedVersion_ExpectedAny{ExpectedAny: &emptypb.Empty{}}
+	case eventstore.NoStream:
+		detail.ExpectedStreamPositionOption = &shared.WrongExpectedVersion_ExpectedNoStream{ExpectedNoStream: &emptypb.Empty{}}
+	case eventstore.StreamExists:
+		detail.ExpectedStreamPositionOption = &shared.WrongExpectedVersion_ExpectedStreamExists{ExpectedStreamExists: &emptypb.Empty{}}
+	default:
+		detail.ExpectedStreamPositionOption = &shared.WrongExpectedVersion_ExpectedStreamPosition{ExpectedStreamPosition: uint64(wrong.Expected)}
+	}
+	if wrong.Actual < 0 {
+		detail.CurrentStreamRevisionOption = &shared.WrongExpectedVersion_CurrentNoStream{CurrentNoStream: &emptypb.Empty{}}
+	} else {
+		detail.CurrentStreamRevisionOption = &shared.WrongExpectedVersion_CurrentStreamRevision{CurrentStreamRevision: uint64(wrong.Actual)}
+	}
+	return detail
+}

@@ -1,0 +1,65 @@
+package gateway
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
+	"google.golang.org/grpc/codes"
+
+	"bahi/domain/event"
+)
+
+const (
+	// maxPattern and maxPrefixes bound what is matched with every event of the log.
+	maxPattern  = 1 << 10
+	maxPrefixes = 256
+)
+
+// filter says which events of the log a client wants.
+type filter struct {
+	byType   bool // of the event, not of its stream's name
+	prefixes []string
+	pattern  *regexp.Regexp
+
+	every uint64 // after how many events, wanted or not, the client is told how far the log was looked through
+}
+
+func newFilter(o *streams.ReadReq_Options_FilterOptions) (*filter, error) {
+	f := &filter{every: uint64(max(o.GetMax(), 1)) * uint64(max(o.GetCheckpointIntervalMultiplier(), 1))}
+	expression := o.GetStreamIdentifier()
+	if e := o.GetEventType(); e != nil {
+		expression, f.byType = e, true
+	}
+	f.prefixes = expression.GetPrefix()
+	text := expression.GetRegex()
+	switch {
+	case text == "" && len(f.prefixes) == 0:
+		return nil, refuse(codes.InvalidArgument, "a filter has prefixes or a regular expression")
+	case len(text) > maxPattern || len(f.prefixes) > maxPrefixes:
+		return nil, refuse(codes.InvalidArgument, "a filter has at most %d prefixes, or a regular expression of %d bytes", maxPrefixes, maxPattern)
+	case text == "":
+		return f, nil
+	}
+	var err error
+	if f.pattern, err = regexp.Compile(text); err != nil {
+		return nil, refuse(codes.InvalidArgument, "regular expressions are RE2's, which take time in proportion to the text only: %s", err)
+	}
+	return f, nil
+}
+
+func (f *filter) takes(e event.Stored) bool {
+	if f == nil {
+		return true
+	}
+	text := e.Stream
+	if f.byType {
+		text = e.Type
+	}
+	for _, prefix := range f.prefixes {
+		if strings.HasPrefix(text, prefix) {
+			return true
+		}
+	}
+	return f.pattern != nil && f.pattern.MatchString(text)
+}

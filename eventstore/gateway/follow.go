@@ -1,0 +1,173 @@
+package gateway
+
+import (
+	"context"
+	"time"
+
+	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
+	"github.com/google/uuid"
+
+	"bahi/domain/event"
+	"bahi/eventstore"
+)
+
+// subscriber is a client that follows the log. It is told when it has caught up with the log's end, and when it fell behind.
+type subscriber struct {
+	*Server
+
+	call  streams.Streams_ReadServer
+	q     query
+	goal  event.Position // what it catches up with
+	since time.Time      // of the goal
+	live  bool
+
+	looked     uint64         // at how many events, since it was told how far
+	checkpoint event.Position // the last that it was told
+}
+
+// subscribe confirms a subscription. It lasts until the client or the server goes.
+func (s *streamsService) subscribe(call streams.Streams_ReadServer, q query) (*subscriber, context.Context, context.CancelFunc, error) {
+	ctx, cancel := context.WithCancel(call.Context())
+	stop := context.AfterFunc(s.life, cancel)
+	f := &subscriber{Server: s.Server, call: call, q: q}
+	confirmation := &streams.ReadResp_SubscriptionConfirmation{SubscriptionId: uuid.NewString()}
+	err := call.Send(&streams.ReadResp{Content: &streams.ReadResp_Confirmation{Confirmation: confirmation}})
+	return f, ctx, func() { stop(); cancel() }, err
+}
+
+func (s *streamsService) followAll(call streams.Streams_ReadServer, q query) error {
+	head, err := s.Store.Head(call.Context())
+	if err != nil {
+		return err
+	}
+	after := q.position
+	if q.atEnd {
+		after = head
+	}
+	f, ctx, cancel, err := s.subscribe(call, q)
+	defer cancel()
+	if err != nil {
+		return err
+	}
+	f.goal, f.since, f.checkpoint = head, time.Now(), after
+	return f.follow(ctx, after, q.filter.takes)
+}
+
+// followStream reads the stream to its end, and then follows the log from where it ended before the reading began.
+func (s *streamsService) followStream(call streams.Streams_ReadServer, q query) error {
+	head, err := s.Store.Head(call.Context())
+	if err != nil {
+		return err
+	}
+	next := q.revision
+	if q.atEnd {
+		last, err := s.lastRevision(call.Context(), q.stream)
+		if err != nil {
+			return err
+		}
+		next = last + 1
+	}
+	f, ctx, cancel, err := s.subscribe(call, q)
+	defer cancel()
+	if err != nil {
+		return err
+	}
+	for e, err := range s.Store.ReadStream(ctx, q.stream, next, eventstore.Forwards) {
+		if err == nil {
+			err = call.Send(stored(e, q.id))
+		}
+		if err != nil {
+			return err
+		}
+		next = e.Revision + 1
+	}
+	f.goal, f.since = head, time.Now()
+	return f.follow(ctx, head, func(e event.Stored) bool { return e.Stream == q.stream && e.Revision >= next })
+}
+
+// follow sends what is wanted of the log after a position, for ever.
+func (f *subscriber) follow(ctx context.Context, after event.Position, wanted func(event.Stored) bool) error {
+	if err := f.reached(ctx, after); err != nil {
+		return err
+	}
+	for batch, err := range f.Store.Subscribe(ctx, after) {
+		if err != nil {
+			return err
+		}
+		began := time.Now()
+		if err := f.send(batch, wanted); err != nil {
+			return err
+		}
+		if f.live && time.Since(began) > f.slow {
+			if err := f.late(ctx, batch.UpTo); err != nil {
+				return err
+			}
+		}
+		if err := f.reached(ctx, batch.UpTo); err != nil {
+			return err
+		}
+	}
+	return errStops
+}
+
+func (f *subscriber) send(batch eventstore.Batch, wanted func(event.Stored) bool) error {
+	for _, e := range batch.Events {
+		if wanted(e) {
+			if err := f.call.Send(stored(e, f.q.id)); err != nil {
+				return err
+			}
+		}
+		if f.looked++; f.q.filter != nil && f.looked >= f.q.filter.every {
+			if err := f.tellCheckpoint(e.Position); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// tellCheckpoint tells how far the log was looked through, since what a filter takes away tells nothing.
+func (f *subscriber) tellCheckpoint(position event.Position) error {
+	f.looked = 0
+	if position <= f.checkpoint {
+		return nil
+	}
+	f.checkpoint = position
+	return f.call.Send(&streams.ReadResp{Content: &streams.ReadResp_Checkpoint_{
+		Checkpoint: &streams.ReadResp_Checkpoint{CommitPosition: uint64(position), PreparePosition: uint64(position)},
+	}})
+}
+
+// reached tells the client that it has caught up, once it is no more than a moment behind the log's end: who writes in the
+// meantime must not put that off for ever.
+func (f *subscriber) reached(ctx context.Context, position event.Position) error {
+	if f.live || position < f.goal {
+		return nil
+	}
+	took := time.Since(f.since)
+	f.since = time.Now()
+	head, err := f.Store.Head(ctx)
+	if err != nil {
+		return err
+	}
+	if f.goal = head; head > position && took > time.Second {
+		return nil
+	}
+	f.live = true
+	if f.q.filter != nil {
+		if err := f.tellCheckpoint(position); err != nil {
+			return err
+		}
+	}
+	return f.call.Send(&streams.ReadResp{Content: &streams.ReadResp_CaughtUp_{CaughtUp: &streams.ReadResp_CaughtUp{}}})
+}
+
+// late tells a client that took too long for what it was sent, if there is more to come.
+func (f *subscriber) late(ctx context.Context, position event.Position) error {
+	head, err := f.Store.Head(ctx)
+	if err != nil || head <= position {
+		return err
+	}
+	f.live, f.goal, f.since = false, head, time.Now()
+	return f.call.Send(&streams.ReadResp{Content: &streams.ReadResp_FellBehind_{FellBehind: &streams.ReadResp_FellBehind{}}})
+}

@@ -1,0 +1,114 @@
+// Package gateway serves the log over the EventStoreDB gRPC protocol, so that any EventStoreDB client, in whatever
+// language, can read and follow it.
+//
+// It speaks the protobufs that EventStore-Client-Go v4 ships, and stands on any [eventstore.Store]. Of the protocol it has
+// what a log has: Streams (Read, Append, BatchAppend), ServerFeatures and Gossip. Projections and persistent subscriptions
+// of the server are not there, and clients are told so; Delete and Tombstone are refused, since the log is append-only.
+// The log has no system streams and no links.
+//
+// A position of ours is both the commit and the prepare position of the protocol. As in EventStoreDB, a read forwards
+// begins at the event that it names, a read of $all backwards before it, and a subscription after it.
+package gateway
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/EventStore/EventStore-Client-Go/v4/protos/gossip"
+	"github.com/EventStore/EventStore-Client-Go/v4/protos/serverfeatures"
+	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/keepalive"
+
+	"bahi/domain/event"
+	"bahi/eventstore"
+)
+
+// What [Config.Authenticate] says of a key that is not let in.
+var (
+	ErrUnknownKey = errors.New("no such key")
+	ErrNotAllowed = errors.New("this key is for something else")
+)
+
+// Config is what a gateway stands on.
+type Config struct {
+	Store eventstore.Store
+
+	// Authenticate looks at the password of a call, which is an API key. It answers nil, ErrUnknownKey, ErrNotAllowed, or
+	// why it cannot tell.
+	Authenticate func(ctx context.Context, key string) error
+
+	// Writable lets clients append. Otherwise they are refused as if they had no right to.
+	Writable bool
+
+	// Check says why an event must not be appended to a stream; the text reaches the client. Nil checks nothing.
+	Check func(stream string, e event.New) error
+
+	// TLS has the server's certificate. Clients send no credentials without TLS, so there is no gateway without it.
+	TLS *tls.Config
+
+	Log *slog.Logger
+}
+
+// Server is a gateway. Make one with [New].
+type Server struct {
+	Config
+
+	grpc *grpc.Server
+	life context.Context //nolint:containedctx // of the server: subscriptions end with it
+	end  context.CancelFunc
+	slow time.Duration // how long a client may take for a batch before it is told that it fell behind
+}
+
+const (
+	// maxAppend is the most bytes of payloads and metadata that one append may have.
+	maxAppend = 16 << 20
+
+	// maxEvents is the most events that one append may have, before the store says how many it takes.
+	maxEvents = 4096
+
+	// maxMessage is what a client may send at once: an event of that size, and what goes with it.
+	maxMessage = maxAppend + 1<<20
+
+	// stopWithin is how long calls that are under way may take to end.
+	stopWithin = 3 * time.Second
+)
+
+// New makes a gateway.
+func New(c Config) *Server {
+	s := &Server{Config: c, slow: time.Second}
+	s.life, s.end = context.WithCancel(context.Background())
+	s.grpc = grpc.NewServer(
+		grpc.Creds(credentials.NewTLS(c.TLS)),
+		grpc.MaxRecvMsgSize(maxMessage),
+		// Clients ask every ten seconds whether the server is there, also when they want nothing else.
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 10 * time.Second, Timeout: 10 * time.Second}),
+	)
+	streams.RegisterStreamsServer(s.grpc, &streamsService{Server: s})
+	serverfeatures.RegisterServerFeaturesServer(s.grpc, featuresService{})
+	gossip.RegisterGossipServer(s.grpc, gossipService{})
+	return s
+}
+
+// Serve answers clients at the listener until the context ends.
+func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
+	served := make(chan error, 1)
+	go func() { served <- s.grpc.Serve(listener) }()
+	select {
+	case err := <-served:
+		s.end()
+		return err
+	case <-ctx.Done():
+	}
+	s.end()
+	late := time.AfterFunc(stopWithin, s.grpc.Stop)
+	defer late.Stop()
+	s.grpc.GracefulStop()
+	return <-served
+}

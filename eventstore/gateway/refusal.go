@@ -1,0 +1,100 @@
+package gateway
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"bahi/eventstore"
+)
+
+// refusal is an answer to a call that was not done. Clients know most kinds by the trailers.
+type refusal struct {
+	code     codes.Code
+	text     string
+	trailers metadata.MD
+}
+
+func (r *refusal) Error() string { return r.text }
+
+func refuse(code codes.Code, format string, args ...any) *refusal {
+	return &refusal{code: code, text: fmt.Sprintf(format, args...)}
+}
+
+func denied(text string) *refusal {
+	r := &refusal{code: codes.PermissionDenied, text: text}
+	r.trailers = metadata.Pairs("exception", "access-denied")
+	return r
+}
+
+func tooLarge() *refusal {
+	r := refuse(codes.InvalidArgument, "an append has at most %d bytes and %d events", maxAppend, maxEvents)
+	r.trailers = metadata.Pairs("exception", "maximum-append-size-exceeded", "maximum-append-size", strconv.Itoa(maxAppend))
+	return r
+}
+
+// failed is how a call ends that did not do what it was asked to.
+func (s *Server) failed(ctx context.Context, err error) error {
+	r, refused := errors.AsType[*refusal](err)
+	switch {
+	case err == nil:
+		return nil
+	case refused:
+		if r.trailers != nil {
+			_ = grpc.SetTrailer(ctx, r.trailers) // fails only where the call has ended
+		}
+		return status.Error(r.code, r.text)
+	case ctx.Err() != nil:
+		return status.FromContextError(ctx.Err()).Err()
+	case s.life.Err() != nil:
+		return status.Error(codes.Unavailable, "the server stops")
+	case errors.Is(err, eventstore.ErrBadEvent):
+		return status.Error(codes.InvalidArgument, err.Error())
+	case errors.Is(err, eventstore.ErrInDoubt):
+		return status.Error(codes.Unavailable, eventstore.ErrInDoubt.Error())
+	default:
+		s.Log.Warn("the gateway could not answer", "error", err)
+		return status.Error(codes.Unavailable, "the event log cannot be reached")
+	}
+}
+
+// admit looks at a call's credentials. The user's name says nothing, the password is an API key.
+func (s *Server) admit(ctx context.Context) error {
+	header := metadata.ValueFromIncomingContext(ctx, "authorization")
+	if len(header) != 1 {
+		return refuse(codes.Unauthenticated, "send credentials: any user name, and an API key with the permission operator as the password")
+	}
+	scheme, encoded, _ := strings.Cut(header[0], " ")
+	pair, err := base64.StdEncoding.DecodeString(strings.TrimSpace(encoded))
+	_, key, found := strings.Cut(string(pair), ":")
+	if !strings.EqualFold(scheme, "Basic") || err != nil || !found {
+		return refuse(codes.Unauthenticated, "the credentials are not in the form of RFC 7617 (Basic)")
+	}
+	switch err := s.Authenticate(ctx, key); {
+	case errors.Is(err, ErrUnknownKey):
+		return refuse(codes.Unauthenticated, "no such API key")
+	case errors.Is(err, ErrNotAllowed):
+		return denied("this API key lacks the permission operator")
+	default:
+		return err
+	}
+}
+
+// admitWrite is admit for what changes the log.
+func (s *Server) admitWrite(ctx context.Context) error {
+	if err := s.admit(ctx); err != nil {
+		return err
+	}
+	if !s.Writable {
+		return denied("this gateway is for reading; BAHI_GATEWAY_WRITE=true lets clients append")
+	}
+	return nil
+}
