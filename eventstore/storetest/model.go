@@ -14,7 +14,8 @@ import (
 
 // model is the log as its interface describes it, in a few lines.
 type model struct {
-	streams map[string][]kept
+	streams      map[string][]kept
+	knownHowever bool // see [Suite]
 }
 
 // kept is an event as the model remembers it.
@@ -40,7 +41,7 @@ func (m *model) append(r eventstore.Request) (revision int64, replayed bool, wro
 		return 0, false, &eventstore.WrongRevision{Stream: r.Stream, Expected: r.Expected, Actual: current}
 	}
 	for _, e := range r.Events {
-		m.streams[r.Stream] = append(m.streams[r.Stream], kept{New: e, open: open})
+		m.streams[r.Stream] = append(m.streams[r.Stream], kept{New: e, open: open || m.knownHowever})
 	}
 	return current + int64(len(r.Events)), false, nil
 }
@@ -77,7 +78,7 @@ func followsModel(t *testing.T, n *node) {
 	nodes := []*node{n, n.another(t)}
 	rapid.Check(t, func(rt *rapid.T) {
 		var (
-			m       = &model{streams: map[string][]kept{}}
+			m       = &model{streams: map[string][]kept{}, knownHowever: n.suite.KnownHowever}
 			names   = []string{stream(), stream(), stream()}
 			before  = n.head(t)
 			known   []event.New

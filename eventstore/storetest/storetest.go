@@ -32,6 +32,14 @@ type Suite struct {
 
 	// OpaquePositions says that positions only rise. Otherwise they must be 1, 2, 3 and so on.
 	OpaquePositions bool
+
+	// KnownHowever says that an event that stands in a stream is known there however it was appended. Otherwise one that was
+	// appended at an exact revision is not known to an append that names none.
+	KnownHowever bool
+
+	// FirstsAtOnce says that of equal appends at the same time several may be answered as the first, though the events are
+	// appended once.
+	FirstsAtOnce bool
 }
 
 // patience is how long the suite waits for what must happen; whoever waits longer waits for ever.

@@ -1,0 +1,310 @@
+package esdb
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
+	"golang.org/x/sync/errgroup"
+
+	"bahi/domain/event"
+	"bahi/eventstore"
+)
+
+const (
+	// answerWithin is how long one try of an append may take.
+	answerWithin = 5 * time.Second
+
+	// resolveWithin is how long it is tried to find out what became of an append, over all tries.
+	resolveWithin = 15 * time.Second
+
+	retryEvery = 50 * time.Millisecond
+
+	// maxAtOnce is how many streams AppendEach appends to at once.
+	maxAtOnce = 64
+)
+
+// Append implements [eventstore.Store].
+func (s *Store) Append(ctx context.Context, stream string, expected eventstore.Expected, events ...event.New) (eventstore.Appended, error) {
+	r := eventstore.Request{Stream: stream, Expected: expected, Events: events}
+	if err := check(r); err != nil {
+		return eventstore.Appended{}, err
+	}
+	// A call that was left behind may still read them when their caller has long used its memory for something else.
+	r.Events = slices.Clone(events)
+	for i := range r.Events {
+		r.Events[i].Data, r.Events[i].Meta = bytes.Clone(r.Events[i].Data), bytes.Clone(r.Events[i].Meta)
+	}
+	waiting, cancel := s.conn.within(ctx)
+	defer cancel()
+	if expected < eventstore.NoStream {
+		return s.appendOpen(waiting, r)
+	}
+	// The server answers a repetition as the first time, so whether it is one is to be seen before.
+	found, err := s.find(waiting, r)
+	if err != nil || found.Replayed {
+		return found, err
+	}
+	return s.send(waiting, r)
+}
+
+// AppendEach implements [eventstore.Store].
+func (s *Store) AppendEach(ctx context.Context, appends []eventstore.Request) []eventstore.Result {
+	results := make([]eventstore.Result, len(appends))
+	byStream := map[string][]int{}
+	for i, r := range appends {
+		byStream[r.Stream] = append(byStream[r.Stream], i)
+	}
+	var group errgroup.Group
+	group.SetLimit(maxAtOnce)
+	for _, indexes := range byStream {
+		group.Go(func() error {
+			for _, i := range indexes { // the second depends on what became of the first
+				r := appends[i]
+				results[i].Appended, results[i].Err = s.Append(ctx, r.Stream, r.Expected, r.Events...)
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // each has its own result
+	return results
+}
+
+// appendOpen appends to a stream whatever its revision is: it reads the stream, looks for the events in it, and appends at the
+// revision that it has seen. Within this process appends to one stream wait for each other, as they would only make each other
+// try again.
+func (s *Store) appendOpen(ctx context.Context, r eventstore.Request) (done eventstore.Appended, err error) {
+	lane := s.lanes[maphash.String(laneSeed, r.Stream)%uint64(len(s.lanes))]
+	select {
+	case lane <- struct{}{}:
+		defer func() { <-lane }()
+	case <-ctx.Done():
+		return done, context.Cause(ctx)
+	}
+	var seen history
+	for {
+		if err := s.readOn(ctx, r, &seen); err != nil {
+			return done, err
+		}
+		wrong := &eventstore.WrongRevision{Stream: r.Stream, Expected: r.Expected, Actual: seen.last()}
+		switch found, all := seen.find(r.Events); {
+		case all:
+			return found, nil
+		case len(seen.known) > 0 || r.Expected == eventstore.StreamExists && seen.last() < 0:
+			return done, wrong
+		}
+		exact := r
+		exact.Expected = eventstore.Expected(seen.last())
+		done, err = s.send(ctx, exact)
+		if _, lost := errors.AsType[*eventstore.WrongRevision](err); !lost {
+			return done, err
+		}
+		if err := pause(ctx, time.Duration(rand.Int64N(int64(5*time.Millisecond)))); err != nil { //nolint:gosec // G404: it only has to differ from the others
+			return done, err
+		}
+	}
+}
+
+var laneSeed = maphash.MakeSeed()
+
+// history is what was read of a stream to append to it.
+type history struct {
+	next  int64                  // revision that was not read yet
+	known map[int64]event.Stored // events of the append, by their revisions; their payloads are not kept
+}
+
+func (h *history) last() int64 { return h.next - 1 }
+
+func (s *Store) readOn(ctx context.Context, r eventstore.Request, h *history) error {
+	for e, err := range s.ReadStream(ctx, r.Stream, h.next, eventstore.Forwards) {
+		if err != nil {
+			return err
+		}
+		h.next = e.Revision + 1
+		if slices.ContainsFunc(r.Events, func(n event.New) bool { return n.ID == e.ID }) {
+			if h.known == nil {
+				h.known = map[int64]event.Stored{}
+			}
+			e.Data, e.Meta = nil, nil
+			h.known[e.Revision] = e
+		}
+	}
+	return nil
+}
+
+// find answers where the events stand, if all of them do, one behind the other.
+func (h *history) find(events []event.New) (a eventstore.Appended, all bool) {
+	first := int64(-1)
+	for revision, e := range h.known {
+		if e.ID == events[0].ID {
+			first = max(first, revision)
+		}
+	}
+	for i, n := range events {
+		e, there := h.known[first+int64(i)]
+		if first < 0 || !there || e.ID != n.ID {
+			return eventstore.Appended{}, false
+		}
+		a = replayed(e)
+	}
+	return a, true
+}
+
+func replayed(e event.Stored) eventstore.Appended {
+	return eventstore.Appended{Position: e.Position, Revision: e.Revision, At: e.At, Replayed: true}
+}
+
+// find looks for the events of an append where its exact revision would put them. It answers where they are, a WrongRevision
+// when others are there, and neither when nothing is.
+func (s *Store) find(ctx context.Context, r eventstore.Request) (a eventstore.Appended, err error) {
+	if r.Expected >= maxRevision {
+		return a, nil // for the server to refuse
+	}
+	first, n := int64(r.Expected)+1, 0
+	for e, err := range s.raw(ctx, uint64(len(r.Events)), streamFrom(r.Stream, first, eventstore.Forwards)) {
+		if err != nil {
+			return a, fmt.Errorf("append to %s: %w", r.Stream, err)
+		}
+		if n == len(r.Events) || e.EventID != r.Events[n].ID {
+			n = -1
+			break
+		}
+		a = replayed(stored(e))
+		n++
+	}
+	switch {
+	case n == len(r.Events):
+		return a, nil
+	case n == 0:
+		return eventstore.Appended{}, nil
+	}
+	return eventstore.Appended{}, s.conflict(ctx, r)
+}
+
+// maxRevision is beyond every stream, and can be added to.
+const maxRevision = eventstore.Expected(1) << 62
+
+// conflict tells what revision a stream has instead of the expected one.
+func (s *Store) conflict(ctx context.Context, r eventstore.Request) error {
+	wrong := &eventstore.WrongRevision{Stream: r.Stream, Expected: r.Expected, Actual: -1}
+	for e, err := range s.raw(ctx, 1, streamFrom(r.Stream, eventstore.LastRevision, eventstore.Backwards)) {
+		if err != nil {
+			return err
+		}
+		wrong.Actual = int64(e.EventNumber)
+	}
+	return wrong
+}
+
+// send appends at an exact revision, and goes on until it is known what became of that. A try whose answer was lost is simply
+// repeated: under an exact revision the server appends the same events once, however often it is asked.
+func (s *Store) send(ctx context.Context, r eventstore.Request) (eventstore.Appended, error) {
+	if err := ctx.Err(); err != nil {
+		return eventstore.Appended{}, context.Cause(ctx)
+	}
+	options := esdb.AppendToStreamOptions{ExpectedRevision: esdb.NoStream{}}
+	if r.Expected >= 0 {
+		options.ExpectedRevision = esdb.Revision(uint64(r.Expected))
+	}
+	events := make([]esdb.EventData, len(r.Events))
+	for i, e := range r.Events {
+		events[i] = esdb.EventData{EventID: e.ID, EventType: e.Type, ContentType: esdb.ContentTypeJson, Data: e.Data, Metadata: e.Meta}
+	}
+	// From here on the caller may go: only who waits for the answer has a truth to tell.
+	ctx, finish, open := s.conn.whole(ctx)
+	if !open {
+		return eventstore.Appended{}, errClosed
+	}
+	defer finish()
+	ctx, cancel := context.WithTimeout(ctx, resolveWithin)
+	defer cancel()
+	for doubt := false; ; {
+		try, cancel := context.WithTimeout(ctx, answerWithin)
+		result, begun, err := do(try, s.conn, func(client *esdb.Client) (*esdb.WriteResult, error) {
+			return client.AppendToStream(try, r.Stream, options, events...)
+		})
+		if try.Err() != nil {
+			err = s.conn.silent()
+		}
+		cancel()
+		var done eventstore.Appended
+		known, is := errors.AsType[*esdb.Error](err)
+		switch {
+		case err == nil:
+			done, err = s.placed(ctx, r, int64(result.NextExpectedVersion))
+		case !begun && !doubt:
+			return done, err
+		case is && known.Code() == esdb.ErrorCodeWrongExpectedVersion:
+			if done, err = s.refused(ctx, r); err == nil && doubt {
+				done.Replayed = false // as far as can be known
+			}
+		case isRefusal(err) && !doubt:
+			return done, refusal(r, err)
+		}
+		_, conflicted := errors.AsType[*eventstore.WrongRevision](err)
+		if err == nil || conflicted {
+			return done, err
+		}
+		doubt = true
+		s.log.Warn("what became of an append is not known yet, asking again", "stream", r.Stream, "error", err)
+		if pause(ctx, retryEvery) != nil {
+			return done, fmt.Errorf("%w: %s", eventstore.ErrInDoubt, text(err))
+		}
+	}
+}
+
+// placed answers where the server says that the last event is.
+func (s *Store) placed(ctx context.Context, r eventstore.Request, revision int64) (a eventstore.Appended, err error) {
+	err = fmt.Errorf("stream %s has no revision %d, where the server says that it appended", r.Stream, revision)
+	last := r.Events[len(r.Events)-1].ID
+	for e, failed := range s.raw(ctx, 1, streamFrom(r.Stream, revision, eventstore.Forwards)) {
+		if err = failed; err == nil && e.EventID != last {
+			err = fmt.Errorf("stream %s has event %s at revision %d, where the server says that it appended %s", r.Stream, e.EventID, revision, last)
+		}
+		if err == nil {
+			a = replayed(stored(e))
+			a.Replayed = false
+		}
+	}
+	return a, err
+}
+
+var errChanging = errors.New("the stream changed at every look")
+
+// refused answers an append that the server refused for its revision: it had been done before, or the stream is not as expected.
+func (s *Store) refused(ctx context.Context, r eventstore.Request) (eventstore.Appended, error) {
+	a, err := s.find(ctx, r)
+	if err != nil || a.Replayed {
+		return a, err
+	}
+	err = s.conflict(ctx, r)
+	if wrong, is := errors.AsType[*eventstore.WrongRevision](err); is && wrong.Actual == int64(r.Expected) {
+		return a, errChanging
+	}
+	return a, err
+}
+
+// refusal is the error of an append that the server does not take.
+func refusal(r eventstore.Request, err error) error {
+	if known, is := errors.AsType[*esdb.Error](err); is && (known.Code() == esdb.ErrorCodeAccessDenied || known.Code() == esdb.ErrorCodeUnauthenticated) {
+		return fmt.Errorf("append to %s: %w: the server does not let us: %s", r.Stream, eventstore.ErrUnavailable, text(err))
+	}
+	return fmt.Errorf("append to %s: %w: %s", r.Stream, eventstore.ErrBadEvent, text(err))
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return nil
+	}
+}

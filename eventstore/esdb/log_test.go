@@ -1,0 +1,282 @@
+package esdb_test
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"bahi/domain/event"
+	"bahi/eventstore"
+	"bahi/eventstore/esdb"
+)
+
+func TestOfManyWhoOpenANewLogAtOnceAllFindOneName(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	ids := make([]uuid.UUID, 8)
+	var all sync.WaitGroup
+	for i := range ids {
+		all.Go(func() { ids[i] = s.open(t, s.address).ID() })
+	}
+	all.Wait()
+	for _, id := range ids {
+		require.NotZero(t, id)
+		require.Equal(t, ids[0], id)
+	}
+	other := newServer(t)
+	require.NotEqual(t, ids[0], other.open(t, other.address).ID())
+	require.Len(t, held(t, s.log, esdb.IdentityStream), 1)
+}
+
+// The server writes for itself too: statistics, metadata, links. None of that is the log's.
+func TestWhatTheServerWritesForItselfIsPassedOver(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	store := s.open(t, s.address)
+	head, err := store.Head(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, head, "the log's name is no event of the log")
+
+	system := func(count int) {
+		for i := range count {
+			e := thing("system")
+			e.Type = "$stats"
+			_, err := s.log.Append(t.Context(), fmt.Sprintf("$stats-%d", i), eventstore.Any, e)
+			require.NoError(t, err)
+		}
+	}
+	var mine []uuid.UUID
+	var last eventstore.Appended
+	for range 3 {
+		system(40)
+		e := thing("mine")
+		last, err = store.Append(t.Context(), "mine-1", eventstore.Any, e)
+		require.NoError(t, err)
+		mine = append(mine, e.ID)
+	}
+	system(40)
+	for range 2 { // the second look goes back only to where the first began
+		head, err = store.Head(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, last.Position, head)
+	}
+	for _, direction := range []eventstore.Direction{eventstore.Forwards, eventstore.Backwards} {
+		from, got := event.Position(0), 0
+		if direction == eventstore.Backwards {
+			from = eventstore.End
+		}
+		for e, err := range store.ReadAll(t.Context(), from, direction) {
+			require.NoError(t, err)
+			require.Contains(t, mine, e.ID)
+			got++
+		}
+		require.Equal(t, len(mine), got)
+	}
+	at, err := store.PositionAt(t.Context(), time.Now().Add(time.Hour))
+	require.NoError(t, err)
+	require.Equal(t, last.Position, at)
+	at, err = store.PositionAt(t.Context(), last.At.Add(-time.Microsecond))
+	require.NoError(t, err)
+	require.Less(t, at, last.Position)
+
+	// A follower is told that there is nothing more up to the end, although the end is not the log's.
+	end, err := s.log.Head(t.Context())
+	require.NoError(t, err)
+	require.Greater(t, end, head)
+	var followed []uuid.UUID
+	for batch, err := range store.Subscribe(t.Context(), 0) {
+		require.NoError(t, err)
+		for _, e := range batch.Events {
+			followed = append(followed, e.ID)
+		}
+		if batch.UpTo >= end {
+			break
+		}
+	}
+	require.Equal(t, mine, followed)
+
+	_, err = store.Append(t.Context(), "$settings", eventstore.Any, thing("ours"))
+	require.ErrorIs(t, err, eventstore.ErrBadEvent)
+	_, err = store.Append(t.Context(), esdb.IdentityStream, eventstore.Any, thing("ours"))
+	require.ErrorIs(t, err, eventstore.ErrBadEvent)
+}
+
+// A follower that waits hears how far the log was looked through, also when nothing in it is for the follower.
+func TestACheckpointMovesWhileOnlyTheServerWrites(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	store := s.open(t, s.address)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	caughtUp := false
+	for batch, err := range store.Subscribe(ctx, 0) {
+		require.NoError(t, err)
+		require.Empty(t, batch.Events)
+		if caughtUp {
+			return
+		}
+		caughtUp = true
+		for i := range 20 {
+			var events []event.New
+			for range 100 {
+				e := thing("system")
+				e.Type = "$stats"
+				events = append(events, e)
+			}
+			_, err := s.log.Append(t.Context(), fmt.Sprintf("$stats-%d", i), eventstore.NoStream, events...)
+			require.NoError(t, err)
+		}
+	}
+}
+
+// counting tells how often the head was read, and lets a test hold such a read back.
+type counting struct {
+	eventstore.Store
+
+	reads atomic.Int32
+	hold  chan struct{}
+}
+
+func (c *counting) ReadAll(ctx context.Context, from event.Position, direction eventstore.Direction) iter.Seq2[event.Stored, error] {
+	if from == eventstore.End {
+		c.reads.Add(1)
+		<-c.hold
+	}
+	return c.Store.ReadAll(ctx, from, direction)
+}
+
+func TestThoseWhoWaitForTheHeadShareARead(t *testing.T) {
+	t.Parallel()
+	var log *counting
+	s := newServer(t, func(store eventstore.Store) eventstore.Store {
+		log = &counting{Store: store, hold: make(chan struct{})}
+		return log
+	})
+	store := s.open(t, s.address)
+	var all sync.WaitGroup
+	ask := func() {
+		if _, err := store.Head(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	all.Go(ask)
+	require.Eventually(t, func() bool { return log.reads.Load() == 1 }, 10*time.Second, time.Millisecond)
+	begun := make(chan struct{}, 100)
+	for range cap(begun) {
+		all.Go(func() { begun <- struct{}{}; ask() })
+	}
+	for range cap(begun) {
+		<-begun
+	}
+	close(log.hold)
+	all.Wait()
+	require.Less(t, log.reads.Load(), int32(20), "those who came during a read share the next")
+}
+
+// opaque is a log with positions such as EventStoreDB's: far apart, and refused where no event begins.
+type opaque struct{ eventstore.Store }
+
+const apart = 977
+
+var errNoPlace = fmt.Errorf("%w: no event begins there", eventstore.ErrBadEvent)
+
+func (o opaque) Head(ctx context.Context) (event.Position, error) {
+	head, err := o.Store.Head(ctx)
+	return head * apart, err
+}
+
+func (o opaque) ReadAll(ctx context.Context, from event.Position, direction eventstore.Direction) iter.Seq2[event.Stored, error] {
+	return func(yield func(event.Stored, error) bool) {
+		place := from // the gateway asks for what is after the place before
+		if direction == eventstore.Forwards && from > 0 {
+			place++
+		}
+		if place%apart != 0 && place != eventstore.End {
+			yield(event.Stored{}, errNoPlace)
+			return
+		}
+		if place != eventstore.End {
+			place /= apart
+		}
+		if direction == eventstore.Forwards && from > 0 {
+			place--
+		}
+		for e, err := range o.Store.ReadAll(ctx, place, direction) {
+			e.Position *= apart
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+func (o opaque) Append(ctx context.Context, stream string, expected eventstore.Expected, events ...event.New) (eventstore.Appended, error) {
+	done, err := o.Store.Append(ctx, stream, expected, events...)
+	done.Position *= apart
+	return done, err
+}
+
+func (o opaque) ReadStream(ctx context.Context, stream string, from int64, direction eventstore.Direction) iter.Seq2[event.Stored, error] {
+	return func(yield func(event.Stored, error) bool) {
+		for e, err := range o.Store.ReadStream(ctx, stream, from, direction) {
+			e.Position *= apart
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+func TestAMomentIsFoundWhereOnlyPlacesOfEventsCanBeReadFrom(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, func(store eventstore.Store) eventstore.Store { return opaque{store} })
+	store := s.open(t, s.address)
+	var appended []eventstore.Appended
+	for i := range 10 {
+		var events []event.New
+		for range 300 {
+			events = append(events, thing("timed"))
+		}
+		done, err := store.Append(t.Context(), fmt.Sprintf("timed-%d", i), eventstore.NoStream, events...)
+		require.NoError(t, err)
+		require.Zero(t, done.Position%apart)
+		appended = append(appended, done)
+	}
+	for range 2 { // the second time with marks from the first
+		for i, done := range appended {
+			at, err := store.PositionAt(t.Context(), done.At)
+			require.NoError(t, err)
+			require.Equal(t, done.Position, at)
+			at, err = store.PositionAt(t.Context(), done.At.Add(-time.Microsecond))
+			require.NoError(t, err)
+			if i == 0 {
+				require.Zero(t, at)
+			} else {
+				require.Equal(t, appended[i-1].Position, at)
+			}
+		}
+	}
+	at, err := store.PositionAt(t.Context(), time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC))
+	require.NoError(t, err)
+	require.Equal(t, appended[len(appended)-1].Position, at)
+}
+
+func TestASubscriptionEndsWhenTheServerDoesNotLetUs(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	store := s.open(t, s.address)
+	s.deny.Store(true)
+	for _, err := range store.Subscribe(t.Context(), 0) {
+		require.ErrorContains(t, err, "the event log's server refuses")
+	}
+	_, err := store.Append(t.Context(), "denied-1", eventstore.NoStream, thing("denied"))
+	require.Error(t, err)
+	require.Empty(t, held(t, s.log, "denied-1"))
+}

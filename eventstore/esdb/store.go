@@ -1,0 +1,265 @@
+// Package esdb is the event log in EventStoreDB or KurrentDB, for those who outgrow one machine.
+//
+// What the server promises and what [eventstore.Store] promises differ in four things, which are dealt with here:
+//
+//   - An append under an expectation that is no exact revision is repeatable only as long as the server remembers it. So each
+//     append is sent with an exact revision, under which the server knows a repetition for ever; where the caller names none,
+//     the stream is read first.
+//   - An append is answered without its time, and a repetition like the first one. So the stream is asked before and after.
+//   - $all holds the server's own events too. They are left out of what is read, and of what the head is.
+//   - Its official client stops for good when it cannot find a server, and then blocks its callers. See connection.
+//
+// Positions are the server's commit positions: only their order means something. Times are those of the leader that took the
+// event; where its clock was set back, they go back.
+package esdb
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"math"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
+	"github.com/google/uuid"
+
+	"bahi/domain/event"
+	"bahi/eventstore"
+)
+
+// IdentityStream holds the log's name. It is no part of the log.
+const IdentityStream = "bahi-identity"
+
+// named is the only event of IdentityStream.
+type named struct {
+	ID uuid.UUID `json:"id"`
+}
+
+// Store is the log. Make one per process with [Open].
+type Store struct {
+	id    uuid.UUID
+	conn  *connection
+	log   *slog.Logger
+	lanes [64]chan struct{} // held by who appends to a stream without an exact revision
+	heads heads
+
+	mu    sync.Mutex
+	marks []mark // places that are known, so that moments need not be looked for from the beginning
+}
+
+var _ eventstore.Store = (*Store)(nil)
+
+// Open connects to the server of a connection string, esdb://user:password@host:port?options, as EventStoreDB documents
+// them. The log gets its name when it is opened for the first time.
+func Open(ctx context.Context, url string, log *slog.Logger) (*Store, error) {
+	config, err := esdb.ParseConnectionString(url)
+	if err != nil {
+		return nil, errors.New("EVENTSTORE_URL is not a connection string: esdb://user:password@host:port?options") // the error would quote the password
+	}
+	s := &Store{log: log}
+	if s.conn, err = connect(config, log); err != nil {
+		return nil, fmt.Errorf("EVENTSTORE_URL: %w", err)
+	}
+	for i := range s.lanes {
+		s.lanes[i] = make(chan struct{}, 1)
+	}
+	if s.id, err = s.identify(ctx); err != nil {
+		s.Close()
+		return nil, fmt.Errorf("open the event log at %s: %w", config.Address, err)
+	}
+	return s, nil
+}
+
+// Close ends reads and subscriptions, finishes the appends that are under way, and refuses what still waits.
+func (s *Store) Close() { s.conn.close() }
+
+// ID implements [eventstore.Store].
+func (s *Store) ID() uuid.UUID { return s.id }
+
+// identify reads the log's name, or gives it one. Of several who do that at once one succeeds, and the others read it.
+func (s *Store) identify(ctx context.Context) (uuid.UUID, error) {
+	for {
+		for e, err := range s.raw(ctx, 1, streamFrom(IdentityStream, 0, eventstore.Forwards)) {
+			if err != nil {
+				return uuid.Nil, err
+			}
+			var name named
+			if err := json.Unmarshal(e.Data, &name); err != nil || name.ID == uuid.Nil {
+				return uuid.Nil, fmt.Errorf("stream %s does not hold the log's name", IdentityStream)
+			}
+			return name.ID, nil
+		}
+		data, err := json.Marshal(named{ID: uuid.New()})
+		if err != nil {
+			return uuid.Nil, err
+		}
+		_, err = s.send(ctx, eventstore.Request{Stream: IdentityStream, Expected: eventstore.NoStream, Events: []event.New{
+			{ID: uuid.New(), Type: "LogNamed", Data: data, Meta: []byte(`{"schema":1}`)},
+		}})
+		if _, lost := errors.AsType[*eventstore.WrongRevision](err); err != nil && !lost {
+			return uuid.Nil, err
+		}
+	}
+}
+
+// ours says whether an event is the log's, and not the server's or the log's name.
+func ours(e *esdb.RecordedEvent) bool {
+	return !strings.HasPrefix(e.StreamID, "$") && !strings.HasPrefix(e.EventType, "$") && e.StreamID != IdentityStream
+}
+
+func stored(e *esdb.RecordedEvent) event.Stored {
+	return event.Stored{
+		Position: event.Position(e.Position.Commit), Stream: e.StreamID, Revision: int64(e.EventNumber), ID: e.EventID, Type: e.EventType,
+		Data: e.Data, Meta: e.UserMetadata, At: e.CreatedDate.Truncate(time.Microsecond),
+	}
+}
+
+// ReadStream implements [eventstore.Store].
+func (s *Store) ReadStream(ctx context.Context, stream string, from int64, direction eventstore.Direction) iter.Seq2[event.Stored, error] {
+	return func(yield func(event.Stored, error) bool) {
+		if !nameable(stream) {
+			return // no stream has such a name
+		}
+		for e, err := range s.raw(ctx, math.MaxInt64, streamFrom(stream, from, direction)) {
+			if err != nil {
+				yield(event.Stored{}, fmt.Errorf("read stream %s: %w", stream, err))
+				return
+			}
+			if !yield(stored(e), nil) {
+				return
+			}
+		}
+	}
+}
+
+// ReadAll implements [eventstore.Store].
+func (s *Store) ReadAll(ctx context.Context, from event.Position, direction eventstore.Direction) iter.Seq2[event.Stored, error] {
+	return func(yield func(event.Stored, error) bool) {
+		if direction == eventstore.Forwards && from >= eventstore.End-1 || direction == eventstore.Backwards && from == 0 {
+			if err := ctx.Err(); err != nil {
+				yield(event.Stored{}, err)
+			}
+			return
+		}
+		for e, err := range s.raw(ctx, math.MaxInt64, allFrom(from, direction)) {
+			switch {
+			case err != nil:
+				yield(event.Stored{}, fmt.Errorf("read the log from %d: %w", from, err))
+				return
+			case !ours(e):
+				continue
+			case direction == eventstore.Forwards && event.Position(e.Position.Commit) <= from:
+				continue // the server begins with the event that is named
+			}
+			if !yield(stored(e), nil) {
+				return
+			}
+		}
+	}
+}
+
+// opening begins a read of at most so many events.
+type opening func(ctx context.Context, client *esdb.Client, count uint64) (*esdb.ReadStream, error)
+
+func streamFrom(stream string, from int64, direction eventstore.Direction) opening {
+	options := esdb.ReadStreamOptions{From: esdb.Revision(uint64(max(from, 0)))}
+	if direction == eventstore.Backwards {
+		options.Direction = esdb.Backwards
+		if from == eventstore.LastRevision {
+			options.From = esdb.End{}
+		}
+	}
+	return func(ctx context.Context, client *esdb.Client, count uint64) (*esdb.ReadStream, error) {
+		return client.ReadStream(ctx, stream, options, count)
+	}
+}
+
+func allFrom(from event.Position, direction eventstore.Direction) opening {
+	options := esdb.ReadAllOptions{From: esdb.Position{Commit: uint64(from), Prepare: uint64(from)}}
+	switch {
+	case from == 0:
+		options.From = esdb.Start{}
+	case from >= eventstore.End:
+		options.From = esdb.End{}
+	}
+	if direction == eventstore.Backwards {
+		options.Direction = esdb.Backwards
+	}
+	return func(ctx context.Context, client *esdb.Client, count uint64) (*esdb.ReadStream, error) {
+		return client.ReadAll(ctx, options, count)
+	}
+}
+
+// readAhead is how many events of a read wait for their reader.
+const readAhead = 128
+
+// raw reads what the server holds. A stream that is not there yields nothing.
+func (s *Store) raw(ctx context.Context, count uint64, open opening) iter.Seq2[*esdb.RecordedEvent, error] {
+	type read struct {
+		event *esdb.RecordedEvent
+		err   error
+	}
+	return func(yield func(*esdb.RecordedEvent, error) bool) {
+		ctx, cancel := s.conn.within(ctx)
+		defer cancel()
+		events := make(chan read, readAhead)
+		err := s.conn.run(ctx, func(client *esdb.Client) error {
+			defer close(events)
+			stream, err := open(ctx, client, count)
+			if err == nil {
+				defer stream.Close()
+			}
+			for err == nil {
+				var resolved *esdb.ResolvedEvent
+				if resolved, err = stream.Recv(); err != nil || resolved.Event == nil {
+					continue
+				}
+				select {
+				case events <- read{event: resolved.Event}:
+				case <-ctx.Done():
+					err = ctx.Err()
+				}
+			}
+			if !ended(err) {
+				select {
+				case events <- read{err: err}:
+				case <-ctx.Done():
+				}
+			}
+			return err
+		})
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		late := time.NewTimer(answerWithin)
+		defer late.Stop()
+		for {
+			select {
+			case r, more := <-events:
+				late.Stop()
+				switch {
+				case ctx.Err() != nil:
+					yield(nil, context.Cause(ctx))
+				case !more:
+				case r.err != nil:
+					yield(nil, unreachable(r.err))
+				default:
+					if yield(r.event, nil) {
+						continue
+					}
+				}
+			case <-ctx.Done():
+				yield(nil, context.Cause(ctx))
+			case <-late.C:
+				yield(nil, s.conn.silent())
+			}
+			return
+		}
+	}
+}

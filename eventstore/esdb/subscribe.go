@@ -1,0 +1,172 @@
+package esdb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
+
+	"bahi/domain/event"
+	"bahi/eventstore"
+)
+
+const (
+	// maxBatch keeps what a follower gets at once small enough to be one transaction.
+	maxBatch = 384
+
+	// outage is how long a subscription goes on to look for its server before it ends with an error, so that those above can
+	// show it.
+	outage = 30 * time.Second
+
+	mostPause = time.Second
+
+	// The server tells how far it has looked after so many events that it looked at: window times interval.
+	searchWindow       = 256
+	checkpointInterval = 4
+)
+
+// news is what a subscription hears of the log: an event, or how far it was looked through, or why that ended.
+type news struct {
+	event *esdb.RecordedEvent
+	upTo  event.Position
+	err   error
+}
+
+// Subscribe implements [eventstore.Store]. It goes on where it was when the connection is lost.
+func (s *Store) Subscribe(ctx context.Context, after event.Position) iter.Seq2[eventstore.Batch, error] {
+	return func(yield func(eventstore.Batch, error) bool) {
+		ctx, cancel := s.conn.within(ctx)
+		defer cancel()
+		if after >= eventstore.End { // nothing is ever there, and the server would not take it
+			<-ctx.Done()
+			yield(eventstore.Batch{}, context.Cause(ctx))
+			return
+		}
+		last, heard, wait := after, time.Now(), retryEvery
+		for {
+			err := s.follow(ctx, &last, func(b eventstore.Batch) bool {
+				heard, wait = time.Now(), retryEvery
+				return yield(b, nil)
+			})
+			switch {
+			case err == nil: // the follower has gone
+				return
+			case ctx.Err() != nil:
+				err = context.Cause(ctx)
+			case !errors.Is(err, errRefused) && time.Since(heard) < outage:
+				s.log.Info("the subscription to the event log was lost, beginning again", "after", last, "error", text(err))
+				if err = pause(ctx, wait); err == nil {
+					wait = min(2*wait, mostPause)
+					continue
+				}
+			}
+			yield(eventstore.Batch{}, err)
+			return
+		}
+	}
+}
+
+// follow yields what comes after last, and moves it, until the connection is lost or, which is no error, the follower goes.
+func (s *Store) follow(ctx context.Context, last *event.Position, yield func(eventstore.Batch) bool) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	// Once the server says that the subscription has caught up, it has seen all that was there before.
+	_, end, err := s.readEnd(ctx)
+	if err != nil {
+		return err
+	}
+	heard := make(chan news, maxBatch)
+	if err := s.conn.run(ctx, func(client *esdb.Client) error { return s.listen(ctx, client, *last, end, heard) }); err != nil {
+		return err
+	}
+	late := time.NewTimer(answerWithin)
+	defer late.Stop()
+	for {
+		var n news
+		select {
+		case n = <-heard:
+			late.Stop()
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-late.C:
+			return s.conn.silent()
+		}
+		batch := eventstore.Batch{UpTo: *last}
+		for more := true; more && n.err == nil; {
+			if n.event != nil && event.Position(n.event.Position.Commit) > batch.UpTo {
+				batch.UpTo = event.Position(n.event.Position.Commit)
+				if ours(n.event) {
+					batch.Events = append(batch.Events, stored(n.event))
+				}
+			}
+			batch.UpTo = max(batch.UpTo, n.upTo)
+			if more = len(batch.Events) < maxBatch; more {
+				select {
+				case n = <-heard:
+				default:
+					more = false
+				}
+			}
+		}
+		if ctx.Err() != nil { // asked for first: a busy log never leaves a follower waiting
+			return context.Cause(ctx)
+		}
+		if batch.UpTo > *last {
+			*last = batch.UpTo
+			if !yield(batch) {
+				return nil
+			}
+		}
+		if n.err != nil {
+			return n.err
+		}
+	}
+}
+
+// listen hands over what the server sends, until the connection is lost.
+func (s *Store) listen(ctx context.Context, client *esdb.Client, after, end event.Position, heard chan<- news) error {
+	tell := func(n news) bool {
+		select {
+		case heard <- n:
+			return n.err == nil
+		case <-ctx.Done():
+			return false
+		}
+	}
+	options := esdb.SubscribeToAllOptions{
+		From: esdb.Position{Commit: uint64(after), Prepare: uint64(after)}, Filter: esdb.ExcludeSystemEventsFilter(),
+		MaxSearchWindow: searchWindow, CheckpointInterval: checkpointInterval,
+	}
+	if after == 0 {
+		options.From = esdb.Start{}
+	}
+	subscription, err := client.SubscribeToAll(ctx, options)
+	if err != nil {
+		tell(news{err: fmt.Errorf("subscribe to the log after %d: %w", after, unreachable(err))})
+		return err
+	}
+	defer subscription.Close() //nolint:errcheck // never fails
+	if !tell(news{}) {         // it has begun
+		return nil
+	}
+	for {
+		n := news{}
+		switch e := subscription.Recv(); {
+		case e.SubscriptionDropped != nil:
+			err = e.SubscriptionDropped.Error
+			n.err = fmt.Errorf("follow the log: %w", unreachable(err))
+		case e.EventAppeared != nil:
+			n.event = e.EventAppeared.Event
+		case e.CheckPointReached != nil:
+			n.upTo = event.Position(e.CheckPointReached.Commit)
+		case e.CaughtUp != nil:
+			n.upTo = end
+		}
+		if !tell(n) {
+			return err
+		}
+	}
+}
