@@ -157,7 +157,9 @@ func TestWhatCannotBeAppendedIsRefusedAndLeavesNothing(t *testing.T) {
 		code      codes.Code
 		text      string
 	}{
-		"binary":  {with(func(p *streams.AppendReq_ProposedMessage) { p.GetMetadata()["content-type"] = "application/octet-stream" }), codes.InvalidArgument, "the log holds events in JSON"},
+		"binary": {with(func(p *streams.AppendReq_ProposedMessage) {
+			p.GetMetadata()["content-type"] = "application/octet-stream"
+		}), codes.InvalidArgument, "the log holds events in JSON"},
 		"no JSON": {with(func(p *streams.AppendReq_ProposedMessage) { p.Data = []byte(`{`) }), codes.InvalidArgument, "JSON"},
 		"no type": {with(func(p *streams.AppendReq_ProposedMessage) { delete(p.GetMetadata(), "type") }), codes.InvalidArgument, "missing-required-metadata-property"},
 		"no id":   {with(func(p *streams.AppendReq_ProposedMessage) { p.Id = nil }), codes.InvalidArgument, "an event's id is a UUID"},
