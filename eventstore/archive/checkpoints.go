@@ -78,10 +78,10 @@ func (a *Archive) Checkpoints(trusted audit.Keys) ([]audit.Kept, error) {
 
 // asFinding says where what is wrong with the archive's files may begin, in its log.
 func (a *Archive) asFinding(b *Broken, proven uint64) *audit.Finding {
-	f := &audit.Finding{Kind: audit.Rewritten, First: proven + 1, Last: max(proven+1, uint64(a.LastPosition)), Why: firstUpper(b.Error()) + "."}
+	f := &audit.Finding{Kind: audit.Rewritten, Why: firstUpper(b.Error()) + "."}
 	for _, s := range a.Segments {
 		if s.File == b.File {
-			f.First, f.Last = max(f.First, uint64(s.FirstPosition)), uint64(s.LastPosition)
+			f.First, f.Last = max(proven+1, uint64(s.FirstPosition)), uint64(s.LastPosition)
 		}
 	}
 	if b.Line > 0 {

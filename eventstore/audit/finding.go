@@ -21,7 +21,6 @@ const (
 	Inserted  Kind = "inserted"  // events are there that were not
 	Truncated Kind = "truncated" // the log ends too early
 	Rewritten Kind = "rewritten" // something of the above, in a run of events that the evidence does not narrow down
-	Equivocal Kind = "equivocal" // the log's key signed two histories
 )
 
 // Event is what names an event to people.
@@ -44,7 +43,7 @@ func (e Event) String() string {
 }
 
 // Finding is the first thing that is wrong with a log. Events are counted from 1, which is their position where
-// positions are dense.
+// positions are dense. Both numbers are 0 if no event is wrong, but what was signed is.
 type Finding struct {
 	Kind       Kind   `json:"kind"`
 	First      uint64 `json:"first_bad"`            // the first bad event is this one at the earliest …
@@ -55,6 +54,9 @@ type Finding struct {
 }
 
 func (f Finding) String() string {
+	if f.Last == 0 {
+		return f.Why
+	}
 	where := fmt.Sprintf("The first bad event is event %d", f.First)
 	if f.First < f.Last {
 		where = fmt.Sprintf("The first bad event is one of the events %d to %d", f.First, f.Last)
@@ -65,21 +67,26 @@ func (f Finding) String() string {
 	return where + ". " + f.Why
 }
 
-// contradiction finds two checkpoints that no log can both agree with.
-func (v *verifier) contradiction() *Finding {
-	for i := 1; i < len(v.kept); i++ {
-		if a, b := v.kept[i-1], v.kept[i]; a.Size == b.Size && a.Root != b.Root {
-			return &Finding{
-				Kind: Equivocal, First: min(1, b.Size), Last: b.Size, Checkpoint: &b,
-				Why: fmt.Sprintf("%s and %s have different roots: two histories were signed, and at most one of them is true. Unless the log went on after a restore that lost its tail, its keeper has to explain this.", a, b),
-			}
-		}
-	}
-	return nil
-}
-
 // finding says what is wrong, after the log was read: to its end, or up to where it could not be read.
 func (v *verifier) finding(toTheEnd bool) *Finding {
+	f := v.first(toTheEnd)
+	if f != nil && v.refuted != nil {
+		f.Why += v.contradiction()
+	}
+	return f
+}
+
+// contradiction tells of a checkpoint that no log can agree with beside the one that is refuted.
+func (v *verifier) contradiction() string {
+	for _, k := range v.kept {
+		if k.Size == v.refuted.Size && k.Root != v.refuted.Root {
+			return fmt.Sprintf(" Nor can any log that leads to %s: two histories were signed. Unless the log went on after a restore that lost its tail, its keeper has to explain this.", k)
+		}
+	}
+	return ""
+}
+
+func (v *verifier) first(toTheEnd bool) *Finding {
 	clue := v.order.clue
 	switch {
 	case v.refuted != nil:
@@ -87,7 +94,7 @@ func (v *verifier) finding(toTheEnd bool) *Finding {
 			Kind: Rewritten, First: v.led[v.refuted.Trust] + 1, Last: v.refuted.Size, Checkpoint: v.refuted,
 			Why: fmt.Sprintf("The log does not lead to %s%s.", v.refuted, v.upTo(v.refuted)),
 		}
-		if v.refuted.Size == 0 {
+		if f.First > f.Last {
 			f.First, f.Last = 0, 0
 		}
 		if clue != nil && clue.First <= f.Last && clue.Last >= f.First {

@@ -156,10 +156,24 @@ func TestTwoHistoriesUnderOneKeyAreFound(t *testing.T) {
 	t.Parallel()
 	honest, forged := logOf(10), logOf(10)
 	forged[3].Data = []byte("{}")
-	r, err := Verify(t.Context(), each(honest, nil), Evidence{Kept: append(keptAt(honest, 5, 10), keptAt(forged, 10)...)})
+	own := keptAt(forged, 5, 10)
+	for i := range own {
+		own[i].Trust = SignedByKey
+	}
+	r, err := Verify(t.Context(), each(forged, nil), Evidence{Kept: append(own, keptAt(honest, 10)...)})
 	require.NoError(t, err)
-	require.Equal(t, Equivocal, r.Finding.Kind)
-	require.ErrorContains(t, errors.New(r.Finding.Why), "two histories were signed")
+	require.Equal(t, []uint64{1, 10}, []uint64{r.Finding.First, r.Finding.Last}, "what was kept elsewhere is not narrowed down by what was signed later")
+	require.Contains(t, r.Finding.Why, "two histories were signed")
+	r, err = Verify(t.Context(), each(forged, nil), Evidence{Kept: append(own, keptAt(honest, 10)...), Tiles: tilesOf(t, honest)})
+	require.NoError(t, err)
+	require.Equal(t, []uint64{4, 4}, []uint64{r.Finding.First, r.Finding.Last})
+	require.Contains(t, r.Finding.Why, "two histories were signed")
+
+	r, err = Verify(t.Context(), each(honest, nil), Evidence{Kept: append(keptAt(honest, 10), own[1])})
+	require.NoError(t, err)
+	require.Equal(t, Tampered, r.Verdict(), "the log is right, and somebody signed that it is not")
+	require.Zero(t, r.Finding.Last)
+	require.NotContains(t, r.Finding.String(), "The first bad event")
 }
 
 func TestWhatIsBehindTheLastCheckpointIsNotProven(t *testing.T) {

@@ -1,0 +1,227 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+
+	"bahi/domain/event"
+	"bahi/eventstore/archive"
+	"bahi/eventstore/audit"
+)
+
+// answer is what was found out, for people and for scripts.
+type answer struct {
+	Verdict    audit.Verdict     `json:"verdict"`
+	Log        string            `json:"log"` // its origin, as checkpoints name it
+	Result     *audit.Result     `json:"result,omitempty"`
+	Difference *audit.Difference `json:"difference,omitempty"` // to the copy that it was compared with
+	Proofs     []proven          `json:"proofs,omitempty"`
+	Sentences  []string          `json:"sentences"`
+}
+
+func (a *answer) say(format string, args ...any) {
+	a.Sentences = append(a.Sentences, fmt.Sprintf(format, args...))
+}
+
+// trust is what the auditor brings.
+type trust struct {
+	keys  audit.Keys
+	files []file // with checkpoints that were kept
+}
+
+type file struct {
+	name string
+	text []byte
+}
+
+// kept reads the checkpoints that were kept of a log.
+func (t trust) kept(origin string) (all []audit.Kept, err error) {
+	for _, f := range t.files {
+		kept, err := t.keys.Collect(origin, f.name, f.text)
+		if err != nil {
+			return nil, err
+		}
+		if len(kept) == 0 {
+			return nil, fmt.Errorf("%s has no checkpoint", f.name)
+		}
+		all = append(all, kept...)
+	}
+	return all, nil
+}
+
+// source is a log to be verified.
+type source struct {
+	name   string
+	origin string
+	events func(ctx context.Context) iter.Seq2[event.Stored, error]
+	verify func(ctx context.Context, t trust, kept []audit.Kept, progress func(uint64)) (audit.Result, error)
+}
+
+func archiveSource(name string, a *archive.Archive) source {
+	return source{
+		name: name, origin: audit.Origin(a.StoreID), events: a.Events,
+		verify: func(ctx context.Context, t trust, kept []audit.Kept, progress func(uint64)) (audit.Result, error) {
+			return a.Verify(ctx, t.keys, kept, progress)
+		},
+	}
+}
+
+// verify holds a log against what the auditor brings, and against a copy if there is one.
+func verify(ctx context.Context, log source, t trust, other *source, progress func(what string, events uint64)) (answer, error) {
+	kept, err := t.kept(log.origin)
+	if err != nil {
+		return answer{}, err
+	}
+	r, err := log.verify(ctx, t, kept, func(n uint64) { progress("verifying", n) })
+	if err != nil && r.Finding == nil {
+		return answer{}, err
+	}
+	a := answer{Verdict: r.Verdict(), Log: log.origin, Result: &r}
+	if other != nil {
+		if err := a.compare(ctx, log, *other, t, kept, progress); err != nil {
+			return answer{}, err
+		}
+	}
+	a.Sentences = append(a.Sentences, r.Sentences()...)
+	if err != nil {
+		a.say("It could not be read on: %s", err)
+	}
+	return a, nil
+}
+
+// compare finds the first difference to a copy, and asks the checkpoints which of the two is the true one.
+func (a *answer) compare(ctx context.Context, log, other source, t trust, kept []audit.Kept, progress func(string, uint64)) error {
+	if other.origin != log.origin {
+		return fmt.Errorf("%s is of the log %s, and %s of %s", other.name, other.origin, log.name, log.origin)
+	}
+	d, err := audit.Compare(other.events(ctx), log.events(ctx), func(n uint64) { progress("comparing", n) })
+	if b, ok := errors.AsType[*archive.Broken](err); ok {
+		a.say("They cannot be compared to the end: %s.", b)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	a.Difference = d
+	if d == nil {
+		a.say("It has everything that %s has.", other.name)
+		return nil
+	}
+	if d.Kind == audit.Truncated && a.Verdict != audit.Tampered {
+		a.say("It ends after %d events, and %s goes on.", d.Number-1, other.name)
+		return nil
+	}
+	trusted, err := other.verify(ctx, t, kept, func(n uint64) { progress("verifying the copy", n) })
+	if err != nil {
+		return err
+	}
+	difference := fmt.Sprintf("%s is the first one here, %s the second. %s", other.name, log.name, d)
+	switch {
+	case a.Verdict != audit.Tampered && a.Result.Proven >= d.Number:
+		a.say("%s is not the log that was signed. %s", other.name, difference)
+	case trusted.Verdict() == audit.Verified && trusted.Proven >= d.Number:
+		a.Verdict = audit.Tampered
+		a.say("TAMPERED. The first bad event is event %d: until there it is what %s has, and that is proven. %s", d.Number, other.name, difference)
+	default:
+		a.Verdict = audit.Tampered
+		a.say("TAMPERED, here or there: no checkpoint says which of the two is the true one. %s", difference)
+	}
+	return nil
+}
+
+// proven is an event of a file of proofs.
+type proven struct {
+	Event      audit.Event       `json:"event"`
+	Payload    string            `json:"payload"`
+	Metadata   string            `json:"metadata"`
+	Index      uint64            `json:"index"`
+	Checkpoint audit.Checkpoint  `json:"checkpoint"`
+	By         []audit.Signature `json:"by,omitempty"`
+	Problem    string            `json:"problem,omitempty"` // empty: the event is in the log
+}
+
+// verifyProofs checks each proof of a file.
+func verifyProofs(text []byte, t trust) (answer, error) {
+	proofs, err := audit.ParseProofs(text)
+	if err != nil {
+		return answer{}, err
+	}
+	a := answer{Verdict: audit.Verified}
+	for _, p := range proofs {
+		one := proven{Event: audit.Of(p.Event), Payload: string(p.Event.Data), Metadata: string(p.Event.Meta), Index: p.Index}
+		verdict, err := one.verify(p, t)
+		if err != nil {
+			return answer{}, err
+		}
+		if verdict == audit.Tampered || a.Verdict == audit.Verified {
+			a.Verdict = verdict
+		}
+		a.Log = one.Checkpoint.Origin
+		a.Proofs = append(a.Proofs, one)
+		a.say("%s", one.sentence(verdict))
+	}
+	return a, nil
+}
+
+// verify fills in what a proof leads to.
+func (p *proven) verify(proof audit.Proof, t trust) (audit.Verdict, error) {
+	c, by, err := t.keys.Verify(proof)
+	p.Checkpoint, p.By = c, by
+	if errors.Is(err, audit.ErrNotSigned) {
+		return p.kept(proof, t)
+	}
+	if err != nil {
+		p.Problem = err.Error()
+		return audit.Tampered, nil
+	}
+	return audit.Verified, nil
+}
+
+// kept holds a proof, whose checkpoint no trusted key signed, against those that were kept.
+func (p *proven) kept(proof audit.Proof, t trust) (audit.Verdict, error) {
+	if err := proof.Holds(p.Checkpoint); err != nil {
+		p.Problem = err.Error()
+		return audit.Tampered, nil
+	}
+	kept, err := t.kept(p.Checkpoint.Origin)
+	if err != nil {
+		return "", err
+	}
+	for _, k := range kept {
+		switch {
+		case k.Size != p.Checkpoint.Size:
+		case k.Root == p.Checkpoint.Root:
+			return audit.Verified, nil
+		default:
+			p.Problem = fmt.Sprintf("%s has another root", k)
+			return audit.Tampered, nil
+		}
+	}
+	p.Problem = audit.ErrNotSigned.Error() + ", and is none of those that were kept"
+	return audit.Undecided, nil
+}
+
+func (p *proven) sentence(verdict audit.Verdict) string {
+	what := fmt.Sprintf("event %d, %s, recorded at %s", p.Event.Position, p.Event, p.Event.At.Format("2006-01-02 15:04:05.000000 MST"))
+	switch verdict {
+	case audit.Tampered:
+		return fmt.Sprintf("FALSE. The proof of %s does not hold: %s.", what, p.Problem)
+	case audit.Undecided:
+		return fmt.Sprintf("CANNOT TELL. The proof of %s holds in itself, but %s.", what, p.Problem)
+	}
+	signed := "as the checkpoint that you kept has it"
+	if len(p.By) > 0 {
+		names := make([]string, len(p.By))
+		for i, s := range p.By {
+			if names[i] = s.Name + " (key " + s.ID + ")"; s.Witness {
+				names[i] += ", a witness, at " + s.At.Format("2006-01-02 15:04:05 MST")
+			}
+		}
+		signed = "signed by " + strings.Join(names, " and ")
+	}
+	return fmt.Sprintf("VERIFIED. %s is in the log %s: in its first %d events, %s.\n  payload   %s\n  metadata  %s",
+		strings.ToUpper(what[:1])+what[1:], p.Checkpoint.Origin, p.Checkpoint.Size, signed, p.Payload, p.Metadata)
+}

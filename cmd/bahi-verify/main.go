@@ -1,0 +1,220 @@
+//go:build !js
+
+// Command bahi-verify holds what Bahi says its log held against what an auditor kept of it: an archive, a proof, or the
+// database itself. It needs no Bahi, and unless it is to read a database, no network. Its exit status is 0 if what it was given is
+// verified, 1 if something was tampered with, and 2 if it cannot tell.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"unicode"
+
+	"github.com/alecthomas/kong"
+
+	"bahi/eventstore/archive"
+	"bahi/eventstore/audit"
+)
+
+// version is set by the linker.
+var version = "development"
+
+// The exit statuses.
+const (
+	statusVerified = iota
+	statusTampered
+	statusUndecided
+)
+
+type cli struct {
+	Archive archiveCommand   `cmd:"" help:"Verify an archive, as bahi audit export writes it."`
+	Proof   proofCommand     `cmd:"" help:"Verify a .tlog-proof file: that its events are in a log."`
+	Store   storeCommand     `cmd:"" help:"Verify the log in a database, which is only read."`
+	Version kong.VersionFlag `help:"Print the version."`
+}
+
+// given is what all commands take.
+type given struct {
+	Key        []string `placeholder:"FILE" type:"existingfile" sep:"none" help:"Public keys that you trust: the log's, and witnesses'. A line each, as bahi audit key prints them."`
+	Checkpoint []string `placeholder:"FILE" type:"existingfile" sep:"none" help:"Checkpoints that you kept, each file with one or more."`
+	JSON       bool     `name:"json" help:"Answer in JSON."`
+}
+
+func (g given) trust() (t trust, err error) {
+	var keys strings.Builder
+	for _, path := range g.Key {
+		text, err := os.ReadFile(path) //nolint:gosec // G304: the caller names it
+		if err != nil {
+			return t, err
+		}
+		keys.Write(append(text, '\n'))
+	}
+	if t.keys, err = audit.ParseKeys(keys.String()); err != nil {
+		return t, err
+	}
+	for _, path := range g.Checkpoint {
+		text, err := os.ReadFile(path) //nolint:gosec // G304: as above
+		if err != nil {
+			return t, err
+		}
+		t.files = append(t.files, file{filepath.Base(path), text})
+	}
+	return t, nil
+}
+
+// compared is what logs take.
+type compared struct {
+	Compare string `placeholder:"ARCHIVE" help:"A copy from before, which names the very event and what was changed in it."`
+}
+
+func (c compared) source() (*source, error) {
+	if c.Compare == "" {
+		return nil, nil
+	}
+	a, err := openArchive(c.Compare)
+	if err != nil {
+		return nil, err
+	}
+	s := archiveSource(c.Compare, a)
+	return &s, nil
+}
+
+// openArchive opens a folder, or a zip or tar file, which stays open until the program ends.
+func openArchive(path string) (*archive.Archive, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if info.IsDir() {
+		return archive.Open(path)
+	}
+	f, err := os.Open(path) //nolint:gosec // G304: the caller names it
+	if err != nil {
+		return nil, err
+	}
+	return archive.OpenPacked(f, info.Size())
+}
+
+type archiveCommand struct {
+	given
+	compared
+
+	Archive string `arg:"" help:"The archive: its folder, or a zip or tar file of it."`
+}
+
+// Run prints what was found out about the archive.
+func (c archiveCommand) Run(ctx context.Context, status *int) error {
+	a, err := openArchive(c.Archive)
+	if err != nil {
+		return err
+	}
+	return c.verify(ctx, archiveSource(c.Archive, a), a.Manifest.Events, c.given, status)
+}
+
+// verify prints what was found out about a log.
+func (c compared) verify(ctx context.Context, log source, total uint64, g given, status *int) error {
+	t, err := g.trust()
+	if err != nil {
+		return err
+	}
+	other, err := c.source()
+	if err != nil {
+		return err
+	}
+	bar := newProgress(total)
+	a, err := verify(ctx, log, t, other, bar.show)
+	bar.end()
+	if err != nil {
+		return err
+	}
+	return g.print(a, status)
+}
+
+type proofCommand struct {
+	given
+
+	Proof string `arg:"" type:"existingfile" help:"The file with one or more proofs."`
+}
+
+// Run prints what was found out about the proofs.
+func (c proofCommand) Run(status *int) error {
+	t, err := c.trust()
+	if err != nil {
+		return err
+	}
+	text, err := os.ReadFile(c.Proof)
+	if err != nil {
+		return err
+	}
+	a, err := verifyProofs(text, t)
+	if err != nil {
+		return err
+	}
+	return c.print(a, status)
+}
+
+// print prints the answer and sets the exit status.
+func (g given) print(a answer, status *int) error {
+	switch a.Verdict {
+	case audit.Verified:
+		*status = statusVerified
+	case audit.Tampered:
+		*status = statusTampered
+	case audit.Undecided:
+		*status = statusUndecided
+	}
+	if g.JSON {
+		e := json.NewEncoder(os.Stdout)
+		e.SetIndent("", "  ")
+		return e.Encode(a)
+	}
+	if a.Result != nil {
+		fmt.Printf("The log %s: %d events read.\n", printable(a.Log), a.Result.Events)
+	}
+	for _, sentence := range a.Sentences {
+		fmt.Println(printable(sentence))
+	}
+	return nil
+}
+
+// printable takes out what would command a terminal: the texts may be a forger's.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || unicode.IsPrint(r) {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, text)
+}
+
+func main() { os.Exit(run(os.Args[1:])) }
+
+func run(args []string) (status int) {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	status = statusUndecided
+	k, err := kong.New(&cli{}, kong.Name("bahi-verify"), kong.Vars{"version": version}, kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.Description("Holds what Bahi's log is said to have held against what was kept of it. Exit status: 0 verified, 1 tampered with, 2 cannot tell."),
+		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(&status))
+	if err == nil {
+		var parsed *kong.Context
+		if parsed, err = k.Parse(args); err == nil {
+			err = parsed.Run()
+		}
+	}
+	if err == nil {
+		return status
+	}
+	fmt.Fprintln(os.Stderr, "bahi-verify:", printable(err.Error()))
+	if _, broken := errors.AsType[*archive.Broken](err); broken {
+		return statusTampered
+	}
+	return statusUndecided
+}

@@ -1,0 +1,202 @@
+//go:build js
+
+// Command bahi-verify, built for a browser, is what the page of http/console verifies with: it reads the files that are given to it
+// where they are, and speaks to nobody. Its one function, bahiVerify, takes an object and answers a promise of JSON.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+	"syscall/js"
+	"time"
+
+	"bahi/eventstore/archive"
+	"bahi/eventstore/audit"
+)
+
+func main() {
+	js.Global().Set("bahiVerify", js.FuncOf(func(_ js.Value, args []js.Value) any {
+		return promise(func() (string, error) { return answerTo(args[0]) })
+	}))
+	select {}
+}
+
+// promise runs do beside the browser's own work.
+func promise(do func() (string, error)) js.Value {
+	var executor js.Func
+	executor = js.FuncOf(func(_ js.Value, args []js.Value) any {
+		go func() {
+			defer executor.Release()
+			text, err := do()
+			if err != nil {
+				args[1].Invoke(err.Error())
+				return
+			}
+			args[0].Invoke(text)
+		}()
+		return nil
+	})
+	return js.Global().Get("Promise").New(executor)
+}
+
+// await waits for a promise.
+func await(p js.Value) (value js.Value, err error) {
+	done := make(chan struct{})
+	good := js.FuncOf(func(_ js.Value, args []js.Value) any { value = args[0]; close(done); return nil })
+	bad := js.FuncOf(func(_ js.Value, args []js.Value) any {
+		err = errors.New(args[0].Call("toString").String())
+		close(done)
+		return nil
+	})
+	defer good.Release()
+	defer bad.Release()
+	p.Call("then", good, bad)
+	<-done
+	return value, err
+}
+
+// answerTo does what the page asks: {log: [{path, file}], copy: [...], keys: text, checkpoints: [{name, text}], progress: function}.
+func answerTo(ask js.Value) (string, error) {
+	var t trust
+	var err error
+	if t.keys, err = audit.ParseKeys(ask.Get("keys").String()); err != nil {
+		return "", err
+	}
+	for i := range ask.Get("checkpoints").Length() {
+		c := ask.Get("checkpoints").Index(i)
+		t.files = append(t.files, file{c.Get("name").String(), []byte(c.Get("text").String())})
+	}
+	files := given(ask.Get("log"))
+	var a answer
+	if one, ok := files.single(); ok && strings.HasSuffix(one.name, audit.ProofExtension) {
+		var text []byte
+		if text, err = io.ReadAll(io.NewSectionReader(one, 0, one.size)); err == nil {
+			a, err = verifyProofs(text, t)
+		}
+	} else {
+		a, err = verifyArchive(files, given(ask.Get("copy")), t, ask.Get("progress"))
+	}
+	if broken, ok := errors.AsType[*archive.Broken](err); ok {
+		a, err = answer{Verdict: audit.Tampered, Sentences: []string{"TAMPERED. " + broken.Error()}}, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	text, err := json.Marshal(a)
+	return string(text), err
+}
+
+func verifyArchive(files, copied blobs, t trust, progress js.Value) (answer, error) {
+	log, err := files.archive()
+	if err != nil {
+		return answer{}, err
+	}
+	var other *source
+	if len(copied) > 0 {
+		a, err := copied.archive()
+		if err != nil {
+			return answer{}, fmt.Errorf("the copy: %w", err)
+		}
+		s := archiveSource("the copy", a)
+		other = &s
+	}
+	return verify(context.Background(), archiveSource("this archive", log), t, other, func(what string, events uint64) {
+		progress.Invoke(what, events, log.Manifest.Events)
+	})
+}
+
+// blobs are the browser's files by path.
+type blobs map[string]*blob
+
+func given(list js.Value) blobs {
+	files := blobs{}
+	if list.Truthy() {
+		for i := range list.Length() {
+			name, f := list.Index(i).Get("path").String(), list.Index(i).Get("file")
+			files[path.Clean(name)] = &blob{file: f, name: path.Base(name), size: int64(f.Get("size").Float())}
+		}
+	}
+	return files
+}
+
+func (b blobs) single() (*blob, bool) {
+	for _, f := range b {
+		return f, len(b) == 1
+	}
+	return nil, false
+}
+
+// archive opens a zip or tar file, or the files of a folder.
+func (b blobs) archive() (*archive.Archive, error) {
+	if one, ok := b.single(); ok && one.name != "manifest.json" {
+		return archive.OpenPacked(one, one.size)
+	}
+	for name := range b {
+		if path.Base(name) == "manifest.json" {
+			files, err := fs.Sub(b, path.Dir(name))
+			if err != nil {
+				return nil, err
+			}
+			return archive.OpenFS(files)
+		}
+	}
+	return nil, errors.New("this is no archive: it has no manifest.json")
+}
+
+// Open implements [fs.FS].
+func (b blobs) Open(name string) (fs.File, error) {
+	f, ok := b[name]
+	if !ok {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	return &openBlob{f, io.NewSectionReader(f, 0, f.size)}, nil
+}
+
+// blob is a file of the browser, which is read piece by piece.
+type blob struct {
+	file js.Value
+	name string
+	size int64
+}
+
+// ReadAt implements [io.ReaderAt].
+func (b *blob) ReadAt(to []byte, from int64) (int, error) {
+	if from >= b.size {
+		return 0, io.EOF
+	}
+	n := min(int64(len(to)), b.size-from)
+	buffer, err := await(b.file.Call("slice", float64(from), float64(from+n)).Call("arrayBuffer"))
+	if err != nil {
+		return 0, fmt.Errorf("read %s: %w", b.name, err)
+	}
+	if got := js.CopyBytesToGo(to[:n], js.Global().Get("Uint8Array").New(buffer)); int64(got) < n || n < int64(len(to)) {
+		return got, io.EOF
+	}
+	return int(n), nil
+}
+
+type openBlob struct {
+	*blob
+	*io.SectionReader
+}
+
+func (o *openBlob) Stat() (fs.FileInfo, error) { return blobInfo{o.blob}, nil }
+func (o *openBlob) Close() error               { return nil }
+
+// ReadAt is the section's, which is the whole blob's.
+func (o *openBlob) ReadAt(to []byte, from int64) (int, error) { return o.blob.ReadAt(to, from) }
+
+type blobInfo struct{ *blob }
+
+func (i blobInfo) Name() string     { return i.name }
+func (i blobInfo) Size() int64      { return i.size }
+func (blobInfo) Mode() fs.FileMode  { return 0o400 }
+func (blobInfo) ModTime() time.Time { return time.Time{} }
+func (blobInfo) IsDir() bool        { return false }
+func (blobInfo) Sys() any           { return nil }
