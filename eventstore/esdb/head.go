@@ -136,7 +136,7 @@ func (s *Store) PositionAt(ctx context.Context, at time.Time) (event.Position, e
 		middle := low + (high-low)/2
 		found, there, err := s.firstFrom(ctx, middle)
 		switch {
-		case err != nil && ctx.Err() == nil && !isAway(err):
+		case err != nil && isPlace(ctx, err):
 			return s.scan(ctx, low, high, at)
 		case err != nil:
 			return 0, fmt.Errorf("find the position of %s: %w", at, err)

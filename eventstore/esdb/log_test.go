@@ -280,3 +280,30 @@ func TestASubscriptionEndsWhenTheServerDoesNotLetUs(t *testing.T) {
 	require.Error(t, err)
 	require.Empty(t, held(t, s.log, "denied-1"))
 }
+
+// A checkpoint is held against the log by reading backwards from behind it, which is a place where no event begins.
+func TestAnEventIsFoundByThePlaceBeforeOrBehindIt(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, func(store eventstore.Store) eventstore.Store { return opaque{store} })
+	store := s.open(t, s.address)
+	var at []event.Position
+	for range 5 {
+		done, err := store.Append(t.Context(), "placed-1", eventstore.Any, thing("placed"))
+		require.NoError(t, err)
+		at = append(at, done.Position)
+	}
+	read := func(from event.Position, direction eventstore.Direction) (got []event.Position) {
+		for e, err := range store.ReadAll(t.Context(), from, direction) {
+			require.NoError(t, err)
+			got = append(got, e.Position)
+		}
+		return got
+	}
+	require.Equal(t, []event.Position{at[2], at[1], at[0]}, read(at[2]+1, eventstore.Backwards))
+	require.Equal(t, []event.Position{at[1], at[0]}, read(at[2], eventstore.Backwards))
+	require.Equal(t, []event.Position{at[2], at[3], at[4]}, read(at[2]-1, eventstore.Forwards))
+	require.Equal(t, []event.Position{at[3], at[4]}, read(at[2], eventstore.Forwards))
+	for _, err := range store.ReadAll(t.Context(), at[2]+5, eventstore.Forwards) {
+		require.ErrorContains(t, err, "refuses")
+	}
+}

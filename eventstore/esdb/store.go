@@ -137,7 +137,8 @@ func (s *Store) ReadStream(ctx context.Context, stream string, from int64, direc
 	}
 }
 
-// ReadAll implements [eventstore.Store].
+// ReadAll implements [eventstore.Store]. EventStoreDB reads from places where an event begins. Callers may name the place before
+// one, or behind it: where the server refuses a place, its neighbour is meant.
 func (s *Store) ReadAll(ctx context.Context, from event.Position, direction eventstore.Direction) iter.Seq2[event.Stored, error] {
 	return func(yield func(event.Stored, error) bool) {
 		if direction == eventstore.Forwards && from >= eventstore.End-1 || direction == eventstore.Backwards && from == 0 {
@@ -146,22 +147,57 @@ func (s *Store) ReadAll(ctx context.Context, from event.Position, direction even
 			}
 			return
 		}
-		for e, err := range s.raw(ctx, math.MaxInt64, allFrom(from, direction)) {
-			switch {
-			case err != nil:
-				yield(event.Stored{}, fmt.Errorf("read the log from %d: %w", from, err))
-				return
-			case !ours(e):
-				continue
-			case direction == eventstore.Forwards && event.Position(e.Position.Commit) <= from:
-				continue // the server begins with the event that is named
+		began, err := s.readAll(ctx, from, from, direction, yield)
+		switch {
+		case err == nil || began || !isPlace(ctx, err):
+		case direction == eventstore.Forwards:
+			_, err = s.readAll(ctx, from, from+1, direction, yield)
+		default:
+			var more bool
+			if more, err = s.yieldAt(ctx, from-1, yield); more {
+				_, err = s.readAll(ctx, from, from-1, direction, yield)
 			}
-			if !yield(stored(e), nil) {
-				return
-			}
+		}
+		if err != nil {
+			yield(event.Stored{}, fmt.Errorf("read the log from %d: %w", from, err))
 		}
 	}
 }
+
+// readAll yields what lies after or before a position, reading from a place that the server knows. began says whether it did.
+func (s *Store) readAll(
+	ctx context.Context, from, place event.Position, direction eventstore.Direction, yield func(event.Stored, error) bool,
+) (began bool, err error) {
+	for e, err := range s.raw(ctx, math.MaxInt64, allFrom(place, direction)) {
+		if err != nil {
+			return began, err
+		}
+		began = true
+		if !ours(e) || direction == eventstore.Forwards && event.Position(e.Position.Commit) <= from {
+			continue // forwards, the server begins with the event at the place
+		}
+		if !yield(stored(e), nil) {
+			return true, nil
+		}
+	}
+	return began, nil
+}
+
+// yieldAt yields the event at a place, if there is one, and answers whether more is wanted.
+func (s *Store) yieldAt(ctx context.Context, place event.Position, yield func(event.Stored, error) bool) (more bool, err error) {
+	for e, err := range s.raw(ctx, 1, allFrom(place, eventstore.Forwards)) {
+		if err != nil {
+			return false, err
+		}
+		if event.Position(e.Position.Commit) == place && ours(e) {
+			return yield(stored(e), nil), nil
+		}
+	}
+	return true, nil
+}
+
+// isPlace says whether a read failed for the place that it was to begin at, as far as can be known.
+func isPlace(ctx context.Context, err error) bool { return ctx.Err() == nil && !isAway(err) }
 
 // opening begins a read of at most so many events.
 type opening func(ctx context.Context, client *esdb.Client, count uint64) (*esdb.ReadStream, error)
