@@ -49,6 +49,15 @@ func (f *Freshness) note(position event.Position, stale bool) {
 	f.read, f.stale = true, f.stale || stale
 }
 
+// ReadLog says that the log itself was read, up to a position. It answers [ErrAhead] when the request asks for more.
+func (f *Freshness) ReadLog(upTo event.Position) error {
+	if f.Min > upTo {
+		return ErrAhead
+	}
+	f.note(upTo, false)
+	return nil
+}
+
 type freshnessKey struct{}
 
 // WithFreshness answers a context whose reads obey f and report to it.

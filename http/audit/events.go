@@ -1,0 +1,193 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	"bahi/domain/event"
+	"bahi/http/api"
+	"bahi/readmodels"
+	views "bahi/readmodels/audit"
+	"bahi/readmodels/ops"
+)
+
+// Filter narrows the events.
+type Filter struct {
+	Stream    string                  `query:"stream"    maxLength:"512" doc:"A stream, such as bankrow-12"`
+	Category  string                  `query:"category"  maxLength:"512" doc:"What stands before the first dash of the stream, such as bankrow"`
+	Type      string                  `query:"type"      maxLength:"512" doc:"Such as BankRowAdded"`
+	Actor     string                  `query:"actor"     maxLength:"512" doc:"Who caused it, such as user:<id>"`
+	Workspace api.Optional[uuid.UUID] `query:"workspace" doc:"Whose events; for operators, who see everybody's without it"`
+}
+
+func (f Filter) view(ctx context.Context) (v ops.Filter, in uuid.UUID, err error) {
+	of, in, err := scope(ctx, f.Workspace)
+	return ops.Filter{Stream: f.Stream, Category: f.Category, Type: f.Type, Actor: f.Actor, Workspace: of}, in, err
+}
+
+// Range is a part of the log.
+type Range struct {
+	Filter
+
+	From     int64  `query:"from_position" minimum:"0" maximum:"4611686018427387904" doc:"First position"`
+	FromTime string `query:"from_time" maxLength:"64" doc:"Recorded at this RFC 3339 moment or later"`
+	ToTime   string `query:"to_time"   maxLength:"64" doc:"Recorded at this RFC 3339 moment or before"`
+	Limit    int    `query:"limit" default:"100" minimum:"1" maximum:"1000" doc:"Events of a page"`
+}
+
+// next is the address of the page that begins at a position.
+func (r Range) next(at event.Position) string {
+	q := url.Values{"from_position": {strconv.FormatUint(uint64(at), 10)}, "limit": {strconv.Itoa(r.Limit)}}
+	for name, value := range map[string]string{
+		"stream": r.Stream, "category": r.Category, "type": r.Type, "actor": r.Actor, "from_time": r.FromTime, "to_time": r.ToTime,
+	} {
+		if value != "" {
+			q.Set(name, value)
+		}
+	}
+	if r.Workspace.Set {
+		q.Set("workspace", r.Workspace.Value.String())
+	}
+	return fmt.Sprintf(`</audit/events?%s>; rel="next"`, q.Encode())
+}
+
+// Trail registers the log's events.
+func (r *Routes) Trail() {
+	r.follow()
+	api.Handle(r.API, api.Op{
+		ID: "list-events", Method: "GET", Path: "/audit/events",
+		Summary: "List events of the log, oldest first. One page looks at a bounded part of the log, so it may be short, or empty, though a next one is linked",
+		Tags:    tags, Area: area, Reads: []string{"log"}, StrictQuery: true,
+	}, func(ctx context.Context, in *Range) (*struct {
+		Link string `header:"Link" doc:"The next page (RFC 8288); absent on the last"`
+		Body []views.Event
+	}, error) {
+		f, workspace, err := in.view(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if f.From, err = moment("from_time", in.FromTime); err != nil {
+			return nil, err
+		}
+		if f.To, err = moment("to_time", in.ToTime); err != nil {
+			return nil, err
+		}
+		f.After = event.Position(max(in.From-1, 0))
+		head, _, err := r.Events.Log.Head(ctx)
+		if err == nil {
+			err = readmodels.FreshnessOf(ctx).ReadLog(head)
+		}
+		if err != nil {
+			return nil, err
+		}
+		page, err := r.Events.Page(ctx, workspace, f, in.Limit)
+		if err != nil {
+			return nil, err
+		}
+		out := &struct {
+			Link string `header:"Link" doc:"The next page (RFC 8288); absent on the last"`
+			Body []views.Event
+		}{Body: page.Events}
+		if page.More {
+			out.Link = in.next(page.Next)
+		}
+		return out, nil
+	})
+}
+
+// Passed tells how far the stream is where nothing was found.
+type Passed struct {
+	Position event.Position `json:"position" doc:"Everything up to here was looked at"`
+}
+
+const (
+	tellEvery = 10 * time.Second // how far the stream is, where it found nothing
+	tellAfter = 20_000           // or after so many events
+)
+
+func (r *Routes) follow() {
+	api.Stream(r.API, api.Op{
+		ID: "follow-events", Method: "GET", Path: "/audit/events/stream",
+		Summary: "Follow the log's events as they are written; with Last-Event-ID or from_position, from there on",
+		Tags:    tags, Area: area, StrictQuery: true,
+	}, map[string]any{"event": views.Event{}, "passed": Passed{}}, func(ctx context.Context, in *struct {
+		Filter
+
+		From  api.Optional[int64] `query:"from_position" minimum:"0" maximum:"4611686018427387904" doc:"First position; absent: what is written from now on"`
+		Limit int64               `query:"limit" minimum:"0" doc:"End after so many events; absent: never"`
+		Last  string              `header:"Last-Event-ID" doc:"Position of the last event that was seen; goes before from_position"`
+	}) (api.Source, error) {
+		f, workspace, err := in.view(ctx)
+		if err != nil {
+			return nil, err
+		}
+		head, _, err := r.Events.Log.Head(ctx)
+		if err != nil {
+			return nil, err
+		}
+		after := head
+		if in.From.Set {
+			after = event.Position(max(in.From.Value-1, 0))
+		}
+		if in.Last != "" {
+			n, err := strconv.ParseUint(in.Last, 10, 63)
+			if err != nil {
+				return nil, errLast
+			}
+			after = event.Position(n)
+		}
+		if after > head {
+			return nil, readmodels.ErrAhead
+		}
+		return func(ctx context.Context, send func(api.Event) error) error {
+			t := tailing{views: r.Events, filter: f, workspace: workspace, send: send, told: time.Now(), at: after, left: in.Limit}
+			err := r.Feed.Follow(ctx, after, func(events []event.Stored) error { return t.take(ctx, events) })
+			if errors.Is(err, errEnough) {
+				err = nil
+			}
+			return err
+		}, nil
+	})
+}
+
+// tailing is a stream under way.
+type tailing struct {
+	views     *views.Events
+	filter    ops.Filter
+	workspace uuid.UUID
+	send      func(api.Event) error
+
+	told time.Time // when the client heard of a position, and
+	at   event.Position
+	left int64 // events until it ends; 0: it does not
+}
+
+var errEnough = errors.New("the client has what it asked for")
+
+func (t *tailing) take(ctx context.Context, events []event.Stored) error {
+	for _, e := range events {
+		var what any = Passed{e.Position}
+		found := views.Matches(t.filter, e)
+		if found {
+			what = t.views.Show(ctx, t.workspace, e)
+		} else if e.Position < t.at+tellAfter && time.Since(t.told) < tellEvery {
+			continue
+		}
+		if err := t.send(api.Event{ID: strconv.FormatUint(uint64(e.Position), 10), Data: what}); err != nil {
+			return err
+		}
+		t.told, t.at = time.Now(), e.Position
+		if found {
+			if t.left--; t.left == 0 {
+				return errEnough
+			}
+		}
+	}
+	return ctx.Err()
+}

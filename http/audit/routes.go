@@ -1,0 +1,63 @@
+// Package audit has the operations of auditors: the log's events, what was signed about it, and proofs.
+package audit
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"bahi/domain/actor"
+	"bahi/domain/event"
+	"bahi/domain/fault"
+	"bahi/http/api"
+	views "bahi/readmodels/audit"
+	ledgerviews "bahi/readmodels/ledger"
+)
+
+// Feed is the log as it grows.
+type Feed interface {
+	// Follow hands over the events after a position, in order, and then those that come, until ctx ends or take fails.
+	Follow(ctx context.Context, after event.Position, take func([]event.Stored) error) error
+}
+
+// Routes registers the operations.
+type Routes struct {
+	API    *api.API
+	Events *views.Events
+	Proofs *views.Proofs
+	Ledger *ledgerviews.Views
+	Feed   Feed
+}
+
+var tags = []string{"Audit"}
+
+var errWorkspace = fault.New(fault.NotFound, "Workspace not found")
+
+// scope answers whose events the caller sees, nil for everybody's, and in whose the personal values are in clear.
+func scope(ctx context.Context, asked api.Optional[uuid.UUID]) (of *uuid.UUID, in uuid.UUID, err error) {
+	caller := api.Caller(ctx)
+	switch {
+	case caller.Permissions.Operator && !asked.Set:
+		return nil, caller.Workspace, nil
+	case caller.Permissions.Operator:
+		return &asked.Value, asked.Value, nil
+	case asked.Set && asked.Value != caller.Workspace:
+		return nil, uuid.Nil, errWorkspace
+	}
+	return &caller.Workspace, caller.Workspace, nil
+}
+
+// moment reads a time, nil for none.
+func moment(name, text string) (*time.Time, error) {
+	if text == "" {
+		return nil, nil //nolint:nilnil // absent
+	}
+	at, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil || at.Year() < 1 || at.Year() > 9999 {
+		return nil, fault.Fields(fault.Field{Field: name, Message: "expected an RFC 3339 moment"})
+	}
+	return &at, nil
+}
+
+const area = actor.Audit

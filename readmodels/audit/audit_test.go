@@ -1,0 +1,227 @@
+package audit_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"bahi/domain/event"
+	"bahi/eventstore"
+	proofs "bahi/eventstore/audit"
+	"bahi/eventstore/postgres"
+	"bahi/eventstore/vault"
+	"bahi/internal/pgtest"
+	"bahi/migrations"
+	"bahi/projections"
+	tables "bahi/projections/audit"
+	"bahi/readmodels/audit"
+	"bahi/readmodels/ops"
+)
+
+type rig struct {
+	t      *testing.T
+	pool   *pgxpool.Pool
+	store  *postgres.Store
+	vault  *vault.Vault
+	signer *tables.Signer
+	proofs *audit.Proofs
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	pool, err := pgxpool.New(t.Context(), pgtest.Template(t, "migrated", migrations.Up))
+	require.NoError(t, err)
+	t.Cleanup(pool.Close)
+	log := slog.New(slog.DiscardHandler)
+	store, err := postgres.Open(t.Context(), pool, log)
+	require.NoError(t, err)
+	t.Cleanup(store.Close)
+	v, err := vault.Open(t.Context(), pool, make([]byte, 32), log)
+	require.NoError(t, err)
+	tree := &audit.Tree{DB: pool, Version: tables.Tree.Version}
+	r := &rig{t: t, pool: pool, store: store, vault: v, proofs: &audit.Proofs{Tree: tree, DB: pool}}
+	r.signer = &tables.Signer{
+		DB: pool, Store: store, Tables: tree, Now: time.Now, Log: log, Ring: &tables.Ring{DB: pool, Vault: v, Store: store, Now: time.Now},
+	}
+	require.NoError(t, r.signer.Ring.Ready(t.Context()))
+	return r
+}
+
+// add appends an event.
+func (r *rig) add(stream, data string, meta event.Meta) event.Position {
+	r.t.Helper()
+	text, err := json.Marshal(meta)
+	require.NoError(r.t, err)
+	done, err := r.store.Append(r.t.Context(), stream, eventstore.Any, event.New{ID: uuid.New(), Type: "Noted", Data: []byte(data), Meta: text})
+	require.NoError(r.t, err)
+	return done.Position
+}
+
+func (r *rig) many(n int) {
+	r.t.Helper()
+	events := make([]event.New, n)
+	for i := range events {
+		events[i] = event.New{ID: uuid.New(), Type: "Noted", Data: fmt.Appendf(nil, `{"n":%d}`, i), Meta: []byte(`{"schema":1}`)}
+	}
+	_, err := r.store.Append(r.t.Context(), "note-"+uuid.NewString(), eventstore.NoStream, events...)
+	require.NoError(r.t, err)
+}
+
+// signed folds the log and signs it.
+func (r *rig) signed() {
+	r.t.Helper()
+	require.NoError(r.t, projections.Build{
+		Store: r.store, Config: r.pool.Config().ConnConfig.Copy(), Projection: tables.Tree, Log: slog.New(slog.DiscardHandler),
+	}.Run(r.t.Context()))
+	c, err := r.signer.Sign(r.t.Context())
+	require.NoError(r.t, err)
+	require.NotNil(r.t, c)
+}
+
+func hashes(texts [][]byte) []proofs.Hash {
+	all := make([]proofs.Hash, len(texts))
+	for i := range texts {
+		all[i] = proofs.Hash(texts[i])
+	}
+	return all
+}
+
+func TestProofsOfAnySizesHold(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	for _, n := range []int{3, 300, 500} {
+		r.many(n)
+		r.signed()
+	}
+	leaves := make([]proofs.Hash, 0, 803)
+	for e, err := range r.store.ReadAll(t.Context(), 0, eventstore.Forwards) {
+		require.NoError(t, err)
+		leaves = append(leaves, proofs.LeafHash(e))
+	}
+	roots := make([]proofs.Hash, len(leaves)+1)
+	var tree proofs.Tree
+	roots[0] = tree.Root()
+	for i, leaf := range leaves {
+		tree.Append(leaf)
+		roots[i+1] = tree.Root()
+	}
+	keys, err := r.signer.Ring.Public(t.Context())
+	require.NoError(t, err)
+	rapid.Check(t, func(p *rapid.T) {
+		ctx := context.Background()
+		size := rapid.Uint64Range(1, 803).Draw(p, "size")
+		at := event.Position(rapid.Uint64Range(1, size).Draw(p, "position"))
+		inclusion, err := r.proofs.Inclusion(ctx, at, &size)
+		require.NoError(p, err)
+		require.Equal(p, leaves[at-1][:], inclusion.Leaf)
+		require.Equal(p, roots[size][:], inclusion.Root)
+		require.NoError(p, proofs.VerifyInclusion(leaves[at-1], inclusion.Index, size, hashes(inclusion.Hashes), roots[size]))
+		require.Equal(p, size == 3 || size == 303 || size == 803, inclusion.Checkpoint != "")
+		from := rapid.Uint64Range(0, size).Draw(p, "from")
+		consistency, err := r.proofs.Consistency(ctx, from, size)
+		require.NoError(p, err)
+		require.Equal(p, roots[from][:], consistency.RootFrom)
+		require.NoError(p, proofs.VerifyConsistency(from, size, hashes(consistency.Hashes), roots[from], roots[size]))
+		signed := rapid.SampledFrom([]uint64{3, 303, 803}).Draw(p, "signed")
+		file, err := r.proofs.File(ctx, &signed, at)
+		if uint64(at) > signed {
+			require.ErrorIs(p, err, audit.ErrNotSigned)
+			return
+		}
+		require.NoError(p, err)
+		read, err := proofs.ParseProofs(file)
+		require.NoError(p, err)
+		c, _, err := keys.Verify(read[0])
+		require.NoError(p, err)
+		require.Equal(p, signed, c.Size)
+		require.Equal(p, at, read[0].Event.Position)
+	})
+}
+
+func TestWhatIsOutsideOfTheTreeIsSaid(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	_, err := r.proofs.Newest(t.Context())
+	require.ErrorIs(t, err, audit.ErrNoCheckpoint)
+	_, err = r.proofs.Inclusion(t.Context(), 1, nil)
+	require.ErrorIs(t, err, audit.ErrNoCheckpoint)
+	_, err = r.proofs.Consistency(t.Context(), 0, 1)
+	require.ErrorIs(t, err, audit.ErrNoCheckpoint)
+	_, err = r.proofs.File(t.Context(), nil, 1)
+	require.ErrorIs(t, err, audit.ErrNoCheckpoint)
+	r.many(5)
+	r.signed()
+	for _, size := range []uint64{0, 6, 1 << 63} {
+		_, err = r.proofs.Inclusion(t.Context(), 1, &size)
+		require.ErrorContains(t, err, "size: must be from 1 to 5, the events of the tree")
+		_, err = r.proofs.Consistency(t.Context(), 0, size)
+		require.ErrorContains(t, err, "to: must be from 1 to 5, the events of the tree")
+	}
+	_, err = r.proofs.Consistency(t.Context(), 4, 3)
+	require.ErrorContains(t, err, "from: must not be more than to")
+	three, four := uint64(3), uint64(4)
+	for _, at := range []event.Position{0, 4, 6} {
+		_, err = r.proofs.Inclusion(t.Context(), at, &three)
+		require.ErrorContains(t, err, "position: is not in a tree of 3 events")
+	}
+	_, err = r.proofs.File(t.Context(), &four, 1)
+	require.ErrorContains(t, err, "size: is not that of a signed checkpoint")
+	_, err = r.pool.Exec(t.Context(), `update log.event set data = '{"n":9}' where position = 2; delete from log.event where position = 3`)
+	require.NoError(t, err)
+	for _, at := range []event.Position{2, 3} {
+		_, err = r.proofs.Inclusion(t.Context(), at, nil)
+		require.ErrorIs(t, err, audit.ErrNotAsHashed)
+		_, err = r.proofs.File(t.Context(), nil, at)
+		require.ErrorIs(t, err, audit.ErrNotAsHashed)
+	}
+}
+
+func TestEventsAreShownWithTheValuesOfTheAskersWorkspaceAlone(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	mine, others := uuid.New(), uuid.New()
+	seal := func(subject, value string) string {
+		personal := event.NewPersonal(subject, value)
+		require.NoError(t, r.vault.Seal(t.Context(), []*event.Sealed{&personal.Sealed}))
+		out, err := json.Marshal(personal)
+		require.NoError(t, err)
+		return string(out)
+	}
+	secret := event.NewSecret("channel-1", "token")
+	require.NoError(t, r.vault.Seal(t.Context(), []*event.Sealed{&secret.Sealed}))
+	sealed, err := json.Marshal(secret)
+	require.NoError(t, err)
+	data := `{"z":1.50,"name":` + seal("user-1", `Asha "A"`) + `,"list":[` + seal("user-2", "Ravi") + `,{"secret":` + string(sealed) + `}],"none":null}`
+	for _, workspace := range []uuid.UUID{mine, others} {
+		r.add("note-1", data, event.Meta{Schema: 1, Workspace: workspace, Actor: "user:1"})
+	}
+	_, err = r.store.Append(t.Context(), "note-2", eventstore.Any, event.New{ID: uuid.New(), Type: "Foreign", Data: []byte(`{}`), Meta: []byte(`{"schema":1}`)})
+	require.NoError(t, err)
+	require.NoError(t, r.vault.Erase(t.Context(), "user-2"))
+	v := &audit.Events{Log: &ops.Events{DB: r.pool}, Reveal: r.vault.Reveal}
+	page, err := v.Page(t.Context(), mine, ops.Filter{}, 10)
+	require.NoError(t, err)
+	require.Len(t, page.Events, 3)
+	require.Equal(t, `{"z":1.50,"name":"Asha \"A\"","list":[{"erased":true},{"secret":`+string(sealed)+`}],"none":null}`, string(page.Events[0].Data))
+	require.Equal(t, data, string(page.Events[1].Data), "another workspace's stays sealed")
+	for e, err := range r.store.ReadAll(t.Context(), 0, eventstore.Forwards) {
+		require.NoError(t, err)
+		leaf := proofs.LeafHash(e)
+		require.Equal(t, leaf[:], page.Events[e.Position-1].Leaf)
+		require.Equal(t, page.Events[e.Position-1], v.Show(t.Context(), mine, e))
+		for _, f := range []ops.Filter{{}, {Stream: "note-1"}, {Category: "note"}, {Category: "no"}, {Type: "Foreign"}, {Actor: "user:1"}, {Workspace: &mine}} {
+			f.After, f.Before = e.Position-1, e.Position+1
+			found, err := v.Page(t.Context(), mine, f, 1)
+			require.NoError(t, err)
+			require.Equal(t, len(found.Events) == 1, audit.Matches(f, e), "%+v", f)
+		}
+	}
+}

@@ -1,0 +1,161 @@
+package audit
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+
+	"bahi/domain/event"
+	"bahi/eventstore/audit"
+	"bahi/readmodels/ops"
+)
+
+// Event is an event as auditors see it.
+type Event struct {
+	Position event.Position  `json:"position"`
+	Stream   string          `json:"stream"`
+	Revision int64           `json:"revision"`
+	ID       uuid.UUID       `json:"id"`
+	Type     string          `json:"type"`
+	At       time.Time       `json:"recorded_at"`
+	Meta     json.RawMessage `json:"metadata"`
+	Data     json.RawMessage `json:"data"      doc:"The payload. Personal values of the workspace asked in are in clear, erased ones are {\"erased\":true}; others, and secrets, stay sealed"`
+	Leaf     []byte          `json:"leaf_hash" doc:"Of the event as it is stored: docs/audit-format.md"`
+}
+
+// Events reads the log for auditors.
+type Events struct {
+	Log *ops.Events
+	// Reveal opens personal values. What it cannot open stays as it is.
+	Reveal func(ctx context.Context, values []*event.Sealed) error
+}
+
+// Page is a part of what was asked for, oldest first. It may have few events, or none, though there are More: a
+// search looks at a bounded part of the log.
+type Page struct {
+	Events []Event
+	Next   event.Position // go on from here
+	More   bool
+	Upto   event.Position // everything up to here was looked at
+}
+
+// Page answers at most size events that a filter finds. Personal values are in clear in events of the workspace in
+// which is asked.
+func (v *Events) Page(ctx context.Context, in uuid.UUID, f ops.Filter, size int) (Page, error) {
+	found, err := v.Log.Onward(ctx, f, size)
+	if err != nil {
+		return Page{}, err
+	}
+	page := Page{Events: make([]Event, len(found.Events)), Next: found.To + 1, More: found.More, Upto: found.To}
+	for i, e := range found.Events {
+		page.Events[i] = v.show(ctx, in, event.Stored{
+			Position: e.Position, Stream: e.Stream, Revision: e.Revision, ID: e.ID, Type: e.Type, At: e.At, Meta: e.MetaText, Data: e.Data,
+		}, e.Meta.Workspace)
+	}
+	return page, nil
+}
+
+// Show answers one event that was read otherwise.
+func (v *Events) Show(ctx context.Context, in uuid.UUID, e event.Stored) Event {
+	return v.show(ctx, in, e, WorkspaceOf(e))
+}
+
+// WorkspaceOf answers whose an event is, [uuid.Nil] when its metadata do not tell.
+func WorkspaceOf(e event.Stored) uuid.UUID { return metaOf(e).Workspace }
+
+func metaOf(e event.Stored) (meta event.Meta) {
+	if json.Unmarshal(e.Meta, &meta) != nil {
+		return event.Meta{} // somebody else wrote it, in a form that is not ours
+	}
+	return meta
+}
+
+// Matches says whether a filter finds an event, by all of it but positions and moments.
+func Matches(f ops.Filter, e event.Stored) bool {
+	category, _ := event.SplitStream(e.Stream)
+	if f.Stream != "" && f.Stream != e.Stream || f.Category != "" && f.Category != category || f.Type != "" && f.Type != e.Type {
+		return false
+	}
+	if f.Actor == "" && f.Workspace == nil {
+		return true
+	}
+	meta := metaOf(e)
+	return (f.Actor == "" || f.Actor == meta.Actor) && (f.Workspace == nil || *f.Workspace == meta.Workspace)
+}
+
+func (v *Events) show(ctx context.Context, in uuid.UUID, e event.Stored, of uuid.UUID) Event {
+	out := Event{
+		Position: e.Position, Stream: e.Stream, Revision: e.Revision, ID: e.ID, Type: e.Type, At: e.At, Meta: e.Meta, Data: e.Data,
+	}
+	leaf := audit.LeafHash(e)
+	if out.Leaf = leaf[:]; of == in && bytes.Contains(e.Data, []byte(`"sealed"`)) {
+		out.Data = v.revealed(ctx, e.Data)
+	}
+	return out
+}
+
+// erased stands where a value was that nobody can read any more.
+var erased = json.RawMessage(`{"erased":true}`)
+
+// revealed puts texts in the place of personal values.
+func (v *Events) revealed(ctx context.Context, part json.RawMessage) json.RawMessage {
+	return replaced(part, func(object json.RawMessage) (json.RawMessage, bool) {
+		var value event.Personal
+		if json.Unmarshal(object, &value) != nil || value.IsZero() || v.Reveal(ctx, []*event.Sealed{&value.Sealed}) != nil {
+			return nil, false
+		}
+		if value.Erased() {
+			return erased, true
+		}
+		text, err := value.Text()
+		if err != nil {
+			return nil, false
+		}
+		out, err := json.Marshal(text)
+		return out, err == nil
+	})
+}
+
+// replaced puts something in the place of some objects of a JSON text, and leaves all else as it stands.
+func replaced(part json.RawMessage, with func(json.RawMessage) (json.RawMessage, bool)) json.RawMessage {
+	part = bytes.TrimSpace(part)
+	if len(part) == 0 || part[0] != '{' && part[0] != '[' {
+		return part
+	}
+	if part[0] == '{' {
+		if other, ok := with(part); ok {
+			return other
+		}
+	}
+	d := json.NewDecoder(bytes.NewReader(part))
+	opening, err := d.Token()
+	if err != nil {
+		return part
+	}
+	out := append(make([]byte, 0, len(part)), part[0])
+	for n := 0; d.More(); n++ {
+		if n > 0 {
+			out = append(out, ',')
+		}
+		if opening == json.Delim('{') {
+			name, err := d.Token()
+			if err != nil {
+				return part
+			}
+			text, err := json.Marshal(name)
+			if err != nil {
+				return part
+			}
+			out = append(append(out, text...), ':')
+		}
+		var value json.RawMessage
+		if d.Decode(&value) != nil {
+			return part
+		}
+		out = append(out, replaced(value, with)...)
+	}
+	return append(out, part[len(part)-1])
+}

@@ -1,0 +1,249 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"bahi/domain/event"
+	"bahi/domain/fault"
+	"bahi/eventstore/audit"
+)
+
+// What is answered where there is no proof.
+var (
+	ErrNoCheckpoint = fault.New(fault.Unavailable, "Nothing has been signed yet: a checkpoint is signed within a second or two of the first event")
+	ErrNotSigned    = fault.New(fault.Unavailable, "No checkpoint covers this position yet: one is signed within a second or two, try again")
+	ErrNotAsHashed  = fault.New(fault.Conflict, "The event at this position is not the one that was hashed: run bahi audit verify --store")
+)
+
+// Proofs answers what was signed about the log, and proves it.
+type Proofs struct {
+	Tree *Tree
+	DB   *pgxpool.Pool
+}
+
+// Checkpoint is one that was signed.
+type Checkpoint struct {
+	Number    int64           `json:"number"              doc:"The order in which they were signed, from 1"`
+	Size      uint64          `json:"size"                doc:"Events that it covers"`
+	Root      []byte          `json:"root"                doc:"Merkle tree hash of those (RFC 6962)"`
+	Position  event.Position  `json:"position"            doc:"Of the last of them"`
+	SignedAt  time.Time       `json:"signed_at"`
+	Note      string          `json:"note"                doc:"The checkpoint itself, with its signatures (C2SP tlog-checkpoint)"`
+	Abandoned *event.Position `json:"abandoned,omitempty" doc:"Position of the event that accepted a restore which lost what this covers"`
+}
+
+const checkpointColumns = `number, size, root, position, signed_at, note, abandoned`
+
+// Newest answers the newest checkpoint, or [ErrNoCheckpoint].
+func (p *Proofs) Newest(ctx context.Context) (Checkpoint, error) {
+	return p.one(ctx, `abandoned is null order by size desc limit 1`)
+}
+
+// Upto answers the newest checkpoint that covers nothing behind a position, or [ErrNoCheckpoint].
+func (p *Proofs) Upto(ctx context.Context, at event.Position) (Checkpoint, error) {
+	return p.one(ctx, `abandoned is null and position <= $1 order by size desc limit 1`, int64(at))
+}
+
+func (p *Proofs) one(ctx context.Context, where string, args ...any) (Checkpoint, error) {
+	rows, _ := p.DB.Query(ctx, `select `+checkpointColumns+` from audit.checkpoint where `+where, args...)
+	c, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[Checkpoint])
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = ErrNoCheckpoint
+	}
+	return c, err
+}
+
+// Checkpoints answers those that were signed after a number, abandoned ones too, in their order.
+func (p *Proofs) Checkpoints(ctx context.Context, after int64, most int) ([]Checkpoint, error) {
+	rows, _ := p.DB.Query(ctx, `select `+checkpointColumns+` from audit.checkpoint where number > $1 order by number limit $2`, after, most)
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[Checkpoint])
+}
+
+// Key is a public key that checkpoints are, or were, signed with.
+type Key struct {
+	Key   string     `json:"key"             doc:"As verifiers take it: name, id and public key (C2SP signed-note)"`
+	Since time.Time  `json:"since"`
+	Until *time.Time `json:"until,omitempty" doc:"It signs no more; absent: it is the one that does"`
+}
+
+// Keys answers them in the order in which they signed.
+func (p *Proofs) Keys(ctx context.Context) ([]Key, error) {
+	rows, _ := p.DB.Query(ctx, `select verifier, since, until from audit.key where since is not null order by since, number`)
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[Key])
+}
+
+// Inclusion is the proof that an event is in the log.
+type Inclusion struct {
+	Position   event.Position `json:"position"`
+	Index      uint64         `json:"index"                doc:"Of its leaf, from 0"`
+	Size       uint64         `json:"size"                 doc:"Events of the tree that the proof leads to"`
+	Leaf       []byte         `json:"leaf_hash"`
+	Root       []byte         `json:"root"                 doc:"Of that tree"`
+	Hashes     [][]byte       `json:"hashes"               doc:"The proof: the hashes beside the way from the leaf to the root (RFC 6962, section 2.1.1)"`
+	Checkpoint string         `json:"checkpoint,omitempty" doc:"Signed for that tree; absent when none was"`
+}
+
+// Inclusion proves that the event at a position is in the tree of a size; nil: of the newest checkpoint.
+func (p *Proofs) Inclusion(ctx context.Context, at event.Position, size *uint64) (found Inclusion, err error) {
+	if found.Size, err = p.size(ctx, "size", size); err != nil {
+		return found, err
+	}
+	index, known, err := p.Tree.Index(ctx, at)
+	if err != nil {
+		return found, err
+	}
+	if !known || index >= found.Size {
+		return found, outside("position", fmt.Sprintf("is not in a tree of %d events", found.Size))
+	}
+	e, err := p.event(ctx, at)
+	if err != nil {
+		return found, err
+	}
+	hashes, err := audit.Inclusion(ctx, p.Tree, index, found.Size)
+	if err != nil {
+		return found, err
+	}
+	tree, err := audit.TreeAt(ctx, p.Tree, found.Size)
+	if err != nil {
+		return found, err
+	}
+	leaf, root := audit.LeafHash(e), tree.Root()
+	if audit.VerifyInclusion(leaf, index, found.Size, hashes, root) != nil {
+		return found, ErrNotAsHashed
+	}
+	found.Position, found.Index, found.Leaf, found.Root, found.Hashes = at, index, leaf[:], root[:], texts(hashes)
+	signed, err := p.one(ctx, `abandoned is null and size = $1`, int64(found.Size))
+	if err != nil && !errors.Is(err, ErrNoCheckpoint) {
+		return found, err
+	}
+	found.Checkpoint = signed.Note
+	return found, nil
+}
+
+// Consistency is the proof that a tree begins with another one.
+type Consistency struct {
+	From     uint64   `json:"from"`
+	To       uint64   `json:"to"`
+	RootFrom []byte   `json:"root_from"`
+	RootTo   []byte   `json:"root_to"`
+	Hashes   [][]byte `json:"hashes"    doc:"The proof (RFC 6962, section 2.1.2)"`
+}
+
+// Consistency proves that the log of one size begins with that of the other.
+func (p *Proofs) Consistency(ctx context.Context, from, to uint64) (found Consistency, err error) {
+	if from > to {
+		return found, outside("from", "must not be more than to")
+	}
+	if _, err := p.size(ctx, "to", &to); err != nil {
+		return found, err
+	}
+	hashes, err := audit.Consistency(ctx, p.Tree, from, to)
+	if err != nil {
+		return found, err
+	}
+	before, err := audit.TreeAt(ctx, p.Tree, from)
+	if err != nil {
+		return found, err
+	}
+	after, err := audit.TreeAt(ctx, p.Tree, to)
+	if err != nil {
+		return found, err
+	}
+	rootFrom, rootTo := before.Root(), after.Root()
+	return Consistency{From: from, To: to, RootFrom: rootFrom[:], RootTo: rootTo[:], Hashes: texts(hashes)}, nil
+}
+
+// size answers a size that the tree has, that of the newest checkpoint when none is asked for.
+func (p *Proofs) size(ctx context.Context, field string, asked *uint64) (uint64, error) {
+	newest, err := p.Newest(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if asked == nil {
+		return newest.Size, nil
+	}
+	size, err := p.Tree.Size(ctx)
+	if err == nil && (*asked == 0 || *asked > size) {
+		err = outside(field, fmt.Sprintf("must be from 1 to %d, the events of the tree", size))
+	}
+	return *asked, err
+}
+
+func outside(field, message string) error {
+	return fault.Fields(fault.Field{Field: field, Message: message})
+}
+
+// File is a file of proofs (C2SP tlog-proof), one for each event, that anybody can check who has the public key.
+// Size says which checkpoint they lead to; nil: the newest. It answers [ErrNotSigned] when that does not cover them.
+func (p *Proofs) File(ctx context.Context, size *uint64, positions ...event.Position) (file []byte, err error) {
+	signed, err := p.Newest(ctx)
+	if err == nil && size != nil {
+		if signed, err = p.one(ctx, `abandoned is null and size = $1`, int64(min(*size, 1<<62))); errors.Is(err, ErrNoCheckpoint) {
+			err = outside("size", "is not that of a signed checkpoint")
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, at := range positions {
+		index, known, err := p.Tree.Index(ctx, at)
+		if err != nil {
+			return nil, err
+		}
+		if !known || index >= signed.Size {
+			return nil, ErrNotSigned
+		}
+		e, err := p.event(ctx, at)
+		if err != nil {
+			return nil, err
+		}
+		hashes, err := audit.Inclusion(ctx, p.Tree, index, signed.Size)
+		if err != nil {
+			return nil, err
+		}
+		if audit.VerifyInclusion(audit.LeafHash(e), index, signed.Size, hashes, audit.Hash(signed.Root)) != nil {
+			return nil, ErrNotAsHashed
+		}
+		file = audit.AppendProof(file, audit.Proof{Event: e, Index: index, Hashes: hashes, Checkpoint: []byte(signed.Note)})
+	}
+	return file, nil
+}
+
+// Stream answers the positions of a stream's events, and of the decisive ones that they carry out.
+func (p *Proofs) Stream(ctx context.Context, stream string) ([]event.Position, error) {
+	rows, _ := p.DB.Query(ctx, `select position from log.event where stream = $1
+		union select (meta ->> 'of')::bigint from log.event where stream = $1 and meta ->> 'of' is not null order by 1`, stream)
+	return pgx.CollectRows(rows, pgx.RowTo[event.Position])
+}
+
+func (p *Proofs) event(ctx context.Context, at event.Position) (e event.Stored, err error) {
+	err = p.DB.QueryRow(ctx, `select position, stream, revision, id, type, data::text, meta::text, recorded_at from log.event where position = $1`, int64(at)).
+		Scan(&e.Position, &e.Stream, &e.Revision, &e.ID, &e.Type, (*text)(&e.Data), (*text)(&e.Meta), &e.At)
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = ErrNotAsHashed // the tree has it
+	}
+	return e, err
+}
+
+// text takes a column's bytes as they come.
+type text []byte
+
+// ScanBytes implements pgx's BytesScanner.
+func (t *text) ScanBytes(v []byte) error {
+	*t = append(make([]byte, 0, len(v)), v...)
+	return nil
+}
+
+func texts(hashes []audit.Hash) [][]byte {
+	all := make([][]byte, len(hashes))
+	for i := range hashes {
+		all[i] = hashes[i][:]
+	}
+	return all
+}
