@@ -26,6 +26,8 @@ type settings struct {
 	Keep        time.Duration `env:"BAHI_KEEP_GENERATION" name:"keep-generation" default:"1h" help:"How long tables follow on that a rebuild has replaced, so that a rollback finds them current."`
 	LogFormat   string        `env:"BAHI_LOG_FORMAT" default:"text" enum:"text,json" help:"Form of log lines: text or json."`
 
+	auditSettings
+
 	Outside outside `kong:"-"`
 }
 

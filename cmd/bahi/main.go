@@ -26,6 +26,7 @@ type cli struct {
 	Vault       vaultCommand       `cmd:"" help:"Keep the list of who was erased, and apply it after a restore."`
 	Backup      backupCommand      `cmd:"" help:"Copy what must not be lost into a folder, beside a running server or without one."`
 	Restore     restoreCommand     `cmd:"" help:"Fill an empty data folder or database from a backup, or try with --drill whether that would work."`
+	Audit       auditCommand       `cmd:"" help:"Prove what the log held, and verify it."`
 	Doctor      doctorCommand      `cmd:"" help:"Fold the log anew and compare it with every table, row by row."`
 	Bench       benchCommand       `cmd:"" help:"Measure how fast it is beside what this machine can do at all."`
 	Version     versionCommand     `cmd:"" help:"Print the version."`

@@ -131,8 +131,10 @@ func (s *system) serve(ctx context.Context, listener net.Listener, key string, t
 	running.Go(func() { failed <- s.queue.Run(ctx) }) // it takes its time to stop, beside the requests
 	running.Go(func() { s.resume(background) })
 	running.Go(func() { s.cleanFolders(background) })
+	running.Go(func() { s.signer.Run(background) })
 	defer func() {
 		s.books.Wait()
+		s.signLast(ctx)
 		stop()
 		running.Wait()
 	}()

@@ -22,18 +22,20 @@ import (
 	"bahi/internal/pgcluster"
 	"bahi/migrations"
 	"bahi/projections"
+	audittables "bahi/projections/audit"
 	ledgertables "bahi/projections/ledger"
 	markettables "bahi/projections/marketplace"
 	"bahi/providers/blob"
 	"bahi/reactors"
 	"bahi/readmodels"
+	auditviews "bahi/readmodels/audit"
 	ledgerviews "bahi/readmodels/ledger"
 	marketviews "bahi/readmodels/marketplace"
 )
 
 // allProjections are those that this program keeps up to date.
 func allProjections() []*projections.Projection {
-	return []*projections.Projection{ledgertables.Books, markettables.APIKeys, markettables.Users, markettables.Workspaces}
+	return []*projections.Projection{ledgertables.Books, markettables.APIKeys, markettables.Users, markettables.Workspaces, audittables.Tree}
 }
 
 // system is the parts of Bahi, put together. What runs in the background is started by who needs it.
@@ -45,6 +47,10 @@ type system struct {
 	store    *postgres.Store
 	vault    *vault.Vault
 	runner   *projections.Runner
+	signer   *audittables.Signer
+	tree     *auditviews.Tree
+	proofs   *auditviews.Proofs
+	copies   []*blob.Store // of checkpoints
 	commands *commands.Handler
 	books    *ledgerflows.Books
 	ledger   *ledgerviews.Views
@@ -123,6 +129,9 @@ func (s settings) openBooks(ctx context.Context, serving bool) (sys *system, err
 	if sys.store, err = postgres.Open(ctx, sys.pool, sys.log); err != nil {
 		return sys, err
 	}
+	if err := sys.joinAudit(ctx, serving); err != nil {
+		return sys, err
+	}
 	sys.home = uuid.NewSHA1(sys.store.ID(), []byte("workspace"))
 	sys.runner = projections.NewRunner(sys.store, sys.pool, sys.log)
 	sys.runner.Reveal, sys.runner.Program, sys.runner.Now = sys.vault.Reveal, version, time.Now
@@ -150,6 +159,9 @@ func (s *system) close() {
 	}
 	if s.blobs != nil {
 		_ = s.blobs.Close() // nothing is left to lose
+	}
+	for _, c := range s.copies {
+		_ = c.Close()
 	}
 	if s.store != nil {
 		s.store.Close()

@@ -11,10 +11,12 @@ import (
 	"bahi/eventstore/postgres"
 	"bahi/http"
 	"bahi/http/api"
+	auditroutes "bahi/http/audit"
 	ledgerroutes "bahi/http/ledger"
 	marketroutes "bahi/http/marketplace"
 	opsroutes "bahi/http/ops"
 	"bahi/providers/mail"
+	auditviews "bahi/readmodels/audit"
 	opsviews "bahi/readmodels/ops"
 )
 
@@ -29,7 +31,7 @@ func (s *system) routes(a *api.API) {
 		zone = time.UTC // open has refused it before
 	}
 	ledger := &ledgerroutes.Routes{
-		API: a, Books: s.books, Views: s.ledger, Log: recorder{s.store}, Store: s.store.ID(), Zone: zone, Now: time.Now,
+		API: a, Books: s.books, Views: s.ledger, Log: recorder{s.store}, Store: s.store.ID(), Proof: signed{s.proofs}, Zone: zone, Now: time.Now,
 	}
 	ledger.BankAccounts()
 	ledger.BankStatement()
@@ -47,6 +49,13 @@ func (s *system) routes(a *api.API) {
 	market.Users()
 	market.Workspaces()
 	market.APIKeys()
+	auditing := &auditroutes.Routes{
+		API: a, Events: &auditviews.Events{Log: &opsviews.Events{DB: s.pool}, Reveal: s.vault.Reveal}, Proofs: s.proofs, Ledger: s.ledger, Feed: feed{s.store},
+	}
+	auditing.Trail()
+	auditing.Checkpoints()
+	auditing.Raw()
+	auditing.BankRowProof()
 	operations := &opsroutes.Routes{
 		API: a, Views: &opsviews.Jobs{DB: s.pool}, Queue: s.queue, Registry: s.registry(), Builds: builds{s},
 		Captured: map[string]opsroutes.Captured{},
@@ -102,6 +111,34 @@ func (r recorder) RecordedAt(ctx context.Context, position event.Position) (time
 		return e.At, err
 	}
 	return time.Time{}, nil
+}
+
+// signed names the checkpoints that documents are drawn from.
+type signed struct{ proofs *auditviews.Proofs }
+
+// Upto implements http/ledger's Proof.
+func (s signed) Upto(ctx context.Context, position event.Position) (string, error) {
+	c, err := s.proofs.Upto(ctx, position)
+	if errors.Is(err, auditviews.ErrNoCheckpoint) {
+		err = nil
+	}
+	return c.Note, err
+}
+
+// feed hands the log over as it grows.
+type feed struct{ store eventstore.Store }
+
+// Follow implements http/audit's Feed.
+func (f feed) Follow(ctx context.Context, after event.Position, take func([]event.Stored) error) error {
+	for batch, err := range f.store.Subscribe(ctx, after) {
+		if err == nil {
+			err = take(batch.Events)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // ready says whether the node can serve. A projection that is parked, paused or building is reported,

@@ -65,6 +65,11 @@ func (r *Routes) bankStatement(ctx context.Context, account int64, sel views.Sel
 		Title: "Bahi", Account: a.Name, Ledger: "Bank ledger", Units: []pdf.Unit{pdf.Rupees},
 		Drawn: pdf.Drawn{StoreID: r.Store.String(), Position: uint64(*sel.KnownAt), RecordedAt: recorded.In(r.Zone)},
 	}
+	if r.Proof != nil {
+		if s.Drawn.Checkpoint, err = r.Proof.Upto(ctx, *sel.KnownAt); err != nil {
+			return nil, err
+		}
+	}
 	if sel.From != nil {
 		s.From = sel.From.Time()
 	}

@@ -26,6 +26,12 @@ type Log interface {
 	RecordedAt(ctx context.Context, position event.Position) (time.Time, error)
 }
 
+// Proof answers what was signed about the log.
+type Proof interface {
+	// Upto is the newest signed checkpoint that covers nothing behind a position, empty when there is none.
+	Upto(ctx context.Context, position event.Position) (string, error)
+}
+
 // Routes registers the operations.
 type Routes struct {
 	API   *api.API
@@ -33,6 +39,7 @@ type Routes struct {
 	Views *views.Views
 	Log   Log
 	Store uuid.UUID      // stands on statements
+	Proof Proof          // stands on statements; nil: none
 	Zone  *time.Location // of the workshop
 	Now   func() time.Time
 }

@@ -30,7 +30,7 @@ type Ring struct {
 	DB    *pgxpool.Pool
 	Vault Vault
 	Store eventstore.Store
-	Given []byte // an Ed25519 seed, instead of keys that the vault makes; nil: none
+	Given [][]byte // Ed25519 seeds, instead of keys that the vault makes
 	Now   func() time.Time
 }
 
@@ -74,13 +74,18 @@ func (r *Ring) Ready(ctx context.Context) error {
 		if err := tx.QueryRow(ctx, `select exists (select from audit.key)`).Scan(&there); err != nil || there {
 			return err
 		}
-		seed, name := r.Given, (*string)(nil)
-		if seed == nil {
-			var err error
+		var (
+			seed []byte
+			name *string
+			err  error
+		)
+		if len(r.Given) > 0 {
+			seed = r.Given[0]
+		} else {
+			name = new(firstKey)
 			if seed, err = r.Vault.Named(ctx, firstKey, ed25519.SeedSize); err != nil {
 				return err
 			}
-			name = new(firstKey)
 		}
 		private, err := Private(r.origin(), seed)
 		if err != nil {
@@ -93,10 +98,10 @@ func (r *Ring) Ready(ctx context.Context) error {
 		return fmt.Errorf("make the key of checkpoints: %w", err)
 	}
 	current, _, err := r.InUse(ctx)
-	if err != nil || r.Given == nil {
+	if err != nil || len(r.Given) == 0 {
 		return err
 	}
-	given, err := Private(r.origin(), r.Given)
+	given, err := Private(r.origin(), r.Given[0])
 	if err != nil {
 		return err
 	}
@@ -167,23 +172,24 @@ var ErrNotGiven = errors.New("checkpoints are signed with a key that is not in t
 
 // private answers the private key of a row, once it is sure that it is that of the public one.
 func (r *Ring) private(ctx context.Context, k key) (audit.Key, error) {
-	seed := r.Given
+	seeds := r.Given
 	if k.VaultName != nil {
-		var err error
-		if seed, err = r.Vault.Named(ctx, *k.VaultName, ed25519.SeedSize); err != nil {
+		seed, err := r.Vault.Named(ctx, *k.VaultName, ed25519.SeedSize)
+		if err != nil {
 			return audit.Key{}, err
 		}
-	} else if seed == nil {
-		return audit.Key{}, ErrNotGiven
+		seeds = [][]byte{seed}
 	}
-	private, err := Private(r.origin(), seed)
-	if err == nil && private.Public() != k.Verifier {
-		if k.VaultName == nil {
-			return audit.Key{}, ErrNotGiven
+	for _, seed := range seeds {
+		private, err := Private(r.origin(), seed)
+		if err != nil || private.Public() == k.Verifier {
+			return private, err
 		}
-		err = fmt.Errorf("the vault's key %s is not that of %s", *k.VaultName, k.Verifier)
 	}
-	return private, err
+	if k.VaultName != nil {
+		return audit.Key{}, fmt.Errorf("the vault's key %s is not that of %s", *k.VaultName, k.Verifier)
+	}
+	return audit.Key{}, ErrNotGiven
 }
 
 // Prepare notes a key that is to sign from now on, made by the vault, or of the given seed. It does not sign
@@ -206,6 +212,23 @@ func (r *Ring) Prepare(ctx context.Context, seed []byte) (public string, err err
 		return "", fmt.Errorf("note the new key of checkpoints: %w", err)
 	}
 	return private.Public(), nil
+}
+
+// Trusted are the public keys whose private ones are at hand. Whoever writes into the database alone cannot add to
+// them, since the vault's keys are wrapped by the master key.
+func (r *Ring) Trusted(ctx context.Context) (audit.Keys, error) {
+	rows, _ := r.DB.Query(ctx, `select number, verifier, vault_name from audit.key order by number`)
+	all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[key])
+	if err != nil {
+		return audit.Keys{}, err
+	}
+	var lines []string
+	for _, k := range all {
+		if _, err := r.private(ctx, k); err == nil {
+			lines = append(lines, k.Verifier)
+		}
+	}
+	return audit.ParseKeys(strings.Join(lines, "\n"))
 }
 
 // Public are the keys that ever signed, as a verifier takes them.

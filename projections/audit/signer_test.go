@@ -219,7 +219,7 @@ func TestAKeyThatIsGivenIsNotInTheVaultAndIsHeldAgainstTheOneInUse(t *testing.T)
 	r := newRig(t)
 	seed := bytes.Repeat([]byte{7}, 32)
 	s := r.node()
-	s.Ring.Given = seed
+	s.Ring.Given = [][]byte{seed}
 	require.NoError(t, s.Ring.Ready(t.Context()))
 	r.add(3)
 	r.grown()
@@ -233,7 +233,7 @@ func TestAKeyThatIsGivenIsNotInTheVaultAndIsHeldAgainstTheOneInUse(t *testing.T)
 
 	without, other := r.node(), r.node()
 	require.ErrorIs(t, without.Ring.Ready(t.Context()), audit.ErrNotGiven)
-	other.Ring.Given = bytes.Repeat([]byte{8}, 32)
+	other.Ring.Given = [][]byte{bytes.Repeat([]byte{8}, 32)}
 	require.ErrorIs(t, other.Ring.Ready(t.Context()), audit.ErrNotGiven)
 
 	next, err := s.Ring.Prepare(t.Context(), nil)

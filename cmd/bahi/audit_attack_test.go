@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+)
+
+// victim is a database whose log is signed twice, and a checkpoint that somebody kept of it.
+type victim struct {
+	t        *testing.T
+	url      string
+	kept     string // file with the newer checkpoint
+	keys     string // file with the public keys
+	size     int64  // events that are signed for
+	rows     []int64
+	earlier  int64 // size of the first checkpoint
+	database *pgx.Conn
+}
+
+func newVictim(t *testing.T) *victim {
+	t.Helper()
+	o := start(t)
+	clerk := o.clerk(home)
+	account := open(clerk, "HDFC")
+	v := &victim{t: t, url: o.database}
+	for i := range 3 {
+		v.rows = append(v.rows, post(clerk, account, deposit("2025-03-01", strconv.Itoa(i+1))).ID)
+	}
+	v.earlier = int64(o.signed().Size)
+	for i := range 6 {
+		v.rows = append(v.rows, post(clerk, account, deposit("2025-03-02", strconv.Itoa(i+1))).ID)
+	}
+	c := o.signed()
+	v.size = int64(c.Size)
+	dir := t.TempDir()
+	v.kept, v.keys = filepath.Join(dir, "kept.checkpoint"), filepath.Join(dir, "bahi.keys")
+	require.NoError(t, os.WriteFile(v.kept, []byte(c.Note), 0o600))
+	require.NoError(t, os.WriteFile(v.keys, []byte(o.operator().GET("/audit/key?format=text").Status(200).Text), 0o600))
+	o.stop()
+	var err error
+	v.database, err = pgx.Connect(t.Context(), v.url)
+	require.NoError(t, err)
+	t.Cleanup(func() { v.database.Close(context.Background()) })
+	return v
+}
+
+func (v *victim) exec(sql string) {
+	v.t.Helper()
+	_, err := v.database.Exec(v.t.Context(), sql)
+	require.NoError(v.t, err)
+}
+
+// at is the position of the nth row's event, from 0.
+func (v *victim) at(nth int) (position int64) {
+	v.t.Helper()
+	require.NoError(v.t, v.database.QueryRow(v.t.Context(), `select position from log.event where stream = $1 and revision = 0`,
+		fmt.Sprintf("bankrow-%d", v.rows[nth])).Scan(&position))
+	return position
+}
+
+// verify runs bahi audit verify --store.
+func (v *victim) verify(args ...string) (stdout, stderr string, status int) {
+	v.t.Helper()
+	cmd := command(v.t, v.t.TempDir(), append([]string{"audit", "verify", "--store"}, args...)...)
+	cmd.Env = append(cmd.Env, "DATABASE_URL="+v.url)
+	return execute(v.t, cmd)
+}
+
+func TestWhatIsDoneToTheLogIsFoundAndTheFirstBadEventIsNamed(t *testing.T) {
+	t.Parallel()
+	// In each, P is the position of the fifth row's event.
+	for name, attack := range map[string]struct {
+		sql   string
+		exact bool // the tree beside the log tells the event
+		first string
+		start string // what a start says; empty: it cannot see it
+	}{
+		"a byte of a payload":    {`update log.event set data = replace(data::text, '2025-03-02', '2025-03-03')::json where position = P`, true, "event P:", ""},
+		"a date in the metadata": {`update log.event set meta = regexp_replace(meta::text, '"occurred_at":"2', '"occurred_at":"1')::json where position = P`, true, "event P:", ""},
+		"two events swapped":     {`update log.event set position = -position where position in (P, P + 2); update log.event set position = 2 * P + 2 + position where position < 0`, true, "event P:", ""},
+		"one deleted in the middle": {
+			`delete from log.event where position = P`, true, "event P", "",
+		},
+		"one deleted, and the gap closed": {
+			`delete from log.event where position = P; update log.event set position = 1 - position where position > P; update log.event set position = -position where position < 0`,
+			true, "event P:", "it ends at position",
+		},
+		"the tail deleted": {`delete from log.event where position > P`, true, "event P+1", "so its newest events are gone"},
+		"one inserted": {
+			`update log.event set position = -1 - position where position >= P; update log.event set position = -position where position < 0;
+			insert into log.event select P, 0, recorded_at, gen_random_uuid(), false, 'bankrow-900', type, data, meta from log.event where position = P + 1`,
+			true, "event P:", "the event at position",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v := newVictim(t)
+			out, wrong, status := v.verify("--checkpoint", v.kept)
+			require.Equal(t, 0, status, "%s%s", out, wrong)
+			require.Contains(t, out, "VERIFIED")
+			p := v.at(4)
+			v.exec(strings.NewReplacer("P", strconv.FormatInt(p, 10)).Replace(attack.sql))
+			for _, args := range [][]string{{}, {"--checkpoint", v.kept}, {"--checkpoint", v.kept, "--key", v.keys}} {
+				out, wrong, status = v.verify(args...)
+				require.Equal(t, 1, status, out)
+				require.Contains(t, wrong, "bahi: the log is not verified")
+				require.Contains(t, out, "TAMPERED. The first bad event is "+strings.NewReplacer("P+1", strconv.FormatInt(p+1, 10), "P", strconv.FormatInt(p, 10)).Replace(attack.first))
+			}
+			sys, err := testSettings(t, v.url).open(t.Context(), true)
+			if attack.start == "" {
+				require.NoError(t, err, "a start does not hash the whole log")
+				sys.close()
+				return
+			}
+			require.ErrorContains(t, err, attack.start)
+			require.ErrorContains(t, err, "bahi audit verify --store")
+		})
+	}
+}
+
+// Whoever has the database and the master key can write the log, its tree and its checkpoints anew. What somebody kept
+// elsewhere still tells.
+func TestALogThatIsRewrittenWithItsTreeAndCheckpointsIsFoundByACheckpointFromElsewhere(t *testing.T) {
+	t.Parallel()
+	v := newVictim(t)
+	v.exec(fmt.Sprintf(`update log.event set data = replace(data::text, '2025-03-02', '2025-03-03')::json where position = %d`, v.at(4)))
+	v.exec(`truncate audit.checkpoint; drop schema audit_g1 cascade; delete from projection.generation where name = 'audit'`)
+	o := startOn(t, v.url)
+	o.signed()
+	out, _, status := v.verify()
+	require.Equal(t, 0, status, "by itself it is in order: %s", out)
+	out, _, status = v.verify("--checkpoint", v.kept)
+	require.Equal(t, 1, status)
+	require.Contains(t, out, "TAMPERED")
+	require.Contains(t, out, "kept.checkpoint")
+	o.stop()
+}
+
+func TestARestoreThatLostItsTailIsRefusedUntilItIsAccepted(t *testing.T) {
+	t.Parallel()
+	v := newVictim(t)
+	v.exec(fmt.Sprintf(`delete from log.event where position > %d`, v.at(4)))
+	_, err := testSettings(t, v.url).open(t.Context(), true)
+	require.ErrorContains(t, err, "so its newest events are gone. Nothing is served")
+	require.ErrorContains(t, err, "bahi audit accept-restore --reason")
+	accept := func(args ...string) (string, string, int) {
+		cmd := command(t, t.TempDir(), append([]string{"audit", "accept-restore"}, args...)...)
+		cmd.Env = append(cmd.Env, "DATABASE_URL="+v.url)
+		return execute(t, cmd)
+	}
+	_, wrong, status := accept()
+	require.NotEqual(t, 0, status)
+	require.Contains(t, wrong, "--reason")
+	out, wrong, status := accept("--reason", "the disk burnt")
+	require.Equal(t, 0, status, wrong)
+	require.Contains(t, out, fmt.Sprintf("The log is held against the checkpoint of %d events", v.earlier))
+	_, wrong, status = accept("--reason", "once more")
+	require.Equal(t, 1, status)
+	require.Contains(t, wrong, "there is nothing to accept")
+
+	o := startOn(t, v.url)
+	now := o.signed()
+	require.Less(t, int64(now.Size), v.size)
+	var all []auditCheckpoint
+	o.operator().GET("/audit/checkpoints").Status(200).JSON(&all)
+	var abandoned []uint64
+	for _, c := range all {
+		if c.Abandoned != 0 {
+			abandoned = append(abandoned, c.Size)
+		}
+	}
+	require.Contains(t, abandoned, uint64(v.size), "it stays on show")
+	told := o.auditEvents(testOperatorKey, "type=CheckpointRestoreAccepted")
+	require.Len(t, told, 1)
+	require.Contains(t, string(told[0].Data), `"reason":"the disk burnt"`)
+	out, wrong, status = v.verify()
+	require.Equal(t, 0, status, "%s%s", out, wrong)
+	out, _, status = v.verify("--checkpoint", v.kept)
+	require.Equal(t, 1, status, "who kept the lost one is told, and asks")
+	require.Contains(t, out, "a restore lost its tail")
+}

@@ -1,0 +1,288 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/google/uuid"
+
+	"bahi/commands"
+	audits "bahi/domain/audit"
+	"bahi/domain/event"
+	"bahi/eventstore/archive"
+	audittables "bahi/projections/audit"
+	auditviews "bahi/readmodels/audit"
+)
+
+type auditCommand struct {
+	Verify        verifyAudit   `cmd:"" help:"Hold an archive, or with --store the log, against what was signed for it."`
+	Key           keyAudit      `cmd:"" help:"Print the public keys that checkpoints are, and were, signed with. Give them to your auditor."`
+	Checkpoint    newestAudit   `cmd:"" help:"Print the newest signed checkpoint. Keep it where nobody here can write."`
+	Proof         proofAudit    `cmd:"" help:"Print the proof that an event is in the log, which needs nothing but the public key."`
+	Export        exportAudit   `cmd:"" help:"Write the log into a folder with its checkpoints, for somebody who verifies it elsewhere."`
+	RotateKey     rotateAudit   `cmd:"" name:"rotate-key" help:"Sign checkpoints with another key from now on."`
+	AcceptRestore acceptRestore `cmd:"" name:"accept-restore" help:"Go on with a log that lost events which were signed for, after a restore. It is recorded."`
+}
+
+type keyAudit struct{ settings }
+
+// Run prints a key a line.
+func (c keyAudit) Run(ctx context.Context) error {
+	sys, err := c.openBooks(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer sys.close()
+	if err := sys.signer.Ring.Ready(ctx); err != nil {
+		return err
+	}
+	keys, err := sys.proofs.Keys(ctx)
+	for _, k := range keys {
+		fmt.Println(k.Key)
+	}
+	return err
+}
+
+type newestAudit struct{ settings }
+
+// Run prints the note.
+func (c newestAudit) Run(ctx context.Context) error {
+	sys, err := c.openBooks(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer sys.close()
+	newest, err := sys.proofs.Newest(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Print(newest.Note)
+	return nil
+}
+
+type proofAudit struct {
+	settings
+
+	Position event.Position `arg:"" help:"Of the event."`
+	Size     uint64         `placeholder:"N" help:"Lead to the checkpoint of so many events; without it, to the newest."`
+}
+
+// Run prints the file.
+func (c proofAudit) Run(ctx context.Context) error {
+	sys, err := c.openBooks(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer sys.close()
+	var size *uint64
+	if c.Size > 0 {
+		size = &c.Size
+	}
+	file, err := sys.proofs.File(ctx, size, c.Position)
+	if errors.Is(err, auditviews.ErrNotSigned) {
+		return fmt.Errorf("no checkpoint covers position %d", c.Position)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = os.Stdout.Write(file)
+	return err
+}
+
+type exportAudit struct {
+	settings
+
+	Dir    string `arg:"" help:"The archive's folder: missing or empty, or with --append an archive."`
+	Append bool   `help:"Go on with the archive where it ends."`
+}
+
+// Run signs what the log has, and writes the archive.
+func (c exportAudit) Run(ctx context.Context) error {
+	sys, err := c.openBooks(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer sys.close()
+	if err := sys.signAll(ctx); err != nil {
+		return err
+	}
+	o := archive.Options{Program: version, At: time.Now()}
+	if o.UpTo, err = sys.store.Head(ctx); err != nil {
+		return err
+	}
+	keys, err := sys.proofs.Keys(ctx)
+	if err != nil {
+		return err
+	}
+	for _, k := range keys {
+		o.PublicKeys = append(o.PublicKeys, k.Key)
+	}
+	if o.Checkpoints, err = sys.notes(ctx); err != nil {
+		return err
+	}
+	bar := newProgress("exporting", "events")
+	o.Progress = func(done, total event.Position) { bar.show(int64(done), int64(total)) }
+	write := archive.Create
+	if c.Append {
+		write = archive.Append
+	}
+	m, err := write(ctx, c.Dir, sys.store, o)
+	bar.end()
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%d events of the log %s, in %d segments, with %d checkpoints\n", m.Events, m.StoreID, len(m.Segments), len(o.Checkpoints))
+	return nil
+}
+
+// checkpointsAtOnce is how many are read in one go.
+const checkpointsAtOnce = 10_000
+
+// notes answers every checkpoint that is not abandoned.
+func (s *system) notes(ctx context.Context) (all [][]byte, err error) {
+	for after := int64(0); ; {
+		page, err := s.proofs.Checkpoints(ctx, after, checkpointsAtOnce)
+		if err != nil || len(page) == 0 {
+			return all, err
+		}
+		for _, c := range page {
+			if c.Abandoned == nil {
+				all = append(all, []byte(c.Note))
+			}
+		}
+		after = page[len(page)-1].Number
+	}
+}
+
+// signAll brings the tree to the log's head and signs it, unless a serving process has done so.
+func (s *system) signAll(ctx context.Context) error {
+	if err := s.signer.Ring.Ready(ctx); err != nil {
+		return err
+	}
+	return s.whileFolding(ctx, func(ctx context.Context) error { return s.untilSigned(ctx) })
+}
+
+// signedWithin is how long it may take until what is in the log is signed for, by whichever process.
+const signedWithin = time.Minute
+
+func (s *system) untilSigned(ctx context.Context) error {
+	head, err := s.store.Head(ctx)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, signedWithin)
+	defer cancel()
+	for {
+		signed, err := s.signer.Sign(ctx)
+		if err != nil {
+			return err
+		}
+		if signed != nil {
+			s.signer.Bring(ctx, signed)
+		}
+		newest, err := s.signer.Newest(ctx)
+		if err != nil || head == 0 || newest != nil && newest.Position >= head {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("sign what is in the log: %w", ctx.Err())
+		case <-time.After(pollEvery):
+		}
+	}
+}
+
+// pollEvery is how often a command looks whether another process has done something.
+const pollEvery = 50 * time.Millisecond
+
+type rotateAudit struct {
+	settings
+
+	Reason string `required:"" help:"Why, for the log."`
+	NewKey string `env:"BAHI_AUDIT_NEW_KEY" name:"new-key" placeholder:"BASE64" help:"The key: an Ed25519 seed of 32 bytes, which is then to be given in BAHI_AUDIT_KEY. Without it, one is made and kept in the vault."`
+}
+
+// Run lets the new key sign, and both of them the checkpoint in which that is told.
+func (c rotateAudit) Run(ctx context.Context) error {
+	given, err := seedOf("--new-key", c.NewKey)
+	if err != nil {
+		return err
+	}
+	sys, err := c.openBooks(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer sys.close()
+	if err := sys.signAll(ctx); err != nil { // what there is, by the key that there is
+		return err
+	}
+	current, _, err := sys.signer.Ring.InUse(ctx)
+	if err != nil {
+		return err
+	}
+	var seed []byte
+	if given != nil {
+		seed = given[0]
+		sys.signer.Ring.Given = append(sys.signer.Ring.Given, seed)
+	}
+	next, err := sys.signer.Ring.Prepare(ctx, seed)
+	if err != nil {
+		return err
+	}
+	asked := sys.byOperator(ctx, uuid.Nil)
+	if _, err := commands.Handle(asked, sys.commands, audits.Kind, audits.Log, audits.RotateKey{From: current.Public(), To: next, Reason: c.Reason}); err != nil {
+		return err
+	}
+	if err := sys.whileFolding(ctx, func(ctx context.Context) error { return sys.untilSigned(ctx) }); err != nil {
+		return err
+	}
+	fmt.Println(next)
+	if seed != nil {
+		fmt.Fprintln(os.Stderr, "Give this key in BAHI_AUDIT_KEY from now on, and start what serves anew: it signs nothing until then.")
+	}
+	return nil
+}
+
+type acceptRestore struct {
+	settings
+
+	Reason string `required:"" help:"Why the events are gone, for the log and whoever asks about the checkpoints."`
+}
+
+// Run records what the log lost, and abandons the checkpoints that covered it.
+func (c acceptRestore) Run(ctx context.Context) error {
+	sys, err := c.openBooks(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer sys.close()
+	bar := newProgress("hashing", "events")
+	found, err := sys.signer.Recount(ctx, func(done, total event.Position) { bar.show(int64(done), int64(total)) })
+	bar.end()
+	if err != nil {
+		return err
+	}
+	accept := audits.AcceptRestore{Kept: found.Kept, Abandoned: int64(len(found.Broken)), LastNumber: found.Last, Reason: c.Reason}
+	if n := len(found.Broken); n > 0 {
+		accept.Newest = audits.Tree{Size: found.Broken[n-1].Size, Root: found.Broken[n-1].Root}
+	}
+	done, err := commands.Handle(sys.byOperator(ctx, uuid.Nil), sys.commands, audits.Kind, audits.Log, accept)
+	if err != nil {
+		return err
+	}
+	build := sys.build(audittables.Tree) // the tree has the events that the log lost
+	build.How.Accept = true
+	if err := build.Run(ctx); err != nil {
+		return fmt.Errorf("build the tree anew: %w", err)
+	}
+	if err := sys.signer.Check(ctx); err != nil {
+		return err
+	}
+	fmt.Printf("%d checkpoints are abandoned, which is recorded at position %d. The log is held against the checkpoint of %d events.\n",
+		accept.Abandoned, done.Position, accept.Kept.Size)
+	fmt.Println("Tables that had events which are gone say so in bahi projections list; build them anew with bahi projections rebuild.")
+	return nil
+}

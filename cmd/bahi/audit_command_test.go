@@ -1,0 +1,227 @@
+package main
+
+import (
+	"bytes"
+	"encoding/base64"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	proofs "bahi/eventstore/audit"
+	"bahi/internal/pgtest"
+)
+
+func TestAnAuditorGetsWhatProvesTheLogFromTheShell(t *testing.T) {
+	t.Parallel()
+	o := start(t)
+	clerk := o.clerk(home)
+	account := open(clerk, "HDFC")
+	post(clerk, account, deposit("2025-03-01", "12.5"))
+	o.signed()
+	public, wrong, status := attached(t, o, "audit", "key")
+	require.Equal(t, 0, status, wrong)
+	require.Equal(t, o.operator().GET("/audit/key?format=text").Status(200).Text, public)
+	keys, err := proofs.ParseKeys(public)
+	require.NoError(t, err)
+	note, wrong, status := attached(t, o, "audit", "checkpoint")
+	require.Equal(t, 0, status, wrong)
+	c, _, err := keys.Open([]byte(note))
+	require.NoError(t, err)
+	require.EqualValues(t, o.head(), c.Size)
+	file, wrong, status := attached(t, o, "audit", "proof", "2")
+	require.Equal(t, 0, status, wrong)
+	read, err := proofs.ParseProofs([]byte(file))
+	require.NoError(t, err)
+	_, _, err = keys.Verify(read[0])
+	require.NoError(t, err)
+	_, wrong, status = attached(t, o, "audit", "proof", "1000")
+	require.Equal(t, 1, status)
+	require.Contains(t, wrong, "no checkpoint covers position 1000")
+
+	dir := filepath.Join(t.TempDir(), "archive")
+	kept := filepath.Join(t.TempDir(), "bahi.keys")
+	require.NoError(t, os.WriteFile(kept, []byte(public), 0o600))
+	out, wrong, status := attached(t, o, "audit", "export", dir)
+	require.Equal(t, 0, status, wrong)
+	require.Regexp(t, `^\d+ events of the log \S+, in 1 segments, with \d+ checkpoints\n$`, out)
+	out, wrong, status = attached(t, o, "audit", "verify", dir, "--key", kept)
+	require.Equal(t, 0, status, "%s%s", out, wrong)
+	require.Contains(t, out, "VERIFIED")
+	out, _, status = attached(t, o, "audit", "verify", dir)
+	require.Equal(t, 1, status)
+	require.Contains(t, out, "CANNOT TELL")
+	out, _, status = attached(t, o, "audit", "verify", "--store")
+	require.Equal(t, 0, status)
+	require.Contains(t, out, "VERIFIED")
+	for _, args := range [][]string{{}, {dir, "--store"}} {
+		_, wrong, status = attached(t, o, append([]string{"audit", "verify"}, args...)...)
+		require.Equal(t, 1, status)
+		require.Contains(t, wrong, "name an archive's folder, or the log with --store")
+	}
+	_, wrong, status = attached(t, o, "audit", "verify", "--store", "--checkpoint", kept)
+	require.Equal(t, 1, status)
+	require.Contains(t, wrong, "bahi.keys")
+}
+
+func TestAKeyIsRotatedBesideAServerWhichGoesOnWithTheNewOne(t *testing.T) {
+	t.Parallel()
+	o := start(t)
+	clerk := o.clerk(home)
+	open(clerk, "HDFC")
+	first := o.signed()
+	out, wrong, status := attached(t, o, "audit", "rotate-key", "--reason", "yearly")
+	require.Equal(t, 0, status, wrong)
+	next := strings.TrimSpace(out)
+	told := o.auditEvents(testOperatorKey, "type=AuditKeyRotated")
+	require.Len(t, told, 1)
+	require.Contains(t, string(told[0].Data), `"to":"`+next)
+	open(clerk, "SBI")
+	o.signed()
+	keys := o.publicKeys()
+	require.Equal(t, 2, keys.Len())
+	var all []auditCheckpoint
+	o.operator().GET("/audit/checkpoints").Status(200).JSON(&all)
+	both := 0
+	for _, c := range all {
+		_, by, err := keys.Open([]byte(c.Note))
+		require.NoError(t, err)
+		switch {
+		case len(by) == 2:
+			both++
+			require.GreaterOrEqual(t, c.Position, told[0].Position)
+		case c.Position < told[0].Position:
+			require.NotContains(t, next, by[0].ID)
+		default:
+			require.Contains(t, next, by[0].ID)
+		}
+	}
+	require.Equal(t, 1, both)
+	require.Equal(t, first.Note, all[0].Note)
+	o.stop()
+	o = startOn(t, o.database)
+	open(o.clerk(home), "Axis")
+	_, by, err := keys.Open([]byte(o.signed().Note))
+	require.NoError(t, err)
+	require.Len(t, by, 1)
+	require.Contains(t, next, by[0].ID)
+}
+
+func TestAKeyOfTheOperatorsOwnSignsAndIsRotatedToAnother(t *testing.T) {
+	t.Parallel()
+	one := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{1}, 32))
+	two := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{2}, 32))
+	with := testSettings(t, pgtest.DB(t)) // where no key was made yet
+	with.AuditKey = one
+	o := startAs(t, with)
+	open(o.clerk(home), "HDFC")
+	o.signed()
+	o.stop()
+	with.AuditKey = ""
+	_, err := with.open(t.Context(), true)
+	require.ErrorContains(t, err, "give it in BAHI_AUDIT_KEY")
+	with.AuditKey = two
+	_, err = with.open(t.Context(), true)
+	require.Error(t, err)
+	with.AuditKey = "short"
+	_, err = with.open(t.Context(), true)
+	require.ErrorContains(t, err, "BAHI_AUDIT_KEY: expected base64 of 32 bytes")
+
+	cmd := command(t, t.TempDir(), "audit", "rotate-key", "--reason", "another safe", "--new-key", two)
+	cmd.Env = append(cmd.Env, "DATABASE_URL="+with.DatabaseURL, "BAHI_AUDIT_KEY="+one)
+	_, wrong, status := execute(t, cmd)
+	require.Equal(t, 0, status, wrong)
+	require.Contains(t, wrong, "Give this key in BAHI_AUDIT_KEY from now on")
+	with.AuditKey = two
+	o = startAs(t, with)
+	newest := o.signed()
+	_, by, err := o.publicKeys().Open([]byte(newest.Note))
+	require.NoError(t, err)
+	require.Len(t, by, 2, "the checkpoint of the rotation")
+}
+
+func TestCheckpointsAreCopiedToAFolderAndToTheLog(t *testing.T) {
+	t.Parallel()
+	data, copies := pgtest.Dir(t), filepath.Join(t.TempDir(), "safe")
+	endCluster(t, data)
+	cmd := command(t, data, "serve")
+	cmd.Env = append(cmd.Env, "BAHI_AUDIT_COPIES="+copies+",log")
+	p := serve(t, cmd)
+	p.ready()
+	p.client().POST("/bank", `{"name":"HDFC"}`).Status(201)
+	p.until(func(said, _ string) bool { return strings.Contains(said, "msg=checkpoint size=") })
+	p.stop()
+	files, err := filepath.Glob(filepath.Join(copies, "bahi-*", "*"))
+	require.NoError(t, err)
+	var newest string
+	for _, f := range files {
+		if filepath.Base(f) == "newest" {
+			text, err := os.ReadFile(f)
+			require.NoError(t, err)
+			newest = string(text)
+		}
+	}
+	c, err := proofs.ParseCheckpoint([]byte(newest))
+	require.NoError(t, err)
+	require.Contains(t, strings.Join(files, " "), "/"+strings.Repeat("0", 20-len(strconv.FormatUint(c.Size, 10)))+strconv.FormatUint(c.Size, 10))
+}
+
+// A process that is killed at any moment signs nothing wrong, and the next goes on where the log is.
+func TestKillsBetweenTilesAndSignaturesLeaveOneHistory(t *testing.T) {
+	t.Parallel()
+	data := pgtest.Dir(t)
+	endCluster(t, data)
+	var public string
+	for round := range 4 {
+		p := serve(t, command(t, data, "serve"))
+		p.ready()
+		client := p.client()
+		stop := time.After(time.Second + time.Duration(round)*217*time.Millisecond)
+		for busy := true; busy; {
+			client.POST("/bank", `{"name":"HDFC"}`).Status(201)
+			select {
+			case <-stop:
+				busy = false
+			default:
+			}
+		}
+		key := client.GET("/audit/key?format=text").Status(200).Text
+		if public != "" {
+			require.Equal(t, public, key)
+		}
+		public = key
+		p.kill()
+	}
+	p := serve(t, command(t, data, "serve"))
+	p.ready()
+	p.client().POST("/bank", `{"name":"Last"}`).Status(201)
+	p.stop()
+	out, wrong, status := execute(t, command(t, data, "audit", "verify", "--store"))
+	require.Equal(t, 0, status, "%s%s", out, wrong)
+	require.Contains(t, out, "VERIFIED")
+	require.NotContains(t, out, "behind the last checkpoint", "the last is signed at the shutdown")
+	out, wrong, status = execute(t, command(t, data, "doctor", "audit"))
+	require.Equal(t, 0, status, "%s%s", out, wrong)
+}
+
+func TestTwoNodesSignOneHistory(t *testing.T) {
+	t.Parallel()
+	database := testDatabase(t)
+	one, two := startOn(t, database), startOn(t, database)
+	for range 3 {
+		open(one.clerk(home), "HDFC")
+		open(two.clerk(home), "SBI")
+		require.Equal(t, one.signed().Note, two.signed().Note)
+	}
+	one.stop()
+	open(two.clerk(home), "Axis")
+	two.signed()
+	keys := two.publicKeys()
+	require.Equal(t, 1, keys.Len())
+	out, wrong, status := attached(t, two, "audit", "verify", "--store")
+	require.Equal(t, 0, status, "%s%s", out, wrong)
+}
