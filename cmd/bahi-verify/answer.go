@@ -22,7 +22,7 @@ type answer struct {
 	Sentences  []string          `json:"sentences"`
 }
 
-func (a *answer) say(format string, args ...any) {
+func (a *answer) sayf(format string, args ...any) {
 	a.Sentences = append(a.Sentences, fmt.Sprintf(format, args...))
 }
 
@@ -87,7 +87,7 @@ func verify(ctx context.Context, log source, t trust, other *source, progress fu
 	}
 	a.Sentences = append(a.Sentences, r.Sentences()...)
 	if err != nil {
-		a.say("It could not be read on: %s", err)
+		a.sayf("It could not be read on: %s", err)
 	}
 	return a, nil
 }
@@ -99,7 +99,7 @@ func (a *answer) compare(ctx context.Context, log, other source, t trust, kept [
 	}
 	d, err := audit.Compare(other.events(ctx), log.events(ctx), func(n uint64) { progress("comparing", n) })
 	if b, ok := errors.AsType[*archive.Broken](err); ok {
-		a.say("They cannot be compared to the end: %s.", b)
+		a.sayf("They cannot be compared to the end: %s.", b)
 		return nil
 	}
 	if err != nil {
@@ -107,11 +107,11 @@ func (a *answer) compare(ctx context.Context, log, other source, t trust, kept [
 	}
 	a.Difference = d
 	if d == nil {
-		a.say("It has everything that %s has.", other.name)
+		a.sayf("It has everything that %s has.", other.name)
 		return nil
 	}
 	if d.Kind == audit.Truncated && a.Verdict != audit.Tampered {
-		a.say("It ends after %d events, and %s goes on.", d.Number-1, other.name)
+		a.sayf("It ends after %d events, and %s goes on.", d.Number-1, other.name)
 		return nil
 	}
 	trusted, err := other.verify(ctx, t, kept, func(n uint64) { progress("verifying the copy", n) })
@@ -121,13 +121,13 @@ func (a *answer) compare(ctx context.Context, log, other source, t trust, kept [
 	difference := fmt.Sprintf("%s is the first one here, %s the second. %s", other.name, log.name, d)
 	switch {
 	case a.Verdict != audit.Tampered && a.Result.Proven >= d.Number:
-		a.say("%s is not the log that was signed. %s", other.name, difference)
+		a.sayf("%s is not the log that was signed. %s", other.name, difference)
 	case trusted.Verdict() == audit.Verified && trusted.Proven >= d.Number:
 		a.Verdict = audit.Tampered
-		a.say("TAMPERED. The first bad event is event %d: until there it is what %s has, and that is proven. %s", d.Number, other.name, difference)
+		a.sayf("TAMPERED. The first bad event is event %d: until there it is what %s has, and that is proven. %s", d.Number, other.name, difference)
 	default:
 		a.Verdict = audit.Tampered
-		a.say("TAMPERED, here or there: no checkpoint says which of the two is the true one. %s", difference)
+		a.sayf("TAMPERED, here or there: no checkpoint says which of the two is the true one. %s", difference)
 	}
 	return nil
 }
@@ -161,7 +161,7 @@ func verifyProofs(text []byte, t trust) (answer, error) {
 		}
 		a.Log = one.Checkpoint.Origin
 		a.Proofs = append(a.Proofs, one)
-		a.say("%s", one.sentence(verdict))
+		a.sayf("%s", one.sentence(verdict))
 	}
 	return a, nil
 }
@@ -175,7 +175,7 @@ func (p *proven) verify(proof audit.Proof, t trust) (audit.Verdict, error) {
 	}
 	if err != nil {
 		p.Problem = err.Error()
-		return audit.Tampered, nil
+		return audit.Tampered, nil //nolint:nilerr // that it does not hold is the answer
 	}
 	return audit.Verified, nil
 }
@@ -184,7 +184,7 @@ func (p *proven) verify(proof audit.Proof, t trust) (audit.Verdict, error) {
 func (p *proven) kept(proof audit.Proof, t trust) (audit.Verdict, error) {
 	if err := proof.Holds(p.Checkpoint); err != nil {
 		p.Problem = err.Error()
-		return audit.Tampered, nil
+		return audit.Tampered, nil //nolint:nilerr // that it does not hold is the answer
 	}
 	kept, err := t.kept(p.Checkpoint.Origin)
 	if err != nil {
@@ -207,6 +207,7 @@ func (p *proven) kept(proof audit.Proof, t trust) (audit.Verdict, error) {
 func (p *proven) sentence(verdict audit.Verdict) string {
 	what := fmt.Sprintf("event %d, %s, recorded at %s", p.Event.Position, p.Event, p.Event.At.Format("2006-01-02 15:04:05.000000 MST"))
 	switch verdict {
+	case audit.Verified:
 	case audit.Tampered:
 		return fmt.Sprintf("FALSE. The proof of %s does not hold: %s.", what, p.Problem)
 	case audit.Undecided:
