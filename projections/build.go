@@ -292,6 +292,7 @@ func (b Build) enter(ctx context.Context, db querier, s *session, phase string) 
 	}
 	if err == nil {
 		s.g.Phase = &phase
+		b.Log.Debug("a build came to a phase", "projection", s.g.Name, "generation", s.g.Generation, "phase", phase, "position", s.g.Position)
 		b.tell(s.g)
 	}
 	return err
