@@ -224,7 +224,8 @@ func (i *importing) erase(ctx context.Context) error {
 	return err
 }
 
-// forgetTables drops what projections have folded from the empty log, which had another name.
+// forgetTables drops what projections have folded from the empty log, which had another name, and the key that was
+// to sign for it.
 func forgetTables(ctx context.Context, tx pgx.Tx) error {
 	rows, _ := tx.Query(ctx, `delete from projection.generation returning name || '_g' || generation`)
 	schemas, err := pgx.CollectRows(rows, pgx.RowTo[string])
@@ -235,6 +236,9 @@ func forgetTables(ctx context.Context, tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `drop schema if exists `+pgx.Identifier{schema}.Sanitize()+` cascade`); err != nil {
 			return fmt.Errorf("forget the empty log's projections: %w", err)
 		}
+	}
+	if _, err := tx.Exec(ctx, `delete from audit.checkpoint; delete from audit.key`); err != nil { // which have the log's name
+		return fmt.Errorf("forget the empty log's checkpoints: %w", err)
 	}
 	return nil
 }

@@ -225,3 +225,23 @@ func TestTwoNodesSignOneHistory(t *testing.T) {
 	out, wrong, status := attached(t, two, "audit", "verify", "--store")
 	require.Equal(t, 0, status, "%s%s", out, wrong)
 }
+
+func TestALogThatWasImportedIsSignedUnderItsOwnName(t *testing.T) {
+	t.Parallel()
+	o := start(t)
+	open(o.clerk(home), "HDFC")
+	o.signed()
+	dir := filepath.Join(t.TempDir(), "archive")
+	_, wrong, status := attached(t, o, "audit", "export", dir)
+	require.Equal(t, 0, status, wrong)
+	into := testDatabase(t) // a Bahi has run there, and made a key
+	cmd := command(t, t.TempDir(), "events", "import", "--new-store-id", dir)
+	cmd.Env = append(cmd.Env, "DATABASE_URL="+into)
+	_, wrong, status = execute(t, cmd)
+	require.Equal(t, 0, status, wrong)
+	copied := startOn(t, into)
+	c, _, err := copied.publicKeys().Open([]byte(copied.signed().Note))
+	require.NoError(t, err)
+	require.NotEqual(t, o.sys.store.ID(), copied.sys.store.ID())
+	require.Equal(t, proofs.Origin(copied.sys.store.ID()), c.Origin)
+}

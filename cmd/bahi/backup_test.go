@@ -169,7 +169,7 @@ func TestABackupIsNotMixedWithAnythingElse(t *testing.T) {
 	denied(t, o.database, "bahi: the folder "+dir+" is not empty: name another one", "backup", dir)
 	denied(t, o.database, "bahi: another Bahi has ", "restore", dir)
 	o.stop()
-	denied(t, o.database, "bahi: the database is not empty: it has the schemas account, log, projection, reactor, river, vault.", "restore", dir)
+	denied(t, o.database, "bahi: the database is not empty: it has the schemas account, audit, log, projection, reactor, river, vault.", "restore", dir)
 	denied(t, pgtest.DB(t), "bahi: read the list of erasures: ", "restore", dir, "--erasures", filepath.Join(dir, "none.json"))
 	denied(t, pgtest.DB(t), " is no backup: it has no manifest.json", "restore", t.TempDir())
 	left, err := filepath.Glob(filepath.Join(filepath.Dir(dir), ".*"))
