@@ -27,7 +27,12 @@ run: build ## start Bahi with nothing configured (settings: bin/bahi serve --hel
 
 .PHONY: build
 build: need ## build the static binary bin/bahi
+	@scripts/verifier.sh # for the page /console/verify, which is built in
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o $(BIN) ./cmd/bahi
+
+.PHONY: verifier
+verifier: need ## build the static binary bin/bahi-verify, for auditors
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/bahi-verify ./cmd/bahi-verify
 
 .PHONY: test
 test: need-cc ## run all tests, race detector and short fuzzing included (FUZZTIME=5s)

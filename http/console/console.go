@@ -122,12 +122,16 @@ func (c *Console) routes() {
 	c.act("POST /jobs/{id}/cancel", (*visit).cancelJob)
 
 	c.show("GET /outbox", (*visit).outbox)
+	c.serveVerifier(builtVerifier)
 	c.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		c.visit(w, r).run(true, func(*visit) (page, error) { return page{}, errNoPage })
 	})
 }
 
-var errNoPage = fault.New(fault.NotFound, "There is no such page")
+var (
+	errNoPage     = fault.New(fault.NotFound, "There is no such page")
+	errNoVerifier = fault.New(fault.NotFound, "This program was built without the verifier's page. bahi-verify does the same at the shell.")
+)
 
 // visit is one request of a browser.
 type visit struct {

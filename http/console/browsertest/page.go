@@ -145,6 +145,12 @@ func (p *Page) Type(selector, text string) {
 	p.run(chromedp.Evaluate(`document.querySelector(`+quote(selector)+`).value = ""`, nil), chromedp.SendKeys(selector, text, chromedp.ByQuery))
 }
 
+// Choose picks files, or a folder, in the field that the selector finds.
+func (p *Page) Choose(selector string, paths ...string) {
+	p.t.Helper()
+	p.run(chromedp.SetUploadFiles(selector, paths, chromedp.ByQuery))
+}
+
 // Keys presses keys, one after the other, wherever the focus is.
 func (p *Page) Keys(keys ...string) {
 	p.t.Helper()

@@ -1,0 +1,107 @@
+package console
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"sync"
+	"text/template"
+)
+
+// verifyPath is where the verifier is. It is for everybody: an auditor has no account here, and it shows nothing.
+const verifyPath = Path + "/verify"
+
+// verifyFiles are the page's, and what scripts/verifier.sh builds, unless it was not run: a program that was built by go build
+// alone has no verifier in its page.
+//
+//go:embed verify
+var verifyFiles embed.FS
+
+// The files that are built.
+const (
+	verifierFile = "verify/bahi-verify.wasm.gz"
+	supportFile  = "verify/wasm_exec.js"
+)
+
+// verifier is the page that verifies archives and proofs in the browser, all in one file: it can be saved and opened
+// without a server, and its policy lets it reach nothing, wherever it came from.
+type verifier struct {
+	page   []byte
+	policy string
+}
+
+// newVerifier joins the page. Program is cmd/bahi-verify for a browser, gzipped; support is what Go's
+// programs need there.
+func newVerifier(program, support []byte) (*verifier, error) {
+	style, err := verifyFiles.ReadFile("verify/page.css")
+	if err != nil {
+		return nil, err
+	}
+	script, err := verifyFiles.ReadFile("verify/page.js")
+	if err != nil {
+		return nil, err
+	}
+	// Not html/template: nothing in it is anybody's words, and the policy is over the exact bytes.
+	page, err := template.ParseFS(verifyFiles, "verify/page.html")
+	if err != nil {
+		return nil, fmt.Errorf("the verifier's page: %w", err)
+	}
+	script = bytes.Join([][]byte{support, script}, []byte("\n"))
+	v := &verifier{policy: "default-src 'none'; script-src " + digest(script) + " 'wasm-unsafe-eval'; style-src " + digest(style) +
+		"; img-src data:; base-uri 'none'; form-action 'none'"}
+	var text bytes.Buffer
+	err = page.Execute(&text, map[string]string{
+		"Policy": v.policy, "Style": string(style), "Script": string(script), "Save": verifyPath + "/bahi-verify.html",
+		"Program": base64.StdEncoding.EncodeToString(program),
+	})
+	v.page = text.Bytes()
+	return v, err
+}
+
+// digest names a script or style for a policy.
+func digest(text []byte) string {
+	sum := sha256.Sum256(text)
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+// builtVerifier is the page of this program; it answers fs.ErrNotExist where none was built in.
+func builtVerifier() (*verifier, error) {
+	program, err := fs.ReadFile(verifyFiles, verifierFile)
+	if err != nil {
+		return nil, err
+	}
+	support, err := fs.ReadFile(verifyFiles, supportFile)
+	if err != nil {
+		return nil, err
+	}
+	return newVerifier(program, support)
+}
+
+// serveVerifier registers the page, which is joined when somebody first asks for it.
+func (c *Console) serveVerifier(build func() (*verifier, error)) {
+	build = sync.OnceValues(build)
+	serve := func(disposition string) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			v, err := build()
+			if err != nil {
+				c.visit(w, r).fail(errNoVerifier)
+				return
+			}
+			v.serve(w, disposition)
+		}
+	}
+	c.mux.HandleFunc("GET "+verifyPath, serve("inline"))
+	c.mux.HandleFunc("GET "+verifyPath+"/bahi-verify.html", serve(`attachment; filename="bahi-verify.html"`))
+}
+
+func (v *verifier) serve(w http.ResponseWriter, disposition string) {
+	h := w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Content-Disposition", disposition)
+	h.Set("Content-Security-Policy", v.policy+"; frame-ancestors 'none'")
+	_, _ = w.Write(v.page) // a browser that went away needs no answer
+}
