@@ -21,6 +21,7 @@ import (
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/gossip"
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/serverfeatures"
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
+	"github.com/google/uuid"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/keepalive"
@@ -45,6 +46,10 @@ type Config struct {
 
 	// Writable lets clients append. Otherwise they are refused as if they had no right to.
 	Writable bool
+
+	// Name is the log's, by which a Bahi that takes the gateway for its log knows it: what it has read of the log in another
+	// way is of the same log. Without it such a Bahi gives the log a name of its own, which is an event in it.
+	Name uuid.UUID
 
 	// Check says why an event must not be appended to a stream; the text reaches the client. Nil checks nothing.
 	Check func(stream string, e event.New) error

@@ -3,8 +3,10 @@ package gateway
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"math"
+	"time"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/shared"
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
@@ -125,6 +127,9 @@ func (s *streamsService) readStream(call streams.Streams_ReadServer, q query) er
 	if found > 0 {
 		return nil
 	}
+	if q.stream == nameStream && s.Name != uuid.Nil {
+		return call.Send(stored(s.named(), q.id))
+	}
 	last, err := s.lastRevision(call.Context(), q.stream)
 	if err != nil || last >= 0 {
 		return err
@@ -132,6 +137,17 @@ func (s *streamsService) readStream(call streams.Streams_ReadServer, q query) er
 	return call.Send(&streams.ReadResp{Content: &streams.ReadResp_StreamNotFound_{
 		StreamNotFound: &streams.ReadResp_StreamNotFound{StreamIdentifier: identifier(q.stream)},
 	}})
+}
+
+// nameStream is where eventstore/esdb looks for the log's name. It is not in the log.
+const nameStream = "bahi-identity"
+
+// named is the event that would give the log its name.
+func (s *Server) named() event.Stored {
+	return event.Stored{
+		Stream: nameStream, ID: uuid.NewSHA1(s.Name, []byte(nameStream)), Type: "LogNamed",
+		Data: fmt.Appendf(nil, `{"id":%q}`, s.Name), Meta: []byte(`{"schema":1}`), At: time.Unix(0, 0),
+	}
 }
 
 // lastRevision is -1 where there is no such stream.
