@@ -82,6 +82,9 @@ type importEvents struct {
 
 // Run fills the log, all or nothing.
 func (c importEvents) Run(ctx context.Context) error {
+	if err := c.logInPostgres("events import"); err != nil {
+		return err
+	}
 	a, err := archive.Open(c.Dir)
 	if err != nil {
 		return err

@@ -78,6 +78,9 @@ type backupCommand struct {
 
 // Run takes the backup, under another name until it is whole.
 func (c backupCommand) Run(ctx context.Context) (err error) {
+	if err := c.logInPostgres("backup"); err != nil {
+		return err
+	}
 	began := time.Now()
 	dir, err := filepath.Abs(c.Dir)
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 type settings struct {
 	Data        string        `env:"BAHI_DATA" default:"./data" help:"Data folder: private Postgres cluster, keys, mail, blobs."`
 	DatabaseURL string        `env:"DATABASE_URL" name:"database-url" placeholder:"URL" help:"Postgres 15 or newer. Without it, a private cluster in the data folder."`
+	EventStore  string        `env:"EVENTSTORE_URL" name:"eventstore-url" placeholder:"URL" help:"Event log in EventStoreDB or KurrentDB, esdb://user:password@host:port. Without it, the log is in Postgres."`
 	MasterKey   string        `env:"BAHI_MASTER_KEY" placeholder:"BASE64" help:"Key that wraps every other key: 32 bytes. Without it, one is made in the data folder."`
 	Timezone    string        `env:"BAHI_TIMEZONE" default:"Asia/Kolkata" help:"Zone of the workshop, which says what day it is."`
 	Connections int32         `env:"BAHI_DB_CONNECTIONS" default:"24" help:"Most connections to Postgres that reads take."`

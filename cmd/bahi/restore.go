@@ -27,6 +27,9 @@ type restoreCommand struct {
 // Run restores the backup, or tries it. The data folder, or the database, must have nothing of Bahi's yet but
 // the master key.
 func (c restoreCommand) Run(ctx context.Context) error {
+	if err := c.logInPostgres("restore"); err != nil {
+		return err
+	}
 	m, err := openBackup(c.Dir)
 	if err != nil {
 		return err

@@ -32,6 +32,7 @@ import (
 type serveCommand struct {
 	settings
 	outside
+	gatewaySettings
 
 	Addr     string `env:"BAHI_ADDR" default:"127.0.0.1:8080" help:"Where HTTP listens."`
 	AdminKey string `env:"BAHI_ADMIN_API_KEY" name:"admin-api-key" placeholder:"KEY" help:"The operator's API key. Without it, one is made at the first start, kept in the data folder and printed once."`
@@ -78,7 +79,7 @@ func (c serveCommand) Run(ctx context.Context) error {
 	defer flush()
 
 	sys.log.Info("serving", "address", "http://"+listener.Addr().String(), "after", time.Since(began).Round(time.Millisecond), "log", sys.store.ID())
-	return sys.serve(ctx, listener, key, tracer)
+	return c.serveWithGateway(ctx, sys, key, func(ctx context.Context) error { return sys.serve(ctx, listener, key, tracer) })
 }
 
 // tokenPrefix begins every access token: a JSON object in base64 (RFC 7515, section 3).

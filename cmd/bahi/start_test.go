@@ -8,6 +8,7 @@ import (
 	"iter"
 	"log/slog"
 	"net"
+	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -22,6 +23,7 @@ import (
 	"bahi/http/api"
 	"bahi/http/api/apitest"
 	"bahi/internal/pgtest"
+	"bahi/migrations"
 )
 
 // masterKey is every test system's, since their databases are copies of one.
@@ -39,6 +41,9 @@ func testSettings(t testing.TB, url string) settings {
 // testDatabase is a database in which Bahi has run once: the tables of its projections are there.
 func testDatabase(t testing.TB) string {
 	t.Helper()
+	if elsewhere {
+		return pgtest.Template(t, "migrated", migrations.Up)
+	}
 	return pgtest.Template(t, "served", func(ctx context.Context, url string) error {
 		sys, err := testSettings(t, url).open(ctx, true)
 		if err != nil {
@@ -72,6 +77,9 @@ func startOn(t testing.TB, database string) *office {
 // startAs serves a system with these settings, which its database is one of.
 func startAs(t testing.TB, with settings, adapt ...func(*system)) *office {
 	t.Helper()
+	if elsewhere && with.EventStore == "" {
+		with.EventStore = logBehindGateway(t, with.DatabaseURL)
+	}
 	sys, err := with.open(t.Context(), true)
 	require.NoError(t, err)
 	for _, change := range adapt {
@@ -94,6 +102,9 @@ func startAs(t testing.TB, with settings, adapt ...func(*system)) *office {
 		}
 	}
 	t.Cleanup(o.stop)
+	if elsewhere { // its tables are made anew
+		require.Eventually(t, func() bool { return o.operator().GET("/readyz").Response.StatusCode == http.StatusOK }, time.Minute, 10*time.Millisecond)
+	}
 	return o
 }
 

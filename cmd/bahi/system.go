@@ -17,7 +17,6 @@ import (
 	"bahi/domain/ledger/bank"
 	"bahi/domain/marketplace/picture"
 	"bahi/domain/unit"
-	"bahi/eventstore/postgres"
 	"bahi/eventstore/vault"
 	"bahi/internal/pgcluster"
 	"bahi/migrations"
@@ -44,7 +43,7 @@ type system struct {
 	log      *slog.Logger
 	cluster  *pgcluster.Cluster // nil: DATABASE_URL
 	pool     *pgxpool.Pool
-	store    *postgres.Store
+	store    eventLog
 	vault    *vault.Vault
 	runner   *projections.Runner
 	signer   *audittables.Signer
@@ -126,7 +125,7 @@ func (s settings) openBooks(ctx context.Context, serving bool) (sys *system, err
 	if sys.vault, err = vault.Open(ctx, sys.pool, key, sys.log); err != nil {
 		return sys, err
 	}
-	if sys.store, err = postgres.Open(ctx, sys.pool, sys.log); err != nil {
+	if sys.store, err = sys.openLog(ctx); err != nil {
 		return sys, err
 	}
 	if err := sys.joinAudit(ctx, serving); err != nil {
@@ -139,7 +138,7 @@ func (s settings) openBooks(ctx context.Context, serving bool) (sys *system, err
 	for _, p := range allProjections() {
 		versions[p.Name] = p.Version
 	}
-	reader := readmodels.NewReader(sys.pool, versions, sys.runner.Moved, nil)
+	reader := readmodels.NewReader(sys.pool, versions, sys.runner.Moved, s.headElsewhere(sys.store))
 	sys.ledger, sys.market = &ledgerviews.Views{Reader: reader}, &marketviews.Views{Reader: reader}
 	sys.commands = commands.New(sys.store, sys.vault, time.Now)
 	ledgerflows.Govern(sys.commands, bank.Ledger)

@@ -8,7 +8,6 @@ import (
 
 	"bahi/domain/event"
 	"bahi/eventstore"
-	"bahi/eventstore/postgres"
 	"bahi/http"
 	"bahi/http/api"
 	auditroutes "bahi/http/audit"
@@ -103,7 +102,7 @@ func (c captured) Captured(ctx context.Context, skip, limit int) ([]opsroutes.Me
 }
 
 // recorder tells when events were recorded.
-type recorder struct{ *postgres.Store }
+type recorder struct{ eventstore.Store }
 
 // RecordedAt answers the time of the event at a position, the zero time for the empty log.
 func (r recorder) RecordedAt(ctx context.Context, position event.Position) (time.Time, error) {

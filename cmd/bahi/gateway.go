@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"bahi/commands/marketplace"
+	"bahi/domain"
+	"bahi/domain/event"
+	"bahi/eventstore/gateway"
+)
+
+// gatewaySettings are those of the log's door for EventStoreDB clients.
+type gatewaySettings struct {
+	GatewayAddr  string `env:"BAHI_GATEWAY_GRPC_ADDR" name:"gateway-grpc-addr" placeholder:"ADDRESS" help:"Where the log is served over the EventStoreDB protocol, such as 127.0.0.1:2113. Without it, nowhere."`
+	GatewayWrite bool   `env:"BAHI_GATEWAY_WRITE" help:"Let EventStoreDB clients append events, not only read them."`
+	GatewayCert  string `env:"BAHI_GATEWAY_TLS_CERT" name:"gateway-tls-cert" placeholder:"FILE" help:"The gateway's certificate with its chain, in PEM. Without it, one by an authority in the data folder, gateway/ca.crt."`
+	GatewayKey   string `env:"BAHI_GATEWAY_TLS_KEY" name:"gateway-tls-key" placeholder:"FILE" help:"The private key of that certificate, in PEM."`
+}
+
+// serveWithGateway serves, and beside that the gateway if there is to be one. When one of them ends the other does.
+func (c serveCommand) serveWithGateway(ctx context.Context, sys *system, key string, serve func(context.Context) error) error {
+	if c.GatewayAddr == "" {
+		return serve(ctx)
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.GatewayAddr)
+	if err != nil {
+		return fmt.Errorf("BAHI_GATEWAY_GRPC_ADDR: %w", err)
+	}
+	defer listener.Close() //nolint:errcheck // the server closes it first
+	door, err := c.gateway(sys, key)
+	if err != nil {
+		return err
+	}
+	sys.log.Info("the gateway serves", "address", listener.Addr(), "write", c.GatewayWrite)
+	var serving errgroup.Group
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	serving.Go(func() error { defer end(); return door.Serve(ctx, listener) })
+	serving.Go(func() error { defer end(); return serve(ctx) })
+	return serving.Wait()
+}
+
+func (c serveCommand) gateway(sys *system, key string) (*gateway.Server, error) {
+	certificates, err := c.certificates()
+	if err != nil {
+		return nil, err
+	}
+	ring := &marketplace.KeyRing{Commands: sys.commands, Admin: key, Home: sys.home, Now: time.Now}
+	return gateway.New(gateway.Config{
+		Store: sys.store, Name: sys.store.ID(), Writable: c.GatewayWrite, Check: checkForeign, TLS: certificates, Log: sys.log,
+		Authenticate: func(ctx context.Context, key string) error {
+			by, err := ring.Authenticate(ctx, key)
+			switch {
+			case errors.Is(err, marketplace.ErrUnknownKey):
+				return gateway.ErrUnknownKey
+			case err == nil && !by.Permissions.Operator: // the log spans workspaces
+				return gateway.ErrNotAllowed
+			default:
+				return err
+			}
+		},
+	}), nil
+}
+
+// certificates are the configured ones, else those of an authority in the data folder.
+func (c serveCommand) certificates() (*tls.Config, error) {
+	if (c.GatewayCert == "") != (c.GatewayKey == "") {
+		return nil, errors.New("BAHI_GATEWAY_TLS_CERT and BAHI_GATEWAY_TLS_KEY go together")
+	}
+	if c.GatewayCert != "" {
+		pair, err := tls.LoadX509KeyPair(c.GatewayCert, c.GatewayKey)
+		if err != nil {
+			return nil, fmt.Errorf("BAHI_GATEWAY_TLS_CERT: %w", err)
+		}
+		return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}}, nil
+	}
+	hosts := []string{"localhost", "127.0.0.1", "::1"}
+	if name, err := os.Hostname(); err == nil {
+		hosts = append(hosts, name)
+	}
+	if host, _, err := net.SplitHostPort(c.GatewayAddr); err == nil && host != "" && !slices.Contains(hosts, host) {
+		hosts = append(hosts, host)
+	}
+	ca, err := gateway.OpenCA(filepath.Join(c.Data, "gateway"), hosts, time.Now)
+	if err != nil {
+		return nil, err
+	}
+	return ca.TLS(), nil
+}
+
+// checkForeign says why an event from outside is not for a stream. Types of ours stand only in their own streams, and are what
+// this program can read; streams of ours hold nothing else. Everything else is for whoever appends it.
+func checkForeign(stream string, e event.New) error {
+	category, _ := event.SplitStream(stream)
+	t, known := domain.Catalogue.Lookup(e.Type)
+	if !known {
+		if slices.ContainsFunc(domain.Catalogue.All(), func(t event.TypeInfo) bool { return t.Category == category }) {
+			return fmt.Errorf("streams %s-… hold events of Bahi, and %s is none", category, e.Type)
+		}
+		return nil
+	}
+	if t.Category != category {
+		return fmt.Errorf("%s stands in streams %s-…, not in %s", e.Type, t.Category, stream)
+	}
+	if _, err := domain.Catalogue.Decode(event.Stored{Stream: stream, ID: e.ID, Type: e.Type, Data: e.Data, Meta: e.Meta}); err != nil {
+		return fmt.Errorf("%s cannot be read: %w", e.Type, errors.Unwrap(err))
+	}
+	return nil
+}

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"log/slog"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"bahi/domain/event"
+	"bahi/eventstore"
+	"bahi/eventstore/esdb"
+	"bahi/internal/pgtest"
+	"bahi/migrations"
+)
+
+// elsewhere says that the systems of this test run have their logs in EventStoreDB: behind the gateways of processes of their own.
+var elsewhere = os.Getenv(elsewhereVariable) != ""
+
+// elsewhereVariable has the path of the program, which serves the gateways.
+const elsewhereVariable = "BAHI_TEST_LOG_BEHIND_GATEWAY"
+
+// gatewayProcess is a bahi whose log is served to EventStoreDB clients.
+type gatewayProcess struct {
+	*process
+
+	data, address string
+}
+
+var gatewayServes = regexp.MustCompile(`msg="the gateway serves" address=(\S+)`)
+
+func serveGateway(t testing.TB, cmd *exec.Cmd, data string) *gatewayProcess {
+	t.Helper()
+	cmd.Env = append(cmd.Env, "BAHI_GATEWAY_GRPC_ADDR=127.0.0.1:0")
+	g := &gatewayProcess{process: serve(t, cmd), data: data}
+	g.until(func(said, _ string) bool {
+		if m := gatewayServes.FindStringSubmatch(said); m != nil {
+			g.address = m[1]
+		}
+		return g.address != ""
+	})
+	return g
+}
+
+// connection is a connection string with an API key.
+func (g *gatewayProcess) connection(key string) string {
+	return "esdb://" + url.UserPassword("bahi", key).String() + "@" + g.address + "?tlsCAFile=" + url.QueryEscape(filepath.Join(g.data, "gateway", "ca.crt"))
+}
+
+var logsBehindGateways sync.Map // connection strings, by the database of the system that uses the log
+
+// logBehindGateway is the log of a second process, the same for the same database.
+func logBehindGateway(t testing.TB, database string) string {
+	t.Helper()
+	if known, ok := logsBehindGateways.Load(database); ok {
+		return known.(string)
+	}
+	path := os.Getenv(elsewhereVariable)
+	data := t.TempDir()
+	cmd := exec.Command(path, "serve")
+	cmd.Env = append(os.Environ(), "BAHI_DATA="+data, "BAHI_ADDR=127.0.0.1:0", "BAHI_ADMIN_API_KEY="+testOperatorKey, "BAHI_MASTER_KEY="+masterKey,
+		"DATABASE_URL="+pgtest.Template(t, "migrated", migrations.Up), "BAHI_GATEWAY_WRITE=true")
+	connection := serveGateway(t, cmd, data).connection(testOperatorKey)
+	logsBehindGateways.Store(database, connection)
+	return connection
+}
+
+// onGateway runs tests of this package once more, each system with its log behind a gateway.
+func onGateway(t *testing.T, tests string) {
+	t.Helper()
+	path, err := binary()
+	require.NoError(t, err)
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", tests, "-test.v", "-test.timeout", "8m")
+	cmd.Env = append(os.Environ(), elsewhereVariable+"="+path)
+	out, err := cmd.CombinedOutput()
+	text := string(out)
+	require.NoError(t, err, "%s", text[max(0, len(text)-20000):])
+	for name := range strings.SplitSeq(strings.Trim(tests, "^()$"), "|") {
+		require.Contains(t, text, "--- PASS: "+name, "it ran")
+	}
+}
+
+func TestTheBankLedgerIsKeptInALogOfAnotherProcess(t *testing.T) {
+	t.Parallel()
+	if elsewhere {
+		return // this is that run
+	}
+	onGateway(t, `^(TestAnAccountIsOpenedReadRenamedAndDeleted|TestARowIsPostedEditedMovedAndDeleted|TestRowsArePostedTogether|`+
+		`TestADeletedAccountIsGoneWithItsRowsButNotFromThePast|TestDuplicatesAtTheSameTimeHaveOneEffect|TestEveryReadSeesWhatWasAnsweredBefore)$`)
+}
+
+func TestTheGatewayIsForOperatorsOnly(t *testing.T) {
+	t.Parallel()
+	if elsewhere {
+		return // there is nothing behind its gateway
+	}
+	data := t.TempDir()
+	cmd := command(t, data, "serve")
+	cmd.Env = append(cmd.Env, "DATABASE_URL="+testDatabase(t))
+	g := serveGateway(t, cmd, data)
+	operator := g.client()
+	var member apiKey
+	operator.POST("/api/v1/api-keys", `{"name":"reader","permissions":{"ledger":"read"}}`).Status(201).JSON(&member)
+
+	for key, why := range map[string]string{member.Key: "permission operator", "bahi_nobody": "no such API key"} {
+		_, err := esdb.Open(t.Context(), g.connection(key), slog.New(slog.DiscardHandler))
+		require.ErrorContains(t, err, why)
+	}
+	log, err := esdb.Open(t.Context(), g.connection(testOperatorKey), slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	defer log.Close()
+	require.Contains(t, g.text(), "log="+log.ID().String(), "it is the same log")
+	head, err := log.Head(t.Context())
+	require.NoError(t, err)
+	require.NotZero(t, head)
+	_, err = log.Append(t.Context(), "orders-1", eventstore.NoStream, event.New{ID: uuid.New(), Type: "OrderPlaced", Data: []byte(`{}`), Meta: []byte(`{}`)})
+	require.ErrorContains(t, err, "BAHI_GATEWAY_WRITE")
+}
+
+func TestEventsFromOutsideAreChecked(t *testing.T) {
+	t.Parallel()
+	e := func(kind, data, meta string) event.New {
+		return event.New{ID: uuid.New(), Type: kind, Data: []byte(data), Meta: []byte(meta)}
+	}
+	for stream, c := range map[string]struct {
+		event event.New
+		why   string
+	}{
+		"orders-1":  {e("OrderPlaced", `[]`, `{}`), ""},
+		"bank-1":    {e("OrderPlaced", `{}`, `{}`), "streams bank-… hold events of Bahi, and OrderPlaced is none"},
+		"orders-2":  {e("BankAccountRenamed", `{"from":"HDFC","to":"SBI"}`, `{"schema":1}`), "BankAccountRenamed stands in streams bank-…, not in orders-2"},
+		"bank-2":    {e("BankAccountRenamed", `{"from":"HDFC","to":"SBI"}`, `{"schema":1}`), ""},
+		"bank-3":    {e("BankAccountRenamed", `{"from":"HDFC","to":7}`, `{"schema":1}`), "BankAccountRenamed cannot be read: json"},
+		"bank-4":    {e("BankAccountRenamed", `{"from":"HDFC","to":"SBI"}`, `{}`), "schema version 0 is unknown"},
+		"bank-5":    {e("BankAccountRenamed", `{"from":"HDFC","to":"SBI"}`, `{"schema":2}`), "schema version 2 is unknown"},
+		"bank-6":    {e("BankAccountRenamed", `{"from":"HDFC","to":"SBI"}`, `[]`), "BankAccountRenamed cannot be read: json"},
+		"bankrow-1": {e("BankAccountRenamed", `{"from":"HDFC","to":"SBI"}`, `{"schema":1}`), "not in bankrow-1"},
+	} {
+		err := checkForeign(stream, c.event)
+		if c.why == "" {
+			require.NoError(t, err, "%s", stream)
+		} else {
+			require.ErrorContains(t, err, c.why, "%s", stream)
+		}
+	}
+}
+
+func TestWhatWorksOnALogInPostgresSaysSo(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"backup", "folder"}, {"restore", "folder"}, {"events", "import", "folder"}} {
+		cmd := command(t, t.TempDir(), args...)
+		cmd.Env = append(cmd.Env, "EVENTSTORE_URL=esdb://127.0.0.1:1")
+		_, stderr, status := execute(t, cmd)
+		require.NotZero(t, status)
+		require.Contains(t, stderr, "works on a log in Postgres, and EVENTSTORE_URL says that it is elsewhere")
+	}
+}
