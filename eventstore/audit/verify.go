@@ -12,6 +12,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"golang.org/x/sync/errgroup"
+
 	"bahi/domain/event"
 )
 
@@ -52,25 +54,6 @@ type Kept struct {
 	Trust Trust `json:"trust"`
 }
 
-// Collect reads a file of checkpoints of one log, and says where they come from. It answers an error for a checkpoint of another
-// log, and for a signature by a trusted key that is wrong. Those that none of the keys signed have no By.
-func (k Keys) Collect(origin, from string, text []byte) (kept []Kept, err error) {
-	for i, signed := range SplitCheckpoints(text) {
-		c, by, err := k.Open(signed)
-		if err != nil && !errors.Is(err, ErrNotSigned) {
-			return nil, fmt.Errorf("%s, checkpoint %d: %w", from, i+1, err)
-		}
-		if c.Origin != origin {
-			return nil, fmt.Errorf("%s, checkpoint %d: it is of the log %s, and this is the log %s", from, i+1, c.Origin, origin)
-		}
-		if err != nil {
-			by = nil // a witness alone does not speak for the log
-		}
-		kept = append(kept, Kept{Checkpoint: c, From: from, By: by})
-	}
-	return kept, nil
-}
-
 func (k Kept) String() string {
 	text := fmt.Sprintf("the checkpoint of %d events", k.Size)
 	if !k.At.IsZero() {
@@ -80,6 +63,43 @@ func (k Kept) String() string {
 		text += " (" + k.From + ")"
 	}
 	return text
+}
+
+// Collect reads a file of checkpoints of one log, and says where they come from. It answers an error for a checkpoint of another
+// log, and for a signature by a trusted key that is wrong. Those that none of the keys signed have no By.
+func (k Keys) Collect(origin, from string, text []byte) ([]Kept, error) {
+	notes := SplitCheckpoints(text)
+	kept := make([]Kept, len(notes))
+	var opening errgroup.Group // there may be one for every second of years
+	opening.SetLimit(runtime.GOMAXPROCS(0))
+	const some = 256
+	for first := 0; first < len(notes); first += some {
+		opening.Go(func() (err error) {
+			for i := first; i < min(first+some, len(notes)) && err == nil; i++ {
+				if kept[i], err = k.keep(origin, from, notes[i]); err != nil {
+					err = fmt.Errorf("%s, checkpoint %d: %w", from, i+1, err)
+				}
+			}
+			return err
+		})
+	}
+	if err := opening.Wait(); err != nil {
+		return nil, err
+	}
+	return kept, nil
+}
+
+func (k Keys) keep(origin, from string, signed []byte) (Kept, error) {
+	c, by, err := k.Open(signed)
+	switch {
+	case err != nil && !errors.Is(err, ErrNotSigned):
+		return Kept{}, err
+	case c.Origin != origin:
+		return Kept{}, fmt.Errorf("it is of the log %s, and this is the log %s", c.Origin, origin)
+	case err != nil:
+		by = nil // a witness alone does not speak for the log
+	}
+	return Kept{Checkpoint: c, From: from, By: by}, nil
 }
 
 // BesideTheLog marks checkpoints that came with the log, or lie where its keeper can write: those that a trusted key signed
