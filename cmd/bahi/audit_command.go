@@ -120,8 +120,12 @@ func (c exportAudit) Run(ctx context.Context) error {
 	for _, k := range keys {
 		o.PublicKeys = append(o.PublicKeys, k.Key)
 	}
-	if o.Checkpoints, err = sys.notes(ctx); err != nil {
+	notes, _, err := sys.proofs.Notes(ctx, mostNotes)
+	if err != nil {
 		return err
+	}
+	for _, note := range notes {
+		o.Checkpoints = append(o.Checkpoints, []byte(note))
 	}
 	bar := newProgress("exporting", "events")
 	o.Progress = func(done, total event.Position) { bar.show(int64(done), int64(total)) }
@@ -138,24 +142,9 @@ func (c exportAudit) Run(ctx context.Context) error {
 	return nil
 }
 
-// checkpointsAtOnce is how many are read in one go.
-const checkpointsAtOnce = 10_000
-
-// notes answers every checkpoint that is not abandoned.
-func (s *system) notes(ctx context.Context) (all [][]byte, err error) {
-	for after := int64(0); ; {
-		page, err := s.proofs.Checkpoints(ctx, after, checkpointsAtOnce)
-		if err != nil || len(page) == 0 {
-			return all, err
-		}
-		for _, c := range page {
-			if c.Abandoned == nil {
-				all = append(all, []byte(c.Note))
-			}
-		}
-		after = page[len(page)-1].Number
-	}
-}
+// mostNotes is how many checkpoints are held against a log at once, or go into an archive. Each contains those before
+// it, so that some spread over the log say as much.
+const mostNotes = 50_000
 
 // signAll brings the tree to the log's head and signs it, unless a serving process has done so.
 func (s *system) signAll(ctx context.Context) error {
@@ -265,10 +254,7 @@ func (c acceptRestore) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	accept := audits.AcceptRestore{Kept: found.Kept, Abandoned: int64(len(found.Broken)), LastNumber: found.Last, Reason: c.Reason}
-	if n := len(found.Broken); n > 0 {
-		accept.Newest = audits.Tree{Size: found.Broken[n-1].Size, Root: found.Broken[n-1].Root}
-	}
+	accept := audits.AcceptRestore{Kept: found.Kept, Newest: found.Newest, Abandoned: found.Broken, LastNumber: found.Last, Reason: c.Reason}
 	done, err := commands.Handle(sys.byOperator(ctx, uuid.Nil), sys.commands, audits.Kind, audits.Log, accept)
 	if err != nil {
 		return err

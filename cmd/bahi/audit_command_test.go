@@ -245,3 +245,19 @@ func TestALogThatWasImportedIsSignedUnderItsOwnName(t *testing.T) {
 	require.NotEqual(t, o.sys.store.ID(), copied.sys.store.ID())
 	require.Equal(t, proofs.Origin(copied.sys.store.ID()), c.Origin)
 }
+
+func TestSettingsOfTheAuditThatCannotWorkAreRefused(t *testing.T) {
+	t.Parallel()
+	url := testDatabase(t)
+	for want, set := range map[string]func(*settings){
+		"BAHI_AUDIT_WITNESS wants BAHI_AUDIT_WITNESS_KEY": func(s *settings) { s.AuditWitness = "http://127.0.0.1:1" },
+		"BAHI_AUDIT_WITNESS_KEY: ":                        func(s *settings) { s.AuditWitness, s.AuditWitnessKey = "http://127.0.0.1:1", "x" },
+		"BAHI_AUDIT_COPIES: ":                             func(s *settings) { s.AuditCopies = []string{"ftp://safe"} },
+		"BAHI_AUDIT_KEY: expected base64":                 func(s *settings) { s.AuditKey = "AAAA" },
+	} {
+		with := testSettings(t, url)
+		set(&with)
+		_, err := with.open(t.Context(), true)
+		require.ErrorContains(t, err, want)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"bahi/domain/event"
 	"bahi/eventstore"
 	"bahi/eventstore/archive"
 	proofs "bahi/eventstore/audit"
@@ -104,12 +105,12 @@ func (c verifyAudit) store(ctx context.Context, trusted proofs.Keys) (r proofs.R
 	if err != nil {
 		return r, err
 	}
-	notes, err := sys.notes(ctx)
+	notes, all, err := sys.proofs.Notes(ctx, mostNotes)
 	if err != nil {
 		return r, err
 	}
 	for _, note := range notes {
-		signed, err := trusted.Collect(origin, "signed by this installation", note)
+		signed, err := trusted.Collect(origin, "signed by this installation", []byte(note))
 		if err != nil {
 			return r, fmt.Errorf("TAMPERED. A checkpoint in the database is not what was signed: %w", err)
 		}
@@ -130,7 +131,22 @@ func (c verifyAudit) store(ctx context.Context, trusted proofs.Keys) (r proofs.R
 	}
 	bar := newProgress("verifying", "events")
 	defer bar.end()
-	return proofs.Verify(ctx, sys.store.ReadAll(ctx, 0, eventstore.Forwards), proofs.Evidence{
+	r, err = proofs.Verify(ctx, sys.store.ReadAll(ctx, 0, eventstore.Forwards), proofs.Evidence{
 		Kept: kept, Tiles: sys.tree, Progress: func(events uint64) { bar.show(int64(events), int64(head)) },
 	})
+	if err != nil || all || r.Finding != nil {
+		return r, err
+	}
+	return r, sys.holdEvery(ctx)
+}
+
+// holdEvery holds the log against the checkpoints one by one, where there are too many to do it at once.
+func (s *system) holdEvery(ctx context.Context) error {
+	bar := newProgress("holding against every checkpoint", "events")
+	defer bar.end()
+	found, err := s.signer.Recount(ctx, func(done, total event.Position) { bar.show(int64(done), int64(total)) })
+	if err == nil && found.Broken > 0 {
+		err = fmt.Errorf("TAMPERED. The log does not lead to %d checkpoints behind that of %d events", found.Broken, found.Kept.Size)
+	}
+	return err
 }

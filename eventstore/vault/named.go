@@ -16,7 +16,8 @@ import (
 // MUST NOT change the bytes.
 //
 // The names in use: idempotency (keyed hashes of requests), jwt/<kid> (access and refresh tokens), email and
-// identity (keyed hashes of what is unique), mailed-token, blob-links, sign-in-flow, console (its cookies), checkpoint, webhook.
+// identity (keyed hashes of what is unique), mailed-token, blob-links, sign-in-flow, console (its cookies), checkpoint
+// and checkpoint/<uuid> (what signs the log), webhook.
 func (v *Vault) Named(ctx context.Context, name string, size int) ([]byte, error) {
 	key, err := v.loadNamed(ctx, name)
 	if errors.Is(err, pgx.ErrNoRows) {

@@ -136,7 +136,8 @@ func (s *Signer) holds(ctx context.Context, c Signed, what string) error {
 // Recount is what the log has of all that was signed.
 type Recount struct {
 	Kept   audits.Tree // the newest checkpoint that the log has; size 0: none
-	Broken []Signed    // those that it has not, by size
+	Broken int64       // how many there are that it has not
+	Newest audits.Tree // of those
 	Last   int64       // number of the newest checkpoint there is
 }
 
@@ -149,12 +150,11 @@ func (s *Signer) Recount(ctx context.Context, progress func(done, total event.Po
 	if err := s.takeIn(ctx); err != nil {
 		return r, err
 	}
-	rows, _ := s.DB.Query(ctx, `select `+signedColumns+` from audit.checkpoint where abandoned is null order by size`)
-	all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Signed])
-	if err != nil {
-		return r, fmt.Errorf("read the checkpoints: %w", err)
-	}
 	head, err := s.Store.Head(ctx)
+	if err != nil {
+		return r, err
+	}
+	page, err := s.page(ctx, 0)
 	if err != nil {
 		return r, err
 	}
@@ -162,31 +162,58 @@ func (s *Signer) Recount(ctx context.Context, progress func(done, total event.Po
 		tree   audit.Tree
 		hasher audit.Hasher
 	)
-	for _, c := range all {
-		r.Last = max(r.Last, c.Number)
-	}
 	for e, err := range s.Store.ReadAll(ctx, 0, eventstore.Forwards) {
 		if err != nil {
 			return r, err
 		}
-		if len(all) == 0 {
+		if len(page) == 0 {
 			break
 		}
 		tree.Append(hasher.Leaf(e))
 		if progress != nil {
 			progress(e.Position, head)
 		}
-		if tree.Size() < all[0].Size {
+		if tree.Size() < page[0].Size {
 			continue
 		}
-		if tree.Root() != audit.Hash(all[0].Root) { // none of the later ones can hold
+		if tree.Root() != audit.Hash(page[0].Root) { // none of the later ones can hold
 			break
 		}
-		r.Kept = audits.Tree{Size: all[0].Size, Root: all[0].Root}
-		all = all[1:]
+		r.Kept = page[0]
+		if page = page[1:]; len(page) == 0 {
+			if page, err = s.page(ctx, r.Kept.Size); err != nil {
+				return r, err
+			}
+		}
 	}
-	r.Broken = all
-	return r, nil
+	return r, s.broken(ctx, &r)
+}
+
+// pageOf is how many checkpoints are in memory at once.
+const pageOf = 10_000
+
+// page answers the next checkpoints by size.
+func (s *Signer) page(ctx context.Context, after uint64) ([]audits.Tree, error) {
+	rows, _ := s.DB.Query(ctx, `select size, root from audit.checkpoint where abandoned is null and size > $1 order by size limit $2`, int64(after), pageOf)
+	page, err := pgx.CollectRows(rows, pgx.RowToStructByPos[audits.Tree])
+	if err != nil {
+		return nil, fmt.Errorf("read the checkpoints: %w", err)
+	}
+	return page, nil
+}
+
+// broken counts the checkpoints behind those that the log has.
+func (s *Signer) broken(ctx context.Context, r *Recount) error {
+	err := s.DB.QueryRow(ctx, `select coalesce(max(number), 0), count(*) filter (where size > $1) from audit.checkpoint where abandoned is null`, int64(r.Kept.Size)).
+		Scan(&r.Last, &r.Broken)
+	if err != nil || r.Broken == 0 {
+		return err
+	}
+	c, err := s.Newest(ctx)
+	if err == nil && c != nil {
+		r.Newest = audits.Tree{Size: c.Size, Root: c.Root}
+	}
+	return err
 }
 
 // takeIn adds the newest checkpoint that is kept outside to the table, if the log lost it with its database.

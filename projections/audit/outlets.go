@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -77,7 +78,8 @@ type Witness struct {
 	DB     *pgxpool.Pool
 	Client *http.Client
 
-	size uint64 // that it signed last, as far as is known
+	mu   sync.Mutex // one checkpoint at a time
+	size uint64     // that it signed last, as far as is known
 }
 
 // mostAnswered bounds what is read of a witness's answer.
@@ -88,6 +90,8 @@ func (w *Witness) Name() string { return w.URL }
 
 // Bring implements [Outlet].
 func (w *Witness) Bring(ctx context.Context, signed *Signed) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	for range 2 { // once more when it says that it knows another size
 		status, answer, err := w.add(ctx, signed)
 		if err != nil {

@@ -72,6 +72,9 @@ type ErrRewritten struct{ Found string }
 
 func (e *ErrRewritten) Error() string { return e.Found }
 
+// errBehind tells that the tree is built anew, and has not come to what was signed yet.
+var errBehind = errors.New("the tree is being built")
+
 // Run signs until ctx ends. What keeps it from signing is logged once, and tried again.
 func (s *Signer) Run(ctx context.Context) {
 	brought := make(chan Signed, 1)
@@ -92,6 +95,8 @@ func (s *Signer) Run(ctx context.Context) {
 		signed, err := s.Sign(ctx)
 		switch {
 		case ctx.Err() != nil:
+		case errors.Is(err, errBehind):
+			s.Log.Debug("nothing is signed yet", "error", err)
 		case err != nil && err.Error() != s.said:
 			s.said = err.Error()
 			s.Log.Error("no checkpoint is signed", "error", err)
@@ -196,7 +201,7 @@ func (s *Signer) Sign(ctx context.Context) (signed *Signed, err error) {
 // contains says that the tree begins with what a checkpoint was signed for.
 func (s *Signer) contains(ctx context.Context, last Signed, size uint64) error {
 	if size < last.Size {
-		return fmt.Errorf("the tree has %d events, and %d were signed for: it is being built, or the log lost its tail", size, last.Size)
+		return fmt.Errorf("%w: the tree has %d events, and %d were signed for", errBehind, size, last.Size)
 	}
 	then, err := audit.TreeAt(ctx, s.Tables, last.Size)
 	if err != nil {

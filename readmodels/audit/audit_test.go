@@ -225,3 +225,24 @@ func TestEventsAreShownWithTheValuesOfTheAskersWorkspaceAlone(t *testing.T) {
 		}
 	}
 }
+
+func TestManyCheckpointsAreThinnedAndTheNewestStays(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	for i := range 10 {
+		_, err := r.pool.Exec(t.Context(), `insert into audit.checkpoint (size, root, position, event_id, signed_at, note, abandoned)
+			values ($1, '', $1, gen_random_uuid(), now(), $1::bigint::text, case when $1 = 3 then 5 end)`, i+1)
+		require.NoError(t, err)
+	}
+	notes, all, err := r.proofs.Notes(t.Context(), 9)
+	require.NoError(t, err)
+	require.True(t, all)
+	require.Equal(t, []string{"1", "2", "4", "5", "6", "7", "8", "9", "10"}, notes)
+	notes, all, err = r.proofs.Notes(t.Context(), 4)
+	require.NoError(t, err)
+	require.False(t, all)
+	require.Equal(t, []string{"2", "4", "6", "8", "10"}, notes)
+	notes, _, err = r.proofs.Notes(t.Context(), 2)
+	require.NoError(t, err)
+	require.Equal(t, []string{"4", "8", "10"}, notes)
+}

@@ -65,6 +65,19 @@ func (p *Proofs) Checkpoints(ctx context.Context, after int64, most int) ([]Chec
 	return pgx.CollectRows(rows, pgx.RowToStructByPos[Checkpoint])
 }
 
+// Notes answers the signed texts of about so many checkpoints that are not abandoned, by size: all of them if there are
+// no more, else some spread over the log, and always the newest. It says whether these are all.
+func (p *Proofs) Notes(ctx context.Context, most int) (notes []string, all bool, err error) {
+	rows, _ := p.DB.Query(ctx, `
+		with n as (select count(*) / $1 as each, max(size) as newest from audit.checkpoint where abandoned is null)
+		select note, n.each = 0 from audit.checkpoint, n
+		where abandoned is null and (n.each = 0 or number % (n.each + 1) = 0 or size = n.newest) order by size`, most+1)
+	all = true
+	var note string
+	_, err = pgx.ForEachRow(rows, []any{&note, &all}, func() error { notes = append(notes, note); return nil })
+	return notes, all, err
+}
+
 // Key is a public key that checkpoints are, or were, signed with.
 type Key struct {
 	Key   string     `json:"key"             doc:"As verifiers take it: name, id and public key (C2SP signed-note)"`
