@@ -46,6 +46,7 @@ func (e Event) String() string {
 // positions are dense. Both numbers are 0 if no event is wrong, but what was signed is.
 type Finding struct {
 	Kind       Kind   `json:"kind"`
+	Proven     uint64 `json:"proven"`               // the first so many events are right
 	First      uint64 `json:"first_bad"`            // the first bad event is this one at the earliest …
 	Last       uint64 `json:"first_bad_at_latest"`  // … and this one at the latest
 	Event      *Event `json:"event,omitempty"`      // what the log has there, if it was looked at
@@ -63,6 +64,9 @@ func (f Finding) String() string {
 	}
 	if f.Event != nil {
 		where += ": " + f.Event.String()
+	}
+	if f.First > f.Proven+1 {
+		where += fmt.Sprintf(". It is the first that can be seen: no checkpoint says that events %d to %d are right", f.Proven+1, f.First-1)
 	}
 	return where + ". " + f.Why
 }
@@ -90,11 +94,12 @@ func (v *verifier) first(toTheEnd bool) *Finding {
 	clue := v.order.clue
 	switch {
 	case v.refuted != nil:
+		led := v.led[v.refuted.Trust]
 		f := &Finding{
-			Kind: Rewritten, First: v.led[v.refuted.Trust] + 1, Last: v.refuted.Size, Checkpoint: v.refuted,
-			Why: fmt.Sprintf("The log does not lead to %s%s.", v.refuted, v.upTo(v.refuted)),
+			Kind: Rewritten, Proven: led, First: led + 1, Last: v.refuted.Size, Checkpoint: v.refuted,
+			Why: fmt.Sprintf("The log does not lead to %s%s.%s", v.refuted, v.upTo(v.refuted), v.hint),
 		}
-		if f.First > f.Last {
+		if v.overruled() {
 			f.First, f.Last = 0, 0
 		}
 		if clue != nil && clue.First <= f.Last && clue.Last >= f.First {
@@ -103,20 +108,28 @@ func (v *verifier) first(toTheEnd bool) *Finding {
 		}
 		return f
 	case clue != nil && clue.Last > v.before():
+		clue.Proven = v.before()
+		clue.First = max(clue.First, clue.Proven+1)
 		return clue
-	case toTheEnd && v.next < len(v.kept):
-		n, k := v.order.count, &v.kept[v.next]
-		for i := range v.kept[v.next:] { // none was reached: the most trusted of them speaks
-			if other := &v.kept[v.next+i]; other.Trust < k.Trust {
-				k = other
-			}
-		}
+	}
+	if k := v.unreached(); k != nil && toTheEnd {
+		n, led := v.order.count, v.led[k.Trust]
 		return &Finding{
-			Kind: Truncated, First: v.led[k.Trust] + 1, Last: n + 1, Checkpoint: k,
+			Kind: Truncated, Proven: led, First: led + 1, Last: n + 1, Checkpoint: k,
 			Why: fmt.Sprintf("The log has %d events, and had %d by %s%s. If none before was changed, those from %d on were cut off.", n, k.Size, k, v.upTo(k), n+1),
 		}
 	}
 	return nil
+}
+
+// unreached is the checkpoint that the log is too short for; of several the one that is trusted most.
+func (v *verifier) unreached() (k *Kept) {
+	for i := v.next; i < len(v.kept); i++ {
+		if k == nil || v.kept[i].Trust < k.Trust {
+			k = &v.kept[i]
+		}
+	}
+	return k
 }
 
 // before is how many events need not be looked at: those that trusted checkpoints cover, or if there are none, any.

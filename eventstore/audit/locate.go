@@ -12,10 +12,15 @@ import (
 const lookAhead = 1000
 
 // locate reads the log again and finds the first event whose leaf is not the one in the tiles. It answers nil unless
-// the tiles lead to the checkpoint that disagrees: with the events before it as the log has them, and with another
-// event in its place. Then it is certain.
-func (v *verifier) locate(ctx context.Context, events iter.Seq2[event.Stored, error]) *Finding {
-	k := &v.kept[v.next] // that disagrees, or was not reached
+// the tiles lead to the checkpoint that disagrees, or the next one that was not reached: with the events before it as the log
+// has them, and with another event in its place. Then it is certain.
+func (v *verifier) locate(ctx context.Context, events iter.Seq2[event.Stored, error], k *Kept) *Finding {
+	if k == nil {
+		k = v.unreached()
+	}
+	if k == nil {
+		return nil
+	}
 	kept := leaves{ctx: ctx, tiles: v.Tiles, size: k.Size}
 	var (
 		tree   Tree
@@ -44,7 +49,7 @@ func (v *verifier) locate(ctx context.Context, events iter.Seq2[event.Stored, er
 	if index >= k.Size || !v.leads(ctx, &kept, &tree, *k) {
 		return nil
 	}
-	f := &Finding{First: index + 1, Last: index + 1, Checkpoint: k}
+	f := &Finding{Proven: index, First: index + 1, Last: index + 1, Checkpoint: k}
 	f.Kind, f.Why = v.classify(&kept, index, bad)
 	f.Why += fmt.Sprintf(" Kept hashes prove this: they lead to %s.", k)
 	if v.refuted != nil {

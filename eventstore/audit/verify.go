@@ -161,8 +161,8 @@ func Verify(ctx context.Context, events iter.Seq2[event.Stored, error], evidence
 	err := v.read(ctx, events)
 	r := Result{Events: v.order.count, Last: v.order.last.Position, Root: v.tree.Root(), Agreed: v.agreed, Trusted: v.trusted, Proven: v.led[SignedByKey], Restores: v.order.restores}
 	r.Finding = v.finding(err == nil)
-	if r.Finding != nil && evidence.Tiles != nil && v.next < len(v.kept) {
-		if exact := v.locate(ctx, events); exact != nil {
+	if r.Finding != nil && evidence.Tiles != nil {
+		if exact := v.locate(ctx, events, r.Finding.Checkpoint); exact != nil {
 			r.Finding = exact
 		}
 	}
@@ -172,9 +172,10 @@ func Verify(ctx context.Context, events iter.Seq2[event.Stored, error], evidence
 type verifier struct {
 	Evidence
 
-	kept   []Kept          // by size
-	inside map[uint64]bool // blocks in which a checkpoint ends before the block does, by their first index
-	order  order
+	kept      []Kept          // by size
+	strongest Trust           // of them
+	inside    map[uint64]bool // blocks in which a checkpoint ends before the block does, by their first index
+	order     order
 
 	// What belongs to the goroutine that joins the blocks.
 	tree    Tree
@@ -182,14 +183,16 @@ type verifier struct {
 	agreed  int
 	trusted int
 	led     [Doubtful + 1]uint64 // how many events are as checkpoints of so much trust, or more, have them
-	refuted *Kept                // the first that disagrees
+	refuted *Kept                // that disagrees
+	hint    string               // of what a lesser one says
 	failed  atomic.Bool
 }
 
 func newVerifier(e Evidence) *verifier {
-	v := &verifier{Evidence: e, kept: slices.Clone(e.Kept), inside: map[uint64]bool{}, order: newOrder(e.Sparse)}
+	v := &verifier{Evidence: e, kept: slices.Clone(e.Kept), strongest: Doubtful, inside: map[uint64]bool{}, order: newOrder(e.Sparse)}
 	slices.SortStableFunc(v.kept, func(a, b Kept) int { return cmp.Compare(a.Size, b.Size) })
 	for _, k := range v.kept {
+		v.strongest = min(v.strongest, k.Trust)
 		if k.Size%blockEvents != 0 {
 			v.inside[k.Size/blockEvents*blockEvents] = true
 		}
@@ -285,7 +288,7 @@ func (v *verifier) join(b *block) {
 	}
 	for _, leaf := range b.leaves[:len(b.events)] {
 		v.tree.Append(leaf)
-		if v.check(); v.refuted != nil {
+		if v.check(); v.failed.Load() {
 			return
 		}
 	}
@@ -298,18 +301,40 @@ func (v *verifier) check() {
 	}
 	root := v.tree.Root()
 	for ; v.next < len(v.kept) && v.kept[v.next].Size == v.tree.Size(); v.next++ {
-		if v.kept[v.next].Root != root {
-			v.refuted = &v.kept[v.next]
-			v.failed.Store(true)
-			return
-		}
-		v.agreed++
-		trust := v.kept[v.next].Trust
-		if trust < Doubtful {
-			v.trusted++
-		}
-		for ; trust <= Doubtful; trust++ {
-			v.led[trust] = v.tree.Size()
+		if k := &v.kept[v.next]; k.Root == root {
+			v.agree(k)
+		} else {
+			v.refute(k)
 		}
 	}
 }
+
+func (v *verifier) agree(k *Kept) {
+	v.agreed++
+	if k.Trust < Doubtful {
+		v.trusted++
+	}
+	for trust := k.Trust; trust <= Doubtful; trust++ {
+		v.led[trust] = k.Size
+	}
+}
+
+// refute notes a checkpoint that disagrees. The first of those that are trusted most counts; of the others the first is a
+// hint. One that was itself refuted by a greater word, which agrees with more of the log, does not count any more.
+func (v *verifier) refute(k *Kept) {
+	switch {
+	case v.refuted == nil || v.overruled():
+		v.refuted = k
+	case k.Trust < v.refuted.Trust:
+		if v.hint == "" && v.refuted.Size > v.led[v.refuted.Trust] {
+			v.hint = fmt.Sprintf(" By %s, for which less vouches, it is one of the events %d to %d.", v.refuted, v.led[v.refuted.Trust]+1, v.refuted.Size)
+		}
+		v.refuted = k
+	}
+	if k.Trust == v.strongest {
+		v.failed.Store(true) // nobody can say more
+	}
+}
+
+// overruled says whether the log is proven beyond the checkpoint that disagrees.
+func (v *verifier) overruled() bool { return v.led[v.refuted.Trust] >= v.refuted.Size }

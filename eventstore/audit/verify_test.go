@@ -292,3 +292,44 @@ func TestARestoreThatTheLogTellsOfIsReported(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []Event{Of(events[6])}, r.Restores)
 }
+
+func TestTheGreaterWordCounts(t *testing.T) {
+	t.Parallel()
+	honest, forged := logOf(1000), logOf(1000)
+	forged[599].Data = []byte("{}")
+
+	// The log's own checkpoints are a hint beside one that was kept.
+	r, err := Verify(t.Context(), each(forged, nil), Evidence{Kept: append(BesideTheLog(keptAt(honest, 590, 610, 900)), keptAt(honest, 100, 1000)...)})
+	require.NoError(t, err)
+	require.Equal(t, []uint64{101, 1000}, []uint64{r.Finding.First, r.Finding.Last})
+	require.Contains(t, r.Finding.Why, "for which less vouches, it is one of the events 591 to 610.")
+
+	// A false one among them does not make a log false that a kept one proves, but it is no accident either.
+	r, err = Verify(t.Context(), each(honest, nil), Evidence{Kept: append(BesideTheLog(keptAt(forged, 700)), keptAt(honest, 1000)...)})
+	require.NoError(t, err)
+	require.Equal(t, Tampered, r.Verdict())
+	require.Zero(t, r.Finding.Last)
+	require.EqualValues(t, 1000, r.Proven)
+
+	// And it does not hide what comes behind.
+	later := logOf(1000)
+	later[950].Data = []byte("{}")
+	r, err = Verify(t.Context(), each(later, nil), Evidence{Kept: append(BesideTheLog(keptAt(forged, 700)), keptAt(honest, 900, 1000)...)})
+	require.NoError(t, err)
+	require.Equal(t, []uint64{901, 1000}, []uint64{r.Finding.First, r.Finding.Last})
+}
+
+func TestWhatTheOrderShowsIsNotSaidToBeTheFirst(t *testing.T) {
+	t.Parallel()
+	honest, forged := logOf(300), logOf(300)
+	forged[120].Data = []byte("{}") // does not show
+	forged = slices.Delete(forged, 199, 200)
+	r, err := Verify(t.Context(), each(forged, nil), Evidence{Kept: keptAt(honest, 100, 300)})
+	require.NoError(t, err)
+	require.EqualValues(t, 200, r.Finding.First)
+	require.Contains(t, r.Finding.String(), "It is the first that can be seen: no checkpoint says that events 101 to 199 are right.")
+	r, err = Verify(t.Context(), each(forged, nil), Evidence{Kept: keptAt(honest, 100, 300), Tiles: tilesOf(t, honest)})
+	require.NoError(t, err)
+	require.Equal(t, []uint64{121, 121}, []uint64{r.Finding.First, r.Finding.Last})
+	require.NotContains(t, r.Finding.String(), "the first that can be seen")
+}
