@@ -20,6 +20,7 @@ type eventsCommand struct {
 
 	Export exportEvents `cmd:"" help:"Write the log into a folder, as an archive that needs no database to be read."`
 	Import importEvents `cmd:"" help:"Fill an empty log from an archive."`
+	Copy   copyEvents   `cmd:"" help:"Copy the log into another store, or what is missing there."`
 }
 
 type tailEvents struct {
