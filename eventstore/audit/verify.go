@@ -154,8 +154,9 @@ type block struct {
 }
 
 // Verify holds a log, read from its beginning, against evidence. It answers what it found; its error says that the log
-// could not be read on, and the result then tells of what was read. Events are hashed on all processors; it allocates
-// nothing for an event. If something is wrong and there are tiles, the log is read a second time.
+// could not be read on, and the result then tells of what was read. Events are hashed on all processors, and nothing is allocated
+// for one; their bytes must stay as they are after they were yielded. If something is wrong and there are tiles, the log is read
+// a second time.
 func Verify(ctx context.Context, events iter.Seq2[event.Stored, error], evidence Evidence) (Result, error) {
 	v := newVerifier(evidence)
 	err := v.read(ctx, events)
