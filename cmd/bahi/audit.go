@@ -6,10 +6,13 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"iter"
 	"net/http"
 	"strings"
 	"time"
 
+	"bahi/domain/event"
+	"bahi/eventstore"
 	proofs "bahi/eventstore/audit"
 	audittables "bahi/projections/audit"
 	"bahi/providers/blob"
@@ -46,7 +49,7 @@ func (s *system) joinAudit(ctx context.Context, serving bool) error {
 		return err
 	}
 	s.tree = &auditviews.Tree{DB: s.pool, Version: audittables.Tree.Version}
-	s.proofs = &auditviews.Proofs{Tree: s.tree, DB: s.pool}
+	s.proofs = &auditviews.Proofs{Tree: s.tree, DB: s.pool, Log: auditedLog{s.store}}
 	s.signer = &audittables.Signer{
 		DB: s.pool, Store: s.store, Tables: s.tree, Now: time.Now, Log: s.log,
 		Ring: &audittables.Ring{DB: s.pool, Vault: s.vault, Store: s.store, Given: given, Now: time.Now},
@@ -58,6 +61,27 @@ func (s *system) joinAudit(ctx context.Context, serving bool) error {
 		return err
 	}
 	return s.signer.Check(ctx)
+}
+
+// auditedLog joins what auditors' views want of the log to the store.
+type auditedLog struct{ eventstore.Store }
+
+// After implements the views' Log.
+func (l auditedLog) After(ctx context.Context, at event.Position) iter.Seq2[event.Stored, error] {
+	return l.ReadAll(ctx, at, eventstore.Forwards)
+}
+
+// At implements the views' Log.
+func (l auditedLog) At(ctx context.Context, at event.Position) (event.Stored, bool, error) {
+	for e, err := range l.ReadAll(ctx, at+1, eventstore.Backwards) {
+		return e, err == nil && e.Position == at, err
+	}
+	return event.Stored{}, false, nil
+}
+
+// Stream implements the views' Log.
+func (l auditedLog) Stream(ctx context.Context, stream string) iter.Seq2[event.Stored, error] {
+	return l.ReadStream(ctx, stream, 0, eventstore.Forwards)
 }
 
 // joinOutlets adds where checkpoints are brought: first to the witness, so that copies have its signature.

@@ -322,3 +322,38 @@ func TestAStatementNamesItsCheckpoint(t *testing.T) {
 		require.Contains(t, text, "size "+strconv.FormatUint(c.Size, 10)+", root hash "+base64.StdEncoding.EncodeToString(c.Root))
 	}
 }
+
+func TestALogInEventStoreDBIsSignedAndProved(t *testing.T) {
+	t.Parallel()
+	if elsewhere {
+		return // this is the run
+	}
+	onGateway(t, "^(TestTheLogIsSignedAndProvedWhereverItIs)$")
+}
+
+func TestTheLogIsSignedAndProvedWhereverItIs(t *testing.T) {
+	t.Parallel()
+	o := start(t)
+	clerk := o.clerk(home)
+	account := open(clerk, "HDFC")
+	row := post(clerk, account, deposit("2025-03-01", "12.5"))
+	o.signed()
+	events := o.auditEvents(testOperatorKey, "limit=3")
+	require.NotEmpty(t, events)
+	for _, e := range events {
+		read, err := proofs.ParseProofs([]byte(o.operator().GET(fmt.Sprintf("/audit/proof/inclusion?position=%d&format=tlog-proof", e.Position)).Status(200).Text))
+		require.NoError(t, err)
+		_, _, err = o.publicKeys().Verify(read[0])
+		require.NoError(t, err)
+		require.Equal(t, e.Leaf, proofs.LeafHash(read[0].Event))
+	}
+	read, err := proofs.ParseProofs([]byte(clerk.GET(fmt.Sprintf("%s/row/%d/proof", ledger(account), row.ID)).Status(200).Text))
+	require.NoError(t, err)
+	require.Equal(t, "BankRowAdded", read[0].Event.Type)
+	cmd := command(t, t.TempDir(), "audit", "verify", "--store")
+	cmd.Env = append(cmd.Env, "DATABASE_URL="+o.database, "EVENTSTORE_URL="+o.sys.settings.EventStore)
+	out, wrong, status := execute(t, cmd)
+	require.Equal(t, 0, status, "%s%s", out, wrong)
+	o.stop()
+	startOn(t, o.database).signed()
+}

@@ -132,7 +132,7 @@ func (c verifyAudit) store(ctx context.Context, trusted proofs.Keys) (r proofs.R
 	bar := newProgress("verifying", "events")
 	defer bar.end()
 	r, err = proofs.Verify(ctx, sys.store.ReadAll(ctx, 0, eventstore.Forwards), proofs.Evidence{
-		Kept: kept, Tiles: sys.tree, Progress: func(events uint64) { bar.show(int64(events), int64(head)) },
+		Kept: kept, Tiles: sys.tree, Sparse: c.EventStore != "", Progress: func(events uint64) { bar.show(int64(events), int64(head)) },
 	})
 	if err != nil || all || r.Finding != nil {
 		return r, err

@@ -49,7 +49,10 @@ func (s *system) routes(a *api.API) {
 	market.Workspaces()
 	market.APIKeys()
 	auditing := &auditroutes.Routes{
-		API: a, Events: &auditviews.Events{Log: &opsviews.Events{DB: s.pool}, Reveal: s.vault.Reveal}, Proofs: s.proofs, Ledger: s.ledger, Feed: feed{s.store},
+		API: a, Events: &auditviews.Events{Log: s.proofs.Log, Reveal: s.vault.Reveal}, Proofs: s.proofs, Ledger: s.ledger, Feed: feed{s.store},
+	}
+	if s.settings.EventStore == "" {
+		auditing.Events.Postgres = &opsviews.Events{DB: s.pool}
 	}
 	auditing.Trail()
 	auditing.Checkpoints()

@@ -79,7 +79,7 @@ func (r *Routes) Trail() {
 			return nil, err
 		}
 		f.After = event.Position(max(in.From-1, 0))
-		head, _, err := r.Events.Log.Head(ctx)
+		head, err := r.Events.Log.Head(ctx)
 		if err == nil {
 			err = readmodels.FreshnessOf(ctx).ReadLog(head)
 		}
@@ -127,7 +127,7 @@ func (r *Routes) follow() {
 		if err != nil {
 			return nil, err
 		}
-		head, _, err := r.Events.Log.Head(ctx)
+		head, err := r.Events.Log.Head(ctx)
 		if err != nil {
 			return nil, err
 		}

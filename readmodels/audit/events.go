@@ -28,7 +28,8 @@ type Event struct {
 
 // Events reads the log for auditors.
 type Events struct {
-	Log *ops.Events
+	Log      Log
+	Postgres *ops.Events // searches the log by indexes; nil: it is not in Postgres
 	// Reveal opens personal values. What it cannot open stays as it is.
 	Reveal func(ctx context.Context, values []*event.Sealed) error
 }
@@ -45,7 +46,15 @@ type Page struct {
 // Page answers at most size events that a filter finds. Personal values are in clear in events of the workspace in
 // which is asked.
 func (v *Events) Page(ctx context.Context, in uuid.UUID, f ops.Filter, size int) (Page, error) {
-	found, err := v.Log.Onward(ctx, f, size)
+	if v.Postgres == nil {
+		events, page, err := walk(ctx, v.Log, f, size)
+		page.Events = make([]Event, len(events))
+		for i, e := range events {
+			page.Events[i] = v.Show(ctx, in, e)
+		}
+		return page, err
+	}
+	found, err := v.Postgres.Onward(ctx, f, size)
 	if err != nil {
 		return Page{}, err
 	}

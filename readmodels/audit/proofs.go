@@ -25,6 +25,7 @@ var (
 type Proofs struct {
 	Tree *Tree
 	DB   *pgxpool.Pool
+	Log  Log
 }
 
 // Checkpoint is one that was signed.
@@ -229,28 +230,25 @@ func (p *Proofs) File(ctx context.Context, size *uint64, positions ...event.Posi
 }
 
 // Stream answers the positions of a stream's events, and of the decisive ones that they carry out.
-func (p *Proofs) Stream(ctx context.Context, stream string) ([]event.Position, error) {
-	rows, _ := p.DB.Query(ctx, `select position from log.event where stream = $1
-		union select (meta ->> 'of')::bigint from log.event where stream = $1 and meta ->> 'of' is not null order by 1`, stream)
-	return pgx.CollectRows(rows, pgx.RowTo[event.Position])
+func (p *Proofs) Stream(ctx context.Context, stream string) (all []event.Position, err error) {
+	for e, err := range p.Log.Stream(ctx, stream) {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, e.Position)
+		if of := metaOf(e).Of; of > 0 {
+			all = append(all, of)
+		}
+	}
+	return all, nil
 }
 
-func (p *Proofs) event(ctx context.Context, at event.Position) (e event.Stored, err error) {
-	err = p.DB.QueryRow(ctx, `select position, stream, revision, id, type, data::text, meta::text, recorded_at from log.event where position = $1`, int64(at)).
-		Scan(&e.Position, &e.Stream, &e.Revision, &e.ID, &e.Type, (*text)(&e.Data), (*text)(&e.Meta), &e.At)
-	if errors.Is(err, pgx.ErrNoRows) {
+func (p *Proofs) event(ctx context.Context, at event.Position) (event.Stored, error) {
+	e, found, err := p.Log.At(ctx, at)
+	if err == nil && !found {
 		err = ErrNotAsHashed // the tree has it
 	}
 	return e, err
-}
-
-// text takes a column's bytes as they come.
-type text []byte
-
-// ScanBytes implements pgx's BytesScanner.
-func (t *text) ScanBytes(v []byte) error {
-	*t = append(make([]byte, 0, len(v)), v...)
-	return nil
 }
 
 func texts(hashes []audit.Hash) [][]byte {
