@@ -2,6 +2,7 @@ package projections
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"sync"
 	"time"
@@ -148,6 +149,9 @@ func (b Build) openParts(ctx context.Context, s *session) ([]*part, error) {
 	places, err := pgx.CollectRows(rows, pgx.RowToStructByPos[place])
 	if err != nil {
 		return nil, err
+	}
+	if len(places) == 0 { // as nobody but an operator with SQL leaves it
+		return nil, fmt.Errorf("the build of %s has lost its parts: cancel it and begin anew", s.g.Name)
 	}
 	parts := make([]*part, 0, len(places))
 	for nth, at := range places {
