@@ -19,7 +19,7 @@ ROUNDS ?= 100
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: run
 run: build ## start Bahi with nothing configured (settings: bin/bahi serve --help)
@@ -42,6 +42,10 @@ test: need-cc ## run all tests, race detector and short fuzzing included (FUZZTI
 soak: need-cc ## run the long fault tests (ROUNDS=100), with those that make test leaves out
 	@ROUNDS=$(ROUNDS) scripts/soak.sh
 
+.PHONY: test-interop
+test-interop: need-cc need-node ## run the official Node clients of EventStoreDB against the gateway
+	@scripts/interop.sh
+
 .PHONY: bench
 bench: build ## measure against the machine's own limits; a table, and bench.json
 	$(BIN) bench --json bench.json
@@ -58,11 +62,13 @@ generate: need ## write the generated files anew
 verify: need ## check that generated files, go.mod and go.sum are fresh
 	@scripts/verify.sh
 
-.PHONY: need need-cc
+.PHONY: need need-cc need-node
 need:
 	@scripts/need.sh git go
 need-cc:
 	@scripts/need.sh git go cc
+need-node:
+	@scripts/need.sh node
 
 $(LINT):
 	@scripts/need.sh go

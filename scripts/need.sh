@@ -43,6 +43,13 @@ need_cc() {
   missing+=("a C compiler for the race detector ($cc): apt-get install gcc libc6-dev")
 }
 
+# The official Node clients of EventStoreDB are tested against the gateway.
+need_node() {
+  if ! command -v node >/dev/null || ! command -v npm >/dev/null; then
+    missing+=("Node 20 or newer with npm: apt-get install nodejs npm")
+  fi
+}
+
 for what in "$@"; do
   "need_$what"
 done
