@@ -1,0 +1,111 @@
+package api
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"mime"
+	"net/http"
+	"reflect"
+	"strconv"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"bahi/commands"
+)
+
+// Content is an answer that is written while it is made, so that it may be larger than memory. Write has as
+// long as the client takes what is written. What it returns before anything has gone out is answered like
+// any other error; after that the connection is cut off, so that nobody takes a part for the whole.
+type Content struct {
+	Type  string // media type
+	Name  string // of the file; empty: it is none
+	Write func(ctx context.Context, w io.Writer) error
+}
+
+// contentBuffer is how much is written before anything goes out, bytes.
+const contentBuffer = 64 << 10
+
+// Download registers an operation that answers a [Content]. Kinds are the media types that it may have, and
+// for JSON a value of the document's type.
+func Download[I any](a *API, op Op, kinds map[string]any, handler func(ctx context.Context, in *I) (Content, error)) {
+	o := a.add(op)
+	described := o.describe()
+	response := &huma.Response{Description: http.StatusText(o.Status), Content: map[string]*huma.MediaType{}}
+	for kind, document := range kinds {
+		schema := &huma.Schema{Type: huma.TypeString}
+		if document != nil {
+			schema = a.huma.OpenAPI().Components.Schemas.Schema(reflect.TypeOf(document), true, "")
+		}
+		response.Content[kind] = &huma.MediaType{Schema: schema}
+	}
+	described.Responses = map[string]*huma.Response{strconv.Itoa(o.Status): response}
+	huma.Register(documenter{API: a.huma, op: o}, described, func(ctx context.Context, in *I) (*huma.StreamResponse, error) {
+		c := callOf(ctx)
+		ctx = commands.With(ctx, c.request)
+		limited, cancel := c.timeout(ctx)
+		defer cancel()
+		content, err := handler(limited, in)
+		if err != nil {
+			return nil, c.problem(err)
+		}
+		return &huma.StreamResponse{Body: func(huma.Context) { c.download(ctx, content) }}, nil
+	})
+	o.finish(a, reflect.TypeFor[I]())
+}
+
+func (c *call) download(ctx context.Context, content Content) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	d := &downloading{content: content, delivery: delivery{call: c, gone: cancel}}
+	defer d.extend() //nolint:errcheck // for what net/http writes at the end of an answer
+	out := bufio.NewWriterSize(d, contentBuffer)
+	err := content.Write(ctx, out)
+	if err == nil {
+		d.begin()
+		err = out.Flush()
+	}
+	switch {
+	case err == nil:
+	case !c.sent:
+		c.refuse(err)
+	default:
+		if ctx.Err() == nil {
+			c.cause = err
+		}
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// downloading hands on to the client what is written.
+type downloading struct {
+	delivery
+
+	content Content
+	begun   bool
+}
+
+// begin says what is to come.
+func (d *downloading) begin() {
+	if d.begun {
+		return
+	}
+	d.begun = true
+	h := d.call.Header()
+	h["Content-Type"] = []string{d.content.Type}
+	if d.content.Name != "" {
+		h["Content-Disposition"] = []string{mime.FormatMediaType("attachment", map[string]string{"filename": d.content.Name})}
+	}
+}
+
+// Write sends text on its way.
+func (d *downloading) Write(text []byte) (int, error) {
+	d.begin()
+	if d.call.head {
+		return len(text), nil
+	}
+	if err := d.write(text); err != nil {
+		return 0, err
+	}
+	return len(text), nil
+}
