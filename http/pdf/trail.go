@@ -1,0 +1,253 @@
+package pdf
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/shopspring/decimal"
+)
+
+// Trail is a report of who changed what in the books.
+type Trail struct {
+	Title    string   // whose books
+	Scope    []string // under the title: period, filters
+	Changes  []TrailChange
+	Closings []TrailClosing
+	Drawn    Drawn
+}
+
+// TrailChange is one change, with the fields that it changed.
+type TrailChange struct {
+	At       time.Time // shown in its own location
+	Position uint64
+	What     string // "Row 12 of HDFC edited"
+	Who      string
+	Why      string // empty: no reason was given
+	Fields   []TrailField
+}
+
+// TrailField is what a change did to one field. Empty: there was nothing, or is nothing.
+type TrailField struct{ Name, From, To string }
+
+// TrailClosing is a closing balance that changes moved afterwards.
+type TrailClosing struct{ Account, Closing, From, To, Moved string }
+
+// The columns of a trail, in points.
+const (
+	fieldLeft = margin + 10
+	fromLeft  = margin + 160
+	toLeft    = margin + 350
+	cellGap   = 8.0
+
+	trailSize = 7.5
+	headSize  = 8.0
+)
+
+// trail lays one report out.
+type trail struct {
+	*document
+
+	t       *Trail
+	columns []string // heads of what is on the page; nil: none
+}
+
+// WriteTrail draws t as a PDF on w: every change in its order, then the closing balances that they moved. The
+// same t gives the same bytes. It holds the whole document in memory, so t should have no more than some
+// thousand changes.
+func WriteTrail(w io.Writer, t Trail) error {
+	d := &trail{document: &document{canvas: newCanvas(t.Drawn.RecordedAt), s: Statement{Drawn: t.Drawn}}, t: &t}
+	d.pdf.SetTitle(d.types.shown("Audit trail, "+t.Title), true)
+	d.pdf.SetSubject(d.types.shown(strings.Join(t.Scope, "; ")), true)
+	d.pdf.SetCreator("Bahi", true)
+	d.columns = []string{"Field", "From", "To"}
+	d.page()
+	if len(t.Changes) == 0 {
+		d.sentence("Nothing was changed.")
+	}
+	for i := range t.Changes {
+		d.change(&t.Changes[i])
+	}
+	d.closings()
+	d.check()
+	last := d.pdf.PageCount()
+	for n := 1; n <= last; n++ {
+		d.turn(n)
+		d.footer(n, last)
+	}
+	if err := d.pdf.Output(w); err != nil {
+		return fmt.Errorf("write trail of %d changes: %w", len(t.Changes), err)
+	}
+	return nil
+}
+
+// page begins a page with its head and the heads of the columns.
+func (d *trail) page() {
+	d.turn(0)
+	d.y = margin
+	for _, l := range d.types.first(d.types.lines(d.t.Title, bold, (right-margin-90)/titleSize-1), 2, bold) {
+		d.line(margin, d.y+titleSize, bold, titleSize, l)
+		d.y += leading(titleSize)
+	}
+	d.right(right, margin+titleSize, bold, 9, 80, "Audit trail")
+	d.ink(dim)
+	var under []line
+	for _, text := range d.t.Scope {
+		under = append(under, d.types.lines(text, regular, (right-margin)/underSize-1)...)
+	}
+	for _, l := range d.types.first(under, 6, regular) {
+		d.line(margin, d.y+underSize, regular, underSize, l)
+		d.y += leading(underSize)
+	}
+	d.ink(black)
+	d.y += 4
+	if d.columns != nil {
+		d.heads()
+	}
+}
+
+func (d *trail) heads() {
+	height := leading(trailSize) + pad
+	d.fill(margin, d.y, right-margin, height, band)
+	d.horizontal(d.y, 0.7, black)
+	for i, x := range []float64{fieldLeft, fromLeft, toLeft} {
+		d.text(x, d.y+trailSize+pad/2, bold, trailSize, d.columns[i])
+	}
+	d.y += height
+	d.horizontal(d.y, 0.7, black)
+}
+
+// need begins another page unless so much fits on this one.
+func (d *trail) need(height float64) bool {
+	if d.y+height <= footerTop-6 {
+		return false
+	}
+	d.page()
+	return true
+}
+
+func (d *trail) sentence(text string) {
+	d.need(leading(trailSize) + 4)
+	d.text(fieldLeft, d.y+trailSize+4, regular, trailSize, text)
+	d.y += leading(trailSize) + 4
+}
+
+// change draws who did what, and below it the fields. The first of them stays with its head.
+func (d *trail) change(c *TrailChange) {
+	when := c.At.Format("02 Jan 2006 15:04:05")
+	place := fmt.Sprintf("position %d", c.Position)
+	what := d.types.lines(c.What, bold, (right-margin-130)/headSize-1)
+	by := "by " + c.Who
+	if c.Why != "" {
+		by += ", because: " + c.Why
+	}
+	who := d.types.lines(by, regular, (right-margin-130)/trailSize-1)
+	d.need(leading(headSize)*float64(len(what)) + leading(trailSize)*float64(len(who)+2) + pad)
+	d.y += pad
+	top := d.y
+	for _, l := range what {
+		d.line(margin, d.y+headSize, bold, headSize, l)
+		d.y += leading(headSize)
+	}
+	d.right(right, top+headSize, regular, trailSize, 125, when)
+	d.ink(dim)
+	d.right(right, top+leading(headSize)+trailSize, regular, trailSize, 125, place)
+	for _, l := range who {
+		d.line(margin, d.y+trailSize, regular, trailSize, l)
+		d.y += leading(trailSize)
+	}
+	d.ink(black)
+	for _, f := range c.Fields {
+		d.cells(func() { d.text(margin, d.y+trailSize, bold, trailSize, place+" (continued)") }, f.Name, f.From, f.To)
+	}
+	d.y += pad / 2
+	d.horizontal(d.y, 0.25, faint)
+}
+
+// cells draws a line of the table, as high as its highest cell. Where it goes on over a page, again says of what.
+func (d *trail) cells(again func(), texts ...string) {
+	columns := [3][]line{}
+	most := 1
+	for i, end := range []float64{fromLeft, toLeft, right} {
+		left := []float64{fieldLeft, fromLeft, toLeft}[i]
+		columns[i] = d.types.lines(texts[i], regular, (end-left-cellGap)/trailSize)
+		most = max(most, len(columns[i]))
+	}
+	for n := range most {
+		if d.need(leading(trailSize)) {
+			d.y += pad / 2
+			again()
+			d.y += leading(trailSize)
+		}
+		for i, x := range []float64{fieldLeft, fromLeft, toLeft} {
+			if n < len(columns[i]) {
+				d.line(x, d.y+trailSize, regular, trailSize, columns[i][n])
+			}
+		}
+		d.y += leading(trailSize)
+	}
+}
+
+// closings draws the section of restatements. It is there also when there are none, so that nobody has to guess.
+func (d *trail) closings() {
+	const title = "Restatements: closing balances that these changes moved after their day was over"
+	d.columns = nil
+	if !d.need(leading(headSize)*3 + leading(trailSize)*4) {
+		d.y += 2 * pad
+	}
+	d.text(margin, d.y+headSize, bold, headSize, title)
+	d.y += leading(headSize)
+	if len(d.t.Closings) == 0 {
+		d.sentence("None.")
+		return
+	}
+	d.columns = []string{"Closing", "From", "To"}
+	d.heads()
+	account := ""
+	for i := range d.t.Closings {
+		c := &d.t.Closings[i]
+		named := func() {
+			for _, l := range d.types.lines(c.Account, bold, (right-margin)/trailSize-1) {
+				d.line(margin, d.y+trailSize, bold, trailSize, l)
+			}
+		}
+		if c.Account != account {
+			account = c.Account
+			d.need(leading(trailSize)*3 + pad)
+			d.y += pad
+			named()
+			d.y += leading(trailSize)
+		}
+		d.cells(named, c.Closing, c.From, c.To)
+		d.ink(dim)
+		d.cells(named, c.Moved, "", "")
+		d.ink(black)
+	}
+}
+
+// check closes the report with what an auditor needs to check it.
+func (d *trail) check() {
+	from := d.s.Drawn
+	texts := []string{fmt.Sprintf("Drawn from store %s at log position %d, recorded %s.", from.StoreID, from.Position, moment(from))}
+	if from.Checkpoint != "" {
+		texts = append(texts, "Signed checkpoint of the log:")
+		texts = append(texts, strings.Split(strings.TrimRight(from.Checkpoint, "\n"), "\n")...)
+	}
+	d.columns = nil
+	if !d.need(leading(headSize) + leading(trailSize)*float64(len(texts)+2)) {
+		d.y += 2 * pad
+	}
+	d.text(margin, d.y+headSize, bold, headSize, "How to check this trail")
+	d.y += leading(headSize)
+	for _, text := range texts {
+		for _, l := range d.types.lines(text, regular, (right-margin-12)/trailSize) {
+			d.need(leading(trailSize))
+			d.line(margin+12, d.y+trailSize, regular, trailSize, l)
+			d.y += leading(trailSize)
+		}
+	}
+}
+
+// Text writes an amount for running text, as India groups its digits.
+func (u Unit) Text(d decimal.Decimal) string { return u.words(d) }
