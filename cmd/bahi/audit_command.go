@@ -22,6 +22,7 @@ type auditCommand struct {
 	Key           keyAudit      `cmd:"" help:"Print the public keys that checkpoints are, and were, signed with. Give them to your auditor."`
 	Checkpoint    newestAudit   `cmd:"" help:"Print the newest signed checkpoint. Keep it where nobody here can write."`
 	Proof         proofAudit    `cmd:"" help:"Print the proof that an event is in the log, which needs nothing but the public key."`
+	Trail         trailAudit    `cmd:"" help:"Report who changed what in the books, from what to what, when and why."`
 	Export        exportAudit   `cmd:"" help:"Write the log into a folder with its checkpoints, for somebody who verifies it elsewhere."`
 	RotateKey     rotateAudit   `cmd:"" name:"rotate-key" help:"Sign checkpoints with another key from now on."`
 	AcceptRestore acceptRestore `cmd:"" name:"accept-restore" help:"Go on with a log that lost events which were signed for, after a restore. It is recorded."`

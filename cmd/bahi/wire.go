@@ -58,6 +58,7 @@ func (s *system) routes(a *api.API) {
 	auditing.Checkpoints()
 	auditing.Raw()
 	auditing.BankRowProof()
+	s.trail(zone).Trail(a)
 	operations := &opsroutes.Routes{
 		API: a, Views: &opsviews.Jobs{DB: s.pool}, Queue: s.queue, Registry: s.registry(), Builds: builds{s},
 		Captured: map[string]opsroutes.Captured{},

@@ -1,0 +1,376 @@
+package main
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/http/api/apitest"
+)
+
+// trail is the report as JSON.
+type trail struct {
+	Drawn struct {
+		Store      string    `json:"store_id"`
+		Position   int64     `json:"position"`
+		RecordedAt time.Time `json:"recorded_at"`
+		Checkpoint string    `json:"checkpoint"`
+	} `json:"drawn_from"`
+	Days struct {
+		From, To, By, Period string
+	} `json:"days"`
+	Changes      []trailChange `json:"changes"`
+	Restatements []struct {
+		Account    struct{ Name string }
+		Closing    string
+		FiscalYear string `json:"fiscal_year"`
+		Unit       string
+		From, To   *json.Number
+		Changes    int
+	} `json:"restatements"`
+}
+
+type trailChange struct {
+	Position   int64
+	RecordedAt time.Time `json:"recorded_at"`
+	Workspace  string
+	Actor      string
+	Reason     string
+	Change     string
+	Kind       string
+	ID         string
+	Ledger     string
+	Account    *struct {
+		ID   int64
+		Name string
+	}
+	Date   string
+	Fields []trailField
+}
+
+type trailField struct {
+	Field    string
+	From, To json.RawMessage
+}
+
+// auditor may read what auditors read in a workspace.
+func (o *office) auditor(workspace string) *apitest.Client {
+	o.t.Helper()
+	return apitest.New(o.t, o.url, o.key(workspace, `{"audit":"read"}`).Key)
+}
+
+func trailOf(c *apitest.Client, query string) (t trail) {
+	a := c.GET("/audit/trail" + query).Status(200)
+	if err := json.Unmarshal([]byte(a.Text), &t); err != nil {
+		panic(err.Error() + ": " + a.Text)
+	}
+	return t
+}
+
+// short is a trail with one line a change.
+func (t trail) short() (lines []string) {
+	for _, c := range t.Changes {
+		line := c.Kind + " " + c.Change
+		for _, f := range c.Fields {
+			line += fmt.Sprintf(" %s:%s>%s", f.Field, f.From, f.To)
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// dealings are changes of all sorts, by one clerk and once by another.
+func dealings(t *testing.T) (o *office, clerk *apitest.Client, account int64, row bankRow) {
+	t.Helper()
+	o = start(t)
+	clerk = o.clerk(home)
+	account = open(clerk, "HDFC")
+	row = post(clerk, account, `{"date":"2025-03-01","in_entries":[{"description":"Ramesh, 2 rings","amount":12.5}]}`)
+	clerk.With("Bahi-Reason", "typed twice").PUT(ledger(account), fmt.Sprintf(`{"id":%d,"date":"2025-03-02","in_entries":[{"description":"Ramesh, 2 rings","amount":1.25}],"out_entries":[{"amount":3}]}`, row.ID)).Status(200)
+	clerk.PUT(fmt.Sprintf("/bank/%d", account), `{"name":"HDFC Rajkot"}`).Status(200)
+	posted(clerk.POST(ledger(account, "/rows"), bulk(deposit("2025-03-05", "1"), deposit("2025-03-06", "2"))).Status(201))
+	clerk.POST(at(account, row.ID, "/reverse"), `{"reason":"wrong party","date":"2025-03-07"}`).Status(201)
+	clerk.POST(at(account, row.ID+1, "/void"), `{"reason":"bounced"}`).Status(200)
+	o.clerk(home).DELETE(at(account, row.ID+2)).Status(204)
+	clerk.PUT("/books/lock", `{"locked_through":"2025-01-31"}`).Status(200)
+	clerk.POST(ledger(account), deposit("2025-01-31", "1")).Status(409)
+	o.sys.books.Wait() // for what follows on answers
+	return o, clerk, account, row
+}
+
+func TestTheTrailTellsWhoChangedWhatFromWhatToWhatAndWhy(t *testing.T) {
+	t.Parallel()
+	o, clerk, account, row := dealings(t)
+	got := trailOf(o.auditor(home), "")
+	back := row.ID + 3
+	require.Equal(t, []string{
+		`bank opened name:null>"HDFC"`,
+		`bankrow added date:null>"2025-03-01" in_entries[0].amount:null>12.5 in_entries[0].description:null>"Ramesh, 2 rings"`,
+		`bankrow edited date:"2025-03-01">"2025-03-02" in_entries[0].amount:12.5>1.25 out_entries[0].amount:null>3`,
+		`bank renamed name:"HDFC">"HDFC Rajkot"`,
+		`bankrow added date:null>"2025-03-05" in_entries[0].amount:null>1`,
+		`bankrow added date:null>"2025-03-06" in_entries[0].amount:null>2`,
+		fmt.Sprintf(`bankrow reversed reversed_by:null>%d`, back),
+		fmt.Sprintf(`bankrow added date:null>"2025-03-07" in_entries[0].amount:null>3 out_entries[0].amount:null>1.25 out_entries[0].description:null>"Ramesh, 2 rings" reverses:null>%d`, row.ID),
+		`bankrow voided void:null>true`,
+		`bankrow deleted date:"2025-03-06">null in_entries[0].amount:2>null`,
+		`bookslock locked locked_through:null>"2025-01-31"`,
+	}, got.short(), "and nothing of what was refused, announced, or only carried out")
+	require.Equal(t, []string{"", "", "typed twice", "", "", "", "wrong party", "wrong party", "bounced", "", ""}, each(got.Changes, func(c trailChange) string { return c.Reason }))
+	for i, c := range got.Changes {
+		require.Equal(t, home, c.Workspace)
+		if c.Kind == "bookslock" {
+			require.Equal(t, home, c.ID)
+			continue
+		}
+		require.Equal(t, account, c.Account.ID)
+		require.Equal(t, map[bool]string{true: "HDFC", false: "HDFC Rajkot"}[i < 3], c.Account.Name, "as it was called then")
+		require.Equal(t, "bank", c.Ledger)
+		require.Equal(t, i == 9, c.Actor != got.Changes[0].Actor)
+	}
+	var h []change
+	clerk.GET(at(account, row.ID, "/history")).Status(200).JSON(&h)
+	require.Equal(t, h[1].Position, got.Changes[2].Position)
+	require.Equal(t, o.sys.store.ID().String(), got.Drawn.Store)
+	require.LessOrEqual(t, got.Changes[10].Position, got.Drawn.Position)
+	require.Empty(t, got.Restatements)
+}
+
+func each[T, U any](list []T, do func(T) U) (out []U) {
+	for _, one := range list {
+		out = append(out, do(one))
+	}
+	return out
+}
+
+func TestTheTrailIsNarrowedByRecordPartyUserAndDay(t *testing.T) {
+	t.Parallel()
+	o, clerk, account, row := dealings(t)
+	other := open(clerk, "રમેશભાઈ")
+	post(clerk, other, deposit("2025-04-01", "7"))
+	foreign := o.clerk(abroad)
+	post(foreign, open(foreign, "ICICI"), deposit("2025-03-05", "1"))
+	auditor := o.auditor(home)
+	all := trailOf(auditor, "")
+	require.Len(t, all.Changes, 13)
+	today := todayIn(t, o)
+	for query, want := range map[string]int{
+		fmt.Sprintf("?account=%d", account):                             10,
+		fmt.Sprintf("?account=%d", other):                               2,
+		fmt.Sprintf("?account=%d&kind=bankrow", account):                8,
+		fmt.Sprintf("?kind=bank&id=%d", account):                        2,
+		fmt.Sprintf("?kind=bankrow&id=%d", row.ID):                      3,
+		fmt.Sprintf("?kind=bankrow&id=%d", row.ID+3):                    1,
+		fmt.Sprintf("?kind=bankrow&id=%d&account=%d", row.ID, other):    0,
+		"?kind=bankrow&id=99999":                                        0,
+		"?kind=bankrow":                                                 9,
+		"?kind=bank":                                                    3,
+		"?kind=bookslock":                                               1,
+		"?kind=bookslock&id=" + home:                                    1,
+		"?kind=bookslock&id=" + abroad:                                  0,
+		"?user=" + all.Changes[0].Actor:                                 12,
+		"?user=" + strings.TrimPrefix(all.Changes[9].Actor, "api_key:"): 0,
+		"?user=" + all.Changes[9].Actor:                                 1,
+		"?user=nobody":                                                  0,
+		"?party=ramesh":                                                 4,
+		"?party=RAJKOT":                                                 7,
+		"?party=" + "%E0%AA%B0%E0%AA%AE%E0%AB%87%E0%AA%B6":              2,
+		"?party=%25":                                                    0,
+		"?from=" + today:                                                13,
+		"?to=" + today:                                                  13,
+		"?to=2025-01-01":                                                0,
+		"?period=" + today[:4]:                                          13,
+		"?period=" + today[:7]:                                          13,
+		"?period=2024":                                                  0,
+		"?period=FY%202024-25":                                          0,
+		"?period=FY2024-2025":                                           0,
+		"?by=effective&period=FY%202024-25":                             9,
+		"?by=effective&period=2025-04":                                  1,
+		"?by=effective&from=2025-03-02&to=2025-03-05":                   4,
+		"?by=effective&from=2025-03-01&to=2025-03-01":                   2,
+		"?by=effective&to=2025-01-31":                                   1,
+	} {
+		require.Len(t, trailOf(auditor, query).Changes, want, "%s", query)
+	}
+	require.Equal(t, []string{"2024-04-01", "2025-03-31", "effective", "FY 2024-25"}, func() []string {
+		d := trailOf(auditor, "?by=effective&period=FY%202024-25").Days
+		return []string{d.From, d.To, d.By, d.Period}
+	}())
+	require.Len(t, trailOf(o.auditor(abroad), "").Changes, 2)
+	require.Len(t, trailOf(o.operator(), "").Changes, 15)
+	require.Len(t, trailOf(o.operator(), "?workspace="+abroad).Changes, 2)
+	require.Len(t, trailOf(o.operator(), fmt.Sprintf("?account=%d", other)).Changes, 2)
+}
+
+func TestATrailThatCannotBeIsRefusedAndNeverEmpty(t *testing.T) {
+	t.Parallel()
+	o := start(t)
+	clerk, auditor := o.clerk(home), o.auditor(home)
+	account := open(clerk, "HDFC")
+	for query, wrong := range map[string][2]string{
+		"from=2025-03-02&to=2025-03-01": {"from", "must not be after to"},
+		"from=2199-01-01":               {"from", "must not be in the future"},
+		"period=FY%202190-91":           {"from", "must not be in the future"},
+		"period=2025&from=2025-01-01":   {"period", "stands in place of from and to"},
+		"period=FY%202025-27":           {"period", "expected a fiscal year such as FY 2026-27, a year such as 2026, or a month such as 2026-04"},
+		"period=FY%202025":              {"period", "expected a fiscal year such as FY 2026-27, a year such as 2026, or a month such as 2026-04"},
+		"period=2025-13":                {"period", "expected a fiscal year such as FY 2026-27, a year such as 2026, or a month such as 2026-04"},
+		"period=last%20year":            {"period", "expected a fiscal year such as FY 2026-27, a year such as 2026, or a month such as 2026-04"},
+		"id=7":                          {"id", "wants kind too"},
+		"kind=bankrow&id=x":             {"id", "expected a number"},
+		"kind=bankrow&id=0":             {"id", "expected a number"},
+		"kind=bookslock&id=7":           {"id", "expected a workspace's id"},
+		"kind=bookslock&party=x":        {"party", "has no lock of its own"},
+		fmt.Sprintf("kind=bookslock&account=%d", account): {"account", "has no lock of its own"},
+		"kind=bank&by=effective&from=2025-01-01":          {"by", "accounts bear no day, only rows do and the lock"},
+		"known_at=7":                                      {"known_at", "unknown parameter"},
+		"from=yesterday":                                  {"from", "expected a date such as 2025-03-31, from 1900 to 2199"},
+		"party=":                                          {"party", "must not be empty"},
+	} {
+		auditor.GET("/audit/trail?"+query).Problem(422, "Validation error", wrong[0], wrong[1])
+	}
+	for _, query := range []string{"kind=karigar", "format=xml", "by=guess", "account=0", "account=x"} {
+		auditor.GET("/audit/trail?" + query).Status(422)
+	}
+	auditor.GET("/audit/trail?account=99999").Problem(404, "Account not found")
+	foreign := open(o.clerk(abroad), "ICICI")
+	auditor.GET(fmt.Sprintf("/audit/trail?account=%d", foreign)).Problem(404, "Account not found")
+	auditor.GET("/audit/trail?workspace="+abroad).Problem(404, "Workspace not found")
+	clerk.GET("/audit/trail").Problem(403, "Not enough permissions")
+	o.stranger().GET("/audit/trail").Problem(401, "Not authenticated")
+	auditor.With("Bahi-Min-Position", "999999").GET("/audit/trail").Problem(422, "The log does not reach that position yet")
+}
+
+func TestTheTrailAsCSVIsSafeInASpreadsheet(t *testing.T) {
+	t.Parallel()
+	o := start(t)
+	clerk := o.clerk(home)
+	account := open(clerk, "=HYPERLINK(1)")
+	clerk.With("Bahi-Reason", "@SUM(A1)").POST(ledger(account), `{"date":"2025-03-01","in_entries":[{"description":"-2+3\",=1","amount":5},{"description":"नकद, \"शुद्ध\"","amount":1}],"out_entries":[{"description":"+1","amount":2}]}`).Status(201)
+	a := o.auditor(home).GET("/audit/trail?format=csv").Status(200)
+	require.Equal(t, "text/csv; charset=utf-8", a.Header("Content-Type"))
+	require.Equal(t, "attachment; filename=audit-trail.csv", a.Header("Content-Disposition"))
+	text, marked := strings.CutPrefix(a.Text, "\ufeff")
+	require.True(t, marked)
+	lines, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+	require.NoError(t, err)
+	require.Equal(t, []string{"section", "position", "recorded_at", "workspace", "actor", "reason", "change", "kind", "id", "ledger", "account_id", "account", "date", "field", "from", "to"}, lines[0])
+	require.Len(t, lines, 1+1+7+1)
+	for _, line := range lines[1:] {
+		for i, value := range line {
+			require.False(t, value != "" && strings.ContainsAny(value[:1], "=+-@"), "column %s: %s", lines[0][i], value)
+		}
+	}
+	require.Equal(t, []string{"'=HYPERLINK(1)", "", "name", "", "'=HYPERLINK(1)"}, lines[1][11:])
+	require.Equal(t, "'@SUM(A1)", lines[2][5])
+	require.Equal(t, []string{"5", "'-2+3\",=1", "1", "नकद, \"शुद्ध\"", "2", "'+1"}, each(lines[3:9], func(line []string) string { return line[15] }))
+	last := lines[len(lines)-1]
+	require.Equal(t, []string{"drawn_from", o.sys.store.ID().String()}, []string{last[0], last[8]})
+	require.LessOrEqual(t, last[1], strconv.FormatInt(o.head(), 10))
+}
+
+func TestTheTrailAsPDFSaysWhereItWasDrawnFrom(t *testing.T) {
+	t.Parallel()
+	o, _, account, _ := dealings(t)
+	text := words(t, o.auditor(home).GET(fmt.Sprintf("/audit/trail?format=pdf&account=%d&period=%s", account, todayIn(t, o)[:7])))
+	if text == "" {
+		return
+	}
+	for _, word := range []string{
+		"Audit trail", "Books of workspace " + home, "Account HDFC (bank ", "edited", "in_entries[0].amount 12.5 1.25", "because: typed twice", "Restatements", "None.",
+		"Drawn from store " + o.sys.store.ID().String(), "Page 1 of",
+	} {
+		require.Contains(t, text, word)
+	}
+}
+
+// past makes all events that are there as old as so many days, behind the log's back.
+func (o *office) past(days int) {
+	o.t.Helper()
+	o.sql(`update log.event set recorded_at = recorded_at - make_interval(days => $1)`, days)
+}
+
+func TestBackDatedChangesAreShownWithTheClosingBalancesThatTheyMoved(t *testing.T) {
+	t.Parallel()
+	o := start(t)
+	clerk, auditor := o.clerk(home), o.auditor(home)
+	account, quiet := open(clerk, "HDFC"), open(clerk, "SBI")
+	now, err := time.Parse(time.DateOnly, todayIn(t, o))
+	require.NoError(t, err)
+	monthEnd := func(ago int) string {
+		return time.Date(now.Year(), now.Month()-time.Month(ago)+1, 0, 0, 0, 0, 0, time.UTC).Format(time.DateOnly)
+	}
+	first := time.Date(now.Year(), now.Month()-2, 1, 0, 0, 0, 0, time.UTC)
+	row := post(clerk, account, deposit(first.Format(time.DateOnly), "100"))
+	post(clerk, quiet, deposit(first.Format(time.DateOnly), "1"))
+	o.past(int(now.Sub(first).Hours()/24) - 1) // they were recorded on the second of that month
+
+	require.Empty(t, trailOf(auditor, "").Restatements, "what was posted in its month moved nothing")
+	edited := clerk.PUT(ledger(account), fmt.Sprintf(`{"id":%d,"in_entries":%s}`, row.ID, entry("40"))).Status(200)
+	post(clerk, account, deposit(monthEnd(1), "5"))
+	post(clerk, account, deposit(now.Format(time.DateOnly), "1000"))
+	late := post(clerk, quiet, deposit(first.Format(time.DateOnly), "9"))
+	clerk.DELETE(at(quiet, late.ID)).Status(204)
+	clerk.PUT(ledger(account), fmt.Sprintf(`{"id":%d,"in_entries":[{"amount":40,"description":"rings"}]}`, row.ID)).Status(200)
+	got := trailOf(auditor, "")
+	short := func(t trail) (lines []string) {
+		for _, r := range t.Restatements {
+			lines = append(lines, fmt.Sprintf("%s %s %s %s>%s by %d", r.Account.Name, r.Closing, r.Unit, *r.From, *r.To, r.Changes))
+		}
+		return lines
+	}
+	require.Equal(t, []string{
+		"HDFC " + monthEnd(2) + " cash 100>40 by 1", "HDFC " + monthEnd(1) + " cash 100>45 by 2",
+	}, short(got), "what was moved back, and what changed no amount, is none")
+	for _, r := range got.Restatements {
+		require.Equal(t, strings.HasSuffix(r.Closing, "-03-31"), r.FiscalYear != "")
+	}
+	require.Empty(t, trailOf(auditor, fmt.Sprintf("?account=%d", quiet)).Restatements)
+	require.Empty(t, trailOf(auditor, "?to="+first.AddDate(0, 0, 2).Format(time.DateOnly)).Restatements)
+	require.Len(t, trailOf(auditor, "?from="+now.Format(time.DateOnly)).Restatements, 2)
+	require.Equal(t, edited.Header("Bahi-Position"), strconv.FormatInt(got.Changes[4].Position, 10))
+
+	clerk.DELETE(fmt.Sprintf("/bank-account/%d", account)).Status(204)
+	deleted := trailOf(auditor, "?kind=bank")
+	require.Len(t, deleted.Restatements, 2)
+	require.Nil(t, deleted.Restatements[0].To)
+	require.Equal(t, "40", deleted.Restatements[0].From.String())
+	lines, err := csv.NewReader(strings.NewReader(strings.TrimPrefix(auditor.GET("/audit/trail?format=csv").Status(200).Text, "\ufeff"))).ReadAll()
+	require.NoError(t, err)
+	require.Equal(t, []string{"restatement", "HDFC", monthEnd(2), "cash", "100", ""}, append([]string{lines[len(lines)-3][0]}, lines[len(lines)-3][11:]...))
+}
+
+func TestTheTrailIsWrittenFromTheShell(t *testing.T) {
+	t.Parallel()
+	o, _, account, _ := dealings(t)
+	out, wrong, status := attached(t, o, "audit", "trail", "--workspace", home)
+	require.Equal(t, 0, status, wrong)
+	require.Equal(t, o.auditor(home).GET("/audit/trail?format=csv").Status(200).Text[:500], out[:500])
+	out, wrong, status = attached(t, o, "audit", "trail", "--format", "json", "--account", strconv.FormatInt(account, 10), "--kind", "bank")
+	require.Equal(t, 0, status, wrong)
+	var got trail
+	require.NoError(t, json.Unmarshal([]byte(out), &got))
+	require.Len(t, got.Changes, 2)
+	file := filepath.Join(t.TempDir(), "trail.pdf")
+	_, wrong, status = attached(t, o, "audit", "trail", "--format", "pdf", "-o", file)
+	require.Equal(t, 0, status, wrong)
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.True(t, strings.HasPrefix(string(text), "%PDF-1."))
+	for args, why := range map[string]string{
+		"--format pdf -o " + file: "file exists", "--from tomorrow": "--from: expected a date", "--kind karigar": "kind: expected bank, bankrow or bookslock",
+		"--account 99999": "Account not found", "--id 7": "id: wants kind too",
+	} {
+		_, wrong, status := attached(t, o, append([]string{"audit", "trail"}, strings.Fields(args)...)...)
+		require.Equal(t, 1, status, args)
+		require.Contains(t, wrong, why)
+	}
+}

@@ -1,0 +1,286 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"bahi/domain/event"
+	"bahi/domain/fault"
+	"bahi/domain/unit"
+	"bahi/http/api"
+	views "bahi/readmodels/audit"
+	ledgerviews "bahi/readmodels/ledger"
+)
+
+// Recorded answers when something was recorded.
+type Recorded interface {
+	RecordedAt(ctx context.Context, position event.Position) (time.Time, error)
+}
+
+// Signed answers what was signed about the log.
+type Signed interface {
+	// Upto is the newest signed checkpoint that covers nothing behind a position, empty when there is none.
+	Upto(ctx context.Context, position event.Position) (string, error)
+}
+
+// TrailReport writes who changed what in the books, from what to what, when and why, and which closing
+// balances that moved.
+type TrailReport struct {
+	Trails *views.Trails
+	Books  *ledgerviews.Views
+	Log    Recorded
+	Signed Signed // nil: nothing is
+	Store  uuid.UUID
+	Zone   *time.Location // of the workshop: when its days begin
+	Now    func() time.Time
+}
+
+// TrailQuery says which changes, and how they are written.
+type TrailQuery struct {
+	From    api.Optional[unit.Date] `query:"from"    doc:"First day"`
+	To      api.Optional[unit.Date] `query:"to"      doc:"Last day"`
+	Period  string                  `query:"period"  maxLength:"20"  doc:"In place of the two: a fiscal year such as FY 2026-27 (1 April to 31 March), a calendar year such as 2026, or a month such as 2026-04"`
+	By      string                  `query:"by"      enum:"recorded,effective" default:"recorded" doc:"What the days are of: when a change was recorded, or which day the row bears, before or after it"`
+	Kind    string                  `query:"kind"    enum:"bank,bankrow,bookslock" doc:"Only accounts, rows, or the lock of the books"`
+	ID      string                  `query:"id"      maxLength:"36"  doc:"Only this record of the kind"`
+	Account int64                   `query:"account" minimum:"1"     doc:"Only this account and its rows"`
+	User    string                  `query:"user"    maxLength:"200" doc:"Only changes of this user: an actor such as user:<id>, or the id alone"`
+	Party   string                  `query:"party"   maxLength:"200" doc:"Only where the account's name, or a text of the row, has this in it"`
+	Format  string                  `query:"format"  enum:"json,csv,pdf" default:"json"`
+}
+
+// Days are the first and the last of a trail, by what they are counted, and how they are named.
+type Days struct {
+	From *unit.Date `json:"from,omitempty"`
+	To   *unit.Date `json:"to,omitempty"`
+	By   string     `json:"by" enum:"recorded,effective"`
+	Name string     `json:"period,omitempty" doc:"As it was asked for, such as FY 2026-27"`
+}
+
+// Drawn says from which state of the log a trail was drawn.
+type Drawn struct {
+	Store      uuid.UUID      `json:"store_id"`
+	Position   event.Position `json:"position"             doc:"Up to which the trail is complete"`
+	RecordedAt time.Time      `json:"recorded_at"          doc:"Of the event there"`
+	Checkpoint string         `json:"checkpoint,omitempty" doc:"The newest signed one up to there (C2SP tlog-checkpoint)"`
+}
+
+// Trail is the report as JSON.
+type Trail struct {
+	Drawn        Drawn               `json:"drawn_from"`
+	Days         Days                `json:"days"`
+	Changes      []views.Change      `json:"changes"      doc:"Oldest first"`
+	Restatements []views.Restatement `json:"restatements" doc:"Closing balances of months that the changes moved after the month was over"`
+}
+
+// drawing is a report that is about to be written.
+type drawing struct {
+	*TrailReport
+
+	filter views.TrailFilter
+	days   Days
+	after  event.Position
+	drawn  Drawn
+}
+
+// Trail registers the report.
+func (t *TrailReport) Trail(a *api.API) {
+	api.Download(a, api.Op{
+		ID: "read-trail", Method: "GET", Path: "/audit/trail",
+		Summary: "Report who changed what in the books, from what to what, when and why, and which closing balances that moved",
+		Tags:    tags, Area: area, Limit: "ledger_pdf", Reads: []string{"books"}, StrictQuery: true,
+	}, map[string]any{"application/json": Trail{}, "text/csv": nil, "application/pdf": nil}, func(ctx context.Context, in *struct {
+		TrailQuery
+		Workspace api.Optional[uuid.UUID] `query:"workspace" doc:"Whose books; for operators, who see everybody's without it"`
+	}) (api.Content, error) {
+		of, _, err := scope(ctx, in.Workspace)
+		if err != nil {
+			return api.Content{}, err
+		}
+		return t.Content(ctx, of, in.TrailQuery)
+	})
+}
+
+// Content answers the report of a workspace's books, or of everybody's when it is nil.
+func (t *TrailReport) Content(ctx context.Context, workspace *uuid.UUID, q TrailQuery) (api.Content, error) {
+	d := &drawing{TrailReport: t}
+	var err error
+	if d.days, err = q.days(); err != nil {
+		return api.Content{}, err
+	}
+	if d.filter, err = q.filter(workspace); err != nil {
+		return api.Content{}, err
+	}
+	var from, to *time.Time
+	if d.days.By == effective {
+		d.filter.First, d.filter.Last = d.days.From, d.days.To
+	} else if from, to, err = t.moments(d.days); err != nil {
+		return api.Content{}, err
+	}
+	if q.Account != 0 {
+		if err := t.Trails.Account(ctx, workspace, q.Account); err != nil {
+			return api.Content{}, err
+		}
+	}
+	if d.after, d.drawn.Position, err = t.Trails.Begin(ctx, from, to); err != nil {
+		return api.Content{}, err
+	}
+	d.drawn.Store = t.Store
+	if d.drawn.RecordedAt, err = t.Log.RecordedAt(ctx, d.drawn.Position); err != nil {
+		return api.Content{}, err
+	}
+	d.drawn.RecordedAt = d.drawn.RecordedAt.In(t.Zone)
+	if t.Signed != nil {
+		if d.drawn.Checkpoint, err = t.Signed.Upto(ctx, d.drawn.Position); err != nil {
+			return api.Content{}, err
+		}
+	}
+	switch q.Format {
+	case "csv":
+		return api.Content{Type: "text/csv; charset=utf-8", Name: "audit-trail.csv", Write: d.writeCSV}, nil
+	case "pdf":
+		return api.Content{Type: "application/pdf", Name: "audit-trail.pdf", Write: d.writePDF}, nil
+	default:
+		return api.Content{Type: "application/json", Write: d.writeJSON}, nil
+	}
+}
+
+const effective = "effective"
+
+func wrong(field, message string) error {
+	return fault.Fields(fault.Field{Field: field, Message: message})
+}
+
+// days reads the period.
+func (q TrailQuery) days() (Days, error) {
+	d := Days{From: q.From.Get(), To: q.To.Get(), By: q.By, Name: q.Period}
+	if d.By == "" {
+		d.By = "recorded"
+	}
+	if q.Period != "" {
+		if d.From != nil || d.To != nil {
+			return d, wrong("period", "stands in place of from and to")
+		}
+		first, last, ok := period(q.Period)
+		if !ok {
+			return d, wrong("period", "expected a fiscal year such as FY 2026-27, a year such as 2026, or a month such as 2026-04")
+		}
+		d.From, d.To = &first, &last
+	}
+	if d.From != nil && d.To != nil && *d.From > *d.To {
+		return d, wrong("from", "must not be after to")
+	}
+	return d, nil
+}
+
+// period reads FY 2026-27, 2026 or 2026-04. India's fiscal years begin on 1 April.
+func period(text string) (first, last unit.Date, ok bool) {
+	day := func(year, month int) unit.Date {
+		return unit.DateOf(time.Date(year, time.Month(month), 1, 0, 0, 0, 0, time.UTC))
+	}
+	years, fiscal := strings.CutPrefix(text, "FY")
+	years = strings.TrimPrefix(years, " ")
+	head, tail, two := strings.Cut(years, "-")
+	year, err := strconv.Atoi(head)
+	if err != nil || len(head) != 4 || year < 1900 || year > 2198 {
+		return 0, 0, false
+	}
+	switch next := fmt.Sprintf("%04d", year+1); {
+	case fiscal && two && (tail == next || tail == next[2:]):
+		return day(year, 4), day(year+1, 4) - 1, true
+	case fiscal:
+		return 0, 0, false
+	case !two:
+		return day(year, 1), day(year+1, 1) - 1, true
+	}
+	month, err := strconv.Atoi(tail)
+	if err != nil || len(tail) != 2 || month < 1 || month > 12 {
+		return 0, 0, false
+	}
+	return day(year, month), day(year, month+1) - 1, true
+}
+
+// moments are when the days begin and end in the workshop's zone.
+func (t *TrailReport) moments(d Days) (from, to *time.Time, err error) {
+	begins := func(day unit.Date) *time.Time {
+		y, m, dd := day.Time().Date()
+		at := time.Date(y, m, dd, 0, 0, 0, 0, t.Zone)
+		return &at
+	}
+	if d.From != nil {
+		if from = begins(*d.From); from.After(t.Now()) {
+			return nil, nil, wrong("from", "must not be in the future")
+		}
+	}
+	if d.To != nil {
+		end := begins(*d.To + 1).Add(-time.Microsecond)
+		to = &end
+	}
+	return from, to, nil
+}
+
+// filter refuses what nothing can meet: an empty trail would say that nothing happened.
+func (q TrailQuery) filter(workspace *uuid.UUID) (views.TrailFilter, error) {
+	f := views.TrailFilter{Workspace: workspace, Kind: q.Kind, ID: q.ID, Account: q.Account, Actor: q.User, Party: strings.TrimSpace(q.Party)}
+	const lock = "bookslock"
+	switch {
+	case !slices.Contains([]string{"", "bank", "bankrow", lock}, q.Kind): // at the shell; over HTTP, it is refused before
+		return f, wrong("kind", "expected bank, bankrow or bookslock")
+	case q.ID != "" && q.Kind == "":
+		return f, wrong("id", "wants kind too")
+	case q.Kind == lock && q.Account != 0:
+		return f, wrong("account", "has no lock of its own")
+	case q.Kind == lock && f.Party != "":
+		return f, wrong("party", "has no lock of its own")
+	case q.Kind == "bank" && q.By == effective:
+		return f, wrong("by", "accounts bear no day, only rows do and the lock")
+	}
+	if q.ID == "" {
+		return f, nil
+	}
+	if q.Kind == lock {
+		id, err := uuid.Parse(q.ID)
+		if err != nil {
+			return f, wrong("id", "expected a workspace's id")
+		}
+		f.ID = id.String()
+		return f, nil
+	}
+	id, err := strconv.ParseInt(q.ID, 10, 64)
+	if err != nil || id < 1 {
+		return f, wrong("id", "expected a number")
+	}
+	f.ID = strconv.FormatInt(id, 10)
+	return f, nil
+}
+
+// each hands over the changes, oldest first, and then the closing balances that they moved.
+func (d *drawing) each(ctx context.Context, change func(views.Change) error, between func() error, restatement func(views.Restatement) error) error {
+	moved := views.Restated{Zone: d.Zone}
+	walk := d.Trails.Walk(d.filter, d.after, d.drawn.Position)
+	for more := true; more; {
+		var (
+			found []views.Change
+			err   error
+		)
+		if found, more, err = walk.Next(ctx); err != nil {
+			return err
+		}
+		for _, c := range found {
+			moved.Add(c)
+			if err := change(c); err != nil {
+				return err
+			}
+		}
+	}
+	if err := between(); err != nil {
+		return err
+	}
+	return moved.Each(ctx, d.Books, restatement)
+}

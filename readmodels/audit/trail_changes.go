@@ -1,0 +1,433 @@
+package audit
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"bahi/domain/event"
+	"bahi/domain/ledger/bank"
+	"bahi/domain/ledger/book"
+	"bahi/domain/ledger/bookslock"
+	"bahi/domain/unit"
+	"bahi/readmodels"
+)
+
+// changes answers what events changed. One that was void changed nothing: the books have no version that it
+// begins.
+func (v *Trails) changes(ctx context.Context, f TrailFilter, events []logged) ([]Change, error) {
+	versions, err := v.versions(ctx, events)
+	if err != nil {
+		return nil, err
+	}
+	accounts, err := v.accounts(ctx, events)
+	if err != nil {
+		return nil, err
+	}
+	var changes []Change
+	for _, e := range events {
+		var found []Change
+		switch {
+		case rowKinds[e.kind] != "":
+			for _, row := range slices.Sorted(slices.Values(e.rows)) {
+				if version, stood := versions[place{e.position, row}]; stood && (f.Workspace == nil || version.workspace == *f.Workspace) {
+					if c, ok := version.change(f, e, row); ok {
+						found = append(found, c)
+					}
+				}
+			}
+		case accountKinds[e.kind]:
+			if c, ok := accountChange(f, e, accounts[e.position]); ok {
+				found = append(found, c)
+			}
+		default:
+			if c, ok, err := lockChange(f, e); err != nil {
+				return nil, err
+			} else if ok {
+				found = append(found, c)
+			}
+		}
+		for _, c := range found {
+			if f.Kind == "" || c.Kind == f.Kind && (f.ID == "" || c.ID == f.ID) {
+				changes = append(changes, c)
+			}
+		}
+	}
+	return changes, nil
+}
+
+// place is where a row's version begins.
+type place struct {
+	position event.Position
+	row      int64
+}
+
+// versioned is a version of a row and the one before it.
+type versioned struct {
+	place
+
+	account   Named
+	ledger    string
+	workspace uuid.UUID
+	opened    time.Time
+	now, was  *state
+}
+
+// state is a row at a time.
+type state struct {
+	date       unit.Date
+	in, out    json.RawMessage
+	cash, fine unit.Sum
+	deleted    bool
+	void       bool
+	reverses   *int64
+	reversedBy *int64
+}
+
+const stateColumns = `%[1]s.date, %[1]s.in_entries, %[1]s.out_entries, (%[1]s.in_cash - %[1]s.out_cash)::text, (%[1]s.in_fine - %[1]s.out_fine)::text,
+	%[1]s.deleted, %[1]s.void, %[1]s.reverses, %[1]s.reversed_by`
+
+var versionsSQL = `
+	select w.position, w.row_id, v.account_id, n.name, a.ledger, a.workspace_id, o.recorded_at, b.row_id is not null,
+		` + fmt.Sprintf(stateColumns, "v") + `, ` + fmt.Sprintf(stateColumns, "b") + `
+	from unnest($1::bigint[], $2::bigint[]) w (position, row_id)
+	join books.row_version v on v.row_id = w.row_id and v.from_position = w.position
+	join books.account a on a.id = v.account_id
+	join log.event o on o.position = a.opened_position
+	join lateral (
+		select n.name from books.account_name n where n.account_id = v.account_id and n.from_position <= w.position
+		order by n.from_position desc limit 1
+	) n on true
+	left join books.row_version b on b.row_id = v.row_id and b.to_position = v.from_position`
+
+func (v *Trails) versions(ctx context.Context, events []logged) (map[place]versioned, error) {
+	var positions, rows []int64
+	for _, e := range events {
+		for _, row := range e.rows {
+			positions, rows = append(positions, int64(e.position)), append(rows, row)
+		}
+	}
+	if len(rows) == 0 {
+		return nil, nil
+	}
+	found, err := readmodels.Rows(ctx, v.Reader, toVersioned, versionsSQL, positions, rows)
+	all := make(map[place]versioned, len(found))
+	for _, one := range found {
+		all[one.place] = one
+	}
+	return all, err
+}
+
+func toVersioned(row pgx.CollectableRow) (v versioned, err error) {
+	var (
+		position int64
+		before   bool
+		now, was scanned
+	)
+	err = row.Scan(append(append([]any{&position, &v.row, &v.account.ID, &v.account.Name, &v.ledger, &v.workspace, &v.opened, &before}, now.into()...), was.into()...)...)
+	v.position, v.now = event.Position(position), now.state()
+	if before {
+		v.was = was.state()
+	}
+	return v, err
+}
+
+// scanned is a state on its way out of the database, where the one before may be absent.
+type scanned struct {
+	date                 *time.Time
+	in, out              *string
+	cash, fine           *unit.Sum
+	deleted, void        *bool
+	reverses, reversedBy *int64
+}
+
+func (s *scanned) into() []any {
+	return []any{&s.date, &s.in, &s.out, &s.cash, &s.fine, &s.deleted, &s.void, &s.reverses, &s.reversedBy}
+}
+
+func (s *scanned) state() *state {
+	if s.date == nil {
+		return nil
+	}
+	return &state{
+		date: unit.DateOf(*s.date), in: json.RawMessage(*s.in), out: json.RawMessage(*s.out), cash: *s.cash, fine: *s.fine,
+		deleted: *s.deleted, void: *s.void, reverses: s.reverses, reversedBy: s.reversedBy,
+	}
+}
+
+// stands is the state as far as it is in the books.
+func (s *state) stands() *state {
+	if s == nil || s.deleted {
+		return nil
+	}
+	return s
+}
+
+func (v versioned) change(f TrailFilter, e logged, row int64) (Change, bool) {
+	was, now := v.was.stands(), v.now.stands()
+	c := Change{
+		Position: e.position, At: e.at, Workspace: e.workspace, Actor: e.actor, Reason: e.reason,
+		Kind: e.kind, ID: strconv.FormatInt(row, 10), Ledger: v.ledger, Account: &v.account, opened: v.opened,
+	}
+	switch {
+	case was == nil:
+		c.Change = "added"
+	case now == nil:
+		c.Change = "deleted"
+	case now.void && !was.void:
+		c.Change = "voided"
+	case now.reversedBy != nil && was.reversedBy == nil:
+		c.Change = "reversed"
+	default:
+		c.Change = "edited"
+	}
+	before, after := was.fields(), now.fields()
+	c.Fields = differences(before, after)
+	for _, s := range []*state{was, now} {
+		if s == nil {
+			continue
+		}
+		day, sign := s.date, int64(1)
+		if s == was {
+			sign = -1
+		}
+		c.Date = &day
+		c.moves = append(c.moves, move{day: day, cash: times(s.cash, sign), fine: times(s.fine, sign)})
+	}
+	return c, (f.Account == 0 || f.Account == v.account.ID) && f.dated(was, now) &&
+		matches(f.Party, slices.Concat([]string{v.account.Name}, written(before), written(after))...)
+}
+
+func times(s unit.Sum, sign int64) unit.Sum {
+	if sign < 0 {
+		return unit.Sum{Decimal: s.Neg()}
+	}
+	return s
+}
+
+// dated says whether the row bore a day that the filter wants, before or after.
+func (f TrailFilter) dated(states ...*state) bool {
+	if f.First == nil && f.Last == nil {
+		return true
+	}
+	return slices.ContainsFunc(states, func(s *state) bool { return s != nil && f.covers(s.date) })
+}
+
+func (f TrailFilter) covers(day unit.Date) bool {
+	return (f.First == nil || *f.First <= day) && (f.Last == nil || day <= *f.Last)
+}
+
+// fields are what a row says, by name, in the order of [differences].
+func (s *state) fields() map[string]json.RawMessage {
+	all := map[string]json.RawMessage{}
+	if s == nil {
+		return all
+	}
+	all["date"] = quoted(s.date.String())
+	flatten(all, "in_entries", s.in)
+	flatten(all, "out_entries", s.out)
+	if s.void {
+		all["void"] = json.RawMessage("true")
+	}
+	for name, id := range map[string]*int64{"reverses": s.reverses, "reversed_by": s.reversedBy} {
+		if id != nil {
+			all[name] = json.RawMessage(strconv.FormatInt(*id, 10))
+		}
+	}
+	return all
+}
+
+// flatten notes each field of each entry of a side. Whatever ledger it is of, an entry is an object of plain values.
+func flatten(into map[string]json.RawMessage, side string, entries json.RawMessage) {
+	var list []map[string]json.RawMessage
+	if json.Unmarshal(entries, &list) != nil {
+		into[side] = entries
+		return
+	}
+	for i, entry := range list {
+		for name, value := range entry {
+			into[fmt.Sprintf("%s[%d].%s", side, i, name)] = value
+		}
+	}
+}
+
+// written are the values that are text.
+func written(fields map[string]json.RawMessage) (all []string) {
+	for _, value := range fields {
+		var text string
+		if json.Unmarshal(value, &text) == nil {
+			all = append(all, text)
+		}
+	}
+	return all
+}
+
+var null = json.RawMessage("null")
+
+// differences answers what differs, entries in their order.
+func differences(before, after map[string]json.RawMessage) []Field {
+	names := map[string]bool{}
+	for name := range before {
+		names[name] = true
+	}
+	for name := range after {
+		names[name] = true
+	}
+	fields := make([]Field, 0, len(names))
+	for _, name := range slices.SortedFunc(maps.Keys(names), inOrder) {
+		was, now := before[name], after[name]
+		if bytes.Equal(was, now) {
+			continue
+		}
+		if was == nil {
+			was = null
+		}
+		if now == nil {
+			now = null
+		}
+		fields = append(fields, Field{Field: name, From: was, To: now})
+	}
+	return fields
+}
+
+// inOrder compares names, and numbers in them as numbers.
+func inOrder(a, b string) int {
+	for a != "" && b != "" {
+		n, restA := leading(a)
+		m, restB := leading(b)
+		switch {
+		case restA != a && restB != b:
+			if n != m {
+				return n - m
+			}
+			a, b = restA, restB
+		case a[0] != b[0]:
+			return int(a[0]) - int(b[0])
+		default:
+			a, b = a[1:], b[1:]
+		}
+	}
+	return len(a) - len(b)
+}
+
+func leading(text string) (n int, rest string) {
+	rest = text
+	for rest != "" && rest[0] >= '0' && rest[0] <= '9' && n < 1_000_000 {
+		n, rest = 10*n+int(rest[0]-'0'), rest[1:]
+	}
+	return n, rest
+}
+
+func quoted(text string) json.RawMessage {
+	b, err := json.Marshal(text)
+	if err != nil {
+		panic(err) // a text always can be
+	}
+	return b
+}
+
+// accounts answers what events did to accounts, by position: nothing for a deletion that was void.
+func (v *Trails) accounts(ctx context.Context, events []logged) (map[event.Position]renamed, error) {
+	var positions, ids []int64
+	for _, e := range events {
+		if accountKinds[e.kind] {
+			_, id := event.SplitStream(e.stream)
+			if n, err := strconv.ParseInt(id, 10, 64); err == nil {
+				positions, ids = append(positions, int64(e.position)), append(ids, n)
+			}
+		}
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	found, err := readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[renamed], `
+		select w.position, a.id, a.ledger, a.workspace_id, was.name, n.name, a.deleted_position = w.position, o.recorded_at
+		from unnest($1::bigint[], $2::bigint[]) w (position, id)
+		join books.account a on a.id = w.id
+		join log.event o on o.position = a.opened_position
+		left join books.account_name n on n.account_id = a.id and n.from_position = w.position
+		left join lateral (
+			select b.name from books.account_name b where b.account_id = a.id and b.from_position < w.position
+			order by b.from_position desc limit 1
+		) was on true
+		where n.name is not null or a.deleted_position = w.position`, positions, ids)
+	all := make(map[event.Position]renamed, len(found))
+	for _, one := range found {
+		all[event.Position(one.Position)] = one
+	}
+	return all, err
+}
+
+// renamed is what happened to an account.
+type renamed struct {
+	Position  int64
+	ID        int64
+	Ledger    string
+	Workspace uuid.UUID
+	From, To  *string
+	Deleted   bool
+	Opened    time.Time
+}
+
+func accountChange(f TrailFilter, e logged, r renamed) (Change, bool) {
+	c := Change{
+		Position: e.position, At: e.at, Workspace: e.workspace, Actor: e.actor, Reason: e.reason,
+		Kind: e.kind, ID: strconv.FormatInt(r.ID, 10), Ledger: r.Ledger, Account: &Named{ID: r.ID}, opened: r.Opened,
+	}
+	name := Field{Field: "name", From: null, To: null}
+	var names []string
+	for _, end := range []struct {
+		name *string
+		into *json.RawMessage
+	}{{r.From, &name.From}, {r.To, &name.To}} {
+		if end.name != nil {
+			*end.into, c.Account.Name = quoted(*end.name), *end.name
+			names = append(names, *end.name)
+		}
+	}
+	c.Fields = []Field{name}
+	switch {
+	case r.Deleted:
+		var deleted book.AccountDeleted[bank.Entry]
+		if json.Unmarshal(e.data, &deleted) == nil {
+			c.ends = deleted.EarliestRow
+		}
+		c.Change = "deleted"
+	case r.From == nil:
+		c.Change = "opened"
+	default:
+		c.Change = "renamed"
+	}
+	return c, r.ID != 0 && f.First == nil && f.Last == nil && (f.Account == 0 || f.Account == r.ID) &&
+		(f.Workspace == nil || *f.Workspace == r.Workspace) && matches(f.Party, names...)
+}
+
+func lockChange(f TrailFilter, e logged) (c Change, ok bool, err error) {
+	var moved bookslock.Moved
+	if err := json.Unmarshal(e.data, &moved); err != nil {
+		return c, false, fmt.Errorf("the lock moved at position %d: %w", e.position, err)
+	}
+	field := Field{Field: "locked_through", From: null, To: null}
+	dated := f.First == nil && f.Last == nil
+	for _, end := range []struct {
+		day  *unit.Date
+		into *json.RawMessage
+	}{{moved.From, &field.From}, {moved.To, &field.To}} {
+		if end.day != nil {
+			*end.into, dated = quoted(end.day.String()), dated || f.covers(*end.day)
+		}
+	}
+	_, id := event.SplitStream(e.stream)
+	return Change{
+		Position: e.position, At: e.at, Workspace: e.workspace, Actor: e.actor, Reason: e.reason,
+		Change: "locked", Kind: e.kind, ID: id, Fields: []Field{field},
+	}, dated && f.Account == 0 && f.Party == "", nil
+}
