@@ -374,3 +374,25 @@ func TestTheTrailIsWrittenFromTheShell(t *testing.T) {
 		require.Contains(t, wrong, why)
 	}
 }
+
+func TestATrailIsAsLongAsItIsAndAPDFIsNot(t *testing.T) {
+	t.Parallel()
+	o := start(t)
+	clerk, auditor := o.clerk(home), o.auditor(home)
+	account := open(clerk, "HDFC")
+	rows := make([]string, 1000)
+	for i := range rows {
+		rows[i] = deposit("2025-03-01", "1")
+	}
+	for range 6 {
+		clerk.POST(ledger(account, "/rows"), bulk(rows...)).Status(201)
+	}
+	for _, query := range []string{"", fmt.Sprintf("&account=%d", account)} {
+		lines, err := csv.NewReader(strings.NewReader(auditor.GET("/audit/trail?format=csv" + query).Status(200).Text)).ReadAll()
+		require.NoError(t, err)
+		require.Len(t, lines, 1+1+2*6000+1)
+		require.Len(t, trailOf(auditor, "?format=json"+query).Changes, 6001)
+		auditor.GET("/audit/trail?format=pdf"+query).Problem(422, "That is too much for a PDF: narrow it, or take CSV, which has no limit")
+	}
+	auditor.GET("/audit/trail?format=pdf&kind=bank").Status(200)
+}
