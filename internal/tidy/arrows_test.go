@@ -35,7 +35,7 @@ var mayImport = map[string][]string{
 
 // mayAlsoImport has the packages with a right that their folder lacks.
 var mayAlsoImport = map[string][]string{
-	"http/webhooks":    {"providers/..."},     // verifies and decodes what a provider sends
+	"http/webhooks":    {"providers/..."},    // verifies and decodes what a provider sends
 	"readmodels/audit": {"eventstore/audit"}, // leaves, trees and proofs, which need no store
 }
 
