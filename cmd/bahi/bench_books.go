@@ -187,28 +187,32 @@ func (b *benchmark) read(ctx context.Context, store eventstore.Store) (bench.Sam
 // mostRebuilds keeps a run short: a rebuild takes many times a round.
 const mostRebuilds = 2
 
+// besideReading does something to the log a few times, and reads and decodes it before and after each.
+func (b *benchmark) besideReading(ctx context.Context, store eventstore.Store, do func() (bench.Sample, error)) (found, limits bench.Series, err error) {
+	for i := 0; ; i++ {
+		b.sayf("reading and decoding the log")
+		limit, err := b.read(ctx, store)
+		if err != nil {
+			return nil, nil, err
+		}
+		if limits = append(limits, limit); i == min(b.Rounds, mostRebuilds) {
+			return found, limits, nil
+		}
+		s, err := do()
+		if err != nil {
+			return nil, nil, err
+		}
+		found = append(found, s)
+	}
+}
+
 func (b *benchmark) rebuild(ctx context.Context, sys *system) error {
 	if err := b.settle(ctx); err != nil {
 		return err
 	}
-	var (
-		limits bench.Series
-		found  bench.Series
-	)
-	for i := range min(b.Rounds, mostRebuilds) + 1 {
-		b.sayf("reading and decoding the log")
-		s, err := b.read(ctx, sys.store)
-		if err != nil {
-			return err
-		}
-		limits = append(limits, s)
-		if i == min(b.Rounds, mostRebuilds) {
-			break
-		}
-		if s, err = b.fold(ctx, sys); err != nil {
-			return err
-		}
-		found = append(found, s)
+	found, limits, err := b.besideReading(ctx, sys.store, func() (bench.Sample, error) { return b.fold(ctx, sys) })
+	if err != nil {
+		return err
 	}
 	b.conclude(bench.Figure{Name: "rebuild", Title: "offline rebuild of the books", Unit: "events/s", Goal: &bench.Goal{Bound: 0.4, Aim: 0.6}},
 		found.By(bench.Rate), "reading and decoding the log", limits.By(bench.Rate))

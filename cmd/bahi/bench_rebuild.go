@@ -68,30 +68,21 @@ func (b *benchmark) besideServer(ctx context.Context, s *server, sys *system) er
 // online measures a rebuild beside the live tables, its comparison with them included, and the memory that
 // the process takes which does it.
 func (b *benchmark) online(ctx context.Context, s *server, sys *system) error {
-	var limits, found bench.Series
 	head, err := sys.store.Head(ctx)
 	if err != nil {
 		return err
 	}
-	for i := range min(b.Rounds, mostRebuilds) + 1 {
-		b.sayf("reading and decoding the log")
-		limit, err := b.read(ctx, sys.store)
-		if err != nil {
-			return err
-		}
-		limits = append(limits, limit)
-		if i == min(b.Rounds, mostRebuilds) {
-			break
-		}
+	found, limits, err := b.besideReading(ctx, sys.store, func() (bench.Sample, error) {
 		b.sayf("rebuilding the books beside the live tables")
 		began := time.Now()
 		if err := s.operate(ctx, "rebuild", `{"keep_seconds":0}`); err != nil {
-			return err
+			return bench.Sample{}, err
 		}
-		if err := s.rebuilt(ctx); err != nil {
-			return err
-		}
-		found = append(found, bench.Sample{Rate: float64(head) / time.Since(began).Seconds()})
+		err := s.rebuilt(ctx)
+		return bench.Sample{Rate: float64(head) / time.Since(began).Seconds()}, err
+	})
+	if err != nil {
+		return err
 	}
 	b.sayf("rebuilding the books in a process of its own")
 	peak, err := b.rebuildProcess(ctx, s)
@@ -284,27 +275,18 @@ func (b *benchmark) moves(ctx context.Context, s *server) error {
 
 // doctoring measures how quickly the books are held against the log.
 func (b *benchmark) doctoring(ctx context.Context, sys *system) error {
-	var limits, found bench.Series
 	head, err := sys.store.Head(ctx)
 	if err != nil {
 		return err
 	}
-	for i := range min(b.Rounds, mostRebuilds) + 1 {
-		b.sayf("reading and decoding the log")
-		limit, err := b.read(ctx, sys.store)
-		if err != nil {
-			return err
-		}
-		limits = append(limits, limit)
-		if i == min(b.Rounds, mostRebuilds) {
-			break
-		}
+	found, limits, err := b.besideReading(ctx, sys.store, func() (bench.Sample, error) {
 		b.sayf("holding the books against the log")
 		began := time.Now()
-		if err := sys.examine(ctx, io.Discard, projections.How{}, ledgertables.Books); err != nil {
-			return err
-		}
-		found = append(found, bench.Sample{Rate: float64(head) / time.Since(began).Seconds()})
+		err := sys.examine(ctx, io.Discard, projections.How{}, ledgertables.Books)
+		return bench.Sample{Rate: float64(head) / time.Since(began).Seconds()}, err
+	})
+	if err != nil {
+		return err
 	}
 	b.conclude(bench.Figure{Name: "doctor", Title: "doctor, of the books", Unit: "events/s", Goal: bench.AtLeast(0.3)},
 		found.By(bench.Rate), "reading and decoding the log", limits.By(bench.Rate))

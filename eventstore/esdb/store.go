@@ -122,7 +122,7 @@ func stored(e *esdb.RecordedEvent) event.Stored {
 // ReadStream implements [eventstore.Store].
 func (s *Store) ReadStream(ctx context.Context, stream string, from int64, direction eventstore.Direction) iter.Seq2[event.Stored, error] {
 	return func(yield func(event.Stored, error) bool) {
-		if !nameable(stream) {
+		if !eventstore.Nameable(stream) {
 			return // no stream has such a name
 		}
 		for e, err := range s.raw(ctx, math.MaxInt64, streamFrom(stream, from, direction)) {

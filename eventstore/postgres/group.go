@@ -2,12 +2,9 @@ package postgres
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -19,51 +16,12 @@ import (
 )
 
 const (
-	maxName  = 512      // of a stream or a type, in bytes
-	maxBytes = 16 << 20 // payloads and metadata of one append
-
 	// maxRevision is beyond every stream, and can be added to.
 	maxRevision = int64(1) << 62
 )
 
 // check refuses what Postgres would refuse in the middle of somebody else's group.
-func check(r eventstore.Request) error {
-	bad := func(format string, args ...any) error {
-		return fmt.Errorf("%w: %s", eventstore.ErrBadEvent, fmt.Sprintf(format, args...))
-	}
-	if len(r.Events) == 0 || len(r.Events) > maxGroupEvents {
-		return bad("an append has 1 to %d events, not %d", maxGroupEvents, len(r.Events))
-	}
-	if r.Expected < 0 && r.Expected != eventstore.Any && r.Expected != eventstore.NoStream && r.Expected != eventstore.StreamExists {
-		return bad("no such expected revision: %d", int64(r.Expected))
-	}
-	if !nameable(r.Stream) {
-		return bad("a stream's name has 1 to %d bytes of text", maxName)
-	}
-	ids := make(map[uuid.UUID]bool, len(r.Events))
-	bytes := 0
-	for _, e := range r.Events {
-		bytes += len(e.Data) + len(e.Meta)
-		switch {
-		case e.ID == uuid.Nil || ids[e.ID]:
-			return bad("each event has an id of its own")
-		case !nameable(e.Type):
-			return bad("a type's name has 1 to %d bytes of text", maxName)
-		case bytes > maxBytes:
-			return bad("payloads and metadata have more than %d bytes", maxBytes)
-		case !storable(e.Data) || !storable(e.Meta):
-			return bad("payload and metadata are JSON in UTF-8")
-		}
-		ids[e.ID] = true
-	}
-	return nil
-}
-
-func nameable(name string) bool {
-	return name != "" && len(name) <= maxName && utf8.ValidString(name) && !strings.ContainsRune(name, 0)
-}
-
-func storable(text []byte) bool { return json.Valid(text) && utf8.Valid(text) }
+func check(r eventstore.Request) error { return r.Check(maxGroupEvents) }
 
 const (
 	// lockLog is held until the commit. What follows sees everything that was appended before, since

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"bahi/domain/event"
+	"bahi/eventstore"
 )
 
 // ErrNotEmpty tells that an import would have to mix two logs.
@@ -104,9 +105,9 @@ func (s *copySource) Next() bool {
 		s.err = fmt.Errorf("position %d follows position %d", e.Position, s.e.Position)
 	case e.At.Before(s.e.At):
 		s.err = fmt.Errorf("position %d was recorded before the one before it", e.Position)
-	case !nameable(e.Stream) || !nameable(e.Type) || e.ID == uuid.Nil:
+	case !eventstore.Nameable(e.Stream) || !eventstore.Nameable(e.Type) || e.ID == uuid.Nil:
 		s.err = fmt.Errorf("position %d has no id, or a stream or type that is no name", e.Position)
-	case !storable(e.Data) || !storable(e.Meta):
+	case !eventstore.Storable(e.Data) || !eventstore.Storable(e.Meta):
 		s.err = fmt.Errorf("position %d has a payload or metadata that are not JSON in UTF-8", e.Position)
 	}
 	s.e = e

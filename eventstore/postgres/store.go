@@ -104,7 +104,7 @@ func (s *Store) ReadStream(ctx context.Context, stream string, from int64, direc
 		step = -1
 	}
 	return func(yield func(event.Stored, error) bool) {
-		if !nameable(stream) {
+		if !eventstore.Nameable(stream) {
 			return // no stream has such a name, and Postgres would refuse to look for it
 		}
 		for next, limit, more := from, firstChunk, true; more; {

@@ -29,6 +29,14 @@ var kinds = map[fault.Kind]struct {
 	fault.TooLarge:     {http.StatusRequestEntityTooLarge, "too_large"},
 }
 
+// StatusOf answers the HTTP status of a refusal, 500 for what is none.
+func StatusOf(kind fault.Kind) int {
+	if k, known := kinds[kind]; known {
+		return k.status
+	}
+	return http.StatusInternalServerError
+}
+
 // others are the answers that no fault stands behind.
 var others = map[int]struct{ code, detail string }{
 	http.StatusBadRequest:            {"malformed", "Malformed request"},

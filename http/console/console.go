@@ -266,7 +266,7 @@ func (v *visit) fail(err error) {
 	case limited:
 		status, detail = problem.Status, "Too many tries. Wait a minute, then try again."
 	case refused:
-		status, detail, fields = statusOf(refusal.Kind), refusal.Detail, refusal.Fields
+		status, detail, fields = api.StatusOf(refusal.Kind), refusal.Detail, refusal.Fields
 	}
 	if status >= http.StatusInternalServerError {
 		api.Failed(v.r.Context(), err)
@@ -297,31 +297,6 @@ func (v *visit) back() string {
 		return Path + "/" + parts[0]
 	default:
 		return Path + "/"
-	}
-}
-
-func statusOf(kind fault.Kind) int {
-	switch kind {
-	case fault.Invalid:
-		return http.StatusUnprocessableEntity
-	case fault.Malformed:
-		return http.StatusBadRequest
-	case fault.Unauthorized:
-		return http.StatusUnauthorized
-	case fault.Forbidden:
-		return http.StatusForbidden
-	case fault.NotFound:
-		return http.StatusNotFound
-	case fault.Conflict:
-		return http.StatusConflict
-	case fault.Stale:
-		return http.StatusPreconditionFailed
-	case fault.Unavailable:
-		return http.StatusServiceUnavailable
-	case fault.TooLarge:
-		return http.StatusRequestEntityTooLarge
-	default:
-		return http.StatusInternalServerError
 	}
 }
 

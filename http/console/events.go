@@ -13,6 +13,7 @@ import (
 	"bahi/domain/fault"
 	"bahi/domain/ledger/book"
 	"bahi/domain/unit"
+	"bahi/http/api"
 	views "bahi/readmodels/ops"
 )
 
@@ -55,7 +56,7 @@ func (v *visit) events() (page, error) {
 	p := page{template: "events", title: "Events"}
 	filter := e.filter(v.Zone)
 	if len(e.Wrong) > 0 {
-		p.status, p.body = statusOf(fault.Invalid), e
+		p.status, p.body = api.StatusOf(fault.Invalid), e
 		return p, nil
 	}
 	found, err := v.Events.Search(v.r.Context(), filter, eventsOfPage)

@@ -15,6 +15,7 @@ import (
 	"bahi/domain/fault"
 	"bahi/domain/ledger/bank"
 	"bahi/domain/unit"
+	"bahi/http/api"
 	books "bahi/readmodels/ledger"
 	views "bahi/readmodels/ops"
 )
@@ -114,12 +115,12 @@ func (v *visit) account() (page, error) {
 		return p, err
 	}
 	if len(a.Wrong) > 0 {
-		p.status, p.body = statusOf(fault.Invalid), a
+		p.status, p.body = api.StatusOf(fault.Invalid), a
 		return p, nil
 	}
 	err = v.fill(v.r.Context(), &a, number(v.r.URL.Query().Get("page")))
 	if errors.Is(err, ledgers[a.Ledger]) { // it was opened later, or deleted before
-		p.status, a.Missing, err = statusOf(fault.NotFound), true, nil
+		p.status, a.Missing, err = api.StatusOf(fault.NotFound), true, nil
 	}
 	p.title, p.body = a.Name, a
 	return p, err
