@@ -49,6 +49,10 @@ type Store interface {
 	// Subscribe yields batches of the log's events after a position, in order, none skipped and none
 	// twice, and goes on with what is appended later. It ends when ctx does, or with an error;
 	// whoever wants to go on then subscribes after the last position that it has dealt with.
+	//
+	// It ends with ErrTailLost when the log ends before the position, or has another event there than
+	// the one that it gave. A new subscription knows no more than the position: whoever subscribes anew
+	// MUST look by itself whether the event there is the one that it knows.
 	Subscribe(ctx context.Context, after event.Position) iter.Seq2[Batch, error]
 
 	// Head is the position of the newest event. Everything appended before the call is at or before it.
@@ -119,6 +123,7 @@ type Result struct {
 
 // Appended tells where the events stand.
 type Appended struct {
+	First    event.Position // of the first of them; 0: the log does not tell without being read
 	Position event.Position // of the last of them
 	Revision int64          // of the last of them
 	At       time.Time
@@ -144,4 +149,9 @@ var (
 	ErrUnavailable = errors.New("the event log cannot be reached; nothing was appended")
 	ErrInDoubt     = errors.New("the event log went away before it answered; whether the append took place is not known")
 	ErrBadEvent    = errors.New("the event log does not take this event")
+
+	// ErrTailLost ends a subscription to a log that no longer has its newest events, as after a failover to a
+	// server that was behind: their positions are given again, to other events. What was made of those that are
+	// gone MUST be made anew.
+	ErrTailLost = errors.New("the event log lost its newest events: what was read of them is no longer in it")
 )

@@ -26,7 +26,7 @@ func forge(t testing.TB, dir string, n int, plain string, honest bool) {
 	_, err = e.Write([]byte(plain))
 	require.NoError(t, err)
 	require.NoError(t, e.Close())
-	require.NoError(t, os.WriteFile(filepath.Join(dir, segmentName(n)), packed.Bytes(), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, segmentName(n, false)), packed.Bytes(), 0o600))
 	rewrite(t, dir, func(m *Manifest) {
 		s := &m.Segments[n-1]
 		sum := sha256.Sum256(packed.Bytes())
@@ -52,29 +52,47 @@ func rewrite(t testing.TB, dir string, change func(*Manifest)) {
 	require.NoError(t, os.WriteFile(path, content, 0o600))
 }
 
+// lines changes the lines of the second segment, and the manifest with them.
+func lines(change func(lines []string) []string) func(t *testing.T, dir string) {
+	return func(t *testing.T, dir string) {
+		all := strings.SplitAfter(unpack(t, dir, 2), "\n")
+		forge(t, dir, 2, strings.Join(change(all[:len(all)-1]), ""), false)
+	}
+}
+
+// manifest changes that alone.
+func manifest(change func(*Manifest)) func(t *testing.T, dir string) {
+	return func(t *testing.T, dir string) { rewrite(t, dir, change) }
+}
+
 func TestWhatWasDoneToAnArchiveIsFoundAndNamed(t *testing.T) {
 	t.Parallel()
-	lines := func(change func(lines []string) []string) func(t *testing.T, dir string) {
-		return func(t *testing.T, dir string) {
-			all := strings.SplitAfter(unpack(t, dir, 2), "\n")
-			forge(t, dir, 2, strings.Join(change(all[:len(all)-1]), ""), false)
-		}
-	}
 	line := func(change func(string) string) func(t *testing.T, dir string) {
 		return lines(func(all []string) []string { all[1] = change(all[1]); return all })
 	}
 	segment := func(change func(content []byte) []byte) func(t *testing.T, dir string) {
 		return func(t *testing.T, dir string) {
-			path := filepath.Join(dir, segmentName(2))
+			path := filepath.Join(dir, segmentName(2, false))
 			content, err := os.ReadFile(path)
 			require.NoError(t, err)
 			require.NoError(t, os.WriteFile(path, change(content), 0o600))
 		}
 	}
-	manifest := func(change func(*Manifest)) func(t *testing.T, dir string) {
-		return func(t *testing.T, dir string) { rewrite(t, dir, change) }
-	}
 	const at = "segments/00000002.ndjson.zst"
+	plain := func(change func(string) string) func(t *testing.T, dir string) {
+		return func(t *testing.T, dir string) {
+			require.NoError(t, os.RemoveAll(dir))
+			l := logOf(10)
+			o := l.options()
+			o.Plain = true
+			_, err := Create(t.Context(), dir, l, o)
+			require.NoError(t, err)
+			path := filepath.Join(dir, segmentName(2, true))
+			content, err := os.ReadFile(path)
+			require.NoError(t, err)
+			require.NoError(t, os.WriteFile(path, []byte(change(string(content))), 0o600))
+		}
+	}
 	for what, c := range map[string]struct {
 		tamper func(t *testing.T, dir string)
 		found  string
@@ -83,6 +101,11 @@ func TestWhatWasDoneToAnArchiveIsFoundAndNamed(t *testing.T) {
 			func(t *testing.T, dir string) {
 				forge(t, dir, 2, strings.Replace(unpack(t, dir, 2), "Bill 5", "Bill 9", 1), true)
 			}, at + ": its text is not what the manifest says"},
+		"a payload in a plain segment":      {plain(func(c string) string { return strings.Replace(c, "Bill 5", "Bill 9", 1) }), "segments/00000002.ndjson: its text is not what the manifest says"},
+		"a longer payload in one":           {plain(func(c string) string { return strings.Replace(c, "Bill 5", "Bill 55", 1) }), "segments/00000002.ndjson: its text is not what the manifest says"},
+		"bytes behind the end of one":       {plain(func(c string) string { return c + c }), "segments/00000002.ndjson: it has more than 4 lines"},
+		"a plain segment that was cut off":  {plain(func(c string) string { return c[:len(c)-7] }), "segments/00000002.ndjson, line 4 (event 8): the text ends here"},
+		"a plain segment called compressed": {manifest(func(m *Manifest) { m.Segments[1].File = segmentName(2, true) }), "manifest.json: segments/00000002.ndjson is not compressed, and has sizes and hashes as if it were"},
 		"the file, not its text": {func(t *testing.T, dir string) {
 			forge(t, dir, 2, unpack(t, dir, 2), true)
 			segment(func(c []byte) []byte { return append(c, 0) })(t, dir)
@@ -93,27 +116,29 @@ func TestWhatWasDoneToAnArchiveIsFoundAndNamed(t *testing.T) {
 		"bytes behind the end":    {segment(func(c []byte) []byte { return append(c, c...) }), at + ": it has more than 4 lines"},
 		"a missing segment":       {func(t *testing.T, dir string) { require.NoError(t, os.Remove(filepath.Join(dir, at))) }, at + ": it is missing"},
 		"another segment's file": {func(t *testing.T, dir string) {
-			require.NoError(t, os.Rename(filepath.Join(dir, segmentName(1)), filepath.Join(dir, at)))
+			require.NoError(t, os.Rename(filepath.Join(dir, segmentName(1, false)), filepath.Join(dir, at)))
 		}, "segments/00000001.ndjson.zst: it is missing"},
-		"two lines change places":   {lines(func(all []string) []string { all[1], all[2] = all[2], all[1]; return all }), at + ", line 2 (position 6): it has position 7, and follows position 5"},
-		"a line twice":              {lines(func(all []string) []string { return slices.Insert(all[:3], 1, all[1]) }), at + ", line 3 (position 7): it has position 6, and follows position 6"},
-		"a line too few":            {lines(func(all []string) []string { return all[:3] }), at + ", line 4 (position 8): the text ends here, and ought to have 4 lines"},
+		"two lines change places":   {lines(func(all []string) []string { all[1], all[2] = all[2], all[1]; return all }), at + ", line 2 (event 6): it has position 7, and follows position 5"},
+		"a line twice":              {lines(func(all []string) []string { return slices.Insert(all[:3], 1, all[1]) }), at + ", line 3 (event 7): it has position 6, and follows position 6"},
+		"a line too few":            {lines(func(all []string) []string { return all[:3] }), at + ", line 4 (event 8): the text ends here, and ought to have 4 lines"},
 		"a line too many":           {lines(func(all []string) []string { return append(all, all[3]) }), at + ": it has more than 4 lines"},
-		"half a line":               {lines(func(all []string) []string { all[3] = all[3][:20]; return all }), at + ", line 4 (position 8): the text ends here"},
-		"no line break at the end":  {lines(func(all []string) []string { all[3] = strings.TrimSuffix(all[3], "\n"); return all }), at + ", line 4 (position 8): the text ends here"},
-		"an earlier time":           {line(func(l string) string { return strings.Replace(l, "2026-11", "2025-11", 1) }), at + ", line 2 (position 6): it was recorded at 2025-11-21T18:00:00.123461Z, before the event before it"},
-		"another form of the time":  {line(func(l string) string { return strings.Replace(l, "461Z", "461+00:00", 1) }), at + ", line 2 (position 6): recorded_at"},
-		"no JSON":                   {line(func(string) string { return "{\n" }), at + ", line 2 (position 6): it is not JSON of an event"},
-		"white space":               {line(func(l string) string { return " " + l }), at + ", line 2 (position 6): it is not written in the one form"},
-		"a field of its own":        {line(func(l string) string { return strings.Replace(l, `{"pos`, `{"new":1,"pos`, 1) }), at + ", line 2 (position 6): it is not written in the one form"},
-		"a field twice":             {line(func(l string) string { return strings.Replace(l, `,"meta"`, `,"data":"{}","meta"`, 1) }), at + ", line 2 (position 6): it is not written in the one form"},
-		"a needless escape":         {line(func(l string) string { return strings.Replace(l, `Bill`, `\u0042ill`, 1) }), at + ", line 2 (position 6): it is not written in the one form"},
-		"a payload that is no JSON": {line(func(l string) string { return strings.Replace(l, `"{\"schema`, `"\"schema`, 1) }), at + ", line 2 (position 6): data or meta does not hold JSON"},
-		"no stream":                 {line(func(l string) string { return strings.Replace(l, `"bank-2"`, `""`, 1) }), at + ", line 2 (position 6): stream, type, id or revision is missing"},
+		"half a line":               {lines(func(all []string) []string { all[3] = all[3][:20]; return all }), at + ", line 4 (event 8): the text ends here"},
+		"no line break at the end":  {lines(func(all []string) []string { all[3] = strings.TrimSuffix(all[3], "\n"); return all }), at + ", line 4 (event 8): the text ends here"},
+		"an earlier time":           {line(func(l string) string { return strings.Replace(l, "2026-11", "2025-11", 1) }), at + ", line 2 (event 6): it was recorded at 2025-11-21T18:00:00.123461Z, before the event before it"},
+		"another form of the time":  {line(func(l string) string { return strings.Replace(l, "461Z", "461+00:00", 1) }), at + ", line 2 (event 6): recorded_at"},
+		"no JSON":                   {line(func(string) string { return "{\n" }), at + ", line 2 (event 6): it is not JSON of an event"},
+		"white space":               {line(func(l string) string { return " " + l }), at + ", line 2 (event 6): it is not written in the one form"},
+		"a field of its own":        {line(func(l string) string { return strings.Replace(l, `{"pos`, `{"new":1,"pos`, 1) }), at + ", line 2 (event 6): it is not written in the one form"},
+		"a field twice":             {line(func(l string) string { return strings.Replace(l, `,"meta"`, `,"data":"{}","meta"`, 1) }), at + ", line 2 (event 6): it is not written in the one form"},
+		"a needless escape":         {line(func(l string) string { return strings.Replace(l, `Bill`, `\u0042ill`, 1) }), at + ", line 2 (event 6): it is not written in the one form"},
+		"a payload that is no JSON": {line(func(l string) string { return strings.Replace(l, `"{\"schema`, `"\"schema`, 1) }), at + ", line 2 (event 6): data or meta does not hold JSON"},
+		"no stream":                 {line(func(l string) string { return strings.Replace(l, `"bank-2"`, `""`, 1) }), at + ", line 2 (event 6): stream, type, id or revision is missing"},
 		"no manifest":               {func(t *testing.T, dir string) { require.NoError(t, os.Remove(filepath.Join(dir, manifestName))) }, "is no archive, or one that was not finished"},
 		"half a manifest":           {func(t *testing.T, dir string) { require.NoError(t, os.Truncate(filepath.Join(dir, manifestName), 99)) }, "manifest.json: it cannot be read"},
 		"another format":            {manifest(func(m *Manifest) { m.Format = "zip" }), `manifest.json: its format is "zip"`},
 		"a later version":           {manifest(func(m *Manifest) { m.Version = 2 }), "manifest.json: its format has version 2; this program reads version 1"},
+		"positions of no kind":      {manifest(func(m *Manifest) { m.Positions = "" }), `manifest.json: its positions are "", which is neither dense nor sparse`},
+		"gaps that are none":        {manifest(func(m *Manifest) { m.Positions = Sparse }), "manifest.json: its positions are sparse, and have no gap"},
 		"no name of the log":        {manifest(func(m *Manifest) { m.StoreID = uuid.Nil }), "manifest.json: it does not name the log"},
 		"the last segment left out": {manifest(func(m *Manifest) { m.Segments = m.Segments[:2] }), "manifest.json: it counts 10 events from position 1 to 10, and its segments have 8 from 1 to 8"},
 		"the first one left out":    {manifest(func(m *Manifest) { m.Segments = m.Segments[1:] }), `manifest.json: segment 1 is called "segments/00000002.ndjson.zst"`},

@@ -38,7 +38,7 @@ func (o Options) withCheckpoints(store uuid.UUID) (Options, error) {
 		if c.Origin != audit.Origin(store) {
 			return o, fmt.Errorf("checkpoint %d for the archive: it is of the log %s, and this is the log %s", i+1, c.Origin, audit.Origin(store))
 		}
-		if c.Size <= uint64(o.UpTo) { // it may be newer than what is archived
+		if max(c.Size, uint64(c.Position)) <= uint64(o.UpTo) { // it may be newer than what is archived
 			signed.Write(text)
 		}
 	}
@@ -51,9 +51,21 @@ func (o Options) withCheckpoints(store uuid.UUID) (Options, error) {
 	return o, nil
 }
 
+// More than the checkpoints are together, or the keys, that go into an archive: in bytes, and how many. Whose archive it is, nobody
+// knows yet, and in a zip file there is room for much in little.
+const (
+	mostSigned      = 64 << 20
+	mostCheckpoints = 200_000
+)
+
 // Checkpoints answers the checkpoints that the archive carries. They are doubtful, since the archive's keeper could have written
-// other ones, but for those that one of the given keys signed. It answers a [Broken] for a signature that is wrong.
+// other ones, but for those that one of the given keys signed. Beside those that are right it answers a [Broken] for one that is not.
 func (a *Archive) Checkpoints(trusted audit.Keys) ([]audit.Kept, error) {
+	for _, f := range a.Files {
+		if (f.File == CheckpointsFile || f.File == PublicKeysFile) && f.Bytes > mostSigned {
+			return nil, &Broken{File: f.File, Why: fmt.Sprintf("it is longer than %d bytes", int64(mostSigned))}
+		}
+	}
 	text, found, err := a.File(CheckpointsFile)
 	if err != nil || !found {
 		return nil, err
@@ -66,26 +78,35 @@ func (a *Archive) Checkpoints(trusted audit.Keys) ([]audit.Kept, error) {
 	if err != nil {
 		return nil, &Broken{File: PublicKeysFile, Why: err.Error()}
 	}
-	if _, err := own.Collect(audit.Origin(a.StoreID), CheckpointsFile, text); err != nil {
-		return nil, &Broken{File: CheckpointsFile, Why: err.Error()}
+	notes := audit.SplitCheckpoints(text)
+	if len(notes) > mostCheckpoints {
+		return nil, &Broken{File: CheckpointsFile, Why: fmt.Sprintf("it has more than %d checkpoints", mostCheckpoints)}
 	}
-	kept, err := trusted.Collect(audit.Origin(a.StoreID), "the archive's own", text)
+	kept, err := trusted.Beside(audit.Origin(a.StoreID), "the archive's own", notes)
+	if err == nil {
+		_, err = own.Beside(audit.Origin(a.StoreID), "the archive's own", notes)
+	}
 	if err != nil {
-		return nil, &Broken{File: CheckpointsFile, Why: err.Error()}
+		return kept, &Broken{File: CheckpointsFile, Why: err.Error()}
 	}
-	return audit.BesideTheLog(kept), nil
+	return kept, nil
 }
 
 // asFinding says where what is wrong with the archive's files may begin, in its log.
-func (a *Archive) asFinding(b *Broken, proven uint64) *audit.Finding {
-	f := &audit.Finding{Kind: audit.Rewritten, Why: firstUpper(b.Error()) + "."}
+func (a *Archive) asFinding(b *Broken, proven uint64) audit.Finding {
+	f := audit.Finding{Kind: audit.Rewritten, Why: firstUpper(b.Error()) + "."}
+	before := uint64(0)
 	for _, s := range a.Segments {
 		if s.File == b.File {
-			f.First, f.Last = max(proven+1, uint64(s.FirstPosition)), uint64(s.LastPosition)
+			f.First, f.Last = max(proven, before)+1, before+s.Events
 		}
+		before += s.Events
 	}
 	if b.Line > 0 {
-		f.Last = uint64(b.Position)
+		f.Last = b.Event
+	}
+	if f.First > f.Last { // its events are proven, and only the file around them is another one
+		f.First, f.Last = 0, 0
 	}
 	return f
 }

@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"bytes"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -25,6 +26,15 @@ const (
 	Version = 1
 )
 
+// Positions says how the positions of a log follow one another.
+type Positions string
+
+// The ways.
+const (
+	Dense  Positions = "dense"  // 1, 2, 3 …
+	Sparse Positions = "sparse" // they rise, as those of EventStoreDB do
+)
+
 const (
 	manifestName = "manifest.json"
 	segmentsName = "segments"
@@ -36,26 +46,30 @@ type Manifest struct {
 	Format        string         `json:"format"`
 	Version       int            `json:"version"`
 	StoreID       uuid.UUID      `json:"store_id"`       // which log this is
-	FirstPosition event.Position `json:"first_position"` // 1; 0 in an archive of an empty log
+	Positions     Positions      `json:"positions"`      // sparse if there is a gap
+	FirstPosition event.Position `json:"first_position"` // 0 in an archive of an empty log
 	LastPosition  event.Position `json:"last_position"`
 	Events        uint64         `json:"events"`
 	Program       string         `json:"program"`    // the version of the Bahi that wrote it, or added to it last
 	WrittenAt     time.Time      `json:"written_at"` // then
-	Segments      []Segment      `json:"segments"`
-	Files         []File         `json:"files,omitempty"` // what else belongs to it
+	Segments      Segments       `json:"segments"`
+	Files         Files          `json:"files,omitempty"` // what else belongs to it
 }
 
 // Segment is a file with a part of the log.
 type Segment struct {
-	File             string         `json:"file"` // segments/00000001.ndjson.zst
+	File             string         `json:"file"` // segments/00000001.ndjson.zst, or without the .zst if it is not compressed
 	Events           uint64         `json:"events"`
 	FirstPosition    event.Position `json:"first_position"`
 	LastPosition     event.Position `json:"last_position"`
 	Bytes            int64          `json:"bytes"` // of the text
 	SHA256           string         `json:"sha256"`
-	CompressedBytes  int64          `json:"compressed_bytes"` // of the file
-	CompressedSHA256 string         `json:"compressed_sha256"`
+	CompressedBytes  int64          `json:"compressed_bytes,omitempty"` // of the file, if it is compressed
+	CompressedSHA256 string         `json:"compressed_sha256,omitempty"`
 }
+
+// isCompressed goes by the file's name.
+func (s Segment) isCompressed() bool { return strings.HasSuffix(s.File, compressedSuffix) }
 
 // File is another file of the archive, such as keys.json.
 type File struct {
@@ -64,8 +78,71 @@ type File struct {
 	SHA256 string `json:"sha256"`
 }
 
+const compressedSuffix = ".zst"
+
+// Segments are those of an archive, and Files its further files. They are read one by one, and no further than the first
+// that cannot be one: whose manifest it is, nobody knows yet, and a list may have millions of nothing.
+type (
+	Segments []Segment
+	Files    []File
+)
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (s *Segments) UnmarshalJSON(text []byte) (err error) {
+	*s, err = readList(text, func(one Segment, n int) error {
+		if name := segmentName(n, !one.isCompressed()); one.File != name {
+			return &Broken{File: manifestName, Why: fmt.Sprintf("segment %d is called %q, not %s", n, one.File, name)}
+		}
+		return nil
+	})
+	return err
+}
+
+// mostFiles is more than any Bahi adds to an archive.
+const mostFiles = 1000
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (f *Files) UnmarshalJSON(text []byte) (err error) {
+	*f, err = readList(text, func(one File, n int) error {
+		if n > mostFiles || !isFileName(one.File) {
+			return &Broken{File: manifestName, Why: fmt.Sprintf("%q cannot be the name of a further file, of which there are at most %d", one.File, mostFiles)}
+		}
+		return nil
+	})
+	return err
+}
+
+// readList reads a list one by one, and checks each with its number, from 1.
+func readList[T any](text []byte, check func(one T, n int) error) (all []T, err error) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	begin, err := d.Token()
+	if err != nil || begin == nil {
+		return nil, err
+	}
+	if begin != json.Delim('[') {
+		return nil, errors.New("it has something else where a list belongs")
+	}
+	for n := 1; d.More(); n++ {
+		var one T
+		if err := d.Decode(&one); err != nil {
+			return nil, err
+		}
+		if err := check(one, n); err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
 // segmentName names the nth segment, from 1.
-func segmentName(n int) string { return fmt.Sprintf("%s/%08d.ndjson.zst", segmentsName, n) }
+func segmentName(n int, plain bool) string {
+	name := fmt.Sprintf("%s/%08d.ndjson", segmentsName, n)
+	if !plain {
+		name += compressedSuffix
+	}
+	return name
+}
 
 // mostManifest is more than the manifest of any log that fits on a disk, in bytes.
 const mostManifest = 64 << 20
@@ -93,7 +170,11 @@ func readManifest(files fs.FS) (m Manifest, err error) {
 	if len(text) > mostManifest {
 		return m, &Broken{File: manifestName, Why: fmt.Sprintf("it is longer than %d bytes", mostManifest)}
 	}
-	if err := json.Unmarshal(text, &m); err != nil {
+	err = json.Unmarshal(text, &m)
+	if b := asBroken(err); b != nil {
+		return m, b
+	}
+	if err != nil {
 		return m, &Broken{File: manifestName, Why: "it cannot be read: " + err.Error()}
 	}
 	if why := m.complaint(); why != "" {
@@ -111,35 +192,56 @@ func (m Manifest) complaint() string {
 		return fmt.Sprintf("its format has version %d; this program reads version %d", m.Version, Version)
 	case m.StoreID == uuid.Nil:
 		return "it does not name the log"
+	case m.Positions != Dense && m.Positions != Sparse:
+		return fmt.Sprintf("its positions are %q, which is neither %s nor %s", m.Positions, Dense, Sparse)
 	}
-	var last event.Position
-	for i, s := range m.Segments {
+	var (
+		first, last event.Position
+		events      uint64 // at most as many as there are positions
+	)
+	for _, s := range m.Segments {
 		switch {
-		case s.File != segmentName(i+1):
-			return fmt.Sprintf("segment %d is called %q, not %s", i+1, s.File, segmentName(i+1))
-		case s.FirstPosition != last+1:
+		case !m.Positions.follow(last, s.FirstPosition):
 			return fmt.Sprintf("%s begins at position %d, and follows position %d", s.File, s.FirstPosition, last)
-		case s.LastPosition < s.FirstPosition || uint64(s.LastPosition-s.FirstPosition)+1 != s.Events:
+		case !s.fits(m.Positions):
 			return fmt.Sprintf("%s has %d events from position %d to %d", s.File, s.Events, s.FirstPosition, s.LastPosition)
-		case s.Bytes <= 0 || s.CompressedBytes <= 0 || !isSHA256(s.SHA256) || !isSHA256(s.CompressedSHA256):
+		case s.Bytes <= 0 || !isSHA256(s.SHA256), s.isCompressed() && (s.CompressedBytes <= 0 || !isSHA256(s.CompressedSHA256)):
 			return s.File + " has no sizes and hashes"
+		case !s.isCompressed() && (s.CompressedBytes != 0 || s.CompressedSHA256 != ""):
+			return s.File + " is not compressed, and has sizes and hashes as if it were"
 		}
-		last = s.LastPosition
+		if events == 0 {
+			first = s.FirstPosition
+		}
+		last, events = s.LastPosition, events+s.Events
 	}
-	first := min(1, last)
-	if m.FirstPosition != first || m.LastPosition != last || m.Events != uint64(last) {
+	switch {
+	case m.FirstPosition != first || m.LastPosition != last || m.Events != events:
 		return fmt.Sprintf("it counts %d events from position %d to %d, and its segments have %d from %d to %d",
-			m.Events, m.FirstPosition, m.LastPosition, last, first, last)
+			m.Events, m.FirstPosition, m.LastPosition, events, first, last)
+	case m.Positions == Sparse && events == uint64(last):
+		return fmt.Sprintf("its positions are %s, and have no gap", Sparse)
 	}
 	for i, f := range m.Files {
 		switch {
-		case !isFileName(f.File) || slices.ContainsFunc(m.Files[:i], func(other File) bool { return other.File == f.File }):
-			return fmt.Sprintf("%q cannot be the name of a further file", f.File)
+		case slices.ContainsFunc(m.Files[:i], func(other File) bool { return other.File == f.File }):
+			return fmt.Sprintf("it has two files %q", f.File)
 		case f.Bytes < 0 || !isSHA256(f.SHA256):
 			return f.File + " has no size and hash"
 		}
 	}
 	return ""
+}
+
+// follow says whether a position may stand behind another one; behind 0, as the first.
+func (p Positions) follow(last, next event.Position) bool {
+	return next > last && (p == Sparse || next == last+1)
+}
+
+// fits says whether as many events as the segment has can stand between its positions.
+func (s Segment) fits(p Positions) bool {
+	steps := uint64(s.LastPosition - s.FirstPosition)
+	return s.LastPosition >= s.FirstPosition && s.Events > 0 && (s.Events-1 == steps || p == Sparse && s.Events > 1 && s.Events-1 < steps)
 }
 
 func isSHA256(text string) bool {

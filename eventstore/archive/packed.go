@@ -22,8 +22,11 @@ func OpenPacked(file io.ReaderAt, size int64) (*Archive, error) {
 		return nil, fmt.Errorf("read the archive: %w", err)
 	}
 	packed := openTar
-	if string(magic) == "PK" {
+	switch string(magic) {
+	case "PK":
 		packed = openZip
+	case "\x1f\x8b":
+		return nil, errors.New("it is compressed by gzip: gunzip makes a tar file of it, which can be read")
 	}
 	files, names, err := packed(file, size)
 	if err != nil {
@@ -72,7 +75,7 @@ type tarFile struct {
 
 func openTar(file io.ReaderAt, size int64) (fs.FS, []string, error) {
 	all := io.NewSectionReader(file, 0, size)
-	files := tarFiles{}
+	files, seen := tarFiles{}, map[string]bool{}
 	for t := tar.NewReader(all); ; {
 		h, err := t.Next()
 		if errors.Is(err, io.EOF) {
@@ -85,10 +88,26 @@ func openTar(file io.ReaderAt, size int64) (fs.FS, []string, error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		if h.Typeflag == tar.TypeReg && offset+h.Size <= size {
-			files[path.Clean(h.Name)] = tarFile{h, file, offset}
+		name := path.Clean(h.Name)
+		switch {
+		case h.Typeflag == tar.TypeDir:
+		case seen[name]: // others may read the first, or the last
+			return nil, nil, fmt.Errorf("%q is in it twice", name)
+		case h.Typeflag == tar.TypeReg && !sparse(h) && offset+h.Size <= size:
+			files[name] = tarFile{h, file, offset}
+		}
+		seen[name] = true
+	}
+}
+
+// sparse says whether a file's holes are left out, as GNU tar notes it: then its bytes here are not those that are unpacked.
+func sparse(h *tar.Header) bool {
+	for name := range h.PAXRecords {
+		if strings.HasPrefix(name, "GNU.sparse.") {
+			return true
 		}
 	}
+	return false
 }
 
 // Open opens a file. Folders are not needed here.
@@ -97,6 +116,16 @@ func (t tarFiles) Open(name string) (fs.File, error) {
 		return &openTarFile{f, io.NewSectionReader(f.at, f.offset, f.header.Size)}, nil
 	}
 	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+}
+
+// ReadDir lists the files in a folder.
+func (t tarFiles) ReadDir(folder string) (files []fs.DirEntry, err error) {
+	for _, name := range slices.Sorted(maps.Keys(t)) {
+		if path.Dir(name) == folder {
+			files = append(files, fs.FileInfoToDirEntry(t[name].header.FileInfo()))
+		}
+	}
+	return files, nil
 }
 
 type openTarFile struct {

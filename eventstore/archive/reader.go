@@ -23,16 +23,16 @@ const longestLine = 64 << 20
 
 // Broken tells what is wrong with an archive, and where.
 type Broken struct {
-	File     string         // of the archive
-	Line     uint64         // in the file's text, from 1; 0: the whole file
-	Position event.Position // of the event that ought to stand there; 0: not known
-	Why      string
+	File  string // of the archive
+	Line  uint64 // in the file's text, from 1; 0: the whole file
+	Event uint64 // which event of the archive that is, from 1
+	Why   string
 }
 
 func (b *Broken) Error() string {
 	where := b.File
 	if b.Line > 0 {
-		where += fmt.Sprintf(", line %d (position %d)", b.Line, b.Position)
+		where += fmt.Sprintf(", line %d (event %d)", b.Line, b.Event)
 	}
 	return fmt.Sprintf("the archive is broken: %s: %s", where, b.Why)
 }
@@ -63,13 +63,16 @@ func OpenFS(files fs.FS) (*Archive, error) {
 }
 
 // Events yields the archive's events, in order. Whatever is wrong with a segment ends them with a [Broken]:
-// a line, a gap, a time that goes back, text or file that is not what the manifest says. Only when they ended
+// a line, a position that cannot follow, in a log without gaps a time that goes back, text or file that is not what the manifest says. Only when they ended
 // without one is it known that none of those before was changed.
 func (a *Archive) Events(ctx context.Context) iter.Seq2[event.Stored, error] {
 	return func(yield func(event.Stored, error) bool) {
-		var last event.Stored
+		var (
+			last   event.Stored
+			before uint64
+		)
 		for _, s := range a.Segments {
-			r := &segmentReader{Segment: s, last: last}
+			r := &segmentReader{Segment: s, positions: a.Positions, before: before, last: last}
 			goOn, err := r.read(ctx, a.files, yield)
 			if err != nil {
 				yield(event.Stored{}, err)
@@ -77,7 +80,7 @@ func (a *Archive) Events(ctx context.Context) iter.Seq2[event.Stored, error] {
 			if err != nil || !goOn {
 				return
 			}
-			last = r.last
+			last, before = r.last, before+s.Events
 		}
 	}
 }
@@ -85,7 +88,7 @@ func (a *Archive) Events(ctx context.Context) iter.Seq2[event.Stored, error] {
 // last is the archive's last event.
 func (a *Archive) last(ctx context.Context) (event.Stored, error) {
 	s := a.Segments[len(a.Segments)-1]
-	r := &segmentReader{Segment: s, last: event.Stored{Position: s.FirstPosition - 1}}
+	r := &segmentReader{Segment: s, positions: a.Positions, before: a.Manifest.Events - s.Events, last: event.Stored{Position: s.FirstPosition - 1}}
 	_, err := r.read(ctx, a.files, func(event.Stored, error) bool { return true })
 	return r.last, err
 }
@@ -116,8 +119,10 @@ func (a *Archive) File(name string) (text []byte, found bool, err error) {
 type segmentReader struct {
 	Segment
 
-	last  event.Stored // the one before
-	lines uint64
+	positions Positions
+	before    uint64       // how many events the segments before have
+	last      event.Stored // the one before
+	lines     uint64
 }
 
 func (r *segmentReader) broken(format string, args ...any) error {
@@ -125,7 +130,7 @@ func (r *segmentReader) broken(format string, args ...any) error {
 }
 
 func (r *segmentReader) brokenLine(format string, args ...any) error {
-	return &Broken{File: r.File, Line: r.lines, Position: r.FirstPosition + event.Position(r.lines) - 1, Why: fmt.Sprintf(format, args...)}
+	return &Broken{File: r.File, Line: r.lines, Event: r.before + r.lines, Why: fmt.Sprintf(format, args...)}
 }
 
 // read yields the segment's events, and answers whether more are wanted.
@@ -142,17 +147,22 @@ func (r *segmentReader) read(ctx context.Context, files fs.FS, yield func(event.
 	if err != nil {
 		return false, fmt.Errorf("read %s: %w", r.File, err)
 	}
-	if info.Size() < r.CompressedBytes {
+	if info.Size() < r.CompressedBytes { // of a plain one, the line tells where
 		return false, r.broken("it was cut off: it has %d bytes, and had %d", info.Size(), r.CompressedBytes)
 	}
 	var bytes count
 	compressed, plain := sha256.New(), sha256.New()
-	raw := io.TeeReader(bufio.NewReaderSize(file, 1<<18), compressed)
-	text, err := zstd.NewReader(raw, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(window))
-	if err != nil {
-		return false, fmt.Errorf("read %s: %w", r.File, err)
+	var raw io.Reader = bufio.NewReaderSize(file, 1<<18)
+	text := raw
+	if r.isCompressed() {
+		raw = io.TeeReader(raw, compressed)
+		unpacked, err := zstd.NewReader(raw, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(window))
+		if err != nil {
+			return false, fmt.Errorf("read %s: %w", r.File, err)
+		}
+		defer unpacked.Close()
+		text = unpacked
 	}
-	defer text.Close()
 	if goOn, err := r.readLines(ctx, io.TeeReader(io.LimitReader(text, r.Bytes+1), io.MultiWriter(plain, &bytes)), yield); err != nil || !goOn {
 		return false, err
 	}
@@ -177,13 +187,15 @@ func (r *segmentReader) readLines(ctx context.Context, text io.Reader, yield fun
 		if err != nil {
 			return false, r.brokenLine("it cannot be read: %s", err)
 		}
-		e, err := parseLine(l)
+		e, err := parseLine(l, r.positions)
 		switch {
 		case err != nil:
 			return false, r.brokenLine("%s", err)
-		case e.Position != r.last.Position+1:
+		case !r.positions.follow(r.last.Position, e.Position):
 			return false, r.brokenLine("it has position %d, and follows position %d", e.Position, r.last.Position)
-		case e.At.Before(r.last.At):
+		case r.lines == 1 && e.Position != r.FirstPosition, r.lines == r.Events && e.Position != r.LastPosition:
+			return false, r.brokenLine("it has position %d, and by the manifest the segment goes from position %d to %d", e.Position, r.FirstPosition, r.LastPosition)
+		case r.positions == Dense && e.At.Before(r.last.At):
 			return false, r.brokenLine("it was recorded at %s, before the event before it", e.At.Format(moment))
 		}
 		r.last = e
@@ -223,6 +235,9 @@ func readLine(from *bufio.Reader) ([]byte, error) {
 func (r *segmentReader) compare(bytes, size int64, plain, compressed hash.Hash) error {
 	if got := hex.EncodeToString(plain.Sum(nil)); bytes != r.Bytes || got != r.SHA256 {
 		return r.broken("its text is not what the manifest says: %d bytes with the SHA-256 %s, and not %d with %s", bytes, got, r.Bytes, r.SHA256)
+	}
+	if !r.isCompressed() {
+		return nil
 	}
 	if got := hex.EncodeToString(compressed.Sum(nil)); size != r.CompressedBytes || got != r.CompressedSHA256 {
 		return r.broken("the text is right, but not its file: %d bytes with the SHA-256 %s, and not %d with %s", size, got, r.CompressedBytes, r.CompressedSHA256)

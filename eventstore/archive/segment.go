@@ -25,18 +25,25 @@ type segmentWriter struct {
 
 	file       *os.File
 	buffered   *bufio.Writer
-	compressor *zstd.Encoder
-	plain      hash.Hash // of the text
-	compressed hash.Hash // of the file
+	compressor *zstd.Encoder // nil: the text is written as it is
+	plain      hash.Hash     // of the text
+	compressed hash.Hash     // of the file
 }
 
 // newSegment begins the file of the nth segment, in the place of what an unfinished run left there.
-func newSegment(dir string, n int) (*segmentWriter, error) {
-	w := &segmentWriter{Segment: Segment{File: segmentName(n)}, plain: sha256.New(), compressed: sha256.New()}
+func newSegment(dir string, n int, plain bool) (*segmentWriter, error) {
+	w := &segmentWriter{Segment: Segment{File: segmentName(n, plain)}, plain: sha256.New(), compressed: sha256.New()}
 	path := filepath.Join(dir, filepath.FromSlash(w.File))
-	var err error
+	err := os.Remove(filepath.Join(dir, segmentName(n, !plain)))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("begin %s: %w", w.File, err)
+	}
 	if w.file, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600); err != nil { //nolint:gosec // G304: the operator names the folder
 		return nil, fmt.Errorf("begin %s: %w", w.File, err)
+	}
+	if plain {
+		w.buffered = bufio.NewWriterSize(w.file, 1<<18)
+		return w, nil
 	}
 	w.buffered = bufio.NewWriterSize(io.MultiWriter(w.file, w.compressed, (*count)(&w.CompressedBytes)), 1<<18)
 	// One goroutine and a fixed level: the same text gives the same file, as long as the library stays the same.
@@ -64,7 +71,11 @@ func (w *segmentWriter) add(position event.Position, text []byte) error {
 	w.LastPosition = position
 	w.Bytes += int64(len(text))
 	w.plain.Write(text)
-	if _, err := w.compressor.Write(text); err != nil {
+	var out io.Writer = w.buffered
+	if w.compressor != nil {
+		out = w.compressor
+	}
+	if _, err := out.Write(text); err != nil {
 		return fmt.Errorf("write %s: %w", w.File, err)
 	}
 	return nil
@@ -72,10 +83,16 @@ func (w *segmentWriter) add(position event.Position, text []byte) error {
 
 // finish brings the file to the disk.
 func (w *segmentWriter) finish() (Segment, error) {
-	err := errors.Join(w.compressor.Close(), w.buffered.Flush(), w.file.Sync(), w.file.Close())
-	if err != nil {
+	var err error
+	if w.compressor != nil {
+		err = w.compressor.Close()
+	}
+	if err = errors.Join(err, w.buffered.Flush(), w.file.Sync(), w.file.Close()); err != nil {
 		return Segment{}, fmt.Errorf("write %s: %w", w.File, err)
 	}
-	w.SHA256, w.CompressedSHA256 = hex.EncodeToString(w.plain.Sum(nil)), hex.EncodeToString(w.compressed.Sum(nil))
+	w.SHA256 = hex.EncodeToString(w.plain.Sum(nil))
+	if w.compressor != nil {
+		w.CompressedSHA256 = hex.EncodeToString(w.compressed.Sum(nil))
+	}
 	return w.Segment, nil
 }

@@ -57,7 +57,7 @@ func (l *text) checkpoints(t testing.TB, key audit.Key, sizes ...int) (signed []
 		for _, e := range l.events[:n] {
 			tree.Append(audit.LeafHash(e))
 		}
-		c := audit.Checkpoint{Origin: audit.Origin(l.id), Size: tree.Size(), Root: tree.Root(), At: began.Add(time.Hour), Position: event.Position(n)}
+		c := audit.Checkpoint{Origin: audit.Origin(l.id), Size: tree.Size(), Root: tree.Root(), At: began.Add(time.Hour), Position: l.events[n-1].Position}
 		text, err := c.Sign(key)
 		require.NoError(t, err)
 		signed = append(signed, text)
@@ -128,6 +128,12 @@ func TestAnArchiveWithoutCheckpointsIsHeldAgainstWhatWasKept(t *testing.T) {
 // out, and whoever kept an older archive sees which event it is.
 func TestAForgedArchiveIsFoundByAKeptCheckpoint(t *testing.T) {
 	t.Parallel()
+	for name, apart := range map[string]event.Position{"positions without a gap": 1, "positions with gaps": 977} {
+		t.Run(name, func(t *testing.T) { t.Parallel(); isFoundByAKeptCheckpoint(t, apart) })
+	}
+}
+
+func isFoundByAKeptCheckpoint(t *testing.T, apart event.Position) {
 	const n, bad = 40, 25
 	renumber := func(events []event.Stored) []event.Stored {
 		for i := range events {
@@ -164,6 +170,8 @@ func TestAForgedArchiveIsFoundByAKeptCheckpoint(t *testing.T) {
 			t.Parallel()
 			honest, forged := logOf(n), logOf(n)
 			forged.events = attack(forged.events)
+			honest.sparse(apart)
+			forged.sparse(apart)
 			key := keyOf(t, honest, 1)
 			a := archived(t, forged, key, 5, bad-2, min(n, len(forged.events)))
 			r, err := a.Verify(t.Context(), trust(t, key), nil, nil)
@@ -299,6 +307,8 @@ func TestAnArchiveIsReadFromAZipOrTarFile(t *testing.T) {
 	require.NoError(t, tar.NewWriter(&empty).Close())
 	_, err := OpenPacked(bytes.NewReader(empty.Bytes()), int64(empty.Len()))
 	require.EqualError(t, err, "it is no archive, or one that was not finished: it has no manifest.json")
+	_, err = OpenPacked(strings.NewReader("\x1f\x8b\x08, as of a .tar.gz"), 20)
+	require.EqualError(t, err, "it is compressed by gzip: gunzip makes a tar file of it, which can be read")
 	_, err = OpenPacked(strings.NewReader("PK, but no zip"), 14)
 	require.ErrorContains(t, err, "it is no archive in a zip or tar file")
 }

@@ -26,7 +26,7 @@ const (
 	SegmentBytes  = 64 << 20
 )
 
-// Log is what is archived. Its positions are dense.
+// Log is what is archived.
 type Log interface {
 	ID() uuid.UUID
 	ReadAll(ctx context.Context, from event.Position, direction eventstore.Direction) iter.Seq2[event.Stored, error]
@@ -34,8 +34,10 @@ type Log interface {
 
 // Options say how an archive is written.
 type Options struct {
-	UpTo  event.Position    // the last position that goes into it, which the log has
-	Files map[string][]byte // what else belongs to it, by name
+	UpTo   event.Position    // the last position that goes into it, which the log has
+	Sparse bool              // the log's positions only rise, as on EventStoreDB; else they are 1, 2, 3 …, and a gap is an error
+	Files  map[string][]byte // what else belongs to it, by name
+	Plain  bool              // segments are text, not compressed
 
 	Program string    // version of the program
 	At      time.Time // now
@@ -81,7 +83,7 @@ func Append(ctx context.Context, dir string, log Log, o Options) (Manifest, erro
 	if err != nil {
 		return Manifest{}, err
 	}
-	if err := a.continues(ctx, log, o.UpTo); err != nil {
+	if err := a.continues(ctx, log, o); err != nil {
 		return Manifest{}, err
 	}
 	if o, err = o.withCheckpoints(log.ID()); err != nil {
@@ -96,14 +98,15 @@ func Append(ctx context.Context, dir string, log Log, o Options) (Manifest, erro
 }
 
 // continues says why the log is not the one that the archive begins with.
-func (a *Archive) continues(ctx context.Context, log Log, head event.Position) error {
-	if a.StoreID != log.ID() {
+func (a *Archive) continues(ctx context.Context, log Log, o Options) error {
+	switch {
+	case a.StoreID != log.ID():
 		return fmt.Errorf("the archive is of the log %s, and this is the log %s", a.StoreID, log.ID())
-	}
-	if head < a.LastPosition {
-		return fmt.Errorf("the archive goes up to position %d, and the log ends at %d: it lost its tail", a.LastPosition, head)
-	}
-	if a.LastPosition == 0 {
+	case a.Positions == Sparse && !o.Sparse:
+		return errors.New("the archive's positions have gaps, and those of this log have none")
+	case o.UpTo < a.LastPosition:
+		return fmt.Errorf("the archive goes up to position %d, and the log ends at %d: it lost its tail", a.LastPosition, o.UpTo)
+	case a.LastPosition == 0:
 		return nil
 	}
 	last, err := a.last(ctx)
@@ -112,7 +115,10 @@ func (a *Archive) continues(ctx context.Context, log Log, head event.Position) e
 	}
 	for e, err := range log.ReadAll(ctx, a.LastPosition-1, eventstore.Forwards) {
 		if err != nil {
-			return err
+			return fmt.Errorf("look at position %d, up to which the archive goes, in the log: %w", a.LastPosition, err)
+		}
+		if e.Position != a.LastPosition {
+			break
 		}
 		inLog, err := appendLine(nil, e)
 		if err != nil {
@@ -214,8 +220,10 @@ func (w *writer) events(ctx context.Context, log Log) error {
 			return fmt.Errorf("read the log: %w", err)
 		case e.Position > w.options.UpTo:
 			return w.endSegment()
-		case e.Position != w.manifest.LastPosition+1:
-			return fmt.Errorf("the log goes from position %d to %d, and an archive holds no gap", w.manifest.LastPosition, e.Position)
+		case e.Position <= w.manifest.LastPosition:
+			return fmt.Errorf("the log goes from position %d to %d, and positions rise", w.manifest.LastPosition, e.Position)
+		case !w.options.Sparse && e.Position != w.manifest.LastPosition+1:
+			return fmt.Errorf("the log goes from position %d to %d, and its positions have no gap: an event is missing", w.manifest.LastPosition, e.Position)
 		}
 		if err := w.add(e); err != nil {
 			return err
@@ -240,10 +248,13 @@ func (w *writer) add(e event.Stored) (err error) {
 		}
 	}
 	if w.segment == nil {
-		if w.segment, err = newSegment(w.dir, len(w.manifest.Segments)+1); err != nil {
+		if w.segment, err = newSegment(w.dir, len(w.manifest.Segments)+1, w.options.Plain); err != nil {
 			return err
 		}
 		w.made = append(w.made, w.segment.file.Name())
+	}
+	if w.manifest.Events++; w.manifest.Events == 1 {
+		w.manifest.FirstPosition = e.Position
 	}
 	w.manifest.LastPosition = e.Position
 	return w.segment.add(e.Position, w.text)
@@ -262,7 +273,9 @@ func (w *writer) endSegment() error {
 // finish writes what else belongs to the archive, and the manifest.
 func (w *writer) finish() (Manifest, error) {
 	m := w.manifest
-	m.FirstPosition, m.Events = min(1, m.LastPosition), uint64(m.LastPosition)
+	if m.Positions = Dense; m.Events < uint64(m.LastPosition) {
+		m.Positions = Sparse
+	}
 	m.Program, m.WrittenAt = w.options.Program, w.options.At.UTC()
 	m.Files = nil
 	for _, name := range slices.Sorted(maps.Keys(w.options.Files)) {

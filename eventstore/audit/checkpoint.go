@@ -131,6 +131,9 @@ func (k Keys) AddSignatures(signed, lines []byte) ([]byte, error) {
 	if !ok {
 		return nil, errors.New("add signatures: there is no checkpoint")
 	}
+	if len(lines) == 0 {
+		return nil, errors.New("add signatures: there is none")
+	}
 	all := bytes.Clone(signed)
 	for line := range bytes.Lines(lines) {
 		if !isSignature(strings.TrimSuffix(string(line), "\n")) {

@@ -58,6 +58,7 @@ type cursor struct {
 	pull  func() (event.Stored, error, bool)
 	stop  func()
 	ahead []event.Stored // the event at hand, and those behind it that were looked at
+	held  int            // bytes of these
 	err   error
 }
 
@@ -68,19 +69,23 @@ func newCopy(events iter.Seq2[event.Stored, error]) *cursor {
 
 // next answers the next event, nil at the end.
 func (c *cursor) next() *event.Stored {
-	c.ahead = c.ahead[:0]
+	clear(c.ahead)
+	c.ahead, c.held = c.ahead[:0], 0
 	return c.at(0)
 }
 
-// at answers the event at hand, or one behind it.
+// at answers the event at hand, or one behind it, if that is not too far.
 func (c *cursor) at(i int) *event.Stored {
 	for len(c.ahead) <= i {
+		if c.held > lookAheadBytes {
+			return nil
+		}
 		e, err, ok := c.pull()
 		if err != nil || !ok {
 			c.err = err
 			return nil
 		}
-		c.ahead = append(c.ahead, e)
+		c.ahead, c.held = append(c.ahead, e), c.held+sizeOf(&e)
 	}
 	return &c.ahead[i]
 }
@@ -149,6 +154,9 @@ func parts(a, b event.Stored) (parts []string) {
 	return append(parts, members("metadata", a.Meta, b.Meta)...)
 }
 
+// mostNamed is how many members are named.
+const mostNamed = 20
+
 // members names the members of two JSON objects that differ, or the whole if it cannot tell.
 func members(whole string, a, b []byte) (names []string) {
 	if bytes.Equal(a, b) {
@@ -159,9 +167,13 @@ func members(whole string, a, b []byte) (names []string) {
 		all := maps.Clone(one)
 		maps.Copy(all, other)
 		for _, name := range slices.Sorted(maps.Keys(all)) {
-			if !bytes.Equal(one[name], other[name]) {
-				names = append(names, whole+": "+name)
+			if bytes.Equal(one[name], other[name]) {
+				continue
 			}
+			if len(names) == mostNamed {
+				return append(names, whole+": …")
+			}
+			names = append(names, whole+": "+shown(name))
 		}
 	}
 	if len(names) == 0 {

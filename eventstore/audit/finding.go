@@ -3,7 +3,9 @@ package audit
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/google/uuid"
 
@@ -39,7 +41,17 @@ func Of(e event.Stored) Event {
 }
 
 func (e Event) String() string {
-	return fmt.Sprintf("%s %s@%d (id %s)", e.Type, e.Stream, e.Revision, e.ID)
+	return fmt.Sprintf("%s %s@%d (id %s)", shown(e.Type), shown(e.Stream), e.Revision, e.ID)
+}
+
+// shown is a text of a log in a sentence for people. It stays on its line: a forger's text must not look like another sentence.
+func shown(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, text)
 }
 
 // Finding is the first thing that is wrong with a log. Events are counted from 1, which is their position where
@@ -91,10 +103,9 @@ func (v *verifier) contradiction() string {
 }
 
 func (v *verifier) first(toTheEnd bool) *Finding {
-	clue := v.order.clue
-	switch {
-	case v.refuted != nil:
-		led := v.led[v.refuted.Trust]
+	k := v.unreached()
+	if v.refuted != nil {
+		led := v.atMost(v.led[v.refuted.Trust], k)
 		f := &Finding{
 			Kind: Rewritten, Proven: led, First: led + 1, Last: v.refuted.Size, Checkpoint: v.refuted,
 			Why: fmt.Sprintf("The log does not lead to %s%s.%s", v.refuted, v.upTo(v.refuted), v.hint),
@@ -102,24 +113,38 @@ func (v *verifier) first(toTheEnd bool) *Finding {
 		if v.overruled() {
 			f.First, f.Last = 0, 0
 		}
-		if clue != nil && clue.First <= f.Last && clue.Last >= f.First {
-			f.Kind, f.First, f.Last, f.Event = clue.Kind, max(f.First, clue.First), min(f.Last, clue.Last), clue.Event
-			f.Why = clue.Why + " " + f.Why
-		}
-		return f
-	case clue != nil && clue.Last > v.before():
-		clue.Proven = v.before()
-		clue.First = max(clue.First, clue.Proven+1)
-		return clue
+		return v.narrowed(f)
 	}
-	if k := v.unreached(); k != nil && toTheEnd {
+	if k != nil && toTheEnd && !v.order.torn {
 		n, led := v.order.count, v.led[k.Trust]
-		return &Finding{
+		return v.narrowed(&Finding{
 			Kind: Truncated, Proven: led, First: led + 1, Last: n + 1, Checkpoint: k,
 			Why: fmt.Sprintf("The log has %d events, and had %d by %s%s. If none before was changed, those from %d on were cut off.", n, k.Size, k, v.upTo(k), n+1),
-		}
+		})
+	}
+	proven := v.atMost(v.before(), k)
+	if clue := v.order.clue(func(c Finding) bool { return c.Last > proven }); clue != nil {
+		clue.Proven, clue.First = proven, max(clue.First, proven+1)
+		return clue
 	}
 	return nil
+}
+
+// atMost bounds what is proven by what the checkpoint knows that the log did not come to: a lesser word does not stand for it.
+func (v *verifier) atMost(proven uint64, unreached *Kept) uint64 {
+	if unreached == nil {
+		return proven
+	}
+	return min(proven, v.led[unreached.Trust])
+}
+
+// narrowed is the finding with what the log's order shows of it.
+func (v *verifier) narrowed(f *Finding) *Finding {
+	if clue := v.order.clue(func(c Finding) bool { return c.First <= f.Last && c.Last >= f.First }); clue != nil {
+		f.Kind, f.First, f.Last, f.Event = clue.Kind, max(f.First, clue.First), min(f.Last, clue.Last), clue.Event
+		f.Why = clue.Why + " " + f.Why
+	}
+	return f
 }
 
 // unreached is the checkpoint that the log is too short for; of several the one that is trusted most.

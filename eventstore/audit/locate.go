@@ -8,8 +8,11 @@ import (
 	"bahi/domain/event"
 )
 
-// lookAhead is how many events behind the first bad one are looked at to say what was done.
-const lookAhead = 1000
+// How many events behind the first bad one are looked at to say what was done, and how many bytes of them.
+const (
+	lookAhead      = 1000
+	lookAheadBytes = 64 << 20
+)
 
 // locate reads the log again and finds the first event whose leaf is not the one in the tiles. It answers nil unless
 // the tiles lead to the checkpoint that disagrees, or the next one that was not reached: with the events before it as the log
@@ -26,6 +29,7 @@ func (v *verifier) locate(ctx context.Context, events iter.Seq2[event.Stored, er
 		tree   Tree
 		hasher Hasher
 		bad    []event.Stored // the first bad event and those behind it
+		held   int            // bytes of these
 	)
 	for e, err := range events {
 		if err != nil || ctx.Err() != nil {
@@ -41,7 +45,8 @@ func (v *verifier) locate(ctx context.Context, events iter.Seq2[event.Stored, er
 				continue
 			}
 		}
-		if bad = append(bad, e); len(bad) > lookAhead {
+		bad, held = append(bad, e), held+sizeOf(&e)
+		if len(bad) > lookAhead || held > lookAheadBytes {
 			break
 		}
 	}

@@ -2,7 +2,7 @@ package audit
 
 import (
 	"fmt"
-	"hash/maphash"
+	"slices"
 
 	"bahi/domain/event"
 )
@@ -10,47 +10,48 @@ import (
 // order holds a log's order against itself: positions, times, and the revisions of each stream. What it finds needs no
 // checkpoint, but somebody who knows the rules can write a log that keeps them.
 type order struct {
-	sparse bool
-	count  uint64
-	last   event.Stored
-	clue   *Finding // the first
+	dense uint64 // the first so many positions are 1, 2, 3 …; those behind them only rise
+	count uint64
+	torn  bool // nothing of what follows can be held against anything
+	last  event.Stored
+	clues []Finding // the first few, and what ended the reading
 
-	restores []Event
+	restores []Event // the first few
 
-	// The newest event of each stream, by a hash of its name: names would take the memory of the log's size. Two names
-	// may have one hash, once in some hundred million logs of a million streams.
-	streams map[uint64]newest
-	seed    maphash.Seed
+	streams streams
 }
 
 // restoreAccepted is the stored name of the event by which a log goes on after a restore that lost its tail (docs/events.md).
 const restoreAccepted = "CheckpointRestoreAccepted"
 
-type newest struct {
-	revision int64
-	number   uint64 // which event it is, from 1
+// mostNoted is how many clues and how many restores are noted: a log may be made of nothing else.
+const mostNoted = 100
+
+// mostExpected bounds what is made room for on the word of whoever wrote a checkpoint.
+const mostExpected = 1 << 20
+
+// newOrder makes room for about so many events: most have a stream of their own.
+func newOrder(dense, expected uint64) order {
+	return order{dense: dense, streams: newStreams(min(expected, mostExpected))}
 }
 
-func newOrder(sparse bool) order {
-	return order{sparse: sparse, streams: map[uint64]newest{}, seed: maphash.MakeSeed()}
-}
+// expect is told of the events that are to be added next.
+func (o *order) expect(events []event.Stored) { o.streams.expect(events) }
 
 // add answers false if nothing of what follows can be held against anything: then events are missing.
-func (o *order) add(e event.Stored) bool {
+func (o *order) add(e *event.Stored) bool {
 	n := o.count + 1
 	switch {
-	case !o.sparse && e.Position > event.Position(n):
-		o.found(e, Removed, n, n, "The log has no position %d: %s.", n, o.neighbours(e))
-		return false
+	case n <= o.dense && e.Position > event.Position(n):
+		return o.ended(e, Removed, n, "The log has no position %d: %s.", n, o.neighbours(e))
 	case e.Position <= o.last.Position:
-		o.found(e, Reordered, n, n, "Positions do not rise: %s.", o.neighbours(e))
-		return false
-	case e.At.Before(o.last.At):
+		return o.ended(e, Reordered, n, "Positions do not rise: %s.", o.neighbours(e))
+	case n <= o.dense && e.At.Before(o.last.At): // elsewhere it is the clock of whichever server leads
 		o.found(e, Reordered, o.count, n, "Time runs backward: event %d was recorded at %s, and event %d before it at %s; one of them was changed, moved or inserted.",
 			n, e.At.UTC().Format(moment), o.count, o.last.At.UTC().Format(moment))
 	}
-	if e.Type == restoreAccepted {
-		o.restores = append(o.restores, Of(e))
+	if e.Type == restoreAccepted && len(o.restores) < mostNoted {
+		o.restores = append(o.restores, Of(*e))
 	}
 	o.stream(e, n)
 	o.last = event.Stored{Position: e.Position, At: e.At}
@@ -58,32 +59,47 @@ func (o *order) add(e event.Stored) bool {
 	return true
 }
 
-func (o *order) stream(e event.Stored, n uint64) {
-	name := maphash.String(o.seed, e.Stream)
-	before, known := o.streams[name]
+func (o *order) stream(e *event.Stored, n uint64) {
+	before, known := o.streams.next()
 	expected := before.revision + 1
 	if !known {
 		expected = 0
 	}
 	switch {
 	case e.Revision > expected:
-		o.found(e, Removed, before.number+1, n, "Stream %s has no revision %d: an event of it was removed, or changed, before event %d.", e.Stream, expected, n)
+		o.found(e, Removed, before.number+1, n, "Stream %s has no revision %d: an event of it was removed, or changed, before event %d.", shown(e.Stream), expected, n)
 	case e.Revision < expected:
-		o.found(e, Inserted, before.number, n, "Stream %s has revision %d a second time or in another order: an event of it was inserted, moved or changed.", e.Stream, e.Revision)
+		o.found(e, Inserted, before.number, n, "Stream %s has revision %d a second time or in another order: an event of it was inserted, moved or changed.", shown(e.Stream), e.Revision)
 	}
-	o.streams[name] = newest{e.Revision, n}
+	*before = newest{e.Revision, n}
 }
 
-func (o *order) neighbours(e event.Stored) string {
+func (o *order) neighbours(e *event.Stored) string {
 	if o.count == 0 {
 		return fmt.Sprintf("it begins with position %d", e.Position)
 	}
 	return fmt.Sprintf("position %d is followed by position %d", o.last.Position, e.Position)
 }
 
-func (o *order) found(e event.Stored, kind Kind, first, last uint64, why string, args ...any) {
-	if o.clue == nil {
-		there := Of(e)
-		o.clue = &Finding{Kind: kind, First: max(first, 1), Last: last, Event: &there, Why: fmt.Sprintf(why, args...)}
+func (o *order) found(e *event.Stored, kind Kind, first, last uint64, why string, args ...any) {
+	if len(o.clues) < mostNoted {
+		there := Of(*e)
+		o.clues = append(o.clues, Finding{Kind: kind, First: max(first, 1), Last: last, Event: &there, Why: fmt.Sprintf(why, args...)})
 	}
+}
+
+// ended notes why the log is read no further, for which there is always room, and answers false.
+func (o *order) ended(e *event.Stored, kind Kind, number uint64, why string, args ...any) bool {
+	o.torn = true
+	o.clues = o.clues[:min(len(o.clues), mostNoted-1)]
+	o.found(e, kind, number, number, why, args...)
+	return false
+}
+
+// clue is the first one that is wanted, nil if none is.
+func (o *order) clue(wanted func(Finding) bool) *Finding {
+	if i := slices.IndexFunc(o.clues, wanted); i >= 0 {
+		return &o.clues[i]
+	}
+	return nil
 }

@@ -71,6 +71,9 @@ func ParseProofs(text []byte) ([]Proof, error) {
 	return proofs, nil
 }
 
+// IsProof says whether what begins so is a file of proofs.
+func IsProof(beginning []byte) bool { return bytes.HasPrefix(beginning, []byte(proofHeader)) }
+
 // parseProof reads one proof. The leaf's line is read here, since the library's reader takes no line over 64 KiB, and the
 // library's writer says whether the rest has the one form that it has.
 func parseProof(text []byte) (p Proof, err error) {
@@ -89,6 +92,9 @@ func parseProof(text []byte) (p Proof, err error) {
 	}
 	if p.Event, err = ParseLeaf(leaf); err != nil {
 		return Proof{}, err
+	}
+	if year := p.Event.At.Year(); year < 0 || year > 9999 {
+		return Proof{}, fmt.Errorf("its event is of the year %d", year)
 	}
 	var file tlogproof.TLogProof
 	if err := file.Unmarshal(append([]byte(proofHeader), rest...)); err != nil {

@@ -2,6 +2,8 @@ package audit
 
 import (
 	"context"
+	"encoding/base64"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -62,7 +64,7 @@ func TreeAt(ctx context.Context, tiles Tiles, size uint64) (Tree, error) {
 // VerifyInclusion answers nil if the proof shows that the leaf is at index, from 0, in the tree of this size and root.
 func VerifyInclusion(leaf Hash, index, size uint64, hashes []Hash, root Hash) error {
 	if err := proof.VerifyInclusion(rfc6962.DefaultHasher, index, size, leaf[:], toSlices(hashes), root[:]); err != nil {
-		return fmt.Errorf("the proof does not show that the leaf is at index %d of %d: %w", index, size, err)
+		return fmt.Errorf("the proof does not show that the leaf is at index %d of %d: %w", index, size, legible(err))
 	}
 	return nil
 }
@@ -76,9 +78,17 @@ func VerifyConsistency(from, to uint64, hashes []Hash, rootFrom, rootTo Hash) er
 		return nil
 	}
 	if err := proof.VerifyConsistency(rfc6962.DefaultHasher, from, to, toSlices(hashes), rootFrom[:], rootTo[:]); err != nil {
-		return fmt.Errorf("the proof does not show that the tree of %d leaves leads to that of %d: %w", from, to, err)
+		return fmt.Errorf("the proof does not show that the tree of %d leaves leads to that of %d: %w", from, to, legible(err))
 	}
 	return nil
+}
+
+// legible writes roots as checkpoints do, and not as lists of numbers.
+func legible(err error) error {
+	if m, ok := errors.AsType[proof.RootMismatchError](err); ok {
+		return fmt.Errorf("it leads to the root %s, and not to %s", base64.StdEncoding.EncodeToString(m.CalculatedRoot), base64.StdEncoding.EncodeToString(m.ExpectedRoot))
+	}
+	return err
 }
 
 func readProof(ctx context.Context, tiles Tiles, nodes proof.Nodes) ([]Hash, error) {

@@ -24,6 +24,17 @@ func (r Result) Verdict() Verdict {
 	}
 }
 
+// Also is the result with something else that was found wrong: behind what there is, if that is something.
+func (r Result) Also(f Finding) Result {
+	if r.Finding != nil {
+		why := r.Finding.Why + " " + f.Why
+		f = *r.Finding
+		f.Why = why
+	}
+	r.Finding = &f
+	return r
+}
+
 // Sentences say it to people.
 func (r Result) Sentences() (all []string) {
 	say := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
@@ -42,10 +53,24 @@ func (r Result) Sentences() (all []string) {
 			say("It agrees with %d of its own checkpoints, for which nobody vouches.", r.Agreed)
 		}
 	}
+	if r.Finding == nil && r.Proven < r.Events && uint64(r.Last) > r.Events {
+		say("Positions have gaps here, as those of EventStoreDB do, and so none of them is a sign that an event is missing. Behind what is proven, " +
+			"whoever took the newest events of a stream out left no trace.")
+	}
+	if n := len(r.Unlisted); n > 0 {
+		say("Not verified, and no part of the log: %s, which the manifest does not list. The first is %s.", files(n), shown(r.Unlisted[0]))
+	}
 	for _, e := range r.Restores {
-		say("At event %d the log says that a restore lost its tail: %s. Checkpoints from before may be of what was lost; ask for the reason.", e.Position, e)
+		say("At position %d the log says that a restore lost its tail: %s. Checkpoints from before may be of what was lost; ask for the reason.", e.Position, e)
 	}
 	return all
+}
+
+func files(n int) string {
+	if n == 1 {
+		return "1 file among the segments"
+	}
+	return fmt.Sprintf("%d files among the segments", n)
 }
 
 func agree(checkpoints int) string {

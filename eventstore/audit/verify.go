@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"runtime"
 	"slices"
 	"strings"
@@ -68,25 +69,51 @@ func (k Kept) String() string {
 // Collect reads a file of checkpoints of one log, and says where they come from. It answers an error for a checkpoint of another
 // log, and for a signature by a trusted key that is wrong. Those that none of the keys signed have no By.
 func (k Keys) Collect(origin, from string, text []byte) ([]Kept, error) {
-	notes := SplitCheckpoints(text)
-	kept := make([]Kept, len(notes))
-	var opening errgroup.Group // there may be one for every second of years
+	kept, errs := k.keepEach(origin, from, SplitCheckpoints(text))
+	if i := slices.IndexFunc(errs, func(err error) bool { return err != nil }); i >= 0 {
+		return nil, errs[i]
+	}
+	return kept, nil
+}
+
+// Beside reads checkpoints that came with a log, as [BesideTheLog] marks them. Its error tells of the first that is wrong, which
+// [Falsified] makes a finding. The others are answered all the same: they may tell more.
+func (k Keys) Beside(origin, from string, notes [][]byte) (kept []Kept, wrong error) {
+	all, errs := k.keepEach(origin, from, notes)
+	for i, err := range errs {
+		switch {
+		case err == nil:
+			kept = append(kept, all[i])
+		case wrong == nil:
+			wrong = err
+		}
+	}
+	return BesideTheLog(kept), wrong
+}
+
+// Falsified is the finding that a checkpoint, which came with a log, is wrong.
+func Falsified(wrong error) Finding {
+	return Finding{Kind: Rewritten, Why: "What was signed was changed: " + wrong.Error() + "."}
+}
+
+// keepEach reads each of the notes: there may be one for every second of years.
+func (k Keys) keepEach(origin, from string, notes [][]byte) ([]Kept, []error) {
+	kept, errs := make([]Kept, len(notes)), make([]error, len(notes))
+	var opening errgroup.Group
 	opening.SetLimit(runtime.GOMAXPROCS(0))
 	const some = 256
 	for first := 0; first < len(notes); first += some {
-		opening.Go(func() (err error) {
-			for i := first; i < min(first+some, len(notes)) && err == nil; i++ {
-				if kept[i], err = k.keep(origin, from, notes[i]); err != nil {
-					err = fmt.Errorf("%s, checkpoint %d: %w", from, i+1, err)
+		opening.Go(func() error {
+			for i := first; i < min(first+some, len(notes)); i++ {
+				if kept[i], errs[i] = k.keep(origin, from, notes[i]); errs[i] != nil {
+					errs[i] = fmt.Errorf("%s, checkpoint %d: %w", from, i+1, errs[i])
 				}
 			}
-			return err
+			return nil
 		})
 	}
-	if err := opening.Wait(); err != nil {
-		return nil, err
-	}
-	return kept, nil
+	_ = opening.Wait() // none of them fails
+	return kept, errs
 }
 
 func (k Keys) keep(origin, from string, signed []byte) (Kept, error) {
@@ -122,7 +149,8 @@ type Evidence struct {
 	// counts only as far as it leads to a checkpoint.
 	Tiles Tiles
 
-	// Sparse says that positions only rise, as on EventStoreDB. Else they are 1, 2, 3 …
+	// Sparse says that positions only rise, as on EventStoreDB, where times may go back, too. Else they are 1, 2, 3 …, and so they are
+	// up to a checkpoint that says it: one of those for which most vouches, whose last position is the number of its events.
 	Sparse bool
 
 	Progress func(events uint64) // called now and then by the goroutine that called Verify; may be nil
@@ -137,16 +165,24 @@ type Result struct {
 	Trusted  int            `json:"trusted"`            // … and how many of them are not [Doubtful]
 	Proven   uint64         `json:"proven"`             // the first so many events are those that were signed, by checkpoints that are not [Doubtful]
 	Restores []Event        `json:"restores,omitempty"` // where the log says that a restore lost its tail: older checkpoints may be of what was lost
+	Unlisted []string       `json:"unlisted,omitempty"` // files that lie where an archive's segments do, and are none of it: they were not read
 	Finding  *Finding       `json:"finding,omitempty"`  // what is wrong, first things first; nil: nothing
 }
 
-// blockEvents is how many events are hashed at a time: a tile's.
-const blockEvents = TileWidth
+const (
+	// blockEvents is how many events are hashed at a time: a tile's.
+	blockEvents = TileWidth
+
+	// mostHeld is how many bytes of events a block holds. Those that come on top are hashed as they are read: an archive
+	// may be small and unpack to events of many megabytes, and whose it is, nobody knows yet.
+	mostHeld = 1 << 20
+)
 
 // block is a run of events on its way through the verifier. Blocks are used again.
 type block struct {
-	first   uint64 // index of the first of them
-	events  []event.Stored
+	first   uint64         // index of the first of them
+	events  []event.Stored // without position: its leaf is there already
+	held    int            // bytes
 	leaves  [blockEvents]Hash
 	perfect bool // root is the root of all
 	root    Hash
@@ -190,20 +226,38 @@ type verifier struct {
 }
 
 func newVerifier(e Evidence) *verifier {
-	v := &verifier{Evidence: e, kept: slices.Clone(e.Kept), strongest: Doubtful, inside: map[uint64]bool{}, order: newOrder(e.Sparse)}
+	v := &verifier{Evidence: e, kept: slices.Clone(e.Kept), strongest: Doubtful, inside: map[uint64]bool{}}
 	slices.SortStableFunc(v.kept, func(a, b Kept) int { return cmp.Compare(a.Size, b.Size) })
+	expected := uint64(0)
+	if len(v.kept) > 0 {
+		expected = v.kept[len(v.kept)-1].Size
+	}
 	for _, k := range v.kept {
 		v.strongest = min(v.strongest, k.Trust)
 		if k.Size%blockEvents != 0 {
 			v.inside[k.Size/blockEvents*blockEvents] = true
 		}
 	}
+	v.order = newOrder(v.dense(), expected)
 	return v
+}
+
+// dense answers how many of the first positions have no gap.
+func (v *verifier) dense() (n uint64) {
+	if !v.Sparse {
+		return math.MaxUint64
+	}
+	for _, k := range v.kept {
+		if k.Trust == v.strongest && k.Trust < Doubtful && uint64(k.Position) == k.Size {
+			n = k.Size
+		}
+	}
+	return n
 }
 
 // read reads the log to its end and joins what was hashed.
 func (v *verifier) read(ctx context.Context, events iter.Seq2[event.Stored, error]) error {
-	workers := runtime.GOMAXPROCS(0)
+	workers := max(1, runtime.GOMAXPROCS(0)-1) // one is busy with reading
 	free, work, queue := make(chan *block, 4*workers), make(chan *block, 4*workers), make(chan *block, 4*workers)
 	for range cap(free) {
 		free <- &block{events: make([]event.Stored, 0, blockEvents), hashed: make(chan struct{}, 1)}
@@ -229,7 +283,7 @@ func (v *verifier) read(ctx context.Context, events iter.Seq2[event.Stored, erro
 			free <- b
 		}
 	})
-	err := v.feed(ctx, events, func() *block { return <-free }, func(b *block) { work <- b; queue <- b })
+	err := v.feed(ctx, ahead(events), func() *block { return <-free }, func(b *block) { work <- b; queue <- b })
 	close(work)
 	close(queue)
 	running.Wait()
@@ -237,10 +291,16 @@ func (v *verifier) read(ctx context.Context, events iter.Seq2[event.Stored, erro
 }
 
 // feed reads events into blocks, and holds their order against itself.
-func (v *verifier) feed(ctx context.Context, events iter.Seq2[event.Stored, error], free func() *block, send func(*block)) error {
-	b := free()
-	b.first, b.events = 0, b.events[:0]
-	for e, err := range events {
+func (v *verifier) feed(ctx context.Context, batches iter.Seq2[[]event.Stored, error], free func() *block, send func(*block)) error {
+	var h Hasher
+	begin := func() *block {
+		b := free()
+		b.first, b.events, b.held = v.order.count, b.events[:0], 0
+		return b
+	}
+	b := begin()
+reading:
+	for events, err := range batches {
 		if err == nil {
 			err = ctx.Err()
 		}
@@ -248,16 +308,18 @@ func (v *verifier) feed(ctx context.Context, events iter.Seq2[event.Stored, erro
 			send(b)
 			return err
 		}
-		if !v.order.add(e) {
-			break
-		}
-		if b.events = append(b.events, e); len(b.events) == blockEvents {
-			send(b)
-			if v.Progress != nil {
-				v.Progress(v.order.count)
+		v.order.expect(events)
+		for i := range events {
+			if !v.order.add(&events[i]) {
+				break reading
 			}
-			b = free()
-			b.first, b.events = v.order.count, b.events[:0]
+			if b.add(&events[i], &h); len(b.events) == blockEvents {
+				send(b)
+				if v.Progress != nil {
+					v.Progress(v.order.count)
+				}
+				b = begin()
+			}
 		}
 	}
 	send(b)
@@ -267,10 +329,26 @@ func (v *verifier) feed(ctx context.Context, events iter.Seq2[event.Stored, erro
 	return nil
 }
 
+// add takes an event, or where there is no more room its leaf.
+func (b *block) add(e *event.Stored, h *Hasher) {
+	if n := sizeOf(e); b.held+n <= mostHeld {
+		b.held += n
+		b.events = append(b.events, *e)
+		return
+	}
+	b.leaves[len(b.events)] = h.Leaf(*e)
+	b.events = append(b.events, event.Stored{})
+}
+
+// sizeOf is how many bytes an event holds.
+func sizeOf(e *event.Stored) int { return len(e.Stream) + len(e.Type) + len(e.Meta) + len(e.Data) }
+
 // hash hashes the leaves, and what is above them if no checkpoint ends among them.
 func (b *block) hash(h *Hasher, checkpointInside bool) {
 	for i := range b.events {
-		b.leaves[i] = h.Leaf(b.events[i])
+		if b.events[i].Position > 0 {
+			b.leaves[i] = h.Leaf(b.events[i])
+		}
 	}
 	if b.perfect = len(b.events) == blockEvents && !checkpointInside; b.perfect {
 		b.root = perfectRoot(b.leaves[:])
@@ -327,7 +405,8 @@ func (v *verifier) refute(k *Kept) {
 	case v.refuted == nil || v.overruled():
 		v.refuted = k
 	case k.Trust < v.refuted.Trust:
-		if v.hint == "" && v.refuted.Size > v.led[v.refuted.Trust] {
+		narrower := v.refuted.Size < k.Size || v.led[v.refuted.Trust] > v.led[k.Trust]
+		if v.hint == "" && narrower && v.refuted.Size > v.led[v.refuted.Trust] {
 			v.hint = fmt.Sprintf(" By %s, for which less vouches, it is one of the events %d to %d.", v.refuted, v.led[v.refuted.Trust]+1, v.refuted.Size)
 		}
 		v.refuted = k

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -203,23 +204,80 @@ func TestALogThatIsUnusualButSignedIsNotForged(t *testing.T) {
 	require.Nil(t, r.Finding)
 }
 
+// sparse puts the events of a log a thousand apart.
+func sparse(events []event.Stored) []event.Stored {
+	for i := range events {
+		events[i].Position *= 1000
+	}
+	return events
+}
+
 func TestPositionsOfAnotherStoreMayHaveGaps(t *testing.T) {
 	t.Parallel()
-	sparse, forged := logOf(300), logOf(299)
-	for i := range sparse {
-		sparse[i].Position *= 1000
-	}
-	for i := range forged {
-		forged[i].Position *= 1000
-	}
-	r, err := Verify(t.Context(), each(sparse, nil), Evidence{Kept: keptAt(sparse, 10, 300), Sparse: true})
+	honest := sparse(logOf(300))
+	r, err := Verify(t.Context(), each(honest, nil), Evidence{Kept: keptAt(honest, 10, 300), Sparse: true})
 	require.NoError(t, err)
 	require.Nil(t, r.Finding)
-	forged = slices.Delete(forged, 20, 21)
-	r, err = Verify(t.Context(), each(forged, nil), Evidence{Kept: keptAt(sparse, 10, 290), Sparse: true, Tiles: tilesOf(t, sparse)})
+	forged := slices.Delete(sparse(logOf(299)), 20, 21)
+	r, err = Verify(t.Context(), each(forged, nil), Evidence{Kept: keptAt(honest, 10, 290), Sparse: true, Tiles: tilesOf(t, honest)})
 	require.NoError(t, err)
 	require.Equal(t, Removed, r.Finding.Kind)
 	require.EqualValues(t, 21, r.Finding.First)
+}
+
+// What nobody can see is said: the newest event of its stream was taken out, behind the checkpoint.
+func TestALogWithGapsSaysWhatIsNotSeenInIt(t *testing.T) {
+	t.Parallel()
+	honest := sparse(logOf(300))
+	said := func(e Evidence) string {
+		e.Sparse = true
+		r, err := Verify(t.Context(), each(slices.Delete(slices.Clone(honest), 298, 299), nil), e)
+		require.NoError(t, err)
+		return strings.Join(r.Sentences(), "\n")
+	}
+	const unseen = "whoever took the newest events of a stream out left no trace"
+	require.Regexp(t, `(?s)^VERIFIED\. The first 290 events.*`+unseen, said(Evidence{Kept: keptAt(honest, 290)}))
+	require.Regexp(t, `(?s)^CANNOT TELL\..*`+unseen, said(Evidence{}))
+	require.Regexp(t, `^TAMPERED\. `, said(Evidence{Kept: keptAt(honest, 300)}))
+	r, err := Verify(t.Context(), each(honest, nil), Evidence{Kept: keptAt(honest, 300), Sparse: true})
+	require.NoError(t, err)
+	require.Len(t, r.Sentences(), 1, "all of it is proven")
+}
+
+// The clock that counts there is the leader's, and leaders change.
+func TestTimesOfAnotherStoreMayGoBack(t *testing.T) {
+	t.Parallel()
+	odd := sparse(logOf(300))
+	odd[100].At = began.Add(-time.Hour)
+	r, err := Verify(t.Context(), each(odd, nil), Evidence{Sparse: true})
+	require.NoError(t, err)
+	require.Nil(t, r.Finding)
+}
+
+// Whoever takes an event out of a log without gaps, and says that it has some by its nature, is found by the checkpoints that say
+// where its events stood.
+func TestALogThatWasSignedWithoutGapsHasNone(t *testing.T) {
+	t.Parallel()
+	honest := logOf(300)
+	forged := slices.Delete(logOf(300), 149, 150)
+	verify := func(events []event.Stored, kept ...Kept) *Finding {
+		t.Helper()
+		r, err := Verify(t.Context(), each(events, nil), Evidence{Kept: kept, Sparse: true})
+		require.NoError(t, err)
+		return r.Finding
+	}
+	f := verify(forged, keptAt(honest, 100, 300)...)
+	require.Equal(t, []uint64{150, 150}, []uint64{f.First, f.Last}, f.String())
+	require.Contains(t, f.Why, "The log has no position 150: position 149 is followed by position 151.")
+	require.EqualValues(t, 1, verify(sparse(logOf(300)), keptAt(honest, 300)...).First)
+
+	// It says nothing of what came later, and a word for which less vouches says nothing at all.
+	later := slices.Concat(logOf(150), sparse(logOf(300))[150:])
+	require.Nil(t, verify(later, keptAt(later, 150, 300)...))
+	wrong := keptAt(later, 300)[0]
+	wrong.Position = 300
+	wrong.Trust = SignedByKey
+	require.Nil(t, verify(later, keptAt(later, 300)[0], wrong))
 }
 
 func TestALogThatCannotBeReadOnTellsWhatWasRead(t *testing.T) {

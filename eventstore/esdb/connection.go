@@ -36,7 +36,8 @@ var errClosed = fmt.Errorf("%w: the event log is closed", eventstore.ErrUnavaila
 //     can leave behind, and while the server is away nobody but one who looks for it calls at all.
 //   - It panics when it is closed during a call. So it is closed after the last one.
 //
-// When it finds its server again it forgets the old connection without closing it, which costs a few idle goroutines each time.
+// When it looks for its server again it forgets the old connection without closing it, which costs a few idle goroutines each time, and a
+// connection if the server is there but not ready. So it looks less and less often.
 type connection struct {
 	client *esdb.Client
 	log    *slog.Logger
@@ -170,12 +171,12 @@ func (c *connection) look() {
 	c.calls++
 	go func() {
 		defer c.done()
-		for away := true; away; {
+		for away, wait := true, retryEvery; away; wait = min(2*wait, mostPause) {
 			if _, err := c.client.GetServerVersion(); err != nil {
 				c.log.Error("the event log's server cannot be looked for any more", "error", err)
 				return
 			}
-			if away = isAway(c.try()); away && pause(c.life, retryEvery) != nil {
+			if away = isAway(c.try()); away && pause(c.life, wait) != nil {
 				return
 			}
 		}
@@ -283,6 +284,9 @@ var errRefused = errors.New("the event log's server refuses")
 func unreachable(err error) error {
 	if isRefusal(err) {
 		return fmt.Errorf("%w: %w", errRefused, err)
+	}
+	if status.Code(err) == codes.DataLoss { // a gateway, whose log knows it
+		return fmt.Errorf("%w: %w", eventstore.ErrTailLost, err)
 	}
 	if status.Code(err) == codes.DeadlineExceeded { // the caller's deadline, which gRPC may notice before its context does
 		return fmt.Errorf("%w: %w", context.DeadlineExceeded, err)

@@ -75,7 +75,8 @@ func (s *Store) readHeads() {
 const firstLook = 16
 
 // readEnd answers the position of the newest of our events, and of the newest event in $all. It goes backwards over what the
-// server writes for itself, but no further than where the last such look began.
+// server writes for itself, but no further than where the last such look began, if the event there is there still: the log may
+// have lost its newest ones.
 func (s *Store) readEnd(ctx context.Context) (head, end event.Position, err error) {
 	h := &s.heads
 	h.mu.Lock()
@@ -91,15 +92,18 @@ func (s *Store) readEnd(ctx context.Context) (head, end event.Position, err erro
 			read++
 			from = event.Position(e.Position.Commit)
 			end = max(end, from)
-			if from <= knownEnd {
-				return s.keepEnd(knownHead, max(end, knownEnd))
+			if from == knownEnd {
+				return s.keepEnd(knownHead, end)
+			}
+			if end < knownEnd {
+				s.forgetMarks()
 			}
 			if ours(e) {
 				return s.keepEnd(from, end)
 			}
 		}
 		if read < count { // the log has none of our events
-			return s.keepEnd(knownHead, end)
+			return s.keepEnd(0, end)
 		}
 	}
 }
@@ -108,9 +112,7 @@ func (s *Store) keepEnd(head, end event.Position) (event.Position, event.Positio
 	h := &s.heads
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if end > h.end {
-		h.head, h.end = head, end
-	}
+	h.head, h.end = head, end // of two at once either may be the last: each was true
 	return head, end, nil
 }
 
@@ -198,6 +200,12 @@ func (s *Store) scan(ctx context.Context, low, high event.Position, at time.Time
 		}
 	}
 	return low, nil
+}
+
+func (s *Store) forgetMarks() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.marks = nil
 }
 
 // keep adds a mark in its place.

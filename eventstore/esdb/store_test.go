@@ -2,6 +2,7 @@ package esdb_test
 
 import (
 	"context"
+	"flag"
 	"log/slog"
 	"net"
 	"net/url"
@@ -26,9 +27,19 @@ import (
 
 const testKey = "a key & more?"
 
+// TestMain makes fewer runs of the property than rapid would: each goes over TLS to a server and back.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if checks := flag.Lookup("rapid.checks"); checks.Value.String() == checks.DefValue {
+		_ = checks.Value.Set("25")
+	}
+	os.Exit(m.Run())
+}
+
 // server is a gateway on a log in Postgres.
 type server struct {
 	log     *postgres.Store
+	pool    *pgxpool.Pool // of the log's database
 	address string
 	ca      string // path of ca.crt
 	hook    atomic.Pointer[hook]
@@ -70,7 +81,7 @@ func newServer(t testing.TB, over ...func(eventstore.Store) eventstore.Store) *s
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
 	ca, err := gateway.OpenCA(dir, []string{"127.0.0.1"}, time.Now)
 	require.NoError(t, err)
-	s := &server{log: log, ca: filepath.Join(dir, "ca.crt")}
+	s := &server{log: log, pool: pool, ca: filepath.Join(dir, "ca.crt")}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	s.address = listener.Addr().String()

@@ -35,6 +35,12 @@ type news struct {
 	err   error
 }
 
+// place is how far a subscription is, and the last event that it gave.
+type place struct {
+	upTo event.Position
+	last *esdb.RecordedEvent // nil: it gave none
+}
+
 // Subscribe implements [eventstore.Store]. It goes on where it was when the connection is lost.
 func (s *Store) Subscribe(ctx context.Context, after event.Position) iter.Seq2[eventstore.Batch, error] {
 	return func(yield func(eventstore.Batch, error) bool) {
@@ -45,9 +51,9 @@ func (s *Store) Subscribe(ctx context.Context, after event.Position) iter.Seq2[e
 			yield(eventstore.Batch{}, context.Cause(ctx))
 			return
 		}
-		last, heard, wait := after, time.Now(), retryEvery
+		at, heard, wait := place{upTo: after}, time.Now(), retryEvery
 		for {
-			err := s.follow(ctx, &last, func(b eventstore.Batch) bool {
+			err := s.follow(ctx, &at, func(b eventstore.Batch) bool {
 				heard, wait = time.Now(), retryEvery
 				return yield(b, nil)
 			})
@@ -56,8 +62,8 @@ func (s *Store) Subscribe(ctx context.Context, after event.Position) iter.Seq2[e
 				return
 			case ctx.Err() != nil:
 				err = context.Cause(ctx)
-			case !errors.Is(err, errRefused) && time.Since(heard) < outage:
-				s.log.Info("the subscription to the event log was lost, beginning again", "after", last, "error", text(err))
+			case !errors.Is(err, errRefused) && !errors.Is(err, eventstore.ErrTailLost) && time.Since(heard) < outage:
+				s.log.Info("the subscription to the event log was lost, beginning again", "after", at.upTo, "error", text(err))
 				if err = pause(ctx, wait); err == nil {
 					wait = min(2*wait, mostPause)
 					continue
@@ -69,8 +75,27 @@ func (s *Store) Subscribe(ctx context.Context, after event.Position) iter.Seq2[e
 	}
 }
 
-// follow yields what comes after last, and moves it, until the connection is lost or, which is no error, the follower goes.
-func (s *Store) follow(ctx context.Context, last *event.Position, yield func(eventstore.Batch) bool) error {
+// stillThere answers ErrTailLost when the event that a subscription gave last is not in the log any more. Where nothing begins
+// at its position now, the server refuses to read. A position alone would tell nothing: one behind the newest event may have
+// been told by the server itself.
+func (s *Store) stillThere(ctx context.Context, last *esdb.RecordedEvent) error {
+	if last == nil {
+		return nil
+	}
+	for e, err := range s.raw(ctx, 1, allFrom(event.Position(last.Position.Commit), eventstore.Forwards)) {
+		_, answered := errors.AsType[*esdb.Error](err)
+		switch {
+		case err != nil && (!answered || isRefusal(err) || !isPlace(ctx, err)):
+			return err
+		case err == nil && e.EventID == last.EventID && e.Position == last.Position:
+			return nil
+		}
+	}
+	return fmt.Errorf("follow the log after position %d: %w", last.Position.Commit, eventstore.ErrTailLost)
+}
+
+// follow yields what comes after a place, and moves it, until the connection is lost or, which is no error, the follower goes.
+func (s *Store) follow(ctx context.Context, at *place, yield func(eventstore.Batch) bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	// Once the server says that the subscription has caught up, it has seen all that was there before.
@@ -78,8 +103,11 @@ func (s *Store) follow(ctx context.Context, last *event.Position, yield func(eve
 	if err != nil {
 		return err
 	}
+	if err := s.stillThere(ctx, at.last); err != nil {
+		return err
+	}
 	heard := make(chan news, maxBatch)
-	if err := s.conn.run(ctx, func(client *esdb.Client) error { return s.listen(ctx, client, *last, end, heard) }); err != nil {
+	if err := s.conn.run(ctx, func(client *esdb.Client) error { return s.listen(ctx, client, at.upTo, end, heard) }); err != nil {
 		return err
 	}
 	late := time.NewTimer(answerWithin)
@@ -94,11 +122,12 @@ func (s *Store) follow(ctx context.Context, last *event.Position, yield func(eve
 		case <-late.C:
 			return s.conn.silent()
 		}
-		batch := eventstore.Batch{UpTo: *last}
+		batch, last := eventstore.Batch{UpTo: at.upTo}, at.last
 		for more := true; more && n.err == nil; {
 			if n.event != nil && event.Position(n.event.Position.Commit) > batch.UpTo {
 				batch.UpTo = event.Position(n.event.Position.Commit)
 				if ours(n.event) {
+					last = n.event
 					batch.Events = append(batch.Events, stored(n.event))
 				}
 			}
@@ -114,8 +143,8 @@ func (s *Store) follow(ctx context.Context, last *event.Position, yield func(eve
 		if ctx.Err() != nil { // asked for first: a busy log never leaves a follower waiting
 			return context.Cause(ctx)
 		}
-		if batch.UpTo > *last {
-			*last = batch.UpTo
+		if batch.UpTo > at.upTo {
+			*at = place{batch.UpTo, last}
 			if !yield(batch) {
 				return nil
 			}

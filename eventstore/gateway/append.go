@@ -30,6 +30,13 @@ func (s *streamsService) Append(call streams.Streams_AppendServer) error {
 func (s *streamsService) append(call streams.Streams_AppendServer) (*streams.AppendResp, error) {
 	r, bytes := eventstore.Request{}, 0
 	refused := s.admitWrite(call.Context())
+	if refused != nil {
+		done, ok := s.hearOut()
+		if !ok {
+			return nil, refused
+		}
+		defer done()
+	}
 	for begun := false; ; begun = true {
 		message, err := call.Recv()
 		switch {
@@ -48,14 +55,14 @@ func (s *streamsService) append(call streams.Streams_AppendServer) (*streams.App
 		case refused != nil: // what the client still sends is read, or it would only learn that the call has ended
 			bytes += proto.Size(message)
 		case !begun:
-			refused = begin(&r, message.GetOptions())
+			refused = s.begin(&r, message.GetOptions())
 		default:
 			bytes, refused = s.take(&r, bytes, message.GetProposedMessage())
 		}
 	}
 }
 
-func begin(r *eventstore.Request, o *streams.AppendReq_Options) (err error) {
+func (s *Server) begin(r *eventstore.Request, o *streams.AppendReq_Options) (err error) {
 	switch expected := o.GetExpectedStreamRevision().(type) {
 	case *streams.AppendReq_Options_Revision:
 		r.Expected = exactly(expected.Revision)
@@ -68,7 +75,7 @@ func begin(r *eventstore.Request, o *streams.AppendReq_Options) (err error) {
 	default:
 		return refuse(codes.InvalidArgument, "an append begins with its stream and expected revision")
 	}
-	r.Stream, err = streamName(o.GetStreamIdentifier())
+	r.Stream, err = s.streamName(o.GetStreamIdentifier())
 	return err
 }
 

@@ -40,20 +40,29 @@ type batch struct {
 // BatchAppend takes many appends in one call, and answers each by itself. Two appends to one stream take place in the order
 // in which they were finished.
 func (s *streamsService) BatchAppend(call streams.Streams_BatchAppendServer) error {
-	var (
-		ready = make(chan *batch, maxQueued)
-		held  atomic.Int64
-		ended = make(chan error, 1)
-	)
 	ctx, cancel := context.WithCancel(call.Context())
 	defer cancel()
-	go func() {
-		defer cancel()
-		ended <- s.answerBatches(ctx, call, ready, &held)
+	if err := s.admitWrite(ctx); err != nil {
+		done, ok := s.hearOut()
+		if !ok {
+			return s.failed(ctx, err)
+		}
+		defer done()
+	}
+	var (
+		ready    = make(chan *batch, maxQueued)
+		held     atomic.Int64
+		received = make(chan error, 1)
+	)
+	go func() { // until the client has no more, or the call has ended
+		defer close(ready)
+		received <- s.receiveBatches(ctx, call, ready, &held)
 	}()
-	err := s.receiveBatches(ctx, call, ready, &held)
-	close(ready)
-	return s.failed(call.Context(), errors.Join(<-ended, err))
+	err := s.answerBatches(ctx, call, ready, &held)
+	if err == nil {
+		err = <-received
+	}
+	return s.failed(call.Context(), err)
 }
 
 // receiveBatches puts appends together until the client has no more.
@@ -118,14 +127,23 @@ func (s *streamsService) beginBatch(ctx context.Context, b *batch, o *streams.Ba
 	if err := s.admitWrite(ctx); err != nil {
 		return err
 	}
-	_, err := streamName(o.GetStreamIdentifier())
+	_, err := s.streamName(o.GetStreamIdentifier())
 	return err
 }
 
 // answerBatches does what is ready, all of it in one go, until there is no more to come.
 func (s *streamsService) answerBatches(ctx context.Context, call streams.Streams_BatchAppendServer, ready <-chan *batch, held *atomic.Int64) error {
-	for first := range ready {
-		group := []*batch{first}
+	for {
+		var group []*batch
+		select {
+		case first, more := <-ready:
+			if !more {
+				return nil
+			}
+			group = append(group, first)
+		case <-s.life.Done():
+			return errStops
+		}
 		for len(group) < maxQueued && len(ready) > 0 { // nobody else takes them
 			group = append(group, <-ready)
 		}
@@ -154,7 +172,6 @@ func (s *streamsService) answerBatches(ctx context.Context, call streams.Streams
 			}
 		}
 	}
-	return nil
 }
 
 func (s *Server) answer(b *batch, result eventstore.Result) *streams.BatchAppendResp {
@@ -204,7 +221,8 @@ func (s *Server) batchError(err error) *status.Status {
 	case refused:
 		return form(r.code, r.text, &shared.BadRequest{Message: r.text})
 	case errors.Is(err, eventstore.ErrBadEvent):
-		return form(codes.InvalidArgument, err.Error(), &shared.BadRequest{Message: err.Error()})
+		text := legible(err.Error())
+		return form(codes.InvalidArgument, text, &shared.BadRequest{Message: text})
 	case errors.Is(err, context.DeadlineExceeded):
 		return form(codes.DeadlineExceeded, "the append's deadline passed", &shared.Timeout{})
 	case errors.Is(err, eventstore.ErrInDoubt):

@@ -1,7 +1,9 @@
 package gateway
 
 import (
+	"cmp"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
@@ -11,9 +13,13 @@ import (
 )
 
 const (
-	// maxPattern and maxPrefixes bound what is matched with every event of the log.
+	// These bound what is matched with every event of the log.
 	maxPattern  = 1 << 10
 	maxPrefixes = 256
+	maxPrefix   = 512 // no stream or type has a longer name
+
+	// usualWindow is EventStoreDB's where the client names none.
+	usualWindow = 32
 )
 
 // filter says which events of the log a client wants.
@@ -26,7 +32,7 @@ type filter struct {
 }
 
 func newFilter(o *streams.ReadReq_Options_FilterOptions) (*filter, error) {
-	f := &filter{every: uint64(max(o.GetMax(), 1)) * uint64(max(o.GetCheckpointIntervalMultiplier(), 1))}
+	f := &filter{every: uint64(cmp.Or(o.GetMax(), usualWindow)) * uint64(max(o.GetCheckpointIntervalMultiplier(), 1))}
 	expression := o.GetStreamIdentifier()
 	if e := o.GetEventType(); e != nil {
 		expression, f.byType = e, true
@@ -36,6 +42,8 @@ func newFilter(o *streams.ReadReq_Options_FilterOptions) (*filter, error) {
 	switch {
 	case text == "" && len(f.prefixes) == 0:
 		return nil, refuse(codes.InvalidArgument, "a filter has prefixes or a regular expression")
+	case slices.ContainsFunc(f.prefixes, func(p string) bool { return len(p) > maxPrefix }):
+		return nil, refuse(codes.InvalidArgument, "a prefix has at most %d bytes", maxPrefix)
 	case len(text) > maxPattern || len(f.prefixes) > maxPrefixes:
 		return nil, refuse(codes.InvalidArgument, "a filter has at most %d prefixes, or a regular expression of %d bytes", maxPrefixes, maxPattern)
 	case text == "":

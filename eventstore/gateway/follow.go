@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"iter"
 	"time"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
@@ -15,27 +16,29 @@ import (
 type subscriber struct {
 	*Server
 
-	call  streams.Streams_ReadServer
+	call  *reader
 	q     query
 	goal  event.Position // what it catches up with
 	since time.Time      // of the goal
 	live  bool
+
+	admitted time.Time // when its key was last looked at
 
 	looked     uint64         // at how many events, since it was told how far
 	checkpoint event.Position // the last that it was told
 }
 
 // subscribe confirms a subscription. It lasts until the client or the server goes.
-func (s *streamsService) subscribe(call streams.Streams_ReadServer, q query) (*subscriber, context.Context, context.CancelFunc, error) {
+func (s *streamsService) subscribe(call *reader, q query) (*subscriber, context.Context, context.CancelFunc, error) {
 	ctx, cancel := context.WithCancel(call.Context())
 	stop := context.AfterFunc(s.life, cancel)
-	f := &subscriber{Server: s.Server, call: call, q: q}
+	f := &subscriber{Server: s.Server, call: call, q: q, admitted: time.Now()}
 	confirmation := &streams.ReadResp_SubscriptionConfirmation{SubscriptionId: uuid.NewString()}
 	err := call.Send(&streams.ReadResp{Content: &streams.ReadResp_Confirmation{Confirmation: confirmation}})
 	return f, ctx, func() { stop(); cancel() }, err
 }
 
-func (s *streamsService) followAll(call streams.Streams_ReadServer, q query) error {
+func (s *streamsService) followAll(call *reader, q query) error {
 	head, err := s.Store.Head(call.Context())
 	if err != nil {
 		return err
@@ -54,7 +57,7 @@ func (s *streamsService) followAll(call streams.Streams_ReadServer, q query) err
 }
 
 // followStream reads the stream to its end, and then follows the log from where it ended before the reading began.
-func (s *streamsService) followStream(call streams.Streams_ReadServer, q query) error {
+func (s *streamsService) followStream(call *reader, q query) error {
 	head, err := s.Store.Head(call.Context())
 	if err != nil {
 		return err
@@ -74,7 +77,7 @@ func (s *streamsService) followStream(call streams.Streams_ReadServer, q query) 
 	}
 	for e, err := range s.Store.ReadStream(ctx, q.stream, next, eventstore.Forwards) {
 		if err == nil {
-			err = call.Send(stored(e, q.id))
+			err = call.sendEvent(e)
 		}
 		if err != nil {
 			return err
@@ -90,11 +93,17 @@ func (f *subscriber) follow(ctx context.Context, after event.Position, wanted fu
 	if err := f.reached(ctx, after); err != nil {
 		return err
 	}
-	for batch, err := range f.Store.Subscribe(ctx, after) {
+	for batch, err := range f.readAhead(ctx, after) {
 		if err != nil {
 			return err
 		}
 		began := time.Now()
+		if began.Sub(f.admitted) > f.again { // a key that was revoked meanwhile opens nothing that came later
+			if err := f.admit(ctx); err != nil {
+				return err
+			}
+			f.admitted = began
+		}
 		if err := f.send(batch, wanted); err != nil {
 			return err
 		}
@@ -110,10 +119,43 @@ func (f *subscriber) follow(ctx context.Context, after event.Position, wanted fu
 	return errStops
 }
 
+// readAhead is the log after a position, of which the next batches, two at most, are read while one is being sent.
+func (f *subscriber) readAhead(ctx context.Context, after event.Position) iter.Seq2[eventstore.Batch, error] {
+	type read struct {
+		batch eventstore.Batch
+		err   error
+	}
+	return func(yield func(eventstore.Batch, error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		reads := make(chan read, 1)
+		go func() {
+			defer close(reads)
+			for batch, err := range f.Store.Subscribe(ctx, after) {
+				select {
+				case reads <- read{batch, err}:
+				case <-ctx.Done():
+					return
+				}
+			}
+		}()
+		defer func() {
+			cancel()
+			for range reads { // until the reading has ended
+			}
+		}()
+		for r := range reads {
+			if !yield(r.batch, r.err) {
+				return
+			}
+		}
+	}
+}
+
 func (f *subscriber) send(batch eventstore.Batch, wanted func(event.Stored) bool) error {
+	defer f.call.encoder.free() // it may be long until the next
 	for _, e := range batch.Events {
 		if wanted(e) {
-			if err := f.call.Send(stored(e, f.q.id)); err != nil {
+			if err := f.call.sendEvent(e); err != nil {
 				return err
 			}
 		}

@@ -24,6 +24,8 @@ import (
 	"github.com/google/uuid"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/encoding"
+	"google.golang.org/grpc/encoding/proto"
 	"google.golang.org/grpc/keepalive"
 
 	"bahi/domain/event"
@@ -68,6 +70,9 @@ type Server struct {
 	life context.Context //nolint:containedctx // of the server: subscriptions end with it
 	end  context.CancelFunc
 	slow time.Duration // how long a client may take for a batch before it is told that it fell behind
+
+	again      time.Duration // how long a subscriber is sent events before its key is looked at again
+	turnedAway chan struct{} // held by calls that may not append and are heard out
 }
 
 const (
@@ -80,17 +85,32 @@ const (
 	// maxMessage is what a client may send at once: an event of that size, and what goes with it.
 	maxMessage = maxAppend + 1<<20
 
+	// maxCalls is how many calls a connection may have at once. Clients let further ones wait.
+	maxCalls = 1000
+
+	// maxHeaders is the most bytes of a call's metadata.
+	maxHeaders = 64 << 10
+
+	// handshakeWithin is how long a client may take until it has a connection.
+	handshakeWithin = 10 * time.Second
+
+	// maxTurnedAway bounds the calls that may not append and are heard out all the same, each of which takes up to maxMessage of
+	// memory: a client that is still sending would not learn why it was refused. Others are told at once.
+	maxTurnedAway = 4
+
 	// stopWithin is how long calls that are under way may take to end.
 	stopWithin = 3 * time.Second
 )
 
 // New makes a gateway.
 func New(c Config) *Server {
-	s := &Server{Config: c, slow: time.Second}
+	s := &Server{Config: c, slow: time.Second, again: 10 * time.Second, turnedAway: make(chan struct{}, maxTurnedAway)}
 	s.life, s.end = context.WithCancel(context.Background())
 	s.grpc = grpc.NewServer(
-		grpc.Creds(credentials.NewTLS(c.TLS)),
-		grpc.MaxRecvMsgSize(maxMessage),
+		grpc.Creds(joining{credentials.NewTLS(c.TLS)}),
+		grpc.ForceServerCodecV2(codec{encoding.GetCodecV2(proto.Name)}),
+		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxHeaderListSize(maxHeaders), grpc.MaxConcurrentStreams(maxCalls),
+		grpc.ConnectionTimeout(handshakeWithin), grpc.WaitForHandlers(true),
 		// Clients ask every ten seconds whether the server is there, also when they want nothing else.
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 10 * time.Second, Timeout: 10 * time.Second}),

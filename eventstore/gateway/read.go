@@ -8,7 +8,6 @@ import (
 	"math"
 	"time"
 
-	"github.com/EventStore/EventStore-Client-Go/v4/protos/shared"
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
 	"github.com/google/uuid"
 	"google.golang.org/grpc/codes"
@@ -27,16 +26,27 @@ type query struct {
 	count     uint64
 	follow    bool
 	filter    *filter // nil: none
-	id        func(uuid.UUID) *shared.UUID
+	textIDs   bool
 }
 
+// reader is a call that is answered with events.
+type reader struct {
+	streams.Streams_ReadServer
+
+	encoder encoder
+}
+
+func (r *reader) sendEvent(e event.Stored) error { return r.SendMsg(r.encoder.event(e)) }
+
 // Read is every kind of read and of subscription.
-func (s *streamsService) Read(request *streams.ReadReq, call streams.Streams_ReadServer) error {
-	err := s.admit(call.Context())
+func (s *streamsService) Read(request *streams.ReadReq, answers streams.Streams_ReadServer) error {
+	err := s.admit(answers.Context())
 	var q query
 	if err == nil {
 		q, err = parse(request.GetOptions())
 	}
+	call := &reader{answers, encoder{textIDs: q.textIDs}}
+	defer call.encoder.free()
 	switch {
 	case err != nil:
 	case q.follow && q.stream == "":
@@ -52,10 +62,8 @@ func (s *streamsService) Read(request *streams.ReadReq, call streams.Streams_Rea
 }
 
 func parse(o *streams.ReadReq_Options) (q query, err error) {
-	q = query{id: structuredID, direction: o.GetReadDirection() == streams.ReadReq_Options_Backwards}
-	if _, text := o.GetUuidOption().GetContent().(*streams.ReadReq_Options_UUIDOption_String_); text {
-		q.id = textID
-	}
+	q = query{direction: o.GetReadDirection() == streams.ReadReq_Options_Backwards}
+	_, q.textIDs = o.GetUuidOption().GetContent().(*streams.ReadReq_Options_UUIDOption_String_)
 	switch count := o.GetCountOption().(type) {
 	case *streams.ReadReq_Options_Count:
 		q.count = count.Count
@@ -109,12 +117,12 @@ func (q *query) fromAll(o *streams.ReadReq_Options_AllOptions) {
 	}
 }
 
-func (s *streamsService) readStream(call streams.Streams_ReadServer, q query) error {
+func (s *streamsService) readStream(call *reader, q query) error {
 	var found uint64
 	if q.count > 0 && (!q.atEnd || q.direction == eventstore.Backwards) {
 		for e, err := range s.Store.ReadStream(call.Context(), q.stream, q.revision, q.direction) {
 			if err == nil {
-				err = call.Send(stored(e, q.id))
+				err = call.sendEvent(e)
 			}
 			if err != nil {
 				return err
@@ -128,7 +136,7 @@ func (s *streamsService) readStream(call streams.Streams_ReadServer, q query) er
 		return nil
 	}
 	if q.stream == nameStream && s.Name != uuid.Nil {
-		return call.Send(stored(s.named(), q.id))
+		return call.sendEvent(s.named())
 	}
 	last, err := s.lastRevision(call.Context(), q.stream)
 	if err != nil || last >= 0 {
@@ -158,7 +166,7 @@ func (s *Server) lastRevision(ctx context.Context, stream string) (int64, error)
 	return -1, nil
 }
 
-func (s *streamsService) readAll(call streams.Streams_ReadServer, q query) error {
+func (s *streamsService) readAll(call *reader, q query) error {
 	var found uint64
 	for e, err := range s.all(call.Context(), q) {
 		if err != nil {
@@ -170,7 +178,7 @@ func (s *streamsService) readAll(call streams.Streams_ReadServer, q query) error
 		if !q.filter.takes(e) {
 			continue
 		}
-		if err := call.Send(stored(e, q.id)); err != nil {
+		if err := call.sendEvent(e); err != nil {
 			return err
 		}
 		found++

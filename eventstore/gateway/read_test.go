@@ -371,3 +371,18 @@ func TestAClientThatIsTooSlowIsToldThatItFellBehind(t *testing.T) {
 		}
 	}
 }
+
+// As after a restore that lost what the client had been sent: it would wait, and then miss what takes that place.
+func TestASubscriptionFromBeyondTheEndOfTheLogIsRefused(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	beyond := r.put(t, "thing-1", thing("ThingDone")).Position + 1
+	call, err := r.streams().Read(asOperator(t), subscribeAll(&beyond, nil))
+	require.NoError(t, err)
+	for err == nil {
+		var answer *streams.ReadResp
+		answer, err = call.Recv()
+		require.Nil(t, answer.GetEvent())
+	}
+	requireRefused(t, err, codes.DataLoss, "the log lost its newest events")
+}

@@ -26,7 +26,15 @@ type refusal struct {
 func (r *refusal) Error() string { return r.text }
 
 func refuse(code codes.Code, format string, args ...any) *refusal {
-	return &refusal{code: code, text: fmt.Sprintf(format, args...)}
+	return &refusal{code: code, text: legible(fmt.Sprintf(format, args...))}
+}
+
+// maxText is how much clients are told, in bytes: they would take a longer one as a broken connection.
+const maxText = 1 << 10
+
+// legible makes text of what may quote anything that a client sent, since the protocol takes no other.
+func legible(text string) string {
+	return strings.ToValidUTF8(text[:min(len(text), maxText)], "\uFFFD")
 }
 
 func denied(text string) *refusal {
@@ -57,7 +65,9 @@ func (s *Server) failed(ctx context.Context, err error) error {
 	case s.life.Err() != nil:
 		return status.Error(codes.Unavailable, "the server stops")
 	case errors.Is(err, eventstore.ErrBadEvent):
-		return status.Error(codes.InvalidArgument, err.Error())
+		return status.Error(codes.InvalidArgument, legible(err.Error()))
+	case errors.Is(err, eventstore.ErrTailLost):
+		return status.Error(codes.DataLoss, "the log lost its newest events, and gives their positions again: what was made of them is to be made anew")
 	case errors.Is(err, eventstore.ErrInDoubt):
 		return status.Error(codes.Unavailable, eventstore.ErrInDoubt.Error())
 	default:
@@ -85,6 +95,16 @@ func (s *Server) admit(ctx context.Context) error {
 		return denied("this API key lacks the permission operator")
 	default:
 		return err
+	}
+}
+
+// hearOut says whether a call that is refused may be read to its end. Then done MUST be called.
+func (s *Server) hearOut() (done func(), ok bool) {
+	select {
+	case s.turnedAway <- struct{}{}:
+		return func() { <-s.turnedAway }, true
+	default:
+		return nil, false
 	}
 }
 

@@ -3,11 +3,9 @@ package gateway
 import (
 	"encoding/binary"
 	"math"
-	"strconv"
 	"strings"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/shared"
-	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
 	"github.com/google/uuid"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
@@ -29,12 +27,6 @@ func textID(id uuid.UUID) *shared.UUID {
 	return &shared.UUID{Value: &shared.UUID_String_{String_: id.String()}}
 }
 
-func structuredID(id uuid.UUID) *shared.UUID {
-	return &shared.UUID{Value: &shared.UUID_Structured_{Structured: &shared.UUID_Structured{
-		MostSignificantBits: int64(binary.BigEndian.Uint64(id[:8])), LeastSignificantBits: int64(binary.BigEndian.Uint64(id[8:])),
-	}}}
-}
-
 func parseID(id *shared.UUID) (parsed uuid.UUID, err error) {
 	if s := id.GetStructured(); s != nil {
 		binary.BigEndian.PutUint64(parsed[:8], uint64(s.GetMostSignificantBits()))
@@ -49,22 +41,6 @@ func parseID(id *shared.UUID) (parsed uuid.UUID, err error) {
 
 func identifier(stream string) *shared.StreamIdentifier {
 	return &shared.StreamIdentifier{StreamName: []byte(stream)}
-}
-
-// stored is an event as clients get it. The time is in ticks of 100 nanoseconds since 1970, as clients read it.
-func stored(e event.Stored, id func(uuid.UUID) *shared.UUID) *streams.ReadResp {
-	position := uint64(e.Position)
-	return &streams.ReadResp{Content: &streams.ReadResp_Event{Event: &streams.ReadResp_ReadEvent{
-		Event: &streams.ReadResp_ReadEvent_RecordedEvent{
-			Id: id(e.ID), StreamIdentifier: identifier(e.Stream), StreamRevision: uint64(e.Revision),
-			PreparePosition: position, CommitPosition: position,
-			Metadata: map[string]string{
-				propertyType: e.Type, propertyContentType: contentJSON, propertyCreated: strconv.FormatInt(e.At.UnixMicro()*10, 10),
-			},
-			CustomMetadata: e.Meta, Data: e.Data,
-		},
-		Position: &streams.ReadResp_ReadEvent_CommitPosition{CommitPosition: position},
-	}}}
 }
 
 // proposal is an event that a client wants appended; Append and BatchAppend have a message each for it.
@@ -100,10 +76,14 @@ func proposed(p proposal) (e event.New, err error) {
 	return e, err
 }
 
-func streamName(id *shared.StreamIdentifier) (string, error) {
+// streamName is the name of a stream that a client may append to.
+func (s *Server) streamName(id *shared.StreamIdentifier) (string, error) {
 	name := string(id.GetStreamName())
-	if strings.HasPrefix(name, "$") {
+	switch {
+	case strings.HasPrefix(name, "$"):
 		return "", denied("streams that begin with $ are the server's own")
+	case name == nameStream && s.Name != uuid.Nil:
+		return "", denied("stream " + nameStream + " holds the name of the log, which is for ever")
 	}
 	return name, nil
 }

@@ -333,6 +333,8 @@ func (a *appender) connect(ctx context.Context) error {
 		a.disconnect()
 		return err
 	}
+	a.undisturbed = 0 // the newest event that this process knows may not be there
+	a.tail.forget()
 	return nil
 }
 

@@ -220,8 +220,8 @@ func (a *appender) conclude(group []*pending, done []placed) (refused []*pending
 	n := 0
 	for _, p := range accepted {
 		n += len(p.Events)
-		last := events[n-1]
-		p.reply <- eventstore.Result{Appended: eventstore.Appended{Position: last.Position, Revision: last.Revision, At: last.At}}
+		first, last := events[n-len(p.Events)], events[n-1]
+		p.reply <- eventstore.Result{Appended: eventstore.Appended{First: first.Position, Position: last.Position, Revision: last.Revision, At: last.At}}
 	}
 	return refused
 }
@@ -282,8 +282,12 @@ func (a *appender) find(ctx context.Context, p *pending) (f found, err error) {
 			f.all = false
 		}
 		if position != nil {
+			first := f.First
+			if !f.some {
+				first = event.Position(*position)
+			}
 			f.some = true
-			f.Appended = eventstore.Appended{Position: event.Position(*position), Revision: *revision, At: at.UTC(), Replayed: true}
+			f.Appended = eventstore.Appended{First: first, Position: event.Position(*position), Revision: *revision, At: at.UTC(), Replayed: true}
 		}
 		return nil
 	})

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"bahi/domain/event"
@@ -167,11 +167,19 @@ func (s *Store) read(ctx context.Context, limit *int, sql string, args ...any) (
 		return nil, false, err
 	}
 	defer rows.Close()
+	if *limit > firstChunk { // the last one was full
+		batch = make([]event.Stored, 0, *limit)
+	}
+	var (
+		e        event.Stored
+		position int64
+		row      = []any{&position, &e.Stream, &e.Revision, (*identity)(&e.ID), &e.Type, (*raw)(&e.Data), (*raw)(&e.Meta), &e.At}
+	)
 	for bytes := 0; rows.Next(); {
-		e, err := scan(rows)
-		if err != nil {
+		if err := rows.Scan(row...); err != nil {
 			return nil, false, err
 		}
+		e.Position, e.At = event.Position(position), e.At.UTC()
 		batch = append(batch, e)
 		if bytes += len(e.Data) + len(e.Meta); bytes > maxChunkBytes {
 			*limit = len(batch)
@@ -179,15 +187,18 @@ func (s *Store) read(ctx context.Context, limit *int, sql string, args ...any) (
 		}
 	}
 	more = len(batch) == *limit
-	*limit = min(8**limit, maxChunk)
+	if *limit = min(8**limit, maxChunk); !more {
+		*limit = firstChunk
+	}
 	return batch, more, rows.Err()
 }
 
-func scan(row pgx.CollectableRow) (e event.Stored, err error) {
-	var position int64
-	err = row.Scan(&position, &e.Stream, &e.Revision, &e.ID, &e.Type, (*raw)(&e.Data), (*raw)(&e.Meta), &e.At)
-	e.Position, e.At = event.Position(position), e.At.UTC()
-	return e, err
+// identity takes a column's bytes as they come; pgx would write them out as text for uuid to read.
+type identity uuid.UUID
+
+func (id *identity) ScanUUID(v pgtype.UUID) error {
+	*id = v.Bytes
+	return nil
 }
 
 // raw takes a column's bytes as they come; pgx would validate json once more.
@@ -224,16 +235,22 @@ func (s *Store) AppendEach(ctx context.Context, appends []eventstore.Request) []
 // Subscribe implements [eventstore.Store].
 func (s *Store) Subscribe(ctx context.Context, after event.Position) iter.Seq2[eventstore.Batch, error] {
 	return func(yield func(eventstore.Batch, error) bool) {
-		for next, looked, limit := after, 0, maxChunk; ; {
+		var (
+			next, last = after, uuid.Nil // and the id of the event there, once it was given
+			looked     int
+			limit      = firstChunk
+			more       bool // than the last look has found: nobody may have told of it
+		)
+		for {
 			if ctx.Err() != nil { // asked for first: a busy log never leaves a follower waiting
 				yield(eventstore.Batch{}, ctx.Err())
 				return
 			}
 			changed := s.tail.changed() // asked for first, so that nothing after the look is missed
 			batch, known := s.tail.after(next, &looked)
-			if !known {
+			if !known || more && len(batch) == 0 {
 				var err error
-				if batch, _, err = s.readAll(ctx, &limit, next, eventstore.Forwards); err != nil {
+				if batch, more, err = s.look(ctx, &limit, next, last); err != nil {
 					yield(eventstore.Batch{}, err)
 					return
 				}
@@ -243,7 +260,7 @@ func (s *Store) Subscribe(ctx context.Context, after event.Position) iter.Seq2[e
 					yield(eventstore.Batch{}, fmt.Errorf("the log goes from position %d to %d: it was damaged", next, batch[0].Position))
 					return
 				}
-				next = batch[len(batch)-1].Position
+				next, last = batch[len(batch)-1].Position, batch[len(batch)-1].ID
 				if !yield(eventstore.Batch{Events: batch, UpTo: next}, nil) {
 					return
 				}
@@ -260,6 +277,37 @@ func (s *Store) Subscribe(ctx context.Context, after event.Position) iter.Seq2[e
 			}
 		}
 	}
+}
+
+// followed begins with the event at the position, whose payload nobody wants.
+const followed = `
+	select position, stream, revision, id, type,
+		case when position > $1 then data else '{}' end, case when position > $1 then meta else '{}' end, recorded_at
+	from log.event where position >= $1 order by position limit $2`
+
+// look reads what follows the event at a position, and whether there may be more. It sees that event in the same
+// snapshot, and answers ErrTailLost when it is not there, or has another id than the one that is known.
+func (s *Store) look(ctx context.Context, limit *int, at event.Position, id uuid.UUID) (batch []event.Stored, more bool, err error) {
+	if at >= eventstore.End { // nothing is ever there
+		return nil, false, nil
+	}
+	told, newest := s.tail.told(), event.Position(0)
+	if batch, more, err = s.read(ctx, limit, followed, int64(at)); err != nil {
+		return nil, false, fmt.Errorf("read the log from %d: %w", at, err)
+	}
+	if n := len(batch); n > 0 {
+		newest = batch[n-1].Position
+	}
+	if !more && newest < told { // what this process knows is of a server that is no longer asked
+		s.tail.forget()
+	}
+	if at == 0 {
+		return batch, more, nil
+	}
+	if len(batch) == 0 || batch[0].Position != at || id != uuid.Nil && batch[0].ID != id {
+		return nil, false, fmt.Errorf("follow the log after position %d: %w", at, eventstore.ErrTailLost)
+	}
+	return batch[1:], more, nil
 }
 
 var (

@@ -38,6 +38,7 @@ type tail struct {
 	own    event.Position // the newest position that this process appended
 	head   event.Position // the newest position that somebody told of
 	doubts int            // how often only a look into the database could tell what the head is
+	forgot int            // the doubts at the last new connection
 	change chan struct{}  // closed at every change
 }
 
@@ -59,6 +60,17 @@ func (t *tail) committed(events []event.Stored) {
 	}
 	t.own = events[len(events)-1].Position
 	t.moved(t.own)
+}
+
+// forget is for a new connection. It may lead to another server, which stands in for the one that was lost and lacks its newest
+// events: what was told of them is no longer so, and only the database knows what there is.
+func (t *tail) forget() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.events, t.bytes, t.own, t.head = nil, 0, 0, 0
+	t.doubts++
+	t.forgot = t.doubts
+	t.moved(0)
 }
 
 // shrink forgets the oldest events. Those who follow may still hold the memory behind the slice, so it
@@ -104,11 +116,12 @@ func (t *tail) changed() <-chan struct{} {
 }
 
 // after answers events that follow the position, none when there are none yet, and false when only
-// the database knows. A follower remembers in looked which doubts it has resolved by a look.
+// the database knows: also whether the event at the position is still there, after a new connection.
+// A follower remembers in looked which doubts it has resolved by a look.
 func (t *tail) after(position event.Position, looked *int) ([]event.Stored, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if n := len(t.events); n > 0 && position+1 >= t.events[0].Position && position < t.events[n-1].Position {
+	if n := len(t.events); n > 0 && *looked >= t.forgot && position+1 >= t.events[0].Position && position < t.events[n-1].Position {
 		first := int(position + 1 - t.events[0].Position)
 		last := min(first+maxTailBatch, n)
 		return t.events[first:last:last], true
@@ -118,6 +131,13 @@ func (t *tail) after(position event.Position, looked *int) ([]event.Stored, bool
 	}
 	*looked = t.doubts
 	return nil, false
+}
+
+// told is the newest position that somebody told of.
+func (t *tail) told() event.Position {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.head
 }
 
 // appended is the newest position that this process appended.
@@ -136,7 +156,7 @@ func listen(ctx context.Context, config *pgx.ConnConfig, t *tail, log *slog.Logg
 			return
 		}
 		log.Warn("listening for other processes' events failed, trying again", "error", err)
-		t.heard(0)
+		t.forget()
 		select {
 		case <-ctx.Done():
 		case <-time.After(pollEvery):
@@ -155,7 +175,7 @@ func listenOnce(ctx context.Context, config *pgx.ConnConfig, t *tail) error {
 	if _, err := conn.Exec(ctx, `listen `+channel); err != nil {
 		return err
 	}
-	t.heard(0) // what was appended before the listening began
+	t.forget() // and look for what was appended before the listening began
 	for {
 		wait, cancel := context.WithTimeout(ctx, pollEvery)
 		notice, err := conn.WaitForNotification(wait)
@@ -195,7 +215,7 @@ func tell(ctx context.Context, pool *pgxpool.Pool, t *tail, done <-chan struct{}
 	var told event.Position
 	news := func(ctx context.Context) {
 		own := t.appended()
-		if own <= told {
+		if own == 0 || own == told {
 			return
 		}
 		if _, err := pool.Exec(ctx, `select pg_notify($1, $2)`, channel, strconv.FormatUint(uint64(own), 10)); err != nil {

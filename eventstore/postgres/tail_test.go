@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
@@ -122,6 +123,25 @@ func TestAFollowerThatLagsBehindTheTailSeesAll(t *testing.T) {
 			break
 		}
 	}
+}
+
+func TestAFollowerOfALogThatWasJustOpenedDoesNotWaitForNews(t *testing.T) {
+	t.Parallel()
+	const events = 8
+	s := newStore(t, newLog(t))
+	for range events {
+		e := made(uuid.New())
+		e.Data = fmt.Appendf(nil, "%q", strings.Repeat("x", maxChunkBytes)) // a chunk each
+		must(t, s, "big-1", e)
+	}
+	anew, count, began := newStore(t, s.pool.Config().ConnString()), 0, time.Now()
+	for batch, err := range anew.Subscribe(t.Context(), 0) {
+		require.NoError(t, err)
+		if count += len(batch.Events); count == events {
+			break
+		}
+	}
+	require.Less(t, time.Since(began), (events-4)*pollEvery)
 }
 
 func TestLargeEventsAreReadInSmallChunks(t *testing.T) {

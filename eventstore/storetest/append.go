@@ -56,11 +56,14 @@ var expecting = []sentence{
 		require.EqualValues(t, 2, n.must(t, s, eventstore.Any, events[1:]...).Revision)
 		n.holds(t, s, events...)
 	}},
-	{"an append answers where its last event stands", func(t *testing.T, n *node) {
+	{"an append answers where its last event stands, and the first if it knows", func(t *testing.T, n *node) {
 		s := stream()
 		done := n.must(t, s, eventstore.NoStream, some(3)...)
-		last := n.stream(t, s)[2]
-		require.Equal(t, eventstore.Appended{Position: last.Position, Revision: last.Revision, At: last.At}, done)
+		all := n.stream(t, s)
+		if done.First != 0 {
+			require.Equal(t, all[0].Position, done.First)
+		}
+		require.Equal(t, eventstore.Appended{First: done.First, Position: all[2].Position, Revision: all[2].Revision, At: all[2].At}, done)
 	}},
 	{"of many who expect the same, one succeeds", func(t *testing.T, n *node) {
 		s, other := stream(), n.another(t)

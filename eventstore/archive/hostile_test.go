@@ -1,0 +1,202 @@
+package archive
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/eventstore/audit"
+)
+
+func TestAManifestsListsAreReadNoFurtherThanTheFirstThatCannotBe(t *testing.T) {
+	t.Parallel()
+	for _, list := range []string{"segments", "files"} {
+		for _, one := range []string{`{},`, `null,`, `7,`, `{"file":"x"},`, `[],`} {
+			text := `{"format":"bahi-archive","version":1,"store_id":"0195e8a0-7c1e-7000-8000-0000000000aa","` + list + `":[` +
+				strings.TrimSuffix(strings.Repeat(one, 1000), ",") + `]}`
+			_, err := OpenFS(fstest.MapFS{manifestName: {Data: []byte(text)}})
+			require.ErrorContains(t, err, "the archive is broken: manifest.json", one)
+		}
+	}
+	looked := 0
+	_, err := readList([]byte("["+strings.Repeat("{},", 1000)+"{}]"), func(Segment, int) error { looked++; return io.EOF })
+	require.ErrorIs(t, err, io.EOF)
+	require.Equal(t, 1, looked)
+	var many []string
+	for i := range mostFiles + 1 {
+		many = append(many, fmt.Sprintf(`{"file":"f%d","bytes":0,"sha256":"%064d"}`, i, 0))
+	}
+	text := `{"format":"bahi-archive","version":1,"store_id":"0195e8a0-7c1e-7000-8000-0000000000aa","files":[` + strings.Join(many, ",") + `]}`
+	_, err = OpenFS(fstest.MapFS{manifestName: {Data: []byte(text)}})
+	require.ErrorContains(t, err, `"f1000" cannot be the name of a further file, of which there are at most 1000`)
+}
+
+// zeros is a text of zeros that hashes to sum.
+func zeros(n int64) (sum string) {
+	h := sha256.New()
+	_, _ = io.CopyN(h, zero{}, n)
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+type zero struct{}
+
+func (zero) Read(to []byte) (int, error) { clear(to); return len(to), nil }
+
+func TestCheckpointsThatUnpackToGigabytesAreNotRead(t *testing.T) {
+	t.Parallel()
+	l := logOf(3)
+	dir := create(t, l)
+	const big = mostSigned + 1
+	rewrite(t, dir, func(m *Manifest) {
+		m.Files = Files{{File: CheckpointsFile, Bytes: big, SHA256: zeros(big)}}
+	})
+	var zipped bytes.Buffer
+	z := zip.NewWriter(&zipped)
+	for name, content := range files(t, dir) {
+		w, err := z.Create(name)
+		require.NoError(t, err)
+		_, err = io.WriteString(w, content)
+		require.NoError(t, err)
+	}
+	w, err := z.Create(CheckpointsFile)
+	require.NoError(t, err)
+	_, err = io.CopyN(w, zero{}, big)
+	require.NoError(t, err)
+	require.NoError(t, z.Close())
+	require.Less(t, zipped.Len(), 1<<20)
+	a, err := OpenPacked(bytes.NewReader(zipped.Bytes()), int64(zipped.Len()))
+	require.NoError(t, err)
+	r, err := a.Verify(t.Context(), audit.Keys{}, kept(t, l, keyOf(t, l, 1), 3), nil)
+	require.NoError(t, err)
+	require.Equal(t, audit.Tampered, r.Verdict())
+	require.Contains(t, r.Finding.Why, "checkpoints.txt: it is longer than")
+	require.EqualValues(t, 3, r.Proven, "the log is held against what was kept all the same")
+}
+
+func TestMillionsOfCheckpointsAreNotRead(t *testing.T) {
+	t.Parallel()
+	dir := create(t, logOf(3))
+	text := []byte(strings.Repeat("x\n— a aa==\n", mostCheckpoints+1))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, CheckpointsFile), text, 0o600))
+	sum := sha256.Sum256(text)
+	rewrite(t, dir, func(m *Manifest) {
+		m.Files = Files{{File: CheckpointsFile, Bytes: int64(len(text)), SHA256: hex.EncodeToString(sum[:])}}
+	})
+	a, err := Open(dir)
+	require.NoError(t, err)
+	_, err = a.Checkpoints(audit.Keys{})
+	require.EqualError(t, err, "the archive is broken: checkpoints.txt: it has more than 200000 checkpoints")
+}
+
+func TestATarFileThatOthersUnpackToSomethingElseIsRefused(t *testing.T) {
+	t.Parallel()
+	dir := create(t, logOf(10))
+	pack := func(also ...*tar.Header) []byte {
+		var tarred bytes.Buffer
+		w := tar.NewWriter(&tarred)
+		for name, content := range files(t, dir) {
+			require.NoError(t, w.WriteHeader(&tar.Header{Name: name, Size: int64(len(content)), Mode: 0o600}))
+			_, err := io.WriteString(w, content)
+			require.NoError(t, err)
+		}
+		for _, h := range also {
+			require.NoError(t, w.WriteHeader(h))
+		}
+		require.NoError(t, w.Close())
+		return tarred.Bytes()
+	}
+	for _, twice := range []*tar.Header{{Name: "./" + segmentName(2, false)}, {Name: "segments/../manifest.json"}, {Name: segmentName(1, false), Typeflag: tar.TypeSymlink, Linkname: "/tmp/x"}} {
+		text := pack(twice)
+		_, err := OpenPacked(bytes.NewReader(text), int64(len(text)))
+		require.ErrorContains(t, err, "is in it twice")
+	}
+	text := pack(&tar.Header{Name: "segments/", Typeflag: tar.TypeDir}, &tar.Header{Name: "segments/", Typeflag: tar.TypeDir})
+	_, err := OpenPacked(bytes.NewReader(text), int64(len(text)))
+	require.NoError(t, err)
+	require.True(t, sparse(&tar.Header{PAXRecords: map[string]string{"GNU.sparse.major": "1"}}))
+}
+
+// docs/archive-format.md tells how to read all segments with zstdcat: who does so with an archive that was verified must not read
+// more than was.
+func TestSegmentsThatTheManifestDoesNotListAreTold(t *testing.T) {
+	t.Parallel()
+	l := logOf(10)
+	dir := create(t, l)
+	verify := func(a *Archive, err error) []string {
+		require.NoError(t, err)
+		r, err := a.Verify(t.Context(), audit.Keys{}, kept(t, l, keyOf(t, l, 1), 10), nil)
+		require.NoError(t, err)
+		require.Equal(t, audit.Verified, r.Verdict())
+		return r.Sentences()[1:]
+	}
+	require.Empty(t, verify(Open(dir)))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, segmentsName, "00000000.ndjson.zst"), nil, 0o600))
+	const told = "Not verified, and no part of the log: 1 file among the segments, which the manifest does not list. The first is segments/00000000.ndjson.zst."
+	require.Equal(t, []string{told}, verify(Open(dir)))
+	var tarred bytes.Buffer
+	w := tar.NewWriter(&tarred)
+	require.NoError(t, w.AddFS(os.DirFS(dir)))
+	require.NoError(t, w.Close())
+	require.Equal(t, []string{told}, verify(OpenPacked(bytes.NewReader(tarred.Bytes()), int64(tarred.Len()))))
+}
+
+// Who changes the checkpoints in an archive as well must not keep the verifier from saying which event is bad.
+func TestWrongCheckpointsInAnArchiveDoNotHideTheBadEvent(t *testing.T) {
+	t.Parallel()
+	l := logOf(10)
+	key := keyOf(t, l, 1)
+	forged := logOf(10)
+	forged.events[5].Revision = 7
+	o := forged.options()
+	o.Checkpoints, o.PublicKeys = forged.checkpoints(t, key, 4, 10), []string{key.Public()}
+	dir := filepath.Join(t.TempDir(), "archive")
+	_, err := Create(t.Context(), dir, forged, o)
+	require.NoError(t, err)
+	path := filepath.Join(dir, CheckpointsFile)
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	text = bytes.Replace(text, []byte("time 2026"), []byte("time 2025"), 1)
+	require.NoError(t, os.WriteFile(path, text, 0o600))
+	rewrite(t, dir, func(m *Manifest) {
+		sum := sha256.Sum256(text)
+		for i := range m.Files {
+			if m.Files[i].File == CheckpointsFile {
+				m.Files[i].SHA256 = hex.EncodeToString(sum[:])
+			}
+		}
+	})
+	a, err := Open(dir)
+	require.NoError(t, err)
+	r, err := a.Verify(t.Context(), trust(t, key), kept(t, l, key, 10), nil)
+	require.NoError(t, err)
+	require.Equal(t, audit.Tampered, r.Verdict())
+	require.Contains(t, r.Finding.String(), "The first bad event is one of the events 4 to 6")
+	require.Contains(t, r.Finding.Why, "The archive is broken: checkpoints.txt")
+}
+
+func TestAFileThatWasPackedAnewIsNotCalledABadEvent(t *testing.T) {
+	t.Parallel()
+	l := logOf(10)
+	key := keyOf(t, l, 1)
+	dir := create(t, l)
+	rewrite(t, dir, func(m *Manifest) { m.Segments[2].CompressedSHA256 = strings.Repeat("0", 64) })
+	a, err := Open(dir)
+	require.NoError(t, err)
+	r, err := a.Verify(t.Context(), trust(t, key), kept(t, l, key, 10), nil)
+	require.NoError(t, err)
+	require.Equal(t, audit.Tampered, r.Verdict())
+	require.EqualValues(t, 10, r.Proven)
+	require.Zero(t, r.Finding.First)
+	require.True(t, strings.HasPrefix(r.Finding.String(), "The archive is broken: segments/00000003.ndjson.zst: the text is right, but not its file"), r.Finding.String())
+}

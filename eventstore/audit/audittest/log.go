@@ -1,0 +1,163 @@
+// Package audittest has a log in memory with the key that signs it, for tests of who verifies logs.
+package audittest
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"bahi/domain/event"
+	"bahi/eventstore"
+	"bahi/eventstore/archive"
+	"bahi/eventstore/audit"
+)
+
+// Log is a log as package archive reads it.
+type Log struct {
+	Events []event.Stored
+	Key    audit.Key
+	Seed   []byte // of the key
+
+	id    uuid.UUID
+	apart event.Position // how far positions are from one another
+}
+
+// Apart is how far positions of a log with gaps are from one another.
+const Apart = 977
+
+// New makes a log of n events in five streams. The nth, from 0, has the amount n.5.
+func New(t testing.TB, n int) *Log {
+	t.Helper()
+	return newLog(t, n, 1)
+}
+
+// NewSparse makes one with positions as EventStoreDB has them.
+func NewSparse(t testing.TB, n int) *Log {
+	t.Helper()
+	return newLog(t, n, Apart)
+}
+
+func newLog(t testing.TB, n int, apart event.Position) *Log {
+	t.Helper()
+	l := &Log{id: uuid.New(), apart: apart}
+	private, err := audit.NewKey(rand.Reader, audit.Origin(l.id))
+	require.NoError(t, err)
+	l.Key, err = audit.ParseKey(private)
+	require.NoError(t, err)
+	seed, err := base64.StdEncoding.DecodeString(strings.SplitN(private, "+", 5)[4])
+	require.NoError(t, err)
+	l.Seed = seed[1:] // before it stands the kind of key
+	for i := range n {
+		l.Events = append(l.Events, event.Stored{
+			Position: event.Position(i+1) * apart, Stream: fmt.Sprintf("bankrow-%d", i%5), Revision: int64(i / 5), ID: uuid.New(), Type: "BankRowEdited",
+			Data: fmt.Appendf(nil, `{"amount":%d.5,"description":"<b>Bill</b>"}`, i), Meta: []byte(`{"schema":1,"actor":"user:9"}`),
+			At: time.Date(2026, 11, 21, 18, 0, i, 0, time.UTC),
+		})
+	}
+	return l
+}
+
+// ID implements the archive's Log.
+func (l *Log) ID() uuid.UUID { return l.id }
+
+// ReadAll implements the archive's Log, forwards.
+func (l *Log) ReadAll(_ context.Context, from event.Position, _ eventstore.Direction) iter.Seq2[event.Stored, error] {
+	return func(yield func(event.Stored, error) bool) {
+		for _, e := range l.Events {
+			if e.Position > from && !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+// head is the position of the newest of its first events.
+func (l *Log) head(size int) event.Position {
+	if size == 0 {
+		return 0
+	}
+	return l.Events[size-1].Position
+}
+
+// Forged is the same log with another history. Whoever made it has the key too, and left no gap where there was none; where there are, what
+// was slipped in has a place in one.
+func (l *Log) Forged(change func([]event.Stored) []event.Stored) *Log {
+	other := *l
+	other.Events = change(slices.Clone(l.Events))
+	for i := range other.Events {
+		if least := other.head(i) + 1; l.apart == 1 || other.Events[i].Position < least {
+			other.Events[i].Position = least
+		}
+	}
+	return &other
+}
+
+// Checkpoint signs the log's first events.
+func (l *Log) Checkpoint(t testing.TB, size int) []byte {
+	t.Helper()
+	var tree audit.Tree
+	for _, e := range l.Events[:size] {
+		tree.Append(audit.LeafHash(e))
+	}
+	signed, err := audit.Checkpoint{Origin: audit.Origin(l.id), Size: tree.Size(), Root: tree.Root(), At: time.Now(), Position: l.head(size)}.Sign(l.Key)
+	require.NoError(t, err)
+	return signed
+}
+
+// Archive writes the log into a folder called archive, with these checkpoints.
+func (l *Log) Archive(t testing.TB, checkpoints ...[]byte) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "archive")
+	_, err := archive.Create(t.Context(), dir, l, archive.Options{
+		UpTo: l.head(len(l.Events)), Sparse: l.apart > 1, At: time.Now(), Program: "test", Checkpoints: checkpoints, PublicKeys: []string{l.Key.Public()},
+	})
+	require.NoError(t, err)
+	return dir
+}
+
+// Proofs is a file that proves the events at these indexes, from 0, by a checkpoint of the whole log.
+func (l *Log) Proofs(t testing.TB, indexes ...uint64) (file []byte) {
+	t.Helper()
+	kept, tree := tiles{}, audit.Tree{}
+	for _, e := range l.Events {
+		for _, p := range tree.Grow([]audit.Hash{audit.LeafHash(e)}) {
+			kept[p.Tile] = append(kept[p.Tile], p.Hashes...)
+		}
+	}
+	for _, i := range indexes {
+		p, err := audit.Prove(t.Context(), kept, l.Events[i], i, l.Checkpoint(t, len(l.Events)))
+		require.NoError(t, err)
+		file = audit.AppendProof(file, p)
+	}
+	return file
+}
+
+type tiles map[audit.TileID][]byte
+
+// ReadTiles implements [audit.Tiles].
+func (m tiles) ReadTiles(_ context.Context, ids []audit.TileID) ([][]byte, error) {
+	out := make([][]byte, len(ids))
+	for i, id := range ids {
+		out[i] = m[id]
+	}
+	return out, nil
+}
+
+// File writes a file into a folder of its own.
+func File(t testing.TB, name string, text []byte) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), name)
+	require.NoError(t, os.WriteFile(path, text, 0o600))
+	return path
+}

@@ -1,0 +1,109 @@
+package postgres
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"bahi/domain/event"
+	"bahi/eventstore"
+	"bahi/eventstore/storetest"
+)
+
+// loseTail takes the newest events out of a log and cuts all connections, as a failover to a replica that was behind does.
+func loseTail(t testing.TB, url string, count int) {
+	t.Helper()
+	admin := connect(t, url)
+	_, err := admin.Exec(t.Context(), `delete from log.event where position > (select max(position) - $1 from log.event)`, count)
+	require.NoError(t, err)
+	_, err = admin.Exec(t.Context(), `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`)
+	require.NoError(t, err)
+}
+
+func TestALogThatLosesItsNewestEvents(t *testing.T) {
+	t.Parallel()
+	storetest.Losing(t, func(t testing.TB) (storetest.Suite, func(int)) {
+		url := newLog(t)
+		return storetest.Suite{Open: func(t testing.TB) (eventstore.Store, func()) {
+			s := newStore(t, url)
+			return s, s.Close
+		}}, func(count int) { loseTail(t, url, count) }
+	})
+}
+
+// A replica that follows without being waited for takes over and lacks the newest events. Positions go on without a gap, and
+// nobody is given what is no longer there.
+func TestAReplicaThatLacksTheNewestEventsIsGoneOnWithAsItIs(t *testing.T) {
+	t.Parallel()
+	url := newLog(t)
+	s := newStore(t, url)
+	for n := range 40 {
+		done, err := s.Append(t.Context(), fmt.Sprintf("row-%d", n), eventstore.NoStream, made(uuid.New()))
+		require.NoError(t, err)
+		require.EqualValues(t, n+1, done.Position)
+	}
+	loseTail(t, url, 5)
+	require.Eventually(t, func() bool {
+		_, known := s.tail.after(33, new(int))
+		return !known
+	}, 10*time.Second, time.Millisecond, "what was lost is forgotten")
+
+	got := make(chan []event.Stored)
+	go func() {
+		var all []event.Stored
+		for at := event.Position(30); at < 42; { // its first connections are dead
+			for batch, err := range s.Subscribe(t.Context(), at) {
+				if all = append(all, batch.Events...); err == nil {
+					at = batch.UpTo
+				}
+				if err != nil || at >= 42 {
+					break
+				}
+			}
+			if t.Context().Err() != nil {
+				break
+			}
+		}
+		got <- all
+	}()
+	for n := 40; n < 47; n++ {
+		done, err := s.Append(t.Context(), fmt.Sprintf("row-%d", n), eventstore.NoStream, made(uuid.New()))
+		require.NoError(t, err)
+		require.EqualValues(t, n-4, done.Position)
+	}
+	require.Equal(t, wholeLog(t, s)[30:], <-got)
+}
+
+// Whoever has to ask the database finds out by the id, without anybody's connection being lost.
+func TestAnotherEventAtAFollowersPositionIsNotTakenForItsOwn(t *testing.T) {
+	t.Parallel()
+	url := newLog(t)
+	s, other := newStore(t, url), newStore(t, url)
+	for range 20 {
+		must(t, s, "row-1", made(uuid.New()))
+	}
+	there, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		for batch, err := range s.Subscribe(t.Context(), 0) {
+			switch {
+			case err != nil:
+				ended <- err
+			case batch.UpTo == 20:
+				close(there)
+			case batch.UpTo > 20:
+				ended <- fmt.Errorf("it was given what follows another event: %d", batch.UpTo)
+				return
+			}
+		}
+	}()
+	<-there
+	_, err := connect(t, url).Exec(t.Context(), `delete from log.event where position > 18`)
+	require.NoError(t, err)
+	for range 4 {
+		must(t, other, "row-2", made(uuid.New()))
+	}
+	require.ErrorIs(t, <-ended, eventstore.ErrTailLost)
+}
