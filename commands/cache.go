@@ -33,7 +33,7 @@ type cache struct {
 	bytes   int // of all states
 	loading map[string]*ticket
 	fed     event.Position
-	moved   chan struct{} // closed when fed grows
+	moved   chan struct{} // closed when fed changes
 }
 
 // ticket is a load or an append under way: what it brings home may be old by then.
@@ -89,38 +89,21 @@ func (c *cache) end(t *ticket, entry *cached) {
 	}
 }
 
-// follow drops states as newer events are appended, by whomever, until ctx ends.
-func (c *cache) follow(ctx context.Context, store eventstore.Store, after event.Position) {
-	c.forget()
-	c.advance(after)
-	for ctx.Err() == nil {
-		for batch, err := range store.Subscribe(ctx, c.position()) {
-			if err != nil {
-				break // what was missed is read again from the same position
-			}
-			c.feed(batch)
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(followAgain):
-		}
-	}
-}
-
-const followAgain = 100 * time.Millisecond
-
-// forget drops what was put while nobody followed the log, and what is about to be.
-func (c *cache) forget() {
+// anew drops what was put while nobody followed the log, and what is about to be. It is fed from the position on.
+func (c *cache) anew(at event.Position) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.states.Purge()
 	for _, t := range c.loading {
 		t.newest = math.MaxInt64
 	}
+	c.move(at)
 }
 
+// feed drops states as newer events are appended, by whomever.
 func (c *cache) feed(batch eventstore.Batch) {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	for _, e := range batch.Events {
 		if entry, ok := c.states.Peek(e.Stream); ok && entry.revision < e.Revision {
 			c.states.Remove(e.Stream)
@@ -129,14 +112,11 @@ func (c *cache) feed(batch eventstore.Batch) {
 			t.newest = max(t.newest, e.Revision)
 		}
 	}
-	c.mu.Unlock()
-	c.advance(batch.UpTo)
+	c.move(batch.UpTo)
 }
 
-func (c *cache) advance(to event.Position) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.fed = max(c.fed, to)
+func (c *cache) move(to event.Position) {
+	c.fed = to
 	close(c.moved)
 	c.moved = make(chan struct{})
 }

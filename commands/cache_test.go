@@ -141,7 +141,7 @@ func TestStatesKnowWhatTheyWeigh(t *testing.T) {
 	entry, ok := n.cache.get("thing-1")
 	require.True(t, ok)
 	require.Equal(t, len(`{"Name":""}`)+1000, entry.bytes)
-	n.cache.forget()
+	n.cache.anew(0)
 	_, err := Load(t.Context(), n.Cached(), things, "1")
 	require.NoError(t, err)
 	entry, ok = n.cache.get("thing-1")
@@ -179,7 +179,7 @@ func TestFollowingGoesOnAfterItsSubscriptionBroke(t *testing.T) {
 	b.catchUp(t)
 	_, err := Load(t.Context(), b.Cached(), things, "1")
 	require.NoError(t, err)
-	b.store.set(func() { b.store.broken = 2 })
+	b.store.set(func() { b.store.broken = 1 })
 	for i := range 3 {
 		_, err = Handle(as(t), a.Handler, things, "1", nameThing{Name: strconv.Itoa(i)})
 		require.NoError(t, err)
@@ -201,7 +201,7 @@ func TestWaitingForTheFeedEnds(t *testing.T) {
 	came := make(chan bool)
 	go func() { came <- c.reached(t.Context(), 7, time.Minute) }()
 	for p := range event.Position(8) {
-		c.advance(p)
+		c.feed(eventstore.Batch{UpTo: p})
 	}
 	require.True(t, <-came)
 	require.True(t, c.reached(ctx, 7, 0))

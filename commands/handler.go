@@ -58,14 +58,55 @@ func New(store eventstore.Store, vault Vault, now func() time.Time) *Handler {
 	return h
 }
 
-// Run follows the log until ctx ends.
+// Run follows the log until ctx ends. It answers an error when the log cannot be reached at first. Where what it follows
+// breaks off, it begins anew: the log may have lost its newest events.
 func (h *Handler) Run(ctx context.Context) error {
-	head, err := h.store.Head(ctx)
-	if err != nil && ctx.Err() == nil {
-		return fmt.Errorf("follow the log: %w", err)
+	for first := true; ctx.Err() == nil; first = false {
+		head, err := h.store.Head(ctx)
+		switch {
+		case err == nil:
+			h.follow(ctx, head)
+		case first && ctx.Err() == nil:
+			return fmt.Errorf("follow the log: %w", err)
+		}
+		h.forget()
+		select {
+		case <-ctx.Done():
+		case <-time.After(followAgain):
+		}
 	}
-	h.cache.follow(ctx, h.store, head)
 	return nil
+}
+
+const followAgain = 100 * time.Millisecond
+
+func (h *Handler) follow(ctx context.Context, after event.Position) {
+	h.cache.anew(after)
+	for batch, err := range h.store.Subscribe(ctx, after) {
+		if err != nil {
+			return
+		}
+		h.numbers.saw(batch.Events)
+		h.cache.feed(batch)
+	}
+}
+
+// forget gives up what this process knows of the log without asking.
+func (h *Handler) forget() {
+	h.cache.anew(0)
+	h.numbers.forget()
+}
+
+// append is the store's. When it shows that the log lost its newest events, what was made of them is forgotten at once,
+// before the log's followers are told.
+func (h *Handler) append(ctx context.Context, stream string, expected eventstore.Expected, events ...event.New) (eventstore.Appended, error) {
+	fed := h.cache.position()
+	done, err := h.store.Append(ctx, stream, expected, events...)
+	wrong, refused := errors.AsType[*eventstore.WrongRevision](err)
+	if refused && wrong.Actual < int64(expected) || err == nil && !done.Replayed && done.Position <= fed {
+		h.forget()
+	}
+	return done, err
 }
 
 // Cached is where states are loaded from that may be late by a moment.
@@ -234,7 +275,7 @@ func commit[S any](
 	}
 	stream := kind.Stream(id)
 	t := h.cache.begin(stream)
-	done, err := h.store.Append(ctx, stream, eventstore.Expected(l.Revision), encoded...)
+	done, err := h.append(ctx, stream, eventstore.Expected(l.Revision), encoded...)
 	if err != nil {
 		h.cache.end(t, nil)
 		return out, err
@@ -243,12 +284,16 @@ func commit[S any](
 		h.cache.end(t, nil)
 		return replay(ctx, h, kind, stream, done.Revision)
 	}
+	places, err := h.places(ctx, stream, done, len(events))
+	if err != nil {
+		h.cache.end(t, nil)
+		return out, fmt.Errorf("%w: %w", eventstore.ErrInDoubt, err)
+	}
 	after := l
 	first := done.Revision - int64(len(events)) + 1
 	for i, e := range events {
 		r := event.Recorded[event.Event[S]]{
-			Position: done.Position - event.Position(len(events)-1-i), // nobody else's events lie between
-			Stream:   stream, Revision: first + int64(i), ID: encoded[i].ID, At: done.At, Meta: meta, Data: e,
+			Position: places[i], Stream: stream, Revision: first + int64(i), ID: encoded[i].ID, At: done.At, Meta: meta, Data: e,
 		}
 		void, err := isVoid(ctx, h, kind, after.State, r)
 		if err != nil {
@@ -269,6 +314,33 @@ func commit[S any](
 	}
 	h.cache.end(t, &cached{loaded: after, revision: after.Revision, bytes: after.bytes})
 	return Outcome[S]{ID: id, State: after.State, Revision: done.Revision, Position: done.Position, At: done.At, Changed: true}, nil
+}
+
+// places answers where the events of an append stand. Where no position lies between the first and the last but their own, they are
+// reckoned; else the log is asked.
+func (h *Handler) places(ctx context.Context, stream string, done eventstore.Appended, count int) ([]event.Position, error) {
+	all := make([]event.Position, 0, count)
+	switch {
+	case count == 1:
+	case done.First > 0 && done.Position-done.First == event.Position(count-1):
+		for at := done.First; at < done.Position; at++ {
+			all = append(all, at)
+		}
+	default:
+		for e, err := range h.store.ReadStream(ctx, stream, done.Revision-int64(count)+1, eventstore.Forwards) {
+			if err != nil {
+				return nil, err
+			}
+			if e.Revision == done.Revision {
+				break
+			}
+			all = append(all, e.Position)
+		}
+	}
+	if all = append(all, done.Position); len(all) != count {
+		return nil, fmt.Errorf("stream %s does not have %d events before revision %d", stream, count-1, done.Revision)
+	}
+	return all, nil
 }
 
 // Meta is what events that the context's request causes say of themselves.

@@ -148,7 +148,7 @@ func (a *acceptance) accept(ctx context.Context, stream string, nothing bool, re
 	if err != nil {
 		return err
 	}
-	done, err := a.h.store.Append(ctx, a.stream, eventstore.Expected(a.revision), e)
+	done, err := a.h.append(ctx, a.stream, eventstore.Expected(a.revision), e)
 	if _, raced := errors.AsType[*eventstore.WrongRevision](err); raced {
 		return errRaced
 	}

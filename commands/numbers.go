@@ -25,6 +25,8 @@ type numbers struct {
 	h      *Handler
 	mu     sync.Mutex
 	series map[string]*series
+	given  map[string]int64 // the greatest number of a series that any process reserved, as far as this one has seen
+	lives  int              // how often what was reserved may have been lost
 }
 
 type series struct {
@@ -32,9 +34,40 @@ type series struct {
 	next, last int64
 	size       int64
 	reserved   time.Time
+	life       int
 }
 
-func newNumbers(h *Handler) *numbers { return &numbers{h: h, series: map[string]*series{}} }
+func newNumbers(h *Handler) *numbers {
+	return &numbers{h: h, series: map[string]*series{}, given: map[string]int64{}}
+}
+
+// saw notes what the log says of reservations. It may lose them, and the numbers are out in the world.
+func (n *numbers) saw(events []event.Stored) {
+	for _, e := range events {
+		category, name := event.SplitStream(e.Stream)
+		if category != number.Kind.Category() {
+			continue
+		}
+		if r, err := number.Kind.Decode(e); err == nil {
+			n.reserved(name, number.Kind.Evolve(number.State{}, r))
+		}
+	}
+}
+
+// reserved notes a reservation, and answers up to where numbers were given as far as is known.
+func (n *numbers) reserved(name string, s number.State) number.State {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.given[name] = max(n.given[name], s.Last)
+	return number.State{Last: n.given[name]}
+}
+
+// forget gives up what is left of this process's blocks, whose reservations may be gone.
+func (n *numbers) forget() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.lives++
+}
 
 // Numbers answers the first of count numbers of a series that follow one another, never given before.
 func (h *Handler) Numbers(ctx context.Context, name string, count int64) (int64, error) {
@@ -44,10 +77,14 @@ func (h *Handler) Numbers(ctx context.Context, name string, count int64) (int64,
 		s = &series{next: 1, size: leastReserved / 2}
 		h.numbers.series[name] = s
 	}
+	life := h.numbers.lives
 	h.numbers.mu.Unlock()
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.life < life {
+		s.life, s.next = life, s.last+1
+	}
 	if s.last-s.next+1 < count {
 		now, size := h.now(), max(s.size/2, leastReserved)
 		if now.Sub(s.reserved) < usedUpWithin || s.reserved.IsZero() {
@@ -67,7 +104,7 @@ func (h *Handler) Numbers(ctx context.Context, name string, count int64) (int64,
 	return n, nil
 }
 
-// reserve appends a reservation behind the newest one, which alone matters.
+// reserve appends a reservation behind the newest one, which alone matters, and behind those that the log may have lost.
 func (h *Handler) reserve(ctx context.Context, name string, count int64) (number.Reserved, error) {
 	stream := number.Kind.Stream(name)
 	for range maxTries {
@@ -83,7 +120,7 @@ func (h *Handler) reserve(ctx context.Context, name string, count int64) (number
 			revision, state = r.Revision, number.Kind.Evolve(state, r)
 			break
 		}
-		events, err := number.Reserve{Count: count}.Decide(state)
+		events, err := number.Reserve{Count: count}.Decide(h.numbers.reserved(name, state))
 		if err != nil {
 			return number.Reserved{}, err
 		}
@@ -94,6 +131,7 @@ func (h *Handler) reserve(ctx context.Context, name string, count int64) (number
 		_, err = h.store.Append(ctx, stream, eventstore.Expected(revision), e)
 		if err == nil {
 			reserved, _ := events[0].(number.Reserved)
+			h.numbers.reserved(name, number.State{Last: reserved.Last})
 			return reserved, nil
 		}
 		if _, raced := errors.AsType[*eventstore.WrongRevision](err); !raced {

@@ -46,6 +46,12 @@ func ReverseRows[L any, In, Out book.Entry](ctx context.Context, b *Books, l boo
 	for tries := 1; ; tries++ {
 		out, err := reverse(ctx, b, l, account, c)
 		overtaken := errors.Is(err, book.ErrForsaken) || errors.Is(err, book.ErrNotHeld) || errors.Is(err, book.ErrReversing)
+		if _, refused := errors.AsType[*fault.Error](err); refused {
+			// What is in its way may be this very request, which another process was faster with.
+			if out, done, err := commands.Earlier(ctx, b.Commands, l.Bulks); done || err != nil {
+				return out, err
+			}
+		}
 		if !overtaken || commands.From(ctx).DryRun {
 			return out, ofRow(err, len(c.Rows) > 1)
 		}

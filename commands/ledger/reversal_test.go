@@ -300,6 +300,28 @@ func TestAReversalWithAKeyIsDoneOnce(t *testing.T) {
 	o.agree(t)
 }
 
+// A client that lost its connection asks another process, while the first is still at it.
+func TestAReversalThatItsRepetitionWasFasterWithIsNotRefused(t *testing.T) {
+	t.Parallel()
+	o := openOffice(t)
+	one, two := o.node(t), o.node(t)
+	account := one.open(t)
+	row := one.add(t, account, today)
+	var first commands.Outcome[book.Bulk[bank.Entry, bank.Entry]]
+	two.store.at("bankrow-", func() (err error) {
+		first, err = one.reverse(as(t, keyed), account, row)
+		return err
+	})
+	again, err := two.reverse(as(t, keyed), account, row)
+	require.NoError(t, err)
+	first.Replayed = true
+	require.Equal(t, first, again)
+	one.Wait()
+	_, err = two.reverse(as(t), account, row)
+	require.ErrorContains(t, err, "The row is reversed by row", "another request is")
+	o.agree(t)
+}
+
 func TestAReversalWithAKeyThatDiedBeforeItWasDecidedIsDoneByItsRepetition(t *testing.T) {
 	t.Parallel()
 	o := openOffice(t)

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"testing"
 	"time"
@@ -77,6 +79,15 @@ func (a *act) waits(t *rapid.T) bool {
 		t.Fatalf("%s hangs", a.what)
 		return false
 	}
+}
+
+// TestMain makes fewer runs of the property than rapid would: each settles people, and lets them race.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if checks := flag.Lookup("rapid.checks"); checks.Value.String() == checks.DefValue {
+		_ = checks.Value.Set("40")
+	}
+	os.Exit(m.Run())
 }
 
 // However registrations and changes of addresses come between each other, wherever they die and however long
