@@ -1,0 +1,114 @@
+// Package feedtest has what tests of brokers need: a NATS server, the real one, with JetStream, in this process, and messages.
+package feedtest
+
+import (
+	"context"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/cloudevents/sdk-go/protocol/nats_jetstream/v2"
+	"github.com/cloudevents/sdk-go/v2/binding"
+	cloudevents "github.com/cloudevents/sdk-go/v2/event"
+	"github.com/nats-io/nats-server/v2/server"
+	client "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+)
+
+// NATS is a server that keeps its streams in a folder and its port, so that it can be stopped and started again.
+type NATS struct {
+	Address string // as an operator gives it
+
+	t       testing.TB
+	options server.Options
+	server  *server.Server
+}
+
+// Start starts a server, until the test ends.
+func Start(t testing.TB, configure ...func(*server.Options)) *NATS {
+	t.Helper()
+	n := &NATS{t: t, options: server.Options{
+		Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true,
+	}}
+	for _, change := range configure {
+		change(&n.options)
+	}
+	n.Start()
+	n.options.Port = n.server.Addr().(*net.TCPAddr).Port
+	n.Address = "nats://" + n.server.Addr().String()
+	t.Cleanup(n.Stop)
+	return n
+}
+
+// JetStream connects as a reader does.
+func (n *NATS) JetStream() jetstream.JetStream {
+	n.t.Helper()
+	conn, err := client.Connect(n.Address, client.MaxReconnects(-1), client.ReconnectWait(20*time.Millisecond))
+	require.NoError(n.t, err)
+	n.t.Cleanup(conn.Close)
+	js, err := jetstream.New(conn)
+	require.NoError(n.t, err)
+	return js
+}
+
+// Start starts the server once more.
+func (n *NATS) Start() {
+	n.t.Helper()
+	options := n.options // a server keeps and changes them
+	var err error
+	n.server, err = server.NewServer(&options)
+	require.NoError(n.t, err)
+	n.server.Start()
+	require.True(n.t, n.server.ReadyForConnections(20*time.Second))
+}
+
+// Configure changes how the server is configured from the next start on.
+func (n *NATS) Configure(change func(*server.Options)) { change(&n.options) }
+
+// Stop stops the server, which breaks all connections.
+func (n *NATS) Stop() {
+	n.server.Shutdown()
+	n.server.WaitForShutdown()
+}
+
+// Messages answers what a stream keeps, oldest first, once there are so many.
+func (n *NATS) Messages(stream string, count int) []jetstream.Msg {
+	n.t.Helper()
+	ctx, cancel := context.WithTimeout(n.t.Context(), 30*time.Second)
+	defer cancel()
+	js := n.JetStream()
+	for {
+		s, err := js.Stream(ctx, stream)
+		if err == nil && s.CachedInfo().State.Msgs >= uint64(count) {
+			return n.all(ctx, s)
+		}
+		select {
+		case <-ctx.Done():
+			require.Fail(n.t, "they do not come", "%d messages in stream %s: %v", count, stream, err)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+func (n *NATS) all(ctx context.Context, s jetstream.Stream) []jetstream.Msg {
+	n.t.Helper()
+	consumer, err := s.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{})
+	require.NoError(n.t, err)
+	var all []jetstream.Msg
+	for uint64(len(all)) < s.CachedInfo().State.Msgs {
+		m, err := consumer.Next(jetstream.FetchContext(ctx))
+		require.NoError(n.t, err)
+		all = append(all, m)
+	}
+	return all
+}
+
+// Event reads a message as CloudEvents' own Go SDK does.
+func Event(t testing.TB, m jetstream.Msg) *cloudevents.Event {
+	t.Helper()
+	e, err := binding.ToEvent(t.Context(), nats_jetstream.NewMessage(&client.Msg{Subject: m.Subject(), Header: m.Headers(), Data: m.Data()}))
+	require.NoError(t, err)
+	require.NoError(t, e.Validate())
+	return e
+}

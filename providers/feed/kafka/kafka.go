@@ -1,0 +1,257 @@
+// Package kafka publishes to a Kafka topic.
+//
+// Messages are CloudEvents in binary mode (Kafka protocol binding 1.0.2: attributes are headers, the value is the
+// payload as it is). All go to one topic, whose partition is chosen by the event stream as it is the record's key, so
+// a stream's events are in one partition, in their order. A topic for each category was turned down: with the first
+// event of a new category the feed would stand still until somebody makes its topic.
+//
+// No more is under way than makes one batch of each partition: a broker that refuses a batch for good would keep the next
+// one, and franz-go go on behind the gap. Whatever goes wrong, the producer is thrown away, and what was not known to be
+// kept is published once more by a new one.
+package kafka
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/sasl"
+	"github.com/twmb/franz-go/pkg/sasl/plain"
+	"github.com/twmb/franz-go/pkg/sasl/scram"
+
+	"bahi/providers/feed"
+)
+
+const (
+	// answerWithin is how long the brokers may take to keep messages.
+	answerWithin = 20 * time.Second
+
+	connectWithin = 5 * time.Second
+
+	// metadataAfter is how soon brokers are asked again which of them leads.
+	metadataAfter = 500 * time.Millisecond
+
+	// defaultMost is the largest batch, in bytes, for a topic that does not tell; Kafka's own limit is a little above.
+	defaultMost = 1_000_012
+
+	// What franz-go can be told about it.
+	leastMost    = 512
+	greatestMost = 64 << 20
+
+	// batchOverhead is more than a batch of one record takes beside key, value and headers, and headerOverhead more
+	// than a header does beside its name and value.
+	batchOverhead  = 256
+	headerOverhead = 16
+)
+
+// Publisher publishes to a topic. It is for one goroutine.
+type Publisher struct {
+	options []kgo.Opt
+	client  *kgo.Client // nil: the next Publish makes one
+	most    int32       // bytes of a batch that the topic takes
+	known   bool        // the client knows the topic's partitions
+}
+
+var _ message.Publisher = (*Publisher)(nil)
+
+// Open makes a publisher, which connects when it has something to publish. The address is
+// kafka://user:password@host:port,host:port with the options
+//
+//   - sasl: how a user signs in: plain, scram-sha-256 or scram-sha-512 (without it)
+//   - tls: true to speak TLS
+//   - ca: a file with the authorities of the brokers' certificates, in PEM; it means TLS too
+func Open(address string) (*Publisher, error) {
+	a, err := feed.ParseAddress(address, "sasl", "tls", "ca")
+	if err != nil {
+		return nil, err
+	}
+	p := &Publisher{most: defaultMost}
+	p.options = []kgo.Opt{
+		kgo.SeedBrokers(a.Hosts...), kgo.ClientID("bahi-feed"), kgo.DialTimeout(connectWithin), kgo.AllowAutoTopicCreation(),
+		kgo.MetadataMinAge(metadataAfter), kgo.RequiredAcks(kgo.AllISRAcks()), kgo.StopProducerOnDataLossDetected(),
+		kgo.AllowIdempotentProduceCancellation(), // a client that was cancelled is thrown away
+		kgo.ManualFlushing(),                     // so that a batch has all that is to be in it
+		kgo.ProducerBatchMaxBytesFn(func(string) int32 { return p.most }),
+	}
+	roots, err := feed.Roots(a.Options.Get("ca"))
+	if err != nil {
+		return nil, err
+	}
+	encrypted, err := strconv.ParseBool(a.Options.Get("tls"))
+	if a.Options.Has("tls") && err != nil {
+		return nil, errors.New("tls: expected true or false")
+	}
+	if encrypted || roots != nil {
+		p.options = append(p.options, kgo.DialTLSConfig(feed.TLS(roots)))
+	}
+	if a.User != nil {
+		password, _ := a.User.Password()
+		mechanism, err := signIn(a.Options.Get("sasl"), a.User.Username(), password)
+		if err != nil {
+			return nil, err
+		}
+		p.options = append(p.options, kgo.SASL(mechanism))
+	}
+	return p, nil
+}
+
+func signIn(how, user, password string) (sasl.Mechanism, error) {
+	switch how {
+	case "plain":
+		return plain.Auth{User: user, Pass: password}.AsMechanism(), nil
+	case "scram-sha-256":
+		return scram.Auth{User: user, Pass: password}.AsSha256Mechanism(), nil
+	case "", "scram-sha-512":
+		return scram.Auth{User: user, Pass: password}.AsSha512Mechanism(), nil
+	default:
+		return nil, errors.New("sasl: expected plain, scram-sha-256 or scram-sha-512")
+	}
+}
+
+// Close implements message.Publisher.
+func (p *Publisher) Close() error {
+	p.discard()
+	return nil
+}
+
+func (p *Publisher) discard() {
+	if p.client != nil {
+		p.client.Close()
+		p.client, p.known = nil, false
+	}
+}
+
+// Publish implements message.Publisher: it answers when all replicas in sync have all messages.
+//
+// A [feed.Refused] says which message is larger than the topic takes. After any other error some of the messages may
+// be kept, of each event stream the first ones.
+func (p *Publisher) Publish(topic string, messages ...*message.Message) error {
+	if len(messages) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(messages[0].Context(), answerWithin)
+	defer cancel()
+	if p.client == nil {
+		if err := p.connect(ctx, topic); err != nil {
+			p.discard()
+			return err
+		}
+	}
+	records, refused := make([]*kgo.Record, 0, len(messages)), (*feed.Refused)(nil)
+	for _, m := range messages {
+		r := record(topic, m)
+		if n := size(r); n > int(p.most) {
+			refused = &feed.Refused{ID: m.UUID, Err: fmt.Errorf("the topic %s takes messages of %d bytes at most (max.message.bytes), not of %d", topic, p.most, n)}
+			break // what is behind it must not overtake it
+		}
+		records = append(records, r)
+	}
+	err := p.produce(ctx, records)
+	if err != nil || refused != nil { // the topic may take more tomorrow
+		p.discard()
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("publish to Kafka: %w", err)
+	case refused != nil:
+		return refused
+	default:
+		return nil
+	}
+}
+
+// produce publishes records, of each partition one batch after the other.
+func (p *Publisher) produce(ctx context.Context, records []*kgo.Record) error {
+	for len(records) > 0 {
+		n, bytes := 0, 0
+		for n < len(records) && (n == 0 || p.known && bytes+size(records[n]) <= int(p.most)) {
+			bytes += size(records[n])
+			n++
+		}
+		if err := p.flush(ctx, records[:n]); err != nil {
+			return err
+		}
+		p.known, records = true, records[n:]
+	}
+	return nil
+}
+
+// flush publishes records that make one batch of each partition. It answers when all are kept, or the first error.
+func (p *Publisher) flush(ctx context.Context, records []*kgo.Record) (err error) {
+	var waiting sync.WaitGroup
+	waiting.Add(len(records))
+	for _, r := range records {
+		p.client.Produce(ctx, r, func(_ *kgo.Record, failed error) { // one call after the other
+			err = cmp.Or(err, failed)
+			waiting.Done()
+		})
+	}
+	_ = p.client.Flush(ctx) // what it would tell of the context, the records tell too
+	waiting.Wait()
+	return err
+}
+
+// connect makes a client and asks what the topic takes.
+func (p *Publisher) connect(ctx context.Context, topic string) (err error) {
+	if p.client, err = kgo.NewClient(p.options...); err != nil {
+		return fmt.Errorf("make a client of Kafka: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, connectWithin)
+	defer cancel()
+	if err := p.client.Ping(ctx); err != nil {
+		return fmt.Errorf("cannot reach Kafka: %w", err)
+	}
+	p.most = defaultMost
+	request := kmsg.NewPtrDescribeConfigsRequest()
+	resource := kmsg.NewDescribeConfigsRequestResource()
+	resource.ResourceType, resource.ResourceName, resource.ConfigNames = kmsg.ConfigResourceTypeTopic, topic, []string{"max.message.bytes"}
+	request.Resources = append(request.Resources, resource)
+	answer, err := request.RequestWith(ctx, p.client)
+	if err != nil {
+		return fmt.Errorf("ask for the limits of topic %s: %w", topic, err)
+	}
+	for _, r := range answer.Resources {
+		if kerr.ErrorForCode(r.ErrorCode) != nil {
+			continue // there is no topic yet, or the user may not ask
+		}
+		for _, c := range r.Configs {
+			if c.Value == nil {
+				continue
+			}
+			if most, err := strconv.ParseInt(*c.Value, 10, 32); err == nil && most >= leastMost {
+				p.most = int32(min(most, greatestMost))
+			}
+		}
+	}
+	return nil
+}
+
+// record is a message as Kafka carries it.
+func record(topic string, m *message.Message) *kgo.Record {
+	r := &kgo.Record{Topic: topic, Key: []byte(m.Metadata["subject"]), Value: m.Payload, Headers: make([]kgo.RecordHeader, 0, len(m.Metadata))}
+	for name, value := range m.Metadata {
+		key := "ce_" + name
+		if name == "datacontenttype" {
+			key = "content-type"
+		}
+		r.Headers = append(r.Headers, kgo.RecordHeader{Key: key, Value: []byte(value)})
+	}
+	return r
+}
+
+// size is no less than a batch of this record alone takes.
+func size(r *kgo.Record) int {
+	n := batchOverhead + len(r.Key) + len(r.Value)
+	for _, h := range r.Headers {
+		n += headerOverhead + len(h.Key) + len(h.Value)
+	}
+	return n
+}
