@@ -15,7 +15,8 @@ import (
 const idleCheckpoint = 10 * time.Millisecond
 
 // coalesced yields the batches of a subscription after a position. Those that hold nothing for the projection wait for
-// one that does, but not for long. Where the projection gathers, so do the others.
+// one that does, but not for long. Where the projection gathers, so do the others. Each ends with an event, by which the checkpoint
+// knows the log: that one has passed over what is its own, behind it, tells nobody anything.
 func coalesced(ctx context.Context, p *Projection, store eventstore.Store, after event.Position) iter.Seq2[eventstore.Batch, error] {
 	type item struct {
 		batch eventstore.Batch
@@ -50,8 +51,12 @@ func coalesced(ctx context.Context, p *Projection, store eventstore.Store, after
 				case next.err != nil:
 					yield(eventstore.Batch{}, next.err)
 					return
-				case !p.wants(next.batch) && len(wanted.Events) == 0:
-					idle = eventstore.Batch{Events: newest(next.batch), UpTo: next.batch.UpTo}
+				case len(next.batch.Events) == 0:
+					continue
+				}
+				next.batch.UpTo = next.batch.Events[len(next.batch.Events)-1].Position
+				if !p.wants(next.batch) && len(wanted.Events) == 0 {
+					idle = eventstore.Batch{Events: next.batch.Events[len(next.batch.Events)-1:], UpTo: next.batch.UpTo}
 					if late == nil {
 						late = time.After(cmp.Or(p.idle, idleCheckpoint))
 					}
@@ -89,9 +94,6 @@ func coalesced(ctx context.Context, p *Projection, store eventstore.Store, after
 		}
 	}
 }
-
-// newest keeps the last event, by which the checkpoint knows the log.
-func newest(b eventstore.Batch) []event.Stored { return b.Events[max(0, len(b.Events)-1):] }
 
 func (p *Projection) wants(b eventstore.Batch) bool {
 	for i := range b.Events {

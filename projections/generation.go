@@ -201,7 +201,8 @@ func verify(ctx context.Context, store eventstore.Store, g generation) error {
 		g.Name, g.Position, *g.EventID)}
 }
 
-// has says whether the log has this event at this position.
+// has says whether the log has this event at this position. The id alone would not do: a request that is sent again after its event
+// was lost gives the new one the same.
 func has(ctx context.Context, store eventstore.Store, at event.Position, id uuid.UUID) (bool, error) {
 	for e, err := range store.ReadAll(ctx, at+1, eventstore.Backwards) {
 		return err == nil && e.Position == at && e.ID == id, err

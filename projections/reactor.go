@@ -81,11 +81,15 @@ func ReactorParkedAt(ctx context.Context, db querier, name string, at event.Posi
 	return err
 }
 
-// RetryReactor lets a parked reactor try its event again.
+// RetryReactor lets a parked reactor try its event again. It answers [ErrNotParked] when it is not parked.
 func RetryReactor(ctx context.Context, db querier, name string) error {
-	_, err := db.Exec(ctx, `update reactor.checkpoint set error = null, error_at = null, error_position = null where name = $1`, name)
+	done, err := db.Exec(ctx, `
+		update reactor.checkpoint set error = null, error_at = null, error_position = null where name = $1 and error is not null`, name)
 	if err != nil {
 		return fmt.Errorf("retry %s: %w", name, err)
+	}
+	if done.RowsAffected() == 0 {
+		return ErrNotParked
 	}
 	return nil
 }

@@ -23,6 +23,7 @@ func (k reactorRow) connect(ctx context.Context) (*pgx.Conn, error) {
 	config := k.r.config.Copy()
 	// Its effects leave the system, and what it has done is written nowhere else.
 	config.RuntimeParams["synchronous_commit"] = "on"
+	Noticed(config.RuntimeParams)
 	config.RuntimeParams["application_name"] = "bahi reactor " + k.p.Name
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {

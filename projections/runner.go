@@ -275,6 +275,11 @@ func (f *follower) work(ctx context.Context, out chan<- *message.Message) error 
 	f.conn = conn
 	for {
 		err := f.keepUp(ctx, out)
+		if errors.Is(err, eventstore.ErrTailLost) { // does it belong to what the log is now? Whoever reads is to know at once
+			if _, other := f.k.begin(ctx, f.conn); other != nil {
+				err = other
+			}
+		}
 		if !errors.Is(err, ErrFenced) || conn.IsClosed() || ctx.Err() != nil {
 			return err
 		}

@@ -32,6 +32,7 @@ func connect(ctx context.Context, config *pgx.ConnConfig, p *Projection) (*pgx.C
 	config.RuntimeParams["synchronous_commit"] = "off" // the log is the truth
 	config.RuntimeParams["plan_cache_mode"] = "force_generic_plan"
 	keyed(config.RuntimeParams)
+	Noticed(config.RuntimeParams)
 	config.RuntimeParams["maintenance_work_mem"] = "512MB" // an index is sorted in memory
 	config.RuntimeParams["application_name"] = "bahi projection " + p.Name
 	conn, err := pgx.ConnectConfig(ctx, config)
@@ -39,6 +40,15 @@ func connect(ctx context.Context, config *pgx.ConnConfig, p *Projection) (*pgx.C
 		return nil, fmt.Errorf("connect projection %s: %w", p.Name, err)
 	}
 	return conn, nil
+}
+
+// Noticed makes Postgres notice within seconds that the machine on the other side is gone, and give up its locks: another
+// process is to go on with the work. A process that ends is noticed at once.
+func Noticed(parameters map[string]string) {
+	parameters["tcp_keepalives_idle"] = "5"
+	parameters["tcp_keepalives_interval"] = "2"
+	parameters["tcp_keepalives_count"] = "3"
+	parameters["tcp_user_timeout"] = "10000"
 }
 
 // keyed makes Postgres look rows up by their keys. Plans are made once, when the tables may be empty, and

@@ -3,6 +3,8 @@ package projections
 import (
 	"context"
 	"errors"
+	"io"
+	"net"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -15,15 +17,22 @@ func (u *unreachable) Unwrap() error { return u.error }
 
 // orUnreachable says of an error on a connection whether that is because it was lost.
 func orUnreachable(conn *pgx.Conn, err error) error {
-	if err != nil && conn.IsClosed() {
+	if err != nil && (conn.IsClosed() || isNetwork(err)) {
 		return &unreachable{err}
 	}
 	return err
 }
 
+// isNetwork says whether an error is of the line to Postgres. One that was cut in the middle of a write is not taken for closed by
+// pgx at once.
+func isNetwork(err error) bool {
+	_, is := errors.AsType[*net.OpError](err)
+	return is || errors.Is(err, io.ErrUnexpectedEOF)
+}
+
 // isTransient says whether an error is the database's or ours to get over, rather than an event's.
 func isTransient(conn *pgx.Conn, err error) bool {
-	if errors.Is(err, ErrFenced) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || conn.IsClosed() {
+	if errors.Is(err, ErrFenced) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || conn.IsClosed() || isNetwork(err) {
 		return true
 	}
 	if _, lost := errors.AsType[*unreachable](err); lost {

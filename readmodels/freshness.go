@@ -12,7 +12,7 @@ import (
 // Freshness is what a request asks of its reads, and what it got. One request may read several times.
 type Freshness struct {
 	Min  event.Position // the least that an answer must have seen; 0: what the log has on arrival
-	Wait time.Duration  // how long a read may wait for it
+	Wait time.Duration  // how long a read may wait for it; 0: as [Reader.Wait] says
 
 	mu       sync.Mutex
 	position event.Position
@@ -104,13 +104,10 @@ func CompleteAsOf[T any](ctx context.Context, read func(context.Context) (T, err
 // completeWait is how long a command waits for the projections that it is decided on.
 const completeWait = 5 * time.Second
 
-// defaultWait is how long a read waits for the log's head when it was not told otherwise.
-const defaultWait = 500 * time.Millisecond
-
 // FreshnessOf answers what the context asks of reads, and where they report to.
 func FreshnessOf(ctx context.Context) *Freshness {
 	if f, ok := ctx.Value(freshnessKey{}).(*Freshness); ok {
 		return f
 	}
-	return &Freshness{Wait: defaultWait}
+	return &Freshness{}
 }

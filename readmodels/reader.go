@@ -21,8 +21,13 @@ import (
 // works on.
 const pollEvery = 5 * time.Millisecond
 
+// defaultWait is how long a read waits for the log's head when nobody was told otherwise (CONTRACT.md 0.3).
+const defaultWait = 500 * time.Millisecond
+
 // Reader reads projections. All methods may be called by many goroutines.
 type Reader struct {
+	Wait time.Duration // of a read that was not told how long, for the log's head
+
 	pool     *pgxpool.Pool
 	lookups  *lookups
 	versions map[string]int // of each projection, as this program knows it
@@ -47,7 +52,7 @@ type statement struct {
 // channel that is closed when one of them moves in this process. Head is nil when the log is in the
 // same database, where it is read in the same snapshot; else it answers the log's head.
 func NewReader(pool *pgxpool.Pool, versions map[string]int, moved func() <-chan struct{}, head func(context.Context) (event.Position, error)) *Reader {
-	return &Reader{pool: pool, lookups: newLookups(pool), versions: versions, moved: moved, head: head, live: map[string]int{}, sql: map[string]*statement{}}
+	return &Reader{Wait: defaultWait, pool: pool, lookups: newLookups(pool), versions: versions, moved: moved, head: head, live: map[string]int{}, sql: map[string]*statement{}}
 }
 
 // Rows answers a view's rows. The SQL names tables as projection.table.
@@ -96,7 +101,7 @@ func (r *Reader) read(ctx context.Context, sql string, args []any, one bool, col
 		if err != nil {
 			return err
 		}
-		at, parked, head, err := r.attempt(ctx, s, args, one, collect)
+		at, stands, head, err := r.attempt(ctx, s, args, one, collect)
 		gone := errors.Is(err, errMoved)
 		if gone {
 			r.forget()
@@ -119,14 +124,14 @@ func (r *Reader) read(ctx context.Context, sql string, args []any, one bool, col
 		case r.head == nil && at > head: // the projection is of another log, or of one that lost its tail
 			f.note(at, true)
 			return err
-		case at >= least, parked && needed <= at:
-			f.note(at, at < least)
+		case at >= least, stands != goesOn && needed <= at:
+			f.note(at, at < least || stands == standsLost)
 			return err
 		}
 		if deadline == nil {
 			wait := f.Wait
 			if wait == 0 {
-				wait = defaultWait
+				wait = r.Wait
 			}
 			deadline = time.After(wait)
 		}
@@ -150,7 +155,7 @@ func (r *Reader) read(ctx context.Context, sql string, args []any, one bool, col
 
 // attempt reads once: how far the projections are, where the log's head is, and the rows, in one
 // statement and so in one snapshot.
-func (r *Reader) attempt(ctx context.Context, s *statement, args []any, one bool, collect func(pgx.Rows) error) (at event.Position, parked bool, head event.Position, err error) {
+func (r *Reader) attempt(ctx context.Context, s *statement, args []any, one bool, collect func(pgx.Rows) error) (at event.Position, stands standing, head event.Position, err error) {
 	var told *toldRows
 	read := func(rows pgx.Rows) error {
 		told = &toldRows{Rows: rows}
@@ -165,12 +170,12 @@ func (r *Reader) attempt(ctx context.Context, s *statement, args []any, one bool
 		}
 	}
 	if err = moved(err); err != nil && !errors.Is(err, pgx.ErrNoRows) {
-		return 0, false, 0, err
+		return 0, goesOn, 0, err
 	}
 	if told.position == nil || told.found != len(s.names) || !told.live {
-		return 0, false, 0, errMoved
+		return 0, goesOn, 0, errMoved
 	}
-	return event.Position(*told.position), told.parked, event.Position(told.head), err
+	return event.Position(*told.position), told.stands, event.Position(told.head), err
 }
 
 // moved recognises that the tables of a generation are gone.
@@ -244,7 +249,7 @@ func (r *Reader) statement(ctx context.Context, sql string, args []any) (*statem
 	// The one row of state comes with each of the view's, and alone when there are none. A nested loop
 	// over one row keeps the view's order.
 	state := `
-		select min(g.position), bool_and(g.live), bool_or(g.error is not null or g.paused), count(*),
+		select min(g.position), bool_and(g.live), max(case when g.error is not null and g.error_position is null then 2 when g.error is not null or g.paused then 1 else 0 end), count(*),
 			coalesce((select position from log.event order by position desc limit 1), 0)
 		from projection.generation g where (g.name, g.generation) in (` + strings.Join(read, ", ") + `)`
 	s.text = `select state.*, 1::bigint, view.* from (` + state + `) state

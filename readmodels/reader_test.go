@@ -249,6 +249,18 @@ func TestAParkedProjectionIsStaleAtOnce(t *testing.T) {
 	}
 }
 
+// Its position says nothing: events of that position and before are gone, and others may stand there.
+func TestAProjectionThatIsNotOfThisLogIsStaleWhereverItStands(t *testing.T) {
+	t.Parallel()
+	s := built(t, 2)
+	s.exec(t, `update projection.generation set error = 'the log has no such event there'`)
+	f := &readmodels.Freshness{Wait: forever}
+	n, err := count(fresh(t, f), s.reader)
+	require.NoError(t, err)
+	require.Equal(t, 2, n)
+	require.True(t, f.Stale())
+}
+
 func staleAtOnce(t *testing.T, stop string) {
 	t.Helper()
 	s := built(t, 2)

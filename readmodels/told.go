@@ -12,13 +12,22 @@ const (
 	nthColumn    = 5
 )
 
+// standing says whether projections go on.
+type standing int
+
+const (
+	goesOn     standing = iota
+	standsIdle          // paused, or parked at an event
+	standsLost          // parked, as the log does not have what it was made of
+)
+
 // toldRows are a view's rows, without the state of the projections that each of them begins with.
 type toldRows struct {
 	pgx.Rows
 
 	position *int64 // nil: no generation of them is there
 	live     bool
-	parked   bool
+	stands   standing
 	found    int
 	head     int64
 
@@ -37,14 +46,17 @@ func (r *toldRows) Next() bool {
 	}
 	r.begun = true
 	var (
-		live, parked, here *bool
-		all                = make([]any, len(r.Rows.FieldDescriptions()))
+		live, here *bool
+		stands     *standing
+		all        = make([]any, len(r.Rows.FieldDescriptions()))
 	)
-	copy(all, []any{&r.position, &live, &parked, &r.found, &r.head, nil, &here})
+	copy(all, []any{&r.position, &live, &stands, &r.found, &r.head, nil, &here})
 	if err := r.Rows.Scan(all...); err != nil {
 		return false // and Err tells it
 	}
-	r.live, r.parked = live != nil && *live, parked != nil && *parked
+	if r.live = live != nil && *live; stands != nil {
+		r.stands = *stands
+	}
 	return here != nil || r.Next()
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -15,47 +16,110 @@ import (
 )
 
 // whatToDo ends what a start says that is refused.
-const whatToDo = "Nothing is served, so that nothing is written behind it. To find what was done: bahi audit verify --store. " +
+const whatToDo = "Nothing is served, so that nothing is written behind it. " + waysOut
+
+// waysOut ends what whoever signs says of a log that lost what was signed for.
+const waysOut = "To find what was done: bahi audit verify --store. " +
 	"If the log was restored from a backup that is older than this checkpoint, restore a newer one, or go on without those events, " +
 	"which is recorded: bahi audit accept-restore --reason '…'"
 
-// Check holds the newest checkpoint against the log, and the newest that is kept outside. It answers
+// Check holds the newest checkpoint against the log, and the newest of each place outside. It answers
 // [ErrRewritten], which says what to do, when the log was shortened or rewritten as far as can be seen without
-// hashing all of it. A tree that is still to be built is held against the checkpoint by [Signer.Sign].
+// hashing all of it, which [Signer.Reread] does. A tree that is still to be built is held against the checkpoint by [Signer.Sign].
 func (s *Signer) Check(ctx context.Context) error {
 	if err := s.settle(ctx); err != nil {
 		return err
 	}
 	last, err := s.Newest(ctx)
+	if err == nil {
+		err = s.noneHidden(ctx, s.DB)
+	}
+	if err == nil {
+		err = s.noneBefore(ctx)
+	}
 	if err != nil {
 		return err
 	}
 	if last != nil {
+		if err := s.isAsSigned(ctx, *last); err != nil {
+			return err
+		}
 		if err := s.holds(ctx, *last, "the newest checkpoint"); err != nil {
 			return err
 		}
 	}
-	outside, where, err := s.Outside(ctx)
-	if err != nil {
-		s.Log.Warn("the checkpoints that are kept outside cannot be read; the log is not held against them", "error", err)
+	outside, err := s.binding(ctx)
+	for _, c := range outside {
+		if err = s.holds(ctx, c.Signed, "the newest checkpoint in "+c.Where); err != nil {
+			break
+		}
 	}
-	if outside == nil || last != nil && outside.Size <= last.Size && outside.Number <= last.Number {
-		return nil
-	}
-	known, err := s.abandoned(ctx, *outside)
-	if err != nil || known {
-		return err
-	}
-	return s.holds(ctx, *outside, "the newest checkpoint in "+where)
+	return err
 }
 
-// Outside answers the newest checkpoint that is kept outside and was signed by this log's keys, and where; nil when
-// there is none.
-func (s *Signer) Outside(ctx context.Context) (newest *Signed, where string, err error) {
+// noneBefore says that no event stands before the first position. Whoever reads the log passes over it, and whoever reads its
+// stream does not.
+func (s *Signer) noneBefore(ctx context.Context) error {
+	for e, err := range s.Store.ReadAll(ctx, 1, eventstore.Backwards) {
+		if err == nil {
+			err = &ErrRewritten{fmt.Sprintf("An event stands at position %d, before the log's first (%s in %s): somebody wrote it there. %s", e.Position, e.Type, e.Stream, whatToDo)}
+		}
+		return err
+	}
+	return nil
+}
+
+// binding are those checkpoints outside that the log is held against.
+func (s *Signer) binding(ctx context.Context) (bind []Copy, err error) {
+	outside, err := s.Outside(ctx)
+	if err != nil {
+		s.Log.Warn("not all checkpoints that are kept outside can be read; the log is not held against those", "error", err)
+	}
+	for _, c := range outside {
+		known, err := s.abandoned(ctx, c.Signed)
+		if err != nil {
+			return nil, err
+		}
+		if !known {
+			bind = append(bind, c)
+		}
+	}
+	return bind, nil
+}
+
+// isAsSigned says that the newest checkpoint's row is what its note was signed for. Who signed it is not asked here: the
+// key may be a former one that nobody gives any more.
+func (s *Signer) isAsSigned(ctx context.Context, c Signed) error {
+	keys, err := s.Ring.Trusted(ctx)
+	if err != nil {
+		return err
+	}
+	signed, _, err := keys.Open([]byte(c.Note))
+	switch {
+	case err != nil && !errors.Is(err, audit.ErrNotSigned):
+		return &ErrRewritten{fmt.Sprintf("The newest checkpoint (%d events) is not what was signed: %s. %s", c.Size, err, whatToDo)}
+	case signed.Origin != s.Ring.origin() || signed.Size != c.Size || signed.Root != audit.Hash(c.Root) || signed.Position != c.Position:
+		return &ErrRewritten{fmt.Sprintf("The newest checkpoint stands in its table with %d events up to position %d, and was signed for others. %s", c.Size, c.Position, whatToDo)}
+	}
+	return nil
+}
+
+// Copy is a checkpoint that is kept outside.
+type Copy struct {
+	Signed
+
+	Where string
+}
+
+// Outside answers the newest checkpoint of each place outside that has one which was signed by this log's keys. Its error
+// tells of the other places.
+func (s *Signer) Outside(ctx context.Context) (all []Copy, err error) {
 	keys, err := s.Ring.Public(ctx)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, bringIn)
+	defer cancel()
 	for _, out := range s.Out {
 		keeper, keeps := out.(interface {
 			Newest(ctx context.Context) ([]byte, error)
@@ -73,60 +137,127 @@ func (s *Signer) Outside(ctx context.Context) (newest *Signed, where string, err
 			err = errors.Join(err, fmt.Errorf("the checkpoint in %s is not one of this log: %w", out.Name(), openErr))
 			continue
 		}
-		if newest == nil || c.Size > newest.Size {
-			newest, where = &Signed{Size: c.Size, Root: c.Root[:], Position: c.Position, Note: string(note)}, out.Name()
+		all = append(all, Copy{Signed{Size: c.Size, Root: c.Root[:], Position: c.Position, Note: string(note)}, out.Name()})
+	}
+	return all, err
+}
+
+// containsOutside says that the tree begins with what is kept outside. It is asked once, before anything is signed: at a start
+// the tree may still have been behind, and whoever signs for a log that was rewritten takes the copies with it.
+func (s *Signer) containsOutside(ctx context.Context, size uint64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.held {
+		return nil
+	}
+	outside, err := s.binding(ctx)
+	for _, c := range outside {
+		if err = s.contains(ctx, c.Signed, size); err != nil {
+			break
 		}
 	}
-	return newest, where, err
+	s.held = err == nil
+	return err
 }
 
 // abandoned says whether a checkpoint is among those that an accepted restore gave up.
-func (s *Signer) abandoned(ctx context.Context, c Signed) (known bool, err error) {
-	err = s.DB.QueryRow(ctx, `select exists (select from audit.checkpoint where abandoned is not null and size = $1 and root = $2)`, int64(c.Size), c.Root).Scan(&known)
-	return known, err
+func (s *Signer) abandoned(ctx context.Context, c Signed) (bool, error) {
+	marked, err := s.marked(ctx, s.DB, `size = $1 and root = $2`, int64(c.Size), c.Root)
+	return slices.ContainsFunc(marked, s.gaveUp), err
 }
 
-// holds says that the log has what a checkpoint was signed for.
-func (s *Signer) holds(ctx context.Context, c Signed, what string) error {
-	broken := func(format string, args ...any) error {
-		return &ErrRewritten{fmt.Sprintf("The log is not the one that %s was signed for (%d events, up to position %d): %s. %s",
-			what, c.Size, c.Position, fmt.Sprintf(format, args...), whatToDo)}
+// marked answers checkpoints that are marked as abandoned. Whoever can write into the database can mark them: what counts is
+// that the log says so, see gaveUp.
+func (s *Signer) marked(ctx context.Context, db querier, where string, args ...any) ([]Signed, error) {
+	rows, _ := db.Query(ctx, `select `+signedColumns+` from audit.checkpoint where abandoned is not null and `+where, args...)
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[Signed])
+}
+
+// gaveUp says whether an event of the log gives a checkpoint up.
+func (s *Signer) gaveUp(c Signed) bool {
+	accepted := s.accepted.Load()
+	return accepted != nil && slices.ContainsFunc(*accepted, func(r audits.RestoreAccepted) bool { return c.Number <= r.LastNumber && c.Size > r.Kept.Size })
+}
+
+// noneHidden says that the checkpoint which was signed last is not marked as abandoned without an event of the log that says so.
+func (s *Signer) noneHidden(ctx context.Context, db querier) error {
+	last, err := s.marked(ctx, db, `number = (select number from audit.checkpoint order by number desc limit 1)`)
+	if err == nil && len(last) > 0 && !s.gaveUp(last[0]) {
+		err = &ErrRewritten{fmt.Sprintf("The checkpoint that was signed last (%d events) is marked as abandoned, and no event of the log says so. %s", last[0].Size, whatToDo)}
 	}
-	head, err := s.Store.Head(ctx)
-	if err != nil {
-		return err
+	return err
+}
+
+// Hidden answers the checkpoints that are marked as abandoned though no event of the log gives them up: the log is held
+// against them all the same.
+func (s *Signer) Hidden(ctx context.Context) ([]Signed, error) {
+	if err := s.settle(ctx); err != nil {
+		return nil, err
 	}
-	if head < c.Position {
-		return broken("it ends at position %d, so its newest events are gone", head)
+	marked, err := s.marked(ctx, s.DB, `true`)
+	return slices.DeleteFunc(marked, s.gaveUp), err
+}
+
+// unhide lets those count again.
+func (s *Signer) unhide(ctx context.Context) error {
+	hidden, err := s.Hidden(ctx)
+	for _, c := range hidden {
+		if _, err := s.DB.Exec(ctx, `update audit.checkpoint c set abandoned = null
+			where number = $1 and not exists (select from audit.checkpoint o where o.size = c.size and o.abandoned is null)`, c.Number); err != nil {
+			return err
+		}
 	}
-	var there *event.Stored
+	return err
+}
+
+// isThere says that the log has the event up to which a checkpoint was signed. The error ends with what is to be done.
+func (s *Signer) isThere(ctx context.Context, c Signed, what, toDo string) error {
+	var newest event.Stored // up to there
 	for e, err := range s.Store.ReadAll(ctx, c.Position+1, eventstore.Backwards) {
 		if err != nil {
 			return err
 		}
-		if e.Position == c.Position {
-			there = &e
-		}
+		newest = e
 		break
 	}
+	found := fmt.Sprintf("the event at position %d is %s (%s), and was %s", c.Position, newest.ID, newest.Type, c.EventID)
 	switch {
-	case there == nil:
-		return broken("it has no event at position %d", c.Position)
-	case c.EventID != uuid.Nil && there.ID != c.EventID:
-		return broken("the event at position %d is %s (%s), and was %s", c.Position, there.ID, there.Type, c.EventID)
+	case newest.Position == c.Position && (c.EventID == uuid.Nil || c.EventID == newest.ID):
+		return nil
+	case newest.Position != c.Position:
+		head, err := s.Store.Head(ctx)
+		if err != nil {
+			return err
+		}
+		if found = fmt.Sprintf("it has no event at position %d", c.Position); head < c.Position {
+			found = fmt.Sprintf("it ends at position %d, so its newest events are gone", head)
+		}
 	}
+	return &ErrRewritten{notAsSigned(c, what, found, toDo)}
+}
+
+func notAsSigned(c Signed, what, found, toDo string) string {
+	return fmt.Sprintf("The log is not the one that %s was signed for (%d events, up to position %d): %s. %s", what, c.Size, c.Position, found, toDo)
+}
+
+// holds says that the log has what a checkpoint was signed for.
+func (s *Signer) holds(ctx context.Context, c Signed, what string) error {
+	if err := s.isThere(ctx, c, what, whatToDo); err != nil {
+		return err
+	}
+	broken := func(found string) error { return &ErrRewritten{notAsSigned(c, what, found, whatToDo)} }
 	size, err := s.Tables.Size(ctx)
 	if err != nil || size < c.Size {
 		return err
 	}
 	rewritten := new(ErrRewritten)
 	if _, err := s.leafAt(ctx, c.Position, c.Size-1); errors.As(err, &rewritten) {
-		return broken("%s", rewritten.Found)
+		return broken(rewritten.Found)
 	} else if err != nil {
 		return err
 	}
 	if err := s.contains(ctx, c, size); errors.As(err, &rewritten) {
-		return broken("%s", rewritten.Found)
+		return broken(rewritten.Found)
 	} else if err != nil {
 		return err
 	}
@@ -139,12 +270,19 @@ type Recount struct {
 	Broken int64       // how many there are that it has not
 	Newest audits.Tree // of those
 	Last   int64       // number of the newest checkpoint there is
+
+	// Reached says that the log is long enough for the first of those. So it did not only lose its tail: it was rewritten, or
+	// written to after it was restored.
+	Reached bool
 }
 
 // Recount hashes the whole log and holds it against every checkpoint that was not abandoned, and against the newest
-// that is kept outside, which is taken into the table if it is not there. Progress may be nil.
+// that are kept outside, which are taken into the table if they are not there. Progress may be nil.
 func (s *Signer) Recount(ctx context.Context, progress func(done, total event.Position)) (r Recount, err error) {
 	if err := s.settle(ctx); err != nil {
+		return r, err
+	}
+	if err := s.unhide(ctx); err != nil {
 		return r, err
 	}
 	if err := s.takeIn(ctx); err != nil {
@@ -204,11 +342,17 @@ func (s *Signer) page(ctx context.Context, after uint64) ([]audits.Tree, error) 
 
 // broken counts the checkpoints behind those that the log has.
 func (s *Signer) broken(ctx context.Context, r *Recount) error {
-	err := s.DB.QueryRow(ctx, `select coalesce(max(number), 0), count(*) filter (where size > $1) from audit.checkpoint where abandoned is null`, int64(r.Kept.Size)).
-		Scan(&r.Last, &r.Broken)
+	var first event.Position
+	err := s.DB.QueryRow(ctx, `select coalesce(max(number), 0), count(*) filter (where size > $1), coalesce(min(position) filter (where size > $1), 0)
+		from audit.checkpoint where abandoned is null`, int64(r.Kept.Size)).Scan(&r.Last, &r.Broken, &first)
 	if err != nil || r.Broken == 0 {
 		return err
 	}
+	head, err := s.Store.Head(ctx)
+	if err != nil {
+		return err
+	}
+	r.Reached = head >= first
 	c, err := s.Newest(ctx)
 	if err == nil && c != nil {
 		r.Newest = audits.Tree{Size: c.Size, Root: c.Root}
@@ -216,21 +360,23 @@ func (s *Signer) broken(ctx context.Context, r *Recount) error {
 	return err
 }
 
-// takeIn adds the newest checkpoint that is kept outside to the table, if the log lost it with its database.
+// takeIn adds the newest checkpoints that are kept outside to the table, if the log lost them with its database.
 func (s *Signer) takeIn(ctx context.Context) error {
-	c, _, err := s.Outside(ctx)
-	if err != nil || c == nil {
-		return err
-	}
-	parsed, err := audit.ParseCheckpoint([]byte(c.Note))
+	outside, err := s.Outside(ctx)
 	if err != nil {
 		return err
 	}
-	_, err = s.DB.Exec(ctx, `insert into audit.checkpoint (size, root, position, event_id, signed_at, note)
-		select $1, $2, $3, $4, $5, $6 where not exists (select from audit.checkpoint where size = $1 and root = $2)
-		on conflict do nothing`, int64(c.Size), c.Root, int64(c.Position), uuid.Nil, parsed.At, c.Note)
-	if err != nil {
-		return fmt.Errorf("take in a checkpoint from outside: %w", err)
+	for _, c := range outside {
+		parsed, err := audit.ParseCheckpoint([]byte(c.Note))
+		if err != nil {
+			return err
+		}
+		_, err = s.DB.Exec(ctx, `insert into audit.checkpoint (size, root, position, event_id, signed_at, note)
+			select $1, $2, $3, $4, $5, $6 where not exists (select from audit.checkpoint where size = $1 and root = $2)
+			on conflict do nothing`, int64(c.Size), c.Root, int64(c.Position), uuid.Nil, parsed.At, c.Note)
+		if err != nil {
+			return fmt.Errorf("take in a checkpoint from outside: %w", err)
+		}
 	}
 	return nil
 }

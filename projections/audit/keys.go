@@ -15,6 +15,7 @@ import (
 	"golang.org/x/mod/sumdb/note"
 
 	audits "bahi/domain/audit"
+	"bahi/domain/event"
 	"bahi/eventstore"
 	"bahi/eventstore/audit"
 )
@@ -64,7 +65,8 @@ func Private(origin string, seed []byte) (audit.Key, error) {
 
 func (r *Ring) origin() string { return audit.Origin(r.Store.ID()) }
 
-// Ready makes the first key where there is none, and says why a key that is given cannot be used.
+// Ready makes the first key where there is none, and says why a key that is given cannot be used. Where the log names a key that stayed
+// with another installation, it tells the log that this one's signs.
 func (r *Ring) Ready(ctx context.Context) error {
 	err := pgx.BeginFunc(ctx, r.DB, func(tx pgx.Tx) error {
 		var there bool
@@ -97,6 +99,12 @@ func (r *Ring) Ready(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("make the key of checkpoints: %w", err)
 	}
+	if err := r.takeOver(ctx); err != nil {
+		return fmt.Errorf("sign with a key of this installation: %w", err)
+	}
+	if err := r.Own(ctx); err != nil {
+		return err
+	}
 	current, _, err := r.InUse(ctx)
 	if err != nil || len(r.Given) == 0 {
 		return err
@@ -112,24 +120,86 @@ func (r *Ring) Ready(ctx context.Context) error {
 	return nil
 }
 
-// state folds what happened to the proofs.
-func state(ctx context.Context, store eventstore.Store) (s audits.State, err error) {
+// state folds what happened to the proofs. The revision is that of the last such event, -1 if there is none.
+func state(ctx context.Context, store eventstore.Store) (s audits.State, revision int64, err error) {
+	revision = -1
 	for stored, err := range store.ReadStream(ctx, audits.Kind.Stream(audits.Log), 0, eventstore.Forwards) {
 		if err != nil {
-			return s, err
+			return s, revision, err
 		}
 		e, err := audits.Kind.Decode(stored)
 		if err != nil {
-			return s, err
+			return s, revision, err
 		}
-		s = audits.Kind.Evolve(s, e)
+		s, revision = audits.Kind.Evolve(s, e), stored.Revision
 	}
-	return s, nil
+	return s, revision, nil
+}
+
+// Moved answers the public key that signed, if it did so for another log: the database is that log's, and this one is a copy of it
+// that takes its place, or a mistake.
+func (r *Ring) Moved(ctx context.Context) (from string, moved bool, err error) {
+	s, _, err := state(ctx, r.Store)
+	if err != nil {
+		return "", false, err
+	}
+	signs, err := r.find(ctx, `case when $1 = '' then since is not null else verifier = $1 end order by number limit 1`, s.Key)
+	if errors.Is(err, errNoKey) { // there has never been one
+		return "", false, nil
+	}
+	return signs.Verifier, err == nil && !strings.HasPrefix(signs.Verifier, r.origin()+"+"), err
+}
+
+// Own refuses, with [ErrRewritten], a log that is not the database's.
+func (r *Ring) Own(ctx context.Context) error {
+	from, moved, err := r.Moved(ctx)
+	if err != nil || !moved {
+		return err
+	}
+	name, _, _ := strings.Cut(from, "+")
+	return &ErrRewritten{fmt.Sprintf("This database belongs to the log %s, and the log at hand is %s: DATABASE_URL and EVENTSTORE_URL do not go together. "+
+		"Nothing is served. If bahi events copy has moved the log here, go on with it, which is recorded: bahi audit accept-restore --reason '…'; "+
+		"then build the tables from it: bahi projections rebuild", name, r.origin())}
+}
+
+// whyTakenOver stands in the log where no operator gave a reason.
+const whyTakenOver = "the log was imported, and the key that signed it before is not in this installation"
+
+// takeOver tells the log that the first key of this installation signs, if the one that the log names was never here: the log was
+// imported without it. A key that was here and has signed before cannot come back in this way.
+func (r *Ring) takeOver(ctx context.Context) error {
+	s, revision, err := state(ctx, r.Store)
+	if err != nil || s.Key == "" {
+		return err
+	}
+	var there bool
+	if err := r.DB.QueryRow(ctx, `select exists (select from audit.key where verifier = $1)`, s.Key).Scan(&there); err != nil || there {
+		return err
+	}
+	own, err := r.find(ctx, `since is not null order by number limit 1`)
+	if err != nil {
+		return err
+	}
+	decided, err := audits.RotateKey{From: s.Key, To: own.Verifier, Reason: whyTakenOver}.Decide(s)
+	if err != nil {
+		return err
+	}
+	for _, e := range decided {
+		encoded, err := audits.Kind.Encode(uuid.New(), e, event.Meta{Actor: "system:signer", OccurredAt: r.Now()})
+		if err != nil {
+			return err
+		}
+		_, err = r.Store.Append(ctx, audits.Kind.Stream(audits.Log), eventstore.Expected(revision), encoded)
+		if _, other := errors.AsType[*eventstore.WrongRevision](err); err != nil && !other { // another node was faster
+			return err
+		}
+	}
+	return nil
 }
 
 // InUse answers the key that signs, and the one before it, nil when there is none or nobody has it any more.
 func (r *Ring) InUse(ctx context.Context) (current audit.Key, former *audit.Key, err error) {
-	s, err := state(ctx, r.Store)
+	s, _, err := state(ctx, r.Store)
 	if err != nil {
 		return current, nil, fmt.Errorf("read which key signs: %w", err)
 	}
@@ -149,6 +219,9 @@ func (r *Ring) InUse(ctx context.Context) (current audit.Key, former *audit.Key,
 		return current, nil, err
 	}
 	before, err := r.find(ctx, `verifier = $1`, s.Former[len(s.Former)-1])
+	if errors.Is(err, errNoKey) { // it stayed with another installation
+		return current, nil, nil
+	}
 	if err != nil {
 		return current, nil, err
 	}
@@ -162,10 +235,12 @@ func (r *Ring) find(ctx context.Context, where string, args ...any) (key, error)
 	rows, _ := r.DB.Query(ctx, `select number, verifier, vault_name from audit.key where `+where, args...)
 	k, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[key])
 	if errors.Is(err, pgx.ErrNoRows) {
-		err = errors.New("the log names a key of checkpoints that the database does not have")
+		err = errNoKey
 	}
 	return k, err
 }
+
+var errNoKey = errors.New("the log names a key of checkpoints that the database does not have")
 
 // ErrNotGiven tells that the key that signs is not in the vault, and was not given.
 var ErrNotGiven = errors.New("checkpoints are signed with a key that is not in the vault: give it in BAHI_AUDIT_KEY")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -35,12 +36,17 @@ type Signer struct {
 	Tables Tables
 	Ring   *Ring
 	Out    []Outlet // where each checkpoint is brought
-	Now    func() time.Time
-	Log    *slog.Logger
+	// Brought is told what became of each checkpoint at the nth outlet, from 0; nil: nobody is.
+	Brought func(nth int, err error)
+	Now     func() time.Time
+	Log     *slog.Logger
 
 	mu      sync.Mutex // of what follows
-	settled int64      // how many events of the stream audit-log are in the tables
-	said    string     // why nothing is signed, the last time that it was logged; Run's alone
+	settled uuid.UUID  // the newest event of the stream audit-log that is in the tables
+	held    bool       // the tree was held against what is kept outside
+
+	accepted atomic.Pointer[[]audits.RestoreAccepted] // what the log says was given up
+	said     string                                   // why nothing is signed, the last time that it was logged; Run's alone
 }
 
 // Outlet is a place outside of the database where checkpoints are brought.
@@ -63,7 +69,7 @@ type Signed struct {
 
 const (
 	signEvery  = time.Second
-	bringIn    = 10 * time.Second // how long all outlets may take, until the next checkpoint is brought
+	bringIn    = 10 * time.Second // how long all outlets may take, until the next checkpoint is brought, and to be read
 	signerLock = 8241007          // the advisory lock under which one of all nodes signs
 )
 
@@ -126,13 +132,20 @@ func (s *Signer) bring(ctx context.Context, brought <-chan Signed) {
 	}
 }
 
-// Bring takes a checkpoint to every outlet, in their order.
+// Bring takes a checkpoint to every outlet, in their order. One that does not answer takes no time from the others.
 func (s *Signer) Bring(ctx context.Context, c *Signed) {
-	ctx, cancel := context.WithTimeout(ctx, bringIn)
-	defer cancel()
-	for _, out := range s.Out {
-		if err := out.Bring(ctx, c); err != nil && !errors.Is(err, context.Canceled) {
+	for nth, out := range s.Out {
+		within, cancel := context.WithTimeout(ctx, bringIn/time.Duration(len(s.Out)))
+		err := out.Bring(within, c)
+		cancel()
+		if errors.Is(err, context.Canceled) {
+			continue // nobody waits for it any more
+		}
+		if err != nil {
 			s.Log.Warn("a checkpoint was not brought outside; the next one is", "to", out.Name(), "size", c.Size, "error", err)
+		}
+		if s.Brought != nil {
+			s.Brought(nth, err)
 		}
 	}
 }
@@ -171,10 +184,19 @@ func (s *Signer) Sign(ctx context.Context) (signed *Signed, err error) {
 			return err
 		}
 		last, err := newest(ctx, tx)
+		if err == nil {
+			err = s.noneHidden(ctx, tx)
+		}
+		if err == nil && last != nil { // a log that lost its tail may be long without its tree's growing
+			err = s.isThere(ctx, *last, "the newest checkpoint", waysOut)
+		}
 		if err != nil {
 			return err
 		}
 		size, err := s.Tables.Size(ctx)
+		if err == nil && last != nil && size >= last.Size { // a request that was sent again gives its event the same id
+			_, err = s.leafAt(ctx, last.Position, last.Size-1)
+		}
 		if err != nil || size == 0 || last != nil && size == last.Size {
 			return err
 		}
@@ -182,6 +204,9 @@ func (s *Signer) Sign(ctx context.Context) (signed *Signed, err error) {
 			if err := s.contains(ctx, *last, size); err != nil {
 				return err
 			}
+		}
+		if err := s.containsOutside(ctx, size); err != nil {
+			return err
 		}
 		next, err := s.checkpoint(ctx, last, size)
 		if err != nil {
@@ -292,17 +317,18 @@ func (s *Signer) settle(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	stream := audits.Kind.Stream(audits.Log)
-	newest := int64(-1)
+	var newest uuid.UUID
 	for e, err := range s.Store.ReadStream(ctx, stream, eventstore.LastRevision, eventstore.Backwards) {
 		if err != nil {
 			return fmt.Errorf("read what happened to the proofs: %w", err)
 		}
-		newest = e.Revision
+		newest = e.ID
 		break
 	}
-	if newest < s.settled || newest == -1 {
+	if newest == s.settled {
 		return nil
 	}
+	var accepted []audits.RestoreAccepted
 	for stored, err := range s.Store.ReadStream(ctx, stream, 0, eventstore.Forwards) {
 		if err != nil {
 			return fmt.Errorf("read what happened to the proofs: %w", err)
@@ -314,8 +340,12 @@ func (s *Signer) settle(ctx context.Context) error {
 		if err := s.apply(ctx, e); err != nil {
 			return fmt.Errorf("settle %s at position %d: %w", stored.Type, stored.Position, err)
 		}
+		if restore, is := e.Data.(audits.RestoreAccepted); is {
+			accepted = append(accepted, restore)
+		}
 	}
-	s.settled = newest + 1
+	s.accepted.Store(&accepted)
+	s.settled = newest
 	return nil
 }
 

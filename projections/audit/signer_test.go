@@ -73,6 +73,18 @@ func (r *rig) signed(s *audit.Signer) (audit.Signed, proofs.Checkpoint, []proofs
 	return *signed, c, by
 }
 
+// newSignedLog is a log of so many events that are signed for, and who signs.
+func newSignedLog(t *testing.T, events int) (*rig, *audit.Signer) {
+	t.Helper()
+	r := newRig(t)
+	s := r.node()
+	require.NoError(t, s.Ring.Ready(t.Context()))
+	r.add(events)
+	r.grown()
+	r.signed(s)
+	return r, s
+}
+
 // root is that of the log's first events, hashed anew.
 func (r *rig) root(size uint64) proofs.Hash {
 	r.t.Helper()
@@ -181,12 +193,7 @@ func TestNodesThatStartAtOnceAgreeOnTheKeyAndSignEachTreeOnce(t *testing.T) {
 
 func TestACheckpointAfterARotationIsSignedByBothKeysAndLaterOnesByTheNew(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
-	s := r.node()
-	require.NoError(t, s.Ring.Ready(t.Context()))
-	r.add(1)
-	r.grown()
-	r.signed(s)
+	r, s := newSignedLog(t, 1)
 	former, _, err := s.Ring.InUse(t.Context())
 	require.NoError(t, err)
 	next, err := s.Ring.Prepare(t.Context(), nil)
@@ -255,6 +262,7 @@ func TestAStartFindsALogThatWasShortenedOrRewritten(t *testing.T) {
 		"the tail is gone":                     {`delete from log.event where position > 8`, "it ends at position 8, so its newest events are gone", false},
 		"all is gone":                          {`delete from log.event`, "it ends at position 0", false},
 		"the last event is gone":               {`delete from log.event where position = 10`, "it ends at position 9", false},
+		"one before the first":                 {`insert into log.event select 0, 1000, recorded_at, gen_random_uuid(), false, stream, type, data, meta from log.event where position = 4`, "An event stands at position 0, before the log's first (Noted in note-", false},
 		"another last event":                   {`update log.event set id = '00000000-0000-4000-8000-000000000000' where position = 10`, "the event at position 10 is 00000000-0000-4000-8000-000000000000", false},
 		"the last event's payload":             {`update log.event set data = '{"n": 7}' where position = 10`, "the event at position 10 (Noted in note-", false},
 		"the last event's time":                {`update log.event set recorded_at = recorded_at - interval '1 microsecond' where position = 10`, "was changed since it was hashed", false},
@@ -264,13 +272,11 @@ func TestAStartFindsALogThatWasShortenedOrRewritten(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t)
-			s := r.node()
-			require.NoError(t, s.Ring.Ready(t.Context()))
-			r.add(10)
-			r.grown()
-			r.signed(s)
+			r, s := newSignedLog(t, 10)
 			require.NoError(t, s.Check(t.Context()))
+			agreed, err := s.Reread(t.Context())
+			require.NoError(t, err)
+			require.EqualValues(t, 10, agreed)
 			r.exec(c.spoil)
 			if c.rebuilt {
 				r.exec(`update projection.generation set position = 0, event_id = null`)
@@ -279,7 +285,7 @@ func TestAStartFindsALogThatWasShortenedOrRewritten(t *testing.T) {
 				build.How.Accept = true
 				require.NoError(t, build.Run(t.Context()))
 			}
-			err := r.node().Check(t.Context())
+			err = r.node().Check(t.Context())
 			require.ErrorAs(t, err, new(*audit.ErrRewritten))
 			require.ErrorContains(t, err, c.want)
 			require.ErrorContains(t, err, "bahi audit verify --store")
@@ -292,6 +298,42 @@ func TestAStartFindsALogThatWasShortenedOrRewritten(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A node that signs learns of it too, though the tree still has what is gone and there is nothing new to sign.
+func TestWhoSignsSaysAtOnceThatTheLogLostWhatWasSignedFor(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	s := r.node()
+	require.NoError(t, s.Ring.Ready(t.Context()))
+	r.add(10)
+	r.tell(audits.RestoreAccepted{Reason: "an earlier one, which is lost as well"})
+	r.grown()
+	r.signed(s)
+	r.exec(`delete from log.event where position > 8`)
+	for range 2 { // and when others have taken that place
+		_, err := s.Sign(t.Context())
+		require.ErrorAs(t, err, new(*audit.ErrRewritten))
+		require.ErrorContains(t, err, "bahi audit accept-restore")
+		require.NotContains(t, err.Error(), "Nothing is served")
+		r.reopened()
+		r.add(7)
+	}
+
+	found, err := r.node().Recount(t.Context(), nil)
+	require.NoError(t, err)
+	r.tell(audits.RestoreAccepted{Kept: found.Kept, Newest: found.Newest, Abandoned: found.Broken, LastNumber: found.Last, Reason: "the replica was behind"})
+	r.grown()
+	_, c, _ := r.signed(s)
+	require.EqualValues(t, len(r.leaves()), c.Size)
+}
+
+func TestWhoSignsSeesThatTheEventSignedLastWasAppendedAnew(t *testing.T) {
+	t.Parallel()
+	r, s := newSignedLog(t, 10)
+	r.exec(`update log.event set recorded_at = recorded_at + interval '1 second' where position = 10`)
+	_, err := s.Sign(t.Context())
+	require.ErrorAs(t, err, new(*audit.ErrRewritten))
 }
 
 func TestARestoreThatLostItsTailIsAcceptedOnceAndStaysOnShow(t *testing.T) {

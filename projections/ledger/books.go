@@ -71,6 +71,7 @@ type version struct {
 	in, out       json.RawMessage
 	inSum, outSum book.Effect
 	revision      int64
+	first         int64 // revision with which the version began
 	deleted       bool
 	void          bool
 	bulk          int64
@@ -92,6 +93,7 @@ type books struct {
 	versions []*version         // new ones, in order
 	ended    []*version         // stored ones that are no longer current
 	passed   []*version         // stored ones whose streams went on without changing them
+	notes    []note             // where they, and others, did
 	names    []renamed
 	bulks    []bulk
 	filled   map[int64]int64
@@ -105,6 +107,9 @@ type renamed struct {
 	revision int64
 	first    bool
 }
+
+// note is an event of a row's own stream that changed nothing of the row.
+type note struct{ row, position, revision int64 }
 
 type bulk struct {
 	id       int64

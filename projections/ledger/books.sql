@@ -52,7 +52,8 @@ create table row_version (
   out_cash numeric(38,2) not null,
   in_fine numeric(38,3) not null, -- grams of pure metal
   out_fine numeric(38,3) not null,
-  revision      bigint not null,  -- of the row's own stream
+  revision      bigint not null,  -- of the row's own stream, now
+  first_revision bigint not null, -- and when the version began
   deleted       boolean not null,
   void          boolean not null, -- it stays in its place; its sums are 0, whatever its entries
   bulk          bigint,           -- id of the bulk that the row was posted in
@@ -63,6 +64,15 @@ create table row_version (
   reason        text,
   recorded_at   timestamptz not null,
   primary key (row_id, from_position)
+);
+
+-- Events of a row's own stream that changed nothing of the row. From there on it had this revision, until its next version
+-- began: a ledger is read as it was known at any position with the revisions that its rows had then.
+create table row_note (
+  row_id   bigint not null,
+  position bigint not null,
+  revision bigint not null,
+  primary key (row_id, position)
 );
 
 -- What the rows of an account amount to now, at each level of the calendar: 0 the account, 1 its 64-day

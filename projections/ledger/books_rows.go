@@ -65,7 +65,7 @@ func (f *books) carryOut(r *event.Recorded[any], row int64, c book.RowChanged) {
 		if f.current[row] == nil {
 			return // it is of an account that falls to another part
 		}
-		f.pass(f.current[row], r.Revision)
+		f.pass(f.current[row], r, r.Revision)
 	}
 	f.filled[int64(r.Meta.Of)]++
 }
@@ -92,7 +92,7 @@ func (f *books) foldRow(r *event.Recorded[any], row, bulk int64, c book.RowChang
 		dates = append(dates, before.date)
 	default: // a note, or what follows on something void
 		before.announce(c)
-		f.pass(before, revision)
+		f.pass(before, r, revision)
 		return
 	}
 	after.revision = revision
@@ -106,7 +106,7 @@ func (f *books) foldRow(r *event.Recorded[any], row, bulk int64, c book.RowChang
 		after.out, after.outSum = entries(c.Out), c.Out.Effect
 	}
 	if f.standing(after.account, r).Refuses(append(dates, after.date)...) != nil {
-		f.pass(before, revision)
+		f.pass(before, r, revision)
 		return
 	}
 	f.succeed(before, after)
@@ -121,6 +121,7 @@ func (f *books) succeed(before, after *version) {
 			f.ended = append(f.ended, before)
 		}
 	}
+	after.first = after.revision
 	f.current[after.row] = after
 	f.versions = append(f.versions, after)
 }
@@ -156,11 +157,12 @@ func (v *version) announce(c book.RowChanged) {
 
 // pass notes that an event of the row's own stream changed nothing: the row stands as it was, and the
 // next If-Match is about the stream.
-func (f *books) pass(current *version, revision int64) {
+func (f *books) pass(current *version, r *event.Recorded[any], revision int64) {
 	if current == nil {
 		return
 	}
 	current.revision = revision
+	f.notes = append(f.notes, note{current.row, int64(r.Position), revision})
 	if current.stored {
 		f.passed = append(f.passed, current)
 	}

@@ -17,6 +17,9 @@ func (f *books) write(ctx context.Context, b *projections.Batch) error {
 	if err := f.copyPostings(ctx, b.Tx); err != nil {
 		return err
 	}
+	if err := f.copyNotes(ctx, b.Tx); err != nil {
+		return err
+	}
 	f.queueEnded(b)
 	f.queuePassed(b)
 	f.queueAccounts(b)
@@ -58,7 +61,7 @@ func (f *books) queueLocks(b *projections.Batch) {
 
 func (f *books) copyVersions(ctx context.Context, tx pgx.Tx) error {
 	return projections.CopyInto(ctx, tx, `row_version (row_id, from_position, to_position, account_id, date, in_entries, out_entries,
-		in_cash, out_cash, in_fine, out_fine, revision, deleted, void, bulk, reverses, reversed_by, reversal, actor, reason, recorded_at)`,
+		in_cash, out_cash, in_fine, out_fine, revision, first_revision, deleted, void, bulk, reverses, reversed_by, reversal, actor, reason, recorded_at)`,
 		len(f.versions), func(c *projections.Copy, row int) {
 			v := f.versions[row]
 			c.Bigint(v.row)
@@ -73,6 +76,7 @@ func (f *books) copyVersions(ctx context.Context, tx pgx.Tx) error {
 			c.Numeric(int64(v.inSum.Fine), unit.GramsPlaces)
 			c.Numeric(int64(v.outSum.Fine), unit.GramsPlaces)
 			c.Bigint(v.revision)
+			c.Bigint(v.first)
 			c.Boolean(v.deleted)
 			c.Boolean(v.void)
 			for _, id := range [...]int64{v.bulk, v.reverses, v.reversedBy, v.reversal} {
@@ -106,6 +110,15 @@ func (f *books) copyPostings(ctx context.Context, tx pgx.Tx) error {
 				p.sums[i].into(c)
 			}
 		})
+}
+
+func (f *books) copyNotes(ctx context.Context, tx pgx.Tx) error {
+	return projections.CopyInto(ctx, tx, `row_note (row_id, position, revision)`, len(f.notes), func(c *projections.Copy, row int) {
+		n := f.notes[row]
+		c.Bigint(n.row)
+		c.Bigint(n.position)
+		c.Bigint(n.revision)
+	})
 }
 
 func (f *books) queueEnded(b *projections.Batch) {

@@ -132,3 +132,12 @@ func TestAVoidRowStaysAndCountsNothing(t *testing.T) {
 	require.Equal(t, []string{`(7,"[{""amount"":1}]")`}, tables.Rows(`select row_id, in_entries from row_version where void`))
 	require.Equal(t, []string{"(1,0,0,2,0.01)", "(1,2,20000,2,0.01)"}, tables.Rows(totals))
 }
+
+// A row's revision is told as it was at any position, though its version began before and ended after.
+func TestTheRevisionsThatAVersionOfARowHadAreKept(t *testing.T) {
+	t.Parallel()
+	events := []happened{opened(1, "SBI"), added(8, day, 100), announced(8, 20), dropped(8, 20), announced(8, 30), reversed(30, 8)}
+	tables := projectiontest.Run(t, ledger.Books, append(events, told(8, 30, 6)...)...)
+	require.Equal(t, []string{"(8,2,0,3)", "(8,6,3,4)", "(30,6,0,0)"}, tables.Rows(`select row_id, from_position, first_revision, revision from row_version order by 1, 2`))
+	require.Equal(t, []string{"(8,3,1)", "(8,4,2)", "(8,5,3)", "(8,8,4)"}, tables.Rows(`select * from row_note order by position`))
+}

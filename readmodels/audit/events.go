@@ -26,10 +26,15 @@ type Event struct {
 	Leaf     []byte          `json:"leaf_hash" doc:"Of the event as it is stored: docs/audit-format.md"`
 }
 
+// Search looks through the log: [ops.Events], or [ops.Walked] where it is not in Postgres.
+type Search interface {
+	Onward(ctx context.Context, f ops.Filter, size int) (ops.Found, error)
+}
+
 // Events reads the log for auditors.
 type Events struct {
-	Log      Log
-	Postgres *ops.Events // searches the log by indexes; nil: it is not in Postgres
+	Log    ops.Log
+	Search Search
 	// Reveal opens personal values. What it cannot open stays as it is.
 	Reveal func(ctx context.Context, values []*event.Sealed) error
 }
@@ -46,15 +51,7 @@ type Page struct {
 // Page answers at most size events that a filter finds. Personal values are in clear in events of the workspace in
 // which is asked.
 func (v *Events) Page(ctx context.Context, in uuid.UUID, f ops.Filter, size int) (Page, error) {
-	if v.Postgres == nil {
-		events, page, err := walk(ctx, v.Log, f, size)
-		page.Events = make([]Event, len(events))
-		for i, e := range events {
-			page.Events[i] = v.Show(ctx, in, e)
-		}
-		return page, err
-	}
-	found, err := v.Postgres.Onward(ctx, f, size)
+	found, err := v.Search.Onward(ctx, f, size)
 	if err != nil {
 		return Page{}, err
 	}
@@ -69,30 +66,7 @@ func (v *Events) Page(ctx context.Context, in uuid.UUID, f ops.Filter, size int)
 
 // Show answers one event that was read otherwise.
 func (v *Events) Show(ctx context.Context, in uuid.UUID, e event.Stored) Event {
-	return v.show(ctx, in, e, WorkspaceOf(e))
-}
-
-// WorkspaceOf answers whose an event is, [uuid.Nil] when its metadata do not tell.
-func WorkspaceOf(e event.Stored) uuid.UUID { return metaOf(e).Workspace }
-
-func metaOf(e event.Stored) (meta event.Meta) {
-	if json.Unmarshal(e.Meta, &meta) != nil {
-		return event.Meta{} // somebody else wrote it, in a form that is not ours
-	}
-	return meta
-}
-
-// Matches says whether a filter finds an event, by all of it but positions and moments.
-func Matches(f ops.Filter, e event.Stored) bool {
-	category, _ := event.SplitStream(e.Stream)
-	if f.Stream != "" && f.Stream != e.Stream || f.Category != "" && f.Category != category || f.Type != "" && f.Type != e.Type {
-		return false
-	}
-	if f.Actor == "" && f.Workspace == nil {
-		return true
-	}
-	meta := metaOf(e)
-	return (f.Actor == "" || f.Actor == meta.Actor) && (f.Workspace == nil || *f.Workspace == meta.Workspace)
+	return v.show(ctx, in, e, ops.MetaOf(e).Workspace)
 }
 
 func (v *Events) show(ctx context.Context, in uuid.UUID, e event.Stored, of uuid.UUID) Event {

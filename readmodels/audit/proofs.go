@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"bahi/domain/event"
 	"bahi/domain/fault"
 	"bahi/eventstore/audit"
+	"bahi/readmodels/ops"
 )
 
 // What is answered where there is no proof.
@@ -25,7 +27,7 @@ var (
 type Proofs struct {
 	Tree *Tree
 	DB   *pgxpool.Pool
-	Log  Log
+	Log  ops.Log
 }
 
 // Checkpoint is one that was signed.
@@ -68,15 +70,28 @@ func (p *Proofs) Checkpoints(ctx context.Context, after int64, most int) ([]Chec
 
 // Notes answers the signed texts of about so many checkpoints that are not abandoned, by size: all of them if there are
 // no more, else some spread over the log, and always the newest. It says whether these are all.
-func (p *Proofs) Notes(ctx context.Context, most int) (notes []string, all bool, err error) {
+func (p *Proofs) Notes(ctx context.Context, most int) (notes [][]byte, all bool, err error) {
 	rows, _ := p.DB.Query(ctx, `
 		with n as (select count(*) / $1 as each, max(size) as newest from audit.checkpoint where abandoned is null)
-		select note, n.each = 0 from audit.checkpoint, n
+		select convert_to(note, 'UTF8'), n.each = 0 from audit.checkpoint, n
 		where abandoned is null and (n.each = 0 or number % (n.each + 1) = 0 or size = n.newest) order by size`, most+1)
 	all = true
-	var note string
-	_, err = pgx.ForEachRow(rows, []any{&note, &all}, func() error { notes = append(notes, note); return nil })
+	var note []byte
+	_, err = pgx.ForEachRow(rows, []any{&note, &all}, func() error { notes = append(notes, bytes.Clone(note)); return nil })
 	return notes, all, err
+}
+
+// Daily answers the signed texts of the checkpoints that an archive up to a position carries, by size: the last of each day (UTC),
+// and so the newest, and those that two keys of the log signed, by which whoever trusts the former key comes to trust the
+// next. Abandoned ones are left out.
+func (p *Proofs) Daily(ctx context.Context, upTo event.Position) ([]string, error) {
+	rows, _ := p.DB.Query(ctx, `
+		with c as (
+			select note, size, (signed_at at time zone 'utc')::date as day, lead((signed_at at time zone 'utc')::date) over (order by size) as next_day
+			from audit.checkpoint where abandoned is null and position <= $1
+		)
+		select note from c where next_day is distinct from day or note like E'%\n— bahi/%\n— bahi/%' order by size`, int64(min(upTo, 1<<62)))
+	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
 // Key is a public key that checkpoints are, or were, signed with.
@@ -231,12 +246,12 @@ func (p *Proofs) File(ctx context.Context, size *uint64, positions ...event.Posi
 
 // Stream answers the positions of a stream's events, and of the decisive ones that they carry out.
 func (p *Proofs) Stream(ctx context.Context, stream string) (all []event.Position, err error) {
-	for e, err := range p.Log.Stream(ctx, stream) {
+	for e, err := range p.Log.Stream(ctx, stream, 0) {
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, e.Position)
-		if of := metaOf(e).Of; of > 0 {
+		if of := ops.MetaOf(e).Of; of > 0 {
 			all = append(all, of)
 		}
 	}

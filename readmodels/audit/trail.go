@@ -21,6 +21,7 @@ import (
 	"bahi/domain/ledger/bookslock"
 	"bahi/domain/unit"
 	"bahi/readmodels"
+	"bahi/readmodels/ops"
 )
 
 // Trails answers who changed what in the books, from what to what, when and why.
@@ -29,6 +30,7 @@ import (
 // stood at all. So nothing has to be kept for the trail, and nothing can switch it off.
 type Trails struct {
 	Reader *readmodels.Reader
+	Log    ops.Log // nil: it is in the same database
 
 	// Look is how many positions of the log are looked at in one go, and Rows how many rows of them are read
 	// at once; 0: 20,000 and 1,000. An event is taken whole, so one of many rows may add as many again.
@@ -53,7 +55,7 @@ type TrailFilter struct {
 	Kind      string     // bank, bankrow …, bookslock; see [Change]
 	ID        string     // of that kind: an account's, a row's, a workspace's
 	Account   int64      // the account and its rows
-	Actor     string     // who, such as user:<id>; or the id alone
+	Actor     string     // who, such as user:<id> or api_key:<id>; or the id alone
 
 	// Party is a part of the account's name or of a text in the row, before or after the change.
 	Party string
@@ -92,9 +94,10 @@ type Change struct {
 	Fields    []Field        `json:"fields"`
 
 	// What the change counts is for who looks for closing balances that it moved.
-	moves  []move
-	ends   *unit.Date // the account with all its rows, of which this is the oldest day
-	opened time.Time  // the account
+	moves    []move
+	ends     *unit.Date     // the account with all its rows, of which this is the oldest day
+	opened   time.Time      // the account
+	openedAt event.Position // in the log
 }
 
 // move is what a change adds to the balance from a day on.
@@ -106,6 +109,9 @@ type move struct {
 // Begin waits until the books are as fresh as the context wants, and answers the position up to which a
 // trail is complete then, and between which positions lie the moments from and to, both included.
 func (v *Trails) Begin(ctx context.Context, from, to *time.Time) (after, upTo event.Position, err error) {
+	if v.Log != nil {
+		return v.beginInLog(ctx, from, to)
+	}
 	type span struct{ After, UpTo int64 }
 	s, err := readmodels.Row(ctx, v.Reader, errNoSpan, pgx.RowToStructByPos[span], `
 		select case when $1::timestamptz is null then 0 else log.position_at($1::timestamptz - interval '1 microsecond') end,
@@ -124,6 +130,8 @@ type Walk struct {
 	at, upTo event.Position
 	pending  []logged // found already, after at
 	ahead    event.Position
+
+	opened map[event.Position]time.Time // when accounts were, by where; for a log that is not in Postgres
 }
 
 // Walk begins a trail behind a position. Its reads are of what was known at the position up to which it goes.
@@ -147,6 +155,11 @@ func (w *Walk) Next(ctx context.Context) (changes []Change, more bool, err error
 	}
 	if changes, err = w.trails.changes(ctx, w.filter, w.pending[:n]); err != nil {
 		return nil, false, err
+	}
+	if w.trails.Log != nil {
+		if err := w.date(ctx, changes); err != nil {
+			return nil, false, err
+		}
 	}
 	if w.pending = w.pending[n:]; len(w.pending) == 0 {
 		w.at = w.ahead
@@ -199,17 +212,20 @@ func (v *Trails) events(ctx context.Context, f TrailFilter, after, upTo event.Po
 	if arg != nil {
 		args = append(args, arg)
 	}
+	if v.Log != nil {
+		return v.eventsInLog(ctx, f, places, args, after, upTo)
+	}
 	if f.Workspace != nil {
 		filter(`e.meta ->> 'workspace' = $%d`, f.Workspace.String())
 	}
 	if f.Actor != "" {
-		filter(`(e.meta ->> 'actor') in ($%[1]d, 'user:' || $%[1]d)`, f.Actor)
+		filter(`(e.meta ->> 'actor') in ($%[1]d, 'user:' || $%[1]d, 'api_key:' || $%[1]d)`, f.Actor)
 	}
 	var looked string
 	if places != "" {
 		looked = `(select q.position from (` + places + `) q (position) order by 1 limit 500) p left join log.event e on e.position = p.position and ` + condition
 	} else {
-		to = min(upTo, after+event.Position(cmp.Or(v.Look, defaultLook)))
+		to = min(upTo, after+event.Position(v.look()))
 		args[1] = int64(to)
 		looked = `(select * from log.event e where e.position > $1 and e.position <= $2 and ` + condition + ` order by 1 limit 500) e`
 	}
@@ -224,6 +240,8 @@ func (v *Trails) events(ctx context.Context, f TrailFilter, after, upTo event.Po
 	}
 	return slices.DeleteFunc(found, func(e logged) bool { return e.stream == "" }), to, nil
 }
+
+func (v *Trails) look() int { return cmp.Or(v.Look, defaultLook) }
 
 // stepPlaces is how many events, or places of what the filter names, are looked at in one go.
 const stepPlaces = 500
@@ -262,7 +280,7 @@ func toLogged(row pgx.CollectableRow) (e logged, err error) {
 	var (
 		position        int64
 		workspace, data string
-		posted          int64
+		posted          int
 		reversed        []int64
 	)
 	if err := row.Scan(&position, &e.stream, &e.at, &workspace, &e.actor, &e.reason, &data, &posted, &reversed); err != nil {
@@ -272,23 +290,26 @@ func toLogged(row pgx.CollectableRow) (e logged, err error) {
 	if e.stream == "" { // it is not what was asked for
 		return e, nil
 	}
-	if e.workspace, err = uuid.Parse(workspace); err != nil {
-		return e, fmt.Errorf("metadata at position %d: %w", position, err)
-	}
+	e.workspace, _ = uuid.Parse(workspace) // none, where somebody else wrote it through the gateway
+	e.concern(posted, reversed)
+	return e, nil
+}
+
+// concern notes what the event is about: of rows, those that it posts, or its stream's own, and those that it takes back.
+func (e *logged) concern(posted int, reversed []int64) {
 	category, id := event.SplitStream(e.stream)
 	if e.kind = rowKinds[category]; e.kind == "" {
 		e.kind = category
-		return e, nil
+		return
 	}
 	first, err := strconv.ParseInt(id, 10, 64)
 	if err != nil {
-		return e, nil //nolint:nilerr // no row has a number like that, so nothing happened to one
+		return // no row has a number like that, so nothing happened to one
 	}
 	for n := range max(posted, 1) {
-		e.rows = append(e.rows, first+n)
+		e.rows = append(e.rows, first+int64(n))
 	}
 	e.rows = append(e.rows, reversed...)
-	return e, nil
 }
 
 // errUnknown answers a filter that names what there is not.

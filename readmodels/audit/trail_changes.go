@@ -78,6 +78,7 @@ type versioned struct {
 	ledger    string
 	workspace uuid.UUID
 	opened    time.Time
+	openedAt  event.Position
 	now, was  *state
 }
 
@@ -96,12 +97,12 @@ const stateColumns = `%[1]s.date, %[1]s.in_entries, %[1]s.out_entries, (%[1]s.in
 	%[1]s.deleted, %[1]s.void, %[1]s.reverses, %[1]s.reversed_by`
 
 var versionsSQL = `
-	select w.position, w.row_id, v.account_id, n.name, a.ledger, a.workspace_id, o.recorded_at, b.row_id is not null,
+	select w.position, w.row_id, v.account_id, n.name, a.ledger, a.workspace_id, coalesce(o.recorded_at, 'epoch'), a.opened_position, b.row_id is not null,
 		` + fmt.Sprintf(stateColumns, "v") + `, ` + fmt.Sprintf(stateColumns, "b") + `
 	from unnest($1::bigint[], $2::bigint[]) w (position, row_id)
 	join books.row_version v on v.row_id = w.row_id and v.from_position = w.position
 	join books.account a on a.id = v.account_id
-	join log.event o on o.position = a.opened_position
+	left join log.event o on o.position = a.opened_position
 	join lateral (
 		select n.name from books.account_name n where n.account_id = v.account_id and n.from_position <= w.position
 		order by n.from_position desc limit 1
@@ -132,7 +133,7 @@ func toVersioned(row pgx.CollectableRow) (v versioned, err error) {
 		before   bool
 		now, was scanned
 	)
-	err = row.Scan(append(append([]any{&position, &v.row, &v.account.ID, &v.account.Name, &v.ledger, &v.workspace, &v.opened, &before}, now.into()...), was.into()...)...)
+	err = row.Scan(append(append([]any{&position, &v.row, &v.account.ID, &v.account.Name, &v.ledger, &v.workspace, &v.opened, &v.openedAt, &before}, now.into()...), was.into()...)...)
 	v.position, v.now = event.Position(position), now.state()
 	if before {
 		v.was = was.state()
@@ -175,7 +176,7 @@ func (v versioned) change(f TrailFilter, e logged, row int64) (Change, bool) {
 	was, now := v.was.stands(), v.now.stands()
 	c := Change{
 		Position: e.position, At: e.at, Workspace: e.workspace, Actor: e.actor, Reason: e.reason,
-		Kind: e.kind, ID: strconv.FormatInt(row, 10), Ledger: v.ledger, Account: &v.account, opened: v.opened,
+		Kind: e.kind, ID: strconv.FormatInt(row, 10), Ledger: v.ledger, Account: &v.account, opened: v.opened, openedAt: v.openedAt,
 	}
 	switch {
 	case was == nil:
@@ -349,10 +350,10 @@ func (v *Trails) accounts(ctx context.Context, events []logged) (map[event.Posit
 		return nil, nil
 	}
 	found, err := readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[renamed], `
-		select w.position, a.id, a.ledger, a.workspace_id, was.name, n.name, a.deleted_position = w.position, o.recorded_at
+		select w.position, a.id, a.ledger, a.workspace_id, was.name, n.name, a.deleted_position = w.position, coalesce(o.recorded_at, 'epoch'), a.opened_position
 		from unnest($1::bigint[], $2::bigint[]) w (position, id)
 		join books.account a on a.id = w.id
-		join log.event o on o.position = a.opened_position
+		left join log.event o on o.position = a.opened_position
 		left join books.account_name n on n.account_id = a.id and n.from_position = w.position
 		left join lateral (
 			select b.name from books.account_name b where b.account_id = a.id and b.from_position < w.position
@@ -375,12 +376,13 @@ type renamed struct {
 	From, To  *string
 	Deleted   bool
 	Opened    time.Time
+	OpenedAt  event.Position
 }
 
 func accountChange(f TrailFilter, e logged, r renamed) (Change, bool) {
 	c := Change{
 		Position: e.position, At: e.at, Workspace: e.workspace, Actor: e.actor, Reason: e.reason,
-		Kind: e.kind, ID: strconv.FormatInt(r.ID, 10), Ledger: r.Ledger, Account: &Named{ID: r.ID}, opened: r.Opened,
+		Kind: e.kind, ID: strconv.FormatInt(r.ID, 10), Ledger: r.Ledger, Account: &Named{ID: r.ID}, opened: r.Opened, openedAt: r.OpenedAt,
 	}
 	name := Field{Field: "name", From: null, To: null}
 	var names []string

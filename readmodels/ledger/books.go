@@ -90,21 +90,23 @@ const day0 = `date '1970-01-01'`
 
 // sources are the totals that a view sums up, now or as they were known at a position ($known).
 type sources struct {
-	account  string // conditions on table account a
-	name     string // the account's name
-	revision string // of the account's stream
-	whole    string // amounts of account a
-	node     string // row_count, cash, fine of account a's nodes of a level; %d is the level, %s a condition on t.node
-	current  string // conditions on table row_version v
+	account     string // conditions on table account a
+	name        string // the account's name
+	revision    string // of the account's stream
+	whole       string // amounts of account a
+	node        string // row_count, cash, fine of account a's nodes of a level; %d is the level, %s a condition on t.node
+	current     string // conditions on table row_version v
+	rowRevision string // the revision of the stream of row v
 }
 
 var now = sources{
-	account:  `a.deleted_position = 9223372036854775807`,
-	name:     `a.name`,
-	revision: `a.revision`,
-	whole:    `select t.row_count, t.cash, t.fine from books.total t where t.account_id = a.id and t.level = 0`,
-	node:     `select t.node, t.row_count, t.cash, t.fine from books.total t where t.account_id = a.id and t.level = %d and %s`,
-	current:  `v.to_position = 9223372036854775807`,
+	account:     `a.deleted_position = 9223372036854775807`,
+	name:        `a.name`,
+	revision:    `a.revision`,
+	whole:       `select t.row_count, t.cash, t.fine from books.total t where t.account_id = a.id and t.level = 0`,
+	node:        `select t.node, t.row_count, t.cash, t.fine from books.total t where t.account_id = a.id and t.level = %d and %s`,
+	current:     `v.to_position = 9223372036854775807`,
+	rowRevision: `v.revision`,
 }
 
 var then = sources{
@@ -121,6 +123,8 @@ var then = sources{
 			order by q.position desc, q.nth desc limit 1) q
 		where t.account_id = a.id and t.level = %d and %s`,
 	current: `v.from_position <= $known and v.to_position > $known`,
+	rowRevision: `coalesce((select n.revision from books.row_note n
+		where n.row_id = v.row_id and n.position > v.from_position and n.position <= $known order by n.position desc limit 1), v.first_revision)`,
 }
 
 // nodes answers the SQL of account a's nodes of a level that meet a condition on t.node.
@@ -287,7 +291,7 @@ func (sel Selection) pageSQL() string {
 	d as (` + descend(s.nodes(2, `t.node >= p.node << 6 and t.node < (p.node + 1) << 6`), "p") + `)` + crowded + `,
 	start as materialized (` + start + `),
 	page as (
-		select v.row_id, v.date, v.in_entries as in_entries, v.out_entries as out_entries, v.revision, v.void, v.reverses, v.reversed_by,
+		select v.row_id, v.date, v.in_entries as in_entries, v.out_entries as out_entries, ` + s.rowRevision + ` as revision, v.void, v.reverses, v.reversed_by,
 			start.cash + sum(v.in_cash - v.out_cash) over w as cash,
 			start.fine + sum(v.in_fine - v.out_fine) over w as fine,
 			row_number() over w + start.rank as nth

@@ -30,6 +30,22 @@ type Version struct {
 	Links
 }
 
+// Change says in a word what was done to a row since the version before; nil: there is none.
+func (v Version) Change(before *Version) string {
+	switch {
+	case v.Deleted:
+		return "deleted"
+	case before == nil:
+		return "added"
+	case v.Void && !before.Void:
+		return "voided"
+	case v.ReversedBy != nil && before.ReversedBy == nil:
+		return "reversed"
+	default:
+		return "edited"
+	}
+}
+
 // rowOf narrows a view to a row of a workspace's account that stands.
 const rowOf = `
 	from books.account a join books.row_version v on v.account_id = a.id
@@ -65,7 +81,7 @@ func (v *Views) RowsFrom(ctx context.Context, workspace uuid.UUID, ledger string
 			select * from books.row_version v
 			where v.row_id between $row and $last and v.account_id + 0 = $account and not v.deleted and `+s.current+dated+`
 		)
-		select v.row_id, v.date, v.in_entries, v.out_entries, b.cash::text, b.fine::text, v.revision, v.void, v.reverses, v.reversed_by
+		select v.row_id, v.date, v.in_entries, v.out_entries, b.cash::text, b.fine::text, `+s.rowRevision+`, v.void, v.reverses, v.reversed_by
 		from v join books.account a on a.id = v.account_id, lateral (`+s.upTo(`(v.date - `+day0+`)::bigint`, `v.row_id`)+`) b
 		where a.workspace_id = $workspace and a.ledger = $ledger and `+s.account+` order by v.row_id`, values)
 	return readmodels.Rows(as.reading(ctx), v.Reader, toRow, sql, args...)
@@ -169,7 +185,7 @@ func (v *Views) BalanceBefore(ctx context.Context, workspace uuid.UUID, ledger s
 // History lists all versions of a row, oldest first, also of a deleted one, or answers missing.
 func (v *Views) History(ctx context.Context, workspace uuid.UUID, ledger string, account, row int64, missing error) ([]Version, error) {
 	sql, args := bind(`
-		select v.from_position, v.recorded_at, v.actor, coalesce(v.reason, ''), v.deleted, v.date, v.in_entries, v.out_entries, v.revision, v.void, v.reverses, v.reversed_by
+		select v.from_position, v.recorded_at, v.actor, coalesce(v.reason, ''), v.deleted, v.date, v.in_entries, v.out_entries, v.first_revision, v.void, v.reverses, v.reversed_by
 		`+rowOf+now.account+` order by v.from_position`,
 		map[string]any{"workspace": workspace, "ledger": ledger, "account": account, "row": row})
 	versions, err := readmodels.Rows(ctx, v.Reader, func(row pgx.CollectableRow) (o Version, err error) {

@@ -265,9 +265,6 @@ func toEvent(row pgx.CollectableRow) (e Event, err error) {
 	if err := row.Scan(&e.Position, &e.Stream, &e.Revision, &e.ID, &e.Type, &e.At, &meta, &data); err != nil {
 		return e, err
 	}
-	e.At, e.Data, e.MetaText = e.At.UTC(), data, meta
-	if err = json.Unmarshal(meta, &e.Meta); err != nil {
-		return e, fmt.Errorf("metadata at position %d: %w", e.Position, err)
-	}
+	e.At, e.Data, e.MetaText, e.Meta = e.At.UTC(), data, meta, metaOf(meta)
 	return e, nil
 }

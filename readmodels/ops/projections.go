@@ -33,7 +33,7 @@ type Projection struct {
 	State      string         `json:"state" enum:"live,building,parked,paused"`
 	Position   event.Position `json:"position" doc:"All events up to here are in the tables"`
 	Head       event.Position `json:"head" doc:"Of the log"`
-	LagEvents  uint64         `json:"lag_events"`
+	LagEvents  *uint64        `json:"lag_events" doc:"Events that are not in the tables yet; null: some, and how many is not known, as the log is in EventStoreDB, where positions do not count events"`
 	LagSeconds float64        `json:"lag_seconds" doc:"How long the oldest event that is not in the tables has been in the log"`
 	Rate       float64        `json:"rate" doc:"Events a second that it last folded"`
 	LastError  *string        `json:"last_error"`
@@ -46,8 +46,8 @@ type Projection struct {
 type Build struct {
 	Generation  int            `json:"generation"`
 	Phase       string         `json:"phase" enum:"requested,filling,indexing,catching up,comparing,differs" doc:"differs: it waits for its differences to be accepted, or for its end"`
-	Done        event.Position `json:"done"`
-	Total       event.Position `json:"total"`
+	Done        event.Position `json:"done" doc:"Position up to which it is filled"`
+	Total       event.Position `json:"total" doc:"Position up to which it is to be filled"`
 	Percent     float64        `json:"percent"`
 	Rate        float64        `json:"rate" doc:"Events a second"`
 	ETASeconds  *float64       `json:"eta_seconds" doc:"Of the fill; null while nobody can tell"`
@@ -105,12 +105,13 @@ type Estimate struct {
 type Projections struct {
 	DB       *pgxpool.Pool
 	Versions map[string]int // that this program reads, by projection
+	Log      Log            // nil: it is in the same database
 }
 
 // All answers the projections that this program reads, by name. All of it is as of one moment.
 func (p *Projections) All(ctx context.Context) ([]Projection, error) {
 	names, versions := p.known()
-	all, err := read(ctx, p.DB, names, versions)
+	all, err := p.read(ctx, names, versions)
 	if err != nil {
 		return nil, fmt.Errorf("list projections: %w", err)
 	}
@@ -123,7 +124,7 @@ func (p *Projections) One(ctx context.Context, name string) (Projection, error) 
 	if !known {
 		return Projection{}, ErrNoProjection
 	}
-	found, err := read(ctx, p.DB, []string{name}, []int{version})
+	found, err := p.read(ctx, []string{name}, []int{version})
 	if err != nil {
 		return Projection{}, fmt.Errorf("read projection %s: %w", name, err)
 	}
@@ -166,9 +167,13 @@ const projectionsQuery = `
 	) k on true
 	order by v.name`
 
-func read(ctx context.Context, db *pgxpool.Pool, names []string, versions []int) ([]Projection, error) {
-	rows, _ := db.Query(ctx, projectionsQuery, names, versions)
-	return pgx.CollectRows(rows, scanProjection)
+func (p *Projections) read(ctx context.Context, names []string, versions []int) ([]Projection, error) {
+	rows, _ := p.DB.Query(ctx, projectionsQuery, names, versions)
+	all, err := pgx.CollectRows(rows, scanProjection)
+	if err == nil && p.Log != nil {
+		err = p.fromLog(ctx, all)
+	}
+	return all, err
 }
 
 func scanProjection(row pgx.CollectableRow) (p Projection, err error) {
@@ -207,9 +212,11 @@ func scanProjection(row pgx.CollectableRow) (p Projection, err error) {
 	default:
 		p.State = "live"
 	}
+	lag := uint64(0)
 	if p.Head > p.Position {
-		p.LagEvents = uint64(p.Head - p.Position)
+		lag = uint64(p.Head - p.Position)
 	}
+	p.LagEvents = &lag
 	if build.generation != nil {
 		p.Build = &Build{
 			Generation: *build.generation, Phase: requested, Done: *build.done, Total: *build.total, Rate: *build.rate,
@@ -271,6 +278,9 @@ func (p *Projections) Parked(ctx context.Context) ([]Parked, error) {
 		left join log.event e on e.position = p.error_position
 		order by p.kind, p.name, p.generation`, names, versions)
 	all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Parked])
+	if err == nil && p.Log != nil {
+		err = p.events(ctx, all)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("list what is parked: %w", err)
 	}

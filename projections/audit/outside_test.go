@@ -1,0 +1,198 @@
+package audit_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	proofs "bahi/eventstore/audit"
+	"bahi/projections/audit"
+)
+
+// rewritten is what somebody leaves who has all of the installation: the log, its tree, and checkpoints with the right
+// signatures (by the next grown and signed) are made anew, and go further than what was kept outside.
+func (r *rig) rewritten() {
+	r.t.Helper()
+	r.exec(`update log.event set data = '{"n":7}' where position = 4`)
+	r.exec(`truncate audit.checkpoint`)
+}
+
+func TestACopyOutsideThatIsOlderThanTheNewestCheckpointTellsOfARewrittenLogToo(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	copies := &audit.Copies{Bucket: &drawer{kept: map[string]string{}}, Where: "the safe", Origin: proofs.Origin(r.store.ID())}
+	s := r.node(copies)
+	require.NoError(t, s.Ring.Ready(t.Context()))
+	r.add(10)
+	r.grown()
+	signed, _, _ := r.signed(s)
+	s.Bring(t.Context(), &signed)
+	r.add(5)
+	r.grown()
+	r.signed(s)
+	require.NoError(t, s.Check(t.Context()))
+
+	r.rewritten()
+	behind := r.node(copies)
+	require.NoError(t, behind.Check(t.Context()), "a start hashes no log, and the tree is still the old one")
+	r.grown()
+	_, err := behind.Sign(t.Context())
+	require.ErrorAs(t, err, new(*audit.ErrRewritten), "and then nothing is signed for it")
+	r.signed(r.node())
+	err = r.node(copies).Check(t.Context())
+	require.ErrorContains(t, err, "The log is not the one that the newest checkpoint in the safe was signed for (10 events, up to position 10): the tree over the log's first 10 events has the root")
+	require.ErrorAs(t, err, new(*audit.ErrRewritten))
+}
+
+func TestTheNewestOfEachPlaceOutsideCounts(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	safe, desk := &drawer{kept: map[string]string{}}, &drawer{kept: map[string]string{}}
+	out := []audit.Outlet{
+		&audit.Copies{Bucket: lost{}, Where: "the moon", Origin: "x"},
+		&audit.Copies{Bucket: desk, Where: "the desk", Origin: "x"}, &audit.Copies{Bucket: safe, Where: "the safe", Origin: "x"},
+	}
+	s := r.node(out...)
+	require.NoError(t, s.Ring.Ready(t.Context()))
+	r.add(10)
+	r.grown()
+	signed, _, _ := r.signed(s)
+	s.Bring(t.Context(), &signed)
+	r.rewritten()
+	r.grown()
+	r.add(1)
+	r.grown()
+	signed, _, _ = r.signed(r.node())
+	desk.kept["x/newest"] = signed.Note // whoever did it reached the desk
+	err := r.node(out...).Check(t.Context())
+	require.ErrorContains(t, err, "the newest checkpoint in the safe")
+}
+
+// lost is a bucket that cannot be reached.
+type lost struct{}
+
+func (lost) Put(context.Context, string, string, []byte) error { return errors.New("unreachable") }
+
+func (lost) Get(context.Context, string) ([]byte, error) { return nil, errors.New("unreachable") }
+
+func TestACheckpointThatIsNotWhatWasSignedIsNotBelieved(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ spoil, want string }{
+		"a smaller tree in its columns": {`update audit.checkpoint set (size, root, position, event_id) = (4, (select sha256('x')), 4, (select id from log.event where position = 4))`, "stands in its table with 4 events up to position 4, and was signed for others"},
+		"another root":                  {`update audit.checkpoint set root = sha256('x')`, "was signed for others"},
+		"its text":                      {`update audit.checkpoint set note = replace(note, 'position 10', 'position 11')`, "is not what was signed"},
+		"no note at all":                {`update audit.checkpoint set note = 'x'`, "is not what was signed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, _ := newSignedLog(t, 10)
+			r.exec(c.spoil)
+			err := r.node().Check(t.Context())
+			require.ErrorAs(t, err, new(*audit.ErrRewritten))
+			require.ErrorContains(t, err, c.want)
+		})
+	}
+}
+
+// hanging is a place that never answers.
+type hanging struct{ asked chan time.Duration }
+
+func (hanging) Name() string { return "a hole" }
+
+func (h hanging) Bring(ctx context.Context, _ *audit.Signed) error {
+	by, _ := ctx.Deadline()
+	h.asked <- time.Until(by)
+	return ctx.Err()
+}
+
+func TestAPlaceThatDoesNotAnswerTakesNoTimeFromTheOthers(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	one, other := hanging{make(chan time.Duration, 1)}, hanging{make(chan time.Duration, 1)}
+	bucket := &drawer{kept: map[string]string{}}
+	s := r.node(one, other, &audit.Copies{Bucket: bucket, Where: "the safe", Origin: "x"})
+	s.Bring(t.Context(), &audit.Signed{Size: 1, Note: "x"})
+	require.Less(t, <-one.asked+<-other.asked, 7*time.Second, "of the ten that all of them have")
+	require.Equal(t, "x", bucket.kept["x/newest"])
+}
+
+func TestAWitnessThatAnswersWithoutASignatureIsNotTakenForOneThatSigned(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	var log bytes.Buffer
+	s := r.node()
+	s.Log = slog.New(slog.NewTextHandler(&log, nil))
+	require.NoError(t, s.Ring.Ready(t.Context()))
+	ours, err := s.Ring.Public(t.Context())
+	require.NoError(t, err)
+	w, _ := startWitness(t, ours)
+	keys, err := proofs.ParseKeys(w.public)
+	require.NoError(t, err)
+	silent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	t.Cleanup(silent.Close)
+	s.Out = []audit.Outlet{&audit.Witness{URL: silent.URL, Keys: keys, Tables: r.tree(), DB: r.pool, Client: http.DefaultClient}}
+	r.add(1)
+	r.grown()
+	signed, _, _ := r.signed(s)
+	s.Bring(t.Context(), &signed)
+	require.Contains(t, log.String(), "a checkpoint was not brought outside")
+	require.Contains(t, log.String(), "add signatures: there is none")
+}
+
+// Whoever writes into the database alone has no key. But the signer would go on from an older checkpoint if the newer ones
+// could be put aside with a word.
+func TestCheckpointsThatTheLogDoesNotGiveUpCountAlsoIfTheyAreMarkedSo(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	copies := &audit.Copies{Bucket: &drawer{kept: map[string]string{}}, Where: "the safe", Origin: "x"}
+	s := r.node(copies)
+	require.NoError(t, s.Ring.Ready(t.Context()))
+	for range 3 {
+		r.add(3)
+		r.grown()
+		signed, _, _ := r.signed(s)
+		s.Bring(t.Context(), &signed)
+	}
+	r.exec(`update log.event set data = '{"n":7}' where position = 8`)
+	r.exec(`update audit.checkpoint set abandoned = 1 where size > 3`)
+	r.grown()
+	r.add(1)
+	r.grown()
+	for _, node := range []*audit.Signer{s, r.node()} {
+		_, err := node.Sign(t.Context())
+		require.ErrorAs(t, err, new(*audit.ErrRewritten))
+		require.ErrorContains(t, err, "The checkpoint that was signed last (9 events) is marked as abandoned, and no event of the log says so.")
+		require.ErrorAs(t, node.Check(t.Context()), new(*audit.ErrRewritten))
+	}
+	hidden, err := s.Hidden(t.Context())
+	require.NoError(t, err)
+	require.Len(t, hidden, 2)
+
+	r.exec(`delete from audit.checkpoint where size > 6`) // what is kept outside is not put aside either
+	r.exec(`insert into audit.checkpoint (size, root, position, event_id, signed_at, note, abandoned) select 9, decode('` + rootKept(t, copies) + `', 'base64'), 9, id, now(), '', 1 from log.event where position = 9;
+		update audit.checkpoint set abandoned = null where size = 6`)
+	_, err = r.node(copies).Sign(t.Context())
+	require.ErrorAs(t, err, new(*audit.ErrRewritten))
+
+	found, err := r.node().Recount(t.Context(), nil)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, found.Broken, "and who accepts it, accepts this")
+	require.EqualValues(t, 6, found.Kept.Size)
+}
+
+// rootKept is the root of the newest copy, in base64.
+func rootKept(t *testing.T, copies *audit.Copies) string {
+	t.Helper()
+	note, err := copies.Newest(t.Context())
+	require.NoError(t, err)
+	c, err := proofs.ParseCheckpoint(note)
+	require.NoError(t, err)
+	return c.Root.String()
+}

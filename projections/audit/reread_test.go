@@ -1,0 +1,61 @@
+package audit_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/projections/audit"
+)
+
+func TestWhatWasDoneToAnEventFurtherBackIsFoundByReadingTheLogAnew(t *testing.T) {
+	t.Parallel()
+	for name, spoil := range map[string]string{
+		"its payload":               `update log.event set data = '{"n": 7}' where position = 4`,
+		"its actor":                 `update log.event set meta = '{"actor": "user:mallory"}' where position = 1`,
+		"two that changed places":   `update log.event set position = -position where position in (4, 5); update log.event set position = 9 + position where position < 0`,
+		"all of them, but the last": `update log.event set type = 'Seen' where position < 5000`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			s := r.node()
+			require.NoError(t, s.Ring.Ready(t.Context()))
+			agreed, err := s.Reread(t.Context())
+			require.NoError(t, err)
+			require.Zero(t, agreed, "nothing was signed yet")
+			for range 10 {
+				r.add(500)
+			}
+			r.grown()
+			r.signed(s)
+			r.add(3) // which nobody has signed for
+			agreed, err = s.Reread(t.Context())
+			require.NoError(t, err)
+			require.EqualValues(t, 5000, agreed)
+			r.exec(spoil)
+			require.NoError(t, s.Check(t.Context()), "a start looks at the end")
+			_, err = s.Reread(t.Context())
+			require.ErrorAs(t, err, new(*audit.ErrRewritten))
+			require.ErrorContains(t, err, "(5000 events, up to position 5000): its first 5000 events were rewritten")
+			require.ErrorContains(t, err, "bahi audit verify --store")
+			require.ErrorContains(t, err, "bahi audit accept-restore")
+		})
+	}
+}
+
+// It is no rewritten log, and who signs tells of it.
+func TestATailThatIsLostWhileTheLogIsReadAnewIsNotCalledRewritten(t *testing.T) {
+	t.Parallel()
+	r, s := newSignedLog(t, 10)
+	r.exec(`delete from log.event where position > 8`)
+	agreed, err := s.Reread(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, agreed)
+	r.add(5)
+	agreed, err = s.Reread(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, agreed)
+	_, err = s.Sign(t.Context())
+	require.ErrorAs(t, err, new(*audit.ErrRewritten))
+}

@@ -1,0 +1,141 @@
+package audit
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"bahi/domain/event"
+	"bahi/readmodels"
+	"bahi/readmodels/ops"
+)
+
+// beginInLog is [Trails.Begin] where the log is not in Postgres.
+func (v *Trails) beginInLog(ctx context.Context, from, to *time.Time) (after, upTo event.Position, err error) {
+	// The books are named so that their reader waits for them.
+	if _, err = readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64], `select b.id from books.account b where false`); err != nil {
+		return 0, 0, err
+	}
+	complete, _ := readmodels.FreshnessOf(ctx).Position()
+	if to == nil {
+		upTo, err = v.Log.Head(ctx)
+	} else {
+		upTo, err = v.Log.PositionAt(ctx, *to)
+	}
+	if err == nil && from != nil {
+		after, err = v.Log.PositionAt(ctx, from.Add(-time.Microsecond))
+	}
+	return after, min(upTo, complete), err
+}
+
+// eventsInLog is events where the log is not in Postgres. The books know by their indexes where something happened to what the
+// filter names, if it names something; else the log is walked along.
+func (v *Trails) eventsInLog(ctx context.Context, f TrailFilter, places string, args []any, after, upTo event.Position) (events []logged, to event.Position, err error) {
+	take := func(e event.Stored) (all bool) {
+		if l, told := f.logged(e); told {
+			events = append(events, l)
+		}
+		to = e.Position
+		return len(events) == stepPlaces
+	}
+	switch places {
+	case placesOfStream:
+		stream, _ := args[len(args)-1].(string)
+		for e, err := range v.Log.Stream(ctx, stream, 0) {
+			if err != nil {
+				return nil, 0, err
+			}
+			if e.Position > after && e.Position <= upTo && take(e) {
+				return events, to, nil
+			}
+		}
+	case "":
+		looked := 0
+		for e, err := range v.Log.After(ctx, after) {
+			if err != nil {
+				return nil, 0, err
+			}
+			if e.Position > upTo {
+				break
+			}
+			if looked++; take(e) || looked == v.look() {
+				return events, to, nil
+			}
+		}
+	default:
+		found, err := readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64], `select q.position from (`+places+`) q (position) order by 1 limit 500`, args...)
+		if err != nil {
+			return nil, 0, err
+		}
+		for _, at := range found {
+			e, there, err := v.Log.At(ctx, event.Position(at))
+			if err == nil && !there {
+				err = fmt.Errorf("the books have a change of position %d, at which the log has no event", at)
+			}
+			if err != nil {
+				return nil, 0, err
+			}
+			take(e)
+		}
+		if len(found) == stepPlaces {
+			return events, to, nil
+		}
+	}
+	return events, upTo, nil
+}
+
+// logged is an event as a trail may tell of it; false when the filter does not want to hear of it. Events that only carry out
+// what is decided are told of with that.
+func (f TrailFilter) logged(e event.Stored) (l logged, told bool) {
+	category, _ := event.SplitStream(e.Stream)
+	if !accountKinds[category] && rowKinds[category] == "" && category != lockKind || f.Kind != "" && f.Kind != category && f.Kind != rowKinds[category] {
+		return l, false
+	}
+	meta := ops.MetaOf(e)
+	if meta.Of != 0 || f.Workspace != nil && *f.Workspace != meta.Workspace || f.Actor != "" && !slices.Contains([]string{f.Actor, "user:" + f.Actor, "api_key:" + f.Actor}, meta.Actor) {
+		return l, false
+	}
+	var posted struct {
+		Rows []struct {
+			Reverses *int64 `json:"reverses"`
+		} `json:"rows"`
+	}
+	l = logged{position: e.Position, stream: e.Stream, at: e.At.UTC(), workspace: meta.Workspace, actor: meta.Actor, reason: meta.Reason}
+	if json.Unmarshal(e.Data, &posted) != nil || posted.Rows == nil {
+		l.data = e.Data
+	}
+	var reversed []int64
+	for _, row := range posted.Rows {
+		if row.Reverses != nil {
+			reversed = append(reversed, *row.Reverses)
+		}
+	}
+	l.concern(len(posted.Rows), reversed)
+	return l, true
+}
+
+// date puts in when the accounts were opened, where the log is not in Postgres.
+func (w *Walk) date(ctx context.Context, changes []Change) error {
+	if w.opened == nil {
+		w.opened = map[event.Position]time.Time{}
+	}
+	for i := range changes {
+		at := changes[i].openedAt
+		if at == 0 {
+			continue
+		}
+		if _, known := w.opened[at]; !known {
+			e, _, err := w.trails.Log.At(ctx, at)
+			if err != nil {
+				return err
+			}
+			w.opened[at] = e.At
+		}
+		changes[i].opened = w.opened[at]
+	}
+	return nil
+}

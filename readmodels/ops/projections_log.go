@@ -1,0 +1,79 @@
+package ops
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"bahi/domain/event"
+	"bahi/domain/follower"
+)
+
+// fromLog puts in what only the log can tell of projections, where it is not in Postgres. Their registry was read before, so
+// the head is not older than they are.
+func (p *Projections) fromLog(ctx context.Context, all []Projection) error {
+	head, err := p.Log.Head(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		one := &all[i]
+		one.Head = head
+		if one.LagEvents, one.LagSeconds, err = p.lag(ctx, one.Position, head); err != nil {
+			return err
+		}
+		if one.Skipped, err = p.skipped(ctx, one.Name, one.Version); err != nil {
+			return err
+		}
+		if one.Build != nil { // what is left is known as a distance between positions, and the rate as events
+			one.Build.ETASeconds = nil
+		}
+	}
+	return nil
+}
+
+// lag answers how many events are behind a position, which is known only of none, and for how long the first of them has been.
+func (p *Projections) lag(ctx context.Context, at, head event.Position) (events *uint64, seconds float64, err error) {
+	if at >= head {
+		return new(uint64), 0, nil
+	}
+	for e, err := range p.Log.After(ctx, at) {
+		return nil, max(0, time.Since(e.At).Seconds()), err
+	}
+	return nil, 0, nil
+}
+
+// skipped answers how many events an operator let a follower of this version pass over.
+func (p *Projections) skipped(ctx context.Context, name string, version int) (count int, err error) {
+	for e, err := range p.Log.Stream(ctx, follower.Kind.Stream(name), 0) {
+		if err != nil {
+			return 0, err
+		}
+		var skipped follower.Skipped
+		if err := json.Unmarshal(e.Data, &skipped); err != nil {
+			return 0, err
+		}
+		if skipped.Version == version {
+			count++
+		}
+	}
+	return count, nil
+}
+
+// events puts in which events followers stand still at, where the log is not in Postgres.
+func (p *Projections) events(ctx context.Context, all []Parked) error {
+	for i := range all {
+		if all[i].Position == 0 {
+			continue
+		}
+		e, there, err := p.Log.At(ctx, all[i].Position)
+		if err != nil {
+			return err
+		}
+		if there {
+			id := e.ID.String()
+			all[i].EventID, all[i].Stream, all[i].Type = &id, e.Stream, e.Type
+		}
+	}
+	return nil
+}
