@@ -38,6 +38,7 @@ type Readiness struct {
 	Why         []string       `json:"why,omitempty"` // it is not ready
 	Head        event.Position `json:"head"`
 	Projections []Projection   `json:"projections"`
+	Feed        *Feed          `json:"feed,omitempty"`
 }
 
 // Projection is how far a projection is.
@@ -47,7 +48,15 @@ type Projection struct {
 	Generation int            `json:"generation"`
 	State      string         `json:"state"` // live, building, parked, paused
 	Position   event.Position `json:"position"`
-	LagEvents  uint64         `json:"lag_events"`
+	LagEvents  *uint64        `json:"lag_events"` // null: some, and nobody counts them, as the log is in EventStoreDB
+}
+
+// Feed is how far events are forwarded. Nobody's answer depends on it, so it makes nobody unready.
+type Feed struct {
+	State     string         `json:"state"` // live, waiting, parked
+	Position  event.Position `json:"position"`
+	LagEvents *uint64        `json:"lag_events"`      // null as a projection's
+	Error     string         `json:"error,omitempty"` // why it waits or is parked
 }
 
 // Config is what a Server is made of.

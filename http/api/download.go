@@ -18,9 +18,10 @@ import (
 // long as the client takes what is written. What it returns before anything has gone out is answered like
 // any other error; after that the connection is cut off, so that nobody takes a part for the whole.
 type Content struct {
-	Type  string // media type
-	Name  string // of the file; empty: it is none
-	Write func(ctx context.Context, w io.Writer) error
+	Type   string // media type
+	Name   string // of the file; empty: it is none
+	Inline bool   // a browser shows it, and gives it the name when it is kept
+	Write  func(ctx context.Context, w io.Writer) error
 }
 
 // contentBuffer is how much is written before anything goes out, bytes.
@@ -31,7 +32,10 @@ const contentBuffer = 64 << 10
 func Download[I any](a *API, op Op, kinds map[string]any, handler func(ctx context.Context, in *I) (Content, error)) {
 	o := a.add(op)
 	described := o.describe()
-	response := &huma.Response{Description: http.StatusText(o.Status), Content: map[string]*huma.MediaType{}}
+	response := &huma.Response{
+		Description: http.StatusText(o.Status), Content: map[string]*huma.MediaType{},
+		Headers: map[string]*huma.Param{"Content-Disposition": {Schema: &huma.Schema{Type: huma.TypeString}, Description: "Names the file, where it is one"}},
+	}
 	for kind, document := range kinds {
 		schema := &huma.Schema{Type: huma.TypeString}
 		if document != nil {
@@ -94,7 +98,11 @@ func (d *downloading) begin() {
 	h := d.call.Header()
 	h["Content-Type"] = []string{d.content.Type}
 	if d.content.Name != "" {
-		h["Content-Disposition"] = []string{mime.FormatMediaType("attachment", map[string]string{"filename": d.content.Name})}
+		disposition := "attachment"
+		if d.content.Inline {
+			disposition = "inline"
+		}
+		h["Content-Disposition"] = []string{mime.FormatMediaType(disposition, map[string]string{"filename": d.content.Name})}
 	}
 }
 

@@ -78,10 +78,16 @@ func (r *Routes) Trail() {
 		if f.To, err = moment("to_time", in.ToTime); err != nil {
 			return nil, err
 		}
+		if f.From != nil && f.To != nil && f.From.After(*f.To) {
+			return nil, wrong("from_time", "must not be after to_time")
+		}
 		f.After = event.Position(max(in.From-1, 0))
 		head, err := r.Events.Log.Head(ctx)
 		if err == nil {
 			err = readmodels.FreshnessOf(ctx).ReadLog(head)
+		}
+		if err == nil && f.After > head {
+			err = readmodels.ErrAhead
 		}
 		if err != nil {
 			return nil, err
@@ -145,6 +151,11 @@ func (r *Routes) follow() {
 		if after > head {
 			return nil, readmodels.ErrAhead
 		}
+		if in.From.Set && in.Last == "" && after < head {
+			if after, err = r.before(ctx, event.Position(in.From.Value)); err != nil {
+				return nil, err
+			}
+		}
 		return func(ctx context.Context, send func(api.Event) error) error {
 			t := tailing{views: r.Events, filter: f, workspace: workspace, send: send, told: time.Now(), at: after, left: in.Limit}
 			err := r.Feed.Follow(ctx, after, func(events []event.Stored) error { return t.take(ctx, events) })
@@ -154,6 +165,14 @@ func (r *Routes) follow() {
 			return err
 		}, nil
 	})
+}
+
+// before is where the event stands that goes before a position, 0 when none does: the log is followed from an event on.
+func (r *Routes) before(ctx context.Context, at event.Position) (event.Position, error) {
+	for e, err := range r.Events.Log.Before(ctx, at) {
+		return e.Position, err
+	}
+	return 0, nil
 }
 
 // tailing is a stream under way.
@@ -173,7 +192,7 @@ var errEnough = errors.New("the client has what it asked for")
 func (t *tailing) take(ctx context.Context, events []event.Stored) error {
 	for _, e := range events {
 		var what any = Passed{e.Position}
-		found := views.Matches(t.filter, e)
+		found := t.filter.Matches(e)
 		if found {
 			what = t.views.Show(ctx, t.workspace, e)
 		} else if e.Position < t.at+tellAfter && time.Since(t.told) < tellEvery {

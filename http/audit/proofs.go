@@ -2,7 +2,9 @@ package audit
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,34 +18,31 @@ import (
 
 var errLast = fault.Fields(fault.Field{Field: "Last-Event-ID", Message: "expected a log position"})
 
-// File is the output of an operation that answers a file when it is asked for one, and JSON otherwise.
-type File struct {
-	Type        string `header:"Content-Type"`
-	Disposition string `header:"Content-Disposition"`
-	Body        any
+// What answers have that are JSON, or a file for who asks for one.
+const (
+	jsonType = "application/json"
+	textType = "text/plain"
+)
+
+func asText(name string, text []byte) api.Content {
+	return api.Content{Type: textType + "; charset=utf-8", Name: name, Write: func(_ context.Context, w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	}}
 }
 
-const textType = "text/plain; charset=utf-8"
-
-func asText(name string, text []byte) *File {
-	return &File{Type: textType, Disposition: fmt.Sprintf(`attachment; filename=%q`, name), Body: text}
-}
-
-func asJSON(body any, err error) (*File, error) {
-	if err != nil {
-		return nil, err
-	}
-	return &File{Type: "application/json", Body: body}, nil
+func asJSON(body any, err error) (api.Content, error) {
+	return api.Content{Type: jsonType, Write: func(_ context.Context, w io.Writer) error { return json.NewEncoder(w).Encode(body) }}, err
 }
 
 // Checkpoints registers what was signed, and the keys.
 func (r *Routes) Checkpoints() {
-	api.Handle(r.API, api.Op{
+	api.Download(r.API, api.Op{
 		ID: "get-checkpoint", Method: "GET", Path: "/audit/checkpoint", Summary: "Get the newest signed checkpoint of the log; with format=tlog-checkpoint as a file to keep",
 		Tags: tags, Area: area, StrictQuery: true,
-	}, func(ctx context.Context, in *struct {
+	}, map[string]any{jsonType: views.Checkpoint{}, textType: nil}, func(ctx context.Context, in *struct {
 		Format string `query:"format" enum:"json,tlog-checkpoint" default:"json"`
-	}) (*File, error) {
+	}) (api.Content, error) {
 		c, err := r.Proofs.Newest(ctx)
 		if err == nil && in.Format != "json" {
 			return asText(fmt.Sprintf("bahi-%d.checkpoint", c.Size), []byte(c.Note)), nil
@@ -74,12 +73,12 @@ func (r *Routes) Checkpoints() {
 		}
 		return out, nil
 	})
-	api.Handle(r.API, api.Op{
+	api.Download(r.API, api.Op{
 		ID: "get-audit-key", Method: "GET", Path: "/audit/key", Summary: "Get the public keys that checkpoints are, and were, signed with; with format=text as verifiers take them",
 		Tags: tags, Area: area, StrictQuery: true,
-	}, func(ctx context.Context, in *struct {
+	}, map[string]any{jsonType: []views.Key{}, textType: nil}, func(ctx context.Context, in *struct {
 		Format string `query:"format" enum:"json,text" default:"json"`
-	}) (*File, error) {
+	}) (api.Content, error) {
 		keys, err := r.Proofs.Keys(ctx)
 		if err == nil && in.Format != "json" {
 			var text strings.Builder
@@ -94,22 +93,22 @@ func (r *Routes) Checkpoints() {
 
 // Raw registers proofs about the log as a whole, which says how much others write: they are for operators.
 func (r *Routes) Raw() {
-	api.Handle(r.API, api.Op{
+	api.Download(r.API, api.Op{
 		ID: "prove-inclusion", Method: "GET", Path: "/audit/proof/inclusion",
 		Summary: "Prove that an event is in the log (RFC 6962); with format=tlog-proof as a file that needs nothing but the public key",
 		Tags:    tags, Operator: true, StrictQuery: true,
-	}, func(ctx context.Context, in *struct {
+	}, map[string]any{jsonType: views.Inclusion{}, textType: nil}, func(ctx context.Context, in *struct {
 		Position int64                `query:"position" required:"true" minimum:"1" maximum:"4611686018427387904"`
 		Size     api.Optional[uint64] `query:"size" doc:"Of the tree; absent: of the newest checkpoint. As a file, that of a checkpoint"`
 		Format   string               `query:"format" enum:"json,tlog-proof" default:"json"`
-	}) (*File, error) {
+	}) (api.Content, error) {
 		at := event.Position(in.Position)
 		if in.Format == "json" {
 			return asJSON(r.Proofs.Inclusion(ctx, at, in.Size.Get()))
 		}
 		file, err := r.Proofs.File(ctx, in.Size.Get(), at)
 		if err != nil {
-			return nil, err
+			return api.Content{}, err
 		}
 		return asText(fmt.Sprintf("event-%d%s", at, proofExtension), file), nil
 	})
@@ -129,21 +128,21 @@ const proofExtension = ".tlog-proof"
 
 // BankRowProof registers the proofs of a row, for whoever may read it.
 func (r *Routes) BankRowProof() {
-	api.Handle(r.API, api.Op{
+	api.Download(r.API, api.Op{
 		ID: "prove-bank-row", Method: "GET", Path: "/bank-ledger/{bank_account_id}/row/{row_id}/proof",
 		Summary: "Prove a row's whole history: a file with a proof for each of its events, which needs nothing but the public key",
 		Tags:    []string{"Ledger", "Audit"}, Area: "ledger", Limit: "ledger_general", Reads: []string{"books"}, StrictQuery: true,
-	}, func(ctx context.Context, in *struct {
+	}, map[string]any{textType: nil}, func(ctx context.Context, in *struct {
 		Account int64 `path:"bank_account_id" minimum:"1" doc:"The account's id"`
 		Row     int64 `path:"row_id"          minimum:"1" doc:"The row's id"`
-	}) (*File, error) {
+	}) (api.Content, error) {
 		versions, err := r.Ledger.History(ctx, api.Caller(ctx).Workspace, bank.Ledger.Name, in.Account, in.Row, bank.ErrNoRow)
 		if err != nil {
-			return nil, err
+			return api.Content{}, err
 		}
 		positions, err := r.Proofs.Stream(ctx, bank.Rows.Stream(strconv.FormatInt(in.Row, 10)))
 		if err != nil {
-			return nil, err
+			return api.Content{}, err
 		}
 		for _, v := range versions {
 			positions = append(positions, v.Position)
@@ -151,7 +150,7 @@ func (r *Routes) BankRowProof() {
 		slices.Sort(positions)
 		file, err := r.Proofs.File(ctx, nil, slices.Compact(positions)...)
 		if err != nil {
-			return nil, err
+			return api.Content{}, err
 		}
 		return asText(fmt.Sprintf("bank-row-%d%s", in.Row, proofExtension), file), nil
 	})

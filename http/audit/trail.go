@@ -67,7 +67,7 @@ type Days struct {
 type Drawn struct {
 	Store      uuid.UUID      `json:"store_id"`
 	Position   event.Position `json:"position"             doc:"Up to which the trail is complete"`
-	RecordedAt time.Time      `json:"recorded_at"          doc:"Of the event there"`
+	RecordedAt time.Time      `json:"recorded_at,omitzero" doc:"Of the event there; absent at position 0, where there is none"`
 	Checkpoint string         `json:"checkpoint,omitempty" doc:"The newest signed one up to there (C2SP tlog-checkpoint)"`
 }
 
@@ -95,7 +95,7 @@ func (t *TrailReport) Trail(a *api.API) {
 		ID: "read-trail", Method: "GET", Path: "/audit/trail",
 		Summary: "Report who changed what in the books, from what to what, when and why, and which closing balances that moved",
 		Tags:    tags, Area: area, Limit: "ledger_pdf", Reads: []string{"books"}, StrictQuery: true,
-	}, map[string]any{"application/json": Trail{}, "text/csv": nil, "application/pdf": nil}, func(ctx context.Context, in *struct {
+	}, map[string]any{jsonType: Trail{}, "text/csv": nil, "application/pdf": nil}, func(ctx context.Context, in *struct {
 		TrailQuery
 		Workspace api.Optional[uuid.UUID] `query:"workspace" doc:"Whose books; for operators, who see everybody's without it"`
 	}) (api.Content, error) {
@@ -147,7 +147,7 @@ func (t *TrailReport) Content(ctx context.Context, workspace *uuid.UUID, q Trail
 	case "pdf":
 		return api.Content{Type: "application/pdf", Name: "audit-trail.pdf", Write: d.writePDF}, nil
 	default:
-		return api.Content{Type: "application/json", Write: d.writeJSON}, nil
+		return api.Content{Type: jsonType, Write: d.writeJSON}, nil
 	}
 }
 
@@ -199,11 +199,11 @@ func period(text string) (first, last unit.Date, ok bool) {
 	case !two:
 		return day(year, 1), day(year+1, 1) - 1, true
 	}
-	month, err := strconv.Atoi(tail)
-	if err != nil || len(tail) != 2 || month < 1 || month > 12 {
+	month, err := time.Parse("01", tail)
+	if err != nil {
 		return 0, 0, false
 	}
-	return day(year, month), day(year, month+1) - 1, true
+	return day(year, int(month.Month())), day(year, int(month.Month())+1) - 1, true
 }
 
 // moments are when the days begin and end in the workshop's zone.
@@ -215,7 +215,11 @@ func (t *TrailReport) moments(d Days) (from, to *time.Time, err error) {
 	}
 	if d.From != nil {
 		if from = begins(*d.From); from.After(t.Now()) {
-			return nil, nil, wrong("from", "must not be in the future")
+			field := "from"
+			if d.Name != "" {
+				field = "period"
+			}
+			return nil, nil, wrong(field, "must not be in the future")
 		}
 	}
 	if d.To != nil {
@@ -238,6 +242,8 @@ func (q TrailQuery) filter(workspace *uuid.UUID) (views.TrailFilter, error) {
 		return f, wrong("account", "has no lock of its own")
 	case q.Kind == lock && f.Party != "":
 		return f, wrong("party", "has no lock of its own")
+	case strings.ContainsAny(q.User, "@ "):
+		return f, wrong("user", "expected an id, or an actor such as user:<id>: names and addresses are sealed in the log")
 	case q.Kind == "bank" && q.By == effective:
 		return f, wrong("by", "accounts bear no day, only rows do and the lock")
 	}

@@ -105,6 +105,9 @@ func (d *drawing) writeCSV(ctx context.Context, w io.Writer) error {
 }
 
 func (d *drawing) moment(at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
 	return at.In(d.Zone).Format("2006-01-02T15:04:05.000000Z07:00")
 }
 

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"crypto/cipher"
 	"embed"
 	"errors"
@@ -28,13 +29,22 @@ const Path = "/console"
 // Builds is who builds projections anew, and lets what is parked go on.
 type Builds = ops.Builds
 
+// Events is the log, to look around in: [views.Events], or [views.Walked] where it is not in Postgres.
+type Events interface {
+	Search(ctx context.Context, f views.Filter, size int) (views.Found, error)
+	Event(ctx context.Context, at event.Position) (views.Event, views.Place, error)
+	Upto(ctx context.Context, stream string, revision int64, most int) ([]views.Event, error)
+	Head(ctx context.Context) (at event.Position, recorded time.Time, err error)
+	PositionAt(ctx context.Context, moment time.Time) (event.Position, error)
+}
+
 // Config is what a Console is made of.
 type Config struct {
 	Projections *views.Projections
 	Builds      Builds
 	Jobs        *views.Jobs
 	Queue       ops.Queue
-	Events      *views.Events
+	Events      Events
 	Accounts    *views.Accounts
 	Books       *books.Views
 	Captured    map[string]ops.Captured // by port: what embedded providers keep
@@ -44,6 +54,7 @@ type Config struct {
 	Zone      *time.Location // of the workshop, in which moments are shown
 	Version   string         // of the program
 	Store     string         // the log's own name
+	Elsewhere bool           // the log is not in Postgres, and its positions do not count its events
 	Now       func() time.Time
 	Log       *slog.Logger
 

@@ -141,7 +141,7 @@ type oneEvent struct {
 type rowStep struct {
 	Ledger       string
 	Account, Row int64
-	Change       string // added, edited, deleted, refused
+	Change       string // as in "the row was added"
 	Changes      []change
 }
 
@@ -171,9 +171,11 @@ func (v *visit) event() (page, error) {
 
 // rowNow is a row as its events so far have made it.
 type rowNow struct {
-	Date *unit.Date `json:"date,omitempty"`
-	In   any        `json:"in_entries,omitempty"`
-	Out  any        `json:"out_entries,omitempty"`
+	Date     *unit.Date `json:"date,omitempty"`
+	In       any        `json:"in_entries,omitempty"`
+	Out      any        `json:"out_entries,omitempty"`
+	Void     bool       `json:"void,omitempty"`
+	Reverses int64      `json:"reverses,omitempty"`
 }
 
 // stepOf folds a row's stream, and answers what the last of its events changed; nil when the stream is too
@@ -201,6 +203,14 @@ func stepOf(ledger, id string, steps []views.Event) (*rowStep, error) {
 			step.Change = "edited"
 		case book.Delete:
 			step.Change, now = "deleted", nil
+		case book.Void:
+			step.Change = "voided"
+		case book.Announce:
+			step.Change = "about to be reversed"
+		case book.Drop:
+			step.Change = "not reversed after all"
+		case book.Reverse:
+			step.Change = "reversed"
 		default:
 			step.Change = "refused"
 		}
@@ -242,6 +252,8 @@ func (r *rowNow) take(c book.RowChanged) {
 	if c.Out != nil {
 		r.Out = c.Out.Entries
 	}
+	r.Void = r.Void || c.Op == book.Void
+	r.Reverses += c.Reverses // of the event that adds it
 }
 
 func (r *rowNow) document() []byte {

@@ -13,6 +13,7 @@ import (
 type system struct {
 	Head        event.Position
 	Recorded    time.Time // the head
+	Elsewhere   bool      // the head is not how many events there are
 	Projections []views.Projection
 	Parked      []views.Parked
 	Jobs        []jobCount
@@ -53,6 +54,7 @@ func (v *visit) frontLive() (page, error) {
 }
 
 func (v *visit) system() (s system, err error) {
+	s.Elsewhere = v.Elsewhere
 	ctx := v.r.Context()
 	if s.Head, s.Recorded, err = v.Events.Head(ctx); err != nil {
 		return s, err

@@ -81,6 +81,7 @@ type row struct {
 	InSum   decimal.Decimal
 	OutSum  decimal.Decimal
 	Balance decimal.Decimal
+	books.Links
 }
 
 // line is an entry of a row: its amount, and everything else in words.
@@ -205,7 +206,9 @@ func (v *visit) fill(ctx context.Context, a *oneAccount, n int) error {
 		if err != nil {
 			return err
 		}
-		a.In, a.Out = a.In.Add(shown.InSum), a.Out.Add(shown.OutSum)
+		if !shown.Void {
+			a.In, a.Out = a.In.Add(shown.InSum), a.Out.Add(shown.OutSum)
+		}
 		a.Rows = append(a.Rows, shown)
 	}
 	a.Closing = a.Balance
@@ -219,7 +222,7 @@ func (v *visit) fill(ctx context.Context, a *oneAccount, n int) error {
 }
 
 func rowOf(r books.Row) (out row, err error) {
-	out = row{ID: r.ID, Date: r.Date, Balance: r.Cash.Decimal}
+	out = row{ID: r.ID, Date: r.Date, Balance: r.Cash.Decimal, Links: r.Links}
 	if out.In, out.InSum, err = linesOf(r.In); err != nil {
 		return out, err
 	}
@@ -267,7 +270,7 @@ type rowHistory struct {
 type version struct {
 	books.Version
 
-	Change  string
+	What    string // was done
 	Changes []change
 }
 
@@ -285,18 +288,17 @@ func (v *visit) history() (page, error) {
 		return page{}, err
 	}
 	h := rowHistory{Account: a, Row: id}
-	var before []byte
+	var (
+		before []byte
+		last   *books.Version
+	)
 	for i, one := range all {
-		shown := version{Version: one, Change: "edited"}
-		after := rowDocument(one)
-		switch {
-		case one.Deleted:
-			shown.Change, after = "deleted", nil
-		case i == 0:
-			shown.Change = "added"
+		var after []byte
+		if !one.Deleted {
+			after = rowDocument(one)
 		}
-		shown.Changes = changes(before, after)
-		before = after
+		shown := version{Version: one, What: one.Change(last), Changes: changes(before, after)}
+		before, last = after, &all[i]
 		h.Versions = append(h.Versions, shown)
 	}
 	return page{template: "history", title: fmt.Sprintf("Row %d of %s", id, a.Name), body: h}, nil
@@ -304,10 +306,13 @@ func (v *visit) history() (page, error) {
 
 func rowDocument(v books.Version) []byte {
 	text, err := json.Marshal(struct {
-		Date unit.Date       `json:"date"`
-		In   json.RawMessage `json:"in_entries"`
-		Out  json.RawMessage `json:"out_entries"`
-	}{v.Date, v.In, v.Out})
+		Date       unit.Date       `json:"date"`
+		In         json.RawMessage `json:"in_entries"`
+		Out        json.RawMessage `json:"out_entries"`
+		Void       bool            `json:"void,omitempty"`
+		Reverses   *int64          `json:"reverses,omitempty"`
+		ReversedBy *int64          `json:"reversed_by,omitempty"`
+	}{v.Date, v.In, v.Out, v.Void, v.Reverses, v.ReversedBy})
 	if err != nil {
 		panic(err) // it was JSON a moment ago
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"bahi/domain/unit"
+	views "bahi/readmodels/ops"
 )
 
 // indian sets commas as India does: the last three digits, then pairs.
@@ -73,6 +74,18 @@ func size(bytes int64) string {
 		places = 0
 	}
 	return strconv.FormatFloat(f, 'f', places, 64) + " " + units[unit]
+}
+
+// behind says how late a projection is. Where positions do not count events, only the time is known.
+func behind(p views.Projection) string {
+	switch {
+	case p.LagEvents == nil:
+		return seconds(p.LagSeconds)
+	case *p.LagEvents == 0:
+		return "0"
+	default:
+		return count(*p.LagEvents) + " events, " + seconds(p.LagSeconds)
+	}
 }
 
 func seconds(f float64) string { return duration(time.Duration(f * float64(time.Second))) }

@@ -166,7 +166,7 @@ func (c *Console) words() template.FuncMap {
 		"segment":  url.PathEscape,
 		"moment":   c.moment, "iso": iso, "ago": c.ago,
 		"clock": func() string { return c.Now().In(c.Zone).Format(time.TimeOnly) },
-		"count": count, "whole": whole, "amount": amount, "size": size, "duration": duration, "seconds": seconds, "percent": percent,
+		"count": count, "whole": whole, "amount": amount, "size": size, "duration": duration, "seconds": seconds, "behind": behind, "percent": percent,
 		"position": func(p event.Position) string { return strconv.FormatUint(uint64(p), 10) },
 		"cut":      cut, "brief": brief, "day": day, "statusWord": statusWord,
 		"fields": func(pairs ...any) map[string]any {

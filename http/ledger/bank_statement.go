@@ -1,9 +1,9 @@
 package ledger
 
 import (
-	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/shopspring/decimal"
@@ -16,26 +16,21 @@ import (
 	views "bahi/readmodels/ledger"
 )
 
-// PDF is the output of an operation that answers a document.
-type PDF struct {
-	Type        string `header:"Content-Type"`
-	Disposition string `header:"Content-Disposition"`
-	Body        []byte
-}
+const pdfType = "application/pdf"
 
 // BankStatement registers the statement of an account.
 func (r *Routes) BankStatement() {
-	api.Handle(r.API, api.Op{
+	api.Download(r.API, api.Op{
 		ID: "get-bank-statement", Method: "GET", Path: "/bank-ledger/{bank_account_id}/statement.pdf",
 		Summary: "Draw a statement of a bank account as a PDF",
 		Tags:    tags, Area: area, Limit: limitPDF, Reads: []string{"books"}, StrictQuery: true,
-	}, func(ctx context.Context, in *struct {
+	}, map[string]any{pdfType: nil}, func(ctx context.Context, in *struct {
 		ByAccount
-		Selection
-	}) (*PDF, error) {
-		sel, err := r.selection(ctx, in.Selection)
+		Days
+	}) (api.Content, error) {
+		sel, err := r.days(ctx, in.Days)
 		if err != nil {
-			return nil, err
+			return api.Content{}, err
 		}
 		return r.bankStatement(ctx, in.Account, sel)
 	})
@@ -43,11 +38,11 @@ func (r *Routes) BankStatement() {
 
 // bankStatement reads everything as known at one position, so that it adds up whatever is posted
 // meanwhile, and so that it can be drawn again.
-func (r *Routes) bankStatement(ctx context.Context, account int64, sel views.Selection) (*PDF, error) {
+func (r *Routes) bankStatement(ctx context.Context, account int64, sel views.Selection) (c api.Content, err error) {
 	sel.Page, sel.PageSize = 1, 0
 	a, err := r.Views.Account(ctx, workspace(ctx), bank.Ledger.Name, account, sel.As, bank.ErrNoAccount)
 	if err != nil {
-		return nil, err
+		return c, err
 	}
 	if sel.KnownAt == nil {
 		position, _ := readmodels.FreshnessOf(ctx).Position()
@@ -55,11 +50,11 @@ func (r *Routes) bankStatement(ctx context.Context, account int64, sel views.Sel
 	}
 	rows, _, err := r.Views.Rows(ctx, workspace(ctx), bank.Ledger.Name, account, sel, bank.ErrNoAccount)
 	if err != nil {
-		return nil, err
+		return c, err
 	}
 	recorded, err := r.Log.RecordedAt(ctx, *sel.KnownAt)
 	if err != nil {
-		return nil, err
+		return c, err
 	}
 	s := pdf.Statement{
 		Title: "Bahi", Account: a.Name, Ledger: "Bank ledger", Units: []pdf.Unit{pdf.Rupees},
@@ -67,7 +62,7 @@ func (r *Routes) bankStatement(ctx context.Context, account int64, sel views.Sel
 	}
 	if r.Proof != nil {
 		if s.Drawn.Checkpoint, err = r.Proof.Upto(ctx, *sel.KnownAt); err != nil {
-			return nil, err
+			return c, err
 		}
 	}
 	if sel.From != nil {
@@ -83,7 +78,7 @@ func (r *Routes) bankStatement(ctx context.Context, account int64, sel views.Sel
 	if sel.From != nil {
 		before, _, err := r.Views.BalanceBefore(ctx, workspace(ctx), bank.Ledger.Name, account, *sel.From, sel.As, bank.ErrNoAccount)
 		if err != nil {
-			return nil, err
+			return c, err
 		}
 		opening = before.Decimal
 	}
@@ -91,18 +86,20 @@ func (r *Routes) bankStatement(ctx context.Context, account int64, sel views.Sel
 	for _, row := range rows {
 		drawn, err := pdfRow(row)
 		if err != nil {
-			return nil, err
+			return c, err
 		}
 		s.Rows = append(s.Rows, drawn)
 		closing = row.Cash.Decimal
 	}
 	s.Opening, s.Closing = []decimal.Decimal{opening}, []decimal.Decimal{closing}
-	var document bytes.Buffer
-	if err := pdf.Write(&document, s); err != nil {
-		return nil, fmt.Errorf("draw the statement of bank %d: %w", account, err)
-	}
-	return &PDF{
-		Type: "application/pdf", Disposition: fmt.Sprintf(`inline; filename="bank-%d-statement.pdf"`, account), Body: document.Bytes(),
+	return api.Content{
+		Type: pdfType, Name: fmt.Sprintf("bank-%d-statement.pdf", account), Inline: true,
+		Write: func(_ context.Context, w io.Writer) error {
+			if err := pdf.Write(w, s); err != nil {
+				return fmt.Errorf("draw the statement of bank %d: %w", account, err)
+			}
+			return nil
+		},
 	}, nil
 }
 

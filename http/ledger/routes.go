@@ -65,7 +65,7 @@ type AsOf struct {
 	KnownAt string                  `query:"known_at" doc:"As it was recorded at this RFC 3339 moment, or log position"`
 }
 
-var errKnownAt = fault.Fields(fault.Field{Field: "known_at", Message: "expected an RFC 3339 moment or a log position"})
+var errKnownAt = fault.Fields(fault.Field{Field: "known_at", Message: "expected an RFC 3339 moment, with its + as %2B in a URL, or a log position"})
 
 // ErrFuture answers a known_at that nobody can know yet.
 var errFuture = fault.Fields(fault.Field{Field: "known_at", Message: "must not be in the future"})
@@ -93,27 +93,40 @@ func (r *Routes) as(ctx context.Context, in AsOf) (as views.As, err error) {
 	return as, err
 }
 
-// Selection asks for a part of a ledger.
-type Selection struct {
+// Days asks for some days of a ledger.
+type Days struct {
 	AsOf
 
-	From     api.Optional[unit.Date] `query:"from" doc:"First day"`
-	To       api.Optional[unit.Date] `query:"to"   doc:"Last day"`
-	Page     int                     `query:"page" default:"1" minimum:"1" maximum:"1000000000" doc:"From 1; wants page_size"`
-	PageSize int                     `query:"page_size" minimum:"0" maximum:"1000" doc:"Rows of a page; without it, all rows"`
+	From api.Optional[unit.Date] `query:"from" doc:"First day"`
+	To   api.Optional[unit.Date] `query:"to"   doc:"Last day"`
 }
 
-func (r *Routes) selection(ctx context.Context, in Selection) (sel views.Selection, err error) {
+func (r *Routes) days(ctx context.Context, in Days) (sel views.Selection, err error) {
 	switch from := in.From.Get(); {
-	case in.Page > 1 && in.PageSize == 0:
-		return sel, fault.Fields(fault.Field{Field: "page", Message: "wants page_size too"})
 	case from != nil && in.To.Set && *from > in.To.Value:
 		return sel, fault.Fields(fault.Field{Field: "from", Message: "must not be after to"})
 	case from != nil && in.Of.Set && *from > in.Of.Value:
 		return sel, fault.Fields(fault.Field{Field: "from", Message: "must not be after as_of"})
 	}
 	as, err := r.as(ctx, in.AsOf)
-	return views.Selection{As: as, From: in.From.Get(), To: in.To.Get(), Page: in.Page, PageSize: in.PageSize}, err
+	return views.Selection{As: as, From: in.From.Get(), To: in.To.Get()}, err
+}
+
+// Selection asks for a part of a ledger.
+type Selection struct {
+	Days
+
+	Page     int `query:"page" default:"1" minimum:"1" maximum:"1000000000" doc:"From 1; wants page_size"`
+	PageSize int `query:"page_size" minimum:"1" maximum:"1000" doc:"Rows of a page; without it, all rows"`
+}
+
+func (r *Routes) selection(ctx context.Context, in Selection) (sel views.Selection, err error) {
+	if in.Page > 1 && in.PageSize == 0 {
+		return sel, fault.Fields(fault.Field{Field: "page", Message: "wants page_size too"})
+	}
+	sel, err = r.days(ctx, in.Days)
+	sel.Page, sel.PageSize = in.Page, in.PageSize
+	return sel, err
 }
 
 func workspace(ctx context.Context) uuid.UUID { return api.Caller(ctx).Workspace }

@@ -122,22 +122,17 @@ type BankRowVersion struct {
 
 func bankHistory(id int64, versions []views.Version) []BankRowVersion {
 	out := make([]BankRowVersion, len(versions))
-	var before *BankRow
+	var (
+		before *BankRow
+		last   *views.Version
+	)
 	for i, v := range versions {
 		after := &BankRow{ID: &id, Date: v.Date, In: Entries[bank.Entry]{v.In}, Out: Entries[bank.Entry]{v.Out}, Revision: &v.Revision, Links: Links(v.Links)}
-		change := "edited"
-		switch {
-		case v.Deleted:
-			change, after = "deleted", nil
-		case i == 0:
-			change = "added"
-		case v.Void && !versions[i-1].Void:
-			change = "voided"
-		case v.ReversedBy != nil && versions[i-1].ReversedBy == nil:
-			change = "reversed"
+		if v.Deleted {
+			after = nil
 		}
-		out[i] = BankRowVersion{Position: v.Position, At: v.At, Actor: v.Actor, Reason: v.Reason, Change: change, Before: before, After: after}
-		before = after
+		out[i] = BankRowVersion{Position: v.Position, At: v.At, Actor: v.Actor, Reason: v.Reason, Change: v.Change(last), Before: before, After: after}
+		before, last = after, &versions[i]
 	}
 	return out
 }

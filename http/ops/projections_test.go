@@ -167,7 +167,9 @@ func TestAProjectionIsShownAsItIs(t *testing.T) {
 	r := startRegistry(t)
 	var all []views.Projection
 	r.operator().GET("/ops/projections").Status(200).JSON(&all)
-	require.Equal(t, []views.Projection{{Name: "books", Version: 2, State: "building"}, {Name: "users", Version: 1, State: "building"}}, all)
+	require.Equal(t, []views.Projection{
+		{Name: "books", Version: 2, State: "building", LagEvents: new(uint64(0))}, {Name: "users", Version: 1, State: "building", LagEvents: new(uint64(0))},
+	}, all)
 
 	r.log(10)
 	r.generation("books", 3, 1, `live = true, position = 10`) // another program's
@@ -180,8 +182,10 @@ func TestAProjectionIsShownAsItIs(t *testing.T) {
 		(14, 0, now(), gen_random_uuid(), false, 'follower-users', 'EventSkipped', '{"version":1}', '{}')`)
 	r.set("books", 4, `position = 14`)
 	r.operator().GET("/ops/projections").Status(200).JSON(&all)
-	require.Equal(t, views.Projection{Name: "books", Version: 2, Generation: 4, State: "live", Position: 14, Head: 14, Rate: 1000, Skipped: 2}, all[0])
-	require.Equal(t, uint64(10), all[1].LagEvents)
+	require.Equal(t, views.Projection{
+		Name: "books", Version: 2, Generation: 4, State: "live", Position: 14, Head: 14, LagEvents: new(uint64(0)), Rate: 1000, Skipped: 2,
+	}, all[0])
+	require.Equal(t, uint64(10), *all[1].LagEvents)
 	require.InDelta(t, 60, all[1].LagSeconds, 30)
 	require.Equal(t, 1, all[1].Skipped)
 

@@ -129,7 +129,7 @@ func (d *document) footer(n, of int) {
 	y := footerTop + leading(footerSize)
 	page := fmt.Sprintf("Page %d of %d", n, of)
 	d.right(right, y, regular, footerSize+0.5, 100, page)
-	d.fit(margin, y, right-margin-100, fmt.Sprintf("Drawn from store %s at position %d, recorded %s", from.StoreID, from.Position, moment(from)))
+	d.fit(margin, y, right-margin-100, fmt.Sprintf("Drawn from store %s at %s", from.StoreID, drawnAt(from)))
 	if from.Checkpoint != "" {
 		d.fit(margin, y+leading(footerSize), right-margin, summary(from.Checkpoint))
 	}
@@ -147,7 +147,12 @@ func (d *document) fit(x, y, width float64, s string) {
 	d.line(x, y, regular, size, l)
 }
 
-func moment(from Drawn) string { return from.RecordedAt.Format("02 Jan 2006 15:04:05.000000 -07:00") }
+func drawnAt(from Drawn) string {
+	if from.Position == 0 {
+		return "position 0, before the first event"
+	}
+	return fmt.Sprintf("position %d, recorded %s", from.Position, from.RecordedAt.Format("02 Jan 2006 15:04:05.000000 -07:00"))
+}
 
 // summary names a checkpoint by the three lines that are signed: origin, size and root hash (C2SP tlog-checkpoint).
 func summary(checkpoint string) string {
@@ -163,7 +168,7 @@ func (d *document) evidence() {
 	const size = 7.5
 	from := d.s.Drawn
 	texts := []string{
-		fmt.Sprintf("Drawn from store %s at log position %d, recorded %s.", from.StoreID, from.Position, moment(from)),
+		fmt.Sprintf("Drawn from store %s at log %s.", from.StoreID, drawnAt(from)),
 		fmt.Sprintf("Asked for with known_at=%d, the same statement is drawn again.", from.Position),
 	}
 	if from.Checkpoint != "" {

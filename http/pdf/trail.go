@@ -207,14 +207,18 @@ func (d *trail) closings() {
 	account := ""
 	for i := range d.t.Closings {
 		c := &d.t.Closings[i]
-		named := func() {
-			for _, l := range d.types.lines(c.Account, bold, (right-margin)/trailSize-1) {
+		name := d.types.lines(c.Account, bold, (right-margin)/trailSize-1)
+		named := func() { // up to the line on which the name ends
+			for i, l := range name {
+				if i > 0 {
+					d.y += leading(trailSize)
+				}
 				d.line(margin, d.y+trailSize, bold, trailSize, l)
 			}
 		}
 		if c.Account != account {
 			account = c.Account
-			d.need(leading(trailSize)*3 + pad)
+			d.need(leading(trailSize)*float64(len(name)+2) + pad)
 			d.y += pad
 			named()
 			d.y += leading(trailSize)
@@ -229,7 +233,7 @@ func (d *trail) closings() {
 // check closes the report with what an auditor needs to check it.
 func (d *trail) check() {
 	from := d.s.Drawn
-	texts := []string{fmt.Sprintf("Drawn from store %s at log position %d, recorded %s.", from.StoreID, from.Position, moment(from))}
+	texts := []string{fmt.Sprintf("Drawn from store %s at log %s.", from.StoreID, drawnAt(from))}
 	if from.Checkpoint != "" {
 		texts = append(texts, "Signed checkpoint of the log:")
 		texts = append(texts, strings.Split(strings.TrimRight(from.Checkpoint, "\n"), "\n")...)

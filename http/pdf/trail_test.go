@@ -88,6 +88,25 @@ func TestEveryPageOfATrailSaysWhereItIsDrawnFrom(t *testing.T) {
 	require.Contains(t, strings.Join(p.starting("position 1050"), "\n"), "continued")
 }
 
+func TestNamesOfAnyLengthDoNotStandOnEachOther(t *testing.T) {
+	t.Parallel()
+	trail := changes(3)
+	name := strings.TrimSpace(strings.Repeat("WIDE MILLS ", 11))
+	for i := range 60 {
+		trail.Closings = append(trail.Closings, TrailClosing{name + " (bank 1)", fmt.Sprintf("31 Mar 20%02d", i), "₹ 1.00", "₹ 2.00", "1 change, position 1000"})
+	}
+	trail.Changes[0].What, trail.Changes[1].Why = "Row 1 of "+name+" (bank 1) edited", strings.Repeat("because ", 60)
+	type place struct{ x, y float64 }
+	for _, page := range writeTrail(t, trail).pages {
+		there := map[place]string{}
+		for _, text := range page {
+			at := place{text.x, text.y}
+			require.Empty(t, there[at], "%q stands there already, and %q", there[at], text.text)
+			there[at] = text.text
+		}
+	}
+}
+
 func TestTheSameTrailGivesTheSameBytes(t *testing.T) {
 	t.Parallel()
 	var one, two bytes.Buffer
