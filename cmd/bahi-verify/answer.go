@@ -56,6 +56,7 @@ func (t trust) kept(origin string) (all []audit.Kept, err error) {
 type source struct {
 	name   string
 	origin string
+	live   bool // it is the log as it is now, and no copy of it can have been made later
 	events func(ctx context.Context) iter.Seq2[event.Stored, error]
 	verify func(ctx context.Context, t trust, kept []audit.Kept, progress func(uint64)) (audit.Result, error)
 }
@@ -110,7 +111,7 @@ func (a *answer) compare(ctx context.Context, log, other source, t trust, kept [
 		a.sayf("It has everything that %s has.", other.name)
 		return nil
 	}
-	if d.Kind == audit.Truncated && a.Verdict != audit.Tampered {
+	if d.Kind == audit.Truncated && a.Verdict != audit.Tampered && !log.live {
 		a.sayf("It ends after %d events, and %s goes on.", d.Number-1, other.name)
 		return nil
 	}
@@ -118,11 +119,12 @@ func (a *answer) compare(ctx context.Context, log, other source, t trust, kept [
 	if err != nil {
 		return err
 	}
-	difference := fmt.Sprintf("%s is the first one here, %s the second. %s", other.name, log.name, d)
+	right := trusted.Finding == nil || trusted.Finding.Kind == audit.Truncated // an older copy ends before what was kept since
+	difference := fmt.Sprintf("The first one here is %s, the second %s. %s", other.name, log.name, d)
 	switch {
 	case a.Verdict != audit.Tampered && a.Result.Proven >= d.Number:
-		a.sayf("%s is not the log that was signed. %s", other.name, difference)
-	case trusted.Verdict() == audit.Verified && trusted.Proven >= d.Number:
+		a.sayf("The log that was signed is not %s. %s", other.name, difference)
+	case right && trusted.Proven >= d.Number:
 		a.Verdict = audit.Tampered
 		a.sayf("TAMPERED. The first bad event is event %d: until there it is what %s has, and that is proven. %s", d.Number, other.name, difference)
 	default:
@@ -162,6 +164,9 @@ func verifyProofs(text []byte, t trust) (answer, error) {
 		a.Log = one.Checkpoint.Origin
 		a.Proofs = append(a.Proofs, one)
 		a.sayf("%s", one.sentence(verdict))
+	}
+	if a.Verdict == audit.Undecided {
+		a.sayf("Give the public key of the log, or a checkpoint of as many events that was kept elsewhere.")
 	}
 	return a, nil
 }
@@ -205,7 +210,7 @@ func (p *proven) kept(proof audit.Proof, t trust) (audit.Verdict, error) {
 }
 
 func (p *proven) sentence(verdict audit.Verdict) string {
-	what := fmt.Sprintf("event %d, %s, recorded at %s", p.Event.Position, p.Event, p.Event.At.Format("2006-01-02 15:04:05.000000 MST"))
+	what := fmt.Sprintf("the event at position %d, %s, recorded at %s", p.Event.Position, p.Event, p.Event.At.Format("2006-01-02 15:04:05.000000 MST"))
 	switch verdict {
 	case audit.Verified:
 	case audit.Tampered:
@@ -224,5 +229,8 @@ func (p *proven) sentence(verdict audit.Verdict) string {
 		signed = "signed by " + strings.Join(names, " and ")
 	}
 	return fmt.Sprintf("VERIFIED. %s is in the log %s: in its first %d events, %s.\n  payload   %s\n  metadata  %s",
-		strings.ToUpper(what[:1])+what[1:], p.Checkpoint.Origin, p.Checkpoint.Size, signed, p.Payload, p.Metadata)
+		strings.ToUpper(what[:1])+what[1:], p.Checkpoint.Origin, p.Checkpoint.Size, signed, onOneLine(p.Payload), onOneLine(p.Metadata))
 }
+
+// onOneLine keeps what the log's writer wrote from looking like a sentence of the verifier's.
+func onOneLine(text string) string { return strings.ReplaceAll(text, "\n", " ") }

@@ -74,7 +74,7 @@ func answerTo(ask js.Value) (string, error) {
 	}
 	files := given(ask.Get("log"))
 	var a answer
-	if one, ok := files.single(); ok && strings.HasSuffix(one.name, audit.ProofExtension) {
+	if one, ok := files.single(); ok && one.isProof() {
 		var text []byte
 		if text, err = io.ReadAll(io.NewSectionReader(one, 0, one.size)); err == nil {
 			a, err = verifyProofs(text, t)
@@ -179,6 +179,13 @@ func (b *blob) ReadAt(to []byte, from int64) (int, error) {
 		return got, io.EOF
 	}
 	return int(n), nil
+}
+
+// isProof goes by the text too, since what downloads a proof may call it otherwise.
+func (b *blob) isProof() bool {
+	beginning := make([]byte, min(b.size, 100))
+	n, _ := b.ReadAt(beginning, 0) // whoever reads it next says what is wrong with it
+	return strings.HasSuffix(b.name, audit.ProofExtension) || audit.IsProof(beginning[:n])
 }
 
 type openBlob struct {

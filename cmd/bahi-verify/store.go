@@ -7,10 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"strings"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"bahi/domain/event"
 	"bahi/eventstore/audit"
@@ -34,6 +35,10 @@ func (c storeCommand) Run(ctx context.Context, status *int) error {
 	if err := log.conn.QueryRow(ctx, `select coalesce(max(position), 0) from log.event`).Scan(&total); err != nil {
 		return fmt.Errorf("find the newest event: %w", err)
 	}
+	if total == 0 && log.tables != log.id {
+		return fmt.Errorf("the tables were made of the log %s, which is not in this database: its own has no events. "+
+			"If that log is in EventStoreDB, bahi audit verify --store reads it there, and bahi audit export makes an archive of it; if it is not, its events are gone", log.tables)
+	}
 	return c.verify(ctx, log.source(), total, c.given, status)
 }
 
@@ -42,7 +47,8 @@ type storedLog struct {
 	conn   *pgx.Conn // for the events
 	tiles  *pgx.Conn // beside them
 	id     uuid.UUID
-	schema string // of the tables with the tree; empty: there are none
+	tables uuid.UUID // the log that the tree is of
+	schema string    // of the tables with the tree; empty: there are none
 }
 
 func openStore(ctx context.Context, url string) (*storedLog, error) {
@@ -66,7 +72,8 @@ func openStore(ctx context.Context, url string) (*storedLog, error) {
 	}
 	// Not every log has been served by a Bahi that keeps a tree.
 	var generation int
-	err = l.conn.QueryRow(ctx, `select generation from projection.generation where name = 'audit' and live order by version desc limit 1`).Scan(&generation)
+	l.tables = l.id
+	err = l.conn.QueryRow(ctx, `select generation, store_id from projection.generation where name = 'audit' and live order by version desc limit 1`).Scan(&generation, &l.tables)
 	if err == nil {
 		l.schema = fmt.Sprintf("audit_g%d", generation)
 	}
@@ -83,22 +90,22 @@ func (l *storedLog) close(ctx context.Context) {
 
 func (l *storedLog) source() source {
 	return source{
-		name: "the database", origin: audit.Origin(l.id), events: l.events,
+		name: "the database", origin: audit.Origin(l.id), events: l.events, live: true,
 		verify: func(ctx context.Context, t trust, kept []audit.Kept, progress func(uint64)) (audit.Result, error) {
 			notes, err := l.notes(ctx)
 			if err != nil {
 				return audit.Result{}, err
 			}
-			own, err := t.keys.Collect(audit.Origin(l.id), "the database's own", []byte(strings.Join(notes, "\n")))
-			if err != nil {
-				f := audit.Finding{Kind: audit.Rewritten, Why: "What was signed was changed: " + err.Error() + "."}
-				return audit.Result{Finding: &f}, nil //nolint:nilerr // that is the answer
-			}
-			evidence := audit.Evidence{Kept: append(audit.BesideTheLog(own), kept...), Progress: progress}
+			own, wrong := t.keys.Beside(audit.Origin(l.id), "the database's own", notes)
+			evidence := audit.Evidence{Kept: append(own, kept...), Progress: progress}
 			if l.schema != "" {
 				evidence.Tiles = l
 			}
-			return audit.Verify(ctx, l.events(ctx), evidence)
+			r, err := audit.Verify(ctx, l.events(ctx), evidence)
+			if wrong != nil {
+				r = r.Also(audit.Falsified(wrong))
+			}
+			return r, err
 		},
 	}
 }
@@ -113,11 +120,16 @@ func (l *storedLog) events(ctx context.Context) iter.Seq2[event.Stored, error] {
 		}
 		defer rows.Close()
 		for rows.Next() {
-			var e event.Stored
-			if err := rows.Scan(&e.Position, &e.Stream, &e.Revision, &e.ID, &e.Type, &e.Data, &e.Meta, &e.At); err != nil {
+			var (
+				e  event.Stored
+				at int64
+				on pgtype.Timestamptz
+			)
+			if err := rows.Scan(&at, &e.Stream, &e.Revision, &e.ID, &e.Type, &e.Data, &e.Meta, &on); err != nil {
 				yield(event.Stored{}, fmt.Errorf("read the log: %w", err))
 				return
 			}
+			e.Position, e.At = event.Position(max(at, 0)), bounded(on) // before the first position, one is as wrong as the other
 			if !yield(e, nil) {
 				return
 			}
@@ -128,14 +140,30 @@ func (l *storedLog) events(ctx context.Context) iter.Seq2[event.Stored, error] {
 	}
 }
 
+// bounded is a moment, or where no event can be of it the nearest one that can be told.
+func bounded(on pgtype.Timestamptz) time.Time {
+	first, last := time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(9999, 12, 31, 23, 59, 59, 999999000, time.UTC)
+	switch {
+	case on.InfinityModifier == pgtype.NegativeInfinity || on.InfinityModifier == pgtype.Finite && on.Time.Before(first):
+		return first
+	case on.InfinityModifier == pgtype.Infinity || on.Time.After(last):
+		return last
+	}
+	return on.Time
+}
+
 // notes are the checkpoints that the database has, if it has any.
-func (l *storedLog) notes(ctx context.Context) ([]string, error) {
+func (l *storedLog) notes(ctx context.Context) ([][]byte, error) {
 	var there bool
 	if err := l.conn.QueryRow(ctx, `select to_regclass('audit.checkpoint') is not null`).Scan(&there); err != nil || !there {
 		return nil, err
 	}
-	rows, _ := l.conn.Query(ctx, `select note from audit.checkpoint where abandoned is null order by number`)
-	notes, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	// Anybody who can write here can mark one as abandoned. What counts is that the log gives it up.
+	rows, _ := l.conn.Query(ctx, `select convert_to(c.note, 'UTF8') from audit.checkpoint c where c.abandoned is null or not exists (
+		select from log.event e where e.stream = 'audit-log' and e.type = 'CheckpointRestoreAccepted'
+			and c.number <= (e.data ->> 'last_number')::bigint and c.size > (e.data -> 'kept' ->> 'size')::bigint)
+		order by c.number`)
+	notes, err := pgx.CollectRows(rows, pgx.RowTo[[]byte])
 	if err != nil {
 		return nil, fmt.Errorf("read the checkpoints: %w", err)
 	}

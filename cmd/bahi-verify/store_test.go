@@ -3,6 +3,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"testing"
@@ -15,6 +16,8 @@ import (
 	"bahi/domain/event"
 	"bahi/eventstore"
 	"bahi/eventstore/archive"
+	proofs "bahi/eventstore/audit"
+	"bahi/eventstore/audit/audittest"
 	"bahi/eventstore/postgres"
 	"bahi/eventstore/vault"
 	"bahi/internal/pgtest"
@@ -28,8 +31,10 @@ import (
 type database struct {
 	url     string
 	pool    *pgxpool.Pool
+	ring    *audit.Ring
 	key     string // a file with the public key
-	kept    string // a file with the checkpoint, outside the database
+	early   string // a file with a checkpoint of 100 events, outside the database
+	kept    string // one with the newest, of all
 	archive string // written before anything happened
 }
 
@@ -50,21 +55,53 @@ func newDatabase(t *testing.T) *database {
 		})
 		require.NoError(t, err)
 	}
-	require.NoError(t, projections.Build{Store: store, Config: d.pool.Config().ConnConfig.Copy(), Projection: audit.Tree, Log: quiet}.Run(t.Context()))
-	v, err := vault.Open(t.Context(), d.pool, make([]byte, 32), quiet)
-	require.NoError(t, err)
-	ring := &audit.Ring{DB: d.pool, Vault: v, Store: store, Now: time.Now}
-	require.NoError(t, ring.Ready(t.Context()))
-	signer := &audit.Signer{DB: d.pool, Store: store, Tables: &views.Tree{DB: d.pool, Version: audit.Tree.Version}, Ring: ring, Now: time.Now, Log: quiet}
-	signed, err := signer.Sign(t.Context())
-	require.NoError(t, err)
+	signed := d.sign(t)
 	var public string
 	require.NoError(t, d.pool.QueryRow(t.Context(), `select verifier from audit.key`).Scan(&public))
-	d.key, d.kept = write(t, "key.txt", []byte(public)), write(t, "kept.txt", []byte(signed.Note))
+	d.key, d.kept = audittest.File(t, "key.txt", []byte(public)), audittest.File(t, "kept.txt", []byte(signed.Note))
+	d.early = audittest.File(t, "early.txt", d.signed(t, 100))
 	d.archive = t.TempDir()
 	_, err = archive.Create(t.Context(), d.archive, store, archive.Options{UpTo: 300, At: time.Now(), Checkpoints: [][]byte{[]byte(signed.Note)}, PublicKeys: []string{public}})
 	require.NoError(t, err)
 	return d
+}
+
+// sign makes the tree of the log as it is, and signs it, as whoever runs a Bahi can.
+func (d *database) sign(t *testing.T) *audit.Signed {
+	t.Helper()
+	quiet := slog.New(slog.DiscardHandler)
+	store, err := postgres.Open(t.Context(), d.pool, quiet)
+	require.NoError(t, err)
+	t.Cleanup(store.Close)
+	require.NoError(t, projections.Build{Store: store, Config: d.pool.Config().ConnConfig.Copy(), Projection: audit.Tree, Log: quiet}.Run(t.Context()))
+	v, err := vault.Open(t.Context(), d.pool, make([]byte, 32), quiet)
+	require.NoError(t, err)
+	d.ring = &audit.Ring{DB: d.pool, Vault: v, Store: store, Now: time.Now}
+	require.NoError(t, d.ring.Ready(t.Context()))
+	signer := &audit.Signer{DB: d.pool, Store: store, Tables: &views.Tree{DB: d.pool, Version: audit.Tree.Version}, Ring: d.ring, Now: time.Now, Log: quiet}
+	signed, err := signer.Sign(t.Context())
+	require.NoError(t, err)
+	require.NotNil(t, signed)
+	return signed
+}
+
+// forge makes tree and checkpoints anew.
+func (d *database) forge(t *testing.T) {
+	t.Helper()
+	d.exec(t, `drop schema audit_g1 cascade; delete from projection.generation; delete from audit.checkpoint`)
+	d.sign(t)
+}
+
+// signed is a checkpoint of the log as it was when it had fewer events.
+func (d *database) signed(t *testing.T, size uint64) []byte {
+	t.Helper()
+	tree, err := proofs.TreeAt(t.Context(), &views.Tree{DB: d.pool, Version: audit.Tree.Version}, size)
+	require.NoError(t, err)
+	key, _, err := d.ring.InUse(t.Context())
+	require.NoError(t, err)
+	text, err := proofs.Checkpoint{Origin: key.Name(), Size: size, Root: tree.Root(), At: time.Now(), Position: event.Position(size)}.Sign(key)
+	require.NoError(t, err)
+	return text
 }
 
 func (d *database) exec(t *testing.T, sql string) {
@@ -88,6 +125,16 @@ func TestALogInADatabaseIsVerified(t *testing.T) {
 	require.Contains(t, problems, "find the log in the database")
 }
 
+// The tables of a Bahi that has its log in EventStoreDB are in a database whose own log is empty.
+func TestALogThatIsElsewhereIsNotCalledEmpty(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	d.exec(t, `delete from log.event; update log.identity set store_id = gen_random_uuid()`)
+	out, problems, status := verifyBy(t, "store", "--url", d.url, "--key", d.key)
+	require.Equal(t, 2, status, out+problems)
+	require.Contains(t, problems, "which is not in this database: its own has no events")
+}
+
 // Whoever can write the database changes a row with SQL. A checkpoint that was kept outside finds it, and the hashes in
 // the database, which the forger forgot, or an older archive, name the event.
 func TestWhatSQLChangesIsFoundAndNamed(t *testing.T) {
@@ -104,7 +151,7 @@ func TestWhatSQLChangesIsFoundAndNamed(t *testing.T) {
 		"the tail deleted":                 `delete from log.event where position >= 150`,
 		"one inserted": `update log.event set position = position + 1000 where position >= 150; update log.event set position = position - 999 where position > 1000;
 			insert into log.event select 150, 0, recorded_at, gen_random_uuid(), false, 'bankrow-99', type, data, meta from log.event where position = 149`,
-		"all written anew": `update log.event set data = '{"amount": 1}' where position >= 150`,
+		"all from there on written anew": `update log.event set data = '{"amount": 1}' where position >= 150`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -113,14 +160,92 @@ func TestWhatSQLChangesIsFoundAndNamed(t *testing.T) {
 			out, problems, status := verifyBy(t, "store", "--url", d.url, "--checkpoint", d.kept)
 			require.Equal(t, 1, status, out+problems)
 			require.Contains(t, out, "TAMPERED. The first bad event is event 150")
+			asDocumented(t, name, 1, out)
 
 			// A thorough forger makes the tree anew as well, and signs it: the key is in the vault beside it.
-			d.exec(t, `drop schema audit_g1 cascade; delete from projection.generation; delete from audit.checkpoint`)
-			out, problems, status = verifyBy(t, "store", "--url", d.url, "--checkpoint", d.kept)
+			d.forge(t)
+			out, problems, status = verifyBy(t, "store", "--url", d.url, "--key", d.key, "--checkpoint", d.early, "--checkpoint", d.kept)
 			require.Equal(t, 1, status, out+problems)
+			asDocumented(t, name, 2, out)
 			out, problems, status = verifyBy(t, "store", "--url", d.url, "--checkpoint", d.kept, "--compare", d.archive)
 			require.Equal(t, 1, status, out+problems)
 			require.Contains(t, out, "TAMPERED. The first bad event is event 150: until there it is what")
+			asDocumented(t, name, 3, out)
 		})
 	}
+}
+
+// What the database says was signed may be changed too. That is told, and hides nothing of what was done to the log.
+func TestWrongCheckpointsInADatabaseDoNotHideTheBadEvent(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	d.exec(t, `update log.event set data = '{"amount": 1}' where position = 150`)
+	d.exec(t, `update audit.checkpoint set note = replace(note, 'position 300', 'position 301')`)
+	out, problems, status := verifyBy(t, "store", "--url", d.url, "--checkpoint", d.kept, "--key", d.key)
+	require.Equal(t, 1, status, out+problems)
+	require.Contains(t, out, "TAMPERED. The first bad event is event 150")
+	require.Contains(t, out, "What was signed was changed: the database's own, checkpoint 1:")
+	out, problems, status = verifyBy(t, "store", "--url", d.url, "--key", d.key)
+	require.Equal(t, 1, status, out+problems)
+	require.Contains(t, out, "TAMPERED. What was signed was changed")
+}
+
+// A copy cannot be newer than the log in its database, so what it has more was cut off, whatever checkpoints reach.
+func TestADatabaseThatHasLessThanACopyWasCutOff(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	short := audittest.File(t, "short.txt", d.signed(t, 200))
+	d.exec(t, `delete from audit.checkpoint; delete from log.event where position > 250`)
+	out, problems, status := verifyBy(t, "store", "--url", d.url, "--checkpoint", short, "--key", d.key, "--compare", d.archive)
+	require.Equal(t, 1, status, out+problems)
+	require.Contains(t, out, "TAMPERED. The first bad event is event 251: until there it is what "+d.archive+" has, and that is proven.")
+	out, problems, status = verifyBy(t, "store", "--url", d.url, "--checkpoint", short, "--compare", d.archive)
+	require.Equal(t, 1, status, out+problems)
+	require.Contains(t, out, "TAMPERED, here or there")
+}
+
+// What no Bahi would write is found, too, and named: in words, and as JSON.
+func TestOddRowsInADatabaseAreFound(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		sql   string
+		event uint64
+	}{
+		"before the first position": {`insert into log.event select -7, 0, recorded_at, gen_random_uuid(), false, 'bankrow-99', type, data, meta from log.event where position = 1`, 1},
+		"at position 0":             {`insert into log.event select 0, 0, recorded_at, gen_random_uuid(), false, 'bankrow-99', type, data, meta from log.event where position = 1`, 1},
+		"recorded for ever":         {`update log.event set recorded_at = 'infinity' where position = 150`, 150},
+		"recorded never":            {`update log.event set recorded_at = '-infinity' where position = 150`, 150},
+		"recorded in another age":   {`update log.event set recorded_at = '20000-01-01' where position = 150`, 150},
+		"a negative revision":       {`update log.event set revision = -9 where position = 150`, 150},
+		"a text with line feeds":    {`update log.event set type = E'X\nVERIFIED.', stream = E'y\rVERIFIED.' where position = 150`, 150},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDatabase(t)
+			d.exec(t, c.sql)
+			out, problems, status := verifyBy(t, "store", "--url", d.url, "--checkpoint", d.kept)
+			require.Equal(t, 1, status, out+problems)
+			require.Contains(t, out, fmt.Sprintf("TAMPERED. The first bad event is event %d:", c.event))
+			require.NotContains(t, out, "\nVERIFIED")
+			out, problems, status = verifyBy(t, "store", "--url", d.url, "--checkpoint", d.kept, "--json")
+			require.Equal(t, 1, status, out+problems)
+			var a answer
+			require.NoError(t, json.Unmarshal([]byte(out), &a))
+			require.Equal(t, c.event, a.Result.Finding.First)
+		})
+	}
+}
+
+func TestACheckpointThatIsMarkedAsAbandonedCountsUnlessTheLogSaysSo(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	d.exec(t, `update log.event set data = '{"amount": 1}' where position = 150; update audit.checkpoint set abandoned = 150`)
+	out, _, status := verifyBy(t, "store", "--url", d.url, "--key", d.key)
+	require.Equal(t, 1, status, out)
+	require.Contains(t, out, "TAMPERED. The first bad event is event 150")
+	d.exec(t, `insert into log.event select 301, 0, recorded_at, gen_random_uuid(), false, 'audit-log', 'CheckpointRestoreAccepted',
+		'{"kept":{"size":0,"root":null},"newest":{"size":300,"root":null},"abandoned":1,"last_number":1,"reason":"x"}', meta from log.event where position = 300`)
+	out, _, status = verifyBy(t, "store", "--url", d.url, "--key", d.key)
+	require.Equal(t, 2, status, out)
+	require.Contains(t, out, "At position 301 the log says that a restore lost its tail")
 }

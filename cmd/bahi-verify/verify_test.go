@@ -4,27 +4,21 @@ package main
 
 import (
 	"bytes"
-	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"iter"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/event"
-	"bahi/eventstore"
-	"bahi/eventstore/archive"
 	"bahi/eventstore/audit"
+	"bahi/eventstore/audit/audittest"
 )
 
 // asProgram lets the test's own binary be the program.
@@ -52,89 +46,16 @@ func verifyBy(t *testing.T, args ...string) (out, problems string, status int) {
 	return stdout.String(), stderr.String(), 0
 }
 
-// ledger is a log in memory with its key.
-type ledger struct {
-	id     uuid.UUID
-	events []event.Stored
-	key    audit.Key
-}
-
-func (l *ledger) ID() uuid.UUID { return l.id }
-
-func (l *ledger) ReadAll(_ context.Context, from event.Position, _ eventstore.Direction) iter.Seq2[event.Stored, error] {
-	return func(yield func(event.Stored, error) bool) {
-		for _, e := range l.events[from:] {
-			if !yield(e, nil) {
-				return
-			}
-		}
-	}
-}
-
-func newLedger(t *testing.T, n int) *ledger {
+// keyFile is a file with a log's public key.
+func keyFile(t *testing.T, l *audittest.Log) string {
 	t.Helper()
-	l := &ledger{id: uuid.New()}
-	private, err := audit.NewKey(rand.Reader, audit.Origin(l.id))
-	require.NoError(t, err)
-	l.key, err = audit.ParseKey(private)
-	require.NoError(t, err)
-	for i := range n {
-		l.events = append(l.events, event.Stored{
-			Position: event.Position(i + 1), Stream: fmt.Sprintf("bankrow-%d", i%5), Revision: int64(i / 5), ID: uuid.New(), Type: "BankRowEdited",
-			Data: fmt.Appendf(nil, `{"amount":%d.5}`, i), Meta: []byte(`{"schema":1,"actor":"user:9"}`), At: time.Date(2026, 11, 21, 18, 0, i, 0, time.UTC),
-		})
-	}
-	return l
-}
-
-// forge is the same log with another history.
-func (l *ledger) forge(change func([]event.Stored) []event.Stored) *ledger {
-	other := *l
-	other.events = change(slices.Clone(l.events))
-	for i := range other.events {
-		other.events[i].Position = event.Position(i + 1)
-	}
-	return &other
-}
-
-func (l *ledger) checkpoint(t *testing.T, size int) []byte {
-	t.Helper()
-	var tree audit.Tree
-	for _, e := range l.events[:size] {
-		tree.Append(audit.LeafHash(e))
-	}
-	signed, err := audit.Checkpoint{Origin: audit.Origin(l.id), Size: tree.Size(), Root: tree.Root(), At: time.Now(), Position: event.Position(size)}.Sign(l.key)
-	require.NoError(t, err)
-	return signed
-}
-
-func (l *ledger) archive(t *testing.T, checkpoints ...[]byte) string {
-	t.Helper()
-	dir := filepath.Join(t.TempDir(), "archive")
-	o := archive.Options{UpTo: event.Position(len(l.events)), At: time.Now(), Program: "test", Checkpoints: checkpoints}
-	if len(checkpoints) > 0 {
-		o.PublicKeys = []string{l.key.Public()}
-	}
-	_, err := archive.Create(t.Context(), dir, l, o)
-	require.NoError(t, err)
-	return dir
-}
-
-func write(t *testing.T, name string, text []byte) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	require.NoError(t, os.WriteFile(path, text, 0o600))
-	return path
-}
-
-func (l *ledger) keyFile(t *testing.T) string {
-	return write(t, "key.txt", []byte(l.key.Public()+"\n"))
+	return audittest.File(t, "key.txt", []byte(l.Key.Public()+"\n"))
 }
 
 func TestAnArchiveIsVerifiedTamperedWithOrNeither(t *testing.T) {
 	t.Parallel()
-	l := newLedger(t, 300)
-	dir, key, kept := l.archive(t, l.checkpoint(t, 100), l.checkpoint(t, 290)), l.keyFile(t), write(t, "kept.txt", l.checkpoint(t, 300))
+	l := audittest.New(t, 300)
+	dir, key, kept := l.Archive(t, l.Checkpoint(t, 100), l.Checkpoint(t, 290)), keyFile(t, l), audittest.File(t, "kept.txt", l.Checkpoint(t, 300))
 
 	out, _, status := verifyBy(t, "archive", dir, "--key", key)
 	require.Zero(t, status, out)
@@ -146,17 +67,17 @@ func TestAnArchiveIsVerifiedTamperedWithOrNeither(t *testing.T) {
 	require.Equal(t, 2, status)
 	require.Contains(t, out, "CANNOT TELL.")
 
-	forged := l.forge(func(e []event.Stored) []event.Stored { e[149].Data = []byte(`{"amount":1}`); return e })
-	dir = forged.archive(t, forged.checkpoint(t, 100), forged.checkpoint(t, 300))
+	forged := l.Forged(func(e []event.Stored) []event.Stored { e[149].Data = []byte(`{"amount":1}`); return e })
+	dir = forged.Archive(t, forged.Checkpoint(t, 100), forged.Checkpoint(t, 300))
 	out, _, status = verifyBy(t, "archive", dir, "--key", key, "--checkpoint", kept)
 	require.Equal(t, 1, status)
 	require.Contains(t, out, "TAMPERED.")
 	require.Contains(t, out, "two histories were signed")
-	out, _, status = verifyBy(t, "archive", dir, "--key", key, "--checkpoint", write(t, "kept.txt", l.checkpoint(t, 200)))
+	out, _, status = verifyBy(t, "archive", dir, "--key", key, "--checkpoint", audittest.File(t, "kept.txt", l.Checkpoint(t, 200)))
 	require.Equal(t, 1, status)
 	require.Contains(t, out, "TAMPERED. The first bad event is one of the events 1 to 200. The log does not lead to the checkpoint of 200 events")
 
-	out, _, status = verifyBy(t, "archive", dir, "--checkpoint", kept, "--compare", l.archive(t))
+	out, _, status = verifyBy(t, "archive", dir, "--checkpoint", kept, "--compare", l.Archive(t))
 	require.Equal(t, 1, status)
 	require.Contains(t, out, "TAMPERED. The first bad event is event 150")
 	require.Contains(t, out, "these differ: payload: amount")
@@ -172,13 +93,13 @@ func TestAnArchiveIsVerifiedTamperedWithOrNeither(t *testing.T) {
 
 func TestACopyThatDiffersIsJudgedByTheCheckpoints(t *testing.T) {
 	t.Parallel()
-	l := newLedger(t, 50)
-	forged := l.forge(func(e []event.Stored) []event.Stored { return slices.Delete(e, 20, 21) })
-	honest, bad, kept := l.archive(t), forged.archive(t), write(t, "kept.txt", l.checkpoint(t, 50))
+	l := audittest.New(t, 50)
+	forged := l.Forged(func(e []event.Stored) []event.Stored { return slices.Delete(e, 20, 21) })
+	honest, bad, kept := l.Archive(t), forged.Archive(t), audittest.File(t, "kept.txt", l.Checkpoint(t, 50))
 
 	out, _, status := verifyBy(t, "archive", honest, "--checkpoint", kept, "--compare", bad)
 	require.Zero(t, status, "the other one is the forged one")
-	require.Contains(t, out, bad+" is not the log that was signed.")
+	require.Contains(t, out, "The log that was signed is not "+bad+". The first one here is "+bad+", the second "+honest+".")
 	out, _, status = verifyBy(t, "archive", bad, "--checkpoint", kept, "--compare", honest)
 	require.Equal(t, 1, status)
 	require.Contains(t, out, "The first bad event is event 21: until there it is what "+honest+" has, and that is proven.")
@@ -186,46 +107,55 @@ func TestACopyThatDiffersIsJudgedByTheCheckpoints(t *testing.T) {
 	out, _, status = verifyBy(t, "archive", bad, "--compare", honest)
 	require.Equal(t, 1, status)
 	require.Contains(t, out, "TAMPERED, here or there")
-	out, _, status = verifyBy(t, "archive", honest, "--compare", l.archive(t))
+	out, _, status = verifyBy(t, "archive", honest, "--compare", l.Archive(t))
 	require.Equal(t, 2, status)
 	require.Contains(t, out, "It has everything that")
 
-	older := l.forge(func(e []event.Stored) []event.Stored { return e[:30] })
-	out, _, status = verifyBy(t, "archive", older.archive(t), "--checkpoint", write(t, "kept.txt", l.checkpoint(t, 30)), "--compare", honest)
+	older := l.Forged(func(e []event.Stored) []event.Stored { return e[:30] })
+	out, _, status = verifyBy(t, "archive", older.Archive(t), "--checkpoint", audittest.File(t, "kept.txt", l.Checkpoint(t, 30)), "--compare", honest)
 	require.Zero(t, status)
 	require.Contains(t, out, "It ends after 30 events, and "+honest+" goes on.")
-	_, problems, status := verifyBy(t, "archive", honest, "--compare", newLedger(t, 3).archive(t))
+
+	// What was kept since is of more events than the copy has, which does not make the copy a forged one.
+	copied := older.Archive(t, older.Checkpoint(t, 30))
+	out, _, status = verifyBy(t, "archive", bad, "--key", keyFile(t, l), "--checkpoint", kept, "--compare", copied)
+	require.Equal(t, 1, status)
+	require.Contains(t, out, "The first bad event is event 21: until there it is what "+copied+" has, and that is proven.")
+	out, _, status = verifyBy(t, "archive", bad, "--checkpoint", kept, "--compare", copied)
+	require.Equal(t, 1, status)
+	require.Contains(t, out, "TAMPERED, here or there", "nobody who is trusted vouches for the copy")
+	_, problems, status := verifyBy(t, "archive", honest, "--compare", audittest.New(t, 3).Archive(t))
 	require.Equal(t, 2, status)
 	require.Contains(t, problems, "is of the log")
 }
 
 func TestDamagedFilesAreTamperedWith(t *testing.T) {
 	t.Parallel()
-	l := newLedger(t, 50)
-	dir := l.archive(t, l.checkpoint(t, 50))
+	l := audittest.New(t, 50)
+	dir := l.Archive(t, l.Checkpoint(t, 50))
 	segment := filepath.Join(dir, "segments", "00000001.ndjson.zst")
 	text, err := os.ReadFile(segment)
 	require.NoError(t, err)
 	text[len(text)/2] ^= 1
 	require.NoError(t, os.WriteFile(segment, text, 0o600))
-	out, _, status := verifyBy(t, "archive", dir, "--key", l.keyFile(t))
+	out, _, status := verifyBy(t, "archive", dir, "--key", keyFile(t, l))
 	require.Equal(t, 1, status)
 	require.Contains(t, out, "The archive is broken: segments/00000001.ndjson.zst")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "manifest.json"), []byte("{}"), 0o600))
-	_, problems, status := verifyBy(t, "archive", dir, "--key", l.keyFile(t))
+	_, problems, status := verifyBy(t, "archive", dir, "--key", keyFile(t, l))
 	require.Equal(t, 1, status)
 	require.Contains(t, problems, "the archive is broken: manifest.json")
 }
 
 func TestWhatCannotBeReadIsNotCalledForged(t *testing.T) {
 	t.Parallel()
-	l := newLedger(t, 5)
-	dir := l.archive(t)
+	l := audittest.New(t, 5)
+	dir := l.Archive(t)
 	for _, args := range [][]string{
-		{}, {"nothing"}, {"archive"}, {"archive", t.TempDir()}, {"archive", dir, "--key", "/nowhere"}, {"archive", dir, "--key", write(t, "key.txt", []byte("x"))},
-		{"archive", dir, "--checkpoint", write(t, "kept.txt", nil)}, {"archive", dir, "--checkpoint", write(t, "kept.txt", []byte("x"))},
-		{"archive", dir, "--checkpoint", write(t, "kept.txt", newLedger(t, 5).checkpoint(t, 5))}, {"archive", write(t, "a.zip", []byte("PKx"))},
-		{"proof", write(t, "p", []byte("x"))}, {"store"}, {"store", "--url", "postgres://nobody:secret@127.0.0.1:1/x"}, {"store", "--url", "host='secret"},
+		{}, {"nothing"}, {"archive"}, {"archive", t.TempDir()}, {"archive", dir, "--key", "/nowhere"}, {"archive", dir, "--key", audittest.File(t, "key.txt", []byte("x"))},
+		{"archive", dir, "--checkpoint", audittest.File(t, "kept.txt", nil)}, {"archive", dir, "--checkpoint", audittest.File(t, "kept.txt", []byte("x"))},
+		{"archive", dir, "--checkpoint", audittest.File(t, "kept.txt", audittest.New(t, 5).Checkpoint(t, 5))}, {"archive", audittest.File(t, "a.zip", []byte("PKx"))},
+		{"proof", audittest.File(t, "p", []byte("x"))}, {"store"}, {"store", "--url", "postgres://nobody:secret@127.0.0.1:1/x"}, {"store", "--url", "host='secret"},
 	} {
 		out, problems, status := verifyBy(t, args...)
 		require.Equal(t, 2, status, "%v: %s", args, out)
@@ -236,58 +166,38 @@ func TestWhatCannotBeReadIsNotCalledForged(t *testing.T) {
 
 func TestAProofFileIsVerified(t *testing.T) {
 	t.Parallel()
-	l := newLedger(t, 300)
-	l.events[7].Data = []byte("{\"description\":\"\x1b]0;evil\x07\"}")
-	tiles, tree := memory{}, audit.Tree{}
-	for _, e := range l.events {
-		for _, p := range tree.Grow([]audit.Hash{audit.LeafHash(e)}) {
-			tiles[p.Tile] = append(tiles[p.Tile], p.Hashes...)
-		}
-	}
-	var proofs []byte
-	for _, i := range []uint64{7, 40} {
-		p, err := audit.Prove(t.Context(), tiles, l.events[i], i, l.checkpoint(t, 300))
-		require.NoError(t, err)
-		proofs = audit.AppendProof(proofs, p)
-	}
-	path := write(t, "row.tlog-proof", proofs)
-	out, _, status := verifyBy(t, "proof", path, "--key", l.keyFile(t))
+	l := audittest.New(t, 300)
+	l.Events[7].Data = []byte("{\"description\":\"\x1b]0;evil\x07\"}")
+	proofs := l.Proofs(t, 7, 40)
+	path := audittest.File(t, "row.tlog-proof", proofs)
+	out, _, status := verifyBy(t, "proof", path, "--key", keyFile(t, l))
 	require.Zero(t, status, out)
-	require.Equal(t, 2, strings.Count(out, "VERIFIED. Event "))
-	require.Contains(t, out, `payload   {"amount":40.5}`)
+	require.Equal(t, 2, strings.Count(out, "VERIFIED. The event at position "))
+	require.Contains(t, out, `payload   {"amount":40.5,"description":"<b>Bill</b>"}`)
 	require.NotContains(t, out, "\x1b", "a forger's text does not command the auditor's terminal")
 
-	out, _, status = verifyBy(t, "proof", path, "--key", newLedger(t, 1).keyFile(t))
+	out, _, status = verifyBy(t, "proof", path, "--key", keyFile(t, audittest.New(t, 1)))
 	require.Equal(t, 2, status)
 	require.Contains(t, out, "CANNOT TELL.")
-	_, _, status = verifyBy(t, "proof", path, "--checkpoint", write(t, "kept.txt", l.checkpoint(t, 300)))
+	require.Contains(t, out, "Give the public key of the log, or a checkpoint of as many events that was kept elsewhere.\n")
+	_, _, status = verifyBy(t, "proof", path, "--checkpoint", audittest.File(t, "kept.txt", l.Checkpoint(t, 300)))
 	require.Zero(t, status)
-	out, _, status = verifyBy(t, "proof", path, "--checkpoint", write(t, "kept.txt", l.checkpoint(t, 299)))
+	out, _, status = verifyBy(t, "proof", path, "--checkpoint", audittest.File(t, "kept.txt", l.Checkpoint(t, 299)))
 	require.Equal(t, 2, status, out)
-	forged := l.forge(func(e []event.Stored) []event.Stored { e[200].Data = []byte("{}"); return e })
-	out, _, status = verifyBy(t, "proof", path, "--checkpoint", write(t, "kept.txt", forged.checkpoint(t, 300)))
+	forged := l.Forged(func(e []event.Stored) []event.Stored { e[200].Data = []byte("{}"); return e })
+	out, _, status = verifyBy(t, "proof", path, "--checkpoint", audittest.File(t, "kept.txt", forged.Checkpoint(t, 300)))
 	require.Equal(t, 1, status, out)
 	require.Contains(t, out, "has another root")
 
 	p, err := audit.ParseProofs(proofs)
 	require.NoError(t, err)
 	p[1].Event.Data = []byte(`{"amount":1}`)
-	out, _, status = verifyBy(t, "proof", write(t, "false.tlog-proof", audit.AppendProof(audit.AppendProof(nil, p[0]), p[1])), "--key", l.keyFile(t), "--json")
+	out, _, status = verifyBy(t, "proof", audittest.File(t, "false.tlog-proof", audit.AppendProof(audit.AppendProof(nil, p[0]), p[1])), "--key", keyFile(t, l), "--json")
 	require.Equal(t, 1, status, out)
 	var a answer
 	require.NoError(t, json.Unmarshal([]byte(out), &a))
 	require.Len(t, a.Proofs, 2)
 	require.Empty(t, a.Proofs[0].Problem)
-	require.NotEmpty(t, a.Proofs[1].Problem)
-}
-
-// memory holds tiles.
-type memory map[audit.TileID][]byte
-
-func (m memory) ReadTiles(_ context.Context, ids []audit.TileID) ([][]byte, error) {
-	out := make([][]byte, len(ids))
-	for i, id := range ids {
-		out[i] = m[id]
-	}
-	return out, nil
+	root := strings.Split(string(p[1].Checkpoint), "\n")[2]
+	require.Regexp(t, `^the proof does not show that the leaf is at index 40 of 300: it leads to the root \S{44}, and not to `+regexp.QuoteMeta(root)+`$`, a.Proofs[1].Problem)
 }

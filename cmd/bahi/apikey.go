@@ -54,6 +54,7 @@ type createKey struct {
 
 // Run makes the key and prints it on standard output, alone, so that a script can take it.
 func (c createKey) Run(ctx context.Context) error {
+	c.MayBegin = true
 	sys, err := c.open(ctx, false)
 	if err != nil {
 		return err

@@ -21,17 +21,54 @@ import (
 	"bahi/eventstore/archive"
 	"bahi/eventstore/postgres"
 	"bahi/eventstore/vault"
+	audittables "bahi/projections/audit"
 )
 
 // keysFile is what an archive has of the vault, if it was asked for.
 const keysFile = "keys.json"
 
+// archiving is how an archive is written, whatever goes into it.
+type archiving struct {
+	Dir    string `arg:"" help:"The archive's folder: missing or empty, or with --append an archive."`
+	Append bool   `help:"Go on with the archive where it ends. An empty folder is filled from the beginning."`
+	Plain  bool   `help:"Do not compress the events: any editor can show them, and they take several times the room."`
+}
+
+// options has the log up to where it ends now, with the checkpoints that an archive carries.
+func (c archiving) options(ctx context.Context, sys *system) (o archive.Options, err error) {
+	o = archive.Options{Program: version, At: time.Now(), Plain: c.Plain, Sparse: sys.settings.EventStore != ""}
+	if o.UpTo, err = sys.store.Head(ctx); err != nil {
+		return o, err
+	}
+	keys, err := sys.proofs.Keys(ctx)
+	if err != nil {
+		return o, err
+	}
+	for _, k := range keys {
+		o.PublicKeys = append(o.PublicKeys, k.Key)
+	}
+	notes, err := sys.proofs.Daily(ctx, o.UpTo)
+	for _, note := range notes {
+		o.Checkpoints = append(o.Checkpoints, []byte(note))
+	}
+	return o, err
+}
+
+func (c archiving) write(ctx context.Context, sys *system, o archive.Options) (archive.Manifest, error) {
+	bar := newProgress("exporting", "events")
+	defer bar.end()
+	o.Progress = func(done, total event.Position) { bar.show(int64(done), int64(total)) }
+	if c.Append {
+		return archive.Append(ctx, c.Dir, sys.store, o)
+	}
+	return archive.Create(ctx, c.Dir, sys.store, o)
+}
+
 type exportEvents struct {
 	settings
+	archiving
 
-	Dir      string `arg:"" help:"The archive's folder: missing or empty, or with --append an archive."`
-	Append   bool   `help:"Go on with the archive where it ends. An empty folder is filled from the beginning."`
-	WithKeys bool   `help:"Add the keys of personal values and secrets, wrapped by the master key. Keep such an archive as you keep the vault: an erasure does not reach it."`
+	WithKeys bool `help:"Add the keys of personal values and secrets, wrapped by the master key. Keep such an archive as you keep the vault: an erasure does not reach it."`
 }
 
 // Run writes the archive.
@@ -41,12 +78,8 @@ func (c exportEvents) Run(ctx context.Context) error {
 		return err
 	}
 	defer sys.close()
-	bar := newProgress("exporting", "events")
-	o := archive.Options{
-		Program: version, At: time.Now(),
-		Progress: func(done, total event.Position) { bar.show(int64(done), int64(total)) },
-	}
-	if o.UpTo, err = sys.store.Head(ctx); err != nil {
+	o, err := c.options(ctx, sys)
+	if err != nil {
 		return err
 	}
 	if c.WithKeys { // after the head: a value's key is there before its event is
@@ -60,12 +93,7 @@ func (c exportEvents) Run(ctx context.Context) error {
 		}
 		o.Files = map[string][]byte{keysFile: append(text, '\n')}
 	}
-	write := archive.Create
-	if c.Append {
-		write = archive.Append
-	}
-	m, err := write(ctx, c.Dir, sys.store, o)
-	bar.end()
+	m, err := c.write(ctx, sys, o)
 	if err != nil {
 		return err
 	}
@@ -78,7 +106,12 @@ type importEvents struct {
 
 	Dir        string `arg:"" help:"The archive's folder."`
 	NewStoreID bool   `name:"new-store-id" help:"Give the log a name of its own, for a copy that lives beside the original. Without it, the copy takes the original's place."`
+	Renumber   bool   `help:"Let positions count 1, 2, 3 …, for the archive of a log in EventStoreDB. The log gets a name of its own, and no proof of the archive holds for it."`
 }
+
+var errGaps = errors.New("the positions of this archive's log have gaps, as those of EventStoreDB have, and a log in Postgres counts 1, 2, 3 …. " +
+	"With --renumber its events are imported with positions of their own, into a log of another name: what was signed holds for the archive and not for that log. " +
+	"If the log itself is there, bahi events copy makes the same of it")
 
 // Run fills the log, all or nothing.
 func (c importEvents) Run(ctx context.Context) error {
@@ -88,6 +121,9 @@ func (c importEvents) Run(ctx context.Context) error {
 	a, err := archive.Open(c.Dir)
 	if err != nil {
 		return err
+	}
+	if a.Positions == archive.Sparse && !c.Renumber {
+		return errGaps
 	}
 	keys, err := keysOf(a)
 	if err != nil {
@@ -112,19 +148,32 @@ func (c importEvents) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	into := &importing{archive: a, keys: keys, vault: v, subjects: map[string]bool{}}
+	into := &importing{archive: a, keys: keys, vault: v, subjects: map[string]bool{}, renamed: c.NewStoreID || c.Renumber, renumbers: c.Renumber}
+	if into.signed, err = signedOf(a); err != nil {
+		return err
+	}
+	if into.given, err = seedOf("BAHI_AUDIT_KEY", c.AuditKey); err != nil {
+		return err
+	}
 	if err := into.checkVault(ctx); err != nil {
 		return err
 	}
 	in := postgres.Import{StoreID: a.StoreID, Events: into.events(ctx), Within: into.within}
-	if c.NewStoreID {
+	if into.renamed {
 		in.StoreID = uuid.Nil
 	}
 	id, err := in.Into(ctx, pool)
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%d events; this is the log %s\n", a.LastPosition, id)
+	fmt.Printf("%d events; this is the log %s\n", a.Manifest.Events, id)
+	switch n := into.signed.Checkpoints(); {
+	case n == 0:
+	case into.signsOn:
+		fmt.Printf("Checkpoints that hold, and are kept: %d. Whoever serves this log signs on with the same key.\n", n)
+	default:
+		fmt.Fprintf(os.Stderr, "Checkpoints that hold, and stay in the archive: %d. They are another installation's; this one signs with a key of its own.\n", n)
+	}
 	if n := len(into.subjects); keys == nil && n > 0 {
 		fmt.Fprintf(os.Stderr, "The archive has no keys. What its events say of %d people and secrets stays sealed for good, here, and is shown as erased.\n"+
 			"To have it, import an archive that was exported --with-keys into another empty database.\n", n)
@@ -152,6 +201,15 @@ type importing struct {
 	vault    *vault.Vault
 	there    bool            // the keys are in the vault, from an import that ended before it was done
 	subjects map[string]bool // whose values the events have
+
+	signed  *audittables.Succession
+	given   [][]byte // as in BAHI_AUDIT_KEY
+	renamed bool     // the log gets a name of its own
+	signsOn bool     // with the key that signed it before
+
+	renumbers bool         // positions
+	places    moved        // where they went
+	last      event.Stored // position and time, as they are now
 }
 
 // checkVault says early what would stop the import at its end.
@@ -191,28 +249,56 @@ func (i *importing) events(ctx context.Context) iter.Seq2[event.Stored, error] {
 				for _, s := range sealedIn(e.Data) {
 					i.subjects[s.Subject()] = true
 				}
+				err = brokenCheckpoints(i.signed.Take(e))
+			}
+			if err == nil && i.renumbers {
+				e, err = i.renumbered(e)
 			}
 			if !yield(e, err) {
 				return
 			}
 		}
+		if err := brokenCheckpoints(i.signed.End()); err != nil {
+			yield(event.Stored{}, err)
+		}
 	}
 }
 
-// within does what belongs to the import of the events. The vault has a transaction of its own, which is
-// the last thing that can fail here; if the events' then fails yet, the next import finds the keys in place.
-func (i *importing) within(ctx context.Context, tx pgx.Tx) error {
+// renumbered gives an event the next position, and lets it name others by theirs. Its time is not before that of the event before it,
+// as it may be on EventStoreDB.
+func (i *importing) renumbered(e event.Stored) (event.Stored, error) {
+	if namesPositions(e) {
+		if _, err := i.places.renumber(&e); err != nil {
+			return e, fmt.Errorf("renumber %s@%d: %w", e.Stream, e.Revision, err)
+		}
+	}
+	next := i.last.Position + 1
+	i.places.add(e.Position, next)
+	e.Position = next
+	if e.At.Before(i.last.At) {
+		e.At = i.last.At
+	}
+	i.last = event.Stored{Position: e.Position, At: e.At}
+	return e, nil
+}
+
+// within does what belongs to the import of the events. The vault has a transaction of its own; if the events' then fails
+// yet, the next import finds the keys in place.
+func (i *importing) within(ctx context.Context, tx pgx.Tx) (err error) {
 	if err := forgetTables(ctx, tx); err != nil {
 		return err
 	}
 	switch {
 	case i.there:
-		return nil
 	case i.keys != nil:
-		return i.vault.Import(ctx, *i.keys)
+		err = i.vault.Import(ctx, *i.keys)
 	default:
-		return i.erase(ctx)
+		err = i.erase(ctx)
 	}
+	if err != nil {
+		return err
+	}
+	return i.passOn(ctx, tx)
 }
 
 // erase says of everybody whom the events name that their keys are gone. A subject without any key would be

@@ -6,13 +6,10 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"iter"
 	"net/http"
 	"strings"
 	"time"
 
-	"bahi/domain/event"
-	"bahi/eventstore"
 	proofs "bahi/eventstore/audit"
 	audittables "bahi/projections/audit"
 	"bahi/providers/blob"
@@ -22,6 +19,7 @@ import (
 // auditSettings say who signs what the log holds, and who else gets to know of it.
 type auditSettings struct {
 	AuditKey        string   `env:"BAHI_AUDIT_KEY" placeholder:"BASE64" help:"Key that checkpoints are signed with: an Ed25519 seed of 32 bytes. Without it, one is made at the first start and kept in the vault."`
+	AuditReread     bool     `env:"BAHI_AUDIT_REREAD" default:"true" negatable:"" help:"Whether a start reads the whole log behind the first requests, and ends if it is not what was signed."`
 	AuditCopies     []string `env:"BAHI_AUDIT_COPIES" placeholder:"PLACE" help:"Where every checkpoint is copied to: folders, s3://bucket?region=…, or log: the program's own log. A place that whoever runs this cannot rewrite is worth the most."`
 	AuditWitness    string   `env:"BAHI_AUDIT_WITNESS" placeholder:"URL" help:"A witness that signs checkpoints too (C2SP tlog-witness); /add-checkpoint is added."`
 	AuditWitnessKey string   `env:"BAHI_AUDIT_WITNESS_KEY" placeholder:"KEY" help:"The witness's public key: <name>+<id>+<base64>."`
@@ -49,7 +47,7 @@ func (s *system) joinAudit(ctx context.Context, serving bool) error {
 		return err
 	}
 	s.tree = &auditviews.Tree{DB: s.pool, Version: audittables.Tree.Version}
-	s.proofs = &auditviews.Proofs{Tree: s.tree, DB: s.pool, Log: auditedLog{s.store}}
+	s.proofs = &auditviews.Proofs{Tree: s.tree, DB: s.pool, Log: viewedLog{s.store}}
 	s.signer = &audittables.Signer{
 		DB: s.pool, Store: s.store, Tables: s.tree, Now: time.Now, Log: s.log,
 		Ring: &audittables.Ring{DB: s.pool, Vault: s.vault, Store: s.store, Given: given, Now: time.Now},
@@ -61,27 +59,6 @@ func (s *system) joinAudit(ctx context.Context, serving bool) error {
 		return err
 	}
 	return s.signer.Check(ctx)
-}
-
-// auditedLog joins what auditors' views want of the log to the store.
-type auditedLog struct{ eventstore.Store }
-
-// After implements the views' Log.
-func (l auditedLog) After(ctx context.Context, at event.Position) iter.Seq2[event.Stored, error] {
-	return l.ReadAll(ctx, at, eventstore.Forwards)
-}
-
-// At implements the views' Log.
-func (l auditedLog) At(ctx context.Context, at event.Position) (event.Stored, bool, error) {
-	for e, err := range l.ReadAll(ctx, at+1, eventstore.Backwards) {
-		return e, err == nil && e.Position == at, err
-	}
-	return event.Stored{}, false, nil
-}
-
-// Stream implements the views' Log.
-func (l auditedLog) Stream(ctx context.Context, stream string) iter.Seq2[event.Stored, error] {
-	return l.ReadStream(ctx, stream, 0, eventstore.Forwards)
 }
 
 // joinOutlets adds where checkpoints are brought: first to the witness, so that copies have its signature.
@@ -134,6 +111,27 @@ func (b copiesBucket) Get(ctx context.Context, key string) ([]byte, error) {
 }
 
 // lastCheckpointWithin is how long the last checkpoint of a process may take; it fits the ten seconds of a shutdown.
+// reread reads the whole log once, behind the requests, and ends the process if it was rewritten: what a start refuses that
+// looks at its end. Where the log is away it begins again.
+func (s *system) reread(ctx context.Context) error {
+	for began := time.Now(); ; {
+		agreed, err := s.signer.Reread(ctx)
+		rewritten := new(audittables.ErrRewritten)
+		switch {
+		case err == nil:
+			s.log.Info("the log was read as a whole", "as_signed", agreed, "took", time.Since(began).Round(time.Millisecond))
+			return nil
+		case errors.As(err, &rewritten):
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(time.Second):
+		}
+	}
+}
+
 const lastCheckpointWithin = 2 * time.Second
 
 // signLast signs what was written up to the end, once the tree has it.

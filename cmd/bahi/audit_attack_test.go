@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
@@ -17,7 +18,8 @@ import (
 type victim struct {
 	t        *testing.T
 	url      string
-	kept     string // file with the newer checkpoint
+	early    string // file with the first checkpoint
+	kept     string // file with the newer one
 	keys     string // file with the public keys
 	size     int64  // events that are signed for
 	rows     []int64
@@ -34,14 +36,16 @@ func newVictim(t *testing.T) *victim {
 	for i := range 3 {
 		v.rows = append(v.rows, post(clerk, account, deposit("2025-03-01", strconv.Itoa(i+1))).ID)
 	}
-	v.earlier = int64(o.signed().Size)
+	first := o.signed()
+	v.earlier = int64(first.Size)
 	for i := range 6 {
 		v.rows = append(v.rows, post(clerk, account, deposit("2025-03-02", strconv.Itoa(i+1))).ID)
 	}
 	c := o.signed()
 	v.size = int64(c.Size)
 	dir := t.TempDir()
-	v.kept, v.keys = filepath.Join(dir, "kept.checkpoint"), filepath.Join(dir, "bahi.keys")
+	v.early, v.kept, v.keys = filepath.Join(dir, "early.checkpoint"), filepath.Join(dir, "kept.checkpoint"), filepath.Join(dir, "bahi.keys")
+	require.NoError(t, os.WriteFile(v.early, []byte(first.Note), 0o600))
 	require.NoError(t, os.WriteFile(v.kept, []byte(c.Note), 0o600))
 	require.NoError(t, os.WriteFile(v.keys, []byte(o.operator().GET("/audit/key?format=text").Status(200).Text), 0o600))
 	o.stop()
@@ -74,6 +78,22 @@ func (v *victim) verify(args ...string) (stdout, stderr string, status int) {
 	return execute(v.t, cmd)
 }
 
+// readAnew starts bahi serve, which serves until it has read that the log was rewritten.
+func (v *victim) readAnew() {
+	v.t.Helper()
+	cmd := command(v.t, v.t.TempDir(), "serve")
+	cmd.Env = append(cmd.Env, "DATABASE_URL="+v.url)
+	p := launch(v.t, cmd)
+	select {
+	case <-p.done:
+	case <-time.After(time.Minute):
+		v.t.Fatal("it goes on")
+	}
+	require.Equal(v.t, 1, p.cmd.ProcessState.ExitCode())
+	require.Contains(v.t, p.text(), "were rewritten, and hash to")
+	require.Contains(v.t, p.text(), "bahi audit verify --store")
+}
+
 func TestWhatIsDoneToTheLogIsFoundAndTheFirstBadEventIsNamed(t *testing.T) {
 	t.Parallel()
 	// In each, P is the position of the fifth row's event.
@@ -81,7 +101,7 @@ func TestWhatIsDoneToTheLogIsFoundAndTheFirstBadEventIsNamed(t *testing.T) {
 		sql   string
 		exact bool // the tree beside the log tells the event
 		first string
-		start string // what a start says; empty: it cannot see it
+		start string // what a start says; empty: it cannot see it, and says so once it has read the whole log
 	}{
 		"a byte of a payload":    {`update log.event set data = replace(data::text, '2025-03-02', '2025-03-03')::json where position = P`, true, "event P:", ""},
 		"a date in the metadata": {`update log.event set meta = regexp_replace(meta::text, '"occurred_at":"2', '"occurred_at":"1')::json where position = P`, true, "event P:", ""},
@@ -92,6 +112,9 @@ func TestWhatIsDoneToTheLogIsFoundAndTheFirstBadEventIsNamed(t *testing.T) {
 		"one deleted, and the gap closed": {
 			`delete from log.event where position = P; update log.event set position = 1 - position where position > P; update log.event set position = -position where position < 0`,
 			true, "event P:", "it ends at position",
+		},
+		"one inserted before the first position": {
+			`insert into log.event select -3, 9, recorded_at, gen_random_uuid(), false, stream, type, data, meta from log.event where position = P`, true, "event 1: ", "before the log's first",
 		},
 		"the tail deleted": {`delete from log.event where position > P`, true, "event P+1", "so its newest events are gone"},
 		"one inserted": {
@@ -116,8 +139,9 @@ func TestWhatIsDoneToTheLogIsFoundAndTheFirstBadEventIsNamed(t *testing.T) {
 			}
 			sys, err := testSettings(t, v.url).open(t.Context(), true)
 			if attack.start == "" {
-				require.NoError(t, err, "a start does not hash the whole log")
+				require.NoError(t, err)
 				sys.close()
+				v.readAnew()
 				return
 			}
 			require.ErrorContains(t, err, attack.start)
@@ -139,9 +163,27 @@ func TestALogThatIsRewrittenWithItsTreeAndCheckpointsIsFoundByACheckpointFromEls
 	require.Equal(t, 0, status, "by itself it is in order: %s", out)
 	out, _, status = v.verify("--checkpoint", v.kept)
 	require.Equal(t, 1, status)
-	require.Contains(t, out, "TAMPERED")
+	require.Contains(t, out, fmt.Sprintf("TAMPERED. The first bad event is one of the events 1 to %d. The log does not lead to the checkpoint of %d events", v.size, v.size))
 	require.Contains(t, out, "kept.checkpoint")
+	require.Contains(t, out, "An archive from before names the very event: bahi-verify store --compare ARCHIVE.")
+	out, _, status = v.verify("--checkpoint", v.kept, "--checkpoint", v.early)
+	require.Equal(t, 1, status)
+	require.Contains(t, out, fmt.Sprintf("The first bad event is one of the events %d to %d.", v.earlier+1, v.size), "between two checkpoints that were kept")
+	require.Contains(t, out, fmt.Sprintf("while its first %d events are as they were signed", v.earlier))
 	o.stop()
+}
+
+// Whoever accepts more than a restore is told, and it is recorded all the same.
+func TestALogThatWasRewrittenIsNotAcceptedAsOneThatLostItsTailWithoutAWord(t *testing.T) {
+	t.Parallel()
+	v := newVictim(t)
+	v.exec(fmt.Sprintf(`update log.event set data = replace(data::text, '2025-03-02', '2025-03-03')::json where position = %d`, v.at(5)))
+	cmd := command(t, t.TempDir(), "audit", "accept-restore", "--reason", "the disk burnt")
+	cmd.Env = append(cmd.Env, "DATABASE_URL="+v.url)
+	out, wrong, status := execute(t, cmd)
+	require.Equal(t, 0, status, wrong)
+	require.Contains(t, wrong, "It was written to after it was restored, or it was rewritten.")
+	require.Contains(t, out, "which is recorded at position")
 }
 
 func TestARestoreThatLostItsTailIsRefusedUntilItIsAccepted(t *testing.T) {
@@ -161,6 +203,7 @@ func TestARestoreThatLostItsTailIsRefusedUntilItIsAccepted(t *testing.T) {
 	require.Contains(t, wrong, "--reason")
 	out, wrong, status := accept("--reason", "the disk burnt")
 	require.Equal(t, 0, status, wrong)
+	require.NotContains(t, wrong, "rewritten")
 	require.Contains(t, out, fmt.Sprintf("The log is held against the checkpoint of %d events", v.earlier))
 	_, wrong, status = accept("--reason", "once more")
 	require.Equal(t, 1, status)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -12,7 +13,6 @@ import (
 	"bahi/commands"
 	audits "bahi/domain/audit"
 	"bahi/domain/event"
-	"bahi/eventstore/archive"
 	audittables "bahi/projections/audit"
 	auditviews "bahi/readmodels/audit"
 )
@@ -95,9 +95,7 @@ func (c proofAudit) Run(ctx context.Context) error {
 
 type exportAudit struct {
 	settings
-
-	Dir    string `arg:"" help:"The archive's folder: missing or empty, or with --append an archive."`
-	Append bool   `help:"Go on with the archive where it ends."`
+	archiving
 }
 
 // Run signs what the log has, and writes the archive.
@@ -110,42 +108,17 @@ func (c exportAudit) Run(ctx context.Context) error {
 	if err := sys.signAll(ctx); err != nil {
 		return err
 	}
-	o := archive.Options{Program: version, At: time.Now()}
-	if o.UpTo, err = sys.store.Head(ctx); err != nil {
-		return err
-	}
-	keys, err := sys.proofs.Keys(ctx)
+	o, err := c.options(ctx, sys)
 	if err != nil {
 		return err
 	}
-	for _, k := range keys {
-		o.PublicKeys = append(o.PublicKeys, k.Key)
-	}
-	notes, _, err := sys.proofs.Notes(ctx, mostNotes)
+	m, err := c.write(ctx, sys, o)
 	if err != nil {
 		return err
 	}
-	for _, note := range notes {
-		o.Checkpoints = append(o.Checkpoints, []byte(note))
-	}
-	bar := newProgress("exporting", "events")
-	o.Progress = func(done, total event.Position) { bar.show(int64(done), int64(total)) }
-	write := archive.Create
-	if c.Append {
-		write = archive.Append
-	}
-	m, err := write(ctx, c.Dir, sys.store, o)
-	bar.end()
-	if err != nil {
-		return err
-	}
-	fmt.Printf("%d events of the log %s, in %d segments, with %d checkpoints\n", m.Events, m.StoreID, len(m.Segments), len(o.Checkpoints))
+	fmt.Printf("%d events of the log %s; segments: %d, checkpoints: %d\n", m.Events, m.StoreID, len(m.Segments), len(o.Checkpoints))
 	return nil
 }
-
-// mostNotes is how many checkpoints are held against a log at once, or go into an archive. Each contains those before
-// it, so that some spread over the log say as much.
-const mostNotes = 50_000
 
 // signAll brings the tree to the log's head and signs it, unless a serving process has done so.
 func (s *system) signAll(ctx context.Context) error {
@@ -255,10 +228,34 @@ func (c acceptRestore) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	accept := audits.AcceptRestore{Kept: found.Kept, Newest: found.Newest, Abandoned: found.Broken, LastNumber: found.Last, Reason: c.Reason}
-	done, err := commands.Handle(sys.byOperator(ctx, uuid.Nil), sys.commands, audits.Kind, audits.Log, accept)
+	former, moved, err := sys.signer.Ring.Moved(ctx)
 	if err != nil {
 		return err
+	}
+	if found.Reached && !moved {
+		fmt.Fprintln(os.Stderr, "The log is long enough for the first of these checkpoints, and has something else: it did not only lose its tail. It was written to after "+
+			"it was restored, or it was rewritten. bahi audit verify --store names the first bad event.")
+	}
+	asked := sys.byOperator(ctx, uuid.Nil)
+	var said []string
+	if found.Broken > 0 || !moved {
+		accept := audits.AcceptRestore{Kept: found.Kept, Newest: found.Newest, Abandoned: found.Broken, LastNumber: found.Last, Reason: c.Reason}
+		done, err := commands.Handle(asked, sys.commands, audits.Kind, audits.Log, accept)
+		if err != nil {
+			return err
+		}
+		said = append(said, fmt.Sprintf("%d checkpoints are abandoned, which is recorded at position %d. The log is held against the checkpoint of %d events.",
+			accept.Abandoned, done.Position, accept.Kept.Size))
+	}
+	if moved {
+		next, err := sys.signer.Ring.Prepare(ctx, c.seed())
+		if err != nil {
+			return err
+		}
+		if _, err := commands.Handle(asked, sys.commands, audits.Kind, audits.Log, audits.RotateKey{From: former, To: next, Reason: c.Reason}); err != nil {
+			return err
+		}
+		said = append(said, "The log was moved here. A key bears its log's name, so another one signs from now on: "+next)
 	}
 	build := sys.build(audittables.Tree) // the tree has the events that the log lost
 	build.How.Accept = true
@@ -268,8 +265,16 @@ func (c acceptRestore) Run(ctx context.Context) error {
 	if err := sys.signer.Check(ctx); err != nil {
 		return err
 	}
-	fmt.Printf("%d checkpoints are abandoned, which is recorded at position %d. The log is held against the checkpoint of %d events.\n",
-		accept.Abandoned, done.Position, accept.Kept.Size)
-	fmt.Println("Tables that had events which are gone say so in bahi projections list; build them anew with bahi projections rebuild.")
+	said = append(said, "Tables that had events which are gone say so in bahi projections list; build them anew with bahi projections rebuild.")
+	fmt.Println(strings.Join(said, "\n"))
 	return nil
+}
+
+// seed is the key that is given, nil if the vault is to make one.
+func (c acceptRestore) seed() []byte {
+	given, err := seedOf("BAHI_AUDIT_KEY", c.AuditKey)
+	if err != nil || len(given) == 0 { // a bad one was refused when the books were opened
+		return nil
+	}
+	return given[0]
 }

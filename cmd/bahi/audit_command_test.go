@@ -48,7 +48,7 @@ func TestAnAuditorGetsWhatProvesTheLogFromTheShell(t *testing.T) {
 	require.NoError(t, os.WriteFile(kept, []byte(public), 0o600))
 	out, wrong, status := attached(t, o, "audit", "export", dir)
 	require.Equal(t, 0, status, wrong)
-	require.Regexp(t, `^\d+ events of the log \S+, in 1 segments, with \d+ checkpoints\n$`, out)
+	require.Regexp(t, `^\d+ events of the log \S+; segments: 1, checkpoints: \d+\n$`, out)
 	out, wrong, status = attached(t, o, "audit", "verify", dir, "--key", kept)
 	require.Equal(t, 0, status, "%s%s", out, wrong)
 	require.Contains(t, out, "VERIFIED")
@@ -61,7 +61,7 @@ func TestAnAuditorGetsWhatProvesTheLogFromTheShell(t *testing.T) {
 	for _, args := range [][]string{{}, {dir, "--store"}} {
 		_, wrong, status = attached(t, o, append([]string{"audit", "verify"}, args...)...)
 		require.Equal(t, 1, status)
-		require.Contains(t, wrong, "name an archive's folder, or the log with --store")
+		require.Contains(t, wrong, "name one of the two: an archive's folder, or the log with --store")
 	}
 	_, wrong, status = attached(t, o, "audit", "verify", "--store", "--checkpoint", kept)
 	require.Equal(t, 1, status)

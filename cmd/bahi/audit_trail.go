@@ -20,7 +20,7 @@ import (
 // trail reports who changed what in the books.
 func (s *system) trail(zone *time.Location) *auditroutes.TrailReport {
 	return &auditroutes.TrailReport{
-		Trails: &auditviews.Trails{Reader: s.ledger.Reader}, Books: s.ledger, Log: recorder{s.store}, Signed: signed{s.proofs}, Store: s.store.ID(),
+		Trails: &auditviews.Trails{Reader: s.ledger.Reader, Log: s.logElsewhere()}, Books: s.ledger, Log: recorder{s.store}, Signed: signed{s.proofs}, Store: s.store.ID(),
 		Zone: zone, Now: time.Now,
 	}
 }
@@ -53,6 +53,9 @@ func (c trailAudit) Run(ctx context.Context) error {
 		return err
 	}
 	defer sys.close()
+	if err := sys.ownLog(ctx); err != nil {
+		return err
+	}
 	zone, err := c.zone()
 	if err != nil {
 		return err

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/jackc/pgx/v5"
+
 	"bahi/domain/event"
 	"bahi/eventstore"
 	"bahi/eventstore/archive"
@@ -22,12 +24,16 @@ type verifyAudit struct {
 	Key        string   `placeholder:"FILE" type:"existingfile" help:"Public keys that you trust, as bahi audit key prints them. Without it, with --store, those of this installation."`
 }
 
+// mostNotes is how many checkpoints are held against a log at once. Each contains those before it, so that some spread
+// over the log say as much.
+const mostNotes = 50_000
+
 var errNotVerified = errors.New("the log is not verified")
 
 // Run prints what was found, and fails unless the log is verified.
 func (c verifyAudit) Run(ctx context.Context) error {
 	if (c.Archive == "") == !c.Store {
-		return errors.New("name an archive's folder, or the log with --store")
+		return errors.New("name one of the two: an archive's folder, or the log with --store")
 	}
 	var trusted proofs.Keys
 	if c.Key != "" {
@@ -49,6 +55,13 @@ func (c verifyAudit) Run(ctx context.Context) error {
 	}
 	for _, sentence := range r.Sentences() {
 		fmt.Println(sentence)
+	}
+	if f := r.Finding; f != nil && f.First < f.Last {
+		what := "archive " + c.Archive
+		if c.Store {
+			what = "store"
+		}
+		fmt.Printf("An archive from before names the very event: bahi-verify %s --compare ARCHIVE.\n", what)
 	}
 	if r.Verdict() != proofs.Verified {
 		return errNotVerified
@@ -95,6 +108,9 @@ func (c verifyAudit) store(ctx context.Context, trusted proofs.Keys) (r proofs.R
 		return r, err
 	}
 	defer sys.close()
+	if err := sys.ownLog(ctx); err != nil {
+		return r, err
+	}
 	if c.Key == "" {
 		if trusted, err = sys.signer.Ring.Trusted(ctx); err != nil {
 			return r, err
@@ -109,17 +125,21 @@ func (c verifyAudit) store(ctx context.Context, trusted proofs.Keys) (r proofs.R
 	if err != nil {
 		return r, err
 	}
-	for _, note := range notes {
-		signed, err := trusted.Collect(origin, "signed by this installation", []byte(note))
-		if err != nil {
-			return r, fmt.Errorf("TAMPERED. A checkpoint in the database is not what was signed: %w", err)
-		}
-		kept = append(kept, proofs.BesideTheLog(signed)...)
+	hidden, err := sys.signer.Hidden(ctx)
+	if err != nil {
+		return r, err
 	}
-	if outside, where, err := sys.signer.Outside(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "The checkpoints that are kept outside cannot be read:", err)
-	} else if outside != nil {
-		signed, err := trusted.Collect(origin, where, []byte(outside.Note))
+	for _, c := range hidden {
+		notes = append(notes, []byte(c.Note))
+	}
+	own, wrong := trusted.Beside(origin, "signed by this installation", notes)
+	kept = append(kept, own...)
+	outside, err := sys.signer.Outside(ctx)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "Not all checkpoints that are kept outside can be read:", err)
+	}
+	for _, c := range outside {
+		signed, err := trusted.Collect(origin, c.Where, []byte(c.Note))
 		if err != nil {
 			return r, err
 		}
@@ -134,10 +154,37 @@ func (c verifyAudit) store(ctx context.Context, trusted proofs.Keys) (r proofs.R
 	r, err = proofs.Verify(ctx, sys.store.ReadAll(ctx, 0, eventstore.Forwards), proofs.Evidence{
 		Kept: kept, Tiles: sys.tree, Sparse: c.EventStore != "", Progress: func(events uint64) { bar.show(int64(events), int64(head)) },
 	})
+	if wrong != nil {
+		r = r.Also(proofs.Falsified(wrong))
+	}
+	if c.EventStore == "" && err == nil {
+		r, err = sys.noneBefore(ctx, r)
+	}
 	if err != nil || all || r.Finding != nil {
 		return r, err
 	}
 	return r, sys.holdEvery(ctx)
+}
+
+// noneBefore looks for events that stand before the first position. Whoever reads the log passes over them, and whoever reads a
+// stream does not.
+func (s *system) noneBefore(ctx context.Context, r proofs.Result) (proofs.Result, error) {
+	var (
+		n      int64
+		e      proofs.Event
+		lowest int64
+	)
+	err := s.pool.QueryRow(ctx, `select count(*) over (), position, stream, revision, id, type from log.event where position < 1 order by position limit 1`).
+		Scan(&n, &lowest, &e.Stream, &e.Revision, &e.ID, &e.Type)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return r, nil
+	}
+	if err != nil {
+		return r, fmt.Errorf("look before the first position: %w", err)
+	}
+	return r.Also(proofs.Finding{
+		Kind: proofs.Inserted, First: 1, Last: 1, Event: &e, Why: fmt.Sprintf("It stands at position %d, where no event can be (events before position 1: %d).", lowest, n),
+	}), nil
 }
 
 // holdEvery holds the log against the checkpoints one by one, where there are too many to do it at once.

@@ -89,10 +89,8 @@ func (c backupCommand) Run(ctx context.Context) (err error) {
 	if err := mustBeEmpty(dir); err != nil {
 		return err
 	}
-	if c.DatabaseURL == "" {
-		if _, err := os.Stat(filepath.Join(c.Data, "postgres")); err != nil {
-			return fmt.Errorf("there is nothing to back up: no Bahi has run in the data folder %s: %w", c.Data, err)
-		}
+	if err := c.hasRun(); err != nil {
+		return fmt.Errorf("there is nothing to back up: %w", err)
 	}
 	db, err := c.attach(ctx)
 	if err != nil {

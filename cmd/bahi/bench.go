@@ -20,7 +20,7 @@ import (
 type benchCommand struct {
 	JSON    string        `placeholder:"FILE" help:"Where the figures go as JSON."`
 	Quick   bool          `help:"Short rounds and few rows: under a minute, and rough."`
-	Only    []string      `placeholder:"NAME" enum:"store,busy,post,bulk,rebuild,doctor,page,edit,balance" help:"Only these figures: store, busy, post, bulk, rebuild, doctor, page, edit, balance."`
+	Only    []string      `placeholder:"NAME" enum:"store,busy,post,bulk,rebuild,doctor,page,edit,balance,verify,proof,tree,nodes,gateway" help:"Only these figures: store, busy, post, bulk, rebuild, doctor, page, edit, balance, verify, proof, tree, nodes, gateway."`
 	Rows    int           `placeholder:"N" help:"Events of the log that is rebuilt, and rows of the long ledgers. 1000000, with --quick 50000."`
 	Round   time.Duration `placeholder:"TIME" help:"How long a round is. 1s, with --quick 500ms."`
 	Rounds  int           `placeholder:"N" help:"How many rounds, of which the median counts. 9, with --quick 3."`
@@ -55,8 +55,11 @@ func (c benchCommand) Run(ctx context.Context) (err error) {
 		run   func(context.Context) error
 	}{
 		{[]string{"store", "busy"}, b.appends},
-		{[]string{"post", "bulk"}, b.requests},
+		{[]string{"post", "bulk"}, func(ctx context.Context) error { return b.onServer(ctx, "http", b.requests) }},
 		{[]string{"rebuild", "doctor", "page", "edit", "balance"}, b.books},
+		{[]string{"verify", "proof", "tree"}, b.audits},
+		{[]string{"nodes"}, b.nodes},
+		{[]string{"gateway"}, b.gateways},
 	} {
 		if slices.ContainsFunc(group.names, b.wanted) {
 			if err := group.run(ctx); err != nil {
@@ -178,15 +181,27 @@ func (b *benchmark) system(ctx context.Context, database string) (*system, error
 	return s.open(ctx, false)
 }
 
+// onDatabase is a system on a new database.
+func (b *benchmark) onDatabase(ctx context.Context, name string) (*system, error) {
+	url, err := b.database(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return b.system(ctx, url)
+}
+
 func (b *benchmark) settings(database string) settings {
 	return settings{
-		Data: filepath.Join(b.dir, "data"), DatabaseURL: database, Timezone: "Asia/Kolkata", Connections: defaultConnections,
+		Data: filepath.Join(b.dir, "data"), DatabaseURL: database, Timezone: "Asia/Kolkata", Connections: defaultConnections, ReadWait: defaultReadWait,
 		LogLevel: slog.LevelWarn, LogFormat: "text",
 	}
 }
 
-// defaultConnections is what serve has by default.
-const defaultConnections = 24
+// What serve has by default.
+const (
+	defaultConnections = 24
+	defaultReadWait    = 500 * time.Millisecond
+)
 
 // interleave is [bench.Interleave] with its progress on show.
 func (b *benchmark) interleave(ctx context.Context, what string, limit func() (bench.Sample, error), others ...func() (bench.Sample, error)) (bench.Series, []bench.Series, error) {

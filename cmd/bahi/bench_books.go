@@ -97,7 +97,7 @@ func (b *benchmark) makeBooks(ctx context.Context, url string) (l ledgers, err e
 		return bar.show, bar.end
 	}
 	show, end := making(fmt.Sprintf("a log of %d events", b.Rows))
-	err = m.mixed(ctx, bankAccounts, b.Rows, show)
+	err = m.mixed(ctx, b.Rows, show)
 	end()
 	if err != nil {
 		return l, err

@@ -178,10 +178,10 @@ func ago(i, n int) unit.Date {
 	return unit.DateOf(time.Now()) - days + unit.Date(i*days/n)
 }
 
-// mixed appends events over accounts, their dates advancing: most add rows, one in twenty edits one, one
+// mixed appends events over bankAccounts, their dates advancing: most add rows, one in twenty edits one, one
 // in a hundred deletes one.
-func (m *logMaker) mixed(ctx context.Context, accounts, events int, show func(done, total int64)) error {
-	for a := range accounts {
+func (m *logMaker) mixed(ctx context.Context, events int, show func(done, total int64)) error {
+	for a := range bankAccounts {
 		if err := m.open(ctx, int64(a+1)); err != nil {
 			return err
 		}
@@ -214,7 +214,7 @@ func (m *logMaker) mixed(ctx context.Context, accounts, events int, show func(do
 			}
 			continue
 		}
-		if err := m.add(int64(1+m.random.IntN(accounts)), ago(i, events)); err != nil {
+		if err := m.add(int64(1+m.random.IntN(bankAccounts)), ago(i, events)); err != nil {
 			return err
 		}
 		revisions, touched = append(revisions, 0), append(touched, i)

@@ -25,32 +25,14 @@ const (
 )
 
 // requests measures what is posted over HTTP.
-func (b *benchmark) requests(ctx context.Context) (err error) {
-	url, err := b.database(ctx, "http")
-	if err != nil {
-		return err
-	}
-	b.sayf("starting a server")
-	s, err := b.serve(ctx, url, b.process(url))
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if stopErr := s.stop(); err == nil {
-			err = stopErr
-		}
-	}()
-	accounts, err := s.openAccounts(ctx)
-	if err != nil {
-		return err
-	}
+func (b *benchmark) requests(ctx context.Context, s *server, accounts []int64) error {
 	w, err := s.watch(ctx)
 	if err != nil {
 		return err
 	}
 	defer w.close(ctx)
 	post := func(accounts []int64) func() (bench.Sample, error) {
-		load := bench.Load{Address: s.address, Clients: postClients, For: b.Round, Requests: s.postings(accounts, prebuilt)}
+		load := bench.Load{Address: s.address, Clients: postClients, For: b.Round, Requests: s.postings(accounts)}
 		return func() (bench.Sample, error) { return measureLag(ctx, w, load) }
 	}
 	if _, err := post(accounts)(); err != nil { // a server that has just started is not what is meant
@@ -93,9 +75,9 @@ func (s *server) openAccounts(ctx context.Context) (accounts []int64, err error)
 }
 
 // postings are requests that post one row each.
-func (s *server) postings(accounts []int64, n int) [][]byte {
+func (s *server) postings(accounts []int64) [][]byte {
 	random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // the same rows in each run
-	requests := make([][]byte, n)
+	requests := make([][]byte, prebuilt)
 	for i := range requests {
 		requests[i] = bench.Request("POST", fmt.Sprintf("/bank-ledger/%d", accounts[random.IntN(len(accounts))]), s.key, rowBody(random))
 	}

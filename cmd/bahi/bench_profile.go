@@ -85,11 +85,7 @@ func (b *benchmark) statements(ctx context.Context, conn *pgx.Conn, name string)
 }
 
 func (b *benchmark) profileAppends(ctx context.Context) error {
-	url, err := b.database(ctx, "store")
-	if err != nil {
-		return err
-	}
-	sys, err := b.system(ctx, url)
+	sys, err := b.onDatabase(ctx, "store")
 	if err != nil {
 		return err
 	}
@@ -106,7 +102,7 @@ func (b *benchmark) inside(database string) func(context.Context, string) (func(
 	return func(ctx context.Context, address string) (func() error, error) {
 		ctx, cancel := context.WithCancel(ctx)
 		ended := make(chan error, 1)
-		c := serveCommand{settings: b.settings(database), Addr: address, AdminKey: operatorKey}
+		c := serveCommand{settings: b.settings(database), Addr: address, operatorSettings: operatorSettings{operatorKey}}
 		go func() { ended <- c.Run(ctx) }()
 		return sync.OnceValue(func() error {
 			cancel()
@@ -134,7 +130,7 @@ func (b *benchmark) profileRequests(ctx context.Context) error {
 		return err
 	}
 	defer w.close(ctx)
-	load := bench.Load{Address: s.address, Clients: postClients, For: profiled, Requests: s.postings(accounts, prebuilt)}
+	load := bench.Load{Address: s.address, Clients: postClients, For: profiled, Requests: s.postings(accounts)}
 	if err := b.profile(ctx, "post", func() (bench.Sample, error) { return measureLag(ctx, w, load) }); err != nil {
 		return err
 	}
@@ -175,7 +171,7 @@ func (b *benchmark) profileFold(ctx context.Context, url string) error {
 	if err != nil {
 		return err
 	}
-	if err := m.mixed(ctx, bankAccounts, b.Rows, func(int64, int64) {}); err != nil {
+	if err := m.mixed(ctx, b.Rows, func(int64, int64) {}); err != nil {
 		return err
 	}
 	if err := m.end(); err != nil {

@@ -182,7 +182,7 @@ func (b *benchmark) throttled(ctx context.Context, s *server) error {
 	for i := range accounts {
 		accounts[i] = int64(1 + i)
 	}
-	writing := bench.Load{Address: s.address, Clients: besideClients, For: b.Round, Requests: s.postings(accounts, prebuilt)}
+	writing := bench.Load{Address: s.address, Clients: besideClients, For: b.Round, Requests: s.postings(accounts)}
 	reads := make([][]byte, len(accounts))
 	for i, account := range accounts {
 		reads[i] = bench.Request("GET", fmt.Sprintf("/bank-ledger/%d?page_size=%d&page=2", account, pageSize), s.key, "")

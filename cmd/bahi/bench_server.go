@@ -64,8 +64,31 @@ func (b *benchmark) serve(ctx context.Context, database string, run func(ctx con
 	return s, nil
 }
 
-// process runs this program's serve.
-func (b *benchmark) process(database string) func(context.Context, string) (func() error, error) {
+// onServer measures a server on a new database, in which accounts are open.
+func (b *benchmark) onServer(ctx context.Context, name string, measure func(ctx context.Context, s *server, accounts []int64) error) (err error) {
+	url, err := b.database(ctx, name)
+	if err != nil {
+		return err
+	}
+	b.sayf("starting a server")
+	s, err := b.serve(ctx, url, b.process(url))
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if stopErr := s.stop(); err == nil {
+			err = stopErr
+		}
+	}()
+	accounts, err := s.openAccounts(ctx)
+	if err != nil {
+		return err
+	}
+	return measure(ctx, s, accounts)
+}
+
+// process runs this program's serve, with settings beside those of every server here.
+func (b *benchmark) process(database string, more ...string) func(context.Context, string) (func() error, error) {
 	return func(ctx context.Context, address string) (func() error, error) {
 		program, err := os.Executable()
 		if err != nil {
@@ -75,6 +98,7 @@ func (b *benchmark) process(database string) func(context.Context, string) (func
 		cmd := exec.CommandContext(ctx, program, "serve") //nolint:gosec // it is this very program
 		cmd.Env = append(os.Environ(), "BAHI_DATA="+filepath.Join(b.dir, "data"), "DATABASE_URL="+database, "BAHI_ADDR="+address,
 			"BAHI_ADMIN_API_KEY="+operatorKey, "BAHI_LOG_LEVEL=WARN")
+		cmd.Env = append(cmd.Env, more...)
 		cmd.Stdout, cmd.Stderr = &said, &said
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // the terminal's interrupt is for us, who then stop it
 		cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }

@@ -31,11 +31,7 @@ type appender struct {
 
 // appends measures the store.
 func (b *benchmark) appends(ctx context.Context) error {
-	url, err := b.database(ctx, "store")
-	if err != nil {
-		return err
-	}
-	sys, err := b.system(ctx, url)
+	sys, err := b.onDatabase(ctx, "store")
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"bahi/http/ops"
 	"bahi/projections"
 	"bahi/reactors"
+	feeds "bahi/reactors/feed"
 	views "bahi/readmodels/ops"
 )
 
@@ -71,13 +72,25 @@ func (b builds) Rebuild(ctx context.Context, name string, how ops.Rebuild) error
 func (b builds) Estimate(ctx context.Context, name string) (e views.Estimate, err error) {
 	err = b.with(name, func(p *projections.Projection) error {
 		found, err := b.s.build(p).Estimate(ctx)
+		if err == nil && b.s.settings.EventStore != "" {
+			found.Events, err = b.counted(ctx)
+		}
 		e = views.Estimate{Events: found.Events, Rate: float64(found.Rate), Bytes: found.Bytes}
 		if found.Rate > 0 {
-			e.Seconds = float64(found.Events) / float64(found.Rate)
+			e.Seconds = float64(e.Events) / float64(found.Rate)
 		}
 		return err
 	})
 	return e, err
+}
+
+// counted is how many events there are where positions do not tell: the leaves of the tree, which is late by a moment.
+func (b builds) counted(ctx context.Context) (event.Position, error) {
+	size, err := b.s.tree.Size(ctx)
+	if err == nil && size == 0 {
+		err = projections.ErrNotBuilt // without the tree there is no other way to count them
+	}
+	return event.Position(size), err
 }
 
 // Throttle implements ops.Builds.
@@ -116,14 +129,20 @@ func (b builds) Rollback(ctx context.Context, name string) error {
 
 // Retry implements ops.Builds.
 func (b builds) Retry(ctx context.Context, name string) error {
-	if _, err := reactorNamed(name); err == nil {
-		return reactors.Retry(ctx, b.s.pool, name)
+	if reacts(name) {
+		return told(reactors.Retry(ctx, b.s.pool, name))
 	}
 	return b.with(name, func(p *projections.Projection) error {
 		err := projections.Retry(ctx, b.s.pool, p)
 		b.s.runner.Ask()
 		return err
 	})
+}
+
+// reacts says whether a reactor has this name, which the feed is one of.
+func reacts(name string) bool {
+	_, err := reactorNamed(name)
+	return err == nil || name == feeds.Name
 }
 
 // Skip implements ops.Builds.
@@ -134,7 +153,7 @@ func (b builds) Skip(ctx context.Context, name string, at event.Position, reason
 		if err := projections.ParkedAt(ctx, b.s.pool, p, at); err != nil {
 			return 0, told(err)
 		}
-	} else if _, err := reactorNamed(name); err != nil {
+	} else if !reacts(name) {
 		return 0, views.ErrNoProjection
 	} else if err := projections.ReactorParkedAt(ctx, b.s.pool, name, at); err != nil {
 		return 0, told(err)

@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -41,6 +44,8 @@ func TestTheProgramExplainsItself(t *testing.T) {
 			require.LessOrEqual(t, len(line), 120, "%s: %s", args, line)
 		}
 	}
+	out, _, _ = execute(t, command(t, data, "audit", "verify", "--help"))
+	require.Regexp(t, `(?s)--store.*--checkpoint=FILE.*Settings that commands share:.*--data=`, out, "what is the command's own comes first")
 	for _, args := range []string{"", "nonsense", "events show", "events show 1 --stream bank-1", "apikey create", "apikey revoke x", "doctor nonsense", "projections rebuild nonsense", "serve --addr"} {
 		_, wrong, status := execute(t, command(t, data, strings.Fields(args)...))
 		require.NotEqual(t, 0, status, args)
@@ -52,7 +57,7 @@ func TestTheProgramExplainsItself(t *testing.T) {
 func attached(t *testing.T, o *office, args ...string) (stdout, stderr string, status int) {
 	t.Helper()
 	cmd := command(t, t.TempDir(), args...)
-	cmd.Env = append(cmd.Env, "DATABASE_URL="+o.database)
+	cmd.Env = append(cmd.Env, "DATABASE_URL="+o.database, "EVENTSTORE_URL="+o.sys.settings.EventStore)
 	return execute(t, cmd)
 }
 
@@ -66,7 +71,7 @@ func TestEventsAreShownFromTheShell(t *testing.T) {
 	require.Equal(t, 0, status)
 	require.Regexp(t, fmt.Sprintf(`^ +%d  \S+  BankRowAdded +bankrow-%d@0  \{.*12\.5.*\}\n$`, o.head(), row.ID), out)
 	out, _, _ = attached(t, o, "events", "tail")
-	require.Equal(t, int(o.head()), strings.Count(out, "\n"))
+	require.Len(t, slices.Collect(o.events(0)), strings.Count(out, "\n"))
 	byPosition, _, status := attached(t, o, "events", "show", strconv.FormatInt(o.head(), 10))
 	require.Equal(t, 0, status)
 	byStream, _, status := attached(t, o, "events", "show", "--stream", fmt.Sprintf("bankrow-%d", row.ID))
@@ -149,10 +154,22 @@ func TestAFolderIsServedOnceAndLeftInOrder(t *testing.T) {
 	t.Parallel()
 	data := pgtest.Dir(t)
 	endCluster(t, data)
-	// Commands work where nothing ran before, and leave nothing running.
+	// What looks at a log makes none in a folder that was named by mistake.
+	for _, args := range []string{"doctor", "events tail", "projections list", "audit key", "audit verify --store", "user list", "vault erasures export " + filepath.Join(t.TempDir(), "list")} {
+		_, wrong, status := execute(t, command(t, data, strings.Fields(args)...))
+		require.Equal(t, 1, status, args)
+		require.Contains(t, wrong, "bahi: no Bahi has run in the data folder "+data, args)
+	}
+	left, err := os.ReadDir(data)
+	require.NoError(t, err)
+	require.Empty(t, left)
+	// What makes something works where nothing ran before, and leaves nothing running.
+	_, wrong, status := execute(t, command(t, data, "apikey", "create", "--name", "till"))
+	require.Equal(t, 0, status, wrong)
+	require.Zero(t, postmaster(data))
 	out, wrong, status := execute(t, command(t, data, "doctor"))
 	require.Equal(t, 0, status, wrong)
-	require.Contains(t, out, "books: generation 1 is what the log says, 0 rows at position 0")
+	require.Contains(t, out, "books: generation 1 is what the log says, 0 rows at position ")
 	require.Zero(t, postmaster(data))
 
 	p := serve(t, command(t, data, "serve"))

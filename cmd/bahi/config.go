@@ -15,21 +15,23 @@ import (
 	"bahi/commands/marketplace"
 )
 
-// settings are those that every command needs.
+// settings are those that every command needs. A command's help has them after its own.
 type settings struct {
-	Data        string        `env:"BAHI_DATA" default:"./data" help:"Data folder: private Postgres cluster, keys, mail, blobs."`
-	DatabaseURL string        `env:"DATABASE_URL" name:"database-url" placeholder:"URL" help:"Postgres 15 or newer. Without it, a private cluster in the data folder."`
-	EventStore  string        `env:"EVENTSTORE_URL" name:"eventstore-url" placeholder:"URL" help:"Event log in EventStoreDB or KurrentDB, esdb://user:password@host:port. Without it, the log is in Postgres."`
-	MasterKey   string        `env:"BAHI_MASTER_KEY" placeholder:"BASE64" help:"Key that wraps every other key: 32 bytes. Without it, one is made in the data folder."`
-	Timezone    string        `env:"BAHI_TIMEZONE" default:"Asia/Kolkata" help:"Zone of the workshop, which says what day it is."`
-	Connections int32         `env:"BAHI_DB_CONNECTIONS" default:"24" help:"Most connections to Postgres that reads take."`
-	LogLevel    slog.Level    `env:"BAHI_LOG_LEVEL" default:"INFO" help:"Least level that is logged: DEBUG, INFO, WARN, ERROR."`
-	Keep        time.Duration `env:"BAHI_KEEP_GENERATION" name:"keep-generation" default:"1h" help:"How long tables follow on that a rebuild has replaced, so that a rollback finds them current."`
-	LogFormat   string        `env:"BAHI_LOG_FORMAT" default:"text" enum:"text,json" help:"Form of log lines: text or json."`
+	Data        string        `env:"BAHI_DATA" default:"./data" help:"Data folder: private Postgres cluster, keys, mail, blobs." group:"shared"`
+	DatabaseURL string        `env:"DATABASE_URL" name:"database-url" placeholder:"URL" help:"Postgres 15 or newer. Without it, a private cluster in the data folder." group:"shared"`
+	EventStore  string        `env:"EVENTSTORE_URL" name:"eventstore-url" placeholder:"URL" help:"Event log in EventStoreDB or KurrentDB, esdb://user:password@host:port. Without it, the log is in Postgres." group:"shared"`
+	MasterKey   string        `env:"BAHI_MASTER_KEY" placeholder:"BASE64" help:"Key that wraps every other key: 32 bytes. Without it, one is made in the data folder." group:"shared"`
+	Timezone    string        `env:"BAHI_TIMEZONE" default:"Asia/Kolkata" help:"Zone of the workshop, which says what day it is." group:"shared"`
+	ReadWait    time.Duration `env:"BAHI_READ_WAIT" default:"500ms" help:"How long a read that names no Bahi-Min-Position waits for its tables to have all that the log has. Then it answers what they have, with a Warning." group:"shared"`
+	Connections int32         `env:"BAHI_DB_CONNECTIONS" default:"24" help:"Most connections to Postgres that reads take." group:"shared"`
+	LogLevel    slog.Level    `env:"BAHI_LOG_LEVEL" default:"INFO" help:"Least level that is logged: DEBUG, INFO, WARN, ERROR." group:"shared"`
+	Keep        time.Duration `env:"BAHI_KEEP_GENERATION" name:"keep-generation" default:"1h" help:"How long tables follow on that a rebuild has replaced, so that a rollback finds them current." group:"shared"`
+	LogFormat   string        `env:"BAHI_LOG_FORMAT" default:"text" enum:"text,json" help:"Form of log lines: text or json." group:"shared"`
 
-	auditSettings
+	auditSettings `group:"shared"`
 
-	Outside outside `kong:"-"`
+	Outside  outside `kong:"-"`
+	MayBegin bool    `kong:"-"` // the command is of use where no Bahi has run
 }
 
 // logger answers what logs to standard error. A command at the shell is quiet about what goes well.
@@ -56,6 +58,20 @@ const (
 	keyBytes    = 32
 	shortestKey = 16 // characters: it allows everything, and may be guessed at 120 a minute
 )
+
+// operatorSettings say how the operator is known.
+type operatorSettings struct {
+	AdminKey string `env:"BAHI_ADMIN_API_KEY" name:"admin-api-key" placeholder:"KEY" help:"The operator's API key. Without it, one is made at the first start, kept in the data folder and printed once."`
+}
+
+// key answers the operator's API key. One that had to be made is printed.
+func (c operatorSettings) key(data string) (string, error) {
+	key, made, err := adminKey(data, c.AdminKey)
+	if made {
+		fmt.Fprintf(os.Stderr, "The operator's API key, kept in %s/keys/admin.key:\n%s\n", data, key)
+	}
+	return key, err
+}
 
 // adminKey answers the operator's own key: the configured one, else the one in the data folder, which
 // is made at the first start. made tells the latter.

@@ -8,7 +8,6 @@ import (
 	"bahi/http/api"
 	"bahi/http/console"
 	opsroutes "bahi/http/ops"
-	"bahi/readmodels"
 	opsviews "bahi/readmodels/ops"
 )
 
@@ -42,10 +41,10 @@ func (s *system) console(a *api.API) error {
 	pages, err := console.New(console.Config{
 		Projections: registry, Builds: builds{s},
 		Jobs: &opsviews.Jobs{DB: s.pool}, Queue: s.queue,
-		Events:   &opsviews.Events{DB: s.pool},
-		Accounts: &opsviews.Accounts{Reader: readmodels.NewReader(s.pool, registry.Versions, s.runner.Moved, nil)}, Books: s.ledger,
+		Events:   s.explored(),
+		Accounts: &opsviews.Accounts{Reader: s.reader(registry.Versions)}, Books: s.ledger,
 		Captured: kept,
-		Key:      key, PublicURL: s.settings.Outside.PublicURL, Zone: zone, Version: version, Store: s.store.ID().String(),
+		Key:      key, PublicURL: s.settings.Outside.PublicURL, Zone: zone, Version: version, Store: s.store.ID().String(), Elsewhere: s.settings.EventStore != "",
 		Now: time.Now, Log: s.log, Classify: classify,
 	})
 	if err != nil {

@@ -191,6 +191,43 @@ func plain(amount string) string {
 	return amount
 }
 
+func TestWhatWasTakenBackIsShownAsSuch(t *testing.T) {
+	t.Parallel()
+	o := start(t)
+	clerk := o.clerk(home)
+	account := open(clerk, "HDFC")
+	first, twice, wrong := post(clerk, account, deposit("2025-03-01", "5")), post(clerk, account, deposit("2025-03-01", "5")), post(clerk, account, deposit("2025-03-02", "100"))
+	because := clerk.With("Bahi-Reason", "typed twice")
+	because.POST(at(account, twice.ID, "/void"), nil).Status(200)
+	voided := o.head()
+	var back bankRow
+	because.POST(at(account, wrong.ID, "/reverse"), nil).Status(201).JSON(&back)
+
+	p := o.browse()
+	page := fmt.Sprintf("/console/ledger/bank/%d", account)
+	p.Go(page)
+	require.Equal(t, []string{"5.00", "5.00", "105.00", "5.00"}, p.Texts(".book tr:not(.carried) td.left"))
+	require.Equal(t, []string{"0.00", "5.00"}, []string{p.Text("#opening"), p.Text("#closing")}, "what is void counts nothing")
+	var struck []string
+	p.Evaluate(`[...document.querySelectorAll(".book tr")].filter(r => getComputedStyle(r.querySelector(".in") || r).textDecorationLine === "line-through").map(r => r.querySelector(".id").innerText)`, &struck)
+	require.Equal(t, []string{strconv.FormatInt(twice.ID, 10)}, struck)
+	require.Equal(t, []string{"void"}, p.Texts(".book .chip"))
+	require.Equal(t, []string{fmt.Sprintf("taken back by row %d", back.ID), fmt.Sprintf("takes back row %d", wrong.ID)}, p.Texts(".book .hint"))
+
+	p.Submit(fmt.Sprintf(".book .id a[href$='/rows/%d']", wrong.ID))
+	require.Equal(t, []string{"added", "reversed"}, p.Texts(".history .chip"))
+	p.Submit(fmt.Sprintf(".history a[href$='/rows/%d']", back.ID))
+	require.Equal(t, []string{"added"}, p.Texts(".history .chip"))
+	require.Contains(t, p.Text(".history"), fmt.Sprintf("It takes back row %d.", wrong.ID))
+	p.Go(fmt.Sprintf("%s/rows/%d", page, twice.ID))
+	require.Equal(t, []string{"added", "voided"}, p.Texts(".history .chip"))
+	p.Go(fmt.Sprintf("/console/events/%d", voided))
+	require.Equal(t, fmt.Sprintf("Row %d was voided", twice.ID), p.Text("#c-title"))
+	require.Equal(t, []string{"void"}, p.Texts(".changes tbody th"))
+	p.Go(fmt.Sprintf("%s/rows/%d", page, first.ID))
+	require.Equal(t, []string{"added"}, p.Texts(".history .chip"))
+}
+
 func TestALongLedgerIsShownPageByPage(t *testing.T) {
 	t.Parallel()
 	o := start(t)
@@ -312,6 +349,9 @@ func TestEveryPageIsAccessibleInEveryLook(t *testing.T) {
 	row := post(clerk, account, `{"date":"2025-03-01","in_entries":[{"description":"sale","amount":1}]}`)
 	clerk.PUT(ledger(account), fmt.Sprintf(`{"id":%d,"date":"2025-03-02"}`, row.ID)).Status(200)
 	edited := o.head()
+	because := clerk.With("Bahi-Reason", "typed twice")
+	because.POST(at(account, post(clerk, account, deposit("2025-03-03", "5")).ID, "/void"), nil).Status(200)
+	because.POST(at(account, post(clerk, account, deposit("2025-03-03", "5")).ID, "/reverse"), nil).Status(201)
 	o.person("asha@example.com")
 	o.worked("send_verification")
 	// One projection differs, one is parked, one is being filled, each on show.

@@ -44,7 +44,11 @@ func (c copyEvents) Run(ctx context.Context) error {
 	bar := newProgress("copying", "events")
 	done, err := copyLog(ctx, from, to, func(at, head event.Position) { bar.show(int64(at), int64(head)) })
 	bar.end()
-	fmt.Printf("%d events copied, %d were there; the log %s is now the log %s\n", done.copied, done.there, from.ID(), to.ID())
+	fmt.Printf("%d events copied, %d were there", done.copied, done.there)
+	if err == nil {
+		fmt.Printf("; the log %s is now the log %s", from.ID(), to.ID())
+	}
+	fmt.Println()
 	if done.renumbered > 0 {
 		fmt.Printf("%d events name positions of others, which are others there: they were written so.\n", done.renumbered)
 	}
@@ -101,8 +105,12 @@ func (c copyEvents) openAt(ctx context.Context, url string, fresh bool) (eventLo
 // copied tells what was done.
 type copied struct{ there, copied, renumbered int }
 
-// maxCopied is how many events are appended at once, which stand together in one stream.
-const maxCopied = 128
+// maxCopied and maxCopiedBytes are how many events are appended at once, which stand together in one stream. What was taken one
+// by one may be more than a log takes at once: a server of EventStoreDB takes 1 MiB, unless it is told otherwise.
+const (
+	maxCopied      = 128
+	maxCopiedBytes = 512 << 10
+)
 
 // copyLog appends to one log what it lacks of another, in order. What it has already must be the other's beginning. Each event
 // keeps its stream, revision, id, type, payload and metadata; its position and its time are the new log's. Where the position
@@ -120,6 +128,7 @@ func copyLog(ctx context.Context, from, to eventstore.Store, progress func(at, h
 	var (
 		places  moved
 		waiting []event.Stored // of one stream, to be appended together
+		held    int            // bytes of their payloads and metadata
 		more    = true
 	)
 	flush := func() error {
@@ -127,7 +136,7 @@ func copyLog(ctx context.Context, from, to eventstore.Store, progress func(at, h
 			return nil
 		}
 		err := appendCopies(ctx, to, waiting, &places, &done)
-		waiting = waiting[:0]
+		waiting, held = waiting[:0], 0
 		return err
 	}
 	for e, err := range from.ReadAll(ctx, 0, eventstore.Forwards) {
@@ -152,12 +161,13 @@ func copyLog(ctx context.Context, from, to eventstore.Store, progress func(at, h
 				continue
 			}
 		}
-		if len(waiting) > 0 && (waiting[0].Stream != e.Stream || len(waiting) == maxCopied || namesPositions(e)) {
+		size := len(e.Data) + len(e.Meta)
+		if len(waiting) > 0 && (waiting[0].Stream != e.Stream || len(waiting) == maxCopied || held+size > maxCopiedBytes || namesPositions(e)) {
 			if err := flush(); err != nil {
 				return done, err
 			}
 		}
-		waiting = append(waiting, e)
+		waiting, held = append(waiting, e), held+size
 		progress(e.Position, head)
 	}
 	if more {

@@ -4,10 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net"
-	"path/filepath"
+	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -16,14 +14,13 @@ import (
 	"bahi/domain/event"
 	"bahi/eventstore"
 	"bahi/eventstore/esdb"
-	"bahi/eventstore/gateway"
 	"bahi/eventstore/postgres"
 	"bahi/internal/pgtest"
 	"bahi/migrations"
 )
 
 // emptyLog is a log in Postgres, and its database.
-func emptyLog(t *testing.T) (*postgres.Store, string) {
+func emptyLog(t testing.TB) (*postgres.Store, string) {
 	t.Helper()
 	address := pgtest.Template(t, "migrated", migrations.Up)
 	pool, err := pgxpool.New(t.Context(), address)
@@ -45,19 +42,7 @@ func logWithOtherPositions(t *testing.T) *esdb.Store {
 	e := event.New{ID: uuid.New(), Type: "$stats", Data: []byte(`{}`), Meta: []byte(`{}`)}
 	_, err := behind.Append(t.Context(), "$stats-1", eventstore.NoStream, e)
 	require.NoError(t, err)
-	dir := t.TempDir()
-	ca, err := gateway.OpenCA(dir, []string{"127.0.0.1"}, time.Now)
-	require.NoError(t, err)
-	g := gateway.New(gateway.Config{
-		Store: behind, Writable: true, TLS: ca.TLS(), Log: slog.New(slog.DiscardHandler), Authenticate: func(context.Context, string) error { return nil },
-	})
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
-	ended := make(chan error, 1)
-	go func() { ended <- g.Serve(ctx, listener) }()
-	t.Cleanup(func() { stop(); require.NoError(t, <-ended) })
-	store, err := esdb.Open(t.Context(), "esdb://bahi:key@"+listener.Addr().String()+"?tlsCAFile="+filepath.Join(dir, "ca.crt"), slog.New(slog.DiscardHandler))
+	store, err := esdb.Open(t.Context(), served(t, behind), slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	t.Cleanup(store.Close)
 	return store
@@ -159,6 +144,19 @@ func TestACopyThatWasInterruptedGoesOn(t *testing.T) {
 	require.Equal(t, copied{there: 40, copied: 1}, done, "what came later")
 }
 
+func TestLargeEventsOfOneStreamAreNotAppendedTogether(t *testing.T) {
+	t.Parallel()
+	from, _ := emptyLog(t)
+	to, _ := emptyLog(t)
+	large := `"` + strings.Repeat("x", 9<<20) + `"`
+	for range 2 { // more than a log takes at once
+		put(t, from, "pictures-1", "PictureDrawn", large, `{}`)
+	}
+	done, err := copyLog(t.Context(), from, to, quiet)
+	require.NoError(t, err)
+	require.Equal(t, copied{copied: 2}, done)
+}
+
 func TestACopyIsMadeOfOneLogOnly(t *testing.T) {
 	t.Parallel()
 	from, address := emptyLog(t)
@@ -175,6 +173,11 @@ func TestACopyIsMadeOfOneLogOnly(t *testing.T) {
 	stdout, stderr, status := execute(t, cmd)
 	require.Zero(t, status, "%s", stderr)
 	require.Contains(t, stdout, "1 events copied, 0 were there")
+	require.Contains(t, stdout, fmt.Sprintf("; the log %s is now the log %s\n", from.ID(), longer.ID()))
+	stdout, stderr, status = execute(t, command(t, t.TempDir(), "events", "copy", "--from", other, "--to", other))
+	require.Equal(t, 1, status)
+	require.Contains(t, stderr, "bahi: both are the log")
+	require.Equal(t, "0 events copied, 0 were there\n", stdout)
 	put(t, longer, "orders-2", "OrderPlaced", `{}`, `{}`)
 	_, err = copyLog(t.Context(), from, longer, quiet)
 	require.ErrorContains(t, err, "after the end of the log to copy the other one has orders-2@0")

@@ -30,6 +30,18 @@ type database struct {
 	log     func(msg string, args ...any)
 }
 
+// hasRun refuses a data folder without a database. A command that only looks would make one there, and tell whoever named the
+// wrong folder of a new log: that all is well with it, or its key.
+func (s settings) hasRun() error {
+	if s.DatabaseURL != "" {
+		return nil
+	}
+	if _, err := os.Stat(filepath.Join(s.Data, "postgres")); err != nil {
+		return fmt.Errorf("no Bahi has run in the data folder %s (--data or BAHI_DATA names another): %w", s.Data, err)
+	}
+	return nil
+}
+
 // attach joins the database, and changes nothing in it.
 func (s settings) attach(ctx context.Context) (*database, error) {
 	log := s.logger(false)

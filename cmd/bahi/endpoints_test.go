@@ -123,7 +123,9 @@ func TestDocumentIsTheCommittedOne(t *testing.T) {
 		Paths   map[string]map[string]struct {
 			OperationID string `json:"operationId"`
 			Summary     string
-			Responses   map[string]any
+			Responses   map[string]struct {
+				Content map[string]struct{ Schema map[string]any }
+			}
 		}
 	}
 	require.NoError(t, json.Unmarshal(pretty.Bytes(), &document))
@@ -133,6 +135,9 @@ func TestDocumentIsTheCommittedOne(t *testing.T) {
 		require.Equal(t, op.ID, d.OperationID)
 		require.NotEmpty(t, d.Summary)
 		require.Contains(t, d.Responses, strconv.Itoa(status(op)))
+		for kind, c := range d.Responses[strconv.Itoa(status(op))].Content {
+			require.NotEmpty(t, c.Schema, "%s: %s", op.ID, kind)
+		}
 	}
 	references := regexp.MustCompile(`"\$ref": "#/components/schemas/([^"]+)"`)
 	for _, m := range references.FindAllStringSubmatch(pretty.String(), -1) {

@@ -2,12 +2,17 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"iter"
 
 	"bahi/domain/event"
 	"bahi/eventstore"
 	"bahi/eventstore/esdb"
 	"bahi/eventstore/postgres"
+	"bahi/http/console"
+	auditviews "bahi/readmodels/audit"
+	opsviews "bahi/readmodels/ops"
 )
 
 // eventLog is the log that the system stands on, until it is closed.
@@ -32,6 +37,82 @@ func (s *system) openLog(ctx context.Context) (eventLog, error) {
 	return log, nil
 }
 
+// logElsewhere is the log as the views read it that otherwise read its table; nil where that has it.
+func (s *system) logElsewhere() opsviews.Log {
+	if s.settings.EventStore == "" {
+		return nil
+	}
+	return viewedLog{s.store}
+}
+
+// viewedLog joins what the views want of the log to the store.
+type viewedLog struct{ eventstore.Store }
+
+// After implements the views' Log.
+func (l viewedLog) After(ctx context.Context, at event.Position) iter.Seq2[event.Stored, error] {
+	return l.placed(ctx, l.ReadAll(ctx, at, eventstore.Forwards))
+}
+
+// Before implements the views' Log.
+func (l viewedLog) Before(ctx context.Context, at event.Position) iter.Seq2[event.Stored, error] {
+	return l.placed(ctx, l.ReadAll(ctx, at, eventstore.Backwards))
+}
+
+// placed tells of a read that EventStoreDB refused because no event stands where it was to begin. The server says so in words
+// of its own; but if it answers otherwise, that was it.
+func (l viewedLog) placed(ctx context.Context, events iter.Seq2[event.Stored, error]) iter.Seq2[event.Stored, error] {
+	if _, refuses := l.Store.(*esdb.Store); !refuses {
+		return events
+	}
+	return func(yield func(event.Stored, error) bool) {
+		begun := false
+		for e, err := range events {
+			if err != nil && !begun && ctx.Err() == nil && !errors.Is(err, eventstore.ErrUnavailable) && !errors.Is(err, context.DeadlineExceeded) {
+				if _, away := l.Head(ctx); away == nil {
+					err = opsviews.ErrNoPlace
+				}
+			}
+			if begun = true; !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// At implements the views' Log.
+func (l viewedLog) At(ctx context.Context, at event.Position) (event.Stored, bool, error) {
+	for e, err := range l.Before(ctx, at+1) {
+		if errors.Is(err, opsviews.ErrNoPlace) {
+			return event.Stored{}, false, nil
+		}
+		return e, err == nil && e.Position == at, err
+	}
+	return event.Stored{}, false, nil
+}
+
+// Stream implements the views' Log.
+func (l viewedLog) Stream(ctx context.Context, stream string, from int64) iter.Seq2[event.Stored, error] {
+	return l.ReadStream(ctx, stream, from, eventstore.Forwards)
+}
+
+// Back implements the views' Log.
+func (l viewedLog) Back(ctx context.Context, stream string, from int64) iter.Seq2[event.Stored, error] {
+	return l.ReadStream(ctx, stream, from, eventstore.Backwards)
+}
+
+// explorer looks around in the log, wherever that is.
+type explorer interface {
+	console.Events
+	auditviews.Search
+}
+
+func (s *system) explored() explorer {
+	if log := s.logElsewhere(); log != nil {
+		return &opsviews.Walked{Log: log}
+	}
+	return &opsviews.Events{DB: s.pool}
+}
+
 // headElsewhere is how reads learn of the log's head. Where the log is in their own database they see it themselves, in the
 // snapshot of their rows.
 func (s settings) headElsewhere(log eventstore.Store) func(context.Context) (event.Position, error) {
@@ -41,11 +122,20 @@ func (s settings) headElsewhere(log eventstore.Store) func(context.Context) (eve
 	return log.Head
 }
 
+// ownLog refuses an EVENTSTORE_URL that leads to another log than the database's: what was signed there, and the tables, are not
+// of this one.
+func (s *system) ownLog(ctx context.Context) error {
+	if s.settings.EventStore == "" {
+		return nil
+	}
+	return s.signer.Ring.Own(ctx)
+}
+
 // logInPostgres refuses what reads or fills the log's table itself.
 func (s settings) logInPostgres(command string) error {
 	if s.EventStore == "" {
 		return nil
 	}
 	return fmt.Errorf("bahi %s works on a log in Postgres, and EVENTSTORE_URL says that it is elsewhere. "+
-		"What of Bahi is in Postgres besides can be copied by pg_dump; the log by its own server's tools, or by bahi events copy", command)
+		"What of Bahi is in Postgres besides can be copied by pg_dump; the log by its own server's tools, or by bahi events copy and export", command)
 }

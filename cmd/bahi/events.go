@@ -97,13 +97,14 @@ func (c showEvents) Run(ctx context.Context) error {
 	}
 	defer sys.close()
 	if c.Stream == "" {
-		for e, err := range sys.store.ReadAll(ctx, c.Position-1, eventstore.Forwards) {
-			if err != nil {
-				return err
-			}
-			return printWhole(os.Stdout, e)
+		e, there, err := viewedLog{sys.store}.At(ctx, c.Position)
+		if err == nil && !there {
+			err = fmt.Errorf("the log has no event at position %d", c.Position)
 		}
-		return fmt.Errorf("the log has no event at position %d", c.Position)
+		if err != nil {
+			return err
+		}
+		return printWhole(os.Stdout, e)
 	}
 	found := false
 	for e, err := range sys.store.ReadStream(ctx, c.Stream, 0, eventstore.Forwards) {

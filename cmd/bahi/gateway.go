@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"time"
 
@@ -17,6 +19,7 @@ import (
 	"bahi/domain"
 	"bahi/domain/event"
 	"bahi/eventstore/gateway"
+	"bahi/internal/pgcluster"
 )
 
 // gatewaySettings are those of the log's door for EventStoreDB clients.
@@ -27,8 +30,39 @@ type gatewaySettings struct {
 	GatewayKey   string `env:"BAHI_GATEWAY_TLS_KEY" name:"gateway-tls-key" placeholder:"FILE" help:"The private key of that certificate, in PEM."`
 }
 
+// gatewayCommand is a bahi that has the log and nothing else: no tables are folded and no mails are sent. Other bahis may have
+// their log there.
+type gatewayCommand struct {
+	settings
+	gatewaySettings
+	operatorSettings
+}
+
+// defaultGateway is where clients of EventStoreDB look first.
+const defaultGateway = "127.0.0.1:2113"
+
+// Run serves the log until the context ends.
+func (c gatewayCommand) Run(ctx context.Context) error {
+	lock, err := pgcluster.Lock(c.Data)
+	if err != nil {
+		return err
+	}
+	defer lock.Release() //nolint:errcheck // the process ends
+	sys, err := c.openBooks(ctx, true)
+	if err != nil {
+		return err
+	}
+	defer sys.close()
+	key, err := c.key(c.Data)
+	if err != nil {
+		return err
+	}
+	c.GatewayAddr = cmp.Or(c.GatewayAddr, defaultGateway)
+	return c.serveWithGateway(ctx, sys, key, sys.commands.Run)
+}
+
 // serveWithGateway serves, and beside that the gateway if there is to be one. When one of them ends the other does.
-func (c serveCommand) serveWithGateway(ctx context.Context, sys *system, key string, serve func(context.Context) error) error {
+func (c gatewaySettings) serveWithGateway(ctx context.Context, sys *system, key string, serve func(context.Context) error) error {
 	if c.GatewayAddr == "" {
 		return serve(ctx)
 	}
@@ -50,8 +84,8 @@ func (c serveCommand) serveWithGateway(ctx context.Context, sys *system, key str
 	return serving.Wait()
 }
 
-func (c serveCommand) gateway(sys *system, key string) (*gateway.Server, error) {
-	certificates, err := c.certificates()
+func (c gatewaySettings) gateway(sys *system, key string) (*gateway.Server, error) {
+	certificates, err := c.certificates(sys.settings.Data)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +107,7 @@ func (c serveCommand) gateway(sys *system, key string) (*gateway.Server, error) 
 }
 
 // certificates are the configured ones, else those of an authority in the data folder.
-func (c serveCommand) certificates() (*tls.Config, error) {
+func (c gatewaySettings) certificates(data string) (*tls.Config, error) {
 	if (c.GatewayCert == "") != (c.GatewayKey == "") {
 		return nil, errors.New("BAHI_GATEWAY_TLS_CERT and BAHI_GATEWAY_TLS_KEY go together")
 	}
@@ -91,16 +125,26 @@ func (c serveCommand) certificates() (*tls.Config, error) {
 	if host, _, err := net.SplitHostPort(c.GatewayAddr); err == nil && host != "" && !slices.Contains(hosts, host) {
 		hosts = append(hosts, host)
 	}
-	ca, err := gateway.OpenCA(filepath.Join(c.Data, "gateway"), hosts, time.Now)
+	ca, err := gateway.OpenCA(filepath.Join(data, "gateway"), hosts, time.Now)
 	if err != nil {
 		return nil, err
 	}
 	return ca.TLS(), nil
 }
 
+// notText finds in JSON what Postgres cannot make text of, once what only looks like it is put aside: escaped
+// backslashes, and both halves of a character beyond U+FFFF.
+var (
+	aside   = regexp.MustCompile(`\\\\|\\u[dD][89abAB][[:xdigit:]]{2}\\u[dD][c-fC-F][[:xdigit:]]{2}`)
+	notText = regexp.MustCompile(`\\u(0000|[dD][89a-fA-F])`)
+)
+
 // checkForeign says why an event from outside is not for a stream. Types of ours stand only in their own streams, and are what
 // this program can read; streams of ours hold nothing else. Everything else is for whoever appends it.
 func checkForeign(stream string, e event.New) error {
+	if notText.Match(aside.ReplaceAll(e.Meta, nil)) {
+		return fmt.Errorf("the metadata of %s have a NUL in them, or half of a character, and the log could not be searched by them any more", e.Type)
+	}
 	category, _ := event.SplitStream(stream)
 	t, known := domain.Catalogue.Lookup(e.Type)
 	if !known {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -25,11 +26,20 @@ const loadClients = 16
 // not at all, and whole.
 type load struct {
 	t        testing.TB
-	base     atomic.Pointer[string] // of the server's URL; it changes with each start
+	servers  atomic.Pointer[[]string] // URLs, shared out to the clients; they change with each start
 	clients  []*loadClient
 	answered atomic.Int64
 	away     atomic.Int64 // answered with 503
 	accounts []int64
+	pause    time.Duration // of each client after each write
+}
+
+// pace is what clients rest after each write, so that the tests beside them get on as well. With rounds to go they never rest.
+func pace() time.Duration {
+	if os.Getenv("BAHI_ROUNDS") != "" {
+		return 0
+	}
+	return 5 * time.Millisecond
 }
 
 // claim is one row that a client wanted, under a description that is its alone.
@@ -63,7 +73,7 @@ type loadClient struct {
 }
 
 func newLoad(t testing.TB, url string, seed uint64) *load {
-	l := &load{t: t}
+	l := &load{t: t, pause: pace()}
 	l.at(url)
 	for i := range loadClients {
 		l.clients = append(l.clients, &loadClient{
@@ -80,7 +90,14 @@ func newLoad(t testing.TB, url string, seed uint64) *load {
 	return l
 }
 
-func (l *load) at(url string) { l.base.Store(&url) }
+// at tells the clients which servers there are now.
+func (l *load) at(servers ...string) { l.servers.Store(&servers) }
+
+// server is the URL of the one that the client asks.
+func (c *loadClient) server() string {
+	servers := *c.l.servers.Load()
+	return servers[c.nth%len(servers)]
+}
 
 func idOf(t testing.TB, text []byte) int64 {
 	var it struct {
@@ -98,7 +115,7 @@ func (c *loadClient) ask(method, path, key string, body any) (status int, text [
 			return 0, nil, err
 		}
 	}
-	r, err := http.NewRequestWithContext(context.Background(), method, *c.l.base.Load()+path, &sent)
+	r, err := http.NewRequestWithContext(context.Background(), method, c.server()+path, &sent)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -152,10 +169,18 @@ func (l *load) run(ctx context.Context) {
 			c.settle(ctx)
 			for ctx.Err() == nil {
 				c.step(ctx)
+				rest(ctx, l.pause)
 			}
 		})
 	}
 	all.Wait()
+}
+
+func rest(ctx context.Context, pause time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(pause):
+	}
 }
 
 // settle sends again what has a key and was not answered.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -17,9 +18,11 @@ var version = "development"
 
 type cli struct {
 	Serve       serveCommand       `cmd:"" help:"Serve the HTTP interface. Needs no configuration."`
+	Gateway     gatewayCommand     `cmd:"" help:"Serve the log alone over the EventStoreDB protocol: other bahis may have their log there."`
 	Events      eventsCommand      `cmd:"" help:"Look at the log, export it, import it."`
 	Projections projectionsCommand `cmd:"" help:"List and rebuild what is read."`
 	Reactors    reactorsCommand    `cmd:"" help:"List side effects' reactors, and let them go over old events."`
+	Feed        feedCommand        `cmd:"" help:"Look after the forwarding of events to a broker."`
 	User        userCommand        `cmd:"" help:"Make, list, grant, keep and delete accounts of people."`
 	Apikey      apikeyCommand      `cmd:"" name:"apikey" help:"Make, list and revoke API keys."`
 	Keys        keysCommand        `cmd:"" help:"Change the keys that tokens are signed with."`
@@ -57,11 +60,12 @@ func run() error {
 	k := kong.Parse(&c,
 		kong.Name("bahi"),
 		kong.Description("Bahi keeps a workshop's books as a log of events. Each setting is a flag and an environment variable."),
+		kong.ExplicitGroups([]kong.Group{{Key: "shared", Title: "Settings that commands share:"}}),
 		kong.UsageOnError(),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 	)
-	if os.Getenv("GOMEMLIMIT") == "" && k.Command() != "serve" && k.Command() != "bench" {
+	if os.Getenv("GOMEMLIMIT") == "" && !slices.Contains([]string{"serve", "gateway", "bench"}, k.Command()) {
 		debug.SetMemoryLimit(toolMemory)
 	}
 	return k.Run()

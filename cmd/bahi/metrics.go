@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"log/slog"
+	"math"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -11,11 +12,14 @@ import (
 	opsviews "bahi/readmodels/ops"
 )
 
-// register adds the metrics of the process, the jobs and the projections.
+// register adds the metrics of the process, the jobs, the projections, the feed and what is signed. It is called before anything is signed.
 func (s *system) register(metrics *prometheus.Registry) {
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		&projectionMetrics{registry: s.registry(), log: s.log})
+		&projectionMetrics{registry: s.registry(), log: s.log}, workingMetric{s}, newAuditMetrics(s))
 	s.queue.Register(metrics)
+	if s.feed != nil {
+		s.feed.Register(metrics)
+	}
 }
 
 // scrapeWithin is how long the registry of projections may take to answer a scrape.
@@ -33,7 +37,7 @@ type projectionMetrics struct {
 var (
 	projectionGauges = []gauge[opsviews.Projection]{
 		{"position", "Position of the log up to which the projection has come.", func(p opsviews.Projection) float64 { return float64(p.Position) }},
-		{"lag_events", "Events of the log that are not in the tables yet.", func(p opsviews.Projection) float64 { return float64(p.LagEvents) }},
+		{"lag_events", "Events of the log that are not in the tables yet.", lagEvents},
 		{"lag_seconds", "How long the oldest of them has been in the log.", func(p opsviews.Projection) float64 { return p.LagSeconds }},
 		{"parked", "1 while the projection stands still because of an error.", func(p opsviews.Projection) float64 { return one(p.LastError != nil) }},
 		{"paused", "1 while an operator lets the projection stand still.", func(p opsviews.Projection) float64 { return one(p.State == "paused") }},
@@ -46,7 +50,7 @@ var (
 	}
 )
 
-// gauge is a number that is told of each T.
+// gauge is a number that is told of each T, unless it is none.
 type gauge[T any] struct {
 	name, help string
 	of         func(T) float64
@@ -57,7 +61,17 @@ func (g gauge[T]) desc() *prometheus.Desc {
 }
 
 func (g gauge[T]) tell(out chan<- prometheus.Metric, projection string, of T) {
-	out <- prometheus.MustNewConstMetric(g.desc(), prometheus.GaugeValue, g.of(of), projection)
+	if value := g.of(of); !math.IsNaN(value) {
+		out <- prometheus.MustNewConstMetric(g.desc(), prometheus.GaugeValue, value, projection)
+	}
+}
+
+// lagEvents is no number where nobody counts them.
+func lagEvents(p opsviews.Projection) float64 {
+	if p.LagEvents == nil {
+		return math.NaN()
+	}
+	return float64(*p.LagEvents)
 }
 
 func one(yes bool) float64 {
@@ -96,5 +110,21 @@ func (m *projectionMetrics) Collect(out chan<- prometheus.Metric) {
 		for _, g := range buildGauges {
 			g.tell(out, p.Name, *p.Build)
 		}
+	}
+}
+
+// workingMetric tells what this process works on, of those that share the projections.
+type workingMetric struct{ *system }
+
+var working = prometheus.NewDesc("bahi_projection_working",
+	"1 where this process is the one of all that works on the projection.", []string{"projection"}, nil)
+
+// Describe implements [prometheus.Collector].
+func (workingMetric) Describe(out chan<- *prometheus.Desc) { out <- working }
+
+// Collect implements [prometheus.Collector].
+func (m workingMetric) Collect(out chan<- prometheus.Metric) {
+	for name, s := range m.runner.Statuses() {
+		out <- prometheus.MustNewConstMetric(working, prometheus.GaugeValue, one(s.Working), name)
 	}
 }

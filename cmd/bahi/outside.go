@@ -25,6 +25,7 @@ import (
 // outside is what the system needs of the world around it. The zero value is a system that needs nothing.
 type outside struct {
 	consoleSettings
+	feedSettings
 
 	PublicURL   string        `env:"BAHI_PUBLIC_URL" name:"public-url" placeholder:"URL" help:"Where this interface is reached from outside. Without it, its own address."`
 	FrontendURL string        `env:"BAHI_FRONTEND_URL" name:"frontend-url" placeholder:"URL" help:"Where the pages are that links in mails lead to. Without it, the public URL."`

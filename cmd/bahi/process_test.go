@@ -45,7 +45,7 @@ var build = sync.OnceValues(func() (string, error) {
 
 // goBuild builds the program of this folder.
 func goBuild(path, version string, flags ...string) error {
-	args := append([]string{"build", "-o", path, "-ldflags", "-X main.version=" + version}, flags...)
+	args := append([]string{"build", "-o", path, "-ldflags", "-s -w -X main.version=" + version}, flags...)
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
 			if s.Key == "-race" && s.Value == "true" {
@@ -88,7 +88,7 @@ func command(t testing.TB, data string, args ...string) *exec.Cmd {
 	path, err := binary()
 	require.NoError(t, err)
 	cmd := exec.Command(path, args...)
-	cmd.Env = append(os.Environ(), "BAHI_DATA="+data, "BAHI_ADDR=127.0.0.1:0", "BAHI_ADMIN_API_KEY="+testOperatorKey, "BAHI_MASTER_KEY="+masterKey)
+	cmd.Env = append(os.Environ(), "BAHI_DATA="+data, "BAHI_ADDR=127.0.0.1:0", "BAHI_ADMIN_API_KEY="+testOperatorKey, "BAHI_MASTER_KEY="+masterKey, "BAHI_READ_WAIT="+testReadWait.String())
 	return cmd
 }
 

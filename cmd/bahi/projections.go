@@ -51,7 +51,7 @@ func (c listProjections) Run(ctx context.Context) error {
 	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(out, "PROJECTION\tVERSION\tGENERATION\tSTATE\tPOSITION\tLAG\tNOTE")
 	for _, g := range all {
-		fmt.Fprintf(out, "%s\t%d\t%d\t%s\t%d\t%d\t%s\n", g.Name, g.Version, g.Generation, g.State, g.Position, lag(head, g.Position), noteOn(g))
+		fmt.Fprintf(out, "%s\t%d\t%d\t%s\t%d\t%s\t%s\n", g.Name, g.Version, g.Generation, g.State, g.Position, c.behind(head, g.Position), noteOn(g))
 	}
 	return out.Flush()
 }

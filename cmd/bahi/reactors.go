@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"bahi/domain/event"
+	"bahi/projections"
 	"bahi/reactors"
 	marketreactors "bahi/reactors/marketplace"
 )
@@ -67,10 +69,14 @@ const reactingWithin = 10 * time.Second
 func (s *system) untilReacting(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, reactingWithin)
 	defer cancel()
+	var names []string // others have checkpoints too
+	for _, r := range allReactors() {
+		names = append(names, r.Name)
+	}
 	for ctx.Err() == nil {
 		var placed int
-		err := s.pool.QueryRow(ctx, `select count(*) from reactor.checkpoint`).Scan(&placed)
-		if err == nil && placed >= len(allReactors()) {
+		err := s.pool.QueryRow(ctx, `select count(*) from reactor.checkpoint where name = any($1)`, names).Scan(&placed)
+		if err == nil && placed >= len(names) {
 			return
 		}
 		select {
@@ -107,7 +113,7 @@ func (c listReactors) Run(ctx context.Context) error {
 	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(out, "REACTOR\tSTATE\tPOSITION\tLAG\tERROR")
 	for _, r := range all {
-		fmt.Fprintf(out, "%s\t%s\t%d\t%d\t%s\n", r.Name, r.State, r.Position, lag(head, r.Position), r.Error)
+		fmt.Fprintf(out, "%s\t%s\t%d\t%s\t%s\n", r.Name, r.State, r.Position, c.behind(head, r.Position), r.Error)
 	}
 	return out.Flush()
 }
@@ -158,7 +164,13 @@ func (c retryReactor) Run(ctx context.Context) error {
 		return err
 	}
 	defer sys.close()
-	return reactors.Retry(ctx, sys.pool, c.Name)
+	if err := reactors.Retry(ctx, sys.pool, c.Name); errors.Is(err, projections.ErrNotParked) {
+		return fmt.Errorf("%s is not parked", c.Name)
+	} else if err != nil {
+		return err
+	}
+	fmt.Printf("%s tries its event again\n", c.Name)
+	return nil
 }
 
 func reactorNamed(name string) (*reactors.Reactor, error) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -22,6 +23,11 @@ func TestReactorsAreListedAndReplayedOnlyByName(t *testing.T) {
 	_, wrong, status = attached(t, o, "reactors", "retry", "nonsense")
 	require.Equal(t, 1, status)
 	require.Contains(t, wrong, `bahi: there is no reactor "nonsense"`)
+	for args, why := range map[string]string{"reactors retry accounts": "bahi: accounts is not parked", "feed retry": "bahi: the feed is not parked"} {
+		_, wrong, status = attached(t, o, strings.Fields(args)...)
+		require.Equal(t, 1, status)
+		require.Contains(t, wrong, why)
+	}
 }
 
 func TestWhatHasExpiredIsSweptWhileItServes(t *testing.T) {

@@ -159,7 +159,7 @@ func TestAnInterruptedRebuildIsFinishedByWhoServes(t *testing.T) {
 		post(clerk, account, deposit("2025-03-01", "1"))
 	}
 	cmd := command(t, t.TempDir(), "projections", "rebuild", "books", "--throttle", "10")
-	cmd.Env = append(cmd.Env, "DATABASE_URL="+o.database)
+	cmd.Env = append(cmd.Env, "DATABASE_URL="+o.database, "EVENTSTORE_URL="+o.sys.settings.EventStore)
 	shell := launch(t, cmd)
 	building := func() bool { b := o.projection("books").Build; return b != nil && b.Done > 0 }
 	require.Eventually(t, building, 30*time.Second, 10*time.Millisecond)
@@ -196,7 +196,7 @@ func TestAParkedProjectionIsShownAndSkippedAtTheShell(t *testing.T) {
 	at := o.head()
 	require.Eventually(t, func() bool { return o.projection("books").State == "parked" }, 10*time.Second, 5*time.Millisecond)
 	list, _, _ := attached(t, o, "projections", "list")
-	require.Regexp(t, fmt.Sprintf(`(?m)^books +1 +1 +parked +\d+ +\d+ +event BankRowAdded at position %d: .*parked_for_a_test`, at), list)
+	require.Regexp(t, fmt.Sprintf(`(?m)^books +1 +1 +parked +\d+ +(\d+|some) +event BankRowAdded at position %d: .*parked_for_a_test`, at), list)
 	_, wrong, status := attached(t, o, "doctor", "books")
 	require.Equal(t, 1, status)
 	require.Contains(t, wrong, fmt.Sprintf("bahi: projection books stands still: event BankRowAdded at position %d", at))

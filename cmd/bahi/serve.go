@@ -33,10 +33,10 @@ type serveCommand struct {
 	settings
 	outside
 	gatewaySettings
+	operatorSettings
 
-	Addr     string `env:"BAHI_ADDR" default:"127.0.0.1:8080" help:"Where HTTP listens."`
-	AdminKey string `env:"BAHI_ADMIN_API_KEY" name:"admin-api-key" placeholder:"KEY" help:"The operator's API key. Without it, one is made at the first start, kept in the data folder and printed once."`
-	OTLP     string `env:"OTEL_EXPORTER_OTLP_ENDPOINT" name:"otlp-endpoint" placeholder:"URL" help:"Where traces go (OTLP over HTTP). Without it, none are made."`
+	Addr string `env:"BAHI_ADDR" default:"127.0.0.1:8080" help:"Where HTTP listens."`
+	OTLP string `env:"OTEL_EXPORTER_OTLP_ENDPOINT" name:"otlp-endpoint" placeholder:"URL" help:"Where traces go (OTLP over HTTP). Without it, none are made."`
 }
 
 // Run serves until the context ends.
@@ -65,12 +65,9 @@ func (c serveCommand) Run(ctx context.Context) error {
 		return err
 	}
 	defer sys.close()
-	key, made, err := adminKey(c.Data, c.AdminKey)
+	key, err := c.key(c.Data)
 	if err != nil {
 		return err
-	}
-	if made {
-		fmt.Fprintf(os.Stderr, "The operator's API key, kept in %s/keys/admin.key:\n%s\n", c.Data, key)
 	}
 	tracer, flush, err := tracing(ctx, c.OTLP)
 	if err != nil {
@@ -111,6 +108,10 @@ func (s *system) api(key string, limiting api.Limiting, metrics prometheus.Regis
 
 // serve answers requests at the listener, and does what goes on behind them, until the context ends.
 func (s *system) serve(ctx context.Context, listener net.Listener, key string, tracer trace.TracerProvider) error {
+	var err error
+	if s.feed, err = s.openFeed(); err != nil {
+		return err
+	}
 	metrics := prometheus.NewRegistry()
 	s.register(metrics)
 	limiting, endLimiting, err := s.settings.Outside.limiting(s)
@@ -122,17 +123,29 @@ func (s *system) serve(ctx context.Context, listener net.Listener, key string, t
 	if err != nil {
 		return err
 	}
+	serving, end := context.WithCancelCause(ctx)
+	defer end(nil)
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
-	failed := make(chan error, 5)
+	failed := make(chan error, 6)
 	running.Go(func() { failed <- s.commands.Run(background) })
 	running.Go(func() { failed <- s.runner.Run(background, allProjections()...) })
 	running.Go(func() { failed <- s.runner.Tend(background, allProjections()...) })
 	running.Go(func() { failed <- s.reacting.Run(background, allReactors()...) })
-	running.Go(func() { failed <- s.queue.Run(ctx) }) // it takes its time to stop, beside the requests
+	running.Go(func() { failed <- s.queue.Run(serving) }) // it takes its time to stop, beside the requests
 	running.Go(func() { s.resume(background) })
 	running.Go(func() { s.cleanFolders(background) })
 	running.Go(func() { s.signer.Run(background) })
+	if s.settings.AuditReread {
+		running.Go(func() {
+			if err := s.reread(background); err != nil {
+				failed <- err
+			}
+		})
+	}
+	if s.feed != nil {
+		running.Go(func() { s.feed.run(background) })
+	}
 	defer func() {
 		s.books.Wait()
 		s.signLast(ctx)
@@ -140,7 +153,6 @@ func (s *system) serve(ctx context.Context, listener net.Listener, key string, t
 		running.Wait()
 	}()
 	server := http.NewServer(http.Config{API: a, Log: s.log, Metrics: metrics, Ready: s.ready})
-	serving, end := context.WithCancelCause(ctx)
 	go func() {
 		if err := <-failed; err != nil {
 			end(err)

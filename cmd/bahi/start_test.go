@@ -34,9 +34,13 @@ const testOperatorKey = "bahi_admin_of-the-tests-1234567890"
 
 func testSettings(t testing.TB, url string) settings {
 	return settings{
-		Data: t.TempDir(), DatabaseURL: url, MasterKey: masterKey, Timezone: "Asia/Kolkata", Connections: 8, LogLevel: slog.LevelError, LogFormat: "text",
+		Data: t.TempDir(), DatabaseURL: url, MasterKey: masterKey, Timezone: "Asia/Kolkata", Connections: 8, ReadWait: testReadWait, LogLevel: slog.LevelError, LogFormat: "text",
 	}
 }
+
+// testReadWait is how long reads of a test wait for what the test has written, however busy the machine is. What
+// happens after half a second is for readmodels and http/api to test.
+const testReadWait = 10 * time.Second
 
 // testDatabase is a database in which Bahi has run once: the tables of its projections are there.
 func testDatabase(t testing.TB) string {
@@ -102,7 +106,7 @@ func startAs(t testing.TB, with settings, adapt ...func(*system)) *office {
 		}
 	}
 	t.Cleanup(o.stop)
-	if elsewhere { // its tables are made anew
+	if with.EventStore != "" { // its tables are made anew
 		require.Eventually(t, func() bool { return o.operator().GET("/readyz").Response.StatusCode == http.StatusOK }, time.Minute, 10*time.Millisecond)
 	}
 	return o

@@ -62,7 +62,8 @@ type system struct {
 	provider *identityProvider // nil: none
 	queue    *reactors.Jobs
 	reacting *reactors.Runner
-	home     uuid.UUID // the workspace of who has no other
+	feed     *forwarding // nil: none, or not served
+	home     uuid.UUID   // the workspace of who has no other
 }
 
 // open is openBooks, and adds accounts and what leaves the system.
@@ -81,6 +82,11 @@ func (s settings) open(ctx context.Context, serving bool) (*system, error) {
 // openBooks brings up the database and puts the log and its tables together, which is all that many a
 // command needs. serving says that this process keeps the private cluster up; other commands only join it.
 func (s settings) openBooks(ctx context.Context, serving bool) (sys *system, err error) {
+	if !serving && !s.MayBegin {
+		if err := s.hasRun(); err != nil {
+			return nil, err
+		}
+	}
 	zone, err := s.zone()
 	if err != nil {
 		return nil, err
@@ -131,14 +137,19 @@ func (s settings) openBooks(ctx context.Context, serving bool) (sys *system, err
 	if err := sys.joinAudit(ctx, serving); err != nil {
 		return sys, err
 	}
-	sys.home = uuid.NewSHA1(sys.store.ID(), []byte("workspace"))
+	// Named after the database's own log, which stays where it is when EVENTSTORE_URL takes the events elsewhere.
+	var installation uuid.UUID
+	if err := sys.pool.QueryRow(ctx, `select store_id from log.identity`).Scan(&installation); err != nil {
+		return sys, fmt.Errorf("read the installation's name: %w", err)
+	}
+	sys.home = uuid.NewSHA1(installation, []byte("workspace"))
 	sys.runner = projections.NewRunner(sys.store, sys.pool, sys.log)
 	sys.runner.Reveal, sys.runner.Program, sys.runner.Now = sys.vault.Reveal, version, time.Now
 	versions := map[string]int{}
 	for _, p := range allProjections() {
 		versions[p.Name] = p.Version
 	}
-	reader := readmodels.NewReader(sys.pool, versions, sys.runner.Moved, s.headElsewhere(sys.store))
+	reader := sys.reader(versions)
 	sys.ledger, sys.market = &ledgerviews.Views{Reader: reader}, &marketviews.Views{Reader: reader}
 	sys.commands = commands.New(sys.store, sys.vault, time.Now)
 	ledgerflows.Govern(sys.commands, bank.Ledger)
@@ -147,6 +158,13 @@ func (s settings) openBooks(ctx context.Context, serving bool) (sys *system, err
 		Today: func() unit.Date { return unit.DateOf(time.Now().In(zone)) },
 	}
 	return sys, nil
+}
+
+// reader reads the projections of these versions, and waits for them as the settings say.
+func (s *system) reader(versions map[string]int) *readmodels.Reader {
+	r := readmodels.NewReader(s.pool, versions, s.runner.Moved, s.settings.headElsewhere(s.store))
+	r.Wait = s.settings.ReadWait
+	return r
 }
 
 // stopWithin is how long the private cluster may take to stop; it fits the ten seconds of a shutdown.

@@ -48,6 +48,7 @@ func (c createUser) Run(ctx context.Context) error {
 		password = line.Text()
 	}
 	c.Outside.MinPassword = c.MinPassword
+	c.MayBegin = true
 	sys, err := c.open(ctx, false)
 	if err != nil {
 		return err

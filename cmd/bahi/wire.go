@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"bahi/domain/event"
@@ -49,10 +50,8 @@ func (s *system) routes(a *api.API) {
 	market.Workspaces()
 	market.APIKeys()
 	auditing := &auditroutes.Routes{
-		API: a, Events: &auditviews.Events{Log: s.proofs.Log, Reveal: s.vault.Reveal}, Proofs: s.proofs, Ledger: s.ledger, Feed: feed{s.store},
-	}
-	if s.settings.EventStore == "" {
-		auditing.Events.Postgres = &opsviews.Events{DB: s.pool}
+		API: a, Events: &auditviews.Events{Log: s.proofs.Log, Search: s.explored(), Reveal: s.vault.Reveal}, Proofs: s.proofs,
+		Ledger: s.ledger, Feed: feed{s.store},
 	}
 	auditing.Trail()
 	auditing.Checkpoints()
@@ -79,7 +78,7 @@ func (s *system) registry() *opsviews.Projections {
 	for _, p := range allProjections() {
 		versions[p.Name] = p.Version
 	}
-	return &opsviews.Projections{DB: s.pool, Versions: versions}
+	return &opsviews.Projections{DB: s.pool, Versions: versions, Log: s.logElsewhere()}
 }
 
 // captured is what the mail folder keeps, as operators look at it.
@@ -110,7 +109,7 @@ type recorder struct{ eventstore.Store }
 
 // RecordedAt answers the time of the event at a position, the zero time for the empty log.
 func (r recorder) RecordedAt(ctx context.Context, position event.Position) (time.Time, error) {
-	for e, err := range r.ReadAll(ctx, position+1, eventstore.Backwards) {
+	for e, err := range viewedLog(r).Before(ctx, position+1) {
 		return e.At, err
 	}
 	return time.Time{}, nil
@@ -167,10 +166,10 @@ func (s *system) ready(ctx context.Context) http.Readiness {
 		}
 		r.Projections = append(r.Projections, http.Projection{
 			Name: p.Name, Version: p.Version, Generation: status.Generation, State: state,
-			Position: status.Position, LagEvents: lag(head, status.Position),
+			Position: status.Position, LagEvents: s.settings.lag(head, status.Position),
 		})
 	}
-	r.Head = head
+	r.Head, r.Feed = head, s.feedReadiness(head)
 	return r
 }
 
@@ -188,9 +187,22 @@ func (s *system) paused(ctx context.Context) map[string]bool {
 	return paused
 }
 
-func lag(head, position event.Position) uint64 {
-	if position >= head {
-		return 0
+// lag answers how many events lie between; nil: some, which nobody counts.
+func (s settings) lag(head, position event.Position) *uint64 {
+	switch {
+	case position >= head:
+		return new(uint64)
+	case s.EventStore != "":
+		return nil
+	default:
+		return new(uint64(head - position))
 	}
-	return uint64(head - position)
+}
+
+// behind is lag in a table.
+func (s settings) behind(head, position event.Position) string {
+	if events := s.lag(head, position); events != nil {
+		return strconv.FormatUint(*events, 10)
+	}
+	return "some"
 }

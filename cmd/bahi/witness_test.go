@@ -74,6 +74,7 @@ func (w *witnesses) run(ctx context.Context) {
 	for _, one := range w.all {
 		all.Go(func() {
 			for one.step(ctx) {
+				rest(ctx, pace())
 			}
 		})
 	}

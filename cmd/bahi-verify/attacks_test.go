@@ -1,0 +1,215 @@
+//go:build !js
+
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/klauspost/compress/zstd"
+	"github.com/stretchr/testify/require"
+
+	"bahi/domain/event"
+	"bahi/eventstore/archive"
+	"bahi/eventstore/audit/audittest"
+)
+
+// asDocumented holds what the verifier says of an attack against docs/audit-format.md: against a column of the attack's
+// row, or the one before where it says the same. What stands there between dots is said in this order.
+func asDocumented(t *testing.T, attack string, column int, said string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "audit-format.md"))
+	require.NoError(t, err)
+	_, row, found := strings.Cut(string(text), "\n| "+attack+" | ")
+	require.True(t, found, "no row %q", attack)
+	row, _, _ = strings.Cut(row, " |\n")
+	rest, cells := said, strings.Split(row, " | ")
+	if cells[column-1] == "the same" {
+		column--
+	}
+	for piece := range strings.SplitSeq(strings.TrimPrefix(cells[column-1], "… "), " … ") {
+		_, behind, says := strings.Cut(rest, piece)
+		require.True(t, says, "%s: %q is not, or not in this place, in:\n%s", attack, piece, said)
+		rest = behind
+	}
+}
+
+// Whoever has the log's key writes an archive anew with everything that belongs to it. Checkpoints that were kept find it, and an
+// older archive names the event.
+func TestAnArchiveThatWasWrittenAnewIsFoundAndNamed(t *testing.T) {
+	t.Parallel()
+	eachWay(t, isWrittenAnew)
+}
+
+// eachWay runs a test on a log without gaps, and on one with positions as EventStoreDB has them.
+func eachWay(t *testing.T, test func(t *testing.T, l *audittest.Log)) {
+	t.Helper()
+	t.Run("dense", func(t *testing.T) { t.Parallel(); test(t, audittest.New(t, 300)) })
+	t.Run("sparse", func(t *testing.T) { t.Parallel(); test(t, audittest.NewSparse(t, 300)) })
+}
+
+func isWrittenAnew(t *testing.T, l *audittest.Log) {
+	const bad = 150
+	february := l.Archive(t)
+	early, kept := audittest.File(t, "early.txt", l.Checkpoint(t, 100)), audittest.File(t, "kept.txt", l.Checkpoint(t, 300))
+	for attack, change := range map[string]func(e []event.Stored) []event.Stored{
+		"a byte of a payload": func(e []event.Stored) []event.Stored {
+			e[bad-1].Data = bytes.Replace(e[bad-1].Data, []byte("149.5"), []byte("149.6"), 1)
+			return e
+		},
+		"a date in metadata": func(e []event.Stored) []event.Stored {
+			e[bad-1].Meta = []byte(`{"schema":1,"actor":"user:9","occurred_at":"2026-11-20T18:00:00Z"}`)
+			return e
+		},
+		"the recorded time":                func(e []event.Stored) []event.Stored { e[bad-1].At = e[bad-1].At.Add(1000); return e },
+		"one deleted, the rest renumbered": func(e []event.Stored) []event.Stored { return slices.Delete(e, bad-1, bad) },
+		"the tail deleted":                 func(e []event.Stored) []event.Stored { return e[:bad-1] },
+		"one inserted": func(e []event.Stored) []event.Stored {
+			extra := e[bad-2]
+			extra.ID, extra.Stream, extra.Revision = uuid.New(), "bankrow-99", 0
+			return slices.Insert(e, bad-1, extra)
+		},
+		"all from there on written anew": func(e []event.Stored) []event.Stored {
+			for i := bad - 1; i < len(e); i++ {
+				e[i].Data = bytes.Replace(e[i].Data, []byte(`":`), []byte(`":1`), 1)
+			}
+			return e
+		},
+	} {
+		t.Run(attack, func(t *testing.T) {
+			t.Parallel()
+			forged := l.Forged(change)
+			march := forged.Archive(t, forged.Checkpoint(t, 100), forged.Checkpoint(t, min(300, len(forged.Events))))
+			out, _, status := verifyBy(t, "archive", march, "--key", keyFile(t, l), "--checkpoint", early, "--checkpoint", kept)
+			require.Equal(t, 1, status, out)
+			asDocumented(t, attack, 2, out)
+			out, _, status = verifyBy(t, "archive", march, "--checkpoint", early, "--checkpoint", kept, "--compare", february)
+			require.Equal(t, 1, status, out)
+			asDocumented(t, attack, 3, out)
+		})
+	}
+}
+
+func TestAnArchiveThatWasChangedIsFound(t *testing.T) {
+	t.Parallel()
+	eachWay(t, isChanged)
+}
+
+func isChanged(t *testing.T, l *audittest.Log) {
+	kept := audittest.File(t, "kept.txt", l.Checkpoint(t, 300))
+	const segment = "segments/00000001.ndjson.zst"
+	file := func(name string, change func([]byte) []byte) func(*testing.T, string) {
+		return func(t *testing.T, dir string) {
+			text, err := os.ReadFile(filepath.Join(dir, name))
+			require.NoError(t, err)
+			require.NoError(t, os.WriteFile(filepath.Join(dir, name), change(text), 0o600))
+		}
+	}
+	hashed := func(name string, change func([]byte) []byte) func(*testing.T, string) {
+		return func(t *testing.T, dir string) {
+			text := change(unpacked(t, filepath.Join(dir, name)))
+			packed := text
+			if name == segment {
+				e, err := zstd.NewWriter(nil)
+				require.NoError(t, err)
+				packed = e.EncodeAll(text, nil)
+			}
+			require.NoError(t, os.WriteFile(filepath.Join(dir, name), packed, 0o600))
+			manifest(t, dir, func(m *archive.Manifest) {
+				s := &m.Segments[0]
+				if name == segment {
+					s.Bytes, s.SHA256, s.CompressedBytes, s.CompressedSHA256 = int64(len(text)), sum(text), int64(len(packed)), sum(packed)
+				}
+				for i := range m.Files {
+					if m.Files[i].File == name {
+						m.Files[i].Bytes, m.Files[i].SHA256 = int64(len(text)), sum(text)
+					}
+				}
+			})
+		}
+	}
+	for attack, do := range map[string]func(t *testing.T, dir string){
+		"a byte of a segment's file": file(segment, func(text []byte) []byte { text[len(text)/2] ^= 1; return text }),
+		"a segment's file cut off":   file(segment, func(text []byte) []byte { return text[:len(text)/2] }),
+		"a segment's file removed":   func(t *testing.T, dir string) { require.NoError(t, os.Remove(filepath.Join(dir, segment))) },
+		"a payload, and the hashes in the manifest": hashed(segment, func(text []byte) []byte {
+			return bytes.Replace(text, []byte("149.5"), []byte("149.6"), 1)
+		}),
+		"a line twice, and the hashes in the manifest": hashed(segment, func(text []byte) []byte {
+			lines := bytes.SplitAfter(text, []byte("\n"))
+			return bytes.Join(slices.Insert(lines[:299], 150, lines[149]), nil)
+		}),
+		"two events swapped in the file, and the hashes in the manifest": hashed(segment, func(text []byte) []byte {
+			lines := bytes.SplitAfter(text, []byte("\n"))
+			first, second := fmt.Appendf(nil, `"position":%d`, l.Events[149].Position), fmt.Appendf(nil, `"position":%d`, l.Events[151].Position)
+			lines[149], lines[151] = bytes.Replace(lines[151], second, first, 1), bytes.Replace(lines[149], first, second, 1)
+			return bytes.Join(lines, nil)
+		}),
+		"a checkpoint's text": hashed(archive.CheckpointsFile, func(text []byte) []byte {
+			return bytes.Replace(text, []byte("\nposition "), []byte("\nposition 1"), 1)
+		}),
+		"a number in the manifest": func(t *testing.T, dir string) { manifest(t, dir, func(m *archive.Manifest) { m.Events-- }) },
+		"an event, the hashes and the counts in the manifest, which says that there are gaps": func(t *testing.T, dir string) {
+			hashed(segment, func(text []byte) []byte {
+				lines := bytes.SplitAfter(text, []byte("\n"))
+				return bytes.Join(slices.Delete(lines, 149, 150), nil)
+			})(t, dir)
+			manifest(t, dir, func(m *archive.Manifest) { m.Positions, m.Events, m.Segments[0].Events = archive.Sparse, 299, 299 })
+		},
+	} {
+		t.Run(attack, func(t *testing.T) {
+			t.Parallel()
+			dir := l.Archive(t, l.Checkpoint(t, 300))
+			do(t, dir)
+			out, problems, status := verifyBy(t, "archive", dir, "--checkpoint", kept)
+			require.Equal(t, 1, status, out+problems)
+			column := 1
+			if l.Events[0].Position > 1 {
+				column = 2
+			}
+			asDocumented(t, attack, column, out+problems)
+		})
+	}
+}
+
+func unpacked(t *testing.T, path string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	if filepath.Ext(path) != ".zst" {
+		return text
+	}
+	d, err := zstd.NewReader(nil)
+	require.NoError(t, err)
+	defer d.Close()
+	text, err = d.DecodeAll(text, nil)
+	require.NoError(t, err)
+	return text
+}
+
+func sum(text []byte) string {
+	hash := sha256.Sum256(text)
+	return hex.EncodeToString(hash[:])
+}
+
+func manifest(t *testing.T, dir string, change func(*archive.Manifest)) {
+	t.Helper()
+	path := filepath.Join(dir, "manifest.json")
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	var m archive.Manifest
+	require.NoError(t, json.Unmarshal(text, &m))
+	change(&m)
+	text, err = json.Marshal(m)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(path, text, 0o600))
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/internal/pgtest"
+	"bahi/migrations"
+)
+
+// Each command does on a log in EventStoreDB what it does on one in Postgres, or says why it does not.
+func TestCommandsWorkOnALogInEventStoreDBOrSaySo(t *testing.T) {
+	t.Parallel()
+	behind, _ := emptyLog(t)
+	database, store := "DATABASE_URL="+pgtest.Template(t, "migrated", migrations.Up), "EVENTSTORE_URL="+served(t, apart{behind})
+	run := func(args string) (out, wrong string, status int) {
+		cmd := command(t, t.TempDir(), strings.Fields(args)...)
+		cmd.Env = append(cmd.Env, database, store)
+		return execute(t, cmd)
+	}
+	server := command(t, t.TempDir(), "serve")
+	server.Env = append(server.Env, database, store)
+	p := serve(t, server)
+	p.ready()
+	account := open(p.client(), "HDFC")
+	at := p.client().POST(ledger(account), deposit("2025-03-01", "12.5")).Status(201).Header("Bahi-Position")
+	require.Eventually(t, func() bool {
+		_, _, status := run("audit proof " + at)
+		return status == 0
+	}, signedWithin, pollEvery, "it is signed for")
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	public, wrong, status := run("audit key")
+	require.Zero(t, status, wrong)
+	require.NoError(t, os.WriteFile(in("keys"), []byte(public), 0o600))
+
+	for _, step := range []struct{ args, says string }{
+		{"events tail -n 1", `^ +` + at + `  \S+  BankRowAdded`},
+		{"events show " + at, `type      BankRowAdded`},
+		{"events show --stream bankrow-1", `position  ` + at},
+		{"events copy --to " + pgtest.DB(t), `^4 events copied`},
+		{"audit checkpoint", `/`},
+		{"audit proof " + at, `^c2sp.org/tlog-proof@v1`},
+		{"audit verify --store --key " + in("keys"), `^VERIFIED`},
+		{"events export " + in("archive"), `^4 events of the log`},
+		{"audit export --plain " + in("plain"), `^4 events of the log \S+; segments: 1, checkpoints: [1-9]`},
+		{"audit export --append " + in("plain"), `^4 events of the log \S+; segments: 1, checkpoints: [1-9]`},
+		{"audit verify " + in("plain") + " --key " + in("keys"), `^VERIFIED`},
+		{"audit trail --format json", `"position":` + at + `,.*"change":"added"`},
+		{"audit trail --format csv --account 1 --kind bankrow", at + `,.*12.5`},
+		{"doctor", `(?m)^books: generation 1 is what the log says, \d+ rows at position ` + at},
+		{"projections list", `(?m)^books +1 +1 +live +` + at + ` +0 *$`},
+		{"projections rebuild --dry-run books", `^books: 4 events to fold`},
+		{"projections rebuild books --keep 1h", `^books: generation 2 is read, built up to position ` + at},
+		{"projections rollback books", `^books: generation 1 is read again`},
+		{"projections pause users", `^users: paused`},
+		{"projections resume users", `^users: goes on`},
+		{"projections build", `^everything that this version reads is built`},
+		{"reactors list", `(?m)^\S+ +\S+ +\d+ +0 *$`},
+		{"apikey list", ``},
+		{"user list", ``},
+	} {
+		out, wrong, status := run(step.args)
+		require.Zero(t, status, "%s: %s", step.args, wrong)
+		require.Regexp(t, step.says, out, step.args)
+	}
+	for args, why := range map[string]string{
+		"events show " + at + "1":                        "the log has no event at position",
+		"events show 5":                                  "the log has no event at position 5",
+		"audit proof 5":                                  "no checkpoint covers position 5",
+		"backup " + in("backup"):                         "works on a log in Postgres",
+		"restore " + in("backup"):                        "works on a log in Postgres",
+		"events import " + in("archive"):                 "works on a log in Postgres",
+		"projections skip users --position 5 --reason x": "The projection is not parked",
+	} {
+		_, wrong, status := run(args)
+		require.NotZero(t, status, args)
+		require.Contains(t, wrong, why, args)
+	}
+	require.Equal(t, "03-01 12.5", balances(p.client(), ledger(account)), "and nothing of that is in the way of who serves")
+}
+
+func TestAPositionAtWhichNoEventStandsIsSaidToBeNone(t *testing.T) {
+	t.Parallel()
+	behind, _ := emptyLog(t)
+	with := testSettings(t, pgtest.Template(t, "migrated", migrations.Up))
+	with.EventStore = served(t, apart{behind})
+	o := startAs(t, with)
+	clerk := o.clerk(home)
+	account := open(clerk, "HDFC")
+	post(clerk, account, deposit("2025-03-01", "12.5"))
+	require.Equal(t, "03-01 12.5", balances(clerk, ledger(account)))
+
+	nowhere := o.head() - 5
+	const none = "There is no event at this position, and a log in EventStoreDB is only read from the position of an event, or 0"
+	for _, path := range []string{"/audit/events?from_position=%d", "/audit/events/stream?from_position=%d", fmt.Sprintf("/bank-ledger/%d/statement.pdf?known_at=%%d", account)} {
+		o.operator().With("Bahi-Workspace", home).GET(fmt.Sprintf(path, nowhere)).Problem(422, none)
+		o.operator().With("Bahi-Workspace", home).GET(fmt.Sprintf(path, o.head()+2)).Status(422)
+	}
+	require.Empty(t, balances(clerk, ledger(account, "?known_at=", nowhere)), "as it was known between two events")
+	v := o.sign()
+	v.get(fmt.Sprintf("/events/%d", nowhere)).is(404).says("Event not found")
+	v.get("/").is(200).says(fmt.Sprintf("%d is the newest position", o.head()))
+}
