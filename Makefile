@@ -13,8 +13,8 @@ BIN := bin/bahi
 LINT_VERSION := v2.15.0
 LINT := .tools/golangci-lint-$(LINT_VERSION)
 
-# How long each fuzz target runs in `make test`, and how many rounds each fault test runs in `make soak`.
-FUZZTIME ?= 5s
+# How long each fuzz target runs in `make fuzz`, and how many rounds each fault test runs in `make soak`.
+FUZZTIME ?= 30s
 ROUNDS ?= 100
 
 .PHONY: help
@@ -35,8 +35,12 @@ verifier: need ## build the static binary bin/bahi-verify, for auditors
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/bahi-verify ./cmd/bahi-verify
 
 .PHONY: test
-test: need-cc ## run all tests, race detector and short fuzzing included (FUZZTIME=5s)
-	@FUZZTIME=$(FUZZTIME) scripts/test.sh
+test: need-cc ## run all tests, race detector included
+	@scripts/test.sh
+
+.PHONY: fuzz
+fuzz: need ## let each fuzz target look for inputs that break it (FUZZTIME=30s)
+	@FUZZTIME=$(FUZZTIME) scripts/fuzz.sh
 
 .PHONY: soak
 soak: need-cc ## run the long fault tests (ROUNDS=100), with those that make test leaves out

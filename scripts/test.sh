@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# All tests, then each fuzz target for FUZZTIME. What is concurrent runs under the race detector, which makes it a few times
+# All tests, with the seeds of the fuzz targets. What is concurrent runs under the race detector, which makes it a few times
 # slower; the rest does without. So does the program, whose tests mostly run it as processes: `make soak` brings it under
 # the detector as well.
 set -euo pipefail
@@ -9,6 +9,7 @@ go build -o .tools/testreport ./scripts/testreport
 
 race='^bahi/(eventstore|commands|projections|reactors|internal/pgcluster|internal/pgtest|http/api)(/|$)'
 mapfile -t all < <(go list ./...)
+parallel=4 # tests of a package at once, whatever the processors: most of them wait for others
 concurrent=() rest=()
 for package in "${all[@]}"; do
   if [[ $package =~ $race ]]; then
@@ -21,15 +22,11 @@ done
 tests() {
   local status=0
   if [ ${#concurrent[@]} -gt 0 ]; then
-    go test -json -race -shuffle=on -timeout 8m "${concurrent[@]}" || status=1
+    go test -json -race -parallel "$parallel" -shuffle=on -timeout 8m "${concurrent[@]}" || status=1
   fi
   if [ ${#rest[@]} -gt 0 ]; then
-    go test -json -shuffle=on -timeout 8m "${rest[@]}" || status=1
+    go test -json -parallel "$parallel" -shuffle=on -timeout 8m "${rest[@]}" || status=1
   fi
-  local file target
-  while IFS=: read -r file target; do
-    go test -json -run '^$' -fuzz "^$target\$" -fuzztime "${FUZZTIME:-5s}" "./$(dirname "$file")" || status=1
-  done < <(grep -rEo --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' . | sed 's/:func /:/')
   return $status
 }
 

@@ -45,6 +45,8 @@ func TestBenchMeasuresEveryFigure(t *testing.T) {
 		"store_appends_1", "store_appends_64", "store_appends_256", "store_appends_busy",
 		"post", "post_p99", "post_lag_p99", "post_one", "post_one_p99", "post_one_lag_p99", "bulk", "bulk_p99",
 		"rebuild", "page", "page_one_day", "edit", "edit_newest_page", "balance", "balance_known_at",
+		"verify", "verify_sha256", "proof_p99", "post_with_tree", "nodes", "nodes_p99",
+		"gateway_served", "gateway_served_cpu", "gateway_official", "gateway_adapter", "gateway_appends_1", "gateway_appends_64",
 	} {
 		require.Contains(t, names, name)
 	}

@@ -160,6 +160,7 @@ func number(digits []byte) (n uint64) {
 // Load is clients that each send one request after the other.
 type Load struct {
 	Address  string
+	Others   []string // further servers, between which and the first the clients are shared out
 	Clients  int
 	For      time.Duration
 	Requests [][]byte                    // each client goes round them, from a place of its own
@@ -176,8 +177,9 @@ func (l Load) Run(ctx context.Context) (Sample, error) {
 			_ = c.Close() // nothing is left to lose
 		}
 	}()
-	for range l.Clients {
-		c, err := Dial(ctx, l.Address)
+	addresses := append([]string{l.Address}, l.Others...)
+	for i := range l.Clients {
+		c, err := Dial(ctx, addresses[i%len(addresses)])
 		if err != nil {
 			return Sample{}, err
 		}
