@@ -142,7 +142,7 @@ func isChanged(t *testing.T, l *audittest.Log) {
 		"a segment's file cut off":   file(segment, func(text []byte) []byte { return text[:len(text)/2] }),
 		"a segment's file removed":   func(t *testing.T, dir string) { require.NoError(t, os.Remove(filepath.Join(dir, segment))) },
 		"a payload, and the hashes in the manifest": hashed(segment, func(text []byte) []byte {
-			return bytes.Replace(text, []byte("149.5"), []byte("149.6"), 1)
+			return bytes.Replace(text, []byte(`:149.5`), []byte(`:149.6`), 1)
 		}),
 		"a line twice, and the hashes in the manifest": hashed(segment, func(text []byte) []byte {
 			lines := bytes.SplitAfter(text, []byte("\n"))
