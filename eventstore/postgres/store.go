@@ -14,11 +14,11 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"bahi/domain/event"
@@ -93,8 +93,6 @@ func (s *Store) PositionAt(ctx context.Context, at time.Time) (event.Position, e
 	return event.Position(found), nil
 }
 
-const columns = `position, stream, revision, id, type, data, meta, recorded_at`
-
 // ReadStream implements [eventstore.Store].
 func (s *Store) ReadStream(ctx context.Context, stream string, from int64, direction eventstore.Direction) iter.Seq2[event.Stored, error] {
 	sql := `select ` + columns + ` from log.event where stream = $1 and revision >= $2 order by revision limit $3`
@@ -162,7 +160,7 @@ func (s *Store) readAll(ctx context.Context, limit *int, from event.Position, di
 
 // read answers the next chunk of a read, whether there may be more, and how much to ask for then.
 func (s *Store) read(ctx context.Context, limit *int, sql string, args ...any) (batch []event.Stored, more bool, err error) {
-	rows, err := s.pool.Query(ctx, sql, append(args, *limit)...)
+	rows, err := s.pool.Query(ctx, sql, slices.Concat([]any{inBinary}, args, []any{*limit})...)
 	if err != nil {
 		return nil, false, err
 	}
@@ -170,18 +168,13 @@ func (s *Store) read(ctx context.Context, limit *int, sql string, args ...any) (
 	if *limit > firstChunk { // the last one was full
 		batch = make([]event.Stored, 0, *limit)
 	}
-	var (
-		e        event.Stored
-		position int64
-		row      = []any{&position, &e.Stream, &e.Revision, (*identity)(&e.ID), &e.Type, (*raw)(&e.Data), (*raw)(&e.Meta), &e.At}
-	)
+	var r row
 	for bytes := 0; rows.Next(); {
-		if err := rows.Scan(row...); err != nil {
+		if err := rows.Scan(&r); err != nil {
 			return nil, false, err
 		}
-		e.Position, e.At = event.Position(position), e.At.UTC()
-		batch = append(batch, e)
-		if bytes += len(e.Data) + len(e.Meta); bytes > maxChunkBytes {
+		batch = append(batch, r.Stored)
+		if bytes += len(r.Data) + len(r.Meta); bytes > maxChunkBytes {
 			*limit = len(batch)
 			return batch, true, nil
 		}
@@ -191,22 +184,6 @@ func (s *Store) read(ctx context.Context, limit *int, sql string, args ...any) (
 		*limit = firstChunk
 	}
 	return batch, more, rows.Err()
-}
-
-// identity takes a column's bytes as they come; pgx would write them out as text for uuid to read.
-type identity uuid.UUID
-
-func (id *identity) ScanUUID(v pgtype.UUID) error {
-	*id = v.Bytes
-	return nil
-}
-
-// raw takes a column's bytes as they come; pgx would validate json once more.
-type raw []byte
-
-func (r *raw) ScanBytes(v []byte) error {
-	*r = append(make([]byte, 0, len(v)), v...)
-	return nil
 }
 
 // Append implements [eventstore.Store].
