@@ -1,7 +1,6 @@
 package reactors
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"slices"
@@ -19,6 +18,7 @@ import (
 	"bahi/domain/ledger/book"
 	"bahi/eventstore"
 	"bahi/eventstore/postgres"
+	"bahi/internal/logtest"
 	"bahi/internal/pgtest"
 	"bahi/migrations"
 	"bahi/projections"
@@ -48,31 +48,13 @@ type rig struct {
 	t     *testing.T
 	pool  *pgxpool.Pool
 	store *postgres.Store
-	said  *lines
+	said  *logtest.Buffer
 	log   *slog.Logger
-}
-
-// lines is a log that can be read while it is written.
-type lines struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
 }
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	r := &rig{t: t, said: &lines{}}
+	r := &rig{t: t, said: &logtest.Buffer{}}
 	r.log = slog.New(slog.NewTextHandler(r.said, nil))
 	var err error
 	r.pool, err = pgxpool.New(t.Context(), pgtest.Template(t, "migrated", migrations.Up))

@@ -1,44 +1,25 @@
 package main
 
 import (
-	"bytes"
 	"log/slog"
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"bahi/http/api/apitest"
+	"bahi/internal/logtest"
 	"bahi/providers/idp"
 	"bahi/providers/idp/idptest"
 )
 
-// said is what a system logs.
-type said struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (s *said) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.Write(p)
-}
-
-func (s *said) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.String()
-}
-
 // startWithProvider serves a system whose users may also sign in elsewhere. It hears all that is logged of requests.
-func startWithProvider(t *testing.T) (*office, *idptest.Provider, *said) {
+func startWithProvider(t *testing.T) (*office, *idptest.Provider, *logtest.Buffer) {
 	t.Helper()
-	provider, log := idptest.New(t), &said{}
+	provider, log := idptest.New(t), &logtest.Buffer{}
 	s := testSettings(t, testDatabase(t))
 	s.Outside.FrontendURL = "https://shop.example/app/"
 	s.Outside.Provider = idp.Config{Issuer: provider.Issuer(), ClientID: provider.ClientID, ClientSecret: provider.ClientSecret, Timeout: 2 * time.Second}

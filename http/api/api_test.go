@@ -1,7 +1,6 @@
 package api_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +20,7 @@ import (
 	"bahi/domain/unit"
 	"bahi/http/api"
 	"bahi/http/api/apitest"
+	"bahi/internal/logtest"
 )
 
 var (
@@ -83,7 +83,7 @@ type server struct {
 	*api.API
 
 	url     string
-	logs    *lockedBuffer
+	logs    *logtest.Buffer
 	metrics *prometheus.Registry
 
 	mu   sync.Mutex
@@ -94,23 +94,6 @@ func (s *server) last() commands.Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.seen[len(s.seen)-1]
-}
-
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(b)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }
 
 // ByAccount is exported, as huma wants it.
@@ -125,7 +108,7 @@ var (
 
 func serve(t testing.TB, change ...func(*api.Config)) *server {
 	t.Helper()
-	s := &server{logs: &lockedBuffer{}, metrics: prometheus.NewRegistry()}
+	s := &server{logs: &logtest.Buffer{}, metrics: prometheus.NewRegistry()}
 	config := api.Config{
 		Version: "test", Credentials: []api.Credential{{Prefix: "bahi_", Authenticator: everybody}}, Workspaces: branches{},
 		Log: slog.New(slog.NewJSONHandler(s.logs, nil)), Metrics: s.metrics, Timeout: 200 * time.Millisecond,

@@ -19,6 +19,7 @@ import (
 	"bahi/domain/fault"
 	"bahi/http/api"
 	"bahi/http/api/apitest"
+	"bahi/internal/logtest"
 )
 
 // tidings are what the test's streams tell.
@@ -35,7 +36,7 @@ type station struct {
 	*api.API
 
 	url     string
-	logs    *lockedBuffer
+	logs    *logtest.Buffer
 	metrics *prometheus.Registry
 }
 
@@ -48,7 +49,7 @@ const impatience = 300 * time.Millisecond
 
 func broadcast(t *testing.T, heartbeat time.Duration, source func(in *ByStation) (api.Source, error)) station {
 	t.Helper()
-	s := station{logs: &lockedBuffer{}, metrics: prometheus.NewRegistry()}
+	s := station{logs: &logtest.Buffer{}, metrics: prometheus.NewRegistry()}
 	s.API = api.New(api.Config{
 		Credentials: []api.Credential{{Authenticator: everybody}}, Heartbeat: heartbeat, Timeout: impatience,
 		Log: slog.New(slog.NewJSONHandler(s.logs, nil)), Metrics: s.metrics,

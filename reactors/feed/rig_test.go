@@ -18,6 +18,7 @@ import (
 	"bahi/domain/event"
 	"bahi/eventstore"
 	"bahi/eventstore/postgres"
+	"bahi/internal/logtest"
 	"bahi/internal/pgtest"
 	"bahi/migrations"
 	brokers "bahi/providers/feed"
@@ -32,30 +33,12 @@ type rig struct {
 	pool   *pgxpool.Pool
 	store  *postgres.Store
 	broker *feedtest.NATS
-	said   *lines
-}
-
-// lines is a log that can be read while it is written.
-type lines struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
+	said   *logtest.Buffer
 }
 
 func newRig(t testing.TB) *rig {
 	t.Helper()
-	r := &rig{t: t, said: &lines{}, broker: feedtest.Start(t)}
+	r := &rig{t: t, said: &logtest.Buffer{}, broker: feedtest.Start(t)}
 	var err error
 	r.pool, err = pgxpool.New(t.Context(), pgtest.Template(t, "migrated", migrations.Up))
 	require.NoError(t, err)

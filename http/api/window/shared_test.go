@@ -1,12 +1,10 @@
 package window_test
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"net"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -14,32 +12,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/http/api/window"
+	"bahi/internal/logtest"
 )
 
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(b)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
 // shared makes one of the Redis at an address, with its clock and what it logs.
-func shared(t *testing.T, open func(string) (*window.Redis, error), address string) (*window.Shared, *clock, *lockedBuffer) {
+func shared(t *testing.T, open func(string) (*window.Redis, error), address string) (*window.Shared, *clock, *logtest.Buffer) {
 	t.Helper()
 	r, err := open("redis://" + address)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, r.Close()) })
-	c, logs := newClock(), &lockedBuffer{}
+	c, logs := newClock(), &logtest.Buffer{}
 	return window.NewShared(r, slog.New(slog.NewTextHandler(logs, nil)), c.Now), c, logs
 }
 
