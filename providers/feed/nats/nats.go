@@ -145,6 +145,7 @@ func (p *Publisher) Publish(topic string, messages ...*message.Message) error {
 		}
 	}
 	if !p.conn.IsConnected() {
+		defer p.renew()
 		return p.away()
 	}
 	if err := p.findStream(ctx, topic); err != nil {
@@ -168,6 +169,14 @@ func (p *Publisher) away() error {
 		return fmt.Errorf("cannot reach NATS: %w", err)
 	}
 	return errors.New("cannot reach NATS")
+}
+
+// renew forgets a connection that has ended for good, as the client's does when it was turned away twice: the next Publish makes
+// another one, with what the file of credentials has then.
+func (p *Publisher) renew() {
+	if p.conn.IsClosed() {
+		p.conn, p.js = nil, nil
+	}
 }
 
 // verdict says what an error about a message means.

@@ -230,6 +230,27 @@ func TestAUserSignsInOverTLS(t *testing.T) {
 	require.ErrorContains(t, with("wrong").Publish(topic, all...), "authorization violation")
 }
 
+func TestAUserWhomTheServerLetsInAgainNeedsNoRestart(t *testing.T) {
+	t.Parallel()
+	s := feedtest.Start(t, func(o *server.Options) { o.Username, o.Password = "bahi", "geheim" })
+	address := s.Address
+	s.Address = strings.Replace(address, "nats://", "nats://bahi:geheim@", 1) // for who reads
+	p := open(t, strings.Replace(address, "nats://", "nats://bahi:neu@", 1))
+	all := feedtest.Messages(t, 2)
+	var first time.Time
+	require.Eventually(t, func() bool { // the client ends for good when it was turned away twice
+		err := p.Publish(topic, all...)
+		if turned := err != nil && strings.Contains(strings.ToLower(err.Error()), "authorization violation"); turned && first.IsZero() {
+			first = time.Now()
+		}
+		return !first.IsZero() && time.Since(first) > 2*time.Second
+	}, 30*time.Second, 20*time.Millisecond)
+	s.Stop()
+	s.Configure(func(o *server.Options) { o.Password = "neu" })
+	s.Start()
+	require.Eventually(t, func() bool { return p.Publish(topic, all...) == nil }, 30*time.Second, 20*time.Millisecond)
+}
+
 func TestAnAddressIsReadOrRefused(t *testing.T) {
 	t.Parallel()
 	for address, why := range map[string]string{
