@@ -179,8 +179,12 @@ func (f *Feed) watch(ctx context.Context, stop context.CancelCauseFunc) {
 	}
 }
 
-// hand forwards a batch and moves the checkpoint behind it, or up to an event that is refused.
+// hand forwards a batch and moves the checkpoint behind it, or up to an event that is refused. The checkpoint stands at an event,
+// by which it knows the log: that a log has passed over what is its own, behind that event, tells nobody anything.
 func (f *Feed) hand(ctx context.Context, h *hold, batch eventstore.Batch, skips map[event.Position]bool) error {
+	if len(batch.Events) == 0 {
+		return nil
+	}
 	events := slices.DeleteFunc(slices.Clone(batch.Events), func(e event.Stored) bool { return skips[e.Position] })
 	messages := make([]*message.Message, len(events))
 	for i, e := range events {
@@ -202,10 +206,8 @@ func (f *Feed) hand(ctx context.Context, h *hold, batch eventstore.Batch, skips 
 		return err
 	}
 	f.metrics.published.Add(float64(len(messages)))
-	if n := len(batch.Events); n > 0 && batch.Events[n-1].Position >= batch.UpTo {
-		return h.move(ctx, batch.Events[n-1].Position, &batch.Events[n-1].ID)
-	}
-	return h.move(ctx, batch.UpTo, nil)
+	last := &batch.Events[len(batch.Events)-1]
+	return h.move(ctx, last.Position, &last.ID)
 }
 
 // none of the messages is refused.

@@ -2,6 +2,7 @@ package feed_test
 
 import (
 	"context"
+	"iter"
 	"sync"
 	"testing"
 	"time"
@@ -190,6 +191,46 @@ func TestACheckpointThatDoesNotMatchTheLogIsRefusedUntilAnOperatorSaysWhereToBeg
 			require.Equal(t, append(r.ids(0)[:5], r.ids(6)...), r.forwarded(9))
 		})
 	}
+}
+
+// passing is a log that tells after each piece that it has passed over events of its own, as EventStoreDB does.
+type passing struct {
+	eventstore.Store
+
+	told chan event.Position // up to which of ours that was, once the subscriber has dealt with it
+}
+
+func (p passing) Subscribe(ctx context.Context, after event.Position) iter.Seq2[eventstore.Batch, error] {
+	return func(yield func(eventstore.Batch, error) bool) {
+		for batch, err := range p.Store.Subscribe(ctx, after) {
+			if !yield(batch, err) || err != nil || !yield(eventstore.Batch{UpTo: batch.UpTo + 100}, nil) {
+				return
+			}
+			select {
+			case p.told <- batch.UpTo:
+			case <-ctx.Done():
+			}
+		}
+	}
+}
+
+func TestACheckpointIsKnownByItsEventAlsoWhereTheLogHasEventsOfItsOwnBehindIt(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.add(5, 0)
+	told := make(chan event.Position)
+	run := r.run(func(c *feed.Config) { c.Store, c.Gaps = passing{r.store, told}, true })
+	for at := range told {
+		if at == 5 {
+			break
+		}
+	}
+	run.stop()
+	c, err := feed.Look(t.Context(), r.pool)
+	require.NoError(t, err)
+	require.Equal(t, event.Position(5), c.Position)
+	require.NotNil(t, c.EventID, "else a log that lost it, and has others at its position by then, would be gone on with")
+	require.Equal(t, r.ids(4)[0], c.EventID.String())
 }
 
 // parked waits until it is noted for everybody that the feed stands still, and where.
