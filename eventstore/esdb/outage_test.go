@@ -167,6 +167,36 @@ func TestASubscriptionThatIsCutAgainAndAgainSkipsNothingAndRepeatsNothing(t *tes
 	require.Greater(t, cuts, 5)
 }
 
+func TestASubscriptionThatHeardNothingForLongGoesOnAllTheSameWhenItIsCut(t *testing.T) {
+	t.Parallel()
+	const outage = 10 * time.Second
+	s := newServer(t)
+	w := newWire(t, s.address)
+	store := s.open(t, w.address())
+	store.GiveUpAfter(outage)
+	_, err := s.log.Append(t.Context(), "quiet-1", eventstore.NoStream, thing("before"))
+	require.NoError(t, err)
+	after := thing("after")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for batch, err := range store.Subscribe(ctx, 0) {
+		require.NoError(t, err)
+		switch n := len(batch.Events); {
+		case n == 0:
+		case batch.Events[n-1].Stream == "quiet-1" && batch.Events[n-1].Revision == 0:
+			time.AfterFunc(outage+time.Second, func() {
+				w.set(func() {})
+				if _, err := s.log.Append(ctx, "quiet-1", 0, after); err != nil {
+					t.Error(err)
+				}
+			})
+		default:
+			require.Equal(t, after.ID, batch.Events[n-1].ID)
+			return
+		}
+	}
+}
+
 // Each of these cuts the connection in the middle of the server's append, one at another moment than the other.
 func TestAnAppendThatIsCutTakesPlaceOnce(t *testing.T) {
 	t.Parallel()
@@ -318,7 +348,24 @@ func TestAServerThatCannotBeReachedIsNotOpened(t *testing.T) {
 	require.ErrorContains(t, err, w.address())
 	_, err = esdb.Open(t.Context(), "esdb://bahi:secret@"+s.address+"?tlsCAFile="+s.ca, testLog(t))
 	require.ErrorContains(t, err, "no such API key")
-	_, err = esdb.Open(t.Context(), "postgres://bahi:secret@localhost", testLog(t))
-	require.ErrorContains(t, err, "EVENTSTORE_URL is not a connection string")
-	require.NotContains(t, err.Error(), "secret")
+}
+
+func TestAnAddressIsReadOrRefusedWithoutItsPassword(t *testing.T) {
+	t.Parallel()
+	const shape = "EVENTSTORE_URL is not a connection string: esdb://user:password@host:port?options"
+	for address, why := range map[string]string{
+		"postgres://bahi:123456@localhost":                  shape,
+		"esdb://":                                           shape,
+		"esdb://bahi:123456/8@localhost":                    shape,
+		"esdb://bahi:123456@localhost/x":                    shape,
+		"esdb://bahi:a123456/8@localhost":                   shape,
+		"esdb://bahi:123456,8@one:1,two:b":                  shape,
+		"esdb://bahi:123456@localhost?tlsCAFile=/nowhere":   "EVENTSTORE_URL: open /nowhere: no such file or directory",
+		"esdb://bahi:123456@localhost?tls=perhaps":          "EVENTSTORE_URL: Setting 'tls' must be either true or false",
+		"esdb://bahi:123456@localhost?keepAliveInterval=-7": "EVENTSTORE_URL: ",
+	} {
+		_, err := esdb.Open(t.Context(), address, testLog(t))
+		require.ErrorContains(t, err, why, address)
+		require.NotContains(t, err.Error(), "123456", address)
+	}
 }

@@ -21,6 +21,7 @@ import (
 	"iter"
 	"log/slog"
 	"math"
+	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -48,6 +49,8 @@ type Store struct {
 	lanes [64]chan struct{} // held by who appends to a stream without an exact revision
 	heads heads
 
+	outage time.Duration // see usualOutage
+
 	mu    sync.Mutex
 	marks []mark // places that are known, so that moments need not be looked for from the beginning
 }
@@ -56,12 +59,12 @@ var _ eventstore.Store = (*Store)(nil)
 
 // Open connects to the server of a connection string, esdb://user:password@host:port?options, as EventStoreDB documents
 // them. The log gets its name when it is opened for the first time.
-func Open(ctx context.Context, url string, log *slog.Logger) (*Store, error) {
-	config, err := esdb.ParseConnectionString(url)
+func Open(ctx context.Context, address string, log *slog.Logger) (*Store, error) {
+	config, err := esdb.ParseConnectionString(address)
 	if err != nil {
-		return nil, errors.New("EVENTSTORE_URL is not a connection string: esdb://user:password@host:port?options") // the error would quote the password
+		return nil, misread(address, err)
 	}
-	s := &Store{log: log}
+	s := &Store{log: log, outage: usualOutage}
 	if s.conn, err = connect(config, log); err != nil {
 		return nil, fmt.Errorf("EVENTSTORE_URL: %w", err)
 	}
@@ -73,6 +76,14 @@ func Open(ctx context.Context, url string, log *slog.Logger) (*Store, error) {
 		return nil, fmt.Errorf("open the event log at %s: %w", config.Address, err)
 	}
 	return s, nil
+}
+
+// misread says what is wrong with a connection string. What the client says of one that is no URL may quote the password.
+func misread(address string, err error) error {
+	if u, failed := url.Parse(address); failed == nil && strings.HasPrefix(u.Scheme, "esdb") && u.Host != "" && strings.Trim(u.Path, "/") == "" {
+		return fmt.Errorf("EVENTSTORE_URL: %w", err)
+	}
+	return errors.New("EVENTSTORE_URL is not a connection string: esdb://user:password@host:port?options")
 }
 
 // Close ends reads and subscriptions, finishes the appends that are under way, and refuses what still waits.

@@ -17,9 +17,12 @@ const (
 	// maxBatch keeps what a follower gets at once small enough to be one transaction.
 	maxBatch = 384
 
-	// outage is how long a subscription goes on to look for its server before it ends with an error, so that those above can
-	// show it.
-	outage = 30 * time.Second
+	// usualOutage is how long a subscription that lost its server goes on to look for it before it ends with an error, so that those
+	// above can show it.
+	usualOutage = 30 * time.Second
+
+	// steady is how long a connection lasts that was one: a server that takes each and drops it is as good as away.
+	steady = 5 * time.Second
 
 	mostPause = time.Second
 
@@ -53,16 +56,19 @@ func (s *Store) Subscribe(ctx context.Context, after event.Position) iter.Seq2[e
 		}
 		at, heard, wait := place{upTo: after}, time.Now(), retryEvery
 		for {
-			err := s.follow(ctx, &at, func(b eventstore.Batch) bool {
+			begun, err := s.follow(ctx, &at, func(b eventstore.Batch) bool {
 				heard, wait = time.Now(), retryEvery
 				return yield(b, nil)
 			})
+			if !begun.IsZero() && time.Since(begun) > steady { // also where nothing was appended meanwhile
+				heard, wait = time.Now(), retryEvery
+			}
 			switch {
 			case err == nil: // the follower has gone
 				return
 			case ctx.Err() != nil:
 				err = context.Cause(ctx)
-			case !errors.Is(err, errRefused) && !errors.Is(err, eventstore.ErrTailLost) && time.Since(heard) < outage:
+			case !errors.Is(err, errRefused) && !errors.Is(err, eventstore.ErrTailLost) && time.Since(heard) < s.outage:
 				s.log.Info("the subscription to the event log was lost, beginning again", "after", at.upTo, "error", text(err))
 				if err = pause(ctx, wait); err == nil {
 					wait = min(2*wait, mostPause)
@@ -94,21 +100,22 @@ func (s *Store) stillThere(ctx context.Context, last *esdb.RecordedEvent) error 
 	return fmt.Errorf("follow the log after position %d: %w", last.Position.Commit, eventstore.ErrTailLost)
 }
 
-// follow yields what comes after a place, and moves it, until the connection is lost or, which is no error, the follower goes.
-func (s *Store) follow(ctx context.Context, at *place, yield func(eventstore.Batch) bool) error {
+// follow yields what comes after a place, and moves it, until the connection is lost or, which is no error, the follower goes. begun is when the
+// server began to answer; zero: it did not.
+func (s *Store) follow(ctx context.Context, at *place, yield func(eventstore.Batch) bool) (begun time.Time, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	// Once the server says that the subscription has caught up, it has seen all that was there before.
 	_, end, err := s.readEnd(ctx)
 	if err != nil {
-		return err
+		return begun, err
 	}
 	if err := s.stillThere(ctx, at.last); err != nil {
-		return err
+		return begun, err
 	}
 	heard := make(chan news, maxBatch)
 	if err := s.conn.run(ctx, func(client *esdb.Client) error { return s.listen(ctx, client, at.upTo, end, heard) }); err != nil {
-		return err
+		return begun, err
 	}
 	late := time.NewTimer(answerWithin)
 	defer late.Stop()
@@ -118,9 +125,12 @@ func (s *Store) follow(ctx context.Context, at *place, yield func(eventstore.Bat
 		case n = <-heard:
 			late.Stop()
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return begun, context.Cause(ctx)
 		case <-late.C:
-			return s.conn.silent()
+			return begun, s.conn.silent()
+		}
+		if begun.IsZero() && n.err == nil {
+			begun = time.Now()
 		}
 		batch, last := eventstore.Batch{UpTo: at.upTo}, at.last
 		for more := true; more && n.err == nil; {
@@ -141,16 +151,16 @@ func (s *Store) follow(ctx context.Context, at *place, yield func(eventstore.Bat
 			}
 		}
 		if ctx.Err() != nil { // asked for first: a busy log never leaves a follower waiting
-			return context.Cause(ctx)
+			return begun, context.Cause(ctx)
 		}
 		if batch.UpTo > at.upTo {
 			*at = place{batch.UpTo, last}
 			if !yield(batch) {
-				return nil
+				return begun, nil
 			}
 		}
 		if n.err != nil {
-			return n.err
+			return begun, n.err
 		}
 	}
 }
