@@ -73,7 +73,7 @@ func TestACopyNamesThePositionsThatItsEventsHave(t *testing.T) {
 	put(t, from, "bankrow-1", "BankRowAdded", `{"of":1,"note":"1.50"}`, fmt.Sprintf(`{"schema":1, "of":%d ,"actor":"user:1"}`, decided.Position))
 	put(t, from, "bankrow-1", "BankRowRefused", `{"position":2,"why":{"position":2}}`, `{"schema":1}`)
 	put(t, from, "bank-1", "BankAccountDeleted", `{"rows_as_of":3}`, `{"schema":1}`)
-	put(t, from, "orders-1", "OrderPlaced", `{"position":2}`, `{"of":0}`)
+	put(t, from, "orders-1", "OrderPlaced", `{"position":2}`, `{"of":2}`)
 
 	to := logWithOtherPositions(t)
 	done, err := copyLog(t.Context(), from, to, quiet)
@@ -92,8 +92,10 @@ func TestACopyNamesThePositionsThatItsEventsHave(t *testing.T) {
 	require.Equal(t, []string{
 		`{ "rows" : [ ] }`, `{"of":1,"note":"1.50"}`, fmt.Sprintf(`{"schema":1, "of":%d ,"actor":"user:1"}`, at(0)),
 		fmt.Sprintf(`{"position":%d,"why":{"position":2}}`, at(1)), fmt.Sprintf(`{"rows_as_of":%d}`, at(2)),
-		`{"position":2}`, // what that means is for others
-	}, []string{string(got[0].Data), string(got[1].Data), string(got[1].Meta), string(got[2].Data), string(got[3].Data), string(got[4].Data)})
+		`{"position":2}`, `{"of":2}`, // what that means is for others
+	}, []string{
+		string(got[0].Data), string(got[1].Data), string(got[1].Meta), string(got[2].Data), string(got[3].Data), string(got[4].Data), string(got[4].Meta),
+	})
 }
 
 // failing is a log that is lost after some appends.
