@@ -1,13 +1,17 @@
 package gateway
 
 import (
+	"context"
 	"encoding/binary"
+	"errors"
 	"net"
+	"sync/atomic"
 
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/peer"
 )
 
-// joining is credentials whose connections to clients join frames.
+// joining is credentials whose connections to clients join frames, and end those of strangers who say too much.
 type joining struct {
 	credentials.TransportCredentials
 }
@@ -17,7 +21,8 @@ func (j joining) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, 
 	if err != nil {
 		return conn, info, err
 	}
-	return &joinedConn{Conn: conn}, info, nil
+	joined := &joinedConn{Conn: conn}
+	return joined, guest{info, joined}, nil
 }
 
 // What RFC 9113 says of frames in 4.1 and 6.1.
@@ -37,6 +42,43 @@ type joinedConn struct {
 	begun  int    // bytes of the header that were written so far
 	left   int    // bytes of the frame that are still to be written after its header
 	out    []byte // kept for its memory
+
+	known atomic.Bool // a call that came this way had a key that opens something
+	heard int         // bytes that came before
+}
+
+// maxStranger is how many bytes a connection may bring before a call of it is let in. gRPC reads what most calls say, up to maxMessage
+// of each of them, before it asks for anybody's key: without this bound they could have all of the memory, and keep it. It leaves room
+// for calls that a client makes at once while the first is looked at.
+const maxStranger = 64 << 20
+
+// Read ends the connection of a stranger who says too much.
+func (c *joinedConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if !c.known.Load() {
+		if c.heard += n; c.heard > maxStranger {
+			return 0, errStranger
+		}
+	}
+	return n, err
+}
+
+var errStranger = errors.New("nobody who may come in has come this way, and too much was said")
+
+// guest is what a call knows of the connection that it came by.
+type guest struct {
+	credentials.AuthInfo
+
+	conn *joinedConn
+}
+
+// letIn notes that a call's connection is no stranger's.
+func letIn(ctx context.Context) {
+	if from, is := peer.FromContext(ctx); is {
+		if g, is := from.AuthInfo.(guest); is {
+			g.conn.known.Store(true)
+		}
+	}
 }
 
 // Write takes any piece of a sequence of frames. It holds back a header that is not whole, which its caller goes on with at once.

@@ -217,6 +217,29 @@ func TestOnlyFewCallsThatMayNotAppendAreHeardOut(t *testing.T) {
 	require.Eventually(t, func() bool { return len(r.turnedAway) == 0 }, 10*time.Second, time.Millisecond)
 }
 
+// gRPC reads a message before it asks a handler, so who has no key could fill the memory with messages that never end.
+func TestAConnectionOfAStrangerWhoSaysTooMuchIsEnded(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	large := &streams.DeleteReq{Options: &streams.DeleteReq_Options{StreamIdentifier: &shared.StreamIdentifier{StreamName: make([]byte, maxAppend)}}}
+	said := 0
+	for code := codes.Unauthenticated; code == codes.Unauthenticated && said <= 2*maxStranger; said += maxAppend {
+		_, err := r.streams().Delete(with(t, basic("wrong")), large)
+		code = status.Code(err)
+		require.Contains(t, []codes.Code{codes.Unauthenticated, codes.Unavailable}, code, "%v", err)
+	}
+	require.LessOrEqual(t, said, maxStranger+maxAppend)
+
+	require.Eventually(t, func() bool { // the client makes another connection
+		_, err := r.streams().Delete(asOperator(t), &streams.DeleteReq{})
+		return status.Code(err) == codes.PermissionDenied
+	}, 30*time.Second, 20*time.Millisecond)
+	for range maxStranger/maxAppend + 1 {
+		_, err := r.streams().Delete(asOperator(t), large)
+		requireRefused(t, err, codes.PermissionDenied, "append-only")
+	}
+}
+
 func TestAKeyThatWasRevokedIsNotSentWhatComesLater(t *testing.T) {
 	t.Parallel()
 	var revoked atomic.Bool
