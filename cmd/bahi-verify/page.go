@@ -11,7 +11,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 	"syscall/js"
 	"time"
@@ -137,16 +139,7 @@ func (b blobs) archive() (*archive.Archive, error) {
 	if one, ok := b.single(); ok && one.name != "manifest.json" {
 		return archive.OpenPacked(one, one.size)
 	}
-	for name := range b {
-		if path.Base(name) == "manifest.json" {
-			files, err := fs.Sub(b, path.Dir(name))
-			if err != nil {
-				return nil, err
-			}
-			return archive.OpenFS(files)
-		}
-	}
-	return nil, errors.New("this is no archive: it has no manifest.json")
+	return archive.OpenAmong(b, slices.Collect(maps.Keys(b)))
 }
 
 // Open implements [fs.FS].

@@ -8,8 +8,11 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -125,6 +128,65 @@ func TestATarFileThatOthersUnpackToSomethingElseIsRefused(t *testing.T) {
 	_, err := OpenPacked(bytes.NewReader(text), int64(len(text)))
 	require.NoError(t, err)
 	require.True(t, sparse(&tar.Header{PAXRecords: map[string]string{"GNU.sparse.major": "1"}}))
+}
+
+func TestAZipFileThatOthersUnpackToSomethingElseIsRefused(t *testing.T) {
+	t.Parallel()
+	dir := create(t, logOf(10))
+	pack := func(also ...string) []byte {
+		var zipped bytes.Buffer
+		w := zip.NewWriter(&zipped)
+		for name, content := range files(t, dir) {
+			out, err := w.Create("march/" + name)
+			require.NoError(t, err)
+			_, err = io.WriteString(out, content)
+			require.NoError(t, err)
+		}
+		for _, name := range also {
+			_, err := w.Create(name)
+			require.NoError(t, err)
+		}
+		require.NoError(t, w.Close())
+		return zipped.Bytes()
+	}
+	for _, twice := range []string{segmentName(2, false), "./" + segmentName(2, false), "segments/../manifest.json", `segments\00000001.ndjson.zst`, "../march/manifest.json"} {
+		text := pack("march/" + twice)
+		_, err := OpenPacked(bytes.NewReader(text), int64(len(text)))
+		require.ErrorContains(t, err, "is in it twice", twice)
+	}
+	text := pack("march/", "march/segments/", "march/segments/")
+	_, err := OpenPacked(bytes.NewReader(text), int64(len(text)))
+	require.NoError(t, err)
+}
+
+// Whoever reads "verified" must know of what.
+func TestFilesWithSeveralArchivesAreRefused(t *testing.T) {
+	t.Parallel()
+	all := fstest.MapFS{}
+	put := func(folder string, dir string) {
+		for name, content := range files(t, dir) {
+			all[path.Join(folder, name)] = &fstest.MapFile{Data: []byte(content)}
+		}
+	}
+	put("auditor/books", create(t, logOf(10)))
+	open := func() (*Archive, error) { return OpenAmong(all, slices.Collect(maps.Keys(all))) }
+	a, err := open()
+	require.NoError(t, err)
+	require.EqualValues(t, 10, a.Manifest.Events)
+
+	put("auditor/books/old", create(t, logOf(5)))
+	a, err = open()
+	require.NoError(t, err, "what lies in an archive's folder is no second one")
+	require.EqualValues(t, 10, a.Manifest.Events)
+
+	put("auditor/forged", create(t, logOf(7)))
+	_, err = open()
+	require.EqualError(t, err, `it has several archives, such as "auditor/books" and "auditor/forged": verify them one by one`)
+
+	put(".", create(t, logOf(3)))
+	a, err = open()
+	require.NoError(t, err)
+	require.EqualValues(t, 3, a.Manifest.Events)
 }
 
 // docs/archive-format.md tells how to read all segments with zstdcat: who does so with an archive that was verified must not read

@@ -32,7 +32,17 @@ func OpenPacked(file io.ReaderAt, size int64) (*Archive, error) {
 	if err != nil {
 		return nil, fmt.Errorf("it is no archive in a zip or tar file: %w", err)
 	}
-	if files, err = fs.Sub(files, manifestFolder(names)); err != nil {
+	return OpenAmong(files, names)
+}
+
+// OpenAmong is [OpenFS] for an archive's folder somewhere among files, of which these are the names. It refuses files with two
+// archives: which of them was verified, nobody would know.
+func OpenAmong(files fs.FS, names []string) (*Archive, error) {
+	dir, err := manifestFolder(names)
+	if err != nil {
+		return nil, err
+	}
+	if files, err = fs.Sub(files, dir); err != nil {
 		return nil, err
 	}
 	a, err := OpenFS(files)
@@ -43,14 +53,22 @@ func OpenPacked(file io.ReaderAt, size int64) (*Archive, error) {
 }
 
 // manifestFolder is where the manifest lies, the highest if there are several.
-func manifestFolder(names []string) string {
-	dir, depth := ".", math.MaxInt
-	for _, name := range names {
-		if n := strings.Count(name, "/"); path.Base(name) == manifestName && fs.ValidPath(name) && n < depth {
-			dir, depth = path.Dir(name), n
+func manifestFolder(names []string) (string, error) {
+	dir, depth, beside := ".", math.MaxInt, ""
+	for _, name := range slices.Sorted(slices.Values(names)) {
+		n := strings.Count(name, "/")
+		switch {
+		case path.Base(name) != manifestName || !fs.ValidPath(name) || n > depth:
+		case n == depth:
+			beside = path.Dir(name)
+		default:
+			dir, depth, beside = path.Dir(name), n, ""
 		}
 	}
-	return dir
+	if beside != "" {
+		return "", fmt.Errorf("it has several archives, such as %q and %q: verify them one by one", dir, beside)
+	}
+	return dir, nil
 }
 
 func openZip(file io.ReaderAt, size int64) (files fs.FS, names []string, err error) {
@@ -58,7 +76,13 @@ func openZip(file io.ReaderAt, size int64) (files fs.FS, names []string, err err
 	if err != nil {
 		return nil, nil, err
 	}
+	seen := map[string]bool{}
 	for _, f := range z.File {
+		name := path.Clean("/" + strings.ReplaceAll(f.Name, `\`, "/")) // as those who unpack it may understand it
+		if seen[name] && !f.FileInfo().IsDir() {                       // package zip reads the first, most others unpack the last
+			return nil, nil, fmt.Errorf("%q is in it twice", name[1:])
+		}
+		seen[name] = true
 		names = append(names, f.Name)
 	}
 	return z, names, nil
