@@ -124,8 +124,9 @@ func ParseCheckpoint(signed []byte) (Checkpoint, error) {
 	return c, err
 }
 
-// AddSignatures adds signature lines to a checkpoint, such as a witness answers. Each must be good, and by one of the
-// keys; one that is there already is not added again.
+// AddSignatures adds signature lines to a checkpoint, such as a witness answers: those by one of the keys, which must be good, and of
+// which there must be one. Those by others are passed over, since a witness may sign with keys that nobody here knows (C2SP
+// tlog-witness, add-checkpoint). One that is there already is not added again.
 func (k Keys) AddSignatures(signed, lines []byte) ([]byte, error) {
 	text, _, ok := bytes.Cut(signed, []byte("\n\n"))
 	if !ok {
@@ -134,17 +135,24 @@ func (k Keys) AddSignatures(signed, lines []byte) ([]byte, error) {
 	if len(lines) == 0 {
 		return nil, errors.New("add signatures: there is none")
 	}
-	all := bytes.Clone(signed)
+	all, known := bytes.Clone(signed), false
 	for line := range bytes.Lines(lines) {
 		if !isSignature(strings.TrimSuffix(string(line), "\n")) {
 			return nil, errors.New("add signatures: these are not signature lines")
 		}
-		if _, err := note.Open(slices.Concat(text, []byte("\n\n"), line), k); err != nil {
+		_, err := note.Open(slices.Concat(text, []byte("\n\n"), line), k)
+		if _, other := errors.AsType[*note.UnverifiedNoteError](err); other {
+			continue
+		}
+		if err != nil {
 			return nil, fmt.Errorf("add signatures: %w", err)
 		}
-		if !bytes.Contains(all, line) {
+		if known = true; !bytes.Contains(all, line) {
 			all = append(all, line...)
 		}
+	}
+	if !known {
+		return nil, errors.New("add signatures: none of them is by a key that is known")
 	}
 	return all, nil
 }

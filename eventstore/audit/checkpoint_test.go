@@ -101,15 +101,23 @@ func TestAWitnessAddsItsSignature(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, both, again)
 
+	_, newer, _ := strings.Cut(string(sign(t, checkpointOf(logOf(300), 300), other)), "\n\n")
+	among, err := keys.AddSignatures(signed, []byte(newer+line+newer))
+	require.NoError(t, err, "a witness that has a newer key, too")
+	require.Equal(t, string(both), string(among))
+
 	_, _, err = keys.Open(cosigned)
 	require.ErrorIs(t, err, ErrNotSigned, "a witness does not speak for the log")
 	_, err = keysOf(t, key).AddSignatures(signed, []byte(line))
-	require.Error(t, err, "a witness that nobody asked")
+	require.EqualError(t, err, "add signatures: none of them is by a key that is known", "a witness that nobody asked")
 	_, err = keysOf(t, key).AddSignatures(signed, []byte("position 7\n"))
 	require.ErrorContains(t, err, "these are not signature lines")
 	_, wrong, _ := strings.Cut(string(sign(t, checkpointOf(logOf(300), 299), other)), "\n\n")
 	_, err = keysOf(t, other).AddSignatures(signed, []byte(wrong))
 	require.Error(t, err, "a signature of another text")
+	_, wrong, _ = strings.Cut(string(sign(t, checkpointOf(logOf(300), 299), key)), "\n\n")
+	_, err = keys.AddSignatures(signed, []byte(line+wrong))
+	require.Error(t, err, "a bad one among good ones")
 }
 
 func TestHostileCheckpointsAreRefused(t *testing.T) {
