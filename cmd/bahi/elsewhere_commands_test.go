@@ -72,7 +72,7 @@ func TestCommandsWorkOnALogInEventStoreDBOrSaySo(t *testing.T) {
 	for args, why := range map[string]string{
 		"events show " + at + "1":                        "the log has no event at position",
 		"events show 5":                                  "the log has no event at position 5",
-		"audit proof 5":                                  "no checkpoint covers position 5",
+		"audit proof 5":                                  "position: is not in a tree of",
 		"backup " + in("backup"):                         "works on a log in Postgres",
 		"restore " + in("backup"):                        "works on a log in Postgres",
 		"events import " + in("archive"):                 "works on a log in Postgres",

@@ -161,7 +161,7 @@ func TestProofsOfAnySizesHold(t *testing.T) {
 		signed := rapid.SampledFrom([]uint64{3, 303, 803}).Draw(p, "signed")
 		file, err := r.proofs.File(ctx, &signed, at)
 		if uint64(at) > signed {
-			require.ErrorIs(p, err, audit.ErrNotSigned)
+			require.ErrorContains(p, err, fmt.Sprintf("position: is not in a tree of %d events", signed))
 			return
 		}
 		require.NoError(p, err)
@@ -202,6 +202,18 @@ func TestWhatIsOutsideOfTheTreeIsSaid(t *testing.T) {
 	}
 	_, err = r.proofs.File(t.Context(), &four, 1)
 	require.ErrorContains(t, err, "size: is not that of a signed checkpoint")
+	five := uint64(5)
+	for _, size := range []*uint64{nil, &five} {
+		for _, at := range []event.Position{0, 6, 1 << 62} {
+			_, err = r.proofs.File(t.Context(), size, at)
+			require.ErrorContains(t, err, "position: is not in a tree of 5 events", "nor will it be in a second")
+		}
+	}
+	r.many(1)
+	_, err = r.proofs.File(t.Context(), nil, 6)
+	require.ErrorIs(t, err, audit.ErrNotSigned)
+	_, err = r.proofs.File(t.Context(), &five, 6)
+	require.ErrorContains(t, err, "position: is not in a tree of 5 events")
 	_, err = r.pool.Exec(t.Context(), `update log.event set data = '{"n":9}' where position = 2; delete from log.event where position = 3`)
 	require.NoError(t, err)
 	for _, at := range []event.Position{2, 3} {

@@ -209,7 +209,7 @@ func outside(field, message string) error {
 }
 
 // File is a file of proofs (C2SP tlog-proof), one for each event, that anybody can check who has the public key.
-// Size says which checkpoint they lead to; nil: the newest. It answers [ErrNotSigned] when that does not cover them.
+// Size says which checkpoint they lead to; nil: the newest. It answers [ErrNotSigned] when one is yet to be signed that covers them.
 func (p *Proofs) File(ctx context.Context, size *uint64, positions ...event.Position) (file []byte, err error) {
 	signed, err := p.Newest(ctx)
 	if err == nil && size != nil {
@@ -226,7 +226,7 @@ func (p *Proofs) File(ctx context.Context, size *uint64, positions ...event.Posi
 			return nil, err
 		}
 		if !known || index >= signed.Size {
-			return nil, ErrNotSigned
+			return nil, p.uncovered(ctx, at, signed.Size, size != nil)
 		}
 		e, err := p.event(ctx, at)
 		if err != nil {
@@ -242,6 +242,19 @@ func (p *Proofs) File(ctx context.Context, size *uint64, positions ...event.Posi
 		file = audit.AppendProof(file, audit.Proof{Event: e, Index: index, Hashes: hashes, Checkpoint: []byte(signed.Note)})
 	}
 	return file, nil
+}
+
+// uncovered says why a checkpoint has no event at a position: there is none, or it is newer, which will not change for a checkpoint
+// that was named.
+func (p *Proofs) uncovered(ctx context.Context, at event.Position, size uint64, named bool) error {
+	_, there, err := p.Log.At(ctx, at)
+	if err != nil {
+		return err
+	}
+	if there && !named {
+		return ErrNotSigned
+	}
+	return outside("position", fmt.Sprintf("is not in a tree of %d events", size))
 }
 
 // Stream answers the positions of a stream's events, and of the decisive ones that they carry out.
