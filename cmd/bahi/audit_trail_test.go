@@ -11,8 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"bahi/domain/event"
+	"bahi/eventstore"
 	"bahi/http/api/apitest"
 )
 
@@ -184,6 +187,7 @@ func TestTheTrailIsNarrowedByRecordPartyUserAndDay(t *testing.T) {
 		"?party=RAJKOT":                                                 7,
 		"?party=" + "%E0%AA%B0%E0%AA%AE%E0%AB%87%E0%AA%B6":              2,
 		"?party=%25":                                                    0,
+		"?party=2025-03":                                                0,
 		"?from=" + today:                                                13,
 		"?to=" + today:                                                  13,
 		"?to=2025-01-01":                                                0,
@@ -208,6 +212,45 @@ func TestTheTrailIsNarrowedByRecordPartyUserAndDay(t *testing.T) {
 	require.Len(t, trailOf(o.operator(), "").Changes, 15)
 	require.Len(t, trailOf(o.operator(), "?workspace="+abroad).Changes, 2)
 	require.Len(t, trailOf(o.operator(), fmt.Sprintf("?account=%d", other)).Changes, 2)
+}
+
+// Somebody who writes past Bahi may write metadata so that one reader finds something else in them than another does.
+func TestWhatChangesTheBooksIsInTheTrailHoweverItIsWritten(t *testing.T) {
+	t.Parallel()
+	const home = "abcdefab-1111-4111-8111-111111111111"
+	o := start(t)
+	clerk, auditor := o.clerk(home), o.auditor(home)
+	account := open(clerk, "HDFC")
+	row := post(clerk, account, deposit("2025-03-01", "1"))
+	write := func(stream, kind, data, meta string) {
+		e := event.New{ID: uuid.New(), Type: kind, Data: []byte(data), Meta: []byte(`{"schema":1,"occurred_at":"2025-03-02T10:00:00Z",` + meta + `}`)}
+		_, err := o.sys.store.Append(t.Context(), stream, eventstore.Any, e)
+		require.NoError(t, err)
+	}
+	own := `"workspace":"` + home + `","actor":"user:x"`
+	for i, meta := range []string{
+		own + `,"of":0`, own + `,"of":2,"OF":0`, own + `,"of":2,"\u004ff":0`,
+		`"actor":"user:x","workspace":"` + strings.ToUpper(home) + `"`,
+		`"actor":"user:x","workspace":"` + strings.ReplaceAll(home, "-", "") + `"`,
+		`"actor":"user:x","workspace":"` + abroad + `","Workspace":"` + home + `"`,
+		`"actor":"user:x","workspace":"\u0061` + home[1:] + `"`,
+		`"workspace":"` + home + `","actor":"user\u003ax"`,
+		`"workspace":"` + home + `","actor":"nobody","Actor":"user:x"`,
+	} {
+		stream := fmt.Sprintf("bankrow-%d", row.ID)
+		write(stream, "BankRowEdited", fmt.Sprintf(`{"in_entries":[{"amount":%d}]}`, i+2), meta)
+		require.Equal(t, fmt.Sprintf("03-01 %d", i+2), balances(clerk, ledger(account)), meta)
+		for _, query := range []string{"", fmt.Sprintf("?account=%d", account), fmt.Sprintf("?kind=bankrow&id=%d", row.ID), "?user=x"} {
+			changes := trailOf(auditor, query).Changes
+			require.NotEmpty(t, changes, "%s: %s", query, meta)
+			require.Contains(t, trail{Changes: changes[len(changes)-1:]}.short()[0], fmt.Sprintf("in_entries[0].amount:%d>%d", i+1, i+2), "%s: %s", query, meta)
+		}
+	}
+	write("bookslock-"+home, "BooksLockMoved", `{"to":"2025-01-31"}`, own+`,"of":2`)
+	changes := trailOf(auditor, "?kind=bookslock").Changes
+	require.Len(t, changes, 1)
+	require.Equal(t, "user:x", changes[0].Actor)
+	require.Empty(t, trailOf(o.auditor(abroad), "").Changes)
 }
 
 func TestATrailThatCannotBeIsRefusedAndNeverEmpty(t *testing.T) {

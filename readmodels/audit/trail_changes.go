@@ -175,7 +175,7 @@ func (s *state) stands() *state {
 func (v versioned) change(f TrailFilter, e logged, row int64) (Change, bool) {
 	was, now := v.was.stands(), v.now.stands()
 	c := Change{
-		Position: e.position, At: e.at, Workspace: e.workspace, Actor: e.actor, Reason: e.reason,
+		Position: e.position, At: e.at, Workspace: e.meta.Workspace, Actor: e.meta.Actor, Reason: e.meta.Reason,
 		Kind: e.kind, ID: strconv.FormatInt(row, 10), Ledger: v.ledger, Account: &v.account, opened: v.opened, openedAt: v.openedAt,
 	}
 	switch {
@@ -260,11 +260,11 @@ func flatten(into map[string]json.RawMessage, side string, entries json.RawMessa
 	}
 }
 
-// written are the values that are text.
+// written are the values that are text. A date is none.
 func written(fields map[string]json.RawMessage) (all []string) {
-	for _, value := range fields {
+	for name, value := range fields {
 		var text string
-		if json.Unmarshal(value, &text) == nil {
+		if name != "date" && json.Unmarshal(value, &text) == nil {
 			all = append(all, text)
 		}
 	}
@@ -381,7 +381,7 @@ type renamed struct {
 
 func accountChange(f TrailFilter, e logged, r renamed) (Change, bool) {
 	c := Change{
-		Position: e.position, At: e.at, Workspace: e.workspace, Actor: e.actor, Reason: e.reason,
+		Position: e.position, At: e.at, Workspace: e.meta.Workspace, Actor: e.meta.Actor, Reason: e.meta.Reason,
 		Kind: e.kind, ID: strconv.FormatInt(r.ID, 10), Ledger: r.Ledger, Account: &Named{ID: r.ID}, opened: r.Opened, openedAt: r.OpenedAt,
 	}
 	name := Field{Field: "name", From: null, To: null}
@@ -429,7 +429,7 @@ func lockChange(f TrailFilter, e logged) (c Change, ok bool, err error) {
 	}
 	_, id := event.SplitStream(e.stream)
 	return Change{
-		Position: e.position, At: e.at, Workspace: e.workspace, Actor: e.actor, Reason: e.reason,
+		Position: e.position, At: e.at, Workspace: e.meta.Workspace, Actor: e.meta.Actor, Reason: e.meta.Reason,
 		Change: "locked", Kind: e.kind, ID: id, Fields: []Field{field},
 	}, dated && f.Account == 0 && f.Party == "", nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -88,15 +87,14 @@ func (v *Trails) eventsInLog(ctx context.Context, f TrailFilter, places string, 
 	return events, upTo, nil
 }
 
-// logged is an event as a trail may tell of it; false when the filter does not want to hear of it. Events that only carry out
-// what is decided are told of with that.
+// logged is an event as a trail may tell of it; false when the filter does not want to hear of it.
 func (f TrailFilter) logged(e event.Stored) (l logged, told bool) {
 	category, _ := event.SplitStream(e.Stream)
 	if !accountKinds[category] && rowKinds[category] == "" && category != lockKind || f.Kind != "" && f.Kind != category && f.Kind != rowKinds[category] {
 		return l, false
 	}
 	meta := ops.MetaOf(e)
-	if meta.Of != 0 || f.Workspace != nil && *f.Workspace != meta.Workspace || f.Actor != "" && !slices.Contains([]string{f.Actor, "user:" + f.Actor, "api_key:" + f.Actor}, meta.Actor) {
+	if !f.hears(e.Stream, meta) {
 		return l, false
 	}
 	var posted struct {
@@ -104,7 +102,7 @@ func (f TrailFilter) logged(e event.Stored) (l logged, told bool) {
 			Reverses *int64 `json:"reverses"`
 		} `json:"rows"`
 	}
-	l = logged{position: e.Position, stream: e.Stream, at: e.At.UTC(), workspace: meta.Workspace, actor: meta.Actor, reason: meta.Reason}
+	l = logged{position: e.Position, stream: e.Stream, at: e.At.UTC(), meta: meta}
 	if json.Unmarshal(e.Data, &posted) != nil || posted.Rows == nil {
 		l.data = e.Data
 	}
