@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -159,5 +161,49 @@ func checkForeign(stream string, e event.New) error {
 	if _, err := domain.Catalogue.Decode(event.Stored{Stream: stream, ID: e.ID, Type: e.Type, Data: e.Data, Meta: e.Meta}); err != nil {
 		return fmt.Errorf("%s cannot be read: %w", e.Type, errors.Unwrap(err))
 	}
+	// What is searched and reported by SQL must be what is folded, or an event would change the books and stand in no trail.
+	if err := event.CheckMeta(e.Meta); err != nil {
+		return fmt.Errorf("the metadata of %s cannot be searched: %w", e.Type, err)
+	}
+	switch name, err := oddName(e.Data); {
+	case err != nil:
+		return fmt.Errorf("%s cannot be read: %w", e.Type, err)
+	case name != "":
+		return fmt.Errorf("%s has the name %q, and names are in lower case", e.Type, name)
+	case notText.Match(aside.ReplaceAll(e.Data, nil)):
+		return fmt.Errorf("%s has a NUL in it, or half of a character, and nothing could be reported of it", e.Type)
+	}
 	return nil
+}
+
+// oddName answers a name in JSON that Go takes for one of ours, which are in lower case, and others do not: with an upper-case letter, or one
+// that Unicode folds to an ASCII letter.
+func oddName(text []byte) (string, error) {
+	var value any
+	if err := json.Unmarshal(text, &value); err != nil {
+		return "", err
+	}
+	odd := func(r rune) bool { return r >= 'A' && r <= 'Z' || r == 'ſ' || r == '\u212a' }
+	var find func(value any) string
+	find = func(value any) string {
+		switch value := value.(type) {
+		case []any:
+			for _, v := range value {
+				if name := find(v); name != "" {
+					return name
+				}
+			}
+		case map[string]any:
+			for name, v := range value {
+				if strings.ContainsFunc(name, odd) {
+					return name
+				}
+				if name := find(v); name != "" {
+					return name
+				}
+			}
+		}
+		return ""
+	}
+	return find(value), nil
 }

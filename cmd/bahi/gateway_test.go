@@ -198,6 +198,17 @@ func TestEventsFromOutsideAreChecked(t *testing.T) {
 		"bank-5":    {e("BankAccountRenamed", `{"from":"HDFC","to":"SBI"}`, `{"schema":2}`), "schema version 2 is unknown"},
 		"bank-6":    {e("BankAccountRenamed", `{"from":"HDFC","to":"SBI"}`, `[]`), "BankAccountRenamed cannot be read: json"},
 		"bankrow-1": {e("BankAccountRenamed", `{"from":"HDFC","to":"SBI"}`, `{"schema":1}`), "not in bankrow-1"},
+
+		// What Go reads and SQL does not would change the books and stand in no trail.
+		"bank-7":     {e("BankAccountRenamed", `{"from":"HDFC","to":"SBI"}`, `{"schema":1,"of":0}`), "no event stands at position 0"},
+		"bank-8":     {e("BankAccountRenamed", `{"from":"HDFC","to":"SBI"}`, `{"schema":1,"of":3,"Of":0}`), `"Of" is called "of"`},
+		"bank-9":     {e("BankAccountRenamed", `{"from":"HDFC","to":"SBI"}`, `{"schema":1,"reaſon":"x"}`), `"reaſon" is called "reason"`},
+		"bank-10":    {e("BankAccountRenamed", `{"from":"HDFC","to":"SBI"}`, `{"schema":1,"workspace":"0195E8A0-7C1E-7000-8000-0000000000AA"}`), `the workspace is written "0195e8a0-7c1e-7000-8000-0000000000aa"`},
+		"bank-11":    {e("BankAccountRenamed", `{"from":"HDFC","to":"SBI"}`, `{"schema":1,"workspace":"0195e8a0-7c1e-7000-8000-0000000000aa","$correlationId":"A"}`), ""},
+		"bank-12":    {e("BankAccountRenamed", `{"from":"HDFC","To":"SBI"}`, `{"schema":1}`), `has the name "To"`},
+		"bank-13":    {e("BankAccountRenamed", `{"from":"HDFC","to":"\u0000"}`, `{"schema":1}`), "has a NUL in it"},
+		"bankbulk-1": {e("BankRowsPosted", `{"account":1,"rows":[{"date":"2025-03-01","in_entries":[{"Amount":5}]}]}`, `{"schema":1}`), `has the name "Amount"`},
+		"bankbulk-2": {e("BankRowsPosted", `{"account":1,"rows":[{"date":"2025-03-01","in_entries":[{"amount":5}]}]}`, `{"schema":1}`), ""},
 	} {
 		err := checkForeign(stream, c.event)
 		if c.why == "" {
