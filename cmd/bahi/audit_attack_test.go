@@ -105,6 +105,7 @@ func TestWhatIsDoneToTheLogIsFoundAndTheFirstBadEventIsNamed(t *testing.T) {
 	}{
 		"a byte of a payload":    {`update log.event set data = replace(data::text, '2025-03-02', '2025-03-03')::json where position = P`, true, "event P:", ""},
 		"a date in the metadata": {`update log.event set meta = regexp_replace(meta::text, '"occurred_at":"2', '"occurred_at":"1')::json where position = P`, true, "event P:", ""},
+		"recorded at no time":    {`update log.event set recorded_at = 'infinity' where position = P`, true, "event P:", ""},
 		"two events swapped":     {`update log.event set position = -position where position in (P, P + 2); update log.event set position = 2 * P + 2 + position where position < 0`, true, "event P:", ""},
 		"one deleted in the middle": {
 			`delete from log.event where position = P`, true, "event P", "",

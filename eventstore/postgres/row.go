@@ -2,8 +2,6 @@ package postgres
 
 import (
 	"encoding/binary"
-	"errors"
-	"math"
 	"slices"
 	"time"
 
@@ -19,8 +17,6 @@ const columns = `position, stream, revision, id, type, data, meta, recorded_at`
 // string has a default_query_exec_mode that wants text.
 var inBinary = pgx.QueryResultFormats{pgx.BinaryFormatCode}
 
-var errNoMoment = errors.New("recorded_at of an event is infinite")
-
 // row is the event that was read last. It takes binary columns as they come, since a log is read by the million: pgx would look
 // for the way to read each column of each row, and allocate for each.
 type row struct{ event.Stored }
@@ -28,16 +24,14 @@ type row struct{ event.Stored }
 // epoch is 2000-01-01, from which Postgres counts microseconds, in those of Unix.
 const epoch = 946_684_800_000_000
 
-// ScanRow implements [pgx.RowScanner].
+// ScanRow implements [pgx.RowScanner]. A time that is infinite, which nobody but a forger writes, is one of another age: so the log can be
+// read on, and the event is found by its hash.
 func (r *row) ScanRow(rows pgx.Rows) error {
 	if rows.FieldDescriptions()[0].Format != pgx.BinaryFormatCode {
 		return r.scanText(rows)
 	}
 	v := rows.RawValues()
 	position, stream, revision, id, kind, data, meta, at := v[0], v[1], v[2], v[3], v[4], v[5], v[6], integer(v[7])
-	if at == math.MaxInt64 || at == math.MinInt64 {
-		return errNoMoment
-	}
 	if r.Type != string(kind) { // as often as not it is that of the event before
 		r.Type = string(kind)
 	}
