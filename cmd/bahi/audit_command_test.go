@@ -101,7 +101,7 @@ func TestAKeyIsRotatedBesideAServerWhichGoesOnWithTheNewOne(t *testing.T) {
 		}
 	}
 	require.Equal(t, 1, both)
-	require.Equal(t, first.Note, all[0].Note)
+	require.Contains(t, each(all, func(c auditCheckpoint) string { return c.Note }), first.Note)
 	o.stop()
 	o = startOn(t, o.database)
 	open(o.clerk(home), "Axis")

@@ -93,7 +93,10 @@ func TestACheckpointIsSignedWithinASecondOrTwoAndAtTheEnd(t *testing.T) {
 	require.NoError(t, err, "the key stays")
 	var all []auditCheckpoint
 	o.operator().GET("/audit/checkpoints").Status(200).JSON(&all)
-	require.Equal(t, []uint64{first.Size, last.Size}, []uint64{all[0].Size, all[len(all)-1].Size})
+	sizes := each(all, func(c auditCheckpoint) uint64 { return c.Size }) // on a slow machine there were others before the first, and between
+	require.Contains(t, sizes, first.Size)
+	require.True(t, slices.IsSorted(sizes))
+	require.Equal(t, last.Size, sizes[len(sizes)-1])
 	page := o.operator().GET("/audit/checkpoints?limit=1").Status(200)
 	require.Equal(t, fmt.Sprintf(`</audit/checkpoints?after=%d&limit=1>; rel="next"`, all[0].Number), page.Header("Link"))
 	require.Empty(t, o.operator().GET(fmt.Sprintf("/audit/checkpoints?after=%d", all[len(all)-1].Number)).Status(200).Header("Link"))

@@ -94,6 +94,7 @@ func (t trail) short() (lines []string) {
 func dealings(t *testing.T) (o *office, clerk *apitest.Client, account int64, row bankRow) {
 	t.Helper()
 	o = start(t)
+	todayIn(t, o) // and all of it today
 	clerk = o.clerk(home)
 	account = open(clerk, "HDFC")
 	row = post(clerk, account, `{"date":"2025-03-01","in_entries":[{"description":"Ramesh, 2 rings","amount":12.5}]}`)
@@ -364,10 +365,10 @@ func (o *office) past(days int) {
 func TestBackDatedChangesAreShownWithTheClosingBalancesThatTheyMoved(t *testing.T) {
 	t.Parallel()
 	o := start(t)
-	clerk, auditor := o.clerk(home), o.auditor(home)
-	account, quiet := open(clerk, "HDFC"), open(clerk, "SBI")
 	now, err := time.Parse(time.DateOnly, todayIn(t, o))
 	require.NoError(t, err)
+	clerk, auditor := o.clerk(home), o.auditor(home)
+	account, quiet := open(clerk, "HDFC"), open(clerk, "SBI")
 	monthEnd := func(ago int) string {
 		return time.Date(now.Year(), now.Month()-time.Month(ago)+1, 0, 0, 0, 0, 0, time.UTC).Format(time.DateOnly)
 	}

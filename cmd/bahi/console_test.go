@@ -306,9 +306,8 @@ func TestWithoutAScriptARebuildIsDoneByForms(t *testing.T) {
 	o := startKeeping(t)
 	clerk := o.clerk(home)
 	account := open(clerk, "HDFC")
-	for range 20 {
-		post(clerk, account, deposit("2025-03-01", "1"))
-	}
+	fillOnce(clerk, account, 100)
+	o.sys.books.Wait() // for what follows on the answer
 	v := o.sign()
 	const books = "/console/projections/books"
 	until := func(words string) sheet {
@@ -343,7 +342,7 @@ func TestWithoutAScriptARebuildIsDoneByForms(t *testing.T) {
 	v.get("/projections").says("books live")
 	v.post("/projections/books/rollback").leads(books + "?done=rollback")
 	require.Equal(t, was, o.projection("books").Generation)
-	require.Equal(t, "20", clerkBanks(clerk.GET("/banks"))[0].Balance.String())
+	require.Equal(t, "100", clerkBanks(clerk.GET("/banks"))[0].Balance.String())
 	v.post("/projections/books/pause").leads(books + "?done=pause")
 	until("paused")
 	v.get("/").says("1 projection is paused.")
@@ -366,14 +365,14 @@ func TestWithoutAScriptWhatIsParkedIsRetriedOrSkippedForAReason(t *testing.T) {
 	account := open(clerk, "HDFC")
 	o.park()
 	post(clerk, account, deposit("2025-03-01", "1"))
-	require.Eventually(t, func() bool { return o.projection("books").State == "parked" }, 20*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return o.projection("books").State == "parked" }, 30*time.Second, 10*time.Millisecond)
 	position := strconv.FormatInt(o.head(), 10)
 	v := o.sign()
 	v.get("/").says("1 follower of the log stands still")
 	v.get("/parked").says("parked_for_a_test", "BankRowAdded", position)
 	v.get("/projections/books").says("The projection stands still", "parked_for_a_test")
 	v.post("/parked/books/retry").leads("/console/parked?done=retry")
-	require.Eventually(t, func() bool { return o.projection("books").State == "parked" }, 20*time.Second, 10*time.Millisecond, "nothing has changed")
+	require.Eventually(t, func() bool { return o.projection("books").State == "parked" }, 30*time.Second, 10*time.Millisecond, "nothing has changed")
 
 	v.post("/parked/books/skip", "position", position, "reason", "  ").is(422).says("reason : is required")
 	v.post("/parked/books/skip", "position", "x", "reason", "why").is(422)
@@ -381,7 +380,7 @@ func TestWithoutAScriptWhatIsParkedIsRetriedOrSkippedForAReason(t *testing.T) {
 	v.post("/parked/books/skip", "position", "1", "reason", "not that one").is(409)
 	require.Zero(t, o.projection("books").Skipped)
 	v.post("/parked/books/skip", "position", position, "reason", "written by a broken import").leads("/console/parked?done=skip")
-	require.Eventually(t, func() bool { return o.projection("books").State == "live" }, 20*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return o.projection("books").State == "live" }, 30*time.Second, 10*time.Millisecond)
 	v.get("/parked").says("Nothing stands still.")
 	v.get("/projections/books").says("Skipped events 1")
 	v.get("/events?type=EventSkipped").says("follower-books", "api_key:admin")

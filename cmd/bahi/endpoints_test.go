@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -174,11 +173,11 @@ func TestHealthAndMetricsAreForEverybody(t *testing.T) {
 			Lag         int64 `json:"lag_events"`
 		}
 	}
-	require.Eventually(t, func() bool { return stranger.GET("/readyz").Response.StatusCode == http.StatusOK }, 10*time.Second, 5*time.Millisecond)
+	readiness(t, stranger)
 	clerk := o.clerk(home)
 	open(clerk, "HDFC")
 	clerk.GET("/banks").Status(200)
-	lenient(t, stranger.GET("/readyz"), &ready)
+	lenient(t, readiness(t, stranger), &ready)
 	require.True(t, ready.Ready)
 	require.Equal(t, o.head(), ready.Head)
 	require.Len(t, ready.Projections, len(allProjections()))

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/hex"
+	"fmt"
 	"image/color"
 	"os"
 	"path/filepath"
@@ -73,10 +74,13 @@ func TestErasuresStallNoSignInAndAreForgottenTogether(t *testing.T) {
 	})
 	began := time.Now()
 	o.signIn("usha@example.com", goodPassword)
-	require.Less(t, time.Since(began), 10*time.Second)
+	require.Less(t, time.Since(began), promptly)
 	require.NotContains(t, p.text(), forgotten)
 	_, err = reader.Exec(t.Context(), `rollback`)
 	require.NoError(t, err)
+	for _, waits := range o.jobs("kind=scrub_tables&state=retryable") { // the longer it was in the way, the later they would try again
+		o.operator().POST(fmt.Sprintf("/ops/jobs/%d/retry", waits.ID), nil)
+	}
 	p.until(func(said, _ string) bool {
 		done := 0
 		for line := range strings.Lines(said) {
@@ -144,7 +148,7 @@ func TestEachNodeForgetsWhoWasErasedOnAnother(t *testing.T) {
 	require.NotEmpty(t, left(other))
 
 	again := startAs(t, s)
-	require.Eventually(t, func() bool { return len(left(again)) == 0 }, 20*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return len(left(again)) == 0 }, 30*time.Second, 5*time.Millisecond)
 	keys, err := again.sys.blobs.List(t.Context(), "pictures/")
 	require.NoError(t, err)
 	require.Equal(t, []string{picture.Folder(his) + "kept"}, keys)

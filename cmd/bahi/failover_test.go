@@ -96,7 +96,7 @@ func (r *recovering) has(account int64, want string) {
 func (r *recovering) goesOn() {
 	r.t.Helper()
 	require.Eventually(r.t, func() bool {
-		return !strings.Contains(r.p.client().GET("/readyz").Text, `"parked"`)
+		return !strings.Contains(readiness(r.t, r.p.client()).Text, `"parked"`)
 	}, 30*time.Second, 20*time.Millisecond)
 }
 
@@ -171,7 +171,7 @@ func recovers(r *recovering) {
 	r.p.until(func(said, _ string) bool {
 		return strings.Contains(said, "the log has no such event there") && strings.Contains(said, "bahi audit accept-restore")
 	})
-	require.Contains(t, r.p.client().GET("/readyz").Status(200).Text, `"parked"`)
+	require.Contains(t, readiness(t, r.p.client()).Text, `"parked"`)
 
 	r.done("audit", "accept-restore", "--reason", "the replica was behind")
 	r.done("projections", "rebuild")
@@ -231,7 +231,7 @@ func (r *replica) alone(statements ...string) {
 			}
 		}
 		return err == nil
-	}, 20*time.Second, 20*time.Millisecond)
+	}, 30*time.Second, 20*time.Millisecond)
 	_, err = r.admin.Exec(r.t.Context(), `alter database `+r.named("")+` allow_connections true`)
 	require.NoError(r.t, err)
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // takenOverWithin is how long the other node may take, on a machine that others use too. It tries four times a second.
-const takenOverWithin = 10 * time.Second
+const takenOverWithin = 45 * time.Second
 
 // nodes are two bahi that serve one log. They share a database and a master key, and no folder.
 type nodes struct {

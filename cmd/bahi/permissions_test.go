@@ -185,12 +185,24 @@ func TestAKeyGivesNoMoreThanItHas(t *testing.T) {
 func TestAKeyEndsWhenItExpires(t *testing.T) {
 	t.Parallel()
 	o := start(t)
-	var made apiKey
-	expires := time.Now().Add(1500 * time.Millisecond)
-	o.operator().POST("/api/v1/api-keys", map[string]any{"name": "k", "permissions": map[string]string{"ledger": "read"}, "expires_at": expires}).Status(201).JSON(&made)
-	guest := apitest.New(t, o.url, made.Key)
-	guest.GET("/banks").Status(200)
-	require.Eventually(t, func() bool { return guest.GET("/banks").Response.StatusCode == http.StatusUnauthorized }, 10*time.Second, 50*time.Millisecond)
+	var (
+		expires time.Time
+		guest   *apitest.Client
+	)
+	for life, opened := 2*time.Second, false; !opened; life *= 2 { // until it is made and used before its end, however busy the machine is
+		var made apiKey
+		expires = time.Now().Add(life)
+		a := o.operator().POST("/api/v1/api-keys", map[string]any{"name": "k", "permissions": map[string]string{"ledger": "read"}, "expires_at": expires})
+		if a.Response.StatusCode == http.StatusCreated {
+			a.JSON(&made)
+			guest = apitest.New(t, o.url, made.Key)
+			a = guest.GET("/banks")
+		}
+		if opened = time.Now().Before(expires); opened {
+			a.Status(200)
+		}
+	}
+	require.Eventually(t, func() bool { return guest.GET("/banks").Response.StatusCode == http.StatusUnauthorized }, 30*time.Second, 50*time.Millisecond)
 	require.False(t, time.Now().Before(expires))
 	guest.GET("/banks").Problem(401, "Not authenticated")
 }

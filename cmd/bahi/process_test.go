@@ -187,7 +187,14 @@ func serve(t testing.TB, cmd *exec.Cmd) *process {
 // ready waits until it has caught up with the log.
 func (p *process) ready() {
 	p.t.Helper()
-	require.Eventually(p.t, func() bool { return p.client().GET("/readyz").Response.StatusCode == http.StatusOK }, 30*time.Second, 10*time.Millisecond)
+	readiness(p.t, p.client())
+}
+
+// readiness waits until a server is ready, and answers what it says then. On a busy machine even one that was may for a moment not look so.
+func readiness(t testing.TB, c *apitest.Client) (a *apitest.Answer) {
+	t.Helper()
+	require.Eventually(t, func() bool { a = c.GET("/readyz"); return a.Response.StatusCode == http.StatusOK }, time.Minute, 10*time.Millisecond)
+	return a
 }
 
 func (p *process) client() *apitest.Client { return apitest.New(p.t, p.url, testOperatorKey) }
@@ -198,6 +205,15 @@ func (p *process) kill() {
 	require.NoError(p.t, p.cmd.Process.Kill())
 	<-p.done
 }
+
+// end is like kill, of a command that may have come to its own end by now.
+func (p *process) end() {
+	_ = p.cmd.Process.Kill()
+	<-p.done
+}
+
+// promptly is how long an end may take on a busy machine: less than the half minute that a server waits for the rest of a request.
+const promptly = 25 * time.Second
 
 // stop asks it to end, and answers how long it took.
 func (p *process) stop() time.Duration {

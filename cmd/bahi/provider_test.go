@@ -22,7 +22,7 @@ func startWithProvider(t *testing.T) (*office, *idptest.Provider, *logtest.Buffe
 	provider, log := idptest.New(t), &logtest.Buffer{}
 	s := testSettings(t, testDatabase(t))
 	s.Outside.FrontendURL = "https://shop.example/app/"
-	s.Outside.Provider = idp.Config{Issuer: provider.Issuer(), ClientID: provider.ClientID, ClientSecret: provider.ClientSecret, Timeout: 2 * time.Second}
+	s.Outside.Provider = idp.Config{Issuer: provider.Issuer(), ClientID: provider.ClientID, ClientSecret: provider.ClientSecret, Timeout: 30 * time.Second}
 	o := startAs(t, s, func(sys *system) {
 		sys.log = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	})

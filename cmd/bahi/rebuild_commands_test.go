@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -144,6 +145,11 @@ func TestADifferenceKeepsARebuildFromBeingReadUntilItIsAccepted(t *testing.T) {
 	require.Equal(t, 0, status, wrong)
 }
 
+// fillOnce posts so many rows at once, of a rupee each: twice as many events, which a throttled build takes its time for.
+func fillOnce(clerk *apitest.Client, account int64, rows int) {
+	clerk.POST(ledger(account, "/rows"), bulk(slices.Repeat([]string{deposit("2025-03-01", "1")}, rows)...)).Status(201)
+}
+
 // reads waits until a generation of the books is read.
 func (o *office) reads(generation int) {
 	o.t.Helper()
@@ -155,10 +161,8 @@ func TestAnInterruptedRebuildIsFinishedByWhoServes(t *testing.T) {
 	o := start(t)
 	clerk := o.clerk(home)
 	account := open(clerk, "HDFC")
-	for range 50 {
-		post(clerk, account, deposit("2025-03-01", "1"))
-	}
-	cmd := command(t, t.TempDir(), "projections", "rebuild", "books", "--throttle", "10")
+	fillOnce(clerk, account, 150)
+	cmd := command(t, t.TempDir(), "projections", "rebuild", "books", "--throttle", "2") // which takes minutes
 	cmd.Env = append(cmd.Env, "DATABASE_URL="+o.database, "EVENTSTORE_URL="+o.sys.settings.EventStore)
 	shell := launch(t, cmd)
 	building := func() bool { b := o.projection("books").Build; return b != nil && b.Done > 0 }
@@ -182,7 +186,7 @@ func TestAnInterruptedRebuildIsFinishedByWhoServes(t *testing.T) {
 	_, wrong, status = attached(t, o, "projections", "rebuild", "books")
 	require.Equal(t, 0, status, wrong)
 	require.Greater(t, o.projection("books").Generation, 1)
-	require.Equal(t, "50", clerkBanks(clerk.GET("/banks").Status(200))[0].Balance.String())
+	require.Equal(t, "150", clerkBanks(clerk.GET("/banks").Status(200))[0].Balance.String())
 }
 
 func TestAParkedProjectionIsShownAndSkippedAtTheShell(t *testing.T) {
@@ -194,7 +198,7 @@ func TestAParkedProjectionIsShownAndSkippedAtTheShell(t *testing.T) {
 	o.park()
 	post(clerk, account, deposit("2025-03-01", "1"))
 	at := o.head()
-	require.Eventually(t, func() bool { return o.projection("books").State == "parked" }, 10*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return o.projection("books").State == "parked" }, 30*time.Second, 5*time.Millisecond)
 	list, _, _ := attached(t, o, "projections", "list")
 	require.Regexp(t, fmt.Sprintf(`(?m)^books +1 +1 +parked +\d+ +(\d+|some) +event BankRowAdded at position %d: .*parked_for_a_test`, at), list)
 	_, wrong, status := attached(t, o, "doctor", "books")
@@ -208,7 +212,7 @@ func TestAParkedProjectionIsShownAndSkippedAtTheShell(t *testing.T) {
 	out, wrong, status = attached(t, o, "projections", "skip", "books", "--position", strconv.FormatInt(at, 10), "--reason", "for a test")
 	require.Equal(t, 0, status, wrong)
 	require.Equal(t, "books: passes over the event\n", out)
-	require.Eventually(t, func() bool { return o.projection("books").State == "live" }, 10*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return o.projection("books").State == "live" }, 30*time.Second, 5*time.Millisecond)
 	require.Empty(t, balances(clerk, ledger(account)))
 	_, wrong, status = attached(t, o, "doctor", "books")
 	require.Equal(t, 0, status, wrong)
@@ -234,7 +238,7 @@ func TestARebuildIsResumedAfterPostgresWasKilled(t *testing.T) {
 		rows[i] = json.RawMessage(deposit("2025-03-01", "1"))
 	}
 	p.client().POST(ledger(account, "/rows"), map[string]any{"rows": rows}).Status(201)
-	shell := launch(t, command(t, data, "projections", "rebuild", "books", "--throttle", "100"))
+	shell := launch(t, command(t, data, "projections", "rebuild", "books", "--throttle", "5")) // which takes more than a minute
 	state := func() (s struct {
 		Generation int
 		Build      *struct{ Generation, Done int }
@@ -244,12 +248,15 @@ func TestARebuildIsResumedAfterPostgresWasKilled(t *testing.T) {
 		}
 		return s
 	}
-	require.Eventually(t, func() bool { b := state().Build; return b != nil && b.Done > 10 }, 30*time.Second, 5*time.Millisecond)
 	was := state()
+	require.Eventually(t, func() bool { was = state(); return was.Build != nil && was.Build.Done > 10 }, time.Minute, 5*time.Millisecond)
 	require.NoError(t, syscall.Kill(postmaster(data), syscall.SIGKILL))
 	<-shell.done
 	require.Equal(t, 1, shell.cmd.ProcessState.ExitCode())
 	require.Contains(t, shell.text(), "what is built so far stays: a process that serves goes on with it, or this command given again")
+	require.Eventually(t, func() bool { // the server is up again, and need not hold back
+		return p.client().POST("/ops/projections/books/throttle", `{"events_per_second":null}`).Response.StatusCode == http.StatusOK
+	}, time.Minute, 50*time.Millisecond)
 	require.Eventually(t, func() bool { return state().Generation == was.Build.Generation }, time.Minute, 10*time.Millisecond, "it is the same build")
 	healthy(t, command(t, data, "doctor"))
 	require.Equal(t, "200", clerkBanks(apitest.New(t, p.url, testOperatorKey).GET("/banks").Status(200))[0].Balance.String())
@@ -266,7 +273,7 @@ func TestARollbackLeavesParkedTables(t *testing.T) {
 	o.reads(2)
 	o.sql(`alter table books_g2.row_version add constraint parked_for_a_test check (false) not valid`)
 	post(clerk, account, deposit("2025-03-01", "1"))
-	require.Eventually(t, func() bool { return o.projection("books").State == "parked" }, 10*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return o.projection("books").State == "parked" }, 30*time.Second, 5*time.Millisecond)
 	out, wrong, status := attached(t, o, "projections", "rollback", "books")
 	require.Equal(t, 0, status, wrong)
 	require.Equal(t, "books: generation 1 is read again\n", out)

@@ -114,7 +114,7 @@ func (l *busy) live(version int) generation {
 // watch looks at the newest generation until it is as wanted, and wants it to lose no ground meanwhile.
 func (l *busy) watch(before generation, wanted func(generation) bool) generation {
 	l.t.Helper()
-	late := time.Now().Add(2 * time.Minute)
+	late := time.Now().Add(4 * time.Minute)
 	for range time.Tick(2 * time.Millisecond) {
 		all := l.generations(before.Version)
 		require.NotEmpty(l.t, all)
@@ -193,7 +193,7 @@ func rebuildUnderLoad(t *testing.T, random *rand.Rand, nth int) {
 		var g generation
 		if byShell { // somebody at the shell builds, and the server goes on with it
 			shell := launch(t, l.command("projections", "rebuild", "books", "--throttle", strconv.Itoa(l.slowly(random))))
-			g = l.killed(random, l.building(1), shell.kill)
+			g = l.killed(random, l.building(1), shell.end)
 		} else { // the server builds, and the next one goes on with it
 			p.client().POST("/ops/projections/books/rebuild", map[string]any{"throttle": l.slowly(random), "partitions": 1 + random.IntN(3)}).Status(202)
 			l.looking.mayBeAway.Store(true)
@@ -288,8 +288,10 @@ func TestANewVersionIsBuiltBesideTheOldOneUnderLoad(t *testing.T) {
 
 		// The new program builds what it reads; it dies, and another one goes on.
 		shell := launch(t, next("projections", "build", "--throttle", strconv.Itoa(l.slowly(random))))
-		g := l.killed(random, l.building(2), shell.kill)
-		require.Zero(t, l.live(2), "it is not read yet")
+		g := l.killed(random, l.building(2), shell.end)
+		if !g.Live { // as it may be on a busy machine, where it came to its end before it died
+			require.Zero(t, l.live(2), "it is not read yet")
+		}
 		building := launch(t, next("projections", "build"))
 		l.watch(g, func(g generation) bool { return g.Live })
 		<-building.done

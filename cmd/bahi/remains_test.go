@@ -59,7 +59,13 @@ func TestATableThatMayHavePeopleIsWrittenAnewWhicheverItIs(t *testing.T) {
 	}
 	const schemas = `^(diary|hours|users|workspaces|books)_g1$`
 	before := files(t, o.database, schemas)
-	denied, err := remains{o.sys, all}.Scrub(t.Context())
+	var (
+		denied []string
+		err    error
+	)
+	for tries := 0; tries == 0 || tries < 20 && err != nil && strings.Contains(err.Error(), "lock timeout"); tries++ { // as its job does
+		denied, err = remains{o.sys, all}.Scrub(t.Context())
+	}
 	require.NoError(t, err)
 	require.Empty(t, denied)
 	for table, file := range files(t, o.database, schemas) {
@@ -107,7 +113,7 @@ func another(t *testing.T, owning bool) (database, asRole string) {
 			require.NoError(t, conn.Close(t.Context()))
 		}
 		return err == nil
-	}, 20*time.Second, 10*time.Millisecond)
+	}, 30*time.Second, 10*time.Millisecond)
 	return database, u.String()
 }
 
@@ -141,7 +147,10 @@ func TestInAPostgresThatIsAnothersAnErasureDoesWhatItMayAndSaysTheRest(t *testin
 			o.worked("scrub_tables")
 			done := o.jobs("kind=scrub_tables")
 			require.Len(t, done, 1)
-			require.Equal(t, []any{"completed", 1}, []any{done[0].State, done[0].Attempt}, "to try again would not help")
+			require.Equal(t, "completed", done[0].State)
+			if done[0].Attempt != 1 { // it is tried again when somebody had a table for too long, and not for what is not permitted
+				require.Contains(t, *done[0].LastError, "lock timeout")
+			}
 			require.NotNil(t, done[0].Report)
 			for _, may := range []string{"pg_read_all_stats", "pg_checkpoint", "pg_switch_wal"} {
 				require.Contains(t, *done[0].Report, may)

@@ -8,7 +8,6 @@ import (
 	"iter"
 	"log/slog"
 	"net"
-	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -39,8 +38,8 @@ func testSettings(t testing.TB, url string) settings {
 }
 
 // testReadWait is how long reads of a test wait for what the test has written, however busy the machine is. What
-// happens after half a second is for readmodels and http/api to test.
-const testReadWait = 10 * time.Second
+// happens after half a second is for readmodels and http/api to test. A request may take half a minute in all.
+const testReadWait = 25 * time.Second
 
 // testDatabase is a database in which Bahi has run once: the tables of its projections are there.
 func testDatabase(t testing.TB) string {
@@ -107,7 +106,7 @@ func startAs(t testing.TB, with settings, adapt ...func(*system)) *office {
 	}
 	t.Cleanup(o.stop)
 	if with.EventStore != "" { // its tables are made anew
-		require.Eventually(t, func() bool { return o.operator().GET("/readyz").Response.StatusCode == http.StatusOK }, time.Minute, 10*time.Millisecond)
+		readiness(t, o.operator())
 	}
 	return o
 }

@@ -352,7 +352,7 @@ func (j *journey) inSteps(whole trail) {
 	if rapid.Bool().Draw(j.t, "without the table") || elsewhere {
 		small.Log = viewedLog{j.o.sys.store}
 	}
-	ctx := readmodels.WithFreshness(j.o.t.Context(), &readmodels.Freshness{Wait: 10 * time.Second})
+	ctx := readmodels.WithFreshness(j.o.t.Context(), &readmodels.Freshness{Wait: testReadWait})
 	f := auditviews.TrailFilter{Workspace: &j.space}
 	want := whole.Changes
 	if rapid.Bool().Draw(j.t, "of one account") {

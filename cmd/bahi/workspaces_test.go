@@ -78,6 +78,7 @@ func TestSomebodyIsInvitedAndWorksInTheOthersBooks(t *testing.T) {
 	page, token := link(t, o.mailed("ravi@example.com", inviteSubject, 1))
 	require.Equal(t, ownAddress+"/invitations/accept", page)
 	const refused = "Invalid or expired invitation token"
+	o.swept()
 	accept := map[string]string{"token": token}
 	for _, wrong := range []string{"", "x", token[1:], token + "x", asha.workspace + ".", ravi.workspace + token[strings.IndexByte(token, '.'):]} {
 		ravi.POST("/api/v1/invitations/accept", map[string]string{"token": wrong}).Problem(400, refused)
@@ -313,7 +314,7 @@ func TestWhatSomebodyGaveEndsWithWhatTheyHad(t *testing.T) {
 	usha := o.person("usha@example.com")
 	id := uuid.MustParse(usha.User.ID)
 	require.NoError(t, o.sys.accounts.Grant(o.sys.byOperator(t.Context(), uuid.MustParse(usha.workspace)), id, true))
-	require.Eventually(t, func() bool { return usha.GET("/ops/jobs").Response.StatusCode == http.StatusOK }, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return usha.GET("/ops/jobs").Response.StatusCode == http.StatusOK }, 30*time.Second, 10*time.Millisecond)
 	byOperator := invited(usha.Client)
 	require.NoError(t, o.sys.accounts.Grant(o.sys.byOperator(t.Context(), uuid.MustParse(usha.workspace)), id, false))
 	again.POST("/api/v1/invitations/accept", byOperator).Problem(400, refused)
@@ -325,6 +326,7 @@ func TestWhoseInvitationIsOverIsForgotten(t *testing.T) {
 	t.Parallel()
 	o := start(t)
 	asha, ravi := o.person("asha@example.com"), o.person("ravi@example.com")
+	o.swept()
 	path := "/api/v1/workspaces/" + asha.workspace + "/invitations"
 	asha.join(o, ravi, `{"ledger":"read"}`)
 	var withdrawn, open invitation

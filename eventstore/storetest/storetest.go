@@ -43,7 +43,7 @@ type Suite struct {
 }
 
 // patience is how long the suite waits for what must happen; whoever waits longer waits for ever.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 type sentence struct {
 	says string

@@ -25,6 +25,6 @@ func varyHandler(_ context.Context, in *struct{ Body varied }) (*api.Body[varied
 
 // How long a test waits for what happens after an answer, and how often it looks.
 const (
-	wait = 5 * time.Second
+	wait = 30 * time.Second
 	tick = time.Millisecond
 )
