@@ -194,7 +194,7 @@ func TestABuildIsTakenUpWhereAnotherProcessEnded(t *testing.T) {
 				_, found, err := liveGeneration(t.Context(), r.pool, p)
 				require.NoError(t, err)
 				return found
-			}, 20*time.Second, 10*time.Millisecond)
+			}, 30*time.Second, 10*time.Millisecond)
 			require.ElementsMatch(t, numberedNames(0, 1000), r.names(t, "seen"), "each event once")
 			require.Equal(t, []string{"seen_g1"}, r.schemas(t))
 		})

@@ -107,7 +107,7 @@ func (r *rig) parked(t *testing.T, name string) (found Listed) {
 			}
 		}
 		return false
-	}, 20*time.Second, 5*time.Millisecond)
+	}, 30*time.Second, 5*time.Millisecond)
 	return found
 }
 

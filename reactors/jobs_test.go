@@ -105,7 +105,7 @@ func TestOutcomesAreCounted(t *testing.T) {
 	require.InDelta(t, 0, metric(t, registry, "bahi_jobs_waiting", "hang"), 0)
 	r.background(jobs.Run)
 	for outcome, times := range map[string]float64{done: 3, snoozed: 1, failed: 1, cancelled: 1, discarded: -1} {
-		require.Eventually(t, func() bool { return metric(t, registry, "bahi_job_attempts_total", "greet", outcome) == times }, 20*time.Second, 10*time.Millisecond, outcome)
+		require.Eventually(t, func() bool { return metric(t, registry, "bahi_job_attempts_total", "greet", outcome) == times }, 30*time.Second, 10*time.Millisecond, outcome)
 	}
 	require.InDelta(t, 0, metric(t, registry, "bahi_jobs_waiting", "greet"), 0)
 	require.InDelta(t, 0, metric(t, registry, "bahi_jobs_waiting", "hang"), 0)
@@ -134,7 +134,7 @@ func TestAProviderThatHangsHoldsUpOnlyItsOwnKind(t *testing.T) {
 	run.until(working)
 	r.add(names(30)...)
 	run.reached(r.head())
-	require.Eventually(t, func() bool { return greeted.Load() == 30 }, 20*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return greeted.Load() == 30 }, 30*time.Second, 10*time.Millisecond)
 	require.Zero(t, r.pool.Stat().AcquiredConns(), "requests have their connections to themselves")
 	require.Less(t, stop(), 6*time.Second)
 	var interrupted int
@@ -194,10 +194,10 @@ func TestASweepIsDoneWithoutAnyEventAndNotTwiceAtOnce(t *testing.T) {
 	r.background(jobs.Run)
 	r.job("hang", "running")
 	var times int64
-	require.Eventually(t, func() bool { times++; return times > 30 }, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { times++; return times > 30 }, 30*time.Second, 10*time.Millisecond)
 	r.job("hang", "running") // still the only one
 	close(release)
-	require.Eventually(t, func() bool { return swept.Load() >= 3 }, 20*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return swept.Load() >= 3 }, 30*time.Second, 10*time.Millisecond)
 }
 
 func TestAQueueWithMistakesIsRefused(t *testing.T) {

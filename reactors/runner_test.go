@@ -129,7 +129,7 @@ func (r *rig) parked() (list []Stands) {
 		var err error
 		list, err = List(r.t.Context(), r.pool, greeter(nil), Define("other"))
 		return err == nil && list[0].State == "parked"
-	}, 20*time.Second, 10*time.Millisecond)
+	}, 30*time.Second, 10*time.Millisecond)
 	return list
 }
 

@@ -73,7 +73,7 @@ func openOffice(t *testing.T) *office {
 	runner := projections.NewRunner(o.store, pool, log)
 	o.views = &views.Views{Reader: readmodels.NewReader(pool, map[string]int{"books": 1}, runner.Moved, nil)}
 	run(t, func(ctx context.Context) error { return runner.Run(ctx, projected.Books) })
-	require.Eventually(t, func() bool { return runner.Statuses()["books"].Ready }, 20*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return runner.Statuses()["books"].Ready }, 30*time.Second, 5*time.Millisecond)
 	return o
 }
 

@@ -136,7 +136,7 @@ func TestARevokedKeyIsRefusedOnEveryNode(t *testing.T) {
 		require.Eventually(t, func() bool {
 			_, err := ring.Authenticate(t.Context(), key)
 			return errors.Is(err, marketplace.ErrUnknownKey)
-		}, 10*time.Second, time.Millisecond)
+		}, 30*time.Second, time.Millisecond)
 	}
 	_, err = marketplace.RevokeAPIKey(as(t, ""), all[0].Commands, id)
 	require.ErrorIs(t, err, apikey.ErrNotFound)
@@ -204,7 +204,7 @@ func opens(t *testing.T, ring *marketplace.KeyRing, key string, wanted actor.Per
 			return wanted == actor.Permissions{}
 		}
 		return err == nil && who.Permissions == wanted
-	}, 10*time.Second, time.Millisecond)
+	}, 30*time.Second, time.Millisecond)
 }
 
 func TestAKeyAllowsNoMoreThanItsMakerMay(t *testing.T) {
@@ -253,7 +253,7 @@ func makes(t *testing.T, ring *marketplace.KeyRing, key string) (made, id string
 		var err error
 		who, err = ring.Authenticate(t.Context(), key)
 		return err == nil
-	}, 10*time.Second, time.Millisecond)
+	}, 30*time.Second, time.Millisecond)
 	ctx := commands.With(t.Context(), commands.Request{Actor: who, Workspace: who.Workspace})
 	c := create(who.Workspace, nil)
 	c.Permissions = who.Permissions

@@ -191,5 +191,5 @@ func TestAServerThatIsNotReadyIsNotGivenMoreAndMoreConnections(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, err := store.Head(t.Context())
 		return err == nil
-	}, 10*time.Second, 10*time.Millisecond)
+	}, 30*time.Second, 10*time.Millisecond)
 }

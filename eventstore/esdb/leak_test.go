@@ -48,7 +48,7 @@ func TestNothingIsLeftOfReadersThatHaveGoneNorOfAStoreThatIsClosed(t *testing.T)
 			_, err := store.Head(ctx)
 			require.Error(t, err)
 		}
-		require.Eventually(t, func() bool { return storetest.Goroutines(t, label) <= before+1 }, 10*time.Second, 10*time.Millisecond, "and who asks")
+		require.Eventually(t, func() bool { return storetest.Goroutines(t, label) <= before+1 }, 30*time.Second, 10*time.Millisecond, "and who asks")
 
 		w.set(func() { w.cut = true })
 		for range 10 {
@@ -65,5 +65,5 @@ func TestNothingIsLeftOfReadersThatHaveGoneNorOfAStoreThatIsClosed(t *testing.T)
 		}, 30*time.Second, 10*time.Millisecond)
 	})
 	const forgotten = 16 // the client does not close what it lost
-	require.Eventually(t, func() bool { return storetest.Goroutines(t, label) <= forgotten }, 15*time.Second, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return storetest.Goroutines(t, label) <= forgotten }, 30*time.Second, 50*time.Millisecond)
 }

@@ -49,7 +49,7 @@ func TestAReplicaThatLacksTheNewestEventsIsGoneOnWithAsItIs(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, known := s.tail.after(33, new(int))
 		return !known
-	}, 10*time.Second, time.Millisecond, "what was lost is forgotten")
+	}, 30*time.Second, time.Millisecond, "what was lost is forgotten")
 
 	got := make(chan []event.Stored)
 	go func() {

@@ -243,7 +243,7 @@ func TestKilledPostmasterIsStartedAgain(t *testing.T) {
 	}()
 	require.Eventually(t, func() bool {
 		return ask(t, c, `select count(*)::text from pg_stat_activity where state = 'active' and query like 'do %'`) == "1"
-	}, 10*time.Second, 10*time.Millisecond)
+	}, 30*time.Second, 10*time.Millisecond)
 
 	for range 2 {
 		pid := c.PID()

@@ -185,7 +185,7 @@ func TestACheckpointThatDoesNotMatchTheLogIsRefusedUntilAnOperatorSaysWhereToBeg
 			parked := run.until(func(s feed.Status) bool { return s.State == feed.Parked })
 			require.Contains(t, parked.Error, "which is not in this log")
 			require.Len(t, r.forwarded(5), 5)
-			require.Eventually(t, func() bool { return run.metrics()["bahi_feed_parked"] == 1 }, 10*time.Second, 10*time.Millisecond) // it is noted next
+			require.Eventually(t, func() bool { return run.metrics()["bahi_feed_parked"] == 1 }, 30*time.Second, 10*time.Millisecond) // it is noted next
 			require.NoError(t, feed.Replay(t.Context(), r.pool, r.store, 7))
 			run.reached(10)
 			require.Equal(t, append(r.ids(0)[:5], r.ids(6)...), r.forwarded(9))
@@ -238,7 +238,7 @@ func (r *rig) parked(at event.Position) projections.Checkpoint {
 	r.t.Helper()
 	require.Eventually(r.t, func() bool {
 		return projections.ReactorParkedAt(r.t.Context(), r.pool, feed.Name, at) == nil
-	}, 20*time.Second, 10*time.Millisecond)
+	}, 30*time.Second, 10*time.Millisecond)
 	c, err := feed.Look(r.t.Context(), r.pool)
 	require.NoError(r.t, err)
 	return c

@@ -203,7 +203,7 @@ func TestAServerThatIsAwayIsAnErrorAndNoRefusal(t *testing.T) {
 	require.ErrorContains(t, err, "cannot reach NATS")
 	require.NotErrorAs(t, err, new(*feed.Refused))
 	s.Start()
-	require.Eventually(t, func() bool { return p.Publish(topic, m...) == nil }, 20*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return p.Publish(topic, m...) == nil }, 30*time.Second, 20*time.Millisecond)
 	require.Equal(t, ids(m), kept(s, "BAHI", 1))
 }
 
