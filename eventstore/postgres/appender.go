@@ -31,12 +31,13 @@ const (
 	retryEvery = 50 * time.Millisecond
 )
 
-// patience is how long the appender waits for what ought to be quick.
+// patience is how long a store waits for what ought to be quick.
 type patience struct {
 	lock    time.Duration // for the log's lock, which another node may hold
 	answer  time.Duration // for the answer to a group, the lock included
 	ask     time.Duration // for a connection, and for the answer to a question
 	resolve time.Duration // for news of a group whose connection was lost, over all tries
+	look    time.Duration // for a notice, before it looks by itself; 0: pollEvery
 }
 
 var usualPatience = patience{lock: 10 * time.Second, answer: 20 * time.Second, ask: 3 * time.Second, resolve: 10 * time.Second}

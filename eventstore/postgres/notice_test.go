@@ -10,8 +10,15 @@ import (
 	"bahi/domain/event"
 )
 
+// dreamy is the patience of a node that hardly ever looks by itself, so that also a slow machine tells what it was told from what it found.
+var dreamy = func() patience {
+	p := usualPatience
+	p.look = 2 * time.Minute
+	return p
+}()
+
 // In the suite's log somebody else's appends wake whoever was forgotten. Here nobody else appends, and
-// an event that was not told of is found only by looking, half of pollEvery later on average.
+// an event that was not told of is found only by looking, which these do once in two minutes.
 func TestOtherNodesHearOfAppendsAtOnce(t *testing.T) {
 	t.Parallel()
 	for name, each := range map[string]func(t *testing.T, s *Store, url string){
@@ -32,7 +39,7 @@ func TestOtherNodesHearOfAppendsAtOnce(t *testing.T) {
 			t.Parallel()
 			const times = 9
 			url := newLog(t)
-			writer, reader := newStore(t, url), newStore(t, url)
+			writer, reader := newStore(t, url), newPatientStore(t, url, dreamy)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			positions := make(chan event.Position, 3*times)
@@ -53,7 +60,7 @@ func TestOtherNodesHearOfAppendsAtOnce(t *testing.T) {
 				for range 3 {
 					<-positions
 				}
-				if time.Since(begun) < pollEvery/4 {
+				if time.Since(begun) < dreamy.look/4 {
 					prompt++
 				}
 			}

@@ -9,6 +9,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,7 +61,7 @@ func open(ctx context.Context, pool *pgxpool.Pool, log *slog.Logger, p patience)
 	s.appender = newAppender(ctx, pool.Config().ConnConfig.Copy(), p, s.tail, log)
 	s.running.Go(func() { s.appender.run() })
 	s.running.Go(func() { tell(ctx, pool, s.tail, s.appender.done, log) })
-	s.running.Go(func() { listen(ctx, pool.Config().ConnConfig.Copy(), s.tail, log) })
+	s.running.Go(func() { listen(ctx, pool.Config().ConnConfig.Copy(), cmp.Or(p.look, pollEvery), s.tail, log) })
 	return s, nil
 }
 

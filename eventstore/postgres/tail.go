@@ -149,9 +149,9 @@ func (t *tail) appended() event.Position {
 
 // listen wakes followers for what other processes append, tells those of what this one appended, and
 // looks every now and then by itself, since a notice can be lost with its connection.
-func listen(ctx context.Context, config *pgx.ConnConfig, t *tail, log *slog.Logger) {
+func listen(ctx context.Context, config *pgx.ConnConfig, look time.Duration, t *tail, log *slog.Logger) {
 	for ctx.Err() == nil {
-		err := listenOnce(ctx, config, t)
+		err := listenOnce(ctx, config, look, t)
 		if ctx.Err() != nil {
 			return
 		}
@@ -164,7 +164,7 @@ func listen(ctx context.Context, config *pgx.ConnConfig, t *tail, log *slog.Logg
 	}
 }
 
-func listenOnce(ctx context.Context, config *pgx.ConnConfig, t *tail) error {
+func listenOnce(ctx context.Context, config *pgx.ConnConfig, look time.Duration, t *tail) error {
 	connecting, cancel := context.WithTimeout(ctx, usualPatience.ask)
 	defer cancel()
 	conn, err := pgx.ConnectConfig(connecting, config)
@@ -177,7 +177,7 @@ func listenOnce(ctx context.Context, config *pgx.ConnConfig, t *tail) error {
 	}
 	t.forget() // and look for what was appended before the listening began
 	for {
-		wait, cancel := context.WithTimeout(ctx, pollEvery)
+		wait, cancel := context.WithTimeout(ctx, look)
 		notice, err := conn.WaitForNotification(wait)
 		timedOut := wait.Err() != nil
 		cancel()
