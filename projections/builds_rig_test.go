@@ -40,7 +40,7 @@ func (s *serving) stop() {
 	s.running.stop()
 	select {
 	case <-s.tended:
-	case <-time.After(10 * time.Second):
+	case <-time.After(30 * time.Second):
 		require.Fail(s.t, "tending does not stop")
 	}
 }
@@ -48,7 +48,7 @@ func (s *serving) stop() {
 // soon waits until something is so.
 func soon(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	require.Eventually(t, is, 30*time.Second, 10*time.Millisecond, what)
+	require.Eventually(t, is, time.Minute, 10*time.Millisecond, what)
 }
 
 // being answers the build that is under way.

@@ -28,7 +28,7 @@ func TestABuildThatIsPausedStandsStillAndGoesOn(t *testing.T) {
 	var at event.Position
 	soon(t, "it stands still", func() bool {
 		before := at
-		time.Sleep(2 * tellEvery) // nothing tells that nothing happens
+		time.Sleep(8 * tellEvery) // nothing tells that nothing happens
 		at = r.position(t, p)
 		return at == before
 	})
@@ -50,19 +50,18 @@ func TestABuildKeepsToItsRateWhichMayChange(t *testing.T) {
 	build := r.build(p)
 	build.How.Throttle = perSecond
 	require.NoError(t, build.Request(t.Context()))
+	asked := time.Now()
 	r.tend(t, p)
 	r.inPhase(t, p, filling)
-	began := time.Now()
-	for time.Since(began) < 2*time.Second {
-		took := time.Since(began)
-		require.Less(t, float64(r.position(t, p)), perSecond*(took.Seconds()+1)+10*perSecond/throttledBatches)
+	for began := time.Now(); time.Since(began) < 2*time.Second; {
+		at := r.position(t, p) // before the clock: however slow the machine is, it folds no more than in the time until then
+		require.Less(t, float64(at), perSecond*(time.Since(asked).Seconds()+1)+10*perSecond/throttledBatches)
 		time.Sleep(tellEvery)
 	}
-	slow := r.position(t, p)
-	require.Greater(t, slow, event.Position(perSecond/4), "it goes on all the same")
+	soon(t, "it goes on all the same", func() bool { return r.position(t, p) > event.Position(perSecond/4) })
 	require.NoError(t, Throttle(t.Context(), r.pool, p, 0))
 	r.goesLive(t, p, 1)
-	require.Less(t, time.Since(began), 30*time.Second)
+	require.Less(t, time.Since(asked), 45*time.Second)
 	require.Len(t, r.names(t, "seen"), events)
 }
 
@@ -117,7 +116,7 @@ func TestABuildIsCancelledInWhateverItDoes(t *testing.T) {
 			go func() { watching <- r.watch(t.Context(), p, g) }()
 			began := time.Now()
 			require.NoError(t, r.build(p).Cancel(t.Context()))
-			require.Less(t, time.Since(began), 10*time.Second)
+			require.Less(t, time.Since(began), cancelWithin)
 			require.Equal(t, []string{"seen_g1"}, r.schemas(t))
 			require.ErrorIs(t, r.build(p).Cancel(t.Context()), ErrNoBuild)
 			require.ErrorIs(t, <-watching, ErrCancelled)
@@ -203,11 +202,15 @@ func TestWhoWorksIsToldThatItIsNoLongerItsToDo(t *testing.T) {
 			require.NoError(t, err)
 			defer control.end()
 			require.EqualValues(t, 1, r.exec(t, `update projection.generation set `+c.change))
+			wait := 10 * tellEvery
+			if c.ends {
+				wait = time.Minute
+			}
 			select {
 			case <-watched.Done():
 				require.True(t, c.ends)
 				require.ErrorIs(t, context.Cause(watched), ErrFenced)
-			case <-time.After(10 * tellEvery):
+			case <-time.After(wait):
 				require.False(t, c.ends)
 			}
 		})

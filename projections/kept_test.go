@@ -160,7 +160,7 @@ func TestWhoReadsOldTablesForLongHoldsNobodyElse(t *testing.T) {
 	r.goesLive(t, p, 2)
 	other := seen("other", nil)
 	for range 20 { // who does not know yet that another generation is read
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		_, err := r.pool.Exec(ctx, `select * from seen_g1.seen`)
 		cancel()
 		require.NoError(t, err)

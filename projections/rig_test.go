@@ -125,7 +125,7 @@ func (p *running) stop() {
 	case err := <-p.stopped:
 		require.NoError(p.t, err)
 		p.stopped <- nil
-	case <-time.After(10 * time.Second):
+	case <-time.After(30 * time.Second):
 		require.Fail(p.t, "the runner does not stop")
 	}
 }
@@ -133,7 +133,7 @@ func (p *running) stop() {
 // until waits for a status.
 func (p *running) until(name string, is func(Status) bool) Status {
 	p.t.Helper()
-	late := time.After(30 * time.Second)
+	late := time.After(time.Minute)
 	for {
 		moved := p.Moved()
 		if s := p.Statuses()[name]; is(s) {

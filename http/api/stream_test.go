@@ -45,7 +45,7 @@ type ByStation struct {
 	Last string `header:"Last-Event-ID"`
 }
 
-const impatience = 300 * time.Millisecond
+const impatience = 1500 * time.Millisecond // in which a busy machine still reads a request
 
 func broadcast(t *testing.T, heartbeat time.Duration, source func(in *ByStation) (api.Source, error)) station {
 	t.Helper()

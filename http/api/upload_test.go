@@ -207,7 +207,7 @@ func TestAnUploadMayTakeLongerThanOtherBodies(t *testing.T) {
 	t.Parallel()
 	s := serve(t).withUploads()
 	short := httptest.NewUnstartedServer(s.API)
-	short.Config.ReadTimeout, short.Config.WriteTimeout = 100*time.Millisecond, 100*time.Millisecond
+	short.Config.ReadTimeout, short.Config.WriteTimeout = 2*time.Second, 2*time.Second
 	short.Start()
 	t.Cleanup(short.Close)
 	clerk := apitest.New(t, short.URL, "bahi_clerk")
@@ -215,7 +215,7 @@ func TestAnUploadMayTakeLongerThanOtherBodies(t *testing.T) {
 	reader, pen := io.Pipe()
 	go func() {
 		_, _ = io.WriteString(pen, body[:500])
-		<-time.After(300 * time.Millisecond) // longer than the server's own deadlines, which is what is tested
+		<-time.After(3 * time.Second) // longer than the server's own deadlines, which is what is tested
 		_, _ = io.WriteString(pen, body[500:])
 		_ = pen.Close()
 	}()

@@ -87,7 +87,7 @@ func open(t *testing.T) *office {
 }
 
 func (o *office) as(workspace uuid.UUID) context.Context {
-	f := &readmodels.Freshness{Wait: 10 * time.Second}
+	f := &readmodels.Freshness{Wait: 30 * time.Second}
 	return readmodels.WithFreshness(commands.With(o.ctx, commands.Request{
 		Actor: actor.Actor{Type: "system", ID: "test"}, Workspace: workspace, Reason: "because",
 	}), f)
