@@ -20,7 +20,7 @@ func TestABuildThatIsPausedStandsStillAndGoesOn(t *testing.T) {
 	require.ErrorIs(t, Pause(t.Context(), r.pool, p), ErrNotBuilt)
 	require.ErrorIs(t, Resume(t.Context(), r.pool, p), ErrNotPaused)
 	build := r.build(p)
-	build.How = How{Throttle: 1000, Partitions: 3}
+	build.How = How{Throttle: 100, Partitions: 3} // for half a minute
 	require.NoError(t, build.Request(t.Context()))
 	r.tend(t, p)
 	soon(t, "it begins", func() bool { return r.position(t, p) > 0 })

@@ -137,7 +137,7 @@ func (r *rig) background(run func(context.Context) error) (stop func() time.Dura
 		select {
 		case err := <-ended:
 			require.NoError(r.t, err)
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 			require.Fail(r.t, "it does not stop")
 		}
 		return time.Since(began)
@@ -164,7 +164,7 @@ func (r *rig) run(jobs *Jobs, reactor *Reactor) *process {
 // until waits for a status.
 func (p *process) until(is func(projections.Status) bool) projections.Status {
 	p.t.Helper()
-	late := time.After(30 * time.Second)
+	late := time.After(time.Minute)
 	for {
 		moved := p.Moved()
 		if s := p.Statuses()["greeter"]; is(s) {

@@ -22,10 +22,10 @@ done
 tests() {
   local status=0
   if [ ${#concurrent[@]} -gt 0 ]; then
-    go test -json -race -parallel "$parallel" -shuffle=on -timeout 8m "${concurrent[@]}" || status=1
+    go test -json -race -parallel "$parallel" -shuffle=on -timeout 25m "${concurrent[@]}" || status=1
   fi
   if [ ${#rest[@]} -gt 0 ]; then
-    go test -json -parallel "$parallel" -shuffle=on -timeout 8m "${rest[@]}" || status=1
+    go test -json -parallel "$parallel" -shuffle=on -timeout 25m "${rest[@]}" || status=1
   fi
   return $status
 }

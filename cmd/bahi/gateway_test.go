@@ -91,7 +91,7 @@ func logBehindGateway(t testing.TB, database string) string {
 // onGateway runs tests of this package once more, each system with its log behind a gateway: the program's, or farApart.
 func onGateway(t *testing.T, gateway string, tests ...string) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^("+strings.Join(tests, "|")+")$", "-test.v", "-test.timeout", "8m")
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^("+strings.Join(tests, "|")+")$", "-test.v", "-test.timeout", "20m")
 	cmd.Env = append(os.Environ(), elsewhereVariable+"="+gateway)
 	out, err := cmd.CombinedOutput()
 	text := string(out)

@@ -295,7 +295,7 @@ func TestAServerThatIsAwayIsWaitedForAndThenToldOf(t *testing.T) {
 			if _, err := store.Append(t.Context(), "away-1", 0, thing("meanwhile")); !errors.Is(err, eventstore.ErrUnavailable) {
 				t.Errorf("the server is away: %v", err)
 			}
-			if took := time.Since(began); took > 20*time.Second {
+			if took := time.Since(began); took > time.Minute {
 				t.Errorf("it took %s to say so", took)
 			}
 		})
@@ -334,7 +334,7 @@ func TestAStoreWhoseServerIsAwayIsClosedSoon(t *testing.T) {
 	require.ErrorIs(t, err, eventstore.ErrUnavailable)
 	began := time.Now()
 	store.Close()
-	require.Less(t, time.Since(began), 8*time.Second)
+	require.Less(t, time.Since(began), 30*time.Second)
 	require.ErrorIs(t, <-ended, eventstore.ErrUnavailable)
 }
 

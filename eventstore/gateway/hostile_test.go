@@ -285,7 +285,7 @@ func TestClientsThatOnlyMayAppendDoNotHoldTheServerWhenItStops(t *testing.T) {
 	r.stop()
 	_, err := b.Recv()
 	requireRefused(t, err, codes.Unavailable, "the server stops")
-	require.Less(t, time.Since(began), stopWithin)
+	require.Less(t, time.Since(began), 10*stopWithin) // who is cut off after stopWithin is told nothing
 }
 
 func TestNothingIsLeftOfClientsThatAreGone(t *testing.T) {

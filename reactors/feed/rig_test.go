@@ -145,7 +145,7 @@ func (r *rig) run(change ...func(*feed.Config)) *process {
 		cancel()
 		select {
 		case <-ended:
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 			require.Fail(r.t, "it does not stop")
 		}
 		require.NoError(r.t, broker.Close())
