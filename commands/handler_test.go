@@ -218,7 +218,7 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	select {
 	case err := <-stopped:
 		require.NoError(t, err)
-	case <-time.After(10 * time.Second):
+	case <-time.After(30 * time.Second):
 		require.Fail(t, "it goes on")
 	}
 }

@@ -223,7 +223,7 @@ func (n *node) catchUp(t *testing.T) {
 	head, err := n.store.Head(t.Context())
 	require.NoError(t, err)
 	if head > 0 {
-		require.True(t, n.cache.reached(t.Context(), head, 20*time.Second))
+		require.True(t, n.cache.reached(t.Context(), head, time.Minute))
 	}
 }
 

@@ -3,6 +3,7 @@ package marketplace
 import (
 	"errors"
 	"net/url"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -83,7 +84,7 @@ func TestTheOldAddressIsToldOfTheNew(t *testing.T) {
 	require.Len(t, sent, 1)
 	require.Equal(t, "asha@example.org", sent[0].to)
 	require.Equal(t, "Your email address at Bahi was changed", sent[0].subject)
-	require.NotContains(t, sent[0].text, "rao", "which is nobody's business who reads there")
+	require.NotContains(t, words(sent[0].text), "rao", "which is nobody's business who reads there")
 	undo := token(t, sent, "/auth/undo-email-change")
 	require.NotContains(t, sent[0].text, "administrator", "nobody else is needed")
 	require.NoError(t, r.mails.emailNotice(t.Context(), notice))
@@ -121,9 +122,12 @@ func TestAnAddressThatWasVerifiedIsToldThatItsChangeWasUndone(t *testing.T) {
 	require.Len(t, sent, 1)
 	require.Equal(t, "rao@example.org", sent[0].to)
 	require.Equal(t, "The change of your email address at Bahi was undone", sent[0].subject)
-	require.NotContains(t, sent[0].text, "asha")
+	require.NotContains(t, words(sent[0].text), "asha")
 	require.NotContains(t, sent[0].text, "token=", "else it went to and fro")
 }
+
+// words are a mail's text without its tokens, which are random letters.
+func words(text string) string { return regexp.MustCompile(`token=\S+`).ReplaceAllString(text, "") }
 
 func TestTheAdministratorsMailNamesNobody(t *testing.T) {
 	t.Parallel()
@@ -161,7 +165,7 @@ func TestTheMailThatInvites(t *testing.T) {
 	require.Equal(t, "ravi@example.org", sent[0].to)
 	require.Equal(t, "You are invited to a workspace in Bahi", sent[0].subject)
 	require.Contains(t, sent[0].text, "8 April 2026")
-	require.NotContains(t, sent[0].text, "Asha", "nobody's words but ours")
+	require.NotContains(t, words(sent[0].text), "Asha", "nobody's words but ours")
 	in, _, err := r.accounts.Accept(t.Context(), token(t, sent, "/invitations/accept"), ravi)
 	require.NoError(t, err)
 	require.Equal(t, home, in)

@@ -4,6 +4,9 @@ package feedtest
 import (
 	"context"
 	"net"
+	"os"
+	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,19 +26,38 @@ type NATS struct {
 	t       testing.TB
 	options server.Options
 	server  *server.Server
+
+	counting jetstream.JetStream // who counts
+}
+
+// ports are those that were given to servers of this process.
+var ports atomic.Int64
+
+// ownPort is a port that nobody is given by the system while the server is stopped: it is below those that connections get.
+func ownPort(t testing.TB) int {
+	t.Helper()
+	for range 1000 {
+		port := 20_000 + (os.Getpid()*16+int(ports.Add(1)))%10_000
+		listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err == nil {
+			require.NoError(t, listener.Close())
+			return port
+		}
+	}
+	require.Fail(t, "no port is free")
+	return 0
 }
 
 // Start starts a server, until the test ends.
 func Start(t testing.TB, configure ...func(*server.Options)) *NATS {
 	t.Helper()
 	n := &NATS{t: t, options: server.Options{
-		Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true,
+		Host: "127.0.0.1", Port: ownPort(t), JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true,
 	}}
 	for _, change := range configure {
 		change(&n.options)
 	}
 	n.Start()
-	n.options.Port = n.server.Addr().(*net.TCPAddr).Port
 	n.Address = "nats://" + n.server.Addr().String()
 	t.Cleanup(n.Stop)
 	return n
@@ -60,7 +82,7 @@ func (n *NATS) Start() {
 	n.server, err = server.NewServer(&options)
 	require.NoError(n.t, err)
 	n.server.Start()
-	require.True(n.t, n.server.ReadyForConnections(20*time.Second))
+	require.True(n.t, n.server.ReadyForConnections(time.Minute))
 }
 
 // Configure changes how the server is configured from the next start on.
@@ -75,7 +97,7 @@ func (n *NATS) Stop() {
 // Messages answers what a stream keeps, oldest first, once there are so many.
 func (n *NATS) Messages(stream string, count int) []jetstream.Msg {
 	n.t.Helper()
-	ctx, cancel := context.WithTimeout(n.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(n.t.Context(), 2*time.Minute)
 	defer cancel()
 	js := n.JetStream()
 	for {
@@ -91,15 +113,33 @@ func (n *NATS) Messages(stream string, count int) []jetstream.Msg {
 	}
 }
 
+// Count is how many messages a stream keeps, 0 where it or the server is not there.
+func (n *NATS) Count(stream string) int {
+	n.t.Helper()
+	ctx, cancel := context.WithTimeout(n.t.Context(), 10*time.Second)
+	defer cancel()
+	if n.counting == nil {
+		n.counting = n.JetStream()
+	}
+	s, err := n.counting.Stream(ctx, stream)
+	if err != nil {
+		return 0
+	}
+	return int(s.CachedInfo().State.Msgs)
+}
+
 func (n *NATS) all(ctx context.Context, s jetstream.Stream) []jetstream.Msg {
 	n.t.Helper()
 	consumer, err := s.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{})
 	require.NoError(n.t, err)
 	var all []jetstream.Msg
-	for uint64(len(all)) < s.CachedInfo().State.Msgs {
-		m, err := consumer.Next(jetstream.FetchContext(ctx))
+	for there := int(s.CachedInfo().State.Msgs); len(all) < there; {
+		batch, err := consumer.Fetch(there-len(all), jetstream.FetchContext(ctx))
 		require.NoError(n.t, err)
-		all = append(all, m)
+		for m := range batch.Messages() {
+			all = append(all, m)
+		}
+		require.NoError(n.t, batch.Error())
 	}
 	return all
 }
