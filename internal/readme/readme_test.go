@@ -5,7 +5,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"net"
+	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
@@ -90,24 +90,43 @@ func build(t *testing.T, checkout string) {
 	require.NoError(t, err, string(built))
 }
 
+// serving is what the program says once it does.
+var serving = regexp.MustCompile(`msg=serving address=http://(\S+)`)
+
 // serve runs the program on an empty data folder until the test ends.
 func serve(t *testing.T, program string) (address, data string) {
 	t.Helper()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	address, data = free.Addr().String(), pgtest.Dir(t)
-	require.NoError(t, free.Close())
+	data = pgtest.Dir(t)
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	served := exec.CommandContext(ctx, program, "serve")
 	served.Cancel = func() error { return served.Process.Signal(syscall.SIGTERM) }
 	served.WaitDelay = 20 * time.Second
-	served.Env = append(os.Environ(), "BAHI_ADDR="+address, "BAHI_DATA="+data, "BAHI_LOG_LEVEL=WARN")
-	served.Stderr = os.Stderr
+	served.Env = append(os.Environ(), "BAHI_ADDR=127.0.0.1:0", "BAHI_DATA="+data)
+	said, err := served.StderrPipe()
+	require.NoError(t, err)
 	require.NoError(t, served.Start())
+	addresses, ended := make(chan string, 1), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for lines := bufio.NewScanner(said); lines.Scan(); {
+			if m := serving.FindStringSubmatch(lines.Text()); m != nil {
+				addresses <- m[1]
+			}
+			if !strings.Contains(lines.Text(), "level=INFO") {
+				fmt.Fprintln(os.Stderr, lines.Text())
+			}
+		}
+	}()
 	t.Cleanup(func() {
 		stop()
+		<-ended
 		_ = served.Wait() // it was told to end
 	})
+	select {
+	case address = <-addresses:
+	case <-ended:
+		require.Fail(t, "it does not serve")
+	}
 	require.Eventually(t, func() bool {
 		answer, err := http.Get("http://" + address + "/readyz")
 		if err != nil {
