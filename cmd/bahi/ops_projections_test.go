@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"net/http"
 	"slices"
 	"strconv"
 	"testing"
@@ -66,13 +67,20 @@ func TestAProjectionIsRebuiltOverHTTP(t *testing.T) {
 	require.Equal(t, event.Position(o.head()), was.Head)
 
 	var estimate opsviews.Estimate
-	var tried struct{ Times, Events int }
-	require.Eventually(t, func() bool { // what counts them may be late by a moment
+	var tried struct {
+		Times, Events int
+		Answer        string
+	}
+	require.Eventually(t, func() bool { // what counts them may be late by a moment, and cannot tell anything before it has one
+		a := o.operator().POST("/ops/projections/books/rebuild?dry_run=true", nil)
 		tried.Times++
-		o.operator().POST("/ops/projections/books/rebuild?dry_run=true", nil).Status(200).JSON(&estimate)
-		tried.Events = len(slices.Collect(o.events(0)))
+		tried.Events, tried.Answer = len(slices.Collect(o.events(0))), a.Text
+		if a.Response.StatusCode != http.StatusOK {
+			return false
+		}
+		a.JSON(&estimate)
 		return int(estimate.Events) == tried.Events
-	}, 30*time.Second, 5*time.Millisecond, "%+v, %+v", &estimate, &tried)
+	}, time.Minute, 20*time.Millisecond, "%+v, %+v", &estimate, &tried)
 	require.Positive(t, estimate.Rate)
 	require.Positive(t, estimate.Bytes)
 	require.Nil(t, o.projection("books").Build, "nothing has begun")
