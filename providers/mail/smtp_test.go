@@ -262,7 +262,10 @@ func TestSMTPWaitsForNoServerForLong(t *testing.T) {
 
 		lines = script(t, answers...)
 		ctx, cancel := context.WithCancel(t.Context())
-		time.AfterFunc(50*time.Millisecond, cancel)
+		go func() {
+			<-lines.called
+			time.AfterFunc(50*time.Millisecond, cancel)
+		}()
 		err = connect(t, "smtp://"+lines.addr+from+"&tls=none", nil).Send(ctx, verification())
 		require.ErrorIs(t, err, context.Canceled, what)
 		lines.heard() // the connection is closed
@@ -338,8 +341,9 @@ func TestSMTPURLThatIsNotInOrderIsRefusedWithoutQuotingIt(t *testing.T) {
 
 // spoken is what a client said to a server that says only what it is told to, then nothing.
 type spoken struct {
-	addr  string
-	heard func() []string // waits until the client hangs up
+	addr   string
+	heard  func() []string // waits until the client hangs up
+	called <-chan struct{} // closed once somebody has
 }
 
 // script answers each line of the client with the next text, the content as one line; it hangs up at an empty text.
@@ -348,7 +352,7 @@ func script(t *testing.T, answers ...string) spoken {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(func() { listener.Close() })
-	said := make(chan []string, 1)
+	said, called := make(chan []string, 1), make(chan struct{})
 	go func() {
 		var lines []string
 		defer func() { said <- lines }()
@@ -357,6 +361,7 @@ func script(t *testing.T, answers ...string) spoken {
 			return
 		}
 		defer conn.Close()
+		close(called)
 		client := bufio.NewReader(conn)
 		for _, answer := range append(answers, "wait") {
 			if answer == "" {
@@ -382,5 +387,5 @@ func script(t *testing.T, answers ...string) spoken {
 			}
 		}
 	}()
-	return spoken{listener.Addr().String(), func() []string { return <-said }}
+	return spoken{listener.Addr().String(), func() []string { return <-said }, called}
 }

@@ -33,8 +33,8 @@ type NATS struct {
 // ports are those that were given to servers of this process.
 var ports atomic.Int64
 
-// ownPort is a port that nobody is given by the system while the server is stopped: it is below those that connections get.
-func ownPort(t testing.TB) int {
+// Port is a port that nobody is given by the system while the server is stopped: it is below those that connections get.
+func Port(t testing.TB) int {
 	t.Helper()
 	for range 1000 {
 		port := 20_000 + (os.Getpid()*16+int(ports.Add(1)))%10_000
@@ -52,7 +52,7 @@ func ownPort(t testing.TB) int {
 func Start(t testing.TB, configure ...func(*server.Options)) *NATS {
 	t.Helper()
 	n := &NATS{t: t, options: server.Options{
-		Host: "127.0.0.1", Port: ownPort(t), JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true,
+		Host: "127.0.0.1", Port: Port(t), JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true,
 	}}
 	for _, change := range configure {
 		change(&n.options)
