@@ -270,6 +270,7 @@ func (s *Store) look(ctx context.Context, limit *int, at event.Position, id uuid
 		return nil, false, nil
 	}
 	told, newest := s.tail.told(), event.Position(0)
+	*limit = max(*limit, 2) // with the event at the position; behind a large one, a chunk of one event would hold nothing new
 	if batch, more, err = s.read(ctx, limit, followed, int64(at)); err != nil {
 		return nil, false, fmt.Errorf("read the log from %d: %w", at, err)
 	}
