@@ -111,9 +111,19 @@ func one() event.New { return some(1)[0] }
 // must appends what has to succeed.
 func (n *node) must(t testing.TB, stream string, expected eventstore.Expected, events ...event.New) eventstore.Appended {
 	t.Helper()
-	done, err := n.Append(t.Context(), stream, expected, events...)
+	done, err := n.persist(t.Context(), stream, expected, events...)
 	require.NoError(t, err)
 	return done
+}
+
+// persist appends the same events again, as a client does, when a busy machine did not answer in time.
+func (n *node) persist(ctx context.Context, stream string, expected eventstore.Expected, events ...event.New) (eventstore.Appended, error) {
+	for late := time.Now().Add(patience); ; {
+		done, err := n.Append(ctx, stream, expected, events...)
+		if !errors.Is(err, eventstore.ErrInDoubt) && !errors.Is(err, eventstore.ErrUnavailable) || ctx.Err() != nil || time.Now().After(late) {
+			return done, err
+		}
+	}
 }
 
 // refused appends what must conflict, and must leave the stream as it is.

@@ -185,7 +185,7 @@ var following = []sentence{
 		for w := range writers {
 			all.Go(func() {
 				for range each {
-					if _, err := nodes[w%3].Append(t.Context(), s, eventstore.Any, one()); err != nil {
+					if _, err := nodes[w%3].persist(t.Context(), s, eventstore.Any, one()); err != nil {
 						failed.Add(1)
 					}
 				}
