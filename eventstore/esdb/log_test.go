@@ -113,7 +113,7 @@ func TestACheckpointMovesWhileOnlyTheServerWrites(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	store := s.open(t, s.address)
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	caughtUp := false
 	for batch, err := range store.Subscribe(ctx, 0) {

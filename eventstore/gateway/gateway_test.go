@@ -111,7 +111,7 @@ func (r *running) streams() streams.StreamsClient { return streams.NewStreamsCli
 // with is a context with credentials, for as long as a test waits.
 func with(t *testing.T, header string) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	t.Cleanup(cancel)
 	if header == "" {
 		return ctx
