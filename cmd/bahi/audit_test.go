@@ -45,7 +45,7 @@ func (o *office) signed() auditCheckpoint {
 		newest = auditCheckpoint{}
 		a.JSON(&newest)
 		return newest.Position >= event.Position(head)
-	}, 30*time.Second, 20*time.Millisecond)
+	}, time.Minute, 20*time.Millisecond)
 	return newest
 }
 

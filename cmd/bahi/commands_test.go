@@ -112,7 +112,7 @@ func TestKeysAreMadeListedAndRevokedFromTheShell(t *testing.T) {
 	require.Contains(t, wrong, "bahi: API key not found", "it is another workspace's")
 	_, wrong, status = attached(t, o, "apikey", "revoke", id[1], "--workspace", home)
 	require.Equal(t, 0, status, wrong)
-	require.Eventually(t, func() bool { return till.GET("/banks").Response.StatusCode == http.StatusUnauthorized }, 30*time.Second, 5*time.Millisecond,
+	require.Eventually(t, func() bool { return till.GET("/banks").Response.StatusCode == http.StatusUnauthorized }, time.Minute, 5*time.Millisecond,
 		"the serving process hears of it")
 }
 
@@ -200,7 +200,7 @@ func TestAFolderIsServedOnceAndLeftInOrder(t *testing.T) {
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
 		return strings.Contains(p.client().GET("/metrics").Status(200).Text, "bahi_http_requests_in_flight 2")
-	}, 30*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 	began := time.Now()
 	require.NoError(t, p.cmd.Process.Signal(syscall.SIGTERM))
 	<-p.done

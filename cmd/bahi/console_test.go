@@ -313,7 +313,7 @@ func TestWithoutAScriptARebuildIsDoneByForms(t *testing.T) {
 	until := func(words string) sheet {
 		t.Helper()
 		var s sheet
-		require.Eventually(t, func() bool { s = v.get("/projections/books"); return strings.Contains(s.words(), words) }, 30*time.Second, 20*time.Millisecond, words)
+		require.Eventually(t, func() bool { s = v.get("/projections/books"); return strings.Contains(s.words(), words) }, time.Minute, 20*time.Millisecond, words)
 		return s
 	}
 	was := o.projection("books").Generation
@@ -365,14 +365,14 @@ func TestWithoutAScriptWhatIsParkedIsRetriedOrSkippedForAReason(t *testing.T) {
 	account := open(clerk, "HDFC")
 	o.park()
 	post(clerk, account, deposit("2025-03-01", "1"))
-	require.Eventually(t, func() bool { return o.projection("books").State == "parked" }, 30*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return o.projection("books").State == "parked" }, time.Minute, 10*time.Millisecond)
 	position := strconv.FormatInt(o.head(), 10)
 	v := o.sign()
 	v.get("/").says("1 follower of the log stands still")
 	v.get("/parked").says("parked_for_a_test", "BankRowAdded", position)
 	v.get("/projections/books").says("The projection stands still", "parked_for_a_test")
 	v.post("/parked/books/retry").leads("/console/parked?done=retry")
-	require.Eventually(t, func() bool { return o.projection("books").State == "parked" }, 30*time.Second, 10*time.Millisecond, "nothing has changed")
+	require.Eventually(t, func() bool { return o.projection("books").State == "parked" }, time.Minute, 10*time.Millisecond, "nothing has changed")
 
 	v.post("/parked/books/skip", "position", position, "reason", "  ").is(422).says("reason : is required")
 	v.post("/parked/books/skip", "position", "x", "reason", "why").is(422)
@@ -380,7 +380,7 @@ func TestWithoutAScriptWhatIsParkedIsRetriedOrSkippedForAReason(t *testing.T) {
 	v.post("/parked/books/skip", "position", "1", "reason", "not that one").is(409)
 	require.Zero(t, o.projection("books").Skipped)
 	v.post("/parked/books/skip", "position", position, "reason", "written by a broken import").leads("/console/parked?done=skip")
-	require.Eventually(t, func() bool { return o.projection("books").State == "live" }, 30*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return o.projection("books").State == "live" }, time.Minute, 10*time.Millisecond)
 	v.get("/parked").says("Nothing stands still.")
 	v.get("/projections/books").says("Skipped events 1")
 	v.get("/events?type=EventSkipped").says("follower-books", "api_key:admin")

@@ -60,7 +60,7 @@ func (r *recovering) post(account int64, key, body string) {
 		}
 		a.JSON(&row)
 		return true
-	}, 30*time.Second, 20*time.Millisecond)
+	}, time.Minute, 20*time.Millisecond)
 	require.False(r.t, r.given[row.ID], "row %d was given before", row.ID)
 	r.given[row.ID] = true
 }
@@ -88,7 +88,7 @@ func (r *recovering) has(account int64, want string) {
 	require.Eventually(r.t, func() (fresh bool) {
 		balance, fresh = r.balance(account)
 		return fresh
-	}, 30*time.Second, 20*time.Millisecond)
+	}, time.Minute, 20*time.Millisecond)
 	require.Equal(r.t, want, balance)
 }
 
@@ -97,7 +97,7 @@ func (r *recovering) goesOn() {
 	r.t.Helper()
 	require.Eventually(r.t, func() bool {
 		return !strings.Contains(readiness(r.t, r.p.client()).Text, `"parked"`)
-	}, 30*time.Second, 20*time.Millisecond)
+	}, time.Minute, 20*time.Millisecond)
 }
 
 func (r *recovering) done(args ...string) string {
@@ -156,7 +156,7 @@ func recovers(r *recovering) {
 			a.JSON(&c)
 		}
 		return fmt.Sprint(c.Position) == head
-	}, 30*time.Second, 50*time.Millisecond, "they are signed for")
+	}, time.Minute, 50*time.Millisecond, "they are signed for")
 
 	r.loseTail(kept)
 	r.post(account, "lost-11", deposit("2025-03-02", "10")) // a client that is not sure sends its last request again
@@ -231,7 +231,7 @@ func (r *replica) alone(statements ...string) {
 			}
 		}
 		return err == nil
-	}, 30*time.Second, 20*time.Millisecond)
+	}, time.Minute, 20*time.Millisecond)
 	_, err = r.admin.Exec(r.t.Context(), `alter database `+r.named("")+` allow_connections true`)
 	require.NoError(r.t, err)
 }

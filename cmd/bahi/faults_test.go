@@ -88,7 +88,7 @@ func TestKilledPostgresComesBackUnderLoad(t *testing.T) {
 	p.ready()
 	l := newLoad(t, p.url, 2)
 	for round := range rounds(t, 2) {
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 		go l.after(ctx, 20+random.Int64N(300), func() {
 			victim := postmaster(data)
 			if round%2 == 1 { // one of its processes is enough: the others end with it

@@ -139,7 +139,7 @@ func TestAFeedThatIsParkedIsShownEverywhereAndSkippedByAnOperator(t *testing.T) 
 		return strings.Contains(c.GET("/readyz").Text, `"feed":{"state":"parked"`)
 	}, takenOverWithin, 10*time.Millisecond)
 	require.Contains(t, readiness(t, c).Text, "NATS takes messages of 4096 bytes at most (max_payload)")
-	require.Eventually(t, func() bool { return strings.Contains(c.GET("/metrics").Text, "bahi_feed_parked 1") }, 30*time.Second, 10*time.Millisecond) // it is noted next
+	require.Eventually(t, func() bool { return strings.Contains(c.GET("/metrics").Text, "bahi_feed_parked 1") }, time.Minute, 10*time.Millisecond) // it is noted next
 	require.Contains(t, tool("status"), "parked")
 
 	var parked []opsviews.Parked

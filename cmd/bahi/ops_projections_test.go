@@ -175,7 +175,7 @@ func TestAPausedProjectionIsReportedAndAnswersAreStale(t *testing.T) {
 
 	require.Equal(t, "live", o.order("resume", "").State)
 	clerk.With("Bahi-Min-Position", wrote).GET("/banks").Status(200)
-	require.Eventually(t, func() bool { return state() == "books live" }, 30*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return state() == "books live" }, time.Minute, 5*time.Millisecond)
 	o.operator().POST("/ops/projections/books/resume", nil).Problem(409, "The projection is not paused")
 }
 
@@ -193,7 +193,7 @@ func TestAParkedEventIsShownAndSkippedWithAReason(t *testing.T) {
 	require.Eventually(t, func() bool {
 		o.operator().GET("/ops/parked").Status(200).JSON(&parked)
 		return len(parked) == 1
-	}, 30*time.Second, 5*time.Millisecond)
+	}, time.Minute, 5*time.Millisecond)
 	p := parked[0]
 	require.Equal(t, []string{"books", "projection", "BankRowAdded"}, []string{p.Name, p.Kind, p.Type})
 	require.Equal(t, event.Position(o.head()), p.Position)
@@ -213,7 +213,7 @@ func TestAParkedEventIsShownAndSkippedWithAReason(t *testing.T) {
 	a := skip(p.Position, "a test").Status(200)
 	require.Len(t, slices.Collect(o.events(before)), 1)
 	require.Equal(t, strconv.FormatInt(o.head(), 10), a.Header("Bahi-Position"))
-	require.Eventually(t, func() bool { return o.projection("books").State == "live" }, 30*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return o.projection("books").State == "live" }, time.Minute, 5*time.Millisecond)
 	require.Equal(t, 1, o.projection("books").Skipped)
 	o.operator().GET("/ops/parked").Status(200).Body(`[]`)
 	clerk.With("Bahi-Min-Position", a.Header("Bahi-Position")).GET("/banks").Status(200)

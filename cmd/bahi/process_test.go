@@ -158,7 +158,7 @@ func (p *process) hear(line string) {
 // until waits for the process to have said something.
 func (p *process) until(what func(said, url string) bool) {
 	p.t.Helper()
-	late := time.After(time.Minute)
+	late := time.After(3 * time.Minute)
 	for {
 		p.mu.Lock()
 		ok, more := what(p.said.String(), p.url), p.wrote

@@ -153,7 +153,7 @@ func fillOnce(clerk *apitest.Client, account int64, rows int) {
 // reads waits until a generation of the books is read.
 func (o *office) reads(generation int) {
 	o.t.Helper()
-	require.Eventually(o.t, func() bool { return o.projection("books").Generation == generation }, 30*time.Second, 10*time.Millisecond)
+	require.Eventually(o.t, func() bool { return o.projection("books").Generation == generation }, time.Minute, 10*time.Millisecond)
 }
 
 func TestAnInterruptedRebuildIsFinishedByWhoServes(t *testing.T) {
@@ -166,7 +166,7 @@ func TestAnInterruptedRebuildIsFinishedByWhoServes(t *testing.T) {
 	cmd.Env = append(cmd.Env, "DATABASE_URL="+o.database, "EVENTSTORE_URL="+o.sys.settings.EventStore)
 	shell := launch(t, cmd)
 	building := func() bool { b := o.projection("books").Build; return b != nil && b.Done > 0 }
-	require.Eventually(t, building, 30*time.Second, 10*time.Millisecond)
+	require.Eventually(t, building, time.Minute, 10*time.Millisecond)
 	_, wrong, status := attached(t, o, "projections", "rebuild", "books", "--dry-run")
 	require.Equal(t, 0, status, wrong)
 	require.NoError(t, shell.cmd.Process.Signal(syscall.SIGINT))
@@ -198,7 +198,7 @@ func TestAParkedProjectionIsShownAndSkippedAtTheShell(t *testing.T) {
 	o.park()
 	post(clerk, account, deposit("2025-03-01", "1"))
 	at := o.head()
-	require.Eventually(t, func() bool { return o.projection("books").State == "parked" }, 30*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return o.projection("books").State == "parked" }, time.Minute, 5*time.Millisecond)
 	list, _, _ := attached(t, o, "projections", "list")
 	require.Regexp(t, fmt.Sprintf(`(?m)^books +1 +1 +parked +\d+ +(\d+|some) +event BankRowAdded at position %d: .*parked_for_a_test`, at), list)
 	_, wrong, status := attached(t, o, "doctor", "books")
@@ -212,7 +212,7 @@ func TestAParkedProjectionIsShownAndSkippedAtTheShell(t *testing.T) {
 	out, wrong, status = attached(t, o, "projections", "skip", "books", "--position", strconv.FormatInt(at, 10), "--reason", "for a test")
 	require.Equal(t, 0, status, wrong)
 	require.Equal(t, "books: passes over the event\n", out)
-	require.Eventually(t, func() bool { return o.projection("books").State == "live" }, 30*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return o.projection("books").State == "live" }, time.Minute, 5*time.Millisecond)
 	require.Empty(t, balances(clerk, ledger(account)))
 	_, wrong, status = attached(t, o, "doctor", "books")
 	require.Equal(t, 0, status, wrong)
@@ -273,7 +273,7 @@ func TestARollbackLeavesParkedTables(t *testing.T) {
 	o.reads(2)
 	o.sql(`alter table books_g2.row_version add constraint parked_for_a_test check (false) not valid`)
 	post(clerk, account, deposit("2025-03-01", "1"))
-	require.Eventually(t, func() bool { return o.projection("books").State == "parked" }, 30*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return o.projection("books").State == "parked" }, time.Minute, 5*time.Millisecond)
 	out, wrong, status := attached(t, o, "projections", "rollback", "books")
 	require.Equal(t, 0, status, wrong)
 	require.Equal(t, "books: generation 1 is read again\n", out)

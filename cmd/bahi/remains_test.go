@@ -113,7 +113,7 @@ func another(t *testing.T, owning bool) (database, asRole string) {
 			require.NoError(t, conn.Close(t.Context()))
 		}
 		return err == nil
-	}, 30*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 	return database, u.String()
 }
 

@@ -314,7 +314,7 @@ func TestWhatSomebodyGaveEndsWithWhatTheyHad(t *testing.T) {
 	usha := o.person("usha@example.com")
 	id := uuid.MustParse(usha.User.ID)
 	require.NoError(t, o.sys.accounts.Grant(o.sys.byOperator(t.Context(), uuid.MustParse(usha.workspace)), id, true))
-	require.Eventually(t, func() bool { return usha.GET("/ops/jobs").Response.StatusCode == http.StatusOK }, 30*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return usha.GET("/ops/jobs").Response.StatusCode == http.StatusOK }, time.Minute, 10*time.Millisecond)
 	byOperator := invited(usha.Client)
 	require.NoError(t, o.sys.accounts.Grant(o.sys.byOperator(t.Context(), uuid.MustParse(usha.workspace)), id, false))
 	again.POST("/api/v1/invitations/accept", byOperator).Problem(400, refused)

@@ -61,7 +61,7 @@ func (o *office) agree(t *testing.T) {
 // agreeSince is agree for the streams that begin after a position.
 func (o *office) agreeSince(t *testing.T, rt require.TestingT, judge *node, since event.Position) {
 	t.Helper()
-	f := &readmodels.Freshness{Min: o.head(t), Wait: 20e9}
+	f := &readmodels.Freshness{Min: o.head(t), Wait: 30e9}
 	_, _, err := o.views.Lock(readmodels.WithFreshness(t.Context(), f), workspace)
 	require.NoError(rt, err)
 

@@ -296,5 +296,5 @@ func (o *office) park(t *testing.T) {
 		var parked bool
 		require.NoError(t, o.pool.QueryRow(t.Context(), `select error is not null from projection.generation where live`).Scan(&parked))
 		return parked
-	}, 20e9, 5e6)
+	}, 30e9, 5e6)
 }
