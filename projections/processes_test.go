@@ -43,7 +43,7 @@ func TestABuildInPartsGivesTheSameTablesWhereverItIsKilled(t *testing.T) {
 			want := numberedNames(0, 1200)
 			r.add(t, want...)
 			build := r.build(p)
-			build.How = How{Throttle: 800, Partitions: parts + 1}
+			build.How = How{Throttle: 100, Partitions: parts + 1} // for a dozen seconds
 			require.NoError(t, build.Request(t.Context()))
 			for range 3 {
 				before := r.position(t, p)

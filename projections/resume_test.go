@@ -17,7 +17,7 @@ import (
 func (r *rig) half(t *testing.T, p *Projection) generation {
 	t.Helper()
 	build := r.build(p)
-	build.How = How{Throttle: 600, Partitions: 2}
+	build.How = How{Throttle: 60, Partitions: 2} // which takes a dozen seconds
 	require.NoError(t, build.Request(t.Context()))
 	one := r.serve(t, p)
 	soon(t, "it begins", func() bool { return r.position(t, p) > 0 })

@@ -144,7 +144,7 @@ func (b *books) leave(t *testing.T, parts, late int) {
 	ctx, end := context.WithCancel(t.Context())
 	defer end()
 	build, left := b.build, make(chan error, 1)
-	build.How = projections.How{Partitions: parts, Throttle: 400}
+	build.How = projections.How{Partitions: parts, Throttle: 40} // for some seconds
 	go func() { left <- build.Run(ctx) }()
 	reaches := func(what string, is func(places []int64) bool) {
 		require.Eventually(t, func() bool { return is(b.places(t)) }, 30*time.Second, time.Millisecond, what)
