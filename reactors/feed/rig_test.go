@@ -157,7 +157,7 @@ func (r *rig) run(change ...func(*feed.Config)) *process {
 // until waits for a status.
 func (p *process) until(is func(feed.Status) bool) (s feed.Status) {
 	p.t.Helper()
-	require.Eventually(p.t, func() bool { s = p.Status(); return is(s) }, 30*time.Second, 5*time.Millisecond, "%+v", &s)
+	require.Eventually(p.t, func() bool { s = p.Status(); return is(s) }, 2*time.Minute, 5*time.Millisecond, "%+v", &s)
 	return s
 }
 
