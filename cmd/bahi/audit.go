@@ -150,11 +150,8 @@ func (s *system) signLast(ctx context.Context) {
 			err = ctx.Err()
 		}
 	}
-	if err == nil {
-		var last *audittables.Signed
-		if last, err = s.signer.Sign(ctx); last != nil {
-			s.signer.Bring(ctx, last)
-		}
+	if err == nil && head > 0 { // the signer's own turn may be under way, and ends with the process: it is waited for, not passed over
+		err = s.untilSigned(ctx)
 	}
 	if err != nil {
 		s.log.Warn("what was written last is signed at the next start", "error", err)
