@@ -53,4 +53,4 @@ func (r *row) scanText(rows pgx.Rows) error {
 	return err
 }
 
-func integer(v []byte) int64 { return int64(binary.BigEndian.Uint64(v)) } //nolint:gosec // as Postgres writes it
+func integer(v []byte) int64 { return int64(binary.BigEndian.Uint64(v)) }
