@@ -110,7 +110,6 @@ func (b copiesBucket) Get(ctx context.Context, key string) ([]byte, error) {
 	return data, err
 }
 
-// lastCheckpointWithin is how long the last checkpoint of a process may take; it fits the ten seconds of a shutdown.
 // reread reads the whole log once, behind the requests, and ends the process if it was rewritten: what a start refuses that
 // looks at its end. Where the log is away it begins again.
 func (s *system) reread(ctx context.Context) error {
@@ -132,6 +131,7 @@ func (s *system) reread(ctx context.Context) error {
 	}
 }
 
+// lastCheckpointWithin is how long the last checkpoint of a process may take; it fits the ten seconds of a shutdown.
 const lastCheckpointWithin = 2 * time.Second
 
 // signLast signs what was written up to the end, once the tree has it.
