@@ -37,10 +37,10 @@ type patience struct {
 	answer  time.Duration // for the answer to a group, the lock included
 	ask     time.Duration // for a connection, and for the answer to a question
 	resolve time.Duration // for news of a group whose connection was lost, over all tries
-	look    time.Duration // for a notice, before it looks by itself; 0: pollEvery
+	look    time.Duration // for a notice, before it looks by itself
 }
 
-var usualPatience = patience{lock: 10 * time.Second, answer: 20 * time.Second, ask: 3 * time.Second, resolve: 10 * time.Second}
+var usualPatience = patience{lock: 10 * time.Second, answer: 20 * time.Second, ask: 3 * time.Second, resolve: 10 * time.Second, look: pollEvery}
 
 // pending is an append that waits for its group.
 type pending struct {

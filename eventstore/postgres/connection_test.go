@@ -135,7 +135,7 @@ func (o *once) arm(f fault) { o.armed.Store(int32(f)) }
 func (o *once) next() fault { return fault(o.armed.Swap(int32(none))) }
 
 // brief is the patience of tests that wait for it to end.
-var brief = patience{lock: time.Minute, answer: 2 * time.Second, ask: 2 * time.Second, resolve: time.Minute}
+var brief = patience{lock: time.Minute, answer: 2 * time.Second, ask: 2 * time.Second, resolve: time.Minute, look: pollEvery}
 
 func TestAConnectionThatBreaksAnywhereLosesNothing(t *testing.T) {
 	t.Parallel()

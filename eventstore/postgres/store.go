@@ -9,7 +9,6 @@
 package postgres
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,7 +60,7 @@ func open(ctx context.Context, pool *pgxpool.Pool, log *slog.Logger, p patience)
 	s.appender = newAppender(ctx, pool.Config().ConnConfig.Copy(), p, s.tail, log)
 	s.running.Go(func() { s.appender.run() })
 	s.running.Go(func() { tell(ctx, pool, s.tail, s.appender.done, log) })
-	s.running.Go(func() { listen(ctx, pool.Config().ConnConfig.Copy(), cmp.Or(p.look, pollEvery), s.tail, log) })
+	s.running.Go(func() { listen(ctx, pool.Config().ConnConfig.Copy(), p.look, s.tail, log) })
 	return s, nil
 }
 

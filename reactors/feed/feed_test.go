@@ -233,6 +233,14 @@ func TestACheckpointIsKnownByItsEventAlsoWhereTheLogHasEventsOfItsOwnBehindIt(t 
 	require.Equal(t, r.ids(4)[0], c.EventID.String())
 }
 
+// takesAtMost begins the broker anew, with a bound for messages in bytes.
+func (r *rig) takesAtMost(size int32) {
+	r.t.Helper()
+	r.broker.Stop()
+	r.broker.Configure(func(o *server.Options) { o.MaxPayload = size })
+	r.broker.Start()
+}
+
 // parked waits until it is noted for everybody that the feed stands still, and where.
 func (r *rig) parked(at event.Position) projections.Checkpoint {
 	r.t.Helper()
@@ -247,9 +255,7 @@ func (r *rig) parked(at event.Position) projections.Checkpoint {
 func TestWhatTheBrokerNeverTakesParksTheFeedUntilItDoes(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.broker.Stop()
-	r.broker.Configure(func(o *server.Options) { o.MaxPayload = 4096 })
-	r.broker.Start()
+	r.takesAtMost(4096)
 	r.add(5, 0)
 	r.add(1, 5000)
 	r.add(5, 0)
@@ -260,9 +266,7 @@ func TestWhatTheBrokerNeverTakesParksTheFeedUntilItDoes(t *testing.T) {
 	require.Equal(t, r.ids(0)[:5], r.forwarded(5))
 	require.Equal(t, event.Position(5), run.until(func(s feed.Status) bool { return s.State == feed.Parked }).Position)
 
-	r.broker.Stop()
-	r.broker.Configure(func(o *server.Options) { o.MaxPayload = 1 << 20 })
-	r.broker.Start()
+	r.takesAtMost(1 << 20)
 	require.NoError(t, projections.RetryReactor(t.Context(), r.pool, feed.Name))
 	run.reached(11)
 	require.Equal(t, r.ids(0), r.forwarded(11))
@@ -271,9 +275,7 @@ func TestWhatTheBrokerNeverTakesParksTheFeedUntilItDoes(t *testing.T) {
 func TestWhatAnOperatorSkipsIsPassedOver(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.broker.Stop()
-	r.broker.Configure(func(o *server.Options) { o.MaxPayload = 4096 })
-	r.broker.Start()
+	r.takesAtMost(4096)
 	r.add(2, 0)
 	r.add(1, 5000)
 	r.add(2, 0)
