@@ -203,6 +203,38 @@ func TestKilledBahiLeavesAClusterThatIsAdopted(t *testing.T) {
 	require.NotEqual(t, pid, "pid "+strconv.Itoa(again.PID()), "an adopted cluster stops like any other")
 }
 
+func TestClusterOfARenamedFolderIsFound(t *testing.T) {
+	t.Parallel()
+	dir := dataDir(t)
+	was, is := filepath.Join(dir, "was"), filepath.Join(dir, "is")
+	cmd, out := bahi(t, was)
+	require.Equal(t, "locked", line(t, out))
+	old, err := strconv.Atoi(strings.TrimPrefix(line(t, out), "pid "))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = syscall.Kill(old, syscall.SIGKILL) })
+	require.NoError(t, cmd.Process.Kill())
+	_ = cmd.Wait()
+	require.NoError(t, os.Rename(was, is))
+
+	var log strings.Builder
+	opts := options(t, is)
+	opts.Log = slog.New(slog.NewTextHandler(&log, nil))
+	c := start(t, opts)
+	require.Equal(t, "up", ask(t, c, `select 'up'`))
+	require.NotEqual(t, old, c.PID(), "its socket and its log are where the folder was")
+	require.Contains(t, log.String(), "restarting Postgres for its new settings")
+	require.NotContains(t, log.String(), "waiting for the processes")
+
+	copied := filepath.Join(dir, "copied")
+	_, err = run(t.Context(), "cp", "-a", is, copied)
+	require.NoError(t, err)
+	require.NoError(t, os.Rename(is, was))
+	require.NoError(t, os.Rename(copied, is))
+	require.False(t, runs(c.folder, c.PID()), "a copy in the original's place is not what the original's Postgres runs on")
+	require.NoError(t, os.Rename(is, copied))
+	require.NoError(t, os.Rename(was, is))
+}
+
 func TestClusterIsRestartedForOtherSettings(t *testing.T) {
 	t.Parallel()
 	opts := options(t, dataDir(t))

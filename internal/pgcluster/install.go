@@ -49,6 +49,9 @@ func install(ctx context.Context, log *slog.Logger, major int) (*Programs, error
 
 	var errs []error
 	for _, w := range ways {
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("install Postgres: %w", context.Cause(ctx))
+		}
 		log.Info("no Postgres programs yet", "now", w.name)
 		var p *Programs
 		err := slowly(ctx, log, w.name, func() (err error) {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -101,16 +102,20 @@ func (pm *postmaster) watch(ctx context.Context, f folder, every time.Duration) 
 	}()
 }
 
-// runs says whether the process is the cluster's postmaster: its command line names the cluster's folder.
-// The working directory would tell the same, but root in a container may not read that of another user's process.
+// runs reports whether the process is the cluster's postmaster: it has the cluster's folder as its working directory, whatever
+// the folder was called when the process started. Where that cannot be seen, as by root in a container, the command line decides.
 func runs(f folder, pid int) bool {
 	args := commandLine(pid)
-	for i, arg := range args {
-		if arg == "-D" && i+1 < len(args) && args[i+1] == f.pgdata() {
-			return true
-		}
+	i := slices.Index(args, "-D")
+	if i < 0 || i+1 == len(args) {
+		return false
 	}
-	return false
+	works, err := os.Stat(filepath.Join("/proc", strconv.Itoa(pid), "cwd"))
+	data, missing := os.Stat(f.pgdata())
+	if err != nil || missing != nil {
+		return args[i+1] == f.pgdata()
+	}
+	return os.SameFile(works, data)
 }
 
 // commandLine is a process's arguments; none if there is no such process, or only what is left of one (a zombie).

@@ -44,6 +44,9 @@ func Find(ctx context.Context, log *slog.Logger, major int) (*Programs, error) {
 		return p, nil
 	}
 	found := installed(ctx)
+	if ctx.Err() != nil { // A search that is cut short finds nothing.
+		return nil, fmt.Errorf("look for Postgres's programs: %w", context.Cause(ctx))
+	}
 	if p := newest(found, major); p != nil {
 		return p, nil
 	}

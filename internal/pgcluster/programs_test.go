@@ -3,6 +3,7 @@ package pgcluster
 import (
 	"archive/zip"
 	"bytes"
+	"context"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/hex"
@@ -52,6 +53,19 @@ func TestProgramsAreTakenFromTheNamedFolderOrNowhere(t *testing.T) {
 	p, err = Find(t.Context(), log, 0)
 	require.NoError(t, err)
 	require.Equal(t, "99beta1", p.Version, "the newest is taken")
+}
+
+func TestCancelledSearchInstallsNothing(t *testing.T) {
+	t.Setenv("BAHI_PG_BIN", "")
+	t.Setenv("PATH", programFolder(t, "99beta1")+":"+os.Getenv("PATH"))
+	var log strings.Builder
+	stopped, stop := context.WithCancelCause(t.Context())
+	stop(errStopping)
+	_, err := Find(stopped, slog.New(slog.NewTextHandler(&log, nil)), 0)
+	require.ErrorIs(t, err, errStopping)
+	_, err = install(stopped, slog.New(slog.NewTextHandler(&log, nil)), 0)
+	require.ErrorIs(t, err, errStopping, "nor does an installation try the next way")
+	require.Empty(t, log.String())
 }
 
 func TestNewestOfWhatFitsIsTaken(t *testing.T) {
