@@ -39,7 +39,7 @@ func (o *office) erased(p person) {
 func startErasing(t *testing.T, adapt ...func(*system)) *office {
 	t.Helper()
 	s := testSettings(t, testDatabase(t))
-	s.Outside.Grace = time.Millisecond
+	s.Outside.Grace = new(time.Millisecond)
 	return startAs(t, s, adapt...)
 }
 

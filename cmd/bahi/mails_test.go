@@ -174,7 +174,7 @@ func TestAMailThatIsSentAgainIsTheSame(t *testing.T) {
 func TestWhoAsksToBeDeletedIsTold(t *testing.T) {
 	t.Parallel()
 	s := testSettings(t, testDatabase(t))
-	s.Outside.AdminEmail, s.Outside.Grace = "office@example.com", 72*time.Hour
+	s.Outside.AdminEmail, s.Outside.Grace = "office@example.com", new(72*time.Hour)
 	o := startAs(t, s)
 	asha := o.person("asha@example.com")
 	asha.POST(me+"/delete-request", nil).Status(200)

@@ -27,18 +27,18 @@ type outside struct {
 	consoleSettings
 	feedSettings
 
-	PublicURL   string        `env:"BAHI_PUBLIC_URL" name:"public-url" placeholder:"URL" help:"Where this interface is reached from outside. Without it, its own address."`
-	FrontendURL string        `env:"BAHI_FRONTEND_URL" name:"frontend-url" placeholder:"URL" help:"Where the pages are that links in mails lead to. Without it, the public URL."`
-	AdminEmail  string        `env:"BAHI_ADMIN_EMAIL" name:"admin-email" placeholder:"ADDRESS" help:"Who is told that somebody wants to be deleted."`
-	Grace       time.Duration `env:"BAHI_DELETION_GRACE" name:"deletion-grace" default:"336h" help:"Between the request to be deleted and the deletion; at most 696h, so that it is done within the 30 days that are promised."`
-	MinPassword int           `env:"BAHI_PASSWORD_MINIMUM" name:"password-minimum" default:"8" help:"Least characters of a password; 15 is the strict value where it is the only factor."`
-	SMTPURL     string        `env:"SMTP_URL" name:"smtp-url" placeholder:"URL" help:"Where mails go: smtp://user:password@host:587?from=bahi@example.org. Without it, files in the data folder."`
-	MailFrom    string        `env:"BAHI_MAIL_FROM" name:"mail-from" default:"Bahi <bahi@bahi.invalid>" help:"Sender of mails that are kept as files."`
-	BlobURL     string        `env:"BLOB_URL" name:"blob-url" placeholder:"URL" help:"Where images are kept: s3://bucket?region=ap-south-1. Without it, the data folder."`
-	RedisURL    string        `env:"REDIS_URL" name:"redis-url" placeholder:"URL" help:"Where nodes share their counts for rate limits. Without it, each counts for itself."`
-	Proxies     []string      `env:"BAHI_TRUSTED_PROXIES" name:"trusted-proxies" placeholder:"CIDR" help:"Proxies whose word on the client's address is taken."`
-	Origins     []string      `env:"BAHI_CORS_ORIGINS" name:"cors-origins" placeholder:"ORIGIN" help:"Origins of pages that may read answers, beside the frontend's."`
-	Provider    idp.Config    `embed:""`
+	PublicURL   string         `env:"BAHI_PUBLIC_URL" name:"public-url" placeholder:"URL" help:"Where this interface is reached from outside. Without it, its own address."`
+	FrontendURL string         `env:"BAHI_FRONTEND_URL" name:"frontend-url" placeholder:"URL" help:"Where the pages are that links in mails lead to. Without it, the public URL."`
+	AdminEmail  string         `env:"BAHI_ADMIN_EMAIL" name:"admin-email" placeholder:"ADDRESS" help:"Who is told that somebody wants to be deleted."`
+	Grace       *time.Duration `env:"BAHI_DELETION_GRACE" name:"deletion-grace" default:"336h" help:"Time between the request to be deleted and the deletion; 0s deletes at once; at most 696h, since a deletion is promised within 30 days."`
+	MinPassword int            `env:"BAHI_PASSWORD_MINIMUM" name:"password-minimum" default:"8" help:"Least characters of a password; 15 is the strict value where it is the only factor."`
+	SMTPURL     string         `env:"SMTP_URL" name:"smtp-url" placeholder:"URL" help:"Where mails go: smtp://user:password@host:587?from=bahi@example.org. Without it, files in the data folder."`
+	MailFrom    string         `env:"BAHI_MAIL_FROM" name:"mail-from" default:"Bahi <bahi@bahi.invalid>" help:"Sender of mails that are kept as files."`
+	BlobURL     string         `env:"BLOB_URL" name:"blob-url" placeholder:"URL" help:"Where images are kept: s3://bucket?region=ap-south-1. Without it, the data folder."`
+	RedisURL    string         `env:"REDIS_URL" name:"redis-url" placeholder:"URL" help:"Where nodes share their counts for rate limits. Without it, each counts for itself."`
+	Proxies     []string       `env:"BAHI_TRUSTED_PROXIES" name:"trusted-proxies" placeholder:"CIDR" help:"Proxies whose word on the client's address is taken."`
+	Origins     []string       `env:"BAHI_CORS_ORIGINS" name:"cors-origins" placeholder:"ORIGIN" help:"Origins of pages that may read answers, beside the frontend's."`
+	Provider    idp.Config     `embed:""`
 
 	Limits   api.Limits `kong:"-"` // nil: none
 	TokensOf string     `kong:"-"` // of tokens: the public URL that somebody chose; empty: the log's own name
@@ -58,11 +58,11 @@ func (o *outside) complete() error {
 	if o.FrontendURL == "" {
 		o.FrontendURL = o.PublicURL
 	}
-	if o.Grace == 0 {
-		o.Grace = 14 * 24 * time.Hour
+	if o.Grace == nil {
+		o.Grace = new(14 * 24 * time.Hour)
 	}
-	if o.Grace < 0 || o.Grace > mostGrace {
-		return fmt.Errorf("BAHI_DELETION_GRACE: %s is not between 0 and %s", o.Grace, mostGrace)
+	if *o.Grace < 0 || *o.Grace > mostGrace {
+		return fmt.Errorf("BAHI_DELETION_GRACE: %s is not between 0 and %s", *o.Grace, mostGrace)
 	}
 	if o.MailFrom == "" {
 		o.MailFrom = "Bahi <bahi@bahi.invalid>"
@@ -99,7 +99,7 @@ func (s *system) joinOutside(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	s.accounts = &flows.Accounts{Commands: s.commands, Credentials: c, Vault: s.vault, Now: time.Now, Grace: o.Grace}
+	s.accounts = &flows.Accounts{Commands: s.commands, Credentials: c, Vault: s.vault, Now: time.Now, Grace: *o.Grace}
 	s.ring = &flows.TokenRing{Commands: s.commands, Sessions: c.Sessions}
 	s.studio = picture.NewStudio()
 	linkKey, err := s.vault.Named(ctx, "blob-links", keySize)

@@ -149,12 +149,12 @@ func (c keepUser) Run(ctx context.Context) error {
 type deleteUser struct {
 	ofUser
 
-	Grace time.Duration `env:"BAHI_DELETION_GRACE" name:"deletion-grace" default:"336h" help:"How long until the deletion; at most 720h."`
+	Grace time.Duration `env:"BAHI_DELETION_GRACE" name:"deletion-grace" default:"336h" help:"Time until the deletion; 0s deletes at once; at most 696h."`
 }
 
 // Run asks for it, and tells when it will be.
 func (c deleteUser) Run(ctx context.Context) error {
-	c.Outside.Grace = c.Grace
+	c.Outside.Grace = &c.Grace
 	return c.run(ctx, func(ctx context.Context, a *marketplace.Accounts) error {
 		if _, err := a.RequestDeletion(ctx, c.ID); err != nil {
 			return err

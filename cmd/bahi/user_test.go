@@ -121,6 +121,12 @@ func TestADeletionIsAskedForAndCancelledFromTheShell(t *testing.T) {
 	_, wrong, status = run("user", "delete", id, "--deletion-grace", "721h")
 	require.Equal(t, 1, status)
 	require.Contains(t, wrong, "BAHI_DELETION_GRACE")
+
+	asked = time.Now()
+	out, wrong, status = run("user", "delete", id, "--deletion-grace", "0s")
+	require.Equal(t, 0, status, wrong)
+	_, text, _ = strings.Cut(strings.TrimSpace(out), "to be deleted after ")
+	require.WithinRange(t, mustTime(t, text), asked.Truncate(time.Second), time.Now().Add(time.Second), "nothing is waited for")
 }
 
 func TestAKeyOfAUsersWorkspaceIsMadeFromTheShell(t *testing.T) {

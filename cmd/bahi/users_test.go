@@ -129,7 +129,7 @@ func TestAnotherPasswordEndsTheOtherSessions(t *testing.T) {
 func TestDeletionIsAskedForOnce(t *testing.T) {
 	t.Parallel()
 	s := testSettings(t, testDatabase(t))
-	s.Outside.AdminEmail, s.Outside.Grace = "office@example.com", 72*time.Hour
+	s.Outside.AdminEmail, s.Outside.Grace = "office@example.com", new(72*time.Hour)
 	o := startAs(t, s)
 	asha := o.person("asha@example.com")
 	a := asha.POST(me+"/delete-request", nil).Status(200)
