@@ -2,16 +2,16 @@
 package domain
 
 import (
+	"bahi/domain/access/apikey"
+	"bahi/domain/access/claim"
+	"bahi/domain/access/session"
+	"bahi/domain/access/user"
+	"bahi/domain/access/workspace"
 	"bahi/domain/audit"
 	"bahi/domain/event"
 	"bahi/domain/follower"
 	"bahi/domain/ledger/bank"
 	"bahi/domain/ledger/bookslock"
-	"bahi/domain/marketplace/apikey"
-	"bahi/domain/marketplace/claim"
-	"bahi/domain/marketplace/session"
-	"bahi/domain/marketplace/user"
-	"bahi/domain/marketplace/workspace"
 	"bahi/domain/number"
 	"bahi/domain/request"
 )

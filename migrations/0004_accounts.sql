@@ -1,6 +1,6 @@
 -- What sign-in leans on: passwords, sessions, their tokens, and the tokens that are mailed. None of it
 -- is in the log or folded from it. Tokens stand here as hashes, and the keys that sign them are in the
--- vault: package commands/marketplace/credentials.
+-- vault: package commands/access/credentials.
 
 create schema account;
 

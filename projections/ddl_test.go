@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/projections"
+	"bahi/projections/access"
 	"bahi/projections/audit"
 	"bahi/projections/ledger"
-	"bahi/projections/marketplace"
 )
 
 // released has one line for each version of each projection that ever ran: name, version and the hash of
@@ -35,7 +35,7 @@ func TestADDLChangesWithItsVersionOnly(t *testing.T) {
 		require.Equal(t, newest[name]+1, version, "%s: versions rise by one, and none is taken back", name)
 		newest[name] = version
 	}
-	for _, p := range []*projections.Projection{ledger.Books, marketplace.APIKeys, marketplace.Users, marketplace.Workspaces, audit.Tree} {
+	for _, p := range []*projections.Projection{ledger.Books, access.APIKeys, access.Users, access.Workspaces, audit.Tree} {
 		line := fmt.Sprintf("%s %d %s", p.Name, p.Version, p.Hash())
 		require.True(t, slices.Contains(lines, line),
 			"the DDL of %s is not the one of version %d: raise the version, and add to %s:\n%s", p.Name, p.Version, released, line)

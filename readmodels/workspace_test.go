@@ -35,26 +35,26 @@ import (
 	"bahi/internal/pgtest"
 	"bahi/migrations"
 	"bahi/projections"
+	accesstables "bahi/projections/access"
 	ledgertables "bahi/projections/ledger"
-	markettables "bahi/projections/marketplace"
 	"bahi/readmodels"
+	"bahi/readmodels/access"
 	"bahi/readmodels/ledger"
-	"bahi/readmodels/marketplace"
 )
 
 // spanning are the views that answer for all workspaces, and why they may.
 var spanning = map[string]string{
-	"ledger.UnfinishedBulks":          "it is the system's own question, at its start",
-	"marketplace.Users":               "it is an operator's, who sees all",
-	"marketplace.DueForErasure":       "it is the system's own, now and then",
-	"marketplace.InvitationsToForget": "it is the system's own, now and then",
-	"marketplace.InvitationsTo":       "it is the system's own, which erases somebody everywhere",
+	"ledger.UnfinishedBulks":     "it is the system's own question, at its start",
+	"access.Users":               "it is an operator's, who sees all",
+	"access.DueForErasure":       "it is the system's own, now and then",
+	"access.InvitationsToForget": "it is the system's own, now and then",
+	"access.InvitationsTo":       "it is the system's own, which erases somebody everywhere",
 }
 
 // personal are the views of one person, whichever workspace they act in, and the column that names them.
 var personal = map[string]string{
-	"marketplace.User":         "id",
-	"marketplace.WorkspacesOf": "user_id",
+	"access.User":         "id",
+	"access.WorkspacesOf": "user_id",
 }
 
 // asker is the workspace in whose name every view is asked.
@@ -62,7 +62,7 @@ var asker = uuid.MustParse("aaaaaaaa-1111-4111-8111-111111111111")
 
 // allViews makes the views of every area.
 func allViews(r *readmodels.Reader) map[string]any {
-	return map[string]any{"ledger": &ledger.Views{Reader: r}, "marketplace": &marketplace.Views{Reader: r}}
+	return map[string]any{"ledger": &ledger.Views{Reader: r}, "access": &access.Views{Reader: r}}
 }
 
 // recorder notes the statements of a pool.
@@ -152,7 +152,7 @@ func TestNoViewForgetsTheAskersWorkspace(t *testing.T) {
 	plain, err := pgx.ParseConfig(url)
 	require.NoError(t, err)
 	versions := map[string]int{}
-	for _, p := range []*projections.Projection{ledgertables.Books, markettables.APIKeys, markettables.Users, markettables.Workspaces} {
+	for _, p := range []*projections.Projection{ledgertables.Books, accesstables.APIKeys, accesstables.Users, accesstables.Workspaces} {
 		versions[p.Name] = p.Version
 		require.NoError(t, projections.Build{Store: store, Config: plain, Projection: p, Log: log}.Run(t.Context()))
 	}

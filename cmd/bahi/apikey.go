@@ -10,9 +10,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"bahi/commands/marketplace"
+	"bahi/commands/access"
+	"bahi/domain/access/apikey"
 	"bahi/domain/actor"
-	"bahi/domain/marketplace/apikey"
 	"bahi/readmodels"
 )
 
@@ -74,7 +74,7 @@ func (c createKey) Run(ctx context.Context) error {
 		at := time.Now().Add(c.ExpiresIn).UTC().Truncate(time.Second)
 		create.ExpiresAt = &at
 	}
-	key, out, err := marketplace.CreateAPIKey(sys.byOperator(ctx, workspace), sys.commands, create)
+	key, out, err := access.CreateAPIKey(sys.byOperator(ctx, workspace), sys.commands, create)
 	if err != nil {
 		return err
 	}
@@ -139,6 +139,6 @@ func (c revokeKey) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = marketplace.RevokeAPIKey(sys.byOperator(ctx, workspace), sys.commands, c.ID)
+	_, err = access.RevokeAPIKey(sys.byOperator(ctx, workspace), sys.commands, c.ID)
 	return err
 }

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"bahi/commands/marketplace"
+	"bahi/commands/access"
 )
 
 // settings are those that every command needs. A command's help has them after its own.
@@ -93,7 +93,7 @@ func adminKey(data, configured string) (key string, made bool, err error) {
 	}
 	secret := make([]byte, keyBytes)
 	rand.Read(secret)
-	key = marketplace.KeyPrefix + "admin_" + base64.RawURLEncoding.EncodeToString(secret)
+	key = access.KeyPrefix + "admin_" + base64.RawURLEncoding.EncodeToString(secret)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return "", false, fmt.Errorf("make the keys' folder: %w", err)
 	}

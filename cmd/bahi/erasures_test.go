@@ -17,9 +17,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/commands"
+	"bahi/domain/access/picture"
+	"bahi/domain/access/user"
 	"bahi/domain/event"
-	"bahi/domain/marketplace/picture"
-	"bahi/domain/marketplace/user"
 	"bahi/eventstore"
 )
 

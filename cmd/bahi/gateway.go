@@ -17,7 +17,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"bahi/commands/marketplace"
+	"bahi/commands/access"
 	"bahi/domain"
 	"bahi/domain/event"
 	"bahi/eventstore/gateway"
@@ -91,13 +91,13 @@ func (c gatewaySettings) gateway(sys *system, key string) (*gateway.Server, erro
 	if err != nil {
 		return nil, err
 	}
-	ring := &marketplace.KeyRing{Commands: sys.commands, Admin: key, Home: sys.home, Now: time.Now}
+	ring := &access.KeyRing{Commands: sys.commands, Admin: key, Home: sys.home, Now: time.Now}
 	return gateway.New(gateway.Config{
 		Store: sys.store, Name: sys.store.ID(), Writable: c.GatewayWrite, Check: checkForeign, TLS: certificates, Log: sys.log,
 		Authenticate: func(ctx context.Context, key string) error {
 			by, err := ring.Authenticate(ctx, key)
 			switch {
-			case errors.Is(err, marketplace.ErrUnknownKey):
+			case errors.Is(err, access.ErrUnknownKey):
 				return gateway.ErrUnknownKey
 			case err == nil && !by.Permissions.Operator: // the log spans workspaces
 				return gateway.ErrNotAllowed

@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
-	"bahi/commands/marketplace/credentials"
+	"bahi/commands/access/credentials"
 )
 
 // town is a system with people in it. Its ids and tokens are other ones in each process that tries inputs, so

@@ -10,16 +10,16 @@ import (
 	"strings"
 	"time"
 
-	flows "bahi/commands/marketplace"
-	"bahi/commands/marketplace/credentials"
-	"bahi/domain/marketplace/picture"
+	flows "bahi/commands/access"
+	"bahi/commands/access/credentials"
+	"bahi/domain/access/picture"
 	"bahi/http/api"
 	"bahi/http/api/window"
 	"bahi/providers/blob"
 	"bahi/providers/idp"
 	"bahi/providers/mail"
 	"bahi/reactors"
-	marketreactors "bahi/reactors/marketplace"
+	accessreactors "bahi/reactors/access"
 )
 
 // outside is what the system needs of the world around it. The zero value is a system that needs nothing.
@@ -131,7 +131,7 @@ func (s *system) joinOutside(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	s.accounts.Post = marketreactors.Post{Jobs: s.queue}
+	s.accounts.Post = accessreactors.Post{Jobs: s.queue}
 	s.reacting = reactors.NewRunner(s.store, s.pool, s.queue, s.log)
 	return nil
 }

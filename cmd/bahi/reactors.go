@@ -12,11 +12,11 @@ import (
 	"bahi/domain/event"
 	"bahi/projections"
 	"bahi/reactors"
-	marketreactors "bahi/reactors/marketplace"
+	accessreactors "bahi/reactors/access"
 )
 
 // allReactors are those that this program runs.
-func allReactors() []*reactors.Reactor { return []*reactors.Reactor{marketreactors.Accounts} }
+func allReactors() []*reactors.Reactor { return []*reactors.Reactor{accessreactors.Accounts} }
 
 // workers do the jobs that reactors and sweeps ask for.
 func (s *system) workers() reactors.Workers {
@@ -24,16 +24,16 @@ func (s *system) workers() reactors.Workers {
 	if err != nil {
 		zone = time.UTC // open has refused it before
 	}
-	writing := &marketreactors.Mails{
+	writing := &accessreactors.Mails{
 		Accounts: s.accounts, Commands: s.commands, Store: s.store, Mailer: s.mails,
 		Frontend: s.settings.Outside.FrontendURL, Admin: s.settings.Outside.AdminEmail, Zone: zone, Log: s.log,
 	}
-	return slices.Concat(writing.Workers(), s.eraser().Workers(), reactors.Workers{marketreactors.Sweeps(s.accounts.Credentials)})
+	return slices.Concat(writing.Workers(), s.eraser().Workers(), reactors.Workers{accessreactors.Sweeps(s.accounts.Credentials)})
 }
 
 // eraser erases people.
-func (s *system) eraser() *marketreactors.Eraser {
-	return &marketreactors.Eraser{
+func (s *system) eraser() *accessreactors.Eraser {
+	return &accessreactors.Eraser{
 		Accounts: s.accounts, Commands: s.commands, Store: s.store, Views: s.market, Vault: s.vault, Remains: remains{s, allProjections()},
 		Now: time.Now, Log: s.log,
 	}
@@ -48,7 +48,7 @@ func (s *system) cleanFolders(ctx context.Context) {
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(marketreactors.SweepEvery):
+		case <-time.After(accessreactors.SweepEvery):
 		}
 	}
 }
@@ -56,8 +56,8 @@ func (s *system) cleanFolders(ctx context.Context) {
 // sweeps are the jobs that no event needs to ask for.
 func (s *system) sweeps() []reactors.Sweep {
 	return []reactors.Sweep{
-		reactors.Every(marketreactors.SweepEvery, marketreactors.SweepErasures{}),
-		reactors.Every(marketreactors.SweepEvery, marketreactors.SweepCredentials{}),
+		reactors.Every(accessreactors.SweepEvery, accessreactors.SweepErasures{}),
+		reactors.Every(accessreactors.SweepEvery, accessreactors.SweepCredentials{}),
 	}
 }
 

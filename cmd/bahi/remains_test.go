@@ -10,9 +10,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"bahi/domain/access/session"
+	"bahi/domain/access/user"
 	"bahi/domain/event"
-	"bahi/domain/marketplace/session"
-	"bahi/domain/marketplace/user"
 	"bahi/internal/pgtest"
 	"bahi/projections"
 )

@@ -18,8 +18,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
 
+	"bahi/commands/access"
 	ledgerflows "bahi/commands/ledger"
-	"bahi/commands/marketplace"
 	"bahi/domain/fault"
 	"bahi/domain/ledger/bank"
 	"bahi/eventstore"
@@ -97,7 +97,7 @@ func (s *system) api(key string, limiting api.Limiting, metrics prometheus.Regis
 		Credentials: []api.Credential{
 			{Prefix: tokenPrefix, Authenticator: s.ring},
 			// Without a prefix: an operator's key is whatever the operator says.
-			{Authenticator: &marketplace.KeyRing{Commands: s.commands, Admin: key, Home: s.home, Now: time.Now}},
+			{Authenticator: &access.KeyRing{Commands: s.commands, Admin: key, Home: s.home, Now: time.Now}},
 		},
 		Workspaces: s.ring, Limiting: limiting, Origins: origins, Spool: uploads,
 		Classify: classify, Log: s.log, Metrics: metrics, Tracer: tracer,

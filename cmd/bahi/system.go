@@ -11,30 +11,30 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"bahi/commands"
+	accessflows "bahi/commands/access"
 	ledgerflows "bahi/commands/ledger"
-	marketflows "bahi/commands/marketplace"
+	"bahi/domain/access/picture"
 	"bahi/domain/actor"
 	"bahi/domain/ledger/bank"
-	"bahi/domain/marketplace/picture"
 	"bahi/domain/unit"
 	"bahi/eventstore/vault"
 	"bahi/internal/pgcluster"
 	"bahi/migrations"
 	"bahi/projections"
+	accesstables "bahi/projections/access"
 	audittables "bahi/projections/audit"
 	ledgertables "bahi/projections/ledger"
-	markettables "bahi/projections/marketplace"
 	"bahi/providers/blob"
 	"bahi/reactors"
 	"bahi/readmodels"
+	accessviews "bahi/readmodels/access"
 	auditviews "bahi/readmodels/audit"
 	ledgerviews "bahi/readmodels/ledger"
-	marketviews "bahi/readmodels/marketplace"
 )
 
 // allProjections are those that this program keeps up to date.
 func allProjections() []*projections.Projection {
-	return []*projections.Projection{ledgertables.Books, markettables.APIKeys, markettables.Users, markettables.Workspaces, audittables.Tree}
+	return []*projections.Projection{ledgertables.Books, accesstables.APIKeys, accesstables.Users, accesstables.Workspaces, audittables.Tree}
 }
 
 // system is the parts of Bahi, put together. What runs in the background is started by who needs it.
@@ -53,9 +53,9 @@ type system struct {
 	commands *commands.Handler
 	books    *ledgerflows.Books
 	ledger   *ledgerviews.Views
-	market   *marketviews.Views
-	accounts *marketflows.Accounts
-	ring     *marketflows.TokenRing
+	market   *accessviews.Views
+	accounts *accessflows.Accounts
+	ring     *accessflows.TokenRing
 	mails    *mails
 	blobs    *blob.Store
 	studio   *picture.Studio
@@ -150,7 +150,7 @@ func (s settings) openBooks(ctx context.Context, serving bool) (sys *system, err
 		versions[p.Name] = p.Version
 	}
 	reader := sys.reader(versions)
-	sys.ledger, sys.market = &ledgerviews.Views{Reader: reader}, &marketviews.Views{Reader: reader}
+	sys.ledger, sys.market = &ledgerviews.Views{Reader: reader}, &accessviews.Views{Reader: reader}
 	sys.commands = commands.New(sys.store, sys.vault, time.Now)
 	ledgerflows.Govern(sys.commands, bank.Ledger)
 	sys.books = &ledgerflows.Books{

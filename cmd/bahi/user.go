@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"bahi/commands/marketplace"
+	"bahi/commands/access"
 	"bahi/readmodels"
 )
 
@@ -55,7 +55,7 @@ func (c createUser) Run(ctx context.Context) error {
 	}
 	defer sys.close()
 	ctx = sys.byOperator(ctx, uuid.Nil)
-	made, err := sys.accounts.Admit(ctx, marketplace.Registration{
+	made, err := sys.accounts.Admit(ctx, access.Registration{
 		Email: c.Email, Password: password, FirstName: c.FirstName, LastName: c.LastName,
 	})
 	if err != nil {
@@ -119,7 +119,7 @@ type ofUser struct {
 }
 
 // run does something to the user.
-func (c ofUser) run(ctx context.Context, do func(ctx context.Context, a *marketplace.Accounts) error) error {
+func (c ofUser) run(ctx context.Context, do func(ctx context.Context, a *access.Accounts) error) error {
 	sys, err := c.open(ctx, false)
 	if err != nil {
 		return err
@@ -136,14 +136,14 @@ type grantUser struct {
 
 // Run grants it.
 func (c grantUser) Run(ctx context.Context) error {
-	return c.run(ctx, func(ctx context.Context, a *marketplace.Accounts) error { return a.Grant(ctx, c.ID, c.Operator) })
+	return c.run(ctx, func(ctx context.Context, a *access.Accounts) error { return a.Grant(ctx, c.ID, c.Operator) })
 }
 
 type keepUser struct{ ofUser }
 
 // Run cancels the deletion.
 func (c keepUser) Run(ctx context.Context) error {
-	return c.run(ctx, func(ctx context.Context, a *marketplace.Accounts) error { return a.CancelDeletion(ctx, c.ID) })
+	return c.run(ctx, func(ctx context.Context, a *access.Accounts) error { return a.CancelDeletion(ctx, c.ID) })
 }
 
 type deleteUser struct {
@@ -155,7 +155,7 @@ type deleteUser struct {
 // Run asks for it, and tells when it will be.
 func (c deleteUser) Run(ctx context.Context) error {
 	c.Outside.Grace = &c.Grace
-	return c.run(ctx, func(ctx context.Context, a *marketplace.Accounts) error {
+	return c.run(ctx, func(ctx context.Context, a *access.Accounts) error {
 		if _, err := a.RequestDeletion(ctx, c.ID); err != nil {
 			return err
 		}

@@ -12,8 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"bahi/domain/access/user"
 	"bahi/domain/event"
-	"bahi/domain/marketplace/user"
 	"bahi/eventstore"
 	"bahi/internal/pgcluster"
 	"bahi/internal/pgtest"

@@ -10,10 +10,10 @@ import (
 	"bahi/domain/event"
 	"bahi/eventstore"
 	"bahi/http"
+	accessroutes "bahi/http/access"
 	"bahi/http/api"
 	auditroutes "bahi/http/audit"
 	ledgerroutes "bahi/http/ledger"
-	marketroutes "bahi/http/marketplace"
 	opsroutes "bahi/http/ops"
 	"bahi/providers/mail"
 	auditviews "bahi/readmodels/audit"
@@ -38,7 +38,7 @@ func (s *system) routes(a *api.API) {
 	ledger.BankRows()
 	ledger.BankCorrections()
 	ledger.BooksLock()
-	market := &marketroutes.Routes{
+	market := &accessroutes.Routes{
 		API: a, Commands: s.commands, Views: s.market, Accounts: s.accounts, Entrance: s.ring, Pictures: s.blobs, Studio: s.studio,
 		Frontend: s.settings.Outside.FrontendURL, Now: time.Now, Log: s.log,
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"bahi/domain/access/workspace"
 	"bahi/domain/event"
-	"bahi/domain/marketplace/workspace"
 	"bahi/http/api/apitest"
 	"bahi/readmodels"
 )

@@ -40,7 +40,7 @@ var mayAlsoImport = map[string][]string{
 }
 
 // areas are the parts that the system serves; below domain they know nothing of each other.
-var areas = []string{"ledger", "marketplace", "messaging"}
+var areas = []string{"access", "ledger", "marketplace", "messaging"}
 
 type goPackage struct {
 	ImportPath string

@@ -1,0 +1,392 @@
+package access
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"bahi/commands"
+	"bahi/commands/access/credentials"
+	"bahi/domain/access/claim"
+	"bahi/domain/access/user"
+	"bahi/domain/access/workspace"
+	"bahi/domain/actor"
+	"bahi/domain/event"
+	"bahi/domain/fault"
+	"bahi/domain/person"
+	"bahi/eventstore"
+)
+
+// Vault is what accounts need of the vault.
+type Vault interface {
+	HMAC(ctx context.Context, name string, parts ...[]byte) ([]byte, error)
+	Show(ctx context.Context, s event.Sealed) (string, error)
+}
+
+// Post sends mails that follow from a request and not from an event, a moment later.
+type Post interface {
+	// VerifyEmail mails another token for the user's address.
+	VerifyEmail(ctx context.Context, user uuid.UUID) error
+	// ResetPassword mails a token to the address of this keyed hash, if somebody here has it. It takes as
+	// long when nobody has.
+	ResetPassword(ctx context.Context, emailKey string) error
+}
+
+// Accounts are the users' own.
+type Accounts struct {
+	Commands    *commands.Handler
+	Credentials *credentials.Credentials
+	Vault       Vault
+	Post        Post
+	Now         func() time.Time
+	Grace       time.Duration // between the request to be deleted and the deletion
+}
+
+// What is answered to those who may not.
+var (
+	ErrTaken           = claim.ErrTaken
+	ErrInUse           = &fault.Error{Kind: fault.Conflict, Detail: "Email already in use", Code: "email_taken"}
+	ErrNotVerified     = &fault.Error{Kind: fault.Forbidden, Detail: "Email not verified", Code: "email_not_verified"}
+	ErrWrongPassword   = &fault.Error{Kind: fault.Malformed, Detail: "Incorrect current password", Code: "wrong_password"}
+	errUnknownIdentity = fault.New(fault.Forbidden, "The identity provider does not vouch for the email address")
+)
+
+// patience is how long a claim holds for a user who is not there: their registration may be under way.
+const patience = time.Minute
+
+// The names of the vault's keys for what must be unique.
+const (
+	emailHash      = "email"
+	identityHash   = "identity"
+	invitationHash = "invitation"
+)
+
+// EmailKey is the keyed hash that stands for an address wherever one is compared.
+func (a *Accounts) EmailKey(ctx context.Context, email string) (string, error) {
+	sum, err := a.Vault.HMAC(ctx, emailHash, []byte(email))
+	return hex.EncodeToString(sum), err
+}
+
+// as answers a context in which commands act for the user, in their own workspace. Sign-in and what
+// belongs to it takes no Idempotency-Key (DESIGN.md, hard case 2).
+func as(ctx context.Context, id, workspace uuid.UUID) context.Context {
+	req := commands.From(ctx)
+	req.Key, req.IfMatch, req.Workspace = "", nil, workspace
+	req.Reason = "" // it is in a person's own words, in clear, and would outlive them
+	if id != uuid.Nil && req.Actor.Type == "" {
+		req.Actor = actor.Actor{Type: "user", ID: id.String(), Workspace: workspace}
+	}
+	return commands.With(ctx, req)
+}
+
+// Registration is what somebody says of themselves.
+type Registration struct {
+	Email     string `json:"email"      maxLength:"254"`
+	Password  string `json:"password"   maxLength:"1000"`
+	FirstName string `json:"first_name" maxLength:"400"`
+	LastName  string `json:"last_name"  maxLength:"400"`
+}
+
+// Registered is a new account.
+type Registered struct {
+	ID        uuid.UUID
+	Email     string
+	FirstName string
+	LastName  string
+	At        time.Time
+	Position  event.Position
+}
+
+// Register makes an account, and a workspace with it. It refuses an address that somebody has, and
+// values that are not in order, all at once.
+func (a *Accounts) Register(ctx context.Context, in Registration) (Registered, error) {
+	return a.enter(ctx, in, false)
+}
+
+// Admit is Register for an administrator, who knows whose the address is: it need not be verified.
+func (a *Accounts) Admit(ctx context.Context, in Registration) (Registered, error) {
+	return a.enter(ctx, in, true)
+}
+
+func (a *Accounts) enter(ctx context.Context, in Registration, verified bool) (Registered, error) {
+	email, emailErr := person.Email("email", in.Email)
+	first, firstErr := person.Name("first_name", in.FirstName)
+	last, lastErr := person.Name("last_name", in.LastName)
+	passwordErr := a.Credentials.Passwords.Check("password", in.Password, credentials.Person{Email: email, Names: []string{first, last}})
+	if err := together(emailErr, passwordErr, firstErr, lastErr); err != nil {
+		return Registered{}, err
+	}
+	return a.register(ctx, newcomer{
+		provider: user.ByEmail, email: email, first: first, last: last, password: in.Password, verified: verified,
+	})
+}
+
+// together answers what is wrong with several fields as one refusal.
+func together(found ...error) error {
+	var fields []fault.Field
+	for _, err := range found {
+		refused, ok := errors.AsType[*fault.Error](err)
+		switch {
+		case err == nil:
+		case !ok || len(refused.Fields) == 0:
+			return err
+		default:
+			fields = append(fields, refused.Fields...)
+		}
+	}
+	if len(fields) == 0 {
+		return nil
+	}
+	return fault.Fields(fields...)
+}
+
+// newcomer is somebody whose values are in order.
+type newcomer struct {
+	provider           string
+	email, first, last string
+	password           string // empty: they have none
+	verified           bool   // the address is known to be theirs
+}
+
+// register spans several streams. What decides is the claim of the address; the account is there with its
+// UserRegistered. A crash in between leaves a claim of nobody, which the next one takes over; who comes too
+// late then finds it forsaken, and does not come to be.
+func (a *Accounts) register(ctx context.Context, n newcomer) (Registered, error) {
+	id, home := uuid.New(), uuid.New()
+	key, err := a.EmailKey(ctx, n.email)
+	if err != nil {
+		return Registered{}, err
+	}
+	by := asked
+	if n.verified {
+		by = proven
+	}
+	claimed, err := a.claimEmail(ctx, key, id, by)
+	if err != nil {
+		return Registered{}, err
+	}
+	ctx = as(ctx, id, home)
+	if n.password != "" {
+		if err := a.Credentials.Passwords.Set(ctx, id, n.password); err != nil {
+			return Registered{}, err
+		}
+	}
+	if _, err := commands.Handle(ctx, a.Commands, workspace.Kind, home.String(), workspace.Make{Owner: id}); err != nil {
+		return Registered{}, a.abandon(ctx, id, err)
+	}
+	out, err := commands.Handle(ctx, a.Commands, user.Kind, id.String(), user.Register{
+		Provider: n.provider, Workspace: home, EmailKey: key, Verified: n.verified, Claim: claimed,
+		Email: personal(id, n.email), FirstName: personal(id, n.first), LastName: personal(id, n.last),
+	})
+	if isNotFound(err) { // who took the claim over has begun the stream, in no workspace
+		err = ErrTaken
+	}
+	if err != nil {
+		return Registered{}, a.abandon(ctx, id, err)
+	}
+	return Registered{ID: id, Email: n.email, FirstName: n.first, LastName: n.last, At: out.At, Position: out.Position}, nil
+}
+
+// abandon removes the password of a user of whom it is certain that they did not come to be.
+func (a *Accounts) abandon(ctx context.Context, id uuid.UUID, why error) error {
+	if _, refused := errors.AsType[*fault.Error](why); !refused && !errors.Is(why, eventstore.ErrUnavailable) {
+		return why
+	}
+	return errors.Join(why, a.Credentials.Erase(context.WithoutCancel(ctx), id))
+}
+
+// personal is a value of the user, none when it is empty.
+func personal(id uuid.UUID, text string) event.Personal {
+	if text == "" {
+		return event.Personal{}
+	}
+	return event.NewPersonal(user.Subject(id), text)
+}
+
+// mostTakes is how often a claim is taken anew because it moved meanwhile.
+const mostTakes = 8
+
+// verifiedWithin is how long an address holds for somebody who changed to it and has not verified it: as long as
+// the token that was mailed. Then whoever registers it has it, and who proves it has it at once, so
+// that nobody keeps others out by addresses that are not theirs.
+const verifiedWithin = 24 * time.Hour
+
+// grounds are on what somebody claims an address.
+type grounds int
+
+const (
+	asked    grounds = iota // as anybody may
+	proven                  // it is known to be theirs
+	regained                // it was theirs, and they have proved that it still is
+)
+
+// claimEmail makes the address the user's, and answers by which claim, or [ErrTaken].
+func (a *Accounts) claimEmail(ctx context.Context, key string, id uuid.UUID, by grounds) (claimed int64, err error) {
+	for range mostTakes {
+		held, err := commands.Load(ctx, a.Commands.Fresh(), claim.Email, key)
+		if err != nil {
+			return 0, err
+		}
+		take := claim.Take{User: id, Now: a.Now(), Kind: claim.AnEmail}
+		if other := held.State.User; other != uuid.Nil && other != id {
+			age := take.Now.Sub(held.State.Since)
+			if age < patience && by == asked {
+				return 0, ErrTaken
+			}
+			why := user.ForsakeEmail{Lapsed: by != asked || age >= verifiedWithin, Regained: by == regained}
+			if _, err := a.forsake(ctx, key, held, why); err != nil {
+				return 0, err
+			}
+			take.Forsaken = other
+		}
+		out, err := commands.Handle(onClaim(ctx, id, held.Revision), a.Commands, claim.Email, key, take)
+		if !errors.Is(err, commands.ErrStale) {
+			return out.Revision, err
+		}
+	}
+	return 0, commands.ErrBusy
+}
+
+// onClaim answers a context for a command on a claim as it was looked at. Claims are no workspace's.
+func onClaim(ctx context.Context, id uuid.UUID, revision int64) context.Context {
+	ctx = as(ctx, id, uuid.Nil)
+	req := commands.From(ctx)
+	req.IfMatch = &revision
+	return commands.With(ctx, req)
+}
+
+// forsake sees to it that a claim's holder neither has the address nor comes to have it by that claim. It
+// answers [ErrTaken] when they have it, and nothing is said why they should not.
+func (a *Accounts) forsake(ctx context.Context, key string, held commands.Loaded[claim.State], why user.ForsakeEmail) (event.Position, error) {
+	id := held.State.User.String()
+	holder, err := commands.Load(ctx, a.Commands.Fresh(), user.Kind, id)
+	if err != nil {
+		return 0, err
+	}
+	why.EmailKey, why.Claim = key, held.Revision
+	out, err := commands.Handle(as(ctx, uuid.Nil, holder.Workspace), a.Commands, user.Kind, id, why)
+	if isNotFound(err) { // they have just come to be, in a workspace of theirs
+		err = ErrTaken
+	}
+	return out.Position, err
+}
+
+// releaseEmail gives up the user's claim, unless the address is theirs again. It answers up to where it wrote to
+// the user's stream.
+func (a *Accounts) releaseEmail(ctx context.Context, key string, id uuid.UUID) (event.Position, error) {
+	held, err := commands.Load(ctx, a.Commands.Fresh(), claim.Email, key)
+	if err != nil || held.State.User != id {
+		return 0, err
+	}
+	at, err := a.forsake(ctx, key, held, user.ForsakeEmail{})
+	if err == nil {
+		_, err = commands.Handle(onClaim(ctx, id, held.Revision), a.Commands, claim.Email, key, claim.Release{User: id, Kind: claim.AnEmail})
+	}
+	if errors.Is(err, ErrTaken) || errors.Is(err, commands.ErrStale) {
+		err = nil
+	}
+	return at, err
+}
+
+func isNotFound(err error) bool {
+	refused, ok := errors.AsType[*fault.Error](err)
+	return ok && refused.Kind == fault.NotFound
+}
+
+// HolderOf answers who has the address, [uuid.Nil] when nobody does.
+func (a *Accounts) HolderOf(ctx context.Context, key string) (id uuid.UUID, s user.State, err error) {
+	held, err := commands.Load(ctx, a.Commands.Fresh(), claim.Email, key)
+	if err != nil || held.State.User == uuid.Nil {
+		return uuid.Nil, s, err
+	}
+	l, err := commands.Load(ctx, a.Commands.Fresh(), user.Kind, held.State.User.String())
+	if err != nil || !l.State.Active() || l.State.EmailKey != key {
+		return uuid.Nil, s, err
+	}
+	return held.State.User, l.State, nil
+}
+
+// Load answers a user's state as of now, or [user.ErrNotFound].
+func (a *Accounts) Load(ctx context.Context, id uuid.UUID) (user.State, error) {
+	l, err := a.active(ctx, id)
+	return l.State, err
+}
+
+// active is Load, with the revision.
+func (a *Accounts) active(ctx context.Context, id uuid.UUID) (commands.Loaded[user.State], error) {
+	l, err := commands.Load(ctx, a.Commands.Fresh(), user.Kind, id.String())
+	if err == nil && !l.State.Active() {
+		err = user.ErrNotFound
+	}
+	return l, err
+}
+
+// handle carries out a command on a user, in their own workspace.
+func (a *Accounts) handle(ctx context.Context, id uuid.UUID, s user.State, cmd event.Command[user.State]) (commands.Outcome[user.State], error) {
+	return commands.Handle(as(ctx, id, s.Workspace), a.Commands, user.Kind, id.String(), cmd)
+}
+
+// keyed answers a context for the command that decides a user's own request, in a workspace: the one that
+// takes its key.
+func keyed(ctx context.Context, id, workspace uuid.UUID) context.Context {
+	key := commands.From(ctx).Key
+	ctx = as(ctx, id, workspace)
+	req := commands.From(ctx)
+	req.Key = key
+	return commands.With(ctx, req)
+}
+
+// decide is handle for the command that decides the user's own request.
+func (a *Accounts) decide(ctx context.Context, id uuid.UUID, s user.State, cmd event.Command[user.State]) (commands.Outcome[user.State], error) {
+	return commands.Handle(keyed(ctx, id, s.Workspace), a.Commands, user.Kind, id.String(), cmd)
+}
+
+// edit is decide for what can be read before it is changed: it is only for the revision that the caller has
+// seen, if they say which.
+func (a *Accounts) edit(ctx context.Context, id uuid.UUID, s user.State, cmd event.Command[user.State]) (commands.Outcome[user.State], error) {
+	seen := commands.From(ctx).IfMatch
+	ctx = keyed(ctx, id, s.Workspace)
+	req := commands.From(ctx)
+	req.IfMatch = seen
+	return commands.Handle(commands.With(ctx, req), a.Commands, user.Kind, id.String(), cmd)
+}
+
+// Earlier answers what the user's own request did when it came before with the same key.
+func (a *Accounts) Earlier(ctx context.Context, id uuid.UUID) (out commands.Outcome[user.State], done bool, err error) {
+	s, err := a.Load(ctx, id)
+	if err != nil {
+		return out, false, err
+	}
+	return commands.Earlier(keyed(ctx, id, s.Workspace), a.Commands, user.Kind)
+}
+
+// Text answers a personal value in clear, empty where there is none.
+func (a *Accounts) Text(ctx context.Context, p event.Personal) (string, error) {
+	if p.IsZero() {
+		return "", nil
+	}
+	text, err := a.Vault.Show(ctx, p.Sealed)
+	if err != nil {
+		return "", fmt.Errorf("open a %s: %w", p, err)
+	}
+	return text, nil
+}
+
+// personOf answers what a user's password must not be made of.
+func (a *Accounts) personOf(ctx context.Context, s user.State) (p credentials.Person, err error) {
+	if p.Email, err = a.Text(ctx, s.Email); err != nil {
+		return p, err
+	}
+	for _, name := range []event.Personal{s.FirstName, s.LastName} {
+		text, err := a.Text(ctx, name)
+		if err != nil {
+			return p, err
+		}
+		p.Names = append(p.Names, text)
+	}
+	return p, nil
+}

@@ -1,0 +1,190 @@
+// Package access has what people, sessions, API keys and workspaces need beyond load, decide, append.
+package access
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"bahi/commands"
+	"bahi/domain/access/apikey"
+	"bahi/domain/access/user"
+	"bahi/domain/access/workspace"
+	"bahi/domain/actor"
+	"bahi/domain/fault"
+)
+
+// KeyPrefix begins every API key, so that people and secret scanners recognise one.
+const KeyPrefix = "bahi_"
+
+// ErrUnknownKey answers a key that opens nothing, whatever the reason.
+var ErrUnknownKey = fault.New(fault.Unauthorized, "Not authenticated")
+
+const secretBytes = 32
+
+// CreateAPIKey makes a key. It answers the key itself too, which is not kept and so can never be
+// shown again; empty for a request that was answered before. The request's actor makes it: a user, or a key of
+// theirs, gives no more than what they have themselves, for as long as they have it.
+func CreateAPIKey(ctx context.Context, h *commands.Handler, c apikey.Create) (key string, out commands.Outcome[apikey.State], err error) {
+	c.By = commands.From(ctx).Actor
+	if err := origin(ctx, h, &c); err != nil {
+		return "", out, err
+	}
+	secret := make([]byte, secretBytes)
+	rand.Read(secret)
+	sum := sha256.Sum256(secret)
+	c.SecretHash = sum[:]
+	out, err = commands.Create(ctx, h, apikey.Kind, func(context.Context) (string, error) { return uuid.NewString(), nil }, c)
+	if err != nil || out.Replayed || out.ID == "" { // shown before, or a dry run
+		return "", out, err
+	}
+	id, err := uuid.Parse(out.ID)
+	if err != nil {
+		return "", out, fmt.Errorf("id of the new key: %w", err)
+	}
+	return KeyPrefix + hex.EncodeToString(id[:]) + "_" + base64.RawURLEncoding.EncodeToString(secret), out, nil
+}
+
+// origin notes by whose rights the actor makes the key, [uuid.Nil] for the deployment's, and below which keys.
+func origin(ctx context.Context, h *commands.Handler, c *apikey.Create) (err error) {
+	id, named := uuid.Parse(c.By.ID)
+	switch {
+	case c.By.Type == "user":
+		c.User, err = id, named
+	case c.By.Type == "api_key" && named == nil:
+		by, err := commands.Load(ctx, h.Fresh(), apikey.Kind, id.String())
+		if err != nil {
+			return err
+		}
+		above, err := makers(ctx, h.Fresh(), by.State)
+		if err != nil {
+			return err
+		}
+		c.User, c.Ends, c.Makers = by.State.User, by.State.ExpiresAt, len(above)+1
+	}
+	return err
+}
+
+// makers answers the keys above a key, each of which made the one before; of too many, one too many.
+func makers(ctx context.Context, from commands.Source, s apikey.State) (above []apikey.State, err error) {
+	for id := s.Maker; id != uuid.Nil && len(above) <= apikey.MaxMakers; id = s.Maker {
+		l, err := commands.Load(ctx, from, apikey.Kind, id.String())
+		if err != nil {
+			return nil, err
+		}
+		s = l.State
+		above = append(above, s)
+	}
+	return above, nil
+}
+
+// RevokeAPIKey ends a key, and with it those that were made with it: who had the key may have made them.
+func RevokeAPIKey(ctx context.Context, h *commands.Handler, id uuid.UUID) (commands.Outcome[apikey.State], error) {
+	return commands.Handle(ctx, h, apikey.Kind, id.String(), apikey.Revoke{})
+}
+
+// KeyRing knows callers by their API keys. Their states come from the cache, which follows the log,
+// so that a revoked key is refused a moment later on every node.
+type KeyRing struct {
+	Commands *commands.Handler
+	Admin    string // the operator's own key, from the configuration
+	Home     uuid.UUID
+	Now      func() time.Time
+}
+
+// Authenticate answers who bears the key, or [ErrUnknownKey].
+func (r *KeyRing) Authenticate(ctx context.Context, key string) (actor.Actor, error) {
+	if r.Admin != "" && subtle.ConstantTimeCompare([]byte(key), []byte(r.Admin)) == 1 {
+		return actor.Actor{Type: "api_key", ID: "admin", Workspace: r.Home, Permissions: actor.Permissions{Operator: true}}, nil
+	}
+	rest, ok := strings.CutPrefix(key, KeyPrefix)
+	if !ok {
+		return actor.Actor{}, ErrUnknownKey
+	}
+	hexID, text, ok := strings.Cut(rest, "_")
+	rawID, err := hex.DecodeString(hexID)
+	if err != nil || !ok {
+		return actor.Actor{}, ErrUnknownKey
+	}
+	id, err := uuid.FromBytes(rawID)
+	if err != nil {
+		return actor.Actor{}, ErrUnknownKey
+	}
+	secret, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil {
+		return actor.Actor{}, ErrUnknownKey
+	}
+	l, err := commands.Load(ctx, r.Commands.Cached(), apikey.Kind, id.String())
+	if err == nil && l.Revision < 0 { // it may have been made a moment ago
+		l, err = commands.Load(ctx, r.Commands.Fresh(), apikey.Kind, id.String())
+	}
+	if err != nil {
+		return actor.Actor{}, err
+	}
+	sum := sha256.Sum256(secret)
+	s := l.State
+	if subtle.ConstantTimeCompare(sum[:], s.SecretHash) != 1 {
+		return actor.Actor{}, ErrUnknownKey
+	}
+	p, err := rightsNow(ctx, r.Commands.Cached(), s, r.Now())
+	if err == nil && p.Empty() {
+		err = ErrUnknownKey
+	}
+	if err != nil {
+		return actor.Actor{}, err
+	}
+	return actor.Actor{Type: "api_key", ID: id.String(), Workspace: s.Workspace, Permissions: p}, nil
+}
+
+// keyRights answers what a key allows now, nothing when there is no such key.
+func keyRights(ctx context.Context, from commands.Source, id uuid.UUID, now time.Time) (actor.Permissions, error) {
+	l, err := commands.Load(ctx, from, apikey.Kind, id.String())
+	if err != nil {
+		return actor.Permissions{}, err
+	}
+	return rightsNow(ctx, from, l.State, now)
+}
+
+// rightsNow answers what a key allows now. One by a user's rights allows what they may do in its workspace, as an
+// operator of the deployment or as a member. One that the deployment gave keeps its own, until the last member
+// of its workspace is gone: from then on only an operator reaches it (CONTRACT.md 0.2). None allows anything once a key
+// above it is revoked or has expired. That is looked up, and not written to the keys below when one is revoked: a
+// key that is made while its maker is being revoked would be missed.
+func rightsNow(ctx context.Context, from commands.Source, s apikey.State, now time.Time) (none actor.Permissions, err error) {
+	above, err := makers(ctx, from, s)
+	if err != nil {
+		return none, err
+	}
+	shut := func(key apikey.State) bool { return !key.Opens(now) }
+	if shut(s) || slices.ContainsFunc(above, shut) || len(above) > apikey.MaxMakers {
+		return none, nil
+	}
+	w, err := commands.Load(ctx, from, workspace.Kind, s.Workspace.String())
+	if err != nil {
+		return none, err
+	}
+	if s.User == uuid.Nil {
+		if abandoned := w.State.Made && len(w.State.Members) == 0; abandoned && !s.Permissions.Operator {
+			return none, nil
+		}
+		return s.Permissions, nil
+	}
+	u, err := commands.Load(ctx, from, user.Kind, s.User.String())
+	switch {
+	case err != nil || !u.State.Active():
+		return none, err
+	case u.State.Operator:
+		return s.Permissions, nil
+	default:
+		return s.Within(w.State.Members[s.User]), nil
+	}
+}

@@ -1,0 +1,437 @@
+package access_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"bahi/commands"
+	"bahi/commands/access"
+	"bahi/domain/access/apikey"
+	"bahi/domain/access/user"
+	"bahi/domain/access/workspace"
+	"bahi/domain/actor"
+	"bahi/domain/event"
+	"bahi/domain/fault"
+	"bahi/eventstore"
+	"bahi/eventstore/postgres"
+	"bahi/eventstore/vault"
+	"bahi/internal/pgtest"
+	"bahi/migrations"
+)
+
+var (
+	home     = uuid.MustParse("11111111-1111-4111-8111-111111111111")
+	operator = actor.Actor{Type: "system", ID: "shell", Workspace: home, Permissions: actor.Permissions{Operator: true}}
+	reader   = actor.Permissions{Ledger: actor.Read}
+)
+
+// nodes are processes on one database.
+func nodes(t *testing.T, count int) []*access.KeyRing {
+	t.Helper()
+	pool, err := pgxpool.New(t.Context(), pgtest.Template(t, "migrated", migrations.Up))
+	require.NoError(t, err)
+	t.Cleanup(pool.Close)
+	log := slog.New(slog.DiscardHandler)
+	v, err := vault.Open(t.Context(), pool, make([]byte, 32), log)
+	require.NoError(t, err)
+	all := make([]*access.KeyRing, count)
+	for i := range all {
+		store, err := postgres.Open(t.Context(), pool, log)
+		require.NoError(t, err)
+		t.Cleanup(store.Close)
+		h := commands.New(store, v, time.Now)
+		all[i] = &access.KeyRing{Commands: h, Admin: "root", Home: home, Now: time.Now}
+		ctx, cancel := context.WithCancel(t.Context())
+		stopped := make(chan error, 1)
+		go func() { stopped <- h.Run(ctx) }()
+		t.Cleanup(func() {
+			cancel()
+			require.NoError(t, <-stopped)
+		})
+	}
+	return all
+}
+
+func as(t *testing.T, key string) context.Context {
+	t.Helper()
+	return commands.With(t.Context(), commands.Request{Actor: operator, Workspace: home, Operation: "create-api-key", Key: key})
+}
+
+func create(workspace uuid.UUID, expires *time.Time) apikey.Create {
+	return apikey.Create{Workspace: workspace, Name: "till", Permissions: reader, ExpiresAt: expires, Now: time.Now()}
+}
+
+func TestAKeyOpensOnEveryNodeWhatItWasMadeFor(t *testing.T) {
+	t.Parallel()
+	all := nodes(t, 2)
+	key, out, err := access.CreateAPIKey(as(t, ""), all[0].Commands, create(home, nil))
+	require.NoError(t, err)
+	require.True(t, strings.HasPrefix(key, access.KeyPrefix))
+	for _, ring := range all {
+		by, err := ring.Authenticate(t.Context(), key)
+		require.NoError(t, err)
+		require.Equal(t, actor.Actor{Type: "api_key", ID: out.ID, Workspace: home, Permissions: reader}, by)
+	}
+}
+
+func TestWhatIsNoKeyOpensNothing(t *testing.T) {
+	t.Parallel()
+	ring := nodes(t, 1)[0]
+	key, out, err := access.CreateAPIKey(as(t, ""), ring.Commands, create(home, nil))
+	require.NoError(t, err)
+	id, secret, ok := strings.Cut(strings.TrimPrefix(key, access.KeyPrefix), "_")
+	require.True(t, ok)
+	other := uuid.New()
+	for _, wrong := range []string{
+		"", "_", "bahi_", "bahi__", "rot", "root ", id, secret,
+		access.KeyPrefix + id, access.KeyPrefix + id + "_", access.KeyPrefix + id + "_" + secret[1:],
+		access.KeyPrefix + id + "_" + strings.ToUpper(secret), access.KeyPrefix + id + "_!" + secret,
+		access.KeyPrefix + id[2:] + "_" + secret, access.KeyPrefix + "zz" + id[2:] + "_" + secret,
+		access.KeyPrefix + hex.EncodeToString(other[:]) + "_" + secret, access.KeyPrefix + out.ID + "_" + secret,
+		key + key, strings.Repeat("a", 1<<16), "bahi_\x00_\x00",
+	} {
+		_, err := ring.Authenticate(t.Context(), wrong)
+		require.ErrorIs(t, err, access.ErrUnknownKey, wrong)
+	}
+	ring.Admin = ""
+	_, err = ring.Authenticate(t.Context(), "")
+	require.ErrorIs(t, err, access.ErrUnknownKey, "no operator's key is not an empty one")
+}
+
+func TestTheOperatorsKeyOpensAll(t *testing.T) {
+	t.Parallel()
+	by, err := nodes(t, 1)[0].Authenticate(t.Context(), "root")
+	require.NoError(t, err)
+	require.Equal(t, actor.Actor{Type: "api_key", ID: "admin", Workspace: home, Permissions: actor.Permissions{Operator: true}}, by)
+}
+
+func TestARevokedKeyIsRefusedOnEveryNode(t *testing.T) {
+	t.Parallel()
+	all := nodes(t, 2)
+	key, out, err := access.CreateAPIKey(as(t, ""), all[0].Commands, create(home, nil))
+	require.NoError(t, err)
+	for _, ring := range all {
+		_, err := ring.Authenticate(t.Context(), key)
+		require.NoError(t, err)
+	}
+	id := uuid.MustParse(out.ID)
+	foreign := commands.With(t.Context(), commands.Request{Workspace: uuid.New()})
+	_, err = access.RevokeAPIKey(foreign, all[0].Commands, id)
+	require.ErrorIs(t, err, apikey.ErrNotFound, "not by another workspace")
+	_, err = access.RevokeAPIKey(as(t, ""), all[1].Commands, id)
+	require.NoError(t, err)
+	for _, ring := range all {
+		require.Eventually(t, func() bool {
+			_, err := ring.Authenticate(t.Context(), key)
+			return errors.Is(err, access.ErrUnknownKey)
+		}, 30*time.Second, time.Millisecond)
+	}
+	_, err = access.RevokeAPIKey(as(t, ""), all[0].Commands, id)
+	require.ErrorIs(t, err, apikey.ErrNotFound)
+}
+
+func TestAKeyEndsWithItsTime(t *testing.T) {
+	t.Parallel()
+	ring := nodes(t, 1)[0]
+	expires := time.Now().Add(time.Hour)
+	key, _, err := access.CreateAPIKey(as(t, ""), ring.Commands, create(home, &expires))
+	require.NoError(t, err)
+	ring.Now = func() time.Time { return expires.Add(-time.Nanosecond) }
+	_, err = ring.Authenticate(t.Context(), key)
+	require.NoError(t, err)
+	ring.Now = func() time.Time { return expires }
+	_, err = ring.Authenticate(t.Context(), key)
+	require.ErrorIs(t, err, access.ErrUnknownKey)
+}
+
+// does carries out commands on an aggregate, in a workspace.
+func does[S any](t *testing.T, ring *access.KeyRing, kind *event.Kind[S], id, in uuid.UUID, all ...event.Command[S]) {
+	t.Helper()
+	ctx := commands.With(t.Context(), commands.Request{Actor: operator, Workspace: in})
+	for _, c := range all {
+		_, err := commands.Handle(ctx, ring.Commands, kind, id.String(), c)
+		require.NoError(t, err)
+	}
+}
+
+// settler makes a user with a workspace of their own.
+func settler(t *testing.T, ring *access.KeyRing) (id, workspaceID uuid.UUID) {
+	t.Helper()
+	id, workspaceID = uuid.New(), uuid.New()
+	does(t, ring, workspace.Kind, workspaceID, workspaceID, workspace.Make{Owner: id})
+	does(t, ring, user.Kind, id, workspaceID, user.Register{Provider: user.ByEmail, Workspace: workspaceID, Verified: true})
+	return id, workspaceID
+}
+
+// joins takes a user into a workspace.
+func joins(t *testing.T, ring *access.KeyRing, in, id uuid.UUID, p actor.Permissions) {
+	t.Helper()
+	invitation, now := uuid.New(), time.Now()
+	does(t, ring, workspace.Kind, in, in,
+		workspace.Invite{By: operator, Invitation: invitation, Permissions: p, Now: now, ExpiresAt: now.Add(time.Hour)},
+		workspace.Join{Invitation: invitation, Inviter: operator, User: id, Now: now})
+}
+
+// by makes a key in a workspace for somebody with these permissions.
+func by(t *testing.T, ring *access.KeyRing, who actor.Actor, in uuid.UUID, p actor.Permissions) string {
+	t.Helper()
+	who.Permissions = p
+	c := create(in, nil)
+	c.Permissions = p
+	key, _, err := access.CreateAPIKey(commands.With(t.Context(), commands.Request{Actor: who, Workspace: in}), ring.Commands, c)
+	require.NoError(t, err)
+	return key
+}
+
+// opens waits until the key allows this on a node, nothing for the zero Permissions.
+func opens(t *testing.T, ring *access.KeyRing, key string, wanted actor.Permissions) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		who, err := ring.Authenticate(t.Context(), key)
+		if errors.Is(err, access.ErrUnknownKey) {
+			return wanted == actor.Permissions{}
+		}
+		return err == nil && who.Permissions == wanted
+	}, 30*time.Second, time.Millisecond)
+}
+
+func TestAKeyAllowsNoMoreThanItsMakerMay(t *testing.T) {
+	t.Parallel()
+	all := nodes(t, 2)
+	ring, other := all[0], all[1]
+	asha, office := settler(t, ring)
+	ravi, _ := settler(t, ring)
+	joins(t, ring, office, ravi, workspace.Owner)
+	bearer := func(id uuid.UUID) actor.Actor { return actor.Actor{Type: "user", ID: id.String()} }
+	has := actor.Permissions{Ledger: actor.Write, Marketplace: actor.Write}
+	key, asOwner := by(t, ring, bearer(ravi), office, has), by(t, ring, bearer(asha), office, has)
+	who, err := other.Authenticate(t.Context(), key)
+	require.NoError(t, err)
+	require.Equal(t, has, who.Permissions)
+	ofKey := by(t, ring, who, office, actor.Permissions{Ledger: actor.Write}) // made by the key
+	given := by(t, ring, operator, office, has)                               // made by the deployment
+
+	does(t, ring, workspace.Kind, office, office, workspace.Change{By: operator, User: ravi, To: actor.Permissions{Ledger: actor.Read, Audit: actor.Read}})
+	opens(t, other, key, actor.Permissions{Ledger: actor.Read})
+	opens(t, other, ofKey, actor.Permissions{Ledger: actor.Read})
+	does(t, ring, workspace.Kind, office, office, workspace.Remove{By: operator, User: ravi})
+	opens(t, other, key, actor.Permissions{})
+	opens(t, other, ofKey, actor.Permissions{})
+	joins(t, ring, office, ravi, workspace.Owner)
+	opens(t, other, key, has)
+	opens(t, other, asOwner, has)
+
+	// When the last member is gone, only an operator reaches the books.
+	master := by(t, ring, operator, office, actor.Permissions{Operator: true})
+	opens(t, other, given, has)
+	for _, id := range []uuid.UUID{asha, ravi} {
+		does(t, ring, workspace.Kind, office, office, workspace.Remove{User: id, Erased: true})
+	}
+	for _, k := range []string{key, ofKey, asOwner, given} {
+		opens(t, other, k, actor.Permissions{})
+	}
+	opens(t, other, master, actor.Permissions{Operator: true})
+}
+
+// makes makes a key with another, and answers its id too.
+func makes(t *testing.T, ring *access.KeyRing, key string) (made, id string) {
+	t.Helper()
+	var who actor.Actor
+	require.Eventually(t, func() (known bool) {
+		var err error
+		who, err = ring.Authenticate(t.Context(), key)
+		return err == nil
+	}, 30*time.Second, time.Millisecond)
+	ctx := commands.With(t.Context(), commands.Request{Actor: who, Workspace: who.Workspace})
+	c := create(who.Workspace, nil)
+	c.Permissions = who.Permissions
+	made, out, err := access.CreateAPIKey(ctx, ring.Commands, c)
+	require.NoError(t, err)
+	return made, out.ID
+}
+
+func TestWhatAKeyMadeEndsWithIt(t *testing.T) {
+	t.Parallel()
+	all := nodes(t, 2)
+	ring, other := all[0], all[1]
+	asha, office := settler(t, ring)
+	for who, of := range map[string]actor.Actor{"a user's": {Type: "user", ID: asha.String()}, "the deployment's": operator} {
+		t.Run(who, func(t *testing.T) {
+			has := actor.Permissions{Ledger: actor.Write, Marketplace: actor.Write}
+			first := by(t, ring, of, office, has)
+			bearer, err := ring.Authenticate(t.Context(), first)
+			require.NoError(t, err)
+			second, id := makes(t, ring, first)
+			third, _ := makes(t, other, second)
+			beside, _ := makes(t, ring, first)
+			opens(t, other, third, has)
+			does(t, ring, apikey.Kind, uuid.MustParse(id), office, apikey.Revoke{})
+			for _, k := range []string{second, third} {
+				opens(t, ring, k, actor.Permissions{})
+				opens(t, other, k, actor.Permissions{})
+			}
+			opens(t, other, first, has)
+			opens(t, other, beside, has)
+
+			// A request that was let in before its key was revoked comes too late.
+			does(t, ring, apikey.Kind, uuid.MustParse(bearer.ID), office, apikey.Revoke{})
+			late := by(t, other, bearer, office, has)
+			for _, k := range []string{first, beside, late} {
+				opens(t, other, k, actor.Permissions{})
+			}
+		})
+	}
+}
+
+func TestAKeyMakesNoneThatOutlastsIt(t *testing.T) {
+	t.Parallel()
+	ring := nodes(t, 1)[0]
+	expires := time.Now().Add(time.Hour).UTC().Truncate(time.Microsecond)
+	first, _, err := access.CreateAPIKey(as(t, ""), ring.Commands, create(home, &expires))
+	require.NoError(t, err)
+	second, _ := makes(t, ring, first)
+	third, id := makes(t, ring, second)
+	l, err := commands.Load(t.Context(), ring.Commands.Fresh(), apikey.Kind, id)
+	require.NoError(t, err)
+	require.Equal(t, expires, *l.State.ExpiresAt)
+	ring.Now = func() time.Time { return expires }
+	opens(t, ring, third, actor.Permissions{})
+
+	// Whatever an older log says of its own end.
+	ring.Now = time.Now
+	maker, _, err := access.CreateAPIKey(as(t, ""), ring.Commands, create(home, &expires))
+	require.NoError(t, err)
+	who, err := ring.Authenticate(t.Context(), maker)
+	require.NoError(t, err)
+	secret, _ := makes(t, ring, maker)
+	hash := sha256.Sum256([]byte("s"))
+	c := create(home, nil)
+	c.By, c.SecretHash = who, hash[:]
+	old := uuid.New()
+	does(t, ring, apikey.Kind, old, home, c)
+	text := access.KeyPrefix + hex.EncodeToString(old[:]) + "_" + base64.RawURLEncoding.EncodeToString([]byte("s"))
+	opens(t, ring, text, reader)
+	opens(t, ring, secret, reader)
+	ring.Now = func() time.Time { return expires }
+	opens(t, ring, text, actor.Permissions{})
+}
+
+func TestALineOfKeysIsNotWithoutEnd(t *testing.T) {
+	t.Parallel()
+	ring := nodes(t, 1)[0]
+	key, _, err := access.CreateAPIKey(as(t, ""), ring.Commands, create(home, nil))
+	require.NoError(t, err)
+	for range apikey.MaxMakers {
+		key, _ = makes(t, ring, key)
+	}
+	last, err := ring.Authenticate(t.Context(), key)
+	require.NoError(t, err)
+	ctx := commands.With(t.Context(), commands.Request{Actor: last, Workspace: home})
+	_, _, err = access.CreateAPIKey(ctx, ring.Commands, create(home, nil))
+	require.Equal(t, fault.New(fault.Conflict, "Too many keys, each made with the one before"), err)
+
+	// One that came into the log by another way opens nothing.
+	hash := sha256.Sum256([]byte("s"))
+	c := create(home, nil)
+	c.By, c.SecretHash = last, hash[:]
+	id := uuid.New()
+	does(t, ring, apikey.Kind, id, home, c)
+	_, err = ring.Authenticate(t.Context(), access.KeyPrefix+hex.EncodeToString(id[:])+"_"+base64.RawURLEncoding.EncodeToString([]byte("s")))
+	require.ErrorIs(t, err, access.ErrUnknownKey)
+}
+
+func TestAnOperatorsKeyIsOneForAsLongAsTheyAre(t *testing.T) {
+	t.Parallel()
+	all := nodes(t, 2)
+	ring, other := all[0], all[1]
+	asha, office := settler(t, ring)
+	_, abroad := settler(t, ring)
+	does(t, ring, user.Kind, asha, office, user.Grant{Operator: true})
+	bearer := actor.Actor{Type: "user", ID: asha.String()}
+	root := actor.Permissions{Operator: true}
+	key, there := by(t, ring, bearer, office, root), by(t, ring, bearer, abroad, reader)
+	opens(t, other, key, root)
+	opens(t, other, there, reader)
+	does(t, ring, user.Kind, asha, office, user.Grant{})
+	opens(t, other, key, workspace.Owner) // what she may in her own workspace
+	opens(t, other, there, actor.Permissions{})
+	now := time.Now()
+	does(t, ring, user.Kind, asha, office, user.RequestDeletion{DeleteAfter: now}, user.BeginErasure{Now: now})
+	opens(t, other, key, actor.Permissions{})
+}
+
+// Of several answers to one request, the one that shows a key shows the one that opens.
+func TestAKeyIsShownOnceAndOpens(t *testing.T) {
+	t.Parallel()
+	all := nodes(t, 3)
+	for _, idempotency := range []string{"a", "b", "c", "d", "e"} {
+		var (
+			mu    sync.Mutex
+			shown []string
+			ids   = map[string]bool{}
+			done  sync.WaitGroup
+		)
+		for _, ring := range all {
+			done.Go(func() {
+				key, out, err := access.CreateAPIKey(as(t, idempotency), ring.Commands, create(home, nil))
+				mu.Lock()
+				defer mu.Unlock()
+				if err != nil {
+					t.Error(err)
+				}
+				ids[out.ID] = true
+				if key != "" {
+					shown = append(shown, key)
+				}
+			})
+		}
+		done.Wait()
+		require.Len(t, ids, 1)
+		require.Len(t, shown, 1)
+		_, err := all[0].Authenticate(t.Context(), shown[0])
+		require.NoError(t, err)
+	}
+}
+
+func TestARefusedKeyIsNotShown(t *testing.T) {
+	t.Parallel()
+	ring := nodes(t, 1)[0]
+	c := create(home, nil)
+	c.Permissions.Operator = true
+	lesser := commands.With(t.Context(), commands.Request{Actor: actor.Actor{Type: "system", Permissions: reader}, Workspace: home})
+	key, _, err := access.CreateAPIKey(lesser, ring.Commands, c)
+	refused, _ := errors.AsType[*fault.Error](err)
+	require.NotNil(t, refused)
+	require.Equal(t, fault.Forbidden, refused.Kind)
+	require.Empty(t, key)
+	dry := commands.With(t.Context(), commands.Request{Actor: operator, Workspace: home, DryRun: true})
+	key, _, err = access.CreateAPIKey(dry, ring.Commands, create(home, nil))
+	require.NoError(t, err)
+	require.Empty(t, key, "one that opens nothing is not shown")
+}
+
+func TestALogThatIsAwayIsNoReasonToRefuseAKey(t *testing.T) {
+	t.Parallel()
+	ring := nodes(t, 1)[0]
+	key, _, err := access.CreateAPIKey(as(t, ""), ring.Commands, create(home, nil))
+	require.NoError(t, err)
+	id := strings.ReplaceAll(uuid.NewString(), "-", "")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = ring.Authenticate(ctx, access.KeyPrefix+id+key[len(access.KeyPrefix)+32:])
+	require.Error(t, err)
+	require.NotErrorIs(t, err, access.ErrUnknownKey)
+	require.NotErrorIs(t, err, eventstore.ErrInDoubt)
+}

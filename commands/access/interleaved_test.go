@@ -1,0 +1,183 @@
+package access_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"bahi/commands"
+	"bahi/commands/access"
+)
+
+// act is something that somebody does, which stands still at every look at the log and every append, until it
+// is told to go on.
+type act struct {
+	what    string
+	stands  chan struct{}
+	verdict chan verdict
+	done    chan error
+	dead    bool // its process is: nothing that it does from here on happens
+}
+
+type verdict int
+
+const (
+	goOn verdict = iota
+	dieNow
+)
+
+type actKey struct{}
+
+// stand is the hook of a log that acts stand still at.
+func stand(ctx context.Context) error {
+	a, _ := ctx.Value(actKey{}).(*act)
+	if a == nil {
+		return nil
+	}
+	if !a.dead {
+		a.stands <- struct{}{}
+		a.dead = <-a.verdict == dieNow
+	}
+	if a.dead {
+		return errCrash
+	}
+	return nil
+}
+
+// begin starts an act. It answers once that stands still.
+func begin(ctx context.Context, what string, do func(ctx context.Context) error) *act {
+	a := &act{what: what, stands: make(chan struct{}), verdict: make(chan verdict), done: make(chan error, 1)}
+	go func() { a.done <- do(context.WithValue(ctx, actKey{}, a)) }()
+	return a
+}
+
+// waits waits until the act stands still, and answers false when it is done.
+func (a *act) waits(t *rapid.T) bool {
+	select {
+	case <-a.stands:
+		return true
+	case err := <-a.done:
+		switch {
+		case err == nil, errors.Is(err, errCrash), errors.Is(err, access.ErrTaken), errors.Is(err, access.ErrInUse),
+			errors.Is(err, commands.ErrBusy), errors.Is(err, commands.ErrStale):
+		default:
+			t.Fatalf("%s: %v", a.what, err)
+		}
+		return false
+	case <-time.After(30 * time.Second):
+		t.Fatalf("%s hangs", a.what)
+		return false
+	}
+}
+
+// TestMain makes fewer runs of the property than rapid would: each settles people, and lets them race.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if checks := flag.Lookup("rapid.checks"); checks.Value.String() == checks.DefValue {
+		_ = checks.Value.Set("40")
+	}
+	os.Exit(m.Run())
+}
+
+// However registrations and changes of addresses come between each other, wherever they die and however long
+// they take: an address is one active account's at most, an account that has one is found by it, and an
+// address that nobody has can be had.
+func TestAnAddressIsOneAccountsHoweverItIsRacedFor(t *testing.T) {
+	t.Parallel()
+	tn := newTown(t, 2)
+	for _, n := range tn.nodes {
+		n.store.set(func() {
+			n.store.read = func(ctx context.Context, _ string) error { return stand(ctx) }
+			n.store.before = func(ctx context.Context, _ string) error { return stand(ctx) }
+			n.store.after = func(ctx context.Context, _ string) error { return stand(ctx) }
+		})
+	}
+	sane := tn.nodes[0]
+	round := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		round++
+		emails, users := make([]string, 3), make([]uuid.UUID, 2)
+		for i := range emails {
+			emails[i] = fmt.Sprintf("a%d-%d@example.org", round, i)
+		}
+		for i := range users {
+			users[i] = sane.settle(t, emails[i])
+		}
+		tn.pass(time.Minute)
+		email, node := rapid.SampledFrom(emails), rapid.SampledFrom(tn.nodes)
+		acts := map[int]*act{}
+		for i := range rapid.IntRange(2, 5).Draw(rt, "acts") {
+			n, to := node.Draw(rt, "node"), email.Draw(rt, "to")
+			var a *act
+			if who := rapid.IntRange(0, len(users)).Draw(rt, "who"); who == len(users) {
+				a = begin(t.Context(), "register "+to, func(ctx context.Context) error {
+					_, err := n.Register(ctx, registration(to))
+					return err
+				})
+			} else {
+				a = begin(t.Context(), fmt.Sprintf("move %d to %s", who, to), func(ctx context.Context) error {
+					_, err := n.Change(ctx, users[who], access.Profile{Email: &to})
+					return err
+				})
+			}
+			if a.waits(rt) {
+				acts[i] = a
+			}
+		}
+		for len(acts) > 0 {
+			i := rapid.SampledFrom(slices.Sorted(maps.Keys(acts))).Draw(rt, "act")
+			a := acts[i]
+			tn.pass(rapid.SampledFrom([]time.Duration{0, 0, 0, 20 * time.Second, 2 * time.Minute, 25 * time.Hour}).Draw(rt, "time passes"))
+			a.verdict <- rapid.SampledFrom([]verdict{goOn, goOn, goOn, goOn, goOn, goOn, goOn, goOn, goOn, dieNow}).Draw(rt, "verdict")
+			if !a.waits(rt) {
+				delete(acts, i)
+			}
+		}
+		tn.pass(2 * time.Minute)
+		for _, e := range emails {
+			key := sane.key(t, e)
+			var have []uuid.UUID
+			for _, id := range append(tn.registered(key), users...) {
+				if s := sane.state(t, id); s.Active() && s.EmailKey == key {
+					have = append(have, id)
+				}
+			}
+			slices.SortFunc(have, func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) })
+			have = slices.Compact(have)
+			holder := sane.holder(t, e)
+			switch {
+			case len(have) > 1:
+				rt.Fatalf("%s is the address of %d accounts", e, len(have))
+			case len(have) == 1 && holder != have[0]:
+				rt.Fatalf("%s is the address of %s, and found is %s", e, have[0], holder)
+			case len(have) == 0 && holder != uuid.Nil:
+				rt.Fatalf("%s is nobody's address, and found is %s", e, holder)
+			}
+			unproven := len(have) == 1 && !sane.state(t, have[0]).Trusted() // which may lapse
+			_, err := sane.Register(t.Context(), registration(e))
+			if len(have) == 0 && err != nil || len(have) == 1 && !unproven && !errors.Is(err, access.ErrTaken) {
+				rt.Fatalf("%s, which %d have, is registered anew with %v", e, len(have), err)
+			}
+		}
+		for _, id := range users {
+			key := sane.state(t, id).EmailKey
+			if key == "" {
+				continue // it has lapsed
+			}
+			found, _, err := sane.HolderOf(t.Context(), key)
+			require.NoError(t, err)
+			require.Equal(t, id, found, "an account is found by its address")
+		}
+	})
+}

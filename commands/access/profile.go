@@ -1,0 +1,161 @@
+package access
+
+import (
+	"context"
+	"errors"
+
+	"github.com/google/uuid"
+
+	"bahi/commands"
+	"bahi/commands/access/credentials"
+	"bahi/domain/access/user"
+	"bahi/domain/event"
+	"bahi/domain/person"
+)
+
+// Profile is what a user may change of themselves. What is nil stays.
+type Profile struct {
+	Email     *string `json:"email,omitempty"      maxLength:"254"`
+	FirstName *string `json:"first_name,omitempty" maxLength:"400"`
+	LastName  *string `json:"last_name,omitempty"  maxLength:"400"`
+	Phone     *string `json:"phone,omitempty"      maxLength:"40" doc:"E.164; without a country's code, of India. Empty: none"`
+}
+
+// Change changes a user's profile. Another address takes effect at once, and is to be verified (G11).
+//
+// It claims the new address first and releases the old one last. A crash in between, or a profile that moved
+// meanwhile, leaves a claim that nobody's address matches, which may be taken over.
+func (a *Accounts) Change(ctx context.Context, id uuid.UUID, p Profile) (event.Position, error) {
+	l, err := a.active(ctx, id)
+	if err != nil {
+		return 0, err
+	}
+	edit, email, err := edited(id, p)
+	if err != nil {
+		return 0, err
+	}
+	if email != "" {
+		if edit.Email, err = a.claimAnother(ctx, id, l, email); err != nil {
+			return 0, err
+		}
+	}
+	out, err := a.edit(ctx, id, l.State, edit)
+	if errors.Is(err, ErrTaken) {
+		err = ErrInUse
+	}
+	if err != nil || edit.Email == nil {
+		return out.Position, err
+	}
+	released, err := a.releaseEmail(ctx, l.State.EmailKey, id)
+	return max(out.Position, released), err
+}
+
+// edited puts a profile in order, and answers its address apart from the rest; empty when there is none. It refuses
+// what is wrong, all at once.
+func edited(id uuid.UUID, p Profile) (edit user.Edit, email string, err error) {
+	var (
+		wrong []error
+		set   = func(into **event.Personal, given *string, rule func(string, string) (string, error), field string) {
+			if given == nil {
+				return
+			}
+			text, err := rule(field, *given)
+			wrong = append(wrong, err)
+			*into = new(personal(id, text))
+		}
+	)
+	if p.Email != nil {
+		email, err = person.Email("email", *p.Email)
+		wrong = append(wrong, err)
+	}
+	set(&edit.Profile.FirstName, p.FirstName, person.Name, "first_name")
+	set(&edit.Profile.LastName, p.LastName, person.Name, "last_name")
+	set(&edit.Profile.Phone, p.Phone, person.Phone, "phone")
+	return edit, email, together(wrong...)
+}
+
+// claimAnother claims an address for the user, and answers the change to it; nil when it is theirs.
+func (a *Accounts) claimAnother(ctx context.Context, id uuid.UUID, l commands.Loaded[user.State], email string) (*user.ChangeEmail, error) {
+	key, err := a.EmailKey(ctx, email)
+	if err != nil || key == l.State.EmailKey {
+		return nil, err
+	}
+	if seen := commands.From(ctx).IfMatch; seen != nil && *seen != l.Revision { // before anything is claimed
+		return nil, commands.ErrStale
+	}
+	claimed, err := a.claimEmail(ctx, key, id, asked)
+	if errors.Is(err, ErrTaken) {
+		err = ErrInUse
+	}
+	return &user.ChangeEmail{Email: personal(id, email), EmailKey: key, Claim: claimed}, err
+}
+
+// ChangePassword sets another password and ends the user's other sessions. Who knows the current one has seen
+// enough: If-Match is not asked.
+func (a *Accounts) ChangePassword(ctx context.Context, id, thisSession uuid.UUID, current, password string) (event.Position, error) {
+	s, err := a.Load(ctx, id)
+	if err != nil {
+		return 0, err
+	}
+	if s.Provider != user.ByEmail {
+		return 0, user.ErrNoPassword
+	}
+	_, known, err := a.Credentials.Passwords.Verify(ctx, id, current)
+	if err != nil {
+		return 0, err
+	}
+	if !known {
+		return 0, ErrWrongPassword
+	}
+	if err := a.setPassword(ctx, id, s, "new_password", password, thisSession); err != nil {
+		return 0, err
+	}
+	// A link that was mailed before sets no other one.
+	if err := a.Credentials.Mailed.Void(ctx, credentials.Reset, Addressee(id, s.EmailKey)); err != nil {
+		return 0, err
+	}
+	out, err := a.decide(ctx, id, s, user.ChangePassword{})
+	return out.Position, err
+}
+
+// ChangePicture gives the user a picture that is stored already. It answers which one is nobody's now: the one
+// before, or this one where the same request has stored and given another.
+func (a *Accounts) ChangePicture(ctx context.Context, id uuid.UUID, key string) (unused string, at event.Position, err error) {
+	s, err := a.Load(ctx, id)
+	if err != nil {
+		return "", 0, err
+	}
+	out, err := a.edit(ctx, id, s, user.ChangePicture{Key: key})
+	if out.Replayed {
+		return key, out.Position, err
+	}
+	return s.Picture, out.Position, err
+}
+
+// RequestDeletion schedules the end of the account. Asked again, it answers the first request's.
+func (a *Accounts) RequestDeletion(ctx context.Context, id uuid.UUID) (event.Position, error) {
+	s, err := a.Load(ctx, id)
+	if err != nil {
+		return 0, err
+	}
+	out, err := a.decide(ctx, id, s, user.RequestDeletion{DeleteAfter: a.Now().Add(a.Grace)})
+	return out.Position, err
+}
+
+// CancelDeletion lets the user stay. It is for an administrator.
+func (a *Accounts) CancelDeletion(ctx context.Context, id uuid.UUID) error {
+	s, err := a.Load(ctx, id)
+	if err == nil {
+		_, err = a.handle(ctx, id, s, user.CancelDeletion{})
+	}
+	return err
+}
+
+// Grant lets the user operate the deployment, or no more.
+func (a *Accounts) Grant(ctx context.Context, id uuid.UUID, operator bool) error {
+	s, err := a.Load(ctx, id)
+	if err == nil {
+		_, err = a.handle(ctx, id, s, user.Grant{Operator: operator})
+	}
+	return err
+}

@@ -1,0 +1,196 @@
+package access_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"bahi/commands/access"
+	"bahi/commands/access/credentials"
+	"bahi/domain/access/user"
+	"bahi/domain/fault"
+)
+
+func identity(email string) access.Identity {
+	return access.Identity{
+		Issuer: "https://idp.example", Subject: "sub-" + email, Email: email, EmailVerified: true, GivenName: "Asha", LastName: "Rao",
+	}
+}
+
+func TestAProvidersUserIsFoundByIssuerAndSubject(t *testing.T) {
+	t.Parallel()
+	tn := newTown(t, 2)
+	n := tn.nodes[0]
+	first, err := n.SignInByProvider(t.Context(), identity("asha@example.org"))
+	require.NoError(t, err)
+	require.Equal(t, "Asha", first.FirstName)
+	id := first.Tokens.User
+	s := n.state(t, id)
+	require.Equal(t, user.ByProvider, s.Provider)
+	require.True(t, s.Verified)
+
+	who := identity("asha@example.org")
+	who.Email, who.EmailVerified = "other@example.org", false // what the provider says of it later matters no more
+	again, err := tn.nodes[1].SignInByProvider(t.Context(), who)
+	require.NoError(t, err)
+	require.Equal(t, id, again.Tokens.User)
+	require.Len(t, n.state(t, id).Identities, 1)
+
+	for _, other := range []func(*access.Identity){
+		func(i *access.Identity) { i.Issuer = "https://idp.example/" }, func(i *access.Identity) { i.Subject += "x" },
+		func(i *access.Identity) { i.Issuer, i.Subject = i.Issuer+i.Subject[:1], i.Subject[1:] },
+	} {
+		stranger := who
+		other(&stranger)
+		_, err := n.SignInByProvider(t.Context(), stranger)
+		require.Error(t, err, "%+v", stranger)
+	}
+	_, err = n.SignIn(t.Context(), "asha@example.org", secret)
+	require.Equal(t, credentials.ErrSignIn, err)
+	_, err = n.ChangePassword(t.Context(), id, uuid.Nil, "", secret)
+	require.Equal(t, user.ErrNoPassword, err)
+	_, err = n.ResetPassword(t.Context(), n.mail(t, credentials.Reset, id), "eight copper nails")
+	require.Equal(t, credentials.Reset.Refusal(), err)
+}
+
+func TestAProviderMustHaveVerifiedTheAddress(t *testing.T) {
+	t.Parallel()
+	n := newTown(t, 1).nodes[0]
+	n.settle(t, "asha@example.org")
+	for _, email := range []string{"asha@example.org", "new@example.org", "", "nonsense"} {
+		who := identity(email)
+		who.EmailVerified = email == "nonsense" || email == ""
+		_, err := n.SignInByProvider(t.Context(), who)
+		require.Equal(t, fault.New(fault.Forbidden, "The identity provider does not vouch for the email address"), err, email)
+	}
+	require.Equal(t, uuid.Nil, n.holder(t, "new@example.org"))
+}
+
+func TestAProvidersUserIsLinkedToTheirVerifiedAccount(t *testing.T) {
+	t.Parallel()
+	n := newTown(t, 1).nodes[0]
+	id := n.settle(t, "asha@example.org")
+	before, err := n.SignIn(t.Context(), "asha@example.org", secret)
+	require.NoError(t, err)
+	in, err := n.SignInByProvider(t.Context(), identity("asha@example.org"))
+	require.NoError(t, err)
+	require.Equal(t, id, in.Tokens.User)
+	_, err = n.SignIn(t.Context(), "asha@example.org", secret)
+	require.NoError(t, err, "they keep their password")
+	_, err = n.ring.Authenticate(t.Context(), before.Tokens.Access)
+	require.NoError(t, err, "and their sessions")
+}
+
+// Somebody registers another's address, and waits for them to sign in through a provider.
+func TestWhoPreRegisteredAnAddressHasNothingOfIt(t *testing.T) {
+	t.Parallel()
+	tn := newTown(t, 1)
+	n := tn.nodes[0]
+	id := n.register(t, "victim@example.org")
+	mailed := n.mail(t, credentials.Reset, id)
+	in, err := n.SignInByProvider(t.Context(), identity("victim@example.org"))
+	require.NoError(t, err)
+	require.Equal(t, id, in.Tokens.User)
+	_, err = n.SignIn(t.Context(), "victim@example.org", secret)
+	require.Equal(t, credentials.ErrSignIn, err)
+	require.True(t, n.state(t, id).Verified)
+	_, err = n.ResetPassword(t.Context(), mailed, "eight copper nails")
+	require.NoError(t, err, "what was mailed to the address is its owner's")
+}
+
+// Somebody with an account of theirs takes another's address, by mistake or to lie in wait: the account stays
+// theirs, with all that is in it, and the address goes to whose it is.
+func TestWhoTookAnothersAddressKeepsTheirOwnAccountWithoutIt(t *testing.T) {
+	t.Parallel()
+	n := newTown(t, 1).nodes[0]
+	id := n.settle(t, "asha@example.org")
+	in, err := n.SignIn(t.Context(), "asha@example.org", secret)
+	require.NoError(t, err)
+	n.moved(t, id, "victim@example.org")
+	victim, err := n.SignInByProvider(t.Context(), identity("victim@example.org"))
+	require.NoError(t, err)
+	require.NotEqual(t, id, victim.Tokens.User)
+	require.Equal(t, victim.Tokens.User, n.holder(t, "victim@example.org"))
+	_, err = n.ring.Authenticate(t.Context(), in.Tokens.Access)
+	require.NoError(t, err)
+	_, err = n.SignIn(t.Context(), "victim@example.org", secret)
+	require.ErrorIs(t, err, credentials.ErrSignIn)
+	s := n.state(t, id)
+	require.Empty(t, s.Identities)
+	require.True(t, s.Email.IsZero())
+	n.moved(t, id, "asha@example.org")
+	require.Equal(t, id, n.holder(t, "asha@example.org"))
+}
+
+func TestAProviderNeedNotTellNames(t *testing.T) {
+	t.Parallel()
+	n := newTown(t, 1).nodes[0]
+	who := identity("asha.rao@example.org")
+	who.GivenName, who.LastName = "\u202e", ""
+	in, err := n.SignInByProvider(t.Context(), who)
+	require.NoError(t, err)
+	require.Equal(t, "asha.rao", in.FirstName)
+	require.True(t, n.state(t, in.Tokens.User).LastName.IsZero())
+	_, err = n.Change(t.Context(), in.Tokens.User, access.Profile{LastName: new("Rao")})
+	require.NoError(t, err)
+}
+
+func TestACrashOnTheWayFromAProviderIsMadeUpFor(t *testing.T) {
+	t.Parallel()
+	tn := newTown(t, 2)
+	a, b := tn.nodes[0], tn.nodes[1]
+	existing := b.register(t, "known@example.org")
+	for _, email := range []string{"known@example.org", "new@example.org"} {
+		for die := 1; ; die++ { // at each append, one after the other
+			count := 0
+			a.store.set(func() {
+				a.store.before = func(context.Context, string) error {
+					if count++; count == die {
+						return errCrash
+					}
+					return nil
+				}
+			})
+			_, err := a.SignInByProvider(t.Context(), identity(email))
+			a.store.set(func() { a.store.before = nil })
+			if err == nil {
+				require.Greater(t, die, 3)
+				break
+			}
+			if !errors.Is(err, errCrash) {
+				require.ErrorIs(t, err, access.ErrTaken, "until a minute is over")
+			}
+			tn.pass(time.Minute)
+			if email == "known@example.org" {
+				_, err := b.SignIn(t.Context(), email, secret)
+				if b.state(t, existing).Verified {
+					require.Equal(t, credentials.ErrSignIn, err)
+				}
+			}
+		}
+		first, err := b.SignInByProvider(t.Context(), identity(email))
+		require.NoError(t, err)
+		require.Equal(t, first.Tokens.User, b.holder(t, email))
+		require.Len(t, b.state(t, first.Tokens.User).Identities, 1)
+	}
+	require.Equal(t, existing, b.holder(t, "known@example.org"))
+}
+
+func TestAnErasedUserComesBackFromAProviderAsSomebodyNew(t *testing.T) {
+	t.Parallel()
+	tn := newTown(t, 1)
+	n := tn.nodes[0]
+	first, err := n.SignInByProvider(t.Context(), identity("asha@example.org"))
+	require.NoError(t, err)
+	n.erase(t, first.Tokens.User, tn.clock())
+	_, err = n.ring.Authenticate(t.Context(), first.Tokens.Access)
+	require.Error(t, err)
+	tn.pass(time.Minute)
+	again, err := n.SignInByProvider(t.Context(), identity("asha@example.org"))
+	require.NoError(t, err)
+	require.NotEqual(t, first.Tokens.User, again.Tokens.User)
+}

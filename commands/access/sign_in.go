@@ -1,0 +1,235 @@
+package access
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"bahi/commands"
+	"bahi/commands/access/credentials"
+	"bahi/domain/access/claim"
+	"bahi/domain/access/session"
+	"bahi/domain/access/user"
+	"bahi/domain/event"
+	"bahi/domain/person"
+)
+
+// SignedIn is a session that has just begun.
+type SignedIn struct {
+	Tokens    credentials.Tokens
+	Email     string
+	FirstName string
+	Position  event.Position
+}
+
+// SignIn begins a session with a password. A wrong password, an unknown address and one that is not
+// verified with a wrong password are answered alike, and take as long.
+func (a *Accounts) SignIn(ctx context.Context, email, password string) (SignedIn, error) {
+	email, malformed := person.Email("email", email)
+	id, s := uuid.Nil, user.State{}
+	if malformed == nil {
+		key, err := a.EmailKey(ctx, email)
+		if err != nil {
+			return SignedIn{}, err
+		}
+		if id, s, err = a.HolderOf(ctx, key); err != nil {
+			return SignedIn{}, err
+		}
+	}
+	proof, known, err := a.Credentials.Passwords.Verify(ctx, id, password)
+	switch {
+	case err != nil:
+		return SignedIn{}, err
+	case !known:
+		return SignedIn{}, credentials.ErrSignIn
+	case !s.Verified:
+		if err := a.Post.VerifyEmail(ctx, id); err != nil {
+			return SignedIn{}, err
+		}
+		return SignedIn{}, ErrNotVerified
+	}
+	return a.begin(ctx, id, s, proof, session.ByPassword)
+}
+
+// begin begins a session and records it.
+func (a *Accounts) begin(ctx context.Context, id uuid.UUID, s user.State, proof credentials.Proof, by string) (in SignedIn, err error) {
+	if in.Email, err = a.Text(ctx, s.Email); err != nil {
+		return in, err
+	}
+	if in.FirstName, err = a.Text(ctx, s.FirstName); err != nil {
+		return in, err
+	}
+	if in.Tokens, err = a.Credentials.Sessions.SignIn(ctx, proof); err != nil {
+		return in, err
+	}
+	out, err := commands.Handle(as(ctx, id, s.Workspace), a.Commands, session.Kind, in.Tokens.Session.String(), session.Begin{User: id, By: by})
+	in.Position = out.Position
+	return in, err
+}
+
+// SignOut ends the session of an access token.
+func (a *Accounts) SignOut(ctx context.Context, of uuid.UUID) (event.Position, error) {
+	if err := a.Credentials.Sessions.Revoke(ctx, of); err != nil {
+		return 0, err
+	}
+	l, err := commands.Load(ctx, a.Commands.Fresh(), session.Kind, of.String())
+	if err != nil {
+		return 0, err
+	}
+	out, err := commands.Handle(as(ctx, uuid.Nil, l.Workspace), a.Commands, session.Kind, of.String(), session.End{})
+	return out.Position, err
+}
+
+// VerifyEmail takes a mailed token as proof that the address is the user's.
+func (a *Accounts) VerifyEmail(ctx context.Context, token string) (at event.Position, err error) {
+	err = a.useToken(ctx, credentials.Verify, token, func(ctx context.Context, id uuid.UUID, s user.State) error {
+		out, err := a.handle(ctx, id, s, user.VerifyEmail{EmailKey: s.EmailKey})
+		at = out.Position
+		return err
+	})
+	return at, err
+}
+
+// ForgotPassword mails a token to the address if somebody here has it, and does not tell.
+func (a *Accounts) ForgotPassword(ctx context.Context, email string) error {
+	email, err := person.Email("email", email)
+	if err != nil {
+		return err
+	}
+	key, err := a.EmailKey(ctx, email)
+	if err != nil {
+		return err
+	}
+	return a.Post.ResetPassword(ctx, key)
+}
+
+// ResetPassword sets a password by a mailed token, and ends all sessions. It proves the address, too.
+func (a *Accounts) ResetPassword(ctx context.Context, token, password string) (at event.Position, err error) {
+	err = a.useToken(ctx, credentials.Reset, token, func(ctx context.Context, id uuid.UUID, s user.State) error {
+		if s.Provider != user.ByEmail || !s.Trusted() {
+			return credentials.Reset.Refusal()
+		}
+		if err := a.setPassword(ctx, id, s, "new_password", password, uuid.Nil); err != nil {
+			return err
+		}
+		if _, err := a.handle(ctx, id, s, user.VerifyEmail{EmailKey: s.EmailKey}); err != nil {
+			return err
+		}
+		out, err := a.handle(ctx, id, s, user.ChangePassword{Forgotten: true})
+		at = out.Position
+		return err
+	})
+	return at, err
+}
+
+// setPassword gives the user a password and ends their sessions, except one.
+func (a *Accounts) setPassword(ctx context.Context, id uuid.UUID, s user.State, field, password string, except uuid.UUID) error {
+	of, err := a.personOf(ctx, s)
+	if err != nil {
+		return err
+	}
+	if err := a.Credentials.Passwords.Check(field, password, of); err != nil {
+		return err
+	}
+	if err := a.Credentials.Passwords.Set(ctx, id, password); err != nil {
+		return err
+	}
+	return a.Credentials.Sessions.RevokeAll(ctx, id, except)
+}
+
+// Identity is somebody as an identity provider knows them.
+type Identity struct {
+	Issuer, Subject     string
+	Email               string
+	EmailVerified       bool
+	GivenName, LastName string
+}
+
+// SignInByProvider begins a session of whom a provider vouches for: first by issuer and subject, and only
+// where the provider has verified it by the address (G7 of the contract). Who has never verified an
+// address loses password and sessions: they may have registered it to lie in wait. Who has, and changed to this
+// one since, keeps the account, which is another person's, without the address. Somebody new gets an account.
+func (a *Accounts) SignInByProvider(ctx context.Context, who Identity) (SignedIn, error) {
+	sum, err := a.Vault.HMAC(ctx, identityHash, []byte(who.Issuer), []byte(who.Subject))
+	if err != nil {
+		return SignedIn{}, err
+	}
+	key := hex.EncodeToString(sum)
+	held, err := commands.Load(ctx, a.Commands.Fresh(), claim.Identity, key)
+	if err != nil {
+		return SignedIn{}, err
+	}
+	id := held.State.User
+	s, err := a.Load(ctx, id)
+	if err == nil && slices.Contains(s.Identities, key) {
+		return a.begin(ctx, id, s, credentials.Vouched(id), session.ByProvider)
+	}
+	if err != nil && !errors.Is(err, user.ErrNotFound) {
+		return SignedIn{}, err
+	}
+	forsaken := id // claimed, and the link never came to be
+	if id, s, err = a.vouchedFor(ctx, who); err != nil {
+		return SignedIn{}, err
+	}
+	take := claim.Take{User: id, Now: a.Now(), Forsaken: forsaken, Kind: claim.AnIdentity}
+	if _, err := commands.Handle(as(ctx, id, uuid.Nil), a.Commands, claim.Identity, key, take); err != nil {
+		return SignedIn{}, err
+	}
+	if _, err := a.handle(ctx, id, s, user.LinkIdentity{IdentityKey: key}); err != nil {
+		return SignedIn{}, err
+	}
+	return a.begin(ctx, id, s, credentials.Vouched(id), session.ByProvider)
+}
+
+// vouchedFor answers the account of the address that a provider has verified.
+func (a *Accounts) vouchedFor(ctx context.Context, who Identity) (id uuid.UUID, s user.State, err error) {
+	email, err := person.Email("email", who.Email)
+	if err != nil || !who.EmailVerified {
+		return id, s, errUnknownIdentity
+	}
+	key, err := a.EmailKey(ctx, email)
+	if err != nil {
+		return id, s, err
+	}
+	if id, s, err = a.HolderOf(ctx, key); err != nil {
+		return id, s, err
+	}
+	if id == uuid.Nil || !s.Trusted() { // they have lived in it, with sessions, keys and members of their own
+		local, _, _ := strings.Cut(email, "@")
+		made, err := a.register(ctx, newcomer{
+			provider: user.ByProvider, email: email, verified: true,
+			first: nameOr(who.GivenName, local), last: nameOr(who.LastName, ""),
+		})
+		if err != nil {
+			return id, s, err
+		}
+		s, err = a.Load(ctx, made.ID)
+		return made.ID, s, err
+	}
+	if s.Verified {
+		return id, s, nil
+	}
+	if err := a.Credentials.Passwords.Remove(ctx, id); err != nil {
+		return id, s, err
+	}
+	if err := a.Credentials.Sessions.RevokeAll(ctx, id, uuid.Nil); err != nil {
+		return id, s, err
+	}
+	if _, err := a.handle(ctx, id, s, user.ChangePassword{Removed: true}); err != nil {
+		return id, s, err
+	}
+	out, err := a.handle(ctx, id, s, user.VerifyEmail{EmailKey: key})
+	return id, out.State, err
+}
+
+// nameOr is a provider's name for somebody, if it is one.
+func nameOr(given, otherwise string) string {
+	if name, err := person.Name("", given); err == nil {
+		return name
+	}
+	return otherwise
+}

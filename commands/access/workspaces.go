@@ -1,0 +1,259 @@
+package access
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"bahi/commands"
+	"bahi/commands/access/credentials"
+	"bahi/domain/access/user"
+	"bahi/domain/access/workspace"
+	"bahi/domain/actor"
+	"bahi/domain/event"
+	"bahi/domain/person"
+)
+
+// invitationLasts is how long one can be accepted (CONTRACT.md 0.2).
+const invitationLasts = 7 * 24 * time.Hour
+
+// Invite asks somebody to join the caller's workspace.
+func (a *Accounts) Invite(ctx context.Context, in uuid.UUID, email string, permissions actor.Permissions) (uuid.UUID, commands.Outcome[workspace.State], error) {
+	var out commands.Outcome[workspace.State]
+	email, err := person.Email("email", email)
+	if err != nil {
+		return uuid.Nil, out, err
+	}
+	key, err := a.EmailKey(ctx, email)
+	if err != nil {
+		return uuid.Nil, out, err
+	}
+	id, err := a.newInvitation(ctx)
+	if err != nil {
+		return uuid.Nil, out, err
+	}
+	now := a.Now()
+	out, err = commands.Handle(ctx, a.Commands, workspace.Kind, in.String(), workspace.Invite{
+		By: commands.From(ctx).Actor, Invitation: id, Permissions: permissions, Now: now, ExpiresAt: now.Add(invitationLasts),
+		Email: event.NewPersonal(workspace.InvitationSubject(id), email), EmailKey: key,
+	})
+	return id, out, err
+}
+
+// OpenInvitation is one that can be accepted.
+type OpenInvitation struct {
+	ID          uuid.UUID         `json:"id"`
+	Email       *string           `json:"email"` // nil: whose it was is erased
+	Permissions actor.Permissions `json:"permissions"`
+	InvitedBy   string            `json:"invited_by" doc:"Such as user:<id> or api_key:<id>"`
+	ExpiresAt   time.Time         `json:"expires_at"`
+}
+
+// Invitations lists the open invitations of a workspace, which expires first first. They are taken from the log: no
+// table has their addresses.
+func (a *Accounts) Invitations(ctx context.Context, in uuid.UUID) ([]OpenInvitation, error) {
+	l, err := commands.Load(ctx, a.Commands.Fresh(), workspace.Kind, in.String())
+	if err != nil {
+		return nil, err
+	}
+	open, now := []OpenInvitation{}, a.Now()
+	for id, i := range l.State.Invitations {
+		if !now.Before(i.ExpiresAt) {
+			continue
+		}
+		o := OpenInvitation{ID: id, Permissions: i.Permissions, InvitedBy: i.By, ExpiresAt: i.ExpiresAt}
+		switch address, err := a.Text(ctx, i.Email); {
+		case err == nil:
+			o.Email = &address
+		case !errors.Is(err, event.ErrErased):
+			return nil, err
+		}
+		open = append(open, o)
+	}
+	slices.SortFunc(open, func(a, b OpenInvitation) int {
+		return cmp.Or(a.ExpiresAt.Compare(b.ExpiresAt), bytes.Compare(a.ID[:], b.ID[:]))
+	})
+	return open, nil
+}
+
+// Withdraw takes an invitation into the caller's workspace back.
+func (a *Accounts) Withdraw(ctx context.Context, in, invitation uuid.UUID) (commands.Outcome[workspace.State], error) {
+	return commands.Handle(ctx, a.Commands, workspace.Kind, in.String(), workspace.Withdraw{By: commands.From(ctx).Actor, Invitation: invitation})
+}
+
+// newInvitation answers the id of an invitation that is to be, which a repetition of the request finds.
+func (a *Accounts) newInvitation(ctx context.Context) (uuid.UUID, error) {
+	req := commands.From(ctx)
+	if req.Key == "" {
+		return uuid.New(), nil
+	}
+	sum, err := a.Vault.HMAC(ctx, invitationHash, []byte(req.Operation), []byte(req.Actor.String()), req.Workspace[:], []byte(req.Key), req.Fingerprint)
+	return uuid.NewSHA1(req.Workspace, sum), err
+}
+
+// InvitationToken is what an invitation's mail holds: a mailed token, with the workspace that it is for.
+func InvitationToken(workspace uuid.UUID, mailed string) string {
+	return workspace.String() + "." + mailed
+}
+
+// Accept lets the user into the workspace that an invitation's token is for. The workspace has to know the
+// invitation, so what stands before the mailed token need not be believed. The token is spent by its use, so a
+// repeated request is known by its key.
+func (a *Accounts) Accept(ctx context.Context, token string, id uuid.UUID) (in uuid.UUID, out commands.Outcome[workspace.State], err error) {
+	if _, _, err = a.Earlier(ctx, id); err != nil { // the key was used with a token for another workspace, or for none
+		return in, out, err
+	}
+	name, mailed, _ := strings.Cut(token, ".")
+	if in, err = uuid.Parse(name); err != nil {
+		return in, out, credentials.Invitation.Refusal()
+	}
+	err = a.Credentials.Mailed.Use(ctx, credentials.Invitation, mailed, func(ctx context.Context, invitation uuid.UUID) error {
+		inviter, err := a.inviter(ctx, in, invitation)
+		if err == nil {
+			join := workspace.Join{Invitation: invitation, Inviter: inviter, User: id, Now: a.Now()}
+			out, err = commands.Handle(keyed(ctx, id, in), a.Commands, workspace.Kind, in.String(), join)
+		}
+		return err
+	})
+	if errors.Is(err, credentials.Invitation.Refusal()) { // perhaps this request has spent it, a moment ago
+		earlier, done, lookErr := commands.Earlier(keyed(ctx, id, in), a.Commands, workspace.Kind)
+		if done || lookErr != nil {
+			out, err = earlier, lookErr
+		}
+	}
+	if err == nil {
+		err = a.keepKey(ctx, id)
+	}
+	return in, out, err
+}
+
+// keepKey writes down that the request's key is used, among those of the user's own workspace, where it is
+// looked for whichever workspace the next request with it is about.
+func (a *Accounts) keepKey(ctx context.Context, id uuid.UUID) error {
+	if commands.From(ctx).Key == "" {
+		return nil
+	}
+	s, err := a.Load(ctx, id)
+	if err == nil {
+		_, err = a.decide(ctx, id, s, user.Edit{})
+	}
+	return err
+}
+
+// inviter answers who sent an invitation, with what they may do now beyond what the workspace's own stream says, the
+// zero Actor when there is no such invitation.
+func (a *Accounts) inviter(ctx context.Context, in, invitation uuid.UUID) (actor.Actor, error) {
+	l, err := commands.Load(ctx, a.Commands.Fresh(), workspace.Kind, in.String())
+	if err != nil {
+		return actor.Actor{}, err
+	}
+	kind, name, _ := strings.Cut(l.State.Invitations[invitation].By, ":")
+	who := actor.Actor{Type: kind, ID: name, Workspace: in}
+	id, named := uuid.Parse(name)
+	switch {
+	case kind == "user":
+		var u commands.Loaded[user.State]
+		u, err = commands.Load(ctx, a.Commands.Fresh(), user.Kind, id.String())
+		who.Permissions.Operator = u.State.Active() && u.State.Operator
+	case kind == "api_key" && named == nil:
+		who.Permissions, err = keyRights(ctx, a.Commands.Fresh(), id, a.Now())
+	case kind == "api_key", kind == "system": // the operator's own key, and the shell
+		who.Permissions.Operator = true
+	}
+	return who, err
+}
+
+// ChangeMember gives a member of the caller's workspace other permissions. If-Match is the member's revision.
+func (a *Accounts) ChangeMember(ctx context.Context, in, member uuid.UUID, to actor.Permissions) (commands.Outcome[workspace.State], error) {
+	return a.onMember(ctx, in, member, workspace.Change{By: commands.From(ctx).Actor, User: member, To: to})
+}
+
+// RemoveMember lets a member of the caller's workspace go. If-Match is the member's revision.
+func (a *Accounts) RemoveMember(ctx context.Context, in, member uuid.UUID) (commands.Outcome[workspace.State], error) {
+	return a.onMember(ctx, in, member, workspace.Remove{By: commands.From(ctx).Actor, User: member})
+}
+
+// onMember handles a command on a member. All members are in one stream, and each has the revision of the newest
+// event about them: else who changes two members as they stand in one list would be refused the second.
+func (a *Accounts) onMember(ctx context.Context, in, member uuid.UUID, cmd event.Command[workspace.State]) (commands.Outcome[workspace.State], error) {
+	req := commands.From(ctx)
+	cmd = memberAsSeen{cmd, member, req.IfMatch}
+	req.IfMatch = nil
+	return commands.Handle(commands.With(ctx, req), a.Commands, workspace.Kind, in.String(), cmd)
+}
+
+// memberAsSeen is a command on a member that is only for the revision that the caller has seen, nil for any.
+type memberAsSeen struct {
+	event.Command[workspace.State]
+
+	member uuid.UUID
+	seen   *int64
+}
+
+// Decide answers [commands.ErrStale] when the member was changed since.
+func (c memberAsSeen) Decide(s workspace.State) ([]event.Event[workspace.State], error) {
+	events, err := c.Command.Decide(s)
+	if err == nil && c.seen != nil && *c.seen != s.Revisions[c.member] {
+		return nil, commands.ErrStale
+	}
+	return events, err
+}
+
+// TokenRing knows users by their access tokens. Their states come from the cache, which follows the log.
+type TokenRing struct {
+	Commands *commands.Handler
+	Sessions *credentials.Sessions
+}
+
+// Authenticate answers whose token it is, in their own workspace, or [ErrUnknownKey].
+func (r *TokenRing) Authenticate(ctx context.Context, token string) (actor.Actor, error) {
+	b, err := r.Sessions.Authenticate(ctx, token)
+	if err != nil {
+		return actor.Actor{}, err
+	}
+	l, err := load(ctx, r.Commands, user.Kind, b.User.String())
+	if err != nil {
+		return actor.Actor{}, err
+	}
+	if !l.State.Active() {
+		return actor.Actor{}, ErrUnknownKey
+	}
+	who := actor.Actor{Type: "user", ID: b.User.String(), Session: b.Session, Workspace: l.State.Workspace}
+	home, err := load(ctx, r.Commands, workspace.Kind, who.Workspace.String())
+	who.Permissions = home.State.Members[b.User]
+	who.Permissions.Operator = l.State.Operator
+	return who, err
+}
+
+// Enter answers the user with what they may do in another workspace, or [workspace.ErrNotFound].
+func (r *TokenRing) Enter(ctx context.Context, who actor.Actor, other uuid.UUID) (actor.Actor, error) {
+	id, err := uuid.Parse(who.ID)
+	if err != nil || who.Type != "user" {
+		return who, workspace.ErrNotFound
+	}
+	l, err := load(ctx, r.Commands, workspace.Kind, other.String())
+	if err != nil {
+		return who, err
+	}
+	p, member := l.State.Members[id]
+	if !member {
+		return who, workspace.ErrNotFound
+	}
+	who.Permissions = p
+	return who, nil
+}
+
+// load answers a state that may be late by a moment, but for what began in that moment.
+func load[S any](ctx context.Context, h *commands.Handler, kind *event.Kind[S], id string) (commands.Loaded[S], error) {
+	l, err := commands.Load(ctx, h.Cached(), kind, id)
+	if err == nil && l.Revision < 0 {
+		l, err = commands.Load(ctx, h.Fresh(), kind, id)
+	}
+	return l, err
+}

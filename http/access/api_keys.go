@@ -1,0 +1,101 @@
+// Package access has the operations on people, sessions, API keys and workspaces.
+package access
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+
+	"bahi/commands"
+	flows "bahi/commands/access"
+	"bahi/domain/access/apikey"
+	"bahi/domain/access/picture"
+	"bahi/domain/actor"
+	"bahi/domain/fault"
+	"bahi/http/api"
+	views "bahi/readmodels/access"
+)
+
+// Routes registers the operations.
+type Routes struct {
+	API      *api.API
+	Commands *commands.Handler
+	Views    *views.Views
+	Accounts *flows.Accounts
+	Entrance api.Workspaces
+	Provider IdentityProvider // nil: none
+	Pictures Pictures
+	Studio   *picture.Studio
+	Frontend string // where the pages are: https://example.org
+	Now      func() time.Time
+	Log      *slog.Logger
+}
+
+var tags = []string{"Marketplace"}
+
+// CreateAPIKey is the body of a new key.
+type CreateAPIKey struct {
+	WorkspaceID *uuid.UUID `json:"workspace_id,omitempty" doc:"Another workspace than the caller's, for an operator"`
+	apikey.Create
+}
+
+// CreatedAPIKey is the answer to a new key: the only one that has the key itself.
+type CreatedAPIKey struct {
+	views.APIKey
+	Key string `json:"key,omitempty" doc:"Shown once; a repeated request does not have it"`
+}
+
+var errOtherWorkspace = fault.New(fault.Forbidden, "Only an operator makes keys for another workspace")
+
+// APIKeys registers the keys of workspaces.
+func (r *Routes) APIKeys() {
+	api.Handle(r.API, api.Op{
+		ID: "create-api-key", Method: "POST", Path: "/api/v1/api-keys", Summary: "Make an API key; it is shown once",
+		Tags: tags, Area: actor.Marketplace, Limit: "marketplace_general",
+	}, func(ctx context.Context, in *struct{ Body CreateAPIKey }) (*api.Body[CreatedAPIKey], error) {
+		c := in.Body.Create
+		c.Now, c.Workspace = r.Now(), api.Caller(ctx).Workspace
+		if other := in.Body.WorkspaceID; other != nil && *other != c.Workspace {
+			if !api.Caller(ctx).Permissions.Operator {
+				return nil, errOtherWorkspace
+			}
+			c.Workspace = *other
+		}
+		req := commands.From(ctx)
+		req.Workspace = c.Workspace
+		key, out, err := flows.CreateAPIKey(commands.With(ctx, req), r.Commands, c)
+		if err != nil {
+			return nil, err
+		}
+		id, err := uuid.Parse(out.ID)
+		if err != nil {
+			return nil, err
+		}
+		api.Wrote(ctx, out.Position, out.Replayed)
+		return api.Answer(CreatedAPIKey{Key: key, APIKey: views.APIKey{
+			ID: id, WorkspaceID: out.State.Workspace, Name: out.State.Name, Permissions: out.State.Permissions,
+			CreatedBy: out.State.By, ExpiresAt: out.State.ExpiresAt, CreatedAt: out.At,
+		}}, nil)
+	})
+	api.Handle(r.API, api.Op{
+		ID: "list-api-keys", Method: "GET", Path: "/api/v1/api-keys", Summary: "List the workspace's API keys",
+		Tags: tags, Area: actor.Marketplace, Limit: "marketplace_general", Reads: []string{"api_keys"},
+	}, func(ctx context.Context, _ *struct{}) (*api.Body[[]views.APIKey], error) {
+		return api.Answer(r.Views.APIKeys(ctx, api.Caller(ctx).Workspace))
+	})
+	api.Handle(r.API, api.Op{
+		ID: "revoke-api-key", Method: "DELETE", Path: "/api/v1/api-keys/{api_key_id}", Summary: "Revoke an API key",
+		Tags: tags, Area: actor.Marketplace, Limit: "marketplace_general",
+	}, func(ctx context.Context, in *struct {
+		ID uuid.UUID `path:"api_key_id"`
+	}) (*api.Nothing, error) {
+		out, err := flows.RevokeAPIKey(ctx, r.Commands, in.ID)
+		if err != nil {
+			return nil, err
+		}
+		api.Wrote(ctx, out.Position, out.Replayed)
+		return &api.Nothing{}, nil
+	})
+}

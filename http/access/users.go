@@ -1,0 +1,217 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+
+	flows "bahi/commands/access"
+	"bahi/domain/access/picture"
+	"bahi/domain/actor"
+	"bahi/domain/event"
+	"bahi/domain/fault"
+	"bahi/http/api"
+	"bahi/readmodels"
+)
+
+// Pictures keeps images. It is an edge of the process.
+type Pictures interface {
+	Put(ctx context.Context, key, contentType string, content []byte) error
+	// URL answers a link to an image that works for a while.
+	URL(ctx context.Context, key string, lasts time.Duration) (string, error)
+	Delete(ctx context.Context, key string) error
+}
+
+// pictureLink is how long the link to a picture works (G13).
+const pictureLink = time.Hour
+
+var errOnlyUsers = fault.New(fault.Forbidden, "Only a user who signed in can do this")
+
+// User is a user as they see themselves.
+type User struct {
+	ID                uuid.UUID         `json:"id"`
+	Email             *string           `json:"email"`
+	FirstName         *string           `json:"first_name"`
+	LastName          *string           `json:"last_name"`
+	Phone             *string           `json:"phone"`
+	CompanyID         *uuid.UUID        `json:"company_id"`
+	WorkspaceID       uuid.UUID         `json:"workspace_id"`
+	AuthProvider      string            `json:"auth_provider"       enum:"email,idp"`
+	EmailVerified     bool              `json:"email_verified"`
+	PhoneVerified     bool              `json:"phone_verified"`
+	IsActive          bool              `json:"is_active"`
+	Permissions       actor.Permissions `json:"permissions"`
+	ProfilePictureURL *string           `json:"profile_picture_url" format:"uri" doc:"Works for an hour"`
+	CreatedAt         time.Time         `json:"created_at"`
+	LastLoginAt       *time.Time        `json:"last_login_at"`
+	DeleteAfter       *time.Time        `json:"delete_after"        doc:"When the account is to be deleted, as its user asked"`
+}
+
+func userOp(id, method, path, summary, limit string) api.Op {
+	return api.Op{
+		ID: id, Method: method, Path: "/api/v1/users/me" + path, Summary: summary, Tags: tags, Status: http.StatusOK,
+		Limit: limit, Reads: []string{"users", "workspaces"},
+	}
+}
+
+// Users registers what users do with their own account.
+func (r *Routes) Users() {
+	const limit = "users"
+	api.Handle(r.API, userOp("get-me", "GET", "", "Read one's own account", limit), func(ctx context.Context, _ *struct{}) (*api.Tagged[User], error) {
+		id, err := caller(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return r.user(ctx, id, 0)
+	})
+	api.Handle(r.API, userOp("update-me", "PUT", "", "Change one's own account; what is left out stays", limit),
+		func(ctx context.Context, in *struct{ Body flows.Profile }) (*api.Tagged[User], error) {
+			id, err := caller(ctx)
+			if err != nil {
+				return nil, err
+			}
+			again, err := r.repeated(ctx, id)
+			if err != nil {
+				return nil, err
+			}
+			if again {
+				return r.user(ctx, id, 0)
+			}
+			if in.Body.Email != nil {
+				if err := api.Count(ctx, limitEmail); err != nil {
+					return nil, err
+				}
+			}
+			position, err := r.Accounts.Change(ctx, id, in.Body)
+			if err != nil {
+				return nil, err
+			}
+			return r.user(ctx, id, position)
+		})
+	api.Handle(r.API, userOp("change-password", "POST", "/password", "Set another password; other sessions end", limit), func(ctx context.Context, in *struct {
+		Body struct {
+			CurrentPassword string `json:"current_password" maxLength:"1000"`
+			NewPassword     string `json:"new_password"     maxLength:"1000"`
+		}
+	}) (*api.Body[Message], error) {
+		id, err := caller(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if again, err := r.repeated(ctx, id); again || err != nil {
+			return api.Answer(Message{"Password changed"}, err)
+		}
+		position, err := r.Accounts.ChangePassword(ctx, id, api.Caller(ctx).Session, in.Body.CurrentPassword, in.Body.NewPassword)
+		if err != nil {
+			return nil, err
+		}
+		api.Wrote(ctx, position, false)
+		return api.Answer(Message{"Password changed"}, nil)
+	})
+	api.Handle(r.API, userOp("request-deletion", "POST", "/delete-request", "Ask for the account to be deleted", "users_delete_request"),
+		func(ctx context.Context, _ *struct{}) (*api.Body[Message], error) {
+			id, err := caller(ctx)
+			if err != nil {
+				return nil, err
+			}
+			if again, err := r.repeated(ctx, id); again || err != nil {
+				return api.Answer(Message{"The account will be deleted within 30 days"}, err)
+			}
+			position, err := r.Accounts.RequestDeletion(ctx, id)
+			if err != nil {
+				return nil, err
+			}
+			api.Wrote(ctx, position, false)
+			return api.Answer(Message{"The account will be deleted within 30 days"}, nil)
+		})
+	r.picture()
+}
+
+func (r *Routes) picture() {
+	op := userOp("upload-picture", "POST", "/profile-picture", "Set one's picture: JPEG, PNG or WebP, at most 5 MB", "users_picture")
+	op.MaxBody = picture.MaxBytes
+	api.Handle(r.API, op, func(ctx context.Context, in *struct{ File api.File }) (*api.Tagged[User], error) {
+		id, err := caller(ctx)
+		if err != nil {
+			return nil, err
+		}
+		again, err := r.repeated(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if again {
+			return r.user(ctx, id, 0)
+		}
+		drawn, err := r.Studio.Make(ctx, in.File.Open())
+		if err != nil {
+			return nil, err
+		}
+		key := picture.Folder(id) + uuid.NewString()
+		if err := r.Pictures.Put(ctx, key, drawn.Type, drawn.Bytes); err != nil {
+			return nil, err
+		}
+		unused, position, err := r.Accounts.ChangePicture(ctx, id, key)
+		if _, refused := errors.AsType[*fault.Error](err); refused {
+			return nil, errors.Join(err, r.Pictures.Delete(context.WithoutCancel(ctx), key))
+		}
+		if err != nil { // it may be the user's: what is nobody's goes with them
+			return nil, err
+		}
+		if unused != "" {
+			if err := r.Pictures.Delete(ctx, unused); err != nil {
+				r.Log.Warn("a picture that was replaced could not be deleted; it goes with its user", "user", id, "error", err)
+			}
+		}
+		return r.user(ctx, id, position)
+	})
+}
+
+// limitEmail counts changes of an address: each mails somebody, and tells whether the address is known here.
+const limitEmail = "users_email"
+
+// repeated says whether an earlier request with the same key did what this one asks for.
+func (r *Routes) repeated(ctx context.Context, id uuid.UUID) (bool, error) {
+	out, done, err := r.Accounts.Earlier(ctx, id)
+	if done {
+		api.Wrote(ctx, out.Position, true)
+	}
+	return done, err
+}
+
+// caller answers the user who asks.
+func caller(ctx context.Context) (uuid.UUID, error) {
+	who := api.Caller(ctx)
+	if who.Type != "user" {
+		return uuid.Nil, errOnlyUsers
+	}
+	return uuid.Parse(who.ID)
+}
+
+// user reads the user, as of a position at least, which is that of a write if it is not 0.
+func (r *Routes) user(ctx context.Context, id uuid.UUID, position event.Position) (*api.Tagged[User], error) {
+	if position != 0 {
+		api.Wrote(ctx, position, false)
+		ctx = readmodels.AtLeast(ctx, position)
+	}
+	v, err := r.Views.User(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	out := User{
+		ID: v.ID, Email: v.Email, FirstName: v.FirstName, LastName: v.LastName, Phone: v.Phone, WorkspaceID: v.WorkspaceID,
+		AuthProvider: v.AuthProvider, EmailVerified: v.EmailVerified, IsActive: true, Permissions: v.Permissions,
+		CreatedAt: v.CreatedAt, LastLoginAt: v.LastLoginAt, DeleteAfter: v.DeleteAfter,
+	}
+	out.Permissions.Operator = v.Operator
+	if v.Picture != nil {
+		link, err := r.Pictures.URL(ctx, *v.Picture, pictureLink)
+		if err != nil {
+			return nil, err
+		}
+		out.ProfilePictureURL = &link
+	}
+	return &api.Tagged[User]{ETag: api.Revision(v.Revision), Body: out}, nil
+}

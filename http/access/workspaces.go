@@ -1,0 +1,191 @@
+package access
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/google/uuid"
+
+	"bahi/commands"
+	flows "bahi/commands/access"
+	"bahi/domain/access/workspace"
+	"bahi/domain/actor"
+	"bahi/domain/person"
+	"bahi/http/api"
+	views "bahi/readmodels/access"
+)
+
+// Membership is what a user may do in a workspace.
+type Membership struct {
+	WorkspaceID uuid.UUID         `json:"workspace_id"`
+	UserID      uuid.UUID         `json:"user_id"`
+	Permissions actor.Permissions `json:"permissions"`
+	Revision    int64             `json:"revision" doc:"For If-Match"`
+}
+
+// membership answers a member as a command left them.
+func membership(in, user uuid.UUID, s workspace.State) *api.Tagged[Membership] {
+	m := Membership{WorkspaceID: in, UserID: user, Permissions: s.Members[user], Revision: s.Revisions[user]}
+	return &api.Tagged[Membership]{ETag: api.Revision(m.Revision), Body: m}
+}
+
+func workspaceOp(id, method, path, summary string) api.Op {
+	op := api.Op{
+		ID: id, Method: method, Path: path, Summary: summary, Tags: tags, Limit: "marketplace_general",
+	}
+	if method == http.MethodGet {
+		op.Reads = []string{"users", "workspaces"}
+	}
+	return op
+}
+
+// InWorkspace names the workspace in the path.
+type InWorkspace struct {
+	Workspace uuid.UUID `path:"workspace_id"`
+}
+
+// enter goes to the workspace in the path, whichever one the request acts in otherwise, if the caller may
+// do so much there.
+func (r *Routes) enter(ctx context.Context, in InWorkspace, level actor.Level) (context.Context, error) {
+	who := api.Caller(ctx)
+	if who.Workspace != in.Workspace && !who.Permissions.Operator {
+		var err error
+		if who, err = r.Entrance.Enter(ctx, who, in.Workspace); err != nil {
+			return nil, err
+		}
+	}
+	if !who.May(actor.Marketplace, level) {
+		return nil, api.ErrNotPermitted
+	}
+	who.Workspace = in.Workspace
+	req := commands.From(ctx)
+	req.Actor, req.Workspace = who, in.Workspace
+	return commands.With(ctx, req), nil
+}
+
+// InMember names a member in the path.
+type InMember struct {
+	InWorkspace
+	User uuid.UUID `path:"user_id"`
+}
+
+// InInvitation names an invitation in the path.
+type InInvitation struct {
+	InWorkspace
+	Invitation uuid.UUID `path:"invitation_id"`
+}
+
+// Workspaces registers who belongs where.
+func (r *Routes) Workspaces() {
+	api.Handle(r.API, workspaceOp("list-workspaces", "GET", "/api/v1/workspaces", "List the workspaces that one belongs to"),
+		func(ctx context.Context, _ *struct{}) (*api.Body[[]views.Membership], error) {
+			id, err := caller(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return api.Answer(r.Views.WorkspacesOf(ctx, id))
+		})
+	api.Handle(r.API, workspaceOp("list-members", "GET", "/api/v1/workspaces/{workspace_id}/members", "List a workspace's members"),
+		func(ctx context.Context, in *InWorkspace) (*api.Body[[]views.Member], error) {
+			ctx, err := r.enter(ctx, *in, actor.Read)
+			if err != nil {
+				return nil, err
+			}
+			return api.Answer(r.Views.Members(ctx, in.Workspace))
+		})
+	api.Handle(r.API, workspaceOp("invite-member", "POST", "/api/v1/workspaces/{workspace_id}/invitations", "Invite somebody by mail"),
+		func(ctx context.Context, in *struct {
+			InWorkspace
+			Body struct {
+				Email       string            `json:"email" maxLength:"254"`
+				Permissions actor.Permissions `json:"permissions"`
+			}
+		}) (*api.Body[flows.OpenInvitation], error) {
+			ctx, err := r.enter(ctx, in.InWorkspace, actor.Write)
+			if err != nil {
+				return nil, err
+			}
+			email, err := person.Email("email", in.Body.Email)
+			if err != nil {
+				return nil, err
+			}
+			id, out, err := r.Accounts.Invite(ctx, in.Workspace, email, in.Body.Permissions)
+			if err != nil {
+				return nil, err
+			}
+			api.Wrote(ctx, out.Position, out.Replayed)
+			i := out.State.Invitations[id]
+			return api.Answer(flows.OpenInvitation{ID: id, Email: &email, Permissions: i.Permissions, InvitedBy: i.By, ExpiresAt: i.ExpiresAt}, nil)
+		})
+	list := workspaceOp("list-invitations", "GET", "/api/v1/workspaces/{workspace_id}/invitations", "List the open invitations")
+	list.Reads = nil // but the log
+	api.Handle(r.API, list, func(ctx context.Context, in *InWorkspace) (*api.Body[[]flows.OpenInvitation], error) {
+		ctx, err := r.enter(ctx, *in, actor.Read)
+		if err != nil {
+			return nil, err
+		}
+		return api.Answer(r.Accounts.Invitations(ctx, in.Workspace))
+	})
+	api.Handle(r.API, workspaceOp("withdraw-invitation", "DELETE", "/api/v1/workspaces/{workspace_id}/invitations/{invitation_id}", "Withdraw an invitation"),
+		func(ctx context.Context, in *InInvitation) (*api.Nothing, error) {
+			ctx, err := r.enter(ctx, in.InWorkspace, actor.Write)
+			if err != nil {
+				return nil, err
+			}
+			out, err := r.Accounts.Withdraw(ctx, in.Workspace, in.Invitation)
+			if err != nil {
+				return nil, err
+			}
+			api.Wrote(ctx, out.Position, out.Replayed)
+			return &api.Nothing{}, nil
+		})
+	accept := workspaceOp("accept-invitation", "POST", "/api/v1/invitations/accept", "Join a workspace with the mailed token")
+	accept.Status = http.StatusOK
+	api.Handle(r.API, accept, func(ctx context.Context, in *struct {
+		Body struct {
+			Token string `json:"token" maxLength:"500"`
+		}
+	}) (*api.Tagged[Membership], error) {
+		id, err := caller(ctx)
+		if err != nil {
+			return nil, err
+		}
+		joined, out, err := r.Accounts.Accept(ctx, in.Body.Token, id)
+		if err != nil {
+			return nil, err
+		}
+		api.Wrote(ctx, out.Position, out.Replayed)
+		return membership(joined, id, out.State), nil
+	})
+	api.Handle(r.API, workspaceOp("change-member", "PATCH", "/api/v1/workspaces/{workspace_id}/members/{user_id}", "Give a member other permissions"),
+		func(ctx context.Context, in *struct {
+			InMember
+			Body struct {
+				Permissions actor.Permissions `json:"permissions"`
+			}
+		}) (*api.Tagged[Membership], error) {
+			ctx, err := r.enter(ctx, in.InWorkspace, actor.Write)
+			if err != nil {
+				return nil, err
+			}
+			out, err := r.Accounts.ChangeMember(ctx, in.Workspace, in.User, in.Body.Permissions)
+			if err != nil {
+				return nil, err
+			}
+			api.Wrote(ctx, out.Position, out.Replayed)
+			return membership(in.Workspace, in.User, out.State), nil
+		})
+	api.Handle(r.API, workspaceOp("remove-member", "DELETE", "/api/v1/workspaces/{workspace_id}/members/{user_id}", "Remove a member"),
+		func(ctx context.Context, in *InMember) (*api.Nothing, error) {
+			ctx, err := r.enter(ctx, in.InWorkspace, actor.Write)
+			if err != nil {
+				return nil, err
+			}
+			out, err := r.Accounts.RemoveMember(ctx, in.Workspace, in.User)
+			if err != nil {
+				return nil, err
+			}
+			api.Wrote(ctx, out.Position, out.Replayed)
+			return &api.Nothing{}, nil
+		})
+}

@@ -1,0 +1,266 @@
+package access
+
+import (
+	"context"
+	"embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"strconv"
+	"strings"
+	"text/template"
+	"time"
+
+	"github.com/google/uuid"
+
+	"bahi/commands"
+	flows "bahi/commands/access"
+	"bahi/commands/access/credentials"
+	"bahi/domain/access/user"
+	"bahi/domain/access/workspace"
+	"bahi/domain/event"
+	"bahi/eventstore"
+	"bahi/reactors"
+)
+
+// Mailer sends mails. The id names a mail, so that one that is sent again is known as the same. An error
+// for which Permanent is true is answered by no further try.
+type Mailer interface {
+	Mail(ctx context.Context, id, to, subject, text string) error
+	Permanent(err error) bool
+}
+
+// Mails writes to people.
+type Mails struct {
+	Accounts *flows.Accounts
+	Commands *commands.Handler
+	Store    eventstore.Store
+	Mailer   Mailer
+	Frontend string // where the links lead: https://example.org
+	Admin    string // whom deletions are told; empty: nobody
+	Zone     *time.Location
+	Log      *slog.Logger
+}
+
+// Workers are those who do it.
+func (m *Mails) Workers() reactors.Workers {
+	return reactors.Workers{
+		reactors.Work(reactors.Policy{}, m.verification),
+		reactors.Work(reactors.Policy{}, m.reset),
+		reactors.Work(reactors.Policy{}, m.emailNotice),
+		reactors.Work(reactors.Policy{}, m.deletionNotice),
+		reactors.Work(reactors.Policy{}, m.deletionReceipt),
+		reactors.Work(reactors.Policy{}, m.invitation),
+	}
+}
+
+//go:embed mails/*.txt
+var texts embed.FS
+
+var templates = template.Must(template.ParseFS(texts, "mails/*.txt"))
+
+// letter is what the texts are made with.
+type letter struct {
+	Name  string // only of who proved that the address is theirs: else it would carry anybody's words to anybody
+	Link  string
+	User  uuid.UUID
+	Until string
+}
+
+// about names whose mails they are, so that those who are erased can be found by it when nothing of them can be
+// read any more.
+type about struct {
+	of       uuid.UUID // the user on whose account, or the invitation; [uuid.Nil]: neither
+	emailKey string    // to whom; empty: to the administrator
+}
+
+// named answers the mark that the names of mails have of an id, one word between hyphens.
+func named(id uuid.UUID) string { return hex.EncodeToString(id[:]) }
+
+// name is the id of the mail that a job writes. A job that is done again sends the same mail.
+func (a about) name(kind string, job int64) string {
+	parts := []string{kind}
+	if a.of != uuid.Nil {
+		parts = append(parts, named(a.of))
+	}
+	if a.emailKey != "" {
+		parts = append(parts, named(flows.Recipient(a.emailKey)))
+	}
+	return strings.Join(append(parts, strconv.FormatInt(job, 10)), "-")
+}
+
+// send mails a text, whose first line is its subject, to a sealed address. Where there is none any more, the job is done.
+func (m *Mails) send(ctx context.Context, kind string, job int64, a about, to event.Personal, l letter) error {
+	address, err := m.Accounts.Text(ctx, to)
+	if err != nil || address == "" {
+		return gone(err)
+	}
+	return m.sendTo(ctx, kind, job, a, address, l)
+}
+
+func (m *Mails) sendTo(ctx context.Context, kind string, job int64, a about, address string, l letter) error {
+	var text strings.Builder
+	if err := templates.ExecuteTemplate(&text, kind+".txt", l); err != nil {
+		return fmt.Errorf("write a mail: %w", err)
+	}
+	subject, body, _ := strings.Cut(text.String(), "\n")
+	err := m.Mailer.Mail(ctx, a.name(kind, job), address, subject, strings.TrimLeft(body, "\n"))
+	if err != nil && m.Mailer.Permanent(err) {
+		return reactors.GiveUp(err)
+	}
+	return err
+}
+
+// spared says what becomes of a job whose mail is not to be sent now.
+func spared(err error) error {
+	switch {
+	case errors.Is(err, credentials.ErrMailed):
+		return nil
+	case errors.Is(err, credentials.ErrTooMany): // an operator sees it among the jobs
+		return reactors.GiveUp(err)
+	default:
+		return err
+	}
+}
+
+// gone says that there is nobody to write to any more: the job is done.
+func gone(err error) error {
+	if errors.Is(err, event.ErrErased) || errors.Is(err, user.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// link leads to a page of the frontend that asks for a token.
+func (m *Mails) link(path, token string) string {
+	return m.Frontend + path + "?" + url.Values{"token": {token}}.Encode()
+}
+
+func (m *Mails) verification(ctx context.Context, job reactors.Job[SendVerification]) error {
+	s, err := m.Accounts.Load(ctx, job.Args.User)
+	if err != nil || s.Verified || s.EmailKey == "" {
+		return gone(err)
+	}
+	token, err := m.Accounts.IssueToken(ctx, credentials.Verify, job.Args.User, s, job.ID)
+	if err != nil {
+		return spared(err)
+	}
+	return m.send(ctx, "verification", job.ID, about{job.Args.User, s.EmailKey}, s.Email, letter{Link: m.link("/auth/verify-email", token)})
+}
+
+func (m *Mails) reset(ctx context.Context, job reactors.Job[SendReset]) error {
+	id, s, err := m.Accounts.HolderOf(ctx, job.Args.EmailKey)
+	if err != nil || id == uuid.Nil || s.Provider != user.ByEmail || !s.Trusted() {
+		return err
+	}
+	l := letter{}
+	if s.Verified {
+		if l.Name, err = m.Accounts.Text(ctx, s.FirstName); err != nil {
+			return gone(err)
+		}
+	}
+	token, err := m.Accounts.IssueToken(ctx, credentials.Reset, id, s, job.ID)
+	if err != nil {
+		return spared(err)
+	}
+	l.Link = m.link("/auth/reset-password", token)
+	return m.send(ctx, "password-reset", job.ID, about{id, s.EmailKey}, s.Email, l)
+}
+
+// emailNotice writes to an address that was proved to be the user's: anybody can give one that is another's,
+// and change it again. It says how to undo the change, unless that was an undoing itself.
+func (m *Mails) emailNotice(ctx context.Context, job reactors.Job[SendEmailNotice]) error {
+	var (
+		before, s user.State
+		kind      string
+	)
+	for stored, err := range m.Store.ReadStream(ctx, user.Kind.Stream(job.Args.User.String()), 0, eventstore.Forwards) {
+		if err != nil {
+			return err
+		}
+		r, err := user.Kind.Decode(stored)
+		if err != nil {
+			return err
+		}
+		if stored.Revision == job.Args.Revision {
+			before = s
+			switch r.Data.(type) {
+			case user.EmailChanged:
+				kind = "email-changed"
+			case user.EmailRestored:
+				kind = "email-restored"
+			default:
+				return reactors.GiveUp(fmt.Errorf("revision %d is no change of an address", stored.Revision))
+			}
+		}
+		s = user.Kind.Evolve(s, r)
+	}
+	if !before.Verified || !s.Active() {
+		return nil
+	}
+	l := letter{}
+	if left, open := s.LeftBy(before.Changes); open && kind == "email-changed" {
+		token, err := m.Accounts.IssueUndo(ctx, job.Args.User, left, job.ID)
+		switch {
+		case err == nil:
+			l.Link = m.link("/auth/undo-email-change", token)
+		case !errors.Is(err, credentials.ErrMailed) && !errors.Is(err, credentials.ErrTooMany): // with those it tells of the change all the same
+			return err
+		}
+	}
+	return m.send(ctx, kind, job.ID, about{job.Args.User, before.EmailKey}, before.Email, l)
+}
+
+func (m *Mails) deletionNotice(ctx context.Context, job reactors.Job[SendDeletionNotice]) error {
+	s, err := m.Accounts.Load(ctx, job.Args.User)
+	if err != nil || s.DeleteAfter == nil {
+		return gone(err)
+	}
+	if m.Admin == "" {
+		m.Log.Warn("a user is to be deleted, and no administrator's address is set (BAHI_ADMIN_EMAIL) who could be told", "user", job.Args.User)
+		return nil
+	}
+	// Without a name: this mail stays where nobody erases it.
+	return m.sendTo(ctx, "deletion-requested", job.ID, about{}, m.Admin, letter{User: job.Args.User, Until: m.until(*s.DeleteAfter)})
+}
+
+func (m *Mails) deletionReceipt(ctx context.Context, job reactors.Job[SendDeletionReceipt]) error {
+	s, err := m.Accounts.Load(ctx, job.Args.User)
+	if err != nil || s.DeleteAfter == nil || s.EmailKey == "" {
+		return gone(err)
+	}
+	return m.send(ctx, "deletion-receipt", job.ID, about{job.Args.User, s.EmailKey}, s.Email, letter{Until: m.until(*s.DeleteAfter)})
+}
+
+func (m *Mails) until(at time.Time) string { return at.In(m.Zone).Format("2 January 2006, 15:04 MST") }
+
+func (m *Mails) invitation(ctx context.Context, job reactors.Job[SendInvitation]) error {
+	l, err := commands.Load(ctx, m.Commands.Fresh(), workspace.Kind, job.Args.Workspace.String())
+	if err != nil {
+		return err
+	}
+	i, open := l.State.Invitations[job.Args.Invitation]
+	if !open {
+		return nil
+	}
+	address, err := m.Accounts.Text(ctx, i.Email)
+	if err != nil {
+		return gone(err)
+	}
+	key, err := m.Accounts.EmailKey(ctx, address)
+	if err != nil {
+		return err
+	}
+	token, err := m.Accounts.Credentials.Mailed.Issue(ctx, credentials.Invitation, credentials.Mailing{
+		Subject: job.Args.Invitation, Recipient: flows.Recipient(key), Number: job.ID,
+	})
+	if err != nil {
+		return spared(err)
+	}
+	return m.sendTo(ctx, "invitation", job.ID, about{job.Args.Invitation, key}, address, letter{
+		Link:  m.link("/invitations/accept", flows.InvitationToken(job.Args.Workspace, token)),
+		Until: i.ExpiresAt.In(m.Zone).Format("2 January 2006"),
+	})
+}
