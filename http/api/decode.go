@@ -5,50 +5,59 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"reflect"
 	"strconv"
 	"strings"
 	"sync"
+
+	v2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"bahi/domain/fault"
 )
 
 const (
 	maxDepth = 64
-	maxWrong = 50 // faults that one answer names
-	maxNamed = 80 // bytes of an unknown name that an answer repeats
+	maxWrong = 100 // faults that one answer lists (CONTRACT.md 0.8)
+	maxNamed = 80  // bytes of an unknown name that an answer repeats
 )
 
-// decoder reads JSON (RFC 8259) into a value in one pass. What is no JSON at all is one fault of kind
-// Malformed; that includes what others let pass: two equal keys, bytes that are not UTF-8, half of a
-// surrogate pair, anything behind the end. What is JSON but not what was asked for is collected, field
-// by field.
+// decoder reads a JSON body into a value. The library reads the text (RFC 8259): it refuses two equal
+// keys, bytes that are not UTF-8 and half of a surrogate pair, which become one fault of kind Malformed.
+// The decoder itself collects every fault of a well-formed body, with its path. No library does: they stop at the
+// first value of a wrong type and at the first unknown field, or check a copy in which numbers are floats.
 type decoder struct {
-	data   []byte
-	pos    int
-	depth  int
+	input  bytes.Buffer
+	json   *jsontext.Decoder
+	buffer []byte
 	path   []byte
 	wrong  []fault.Field
-	buffer []byte
 }
 
-var decoders = sync.Pool{New: func() any { return &decoder{path: make([]byte, 0, 64)} }}
+var decoders = sync.Pool{New: func() any { return &decoder{json: new(jsontext.Decoder), path: make([]byte, 0, 64)} }}
 
-// decode reads data into the value, which must be settable.
+// decode reads data into the value, which must be settable. It returns what could not be read as a
+// fault of kind Malformed, and faults of kind Invalid that name their fields.
 func decode(plan *node, data []byte, into reflect.Value) error {
+	if tooDeep(data) {
+		return fault.New(fault.Malformed, "Malformed JSON: it is nested too deeply")
+	}
 	d, _ := decoders.Get().(*decoder)
-	d.data, d.pos, d.depth, d.path, d.wrong = data, 0, 0, d.path[:0], nil
+	d.path, d.wrong = d.path[:0], nil
+	d.input = *bytes.NewBuffer(data)
+	d.json.Reset(&d.input)
 	err := d.document(plan, into)
 	wrong := d.wrong
-	d.data, d.wrong = nil, nil
+	d.wrong, d.input = nil, bytes.Buffer{}
 	if cap(d.buffer) > maxKept {
 		d.buffer = nil
 	}
 	decoders.Put(d)
-	if err != nil {
-		return err
-	}
-	if wrong != nil {
+	switch {
+	case err != nil:
+		return malformed(err)
+	case wrong != nil:
 		return fault.Fields(wrong...)
 	}
 	return nil
@@ -58,18 +67,54 @@ func (d *decoder) document(plan *node, into reflect.Value) error {
 	if err := d.value(plan, into); err != nil {
 		return err
 	}
-	d.space()
-	if d.pos < len(d.data) {
-		return d.malformed("something follows the value")
+	_, err := d.json.ReadToken()
+	switch {
+	case errors.Is(err, io.EOF):
+		return nil
+	case err == nil:
+		return &jsontext.SyntacticError{ByteOffset: d.json.InputOffset(), Err: errors.New("something follows the value")}
 	}
-	return nil
+	return err
 }
 
-func (d *decoder) malformed(why string) error {
-	return fault.Newf(fault.Malformed, "Malformed JSON at byte %d: %s", d.pos, why)
+// malformed returns the fault of a body that is not JSON.
+func malformed(err error) error {
+	where, why := "", err.Error()
+	if s, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
+		where, why = fmt.Sprintf(" at byte %d", s.ByteOffset), s.Err.Error()
+	}
+	switch {
+	case errors.Is(err, jsontext.ErrDuplicateName):
+		why = "two equal keys"
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		why = "it ends too early"
+	}
+	return fault.Newf(fault.Malformed, "Malformed JSON%s: %s", where, why)
 }
 
-// fail notes what is wrong with the value that the path leads to.
+// tooDeep reports whether brackets are nested deeper than a body needs. What a handler keeps as it came
+// would otherwise meet the limits of other programs.
+func tooDeep(data []byte) bool {
+	depth, quoted := 0, false
+	for i := 0; i < len(data); i++ {
+		switch c := data[i]; {
+		case c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{', c == '[':
+			if depth++; depth > maxDepth {
+				return true
+			}
+		case c == '}', c == ']':
+			depth--
+		}
+	}
+	return false
+}
+
+// fail notes what is wrong with the value at the path.
 func (d *decoder) fail(message string) {
 	if len(d.wrong) < maxWrong {
 		d.wrong = append(d.wrong, fault.Field{Field: d.where(), Message: message})
@@ -83,7 +128,7 @@ func (d *decoder) where() string {
 	return string(d.path)
 }
 
-// enter adds a name to the path, and answers where to cut it off again.
+// enter adds a name to the path. It returns the length to cut it back to.
 func (d *decoder) enter(name string) int {
 	before := len(d.path)
 	if before > 0 {
@@ -110,77 +155,43 @@ func shortened(name string) string {
 	return strings.ToValidUTF8(name[:maxNamed], "") + "…"
 }
 
-func (d *decoder) space() {
-	for d.pos < len(d.data) {
-		switch d.data[d.pos] {
-		case ' ', '\t', '\n', '\r':
-			d.pos++
-		default:
-			return
-		}
-	}
-}
-
-// next answers the byte that the next value or sign begins with, 0 at the end.
-func (d *decoder) next() byte {
-	d.space()
-	if d.pos == len(d.data) {
-		return 0
-	}
-	return d.data[d.pos]
-}
-
 // value reads one value.
 func (d *decoder) value(n *node, v reflect.Value) error {
-	c := d.next()
-	if c == 0 && d.pos == len(d.data) {
-		return d.malformed("it ends too early")
+	given := d.json.PeekKind()
+	if given == 'f' {
+		given = 't'
 	}
-	if c == 'n' && n.kind != ownJSON {
-		if err := d.literal("null"); err != nil {
-			return err
-		}
+	switch {
+	case n.kind == ownJSON:
+		return d.own(n, v)
+	case given == 'n':
 		return d.null(n, v)
-	}
-	switch n.kind {
-	case pointer:
+	case n.kind == pointer:
 		if v.IsNil() {
 			v.Set(reflect.New(n.typ.Elem()))
 		}
 		return d.value(n.elem, v.Elem())
-	case object:
-		if c == '{' {
-			return d.object(n, v)
-		}
-	case dict:
-		if c == '{' {
-			return d.dict(n, v)
-		}
-	case list:
-		if c == '[' {
-			return d.list(n, v)
-		}
-	case text, ownText:
-		if c == '"' {
-			return d.text(n, v)
-		}
-	case boolean:
-		if c == 't' || c == 'f' {
-			v.SetBool(c == 't')
-			return d.bool()
-		}
-	case whole, natural, float:
-		if c == '-' || c >= '0' && c <= '9' {
-			return d.number(n, v)
-		}
-	case ownJSON, anything:
-		return d.own(n, v)
+	case n.kind == anything:
+		return d.any(v)
+	case given != n.token:
+		d.fail(n.wanted)
+		return d.json.SkipValue()
 	}
-	d.fail(n.wanted)
-	return d.skip()
+	switch n.kind {
+	case object:
+		return d.object(n, v)
+	case dict:
+		return d.dict(n, v)
+	case list:
+		return d.list(n, v)
+	case text, ownText:
+		return d.text(n, v)
+	default:
+		return d.scalar(n, v)
+	}
 }
 
-// null stands for an absent value where one may be absent.
+// null reads a null, which is an absent value where one may be absent.
 func (d *decoder) null(n *node, v reflect.Value) error {
 	switch n.kind {
 	case pointer, dict, list, anything:
@@ -188,186 +199,124 @@ func (d *decoder) null(n *node, v reflect.Value) error {
 	default:
 		d.fail("must not be null")
 	}
-	return nil
+	return d.json.SkipValue()
 }
 
-func (d *decoder) literal(word string) error {
-	if len(d.data)-d.pos < len(word) || string(d.data[d.pos:d.pos+len(word)]) != word {
-		return d.malformed("no such word")
+// string reads a string. The bytes are good until the next one is read.
+func (d *decoder) string() ([]byte, error) {
+	quoted, err := d.json.ReadValue()
+	if err != nil {
+		return nil, err
 	}
-	d.pos += len(word)
-	return nil
+	d.buffer, err = jsontext.AppendUnquote(d.buffer[:0], quoted)
+	return d.buffer, err
 }
 
-func (d *decoder) bool() error {
-	if d.data[d.pos] == 't' {
-		return d.literal("true")
+// members reads an object. It calls each with every key; the key is good until each reads on.
+func (d *decoder) members(each func(key []byte) error) error {
+	if _, err := d.json.ReadToken(); err != nil { // {
+		return err
 	}
-	return d.literal("false")
-}
-
-func (d *decoder) deeper() error {
-	if d.depth++; d.depth > maxDepth {
-		return d.malformed("it is nested too deeply")
+	for d.json.PeekKind() == '"' {
+		key, err := d.string()
+		if err != nil {
+			return err
+		}
+		if err := each(key); err != nil {
+			return err
+		}
 	}
-	return nil
+	_, err := d.json.ReadToken() // }
+	return err
 }
 
 // object reads the fields of a struct.
 func (d *decoder) object(n *node, v reflect.Value) error {
-	var few [4]uint64
+	var few [64]bool
 	seen := few[:]
-	if len(n.fields) > len(few)*64 {
-		seen = make([]uint64, len(n.fields)/64+1)
+	if len(n.fields) > len(few) {
+		seen = make([]bool, len(n.fields))
 	}
-	var others names
-	err := d.members(func(name []byte) error {
-		i, known := n.byName[string(name)]
+	err := d.members(func(key []byte) error {
+		i, known := n.byName[string(key)]
 		if !known {
-			return d.unknown(n, string(name), &others)
+			return d.unknown(n, string(key))
 		}
-		if seen[i/64]&(1<<(i%64)) != 0 {
-			return d.malformed("two equal keys")
-		}
-		seen[i/64] |= 1 << (i % 64)
+		seen[i] = true
 		f := &n.fields[i]
 		before := d.enter(f.name)
 		defer d.leave(before)
-		if !f.required && f.plan.kind != ownJSON && d.next() == 'n' { // null is as good as absent
-			return d.literal("null")
+		if !f.required && f.plan.kind != ownJSON && d.json.PeekKind() == 'n' { // null is as good as absent
+			return d.json.SkipValue()
 		}
 		return d.value(f.plan, fieldOf(v, f.index))
 	})
-	if err != nil {
-		return err
-	}
 	for i := range n.fields {
-		if f := &n.fields[i]; f.required && seen[i/64]&(1<<(i%64)) == 0 {
+		if f := &n.fields[i]; err == nil && f.required && !seen[i] {
 			before := d.enter(f.name)
 			d.fail("is required")
 			d.leave(before)
 		}
 	}
-	return nil
+	return err
 }
 
-func (d *decoder) unknown(n *node, name string, others *names) error {
-	if !others.add(name) {
-		return d.malformed("two equal keys")
-	}
+func (d *decoder) unknown(n *node, name string) error {
 	if n.strict && !n.readOnly[name] {
 		before := d.enter(shortened(name))
-		d.fail("unknown field")
+		d.fail(unknownField)
 		d.leave(before)
 	}
-	return d.skip()
+	return d.json.SkipValue()
 }
 
-// members reads an object, calling each with its keys. The key is good until each reads on.
-func (d *decoder) members(each func(name []byte) error) error {
-	if err := d.deeper(); err != nil {
-		return err
-	}
-	d.pos++ // {
-	if d.next() == '}' {
-		d.pos++
-		d.depth--
-		return nil
-	}
-	for {
-		if d.next() != '"' {
-			return d.malformed("a key is missing")
-		}
-		name, err := d.string()
-		if err != nil {
-			return err
-		}
-		if d.next() != ':' {
-			return d.malformed("a colon is missing")
-		}
-		d.pos++
-		if err := each(name); err != nil {
-			return err
-		}
-		switch d.next() {
-		case ',':
-			d.pos++
-		case '}':
-			d.pos++
-			d.depth--
-			return nil
-		default:
-			return d.malformed("a comma or a brace is missing")
-		}
-	}
-}
-
-// items reads an array, calling each at every item.
-func (d *decoder) items(each func(i int) error) error {
-	if err := d.deeper(); err != nil {
-		return err
-	}
-	d.pos++ // [
-	if d.next() == ']' {
-		d.pos++
-		d.depth--
-		return nil
-	}
-	for i := 0; ; i++ {
-		if err := each(i); err != nil {
-			return err
-		}
-		switch d.next() {
-		case ',':
-			d.pos++
-		case ']':
-			d.pos++
-			d.depth--
-			return nil
-		default:
-			return d.malformed("a comma or a bracket is missing")
-		}
-	}
-}
+const unknownField = "unknown field"
 
 func (d *decoder) list(n *node, v reflect.Value) error {
+	if _, err := d.json.ReadToken(); err != nil { // [
+		return err
+	}
 	v.Set(reflect.MakeSlice(n.typ, 0, min(4, n.mostItems())))
 	count := 0
-	err := d.items(func(i int) error {
-		count++
-		if count > n.mostItems() {
-			return d.skip()
+	for ; ; count++ {
+		if kind := d.json.PeekKind(); kind == ']' || kind == jsontext.KindInvalid {
+			break
 		}
-		if i == v.Cap() {
+		if count >= n.mostItems() {
+			if err := d.json.SkipValue(); err != nil {
+				return err
+			}
+			continue
+		}
+		if count == v.Cap() {
 			v.Grow(1)
 		}
-		v.SetLen(i + 1)
-		v.Index(i).SetZero()
-		before := d.enterIndex(i)
-		defer d.leave(before)
-		return d.value(n.elem, v.Index(i))
-	})
-	if n.limits != nil && err == nil {
+		v.SetLen(count + 1)
+		v.Index(count).SetZero()
+		before := d.enterIndex(count)
+		if err := d.value(n.elem, v.Index(count)); err != nil {
+			return err
+		}
+		d.leave(before)
+	}
+	if n.limits != nil {
 		n.limits.count(d, count)
 	}
+	_, err := d.json.ReadToken() // ]
 	return err
 }
 
 func (d *decoder) dict(n *node, v reflect.Value) error {
 	v.Set(reflect.MakeMap(n.typ))
-	var keys names
-	return d.members(func(name []byte) error {
-		key := string(name)
-		if !keys.add(key) {
-			return d.malformed("two equal keys")
-		}
-		before := d.enter(shortened(key))
+	return d.members(func(key []byte) error {
+		name := string(key)
+		before := d.enter(shortened(name))
 		defer d.leave(before)
 		item := reflect.New(n.typ.Elem()).Elem()
 		if err := d.value(n.elem, item); err != nil {
 			return err
 		}
-		v.SetMapIndex(reflect.ValueOf(key).Convert(n.typ.Key()), item)
+		v.SetMapIndex(reflect.ValueOf(name).Convert(n.typ.Key()), item)
 		return nil
 	})
 }
@@ -377,106 +326,83 @@ func (d *decoder) text(n *node, v reflect.Value) error {
 	if err != nil {
 		return err
 	}
-	if n.kind == ownText {
+	switch {
+	case n.kind == ownText:
 		if message := n.unmarshalText(v, b); message != "" {
 			d.fail(message)
 		}
-		return nil
-	}
-	s := string(b)
-	if strings.IndexByte(s, 0) >= 0 { // no text column of Postgres takes it
-		d.fail("NUL is not allowed")
-		return nil
-	}
-	v.SetString(s)
-	if n.limits != nil {
-		n.limits.text(d, s)
+	case bytes.IndexByte(b, 0) >= 0: // no text column of Postgres takes it
+		d.fail(noNUL)
+	default:
+		s := string(b)
+		v.SetString(s)
+		if n.limits != nil {
+			n.limits.text(d, s)
+		}
 	}
 	return nil
 }
 
-func (d *decoder) number(n *node, v reflect.Value) error {
-	from := d.pos
-	if err := d.skipNumber(); err != nil {
+const noNUL = "NUL is not allowed"
+
+// scalar reads a number or a truth value.
+func (d *decoder) scalar(n *node, v reflect.Value) error {
+	raw, err := d.json.ReadValue()
+	if err != nil {
 		return err
 	}
-	digits := string(d.data[from:d.pos])
-	switch {
-	case !n.setNumber(v, digits):
+	if v2.Unmarshal(raw, v.Addr().Interface()) != nil { // the type has no place for it
 		d.fail(n.wanted)
-	case n.limits != nil:
-		n.limits.number(d, digits)
+	} else if n.limits != nil {
+		n.limits.number(d, string(raw))
 	}
 	return nil
 }
 
-// setNumber answers whether the value's type has a place for the number.
-func (n *node) setNumber(v reflect.Value, digits string) bool {
-	var err error
-	bits := n.typ.Bits()
-	switch n.kind {
-	case whole:
-		var i int64
-		if i, err = strconv.ParseInt(digits, 10, bits); err == nil {
-			v.SetInt(i)
-		}
-	case natural:
-		var u uint64
-		if u, err = strconv.ParseUint(digits, 10, bits); err == nil {
-			v.SetUint(u)
-		}
-	default:
-		var f float64
-		if f, err = strconv.ParseFloat(digits, bits); err == nil {
-			v.SetFloat(f)
-		}
+// any reads a value of which nothing is known. Its numbers keep their digits.
+func (d *decoder) any(v reflect.Value) error {
+	raw, err := d.json.ReadValue()
+	if err != nil {
+		return err
 	}
-	return err == nil
+	if bytes.Contains(raw, []byte(`\u0000`)) { // and so does the text of a backslash before it, which nobody writes
+		d.fail(noNUL)
+		return nil
+	}
+	inner := json.NewDecoder(bytes.NewReader(raw))
+	inner.UseNumber()
+	return inner.Decode(v.Addr().Interface())
 }
 
 // own gives the value's text to the type's own UnmarshalJSON.
 func (d *decoder) own(n *node, v reflect.Value) error {
-	d.space()
-	from := d.pos
-	if err := d.skip(); err != nil {
+	raw, err := d.json.ReadValue()
+	if err != nil {
 		return err
 	}
-	raw := d.data[from:d.pos]
-	if n.kind == anything {
-		if bytes.Contains(raw, []byte(`\u0000`)) { // and so does the text of a backslash before it, which nobody writes
-			d.fail("NUL is not allowed")
-			return nil
-		}
-		return decodeAny(raw, v)
-	}
 	unmarshaler, _ := reflect.TypeAssert[json.Unmarshaler](v.Addr())
-	err := unmarshaler.UnmarshalJSON(raw)
-	if err == nil {
-		if string(raw) == "null" && n.quantity {
-			d.fail("must not be null")
-		} else if n.limits != nil {
-			n.limits.number(d, string(raw))
-		}
+	if err := unmarshaler.UnmarshalJSON(raw); err != nil {
+		d.refused(n, err)
 		return nil
 	}
-	if f, ok := errors.AsType[*fault.Error](err); ok && len(f.Fields) > 0 {
-		for _, inner := range f.Fields {
-			before := d.enter(inner.Field)
-			d.fail(inner.Message)
-			d.leave(before)
-		}
-		return nil
+	if n.quantity && raw.Kind() == 'n' {
+		d.fail("must not be null")
+	} else if n.limits != nil {
+		n.limits.number(d, string(raw))
 	}
-	d.fail(n.complaint(err))
 	return nil
 }
 
-// decodeAny reads what was checked already.
-func decodeAny(raw []byte, v reflect.Value) error {
-	inner := json.NewDecoder(bytes.NewReader(raw))
-	inner.UseNumber()
-	if err := inner.Decode(v.Addr().Interface()); err != nil {
-		return fmt.Errorf("decode what was checked: %w", err)
+// refused notes what a type's own UnmarshalJSON found.
+func (d *decoder) refused(n *node, err error) {
+	f, ok := errors.AsType[*fault.Error](err)
+	if !ok || len(f.Fields) == 0 {
+		d.fail(n.complaint(err))
+		return
 	}
-	return nil
+	for _, inner := range f.Fields {
+		before := d.enter(inner.Field)
+		d.fail(inner.Message)
+		d.leave(before)
+	}
 }

@@ -48,7 +48,7 @@ func newLimits(registry huma.Registry, n *node, s *huma.Schema) *limits {
 		if s.MaxItems != nil {
 			l.maxLength, said = *s.MaxItems, true
 		}
-	case whole, natural, float, ownJSON:
+	case scalar, ownJSON:
 		if s.Minimum != nil {
 			least := decimal.NewFromFloat(*s.Minimum)
 			l.least, said = &least, true

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 	"github.com/shopspring/decimal"
 )
@@ -23,10 +24,7 @@ const (
 	list
 	pointer
 	text
-	boolean
-	whole
-	natural
-	float
+	scalar   // a number or a truth value
 	ownJSON  // by its UnmarshalJSON
 	ownText  // a string, by its UnmarshalText
 	anything // an interface
@@ -35,6 +33,7 @@ const (
 // node is how values of a type are read, in one place of a body.
 type node struct {
 	kind     kind
+	token    jsontext.Kind // that its JSON begins with; 't' for both truth values
 	typ      reflect.Type
 	elem     *node
 	fields   []field
@@ -95,15 +94,15 @@ func (p *planner) plan(t reflect.Type, schema *huma.Schema, path string) *node {
 		n.kind, n.elem = pointer, p.plan(t.Elem(), schema, path)
 		return n
 	case t == uuidGo:
-		n.kind, n.wanted = ownText, wantUUID
+		n.kind, n.token, n.wanted = ownText, '"', wantUUID
 	case t == timeGo:
-		n.kind, n.wanted = ownText, wantTime
+		n.kind, n.token, n.wanted = ownText, '"', wantTime
 	case t == decimalGo:
 		panic("decimal.Decimal takes exponents of any size; a body has the quantities of package unit")
 	case own.Implements(jsonUnmarshaler):
 		n.kind, n.quantity = ownJSON, strings.HasSuffix(t.PkgPath(), "domain/unit")
 	case own.Implements(textUnmarshaler):
-		n.kind, n.wanted = ownText, "expected a text"
+		n.kind, n.token, n.wanted = ownText, '"', "expected a text"
 	default:
 		p.byKind(n, t, schema, path)
 	}
@@ -133,7 +132,7 @@ func (p *planner) byKind(n *node, t reflect.Type, schema *huma.Schema, path stri
 	case reflect.Struct:
 		p.object(n, t, schema, path)
 	case reflect.Slice:
-		n.kind, n.wanted = list, "expected a list"
+		n.kind, n.token, n.wanted = list, '[', "expected a list"
 		var items *huma.Schema
 		if schema != nil {
 			items = schema.Items
@@ -146,18 +145,18 @@ func (p *planner) byKind(n *node, t reflect.Type, schema *huma.Schema, path stri
 		if t.Key().Kind() != reflect.String {
 			panic(fmt.Sprintf("%s: keys of a JSON object are strings", t))
 		}
-		n.kind, n.wanted = dict, "expected an object"
+		n.kind, n.token, n.wanted = dict, '{', "expected an object"
 		n.elem = p.plan(t.Elem(), nil, path)
 	case reflect.String:
-		n.kind, n.wanted = text, "expected a text"
+		n.kind, n.token, n.wanted = text, '"', "expected a text"
 	case reflect.Bool:
-		n.kind, n.wanted = boolean, "expected true or false"
+		n.kind, n.token, n.wanted = scalar, 't', "expected true or false"
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		n.kind, n.wanted = whole, "expected a whole number"
+		n.kind, n.token, n.wanted = scalar, '0', "expected a whole number"
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		n.kind, n.wanted = natural, "expected a whole number that is not negative"
+		n.kind, n.token, n.wanted = scalar, '0', "expected a whole number that is not negative"
 	case reflect.Float32, reflect.Float64:
-		n.kind, n.wanted = float, "expected a number"
+		n.kind, n.token, n.wanted = scalar, '0', "expected a number"
 	case reflect.Interface:
 		n.kind = anything
 	default:
@@ -166,7 +165,7 @@ func (p *planner) byKind(n *node, t reflect.Type, schema *huma.Schema, path stri
 }
 
 func (p *planner) object(n *node, t reflect.Type, schema *huma.Schema, path string) {
-	n.kind, n.wanted, n.strict = object, "expected an object", p.strict
+	n.kind, n.token, n.wanted, n.strict = object, '{', "expected an object", p.strict
 	n.readOnly, n.byName = map[string]bool{}, map[string]int{}
 	prefix := path
 	if prefix != "" {
