@@ -38,6 +38,7 @@ type Runner struct {
 	mu     sync.Mutex
 	status map[string]*Status
 	moved  chan struct{}                 // closed when a projection has moved
+	moves  map[string]chan struct{}      // the same for each projection
 	anew   map[string]context.CancelFunc // lets a follower look again what it is to work on
 
 	asked chan struct{} // to look for builds
@@ -59,7 +60,7 @@ type Status struct {
 func NewRunner(store eventstore.Store, pool *pgxpool.Pool, log *slog.Logger) *Runner {
 	return &Runner{
 		store: store, pool: pool, config: pool.Config().ConnConfig.Copy(), log: log, owner: uuid.New(),
-		status: map[string]*Status{}, moved: make(chan struct{}), anew: map[string]context.CancelFunc{}, asked: make(chan struct{}, 1),
+		status: map[string]*Status{}, moved: make(chan struct{}), moves: map[string]chan struct{}{}, anew: map[string]context.CancelFunc{}, asked: make(chan struct{}, 1),
 	}
 }
 
@@ -126,6 +127,18 @@ func (r *Runner) Moved() <-chan struct{} {
 	return r.moved
 }
 
+// Follow returns how far this process has folded a generation, and a channel that is closed at its next
+// move. It returns false when this process does not fold it.
+func (r *Runner) Follow(name string, generation int) (at event.Position, moved <-chan struct{}, folds bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.status[name]
+	if s == nil || !s.Working || s.Generation != generation {
+		return 0, nil, false
+	}
+	return s.Position, r.moves[name], true
+}
+
 func (r *Runner) set(p *Projection, change func(*Status)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -133,7 +146,10 @@ func (r *Runner) set(p *Projection, change func(*Status)) {
 	if s == nil {
 		s = &Status{Name: p.Name, Version: p.Version}
 		r.status[p.Name] = s
+	} else {
+		close(r.moves[p.Name])
 	}
+	r.moves[p.Name] = make(chan struct{})
 	change(s)
 	close(r.moved)
 	r.moved = make(chan struct{})

@@ -1,6 +1,7 @@
 package readmodels
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,22 +18,19 @@ import (
 	"bahi/domain/event"
 )
 
-// pollEvery is how often a read looks whether a projection has come far enough that another process
-// works on.
-const pollEvery = 5 * time.Millisecond
-
-// defaultWait is how long a read waits for the log's head when nobody was told otherwise (CONTRACT.md 0.3).
+// defaultWait is how long a read waits for the log's head unless the request says otherwise (CONTRACT.md 0.3).
 const defaultWait = 500 * time.Millisecond
 
 // Reader reads projections. All methods may be called by many goroutines.
 type Reader struct {
-	Wait time.Duration // of a read that was not told how long, for the log's head
+	Wait time.Duration // how long a read waits for the log's head unless the request says otherwise
 
 	pool     *pgxpool.Pool
 	lookups  *lookups
 	versions map[string]int // of each projection, as this program knows it
-	moved    func() <-chan struct{}
+	follow   Follow
 	head     func(context.Context) (event.Position, error)
+	looks    looks
 
 	mu   sync.RWMutex
 	live map[string]int // generation by projection
@@ -45,17 +43,26 @@ type statement struct {
 	many  string   // the same for many callers at once; empty when that cannot be
 	types []string // of the arrays that it takes
 	nth   int      // of the reader's statements
-	names []string // of the projections that it reads
+
+	names       []string // of the projections that it reads
+	generations []int    // of these
 }
 
-// NewReader makes a reader. Versions has the projections that this program reads. Moved answers a
-// channel that is closed when one of them moves in this process. Head is nil when the log is in the
-// same database, where it is read in the same snapshot; else it answers the log's head.
-func NewReader(pool *pgxpool.Pool, versions map[string]int, moved func() <-chan struct{}, head func(context.Context) (event.Position, error)) *Reader {
-	return &Reader{Wait: defaultWait, pool: pool, lookups: newLookups(pool), versions: versions, moved: moved, head: head, live: map[string]int{}, sql: map[string]*statement{}}
+// Follow returns how far this process has folded a generation, and a channel that is closed at its next
+// move. It returns false when this process does not fold it.
+type Follow func(name string, generation int) (at event.Position, moved <-chan struct{}, folds bool)
+
+// NewReader makes a reader. Versions has the projections that this program reads. Follow may be nil. Head
+// is nil when the log is in the same database, where each read finds it in its own snapshot; otherwise it
+// returns the log's head.
+func NewReader(pool *pgxpool.Pool, versions map[string]int, follow Follow, head func(context.Context) (event.Position, error)) *Reader {
+	if follow == nil {
+		follow = func(string, int) (event.Position, <-chan struct{}, bool) { return 0, nil, false }
+	}
+	return &Reader{Wait: defaultWait, pool: pool, lookups: newLookups(pool), versions: versions, follow: follow, head: head, live: map[string]int{}, sql: map[string]*statement{}}
 }
 
-// Rows answers a view's rows. The SQL names tables as projection.table.
+// Rows returns a view's rows. The SQL names tables as projection.table.
 func Rows[T any](ctx context.Context, r *Reader, as pgx.RowToFunc[T], sql string, args ...any) (all []T, err error) {
 	err = r.read(ctx, sql, args, false, func(rows pgx.Rows) (err error) {
 		all, err = pgx.CollectRows(rows, as)
@@ -64,7 +71,7 @@ func Rows[T any](ctx context.Context, r *Reader, as pgx.RowToFunc[T], sql string
 	return all, err
 }
 
-// Row answers a view's only row, or missing when there is none.
+// Row returns a view's only row, or missing when there is none.
 func Row[T any](ctx context.Context, r *Reader, missing error, as pgx.RowToFunc[T], sql string, args ...any) (one T, err error) {
 	err = r.read(ctx, sql, args, true, func(rows pgx.Rows) (err error) {
 		one, err = pgx.CollectExactlyOneRow(rows, as)
@@ -78,78 +85,67 @@ func Row[T any](ctx context.Context, r *Reader, missing error, as pgx.RowToFunc[
 
 var errMoved = errors.New("another generation is live")
 
+// read waits for the positions that the request asks for, then runs the view once. It runs the view first
+// where nothing says that a wait is needed: mostly, the projections have the whole log.
 func (r *Reader) read(ctx context.Context, sql string, args []any, one bool, collect func(pgx.Rows) error) error {
 	f, args := FreshnessOf(ctx), plain(args)
 	known, _ := ctx.Value(leastKey{}).(event.Position)
 	past, isPast := ctx.Value(pastKey{}).(event.Position)
-	needed := max(f.Min, known, past)
-	least, toHead := needed, f.Min == 0 && !isPast // the head as of the arrival
-	arrival := event.Position(0)
+	w := &wait{needed: max(f.Min, known, past), toHead: f.Min == 0 && !isPast, most: cmp.Or(f.Wait, r.Wait)}
 	if r.head != nil {
-		var err error
-		if arrival, err = r.head(ctx); err != nil {
+		head, err := r.head(ctx)
+		if err == nil {
+			err = w.arrive(head)
+		}
+		if err != nil {
 			return err
 		}
 	}
-	var deadline <-chan time.Time
-	for moves := 0; ; {
-		var moved <-chan struct{}
-		if r.moved != nil {
-			moved = r.moved()
-		}
+	for tries := 0; ; tries++ {
 		s, err := r.statement(ctx, sql, args)
 		if err != nil {
 			return err
 		}
-		at, stands, head, err := r.attempt(ctx, s, args, one, collect)
-		gone := errors.Is(err, errMoved)
-		if gone {
-			r.forget()
-			if moves++; moves == 1 {
-				continue
+		if tries > 0 || r.behind(s, w) {
+			if err := r.await(ctx, s, w); err != nil {
+				return err
 			}
-		} else if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		}
+		at, stands, head, err := r.attempt(ctx, s, args, one, collect)
+		if errors.Is(err, errMoved) {
+			r.forget()
+			if w.over() {
+				return fmt.Errorf("the tables of %s are gone: %w", strings.Join(s.names, ", "), ErrNotBuilt)
+			}
+			if tries > 0 { // nothing has taken their place yet
+				if err := w.pause(ctx, nil); err != nil {
+					return err
+				}
+			}
+			continue
+		}
+		if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 			return err
 		}
-		if r.head != nil {
-			head = arrival
-		}
-		if toHead && !gone { // which the first look has seen
-			least, toHead = max(least, head), false
+		if r.head == nil {
+			if ahead := w.arrive(head); ahead != nil {
+				return ahead
+			}
 		}
 		switch {
-		case gone: // and nothing has taken its place yet
-		case needed > head:
-			return ErrAhead
 		case r.head == nil && at > head: // the projection is of another log, or of one that lost its tail
 			f.note(at, true)
 			return err
-		case at >= least, stands != goesOn && needed <= at:
-			f.note(at, at < least || stands == standsLost)
+		case at >= w.least, stands != goesOn && w.needed <= at:
+			f.note(at, at < w.least || stands == standsLost)
 			return err
-		}
-		if deadline == nil {
-			wait := f.Wait
-			if wait == 0 {
-				wait = r.Wait
-			}
-			deadline = time.After(wait)
-		}
-		select {
-		case <-moved:
-		case <-time.After(pollEvery):
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-deadline:
-			switch {
-			case gone:
-				return fmt.Errorf("the tables of %s are gone: %w", strings.Join(s.names, ", "), ErrNotBuilt)
-			case at < needed:
-				return ErrNotYet
-			}
+		case w.over() && at < w.needed:
+			return ErrNotYet
+		case w.over():
 			f.note(at, true)
 			return err
 		}
+		r.looks.late()
 	}
 }
 
@@ -178,7 +174,7 @@ func (r *Reader) attempt(ctx context.Context, s *statement, args []any, one bool
 	return event.Position(*told.position), told.stands, event.Position(told.head), err
 }
 
-// moved recognises that the tables of a generation are gone.
+// moved returns [errMoved] for an error that says that the tables of a generation are gone.
 func moved(err error) error {
 	if server, ok := errors.AsType[*pgconn.PgError](err); ok && (server.Code == "42P01" || server.Code == "3F000") {
 		return errMoved
@@ -198,7 +194,13 @@ var table = regexp.MustCompile(`\b([a-z][a-z_]*)\.[a-z_]+`)
 // parameter finds a parameter.
 var parameter = regexp.MustCompile(`\$(\d+)`)
 
-// numbered answers names with numbers from 1.
+// headSQL and standsSQL are the log's head, and the standing of a generation g.
+const (
+	headSQL   = `coalesce((select position from log.event order by position desc limit 1), 0)`
+	standsSQL = `case when g.error is not null and g.error_position is null then 2 when g.error is not null or g.paused then 1 else 0 end`
+)
+
+// numbered returns n names with numbers from 1.
 func numbered(name string, n int) string {
 	all := make([]string, n)
 	for i := range all {
@@ -207,10 +209,10 @@ func numbered(name string, n int) string {
 	return strings.Join(all, ", ")
 }
 
-// ErrNotBuilt answers a read of a projection that has no tables yet.
+// ErrNotBuilt is returned by a read of a projection that has no tables yet.
 var ErrNotBuilt = errors.New("the projection is not built yet")
 
-// statement answers the SQL with the live generations' schemas in place of the projections' names.
+// statement returns the SQL with the live generations' schemas in place of the projections' names.
 func (r *Reader) statement(ctx context.Context, sql string, args []any) (*statement, error) {
 	r.mu.RLock()
 	s := r.sql[sql]
@@ -227,30 +229,29 @@ func (r *Reader) statement(ctx context.Context, sql string, args []any) (*statem
 	if len(s.names) == 0 {
 		return nil, fmt.Errorf("no projection is named in: %s", sql)
 	}
-	generations := make([]int, len(s.names))
+	s.generations = make([]int, len(s.names))
 	for i, name := range s.names {
 		g, err := r.generation(ctx, name)
 		if err != nil {
 			return nil, err
 		}
-		generations[i] = g
+		s.generations[i] = g
 	}
 	view := table.ReplaceAllStringFunc(sql, func(found string) string {
 		name, rest, _ := strings.Cut(found, ".")
 		if i := slices.Index(s.names, name); i >= 0 {
-			return fmt.Sprintf("%s_g%d.%s", name, generations[i], rest)
+			return fmt.Sprintf("%s_g%d.%s", name, s.generations[i], rest)
 		}
 		return found
 	})
 	read := make([]string, len(s.names))
 	for i, name := range s.names {
-		read[i] = fmt.Sprintf("('%s', %d)", name, generations[i])
+		read[i] = fmt.Sprintf("('%s', %d)", name, s.generations[i])
 	}
 	// The one row of state comes with each of the view's, and alone when there are none. A nested loop
 	// over one row keeps the view's order.
 	state := `
-		select min(g.position), bool_and(g.live), max(case when g.error is not null and g.error_position is null then 2 when g.error is not null or g.paused then 1 else 0 end), count(*),
-			coalesce((select position from log.event order by position desc limit 1), 0)
+		select min(g.position), bool_and(g.live), max(` + standsSQL + `), count(*), ` + headSQL + `
 		from projection.generation g where (g.name, g.generation) in (` + strings.Join(read, ", ") + `)`
 	s.text = `select state.*, 1::bigint, view.* from (` + state + `) state
 		left join lateral (select true, v.* from (` + view + `) v) view on true`

@@ -162,7 +162,7 @@ func (s settings) openBooks(ctx context.Context, serving bool) (sys *system, err
 
 // reader reads the projections of these versions, and waits for them as the settings say.
 func (s *system) reader(versions map[string]int) *readmodels.Reader {
-	r := readmodels.NewReader(s.pool, versions, s.runner.Moved, s.settings.headElsewhere(s.store))
+	r := readmodels.NewReader(s.pool, versions, s.runner.Follow, s.settings.headElsewhere(s.store))
 	r.Wait = s.settings.ReadWait
 	return r
 }

@@ -199,7 +199,7 @@ func newRig(t *testing.T) *rig {
 		cancel()
 		require.NoError(t, <-stopped)
 	})
-	r.views = &views.Views{Reader: readmodels.NewReader(r.pool, map[string]int{"users": tables.Users.Version, "workspaces": tables.Workspaces.Version}, runner.Moved, nil)}
+	r.views = &views.Views{Reader: readmodels.NewReader(r.pool, map[string]int{"users": tables.Users.Version, "workspaces": tables.Workspaces.Version}, runner.Follow, nil)}
 	require.Eventually(t, func() bool {
 		_, users := r.views.Users(t.Context())
 		_, members := r.views.Members(t.Context(), uuid.Nil)
