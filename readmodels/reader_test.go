@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -180,49 +179,6 @@ func TestEachReadSeesEveryWriteAnsweredBefore(t *testing.T) {
 			require.False(t, f.Stale())
 		}
 	}
-}
-
-// asked counts how often a view's statement runs.
-type asked struct{ views atomic.Int64 }
-
-func (a *asked) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
-	if strings.Contains(data.SQL, ".name") && strings.Contains(data.SQL, "state.*") {
-		a.views.Add(1)
-	}
-	return ctx
-}
-
-func (*asked) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
-
-func TestAReadThatWaitsAsksOnceMore(t *testing.T) {
-	t.Parallel()
-	s := built(t, 1)
-	s.add(t, "new")
-	count := &asked{}
-	config := s.pool.Config().Copy()
-	config.ConnConfig.Tracer = count
-	pool, err := pgxpool.NewWithConfig(t.Context(), config)
-	require.NoError(t, err)
-	t.Cleanup(pool.Close)
-	moves := 0
-	follow := func(string, int) (event.Position, <-chan struct{}, bool) {
-		moved := make(chan struct{})
-		close(moved)
-		if moves++; moves == 50 {
-			s.build(t)
-		}
-		return event.Position(min(1+moves/50, 2)), moved, true
-	}
-	reader := readmodels.NewReader(pool, map[string]int{"names": 1}, follow, nil)
-	for range 2 {
-		f := &readmodels.Freshness{Wait: forever}
-		all, err := list(fresh(t, f), reader)
-		require.NoError(t, err)
-		require.Equal(t, []string{"n0", "new"}, all)
-		require.False(t, f.Stale())
-	}
-	require.GreaterOrEqual(t, moves, 50)
-	require.LessOrEqual(t, count.views.Load(), int64(4), "once too early, once when the tables had moved, once for each answer")
 }
 
 func TestALateProjectionAnswersWhatItHasAndSaysSo(t *testing.T) {

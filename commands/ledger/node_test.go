@@ -71,7 +71,7 @@ func openOffice(t *testing.T) *office {
 	o.vault, err = vault.Open(t.Context(), pool, make([]byte, 32), log)
 	require.NoError(t, err)
 	runner := projections.NewRunner(o.store, pool, log)
-	o.views = &views.Views{Reader: readmodels.NewReader(pool, map[string]int{"books": 1}, runner.Follow, nil)}
+	o.views = &views.Views{Reader: readmodels.NewReader(pool, map[string]int{"books": projected.Books.Version}, runner.Follow, nil)}
 	run(t, func(ctx context.Context) error { return runner.Run(ctx, projected.Books) })
 	require.Eventually(t, func() bool { return runner.Statuses()["books"].Ready }, 30*time.Second, 5*time.Millisecond)
 	return o
