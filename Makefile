@@ -59,7 +59,7 @@ lint: need $(LINT) ## check format, vet, linters and shell scripts
 	@LINT=$(LINT) scripts/lint.sh
 
 .PHONY: generate
-generate: need ## write the generated files anew
+generate: need ## write the generated files
 	go generate ./...
 
 .PHONY: verify

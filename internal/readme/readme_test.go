@@ -1,4 +1,4 @@
-// Package readme runs what the README tells its readers to type.
+// Package readme runs what the README, and the page that goes on with it, tell their readers to type.
 package readme
 
 import (
@@ -43,12 +43,16 @@ func steps(text string) (all []step) {
 	return all
 }
 
-func TestTheSessionOfTheReadmeAnswersWhatItShows(t *testing.T) {
+func TestSessionsPrintWhatTheirPagesShow(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../README.md")
-	require.NoError(t, err)
-	all := steps(string(text))
-	require.NotEmpty(t, all)
+	var all []step
+	for _, page := range []string{"README.md", "docs/accounts.md"} { // one shell: accounts.md goes on where the README ends
+		text, err := os.ReadFile("../../" + page)
+		require.NoError(t, err)
+		of := steps(string(text))
+		require.NotEmpty(t, of, page)
+		all = append(all, of...)
+	}
 
 	checkout := t.TempDir()
 	build(t, checkout)

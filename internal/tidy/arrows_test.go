@@ -98,7 +98,7 @@ func betweenAreas(from, to string) string {
 	}
 	parts := strings.Split(to, "/")
 	if len(parts) < 2 {
-		return "only what stands outside domain imports the catalogue"
+		return "only folders outside domain import the catalogue"
 	}
 	if slices.Contains(areas, parts[1]) && !strings.HasPrefix(from+"/", "domain/"+parts[1]+"/") {
 		return "it belongs to the area " + parts[1]

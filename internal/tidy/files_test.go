@@ -19,7 +19,7 @@ import (
 // root is the repository, seen from this package's folder, where go test runs.
 const root = "../.."
 
-// topLevel is all that may stand at the repository's root: folders end in a slash.
+// topLevel lists all that may be at the repository's root: folders end in a slash.
 var topLevel = []string{
 	"cmd/", "domain/", "eventstore/", "commands/", "projections/", "readmodels/", "reactors/", "providers/", "http/", "migrations/",
 	"internal/", "docs/", "scripts/", ".ci/",
