@@ -57,6 +57,7 @@ func openStore(ctx context.Context, url string) (*storedLog, error) {
 		return nil, errors.New("the URL of the database is not of the form postgres://user@host/database") // it may hold a password
 	}
 	config.RuntimeParams["default_transaction_read_only"] = "on"
+	config.RuntimeParams["jit"] = "off"
 	config.RuntimeParams["application_name"] = "bahi-verify"
 	var l storedLog
 	if l.conn, err = pgx.ConnectConfig(ctx, config); err != nil {

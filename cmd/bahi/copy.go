@@ -90,9 +90,14 @@ func (c copyEvents) openAt(ctx context.Context, url string, fresh bool) (eventLo
 			return nil, err
 		}
 	}
-	pool, err := pgxpool.New(ctx, url)
+	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		return nil, errors.New("it is not an address of a database") // the error may quote the password
+	}
+	config.ConnConfig.RuntimeParams["jit"] = "off"
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return nil, err
 	}
 	store, err := postgres.Open(ctx, pool, log)
 	if err != nil {

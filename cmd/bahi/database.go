@@ -114,6 +114,7 @@ func (db *database) pool(ctx context.Context) (*pgxpool.Pool, error) {
 		return nil, fmt.Errorf("DATABASE_URL: %w", err)
 	}
 	config.MaxConns = 4
+	config.ConnConfig.RuntimeParams["jit"] = "off"
 	return pgxpool.NewWithConfig(ctx, config)
 }
 

@@ -120,6 +120,8 @@ func (s settings) openBooks(ctx context.Context, serving bool) (sys *system, err
 	config.ConnConfig.RuntimeParams["plan_cache_mode"] = "force_generic_plan"
 	// They are made when the tables may be empty, and every view looks rows up by their keys.
 	config.ConnConfig.RuntimeParams["enable_seqscan"] = "off"
+	// Plans that look rows up at any price have the costs for which Postgres compiles them, which takes longer than they run.
+	config.ConnConfig.RuntimeParams["jit"] = "off"
 	config.ConnConfig.RuntimeParams["application_name"] = "bahi"
 	if sys.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return sys, err
