@@ -375,7 +375,7 @@ func TestACheckpointMovesOnWithWhatIsNothingToTheProjection(t *testing.T) {
 	run := r.run(t, seen("seen", nil))
 	run.until("seen", func(s Status) bool { return s.Ready })
 	for range 50 {
-		r.addRaw(t, "Other", `{}`, `{}`)
+		r.addForeign(t)
 	}
 	run.reached("seen", 50)
 	run.stop()

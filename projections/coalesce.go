@@ -97,7 +97,7 @@ func coalesced(ctx context.Context, p *Projection, store eventstore.Store, after
 
 func (p *Projection) wants(b eventstore.Batch) bool {
 	for i := range b.Events {
-		if p.folding(b.Events[i].Type) {
+		if p.takes(&b.Events[i]) {
 			return true
 		}
 	}

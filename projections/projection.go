@@ -5,8 +5,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,6 +27,7 @@ type Projection struct {
 	folds   map[string]Fold
 	common  map[string]string // columns that the version before has too, by table
 	raw     *Fold             // of every event, whatever its type; nil: folds says what is folded
+	in      map[string]bool   // categories of streams that have events of the folded types
 
 	parted   func(*event.Recorded[any]) (key int64, all bool) // nil: the fold cannot be shared out
 	personal bool                                             // it folds events that hold personal values
@@ -61,7 +64,7 @@ const afterFill = "-- after fill"
 // Define declares a projection. The DDL names no schema, so that the same text makes a generation and
 // its successor beside it.
 func Define(name string, version int, ddl string, folds ...Fold) *Projection {
-	p := &Projection{Name: name, Version: version, folds: map[string]Fold{}}
+	p := &Projection{Name: name, Version: version, folds: map[string]Fold{}, in: map[string]bool{}}
 	p.tables, p.after, _ = strings.Cut(ddl, afterFill)
 	for _, f := range folds {
 		if f.raw != nil {
@@ -74,13 +77,19 @@ func Define(name string, version int, ddl string, folds ...Fold) *Projection {
 			if _, twice := p.folds[t]; twice {
 				panic(fmt.Sprintf("projection %s folds %s twice", name, t))
 			}
-			p.folds[t] = f
-			if info, known := domain.Catalogue.Lookup(t); known && event.HoldsSealed(info.Go) {
-				p.personal = true
-			}
+			p.add(t, f)
 		}
 	}
 	return p
+}
+
+// add lets f fold the events of a type.
+func (p *Projection) add(eventType string, f Fold) {
+	p.folds[eventType] = f
+	if info, known := domain.Catalogue.Lookup(eventType); known {
+		p.in[info.Category] = true
+		p.personal = p.personal || event.HoldsSealed(info.Go)
+	}
 }
 
 // Personal says whether the tables may hold personal values in clear: it folds events that have some.
@@ -204,16 +213,31 @@ func (p *Projection) indexes() (indexes []string, rest string) {
 	return indexes, rest
 }
 
-// Hash tells one DDL from another.
+// Hash returns the SHA-256 of the DDL and of the names of the folded event types. Programs of one version share a generation, so
+// they must agree on both.
 func (p *Projection) Hash() string {
-	sum := sha256.Sum256([]byte(p.tables + afterFill + p.after))
+	text := p.tables + afterFill + p.after
+	if len(p.folds) > 0 {
+		text += "\n-- folds " + strings.Join(slices.Sorted(maps.Keys(p.folds)), " ")
+	}
+	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])
 }
 
-// folding says whether the projection folds events of this type.
-func (p *Projection) folding(eventType string) bool {
-	_, ok := p.folds[eventType]
-	return ok || p.raw != nil
+// takes reports whether the projection deals with an event: it folds the type, or it does not know the type of an event in a category
+// that it folds. It must not pass over the latter: a newer program wrote the event, and may share this projection's checkpoint.
+func (p *Projection) takes(e *event.Stored) bool {
+	if _, folded := p.folds[e.Type]; folded || p.raw != nil {
+		return true
+	}
+	category, _, _ := strings.Cut(e.Stream, "-")
+	return p.in[category] && !isKnown(e.Type)
+}
+
+// isKnown reports whether the program knows a type of events.
+func isKnown(eventType string) bool {
+	_, known := domain.Catalogue.Lookup(eventType)
+	return known
 }
 
 // fold applies a piece of the log in order. Runs of events that one Apply takes go to it together.

@@ -24,10 +24,8 @@ func React(name string, types []string, react func(ctx context.Context, tx pgx.T
 	fold := Apply(types, func(ctx context.Context, b *Batch, events []event.Recorded[any]) error {
 		return react(ctx, b.Tx, events)
 	})
-	p := &Projection{Name: name, folds: map[string]Fold{}, idle: idleReactor}
-	for _, t := range types {
-		p.folds[t] = fold
-	}
+	p := Define(name, 0, "", fold)
+	p.idle, p.personal = idleReactor, false // it opens no personal values
 	return &Reactor{p}
 }
 

@@ -55,7 +55,7 @@ func TestAReactorsCheckpointMovesOnWithWhatIsNothingToIt(t *testing.T) {
 	run := r.react(t, reacting(t, r))
 	run.until("mail", func(s Status) bool { return s.Ready && s.Working })
 	for range 20 {
-		r.addRaw(t, "Other", `{}`, `{}`)
+		r.addForeign(t)
 	}
 	run.reached("mail", 20)
 	all, err := Checkpoints(t.Context(), r.pool)

@@ -2,6 +2,7 @@ package projections
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -36,6 +37,10 @@ func (k registry) begin(ctx context.Context, conn *pgx.Conn) (held, error) {
 		if !found { // another process was quicker, and did not come to the end
 			return nil, errStandby
 		}
+	}
+	if g.DDL != k.p.Hash() { // before it is taken from a process that may fold it
+		return nil, &mismatch{fmt.Sprintf("generation %d of projection %s version %d was built by a program with other tables or event types: "+
+			"this program does not fold it; rebuild the projection if this is the program to serve", g.Generation, k.p.Name, k.p.Version)}
 	}
 	s := k.r.build(k.p).session(conn, g)
 	s.owner = k.r.owner

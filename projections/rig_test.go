@@ -71,10 +71,21 @@ func (r *rig) tryAdd(ctx context.Context, names ...string) error {
 	return nil
 }
 
-// addRaw appends an event as it is.
+// addForeign appends an event of another program.
+func (r *rig) addForeign(t *testing.T) {
+	t.Helper()
+	r.addTo(t, "guestbook", "GuestSigned", `{}`, `{}`)
+}
+
+// addRaw appends an event as it is to a bank account's stream.
 func (r *rig) addRaw(t *testing.T, name, data, meta string) {
 	t.Helper()
-	_, err := r.store.Append(t.Context(), "bank-"+uuid.NewString(), eventstore.NoStream,
+	r.addTo(t, "bank", name, data, meta)
+}
+
+func (r *rig) addTo(t *testing.T, category, name, data, meta string) {
+	t.Helper()
+	_, err := r.store.Append(t.Context(), category+"-"+uuid.NewString(), eventstore.NoStream,
 		event.New{ID: uuid.New(), Type: name, Data: []byte(data), Meta: []byte(meta)})
 	require.NoError(t, err)
 }

@@ -129,6 +129,9 @@ func (d *decoded) blame(nth int, err error) error {
 	return &poison{at: d.events[nth].Position, typ: d.names[nth], err: err}
 }
 
+// errUnknownType tells that a newer program wrote an event. Of all processes, one of that program goes on behind it.
+var errUnknownType = errors.New("this program does not know events of this type; a newer program wrote the event, and folds it")
+
 // poison is an event that a projection cannot apply.
 type poison struct {
 	at  event.Position
@@ -154,9 +157,12 @@ func (p *Projection) decode(batch eventstore.Batch, skipped map[event.Position]b
 	d.events, d.names = make([]event.Recorded[any], 0, len(batch.Events)), make([]string, 0, len(batch.Events))
 	for i := range batch.Events {
 		e := &batch.Events[i]
-		if p.folding(e.Type) && !skipped[e.Position] {
+		if p.takes(e) && !skipped[e.Position] {
 			var r event.Recorded[any]
-			err := guarded(func() (err error) { r, err = domain.Catalogue.Decode(*e); return err })
+			err := errUnknownType
+			if isKnown(e.Type) {
+				err = guarded(func() (err error) { r, err = domain.Catalogue.Decode(*e); return err })
+			}
 			if err != nil {
 				d.reach(batch.Events[:i])
 				return d, &poison{at: e.Position, typ: e.Type, err: err}

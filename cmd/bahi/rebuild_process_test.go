@@ -16,6 +16,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
+
+	ledgertables "bahi/projections/ledger"
 )
 
 // busy is a database that processes serve and read from, with clients who write as fast as they can and
@@ -189,15 +191,15 @@ func rebuildUnderLoad(t *testing.T, random *rand.Rand, nth int) {
 	l := newBusy(t, database, p.url, random.Uint64())
 	end := l.begin()
 	for _, byShell := range []bool{true, false} {
-		was := l.live(1)
+		was := l.live(ledgertables.Books.Version)
 		var g generation
 		if byShell { // somebody at the shell builds, and the server goes on with it
 			shell := launch(t, l.command("projections", "rebuild", "books", "--throttle", strconv.Itoa(l.slowly(random))))
-			g = l.killed(random, l.building(1), shell.end)
+			g = l.killed(random, l.building(ledgertables.Books.Version), shell.end)
 		} else { // the server builds, and the next one goes on with it
 			p.client().POST("/ops/projections/books/rebuild", map[string]any{"throttle": l.slowly(random), "partitions": 1 + random.IntN(3)}).Status(202)
 			l.looking.mayBeAway.Store(true)
-			g = l.killed(random, l.building(1), p.kill)
+			g = l.killed(random, l.building(ledgertables.Books.Version), p.kill)
 			end()
 			require.NotContains(t, p.text(), "status=50")
 			p = serving()
@@ -218,7 +220,7 @@ func rebuildUnderLoad(t *testing.T, random *rand.Rand, nth int) {
 		} else {
 			p.client().POST("/ops/projections/books/rollback", nil).Status(200)
 		}
-		require.Equal(t, was.Generation, l.live(1).Generation)
+		require.Equal(t, was.Generation, l.live(ledgertables.Books.Version).Generation)
 		l.looking.after(t.Context(), 50)
 	}
 	end()
@@ -229,6 +231,9 @@ func rebuildUnderLoad(t *testing.T, random *rand.Rand, nth int) {
 	t.Logf("%d writes were answered, %d reads, %d of them stale", l.load.answered.Load(), l.looking.reads.Load(), l.looking.stale.Load())
 	p.stop()
 }
+
+// nextBooks is the version of the books in the program that nextVersion builds.
+var nextBooks = ledgertables.Books.Version + 1
 
 // nextVersion builds the program as it may be one day: with another version of the books, whose rows have
 // a column more. Nothing of it is in the source tree.
@@ -242,7 +247,7 @@ func nextVersion(t *testing.T) string {
 			"-- after fill\n", "-- after fill\n\ncreate index row_version_weekday_idx on row_version (account_id, weekday);",
 		},
 		"../../projections/ledger/books.go": {
-			`Define("books", 1,`, `Define("books", 2,`,
+			fmt.Sprintf(`Define("books", %d,`, ledgertables.Books.Version), fmt.Sprintf(`Define("books", %d,`, nextBooks),
 			".Parted(partOf)\n", `.Parted(partOf).Comparable(map[string]string{
 				"account": "*", "total": "*", "posting": "*", "bulk": "*",
 				"row_version": "row_id, from_position, to_position, account_id, date, in_entries, out_entries, in_cash, out_cash, revision, deleted",
@@ -288,15 +293,15 @@ func TestANewVersionIsBuiltBesideTheOldOneUnderLoad(t *testing.T) {
 
 		// The new program builds what it reads; it dies, and another one goes on.
 		shell := launch(t, next("projections", "build", "--throttle", strconv.Itoa(l.slowly(random))))
-		g := l.killed(random, l.building(2), shell.end)
+		g := l.killed(random, l.building(nextBooks), shell.end)
 		if !g.Live { // as it may be on a busy machine, where it came to its end before it died
-			require.Zero(t, l.live(2), "it is not read yet")
+			require.Zero(t, l.live(nextBooks), "it is not read yet")
 		}
 		building := launch(t, next("projections", "build"))
 		l.watch(g, func(g generation) bool { return g.Live })
 		<-building.done
 		require.NoError(t, building.err, building.text())
-		require.Equal(t, 1, l.live(1).Generation, "the old program reads what it has always read")
+		require.Equal(t, 1, l.live(ledgertables.Books.Version).Generation, "the old program reads what it has always read")
 		healthy(t, next("doctor", "books"))
 		healthy(t, l.command("doctor", "books"))
 
@@ -320,11 +325,11 @@ func TestANewVersionIsBuiltBesideTheOldOneUnderLoad(t *testing.T) {
 		l.looking.after(t.Context(), 50)
 		out, wrong, status := execute(t, l.command("projections", "list"))
 		require.Equal(t, 0, status, wrong)
-		require.Regexp(t, fmt.Sprintf(`(?m)^books +2 +%d +live .* of another version of the program$`, g.Generation), out)
+		require.Regexp(t, fmt.Sprintf(`(?m)^books +%d +%d +live .* of another version of the program$`, nextBooks, g.Generation), out)
 		out, wrong, status = execute(t, l.command("projections", "drop", "books", strconv.Itoa(g.Generation)))
 		require.Equal(t, 0, status, wrong)
 		require.Equal(t, fmt.Sprintf("books: generation %d is dropped\n", g.Generation), out)
-		require.Empty(t, l.generations(2))
+		require.Empty(t, l.generations(nextBooks))
 		end()
 		l.load.verify()
 		healthy(t, l.command("doctor"))

@@ -13,7 +13,7 @@ import (
 var apiKeysDDL string
 
 // APIKeys lists the keys of workspaces, without anything that opens. Keys that a key made are revoked with it.
-var APIKeys = projections.Define("api_keys", 1, apiKeysDDL,
+var APIKeys = projections.Define("api_keys", 2, apiKeysDDL,
 	projections.On(func(b *projections.Batch, e event.Recorded[apikey.Created]) {
 		b.Exec(`
 			insert into api_key (id, workspace_id, name, permissions, created_by, made_by, expires_at, created_at, revoked_at)

@@ -16,7 +16,7 @@ const joins = `insert into member (workspace_id, user_id, permissions, joined_at
 const ends = `update invitation set ended_at = $2 where id = $1`
 
 // Workspaces has who belongs to which workspace, and who is asked to.
-var Workspaces = projections.Define("workspaces", 1, workspacesDDL,
+var Workspaces = projections.Define("workspaces", 2, workspacesDDL,
 	projections.On(func(b *projections.Batch, e event.Recorded[workspace.Made]) {
 		b.Exec(joins, e.StreamID(), e.Data.Owner, workspace.Owner, e.At, e.Revision)
 	}),

@@ -1,0 +1,95 @@
+package projections
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"bahi/domain/event"
+	"bahi/domain/ledger/bank"
+	"bahi/domain/ledger/book"
+)
+
+const unknown = "event BankAccountRetitled at position 3: this program does not know events of this type"
+
+func TestAnUnknownEventTypeInAFoldedCategoryStopsTheProjection(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	p := seen("seen", nil)
+	run := r.run(t, p)
+	run.until("seen", func(s Status) bool { return s.Ready })
+	r.add(t, "a", "b")
+	r.addRaw(t, "BankAccountRetitled", `{}`, `{"schema":1}`)
+	r.add(t, "c")
+
+	status := run.until("seen", func(s Status) bool { return s.Error != "" })
+	require.Contains(t, status.Error, unknown)
+	require.EqualValues(t, 2, status.Position)
+	require.Contains(t, r.parked(t, "seen").Error, unknown)
+	require.Equal(t, []string{"a", "b"}, r.names(t, "seen"))
+	require.ErrorContains(t, r.build(p).Run(t.Context()), unknown, "nor does a rebuild pass over it")
+}
+
+func TestEventTypesThatTheProgramKnowsOrThatAreOfOtherCategoriesArePassedOver(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	run := r.run(t, seen("seen", nil))
+	run.until("seen", func(s Status) bool { return s.Ready })
+	r.addRaw(t, "BankAccountRenamed", `{"name":"b"}`, `{"schema":1}`)
+	r.addForeign(t)
+	r.add(t, "a")
+	require.Empty(t, run.reached("seen", 3).Error)
+}
+
+func TestAReactorStopsAtAnUnknownEventTypeInACategoryOfItsOwn(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	opened := bank.Accounts.Names()[:1]
+	runner := NewRunner(r.store, r.pool, r.log)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		done <- runner.React(ctx, React("greeter", opened, func(context.Context, pgx.Tx, []event.Recorded[any]) error { return nil }))
+	}()
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, <-done)
+	})
+	run := &running{Runner: runner, t: t}
+	run.until("greeter", func(s Status) bool { return s.Working })
+	r.add(t, "a", "b")
+	r.addRaw(t, "BankAccountRetitled", `{}`, `{"schema":1}`)
+	require.Contains(t, run.until("greeter", func(s Status) bool { return s.Error != "" }).Error, unknown)
+}
+
+func TestAProgramDoesNotFoldAGenerationOfOtherEventTypes(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.add(t, "a")
+	theirs := r.run(t, seen("seen", nil))
+	theirs.reached("seen", 1)
+	theirs.stop()
+	ours := Define("seen", 1, seenDDL, On(func(*Batch, event.Recorded[book.AccountRenamed[bank.Entry]]) {}))
+	require.NotEqual(t, seen("seen", nil).Hash(), ours.Hash())
+	run := r.run(t, ours)
+	r.add(t, "b")
+	status := run.until("seen", func(s Status) bool { return s.Error != "" })
+	require.Contains(t, status.Error, "was built by a program with other tables or event types")
+	require.False(t, status.Ready)
+	run.stop()
+	theirs = r.run(t, seen("seen", nil))
+	theirs.reached("seen", 2)
+	require.Equal(t, []string{"a", "b"}, r.names(t, "seen"))
+}
+
+func TestTheOrderOfFoldsDoesNotChangeTheHash(t *testing.T) {
+	t.Parallel()
+	names := bank.Accounts.Names()
+	hash := func(names ...string) string { return Define("seen", 1, seenDDL, Apply(names, nil)).Hash() }
+	require.Equal(t, hash(names[0], names[1]), hash(names[1], names[0]))
+	require.NotEqual(t, hash(names[0]), hash(names[1]))
+	require.False(t, strings.EqualFold(hash(names[0]), hash(names...)))
+}
