@@ -159,7 +159,7 @@ func TestWhatWasLoadedBeforeTheLogWasFollowedIsForgotten(t *testing.T) {
 	require.NoError(t, err)
 	loading := b.cache.begin("thing-2") // it has read revision 0, and is on its way to the cache
 	for _, id := range []string{"1", "2"} {
-		_, err := Handle(as(t), a.Handler, things, id, nameThing{Name: "y"})
+		_, err := Handle(t.Context(), a.Handler, as(t), things, id, nameThing{Name: "y"})
 		require.NoError(t, err)
 	}
 	b.follow(t)
@@ -181,7 +181,7 @@ func TestFollowingGoesOnAfterItsSubscriptionBroke(t *testing.T) {
 	require.NoError(t, err)
 	b.store.set(func() { b.store.broken = 1 })
 	for i := range 3 {
-		_, err = Handle(as(t), a.Handler, things, "1", nameThing{Name: strconv.Itoa(i)})
+		_, err = Handle(t.Context(), a.Handler, as(t), things, "1", nameThing{Name: strconv.Itoa(i)})
 		require.NoError(t, err)
 	}
 	b.catchUp(t)
@@ -217,7 +217,7 @@ func TestARepeatedAppendLeavesNoOldStateBehind(t *testing.T) {
 	a.store.set(func() {
 		a.store.after = func(_ context.Context, stream string) error { return crashAt(stream, "request-", crash) }
 	})
-	_, err := Create(as(t, keyed("k", "x")), a.Handler, things, called("1"), makeThing{Name: "x"})
+	_, err := Create(t.Context(), a.Handler, as(t, keyed("k", "x")), things, called("1"), makeThing{Name: "x"})
 	require.ErrorIs(t, err, crash, "accepted, and no more")
 	a.store.set(func() { a.store.after = nil })
 
@@ -227,15 +227,15 @@ func TestARepeatedAppendLeavesNoOldStateBehind(t *testing.T) {
 			if stream != "thing-1" {
 				return nil
 			}
-			_, err := Create(as(t, keyed("k", "x")), a.Handler, things, called("1"), makeThing{Name: "x"})
+			_, err := Create(t.Context(), a.Handler, as(t, keyed("k", "x")), things, called("1"), makeThing{Name: "x"})
 			if err == nil {
-				_, err = Handle(as(t), a.Handler, things, "1", nameThing{Name: "y"})
+				_, err = Handle(t.Context(), a.Handler, as(t), things, "1", nameThing{Name: "y"})
 			}
 			b.catchUp(t)
 			return err
 		}
 	})
-	out, err := Create(as(t, keyed("k", "x")), b.Handler, things, called("2"), makeThing{Name: "x"})
+	out, err := Create(t.Context(), b.Handler, as(t, keyed("k", "x")), things, called("2"), makeThing{Name: "x"})
 	require.NoError(t, err)
 	require.True(t, out.Replayed)
 	require.Equal(t, thing{Name: "x"}, out.State)

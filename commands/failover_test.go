@@ -35,17 +35,17 @@ func TestACommandIsNotDecidedOnWhatTheLogHasLost(t *testing.T) {
 	pool := database(t)
 	n := idle(t, pool).follow(t)
 	n.make(t, "1", "x")
-	_, err := Handle(as(t), n.Handler, things, "1", nameThing{Name: "y"})
+	_, err := Handle(t.Context(), n.Handler, as(t), things, "1", nameThing{Name: "y"})
 	require.NoError(t, err)
 	n.make(t, "2", "x")
 	n.catchUp(t)
 	loseTail(t, pool, 2)
 	soon(t, "it is named once more", func() bool {
-		out, err := Handle(as(t), n.Handler, things, "1", nameThing{Name: "y"})
+		out, err := Handle(t.Context(), n.Handler, as(t), things, "1", nameThing{Name: "y"})
 		return err == nil && out.Changed
 	})
 	soon(t, "it is made once more", func() bool {
-		_, err := Create(as(t), n.Handler, things, called("2"), makeThing{Name: "z"})
+		_, err := Create(t.Context(), n.Handler, as(t), things, called("2"), makeThing{Name: "z"})
 		return err == nil
 	})
 	require.Equal(t, []string{"ThingMade", "ThingNamed", "ThingMade"}, n.log(t))
@@ -57,7 +57,7 @@ func TestAnAppendThatIsGivenALostEventsPositionMakesWhatWasKnownForgotten(t *tes
 	pool := database(t)
 	n := idle(t, pool).follow(t)
 	n.make(t, "1", "x")
-	_, err := Handle(as(t), n.Handler, things, "1", nameThing{Name: "y"})
+	_, err := Handle(t.Context(), n.Handler, as(t), things, "1", nameThing{Name: "y"})
 	require.NoError(t, err)
 	n.catchUp(t)
 	held := make(chan struct{})

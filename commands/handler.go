@@ -134,35 +134,36 @@ type Outcome[S any] struct {
 // Handle decides the command on the aggregate and appends what follows. It answers the domain's
 // refusal, [ErrStale], [ErrBusy], or what the store answers. The command is decided anew, on newer
 // state, as often as the stream moves under it.
-func Handle[S any](ctx context.Context, h *Handler, kind *event.Kind[S], id string, cmd event.Command[S]) (Outcome[S], error) {
-	return run(ctx, h, kind, func(context.Context) (string, error) { return id, nil }, false, cmd)
+func Handle[S any](ctx context.Context, h *Handler, req Request, kind *event.Kind[S], id string, cmd event.Command[S]) (Outcome[S], error) {
+	return run(ctx, h, req, kind, func(context.Context) (string, error) { return id, nil }, false, cmd)
 }
 
 // Create is [Handle] for an aggregate that is to begin. newID gives its id, once the command is known
 // to be in order, so that a refusal and a dry run use none up.
-func Create[S any](ctx context.Context, h *Handler, kind *event.Kind[S], newID func(context.Context) (string, error), cmd event.Command[S]) (Outcome[S], error) {
+func Create[S any](ctx context.Context, h *Handler, req Request, kind *event.Kind[S], newID func(context.Context) (string, error), cmd event.Command[S]) (Outcome[S], error) {
 	checked := func(ctx context.Context) (string, error) {
 		var zero S
-		if _, err := cmd.Decide(zero); err != nil || From(ctx).DryRun {
+		if _, err := cmd.Decide(zero); err != nil || req.DryRun {
 			return "", err
 		}
 		return newID(ctx)
 	}
-	return run(ctx, h, kind, checked, true, cmd)
+	return run(ctx, h, req, kind, checked, true, cmd)
 }
 
 // run carries out the command on the aggregate id. begins says that the id is new, so that there is
 // nothing to load.
-func run[S any](ctx context.Context, h *Handler, kind *event.Kind[S], id func(context.Context) (string, error), begins bool, cmd event.Command[S]) (Outcome[S], error) {
-	req := From(ctx)
+func run[S any](
+	ctx context.Context, h *Handler, req Request, kind *event.Kind[S], id func(context.Context) (string, error), begins bool, cmd event.Command[S],
+) (Outcome[S], error) {
 	if req.Key != "" && !req.DryRun {
-		return once(ctx, h, kind, id, begins, cmd)
+		return once(ctx, h, req, kind, id, begins, cmd)
 	}
 	target, err := id(ctx)
 	if err != nil {
 		return Outcome[S]{Revision: -1}, err
 	}
-	return repeat(ctx, h, kind, target, begins, cmd, func(int) uuid.UUID { return newEventID() }, nil)
+	return repeat(ctx, h, req, kind, target, begins, cmd, func(int) uuid.UUID { return newEventID() }, nil)
 }
 
 // newEventID answers ids that rise with time, which keeps whatever indexes them compact.
@@ -171,11 +172,11 @@ func newEventID() uuid.UUID { return uuid.Must(uuid.NewV7()) }
 // repeat decides and appends until the stream holds still. accept is called between the two, with
 // what was decided.
 func repeat[S any](
-	ctx context.Context, h *Handler, kind *event.Kind[S], id string, begins bool, cmd event.Command[S],
+	ctx context.Context, h *Handler, req Request, kind *event.Kind[S], id string, begins bool, cmd event.Command[S],
 	eventID func(int) uuid.UUID, accept func(stream string, nothing bool, revision int64) error,
 ) (Outcome[S], error) {
 	from := h.Cached()
-	if From(ctx).DryRun {
+	if req.DryRun {
 		from = h.Fresh() // no append will tell that the state was old
 	}
 	for range maxTries {
@@ -186,7 +187,7 @@ func repeat[S any](
 				return Outcome[S]{ID: id, Revision: -1}, err
 			}
 		}
-		events, err := decide(ctx, from, kind, l, cmd)
+		events, err := decide(ctx, from, req, kind, l, cmd)
 		_, refused := errors.AsType[*fault.Error](err)
 		if (refused || err == nil && len(events) == 0) && !from.fresh {
 			from = h.Fresh() // what no append will prove is answered on fresh state only
@@ -204,7 +205,7 @@ func repeat[S any](
 		if len(events) == 0 {
 			return out, nil
 		}
-		out, err = commit(ctx, h, kind, id, l, events, eventID)
+		out, err = commit(ctx, h, req, kind, id, l, events, eventID)
 		if _, moved := errors.AsType[*eventstore.WrongRevision](err); moved {
 			from, begins = h.Fresh(), false
 			continue
@@ -215,8 +216,9 @@ func repeat[S any](
 }
 
 // decide answers the events that follow, as far as the domain and the rules between streams allow.
-func decide[S any](ctx context.Context, from Source, kind *event.Kind[S], l Loaded[S], cmd event.Command[S]) ([]event.Event[S], error) {
-	req := From(ctx)
+func decide[S any](
+	ctx context.Context, from Source, req Request, kind *event.Kind[S], l Loaded[S], cmd event.Command[S],
+) ([]event.Event[S], error) {
 	state := l.State
 	foreign := l.Revision >= 0 && l.Workspace != req.Workspace
 	if foreign { // as if it were not there
@@ -251,11 +253,11 @@ func decide[S any](ctx context.Context, from Source, kind *event.Kind[S], l Load
 // commit appends events at the revision that they were decided on, unless it is only a dry run, and
 // looks whether they hold where they landed.
 func commit[S any](
-	ctx context.Context, h *Handler, kind *event.Kind[S], id string, l Loaded[S], events []event.Event[S], eventID func(int) uuid.UUID,
+	ctx context.Context, h *Handler, req Request, kind *event.Kind[S], id string, l Loaded[S], events []event.Event[S], eventID func(int) uuid.UUID,
 ) (Outcome[S], error) {
 	out := Outcome[S]{ID: id, State: l.State, Revision: l.Revision, Position: l.Position, At: l.At}
-	meta := h.Meta(ctx)
-	if From(ctx).DryRun {
+	meta := h.meta(req)
+	if req.DryRun {
 		for _, e := range events {
 			out.State = kind.Evolve(out.State, event.Recorded[event.Event[S]]{Position: eventstore.End, Data: e, Meta: meta})
 		}
@@ -302,7 +304,7 @@ func commit[S any](
 		}
 		if void != nil {
 			h.cache.end(t, nil)
-			h.noteRefusal(ctx, stream, done, r.ID, refusalOf(h, kind, r.Position, void))
+			h.noteRefusal(ctx, req, stream, done, r.ID, refusalOf(h, kind, r.Position, void))
 			out.Changed = true
 			return out, void
 		}
@@ -343,9 +345,8 @@ func (h *Handler) places(ctx context.Context, stream string, done eventstore.App
 	return all, nil
 }
 
-// Meta is what events that the context's request causes say of themselves.
-func (h *Handler) Meta(ctx context.Context) event.Meta {
-	req := From(ctx)
+// meta returns the metadata of the events that a request causes.
+func (h *Handler) meta(req Request) event.Meta {
 	return event.Meta{
 		Workspace: req.Workspace, Actor: req.Actor.String(), OccurredAt: h.now().UTC().Truncate(time.Microsecond),
 		RequestID: req.RequestID, CorrelationID: req.CorrelationID, Reason: req.Reason,
@@ -378,8 +379,8 @@ func refusalOf[S any](h *Handler, kind *event.Kind[S], at event.Position, why *f
 
 // noteRefusal appends it. When that fails nothing is lost: what is void is void by its position, and
 // the note is for people.
-func (h *Handler) noteRefusal(ctx context.Context, stream string, done eventstore.Appended, of uuid.UUID, encode func(event.Meta) (event.New, error)) {
-	meta := h.Meta(ctx)
+func (h *Handler) noteRefusal(ctx context.Context, req Request, stream string, done eventstore.Appended, of uuid.UUID, encode func(event.Meta) (event.New, error)) {
+	meta := h.meta(req)
 	meta.CausationID = of.String()
 	if e, err := encode(meta); err == nil {
 		_, _ = h.store.Append(context.WithoutCancel(ctx), stream, eventstore.Expected(done.Revision), e)

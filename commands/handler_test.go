@@ -23,7 +23,7 @@ func TestACommandIsDecidedAnewUntilItsStreamHoldsStill(t *testing.T) {
 	for i, n := range all {
 		both.Go(func() {
 			for j := range each {
-				_, err := Handle(as(t), n.Handler, things, "1", nameThing{Name: strconv.Itoa(i) + "/" + strconv.Itoa(j)})
+				_, err := Handle(t.Context(), n.Handler, as(t), things, "1", nameThing{Name: strconv.Itoa(i) + "/" + strconv.Itoa(j)})
 				if err != nil {
 					t.Errorf("node %d, name %d: %v", i, j, err)
 				}
@@ -42,11 +42,11 @@ func TestACommandGivesUpOnAStreamThatNeverHoldsStill(t *testing.T) {
 	all[0].store.set(func() {
 		all[0].store.before = func(context.Context, string) error {
 			n++
-			_, err := Handle(as(t), all[1].Handler, things, "1", nameThing{Name: strconv.Itoa(n)})
+			_, err := Handle(t.Context(), all[1].Handler, as(t), things, "1", nameThing{Name: strconv.Itoa(n)})
 			return err
 		}
 	})
-	_, err := Handle(as(t), all[0].Handler, things, "1", nameThing{Name: "mine"})
+	_, err := Handle(t.Context(), all[0].Handler, as(t), things, "1", nameThing{Name: "mine"})
 	require.ErrorIs(t, err, ErrBusy)
 	require.Equal(t, maxTries, n)
 }
@@ -66,36 +66,36 @@ func TestANodeWithAnOldCacheAnswersAsTheLogHasIt(t *testing.T) {
 	defer b.hold()()
 
 	a.make(t, "new", "x")
-	_, err = Handle(as(t), b.Handler, things, "new", nameThing{Name: "y"})
+	_, err = Handle(t.Context(), b.Handler, as(t), things, "new", nameThing{Name: "y"})
 	require.NoError(t, err, "no 404 for what another node made just now")
 
 	a.make(t, "newer", "x")
-	_, err = Create(as(t), b.Handler, things, called("newer"), makeThing{Name: "y"})
+	_, err = Create(t.Context(), b.Handler, as(t), things, called("newer"), makeThing{Name: "y"})
 	require.ErrorIs(t, err, errThing)
 
-	_, err = Handle(as(t), a.Handler, things, "gone", endThing{})
+	_, err = Handle(t.Context(), a.Handler, as(t), things, "gone", endThing{})
 	require.NoError(t, err)
-	_, err = Handle(as(t), b.Handler, things, "gone", nameThing{Name: "y"})
+	_, err = Handle(t.Context(), b.Handler, as(t), things, "gone", nameThing{Name: "y"})
 	require.ErrorIs(t, err, errNoThing)
 
 	// What looks like no change to a node that is late is one.
-	_, err = Handle(as(t), a.Handler, things, "same", nameThing{Name: "y"})
+	_, err = Handle(t.Context(), a.Handler, as(t), things, "same", nameThing{Name: "y"})
 	require.NoError(t, err)
-	out, err := Handle(as(t), b.Handler, things, "same", nameThing{Name: "x"})
+	out, err := Handle(t.Context(), b.Handler, as(t), things, "same", nameThing{Name: "x"})
 	require.NoError(t, err)
 	require.True(t, out.Changed)
 	require.Equal(t, "x", out.State.Name)
 	require.EqualValues(t, 2, out.Revision)
 
-	_, err = Handle(as(t), a.Handler, things, "match", nameThing{Name: "y"})
+	_, err = Handle(t.Context(), a.Handler, as(t), things, "match", nameThing{Name: "y"})
 	require.NoError(t, err)
 	seen := func(r *Request) { r.IfMatch = new(int64(0)) }
-	_, err = Handle(as(t, seen), b.Handler, things, "match", nameThing{Name: "x"})
+	_, err = Handle(t.Context(), b.Handler, as(t, seen), things, "match", nameThing{Name: "x"})
 	require.ErrorIs(t, err, ErrStale, "also where nothing would change")
 	dry := func(r *Request) { r.DryRun = true }
-	_, err = Handle(as(t, seen, dry), b.Handler, things, "match", nameThing{Name: "z"})
+	_, err = Handle(t.Context(), b.Handler, as(t, seen, dry), things, "match", nameThing{Name: "z"})
 	require.ErrorIs(t, err, ErrStale, "also where nothing is appended")
-	out, err = Handle(as(t, dry), b.Handler, things, "match", endThing{})
+	out, err = Handle(t.Context(), b.Handler, as(t, dry), things, "match", endThing{})
 	require.NoError(t, err)
 	require.Equal(t, thing{Name: "y", Gone: true}, out.State)
 }
@@ -104,15 +104,15 @@ func TestIfMatchWantsTheNewestRevision(t *testing.T) {
 	t.Parallel()
 	n := nodes(t, 1)[0]
 	n.make(t, "1", "a")
-	match := func(r int64) context.Context { return as(t, func(q *Request) { q.IfMatch = &r }) }
-	out, err := Handle(match(0), n.Handler, things, "1", nameThing{Name: "b"})
+	match := func(r int64) Request { return as(t, func(q *Request) { q.IfMatch = &r }) }
+	out, err := Handle(t.Context(), n.Handler, match(0), things, "1", nameThing{Name: "b"})
 	require.NoError(t, err)
 	require.EqualValues(t, 1, out.Revision)
 	for _, old := range []int64{0, 2, -1} {
-		_, err = Handle(match(old), n.Handler, things, "1", nameThing{Name: "c"})
+		_, err = Handle(t.Context(), n.Handler, match(old), things, "1", nameThing{Name: "c"})
 		require.ErrorIs(t, err, ErrStale)
 	}
-	_, err = Handle(match(1), n.Handler, things, "2", nameThing{Name: "c"})
+	_, err = Handle(t.Context(), n.Handler, match(1), things, "2", nameThing{Name: "c"})
 	require.ErrorIs(t, err, errNoThing, "what is not there is told first")
 	require.Equal(t, []string{"ThingMade", "ThingNamed"}, n.log(t))
 }
@@ -122,13 +122,13 @@ func TestAForeignStreamLooksAbsentAndIsNeverWrittenTo(t *testing.T) {
 	n := nodes(t, 1)[0]
 	n.make(t, "1", "a")
 	foreign := as(t, func(r *Request) { r.Workspace = stranger })
-	_, err := Handle(foreign, n.Handler, things, "1", nameThing{Name: "mine"})
+	_, err := Handle(t.Context(), n.Handler, foreign, things, "1", nameThing{Name: "mine"})
 	require.ErrorIs(t, err, errNoThing)
-	_, err = Create(foreign, n.Handler, things, called("1"), makeThing{Name: "mine"})
+	_, err = Create(t.Context(), n.Handler, foreign, things, called("1"), makeThing{Name: "mine"})
 	refused := new(fault.Error)
 	require.ErrorAs(t, err, &refused)
 	require.Equal(t, fault.NotFound, refused.Kind)
-	_, err = Handle(as(t, func(r *Request) { r.Workspace, r.Key = stranger, "k" }), n.Handler, things, "1", endThing{})
+	_, err = Handle(t.Context(), n.Handler, as(t, func(r *Request) { r.Workspace, r.Key = stranger, "k" }), things, "1", endThing{})
 	require.ErrorIs(t, err, errNoThing)
 	require.Equal(t, []string{"ThingMade"}, n.log(t))
 }
@@ -141,21 +141,21 @@ func TestADryRunAppendsNothingAndUsesNothingUp(t *testing.T) {
 		t.Error("a dry run wants no id")
 		return "", nil
 	}
-	out, err := Create(dry, n.Handler, things, never, makeThing{Name: "a"})
+	out, err := Create(t.Context(), n.Handler, dry, things, never, makeThing{Name: "a"})
 	require.NoError(t, err)
 	require.Equal(t, Outcome[thing]{State: thing{Name: "a"}, Revision: -1, Changed: true}, out)
 	require.Empty(t, n.log(t))
 
 	n.make(t, "1", "a")
-	out, err = Handle(dry, n.Handler, things, "1", endThing{})
+	out, err = Handle(t.Context(), n.Handler, dry, things, "1", endThing{})
 	require.NoError(t, err)
 	require.True(t, out.State.Gone)
 	require.EqualValues(t, 0, out.Revision)
-	_, err = Handle(dry, n.Handler, things, "2", endThing{})
+	_, err = Handle(t.Context(), n.Handler, dry, things, "2", endThing{})
 	require.ErrorIs(t, err, errNoThing)
 	require.Equal(t, []string{"ThingMade"}, n.log(t))
 
-	out, err = Handle(as(t, keyed("k", "x")), n.Handler, things, "1", endThing{})
+	out, err = Handle(t.Context(), n.Handler, as(t, keyed("k", "x")), things, "1", endThing{})
 	require.NoError(t, err)
 	require.False(t, out.Replayed, "the key is not burnt")
 }
@@ -163,7 +163,7 @@ func TestADryRunAppendsNothingAndUsesNothingUp(t *testing.T) {
 func TestEventsTellWhoCausedThemAndWhy(t *testing.T) {
 	t.Parallel()
 	n := nodes(t, 1)[0]
-	_, err := Create(as(t, keyed("k", "x"), func(r *Request) { r.Reason = "a typing error" }), n.Handler, things, called("1"), makeThing{Name: "a"})
+	_, err := Create(t.Context(), n.Handler, as(t, keyed("k", "x"), func(r *Request) { r.Reason = "a typing error" }), things, called("1"), makeThing{Name: "a"})
 	require.NoError(t, err)
 	_, err = n.Numbers(t.Context(), "row", 1)
 	require.NoError(t, err)
@@ -186,10 +186,10 @@ func TestWhatIsNewIsMadeWithoutAskingTheLogFirst(t *testing.T) {
 	t.Parallel()
 	all := nodes(t, 2)
 	all[0].make(t, "1", "a")
-	out, err := Create(as(t), all[1].Handler, things, called("2"), makeThing{Name: "b"})
+	out, err := Create(t.Context(), all[1].Handler, as(t), things, called("2"), makeThing{Name: "b"})
 	require.NoError(t, err)
 	require.Equal(t, "b", out.State.Name)
-	_, err = Create(as(t), all[1].Handler, things, called("1"), makeThing{Name: "b"})
+	_, err = Create(t.Context(), all[1].Handler, as(t), things, called("1"), makeThing{Name: "b"})
 	require.ErrorIs(t, err, errThing, "an id that was given twice is found out by the append")
 }
 
@@ -197,12 +197,12 @@ func TestTheOutcomeTellsWhereTheStreamStands(t *testing.T) {
 	t.Parallel()
 	n := nodes(t, 1)[0]
 	n.make(t, "1", "a")
-	out, err := Handle(as(t), n.Handler, things, "1", nameThing{Name: "b"})
+	out, err := Handle(t.Context(), n.Handler, as(t), things, "1", nameThing{Name: "b"})
 	require.NoError(t, err)
 	last := n.stream(t, "thing-1")[1]
 	want := Outcome[thing]{ID: "1", State: thing{Name: "b"}, Revision: 1, Position: last.Position, At: last.At, Changed: true}
 	require.Equal(t, want, out)
-	out, err = Handle(as(t), n.Handler, things, "1", nameThing{Name: "b"})
+	out, err = Handle(t.Context(), n.Handler, as(t), things, "1", nameThing{Name: "b"})
 	require.NoError(t, err)
 	want.Changed = false
 	require.Equal(t, want, out)

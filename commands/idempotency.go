@@ -26,8 +26,7 @@ const keyName = "idempotency"
 
 // marks answers what a request with a key is known by: the name of its stream, and the fingerprint of
 // everything that makes it the same request.
-func marks(ctx context.Context, h *Handler) (name, mark string, err error) {
-	req := From(ctx)
+func marks(ctx context.Context, h *Handler, req Request) (name, mark string, err error) {
 	scope := [][]byte{[]byte(req.Operation), []byte(req.Actor.String()), req.Workspace[:], []byte(req.Key)}
 	if req.Actor.Type == "" { // the public is many callers, who know nothing of one another's keys
 		scope = append(scope, req.Fingerprint)
@@ -43,15 +42,15 @@ func marks(ctx context.Context, h *Handler) (name, mark string, err error) {
 	return hash(named), hash(marked), nil
 }
 
-// Earlier answers what the context's request did when it came before with the same key; done is false
+// Earlier returns what the request did when it came before with the same key; done is false
 // when it did not. It is for a flow of several steps, which asks it first and keeps the key for the
 // command that decides: a step before that, such as looking at a password, would not end the same again.
-func Earlier[S any](ctx context.Context, h *Handler, kind *event.Kind[S]) (out Outcome[S], done bool, err error) {
+func Earlier[S any](ctx context.Context, h *Handler, req Request, kind *event.Kind[S]) (out Outcome[S], done bool, err error) {
 	out.Revision = -1
-	if req := From(ctx); req.Key == "" || req.DryRun {
+	if req.Key == "" || req.DryRun {
 		return out, false, nil
 	}
-	name, mark, err := marks(ctx, h)
+	name, mark, err := marks(ctx, h, req)
 	if err != nil {
 		return out, false, err
 	}
@@ -66,8 +65,10 @@ func Earlier[S any](ctx context.Context, h *Handler, kind *event.Kind[S]) (out O
 }
 
 // once carries out a command that has an Idempotency-Key (DESIGN.md, hard case 2).
-func once[S any](ctx context.Context, h *Handler, kind *event.Kind[S], newID func(context.Context) (string, error), begins bool, cmd event.Command[S]) (Outcome[S], error) {
-	name, mark, err := marks(ctx, h)
+func once[S any](
+	ctx context.Context, h *Handler, req Request, kind *event.Kind[S], newID func(context.Context) (string, error), begins bool, cmd event.Command[S],
+) (Outcome[S], error) {
+	name, mark, err := marks(ctx, h, req)
 	if err != nil {
 		return Outcome[S]{Revision: -1}, err
 	}
@@ -76,7 +77,7 @@ func once[S any](ctx context.Context, h *Handler, kind *event.Kind[S], newID fun
 		if err != nil {
 			return Outcome[S]{Revision: -1}, err
 		}
-		out, err := first(ctx, h, kind, newID, begins, cmd, known, name, mark)
+		out, err := first(ctx, h, req, kind, newID, begins, cmd, known, name, mark)
 		if !errors.Is(err, errRaced) {
 			return out, err
 		}
@@ -86,11 +87,11 @@ func once[S any](ctx context.Context, h *Handler, kind *event.Kind[S], newID fun
 
 // first answers what the request did when it came before, or does it now.
 func first[S any](
-	ctx context.Context, h *Handler, kind *event.Kind[S], newID func(context.Context) (string, error), begins bool, cmd event.Command[S],
+	ctx context.Context, h *Handler, req Request, kind *event.Kind[S], newID func(context.Context) (string, error), begins bool, cmd event.Command[S],
 	known Loaded[request.State], name, mark string,
 ) (Outcome[S], error) {
 	a := &acceptance{
-		h: h, stream: request.Kind.Stream(name), revision: known.Revision, accepted: known.State.Accepted,
+		h: h, req: req, stream: request.Kind.Stream(name), revision: known.Revision, accepted: known.State.Accepted,
 		note: request.Accepted{Fingerprint: mark, Stream: known.State.Stream},
 	}
 	var id string
@@ -111,7 +112,7 @@ func first[S any](
 			return Outcome[S]{Revision: -1}, err
 		}
 	}
-	out, err := repeat(ctx, h, kind, id, begins, cmd, a.ids, func(stream string, nothing bool, revision int64) error {
+	out, err := repeat(ctx, h, req, kind, id, begins, cmd, a.ids, func(stream string, nothing bool, revision int64) error {
 		return a.accept(ctx, stream, nothing, revision)
 	})
 	if refused, ok := errors.AsType[*fault.Error](err); ok && !out.Changed {
@@ -123,6 +124,7 @@ func first[S any](
 // acceptance is what the log holds of a request while it is carried out.
 type acceptance struct {
 	h        *Handler
+	req      Request
 	stream   string // request-<name>
 	revision int64  // of that stream
 	accepted bool
@@ -144,7 +146,7 @@ func (a *acceptance) accept(ctx context.Context, stream string, nothing bool, re
 	if nothing {
 		a.note.Revision = revision
 	}
-	e, err := request.Kind.Encode(newEventID(), a.note, a.h.Meta(ctx))
+	e, err := request.Kind.Encode(newEventID(), a.note, a.h.meta(a.req))
 	if err != nil {
 		return err
 	}
@@ -187,7 +189,7 @@ func (a *acceptance) refused(ctx context.Context, why error) error {
 	if err := a.overtaken(ctx); err != nil {
 		return err
 	}
-	if e, err := request.Kind.Encode(newEventID(), request.Released{}, a.h.Meta(ctx)); err == nil {
+	if e, err := request.Kind.Encode(newEventID(), request.Released{}, a.h.meta(a.req)); err == nil {
 		_, _ = a.h.store.Append(context.WithoutCancel(ctx), a.stream, eventstore.Expected(a.revision), e)
 	}
 	return why

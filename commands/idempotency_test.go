@@ -47,14 +47,14 @@ func fresh() func(context.Context) (string, error) {
 func TestTheSameRequestTwiceHasOneEffect(t *testing.T) {
 	t.Parallel()
 	all := nodes(t, 2)
-	ctx := as(t, keyed("k", "x"))
-	out, err := Create(ctx, all[0].Handler, things, fresh(), makeThing{Name: "a"})
+	req := as(t, keyed("k", "x"))
+	out, err := Create(t.Context(), all[0].Handler, req, things, fresh(), makeThing{Name: "a"})
 	require.NoError(t, err)
 	require.False(t, out.Replayed)
-	_, err = Handle(as(t), all[1].Handler, things, out.ID, nameThing{Name: "edited since"})
+	_, err = Handle(t.Context(), all[1].Handler, as(t), things, out.ID, nameThing{Name: "edited since"})
 	require.NoError(t, err)
 	for _, n := range all {
-		again, err := Create(ctx, n.Handler, things, fresh(), makeThing{Name: "a"})
+		again, err := Create(t.Context(), n.Handler, req, things, fresh(), makeThing{Name: "a"})
 		require.NoError(t, err)
 		want := out
 		want.Replayed = true
@@ -68,27 +68,27 @@ func TestARequestKnowsWhatItDidEarlier(t *testing.T) {
 	t.Parallel()
 	all := nodes(t, 2)
 	all[0].make(t, "a", "before")
-	ctx := as(t, keyed("k", "x"))
-	for _, without := range []context.Context{ctx, as(t)} {
-		_, done, err := Earlier(without, all[0].Handler, things)
+	req := as(t, keyed("k", "x"))
+	for _, without := range []Request{req, as(t)} {
+		_, done, err := Earlier(t.Context(), all[0].Handler, without, things)
 		require.NoError(t, err)
 		require.False(t, done)
 	}
-	out, err := Handle(ctx, all[0].Handler, things, "a", nameThing{Name: "after"})
+	out, err := Handle(t.Context(), all[0].Handler, req, things, "a", nameThing{Name: "after"})
 	require.NoError(t, err)
-	again, done, err := Earlier(ctx, all[1].Handler, things)
+	again, done, err := Earlier(t.Context(), all[1].Handler, req, things)
 	require.NoError(t, err)
 	require.True(t, done)
 	out.Replayed = true
 	require.Equal(t, out, again)
-	_, _, err = Earlier(as(t, keyed("k", "another request")), all[1].Handler, things)
+	_, _, err = Earlier(t.Context(), all[1].Handler, as(t, keyed("k", "another request")), things)
 	require.ErrorIs(t, err, ErrKeyReused)
 
 	all[0].crash("thing-", "") // it was accepted, and did nothing
 	crashed := as(t, keyed("k2", "x"))
-	_, err = Handle(crashed, all[0].Handler, things, "a", nameThing{Name: "never"})
+	_, err = Handle(t.Context(), all[0].Handler, crashed, things, "a", nameThing{Name: "never"})
 	require.ErrorIs(t, err, errCrash)
-	_, done, err = Earlier(crashed, all[1].Handler, things)
+	_, done, err = Earlier(t.Context(), all[1].Handler, crashed, things)
 	require.NoError(t, err)
 	require.False(t, done)
 }
@@ -98,20 +98,20 @@ func TestTheSameRequestOnManyNodesAtOnceHasOneEffect(t *testing.T) {
 	all := nodes(t, 3)
 	all[0].make(t, "edited", "a")
 	for round := range 12 {
-		do := map[string]func(n *node, ctx context.Context) (Outcome[thing], error){
-			"make": func(n *node, ctx context.Context) (Outcome[thing], error) {
-				return Create(ctx, n.Handler, things, fresh(), makeThing{Name: "a"})
+		do := map[string]func(n *node, req Request) (Outcome[thing], error){
+			"make": func(n *node, req Request) (Outcome[thing], error) {
+				return Create(t.Context(), n.Handler, req, things, fresh(), makeThing{Name: "a"})
 			},
-			"name": func(n *node, ctx context.Context) (Outcome[thing], error) {
-				return Handle(ctx, n.Handler, things, "edited", nameThing{Name: strconv.Itoa(round)})
+			"name": func(n *node, req Request) (Outcome[thing], error) {
+				return Handle(t.Context(), n.Handler, req, things, "edited", nameThing{Name: strconv.Itoa(round)})
 			},
-			"end": func(n *node, ctx context.Context) (Outcome[thing], error) {
-				return Handle(ctx, n.Handler, things, "ended"+strconv.Itoa(round), endThing{})
+			"end": func(n *node, req Request) (Outcome[thing], error) {
+				return Handle(t.Context(), n.Handler, req, things, "ended"+strconv.Itoa(round), endThing{})
 			},
 		}
 		all[0].make(t, "ended"+strconv.Itoa(round), "a")
 		for what, do := range do {
-			ctx := as(t, keyed(fmt.Sprint(what, round), "x"))
+			req := as(t, keyed(fmt.Sprint(what, round), "x"))
 			var (
 				at   sync.WaitGroup
 				mu   sync.Mutex
@@ -121,7 +121,7 @@ func TestTheSameRequestOnManyNodesAtOnceHasOneEffect(t *testing.T) {
 			for i := range 6 {
 				at.Go(func() {
 					<-gate
-					out, err := do(all[i%len(all)], ctx)
+					out, err := do(all[i%len(all)], req)
 					mu.Lock()
 					defer mu.Unlock()
 					if err != nil {
@@ -136,7 +136,7 @@ func TestTheSameRequestOnManyNodesAtOnceHasOneEffect(t *testing.T) {
 				out.Replayed = outs[0].Replayed
 				require.Equal(t, outs[0], out, what)
 			}
-			again, err := do(all[0], ctx)
+			again, err := do(all[0], req)
 			require.NoError(t, err)
 			require.True(t, again.Replayed)
 		}
@@ -161,13 +161,13 @@ func TestARequestIsResumedWhereItStopped(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			all := nodes(t, 2)
-			ctx := as(t, keyed("k", "x"))
+			req := as(t, keyed("k", "x"))
 			all[0].crash(crash[0], crash[1])
-			_, err := Create(ctx, all[0].Handler, things, called("first"), makeThing{Name: "a"})
+			_, err := Create(t.Context(), all[0].Handler, req, things, called("first"), makeThing{Name: "a"})
 			if crash != [2]string{} {
 				require.ErrorIs(t, err, errCrash)
 			}
-			out, err := Create(ctx, all[1].Handler, things, called("second"), makeThing{Name: "a"})
+			out, err := Create(t.Context(), all[1].Handler, req, things, called("second"), makeThing{Name: "a"})
 			require.NoError(t, err)
 			require.Equal(t, "a", out.State.Name)
 			want := "first"
@@ -184,16 +184,16 @@ func TestAnotherRequestWithTheSameKeyIsRefused(t *testing.T) {
 	t.Parallel()
 	n := nodes(t, 1)[0]
 	n.make(t, "1", "a")
-	_, err := Handle(as(t, keyed("k", "x")), n.Handler, things, "1", nameThing{Name: "b"})
+	_, err := Handle(t.Context(), n.Handler, as(t, keyed("k", "x")), things, "1", nameThing{Name: "b"})
 	require.NoError(t, err)
-	_, err = Handle(as(t, keyed("k", "y")), n.Handler, things, "1", nameThing{Name: "c"})
+	_, err = Handle(t.Context(), n.Handler, as(t, keyed("k", "y")), things, "1", nameThing{Name: "c"})
 	require.ErrorIs(t, err, ErrKeyReused)
 	for name, other := range map[string]func(*Request){
 		"operation": func(r *Request) { r.Operation = "other" },
 		"caller":    func(r *Request) { r.Actor.ID = "8" },
 		"workspace": func(r *Request) { r.Workspace = stranger },
 	} {
-		out, err := Create(as(t, keyed("k", "y"), other), n.Handler, things, called(name), makeThing{Name: "c"})
+		out, err := Create(t.Context(), n.Handler, as(t, keyed("k", "y"), other), things, called(name), makeThing{Name: "c"})
 		require.NoError(t, err, "the key is another's of another %s", name)
 		require.False(t, out.Replayed)
 	}
@@ -203,12 +203,12 @@ func TestThePublicSharesNoKeys(t *testing.T) {
 	t.Parallel()
 	n := nodes(t, 1)[0]
 	public := func(r *Request) { r.Actor = actor.Actor{} }
-	one, err := Create(as(t, keyed("1", "x"), public), n.Handler, things, fresh(), makeThing{Name: "a"})
+	one, err := Create(t.Context(), n.Handler, as(t, keyed("1", "x"), public), things, fresh(), makeThing{Name: "a"})
 	require.NoError(t, err)
-	two, err := Create(as(t, keyed("1", "y"), public), n.Handler, things, fresh(), makeThing{Name: "b"})
+	two, err := Create(t.Context(), n.Handler, as(t, keyed("1", "y"), public), things, fresh(), makeThing{Name: "b"})
 	require.NoError(t, err, "it is somebody else who also counts from 1")
 	require.NotEqual(t, one.ID, two.ID)
-	again, err := Create(as(t, keyed("1", "y"), public), n.Handler, things, fresh(), makeThing{Name: "b"})
+	again, err := Create(t.Context(), n.Handler, as(t, keyed("1", "y"), public), things, fresh(), makeThing{Name: "b"})
 	require.NoError(t, err)
 	require.True(t, again.Replayed)
 	require.Equal(t, two.ID, again.ID)
@@ -217,11 +217,11 @@ func TestThePublicSharesNoKeys(t *testing.T) {
 func TestARefusedRequestDoesNotBurnItsKey(t *testing.T) {
 	t.Parallel()
 	n := nodes(t, 1)[0]
-	_, err := Handle(as(t, keyed("k", "x")), n.Handler, things, "1", nameThing{Name: "b"})
+	_, err := Handle(t.Context(), n.Handler, as(t, keyed("k", "x")), things, "1", nameThing{Name: "b"})
 	require.ErrorIs(t, err, errNoThing)
 	require.Empty(t, n.log(t))
 	n.make(t, "1", "a")
-	out, err := Handle(as(t, keyed("k", "other")), n.Handler, things, "1", nameThing{Name: "c"})
+	out, err := Handle(t.Context(), n.Handler, as(t, keyed("k", "other")), things, "1", nameThing{Name: "c"})
 	require.NoError(t, err)
 	require.Equal(t, "c", out.State.Name)
 }
@@ -230,13 +230,13 @@ func TestThatNothingChangedIsRememberedToo(t *testing.T) {
 	t.Parallel()
 	all := nodes(t, 2)
 	all[0].make(t, "1", "a")
-	ctx := as(t, keyed("k", "x"))
-	out, err := Handle(ctx, all[0].Handler, things, "1", nameThing{Name: "a"})
+	req := as(t, keyed("k", "x"))
+	out, err := Handle(t.Context(), all[0].Handler, req, things, "1", nameThing{Name: "a"})
 	require.NoError(t, err)
 	require.False(t, out.Changed || out.Replayed)
-	_, err = Handle(as(t), all[0].Handler, things, "1", nameThing{Name: "b"})
+	_, err = Handle(t.Context(), all[0].Handler, as(t), things, "1", nameThing{Name: "b"})
 	require.NoError(t, err)
-	again, err := Handle(ctx, all[1].Handler, things, "1", nameThing{Name: "a"})
+	again, err := Handle(t.Context(), all[1].Handler, req, things, "1", nameThing{Name: "a"})
 	require.NoError(t, err)
 	out.Replayed = true
 	require.Equal(t, out, again, "it changes nothing later either")
@@ -247,18 +247,18 @@ func TestThatAResumedRequestChangedNothingIsRememberedToo(t *testing.T) {
 	t.Parallel()
 	all := nodes(t, 2)
 	all[0].make(t, "1", "a")
-	ctx := as(t, keyed("k", "x"))
+	req := as(t, keyed("k", "x"))
 	all[0].crash("", "request-")
-	_, err := Handle(ctx, all[0].Handler, things, "1", nameThing{Name: "b"})
+	_, err := Handle(t.Context(), all[0].Handler, req, things, "1", nameThing{Name: "b"})
 	require.ErrorIs(t, err, errCrash)
-	_, err = Handle(as(t), all[0].Handler, things, "1", nameThing{Name: "b"}) // somebody else, the same wish
+	_, err = Handle(t.Context(), all[0].Handler, as(t), things, "1", nameThing{Name: "b"}) // somebody else, the same wish
 	require.NoError(t, err)
-	out, err := Handle(ctx, all[1].Handler, things, "1", nameThing{Name: "b"})
+	out, err := Handle(t.Context(), all[1].Handler, req, things, "1", nameThing{Name: "b"})
 	require.NoError(t, err)
 	require.False(t, out.Changed)
-	_, err = Handle(as(t), all[0].Handler, things, "1", nameThing{Name: "c"})
+	_, err = Handle(t.Context(), all[0].Handler, as(t), things, "1", nameThing{Name: "c"})
 	require.NoError(t, err)
-	out, err = Handle(ctx, all[1].Handler, things, "1", nameThing{Name: "b"})
+	out, err = Handle(t.Context(), all[1].Handler, req, things, "1", nameThing{Name: "b"})
 	require.NoError(t, err)
 	require.True(t, out.Replayed, "what was answered is not done again later")
 	require.Equal(t, "b", out.State.Name)
@@ -275,18 +275,18 @@ func TestAKeyIsFreeAgainWhenItsRequestLostToAnother(t *testing.T) {
 				return nil
 			}
 			all[0].store.set(func() { all[0].store.before = nil })
-			_, err := Handle(as(t), all[1].Handler, things, "1", endThing{})
+			_, err := Handle(t.Context(), all[1].Handler, as(t), things, "1", endThing{})
 			return err
 		}
 	})
-	ctx := as(t, keyed("k", "x"))
-	_, err := Handle(ctx, all[0].Handler, things, "1", nameThing{Name: "b"})
+	req := as(t, keyed("k", "x"))
+	_, err := Handle(t.Context(), all[0].Handler, req, things, "1", nameThing{Name: "b"})
 	require.ErrorIs(t, err, errNoThing)
 	require.Equal(t, []string{"ThingMade", "RequestAccepted", "ThingEnded", "RequestReleased"}, all[0].log(t))
 
-	out, err := Create(as(t, keyed("k", "another body")), all[1].Handler, things, called("2"), makeThing{Name: "b"})
+	out, err := Create(t.Context(), all[1].Handler, as(t, keyed("k", "another body")), things, called("2"), makeThing{Name: "b"})
 	require.NoError(t, err)
-	again, err := Create(as(t, keyed("k", "another body")), all[0].Handler, things, called("3"), makeThing{Name: "b"})
+	again, err := Create(t.Context(), all[0].Handler, as(t, keyed("k", "another body")), things, called("3"), makeThing{Name: "b"})
 	require.NoError(t, err)
 	require.Equal(t, out.ID, again.ID)
 }
@@ -295,34 +295,34 @@ func TestAKeyIsFreeAgainWhenItsRequestLostToAnother(t *testing.T) {
 // that: not for a conflict, and not for a reason to free the key.
 func TestTheSlowerOfTwoFindsItsOwnEffect(t *testing.T) {
 	t.Parallel()
-	for name, do := range map[string]func(n *node, ctx context.Context, id string) (Outcome[thing], error){
-		"make": func(n *node, ctx context.Context, id string) (Outcome[thing], error) {
-			return Create(ctx, n.Handler, things, called(id), makeThing{Name: "new"})
+	for name, do := range map[string]func(n *node, req Request, id string) (Outcome[thing], error){
+		"make": func(n *node, req Request, id string) (Outcome[thing], error) {
+			return Create(t.Context(), n.Handler, req, things, called(id), makeThing{Name: "new"})
 		},
-		"name": func(n *node, ctx context.Context, _ string) (Outcome[thing], error) {
-			return Handle(ctx, n.Handler, things, "1", nameThing{Name: "b"})
+		"name": func(n *node, req Request, _ string) (Outcome[thing], error) {
+			return Handle(t.Context(), n.Handler, req, things, "1", nameThing{Name: "b"})
 		},
-		"end": func(n *node, ctx context.Context, _ string) (Outcome[thing], error) {
-			return Handle(ctx, n.Handler, things, "1", endThing{})
+		"end": func(n *node, req Request, _ string) (Outcome[thing], error) {
+			return Handle(t.Context(), n.Handler, req, things, "1", endThing{})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			all := nodes(t, 2)
 			all[0].make(t, "1", "a")
-			ctx := as(t, keyed("k", "x"))
+			req := as(t, keyed("k", "x"))
 			all[0].crash("", "request-")
-			_, err := do(all[0], ctx, "first")
+			_, err := do(all[0], req, "first")
 			require.ErrorIs(t, err, errCrash)
 			// The second has looked for the effect and not found it; before it loads the stream, it is there.
 			slow := &pausing{faulty: all[1].store, at: "thing-", pass: 1}
 			slow.then = func() {
-				out, err := do(all[0], ctx, "first again")
+				out, err := do(all[0], req, "first again")
 				require.NoError(t, err)
 				require.True(t, out.Changed)
 			}
 			all[1].Handler.store = slow
-			out, err := do(all[1], ctx, "second")
+			out, err := do(all[1], req, "second")
 			require.NoError(t, err)
 			require.True(t, out.Replayed)
 			require.True(t, slow.done)
@@ -356,7 +356,7 @@ func (p *pausing) ReadStream(ctx context.Context, stream string, from int64, dir
 func TestAKeyIsKeptOnlyAsAKeyedHash(t *testing.T) {
 	t.Parallel()
 	n := nodes(t, 1)[0]
-	_, err := Create(as(t, keyed("the key", "the body")), n.Handler, things, called("1"), makeThing{Name: "a"})
+	_, err := Create(t.Context(), n.Handler, as(t, keyed("the key", "the body")), things, called("1"), makeThing{Name: "a"})
 	require.NoError(t, err)
 	for e, err := range n.store.ReadAll(t.Context(), 0, eventstore.Forwards) {
 		require.NoError(t, err)
@@ -376,7 +376,7 @@ func TestAVaultThatDoesNotAnswerFailsTheRequest(t *testing.T) {
 	t.Parallel()
 	n := nodes(t, 1)[0]
 	n.vault = shut{}
-	_, err := Create(as(t, keyed("k", "x")), n.Handler, things, called("1"), makeThing{Name: "a"})
+	_, err := Create(t.Context(), n.Handler, as(t, keyed("k", "x")), things, called("1"), makeThing{Name: "a"})
 	require.ErrorIs(t, err, errCrash)
 	_, refused := errors.AsType[*fault.Error](err)
 	require.False(t, refused)

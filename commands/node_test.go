@@ -254,13 +254,13 @@ var (
 	seller    = actor.Actor{Type: "user", ID: "7", Workspace: workspace}
 )
 
-func as(t *testing.T, change ...func(*Request)) context.Context {
+func as(t *testing.T, change ...func(*Request)) Request {
 	t.Helper()
 	r := Request{Actor: seller, Workspace: workspace, RequestID: "r1", CorrelationID: "c1", Operation: "op", Fingerprint: []byte("body")}
 	for _, c := range change {
 		c(&r)
 	}
-	return With(t.Context(), r)
+	return r
 }
 
 func keyed(key, body string) func(*Request) {
@@ -293,6 +293,6 @@ func (n *node) log(t *testing.T) (names []string) {
 
 func (n *node) make(t *testing.T, id, name string) {
 	t.Helper()
-	_, err := Create(as(t), n.Handler, things, called(id), makeThing{Name: name})
+	_, err := Create(t.Context(), n.Handler, as(t), things, called(id), makeThing{Name: name})
 	require.NoError(t, err)
 }

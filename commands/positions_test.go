@@ -102,13 +102,13 @@ func TestEventsOfOneAppendAreWhereTheLogSays(t *testing.T) {
 
 func placed(t *testing.T, n *node, where walk) {
 	t.Helper()
-	out, err := Handle(as(t), n.Handler, walks, "1", steps(3))
+	out, err := Handle(t.Context(), n.Handler, as(t), walks, "1", steps(3))
 	require.NoError(t, err)
 	want := places(n.stream(t, "walk-1"))
 	require.Equal(t, want, where)
 	require.Equal(t, want, out.State)
 	require.Equal(t, want[2], out.Position)
-	cached, err := Load(as(t), n.Cached(), walks, "1")
+	cached, err := Load(t.Context(), n.Cached(), walks, "1")
 	require.NoError(t, err)
 	require.Equal(t, want, cached.State, "also from now on")
 }
@@ -128,7 +128,7 @@ func TestARefusalNamesTheEventThatIsVoid(t *testing.T) {
 		},
 		Refusal: func(at event.Position, _ string) event.Event[walk] { return stepRefused{Position: at} },
 	})
-	out, err := Handle(as(t), n.Handler, walks, "1", steps(3))
+	out, err := Handle(t.Context(), n.Handler, as(t), walks, "1", steps(3))
 	require.ErrorIs(t, err, tired)
 	require.True(t, out.Changed)
 	events := n.stream(t, "walk-1")

@@ -1,14 +1,12 @@
 package commands
 
 import (
-	"context"
-
 	"github.com/google/uuid"
 
 	"bahi/domain/actor"
 )
 
-// Request is what is known about a command beside the command.
+// Request is what is known about a command beside the command. The zero Request is for work of the system itself.
 type Request struct {
 	Actor         actor.Actor
 	Workspace     uuid.UUID // in which it acts
@@ -23,15 +21,15 @@ type Request struct {
 	Fingerprint []byte // everything that makes it the same request
 }
 
-type requestKey struct{}
-
-// With answers a context in which commands are carried out for the request.
-func With(ctx context.Context, r Request) context.Context {
-	return context.WithValue(ctx, requestKey{}, r)
+// FollowUp returns the request for what follows from it in other streams: the caller's key and If-Match are
+// about the stream that decides.
+func (r Request) FollowUp() Request {
+	r.Key, r.IfMatch = "", nil
+	return r
 }
 
-// From answers the request of a context; the zero Request for work of the system itself.
-func From(ctx context.Context) Request {
-	r, _ := ctx.Value(requestKey{}).(Request)
+// In returns the request as it acts in another workspace.
+func (r Request) In(workspace uuid.UUID) Request {
+	r.Workspace = workspace
 	return r
 }

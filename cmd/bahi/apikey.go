@@ -74,7 +74,7 @@ func (c createKey) Run(ctx context.Context) error {
 		at := time.Now().Add(c.ExpiresIn).UTC().Truncate(time.Second)
 		create.ExpiresAt = &at
 	}
-	key, out, err := access.CreateAPIKey(sys.byOperator(ctx, workspace), sys.commands, create)
+	key, out, err := access.CreateAPIKey(ctx, sys.commands, sys.byOperator(workspace), create)
 	if err != nil {
 		return err
 	}
@@ -139,6 +139,6 @@ func (c revokeKey) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = access.RevokeAPIKey(sys.byOperator(ctx, workspace), sys.commands, c.ID)
+	_, err = access.RevokeAPIKey(ctx, sys.commands, sys.byOperator(workspace), c.ID)
 	return err
 }

@@ -195,8 +195,8 @@ func (c rotateAudit) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	asked := sys.byOperator(ctx, uuid.Nil)
-	if _, err := commands.Handle(asked, sys.commands, audits.Kind, audits.Log, audits.RotateKey{From: current.Public(), To: next, Reason: c.Reason}); err != nil {
+	asked := sys.byOperator(uuid.Nil)
+	if _, err := commands.Handle(ctx, sys.commands, asked, audits.Kind, audits.Log, audits.RotateKey{From: current.Public(), To: next, Reason: c.Reason}); err != nil {
 		return err
 	}
 	if err := sys.whileFolding(ctx, func(ctx context.Context) error { return sys.untilSigned(ctx) }); err != nil {
@@ -236,11 +236,11 @@ func (c acceptRestore) Run(ctx context.Context) error {
 		fmt.Fprintln(os.Stderr, "The log is long enough for the first of these checkpoints, and has something else: it did not only lose its tail. It was written to after "+
 			"it was restored, or it was rewritten. bahi audit verify --store names the first bad event.")
 	}
-	asked := sys.byOperator(ctx, uuid.Nil)
+	asked := sys.byOperator(uuid.Nil)
 	var said []string
 	if found.Broken > 0 || !moved {
 		accept := audits.AcceptRestore{Kept: found.Kept, Newest: found.Newest, Abandoned: found.Broken, LastNumber: found.Last, Reason: c.Reason}
-		done, err := commands.Handle(asked, sys.commands, audits.Kind, audits.Log, accept)
+		done, err := commands.Handle(ctx, sys.commands, asked, audits.Kind, audits.Log, accept)
 		if err != nil {
 			return err
 		}
@@ -252,7 +252,7 @@ func (c acceptRestore) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if _, err := commands.Handle(asked, sys.commands, audits.Kind, audits.Log, audits.RotateKey{From: former, To: next, Reason: c.Reason}); err != nil {
+		if _, err := commands.Handle(ctx, sys.commands, asked, audits.Kind, audits.Log, audits.RotateKey{From: former, To: next, Reason: c.Reason}); err != nil {
 			return err
 		}
 		said = append(said, "The log was moved here. A key bears its log's name, so another one signs from now on: "+next)

@@ -146,7 +146,7 @@ func reacts(name string) bool {
 }
 
 // Skip implements ops.Builds.
-func (b builds) Skip(ctx context.Context, name string, at event.Position, reason string) (event.Position, error) {
+func (b builds) Skip(ctx context.Context, req commands.Request, name string, at event.Position, reason string) (event.Position, error) {
 	var version int
 	if p, known := projectionNamed(name); known {
 		version = p.Version
@@ -166,7 +166,7 @@ func (b builds) Skip(ctx context.Context, name string, at event.Position, reason
 		skip.EventID, skip.Type = e.ID, e.Type
 		break
 	}
-	done, err := commands.Handle(ctx, b.s.commands, follower.Kind, name, skip)
+	done, err := commands.Handle(ctx, b.s.commands, req, follower.Kind, name, skip)
 	if err != nil {
 		return 0, err
 	}

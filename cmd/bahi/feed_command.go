@@ -95,7 +95,7 @@ type feedSkip struct {
 // Run records that the event is skipped.
 func (c feedSkip) Run(ctx context.Context) error {
 	return c.withFeed(ctx, func(ctx context.Context, sys *system) error {
-		_, err := builds{sys}.Skip(sys.byOperator(ctx, sys.home), feeds.Name, event.Position(c.Position), c.Reason)
+		_, err := builds{sys}.Skip(ctx, sys.byOperator(sys.home), feeds.Name, event.Position(c.Position), c.Reason)
 		switch {
 		case errors.Is(err, views.ErrNotParked):
 			return fmt.Errorf("the feed is not parked at position %d", c.Position)

@@ -123,7 +123,7 @@ func TestOnlyAnOperatorSeesJobs(t *testing.T) {
 	o.worked("send_verification")
 	id := done[0].ID
 	o.operator().POST(fmt.Sprintf("/ops/jobs/%d/retry", id), nil).Problem(409, "The job is done")
-	require.NoError(t, o.sys.accounts.Grant(o.sys.byOperator(t.Context(), o.sys.home), uuid.MustParse(asha.User.ID), true))
+	require.NoError(t, o.sys.accounts.Grant(t.Context(), o.sys.byOperator(o.sys.home), uuid.MustParse(asha.User.ID), true))
 	require.Eventually(t, func() bool { return asha.GET("/ops/jobs").Response.StatusCode == http.StatusOK }, time.Minute, 5*time.Millisecond)
 	require.Equal(t, true, asha.me().Permissions["operator"])
 }

@@ -261,7 +261,7 @@ func (c oneProjection) tell(ctx context.Context, do func(context.Context, builds
 		return err
 	}
 	defer sys.close()
-	done, err := do(sys.byOperator(ctx, sys.home), builds{sys})
+	done, err := do(ctx, builds{sys})
 	switch {
 	case errors.Is(err, views.ErrNoProjection):
 		return fmt.Errorf("there is no projection %q", c.Name)
@@ -331,7 +331,7 @@ func (c throttleProjection) Run(ctx context.Context) error {
 // Run records that the event is skipped.
 func (c skipProjection) Run(ctx context.Context) error {
 	return c.do(ctx, "passes over the event", func(ctx context.Context, b builds) error {
-		_, err := b.Skip(ctx, c.Name, event.Position(c.Position), c.Reason)
+		_, err := b.Skip(ctx, b.s.byOperator(b.s.home), c.Name, event.Position(c.Position), c.Reason)
 		return err
 	})
 }

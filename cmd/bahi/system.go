@@ -197,12 +197,12 @@ func (s *system) close() {
 	}
 }
 
-// byOperator is a context for what somebody at the shell asks.
-func (s *system) byOperator(ctx context.Context, workspace uuid.UUID) context.Context {
-	return commands.With(ctx, commands.Request{
+// byOperator returns what is known of a command from the shell.
+func (s *system) byOperator(workspace uuid.UUID) commands.Request {
+	return commands.Request{
 		Actor:     actor.Actor{Type: "system", ID: "shell", Workspace: workspace, Permissions: actor.Permissions{Operator: true}},
 		Workspace: workspace,
-	})
+	}
 }
 
 // build is how a projection is built on this system.

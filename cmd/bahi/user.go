@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"bahi/commands"
 	"bahi/commands/access"
 	"bahi/readmodels"
 )
@@ -54,8 +55,8 @@ func (c createUser) Run(ctx context.Context) error {
 		return err
 	}
 	defer sys.close()
-	ctx = sys.byOperator(ctx, uuid.Nil)
-	made, err := sys.accounts.Admit(ctx, access.Registration{
+	req := sys.byOperator(uuid.Nil)
+	made, err := sys.accounts.Admit(ctx, req, access.Registration{
 		Email: c.Email, Password: password, FirstName: c.FirstName, LastName: c.LastName,
 	})
 	if err != nil {
@@ -67,7 +68,7 @@ func (c createUser) Run(ctx context.Context) error {
 		fmt.Println(password)
 	}
 	if c.Operator {
-		return sys.accounts.Grant(ctx, made.ID, true)
+		return sys.accounts.Grant(ctx, req, made.ID, true)
 	}
 	return nil
 }
@@ -119,13 +120,13 @@ type ofUser struct {
 }
 
 // run does something to the user.
-func (c ofUser) run(ctx context.Context, do func(ctx context.Context, a *access.Accounts) error) error {
+func (c ofUser) run(ctx context.Context, do func(ctx context.Context, req commands.Request, a *access.Accounts) error) error {
 	sys, err := c.open(ctx, false)
 	if err != nil {
 		return err
 	}
 	defer sys.close()
-	return do(sys.byOperator(ctx, uuid.Nil), sys.accounts)
+	return do(ctx, sys.byOperator(uuid.Nil), sys.accounts)
 }
 
 type grantUser struct {
@@ -136,14 +137,18 @@ type grantUser struct {
 
 // Run grants it.
 func (c grantUser) Run(ctx context.Context) error {
-	return c.run(ctx, func(ctx context.Context, a *access.Accounts) error { return a.Grant(ctx, c.ID, c.Operator) })
+	return c.run(ctx, func(ctx context.Context, req commands.Request, a *access.Accounts) error {
+		return a.Grant(ctx, req, c.ID, c.Operator)
+	})
 }
 
 type keepUser struct{ ofUser }
 
 // Run cancels the deletion.
 func (c keepUser) Run(ctx context.Context) error {
-	return c.run(ctx, func(ctx context.Context, a *access.Accounts) error { return a.CancelDeletion(ctx, c.ID) })
+	return c.run(ctx, func(ctx context.Context, req commands.Request, a *access.Accounts) error {
+		return a.CancelDeletion(ctx, req, c.ID)
+	})
 }
 
 type deleteUser struct {
@@ -155,8 +160,8 @@ type deleteUser struct {
 // Run asks for it, and tells when it will be.
 func (c deleteUser) Run(ctx context.Context) error {
 	c.Outside.Grace = &c.Grace
-	return c.run(ctx, func(ctx context.Context, a *access.Accounts) error {
-		if _, err := a.RequestDeletion(ctx, c.ID); err != nil {
+	return c.run(ctx, func(ctx context.Context, req commands.Request, a *access.Accounts) error {
+		if _, err := a.RequestDeletion(ctx, req, c.ID); err != nil {
 			return err
 		}
 		s, err := a.Load(ctx, c.ID)

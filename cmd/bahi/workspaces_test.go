@@ -313,10 +313,10 @@ func TestWhatSomebodyGaveEndsWithWhatTheyHad(t *testing.T) {
 	again.POST("/api/v1/invitations/accept", byTemporary).Problem(400, refused)
 	usha := o.person("usha@example.com")
 	id := uuid.MustParse(usha.User.ID)
-	require.NoError(t, o.sys.accounts.Grant(o.sys.byOperator(t.Context(), uuid.MustParse(usha.workspace)), id, true))
+	require.NoError(t, o.sys.accounts.Grant(t.Context(), o.sys.byOperator(uuid.MustParse(usha.workspace)), id, true))
 	require.Eventually(t, func() bool { return usha.GET("/ops/jobs").Response.StatusCode == http.StatusOK }, time.Minute, 10*time.Millisecond)
 	byOperator := invited(usha.Client)
-	require.NoError(t, o.sys.accounts.Grant(o.sys.byOperator(t.Context(), uuid.MustParse(usha.workspace)), id, false))
+	require.NoError(t, o.sys.accounts.Grant(t.Context(), o.sys.byOperator(uuid.MustParse(usha.workspace)), id, false))
 	again.POST("/api/v1/invitations/accept", byOperator).Problem(400, refused)
 
 	again.POST("/api/v1/invitations/accept", invited(asha.Client)).Status(200)

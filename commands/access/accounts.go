@@ -73,14 +73,13 @@ func (a *Accounts) EmailKey(ctx context.Context, email string) (string, error) {
 
 // as answers a context in which commands act for the user, in their own workspace. Sign-in and what
 // belongs to it takes no Idempotency-Key (DESIGN.md, hard case 2).
-func as(ctx context.Context, id, workspace uuid.UUID) context.Context {
-	req := commands.From(ctx)
-	req.Key, req.IfMatch, req.Workspace = "", nil, workspace
+func as(req commands.Request, id, workspace uuid.UUID) commands.Request {
+	req = req.FollowUp().In(workspace)
 	req.Reason = "" // it is in a person's own words, in clear, and would outlive them
 	if id != uuid.Nil && req.Actor.Type == "" {
 		req.Actor = actor.Actor{Type: "user", ID: id.String(), Workspace: workspace}
 	}
-	return commands.With(ctx, req)
+	return req
 }
 
 // Registration is what somebody says of themselves.
@@ -103,16 +102,16 @@ type Registered struct {
 
 // Register makes an account, and a workspace with it. It refuses an address that somebody has, and
 // values that are not in order, all at once.
-func (a *Accounts) Register(ctx context.Context, in Registration) (Registered, error) {
-	return a.enter(ctx, in, false)
+func (a *Accounts) Register(ctx context.Context, req commands.Request, in Registration) (Registered, error) {
+	return a.enter(ctx, req, in, false)
 }
 
 // Admit is Register for an administrator, who knows whose the address is: it need not be verified.
-func (a *Accounts) Admit(ctx context.Context, in Registration) (Registered, error) {
-	return a.enter(ctx, in, true)
+func (a *Accounts) Admit(ctx context.Context, req commands.Request, in Registration) (Registered, error) {
+	return a.enter(ctx, req, in, true)
 }
 
-func (a *Accounts) enter(ctx context.Context, in Registration, verified bool) (Registered, error) {
+func (a *Accounts) enter(ctx context.Context, req commands.Request, in Registration, verified bool) (Registered, error) {
 	email, emailErr := person.Email("email", in.Email)
 	first, firstErr := person.Name("first_name", in.FirstName)
 	last, lastErr := person.Name("last_name", in.LastName)
@@ -120,7 +119,7 @@ func (a *Accounts) enter(ctx context.Context, in Registration, verified bool) (R
 	if err := together(emailErr, passwordErr, firstErr, lastErr); err != nil {
 		return Registered{}, err
 	}
-	return a.register(ctx, newcomer{
+	return a.register(ctx, req, newcomer{
 		provider: user.ByEmail, email: email, first: first, last: last, password: in.Password, verified: verified,
 	})
 }
@@ -155,7 +154,7 @@ type newcomer struct {
 // register spans several streams. What decides is the claim of the address; the account is there with its
 // UserRegistered. A crash in between leaves a claim of nobody, which the next one takes over; who comes too
 // late then finds it forsaken, and does not come to be.
-func (a *Accounts) register(ctx context.Context, n newcomer) (Registered, error) {
+func (a *Accounts) register(ctx context.Context, req commands.Request, n newcomer) (Registered, error) {
 	id, home := uuid.New(), uuid.New()
 	key, err := a.EmailKey(ctx, n.email)
 	if err != nil {
@@ -165,20 +164,20 @@ func (a *Accounts) register(ctx context.Context, n newcomer) (Registered, error)
 	if n.verified {
 		by = proven
 	}
-	claimed, err := a.claimEmail(ctx, key, id, by)
+	claimed, err := a.claimEmail(ctx, req, key, id, by)
 	if err != nil {
 		return Registered{}, err
 	}
-	ctx = as(ctx, id, home)
+	req = as(req, id, home)
 	if n.password != "" {
 		if err := a.Credentials.Passwords.Set(ctx, id, n.password); err != nil {
 			return Registered{}, err
 		}
 	}
-	if _, err := commands.Handle(ctx, a.Commands, workspace.Kind, home.String(), workspace.Make{Owner: id}); err != nil {
+	if _, err := commands.Handle(ctx, a.Commands, req, workspace.Kind, home.String(), workspace.Make{Owner: id}); err != nil {
 		return Registered{}, a.abandon(ctx, id, err)
 	}
-	out, err := commands.Handle(ctx, a.Commands, user.Kind, id.String(), user.Register{
+	out, err := commands.Handle(ctx, a.Commands, req, user.Kind, id.String(), user.Register{
 		Provider: n.provider, Workspace: home, EmailKey: key, Verified: n.verified, Claim: claimed,
 		Email: personal(id, n.email), FirstName: personal(id, n.first), LastName: personal(id, n.last),
 	})
@@ -225,7 +224,7 @@ const (
 )
 
 // claimEmail makes the address the user's, and answers by which claim, or [ErrTaken].
-func (a *Accounts) claimEmail(ctx context.Context, key string, id uuid.UUID, by grounds) (claimed int64, err error) {
+func (a *Accounts) claimEmail(ctx context.Context, req commands.Request, key string, id uuid.UUID, by grounds) (claimed int64, err error) {
 	for range mostTakes {
 		held, err := commands.Load(ctx, a.Commands.Fresh(), claim.Email, key)
 		if err != nil {
@@ -238,12 +237,12 @@ func (a *Accounts) claimEmail(ctx context.Context, key string, id uuid.UUID, by 
 				return 0, ErrTaken
 			}
 			why := user.ForsakeEmail{Lapsed: by != asked || age >= verifiedWithin, Regained: by == regained}
-			if _, err := a.forsake(ctx, key, held, why); err != nil {
+			if _, err := a.forsake(ctx, req, key, held, why); err != nil {
 				return 0, err
 			}
 			take.Forsaken = other
 		}
-		out, err := commands.Handle(onClaim(ctx, id, held.Revision), a.Commands, claim.Email, key, take)
+		out, err := commands.Handle(ctx, a.Commands, onClaim(req, id, held.Revision), claim.Email, key, take)
 		if !errors.Is(err, commands.ErrStale) {
 			return out.Revision, err
 		}
@@ -252,23 +251,22 @@ func (a *Accounts) claimEmail(ctx context.Context, key string, id uuid.UUID, by 
 }
 
 // onClaim answers a context for a command on a claim as it was looked at. Claims are no workspace's.
-func onClaim(ctx context.Context, id uuid.UUID, revision int64) context.Context {
-	ctx = as(ctx, id, uuid.Nil)
-	req := commands.From(ctx)
+func onClaim(req commands.Request, id uuid.UUID, revision int64) commands.Request {
+	req = as(req, id, uuid.Nil)
 	req.IfMatch = &revision
-	return commands.With(ctx, req)
+	return req
 }
 
 // forsake sees to it that a claim's holder neither has the address nor comes to have it by that claim. It
 // answers [ErrTaken] when they have it, and nothing is said why they should not.
-func (a *Accounts) forsake(ctx context.Context, key string, held commands.Loaded[claim.State], why user.ForsakeEmail) (event.Position, error) {
+func (a *Accounts) forsake(ctx context.Context, req commands.Request, key string, held commands.Loaded[claim.State], why user.ForsakeEmail) (event.Position, error) {
 	id := held.State.User.String()
 	holder, err := commands.Load(ctx, a.Commands.Fresh(), user.Kind, id)
 	if err != nil {
 		return 0, err
 	}
 	why.EmailKey, why.Claim = key, held.Revision
-	out, err := commands.Handle(as(ctx, uuid.Nil, holder.Workspace), a.Commands, user.Kind, id, why)
+	out, err := commands.Handle(ctx, a.Commands, as(req, uuid.Nil, holder.Workspace), user.Kind, id, why)
 	if isNotFound(err) { // they have just come to be, in a workspace of theirs
 		err = ErrTaken
 	}
@@ -277,14 +275,14 @@ func (a *Accounts) forsake(ctx context.Context, key string, held commands.Loaded
 
 // releaseEmail gives up the user's claim, unless the address is theirs again. It answers up to where it wrote to
 // the user's stream.
-func (a *Accounts) releaseEmail(ctx context.Context, key string, id uuid.UUID) (event.Position, error) {
+func (a *Accounts) releaseEmail(ctx context.Context, req commands.Request, key string, id uuid.UUID) (event.Position, error) {
 	held, err := commands.Load(ctx, a.Commands.Fresh(), claim.Email, key)
 	if err != nil || held.State.User != id {
 		return 0, err
 	}
-	at, err := a.forsake(ctx, key, held, user.ForsakeEmail{})
+	at, err := a.forsake(ctx, req, key, held, user.ForsakeEmail{})
 	if err == nil {
-		_, err = commands.Handle(onClaim(ctx, id, held.Revision), a.Commands, claim.Email, key, claim.Release{User: id, Kind: claim.AnEmail})
+		_, err = commands.Handle(ctx, a.Commands, onClaim(req, id, held.Revision), claim.Email, key, claim.Release{User: id, Kind: claim.AnEmail})
 	}
 	if errors.Is(err, ErrTaken) || errors.Is(err, commands.ErrStale) {
 		err = nil
@@ -326,42 +324,40 @@ func (a *Accounts) active(ctx context.Context, id uuid.UUID) (commands.Loaded[us
 }
 
 // handle carries out a command on a user, in their own workspace.
-func (a *Accounts) handle(ctx context.Context, id uuid.UUID, s user.State, cmd event.Command[user.State]) (commands.Outcome[user.State], error) {
-	return commands.Handle(as(ctx, id, s.Workspace), a.Commands, user.Kind, id.String(), cmd)
+func (a *Accounts) handle(ctx context.Context, req commands.Request, id uuid.UUID, s user.State, cmd event.Command[user.State]) (commands.Outcome[user.State], error) {
+	return commands.Handle(ctx, a.Commands, as(req, id, s.Workspace), user.Kind, id.String(), cmd)
 }
 
 // keyed answers a context for the command that decides a user's own request, in a workspace: the one that
 // takes its key.
-func keyed(ctx context.Context, id, workspace uuid.UUID) context.Context {
-	key := commands.From(ctx).Key
-	ctx = as(ctx, id, workspace)
-	req := commands.From(ctx)
+func keyed(req commands.Request, id, workspace uuid.UUID) commands.Request {
+	key := req.Key
+	req = as(req, id, workspace)
 	req.Key = key
-	return commands.With(ctx, req)
+	return req
 }
 
 // decide is handle for the command that decides the user's own request.
-func (a *Accounts) decide(ctx context.Context, id uuid.UUID, s user.State, cmd event.Command[user.State]) (commands.Outcome[user.State], error) {
-	return commands.Handle(keyed(ctx, id, s.Workspace), a.Commands, user.Kind, id.String(), cmd)
+func (a *Accounts) decide(ctx context.Context, req commands.Request, id uuid.UUID, s user.State, cmd event.Command[user.State]) (commands.Outcome[user.State], error) {
+	return commands.Handle(ctx, a.Commands, keyed(req, id, s.Workspace), user.Kind, id.String(), cmd)
 }
 
 // edit is decide for what can be read before it is changed: it is only for the revision that the caller has
 // seen, if they say which.
-func (a *Accounts) edit(ctx context.Context, id uuid.UUID, s user.State, cmd event.Command[user.State]) (commands.Outcome[user.State], error) {
-	seen := commands.From(ctx).IfMatch
-	ctx = keyed(ctx, id, s.Workspace)
-	req := commands.From(ctx)
+func (a *Accounts) edit(ctx context.Context, req commands.Request, id uuid.UUID, s user.State, cmd event.Command[user.State]) (commands.Outcome[user.State], error) {
+	seen := req.IfMatch
+	req = keyed(req, id, s.Workspace)
 	req.IfMatch = seen
-	return commands.Handle(commands.With(ctx, req), a.Commands, user.Kind, id.String(), cmd)
+	return commands.Handle(ctx, a.Commands, req, user.Kind, id.String(), cmd)
 }
 
 // Earlier answers what the user's own request did when it came before with the same key.
-func (a *Accounts) Earlier(ctx context.Context, id uuid.UUID) (out commands.Outcome[user.State], done bool, err error) {
+func (a *Accounts) Earlier(ctx context.Context, req commands.Request, id uuid.UUID) (out commands.Outcome[user.State], done bool, err error) {
 	s, err := a.Load(ctx, id)
 	if err != nil {
 		return out, false, err
 	}
-	return commands.Earlier(keyed(ctx, id, s.Workspace), a.Commands, user.Kind)
+	return commands.Earlier(ctx, a.Commands, keyed(req, id, s.Workspace), user.Kind)
 }
 
 // Text answers a personal value in clear, empty where there is none.

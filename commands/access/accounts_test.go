@@ -27,7 +27,7 @@ func TestWhoRegistersHasAnAccountAndAWorkspace(t *testing.T) {
 	tn := newTown(t, 2)
 	in := registration(" Asha@Example.ORG ")
 	in.FirstName = " Asha "
-	made, err := tn.nodes[0].Register(t.Context(), in)
+	made, err := tn.nodes[0].Register(t.Context(), commands.Request{}, in)
 	require.NoError(t, err)
 	require.Equal(t, "asha@example.org", made.Email)
 	require.Equal(t, "Asha", made.FirstName)
@@ -43,16 +43,16 @@ func TestWhoRegistersHasAnAccountAndAWorkspace(t *testing.T) {
 	text, err := b.Text(t.Context(), s.Email)
 	require.NoError(t, err)
 	require.Equal(t, "asha@example.org", text)
-	_, err = b.Register(t.Context(), registration("ASHA@example.org"))
+	_, err = b.Register(t.Context(), commands.Request{}, registration("ASHA@example.org"))
 	require.Equal(t, &fault.Error{Kind: fault.Conflict, Detail: "Email already registered", Code: "email_taken"}, err)
 }
 
 func TestAnAdministratorVouchesForTheAddress(t *testing.T) {
 	t.Parallel()
 	n := newTown(t, 1).nodes[0]
-	made, err := n.Admit(t.Context(), registration("asha@example.org"))
+	made, err := n.Admit(t.Context(), commands.Request{}, registration("asha@example.org"))
 	require.NoError(t, err)
-	_, err = n.SignIn(t.Context(), "asha@example.org", secret)
+	_, err = n.SignIn(t.Context(), commands.Request{}, "asha@example.org", secret)
 	require.NoError(t, err)
 	require.True(t, n.state(t, made.ID).Verified)
 }
@@ -61,7 +61,7 @@ func TestWhatIsNotInOrderIsToldAllAtOnceAndClaimsNothing(t *testing.T) {
 	t.Parallel()
 	tn := newTown(t, 1)
 	n := tn.nodes[0]
-	_, err := n.Register(t.Context(), access.Registration{Email: "asha", Password: "short", FirstName: "", LastName: "\u202e"})
+	_, err := n.Register(t.Context(), commands.Request{}, access.Registration{Email: "asha", Password: "short", FirstName: "", LastName: "\u202e"})
 	refused, ok := errors.AsType[*fault.Error](err)
 	require.True(t, ok)
 	var fields []string
@@ -71,7 +71,7 @@ func TestWhatIsNotInOrderIsToldAllAtOnceAndClaimsNothing(t *testing.T) {
 	require.Equal(t, []string{"email", "password", "first_name", "last_name"}, fields)
 	in := registration("asha@example.org")
 	in.Password = "asha@example.org"
-	_, err = n.Register(t.Context(), in)
+	_, err = n.Register(t.Context(), commands.Request{}, in)
 	require.Error(t, err, "a password that is the address")
 	head, err := tn.log.Head(t.Context())
 	require.NoError(t, err)
@@ -85,10 +85,10 @@ func TestTheLogNamesNobody(t *testing.T) {
 	tn := newTown(t, 1)
 	n := tn.nodes[0]
 	id := n.settle(t, "ashadevika@example.org")
-	_, err := n.Change(t.Context(), id, access.Profile{FirstName: new("Ushapriya"), Phone: new("98123 45678"), Email: new("raosaheb@example.net")})
+	_, err := n.Change(t.Context(), commands.Request{}, id, access.Profile{FirstName: new("Ushapriya"), Phone: new("98123 45678"), Email: new("raosaheb@example.net")})
 	require.NoError(t, err)
-	owner := commands.With(t.Context(), commands.Request{Actor: actor.Actor{Type: "user", ID: id.String(), Permissions: workspace.Owner}, Workspace: n.state(t, id).Workspace})
-	_, _, err = n.Invite(owner, n.state(t, id).Workspace, "ravindranath@example.com", workspace.Owner)
+	owner := commands.Request{Actor: actor.Actor{Type: "user", ID: id.String(), Permissions: workspace.Owner}, Workspace: n.state(t, id).Workspace}
+	_, _, err = n.Invite(t.Context(), owner, n.state(t, id).Workspace, "ravindranath@example.com", workspace.Owner)
 	require.NoError(t, err)
 	for e, err := range tn.log.ReadAll(t.Context(), 0, eventstore.Forwards) {
 		require.NoError(t, err)
@@ -110,7 +110,7 @@ func TestOfThoseWhoRaceForAnAddressOneHasIt(t *testing.T) {
 		)
 		for i := range 4 {
 			all.Go(func() {
-				made, err := tn.nodes[i%2].Register(t.Context(), registration(email))
+				made, err := tn.nodes[i%2].Register(t.Context(), commands.Request{}, registration(email))
 				mu.Lock()
 				defer mu.Unlock()
 				if err != nil {
@@ -152,19 +152,19 @@ func TestACrashAtAnyStepLocksNobodyOut(t *testing.T) {
 					a.store.before = crash
 				}
 			})
-			_, err := a.Register(t.Context(), registration(email))
+			_, err := a.Register(t.Context(), commands.Request{}, registration(email))
 			require.ErrorIs(t, err, errCrash)
 			a.store.set(func() { a.store.before, a.store.after = nil, nil })
 			if step == "user-" && late { // it is there, and only the answer was lost
 				require.NotEqual(t, uuid.Nil, b.holder(t, email))
-				_, err := b.SignIn(t.Context(), email, secret)
+				_, err := b.SignIn(t.Context(), commands.Request{}, email, secret)
 				require.ErrorIs(t, err, access.ErrNotVerified)
 				continue
 			}
 			require.Equal(t, uuid.Nil, b.holder(t, email))
 			if step != steps[0] || late {
 				tn.pass(time.Minute - time.Nanosecond)
-				_, err = b.Register(t.Context(), registration(email))
+				_, err = b.Register(t.Context(), commands.Request{}, registration(email))
 				require.ErrorIs(t, err, access.ErrTaken, "it may be under way")
 				tn.pass(time.Nanosecond)
 			}
@@ -188,7 +188,7 @@ func TestACallerWhoGoesAwayLocksNobodyOut(t *testing.T) {
 			}
 		})
 		email := step + "1@example.org"
-		_, err := n.Register(ctx, registration(email))
+		_, err := n.Register(ctx, commands.Request{}, registration(email))
 		require.Error(t, err)
 		n.store.set(func() { n.store.before = nil })
 		tn.pass(time.Minute)
@@ -224,7 +224,7 @@ func TestWhoTakesLongerThanAMinuteFindsTheAddressTaken(t *testing.T) {
 	reached, goOn := slow.paused("user-")
 	failed := make(chan error, 1)
 	go func() {
-		_, err := slow.Register(t.Context(), registration("asha@example.org"))
+		_, err := slow.Register(t.Context(), commands.Request{}, registration("asha@example.org"))
 		failed <- err
 	}()
 	<-reached
@@ -238,7 +238,7 @@ func TestWhoTakesLongerThanAMinuteFindsTheAddressTaken(t *testing.T) {
 	mover := slow.settle(t, "ravi@example.org")
 	reached, goOn = slow.paused("user-")
 	go func() {
-		_, err := slow.Change(t.Context(), mover, access.Profile{Email: new("rao@example.org")})
+		_, err := slow.Change(t.Context(), commands.Request{}, mover, access.Profile{Email: new("rao@example.org")})
 		failed <- err
 	}()
 	<-reached
@@ -279,7 +279,7 @@ func TestAnErasedUsersAddressIsFree(t *testing.T) {
 	require.NotEqual(t, first, second)
 	_, err := n.Load(t.Context(), first)
 	require.ErrorIs(t, err, user.ErrNotFound)
-	_, err = n.VerifyEmail(t.Context(), first.String()+".x")
+	_, err = n.VerifyEmail(t.Context(), commands.Request{}, first.String()+".x")
 	require.Equal(t, credentials.Verify.Refusal(), err)
 }
 
@@ -288,14 +288,14 @@ func TestALogThatIsAwayIsNoRefusal(t *testing.T) {
 	n := newTown(t, 1).nodes[0]
 	id := n.settle(t, "asha@example.org")
 	n.store.set(func() { n.store.read = func(context.Context, string) error { return eventstore.ErrUnavailable } })
-	_, err := n.Register(t.Context(), registration("ravi@example.org"))
+	_, err := n.Register(t.Context(), commands.Request{}, registration("ravi@example.org"))
 	require.ErrorIs(t, err, eventstore.ErrUnavailable)
-	_, err = n.SignIn(t.Context(), "asha@example.org", secret)
+	_, err = n.SignIn(t.Context(), commands.Request{}, "asha@example.org", secret)
 	require.ErrorIs(t, err, eventstore.ErrUnavailable)
 	_, err = n.Load(t.Context(), id)
 	require.ErrorIs(t, err, eventstore.ErrUnavailable)
 	token := id.String() + ".x"
-	_, err = n.VerifyEmail(t.Context(), token)
+	_, err = n.VerifyEmail(t.Context(), commands.Request{}, token)
 	require.Equal(t, credentials.Verify.Refusal(), err, "what is no token needs no log")
 	var none event.Personal
 	text, err := n.Text(t.Context(), none)

@@ -34,8 +34,8 @@ const secretBytes = 32
 // CreateAPIKey makes a key. It answers the key itself too, which is not kept and so can never be
 // shown again; empty for a request that was answered before. The request's actor makes it: a user, or a key of
 // theirs, gives no more than what they have themselves, for as long as they have it.
-func CreateAPIKey(ctx context.Context, h *commands.Handler, c apikey.Create) (key string, out commands.Outcome[apikey.State], err error) {
-	c.By = commands.From(ctx).Actor
+func CreateAPIKey(ctx context.Context, h *commands.Handler, req commands.Request, c apikey.Create) (key string, out commands.Outcome[apikey.State], err error) {
+	c.By = req.Actor
 	if err := origin(ctx, h, &c); err != nil {
 		return "", out, err
 	}
@@ -43,7 +43,7 @@ func CreateAPIKey(ctx context.Context, h *commands.Handler, c apikey.Create) (ke
 	rand.Read(secret)
 	sum := sha256.Sum256(secret)
 	c.SecretHash = sum[:]
-	out, err = commands.Create(ctx, h, apikey.Kind, func(context.Context) (string, error) { return uuid.NewString(), nil }, c)
+	out, err = commands.Create(ctx, h, req, apikey.Kind, func(context.Context) (string, error) { return uuid.NewString(), nil }, c)
 	if err != nil || out.Replayed || out.ID == "" { // shown before, or a dry run
 		return "", out, err
 	}
@@ -88,8 +88,8 @@ func makers(ctx context.Context, from commands.Source, s apikey.State) (above []
 }
 
 // RevokeAPIKey ends a key, and with it those that were made with it: who had the key may have made them.
-func RevokeAPIKey(ctx context.Context, h *commands.Handler, id uuid.UUID) (commands.Outcome[apikey.State], error) {
-	return commands.Handle(ctx, h, apikey.Kind, id.String(), apikey.Revoke{})
+func RevokeAPIKey(ctx context.Context, h *commands.Handler, req commands.Request, id uuid.UUID) (commands.Outcome[apikey.State], error) {
+	return commands.Handle(ctx, h, req, apikey.Kind, id.String(), apikey.Revoke{})
 }
 
 // KeyRing knows callers by their API keys. Their states come from the cache, which follows the log,

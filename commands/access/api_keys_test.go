@@ -64,9 +64,9 @@ func nodes(t *testing.T, count int) []*access.KeyRing {
 	return all
 }
 
-func as(t *testing.T, key string) context.Context {
+func as(t *testing.T, key string) commands.Request {
 	t.Helper()
-	return commands.With(t.Context(), commands.Request{Actor: operator, Workspace: home, Operation: "create-api-key", Key: key})
+	return commands.Request{Actor: operator, Workspace: home, Operation: "create-api-key", Key: key}
 }
 
 func create(workspace uuid.UUID, expires *time.Time) apikey.Create {
@@ -76,7 +76,7 @@ func create(workspace uuid.UUID, expires *time.Time) apikey.Create {
 func TestAKeyOpensOnEveryNodeWhatItWasMadeFor(t *testing.T) {
 	t.Parallel()
 	all := nodes(t, 2)
-	key, out, err := access.CreateAPIKey(as(t, ""), all[0].Commands, create(home, nil))
+	key, out, err := access.CreateAPIKey(t.Context(), all[0].Commands, as(t, ""), create(home, nil))
 	require.NoError(t, err)
 	require.True(t, strings.HasPrefix(key, access.KeyPrefix))
 	for _, ring := range all {
@@ -89,7 +89,7 @@ func TestAKeyOpensOnEveryNodeWhatItWasMadeFor(t *testing.T) {
 func TestWhatIsNoKeyOpensNothing(t *testing.T) {
 	t.Parallel()
 	ring := nodes(t, 1)[0]
-	key, out, err := access.CreateAPIKey(as(t, ""), ring.Commands, create(home, nil))
+	key, out, err := access.CreateAPIKey(t.Context(), ring.Commands, as(t, ""), create(home, nil))
 	require.NoError(t, err)
 	id, secret, ok := strings.Cut(strings.TrimPrefix(key, access.KeyPrefix), "_")
 	require.True(t, ok)
@@ -120,17 +120,17 @@ func TestTheOperatorsKeyOpensAll(t *testing.T) {
 func TestARevokedKeyIsRefusedOnEveryNode(t *testing.T) {
 	t.Parallel()
 	all := nodes(t, 2)
-	key, out, err := access.CreateAPIKey(as(t, ""), all[0].Commands, create(home, nil))
+	key, out, err := access.CreateAPIKey(t.Context(), all[0].Commands, as(t, ""), create(home, nil))
 	require.NoError(t, err)
 	for _, ring := range all {
 		_, err := ring.Authenticate(t.Context(), key)
 		require.NoError(t, err)
 	}
 	id := uuid.MustParse(out.ID)
-	foreign := commands.With(t.Context(), commands.Request{Workspace: uuid.New()})
-	_, err = access.RevokeAPIKey(foreign, all[0].Commands, id)
+	foreign := commands.Request{Workspace: uuid.New()}
+	_, err = access.RevokeAPIKey(t.Context(), all[0].Commands, foreign, id)
 	require.ErrorIs(t, err, apikey.ErrNotFound, "not by another workspace")
-	_, err = access.RevokeAPIKey(as(t, ""), all[1].Commands, id)
+	_, err = access.RevokeAPIKey(t.Context(), all[1].Commands, as(t, ""), id)
 	require.NoError(t, err)
 	for _, ring := range all {
 		require.Eventually(t, func() bool {
@@ -138,7 +138,7 @@ func TestARevokedKeyIsRefusedOnEveryNode(t *testing.T) {
 			return errors.Is(err, access.ErrUnknownKey)
 		}, 30*time.Second, time.Millisecond)
 	}
-	_, err = access.RevokeAPIKey(as(t, ""), all[0].Commands, id)
+	_, err = access.RevokeAPIKey(t.Context(), all[0].Commands, as(t, ""), id)
 	require.ErrorIs(t, err, apikey.ErrNotFound)
 }
 
@@ -146,7 +146,7 @@ func TestAKeyEndsWithItsTime(t *testing.T) {
 	t.Parallel()
 	ring := nodes(t, 1)[0]
 	expires := time.Now().Add(time.Hour)
-	key, _, err := access.CreateAPIKey(as(t, ""), ring.Commands, create(home, &expires))
+	key, _, err := access.CreateAPIKey(t.Context(), ring.Commands, as(t, ""), create(home, &expires))
 	require.NoError(t, err)
 	ring.Now = func() time.Time { return expires.Add(-time.Nanosecond) }
 	_, err = ring.Authenticate(t.Context(), key)
@@ -159,9 +159,9 @@ func TestAKeyEndsWithItsTime(t *testing.T) {
 // does carries out commands on an aggregate, in a workspace.
 func does[S any](t *testing.T, ring *access.KeyRing, kind *event.Kind[S], id, in uuid.UUID, all ...event.Command[S]) {
 	t.Helper()
-	ctx := commands.With(t.Context(), commands.Request{Actor: operator, Workspace: in})
+	req := commands.Request{Actor: operator, Workspace: in}
 	for _, c := range all {
-		_, err := commands.Handle(ctx, ring.Commands, kind, id.String(), c)
+		_, err := commands.Handle(t.Context(), ring.Commands, req, kind, id.String(), c)
 		require.NoError(t, err)
 	}
 }
@@ -190,7 +190,7 @@ func by(t *testing.T, ring *access.KeyRing, who actor.Actor, in uuid.UUID, p act
 	who.Permissions = p
 	c := create(in, nil)
 	c.Permissions = p
-	key, _, err := access.CreateAPIKey(commands.With(t.Context(), commands.Request{Actor: who, Workspace: in}), ring.Commands, c)
+	key, _, err := access.CreateAPIKey(t.Context(), ring.Commands, commands.Request{Actor: who, Workspace: in}, c)
 	require.NoError(t, err)
 	return key
 }
@@ -254,10 +254,10 @@ func makes(t *testing.T, ring *access.KeyRing, key string) (made, id string) {
 		who, err = ring.Authenticate(t.Context(), key)
 		return err == nil
 	}, 30*time.Second, time.Millisecond)
-	ctx := commands.With(t.Context(), commands.Request{Actor: who, Workspace: who.Workspace})
+	req := commands.Request{Actor: who, Workspace: who.Workspace}
 	c := create(who.Workspace, nil)
 	c.Permissions = who.Permissions
-	made, out, err := access.CreateAPIKey(ctx, ring.Commands, c)
+	made, out, err := access.CreateAPIKey(t.Context(), ring.Commands, req, c)
 	require.NoError(t, err)
 	return made, out.ID
 }
@@ -299,7 +299,7 @@ func TestAKeyMakesNoneThatOutlastsIt(t *testing.T) {
 	t.Parallel()
 	ring := nodes(t, 1)[0]
 	expires := time.Now().Add(time.Hour).UTC().Truncate(time.Microsecond)
-	first, _, err := access.CreateAPIKey(as(t, ""), ring.Commands, create(home, &expires))
+	first, _, err := access.CreateAPIKey(t.Context(), ring.Commands, as(t, ""), create(home, &expires))
 	require.NoError(t, err)
 	second, _ := makes(t, ring, first)
 	third, id := makes(t, ring, second)
@@ -311,7 +311,7 @@ func TestAKeyMakesNoneThatOutlastsIt(t *testing.T) {
 
 	// Whatever an older log says of its own end.
 	ring.Now = time.Now
-	maker, _, err := access.CreateAPIKey(as(t, ""), ring.Commands, create(home, &expires))
+	maker, _, err := access.CreateAPIKey(t.Context(), ring.Commands, as(t, ""), create(home, &expires))
 	require.NoError(t, err)
 	who, err := ring.Authenticate(t.Context(), maker)
 	require.NoError(t, err)
@@ -331,15 +331,15 @@ func TestAKeyMakesNoneThatOutlastsIt(t *testing.T) {
 func TestALineOfKeysIsNotWithoutEnd(t *testing.T) {
 	t.Parallel()
 	ring := nodes(t, 1)[0]
-	key, _, err := access.CreateAPIKey(as(t, ""), ring.Commands, create(home, nil))
+	key, _, err := access.CreateAPIKey(t.Context(), ring.Commands, as(t, ""), create(home, nil))
 	require.NoError(t, err)
 	for range apikey.MaxMakers {
 		key, _ = makes(t, ring, key)
 	}
 	last, err := ring.Authenticate(t.Context(), key)
 	require.NoError(t, err)
-	ctx := commands.With(t.Context(), commands.Request{Actor: last, Workspace: home})
-	_, _, err = access.CreateAPIKey(ctx, ring.Commands, create(home, nil))
+	req := commands.Request{Actor: last, Workspace: home}
+	_, _, err = access.CreateAPIKey(t.Context(), ring.Commands, req, create(home, nil))
 	require.Equal(t, fault.New(fault.Conflict, "Too many keys, each made with the one before"), err)
 
 	// One that came into the log by another way opens nothing.
@@ -385,7 +385,7 @@ func TestAKeyIsShownOnceAndOpens(t *testing.T) {
 		)
 		for _, ring := range all {
 			done.Go(func() {
-				key, out, err := access.CreateAPIKey(as(t, idempotency), ring.Commands, create(home, nil))
+				key, out, err := access.CreateAPIKey(t.Context(), ring.Commands, as(t, idempotency), create(home, nil))
 				mu.Lock()
 				defer mu.Unlock()
 				if err != nil {
@@ -410,14 +410,14 @@ func TestARefusedKeyIsNotShown(t *testing.T) {
 	ring := nodes(t, 1)[0]
 	c := create(home, nil)
 	c.Permissions.Operator = true
-	lesser := commands.With(t.Context(), commands.Request{Actor: actor.Actor{Type: "system", Permissions: reader}, Workspace: home})
-	key, _, err := access.CreateAPIKey(lesser, ring.Commands, c)
+	lesser := commands.Request{Actor: actor.Actor{Type: "system", Permissions: reader}, Workspace: home}
+	key, _, err := access.CreateAPIKey(t.Context(), ring.Commands, lesser, c)
 	refused, _ := errors.AsType[*fault.Error](err)
 	require.NotNil(t, refused)
 	require.Equal(t, fault.Forbidden, refused.Kind)
 	require.Empty(t, key)
-	dry := commands.With(t.Context(), commands.Request{Actor: operator, Workspace: home, DryRun: true})
-	key, _, err = access.CreateAPIKey(dry, ring.Commands, create(home, nil))
+	dry := commands.Request{Actor: operator, Workspace: home, DryRun: true}
+	key, _, err = access.CreateAPIKey(t.Context(), ring.Commands, dry, create(home, nil))
 	require.NoError(t, err)
 	require.Empty(t, key, "one that opens nothing is not shown")
 }
@@ -425,7 +425,7 @@ func TestARefusedKeyIsNotShown(t *testing.T) {
 func TestALogThatIsAwayIsNoReasonToRefuseAKey(t *testing.T) {
 	t.Parallel()
 	ring := nodes(t, 1)[0]
-	key, _, err := access.CreateAPIKey(as(t, ""), ring.Commands, create(home, nil))
+	key, _, err := access.CreateAPIKey(t.Context(), ring.Commands, as(t, ""), create(home, nil))
 	require.NoError(t, err)
 	id := strings.ReplaceAll(uuid.NewString(), "-", "")
 	ctx, cancel := context.WithCancel(t.Context())

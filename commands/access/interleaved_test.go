@@ -122,12 +122,12 @@ func TestAnAddressIsOneAccountsHoweverItIsRacedFor(t *testing.T) {
 			var a *act
 			if who := rapid.IntRange(0, len(users)).Draw(rt, "who"); who == len(users) {
 				a = begin(t.Context(), "register "+to, func(ctx context.Context) error {
-					_, err := n.Register(ctx, registration(to))
+					_, err := n.Register(ctx, commands.Request{}, registration(to))
 					return err
 				})
 			} else {
 				a = begin(t.Context(), fmt.Sprintf("move %d to %s", who, to), func(ctx context.Context) error {
-					_, err := n.Change(ctx, users[who], access.Profile{Email: &to})
+					_, err := n.Change(ctx, commands.Request{}, users[who], access.Profile{Email: &to})
 					return err
 				})
 			}
@@ -165,7 +165,7 @@ func TestAnAddressIsOneAccountsHoweverItIsRacedFor(t *testing.T) {
 				rt.Fatalf("%s is nobody's address, and found is %s", e, holder)
 			}
 			unproven := len(have) == 1 && !sane.state(t, have[0]).Trusted() // which may lapse
-			_, err := sane.Register(t.Context(), registration(e))
+			_, err := sane.Register(t.Context(), commands.Request{}, registration(e))
 			if len(have) == 0 && err != nil || len(have) == 1 && !unproven && !errors.Is(err, access.ErrTaken) {
 				rt.Fatalf("%s, which %d have, is registered anew with %v", e, len(have), err)
 			}

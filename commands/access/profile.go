@@ -25,7 +25,7 @@ type Profile struct {
 //
 // It claims the new address first and releases the old one last. A crash in between, or a profile that moved
 // meanwhile, leaves a claim that nobody's address matches, which may be taken over.
-func (a *Accounts) Change(ctx context.Context, id uuid.UUID, p Profile) (event.Position, error) {
+func (a *Accounts) Change(ctx context.Context, req commands.Request, id uuid.UUID, p Profile) (event.Position, error) {
 	l, err := a.active(ctx, id)
 	if err != nil {
 		return 0, err
@@ -35,18 +35,18 @@ func (a *Accounts) Change(ctx context.Context, id uuid.UUID, p Profile) (event.P
 		return 0, err
 	}
 	if email != "" {
-		if edit.Email, err = a.claimAnother(ctx, id, l, email); err != nil {
+		if edit.Email, err = a.claimAnother(ctx, req, id, l, email); err != nil {
 			return 0, err
 		}
 	}
-	out, err := a.edit(ctx, id, l.State, edit)
+	out, err := a.edit(ctx, req, id, l.State, edit)
 	if errors.Is(err, ErrTaken) {
 		err = ErrInUse
 	}
 	if err != nil || edit.Email == nil {
 		return out.Position, err
 	}
-	released, err := a.releaseEmail(ctx, l.State.EmailKey, id)
+	released, err := a.releaseEmail(ctx, req, l.State.EmailKey, id)
 	return max(out.Position, released), err
 }
 
@@ -75,15 +75,15 @@ func edited(id uuid.UUID, p Profile) (edit user.Edit, email string, err error) {
 }
 
 // claimAnother claims an address for the user, and answers the change to it; nil when it is theirs.
-func (a *Accounts) claimAnother(ctx context.Context, id uuid.UUID, l commands.Loaded[user.State], email string) (*user.ChangeEmail, error) {
+func (a *Accounts) claimAnother(ctx context.Context, req commands.Request, id uuid.UUID, l commands.Loaded[user.State], email string) (*user.ChangeEmail, error) {
 	key, err := a.EmailKey(ctx, email)
 	if err != nil || key == l.State.EmailKey {
 		return nil, err
 	}
-	if seen := commands.From(ctx).IfMatch; seen != nil && *seen != l.Revision { // before anything is claimed
+	if seen := req.IfMatch; seen != nil && *seen != l.Revision { // before anything is claimed
 		return nil, commands.ErrStale
 	}
-	claimed, err := a.claimEmail(ctx, key, id, asked)
+	claimed, err := a.claimEmail(ctx, req, key, id, asked)
 	if errors.Is(err, ErrTaken) {
 		err = ErrInUse
 	}
@@ -92,7 +92,7 @@ func (a *Accounts) claimAnother(ctx context.Context, id uuid.UUID, l commands.Lo
 
 // ChangePassword sets another password and ends the user's other sessions. Who knows the current one has seen
 // enough: If-Match is not asked.
-func (a *Accounts) ChangePassword(ctx context.Context, id, thisSession uuid.UUID, current, password string) (event.Position, error) {
+func (a *Accounts) ChangePassword(ctx context.Context, req commands.Request, id, thisSession uuid.UUID, current, password string) (event.Position, error) {
 	s, err := a.Load(ctx, id)
 	if err != nil {
 		return 0, err
@@ -114,18 +114,18 @@ func (a *Accounts) ChangePassword(ctx context.Context, id, thisSession uuid.UUID
 	if err := a.Credentials.Mailed.Void(ctx, credentials.Reset, Addressee(id, s.EmailKey)); err != nil {
 		return 0, err
 	}
-	out, err := a.decide(ctx, id, s, user.ChangePassword{})
+	out, err := a.decide(ctx, req, id, s, user.ChangePassword{})
 	return out.Position, err
 }
 
 // ChangePicture gives the user a picture that is stored already. It answers which one is nobody's now: the one
 // before, or this one where the same request has stored and given another.
-func (a *Accounts) ChangePicture(ctx context.Context, id uuid.UUID, key string) (unused string, at event.Position, err error) {
+func (a *Accounts) ChangePicture(ctx context.Context, req commands.Request, id uuid.UUID, key string) (unused string, at event.Position, err error) {
 	s, err := a.Load(ctx, id)
 	if err != nil {
 		return "", 0, err
 	}
-	out, err := a.edit(ctx, id, s, user.ChangePicture{Key: key})
+	out, err := a.edit(ctx, req, id, s, user.ChangePicture{Key: key})
 	if out.Replayed {
 		return key, out.Position, err
 	}
@@ -133,29 +133,29 @@ func (a *Accounts) ChangePicture(ctx context.Context, id uuid.UUID, key string) 
 }
 
 // RequestDeletion schedules the end of the account. Asked again, it answers the first request's.
-func (a *Accounts) RequestDeletion(ctx context.Context, id uuid.UUID) (event.Position, error) {
+func (a *Accounts) RequestDeletion(ctx context.Context, req commands.Request, id uuid.UUID) (event.Position, error) {
 	s, err := a.Load(ctx, id)
 	if err != nil {
 		return 0, err
 	}
-	out, err := a.decide(ctx, id, s, user.RequestDeletion{DeleteAfter: a.Now().Add(a.Grace)})
+	out, err := a.decide(ctx, req, id, s, user.RequestDeletion{DeleteAfter: a.Now().Add(a.Grace)})
 	return out.Position, err
 }
 
 // CancelDeletion lets the user stay. It is for an administrator.
-func (a *Accounts) CancelDeletion(ctx context.Context, id uuid.UUID) error {
+func (a *Accounts) CancelDeletion(ctx context.Context, req commands.Request, id uuid.UUID) error {
 	s, err := a.Load(ctx, id)
 	if err == nil {
-		_, err = a.handle(ctx, id, s, user.CancelDeletion{})
+		_, err = a.handle(ctx, req, id, s, user.CancelDeletion{})
 	}
 	return err
 }
 
 // Grant lets the user operate the deployment, or no more.
-func (a *Accounts) Grant(ctx context.Context, id uuid.UUID, operator bool) error {
+func (a *Accounts) Grant(ctx context.Context, req commands.Request, id uuid.UUID, operator bool) error {
 	s, err := a.Load(ctx, id)
 	if err == nil {
-		_, err = a.handle(ctx, id, s, user.Grant{Operator: operator})
+		_, err = a.handle(ctx, req, id, s, user.Grant{Operator: operator})
 	}
 	return err
 }

@@ -24,10 +24,10 @@ func TestAProfileChangesByWhatIsGiven(t *testing.T) {
 	n := newTown(t, 1).nodes[0]
 	id := n.settle(t, "asha@example.org")
 	before := n.state(t, id)
-	at, err := n.Change(t.Context(), id, access.Profile{})
+	at, err := n.Change(t.Context(), commands.Request{}, id, access.Profile{})
 	require.NoError(t, err)
 	require.Equal(t, before, n.state(t, id))
-	later, err := n.Change(t.Context(), id, access.Profile{FirstName: new(" आशा "), Phone: new("098123-45678")})
+	later, err := n.Change(t.Context(), commands.Request{}, id, access.Profile{FirstName: new(" आशा "), Phone: new("098123-45678")})
 	require.NoError(t, err)
 	require.Greater(t, later, at)
 	s := n.state(t, id)
@@ -36,17 +36,17 @@ func TestAProfileChangesByWhatIsGiven(t *testing.T) {
 	} {
 		require.Equal(t, is.want, is.got)
 	}
-	_, err = n.Change(t.Context(), id, access.Profile{Phone: new(" ")})
+	_, err = n.Change(t.Context(), commands.Request{}, id, access.Profile{Phone: new(" ")})
 	require.NoError(t, err)
 	require.Empty(t, text(t, n, n.state(t, id), "phone"))
 
 	unchanged := n.state(t, id)
-	_, err = n.Change(t.Context(), id, access.Profile{Email: new("x"), FirstName: new(""), LastName: new("Rai"), Phone: new("12")})
+	_, err = n.Change(t.Context(), commands.Request{}, id, access.Profile{Email: new("x"), FirstName: new(""), LastName: new("Rai"), Phone: new("12")})
 	refused, ok := errors.AsType[*fault.Error](err)
 	require.True(t, ok)
 	require.Len(t, refused.Fields, 3)
 	require.Equal(t, unchanged, n.state(t, id), "all or nothing")
-	_, err = n.Change(t.Context(), uuid.New(), access.Profile{FirstName: new("Usha")})
+	_, err = n.Change(t.Context(), commands.Request{}, uuid.New(), access.Profile{FirstName: new("Usha")})
 	require.Equal(t, user.ErrNotFound, err)
 }
 
@@ -62,22 +62,22 @@ func TestAnotherAddressCountsAtOnceAndTheOldOneNoMore(t *testing.T) {
 	tn := newTown(t, 2)
 	n := tn.nodes[0]
 	id := n.settle(t, "asha@example.org")
-	at, err := n.Change(t.Context(), id, access.Profile{Email: new("RAO@example.org")})
+	at, err := n.Change(t.Context(), commands.Request{}, id, access.Profile{Email: new("RAO@example.org")})
 	require.NoError(t, err)
 	require.NotZero(t, at)
-	_, err = n.SignIn(t.Context(), "asha@example.org", secret)
+	_, err = n.SignIn(t.Context(), commands.Request{}, "asha@example.org", secret)
 	require.Equal(t, credentials.ErrSignIn, err)
-	_, err = n.SignIn(t.Context(), "rao@example.org", secret)
+	_, err = n.SignIn(t.Context(), commands.Request{}, "rao@example.org", secret)
 	require.ErrorIs(t, err, access.ErrNotVerified)
 	require.Equal(t, "rao@example.org", text(t, n, n.state(t, id), "email"))
 
 	other := tn.nodes[1].register(t, "asha@example.org")
-	_, err = n.Change(t.Context(), id, access.Profile{Email: new("asha@example.org")})
+	_, err = n.Change(t.Context(), commands.Request{}, id, access.Profile{Email: new("asha@example.org")})
 	require.Equal(t, &fault.Error{Kind: fault.Conflict, Detail: "Email already in use", Code: "email_taken"}, err)
-	_, err = n.Change(t.Context(), other, access.Profile{Email: new("rao@example.org")})
+	_, err = n.Change(t.Context(), commands.Request{}, other, access.Profile{Email: new("rao@example.org")})
 	require.Equal(t, access.ErrInUse, err)
 	revision := n.state(t, id)
-	_, err = n.Change(t.Context(), id, access.Profile{Email: new(" Rao@Example.org")})
+	_, err = n.Change(t.Context(), commands.Request{}, id, access.Profile{Email: new(" Rao@Example.org")})
 	require.NoError(t, err)
 	require.Equal(t, revision, n.state(t, id), "the same address")
 }
@@ -93,7 +93,7 @@ func TestThereAndBackAgainKeepsTheAddress(t *testing.T) {
 	}
 	require.Equal(t, id, tn.nodes[1].holder(t, "asha@example.org"))
 	tn.pass(time.Minute)
-	_, err := tn.nodes[1].Register(t.Context(), registration("asha@example.org"))
+	_, err := tn.nodes[1].Register(t.Context(), commands.Request{}, registration("asha@example.org"))
 	require.ErrorIs(t, err, access.ErrTaken)
 	tn.nodes[1].register(t, "rao@example.org")
 }
@@ -108,15 +108,15 @@ func TestWhatWasMailedToOneAddressProvesNothingOfAnother(t *testing.T) {
 	n.moved(t, id, "victim@example.org")
 	late, lateReset := n.issue(t, credentials.Verify, id, old), n.issue(t, credentials.Reset, id, old) // the jobs had read the state before
 	for _, token := range []string{verify, late} {
-		_, err := n.VerifyEmail(t.Context(), token)
+		_, err := n.VerifyEmail(t.Context(), commands.Request{}, token)
 		require.Equal(t, credentials.Verify.Refusal(), err)
 	}
 	for _, token := range []string{reset, lateReset} {
-		_, err := n.ResetPassword(t.Context(), token, "eight copper nails")
+		_, err := n.ResetPassword(t.Context(), commands.Request{}, token, "eight copper nails")
 		require.Equal(t, credentials.Reset.Refusal(), err)
 	}
 	require.False(t, n.state(t, id).Verified)
-	_, err := n.VerifyEmail(t.Context(), n.mail(t, credentials.Verify, id))
+	_, err := n.VerifyEmail(t.Context(), commands.Request{}, n.mail(t, credentials.Verify, id))
 	require.NoError(t, err)
 }
 
@@ -132,7 +132,7 @@ func TestUsersWhoRaceForAnAddressGetItOnce(t *testing.T) {
 		)
 		for i, id := range ids {
 			all.Go(func() {
-				_, err := tn.nodes[i%2].Change(t.Context(), id, access.Profile{Email: &to})
+				_, err := tn.nodes[i%2].Change(t.Context(), commands.Request{}, id, access.Profile{Email: &to})
 				mu.Lock()
 				defer mu.Unlock()
 				switch {
@@ -165,7 +165,7 @@ func TestACrashOnTheWayToAnotherAddressLosesNeither(t *testing.T) {
 				return nil
 			}
 		})
-		_, err := a.Change(t.Context(), id, access.Profile{Email: &to})
+		_, err := a.Change(t.Context(), commands.Request{}, id, access.Profile{Email: &to})
 		a.store.set(func() { a.store.before = nil })
 		if err == nil {
 			require.Equal(t, 5, die, "claim, change, forsake, release")
@@ -179,7 +179,7 @@ func TestACrashOnTheWayToAnotherAddressLosesNeither(t *testing.T) {
 		}
 		require.Equal(t, id, b.holder(t, now), "they have one of the two")
 		b.register(t, free)
-		_, err = b.Register(t.Context(), registration(now))
+		_, err = b.Register(t.Context(), commands.Request{}, registration(now))
 		require.ErrorIs(t, err, access.ErrTaken)
 	}
 }
@@ -189,27 +189,27 @@ func TestAnotherPasswordNeedsTheOneBeforeAndEndsOtherSessions(t *testing.T) {
 	tn := newTown(t, 1)
 	n := tn.nodes[0]
 	id := n.settle(t, "asha@example.org")
-	this, err := n.SignIn(t.Context(), "asha@example.org", secret)
+	this, err := n.SignIn(t.Context(), commands.Request{}, "asha@example.org", secret)
 	require.NoError(t, err)
-	other, err := n.SignIn(t.Context(), "asha@example.org", secret)
+	other, err := n.SignIn(t.Context(), commands.Request{}, "asha@example.org", secret)
 	require.NoError(t, err)
 	reset := n.mail(t, credentials.Reset, id)
-	_, err = n.ChangePassword(t.Context(), id, this.Tokens.Session, "another brass hook", "eight copper nails")
+	_, err = n.ChangePassword(t.Context(), commands.Request{}, id, this.Tokens.Session, "another brass hook", "eight copper nails")
 	require.Equal(t, fault.Malformed, must(t, err).Kind)
 	require.Equal(t, "Incorrect current password", must(t, err).Detail)
 	for _, weak := range []string{"short", "asha@example.org", "Rao", strings.Repeat("x", 200)} {
-		_, err = n.ChangePassword(t.Context(), id, this.Tokens.Session, secret, weak)
+		_, err = n.ChangePassword(t.Context(), commands.Request{}, id, this.Tokens.Session, secret, weak)
 		require.Equal(t, "new_password", must(t, err).Fields[0].Field)
 	}
-	_, err = n.ChangePassword(t.Context(), id, this.Tokens.Session, secret, "eight copper nails")
+	_, err = n.ChangePassword(t.Context(), commands.Request{}, id, this.Tokens.Session, secret, "eight copper nails")
 	require.NoError(t, err)
 	_, err = n.ring.Authenticate(t.Context(), this.Tokens.Access)
 	require.NoError(t, err)
 	_, err = n.ring.Authenticate(t.Context(), other.Tokens.Access)
 	require.Equal(t, credentials.ErrNotAuthenticated, err)
-	_, err = n.SignIn(t.Context(), "asha@example.org", "eight copper nails")
+	_, err = n.SignIn(t.Context(), commands.Request{}, "asha@example.org", "eight copper nails")
 	require.NoError(t, err)
-	_, err = n.ResetPassword(t.Context(), reset, "nine silver pins")
+	_, err = n.ResetPassword(t.Context(), commands.Request{}, reset, "nine silver pins")
 	require.Equal(t, credentials.Reset.Refusal(), err, "a link that was mailed before sets no other one")
 }
 
@@ -225,7 +225,7 @@ func TestPicturesFollowOneAnother(t *testing.T) {
 	n := newTown(t, 1).nodes[0]
 	id := n.settle(t, "asha@example.org")
 	for _, is := range [][2]string{{"p1", ""}, {"p2", "p1"}, {"", "p2"}} {
-		before, _, err := n.ChangePicture(t.Context(), id, is[0])
+		before, _, err := n.ChangePicture(t.Context(), commands.Request{}, id, is[0])
 		require.NoError(t, err)
 		require.Equal(t, is[1], before)
 	}
@@ -236,13 +236,13 @@ func TestTheSameUploadTwiceLeavesOnePicture(t *testing.T) {
 	t.Parallel()
 	n := newTown(t, 1).nodes[0]
 	id := n.settle(t, "asha@example.org")
-	once := commands.With(t.Context(), commands.Request{
+	once := commands.Request{
 		Actor: actor.Actor{Type: "user", ID: id.String()}, Key: "upload", Operation: "upload-picture", Fingerprint: []byte("the same"),
-	})
-	unused, _, err := n.ChangePicture(once, id, "first")
+	}
+	unused, _, err := n.ChangePicture(t.Context(), once, id, "first")
 	require.NoError(t, err)
 	require.Empty(t, unused)
-	unused, _, err = n.ChangePicture(once, id, "second")
+	unused, _, err = n.ChangePicture(t.Context(), once, id, "second")
 	require.NoError(t, err)
 	require.Equal(t, "second", unused)
 	require.Equal(t, "first", n.state(t, id).Picture)
@@ -253,22 +253,22 @@ func TestADeletionIsAskedForOnceAndCanBeCancelled(t *testing.T) {
 	tn := newTown(t, 1)
 	n := tn.nodes[0]
 	id := n.settle(t, "asha@example.org")
-	at, err := n.RequestDeletion(t.Context(), id)
+	at, err := n.RequestDeletion(t.Context(), commands.Request{}, id)
 	require.NoError(t, err)
 	due := *n.state(t, id).DeleteAfter
 	require.Equal(t, tn.clock().Add(n.Grace), due)
 	tn.pass(time.Hour)
-	again, err := n.RequestDeletion(t.Context(), id)
+	again, err := n.RequestDeletion(t.Context(), commands.Request{}, id)
 	require.NoError(t, err)
 	require.Equal(t, at, again)
 	require.Equal(t, due, *n.state(t, id).DeleteAfter)
-	_, err = n.SignIn(t.Context(), "asha@example.org", secret)
+	_, err = n.SignIn(t.Context(), commands.Request{}, "asha@example.org", secret)
 	require.NoError(t, err, "they may sign in meanwhile")
-	require.NoError(t, n.CancelDeletion(t.Context(), id))
+	require.NoError(t, n.CancelDeletion(t.Context(), commands.Request{}, id))
 	require.Nil(t, n.state(t, id).DeleteAfter)
-	require.NoError(t, n.CancelDeletion(t.Context(), id))
-	require.Equal(t, user.ErrNotFound, n.CancelDeletion(t.Context(), uuid.New()))
-	require.Equal(t, user.ErrNotFound, n.Grant(t.Context(), uuid.New(), true))
+	require.NoError(t, n.CancelDeletion(t.Context(), commands.Request{}, id))
+	require.Equal(t, user.ErrNotFound, n.CancelDeletion(t.Context(), commands.Request{}, uuid.New()))
+	require.Equal(t, user.ErrNotFound, n.Grant(t.Context(), commands.Request{}, uuid.New(), true))
 }
 
 func TestAProfileIsChangedAsTheCallerSawIt(t *testing.T) {
@@ -282,7 +282,7 @@ func TestAProfileIsChangedAsTheCallerSawIt(t *testing.T) {
 		return l.Revision
 	}
 	change := func(seen int64, p access.Profile) error {
-		_, err := n.Change(commands.With(t.Context(), commands.Request{IfMatch: &seen}), asha, p)
+		_, err := n.Change(t.Context(), commands.Request{IfMatch: &seen}, asha, p)
 		return err
 	}
 	old := revision()
@@ -295,7 +295,7 @@ func TestAProfileIsChangedAsTheCallerSawIt(t *testing.T) {
 	n.settle(t, "mina@example.org") // nothing was claimed for a change that was refused
 	require.NoError(t, change(revision(), access.Profile{Email: new("asha@example.org")}))
 
-	_, _, err := n.ChangePicture(commands.With(t.Context(), commands.Request{IfMatch: &old}), asha, "p")
+	_, _, err := n.ChangePicture(t.Context(), commands.Request{IfMatch: &old}, asha, "p")
 	require.Equal(t, commands.ErrStale, err)
 }
 
@@ -304,7 +304,7 @@ func TestAnotherAddressIsAnsweredUpToTheEndOfTheChange(t *testing.T) {
 	t.Parallel()
 	n := newTown(t, 1).nodes[0]
 	asha := n.settle(t, "asha@example.org")
-	at, err := n.Change(t.Context(), asha, access.Profile{Email: new("usha@example.org"), FirstName: new("Usha")})
+	at, err := n.Change(t.Context(), commands.Request{}, asha, access.Profile{Email: new("usha@example.org"), FirstName: new("Usha")})
 	require.NoError(t, err)
 	l, err := commands.Load(t.Context(), n.Commands.Fresh(), user.Kind, asha.String())
 	require.NoError(t, err)

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"bahi/commands"
 	"bahi/commands/access"
 	"bahi/commands/access/credentials"
 	"bahi/domain/access/user"
@@ -25,7 +26,7 @@ func TestAProvidersUserIsFoundByIssuerAndSubject(t *testing.T) {
 	t.Parallel()
 	tn := newTown(t, 2)
 	n := tn.nodes[0]
-	first, err := n.SignInByProvider(t.Context(), identity("asha@example.org"))
+	first, err := n.SignInByProvider(t.Context(), commands.Request{}, identity("asha@example.org"))
 	require.NoError(t, err)
 	require.Equal(t, "Asha", first.FirstName)
 	id := first.Tokens.User
@@ -35,7 +36,7 @@ func TestAProvidersUserIsFoundByIssuerAndSubject(t *testing.T) {
 
 	who := identity("asha@example.org")
 	who.Email, who.EmailVerified = "other@example.org", false // what the provider says of it later matters no more
-	again, err := tn.nodes[1].SignInByProvider(t.Context(), who)
+	again, err := tn.nodes[1].SignInByProvider(t.Context(), commands.Request{}, who)
 	require.NoError(t, err)
 	require.Equal(t, id, again.Tokens.User)
 	require.Len(t, n.state(t, id).Identities, 1)
@@ -46,14 +47,14 @@ func TestAProvidersUserIsFoundByIssuerAndSubject(t *testing.T) {
 	} {
 		stranger := who
 		other(&stranger)
-		_, err := n.SignInByProvider(t.Context(), stranger)
+		_, err := n.SignInByProvider(t.Context(), commands.Request{}, stranger)
 		require.Error(t, err, "%+v", stranger)
 	}
-	_, err = n.SignIn(t.Context(), "asha@example.org", secret)
+	_, err = n.SignIn(t.Context(), commands.Request{}, "asha@example.org", secret)
 	require.Equal(t, credentials.ErrSignIn, err)
-	_, err = n.ChangePassword(t.Context(), id, uuid.Nil, "", secret)
+	_, err = n.ChangePassword(t.Context(), commands.Request{}, id, uuid.Nil, "", secret)
 	require.Equal(t, user.ErrNoPassword, err)
-	_, err = n.ResetPassword(t.Context(), n.mail(t, credentials.Reset, id), "eight copper nails")
+	_, err = n.ResetPassword(t.Context(), commands.Request{}, n.mail(t, credentials.Reset, id), "eight copper nails")
 	require.Equal(t, credentials.Reset.Refusal(), err)
 }
 
@@ -64,7 +65,7 @@ func TestAProviderMustHaveVerifiedTheAddress(t *testing.T) {
 	for _, email := range []string{"asha@example.org", "new@example.org", "", "nonsense"} {
 		who := identity(email)
 		who.EmailVerified = email == "nonsense" || email == ""
-		_, err := n.SignInByProvider(t.Context(), who)
+		_, err := n.SignInByProvider(t.Context(), commands.Request{}, who)
 		require.Equal(t, fault.New(fault.Forbidden, "The identity provider does not vouch for the email address"), err, email)
 	}
 	require.Equal(t, uuid.Nil, n.holder(t, "new@example.org"))
@@ -74,12 +75,12 @@ func TestAProvidersUserIsLinkedToTheirVerifiedAccount(t *testing.T) {
 	t.Parallel()
 	n := newTown(t, 1).nodes[0]
 	id := n.settle(t, "asha@example.org")
-	before, err := n.SignIn(t.Context(), "asha@example.org", secret)
+	before, err := n.SignIn(t.Context(), commands.Request{}, "asha@example.org", secret)
 	require.NoError(t, err)
-	in, err := n.SignInByProvider(t.Context(), identity("asha@example.org"))
+	in, err := n.SignInByProvider(t.Context(), commands.Request{}, identity("asha@example.org"))
 	require.NoError(t, err)
 	require.Equal(t, id, in.Tokens.User)
-	_, err = n.SignIn(t.Context(), "asha@example.org", secret)
+	_, err = n.SignIn(t.Context(), commands.Request{}, "asha@example.org", secret)
 	require.NoError(t, err, "they keep their password")
 	_, err = n.ring.Authenticate(t.Context(), before.Tokens.Access)
 	require.NoError(t, err, "and their sessions")
@@ -92,13 +93,13 @@ func TestWhoPreRegisteredAnAddressHasNothingOfIt(t *testing.T) {
 	n := tn.nodes[0]
 	id := n.register(t, "victim@example.org")
 	mailed := n.mail(t, credentials.Reset, id)
-	in, err := n.SignInByProvider(t.Context(), identity("victim@example.org"))
+	in, err := n.SignInByProvider(t.Context(), commands.Request{}, identity("victim@example.org"))
 	require.NoError(t, err)
 	require.Equal(t, id, in.Tokens.User)
-	_, err = n.SignIn(t.Context(), "victim@example.org", secret)
+	_, err = n.SignIn(t.Context(), commands.Request{}, "victim@example.org", secret)
 	require.Equal(t, credentials.ErrSignIn, err)
 	require.True(t, n.state(t, id).Verified)
-	_, err = n.ResetPassword(t.Context(), mailed, "eight copper nails")
+	_, err = n.ResetPassword(t.Context(), commands.Request{}, mailed, "eight copper nails")
 	require.NoError(t, err, "what was mailed to the address is its owner's")
 }
 
@@ -108,16 +109,16 @@ func TestWhoTookAnothersAddressKeepsTheirOwnAccountWithoutIt(t *testing.T) {
 	t.Parallel()
 	n := newTown(t, 1).nodes[0]
 	id := n.settle(t, "asha@example.org")
-	in, err := n.SignIn(t.Context(), "asha@example.org", secret)
+	in, err := n.SignIn(t.Context(), commands.Request{}, "asha@example.org", secret)
 	require.NoError(t, err)
 	n.moved(t, id, "victim@example.org")
-	victim, err := n.SignInByProvider(t.Context(), identity("victim@example.org"))
+	victim, err := n.SignInByProvider(t.Context(), commands.Request{}, identity("victim@example.org"))
 	require.NoError(t, err)
 	require.NotEqual(t, id, victim.Tokens.User)
 	require.Equal(t, victim.Tokens.User, n.holder(t, "victim@example.org"))
 	_, err = n.ring.Authenticate(t.Context(), in.Tokens.Access)
 	require.NoError(t, err)
-	_, err = n.SignIn(t.Context(), "victim@example.org", secret)
+	_, err = n.SignIn(t.Context(), commands.Request{}, "victim@example.org", secret)
 	require.ErrorIs(t, err, credentials.ErrSignIn)
 	s := n.state(t, id)
 	require.Empty(t, s.Identities)
@@ -131,11 +132,11 @@ func TestAProviderNeedNotTellNames(t *testing.T) {
 	n := newTown(t, 1).nodes[0]
 	who := identity("asha.rao@example.org")
 	who.GivenName, who.LastName = "\u202e", ""
-	in, err := n.SignInByProvider(t.Context(), who)
+	in, err := n.SignInByProvider(t.Context(), commands.Request{}, who)
 	require.NoError(t, err)
 	require.Equal(t, "asha.rao", in.FirstName)
 	require.True(t, n.state(t, in.Tokens.User).LastName.IsZero())
-	_, err = n.Change(t.Context(), in.Tokens.User, access.Profile{LastName: new("Rao")})
+	_, err = n.Change(t.Context(), commands.Request{}, in.Tokens.User, access.Profile{LastName: new("Rao")})
 	require.NoError(t, err)
 }
 
@@ -155,7 +156,7 @@ func TestACrashOnTheWayFromAProviderIsMadeUpFor(t *testing.T) {
 					return nil
 				}
 			})
-			_, err := a.SignInByProvider(t.Context(), identity(email))
+			_, err := a.SignInByProvider(t.Context(), commands.Request{}, identity(email))
 			a.store.set(func() { a.store.before = nil })
 			if err == nil {
 				require.Greater(t, die, 3)
@@ -166,13 +167,13 @@ func TestACrashOnTheWayFromAProviderIsMadeUpFor(t *testing.T) {
 			}
 			tn.pass(time.Minute)
 			if email == "known@example.org" {
-				_, err := b.SignIn(t.Context(), email, secret)
+				_, err := b.SignIn(t.Context(), commands.Request{}, email, secret)
 				if b.state(t, existing).Verified {
 					require.Equal(t, credentials.ErrSignIn, err)
 				}
 			}
 		}
-		first, err := b.SignInByProvider(t.Context(), identity(email))
+		first, err := b.SignInByProvider(t.Context(), commands.Request{}, identity(email))
 		require.NoError(t, err)
 		require.Equal(t, first.Tokens.User, b.holder(t, email))
 		require.Len(t, b.state(t, first.Tokens.User).Identities, 1)
@@ -184,13 +185,13 @@ func TestAnErasedUserComesBackFromAProviderAsSomebodyNew(t *testing.T) {
 	t.Parallel()
 	tn := newTown(t, 1)
 	n := tn.nodes[0]
-	first, err := n.SignInByProvider(t.Context(), identity("asha@example.org"))
+	first, err := n.SignInByProvider(t.Context(), commands.Request{}, identity("asha@example.org"))
 	require.NoError(t, err)
 	n.erase(t, first.Tokens.User, tn.clock())
 	_, err = n.ring.Authenticate(t.Context(), first.Tokens.Access)
 	require.Error(t, err)
 	tn.pass(time.Minute)
-	again, err := n.SignInByProvider(t.Context(), identity("asha@example.org"))
+	again, err := n.SignInByProvider(t.Context(), commands.Request{}, identity("asha@example.org"))
 	require.NoError(t, err)
 	require.NotEqual(t, first.Tokens.User, again.Tokens.User)
 }

@@ -28,7 +28,7 @@ type SignedIn struct {
 
 // SignIn begins a session with a password. A wrong password, an unknown address and one that is not
 // verified with a wrong password are answered alike, and take as long.
-func (a *Accounts) SignIn(ctx context.Context, email, password string) (SignedIn, error) {
+func (a *Accounts) SignIn(ctx context.Context, req commands.Request, email, password string) (SignedIn, error) {
 	email, malformed := person.Email("email", email)
 	id, s := uuid.Nil, user.State{}
 	if malformed == nil {
@@ -52,11 +52,11 @@ func (a *Accounts) SignIn(ctx context.Context, email, password string) (SignedIn
 		}
 		return SignedIn{}, ErrNotVerified
 	}
-	return a.begin(ctx, id, s, proof, session.ByPassword)
+	return a.begin(ctx, req, id, s, proof, session.ByPassword)
 }
 
 // begin begins a session and records it.
-func (a *Accounts) begin(ctx context.Context, id uuid.UUID, s user.State, proof credentials.Proof, by string) (in SignedIn, err error) {
+func (a *Accounts) begin(ctx context.Context, req commands.Request, id uuid.UUID, s user.State, proof credentials.Proof, by string) (in SignedIn, err error) {
 	if in.Email, err = a.Text(ctx, s.Email); err != nil {
 		return in, err
 	}
@@ -66,13 +66,13 @@ func (a *Accounts) begin(ctx context.Context, id uuid.UUID, s user.State, proof 
 	if in.Tokens, err = a.Credentials.Sessions.SignIn(ctx, proof); err != nil {
 		return in, err
 	}
-	out, err := commands.Handle(as(ctx, id, s.Workspace), a.Commands, session.Kind, in.Tokens.Session.String(), session.Begin{User: id, By: by})
+	out, err := commands.Handle(ctx, a.Commands, as(req, id, s.Workspace), session.Kind, in.Tokens.Session.String(), session.Begin{User: id, By: by})
 	in.Position = out.Position
 	return in, err
 }
 
 // SignOut ends the session of an access token.
-func (a *Accounts) SignOut(ctx context.Context, of uuid.UUID) (event.Position, error) {
+func (a *Accounts) SignOut(ctx context.Context, req commands.Request, of uuid.UUID) (event.Position, error) {
 	if err := a.Credentials.Sessions.Revoke(ctx, of); err != nil {
 		return 0, err
 	}
@@ -80,14 +80,14 @@ func (a *Accounts) SignOut(ctx context.Context, of uuid.UUID) (event.Position, e
 	if err != nil {
 		return 0, err
 	}
-	out, err := commands.Handle(as(ctx, uuid.Nil, l.Workspace), a.Commands, session.Kind, of.String(), session.End{})
+	out, err := commands.Handle(ctx, a.Commands, as(req, uuid.Nil, l.Workspace), session.Kind, of.String(), session.End{})
 	return out.Position, err
 }
 
 // VerifyEmail takes a mailed token as proof that the address is the user's.
-func (a *Accounts) VerifyEmail(ctx context.Context, token string) (at event.Position, err error) {
+func (a *Accounts) VerifyEmail(ctx context.Context, req commands.Request, token string) (at event.Position, err error) {
 	err = a.useToken(ctx, credentials.Verify, token, func(ctx context.Context, id uuid.UUID, s user.State) error {
-		out, err := a.handle(ctx, id, s, user.VerifyEmail{EmailKey: s.EmailKey})
+		out, err := a.handle(ctx, req, id, s, user.VerifyEmail{EmailKey: s.EmailKey})
 		at = out.Position
 		return err
 	})
@@ -108,7 +108,7 @@ func (a *Accounts) ForgotPassword(ctx context.Context, email string) error {
 }
 
 // ResetPassword sets a password by a mailed token, and ends all sessions. It proves the address, too.
-func (a *Accounts) ResetPassword(ctx context.Context, token, password string) (at event.Position, err error) {
+func (a *Accounts) ResetPassword(ctx context.Context, req commands.Request, token, password string) (at event.Position, err error) {
 	err = a.useToken(ctx, credentials.Reset, token, func(ctx context.Context, id uuid.UUID, s user.State) error {
 		if s.Provider != user.ByEmail || !s.Trusted() {
 			return credentials.Reset.Refusal()
@@ -116,10 +116,10 @@ func (a *Accounts) ResetPassword(ctx context.Context, token, password string) (a
 		if err := a.setPassword(ctx, id, s, "new_password", password, uuid.Nil); err != nil {
 			return err
 		}
-		if _, err := a.handle(ctx, id, s, user.VerifyEmail{EmailKey: s.EmailKey}); err != nil {
+		if _, err := a.handle(ctx, req, id, s, user.VerifyEmail{EmailKey: s.EmailKey}); err != nil {
 			return err
 		}
-		out, err := a.handle(ctx, id, s, user.ChangePassword{Forgotten: true})
+		out, err := a.handle(ctx, req, id, s, user.ChangePassword{Forgotten: true})
 		at = out.Position
 		return err
 	})
@@ -153,7 +153,7 @@ type Identity struct {
 // where the provider has verified it by the address (G7 of the contract). Who has never verified an
 // address loses password and sessions: they may have registered it to lie in wait. Who has, and changed to this
 // one since, keeps the account, which is another person's, without the address. Somebody new gets an account.
-func (a *Accounts) SignInByProvider(ctx context.Context, who Identity) (SignedIn, error) {
+func (a *Accounts) SignInByProvider(ctx context.Context, req commands.Request, who Identity) (SignedIn, error) {
 	sum, err := a.Vault.HMAC(ctx, identityHash, []byte(who.Issuer), []byte(who.Subject))
 	if err != nil {
 		return SignedIn{}, err
@@ -166,27 +166,27 @@ func (a *Accounts) SignInByProvider(ctx context.Context, who Identity) (SignedIn
 	id := held.State.User
 	s, err := a.Load(ctx, id)
 	if err == nil && slices.Contains(s.Identities, key) {
-		return a.begin(ctx, id, s, credentials.Vouched(id), session.ByProvider)
+		return a.begin(ctx, req, id, s, credentials.Vouched(id), session.ByProvider)
 	}
 	if err != nil && !errors.Is(err, user.ErrNotFound) {
 		return SignedIn{}, err
 	}
 	forsaken := id // claimed, and the link never came to be
-	if id, s, err = a.vouchedFor(ctx, who); err != nil {
+	if id, s, err = a.vouchedFor(ctx, req, who); err != nil {
 		return SignedIn{}, err
 	}
 	take := claim.Take{User: id, Now: a.Now(), Forsaken: forsaken, Kind: claim.AnIdentity}
-	if _, err := commands.Handle(as(ctx, id, uuid.Nil), a.Commands, claim.Identity, key, take); err != nil {
+	if _, err := commands.Handle(ctx, a.Commands, as(req, id, uuid.Nil), claim.Identity, key, take); err != nil {
 		return SignedIn{}, err
 	}
-	if _, err := a.handle(ctx, id, s, user.LinkIdentity{IdentityKey: key}); err != nil {
+	if _, err := a.handle(ctx, req, id, s, user.LinkIdentity{IdentityKey: key}); err != nil {
 		return SignedIn{}, err
 	}
-	return a.begin(ctx, id, s, credentials.Vouched(id), session.ByProvider)
+	return a.begin(ctx, req, id, s, credentials.Vouched(id), session.ByProvider)
 }
 
 // vouchedFor answers the account of the address that a provider has verified.
-func (a *Accounts) vouchedFor(ctx context.Context, who Identity) (id uuid.UUID, s user.State, err error) {
+func (a *Accounts) vouchedFor(ctx context.Context, req commands.Request, who Identity) (id uuid.UUID, s user.State, err error) {
 	email, err := person.Email("email", who.Email)
 	if err != nil || !who.EmailVerified {
 		return id, s, errUnknownIdentity
@@ -200,7 +200,7 @@ func (a *Accounts) vouchedFor(ctx context.Context, who Identity) (id uuid.UUID, 
 	}
 	if id == uuid.Nil || !s.Trusted() { // they have lived in it, with sessions, keys and members of their own
 		local, _, _ := strings.Cut(email, "@")
-		made, err := a.register(ctx, newcomer{
+		made, err := a.register(ctx, req, newcomer{
 			provider: user.ByProvider, email: email, verified: true,
 			first: nameOr(who.GivenName, local), last: nameOr(who.LastName, ""),
 		})
@@ -219,10 +219,10 @@ func (a *Accounts) vouchedFor(ctx context.Context, who Identity) (id uuid.UUID, 
 	if err := a.Credentials.Sessions.RevokeAll(ctx, id, uuid.Nil); err != nil {
 		return id, s, err
 	}
-	if _, err := a.handle(ctx, id, s, user.ChangePassword{Removed: true}); err != nil {
+	if _, err := a.handle(ctx, req, id, s, user.ChangePassword{Removed: true}); err != nil {
 		return id, s, err
 	}
-	out, err := a.handle(ctx, id, s, user.VerifyEmail{EmailKey: key})
+	out, err := a.handle(ctx, req, id, s, user.VerifyEmail{EmailKey: key})
 	return id, out.State, err
 }
 

@@ -31,11 +31,11 @@ func TestAStrangerLearnsNothingBySigningIn(t *testing.T) {
 		{"nobody@example.org", secret}, {"asha@example.org", "another brass hook"}, {"asha@example.org", ""}, {"new@example.org", "another brass hook"},
 		{"gone@example.org", secret}, {"asha", secret}, {"", ""}, {"asha@example.org\x00", secret},
 	} {
-		_, err := tn.nodes[1].SignIn(t.Context(), try[0], try[1])
+		_, err := tn.nodes[1].SignIn(t.Context(), commands.Request{}, try[0], try[1])
 		require.Equal(t, fault.New(fault.Unauthorized, "Invalid email or password"), err, try[0])
 	}
 	require.Empty(t, tn.nodes[1].post.verified)
-	_, err := tn.nodes[1].SignIn(t.Context(), "NEW@example.org", secret)
+	_, err := tn.nodes[1].SignIn(t.Context(), commands.Request{}, "NEW@example.org", secret)
 	require.Equal(t, &fault.Error{Kind: fault.Forbidden, Detail: "Email not verified", Code: "email_not_verified"}, err)
 	require.Equal(t, []uuid.UUID{unverified}, tn.nodes[1].post.verified, "another mail was asked for")
 }
@@ -45,7 +45,7 @@ func TestSigningInAndOutIsRecorded(t *testing.T) {
 	tn := newTown(t, 2)
 	n := tn.nodes[0]
 	id := n.settle(t, "asha@example.org")
-	in, err := n.SignIn(t.Context(), " ASHA@example.org ", secret)
+	in, err := n.SignIn(t.Context(), commands.Request{}, " ASHA@example.org ", secret)
 	require.NoError(t, err)
 	require.Equal(t, "asha@example.org", in.Email)
 	require.Equal(t, "Asha", in.FirstName)
@@ -61,13 +61,13 @@ func TestSigningInAndOutIsRecorded(t *testing.T) {
 	require.Equal(t, n.state(t, id).Workspace, l.Workspace)
 
 	who.Workspace = uuid.New() // the request acts in another workspace
-	elsewhere := commands.With(t.Context(), commands.Request{Actor: who, Workspace: who.Workspace, Key: "k", Operation: "logout"})
-	at, err := n.SignOut(elsewhere, in.Tokens.Session)
+	elsewhere := commands.Request{Actor: who, Workspace: who.Workspace, Key: "k", Operation: "logout"}
+	at, err := n.SignOut(t.Context(), elsewhere, in.Tokens.Session)
 	require.NoError(t, err)
 	require.Greater(t, at, in.Position)
 	_, err = n.ring.Authenticate(t.Context(), in.Tokens.Access)
 	require.Equal(t, credentials.ErrNotAuthenticated, err)
-	again, err := n.SignOut(t.Context(), in.Tokens.Session)
+	again, err := n.SignOut(t.Context(), commands.Request{}, in.Tokens.Session)
 	require.NoError(t, err)
 	require.Equal(t, at, again, "once")
 }
@@ -83,19 +83,19 @@ func TestAVerificationTokenIsGoodOnce(t *testing.T) {
 		"", ".", "x", older, token[:len(token)-1], other.String() + token[36:], token[37:], "." + token, id.String(), id.String() + ".",
 		n.mail(t, credentials.Reset, id),
 	} {
-		_, err := n.VerifyEmail(t.Context(), wrong)
+		_, err := n.VerifyEmail(t.Context(), commands.Request{}, wrong)
 		require.Equal(t, credentials.Verify.Refusal(), err, wrong)
 	}
-	at, err := tn.nodes[1].VerifyEmail(t.Context(), token)
+	at, err := tn.nodes[1].VerifyEmail(t.Context(), commands.Request{}, token)
 	require.NoError(t, err)
 	require.NotZero(t, at)
 	require.True(t, n.state(t, id).Verified)
 	require.False(t, n.state(t, other).Verified)
-	_, err = n.VerifyEmail(t.Context(), token)
+	_, err = n.VerifyEmail(t.Context(), commands.Request{}, token)
 	require.Equal(t, credentials.Verify.Refusal(), err)
 	late := n.mail(t, credentials.Verify, other)
 	tn.pass(24 * time.Hour)
-	_, err = n.VerifyEmail(t.Context(), late)
+	_, err = n.VerifyEmail(t.Context(), commands.Request{}, late)
 	require.Equal(t, credentials.Verify.Refusal(), err)
 }
 
@@ -105,10 +105,10 @@ func TestACrashLeavesAVerificationTokenGood(t *testing.T) {
 	id := n.register(t, "asha@example.org")
 	token := n.mail(t, credentials.Verify, id)
 	n.store.set(func() { n.store.before = func(context.Context, string) error { return errCrash } })
-	_, err := n.VerifyEmail(t.Context(), token)
+	_, err := n.VerifyEmail(t.Context(), commands.Request{}, token)
 	require.ErrorIs(t, err, errCrash)
 	n.store.set(func() { n.store.before = nil })
-	_, err = n.VerifyEmail(t.Context(), token)
+	_, err = n.VerifyEmail(t.Context(), commands.Request{}, token)
 	require.NoError(t, err)
 }
 
@@ -128,34 +128,34 @@ func TestAResetTokenSetsAPasswordOnceAndEndsAllSessions(t *testing.T) {
 	tn := newTown(t, 2)
 	n := tn.nodes[0]
 	id := n.settle(t, "asha@example.org")
-	in, err := n.SignIn(t.Context(), "asha@example.org", secret)
+	in, err := n.SignIn(t.Context(), commands.Request{}, "asha@example.org", secret)
 	require.NoError(t, err)
 	token := n.mail(t, credentials.Reset, id)
 	for _, weak := range []string{"short", "asha@example.org", "aaaaaaaaaaaa", "password123"} {
-		_, err := n.ResetPassword(t.Context(), token, weak)
+		_, err := n.ResetPassword(t.Context(), commands.Request{}, token, weak)
 		refused, ok := errors.AsType[*fault.Error](err)
 		require.True(t, ok)
 		require.Equal(t, "new_password", refused.Fields[0].Field)
 	}
-	_, err = n.ResetPassword(t.Context(), n.mail(t, credentials.Verify, id), "eight copper nails")
+	_, err = n.ResetPassword(t.Context(), commands.Request{}, n.mail(t, credentials.Verify, id), "eight copper nails")
 	require.Equal(t, credentials.Reset.Refusal(), err)
-	_, err = tn.nodes[1].ResetPassword(t.Context(), token, "eight copper nails")
+	_, err = tn.nodes[1].ResetPassword(t.Context(), commands.Request{}, token, "eight copper nails")
 	require.NoError(t, err)
-	_, err = n.ResetPassword(t.Context(), token, "nine silver pins")
+	_, err = n.ResetPassword(t.Context(), commands.Request{}, token, "nine silver pins")
 	require.Equal(t, credentials.Reset.Refusal(), err)
 	tn.pass(credentials.Fresh)
 	_, err = n.ring.Authenticate(t.Context(), in.Tokens.Access)
 	require.Equal(t, credentials.ErrNotAuthenticated, err)
 	_, err = n.Credentials.Sessions.Refresh(t.Context(), in.Tokens.Refresh)
 	require.Equal(t, credentials.ErrRefresh, err)
-	_, err = n.SignIn(t.Context(), "asha@example.org", secret)
+	_, err = n.SignIn(t.Context(), commands.Request{}, "asha@example.org", secret)
 	require.Equal(t, credentials.ErrSignIn, err)
-	_, err = n.SignIn(t.Context(), "asha@example.org", "eight copper nails")
+	_, err = n.SignIn(t.Context(), commands.Request{}, "asha@example.org", "eight copper nails")
 	require.NoError(t, err)
 
 	late := n.mail(t, credentials.Reset, id)
 	tn.pass(time.Hour)
-	_, err = n.ResetPassword(t.Context(), late, "nine silver pins")
+	_, err = n.ResetPassword(t.Context(), commands.Request{}, late, "nine silver pins")
 	require.Equal(t, credentials.Reset.Refusal(), err)
 }
 
@@ -163,9 +163,9 @@ func TestAResetProvesTheAddress(t *testing.T) {
 	t.Parallel()
 	n := newTown(t, 1).nodes[0]
 	id := n.register(t, "asha@example.org")
-	_, err := n.ResetPassword(t.Context(), n.mail(t, credentials.Reset, id), "eight copper nails")
+	_, err := n.ResetPassword(t.Context(), commands.Request{}, n.mail(t, credentials.Reset, id), "eight copper nails")
 	require.NoError(t, err)
-	_, err = n.SignIn(t.Context(), "asha@example.org", "eight copper nails")
+	_, err = n.SignIn(t.Context(), commands.Request{}, "asha@example.org", "eight copper nails")
 	require.NoError(t, err)
 }
 
@@ -174,14 +174,14 @@ func TestATokenOpensWhatItsUserMay(t *testing.T) {
 	tn := newTown(t, 2).follow()
 	n, ring := tn.nodes[0], tn.nodes[1].ring
 	id := n.settle(t, "asha@example.org")
-	in, err := n.SignIn(t.Context(), "asha@example.org", secret)
+	in, err := n.SignIn(t.Context(), commands.Request{}, "asha@example.org", secret)
 	require.NoError(t, err)
 	who, err := ring.Authenticate(t.Context(), in.Tokens.Access)
 	require.NoError(t, err)
 	s := n.state(t, id)
 	require.Equal(t, s.Workspace, who.Workspace)
 	require.Equal(t, actor.Permissions{Ledger: actor.Write, Messaging: actor.Write, Marketplace: actor.Write, Audit: actor.Write}, who.Permissions)
-	require.NoError(t, n.Grant(t.Context(), id, true))
+	require.NoError(t, n.Grant(t.Context(), commands.Request{}, id, true))
 	require.Eventually(t, func() bool {
 		who, err := ring.Authenticate(t.Context(), in.Tokens.Access)
 		return err == nil && who.Permissions.Operator
@@ -190,9 +190,9 @@ func TestATokenOpensWhatItsUserMay(t *testing.T) {
 		_, err := ring.Authenticate(t.Context(), wrong)
 		require.Equal(t, credentials.ErrNotAuthenticated, err)
 	}
-	ctx := commands.With(t.Context(), commands.Request{Workspace: s.Workspace})
+	req := commands.Request{Workspace: s.Workspace}
 	for _, c := range []event.Command[user.State]{user.RequestDeletion{DeleteAfter: tn.clock()}, user.BeginErasure{Now: tn.clock()}} {
-		_, err := commands.Handle(ctx, n.Commands, user.Kind, id.String(), c)
+		_, err := commands.Handle(t.Context(), n.Commands, req, user.Kind, id.String(), c)
 		require.NoError(t, err)
 	}
 	require.Eventually(t, func() bool {

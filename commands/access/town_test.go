@@ -184,7 +184,7 @@ func registration(email string) access.Registration {
 // register makes an account that is not verified.
 func (n *townNode) register(t *testing.T, email string) uuid.UUID {
 	t.Helper()
-	made, err := n.Register(t.Context(), registration(email))
+	made, err := n.Register(t.Context(), commands.Request{}, registration(email))
 	require.NoError(t, err)
 	return made.ID
 }
@@ -193,7 +193,7 @@ func (n *townNode) register(t *testing.T, email string) uuid.UUID {
 func (n *townNode) settle(t *testing.T, email string) uuid.UUID {
 	t.Helper()
 	id := n.register(t, email)
-	_, err := n.VerifyEmail(t.Context(), n.mail(t, credentials.Verify, id))
+	_, err := n.VerifyEmail(t.Context(), commands.Request{}, n.mail(t, credentials.Verify, id))
 	require.NoError(t, err)
 	return id
 }
@@ -237,7 +237,7 @@ func (n *townNode) key(t *testing.T, email string) string {
 // moved gives the user another address.
 func (n *townNode) moved(t *testing.T, id uuid.UUID, email string) {
 	t.Helper()
-	_, err := n.Change(t.Context(), id, access.Profile{Email: &email})
+	_, err := n.Change(t.Context(), commands.Request{}, id, access.Profile{Email: &email})
 	require.NoError(t, err)
 }
 
@@ -245,9 +245,9 @@ func (n *townNode) moved(t *testing.T, id uuid.UUID, email string) {
 func (n *townNode) erase(t *testing.T, id uuid.UUID, now time.Time) {
 	t.Helper()
 	s := n.state(t, id)
-	ctx := commands.With(t.Context(), commands.Request{Actor: actor.Actor{Type: "system"}, Workspace: s.Workspace})
+	req := commands.Request{Actor: actor.Actor{Type: "system"}, Workspace: s.Workspace}
 	for _, c := range []event.Command[user.State]{user.RequestDeletion{DeleteAfter: now}, user.BeginErasure{Now: now}, user.Erase{}} {
-		_, err := commands.Handle(ctx, n.Commands, user.Kind, id.String(), c)
+		_, err := commands.Handle(t.Context(), n.Commands, req, user.Kind, id.String(), c)
 		require.NoError(t, err)
 	}
 	require.NoError(t, n.Credentials.Erase(t.Context(), id))

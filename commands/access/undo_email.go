@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"bahi/commands"
 	"bahi/commands/access/credentials"
 	"bahi/domain/access/user"
 	"bahi/domain/event"
@@ -34,7 +35,7 @@ func (a *Accounts) IssueUndo(ctx context.Context, id uuid.UUID, left user.Left, 
 // UndoEmail gives a user the address back that the token was mailed to. Whoever changed it may be somebody else,
 // who took the account over: nobody has its password any more, its sessions end, and identities go that were linked since.
 // It refuses with [ErrAnothers] while another account has verified the address.
-func (a *Accounts) UndoEmail(ctx context.Context, token string) (at event.Position, err error) {
+func (a *Accounts) UndoEmail(ctx context.Context, req commands.Request, token string) (at event.Position, err error) {
 	name, rest, _ := strings.Cut(token, ".")
 	number, mailed, _ := strings.Cut(rest, ".")
 	id, idErr := uuid.Parse(name)
@@ -46,7 +47,7 @@ func (a *Accounts) UndoEmail(ctx context.Context, token string) (at event.Positi
 		if subject != ChangeOf(id, change) {
 			return credentials.Undo.Refusal()
 		}
-		at, err = a.undoEmail(ctx, id, change)
+		at, err = a.undoEmail(ctx, req, id, change)
 		return err
 	})
 	return at, err
@@ -54,7 +55,7 @@ func (a *Accounts) UndoEmail(ctx context.Context, token string) (at event.Positi
 
 // undoEmail shuts everybody out before the address is back, since a crash in between may leave the rest undone, and
 // once more after it, since until then a linked identity signs in.
-func (a *Accounts) undoEmail(ctx context.Context, id uuid.UUID, change int) (event.Position, error) {
+func (a *Accounts) undoEmail(ctx context.Context, req commands.Request, id uuid.UUID, change int) (event.Position, error) {
 	s, err := a.Load(ctx, id)
 	if errors.Is(err, user.ErrNotFound) {
 		return 0, credentials.Undo.Refusal()
@@ -70,7 +71,7 @@ func (a *Accounts) undoEmail(ctx context.Context, id uuid.UUID, change int) (eve
 	if err != nil {
 		return 0, err
 	}
-	claimed, err := a.claimEmail(ctx, left.EmailKey, id, regained)
+	claimed, err := a.claimEmail(ctx, req, left.EmailKey, id, regained)
 	if errors.Is(err, ErrTaken) {
 		err = ErrAnothers
 	}
@@ -85,7 +86,7 @@ func (a *Accounts) undoEmail(ctx context.Context, id uuid.UUID, change int) (eve
 	if err := a.Credentials.Sessions.RevokeAll(ctx, id, uuid.Nil); err != nil {
 		return 0, err
 	}
-	out, err := a.handle(ctx, id, s, user.RestoreEmail{Change: change, Email: personal(id, email), EmailKey: left.EmailKey, Claim: claimed})
+	out, err := a.handle(ctx, req, id, s, user.RestoreEmail{Change: change, Email: personal(id, email), EmailKey: left.EmailKey, Claim: claimed})
 	switch {
 	case errors.Is(err, user.ErrNotFound), errors.Is(err, user.ErrUndone):
 		return 0, credentials.Undo.Refusal()
@@ -100,6 +101,6 @@ func (a *Accounts) undoEmail(ctx context.Context, id uuid.UUID, change int) (eve
 	if s.EmailKey == "" || s.EmailKey == left.EmailKey {
 		return out.Position, nil
 	}
-	released, err := a.releaseEmail(ctx, s.EmailKey, id)
+	released, err := a.releaseEmail(ctx, req, s.EmailKey, id)
 	return max(out.Position, released), err
 }

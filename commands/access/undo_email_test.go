@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"bahi/commands"
 	"bahi/commands/access"
 	"bahi/commands/access/credentials"
 )
@@ -33,11 +34,11 @@ func (n *townNode) taken(t *testing.T, from, to string) (id uuid.UUID, undo stri
 	id = n.settle(t, from)
 	n.moved(t, id, to)
 	undo = n.undoing(t, id)
-	_, err := n.VerifyEmail(t.Context(), n.mail(t, credentials.Verify, id))
+	_, err := n.VerifyEmail(t.Context(), commands.Request{}, n.mail(t, credentials.Verify, id))
 	require.NoError(t, err)
-	byPassword, err := n.SignIn(t.Context(), to, secret)
+	byPassword, err := n.SignIn(t.Context(), commands.Request{}, to, secret)
 	require.NoError(t, err)
-	byProvider, err := n.SignInByProvider(t.Context(), identity(to))
+	byProvider, err := n.SignInByProvider(t.Context(), commands.Request{}, identity(to))
 	require.NoError(t, err)
 	require.Equal(t, id, byProvider.Tokens.User)
 	return id, undo, []string{byPassword.Tokens.Access, byProvider.Tokens.Access}
@@ -51,7 +52,7 @@ func TestWhoTookAnAccountOverLosesItByTheUndoing(t *testing.T) {
 	reset := n.mail(t, credentials.Reset, id)
 	n.moved(t, id, "mallory@example.net")
 	theirs := n.undoing(t, id) // of the change from eve@, which is mailed to eve@
-	at, err := n.UndoEmail(t.Context(), undo)
+	at, err := n.UndoEmail(t.Context(), commands.Request{}, undo)
 	require.NoError(t, err)
 	require.NotZero(t, at)
 
@@ -62,22 +63,22 @@ func TestWhoTookAnAccountOverLosesItByTheUndoing(t *testing.T) {
 		_, err = n.ring.Authenticate(t.Context(), access)
 		require.Equal(t, credentials.ErrNotAuthenticated, err)
 	}
-	_, err = n.SignIn(t.Context(), "asha@example.org", secret)
+	_, err = n.SignIn(t.Context(), commands.Request{}, "asha@example.org", secret)
 	require.Equal(t, credentials.ErrSignIn, err, "whoever knows the password")
-	_, err = n.ResetPassword(t.Context(), reset, "eight copper nails")
+	_, err = n.ResetPassword(t.Context(), commands.Request{}, reset, "eight copper nails")
 	require.Equal(t, credentials.Reset.Refusal(), err, "it was mailed to them")
-	_, err = n.UndoEmail(t.Context(), theirs)
+	_, err = n.UndoEmail(t.Context(), commands.Request{}, theirs)
 	require.Equal(t, errNoUndo, err)
-	other, err := n.SignInByProvider(t.Context(), identity("eve@example.net"))
+	other, err := n.SignInByProvider(t.Context(), commands.Request{}, identity("eve@example.net"))
 	require.NoError(t, err)
 	require.NotEqual(t, id, other.Tokens.User, "the identity that was linked is nobody's any more")
 	n.register(t, "mallory@example.net")
 
-	_, err = n.UndoEmail(t.Context(), undo)
+	_, err = n.UndoEmail(t.Context(), commands.Request{}, undo)
 	require.Equal(t, errNoUndo, err, "once")
-	_, err = n.ResetPassword(t.Context(), n.mail(t, credentials.Reset, id), "eight copper nails")
+	_, err = n.ResetPassword(t.Context(), commands.Request{}, n.mail(t, credentials.Reset, id), "eight copper nails")
 	require.NoError(t, err)
-	_, err = n.SignIn(t.Context(), "asha@example.org", "eight copper nails")
+	_, err = n.SignIn(t.Context(), commands.Request{}, "asha@example.org", "eight copper nails")
 	require.NoError(t, err)
 }
 
@@ -86,10 +87,10 @@ func TestTheOwnersUndoingOutlastsThoseOfWhoCameAfter(t *testing.T) {
 	n := newTown(t, 1).nodes[0]
 	id, undo, _ := n.taken(t, "asha@example.org", "eve@example.net")
 	n.moved(t, id, "mallory@example.net")
-	_, err := n.UndoEmail(t.Context(), n.undoing(t, id)) // by eve@
+	_, err := n.UndoEmail(t.Context(), commands.Request{}, n.undoing(t, id)) // by eve@
 	require.NoError(t, err)
 	require.Equal(t, id, n.holder(t, "eve@example.net"))
-	_, err = n.UndoEmail(t.Context(), undo)
+	_, err = n.UndoEmail(t.Context(), commands.Request{}, undo)
 	require.NoError(t, err)
 	require.Equal(t, id, n.holder(t, "asha@example.org"))
 }
@@ -105,11 +106,11 @@ func TestAnUndoingIsGoodForSevenDays(t *testing.T) {
 		"", ".", "..", undo + "x", strings.Replace(undo, id.String(), uuid.NewString(), 1), strings.Replace(undo, ".0.", ".1.", 1),
 		strings.Replace(undo, ".0.", ".99999999999999999999.", 1), n.mail(t, credentials.Verify, id),
 	} {
-		_, err := n.UndoEmail(t.Context(), wrong)
+		_, err := n.UndoEmail(t.Context(), commands.Request{}, wrong)
 		require.Equal(t, errNoUndo, err, wrong)
 	}
 	tn.pass(7 * 24 * time.Hour)
-	_, err := n.UndoEmail(t.Context(), undo)
+	_, err := n.UndoEmail(t.Context(), commands.Request{}, undo)
 	require.Equal(t, errNoUndo, err)
 	require.Equal(t, id, n.holder(t, "rao@example.org"))
 }
@@ -131,7 +132,7 @@ func TestOnlyWhoVerifiedAnAddressSinceKeepsItsFormerUserFromIt(t *testing.T) {
 		email := strings.Repeat("a", i+1) + "@example.org"
 		id, undo, _ := n.taken(t, email, "eve-"+email)
 		squatter := squat(email)
-		_, err := n.UndoEmail(t.Context(), undo)
+		_, err := n.UndoEmail(t.Context(), commands.Request{}, undo)
 		require.NoError(t, err)
 		require.Equal(t, id, n.holder(t, email))
 		require.Empty(t, n.state(t, squatter).EmailKey)
@@ -139,13 +140,13 @@ func TestOnlyWhoVerifiedAnAddressSinceKeepsItsFormerUserFromIt(t *testing.T) {
 
 	id, undo, in := n.taken(t, "ravi@example.org", "eve-ravi@example.org")
 	next := n.settle(t, "ravi@example.org")
-	_, err := n.UndoEmail(t.Context(), undo)
+	_, err := n.UndoEmail(t.Context(), commands.Request{}, undo)
 	require.Equal(t, access.ErrAnothers, err)
 	require.Equal(t, next, n.holder(t, "ravi@example.org"))
 	_, err = n.ring.Authenticate(t.Context(), in[0])
 	require.NoError(t, err, "nothing has happened")
 	n.moved(t, next, "usha@example.org")
-	_, err = n.UndoEmail(t.Context(), undo)
+	_, err = n.UndoEmail(t.Context(), commands.Request{}, undo)
 	require.NoError(t, err, "the link is as good as before")
 	require.Equal(t, id, n.holder(t, "ravi@example.org"))
 }
@@ -158,7 +159,7 @@ func TestNobodyWhoIsErasedIsBroughtBack(t *testing.T) {
 	n.moved(t, id, "rao@example.org")
 	undo := n.undoing(t, id)
 	n.erase(t, id, tn.clock())
-	_, err := n.UndoEmail(t.Context(), undo)
+	_, err := n.UndoEmail(t.Context(), commands.Request{}, undo)
 	require.Equal(t, errNoUndo, err)
 	n.register(t, "asha@example.org")
 }
@@ -179,7 +180,7 @@ func TestACrashInAnUndoingLeavesNobodyInWhoShouldBeOut(t *testing.T) {
 				return nil
 			}
 		})
-		_, err := a.UndoEmail(t.Context(), undo)
+		_, err := a.UndoEmail(t.Context(), commands.Request{}, undo)
 		a.store.set(func() { a.store.before = nil })
 		if err == nil {
 			require.Equal(t, 5, die, "claim, restore, forsake, release")
@@ -192,13 +193,13 @@ func TestACrashInAnUndoingLeavesNobodyInWhoShouldBeOut(t *testing.T) {
 				_, err = b.ring.Authenticate(t.Context(), access)
 				require.Equal(t, credentials.ErrNotAuthenticated, err)
 			}
-			_, err = b.SignIn(t.Context(), email, secret)
+			_, err = b.SignIn(t.Context(), commands.Request{}, email, secret)
 			require.Equal(t, credentials.ErrSignIn, err)
 		}
 		if b.holder(t, email) == id {
 			continue
 		}
-		_, err = b.UndoEmail(t.Context(), undo)
+		_, err = b.UndoEmail(t.Context(), commands.Request{}, undo)
 		require.NoError(t, err)
 		require.Equal(t, id, b.holder(t, email))
 	}
@@ -215,7 +216,7 @@ func TestOfTwoWhoUndoAtOnceOneDoes(t *testing.T) {
 	)
 	for i := range 6 {
 		all.Go(func() {
-			_, err := tn.nodes[i%2].UndoEmail(t.Context(), undo)
+			_, err := tn.nodes[i%2].UndoEmail(t.Context(), commands.Request{}, undo)
 			mu.Lock()
 			defer mu.Unlock()
 			if err == nil {

@@ -24,7 +24,7 @@ import (
 const invitationLasts = 7 * 24 * time.Hour
 
 // Invite asks somebody to join the caller's workspace.
-func (a *Accounts) Invite(ctx context.Context, in uuid.UUID, email string, permissions actor.Permissions) (uuid.UUID, commands.Outcome[workspace.State], error) {
+func (a *Accounts) Invite(ctx context.Context, req commands.Request, in uuid.UUID, email string, permissions actor.Permissions) (uuid.UUID, commands.Outcome[workspace.State], error) {
 	var out commands.Outcome[workspace.State]
 	email, err := person.Email("email", email)
 	if err != nil {
@@ -34,13 +34,13 @@ func (a *Accounts) Invite(ctx context.Context, in uuid.UUID, email string, permi
 	if err != nil {
 		return uuid.Nil, out, err
 	}
-	id, err := a.newInvitation(ctx)
+	id, err := a.newInvitation(ctx, req)
 	if err != nil {
 		return uuid.Nil, out, err
 	}
 	now := a.Now()
-	out, err = commands.Handle(ctx, a.Commands, workspace.Kind, in.String(), workspace.Invite{
-		By: commands.From(ctx).Actor, Invitation: id, Permissions: permissions, Now: now, ExpiresAt: now.Add(invitationLasts),
+	out, err = commands.Handle(ctx, a.Commands, req, workspace.Kind, in.String(), workspace.Invite{
+		By: req.Actor, Invitation: id, Permissions: permissions, Now: now, ExpiresAt: now.Add(invitationLasts),
 		Email: event.NewPersonal(workspace.InvitationSubject(id), email), EmailKey: key,
 	})
 	return id, out, err
@@ -83,13 +83,12 @@ func (a *Accounts) Invitations(ctx context.Context, in uuid.UUID) ([]OpenInvitat
 }
 
 // Withdraw takes an invitation into the caller's workspace back.
-func (a *Accounts) Withdraw(ctx context.Context, in, invitation uuid.UUID) (commands.Outcome[workspace.State], error) {
-	return commands.Handle(ctx, a.Commands, workspace.Kind, in.String(), workspace.Withdraw{By: commands.From(ctx).Actor, Invitation: invitation})
+func (a *Accounts) Withdraw(ctx context.Context, req commands.Request, in, invitation uuid.UUID) (commands.Outcome[workspace.State], error) {
+	return commands.Handle(ctx, a.Commands, req, workspace.Kind, in.String(), workspace.Withdraw{By: req.Actor, Invitation: invitation})
 }
 
 // newInvitation answers the id of an invitation that is to be, which a repetition of the request finds.
-func (a *Accounts) newInvitation(ctx context.Context) (uuid.UUID, error) {
-	req := commands.From(ctx)
+func (a *Accounts) newInvitation(ctx context.Context, req commands.Request) (uuid.UUID, error) {
 	if req.Key == "" {
 		return uuid.New(), nil
 	}
@@ -105,8 +104,8 @@ func InvitationToken(workspace uuid.UUID, mailed string) string {
 // Accept lets the user into the workspace that an invitation's token is for. The workspace has to know the
 // invitation, so what stands before the mailed token need not be believed. The token is spent by its use, so a
 // repeated request is known by its key.
-func (a *Accounts) Accept(ctx context.Context, token string, id uuid.UUID) (in uuid.UUID, out commands.Outcome[workspace.State], err error) {
-	if _, _, err = a.Earlier(ctx, id); err != nil { // the key was used with a token for another workspace, or for none
+func (a *Accounts) Accept(ctx context.Context, req commands.Request, token string, id uuid.UUID) (in uuid.UUID, out commands.Outcome[workspace.State], err error) {
+	if _, _, err = a.Earlier(ctx, req, id); err != nil { // the key was used with a token for another workspace, or for none
 		return in, out, err
 	}
 	name, mailed, _ := strings.Cut(token, ".")
@@ -117,31 +116,31 @@ func (a *Accounts) Accept(ctx context.Context, token string, id uuid.UUID) (in u
 		inviter, err := a.inviter(ctx, in, invitation)
 		if err == nil {
 			join := workspace.Join{Invitation: invitation, Inviter: inviter, User: id, Now: a.Now()}
-			out, err = commands.Handle(keyed(ctx, id, in), a.Commands, workspace.Kind, in.String(), join)
+			out, err = commands.Handle(ctx, a.Commands, keyed(req, id, in), workspace.Kind, in.String(), join)
 		}
 		return err
 	})
 	if errors.Is(err, credentials.Invitation.Refusal()) { // perhaps this request has spent it, a moment ago
-		earlier, done, lookErr := commands.Earlier(keyed(ctx, id, in), a.Commands, workspace.Kind)
+		earlier, done, lookErr := commands.Earlier(ctx, a.Commands, keyed(req, id, in), workspace.Kind)
 		if done || lookErr != nil {
 			out, err = earlier, lookErr
 		}
 	}
 	if err == nil {
-		err = a.keepKey(ctx, id)
+		err = a.keepKey(ctx, req, id)
 	}
 	return in, out, err
 }
 
 // keepKey writes down that the request's key is used, among those of the user's own workspace, where it is
 // looked for whichever workspace the next request with it is about.
-func (a *Accounts) keepKey(ctx context.Context, id uuid.UUID) error {
-	if commands.From(ctx).Key == "" {
+func (a *Accounts) keepKey(ctx context.Context, req commands.Request, id uuid.UUID) error {
+	if req.Key == "" {
 		return nil
 	}
 	s, err := a.Load(ctx, id)
 	if err == nil {
-		_, err = a.decide(ctx, id, s, user.Edit{})
+		_, err = a.decide(ctx, req, id, s, user.Edit{})
 	}
 	return err
 }
@@ -170,22 +169,21 @@ func (a *Accounts) inviter(ctx context.Context, in, invitation uuid.UUID) (actor
 }
 
 // ChangeMember gives a member of the caller's workspace other permissions. If-Match is the member's revision.
-func (a *Accounts) ChangeMember(ctx context.Context, in, member uuid.UUID, to actor.Permissions) (commands.Outcome[workspace.State], error) {
-	return a.onMember(ctx, in, member, workspace.Change{By: commands.From(ctx).Actor, User: member, To: to})
+func (a *Accounts) ChangeMember(ctx context.Context, req commands.Request, in, member uuid.UUID, to actor.Permissions) (commands.Outcome[workspace.State], error) {
+	return a.onMember(ctx, req, in, member, workspace.Change{By: req.Actor, User: member, To: to})
 }
 
 // RemoveMember lets a member of the caller's workspace go. If-Match is the member's revision.
-func (a *Accounts) RemoveMember(ctx context.Context, in, member uuid.UUID) (commands.Outcome[workspace.State], error) {
-	return a.onMember(ctx, in, member, workspace.Remove{By: commands.From(ctx).Actor, User: member})
+func (a *Accounts) RemoveMember(ctx context.Context, req commands.Request, in, member uuid.UUID) (commands.Outcome[workspace.State], error) {
+	return a.onMember(ctx, req, in, member, workspace.Remove{By: req.Actor, User: member})
 }
 
 // onMember handles a command on a member. All members are in one stream, and each has the revision of the newest
 // event about them: else who changes two members as they stand in one list would be refused the second.
-func (a *Accounts) onMember(ctx context.Context, in, member uuid.UUID, cmd event.Command[workspace.State]) (commands.Outcome[workspace.State], error) {
-	req := commands.From(ctx)
+func (a *Accounts) onMember(ctx context.Context, req commands.Request, in, member uuid.UUID, cmd event.Command[workspace.State]) (commands.Outcome[workspace.State], error) {
 	cmd = memberAsSeen{cmd, member, req.IfMatch}
 	req.IfMatch = nil
-	return commands.Handle(commands.With(ctx, req), a.Commands, workspace.Kind, in.String(), cmd)
+	return commands.Handle(ctx, a.Commands, req, workspace.Kind, in.String(), cmd)
 }
 
 // memberAsSeen is a command on a member that is only for the revision that the caller has seen, nil for any.

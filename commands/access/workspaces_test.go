@@ -35,11 +35,11 @@ func (n *townNode) office(t *testing.T, email string) *office {
 	return &office{n, owner, n.state(t, owner).Workspace}
 }
 
-// by is a context in which a user acts in the office, with these permissions.
-func (o *office) by(t *testing.T, id uuid.UUID, p actor.Permissions) context.Context {
-	return commands.With(t.Context(), commands.Request{
+// by is a request by which a user acts in the office, with these permissions.
+func (o *office) by(t *testing.T, id uuid.UUID, p actor.Permissions) commands.Request {
+	return commands.Request{
 		Actor: actor.Actor{Type: "user", ID: id.String(), Workspace: o.id, Permissions: p}, Workspace: o.id, Operation: "op", Fingerprint: []byte("x"),
-	})
+	}
 }
 
 func (o *office) members(t *testing.T) map[uuid.UUID]actor.Permissions {
@@ -62,7 +62,7 @@ func (o *office) token(t *testing.T, invitation uuid.UUID) string {
 // invite answers the token that the invitation's mail holds.
 func (o *office) invite(t *testing.T, email string, p actor.Permissions) string {
 	t.Helper()
-	id, _, err := o.n.Invite(o.by(t, o.owner, workspace.Owner), o.id, email, p)
+	id, _, err := o.n.Invite(t.Context(), o.by(t, o.owner, workspace.Owner), o.id, email, p)
 	require.NoError(t, err)
 	return o.token(t, id)
 }
@@ -74,19 +74,19 @@ func TestWhoIsInvitedJoinsWithWhatWasOffered(t *testing.T) {
 	o := n.office(t, "asha@example.org")
 	ravi := n.settle(t, "ravi@example.org")
 	token := o.invite(t, "ravi@example.org", clerk)
-	joined, out, err := tn.nodes[1].Accept(t.Context(), token, ravi)
+	joined, out, err := tn.nodes[1].Accept(t.Context(), commands.Request{}, token, ravi)
 	require.NoError(t, err)
 	require.Equal(t, o.id, joined)
 	require.Equal(t, clerk, out.State.Members[ravi])
 	require.Equal(t, map[uuid.UUID]actor.Permissions{o.owner: workspace.Owner, ravi: clerk}, o.members(t))
 	for _, again := range []uuid.UUID{ravi, n.settle(t, "mina@example.org")} {
-		_, _, err = n.Accept(t.Context(), token, again)
+		_, _, err = n.Accept(t.Context(), commands.Request{}, token, again)
 		require.Equal(t, credentials.Invitation.Refusal(), err, "an invitation is good once")
 	}
 	second := o.invite(t, "ravi@example.org", clerk)
-	_, _, err = n.Accept(t.Context(), second, ravi)
+	_, _, err = n.Accept(t.Context(), commands.Request{}, second, ravi)
 	require.Equal(t, workspace.ErrMember, err)
-	_, _, err = n.Accept(t.Context(), second, n.settle(t, "leela@example.org"))
+	_, _, err = n.Accept(t.Context(), commands.Request{}, second, n.settle(t, "leela@example.org"))
 	require.NoError(t, err, "which leaves it good")
 }
 
@@ -101,15 +101,15 @@ func TestAnInvitationIsToOneWorkspaceForAWhile(t *testing.T) {
 		"", ".", "x." + token, token[:36], token[37:], other.id.String() + token[36:], uuid.NewString() + token[36:], token + "x",
 		o.id.String() + "." + n.mail(t, credentials.Verify, ravi)[37:],
 	} {
-		_, _, err := n.Accept(t.Context(), wrong, ravi)
+		_, _, err := n.Accept(t.Context(), commands.Request{}, wrong, ravi)
 		require.Equal(t, credentials.Invitation.Refusal(), err, wrong)
 	}
 	tn.pass(7*24*time.Hour - 10*time.Minute)
 	late := o.invite(t, "mina@example.org", clerk)
-	_, _, err := n.Accept(t.Context(), token, ravi)
+	_, _, err := n.Accept(t.Context(), commands.Request{}, token, ravi)
 	require.NoError(t, err)
 	tn.pass(7 * 24 * time.Hour)
-	_, _, err = n.Accept(t.Context(), late, n.settle(t, "mina@example.org"))
+	_, _, err = n.Accept(t.Context(), commands.Request{}, late, n.settle(t, "mina@example.org"))
 	require.Equal(t, credentials.Invitation.Refusal(), err)
 	require.Len(t, o.members(t), 2)
 	require.Len(t, other.members(t), 1)
@@ -121,10 +121,10 @@ func TestAnInvitationEndsWhateverWasMailed(t *testing.T) {
 	tn := newTown(t, 1)
 	n := tn.nodes[0]
 	o := n.office(t, "asha@example.org")
-	id, _, err := n.Invite(o.by(t, o.owner, workspace.Owner), o.id, "ravi@example.org", clerk)
+	id, _, err := n.Invite(t.Context(), o.by(t, o.owner, workspace.Owner), o.id, "ravi@example.org", clerk)
 	require.NoError(t, err)
 	tn.pass(7 * 24 * time.Hour)
-	_, _, err = n.Accept(t.Context(), o.token(t, id), n.settle(t, "ravi@example.org"))
+	_, _, err = n.Accept(t.Context(), commands.Request{}, o.token(t, id), n.settle(t, "ravi@example.org"))
 	require.Equal(t, workspace.ErrNoInvitation, err)
 }
 
@@ -136,7 +136,7 @@ func TestOfThoseWhoAcceptAtOnceOneJoins(t *testing.T) {
 	ids := []uuid.UUID{tn.nodes[0].settle(t, "a@example.org"), tn.nodes[0].settle(t, "b@example.org"), tn.nodes[0].settle(t, "c@example.org")}
 	var all sync.WaitGroup
 	for i, id := range ids {
-		all.Go(func() { _, _, _ = tn.nodes[i%2].Accept(t.Context(), token, id) }) // who lost is told so; who joined counts
+		all.Go(func() { _, _, _ = tn.nodes[i%2].Accept(t.Context(), commands.Request{}, token, id) }) // who lost is told so; who joined counts
 	}
 	all.Wait()
 	require.Len(t, o.members(t), 2)
@@ -147,24 +147,24 @@ func TestNobodyGivesMoreThanTheyHave(t *testing.T) {
 	n := newTown(t, 1).nodes[0]
 	o := n.office(t, "asha@example.org")
 	ravi := n.settle(t, "ravi@example.org")
-	_, _, err := n.Accept(t.Context(), o.invite(t, "ravi@example.org", clerk), ravi)
+	_, _, err := n.Accept(t.Context(), commands.Request{}, o.invite(t, "ravi@example.org", clerk), ravi)
 	require.NoError(t, err)
 	more := actor.Permissions{Ledger: actor.Write, Marketplace: actor.Write}
-	_, _, err = n.Invite(o.by(t, ravi, clerk), o.id, "mina@example.org", more)
+	_, _, err = n.Invite(t.Context(), o.by(t, ravi, clerk), o.id, "mina@example.org", more)
 	require.Equal(t, workspace.ErrTooMuch, err)
-	_, err = n.ChangeMember(o.by(t, ravi, clerk), o.id, ravi, more)
+	_, err = n.ChangeMember(t.Context(), o.by(t, ravi, clerk), o.id, ravi, more)
 	require.Equal(t, workspace.ErrTooMuch, err)
-	_, err = n.RemoveMember(o.by(t, ravi, clerk), o.id, o.owner)
+	_, err = n.RemoveMember(t.Context(), o.by(t, ravi, clerk), o.id, o.owner)
 	require.Equal(t, workspace.ErrAbove, err)
-	_, err = n.ChangeMember(o.by(t, o.owner, workspace.Owner), o.id, ravi, more)
+	_, err = n.ChangeMember(t.Context(), o.by(t, o.owner, workspace.Owner), o.id, ravi, more)
 	require.NoError(t, err)
 	require.Equal(t, more, o.members(t)[ravi])
 	foreign := n.office(t, "usha@example.org")
-	_, err = n.RemoveMember(foreign.by(t, foreign.owner, workspace.Owner), o.id, ravi)
+	_, err = n.RemoveMember(t.Context(), foreign.by(t, foreign.owner, workspace.Owner), o.id, ravi)
 	require.Error(t, err, "not from another workspace")
-	_, err = n.ChangeMember(foreign.by(t, foreign.owner, workspace.Owner), o.id, ravi, clerk)
+	_, err = n.ChangeMember(t.Context(), foreign.by(t, foreign.owner, workspace.Owner), o.id, ravi, clerk)
 	require.Error(t, err)
-	_, _, err = n.Invite(foreign.by(t, foreign.owner, workspace.Owner), o.id, "x@example.org", clerk)
+	_, _, err = n.Invite(t.Context(), foreign.by(t, foreign.owner, workspace.Owner), o.id, "x@example.org", clerk)
 	require.Error(t, err)
 	require.Len(t, o.members(t), 2)
 }
@@ -174,15 +174,15 @@ func TestTheLastWhoMayWriteStays(t *testing.T) {
 	tn := newTown(t, 2).follow()
 	n := tn.nodes[0]
 	o := n.office(t, "asha@example.org")
-	ctx := o.by(t, o.owner, workspace.Owner)
-	_, err := n.RemoveMember(ctx, o.id, o.owner)
+	req := o.by(t, o.owner, workspace.Owner)
+	_, err := n.RemoveMember(t.Context(), req, o.id, o.owner)
 	require.Equal(t, workspace.ErrLastMember, err)
 	ravi := n.settle(t, "ravi@example.org")
-	_, _, err = n.Accept(t.Context(), o.invite(t, "ravi@example.org", workspace.Owner), ravi)
+	_, _, err = n.Accept(t.Context(), commands.Request{}, o.invite(t, "ravi@example.org", workspace.Owner), ravi)
 	require.NoError(t, err)
 	var all sync.WaitGroup // each removes the other, at once
-	all.Go(func() { _, _ = tn.nodes[0].RemoveMember(o.by(t, ravi, workspace.Owner), o.id, o.owner) })
-	all.Go(func() { _, _ = tn.nodes[1].RemoveMember(ctx, o.id, ravi) })
+	all.Go(func() { _, _ = tn.nodes[0].RemoveMember(t.Context(), o.by(t, ravi, workspace.Owner), o.id, o.owner) })
+	all.Go(func() { _, _ = tn.nodes[1].RemoveMember(t.Context(), req, o.id, ravi) })
 	all.Wait()
 	require.Len(t, o.members(t), 1)
 }
@@ -191,20 +191,20 @@ func TestAnInvitationIsSentOnceHoweverOftenItIsAskedFor(t *testing.T) {
 	t.Parallel()
 	tn := newTown(t, 2)
 	o := tn.nodes[0].office(t, "asha@example.org")
-	keyed := func(fingerprint string) context.Context {
-		req := commands.From(o.by(t, o.owner, workspace.Owner))
+	keyed := func(fingerprint string) commands.Request {
+		req := o.by(t, o.owner, workspace.Owner)
 		req.Key, req.Fingerprint = "k", []byte(fingerprint)
-		return commands.With(t.Context(), req)
+		return req
 	}
-	id, out, err := tn.nodes[0].Invite(keyed("x"), o.id, "ravi@example.org", clerk)
+	id, out, err := tn.nodes[0].Invite(t.Context(), keyed("x"), o.id, "ravi@example.org", clerk)
 	require.NoError(t, err)
-	again, replayed, err := tn.nodes[1].Invite(keyed("x"), o.id, "ravi@example.org", clerk)
+	again, replayed, err := tn.nodes[1].Invite(t.Context(), keyed("x"), o.id, "ravi@example.org", clerk)
 	require.NoError(t, err)
 	require.True(t, replayed.Replayed)
 	require.Equal(t, id, again)
 	require.Equal(t, out.State.Invitations[id].ExpiresAt, replayed.State.Invitations[again].ExpiresAt)
 	require.Len(t, replayed.State.Invitations, 1)
-	_, _, err = tn.nodes[0].Invite(keyed("y"), o.id, "mina@example.org", clerk)
+	_, _, err = tn.nodes[0].Invite(t.Context(), keyed("y"), o.id, "mina@example.org", clerk)
 	require.Equal(t, commands.ErrKeyReused, err)
 }
 
@@ -214,33 +214,33 @@ func TestAnInvitationIsAcceptedOnceByItsKey(t *testing.T) {
 	n, other := tn.nodes[0], tn.nodes[1]
 	o, abroad := n.office(t, "asha@example.org"), n.office(t, "usha@example.org")
 	ravi := n.office(t, "ravi@example.org")
-	keyed := func(key, fingerprint string) context.Context {
-		req := commands.From(ravi.by(t, ravi.owner, workspace.Owner))
+	keyed := func(key, fingerprint string) commands.Request {
+		req := ravi.by(t, ravi.owner, workspace.Owner)
 		req.Key, req.Fingerprint = key, []byte(fingerprint)
-		return commands.With(t.Context(), req)
+		return req
 	}
 	token, second, elsewhere := o.invite(t, "ravi@example.org", clerk), o.invite(t, "ravi@example.org", clerk), abroad.invite(t, "ravi@example.org", clerk)
-	_, _, err := n.Accept(keyed("k", "nonsense"), "x", ravi.owner)
+	_, _, err := n.Accept(t.Context(), keyed("k", "nonsense"), "x", ravi.owner)
 	require.Equal(t, credentials.Invitation.Refusal(), err)
-	_, out, err := n.Accept(keyed("k", "token"), token, ravi.owner)
+	_, out, err := n.Accept(t.Context(), keyed("k", "token"), token, ravi.owner)
 	require.NoError(t, err, "a refusal burns no key")
 	require.False(t, out.Replayed)
 	for _, node := range []*townNode{other, n} {
-		in, again, err := node.Accept(keyed("k", "token"), token, ravi.owner)
+		in, again, err := node.Accept(t.Context(), keyed("k", "token"), token, ravi.owner)
 		require.NoError(t, err)
 		require.Equal(t, o.id, in)
 		require.True(t, again.Replayed)
 		require.Equal(t, out.Position, again.Position)
 		require.Equal(t, out.State.Members, again.State.Members)
 		for _, wrong := range []string{second, elsewhere, "x", ""} {
-			_, _, err = node.Accept(keyed("k", "another "+wrong), wrong, ravi.owner)
+			_, _, err = node.Accept(t.Context(), keyed("k", "another "+wrong), wrong, ravi.owner)
 			require.Equal(t, commands.ErrKeyReused, err)
 		}
 	}
-	_, _, err = n.Accept(keyed("l", "token"), token, ravi.owner)
+	_, _, err = n.Accept(t.Context(), keyed("l", "token"), token, ravi.owner)
 	require.Equal(t, credentials.Invitation.Refusal(), err, "another key is another request")
 	require.Len(t, abroad.members(t), 1)
-	_, _, err = n.Accept(keyed("m", "elsewhere"), elsewhere, ravi.owner)
+	_, _, err = n.Accept(t.Context(), keyed("m", "elsewhere"), elsewhere, ravi.owner)
 	require.NoError(t, err, "what was refused for its key spent no token")
 }
 
@@ -262,9 +262,8 @@ func TestAnInvitationIsAcceptedAcrossACrash(t *testing.T) {
 					n := tn.nodes[0]
 					o, ravi := n.office(t, "asha@example.org"), n.office(t, "ravi@example.org")
 					token := o.invite(t, "ravi@example.org", clerk)
-					req := commands.From(ravi.by(t, ravi.owner, workspace.Owner))
+					req := ravi.by(t, ravi.owner, workspace.Owner)
 					req.Key = "k"
-					ctx := commands.With(t.Context(), req)
 					left := nth
 					n.store.set(func() {
 						*hook(n.store) = func(_ context.Context, stream string) error {
@@ -277,14 +276,14 @@ func TestAnInvitationIsAcceptedAcrossACrash(t *testing.T) {
 							return nil
 						}
 					})
-					_, _, err := n.Accept(ctx, token, ravi.owner)
+					_, _, err := n.Accept(t.Context(), req, token, ravi.owner)
 					require.Error(t, err)
-					in, out, err := tn.nodes[1].Accept(ctx, token, ravi.owner)
+					in, out, err := tn.nodes[1].Accept(t.Context(), req, token, ravi.owner)
 					require.NoError(t, err)
 					require.Equal(t, o.id, in)
 					require.Equal(t, clerk, out.State.Members[ravi.owner])
 					require.Len(t, o.members(t), 2)
-					_, again, err := tn.nodes[1].Accept(ctx, token, ravi.owner)
+					_, again, err := tn.nodes[1].Accept(t.Context(), req, token, ravi.owner)
 					require.NoError(t, err)
 					require.True(t, again.Replayed)
 					require.Equal(t, out.Position, again.Position)
@@ -300,32 +299,32 @@ func TestAMemberIsChangedAsTheCallerSawThem(t *testing.T) {
 	o := n.office(t, "asha@example.org")
 	join := func(email string) (uuid.UUID, int64) {
 		id := n.settle(t, email)
-		_, out, err := n.Accept(t.Context(), o.invite(t, email, clerk), id)
+		_, out, err := n.Accept(t.Context(), commands.Request{}, o.invite(t, email, clerk), id)
 		require.NoError(t, err)
 		return id, out.State.Revisions[id]
 	}
 	ravi, raviSeen := join("ravi@example.org")
 	mina, minaSeen := join("mina@example.org")
-	seen := func(revision int64) context.Context {
-		req := commands.From(o.by(t, o.owner, workspace.Owner))
+	seen := func(revision int64) commands.Request {
+		req := o.by(t, o.owner, workspace.Owner)
 		req.IfMatch = &revision
-		return commands.With(t.Context(), req)
+		return req
 	}
 	more := actor.Permissions{Ledger: actor.Write}
-	out, err := n.ChangeMember(seen(raviSeen), o.id, ravi, more)
+	out, err := n.ChangeMember(t.Context(), seen(raviSeen), o.id, ravi, more)
 	require.NoError(t, err)
 	require.Equal(t, out.Revision, out.State.Revisions[ravi])
 	for _, to := range []actor.Permissions{clerk, more} { // the same, too
-		_, err = n.ChangeMember(seen(raviSeen), o.id, ravi, to)
+		_, err = n.ChangeMember(t.Context(), seen(raviSeen), o.id, ravi, to)
 		require.Equal(t, commands.ErrStale, err)
 	}
-	_, err = n.RemoveMember(seen(raviSeen), o.id, ravi)
+	_, err = n.RemoveMember(t.Context(), seen(raviSeen), o.id, ravi)
 	require.Equal(t, commands.ErrStale, err)
-	_, err = n.ChangeMember(seen(raviSeen), o.id, uuid.New(), clerk)
+	_, err = n.ChangeMember(t.Context(), seen(raviSeen), o.id, uuid.New(), clerk)
 	require.Equal(t, workspace.ErrNoMember, err)
-	_, err = n.ChangeMember(seen(minaSeen), o.id, mina, more)
+	_, err = n.ChangeMember(t.Context(), seen(minaSeen), o.id, mina, more)
 	require.NoError(t, err, "what happens to one member is not about the other")
-	_, err = n.RemoveMember(seen(out.State.Revisions[ravi]), o.id, ravi)
+	_, err = n.RemoveMember(t.Context(), seen(out.State.Revisions[ravi]), o.id, ravi)
 	require.NoError(t, err)
 	require.Len(t, o.members(t), 2)
 }
@@ -348,7 +347,7 @@ func TestTheAddressOfWhoWasErasedCanBeInvited(t *testing.T) {
 	}
 	tn.pass(time.Minute)
 	second := n.settle(t, "ravi@example.org")
-	_, _, err = n.Accept(t.Context(), o.invite(t, "ravi@example.org", clerk), second)
+	_, _, err = n.Accept(t.Context(), commands.Request{}, o.invite(t, "ravi@example.org", clerk), second)
 	require.NoError(t, err)
 }
 
@@ -358,7 +357,7 @@ func TestAUserEntersOnlyWhereTheyBelong(t *testing.T) {
 	n, ring := tn.nodes[0], tn.nodes[1].ring
 	o := n.office(t, "asha@example.org")
 	ravi := n.office(t, "ravi@example.org")
-	in, err := n.SignIn(t.Context(), "ravi@example.org", secret)
+	in, err := n.SignIn(t.Context(), commands.Request{}, "ravi@example.org", secret)
 	require.NoError(t, err)
 	who, err := ring.Authenticate(t.Context(), in.Tokens.Access)
 	require.NoError(t, err)
@@ -366,7 +365,7 @@ func TestAUserEntersOnlyWhereTheyBelong(t *testing.T) {
 		_, err = ring.Enter(t.Context(), who, elsewhere)
 		require.Equal(t, workspace.ErrNotFound, err)
 	}
-	_, _, err = n.Accept(t.Context(), o.invite(t, "ravi@example.org", clerk), ravi.owner)
+	_, _, err = n.Accept(t.Context(), commands.Request{}, o.invite(t, "ravi@example.org", clerk), ravi.owner)
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
 		there, err := ring.Enter(t.Context(), who, o.id)
@@ -374,7 +373,7 @@ func TestAUserEntersOnlyWhereTheyBelong(t *testing.T) {
 	}, 30*time.Second, time.Millisecond)
 	_, err = ring.Enter(t.Context(), actor.Actor{Type: "api_key", ID: ravi.owner.String()}, o.id)
 	require.Equal(t, workspace.ErrNotFound, err, "a key is its workspace's")
-	_, err = n.RemoveMember(o.by(t, o.owner, workspace.Owner), o.id, ravi.owner)
+	_, err = n.RemoveMember(t.Context(), o.by(t, o.owner, workspace.Owner), o.id, ravi.owner)
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
 		_, err := ring.Enter(t.Context(), who, o.id)

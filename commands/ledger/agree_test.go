@@ -221,14 +221,14 @@ func (s *scene) step(n *node, meanwhile bool) error {
 	if rapid.IntRange(0, 9).Draw(s.rt, "stranger") == 0 {
 		space = s.spaces[1]
 	}
-	ctx := as(s.t, func(r *commands.Request) { r.Workspace = space })
+	req := as(s.t, func(r *commands.Request) { r.Workspace = space })
 	entry := rupees(int64(rapid.IntRange(1, 99).Draw(s.rt, "amount")))
 	account, row := int64(1), int64(1)
 	if len(s.accounts) > 0 {
 		account = rapid.SampledFrom(s.accounts).Draw(s.rt, "account")
 	}
 	change := func(c editRow) error {
-		_, err := ledger.EditRow(ctx, n.Books, bank.Ledger, s.in[row], row, c)
+		_, err := ledger.EditRow(patient(s.t), req, n.Books, bank.Ledger, s.in[row], row, c)
 		return err
 	}
 	begun := func(first, account int64, count int) {
@@ -249,25 +249,25 @@ func (s *scene) step(n *node, meanwhile bool) error {
 	switch rapid.SampledFrom(steps).Draw(s.rt, "step") {
 	case "open":
 		var out commands.Outcome[bank.Account]
-		if out, err = ledger.OpenAccount(ctx, n.Books, bank.Ledger, openBank{Name: "SBI"}); err == nil {
+		if out, err = ledger.OpenAccount(patient(s.t), req, n.Books, bank.Ledger, openBank{Name: "SBI"}); err == nil {
 			s.accounts = append(s.accounts, id(s.t, out.ID))
 		}
 	case "rename":
 		name := rapid.StringMatching(`[A-Z]{1,3}`).Draw(s.rt, "name")
-		_, err = ledger.RenameAccount(ctx, n.Books, bank.Ledger, account, book.RenameAccount[bank.Entry]{Name: name})
+		_, err = ledger.RenameAccount(patient(s.t), req, n.Books, bank.Ledger, account, book.RenameAccount[bank.Entry]{Name: name})
 	case "delete account":
-		_, err = ledger.DeleteAccount(ctx, n.Books, bank.Ledger, account)
+		_, err = ledger.DeleteAccount(patient(s.t), req, n.Books, bank.Ledger, account)
 	case "lock":
 		through := today - 1
 		if !meanwhile {
 			through = min(s.day(), through)
 		}
-		_, err = n.SetLock(ctx, bookslock.Set{Through: &through})
+		_, err = n.SetLock(patient(s.t), req, bookslock.Set{Through: &through})
 	case "unlock":
-		_, err = n.SetLock(ctx, bookslock.Set{})
+		_, err = n.SetLock(patient(s.t), req, bookslock.Set{})
 	case "add":
 		var out commands.Outcome[bank.Row]
-		if out, err = ledger.AddRow(ctx, n.Books, bank.Ledger, account, addRow{Date: s.day(), In: entry}); out.ID != "" {
+		if out, err = ledger.AddRow(patient(s.t), req, n.Books, bank.Ledger, account, addRow{Date: s.day(), In: entry}); out.ID != "" {
 			begun(id(s.t, out.ID), account, 1)
 		}
 	case "bulk":
@@ -276,7 +276,7 @@ func (s *scene) step(n *node, meanwhile bool) error {
 			c.Rows = append(c.Rows, bulkRow{Date: s.day(), In: entry})
 		}
 		var out commands.Outcome[bank.Bulk]
-		if out, err = ledger.PostRows(ctx, n.Books, bank.Ledger, account, c); out.ID != "" {
+		if out, err = ledger.PostRows(patient(s.t), req, n.Books, bank.Ledger, account, c); out.ID != "" {
 			begun(id(s.t, out.ID), account, len(c.Rows))
 		}
 	case "edit":
@@ -284,9 +284,9 @@ func (s *scene) step(n *node, meanwhile bool) error {
 	case "move":
 		err = change(editRow{Date: new(s.day())})
 	case "delete":
-		_, err = ledger.DeleteRow(ctx, n.Books, bank.Ledger, s.in[row], row)
+		_, err = ledger.DeleteRow(patient(s.t), req, n.Books, bank.Ledger, s.in[row], row)
 	case "void":
-		_, err = ledger.VoidRow(ctx, n.Books, bank.Ledger, s.in[row], row)
+		_, err = ledger.VoidRow(patient(s.t), req, n.Books, bank.Ledger, s.in[row], row)
 	case "reverse", "reverse many":
 		c := ledger.Reversal{Rows: []int64{row}}
 		if rapid.Bool().Draw(s.rt, "dated") {
@@ -299,7 +299,7 @@ func (s *scene) step(n *node, meanwhile bool) error {
 			}
 		}
 		var out commands.Outcome[bank.Bulk]
-		if out, err = ledger.ReverseRows(ctx, n.Books, bank.Ledger, s.in[row], c); out.ID != "" {
+		if out, err = ledger.ReverseRows(patient(s.t), req, n.Books, bank.Ledger, s.in[row], c); out.ID != "" {
 			begun(id(s.t, out.ID), s.in[row], len(c.Rows))
 		}
 	}
@@ -319,7 +319,7 @@ func TestCommandsAndBooksAgreeWhateverHappens(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := &scene{t: t, rt: rt, o: o, spaces: []uuid.UUID{uuid.New(), uuid.New()}, in: map[int64]int64{}}
 		since := o.head(t)
-		out, err := ledger.OpenAccount(as(t, func(r *commands.Request) { r.Workspace = s.spaces[0] }), hands[0].Books, bank.Ledger, openBank{Name: "SBI"})
+		out, err := ledger.OpenAccount(patient(t), as(t, func(r *commands.Request) { r.Workspace = s.spaces[0] }), hands[0].Books, bank.Ledger, openBank{Name: "SBI"})
 		require.NoError(rt, err)
 		s.accounts = append(s.accounts, id(t, out.ID))
 		for range rapid.IntRange(3, 12).Draw(rt, "steps") {

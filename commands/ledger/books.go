@@ -147,45 +147,45 @@ func (b *Books) number(series string, count int64) func(context.Context) (string
 }
 
 // OpenAccount opens an account.
-func OpenAccount[L any, In, Out book.Entry](ctx context.Context, b *Books, l book.Ledger[L, In, Out], c book.OpenAccount[L]) (commands.Outcome[book.Account[L]], error) {
-	return commands.Create(ctx, b.Commands, l.Accounts, b.number(number.Accounts, 1), c)
+func OpenAccount[L any, In, Out book.Entry](ctx context.Context, req commands.Request, b *Books, l book.Ledger[L, In, Out], c book.OpenAccount[L]) (commands.Outcome[book.Account[L]], error) {
+	return commands.Create(ctx, b.Commands, req, l.Accounts, b.number(number.Accounts, 1), c)
 }
 
 // RenameAccount gives an account another name.
-func RenameAccount[L any, In, Out book.Entry](ctx context.Context, b *Books, l book.Ledger[L, In, Out], account int64, c book.RenameAccount[L]) (commands.Outcome[book.Account[L]], error) {
+func RenameAccount[L any, In, Out book.Entry](ctx context.Context, req commands.Request, b *Books, l book.Ledger[L, In, Out], account int64, c book.RenameAccount[L]) (commands.Outcome[book.Account[L]], error) {
 	c.Missing = l.NoAccount
-	return commands.Handle(ctx, b.Commands, l.Accounts, id(account), c)
+	return commands.Handle(ctx, b.Commands, req, l.Accounts, id(account), c)
 }
 
 // DeleteAccount ends an account and its rows. It answers a conflict while one of them is locked.
-func DeleteAccount[L any, In, Out book.Entry](ctx context.Context, b *Books, l book.Ledger[L, In, Out], account int64) (commands.Outcome[book.Account[L]], error) {
-	earliest, asOf, err := b.Reads.EarliestRow(ctx, commands.From(ctx).Workspace, account)
+func DeleteAccount[L any, In, Out book.Entry](ctx context.Context, req commands.Request, b *Books, l book.Ledger[L, In, Out], account int64) (commands.Outcome[book.Account[L]], error) {
+	earliest, asOf, err := b.Reads.EarliestRow(ctx, req.Workspace, account)
 	if err != nil {
 		return commands.Outcome[book.Account[L]]{}, fmt.Errorf("find the oldest row of account %d: %w", account, err)
 	}
-	return commands.Handle(ctx, b.Commands, l.Accounts, id(account), book.DeleteAccount[L]{EarliestRow: earliest, RowsAsOf: asOf, Missing: l.NoAccount})
+	return commands.Handle(ctx, b.Commands, req, l.Accounts, id(account), book.DeleteAccount[L]{EarliestRow: earliest, RowsAsOf: asOf, Missing: l.NoAccount})
 }
 
 // AddRow posts a row to an account.
-func AddRow[L any, In, Out book.Entry](ctx context.Context, b *Books, l book.Ledger[L, In, Out], account int64, c book.AddRow[In, Out]) (commands.Outcome[book.Row[In, Out]], error) {
+func AddRow[L any, In, Out book.Entry](ctx context.Context, req commands.Request, b *Books, l book.Ledger[L, In, Out], account int64, c book.AddRow[In, Out]) (commands.Outcome[book.Row[In, Out]], error) {
 	c.Account, c.Today = account, b.Today()
-	return commands.Create(ctx, b.Commands, l.Rows, b.number(number.Rows, 1), c)
+	return commands.Create(ctx, b.Commands, req, l.Rows, b.number(number.Rows, 1), c)
 }
 
 // EditRow changes a row of an account.
-func EditRow[L any, In, Out book.Entry](ctx context.Context, b *Books, l book.Ledger[L, In, Out], account, row int64, c book.EditRow[In, Out]) (commands.Outcome[book.Row[In, Out]], error) {
+func EditRow[L any, In, Out book.Entry](ctx context.Context, req commands.Request, b *Books, l book.Ledger[L, In, Out], account, row int64, c book.EditRow[In, Out]) (commands.Outcome[book.Row[In, Out]], error) {
 	c.Account, c.Today, c.Missing = account, b.Today(), l.NoRow
-	return handleRow(ctx, b, l, row, c)
+	return handleRow(ctx, req, b, l, row, c)
 }
 
 // DeleteRow ends a row of an account.
-func DeleteRow[L any, In, Out book.Entry](ctx context.Context, b *Books, l book.Ledger[L, In, Out], account, row int64) (commands.Outcome[book.Row[In, Out]], error) {
-	return handleRow(ctx, b, l, row, book.DeleteRow[In, Out]{Account: account, Missing: l.NoRow})
+func DeleteRow[L any, In, Out book.Entry](ctx context.Context, req commands.Request, b *Books, l book.Ledger[L, In, Out], account, row int64) (commands.Outcome[book.Row[In, Out]], error) {
+	return handleRow(ctx, req, b, l, row, book.DeleteRow[In, Out]{Account: account, Missing: l.NoRow})
 }
 
 // handleRow handles a command on a row, whose own stream may still lack what its bulk has decided.
-func handleRow[L any, In, Out book.Entry](ctx context.Context, b *Books, l book.Ledger[L, In, Out], row int64, c event.Command[book.Row[In, Out]]) (commands.Outcome[book.Row[In, Out]], error) {
-	out, err := commands.Handle(ctx, b.Commands, l.Rows, id(row), c)
+func handleRow[L any, In, Out book.Entry](ctx context.Context, req commands.Request, b *Books, l book.Ledger[L, In, Out], row int64, c event.Command[book.Row[In, Out]]) (commands.Outcome[book.Row[In, Out]], error) {
+	out, err := commands.Handle(ctx, b.Commands, req, l.Rows, id(row), c)
 	if err == nil && !out.Changed { // so that no rule was asked, and the row may have gone with its account
 		a, loadErr := commands.Load(ctx, b.Commands.Fresh(), l.Accounts, id(out.State.Account))
 		if loadErr == nil && !a.State.Open(eventstore.End) {
@@ -194,15 +194,15 @@ func handleRow[L any, In, Out book.Entry](ctx context.Context, b *Books, l book.
 		return out, loadErr
 	}
 	if errors.Is(err, book.ErrReversing) {
-		if err := settle(ctx, b, l, row, out.State.Reversal); err != nil {
+		if err := settle(ctx, req, b, l, row, out.State.Reversal); err != nil {
 			return out, err
 		}
-		return commands.Handle(ctx, b.Commands, l.Rows, id(row), c)
+		return commands.Handle(ctx, b.Commands, req, l.Rows, id(row), c)
 	}
 	if !errors.Is(err, l.NoRow) || out.Revision >= 0 {
 		return out, err
 	}
-	bulk, readErr := b.Reads.BulkOf(ctx, commands.From(ctx).Workspace, row)
+	bulk, readErr := b.Reads.BulkOf(ctx, req.Workspace, row)
 	if readErr != nil {
 		return out, fmt.Errorf("find the bulk of row %d: %w", row, readErr)
 	}
@@ -212,12 +212,11 @@ func handleRow[L any, In, Out book.Entry](ctx context.Context, b *Books, l book.
 	if err := resume(ctx, b, l, bulk); err != nil {
 		return out, err
 	}
-	return commands.Handle(ctx, b.Commands, l.Rows, id(row), c)
+	return commands.Handle(ctx, b.Commands, req, l.Rows, id(row), c)
 }
 
 // SetLock puts the lock of a workspace's books.
-func (b *Books) SetLock(ctx context.Context, c bookslock.Set) (commands.Outcome[bookslock.State], error) {
-	req := commands.From(ctx)
+func (b *Books) SetLock(ctx context.Context, req commands.Request, c bookslock.Set) (commands.Outcome[bookslock.State], error) {
 	c.Reason, c.Today = req.Reason, b.Today()
-	return commands.Handle(ctx, b.Commands, bookslock.Kind, req.Workspace.String(), c)
+	return commands.Handle(ctx, b.Commands, req, bookslock.Kind, req.Workspace.String(), c)
 }

@@ -18,10 +18,10 @@ import (
 // PostRows posts rows to an account, all or none (DESIGN.md, hard case 1). It answers as soon as the
 // decisive event is in the log; the rows' own streams are filled afterwards, and by whoever first
 // needs one of them if this process does not come to it.
-func PostRows[L any, In, Out book.Entry](ctx context.Context, b *Books, l book.Ledger[L, In, Out], account int64, c book.PostRows[In, Out]) (commands.Outcome[book.Bulk[In, Out]], error) {
+func PostRows[L any, In, Out book.Entry](ctx context.Context, req commands.Request, b *Books, l book.Ledger[L, In, Out], account int64, c book.PostRows[In, Out]) (commands.Outcome[book.Bulk[In, Out]], error) {
 	c.Account, c.Today = account, b.Today()
-	out, err := commands.Create(ctx, b.Commands, l.Bulks, b.number(number.Rows, int64(len(c.Rows))), c)
-	if err != nil || !out.Changed || commands.From(ctx).DryRun {
+	out, err := commands.Create(ctx, b.Commands, req, l.Bulks, b.number(number.Rows, int64(len(c.Rows))), c)
+	if err != nil || !out.Changed || req.DryRun {
 		return out, err
 	}
 	fillAfterwards(ctx, b, l, out)

@@ -12,7 +12,6 @@ import (
 
 	"bahi/commands"
 	"bahi/commands/ledger"
-	"bahi/domain/actor"
 	"bahi/domain/event"
 	"bahi/domain/fault"
 	"bahi/domain/ledger/bank"
@@ -29,7 +28,7 @@ func three() postRows {
 func (n *node) postsAndDies(t *testing.T, account int64) (first int64) {
 	t.Helper()
 	n.store.fails(errCrash)
-	out, err := ledger.PostRows(as(t), n.Books, bank.Ledger, account, three())
+	out, err := ledger.PostRows(patient(t), as(t), n.Books, bank.Ledger, account, three())
 	require.NoError(t, err)
 	n.Wait()
 	require.Empty(t, n.o.names(t, bank.Rows.Stream(out.ID)))
@@ -41,11 +40,11 @@ func TestABulkIsThereAtOnceAndItsRowsHaveStreamsOfTheirOwn(t *testing.T) {
 	o := openOffice(t)
 	n := o.node(t)
 	account := n.open(t)
-	out, err := ledger.PostRows(as(t), n.Books, bank.Ledger, account, three())
+	out, err := ledger.PostRows(patient(t), as(t), n.Books, bank.Ledger, account, three())
 	require.NoError(t, err)
 	first := id(t, out.ID)
 	require.Equal(t, first+3, n.add(t, account, today), "its numbers follow one another")
-	rows, total, err := o.views.Rows(as(t), workspace, "bank", account, views.Selection{Page: 1}, bank.ErrNoAccount)
+	rows, total, err := o.views.Rows(patient(t), workspace, "bank", account, views.Selection{Page: 1}, bank.ErrNoAccount)
 	require.NoError(t, err)
 	require.EqualValues(t, 4, total)
 	require.Equal(t, []int64{first + 1, first, first + 2, first + 3}, []int64{rows[0].ID, rows[1].ID, rows[2].ID, rows[3].ID})
@@ -53,7 +52,7 @@ func TestABulkIsThereAtOnceAndItsRowsHaveStreamsOfTheirOwn(t *testing.T) {
 	for row := first; row < first+3; row++ {
 		require.Equal(t, []string{"BankRowAdded"}, o.names(t, bank.Rows.Stream(idText(row))))
 	}
-	unfinished, err := o.views.UnfinishedBulks(as(t), "bank")
+	unfinished, err := o.views.UnfinishedBulks(patient(t), "bank")
 	require.NoError(t, err)
 	require.Empty(t, unfinished)
 	o.agree(t)
@@ -65,8 +64,7 @@ func TestEventsThatFillABulkTellOfTheDecisiveOne(t *testing.T) {
 	n := o.node(t)
 	account := n.open(t)
 	first := n.postsAndDies(t, account)
-	system := commands.With(t.Context(), commands.Request{Actor: actor.Actor{Type: "system", ID: "start"}})
-	require.NoError(t, ledger.ResumeBulks(system, o.node(t).Books, bank.Ledger))
+	require.NoError(t, ledger.ResumeBulks(t.Context(), o.node(t).Books, bank.Ledger))
 	var decisive event.Stored
 	for e, err := range o.store.ReadStream(t.Context(), bank.Bulks.Stream(idText(first)), 0, eventstore.Forwards) {
 		require.NoError(t, err)
@@ -91,7 +89,7 @@ func TestARefusalsNoteTellsOfWhatItRefuses(t *testing.T) {
 	loser, winner := o.node(t), o.node(t)
 	account := winner.open(t)
 	loser.store.at("bankrow-", winner.locks(t, today-10))
-	out, err := ledger.AddRow(as(t), loser.Books, bank.Ledger, account, addRow{Date: today - 10, In: rupees(1)})
+	out, err := ledger.AddRow(patient(t), as(t), loser.Books, bank.Ledger, account, addRow{Date: today - 10, In: rupees(1)})
 	require.ErrorIs(t, err, errLocked)
 	var void uuid.UUID
 	var at event.Position
@@ -112,13 +110,13 @@ func TestARefusalsNoteTellsOfWhatItRefuses(t *testing.T) {
 
 func TestAnUnfilledRowIsFilledByWhoeverNeedsIt(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]func(ctx context.Context, n *node, account, row int64) error{
-		"edit": func(ctx context.Context, n *node, account, row int64) error {
-			_, err := ledger.EditRow(ctx, n.Books, bank.Ledger, account, row, editRow{In: new(rupees(5))})
+	for name, change := range map[string]func(req commands.Request, n *node, account, row int64) error{
+		"edit": func(req commands.Request, n *node, account, row int64) error {
+			_, err := ledger.EditRow(patient(t), req, n.Books, bank.Ledger, account, row, editRow{In: new(rupees(5))})
 			return err
 		},
-		"delete": func(ctx context.Context, n *node, account, row int64) error {
-			_, err := ledger.DeleteRow(ctx, n.Books, bank.Ledger, account, row)
+		"delete": func(req commands.Request, n *node, account, row int64) error {
+			_, err := ledger.DeleteRow(patient(t), req, n.Books, bank.Ledger, account, row)
 			return err
 		},
 	} {
@@ -128,7 +126,7 @@ func TestAnUnfilledRowIsFilledByWhoeverNeedsIt(t *testing.T) {
 			n := o.node(t)
 			account := n.open(t)
 			first := n.postsAndDies(t, account)
-			unfinished, err := o.views.UnfinishedBulks(as(t), "bank")
+			unfinished, err := o.views.UnfinishedBulks(patient(t), "bank")
 			require.NoError(t, err)
 			require.Equal(t, []int64{first}, unfinished)
 			o.agree(t)
@@ -141,8 +139,8 @@ func TestAnUnfilledRowIsFilledByWhoeverNeedsIt(t *testing.T) {
 			require.NoError(t, change(match, n, account, first+1), "and the same again is the same")
 			require.Len(t, o.names(t, bank.Rows.Stream(idText(first+1))), 2)
 
-			require.NoError(t, ledger.ResumeBulks(as(t), o.node(t).Books, bank.Ledger))
-			unfinished, err = o.views.UnfinishedBulks(as(t), "bank")
+			require.NoError(t, ledger.ResumeBulks(patient(t), o.node(t).Books, bank.Ledger))
+			unfinished, err = o.views.UnfinishedBulks(patient(t), "bank")
 			require.NoError(t, err)
 			require.Empty(t, unfinished)
 			o.agree(t)
@@ -158,16 +156,16 @@ func TestRowsThatNoBulkHasAreNotFound(t *testing.T) {
 	first := n.postsAndDies(t, account)
 	for name, err := range map[string]error{
 		"no such row": func() error {
-			_, err := ledger.EditRow(as(t), n.Books, bank.Ledger, account, first+3, editRow{Date: new(today - 2)})
+			_, err := ledger.EditRow(patient(t), as(t), n.Books, bank.Ledger, account, first+3, editRow{Date: new(today - 2)})
 			return err
 		}(),
 		"another account": func() error {
-			_, err := ledger.EditRow(as(t), n.Books, bank.Ledger, account+1, first, editRow{Date: new(today - 2)})
+			_, err := ledger.EditRow(patient(t), as(t), n.Books, bank.Ledger, account+1, first, editRow{Date: new(today - 2)})
 			return err
 		}(),
 		"another workspace": func() error {
 			foreign := as(t, func(r *commands.Request) { r.Workspace = stranger })
-			_, err := ledger.DeleteRow(foreign, n.Books, bank.Ledger, account, first+1)
+			_, err := ledger.DeleteRow(patient(t), foreign, n.Books, bank.Ledger, account, first+1)
 			return err
 		}(),
 	} {
@@ -185,7 +183,7 @@ func TestSeveralProcessesFillABulkOnce(t *testing.T) {
 	for range 4 {
 		other := o.node(t)
 		all.Go(func() {
-			if err := ledger.ResumeBulks(as(t), other.Books, bank.Ledger); err != nil {
+			if err := ledger.ResumeBulks(patient(t), other.Books, bank.Ledger); err != nil {
 				t.Error(err)
 			}
 		})
@@ -204,9 +202,9 @@ func TestABulkThatCannotBeFilledNowIsAnsweredAllTheSame(t *testing.T) {
 	account := n.open(t)
 	first := n.postsAndDies(t, account)
 	n.store.fails(eventstore.ErrUnavailable)
-	require.ErrorIs(t, ledger.ResumeBulks(as(t), n.Books, bank.Ledger), eventstore.ErrUnavailable)
+	require.ErrorIs(t, ledger.ResumeBulks(patient(t), n.Books, bank.Ledger), eventstore.ErrUnavailable)
 	n.store.fails(eventstore.ErrUnavailable)
-	_, err := ledger.EditRow(as(t), n.Books, bank.Ledger, account, first, editRow{Date: new(today - 2)})
+	_, err := ledger.EditRow(patient(t), as(t), n.Books, bank.Ledger, account, first, editRow{Date: new(today - 2)})
 	require.ErrorIs(t, err, eventstore.ErrUnavailable, "and not that there is no such row")
 }
 
@@ -216,7 +214,7 @@ func TestABulkWithAKeyIsPostedOnce(t *testing.T) {
 	one, two := o.node(t), o.node(t)
 	account := one.open(t)
 	post := func(n *node) commands.Outcome[bank.Bulk] {
-		out, err := ledger.PostRows(as(t, keyed), n.Books, bank.Ledger, account, three())
+		out, err := ledger.PostRows(patient(t), as(t, keyed), n.Books, bank.Ledger, account, three())
 		require.NoError(t, err)
 		n.Wait()
 		return out
@@ -225,7 +223,7 @@ func TestABulkWithAKeyIsPostedOnce(t *testing.T) {
 	again := post(two)
 	first.Replayed = true
 	require.Equal(t, first, again)
-	_, total, err := o.views.Rows(as(t), workspace, "bank", account, views.Selection{Page: 1}, bank.ErrNoAccount)
+	_, total, err := o.views.Rows(patient(t), workspace, "bank", account, views.Selection{Page: 1}, bank.ErrNoAccount)
 	require.NoError(t, err)
 	require.EqualValues(t, 3, total)
 	o.agree(t)
@@ -248,13 +246,13 @@ func TestBooksThatDoNotAnswerAreNotTakenForEmpty(t *testing.T) {
 	n := o.node(t)
 	account := n.open(t)
 	n.Reads = blind{}
-	_, err := ledger.DeleteAccount(as(t), n.Books, bank.Ledger, account)
+	_, err := ledger.DeleteAccount(patient(t), as(t), n.Books, bank.Ledger, account)
 	require.ErrorIs(t, err, errCrash)
-	_, err = ledger.EditRow(as(t), n.Books, bank.Ledger, account, 1, editRow{Date: new(today)})
+	_, err = ledger.EditRow(patient(t), as(t), n.Books, bank.Ledger, account, 1, editRow{Date: new(today)})
 	require.ErrorIs(t, err, errCrash)
 	_, refused := errors.AsType[*fault.Error](err)
 	require.False(t, refused)
-	require.ErrorIs(t, ledger.ResumeBulks(as(t), n.Books, bank.Ledger), errCrash)
+	require.ErrorIs(t, ledger.ResumeBulks(patient(t), n.Books, bank.Ledger), errCrash)
 	require.Equal(t, []string{"BankAccountOpened"}, o.names(t, bank.Accounts.Stream(idText(account))))
 }
 
@@ -268,7 +266,7 @@ func TestBooksThatAreLateAreNotTakenForComplete(t *testing.T) {
 	o.park(t)
 	n.add(t, account, today-10)
 	n.store.fails(errCrash)
-	bulk, err := ledger.PostRows(as(t), n.Books, bank.Ledger, account, three())
+	bulk, err := ledger.PostRows(patient(t), as(t), n.Books, bank.Ledger, account, three())
 	require.NoError(t, err)
 	n.Wait()
 	n.lock(t, new(today-10))
@@ -277,12 +275,12 @@ func TestBooksThatAreLateAreNotTakenForComplete(t *testing.T) {
 		require.NotNil(t, refused, "%v", err)
 		require.Equal(t, fault.Unavailable, refused.Kind)
 	}
-	_, err = ledger.DeleteAccount(as(t), n.Books, bank.Ledger, account)
+	_, err = ledger.DeleteAccount(patient(t), as(t), n.Books, bank.Ledger, account)
 	unavailable(err)
-	_, err = ledger.EditRow(as(t), n.Books, bank.Ledger, account, id(t, bulk.ID), editRow{Date: new(today - 2)})
+	_, err = ledger.EditRow(patient(t), as(t), n.Books, bank.Ledger, account, id(t, bulk.ID), editRow{Date: new(today - 2)})
 	unavailable(err)
 	require.Equal(t, []string{"BankAccountOpened"}, o.names(t, bank.Accounts.Stream(idText(account))))
-	unavailable(ledger.ResumeBulks(as(t), n.Books, bank.Ledger))
+	unavailable(ledger.ResumeBulks(patient(t), n.Books, bank.Ledger))
 }
 
 // park makes the books stand still at an event that they cannot read.

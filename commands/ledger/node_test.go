@@ -194,7 +194,7 @@ func (o *office) hasty(t *testing.T) *node {
 	return n
 }
 
-func as(t *testing.T, change ...func(*commands.Request)) context.Context {
+func as(t *testing.T, change ...func(*commands.Request)) commands.Request {
 	t.Helper()
 	r := commands.Request{
 		Actor: actor.Actor{Type: "user", ID: "7", Workspace: workspace}, Workspace: workspace, Reason: "because",
@@ -203,7 +203,13 @@ func as(t *testing.T, change ...func(*commands.Request)) context.Context {
 	for _, c := range change {
 		c(&r)
 	}
-	return readmodels.WithFreshness(commands.With(t.Context(), r), &readmodels.Freshness{Wait: 20 * time.Second})
+	return r
+}
+
+// patient returns a context in which a read waits until it is fresh.
+func patient(t *testing.T) context.Context {
+	t.Helper()
+	return readmodels.WithFreshness(t.Context(), &readmodels.Freshness{Wait: 20 * time.Second})
 }
 
 func keyed(r *commands.Request) { r.Key = "k" }
@@ -221,21 +227,21 @@ func idText(n int64) string { return strconv.FormatInt(n, 10) }
 
 func (n *node) open(t *testing.T) int64 {
 	t.Helper()
-	out, err := ledger.OpenAccount(as(t), n.Books, bank.Ledger, openBank{Name: "SBI"})
+	out, err := ledger.OpenAccount(patient(t), as(t), n.Books, bank.Ledger, openBank{Name: "SBI"})
 	require.NoError(t, err)
 	return id(t, out.ID)
 }
 
 func (n *node) add(t *testing.T, account int64, date unit.Date) int64 {
 	t.Helper()
-	out, err := ledger.AddRow(as(t), n.Books, bank.Ledger, account, addRow{Date: date, In: rupees(1)})
+	out, err := ledger.AddRow(patient(t), as(t), n.Books, bank.Ledger, account, addRow{Date: date, In: rupees(1)})
 	require.NoError(t, err)
 	return id(t, out.ID)
 }
 
 func (n *node) lock(t *testing.T, through *unit.Date) {
 	t.Helper()
-	_, err := n.SetLock(as(t), bookslock.Set{Through: through})
+	_, err := n.SetLock(patient(t), as(t), bookslock.Set{Through: through})
 	require.NoError(t, err)
 }
 
@@ -243,7 +249,7 @@ func (n *node) lock(t *testing.T, through *unit.Date) {
 func (n *node) locks(t *testing.T, through unit.Date) func() error {
 	t.Helper()
 	return func() error {
-		_, err := n.SetLock(as(t), bookslock.Set{Through: &through})
+		_, err := n.SetLock(patient(t), as(t), bookslock.Set{Through: &through})
 		return err
 	}
 }
@@ -251,7 +257,7 @@ func (n *node) locks(t *testing.T, through unit.Date) func() error {
 // row reads a row, nil when it is not there.
 func (o *office) row(t *testing.T, account, row int64) *views.Row {
 	t.Helper()
-	r, err := o.views.Row(as(t), workspace, "bank", account, row, views.As{}, bank.ErrNoRow)
+	r, err := o.views.Row(patient(t), workspace, "bank", account, row, views.As{}, bank.ErrNoRow)
 	if errors.Is(err, bank.ErrNoRow) {
 		return nil
 	}

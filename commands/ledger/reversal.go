@@ -35,24 +35,24 @@ type Reversal struct {
 // ReverseRows takes rows of an account back by new ones that mirror them, all or none (see package book).
 // Like [PostRows] it answers as soon as the decisive event is in the log. It answers the domain's refusal:
 // a conflict that names the reversal where a row is reversed already.
-func ReverseRows[L any, In, Out book.Entry](ctx context.Context, b *Books, l book.Ledger[L, In, Out], account int64, c Reversal) (commands.Outcome[book.Bulk[In, Out]], error) {
+func ReverseRows[L any, In, Out book.Entry](ctx context.Context, req commands.Request, b *Books, l book.Ledger[L, In, Out], account int64, c Reversal) (commands.Outcome[book.Bulk[In, Out]], error) {
 	none := commands.Outcome[book.Bulk[In, Out]]{Revision: -1}
-	if err := checkReversal(ctx, c); err != nil {
+	if err := checkReversal(req, c); err != nil {
 		return none, err
 	}
-	if out, done, err := commands.Earlier(ctx, b.Commands, l.Bulks); done || err != nil {
+	if out, done, err := commands.Earlier(ctx, b.Commands, req, l.Bulks); done || err != nil {
 		return out, err
 	}
 	for tries := 1; ; tries++ {
-		out, err := reverse(ctx, b, l, account, c)
+		out, err := reverse(ctx, req, b, l, account, c)
 		overtaken := errors.Is(err, book.ErrForsaken) || errors.Is(err, book.ErrNotHeld) || errors.Is(err, book.ErrReversing)
 		if _, refused := errors.AsType[*fault.Error](err); refused {
 			// What is in its way may be this very request, which another process was faster with.
-			if out, done, err := commands.Earlier(ctx, b.Commands, l.Bulks); done || err != nil {
+			if out, done, err := commands.Earlier(ctx, b.Commands, req, l.Bulks); done || err != nil {
 				return out, err
 			}
 		}
-		if !overtaken || commands.From(ctx).DryRun {
+		if !overtaken || req.DryRun {
 			return out, ofRow(err, len(c.Rows) > 1)
 		}
 		if tries == maxOvertaken {
@@ -66,7 +66,7 @@ func ReverseRows[L any, In, Out book.Entry](ctx context.Context, b *Books, l boo
 	}
 }
 
-func checkReversal(ctx context.Context, c Reversal) error {
+func checkReversal(req commands.Request, c Reversal) error {
 	var wrong []fault.Field
 	switch seen := make(map[int64]bool, len(c.Rows)); {
 	case len(c.Rows) == 0:
@@ -81,45 +81,48 @@ func checkReversal(ctx context.Context, c Reversal) error {
 			seen[row] = true
 		}
 	}
-	if wrong = append(wrong, reasoned(ctx)...); len(wrong) > 0 {
+	if wrong = append(wrong, reasoned(req)...); len(wrong) > 0 {
 		return fault.Fields(wrong...)
 	}
 	return nil
 }
 
 // reasoned answers what is wrong with a correction for which no reason is given.
-func reasoned(ctx context.Context) []fault.Field {
-	if strings.TrimSpace(commands.From(ctx).Reason) != "" {
+func reasoned(req commands.Request) []fault.Field {
+	if strings.TrimSpace(req.Reason) != "" {
 		return nil
 	}
 	return []fault.Field{{Field: "reason", Message: "is required, here or in the header Bahi-Reason"}}
 }
 
 // VoidRow lets a row of an account stay where it is and count nothing.
-func VoidRow[L any, In, Out book.Entry](ctx context.Context, b *Books, l book.Ledger[L, In, Out], account, row int64) (commands.Outcome[book.Row[In, Out]], error) {
-	if wrong := reasoned(ctx); wrong != nil {
+func VoidRow[L any, In, Out book.Entry](ctx context.Context, req commands.Request, b *Books, l book.Ledger[L, In, Out], account, row int64) (commands.Outcome[book.Row[In, Out]], error) {
+	if wrong := reasoned(req); wrong != nil {
 		return commands.Outcome[book.Row[In, Out]]{Revision: -1}, fault.Fields(wrong...)
 	}
-	return handleRow(ctx, b, l, row, book.VoidRow[In, Out]{Account: account, Missing: l.NoRow})
+	return handleRow(ctx, req, b, l, row, book.VoidRow[In, Out]{Account: account, Missing: l.NoRow})
 }
 
 // reverse tries it once: it looks at the rows, announces, and decides.
-func reverse[L any, In, Out book.Entry](ctx context.Context, b *Books, l book.Ledger[L, In, Out], account int64, c Reversal) (commands.Outcome[book.Bulk[In, Out]], error) {
+func reverse[L any, In, Out book.Entry](ctx context.Context, req commands.Request, b *Books, l book.Ledger[L, In, Out], account int64, c Reversal) (commands.Outcome[book.Bulk[In, Out]], error) {
 	none := commands.Outcome[book.Bulk[In, Out]]{Revision: -1}
-	if err := settleAll(ctx, b, l, c.Rows); err != nil {
+	if err := settleAll(ctx, req, b, l, c.Rows); err != nil {
 		return none, err
 	}
 	announce := book.AnnounceReversal[In, Out]{Account: account, Missing: l.NoRow}
 	decision := func(rows []book.Row[In, Out]) book.ReverseRows[In, Out] { return mirrored(b, l, account, c, rows) }
 
 	// What is refused is refused before a number is used up.
-	look := changed(ctx, func(r *commands.Request) { r.DryRun, r.Key = true, "" })
-	rows, err := eachRow(look, b, l, c.Rows, announce)
+	announcing := req
+	announcing.Key = ""
+	look := announcing
+	look.DryRun = true
+	rows, err := eachRow(ctx, look, b, l, c.Rows, announce)
 	if err != nil {
 		return none, err
 	}
-	out, err := commands.Create(unmatched(look), b.Commands, l.Bulks, nil, decision(rows))
-	if err != nil || commands.From(ctx).DryRun {
+	out, err := commands.Create(ctx, b.Commands, unmatched(look), l.Bulks, nil, decision(rows))
+	if err != nil || req.DryRun {
 		return out, err
 	}
 
@@ -128,29 +131,23 @@ func reverse[L any, In, Out book.Entry](ctx context.Context, b *Books, l book.Le
 		return none, err
 	}
 	announce.Bulk = first
-	rows, err = eachRow(changed(ctx, func(r *commands.Request) { r.Key = "" }), b, l, c.Rows, announce)
+	rows, err = eachRow(ctx, announcing, b, l, c.Rows, announce)
 	if err == nil {
 		numbered := func(context.Context) (string, error) { return id(first), nil }
-		out, err = commands.Create(unmatched(ctx), b.Commands, l.Bulks, numbered, decision(rows))
+		out, err = commands.Create(ctx, b.Commands, unmatched(req), l.Bulks, numbered, decision(rows))
 	}
 	if err != nil {
-		letGo(ctx, b, l, c.Rows, first)
+		letGo(ctx, req, b, l, c.Rows, first)
 		return out, err
 	}
 	fillAfterwards(ctx, b, l, out)
 	return out, nil
 }
 
-// changed answers a context of the same request, but for what change does to it.
-func changed(ctx context.Context, change func(*commands.Request)) context.Context {
-	r := commands.From(ctx)
-	change(&r)
-	return commands.With(ctx, r)
-}
-
 // unmatched is for what has a stream of its own: If-Match is about the row.
-func unmatched(ctx context.Context) context.Context {
-	return changed(ctx, func(r *commands.Request) { r.IfMatch = nil })
+func unmatched(req commands.Request) commands.Request {
+	req.IfMatch = nil
+	return req
 }
 
 // mirrored is the command that takes rows back as they stand.
@@ -190,10 +187,10 @@ func ofRow(err error, several bool) error {
 }
 
 // eachRow announces the reversal of each row, and answers the rows as they then stand.
-func eachRow[L any, In, Out book.Entry](ctx context.Context, b *Books, l book.Ledger[L, In, Out], rows []int64, c book.AnnounceReversal[In, Out]) ([]book.Row[In, Out], error) {
+func eachRow[L any, In, Out book.Entry](ctx context.Context, req commands.Request, b *Books, l book.Ledger[L, In, Out], rows []int64, c book.AnnounceReversal[In, Out]) ([]book.Row[In, Out], error) {
 	states := make([]book.Row[In, Out], len(rows))
 	err := manyAtOnce(rows, func(i int, row int64) error {
-		out, err := handleRow(ctx, b, l, row, c)
+		out, err := handleRow(ctx, req, b, l, row, c)
 		states[i] = out.State
 		return err
 	})

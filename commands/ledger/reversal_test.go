@@ -1,7 +1,6 @@
 package ledger_test
 
 import (
-	"context"
 	"sync"
 	"testing"
 
@@ -16,14 +15,14 @@ import (
 	views "bahi/readmodels/ledger"
 )
 
-func (n *node) reverse(ctx context.Context, account int64, rows ...int64) (commands.Outcome[bank.Bulk], error) {
-	return ledger.ReverseRows(ctx, n.Books, bank.Ledger, account, ledger.Reversal{Rows: rows})
+func (n *node) reverse(t *testing.T, req commands.Request, account int64, rows ...int64) (commands.Outcome[bank.Bulk], error) {
+	return ledger.ReverseRows(patient(t), req, n.Books, bank.Ledger, account, ledger.Reversal{Rows: rows})
 }
 
 // balance is what the account amounts to.
 func (o *office) balance(t *testing.T, account int64) string {
 	t.Helper()
-	a, err := o.views.Account(as(t), workspace, "bank", account, views.As{}, bank.ErrNoAccount)
+	a, err := o.views.Account(patient(t), workspace, "bank", account, views.As{}, bank.ErrNoAccount)
 	require.NoError(t, err)
 	return a.Cash.String()
 }
@@ -34,7 +33,7 @@ func TestRowsAreTakenBackTogetherAndKnowOfEachOther(t *testing.T) {
 	n := o.node(t)
 	account := n.open(t)
 	one, kept, two := n.add(t, account, today-3), n.add(t, account, today-2), n.add(t, account, today-1)
-	out, err := n.reverse(as(t), account, two, one)
+	out, err := n.reverse(t, as(t), account, two, one)
 	require.NoError(t, err)
 	first := id(t, out.ID)
 	require.Equal(t, "1", o.balance(t, account))
@@ -50,18 +49,18 @@ func TestRowsAreTakenBackTogetherAndKnowOfEachOther(t *testing.T) {
 		require.Equal(t, []string{"BankRowAdded"}, o.names(t, bank.Rows.Stream(idText(first+int64(i)))))
 	}
 	require.Nil(t, o.row(t, account, kept).ReversedBy)
-	unfinished, err := o.views.UnfinishedBulks(as(t), "bank")
+	unfinished, err := o.views.UnfinishedBulks(patient(t), "bank")
 	require.NoError(t, err)
 	require.Empty(t, unfinished)
 	o.agree(t)
 
-	again, err := n.reverse(as(t), account, first)
+	again, err := n.reverse(t, as(t), account, first)
 	require.NoError(t, err, "a reversal can be reversed")
 	n.Wait()
 	require.Equal(t, "2", o.balance(t, account))
-	_, err = o.node(t).reverse(as(t), account, kept, first)
+	_, err = o.node(t).reverse(t, as(t), account, kept, first)
 	require.ErrorIs(t, err, fault.Newf(fault.Conflict, "Row %d: The row is reversed by row %s already", first, again.ID))
-	_, err = o.node(t).reverse(as(t), account, one)
+	_, err = o.node(t).reverse(t, as(t), account, one)
 	require.ErrorIs(t, err, fault.Newf(fault.Conflict, "The row is reversed by row %d already", first+1))
 	require.Nil(t, o.row(t, account, kept).ReversedBy, "all or none")
 	o.agree(t)
@@ -74,11 +73,11 @@ func TestARowInALockedPeriodIsTakenBackByOneAfterIt(t *testing.T) {
 	account := n.open(t)
 	row := n.add(t, account, today-10)
 	n.lock(t, new(today-10))
-	_, err := ledger.VoidRow(as(t), n.Books, bank.Ledger, account, row)
+	_, err := ledger.VoidRow(patient(t), as(t), n.Books, bank.Ledger, account, row)
 	require.ErrorIs(t, err, errLocked)
-	_, err = ledger.ReverseRows(as(t), n.Books, bank.Ledger, account, ledger.Reversal{Rows: []int64{row}, Date: new(today - 10)})
+	_, err = ledger.ReverseRows(patient(t), as(t), n.Books, bank.Ledger, account, ledger.Reversal{Rows: []int64{row}, Date: new(today - 10)})
 	require.ErrorIs(t, err, errLocked)
-	_, err = n.reverse(as(t), account, row)
+	_, err = n.reverse(t, as(t), account, row)
 	require.NoError(t, err)
 	n.Wait()
 	require.Equal(t, "0", o.balance(t, account))
@@ -91,15 +90,15 @@ func TestAReversalThatLostToTheLockLetsItsRowsGo(t *testing.T) {
 		account := winner.open(t)
 		row := winner.add(t, account, today-10)
 		loser.loses("bankbulk-", noted, winner.locks(t, today-10))
-		_, err := ledger.ReverseRows(as(t), loser.Books, bank.Ledger, account, ledger.Reversal{Rows: []int64{row}, Date: new(today - 10)})
+		_, err := ledger.ReverseRows(patient(t), as(t), loser.Books, bank.Ledger, account, ledger.Reversal{Rows: []int64{row}, Date: new(today - 10)})
 		require.ErrorIs(t, err, errLocked)
 		require.Equal(t, []string{"BankRowAdded", "BankRowReversalAnnounced", "BankRowReversalDropped"}, o.names(t, bank.Rows.Stream(idText(row))))
 		require.Nil(t, o.row(t, account, row).ReversedBy)
 		o.agree(t)
 		winner.lock(t, nil)
-		_, err = ledger.EditRow(as(t), winner.Books, bank.Ledger, account, row, editRow{In: new(rupees(2))})
+		_, err = ledger.EditRow(patient(t), as(t), winner.Books, bank.Ledger, account, row, editRow{In: new(rupees(2))})
 		require.NoError(t, err)
-		_, err = loser.reverse(as(t), account, row)
+		_, err = loser.reverse(t, as(t), account, row)
 		require.NoError(t, err)
 		loser.Wait()
 		require.Equal(t, "0", o.balance(t, account))
@@ -114,10 +113,10 @@ func TestAReversalThatLostToTheDeletionOfItsAccountNeverWas(t *testing.T) {
 	account := winner.open(t)
 	row := winner.add(t, account, today)
 	loser.store.at("bankbulk-", func() error {
-		_, err := ledger.DeleteAccount(as(t), winner.Books, bank.Ledger, account)
+		_, err := ledger.DeleteAccount(patient(t), as(t), winner.Books, bank.Ledger, account)
 		return err
 	})
-	_, err := loser.reverse(as(t), account, row)
+	_, err := loser.reverse(t, as(t), account, row)
 	require.ErrorIs(t, err, bank.ErrNoAccount)
 	o.agree(t)
 }
@@ -129,28 +128,28 @@ func (n *node) announcesAndDies(t *testing.T, account int64, rows ...int64) {
 		n.store.at("bankbulk-", func() error { return errCrash }) // nor can it forsake it
 		return errCrash
 	})
-	_, err := n.reverse(as(t), account, rows...)
+	_, err := n.reverse(t, as(t), account, rows...)
 	require.ErrorIs(t, err, errCrash)
 	n.store.at("", nil)
 }
 
 func TestAReversalWhoseProcessDiedIsForsakenByWhoeverNeedsARow(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]func(ctx context.Context, n *node, account, row int64) error{
-		"edit": func(ctx context.Context, n *node, account, row int64) error {
-			_, err := ledger.EditRow(ctx, n.Books, bank.Ledger, account, row, editRow{In: new(rupees(5))})
+	for name, change := range map[string]func(req commands.Request, n *node, account, row int64) error{
+		"edit": func(req commands.Request, n *node, account, row int64) error {
+			_, err := ledger.EditRow(patient(t), req, n.Books, bank.Ledger, account, row, editRow{In: new(rupees(5))})
 			return err
 		},
-		"delete": func(ctx context.Context, n *node, account, row int64) error {
-			_, err := ledger.DeleteRow(ctx, n.Books, bank.Ledger, account, row)
+		"delete": func(req commands.Request, n *node, account, row int64) error {
+			_, err := ledger.DeleteRow(patient(t), req, n.Books, bank.Ledger, account, row)
 			return err
 		},
-		"void": func(ctx context.Context, n *node, account, row int64) error {
-			_, err := ledger.VoidRow(ctx, n.Books, bank.Ledger, account, row)
+		"void": func(req commands.Request, n *node, account, row int64) error {
+			_, err := ledger.VoidRow(patient(t), req, n.Books, bank.Ledger, account, row)
 			return err
 		},
-		"reverse": func(ctx context.Context, n *node, account, row int64) error {
-			_, err := n.reverse(ctx, account, row)
+		"reverse": func(req commands.Request, n *node, account, row int64) error {
+			_, err := n.reverse(t, req, account, row)
 			return err
 		},
 	} {
@@ -170,7 +169,7 @@ func TestAReversalWhoseProcessDiedIsForsakenByWhoeverNeedsARow(t *testing.T) {
 			n.Wait()
 			require.Contains(t, o.names(t, bank.Rows.Stream(idText(one))), "BankRowReversalDropped")
 			o.agree(t)
-			_, err := n.reverse(as(t), account, two)
+			_, err := n.reverse(t, as(t), account, two)
 			require.NoError(t, err)
 			n.Wait()
 			o.agree(t)
@@ -185,10 +184,10 @@ func TestAnUndecidedReversalThatIsForsakenBeginsAnew(t *testing.T) {
 	account := quick.open(t)
 	one, two := quick.add(t, account, today), quick.add(t, account, today)
 	slow.store.at("bankbulk-", func() error {
-		_, err := ledger.EditRow(as(t), quick.Books, bank.Ledger, account, two, editRow{In: new(rupees(5))})
+		_, err := ledger.EditRow(patient(t), as(t), quick.Books, bank.Ledger, account, two, editRow{In: new(rupees(5))})
 		return err
 	})
-	_, err := slow.reverse(as(t, keyed), account, one, two)
+	_, err := slow.reverse(t, as(t, keyed), account, one, two)
 	require.NoError(t, err)
 	slow.Wait()
 	require.Equal(t, "0", o.balance(t, account), "what is taken back is what stands, not what stood")
@@ -202,7 +201,7 @@ func TestADecidedReversalIsCarriedOutByWhoeverNeedsARow(t *testing.T) {
 	account := n.open(t)
 	one, two := n.add(t, account, today), n.add(t, account, today)
 	n.store.fails(errCrash)
-	out, err := n.reverse(as(t), account, one, two)
+	out, err := n.reverse(t, as(t), account, one, two)
 	require.NoError(t, err)
 	n.Wait()
 	first := id(t, out.ID)
@@ -210,13 +209,13 @@ func TestADecidedReversalIsCarriedOutByWhoeverNeedsARow(t *testing.T) {
 	o.agree(t)
 
 	other := o.node(t)
-	_, err = ledger.EditRow(as(t), other.Books, bank.Ledger, account, two, editRow{In: new(rupees(5))})
+	_, err = ledger.EditRow(patient(t), as(t), other.Books, bank.Ledger, account, two, editRow{In: new(rupees(5))})
 	require.ErrorIs(t, err, fault.Newf(fault.Conflict, "The row is reversed by row %d and stays as it is", first+1))
 	for _, row := range []int64{one, two} {
 		require.Equal(t, []string{"BankRowAdded", "BankRowReversalAnnounced", "BankRowReversed"}, o.names(t, bank.Rows.Stream(idText(row))))
 	}
 	o.agree(t)
-	_, err = n.reverse(as(t), account, first+1)
+	_, err = n.reverse(t, as(t), account, first+1)
 	require.NoError(t, err)
 	n.Wait()
 	o.agree(t)
@@ -229,21 +228,21 @@ func TestSeveralProcessesCarryAReversalOutOnce(t *testing.T) {
 	account := n.open(t)
 	row := n.add(t, account, today)
 	n.store.fails(errCrash)
-	_, err := n.reverse(as(t), account, row)
+	_, err := n.reverse(t, as(t), account, row)
 	require.NoError(t, err)
 	n.Wait()
 	var all sync.WaitGroup
 	for range 4 {
 		other := o.node(t)
 		all.Go(func() {
-			if err := ledger.ResumeBulks(as(t), other.Books, bank.Ledger); err != nil {
+			if err := ledger.ResumeBulks(patient(t), other.Books, bank.Ledger); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	all.Wait()
 	require.Equal(t, []string{"BankRowAdded", "BankRowReversalAnnounced", "BankRowReversed"}, o.names(t, bank.Rows.Stream(idText(row))))
-	unfinished, err := o.views.UnfinishedBulks(as(t), "bank")
+	unfinished, err := o.views.UnfinishedBulks(patient(t), "bank")
 	require.NoError(t, err)
 	require.Empty(t, unfinished)
 	o.agree(t)
@@ -263,7 +262,7 @@ func TestOverlappingReversalsAreAllOrNone(t *testing.T) {
 	errs := make([]error, len(groups))
 	var all sync.WaitGroup
 	for i, n := range nodes {
-		all.Go(func() { _, errs[i] = n.reverse(as(t), account, groups[i]...) })
+		all.Go(func() { _, errs[i] = n.reverse(t, as(t), account, groups[i]...) })
 	}
 	all.Wait()
 	succeeded := 0
@@ -288,14 +287,14 @@ func TestAReversalWithAKeyIsDoneOnce(t *testing.T) {
 	one, two := o.node(t), o.node(t)
 	account := one.open(t)
 	row := one.add(t, account, today)
-	first, err := one.reverse(as(t, keyed), account, row)
+	first, err := one.reverse(t, as(t, keyed), account, row)
 	require.NoError(t, err)
 	one.Wait()
-	again, err := two.reverse(as(t, keyed), account, row)
+	again, err := two.reverse(t, as(t, keyed), account, row)
 	require.NoError(t, err)
 	first.Replayed = true
 	require.Equal(t, first, again)
-	_, err = two.reverse(as(t, keyed, func(r *commands.Request) { r.Fingerprint = []byte("another") }), account, row)
+	_, err = two.reverse(t, as(t, keyed, func(r *commands.Request) { r.Fingerprint = []byte("another") }), account, row)
 	require.ErrorIs(t, err, commands.ErrKeyReused)
 	o.agree(t)
 }
@@ -309,15 +308,15 @@ func TestAReversalThatItsRepetitionWasFasterWithIsNotRefused(t *testing.T) {
 	row := one.add(t, account, today)
 	var first commands.Outcome[book.Bulk[bank.Entry, bank.Entry]]
 	two.store.at("bankrow-", func() (err error) {
-		first, err = one.reverse(as(t, keyed), account, row)
+		first, err = one.reverse(t, as(t, keyed), account, row)
 		return err
 	})
-	again, err := two.reverse(as(t, keyed), account, row)
+	again, err := two.reverse(t, as(t, keyed), account, row)
 	require.NoError(t, err)
 	first.Replayed = true
 	require.Equal(t, first, again)
 	one.Wait()
-	_, err = two.reverse(as(t), account, row)
+	_, err = two.reverse(t, as(t), account, row)
 	require.ErrorContains(t, err, "The row is reversed by row", "another request is")
 	o.agree(t)
 }
@@ -332,9 +331,9 @@ func TestAReversalWithAKeyThatDiedBeforeItWasDecidedIsDoneByItsRepetition(t *tes
 		dead.store.at("bankbulk-", func() error { return errCrash })
 		return errCrash
 	})
-	_, err := dead.reverse(as(t, keyed), account, row)
+	_, err := dead.reverse(t, as(t, keyed), account, row)
 	require.ErrorIs(t, err, errCrash)
-	out, err := n.reverse(as(t, keyed), account, row)
+	out, err := n.reverse(t, as(t, keyed), account, row)
 	require.NoError(t, err)
 	require.False(t, out.Replayed)
 	n.Wait()
@@ -349,9 +348,9 @@ func TestAReversalIsRefusedBeforeAnythingIsWritten(t *testing.T) {
 	n := o.node(t)
 	account, elsewhere := n.open(t), n.open(t)
 	row, other, gone, void := n.add(t, account, today), n.add(t, elsewhere, today), n.add(t, account, today), n.add(t, account, today)
-	_, err := ledger.DeleteRow(as(t), n.Books, bank.Ledger, account, gone)
+	_, err := ledger.DeleteRow(patient(t), as(t), n.Books, bank.Ledger, account, gone)
 	require.NoError(t, err)
-	_, err = ledger.VoidRow(as(t), n.Books, bank.Ledger, account, void)
+	_, err = ledger.VoidRow(patient(t), as(t), n.Books, bank.Ledger, account, void)
 	require.NoError(t, err)
 	before := o.head(t)
 	stale := func(r *commands.Request) { r.IfMatch = new(int64(7)) }
@@ -374,15 +373,15 @@ func TestAReversalIsRefusedBeforeAnythingIsWritten(t *testing.T) {
 		"a row twice":             {keyed, []int64{row, row}, fault.Fields(fault.Field{Field: "rows[1]", Message: "is named twice"})},
 		"a thousand and one rows": {keyed, make([]int64, 1001), fault.Fields(fault.Field{Field: "rows", Message: "at most 1000 rows"})},
 	} {
-		_, err := n.reverse(as(t, c.ctx), account, c.rows...)
+		_, err := n.reverse(t, as(t, c.ctx), account, c.rows...)
 		require.ErrorIs(t, err, c.want, sentence)
 		require.Equal(t, before, o.head(t), sentence)
 	}
-	out, err := n.reverse(as(t, dryRun), account, row)
+	out, err := n.reverse(t, as(t, dryRun), account, row)
 	require.NoError(t, err)
 	require.Equal(t, book.RowAdded[bank.Entry, bank.Entry]{Account: account, Date: today, Out: rupees(1), Reverses: row}, out.State.Added(0))
 	require.Equal(t, before, o.head(t))
 	n.store.fails(eventstore.ErrUnavailable)
-	_, err = n.reverse(as(t, func(r *commands.Request) { r.IfMatch = new(int64(0)) }), account, row)
+	_, err = n.reverse(t, as(t, func(r *commands.Request) { r.IfMatch = new(int64(0)) }), account, row)
 	require.NoError(t, err)
 }

@@ -45,8 +45,7 @@ func notHeld[L any, In, Out book.Entry](ctx context.Context, from commands.Sourc
 }
 
 // settleAll settles those of the rows whose reversal is announced. A dry run leaves them as they are.
-func settleAll[L any, In, Out book.Entry](ctx context.Context, b *Books, l book.Ledger[L, In, Out], rows []int64) error {
-	req := commands.From(ctx)
+func settleAll[L any, In, Out book.Entry](ctx context.Context, req commands.Request, b *Books, l book.Ledger[L, In, Out], rows []int64) error {
 	if req.DryRun {
 		return nil
 	}
@@ -55,52 +54,47 @@ func settleAll[L any, In, Out book.Entry](ctx context.Context, b *Books, l book.
 		if err != nil || r.Workspace != req.Workspace || r.State.Reversal == 0 || r.State.ReversedBy != 0 {
 			return err
 		}
-		return settle(ctx, b, l, row, r.State.Reversal)
+		return settle(ctx, req, b, l, row, r.State.Reversal)
 	})
 }
 
 // settle brings the reversal of a row to its end that a bulk has announced: it carries out what that has
 // decided, or sees to it that it never will be, and lets the row go.
-func settle[L any, In, Out book.Entry](ctx context.Context, b *Books, l book.Ledger[L, In, Out], row, bulk int64) error {
-	if commands.From(ctx).DryRun {
+func settle[L any, In, Out book.Entry](ctx context.Context, req commands.Request, b *Books, l book.Ledger[L, In, Out], row, bulk int64) error {
+	if req.DryRun {
 		return book.ErrReversing
 	}
-	ctx = ofItself(ctx)
-	decided, err := decision(ctx, b, l, bulk, decideWithin)
+	req = req.FollowUp()
+	decided, err := decision(ctx, req, b, l, bulk, decideWithin)
 	switch {
 	case err != nil:
 		return err
 	case decided.Posted != 0:
 		return fill(ctx, b, l, bulk, decided)
 	default:
-		return drop(ctx, b, l, row, bulk)
+		return drop(ctx, req, b, l, row, bulk)
 	}
 }
 
 // letGo ends a reversal that could not be decided. What it does not come to is done by whoever needs the row.
-func letGo[L any, In, Out book.Entry](ctx context.Context, b *Books, l book.Ledger[L, In, Out], rows []int64, bulk int64) {
-	ctx = ofItself(context.WithoutCancel(ctx))
-	decided, err := decision(ctx, b, l, bulk, 0)
+func letGo[L any, In, Out book.Entry](ctx context.Context, req commands.Request, b *Books, l book.Ledger[L, In, Out], rows []int64, bulk int64) {
+	ctx, req = context.WithoutCancel(ctx), req.FollowUp()
+	decided, err := decision(ctx, req, b, l, bulk, 0)
 	switch {
 	case err != nil:
 	case decided.Posted != 0: // though nobody knew, when the log did not answer
 		err = fill(ctx, b, l, bulk, decided)
 	default:
-		err = manyAtOnce(rows, func(_ int, row int64) error { return drop(ctx, b, l, row, bulk) })
+		err = manyAtOnce(rows, func(_ int, row int64) error { return drop(ctx, req, b, l, row, bulk) })
 	}
 	if err != nil {
 		b.Log.Warn("a reversal that will not be was not ended; whoever needs its rows will do it", "bulk", bulk, "error", err)
 	}
 }
 
-// ofItself is a context for what follows from a request, whatever the request asks for.
-func ofItself(ctx context.Context) context.Context {
-	return changed(ctx, func(r *commands.Request) { r.Key, r.IfMatch = "", nil })
-}
-
 // decision answers the bulk once it is decided. When it is not within a time it is forsaken, and the answer
 // is one that is not posted.
-func decision[L any, In, Out book.Entry](ctx context.Context, b *Books, l book.Ledger[L, In, Out], bulk int64, within time.Duration) (book.Bulk[In, Out], error) {
+func decision[L any, In, Out book.Entry](ctx context.Context, req commands.Request, b *Books, l book.Ledger[L, In, Out], bulk int64, within time.Duration) (book.Bulk[In, Out], error) {
 	for deadline := time.Now().Add(within); ; {
 		found, err := commands.Load(ctx, b.Commands.Fresh(), l.Bulks, id(bulk))
 		if err != nil || found.Revision >= 0 { // its first event has decided, be it void
@@ -115,13 +109,13 @@ func decision[L any, In, Out book.Entry](ctx context.Context, b *Books, l book.L
 			return book.Bulk[In, Out]{}, ctx.Err()
 		}
 	}
-	out, err := commands.Handle(ctx, b.Commands, l.Bulks, id(bulk), book.ForsakeRows[In, Out]{})
+	out, err := commands.Handle(ctx, b.Commands, req, l.Bulks, id(bulk), book.ForsakeRows[In, Out]{})
 	return out.State, err
 }
 
 // drop lets a row go that the bulk holds.
-func drop[L any, In, Out book.Entry](ctx context.Context, b *Books, l book.Ledger[L, In, Out], row, bulk int64) error {
-	_, err := commands.Handle(ctx, b.Commands, l.Rows, id(row), book.DropReversal[In, Out]{Bulk: bulk})
+func drop[L any, In, Out book.Entry](ctx context.Context, req commands.Request, b *Books, l book.Ledger[L, In, Out], row, bulk int64) error {
+	_, err := commands.Handle(ctx, b.Commands, req, l.Rows, id(row), book.DropReversal[In, Out]{Bulk: bulk})
 	return err
 }
 

@@ -63,9 +63,7 @@ func (r *Routes) APIKeys() {
 			}
 			c.Workspace = *other
 		}
-		req := commands.From(ctx)
-		req.Workspace = c.Workspace
-		key, out, err := flows.CreateAPIKey(commands.With(ctx, req), r.Commands, c)
+		key, out, err := flows.CreateAPIKey(ctx, r.Commands, api.Request(ctx).In(c.Workspace), c)
 		if err != nil {
 			return nil, err
 		}
@@ -91,7 +89,7 @@ func (r *Routes) APIKeys() {
 	}, func(ctx context.Context, in *struct {
 		ID uuid.UUID `path:"api_key_id"`
 	}) (*api.Nothing, error) {
-		out, err := flows.RevokeAPIKey(ctx, r.Commands, in.ID)
+		out, err := flows.RevokeAPIKey(ctx, r.Commands, api.Request(ctx), in.ID)
 		if err != nil {
 			return nil, err
 		}

@@ -125,7 +125,7 @@ func (r *Routes) registration() {
 	op := authOp("register", "POST", "/register", "Make an account; its address gets a mail to verify it")
 	op.Status = http.StatusCreated
 	api.Handle(r.API, op, func(ctx context.Context, in *struct{ Body flows.Registration }) (*api.Body[RegisteredUser], error) {
-		made, err := r.Accounts.Register(ctx, in.Body)
+		made, err := r.Accounts.Register(ctx, api.Request(ctx), in.Body)
 		if err != nil {
 			return nil, err
 		}
@@ -138,7 +138,7 @@ func (r *Routes) registration() {
 				Token string `json:"token" maxLength:"500"`
 			}
 		}) (*api.Body[Message], error) {
-			position, err := r.Accounts.VerifyEmail(ctx, in.Body.Token)
+			position, err := r.Accounts.VerifyEmail(ctx, api.Request(ctx), in.Body.Token)
 			if err != nil {
 				return nil, err
 			}
@@ -155,7 +155,7 @@ func (r *Routes) undo() {
 			Token string `json:"token" maxLength:"500"`
 		}
 	}) (*api.Body[Message], error) {
-		position, err := r.Accounts.UndoEmail(ctx, in.Body.Token)
+		position, err := r.Accounts.UndoEmail(ctx, api.Request(ctx), in.Body.Token)
 		if err != nil {
 			return nil, err
 		}
@@ -171,7 +171,7 @@ func (r *Routes) sessions() {
 			Password string `json:"password" maxLength:"1000"`
 		}
 	}) (*api.Body[SignedIn], error) {
-		s, err := r.Accounts.SignIn(ctx, in.Body.Email, in.Body.Password)
+		s, err := r.Accounts.SignIn(ctx, api.Request(ctx), in.Body.Email, in.Body.Password)
 		if err != nil {
 			return nil, err
 		}
@@ -189,7 +189,7 @@ func (r *Routes) sessions() {
 		if who.Session == uuid.Nil {
 			return nil, errOnlyUsers
 		}
-		position, err := r.Accounts.SignOut(ctx, who.Session)
+		position, err := r.Accounts.SignOut(ctx, api.Request(ctx), who.Session)
 		if err != nil {
 			return nil, err
 		}
@@ -244,7 +244,7 @@ func (r *Routes) passwords() {
 				NewPassword string `json:"new_password" maxLength:"1000"`
 			}
 		}) (*api.Body[Message], error) {
-			position, err := r.Accounts.ResetPassword(ctx, in.Body.Token, in.Body.NewPassword)
+			position, err := r.Accounts.ResetPassword(ctx, api.Request(ctx), in.Body.Token, in.Body.NewPassword)
 			if err != nil {
 				return nil, err
 			}
@@ -280,7 +280,7 @@ func (r *Routes) provider() {
 		who, err := r.Provider.Finish(ctx, in.Flow, api.Query(ctx))
 		var s flows.SignedIn
 		if err == nil {
-			s, err = r.Accounts.SignInByProvider(ctx, who)
+			s, err = r.Accounts.SignInByProvider(ctx, api.Request(ctx), who)
 		}
 		if err != nil {
 			return r.failed(ctx, err, gone), nil

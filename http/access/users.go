@@ -85,7 +85,7 @@ func (r *Routes) Users() {
 					return nil, err
 				}
 			}
-			position, err := r.Accounts.Change(ctx, id, in.Body)
+			position, err := r.Accounts.Change(ctx, api.Request(ctx), id, in.Body)
 			if err != nil {
 				return nil, err
 			}
@@ -104,7 +104,7 @@ func (r *Routes) Users() {
 		if again, err := r.repeated(ctx, id); again || err != nil {
 			return api.Answer(Message{"Password changed"}, err)
 		}
-		position, err := r.Accounts.ChangePassword(ctx, id, api.Caller(ctx).Session, in.Body.CurrentPassword, in.Body.NewPassword)
+		position, err := r.Accounts.ChangePassword(ctx, api.Request(ctx), id, api.Caller(ctx).Session, in.Body.CurrentPassword, in.Body.NewPassword)
 		if err != nil {
 			return nil, err
 		}
@@ -120,7 +120,7 @@ func (r *Routes) Users() {
 			if again, err := r.repeated(ctx, id); again || err != nil {
 				return api.Answer(Message{"The account will be deleted within 30 days"}, err)
 			}
-			position, err := r.Accounts.RequestDeletion(ctx, id)
+			position, err := r.Accounts.RequestDeletion(ctx, api.Request(ctx), id)
 			if err != nil {
 				return nil, err
 			}
@@ -153,7 +153,7 @@ func (r *Routes) picture() {
 		if err := r.Pictures.Put(ctx, key, drawn.Type, drawn.Bytes); err != nil {
 			return nil, err
 		}
-		unused, position, err := r.Accounts.ChangePicture(ctx, id, key)
+		unused, position, err := r.Accounts.ChangePicture(ctx, api.Request(ctx), id, key)
 		if _, refused := errors.AsType[*fault.Error](err); refused {
 			return nil, errors.Join(err, r.Pictures.Delete(context.WithoutCancel(ctx), key))
 		}
@@ -174,7 +174,7 @@ const limitEmail = "users_email"
 
 // repeated says whether an earlier request with the same key did what this one asks for.
 func (r *Routes) repeated(ctx context.Context, id uuid.UUID) (bool, error) {
-	out, done, err := r.Accounts.Earlier(ctx, id)
+	out, done, err := r.Accounts.Earlier(ctx, api.Request(ctx), id)
 	if done {
 		api.Wrote(ctx, out.Position, true)
 	}

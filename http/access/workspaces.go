@@ -46,21 +46,20 @@ type InWorkspace struct {
 
 // enter goes to the workspace in the path, whichever one the request acts in otherwise, if the caller may
 // do so much there.
-func (r *Routes) enter(ctx context.Context, in InWorkspace, level actor.Level) (context.Context, error) {
-	who := api.Caller(ctx)
+func (r *Routes) enter(ctx context.Context, in InWorkspace, level actor.Level) (commands.Request, error) {
+	req, who := api.Request(ctx), api.Caller(ctx)
 	if who.Workspace != in.Workspace && !who.Permissions.Operator {
 		var err error
 		if who, err = r.Entrance.Enter(ctx, who, in.Workspace); err != nil {
-			return nil, err
+			return req, err
 		}
 	}
 	if !who.May(actor.Marketplace, level) {
-		return nil, api.ErrNotPermitted
+		return req, api.ErrNotPermitted
 	}
 	who.Workspace = in.Workspace
-	req := commands.From(ctx)
-	req.Actor, req.Workspace = who, in.Workspace
-	return commands.With(ctx, req), nil
+	req.Actor = who
+	return req.In(in.Workspace), nil
 }
 
 // InMember names a member in the path.
@@ -87,8 +86,7 @@ func (r *Routes) Workspaces() {
 		})
 	api.Handle(r.API, workspaceOp("list-members", "GET", "/api/v1/workspaces/{workspace_id}/members", "List a workspace's members"),
 		func(ctx context.Context, in *InWorkspace) (*api.Body[[]views.Member], error) {
-			ctx, err := r.enter(ctx, *in, actor.Read)
-			if err != nil {
+			if _, err := r.enter(ctx, *in, actor.Read); err != nil {
 				return nil, err
 			}
 			return api.Answer(r.Views.Members(ctx, in.Workspace))
@@ -101,7 +99,7 @@ func (r *Routes) Workspaces() {
 				Permissions actor.Permissions `json:"permissions"`
 			}
 		}) (*api.Body[flows.OpenInvitation], error) {
-			ctx, err := r.enter(ctx, in.InWorkspace, actor.Write)
+			req, err := r.enter(ctx, in.InWorkspace, actor.Write)
 			if err != nil {
 				return nil, err
 			}
@@ -109,7 +107,7 @@ func (r *Routes) Workspaces() {
 			if err != nil {
 				return nil, err
 			}
-			id, out, err := r.Accounts.Invite(ctx, in.Workspace, email, in.Body.Permissions)
+			id, out, err := r.Accounts.Invite(ctx, req, in.Workspace, email, in.Body.Permissions)
 			if err != nil {
 				return nil, err
 			}
@@ -120,19 +118,18 @@ func (r *Routes) Workspaces() {
 	list := workspaceOp("list-invitations", "GET", "/api/v1/workspaces/{workspace_id}/invitations", "List the open invitations")
 	list.Reads = nil // but the log
 	api.Handle(r.API, list, func(ctx context.Context, in *InWorkspace) (*api.Body[[]flows.OpenInvitation], error) {
-		ctx, err := r.enter(ctx, *in, actor.Read)
-		if err != nil {
+		if _, err := r.enter(ctx, *in, actor.Read); err != nil {
 			return nil, err
 		}
 		return api.Answer(r.Accounts.Invitations(ctx, in.Workspace))
 	})
 	api.Handle(r.API, workspaceOp("withdraw-invitation", "DELETE", "/api/v1/workspaces/{workspace_id}/invitations/{invitation_id}", "Withdraw an invitation"),
 		func(ctx context.Context, in *InInvitation) (*api.Nothing, error) {
-			ctx, err := r.enter(ctx, in.InWorkspace, actor.Write)
+			req, err := r.enter(ctx, in.InWorkspace, actor.Write)
 			if err != nil {
 				return nil, err
 			}
-			out, err := r.Accounts.Withdraw(ctx, in.Workspace, in.Invitation)
+			out, err := r.Accounts.Withdraw(ctx, req, in.Workspace, in.Invitation)
 			if err != nil {
 				return nil, err
 			}
@@ -150,7 +147,7 @@ func (r *Routes) Workspaces() {
 		if err != nil {
 			return nil, err
 		}
-		joined, out, err := r.Accounts.Accept(ctx, in.Body.Token, id)
+		joined, out, err := r.Accounts.Accept(ctx, api.Request(ctx), in.Body.Token, id)
 		if err != nil {
 			return nil, err
 		}
@@ -164,11 +161,11 @@ func (r *Routes) Workspaces() {
 				Permissions actor.Permissions `json:"permissions"`
 			}
 		}) (*api.Tagged[Membership], error) {
-			ctx, err := r.enter(ctx, in.InWorkspace, actor.Write)
+			req, err := r.enter(ctx, in.InWorkspace, actor.Write)
 			if err != nil {
 				return nil, err
 			}
-			out, err := r.Accounts.ChangeMember(ctx, in.Workspace, in.User, in.Body.Permissions)
+			out, err := r.Accounts.ChangeMember(ctx, req, in.Workspace, in.User, in.Body.Permissions)
 			if err != nil {
 				return nil, err
 			}
@@ -177,11 +174,11 @@ func (r *Routes) Workspaces() {
 		})
 	api.Handle(r.API, workspaceOp("remove-member", "DELETE", "/api/v1/workspaces/{workspace_id}/members/{user_id}", "Remove a member"),
 		func(ctx context.Context, in *InMember) (*api.Nothing, error) {
-			ctx, err := r.enter(ctx, in.InWorkspace, actor.Write)
+			req, err := r.enter(ctx, in.InWorkspace, actor.Write)
 			if err != nil {
 				return nil, err
 			}
-			out, err := r.Accounts.RemoveMember(ctx, in.Workspace, in.User)
+			out, err := r.Accounts.RemoveMember(ctx, req, in.Workspace, in.User)
 			if err != nil {
 				return nil, err
 			}

@@ -137,7 +137,7 @@ func (s *server) as(t testing.TB, bearer string) *apitest.Client {
 func (s *server) note(ctx context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.seen = append(s.seen, commands.From(ctx))
+	s.seen = append(s.seen, api.Request(ctx))
 }
 
 func (s *server) register() {
@@ -153,7 +153,7 @@ func (s *server) register() {
 		if in.Account == 404 {
 			return nil, fmt.Errorf("add row: %w", fault.New(fault.NotFound, "Account not found"))
 		}
-		api.Wrote(ctx, 41, commands.From(ctx).Key == "again")
+		api.Wrote(ctx, 41, api.Request(ctx).Key == "again")
 		api.Prefers(ctx)
 		return &api.Tagged[rowAnswer]{ETag: api.Revision(0), Body: rowAnswer{ID: 7, row: in.Body}}, nil
 	})

@@ -66,6 +66,20 @@ func Caller(ctx context.Context) actor.Actor {
 	return actor.Actor{}
 }
 
+// requestKey is the context's key of the request.
+type requestKey struct{}
+
+// withRequest returns the context that a handler gets.
+func (c *call) withRequest(ctx context.Context) context.Context {
+	return context.WithValue(ctx, requestKey{}, c.request)
+}
+
+// Request returns what commands want to know of the request; the zero Request outside of handlers.
+func Request(ctx context.Context) commands.Request {
+	r, _ := ctx.Value(requestKey{}).(commands.Request)
+	return r
+}
+
 // RequestID answers the request's id.
 func RequestID(ctx context.Context) string {
 	if c := callOf(ctx); c != nil {

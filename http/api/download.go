@@ -10,8 +10,6 @@ import (
 	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
-
-	"bahi/commands"
 )
 
 // Content is an answer that is written while it is made, so that it may be larger than memory. Write has as
@@ -46,7 +44,7 @@ func Download[I any](a *API, op Op, kinds map[string]any, handler func(ctx conte
 	described.Responses = map[string]*huma.Response{strconv.Itoa(o.Status): response}
 	huma.Register(documenter{API: a.huma, op: o}, described, func(ctx context.Context, in *I) (*huma.StreamResponse, error) {
 		c := callOf(ctx)
-		ctx = commands.With(ctx, c.request)
+		ctx = c.withRequest(ctx)
 		limited, cancel := c.timeout(ctx)
 		defer cancel()
 		content, err := handler(limited, in)

@@ -7,7 +7,6 @@ import (
 
 	"github.com/gorilla/mux"
 
-	"bahi/commands"
 	"bahi/domain/actor"
 	"bahi/readmodels"
 )
@@ -35,7 +34,7 @@ func (a *API) Mount(name, path string, handler http.Handler) {
 
 // Authenticate finds out who a request bears the credential of, for handlers that are given it in another
 // way than operations are. A credential that opens nothing counts for the request's address, as an
-// operation's does. The context that it answers is the actor's, ready for commands.
+// operation's does. The context that it returns has the actor's [Request].
 func Authenticate(ctx context.Context, bearer string) (context.Context, actor.Actor, error) {
 	c := callOf(ctx)
 	if c == nil {
@@ -44,7 +43,7 @@ func Authenticate(ctx context.Context, bearer string) (context.Context, actor.Ac
 	if err := c.identify(bearer); err != nil {
 		return ctx, actor.Actor{}, err
 	}
-	return commands.With(ctx, c.request), c.request.Actor, nil
+	return c.withRequest(ctx), c.request.Actor, nil
 }
 
 // Failed tells the log why a handler that answers by itself could not do what it was asked.

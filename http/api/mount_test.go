@@ -12,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"bahi/commands"
 	"bahi/domain/actor"
 	"bahi/domain/fault"
 	"bahi/http/api"
@@ -45,7 +44,7 @@ func startMounted(t *testing.T, limits api.Limits) *apitest.Client {
 			w.WriteHeader(problem.Status)
 			return
 		}
-		_, _ = fmt.Fprintf(w, "%s %s as %s, commands as %s, %v", r.Method, r.URL.Path, who, commands.From(ctx).Actor, err)
+		_, _ = fmt.Fprintf(w, "%s %s as %s, commands as %s, %v", r.Method, r.URL.Path, who, api.Request(ctx).Actor, err)
 	}))
 	server := httptest.NewServer(a)
 	t.Cleanup(server.Close)

@@ -11,7 +11,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humamux"
 
-	"bahi/commands"
 	"bahi/domain/actor"
 )
 
@@ -69,7 +68,7 @@ func (o *operation) matches(path string) bool { return o.pattern.MatchString(pat
 // field Body; see [Body], [ETag] and [Optional] for outputs and parameters. It panics when the
 // operation is not in order, so that this is found at the start.
 //
-// The context that the handler gets is ready for commands and readmodels; see also [Caller], [Prefers]
+// The context that the handler gets has the [Request] for commands; see also [Caller], [Prefers]
 // and [Wrote].
 func Handle[I, O any](a *API, op Op, handler func(ctx context.Context, in *I) (*O, error)) {
 	o := a.add(op)
@@ -85,7 +84,7 @@ func Handle[I, O any](a *API, op Op, handler func(ctx context.Context, in *I) (*
 			reflect.ValueOf(in).Elem().FieldByIndex(o.file).Set(reflect.ValueOf(c.file))
 		}
 		c.request.Fingerprint = c.print.sum()
-		ctx, cancel := c.timeout(commands.With(ctx, c.request))
+		ctx, cancel := c.timeout(c.withRequest(ctx))
 		defer cancel()
 		out, err := handler(ctx, in)
 		if err != nil {

@@ -15,8 +15,6 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
-
-	"bahi/commands"
 )
 
 const (
@@ -60,7 +58,7 @@ func Stream[I any](a *API, op Op, kinds map[string]any, handler func(ctx context
 	described.Responses = map[string]*huma.Response{strconv.Itoa(o.Status): a.documentEvents(kinds)}
 	huma.Register(documenter{API: a.huma, op: o}, described, func(ctx context.Context, in *I) (*huma.StreamResponse, error) {
 		c := callOf(ctx)
-		ctx = commands.With(ctx, c.request)
+		ctx = c.withRequest(ctx)
 		limited, cancel := c.timeout(ctx)
 		defer cancel()
 		source, err := handler(limited, in)

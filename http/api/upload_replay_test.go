@@ -60,7 +60,7 @@ func (s *server) withLog(t *testing.T) *server {
 			if err != nil {
 				return nil, err
 			}
-			out, err := commands.Create(ctx, h, keptFiles, newID, keepFile{kept{seen.SHA256}})
+			out, err := commands.Create(ctx, h, api.Request(ctx), keptFiles, newID, keepFile{kept{seen.SHA256}})
 			if err != nil {
 				return nil, err
 			}

@@ -8,6 +8,7 @@ import (
 
 	"bahi/domain/event"
 	"bahi/domain/fault"
+	"bahi/http/api"
 	"bahi/http/ops"
 	views "bahi/readmodels/ops"
 )
@@ -187,6 +188,6 @@ func (v *visit) skip(name string) error {
 	case len([]rune(reason)) > mostReason:
 		return fault.Fields(fault.Field{Field: "reason", Message: fmt.Sprintf("at most %d characters", mostReason)})
 	}
-	_, err = v.Builds.Skip(v.r.Context(), name, event.Position(position), reason)
+	_, err = v.Builds.Skip(v.r.Context(), api.Request(v.r.Context()), name, event.Position(position), reason)
 	return err
 }

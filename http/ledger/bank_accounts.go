@@ -43,7 +43,7 @@ func (r *Routes) BankAccounts() {
 		ID: "open-bank", Method: "POST", Path: "/bank", Summary: "Open a bank account",
 		Tags: tags, Area: area, Limit: limit, Reads: reads, StrictBody: true, ReadOnly: fields, DryRun: true,
 	}, func(ctx context.Context, in *struct{ Body book.OpenAccount[bank.Entry] }) (*api.Tagged[BankAccount], error) {
-		out, err := flows.OpenAccount(ctx, r.Books, bank.Ledger, in.Body)
+		out, err := flows.OpenAccount(ctx, api.Request(ctx), r.Books, bank.Ledger, in.Body)
 		written, err := r.bankWritten(ctx, out, err)
 		if err == nil { // nothing can have been posted to it before
 			written.Body.Balance = &unit.Sum{Decimal: decimal.Zero}
@@ -74,14 +74,14 @@ func (r *Routes) BankAccounts() {
 		ByBank
 		Body book.RenameAccount[bank.Entry]
 	}) (*api.Tagged[BankAccount], error) {
-		out, err := flows.RenameAccount(ctx, r.Books, bank.Ledger, in.Account, in.Body)
+		out, err := flows.RenameAccount(ctx, api.Request(ctx), r.Books, bank.Ledger, in.Account, in.Body)
 		return r.bankWritten(ctx, out, err)
 	})
 	api.Handle(r.API, api.Op{
 		ID: "delete-bank", Method: "DELETE", Path: "/bank-account/{bank_id}", Summary: "Delete a bank account and all its rows",
 		Tags: tags, Area: area, Limit: limit, Reads: reads, DryRun: true,
 	}, func(ctx context.Context, in *ByBank) (*api.Nothing, error) {
-		out, err := flows.DeleteAccount(ctx, r.Books, bank.Ledger, in.Account)
+		out, err := flows.DeleteAccount(ctx, api.Request(ctx), r.Books, bank.Ledger, in.Account)
 		if err != nil {
 			return nil, err
 		}
@@ -104,10 +104,10 @@ func (r *Routes) bankWritten(ctx context.Context, out commands.Outcome[bank.Acco
 	if err == nil {
 		a.ID = &id
 	}
-	if !commands.From(ctx).DryRun {
+	if !api.Request(ctx).DryRun {
 		api.Wrote(ctx, out.Position, out.Replayed)
 	}
-	if a.ID != nil && (commands.From(ctx).DryRun || api.Prefers(ctx)) {
+	if a.ID != nil && (api.Request(ctx).DryRun || api.Prefers(ctx)) {
 		read, err := r.Views.Account(readmodels.AtLeast(ctx, out.Position), workspace(ctx), bank.Ledger.Name, id, asWritten(out), bank.ErrNoAccount)
 		if err == nil { // else the write is answered without it: it is in the log
 			a.Balance = &read.Cash

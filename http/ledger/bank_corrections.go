@@ -35,20 +35,20 @@ type ReverseRows struct {
 	Rows []int64 `json:"rows" doc:"Ids of the rows to take back, all or none, up to 1,000"`
 }
 
-// given answers a context in which the body's reason is the request's.
-func (b Because) given(ctx context.Context) (context.Context, error) {
+// given returns the request with the body's reason.
+func (b Because) given(ctx context.Context) (commands.Request, error) {
+	request := api.Request(ctx)
 	if wrong := book.CheckText("reason", b.Reason, maxReason); wrong != nil {
-		return ctx, fault.Fields(wrong...)
+		return request, fault.Fields(wrong...)
 	}
-	request := commands.From(ctx)
 	switch reason := string(b.Reason); {
 	case reason == "":
-		return ctx, nil
+		return request, nil
 	case request.Reason != "" && strings.TrimSpace(request.Reason) != reason:
-		return ctx, fault.Fields(fault.Field{Field: "reason", Message: "is not what the header Bahi-Reason says"})
+		return request, fault.Fields(fault.Field{Field: "reason", Message: "is not what the header Bahi-Reason says"})
 	default:
 		request.Reason = reason
-		return commands.With(ctx, request), nil
+		return request, nil
 	}
 }
 
@@ -98,11 +98,11 @@ func (r *Routes) BankCorrections() {
 		if in.Body == nil {
 			in.Body = &Because{}
 		}
-		ctx, err := in.Body.given(ctx)
+		req, err := in.Body.given(ctx)
 		if err != nil {
 			return nil, err
 		}
-		out, err := flows.VoidRow(ctx, r.Books, bank.Ledger, in.Account, in.Row)
+		out, err := flows.VoidRow(ctx, req, r.Books, bank.Ledger, in.Account, in.Row)
 		return r.rowWritten(ctx, in.Account, out, err)
 	})
 }
@@ -110,15 +110,15 @@ func (r *Routes) BankCorrections() {
 // reverse answers the rows that take others back, each with the balance after it in a dry run or when the
 // caller wants it.
 func (r *Routes) reverse(ctx context.Context, account int64, body ReverseRow, rows []int64) ([]BankRow, error) {
-	ctx, err := body.given(ctx)
+	req, err := body.given(ctx)
 	if err != nil {
 		return nil, err
 	}
-	out, err := flows.ReverseRows(ctx, r.Books, bank.Ledger, account, flows.Reversal{Rows: rows, Date: body.Date})
+	out, err := flows.ReverseRows(ctx, req, r.Books, bank.Ledger, account, flows.Reversal{Rows: rows, Date: body.Date})
 	if err != nil {
 		return nil, err
 	}
-	if !commands.From(ctx).DryRun {
+	if !req.DryRun {
 		api.Wrote(ctx, out.Position, out.Replayed)
 	}
 	return r.rowsWritten(ctx, account, out)

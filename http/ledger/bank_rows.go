@@ -91,7 +91,7 @@ func (r *Routes) BankRows() {
 		ByAccount
 		Body book.AddRow[bank.Entry, bank.Entry]
 	}) (*api.Tagged[BankRow], error) {
-		out, err := flows.AddRow(ctx, r.Books, bank.Ledger, in.Account, in.Body)
+		out, err := flows.AddRow(ctx, api.Request(ctx), r.Books, bank.Ledger, in.Account, in.Body)
 		return r.rowWritten(ctx, in.Account, out, err)
 	})
 	api.Handle(r.API, api.Op{
@@ -106,7 +106,7 @@ func (r *Routes) BankRows() {
 		if err != nil {
 			return nil, err
 		}
-		out, err := flows.EditRow(ctx, r.Books, bank.Ledger, in.Account, row, in.Body.EditRow)
+		out, err := flows.EditRow(ctx, api.Request(ctx), r.Books, bank.Ledger, in.Account, row, in.Body.EditRow)
 		return r.rowWritten(ctx, in.Account, out, err)
 	})
 	api.Handle(r.API, api.Op{
@@ -130,7 +130,7 @@ func (r *Routes) BankRows() {
 		ID: "delete-bank-row", Method: "DELETE", Path: "/bank-ledger/{bank_account_id}/row/{row_id}", Summary: "Delete a row",
 		Tags: tags, Area: area, Limit: limit, Reads: reads, DryRun: true,
 	}, func(ctx context.Context, in *ByRow) (*api.Nothing, error) {
-		out, err := flows.DeleteRow(ctx, r.Books, bank.Ledger, in.Account, in.Row)
+		out, err := flows.DeleteRow(ctx, api.Request(ctx), r.Books, bank.Ledger, in.Account, in.Row)
 		if err != nil {
 			return nil, err
 		}
@@ -165,11 +165,11 @@ func (r *Routes) bankBulk(reads, fields []string) {
 		ByAccount
 		Body book.PostRows[bank.Entry, bank.Entry]
 	}) (*api.Body[BankRowsPosted], error) {
-		out, err := flows.PostRows(ctx, r.Books, bank.Ledger, in.Account, in.Body)
+		out, err := flows.PostRows(ctx, api.Request(ctx), r.Books, bank.Ledger, in.Account, in.Body)
 		if err != nil {
 			return nil, err
 		}
-		if !commands.From(ctx).DryRun {
+		if !api.Request(ctx).DryRun {
 			api.Wrote(ctx, out.Position, out.Replayed)
 		}
 		rows, err := r.rowsWritten(ctx, in.Account, out)
@@ -188,7 +188,7 @@ func (r *Routes) rowsWritten(ctx context.Context, account int64, out commands.Ou
 			rows[i].ID = &id
 		}
 	}
-	if commands.From(ctx).DryRun {
+	if api.Request(ctx).DryRun {
 		return rows, r.balancesIf(ctx, account, rows)
 	}
 	if api.Prefers(ctx) {
@@ -247,7 +247,7 @@ func (r *Routes) rowWritten(ctx context.Context, account int64, out commands.Out
 		return nil, err
 	}
 	row := written(out.ID, out.State, out.Revision)
-	if commands.From(ctx).DryRun {
+	if api.Request(ctx).DryRun {
 		row.Balance, err = r.balanceIf(ctx, account, row)
 		if out.Revision < 0 {
 			row.Revision = nil

@@ -3,7 +3,6 @@ package ledger
 import (
 	"context"
 
-	"bahi/commands"
 	"bahi/domain/ledger/bookslock"
 	"bahi/http/api"
 	views "bahi/readmodels/ledger"
@@ -26,11 +25,11 @@ func (r *Routes) BooksLock() {
 		Summary: "Lock the books through a day, or unlock them with null; moving the lock back wants Bahi-Reason",
 		Tags:    tags, Area: area, Limit: limit, StrictBody: true, DryRun: true,
 	}, func(ctx context.Context, in *struct{ Body bookslock.Set }) (*api.Tagged[views.Lock], error) {
-		out, err := r.Books.SetLock(ctx, in.Body)
+		out, err := r.Books.SetLock(ctx, api.Request(ctx), in.Body)
 		if err != nil {
 			return nil, err
 		}
-		if !commands.From(ctx).DryRun {
+		if !api.Request(ctx).DryRun {
 			api.Wrote(ctx, out.Position, out.Replayed)
 		}
 		return &api.Tagged[views.Lock]{ETag: tag(out), Body: views.Lock{LockedThrough: out.State.Now()}}, nil

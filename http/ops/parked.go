@@ -78,7 +78,7 @@ func (r *Routes) passOver(ctx context.Context, name string, what Skip) error {
 	if reason == "" {
 		return fault.Fields(fault.Field{Field: "reason", Message: "must not be empty"})
 	}
-	recorded, err := r.Builds.Skip(ctx, name, what.Position, reason)
+	recorded, err := r.Builds.Skip(ctx, api.Request(ctx), name, what.Position, reason)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"bahi/commands"
 	"bahi/domain/event"
 	"bahi/http/api"
 	views "bahi/readmodels/ops"
@@ -36,7 +37,7 @@ type Builds interface {
 	Retry(ctx context.Context, name string) error
 	// Skip lets what is parked pass over its event, which must stand at the position. It answers where
 	// in the log that is recorded.
-	Skip(ctx context.Context, name string, at event.Position, reason string) (event.Position, error)
+	Skip(ctx context.Context, req commands.Request, name string, at event.Position, reason string) (event.Position, error)
 }
 
 // Rebuild is how a projection is built anew.

@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	"bahi/commands"
 	"bahi/domain/actor"
 	"bahi/domain/event"
 	"bahi/domain/fault"
@@ -75,7 +76,7 @@ func (o *orders) Accept(_ context.Context, name string) error   { return o.note(
 func (o *orders) Rollback(_ context.Context, name string) error { return o.note("rollback", name) }
 func (o *orders) Retry(_ context.Context, name string) error    { return o.note("retry", name) }
 
-func (o *orders) Skip(_ context.Context, name string, at event.Position, reason string) (event.Position, error) {
+func (o *orders) Skip(_ context.Context, _ commands.Request, name string, at event.Position, reason string) (event.Position, error) {
 	return 77, o.note("skip", name, at, reason)
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"bahi/commands"
 	"bahi/reactors"
 )
 
@@ -41,9 +42,9 @@ func TestWhatFollowsFromWhatHappensNamesNobody(t *testing.T) {
 	r.move(host, "guest@example.net")
 	undo, err := r.accounts.IssueUndo(t.Context(), host, r.state(host).Left[0], 1)
 	require.NoError(t, err)
-	_, err = r.accounts.UndoEmail(t.Context(), undo)
+	_, err = r.accounts.UndoEmail(t.Context(), commands.Request{}, undo)
 	require.NoError(t, err)
-	_, err = r.accounts.RequestDeletion(t.Context(), id)
+	_, err = r.accounts.RequestDeletion(t.Context(), commands.Request{}, id)
 	require.NoError(t, err)
 	r.pass(24 * time.Hour)
 	require.NoError(t, r.eraser.Erase(r.patient(), id))

@@ -176,7 +176,7 @@ func (e *Eraser) Erase(ctx context.Context, id uuid.UUID) error {
 	if err != nil || !l.State.Registered {
 		return err
 	}
-	begun, err := commands.Handle(acting(ctx, l.Workspace), e.Commands, user.Kind, id.String(), user.BeginErasure{Now: e.Now()})
+	begun, err := commands.Handle(ctx, e.Commands, acting(l.Workspace), user.Kind, id.String(), user.BeginErasure{Now: e.Now()})
 	if err != nil || begun.State.Active() { // they changed their mind
 		return err
 	}
@@ -260,7 +260,7 @@ func (e *Eraser) again(ctx context.Context, id uuid.UUID, at time.Time) error {
 			at = now
 		}
 		for _, c := range []event.Command[user.State]{user.CancelDeletion{}, user.RequestDeletion{DeleteAfter: at}} {
-			if _, err := commands.Handle(acting(ctx, of.state.Workspace), e.Commands, user.Kind, id.String(), c); err != nil {
+			if _, err := commands.Handle(ctx, e.Commands, acting(of.state.Workspace), user.Kind, id.String(), c); err != nil {
 				return err
 			}
 		}
@@ -270,8 +270,7 @@ func (e *Eraser) again(ctx context.Context, id uuid.UUID, at time.Time) error {
 
 // conclude says in the log that it is done, and waits until the tables have heard of it.
 func (e *Eraser) conclude(ctx context.Context, id uuid.UUID, of *memory) error {
-	ctx = acting(ctx, of.state.Workspace)
-	out, err := commands.Handle(ctx, e.Commands, user.Kind, id.String(), user.Erase{})
+	out, err := commands.Handle(ctx, e.Commands, acting(of.state.Workspace), user.Kind, id.String(), user.Erase{})
 	if err != nil {
 		return err
 	}
@@ -372,14 +371,14 @@ func (e *Eraser) invited(ctx context.Context, of *memory) (subjects []string, er
 
 // leave gives up what is the user's alone, and takes them out of every workspace.
 func (e *Eraser) leave(ctx context.Context, id uuid.UUID, of *memory) error {
-	nobody := acting(ctx, uuid.Nil) // claims are no workspace's
+	nobody := acting(uuid.Nil) // claims are no workspace's
 	for _, key := range of.emailKeys {
-		if _, err := commands.Handle(nobody, e.Commands, claim.Email, key, claim.Release{User: id, Kind: claim.AnEmail}); err != nil {
+		if _, err := commands.Handle(ctx, e.Commands, nobody, claim.Email, key, claim.Release{User: id, Kind: claim.AnEmail}); err != nil {
 			return fmt.Errorf("release an address: %w", err)
 		}
 	}
 	for _, key := range of.identities {
-		if _, err := commands.Handle(nobody, e.Commands, claim.Identity, key, claim.Release{User: id, Kind: claim.AnIdentity}); err != nil {
+		if _, err := commands.Handle(ctx, e.Commands, nobody, claim.Identity, key, claim.Release{User: id, Kind: claim.AnIdentity}); err != nil {
 			return fmt.Errorf("release an identity: %w", err)
 		}
 	}
@@ -388,7 +387,7 @@ func (e *Eraser) leave(ctx context.Context, id uuid.UUID, of *memory) error {
 		return err
 	}
 	for _, m := range memberships {
-		_, err := commands.Handle(acting(ctx, m.ID), e.Commands, workspace.Kind, m.ID.String(), workspace.Remove{User: id, Erased: true})
+		_, err := commands.Handle(ctx, e.Commands, acting(m.ID), workspace.Kind, m.ID.String(), workspace.Remove{User: id, Erased: true})
 		if err != nil {
 			return fmt.Errorf("leave a workspace: %w", err)
 		}
@@ -396,7 +395,7 @@ func (e *Eraser) leave(ctx context.Context, id uuid.UUID, of *memory) error {
 	return nil
 }
 
-// acting answers a context in which the system itself acts in a workspace.
-func acting(ctx context.Context, workspace uuid.UUID) context.Context {
-	return commands.With(ctx, commands.Request{Actor: actor.Actor{Type: "system", ID: "erasure", Workspace: workspace}, Workspace: workspace})
+// acting returns what is known of a command by which the system itself acts in a workspace.
+func acting(workspace uuid.UUID) commands.Request {
+	return commands.Request{Actor: actor.Actor{Type: "system", ID: "erasure", Workspace: workspace}, Workspace: workspace}
 }

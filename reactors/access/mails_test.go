@@ -13,6 +13,7 @@ import (
 	"github.com/riverqueue/river"
 	"github.com/stretchr/testify/require"
 
+	"bahi/commands"
 	"bahi/domain/access/user"
 	"bahi/domain/access/workspace"
 	"bahi/eventstore"
@@ -41,7 +42,7 @@ func TestTheMailThatVerifiesAnAddress(t *testing.T) {
 	link := token(t, sent, "/auth/verify-email")
 	escaped, err := url.QueryUnescape(link)
 	require.NoError(t, err)
-	_, err = r.accounts.VerifyEmail(t.Context(), escaped)
+	_, err = r.accounts.VerifyEmail(t.Context(), commands.Request{}, escaped)
 	require.NoError(t, err)
 	r.pass(2 * time.Minute)
 	other := job(SendVerification{User: id})
@@ -67,9 +68,9 @@ func TestTheMailThatSetsAPassword(t *testing.T) {
 	require.Len(t, sent, 1)
 	require.Equal(t, "asha@example.org", sent[0].to)
 	require.Equal(t, "Set a new password for Bahi", sent[0].subject)
-	_, err := r.accounts.ResetPassword(t.Context(), token(t, sent, "/auth/reset-password"), "eight copper nails")
+	_, err := r.accounts.ResetPassword(t.Context(), commands.Request{}, token(t, sent, "/auth/reset-password"), "eight copper nails")
 	require.NoError(t, err)
-	_, err = r.accounts.SignIn(t.Context(), "asha@example.org", "eight copper nails")
+	_, err = r.accounts.SignIn(t.Context(), commands.Request{}, "asha@example.org", "eight copper nails")
 	require.NoError(t, err)
 }
 
@@ -94,7 +95,7 @@ func TestTheOldAddressIsToldOfTheNew(t *testing.T) {
 
 	// It is undone, of which the newer address is told if it was theirs.
 	other := job(SendEmailNotice{User: id, Revision: r.revision(id, "UserEmailChanged")})
-	_, err := r.accounts.UndoEmail(t.Context(), undo)
+	_, err := r.accounts.UndoEmail(t.Context(), commands.Request{}, undo)
 	require.NoError(t, err)
 	require.NoError(t, r.mails.emailNotice(t.Context(), job(SendEmailNotice{User: id, Revision: r.revision(id, "UserEmailRestored")})))
 	require.Empty(t, r.box.take(), "anybody may have it")
@@ -113,9 +114,9 @@ func TestAnAddressThatWasVerifiedIsToldThatItsChangeWasUndone(t *testing.T) {
 	require.NoError(t, r.mails.emailNotice(t.Context(), job(SendEmailNotice{User: id, Revision: r.revision(id, "UserEmailChanged")})))
 	undo := token(t, r.box.take(), "/auth/undo-email-change")
 	require.NoError(t, r.mails.verification(t.Context(), job(SendVerification{User: id})))
-	_, err := r.accounts.VerifyEmail(t.Context(), token(t, r.box.take(), "/auth/verify-email"))
+	_, err := r.accounts.VerifyEmail(t.Context(), commands.Request{}, token(t, r.box.take(), "/auth/verify-email"))
 	require.NoError(t, err)
-	_, err = r.accounts.UndoEmail(t.Context(), undo)
+	_, err = r.accounts.UndoEmail(t.Context(), commands.Request{}, undo)
 	require.NoError(t, err)
 	require.NoError(t, r.mails.emailNotice(t.Context(), job(SendEmailNotice{User: id, Revision: r.revision(id, "UserEmailRestored")})))
 	sent := r.box.take()
@@ -136,7 +137,7 @@ func TestTheAdministratorsMailNamesNobody(t *testing.T) {
 	notice := job(SendDeletionNotice{User: id})
 	require.NoError(t, r.mails.deletionNotice(t.Context(), notice))
 	require.Empty(t, r.box.take(), "nobody asked")
-	_, err := r.accounts.RequestDeletion(t.Context(), id)
+	_, err := r.accounts.RequestDeletion(t.Context(), commands.Request{}, id)
 	require.NoError(t, err)
 	require.NoError(t, r.mails.deletionNotice(t.Context(), notice))
 	sent := r.box.take()
@@ -148,7 +149,7 @@ func TestTheAdministratorsMailNamesNobody(t *testing.T) {
 	for _, personal := range []string{"asha", "rao", "example.org"} {
 		require.NotContains(t, strings.ToLower(sent[0].id+sent[0].subject+sent[0].text), personal)
 	}
-	require.NoError(t, r.accounts.CancelDeletion(t.Context(), id))
+	require.NoError(t, r.accounts.CancelDeletion(t.Context(), commands.Request{}, id))
 	require.NoError(t, r.mails.deletionNotice(t.Context(), notice))
 	require.Empty(t, r.box.take(), "they changed their mind meanwhile")
 }
@@ -166,7 +167,7 @@ func TestTheMailThatInvites(t *testing.T) {
 	require.Equal(t, "You are invited to a workspace in Bahi", sent[0].subject)
 	require.Contains(t, sent[0].text, "8 April 2026")
 	require.NotContains(t, words(sent[0].text), "Asha", "nobody's words but ours")
-	in, _, err := r.accounts.Accept(t.Context(), token(t, sent, "/invitations/accept"), ravi)
+	in, _, err := r.accounts.Accept(t.Context(), commands.Request{}, token(t, sent, "/invitations/accept"), ravi)
 	require.NoError(t, err)
 	require.Equal(t, home, in)
 	require.Equal(t, workspace.Owner, r.members(home)[ravi])
@@ -184,7 +185,7 @@ func TestWhoIsErasedMeanwhileIsNotWrittenTo(t *testing.T) {
 	id := r.settle("asha@example.org")
 	invitation := r.invite(host, "asha@example.org")
 	r.move(id, "rao@example.org")
-	_, err := r.accounts.RequestDeletion(t.Context(), id)
+	_, err := r.accounts.RequestDeletion(t.Context(), commands.Request{}, id)
 	require.NoError(t, err)
 	r.pass(24 * time.Hour)
 	require.NoError(t, r.eraser.Erase(r.patient(), id))
@@ -225,7 +226,7 @@ func TestWhoAskedToBeDeletedIsToldInCaseItWasSomebodyElse(t *testing.T) {
 	receipt := job(SendDeletionReceipt{User: id})
 	require.NoError(t, r.mails.deletionReceipt(t.Context(), receipt))
 	require.Empty(t, r.box.take(), "nobody asked")
-	_, err := r.accounts.RequestDeletion(t.Context(), id)
+	_, err := r.accounts.RequestDeletion(t.Context(), commands.Request{}, id)
 	require.NoError(t, err)
 	require.NoError(t, r.mails.deletionReceipt(t.Context(), receipt))
 	sent := r.box.take()

@@ -235,21 +235,21 @@ func (r *rig) pass(d time.Duration) {
 
 func (r *rig) register(email string) uuid.UUID {
 	r.t.Helper()
-	made, err := r.accounts.Register(r.t.Context(), flows.Registration{Email: email, Password: secret, FirstName: "Ashapriya", LastName: "Raokumar"})
+	made, err := r.accounts.Register(r.t.Context(), commands.Request{}, flows.Registration{Email: email, Password: secret, FirstName: "Ashapriya", LastName: "Raokumar"})
 	require.NoError(r.t, err)
 	return made.ID
 }
 
 func (r *rig) settle(email string) uuid.UUID {
 	r.t.Helper()
-	made, err := r.accounts.Admit(r.t.Context(), flows.Registration{Email: email, Password: secret, FirstName: "Ashapriya", LastName: "Raokumar"})
+	made, err := r.accounts.Admit(r.t.Context(), commands.Request{}, flows.Registration{Email: email, Password: secret, FirstName: "Ashapriya", LastName: "Raokumar"})
 	require.NoError(r.t, err)
 	return made.ID
 }
 
 func (r *rig) move(id uuid.UUID, email string) {
 	r.t.Helper()
-	_, err := r.accounts.Change(r.t.Context(), id, flows.Profile{Email: &email})
+	_, err := r.accounts.Change(r.t.Context(), commands.Request{}, id, flows.Profile{Email: &email})
 	require.NoError(r.t, err)
 }
 
@@ -295,18 +295,18 @@ func (r *rig) revision(id uuid.UUID, eventType string) (newest int64) {
 	return newest
 }
 
-// by is a context in which a user acts in their own workspace.
-func (r *rig) by(id uuid.UUID) context.Context {
+// by is a request by which a user acts in their own workspace.
+func (r *rig) by(id uuid.UUID) commands.Request {
 	home := r.state(id).Workspace
-	return commands.With(r.t.Context(), commands.Request{
+	return commands.Request{
 		Actor: actor.Actor{Type: "user", ID: id.String(), Workspace: home, Permissions: workspace.Owner}, Workspace: home,
-	})
+	}
 }
 
 // invite answers the invitation to the user's own workspace.
 func (r *rig) invite(by uuid.UUID, email string) uuid.UUID {
 	r.t.Helper()
-	id, _, err := r.accounts.Invite(r.by(by), r.state(by).Workspace, email, workspace.Owner)
+	id, _, err := r.accounts.Invite(r.t.Context(), r.by(by), r.state(by).Workspace, email, workspace.Owner)
 	require.NoError(r.t, err)
 	return id
 }

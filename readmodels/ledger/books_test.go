@@ -86,11 +86,13 @@ func open(t *testing.T) *office {
 	return o
 }
 
-func (o *office) as(workspace uuid.UUID) context.Context {
-	f := &readmodels.Freshness{Wait: 30 * time.Second}
-	return readmodels.WithFreshness(commands.With(o.ctx, commands.Request{
-		Actor: actor.Actor{Type: "system", ID: "test"}, Workspace: workspace, Reason: "because",
-	}), f)
+// patient returns a context in which a read waits until it is fresh.
+func (o *office) patient() context.Context {
+	return readmodels.WithFreshness(o.ctx, &readmodels.Freshness{Wait: 30 * time.Second})
+}
+
+func as(workspace uuid.UUID) commands.Request {
+	return commands.Request{Actor: actor.Actor{Type: "system", ID: "test"}, Workspace: workspace, Reason: "because"}
 }
 
 // line is a row of the model.
@@ -134,8 +136,8 @@ func TestAnyPageOfAnyTimeReadsAsAReplayWould(t *testing.T) {
 	o := open(t)
 	rapid.Check(t, func(t *rapid.T) {
 		workspace := uuid.New()
-		ctx := o.as(workspace)
-		a, err := ledgerflows.OpenAccount(ctx, o.books, bank.Ledger, book.OpenAccount[bank.Entry]{Name: "SBI"})
+		ctx, req := o.patient(), as(workspace)
+		a, err := ledgerflows.OpenAccount(ctx, req, o.books, bank.Ledger, book.OpenAccount[bank.Entry]{Name: "SBI"})
 		require.NoError(t, err)
 		account := number(t, a.ID)
 		var (
@@ -159,7 +161,7 @@ func TestAnyPageOfAnyTimeReadsAsAReplayWould(t *testing.T) {
 				c.Out = entry.Draw(t, "out")
 				sum -= c.Out[0].Amount
 			}
-			out, err := ledgerflows.AddRow(ctx, o.books, bank.Ledger, account, c)
+			out, err := ledgerflows.AddRow(ctx, req, o.books, bank.Ledger, account, c)
 			require.NoError(t, err)
 			lines = append(lines, line{id: number(t, out.ID), date: c.Date, sum: sum})
 			done(out.Position)
@@ -186,7 +188,7 @@ func TestAnyPageOfAnyTimeReadsAsAReplayWould(t *testing.T) {
 				for range n {
 					c.Rows = append(c.Rows, book.BulkRow[bank.Entry, bank.Entry]{Date: date, Out: entry.Draw(t, "out")})
 				}
-				out, err := ledgerflows.PostRows(ctx, o.books, bank.Ledger, account, c)
+				out, err := ledgerflows.PostRows(ctx, req, o.books, bank.Ledger, account, c)
 				require.NoError(t, err)
 				for i, r := range c.Rows {
 					lines = append(lines, line{id: number(t, out.ID) + int64(i), date: date, sum: -r.Out[0].Amount})
@@ -198,21 +200,21 @@ func TestAnyPageOfAnyTimeReadsAsAReplayWould(t *testing.T) {
 				c := book.EditRow[bank.Entry, bank.Entry]{}
 				date, in, none := day.Draw(t, "date"), entry.Draw(t, "in"), []bank.Entry{}
 				c.Date, c.In, c.Out = &date, &in, &none
-				out, err := ledgerflows.EditRow(ctx, o.books, bank.Ledger, account, lines[i].id, c)
+				out, err := ledgerflows.EditRow(ctx, req, o.books, bank.Ledger, account, lines[i].id, c)
 				require.NoError(t, err)
 				lines[i].date, lines[i].sum = date, in[0].Amount
 				done(out.Position)
 			},
 			"delete": func(t *rapid.T) {
 				i := pick(t, line.free)
-				out, err := ledgerflows.DeleteRow(ctx, o.books, bank.Ledger, account, lines[i].id)
+				out, err := ledgerflows.DeleteRow(ctx, req, o.books, bank.Ledger, account, lines[i].id)
 				require.NoError(t, err)
 				lines[i].gone = true
 				done(out.Position)
 			},
 			"void": func(t *rapid.T) {
 				i := pick(t, line.free)
-				out, err := ledgerflows.VoidRow(ctx, o.books, bank.Ledger, account, lines[i].id)
+				out, err := ledgerflows.VoidRow(ctx, req, o.books, bank.Ledger, account, lines[i].id)
 				require.NoError(t, err)
 				lines[i].void, lines[i].sum = true, 0
 				done(out.Position)
@@ -233,7 +235,7 @@ func TestAnyPageOfAnyTimeReadsAsAReplayWould(t *testing.T) {
 					date = latest + unit.Date(rapid.IntRange(0, int(today-latest)).Draw(t, "later"))
 					c.Date = &date
 				}
-				out, err := ledgerflows.ReverseRows(ctx, o.books, bank.Ledger, account, c)
+				out, err := ledgerflows.ReverseRows(ctx, req, o.books, bank.Ledger, account, c)
 				require.NoError(t, err)
 				for k, i := range which {
 					id := number(t, out.ID) + int64(k)
@@ -320,17 +322,17 @@ func TestRowsThatLostARaceAreVoidEverywhere(t *testing.T) {
 	t.Parallel()
 	o := open(t)
 	workspace := uuid.New()
-	ctx := o.as(workspace)
-	a, err := ledgerflows.OpenAccount(ctx, o.books, bank.Ledger, book.OpenAccount[bank.Entry]{Name: "SBI"})
+	ctx, req := o.patient(), as(workspace)
+	a, err := ledgerflows.OpenAccount(ctx, req, o.books, bank.Ledger, book.OpenAccount[bank.Entry]{Name: "SBI"})
 	require.NoError(t, err)
 	account := number(t, a.ID)
 	locked := today - 10
-	_, err = o.books.SetLock(ctx, bookslock.Set{Through: &locked})
+	_, err = o.books.SetLock(ctx, req, bookslock.Set{Through: &locked})
 	require.NoError(t, err)
 
 	// Another node that did not know of the lock yet appends a row dated in the locked period.
 	h := commands.New(o.store, noKeys{}, time.Now)
-	out, err := commands.Create(ctx, h, bank.Rows, func(context.Context) (string, error) { return "990", nil },
+	out, err := commands.Create(ctx, h, req, bank.Rows, func(context.Context) (string, error) { return "990", nil },
 		book.AddRow[bank.Entry, bank.Entry]{Account: account, Today: today, Date: locked, In: []bank.Entry{{Amount: 100}}})
 	require.NoError(t, err)
 	require.NotZero(t, out.Position)
@@ -339,7 +341,7 @@ func TestRowsThatLostARaceAreVoidEverywhere(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, total)
 	date := today
-	_, err = ledgerflows.EditRow(ctx, o.books, bank.Ledger, account, 990, book.EditRow[bank.Entry, bank.Entry]{Date: &date})
+	_, err = ledgerflows.EditRow(ctx, req, o.books, bank.Ledger, account, 990, book.EditRow[bank.Entry, bank.Entry]{Date: &date})
 	require.ErrorIs(t, err, bank.ErrNoRow)
 }
 
