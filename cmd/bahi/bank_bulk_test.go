@@ -74,6 +74,11 @@ func TestOneBadRowRefusesAll(t *testing.T) {
 		"rows[2].in_entries", "at least one entry is needed, on either side")
 	clerk.POST(path, bulk(deposit("2025-03-01", "1"), deposit("2025-03-02", "1e3"), `{"dat":"x"}`)).Problem(422, "Validation error",
 		"rows[1].in_entries[0].amount", "exponents are not allowed", "rows[2].dat", "unknown field", "rows[2].date", "is required")
+	clerk.POST(path, bulk(deposit("2025-03-01", "0"), `{"date":"2025-02-30","in_entries":[{"amount":-1},{"amount":"x"}]}`)).Problem(422, "Validation error",
+		"rows[1].date", "expected a date such as 2025-03-31, from 1900 to 2199",
+		"rows[1].in_entries[1].amount", "expected a number",
+		"rows[0].in_entries[0].amount", "must be more than 0",
+		"rows[1].in_entries[0].amount", "must be more than 0")
 	clerk.POST(path, `{"rows":[]}`).Problem(422, "Validation error", "rows", "at least one row is needed")
 	clerk.POST(path, `{}`).Problem(422, "Validation error", "rows", "is required")
 	clerk.POST(path, `{"rows":{}}`).Problem(422, "Validation error", "rows", "expected a list")

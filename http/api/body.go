@@ -134,12 +134,15 @@ func (b *body) decode(c *call, in reflect.Value) error {
 		}
 		return nil
 	}
-	return decode(b.plan, c.body.Bytes(), in.FieldByIndex(b.index))
+	var err error
+	c.unsure, err = decode(b.plan, c.body.Bytes(), in.FieldByIndex(b.index))
+	return err
 }
 
 // finish works out what needs the input's type, once huma has looked at it.
 func (o *operation) finish(a *API, in reflect.Type) {
 	o.check(in)
+	o.input = in
 	field, hasBody := in.FieldByName("Body")
 	_, raw := in.FieldByName("RawBody")
 	if hasBody && !raw {
@@ -147,13 +150,13 @@ func (o *operation) finish(a *API, in reflect.Type) {
 		o.body.plan = (&planner{registry: a.huma.OpenAPI().Components.Schemas, strict: o.StrictBody, readOnly: o.ReadOnly}).plan(field.Type, o.schema, "")
 	}
 	if !o.Public {
-		o.steps = append(o.steps, (*call).authenticate)
+		o.entry = append(o.entry, (*call).authenticate)
 	}
 	if a.limiter != nil {
-		o.steps = append(o.steps, (*call).limit)
+		o.entry = append(o.entry, (*call).limit)
 	}
 	if !o.Public {
-		o.steps = append(o.steps, (*call).enter, (*call).permit)
+		o.entry = append(o.entry, (*call).enter, (*call).permit)
 	}
 	if o.StrictQuery {
 		o.steps = append(o.steps, (*call).strictQuery)

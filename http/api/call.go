@@ -14,6 +14,7 @@ import (
 	"bahi/commands"
 	"bahi/domain/actor"
 	"bahi/domain/event"
+	"bahi/domain/fault"
 	"bahi/readmodels"
 )
 
@@ -34,6 +35,8 @@ type call struct {
 	body    *bytes.Buffer // nil when huma reads it, or there is none
 	print   *fingerprint  // nil without a key
 	file    File          // of a form
+	wrong   []fault.Field // faults found so far
+	unsure  []string      // fields of which no rule can tell, see decode
 
 	head    bool // nobody reads the body
 	prefers bool // return=representation

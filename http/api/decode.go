@@ -33,34 +33,36 @@ type decoder struct {
 	buffer []byte
 	path   []byte
 	wrong  []fault.Field
+	unsure []string
 }
 
 var decoders = sync.Pool{New: func() any { return &decoder{json: new(jsontext.Decoder), path: make([]byte, 0, 64)} }}
 
-// decode reads data into the value, which must be settable. It returns what could not be read as a
-// fault of kind Malformed, and faults of kind Invalid that name their fields.
-func decode(plan *node, data []byte, into reflect.Value) error {
+// decode reads data into the value, which must be settable. Its error is a fault of kind Malformed, or
+// one of kind Invalid that names the fields. Unsure are the paths of absent fields of objects that have an
+// unknown one: perhaps it is one of them, misspelt.
+func decode(plan *node, data []byte, into reflect.Value) (unsure []string, err error) {
 	if tooDeep(data) {
-		return fault.New(fault.Malformed, "Malformed JSON: it is nested too deeply")
+		return nil, fault.New(fault.Malformed, "Malformed JSON: it is nested too deeply")
 	}
 	d, _ := decoders.Get().(*decoder)
-	d.path, d.wrong = d.path[:0], nil
+	d.path, d.wrong, d.unsure = d.path[:0], nil, nil
 	d.input = *bytes.NewBuffer(data)
 	d.json.Reset(&d.input)
-	err := d.document(plan, into)
-	wrong := d.wrong
-	d.wrong, d.input = nil, bytes.Buffer{}
+	err = d.document(plan, into)
+	wrong, unsure := d.wrong, d.unsure
+	d.wrong, d.unsure, d.input = nil, nil, bytes.Buffer{}
 	if cap(d.buffer) > maxKept {
 		d.buffer = nil
 	}
 	decoders.Put(d)
 	switch {
 	case err != nil:
-		return malformed(err)
+		return nil, malformed(err)
 	case wrong != nil:
-		return fault.Fields(wrong...)
+		return unsure, fault.Fields(wrong...)
 	}
-	return nil
+	return nil, nil
 }
 
 func (d *decoder) document(plan *node, into reflect.Value) error {
@@ -121,9 +123,12 @@ func (d *decoder) fail(message string) {
 	}
 }
 
+// wholeBody is the path of a fault of the body itself.
+const wholeBody = "body"
+
 func (d *decoder) where() string {
 	if len(d.path) == 0 {
-		return "body"
+		return wholeBody
 	}
 	return string(d.path)
 }
@@ -237,9 +242,11 @@ func (d *decoder) object(n *node, v reflect.Value) error {
 	if len(n.fields) > len(few) {
 		seen = make([]bool, len(n.fields))
 	}
+	strange := false
 	err := d.members(func(key []byte) error {
 		i, known := n.byName[string(key)]
 		if !known {
+			strange = strange || n.strict && !n.readOnly[string(key)]
 			return d.unknown(n, string(key))
 		}
 		seen[i] = true
@@ -252,11 +259,16 @@ func (d *decoder) object(n *node, v reflect.Value) error {
 		return d.value(f.plan, fieldOf(v, f.index))
 	})
 	for i := range n.fields {
-		if f := &n.fields[i]; err == nil && f.required && !seen[i] {
-			before := d.enter(f.name)
+		f := &n.fields[i]
+		before := d.enter(f.name)
+		switch {
+		case seen[i] || err != nil:
+		case f.required:
 			d.fail("is required")
-			d.leave(before)
+		case strange:
+			d.unsure = append(d.unsure, d.where())
 		}
+		d.leave(before)
 	}
 	return err
 }

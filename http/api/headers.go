@@ -47,16 +47,6 @@ func one(h http.Header, name string) (value string, present bool, err error) {
 // conditions reads the headers that say how a write is to be done.
 func (c *call) conditions() error {
 	h := c.r.Header
-	key, keyed, err := one(h, "Idempotency-Key")
-	if c.op.NoKey {
-		keyed, err = false, nil
-	}
-	if err != nil {
-		return err
-	}
-	if keyed && (key == "" || !sane(key) || utf8.RuneCountInString(key) > maxKey) {
-		return invalidHeader("Idempotency-Key", "1 to 255 characters")
-	}
 	match, matched, err := one(h, "If-Match")
 	if err != nil {
 		return fault.New(fault.Malformed, "If-Match must be given once")
@@ -66,10 +56,16 @@ func (c *call) conditions() error {
 			return err
 		}
 	}
-	if c.request.DryRun, err = c.dryRun(); err != nil {
+	key, keyed, err := c.key()
+	if err := c.noted(err); err != nil {
 		return err
 	}
-	if c.request.Reason, err = parseReason(h); err != nil {
+	c.request.DryRun, err = c.dryRun()
+	if err := c.noted(err); err != nil {
+		return err
+	}
+	c.request.Reason, err = parseReason(h)
+	if err := c.noted(err); err != nil {
 		return err
 	}
 	c.request.Operation = c.op.ID
@@ -78,6 +74,17 @@ func (c *call) conditions() error {
 		c.print = newFingerprint(c.r, match, c.request.DryRun)
 	}
 	return nil
+}
+
+func (c *call) key() (key string, keyed bool, err error) {
+	if c.op.NoKey {
+		return "", false, nil
+	}
+	key, keyed, err = one(c.r.Header, "Idempotency-Key")
+	if keyed && err == nil && (key == "" || !sane(key) || utf8.RuneCountInString(key) > maxKey) {
+		err = invalidHeader("Idempotency-Key", "1 to 255 characters")
+	}
+	return key, keyed, err
 }
 
 func (c *call) dryRun() (bool, error) {
@@ -90,7 +97,10 @@ func (c *call) dryRun() (bool, error) {
 	case value != "true":
 		return false, invalidHeader("Bahi-Dry-Run", "expected true or false")
 	case !c.op.DryRun:
-		return false, invalidHeader("Bahi-Dry-Run", "this operation has no dry run")
+		return false, &fault.Error{
+			Kind: fault.Invalid, Code: "dry_run_unsupported", Detail: "Validation error",
+			Fields: []fault.Field{{Field: "Bahi-Dry-Run", Message: "this operation has no dry run"}},
+		}
 	}
 	return true, nil
 }

@@ -26,13 +26,25 @@ func (c *call) run(o *operation, r *http.Request, ctx huma.Context, next func(hu
 	if !o.Public || o.write() { // a sign-in answers secrets
 		c.Header()["Cache-Control"] = noStore
 	}
-	for _, step := range o.steps {
-		if err := step(c); err != nil {
-			c.refuse(err)
-			return
-		}
+	if err := c.steps(); err != nil {
+		c.refuse(err)
+		return
 	}
 	next(&c.view)
+}
+
+func (c *call) steps() error {
+	for _, step := range c.op.entry {
+		if err := step(c); err != nil {
+			return err
+		}
+	}
+	for _, step := range c.op.steps {
+		if err := c.noted(step(c)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // trace begins a span, as a child of the caller's when they sent one (W3C Trace Context).

@@ -50,10 +50,12 @@ type operation struct {
 
 	pattern *regexp.Regexp
 	limit   *policy // nil: none
-	steps   []func(*call) error
+	entry   []func(*call) error // who may come in; the first error ends the request
+	steps   []func(*call) error // what is read of the request; faults of fields are collected
 	body    *body        // nil: none, or huma reads it
 	schema  *huma.Schema // of the body, as the document has it
-	file    []int        // of the input's File; nil: none
+	input   reflect.Type
+	file    []int // of the input's File; nil: none
 	query   map[string]bool
 	metrics opMetrics
 }
@@ -75,13 +77,9 @@ func Handle[I, O any](a *API, op Op, handler func(ctx context.Context, in *I) (*
 	o.form(reflect.TypeFor[I]())
 	huma.Register(documenter{API: a.huma, op: o}, o.describe(), func(ctx context.Context, in *I) (*O, error) {
 		c := callOf(ctx)
-		if o.body != nil {
-			if err := o.body.decode(c, reflect.ValueOf(in).Elem()); err != nil {
-				return nil, c.problem(err)
-			}
-		}
-		if o.file != nil {
-			reflect.ValueOf(in).Elem().FieldByIndex(o.file).Set(reflect.ValueOf(c.file))
+		try := func(ctx context.Context) error { _, err := handler(ctx, in); return err }
+		if err := c.decode(reflect.ValueOf(in).Elem(), try); err != nil {
+			return nil, c.problem(err)
 		}
 		c.request.Fingerprint = c.print.sum()
 		ctx, cancel := c.timeout(c.withRequest(ctx))

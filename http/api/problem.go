@@ -130,7 +130,7 @@ func ofFault(f *fault.Error) *Problem {
 	if !known {
 		return problemOf(http.StatusInternalServerError)
 	}
-	p := &Problem{Detail: f.Detail, Code: f.Code, Status: k.status, Errors: f.Fields}
+	p := &Problem{Detail: f.Detail, Code: f.Code, Status: k.status, Errors: f.Fields[:min(len(f.Fields), maxWrong)]}
 	if p.Code == "" {
 		p.Code = k.code
 	}
@@ -180,6 +180,9 @@ var replaceErrors = sync.OnceFunc(func() {
 		if v, ok := ctx.(*view); ok {
 			if status >= http.StatusInternalServerError && p.Status >= http.StatusInternalServerError {
 				v.call.cause = errors.Join(append([]error{errors.New(msg)}, errs...)...)
+			}
+			if p.Status == http.StatusUnprocessableEntity {
+				p.Errors = append(p.Errors, v.call.others()...)
 			}
 			v.call.complement(p)
 		}
