@@ -49,11 +49,11 @@ type operation struct {
 	Op
 
 	pattern *regexp.Regexp
-	limit   *policy // nil: none
+	limit   *policy             // nil: none
 	entry   []func(*call) error // who may come in; the first error ends the request
 	steps   []func(*call) error // what is read of the request; faults of fields are collected
-	body    *body        // nil: none, or huma reads it
-	schema  *huma.Schema // of the body, as the document has it
+	body    *body               // nil: none, or huma reads it
+	schema  *huma.Schema        // of the body, as the document has it
 	input   reflect.Type
 	file    []int // of the input's File; nil: none
 	query   map[string]bool
