@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"bahi/commands"
 	"bahi/domain/fault"
 )
 
@@ -64,7 +63,7 @@ func (c *call) rules(try func(context.Context) error) (found []fault.Field) {
 		}
 	}()
 	c.request.DryRun, c.request.Key = true, ""
-	ctx, cancel := c.timeout(commands.With(c.ctx, c.request))
+	ctx, cancel := c.timeout(c.withRequest(c.ctx))
 	defer cancel()
 	f, ok := errors.AsType[*fault.Error](try(ctx))
 	if !ok || f.Kind != fault.Invalid {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"bahi/commands"
 	"bahi/domain/actor"
 	"bahi/domain/fault"
 	"bahi/http/api"
@@ -42,7 +41,7 @@ func (s *server) ruledRoutes(ran *bool) {
 		if wrong != nil {
 			return nil, fmt.Errorf("add rows: %w", fault.Fields(wrong...))
 		}
-		*ran = *ran || !commands.From(ctx).DryRun
+		*ran = *ran || !api.Request(ctx).DryRun
 		return &api.Nothing{}, nil
 	}
 	op := api.Op{ID: "ruled", Method: "POST", Path: "/ruled", Area: actor.Ledger, StrictBody: true, DryRun: true, StrictQuery: true, Status: 204}
