@@ -28,7 +28,7 @@ run: build ## start Bahi with nothing configured (settings: bin/bahi serve --hel
 .PHONY: build
 build: need ## build the static binary bin/bahi
 	@scripts/verifier.sh # for the page /console/verify, which is built in
-	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o $(BIN) ./cmd/bahi
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X bahi/internal/app.Version=$(VERSION)' -o $(BIN) ./cmd/bahi
 
 .PHONY: verifier
 verifier: need ## build the static binary bin/bahi-verify, for auditors
@@ -52,7 +52,8 @@ test-interop: need-cc need-node ## run the official Node clients of EventStoreDB
 
 .PHONY: bench
 bench: build ## measure against the machine's own limits; a table, and bench.json
-	$(BIN) bench --json bench.json
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X bahi/internal/app.Version=$(VERSION)' -o bin/bahi-bench ./cmd/bahi-bench
+	bin/bahi-bench --bahi $(BIN) --json bench.json
 
 .PHONY: lint
 lint: need $(LINT) ## check format, vet, linters and shell scripts

@@ -1,4 +1,4 @@
-package main
+package main_test
 
 import (
 	"crypto/rand"
@@ -136,7 +136,7 @@ func (o *office) forgeries(t *testing.T, good signedIn) map[string]string {
 	other := make([]byte, 32)
 	rand.Read(other)
 	kid, _ := parsed.Header["kid"].(string)
-	secret, err := o.sys.vault.Named(t.Context(), "jwt/"+kid, 32)
+	secret, err := o.sys.Vault.Named(t.Context(), "jwt/"+kid, 32)
 	require.NoError(t, err)
 	ended := o.signIn("asha@example.com", goodPassword)
 	o.bearer(ended.Access).POST(auth+"/logout", nil).Status(200)

@@ -1,4 +1,4 @@
-package main
+package main_test
 
 import (
 	"encoding/base64"
@@ -62,7 +62,7 @@ func TestAnImportThatTakesTheLogsPlaceSignsOnWithItsKeysAndKeepsWhatWasSigned(t 
 	require.Len(t, by, 1)
 	require.Contains(t, strings.Split(keys, "\n")[1], by[0].ID)
 	o.stop()
-	_, err = testSettings(t, copied).open(t.Context(), true)
+	_, err = testSettings(t, copied).Open(t.Context(), true)
 	require.NoError(t, err, "and again")
 }
 
@@ -148,7 +148,7 @@ func TestAnImportAbandonsNoCheckpointOfItsOwn(t *testing.T) {
 	open(o.clerk(home), "HDFC")
 	lost, err := audits.Kind.Encode(uuid.New(), audits.RestoreAccepted{LastNumber: 40, Abandoned: 3, Reason: "the disk burnt"}, event.Meta{Actor: "system:shell"})
 	require.NoError(t, err)
-	_, err = o.sys.store.Append(t.Context(), audits.Kind.Stream(audits.Log), eventstore.Any, lost)
+	_, err = o.sys.Store.Append(t.Context(), audits.Kind.Stream(audits.Log), eventstore.Any, lost)
 	require.NoError(t, err)
 	o.signed()
 	dir, copied := filepath.Join(t.TempDir(), "archive"), pgtest.DB(t)

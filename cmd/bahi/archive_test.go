@@ -1,4 +1,4 @@
-package main
+package main_test
 
 import (
 	"encoding/base64"
@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/eventstore/archive"
+	"bahi/internal/app"
+	"bahi/internal/cli/events"
 	"bahi/internal/pgtest"
 	"bahi/migrations"
 )
@@ -67,12 +69,12 @@ func TestAnImportedLogIsServedAsTheFirstOneWas(t *testing.T) {
 	row := post(once, till, deposit("2025-03-02", "7"))
 	head, dir := o.head(), filepath.Join(t.TempDir(), "archive")
 	out, _ := done(t, o.database, "events", "export", dir, "--with-keys")
-	require.Equal(t, strconv.FormatInt(head, 10)+" events of the log "+o.sys.store.ID().String()+", in 1 segments\n", out)
+	require.Equal(t, strconv.FormatInt(head, 10)+" events of the log "+o.sys.Store.ID().String()+", in 1 segments\n", out)
 	o.stop()
 
 	copied := pgtest.DB(t)
 	out, wrong := done(t, copied, "events", "import", dir)
-	require.True(t, strings.HasPrefix(out, strconv.FormatInt(head, 10)+" events; this is the log "+o.sys.store.ID().String()+"\n"), out)
+	require.True(t, strings.HasPrefix(out, strconv.FormatInt(head, 10)+" events; this is the log "+o.sys.Store.ID().String()+"\n"), out)
 	require.Empty(t, wrong)
 	require.Contains(t, opened(t, copied), "asha@example.com")
 	again := filepath.Join(t.TempDir(), "again")
@@ -120,11 +122,11 @@ func TestWithoutKeysPeopleStayUnknown(t *testing.T) {
 	post(asha.Client, account, deposit("2025-03-01", "12.5"))
 	dir := filepath.Join(t.TempDir(), "archive")
 	done(t, o.database, "events", "export", dir)
-	require.NoFileExists(t, filepath.Join(dir, keysFile))
+	require.NoFileExists(t, filepath.Join(dir, events.KeysFile))
 
 	copied := pgtest.DB(t)
 	out, wrong := done(t, copied, "events", "import", dir, "--new-store-id")
-	require.NotContains(t, out, o.sys.store.ID().String())
+	require.NotContains(t, out, o.sys.Store.ID().String())
 	require.Contains(t, wrong, "The archive has no keys. What its events say of 1 people and secrets stays sealed for good")
 	require.Empty(t, opened(t, copied))
 	done(t, copied, "doctor")
@@ -168,7 +170,7 @@ func TestAnArchiveIsImportedWholeOrNotAtAll(t *testing.T) {
 	text[len(text)/2] ^= 1
 	require.NoError(t, os.WriteFile(segment, text, 0o600))
 	denied(t, url, "the archive is broken: segments/00000001.ndjson.zst", "events", "import", broken)
-	keys := filepath.Join(broken, keysFile)
+	keys := filepath.Join(broken, events.KeysFile)
 	require.NoError(t, os.WriteFile(keys, []byte("{}"), 0o600))
 	denied(t, url, "the archive is broken: keys.json", "events", "import", broken)
 	denied(t, testDatabase(t), "bahi: the vault has keys already: import the archive into a database that no Bahi has served yet", "events", "import", dir)
@@ -176,17 +178,17 @@ func TestAnArchiveIsImportedWholeOrNotAtAll(t *testing.T) {
 	require.Empty(t, out)
 
 	// An import whose last moment failed has left the keys; the next one takes them for its own.
-	sys, err := testSettings(t, url).openBooks(t.Context(), false)
+	sys, err := testSettings(t, url).OpenBooks(t.Context(), false)
 	require.NoError(t, err)
 	a, err := archive.Open(dir)
 	require.NoError(t, err)
-	exported, err := keysOf(a)
+	exported, err := events.KeysOf(a)
 	require.NoError(t, err)
-	require.NoError(t, sys.catchUp(t.Context()), "there are tables of the empty log")
-	require.NoError(t, sys.vault.Import(t.Context(), *exported))
-	sys.close()
+	require.NoError(t, sys.CatchUp(t.Context()), "there are tables of the empty log")
+	require.NoError(t, sys.Vault.Import(t.Context(), *exported))
+	sys.Close()
 	done(t, url, "events", "import", dir)
 	require.Contains(t, opened(t, url), "asha@example.com")
 	out, _ = done(t, url, "doctor")
-	require.Equal(t, len(allProjections()), strings.Count(out, " is what the log says"), out)
+	require.Equal(t, len(app.AllProjections()), strings.Count(out, " is what the log says"), out)
 }

@@ -1,4 +1,4 @@
-package main
+package main_test
 
 import (
 	"context"
@@ -143,10 +143,10 @@ func TestWhatIsDoneToTheLogIsFoundAndTheFirstBadEventIsNamed(t *testing.T) {
 				require.Contains(t, wrong, "bahi: the log is not verified")
 				require.Contains(t, out, "TAMPERED. The first bad event is "+strings.NewReplacer("P+1", strconv.FormatInt(p+1, 10), "P", strconv.FormatInt(p, 10)).Replace(attack.first))
 			}
-			sys, err := testSettings(t, v.url).open(t.Context(), true)
+			sys, err := testSettings(t, v.url).Open(t.Context(), true)
 			if attack.start == "" {
 				require.NoError(t, err)
-				sys.close()
+				sys.Close()
 				v.readAnew()
 				return
 			}
@@ -197,7 +197,7 @@ func TestARestoreThatLostItsTailIsRefusedUntilItIsAccepted(t *testing.T) {
 	v := newVictim(t)
 	end := v.at(4)
 	v.exec(fmt.Sprintf(`delete from log.event where position > %d`, end))
-	_, err := testSettings(t, v.url).open(t.Context(), true)
+	_, err := testSettings(t, v.url).Open(t.Context(), true)
 	require.ErrorContains(t, err, "so its newest events are gone. Nothing is served")
 	require.ErrorContains(t, err, "bahi audit accept-restore --reason")
 	accept := func(args ...string) (string, string, int) {

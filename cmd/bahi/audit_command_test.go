@@ -1,4 +1,4 @@
-package main
+package main_test
 
 import (
 	"bytes"
@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	proofs "bahi/eventstore/audit"
+	"bahi/internal/app"
 	"bahi/internal/pgtest"
 )
 
@@ -122,13 +123,13 @@ func TestAKeyOfTheOperatorsOwnSignsAndIsRotatedToAnother(t *testing.T) {
 	o.signed()
 	o.stop()
 	with.AuditKey = ""
-	_, err := with.open(t.Context(), true)
+	_, err := with.Open(t.Context(), true)
 	require.ErrorContains(t, err, "give it in BAHI_AUDIT_KEY")
 	with.AuditKey = two
-	_, err = with.open(t.Context(), true)
+	_, err = with.Open(t.Context(), true)
 	require.Error(t, err)
 	with.AuditKey = "short"
-	_, err = with.open(t.Context(), true)
+	_, err = with.Open(t.Context(), true)
 	require.ErrorContains(t, err, "BAHI_AUDIT_KEY: expected base64 of 32 bytes")
 
 	cmd := command(t, t.TempDir(), "audit", "rotate-key", "--reason", "another safe", "--new-key", two)
@@ -242,22 +243,22 @@ func TestALogThatWasImportedIsSignedUnderItsOwnName(t *testing.T) {
 	copied := startOn(t, into)
 	c, _, err := copied.publicKeys().Open([]byte(copied.signed().Note))
 	require.NoError(t, err)
-	require.NotEqual(t, o.sys.store.ID(), copied.sys.store.ID())
-	require.Equal(t, proofs.Origin(copied.sys.store.ID()), c.Origin)
+	require.NotEqual(t, o.sys.Store.ID(), copied.sys.Store.ID())
+	require.Equal(t, proofs.Origin(copied.sys.Store.ID()), c.Origin)
 }
 
 func TestSettingsOfTheAuditThatCannotWorkAreRefused(t *testing.T) {
 	t.Parallel()
 	url := testDatabase(t)
-	for want, set := range map[string]func(*settings){
-		"BAHI_AUDIT_WITNESS wants BAHI_AUDIT_WITNESS_KEY": func(s *settings) { s.AuditWitness = "http://127.0.0.1:1" },
-		"BAHI_AUDIT_WITNESS_KEY: ":                        func(s *settings) { s.AuditWitness, s.AuditWitnessKey = "http://127.0.0.1:1", "x" },
-		"BAHI_AUDIT_COPIES: ":                             func(s *settings) { s.AuditCopies = []string{"ftp://safe"} },
-		"BAHI_AUDIT_KEY: expected base64":                 func(s *settings) { s.AuditKey = "AAAA" },
+	for want, set := range map[string]func(*app.Settings){
+		"BAHI_AUDIT_WITNESS wants BAHI_AUDIT_WITNESS_KEY": func(s *app.Settings) { s.AuditWitness = "http://127.0.0.1:1" },
+		"BAHI_AUDIT_WITNESS_KEY: ":                        func(s *app.Settings) { s.AuditWitness, s.AuditWitnessKey = "http://127.0.0.1:1", "x" },
+		"BAHI_AUDIT_COPIES: ":                             func(s *app.Settings) { s.AuditCopies = []string{"ftp://safe"} },
+		"BAHI_AUDIT_KEY: expected base64":                 func(s *app.Settings) { s.AuditKey = "AAAA" },
 	} {
 		with := testSettings(t, url)
 		set(&with)
-		_, err := with.open(t.Context(), true)
+		_, err := with.Open(t.Context(), true)
 		require.ErrorContains(t, err, want)
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package main_test
 
 import (
 	"log/slog"
@@ -40,15 +40,15 @@ func TestMetricsTellOfWhatIsNotSignedOrNotBroughtOutside(t *testing.T) {
 	safe := t.TempDir()
 	with.AuditCopies = []string{safe, "log"}
 	with.AuditWitness, with.AuditWitnessKey = "http://127.0.0.1:1", audittest.New(t, 0).Key.Public()
-	sys, err := with.open(t.Context(), true)
+	sys, err := with.Open(t.Context(), true)
 	require.NoError(t, err)
-	defer sys.close()
-	sys.log = slog.New(slog.DiscardHandler)
+	defer sys.Close()
+	sys.Log = slog.New(slog.DiscardHandler)
 	metrics := prometheus.NewRegistry()
-	sys.register(metrics)
+	sys.Register(metrics)
 	write := func() {
 		t.Helper()
-		_, err := sys.pool.Exec(t.Context(), `insert into log.event (position, revision, recorded_at, id, open_ended, stream, type, data, meta)
+		_, err := sys.Pool.Exec(t.Context(), `insert into log.event (position, revision, recorded_at, id, open_ended, stream, type, data, meta)
 			select log.head() + 1, 0, now() - interval '1 minute', gen_random_uuid(), false, 'note-' || log.head(), 'Noted', '{}', '{}'`)
 		require.NoError(t, err)
 	}
@@ -59,9 +59,9 @@ func TestMetricsTellOfWhatIsNotSignedOrNotBroughtOutside(t *testing.T) {
 	require.Len(t, got, 7)
 
 	// A file stands where the folder of copies belongs.
-	folder := filepath.Join(safe, "bahi-"+sys.store.ID().String())
+	folder := filepath.Join(safe, "bahi-"+sys.Store.ID().String())
 	require.NoError(t, os.WriteFile(folder, nil, 0o600))
-	require.NoError(t, sys.signAll(t.Context()))
+	require.NoError(t, sys.SignAll(t.Context()))
 	require.Equal(t, map[string]float64{
 		"unsigned_seconds": 0, "outlet_failures_total witness": 1, "outlet_failing witness": 1, "outlet_failures_total copies-1": 1, "outlet_failing copies-1": 1,
 		"outlet_failures_total copies-2": 0, "outlet_failing copies-2": 0,
@@ -69,13 +69,13 @@ func TestMetricsTellOfWhatIsNotSignedOrNotBroughtOutside(t *testing.T) {
 
 	require.NoError(t, os.Remove(folder))
 	write()
-	require.NoError(t, sys.signAll(t.Context()))
+	require.NoError(t, sys.SignAll(t.Context()))
 	got = auditMeasured(t, metrics)
 	require.Equal(t, []float64{0, 1, 0, 2, 1}, []float64{
 		got["unsigned_seconds"], got["outlet_failures_total copies-1"], got["outlet_failing copies-1"], got["outlet_failures_total witness"], got["outlet_failing witness"],
 	})
 
-	sys.pool.Close()
+	sys.Pool.Close()
 	got = auditMeasured(t, metrics)
 	require.NotContains(t, got, "unsigned_seconds", "nobody knows")
 	require.Contains(t, got, "outlet_failing witness")

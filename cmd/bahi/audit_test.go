@@ -1,4 +1,4 @@
-package main
+package main_test
 
 import (
 	"bufio"
@@ -81,7 +81,7 @@ func TestACheckpointIsSignedWithinASecondOrTwoAndAtTheEnd(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, by, 1)
 	require.Equal(t, first.Size, c.Size)
-	require.Equal(t, proofs.Origin(o.sys.store.ID()), c.Origin)
+	require.Equal(t, proofs.Origin(o.sys.Store.ID()), c.Origin)
 	require.Equal(t, first.Note, o.operator().GET("/audit/checkpoint?format=tlog-checkpoint").Status(200).Text)
 	post(clerk, account, deposit("2025-03-01", "1"))
 	head := o.head()
@@ -221,7 +221,7 @@ func TestAuditorsSeeTheirWorkspaceAndOperatorsAll(t *testing.T) {
 	all := o.auditEvents(testOperatorKey, "limit=7")
 	require.Len(t, all, len(slices.Collect(o.events(0))))
 	at := 0
-	for stored, err := range o.sys.store.ReadAll(t.Context(), 0, eventstore.Forwards) {
+	for stored, err := range o.sys.Store.ReadAll(t.Context(), 0, eventstore.Forwards) {
 		require.NoError(t, err)
 		require.Equal(t, proofs.LeafHash(stored), all[at].Leaf)
 		require.Equal(t, stored.Position, all[at].Position)
@@ -352,7 +352,7 @@ func TestTheLogIsSignedAndProvedWhereverItIs(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "BankRowAdded", read[0].Event.Type)
 	cmd := command(t, t.TempDir(), "audit", "verify", "--store")
-	cmd.Env = append(cmd.Env, "DATABASE_URL="+o.database, "EVENTSTORE_URL="+o.sys.settings.EventStore)
+	cmd.Env = append(cmd.Env, "DATABASE_URL="+o.database, "EVENTSTORE_URL="+o.sys.Settings.EventStore)
 	out, wrong, status := execute(t, cmd)
 	require.Equal(t, 0, status, "%s%s", out, wrong)
 	o.stop()

@@ -1,4 +1,4 @@
-package main
+package main_test
 
 import (
 	"encoding/csv"
@@ -106,7 +106,7 @@ func dealings(t *testing.T) (o *office, clerk *apitest.Client, account int64, ro
 	o.clerk(home).DELETE(at(account, row.ID+2)).Status(204)
 	clerk.PUT("/books/lock", `{"locked_through":"2025-01-31"}`).Status(200)
 	clerk.POST(ledger(account), deposit("2025-01-31", "1")).Status(409)
-	o.sys.books.Wait() // for what follows on answers
+	o.sys.Books.Wait() // for what follows on answers
 	return o, clerk, account, row
 }
 
@@ -143,7 +143,7 @@ func TestTheTrailTellsWhoChangedWhatFromWhatToWhatAndWhy(t *testing.T) {
 	var h []change
 	clerk.GET(at(account, row.ID, "/history")).Status(200).JSON(&h)
 	require.Equal(t, h[1].Position, got.Changes[2].Position)
-	require.Equal(t, o.sys.store.ID().String(), got.Drawn.Store)
+	require.Equal(t, o.sys.Store.ID().String(), got.Drawn.Store)
 	require.LessOrEqual(t, got.Changes[10].Position, got.Drawn.Position)
 	require.Empty(t, got.Restatements)
 }
@@ -225,7 +225,7 @@ func TestWhatChangesTheBooksIsInTheTrailHoweverItIsWritten(t *testing.T) {
 	row := post(clerk, account, deposit("2025-03-01", "1"))
 	write := func(stream, kind, data, meta string) {
 		e := event.New{ID: uuid.New(), Type: kind, Data: []byte(data), Meta: []byte(`{"schema":1,"occurred_at":"2025-03-02T10:00:00Z",` + meta + `}`)}
-		_, err := o.sys.store.Append(t.Context(), stream, eventstore.Any, e)
+		_, err := o.sys.Store.Append(t.Context(), stream, eventstore.Any, e)
 		require.NoError(t, err)
 	}
 	own := `"workspace":"` + home + `","actor":"user:x"`
@@ -320,7 +320,7 @@ func TestTheTrailAsCSVIsSafeInASpreadsheet(t *testing.T) {
 	require.Equal(t, "'@SUM(A1)", lines[2][5])
 	require.Equal(t, []string{"5", "'-2+3\",=1", "1", "नकद, \"शुद्ध\"", "2", "'+1"}, each(lines[3:9], func(line []string) string { return line[15] }))
 	last := lines[len(lines)-1]
-	require.Equal(t, []string{"drawn_from", o.sys.store.ID().String()}, []string{last[0], last[8]})
+	require.Equal(t, []string{"drawn_from", o.sys.Store.ID().String()}, []string{last[0], last[8]})
 	require.LessOrEqual(t, last[1], strconv.FormatInt(o.head(), 10))
 }
 
@@ -333,7 +333,7 @@ func TestTheTrailAsPDFSaysWhereItWasDrawnFrom(t *testing.T) {
 	}
 	for _, word := range []string{
 		"Audit trail", "Books of workspace " + home, "Account HDFC (bank ", "edited", "in_entries[0].amount 12.5 1.25", "because: typed twice", "Restatements", "None.",
-		"Drawn from store " + o.sys.store.ID().String(), "Page 1 of",
+		"Drawn from store " + o.sys.Store.ID().String(), "Page 1 of",
 	} {
 		require.Contains(t, text, word)
 	}

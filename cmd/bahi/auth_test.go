@@ -1,4 +1,4 @@
-package main
+package main_test
 
 import (
 	"net/http"
@@ -10,6 +10,8 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
+
+	"bahi/internal/app"
 )
 
 const auth = "/api/v1/auth"
@@ -39,7 +41,7 @@ func TestSomebodyRegistersOnce(t *testing.T) {
 		stranger.POST(auth+"/register", registration(email)).Problem(409, "Email already registered")
 	}
 	page, token := link(t, o.mailed("asha@example.com", verifySubject, 1))
-	require.Equal(t, ownAddress+"/auth/verify-email", page)
+	require.Equal(t, app.OwnAddress+"/auth/verify-email", page)
 	stranger.POST(auth+"/verify-email", map[string]string{"token": token}).Status(200).Body(`{"message":"Email verified"}`)
 	stranger.POST(auth+"/register", registration("asha@example.com")).Problem(409, "Email already registered")
 	require.Len(t, o.mails("asha@example.com", verifySubject), 1)
@@ -187,7 +189,7 @@ func TestAMailedTokenWorksOnceInItsTimeForItsPurpose(t *testing.T) {
 	require.Equal(t, "message", fieldsOf(t, known))
 	stranger.POST(auth+"/password-reset/request", `{"email":"no address"}`).Problem(422, "Validation error", "email", "expected an email address")
 	page, reset := link(t, o.mailed(email, resetSubject, 1))
-	require.Equal(t, ownAddress+"/auth/reset-password", page)
+	require.Equal(t, app.OwnAddress+"/auth/reset-password", page)
 
 	stranger.POST(auth+"/verify-email", verify(reset)).Problem(400, badVerification)
 	stranger.POST(auth+"/password-reset/confirm", confirm(reset, "soni")).Problem(422, "Validation error", "new_password", "at least 8 characters are needed")

@@ -1,4 +1,4 @@
-package main
+package main_test
 
 import (
 	"encoding/base64"
@@ -20,6 +20,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"bahi/internal/app"
+	"bahi/internal/cli/backup"
 	"bahi/internal/pgtest"
 )
 
@@ -53,16 +55,16 @@ func TestABackupUnderLoadIsTheLogUpToAMoment(t *testing.T) {
 	close(stop)
 	writing.Wait()
 	post(clerk, account, deposit("2025-03-01", "1"))
-	require.Contains(t, out, " events of the log "+o.sys.store.ID().String()+", 2 files, ")
+	require.Contains(t, out, " events of the log "+o.sys.Store.ID().String()+", 2 files, ")
 	require.Contains(t, wrong, "The master key (id ")
 
-	m, err := openBackup(dir)
+	m, err := backup.OpenBackup(dir)
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, int64(m.Head), before)
 	require.LessOrEqual(t, int64(m.Head), during)
 	copied := pgtest.DB(t)
 	out, wrong = done(t, copied, "restore", dir)
-	require.Contains(t, out, strconv.FormatUint(uint64(m.Head), 10)+" events of the log "+o.sys.store.ID().String()+" are there again, as of ")
+	require.Contains(t, out, strconv.FormatUint(uint64(m.Head), 10)+" events of the log "+o.sys.Store.ID().String()+" are there again, as of ")
 	require.Contains(t, wrong, "WARNING: no list of erasures was given.")
 	out, _ = done(t, copied, "doctor")
 	require.Contains(t, out, "at position "+strconv.FormatUint(uint64(m.Head), 10))
@@ -216,7 +218,7 @@ func TestABackupThatIsInterruptedLeavesNothing(t *testing.T) {
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
 	require.Eventually(t, func() bool {
 		var waiting bool
-		err := o.sys.pool.QueryRow(t.Context(), `
+		err := o.sys.Pool.QueryRow(t.Context(), `
 			select exists (select from pg_stat_activity where datname = current_database() and application_name = 'pg_dump' and wait_event_type = 'Lock')`).
 			Scan(&waiting)
 		require.NoError(t, err)
@@ -244,9 +246,9 @@ func TestABackupThatWasChangedIsNotRestored(t *testing.T) {
 		require.NoError(t, how(filepath.Join(dir, file)))
 		return dir
 	}
-	says := func(how func(*manifest)) string {
-		return change(backupManifest, func(path string) error {
-			m, err := openBackup(whole)
+	says := func(how func(*backup.Manifest)) string {
+		return change(backup.BackupManifest, func(path string) error {
+			m, err := backup.OpenBackup(whole)
 			require.NoError(t, err)
 			how(&m)
 			text, err := json.Marshal(m)
@@ -255,23 +257,23 @@ func TestABackupThatWasChangedIsNotRestored(t *testing.T) {
 		})
 	}
 	for why, dir := range map[string]string{
-		"the backup is broken: database.dump is missing": change(databaseDump, os.Remove),
-		"the backup is broken: migrations.dump has ":     change(migrationDump, func(path string) error { return os.Truncate(path, 100) }),
-		"the backup is broken: database.dump has ": change(databaseDump, func(path string) error {
+		"the backup is broken: database.dump is missing": change(backup.DatabaseDump, os.Remove),
+		"the backup is broken: migrations.dump has ":     change(backup.MigrationDump, func(path string) error { return os.Truncate(path, 100) }),
+		"the backup is broken: database.dump has ": change(backup.DatabaseDump, func(path string) error {
 			text, err := os.ReadFile(path)
 			require.NoError(t, err)
 			text[len(text)/2] ^= 1
 			return os.WriteFile(path, text, 0o600)
 		}),
-		"read the backup's manifest: ":                       change(backupManifest, func(path string) error { return os.Truncate(path, 30) }),
-		`this program restores a "bahi-backup" of version 1`: says(func(m *manifest) { m.Version = 2 }),
-		"does not name the database's dumps":                 says(func(m *manifest) { m.Files = m.Files[:1] }),
-		"names a file outside of the backup":                 says(func(m *manifest) { m.Files = append(m.Files, backupFile{File: "../../etc/passwd"}) }),
-		"it takes 99 or newer":                               says(func(m *manifest) { m.Postgres = "99.1" }),
+		"read the backup's manifest: ":                       change(backup.BackupManifest, func(path string) error { return os.Truncate(path, 30) }),
+		`this program restores a "bahi-backup" of version 1`: says(func(m *backup.Manifest) { m.Version = 2 }),
+		"does not name the database's dumps":                 says(func(m *backup.Manifest) { m.Files = m.Files[:1] }),
+		"names a file outside of the backup":                 says(func(m *backup.Manifest) { m.Files = append(m.Files, backup.BackupFile{File: "../../etc/passwd"}) }),
+		"it takes 99 or newer":                               says(func(m *backup.Manifest) { m.Postgres = "99.1" }),
 	} {
 		denied(t, database, why, "restore", dir)
 	}
-	denied(t, database, "bahi: the restored log is not the one of the backup's manifest", "restore", says(func(m *manifest) { m.Head-- }))
+	denied(t, database, "bahi: the restored log is not the one of the backup's manifest", "restore", says(func(m *backup.Manifest) { m.Head-- }))
 }
 
 func TestPostgresProgramsAreNotToldPasswordsThatOthersCouldRead(t *testing.T) {
@@ -281,7 +283,7 @@ func TestPostgresProgramsAreNotToldPasswordsThatOthersCouldRead(t *testing.T) {
 		"postgres:///books?host=%2Frun%2Fpg&user=bahi&password=se%20cret&options=-c%20geqo%3Doff":                           "postgres:///books?host=%2Frun%2Fpg&user=bahi&options=-c%20geqo%3Doff",
 		"host=db.example.org user=bahi password='se cret' dbname=books":                                                     "host=db.example.org user=bahi  dbname=books",
 	} {
-		address, env, err := forPrograms(text)
+		address, env, err := app.ForPrograms(text)
 		require.NoError(t, err)
 		require.Equal(t, want, address)
 		require.Contains(t, env, "PGPASSWORD=se cret")
@@ -291,10 +293,10 @@ func TestPostgresProgramsAreNotToldPasswordsThatOthersCouldRead(t *testing.T) {
 
 func TestProgramsThatAreOlderThanTheServerAreNotUsed(t *testing.T) {
 	t.Parallel()
-	db := &database{url: pgtest.DB(t)}
-	_, err := db.tools(t.Context(), slog.New(slog.DiscardHandler), 99)
+	db := &app.Database{Url: pgtest.DB(t)}
+	_, err := db.Tools(t.Context(), slog.New(slog.DiscardHandler), 99)
 	require.ErrorContains(t, err, "it takes those of 99 or newer: install them (on Debian: postgresql-client-99), or name their folder in BAHI_PG_BIN")
-	tools, err := db.tools(t.Context(), slog.New(slog.DiscardHandler), 15)
+	tools, err := db.Tools(t.Context(), slog.New(slog.DiscardHandler), 15)
 	require.NoError(t, err)
-	require.GreaterOrEqual(t, tools.programs.Major, 15)
+	require.GreaterOrEqual(t, tools.Programs.Major, 15)
 }

@@ -1,4 +1,4 @@
-package main
+package main_test
 
 import (
 	"fmt"
@@ -16,7 +16,7 @@ import (
 // it does anything that is dated.
 func todayIn(t *testing.T, o *office) string {
 	t.Helper()
-	zone, err := o.sys.settings.zone()
+	zone, err := o.sys.Settings.Zone()
 	require.NoError(t, err)
 	now := time.Now().In(zone)
 	if next := now.Add(3 * time.Minute); next.Day() != now.Day() {

@@ -1,4 +1,4 @@
-package main
+package main_test
 
 import (
 	"os"
@@ -36,7 +36,7 @@ func TestAStatementIsDrawnOfWhatTheLedgerShows(t *testing.T) {
 	require.Regexp(t, `^inline; filename=bank-\d+-statement\.pdf$`, a.Header("Content-Disposition"))
 	require.Equal(t, s.deleted, a.Header("Bahi-Position"))
 	for query, expected := range map[string][]string{
-		"":                                      {"HDFC", "10 Jan 2025", "75.00", o.sys.store.ID().String(), s.deleted},
+		"":                                      {"HDFC", "10 Jan 2025", "75.00", o.sys.Store.ID().String(), s.deleted},
 		"?from=2025-02-01&to=2025-03-31":        {"10 Feb 2025", "35.00", "10.00"},
 		"?from=2025-02-01&known_at=" + s.posted: {"10 Mar 2025", "65.00", s.posted},
 		"?as_of=2025-02-28":                     {"35.00", "28 Feb 2025"},

@@ -1,4 +1,4 @@
-package main
+package main_test
 
 import (
 	"fmt"
@@ -33,7 +33,7 @@ func TestTheLockIsSetReadMovedAndTakenAway(t *testing.T) {
 	clerk.With("Bahi-Reason", "again").PUT("/books/lock", `{"locked_through":null}`).Status(200).Body(`{"locked_through":null}`)
 	clerk.GET("/books/lock").Status(200).Body(`{"locked_through":null}`)
 
-	zone, err := o.sys.settings.zone()
+	zone, err := o.sys.Settings.Zone()
 	require.NoError(t, err)
 	today := time.Now().In(zone)
 	if tomorrow := today.Add(time.Hour); tomorrow.Day() != today.Day() {

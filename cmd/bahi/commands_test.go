@@ -1,4 +1,4 @@
-package main
+package main_test
 
 import (
 	"fmt"
@@ -57,7 +57,7 @@ func TestTheProgramExplainsItself(t *testing.T) {
 func attached(t *testing.T, o *office, args ...string) (stdout, stderr string, status int) {
 	t.Helper()
 	cmd := command(t, t.TempDir(), args...)
-	cmd.Env = append(cmd.Env, "DATABASE_URL="+o.database, "EVENTSTORE_URL="+o.sys.settings.EventStore)
+	cmd.Env = append(cmd.Env, "DATABASE_URL="+o.database, "EVENTSTORE_URL="+o.sys.Settings.EventStore)
 	return execute(t, cmd)
 }
 
@@ -139,7 +139,7 @@ func TestDoctorFindsWhatTheTablesHaveAndTheLogHasNot(t *testing.T) {
 
 	list, _, status := attached(t, o, "projections", "list")
 	require.Equal(t, 0, status)
-	require.Regexp(t, fmt.Sprintf(`(?m)^books +1 +1 +live +%d +0 *$`, o.head()), list)
+	require.Regexp(t, fmt.Sprintf(`(?m)^books +\d+ +1 +live +%d +0 *$`, o.head()), list)
 	out, wrong, status = attached(t, o, "projections", "rebuild", "books", "--accept-differences")
 	require.Equal(t, 0, status, wrong)
 	require.Regexp(t, fmt.Sprintf(`^books: generation \d+ is read, built up to position %d in `, o.head()), out)

@@ -1,4 +1,4 @@
-package main
+package main_test
 
 import (
 	"fmt"
@@ -307,7 +307,7 @@ func TestWithoutAScriptARebuildIsDoneByForms(t *testing.T) {
 	clerk := o.clerk(home)
 	account := open(clerk, "HDFC")
 	fillOnce(clerk, account, 100)
-	o.sys.books.Wait() // for what follows on the answer
+	o.sys.Books.Wait() // for what follows on the answer
 	v := o.sign()
 	const books = "/console/projections/books"
 	until := func(words string) sheet {

@@ -1,4 +1,4 @@
-package main
+package main_test
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"bahi/eventstore"
 	"bahi/eventstore/esdb"
 	"bahi/eventstore/postgres"
+	"bahi/internal/cli/events"
 	"bahi/internal/pgtest"
 	"bahi/migrations"
 )
@@ -76,9 +77,9 @@ func TestACopyNamesThePositionsThatItsEventsHave(t *testing.T) {
 	put(t, from, "orders-1", "OrderPlaced", `{"position":2}`, `{"of":2}`)
 
 	to := logWithOtherPositions(t)
-	done, err := copyLog(t.Context(), from, to, quiet)
+	done, err := events.CopyLog(t.Context(), from, to, quiet)
 	require.NoError(t, err)
-	require.Equal(t, copied{copied: 5, renumbered: 3}, done)
+	require.Equal(t, events.Copied{Copied: 5, Renumbered: 3}, done)
 	want, got := all(t, from), all(t, to)
 	require.Len(t, got, len(want))
 	at := func(i int) event.Position { return got[i].Position }
@@ -119,13 +120,13 @@ func TestACopyThatWasInterruptedGoesOn(t *testing.T) {
 		put(t, from, fmt.Sprintf("bankrow-%d", i%7), "BankRowEdited", fmt.Sprintf(`{"n":%d}`, i), fmt.Sprintf(`{"schema":1,"of":%d}`, i))
 	}
 	whole := logWithOtherPositions(t)
-	_, err := copyLog(t.Context(), from, whole, quiet)
+	_, err := events.CopyLog(t.Context(), from, whole, quiet)
 	require.NoError(t, err)
 
 	to, times := logWithOtherPositions(t), 0
 	for {
 		times++
-		_, err := copyLog(t.Context(), from, &failing{Store: to, left: 9}, quiet)
+		_, err := events.CopyLog(t.Context(), from, &failing{Store: to, left: 9}, quiet)
 		if err == nil {
 			break
 		}
@@ -141,9 +142,9 @@ func TestACopyThatWasInterruptedGoesOn(t *testing.T) {
 	require.Equal(t, text(whole), text(to))
 
 	put(t, from, "bankrow-1", "BankRowEdited", `{"n":41}`, `{"schema":1}`)
-	done, err := copyLog(t.Context(), from, to, quiet)
+	done, err := events.CopyLog(t.Context(), from, to, quiet)
 	require.NoError(t, err)
-	require.Equal(t, copied{there: 40, copied: 1}, done, "what came later")
+	require.Equal(t, events.Copied{There: 40, Copied: 1}, done, "what came later")
 }
 
 func TestLargeEventsOfOneStreamAreNotAppendedTogether(t *testing.T) {
@@ -154,9 +155,9 @@ func TestLargeEventsOfOneStreamAreNotAppendedTogether(t *testing.T) {
 	for range 2 { // more than a log takes at once
 		put(t, from, "pictures-1", "PictureDrawn", large, `{}`)
 	}
-	done, err := copyLog(t.Context(), from, to, quiet)
+	done, err := events.CopyLog(t.Context(), from, to, quiet)
 	require.NoError(t, err)
-	require.Equal(t, copied{copied: 2}, done)
+	require.Equal(t, events.Copied{Copied: 2}, done)
 }
 
 func TestACopyIsMadeOfOneLogOnly(t *testing.T) {
@@ -165,9 +166,9 @@ func TestACopyIsMadeOfOneLogOnly(t *testing.T) {
 	put(t, from, "orders-1", "OrderPlaced", `{}`, `{}`)
 	to, _ := emptyLog(t)
 	put(t, to, "orders-1", "OrderPlaced", `{}`, `{}`)
-	_, err := copyLog(t.Context(), from, to, quiet)
+	_, err := events.CopyLog(t.Context(), from, to, quiet)
 	require.ErrorContains(t, err, "it is not the beginning of a copy")
-	_, err = copyLog(t.Context(), from, from, quiet)
+	_, err = events.CopyLog(t.Context(), from, from, quiet)
 	require.ErrorContains(t, err, "both are the log")
 
 	longer, other := emptyLog(t)
@@ -181,6 +182,6 @@ func TestACopyIsMadeOfOneLogOnly(t *testing.T) {
 	require.Contains(t, stderr, "bahi: both are the log")
 	require.Equal(t, "0 events copied, 0 were there\n", stdout)
 	put(t, longer, "orders-2", "OrderPlaced", `{}`, `{}`)
-	_, err = copyLog(t.Context(), from, longer, quiet)
+	_, err = events.CopyLog(t.Context(), from, longer, quiet)
 	require.ErrorContains(t, err, "after the end of the log to copy the other one has orders-2@0")
 }

@@ -1,4 +1,4 @@
-package main
+package main_test
 
 import (
 	"os"
@@ -12,6 +12,8 @@ import (
 
 	"bahi/domain/event"
 	"bahi/eventstore/audit/audittest"
+	"bahi/internal/app"
+	"bahi/internal/cli/events"
 	"bahi/internal/pgtest"
 	"bahi/migrations"
 )
@@ -73,10 +75,10 @@ func TestALogInEventStoreDBIsVerifiedAndReadFromItsArchive(t *testing.T) {
 	copied := pgtest.DB(t)
 	denied(t, copied, "bahi: the positions of this archive's log have gaps, as those of EventStoreDB have", "events", "import", withKeys)
 	out, wrong := done(t, copied, "events", "import", withKeys, "--renumber")
-	require.NotContains(t, out, o.sys.store.ID().String())
+	require.NotContains(t, out, o.sys.Store.ID().String())
 	require.Contains(t, wrong, "They are another installation's; this one signs with a key of its own.")
 	out, _ = done(t, copied, "doctor")
-	require.Equal(t, len(allProjections()), strings.Count(out, " is what the log says"), out)
+	require.Equal(t, len(app.AllProjections()), strings.Count(out, " is what the log says"), out)
 	c := startOn(t, copied)
 	clerk = c.operator().With("Bahi-Workspace", home)
 	require.Equal(t, books, balances(clerk, ledger(account)), "rows know the event that they came with by its new position")
@@ -89,14 +91,14 @@ func TestALogInEventStoreDBIsVerifiedAndReadFromItsArchive(t *testing.T) {
 func TestEventsThatAreRenumberedNameOthersByTheirNewPositions(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 21, 18, 0, 0, 0, time.UTC)
-	var i importing
+	var i events.Importing
 	for n, e := range []event.Stored{
 		{Position: 977, Type: "BankRowsPosted", Data: []byte(`{}`), Meta: []byte(`{"schema":1}`), At: at},
 		{Position: 1954, Type: "OrderPlaced", Data: []byte(`no JSON`), At: at.Add(-time.Hour)}, // somebody else's
 		{Position: 2931, Type: "BankRowAdded", Data: []byte(`{"of":977}`), Meta: []byte(`{"schema":1,"of":977}`), At: at.Add(time.Hour)},
 		{Position: 3908, Type: "BankRowRefused", Data: []byte(`{"position":2931}`), Meta: []byte(`{}`), At: at.Add(time.Hour)},
 	} {
-		got, err := i.renumbered(e)
+		got, err := i.Renumbered(e)
 		require.NoError(t, err)
 		require.EqualValues(t, n+1, got.Position)
 		want := e

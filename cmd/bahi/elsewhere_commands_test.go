@@ -1,4 +1,4 @@
-package main
+package main_test
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"bahi/internal/app"
 	"bahi/internal/pgtest"
 	"bahi/migrations"
 )
@@ -32,7 +33,7 @@ func TestCommandsWorkOnALogInEventStoreDBOrSaySo(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, _, status := run("audit proof " + at)
 		return status == 0
-	}, signedWithin, pollEvery, "it is signed for")
+	}, app.SignedWithin, app.PollEvery, "it is signed for")
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
 	public, wrong, status := run("audit key")

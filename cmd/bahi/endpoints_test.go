@@ -1,4 +1,4 @@
-package main
+package main_test
 
 import (
 	"bytes"
@@ -18,6 +18,7 @@ import (
 
 	"bahi/domain/actor"
 	"bahi/http/api"
+	"bahi/internal/app"
 )
 
 const described = "../../http/testdata"
@@ -115,7 +116,7 @@ func TestDocumentIsTheCommittedOne(t *testing.T) {
 	}
 	committed, err := os.ReadFile(file)
 	require.NoError(t, err)
-	require.Equal(t, string(committed), pretty.String(), "go generate ./cmd/bahi writes it anew")
+	require.Equal(t, string(committed), pretty.String(), "make generate writes it anew")
 
 	var document struct {
 		OpenAPI string
@@ -180,7 +181,7 @@ func TestHealthAndMetricsAreForEverybody(t *testing.T) {
 	lenient(t, readiness(t, stranger), &ready)
 	require.True(t, ready.Ready)
 	require.Equal(t, o.head(), ready.Head)
-	require.Len(t, ready.Projections, len(allProjections()))
+	require.Len(t, ready.Projections, len(app.AllProjections()))
 	require.Equal(t, "books live", ready.Projections[0].Name+" "+ready.Projections[0].State)
 	metrics := stranger.GET("/metrics").Status(200).Text
 	for _, line := range []string{

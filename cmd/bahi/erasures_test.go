@@ -1,4 +1,4 @@
-package main
+package main_test
 
 import (
 	"context"
@@ -21,6 +21,7 @@ import (
 	"bahi/domain/access/user"
 	"bahi/domain/event"
 	"bahi/eventstore"
+	"bahi/internal/app"
 )
 
 // erased asks for somebody's deletion, and waits until they are erased.
@@ -29,14 +30,14 @@ func (o *office) erased(p person) {
 	p.POST(me+"/delete-request", nil).Status(200)
 	id := uuid.MustParse(p.User.ID)
 	require.Eventually(o.t, func() bool {
-		l, err := commands.Load(o.t.Context(), o.sys.commands.Fresh(), user.Kind, id.String())
+		l, err := commands.Load(o.t.Context(), o.sys.Commands.Fresh(), user.Kind, id.String())
 		require.NoError(o.t, err)
 		return l.State.Erased
 	}, time.Minute, 20*time.Millisecond)
 }
 
 // startErasing serves a system that erases people as soon as they ask for it.
-func startErasing(t *testing.T, adapt ...func(*system)) *office {
+func startErasing(t *testing.T, adapt ...func(*app.System)) *office {
 	t.Helper()
 	s := testSettings(t, testDatabase(t))
 	s.Outside.Grace = new(time.Millisecond)
@@ -123,7 +124,7 @@ func TestEachNodeForgetsWhoWasErasedOnAnother(t *testing.T) {
 	// What is left when a node dies in the middle: here, and on both.
 	left := func(o *office) (files []string) {
 		for _, folder := range []string{filepath.Join("blobs", picture.Folder(id)), "mail"} {
-			found, err := filepath.Glob(filepath.Join(o.sys.settings.Data, folder, "*"))
+			found, err := filepath.Glob(filepath.Join(o.sys.Settings.Data, folder, "*"))
 			require.NoError(t, err)
 			for _, file := range found {
 				if folder != "mail" || strings.Contains(file, hex.EncodeToString(id[:])) {
@@ -134,14 +135,14 @@ func TestEachNodeForgetsWhoWasErasedOnAnother(t *testing.T) {
 		return files
 	}
 	leave := func(o *office) {
-		require.NoError(t, o.sys.blobs.Put(t.Context(), picture.Folder(id)+"orphan", "image/png", []byte("orphan")))
-		require.NoError(t, o.sys.mails.Mail(t.Context(), "verification-"+hex.EncodeToString(id[:])+"-0", "asha@example.com", "Hello", "Hello"))
+		require.NoError(t, o.sys.Blobs.Put(t.Context(), picture.Folder(id)+"orphan", "image/png", []byte("orphan")))
+		require.NoError(t, o.sys.Mails.Mail(t.Context(), "verification-"+hex.EncodeToString(id[:])+"-0", "asha@example.com", "Hello", "Hello"))
 		require.GreaterOrEqual(t, len(left(o)), 3) // with what says its type
 	}
 	leave(one)
 	leave(other)
 	his := uuid.MustParse(ravi.User.ID)
-	require.NoError(t, other.sys.blobs.Put(t.Context(), picture.Folder(his)+"kept", "image/png", []byte("his")))
+	require.NoError(t, other.sys.Blobs.Put(t.Context(), picture.Folder(his)+"kept", "image/png", []byte("his")))
 	other.stop()
 	one.erased(asha)
 	require.Empty(t, left(one))
@@ -149,14 +150,14 @@ func TestEachNodeForgetsWhoWasErasedOnAnother(t *testing.T) {
 
 	again := startAs(t, s)
 	require.Eventually(t, func() bool { return len(left(again)) == 0 }, time.Minute, 5*time.Millisecond)
-	keys, err := again.sys.blobs.List(t.Context(), "pictures/")
+	keys, err := again.sys.Blobs.List(t.Context(), "pictures/")
 	require.NoError(t, err)
 	require.Equal(t, []string{picture.Folder(his) + "kept"}, keys)
 
 	// Who has the address by then keeps their mails.
 	again.stop()
 	one.person("asha@example.com")
-	require.NoError(t, one.sys.eraser().Clean(t.Context()))
+	require.NoError(t, one.sys.Eraser().Clean(t.Context()))
 	require.Len(t, one.mails("asha@example.com", verifySubject), 1)
 }
 
@@ -166,9 +167,9 @@ func TestAnErasureThatIsDoneAgainStillFindsTheMails(t *testing.T) {
 	asha := o.person("asha@example.com")
 	o.erased(asha)
 	id := uuid.MustParse(asha.User.ID)
-	require.NoError(t, o.sys.mails.Mail(t.Context(), "verification-"+hex.EncodeToString(id[:])+"-0", "asha@example.com", "Late", "Hello"))
+	require.NoError(t, o.sys.Mails.Mail(t.Context(), "verification-"+hex.EncodeToString(id[:])+"-0", "asha@example.com", "Late", "Hello"))
 	require.Len(t, o.mails("asha@example.com", "Late"), 1)
-	require.NoError(t, o.sys.eraser().Erase(t.Context(), id))
+	require.NoError(t, o.sys.Eraser().Erase(t.Context(), id))
 	require.Empty(t, o.mails("asha@example.com", "Late"))
 }
 
@@ -190,9 +191,9 @@ func (d *doubtful) Append(ctx context.Context, stream string, expected eventstor
 func TestAPictureWhoseChangeIsInDoubtIsKept(t *testing.T) {
 	t.Parallel()
 	log := &doubtful{}
-	o := startErasing(t, func(s *system) {
-		log.Store = s.store
-		s.accounts.Commands = commands.New(log, s.vault, time.Now)
+	o := startErasing(t, func(s *app.System) {
+		log.Store = s.Store
+		s.Accounts.Commands = commands.New(log, s.Vault, time.Now)
 	})
 	asha := o.person("asha@example.com")
 	red := painted(t, color.RGBA{200, 0, 0, 255}, 40, 30)
@@ -204,16 +205,16 @@ func TestAPictureWhoseChangeIsInDoubtIsKept(t *testing.T) {
 	o.stranger().GET(o.path(*shown)).Status(200)
 
 	// And a write that is in the log is no error because the picture before cannot be deleted.
-	keys, err := o.sys.blobs.List(t.Context(), "pictures/")
+	keys, err := o.sys.Blobs.List(t.Context(), "pictures/")
 	require.NoError(t, err)
 	require.Len(t, keys, 1)
-	before := filepath.Join(o.sys.settings.Data, "blobs", keys[0])
+	before := filepath.Join(o.sys.Settings.Data, "blobs", keys[0])
 	require.NoError(t, os.Remove(before))
 	require.NoError(t, os.MkdirAll(filepath.Join(before, "in the way"), 0o700))
 	upload(t, asha.Client, "image/png", red).Status(200)
 	require.NoError(t, os.RemoveAll(before))
 	o.erased(asha)
-	keys, err = o.sys.blobs.List(t.Context(), "")
+	keys, err = o.sys.Blobs.List(t.Context(), "")
 	require.NoError(t, err)
 	require.Empty(t, keys)
 }

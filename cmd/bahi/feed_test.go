@@ -1,4 +1,4 @@
-package main
+package main_test
 
 import (
 	"context"
@@ -220,13 +220,13 @@ func TestALogInEventStoreDBIsForwardedToo(t *testing.T) {
 
 func TestAStartWaitsForItsReactorsThoughAFeedHasItsPlaceAlready(t *testing.T) {
 	t.Parallel()
-	sys, err := testSettings(t, pgtest.Template(t, "migrated", migrations.Up)).open(t.Context(), true)
+	sys, err := testSettings(t, pgtest.Template(t, "migrated", migrations.Up)).Open(t.Context(), true)
 	require.NoError(t, err)
-	defer sys.close()
-	require.NoError(t, feeds.Replay(t.Context(), sys.pool, sys.store, 1))
+	defer sys.Close()
+	require.NoError(t, feeds.Replay(t.Context(), sys.Pool, sys.Store, 1))
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	sys.untilReacting(ctx)
+	sys.UntilReacting(ctx)
 	require.Error(t, ctx.Err())
 }
 

@@ -1,4 +1,4 @@
-package main
+package main_test
 
 import (
 	"fmt"
@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"bahi/internal/app"
 )
 
 func TestEveryReadSeesWhatWasAnsweredBefore(t *testing.T) {
@@ -46,7 +48,7 @@ func (o *office) park() {
 	o.sql(`alter table books_g1.row_version add constraint parked_for_a_test check (false) not valid`)
 }
 
-func (o *office) parked() bool { return o.sys.runner.Statuses()["books"].Error != "" }
+func (o *office) parked() bool { return o.sys.Runner.Statuses()["books"].Error != "" }
 
 func TestAParkedProjectionAnswersWhatItHasAndSaysSoAtOnce(t *testing.T) {
 	t.Parallel()
@@ -95,7 +97,7 @@ func TestAParkedProjectionAnswersWhatItHasAndSaysSoAtOnce(t *testing.T) {
 	require.Contains(t, o.stranger().GET("/metrics").Status(200).Text, `bahi_projection_parked{projection="books"} 1`)
 
 	o.sql(`alter table books_g1.row_version drop constraint parked_for_a_test`)
-	require.NoError(t, builds{o.sys}.Retry(t.Context(), "books"))
+	require.NoError(t, app.Builds{System: o.sys}.Retry(t.Context(), "books"))
 	clerk.With("Bahi-Min-Position", wrote.Header("Bahi-Position")).GET("/banks").Status(200)
 	require.Eventually(t, func() bool { return !o.parked() }, time.Minute, 5*time.Millisecond)
 	require.Equal(t, "03-02 3", balances(clerk, ledger(account)))

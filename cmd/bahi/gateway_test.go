@@ -1,4 +1,4 @@
-package main
+package main_test
 
 import (
 	"log/slog"
@@ -17,6 +17,7 @@ import (
 	"bahi/domain/event"
 	"bahi/eventstore"
 	"bahi/eventstore/esdb"
+	"bahi/internal/app"
 	"bahi/internal/pgtest"
 	"bahi/migrations"
 )
@@ -210,7 +211,7 @@ func TestEventsFromOutsideAreChecked(t *testing.T) {
 		"bankbulk-1": {e("BankRowsPosted", `{"account":1,"rows":[{"date":"2025-03-01","in_entries":[{"Amount":5}]}]}`, `{"schema":1}`), `has the name "Amount"`},
 		"bankbulk-2": {e("BankRowsPosted", `{"account":1,"rows":[{"date":"2025-03-01","in_entries":[{"amount":5}]}]}`, `{"schema":1}`), ""},
 	} {
-		err := checkForeign(stream, c.event)
+		err := app.CheckForeign(stream, c.event)
 		if c.why == "" {
 			require.NoError(t, err, "%s", stream)
 		} else {

@@ -1,4 +1,4 @@
-package main
+package main_test
 
 import (
 	"bufio"
@@ -55,7 +55,7 @@ func settle(t testing.TB) *town {
 // again signs Asha in once more, after an input that signed her out.
 func (tn *town) again(t *testing.T) {
 	t.Helper()
-	in, err := tn.sys.accounts.Credentials.Sessions.SignIn(t.Context(), credentials.Vouched(tn.asha))
+	in, err := tn.sys.Accounts.Credentials.Sessions.SignIn(t.Context(), credentials.Vouched(tn.asha))
 	require.NoError(t, err)
 	tn.access = in.Access
 }

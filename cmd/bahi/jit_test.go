@@ -1,4 +1,4 @@
-package main
+package main_test
 
 import (
 	"testing"
@@ -17,10 +17,10 @@ func TestQueriesAreNotCompiled(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, conn.Close(t.Context()))
 
-	sys, err := testSettings(t, url).openBooks(t.Context(), false)
+	sys, err := testSettings(t, url).OpenBooks(t.Context(), false)
 	require.NoError(t, err)
-	t.Cleanup(sys.close)
+	t.Cleanup(sys.Close)
 	var jit string
-	require.NoError(t, sys.pool.QueryRow(t.Context(), `show jit`).Scan(&jit))
+	require.NoError(t, sys.Pool.QueryRow(t.Context(), `show jit`).Scan(&jit))
 	require.Equal(t, "off", jit)
 }

@@ -1,4 +1,4 @@
-package main
+package main_test
 
 import (
 	"encoding/json"
@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"bahi/internal/app"
 	opsviews "bahi/readmodels/ops"
 )
 
@@ -71,7 +72,7 @@ func TestAMailServerThatIsAwayKeepsNobodyWaiting(t *testing.T) {
 	require.Equal(t, 0, status)
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	require.Equal(t, []string{"REACTOR", "STATE", "POSITION", "LAG", "ERROR"}, strings.Fields(lines[0]))
-	require.Len(t, lines, 1+len(allReactors()))
+	require.Len(t, lines, 1+len(app.AllReactors()))
 	listed := strings.Fields(lines[1])
 	require.Equal(t, []string{"accounts", "live"}, listed[:2])
 	position, err := strconv.ParseInt(listed[2], 10, 64)
@@ -123,7 +124,7 @@ func TestOnlyAnOperatorSeesJobs(t *testing.T) {
 	o.worked("send_verification")
 	id := done[0].ID
 	o.operator().POST(fmt.Sprintf("/ops/jobs/%d/retry", id), nil).Problem(409, "The job is done")
-	require.NoError(t, o.sys.accounts.Grant(t.Context(), o.sys.byOperator(o.sys.home), uuid.MustParse(asha.User.ID), true))
+	require.NoError(t, o.sys.Accounts.Grant(t.Context(), o.sys.ByOperator(o.sys.Home), uuid.MustParse(asha.User.ID), true))
 	require.Eventually(t, func() bool { return asha.GET("/ops/jobs").Response.StatusCode == http.StatusOK }, time.Minute, 5*time.Millisecond)
 	require.Equal(t, true, asha.me().Permissions["operator"])
 }

@@ -1,4 +1,4 @@
-package main
+package main_test
 
 import (
 	"bufio"
@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"bahi/internal/app"
 )
 
 // laterMails lets two minutes pass since the mails that were sent.
@@ -215,7 +217,7 @@ func TestWhoLostTheirAccountToAnotherAddressTakesItBack(t *testing.T) {
 	eve := o.person("asha@example.com") // who has Asha's password
 	eve.PUT(me, map[string]string{"email": "eve@example.net"}).Status(200)
 	address, token := link(t, o.mailed("asha@example.com", noticed, 1))
-	require.Equal(t, ownAddress+"/auth/undo-email-change", address)
+	require.Equal(t, app.OwnAddress+"/auth/undo-email-change", address)
 	with := func(token string) map[string]string { return map[string]string{"token": token} }
 	_, verify := link(t, o.mailed("eve@example.net", verifySubject, 1))
 	o.stranger().POST(auth+"/verify-email", with(verify)).Status(200)

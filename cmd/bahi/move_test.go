@@ -1,4 +1,4 @@
-package main
+package main_test
 
 import (
 	"os/exec"
@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/eventstore/audit/audittest"
+	"bahi/internal/app"
 )
 
 // An installation moves its log to an event store: what was read before is read after, and people have their names.
@@ -28,7 +29,7 @@ func TestALogIsMovedToAnEventStoreAndServedFromThere(t *testing.T) {
 	account := open(clerk, "HDFC")
 	post(clerk, account, deposit("2025-03-01", "12.5"))
 	clerk.POST(ledger(account, "/rows"), `{"rows":[{"date":"2025-03-02","in_entries":[{"amount":1}]},{"date":"2025-03-03","in_entries":[{"amount":2}]}]}`).Status(201)
-	o := office{t: t, url: before.url, sys: &system{settings: settings{Data: data}}}
+	o := office{t: t, url: before.url, sys: &app.System{Settings: app.Settings{Data: data}}}
 	asha := o.person("asha@example.com")
 	want := map[string]string{}
 	for _, path := range []string{"/banks", ledger(account)} {

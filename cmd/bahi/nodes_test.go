@@ -1,4 +1,4 @@
-package main
+package main_test
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"bahi/internal/app"
 	"bahi/internal/pgtest"
 	"bahi/migrations"
 )
@@ -60,12 +61,12 @@ func (n *nodes) worker() (nth int) {
 func (n *nodes) register(nth int, email string) {
 	n.t.Helper()
 	n.serving[nth].client().With("Authorization", "").POST("/api/v1/auth/register", registration(email)).Status(201)
-	o := office{t: n.t, sys: &system{}}
+	o := office{t: n.t, sys: &app.System{}}
 	var sent int
 	require.Eventually(n.t, func() bool {
 		sent = 0
 		for _, data := range n.data {
-			o.sys.settings.Data = data
+			o.sys.Settings.Data = data
 			sent += len(o.mails(email, verifySubject))
 		}
 		return sent > 0

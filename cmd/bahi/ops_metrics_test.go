@@ -1,4 +1,4 @@
-package main
+package main_test
 
 import (
 	"log/slog"
@@ -33,13 +33,13 @@ func measured(t *testing.T, metrics *prometheus.Registry) map[string]float64 {
 func TestMetricsTellHowProjectionsAreUntilTheDatabaseIsAway(t *testing.T) {
 	t.Parallel()
 	s := testSettings(t, testDatabase(t))
-	sys, err := s.open(t.Context(), true)
+	sys, err := s.Open(t.Context(), true)
 	require.NoError(t, err)
-	defer sys.close()
+	defer sys.Close()
 	var logs strings.Builder
-	sys.log = slog.New(slog.NewTextHandler(&logs, nil))
+	sys.Log = slog.New(slog.NewTextHandler(&logs, nil))
 	metrics := prometheus.NewRegistry()
-	sys.register(metrics)
+	sys.Register(metrics)
 	conn, err := pgx.Connect(t.Context(), s.DatabaseURL)
 	require.NoError(t, err)
 	defer conn.Close(t.Context())
@@ -56,7 +56,7 @@ func TestMetricsTellHowProjectionsAreUntilTheDatabaseIsAway(t *testing.T) {
 	sql(`update projection.generation set paused = true where name = 'workspaces' and live`)
 
 	got := measured(t, metrics)
-	head, err := sys.store.Head(t.Context())
+	head, err := sys.Store.Head(t.Context())
 	require.NoError(t, err)
 	for name, want := range map[string]float64{
 		"users skipped": 3, "users build_done": 20, "users build_total": 50, "users build_rate": 4, "users parked": 0, "users paused": 0,
@@ -69,7 +69,7 @@ func TestMetricsTellHowProjectionsAreUntilTheDatabaseIsAway(t *testing.T) {
 	require.InDelta(t, 60, got["users lag_seconds"], 30)
 	require.NotContains(t, got, "books build_done", "it is not being rebuilt")
 
-	sys.pool.Close()
+	sys.Pool.Close()
 	require.Empty(t, measured(t, metrics), "and the others are there")
 	require.Contains(t, logs.String(), "the metrics of projections are left out")
 }

@@ -1,4 +1,4 @@
-package main
+package main_test
 
 import (
 	"encoding/json"
@@ -14,6 +14,7 @@ import (
 	"bahi/domain/event"
 	"bahi/http/api/apitest"
 	"bahi/http/ops"
+	"bahi/internal/app"
 	opsviews "bahi/readmodels/ops"
 )
 
@@ -56,11 +57,11 @@ func TestAProjectionIsRebuiltOverHTTP(t *testing.T) {
 	clerk := o.clerk(home)
 	account := open(clerk, "HDFC")
 	fillOnce(clerk, account, 100)
-	o.sys.books.Wait() // for what follows on the answer
+	o.sys.Books.Wait() // for what follows on the answer
 	before := balances(clerk, ledger(account))
 	var all []opsviews.Projection
 	o.operator().GET("/ops/projections").Status(200).JSON(&all)
-	require.Len(t, all, len(allProjections()))
+	require.Len(t, all, len(app.AllProjections()))
 	was := o.projection("books")
 	require.Equal(t, "live", was.State)
 	require.Nil(t, was.Build)
@@ -198,7 +199,7 @@ func TestAParkedEventIsShownAndSkippedWithAReason(t *testing.T) {
 	require.Equal(t, []string{"books", "projection", "BankRowAdded"}, []string{p.Name, p.Kind, p.Type})
 	require.Equal(t, event.Position(o.head()), p.Position)
 	require.Contains(t, p.Error, "parked_for_a_test")
-	require.Equal(t, version, p.Program)
+	require.Equal(t, app.Version, p.Program)
 	require.NotNil(t, p.EventID)
 	require.NotEmpty(t, p.Stream)
 	require.Equal(t, "parked", o.projection("books").State)

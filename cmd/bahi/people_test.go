@@ -1,4 +1,4 @@
-package main
+package main_test
 
 import (
 	"io"
@@ -43,7 +43,7 @@ func (o *office) mailed(to, subject string, nth int) (text string) {
 // mails are those that there are, oldest first.
 func (o *office) mails(to, subject string) (texts []string) {
 	o.t.Helper()
-	files, err := filepath.Glob(filepath.Join(o.sys.settings.Data, "mail", "*.eml"))
+	files, err := filepath.Glob(filepath.Join(o.sys.Settings.Data, "mail", "*.eml"))
 	require.NoError(o.t, err)
 	for _, file := range files {
 		opened, err := os.Open(file)
@@ -181,7 +181,7 @@ func (o *office) forge(token string, change func(jwt.MapClaims)) string {
 	parsed, _, err := jwt.NewParser().ParseUnverified(token, claims)
 	require.NoError(o.t, err)
 	kid, _ := parsed.Header["kid"].(string)
-	key, err := o.sys.vault.Named(o.t.Context(), "jwt/"+kid, 32)
+	key, err := o.sys.Vault.Named(o.t.Context(), "jwt/"+kid, 32)
 	require.NoError(o.t, err)
 	change(claims)
 	text, err := parsed.SignedString(key)

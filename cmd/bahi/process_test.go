@@ -1,4 +1,4 @@
-package main
+package main_test
 
 import (
 	"bufio"
@@ -45,7 +45,7 @@ var build = sync.OnceValues(func() (string, error) {
 
 // goBuild builds the program of this folder.
 func goBuild(path, version string, flags ...string) error {
-	args := append([]string{"build", "-o", path, "-ldflags", "-s -w -X main.version=" + version}, flags...)
+	args := append([]string{"build", "-o", path, "-ldflags", "-s -w -X bahi/internal/app.Version=" + version}, flags...)
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
 			if s.Key == "-race" && s.Value == "true" {

@@ -1,4 +1,4 @@
-package main
+package main_test
 
 import (
 	"log/slog"
@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/http/api/apitest"
+	"bahi/internal/app"
 	"bahi/internal/logtest"
 	"bahi/providers/idp"
 	"bahi/providers/idp/idptest"
@@ -23,8 +24,8 @@ func startWithProvider(t *testing.T) (*office, *idptest.Provider, *logtest.Buffe
 	s := testSettings(t, testDatabase(t))
 	s.Outside.FrontendURL = "https://shop.example/app/"
 	s.Outside.Provider = idp.Config{Issuer: provider.Issuer(), ClientID: provider.ClientID, ClientSecret: provider.ClientSecret, Timeout: 30 * time.Second}
-	o := startAs(t, s, func(sys *system) {
-		sys.log = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	o := startAs(t, s, func(sys *app.System) {
+		sys.Log = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	})
 	return o, provider, log
 }
@@ -64,7 +65,7 @@ func TestSomebodySignsInThroughTheProvider(t *testing.T) {
 	consent, flow := o.setOff()
 	asked, err := url.Parse(consent)
 	require.NoError(t, err)
-	require.Equal(t, ownAddress+auth+"/idp/callback", asked.Query().Get("redirect_uri"))
+	require.Equal(t, app.OwnAddress+auth+"/idp/callback", asked.Query().Get("redirect_uri"))
 	require.Equal(t, "S256", asked.Query().Get("code_challenge_method"))
 	for _, name := range []string{"state", "nonce", "code_challenge"} {
 		require.NotEmpty(t, asked.Query().Get(name))
@@ -193,7 +194,7 @@ func TestEveryFailureAtTheProviderReturnsToTheFrontend(t *testing.T) {
 	back := provider.Consent(consent)
 	_, foreign := o.setOff()
 	with := func(value string) *http.Cookie { return &http.Cookie{Name: flow.Name, Value: value} }
-	old, err := idp.Flow{State: back.Query().Get("state"), Nonce: "n", Verifier: "v", ExpiresAt: time.Now().Add(-time.Second)}.Seal(o.sys.provider.key)
+	old, err := idp.Flow{State: back.Query().Get("state"), Nonce: "n", Verifier: "v", ExpiresAt: time.Now().Add(-time.Second)}.Seal(o.sys.Provider.Key)
 	require.NoError(t, err)
 	for _, cookie := range []*http.Cookie{nil, foreign, with("x"), with(flow.Value[:len(flow.Value)-4]), with(strings.ToLower(flow.Value)), with(old), {Name: "bahi_refresh", Value: flow.Value}} {
 		fails("invalid_request", back.RawQuery, cookie)

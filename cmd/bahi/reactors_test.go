@@ -1,4 +1,4 @@
-package main
+package main_test
 
 import (
 	"strings"
@@ -42,7 +42,7 @@ func TestWhatHasExpiredIsSweptWhileItServes(t *testing.T) {
 	before.stop()
 	o := startOn(t, database)
 	left := func() (n int) {
-		require.NoError(t, o.sys.pool.QueryRow(t.Context(), `select count(*) from account.mailed_token`).Scan(&n))
+		require.NoError(t, o.sys.Pool.QueryRow(t.Context(), `select count(*) from account.mailed_token`).Scan(&n))
 		return n
 	}
 	require.Eventually(t, func() bool { return left() == 1 }, time.Minute, 20*time.Millisecond)

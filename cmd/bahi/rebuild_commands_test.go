@@ -1,4 +1,4 @@
-package main
+package main_test
 
 import (
 	"encoding/json"
@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/http/api/apitest"
+	"bahi/internal/app"
 	"bahi/internal/pgtest"
 )
 
@@ -78,7 +79,7 @@ func TestRebuildingFromTheShell(t *testing.T) {
 
 	out, wrong, status = attached(t, o, "projections", "rebuild", "--partitions", "3", "--keep", "1h")
 	require.Equal(t, 0, status, wrong)
-	require.Equal(t, len(allProjections()), strings.Count(out, fmt.Sprintf(" is read, built up to position %d in ", o.head())), out)
+	require.Equal(t, len(app.AllProjections()), strings.Count(out, fmt.Sprintf(" is read, built up to position %d in ", o.head())), out)
 	require.Equal(t, was, balances(clerk, ledger(account)))
 	list, _, _ := attached(t, o, "projections", "list")
 	require.Regexp(t, `(?m)^users +1 +\d+ +live`, list)
@@ -163,7 +164,7 @@ func TestAnInterruptedRebuildIsFinishedByWhoServes(t *testing.T) {
 	account := open(clerk, "HDFC")
 	fillOnce(clerk, account, 150)
 	cmd := command(t, t.TempDir(), "projections", "rebuild", "books", "--throttle", "2") // which takes minutes
-	cmd.Env = append(cmd.Env, "DATABASE_URL="+o.database, "EVENTSTORE_URL="+o.sys.settings.EventStore)
+	cmd.Env = append(cmd.Env, "DATABASE_URL="+o.database, "EVENTSTORE_URL="+o.sys.Settings.EventStore)
 	shell := launch(t, cmd)
 	building := func() bool { b := o.projection("books").Build; return b != nil && b.Done > 0 }
 	require.Eventually(t, building, time.Minute, 10*time.Millisecond)

@@ -1,4 +1,4 @@
-package main
+package main_test
 
 import (
 	"strconv"
@@ -15,7 +15,7 @@ func TestARebuildBesideTheServerIsTakenOver(t *testing.T) {
 	clerk := o.clerk(home)
 	account := open(clerk, "HDFC")
 	for i := range 5 {
-		require.NoError(t, o.sys.build(ledgertables.Books).Run(t.Context()))
+		require.NoError(t, o.sys.Build(ledgertables.Books).Run(t.Context()))
 		position := clerk.POST(ledger(account), deposit("2025-03-01", "1")).Status(201).Header("Bahi-Position")
 		a := clerk.With("Bahi-Min-Position", position).GET("/banks").Status(200)
 		require.Equal(t, strconv.Itoa(i+1), clerkBanks(a)[0].Balance.String())

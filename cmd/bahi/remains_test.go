@@ -1,4 +1,4 @@
-package main
+package main_test
 
 import (
 	"net/url"
@@ -13,6 +13,7 @@ import (
 	"bahi/domain/access/session"
 	"bahi/domain/access/user"
 	"bahi/domain/event"
+	"bahi/internal/app"
 	"bahi/internal/pgtest"
 	"bahi/projections"
 )
@@ -53,9 +54,9 @@ func TestATableThatMayHavePeopleIsWrittenAnewWhicheverItIs(t *testing.T) {
 	require.True(t, diary.Personal())
 	require.False(t, hours.Personal())
 	o.person("asha@example.com")
-	all := append(allProjections(), diary, hours)
+	all := append(app.AllProjections(), diary, hours)
 	for _, p := range []*projections.Projection{diary, hours} {
-		require.NoError(t, o.sys.build(p).Run(t.Context()))
+		require.NoError(t, o.sys.Build(p).Run(t.Context()))
 	}
 	const schemas = `^(diary|hours|users|workspaces|books)_g1$`
 	before := files(t, o.database, schemas)
@@ -64,7 +65,7 @@ func TestATableThatMayHavePeopleIsWrittenAnewWhicheverItIs(t *testing.T) {
 		err    error
 	)
 	for tries := 0; tries == 0 || tries < 20 && err != nil && strings.Contains(err.Error(), "lock timeout"); tries++ { // as its job does
-		denied, err = remains{o.sys, all}.Scrub(t.Context())
+		denied, err = app.Remains{System: o.sys, Projections: all}.Scrub(t.Context())
 	}
 	require.NoError(t, err)
 	require.Empty(t, denied)

@@ -1,4 +1,4 @@
-package main
+package main_test
 
 import (
 	"encoding/json"
@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"bahi/internal/cli/backup"
 	"bahi/internal/pgtest"
 )
 
@@ -51,11 +52,11 @@ func TestADrillTellsThatABackupIsWholeAndLeavesNothing(t *testing.T) {
 	cmd, temporary := drilled(t, dir)
 	out, wrong, status := execute(t, cmd)
 	require.Equal(t, 0, status, out+wrong)
-	m, err := openBackup(dir)
+	m, err := backup.OpenBackup(dir)
 	require.NoError(t, err)
 	for _, line := range []string{
 		`backup +` + dir + `, taken \S+ by Bahi v0-test from Postgres \d+`,
-		`log +` + o.sys.store.ID().String() + `, ` + strconv.FormatUint(uint64(m.Head), 10) + ` events, the newest ` + m.HeadID.String(),
+		`log +` + o.sys.Store.ID().String() + `, ` + strconv.FormatUint(uint64(m.Head), 10) + ` events, the newest ` + m.HeadID.String(),
 		`size +\d+ bytes in 2 files; restored and built \d+ bytes`,
 		`books: generation \d+ is what the log says, [1-9]\d* rows at position ` + strconv.FormatUint(uint64(m.Head), 10),
 		`users: generation \d+ is what the log says, [1-9]\d* rows at position`,
@@ -89,13 +90,13 @@ func TestADrillFailsWhenTheBackupIsNotWhatItOughtToBe(t *testing.T) {
 		require.Contains(t, out+wrong, why)
 		gone(t, temporary)
 	}
-	m, err := openBackup(dir)
+	m, err := backup.OpenBackup(dir)
 	require.NoError(t, err)
 	other := uuid.New()
 	m.HeadID = &other
 	text, err := json.Marshal(m)
 	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(dir, backupManifest), text, 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, backup.BackupManifest), text, 0o600))
 	fails(dir, "differences  1\nthe restored log is not the one of the backup's manifest")
 
 	o.sql(`update vault.key set wrapped = set_byte(wrapped, 19, get_byte(wrapped, 19) # 255) where wrapped is not null`)
@@ -107,7 +108,7 @@ func TestADrillFailsWhenTheBackupIsNotWhatItOughtToBe(t *testing.T) {
 	dir = filepath.Join(t.TempDir(), "backup")
 	done(t, o.database, "backup", dir)
 	fails(dir, "bahi: ")
-	require.NoError(t, os.Truncate(filepath.Join(dir, databaseDump), 1000))
+	require.NoError(t, os.Truncate(filepath.Join(dir, backup.DatabaseDump), 1000))
 	fails(dir, "the backup is broken: database.dump has 1000 bytes")
 }
 

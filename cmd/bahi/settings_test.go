@@ -1,4 +1,4 @@
-package main
+package main_test
 
 import (
 	"os"
@@ -9,11 +9,13 @@ import (
 
 	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/require"
+
+	"bahi/internal/cli"
 )
 
 func TestEverySettingIsInTheOperatorsGuide(t *testing.T) {
 	t.Parallel()
-	k, err := kong.New(&cli{})
+	k, err := kong.New(&cli.Commands{})
 	require.NoError(t, err)
 	serve := slices.IndexFunc(k.Model.Children, func(n *kong.Node) bool { return n.Name == "serve" })
 	require.GreaterOrEqual(t, serve, 0)

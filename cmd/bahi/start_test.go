@@ -1,4 +1,4 @@
-package main
+package main_test
 
 import (
 	"context"
@@ -21,6 +21,7 @@ import (
 	"bahi/eventstore"
 	"bahi/http/api"
 	"bahi/http/api/apitest"
+	"bahi/internal/app"
 	"bahi/internal/pgtest"
 	"bahi/migrations"
 )
@@ -31,8 +32,8 @@ var masterKey = base64.StdEncoding.EncodeToString([]byte("a master key that test
 // testOperatorKey is configured, so that it need not be found.
 const testOperatorKey = "bahi_admin_of-the-tests-1234567890"
 
-func testSettings(t testing.TB, url string) settings {
-	return settings{
+func testSettings(t testing.TB, url string) app.Settings {
+	return app.Settings{
 		Data: t.TempDir(), DatabaseURL: url, MasterKey: masterKey, Timezone: "Asia/Kolkata", Connections: 8, ReadWait: testReadWait, LogLevel: slog.LevelError, LogFormat: "text",
 	}
 }
@@ -48,19 +49,19 @@ func testDatabase(t testing.TB) string {
 		return pgtest.Template(t, "migrated", migrations.Up)
 	}
 	return pgtest.Template(t, "served", func(ctx context.Context, url string) error {
-		sys, err := testSettings(t, url).open(ctx, true)
+		sys, err := testSettings(t, url).Open(ctx, true)
 		if err != nil {
 			return err
 		}
-		defer sys.close()
-		return sys.catchUp(ctx)
+		defer sys.Close()
+		return sys.CatchUp(ctx)
 	})
 }
 
 // office is the whole system, served in this process.
 type office struct {
 	t        testing.TB
-	sys      *system
+	sys      *app.System
 	url      string // of its API
 	database string
 	stop     func()
@@ -78,12 +79,12 @@ func startOn(t testing.TB, database string) *office {
 }
 
 // startAs serves a system with these settings, which its database is one of.
-func startAs(t testing.TB, with settings, adapt ...func(*system)) *office {
+func startAs(t testing.TB, with app.Settings, adapt ...func(*app.System)) *office {
 	t.Helper()
 	if elsewhere && with.EventStore == "" {
 		with.EventStore = logBehindGateway(t, with.DatabaseURL)
 	}
-	sys, err := with.open(t.Context(), true)
+	sys, err := with.Open(t.Context(), true)
 	require.NoError(t, err)
 	for _, change := range adapt {
 		change(sys)
@@ -92,7 +93,7 @@ func startAs(t testing.TB, with settings, adapt ...func(*system)) *office {
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	served := make(chan error, 1)
-	go func() { served <- sys.serve(ctx, listener, testOperatorKey, nil) }()
+	go func() { served <- sys.Serve(ctx, listener, testOperatorKey, nil) }()
 	var stopped atomic.Bool
 	o := &office{t: t, sys: sys, url: "http://" + listener.Addr().String(), database: with.DatabaseURL}
 	o.stop = func() {
@@ -101,7 +102,7 @@ func startAs(t testing.TB, with settings, adapt ...func(*system)) *office {
 			if err := <-served; err != nil {
 				t.Error(err)
 			}
-			sys.close()
+			sys.Close()
 		}
 	}
 	t.Cleanup(o.stop)
@@ -114,7 +115,7 @@ func startAs(t testing.TB, with settings, adapt ...func(*system)) *office {
 // api is the interface without a server.
 func (o *office) api(key string) *api.API {
 	o.t.Helper()
-	a, err := o.sys.api(key, api.Limiting{}, nil, nil)
+	a, err := o.sys.Api(key, api.Limiting{}, nil, nil)
 	require.NoError(o.t, err)
 	return a
 }
@@ -180,7 +181,7 @@ func (o *office) sql(text string, args ...any) {
 // head is the position of the newest event.
 func (o *office) head() int64 {
 	o.t.Helper()
-	head, err := o.sys.store.Head(o.t.Context())
+	head, err := o.sys.Store.Head(o.t.Context())
 	require.NoError(o.t, err)
 	return int64(head)
 }
@@ -269,7 +270,7 @@ func clerkBanks(a *apitest.Answer) (banks []bankAccount) {
 // events are those behind a position.
 func (o *office) events(after int64) iter.Seq[event.Stored] {
 	return func(yield func(event.Stored) bool) {
-		for e, err := range o.sys.store.ReadAll(o.t.Context(), event.Position(after), eventstore.Forwards) {
+		for e, err := range o.sys.Store.ReadAll(o.t.Context(), event.Position(after), eventstore.Forwards) {
 			require.NoError(o.t, err)
 			if !yield(e) {
 				return

@@ -1,4 +1,4 @@
-package main
+package main_test
 
 import (
 	"bytes"
@@ -27,6 +27,7 @@ import (
 	"bahi/eventstore"
 	"bahi/http/api/apitest"
 	"bahi/http/pdf"
+	"bahi/internal/app"
 	"bahi/readmodels"
 	auditviews "bahi/readmodels/audit"
 )
@@ -47,7 +48,7 @@ type replayedRow struct {
 // replay folds the log up to a position. Nobody races in these tests, so that no event in it is void.
 func replay(t require.TestingT, o *office, workspace uuid.UUID, upTo event.Position) replayed {
 	r := replayed{accounts: map[int64]string{}, rows: map[int64]*replayedRow{}, revisions: map[string]int64{}}
-	for stored, err := range o.sys.store.ReadAll(o.t.Context(), 0, eventstore.Forwards) {
+	for stored, err := range o.sys.Store.ReadAll(o.t.Context(), 0, eventstore.Forwards) {
 		require.NoError(t, err)
 		if stored.Position > upTo {
 			break
@@ -184,7 +185,7 @@ func (j *journey) change(a *apitest.Answer) {
 
 // past draws what a reader asks for, and answers the query, and the state that it is of.
 func (j *journey) past() (query url.Values, of *unit.Date, known event.Position) {
-	j.o.sys.books.Wait() // for what follows on answers
+	j.o.sys.Books.Wait() // for what follows on answers
 	query, known = url.Values{}, event.Position(j.o.head())
 	if rapid.Bool().Draw(j.t, "as of") {
 		query.Set("as_of", j.date())
@@ -196,9 +197,9 @@ func (j *journey) past() (query url.Values, of *unit.Date, known event.Position)
 		known = event.Position(rapid.Int64Range(j.first, j.o.head()).Draw(j.t, "position"))
 		query.Set("known_at", strconv.FormatUint(uint64(known), 10))
 		if rapid.Bool().Draw(j.t, "by moment") {
-			at, err := (recorder{j.o.sys.store}).RecordedAt(j.o.t.Context(), known)
+			at, err := (app.Recorder{Store: j.o.sys.Store}).RecordedAt(j.o.t.Context(), known)
 			require.NoError(j.t, err)
-			known, err = j.o.sys.store.PositionAt(j.o.t.Context(), at)
+			known, err = j.o.sys.Store.PositionAt(j.o.t.Context(), at)
 			require.NoError(j.t, err)
 			query.Set("known_at", at.Format(time.RFC3339Nano))
 		}
@@ -288,7 +289,7 @@ func (j *journey) lookAtRows(ask func(string, ...string) *apitest.Answer, accoun
 
 // audit replays the trail's fields from nothing, and holds what comes of it against the books.
 func (j *journey) audit() {
-	j.o.sys.books.Wait()
+	j.o.sys.Books.Wait()
 	whole := trailOf(j.auditor, "")
 	state := map[string]map[string]json.RawMessage{}
 	for _, c := range whole.Changes {
@@ -347,10 +348,10 @@ func (j *journey) audit() {
 // inSteps reads the trail once more, in the smallest steps, by the log's table or as where there is none.
 func (j *journey) inSteps(whole trail) {
 	small := &auditviews.Trails{
-		Reader: j.o.sys.ledger.Reader, Look: rapid.IntRange(1, 7).Draw(j.t, "look"), Rows: rapid.IntRange(1, 3).Draw(j.t, "rows"),
+		Reader: j.o.sys.Ledger.Reader, Look: rapid.IntRange(1, 7).Draw(j.t, "look"), Rows: rapid.IntRange(1, 3).Draw(j.t, "rows"),
 	}
 	if rapid.Bool().Draw(j.t, "without the table") || elsewhere {
-		small.Log = viewedLog{j.o.sys.store}
+		small.Log = app.ViewedLog{Store: j.o.sys.Store}
 	}
 	ctx := readmodels.WithFreshness(j.o.t.Context(), &readmodels.Freshness{Wait: testReadWait})
 	f := auditviews.TrailFilter{Workspace: &j.space}

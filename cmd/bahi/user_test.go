@@ -1,4 +1,4 @@
-package main
+package main_test
 
 import (
 	"net/http"
@@ -11,12 +11,13 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"bahi/internal/app"
 	"bahi/internal/pgtest"
 )
 
 // visited is a serving process and its data folder, as people meet them.
 func visited(p *process, data string) *office {
-	return &office{t: p.t, url: p.url, sys: &system{settings: settings{Data: data}}}
+	return &office{t: p.t, url: p.url, sys: &app.System{Settings: app.Settings{Data: data}}}
 }
 
 // enrol makes an account for ravi@example.org from the shell, and answers its id and password.

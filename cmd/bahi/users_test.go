@@ -1,4 +1,4 @@
-package main
+package main_test
 
 import (
 	"bytes"
@@ -18,6 +18,7 @@ import (
 	"gocloud.dev/blob/fileblob"
 
 	"bahi/http/api/apitest"
+	"bahi/internal/app"
 )
 
 const me = "/api/v1/users/me"
@@ -182,7 +183,7 @@ func TestARequestAboutOneselfIsDoneOnceByItsKey(t *testing.T) {
 	}
 	require.Equal(t, key(first), key(*u.Picture))
 	upload(t, by("d"), "image/png", painted(t, color.White, 8, 8)).Status(422)
-	kept, err := o.sys.blobs.List(t.Context(), "")
+	kept, err := o.sys.Blobs.List(t.Context(), "")
 	require.NoError(t, err)
 	require.Len(t, kept, 1)
 	by("e").POST(me+"/delete-request", nil).Status(200)
@@ -278,7 +279,7 @@ func TestWhatIsNoPictureIsRefused(t *testing.T) {
 	asha.With("Content-Type", "multipart/form-data; boundary=x").POST(me+"/profile-picture", "--x").Status(400)
 	require.Nil(t, asha.me().Picture)
 	upload(t, o.stranger(), "image/png", red).Problem(401, "Not authenticated")
-	keys, err := o.sys.blobs.List(t.Context(), "")
+	keys, err := o.sys.Blobs.List(t.Context(), "")
 	require.NoError(t, err)
 	require.Empty(t, keys)
 }
@@ -286,7 +287,7 @@ func TestWhatIsNoPictureIsRefused(t *testing.T) {
 // path is what follows the server's address in a link.
 func (o *office) path(link string) string {
 	o.t.Helper()
-	path, ours := strings.CutPrefix(link, ownAddress)
+	path, ours := strings.CutPrefix(link, app.OwnAddress)
 	require.True(o.t, ours, link)
 	return path
 }
@@ -294,9 +295,9 @@ func (o *office) path(link string) string {
 // blobLink signs a link to a picture as the system does, with an end of the test's.
 func (o *office) blobLink(key string, lasts time.Duration) string {
 	o.t.Helper()
-	secret, err := o.sys.vault.Named(o.t.Context(), "blob-links", keySize)
+	secret, err := o.sys.Vault.Named(o.t.Context(), "blob-links", app.KeySize)
 	require.NoError(o.t, err)
-	base, err := url.Parse(ownAddress + blobsPath)
+	base, err := url.Parse(app.OwnAddress + app.BlobsPath)
 	require.NoError(o.t, err)
 	link, err := fileblob.NewURLSignerHMAC(base, secret).URLFromKey(o.t.Context(), key, &driver.SignedURLOptions{Method: http.MethodGet, Expiry: lasts})
 	require.NoError(o.t, err)

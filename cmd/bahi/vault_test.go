@@ -1,4 +1,4 @@
-package main
+package main_test
 
 import (
 	"bytes"
@@ -15,6 +15,7 @@ import (
 	"bahi/domain/access/user"
 	"bahi/domain/event"
 	"bahi/eventstore"
+	"bahi/internal/cli/backup"
 	"bahi/internal/pgcluster"
 	"bahi/internal/pgtest"
 )
@@ -47,10 +48,10 @@ func program(t *testing.T, in []byte, name string, args ...string) []byte {
 // opened are the personal values of people that the log of a database still says.
 func opened(t *testing.T, url string) (texts []string) {
 	t.Helper()
-	sys, err := testSettings(t, url).open(t.Context(), false)
+	sys, err := testSettings(t, url).Open(t.Context(), false)
 	require.NoError(t, err)
-	defer sys.close()
-	for stored, err := range sys.store.ReadAll(t.Context(), 0, eventstore.Forwards) {
+	defer sys.Close()
+	for stored, err := range sys.Store.ReadAll(t.Context(), 0, eventstore.Forwards) {
 		require.NoError(t, err)
 		if !strings.HasPrefix(stored.Stream, user.Kind.Category()+"-") {
 			continue
@@ -72,7 +73,7 @@ func opened(t *testing.T, url string) (texts []string) {
 			if value.IsZero() {
 				continue
 			}
-			text, err := sys.vault.Show(t.Context(), value.Sealed)
+			text, err := sys.Vault.Show(t.Context(), value.Sealed)
 			if !errors.Is(err, event.ErrErased) {
 				require.NoError(t, err)
 				texts = append(texts, text)
@@ -161,7 +162,7 @@ func TestARestoredBackupForgetsWhoWasErasedSince(t *testing.T) {
 // erasedAt is the moment of a list's first entry.
 func erasedAt(t *testing.T, file string) time.Time {
 	t.Helper()
-	list, err := erasureList{File: file}.read()
+	list, err := backup.ErasureList{File: file}.Read()
 	require.NoError(t, err)
 	require.NotEmpty(t, list)
 	return list[0].At

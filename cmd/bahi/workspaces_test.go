@@ -1,4 +1,4 @@
-package main
+package main_test
 
 import (
 	"encoding/json"
@@ -14,6 +14,7 @@ import (
 	"bahi/domain/access/workspace"
 	"bahi/domain/event"
 	"bahi/http/api/apitest"
+	"bahi/internal/app"
 	"bahi/readmodels"
 )
 
@@ -76,7 +77,7 @@ func TestSomebodyIsInvitedAndWorksInTheOthersBooks(t *testing.T) {
 	require.Equal(t, map[string]any{"ledger": "read", "marketplace": "read"}, sent.Permissions)
 	require.WithinDuration(t, time.Now().Add(7*24*time.Hour), sent.ExpiresAt, time.Minute)
 	page, token := link(t, o.mailed("ravi@example.com", inviteSubject, 1))
-	require.Equal(t, ownAddress+"/invitations/accept", page)
+	require.Equal(t, app.OwnAddress+"/invitations/accept", page)
 	const refused = "Invalid or expired invitation token"
 	o.swept()
 	accept := map[string]string{"token": token}
@@ -313,10 +314,10 @@ func TestWhatSomebodyGaveEndsWithWhatTheyHad(t *testing.T) {
 	again.POST("/api/v1/invitations/accept", byTemporary).Problem(400, refused)
 	usha := o.person("usha@example.com")
 	id := uuid.MustParse(usha.User.ID)
-	require.NoError(t, o.sys.accounts.Grant(t.Context(), o.sys.byOperator(uuid.MustParse(usha.workspace)), id, true))
+	require.NoError(t, o.sys.Accounts.Grant(t.Context(), o.sys.ByOperator(uuid.MustParse(usha.workspace)), id, true))
 	require.Eventually(t, func() bool { return usha.GET("/ops/jobs").Response.StatusCode == http.StatusOK }, time.Minute, 10*time.Millisecond)
 	byOperator := invited(usha.Client)
-	require.NoError(t, o.sys.accounts.Grant(t.Context(), o.sys.byOperator(uuid.MustParse(usha.workspace)), id, false))
+	require.NoError(t, o.sys.Accounts.Grant(t.Context(), o.sys.ByOperator(uuid.MustParse(usha.workspace)), id, false))
 	again.POST("/api/v1/invitations/accept", byOperator).Problem(400, refused)
 
 	again.POST("/api/v1/invitations/accept", invited(asha.Client)).Status(200)
@@ -338,7 +339,7 @@ func TestWhoseInvitationIsOverIsForgotten(t *testing.T) {
 	require.NoError(t, err)
 	ctx := readmodels.AtLeast(t.Context(), event.Position(position))
 	over := func(after time.Duration) []uuid.UUID {
-		ids, err := o.sys.market.InvitationsToForget(ctx, time.Now().Add(after))
+		ids, err := o.sys.Market.InvitationsToForget(ctx, time.Now().Add(after))
 		require.NoError(t, err)
 		return ids
 	}
@@ -346,17 +347,17 @@ func TestWhoseInvitationIsOverIsForgotten(t *testing.T) {
 	require.Len(t, ended, 2, "one was accepted, one withdrawn")
 	require.Contains(t, ended, withdrawn.ID)
 	for _, id := range ended {
-		require.NoError(t, o.sys.vault.Erase(ctx, workspace.InvitationSubject(id)))
+		require.NoError(t, o.sys.Vault.Erase(ctx, workspace.InvitationSubject(id)))
 	}
 	require.Empty(t, over(6*24*time.Hour))
 	require.Equal(t, []uuid.UUID{open.ID}, over(8*24*time.Hour), "one expired by then")
 
-	key, err := o.sys.accounts.EmailKey(ctx, "usha@example.com")
+	key, err := o.sys.Accounts.EmailKey(ctx, "usha@example.com")
 	require.NoError(t, err)
-	to, err := o.sys.market.InvitationsTo(ctx, []string{key})
+	to, err := o.sys.Market.InvitationsTo(ctx, []string{key})
 	require.NoError(t, err)
 	require.ElementsMatch(t, []uuid.UUID{withdrawn.ID, open.ID}, to)
-	require.NoError(t, o.sys.vault.Erase(ctx, workspace.InvitationSubject(open.ID)))
+	require.NoError(t, o.sys.Vault.Erase(ctx, workspace.InvitationSubject(open.ID)))
 	var left []invitation
 	asha.GET(path).Status(200).JSON(&left)
 	require.Len(t, left, 1)

@@ -17,8 +17,8 @@ import (
 // TestBenchMeasuresEveryFigure runs the real thing, so small that its numbers mean nothing.
 func TestBenchMeasuresEveryFigure(t *testing.T) {
 	t.Parallel()
-	program, figures := filepath.Join(t.TempDir(), "bahi"), filepath.Join(t.TempDir(), "bench.json")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "bahi/cmd/bahi")
+	programs, figures := t.TempDir(), filepath.Join(t.TempDir(), "bench.json")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", programs+"/", "bahi/cmd/bahi", "bahi/cmd/bahi-bench")
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	temporary, err := os.MkdirTemp("", "bahi-")
@@ -26,7 +26,7 @@ func TestBenchMeasuresEveryFigure(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(temporary)) })
 	require.NoError(t, os.Chmod(temporary, 0o711)) // as root, another user runs Postgres in it
 
-	out, err = exec.CommandContext(t.Context(), program, "bench",
+	out, err = exec.CommandContext(t.Context(), filepath.Join(programs, "bahi-bench"), "--bahi="+filepath.Join(programs, "bahi"),
 		"--quick", "--rows=2000", "--round=50ms", "--rounds=1", "--dir="+temporary, "--json="+figures).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 

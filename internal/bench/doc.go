@@ -6,5 +6,5 @@
 // writes prebuilt bytes to its connection and looks at no more of an answer than it must, because it
 // shares the cores with the server: Go's own client takes as much time for a request as the server does.
 //
-// It knows nothing of Bahi but how to start its cluster; the figures themselves are in cmd/bahi.
+// It knows nothing of Bahi but how to start its cluster; the figures themselves are in cmd/bahi-bench.
 package bench

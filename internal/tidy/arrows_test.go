@@ -17,7 +17,7 @@ import (
 const module = "bahi"
 
 // mayImport says which folders of ours the code of a folder may import, besides its own. It is STYLE.md's table: an entry that
-// ends in /... means the packages below as well, another one that package alone. cmd is not in it: it wires all.
+// ends in /... means the packages below as well, another one that package alone. cmd, internal/app and internal/cli are not in it: they wire all.
 var mayImport = map[string][]string{
 	"domain":      {},
 	"migrations":  {},
@@ -70,8 +70,10 @@ func wrongWay(from, to string) string {
 		return "" // storetest, apitest and the like are test code that several packages share.
 	case forTests(to):
 		return "what is for tests is imported by tests only"
-	case folder == "cmd":
+	case wires(from):
 		return ""
+	case wires(to):
+		return "only what wires imports it"
 	case folder == "domain" && target == "domain":
 		return betweenAreas(from, to)
 	case folder == target:
@@ -89,6 +91,11 @@ func wrongWay(from, to string) string {
 		return ""
 	}
 	return "STYLE.md's table has no arrow from " + folder + " to it"
+}
+
+// wires reports whether a package puts the others together: a program, the system behind it, a command at the shell.
+func wires(path string) bool {
+	return top(path) == "cmd" || strings.HasPrefix(path+"/", "internal/app/") || strings.HasPrefix(path+"/", "internal/cli/")
 }
 
 // betweenAreas: the catalogue knows all of domain, an area the shared words and itself, a shared word no area.
@@ -150,7 +157,7 @@ func TestArrowsThatRunTheWrongWayAreFound(t *testing.T) {
 		"cmd/bahi":                {"internal/pgtest"},
 		"migrations":              {"domain"},
 		"anything":                {"domain"},
-		"internal/pgcluster":      {"domain/event"},
+		"internal/pgcluster":      {"domain/event", "internal/app", "internal/cli/events"},
 		"readmodels/marketplace":  {"http/api"},
 		"projections/marketplace": {"reactors/marketplace"},
 	}
@@ -168,6 +175,8 @@ func TestArrowsThatRunTheWrongWayAreFound(t *testing.T) {
 		"projections/projectiontest":   {"internal/pgtest", "migrations", "eventstore/postgres"},
 		"http/api/apitest":             {"cmd/bahi", "projections", "eventstore/postgres", "internal/pgtest"},
 		"cmd/bahi":                     {"projections/ledger", "http/api", "internal/pgcluster", "providers/mail/smtp", "migrations"},
+		"internal/app":                 {"http/ledger", "projections/ledger", "internal/pgcluster"},
+		"internal/cli/projections":     {"internal/app", "internal/cli/screen", "http/ops"},
 		"internal/pgtest":              {"internal/pgcluster"},
 		"readmodels/ledger":            {"domain/unit", "readmodels"},
 		"commands/marketplace":         {"domain/marketplace/company", "domain/ledger/bank", "eventstore/vault"},

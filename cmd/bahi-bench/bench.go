@@ -1,0 +1,223 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"bahi/internal/app"
+	"bahi/internal/bench"
+	"bahi/internal/cli/screen"
+	"bahi/internal/pgcluster"
+)
+
+type benchCommand struct {
+	Bahi    string        `default:"bin/bahi" placeholder:"FILE" help:"The program that is measured."`
+	JSON    string        `placeholder:"FILE" help:"Where the figures go as JSON."`
+	Quick   bool          `help:"Short rounds and few rows: under a minute, and rough."`
+	Only    []string      `placeholder:"NAME" enum:"store,busy,post,bulk,rebuild,doctor,page,edit,balance,verify,proof,tree,nodes,gateway" help:"Only these figures: store, busy, post, bulk, rebuild, doctor, page, edit, balance, verify, proof, tree, nodes, gateway."`
+	Rows    int           `placeholder:"N" help:"Events of the log that is rebuilt, and rows of the long ledgers. 1000000, with --quick 50000."`
+	Round   time.Duration `placeholder:"TIME" help:"How long a round is. 1s, with --quick 500ms."`
+	Rounds  int           `placeholder:"N" help:"How many rounds, of which the median counts. 9, with --quick 3."`
+	Dir     string        `placeholder:"DIR" help:"Where the temporary folder is made. The system's folder for such."`
+	Profile string        `placeholder:"DIR" help:"Measure nothing, but write CPU profiles of appends, requests and rebuild, with the server inside this process, and what Postgres's time went into."`
+}
+
+// benchmark is a run under way.
+type benchmark struct {
+	benchCommand
+
+	dir     string // temporary
+	cluster *pgcluster.Cluster
+	limits  *bench.Limits
+	report  *bench.Report
+}
+
+// Run measures, prints a table and writes JSON. That a goal is missed is no error: a figure is to be read.
+func (c benchCommand) Run(ctx context.Context) (err error) {
+	began := time.Now()
+	b := &benchmark{benchCommand: c.complete()}
+	b.report = &bench.Report{Date: began.UTC().Truncate(time.Second), Version: app.Version, Quick: b.Quick, Rows: b.Rows}
+	if err := b.open(ctx); err != nil {
+		return errors.Join(err, b.close())
+	}
+	defer func() { err = errors.Join(err, b.close()) }()
+	if b.Profile != "" {
+		return b.profiles(ctx)
+	}
+	for _, group := range []struct {
+		names []string
+		run   func(context.Context) error
+	}{
+		{[]string{"store", "busy"}, b.appends},
+		{[]string{"post", "bulk"}, func(ctx context.Context) error { return b.onServer(ctx, "http", b.requests) }},
+		{[]string{"rebuild", "doctor", "page", "edit", "balance"}, b.books},
+		{[]string{"verify", "proof", "tree"}, b.audits},
+		{[]string{"nodes"}, b.nodes},
+		{[]string{"gateway"}, b.gateways},
+	} {
+		if slices.ContainsFunc(group.names, b.wanted) {
+			if err := group.run(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	b.report.Seconds = time.Since(began).Seconds()
+	fmt.Println()
+	if err := b.report.Table(os.Stdout); err != nil {
+		return err
+	}
+	fmt.Printf("\n%d of %d goals missed; %s; Postgres %s on %s; %s, %d cores; %.0f seconds\n", b.report.Missed(), len(b.report.Figures),
+		b.report.Version, b.report.Machine.Postgres, b.report.Machine.FileSystem, b.report.Machine.Processor, b.report.Machine.Cores, b.report.Seconds)
+	if b.JSON == "" {
+		return nil
+	}
+	return b.report.Write(b.JSON)
+}
+
+// complete fills in what was left to --quick.
+func (c benchCommand) complete() benchCommand {
+	rows, round, rounds := 1_000_000, time.Second, 9
+	if c.Quick {
+		rows, round, rounds = 50_000, time.Second/2, 3
+	}
+	if c.Rows == 0 {
+		c.Rows = rows
+	}
+	if c.Round == 0 {
+		c.Round = round
+	}
+	if c.Rounds == 0 {
+		c.Rounds = rounds
+	}
+	return c
+}
+
+func (b *benchmark) wanted(name string) bool {
+	return len(b.Only) == 0 || slices.Contains(b.Only, name)
+}
+
+// open makes the cluster, and what pgbench needs in it.
+func (b *benchmark) open(ctx context.Context) (err error) {
+	b.sayf("starting a cluster of its own")
+	if b.dir, err = os.MkdirTemp(b.Dir, "bahi-bench-"); err != nil {
+		return err
+	}
+	if err := os.Chmod(b.dir, 0o711); err != nil { //nolint:gosec // as root, another user runs Postgres in it
+		return err
+	}
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	options := pgcluster.Options{Dir: filepath.Join(b.dir, "cluster"), Log: log}
+	if b.Profile != "" {
+		options.Settings = statementSettings
+	}
+	if b.cluster, err = pgcluster.Start(ctx, options); err != nil {
+		return err
+	}
+	if b.report.Machine, err = bench.Describe(ctx, b.cluster.URL(), b.dir); err != nil {
+		return err
+	}
+	b.limits = &bench.Limits{Command: b.cluster.Programs().Command, Dir: b.dir, Round: b.Round}
+	if b.limits.URL, err = b.database(ctx, "limits"); err != nil {
+		return err
+	}
+	return b.limits.Prepare(ctx)
+}
+
+func (b *benchmark) close() (err error) {
+	if b.cluster != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), app.StopWithin)
+		defer cancel()
+		err = b.cluster.Stop(ctx)
+	}
+	if b.dir != "" {
+		err = errors.Join(err, os.RemoveAll(b.dir))
+	}
+	return err
+}
+
+// sayf tells what comes next, on standard error: the table alone goes to standard output.
+func (b *benchmark) sayf(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, "bench: "+format+"\n", args...)
+}
+
+// database makes an empty database.
+func (b *benchmark) database(ctx context.Context, name string) (string, error) {
+	conn, err := pgx.Connect(ctx, b.cluster.URL())
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close(ctx) //nolint:errcheck // it is given up
+	if _, err := conn.Exec(ctx, `create database `+pgx.Identifier{name}.Sanitize()); err != nil {
+		return "", fmt.Errorf("make the database %s: %w", name, err)
+	}
+	u, err := url.Parse(b.cluster.URL())
+	if err != nil {
+		return "", err
+	}
+	u.Path = "/" + name
+	return u.String(), nil
+}
+
+// settle writes a checkpoint, so that one does not fall into some round by chance.
+func (b *benchmark) settle(ctx context.Context) error {
+	conn, err := pgx.Connect(ctx, b.cluster.URL())
+	if err != nil {
+		return err
+	}
+	defer conn.Close(ctx) //nolint:errcheck // it is given up
+	_, err = conn.Exec(ctx, `checkpoint`)
+	return err
+}
+
+// system puts the parts of Bahi together in this process, on a database of the cluster.
+func (b *benchmark) system(ctx context.Context, database string) (*app.System, error) {
+	s := b.settings(database)
+	return s.Open(ctx, false)
+}
+
+// onDatabase is a system on a new database.
+func (b *benchmark) onDatabase(ctx context.Context, name string) (*app.System, error) {
+	url, err := b.database(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return b.system(ctx, url)
+}
+
+func (b *benchmark) settings(database string) app.Settings {
+	return app.Settings{
+		Data: filepath.Join(b.dir, "data"), DatabaseURL: database, Timezone: "Asia/Kolkata", Connections: defaultConnections, ReadWait: defaultReadWait,
+		LogLevel: slog.LevelWarn, LogFormat: "text",
+	}
+}
+
+// What serve has by default.
+const (
+	defaultConnections = 24
+	defaultReadWait    = 500 * time.Millisecond
+)
+
+// interleave is [bench.Interleave] with its progress on show.
+func (b *benchmark) interleave(ctx context.Context, what string, limit func() (bench.Sample, error), others ...func() (bench.Sample, error)) (bench.Series, []bench.Series, error) {
+	b.sayf("%s: %d rounds", what, b.Rounds)
+	if err := b.settle(ctx); err != nil {
+		return nil, nil, err
+	}
+	bar := screen.NewBar(what, "measurements")
+	defer bar.End()
+	return bench.Interleave(b.Rounds, func(done, total int) { bar.Show(int64(done), int64(total)) }, limit, others...)
+}
+
+// conclude adds a figure to the report.
+func (b *benchmark) conclude(f bench.Figure, rounds []float64, limit string, against []float64) {
+	b.report.Figures = append(b.report.Figures, f.Conclude(rounds, limit, against))
+}

@@ -1,0 +1,387 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"bahi/domain"
+	"bahi/domain/event"
+	"bahi/eventstore"
+	"bahi/internal/app"
+	"bahi/internal/bench"
+	"bahi/internal/cli/screen"
+	"bahi/projections"
+	ledgertables "bahi/projections/ledger"
+)
+
+const (
+	shortRows   = 100
+	pageSize    = 50
+	readClients = 16
+
+	// How long one client's pair of reads, and of edits, takes about: so many fit into a round.
+	pairOfReads = 2500 * time.Microsecond
+	pairOfEdits = 7 * time.Millisecond
+	fewestPairs = 20
+)
+
+// pairs is of how many of them the median is taken.
+func (b *benchmark) pairs(each time.Duration) int { return max(fewestPairs, int(b.Round/each)) }
+
+// books measures what depends on the log's and the ledgers' length.
+func (b *benchmark) books(ctx context.Context) error {
+	url, err := b.database(ctx, "books")
+	if err != nil {
+		return err
+	}
+	l, err := b.makeBooks(ctx, url)
+	if err != nil {
+		return err
+	}
+	if !b.wanted("page") && !b.wanted("edit") && !b.wanted("balance") {
+		return nil
+	}
+	b.sayf("starting a server")
+	s, err := b.serve(ctx, url, b.process(url))
+	if err != nil {
+		return err
+	}
+	err = b.reads(ctx, s, l)
+	if stopErr := s.stop(); err == nil {
+		err = stopErr
+	}
+	return err
+}
+
+func (b *benchmark) reads(ctx context.Context, s *server, l ledgers) error {
+	if b.wanted("page") {
+		if err := b.pages(ctx, s, l); err != nil {
+			return err
+		}
+	}
+	if b.wanted("balance") {
+		if err := b.balances(ctx, s); err != nil {
+			return err
+		}
+	}
+	if b.wanted("edit") {
+		return b.editing(ctx, s, l)
+	}
+	return nil
+}
+
+// ledgers are the accounts that are read.
+type ledgers struct {
+	head                      event.Position
+	long, longDay             int64 // accounts
+	short, shortDay           int64
+	rows                      int   // of the long ones
+	oldestOfLong, oldestShort int64 // rows
+}
+
+// makeBooks makes the log and folds it, with the server stopped.
+func (b *benchmark) makeBooks(ctx context.Context, url string) (l ledgers, err error) {
+	sys, err := b.system(ctx, url)
+	if err != nil {
+		return l, err
+	}
+	defer sys.Close()
+	m, err := newLogMaker(ctx, sys, b.Rows)
+	if err != nil {
+		return l, err
+	}
+	making := func(what string) (func(done, total int64), func()) {
+		b.sayf("making %s", what)
+		bar := screen.NewBar("making "+what, "events")
+		return bar.Show, bar.End
+	}
+	show, end := making(fmt.Sprintf("a log of %d events", b.Rows))
+	err = m.mixed(ctx, b.Rows, show)
+	end()
+	if err != nil {
+		return l, err
+	}
+	reading := b.wanted("page") || b.wanted("edit") || b.wanted("balance")
+	if b.wanted("rebuild") {
+		if err := m.pause(); err != nil {
+			return l, err
+		}
+		if err := b.rebuild(ctx, sys); err != nil {
+			return l, err
+		}
+	}
+	if b.wanted("rebuild") || b.wanted("doctor") {
+		if err := m.pause(); err != nil {
+			return l, err
+		}
+		if err := b.rebuilds(ctx, url, sys); err != nil {
+			return l, err
+		}
+	}
+	if !reading {
+		return l, m.end()
+	}
+	l = ledgers{long: 1001, longDay: 1002, short: 1003, shortDay: 1004, rows: b.Rows}
+	for _, of := range []struct {
+		account int64
+		rows    int
+		oneDay  bool
+		first   *int64
+	}{{l.short, shortRows, false, &l.oldestShort}, {l.shortDay, shortRows, true, new(int64)}, {l.long, b.Rows, false, &l.oldestOfLong}, {l.longDay, b.Rows, true, new(int64)}} {
+		what := fmt.Sprintf("a ledger of %d rows", of.rows)
+		if of.oneDay {
+			what += " on one day"
+		}
+		show, end := making(what)
+		*of.first, err = m.ledger(ctx, of.account, of.rows, of.oneDay, show)
+		end()
+		if err != nil {
+			return l, err
+		}
+	}
+	if err := m.end(); err != nil {
+		return l, err
+	}
+	if _, err := b.fold(ctx, sys); err != nil {
+		return l, err
+	}
+	l.head, err = sys.Store.Head(ctx)
+	return l, err
+}
+
+// fold builds the books anew.
+func (b *benchmark) fold(ctx context.Context, sys *app.System) (bench.Sample, error) {
+	head, err := sys.Store.Head(ctx)
+	if err != nil {
+		return bench.Sample{}, err
+	}
+	if err := forget(ctx, sys); err != nil {
+		return bench.Sample{}, err
+	}
+	b.sayf("folding %d events", head)
+	bar := screen.NewBar("folding", "events")
+	defer bar.End()
+	build := sys.Build(ledgertables.Books)
+	build.Progress = func(now projections.Progress) { bar.Show(int64(now.Done), int64(now.Total)) }
+	began := time.Now()
+	err = build.Run(ctx)
+	return bench.Sample{Rate: float64(head) / time.Since(began).Seconds()}, err
+}
+
+// read reads and decodes the whole log: the least that any fold has to do.
+func (b *benchmark) read(ctx context.Context, store eventstore.Store) (bench.Sample, error) {
+	began, n := time.Now(), 0
+	for e, err := range store.ReadAll(ctx, 0, eventstore.Forwards) {
+		if err == nil {
+			_, err = domain.Catalogue.Decode(e)
+		}
+		if err != nil {
+			return bench.Sample{}, err
+		}
+		n++
+	}
+	return bench.Sample{Rate: float64(n) / time.Since(began).Seconds()}, nil
+}
+
+// mostRebuilds keeps a run short: a rebuild takes many times a round.
+const mostRebuilds = 2
+
+// besideReading does something to the log a few times, and reads and decodes it before and after each.
+func (b *benchmark) besideReading(ctx context.Context, store eventstore.Store, do func() (bench.Sample, error)) (found, limits bench.Series, err error) {
+	for i := 0; ; i++ {
+		b.sayf("reading and decoding the log")
+		limit, err := b.read(ctx, store)
+		if err != nil {
+			return nil, nil, err
+		}
+		if limits = append(limits, limit); i == min(b.Rounds, mostRebuilds) {
+			return found, limits, nil
+		}
+		s, err := do()
+		if err != nil {
+			return nil, nil, err
+		}
+		found = append(found, s)
+	}
+}
+
+func (b *benchmark) rebuild(ctx context.Context, sys *app.System) error {
+	if err := b.settle(ctx); err != nil {
+		return err
+	}
+	found, limits, err := b.besideReading(ctx, sys.Store, func() (bench.Sample, error) { return b.fold(ctx, sys) })
+	if err != nil {
+		return err
+	}
+	b.conclude(bench.Figure{Name: "rebuild", Title: "offline rebuild of the books", Unit: "events/s", Goal: &bench.Goal{Bound: 0.4, Aim: 0.6}},
+		found.By(bench.Rate), "reading and decoding the log", limits.By(bench.Rate))
+	return nil
+}
+
+// ask measures one client that asks two things in turn, a small one and a large one.
+func (s *server) ask(ctx context.Context, times int, small, large func(*bench.Conn) (time.Duration, error)) (a, z bench.Sample, err error) {
+	c, err := bench.Dial(ctx, s.address)
+	if err != nil {
+		return a, z, err
+	}
+	defer c.Close() //nolint:errcheck // nothing is left to lose
+	var tookSmall, tookLarge []time.Duration
+	began := time.Now()
+	for i := range times + times/10 {
+		one, err := small(c)
+		if err != nil {
+			return a, z, err
+		}
+		other, err := large(c)
+		if err != nil {
+			return a, z, err
+		}
+		if i >= times/10 { // the first ones fill caches
+			tookSmall, tookLarge = append(tookSmall, one), append(tookLarge, other)
+		}
+	}
+	return bench.SampleOf(tookSmall, time.Since(began)), bench.SampleOf(tookLarge, time.Since(began)), nil
+}
+
+// asked is one request, of which an answer is expected.
+func asked(request []byte) func(*bench.Conn) (time.Duration, error) {
+	return func(c *bench.Conn) (time.Duration, error) {
+		a, err := c.Do(request)
+		if err == nil && a.Status != 200 {
+			err = fmt.Errorf("a read was answered with %d: %s", a.Status, a.Body)
+		}
+		return a.Took, err
+	}
+}
+
+func (b *benchmark) pages(ctx context.Context, s *server, l ledgers) error {
+	page := func(account int64, page int) func(*bench.Conn) (time.Duration, error) {
+		return asked(bench.Request("GET", fmt.Sprintf("/bank-ledger/%d?page_size=%d&page=%d", account, pageSize, page), s.key, ""))
+	}
+	middle := max(1, l.rows/pageSize/2)
+	for _, of := range []struct {
+		name, title string
+		short, long int64
+	}{
+		{"page", "page of 50 rows, middle of a ledger of %d", l.short, l.long},
+		{"page_one_day", "the same, all %d rows on one day", l.shortDay, l.longDay},
+	} {
+		b.sayf("pages of 50 rows")
+		small, large, err := s.ask(ctx, b.pairs(pairOfReads), page(of.short, 2), page(of.long, middle))
+		if err != nil {
+			return err
+		}
+		b.conclude(bench.Figure{Name: of.name, Title: fmt.Sprintf(of.title, l.rows), Unit: "ms", Goal: bench.AtMost(1.5)},
+			bench.Series{large}.By(bench.P50), "of 100 rows", bench.Series{small}.By(bench.P50))
+	}
+	return nil
+}
+
+// editing measures an edit until a read shows it: of the row itself, and of the newest page, whose every
+// balance it changes.
+func (b *benchmark) editing(ctx context.Context, s *server, l ledgers) error {
+	for _, of := range []struct {
+		name, title     string
+		goal            *bench.Goal
+		readLong, short string
+	}{
+		{
+			"edit", "edit of the oldest row of %d, until it is read", bench.AtMost(1.2),
+			fmt.Sprintf("/bank-ledger/%d/row/%d", l.long, l.oldestOfLong), fmt.Sprintf("/bank-ledger/%d/row/%d", l.short, l.oldestShort),
+		}, {
+			"edit_newest_page", "edit of the oldest row of %d, until the newest page shows it", nil,
+			fmt.Sprintf("/bank-ledger/%d?page_size=%d&page=%d", l.long, pageSize, l.rows/pageSize), fmt.Sprintf("/bank-ledger/%d?page_size=%d&page=2", l.short, pageSize),
+		},
+	} {
+		b.sayf("edits of the oldest row")
+		small, large, err := s.ask(ctx, b.pairs(pairOfEdits), s.edit(l.short, l.oldestShort, of.short), s.edit(l.long, l.oldestOfLong, of.readLong))
+		if err != nil {
+			return err
+		}
+		b.conclude(bench.Figure{Name: of.name, Title: fmt.Sprintf(of.title, l.rows), Unit: "ms", Goal: of.goal},
+			bench.Series{large}.By(bench.P50), "of 100", bench.Series{small}.By(bench.P50))
+	}
+	return nil
+}
+
+// edit changes a row's amount and reads until the answer has another balance.
+func (s *server) edit(account, row int64, path string) func(*bench.Conn) (time.Duration, error) {
+	random := rand.New(rand.NewPCG(seed, uint64(row))) //nolint:gosec // the same edits in each run
+	read := bench.Request("GET", path, s.key, "")
+	last := ""
+	return func(c *bench.Conn) (time.Duration, error) {
+		body := fmt.Sprintf(`{"row_id":%d,"in_entries":[{"description":"corrected","amount":%d.%02d}],"out_entries":[]}`, row, 1+random.IntN(1_000_000), random.IntN(100))
+		a, err := c.Do(bench.Request("PUT", fmt.Sprintf("/bank-ledger/%d", account), s.key, body))
+		if err != nil {
+			return 0, err
+		}
+		if a.Status != 200 {
+			return 0, fmt.Errorf("an edit was answered with %d: %s", a.Status, a.Body)
+		}
+		began := a.At.Add(-a.Took)
+		for {
+			shown, err := c.Do(read)
+			if err != nil {
+				return 0, err
+			}
+			balance, err := newestBalance(shown)
+			if err != nil {
+				return 0, err
+			}
+			if balance != last {
+				last = balance
+				return shown.At.Sub(began), nil
+			}
+		}
+	}
+}
+
+// newestBalance is the balance in an answer that is a row or a page of rows.
+func newestBalance(a bench.Answer) (string, error) {
+	type row struct{ Balance json.Number }
+	var (
+		one  row
+		many []row
+	)
+	err := json.Unmarshal(a.Body, &one)
+	if err != nil {
+		if err = json.Unmarshal(a.Body, &many); err == nil && len(many) > 0 {
+			one = many[len(many)-1]
+		}
+	}
+	if err != nil || a.Status != 200 || one.Balance == "" {
+		return "", fmt.Errorf("a read was answered with %d, without a balance: %.200s", a.Status, a.Body)
+	}
+	return one.Balance.String(), nil
+}
+
+func (b *benchmark) balances(ctx context.Context, s *server) error {
+	requests := func(query string) [][]byte {
+		all := make([][]byte, bankAccounts)
+		for i := range all {
+			all[i] = bench.Request("GET", fmt.Sprintf("/bank/%d%s", 1+i, query), s.key, "")
+		}
+		return all
+	}
+	load := func(query string) func() (bench.Sample, error) {
+		l := bench.Load{Address: s.address, Clients: readClients, For: b.Round, Requests: requests(query)}
+		return func() (bench.Sample, error) { return l.Run(ctx) }
+	}
+	// The accounts stand in the log's first part, so its middle is theirs.
+	then := fmt.Sprintf("?known_at=%d", b.Rows/2)
+	selects := func() (bench.Sample, error) { return b.limits.Selects(ctx, readClients) }
+	limit, found, err := b.interleave(ctx, "balances", selects, load(""), load(then))
+	if err != nil {
+		return err
+	}
+	for i, of := range []struct{ name, title string }{
+		{"balance", "GET of a balance, 16 clients"}, {"balance_known_at", "the same, as known in the middle of the log"},
+	} {
+		b.conclude(bench.Figure{Name: of.name, Title: of.title, Unit: "/s", Goal: bench.AtLeast(0.4)},
+			found[i].By(bench.Rate), "pgbench SELECT, 16 clients", limit.By(bench.Rate))
+	}
+	return nil
+}

@@ -1,0 +1,288 @@
+package main
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	official "github.com/EventStore/EventStore-Client-Go/v4/esdb"
+	"github.com/EventStore/EventStore-Client-Go/v4/protos/shared"
+	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/encoding"
+	"google.golang.org/grpc/encoding/proto"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/metadata"
+
+	"bahi/eventstore"
+	"bahi/eventstore/esdb"
+	"bahi/internal/app"
+	"bahi/internal/bench"
+	"bahi/internal/cli/screen"
+	"bahi/internal/cli/serve"
+)
+
+// mostFollowed is how many events of the log are followed, at most: a round goes through all of them.
+const mostFollowed = 250_000
+
+// door is a gateway in this process.
+type door struct {
+	address string
+	ca      string // path of the certificate that clients trust
+	stop    func() error
+}
+
+// gateways measures what following the log, and appending to it, costs by way of the gateway. The gateway and its clients
+// share this process and the machine's processors, where a direct reader has them for itself.
+func (b *benchmark) gateways(ctx context.Context) error {
+	url, err := b.database(ctx, "gateway")
+	if err != nil {
+		return err
+	}
+	if err := b.fillForGateway(ctx, url); err != nil {
+		return err
+	}
+	sys, err := b.system(ctx, url) // anew, so that nothing of the log is in its memory
+	if err != nil {
+		return err
+	}
+	defer sys.Close()
+	d, err := b.openDoor(ctx, sys)
+	if err != nil {
+		return err
+	}
+	err = b.throughDoor(ctx, sys, d)
+	if stopErr := d.stop(); err == nil {
+		err = stopErr
+	}
+	return err
+}
+
+func (b *benchmark) fillForGateway(ctx context.Context, url string) error {
+	sys, err := b.system(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer sys.Close()
+	events := min(b.Rows, mostFollowed)
+	m, err := newLogMaker(ctx, sys, events)
+	if err != nil {
+		return err
+	}
+	b.sayf("making a log of %d events", events)
+	bar := screen.NewBar("making a log", "events")
+	defer bar.End()
+	if err := m.mixed(ctx, events, bar.Show); err != nil {
+		return err
+	}
+	return m.end()
+}
+
+// openDoor opens the gateway as serve does.
+func (b *benchmark) openDoor(ctx context.Context, sys *app.System) (*door, error) {
+	c := serve.Command{Settings: sys.Settings, GatewaySettings: app.GatewaySettings{GatewayWrite: true}}
+	g, err := c.Gateway(sys, operatorKey)
+	if err != nil {
+		return nil, err
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- g.Serve(ctx, listener) }()
+	return &door{
+		address: listener.Addr().String(), ca: filepath.Join(sys.Settings.Data, "gateway", "ca.crt"),
+		stop: func() error { cancel(); return <-ended },
+	}, nil
+}
+
+func (d *door) url() string {
+	return "esdb://" + url.UserPassword("bench", operatorKey).String() + "@" + d.address + "?tlsCAFile=" + url.QueryEscape(d.ca)
+}
+
+func (b *benchmark) throughDoor(ctx context.Context, sys *app.System, d *door) error {
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	adapter, err := esdb.Open(ctx, d.url(), log)
+	if err != nil {
+		return err
+	}
+	defer adapter.Close()
+	if err := b.following(ctx, sys.Store, d, adapter); err != nil {
+		return err
+	}
+	return b.appendingThrough(ctx, sys.Store, adapter)
+}
+
+// following measures subscriptions that catch up with the whole log.
+func (b *benchmark) following(ctx context.Context, store eventstore.Store, d *door, adapter eventstore.Store) error {
+	head, err := store.Head(ctx)
+	if err != nil {
+		return err
+	}
+	ways := []struct {
+		name, title string
+		follow      func(ctx context.Context, events int) error
+	}{
+		{"direct", "", subscriptionTo(store)},
+		{"served", "catch-up subscription, as the gateway serves it", d.receive},
+		{"official", "catch-up subscription, as the official client decodes it", d.read},
+		{"adapter", "catch-up subscription, as Bahi's adapter of that client gives it", subscriptionTo(adapter)},
+	}
+	var (
+		cpu    = make([][]float64, len(ways)) // of an event, in microseconds
+		rounds = make([]func() (bench.Sample, error), len(ways))
+	)
+	for i, w := range ways {
+		rounds[i] = func() (bench.Sample, error) {
+			used, began := processTime(), time.Now()
+			if err := w.follow(ctx, int(head)); err != nil { // positions are dense
+				return bench.Sample{}, fmt.Errorf("%s subscription: %w", w.name, err)
+			}
+			took := time.Since(began)
+			cpu[i] = append(cpu[i], float64((processTime()-used).Nanoseconds())/1000/float64(head))
+			return bench.Sample{Rate: float64(head) / took.Seconds()}, nil
+		}
+	}
+	direct, found, err := b.interleave(ctx, "catch-up subscriptions", rounds[0], rounds[1:]...)
+	if err != nil {
+		return err
+	}
+	for i, w := range ways[1:] {
+		b.conclude(bench.Figure{Name: "gateway_" + w.name, Title: w.title, Unit: "events/s", Goal: bench.AtLeast(0.5)},
+			found[i].By(bench.Rate), "directly", direct.By(bench.Rate))
+		b.conclude(bench.Figure{Name: "gateway_" + w.name + "_cpu", Title: "the same: processor time of an event, gateway and client", Unit: "us"},
+			cpu[i+1], "directly", cpu[0])
+	}
+	return nil
+}
+
+// processTime is the processor time of this process so far.
+func processTime() time.Duration {
+	var used syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &used) // fails only for what is not asked here
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}
+
+// subscriptionTo follows a store until it has had so many events.
+func subscriptionTo(store eventstore.Store) func(context.Context, int) error {
+	return func(ctx context.Context, events int) error {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		for batch, err := range store.Subscribe(ctx, 0) {
+			if err != nil {
+				return err
+			}
+			if events -= len(batch.Events); events <= 0 {
+				return nil
+			}
+		}
+		return ctx.Err()
+	}
+}
+
+// read follows the log with the official client alone.
+func (d *door) read(ctx context.Context, events int) error {
+	config, err := official.ParseConnectionString(d.url())
+	if err != nil {
+		return err
+	}
+	config.Logger = official.NoopLogging()
+	c, err := official.NewClient(config)
+	if err != nil {
+		return err
+	}
+	defer c.Close() //nolint:errcheck // nothing is left to lose
+	subscription, err := c.SubscribeToAll(ctx, official.SubscribeToAllOptions{From: official.Start{}})
+	if err != nil {
+		return err
+	}
+	defer subscription.Close() //nolint:errcheck // nothing is left to lose
+	for events > 0 {
+		switch e := subscription.Recv(); {
+		case e.SubscriptionDropped != nil:
+			return e.SubscriptionDropped.Error
+		case e.EventAppeared != nil:
+			events--
+		}
+	}
+	return nil
+}
+
+// undecoded takes gRPC's messages and leaves their bytes as they are.
+type undecoded struct{ encoding.CodecV2 }
+
+func (undecoded) Unmarshal(data mem.BufferSlice, length any) error {
+	*length.(*int) = data.Len() //nolint:forcetypeassert // receive asks for nothing else
+	return nil
+}
+
+// receive follows the log and looks at no event.
+func (d *door) receive(ctx context.Context, events int) error {
+	trust, err := credentials.NewClientTLSFromFile(d.ca, "")
+	if err != nil {
+		return err
+	}
+	conn, err := grpc.NewClient(d.address, grpc.WithTransportCredentials(trust))
+	if err != nil {
+		return err
+	}
+	defer conn.Close() //nolint:errcheck // nothing is left to lose
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ctx = metadata.AppendToOutgoingContext(ctx, "authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte("bench:"+operatorKey)))
+	call, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, streams.Streams_Read_FullMethodName,
+		grpc.ForceCodecV2(undecoded{encoding.GetCodecV2(proto.Name)}))
+	if err != nil {
+		return err
+	}
+	all := &streams.ReadReq_Options_AllOptions{AllOption: &streams.ReadReq_Options_AllOptions_Start{Start: &shared.Empty{}}}
+	if err := call.SendMsg(&streams.ReadReq{Options: &streams.ReadReq_Options{
+		CountOption:  &streams.ReadReq_Options_Subscription{Subscription: &streams.ReadReq_Options_SubscriptionOptions{}},
+		StreamOption: &streams.ReadReq_Options_All{All: all},
+		FilterOption: &streams.ReadReq_Options_NoFilter{NoFilter: &shared.Empty{}},
+	}}); err != nil {
+		return err
+	}
+	if err := call.CloseSend(); err != nil {
+		return err
+	}
+	for range 1 + events { // the first message confirms the subscription
+		var length int
+		if err := call.RecvMsg(&length); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// appendingThrough measures appends by way of the adapter and the gateway, which checks them, beside direct ones.
+func (b *benchmark) appendingThrough(ctx context.Context, store, adapter eventstore.Store) error {
+	direct, through := &appender{store: store}, &appender{store: adapter}
+	direct.rows.Store(1 << 40) // rows that the log has not
+	through.rows.Store(1 << 41)
+	for _, clients := range []int{1, 64} {
+		what := fmt.Sprintf("appends through adapter and gateway, %d clients", clients)
+		if clients == 1 {
+			what = "appends through adapter and gateway, 1 client"
+		}
+		limit, found, err := b.interleave(ctx, what,
+			func() (bench.Sample, error) { return direct.run(ctx, clients, spreadOver, b.Round) },
+			func() (bench.Sample, error) { return through.run(ctx, clients, spreadOver, b.Round) })
+		if err != nil {
+			return err
+		}
+		b.conclude(bench.Figure{Name: fmt.Sprintf("gateway_appends_%d", clients), Title: what, Unit: "/s"},
+			found[0].By(bench.Rate), "directly", limit.By(bench.Rate))
+	}
+	return nil
+}

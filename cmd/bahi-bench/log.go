@@ -1,0 +1,249 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"bahi/domain/event"
+	"bahi/domain/ledger/bank"
+	"bahi/domain/ledger/book"
+	"bahi/domain/number"
+	"bahi/domain/unit"
+	"bahi/eventstore"
+	"bahi/internal/app"
+)
+
+// The shapes of the bank ledger's events.
+type (
+	accountOpened = book.AccountOpened[bank.Entry]
+	rowAdded      = book.RowAdded[bank.Entry, bank.Entry]
+	rowEdited     = book.RowEdited[bank.Entry, bank.Entry]
+	rowDeleted    = book.RowDeleted[bank.Entry, bank.Entry]
+)
+
+const (
+	chunkEvents = 2048 // of one AppendEach
+	writers     = 2    // so that one chunk is made and answered while another is appended
+
+	reservedAccounts = 10_000
+	ledgerYears      = 10
+)
+
+// logMaker fills a log with events as commands would have appended them, without the commands.
+type logMaker struct {
+	sys    *app.System
+	meta   event.Meta
+	random *rand.Rand
+	row    int64 // the last row's id
+
+	chunk   int
+	waiting []eventstore.Request
+	chunks  chan []eventstore.Request
+	failed  chan error
+	running sync.WaitGroup
+
+	appending sync.WaitGroup // chunks that were taken
+}
+
+func newLogMaker(ctx context.Context, sys *app.System, rows int) (*logMaker, error) {
+	m := &logMaker{
+		sys: sys, random: rand.New(rand.NewPCG(seed, 3)), //nolint:gosec // the same log in each run
+		meta:  event.Meta{Workspace: sys.Home, Actor: "api_key:1f0c9f1f-3a67-4a0c-9a7e-6fd1f3b54a11", RequestID: "0190163d8694739b8a2f3f0c9f1f4a11"},
+		chunk: min(chunkEvents, 1+rows/32), chunks: make(chan []eventstore.Request), failed: make(chan error, writers),
+	}
+	for range writers {
+		m.running.Go(func() {
+			for chunk := range m.chunks {
+				for _, r := range m.sys.Store.AppendEach(ctx, chunk) {
+					if r.Err != nil {
+						select {
+						case m.failed <- r.Err:
+						default:
+						}
+					}
+				}
+				m.appending.Done()
+			}
+		})
+	}
+	// Whoever serves this log afterwards gives out other numbers.
+	for _, of := range []struct {
+		series string
+		last   int64
+	}{{number.Accounts, reservedAccounts}, {number.Rows, 4 * int64(rows)}} {
+		e, err := number.Kind.Encode(uuid.Must(uuid.NewV7()), number.Reserved{First: 1, Last: of.last}, m.now())
+		if err != nil {
+			return nil, err
+		}
+		if _, err := sys.Store.Append(ctx, number.Kind.Stream(of.series), eventstore.NoStream, e); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+func (m *logMaker) now() event.Meta {
+	meta := m.meta
+	meta.OccurredAt = time.Now().UTC().Truncate(time.Microsecond)
+	return meta
+}
+
+// open opens an account.
+func (m *logMaker) open(ctx context.Context, account int64) error {
+	id := strconv.FormatInt(account, 10)
+	e, err := bank.Accounts.Encode(uuid.Must(uuid.NewV7()), accountOpened{Name: "HDFC Current " + id}, m.now())
+	if err != nil {
+		return err
+	}
+	_, err = m.sys.Store.Append(ctx, bank.Accounts.Stream(id), eventstore.NoStream, e)
+	return err
+}
+
+// put appends an event to a row's stream, some time later.
+func (m *logMaker) put(row int64, expected eventstore.Expected, e event.Event[bank.Row]) error {
+	encoded, err := bank.Rows.Encode(uuid.Must(uuid.NewV7()), e, m.now())
+	if err != nil {
+		return err
+	}
+	m.waiting = append(m.waiting, eventstore.Request{
+		Stream: bank.Rows.Stream(strconv.FormatInt(row, 10)), Expected: expected, Events: []event.New{encoded},
+	})
+	if len(m.waiting) >= m.chunk {
+		return m.flush()
+	}
+	return nil
+}
+
+func (m *logMaker) flush() error {
+	m.appending.Add(1)
+	select {
+	case err := <-m.failed:
+		m.appending.Done()
+		return fmt.Errorf("append an event of the log: %w", err)
+	case m.chunks <- m.waiting:
+		m.waiting = make([]eventstore.Request, 0, m.chunk)
+		return nil
+	}
+}
+
+// end waits until everything is appended.
+func (m *logMaker) end() error {
+	err := m.flush()
+	close(m.chunks)
+	m.running.Wait()
+	select {
+	case late := <-m.failed:
+		return fmt.Errorf("append an event of the log: %w", late)
+	default:
+		return err
+	}
+}
+
+// pause waits until everything so far is in the log.
+func (m *logMaker) pause() error {
+	if err := m.flush(); err != nil {
+		return err
+	}
+	m.appending.Wait()
+	return nil
+}
+
+// add posts a row under the next id.
+func (m *logMaker) add(account int64, day unit.Date) error {
+	m.row++
+	e := rowAdded{Account: account, Date: day}
+	if m.random.IntN(3) == 0 {
+		e.Out = m.entries()
+	} else {
+		e.In = m.entries()
+	}
+	return m.put(m.row, eventstore.NoStream, e)
+}
+
+func (m *logMaker) entries() []bank.Entry {
+	return []bank.Entry{{
+		Description: book.Text(fmt.Sprintf("%s %s, invoice %d", ways[m.random.IntN(len(ways))], parties[m.random.IntN(len(parties))], 1000+m.random.IntN(9000))),
+		Amount:      unit.Money(10_000 + m.random.IntN(50_000_000)),
+	}}
+}
+
+// ago is the day of the i-th of n things that are spread over the last years.
+func ago(i, n int) unit.Date {
+	const days = ledgerYears * 365
+	return unit.DateOf(time.Now()) - days + unit.Date(i*days/n)
+}
+
+// mixed appends events over bankAccounts, their dates advancing: most add rows, one in twenty edits one, one
+// in a hundred deletes one.
+func (m *logMaker) mixed(ctx context.Context, events int, show func(done, total int64)) error {
+	for a := range bankAccounts {
+		if err := m.open(ctx, int64(a+1)); err != nil {
+			return err
+		}
+	}
+	var (
+		revisions = make([]int64, 1, events+1) // by row; -1: deleted
+		touched   = make([]int, 1, events+1)   // when; what is still on its way is left alone
+		lag       = (writers + 2) * m.chunk
+	)
+	for i := range events {
+		if i%1000 == 0 {
+			show(int64(i), int64(events))
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+		}
+		kind := m.random.IntN(100)
+		if row := int64(1 + m.random.IntN(max(1, len(revisions)-1))); kind < 6 && i > lag && revisions[row] >= 0 && touched[row] < i-lag {
+			var e event.Event[bank.Row] = rowDeleted{}
+			if kind > 0 {
+				in, out := m.entries(), []bank.Entry(nil)
+				e = rowEdited{In: &in, Out: &out}
+			}
+			if err := m.put(row, eventstore.Expected(revisions[row]), e); err != nil {
+				return err
+			}
+			touched[row] = i
+			if revisions[row]++; kind == 0 {
+				revisions[row] = -1
+			}
+			continue
+		}
+		if err := m.add(int64(1+m.random.IntN(bankAccounts)), ago(i, events)); err != nil {
+			return err
+		}
+		revisions, touched = append(revisions, 0), append(touched, i)
+	}
+	return nil
+}
+
+// ledger appends an account with that many rows, spread over years or all on one day. It answers the id of
+// its first row.
+func (m *logMaker) ledger(ctx context.Context, account int64, rows int, oneDay bool, show func(done, total int64)) (int64, error) {
+	if err := m.open(ctx, account); err != nil {
+		return 0, err
+	}
+	first := m.row + 1
+	for i := range rows {
+		if i%1000 == 0 {
+			show(int64(i), int64(rows))
+			if ctx.Err() != nil {
+				return 0, ctx.Err()
+			}
+		}
+		day := ago(i, rows)
+		if oneDay {
+			day = ago(1, 2)
+		}
+		if err := m.add(account, day); err != nil {
+			return 0, err
+		}
+	}
+	return first, nil
+}

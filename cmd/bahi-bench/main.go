@@ -1,0 +1,30 @@
+// Command bahi-bench measures how fast bahi is beside what this machine can do at all.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+
+	"bahi/internal/app"
+)
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "bahi-bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	app.TuneCollector()
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	var c benchCommand
+	kong.Parse(&c, kong.Name("bahi-bench"), kong.Description("Measure bahi beside what this machine can do at all."), kong.UsageOnError(), kong.ConfigureHelp(kong.HelpOptions{Compact: true}))
+	return c.Run(ctx)
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"bahi/domain/event"
+	"bahi/eventstore"
+	"bahi/internal/bench"
+)
+
+const (
+	// appendedBytes is the payload and metadata of an event.
+	appendedBytes = 300
+
+	spreadOver = 1000 // accounts, where rows are spread
+)
+
+// appender appends rows to the log, nothing else of Bahi on the way.
+type appender struct {
+	store eventstore.Store
+	rows  atomic.Int64
+}
+
+// appends measures the store.
+func (b *benchmark) appends(ctx context.Context) error {
+	sys, err := b.onDatabase(ctx, "store")
+	if err != nil {
+		return err
+	}
+	defer sys.Close()
+	a := &appender{store: sys.Store}
+	inserts := func(clients int) func() (bench.Sample, error) {
+		return func() (bench.Sample, error) { return b.limits.Inserts(ctx, clients) }
+	}
+	appends := func(clients, accounts int) func() (bench.Sample, error) {
+		return func() (bench.Sample, error) { return a.run(ctx, clients, accounts, b.Round) }
+	}
+	if b.wanted("store") {
+		limit, found, err := b.interleave(ctx, "store appends, 1 client", inserts(1), appends(1, spreadOver))
+		if err != nil {
+			return err
+		}
+		b.conclude(bench.Figure{Name: "store_appends_1", Title: "store appends, 1 client", Unit: "/s", Goal: bench.AtLeast(0.8)},
+			found[0].By(bench.Rate), "pgbench INSERT, 1 client", limit.By(bench.Rate))
+	}
+	limit, found, err := b.interleave(ctx, "store appends, 64 and 256 clients", inserts(64), appends(64, spreadOver), appends(64, 1), appends(256, spreadOver))
+	if err != nil {
+		return err
+	}
+	const insert64 = "pgbench INSERT, 64 clients"
+	if b.wanted("store") {
+		b.conclude(bench.Figure{Name: "store_appends_64", Title: "store appends, 64 clients", Unit: "/s", Goal: &bench.Goal{Bound: 1.6, Aim: 2}},
+			found[0].By(bench.Rate), insert64, limit.By(bench.Rate))
+		b.conclude(bench.Figure{Name: "store_appends_256", Title: "store appends, 256 clients", Unit: "/s", Goal: &bench.Goal{Bound: 2.5, Aim: 3}},
+			found[2].By(bench.Rate), insert64, limit.By(bench.Rate))
+	}
+	if b.wanted("busy") {
+		b.conclude(bench.Figure{Name: "store_appends_busy", Title: "the same, 64 clients on one account", Unit: "/s", Goal: bench.AtLeast(0.95)},
+			found[1].By(bench.Rate), "spread over many", found[0].By(bench.Rate))
+	}
+	return nil
+}
+
+// run appends for a while, each event to a stream of its own.
+func (a *appender) run(ctx context.Context, clients, accounts int, during time.Duration) (bench.Sample, error) {
+	var (
+		running sync.WaitGroup
+		took    = make([][]time.Duration, clients)
+		failed  = make([]error, clients)
+		began   = time.Now()
+		until   = began.Add(during)
+	)
+	for i := range clients {
+		running.Go(func() {
+			for at := time.Now(); at.Before(until) && failed[i] == nil; {
+				row := a.rows.Add(1)
+				_, failed[i] = a.store.Append(ctx, fmt.Sprintf("bankrow-%d", row), eventstore.NoStream, rowOf300Bytes(1+row%int64(accounts), at))
+				now := time.Now()
+				took[i], at = append(took[i], now.Sub(at)), now
+			}
+		})
+	}
+	running.Wait()
+	elapsed := time.Since(began)
+	var all []time.Duration
+	for _, t := range took {
+		all = append(all, t...)
+	}
+	return bench.SampleOf(all, elapsed), errors.Join(failed...)
+}
+
+// rowOf300Bytes is a row as the bank ledger stores it, its text as long as it takes.
+func rowOf300Bytes(account int64, at time.Time) event.New {
+	meta := fmt.Appendf(nil, `{"schema":1,"workspace":"6fd1f3b5-3a67-5a0c-9a7e-3f0c9f1f4a11","actor":"api_key:1f0c9f1f-3a67-4a0c-9a7e-6fd1f3b54a11","occurred_at":%q}`,
+		at.UTC().Format(time.RFC3339Nano))
+	const entry = `{"account":%d,"date":"2026-05-04","in_entries":[{"description":"%s","amount":1845.50}]}`
+	short := fmt.Sprintf(entry, account, "")
+	text := "NEFT Mehta Jewellers, inv 2231 " + strings.Repeat("x", appendedBytes)
+	data := fmt.Appendf(nil, entry, account, text[:appendedBytes-len(meta)-len(short)])
+	return event.New{ID: uuid.Must(uuid.NewV7()), Type: "BankRowAdded", Data: data, Meta: meta}
+}

@@ -1,0 +1,209 @@
+package app
+
+import (
+	"context"
+	"crypto/ed25519"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	proofs "bahi/eventstore/audit"
+	auditroutes "bahi/http/audit"
+	audittables "bahi/projections/audit"
+	"bahi/providers/blob"
+	auditviews "bahi/readmodels/audit"
+)
+
+// auditSettings say who signs what the log holds, and who else gets to know of it.
+type auditSettings struct {
+	AuditKey        string   `env:"BAHI_AUDIT_KEY" placeholder:"BASE64" help:"Key that checkpoints are signed with: an Ed25519 seed of 32 bytes. Without it, one is made at the first start and kept in the vault."`
+	AuditReread     bool     `env:"BAHI_AUDIT_REREAD" default:"true" negatable:"" help:"Whether a start reads the whole log behind the first requests, and ends if it is not what was signed."`
+	AuditCopies     []string `env:"BAHI_AUDIT_COPIES" placeholder:"PLACE" help:"Where every checkpoint is copied to: folders, s3://bucket?region=…, or log: the program's own log. A place that whoever runs this cannot rewrite is worth the most."`
+	AuditWitness    string   `env:"BAHI_AUDIT_WITNESS" placeholder:"URL" help:"A witness that signs checkpoints too (C2SP tlog-witness); /add-checkpoint is added."`
+	AuditWitnessKey string   `env:"BAHI_AUDIT_WITNESS_KEY" placeholder:"KEY" help:"The witness's public key: <name>+<id>+<base64>."`
+}
+
+// copiesToLog is the place that stands for the program's own log.
+const copiesToLog = "log"
+
+// SeedOf reads a key of checkpoints, none if there is none.
+func SeedOf(setting, text string) (seeds [][]byte, err error) {
+	if text == "" {
+		return nil, nil
+	}
+	seed, err := base64.StdEncoding.DecodeString(strings.TrimSpace(text))
+	if err != nil || len(seed) != ed25519.SeedSize {
+		return nil, fmt.Errorf("%s: expected base64 of %d bytes, as `openssl rand -base64 %d` prints them", setting, ed25519.SeedSize, ed25519.SeedSize)
+	}
+	return [][]byte{seed}, nil
+}
+
+// joinAudit adds who signs checkpoints. Before a system serves, its log is held against what was signed.
+func (s *System) joinAudit(ctx context.Context, serving bool) error {
+	given, err := SeedOf("BAHI_AUDIT_KEY", s.Settings.AuditKey)
+	if err != nil {
+		return err
+	}
+	s.Tree = &auditviews.Tree{DB: s.Pool, Version: audittables.Tree.Version}
+	s.Proofs = &auditviews.Proofs{Tree: s.Tree, DB: s.Pool, Log: ViewedLog{s.Store}}
+	s.Signer = &audittables.Signer{
+		DB: s.Pool, Store: s.Store, Tables: s.Tree, Now: time.Now, Log: s.Log,
+		Ring: &audittables.Ring{DB: s.Pool, Vault: s.Vault, Store: s.Store, Given: given, Now: time.Now},
+	}
+	if err := s.joinOutlets(ctx); err != nil || !serving {
+		return err
+	}
+	if err := s.Signer.Ring.Ready(ctx); err != nil {
+		return err
+	}
+	return s.Signer.Check(ctx)
+}
+
+// joinOutlets adds where checkpoints are brought: first to the witness, so that copies have its signature.
+func (s *System) joinOutlets(ctx context.Context) error {
+	if url := s.Settings.AuditWitness; url != "" {
+		keys, err := proofs.ParseKeys(s.Settings.AuditWitnessKey)
+		if err != nil {
+			return fmt.Errorf("BAHI_AUDIT_WITNESS_KEY: %w", err)
+		}
+		if keys.Len() == 0 {
+			return errors.New("BAHI_AUDIT_WITNESS wants BAHI_AUDIT_WITNESS_KEY, the public key by which its signatures are known")
+		}
+		s.Signer.Out = append(s.Signer.Out, &audittables.Witness{URL: url, Keys: keys, Tables: s.Tree, DB: s.Pool, Client: &http.Client{Timeout: witnessWithin}})
+	}
+	for _, place := range s.Settings.AuditCopies {
+		if place == copiesToLog {
+			s.Signer.Out = append(s.Signer.Out, audittables.Printer{Log: s.Log})
+			continue
+		}
+		bucket, err := openCopies(ctx, place)
+		if err != nil {
+			return fmt.Errorf("BAHI_AUDIT_COPIES: %w", err)
+		}
+		s.copies = append(s.copies, bucket)
+		s.Signer.Out = append(s.Signer.Out, &audittables.Copies{Bucket: copiesBucket{bucket}, Where: place, Origin: proofs.Origin(s.Store.ID())})
+	}
+	return nil
+}
+
+const witnessWithin = 5 * time.Second
+
+// openCopies opens a folder or a bucket. Nobody is given links into it.
+func openCopies(ctx context.Context, place string) (*blob.Store, error) {
+	if strings.Contains(place, "://") {
+		return blob.Open(ctx, place, blob.Files{})
+	}
+	return blob.Open(ctx, "", blob.Files{Folder: place, BaseURL: OwnAddress, Key: make([]byte, KeySize)})
+}
+
+// copiesBucket joins what copies want of a bucket to the store of blobs.
+type copiesBucket struct{ *blob.Store }
+
+// Get implements the copies' Bucket.
+func (b copiesBucket) Get(ctx context.Context, key string) ([]byte, error) {
+	data, _, err := b.Store.Get(ctx, key)
+	if errors.Is(err, blob.ErrNotFound) {
+		return nil, nil
+	}
+	return data, err
+}
+
+// reread reads the whole log once, behind the requests, and ends the process if it was rewritten: what a start refuses that
+// looks at its end. Where the log is away it begins again.
+func (s *System) reread(ctx context.Context) error {
+	for began := time.Now(); ; {
+		agreed, err := s.Signer.Reread(ctx)
+		rewritten := new(audittables.ErrRewritten)
+		switch {
+		case err == nil:
+			s.Log.Info("the log was read as a whole", "as_signed", agreed, "took", time.Since(began).Round(time.Millisecond))
+			return nil
+		case errors.As(err, &rewritten):
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// lastCheckpointWithin is how long the last checkpoint of a process may take; it fits the ten seconds of a shutdown.
+const lastCheckpointWithin = 2 * time.Second
+
+// signLast signs what was written up to the end, once the tree has it.
+func (s *System) signLast(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastCheckpointWithin)
+	defer cancel()
+	head, err := s.Store.Head(ctx)
+	for err == nil && s.Runner.Statuses()[audittables.Tree.Name].Position < head {
+		moved := s.Runner.Moved()
+		if s.Runner.Statuses()[audittables.Tree.Name].Position >= head {
+			break
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+	}
+	if err == nil && head > 0 { // the signer's own turn may be under way, and ends with the process: it is waited for, not passed over
+		err = s.UntilSigned(ctx)
+	}
+	if err != nil {
+		s.Log.Warn("what was written last is signed at the next start", "error", err)
+	}
+}
+
+// SignAll brings the tree to the log's head and signs it, unless a serving process has done so.
+func (s *System) SignAll(ctx context.Context) error {
+	if err := s.Signer.Ring.Ready(ctx); err != nil {
+		return err
+	}
+	return s.WhileFolding(ctx, func(ctx context.Context) error { return s.UntilSigned(ctx) })
+}
+
+// SignedWithin is how long it may take until what is in the log is signed for, by whichever process.
+const SignedWithin = time.Minute
+
+func (s *System) UntilSigned(ctx context.Context) error {
+	head, err := s.Store.Head(ctx)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, SignedWithin)
+	defer cancel()
+	for {
+		signed, err := s.Signer.Sign(ctx)
+		if err != nil {
+			return err
+		}
+		if signed != nil {
+			s.Signer.Bring(ctx, signed)
+		}
+		newest, err := s.Signer.Newest(ctx)
+		if err != nil || head == 0 || newest != nil && newest.Position >= head {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("sign what is in the log: %w", ctx.Err())
+		case <-time.After(PollEvery):
+		}
+	}
+}
+
+// PollEvery is how often a command looks whether another process has done something.
+const PollEvery = 50 * time.Millisecond
+
+// Trail reports who changed what in the books.
+func (s *System) Trail(zone *time.Location) *auditroutes.TrailReport {
+	return &auditroutes.TrailReport{
+		Trails: &auditviews.Trails{Reader: s.Ledger.Reader, Log: s.logElsewhere()}, Books: s.Ledger, Log: Recorder{s.Store}, Signed: signed{s.Proofs}, Store: s.Store.ID(),
+		Zone: zone, Now: time.Now,
+	}
+}

@@ -1,0 +1,177 @@
+package app
+
+import (
+	"context"
+	"errors"
+
+	"bahi/commands"
+	"bahi/domain/event"
+	"bahi/domain/follower"
+	"bahi/eventstore"
+	"bahi/http/ops"
+	"bahi/projections"
+	"bahi/reactors"
+	feeds "bahi/reactors/feed"
+	views "bahi/readmodels/ops"
+)
+
+// Builds lets operators build projections anew, on whichever process.
+type Builds struct{ System *System }
+
+var _ ops.Builds = Builds{}
+
+// asViews are the answers of package projections in the words of the interface.
+var asViews = map[error]error{
+	projections.ErrBuildRuns:   views.ErrBuildRuns,
+	projections.ErrNoBuild:     views.ErrNoBuild,
+	projections.ErrNotBuilt:    views.ErrNotBuilt,
+	projections.ErrNotParked:   views.ErrNotParked,
+	projections.ErrNotPaused:   views.ErrNotPaused,
+	projections.ErrNothingKept: views.ErrNothingKept,
+	projections.ErrNotDiffers:  views.ErrNoDifference,
+}
+
+func told(err error) error {
+	for theirs, ours := range asViews {
+		if errors.Is(err, theirs) {
+			return ours
+		}
+	}
+	return err
+}
+
+// with does something to the projection of a name.
+func (b Builds) with(name string, do func(*projections.Projection) error) error {
+	p, known := ProjectionNamed(name)
+	if !known {
+		return views.ErrNoProjection
+	}
+	return told(do(p))
+}
+
+func (s *System) How(r ops.Rebuild) projections.How {
+	how := projections.How{Throttle: r.Throttle, Partitions: r.Partitions, Accept: r.Accept, Keep: r.Keep}
+	if how.Keep < 0 {
+		how.Keep = s.Settings.Keep
+	}
+	return how
+}
+
+// Rebuild implements ops.Builds.
+func (b Builds) Rebuild(ctx context.Context, name string, how ops.Rebuild) error {
+	return b.with(name, func(p *projections.Projection) error {
+		build := b.System.Build(p)
+		build.How = b.System.How(how)
+		err := build.Request(ctx)
+		b.System.Runner.Ask()
+		return err
+	})
+}
+
+// Estimate implements ops.Builds.
+func (b Builds) Estimate(ctx context.Context, name string) (e views.Estimate, err error) {
+	err = b.with(name, func(p *projections.Projection) error {
+		found, err := b.System.Build(p).Estimate(ctx)
+		if err == nil && b.System.Settings.EventStore != "" {
+			found.Events, err = b.counted(ctx)
+		}
+		e = views.Estimate{Events: found.Events, Rate: float64(found.Rate), Bytes: found.Bytes}
+		if found.Rate > 0 {
+			e.Seconds = float64(e.Events) / float64(found.Rate)
+		}
+		return err
+	})
+	return e, err
+}
+
+// counted is how many events there are where positions do not tell: the leaves of the tree, which is late by a moment.
+func (b Builds) counted(ctx context.Context) (event.Position, error) {
+	size, err := b.System.Tree.Size(ctx)
+	if err == nil && size == 0 {
+		err = projections.ErrNotBuilt // without the tree there is no other way to count them
+	}
+	return event.Position(size), err
+}
+
+// Throttle implements ops.Builds.
+func (b Builds) Throttle(ctx context.Context, name string, perSecond int) error {
+	return b.with(name, func(p *projections.Projection) error { return projections.Throttle(ctx, b.System.Pool, p, perSecond) })
+}
+
+// Pause implements ops.Builds.
+func (b Builds) Pause(ctx context.Context, name string) error {
+	return b.with(name, func(p *projections.Projection) error { return projections.Pause(ctx, b.System.Pool, p) })
+}
+
+// Resume implements ops.Builds.
+func (b Builds) Resume(ctx context.Context, name string) error {
+	return b.with(name, func(p *projections.Projection) error { return projections.Resume(ctx, b.System.Pool, p) })
+}
+
+// Cancel implements ops.Builds.
+func (b Builds) Cancel(ctx context.Context, name string) error {
+	return b.with(name, func(p *projections.Projection) error { return b.System.Build(p).Cancel(ctx) })
+}
+
+// Accept implements ops.Builds.
+func (b Builds) Accept(ctx context.Context, name string) error {
+	return b.with(name, func(p *projections.Projection) error { return projections.Accept(ctx, b.System.Pool, p) })
+}
+
+// Rollback implements ops.Builds.
+func (b Builds) Rollback(ctx context.Context, name string) error {
+	return b.with(name, func(p *projections.Projection) error {
+		err := b.System.Build(p).Rollback(ctx, b.System.Settings.Keep)
+		b.System.Runner.Ask()
+		return err
+	})
+}
+
+// Retry implements ops.Builds.
+func (b Builds) Retry(ctx context.Context, name string) error {
+	if reacts(name) {
+		return told(reactors.Retry(ctx, b.System.Pool, name))
+	}
+	return b.with(name, func(p *projections.Projection) error {
+		err := projections.Retry(ctx, b.System.Pool, p)
+		b.System.Runner.Ask()
+		return err
+	})
+}
+
+// reacts says whether a reactor has this name, which the feed is one of.
+func reacts(name string) bool {
+	_, err := ReactorNamed(name)
+	return err == nil || name == feeds.Name
+}
+
+// Skip implements ops.Builds.
+func (b Builds) Skip(ctx context.Context, req commands.Request, name string, at event.Position, reason string) (event.Position, error) {
+	var version int
+	if p, known := ProjectionNamed(name); known {
+		version = p.Version
+		if err := projections.ParkedAt(ctx, b.System.Pool, p, at); err != nil {
+			return 0, told(err)
+		}
+	} else if !reacts(name) {
+		return 0, views.ErrNoProjection
+	} else if err := projections.ReactorParkedAt(ctx, b.System.Pool, name, at); err != nil {
+		return 0, told(err)
+	}
+	skip := follower.Skip{Version: version, Position: at, Reason: reason}
+	for e, err := range b.System.Store.ReadAll(ctx, at+1, eventstore.Backwards) {
+		if err != nil {
+			return 0, err
+		}
+		skip.EventID, skip.Type = e.ID, e.Type
+		break
+	}
+	done, err := commands.Handle(ctx, b.System.Commands, req, follower.Kind, name, skip)
+	if err != nil {
+		return 0, err
+	}
+	if err := b.Retry(ctx, name); err != nil && !errors.Is(err, views.ErrNotParked) { // somebody was quicker
+		return done.Position, err
+	}
+	return done.Position, nil
+}

@@ -1,0 +1,104 @@
+package app
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"bahi/commands/access"
+)
+
+// Settings are those that every command needs. A command's help has them after its own.
+type Settings struct {
+	Data        string        `env:"BAHI_DATA" default:"./data" help:"Data folder: private Postgres cluster, keys, mail, blobs." group:"shared"`
+	DatabaseURL string        `env:"DATABASE_URL" name:"database-url" placeholder:"URL" help:"Postgres 15 or newer. Without it, a private cluster in the data folder." group:"shared"`
+	EventStore  string        `env:"EVENTSTORE_URL" name:"eventstore-url" placeholder:"URL" help:"Event log in EventStoreDB or KurrentDB, esdb://user:password@host:port. Without it, the log is in Postgres." group:"shared"`
+	MasterKey   string        `env:"BAHI_MASTER_KEY" placeholder:"BASE64" help:"Key that wraps every other key: 32 bytes. Without it, one is made in the data folder." group:"shared"`
+	Timezone    string        `env:"BAHI_TIMEZONE" default:"Asia/Kolkata" help:"Zone of the workshop, which says what day it is." group:"shared"`
+	ReadWait    time.Duration `env:"BAHI_READ_WAIT" default:"500ms" help:"How long a read that names no Bahi-Min-Position waits for its tables to have all that the log has. Then it answers what they have, with a Warning." group:"shared"`
+	Connections int32         `env:"BAHI_DB_CONNECTIONS" default:"24" help:"Most connections to Postgres that reads take." group:"shared"`
+	LogLevel    slog.Level    `env:"BAHI_LOG_LEVEL" default:"INFO" help:"Least level that is logged: DEBUG, INFO, WARN, ERROR." group:"shared"`
+	Keep        time.Duration `env:"BAHI_KEEP_GENERATION" name:"keep-generation" default:"1h" help:"How long tables follow on that a rebuild has replaced, so that a rollback finds them current." group:"shared"`
+	LogFormat   string        `env:"BAHI_LOG_FORMAT" default:"text" enum:"text,json" help:"Form of log lines: text or json." group:"shared"`
+
+	auditSettings `group:"shared"`
+
+	Outside  OutsideSettings `kong:"-"`
+	MayBegin bool            `kong:"-"` // the command is of use where no Bahi has run
+}
+
+// Logger answers what logs to standard error. A command at the shell is quiet about what goes well.
+func (s Settings) Logger(serving bool) *slog.Logger {
+	options := &slog.HandlerOptions{Level: s.LogLevel}
+	if !serving && s.LogLevel == slog.LevelInfo {
+		options.Level = slog.LevelWarn
+	}
+	if s.LogFormat == "json" {
+		return slog.New(slog.NewJSONHandler(os.Stderr, options))
+	}
+	return slog.New(slog.NewTextHandler(os.Stderr, options))
+}
+
+func (s Settings) Zone() (*time.Location, error) {
+	zone, err := time.LoadLocation(s.Timezone)
+	if err != nil {
+		return nil, fmt.Errorf("BAHI_TIMEZONE: %w", err)
+	}
+	return zone, nil
+}
+
+const (
+	keyBytes    = 32
+	shortestKey = 16 // characters: it allows everything, and may be guessed at 120 a minute
+)
+
+// OperatorSettings say how the operator is known.
+type OperatorSettings struct {
+	AdminKey string `env:"BAHI_ADMIN_API_KEY" name:"admin-api-key" placeholder:"KEY" help:"The operator's API key. Without it, one is made at the first start, kept in the data folder and printed once."`
+}
+
+// OperatorKey answers the operator's API key. One that had to be made is printed.
+func (c OperatorSettings) OperatorKey(data string) (string, error) {
+	key, made, err := adminKey(data, c.AdminKey)
+	if made {
+		fmt.Fprintf(os.Stderr, "The operator's API key, kept in %s/keys/admin.key:\n%s\n", data, key)
+	}
+	return key, err
+}
+
+// adminKey answers the operator's own key: the configured one, else the one in the data folder, which
+// is made at the first start. made tells the latter.
+func adminKey(data, configured string) (key string, made bool, err error) {
+	switch {
+	case configured == "":
+	case len(configured) < shortestKey || strings.HasPrefix(configured, tokenPrefix):
+		return "", false, fmt.Errorf("BAHI_ADMIN_API_KEY: expected at least %d characters that do not begin like an access token (%s)", shortestKey, tokenPrefix)
+	default:
+		return configured, false, nil
+	}
+	path := filepath.Join(data, "keys", "admin.key")
+	text, err := os.ReadFile(path) //nolint:gosec // the data folder is the operator's
+	if err == nil {
+		return strings.TrimSpace(string(text)), false, nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return "", false, fmt.Errorf("read the operator's key: %w", err)
+	}
+	secret := make([]byte, keyBytes)
+	rand.Read(secret)
+	key = access.KeyPrefix + "admin_" + base64.RawURLEncoding.EncodeToString(secret)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return "", false, fmt.Errorf("make the keys' folder: %w", err)
+	}
+	if err := os.WriteFile(path, []byte(key+"\n"), 0o600); err != nil {
+		return "", false, fmt.Errorf("write the operator's key: %w", err)
+	}
+	return key, true, nil
+}

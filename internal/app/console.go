@@ -1,0 +1,55 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"bahi/http/api"
+	"bahi/http/console"
+	opsroutes "bahi/http/ops"
+	opsviews "bahi/readmodels/ops"
+)
+
+// consoleSettings are those of the operators' pages. The zero value serves them.
+type consoleSettings struct {
+	Console string `env:"BAHI_CONSOLE" name:"console" default:"true" enum:"true,false" help:"Whether operators have pages to work on, at /console."`
+}
+
+// consoleKeyWithin is how long a start waits for the key of the console's cookies.
+const consoleKeyWithin = 10 * time.Second
+
+// console adds the operators' pages, unless the settings say otherwise.
+func (s *System) console(a *api.API) error {
+	if s.Settings.Outside.Console == "false" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), consoleKeyWithin)
+	defer cancel()
+	key, err := s.Vault.Named(ctx, "console", KeySize)
+	if err != nil {
+		return err
+	}
+	zone, err := s.Settings.Zone()
+	if err != nil {
+		return err
+	}
+	registry, kept := s.registry(), map[string]opsroutes.Captured{}
+	if s.Mails.folder != nil {
+		kept["mail"] = captured{s.Mails.folder}
+	}
+	pages, err := console.New(console.Config{
+		Projections: registry, Builds: Builds{s},
+		Jobs: &opsviews.Jobs{DB: s.Pool}, Queue: s.queue,
+		Events:   s.explored(),
+		Accounts: &opsviews.Accounts{Reader: s.reader(registry.Versions)}, Books: s.Ledger,
+		Captured: kept,
+		Key:      key, PublicURL: s.Settings.Outside.PublicURL, Zone: zone, Version: Version, Store: s.Store.ID().String(), Elsewhere: s.Settings.EventStore != "",
+		Now: time.Now, Log: s.Log, Classify: classify,
+	})
+	if err != nil {
+		return fmt.Errorf("make the console: %w", err)
+	}
+	a.Mount("console", console.Path, pages)
+	return nil
+}

@@ -1,0 +1,249 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"bahi/internal/pgcluster"
+	"bahi/migrations"
+)
+
+// Database is the one that is served, or is to be, without anything on top of it.
+type Database struct {
+	Url     string
+	Cluster *pgcluster.Cluster    // nil: another's Postgres
+	lock    *pgcluster.FolderLock // nil: somebody may serve it
+	Log     func(msg string, args ...any)
+}
+
+// HasRun refuses a data folder without a database. A command that only looks would make one there, and tell whoever named the
+// wrong folder of a new log: that all is well with it, or its key.
+func (s Settings) HasRun() error {
+	if s.DatabaseURL != "" {
+		return nil
+	}
+	if _, err := os.Stat(filepath.Join(s.Data, "postgres")); err != nil {
+		return fmt.Errorf("no Bahi has run in the data folder %s (--data or BAHI_DATA names another): %w", s.Data, err)
+	}
+	return nil
+}
+
+// Attach joins the database, and changes nothing in it.
+func (s Settings) Attach(ctx context.Context) (*Database, error) {
+	log := s.Logger(false)
+	db := &Database{Url: s.DatabaseURL, Log: log.Error}
+	if db.Url != "" {
+		return db, nil
+	}
+	var err error
+	if db.Cluster, err = pgcluster.Attach(ctx, pgcluster.Options{Dir: s.Data, Log: log}); err != nil {
+		return nil, err
+	}
+	db.Url = db.Cluster.URL()
+	return db, nil
+}
+
+// AttachAlone is attach, and keeps others from serving the database, as far as it can.
+func (s Settings) AttachAlone(ctx context.Context) (db *Database, err error) {
+	var lock *pgcluster.FolderLock
+	if s.DatabaseURL == "" {
+		if lock, err = pgcluster.Lock(s.Data); err != nil {
+			return nil, err
+		}
+	}
+	if db, err = s.Attach(ctx); err != nil {
+		if lock != nil {
+			err = errors.Join(err, lock.Release())
+		}
+		return nil, err
+	}
+	db.lock = lock
+	if err := db.checkAlone(ctx); err != nil {
+		db.Close()
+		return nil, err
+	}
+	return db, nil
+}
+
+// Emptied is attachAlone, with the tables of an empty log.
+func (s Settings) Emptied(ctx context.Context) (*Database, error) {
+	db, err := s.AttachAlone(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := migrations.Up(ctx, db.Url); err != nil {
+		db.Close()
+		return nil, err
+	}
+	return db, nil
+}
+
+// checkAlone looks for other Bahis on the database. They would go on under a name that the log has no more.
+func (db *Database) checkAlone(ctx context.Context) error {
+	conn, err := pgx.Connect(ctx, db.Url)
+	if err != nil {
+		return fmt.Errorf("connect to the database: %w", err)
+	}
+	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // nothing is left to lose
+	var others int
+	err = conn.QueryRow(ctx, `
+		select count(*) from pg_stat_activity where datname = current_database() and application_name = 'bahi'`).Scan(&others)
+	if err == nil && others > 0 {
+		err = fmt.Errorf("another Bahi has %d connections to this database: stop it first", others)
+	}
+	return err
+}
+
+func (db *Database) Pool(ctx context.Context) (*pgxpool.Pool, error) {
+	config, err := pgxpool.ParseConfig(db.Url)
+	if err != nil {
+		return nil, fmt.Errorf("DATABASE_URL: %w", err)
+	}
+	config.MaxConns = 4
+	config.ConnConfig.RuntimeParams["jit"] = "off"
+	return pgxpool.NewWithConfig(ctx, config)
+}
+
+func (db *Database) Close() {
+	if db.Cluster != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), StopWithin)
+		defer cancel()
+		if err := db.Cluster.Stop(ctx); err != nil {
+			db.Log("the private cluster did not stop as it should", "error", err)
+		}
+	}
+	if db.lock != nil {
+		_ = db.lock.Release() // the process ends
+	}
+}
+
+// tools are Postgres's own programs, on a database.
+type tools struct {
+	Programs *pgcluster.Programs
+	url      string
+	env      []string
+}
+
+// Tools finds programs that are at least of a major version.
+func (db *Database) Tools(ctx context.Context, log *slog.Logger, major int) (*tools, error) {
+	if db.Cluster != nil {
+		return &tools{Programs: db.Cluster.Programs(), url: db.Url}, nil
+	}
+	address, env, err := ForPrograms(db.Url)
+	if err != nil {
+		return nil, err
+	}
+	t := &tools{url: address, env: env, Programs: clientPrograms(ctx)}
+	if t.Programs == nil || t.Programs.Major < major {
+		if t.Programs, err = pgcluster.Find(ctx, log, 0); err != nil {
+			return nil, err
+		}
+	}
+	if t.Programs.Major < major {
+		return nil, fmt.Errorf("the programs pg_dump and pg_restore found here are of Postgres %s, and it takes those of %d or newer: "+
+			"install them (on Debian: postgresql-client-%d), or name their folder in BAHI_PG_BIN", t.Programs.Version, major, major)
+	}
+	return t, nil
+}
+
+var versionOfProgram = regexp.MustCompile(`\) ((\d+)\S*)`)
+
+// clientPrograms are those on the PATH, which may be there without a server's. BAHI_PG_BIN goes before them.
+func clientPrograms(ctx context.Context) *pgcluster.Programs {
+	path, err := exec.LookPath("pg_dump")
+	if err != nil || os.Getenv("BAHI_PG_BIN") != "" {
+		return nil
+	}
+	p := &pgcluster.Programs{Dir: filepath.Dir(path)}
+	out, err := p.Command(ctx, "pg_dump", "--version").Output()
+	if err != nil {
+		return nil
+	}
+	match := versionOfProgram.FindStringSubmatch(string(out))
+	if match == nil {
+		return nil
+	}
+	p.Version, p.Major = match[1], MajorOf(match[1])
+	return p
+}
+
+// MajorOf is the first number of a version, 0 if there is none.
+func MajorOf(version string) int {
+	first, _, _ := strings.Cut(version, ".")
+	major, _ := strconv.Atoi(first)
+	return major
+}
+
+var passwordWord = regexp.MustCompile(`(?i)\bpassword\s*=\s*('(?:[^'\\]|\\.)*'|\S+)`)
+
+// ForPrograms is a connection string for Postgres's own programs: without the password, which everybody on the
+// machine could read in the list of processes, and without what only our driver knows.
+func ForPrograms(text string) (address string, env []string, err error) {
+	config, err := pgxpool.ParseConfig(text)
+	if err != nil {
+		return "", nil, fmt.Errorf("DATABASE_URL: %w", err)
+	}
+	for _, variable := range os.Environ() {
+		if strings.HasPrefix(variable, "PG") { // which pgcluster.Programs takes away, for its own clusters
+			env = append(env, variable)
+		}
+	}
+	if config.ConnConfig.Password != "" {
+		env = append(env, "PGPASSWORD="+config.ConnConfig.Password)
+	}
+	if !strings.HasPrefix(text, "postgres://") && !strings.HasPrefix(text, "postgresql://") { // words: host=… dbname=…
+		return passwordWord.ReplaceAllString(text, ""), env, nil
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		return "", nil, errors.New("DATABASE_URL is not an address") // the error would quote the password
+	}
+	if u.User != nil {
+		u.User = url.User(u.User.Username())
+	}
+	var query []string // as it is written: libpq takes a plus for a plus
+	for part := range strings.SplitSeq(u.RawQuery, "&") {
+		if name, _, _ := strings.Cut(part, "="); !onlyOurs(name) {
+			query = append(query, part)
+		}
+	}
+	u.RawQuery = strings.Join(query, "&")
+	return u.String(), env, nil
+}
+
+// onlyOurs says whether a parameter is for our driver alone, or is the password.
+func onlyOurs(parameter string) bool {
+	switch parameter {
+	case "password", "default_query_exec_mode", "statement_cache_capacity", "description_cache_capacity", "min_read_buffer_size":
+		return true
+	}
+	return strings.HasPrefix(parameter, "pool_")
+}
+
+// Run runs a program to its end; what it complains of is the error.
+func (t *tools) Run(ctx context.Context, name string, args ...string) error {
+	cmd := t.Programs.Command(ctx, name, append(args, "--dbname="+t.url)...)
+	cmd.Env = append(cmd.Env, t.env...)
+	var complaint bytes.Buffer
+	cmd.Stderr = &complaint
+	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			return fmt.Errorf("%s: %w", name, context.Cause(ctx))
+		}
+		return fmt.Errorf("%s: %w: %s", name, err, strings.TrimSpace(complaint.String()))
+	}
+	return nil
+}

@@ -1,0 +1,81 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"bahi/projections"
+)
+
+// CatchUpWithin is how long projections may take to come to the log's head before they are compared.
+const CatchUpWithin = 10 * time.Minute
+
+// CatchUp brings the projections to the log's head where no serving process does, and waits for those that
+// are named, or all. Where one does, this one only stands by.
+func (s *System) CatchUp(ctx context.Context, chosen ...*projections.Projection) error {
+	return s.WhileFolding(ctx, func(context.Context) error { return nil }, chosen...)
+}
+
+// WhileFolding brings the projections to the log's head, and keeps them there while it does something.
+func (s *System) WhileFolding(ctx context.Context, do func(context.Context) error, chosen ...*projections.Projection) error {
+	if len(chosen) == 0 {
+		chosen = AllProjections()
+	}
+	running, stop := context.WithCancel(ctx)
+	var done sync.WaitGroup
+	failed := make(chan error, 1)
+	done.Go(func() { failed <- s.Runner.Run(running, AllProjections()...) })
+	defer done.Wait()
+	defer stop()
+	if err := s.untilCaughtUp(ctx, failed, chosen); err != nil {
+		return err
+	}
+	return do(ctx)
+}
+
+// untilCaughtUp waits for what runs the projections.
+func (s *System) untilCaughtUp(ctx context.Context, failed <-chan error, chosen []*projections.Projection) error {
+	head, err := s.Store.Head(ctx)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, CatchUpWithin)
+	defer cancel()
+	for {
+		moved := s.Runner.Moved()
+		behind := ""
+		for _, p := range chosen {
+			switch status := s.Runner.Statuses()[p.Name]; {
+			case status.Error != "":
+				return fmt.Errorf("projection %s stands still: %s", p.Name, status.Error)
+			case status.Paused && status.Position < head:
+				return fmt.Errorf("projection %s is paused at position %d; `bahi projections resume %s` lets it go on", p.Name, status.Position, p.Name)
+			case !status.Ready && !status.Paused || status.Position < head: // also in an empty log the tables must be there
+				behind = p.Name
+			}
+		}
+		if behind == "" {
+			return nil
+		}
+		select {
+		case <-moved:
+		case err := <-failed:
+			return err
+		case <-ctx.Done():
+			return fmt.Errorf("projection %s did not catch up: %w", behind, ctx.Err())
+		}
+	}
+}
+
+// Live answers the live generation of a projection.
+func (s *System) Live(ctx context.Context, p *projections.Projection) (live projections.Listed, err error) {
+	all, err := projections.List(ctx, s.Pool)
+	for _, g := range all {
+		if g.Name == p.Name && g.Version == p.Version && g.Live {
+			live = g
+		}
+	}
+	return live, err
+}

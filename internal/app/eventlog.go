@@ -1,0 +1,141 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"bahi/domain/event"
+	"bahi/eventstore"
+	"bahi/eventstore/esdb"
+	"bahi/eventstore/postgres"
+	"bahi/http/console"
+	auditviews "bahi/readmodels/audit"
+	opsviews "bahi/readmodels/ops"
+)
+
+// EventLog is the log that the system stands on, until it is closed.
+type EventLog interface {
+	eventstore.Store
+	Close()
+}
+
+// openLog opens the log where the settings say that it is.
+func (s *System) openLog(ctx context.Context) (EventLog, error) {
+	if s.Settings.EventStore == "" {
+		log, err := postgres.Open(ctx, s.Pool, s.Log)
+		if err != nil {
+			return nil, err // not a log that is nil
+		}
+		return log, nil
+	}
+	log, err := esdb.Open(ctx, s.Settings.EventStore, s.Log)
+	if err != nil {
+		return nil, err
+	}
+	return log, nil
+}
+
+// logElsewhere is the log as the views read it that otherwise read its table; nil where that has it.
+func (s *System) logElsewhere() opsviews.Log {
+	if s.Settings.EventStore == "" {
+		return nil
+	}
+	return ViewedLog{s.Store}
+}
+
+// ViewedLog joins what the views want of the log to the store.
+type ViewedLog struct{ eventstore.Store }
+
+// After implements the views' Log.
+func (l ViewedLog) After(ctx context.Context, at event.Position) iter.Seq2[event.Stored, error] {
+	return l.placed(ctx, l.ReadAll(ctx, at, eventstore.Forwards))
+}
+
+// Before implements the views' Log.
+func (l ViewedLog) Before(ctx context.Context, at event.Position) iter.Seq2[event.Stored, error] {
+	return l.placed(ctx, l.ReadAll(ctx, at, eventstore.Backwards))
+}
+
+// placed tells of a read that EventStoreDB refused because no event stands where it was to begin. The server says so in words
+// of its own; but if it answers otherwise, that was it.
+func (l ViewedLog) placed(ctx context.Context, events iter.Seq2[event.Stored, error]) iter.Seq2[event.Stored, error] {
+	if _, refuses := l.Store.(*esdb.Store); !refuses {
+		return events
+	}
+	return func(yield func(event.Stored, error) bool) {
+		begun := false
+		for e, err := range events {
+			if err != nil && !begun && ctx.Err() == nil && !errors.Is(err, eventstore.ErrUnavailable) && !errors.Is(err, context.DeadlineExceeded) {
+				if _, away := l.Head(ctx); away == nil {
+					err = opsviews.ErrNoPlace
+				}
+			}
+			if begun = true; !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// At implements the views' Log.
+func (l ViewedLog) At(ctx context.Context, at event.Position) (event.Stored, bool, error) {
+	for e, err := range l.Before(ctx, at+1) {
+		if errors.Is(err, opsviews.ErrNoPlace) {
+			return event.Stored{}, false, nil
+		}
+		return e, err == nil && e.Position == at, err
+	}
+	return event.Stored{}, false, nil
+}
+
+// Stream implements the views' Log.
+func (l ViewedLog) Stream(ctx context.Context, stream string, from int64) iter.Seq2[event.Stored, error] {
+	return l.ReadStream(ctx, stream, from, eventstore.Forwards)
+}
+
+// Back implements the views' Log.
+func (l ViewedLog) Back(ctx context.Context, stream string, from int64) iter.Seq2[event.Stored, error] {
+	return l.ReadStream(ctx, stream, from, eventstore.Backwards)
+}
+
+// explorer looks around in the log, wherever that is.
+type explorer interface {
+	console.Events
+	auditviews.Search
+}
+
+func (s *System) explored() explorer {
+	if log := s.logElsewhere(); log != nil {
+		return &opsviews.Walked{Log: log}
+	}
+	return &opsviews.Events{DB: s.Pool}
+}
+
+// headElsewhere is how reads learn of the log's head. Where the log is in their own database they see it themselves, in the
+// snapshot of their rows.
+func (s Settings) headElsewhere(log eventstore.Store) func(context.Context) (event.Position, error) {
+	if s.EventStore == "" {
+		return nil
+	}
+	return log.Head
+}
+
+// OwnLog refuses an EVENTSTORE_URL that leads to another log than the database's: what was signed there, and the tables, are not
+// of this one.
+func (s *System) OwnLog(ctx context.Context) error {
+	if s.Settings.EventStore == "" {
+		return nil
+	}
+	return s.Signer.Ring.Own(ctx)
+}
+
+// LogInPostgres refuses what reads or fills the log's table itself.
+func (s Settings) LogInPostgres(command string) error {
+	if s.EventStore == "" {
+		return nil
+	}
+	return fmt.Errorf("bahi %s works on a log in Postgres, and EVENTSTORE_URL says that it is elsewhere. "+
+		"What of Bahi is in Postgres besides can be copied by pg_dump; the log by its own server's tools, or by bahi events copy and export", command)
+}

@@ -1,0 +1,94 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+
+	"bahi/domain/event"
+	"bahi/http"
+	brokers "bahi/providers/feed"
+	"bahi/providers/feed/kafka"
+	"bahi/providers/feed/nats"
+	feeds "bahi/reactors/feed"
+)
+
+// feedSettings are those of the events' way to a broker. The zero value forwards nothing.
+type feedSettings struct {
+	FeedURL   string `env:"FEED_URL" name:"feed-url" placeholder:"URL" help:"Broker that all events are forwarded to: nats://user:password@host:4222 (JetStream) or kafka://user:password@host:9092. Without it, none."`
+	FeedTopic string `env:"FEED_TOPIC" name:"feed-topic" default:"bahi.events" help:"Kafka's topic, or what NATS subjects begin with."`
+	FeedFrom  string `env:"FEED_FROM" name:"feed-from" default:"beginning" enum:"beginning,now" help:"Where a feed begins that has never run: at the log's beginning, or now."`
+}
+
+const (
+	defaultTopic = "bahi.events"
+	mostTopic    = 200 // characters; Kafka takes 249
+)
+
+// feedTopic is what NATS and Kafka both take.
+var feedTopic = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)
+
+// forwarding is a feed and the broker that it is for.
+type forwarding struct {
+	*feeds.Feed
+
+	broker message.Publisher
+}
+
+// openFeed answers the feed that the settings ask for, nil if they do not. It connects when it runs.
+func (s *System) openFeed() (*forwarding, error) {
+	o := s.Settings.Outside
+	if o.FeedURL == "" {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	topic := cmp.Or(o.FeedTopic, defaultTopic)
+	if !feedTopic.MatchString(topic) || len(topic) > mostTopic {
+		return nil, fmt.Errorf("FEED_TOPIC: expected words of letters, digits, - and _ with dots between, of %d characters at most", mostTopic)
+	}
+	broker, err := s.openBroker(o.FeedURL)
+	if err != nil {
+		return nil, fmt.Errorf("FEED_URL: %w", err)
+	}
+	return &forwarding{broker: broker, Feed: feeds.New(feeds.Config{
+		Store: s.Store, Gaps: s.Settings.EventStore != "", Pool: s.Pool, Broker: broker, Refused: refusedMessage, Topic: topic, FromNow: o.FeedFrom == "now", Program: Version, Log: s.Log,
+	})}, nil
+}
+
+func (s *System) openBroker(url string) (message.Publisher, error) {
+	switch scheme, _, _ := strings.Cut(url, "://"); scheme {
+	case "nats", "tls":
+		return nats.Open(url, s.Log)
+	case "kafka":
+		return kafka.Open(url)
+	default:
+		return nil, errors.New("expected an address that begins with nats://, tls:// or kafka://")
+	}
+}
+
+// refusedMessage joins what a feed asks of an error to what the brokers' adapters say.
+func refusedMessage(err error) (id string, refused bool) {
+	if r, is := errors.AsType[*brokers.Refused](err); is && r != nil {
+		return r.ID, true
+	}
+	return "", false
+}
+
+// run forwards until the context ends.
+func (f *forwarding) run(ctx context.Context) {
+	f.Run(ctx)
+	_ = f.broker.Close() // it has nothing left to do
+}
+
+// feedReadiness is how the feed is, nil where there is none.
+func (s *System) feedReadiness(head event.Position) *http.Feed {
+	if s.feed == nil {
+		return nil
+	}
+	now := s.feed.Status()
+	return &http.Feed{State: now.State, Position: now.Position, LagEvents: s.Settings.lag(head, now.Position), Error: now.Error}
+}

@@ -1,0 +1,179 @@
+package app
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"bahi/commands/access"
+	"bahi/domain"
+	"bahi/domain/event"
+	"bahi/eventstore/gateway"
+)
+
+// GatewaySettings are those of the log's door for EventStoreDB clients.
+type GatewaySettings struct {
+	GatewayAddr  string `env:"BAHI_GATEWAY_GRPC_ADDR" name:"gateway-grpc-addr" placeholder:"ADDRESS" help:"Where the log is served over the EventStoreDB protocol, such as 127.0.0.1:2113. Without it, nowhere."`
+	GatewayWrite bool   `env:"BAHI_GATEWAY_WRITE" help:"Let EventStoreDB clients append events, not only read them."`
+	GatewayCert  string `env:"BAHI_GATEWAY_TLS_CERT" name:"gateway-tls-cert" placeholder:"FILE" help:"The gateway's certificate with its chain, in PEM. Without it, one by an authority in the data folder, gateway/ca.crt."`
+	GatewayKey   string `env:"BAHI_GATEWAY_TLS_KEY" name:"gateway-tls-key" placeholder:"FILE" help:"The private key of that certificate, in PEM."`
+}
+
+// DefaultGateway is where clients of EventStoreDB look first.
+const DefaultGateway = "127.0.0.1:2113"
+
+// ServeWithGateway serves, and beside that the gateway if there is to be one. When one of them ends the other does.
+func (c GatewaySettings) ServeWithGateway(ctx context.Context, sys *System, key string, serve func(context.Context) error) error {
+	if c.GatewayAddr == "" {
+		return serve(ctx)
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.GatewayAddr)
+	if err != nil {
+		return fmt.Errorf("BAHI_GATEWAY_GRPC_ADDR: %w", err)
+	}
+	defer listener.Close() //nolint:errcheck // the server closes it first
+	door, err := c.Gateway(sys, key)
+	if err != nil {
+		return err
+	}
+	sys.Log.Info("the gateway serves", "address", listener.Addr(), "write", c.GatewayWrite)
+	var serving errgroup.Group
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	serving.Go(func() error { defer end(); return door.Serve(ctx, listener) })
+	serving.Go(func() error { defer end(); return serve(ctx) })
+	return serving.Wait()
+}
+
+func (c GatewaySettings) Gateway(sys *System, key string) (*gateway.Server, error) {
+	certificates, err := c.certificates(sys.Settings.Data)
+	if err != nil {
+		return nil, err
+	}
+	ring := &access.KeyRing{Commands: sys.Commands, Admin: key, Home: sys.Home, Now: time.Now}
+	return gateway.New(gateway.Config{
+		Store: sys.Store, Name: sys.Store.ID(), Writable: c.GatewayWrite, Check: CheckForeign, TLS: certificates, Log: sys.Log,
+		Authenticate: func(ctx context.Context, key string) error {
+			by, err := ring.Authenticate(ctx, key)
+			switch {
+			case errors.Is(err, access.ErrUnknownKey):
+				return gateway.ErrUnknownKey
+			case err == nil && !by.Permissions.Operator: // the log spans workspaces
+				return gateway.ErrNotAllowed
+			default:
+				return err
+			}
+		},
+	}), nil
+}
+
+// certificates are the configured ones, else those of an authority in the data folder.
+func (c GatewaySettings) certificates(data string) (*tls.Config, error) {
+	if (c.GatewayCert == "") != (c.GatewayKey == "") {
+		return nil, errors.New("BAHI_GATEWAY_TLS_CERT and BAHI_GATEWAY_TLS_KEY go together")
+	}
+	if c.GatewayCert != "" {
+		pair, err := tls.LoadX509KeyPair(c.GatewayCert, c.GatewayKey)
+		if err != nil {
+			return nil, fmt.Errorf("BAHI_GATEWAY_TLS_CERT: %w", err)
+		}
+		return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}}, nil
+	}
+	hosts := []string{"localhost", "127.0.0.1", "::1"}
+	if name, err := os.Hostname(); err == nil {
+		hosts = append(hosts, name)
+	}
+	if host, _, err := net.SplitHostPort(c.GatewayAddr); err == nil && host != "" && !slices.Contains(hosts, host) {
+		hosts = append(hosts, host)
+	}
+	ca, err := gateway.OpenCA(filepath.Join(data, "gateway"), hosts, time.Now)
+	if err != nil {
+		return nil, err
+	}
+	return ca.TLS(), nil
+}
+
+// notText finds in JSON what Postgres cannot make text of, once what only looks like it is put aside: escaped
+// backslashes, and both halves of a character beyond U+FFFF.
+var (
+	aside   = regexp.MustCompile(`\\\\|\\u[dD][89abAB][[:xdigit:]]{2}\\u[dD][c-fC-F][[:xdigit:]]{2}`)
+	notText = regexp.MustCompile(`\\u(0000|[dD][89a-fA-F])`)
+)
+
+// CheckForeign says why an event from outside is not for a stream. Types of ours stand only in their own streams, and are what
+// this program can read; streams of ours hold nothing else. Everything else is for whoever appends it.
+func CheckForeign(stream string, e event.New) error {
+	if notText.Match(aside.ReplaceAll(e.Meta, nil)) {
+		return fmt.Errorf("the metadata of %s have a NUL in them, or half of a character, and the log could not be searched by them any more", e.Type)
+	}
+	category, _ := event.SplitStream(stream)
+	t, known := domain.Catalogue.Lookup(e.Type)
+	if !known {
+		if slices.ContainsFunc(domain.Catalogue.All(), func(t event.TypeInfo) bool { return t.Category == category }) {
+			return fmt.Errorf("streams %s-… hold events of Bahi, and %s is none", category, e.Type)
+		}
+		return nil
+	}
+	if t.Category != category {
+		return fmt.Errorf("%s stands in streams %s-…, not in %s", e.Type, t.Category, stream)
+	}
+	if _, err := domain.Catalogue.Decode(event.Stored{Stream: stream, ID: e.ID, Type: e.Type, Data: e.Data, Meta: e.Meta}); err != nil {
+		return fmt.Errorf("%s cannot be read: %w", e.Type, errors.Unwrap(err))
+	}
+	// What is searched and reported by SQL must be what is folded, or an event would change the books and stand in no trail.
+	if err := event.CheckMeta(e.Meta); err != nil {
+		return fmt.Errorf("the metadata of %s cannot be searched: %w", e.Type, err)
+	}
+	switch name, err := oddName(e.Data); {
+	case err != nil:
+		return fmt.Errorf("%s cannot be read: %w", e.Type, err)
+	case name != "":
+		return fmt.Errorf("%s has the name %q, and names are in lower case", e.Type, name)
+	case notText.Match(aside.ReplaceAll(e.Data, nil)):
+		return fmt.Errorf("%s has a NUL in it, or half of a character, and nothing could be reported of it", e.Type)
+	}
+	return nil
+}
+
+// oddName answers a name in JSON that Go takes for one of ours, which are in lower case, and others do not: with an upper-case letter, or one
+// that Unicode folds to an ASCII letter.
+func oddName(text []byte) (string, error) {
+	var value any
+	if err := json.Unmarshal(text, &value); err != nil {
+		return "", err
+	}
+	odd := func(r rune) bool { return r >= 'A' && r <= 'Z' || r == 'ſ' || r == '\u212a' }
+	var find func(value any) string
+	find = func(value any) string {
+		switch value := value.(type) {
+		case []any:
+			for _, v := range value {
+				if name := find(v); name != "" {
+					return name
+				}
+			}
+		case map[string]any:
+			for name, v := range value {
+				if strings.ContainsFunc(name, odd) {
+					return name
+				}
+				if name := find(v); name != "" {
+					return name
+				}
+			}
+		}
+		return ""
+	}
+	return find(value), nil
+}

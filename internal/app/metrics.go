@@ -1,0 +1,130 @@
+package app
+
+import (
+	"context"
+	"log/slog"
+	"math"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	opsviews "bahi/readmodels/ops"
+)
+
+// Register adds the metrics of the process, the jobs, the projections, the feed and what is signed. It is called before anything is signed.
+func (s *System) Register(metrics *prometheus.Registry) {
+	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		&projectionMetrics{registry: s.registry(), log: s.Log}, workingMetric{s}, newAuditMetrics(s))
+	s.queue.Register(metrics)
+	if s.feed != nil {
+		s.feed.Register(metrics)
+	}
+}
+
+// scrapeWithin is how long the registry of projections may take to answer a scrape.
+const scrapeWithin = 2 * time.Second
+
+// projectionMetrics tells how the projections are, from one look at their registry a scrape. So each
+// process tells the same, whichever of them does the work. While the database does not answer, there is
+// nothing to tell: the series end, and what else is measured is scraped all the same.
+type projectionMetrics struct {
+	registry *opsviews.Projections
+	log      *slog.Logger
+}
+
+// projectionGauges are those of every projection, buildGauges those of one that is being rebuilt.
+var (
+	projectionGauges = []gauge[opsviews.Projection]{
+		{"position", "Position of the log up to which the projection has come.", func(p opsviews.Projection) float64 { return float64(p.Position) }},
+		{"lag_events", "Events of the log that are not in the tables yet.", lagEvents},
+		{"lag_seconds", "How long the oldest of them has been in the log.", func(p opsviews.Projection) float64 { return p.LagSeconds }},
+		{"parked", "1 while the projection stands still because of an error.", func(p opsviews.Projection) float64 { return one(p.LastError != nil) }},
+		{"paused", "1 while an operator lets the projection stand still.", func(p opsviews.Projection) float64 { return one(p.State == "paused") }},
+		{"skipped", "Events that an operator let the projection pass over.", func(p opsviews.Projection) float64 { return float64(p.Skipped) }},
+	}
+	buildGauges = []gauge[opsviews.Build]{
+		{"build_done", "Position up to which the rebuild has come.", func(b opsviews.Build) float64 { return float64(b.Done) }},
+		{"build_total", "Position up to which the rebuild fills its tables.", func(b opsviews.Build) float64 { return float64(b.Total) }},
+		{"build_rate", "Events that the rebuild folds in a second.", func(b opsviews.Build) float64 { return b.Rate }},
+	}
+)
+
+// gauge is a number that is told of each T, unless it is none.
+type gauge[T any] struct {
+	name, help string
+	of         func(T) float64
+}
+
+func (g gauge[T]) desc() *prometheus.Desc {
+	return prometheus.NewDesc("bahi_projection_"+g.name, g.help, []string{"projection"}, nil)
+}
+
+func (g gauge[T]) tell(out chan<- prometheus.Metric, projection string, of T) {
+	if value := g.of(of); !math.IsNaN(value) {
+		out <- prometheus.MustNewConstMetric(g.desc(), prometheus.GaugeValue, value, projection)
+	}
+}
+
+// lagEvents is no number where nobody counts them.
+func lagEvents(p opsviews.Projection) float64 {
+	if p.LagEvents == nil {
+		return math.NaN()
+	}
+	return float64(*p.LagEvents)
+}
+
+func one(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+// Describe implements [prometheus.Collector].
+func (m *projectionMetrics) Describe(out chan<- *prometheus.Desc) {
+	for _, g := range projectionGauges {
+		out <- g.desc()
+	}
+	for _, g := range buildGauges {
+		out <- g.desc()
+	}
+}
+
+// Collect implements [prometheus.Collector].
+func (m *projectionMetrics) Collect(out chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeWithin)
+	defer cancel()
+	all, err := m.registry.All(ctx)
+	if err != nil {
+		m.log.Warn("the metrics of projections are left out", "error", err)
+		return
+	}
+	for _, p := range all {
+		for _, g := range projectionGauges {
+			g.tell(out, p.Name, p)
+		}
+		if p.Build == nil {
+			continue
+		}
+		for _, g := range buildGauges {
+			g.tell(out, p.Name, *p.Build)
+		}
+	}
+}
+
+// workingMetric tells what this process works on, of those that share the projections.
+type workingMetric struct{ *System }
+
+var working = prometheus.NewDesc("bahi_projection_working",
+	"1 where this process is the one of all that works on the projection.", []string{"projection"}, nil)
+
+// Describe implements [prometheus.Collector].
+func (workingMetric) Describe(out chan<- *prometheus.Desc) { out <- working }
+
+// Collect implements [prometheus.Collector].
+func (m workingMetric) Collect(out chan<- prometheus.Metric) {
+	for name, s := range m.Runner.Statuses() {
+		out <- prometheus.MustNewConstMetric(working, prometheus.GaugeValue, one(s.Working), name)
+	}
+}

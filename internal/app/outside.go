@@ -1,0 +1,229 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	netmail "net/mail"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"time"
+
+	flows "bahi/commands/access"
+	"bahi/commands/access/credentials"
+	"bahi/domain/access/picture"
+	"bahi/http/api"
+	"bahi/http/api/window"
+	"bahi/providers/blob"
+	"bahi/providers/idp"
+	"bahi/providers/mail"
+	"bahi/reactors"
+	accessreactors "bahi/reactors/access"
+)
+
+// OutsideSettings is what the system needs of the world around it. The zero value is a system that needs nothing.
+type OutsideSettings struct {
+	consoleSettings
+	feedSettings
+
+	PublicURL   string         `env:"BAHI_PUBLIC_URL" name:"public-url" placeholder:"URL" help:"Where this interface is reached from outside. Without it, its own address."`
+	FrontendURL string         `env:"BAHI_FRONTEND_URL" name:"frontend-url" placeholder:"URL" help:"Where the pages are that links in mails lead to. Without it, the public URL."`
+	AdminEmail  string         `env:"BAHI_ADMIN_EMAIL" name:"admin-email" placeholder:"ADDRESS" help:"Who is told that somebody wants to be deleted."`
+	Grace       *time.Duration `env:"BAHI_DELETION_GRACE" name:"deletion-grace" default:"336h" help:"Time between the request to be deleted and the deletion; 0s deletes at once; at most 696h, since a deletion is promised within 30 days."`
+	MinPassword int            `env:"BAHI_PASSWORD_MINIMUM" name:"password-minimum" default:"8" help:"Least characters of a password; 15 is the strict value where it is the only factor."`
+	SMTPURL     string         `env:"SMTP_URL" name:"smtp-url" placeholder:"URL" help:"Where mails go: smtp://user:password@host:587?from=bahi@example.org. Without it, files in the data folder."`
+	MailFrom    string         `env:"BAHI_MAIL_FROM" name:"mail-from" default:"Bahi <bahi@bahi.invalid>" help:"Sender of mails that are kept as files."`
+	BlobURL     string         `env:"BLOB_URL" name:"blob-url" placeholder:"URL" help:"Where images are kept: s3://bucket?region=ap-south-1. Without it, the data folder."`
+	RedisURL    string         `env:"REDIS_URL" name:"redis-url" placeholder:"URL" help:"Where nodes share their counts for rate limits. Without it, each counts for itself."`
+	Proxies     []string       `env:"BAHI_TRUSTED_PROXIES" name:"trusted-proxies" placeholder:"CIDR" help:"Proxies whose word on the client's address is taken."`
+	Origins     []string       `env:"BAHI_CORS_ORIGINS" name:"cors-origins" placeholder:"ORIGIN" help:"Origins of pages that may read answers, beside the frontend's."`
+	Provider    idp.Config     `embed:""`
+
+	Limits   api.Limits `kong:"-"` // nil: none
+	TokensOf string     `kong:"-"` // of tokens: the public URL that somebody chose; empty: the log's own name
+}
+
+const (
+	OwnAddress = "http://127.0.0.1:8080"
+	mostGrace  = 29 * 24 * time.Hour // a deletion is promised within 30 days, and takes its time
+	BlobsPath  = "/blobs/"
+	KeySize    = 32
+)
+
+func (o *OutsideSettings) complete() error {
+	if o.PublicURL == "" {
+		o.PublicURL = OwnAddress
+	}
+	if o.FrontendURL == "" {
+		o.FrontendURL = o.PublicURL
+	}
+	if o.Grace == nil {
+		o.Grace = new(14 * 24 * time.Hour)
+	}
+	if *o.Grace < 0 || *o.Grace > mostGrace {
+		return fmt.Errorf("BAHI_DELETION_GRACE: %s is not between 0 and %s", *o.Grace, mostGrace)
+	}
+	if o.MailFrom == "" {
+		o.MailFrom = "Bahi <bahi@bahi.invalid>"
+	}
+	for name, text := range map[string]*string{"BAHI_PUBLIC_URL": &o.PublicURL, "BAHI_FRONTEND_URL": &o.FrontendURL} {
+		u, err := url.Parse(*text)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" {
+			return fmt.Errorf("%s: expected an address like https://bahi.example.org", name)
+		}
+		u.Path = strings.TrimRight(u.Path, "/")
+		if name == "BAHI_PUBLIC_URL" && u.Path != "" {
+			return fmt.Errorf("%s: expected an address without a path, which the cookies of a sign-in would not be sent to", name)
+		}
+		*text = u.String()
+	}
+	return nil
+}
+
+// joinOutside adds accounts, and what leaves the system on their behalf.
+func (s *System) joinOutside(ctx context.Context) (err error) {
+	o := &s.Settings.Outside
+	if err := o.complete(); err != nil {
+		return err
+	}
+	issuer := o.TokensOf
+	if issuer == "" { // an address that nobody chose may be everybody's, or another one tomorrow
+		issuer = "urn:uuid:" + s.Store.ID().String()
+	}
+	settings := credentials.Defaults(issuer)
+	if o.MinPassword != 0 {
+		settings.MinPassword = o.MinPassword
+	}
+	c, err := credentials.Open(s.Pool, s.Vault, settings, time.Now)
+	if err != nil {
+		return err
+	}
+	s.Accounts = &flows.Accounts{Commands: s.Commands, Credentials: c, Vault: s.Vault, Now: time.Now, Grace: *o.Grace}
+	s.ring = &flows.TokenRing{Commands: s.Commands, Sessions: c.Sessions}
+	s.studio = picture.NewStudio()
+	linkKey, err := s.Vault.Named(ctx, "blob-links", KeySize)
+	if err != nil {
+		return err
+	}
+	s.Blobs, err = blob.Open(ctx, o.BlobURL, blob.Files{
+		Folder: filepath.Join(s.Settings.Data, "blobs"), BaseURL: o.PublicURL + BlobsPath, Key: linkKey,
+	})
+	if err != nil {
+		return err
+	}
+	if err := s.openMail(); err != nil {
+		return err
+	}
+	if o.Provider.Configured() {
+		o.Provider.RedirectURL, o.Provider.Now = o.PublicURL+"/api/v1/auth/idp/callback", time.Now
+		client, err := idp.New(o.Provider)
+		if err != nil {
+			return err
+		}
+		key, err := s.Vault.Named(ctx, "sign-in-flow", KeySize)
+		if err != nil {
+			return err
+		}
+		s.Provider = &identityProvider{client, key}
+	}
+	s.queue, err = reactors.NewJobs(ctx, reactors.Config{Pool: s.Pool, Workers: s.workers(), Sweeps: s.sweeps(), Now: time.Now, Log: s.Log})
+	if err != nil {
+		return err
+	}
+	s.Accounts.Post = accessreactors.Post{Jobs: s.queue}
+	s.Reacting = reactors.NewRunner(s.Store, s.Pool, s.queue, s.Log)
+	return nil
+}
+
+func (s *System) openMail() error {
+	if text := s.Settings.Outside.SMTPURL; text != "" {
+		server, err := mail.NewSMTP(text, nil, time.Now)
+		s.Mails = &mails{sender: server}
+		return err
+	}
+	from, err := mail.ParseSender(s.Settings.Outside.MailFrom)
+	if err != nil {
+		return fmt.Errorf("BAHI_MAIL_FROM: %w", err)
+	}
+	folder, err := mail.OpenFolder(filepath.Join(s.Settings.Data, "mail"), from, time.Now)
+	s.Mails = &mails{sender: folder, folder: folder}
+	return err
+}
+
+// mails joins what reactors want of mail to what sends it.
+type mails struct {
+	sender interface {
+		Send(ctx context.Context, m mail.Message) error
+	}
+	folder *mail.Folder // nil: they are sent, and not kept
+}
+
+// Mail implements the reactors' Mailer.
+func (m *mails) Mail(ctx context.Context, id, to, subject, text string) error {
+	return m.sender.Send(ctx, mail.Message{ID: id, To: netmail.Address{Address: to}, Subject: subject, Text: text})
+}
+
+// Permanent implements the reactors' Mailer.
+func (m *mails) Permanent(err error) bool {
+	_, permanent := errors.AsType[*mail.Permanent](err)
+	return permanent
+}
+
+// identityProvider joins what the interface wants of a provider to who asks it.
+type identityProvider struct {
+	client *idp.Client
+	Key    []byte // of flows
+}
+
+// Begin implements the interface's IdentityProvider.
+func (p *identityProvider) Begin(ctx context.Context) (consent, flow string, err error) {
+	f, err := p.client.Begin(ctx)
+	if err != nil {
+		return "", "", err
+	}
+	flow, err = f.Seal(p.Key)
+	return f.URL, flow, err
+}
+
+// Finish implements the interface's IdentityProvider.
+func (p *identityProvider) Finish(ctx context.Context, flow string, query url.Values) (flows.Identity, error) {
+	f, err := idp.OpenFlow(flow, p.Key, time.Now())
+	if err != nil {
+		return flows.Identity{}, err
+	}
+	who, err := p.client.Finish(ctx, f, query)
+	return flows.Identity{
+		Issuer: who.Issuer, Subject: who.Subject, Email: who.Email, EmailVerified: who.EmailVerified,
+		GivenName: who.GivenName, LastName: who.FamilyName,
+	}, err
+}
+
+// limiting is what requests are counted by, and who ends it.
+func (o *OutsideSettings) limiting(s *System) (api.Limiting, func(), error) {
+	proxies, err := api.ParseProxies(o.Proxies)
+	if err != nil {
+		return api.Limiting{}, nil, fmt.Errorf("BAHI_TRUSTED_PROXIES: %w", err)
+	}
+	l, end := api.Limiting{Limits: o.Limits, Proxies: proxies, Now: time.Now}, func() {}
+	if o.RedisURL != "" {
+		redis, err := window.NewRedis(o.RedisURL)
+		if err != nil {
+			return l, end, fmt.Errorf("REDIS_URL: %w", err)
+		}
+		l.Counter, end = window.NewShared(redis, s.Log, time.Now), func() { _ = redis.Close() }
+	}
+	return l, end, nil
+}
+
+// origins are those of pages that may read answers.
+func (o *OutsideSettings) origins() (all []string, err error) {
+	for _, text := range append([]string{o.FrontendURL}, o.Origins...) {
+		origin, err := api.Origin(text)
+		if err != nil {
+			return nil, fmt.Errorf("BAHI_CORS_ORIGINS, BAHI_FRONTEND_URL: %w", err)
+		}
+		all = append(all, origin)
+	}
+	return all, nil
+}

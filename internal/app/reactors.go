@@ -1,0 +1,92 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"bahi/reactors"
+	accessreactors "bahi/reactors/access"
+)
+
+// AllReactors are those that this program runs.
+func AllReactors() []*reactors.Reactor { return []*reactors.Reactor{accessreactors.Accounts} }
+
+// workers do the jobs that reactors and sweeps ask for.
+func (s *System) workers() reactors.Workers {
+	zone, err := s.Settings.Zone()
+	if err != nil {
+		zone = time.UTC // open has refused it before
+	}
+	writing := &accessreactors.Mails{
+		Accounts: s.Accounts, Commands: s.Commands, Store: s.Store, Mailer: s.Mails,
+		Frontend: s.Settings.Outside.FrontendURL, Admin: s.Settings.Outside.AdminEmail, Zone: zone, Log: s.Log,
+	}
+	return slices.Concat(writing.Workers(), s.Eraser().Workers(), reactors.Workers{accessreactors.Sweeps(s.Accounts.Credentials)})
+}
+
+// Eraser erases people.
+func (s *System) Eraser() *accessreactors.Eraser {
+	return &accessreactors.Eraser{
+		Accounts: s.Accounts, Commands: s.Commands, Store: s.Store, Views: s.Market, Vault: s.Vault, Remains: Remains{s, AllProjections()},
+		Now: time.Now, Log: s.Log,
+	}
+}
+
+// cleanFolders keeps this node's own folders clean of people who were erased, on whichever node.
+func (s *System) cleanFolders(ctx context.Context) {
+	eraser := s.Eraser()
+	for ctx.Err() == nil {
+		if err := eraser.Clean(ctx); err != nil && ctx.Err() == nil {
+			s.Log.Error("mails and pictures of people who were erased may be left in this node's folders", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(accessreactors.SweepEvery):
+		}
+	}
+}
+
+// sweeps are the jobs that no event needs to ask for.
+func (s *System) sweeps() []reactors.Sweep {
+	return []reactors.Sweep{
+		reactors.Every(accessreactors.SweepEvery, accessreactors.SweepErasures{}),
+		reactors.Every(accessreactors.SweepEvery, accessreactors.SweepCredentials{}),
+	}
+}
+
+// reactingWithin is how long a start waits for the reactors.
+const reactingWithin = 10 * time.Second
+
+// UntilReacting waits until every reactor has its place in the log. One that has none starts at the head, so
+// what is written before would follow nobody: the first to register would get no mail.
+func (s *System) UntilReacting(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, reactingWithin)
+	defer cancel()
+	var names []string // others have checkpoints too
+	for _, r := range AllReactors() {
+		names = append(names, r.Name)
+	}
+	for ctx.Err() == nil {
+		var placed int
+		err := s.Pool.QueryRow(ctx, `select count(*) from reactor.checkpoint where name = any($1)`, names).Scan(&placed)
+		if err == nil && placed >= len(names) {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			s.Log.Warn("the reactors have not started; mails of what is written until then are not sent", "error", err)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+func ReactorNamed(name string) (*reactors.Reactor, error) {
+	for _, r := range AllReactors() {
+		if r.Name == name {
+			return r, nil
+		}
+	}
+	return nil, fmt.Errorf("there is no reactor %q", name)
+}

@@ -1,0 +1,164 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"bahi/projections"
+)
+
+const (
+	unseenEvery = 100 * time.Millisecond // whether old transactions have ended
+	lockWithin  = 2 * time.Second        // for which sign-ins may have to wait
+)
+
+// Remains joins what an erasure wants of what is kept outside the log.
+type Remains struct {
+	System      *System
+	Projections []*projections.Projection // whose tables may have people
+}
+
+// ScrubMail implements the reactors' Remains.
+func (r Remains) ScrubMail(ctx context.Context, marks ...string) error {
+	if r.System.Mails.folder == nil {
+		return nil
+	}
+	_, err := r.System.Mails.folder.Scrub(ctx, marks...)
+	return err
+}
+
+// DeletePictures implements the reactors' Remains.
+func (r Remains) DeletePictures(ctx context.Context, folder string) error {
+	keys, err := r.System.Blobs.List(ctx, folder)
+	for _, key := range keys {
+		err = errors.Join(err, r.System.Blobs.Delete(ctx, key))
+	}
+	return err
+}
+
+// Scrub implements the reactors' Remains. A plain VACUUM leaves the bytes of dead rows in their pages, so
+// the tables that hold people are written anew, they and what the planner knows of their values: they are
+// small beside the books. Who holds one of them for longer than lockWithin stops that, since everybody else
+// would have to wait behind it. Then the log of Postgres moves on, so that its old files go.
+func (r Remains) Scrub(ctx context.Context) (denied []string, err error) {
+	s := &scrubbing{}
+	config := r.System.Pool.Config().ConnConfig.Copy()
+	config.OnNotice = s.heard
+	if s.conn, err = pgx.ConnectConfig(ctx, config); err != nil {
+		return nil, err
+	}
+	defer s.conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // nothing is left to lose
+	if err := r.untilUnseen(ctx, s); err != nil {
+		return nil, err
+	}
+	if _, err := s.conn.Exec(ctx, `select set_config('lock_timeout', $1, false)`, strconv.FormatInt(lockWithin.Milliseconds(), 10)); err != nil {
+		return nil, err
+	}
+	rows, _ := s.conn.Query(ctx, `
+		select format('%I.%I', n.nspname, c.relname) from pg_class c join pg_namespace n on n.oid = c.relnamespace
+		where c.relkind = 'r' and n.nspname ~ $1`, r.schemas())
+	tables, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return nil, err
+	}
+	for _, table := range tables {
+		if err := s.do(ctx, "write "+table+" anew", `vacuum (full, analyze) `+table); err != nil {
+			return s.denied, err
+		}
+	}
+	for _, step := range []struct{ what, sql string }{
+		{"write anew what the planner knows of values (it does not own the database)", `vacuum full pg_statistic`},
+		{"write what has changed to the files (it does not belong to pg_checkpoint)", `checkpoint`},
+		{"begin another file of the write-ahead log (it may not execute pg_switch_wal)", `select pg_switch_wal()`},
+		{"", `checkpoint`}, // after which the files before that one go
+	} {
+		if err := s.do(ctx, step.what, step.sql); err != nil {
+			return s.denied, err
+		}
+	}
+	return s.denied, nil
+}
+
+// schemas matches the names of those with people: every generation's of the projections that fold personal values,
+// so that nobody has to remember one.
+func (r Remains) schemas() string {
+	names := []string{"account", "vault", "river"}
+	for _, p := range r.Projections {
+		if p.Personal() {
+			names = append(names, p.Name+"_g[0-9]+")
+		}
+	}
+	return "^(" + strings.Join(names, "|") + ")$"
+}
+
+// scrubbing is one attempt to make Postgres forget, in a database that may be another's, in which we may do less.
+type scrubbing struct {
+	conn    *pgx.Conn
+	skipped bool // Postgres warned during the statement
+	denied  []string
+}
+
+// heard takes what Postgres says beside its answers: a VACUUM that is not permitted is no error to it.
+func (s *scrubbing) heard(_ *pgconn.PgConn, n *pgconn.Notice) {
+	s.skipped = s.skipped || n.SeverityUnlocalized == "WARNING"
+}
+
+// do runs a statement, and notes what it would have done where that is not permitted.
+func (s *scrubbing) do(ctx context.Context, what, sql string) error {
+	s.skipped = false
+	_, err := s.conn.Exec(ctx, sql)
+	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && refused.Code == "42501" { // insufficient_privilege
+		s.skipped, err = true, nil
+	}
+	if err != nil {
+		return fmt.Errorf("make Postgres forget (%s): %w", sql, err)
+	}
+	if s.skipped && what != "" {
+		s.denied = append(s.denied, what)
+	}
+	return nil
+}
+
+// untilUnseen waits until nobody sees what the database was before: else VACUUM would keep it for them,
+// and say nothing.
+func (r Remains) untilUnseen(ctx context.Context, s *scrubbing) error {
+	var (
+		now    string
+		seeing bool
+	)
+	err := s.conn.QueryRow(ctx, `select pg_current_xact_id()::xid::text, pg_has_role(current_user, 'pg_read_all_stats', 'usage')`).Scan(&now, &seeing)
+	if err != nil {
+		return err
+	}
+	if !seeing {
+		s.denied = append(s.denied, "see other roles' transactions, to wait for them (it does not belong to pg_read_all_stats)")
+	}
+	for looks := 0; ; looks++ {
+		var seen bool
+		err := s.conn.QueryRow(ctx, `
+			select exists (
+				select from pg_stat_activity
+				where (datname = current_database() and pid <> pg_backend_pid() and backend_type <> 'autovacuum worker' or backend_type = 'walsender')
+					and greatest(age(backend_xmin), age(backend_xid)) > age($1::xid)
+				union all select from pg_prepared_xacts where database = current_database() and age(transaction) > age($1::xid)
+				union all select from pg_replication_slots where greatest(age(xmin), age(catalog_xmin)) > age($1::xid))`, now).Scan(&seen)
+		if err != nil || !seen {
+			return err
+		}
+		if looks == 0 {
+			r.System.Log.Warn("an erasure waits for older transactions to end")
+		}
+		select {
+		case <-time.After(unseenEvery):
+		case <-ctx.Done():
+			return fmt.Errorf("an older transaction still sees what is to be forgotten: %w", ctx.Err())
+		}
+	}
+}

@@ -1,0 +1,151 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+	_ "time/tzdata"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
+
+	"bahi/commands/access"
+	ledgerflows "bahi/commands/ledger"
+	"bahi/domain/fault"
+	"bahi/domain/ledger/bank"
+	"bahi/eventstore"
+	"bahi/http"
+	"bahi/http/api"
+	"bahi/readmodels"
+)
+
+// tokenPrefix begins every access token: a JSON object in base64 (RFC 7515, section 3).
+const tokenPrefix = "eyJ"
+
+// Api is the interface with every operation. Key is the operator's own.
+func (s *System) Api(key string, limiting api.Limiting, metrics prometheus.Registerer, tracer trace.TracerProvider) (*api.API, error) {
+	origins, err := s.Settings.Outside.origins()
+	if err != nil {
+		return nil, err
+	}
+	uploads := filepath.Join(s.Settings.Data, "uploads") // which are to be forgotten, so not where others can read
+	if err := os.MkdirAll(uploads, 0o700); err != nil {
+		return nil, fmt.Errorf("make the uploads' folder: %w", err)
+	}
+	a := api.New(api.Config{
+		Title: "Bahi", Version: Version, Description: "The books of a workshop, kept as a log of events.",
+		Credentials: []api.Credential{
+			{Prefix: tokenPrefix, Authenticator: s.ring},
+			// Without a prefix: an operator's key is whatever the operator says.
+			{Authenticator: &access.KeyRing{Commands: s.Commands, Admin: key, Home: s.Home, Now: time.Now}},
+		},
+		Workspaces: s.ring, Limiting: limiting, Origins: origins, Spool: uploads,
+		Classify: classify, Log: s.Log, Metrics: metrics, Tracer: tracer,
+	})
+	s.routes(a)
+	return a, s.console(a)
+}
+
+// Serve answers requests at the listener, and does what goes on behind them, until the context ends.
+func (s *System) Serve(ctx context.Context, listener net.Listener, key string, tracer trace.TracerProvider) error {
+	var err error
+	if s.feed, err = s.openFeed(); err != nil {
+		return err
+	}
+	metrics := prometheus.NewRegistry()
+	s.Register(metrics)
+	limiting, endLimiting, err := s.Settings.Outside.limiting(s)
+	if err != nil {
+		return err
+	}
+	defer endLimiting()
+	a, err := s.Api(key, limiting, metrics, tracer)
+	if err != nil {
+		return err
+	}
+	serving, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	background, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var running sync.WaitGroup
+	failed := make(chan error, 6)
+	running.Go(func() { failed <- s.Commands.Run(background) })
+	running.Go(func() { failed <- s.Runner.Run(background, AllProjections()...) })
+	running.Go(func() { failed <- s.Runner.Tend(background, AllProjections()...) })
+	running.Go(func() { failed <- s.Reacting.Run(background, AllReactors()...) })
+	running.Go(func() { failed <- s.queue.Run(serving) }) // it takes its time to stop, beside the requests
+	running.Go(func() { s.resume(background) })
+	running.Go(func() { s.cleanFolders(background) })
+	running.Go(func() { s.Signer.Run(background) })
+	if s.Settings.AuditReread {
+		running.Go(func() {
+			if err := s.reread(background); err != nil {
+				failed <- err
+			}
+		})
+	}
+	if s.feed != nil {
+		running.Go(func() { s.feed.run(background) })
+	}
+	defer func() {
+		s.Books.Wait()
+		s.signLast(ctx)
+		stop()
+		running.Wait()
+	}()
+	server := http.NewServer(http.Config{API: a, Log: s.Log, Metrics: metrics, Ready: s.ready})
+	go func() {
+		if err := <-failed; err != nil {
+			end(err)
+		}
+	}()
+	s.UntilReacting(serving)
+	err = server.Serve(serving, listener)
+	if cause := context.Cause(serving); cause != nil && !errors.Is(cause, context.Canceled) {
+		err = errors.Join(cause, err)
+	}
+	return err
+}
+
+// resume takes up what an earlier process left unfinished.
+func (s *System) resume(ctx context.Context) {
+	for ctx.Err() == nil {
+		err := ledgerflows.ResumeBulks(ctx, s.Books, bank.Ledger)
+		if err == nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// classify tells callers of what the layers below answer: that something is away for a while.
+func classify(err error) *fault.Error {
+	connecting, isConnecting := errors.AsType[*pgconn.ConnectError](err)
+	server, isServer := errors.AsType[*pgconn.PgError](err)
+	network, isNetwork := errors.AsType[net.Error](err)
+	_, isDisk := errors.AsType[*fs.PathError](err) // the numbers of whose errors look like a network's
+	switch {
+	case errors.Is(err, eventstore.ErrInDoubt):
+		return fault.New(fault.Unavailable, "The log went away before it answered: ask again with the same Idempotency-Key, or look whether it is there")
+	case errors.Is(err, eventstore.ErrUnavailable), errors.Is(err, readmodels.ErrNotBuilt),
+		isConnecting && connecting != nil, isNetwork && !isDisk && network != nil, errors.Is(err, context.DeadlineExceeded),
+		errors.Is(err, pgconn.ErrConnClosed), errors.Is(err, io.ErrUnexpectedEOF), // Postgres went in the middle of an answer
+		isServer && (strings.HasPrefix(server.Code, "57") || strings.HasPrefix(server.Code, "08") || strings.HasPrefix(server.Code, "53")):
+		return fault.New(fault.Unavailable, "Not available right now, try again")
+	case errors.Is(err, eventstore.ErrBadEvent):
+		return fault.New(fault.Invalid, "The request cannot be stored")
+	default:
+		return nil
+	}
+}

@@ -1,0 +1,241 @@
+// Package app puts the parts of Bahi together: its settings, its database, what serves and what runs behind it.
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"bahi/commands"
+	accessflows "bahi/commands/access"
+	ledgerflows "bahi/commands/ledger"
+	"bahi/domain/access/picture"
+	"bahi/domain/actor"
+	"bahi/domain/ledger/bank"
+	"bahi/domain/unit"
+	"bahi/eventstore/vault"
+	"bahi/internal/pgcluster"
+	"bahi/migrations"
+	"bahi/projections"
+	accesstables "bahi/projections/access"
+	audittables "bahi/projections/audit"
+	ledgertables "bahi/projections/ledger"
+	"bahi/providers/blob"
+	"bahi/reactors"
+	"bahi/readmodels"
+	accessviews "bahi/readmodels/access"
+	auditviews "bahi/readmodels/audit"
+	ledgerviews "bahi/readmodels/ledger"
+)
+
+// AllProjections are those that this program keeps up to date.
+func AllProjections() []*projections.Projection {
+	return []*projections.Projection{ledgertables.Books, accesstables.APIKeys, accesstables.Users, accesstables.Workspaces, audittables.Tree}
+}
+
+// System is the parts of Bahi, put together. What runs in the background is started by who needs it.
+type System struct {
+	Settings Settings
+	Log      *slog.Logger
+	cluster  *pgcluster.Cluster // nil: DATABASE_URL
+	Pool     *pgxpool.Pool
+	Store    EventLog
+	Vault    *vault.Vault
+	Runner   *projections.Runner
+	Signer   *audittables.Signer
+	Tree     *auditviews.Tree
+	Proofs   *auditviews.Proofs
+	copies   []*blob.Store // of checkpoints
+	Commands *commands.Handler
+	Books    *ledgerflows.Books
+	Ledger   *ledgerviews.Views
+	Market   *accessviews.Views
+	Accounts *accessflows.Accounts
+	ring     *accessflows.TokenRing
+	Mails    *mails
+	Blobs    *blob.Store
+	studio   *picture.Studio
+	Provider *identityProvider // nil: none
+	queue    *reactors.Jobs
+	Reacting *reactors.Runner
+	feed     *forwarding // nil: none, or not served
+	Home     uuid.UUID   // the workspace of who has no other
+}
+
+// Open is openBooks, and adds accounts and what leaves the system.
+func (s Settings) Open(ctx context.Context, serving bool) (*System, error) {
+	sys, err := s.OpenBooks(ctx, serving)
+	if err != nil {
+		return nil, err
+	}
+	if err := sys.joinOutside(ctx); err != nil {
+		sys.Close()
+		return nil, err
+	}
+	return sys, nil
+}
+
+// OpenBooks brings up the database and puts the log and its tables together, which is all that many a
+// command needs. serving says that this process keeps the private cluster up; other commands only join it.
+func (s Settings) OpenBooks(ctx context.Context, serving bool) (sys *System, err error) {
+	if !serving && !s.MayBegin {
+		if err := s.HasRun(); err != nil {
+			return nil, err
+		}
+	}
+	zone, err := s.Zone()
+	if err != nil {
+		return nil, err
+	}
+	sys = &System{Settings: s, Log: s.Logger(serving)}
+	defer func() {
+		if err != nil {
+			sys.Close()
+		}
+	}()
+	url := s.DatabaseURL
+	if url == "" {
+		start := pgcluster.Attach
+		if serving {
+			start = pgcluster.Start
+		}
+		if sys.cluster, err = start(ctx, pgcluster.Options{Dir: s.Data, Log: sys.Log}); err != nil {
+			return sys, err
+		}
+		url = sys.cluster.URL()
+	}
+	if err := migrations.Up(ctx, url); err != nil {
+		return sys, err
+	}
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return sys, fmt.Errorf("DATABASE_URL: %w", err)
+	}
+	config.MaxConns = s.Connections
+	// The views' statements are many and none is better off with a plan for its values.
+	config.ConnConfig.RuntimeParams["plan_cache_mode"] = "force_generic_plan"
+	// They are made when the tables may be empty, and every view looks rows up by their keys.
+	config.ConnConfig.RuntimeParams["enable_seqscan"] = "off"
+	// Plans that look rows up at any price have the costs for which Postgres compiles them, which takes longer than they run.
+	config.ConnConfig.RuntimeParams["jit"] = "off"
+	config.ConnConfig.RuntimeParams["application_name"] = "bahi"
+	if sys.Pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
+		return sys, err
+	}
+	key, err := vault.LoadOrMakeMasterKey(s.Data, s.MasterKey)
+	if err != nil {
+		return sys, err
+	}
+	if sys.Vault, err = vault.Open(ctx, sys.Pool, key, sys.Log); err != nil {
+		return sys, err
+	}
+	if sys.Store, err = sys.openLog(ctx); err != nil {
+		return sys, err
+	}
+	if err := sys.joinAudit(ctx, serving); err != nil {
+		return sys, err
+	}
+	// Named after the database's own log, which stays where it is when EVENTSTORE_URL takes the events elsewhere.
+	var installation uuid.UUID
+	if err := sys.Pool.QueryRow(ctx, `select store_id from log.identity`).Scan(&installation); err != nil {
+		return sys, fmt.Errorf("read the installation's name: %w", err)
+	}
+	sys.Home = uuid.NewSHA1(installation, []byte("workspace"))
+	sys.Runner = projections.NewRunner(sys.Store, sys.Pool, sys.Log)
+	sys.Runner.Reveal, sys.Runner.Program, sys.Runner.Now = sys.Vault.Reveal, Version, time.Now
+	versions := map[string]int{}
+	for _, p := range AllProjections() {
+		versions[p.Name] = p.Version
+	}
+	reader := sys.reader(versions)
+	sys.Ledger, sys.Market = &ledgerviews.Views{Reader: reader}, &accessviews.Views{Reader: reader}
+	sys.Commands = commands.New(sys.Store, sys.Vault, time.Now)
+	ledgerflows.Govern(sys.Commands, bank.Ledger)
+	sys.Books = &ledgerflows.Books{
+		Commands: sys.Commands, Reads: sys.Ledger, Log: sys.Log,
+		Today: func() unit.Date { return unit.DateOf(time.Now().In(zone)) },
+	}
+	return sys, nil
+}
+
+// reader reads the projections of these versions, and waits for them as the settings say.
+func (s *System) reader(versions map[string]int) *readmodels.Reader {
+	r := readmodels.NewReader(s.Pool, versions, s.Runner.Follow, s.Settings.headElsewhere(s.Store))
+	r.Wait = s.Settings.ReadWait
+	return r
+}
+
+// StopWithin is how long the private cluster may take to stop; it fits the ten seconds of a shutdown.
+const StopWithin = 7 * time.Second
+
+func (s *System) Close() {
+	if s.queue != nil {
+		s.queue.Close()
+	}
+	if s.Blobs != nil {
+		_ = s.Blobs.Close() // nothing is left to lose
+	}
+	for _, c := range s.copies {
+		_ = c.Close()
+	}
+	if s.Store != nil {
+		s.Store.Close()
+	}
+	if s.Pool != nil {
+		s.Pool.Close()
+	}
+	if s.cluster != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), StopWithin)
+		defer cancel()
+		if err := s.cluster.Stop(ctx); err != nil {
+			s.Log.Error("the private cluster did not stop as it should", "error", err)
+		}
+	}
+}
+
+// ByOperator returns what is known of a command from the shell.
+func (s *System) ByOperator(workspace uuid.UUID) commands.Request {
+	return commands.Request{
+		Actor:     actor.Actor{Type: "system", ID: "shell", Workspace: workspace, Permissions: actor.Permissions{Operator: true}},
+		Workspace: workspace,
+	}
+}
+
+// Build is how a projection is built on this system.
+func (s *System) Build(p *projections.Projection) projections.Build {
+	return projections.Build{
+		Store: s.Store, Config: s.Pool.Config().ConnConfig.Copy(), Projection: p, Reveal: s.Vault.Reveal, Log: s.Log, Program: Version, Now: time.Now,
+	}
+}
+
+// ProjectionsNamed answers the projections of these names, all when there are none.
+func ProjectionsNamed(names []string) ([]*projections.Projection, error) {
+	if len(names) == 0 {
+		return AllProjections(), nil
+	}
+	found := make([]*projections.Projection, len(names))
+	for i, name := range names {
+		p, known := ProjectionNamed(name)
+		if !known {
+			return nil, fmt.Errorf("there is no projection %q", name)
+		}
+		found[i] = p
+	}
+	return found, nil
+}
+
+func ProjectionNamed(name string) (*projections.Projection, bool) {
+	for _, p := range AllProjections() {
+		if p.Name == name {
+			return p, true
+		}
+	}
+	return nil, false
+}
+
+var ErrDifferent = errors.New("the tables are not what the log says")

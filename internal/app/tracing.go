@@ -1,0 +1,36 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// flushWithin is how long the end of the process waits for its last traces to be taken.
+const flushWithin = 2 * time.Second
+
+// Tracing answers what makes traces: nil without an endpoint.
+func Tracing(ctx context.Context, endpoint string) (trace.TracerProvider, func(), error) {
+	if endpoint == "" {
+		return nil, func() {}, nil
+	}
+	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(endpoint))
+	if err != nil {
+		return nil, nil, fmt.Errorf("OTEL_EXPORTER_OTLP_ENDPOINT: %w", err)
+	}
+	provider := sdktrace.NewTracerProvider(
+		sdktrace.WithBatcher(exporter),
+		sdktrace.WithResource(resource.NewSchemaless(attribute.String("service.name", "bahi"), attribute.String("service.version", Version))),
+	)
+	return provider, func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushWithin)
+		defer cancel()
+		_ = provider.Shutdown(ctx)
+	}, nil
+}

@@ -1,0 +1,208 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"bahi/domain/event"
+	"bahi/eventstore"
+	"bahi/http"
+	accessroutes "bahi/http/access"
+	"bahi/http/api"
+	auditroutes "bahi/http/audit"
+	ledgerroutes "bahi/http/ledger"
+	opsroutes "bahi/http/ops"
+	"bahi/providers/mail"
+	auditviews "bahi/readmodels/audit"
+	opsviews "bahi/readmodels/ops"
+)
+
+// The document of all operations is committed, so that a change of the interface is seen in review.
+//
+//go:generate go test bahi/cmd/bahi -run ^TestDocumentIsTheCommittedOne$ -update
+
+// routes registers every operation.
+func (s *System) routes(a *api.API) {
+	zone, err := s.Settings.Zone()
+	if err != nil {
+		zone = time.UTC // open has refused it before
+	}
+	ledger := &ledgerroutes.Routes{
+		API: a, Books: s.Books, Views: s.Ledger, Log: Recorder{s.Store}, Store: s.Store.ID(), Proof: signed{s.Proofs}, Zone: zone, Now: time.Now,
+	}
+	ledger.BankAccounts()
+	ledger.BankStatement()
+	ledger.BankRows()
+	ledger.BankCorrections()
+	ledger.BooksLock()
+	market := &accessroutes.Routes{
+		API: a, Commands: s.Commands, Views: s.Market, Accounts: s.Accounts, Entrance: s.ring, Pictures: s.Blobs, Studio: s.studio,
+		Frontend: s.Settings.Outside.FrontendURL, Now: time.Now, Log: s.Log,
+	}
+	if s.Provider != nil {
+		market.Provider = s.Provider
+	}
+	market.Auth()
+	market.Users()
+	market.Workspaces()
+	market.APIKeys()
+	auditing := &auditroutes.Routes{
+		API: a, Events: &auditviews.Events{Log: s.Proofs.Log, Search: s.explored(), Reveal: s.Vault.Reveal}, Proofs: s.Proofs,
+		Ledger: s.Ledger, Feed: feed{s.Store},
+	}
+	auditing.Trail()
+	auditing.Checkpoints()
+	auditing.Raw()
+	auditing.BankRowProof()
+	s.Trail(zone).Trail(a)
+	operations := &opsroutes.Routes{
+		API: a, Views: &opsviews.Jobs{DB: s.Pool}, Queue: s.queue, Registry: s.registry(), Builds: Builds{s},
+		Captured: map[string]opsroutes.Captured{},
+	}
+	if s.Mails.folder != nil {
+		operations.Captured["mail"] = captured{s.Mails.folder}
+	}
+	operations.Jobs()
+	operations.Projections()
+	operations.Parked()
+	operations.Outbox()
+	a.Page(BlobsPath, s.Blobs.Handler(s.Log))
+}
+
+// registry reads how this program's projections are.
+func (s *System) registry() *opsviews.Projections {
+	versions := map[string]int{}
+	for _, p := range AllProjections() {
+		versions[p.Name] = p.Version
+	}
+	return &opsviews.Projections{DB: s.Pool, Versions: versions, Log: s.logElsewhere()}
+}
+
+// captured is what the mail folder keeps, as operators look at it.
+type captured struct{ folder *mail.Folder }
+
+// Captured implements http/ops's Captured.
+func (c captured) Captured(ctx context.Context, skip, limit int) ([]opsroutes.Message, int, error) {
+	kept, total, err := c.folder.List(ctx, skip, limit)
+	if err != nil {
+		return nil, 0, err
+	}
+	messages := make([]opsroutes.Message, 0, len(kept))
+	for _, k := range kept {
+		m, err := c.folder.Read(ctx, k.Name)
+		if errors.Is(err, mail.ErrNotKept) { // scrubbed since
+			continue
+		}
+		if err != nil {
+			return nil, 0, err
+		}
+		messages = append(messages, opsroutes.Message{ID: k.Name, Time: k.SentAt, To: k.To.Address, Subject: k.Subject, Text: m.Text})
+	}
+	return messages, total, nil
+}
+
+// Recorder tells when events were recorded.
+type Recorder struct{ eventstore.Store }
+
+// RecordedAt answers the time of the event at a position, the zero time for the empty log.
+func (r Recorder) RecordedAt(ctx context.Context, position event.Position) (time.Time, error) {
+	for e, err := range ViewedLog(r).Before(ctx, position+1) {
+		return e.At, err
+	}
+	return time.Time{}, nil
+}
+
+// signed names the checkpoints that documents are drawn from.
+type signed struct{ proofs *auditviews.Proofs }
+
+// Upto implements http/ledger's Proof.
+func (s signed) Upto(ctx context.Context, position event.Position) (string, error) {
+	c, err := s.proofs.Upto(ctx, position)
+	if errors.Is(err, auditviews.ErrNoCheckpoint) {
+		err = nil
+	}
+	return c.Note, err
+}
+
+// feed hands the log over as it grows.
+type feed struct{ store eventstore.Store }
+
+// Follow implements http/audit's Feed.
+func (f feed) Follow(ctx context.Context, after event.Position, take func([]event.Stored) error) error {
+	for batch, err := range f.store.Subscribe(ctx, after) {
+		if err == nil {
+			err = take(batch.Events)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ready says whether the node can serve. A projection that is parked, paused or building is reported,
+// and does not make the node unready; one that has not caught up since the start does.
+func (s *System) ready(ctx context.Context) http.Readiness {
+	r := http.Readiness{Ready: true}
+	head, err := s.Store.Head(ctx)
+	if err != nil {
+		r.Ready, r.Why = false, append(r.Why, "the log cannot be read")
+	}
+	paused := s.paused(ctx)
+	for _, p := range AllProjections() {
+		status := s.Runner.Statuses()[p.Name]
+		state := "live"
+		switch {
+		case paused[p.Name]:
+			state = "paused"
+		case status.Error != "" && status.Generation != 0: // else there is nothing to read, not even old
+			state = "parked"
+		case !status.Ready:
+			state = "building"
+			r.Ready, r.Why = false, append(r.Why, fmt.Sprintf("projection %s has not caught up yet", p.Name))
+		}
+		r.Projections = append(r.Projections, http.Projection{
+			Name: p.Name, Version: p.Version, Generation: status.Generation, State: state,
+			Position: status.Position, LagEvents: s.Settings.lag(head, status.Position),
+		})
+	}
+	r.Head, r.Feed = head, s.feedReadiness(head)
+	return r
+}
+
+// paused says which projections stand still because an operator wants it. The registry tells; a runner with
+// nothing to do learns of it with the next event.
+func (s *System) paused(ctx context.Context) map[string]bool {
+	all, err := s.registry().All(ctx)
+	if err != nil {
+		s.Log.Warn("nobody can tell which projections are paused", "error", err)
+	}
+	paused := make(map[string]bool, len(all))
+	for _, p := range all {
+		paused[p.Name] = p.State == "paused"
+	}
+	return paused
+}
+
+// lag answers how many events lie between; nil: some, which nobody counts.
+func (s Settings) lag(head, position event.Position) *uint64 {
+	switch {
+	case position >= head:
+		return new(uint64)
+	case s.EventStore != "":
+		return nil
+	default:
+		return new(uint64(head - position))
+	}
+}
+
+// Behind is lag in a table.
+func (s Settings) Behind(head, position event.Position) string {
+	if events := s.lag(head, position); events != nil {
+		return strconv.FormatUint(*events, 10)
+	}
+	return "some"
+}

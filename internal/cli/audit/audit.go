@@ -1,0 +1,242 @@
+// Package audit has the commands that prove what the log held, and verify it.
+package audit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"bahi/commands"
+	audits "bahi/domain/audit"
+	"bahi/domain/event"
+	"bahi/internal/app"
+	"bahi/internal/cli/events"
+	"bahi/internal/cli/screen"
+	audittables "bahi/projections/audit"
+	auditviews "bahi/readmodels/audit"
+)
+
+type Command struct {
+	Verify        verifyAudit   `cmd:"" help:"Hold an archive, or with --store the log, against what was signed for it."`
+	Key           keyAudit      `cmd:"" help:"Print the public keys that checkpoints are, and were, signed with. Give them to your auditor."`
+	Checkpoint    newestAudit   `cmd:"" help:"Print the newest signed checkpoint. Keep it where nobody here can write."`
+	Proof         proofAudit    `cmd:"" help:"Print the proof that an event is in the log, which needs nothing but the public key."`
+	Trail         trailAudit    `cmd:"" help:"Report who changed what in the books, from what to what, when and why."`
+	Export        exportAudit   `cmd:"" help:"Write the log into a folder with its checkpoints, for somebody who verifies it elsewhere."`
+	RotateKey     rotateAudit   `cmd:"" name:"rotate-key" help:"Sign checkpoints with another key from now on."`
+	AcceptRestore acceptRestore `cmd:"" name:"accept-restore" help:"Go on with a log that lost events which were signed for, after a restore. It is recorded."`
+}
+
+type keyAudit struct{ app.Settings }
+
+// Run prints a key a line.
+func (c keyAudit) Run(ctx context.Context) error {
+	sys, err := c.OpenBooks(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer sys.Close()
+	if err := sys.Signer.Ring.Ready(ctx); err != nil {
+		return err
+	}
+	keys, err := sys.Proofs.Keys(ctx)
+	for _, k := range keys {
+		fmt.Println(k.Key)
+	}
+	return err
+}
+
+type newestAudit struct{ app.Settings }
+
+// Run prints the note.
+func (c newestAudit) Run(ctx context.Context) error {
+	sys, err := c.OpenBooks(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer sys.Close()
+	newest, err := sys.Proofs.Newest(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Print(newest.Note)
+	return nil
+}
+
+type proofAudit struct {
+	app.Settings
+
+	Position event.Position `arg:"" help:"Of the event."`
+	Size     uint64         `placeholder:"N" help:"Lead to the checkpoint of so many events; without it, to the newest."`
+}
+
+// Run prints the file.
+func (c proofAudit) Run(ctx context.Context) error {
+	sys, err := c.OpenBooks(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer sys.Close()
+	var size *uint64
+	if c.Size > 0 {
+		size = &c.Size
+	}
+	file, err := sys.Proofs.File(ctx, size, c.Position)
+	if errors.Is(err, auditviews.ErrNotSigned) {
+		return fmt.Errorf("no checkpoint covers position %d", c.Position)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = os.Stdout.Write(file)
+	return err
+}
+
+type exportAudit struct {
+	app.Settings
+	events.Archiving
+}
+
+// Run signs what the log has, and writes the archive.
+func (c exportAudit) Run(ctx context.Context) error {
+	sys, err := c.OpenBooks(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer sys.Close()
+	if err := sys.SignAll(ctx); err != nil {
+		return err
+	}
+	o, err := c.Options(ctx, sys)
+	if err != nil {
+		return err
+	}
+	m, err := c.Write(ctx, sys, o)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%d events of the log %s; segments: %d, checkpoints: %d\n", m.Events, m.StoreID, len(m.Segments), len(o.Checkpoints))
+	return nil
+}
+
+type rotateAudit struct {
+	app.Settings
+
+	Reason string `required:"" help:"Why, for the log."`
+	NewKey string `env:"BAHI_AUDIT_NEW_KEY" name:"new-key" placeholder:"BASE64" help:"The key: an Ed25519 seed of 32 bytes, which is then to be given in BAHI_AUDIT_KEY. Without it, one is made and kept in the vault."`
+}
+
+// Run lets the new key sign, and both of them the checkpoint in which that is told.
+func (c rotateAudit) Run(ctx context.Context) error {
+	given, err := app.SeedOf("--new-key", c.NewKey)
+	if err != nil {
+		return err
+	}
+	sys, err := c.OpenBooks(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer sys.Close()
+	if err := sys.SignAll(ctx); err != nil { // what there is, by the key that there is
+		return err
+	}
+	current, _, err := sys.Signer.Ring.InUse(ctx)
+	if err != nil {
+		return err
+	}
+	var seed []byte
+	if given != nil {
+		seed = given[0]
+		sys.Signer.Ring.Given = append(sys.Signer.Ring.Given, seed)
+	}
+	next, err := sys.Signer.Ring.Prepare(ctx, seed)
+	if err != nil {
+		return err
+	}
+	asked := sys.ByOperator(uuid.Nil)
+	if _, err := commands.Handle(ctx, sys.Commands, asked, audits.Kind, audits.Log, audits.RotateKey{From: current.Public(), To: next, Reason: c.Reason}); err != nil {
+		return err
+	}
+	if err := sys.WhileFolding(ctx, func(ctx context.Context) error { return sys.UntilSigned(ctx) }); err != nil {
+		return err
+	}
+	fmt.Println(next)
+	if seed != nil {
+		fmt.Fprintln(os.Stderr, "Give this key in BAHI_AUDIT_KEY from now on, and start what serves anew: it signs nothing until then.")
+	}
+	return nil
+}
+
+type acceptRestore struct {
+	app.Settings
+
+	Reason string `required:"" help:"Why the events are gone, for the log and whoever asks about the checkpoints."`
+}
+
+// Run records what the log lost, and abandons the checkpoints that covered it.
+func (c acceptRestore) Run(ctx context.Context) error {
+	sys, err := c.OpenBooks(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer sys.Close()
+	bar := screen.NewBar("hashing", "events")
+	found, err := sys.Signer.Recount(ctx, func(done, total event.Position) { bar.Show(int64(done), int64(total)) })
+	bar.End()
+	if err != nil {
+		return err
+	}
+	former, moved, err := sys.Signer.Ring.Moved(ctx)
+	if err != nil {
+		return err
+	}
+	if found.Reached && !moved {
+		fmt.Fprintln(os.Stderr, "The log is long enough for the first of these checkpoints, and has something else: it did not only lose its tail. It was written to after "+
+			"it was restored, or it was rewritten. bahi audit verify --store names the first bad event.")
+	}
+	asked := sys.ByOperator(uuid.Nil)
+	var said []string
+	if found.Broken > 0 || !moved {
+		accept := audits.AcceptRestore{Kept: found.Kept, Newest: found.Newest, Abandoned: found.Broken, LastNumber: found.Last, Reason: c.Reason}
+		done, err := commands.Handle(ctx, sys.Commands, asked, audits.Kind, audits.Log, accept)
+		if err != nil {
+			return err
+		}
+		said = append(said, fmt.Sprintf("%d checkpoints are abandoned, which is recorded at position %d. The log is held against the checkpoint of %d events.",
+			accept.Abandoned, done.Position, accept.Kept.Size))
+	}
+	if moved {
+		next, err := sys.Signer.Ring.Prepare(ctx, c.seed())
+		if err != nil {
+			return err
+		}
+		if _, err := commands.Handle(ctx, sys.Commands, asked, audits.Kind, audits.Log, audits.RotateKey{From: former, To: next, Reason: c.Reason}); err != nil {
+			return err
+		}
+		said = append(said, "The log was moved here. A key bears its log's name, so another one signs from now on: "+next)
+	}
+	build := sys.Build(audittables.Tree) // the tree has the events that the log lost
+	build.How.Accept = true
+	if err := build.Run(ctx); err != nil {
+		return fmt.Errorf("build the tree anew: %w", err)
+	}
+	if err := sys.Signer.Check(ctx); err != nil {
+		return err
+	}
+	said = append(said, "Tables that had events which are gone say so in bahi projections list; build them anew with bahi projections rebuild.")
+	fmt.Println(strings.Join(said, "\n"))
+	return nil
+}
+
+// seed is the key that is given, nil if the vault is to make one.
+func (c acceptRestore) seed() []byte {
+	given, err := app.SeedOf("BAHI_AUDIT_KEY", c.AuditKey)
+	if err != nil || len(given) == 0 { // a bad one was refused when the books were opened
+		return nil
+	}
+	return given[0]
+}

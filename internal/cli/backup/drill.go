@@ -1,0 +1,244 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"text/tabwriter"
+	"time"
+
+	"bahi/domain/event"
+	"bahi/eventstore"
+	"bahi/eventstore/vault"
+	"bahi/internal/app"
+	"bahi/internal/cli/doctor"
+	"bahi/internal/cli/events"
+	"bahi/internal/cli/screen"
+	"bahi/internal/pgcluster"
+)
+
+// drill restores a backup to see whether that works, and leaves nothing behind.
+type drill struct {
+	RestoreCommand
+
+	manifest Manifest
+}
+
+var errDrillFailed = errors.New("the backup does not restore to what it ought to")
+
+// findings are what a drill reports.
+type findings struct {
+	restoring, building, comparing time.Duration
+	restored                       int64 // bytes of the database
+	events                         uint64
+	subjects, erased               int
+	differences                    []string
+}
+
+// run does all that a restore does and what follows it, in a cluster of its own in a temporary folder.
+func (d drill) run(ctx context.Context) (err error) {
+	began := time.Now()
+	key, err := d.MasterKeyNamed(d.manifest.MasterKeyID)
+	if err != nil && !errors.Is(err, app.ErrNoMasterKey) && !errors.Is(err, app.ErrOtherMasterKey) {
+		return err
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "Personal values are taken as erased, and not opened: %s\n", err)
+	}
+	if err := d.manifest.check(ctx, d.Dir); err != nil {
+		return err
+	}
+	scratch, err := os.MkdirTemp("", "bahi-drill-")
+	if err != nil {
+		return fmt.Errorf("make a folder for the drill: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
+	if err := os.Chmod(scratch, 0o711); err != nil { //nolint:gosec // G302: as root, another user runs Postgres in it; what is below closes itself
+		return fmt.Errorf("let Postgres into the drill's folder: %w", err)
+	}
+	db := &app.Database{Log: d.Logger(false).Error}
+	db.Cluster, err = pgcluster.Start(ctx, pgcluster.Options{Dir: scratch, Log: d.Logger(false), Ephemeral: true}) // it need not survive a power cut
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	db.Url = db.Cluster.URL()
+
+	found := &findings{}
+	if err := d.restoreInto(ctx, db, found); errors.Is(err, errOtherHead) {
+		found.differences = append(found.differences, err.Error())
+	} else if err != nil {
+		return err
+	}
+	s := d.Settings
+	s.Data, s.DatabaseURL, s.MasterKey = scratch, db.Url, key
+	if key == "" {
+		if err := forgetKeys(ctx, db, scratch); err != nil {
+			return err
+		}
+	}
+	if err := d.examine(ctx, s, key != "", found); err != nil {
+		return err
+	}
+	if found.restored, err = folderSize(scratch); err != nil {
+		return err
+	}
+	d.report(found, time.Since(began))
+	if len(found.differences) > 0 {
+		return errDrillFailed
+	}
+	return nil
+}
+
+func (d drill) restoreInto(ctx context.Context, db *app.Database, found *findings) error {
+	began := time.Now()
+	err := load(ctx, db, d.Settings, d.manifest, d.Dir)
+	found.restoring = time.Since(began)
+	return err
+}
+
+// examine builds every projection, reads the log to its end, and lets the doctor fold it once more to compare.
+func (d drill) examine(ctx context.Context, s app.Settings, open bool, found *findings) error {
+	if err := d.build(ctx, s, open, found); err != nil {
+		return err
+	}
+	began := time.Now()
+	err := doctor.Command{Settings: s}.Run(ctx)
+	found.comparing = time.Since(began)
+	if errors.Is(err, app.ErrDifferent) {
+		found.differences = append(found.differences, err.Error())
+		err = nil
+	}
+	return err
+}
+
+func (d drill) build(ctx context.Context, s app.Settings, open bool, found *findings) error {
+	sys, err := s.OpenBooks(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer sys.Close()
+	began := time.Now()
+	if err := sys.CatchUp(ctx); err != nil {
+		return err
+	}
+	found.building = time.Since(began)
+	return d.read(ctx, sys, open, found)
+}
+
+// read reads the log to its end, and opens a value of each key that it meets.
+func (d drill) read(ctx context.Context, sys *app.System, open bool, found *findings) error {
+	type key struct {
+		subject string
+		version int
+	}
+	seen := map[key]bool{}
+	bar := screen.NewBar("reading the log", "events")
+	defer bar.End()
+	for e, err := range sys.Store.ReadAll(ctx, 0, eventstore.Forwards) {
+		if err != nil {
+			return err
+		}
+		found.events++
+		if uint64(e.Position) != found.events {
+			found.differences = append(found.differences, fmt.Sprintf("the log has no event at position %d", found.events))
+			return nil
+		}
+		bar.Show(int64(e.Position), int64(d.manifest.Head))
+		for _, s := range events.SealedIn(e.Data) {
+			version, _, _ := s.Box()
+			of := key{s.Subject(), version}
+			if seen[of] {
+				continue
+			}
+			seen[of] = true
+			_, err := sys.Vault.Show(ctx, s)
+			switch {
+			case errors.Is(err, event.ErrErased):
+				found.erased++
+			case errors.Is(err, vault.ErrNoKey), errors.Is(err, vault.ErrChanged):
+				found.differences = append(found.differences, fmt.Sprintf("position %d: %s", e.Position, err))
+			case err != nil:
+				return err
+			}
+		}
+	}
+	found.subjects = len(seen)
+	if !open {
+		found.subjects = -1
+	}
+	if found.events != uint64(d.manifest.Head) {
+		found.differences = append(found.differences, fmt.Sprintf("the log has %d events, and the manifest says %d", found.events, d.manifest.Head))
+	}
+	return nil
+}
+
+func (d drill) report(found *findings, took time.Duration) {
+	m := d.manifest
+	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(out, "backup\t%s, taken %s by Bahi %s from Postgres %s\n", d.Dir, m.TakenAt.Format(time.RFC3339), m.Program, m.Postgres)
+	fmt.Fprintf(out, "log\t%s, %d events, the newest %s\n", m.StoreID, found.events, nameOf(m.HeadID))
+	fmt.Fprintf(out, "size\t%d bytes in %d files; restored and built %d bytes\n", m.bytes(), len(m.Files), found.restored)
+	values := "not opened: the master key is not at hand"
+	if found.subjects >= 0 {
+		values = strconv.Itoa(found.subjects) + " keys tried on a value each, of which " + strconv.Itoa(found.erased) + " were destroyed by erasures"
+	}
+	fmt.Fprintf(out, "values\t%s\n", values)
+	fmt.Fprintf(out, "took\t%s: restoring %s, building %s, comparing %s\n", took.Round(time.Millisecond),
+		found.restoring.Round(time.Millisecond), found.building.Round(time.Millisecond), found.comparing.Round(time.Millisecond))
+	fmt.Fprintf(out, "differences\t%d\n", len(found.differences))
+	_ = out.Flush() // a terminal that is gone is nothing to report
+	for _, difference := range found.differences {
+		fmt.Println(difference)
+	}
+}
+
+// forgetKeys makes the vault one of another master key, which has destroyed all keys of subjects: without the
+// right one they cannot be opened, and whatever folds the log wants to be told so.
+func forgetKeys(ctx context.Context, db *app.Database, scratch string) error {
+	key, err := vault.LoadOrMakeMasterKey(scratch, "")
+	if err != nil {
+		return err
+	}
+	id, err := vault.MasterKeyID(key)
+	if err != nil {
+		return err
+	}
+	pool, err := db.Pool(ctx)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	for _, sql := range []string{
+		`update vault.key set wrapped = null, destroyed_at = coalesce(destroyed_at, now())`,
+		`delete from vault.named`,
+	} {
+		if _, err := pool.Exec(ctx, sql); err != nil {
+			return fmt.Errorf("set the keys aside: %w", err)
+		}
+	}
+	if _, err := pool.Exec(ctx, `update vault.master set key_id = $1`, id); err != nil {
+		return fmt.Errorf("set the keys aside: %w", err)
+	}
+	return nil
+}
+
+// folderSize is how many bytes a folder's files have. Files come and go meanwhile.
+func folderSize(dir string) (sum int64, err error) {
+	err = eachFile(dir, func(name string) error {
+		info, err := os.Lstat(filepath.Join(dir, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		sum += info.Size()
+		return nil
+	})
+	return sum, err
+}

@@ -1,0 +1,134 @@
+package backup
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"bahi/eventstore/vault"
+	"bahi/internal/app"
+	"bahi/readmodels"
+)
+
+type VaultCommand struct {
+	Erasures erasuresCommand `cmd:"" help:"The list of who was erased, which a restored backup has to be told."`
+}
+
+type erasuresCommand struct {
+	Export exportErasures `cmd:"" help:"Write the list to a file. Keep it apart from the backups, and write it anew after each of them."`
+	Apply  applyErasures  `cmd:"" help:"Erase once more whom the list names. Do so after a backup was restored, before anybody is served."`
+}
+
+// ErasureList is a file with the list. It names nobody: subjects are made of ids and of keyed hashes.
+type ErasureList struct {
+	app.Settings
+
+	File string `arg:"" help:"The list's file."`
+}
+
+// Read answers what the file lists.
+func (c ErasureList) Read() (list []vault.Erasure, err error) {
+	text, err := os.ReadFile(c.File)
+	if err == nil {
+		err = json.Unmarshal(text, &list)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the list of erasures: %w", err)
+	}
+	return list, nil
+}
+
+// write puts a list into the file's place, whole.
+func (c ErasureList) write(list []vault.Erasure) error {
+	text, err := json.MarshalIndent(list, "", " ")
+	if err != nil {
+		return err
+	}
+	file, err := os.CreateTemp(filepath.Dir(c.File), "."+filepath.Base(c.File)+"-*")
+	if err != nil {
+		return fmt.Errorf("write the list of erasures: %w", err)
+	}
+	_, err = file.Write(append(text, '\n'))
+	if err = errors.Join(err, file.Sync(), file.Close()); err == nil {
+		err = os.Rename(file.Name(), c.File)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("write the list of erasures: %w", err), os.Remove(file.Name()))
+	}
+	return nil
+}
+
+// missing are those of a list that another one does not name.
+func missing(list, in []vault.Erasure) (out []vault.Erasure) {
+	named := map[string]bool{}
+	for _, e := range in {
+		named[e.Subject] = true
+	}
+	for _, e := range list {
+		if !named[e.Subject] {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+type exportErasures struct{ ErasureList }
+
+// Run writes the list. It refuses to forget somebody whom the file names: that is a backup which was
+// restored and has not been told yet.
+func (c exportErasures) Run(ctx context.Context) error {
+	sys, err := c.Open(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer sys.Close()
+	list, err := sys.Vault.Erasures(ctx)
+	if err != nil {
+		return err
+	}
+	before, err := c.Read()
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if lost := missing(before, list); len(lost) > 0 {
+		return fmt.Errorf("%s names %d who are not erased here: apply it first, or name another file", c.File, len(lost))
+	}
+	if err := c.write(list); err != nil {
+		return err
+	}
+	fmt.Printf("%d erased\n", len(list))
+	return nil
+}
+
+type applyErasures struct{ ErasureList }
+
+// Run erases those of the list who are there again.
+func (c applyErasures) Run(ctx context.Context) error {
+	list, err := c.Read()
+	if err != nil {
+		return err
+	}
+	sys, err := c.Open(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer sys.Close()
+	done, err := sys.Vault.Erasures(ctx)
+	if err != nil {
+		return err
+	}
+	again := missing(list, done)
+	err = sys.WhileFolding(ctx, func(ctx context.Context) error {
+		ctx = readmodels.WithFreshness(ctx, &readmodels.Freshness{Wait: app.CatchUpWithin})
+		return sys.Eraser().Again(ctx, list)
+	})
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%d of %d were erased once more\n", len(again), len(list))
+	return nil
+}

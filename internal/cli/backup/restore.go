@@ -1,0 +1,177 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"bahi/domain/event"
+	"bahi/internal/app"
+)
+
+type RestoreCommand struct {
+	app.Settings
+
+	Dir      string `arg:"" help:"The backup's folder."`
+	Erasures string `placeholder:"FILE" help:"The list of who was erased, which is applied once more: see bahi vault erasures."`
+	Drill    bool   `help:"Change nothing. Restore into a database of its own that goes away again, build and compare all tables, and report."`
+	BlobURL  string `env:"BLOB_URL" name:"blob-url" placeholder:"URL" help:"Where images are kept, so that those of people who are erased once more go."`
+}
+
+// Run restores the backup, or tries it. The data folder, or the database, must have nothing of Bahi's yet but
+// the master key.
+func (c RestoreCommand) Run(ctx context.Context) error {
+	if err := c.LogInPostgres("restore"); err != nil {
+		return err
+	}
+	m, err := OpenBackup(c.Dir)
+	if err != nil {
+		return err
+	}
+	if c.Drill {
+		if c.Erasures != "" {
+			return errors.New("a drill erases nobody: leave --erasures out")
+		}
+		return drill{RestoreCommand: c, manifest: m}.run(ctx)
+	}
+	began := time.Now()
+	if _, err := c.MasterKeyNamed(m.MasterKeyID); err != nil {
+		return err
+	}
+	if c.Erasures != "" {
+		if _, err := (ErasureList{File: c.Erasures}).Read(); err != nil {
+			return err
+		}
+	}
+	if err := m.check(ctx, c.Dir); err != nil {
+		return err
+	}
+	if err := c.restore(ctx, m); err != nil {
+		return err
+	}
+	fmt.Printf("%d events of the log %s are there again, as of %s (%s); tables are built at the next start\n",
+		m.Head, m.StoreID, m.TakenAt.Format(time.RFC3339), time.Since(began).Round(time.Millisecond))
+	if m.Blobs == blobsInBucket {
+		fmt.Fprintln(os.Stderr, "The images were in a bucket, and the backup has none of them.")
+	}
+	if c.Erasures == "" {
+		fmt.Fprintln(os.Stderr, "WARNING: no list of erasures was given. Whoever was erased after the backup is there again, with their name.\n"+
+			"Before anybody is served, run bahi vault erasures apply FILE with the newest list that there is.")
+		return nil
+	}
+	s := c.Settings
+	s.Outside.BlobURL = c.BlobURL
+	return applyErasures{ErasureList{Settings: s, File: c.Erasures}}.Run(ctx)
+}
+
+// restore fills the database and the folder of images.
+func (c RestoreCommand) restore(ctx context.Context, m Manifest) error {
+	blobs := filepath.Join(c.Data, "blobs")
+	if err := eachFile(blobs, func(name string) error {
+		return fmt.Errorf("there are images already, such as %s: restore into an empty data folder", name)
+	}); err != nil {
+		return err
+	}
+	db, err := c.AttachAlone(ctx)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	if err := load(ctx, db, c.Settings, m, c.Dir); err != nil {
+		return err
+	}
+	if err := copyFolder(ctx, filepath.Join(c.Dir, blobsFolder), blobs); err != nil {
+		return fmt.Errorf("the database is restored, but not all images: %w", err)
+	}
+	if _, err := os.Stat(blobs); err != nil {
+		return nil // there are none
+	}
+	return syncTree(blobs)
+}
+
+// load fills an empty database with a backup's, and looks whether its log ends as the manifest says.
+func load(ctx context.Context, db *app.Database, s app.Settings, m Manifest, dir string) error {
+	server, err := checkEmpty(ctx, db)
+	if err != nil {
+		return err
+	}
+	if made := app.MajorOf(m.Postgres); app.MajorOf(server) < made {
+		return fmt.Errorf("the backup is of Postgres %s, and the one here is %s: it takes %d or newer", m.Postgres, server, made)
+	}
+	tools, err := db.Tools(ctx, s.Logger(false), max(app.MajorOf(m.Postgres), app.MajorOf(server)))
+	if err != nil {
+		return err
+	}
+	done := watchCopy(ctx, db, "restoring the log", int64(m.Head))
+	defer done()
+	// The schemas come last, all in one transaction: where they are, everything is.
+	for _, args := range [][]string{{"--clean", "--if-exists", filepath.Join(dir, MigrationDump)}, {filepath.Join(dir, DatabaseDump)}} {
+		args = append([]string{"--no-owner", "--no-privileges", "--single-transaction"}, args...)
+		if err := tools.Run(ctx, "pg_restore", args...); err != nil {
+			return err
+		}
+	}
+	return checkHead(ctx, db, m)
+}
+
+// checkEmpty refuses a database that has something of Bahi's, and answers its server's version.
+func checkEmpty(ctx context.Context, db *app.Database) (server string, err error) {
+	conn, err := pgx.Connect(ctx, db.Url)
+	if err != nil {
+		return "", fmt.Errorf("connect to the database: %w", err)
+	}
+	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it was only read
+	var schemas []string
+	err = conn.QueryRow(ctx, `
+		select current_setting('server_version'),
+			array(select nspname::text from pg_namespace where nspname = any($1) order by nspname)`, backedUp()).Scan(&server, &schemas)
+	if err != nil {
+		return "", fmt.Errorf("look at the database: %w", err)
+	}
+	if len(schemas) > 0 {
+		return "", fmt.Errorf("the database is not empty: it has the schemas %s. Restore into an empty one, or into another data folder (BAHI_DATA)",
+			strings.Join(schemas, ", "))
+	}
+	return server, nil
+}
+
+// checkHead compares the log's end with what the manifest says of it.
+func checkHead(ctx context.Context, db *app.Database, m Manifest) error {
+	conn, err := pgx.Connect(ctx, db.Url)
+	if err != nil {
+		return fmt.Errorf("connect to the database: %w", err)
+	}
+	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it was only read
+	var (
+		store  uuid.UUID
+		head   event.Position
+		headID *uuid.UUID
+	)
+	err = conn.QueryRow(ctx, `
+		select (select store_id from log.identity), log.head(), (select id from log.event where position = log.head())`).
+		Scan(&store, &head, &headID)
+	if err != nil {
+		return fmt.Errorf("look at the restored log: %w", err)
+	}
+	if store != m.StoreID || head != m.Head || nameOf(headID) != nameOf(m.HeadID) {
+		return fmt.Errorf("%w: it is the log %s and ends at position %d with the event %s, and the manifest says %s, %d and %s",
+			errOtherHead, store, head, nameOf(headID), m.StoreID, m.Head, nameOf(m.HeadID))
+	}
+	return nil
+}
+
+var errOtherHead = errors.New("the restored log is not the one of the backup's manifest")
+
+func nameOf(id *uuid.UUID) string {
+	if id == nil {
+		return "none"
+	}
+	return id.String()
+}

@@ -1,0 +1,379 @@
+package events
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"bahi/domain/event"
+	"bahi/eventstore/archive"
+	"bahi/eventstore/postgres"
+	"bahi/eventstore/vault"
+	"bahi/internal/app"
+	"bahi/internal/cli/screen"
+	audittables "bahi/projections/audit"
+)
+
+// KeysFile is what an archive has of the vault, if it was asked for.
+const KeysFile = "keys.json"
+
+// Archiving is how an archive is written, whatever goes into it.
+type Archiving struct {
+	Dir    string `arg:"" help:"The archive's folder: missing or empty, or with --append an archive."`
+	Append bool   `help:"Go on with the archive where it ends. An empty folder is filled from the beginning."`
+	Plain  bool   `help:"Do not compress the events: any editor can show them, and they take several times the room."`
+}
+
+// Options has the log up to where it ends now, with the checkpoints that an archive carries.
+func (c Archiving) Options(ctx context.Context, sys *app.System) (o archive.Options, err error) {
+	o = archive.Options{Program: app.Version, At: time.Now(), Plain: c.Plain, Sparse: sys.Settings.EventStore != ""}
+	if o.UpTo, err = sys.Store.Head(ctx); err != nil {
+		return o, err
+	}
+	keys, err := sys.Proofs.Keys(ctx)
+	if err != nil {
+		return o, err
+	}
+	for _, k := range keys {
+		o.PublicKeys = append(o.PublicKeys, k.Key)
+	}
+	notes, err := sys.Proofs.Daily(ctx, o.UpTo)
+	for _, note := range notes {
+		o.Checkpoints = append(o.Checkpoints, []byte(note))
+	}
+	return o, err
+}
+
+func (c Archiving) Write(ctx context.Context, sys *app.System, o archive.Options) (archive.Manifest, error) {
+	bar := screen.NewBar("exporting", "events")
+	defer bar.End()
+	o.Progress = func(done, total event.Position) { bar.Show(int64(done), int64(total)) }
+	if c.Append {
+		return archive.Append(ctx, c.Dir, sys.Store, o)
+	}
+	return archive.Create(ctx, c.Dir, sys.Store, o)
+}
+
+type exportEvents struct {
+	app.Settings
+	Archiving
+
+	WithKeys bool `help:"Add the keys of personal values and secrets, wrapped by the master key. Keep such an archive as you keep the vault: an erasure does not reach it."`
+}
+
+// Run writes the archive.
+func (c exportEvents) Run(ctx context.Context) error {
+	sys, err := c.OpenBooks(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer sys.Close()
+	o, err := c.Options(ctx, sys)
+	if err != nil {
+		return err
+	}
+	if c.WithKeys { // after the head: a value's key is there before its event is
+		keys, err := sys.Vault.Export(ctx)
+		if err != nil {
+			return err
+		}
+		text, err := json.MarshalIndent(keys, "", " ")
+		if err != nil {
+			return err
+		}
+		o.Files = map[string][]byte{KeysFile: append(text, '\n')}
+	}
+	m, err := c.Write(ctx, sys, o)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%d events of the log %s, in %d segments\n", m.Events, m.StoreID, len(m.Segments))
+	return nil
+}
+
+type importEvents struct {
+	app.Settings
+
+	Dir        string `arg:"" help:"The archive's folder."`
+	NewStoreID bool   `name:"new-store-id" help:"Give the log a name of its own, for a copy that lives beside the original. Without it, the copy takes the original's place."`
+	Renumber   bool   `help:"Let positions count 1, 2, 3 …, for the archive of a log in EventStoreDB. The log gets a name of its own, and no proof of the archive holds for it."`
+}
+
+var errGaps = errors.New("the positions of this archive's log have gaps, as those of EventStoreDB have, and a log in Postgres counts 1, 2, 3 …. " +
+	"With --renumber its events are imported with positions of their own, into a log of another name: what was signed holds for the archive and not for that log. " +
+	"If the log itself is there, bahi events copy makes the same of it")
+
+// Run fills the log, all or nothing.
+func (c importEvents) Run(ctx context.Context) error {
+	if err := c.LogInPostgres("events import"); err != nil {
+		return err
+	}
+	a, err := archive.Open(c.Dir)
+	if err != nil {
+		return err
+	}
+	if a.Positions == archive.Sparse && !c.Renumber {
+		return errGaps
+	}
+	keys, err := KeysOf(a)
+	if err != nil {
+		return err
+	}
+	if keys != nil {
+		if _, err := c.MasterKeyNamed(keys.MasterKeyID); err != nil {
+			return err
+		}
+	}
+	db, err := c.Emptied(ctx)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	pool, err := db.Pool(ctx)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	v, err := c.OpenVault(ctx, pool)
+	if err != nil {
+		return err
+	}
+	into := &Importing{archive: a, keys: keys, vault: v, subjects: map[string]bool{}, renamed: c.NewStoreID || c.Renumber, renumbers: c.Renumber}
+	if into.signed, err = signedOf(a); err != nil {
+		return err
+	}
+	if into.given, err = app.SeedOf("BAHI_AUDIT_KEY", c.AuditKey); err != nil {
+		return err
+	}
+	if err := into.checkVault(ctx); err != nil {
+		return err
+	}
+	in := postgres.Import{StoreID: a.StoreID, Events: into.events(ctx), Within: into.within}
+	if into.renamed {
+		in.StoreID = uuid.Nil
+	}
+	id, err := in.Into(ctx, pool)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%d events; this is the log %s\n", a.Manifest.Events, id)
+	switch n := into.signed.Checkpoints(); {
+	case n == 0:
+	case into.signsOn:
+		fmt.Printf("Checkpoints that hold, and are kept: %d. Whoever serves this log signs on with the same key.\n", n)
+	default:
+		fmt.Fprintf(os.Stderr, "Checkpoints that hold, and stay in the archive: %d. They are another installation's; this one signs with a key of its own.\n", n)
+	}
+	if n := len(into.subjects); keys == nil && n > 0 {
+		fmt.Fprintf(os.Stderr, "The archive has no keys. What its events say of %d people and secrets stays sealed for good, here, and is shown as erased.\n"+
+			"To have it, import an archive that was exported --with-keys into another empty database.\n", n)
+	}
+	return nil
+}
+
+// KeysOf answers the archive's keys, nil when it has none.
+func KeysOf(a *archive.Archive) (*vault.Export, error) {
+	text, found, err := a.File(KeysFile)
+	if err != nil || !found {
+		return nil, err
+	}
+	var keys vault.Export
+	if err := json.Unmarshal(text, &keys); err != nil {
+		return nil, fmt.Errorf("read the archive's %s: %w", KeysFile, err)
+	}
+	return &keys, nil
+}
+
+// Importing is one import under way.
+type Importing struct {
+	archive  *archive.Archive
+	keys     *vault.Export // nil: none
+	vault    *vault.Vault
+	there    bool            // the keys are in the vault, from an import that ended before it was done
+	subjects map[string]bool // whose values the events have
+
+	signed  *audittables.Succession
+	given   [][]byte // as in BAHI_AUDIT_KEY
+	renamed bool     // the log gets a name of its own
+	signsOn bool     // with the key that signed it before
+
+	renumbers bool         // positions
+	places    moved        // where they went
+	last      event.Stored // position and time, as they are now
+}
+
+// checkVault says early what would stop the import at its end.
+func (i *Importing) checkVault(ctx context.Context) error {
+	if i.keys == nil {
+		return nil
+	}
+	has, err := i.vault.Export(ctx)
+	if err != nil {
+		return err
+	}
+	if len(has.Keys)+len(has.Named) == 0 {
+		return nil
+	}
+	if i.there = slices.EqualFunc(has.Keys, i.keys.Keys, sameKey) && slices.EqualFunc(has.Named, i.keys.Named, sameNamed); !i.there {
+		return fmt.Errorf("%w: import the archive into a database that no Bahi has served yet", vault.ErrNotEmpty)
+	}
+	return nil
+}
+
+func sameKey(a, b vault.ExportedKey) bool {
+	return a.Subject == b.Subject && a.Version == b.Version && bytes.Equal(a.Wrapped, b.Wrapped)
+}
+
+func sameNamed(a, b vault.ExportedNamed) bool {
+	return a.Name == b.Name && bytes.Equal(a.Wrapped, b.Wrapped)
+}
+
+// events are the archive's, watched on their way.
+func (i *Importing) events(ctx context.Context) iter.Seq2[event.Stored, error] {
+	return func(yield func(event.Stored, error) bool) {
+		bar := screen.NewBar("importing", "events")
+		defer bar.End()
+		for e, err := range i.archive.Events(ctx) {
+			if err == nil {
+				bar.Show(int64(e.Position), int64(i.archive.LastPosition))
+				for _, s := range SealedIn(e.Data) {
+					i.subjects[s.Subject()] = true
+				}
+				err = brokenCheckpoints(i.signed.Take(e))
+			}
+			if err == nil && i.renumbers {
+				e, err = i.Renumbered(e)
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+		if err := brokenCheckpoints(i.signed.End()); err != nil {
+			yield(event.Stored{}, err)
+		}
+	}
+}
+
+// Renumbered gives an event the next position, and lets it name others by theirs. Its time is not before that of the event before it,
+// as it may be on EventStoreDB.
+func (i *Importing) Renumbered(e event.Stored) (event.Stored, error) {
+	if namesPositions(e) {
+		if _, err := i.places.renumber(&e); err != nil {
+			return e, fmt.Errorf("renumber %s@%d: %w", e.Stream, e.Revision, err)
+		}
+	}
+	next := i.last.Position + 1
+	i.places.add(e.Position, next)
+	e.Position = next
+	if e.At.Before(i.last.At) {
+		e.At = i.last.At
+	}
+	i.last = event.Stored{Position: e.Position, At: e.At}
+	return e, nil
+}
+
+// within does what belongs to the import of the events. The vault has a transaction of its own; if the events' then fails
+// yet, the next import finds the keys in place.
+func (i *Importing) within(ctx context.Context, tx pgx.Tx) (err error) {
+	if err := forgetTables(ctx, tx); err != nil {
+		return err
+	}
+	switch {
+	case i.there:
+	case i.keys != nil:
+		err = i.vault.Import(ctx, *i.keys)
+	default:
+		err = i.erase(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	return i.passOn(ctx, tx)
+}
+
+// erase says of everybody whom the events name that their keys are gone. A subject without any key would be
+// the mark of another log's vault, at which whatever reads stops.
+func (i *Importing) erase(ctx context.Context) error {
+	now := time.Now()
+	list := make([]vault.Erasure, 0, len(i.subjects))
+	for subject := range i.subjects {
+		list = append(list, vault.Erasure{Subject: subject, At: now})
+	}
+	_, err := i.vault.ApplyErasures(ctx, list)
+	return err
+}
+
+// forgetTables drops what projections have folded from the empty log, which had another name, and the key that was
+// to sign for it.
+func forgetTables(ctx context.Context, tx pgx.Tx) error {
+	rows, _ := tx.Query(ctx, `delete from projection.generation returning name || '_g' || generation`)
+	schemas, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return fmt.Errorf("forget the empty log's projections: %w", err)
+	}
+	for _, schema := range schemas {
+		if _, err := tx.Exec(ctx, `drop schema if exists `+pgx.Identifier{schema}.Sanitize()+` cascade`); err != nil {
+			return fmt.Errorf("forget the empty log's projections: %w", err)
+		}
+	}
+	if _, err := tx.Exec(ctx, `delete from audit.checkpoint; delete from audit.key`); err != nil { // which have the log's name
+		return fmt.Errorf("forget the empty log's checkpoints: %w", err)
+	}
+	return nil
+}
+
+// SealedIn finds the sealed values of a payload, whatever its type.
+func SealedIn(data []byte) (found []event.Sealed) {
+	if !bytes.Contains(data, []byte(`"sealed"`)) {
+		return nil
+	}
+	var part any
+	if err := json.Unmarshal(data, &part); err != nil {
+		return nil // it is in the log, so it is JSON
+	}
+	var walk func(part any)
+	walk = func(part any) {
+		switch part := part.(type) {
+		case []any:
+			for _, p := range part {
+				walk(p)
+			}
+		case map[string]any:
+			if s, ok := sealedOf(part); ok {
+				found = append(found, s)
+				return
+			}
+			for _, p := range part {
+				walk(p)
+			}
+		}
+	}
+	walk(part)
+	return found
+}
+
+// sealedOf answers the object as a sealed value, if it is one.
+func sealedOf(object map[string]any) (event.Sealed, bool) {
+	text, err := json.Marshal(object)
+	if err != nil {
+		return event.Sealed{}, false
+	}
+	var personal event.Personal
+	if err := json.Unmarshal(text, &personal); err == nil {
+		return personal.Sealed, true
+	}
+	var secret event.Secret
+	if err := json.Unmarshal(text, &secret); err == nil {
+		return secret.Sealed, true
+	}
+	return event.Sealed{}, false
+}

@@ -1,0 +1,53 @@
+package events
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"bahi/eventstore/archive"
+	proofs "bahi/eventstore/audit"
+	audittables "bahi/projections/audit"
+)
+
+// signedOf reads what an archive says was signed, and with which keys. Each of its checkpoints must be signed by one of these.
+func signedOf(a *archive.Archive) (*audittables.Succession, error) {
+	if _, err := a.Checkpoints(proofs.Keys{}); err != nil { // which looks at their size, too
+		return nil, err
+	}
+	public, _, err := a.File(archive.PublicKeysFile)
+	if err != nil {
+		return nil, err
+	}
+	notes, _, err := a.File(archive.CheckpointsFile)
+	if err != nil {
+		return nil, err
+	}
+	s, err := audittables.NewSuccession(proofs.Origin(a.StoreID), string(public), proofs.SplitCheckpoints(notes))
+	return s, brokenCheckpoints(err)
+}
+
+// brokenCheckpoints says that an archive's checkpoints and its events do not belong together.
+func brokenCheckpoints(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &archive.Broken{File: archive.CheckpointsFile, Why: err.Error()}
+}
+
+// passOn leaves what was signed to this installation, if it takes the place of the one that signed.
+func (i *Importing) passOn(ctx context.Context, tx pgx.Tx) error {
+	if err := i.signed.Renumber(ctx, tx); err != nil || i.renamed {
+		return err
+	}
+	has, err := i.vault.Export(ctx)
+	if err != nil {
+		return err
+	}
+	heir := audittables.Heir{Vault: i.vault, Came: i.keys != nil, Given: i.given}
+	for _, k := range has.Named {
+		heir.Names = append(heir.Names, k.Name)
+	}
+	i.signsOn, err = i.signed.PassOn(ctx, tx, heir)
+	return err
+}

@@ -1,0 +1,142 @@
+// Package events has the commands that show, export, import and copy the log.
+package events
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"bahi/domain/event"
+	"bahi/eventstore"
+	"bahi/internal/app"
+)
+
+type Command struct {
+	Tail tailEvents `cmd:"" help:"Print the newest events, and with --follow those that come."`
+	Show showEvents `cmd:"" help:"Print an event by its position, or the events of a stream."`
+
+	Export exportEvents `cmd:"" help:"Write the log into a folder, as an archive that needs no database to be read."`
+	Import importEvents `cmd:"" help:"Fill an empty log from an archive."`
+	Copy   copyEvents   `cmd:"" help:"Copy the log into another store, or what is missing there."`
+}
+
+type tailEvents struct {
+	app.Settings
+
+	Lines  int  `short:"n" default:"20" help:"How many."`
+	Follow bool `short:"f" help:"Go on with what is appended."`
+}
+
+// Run prints one line an event.
+func (c tailEvents) Run(ctx context.Context) error {
+	sys, err := c.OpenBooks(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer sys.Close()
+	var newest []event.Stored
+	if c.Lines > 0 {
+		for e, err := range sys.Store.ReadAll(ctx, eventstore.End, eventstore.Backwards) {
+			if err != nil {
+				return err
+			}
+			if newest = append(newest, e); len(newest) == c.Lines {
+				break
+			}
+		}
+	}
+	var last event.Position
+	for _, e := range slices.Backward(newest) {
+		printLine(os.Stdout, e)
+		last = e.Position
+	}
+	if !c.Follow {
+		return nil
+	}
+	if last == 0 {
+		if last, err = sys.Store.Head(ctx); err != nil {
+			return err
+		}
+	}
+	for batch, err := range sys.Store.Subscribe(ctx, last) {
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			return err
+		}
+		for _, e := range batch.Events {
+			printLine(os.Stdout, e)
+		}
+	}
+	return nil
+}
+
+func printLine(out io.Writer, e event.Stored) {
+	fmt.Fprintf(out, "%8d  %s  %-24s %s@%d  %s\n", e.Position, e.At.Format(time.RFC3339Nano), e.Type, e.Stream, e.Revision, e.Data)
+}
+
+type showEvents struct {
+	app.Settings
+
+	Position event.Position `arg:"" optional:"" help:"Position of one event."`
+	Stream   string         `help:"A stream, such as bankrow-12."`
+}
+
+// Run prints events whole.
+func (c showEvents) Run(ctx context.Context) error {
+	if (c.Position == 0) == (c.Stream == "") {
+		return fmt.Errorf("name a position, or a stream with --stream")
+	}
+	sys, err := c.OpenBooks(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer sys.Close()
+	if c.Stream == "" {
+		e, there, err := app.ViewedLog{Store: sys.Store}.At(ctx, c.Position)
+		if err == nil && !there {
+			err = fmt.Errorf("the log has no event at position %d", c.Position)
+		}
+		if err != nil {
+			return err
+		}
+		return printWhole(os.Stdout, e)
+	}
+	found := false
+	for e, err := range sys.Store.ReadStream(ctx, c.Stream, 0, eventstore.Forwards) {
+		if err != nil {
+			return err
+		}
+		found = true
+		if err := printWhole(os.Stdout, e); err != nil {
+			return err
+		}
+	}
+	if !found {
+		return fmt.Errorf("there is no stream %s", c.Stream)
+	}
+	return nil
+}
+
+func printWhole(out io.Writer, e event.Stored) error {
+	fmt.Fprintf(out, "position  %d\nstream    %s\nrevision  %d\nid        %s\ntype      %s\nrecorded  %s\n",
+		e.Position, e.Stream, e.Revision, e.ID, e.Type, e.At.Format(time.RFC3339Nano))
+	for _, part := range []struct {
+		name string
+		text []byte
+	}{{"metadata", e.Meta}, {"data", e.Data}} {
+		var b bytes.Buffer
+		if err := json.Indent(&b, part.text, "          ", "  "); err != nil {
+			return fmt.Errorf("%s at position %d: %w", part.name, e.Position, err)
+		}
+		fmt.Fprintf(out, "%-9s %s\n", part.name, b.String())
+	}
+	_, err := fmt.Fprintln(out)
+	return err
+}

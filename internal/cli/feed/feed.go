@@ -1,0 +1,119 @@
+// Package feed has the commands for the forwarding of events to a broker.
+package feed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"text/tabwriter"
+	"time"
+
+	"bahi/domain/event"
+	"bahi/internal/app"
+	feeds "bahi/reactors/feed"
+	views "bahi/readmodels/ops"
+)
+
+type Command struct {
+	Status feedStatus `cmd:"" help:"Tell how far the feed is, and why it stands still if it does."`
+	Replay feedReplay `cmd:"" help:"Let the feed go on at another event, to forward old ones once more or to follow another log."`
+	Retry  feedRetry  `cmd:"" help:"Let a parked feed try its event again."`
+	Skip   feedSkip   `cmd:"" help:"Let a parked feed pass over its event. The reason is recorded in the log."`
+}
+
+type feedStatus struct{ app.Settings }
+
+// Run prints one line.
+func (c feedStatus) Run(ctx context.Context) error {
+	return withFeed(ctx, c.Settings, func(ctx context.Context, sys *app.System) error {
+		at, err := feeds.Look(ctx, sys.Pool)
+		if errors.Is(err, feeds.ErrNotBegun) {
+			fmt.Println(err)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		state, why := feeds.Live, ""
+		if at.Error != nil {
+			state, why = feeds.Parked, *at.Error
+		}
+		behind, since := "?", "?" // in another log
+		if at.StoreID == sys.Store.ID() {
+			lag, err := feeds.Behind(ctx, sys.Store, at.Position, time.Now())
+			if err != nil {
+				return err
+			}
+			behind, since = c.Behind(lag.Head, at.Position), lag.Time.Round(time.Second).String()
+		}
+		out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(out, "STATE\tPOSITION\tLAG\tOLDEST\tLOG\tERROR")
+		fmt.Fprintf(out, "%s\t%d\t%s\t%s\t%s\t%s\n", state, at.Position, behind, since, at.StoreID, why)
+		return out.Flush()
+	})
+}
+
+type feedReplay struct {
+	app.Settings
+
+	From uint64 `required:"" placeholder:"POSITION" help:"Of the first event that is forwarded; 1 for all of the log."`
+}
+
+// Run moves the feed's checkpoint.
+func (c feedReplay) Run(ctx context.Context) error {
+	return withFeed(ctx, c.Settings, func(ctx context.Context, sys *app.System) error {
+		if err := feeds.Replay(ctx, sys.Pool, sys.Store, event.Position(c.From)); err != nil {
+			return err
+		}
+		fmt.Printf("the feed goes on at position %d\n", c.From)
+		return nil
+	})
+}
+
+type feedRetry struct{ app.Settings }
+
+// Run clears the note at which the feed stands still.
+func (c feedRetry) Run(ctx context.Context) error {
+	return withFeed(ctx, c.Settings, func(ctx context.Context, sys *app.System) error {
+		err := app.Builds{System: sys}.Retry(ctx, feeds.Name)
+		switch {
+		case errors.Is(err, views.ErrNotParked):
+			return errors.New("the feed is not parked")
+		case err == nil:
+			fmt.Println("the feed tries again")
+		}
+		return err
+	})
+}
+
+type feedSkip struct {
+	app.Settings
+
+	Position uint64 `required:"" help:"Of the event at which it is parked."`
+	Reason   string `required:"" help:"Why it need not be forwarded."`
+}
+
+// Run records that the event is skipped.
+func (c feedSkip) Run(ctx context.Context) error {
+	return withFeed(ctx, c.Settings, func(ctx context.Context, sys *app.System) error {
+		_, err := app.Builds{System: sys}.Skip(ctx, sys.ByOperator(sys.Home), feeds.Name, event.Position(c.Position), c.Reason)
+		switch {
+		case errors.Is(err, views.ErrNotParked):
+			return fmt.Errorf("the feed is not parked at position %d", c.Position)
+		case err == nil:
+			fmt.Println("the feed passes over the event")
+		}
+		return err
+	})
+}
+
+// withFeed does something about the feed beside a running system or without one.
+func withFeed(ctx context.Context, s app.Settings, do func(context.Context, *app.System) error) error {
+	sys, err := s.OpenBooks(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer sys.Close()
+	return do(ctx, sys)
+}

@@ -1,0 +1,38 @@
+// Package gateway has the command that serves the log alone.
+package gateway
+
+import (
+	"cmp"
+	"context"
+
+	"bahi/internal/app"
+	"bahi/internal/pgcluster"
+)
+
+// Command is a bahi that has the log and nothing else: no tables are folded and no mails are sent. Other bahis may have
+// their log there.
+type Command struct {
+	app.Settings
+	app.GatewaySettings
+	app.OperatorSettings
+}
+
+// Run serves the log until the context ends.
+func (c Command) Run(ctx context.Context) error {
+	lock, err := pgcluster.Lock(c.Data)
+	if err != nil {
+		return err
+	}
+	defer lock.Release() //nolint:errcheck // the process ends
+	sys, err := c.OpenBooks(ctx, true)
+	if err != nil {
+		return err
+	}
+	defer sys.Close()
+	key, err := c.OperatorKey(c.Data)
+	if err != nil {
+		return err
+	}
+	c.GatewayAddr = cmp.Or(c.GatewayAddr, app.DefaultGateway)
+	return c.ServeWithGateway(ctx, sys, key, sys.Commands.Run)
+}

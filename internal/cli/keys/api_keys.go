@@ -1,0 +1,140 @@
+// Package keys has the commands for API keys and for the keys that sign tokens.
+package keys
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"text/tabwriter"
+	"time"
+
+	"github.com/google/uuid"
+
+	"bahi/commands/access"
+	"bahi/domain/access/apikey"
+	"bahi/domain/actor"
+	"bahi/internal/app"
+	"bahi/internal/cli/screen"
+	"bahi/readmodels"
+)
+
+type APICommand struct {
+	Create createKey `cmd:"" help:"Make a key; it is printed once."`
+	List   listKeys  `cmd:"" help:"List a workspace's keys."`
+	Revoke revokeKey `cmd:"" help:"Revoke a key."`
+}
+
+// inWorkspace chooses the workspace that a command is about.
+type inWorkspace struct {
+	app.Settings
+
+	Workspace string `placeholder:"UUID" help:"A workspace's id, or new for another one. Without it, the operator's."`
+}
+
+func (c inWorkspace) choose(sys *app.System) (uuid.UUID, error) {
+	switch c.Workspace {
+	case "":
+		return sys.Home, nil
+	case "new":
+		return uuid.New(), nil
+	default:
+		return uuid.Parse(c.Workspace)
+	}
+}
+
+type createKey struct {
+	inWorkspace
+
+	Name        string        `required:"" help:"What the key is for."`
+	Ledger      actor.Level   `default:"write" enum:"none,read,write" help:"none, read or write."`
+	Messaging   actor.Level   `default:"none" enum:"none,read,write" help:"none, read or write."`
+	Marketplace actor.Level   `default:"none" enum:"none,read,write" help:"none, read or write."`
+	Audit       actor.Level   `default:"none" enum:"none,read,write" help:"none, read or write."`
+	Operator    bool          `help:"Everything, in every workspace."`
+	ExpiresIn   time.Duration `help:"After how long it is refused."`
+}
+
+// Run makes the key and prints it on standard output, alone, so that a script can take it.
+func (c createKey) Run(ctx context.Context) error {
+	c.MayBegin = true
+	sys, err := c.Open(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer sys.Close()
+	workspace, err := c.choose(sys)
+	if err != nil {
+		return err
+	}
+	create := apikey.Create{
+		Workspace: workspace, Now: time.Now(), Name: c.Name,
+		Permissions: actor.Permissions{
+			Ledger: c.Ledger, Messaging: c.Messaging, Marketplace: c.Marketplace, Audit: c.Audit, Operator: c.Operator,
+		},
+	}
+	if c.ExpiresIn > 0 {
+		at := time.Now().Add(c.ExpiresIn).UTC().Truncate(time.Second)
+		create.ExpiresAt = &at
+	}
+	key, out, err := access.CreateAPIKey(ctx, sys.Commands, sys.ByOperator(workspace), create)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "key %s for workspace %s, shown once:\n", out.ID, workspace)
+	fmt.Println(key)
+	return nil
+}
+
+type listKeys struct{ inWorkspace }
+
+// Run prints one line a key.
+func (c listKeys) Run(ctx context.Context) error {
+	sys, err := c.Open(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer sys.Close()
+	workspace, err := c.choose(sys)
+	if err != nil {
+		return err
+	}
+	if err := sys.CatchUp(ctx); err != nil {
+		return err
+	}
+	keys, err := sys.Market.APIKeys(readmodels.WithFreshness(ctx, &readmodels.Freshness{Wait: app.CatchUpWithin}), workspace)
+	if err != nil {
+		return err
+	}
+	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(out, "ID\tNAME\tPERMISSIONS\tCREATED\tEXPIRES\tREVOKED")
+	for _, k := range keys {
+		permissions, err := json.Marshal(k.Permissions)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.Name, permissions, screen.Moment(&k.CreatedAt), screen.Moment(k.ExpiresAt), screen.Moment(k.RevokedAt))
+	}
+	return out.Flush()
+}
+
+type revokeKey struct {
+	inWorkspace
+
+	ID uuid.UUID `arg:"" help:"The key's id, as listed."`
+}
+
+// Run revokes the key.
+func (c revokeKey) Run(ctx context.Context) error {
+	sys, err := c.Open(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer sys.Close()
+	workspace, err := c.choose(sys)
+	if err != nil {
+		return err
+	}
+	_, err = access.RevokeAPIKey(ctx, sys.Commands, sys.ByOperator(workspace), c.ID)
+	return err
+}

@@ -1,0 +1,177 @@
+// Package people has the commands for the accounts of people.
+package people
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/google/uuid"
+
+	"bahi/commands"
+	"bahi/commands/access"
+	"bahi/internal/app"
+	"bahi/internal/cli/screen"
+	"bahi/readmodels"
+)
+
+type Command struct {
+	Create createUser `cmd:"" help:"Make an account whose address need not be verified; its password is printed once."`
+	List   listUsers  `cmd:"" help:"List the accounts of the deployment."`
+	Grant  grantUser  `cmd:"" help:"Let a user operate the deployment, or no more."`
+	Keep   keepUser   `cmd:"" help:"Cancel a deletion that a user asked for."`
+	Delete deleteUser `cmd:"" help:"Ask for a user's deletion in their name; it comes after the grace, as theirs does."`
+}
+
+type createUser struct {
+	app.Settings
+
+	Email         string `required:"" help:"The address; nobody else's."`
+	FirstName     string `required:"" help:"First name."`
+	LastName      string `required:"" help:"Last name."`
+	Operator      bool   `help:"Let them operate the deployment."`
+	PasswordStdin bool   `help:"Take the password from standard input, up to the end of the line. Without it, one is made."`
+	MinPassword   int    `env:"BAHI_PASSWORD_MINIMUM" name:"password-minimum" default:"8" help:"Least characters of a password."`
+}
+
+// Run makes the account, and prints a password that was made for it on standard output, alone, so that a
+// script can take it.
+func (c createUser) Run(ctx context.Context) error {
+	password := rand.Text()
+	if c.PasswordStdin {
+		line := bufio.NewScanner(os.Stdin)
+		line.Scan()
+		if err := line.Err(); err != nil {
+			return fmt.Errorf("read the password: %w", err)
+		}
+		password = line.Text()
+	}
+	c.Outside.MinPassword = c.MinPassword
+	c.MayBegin = true
+	sys, err := c.Open(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer sys.Close()
+	req := sys.ByOperator(uuid.Nil)
+	made, err := sys.Accounts.Admit(ctx, req, access.Registration{
+		Email: c.Email, Password: password, FirstName: c.FirstName, LastName: c.LastName,
+	})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(os.Stderr, "user", made.ID)
+	if !c.PasswordStdin {
+		fmt.Fprintln(os.Stderr, "password, shown once:")
+		fmt.Println(password)
+	}
+	if c.Operator {
+		return sys.Accounts.Grant(ctx, req, made.ID, true)
+	}
+	return nil
+}
+
+type listUsers struct{ app.Settings }
+
+// Run prints one line a user, who came first first.
+func (c listUsers) Run(ctx context.Context) error {
+	sys, err := c.Open(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer sys.Close()
+	if err := sys.CatchUp(ctx); err != nil {
+		return err
+	}
+	users, err := sys.Market.Users(readmodels.WithFreshness(ctx, &readmodels.Freshness{Wait: app.CatchUpWithin}))
+	if err != nil {
+		return err
+	}
+	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(out, "ID\tEMAIL\tNAME\tVERIFIED\tOPERATOR\tWORKSPACE\tCREATED\tLAST LOGIN\tDELETE AFTER")
+	for _, u := range users {
+		fmt.Fprintf(out, "%s\t%s\t%s\t%t\t%t\t%s\t%s\t%s\t%s\n", u.ID, joined(u.Email), joined(u.FirstName, u.LastName),
+			u.EmailVerified, u.Operator, u.WorkspaceID, screen.Moment(&u.CreatedAt), screen.Moment(u.LastLoginAt), screen.Moment(u.DeleteAfter))
+	}
+	return out.Flush()
+}
+
+// joined puts together what is there.
+func joined(texts ...*string) string {
+	var all []string
+	for _, text := range texts {
+		if text != nil {
+			all = append(all, *text)
+		}
+	}
+	if len(all) == 0 {
+		return "-"
+	}
+	return strings.Join(all, " ")
+}
+
+// ofUser names the user that a command is about.
+type ofUser struct {
+	app.Settings
+
+	ID uuid.UUID `arg:"" help:"The user's id, as listed."`
+}
+
+// run does something to the user.
+func (c ofUser) run(ctx context.Context, do func(ctx context.Context, req commands.Request, a *access.Accounts) error) error {
+	sys, err := c.Open(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer sys.Close()
+	return do(ctx, sys.ByOperator(uuid.Nil), sys.Accounts)
+}
+
+type grantUser struct {
+	ofUser
+
+	Operator bool `required:"" negatable:"" help:"Whether they may operate the deployment: --operator=false takes it away."`
+}
+
+// Run grants it.
+func (c grantUser) Run(ctx context.Context) error {
+	return c.run(ctx, func(ctx context.Context, req commands.Request, a *access.Accounts) error {
+		return a.Grant(ctx, req, c.ID, c.Operator)
+	})
+}
+
+type keepUser struct{ ofUser }
+
+// Run cancels the deletion.
+func (c keepUser) Run(ctx context.Context) error {
+	return c.run(ctx, func(ctx context.Context, req commands.Request, a *access.Accounts) error {
+		return a.CancelDeletion(ctx, req, c.ID)
+	})
+}
+
+type deleteUser struct {
+	ofUser
+
+	Grace time.Duration `env:"BAHI_DELETION_GRACE" name:"deletion-grace" default:"336h" help:"Time until the deletion; 0s deletes at once; at most 696h."`
+}
+
+// Run asks for it, and tells when it will be.
+func (c deleteUser) Run(ctx context.Context) error {
+	c.Outside.Grace = &c.Grace
+	return c.run(ctx, func(ctx context.Context, req commands.Request, a *access.Accounts) error {
+		if _, err := a.RequestDeletion(ctx, req, c.ID); err != nil {
+			return err
+		}
+		s, err := a.Load(ctx, c.ID)
+		if err != nil {
+			return err
+		}
+		fmt.Printf("to be deleted after %s\n", screen.Moment(s.DeleteAfter))
+		return nil
+	})
+}

@@ -1,0 +1,166 @@
+// Package screen shows progress and moments on a terminal.
+package screen
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
+	"golang.org/x/term"
+)
+
+func Moment(t *time.Time) string {
+	if t == nil {
+		return "-"
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+// patience is how long something may take before its progress is shown.
+const patience = time.Second
+
+// lineEvery is how often a line tells of progress where there is no terminal.
+const lineEvery = 5 * time.Second
+
+// barWidth is how wide a bar is, with what is said before and after it.
+const barWidth = 110
+
+// Bars shows how far several long pieces of work have come: a bar for each on a terminal, else lines.
+type Bars struct {
+	unit  string
+	began time.Time
+	tty   bool
+	out   io.Writer
+
+	mu   sync.Mutex
+	bars *mpb.Progress // nil until the first is shown
+	all  map[string]*worked
+}
+
+// worked is one piece of work.
+type worked struct {
+	name  string
+	began time.Time
+	at    int64     // when it began to be shown
+	last  time.Time // when a line told of it
+	bar   *mpb.Bar
+}
+
+func NewBars(unit string) *Bars {
+	return &Bars{unit: unit, began: time.Now(), tty: term.IsTerminal(int(os.Stderr.Fd())), out: os.Stderr, all: map[string]*worked{}}
+}
+
+// Show tells that done of total is done of the work with a key, which is called name at the moment.
+func (p *Bars) Show(key, name string, done, total int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	w := p.all[key]
+	if w == nil {
+		w = &worked{began: now, at: done, last: now}
+		p.all[key] = w
+	}
+	w.name = name
+	switch {
+	case now.Sub(p.began) < patience || total <= 0:
+	case p.tty:
+		if w.bar == nil {
+			w.bar = p.newBar(w, total)
+		}
+		w.bar.SetTotal(max(total, done), false)
+		w.bar.SetCurrent(done)
+	case now.Sub(w.last) >= lineEvery:
+		w.last = now
+		fmt.Fprintf(p.out, "%s: %d of %d %s (%d %%), %.0f a second\n", name, done, total, p.unit, 100*done/total, w.rate(done, now))
+	}
+}
+
+// Say prints a line above the bars.
+func (p *Bars) Say(line string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.bars != nil {
+		_, _ = p.bars.Write([]byte(line + "\n")) // to the terminal: there is nobody else to tell
+		return
+	}
+	fmt.Fprintln(p.out, line)
+}
+
+// rate is how much of the work was done a second since it began to be shown.
+func (w *worked) rate(done int64, now time.Time) float64 {
+	if took := now.Sub(w.began).Seconds(); took > 0 {
+		return float64(done-w.at) / took
+	}
+	return 0
+}
+
+func (p *Bars) newBar(w *worked, total int64) *mpb.Bar {
+	if p.bars == nil {
+		p.bars = mpb.New(mpb.WithOutput(p.out), mpb.WithWidth(barWidth))
+	}
+	return p.bars.AddBar(total, mpb.BarRemoveOnComplete(),
+		mpb.PrependDecorators(decor.Any(func(decor.Statistics) string {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			return w.name
+		}, decor.WCSyncSpaceR), decor.CountersNoUnit("%d / %d", decor.WCSyncSpace)),
+		mpb.AppendDecorators(decor.Percentage(decor.WCSyncSpace), decor.Any(func(s decor.Statistics) string {
+			now := time.Now()
+			rate := w.rate(s.Current, now)
+			left := "?"
+			if rate > 0 {
+				left = time.Duration(float64(s.Total-s.Current) / rate * float64(time.Second)).Round(time.Second).String()
+			}
+			return fmt.Sprintf("%.0f %s/s, %s left", rate, p.unit, left)
+		}, decor.WCSyncSpace)),
+	)
+}
+
+// Done takes the bar of a piece of work away.
+func (p *Bars) Done(key string) {
+	p.mu.Lock()
+	var bar *mpb.Bar
+	if w := p.all[key]; w != nil {
+		bar, w.bar = w.bar, nil
+	}
+	p.mu.Unlock()
+	if bar != nil {
+		bar.Abort(true)
+	}
+}
+
+// End takes all bars away.
+func (p *Bars) End() {
+	p.mu.Lock()
+	keys := make([]string, 0, len(p.all))
+	for key := range p.all {
+		keys = append(keys, key)
+	}
+	p.mu.Unlock()
+	for _, key := range keys {
+		p.Done(key)
+	}
+	if p.bars != nil {
+		p.bars.Wait()
+	}
+}
+
+// Bar shows how far one long piece of work has come.
+type Bar struct {
+	name string
+	all  *Bars
+}
+
+func NewBar(name, unit string) *Bar {
+	return &Bar{name: name, all: NewBars(unit)}
+}
+
+// Show tells that done of total is done.
+func (p *Bar) Show(done, total int64) { p.all.Show(p.name, p.name, done, total) }
+
+// End takes the bar away.
+func (p *Bar) End() { p.all.End() }

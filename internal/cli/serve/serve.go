@@ -1,0 +1,64 @@
+// Package serve has the command that serves the HTTP interface.
+package serve
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"time"
+
+	"bahi/http/api"
+	"bahi/internal/app"
+	"bahi/internal/pgcluster"
+)
+
+type Command struct {
+	app.Settings
+	app.OutsideSettings
+	app.GatewaySettings
+	app.OperatorSettings
+
+	Addr string `env:"BAHI_ADDR" default:"127.0.0.1:8080" help:"Where HTTP listens."`
+	OTLP string `env:"OTEL_EXPORTER_OTLP_ENDPOINT" name:"otlp-endpoint" placeholder:"URL" help:"Where traces go (OTLP over HTTP). Without it, none are made."`
+}
+
+// Run serves until the context ends.
+func (c Command) Run(ctx context.Context) error {
+	began := time.Now()
+	lock, err := pgcluster.Lock(c.Data)
+	if err != nil {
+		return err
+	}
+	defer lock.Release() //nolint:errcheck // the process ends
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.Addr)
+	if err != nil {
+		return fmt.Errorf("BAHI_ADDR: %w", err)
+	}
+	defer listener.Close() //nolint:errcheck // the server closes it first
+	if c.Limits, err = api.ParseLimits(os.Environ()); err != nil {
+		return err
+	}
+	c.TokensOf = c.PublicURL
+	if c.PublicURL == "" && c.Addr != "127.0.0.1:8080" {
+		c.PublicURL = "http://" + listener.Addr().String()
+	}
+	c.Outside = c.OutsideSettings
+	sys, err := c.Open(ctx, true)
+	if err != nil {
+		return err
+	}
+	defer sys.Close()
+	key, err := c.OperatorKey(c.Data)
+	if err != nil {
+		return err
+	}
+	tracer, flush, err := app.Tracing(ctx, c.OTLP)
+	if err != nil {
+		return err
+	}
+	defer flush()
+
+	sys.Log.Info("serving", "address", "http://"+listener.Addr().String(), "after", time.Since(began).Round(time.Millisecond), "log", sys.Store.ID())
+	return c.ServeWithGateway(ctx, sys, key, func(ctx context.Context) error { return sys.Serve(ctx, listener, key, tracer) })
+}
