@@ -1,13 +1,13 @@
 -- The event log. Its rows are never changed or deleted.
 --
 -- Positions are given under the log's lock, an advisory lock that every append holds until it commits.
--- An append that knows the newest event shares the lock with its like, and the primary key decides
--- between them. So positions have no gaps, and commit order is position order: whoever has seen position
--- N has seen all up to N.
+-- Appends that know the newest event share the lock, and the primary key decides between them. So
+-- positions have no gaps, and commit order is position order: a reader at position N has seen all up
+-- to N.
 
 create schema log;
 
--- What the log is, as opposed to what is in it.
+-- The log's own name and format.
 create table log.identity (
   only_row boolean primary key default true check (only_row),
   store_id uuid not null default gen_random_uuid()
@@ -29,8 +29,7 @@ create table log.event (
 
 create unique index event_stream_revision_idx on log.event (stream, revision);
 
--- An append that names an exact revision finds its own repetition there; only the others need to be
--- looked up by id.
+-- A repeated append with an exact revision finds itself there; only the others are looked up by id.
 create unique index event_stream_id_idx on log.event (stream, id) where open_ended;
 
 -- The position of the newest event, 0 in an empty log.

@@ -1,12 +1,12 @@
--- The vault: the keys of everything that is stored encrypted, each wrapped by the master key, which is
+-- The vault: the keys of all encrypted values, each wrapped by the master key, which is
 -- not in the database. The vault must not be lost, as the log must not: package eventstore/vault.
 
 create schema vault;
 
--- Which master key wraps the others. A node that has another one refuses to start.
+-- The master key that wraps the others. A node with another one refuses to start.
 create table vault.master (
   only_row boolean primary key default true check (only_row),
-  key_id   text not null, -- derived from the key, and tells nothing of it
+  key_id   text not null, -- derived from the key; reveals nothing about it
   since    timestamptz not null default now()
 );
 

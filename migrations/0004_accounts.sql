@@ -1,5 +1,5 @@
--- What sign-in leans on: passwords, sessions, their tokens, and the tokens that are mailed. None of it
--- is in the log or folded from it. Tokens stand here as hashes, and the keys that sign them are in the
+-- Passwords, sessions, their tokens, and mailed tokens. None of it is in the log or computed from it.
+-- Tokens are stored as hashes, and the keys that sign them are in the
 -- vault: package commands/access/credentials.
 
 create schema account;
@@ -8,7 +8,7 @@ create schema account;
 create table account.password (
   user_id    uuid primary key,
   hash       text not null,       -- Argon2id with its parameters and salt, in PHC's string format
-  changed_at timestamptz not null -- by the person; hashing anew with other parameters is no change
+  changed_at timestamptz not null -- by the person; another hash of the same password is no change
 );
 
 -- Which keys sign tokens: the newest does, all of them verify. The keys are in the vault, named jwt/<kid>.
@@ -47,8 +47,8 @@ create table account.refresh_token (
 create index refresh_token_family_id_idx on account.refresh_token (family_id);
 create index refresh_token_expires_at_idx on account.refresh_token (expires_at);
 
--- Tokens that came by mail and open one thing once. A newer one takes the place of the one before. What was
--- spent stays for a while, so that the job that mailed it does not make it anew.
+-- Mailed tokens; each works once. A newer one replaces the one before. A spent one stays for a while, so
+-- that the job that mailed it does not create it again.
 create table account.mailed_token (
   subject_id    uuid not null, -- the user; for an invitation, the invitation
   kind          text not null,

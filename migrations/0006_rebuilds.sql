@@ -1,5 +1,5 @@
--- A projection is built anew while it is read. What a build needs to be watched, stopped for a while and
--- taken up again after a crash stands beside its checkpoint.
+-- A projection is rebuilt while it is read. These columns let a build be watched, paused, and resumed
+-- after a crash.
 --
 -- A generation is one of: live (it is read); kept (keep_until is set: it was read, and follows on so that it
 -- can be read again at once); scratch (a check's, which nobody is to read); else it is being built, for which
@@ -9,7 +9,7 @@ alter table projection.generation
   add column phase       text,              -- of a build; package projections
   add column total       bigint not null default 0, -- the log's head as of which the build fills
   add column rate        double precision not null default 0, -- events a second
-  add column paused      boolean not null default false, -- somebody wants it to stand still
+  add column paused      boolean not null default false, -- an operator has paused it
   add column throttle    int check (throttle > 0), -- the most events a second; null: as many as it can
   add column partitions  int not null default 1 check (partitions > 0), -- that fill it, each with a place of its own
   add column accepted    boolean not null default false, -- it may take the live one's place though it differs

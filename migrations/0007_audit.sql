@@ -1,10 +1,10 @@
--- What was signed about the log: package projections/audit. It must not be lost, since nobody could sign the
--- same once more, and it is never changed but for what is said below.
+-- Checkpoints that were signed about the log: package projections/audit. They must not be lost, since nobody can sign
+-- them again, and they never change but as described below.
 
 create schema audit;
 
 -- The keys that checkpoints are signed with. The log says which one does: the one that the newest
--- AuditKeyRotated names, else the first. since and until repeat that for who only looks here.
+-- AuditKeyRotated names, else the first. since and until repeat that for readers of this table.
 create table audit.key (
   number     int generated always as identity primary key, -- the order in which they were made
   verifier   text collate "C" not null unique, -- name, key id and public key, as the signed-note format has them

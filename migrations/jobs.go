@@ -10,8 +10,8 @@ import (
 	"github.com/riverqueue/river/rivermigrate"
 )
 
-// jobs brings River's schema to the version that this program's River wants. Its migrations need
-// transactions of their own: one uses a value that an earlier one adds to a type.
+// jobs migrates River's schema to the version of this program's River. Its migrations need
+// separate transactions: one uses a value that an earlier one adds to a type.
 func jobs(ctx context.Context, url string) error {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {

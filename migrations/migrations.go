@@ -1,5 +1,5 @@
-// Package migrations makes the tables that are not projections: the log, the vault, the registry of
-// projections, and the queue of jobs, which is River's own. What a projection owns is in its own DDL and can be thrown away.
+// Package migrations creates the tables that are not projections: the log, the vault, the registry of
+// projections, and River's queue of jobs. A projection's tables are in its own DDL and can be dropped.
 package migrations
 
 import (
@@ -14,15 +14,14 @@ import (
 //go:embed *.sql
 var files embed.FS
 
-// Up brings the database that url names to the newest version. Several processes may call it at once:
-// one works, the others wait.
+// Up migrates the database at url to the newest version. Of concurrent processes one works and the others wait.
 func Up(ctx context.Context, url string) error {
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
 		return fmt.Errorf("connect to migrate: %w", err)
 	}
 	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // nothing is left to lose
-	// It goes with the connection. Tern has a lock of its own, which ends before River's part begins.
+	// The lock ends with the connection. Tern's own lock ends before River's migrations begin.
 	if _, err := conn.Exec(ctx, `select pg_advisory_lock(8241005)`); err != nil {
 		return fmt.Errorf("wait for others to migrate: %w", err)
 	}

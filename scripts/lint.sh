@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Format, vet, linters, shell scripts: all are run, and any that complains fails the whole.
+# Runs format, vet, linters and the check of shell scripts. Each complaint fails the script.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 status=0

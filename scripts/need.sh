@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Says what is missing before anything starts that would fail half-way. Usage: need.sh git go cc
+# Names missing tools before anything starts that would fail half-way. Usage: need.sh git go cc
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -9,7 +9,7 @@ need_git() {
   command -v git >/dev/null || missing+=("git: apt-get install git")
 }
 
-# go.mod says which Go is wanted; an older one that may fetch toolchains does so by itself.
+# go.mod names the wanted Go; an older Go that may fetch toolchains does so by itself.
 need_go() {
   local want have
   want=$(awk '$1 == "go" { print $2 }' go.mod)

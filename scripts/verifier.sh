@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds cmd/bahi-verify for browsers, for the page /console/verify: Go embeds what lies in http/console/verify.
+# Builds cmd/bahi-verify for browsers, for the page /console/verify: Go embeds the files in http/console/verify.
 # Usage: verifier.sh [folder]
 set -euo pipefail
 cd "$(dirname "$0")/.."

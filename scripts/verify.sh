@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Generates everything anew and fails if that changes a file. Edits that were there before do not matter.
+# Generates everything again and fails if that changes a file. Earlier edits do not matter.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

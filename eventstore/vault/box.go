@@ -19,7 +19,7 @@ func newAEAD(key []byte) (tink.AEAD, error) {
 	return aead, nil
 }
 
-// join puts each part's length before it, so that no two lists of parts give the same bytes.
+// join returns the parts, each preceded by its length: no two lists of parts give the same bytes.
 func join(parts ...string) []byte {
 	var b []byte
 	for _, p := range parts {
@@ -29,7 +29,7 @@ func join(parts ...string) []byte {
 	return b
 }
 
-// The associated data of what is sealed and wrapped, as the package's documentation has them.
+// The associated data of sealed values and wrapped keys; the package's documentation lists them.
 
 func ofValue(class event.Class, subject string, version int) []byte {
 	return join("bahi value 1", string(class), subject, strconv.Itoa(version))

@@ -10,25 +10,24 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Erasure tells that a subject's key was destroyed.
+// Erasure records that a subject's key was destroyed.
 type Erasure struct {
 	Subject string    `json:"subject"`
 	At      time.Time `json:"at"`
 }
 
-// Erase destroys the subject's key, and so every value that was ever sealed with it. When it answers nil
-// this is on disk, no node opens such a value any more, and the subject will never have another key. Erasing
-// again changes nothing, and so does losing the answer.
+// Erase destroys the subject's key, and with it every value sealed with it. When Erase returns nil, this
+// is on disk, no node opens such a value any more, and the subject never gets another key. Erasing again
+// changes nothing, so a lost reply does no harm.
 //
-// Append the event that tells of the erasure before: what stands after it in the log is then known to
-// be of nobody's.
+// Append the event of the erasure first: later events in the log then hold no value of the subject.
 func (v *Vault) Erase(ctx context.Context, subject string) error {
 	_, err := v.ApplyErasures(ctx, []Erasure{{Subject: subject, At: time.Now()}})
 	return err
 }
 
-// Erasures lists what was erased, oldest first. Keep it apart from the database's backups: restoring one
-// brings the keys back that were destroyed since.
+// Erasures returns the erased subjects, oldest first. Keep the list apart from the database's backups: a
+// restore brings back keys that were destroyed after the backup.
 func (v *Vault) Erasures(ctx context.Context) ([]Erasure, error) {
 	rows, _ := v.pool.Query(ctx, `
 		select subject, min(destroyed_at) from vault.key where destroyed_at is not null
@@ -40,8 +39,8 @@ func (v *Vault) Erasures(ctx context.Context) ([]Erasure, error) {
 	return list, nil
 }
 
-// ApplyErasures erases all of the list, or answers an error and has erased none, and answers how many
-// subjects were not erased before. After a backup was restored it takes the list from [Vault.Erasures].
+// ApplyErasures erases all subjects of the list or, if it fails, none. It returns how many were not erased
+// before. Call it after a restore, with the list of [Vault.Erasures].
 func (v *Vault) ApplyErasures(ctx context.Context, list []Erasure) (changed int, err error) {
 	list = slices.Clone(list)
 	slices.SortFunc(list, func(a, b Erasure) int { return cmp.Or(cmp.Compare(a.Subject, b.Subject), a.At.Compare(b.At)) })
@@ -51,7 +50,7 @@ func (v *Vault) ApplyErasures(ctx context.Context, list []Erasure) (changed int,
 		subjects[i], moments[i] = e.Subject, e.At
 	}
 	err = v.write(ctx, func(tx pgx.Tx) error {
-		// A subject without a key gets a destroyed one, so that it never gets another.
+		// A subject without a key gets a destroyed one, and so never a new one.
 		tag, err := tx.Exec(ctx, `
 			insert into vault.key as k (subject, key_version, wrapped, destroyed_at)
 			select subject, 1, null, at from unnest($1::text[], $2::timestamptz[]) n (subject, at) order by subject

@@ -27,7 +27,7 @@ func TestErasedValuesAreGoneOnEveryNodeAtOnce(t *testing.T) {
 	_, err = two.Show(t.Context(), asha.Sealed)
 	require.ErrorIs(t, err, event.ErrErased)
 	requireText(t, two, ravi, address)
-	require.Equal(t, formOf(t, asha), formOf(t, gone), "what stands in the log stays")
+	require.Equal(t, formOf(t, asha), formOf(t, gone), "what is in the log stays")
 
 	_, err = event.MapSealed([]event.Personal{event.NewPersonal("user-1", "again")}, sealer(t.Context(), two))
 	require.ErrorIs(t, err, event.ErrErased)

@@ -9,15 +9,15 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Export is the whole vault, its keys as wrapped as they are stored. It opens nothing without the master
-// key, and is nonetheless to be kept apart from the exports of the log, for an erasure does not reach it.
+// Export is the whole vault, with its keys wrapped as stored. It opens nothing without the master key.
+// Keep it apart from exports of the log all the same: an erasure does not reach it.
 type Export struct {
 	MasterKeyID string          `json:"master_key_id"`
 	Keys        []ExportedKey   `json:"keys"`
 	Named       []ExportedNamed `json:"named"`
 }
 
-// ExportedKey is the data key of a subject, or the note that it was destroyed.
+// ExportedKey is the data key of a subject, or the record that it was destroyed.
 type ExportedKey struct {
 	Subject     string     `json:"subject"`
 	Version     int        `json:"version"`
@@ -26,17 +26,17 @@ type ExportedKey struct {
 	DestroyedAt *time.Time `json:"destroyed_at,omitempty"`
 }
 
-// ExportedNamed is a key that has a name.
+// ExportedNamed is a named key.
 type ExportedNamed struct {
 	Name      string    `json:"name"`
 	Wrapped   []byte    `json:"wrapped"`
 	CreatedAt time.Time `json:"created_at"`
 }
 
-// ErrNotEmpty tells that an import would have to mix two vaults.
+// ErrNotEmpty is the error of an import into a vault that has keys.
 var ErrNotEmpty = errors.New("the vault has keys already")
 
-// Export answers the vault as it is at one moment.
+// Export returns the vault as of one moment.
 func (v *Vault) Export(ctx context.Context) (Export, error) {
 	var out Export
 	err := pgx.BeginTxFunc(ctx, v.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
@@ -59,8 +59,8 @@ func (v *Vault) Export(ctx context.Context) (Export, error) {
 	return out, nil
 }
 
-// Import fills an empty vault, all or nothing. It answers [ErrNotEmpty], [ErrOtherMaster] when the keys are
-// wrapped by another master key than this vault's, or [ErrChanged].
+// Import fills an empty vault, all or nothing. It fails with [ErrNotEmpty], with [ErrOtherMaster] if another
+// master key than this vault's wraps the keys, or with [ErrChanged].
 func (v *Vault) Import(ctx context.Context, in Export) error {
 	err := v.underMaster(ctx, func(tx pgx.Tx, m *master) error {
 		if in.MasterKeyID != m.id {
@@ -69,7 +69,7 @@ func (v *Vault) Import(ctx context.Context, in Export) error {
 		if err := in.check(m); err != nil {
 			return err
 		}
-		// Nobody makes a key between the look and the copy.
+		// No key is created between the check and the copy.
 		if _, err := tx.Exec(ctx, `lock table vault.key, vault.named in exclusive mode`); err != nil {
 			return err
 		}
@@ -103,7 +103,7 @@ func (v *Vault) Import(ctx context.Context, in Export) error {
 	return nil
 }
 
-// check opens every key, and keeps none.
+// check opens every key, to see that it can.
 func (e Export) check(m *master) error {
 	for _, k := range e.Keys {
 		if k.DestroyedAt != nil {

@@ -10,10 +10,10 @@ import (
 	"github.com/tink-crypto/tink-go/v2/tink"
 )
 
-// dataKeys are the keys of one subject, by version. A destroyed one is nil.
+// dataKeys has the keys of one subject, by version. A destroyed key is nil.
 type dataKeys map[int]tink.AEAD
 
-// newest is the version to seal with: 0 where there is none, and alive only if it was not destroyed.
+// newest returns the version to seal with, or 0 if there is none, and whether the key exists still.
 func (k dataKeys) newest() (version int, alive bool) {
 	for v := range k {
 		version = max(version, v)
@@ -21,7 +21,7 @@ func (k dataKeys) newest() (version int, alive bool) {
 	return version, k[version] != nil
 }
 
-// read answers the keys of the subjects, as they are now in the database.
+// read returns the keys of the subjects as they are in the database now.
 func (v *Vault) read(ctx context.Context, subjects []string) (map[string]dataKeys, error) {
 	rows, _ := v.pool.Query(ctx, `select subject, key_version, wrapped from vault.key where subject = any($1)`, subjects)
 	stored, err := pgx.CollectRows(rows, pgx.RowToStructByPos[wrappedKey])
@@ -48,8 +48,8 @@ func (v *Vault) read(ctx context.Context, subjects []string) (map[string]dataKey
 	return found, nil
 }
 
-// readOrMake is read, and makes the keys of subjects that never had one. Of several nodes that do it at
-// once, one wins, and all read what it made.
+// readOrMake returns the keys of the subjects, and creates the missing ones. Of concurrent nodes one
+// wins, and all read its key.
 func (v *Vault) readOrMake(ctx context.Context, subjects []string) (map[string]dataKeys, error) {
 	found, err := v.read(ctx, subjects)
 	if err != nil || len(found) == len(subjects) {
@@ -64,9 +64,9 @@ func (v *Vault) readOrMake(ctx context.Context, subjects []string) (map[string]d
 	return found, err
 }
 
-// makeKeys inserts a key for each subject that has none.
+// makeKeys inserts a key for each subject without one.
 func (v *Vault) makeKeys(ctx context.Context, subjects []string) error {
-	slices.Sort(subjects) // all nodes insert in one order, so none waits in a circle
+	slices.Sort(subjects) // one order on all nodes prevents deadlocks
 	return v.underMaster(ctx, func(tx pgx.Tx, m *master) error {
 		wrapped := make([][]byte, len(subjects))
 		for i, s := range subjects {

@@ -16,12 +16,12 @@ import (
 	"github.com/tink-crypto/tink-go/v2/tink"
 )
 
-// keySize is AES-256's, and that of every key unless somebody asks for another.
+// keySize is the size of an AES-256 key, and the default of named keys.
 const keySize = 32
 
-// LoadOrMakeMasterKey answers the 32 bytes of the master key: fromEnv in base64 (BAHI_MASTER_KEY) if it
-// is not empty, else those of the file keys/master.key in the data folder, which is made if need be.
-// Processes that start at once on one folder answer the same key.
+// LoadOrMakeMasterKey returns the 32 bytes of the master key: fromEnv in base64 (BAHI_MASTER_KEY) if it
+// is not empty, otherwise those of the file keys/master.key in the data folder, which it creates if missing.
+// Concurrent processes on one folder return the same key.
 func LoadOrMakeMasterKey(data, fromEnv string) ([]byte, error) {
 	if fromEnv != "" {
 		key, err := decodeKey(fromEnv)
@@ -62,13 +62,13 @@ func readKey(path string) ([]byte, error) {
 
 func decodeKey(text string) ([]byte, error) {
 	key, err := base64.StdEncoding.DecodeString(string(bytes.TrimSpace([]byte(text))))
-	if err != nil || len(key) != keySize { // the decoder's own error would quote what it read
+	if err != nil || len(key) != keySize { // the decoder's error would quote the key
 		return nil, errors.New("expected 32 bytes in base64 (openssl rand -base64 32 makes such a key)")
 	}
 	return key, nil
 }
 
-// makeKey writes a new key to disk, whole or not at all. It leaves one alone that is there by then.
+// makeKey writes a new key to disk, whole or not at all. It keeps a key that another process wrote meanwhile.
 func makeKey(path string) error {
 	folder := filepath.Dir(path)
 	if err := os.MkdirAll(folder, 0o700); err != nil {
@@ -78,7 +78,7 @@ func makeKey(path string) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name()) //nolint:errcheck // it has a name that nobody reads
+	defer os.Remove(f.Name()) //nolint:errcheck // nobody reads a file of that name
 	_, err = fmt.Fprintln(f, base64.StdEncoding.EncodeToString(newKey(keySize)))
 	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
@@ -99,12 +99,12 @@ func syncFolder(path string) error {
 
 func newKey(size int) []byte {
 	key := make([]byte, size)
-	_, _ = rand.Read(key) // never fails: it ends the program instead
+	_, _ = rand.Read(key) // never returns an error: it ends the program instead
 	return key
 }
 
-// MasterKeyID names a master key, and tells nothing of it. A vault and its exports have the name of the key
-// that opens them.
+// MasterKeyID returns the id of a master key, which reveals nothing about the key. A vault and its exports
+// have the id of the key that opens them.
 func MasterKeyID(key []byte) (string, error) {
 	m, err := newMaster(key)
 	if err != nil {

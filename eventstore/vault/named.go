@@ -11,13 +11,12 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Named answers the key of that name, with size bytes. It is made once for the whole store, of random
-// bytes; nodes that ask at once agree. Asking with another size than at first is an error. The caller
-// MUST NOT change the bytes.
+// Named returns the key with that name, of size random bytes. It is created once for the whole store, also
+// by concurrent nodes. Another size than the first is an error. The caller MUST NOT change the bytes.
 //
 // The names in use: idempotency (keyed hashes of requests), jwt/<kid> (access and refresh tokens), email and
-// identity (keyed hashes of what is unique), mailed-token, blob-links, sign-in-flow, console (its cookies), checkpoint
-// and checkpoint/<uuid> (what signs the log), webhook.
+// identity (keyed hashes of unique values), mailed-token, blob-links, sign-in-flow, console (its cookies), checkpoint
+// and checkpoint/<uuid> (keys that sign the log), webhook.
 func (v *Vault) Named(ctx context.Context, name string, size int) ([]byte, error) {
 	key, err := v.loadNamed(ctx, name)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -37,7 +36,7 @@ func (v *Vault) Named(ctx context.Context, name string, size int) ([]byte, error
 
 func (v *Vault) loadNamed(ctx context.Context, name string) ([]byte, error) {
 	if key, ok := v.named.Load(name); ok {
-		return key.([]byte), nil //nolint:forcetypeassert // only such are stored
+		return key.([]byte), nil //nolint:forcetypeassert // only byte slices are stored
 	}
 	var wrapped []byte
 	if err := v.pool.QueryRow(ctx, `select wrapped from vault.named where name = $1`, name).Scan(&wrapped); err != nil {
@@ -50,7 +49,7 @@ func (v *Vault) loadNamed(ctx context.Context, name string) ([]byte, error) {
 	return key, err
 }
 
-// makeNamed inserts a key if there is none.
+// makeNamed inserts a key, unless it exists.
 func (v *Vault) makeNamed(ctx context.Context, name string, size int) error {
 	return v.underMaster(ctx, func(tx pgx.Tx, m *master) error {
 		wrapped, err := m.aead.Encrypt(newKey(size), ofNamed(name))
@@ -62,8 +61,8 @@ func (v *Vault) makeNamed(ctx context.Context, name string, size int) error {
 	})
 }
 
-// HMAC answers the HMAC-SHA256 of the parts under the named key of 32 bytes. Each part has its length
-// before it, so that no two lists of parts are hashed alike.
+// HMAC returns the HMAC-SHA256 of the parts under the named key of 32 bytes. Each part is preceded by its
+// length, so that no two lists of parts have the same bytes.
 func (v *Vault) HMAC(ctx context.Context, name string, parts ...[]byte) ([]byte, error) {
 	key, err := v.Named(ctx, name, keySize)
 	if err != nil {

@@ -7,12 +7,12 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// rewrapChunk is how many keys a rotation holds in memory.
+// rewrapChunk is the number of keys that a rotation holds in memory.
 const rewrapChunk = 10_000
 
-// Rotate wraps all keys anew with another master key, or leaves all as they are. This node goes on
-// with the new one; the others answer [ErrOtherMaster] until they are started with it. Whoever calls it
-// MUST have the new key in safety before: from the commit on, the old one opens nothing.
+// Rotate wraps all keys with another master key, all or none. This node goes on with the new master key;
+// other nodes fail with [ErrOtherMaster] until they are started with it. The caller MUST have stored the
+// new key safely: after the commit, the old one opens nothing.
 func (v *Vault) Rotate(ctx context.Context, newMasterKey []byte) error {
 	next, err := newMaster(newMasterKey)
 	if err != nil {
@@ -23,7 +23,7 @@ func (v *Vault) Rotate(ctx context.Context, newMasterKey []byte) error {
 	}
 	keys := 0
 	err = v.write(ctx, func(tx pgx.Tx) error {
-		// This lock holds back whoever makes a key: see underMaster.
+		// This lock delays new keys: see underMaster.
 		tag, err := tx.Exec(ctx, `update vault.master set key_id = $2, since = now() where key_id = $1`, v.master.Load().id, next.id)
 		if err != nil {
 			return err
@@ -42,13 +42,13 @@ func (v *Vault) Rotate(ctx context.Context, newMasterKey []byte) error {
 	return nil
 }
 
-// wrappedKeys are the two tables that hold some.
+// wrappedKeys lists the two tables with wrapped keys.
 var wrappedKeys = []struct{ read, update string }{
 	{
 		`select subject, key_version, wrapped from vault.key
 		where (subject, key_version) > ($1, $2) and wrapped is not null order by subject, key_version limit $3`,
 		`update vault.key k set wrapped = n.wrapped from unnest($1::text[], $2::int[], $3::bytea[]) n (subject, key_version, wrapped)
-		where k.subject = n.subject and k.key_version = n.key_version and k.wrapped is not null`, // it may be erased by now
+		where k.subject = n.subject and k.key_version = n.key_version and k.wrapped is not null`, // it may have been erased meanwhile
 	},
 	{
 		`select name, 0, wrapped from vault.named where (name, 0) > ($1, $2) order by name limit $3`,
@@ -57,7 +57,7 @@ var wrappedKeys = []struct{ read, update string }{
 	},
 }
 
-// wrappedKey is a row of one of them; a named key has version 0.
+// wrappedKey is a row of one of these tables; a named key has version 0.
 type wrappedKey struct {
 	Name    string
 	Version int

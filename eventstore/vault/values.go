@@ -9,9 +9,8 @@ import (
 	"bahi/domain/event"
 )
 
-// Seal encrypts the values that are still in clear, for [event.MapSealed]. A subject gets its key with
-// its first value. It answers [event.ErrErased] for a subject that was erased: nothing can be sealed for
-// it any more.
+// Seal encrypts the values that are in clear, for [event.MapSealed]. A subject gets its key with
+// its first value. Seal fails with [event.ErrErased] for an erased subject.
 func (v *Vault) Seal(ctx context.Context, fields []*event.Sealed) error {
 	fields = slices.DeleteFunc(slices.Clone(fields), func(f *event.Sealed) bool { _, inClear := f.Clear(); return !inClear })
 	if len(fields) == 0 {
@@ -37,13 +36,13 @@ func (v *Vault) Seal(ctx context.Context, fields []*event.Sealed) error {
 }
 
 // Reveal opens the personal values, or marks them as erased, for [event.MapSealed] and
-// [event.MapSealedIn]. Secrets stay as they are. It answers [ErrNoKey] or [ErrChanged] for a value that
-// is neither to be read nor erased, and has then opened some of the others.
+// [event.MapSealedIn]. Secrets stay sealed. Reveal fails with [ErrNoKey] or [ErrChanged] at a value that
+// is neither readable nor erased; it may have opened others by then.
 func (v *Vault) Reveal(ctx context.Context, fields []*event.Sealed) error {
 	return v.open(ctx, slices.DeleteFunc(slices.Clone(fields), func(f *event.Sealed) bool { return f.Class() != event.ClassPersonal }))
 }
 
-// Show answers the text of one value, personal or secret, at the moment of its use, or
+// Show returns the text of one value, personal or secret, at the moment of its use. It fails with
 // [event.ErrErased].
 func (v *Vault) Show(ctx context.Context, s event.Sealed) (string, error) {
 	if text, inClear := s.Clear(); inClear || s.IsZero() {

@@ -14,7 +14,7 @@ import (
 	"bahi/migrations"
 )
 
-// BenchmarkReveal is what a rebuild pays for a batch of 1,000 values, without a cache of keys.
+// BenchmarkReveal measures the cost of a batch of 1,000 values in a rebuild, without a cache of keys.
 func BenchmarkReveal(b *testing.B) {
 	for _, subjects := range []int{1, 1000} {
 		b.Run(fmt.Sprintf("1000 values of %d subjects", subjects), func(b *testing.B) {

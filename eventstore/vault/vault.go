@@ -13,26 +13,26 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// The ways in which a vault cannot answer.
+// The errors of a vault.
 var (
-	// ErrOtherMaster tells that the store's keys are wrapped by another master key than this node's.
+	// ErrOtherMaster is the error of a node whose master key is not the store's.
 	ErrOtherMaster = errors.New("the master key is not the one of this store")
-	// ErrNoKey tells of a value whose key the vault never had, or lost: a restore without the vault.
+	// ErrNoKey is the error of a value whose key the vault does not have, as after a restore without the vault.
 	ErrNoKey = errors.New("the vault has no key for this value, and none that was destroyed")
-	// ErrChanged tells of a ciphertext that was changed, or moved from where it belongs.
+	// ErrChanged is the error of a ciphertext that was changed or moved.
 	ErrChanged = errors.New("it does not open: it was changed, or belongs elsewhere")
 )
 
-// Vault keeps the keys of one store. Any number of nodes may have one open.
+// Vault keeps the keys of one store. Any number of nodes may open it.
 type Vault struct {
 	pool   *pgxpool.Pool
 	log    *slog.Logger
 	master atomic.Pointer[master]
-	named  sync.Map // name to []byte; a named key is made once and stays
+	named  sync.Map // name to []byte; a named key never changes
 }
 
 // Open opens the vault in the pool's database, which must be migrated. The first node's master key
-// becomes the store's; any other is answered with [ErrOtherMaster].
+// becomes the store's. Open fails with [ErrOtherMaster] for any other.
 func Open(ctx context.Context, pool *pgxpool.Pool, masterKey []byte, log *slog.Logger) (*Vault, error) {
 	m, err := newMaster(masterKey)
 	if err != nil {
@@ -55,7 +55,7 @@ func Open(ctx context.Context, pool *pgxpool.Pool, masterKey []byte, log *slog.L
 	return v, v.checkMaster(ctx)
 }
 
-// checkMaster answers [ErrOtherMaster], with what an operator can do.
+// checkMaster returns [ErrOtherMaster] with advice for the operator, or nil.
 func (v *Vault) checkMaster(ctx context.Context) error {
 	var id string
 	if err := v.pool.QueryRow(ctx, `select key_id from vault.master`).Scan(&id); err != nil {
@@ -69,7 +69,7 @@ func (v *Vault) checkMaster(ctx context.Context) error {
 	return nil
 }
 
-// write runs do in a transaction that is on disk when it is answered, however the pool is set.
+// write runs do in a transaction, which is on disk when write returns, whatever the pool's settings are.
 func (v *Vault) write(ctx context.Context, do func(tx pgx.Tx) error) error {
 	return pgx.BeginFunc(ctx, v.pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `set local synchronous_commit = on`); err != nil {
@@ -79,8 +79,8 @@ func (v *Vault) write(ctx context.Context, do func(tx pgx.Tx) error) error {
 	})
 }
 
-// underMaster is write for who wraps new keys. It keeps a rotation from passing over a key that is on its
-// way in, and answers [ErrOtherMaster] after one.
+// underMaster is write for new keys. It keeps a concurrent rotation from missing them, and fails with
+// [ErrOtherMaster] after a rotation.
 func (v *Vault) underMaster(ctx context.Context, do func(tx pgx.Tx, m *master) error) error {
 	m := v.master.Load()
 	err := v.write(ctx, func(tx pgx.Tx) error {
@@ -94,7 +94,7 @@ func (v *Vault) underMaster(ctx context.Context, do func(tx pgx.Tx, m *master) e
 		return do(tx, m)
 	})
 	if errors.Is(err, ErrOtherMaster) {
-		return cmp.Or(v.checkMaster(ctx), err) // the first says more
+		return cmp.Or(v.checkMaster(ctx), err) // the first one says more
 	}
 	return err
 }
@@ -105,7 +105,7 @@ func (v *Vault) unwrap(ctx context.Context, wrapped, of []byte) ([]byte, error) 
 	if err == nil {
 		return key, nil
 	}
-	if err := v.checkMaster(ctx); err != nil { // it changed while this node ran
+	if err := v.checkMaster(ctx); err != nil { // rotated while this node ran
 		return nil, err
 	}
 	return nil, ErrChanged

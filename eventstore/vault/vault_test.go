@@ -44,7 +44,7 @@ func connect(t *testing.T, url string) *pgxpool.Pool {
 	return pool
 }
 
-// node opens the vault as a process of its own would.
+// node opens the vault as another process would.
 func node(t *testing.T, url string, key []byte) *vault.Vault {
 	t.Helper()
 	v, err := vault.Open(t.Context(), connect(t, url), key, slog.New(slog.DiscardHandler))
@@ -76,7 +76,7 @@ func requireText(t *testing.T, v *vault.Vault, p event.Personal, want string) {
 	require.Equal(t, want, text)
 }
 
-// form is a sealed value as the log has it.
+// form returns the stored form of a sealed value.
 type form struct {
 	Sealed  int    `json:"sealed"`
 	Class   string `json:"class"`
@@ -158,7 +158,7 @@ func TestStoredFormIsTheDocumentedOne(t *testing.T) {
 	require.Equal(t, address, string(openByHand(t, key, f.Box, "bahi value 1", "personal", "user-1", "1")))
 }
 
-// openByHand follows doc.go with the standard library alone.
+// openByHand opens a value by doc.go and the standard library alone.
 func openByHand(t *testing.T, key, box []byte, of ...string) []byte {
 	t.Helper()
 	var ad []byte
@@ -205,7 +205,7 @@ func TestOfTwoFirstNodesWithDifferentMasterKeysOneIsRefused(t *testing.T) {
 	require.Equal(t, 4, refused)
 }
 
-// race does n things at once.
+// race runs n functions at once.
 func race(n int, do func(i int) error) []error {
 	var all sync.WaitGroup
 	errs, start := make([]error, n), make(chan struct{})
@@ -226,7 +226,7 @@ func TestNodesThatSealASubjectsFirstValuesAtOnceShareItsKey(t *testing.T) {
 	nodes := []*vault.Vault{node(t, url, master), node(t, url, master)}
 	sealed := make([][]event.Personal, 16)
 	for _, err := range race(len(sealed), func(i int) (err error) {
-		values := make([]event.Personal, 20) // in another order on every second one
+		values := make([]event.Personal, 20) // every second writer has another order
 		for n := range values {
 			values[n] = event.NewPersonal(fmt.Sprintf("user-%d", (n*(1+i%2*18))%20), address)
 		}
@@ -344,7 +344,7 @@ func TestNoTableAndNoLogLineHoldsAClearValueOrKey(t *testing.T) {
 	}
 }
 
-// dump is every row of every table, as text.
+// dump returns every row of every table as text.
 func dump(t *testing.T, pool *pgxpool.Pool) string {
 	t.Helper()
 	rows, err := pool.Query(t.Context(), `

@@ -14,7 +14,7 @@ import (
 	"bahi/providers/blob"
 )
 
-// What S3's SDK would find on the machine of who runs the tests must not matter, and it must ask nobody for more.
+// TestMain hides the credentials of this machine from S3's SDK, and keeps it from asking the network for some.
 func TestMain(m *testing.M) {
 	for name, value := range map[string]string{
 		"AWS_ACCESS_KEY_ID": accessKey, "AWS_SECRET_ACCESS_KEY": secretKey, "AWS_SESSION_TOKEN": "", "AWS_PROFILE": "",
@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 
 var picture = []byte("\x89PNG\r\n\x1a\n and more")
 
-// Both kinds of store do the same.
+// keeps is the suite that both kinds of store pass.
 func keeps(t *testing.T, s *blob.Store) {
 	t.Helper()
 	put := func(key, kind string, data []byte) { require.NoError(t, s.Put(t.Context(), key, kind, data), key) }
@@ -148,7 +148,7 @@ func link(t *testing.T, s *blob.Store, key string) string {
 	return text
 }
 
-// get asks as anybody would, with the link alone.
+// get asks with nothing but the link.
 func get(t *testing.T, link string) (*http.Response, []byte) { return request(t, http.MethodGet, link) }
 
 func request(t *testing.T, method, link string) (*http.Response, []byte) {

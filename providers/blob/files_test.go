@@ -21,7 +21,7 @@ import (
 
 var linkKey = bytes.Repeat([]byte{7}, 32)
 
-// files opens a store behind a server of its own.
+// files opens a store and serves its links.
 func files(t *testing.T) (s *blob.Store, folder string, server *httptest.Server) {
 	t.Helper()
 	folder = filepath.Join(t.TempDir(), "data", "blobs")
@@ -35,7 +35,7 @@ func files(t *testing.T) (s *blob.Store, folder string, server *httptest.Server)
 	return s, folder, server
 }
 
-// signed is a link that bears our signature, whatever it asks for.
+// signed returns a link with our signature for any query.
 func signed(t *testing.T, server *httptest.Server, key string, o driver.SignedURLOptions) string {
 	t.Helper()
 	base, err := url.Parse(server.URL + "/blobs/")

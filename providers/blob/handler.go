@@ -6,9 +6,9 @@ import (
 	"net/http"
 )
 
-// Handler serves the links of a store that is files, under whatever path [Files].BaseURL has. It answers 403 for a link that
-// expired, was altered or never signed, 404 for a blob that is gone, 405 for all but GET and HEAD. Of any other
-// store all links lead elsewhere, and it answers 404. Trouble with the disk is logged to log, by key.
+// Handler serves the links of a store of files, below the path of [Files].BaseURL. It responds with 403 to a link that
+// expired, was altered or never signed, 404 if the blob is gone, and 405 unless the method is GET or HEAD. For S3, whose
+// links lead there, it always responds with 404. It logs errors of the disk with the blob's key.
 func (s *Store) Handler(log *slog.Logger) http.Handler {
 	if s.signer == nil {
 		return http.NotFoundHandler()
@@ -20,7 +20,7 @@ func (s *Store) Handler(log *slog.Logger) http.Handler {
 			return
 		}
 		key, err := s.signer.KeyFromURL(r.Context(), r.URL)
-		if err != nil || checkKey(key) != nil || r.URL.Query().Get("method") != http.MethodGet { // the signer signs the method and does not look at it
+		if err != nil || checkKey(key) != nil || r.URL.Query().Get("method") != http.MethodGet { // the signer does not check the method that it signed
 			http.Error(w, "Link expired or altered", http.StatusForbidden)
 			return
 		}
@@ -30,7 +30,7 @@ func (s *Store) Handler(log *slog.Logger) http.Handler {
 			return
 		}
 		if err != nil {
-			log.ErrorContext(r.Context(), "a blob cannot be served", "key", key, "error", err)
+			log.ErrorContext(r.Context(), "reading a blob failed", "key", key, "error", err)
 			http.Error(w, "Internal server error", http.StatusInternalServerError)
 			return
 		}
@@ -40,7 +40,7 @@ func (s *Store) Handler(log *slog.Logger) http.Handler {
 		header.Set("Content-Disposition", disposition(key, blob.ContentType()))
 		header.Set("Cache-Control", cacheControl)
 		header.Set("X-Content-Type-Options", "nosniff")
-		header.Set("Content-Security-Policy", "default-src 'none'; sandbox") // whatever was uploaded runs nothing in our name
+		header.Set("Content-Security-Policy", "default-src 'none'; sandbox") // an uploaded page runs no script in our name
 		http.ServeContent(w, r, "", blob.ModTime(), blob)
 	})
 }

@@ -24,8 +24,8 @@ const (
 	region    = "ap-south-1"
 )
 
-// objects starts an S3 server with an empty bucket. It knows no signatures, so what comes without an Authorization header is let through to it only
-// with a presigned URL that is in order at the moment of now.
+// objects starts an S3 server with an empty bucket. The server checks no signatures, so a handler before it refuses a request without an Authorization
+// header unless its URL is presigned and valid at the moment of now.
 func objects(t *testing.T, now func() time.Time) (blobURL string) {
 	t.Helper()
 	backend := s3mem.New()
@@ -46,7 +46,7 @@ func objects(t *testing.T, now func() time.Time) (blobURL string) {
 	return "s3://bahi?region=" + region + "&use_path_style=true&endpoint=" + url.QueryEscape(server.URL)
 }
 
-// presigned signs the request anew and compares (Signature Version 4, query parameters).
+// presigned signs the request again and compares (Signature Version 4, query parameters).
 func presigned(r *http.Request, now time.Time) bool {
 	query := r.URL.Query()
 	at, err := time.Parse("20060102T150405Z", query.Get("X-Amz-Date"))

@@ -1,8 +1,8 @@
-// Package blob keeps files that people uploaded, and hands out links to them that expire.
+// Package blob keeps uploaded files, and signs links to them that expire.
 //
 // The library is gocloud.dev/blob. Two of its drivers are in the binary: files, for a deployment on one
-// machine, and S3, whose wire format most object stores speak. Another one (gcsblob, azureblob) is an
-// import here and its scheme in Open; each brings its SDK into the binary, so they wait for who asks.
+// machine, and S3, whose wire format most object stores speak. To add another (gcsblob, azureblob), import it
+// here and add its scheme to Open; each brings its SDK into the binary, so none is there until it is wanted.
 package blob
 
 import (
@@ -27,12 +27,12 @@ import (
 )
 
 var (
-	// ErrNotFound says that nothing is kept under the key.
+	// ErrNotFound is the error of a key without a blob.
 	ErrNotFound = errors.New("no such blob")
-	// ErrKey says that a key or prefix is malformed. A key has 1 to 512 of A-Z a-z 0-9 . _ - /, each part between slashes
+	// ErrKey is the error of a malformed key or prefix. A key has 1 to 512 of A-Z a-z 0-9 . _ - /, each part between slashes
 	// 1 to 200 and no dot first; it does not end in .attrs, where files keep their content type.
 	ErrKey = errors.New("malformed blob key")
-	// ErrTTL says that a link would live for less than a second or for more than seven days, which is S3's limit (Signature Version 4).
+	// ErrTTL is the error of a link for less than a second or more than seven days, the limit of S3 (Signature Version 4).
 	ErrTTL = errors.New("a link to a blob lives for a second to seven days")
 )
 
@@ -44,28 +44,28 @@ const (
 
 var keyForm = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}(/[A-Za-z0-9_-][A-Za-z0-9._-]{0,199})*$`)
 
-// Files says where blobs are while BLOB_URL is empty, and what their links look like.
+// Files configures the store that is used while BLOB_URL is empty.
 type Files struct {
-	Folder  string // made if need be, 0700; one process's
-	BaseURL string // where Handler is reached from outside: https://bahi.example.com/blobs/
-	Key     []byte // signs the links; 32 bytes or more. All links end with it.
+	Folder  string // created if missing, 0700; processes must not share it
+	BaseURL string // public address of Handler: https://bahi.example.com/blobs/
+	Key     []byte // signs the links; 32 bytes or more. A new key invalidates all links.
 }
 
-// Store keeps blobs. It may be used by many at once.
+// Store keeps blobs. Goroutines may share it.
 type Store struct {
 	bucket *gcblob.Bucket
-	signer fileblob.URLSigner // nil unless it is files
-	// replacing is for files alone: their driver overwrites a content type where it stands (attrs.go, setAttrs), and who opens the blob just then fails.
+	signer fileblob.URLSigner // nil for S3
+	// replacing is for files alone: their driver overwrites the content type in place (attrs.go, setAttrs), and opening the blob meanwhile fails.
 	replacing sync.RWMutex
 }
 
-// Open opens BLOB_URL, or files if that is empty. Nothing is connected yet.
+// Open opens BLOB_URL, or files if that is empty. It does not connect.
 //
 //	s3://bucket?region=ap-south-1
 //	s3://bucket?region=any&endpoint=https://s3.example.com&use_path_style=true
 //
-// Further parameters are prefix=folder/, which all keys then begin with, and those of gocloud.dev's s3blob.URLOpener and aws.V2ConfigFromURLParams. Credentials
-// come from where S3's SDK finds them: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment, its files, or the machine's role.
+// Further parameters are prefix=folder/, with which all keys begin, and those of gocloud.dev's s3blob.URLOpener and aws.V2ConfigFromURLParams.
+// S3's SDK finds the credentials: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment, its files, or the machine's role.
 func Open(ctx context.Context, rawURL string, files Files) (*Store, error) {
 	if rawURL == "" {
 		return openFiles(files)
@@ -77,7 +77,7 @@ func Open(ctx context.Context, rawURL string, files Files) (*Store, error) {
 	if u.Scheme != s3blob.Scheme {
 		return nil, fmt.Errorf("BLOB_URL: scheme %q is none of: s3; leave it empty for files", u.Scheme)
 	}
-	if u.User != nil { // the driver would pass over it, and quote it in errors
+	if u.User != nil { // the driver would ignore it, and quote it in errors
 		return nil, errors.New("BLOB_URL holds credentials; they belong into the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY)")
 	}
 	bucket, err := gcblob.OpenBucket(ctx, rawURL)
@@ -101,7 +101,7 @@ func openFiles(files Files) (*Store, error) {
 	signer := fileblob.NewURLSignerHMAC(base, files.Key)
 	bucket, err := fileblob.OpenBucket(files.Folder, &fileblob.Options{
 		URLSigner: signer, CreateDir: true, DirFileMode: 0o700,
-		NoTempDir: true, // elsewhere others could read what is being written; what a crash leaves over is a blob to List and Delete
+		NoTempDir: true, // a shared folder could be read by others; List and Delete see the rest of a crashed write
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open the blobs' folder: %w", err)
@@ -109,11 +109,11 @@ func openFiles(files Files) (*Store, error) {
 	return &Store{bucket: bucket, signer: signer}, nil
 }
 
-// Close ends the store's work. No link ends with it.
+// Close releases the store. Links stay valid.
 func (s *Store) Close() error { return s.bucket.Close() }
 
-// Put keeps data under key, in place of what was there. A Get sees the old or the new, never a mixture. contentType is what links will answer it as. Files
-// are left to the system to bring to the disk: a power cut may lose the last ones. It fails with [ErrKey].
+// Put stores data under key and replaces an older blob. A concurrent Get sees the old or the new one, never a mixture. Links serve it as contentType.
+// Files are not synced: a power cut may lose the newest. Put fails with [ErrKey].
 func (s *Store) Put(ctx context.Context, key, contentType string, data []byte) error {
 	if err := checkKey(key); err != nil {
 		return err
@@ -134,7 +134,7 @@ func (s *Store) Put(ctx context.Context, key, contentType string, data []byte) e
 	return nil
 }
 
-// Get answers what is kept under key. It fails with [ErrNotFound] and [ErrKey].
+// Get returns the blob under key. It fails with [ErrNotFound] or [ErrKey].
 func (s *Store) Get(ctx context.Context, key string) (data []byte, contentType string, err error) {
 	r, err := s.open(ctx, key)
 	if err != nil {
@@ -163,7 +163,7 @@ func (s *Store) open(ctx context.Context, key string) (*gcblob.Reader, error) {
 	return r, nil
 }
 
-// Delete removes what is kept under key. That nothing is there is no error. It fails with [ErrKey].
+// Delete removes the blob under key, if there is one. It fails with [ErrKey].
 func (s *Store) Delete(ctx context.Context, key string) error {
 	if err := checkKey(key); err != nil {
 		return err
@@ -178,7 +178,7 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 	return nil
 }
 
-// List answers the keys that begin with prefix, which is empty or a key, with or without a slash behind it, in their order by bytes. It fails with [ErrKey].
+// List returns the keys that begin with prefix, ordered by bytes. A prefix is empty or a key, with or without a slash behind it. List fails with [ErrKey].
 func (s *Store) List(ctx context.Context, prefix string) ([]string, error) {
 	if prefix != "" {
 		if err := checkKey(strings.TrimSuffix(prefix, "/")); err != nil {
@@ -199,8 +199,8 @@ func (s *Store) List(ctx context.Context, prefix string) ([]string, error) {
 	}
 }
 
-// URL answers a link that anybody may GET for the time of ttl, which counts in seconds, whether or not something is kept under the key. It fails
-// with [ErrKey] and [ErrTTL].
+// URL returns a link that anybody may GET until ttl, in whole seconds, has passed. It does not check that the blob exists. URL fails with
+// [ErrKey] or [ErrTTL].
 func (s *Store) URL(ctx context.Context, key string, ttl time.Duration) (string, error) {
 	if err := checkKey(key); err != nil {
 		return "", err
@@ -224,10 +224,10 @@ func checkKey(key string) error {
 
 const cacheControl = "private"
 
-// harmless are the types that a browser shows in its window without running anything.
+// harmless lists the types that a browser shows without running scripts.
 var harmless = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
 
-// disposition has a browser show what is harmless and save all else.
+// disposition returns the Content-Disposition: browsers show a harmless type and save all others.
 func disposition(key, contentType string) string {
 	how := "attachment"
 	if kind, _, err := mime.ParseMediaType(contentType); err == nil && slices.Contains(harmless, kind) {

@@ -1,8 +1,8 @@
-// Package feed has what the adapters of brokers share: how a broker is named, and what they say of a message that it
-// will never take. The adapters are Watermill publishers whose messages' metadata are CloudEvents attributes.
+// Package feed has what the adapters of brokers share: addresses, TLS, and the error of a message that a broker
+// refuses for good. The adapters are Watermill publishers; the metadata of their messages are CloudEvents attributes.
 //
 // Watermill's own for NATS (watermill-nats 2.1.3) and Kafka (watermill-kafka 3.0.6) were turned down: both wait for
-// the broker's answer to each message before they send the next, so a feed through them is as fast as a round trip.
+// the broker's acknowledgement before they send the next message, which limits a feed to one message a round trip.
 package feed
 
 import (
@@ -16,8 +16,8 @@ import (
 	"strings"
 )
 
-// Refused tells of a message that the broker will never take as it is. It has those before it, and of those behind it
-// none of the same subject.
+// Refused is the error of a message that the broker refuses for good. The broker has the messages before it, and none
+// after it of the same subject.
 type Refused struct {
 	ID  string // the message's UUID
 	Err error
@@ -25,10 +25,10 @@ type Refused struct {
 
 func (r *Refused) Error() string { return r.Err.Error() }
 
-// Unwrap answers the cause.
+// Unwrap returns the cause.
 func (r *Refused) Unwrap() error { return r.Err }
 
-// Address says where a broker is, and how to get in.
+// Address is the address of a broker, with credentials and options.
 type Address struct {
 	Scheme  string
 	Hosts   []string // host or host:port
@@ -38,7 +38,7 @@ type Address struct {
 
 var errAddress = errors.New("expected an address like scheme://user:password@host:port,host:port?option=value")
 
-// ParseAddress reads an address, which may name several hosts. It refuses options other than these.
+// ParseAddress parses an address, which may name several hosts. It refuses options that are not listed.
 func ParseAddress(text string, options ...string) (Address, error) {
 	scheme, rest, _ := strings.Cut(text, "://")
 	rest, query, _ := strings.Cut(rest, "?")
@@ -64,10 +64,10 @@ func ParseAddress(text string, options ...string) (Address, error) {
 	return a, nil
 }
 
-// Roots are the authorities whose word is taken: those of a file in PEM, or the system's when it has no name.
+// Roots returns the trusted authorities: those of a PEM file, or nil for the system's if file is empty.
 func Roots(file string) (*x509.CertPool, error) {
 	if file == "" {
-		return nil, nil //nolint:nilnil // which is how crypto/tls says: the system's
+		return nil, nil //nolint:nilnil // crypto/tls then uses the system's
 	}
 	text, err := os.ReadFile(file) //nolint:gosec // the operator names it
 	if err != nil {
@@ -80,7 +80,7 @@ func Roots(file string) (*x509.CertPool, error) {
 	return roots, nil
 }
 
-// TLS is how to speak to a broker whose certificate is by these authorities.
+// TLS returns the configuration for a broker whose certificate these authorities signed.
 func TLS(roots *x509.CertPool) *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots}
 }

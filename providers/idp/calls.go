@@ -12,14 +12,14 @@ import (
 
 const (
 	callTimeout = 10 * time.Second // of each try
-	mostBytes   = 1 << 20          // of one answer; discovery documents and key sets have a few thousand
+	mostBytes   = 1 << 20          // of one response; discovery documents and key sets have a few thousand
 )
 
-// calls carries what is asked of the provider. It reads each answer whole, within bounds, and makes an ErrUnavailable of all that is
-// no answer: the libraries above tell that only by a text.
+// calls is the transport to the provider. It reads each response whole, within bounds, and returns ErrUnavailable without a
+// usable response: the libraries above report that as a text only.
 //
-// What is read (GET) is tried a second time if the network or the provider failed, though not after a timeout: somebody waits. A code
-// is sent once: it is good for one exchange, and a provider may take a second for theft (RFC 6749, 4.1.2).
+// A failed GET is tried a second time, but not after a timeout: a person waits. A code is sent once: it is good for one exchange, and a
+// provider may take a second one for theft (RFC 6749, 4.1.2).
 type calls struct {
 	next    http.RoundTripper
 	timeout time.Duration
@@ -33,7 +33,7 @@ func (c calls) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, err
 }
 
-// try asks once. again tells that another try may find it better.
+// try sends the request once. again reports whether another try may succeed.
 func (c calls) try(req *http.Request) (res *http.Response, again bool, err error) {
 	ctx, cancel := context.WithTimeout(req.Context(), c.timeout)
 	defer cancel()

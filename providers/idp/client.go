@@ -1,11 +1,11 @@
 // Package idp signs people in through an OpenID Connect provider: the authorization code flow with state, nonce and PKCE
 // (OpenID Connect Core 1.0, 3.1; RFC 9700, 2.1).
 //
-// [Client.Begin] says where the browser goes and what must be kept until it is back, [Client.Finish] takes what it brought and says
-// who signed in. Who that is to us, and whether an address that nobody verified counts, is for the caller to say.
+// [Client.Begin] returns the provider's address and the flow to keep until the browser is back. [Client.Finish] takes the browser's query
+// and returns who signed in. The caller maps that identity to a user, and decides about unverified addresses.
 //
-// The provider is asked for its endpoints by the first who signs in, not at the start: one that is down must not keep Bahi down. What it
-// said is kept until the process ends; its keys are fetched again whenever a token names one that is not known.
+// The first sign-in asks the provider for its endpoints, not the start: a provider that is down must not keep Bahi down. The endpoints are
+// kept until the process ends. The keys are fetched again when a token names an unknown one.
 package idp
 
 import (
@@ -24,8 +24,8 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// Config says which provider, and who we are to it. The explicit endpoints are for one without a discovery document: the first three together
-// or none.
+// Config names the provider and our client. The explicit endpoints are for a provider without a discovery document: give the first three
+// together or none.
 type Config struct {
 	Issuer       string `env:"IDP_ISSUER" name:"idp-issuer" placeholder:"URL" help:"OpenID Connect provider that people sign in through. Without it, they have passwords only."`
 	ClientID     string `env:"IDP_CLIENT_ID" name:"idp-client-id" placeholder:"ID" help:"Bahi's id at the identity provider."`
@@ -35,35 +35,35 @@ type Config struct {
 	JWKSURL      string `env:"IDP_JWKS_URL" name:"idp-jwks-url" placeholder:"URL" help:"Where the identity provider's public keys are, with IDP_AUTH_URL."`
 	UserinfoURL  string `env:"IDP_USERINFO_URL" name:"idp-userinfo-url" placeholder:"URL" help:"The identity provider's userinfo endpoint, with IDP_AUTH_URL. Asked only when a token has no email."`
 
-	RedirectURL string           `kong:"-"` // our callback, as it is registered with the provider
-	Timeout     time.Duration    `kong:"-"` // of each call to the provider; 10 s if zero
-	Now         func() time.Time `kong:"-"` // says when a flow or a token expires
+	RedirectURL string           `kong:"-"` // our callback, as registered with the provider
+	Timeout     time.Duration    `kong:"-"` // bounds each call to the provider; 10 s if zero
+	Now         func() time.Time `kong:"-"` // the clock for the expiry of flows and tokens
 }
 
-// Configured tells whether somebody began to name a provider. Without one there is nothing for [New] to make.
+// Configured reports whether any field names a provider. Without one, do not call [New].
 func (c Config) Configured() bool { return c.Issuer != "" || c.ClientID != "" || c.ClientSecret != "" }
 
-// algorithms are those that may sign an ID token, whatever a provider says of itself or a token of itself: never none, never a
-// shared secret (RFC 8725, 3.1).
+// algorithms lists the accepted signatures of ID tokens, whatever a provider or a token claims: never none, never a shared
+// secret (RFC 8725, 3.1).
 var algorithms = []string{
 	oidc.RS256, oidc.RS384, oidc.RS512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.EdDSA,
 }
 
-// Client signs people in through one provider. It may be used by many goroutines.
+// Client signs people in through one provider. Goroutines may share it.
 type Client struct {
 	config Config
 	http   *http.Client
 	found  atomic.Pointer[endpoints]
 }
 
-// endpoints is all that has to be known of a provider before it can be used.
+// endpoints holds the provider's addresses and keys.
 type endpoints struct {
 	provider *oidc.Provider
 	oauth    oauth2.Config
 	keys     oidc.KeySet
 }
 
-// New makes a client, and calls nobody. Its error names the setting that is missing or wrong.
+// New returns a client. It does not connect. Its error names the missing or wrong setting.
 func New(config Config) (*Client, error) {
 	type setting struct{ name, value string }
 	required := []setting{{"IDP_ISSUER", config.Issuer}, {"IDP_CLIENT_ID", config.ClientID}, {"IDP_CLIENT_SECRET", config.ClientSecret}}
@@ -89,7 +89,7 @@ func New(config Config) (*Client, error) {
 	config.Timeout = cmp.Or(config.Timeout, callTimeout)
 	c := &Client{config: config, http: &http.Client{
 		Transport: calls{next: http.DefaultTransport, timeout: config.Timeout},
-		// A redirect could carry our secret elsewhere, and none of these endpoints has a reason for one.
+		// A redirect could carry our secret elsewhere; no endpoint needs one.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 	if explicit {
@@ -100,7 +100,7 @@ func New(config Config) (*Client, error) {
 	return c, nil
 }
 
-// checkURL wants https, so that neither the secret nor a key can be read or changed on the way. What stays on this machine may do without.
+// checkURL requires https, which protects the secret and the keys on the way. Loopback addresses may use http.
 func checkURL(text string) error {
 	u, err := url.Parse(text)
 	switch {
@@ -124,11 +124,11 @@ func (c *Client) endpoints(ctx context.Context) (*endpoints, error) {
 	if err != nil {
 		return nil, fmt.Errorf("discover %s: %w", c.config.Issuer, err)
 	}
-	c.found.CompareAndSwap(nil, e) // Of two who asked at once the first one's is kept, with the keys that it fetches.
+	c.found.CompareAndSwap(nil, e) // Of two concurrent discoveries the first is kept, with its keys.
 	return c.found.Load(), nil
 }
 
-// discover reads the provider's own description of itself (OpenID Connect Discovery 1.0).
+// discover reads the provider's discovery document (OpenID Connect Discovery 1.0).
 func (c *Client) discover(ctx context.Context) (*endpoints, error) {
 	provider, err := oidc.NewProvider(oidc.ClientContext(ctx, c.http), c.config.Issuer)
 	if err != nil {
@@ -151,7 +151,7 @@ func (c *Client) discover(ctx context.Context) (*endpoints, error) {
 			return nil, as(ErrUnavailable, err)
 		}
 	}
-	// Basic is what a provider takes that says nothing. The library's own way of finding out would send the code twice.
+	// Basic is the default of a silent provider. The library's own probe would send the code twice.
 	style := oauth2.AuthStyleInHeader
 	if len(document.AuthMethods) > 0 && !slices.Contains(document.AuthMethods, "client_secret_basic") {
 		style = oauth2.AuthStyleInParams
@@ -174,7 +174,7 @@ func (c *Client) use(p oidc.ProviderConfig, style oauth2.AuthStyle) *endpoints {
 	}
 }
 
-// as makes an error one of ours, unless it says already what it is.
+// as wraps err in kind, unless it is one of ours already.
 func as(ours, err error) error {
 	if errors.Is(err, ours) {
 		return err

@@ -29,7 +29,7 @@ func open(t *testing.T, config idp.Config) *idp.Client {
 	return c
 }
 
-// signIn goes the whole way: to the provider, back, and through what it brought.
+// signIn goes to the provider and back, and finishes the flow.
 func signIn(t *testing.T, c *idp.Client, p *idptest.Provider) (idp.Identity, error) {
 	t.Helper()
 	flow, err := c.Begin(t.Context())
@@ -37,7 +37,7 @@ func signIn(t *testing.T, c *idp.Client, p *idptest.Provider) (idp.Identity, err
 	return c.Finish(t.Context(), flow, p.Consent(flow.URL).Query())
 }
 
-// requireFault wants an error of this kind, with this word for the browser.
+// requireFault requires an error of this kind with this code for the browser.
 func requireFault(t *testing.T, err error, kind *fault.Error, code string) {
 	t.Helper()
 	require.ErrorIs(t, err, kind)

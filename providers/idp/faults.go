@@ -6,23 +6,23 @@ import (
 	"bahi/domain/fault"
 )
 
-// What goes wrong is one of these, with the cause behind it for the log. Their Code is what the browser is sent back with: a word of
-// RFC 6749, 4.1.2.1, OpenID Connect Core 1.0, 3.1.2.6, or of the provider's own.
+// Each error of this package is one of these and wraps its cause for the log. Code goes to the browser: an error code of RFC 6749,
+// 4.1.2.1, of OpenID Connect Core 1.0, 3.1.2.6, or of the provider.
 var (
-	// ErrUnavailable: the provider did not answer, or with a failure of its own, or not as itself. Later it may.
+	// ErrUnavailable: the provider did not respond, failed, or is not itself. Another try may succeed.
 	ErrUnavailable = &fault.Error{Kind: fault.Unavailable, Detail: "The identity provider is not available", Code: "temporarily_unavailable"}
-	// ErrRefused: the provider said no. The Code of the error that is answered is the provider's: access_denied, invalid_grant …
+	// ErrRefused: the provider refused. Code is the provider's: access_denied, invalid_grant …
 	ErrRefused = &fault.Error{Kind: fault.Unauthorized, Detail: "The identity provider refused the sign-in", Code: "access_denied"}
-	// ErrInvalidRequest: what the browser brought back is not the answer to what it was sent with, or came too late.
+	// ErrInvalidRequest: the browser's query does not belong to its flow, or came too late.
 	ErrInvalidRequest = &fault.Error{Kind: fault.Invalid, Detail: "Sign-in request is invalid or has expired", Code: "invalid_request"}
-	// ErrInvalidToken: the provider's answer does not prove who signed in.
+	// ErrInvalidToken: the provider's response does not prove who signed in.
 	ErrInvalidToken = &fault.Error{Kind: fault.Unauthorized, Detail: "The identity provider's answer is not valid", Code: "invalid_token"}
 )
 
-// errorCode is what RFC 6749 lets an error code consist of, less the space, and no longer than any that means something.
+// errorCode matches the characters of an error code (RFC 6749), without the space, up to a sensible length.
 var errorCode = regexp.MustCompile(`^[\x21\x23-\x5B\x5D-\x7E]{1,64}$`)
 
-// refused is ErrRefused with the provider's code, or server_error if it has none that can be repeated.
+// refused returns ErrRefused with the provider's code, or server_error if the code is malformed.
 func refused(code string) error {
 	f := *ErrRefused
 	f.Code = "server_error"

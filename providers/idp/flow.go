@@ -14,14 +14,14 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// FlowLifetime is how long somebody may take to sign in with the provider.
+// FlowLifetime bounds a sign-in with the provider.
 const FlowLifetime = 10 * time.Minute
 
-// flowUse is the associated data of a sealed flow, so that nothing else that the key ever seals can pass for one.
+// flowUse is the associated data of a sealed flow: nothing else sealed with the key passes for one.
 const flowUse = "bahi idp flow 1"
 
-// Flow is one person's sign-in between [Client.Begin] and [Client.Finish]. All but the URL is kept by the browser that began, sealed, so
-// that no other browser can finish it.
+// Flow is a sign-in between [Client.Begin] and [Client.Finish]. The browser that began it keeps all but the URL, sealed, so that no other
+// browser can finish it.
 type Flow struct {
 	URL       string    `json:"-"` // where the provider asks for consent
 	State     string    `json:"state"`
@@ -30,7 +30,7 @@ type Flow struct {
 	ExpiresAt time.Time `json:"expires_at"`
 }
 
-// Begin starts a sign-in. It answers ErrUnavailable if the provider's endpoints are not known and it does not tell them.
+// Begin starts a sign-in. It fails with ErrUnavailable if the provider's endpoints are unknown and cannot be fetched.
 func (c *Client) Begin(ctx context.Context) (Flow, error) {
 	e, err := c.endpoints(ctx)
 	if err != nil {
@@ -41,8 +41,8 @@ func (c *Client) Begin(ctx context.Context) (Flow, error) {
 	return f, nil
 }
 
-// Seal makes a cookie's value of the flow: whoever holds it can neither read nor change it. The key has 32 bytes; the error is about
-// the key alone.
+// Seal returns the flow as a cookie's value, which its holder can neither read nor change. The key must have 32 bytes; no other error is
+// possible.
 func (f Flow) Seal(key []byte) (string, error) {
 	aead, err := newAEAD(key)
 	if err != nil {
@@ -56,14 +56,14 @@ func (f Flow) Seal(key []byte) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(sealed), nil
 }
 
-// OpenFlow opens what [Flow.Seal] sealed with the same key. It answers ErrInvalidRequest if that is not what it is given, or if the flow
-// has expired by now.
+// OpenFlow opens a flow that [Flow.Seal] sealed with the same key. It fails with ErrInvalidRequest if it is given anything else, or the flow
+// has expired.
 func OpenFlow(sealed string, key []byte, now time.Time) (Flow, error) {
 	aead, err := newAEAD(key)
 	if err != nil {
 		return Flow{}, err
 	}
-	// Strict: else the last character could be changed in its spare bits.
+	// Strict: otherwise the spare bits of the last character could be changed.
 	b, err := base64.RawURLEncoding.Strict().DecodeString(sealed)
 	if err != nil {
 		return Flow{}, as(ErrInvalidRequest, err)
@@ -84,7 +84,7 @@ func OpenFlow(sealed string, key []byte, now time.Time) (Flow, error) {
 
 const keyBytes = 32
 
-// newAEAD makes AES-256-GCM which puts a random nonce before each ciphertext.
+// newAEAD returns AES-256-GCM with a random nonce before each ciphertext.
 func newAEAD(key []byte) (cipher.AEAD, error) {
 	if len(key) != keyBytes {
 		return nil, fmt.Errorf("a flow's key has %d bytes, not %d", keyBytes, len(key))

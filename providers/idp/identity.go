@@ -11,13 +11,13 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// Identity is who signed in, as the provider says it. Issuer and Subject together name a person for ever; an address may move to another.
-// All but these two may be empty.
+// Identity is a signed-in person, as the provider describes them. Issuer and Subject together name the person for ever; an address may
+// pass to another person. All other fields may be empty.
 type Identity struct {
 	Issuer        string
 	Subject       string // at most 255 bytes
 	Email         string
-	EmailVerified bool // whether the provider vouches that the address is this person's
+	EmailVerified bool // the provider has verified that the address is this person's
 	GivenName     string
 	FamilyName    string
 	Picture       string // a URL
@@ -25,7 +25,7 @@ type Identity struct {
 
 const mostSubject = 255 // OpenID Connect Core 1.0, section 2
 
-// claims are those that we use (section 5.1 there).
+// claims has the claims that we use (section 5.1 there).
 type claims struct {
 	Email           string `json:"email"`
 	EmailVerified   yes    `json:"email_verified"`
@@ -35,7 +35,7 @@ type claims struct {
 	AuthorizedParty string `json:"azp"`
 }
 
-// yes is true only for true and "true", which some providers write.
+// yes is true for true and for "true", which some providers write.
 type yes bool
 
 func (y *yes) UnmarshalJSON(text []byte) error {
@@ -43,8 +43,8 @@ func (y *yes) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Finish takes the query that the browser came back with and answers who signed in. The flow is the one that this browser began.
-// A flow is finished once: the provider takes a code only once. The errors are those of this package.
+// Finish takes the query of the returning browser and the flow that the same browser began, and returns who signed in. A flow can be
+// finished once: the provider takes a code once. The errors are those of this package.
 func (c *Client) Finish(ctx context.Context, flow Flow, query url.Values) (Identity, error) {
 	code, err := c.codeOf(flow, query)
 	if err != nil {
@@ -69,14 +69,14 @@ func (c *Client) Finish(ctx context.Context, flow Flow, query url.Values) (Ident
 		}
 	}
 	return Identity{
-		Issuer:  c.config.Issuer, // The token's may lack the scheme: the library lets one provider do that.
+		Issuer:  c.config.Issuer, // The token's issuer may lack the scheme: the library lets one provider do that.
 		Subject: proof.Subject, Email: said.Email, EmailVerified: said.Email != "" && bool(said.EmailVerified),
 		GivenName: said.GivenName, FamilyName: said.FamilyName, Picture: said.Picture,
 	}, nil
 }
 
-// codeOf checks that the query answers this flow and finds the code in it. State comes first: without it, nothing else in the
-// query is the provider's word.
+// codeOf returns the code in the query, after it has checked that the query belongs to this flow. State comes first: without it, nothing
+// in the query is the provider's word.
 func (c *Client) codeOf(flow Flow, query url.Values) (string, error) {
 	for _, name := range []string{"state", "code", "error", "iss"} {
 		if len(query[name]) > 1 { // RFC 6749, 3.1
@@ -98,7 +98,7 @@ func (c *Client) codeOf(flow Flow, query url.Values) (string, error) {
 	return query.Get("code"), nil
 }
 
-// ofExchange says what a failed exchange means. The provider's answer is left out: it may repeat what we sent.
+// ofExchange returns the error of a failed exchange, without the provider's response, which may repeat our request.
 func ofExchange(err error) error {
 	if no, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
 		return fmt.Errorf("%w: %q, status %d", refused(no.ErrorCode), no.ErrorCode, no.Response.StatusCode)
@@ -109,7 +109,7 @@ func ofExchange(err error) error {
 	return as(ErrInvalidToken, err)
 }
 
-// verify checks the ID token as section 3.1.3.7 of OpenID Connect Core 1.0 has it.
+// verify checks the ID token by section 3.1.3.7 of OpenID Connect Core 1.0.
 func (c *Client) verify(ctx context.Context, e *endpoints, token *oauth2.Token, nonce string) (proof *oidc.IDToken, said claims, err error) {
 	raw, ok := token.Extra("id_token").(string)
 	if !ok {
@@ -123,7 +123,7 @@ func (c *Client) verify(ctx context.Context, e *endpoints, token *oauth2.Token, 
 	case keys.err == nil:
 	case errors.Is(keys.err, ErrUnavailable) || ctx.Err() != nil:
 		return nil, said, as(ErrUnavailable, keys.err)
-	default: // Its text may end in all of what was to be a set of keys.
+	default: // Its text may hold the whole response to the request for keys.
 		return nil, said, fmt.Errorf("%w: %.200s", ErrInvalidToken, keys.err.Error())
 	}
 	if err == nil {
@@ -145,7 +145,7 @@ func (c *Client) verify(ctx context.Context, e *endpoints, token *oauth2.Token, 
 	return proof, said, nil
 }
 
-// attentive remembers how the keys could not be had: what the verifier makes of it is only a text.
+// attentive remembers why fetching the keys failed: the verifier turns that error into a text.
 type attentive struct {
 	oidc.KeySet
 
@@ -157,8 +157,8 @@ func (a *attentive) VerifySignature(ctx context.Context, jwt string) (payload []
 	return payload, a.err
 }
 
-// complete asks the userinfo endpoint (section 5.3 there) for what the ID token did not say. Its subject must be the token's: nothing
-// else ties the two.
+// complete asks the userinfo endpoint (section 5.3 there) for claims that the ID token lacks. The subjects must be equal: nothing else ties
+// the two.
 func (said *claims) complete(ctx context.Context, e *endpoints, token *oauth2.Token, subject string) error {
 	info, err := e.provider.UserInfo(ctx, oauth2.StaticTokenSource(token))
 	switch {
@@ -169,7 +169,7 @@ func (said *claims) complete(ctx context.Context, e *endpoints, token *oauth2.To
 	case info.Subject != subject:
 		return fmt.Errorf("%w: it is about another subject", ErrInvalidToken)
 	}
-	said.EmailVerified = false // The token said it of no address; what is left out here must not be taken from there.
+	said.EmailVerified = false // The token had no address; its claim must not vouch for this one.
 	if err := info.Claims(said); err != nil {
 		return as(ErrInvalidToken, err)
 	}

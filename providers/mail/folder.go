@@ -29,7 +29,7 @@ const (
 	longestLine = 998
 )
 
-// Folder keeps mail as files instead of sending it: the embedded default. It may be used by many at once; the folder is one process's.
+// Folder keeps mail as files: the embedded default. Goroutines may share it; processes must not share its folder.
 type Folder struct {
 	path string
 	from netmail.Address
@@ -46,7 +46,7 @@ type Kept struct {
 	Subject string
 }
 
-// OpenFolder keeps mail in the folder path, which is made if need be and closed to others (0700).
+// OpenFolder opens the mail folder at path. It creates a missing folder, and closes it to other users (0700).
 func OpenFolder(path string, from netmail.Address, now func() time.Time) (*Folder, error) {
 	if err := checkAddress(from); err != nil {
 		return nil, fmt.Errorf("sender: %w", err)
@@ -60,8 +60,8 @@ func OpenFolder(path string, from netmail.Address, now func() time.Time) (*Folde
 	return &Folder{path: path, from: from, now: now}, nil
 }
 
-// Send writes the message to <time>-<id>.eml, readable by its owner alone, and answers when it is on disk, whole. A message that was
-// sent before is replaced under its old name. It fails with [Permanent] when the message cannot be sent as it is.
+// Send writes the message to <time>-<id>.eml, readable by its owner alone, and returns when the whole file is on disk. The same
+// message sent again replaces its file. Send fails with [Permanent] for a message that no server would take.
 func (f *Folder) Send(ctx context.Context, m Message) error {
 	if err := m.check(); err != nil {
 		return err
@@ -90,7 +90,7 @@ func (f *Folder) Send(ctx context.Context, m Message) error {
 	return nil
 }
 
-// readableEncoding leaves the text as it is, so that a person with nothing but a shell can take a link from the file.
+// readableEncoding returns an encoding that leaves the text readable: an operator copies links from the file at a shell.
 func (m Message) readableEncoding() gomail.Encoding {
 	for _, text := range []string{m.Text, m.HTML} {
 		for line := range strings.SplitSeq(lf(text), "\n") {
@@ -107,7 +107,7 @@ func (f *Folder) write(name string, text []byte) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(file.Name()) //nolint:errcheck // it has its name by then, or nobody wants it
+	defer os.Remove(file.Name()) //nolint:errcheck // after the rename it has another name
 	_, err = file.Write(text)
 	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
 		return err
@@ -126,8 +126,8 @@ func (f *Folder) sync() error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// List answers mails, newest first, without the newest skip of them and at most limit, and how many there are. A file that is no mail
-// fails the whole.
+// List returns at most limit mails, newest first, after the first skip, and the number of all mails. It fails if one file is not a
+// mail.
 func (f *Folder) List(ctx context.Context, skip, limit int) (kept []Kept, total int, err error) {
 	names, err := f.names()
 	if err != nil {
@@ -158,7 +158,7 @@ func (f *Folder) List(ctx context.Context, skip, limit int) (kept []Kept, total 
 	return kept, total, nil
 }
 
-// Read answers a kept mail by its file's name, with line feeds for line ends; [ErrNotKept] if there is none.
+// Read returns the mail in the named file, with line feeds for line ends. It fails with [ErrNotKept] if there is none.
 func (f *Folder) Read(ctx context.Context, name string) (Message, error) {
 	if err := ctx.Err(); err != nil {
 		return Message{}, err
@@ -185,10 +185,10 @@ func (f *Folder) Read(ctx context.Context, name string) (Message, error) {
 	return m, nil
 }
 
-// Scrub removes every mail whose ID has one of the marks as a word between hyphens. It removes half-written mails
-// too, of which nobody can tell. An error about one file leaves the others removed. Removed counts whole mails.
+// Scrub removes every mail whose ID has one of the marks as a word between hyphens, and every half-written file, whose recipient
+// is unknown. It goes on after an error. Removed counts complete mails.
 func (f *Folder) Scrub(ctx context.Context, marks ...string) (removed int, err error) {
-	f.writing.Lock() // else a mail could come between
+	f.writing.Lock() // no mail is added meanwhile
 	defer f.writing.Unlock()
 	entries, err := os.ReadDir(f.path)
 	if err != nil {
@@ -219,7 +219,7 @@ func (f *Folder) Scrub(ctx context.Context, marks ...string) (removed int, err e
 	return removed, errors.Join(append(failures, f.sync())...)
 }
 
-// names are those of the kept mails, oldest first.
+// names returns the names of the mails' files, oldest first.
 func (f *Folder) names() ([]string, error) {
 	entries, err := os.ReadDir(f.path)
 	if err != nil {
@@ -234,7 +234,7 @@ func (f *Folder) names() ([]string, error) {
 	return names, nil
 }
 
-// isName also keeps whoever names a mail inside the folder.
+// isName reports whether name can be a mail's. Such a name cannot lead out of the folder.
 func isName(name string) bool {
 	if len(name) < len(nameTime) {
 		return false
@@ -244,7 +244,7 @@ func isName(name string) bool {
 	return err == nil && whole && idForm.MatchString(id)
 }
 
-// read answers the head of a mail, and its bytes.
+// read returns the head of a mail, and its bytes.
 func (f *Folder) read(name string) (Message, []byte, error) {
 	if !isName(name) {
 		return Message{}, nil, ErrNotKept
@@ -257,7 +257,7 @@ func (f *Folder) read(name string) (Message, []byte, error) {
 		return Message{}, nil, fmt.Errorf("mail %s: %w", name, err)
 	}
 	head, err := readHead(text)
-	if err != nil { // not what it quotes
+	if err != nil { // the error quotes the mail
 		return Message{}, nil, fmt.Errorf("mail %s has no head that can be read", name)
 	}
 	head.ID = strings.TrimSuffix(name[len(nameTime):], extension)

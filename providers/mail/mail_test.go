@@ -35,7 +35,7 @@ func verification() mail.Message {
 	}
 }
 
-// Both senders do the same with a message.
+// sends is the suite that both senders pass.
 func sends(t *testing.T, send func(context.Context, mail.Message) error, arrived func() []byte) {
 	t.Helper()
 	t.Run("text and HTML arrive as they were, in a complete message", func(t *testing.T) {
@@ -79,8 +79,8 @@ func sends(t *testing.T, send func(context.Context, mail.Message) error, arrived
 			"recipient: not an address (none)":                                        func(m *mail.Message) { m.To.Address = "" },
 			"recipient: not an address (end of line)":                                 func(m *mail.Message) { m.To.Address += "\n" },
 			"recipient: not an address (long)":                                        func(m *mail.Message) { m.To.Address = strings.Repeat("a", 254) + m.To.Address },
-			"address for answers: a control character or broken UTF-8":                func(m *mail.Message) { m.ReplyTo.Name = "Help\nX: y" },
-			"address for answers: not an address":                                     func(m *mail.Message) { m.ReplyTo.Address = "help" },
+			"reply address: a control character or broken UTF-8":                      func(m *mail.Message) { m.ReplyTo.Name = "Help\nX: y" },
+			"reply address: not an address":                                           func(m *mail.Message) { m.ReplyTo.Address = "help" },
 			"an id is 1 to 100 of A-Z a-z 0-9 . _ -, a letter or digit first":         func(m *mail.Message) { m.ID = "../../../etc/cron.d/x" },
 			"an id is 1 to 100 of A-Z a-z 0-9 . _ -, a letter or digit first (empty)": func(m *mail.Message) { m.ID = "" },
 			"an id is 1 to 100 of A-Z a-z 0-9 . _ -, a letter or digit first (line)":  func(m *mail.Message) { m.ID = "a\n" },
@@ -101,7 +101,7 @@ func sends(t *testing.T, send func(context.Context, mail.Message) error, arrived
 
 type part struct{ kind, content string }
 
-// decode reads a message with nothing of the library that wrote it. Content has line feeds.
+// decode parses a message without the library that wrote it. Content has line feeds.
 func decode(t *testing.T, raw []byte) (netmail.Header, []part) {
 	t.Helper()
 	parsed, err := netmail.ReadMessage(bytes.NewReader(raw))

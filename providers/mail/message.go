@@ -1,10 +1,10 @@
 // Package mail sends mail: to a server by SMTP, or into files where none is configured.
 //
-// A message goes to one address. So a server's answer is about one person, a job that is done again
-// doubles nothing for others, and whoever is erased takes whole messages along.
+// A message has one recipient. So a server's reply concerns one person, a repeated job sends nothing
+// twice to others, and an erasure removes whole messages.
 //
-// No error of this package holds an address, a name or a server's free words: what a job failed
-// with is kept, and has to outlive the person.
+// No error of this package holds an address, a name or a server's free text: jobs keep their errors
+// after the person is erased.
 package mail
 
 import (
@@ -20,22 +20,21 @@ import (
 	gomail "github.com/wneessen/go-mail"
 )
 
-// Message is one mail to one address. Who sends it is configured.
+// Message is a mail to one address. The sender is a setting.
 type Message struct {
-	// ID names the message: 1 to 100 of A-Z a-z 0-9 . _ -, a letter or digit first. It becomes the Message-ID, so a job that is
-	// done again MUST send the same one, for the receiver to know the copy.
+	// ID names the message: 1 to 100 of A-Z a-z 0-9 . _ -, a letter or digit first. It becomes the Message-ID. A repeated job
+	// MUST use the same ID, so that receivers recognise the copy.
 	ID      string
 	To      netmail.Address
-	ReplyTo netmail.Address // the zero value: answers go to the sender
+	ReplyTo netmail.Address // the zero value: replies go to the sender
 	Subject string
 	Text    string // UTF-8; its line ends become CRLF
-	HTML    string // the same, for who reads HTML; empty for none
+	HTML    string // the same text as HTML; may be empty
 }
 
-// Permanent says that a message is refused for good: the same message would be refused again.
-// Any other error of a Send is worth another try.
+// Permanent is the error of a message that would be refused again. After any other error of Send, try again.
 type Permanent struct {
-	Code   int // the server's answer, 500 to 599 (RFC 5321, section 4.2.1); 0 if the message was never sent
+	Code   int // the server's reply, 500 to 599 (RFC 5321, section 4.2.1); 0 if the message was never sent
 	Reason error
 }
 
@@ -52,7 +51,7 @@ var (
 
 const longestAddress = 254 // octets: a path of RFC 5321, section 4.5.3.1.3, without its brackets
 
-// check refuses with [Permanent] what would break out of its header, and what no server would take.
+// check fails with [Permanent] if a field would break out of its header, or no server would take it.
 func (m Message) check() error {
 	refused := func(what string) error { return &Permanent{Reason: errors.New("mail refused: " + what)} }
 	if !idForm.MatchString(m.ID) {
@@ -63,7 +62,7 @@ func (m Message) check() error {
 	}
 	if m.ReplyTo != (netmail.Address{}) {
 		if err := checkAddress(m.ReplyTo); err != nil {
-			return refused("address for answers: " + err.Error())
+			return refused("reply address: " + err.Error())
 		}
 	}
 	if err := checkHeaderText(m.Subject); err != nil {
@@ -92,7 +91,7 @@ func checkHeaderText(text string) error {
 	return nil
 }
 
-// compose makes the message of RFC 5322 from what was checked.
+// compose returns the message in the form of RFC 5322. It must have passed check.
 func (m Message) compose(from netmail.Address, at time.Time, encoding gomail.Encoding) *gomail.Msg {
 	msg := gomail.NewMsg(gomail.WithEncoding(encoding), gomail.WithNoDefaultUserAgent())
 	msg.FromMailAddress(headerAddress(from))
@@ -103,7 +102,7 @@ func (m Message) compose(from netmail.Address, at time.Time, encoding gomail.Enc
 	_, domain, _ := strings.Cut(from.Address, "@")
 	msg.SetMessageIDWithValue(m.ID + "@" + domain)
 	msg.SetDateWithValue(at)
-	msg.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: no answer from machines, please
+	msg.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: asks machines not to reply
 	msg.Subject(m.Subject)
 	msg.SetBodyString(gomail.TypeTextPlain, crlf(m.Text))
 	if m.HTML != "" {
@@ -112,8 +111,8 @@ func (m Message) compose(from netmail.Address, at time.Time, encoding gomail.Enc
 	return msg
 }
 
-// headerAddress writes a backslash in a name as a slash: net/mail's Address.String leaves it as it is in an encoded word, where RFC 2047
-// (section 5, rule 3) does not allow it, and no parser reads the result.
+// headerAddress replaces a backslash in the name by a slash: net/mail's Address.String leaves it in an encoded word, where RFC 2047
+// (section 5, rule 3) forbids it, and no parser reads the result.
 func headerAddress(a netmail.Address) *netmail.Address {
 	return &netmail.Address{Name: strings.ReplaceAll(a.Name, `\`, "/"), Address: a.Address}
 }
@@ -122,7 +121,7 @@ func headerAddress(a netmail.Address) *netmail.Address {
 func lf(text string) string   { return strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text) }
 func crlf(text string) string { return strings.ReplaceAll(lf(text), "\n", "\r\n") }
 
-// ParseSender reads who sends: an address, with a name before it in RFC 5322's way or not.
+// ParseSender parses the address of a sender, with or without a name before it (RFC 5322).
 func ParseSender(text string) (netmail.Address, error) {
 	from, err := netmail.ParseAddress(text)
 	if err != nil {

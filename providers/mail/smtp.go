@@ -16,7 +16,7 @@ import (
 	gomail "github.com/wneessen/go-mail"
 )
 
-// SMTP sends through a mail server (RFC 5321, submission by RFC 6409). Every message has a connection of its own.
+// SMTP sends through a mail server (RFC 5321, submission by RFC 6409). It opens a connection for each message.
 type SMTP struct {
 	host     string
 	from     netmail.Address
@@ -26,20 +26,19 @@ type SMTP struct {
 	now      func() time.Time
 }
 
-// NewSMTP reads SMTP_URL; nothing is connected yet.
+// NewSMTP parses SMTP_URL. It does not connect.
 //
 //	smtp://user:password@host:587?from=Bahi+<bahi@example.com>
 //	smtps://user:password@host:465?from=bahi@example.com
 //
-// from is who sends. tls says what smtp:// does about TLS: mandatory (STARTTLS or no mail, the
-// default), opportunistic or none. timeout is how long a message may take in all, connecting included: 10s
-// if it is not given. User and password are left out where the server asks for none; over a connection
-// without TLS they are used only in a way that does not show the password.
+// from is the sender. tls is mandatory (STARTTLS or no mail, the default), opportunistic or none, and only
+// with smtp://. timeout bounds one message, connecting included; the default is 10s. Leave out user and
+// password if the server asks for none. Without TLS, only methods that hide the password are used.
 //
-// Certificates are checked against roots, those of the system if nil. An error never quotes the URL.
+// Certificates are checked against roots, or the system's if nil. An error never quotes the URL.
 func NewSMTP(rawURL string, roots *x509.CertPool, now func() time.Time) (*SMTP, error) {
 	u, err := url.Parse(rawURL)
-	if err != nil { // the parser's own error quotes the password
+	if err != nil { // the parser's error quotes the password
 		return nil, errors.New("SMTP_URL cannot be read; expected smtp://user:password@host:port?from=address")
 	}
 	s := &SMTP{host: u.Hostname(), timeout: 10 * time.Second, now: now}
@@ -49,7 +48,7 @@ func NewSMTP(rawURL string, roots *x509.CertPool, now func() time.Time) (*SMTP, 
 	security := &tls.Config{ServerName: s.host, RootCAs: roots, MinVersion: tls.VersionTLS12}
 	port, policy := gomail.DefaultPortTLS, gomail.TLSMandatory
 	if u.Scheme == "smtps" {
-		// Over its own connection the library asks for the TLS state only under this policy; a server does not offer STARTTLS inside TLS.
+		// The library asks for the TLS state of our connection only under this policy. Inside TLS no server offers STARTTLS.
 		port, policy, s.implicit = gomail.DefaultPortSSL, gomail.TLSOpportunistic, security
 	} else if u.Scheme != "smtp" {
 		return nil, errors.New("SMTP_URL begins with neither smtp:// nor smtps://")
@@ -83,7 +82,7 @@ func NewSMTP(rawURL string, roots *x509.CertPool, now func() time.Time) (*SMTP, 
 	}
 	s.options = []gomail.Option{
 		gomail.WithPort(port), gomail.WithTLSPolicy(policy), gomail.WithTLSConfig(security),
-		gomail.WithTimeout(2 * s.timeout), // its own, for each step; Send's context ends before
+		gomail.WithTimeout(2 * s.timeout), // the library's bound for each step; Send's context ends before it
 	}
 	if u.User != nil {
 		password, _ := u.User.Password()
@@ -93,9 +92,9 @@ func NewSMTP(rawURL string, roots *x509.CertPool, now func() time.Time) (*SMTP, 
 	return s, nil
 }
 
-// Send gives the message to the server. A nil error says that the server took it, which is not yet that anybody got it. It fails with
-// [Permanent] when the message cannot be sent as it is or the server answers 5xx to it. Every other error may pass: no connection, no answer
-// in time, 4xx, and also 5xx about us (a wrong password, 530), which the operator mends. Then the server may have the message all the same.
+// Send hands the message to the server. Nil means that the server took it, not that it was delivered. Send fails with [Permanent] if
+// the message is malformed or the server refuses it with 5xx. Every other error may pass: no connection, no reply in time, 4xx, or a 5xx about
+// our login, which the operator repairs. After such an error the server may still have the message.
 func (s *SMTP) Send(ctx context.Context, m Message) error {
 	if err := m.check(); err != nil {
 		return err
@@ -105,7 +104,7 @@ func (s *SMTP) Send(ctx context.Context, m Message) error {
 	var conn net.Conn
 	defer func() {
 		if conn != nil {
-			_ = conn.Close() // the library leaves it open when greeting, STARTTLS or AUTH fails (client.go, DialToSMTPClientWithContext)
+			_ = conn.Close() // the library leaves it open if greeting, STARTTLS or AUTH fails (client.go, DialToSMTPClientWithContext)
 		}
 	}()
 	client, err := gomail.NewClient(s.host, slices.Concat(s.options, []gomail.Option{
@@ -115,7 +114,7 @@ func (s *SMTP) Send(ctx context.Context, m Message) error {
 				return nil, err
 			}
 			conn = c
-			// The library looks at a context only while it dials.
+			// The library honours a context only while it dials.
 			context.AfterFunc(ctx, func() { _ = c.Close() })
 			if s.implicit == nil {
 				return c, nil
@@ -129,20 +128,20 @@ func (s *SMTP) Send(ctx context.Context, m Message) error {
 	}
 	msg := m.compose(s.from, s.now(), gomail.EncodingQP)
 	err = client.DialAndSendWithContext(ctx, msg)
-	if err == nil || msg.IsDelivered() { // what fails after the server took it (RSET, QUIT) must not send it twice
+	if err == nil || msg.IsDelivered() { // a failed RSET or QUIT must not send it twice
 		return nil
 	}
 	return s.failure(ctx, err)
 }
 
-// failure says what went wrong without the library's and the server's words about the message, which name the recipient.
+// failure returns the error without the texts of library and server, which name the recipient.
 func (s *SMTP) failure(ctx context.Context, err error) error {
 	late := ctx.Err()
 	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() { // a dialer sees the deadline a moment before the context does
 		late = context.DeadlineExceeded
 	}
 	if late != nil {
-		return fmt.Errorf("mail server %s was not done in time: %w", s.host, late)
+		return fmt.Errorf("mail server %s did not reply in time: %w", s.host, late)
 	}
 	refusal, ok := errors.AsType[*gomail.SendError](err)
 	if !ok {

@@ -258,7 +258,7 @@ func TestSMTPWaitsForNoServerForLong(t *testing.T) {
 		sender := connect(t, "smtp://"+lines.addr+from+"&tls=none&timeout=100ms", nil)
 		err := sender.Send(t.Context(), verification())
 		require.ErrorIs(t, err, context.DeadlineExceeded, what)
-		require.EqualError(t, err, "mail server 127.0.0.1 was not done in time: context deadline exceeded", what)
+		require.EqualError(t, err, "mail server 127.0.0.1 did not reply in time: context deadline exceeded", what)
 
 		lines = script(t, answers...)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -346,7 +346,7 @@ type spoken struct {
 	called <-chan struct{} // closed once somebody has
 }
 
-// script answers each line of the client with the next text, the content as one line; it hangs up at an empty text.
+// script replies to each line of the client, and to the content as one line, with the next text. It hangs up at an empty text.
 func script(t *testing.T, answers ...string) spoken {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

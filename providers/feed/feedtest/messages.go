@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Message is one about an event of a stream.
+// Message returns a message about an event of a stream.
 func Message(t testing.TB, stream, payload string) *message.Message {
 	t.Helper()
 	m := message.NewMessage(uuid.NewString(), []byte(payload))
@@ -20,7 +20,7 @@ func Message(t testing.TB, stream, payload string) *message.Message {
 	return m
 }
 
-// Messages are some of three streams.
+// Messages returns messages of three streams.
 func Messages(t testing.TB, n int) []*message.Message {
 	t.Helper()
 	all := make([]*message.Message, n)

@@ -1,4 +1,4 @@
-// Package feedtest has what tests of brokers need: a NATS server, the real one, with JetStream, in this process, and messages.
+// Package feedtest has what tests of brokers need: a real NATS server with JetStream in this process, and messages.
 package feedtest
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// NATS is a server that keeps its streams in a folder and its port, so that it can be stopped and started again.
+// NATS is a server that keeps its folder and its port over a stop and a start.
 type NATS struct {
 	Address string // as an operator gives it
 
@@ -27,13 +27,13 @@ type NATS struct {
 	options server.Options
 	server  *server.Server
 
-	counting jetstream.JetStream // who counts
+	counting jetstream.JetStream // the connection of Count
 }
 
-// ports are those that were given to servers of this process.
+// ports holds the ports of this process's servers.
 var ports atomic.Int64
 
-// Port is a port that nobody is given by the system while the server is stopped: it is below those that connections get.
+// Port returns a port below the range of the system's own choice, so that nobody takes it while the server is stopped.
 func Port(t testing.TB) int {
 	t.Helper()
 	for range 1000 {
@@ -48,7 +48,7 @@ func Port(t testing.TB) int {
 	return 0
 }
 
-// Start starts a server, until the test ends.
+// Start starts a server and stops it when the test ends.
 func Start(t testing.TB, configure ...func(*server.Options)) *NATS {
 	t.Helper()
 	n := &NATS{t: t, options: server.Options{
@@ -63,7 +63,7 @@ func Start(t testing.TB, configure ...func(*server.Options)) *NATS {
 	return n
 }
 
-// JetStream connects as a reader does.
+// JetStream returns a reader's connection.
 func (n *NATS) JetStream() jetstream.JetStream {
 	n.t.Helper()
 	conn, err := client.Connect(n.Address, client.MaxReconnects(-1), client.ReconnectWait(20*time.Millisecond))
@@ -74,7 +74,7 @@ func (n *NATS) JetStream() jetstream.JetStream {
 	return js
 }
 
-// Start starts the server once more.
+// Start starts the stopped server again.
 func (n *NATS) Start() {
 	n.t.Helper()
 	options := n.options // a server keeps and changes them
@@ -85,16 +85,16 @@ func (n *NATS) Start() {
 	require.True(n.t, n.server.ReadyForConnections(time.Minute))
 }
 
-// Configure changes how the server is configured from the next start on.
+// Configure changes the configuration for the next start.
 func (n *NATS) Configure(change func(*server.Options)) { change(&n.options) }
 
-// Stop stops the server, which breaks all connections.
+// Stop stops the server and breaks all connections.
 func (n *NATS) Stop() {
 	n.server.Shutdown()
 	n.server.WaitForShutdown()
 }
 
-// Messages answers what a stream keeps, oldest first, once there are so many.
+// Messages returns the messages of a stream, oldest first, once there are count of them.
 func (n *NATS) Messages(stream string, count int) []jetstream.Msg {
 	n.t.Helper()
 	ctx, cancel := context.WithTimeout(n.t.Context(), 2*time.Minute)
@@ -113,7 +113,7 @@ func (n *NATS) Messages(stream string, count int) []jetstream.Msg {
 	}
 }
 
-// Count is how many messages a stream keeps, 0 where it or the server is not there.
+// Count returns the number of messages in a stream, 0 without a stream or a server.
 func (n *NATS) Count(stream string) int {
 	n.t.Helper()
 	ctx, cancel := context.WithTimeout(n.t.Context(), 10*time.Second)
@@ -144,7 +144,7 @@ func (n *NATS) all(ctx context.Context, s jetstream.Stream) []jetstream.Msg {
 	return all
 }
 
-// Event reads a message as CloudEvents' own Go SDK does.
+// Event parses a message with the Go SDK of CloudEvents.
 func Event(t testing.TB, m jetstream.Msg) *cloudevents.Event {
 	t.Helper()
 	e, err := binding.ToEvent(t.Context(), nats_jetstream.NewMessage(&client.Msg{Subject: m.Subject(), Header: m.Headers(), Data: m.Data()}))

@@ -1,13 +1,13 @@
 // Package kafka publishes to a Kafka topic.
 //
 // Messages are CloudEvents in binary mode (Kafka protocol binding 1.0.2: attributes are headers, the value is the
-// payload as it is). All go to one topic, whose partition is chosen by the event stream as it is the record's key, so
-// a stream's events are in one partition, in their order. A topic for each category was turned down: with the first
-// event of a new category the feed would stand still until somebody makes its topic.
+// payload as it is). All go to one topic. The record's key is the event stream, so a stream's events are in one
+// partition, in their order. A topic for each category was turned down: the first event of a new category would stop
+// the feed until somebody creates its topic.
 //
-// No more is under way than makes one batch of each partition: a broker that refuses a batch for good would keep the next
-// one, and franz-go go on behind the gap. Whatever goes wrong, the producer is thrown away, and what was not known to be
-// kept is published once more by a new one.
+// At most one batch a partition is in flight: a broker that refuses a batch for good would store the next one, and franz-go
+// would go on behind the gap. After any error the producer is discarded, and a new one publishes again what was not
+// acknowledged.
 package kafka
 
 import (
@@ -31,43 +31,43 @@ import (
 )
 
 const (
-	// answerWithin is how long the brokers may take to keep messages.
+	// answerWithin bounds the brokers' acknowledgement.
 	answerWithin = 20 * time.Second
 
 	connectWithin = 5 * time.Second
 
-	// metadataAfter is how soon brokers are asked again which of them leads.
+	// metadataAfter is the pause before the brokers are asked again for their leader.
 	metadataAfter = 500 * time.Millisecond
 
-	// defaultMost is the largest batch, in bytes, for a topic that does not tell; Kafka's own limit is a little above.
+	// defaultMost is the largest batch, in bytes, of a topic with an unknown limit; Kafka's default is slightly larger.
 	defaultMost = 1_000_012
 
-	// What franz-go can be told about it.
+	// The bounds that franz-go accepts.
 	leastMost    = 512
 	greatestMost = 64 << 20
 
-	// batchOverhead is more than a batch of one record takes beside key, value and headers, and headerOverhead more
-	// than a header does beside its name and value.
+	// batchOverhead is an upper bound of a batch of one record without key, value and headers; headerOverhead is one of a
+	// header without its name and value.
 	batchOverhead  = 256
 	headerOverhead = 16
 )
 
-// Publisher publishes to a topic. It is for one goroutine.
+// Publisher publishes to a topic. One goroutine uses it.
 type Publisher struct {
 	options []kgo.Opt
-	client  *kgo.Client // nil: the next Publish makes one
-	most    int32       // bytes of a batch that the topic takes
+	client  *kgo.Client // nil: the next Publish opens one
+	most    int32       // largest batch of the topic, in bytes
 	known   bool        // the client knows the topic's partitions
 }
 
 var _ message.Publisher = (*Publisher)(nil)
 
-// Open makes a publisher, which connects when it has something to publish. The address is
+// Open returns a publisher, which connects at its first Publish. The address is
 // kafka://user:password@host:port,host:port with the options
 //
-//   - sasl: how a user signs in: plain, scram-sha-256 or scram-sha-512 (without it)
+//   - sasl: the method of login: plain, scram-sha-256 or scram-sha-512 (default)
 //   - tls: true to speak TLS
-//   - ca: a file with the authorities of the brokers' certificates, in PEM; it means TLS too
+//   - ca: a file with the authorities of the brokers' certificates, in PEM; implies TLS
 func Open(address string) (*Publisher, error) {
 	a, err := feed.ParseAddress(address, "sasl", "tls", "ca")
 	if err != nil {
@@ -77,8 +77,8 @@ func Open(address string) (*Publisher, error) {
 	p.options = []kgo.Opt{
 		kgo.SeedBrokers(a.Hosts...), kgo.ClientID("bahi-feed"), kgo.DialTimeout(connectWithin), kgo.AllowAutoTopicCreation(),
 		kgo.MetadataMinAge(metadataAfter), kgo.RequiredAcks(kgo.AllISRAcks()), kgo.StopProducerOnDataLossDetected(),
-		kgo.AllowIdempotentProduceCancellation(), // a client that was cancelled is thrown away
-		kgo.ManualFlushing(),                     // so that a batch has all that is to be in it
+		kgo.AllowIdempotentProduceCancellation(), // a cancelled client is discarded
+		kgo.ManualFlushing(),                     // so that a batch is complete
 		kgo.ProducerBatchMaxBytesFn(func(string) int32 { return p.most }),
 	}
 	roots, err := feed.Roots(a.Options.Get("ca"))
@@ -129,10 +129,10 @@ func (p *Publisher) discard() {
 	}
 }
 
-// Publish implements message.Publisher: it answers when all replicas in sync have all messages.
+// Publish implements message.Publisher. It returns when all in-sync replicas have all messages.
 //
-// A [feed.Refused] says which message is larger than the topic takes. After any other error some of the messages may
-// be kept, of each event stream the first ones.
+// Publish fails with a [feed.Refused] that names a message larger than the topic takes. After any other error some messages may
+// be stored, the first ones of each event stream.
 func (p *Publisher) Publish(topic string, messages ...*message.Message) error {
 	if len(messages) == 0 {
 		return nil
@@ -150,7 +150,7 @@ func (p *Publisher) Publish(topic string, messages ...*message.Message) error {
 		r := record(topic, m)
 		if n := size(r); n > int(p.most) {
 			refused = &feed.Refused{ID: m.UUID, Err: fmt.Errorf("the topic %s takes messages of %d bytes at most (max.message.bytes), not of %d", topic, p.most, n)}
-			break // what is behind it must not overtake it
+			break // later messages must not overtake it
 		}
 		records = append(records, r)
 	}
@@ -168,7 +168,7 @@ func (p *Publisher) Publish(topic string, messages ...*message.Message) error {
 	}
 }
 
-// produce publishes records, of each partition one batch after the other.
+// produce publishes records, one batch of a partition after the other.
 func (p *Publisher) produce(ctx context.Context, records []*kgo.Record) error {
 	for len(records) > 0 {
 		n, bytes := 0, 0
@@ -184,7 +184,7 @@ func (p *Publisher) produce(ctx context.Context, records []*kgo.Record) error {
 	return nil
 }
 
-// flush publishes records that make one batch of each partition. It answers when all are kept, or the first error.
+// flush publishes records that make one batch a partition. It returns when all are stored, or the first error.
 func (p *Publisher) flush(ctx context.Context, records []*kgo.Record) (err error) {
 	var waiting sync.WaitGroup
 	waiting.Add(len(records))
@@ -194,12 +194,12 @@ func (p *Publisher) flush(ctx context.Context, records []*kgo.Record) (err error
 			waiting.Done()
 		})
 	}
-	_ = p.client.Flush(ctx) // what it would tell of the context, the records tell too
+	_ = p.client.Flush(ctx) // the records report an ended context too
 	waiting.Wait()
 	return err
 }
 
-// connect makes a client and asks what the topic takes.
+// connect opens a client and asks for the topic's largest batch.
 func (p *Publisher) connect(ctx context.Context, topic string) (err error) {
 	if p.client, err = kgo.NewClient(p.options...); err != nil {
 		return fmt.Errorf("make a client of Kafka: %w", err)
@@ -220,7 +220,7 @@ func (p *Publisher) connect(ctx context.Context, topic string) (err error) {
 	}
 	for _, r := range answer.Resources {
 		if kerr.ErrorForCode(r.ErrorCode) != nil {
-			continue // there is no topic yet, or the user may not ask
+			continue // no topic yet, or no permission to ask
 		}
 		for _, c := range r.Configs {
 			if c.Value == nil {
@@ -234,7 +234,7 @@ func (p *Publisher) connect(ctx context.Context, topic string) (err error) {
 	return nil
 }
 
-// record is a message as Kafka carries it.
+// record returns the message in the form of Kafka.
 func record(topic string, m *message.Message) *kgo.Record {
 	r := &kgo.Record{Topic: topic, Key: []byte(m.Metadata["subject"]), Value: m.Payload, Headers: make([]kgo.RecordHeader, 0, len(m.Metadata))}
 	for name, value := range m.Metadata {
@@ -247,7 +247,7 @@ func record(topic string, m *message.Message) *kgo.Record {
 	return r
 }
 
-// size is no less than a batch of this record alone takes.
+// size returns an upper bound of a batch of this record alone.
 func size(r *kgo.Record) int {
 	n := batchOverhead + len(r.Key) + len(r.Value)
 	for _, h := range r.Headers {

@@ -48,7 +48,7 @@ func open(t *testing.T, address string) *kafka.Publisher {
 	return p
 }
 
-// byStream lists the ids of messages, those of each stream in their order.
+// byStream returns the ids of messages by stream, in their order.
 func byStream(messages []*message.Message) map[string][]string {
 	all := map[string][]string{}
 	for _, m := range messages {
@@ -57,7 +57,7 @@ func byStream(messages []*message.Message) map[string][]string {
 	return all
 }
 
-// kept reads what the topic has, once there are so many records.
+// kept returns the topic's records once there are count of them.
 func kept(t *testing.T, c *kfake.Cluster, count int) (records []*kgo.Record) {
 	t.Helper()
 	client, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
@@ -73,7 +73,7 @@ func kept(t *testing.T, c *kfake.Cluster, count int) (records []*kgo.Record) {
 	return records
 }
 
-// idsByStream are those of records as byStream lists them. Where something is there again, the first counts.
+// idsByStream returns the ids of records by stream. Of a repeated record the first counts.
 func idsByStream(records []*kgo.Record) map[string][]string {
 	all, seen := map[string][]string{}, map[string]bool{}
 	for _, r := range records {

@@ -1,10 +1,10 @@
 // Package nats publishes to NATS JetStream.
 //
 // Messages are CloudEvents in binary mode (NATS protocol binding, 1.0.3-wip: attributes are headers, the body is the
-// payload as it is). Their ids are JetStream's, so the server keeps each once within its duplicate window.
+// payload as it is). JetStream uses the same ids, so the server stores each message once within its duplicate window.
 //
-// Many are under way at once, and order is kept all the same: each names the one before it as the last that the
-// server must have (Nats-Expected-Last-Msg-Id). If one is lost, those behind it are refused, not stored in its place.
+// Many messages are in flight, in order: each names its predecessor as the last message that the server must have
+// (Nats-Expected-Last-Msg-Id). If one is lost, the server refuses those behind it.
 package nats
 
 import (
@@ -26,48 +26,48 @@ import (
 )
 
 const (
-	// ackWithin is how long the server may take to keep a message, and publishWithin to keep all that are given at once.
+	// ackWithin bounds the acknowledgement of one message, publishWithin that of all messages of one Publish.
 	ackWithin     = 5 * time.Second
 	publishWithin = 20 * time.Second
 
 	connectWithin  = 5 * time.Second
 	reconnectAfter = 500 * time.Millisecond
 
-	// A connection that is dead without saying so is given up after two unanswered pings.
+	// The client gives up a silent connection after two unanswered pings.
 	pingEvery = 10 * time.Second
 
-	// mostUnderWay is how many messages may wait for their acknowledgement; no more are published at once.
+	// mostUnderWay is the most messages that wait for an acknowledgement.
 	mostUnderWay = 8192
 
-	// duplicates is for how long a stream that we make knows ids. An id takes the server's memory for as long.
+	// duplicates is the duplicate window of a stream that we create. The server holds the ids in memory for as long.
 	duplicates = 2 * time.Minute
 )
 
-// What JetStream says of messages (nats-server, server/errors.json).
+// Error codes of JetStream about messages (nats-server, server/errors.json).
 const (
 	tooLarge       jetstream.ErrorCode = 10054 // for the stream
 	headerTooLarge jetstream.ErrorCode = 10097
-	wrongLast      jetstream.ErrorCode = 10070 // the one before is not the last of the stream
+	wrongLast      jetstream.ErrorCode = 10070 // the predecessor is not the last message of the stream
 )
 
-// Publisher publishes to a JetStream stream. It is for one goroutine.
+// Publisher publishes to a JetStream stream. One goroutine uses it.
 type Publisher struct {
 	hosts   string
 	options []client.Option
-	stream  jetstream.StreamConfig // that is made if nobody has made one for the subjects
+	stream  jetstream.StreamConfig // created if no stream has the subjects
 
-	conn  *client.Conn // nil: the first Publish makes one, which connects again and again
+	conn  *client.Conn // nil until the first Publish; reconnects by itself
 	js    jetstream.JetStream
-	found bool // there is a stream
+	found bool // the stream exists
 }
 
 var _ message.Publisher = (*Publisher)(nil)
 
-// Open makes a publisher, which connects when it has something to publish. The address is nats://user:password@host:port
+// Open returns a publisher, which connects at its first Publish. The address is nats://user:password@host:port
 // (tls:// insists on TLS, which a server can ask for too), with the options
 //
-//   - stream: the name of the stream that is made where none has the subjects; BAHI without it
-//   - replicas: how many servers keep that stream; 1 without it
+//   - stream: the name of the stream, which is created if none has the subjects; BAHI by default
+//   - replicas: the number of servers that keep that stream; 1 by default
 //   - creds: a file with the credentials of a user (JWT and seed)
 //   - ca: a file with the authorities of the server's certificate, in PEM
 func Open(address string, log *slog.Logger) (*Publisher, error) {
@@ -84,7 +84,7 @@ func Open(address string, log *slog.Logger) (*Publisher, error) {
 		options: []client.Option{
 			client.Name("bahi feed"), client.MaxReconnects(-1), client.RetryOnFailedConnect(true), client.ReconnectWait(reconnectAfter),
 			client.Timeout(connectWithin), client.PingInterval(pingEvery), client.MaxPingsOutstanding(2),
-			client.ReconnectBufSize(-1), // what waits there would overtake what was lost
+			client.ReconnectBufSize(-1), // buffered messages would overtake lost ones
 			client.ErrorHandler(func(_ *client.Conn, _ *client.Subscription, err error) { log.Warn("NATS complains", "error", err) }),
 		},
 		stream: jetstream.StreamConfig{
@@ -110,7 +110,7 @@ func Open(address string, log *slog.Logger) (*Publisher, error) {
 	return p, nil
 }
 
-// connect makes a connection, which it is no error for the server not to take yet.
+// connect opens a connection. A server that is not there yet is no error.
 func (p *Publisher) connect() (err error) {
 	if p.conn, err = client.Connect(p.hosts, p.options...); err != nil {
 		return fmt.Errorf("connect NATS: %w", err)
@@ -129,10 +129,10 @@ func (p *Publisher) Close() error {
 	return nil
 }
 
-// Publish implements message.Publisher: it answers when the server keeps all of them. The topic is what subjects begin
-// with: <topic>.<category>.<id> for the event stream <category>-<id> that is the message's subject attribute.
+// Publish implements message.Publisher. It returns when the server has stored all messages. Subjects begin with the topic:
+// <topic>.<category>.<id> for the event stream <category>-<id>, which is the message's subject attribute.
 //
-// A [feed.Refused] says which message is too large. After any other error some of the messages may be kept.
+// Publish fails with a [feed.Refused] that names a message that is too large. After any other error some messages may be stored.
 func (p *Publisher) Publish(topic string, messages ...*message.Message) error {
 	if len(messages) == 0 {
 		return nil
@@ -154,7 +154,7 @@ func (p *Publisher) Publish(topic string, messages ...*message.Message) error {
 	for len(messages) > 0 {
 		kept, err := p.send(ctx, topic, messages)
 		if code(err) == wrongLast && kept > 0 {
-			err = nil // somebody else uses the stream, or they were kept before: the next goes without a condition
+			err = nil // somebody else uses the stream, or it has them already: the next message goes without a condition
 		}
 		if err != nil {
 			return p.verdict(messages[kept], err)
@@ -171,15 +171,15 @@ func (p *Publisher) away() error {
 	return errors.New("cannot reach NATS")
 }
 
-// renew forgets a connection that has ended for good, as the client's does when it was turned away twice: the next Publish makes
-// another one, with what the file of credentials has then.
+// renew drops a connection that has ended for good, as after two refused logins. The next Publish opens another one, and
+// reads the file of credentials again.
 func (p *Publisher) renew() {
 	if p.conn.IsClosed() {
 		p.conn, p.js = nil, nil
 	}
 }
 
-// verdict says what an error about a message means.
+// verdict returns what an error about a message means.
 func (p *Publisher) verdict(m *message.Message, err error) error {
 	switch {
 	case errors.Is(err, client.ErrMaxPayload):
@@ -201,7 +201,7 @@ func code(err error) jetstream.ErrorCode {
 	return 0
 }
 
-// findStream makes the stream if nobody has made one for the subjects.
+// findStream finds the stream of the subjects, or creates it.
 func (p *Publisher) findStream(ctx context.Context, topic string) error {
 	if p.found {
 		return nil
@@ -222,8 +222,8 @@ func (p *Publisher) findStream(ctx context.Context, topic string) error {
 	return nil
 }
 
-// send sends messages, each but the first under the condition that the one before is the last that is kept, and answers
-// how many are kept from the beginning on.
+// send sends messages and returns how many of them, from the first on, are stored. Each but the first is sent on the condition
+// that its predecessor is the last one stored.
 func (p *Publisher) send(ctx context.Context, topic string, messages []*message.Message) (kept int, err error) {
 	acks := make([]jetstream.PubAckFuture, 0, len(messages))
 	var unsent error
@@ -251,7 +251,7 @@ func (p *Publisher) send(ctx context.Context, topic string, messages []*message.
 	return len(acks), unsent
 }
 
-// envelope is a message as NATS carries it.
+// envelope returns the message in the form of NATS.
 func envelope(topic string, m *message.Message, before string) *client.Msg {
 	header := make(client.Header, len(m.Metadata)+3)
 	for name, value := range m.Metadata {
@@ -266,8 +266,8 @@ func envelope(topic string, m *message.Message, before string) *client.Msg {
 	return &client.Msg{Subject: subject(topic, m.Metadata["subject"]), Header: header, Data: m.Payload}
 }
 
-// subject is where the events of a stream go. Bytes with a meaning for NATS, and those that are no ASCII, are written
-// as in URLs; a stream whose name has no id gets an underscore in its place.
+// subject returns the NATS subject of an event stream. Bytes with a meaning for NATS, and those outside ASCII, are
+// percent-encoded. A stream without an id gets an underscore in its place.
 func subject(topic, stream string) string {
 	category, id := event.SplitStream(stream)
 	return topic + "." + cmp.Or(percent(category, inSubject), "_") + "." + cmp.Or(percent(id, inSubject), "_")
@@ -277,13 +277,13 @@ func inSubject(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_'
 }
 
-// inHeader says what stands for itself in a header (NATS protocol binding, 3.1.3.2).
+// inHeader reports whether a header holds the byte as it is (NATS protocol binding, 3.1.3.2).
 func inHeader(c byte) bool { return c > ' ' && c <= '~' && c != '"' && c != '%' }
 
-// percent writes bytes that do not stand for themselves as % and two digits.
+// percent encodes all bytes but the plain ones as % and two digits.
 func percent(text string, plain func(byte) bool) string {
 	const digits = "0123456789ABCDEF"
-	var out []byte // nil: all are plain so far
+	var out []byte // nil while all bytes are plain
 	for i := range len(text) {
 		c := text[i]
 		switch {

@@ -37,7 +37,7 @@ func ids(messages []*message.Message) (all []string) {
 	return all
 }
 
-// kept lists the ids of what a stream keeps, in its order.
+// kept returns the ids of the messages in a stream, in their order.
 func kept(s *feedtest.NATS, stream string, count int) (all []string) {
 	for _, m := range s.Messages(stream, count) {
 		all = append(all, m.Headers().Get("ce-id"))
@@ -238,7 +238,7 @@ func TestAUserWhomTheServerLetsInAgainNeedsNoRestart(t *testing.T) {
 	p := open(t, strings.Replace(address, "nats://", "nats://bahi:neu@", 1))
 	all := feedtest.Messages(t, 2)
 	var first time.Time
-	require.Eventually(t, func() bool { // the client ends for good when it was turned away twice
+	require.Eventually(t, func() bool { // the client gives up after two refusals
 		err := p.Publish(topic, all...)
 		if turned := err != nil && strings.Contains(strings.ToLower(err.Error()), "authorization violation"); turned && first.IsZero() {
 			first = time.Now()

@@ -47,7 +47,7 @@ func (p *Provider) discovery(w http.ResponseWriter, _ *http.Request) {
 	})
 }
 
-// authorize asks nobody: the person is signed in and agrees.
+// authorize grants at once: the person is signed in and agrees.
 func (p *Provider) authorize(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	redirect, err := url.Parse(q.Get("redirect_uri"))
@@ -114,7 +114,7 @@ func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, out)
 }
 
-// isClient checks the client's id and secret as RFC 6749, 2.3.1 has them: form-encoded in the header, or in the body.
+// isClient checks the client's id and secret (RFC 6749, 2.3.1): form-encoded in the header, or in the body.
 func (p *Provider) isClient(r *http.Request) bool {
 	user, password, inHeader := r.BasicAuth()
 	id, err := url.QueryUnescape(user)
@@ -126,7 +126,7 @@ func (p *Provider) isClient(r *http.Request) bool {
 		(!inHeader || !p.does(SecretInBodyOnly))
 }
 
-// redeem takes a code, which is good once.
+// redeem takes a code, once.
 func (p *Provider) redeem(code string) *grant {
 	p.mu.Lock()
 	defer p.mu.Unlock()

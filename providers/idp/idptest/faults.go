@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// Fault is something that the provider does otherwise than the standard says, or than people like.
+// Fault is a deviation of the provider from the standard or from good manners.
 type Fault string
 
-// The faults. Those of an ID token are signed by the provider's key, unless the fault is the signature itself.
+// The faults. A faulty ID token is signed with the provider's key, unless the fault is its signature.
 const (
 	ConsentDenied         Fault = "the person says no"
 	WrongState            Fault = "another state comes back"
@@ -42,7 +42,7 @@ const (
 	SecretInBodyOnly      Fault = "the client's secret is taken in the body only"
 )
 
-// Misbehave sets what the provider does wrong from now on; without faults it behaves again.
+// Misbehave sets the provider's faults; without arguments it behaves again.
 func (p *Provider) Misbehave(faults ...Fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -58,7 +58,7 @@ func (p *Provider) does(f Fault) bool {
 	return p.faults[f]
 }
 
-// Endpoint is one of the provider's, by its path.
+// Endpoint is the path of an endpoint.
 type Endpoint string
 
 // The endpoints.
@@ -87,16 +87,16 @@ const (
 
 type trouble struct {
 	kind Trouble
-	left int // how often still; less than 0 is for ever
+	left int // how often; negative is for ever
 }
 
-// Break lets an endpoint fail until [Provider.Mend].
+// Break makes an endpoint fail until [Provider.Mend].
 func (p *Provider) Break(e Endpoint, how Trouble) { p.breakFor(e, how, -1) }
 
-// BreakOnce lets an endpoint fail the next time that it is asked.
+// BreakOnce makes an endpoint fail at its next request.
 func (p *Provider) BreakOnce(e Endpoint, how Trouble) { p.breakFor(e, how, 1) }
 
-// Mend lets an endpoint work again.
+// Mend repairs an endpoint.
 func (p *Provider) Mend(e Endpoint) { p.breakFor(e, "", 0) }
 
 func (p *Provider) breakFor(e Endpoint, how Trouble, times int) {
@@ -105,14 +105,14 @@ func (p *Provider) breakFor(e Endpoint, how Trouble, times int) {
 	p.trouble[e] = trouble{how, times}
 }
 
-// Asked is how often an endpoint was asked, answered or not.
+// Asked returns the number of requests to an endpoint.
 func (p *Provider) Asked(e Endpoint) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.asked[e]
 }
 
-// visit counts a request and says what trouble it runs into, if any.
+// visit counts a request and returns its trouble, if any.
 func (p *Provider) visit(e Endpoint) Trouble {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package idptest is an OpenID Connect provider for tests: a real one, over HTTP on loopback, whose people consent at once, and which
-// misbehaves on demand.
+// Package idptest is a real OpenID Connect provider for tests, over HTTP on loopback. Its people consent at once, and it misbehaves on
+// demand.
 //
 //	provider := idptest.New(t)
 //	provider.NextUser(idptest.User{Subject: "ravi", Email: "ravi@example.com", EmailVerified: true})
@@ -24,8 +24,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// User is somebody who has an account with the provider. An empty field is a claim that is left out, but for EmailVerified, which is
-// left out with the Email.
+// User is a person with an account at the provider. An empty field leaves its claim out; EmailVerified is left out with
+// Email.
 type User struct {
 	Subject       string
 	Email         string
@@ -71,7 +71,7 @@ type grant struct {
 	spent       bool
 }
 
-// New starts a provider, which stops when the test ends. Asha is signed in with it, and it signs with ES256.
+// New starts a provider and stops it when the test ends. Asha is signed in, and it signs with ES256.
 func New(t testing.TB) *Provider {
 	p := &Provider{
 		ClientID: "bahi", ClientSecret: rand.Text(), t: t,
@@ -90,17 +90,17 @@ func New(t testing.TB) *Provider {
 // Issuer is the provider's URL and name.
 func (p *Provider) Issuer() string { return p.server.URL }
 
-// URL is where one of its endpoints is.
+// URL returns the address of an endpoint.
 func (p *Provider) URL(e Endpoint) string { return p.server.URL + string(e) }
 
-// NextUser is who consents from now on.
+// NextUser sets who consents from now on.
 func (p *Provider) NextUser(u User) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.user = u
 }
 
-// Rotate makes a key of one of the algorithms RS256, PS256, ES256 and EdDSA, publishes it beside the older ones and signs with it from now on.
+// Rotate creates a key of RS256, PS256, ES256 or EdDSA, publishes it beside the older ones and signs with it from now on.
 func (p *Provider) Rotate(alg string) {
 	p.t.Helper()
 	key, stranger := newKey(p.t, alg), newKey(p.t, alg)
@@ -128,8 +128,8 @@ func newKey(t testing.TB, alg string) signingKey {
 	return signingKey{rand.Text(), alg, key}
 }
 
-// Consent does what the browser of somebody does who is signed in with the provider and agrees: it follows the URL, and answers where
-// the provider sends it back to.
+// Consent acts as the browser of a signed-in person who agrees: it follows the URL, and returns the address that the provider
+// redirects it to.
 func (p *Provider) Consent(consentURL string) *url.URL {
 	p.t.Helper()
 	browser := &http.Client{Timeout: time.Minute, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}

@@ -13,7 +13,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// profile is what the provider says of somebody, in an ID token or as userinfo.
+// profile returns the claims about a user, in an ID token or as userinfo.
 func (p *Provider) profile(u User) map[string]any {
 	said := map[string]any{"sub": u.Subject}
 	for name, value := range map[string]string{"email": u.Email, "given_name": u.GivenName, "family_name": u.FamilyName, "picture": u.Picture} {
@@ -100,7 +100,7 @@ func atHash(alg, access string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:len(sum)/2])
 }
 
-// must is for what fails only if this package is wrong. The answer then breaks off, since a test must not be failed from a handler.
+// must panics at an error that only a mistake in this package causes. The response then breaks off: a handler must not fail a test.
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
