@@ -51,6 +51,12 @@ type Config struct {
 	// Heartbeat is how often a stream of events shows that it is there; 0: every 15 seconds.
 	Heartbeat time.Duration
 
+	// Recheck is how often a stream of events checks that its caller may still have it; 0: every 2 seconds.
+	Recheck time.Duration
+
+	// Streams is how many streams of events a caller may have at once; 0: 10.
+	Streams int
+
 	Uploads Pace
 	Spool   string // the folder of files that are being uploaded; empty: the system's for temporary ones
 }
@@ -64,6 +70,7 @@ type API struct {
 	metrics *metrics
 	limiter *limiter // nil: none
 	sharing *sharing // nil: none
+	streams crowd
 	ops     []*operation
 	pages   map[string]bool // paths that are served beside the operations, by GET
 	spec    func() []byte
@@ -85,6 +92,12 @@ func New(config Config) *API {
 	}
 	if config.Heartbeat == 0 {
 		config.Heartbeat = defaultHeartbeat
+	}
+	if config.Recheck == 0 {
+		config.Recheck = defaultRecheck
+	}
+	if config.Streams == 0 {
+		config.Streams = defaultStreams
 	}
 	a := &API{
 		config: config, metrics: newMetrics(config.Metrics), pages: map[string]bool{},

@@ -54,12 +54,16 @@ func (c *call) authenticate() error {
 func (c *call) identify(bearer string) error {
 	for _, credential := range c.api.config.Credentials {
 		if strings.HasPrefix(bearer, credential.Prefix) {
-			if err := c.admit(); err != nil {
-				return err
+			if !c.again {
+				if err := c.admit(); err != nil {
+					return err
+				}
 			}
 			who, err := credential.Authenticate(c.ctx, bearer)
-			if err != nil {
+			if err != nil && !c.again {
 				c.guessed(err)
+			}
+			if err != nil {
 				return err
 			}
 			c.request.Actor, c.request.Workspace = who, who.Workspace

@@ -39,6 +39,7 @@ type call struct {
 	unsure  []string      // fields of which no rule can tell, see decode
 
 	head    bool // nobody reads the body
+	again   bool // a stream's caller is checked again: nobody guesses
 	prefers bool // return=representation
 	applied bool // and the handler did
 

@@ -39,6 +39,8 @@ func DefaultLimits() Limits {
 		"messaging_general": 120, "messaging_send": 60, "campaign_send": 10, "bot_file": 20, "webhooks": 1200,
 		// Ours: API keys, workspaces and their members.
 		"marketplace_general": 120,
+		// Ours: the log, its proofs and the trail.
+		"audit_general": 120,
 		// Expired tokens of an office behind one address stay below it; a dictionary does not get far.
 		GroupRefused: 120,
 	} {

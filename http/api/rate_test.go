@@ -240,7 +240,7 @@ func TestTheLimitsAreTheContracts(t *testing.T) {
 		require.Equal(t, window.Limit{Requests: 7, Per: 2 * time.Second}, set[group])
 	}
 	_, err := api.ParseLimits([]string{"BAHI_LIMIT_AUHT=1/1m", "BAHI_LIMIT_USERS=120"})
-	require.ErrorContains(t, err, "BAHI_LIMIT_AUHT: there is no such limit, but api_keys, auth,")
+	require.ErrorContains(t, err, "BAHI_LIMIT_AUHT: there is no such limit, but api_keys, audit_general, auth,")
 	require.ErrorContains(t, err, `BAHI_LIMIT_USERS: limit "120": expected`)
 }
 

@@ -15,6 +15,9 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"bahi/domain/actor"
+	"bahi/domain/fault"
 )
 
 const (
@@ -25,6 +28,13 @@ const (
 
 	// deliverWithin is how long one event may take to go out. A client that takes longer has stopped reading.
 	deliverWithin = 5 * time.Second
+
+	// defaultRecheck is how often a stream checks its caller's right. A session's end is known [credentials.Fresh]
+	// later, and a check that gets no answer is tried twice more, so a stream ends within 10 s of the right.
+	defaultRecheck = 2 * time.Second
+	recheckTries   = 3
+
+	defaultStreams = 10
 )
 
 // Event is one of a stream of server-sent events (HTML Living Standard, section 9.2). The type of its data
@@ -39,9 +49,10 @@ type Event struct {
 // client learns no more than that the stream is over.
 type Source func(ctx context.Context, send func(Event) error) error
 
-// Stream registers an operation that answers server-sent events. Kinds are the names of the events and, for
-// each, a value of the data's type. The handler has the time that any handler has to look into the request;
-// what it refuses is answered like anything else that is refused. Its Source may take as long as it likes.
+// Stream registers an operation that sends server-sent events. Kinds are the names of the events and, for
+// each, a value of the data's type. The handler has the time of any other handler to look into the request, and
+// refuses it in the same way. Its Source may take as long as it likes. The stream ends soon after its caller loses
+// the right to it or has other permissions: a client that comes again gets what it may have then.
 //
 // Huma has a package for this, which registers operations around our steps and our own answers to errors,
 // knows no heartbeat, and goes on when the client has gone.
@@ -93,9 +104,17 @@ func (a *API) documentEvents(kinds map[string]any) *huma.Response {
 // shutdown would be lost on them.
 func (a *API) EndStreams() { a.endOnce.Do(func() { close(a.ending) }) }
 
-// stream answers what the source sends.
+// stream sends the client what the source sends.
 func (c *call) stream(ctx context.Context, names map[reflect.Type]string, source Source) {
 	h := c.Header()
+	if !c.head {
+		if !c.api.streams.enter(c.request.Actor, c.api.config.Streams) {
+			h["Retry-After"] = retrySoon
+			c.refuse(&Problem{Detail: "Too many event streams at once", Code: "too_many_streams", Status: http.StatusTooManyRequests})
+			return
+		}
+		defer c.api.streams.leave(c.request.Actor)
+	}
 	h["Content-Type"] = []string{streamType}
 	h["X-Accel-Buffering"] = []string{"no"} // nginx hands on what it gets
 	if c.head {
@@ -109,20 +128,97 @@ func (c *call) stream(ctx context.Context, names map[reflect.Type]string, source
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	to := delivery{call: c, gone: cancel}
-	var beating sync.WaitGroup
+	var beside sync.WaitGroup
 	defer to.extend() //nolint:errcheck // for what net/http writes at the end of an answer
-	defer beating.Wait()
+	defer beside.Wait()
 	defer cancel()
 	if to.write(nil) != nil { // the head
 		return
 	}
-	beating.Go(func() {
+	beside.Go(func() {
 		defer cancel()
 		to.beat(ctx)
 	})
+	if !c.op.Public {
+		beside.Go(func() {
+			defer cancel()
+			c.untilBarred(ctx)
+		})
+	}
 	err := source(ctx, func(e Event) error { return to.send(names, e) })
 	if ctx.Err() == nil {
 		c.cause = err
+	}
+}
+
+// untilBarred returns when ctx ends or the caller may no longer have the stream.
+func (c *call) untilBarred(ctx context.Context) {
+	ticker := time.NewTicker(c.api.config.Recheck)
+	defer ticker.Stop()
+	for tries := 0; tries < recheckTries; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		checking, cancel := context.WithTimeout(ctx, c.api.config.Recheck)
+		err := c.recheck(checking)
+		cancel()
+		f, known := errors.AsType[*fault.Error](err)
+		switch {
+		case err == nil:
+			tries = 0
+		case known && f.Kind != fault.Unavailable:
+			return
+		default: // the store does not answer
+			tries++
+		}
+	}
+}
+
+var errChanged = fault.New(fault.Forbidden, "Permissions changed")
+
+// recheck authenticates the request again, and returns why its caller may no longer do what the operation does.
+func (c *call) recheck(ctx context.Context) error {
+	again := &call{api: c.api, op: c.op, r: c.r, ctx: ctx, again: true}
+	for _, step := range []func(*call) error{(*call).authenticate, (*call).enter, (*call).permit} {
+		if err := step(again); err != nil {
+			return err
+		}
+	}
+	if again.request.Actor != c.request.Actor {
+		return errChanged
+	}
+	return nil
+}
+
+// crowd counts the streams of each caller.
+type crowd struct {
+	mu sync.Mutex
+	of map[string]int
+}
+
+// enter counts one more, and reports false when the caller has most already.
+func (s *crowd) enter(who actor.Actor, most int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.of == nil {
+		s.of = map[string]int{}
+	}
+	key := who.String()
+	if s.of[key] >= most {
+		return false
+	}
+	s.of[key]++
+	return true
+}
+
+func (s *crowd) leave(who actor.Actor) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := who.String()
+	if s.of[key]--; s.of[key] == 0 {
+		delete(s.of, key)
 	}
 }
 

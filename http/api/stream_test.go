@@ -10,12 +10,14 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
+	"bahi/domain/actor"
 	"bahi/domain/fault"
 	"bahi/http/api"
 	"bahi/http/api/apitest"
@@ -250,4 +252,41 @@ func TestTheDocumentTellsAStreamsEvents(t *testing.T) {
 		api.Stream(s.API, api.Op{ID: "post", Method: "POST", Path: "/other"}, nil,
 			func(context.Context, *struct{}) (api.Source, error) { return nil, nil })
 	})
+}
+
+// moody knows the operator until it is told what else to say.
+type moody struct{ says atomic.Pointer[func() error] }
+
+func (m *moody) Authenticate(ctx context.Context, bearer string) (actor.Actor, error) {
+	if says := m.says.Load(); says != nil {
+		if err := (*says)(); err != nil {
+			return actor.Actor{}, err
+		}
+	}
+	return everybody.Authenticate(ctx, bearer)
+}
+
+func TestAStreamEndsWhenTheRightToItCannotBeTold(t *testing.T) {
+	t.Parallel()
+	who, ended := &moody{}, make(chan error, 1)
+	a := api.New(api.Config{Credentials: []api.Credential{{Authenticator: who}}, Recheck: time.Millisecond})
+	api.Stream(a, api.Op{ID: "listen", Method: "GET", Path: "/news", Operator: true}, map[string]any{"news": tidings{}},
+		func(context.Context, *ByStation) (api.Source, error) { return until(ended)(nil) })
+	server := httptest.NewServer(a)
+	t.Cleanup(server.Close)
+	listen(t, server.URL)
+	asked := make(chan struct{})
+	twice := 0
+	says := func() error {
+		if twice++; twice > 2 && twice < 10 {
+			return nil
+		}
+		if twice == 10 {
+			close(asked)
+		}
+		return errors.New("the store is away")
+	}
+	who.says.Store(&says)
+	<-asked // it outlived two failures
+	require.ErrorIs(t, <-ended, context.Canceled)
 }

@@ -63,7 +63,7 @@ func (r *Routes) Trail() {
 	api.Handle(r.API, api.Op{
 		ID: "list-events", Method: "GET", Path: "/audit/events",
 		Summary: "List events of the log, oldest first. One page looks at a bounded part of the log, so it may be short, or empty, though a next one is linked",
-		Tags:    tags, Area: area, Reads: []string{"log"}, StrictQuery: true,
+		Tags:    tags, Area: area, Limit: limit, Reads: []string{"log"}, StrictQuery: true,
 	}, func(ctx context.Context, in *Range) (*struct {
 		Link string `header:"Link" doc:"The next page (RFC 8288); absent on the last"`
 		Body []views.Event
@@ -121,7 +121,7 @@ func (r *Routes) follow() {
 	api.Stream(r.API, api.Op{
 		ID: "follow-events", Method: "GET", Path: "/audit/events/stream",
 		Summary: "Follow the log's events as they are written; with Last-Event-ID or from_position, from there on",
-		Tags:    tags, Area: area, StrictQuery: true,
+		Tags:    tags, Area: area, Limit: limit, StrictQuery: true,
 	}, map[string]any{"event": views.Event{}, "passed": Passed{}}, func(ctx context.Context, in *struct {
 		Filter
 
@@ -151,28 +151,21 @@ func (r *Routes) follow() {
 		if after > head {
 			return nil, readmodels.ErrAhead
 		}
-		if in.From.Set && in.Last == "" && after < head {
-			if after, err = r.before(ctx, event.Position(in.From.Value)); err != nil {
-				return nil, err
-			}
-		}
 		return func(ctx context.Context, send func(api.Event) error) error {
 			t := tailing{views: r.Events, filter: f, workspace: workspace, send: send, told: time.Now(), at: after, left: in.Limit}
-			err := r.Feed.Follow(ctx, after, func(events []event.Stored) error { return t.take(ctx, events) })
+			from, err := after, error(nil)
+			if after < head {
+				from, err = t.catchUp(ctx, after)
+			}
+			if err == nil {
+				err = r.Feed.Follow(ctx, from, func(events []event.Stored) error { return t.take(ctx, events) })
+			}
 			if errors.Is(err, errEnough) {
 				err = nil
 			}
 			return err
 		}, nil
 	})
-}
-
-// before is where the event stands that goes before a position, 0 when none does: the log is followed from an event on.
-func (r *Routes) before(ctx context.Context, at event.Position) (event.Position, error) {
-	for e, err := range r.Events.Log.Before(ctx, at) {
-		return e.Position, err
-	}
-	return 0, nil
 }
 
 // tailing is a stream under way.
@@ -189,24 +182,65 @@ type tailing struct {
 
 var errEnough = errors.New("the client has what it asked for")
 
+// catchUpPage is how many events a stream that catches up reads at once.
+const catchUpPage = 200
+
+// catchUp sends what the log has after a position, and returns up to where it looked. The search leaves out other
+// workspaces' events, which a stream that begins long ago would otherwise all read.
+func (t *tailing) catchUp(ctx context.Context, after event.Position) (event.Position, error) {
+	f := t.filter
+	for f.After = after; ; {
+		page, err := t.views.Page(ctx, t.workspace, f, catchUpPage)
+		if err != nil {
+			return 0, err
+		}
+		for _, e := range page.Events {
+			if err := t.found(e); err != nil {
+				return 0, err
+			}
+		}
+		if err := t.passed(page.Upto); err != nil {
+			return 0, err
+		}
+		if f.After = page.Upto; !page.More {
+			return page.Upto, nil
+		}
+	}
+}
+
 func (t *tailing) take(ctx context.Context, events []event.Stored) error {
 	for _, e := range events {
-		var what any = Passed{e.Position}
-		found := t.filter.Matches(e)
-		if found {
-			what = t.views.Show(ctx, t.workspace, e)
-		} else if e.Position < t.at+tellAfter && time.Since(t.told) < tellEvery {
-			continue
+		err := error(nil)
+		if t.filter.Matches(e) {
+			err = t.found(t.views.Show(ctx, t.workspace, e))
+		} else {
+			err = t.passed(e.Position)
 		}
-		if err := t.send(api.Event{ID: strconv.FormatUint(uint64(e.Position), 10), Data: what}); err != nil {
+		if err != nil {
 			return err
-		}
-		t.told, t.at = time.Now(), e.Position
-		if found {
-			if t.left--; t.left == 0 {
-				return errEnough
-			}
 		}
 	}
 	return ctx.Err()
+}
+
+// found sends an event. It returns errEnough after the last that the client asked for.
+func (t *tailing) found(e views.Event) error {
+	err := t.tell(e.Position, e)
+	if t.left--; err == nil && t.left == 0 {
+		err = errEnough
+	}
+	return err
+}
+
+// passed tells the client now and then how far the stream is.
+func (t *tailing) passed(at event.Position) error {
+	if at < t.at+tellAfter && time.Since(t.told) < tellEvery {
+		return nil
+	}
+	return t.tell(at, Passed{at})
+}
+
+func (t *tailing) tell(at event.Position, what any) error {
+	t.told, t.at = time.Now(), at
+	return t.send(api.Event{ID: strconv.FormatUint(uint64(at), 10), Data: what})
 }

@@ -39,7 +39,7 @@ func asJSON(body any, err error) (api.Content, error) {
 func (r *Routes) Checkpoints() {
 	api.Download(r.API, api.Op{
 		ID: "get-checkpoint", Method: "GET", Path: "/audit/checkpoint", Summary: "Get the newest signed checkpoint of the log; with format=tlog-checkpoint as a file to keep",
-		Tags: tags, Area: area, StrictQuery: true,
+		Tags: tags, Area: area, Limit: limit, StrictQuery: true,
 	}, map[string]any{jsonType: views.Checkpoint{}, textType: nil}, func(ctx context.Context, in *struct {
 		Format string `query:"format" enum:"json,tlog-checkpoint" default:"json"`
 	}) (api.Content, error) {
@@ -51,7 +51,7 @@ func (r *Routes) Checkpoints() {
 	})
 	api.Handle(r.API, api.Op{
 		ID: "list-checkpoints", Method: "GET", Path: "/audit/checkpoints", Summary: "List every checkpoint that was ever signed, in their order",
-		Tags: tags, Area: area, StrictQuery: true,
+		Tags: tags, Area: area, Limit: limit, StrictQuery: true,
 	}, func(ctx context.Context, in *struct {
 		After int64 `query:"after" minimum:"0" doc:"Number of the last one that was seen"`
 		Limit int   `query:"limit" default:"1000" minimum:"1" maximum:"10000" doc:"Checkpoints of a page"`
@@ -75,7 +75,7 @@ func (r *Routes) Checkpoints() {
 	})
 	api.Download(r.API, api.Op{
 		ID: "get-audit-key", Method: "GET", Path: "/audit/key", Summary: "Get the public keys that checkpoints are, and were, signed with; with format=text as verifiers take them",
-		Tags: tags, Area: area, StrictQuery: true,
+		Tags: tags, Area: area, Limit: limit, StrictQuery: true,
 	}, map[string]any{jsonType: []views.Key{}, textType: nil}, func(ctx context.Context, in *struct {
 		Format string `query:"format" enum:"json,text" default:"json"`
 	}) (api.Content, error) {
@@ -96,7 +96,7 @@ func (r *Routes) Raw() {
 	api.Download(r.API, api.Op{
 		ID: "prove-inclusion", Method: "GET", Path: "/audit/proof/inclusion",
 		Summary: "Prove that an event is in the log (RFC 6962); with format=tlog-proof as a file that needs nothing but the public key",
-		Tags:    tags, Operator: true, StrictQuery: true,
+		Tags:    tags, Operator: true, Limit: limit, StrictQuery: true,
 	}, map[string]any{jsonType: views.Inclusion{}, textType: nil}, func(ctx context.Context, in *struct {
 		Position int64                `query:"position" required:"true" minimum:"1" maximum:"4611686018427387904"`
 		Size     api.Optional[uint64] `query:"size" doc:"Of the tree; absent: of the newest checkpoint. As a file, that of a checkpoint"`
@@ -115,7 +115,7 @@ func (r *Routes) Raw() {
 	api.Handle(r.API, api.Op{
 		ID: "prove-consistency", Method: "GET", Path: "/audit/proof/consistency",
 		Summary: "Prove that the log of one size begins with that of a smaller one (RFC 6962)",
-		Tags:    tags, Operator: true, StrictQuery: true,
+		Tags:    tags, Operator: true, Limit: limit, StrictQuery: true,
 	}, func(ctx context.Context, in *struct {
 		From uint64 `query:"from" required:"true" doc:"Events of the smaller tree"`
 		To   uint64 `query:"to"   required:"true" doc:"Events of the larger tree"`

@@ -60,4 +60,7 @@ func moment(name, text string) (*time.Time, error) {
 	return &at, nil
 }
 
-const area = actor.Audit
+const (
+	area  = actor.Audit
+	limit = "audit_general"
+)

@@ -40,6 +40,9 @@ type OutsideSettings struct {
 	Origins     []string       `env:"BAHI_CORS_ORIGINS" name:"cors-origins" placeholder:"ORIGIN" help:"Origins of pages that may read answers, beside the frontend's."`
 	Provider    idp.Config     `embed:""`
 
+	Recheck time.Duration `kong:"-"` // how often a stream of events checks its caller's right; 0: the default
+	Streams int           `env:"BAHI_STREAMS" name:"streams" default:"10" help:"Most streams of events that one caller has open at once."`
+
 	Limits   api.Limits `kong:"-"` // nil: none
 	TokensOf string     `kong:"-"` // of tokens: the public URL that somebody chose; empty: the log's own name
 }

@@ -49,6 +49,7 @@ func (s *System) Api(key string, limiting api.Limiting, metrics prometheus.Regis
 			{Authenticator: &access.KeyRing{Commands: s.Commands, Admin: key, Home: s.Home, Now: time.Now}},
 		},
 		Workspaces: s.ring, Limiting: limiting, Origins: origins, Spool: uploads,
+		Recheck: s.Settings.Outside.Recheck, Streams: s.Settings.Outside.Streams,
 		Classify: classify, Log: s.Log, Metrics: metrics, Tracer: tracer,
 	})
 	s.routes(a)

@@ -312,3 +312,20 @@ func TestAnArchiveCarriesTheLastCheckpointOfEachDayAndThoseOfRotations(t *testin
 	require.Equal(t, []string{"first", both, "last before 7"}, daily(100))
 	require.Empty(t, daily(0))
 }
+
+func TestGoDecidesWhoseAnEventIs(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	mine, theirs := uuid.New(), uuid.New()
+	for _, meta := range []string{
+		fmt.Sprintf(`{"workspace":%q}`, mine),
+		fmt.Sprintf(`{"workspace":%q,"WORKSPACE":%q}`, mine, theirs), // Postgres reads the first, Go the last
+	} {
+		_, err := r.store.Append(t.Context(), "note-"+uuid.NewString(), eventstore.NoStream, event.New{ID: uuid.New(), Type: "Noted", Data: []byte(`{}`), Meta: []byte(meta)})
+		require.NoError(t, err)
+	}
+	events := &audit.Events{Log: whole{r.store}, Search: &ops.Events{DB: r.pool}, Reveal: r.vault.Reveal}
+	page, err := events.Page(t.Context(), mine, ops.Filter{Workspace: &mine, Type: "Noted"}, 10)
+	require.NoError(t, err)
+	require.Len(t, page.Events, 1)
+}

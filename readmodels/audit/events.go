@@ -55,11 +55,14 @@ func (v *Events) Page(ctx context.Context, in uuid.UUID, f ops.Filter, size int)
 	if err != nil {
 		return Page{}, err
 	}
-	page := Page{Events: make([]Event, len(found.Events)), Next: found.To + 1, More: found.More, Upto: found.To}
-	for i, e := range found.Events {
-		page.Events[i] = v.show(ctx, in, event.Stored{
+	page := Page{Events: make([]Event, 0, len(found.Events)), Next: found.To + 1, More: found.More, Upto: found.To}
+	for _, e := range found.Events {
+		stored := event.Stored{
 			Position: e.Position, Stream: e.Stream, Revision: e.Revision, ID: e.ID, Type: e.Type, At: e.At, Meta: e.MetaText, Data: e.Data,
-		}, e.Meta.Workspace)
+		}
+		if f.Matches(stored) { // what SQL makes of metadata does not decide whose they are
+			page.Events = append(page.Events, v.show(ctx, in, stored, e.Meta.Workspace))
+		}
 	}
 	return page, nil
 }
