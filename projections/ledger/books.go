@@ -28,7 +28,7 @@ var booksDDL string
 //
 // It folds a batch in memory and writes the result with few statements: what a row of the log costs
 // decides how fast the whole system writes and rebuilds. `bahi bench` measures it.
-var Books = projections.Define("books", 2, booksDDL,
+var Books = projections.Define("books", 3, booksDDL,
 	projections.Apply(booksTypes(), foldBooks).Finishing(finishBooks).Resuming(resumeBooks)).Parted(partOf)
 
 // stillCurrent ends the interval of what is current.

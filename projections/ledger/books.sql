@@ -76,8 +76,9 @@ create table row_note (
 );
 
 -- What the rows of an account amount to now, at each level of the calendar: 0 the account, 1 its 64-day
--- periods, 2 its days; and for days with more than 128 rows, 3 and 4 their runs of 16384 and 128 row ids.
--- What stands before a page is the sum of a few hundred of these, whatever the ledger's length.
+-- periods, 2 its days; 3 the parts of days with more than 16384 rows, 4 of days with more than 128 rows, at
+-- the day and the id of the part's first row. The sum of a few hundred of these comes before a page,
+-- whatever the ledger's length.
 create table total (
   account_id bigint not null,
   level      smallint not null,
@@ -87,6 +88,37 @@ create table total (
   fine numeric(38,3) not null,
   primary key (account_id, level, node)
 ) with (fillfactor = 70);
+
+-- Whether a row begins parts of so many rows, a power of 2: one of so many does, chosen by its id.
+create function begins(id bigint, rows bigint) returns boolean language sql immutable as $$
+  select ((c # (c >> 16)) & (rows - 1)) = 0
+  from (select (id # (id >> 32)) & 4294967295) x (a),
+    lateral (select ((a # (a >> 16)) * 73244475) & 4294967295) y (b),
+    lateral (select ((b # (b >> 16)) * 73244475) & 4294967295) z (c)
+$$;
+
+-- Sums up the rows of crowded days in parts: for each of them, the rows from one id to before another.
+create function make_parts(accounts bigint[], levels smallint[], days bigint[], lows bigint[], highs bigint[], sizes bigint[])
+returns void language sql as $$
+  insert into total (account_id, level, node, row_count, cash, fine)
+  select p.account, p.level, (p.day << 40) | p.low, count(v.row_id), coalesce(sum(v.in_cash - v.out_cash), 0), coalesce(sum(v.in_fine - v.out_fine), 0)
+  from (
+    select d.account, d.level, d.day, s.low, lead(s.low, 1, d.high) over (partition by d.account, d.level, d.day, d.low order by s.low) as high
+    from unnest(accounts, levels, days, lows, highs, sizes) d (account, level, day, low, high, size)
+    cross join lateral (
+      select d.low
+      union
+      select v.row_id from row_version v
+      where v.account_id = d.account and v.date = date '1970-01-01' + d.day::int and v.row_id > d.low and v.row_id < d.high
+        and not v.deleted and begins(v.row_id, d.size)
+    ) s (low)
+  ) p
+  left join row_version v on v.account_id = p.account and v.date = date '1970-01-01' + p.day::int and v.row_id >= p.low and v.row_id < p.high
+    and v.to_position = 9223372036854775807 and not v.deleted
+  group by 1, 2, 3
+  on conflict (account_id, level, node) do update set
+    row_count = excluded.row_count, cash = excluded.cash, fine = excluded.fine
+$$;
 
 -- What an account, a period and a day amounted to after each change: the same totals as they were known
 -- at any position.
@@ -118,18 +150,12 @@ create index row_version_account_id_date_row_id_idx on row_version (account_id, 
 create unique index posting_account_id_position_idx on posting (account_id, position, nth);
 create index posting_account_id_period_position_idx on posting (account_id, period, position, nth);
 create index posting_account_id_day_position_idx on posting (account_id, day, position, nth);
+create index bulk_position_idx on bulk (position);
 create index bulk_ledger_id_idx on bulk (ledger, id) where filled < follow_ups;
 
 insert into books_lock select workspace_id, locked_through, moved_position, revision from filling_lock where part = 0;
 drop table filling_lock;
 
-with crowded as materialized (
-  select account_id, node from total where level = 2 and row_count > 128
-)
-insert into total (account_id, level, node, row_count, cash, fine)
-select v.account_id, l.level, (c.node << 40) | (v.row_id >> l.shift), count(*), sum(v.in_cash - v.out_cash), sum(v.in_fine - v.out_fine)
-from crowded c
-join row_version v on v.account_id = c.account_id and v.date = date '1970-01-01' + c.node::int
-cross join (values (3, 14), (4, 7)) l (level, shift)
-where v.to_position = 9223372036854775807 and not v.deleted
-group by 1, 2, 3;
+select make_parts(array_agg(t.account_id), array_agg(l.level::smallint), array_agg(t.node), array_agg(0::bigint), array_agg(1::bigint << 40), array_agg(l.rows))
+from total t join (values (3, 16384::bigint), (4, 128)) l (level, rows) on t.row_count > l.rows
+where t.level = 2;

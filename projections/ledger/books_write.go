@@ -167,11 +167,12 @@ const upsertTotals = `
 	select account_id, level, node, row_count, cash::numeric, fine::numeric
 	from unnest($1::bigint[], $2::smallint[], $3::bigint[], $4::bigint[], $5::text[], $6::text[])
 		t (account_id, level, node, row_count, cash, fine)
-	on conflict (account_id, level, node) do update set `
+	on conflict (account_id, level, node) do update set
+		row_count = excluded.row_count, cash = excluded.cash, fine = excluded.fine`
 
 func queueTotals(b *projections.Batch, totals map[node]*amount) {
 	if len(totals) > 0 {
-		b.Exec(upsertTotals+`row_count = excluded.row_count, cash = excluded.cash, fine = excluded.fine`, columns(totals)...)
+		b.Exec(upsertTotals, columns(totals)...)
 	}
 }
 
@@ -187,37 +188,6 @@ func columns(totals map[node]*amount) []any {
 		rows, cash, fine = append(rows, a.rows), append(cash, a.cash.String()), append(fine, a.fine.String())
 	}
 	return []any{accounts, levels, nodes, rows, cash, fine}
-}
-
-// queueCrowded keeps the totals of row ids in days that have many. They are a function of the rows
-// alone, so that it does not matter in which batches those came. A fill makes them at its end.
-func (f *books) queueCrowded(b *projections.Batch) {
-	if b.Filling {
-		return
-	}
-	emptied, filled, moved := f.sums.crowded()
-	for _, n := range emptied {
-		b.Exec(`delete from total where account_id = $1 and level in ($2, $3) and node >= $4 and node < $5`,
-			n.account, levelRun, levelShort, n.node<<dayShift, (n.node+1)<<dayShift)
-	}
-	for _, n := range filled {
-		b.Exec(`
-			insert into total (account_id, level, node, row_count, cash, fine)
-			select v.account_id, l.level, $2 | (v.row_id >> l.shift), count(*), sum(v.in_cash - v.out_cash), sum(v.in_fine - v.out_fine)
-			from row_version v cross join (values (3::smallint, 14), (4, 7)) l (level, shift)
-			where v.account_id = $1 and v.date = date '1970-01-01' + $3::int and v.to_position = $4 and not v.deleted
-			group by 1, 2, 3`, n.account, n.node<<dayShift, int32(n.node), int64(stillCurrent))
-	}
-	if len(moved) > 0 {
-		b.Exec(upsertTotals+`
-			row_count = total.row_count + excluded.row_count, cash = total.cash + excluded.cash, fine = total.fine + excluded.fine`,
-			columns(moved)...)
-		var accounts []int64
-		for n := range moved {
-			accounts = append(accounts, n.account)
-		}
-		b.Exec(`delete from total where account_id = any($1) and level in ($2, $3) and row_count = 0`, distinct(accounts), levelRun, levelShort)
-	}
 }
 
 func (f *books) queueBulks(b *projections.Batch) {

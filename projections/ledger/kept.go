@@ -21,6 +21,8 @@ type kept struct {
 	accounts map[int64]*account
 	locks    map[uuid.UUID]*lock
 	totals   map[node]*amount
+	starts   map[node][]int64 // where the short parts of a crowded day begin, in order
+	held     int              // how many of these
 	batches  int
 
 	// While the tables are filled, totals are only written when they are too many, and at the end.
@@ -33,7 +35,7 @@ type kept struct {
 
 func newKept(b *projections.Batch) *kept {
 	return &kept{
-		accounts: map[int64]*account{}, locks: map[uuid.UUID]*lock{}, totals: map[node]*amount{},
+		accounts: map[int64]*account{}, locks: map[uuid.UUID]*lock{}, totals: map[node]*amount{}, starts: map[node][]int64{},
 		filling: b.Filling, written: !b.Filling || b.Resumed, part: b.Part, most: mostKept / max(b.Part.Of, 1),
 	}
 }
@@ -46,13 +48,13 @@ func (k *kept) bounded(ctx context.Context, b *projections.Batch) (*kept, error)
 	if len(k.locks) > k.most {
 		k.locks = map[uuid.UUID]*lock{}
 	}
-	if len(k.totals) > k.most {
+	if len(k.totals)+k.held > k.most {
 		if k.filling {
 			if err := k.write(ctx, b); err != nil {
 				return nil, err
 			}
 		}
-		k.totals = map[node]*amount{}
+		k.totals, k.starts, k.held = map[node]*amount{}, map[node][]int64{}, 0
 	}
 	return k, nil
 }

@@ -15,18 +15,8 @@ const (
 	levelAccount = 0
 	levelPeriod  = 1
 	levelDay     = 2
-	levelRun     = 3 // of 16384 row ids in a day
-	levelShort   = 4 // of 128 row ids in a day
 
-	// Powers of 2. A page's beginning is found by summing up one level after the other, so they split a
-	// ledger of ten years, or a day of a million rows, into parts of like size.
-	periodShift = 6 // days in a period
-	runShift    = 14
-	shortShift  = 7
-	dayShift    = 40 // room for a row id beside the day
-
-	// crowdedDay is how many rows a day may have before its row ids get totals of their own.
-	crowdedDay = 128
+	periodShift = 6 // a period has 64 days, so that a ledger of ten years has as many periods
 )
 
 // node names a row of table total.
@@ -79,9 +69,11 @@ type posted struct {
 // sums keeps what accounts amount to while a batch is folded.
 type sums struct {
 	*kept
+	crowding
 
 	moves    []move
 	touched  map[node]*amount // those of kept.totals that this batch changes
+	unknown  []node           // those of them that are to be read
 	before   map[node]int64   // rows that a day had before the batch
 	opened   []int64
 	postings []posted
@@ -121,36 +113,36 @@ func (m move) nodes() [3]node {
 	}
 }
 
-// settle loads the totals that moves touch, as far as they are not known, and computes them and the
-// postings.
+// total returns a total that the batch changes. If it is not kept, [sums.load] reads it.
+func (s *sums) total(n node) *amount {
+	t := s.totals[n]
+	if t == nil {
+		t = &amount{}
+		s.totals[n] = t
+		if s.written {
+			s.unknown = append(s.unknown, n)
+		}
+	}
+	if t.batch != s.batches {
+		t.batch = s.batches
+		s.touched[n] = t
+	}
+	return t
+}
+
+// settle computes the totals that the moves change, and the postings.
 func (s *sums) settle(ctx context.Context, tx pgx.Tx) error {
 	s.batches++
-	var unknown []node
-	touch := func(n node) *amount {
-		t := s.totals[n]
-		if t == nil {
-			t = &amount{}
-			s.totals[n] = t
-			if s.written {
-				unknown = append(unknown, n)
-			}
-		}
-		if t.batch != s.batches {
-			t.batch = s.batches
-			s.touched[n] = t
-		}
-		return t
-	}
 	moved := make([][3]*amount, len(s.moves))
 	for i, m := range s.moves {
 		for level, n := range m.nodes() {
-			moved[i][level] = touch(n)
+			moved[i][level] = s.total(n)
 		}
 	}
 	for _, a := range s.opened {
-		touch(node{a, levelAccount, 0})
+		s.total(node{a, levelAccount, 0})
 	}
-	if err := s.load(ctx, tx, unknown); err != nil {
+	if err := s.load(ctx, tx); err != nil {
 		return err
 	}
 	for n, t := range s.touched {
@@ -175,13 +167,16 @@ func (s *sums) settle(ctx context.Context, tx pgx.Tx) error {
 		}
 		s.postings = append(s.postings, p)
 	}
-	return nil
+	return s.crowd(ctx, tx)
 }
 
-func (s *sums) load(ctx context.Context, tx pgx.Tx, unknown []node) error {
-	if len(unknown) == 0 {
+// load reads the totals that are not kept.
+func (s *sums) load(ctx context.Context, tx pgx.Tx) error {
+	if len(s.unknown) == 0 {
 		return nil
 	}
+	unknown := s.unknown
+	s.unknown = nil
 	var (
 		accounts, nodes []int64
 		levels          []int16
@@ -203,36 +198,4 @@ func (s *sums) load(ctx context.Context, tx pgx.Tx, unknown []node) error {
 		return nil
 	})
 	return err
-}
-
-// crowded sorts the days that moves touch by what must happen to the totals of their row ids: those
-// of emptied days go, those of filled ones are computed, and in those that were crowded before and
-// stay so, each move counts.
-func (s *sums) crowded() (emptied, filled []node, moved map[node]*amount) {
-	moved = map[node]*amount{}
-	for n, t := range s.touched {
-		switch was, is := s.before[n] > crowdedDay, t.rows > crowdedDay; {
-		case n.level != levelDay:
-		case was && !is:
-			emptied = append(emptied, n)
-		case is && !was:
-			filled = append(filled, n)
-		}
-	}
-	for _, m := range s.moves {
-		day := m.nodes()[2]
-		if s.before[day] <= crowdedDay || s.touched[day].rows <= crowdedDay {
-			continue
-		}
-		for _, n := range []node{
-			{m.account, levelRun, int64(m.day)<<dayShift | m.row>>runShift},
-			{m.account, levelShort, int64(m.day)<<dayShift | m.row>>shortShift},
-		} {
-			if moved[n] == nil {
-				moved[n] = &amount{}
-			}
-			moved[n].add(m.rows, m.effect)
-		}
-	}
-	return emptied, filled, moved
 }

@@ -3,7 +3,7 @@
 //
 // A balance is the sum of all rows before it, in the order of date and id. It is never stored with a
 // row, since one back-dated row would change a million of them. What stands before a page comes from
-// totals of periods, days and runs of ids (see projections/ledger/books.sql), the rest from the page
+// totals of periods, days and parts of days (see projections/ledger/books.sql), the rest from the page
 // itself. What was known at a position comes from the same totals as they were then.
 package ledger
 
@@ -266,18 +266,20 @@ func (v *Views) Rows(ctx context.Context, workspace uuid.UUID, ledger string, ac
 	return rows, lines[0].Total, nil
 }
 
-// pageSQL finds the first row of the page by its rank, going down from periods to days to runs of ids,
-// and sums up what stands before it on the way.
+// pageSQL finds the first row of the page by its rank, going down from periods to days to parts of days,
+// and sums up what comes before it on the way.
 func (sel Selection) pageSQL() string {
 	s := sel.sources()
 	crowded := ``
 	start := `select d.node as day, 0::bigint as first_id, d.rank, d.cash, d.fine from d`
-	if sel.KnownAt == nil { // days of the past have no runs: there, a day is read from its beginning
+	if sel.KnownAt == nil { // days of the past have no parts: there, a day is read from its beginning
 		crowded = `, r3 as (` + descend(s.nodes(3, `t.node >= d.node << 40 and t.node < (d.node + 1) << 40`), "d") + `),
-		r4 as (` + descend(s.nodes(4, `t.node >= (d.node << 40) + ((r3.node & 1099511627775) << 7) and t.node < (d.node << 40) + (((r3.node & 1099511627775) + 1) << 7)`), "r3, d") + `)`
-		start = `select d.node as day, coalesce((r4.node & 1099511627775) << 7, 0) as first_id,
-			coalesce(r4.rank, d.rank) as rank, coalesce(r4.cash, d.cash) as cash, coalesce(r4.fine, d.fine) as fine
-			from d left join r4 on true`
+		run as (select d.node as day, coalesce(r3.node, d.node << 40) as node, coalesce(r3.rank, d.rank) as rank,
+			coalesce(r3.cash, d.cash) as cash, coalesce(r3.fine, d.fine) as fine from d left join r3 on true),
+		r4 as (` + descend(s.nodes(4, `t.node >= run.node and t.node < (run.day + 1) << 40`), "run") + `)`
+		start = `select run.day, coalesce(r4.node, run.node) & 1099511627775 as first_id,
+			coalesce(r4.rank, run.rank) as rank, coalesce(r4.cash, run.cash) as cash, coalesce(r4.fine, run.fine) as fine
+			from run left join r4 on true`
 	}
 	return `
 	with a as materialized (
@@ -313,12 +315,11 @@ func (sel Selection) pageSQL() string {
 
 // descend answers the SQL of the one node among those below a parent that holds the page's first row,
 // with what stands before it.
-func descend(nodes, from string) string {
-	parent, _, _ := strings.Cut(from, ",")
+func descend(nodes, parent string) string {
 	return `
 		select n.node, ` + parent + `.rank + n.upto - n.row_count as rank,
 			` + parent + `.cash + before.cash as cash, ` + parent + `.fine + before.fine as fine
-		from ` + from + `, a, bounds, lateral (
+		from ` + parent + `, a, bounds, lateral (
 			select n.* from (
 				select n.node, n.row_count, sum(n.row_count::int) over (order by n.node) as upto from (` + nodes + `) n
 			) n

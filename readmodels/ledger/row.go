@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"time"
@@ -105,19 +106,20 @@ func toRow(row pgx.CollectableRow) (r Row, err error) {
 	return r, err
 }
 
-// upTo answers the SQL of what account a amounts to up to a row of a day, the row included.
+// upTo returns the SQL of what account a amounts to up to a row of a day, the row included.
 func (s sources) upTo(day, row string) string {
-	runs, first := ``, `0`
+	parts, first := ``, `0`
 	if s == now { // a crowded day is not read from its beginning
-		short := `(((` + day + `) << 40) + ((` + row + `) >> 7))`
-		run := `(((` + day + `) << 40) + ((` + row + `) >> 14))`
-		runs = ` union all ` + s.nodes(3, `t.node >= (`+day+`) << 40 and t.node < `+run) +
-			` union all ` + s.nodes(4, `t.node >= ((`+day+`) << 40) + (((`+row+`) >> 14) << 7) and t.node < `+short)
-		first = `case when exists (select from books.total c where c.account_id = a.id and c.level = 3
-			and c.node >= (` + day + `) << 40 and c.node < (` + day + ` + 1) << 40) then ((` + row + `) >> 7) << 7 else 0 end`
+		start := func(level int) string { // of the part that the row is in
+			return fmt.Sprintf(`coalesce((select max(t.node) from books.total t where t.account_id = a.id and t.level = %d
+				and t.node between (%s) << 40 and ((%s) << 40) + (%s)), (%s) << 40)`, level, day, day, row, day)
+		}
+		parts = ` union all ` + s.nodes(3, `t.node >= (`+day+`) << 40 and t.node < `+start(3)) +
+			` union all ` + s.nodes(4, `t.node >= `+start(3)+` and t.node < `+start(4))
+		first = start(4) + ` & 1099511627775`
 	}
 	return `select coalesce(sum(n.cash), 0) as cash, coalesce(sum(n.fine), 0) as fine from (
-		select node, row_count, cash, fine from (select 0::bigint as node, b.* from (` + s.before(day) + `) b) b` + runs + `
+		select node, row_count, cash, fine from (select 0::bigint as node, b.* from (` + s.before(day) + `) b) b` + parts + `
 		union all
 		select 0, 1, d.in_cash - d.out_cash, d.in_fine - d.out_fine from books.row_version d
 		where d.account_id = a.id and not d.deleted and ` + strings.ReplaceAll(s.current, "v.", "d.") + `

@@ -1,0 +1,4 @@
+package ledger
+
+// Begins is for tests that hold it against the tables' function.
+var Begins = begins
