@@ -29,6 +29,8 @@ type Projection struct {
 	raw     *Fold             // of every event, whatever its type; nil: folds says what is folded
 	in      map[string]bool   // categories of streams that have events of the folded types
 
+	forwards bool // it is a reactor that hands events to another program, and an operator may let it pass over some
+
 	parted   func(*event.Recorded[any]) (key int64, all bool) // nil: the fold cannot be shared out
 	personal bool                                             // it folds events that hold personal values
 	idle     time.Duration                                    // see idleCheckpoint, which it is when this is 0

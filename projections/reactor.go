@@ -3,6 +3,7 @@ package projections
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -11,10 +12,12 @@ import (
 	"bahi/domain/event"
 )
 
-// Reactor is a follower of the log whose effects leave its tables. So it has no generations, is never
-// built anew, and starts at the head of a log that it does not know. Package reactors makes them.
+// Reactor is a follower of the log whose effects leave its tables. So it has no generations and is never rebuilt. Package reactors
+// makes them.
 type Reactor struct {
-	p *Projection
+	p         *Projection
+	forward   Forwarding // nil: it reacts
+	beginning bool       // without a checkpoint it starts at the log's beginning, instead of its head
 }
 
 // React makes a reactor of events of the named types. What react does in tx takes effect together with
@@ -26,22 +29,65 @@ func React(name string, types []string, react func(ctx context.Context, tx pgx.T
 	})
 	p := Define(name, 0, "", fold)
 	p.idle, p.personal = idleReactor, false // it opens no personal values
-	return &Reactor{p}
+	return &Reactor{p: p}
+}
+
+// Forwarding hands events to another program, in their order. It returns how many of them that program keeps, all when there is no
+// error. It MUST NOT return while that program is away, but tell why it waits, and nil when it goes on. An error is of the first event
+// that is not kept: the reactor is parked there. It MUST heed its context, which ends when another process has the checkpoint.
+type Forwarding func(ctx context.Context, events []event.Stored, waits func(why error)) (kept int, err error)
+
+// Forward makes a reactor of all events as they are stored. An event may be forwarded again after a crash, before its checkpoint is
+// written. A checkpoint of another log parks it.
+func Forward(name string, fromBeginning bool, forward Forwarding) *Reactor {
+	p := Define(name, 0, "")
+	p.raw, p.forwards = &Fold{}, true
+	return &Reactor{p: p, forward: forward, beginning: fromBeginning}
 }
 
 // idleReactor is how long a reactor's checkpoint may wait that only passes over events: nobody's answer
 // depends on it, and after a crash those events are passed over once more.
 const idleReactor = time.Second
 
-// React brings the log to the reactors until ctx ends. They stand among the [Runner.Statuses], so they
-// have a runner of their own.
+// ownedEvery is how soon a reactor with nothing to do notices that somebody has moved its checkpoint.
+const ownedEvery = time.Second
+
+// React brings the log to the reactors until ctx ends. [Runner.Statuses] has theirs, so they need a runner of their own.
 func (r *Runner) React(ctx context.Context, all ...*Reactor) error {
 	followers := make([]*follower, len(all))
 	for i, a := range all {
 		log := r.log.With("reactor", a.p.Name)
-		followers[i] = &follower{r: r, p: a.p, log: log, k: reactorRow{r: r, p: a.p, log: log}}
+		followers[i] = &follower{r: r, p: a.p, log: log, k: reactorRow{Reactor: a, r: r, log: log}}
 	}
+	watching, stop := context.WithCancel(ctx)
+	var watched sync.WaitGroup
+	watched.Go(func() { r.watch(watching) })
+	defer watched.Wait()
+	defer stop()
 	return r.follow(ctx, followers)
+}
+
+// watch lets reactors look again whose checkpoints somebody else has moved.
+func (r *Runner) watch(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(ownedEvery):
+		}
+		rows, _ := r.pool.Query(ctx, `select name from reactor.checkpoint where owner is distinct from $1`, r.owner)
+		lost, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil {
+			continue // the reactors meet it too
+		}
+		r.mu.Lock()
+		for _, name := range lost {
+			if s := r.status[name]; s != nil && s.Working && r.again[name] != nil {
+				r.again[name]()
+			}
+		}
+		r.mu.Unlock()
+	}
 }
 
 // Checkpoint is how far a reactor has come.
@@ -51,6 +97,7 @@ type Checkpoint struct {
 	Position event.Position
 	EventID  *uuid.UUID // of the event at that position, nil at the beginning of the log
 	Error    *string    // why it is parked
+	Waits    *string    // for what, where it goes on by itself
 }
 
 // Checkpoints answers those of all reactors that ever ran, by name.
@@ -58,7 +105,7 @@ func Checkpoints(ctx context.Context, db querier) ([]Checkpoint, error) {
 	return checkpoints(ctx, db, `true`)
 }
 
-const checkpointColumns = `name, store_id, position, event_id, error`
+const checkpointColumns = `name, store_id, position, event_id, error, waits`
 
 func checkpoints(ctx context.Context, db querier, where string, args ...any) ([]Checkpoint, error) {
 	rows, _ := db.Query(ctx, `select `+checkpointColumns+` from reactor.checkpoint where `+where+` order by name`, args...)

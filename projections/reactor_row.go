@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -14,63 +15,82 @@ import (
 
 // reactorRow keeps a reactor's checkpoint, in a row outside of the generations.
 type reactorRow struct {
+	*Reactor
+
 	r   *Runner
-	p   *Projection
 	log *slog.Logger
 }
 
 func (k reactorRow) connect(ctx context.Context) (*pgx.Conn, error) {
-	config := k.r.config.Copy()
-	// Its effects leave the system, and what it has done is written nowhere else.
-	config.RuntimeParams["synchronous_commit"] = "on"
-	Noticed(config.RuntimeParams)
-	config.RuntimeParams["application_name"] = "bahi reactor " + k.p.Name
-	conn, err := pgx.ConnectConfig(ctx, config)
+	conn, err := pgx.ConnectConfig(ctx, k.configured(k.r.config))
 	if err != nil {
 		return nil, fmt.Errorf("connect reactor %s: %w", k.p.Name, err)
 	}
 	return conn, nil
 }
 
-func (k reactorRow) tryLock(ctx context.Context, conn *pgx.Conn) (locked bool, err error) {
-	err = conn.QueryRow(ctx, `select pg_try_advisory_lock(8241004, hashtext($1))`, k.p.Name).Scan(&locked)
-	return locked, err
+func (a *Reactor) configured(config *pgx.ConnConfig) *pgx.ConnConfig {
+	config = config.Copy()
+	config.RuntimeParams["synchronous_commit"] = "on" // what it has done is written nowhere else
+	if a.p.forwards {
+		config.RuntimeParams["synchronous_commit"] = "off" // a crash lets it forward the same events again
+	}
+	noticed(config.RuntimeParams)
+	config.RuntimeParams["application_name"] = "bahi reactor " + a.p.Name
+	return config
 }
 
-// begin takes the checkpoint over. Where there is none, or one of another log, the reactor starts at
-// the head: it must not do once more what was done long ago (DESIGN.md, hard case 3).
+func (k reactorRow) lock() lock { return reactorLock(k.p.Name) }
+
+// begin takes the checkpoint over, or makes one where there is none. With one of another log, a forwarding reactor is parked; another
+// starts at the head, as it must not do again what was done long ago (DESIGN.md, hard case 3).
 func (k reactorRow) begin(ctx context.Context, conn *pgx.Conn) (held, error) {
 	rows, _ := conn.Query(ctx, `update reactor.checkpoint set owner = $2 where name = $1 returning `+checkpointColumns, k.p.Name, k.r.owner)
 	found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Checkpoint])
 	if err != nil {
 		return nil, fmt.Errorf("take over reactor %s: %w", k.p.Name, err)
 	}
+	h := &reaction{Reactor: k.Reactor, k: k, owner: k.r.owner, conn: conn}
 	if len(found) > 0 {
-		if known, err := k.knows(ctx, found[0]); err != nil {
+		h.at = found[0].Position
+		known, err := k.knows(ctx, found[0])
+		switch {
+		case err != nil:
 			return nil, err
-		} else if known {
-			return &reaction{p: k.p, at: found[0].Position, owner: k.r.owner, conn: conn}, nil
+		case known:
+			_, err := conn.Exec(ctx, `update reactor.checkpoint set error = null, error_at = null where name = $1 and error_position is null`, k.p.Name)
+			return h, err
+		case k.p.forwards:
+			return h, &mismatch{fmt.Sprintf("%s has forwarded the log %s up to position %d, which is not in this log: "+
+				"nothing is forwarded until bahi %s replay says where to begin", k.p.Name, found[0].StoreID, found[0].Position, k.p.Name)}
 		}
 	}
-	head, id, err := newestEvent(ctx, k.r.store)
-	if err != nil {
-		return nil, err
+	var id *uuid.UUID
+	if h.at = 0; !k.beginning {
+		if h.at, id, err = NewestBefore(ctx, k.r.store, eventstore.End); err != nil {
+			return nil, err
+		}
 	}
 	if len(found) > 0 {
 		k.log.Warn("the reactor's checkpoint does not match the log and is given up: it starts at the log's head",
-			"checkpoint", found[0].Position, "checkpoint_log", found[0].StoreID, "head", head, "log", k.r.store.ID())
+			"checkpoint", found[0].Position, "checkpoint_log", found[0].StoreID, "head", h.at, "log", k.r.store.ID())
 	} else {
-		k.log.Info("the reactor has no checkpoint: it starts at the log's head", "head", head)
+		k.log.Info("the reactor has no checkpoint and begins", "after", h.at)
 	}
-	_, err = conn.Exec(ctx, `
+	return h, PlaceReactor(ctx, conn, k.p.Name, Checkpoint{StoreID: k.r.store.ID(), Position: h.at, EventID: id}, k.r.owner)
+}
+
+// PlaceReactor moves a reactor's checkpoint, and gives it to an owner.
+func PlaceReactor(ctx context.Context, db querier, name string, at Checkpoint, owner uuid.UUID) error {
+	_, err := db.Exec(ctx, `
 		insert into reactor.checkpoint (name, store_id, position, event_id, owner) values ($1, $2, $3, $4, $5)
 		on conflict (name) do update
-		set store_id = $2, position = $3, event_id = $4, owner = $5, error = null, error_at = null, error_position = null`,
-		k.p.Name, k.r.store.ID(), int64(head), id, k.r.owner)
+		set store_id = $2, position = $3, event_id = $4, owner = $5, error = null, error_at = null, error_position = null, waits = null`,
+		name, at.StoreID, int64(at.Position), at.EventID, owner)
 	if err != nil {
-		return nil, fmt.Errorf("start reactor %s: %w", k.p.Name, err)
+		return fmt.Errorf("place the checkpoint of %s: %w", name, err)
 	}
-	return &reaction{p: k.p, at: head, owner: k.r.owner, conn: conn}, nil
+	return nil
 }
 
 // knows says whether a checkpoint is of this log.
@@ -85,8 +105,9 @@ func (k reactorRow) knows(ctx context.Context, c Checkpoint) (bool, error) {
 	}
 }
 
-func newestEvent(ctx context.Context, store eventstore.Store) (event.Position, *uuid.UUID, error) {
-	for e, err := range store.ReadAll(ctx, eventstore.End, eventstore.Backwards) {
+// NewestBefore finds the last event before a position: 0 and nil where there is none.
+func NewestBefore(ctx context.Context, store eventstore.Store, at event.Position) (event.Position, *uuid.UUID, error) {
+	for e, err := range store.ReadAll(ctx, at, eventstore.Backwards) {
 		return e.Position, &e.ID, err
 	}
 	return 0, nil, nil
@@ -100,6 +121,8 @@ func (k reactorRow) look(ctx context.Context) (at place, found bool, err error) 
 	at.position = all[0].Position
 	if all[0].Error != nil {
 		at.err = *all[0].Error
+	} else if all[0].Waits != nil {
+		at.waits = *all[0].Waits
 	}
 	return at, true, nil
 }
@@ -115,7 +138,9 @@ func (k reactorRow) note(ctx context.Context, why error) (bool, error) {
 
 // reaction is a runner's hold on a reactor.
 type reaction struct {
-	p     *Projection
+	*Reactor
+
+	k     reactorRow
 	at    event.Position
 	owner uuid.UUID
 	conn  *pgx.Conn
@@ -123,6 +148,7 @@ type reaction struct {
 
 func (a *reaction) place() place { return place{position: a.at} }
 
+// apply does what the events ask for and moves the checkpoint, in one transaction.
 func (a *reaction) apply(ctx context.Context, d decoded) error {
 	err := pgx.BeginFunc(ctx, a.conn, func(tx pgx.Tx) error {
 		if len(d.events) == 0 { // if a crash undoes this, events are passed over once more
@@ -133,13 +159,7 @@ func (a *reaction) apply(ctx context.Context, d decoded) error {
 		if err := guarded(func() error { return a.p.fold(ctx, &Batch{Tx: tx}, d) }); err != nil {
 			return err
 		}
-		done, err := tx.Exec(ctx, `
-			update reactor.checkpoint set position = $4, event_id = $5, error = null, error_at = null, error_position = null
-			where name = $1 and position = $2 and owner = $3`, a.p.Name, int64(a.at), a.owner, int64(d.upTo), d.last)
-		if err == nil && done.RowsAffected() == 0 {
-			err = ErrFenced
-		}
-		return err
+		return a.move(ctx, tx, d.upTo, d.last)
 	})
 	if err == nil {
 		a.at = d.upTo
@@ -147,7 +167,87 @@ func (a *reaction) apply(ctx context.Context, d decoded) error {
 	return err
 }
 
-// fenced answers [ErrFenced] when this process may not move the checkpoint any more.
+// move moves the checkpoint.
+func (a *reaction) move(ctx context.Context, db querier, to event.Position, id *uuid.UUID) error {
+	done, err := db.Exec(ctx, `
+		update reactor.checkpoint set position = $4, event_id = $5, error = null, error_at = null, error_position = null, waits = null
+		where name = $1 and position = $2 and owner = $3`, a.p.Name, int64(a.at), a.owner, int64(to), id)
+	if err == nil && done.RowsAffected() == 0 {
+		err = ErrFenced
+	}
+	return err
+}
+
+// hand forwards events and moves the checkpoint behind those that are kept. Meanwhile it looks every second whether the checkpoint is still
+// its own, which also shows other processes that this one does not hang.
+func (a *reaction) hand(ctx, reading context.Context, d decoded) error {
+	forwarding, stop := context.WithCancelCause(reading)
+	defer stop(nil)
+	var kept int
+	waits, ended := make(chan error), make(chan error, 1)
+	go func() {
+		ended <- guarded(func() (err error) {
+			kept, err = a.forward(forwarding, d.stored, func(why error) {
+				select {
+				case waits <- why:
+				case <-forwarding.Done():
+				}
+			})
+			return err
+		})
+	}()
+	for {
+		var err error
+		select {
+		case err := <-ended:
+			if forwarding.Err() != nil {
+				return &unreachable{context.Cause(forwarding)}
+			}
+			return a.handed(ctx, d, kept, err)
+		case why := <-waits:
+			err = a.wait(ctx, why)
+		case <-time.After(ownedEvery):
+			err = a.fenced(ctx)
+		}
+		if err != nil {
+			stop(err)
+		}
+	}
+}
+
+// handed moves the checkpoint behind the events that are kept.
+func (a *reaction) handed(ctx context.Context, d decoded, kept int, failed error) error {
+	to, id := d.upTo, d.last
+	if failed != nil {
+		if kept == 0 {
+			return d.blame(0, failed)
+		}
+		to, id = d.stored[kept-1].Position, &d.stored[kept-1].ID
+	}
+	if err := a.move(ctx, a.conn, to, id); err != nil {
+		return err
+	}
+	if a.at = to; failed != nil {
+		return d.blame(kept, failed)
+	}
+	return nil
+}
+
+// wait tells for what the reactor waits; nil: it goes on.
+func (a *reaction) wait(ctx context.Context, why error) error {
+	text := ""
+	if why != nil {
+		text = why.Error()
+		a.k.log.Warn("the reactor waits", "error", why)
+	} else {
+		a.k.log.Info("the reactor goes on")
+	}
+	a.k.r.set(a.p, func(s *Status) { s.Error, s.Parked = text, false })
+	_, err := a.conn.Exec(ctx, `update reactor.checkpoint set waits = nullif($3, '') where name = $1 and owner = $2`, a.p.Name, a.owner, text)
+	return err
+}
+
+// fenced returns [ErrFenced] when this process may not move the checkpoint any more.
 func (a *reaction) fenced(ctx context.Context) error {
 	found, err := checkpoints(ctx, a.conn, `name = $1 and position = $2 and owner = $3`, a.p.Name, int64(a.at), a.owner)
 	if err == nil && len(found) == 0 {

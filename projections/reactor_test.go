@@ -28,11 +28,8 @@ func reacting(t *testing.T, r *rig) *Reactor {
 
 func (r *rig) react(t *testing.T, all ...*Reactor) *running {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	p := &running{Runner: NewRunner(r.store, r.pool, r.log), t: t, stopped: make(chan error, 1), cancel: cancel}
-	go func() { p.stopped <- p.React(ctx, all...) }()
-	t.Cleanup(p.stop)
-	return p
+	runner := NewRunner(r.store, r.pool, r.log)
+	return r.running(t, runner, func(ctx context.Context) error { return runner.React(ctx, all...) })
 }
 
 func TestAReactorsEffectsWaitForTheDisk(t *testing.T) {
@@ -78,7 +75,7 @@ func TestAReactorThatIsFencedOffHasNoEffect(t *testing.T) {
 			t.Parallel()
 			r := newRig(t)
 			a := reacting(t, r)
-			k := reactorRow{r: NewRunner(r.store, r.pool, r.log), p: a.p, log: r.log}
+			k := reactorRow{Reactor: a, r: NewRunner(r.store, r.pool, r.log), log: r.log}
 			conn, err := k.connect(t.Context())
 			require.NoError(t, err)
 			t.Cleanup(func() { require.NoError(t, conn.Close(context.WithoutCancel(t.Context()))) })

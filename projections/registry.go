@@ -17,9 +17,7 @@ func (k registry) connect(ctx context.Context) (*pgx.Conn, error) {
 	return connect(ctx, k.r.config, k.p)
 }
 
-func (k registry) tryLock(ctx context.Context, conn *pgx.Conn) (bool, error) {
-	return tryLock(ctx, conn, k.p)
-}
+func (k registry) lock() lock { return projectionLock(k.p) }
 
 // begin takes over the live generation, or builds one where there is none.
 func (k registry) begin(ctx context.Context, conn *pgx.Conn) (held, error) {

@@ -108,9 +108,22 @@ type running struct {
 
 func (r *rig) run(t *testing.T, all ...*Projection) *running {
 	t.Helper()
+	return r.runWith(t, 0, all...)
+}
+
+// runWith runs projections, and takes over from a process that is silent for so long.
+func (r *rig) runWith(t *testing.T, silent time.Duration, all ...*Projection) *running {
+	t.Helper()
+	runner := NewRunner(r.store, r.pool, r.log)
+	runner.Silent = silent
+	return r.running(t, runner, func(ctx context.Context) error { return runner.Run(ctx, all...) })
+}
+
+func (r *rig) running(t *testing.T, runner *Runner, run func(context.Context) error) *running {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	p := &running{Runner: NewRunner(r.store, r.pool, r.log), t: t, stopped: make(chan error, 1), cancel: cancel}
-	go func() { p.stopped <- p.Run(ctx, all...) }()
+	p := &running{Runner: runner, t: t, stopped: make(chan error, 1), cancel: cancel}
+	go func() { p.stopped <- run(ctx) }()
 	t.Cleanup(p.stop)
 	return p
 }

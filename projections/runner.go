@@ -1,6 +1,7 @@
 package projections
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,9 @@ import (
 	"bahi/eventstore"
 )
 
+// silent is how long a process may do nothing though the log has events for it.
+const silent = 15 * time.Second
+
 // tryAgain is how long a runner waits before it looks whether it may work, or whether what was in its
 // way is gone.
 const tryAgain = 250 * time.Millisecond
@@ -29,6 +33,9 @@ type Runner struct {
 	Program string           // version of the program, for who looks at an error
 	Now     func() time.Time // nil: no rates are measured
 
+	// Silent is how long a process may do nothing though the log has events for it, before another one takes over; 0: 15 seconds.
+	Silent time.Duration
+
 	store  eventstore.Store
 	pool   *pgxpool.Pool
 	config *pgx.ConnConfig
@@ -39,7 +46,7 @@ type Runner struct {
 	status map[string]*Status
 	moved  chan struct{}                 // closed when a projection has moved
 	moves  map[string]chan struct{}      // the same for each projection
-	anew   map[string]context.CancelFunc // lets a follower look again what it is to work on
+	again  map[string]context.CancelFunc // lets a follower look again what it is to work on
 
 	asked chan struct{} // to look for builds
 }
@@ -54,13 +61,14 @@ type Status struct {
 	Ready      bool   // it has caught up with the log's head as of the start
 	Paused     bool   // somebody wants it to stand still
 	Error      string // why it stands still
+	Parked     bool   // somebody has to do something about the error; otherwise it is tried again
 }
 
 // NewRunner makes a runner for the projections' tables in the pool's database.
 func NewRunner(store eventstore.Store, pool *pgxpool.Pool, log *slog.Logger) *Runner {
 	return &Runner{
 		store: store, pool: pool, config: pool.Config().ConnConfig.Copy(), log: log, owner: uuid.New(),
-		status: map[string]*Status{}, moved: make(chan struct{}), moves: map[string]chan struct{}{}, anew: map[string]context.CancelFunc{}, asked: make(chan struct{}, 1),
+		status: map[string]*Status{}, moved: make(chan struct{}), moves: map[string]chan struct{}{}, again: map[string]context.CancelFunc{}, asked: make(chan struct{}, 1),
 	}
 }
 
@@ -160,8 +168,8 @@ func (r *Runner) set(p *Projection, change func(*Status)) {
 func (r *Runner) read(p *Projection, generation int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if s := r.status[p.Name]; s != nil && s.Working && s.Generation != generation && r.anew[p.Name] != nil {
-		r.anew[p.Name]()
+	if s := r.status[p.Name]; s != nil && s.Working && s.Generation != generation && r.again[p.Name] != nil {
+		r.again[p.Name]()
 	}
 }
 
@@ -177,14 +185,19 @@ type follower struct {
 	h    held
 	d    decoder
 	said string // why it stands still, the last time that it was logged
+
+	failed error // of the last message
+
+	stood place            // where another process was, at the last look
+	late  <-chan time.Time // fires when that process has been behind there for too long; nil: it is not behind
 }
 
 // keeper keeps a follower's checkpoint, and knows what there is to do before the first event.
 type keeper interface {
 	// connect makes the connection on which the follower works.
 	connect(ctx context.Context) (*pgx.Conn, error)
-	// tryLock takes the lock under which one of all processes works. It lasts as long as the connection.
-	tryLock(ctx context.Context, conn *pgx.Conn) (bool, error)
+	// lock is the lock under which one of all processes works.
+	lock() lock
 	// begin takes the checkpoint over, or makes one where there is none. With an error it may answer one
 	// all the same: where the follower stands, and stays.
 	begin(ctx context.Context, conn *pgx.Conn) (held, error)
@@ -199,7 +212,8 @@ type place struct {
 	generation int
 	position   event.Position
 	paused     bool
-	err        string // why it goes no further
+	err        string // why it is parked
+	waits      string // for what, where nobody has to do anything
 }
 
 // held is a checkpoint that this process alone may move.
@@ -212,6 +226,13 @@ type held interface {
 }
 
 type batchKey struct{}
+
+// piece is what a message is about.
+type piece struct {
+	eventstore.Batch
+
+	reading context.Context // ends when the checkpoint is moved by somebody else
+}
 
 var _ message.Subscriber = (*follower)(nil)
 
@@ -255,7 +276,7 @@ func (f *follower) explain(ctx context.Context, err error) {
 		f.log.Warn("a follower of the log stands still", "error", err)
 	}
 	f.r.set(f.p, func(s *Status) {
-		s.Working, s.Error = false, err.Error()
+		s.Working, s.Error, s.Parked = false, err.Error(), isParked(err)
 		if f.h != nil {
 			s.Position = f.h.place().position // what stands before an event at fault has taken effect
 		}
@@ -266,6 +287,13 @@ func (f *follower) explain(ctx context.Context, err error) {
 	if other, ok := errors.AsType[*mismatch](err); ok {
 		_, _ = f.k.note(ctx, other) // it is tried again, and noted again
 	}
+}
+
+// isParked reports whether an error is there until somebody does something: an event that cannot be applied, or another log.
+func isParked(err error) bool {
+	bad, isPoison := errors.AsType[*poison](err)
+	other, isMismatch := errors.AsType[*mismatch](err)
+	return isPoison && bad != nil || isMismatch && other != nil
 }
 
 // What a follower waits for that is no error.
@@ -281,14 +309,14 @@ func (f *follower) work(ctx context.Context, out chan<- *message.Message) error 
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it is given up
-	locked, err := f.k.tryLock(ctx, conn)
+	locked, err := f.k.lock().try(ctx, conn)
 	if err != nil {
 		return err
 	}
 	if !locked {
 		return f.standBy(ctx)
 	}
-	f.conn = conn
+	f.conn, f.late = conn, nil
 	for {
 		err := f.keepUp(ctx, out)
 		if errors.Is(err, eventstore.ErrTailLost) { // does it belong to what the log is now? Whoever reads is to know at once
@@ -299,7 +327,7 @@ func (f *follower) work(ctx context.Context, out chan<- *message.Message) error 
 		if !errors.Is(err, ErrFenced) || conn.IsClosed() || ctx.Err() != nil {
 			return err
 		}
-		f.log.Info("taken up anew: another generation is read, or somebody else moved the checkpoint")
+		f.log.Info("another generation is read, or somebody else moved the checkpoint; following from there")
 	}
 }
 
@@ -324,9 +352,9 @@ func (f *follower) keepUp(ctx context.Context, out chan<- *message.Message) erro
 	reading, stop := context.WithCancel(ctx)
 	defer stop()
 	f.r.set(f.p, func(s *Status) {
-		s.Working, s.Paused, s.Generation, s.Position, s.Error = true, false, at.generation, at.position, ""
+		s.Working, s.Paused, s.Generation, s.Position, s.Error, s.Parked = true, false, at.generation, at.position, "", false
 		s.Ready = s.Ready || at.position >= head
-		f.r.anew[f.p.Name] = stop
+		f.r.again[f.p.Name] = stop
 	})
 	for batch, err := range coalesced(reading, f.p, f.r.store, at.position) {
 		if reading.Err() != nil && ctx.Err() == nil {
@@ -336,7 +364,7 @@ func (f *follower) keepUp(ctx context.Context, out chan<- *message.Message) erro
 			return err
 		}
 		m := message.NewMessage(watermill.NewShortUUID(), nil)
-		m.SetContext(context.WithValue(ctx, batchKey{}, batch))
+		m.SetContext(context.WithValue(ctx, batchKey{}, piece{batch, reading}))
 		select {
 		case out <- m:
 		case <-ctx.Done():
@@ -345,8 +373,11 @@ func (f *follower) keepUp(ctx context.Context, out chan<- *message.Message) erro
 		select { // not for ctx: as long as the handler works, the connection is its own
 		case <-m.Acked():
 		case <-m.Nacked():
-			if ctx.Err() != nil {
+			switch {
+			case ctx.Err() != nil:
 				return ctx.Err()
+			case f.p.forwards: // which must not be done twice, and says itself which event is at fault
+				return f.failed
 			}
 			return f.failure(ctx, batch)
 		}
@@ -358,7 +389,7 @@ func (f *follower) keepUp(ctx context.Context, out chan<- *message.Message) erro
 	return nil
 }
 
-// standBy waits for the process that works to go, and meanwhile tells how far it has come.
+// standBy tells how far the process that works has come, and takes its place if that hangs.
 func (f *follower) standBy(ctx context.Context) error {
 	at, found, err := f.k.look(ctx)
 	if err != nil {
@@ -367,19 +398,60 @@ func (f *follower) standBy(ctx context.Context) error {
 	f.r.set(f.p, func(s *Status) {
 		s.Working = false
 		if found {
-			s.Generation, s.Position, s.Ready, s.Error, s.Paused = at.generation, at.position, true, at.err, at.paused
+			s.Generation, s.Position, s.Ready, s.Error, s.Parked, s.Paused = at.generation, at.position, true, at.err+at.waits, at.err != "", at.paused
 		}
 	})
-	return errStandby
+	if found {
+		err = f.relieve(ctx, at)
+	}
+	return cmp.Or(err, errStandby)
+}
+
+// relieve ends the work of a process that hangs: the log has had events for it for too long, and it says nothing to Postgres.
+func (f *follower) relieve(ctx context.Context, at place) error {
+	if at != f.stood || at.err != "" || at.paused {
+		f.stood, f.late = at, nil
+		return nil
+	}
+	head, err := f.r.store.Head(ctx)
+	if err != nil || at.position >= head {
+		f.late = nil
+		return err
+	}
+	bound := cmp.Or(f.r.Silent, silent)
+	if f.late == nil {
+		f.late = time.After(bound)
+	}
+	select {
+	case <-f.late:
+		f.late = nil
+	default:
+		return nil
+	}
+	for _, err := range f.r.store.ReadAll(ctx, at.position, eventstore.Forwards) { // the head may be of events that it is not given
+		if err != nil {
+			return err
+		}
+		ended, err := f.k.lock().breakIfSilent(ctx, f.r.pool, bound)
+		if ended {
+			f.log.Warn("the process that works on it hangs, and is relieved", "position", at.position, "head", head, "after", bound)
+		}
+		return err
+	}
+	return nil
 }
 
 // handle folds one message's batch. An error makes Watermill send a Nack, upon which work looks for
 // the cause.
 func (f *follower) handle(m *message.Message) (err error) {
 	ctx := m.Context()
-	batch, _ := ctx.Value(batchKey{}).(eventstore.Batch)
-	d, err := f.d.decode(ctx, batch)
+	p, _ := ctx.Value(batchKey{}).(piece)
+	d, err := f.d.decode(ctx, p.Batch)
 	if d.upTo > f.h.place().position {
+		if a, is := f.h.(*reaction); is && f.p.forwards {
+			f.failed = a.hand(ctx, p.reading, d)
+			return f.failed
+		}
 		err = errors.Join(f.h.apply(ctx, d), err)
 	}
 	return err

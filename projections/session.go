@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"slices"
 
 	"github.com/google/uuid"
@@ -28,23 +27,27 @@ type session struct {
 
 // connect makes a connection for one generation's tables.
 func connect(ctx context.Context, config *pgx.ConnConfig, p *Projection) (*pgx.Conn, error) {
-	config = config.Copy()
-	config.RuntimeParams["synchronous_commit"] = "off" // the log is the truth
-	config.RuntimeParams["plan_cache_mode"] = "force_generic_plan"
-	keyed(config.RuntimeParams)
-	Noticed(config.RuntimeParams)
-	config.RuntimeParams["maintenance_work_mem"] = "512MB" // an index is sorted in memory
-	config.RuntimeParams["application_name"] = "bahi projection " + p.Name
-	conn, err := pgx.ConnectConfig(ctx, config)
+	conn, err := pgx.ConnectConfig(ctx, configured(config, p))
 	if err != nil {
 		return nil, fmt.Errorf("connect projection %s: %w", p.Name, err)
 	}
 	return conn, nil
 }
 
-// Noticed makes Postgres notice within seconds that the machine on the other side is gone, and give up its locks: another
-// process is to go on with the work. A process that ends is noticed at once.
-func Noticed(parameters map[string]string) {
+func configured(config *pgx.ConnConfig, p *Projection) *pgx.ConnConfig {
+	config = config.Copy()
+	config.RuntimeParams["synchronous_commit"] = "off" // the log is the truth
+	config.RuntimeParams["plan_cache_mode"] = "force_generic_plan"
+	keyed(config.RuntimeParams)
+	noticed(config.RuntimeParams)
+	config.RuntimeParams["maintenance_work_mem"] = "512MB" // an index is sorted in memory
+	config.RuntimeParams["application_name"] = "bahi projection " + p.Name
+	return config
+}
+
+// noticed makes Postgres notice within seconds that the machine of a process is gone, and give up its locks, so that another process
+// goes on with the work. A process that ends is noticed at once.
+func noticed(parameters map[string]string) {
 	parameters["tcp_keepalives_idle"] = "5"
 	parameters["tcp_keepalives_interval"] = "2"
 	parameters["tcp_keepalives_count"] = "3"
@@ -68,15 +71,6 @@ const (
 func useSchema(ctx context.Context, conn *pgx.Conn, schema string) error {
 	_, err := conn.Exec(ctx, `select set_config('search_path', $1, false)`, schema)
 	return err
-}
-
-// tryLock takes the lock under which one runner of all processes works on the projection. It lasts as
-// long as the connection; the fence on the checkpoint is what keeps a runner out that has lost it.
-func tryLock(ctx context.Context, conn *pgx.Conn, p *Projection) (locked bool, err error) {
-	h := fnv.New32a()
-	_, _ = fmt.Fprintf(h, "%s/%d", p.Name, p.Version)
-	err = conn.QueryRow(ctx, `select pg_try_advisory_lock(8241002, $1)`, int32(h.Sum32())).Scan(&locked)
-	return locked, err
 }
 
 func (s *session) place() place { return place{generation: s.g.Generation, position: s.g.Position} }
@@ -150,6 +144,9 @@ func (p *poison) Unwrap() error { return p.err }
 func (p *Projection) decode(batch eventstore.Batch, skipped map[event.Position]bool) (d decoded, err error) {
 	if p.raw != nil {
 		d.stored = slices.Clone(batch.Events) // the batch's memory may be used again, that of the payloads is not
+		if p.forwards {
+			d.stored = slices.DeleteFunc(d.stored, func(e event.Stored) bool { return skipped[e.Position] })
+		}
 		d.reach(batch.Events)
 		d.upTo = max(d.upTo, batch.UpTo)
 		return d, nil

@@ -47,18 +47,7 @@ func TestEventTypesThatTheProgramKnowsOrThatAreOfOtherCategoriesArePassedOver(t 
 func TestAReactorStopsAtAnUnknownEventTypeInACategoryOfItsOwn(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	opened := bank.Accounts.Names()[:1]
-	runner := NewRunner(r.store, r.pool, r.log)
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() {
-		done <- runner.React(ctx, React("greeter", opened, func(context.Context, pgx.Tx, []event.Recorded[any]) error { return nil }))
-	}()
-	t.Cleanup(func() {
-		cancel()
-		require.NoError(t, <-done)
-	})
-	run := &running{Runner: runner, t: t}
+	run := r.react(t, React("greeter", []string{openedName}, func(context.Context, pgx.Tx, []event.Recorded[any]) error { return nil }))
 	run.until("greeter", func(s Status) bool { return s.Working })
 	r.add(t, "a", "b")
 	r.addRaw(t, "BankAccountRetitled", `{}`, `{"schema":1}`)

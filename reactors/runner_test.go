@@ -70,7 +70,7 @@ func TestWithoutACheckpointAReactorStartsAtTheHead(t *testing.T) {
 	want := r.add("SBI")
 	run.reached(r.head())
 	require.Equal(t, want, r.events())
-	require.Contains(t, r.said.String(), `level=INFO msg="the reactor has no checkpoint: it starts at the log's head" reactor=greeter head=5`)
+	require.Contains(t, r.said.String(), `level=INFO msg="the reactor has no checkpoint and begins" reactor=greeter after=5`)
 }
 
 func TestACheckpointThatDoesNotMatchTheLogIsGivenUpWithAWarning(t *testing.T) {

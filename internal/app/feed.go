@@ -79,9 +79,9 @@ func refusedMessage(err error) (id string, refused bool) {
 }
 
 // run forwards until the context ends.
-func (f *forwarding) run(ctx context.Context) {
-	f.Run(ctx)
-	_ = f.broker.Close() // it has nothing left to do
+func (f *forwarding) run(ctx context.Context) error {
+	defer f.broker.Close() //nolint:errcheck // it has nothing left to do
+	return f.Run(ctx)
 }
 
 // feedReadiness is how the feed is, nil where there is none.

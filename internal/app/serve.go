@@ -77,7 +77,7 @@ func (s *System) Serve(ctx context.Context, listener net.Listener, key string, t
 	defer end(nil)
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
-	failed := make(chan error, 6)
+	failed := make(chan error, 7)
 	running.Go(func() { failed <- s.Commands.Run(background) })
 	running.Go(func() { failed <- s.Runner.Run(background, AllProjections()...) })
 	running.Go(func() { failed <- s.Runner.Tend(background, AllProjections()...) })
@@ -94,7 +94,7 @@ func (s *System) Serve(ctx context.Context, listener net.Listener, key string, t
 		})
 	}
 	if s.feed != nil {
-		running.Go(func() { s.feed.run(background) })
+		running.Go(func() { failed <- s.feed.run(background) })
 	}
 	defer func() {
 		s.Books.Wait()

@@ -19,7 +19,7 @@ import (
 	"bahi/reactors/feed"
 )
 
-const kill = `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'bahi feed'`
+const kill = `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'bahi reactor feed'`
 
 func TestAllEventsAreForwardedInTheOrderOfTheLog(t *testing.T) {
 	t.Parallel()
@@ -33,7 +33,7 @@ func TestAllEventsAreForwardedInTheOrderOfTheLog(t *testing.T) {
 	writing.Wait()
 	run.reached(r.head())
 	require.Equal(t, r.ids(0), r.forwarded(250))
-	require.Contains(t, r.said.String(), `level=INFO msg="the feed begins" behind=0`)
+	require.Contains(t, r.said.String(), `level=INFO msg="the reactor has no checkpoint and begins" reactor=feed after=0`)
 	m := run.metrics()
 	require.Equal(t, map[string]float64{
 		"bahi_feed_position": 250, "bahi_feed_lag_events": 0, "bahi_feed_lag_seconds": 0, "bahi_feed_parked": 0, "bahi_feed_working": 1,
@@ -119,7 +119,7 @@ func TestWhileTheBrokerIsAwayTheLagGrowsAndAfterwardsNothingIsMissing(t *testing
 	r.add(30, 0)
 	waiting := run.until(func(s feed.Status) bool { return s.State == feed.Waiting })
 	require.Contains(t, waiting.Error, "NATS")
-	require.Contains(t, r.said.String(), `level=WARN msg="the feed waits"`)
+	require.Contains(t, r.said.String(), `level=WARN msg="the reactor waits"`)
 	m := run.metrics()
 	require.InDelta(t, 10, m["bahi_feed_position"], 0)
 	require.InDelta(t, 30, m["bahi_feed_lag_events"], 0)
@@ -128,7 +128,7 @@ func TestWhileTheBrokerIsAwayTheLagGrowsAndAfterwardsNothingIsMissing(t *testing
 	r.broker.Start()
 	run.reached(40)
 	require.Equal(t, r.ids(0), r.forwarded(40))
-	require.Contains(t, r.said.String(), `level=INFO msg="the feed goes on"`)
+	require.Contains(t, r.said.String(), `level=INFO msg="the reactor goes on"`)
 }
 
 func TestABrokerThatComesAndGoesUnderLoadGetsEachEventOnceAndInOrder(t *testing.T) {
@@ -225,6 +225,7 @@ func TestACheckpointIsKnownByItsEventAlsoWhereTheLogHasEventsOfItsOwnBehindIt(t 
 			break
 		}
 	}
+	run.reached(5)
 	run.stop()
 	c, err := feed.Look(t.Context(), r.pool)
 	require.NoError(t, err)
@@ -301,7 +302,7 @@ func TestAReplayForwardsOldEventsOnceMore(t *testing.T) {
 	require.NoError(t, feed.Replay(t.Context(), r.pool, r.store, 11))
 	require.Equal(t, r.ids(10), r.forwarded(10))
 	run.reached(20)
-	require.Contains(t, r.said.String(), "the feed's checkpoint was moved")
+	require.Contains(t, r.said.String(), "somebody else moved the checkpoint")
 }
 
 func TestAFeedThatNeverRanHasNoPlace(t *testing.T) {

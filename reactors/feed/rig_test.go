@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/event"
@@ -140,7 +141,10 @@ func (r *rig) run(change ...func(*feed.Config)) *process {
 	p := &process{Feed: feed.New(config), t: r.t}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.t.Context()))
 	ended := make(chan struct{})
-	go func() { p.Run(ctx); close(ended) }()
+	go func() {
+		defer close(ended)
+		assert.NoError(r.t, p.Run(ctx))
+	}()
 	p.stop = sync.OnceFunc(func() {
 		cancel()
 		select {

@@ -15,7 +15,7 @@ import (
 const (
 	Live    = "live"    // events are forwarded, by this process or by another
 	Waiting = "waiting" // the broker or the database does not answer, or was not asked yet; it is tried again
-	Parked  = "parked"  // it stands still until an operator does something
+	Parked  = "parked"  // an operator has to do something
 )
 
 // Status is what this process knows of the feed.
@@ -26,79 +26,17 @@ type Status struct {
 	Error    string         // why it waits or is parked
 }
 
-// Status answers what this process knows.
+// Status returns what this process knows.
 func (f *Feed) Status() Status {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.status
-}
-
-func (f *Feed) set(change func(*Status)) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	change(&f.status)
-}
-
-// waits tells why nothing is forwarded for the moment, once for each reason.
-func (f *Feed) waits(why error) {
-	text := why.Error()
-	if f.Status().Error != text {
-		f.config.Log.Warn("the feed waits", "error", why)
-	}
-	f.set(func(s *Status) { s.State, s.Error = Waiting, text })
-}
-
-// recovered tells that events are forwarded again.
-func (f *Feed) recovered() {
-	if f.Status().State == Waiting {
-		f.config.Log.Info("the feed goes on")
-		f.set(func(s *Status) { s.State, s.Error = Live, "" })
-	}
-}
-
-// explain tells why this process forwards nothing. If it is up to an operator, it waits for one.
-func (f *Feed) explain(ctx context.Context, err error) {
-	refused, isRefusal := errors.AsType[*refusal](err)
-	other, isMismatch := errors.AsType[*mismatch](err)
+	now := f.runner.Statuses()[Name]
+	s := Status{State: Live, Position: now.Position, Working: now.Working, Error: now.Error}
 	switch {
-	case errors.Is(err, errStandby):
-		f.standBy(ctx)
-	case isRefusal && refused != nil, isMismatch && other != nil:
-		f.config.Log.Error("the feed is parked", "error", err)
-		f.park(ctx, err)
-	default:
-		f.set(func(s *Status) { s.Working = false })
-		f.waits(err)
+	case now.Parked:
+		s.State = Parked
+	case now.Error != "" || !now.Working && !now.Ready: // it has not looked yet
+		s.State = Waiting
 	}
-}
-
-// standBy tells how far the process that forwards has come.
-func (f *Feed) standBy(ctx context.Context) {
-	c, err := Look(ctx, f.config.Pool)
-	if err != nil {
-		return // it has not begun, or the next look tells more
-	}
-	f.set(func(s *Status) {
-		*s = Status{State: Live, Position: c.Position}
-		if c.Error != nil {
-			s.State, s.Error = Parked, *c.Error
-		}
-	})
-}
-
-// park notes why the feed stands still, and waits until somebody clears the note.
-func (f *Feed) park(ctx context.Context, why error) {
-	f.set(func(s *Status) { s.State, s.Error, s.Working = Parked, why.Error(), false })
-	if err := f.note(ctx, why); err != nil {
-		return // it is tried again, and fails and is noted again
-	}
-	for ctx.Err() == nil {
-		pause(ctx, tryAgain)
-		if c, err := Look(ctx, f.config.Pool); err == nil && c.Error == nil {
-			f.config.Log.Info("the feed was parked, and tries again")
-			return
-		}
-	}
+	return s
 }
 
 // Lag is what a feed has not forwarded yet.
@@ -107,7 +45,7 @@ type Lag struct {
 	Time time.Duration  // since the oldest of them was recorded
 }
 
-// Behind answers the lag of a feed that stands at a position of the log.
+// Behind returns the lag of a feed that has come to a position of the log.
 func Behind(ctx context.Context, store eventstore.Store, at event.Position, now time.Time) (Lag, error) {
 	head, err := store.Head(ctx)
 	if err != nil || head <= at {

@@ -35,10 +35,7 @@ func (c feedStatus) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		state, why := feeds.Live, ""
-		if at.Error != nil {
-			state, why = feeds.Parked, *at.Error
-		}
+		state, why := feeds.StateOf(at)
 		behind, since := "?", "?" // in another log
 		if at.StoreID == sys.Store.ID() {
 			lag, err := feeds.Behind(ctx, sys.Store, at.Position, time.Now())

@@ -1,0 +1,48 @@
+package projections
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// lock is Postgres's advisory lock under which one of all processes follows the log for a projection or reactor. It lasts as long as its
+// connection; the fence on the checkpoint keeps out a process that lost it.
+type lock struct {
+	space int32
+	key   string // SQL of an int, of the name as $1
+	name  string
+}
+
+func projectionLock(p *Projection) lock {
+	h := fnv.New32a()
+	_, _ = fmt.Fprintf(h, "%s/%d", p.Name, p.Version)
+	return lock{8241002, `$1::text::int`, fmt.Sprint(int32(h.Sum32()))}
+}
+
+func reactorLock(name string) lock { return lock{8241004, `hashtext($1)`, name} }
+
+// try takes the lock if nobody has it.
+func (l lock) try(ctx context.Context, conn *pgx.Conn) (locked bool, err error) {
+	err = conn.QueryRow(ctx, `select pg_try_advisory_lock($2, `+l.key+`)`, l.name, l.space).Scan(&locked)
+	return locked, err
+}
+
+// breakIfSilent ends the connection that holds the lock, and thereby rolls back its transaction, if Postgres has waited for its process
+// for so long. It reports whether it did. Postgres lets roles end their own connections.
+func (l lock) breakIfSilent(ctx context.Context, db querier, silent time.Duration) (bool, error) {
+	rows, _ := db.Query(ctx, `
+		select pg_terminate_backend(a.pid)
+		from pg_locks l join pg_stat_activity a on a.pid = l.pid
+		where l.locktype = 'advisory' and l.granted and l.database = (select oid from pg_database where datname = current_database())
+			and l.classid = $2::int and l.objid::bigint = (`+l.key+`::bigint & 4294967295) and l.objsubid = 2
+			and a.state_change < now() - $3::interval and (a.state <> 'active' or a.wait_event_type = 'Client')`, l.name, l.space, silent)
+	ended, err := pgx.CollectRows(rows, pgx.RowTo[bool])
+	if err != nil {
+		return false, fmt.Errorf("end a connection that does nothing: %w", err)
+	}
+	return len(ended) > 0, nil
+}

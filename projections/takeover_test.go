@@ -1,0 +1,154 @@
+package projections
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"bahi/domain/event"
+	"bahi/domain/ledger/bank"
+	"bahi/domain/ledger/book"
+)
+
+// soonSilent is after how long a process of these tests counts as hanging.
+const soonSilent = 300 * time.Millisecond
+
+// hanging runs two processes of which the first hangs at the event of a name until the test lets it go on.
+func hanging(t *testing.T, r *rig, start func(hook func(name string)) *running, reached func(*running, event.Position)) {
+	t.Helper()
+	var hung atomic.Bool
+	goOn := make(chan struct{})
+	one := start(func(name string) {
+		if name == "hang" && hung.CompareAndSwap(false, true) {
+			<-goOn
+		}
+	})
+	r.add(t, "a")
+	reached(one, 1)
+	r.reopen(t)
+	two := start(func(string) {})
+	r.add(t, "hang", "b")
+	reached(two, 3)
+	require.True(t, hung.Load())
+
+	close(goOn)
+	r.add(t, "c")
+	reached(two, 4)
+	one.until("seen", func(s Status) bool { return !s.Working && s.Position == 4 && s.Error == "" })
+}
+
+func TestAProcessThatHangsLosesItsProjection(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	hanging(t, r, func(hook func(string)) *running {
+		return r.runWith(t, soonSilent, seen("seen", func(_ *Batch, name string) { hook(name) }))
+	}, func(run *running, at event.Position) { run.reached("seen", at) })
+	require.Equal(t, []string{"a", "hang", "b", "c"}, r.names(t, "seen"))
+}
+
+func TestAProcessThatHangsLosesItsReactor(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.exec(t, `create table public.effect (position bigint not null)`)
+	var started bool
+	hanging(t, r, func(hook func(string)) *running {
+		runner := NewRunner(r.store, r.pool, r.log)
+		runner.Silent = soonSilent
+		run := r.running(t, runner, func(ctx context.Context) error {
+			return runner.React(ctx, React("seen", []string{openedName}, func(ctx context.Context, tx pgx.Tx, events []event.Recorded[any]) error {
+				for _, e := range events {
+					hook(e.Data.(book.AccountOpened[bank.Entry]).Name)
+					if _, err := tx.Exec(ctx, `insert into effect values ($1)`, int64(e.Position)); err != nil {
+						return err
+					}
+				}
+				return nil
+			}))
+		})
+		if !started { // at the head, before there is an event
+			run.until("seen", func(s Status) bool { return s.Working })
+		}
+		started = true
+		return run
+	}, func(run *running, at event.Position) { run.reached("seen", at) })
+	rows, _ := r.pool.Query(t.Context(), `select position from effect order by 1`)
+	positions, err := pgx.CollectRows(rows, pgx.RowTo[int])
+	require.NoError(t, err)
+	require.Equal(t, []int{1, 2, 3, 4}, positions)
+}
+
+func TestAProcessIsRelievedOnlyWhenTheLogHasEventsForIt(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	p := seen("seen", nil)
+	r.add(t, "a")
+	holder, err := connect(t.Context(), r.pool.Config().ConnConfig, p)
+	require.NoError(t, err)
+	defer holder.Close(context.WithoutCancel(t.Context())) //nolint:errcheck // it is ended by then
+	locked, err := projectionLock(p).try(t.Context(), holder)
+	require.NoError(t, err)
+	require.True(t, locked)
+	runner := NewRunner(r.store, r.pool, r.log)
+	runner.Silent = 1
+	f := &follower{r: runner, p: p, k: registry{runner, p}, log: r.log}
+	alive := func() bool {
+		var count int
+		require.NoError(t, r.pool.QueryRow(t.Context(), `select count(*) from pg_stat_activity where pid = $1`, holder.PgConn().PID()).Scan(&count))
+		return count == 1
+	}
+	for _, at := range []place{{position: 1}, {position: 0, paused: true}, {position: 0, err: "parked"}} {
+		for range 5 {
+			require.NoError(t, f.relieve(t.Context(), at))
+		}
+		require.True(t, alive(), "%+v", at)
+	}
+	soon(t, "it is relieved", func() bool {
+		require.NoError(t, f.relieve(t.Context(), place{position: 0}))
+		return !alive()
+	})
+}
+
+func TestOnlyTheConnectionThatHoldsTheLockIsEnded(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	p := seen("seen", nil)
+	conn, err := connect(t.Context(), r.pool.Config().ConnConfig, p)
+	require.NoError(t, err)
+	defer conn.Close(context.WithoutCancel(t.Context())) //nolint:errcheck // nothing is left to lose
+	for _, l := range []lock{projectionLock(p), reactorLock("seen")} {
+		locked, err := l.try(t.Context(), conn)
+		require.NoError(t, err)
+		require.True(t, locked)
+		ended, err := l.breakIfSilent(t.Context(), r.pool, time.Hour)
+		require.NoError(t, err)
+		require.False(t, ended, "it was not silent for so long")
+	}
+	for _, l := range []lock{projectionLock(seen("other", nil)), reactorLock("other")} {
+		ended, err := l.breakIfSilent(t.Context(), r.pool, 0)
+		require.NoError(t, err)
+		require.False(t, ended, "nobody has this lock")
+	}
+	ended, err := reactorLock("seen").breakIfSilent(t.Context(), r.pool, 0)
+	require.NoError(t, err)
+	require.True(t, ended)
+	require.Error(t, conn.Ping(t.Context()))
+}
+
+// Without that Postgres keeps the locks of a machine that vanished for hours, and no other process goes on.
+func TestPostgresLooksWhetherTheProcessThatWorksIsStillThere(t *testing.T) {
+	t.Parallel()
+	pool, err := pgxpool.New(t.Context(), "postgres://127.0.0.1:1/nowhere")
+	require.NoError(t, err)
+	t.Cleanup(pool.Close)
+	config := pool.Config().ConnConfig
+	for _, c := range []*pgx.ConnConfig{configured(config, seen("seen", nil)), Forward("feed", true, nil).configured(config)} {
+		for _, name := range []string{"tcp_keepalives_idle", "tcp_keepalives_interval", "tcp_keepalives_count", "tcp_user_timeout"} {
+			require.NotEmpty(t, c.RuntimeParams[name], name)
+		}
+	}
+}
