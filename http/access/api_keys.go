@@ -1,39 +1,17 @@
-// Package access has the operations on people, sessions, API keys and workspaces.
 package access
 
 import (
 	"context"
-	"log/slog"
-	"time"
 
 	"github.com/google/uuid"
 
-	"bahi/commands"
 	flows "bahi/commands/access"
 	"bahi/domain/access/apikey"
-	"bahi/domain/access/picture"
 	"bahi/domain/actor"
 	"bahi/domain/fault"
 	"bahi/http/api"
 	views "bahi/readmodels/access"
 )
-
-// Routes registers the operations.
-type Routes struct {
-	API      *api.API
-	Commands *commands.Handler
-	Views    *views.Views
-	Accounts *flows.Accounts
-	Entrance api.Workspaces
-	Provider IdentityProvider // nil: none
-	Pictures Pictures
-	Studio   *picture.Studio
-	Frontend string // where the pages are: https://example.org
-	Now      func() time.Time
-	Log      *slog.Logger
-}
-
-var tags = []string{"Marketplace"}
 
 // CreateAPIKey is the body of a new key.
 type CreateAPIKey struct {

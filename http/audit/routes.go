@@ -28,6 +28,7 @@ type Routes struct {
 	Proofs *views.Proofs
 	Ledger *ledgerviews.Views
 	Feed   Feed
+	Report *TrailReport
 }
 
 var tags = []string{"Audit"}
@@ -64,3 +65,12 @@ const (
 	area  = actor.Audit
 	limit = "audit_general"
 )
+
+// Register registers all operations of the area.
+func (r *Routes) Register() {
+	r.Trail()
+	r.Checkpoints()
+	r.Raw()
+	r.BankRowProof()
+	r.Report.Trail(r.API)
+}

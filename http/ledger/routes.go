@@ -130,3 +130,12 @@ func (r *Routes) selection(ctx context.Context, in Selection) (sel views.Selecti
 }
 
 func workspace(ctx context.Context) uuid.UUID { return api.Caller(ctx).Workspace }
+
+// Register registers all operations of the area.
+func (r *Routes) Register() {
+	r.BankAccounts()
+	r.BankStatement()
+	r.BankRows()
+	r.BankCorrections()
+	r.BooksLock()
+}

@@ -1,4 +1,3 @@
-// Package ops has the operations of those who run the system.
 package ops
 
 import (
@@ -15,20 +14,6 @@ type Queue interface {
 	// Cancel ends a job that has not ended yet.
 	Cancel(ctx context.Context, id int64) error
 }
-
-// Routes registers the operations.
-type Routes struct {
-	API   *api.API
-	Views *views.Jobs
-	Queue Queue
-
-	Registry *views.Projections
-	Builds   Builds
-
-	Captured map[string]Captured // by port; a port that is not there keeps nothing
-}
-
-var tags = []string{"Operations"}
 
 // ByJob names a job.
 type ByJob struct {

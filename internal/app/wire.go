@@ -30,34 +30,21 @@ func (s *System) routes(a *api.API) {
 	if err != nil {
 		zone = time.UTC // open has refused it before
 	}
-	ledger := &ledgerroutes.Routes{
+	(&ledgerroutes.Routes{
 		API: a, Books: s.Books, Views: s.Ledger, Log: Recorder{s.Store}, Store: s.Store.ID(), Proof: signed{s.Proofs}, Zone: zone, Now: time.Now,
-	}
-	ledger.BankAccounts()
-	ledger.BankStatement()
-	ledger.BankRows()
-	ledger.BankCorrections()
-	ledger.BooksLock()
-	market := &accessroutes.Routes{
+	}).Register()
+	people := &accessroutes.Routes{
 		API: a, Commands: s.Commands, Views: s.Market, Accounts: s.Accounts, Entrance: s.ring, Pictures: s.Blobs, Studio: s.studio,
 		Frontend: s.Settings.Outside.FrontendURL, Now: time.Now, Log: s.Log,
 	}
 	if s.Provider != nil {
-		market.Provider = s.Provider
+		people.Provider = s.Provider
 	}
-	market.Auth()
-	market.Users()
-	market.Workspaces()
-	market.APIKeys()
-	auditing := &auditroutes.Routes{
+	people.Register()
+	(&auditroutes.Routes{
 		API: a, Events: &auditviews.Events{Log: s.Proofs.Log, Search: s.explored(), Reveal: s.Vault.Reveal}, Proofs: s.Proofs,
-		Ledger: s.Ledger, Feed: feed{s.Store},
-	}
-	auditing.Trail()
-	auditing.Checkpoints()
-	auditing.Raw()
-	auditing.BankRowProof()
-	s.Trail(zone).Trail(a)
+		Ledger: s.Ledger, Feed: feed{s.Store}, Report: s.Trail(zone),
+	}).Register()
 	operations := &opsroutes.Routes{
 		API: a, Views: &opsviews.Jobs{DB: s.Pool}, Queue: s.queue, Registry: s.registry(), Builds: Builds{s},
 		Captured: map[string]opsroutes.Captured{},
@@ -65,10 +52,7 @@ func (s *System) routes(a *api.API) {
 	if s.Mails.folder != nil {
 		operations.Captured["mail"] = captured{s.Mails.folder}
 	}
-	operations.Jobs()
-	operations.Projections()
-	operations.Parked()
-	operations.Outbox()
+	operations.Register()
 	a.Page(BlobsPath, s.Blobs.Handler(s.Log))
 }
 

@@ -1,0 +1,38 @@
+// Package access has the operations on people, sessions, API keys and workspaces.
+package access
+
+import (
+	"log/slog"
+	"time"
+
+	"bahi/commands"
+	flows "bahi/commands/access"
+	"bahi/domain/access/picture"
+	"bahi/http/api"
+	views "bahi/readmodels/access"
+)
+
+// Routes registers the operations.
+type Routes struct {
+	API      *api.API
+	Commands *commands.Handler
+	Views    *views.Views
+	Accounts *flows.Accounts
+	Entrance api.Workspaces
+	Provider IdentityProvider // nil: none
+	Pictures Pictures
+	Studio   *picture.Studio
+	Frontend string // where the pages are: https://example.org
+	Now      func() time.Time
+	Log      *slog.Logger
+}
+
+var tags = []string{"Marketplace"}
+
+// Register registers all operations of the area.
+func (r *Routes) Register() {
+	r.Auth()
+	r.Users()
+	r.Workspaces()
+	r.APIKeys()
+}
