@@ -21,7 +21,7 @@ func SampleOf(took []time.Duration, elapsed time.Duration) Sample {
 	return Sample{Rate: float64(len(took)) / elapsed.Seconds(), P50: Percentile(took, 50), P99: Percentile(took, 99)}
 }
 
-// Percentile answers the value that p of 100 sorted values do not exceed, zero when there is none.
+// Percentile returns the value that p of 100 sorted values do not exceed, zero when there is none.
 func Percentile[T any](sorted []T, p float64) (v T) {
 	if len(sorted) == 0 {
 		return v
@@ -30,7 +30,7 @@ func Percentile[T any](sorted []T, p float64) (v T) {
 	return sorted[min(max(rank, 1), len(sorted))-1]
 }
 
-// Median answers the middle value; of an even number of them, the mean of the two in the middle.
+// Median returns the middle value; of an even number of them, the mean of the two in the middle.
 func Median(values []float64) float64 {
 	n := len(values)
 	if n == 0 {
@@ -43,7 +43,7 @@ func Median(values []float64) float64 {
 // Series is what the rounds of one measurement found, in order.
 type Series []Sample
 
-// By answers one number of each round.
+// By returns one number of each round.
 func (s Series) By(number func(Sample) float64) []float64 {
 	values := make([]float64, len(s))
 	for i := range s {

@@ -18,19 +18,19 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Options say which cluster is meant and how it runs.
+// Options name a cluster and its settings.
 type Options struct {
-	// Dir is the data folder. It is made where it is missing.
+	// Dir is the data folder. It is created if missing.
 	Dir string
-	// Log hears of everything that takes time or that the cluster does by itself. Nil means slog.Default().
+	// Log gets a line for each slow step and for what the cluster does by itself. Nil means slog.Default().
 	Log *slog.Logger
-	// Settings of Postgres, over those of this package (settings.go). Those that keep the cluster private are refused.
+	// Settings override this package's settings of Postgres (settings.go). Settings that keep the cluster private are refused.
 	Settings map[string]string
-	// Ephemeral is for tests: nothing is synced to disk, and a cluster that cannot be started is thrown away and made anew.
+	// Ephemeral is for tests: nothing is synced to disk, and a cluster that does not start is replaced by a new one.
 	Ephemeral bool
 }
 
-// Cluster is a running private cluster, and our share in it.
+// Cluster is a running private cluster, with this process's share in it.
 type Cluster struct {
 	folder   folder
 	owner    owner
@@ -38,7 +38,7 @@ type Cluster struct {
 	opts     Options
 	log      *slog.Logger
 	conf     string // postgresql.conf
-	socket   string // its folder; like mayStop not changed after Start or Attach has answered
+	socket   string // its folder; like mayStop constant after Start or Attach
 	mayStop  bool   // may restart a cluster that others use, for other settings
 
 	start, users *os.File        // the locks in doc.go
@@ -57,11 +57,11 @@ var (
 	errGone     = errors.New("postgres ended")
 )
 
-// Start brings the cluster up and keeps it up: a postmaster that dies is started again until Stop is called.
-// A cluster that already runs, as after a kill -9 of Bahi, is adopted if it has the settings that are asked for, else restarted.
-// Start answers when the database takes connections; it waits for crash recovery as long as that takes, and the log says how far it is.
+// Start starts the cluster, and restarts a postmaster that dies until Stop is called. It adopts a running cluster, as after
+// a kill -9 of Bahi, or restarts it if the settings differ. Start returns when the database takes connections. It waits for crash
+// recovery without a limit, and logs its progress.
 //
-// Start does not take the data folder's Lock; who serves takes that first.
+// Start does not take the data folder's Lock. A server takes that first.
 func Start(ctx context.Context, opts Options) (*Cluster, error) {
 	c, err := open(ctx, opts, true)
 	if err != nil {
@@ -71,12 +71,12 @@ func Start(ctx context.Context, opts Options) (*Cluster, error) {
 	return c, nil
 }
 
-// Attach joins the cluster that runs on the data folder, and starts one where none runs. It is for commands beside a serving
-// Bahi: it changes no settings under others, and does not restart what dies. Stop leaves the cluster to whoever else uses it.
+// Attach joins the cluster that runs on the data folder, or starts one. It is for commands beside a serving Bahi: it does not
+// change the settings of a cluster in use, and does not restart a dead one. Stop leaves the cluster to its other users.
 func Attach(ctx context.Context, opts Options) (*Cluster, error) { return open(ctx, opts, false) }
 
 func open(ctx context.Context, opts Options, mayStop bool) (_ *Cluster, err error) {
-	opts.Settings = maps.Clone(opts.Settings) // They are read again at each restart, whatever the caller does with the map.
+	opts.Settings = maps.Clone(opts.Settings) // Each restart reads them again; the caller may change the map.
 	c := &Cluster{opts: opts, log: opts.Log, mayStop: mayStop}
 	c.life, c.halt = context.WithCancelCause(context.WithoutCancel(ctx))
 	defer func() {
@@ -108,11 +108,11 @@ func open(ctx context.Context, opts Options, mayStop bool) (_ *Cluster, err erro
 	if err := c.bringUp(ctx); err != nil {
 		return nil, errors.Join(err, c.release())
 	}
-	c.mayStop = false // From here on a restart is for a postmaster that died, not for settings.
+	c.mayStop = false // Later restarts are for a dead postmaster, not for settings.
 	return c, nil
 }
 
-// URL is a connection string for pgx and for Postgres's own programs. It stays the same over restarts of the cluster.
+// URL returns a connection string for pgx and for Postgres's programs. Restarts of the cluster do not change it.
 func (c *Cluster) URL() string { return c.url(database) }
 
 func (c *Cluster) url(name string) string {
@@ -120,22 +120,21 @@ func (c *Cluster) url(name string) string {
 	return "postgres:///" + name + "?" + query.Encode()
 }
 
-// PID is the postmaster's process number; another one after each restart.
+// PID returns the process number of the postmaster, which changes with each restart.
 func (c *Cluster) PID() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.pm.pid
 }
 
-// Programs are Postgres's own programs in the cluster's version, for pg_dump, pg_basebackup, pgbench.
+// Programs returns Postgres's programs in the cluster's version, such as pg_dump, pg_basebackup and pgbench.
 func (c *Cluster) Programs() *Programs { return c.programs }
 
-// fastStop is how long a fast shutdown may take before an immediate one; a process that stops in ten seconds fits both.
+// fastStop bounds a fast shutdown, before an immediate one. Both fit into the ten seconds of a stopping process.
 const fastStop = 6 * time.Second
 
-// Stop gives back our share in the cluster. The last one out stops it: fast, so that the next start needs no recovery, and if that
-// takes too long (six seconds, or the context's end) at once, which loses nothing that was committed either.
-// A second call answers what the first one did.
+// Stop releases this process's share in the cluster. The last user stops it: fast, so that the next start needs no recovery, or, after
+// six seconds or the context's end, immediately, which loses nothing that was committed. A second call returns the result of the first.
 func (c *Cluster) Stop(ctx context.Context) error {
 	c.once.Do(func() { c.stopErr = c.stop(ctx) })
 	return c.stopErr
@@ -146,7 +145,7 @@ func (c *Cluster) stop(ctx context.Context) (err error) {
 	c.supervised.Wait()
 	defer func() { err = errors.Join(err, c.release()) }()
 
-	// A deadline that has passed already must not leave the cluster running.
+	// A passed deadline must not leave the cluster running.
 	wait, cancel := context.WithTimeout(context.WithoutCancel(ctx), fastStop)
 	defer cancel()
 	if err := flockWait(wait, c.start); err != nil {
@@ -157,7 +156,7 @@ func (c *Cluster) stop(ctx context.Context) (err error) {
 		return err
 	}
 	if !last {
-		c.log.Info("leaving Postgres to the others that use it", "folder", c.folder.pgdata())
+		c.log.Info("Postgres keeps running for its other users", "folder", c.folder.pgdata())
 		return nil
 	}
 	pm, err := findPostmaster(c.folder)
@@ -173,30 +172,30 @@ func (c *Cluster) stop(ctx context.Context) (err error) {
 	return nil
 }
 
-// release lets go of the locks; the order matters to nobody, since whoever comes next looks under the start lock.
+// release releases the locks, in any order: the next process checks the cluster under the start lock.
 func (c *Cluster) release() error {
 	if err := errors.Join(c.users.Close(), c.start.Close()); err != nil {
-		return fmt.Errorf("let go of the cluster: %w", err)
+		return fmt.Errorf("release the cluster's locks: %w", err)
 	}
 	return nil
 }
 
-// bringUp finds or starts the postmaster, waits until it answers, and takes our share. One process at a time does so.
+// bringUp finds or starts the postmaster, waits for it, and takes a share. One process at a time does so.
 func (c *Cluster) bringUp(ctx context.Context) (err error) {
 	if err := flockWait(ctx, c.start); err != nil {
 		return err
 	}
 	defer func() {
-		// Unlocking a lock that we hold cannot fail in a way that matters: closing the file would do the same.
+		// A failure does not matter: closing the file unlocks it too.
 		_ = syscall.Flock(int(c.start.Fd()), syscall.LOCK_UN)
 	}()
-	// Only under the start lock does anybody change the kind of lock, so a refusal means users, not somebody who is merely looking.
+	// The kind of lock changes only under the start lock, so a refusal means users.
 	alone, err := flock(c.users, syscall.LOCK_EX)
 	if err != nil {
 		return err
 	}
 	defer func() {
-		// Whether or not it went well: a supervisor that tries again later is a user all the while.
+		// Also after a failure: a supervisor that retries is a user all the while.
 		_, shareErr := flock(c.users, syscall.LOCK_SH)
 		err = errors.Join(err, shareErr)
 	}()
@@ -214,7 +213,7 @@ func (c *Cluster) bringUp(ctx context.Context) (err error) {
 }
 
 func (c *Cluster) up(ctx context.Context, alone bool) (pm *postmaster, err error) {
-	// The URL stays what it is for as long as anybody may have it.
+	// The URL must stay the same for all who have it.
 	if c.socket == "" {
 		c.socket, err = socketDir(c.folder, c.owner)
 	} else {
@@ -235,41 +234,41 @@ func (c *Cluster) up(ctx context.Context, alone bool) (pm *postmaster, err error
 	case err == nil || ctx.Err() != nil:
 		return pm, err
 	case strings.Contains(err.Error(), `lock file "postmaster.pid" already exists`):
-		// One was being started by a Bahi that was killed in that moment, and had not written its pid yet.
+		// A killed Bahi was starting one, which had not written its pid yet.
 		return c.join(ctx, alone)
 	case c.opts.Ephemeral && alone:
-		c.log.Warn("throwing away a test cluster that does not start", "error", err)
+		c.log.Warn("replacing a test cluster that does not start", "error", err)
 		if err := os.RemoveAll(c.folder.pgdata()); err != nil {
-			return nil, fmt.Errorf("throw away the test cluster: %w", err)
+			return nil, fmt.Errorf("remove the test cluster: %w", err)
 		}
 		return c.begin(ctx)
 	}
 	return nil, err
 }
 
-// join adopts a postmaster that runs already. It answers none if none runs or the one that did has to go.
+// join adopts a running postmaster. It returns nil if none runs, or the running one was stopped for its settings.
 func (c *Cluster) join(ctx context.Context, alone bool) (*postmaster, error) {
 	pm, err := findPostmaster(c.folder)
 	if pm == nil || err != nil {
 		return nil, err
 	}
-	// The kernel tells only a parent of a process's end, so we look, five times a second.
+	// The kernel reports a process's end to its parent only, so we poll, five times a second.
 	pm.watch(c.life, c.folder, 200*time.Millisecond)
-	// Only the text that the cluster was started with stands in the file: it is written just before a start.
+	// The file has the text that the cluster was started with: it is written just before a start.
 	text, err := readFile(filepath.Join(c.folder.pgdata(), "postgresql.conf"))
 	if err != nil || text != c.conf && (alone || c.mayStop) {
 		c.log.Info("restarting Postgres for its new settings", "pid", pm.pid, "folder", c.folder.pgdata())
 		return nil, pm.stop(ctx, c.log, fastStop)
 	}
-	c.log.Info("joining the Postgres that runs already", "pid", pm.pid, "folder", c.folder.pgdata())
+	c.log.Info("joining the running Postgres", "pid", pm.pid, "folder", c.folder.pgdata())
 	err = c.ready(ctx, pm)
 	if errors.Is(err, errGone) {
-		return nil, nil //nolint:nilnil // It was on its way out, stopped by a Bahi that was killed in that moment.
+		return nil, nil //nolint:nilnil // A Bahi that was killed meanwhile had told it to stop.
 	}
 	return pm, err
 }
 
-// begin starts a postmaster on the folder, which is made first where there is none.
+// begin starts a postmaster on the folder. It creates a missing cluster first.
 func (c *Cluster) begin(ctx context.Context) (*postmaster, error) {
 	if err := create(ctx, c.log, c.programs, c.folder, c.owner, c.opts.Ephemeral); err != nil {
 		return nil, err
@@ -297,7 +296,7 @@ func (c *Cluster) begin(ctx context.Context) (*postmaster, error) {
 		if !errors.Is(err, errGone) {
 			return nil, errors.Join(err, pm.stop(ctx, c.log, fastStop))
 		}
-		// A killed postmaster leaves processes that hold its shared memory for a moment more; only that is worth another try.
+		// The children of a killed postmaster hold its shared memory for a moment; only that error is retried.
 		if !strings.Contains(err.Error(), "shared memory block") || time.Since(started) > time.Minute {
 			return nil, err
 		}
@@ -305,7 +304,7 @@ func (c *Cluster) begin(ctx context.Context) (*postmaster, error) {
 		if time.Since(started) > 5*time.Second {
 			kind = syscall.SIGKILL
 		}
-		c.log.Info("waiting for the processes of the Postgres before to end", "folder", c.folder.pgdata())
+		c.log.Info("waiting for the previous Postgres's processes to end", "folder", c.folder.pgdata())
 		endOrphans(c.folder, kind)
 		if err := pause(ctx, 200*time.Millisecond); err != nil {
 			return nil, err
@@ -313,7 +312,7 @@ func (c *Cluster) begin(ctx context.Context) (*postmaster, error) {
 	}
 }
 
-// ready waits until the database takes connections, and makes it where it is missing.
+// ready waits until the cluster takes connections, and creates a missing database.
 func (c *Cluster) ready(ctx context.Context, pm *postmaster) error {
 	return slowly(ctx, c.log, "waiting for Postgres", func() error {
 		said := ""
@@ -323,7 +322,7 @@ func (c *Cluster) ready(ctx context.Context, pm *postmaster) error {
 				return errors.Join(c.createDatabase(ctx, conn), conn.Close(ctx))
 			}
 			if refused := new(pgconn.PgError); errors.As(err, &refused) {
-				// cannot_connect_now is starting up, recovering or shutting down; too_many_connections passes as well.
+				// cannot_connect_now: starting, recovering or shutting down. too_many_connections passes too.
 				if refused.Code != "57P03" && refused.Code != "53300" {
 					return fmt.Errorf("connect to Postgres: %w", err)
 				}
@@ -334,7 +333,7 @@ func (c *Cluster) ready(ctx context.Context, pm *postmaster) error {
 			}
 			select {
 			case <-pm.gone:
-				return fmt.Errorf("%w instead of answering on %s: %s", errGone, c.folder.pgdata(), lastWords(c.folder))
+				return fmt.Errorf("%w before it took connections, on %s: %s", errGone, c.folder.pgdata(), lastWords(c.folder))
 			case <-ctx.Done():
 				return fmt.Errorf("wait for Postgres: %w", context.Cause(ctx))
 			case <-time.After(20 * time.Millisecond):

@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// helperEnv makes the test binary be another bahi, for tests that kill one: its value is the data folder.
+// helperEnv turns the test binary into another bahi, for tests that kill one. Its value is the data folder.
 const helperEnv = "BAHI_PGCLUSTER_TEST_HELPER"
 
 func TestMain(m *testing.M) {
@@ -44,7 +44,7 @@ func helper(dir string) int {
 	return 1
 }
 
-// bahi starts the helper, and answers what it prints as it does so.
+// bahi starts the helper, and returns it with its output.
 func bahi(t *testing.T, dir string) (*exec.Cmd, *bufio.Scanner) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
@@ -62,14 +62,14 @@ func bahi(t *testing.T, dir string) (*exec.Cmd, *bufio.Scanner) {
 	return cmd, bufio.NewScanner(stdout)
 }
 
-// line is what the helper says next.
+// line returns the helper's next line.
 func line(t *testing.T, out *bufio.Scanner) string {
 	t.Helper()
 	require.True(t, out.Scan(), "the helper ended: %v", out.Err())
 	return out.Text()
 }
 
-// dataDir is a folder that the cluster's user can reach, which t.TempDir is not when the tests run as root.
+// dataDir returns a folder that the cluster's user can reach. As root, it cannot reach t.TempDir.
 func dataDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "bahi-test-")
@@ -78,7 +78,7 @@ func dataDir(t *testing.T) string {
 	dir, err = filepath.EvalSymlinks(dir)
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		// Whatever a failed test left running must not outlive it.
+		// A failed test must not leave a cluster running.
 		f := folder{root: dir}
 		if pm, err := findPostmaster(f); err == nil && pm != nil {
 			_ = syscall.Kill(pm.pid, syscall.SIGKILL)
@@ -101,7 +101,7 @@ func start(t *testing.T, opts Options) *Cluster {
 	return c
 }
 
-// ask runs a query that answers one text.
+// ask returns the one text of a query.
 func ask(t *testing.T, c *Cluster, sql string, args ...any) string {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), c.URL())
@@ -223,7 +223,7 @@ func TestClusterOfARenamedFolderIsFound(t *testing.T) {
 	require.Equal(t, "up", ask(t, c, `select 'up'`))
 	require.NotEqual(t, old, c.PID(), "its socket and its log are where the folder was")
 	require.Contains(t, log.String(), "restarting Postgres for its new settings")
-	require.NotContains(t, log.String(), "waiting for the processes")
+	require.NotContains(t, log.String(), "waiting for the previous")
 
 	copied := filepath.Join(dir, "copied")
 	_, err = run(t.Context(), "cp", "-a", is, copied)
@@ -259,7 +259,7 @@ func TestClusterIsRestartedForOtherSettings(t *testing.T) {
 
 	opts.Settings["listen_addresses"] = "*"
 	_, err = Start(t.Context(), opts)
-	require.EqualError(t, err, "the setting listen_addresses of the private cluster is not for changing")
+	require.EqualError(t, err, "the setting listen_addresses of the private cluster cannot be changed")
 }
 
 func TestKilledPostmasterIsStartedAgain(t *testing.T) {
@@ -267,7 +267,7 @@ func TestKilledPostmasterIsStartedAgain(t *testing.T) {
 	c := start(t, options(t, dataDir(t)))
 	conn, err := pgx.Connect(t.Context(), c.URL())
 	require.NoError(t, err)
-	// This one does not look up when its postmaster dies, and keeps the old shared memory in use until it is ended.
+	// This process does not notice the end of its postmaster, and holds the old shared memory until it is ended.
 	busy := make(chan error, 1)
 	go func() {
 		_, err := conn.Exec(context.WithoutCancel(t.Context()), `do $$ begin loop end loop; end $$`)
@@ -303,7 +303,7 @@ func TestStalePIDFilesDoNotMatter(t *testing.T) {
 	}
 }
 
-// sleeper is a process of the cluster's user that is no Postgres.
+// sleeper starts a process of the cluster's user that is not Postgres.
 func sleeper(t *testing.T, o owner) int {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", "read never")
@@ -324,7 +324,7 @@ func TestLongPathsGetAShortSocketFolder(t *testing.T) {
 	require.True(t, private(c.socket, c.owner))
 	require.Equal(t, "up", ask(t, c, `select 'up'`))
 
-	// Somebody cleans up /tmp, and then the postmaster dies: the URL is good again.
+	// After /tmp was cleaned and the postmaster has died, the URL works again.
 	pid := c.PID()
 	require.NoError(t, os.RemoveAll(c.socket))
 	require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
@@ -338,7 +338,7 @@ func TestLongPathsGetAShortSocketFolder(t *testing.T) {
 	require.NoError(t, c.Stop(t.Context()))
 	require.NoDirExists(t, c.socket)
 
-	// A copied data folder brings a record along that is not its own, and a pid file that names the original's cluster.
+	// A copied data folder has the original's record of the socket, and its pid file.
 	c = start(t, opts)
 	copied := filepath.Join(dir, strings.Repeat("copy", 25))
 	_, err = run(t.Context(), "cp", "-a", c.folder.root, copied)
@@ -397,7 +397,7 @@ func TestCommandsShareOneCluster(t *testing.T) {
 	require.False(t, runs(all[0].folder, pid), "the last one out stops it")
 }
 
-func TestBrokenTestClusterIsMadeAnewAndARealOneIsNot(t *testing.T) {
+func TestBrokenTestClusterIsReplacedAndARealOneIsNot(t *testing.T) {
 	t.Parallel()
 	opts := options(t, dataDir(t))
 	c := start(t, opts)

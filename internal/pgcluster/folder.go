@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// folder names the places below a data folder.
+// folder names the files of a data folder.
 type folder struct {
 	root string // absolute, without symbolic links
 }
@@ -25,8 +25,8 @@ func (f folder) lock() string      { return filepath.Join(f.root, "lock") }
 func (f folder) startLock() string { return filepath.Join(f.root, "postgres.start") }
 func (f folder) userLock() string  { return filepath.Join(f.root, "postgres.users") }
 
-// openFolder makes the data folder where it is missing. As root it can be entered by others (0711), because another user
-// runs Postgres in a sub-folder; else it is ours alone (0700). A folder that exists keeps its mode, but for the bits that root needs.
+// openFolder creates a missing data folder. As root the folder can be entered by others (0711), because another user runs
+// Postgres in a sub-folder; otherwise it is private (0700). An existing folder keeps its mode, plus the bits that root needs.
 func openFolder(dir string) (folder, error) {
 	if dir == "" {
 		return folder{}, errors.New("no data folder is named: set BAHI_DATA")
@@ -39,8 +39,8 @@ func openFolder(dir string) (folder, error) {
 	if os.Geteuid() == 0 {
 		mode = 0o711
 	}
-	if err := os.MkdirAll(filepath.Dir(abs), 0o755); err != nil { //nolint:gosec // G301: what is above the data folder is not ours to close.
-		return folder{}, fmt.Errorf("make what is above the data folder (BAHI_DATA names another): %w", err)
+	if err := os.MkdirAll(filepath.Dir(abs), 0o755); err != nil { //nolint:gosec // G301: the parents of the data folder are not ours to close.
+		return folder{}, fmt.Errorf("make the parents of the data folder (BAHI_DATA names another): %w", err)
 	}
 	if err := os.Mkdir(abs, mode); err != nil && !errors.Is(err, os.ErrExist) {
 		return folder{}, fmt.Errorf("make the data folder (BAHI_DATA names another): %w", err)
@@ -63,7 +63,7 @@ func openFolder(dir string) (folder, error) {
 	return folder{root: abs}, nil
 }
 
-// own makes the folders of the cluster, which belong to its owner.
+// own creates the cluster's folders and gives them to its owner.
 func (f folder) own(o owner) error {
 	for _, dir := range []string{f.postgres(), f.logs(), f.run()} {
 		err := os.Mkdir(dir, 0o700)
@@ -80,7 +80,7 @@ func (f folder) own(o owner) error {
 	return nil
 }
 
-// reachable checks that the owner can come as far as the data folder.
+// reachable returns an error unless the owner can reach the data folder.
 func (f folder) reachable(ctx context.Context, o owner) error {
 	if !o.other {
 		return nil
@@ -105,14 +105,14 @@ func (f folder) reachable(ctx context.Context, o owner) error {
 		"name a data folder elsewhere (BAHI_DATA=/var/lib/bahi), or run bahi as an ordinary user", o.name, closed, f.root)
 }
 
-// write puts a file in the place of an older one, whole or not at all, and gives it to the owner.
-// A rename replaces a symbolic link instead of following it: as root we write into a folder that another user owns.
+// write writes a file atomically and gives it to the owner. The rename replaces a symbolic link instead of following it: as
+// root we write into another user's folder.
 func (f folder) write(path, text string, o owner) error {
 	tmp, err := os.CreateTemp(filepath.Dir(path), ".new-*")
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	defer func() { _ = os.Remove(tmp.Name()) }() // Gone already if the rename went well.
+	defer func() { _ = os.Remove(tmp.Name()) }() // After the rename it does not exist.
 	_, err = tmp.WriteString(text)
 	err = errors.Join(err, tmp.Chown(int(o.uid), int(o.gid)), tmp.Sync(), tmp.Close())
 	if err == nil {

@@ -11,21 +11,21 @@ import (
 	"strings"
 )
 
-// superuser is the one database user; people and keys are Bahi's own matter.
+// superuser is the one database user. People and keys are in Bahi, not in Postgres.
 const superuser = "bahi"
 
-// database is the one that Bahi lives in.
+// database is Bahi's database.
 const database = "bahi"
 
-// create makes the cluster's folder where there is none. It is made under another name and renamed when it is complete:
-// a crash half-way leaves a folder that nobody takes for a cluster, and that the next start removes.
+// create creates a missing cluster. It works under another name and renames the complete folder, so that a crash half-way
+// leaves a folder that is not taken for a cluster. The next start removes it.
 func create(ctx context.Context, log *slog.Logger, p *Programs, f folder, o owner, ephemeral bool) error {
 	leftovers, err := filepath.Glob(filepath.Join(f.postgres(), "init-*"))
 	if err != nil {
 		return fmt.Errorf("look for unfinished clusters: %w", err)
 	}
 	for _, dir := range leftovers {
-		log.Warn("removing a cluster that was never finished", "folder", dir)
+		log.Warn("removing an unfinished cluster", "folder", dir)
 		if err := os.RemoveAll(dir); err != nil {
 			return fmt.Errorf("remove an unfinished cluster: %w", err)
 		}
@@ -49,7 +49,7 @@ func create(ctx context.Context, log *slog.Logger, p *Programs, f folder, o owne
 	if ephemeral {
 		args = append(args, "--no-sync")
 	} else {
-		args = append(args, "--data-checksums") // A ledger wants to hear of a bad disk.
+		args = append(args, "--data-checksums") // They report a bad disk.
 	}
 	log.Info("making a Postgres cluster", "folder", f.pgdata(), "version", p.Version, "user", o.name)
 	cmd := exec.CommandContext(ctx, p.path("initdb"), args...) //nolint:gosec // G204: the program was found or installed by us.
@@ -67,7 +67,7 @@ func create(ctx context.Context, log *slog.Logger, p *Programs, f folder, o owne
 		return errors.Join(err, os.RemoveAll(tmp))
 	}
 	if err := os.Rename(filepath.Join(tmp, "postgresql.conf"), filepath.Join(tmp, triedOut)); err != nil {
-		return fmt.Errorf("keep what initdb found out: %w", err)
+		return fmt.Errorf("keep initdb's configuration: %w", err)
 	}
 	if err := os.Rename(tmp, f.pgdata()); err != nil {
 		return fmt.Errorf("put the new cluster in its place: %w", err)
@@ -75,7 +75,7 @@ func create(ctx context.Context, log *slog.Logger, p *Programs, f folder, o owne
 	return syncFolder(f.postgres())
 }
 
-// syncFolder makes a rename in the folder survive a power cut.
+// syncFolder syncs a folder, so that a rename in it survives a power cut.
 func syncFolder(dir string) error {
 	d, err := os.Open(dir) //nolint:gosec // G304: a fixed name in the data folder.
 	if err != nil {

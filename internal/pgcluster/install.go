@@ -17,7 +17,7 @@ import (
 	embedded "github.com/fergusstrange/embedded-postgres"
 )
 
-// cacheDir holds the programs that we fetched. As root it is a folder that the cluster's owner can read.
+// cacheDir returns the folder of fetched programs. As root the cluster's owner can read it.
 func cacheDir() string {
 	if os.Geteuid() == 0 {
 		return "/var/cache/bahi"
@@ -29,7 +29,7 @@ func cacheDir() string {
 	return filepath.Join(dir, "bahi")
 }
 
-// install brings Postgres onto the machine, by the first way that works.
+// install installs Postgres by the first way that works.
 func install(ctx context.Context, log *slog.Logger, major int) (*Programs, error) {
 	type way struct {
 		name string
@@ -52,7 +52,7 @@ func install(ctx context.Context, log *slog.Logger, major int) (*Programs, error
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("install Postgres: %w", context.Cause(ctx))
 		}
-		log.Info("no Postgres programs yet", "now", w.name)
+		log.Info("Postgres is missing", "now", w.name)
 		var p *Programs
 		err := slowly(ctx, log, w.name, func() (err error) {
 			p, err = w.try()
@@ -65,14 +65,14 @@ func install(ctx context.Context, log *slog.Logger, major int) (*Programs, error
 			log.Info("Postgres is installed", "version", p.Version, "folder", p.Dir)
 			return p, nil
 		}
-		log.Warn("that did not work", "error", err)
+		log.Warn("this way of installing Postgres failed", "way", w.name, "error", err)
 		errs = append(errs, fmt.Errorf("%s: %w", w.name, err))
 	}
 	return nil, fmt.Errorf("no programs of Postgres %s: install them (apt-get install postgresql), "+
 		"or name their folder in BAHI_PG_BIN, or name a server in DATABASE_URL: %w", wanted(major), errors.Join(errs...))
 }
 
-// noSystemCluster keeps Debian's package from making and starting a cluster of its own while we install it.
+// noSystemCluster keeps Debian's package from creating and starting a system cluster.
 const noSystemCluster = "/etc/postgresql-common/createcluster.d/bahi.conf"
 
 func aptInstall(ctx context.Context, log *slog.Logger, major int) (*Programs, error) {
@@ -92,7 +92,7 @@ func aptInstall(ctx context.Context, log *slog.Logger, major int) (*Programs, er
 	if err := os.WriteFile(noSystemCluster, []byte("# Written by bahi while it installs Postgres.\ncreate_main_cluster = false\n"), 0o644); err != nil { //nolint:gosec // G306: as above
 		return nil, fmt.Errorf("keep the package from making a cluster: %w", err)
 	}
-	// Only for now: whoever installs another Postgres for themselves gets what Debian promises them.
+	// Later installations by the administrator behave as Debian documents.
 	defer func() { _ = os.Remove(noSystemCluster) }()
 	log.Info("installing", "package", pkg)
 	if _, err := run(ctx, "apt-get", "install", "-y", "--no-install-recommends", "-o", "Dpkg::Options::=--force-confold", pkg); err != nil {
@@ -101,7 +101,7 @@ func aptInstall(ctx context.Context, log *slog.Logger, major int) (*Programs, er
 	return unpackedIn(ctx, "/", major)
 }
 
-// aptUnpack is for users who are not root: the packages, with what they need that is not installed, unpacked into a folder.
+// aptUnpack unpacks the packages and their missing dependencies into a folder, for users who are not root.
 func aptUnpack(ctx context.Context, log *slog.Logger, cache string, major int) (*Programs, error) {
 	tmp, err := workFolder(cache)
 	if err != nil {
@@ -111,7 +111,7 @@ func aptUnpack(ctx context.Context, log *slog.Logger, cache string, major int) (
 	var private []string
 	pkg, err := aptPackage(ctx, private, major)
 	if err != nil {
-		// The machine has no lists of packages, or old ones: fetch our own, since we may not touch its.
+		// The machine's lists of packages are missing or old, and not ours to update.
 		log.Info("reading the list of packages (apt-get update) into a folder of our own")
 		lists := filepath.Join(tmp, "apt")
 		for _, dir := range []string{"lists/partial", "archives/partial"} {
@@ -134,7 +134,7 @@ func aptUnpack(ctx context.Context, log *slog.Logger, cache string, major int) (
 	packages := []string{pkg}
 	for _, match := range regexp.MustCompile(`(?m)^Inst (\S+)`).FindAllStringSubmatch(plan, -1) {
 		name := match[1]
-		// The compiler for queries is never used (jit=off) and is by far the largest; the rest of these is for system clusters.
+		// The query compiler is by far the largest and never used (jit=off); the others are for system clusters.
 		if name == pkg || regexp.MustCompile(`^(libllvm|libz3|ssl-cert|postgresql-common|postgresql-client-common|perl|lib.*-perl|ucf|netbase|sensible-utils)`).MatchString(name) {
 			continue
 		}
@@ -159,7 +159,7 @@ func aptUnpack(ctx context.Context, log *slog.Logger, cache string, major int) (
 	return settle(ctx, root, filepath.Join(cache, pkg), major)
 }
 
-// aptPackage is the server package: that of the wanted major version, else the one that the distribution chose.
+// aptPackage returns the name of the server package: of the wanted major version, otherwise the distribution's default.
 func aptPackage(ctx context.Context, options []string, major int) (string, error) {
 	if major != 0 {
 		name := fmt.Sprintf("postgresql-%d", major)
@@ -177,9 +177,9 @@ func aptPackage(ctx context.Context, options []string, major int) (string, error
 	return match[1], nil
 }
 
-// download fetches a build through embedded-postgres. Its API has no call for that alone: Start fetches and unpacks, then starts what is
-// in the data folder. We give it a folder that says it is a cluster and is none, so Postgres refuses at once, no server
-// is ever started its way (TCP, a password known to all), and what we want lies unpacked. repository is for tests; empty means Maven Central.
+// download fetches a build through embedded-postgres. Its API has no call for that alone: Start fetches, unpacks, and then starts the
+// cluster in the data folder. We name a folder that only looks like a cluster, so Postgres refuses at once. No server ever runs its way (TCP, a
+// well-known password), and the programs are unpacked. repository is for tests; empty means Maven Central.
 func download(ctx context.Context, cache string, major int, repository string) (*Programs, error) {
 	version := map[int]embedded.PostgresVersion{0: embedded.V18, 15: embedded.V15, 16: embedded.V16, 17: embedded.V17, 18: embedded.V18}[major]
 	if version == "" {
@@ -211,7 +211,7 @@ func download(ctx context.Context, cache string, major int, repository string) (
 	return settle(ctx, root, filepath.Join(cache, "embedded-"+string(version)), major)
 }
 
-// freePort is one that nobody listens on: embedded-postgres looks whether it could before it does anything.
+// freePort returns a port without a listener: embedded-postgres checks its port first.
 func freePort(ctx context.Context) (uint32, error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "localhost:0")
 	if err != nil {
@@ -225,9 +225,9 @@ func freePort(ctx context.Context) (uint32, error) {
 	return uint32(addr.Port), nil
 }
 
-// workFolder is where programs are unpacked before they are complete.
+// workFolder creates a folder for programs that are being unpacked.
 func workFolder(cache string) (string, error) {
-	if err := os.MkdirAll(cache, 0o755); err != nil { //nolint:gosec // G301: the programs are no secret, and another user may run them.
+	if err := os.MkdirAll(cache, 0o755); err != nil { //nolint:gosec // G301: the programs are not secret, and another user runs them.
 		return "", fmt.Errorf("make a folder for Postgres's programs: %w", err)
 	}
 	dir, err := os.MkdirTemp(cache, ".new-")
@@ -237,13 +237,13 @@ func workFolder(cache string) (string, error) {
 	return dir, nil
 }
 
-// settle tries what was unpacked, and then puts it in its place whole.
+// settle tries the unpacked programs, and then moves them to their place.
 func settle(ctx context.Context, root, place string, major int) (*Programs, error) {
 	if _, err := unpackedIn(ctx, root, major); err != nil {
 		return nil, err
 	}
 	if err := os.Rename(root, place); err != nil {
-		// Another process may have come first; then its programs are as good as ours.
+		// Another process may have been faster; its programs are the same.
 		if p, other := unpackedIn(ctx, place, major); other == nil {
 			return p, nil
 		}
@@ -252,7 +252,7 @@ func settle(ctx context.Context, root, place string, major int) (*Programs, erro
 	return unpackedIn(ctx, place, major)
 }
 
-// unpackedIn looks for programs below a root folder.
+// unpackedIn returns the programs below a root folder.
 func unpackedIn(ctx context.Context, root string, major int) (*Programs, error) {
 	dirs, err := filepath.Glob(filepath.Join(root, "usr/lib/postgresql/*/bin"))
 	dirs = append(dirs, filepath.Join(root, "bin"))
@@ -272,18 +272,18 @@ func unpackedIn(ctx context.Context, root string, major int) (*Programs, error) 
 	return nil, fmt.Errorf("no programs of Postgres %s in %s: %w", wanted(major), root, errors.Join(errs...))
 }
 
-// librariesFor is where unpacked programs find the libraries that were unpacked with them.
+// librariesFor returns the folders of the libraries that were unpacked with the programs.
 func librariesFor(bin string) string {
 	root, _, unpacked := strings.Cut(bin, "/usr/lib/postgresql/")
 	if !unpacked || root == "" {
 		return ""
 	}
-	dirs, _ := filepath.Glob(filepath.Join(root, "usr/lib/*-linux-*")) // No brackets in a path that we chose; else the system's libraries must do.
+	dirs, _ := filepath.Glob(filepath.Join(root, "usr/lib/*-linux-*")) // Our path has no brackets; without a match the system's libraries are used.
 	more, _ := filepath.Glob(filepath.Join(root, "lib/*-linux-*"))
 	return strings.Join(append(dirs, more...), ":")
 }
 
-// run runs a program of the system's to its end, and answers what it printed.
+// run runs a system program to its end, and returns its output.
 func run(ctx context.Context, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, args...) //nolint:gosec // G204: constant names, and arguments made here.
 	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C")

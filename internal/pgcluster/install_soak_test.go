@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// This one fetches 20 MB from the distribution, and so is no part of make test.
+// This test fetches 20 MB from the distribution, so make test leaves it out.
 func TestUnpackedPackagesRunACluster(t *testing.T) {
 	if _, err := exec.LookPath("apt-get"); err != nil {
 		t.Log("this machine has no packages of Debian's kind, so there is nothing to unpack")

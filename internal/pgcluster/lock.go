@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// InUseError says that another bahi serves the data folder.
+// InUseError is the error of a data folder that another bahi serves.
 type InUseError struct {
 	Dir string
-	PID int // 0 where the holder did not say
+	PID int // 0 if unknown
 }
 
 func (e *InUseError) Error() string {
@@ -26,12 +26,12 @@ func (e *InUseError) Error() string {
 	return fmt.Sprintf("the data folder %s is in use by %s: stop it, or name another folder in BAHI_DATA", e.Dir, holder)
 }
 
-// FolderLock is the right to serve a data folder. It goes with the process that holds it, however that ends,
-// and programs started by that process do not inherit it.
+// FolderLock is the right to serve a data folder. It ends with its process, however that ends, and child processes
+// do not inherit it.
 type FolderLock struct{ file *os.File }
 
-// Lock takes the right to serve a data folder, and makes the folder where it is missing. It never waits: if another process
-// has the right, it answers an *InUseError that names that process.
+// Lock takes the right to serve a data folder, and creates a missing folder. It never waits: if another process has the
+// right, it fails with an *InUseError that names that process.
 func Lock(dir string) (*FolderLock, error) {
 	f, err := openFolder(dir)
 	if err != nil {
@@ -45,7 +45,7 @@ func Lock(dir string) (*FolderLock, error) {
 	case err != nil:
 		return nil, errors.Join(err, file.Close())
 	case !ok:
-		text, _ := io.ReadAll(io.LimitReader(file, 32)) // The pid is a courtesy; without it the message still holds.
+		text, _ := io.ReadAll(io.LimitReader(file, 32)) // The message is right without the pid too.
 		pid, _ := strconv.Atoi(strings.TrimSpace(string(text)))
 		return nil, errors.Join(&InUseError{Dir: f.root, PID: pid}, file.Close())
 	}
@@ -67,7 +67,7 @@ func (l *FolderLock) Release() error {
 	return nil
 }
 
-// openLock opens a lock file. Go opens files close-on-exec, so Postgres never holds our locks.
+// openLock opens a lock file. Go opens files close-on-exec, so Postgres does not inherit the lock.
 func openLock(path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600) //nolint:gosec // G304: a fixed name in the data folder.
 	if err != nil {
@@ -76,7 +76,7 @@ func openLock(path string) (*os.File, error) {
 	return file, nil
 }
 
-// flock tries to get a lock of the given kind and says whether it got it.
+// flock tries to take a lock of the given kind and reports whether it did.
 func flock(file *os.File, kind int) (bool, error) {
 	for {
 		err := syscall.Flock(int(file.Fd()), kind|syscall.LOCK_NB)
@@ -91,20 +91,19 @@ func flock(file *os.File, kind int) (bool, error) {
 	}
 }
 
-// flockWait waits for an exclusive lock. It asks again and again instead of blocking in the kernel, where a cancelled
-// context could not reach it.
+// flockWait waits for an exclusive lock. It polls, since a cancelled context could not interrupt a wait in the kernel.
 func flockWait(ctx context.Context, file *os.File) error {
 	for {
 		if ok, err := flock(file, syscall.LOCK_EX); ok || err != nil {
 			return err
 		}
 		if err := pause(ctx, 20*time.Millisecond); err != nil {
-			return fmt.Errorf("wait for %s, held by whoever starts or stops Postgres: %w", file.Name(), err)
+			return fmt.Errorf("wait for %s, held by another process that starts or stops Postgres: %w", file.Name(), err)
 		}
 	}
 }
 
-// pause waits for d, or less if the context ends.
+// pause waits for d, or until the context ends.
 func pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -19,8 +19,8 @@ type owner struct {
 	other    bool // not the user of this process
 }
 
-// process is how a program is started as the owner, in a session of its own: a Ctrl-C at the terminal must reach
-// Bahi alone, which then stops Postgres in order.
+// process returns the attributes of a program that runs as the owner, in its own session: a Ctrl-C at the terminal must reach
+// Bahi alone, which then stops Postgres.
 func (o owner) process() *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Setsid: true}
 	if o.other {
@@ -29,8 +29,8 @@ func (o owner) process() *syscall.SysProcAttr {
 	return attr
 }
 
-// ownerOf says who owns the cluster below a data folder: whoever did so far, else the user of this process, and where that is
-// root, which Postgres refuses to run as, the user postgres or one made for it.
+// ownerOf returns the owner of a data folder's cluster: its owner so far, otherwise the user of this process. Postgres refuses
+// to run as root; then it is the user postgres or bahi, which is created if missing.
 func ownerOf(ctx context.Context, f folder) (owner, error) {
 	self := os.Geteuid()
 	uid := self
@@ -50,7 +50,7 @@ func ownerOf(ctx context.Context, f folder) (owner, error) {
 	case uid != 0:
 		u, err := user.LookupId(strconv.Itoa(uid))
 		if err != nil {
-			return owner{}, fmt.Errorf("the user number %d has no name, and Postgres wants one (a line in /etc/passwd): %w", uid, err)
+			return owner{}, fmt.Errorf("the user number %d has no name, and Postgres needs one (a line in /etc/passwd): %w", uid, err)
 		}
 		return newOwner(u)
 	}
@@ -62,7 +62,7 @@ func ownerOf(ctx context.Context, f folder) (owner, error) {
 	return addUser(ctx)
 }
 
-// addUser makes the system user bahi, with the tool of Debian and Red Hat or with that of Alpine.
+// addUser creates the system user bahi, with the tool of Debian and Red Hat or with Alpine's.
 func addUser(ctx context.Context) (owner, error) {
 	var errs []error
 	for _, line := range []string{

@@ -23,17 +23,17 @@ type postmaster struct {
 	gone chan struct{} // closed when it has ended
 }
 
-// launch starts the postmaster. It answers as soon as the process runs, long before the cluster answers.
+// launch starts the postmaster. It returns as soon as the process runs, before the cluster takes connections.
 func launch(p *Programs, f folder, o owner) (*postmaster, error) {
 	out, err := os.OpenFile(f.output(), os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open postgres's log: %w", err)
 	}
-	defer func() { _ = out.Close() }() // Postgres has its own copy by then.
+	defer func() { _ = out.Close() }() // Postgres has its own descriptor by then.
 	if err := out.Chown(int(o.uid), int(o.gid)); err != nil {
 		return nil, fmt.Errorf("give postgres its log: %w", err)
 	}
-	// Not CommandContext: the cluster outlives every context of ours, that is its point.
+	// Not CommandContext: the cluster outlives every context of ours.
 	cmd := exec.Command(p.path("postgres"), "-D", f.pgdata()) //nolint:gosec,noctx // G204: the program was found or installed by us.
 	cmd.Dir = "/"
 	cmd.Env = append(p.env(), "HOME="+f.postgres())
@@ -50,7 +50,7 @@ func launch(p *Programs, f folder, o owner) (*postmaster, error) {
 	return pm, nil
 }
 
-// findPostmaster looks for a live postmaster of the cluster.
+// findPostmaster returns the cluster's live postmaster, or nil.
 func findPostmaster(f folder) (*postmaster, error) {
 	pid, err := pidIn(f, filepath.Join(f.pgdata(), "postmaster.pid"))
 	if pid == 0 || err != nil {
@@ -59,15 +59,15 @@ func findPostmaster(f folder) (*postmaster, error) {
 	return &postmaster{pid: pid}, nil
 }
 
-// removeStaleSocket removes the socket's lock file if it names no postmaster of ours.
+// removeStaleSocket removes the socket's lock file unless it names our postmaster.
 func removeStaleSocket(f folder, dir string) error {
 	_, err := pidIn(f, filepath.Join(dir, ".s.PGSQL."+port+".lock"))
 	return err
 }
 
-// pidIn reads one of Postgres's pid files and answers the process if it is our postmaster, else 0. A file that names a process which is
-// something else is removed: after a reboot, in a container (where the same few numbers come up each time) or in
-// a copied data folder it would keep Postgres from starting. A file that names no process is left to Postgres, which knows what to do.
+// pidIn reads one of Postgres's pid files and returns the process number if it is our postmaster, otherwise 0. It removes a file that
+// names another process: after a reboot, in a container (where the same few numbers recur) or in a copied data folder it would
+// keep Postgres from starting. Postgres itself deals with a file that names no process.
 func pidIn(f folder, path string) (int, error) {
 	text, err := readFile(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -80,7 +80,7 @@ func pidIn(f folder, path string) (int, error) {
 	switch {
 	case err == nil && pid > 1 && runs(f, pid):
 		return pid, nil
-	// A crash between the file's creation and its filling leaves an empty one, and Postgres then asks for a hand.
+	// A crash between creating and filling the file leaves it empty, and Postgres does not start then.
 	case err != nil || pid <= 1 || processExists(pid):
 		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return 0, fmt.Errorf("remove a stale pid file: %w", err)
@@ -89,7 +89,7 @@ func pidIn(f folder, path string) (int, error) {
 	return 0, nil
 }
 
-// watch makes gone tell when a postmaster ends that is not our child.
+// watch closes gone when a postmaster ends that is not our child.
 func (pm *postmaster) watch(ctx context.Context, f folder, every time.Duration) {
 	pm.gone = make(chan struct{})
 	go func() {
@@ -118,7 +118,7 @@ func runs(f folder, pid int) bool {
 	return os.SameFile(works, data)
 }
 
-// commandLine is a process's arguments; none if there is no such process, or only what is left of one (a zombie).
+// commandLine returns a process's arguments; none without such a process, and none for a zombie.
 func commandLine(pid int) []string {
 	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline"))
 	if err == nil {
@@ -127,7 +127,7 @@ func commandLine(pid int) []string {
 	if _, err := os.Stat("/proc/self"); err == nil {
 		return nil
 	}
-	out, err := exec.Command("ps", "-ww", "-o", "args=", "-p", strconv.Itoa(pid)).Output() //nolint:gosec,noctx // G204: a number; it answers at once.
+	out, err := exec.Command("ps", "-ww", "-o", "args=", "-p", strconv.Itoa(pid)).Output() //nolint:gosec,noctx // G204: a number; ps ends at once.
 	if err != nil {
 		return nil
 	}
@@ -139,13 +139,12 @@ func processExists(pid int) bool {
 	return err == nil || errors.Is(err, syscall.EPERM)
 }
 
-// endOrphans ends what is left of a cluster whose postmaster was killed. Its processes end by themselves once they look up,
-// but one deep in a query may take its time, and no new postmaster starts while they share the old one's memory.
-// Crash recovery follows in any case, so nothing is lost by it.
+// endOrphans ends the children of a killed postmaster. They end by themselves, but one in the middle of a query takes time, and
+// no new postmaster starts while they hold the old shared memory. Crash recovery follows in any case, so nothing is lost.
 func endOrphans(f folder, signal syscall.Signal) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
-		return // No /proc: the caller waits until they end by themselves.
+		return // Without /proc the caller waits for their end.
 	}
 	title := "postgres: " + clusterName(f) + ": "
 	for _, entry := range entries {
@@ -154,12 +153,12 @@ func endOrphans(f folder, signal syscall.Signal) {
 			continue
 		}
 		if args := commandLine(pid); len(args) > 0 && strings.HasPrefix(args[0], title) {
-			_ = syscall.Kill(pid, signal) // It may have ended since we looked.
+			_ = syscall.Kill(pid, signal) // It may have ended meanwhile.
 		}
 	}
 }
 
-// stop asks for a fast shutdown, and for an immediate one when the time given for that is over.
+// stop requests a fast shutdown, and after patience an immediate one.
 func (pm *postmaster) stop(ctx context.Context, log *slog.Logger, patience time.Duration) error {
 	if err := pm.signal(syscall.SIGINT); err != nil {
 		return err
@@ -171,11 +170,11 @@ func (pm *postmaster) stop(ctx context.Context, log *slog.Logger, patience time.
 		return nil
 	case <-fast.Done():
 	}
-	log.Warn("postgres takes too long to stop; stopping it at once, it will recover at its next start", "pid", pm.pid)
+	log.Warn("Postgres takes too long to stop; stopping it immediately, its next start will recover", "pid", pm.pid)
 	if err := pm.signal(syscall.SIGQUIT); err != nil {
 		return err
 	}
-	// An immediate shutdown kills its children after five seconds by itself, so this one is not bound to the caller's deadline.
+	// An immediate shutdown kills its children after five seconds, so the caller's deadline does not bound it.
 	select {
 	case <-pm.gone:
 		return nil
@@ -191,7 +190,7 @@ func (pm *postmaster) signal(s syscall.Signal) error {
 	return nil
 }
 
-// lastWords is what Postgres said before it ended: on its standard error as long as its log collector did not run, else in its log.
+// lastWords returns Postgres's last output: its standard error until its log collector runs, then its log.
 func lastWords(f folder) string {
 	text, err := readFile(f.output())
 	if err == nil && !strings.Contains(text, "redirecting log output") {
@@ -200,7 +199,7 @@ func lastWords(f folder) string {
 	return lastLogLine(f)
 }
 
-// lastLogLine is the last line of the newest log file.
+// lastLogLine returns the last line of the newest log file.
 func lastLogLine(f folder) string {
 	files, _ := filepath.Glob(filepath.Join(f.logs(), "postgres-*.log")) // The pattern is constant, so never bad.
 	var newest string
@@ -221,7 +220,7 @@ func lastLogLine(f folder) string {
 	return lines[len(lines)-1]
 }
 
-// readFile reads the last 8 KiB of a file in a folder that another user owns, and follows no symbolic link out of it.
+// readFile returns the last 8 KiB of a file in another user's folder. It follows no symbolic link.
 func readFile(path string) (string, error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0) //nolint:gosec // G304: fixed names in the data folder.
 	if err != nil {

@@ -26,12 +26,12 @@ type Programs struct {
 	libraries string // LD_LIBRARY_PATH for programs that were unpacked, not installed
 }
 
-// Find looks for Postgres's programs: in BAHI_PG_BIN (and then nowhere else), on the PATH, where distributions and Homebrew
-// put them, and among what an earlier call fetched. The newest of major version 15 or later is taken; a cluster that exists can be run
-// by its own major version only, which the caller names (0: any).
+// Find returns Postgres's programs: from BAHI_PG_BIN alone if it is set, otherwise from the PATH, the folders of distributions and
+// Homebrew, and the cache of an earlier call. It takes the newest of major version 15 or later. An existing cluster needs its own
+// major version, which the caller names (0: any).
 //
-// Where there are none, Find installs them, and says on the log what it does: as root from the distribution's packages, without root the
-// same packages unpacked into the user's cache folder, else a build that embedded-postgres downloads.
+// Find installs missing programs, and logs each step: as root the distribution's packages; without root the same packages, unpacked
+// into the user's cache folder; otherwise a build that embedded-postgres downloads.
 func Find(ctx context.Context, log *slog.Logger, major int) (*Programs, error) {
 	if dir := os.Getenv("BAHI_PG_BIN"); dir != "" {
 		p, err := programsIn(ctx, dir)
@@ -56,7 +56,7 @@ func Find(ctx context.Context, log *slog.Logger, major int) (*Programs, error) {
 	return install(ctx, log, major)
 }
 
-// Command is a program of Postgres's, such as pg_dump, ready to be run by the user of this process.
+// Command returns one of Postgres's programs, such as pg_dump, to be run as the user of this process.
 func (p *Programs) Command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, p.path(name), args...) //nolint:gosec // G204: the folder was found or filled by us.
 	cmd.Env = p.env()
@@ -65,8 +65,8 @@ func (p *Programs) Command(ctx context.Context, name string, args ...string) *ex
 
 func (p *Programs) path(name string) string { return filepath.Join(p.Dir, name) }
 
-// env is the environment for Postgres's programs: ours without the variables that would send them to another server or folder,
-// and with messages in English, which we read.
+// env returns the environment of Postgres's programs: ours without variables that name another server or folder, and with English
+// messages, which we parse.
 func (p *Programs) env() []string {
 	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
@@ -79,10 +79,10 @@ func (p *Programs) env() []string {
 	return env
 }
 
-// fits says whether these programs run a cluster of the given major version.
+// fits returns an error unless these programs run a cluster of the given major version.
 func (p *Programs) fits(major int) error {
 	if p.Major < oldest || major != 0 && p.Major != major {
-		return fmt.Errorf("it is Postgres %s, and wanted is %s", p.Version, wanted(major))
+		return fmt.Errorf("it is Postgres %s, but the wanted version is %s", p.Version, wanted(major))
 	}
 	return nil
 }
@@ -97,7 +97,7 @@ func wanted(major int) string {
 func newest(found []*Programs, major int) *Programs {
 	var best *Programs
 	for _, p := range found {
-		// The first of equals stays: what is on the PATH goes before what is not.
+		// The first of equals is kept: the PATH comes first.
 		if p.fits(major) == nil && (best == nil || p.Major > best.Major) {
 			best = p
 		}
@@ -108,7 +108,7 @@ func newest(found []*Programs, major int) *Programs {
 func installed(ctx context.Context) (found []*Programs) {
 	var dirs []string
 	if path, err := exec.LookPath("postgres"); err == nil {
-		// A link on the PATH may stand alone; its target has the other programs beside it.
+		// A link on the PATH may be alone; its target is beside the other programs.
 		if path, err = filepath.EvalSymlinks(path); err == nil {
 			dirs = append(dirs, filepath.Dir(path))
 		}
@@ -118,7 +118,7 @@ func installed(ctx context.Context) (found []*Programs) {
 		"/opt/homebrew/opt/postgresql*/bin", "/usr/local/opt/postgresql*/bin", "/home/linuxbrew/.linuxbrew/opt/postgresql*/bin",
 		filepath.Join(cacheDir(), "*", "usr/lib/postgresql/*/bin"), filepath.Join(cacheDir(), "*", "bin"),
 	} {
-		more, _ := filepath.Glob(pattern) // The patterns are constant, but for a cache folder with brackets in its name.
+		more, _ := filepath.Glob(pattern) // The patterns are constant; a cache folder with brackets in its name is not searched.
 		dirs = append(dirs, more...)
 	}
 	seen := map[string]bool{}
@@ -136,7 +136,7 @@ func installed(ctx context.Context) (found []*Programs) {
 
 var versionText = regexp.MustCompile(`\) ((\d+)[^ \n]*)`)
 
-// programsIn looks at one folder.
+// programsIn returns the programs in one folder.
 func programsIn(ctx context.Context, dir string) (*Programs, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -165,9 +165,9 @@ func programsIn(ctx context.Context, dir string) (*Programs, error) {
 	return p, nil
 }
 
-// clusterMajor is the major version of the cluster that exists, or 0.
+// clusterMajor returns the major version of the existing cluster, or 0.
 func clusterMajor(f folder) int {
-	text, _ := readFile(filepath.Join(f.pgdata(), "PG_VERSION")) // No file, no cluster; an unreadable one is told of by whoever starts it.
+	text, _ := readFile(filepath.Join(f.pgdata(), "PG_VERSION")) // No file, no cluster; an unreadable file fails at the start.
 	major, _ := strconv.Atoi(strings.TrimSpace(text))
 	return major
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// slowly runs do, and says on the log every few seconds that it still runs; nothing if it is done within one second.
+// slowly runs do, and logs every few seconds that it still runs; nothing within the first second.
 func slowly(ctx context.Context, log *slog.Logger, what string, do func() error) error {
 	done := make(chan struct{})
 	defer close(done)
@@ -19,7 +19,7 @@ func slowly(ctx context.Context, log *slog.Logger, what string, do func() error)
 			case <-ctx.Done():
 				return
 			case <-time.After(wait):
-				log.Info("still at it", "what", what, "seconds", int(time.Since(started).Seconds()))
+				log.Info("still running", "what", what, "seconds", int(time.Since(started).Seconds()))
 			}
 		}
 	}()

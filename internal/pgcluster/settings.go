@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// settings are Postgres's, for two cores and a ledger. A setting that is absent keeps Postgres's default.
+// settings returns Postgres's settings, for two cores and a ledger. A missing setting keeps Postgres's default.
 func settings(ephemeral bool) map[string]string {
 	s := map[string]string{
-		// What was answered is on the disk. These are the defaults; they stand here because everything rests on them.
+		// An acknowledged write is on disk. These are the defaults; they are named because everything depends on them.
 		"fsync":              "on",
 		"synchronous_commit": "on",
 		"full_page_writes":   "on",
@@ -25,21 +25,21 @@ func settings(ephemeral bool) map[string]string {
 		"random_page_cost":     "1.1",
 		"jit":                  "off", // Our queries are short: compiling one costs more than running it.
 
-		// replica, not minimal: pg_basebackup copies a running cluster only so. minimal would save the log of COPY into
-		// a table made in the same transaction, that is a part of a rebuild, and cost every operator the online backup.
+		// replica, not minimal: pg_basebackup needs it to copy a running cluster. minimal would save the log of COPY into
+		// a table created in the same transaction, a part of a rebuild, and cost every operator the online backup.
 		"wal_level":       "replica",
 		"max_wal_senders": "4",
 		"max_wal_size":    "2GB",
 		"min_wal_size":    "256MB",
 		"wal_buffers":     "16MB",
-		"wal_compression": "off", // Cores are what we are short of.
-		// An old file of the log is deleted, not given a new name with its content: that may be of a person who was erased.
+		"wal_compression": "off", // Cores are scarce.
+		// An old file of the log is deleted, not reused with its content, which may be of an erased person.
 		"wal_recycle": "off",
 
 		"checkpoint_timeout":           "15min",
 		"checkpoint_completion_target": "0.9",
 
-		// A file per weekday, begun anew after a week: the log never fills the disk of somebody who never looks at it.
+		// A file per weekday, overwritten after a week: the log cannot fill the disk.
 		"logging_collector":        "on",
 		"log_filename":             "postgres-%a.log",
 		"log_truncate_on_rotation": "on",
@@ -49,7 +49,7 @@ func settings(ephemeral bool) map[string]string {
 		"log_line_prefix":          "%m [%p] ",
 		"log_lock_waits":           "on",
 		"log_checkpoints":          "off",
-		// How far crash recovery has come, for whoever waits for it.
+		// Progress of crash recovery, for the operator who waits for it.
 		"log_startup_progress_interval": "1s",
 		// Logs hold ids and kinds, never what a client sent: no statements, no parameters, no DETAIL with the values of a row.
 		"log_min_error_statement":           "panic",
@@ -76,7 +76,7 @@ func settings(ephemeral bool) map[string]string {
 	return s
 }
 
-// ours are the settings that keep the cluster private and findable; nobody overrides them.
+// ours returns the settings that keep the cluster private and findable. They cannot be overridden.
 func ours(f folder, socketDir string) map[string]string {
 	return map[string]string{
 		"listen_addresses":        "",
@@ -89,24 +89,24 @@ func ours(f folder, socketDir string) map[string]string {
 	}
 }
 
-// clusterName is in the title of every process of the cluster. By it the ones are found that outlive a killed postmaster.
+// clusterName returns the name in the title of every process of the cluster. endOrphans finds them by it.
 func clusterName(f folder) string {
 	sum := sha256.Sum256([]byte(f.root))
 	return "bahi-" + hex.EncodeToString(sum[:8])
 }
 
-// triedOut is the configuration that initdb wrote. It stands before ours because initdb tries out what the machine can do: without a
-// /dev/shm that Postgres's user may write to, for one, it chooses another kind of shared memory.
+// triedOut is the configuration that initdb wrote. Ours includes it first, because initdb probes the machine: without a writable
+// /dev/shm, for example, it chooses another kind of shared memory.
 const triedOut = "initdb.conf"
 
-// configuration is the text of postgresql.conf. Equal settings give equal text: that is how a running cluster is known to have them.
+// configuration returns the text of postgresql.conf. Equal settings give equal text, so the text tells a running cluster's settings.
 func configuration(f folder, socketDir string, ephemeral bool, wanted map[string]string) (string, error) {
 	all := settings(ephemeral)
 	fixed := ours(f, socketDir)
 	for name, value := range wanted {
 		name = strings.ToLower(name)
 		if _, taken := fixed[name]; taken {
-			return "", fmt.Errorf("the setting %s of the private cluster is not for changing", name)
+			return "", fmt.Errorf("the setting %s of the private cluster cannot be changed", name)
 		}
 		all[name] = value
 	}
@@ -122,8 +122,8 @@ func configuration(f folder, socketDir string, ephemeral bool, wanted map[string
 	return b.String(), nil
 }
 
-// authentication is the text of pg_hba.conf and of pg_ident.conf: whoever reaches the socket must also be, as the kernel
-// sees it, the owner or root. Nothing else is let in, whatever listen_addresses says.
+// authentication returns the texts of pg_hba.conf and pg_ident.conf. A client must connect through the socket and be the owner or
+// root, as the kernel reports it. All others are refused, whatever listen_addresses says.
 func authentication(o owner) (hba, ident string) {
 	hba = "# Written by bahi at each start.\n" +
 		"local all all peer map=bahi\n" + //nolint:dupword // A database and a user.

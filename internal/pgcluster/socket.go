@@ -14,11 +14,11 @@ const port = "5432"
 // longestSocketDir leaves room for the file's name in the 104 bytes (107 on Linux) that a socket address has.
 const longestSocketDir = 103 - len("/.s.PGSQL."+port)
 
-// socketDir is the folder of the socket: <data>/postgres/run where that is short and plain enough, else a private folder with
-// a short random name, recorded in the data folder. The record also says which data folder it was made for, so that
-// a copy of a data folder does not share its original's socket.
+// socketDir returns the folder of the socket: <data>/postgres/run if that is short and plain enough, otherwise a private folder with
+// a short random name, recorded in the data folder. The record names its data folder too, so that a copied data folder does not
+// share its original's socket.
 func socketDir(f folder, o owner) (string, error) {
-	// Postgres takes a list of folders here; a name with its list syntax in it is avoided like one that is too long.
+	// Postgres takes a list of folders here; a name with list syntax in it is treated like one that is too long.
 	if len(f.run()) <= longestSocketDir && !strings.ContainsAny(f.run(), "\",'\\@ \t\r\n") {
 		return f.run(), nil
 	}
@@ -38,12 +38,12 @@ func socketDir(f folder, o owner) (string, error) {
 	return dir, f.write(f.socketAt(), dir+"\n"+f.root+"\n", o)
 }
 
-// restoreSocketDir makes the folder again if somebody who cleans up /tmp has removed it.
+// restoreSocketDir creates the folder again after /tmp was cleaned.
 func restoreSocketDir(dir string, o owner) error {
 	if private(dir, o) {
 		return nil
 	}
-	err := os.Mkdir(dir, 0o700) // Fails if the name is taken by somebody else by now.
+	err := os.Mkdir(dir, 0o700) // Fails if another user has taken the name.
 	if err == nil {
 		err = os.Lchown(dir, int(o.uid), int(o.gid))
 	}
@@ -59,7 +59,7 @@ func shortDir() (string, error) {
 		if base == "" || strings.ContainsAny(base, "\",'\\ \t\r\n") {
 			continue
 		}
-		// As root, another user must be able to come through.
+		// As root, another user must be able to pass through.
 		if info, err := os.Stat(base); err != nil || os.Geteuid() == 0 && info.Mode().Perm()&0o001 == 0 {
 			continue
 		}
@@ -76,7 +76,7 @@ func shortDir() (string, error) {
 	return "", fmt.Errorf("find a folder with a short name for the socket (TMPDIR names one): %w", errors.Join(errs...))
 }
 
-// private says whether a folder is the owner's alone, and no symbolic link to somewhere else.
+// private reports whether the folder is the owner's alone and not a symbolic link.
 func private(dir string, o owner) bool {
 	info, err := os.Lstat(dir)
 	if err != nil || !info.IsDir() || info.Mode().Perm() != 0o700 {
@@ -86,12 +86,12 @@ func private(dir string, o owner) bool {
 	return ok && sys.Uid == o.uid
 }
 
-// forgetSocket removes what a stopped cluster needs no more: the short folder and its record.
+// forgetSocket removes the short folder of a stopped cluster, and its record.
 func forgetSocket(f folder, dir string) {
 	if dir == f.run() {
 		return
 	}
-	if os.Remove(dir) == nil { // Only if empty; a file in it means that it is not ours to remove.
-		_ = os.Remove(f.socketAt()) // A record that stays behind is checked before it is believed.
+	if os.Remove(dir) == nil { // Only if empty: a file in it is not ours.
+		_ = os.Remove(f.socketAt()) // A record that stays is checked before use.
 	}
 }

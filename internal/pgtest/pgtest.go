@@ -22,15 +22,15 @@ import (
 	"bahi/internal/pgcluster"
 )
 
-// DB is the URL of a fresh, empty database, which is dropped when the test ends.
+// DB returns the URL of an empty database, which is dropped when the test ends.
 func DB(t testing.TB) string {
 	t.Helper()
 	s := shared(t)
 	return s.clone(t, "template1")
 }
 
-// Template is the URL of a fresh database, a copy of one on which migrate has run, which is dropped when the test ends. migrate runs once
-// for each name in a test process. It must leave no connection open: Postgres copies only a database that nobody uses.
+// Template returns the URL of a new database, which is dropped when the test ends. It is a copy of one on which migrate has run, once
+// for each name in a test process. migrate must leave no connection open: Postgres does not copy a database in use.
 func Template(t testing.TB, name string, migrate func(ctx context.Context, url string) error) string {
 	t.Helper()
 	s := shared(t)
@@ -48,7 +48,7 @@ func Template(t testing.TB, name string, migrate func(ctx context.Context, url s
 	return s.clone(t, source)
 }
 
-// Cluster is a private cluster with fsync on, for tests that kill it. It is stopped and removed when the test ends.
+// Cluster returns a private cluster with fsync on, for tests that kill it. It is stopped and removed when the test ends.
 func Cluster(t testing.TB) *pgcluster.Cluster {
 	t.Helper()
 	c, err := pgcluster.Start(t.Context(), pgcluster.Options{Dir: Dir(t), Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
@@ -63,8 +63,8 @@ func Cluster(t testing.TB) *pgcluster.Cluster {
 	return c
 }
 
-// Dir is an empty folder fit for a data folder, which t.TempDir is not: as root, another user runs Postgres in it and must be
-// able to come through. It is removed when the test ends, after what was registered with t.Cleanup later.
+// Dir returns an empty folder for a data folder. t.TempDir is not fit for one: as root, another user runs Postgres in it and must be
+// able to enter. Dir is removed when the test ends, after the cleanups that were registered later.
 func Dir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "bahi-")
@@ -74,7 +74,7 @@ func Dir(t testing.TB) string {
 				t.Error(err)
 			}
 		})
-		err = os.Chmod(dir, 0o711) // What is below closes itself.
+		err = os.Chmod(dir, 0o711) // Its sub-folders are private.
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -82,10 +82,10 @@ func Dir(t testing.TB) string {
 	return dir
 }
 
-// server is this process's share in the cluster of the run.
+// server is this process's share in the run's cluster.
 type server struct {
 	cluster *pgcluster.Cluster // held until the process ends
-	pool    *pgxpool.Pool      // on the database that nobody tests with
+	pool    *pgxpool.Pool      // on a database without tests
 
 	mu        sync.Mutex
 	templates map[string]func() (string, error)
@@ -109,7 +109,7 @@ func open() (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	// What takes long or goes wrong is told; that all is well is not.
+	// Only warnings and errors are logged.
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	s := &server{templates: map[string]func() (string, error){}}
 	if s.cluster, err = pgcluster.Attach(ctx, pgcluster.Options{Dir: dir, Log: log, Ephemeral: true}); err != nil {
@@ -129,27 +129,27 @@ func open() (*server, error) {
 	return s, s.sweep(ctx)
 }
 
-// folder is the cluster's, one for each user. Its name has this boot of the machine in it: a cluster that does not sync is not to be
-// trusted after a power cut.
+// folder returns the cluster's folder, one for each user and boot of the machine: after a power cut, a cluster that does not sync may be
+// broken.
 func folder() (string, error) {
 	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // Only Linux has it; elsewhere /tmp is emptied at boot.
 	name := fmt.Sprintf("bahi-pgtest-%d-%.8s", os.Getuid(), boot)
 	dir := filepath.Join(os.TempDir(), strings.TrimRight(name, "-"))
-	if err := os.Mkdir(dir, 0o711); err != nil && !errors.Is(err, os.ErrExist) { // As root, another user comes through.
+	if err := os.Mkdir(dir, 0o711); err != nil && !errors.Is(err, os.ErrExist) { // As root, another user must enter.
 		return "", fmt.Errorf("make the test cluster's folder: %w", err)
 	}
 	info, err := os.Lstat(dir)
 	if err != nil {
 		return "", fmt.Errorf("look at the test cluster's folder: %w", err)
 	}
-	// Everybody may write in /tmp, so the folder could be somebody else's.
+	// Everybody may write in /tmp, so the folder may be another user's.
 	if sys, ok := info.Sys().(*syscall.Stat_t); !info.IsDir() || !ok || int(sys.Uid) != os.Getuid() {
 		return "", fmt.Errorf("%s belongs to somebody else; remove it", dir)
 	}
 	return dir, nil
 }
 
-// sweep drops the databases of test processes that are gone. A process has no moment to drop its templates in.
+// sweep drops the databases of ended test processes. A process cannot drop its own templates: it does not know its end.
 func (s *server) sweep(ctx context.Context) error {
 	rows, err := s.pool.Query(ctx, `select datname::text from pg_database where datname ~ '^test_[0-9]+_'`)
 	if err != nil {
@@ -174,9 +174,9 @@ func (s *server) name() string {
 	return fmt.Sprintf("test_%d_%d", os.Getpid(), s.databases.Add(1))
 }
 
-// template makes a database that is only copied from.
+// template creates a database that is only copied.
 func (s *server) template(name string, migrate func(context.Context, string) error) (string, error) {
-	ctx := context.Background() // It serves every test of the process, not only the one that came first.
+	ctx := context.Background() // It serves every test of the process, not only the first.
 	source := s.name()
 	if err := s.create(ctx, source, "template1"); err != nil {
 		return "", err
@@ -184,7 +184,7 @@ func (s *server) template(name string, migrate func(context.Context, string) err
 	if err := migrate(ctx, s.url(source)); err != nil {
 		return "", fmt.Errorf("template %s: %w", name, err)
 	}
-	// Nobody may come in later, Postgres's own autovacuum included: a database in use is not copied.
+	// No connections from now on, Postgres's autovacuum included: a database in use is not copied.
 	if _, err := s.pool.Exec(ctx, `alter database `+pgx.Identifier{source}.Sanitize()+` allow_connections false`); err != nil {
 		return "", fmt.Errorf("template %s: %w", name, err)
 	}
@@ -205,8 +205,8 @@ func (s *server) clone(t testing.TB, source string) string {
 	return s.url(name)
 }
 
-// create copies a database, and tries again while the source is in use: a connection that migrate just closed is still on its way out.
-// Copying through the log (Postgres's own choice) is meant for large clusters that sync; see BenchmarkClone for what it costs here.
+// create copies a database. It retries while the source is in use: a connection that migrate has closed takes a moment to end.
+// Copying through the log is Postgres's default; BenchmarkClone compares it with copying files.
 func (s *server) create(ctx context.Context, name, source string) error {
 	sql := `create database ` + pgx.Identifier{name}.Sanitize() + ` template ` + pgx.Identifier{source}.Sanitize()
 	for deadline := time.Now().Add(20 * time.Second); ; {

@@ -40,7 +40,7 @@ func TestDatabasesAreEmptyAndApart(t *testing.T) {
 	require.NoError(t, err, "the other database has no such table")
 }
 
-// rounds tells the rounds of go test -count apart, since a template stays for as long as the process.
+// rounds distinguishes the rounds of go test -count: a template lives as long as its process.
 var rounds atomic.Int32
 
 func TestTemplateIsMigratedOnceAndCopiedForEach(t *testing.T) {
@@ -96,7 +96,7 @@ func TestDatabaseIsDroppedWithItsTest(t *testing.T) {
 func TestDatabasesOfDeadProcessesAreSwept(t *testing.T) {
 	t.Parallel()
 	s := shared(t)
-	dead := "test_4194305_1" // beyond the largest process number
+	dead := "test_4194305_1" // above the largest process number
 	require.NoError(t, s.create(t.Context(), dead, "template1"))
 	mine := DB(t)
 	require.NoError(t, s.sweep(t.Context()))
@@ -125,7 +125,7 @@ func TestPrivateClusterSurvivesAKill(t *testing.T) {
 	require.NoError(t, connect(t, c.URL()).Ping(t.Context()))
 }
 
-// BenchmarkClone holds Postgres's two ways of copying a database against each other.
+// BenchmarkClone compares Postgres's two ways of copying a database.
 func BenchmarkClone(b *testing.B) {
 	s := shared(b)
 	for _, strategy := range []string{"wal_log", "file_copy"} {

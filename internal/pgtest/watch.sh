@@ -1,5 +1,5 @@
-# Stops the cluster of the tests when nobody has used it for a few seconds. Run by pgtest, once for each test process;
-# all but one end at once. $1 is the data folder; the locks are those of internal/pgcluster.
+# Stops the tests' cluster a few seconds after its last use. pgtest runs it once for each test process; all but one end
+# at once. $1 is the data folder; the locks are those of internal/pgcluster.
 set -eu
 exec 9>"$1/watch"
 flock -n 9 || exit 0
@@ -10,12 +10,12 @@ while :; do
   flock 8
   if flock -n -x "$1/postgres.users" true; then
     pid=$(head -n 1 "$1/postgres/data/postmaster.pid" 2>/dev/null) || exit 0
-    # Asking the process for its folder keeps a stale number from hitting a stranger.
+    # The command line must name the folder: a stale number may be another process.
     if tr '\0' '\n' <"/proc/$pid/cmdline" 2>/dev/null | grep -qxF "$1/postgres/data"; then
       kill -INT "$pid"
       while [ -s "/proc/$pid/cmdline" ]; do sleep 0.05; done
     fi
-    exec 9>&- # before the start lock: whoever starts a cluster next finds no watcher, and sends one
+    exec 9>&- # before the start lock: the next process that starts a cluster then starts a watcher too
     exit 0
   fi
   exec 8>&-

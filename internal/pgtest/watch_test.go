@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// testProcess is a package's tests, run with a temporary folder of their own, and so with a cluster of their own.
+// testProcess returns a package's tests with a separate temporary folder, and so a separate cluster.
 func testProcess(t *testing.T, tmp string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestDatabasesAreEmptyAndApart$")
@@ -21,7 +21,7 @@ func testProcess(t *testing.T, tmp string) *exec.Cmd {
 	return cmd
 }
 
-// postmasterIn is the process number of the cluster below tmp, or 0.
+// postmasterIn returns the process number of the cluster below tmp, or 0.
 func postmasterIn(tmp string) int {
 	files, _ := filepath.Glob(filepath.Join(tmp, "bahi-pgtest-*", "postgres", "data", "postmaster.pid"))
 	if len(files) != 1 {
@@ -60,7 +60,7 @@ func TestClusterStaysForTheNextProcessAndThenEnds(t *testing.T) {
 	require.Eventually(t, func() bool { return postmasterIn(tmp) == 0 && !alive(again) }, 30*time.Second, 50*time.Millisecond)
 }
 
-// alive does not count what is left of a process whose parent has not asked for its end.
+// alive reports whether the process runs; a zombie does not.
 func alive(pid int) bool {
 	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline"))
 	if os.IsNotExist(err) {
