@@ -122,13 +122,13 @@ func (h *Handler) AppendEach(ctx context.Context, appends []eventstore.Request) 
 
 // Outcome is what became of a command.
 type Outcome[S any] struct {
-	ID       string // of the aggregate
-	State    S      // after it
-	Revision int64  // of the stream after it, or as it stands when nothing was appended; -1: no stream
-	Position event.Position
-	At       time.Time // when the last of its events was recorded
-	Changed  bool      // events were appended; with a refusal: they are void
-	Replayed bool      // by an earlier request with the same key
+	ID       string         // of the aggregate
+	State    S              // after it
+	Revision int64          // of the stream after it, or as it stands when nothing was appended; -1: no stream
+	Position event.Position // of its last event; without one, up to which the command was decided
+	At       time.Time      // when the last of its events was recorded
+	Changed  bool           // events were appended; with a refusal: they are void
+	Replayed bool           // by an earlier request with the same key
 }
 
 // Handle decides the command on the aggregate and appends what follows. It answers the domain's
@@ -179,6 +179,7 @@ func repeat[S any](
 	if req.DryRun {
 		from = h.Fresh() // no append will tell that the state was old
 	}
+	var head event.Position // of the log, before the state was read
 	for range maxTries {
 		l := Loaded[S]{Revision: -1}
 		if !begins {
@@ -191,6 +192,9 @@ func repeat[S any](
 		_, refused := errors.AsType[*fault.Error](err)
 		if (refused || err == nil && len(events) == 0) && !from.fresh {
 			from = h.Fresh() // what no append will prove is answered on fresh state only
+			if head, err = h.store.Head(ctx); err != nil {
+				return Outcome[S]{ID: id, Revision: -1}, err
+			}
 			continue
 		}
 		out := Outcome[S]{ID: id, State: l.State, Revision: l.Revision, Position: l.Position, At: l.At}
@@ -203,6 +207,7 @@ func repeat[S any](
 			}
 		}
 		if len(events) == 0 {
+			out.Position = max(out.Position, head)
 			return out, nil
 		}
 		out, err = commit(ctx, h, req, kind, id, l, events, eventID)

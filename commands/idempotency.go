@@ -61,7 +61,7 @@ func Earlier[S any](ctx context.Context, h *Handler, req Request, kind *event.Ki
 	case known.State.Fingerprint != mark:
 		return out, false, ErrKeyReused
 	}
-	return earlier(ctx, h, kind, known.State, eventIDs(name, known.Revision))
+	return earlier(ctx, h, kind, known, eventIDs(name, known.Revision))
 }
 
 // once carries out a command that has an Idempotency-Key (DESIGN.md, hard case 2).
@@ -100,7 +100,7 @@ func first[S any](
 			return Outcome[S]{Revision: -1}, ErrKeyReused
 		}
 		a.ids = eventIDs(name, known.Revision)
-		if out, done, err := earlier(ctx, h, kind, known.State, a.ids); done || err != nil {
+		if out, done, err := earlier(ctx, h, kind, known, a.ids); done || err != nil {
 			return out, err
 		}
 		_, id = event.SplitStream(known.State.Stream)
@@ -118,6 +118,9 @@ func first[S any](
 	if refused, ok := errors.AsType[*fault.Error](err); ok && !out.Changed {
 		return out, a.refused(ctx, refused)
 	}
+	if err == nil && !out.Changed { // a repetition finds no other position than that of the note
+		out.Position = a.position
+	}
 	return out, err
 }
 
@@ -128,6 +131,7 @@ type acceptance struct {
 	stream   string // request-<name>
 	revision int64  // of that stream
 	accepted bool
+	position event.Position // of the note
 	note     request.Accepted
 	ids      func(int) uuid.UUID // of the events that follow
 }
@@ -155,7 +159,7 @@ func (a *acceptance) accept(ctx context.Context, stream string, nothing bool, re
 		return errRaced
 	}
 	if err == nil {
-		a.accepted, a.revision = true, done.Revision
+		a.accepted, a.revision, a.position = true, done.Revision, done.Position
 	}
 	return err
 }
@@ -201,13 +205,16 @@ func eventIDs(name string, revision int64) func(int) uuid.UUID {
 	return func(i int) uuid.UUID { return uuid.NewSHA1(space, []byte(strconv.Itoa(i))) }
 }
 
-// earlier answers what the request did when it came before; done is false when its events never
+// earlier returns what the request did when it came before; done is false when its events never
 // reached their stream.
-func earlier[S any](ctx context.Context, h *Handler, kind *event.Kind[S], was request.State, ids func(int) uuid.UUID) (out Outcome[S], done bool, err error) {
+func earlier[S any](
+	ctx context.Context, h *Handler, kind *event.Kind[S], known Loaded[request.State], ids func(int) uuid.UUID,
+) (out Outcome[S], done bool, err error) {
+	was := known.State
 	if was.Nothing {
 		_, id := event.SplitStream(was.Stream)
 		l, _, err := readOn(ctx, h, kind, was.Stream, Loaded[S]{Revision: -1}, was.Revision)
-		return Outcome[S]{ID: id, State: l.State, Revision: l.Revision, Position: l.Position, At: l.At, Replayed: true}, true, err
+		return Outcome[S]{ID: id, State: l.State, Revision: l.Revision, Position: known.Position, At: l.At, Replayed: true}, true, err
 	}
 	last, count := int64(-1), 0
 	for e, err := range h.store.ReadStream(ctx, was.Stream, 0, eventstore.Forwards) {

@@ -240,6 +240,8 @@ func TestThatNothingChangedIsRememberedToo(t *testing.T) {
 	require.NoError(t, err)
 	out.Replayed = true
 	require.Equal(t, out, again, "it changes nothing later either")
+	require.Greater(t, out.Position, all[0].stream(t, "thing-1")[0].Position, "it was decided later")
+	require.Less(t, out.Position, all[0].stream(t, "thing-1")[1].Position)
 	require.Len(t, all[0].stream(t, "thing-1"), 2)
 }
 

@@ -147,6 +147,22 @@ func TestOnlyAnOperatorsKeyOpensTheConsole(t *testing.T) {
 	v.get("/").leads("/console/sign-in")
 }
 
+func TestSigningOutEndsEveryCopyOfTheCookie(t *testing.T) {
+	t.Parallel()
+	o := start(t)
+	v, thief, other := o.sign(), o.visitor(), o.sign()
+	at, err := url.Parse(o.url + "/console/")
+	require.NoError(t, err)
+	thief.http.Jar.SetCookies(at, v.http.Jar.Cookies(at))
+	thief.get("/jobs").is(200)
+	token := v.token()
+	v.post("/sign-out").leads("/console/sign-in")
+	thief.get("/jobs").leads("/console/sign-in?next=%2Fconsole%2Fjobs")
+	thief.ask(http.MethodPost, "/projections/books/pause", url.Values{"token": {token}}).is(403)
+	require.Equal(t, "live", o.projection("books").State)
+	other.get("/jobs").is(200)
+}
+
 func TestARevokedKeyEndsWhatWasSignedInWithIt(t *testing.T) {
 	t.Parallel()
 	o := start(t)

@@ -42,6 +42,9 @@ type Config struct {
 
 	Limiting Limiting
 
+	// Secure says that clients reach the API by HTTPS alone: browsers are told to keep to it (RFC 6797).
+	Secure bool
+
 	// Origins are those of pages that browsers let read our answers, see [Origin]; none: only our own.
 	Origins []string
 
@@ -157,6 +160,9 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h["X-Request-Id"] = []string{c.request.RequestID}
 	h["X-Content-Type-Options"] = nosniff
+	if a.config.Secure {
+		h["Strict-Transport-Security"] = transportSecurity
+	}
 	a.metrics.inFlight.Inc()
 	defer a.finish(c)
 	if c.share() {

@@ -171,6 +171,7 @@ var (
 	representationApplied = []string{"return=representation"}
 	noStore               = []string{"no-store"}
 	nosniff               = []string{"nosniff"}
+	transportSecurity     = []string{"max-age=31536000"} // a year
 	retrySoon             = []string{"1"}
 	bearerOnly            = []string{"Bearer"}
 )

@@ -34,6 +34,7 @@ type Op struct {
 	Reads []string // projections that it reads, which makes Bahi-Min-Position count
 
 	MaxBody     int64    // in bytes, of a form (see File) those of its file; 0: 1 MB
+	EmptyFile   error    // what an empty file is refused with; nil: 422
 	StrictBody  bool     // unknown fields of the body are refused, but for ReadOnly ones
 	ReadOnly    []string // fields that a read of the same thing has and a write ignores: id, rows.balance
 	StrictQuery bool     // unknown and repeated query parameters are refused

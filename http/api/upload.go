@@ -25,7 +25,7 @@ import (
 // the file may have.
 //
 //   - A body that is no such form is 415, a form that cannot be read or breaks off 400.
-//   - No file, an empty one, two, or a text in its place: 422 of the field "file".
+//   - No file, two, or a text in its place: 422 of the field "file". An empty one too, unless [Op.EmptyFile] says otherwise.
 //   - Other fields are passed over, or with [Op.StrictBody] refused with 422.
 //   - A larger file is 413, which says how large it may be; so are parts beside it, names and headers
 //     included, that have more than 64 KB together.
@@ -138,6 +138,8 @@ func (c *call) receive() error {
 	switch {
 	case c.file.content == nil:
 		return invalidFile("is required")
+	case c.file.Size == 0 && c.op.EmptyFile != nil:
+		return c.op.EmptyFile
 	case c.file.Size == 0:
 		return invalidFile("must not be empty")
 	}

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"bahi/domain/fault"
 	"bahi/domain/unit"
@@ -111,11 +112,13 @@ func (d *drawing) moment(at time.Time) string {
 	return at.In(d.Zone).Format("2006-01-02T15:04:05.000000Z07:00")
 }
 
-// cell keeps a text from being taken for a formula (OWASP, CSV injection): a spreadsheet shows what follows on an
-// apostrophe as it stands.
+// formula begins what a spreadsheet may take for a formula (OWASP, CSV injection; CONTRACT.md L11): the signs, their
+// full-width forms, a separator that begins a new cell, and what some programs drop before they look.
+const formula = "=+-@;＝＋－＠；\t\r\n\uFEFF"
+
+// cell returns the text for a spreadsheet, which shows what follows an apostrophe as it is.
 func cell(text string) string {
-	if text != "" && strings.ContainsAny(text[:1], "=+-@\t\r\n") || strings.HasPrefix(text, "＝") || strings.HasPrefix(text, "＋") ||
-		strings.HasPrefix(text, "－") || strings.HasPrefix(text, "＠") {
+	if first, _ := utf8.DecodeRuneInString(text); text != "" && strings.ContainsRune(formula, first) {
 		return "'" + text
 	}
 	return text

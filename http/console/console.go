@@ -49,6 +49,7 @@ type Config struct {
 	Books       *books.Views
 	Captured    map[string]ops.Captured // by port: what embedded providers keep
 
+	Sessions  Sessions
 	Key       []byte         // 32 bytes that seal cookies, the same on all nodes
 	PublicURL string         // where browsers find the system
 	Zone      *time.Location // of the workshop, in which moments are shown

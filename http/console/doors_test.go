@@ -75,7 +75,7 @@ func TestEveryDoorIsShutForWhoIsNoOperatorWithAKey(t *testing.T) {
 	c, base := house(t)
 	require.Greater(t, len(c.doors), 25)
 	for _, key := range []string{"", "clerk", "person", "nobody's", "revoked"} {
-		cookie := begun(c, key)
+		cookie := begun(t, c, key)
 		s, _ := c.unseal(cookie.Value)
 		for _, pattern := range c.doors {
 			response := knock(t, base, pattern, cookie, s.Token)
@@ -86,8 +86,11 @@ func TestEveryDoorIsShutForWhoIsNoOperatorWithAKey(t *testing.T) {
 			require.True(t, strings.HasPrefix(response.Header.Get("Hx-Redirect"), Path+"/sign-in"), pattern)
 		}
 	}
+	signedOut := begun(t, c, "operator")
+	s, _ := c.unseal(signedOut.Value)
+	require.NoError(t, c.Sessions.Revoke(t.Context(), s.ID))
 	for _, pattern := range c.doors {
-		for _, cookie := range []*http.Cookie{nil, {Name: sessionCookie, Value: "x"}} {
+		for _, cookie := range []*http.Cookie{nil, {Name: sessionCookie, Value: "x"}, signedOut} {
 			status := knock(t, base, pattern, cookie, "").StatusCode
 			if strings.HasPrefix(pattern, "GET") {
 				require.Equal(t, http.StatusSeeOther, status, pattern)
@@ -101,7 +104,7 @@ func TestEveryDoorIsShutForWhoIsNoOperatorWithAKey(t *testing.T) {
 func TestNoFormIsTakenFromElsewhereOrWithoutItsToken(t *testing.T) {
 	t.Parallel()
 	c, base := house(t)
-	cookie := begun(c, "operator")
+	cookie := begun(t, c, "operator")
 	s, _ := c.unseal(cookie.Value)
 	for _, pattern := range append([]string{"POST /sign-out", "POST /theme", "POST /sign-in"}, c.doors...) {
 		if strings.HasPrefix(pattern, "GET") {
@@ -113,7 +116,7 @@ func TestNoFormIsTakenFromElsewhereOrWithoutItsToken(t *testing.T) {
 			"Sec-Fetch-Site: cross-site":   knock(t, base, pattern, cookie, s.Token, "Sec-Fetch-Site", "cross-site").StatusCode,
 			"Sec-Fetch-Site: same-site":    knock(t, base, pattern, cookie, s.Token, "Sec-Fetch-Site", "same-site").StatusCode,
 			"no token":                     knock(t, base, pattern, cookie, "").StatusCode,
-			"another session's token":      knock(t, base, pattern, cookie, begunToken(c)).StatusCode,
+			"another session's token":      knock(t, base, pattern, cookie, begunToken(t, c)).StatusCode,
 			"no session":                   knock(t, base, pattern, nil, s.Token).StatusCode,
 		} {
 			require.Equal(t, http.StatusForbidden, status, "%s, %s", pattern, what)
@@ -122,8 +125,9 @@ func TestNoFormIsTakenFromElsewhereOrWithoutItsToken(t *testing.T) {
 	require.Equal(t, http.StatusSeeOther, knock(t, base, "POST /sign-out", cookie, s.Token, "Origin", base).StatusCode)
 }
 
-func begunToken(c *Console) string {
-	s, _ := c.unseal(begun(c, "operator").Value)
+func begunToken(t *testing.T, c *Console) string {
+	t.Helper()
+	s, _ := c.unseal(begun(t, c, "operator").Value)
 	return s.Token
 }
 
@@ -131,7 +135,7 @@ func TestEveryAnswerHasTheHeadersThatKeepItToItself(t *testing.T) {
 	t.Parallel()
 	c, base := house(t)
 	for _, pattern := range append([]string{"GET /sign-in", "GET /nothing", "GET /assets/nothing", "POST /sign-in"}, c.doors...) {
-		h := knock(t, base, pattern, begun(c, ""), "").Header
+		h := knock(t, base, pattern, begun(t, c, ""), "").Header
 		require.Equal(t, "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
 			h.Get("Content-Security-Policy"), pattern)
 		require.Equal(t, []string{"nosniff", "no-referrer", "no-store"}, []string{h.Get("X-Content-Type-Options"), h.Get("Referrer-Policy"), h.Get("Cache-Control")}, pattern)

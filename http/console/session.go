@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/rand"
@@ -13,6 +14,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/google/uuid"
 
 	"bahi/domain/fault"
 	"bahi/http/api"
@@ -34,8 +37,19 @@ var sealed = []byte("bahi console session 1")
 // session is what the cookie keeps: until somebody signs in, only what their forms are known by.
 type session struct {
 	Token string    `json:"token"` // that forms bear
+	ID    uuid.UUID `json:"id"`    // of the session on the server; uuid.Nil until somebody signs in
 	Key   string    `json:"key,omitempty"`
 	Ends  time.Time `json:"ends"`
+}
+
+// Sessions keeps which sessions go on. A cookie alone opens nothing, so that signing out ends every copy of it.
+type Sessions interface {
+	// Begin begins a session that lasts until the moment at most.
+	Begin(ctx context.Context, session uuid.UUID, ends time.Time) error
+	// Alive reports whether the session was begun and goes on.
+	Alive(ctx context.Context, session uuid.UUID) (bool, error)
+	// Revoke ends the session, on all nodes within seconds.
+	Revoke(ctx context.Context, session uuid.UUID) error
 }
 
 func newSeal(key []byte) (cipher.AEAD, error) {
@@ -59,6 +73,12 @@ func (v *visit) recall() error {
 	s, known := v.unseal(cookie.Value)
 	if !known {
 		return nil
+	}
+	if s.Key != "" {
+		alive, err := v.Sessions.Alive(v.r.Context(), s.ID)
+		if err != nil || !alive {
+			return err
+		}
 	}
 	v.session = s
 	if s.Key == "" {
@@ -96,15 +116,23 @@ func (c *Console) unseal(value string) (s session, known bool) {
 	return s, true
 }
 
-// begin gives the browser a new session.
-func (v *visit) begin(key string) {
-	v.session = session{Token: rand.Text(), Key: key, Ends: v.Now().Add(sessionLasts)}
-	text, err := json.Marshal(v.session)
+// begin gives the browser a new session: without a key, one in which nobody has signed in.
+func (v *visit) begin(key string) error {
+	next := session{Token: rand.Text(), Key: key, Ends: v.Now().Add(sessionLasts)}
+	if key != "" {
+		next.ID = uuid.New()
+		if err := v.Sessions.Begin(v.r.Context(), next.ID, next.Ends); err != nil {
+			return err
+		}
+	}
+	v.session = next
+	text, err := json.Marshal(next)
 	if err != nil {
-		panic(err) // two strings and a time
+		return fmt.Errorf("encode a session: %w", err)
 	}
 	box := v.seal.Seal(nil, nil, text, sealed) //nolint:gosec // G407: this AEAD takes no nonce, it makes one
 	http.SetCookie(v.w, v.cookie(base64.RawURLEncoding.EncodeToString(box), int(sessionLasts.Seconds())))
+	return nil
 }
 
 func (v *visit) cookie(value string, maxAge int) *http.Cookie {
@@ -138,7 +166,9 @@ func (c *Console) signInPage(v *visit) (page, error) {
 		return page{redirect: Path + "/"}, nil
 	}
 	if v.session.Token == "" || v.session.Key != "" {
-		v.begin("")
+		if err := v.begin(""); err != nil {
+			return page{}, err
+		}
 	}
 	return page{template: "sign-in", title: "Sign in", body: signingIn{Next: within(v.r.URL.Query().Get("next"))}}, nil
 }
@@ -155,8 +185,7 @@ func (v *visit) signIn() (string, error) {
 	if v.who.Type == "" {
 		return "", wrongKey{next}
 	}
-	v.begin(key)
-	return next, nil
+	return next, v.begin(key)
 }
 
 // wrongKey answers the form once more.
@@ -164,7 +193,13 @@ type wrongKey struct{ next string }
 
 func (wrongKey) Error() string { return "the key does not open the console" }
 
+// signOut ends the session on the server, and takes the cookie back.
 func (v *visit) signOut() (string, error) {
+	if v.session.ID != uuid.Nil {
+		if err := v.Sessions.Revoke(v.r.Context(), v.session.ID); err != nil {
+			return "", err
+		}
+	}
 	http.SetCookie(v.w, v.cookie("", -1))
 	return Path + "/sign-in", nil
 }

@@ -2,26 +2,48 @@ package console
 
 import (
 	"bytes"
+	"context"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 )
 
+// kept is sessions in memory.
+type kept struct{ sync.Map }
+
+func (k *kept) Begin(_ context.Context, session uuid.UUID, _ time.Time) error {
+	k.Store(session, true)
+	return nil
+}
+
+func (k *kept) Alive(_ context.Context, session uuid.UUID) (bool, error) {
+	_, alive := k.Load(session)
+	return alive, nil
+}
+
+func (k *kept) Revoke(_ context.Context, session uuid.UUID) error {
+	k.Delete(session)
+	return nil
+}
+
 func build(t *testing.T, public string, now func() time.Time) *Console {
 	t.Helper()
-	c, err := New(Config{Key: bytes.Repeat([]byte{7}, 32), PublicURL: public, Zone: time.UTC, Now: now, Log: slog.New(slog.DiscardHandler)})
+	c, err := New(Config{Sessions: &kept{}, Key: bytes.Repeat([]byte{7}, 32), PublicURL: public, Zone: time.UTC, Now: now, Log: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	return c
 }
 
 // begun answers the cookie of a session with the key.
-func begun(c *Console, key string) *http.Cookie {
+func begun(t *testing.T, c *Console, key string) *http.Cookie {
+	t.Helper()
 	w := httptest.NewRecorder()
-	c.visit(w, httptest.NewRequest(http.MethodGet, Path+"/", nil)).begin(key)
+	require.NoError(t, c.visit(w, httptest.NewRequest(http.MethodGet, Path+"/", nil)).begin(key))
 	return w.Result().Cookies()[0]
 }
 
@@ -29,14 +51,14 @@ func TestACookieOpensWhatWasSealedUntilItEnds(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2025, 3, 1, 9, 0, 0, 0, time.UTC)
 	c := build(t, "https://bahi.example", func() time.Time { return now })
-	cookie := begun(c, "bahi_key")
+	cookie := begun(t, c, "bahi_key")
 	require.True(t, cookie.HttpOnly)
 	require.True(t, cookie.Secure)
 	require.Equal(t, http.SameSiteStrictMode, cookie.SameSite)
 	require.Equal(t, Path, cookie.Path)
 	require.Equal(t, 12*60*60, cookie.MaxAge)
 	require.NotContains(t, cookie.Value, "bahi_key")
-	require.NotEqual(t, cookie.Value, begun(c, "bahi_key").Value)
+	require.NotEqual(t, cookie.Value, begun(t, c, "bahi_key").Value)
 
 	s, known := c.unseal(cookie.Value)
 	require.True(t, known)
@@ -63,7 +85,7 @@ func TestACookieOpensWhatWasSealedUntilItEnds(t *testing.T) {
 
 func TestACookieIsSecureWhereTheSystemIs(t *testing.T) {
 	t.Parallel()
-	require.False(t, begun(build(t, "http://127.0.0.1:8080", time.Now), "").Secure)
+	require.False(t, begun(t, build(t, "http://127.0.0.1:8080", time.Now), "").Secure)
 }
 
 func TestNobodyIsSentOutOfTheConsole(t *testing.T) {

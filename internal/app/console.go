@@ -44,7 +44,7 @@ func (s *System) console(a *api.API) error {
 		Events:   s.explored(),
 		Accounts: &opsviews.Accounts{Reader: s.reader(registry.Versions)}, Books: s.Ledger,
 		Captured: kept,
-		Key:      key, PublicURL: s.Settings.Outside.PublicURL, Zone: zone, Version: Version, Store: s.Store.ID().String(), Elsewhere: s.Settings.EventStore != "",
+		Sessions: s.Accounts.Credentials.Sessions, Key: key, PublicURL: s.Settings.Outside.PublicURL, Zone: zone, Version: Version, Store: s.Store.ID().String(), Elsewhere: s.Settings.EventStore != "",
 		Now: time.Now, Log: s.Log, Classify: classify,
 	})
 	if err != nil {

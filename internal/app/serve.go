@@ -48,7 +48,7 @@ func (s *System) Api(key string, limiting api.Limiting, metrics prometheus.Regis
 			// Without a prefix: an operator's key is whatever the operator says.
 			{Authenticator: &access.KeyRing{Commands: s.Commands, Admin: key, Home: s.Home, Now: time.Now}},
 		},
-		Workspaces: s.ring, Limiting: limiting, Origins: origins, Spool: uploads,
+		Workspaces: s.ring, Limiting: limiting, Origins: origins, Spool: uploads, Secure: strings.HasPrefix(s.Settings.Outside.PublicURL, "https:"),
 		Recheck: s.Settings.Outside.Recheck, Streams: s.Settings.Outside.Streams,
 		Classify: classify, Log: s.Log, Metrics: metrics, Tracer: tracer,
 	})

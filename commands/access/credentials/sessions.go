@@ -258,6 +258,18 @@ func (s *Sessions) Alive(ctx context.Context, session uuid.UUID) (bool, error) {
 	return now.Before(ends), nil
 }
 
+// Begin begins a session without tokens, such as that of a page for operators. It lasts until the moment,
+// or until it is revoked.
+func (s *Sessions) Begin(ctx context.Context, session uuid.UUID, ends time.Time) error {
+	_, err := s.db.pool.Exec(ctx, `
+		insert into account.session (family_id, user_id, signed_in_at, refreshed_at, ends_at) values ($1, $2, $3, $3, $4)`,
+		session, uuid.Nil, s.now(), ends)
+	if err != nil {
+		return fmt.Errorf("begin session %s: %w", session, err)
+	}
+	return nil
+}
+
 // Revoke ends a session. One that is over, or never was, stays as it is.
 func (s *Sessions) Revoke(ctx context.Context, session uuid.UUID) error {
 	err := s.db.write(ctx, func(tx pgx.Tx) error {
