@@ -135,15 +135,28 @@ type Outcome[S any] struct {
 // refusal, [ErrStale], [ErrBusy], or what the store answers. The command is decided anew, on newer
 // state, as often as the stream moves under it.
 func Handle[S any](ctx context.Context, h *Handler, req Request, kind *event.Kind[S], id string, cmd event.Command[S]) (Outcome[S], error) {
-	return run(ctx, h, req, kind, func(context.Context) (string, error) { return id, nil }, false, cmd)
+	return run(ctx, h, req, kind, func(context.Context) (string, error) { return id, nil }, false, always(cmd))
+}
+
+// always builds the same command whatever the id.
+func always[S any](cmd event.Command[S]) func(string) event.Command[S] {
+	return func(string) event.Command[S] { return cmd }
 }
 
 // Create is [Handle] for an aggregate that is to begin. newID gives its id, once the command is known
 // to be in order, so that a refusal and a dry run use none up.
 func Create[S any](ctx context.Context, h *Handler, req Request, kind *event.Kind[S], newID func(context.Context) (string, error), cmd event.Command[S]) (Outcome[S], error) {
+	return Begin(ctx, h, req, kind, newID, always(cmd))
+}
+
+// Begin is [Create] for a command that has to know the id, such as one with personal values of the new record. The command of a
+// dry run gets an empty id, and so does the one that is checked before there is an id.
+func Begin[S any](
+	ctx context.Context, h *Handler, req Request, kind *event.Kind[S], newID func(context.Context) (string, error), cmd func(id string) event.Command[S],
+) (Outcome[S], error) {
 	checked := func(ctx context.Context) (string, error) {
 		var zero S
-		if _, err := cmd.Decide(zero); err != nil || req.DryRun {
+		if _, err := cmd("").Decide(zero); err != nil || req.DryRun {
 			return "", err
 		}
 		return newID(ctx)
@@ -154,7 +167,7 @@ func Create[S any](ctx context.Context, h *Handler, req Request, kind *event.Kin
 // run carries out the command on the aggregate id. begins says that the id is new, so that there is
 // nothing to load.
 func run[S any](
-	ctx context.Context, h *Handler, req Request, kind *event.Kind[S], id func(context.Context) (string, error), begins bool, cmd event.Command[S],
+	ctx context.Context, h *Handler, req Request, kind *event.Kind[S], id func(context.Context) (string, error), begins bool, cmd func(id string) event.Command[S],
 ) (Outcome[S], error) {
 	if req.Key != "" && !req.DryRun {
 		return once(ctx, h, req, kind, id, begins, cmd)
@@ -163,7 +176,7 @@ func run[S any](
 	if err != nil {
 		return Outcome[S]{Revision: -1}, err
 	}
-	return repeat(ctx, h, req, kind, target, begins, cmd, func(int) uuid.UUID { return newEventID() }, nil)
+	return repeat(ctx, h, req, kind, target, begins, cmd(target), func(int) uuid.UUID { return newEventID() }, nil)
 }
 
 // newEventID answers ids that rise with time, which keeps whatever indexes them compact.
@@ -393,3 +406,15 @@ func (h *Handler) noteRefusal(ctx context.Context, req Request, stream string, d
 }
 
 func hash(sum []byte) string { return hex.EncodeToString(sum) }
+
+// Hash returns a keyed hash as text, for the names of streams that must not tell what they are about.
+func (h *Handler) Hash(ctx context.Context, name string, parts ...[]byte) (string, error) {
+	sum, err := h.vault.HMAC(ctx, name, parts...)
+	if err != nil {
+		return "", fmt.Errorf("hash for %s: %w", name, err)
+	}
+	return hash(sum), nil
+}
+
+// Now returns the time by the handler's clock.
+func (h *Handler) Now() time.Time { return h.now() }

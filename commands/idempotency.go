@@ -66,7 +66,7 @@ func Earlier[S any](ctx context.Context, h *Handler, req Request, kind *event.Ki
 
 // once carries out a command that has an Idempotency-Key (DESIGN.md, hard case 2).
 func once[S any](
-	ctx context.Context, h *Handler, req Request, kind *event.Kind[S], newID func(context.Context) (string, error), begins bool, cmd event.Command[S],
+	ctx context.Context, h *Handler, req Request, kind *event.Kind[S], newID func(context.Context) (string, error), begins bool, cmd func(id string) event.Command[S],
 ) (Outcome[S], error) {
 	name, mark, err := marks(ctx, h, req)
 	if err != nil {
@@ -87,7 +87,7 @@ func once[S any](
 
 // first answers what the request did when it came before, or does it now.
 func first[S any](
-	ctx context.Context, h *Handler, req Request, kind *event.Kind[S], newID func(context.Context) (string, error), begins bool, cmd event.Command[S],
+	ctx context.Context, h *Handler, req Request, kind *event.Kind[S], newID func(context.Context) (string, error), begins bool, cmd func(id string) event.Command[S],
 	known Loaded[request.State], name, mark string,
 ) (Outcome[S], error) {
 	a := &acceptance{
@@ -112,7 +112,7 @@ func first[S any](
 			return Outcome[S]{Revision: -1}, err
 		}
 	}
-	out, err := repeat(ctx, h, req, kind, id, begins, cmd, a.ids, func(stream string, nothing bool, revision int64) error {
+	out, err := repeat(ctx, h, req, kind, id, begins, cmd(id), a.ids, func(stream string, nothing bool, revision int64) error {
 		return a.accept(ctx, stream, nothing, revision)
 	})
 	if refused, ok := errors.AsType[*fault.Error](err); ok && !out.Changed {

@@ -11,10 +11,12 @@ import (
 
 	"bahi/commands"
 	"bahi/commands/access/credentials"
+	"bahi/commands/unique"
 	"bahi/domain/access/claim"
 	"bahi/domain/access/user"
 	"bahi/domain/access/workspace"
 	"bahi/domain/actor"
+	"bahi/domain/claims"
 	"bahi/domain/event"
 	"bahi/domain/fault"
 	"bahi/domain/person"
@@ -116,31 +118,12 @@ func (a *Accounts) enter(ctx context.Context, req commands.Request, in Registrat
 	first, firstErr := person.Name("first_name", in.FirstName)
 	last, lastErr := person.Name("last_name", in.LastName)
 	passwordErr := a.Credentials.Passwords.Check("password", in.Password, credentials.Person{Email: email, Names: []string{first, last}})
-	if err := together(emailErr, passwordErr, firstErr, lastErr); err != nil {
+	if err := fault.Join(emailErr, passwordErr, firstErr, lastErr); err != nil {
 		return Registered{}, err
 	}
 	return a.register(ctx, req, newcomer{
 		provider: user.ByEmail, email: email, first: first, last: last, password: in.Password, verified: verified,
 	})
-}
-
-// together answers what is wrong with several fields as one refusal.
-func together(found ...error) error {
-	var fields []fault.Field
-	for _, err := range found {
-		refused, ok := errors.AsType[*fault.Error](err)
-		switch {
-		case err == nil:
-		case !ok || len(refused.Fields) == 0:
-			return err
-		default:
-			fields = append(fields, refused.Fields...)
-		}
-	}
-	if len(fields) == 0 {
-		return nil
-	}
-	return fault.Fields(fields...)
 }
 
 // newcomer is somebody whose values are in order.
@@ -206,9 +189,6 @@ func personal(id uuid.UUID, text string) event.Personal {
 	return event.NewPersonal(user.Subject(id), text)
 }
 
-// mostTakes is how often a claim is taken anew because it moved meanwhile.
-const mostTakes = 8
-
 // verifiedWithin is how long an address holds for somebody who changed to it and has not verified it: as long as
 // the token that was mailed. Then whoever registers it has it, and who proves it has it at once, so
 // that nobody keeps others out by addresses that are not theirs.
@@ -225,42 +205,20 @@ const (
 
 // claimEmail makes the address the user's, and answers by which claim, or [ErrTaken].
 func (a *Accounts) claimEmail(ctx context.Context, req commands.Request, key string, id uuid.UUID, by grounds) (claimed int64, err error) {
-	for range mostTakes {
-		held, err := commands.Load(ctx, a.Commands.Fresh(), claim.Email, key)
-		if err != nil {
-			return 0, err
+	return unique.Claim(ctx, a.Commands, as(req, id, uuid.Nil), claim.Email, key, id.String(), func(held commands.Loaded[claims.State]) error {
+		age := a.Now().Sub(held.State.Since)
+		if age < patience && by == asked {
+			return ErrTaken
 		}
-		take := claim.Take{User: id, Now: a.Now(), Kind: claim.AnEmail}
-		if other := held.State.User; other != uuid.Nil && other != id {
-			age := take.Now.Sub(held.State.Since)
-			if age < patience && by == asked {
-				return 0, ErrTaken
-			}
-			why := user.ForsakeEmail{Lapsed: by != asked || age >= verifiedWithin, Regained: by == regained}
-			if _, err := a.forsake(ctx, req, key, held, why); err != nil {
-				return 0, err
-			}
-			take.Forsaken = other
-		}
-		out, err := commands.Handle(ctx, a.Commands, onClaim(req, id, held.Revision), claim.Email, key, take)
-		if !errors.Is(err, commands.ErrStale) {
-			return out.Revision, err
-		}
-	}
-	return 0, commands.ErrBusy
-}
-
-// onClaim answers a context for a command on a claim as it was looked at. Claims are no workspace's.
-func onClaim(req commands.Request, id uuid.UUID, revision int64) commands.Request {
-	req = as(req, id, uuid.Nil)
-	req.IfMatch = &revision
-	return req
+		_, err := a.forsake(ctx, req, key, held, user.ForsakeEmail{Lapsed: by != asked || age >= verifiedWithin, Regained: by == regained})
+		return err
+	})
 }
 
 // forsake sees to it that a claim's holder neither has the address nor comes to have it by that claim. It
 // answers [ErrTaken] when they have it, and nothing is said why they should not.
-func (a *Accounts) forsake(ctx context.Context, req commands.Request, key string, held commands.Loaded[claim.State], why user.ForsakeEmail) (event.Position, error) {
-	id := held.State.User.String()
+func (a *Accounts) forsake(ctx context.Context, req commands.Request, key string, held commands.Loaded[claims.State], why user.ForsakeEmail) (event.Position, error) {
+	id := held.State.Holder
 	holder, err := commands.Load(ctx, a.Commands.Fresh(), user.Kind, id)
 	if err != nil {
 		return 0, err
@@ -276,15 +234,15 @@ func (a *Accounts) forsake(ctx context.Context, req commands.Request, key string
 // releaseEmail gives up the user's claim, unless the address is theirs again. It answers up to where it wrote to
 // the user's stream.
 func (a *Accounts) releaseEmail(ctx context.Context, req commands.Request, key string, id uuid.UUID) (event.Position, error) {
-	held, err := commands.Load(ctx, a.Commands.Fresh(), claim.Email, key)
-	if err != nil || held.State.User != id {
+	held, err := commands.Load(ctx, a.Commands.Fresh(), claim.Email.Kind, key)
+	if err != nil || held.State.Holder != id.String() {
 		return 0, err
 	}
 	at, err := a.forsake(ctx, req, key, held, user.ForsakeEmail{})
 	if err == nil {
-		_, err = commands.Handle(ctx, a.Commands, onClaim(req, id, held.Revision), claim.Email, key, claim.Release{User: id, Kind: claim.AnEmail})
+		err = unique.Release(ctx, a.Commands, as(req, id, uuid.Nil), claim.Email, key, id.String(), held)
 	}
-	if errors.Is(err, ErrTaken) || errors.Is(err, commands.ErrStale) {
+	if errors.Is(err, ErrTaken) {
 		err = nil
 	}
 	return at, err
@@ -297,15 +255,15 @@ func isNotFound(err error) bool {
 
 // HolderOf answers who has the address, [uuid.Nil] when nobody does.
 func (a *Accounts) HolderOf(ctx context.Context, key string) (id uuid.UUID, s user.State, err error) {
-	held, err := commands.Load(ctx, a.Commands.Fresh(), claim.Email, key)
-	if err != nil || held.State.User == uuid.Nil {
+	held, err := commands.Load(ctx, a.Commands.Fresh(), claim.Email.Kind, key)
+	if err != nil || held.State.Holder == "" {
 		return uuid.Nil, s, err
 	}
-	l, err := commands.Load(ctx, a.Commands.Fresh(), user.Kind, held.State.User.String())
+	l, err := commands.Load(ctx, a.Commands.Fresh(), user.Kind, held.State.Holder)
 	if err != nil || !l.State.Active() || l.State.EmailKey != key {
 		return uuid.Nil, s, err
 	}
-	return held.State.User, l.State, nil
+	return claim.Holder(held.State), l.State, nil
 }
 
 // Load answers a user's state as of now, or [user.ErrNotFound].

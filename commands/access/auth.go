@@ -11,9 +11,11 @@ import (
 
 	"bahi/commands"
 	"bahi/commands/access/credentials"
+	"bahi/commands/unique"
 	"bahi/domain/access/claim"
 	"bahi/domain/access/session"
 	"bahi/domain/access/user"
+	"bahi/domain/claims"
 	"bahi/domain/event"
 	"bahi/domain/person"
 )
@@ -159,11 +161,11 @@ func (a *Accounts) SignInByProvider(ctx context.Context, req commands.Request, w
 		return SignedIn{}, err
 	}
 	key := hex.EncodeToString(sum)
-	held, err := commands.Load(ctx, a.Commands.Fresh(), claim.Identity, key)
+	held, err := commands.Load(ctx, a.Commands.Fresh(), claim.Identity.Kind, key)
 	if err != nil {
 		return SignedIn{}, err
 	}
-	id := held.State.User
+	id := claim.Holder(held.State)
 	s, err := a.Load(ctx, id)
 	if err == nil && slices.Contains(s.Identities, key) {
 		return a.begin(ctx, req, id, s, credentials.Vouched(id), session.ByProvider)
@@ -171,12 +173,17 @@ func (a *Accounts) SignInByProvider(ctx context.Context, req commands.Request, w
 	if err != nil && !errors.Is(err, user.ErrNotFound) {
 		return SignedIn{}, err
 	}
-	forsaken := id // claimed, and the link never came to be
+	forsaken := held.State.Holder // claimed, and the link never came to be
 	if id, s, err = a.vouchedFor(ctx, req, who); err != nil {
 		return SignedIn{}, err
 	}
-	take := claim.Take{User: id, Now: a.Now(), Forsaken: forsaken, Kind: claim.AnIdentity}
-	if _, err := commands.Handle(ctx, a.Commands, as(req, id, uuid.Nil), claim.Identity, key, take); err != nil {
+	_, err = unique.Claim(ctx, a.Commands, as(req, id, uuid.Nil), claim.Identity, key, id.String(), func(held commands.Loaded[claims.State]) error {
+		if held.State.Holder != forsaken {
+			return ErrTaken
+		}
+		return nil
+	})
+	if err != nil {
 		return SignedIn{}, err
 	}
 	if _, err := a.handle(ctx, req, id, s, user.LinkIdentity{IdentityKey: key}); err != nil {

@@ -10,6 +10,7 @@ import (
 	"bahi/commands/access/credentials"
 	"bahi/domain/access/user"
 	"bahi/domain/event"
+	"bahi/domain/fault"
 	"bahi/domain/person"
 )
 
@@ -71,7 +72,7 @@ func edited(id uuid.UUID, p Profile) (edit user.Edit, email string, err error) {
 	set(&edit.Profile.FirstName, p.FirstName, person.Name, "first_name")
 	set(&edit.Profile.LastName, p.LastName, person.Name, "last_name")
 	set(&edit.Profile.Phone, p.Phone, person.Phone, "phone")
-	return edit, email, together(wrong...)
+	return edit, email, fault.Join(wrong...)
 }
 
 // claimAnother claims an address for the user, and answers the change to it; nil when it is theirs.

@@ -28,6 +28,7 @@ const (
 type Field struct {
 	Field   string `json:"field"`
 	Message string `json:"message"`
+	ID      any    `json:"id,omitempty" doc:"Of the other record that a conflict is about"`
 }
 
 // Error is a refusal, in words that the caller reads as they stand.
@@ -49,6 +50,25 @@ func Newf(kind Kind, format string, args ...any) *Error {
 // Fields refuses a request for what is wrong with the named fields.
 func Fields(fields ...Field) *Error {
 	return &Error{Kind: Invalid, Detail: "Validation error", Fields: fields}
+}
+
+// Join returns all faults of several errors as one refusal, nil where there is none. An error that is no list of faults is returned alone.
+func Join(found ...error) error {
+	var fields []Field
+	for _, err := range found {
+		refused, ok := errors.AsType[*Error](err)
+		switch {
+		case err == nil:
+		case !ok || len(refused.Fields) == 0 || refused.Kind != Invalid:
+			return err
+		default:
+			fields = append(fields, refused.Fields...)
+		}
+	}
+	if len(fields) == 0 {
+		return nil
+	}
+	return Fields(fields...)
 }
 
 func (e *Error) Error() string {

@@ -19,6 +19,7 @@ import (
 	"bahi/domain/access/user"
 	"bahi/domain/access/workspace"
 	"bahi/domain/actor"
+	"bahi/domain/claims"
 	"bahi/domain/event"
 	"bahi/eventstore"
 	"bahi/eventstore/vault"
@@ -373,12 +374,12 @@ func (e *Eraser) invited(ctx context.Context, of *memory) (subjects []string, er
 func (e *Eraser) leave(ctx context.Context, id uuid.UUID, of *memory) error {
 	nobody := acting(uuid.Nil) // claims are no workspace's
 	for _, key := range of.emailKeys {
-		if _, err := commands.Handle(ctx, e.Commands, nobody, claim.Email, key, claim.Release{User: id, Kind: claim.AnEmail}); err != nil {
+		if _, err := commands.Handle(ctx, e.Commands, nobody, claim.Email.Kind, key, claims.Release{Value: claim.Email, Holder: id.String()}); err != nil {
 			return fmt.Errorf("release an address: %w", err)
 		}
 	}
 	for _, key := range of.identities {
-		if _, err := commands.Handle(ctx, e.Commands, nobody, claim.Identity, key, claim.Release{User: id, Kind: claim.AnIdentity}); err != nil {
+		if _, err := commands.Handle(ctx, e.Commands, nobody, claim.Identity.Kind, key, claims.Release{Value: claim.Identity, Holder: id.String()}); err != nil {
 			return fmt.Errorf("release an identity: %w", err)
 		}
 	}

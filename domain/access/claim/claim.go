@@ -1,6 +1,4 @@
-// Package claim keeps what may belong to one user only: an email address, an identity at a provider.
-// Its stream is named after a keyed hash of that, so the log alone decides who has it, and does not
-// tell what it is (DESIGN.md, hard case 7).
+// Package claim names what may belong to one user only: an email address, an identity at a provider (see package claims).
 package claim
 
 import (
@@ -8,30 +6,37 @@ import (
 
 	"github.com/google/uuid"
 
+	"bahi/domain/claims"
 	"bahi/domain/event"
 	"bahi/domain/fault"
 )
 
-// The kinds of claim: what streams emailclaim-<hash> and identityclaim-<hash> hold. A name is for ever.
+// The values: what streams emailclaim-<hash> and identityclaim-<hash> hold. A name is for ever.
 var (
-	Email = event.NewKind("emailclaim",
-		event.Of[Claimed]("EmailClaimed", 1),
-		event.Of[Released]("EmailReleased", 1),
+	Email = claims.Stored(
+		event.NewKind("emailclaim",
+			event.Of[Claimed]("EmailClaimed", 1),
+			event.Of[Released]("EmailReleased", 1),
+		),
+		func(holder string, since time.Time) event.Event[claims.State] {
+			return Claimed{uuid.MustParse(holder), since}
+		},
+		func(holder string) event.Event[claims.State] { return Released{uuid.MustParse(holder)} },
 	)
-	Identity = event.NewKind("identityclaim",
-		event.Of[IdentityClaimed]("IdentityClaimed", 1),
-		event.Of[IdentityReleased]("IdentityReleased", 1),
+	Identity = claims.Stored(
+		event.NewKind("identityclaim",
+			event.Of[IdentityClaimed]("IdentityClaimed", 1),
+			event.Of[IdentityReleased]("IdentityReleased", 1),
+		),
+		func(holder string, since time.Time) event.Event[claims.State] {
+			return IdentityClaimed{uuid.MustParse(holder), since}
+		},
+		func(holder string) event.Event[claims.State] { return IdentityReleased{uuid.MustParse(holder)} },
 	)
 )
 
-// ErrTaken answers who claims what is another's.
+// ErrTaken refuses what is another user's.
 var ErrTaken = &fault.Error{Kind: fault.Conflict, Detail: "Email already registered", Code: "email_taken"}
-
-// State is whose it is.
-type State struct {
-	User  uuid.UUID // uuid.Nil: nobody's
-	Since time.Time
-}
 
 // Claimed: the address is this user's.
 type Claimed struct {
@@ -39,7 +44,7 @@ type Claimed struct {
 	Since time.Time `json:"since"`
 }
 
-// Released: it is nobody's again.
+// Released: the address is nobody's again.
 type Released struct {
 	User uuid.UUID `json:"user_id"`
 }
@@ -50,67 +55,29 @@ type IdentityClaimed struct {
 	Since time.Time `json:"since"`
 }
 
-// IdentityReleased: it is nobody's again.
+// IdentityReleased: the identity is nobody's again.
 type IdentityReleased struct {
 	User uuid.UUID `json:"user_id"`
 }
 
-// Evolve gives it to the user.
-func (e Claimed) Evolve(State) State { return State(e) }
+// Evolve gives the address to the user.
+func (e Claimed) Evolve(claims.State) claims.State { return held(e.User, e.Since) }
 
-// Evolve takes it back.
-func (Released) Evolve(State) State { return State{} }
+// Evolve takes the address back.
+func (Released) Evolve(claims.State) claims.State { return claims.State{} }
 
-// Evolve gives it to the user.
-func (e IdentityClaimed) Evolve(State) State { return State(e) }
+// Evolve gives the identity to the user.
+func (e IdentityClaimed) Evolve(claims.State) claims.State { return held(e.User, e.Since) }
 
-// Evolve takes it back.
-func (IdentityReleased) Evolve(State) State { return State{} }
+// Evolve takes the identity back.
+func (IdentityReleased) Evolve(claims.State) claims.State { return claims.State{} }
 
-// Take claims it for a user, once more if it is theirs: a claim is known by its revision, and the one before
-// may be judged forsaken.
-type Take struct {
-	User     uuid.UUID
-	Now      time.Time
-	Forsaken uuid.UUID // a user whose claim may be taken over: they never came to be
-	Kind     Taken
+func held(by uuid.UUID, since time.Time) claims.State {
+	return claims.State{Holder: by.String(), Since: since}
 }
 
-// Taken says what is claimed.
-type Taken int
-
-// What may be claimed.
-const (
-	AnEmail Taken = iota
-	AnIdentity
-)
-
-// Decide refuses what is another's.
-func (c Take) Decide(s State) ([]event.Event[State], error) {
-	switch {
-	case s.User != uuid.Nil && s.User != c.User && s.User != c.Forsaken:
-		return nil, ErrTaken
-	case c.Kind == AnIdentity:
-		return []event.Event[State]{IdentityClaimed{User: c.User, Since: c.Now.UTC()}}, nil
-	default:
-		return []event.Event[State]{Claimed{User: c.User, Since: c.Now.UTC()}}, nil
-	}
-}
-
-// Release gives up what is the user's. Whoever has it not gives up nothing.
-type Release struct {
-	User uuid.UUID
-	Kind Taken
-}
-
-// Decide releases it once.
-func (c Release) Decide(s State) ([]event.Event[State], error) {
-	switch {
-	case s.User != c.User || s.User == uuid.Nil:
-		return nil, nil
-	case c.Kind == AnIdentity:
-		return []event.Event[State]{IdentityReleased{User: c.User}}, nil
-	default:
-		return []event.Event[State]{Released{User: c.User}}, nil
-	}
+// Holder returns the user who holds a claim, [uuid.Nil] where nobody does.
+func Holder(s claims.State) uuid.UUID {
+	id, _ := uuid.Parse(s.Holder)
+	return id
 }

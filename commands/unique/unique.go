@@ -1,0 +1,267 @@
+// Package unique lets at most one record have a value.
+//
+// A value has a stream of its own, the claim, which names the record that may have it; the record's stream says
+// whether it has. Nothing is appended to both at once, so each step bears a crash before the next:
+//
+//   - A new record gets the id that the claim names. Where a claim's record never came to be, the next request
+//     begins it, under the same id: of many that begin it, one appends the first event.
+//   - A record that changes its value is loaded before the claim, and changes only if its stream has not moved since.
+//   - Who takes over a claim that came to nothing appends a fence to the other record first, so that a change which is under way there is
+//     decided again, after the claim was taken.
+//   - A value that is given up is released at the revision that its claim had before the record changed.
+package unique
+
+import (
+	"context"
+	"errors"
+	"strconv"
+
+	"bahi/commands"
+	"bahi/domain/claims"
+	"bahi/domain/event"
+	"bahi/domain/fault"
+)
+
+// maxTries is how often a claim is tried again because its stream or the record's moved.
+const maxTries = 16
+
+// errElsewhere refuses a request whose key was accepted for another id than the claim's.
+var errElsewhere = fault.New(fault.Conflict, "The request began another record")
+
+// Key returns the name of a value's claim. The parts are what must be equal: a workspace, if each has values of its own, and the value.
+func Key(ctx context.Context, h *commands.Handler, v claims.Value, parts ...[]byte) (string, error) {
+	return h.Hash(ctx, v.Category(), parts...)
+}
+
+// Claim gives a value to a record and returns the revision of the claim. Where another record's claim has it, yield is asked: it
+// refuses, or sees to it that the other record neither has the value nor gets it by that claim.
+func Claim(
+	ctx context.Context, h *commands.Handler, req commands.Request, v claims.Value, key, holder string,
+	yield func(held commands.Loaded[claims.State]) error,
+) (int64, error) {
+	for range maxTries {
+		held, err := commands.Load(ctx, h.Fresh(), v.Kind, key)
+		if err != nil {
+			return 0, err
+		}
+		if other := held.State.Holder; other != "" && other != holder {
+			if err := yield(held); err != nil {
+				return 0, err
+			}
+		}
+		claimed, err := take(ctx, h, req, v, key, holder, held)
+		if !errors.Is(err, commands.ErrStale) {
+			return claimed, err
+		}
+	}
+	return 0, commands.ErrBusy
+}
+
+// take claims a value at the revision at which its claim was looked at.
+func take(
+	ctx context.Context, h *commands.Handler, req commands.Request, v claims.Value, key, holder string, held commands.Loaded[claims.State],
+) (int64, error) {
+	out, err := commands.Handle(ctx, h, at(req, held), v.Kind, key, claims.Claim{Value: v, Holder: holder, Now: h.Now()})
+	return out.Revision, err
+}
+
+// Release gives up a record's claim, if it is still the one that was looked at.
+func Release(ctx context.Context, h *commands.Handler, req commands.Request, v claims.Value, key, holder string, held commands.Loaded[claims.State]) error {
+	_, err := commands.Handle(ctx, h, at(req, held), v.Kind, key, claims.Release{Value: v, Holder: holder})
+	if errors.Is(err, commands.ErrStale) {
+		return nil
+	}
+	return err
+}
+
+// at returns the request for a follow-up at the revision of a stream that was looked at.
+func at[S any](req commands.Request, l commands.Loaded[S]) commands.Request {
+	req = req.FollowUp()
+	req.IfMatch = &l.Revision
+	return req
+}
+
+// Field is a field of records each value of which one record has at most. The record's kind has the event [claims.Fenced].
+type Field[S any] struct {
+	Records *event.Kind[S]
+	Claims  claims.Value
+	Key     func(S) string // name of the claim of the value that a record has; empty: it has none
+	Name    string         // of the field in requests
+	Taken   string         // what a request is told whose value another record has
+}
+
+// taken refuses a value that a record has.
+func (f Field[S]) taken(id string) error {
+	field := fault.Field{Field: f.Name, Message: f.Taken, ID: id}
+	if number, err := strconv.ParseInt(id, 10, 64); err == nil {
+		field.ID = number
+	}
+	return &fault.Error{Kind: fault.Conflict, Detail: f.Taken, Code: f.Name + "_taken", Fields: []fault.Field{field}}
+}
+
+// Create begins a record that has the value of the key, none if the key is empty. It is [commands.Begin] otherwise. It refuses a value that another
+// record has, by a conflict that has the other's id.
+func (f Field[S]) Create(
+	ctx context.Context, h *commands.Handler, req commands.Request, key string, newID func(context.Context) (string, error), cmd func(id string) event.Command[S],
+) (commands.Outcome[S], error) {
+	if key == "" || req.IfMatch != nil {
+		return commands.Begin(ctx, h, req, f.Records, newID, cmd)
+	}
+	none := commands.Outcome[S]{Revision: -1}
+	var (
+		zero S
+		mine string // an id that was allocated for the record
+	)
+	if _, err := cmd("").Decide(zero); err != nil {
+		return none, err
+	}
+	for range maxTries {
+		if out, done, err := commands.Earlier(ctx, h, req, f.Records); done || err != nil {
+			return out, err
+		}
+		held, other, err := f.look(ctx, h, key)
+		if err != nil {
+			return none, err
+		}
+		id := held.State.Holder
+		switch begun := id == "" || other.Revision >= 0; {
+		case id != "" && f.Key(other.State) == key:
+			return f.refuse(ctx, h, req, id)
+		case req.DryRun:
+			return commands.Begin(ctx, h, req, f.Records, newID, cmd)
+		case begun:
+			if mine == "" {
+				if mine, err = newID(ctx); err != nil {
+					return none, err
+				}
+			}
+			id = mine
+			if err := f.take(ctx, h, req, key, id, held, other); errors.Is(err, commands.ErrStale) {
+				continue
+			} else if err != nil {
+				return none, err
+			}
+		}
+		out, err := f.begin(ctx, h, req, id, cmd)
+		if _, refused := errors.AsType[*fault.Error](err); !refused {
+			return out, err
+		}
+		if now, loadErr := commands.Load(ctx, h.Fresh(), f.Records, id); loadErr != nil || now.Revision < 0 && !errors.Is(err, errElsewhere) {
+			return out, errors.Join(err, loadErr) // not for somebody else's being faster
+		}
+	}
+	return none, commands.ErrBusy
+}
+
+// begin begins the record of an id, if nothing has begun it.
+func (f Field[S]) begin(ctx context.Context, h *commands.Handler, req commands.Request, id string, cmd func(id string) event.Command[S]) (commands.Outcome[S], error) {
+	req.IfMatch = new(int64(-1))
+	return commands.Begin(ctx, h, req, f.Records, func(context.Context) (string, error) { return id, nil }, func(began string) event.Command[S] {
+		if began != id && began != "" {
+			return refusal[S]{errElsewhere}
+		}
+		return cmd(began)
+	})
+}
+
+// refusal is a command that is refused.
+type refusal[S any] struct{ why error }
+
+// Decide refuses.
+func (c refusal[S]) Decide(S) ([]event.Event[S], error) { return nil, c.why }
+
+// look loads a claim, and after it the record that it names.
+func (f Field[S]) look(ctx context.Context, h *commands.Handler, key string) (held commands.Loaded[claims.State], holder commands.Loaded[S], err error) {
+	held, err = commands.Load(ctx, h.Fresh(), f.Claims.Kind, key)
+	holder.Revision = -1
+	if err == nil && held.State.Holder != "" {
+		holder, err = commands.Load(ctx, h.Fresh(), f.Records, held.State.Holder)
+	}
+	return held, holder, err
+}
+
+// refuse refuses a value that a record has, unless it is this very request that gave it the value.
+func (f Field[S]) refuse(ctx context.Context, h *commands.Handler, req commands.Request, id string) (commands.Outcome[S], error) {
+	if out, done, err := commands.Earlier(ctx, h, req, f.Records); done || err != nil {
+		return out, err
+	}
+	return commands.Outcome[S]{Revision: -1}, f.taken(id)
+}
+
+// take claims a value that no record has. It returns [commands.ErrStale] if the claim or its record moved since they were looked at.
+func (f Field[S]) take(
+	ctx context.Context, h *commands.Handler, req commands.Request, key, id string, held commands.Loaded[claims.State], holder commands.Loaded[S],
+) error {
+	if other := held.State.Holder; other != "" && other != id {
+		fence := at(req, holder)
+		if holder.Revision >= 0 {
+			fence = fence.In(holder.Workspace)
+		}
+		if _, err := commands.Handle(ctx, h, fence, f.Records, other, claims.Fence[S]{}); err != nil {
+			return err
+		}
+	}
+	_, err := take(ctx, h, req, f.Claims, key, id, held)
+	return err
+}
+
+// Handle carries out a command after which the record has the value of the key; nil: the one that it has; empty: none. It is [commands.Handle] otherwise. It
+// refuses a value that another record has, by a conflict that has the other's id.
+func (f Field[S]) Handle(
+	ctx context.Context, h *commands.Handler, req commands.Request, id string, key *string, cmd event.Command[S],
+) (commands.Outcome[S], error) {
+	none := commands.Outcome[S]{ID: id, Revision: -1}
+	if key == nil {
+		return commands.Handle(ctx, h, req, f.Records, id, cmd)
+	}
+	for range maxTries {
+		if out, done, err := commands.Earlier(ctx, h, req, f.Records); done || err != nil {
+			return out, err
+		}
+		record, err := commands.Load(ctx, h.Fresh(), f.Records, id)
+		if err != nil {
+			return none, err
+		}
+		seen := req
+		if req.IfMatch == nil {
+			seen.IfMatch = &record.Revision
+		}
+		_, refused := cmd.Decide(record.State)
+		if refused != nil || *seen.IfMatch != record.Revision || record.Workspace != req.Workspace {
+			return commands.Handle(ctx, h, req, f.Records, id, cmd) // which refuses it
+		}
+		before := f.Key(record.State)
+		var given commands.Loaded[claims.State]
+		if before != "" {
+			if given, err = commands.Load(ctx, h.Fresh(), f.Claims.Kind, before); err != nil {
+				return none, err
+			}
+		}
+		if *key != "" && *key != before {
+			held, other, err := f.look(ctx, h, *key)
+			switch holder := held.State.Holder; {
+			case err != nil:
+				return none, err
+			case holder != "" && holder != id && f.Key(other.State) == *key:
+				return f.refuse(ctx, h, req, holder)
+			case !req.DryRun:
+				err = f.take(ctx, h, req, *key, id, held, other)
+			}
+			if errors.Is(err, commands.ErrStale) {
+				continue
+			} else if err != nil {
+				return none, err
+			}
+		}
+		out, err := commands.Handle(ctx, h, seen, f.Records, id, cmd)
+		if errors.Is(err, commands.ErrStale) && req.IfMatch == nil {
+			continue
+		}
+		if err == nil && before != "" && before != *key && !req.DryRun {
+			// A claim that is not released is taken over by the next record that wants the value.
+			_ = Release(ctx, h, req, f.Claims, before, id, given)
+		}
+		return out, err
+	}
+	return none, commands.ErrBusy
+}

@@ -1,0 +1,437 @@
+package unique_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"bahi/commands"
+	"bahi/commands/unique"
+	"bahi/domain/actor"
+	"bahi/domain/claims"
+	"bahi/domain/event"
+	"bahi/domain/fault"
+	"bahi/eventstore"
+	"bahi/eventstore/postgres"
+	"bahi/internal/pgtest"
+	"bahi/migrations"
+)
+
+// shop is a record with a phone that no other shop has.
+type (
+	shop struct {
+		open  bool
+		phone string
+	}
+	opened struct {
+		Phone string `json:"phone"`
+	}
+	moved struct {
+		Phone string `json:"phone"`
+	}
+	closed struct{}
+	open   struct{ phone string }
+	move   struct{ phone string }
+	end    struct{}
+)
+
+func (e opened) Evolve(shop) shop { return shop{true, e.Phone} }
+func (e moved) Evolve(s shop) shop {
+	s.phone = e.Phone
+	return s
+}
+func (closed) Evolve(shop) shop { return shop{} }
+
+var (
+	errBadPhone = fault.New(fault.Invalid, "bad phone")
+	errExists   = fault.New(fault.Conflict, "exists")
+	errNone     = fault.New(fault.NotFound, "no shop")
+)
+
+func (c open) Decide(s shop) ([]event.Event[shop], error) {
+	switch {
+	case c.phone == "bad":
+		return nil, errBadPhone
+	case s.open:
+		return nil, errExists
+	}
+	return []event.Event[shop]{opened{c.phone}}, nil
+}
+
+func (c move) Decide(s shop) ([]event.Event[shop], error) {
+	switch {
+	case !s.open:
+		return nil, errNone
+	case c.phone == s.phone:
+		return nil, nil
+	}
+	return []event.Event[shop]{moved{c.phone}}, nil
+}
+
+func (end) Decide(s shop) ([]event.Event[shop], error) {
+	if !s.open {
+		return nil, errNone
+	}
+	return []event.Event[shop]{closed{}}, nil
+}
+
+type aPhone struct{}
+
+var (
+	shops = event.NewKind("shop", event.Of[opened]("ShopOpened", 1), event.Of[moved]("ShopMoved", 1), event.Of[closed]("ShopClosed", 1),
+		event.Of[claims.Fenced[shop]]("ShopFenced", 1))
+	phones = claims.New[aPhone]("shopphone", "ShopPhoneClaimed", "ShopPhoneReleased")
+	phone  = unique.Field[shop]{
+		Records: shops, Claims: phones, Key: func(s shop) string { return s.phone }, Name: "phone", Taken: "Another shop has this phone",
+	}
+	workspace = uuid.New()
+)
+
+type hashes struct{}
+
+func (hashes) HMAC(_ context.Context, name string, parts ...[]byte) ([]byte, error) {
+	return fmt.Appendf(nil, "%s%q", name, parts), nil
+}
+func (hashes) Seal(context.Context, []*event.Sealed) error { return nil }
+
+var errCrash = errors.New("the process is gone")
+
+// frail crashes at the append of that number, from 1: before it, or after it.
+type frail struct {
+	eventstore.Store
+
+	appends       atomic.Int64
+	before, after int64
+}
+
+func (f *frail) Append(ctx context.Context, stream string, expected eventstore.Expected, events ...event.New) (eventstore.Appended, error) {
+	n := f.appends.Add(1)
+	if n == f.before {
+		return eventstore.Appended{}, errCrash
+	}
+	done, err := f.Store.Append(ctx, stream, expected, events...)
+	if n == f.after && err == nil {
+		return eventstore.Appended{}, errCrash
+	}
+	return done, err
+}
+
+// town is a log with one process, which stands for many: each of its requests may crash on its own.
+type town struct {
+	t     *testing.T
+	log   *postgres.Store
+	ids   atomic.Int64
+	clock func() time.Time
+}
+
+func newTown(t *testing.T) *town {
+	t.Helper()
+	pool, err := pgxpool.New(t.Context(), pgtest.Template(t, "migrated", migrations.Up))
+	require.NoError(t, err)
+	t.Cleanup(pool.Close)
+	log, err := postgres.Open(t.Context(), pool, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	t.Cleanup(log.Close)
+	noon := time.Date(2026, 4, 1, 12, 0, 0, 0, time.UTC)
+	return &town{t: t, log: log, clock: func() time.Time { return noon }}
+}
+
+// node is a process that has just begun, and crashes at an append.
+func (tn *town) node(before, after int64) *commands.Handler {
+	return commands.New(&frail{Store: tn.log, before: before, after: after}, hashes{}, tn.clock)
+}
+
+func (tn *town) newID(context.Context) (string, error) {
+	return strconv.FormatInt(tn.ids.Add(1), 10), nil
+}
+
+func request(key string) commands.Request {
+	return commands.Request{
+		Actor: actor.Actor{Type: "user", ID: "7"}, Workspace: workspace, Operation: "op", Key: key, Fingerprint: []byte(key),
+	}
+}
+
+func (tn *town) open(h *commands.Handler, key, number string) (commands.Outcome[shop], error) {
+	return phone.Create(tn.t.Context(), h, request(key), number, tn.newID, func(string) event.Command[shop] { return open{number} })
+}
+
+func (tn *town) move(h *commands.Handler, id, number string) (commands.Outcome[shop], error) {
+	return phone.Handle(tn.t.Context(), h, request(""), id, &number, move{number})
+}
+
+func (tn *town) close(h *commands.Handler, id string) (commands.Outcome[shop], error) {
+	return phone.Handle(tn.t.Context(), h, request(""), id, new(""), end{})
+}
+
+// holders reads the whole log: at no position may two shops have one phone. It returns the shops that have one now, by phone.
+func (tn *town) holders() map[string]string {
+	tn.t.Helper()
+	states, has := map[string]shop{}, map[string]string{}
+	for stored, err := range tn.log.ReadAll(tn.t.Context(), 0, eventstore.Forwards) {
+		require.NoError(tn.t, err)
+		category, id := event.SplitStream(stored.Stream)
+		if category != shops.Category() {
+			continue
+		}
+		r, err := shops.Decode(stored)
+		require.NoError(tn.t, err)
+		before := states[id]
+		after := shops.Evolve(before, r)
+		if has[before.phone] == id {
+			delete(has, before.phone)
+		}
+		if states[id] = after; after.phone != "" {
+			require.NotContains(tn.t, has, after.phone, "position %d: shop %s has a phone of shop %s", stored.Position, id, has[after.phone])
+			has[after.phone] = id
+		}
+	}
+	return has
+}
+
+func taken(id string) *fault.Error {
+	number, _ := strconv.ParseInt(id, 10, 64)
+	return &fault.Error{
+		Kind: fault.Conflict, Detail: phone.Taken, Code: "phone_taken", Fields: []fault.Field{{Field: "phone", Message: phone.Taken, ID: number}},
+	}
+}
+
+func TestOfManyWhoBeginWithOneValueOneDoes(t *testing.T) {
+	t.Parallel()
+	tn := newTown(t)
+	const writers = 64
+	var (
+		all  sync.WaitGroup
+		gate = make(chan struct{})
+		outs = make([]string, writers)
+	)
+	for i := range writers {
+		all.Go(func() {
+			<-gate
+			for try := int64(1); ; try++ { // a process that crashed is started again, and crashes one append later
+				n := tn.node(0, 0)
+				switch i % 3 {
+				case 1:
+					n = tn.node(try, 0)
+				case 2:
+					n = tn.node(0, try)
+				}
+				out, err := tn.open(n, strconv.Itoa(i), "1")
+				if errors.Is(err, errCrash) {
+					continue
+				}
+				if err == nil {
+					outs[i] = out.ID
+					return
+				}
+				refused, ok := errors.AsType[*fault.Error](err)
+				if !ok || len(refused.Fields) != 1 {
+					t.Errorf("writer %d: %v", i, err)
+					return
+				}
+				outs[i] = fmt.Sprint("not ", refused.Fields[0].ID)
+				return
+			}
+		})
+	}
+	close(gate)
+	all.Wait()
+	holder := tn.holders()["1"]
+	require.NotEmpty(t, holder)
+	var won int
+	for i, out := range outs {
+		if out == holder {
+			won++
+			continue
+		}
+		require.Equal(t, "not "+holder, out, "writer %d", i)
+	}
+	require.Equal(t, 1, won, "by an answer: all have repeated until they had one")
+}
+
+// A crash may come before and after each append. The next request neither meets a value that nobody has and nobody can
+// have, nor gives it to two.
+func TestACrashBetweenTheStepsLocksNobodyOut(t *testing.T) {
+	t.Parallel()
+	for name, do := range map[string]func(tn *town, h *commands.Handler) error{
+		"open": func(tn *town, h *commands.Handler) error { _, err := tn.open(h, "k", "2"); return err },
+		"move": func(tn *town, h *commands.Handler) error { _, err := tn.move(h, "1", "2"); return err },
+		"end":  func(tn *town, h *commands.Handler) error { _, err := tn.close(h, "1"); return err },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			crashed := 0
+			for at := int64(1); ; at++ {
+				var alive bool
+				for _, after := range []bool{false, true} {
+					tn := newTown(t)
+					_, err := tn.open(tn.node(0, 0), "", "1")
+					require.NoError(t, err)
+					h := tn.node(at, 0)
+					if after {
+						h = tn.node(0, at)
+					}
+					err = do(tn, h)
+					if alive = !errors.Is(err, errCrash); alive {
+						require.NoError(t, err)
+					} else {
+						crashed++
+					}
+					for _, number := range []string{"1", "2"} {
+						holder, held := tn.holders()[number]
+						out, err := tn.open(tn.node(0, 0), "", number)
+						if held {
+							require.Equal(t, taken(holder), err)
+							continue
+						}
+						require.NoError(t, err)
+						require.Equal(t, out.ID, tn.holders()[number])
+					}
+					sane := tn.node(0, 0)
+					err = do(tn, sane) // as the caller repeats it
+					if refused, ok := errors.AsType[*fault.Error](err); err != nil {
+						require.True(t, ok, "%v", err)
+						require.NotEqual(t, fault.Unavailable, refused.Kind)
+					}
+					tn.holders()
+				}
+				if alive {
+					require.GreaterOrEqual(t, crashed, 2)
+					return
+				}
+			}
+		})
+	}
+}
+
+func TestNoTwoRecordsEverHaveOneValue(t *testing.T) {
+	t.Parallel()
+	tn := newTown(t)
+	var all sync.WaitGroup
+	for who := range 8 {
+		all.Go(func() {
+			pick := rand.New(rand.NewPCG(7, uint64(who))) //nolint:gosec // a seeded choice
+			for range 40 {
+				h := tn.node(pick.Int64N(9), 0)
+				if pick.IntN(2) == 0 {
+					h = tn.node(0, pick.Int64N(9))
+				}
+				number, id := strconv.Itoa(1+pick.IntN(3)), strconv.Itoa(1+pick.IntN(6))
+				var err error
+				switch pick.IntN(5) {
+				case 0, 1:
+					_, err = tn.open(h, []string{"", uuid.NewString()}[pick.IntN(2)], number)
+				case 2, 3:
+					_, err = tn.move(h, id, number)
+				default:
+					_, err = tn.close(h, id)
+				}
+				if _, refused := errors.AsType[*fault.Error](err); err != nil && !refused && !errors.Is(err, errCrash) {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	holders := tn.holders()
+	for _, number := range []string{"1", "2", "3"} { // and each can be had, or names who has it
+		out, err := tn.open(tn.node(0, 0), "", number)
+		if id, held := holders[number]; held {
+			require.Equal(t, taken(id), err)
+			continue
+		}
+		require.NoError(t, err)
+		require.Equal(t, out.ID, tn.holders()[number])
+	}
+}
+
+// The claim is 1's, who has another phone: its change is under way, and will come back after 2 took the claim over.
+func TestAChangeThatIsOvertakenIsDecidedAgain(t *testing.T) {
+	t.Parallel()
+	tn := newTown(t)
+	_, err := tn.open(tn.node(0, 0), "", "1")
+	require.NoError(t, err)
+	slow := &pausing{Store: tn.log, at: shops.Stream("1")}
+	slow.then = func() {
+		out, err := tn.open(tn.node(0, 0), "", "2")
+		require.NoError(t, err)
+		require.Equal(t, "2", out.ID)
+	}
+	_, err = tn.move(commands.New(slow, hashes{}, tn.clock), "1", "2")
+	require.Equal(t, taken("2"), err)
+	require.Equal(t, map[string]string{"1": "1", "2": "2"}, tn.holders())
+}
+
+// pausing does something before its first append to a stream.
+type pausing struct {
+	eventstore.Store
+
+	at   string
+	once sync.Once
+	then func()
+}
+
+func (p *pausing) Append(ctx context.Context, stream string, expected eventstore.Expected, events ...event.New) (eventstore.Appended, error) {
+	if stream == p.at {
+		p.once.Do(p.then)
+	}
+	return p.Store.Append(ctx, stream, expected, events...)
+}
+
+func TestARequestWithAKeyIsRepeated(t *testing.T) {
+	t.Parallel()
+	tn := newTown(t)
+	first, err := tn.open(tn.node(0, 0), "k", "1")
+	require.NoError(t, err)
+	again, err := tn.open(tn.node(0, 0), "k", "1")
+	require.NoError(t, err)
+	require.True(t, again.Replayed)
+	require.Equal(t, first.ID, again.ID)
+	require.EqualValues(t, 1, tn.ids.Load())
+}
+
+func TestWhatIsRefusedClaimsNothing(t *testing.T) {
+	t.Parallel()
+	tn := newTown(t)
+	h := tn.node(0, 0)
+	_, err := tn.open(h, "", "bad")
+	require.Equal(t, errBadPhone, err)
+	_, err = tn.move(h, "1", "2")
+	require.Equal(t, errNone, err)
+	dry := request("")
+	dry.DryRun = true
+	out, err := phone.Create(t.Context(), h, dry, "1", tn.newID, func(string) event.Command[shop] { return open{"1"} })
+	require.NoError(t, err)
+	require.Equal(t, shop{true, "1"}, out.State)
+	require.Zero(t, tn.ids.Load())
+	head, err := tn.log.Head(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, head)
+
+	_, err = tn.open(h, "", "1")
+	require.NoError(t, err)
+	_, err = phone.Create(t.Context(), h, dry, "1", tn.newID, func(string) event.Command[shop] { return open{"1"} })
+	require.Equal(t, taken("1"), err)
+	other := request("")
+	other.Workspace = uuid.New()
+	_, err = phone.Handle(t.Context(), h, other, "1", new("2"), move{"2"})
+	require.Error(t, err)
+	stale := request("")
+	stale.IfMatch = new(int64(4))
+	_, err = phone.Handle(t.Context(), h, stale, "1", new("2"), move{"2"})
+	require.Equal(t, commands.ErrStale, err)
+	require.Equal(t, map[string]string{"1": "1"}, tn.holders())
+	free, err := commands.Load(t.Context(), h.Fresh(), phones.Kind, "2")
+	require.NoError(t, err)
+	require.EqualValues(t, -1, free.Revision)
+}
