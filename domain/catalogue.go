@@ -10,19 +10,16 @@ import (
 	"bahi/domain/audit"
 	"bahi/domain/event"
 	"bahi/domain/follower"
-	"bahi/domain/ledger/bank"
+	"bahi/domain/ledger"
 	"bahi/domain/ledger/bookslock"
 	"bahi/domain/number"
 	"bahi/domain/request"
 )
 
 // Catalogue has every Kind, once.
-var Catalogue = event.NewCatalogue(
+var Catalogue = event.NewCatalogue(append([]event.AnyKind{
 	apikey.Kind,
 	audit.Kind,
-	bank.Accounts,
-	bank.Rows,
-	bank.Bulks,
 	bookslock.Kind,
 	claim.Email.Kind,
 	claim.Identity.Kind,
@@ -32,4 +29,4 @@ var Catalogue = event.NewCatalogue(
 	session.Kind,
 	user.Kind,
 	workspace.Kind,
-)
+}, ledger.Kinds()...)...)

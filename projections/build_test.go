@@ -102,7 +102,7 @@ func TestANewVersionIsBuiltBesideTheOldOne(t *testing.T) {
 	r := newRig(t)
 	old := seen("seen", nil)
 	next := Define("seen", 2, strings.Replace(seenDDL, "name text not null", "name text not null, length int not null", 1),
-		On(func(b *Batch, e event.Recorded[book.AccountOpened[bank.Entry]]) {
+		On(func(b *Batch, e event.Recorded[book.AccountOpened]) {
 			b.Exec(`insert into seen (position, name, length) values ($1, $2, $3)`, int64(e.Position), e.Data.Name, len(e.Data.Name))
 		}))
 	r.add(t, "a", "bb")
@@ -388,7 +388,7 @@ func TestACheckpointMovesOnWithWhatIsNothingToTheProjection(t *testing.T) {
 
 func TestAProjectionFoldsATypeOnce(t *testing.T) {
 	t.Parallel()
-	on := On(func(*Batch, event.Recorded[book.AccountOpened[bank.Entry]]) {})
+	on := On(func(*Batch, event.Recorded[book.AccountOpened]) {})
 	require.PanicsWithValue(t, "projection twice folds BankAccountOpened twice", func() { Define("twice", 1, "", on, on) })
 }
 
@@ -396,7 +396,7 @@ func TestTheFoldsOfOneBatchKeepTheirOrder(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	p := Define("seen", 1, seenDDL,
-		On(func(b *Batch, e event.Recorded[book.AccountOpened[bank.Entry]]) {
+		On(func(b *Batch, e event.Recorded[book.AccountOpened]) {
 			b.Exec(`insert into seen (position, name) values ($1, $2)`, int64(e.Position), e.Data.Name)
 		}),
 		Apply([]string{"BankAccountRenamed"}, func(ctx context.Context, b *Batch, events []event.Recorded[any]) error {
@@ -408,12 +408,12 @@ func TestTheFoldsOfOneBatchKeepTheirOrder(t *testing.T) {
 			return nil
 		}))
 	open := func(name string) event.New {
-		e, err := bank.Accounts.Encode(uuid.New(), book.AccountOpened[bank.Entry]{Name: name}, event.Meta{})
+		e, err := bank.Ledger.Accounts.Encode(uuid.New(), book.AccountOpened{Name: name}, event.Meta{})
 		require.NoError(t, err)
 		return e
 	}
 	rename := func() event.New {
-		e, err := bank.Accounts.Encode(uuid.New(), book.AccountRenamed[bank.Entry]{To: "x"}, event.Meta{})
+		e, err := bank.Ledger.Accounts.Encode(uuid.New(), book.AccountRenamed{To: "x"}, event.Meta{})
 		require.NoError(t, err)
 		return e
 	}

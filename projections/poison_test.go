@@ -41,7 +41,7 @@ func TestAPoisonEventStopsItsProjectionAlone(t *testing.T) {
 			r := newRig(t)
 			var cured atomic.Bool
 			sick := seen("sick", poisoned(&cured))
-			other := Define("other", 1, seenDDL, On(func(b *Batch, e event.Recorded[book.AccountRenamed[bank.Entry]]) {
+			other := Define("other", 1, seenDDL, On(func(b *Batch, e event.Recorded[book.AccountRenamed]) {
 				b.Exec(`insert into seen (position, name) values ($1, $2)`, int64(e.Position), e.Data.To)
 			}))
 			run := r.run(t, sick, other)
@@ -49,7 +49,7 @@ func TestAPoisonEventStopsItsProjectionAlone(t *testing.T) {
 				run.until(p, func(s Status) bool { return s.Ready })
 			}
 			// All of one batch, and the bad one in its middle.
-			bad, err := bank.Accounts.Encode(uuid.New(), book.AccountOpened[bank.Entry]{Name: name}, event.Meta{})
+			bad, err := bank.Ledger.Accounts.Encode(uuid.New(), book.AccountOpened{Name: name}, event.Meta{})
 			require.NoError(t, err)
 			switch name {
 			case "version":
@@ -58,11 +58,11 @@ func TestAPoisonEventStopsItsProjectionAlone(t *testing.T) {
 				bad.Data = []byte(`{"name":7}`)
 			}
 			good := func(name string) event.New {
-				e, err := bank.Accounts.Encode(uuid.New(), book.AccountOpened[bank.Entry]{Name: name}, event.Meta{})
+				e, err := bank.Ledger.Accounts.Encode(uuid.New(), book.AccountOpened{Name: name}, event.Meta{})
 				require.NoError(t, err)
 				return e
 			}
-			moved, err := bank.Accounts.Encode(uuid.New(), book.AccountRenamed[bank.Entry]{To: "z"}, event.Meta{})
+			moved, err := bank.Ledger.Accounts.Encode(uuid.New(), book.AccountRenamed{To: "z"}, event.Meta{})
 			require.NoError(t, err)
 			_, err = r.store.Append(t.Context(), "bank-1", eventstore.NoStream, good("a"), good("b"), bad, good("c"), moved)
 			require.NoError(t, err)

@@ -14,7 +14,6 @@ import (
 	"pgregory.net/rapid"
 
 	"bahi/domain/event"
-	"bahi/domain/ledger/bank"
 	"bahi/domain/ledger/book"
 )
 
@@ -26,7 +25,7 @@ create table seen (position bigint not null, name text not null);
 create table counted (key bigint primary key, n bigint not null);
 -- after fill
 create index seen_position_idx on seen (position);
-`, On(func(b *Batch, e event.Recorded[book.AccountOpened[bank.Entry]]) {
+`, On(func(b *Batch, e event.Recorded[book.AccountOpened]) {
 		b.Exec(`insert into seen (position, name) values ($1, $2)`, int64(e.Position), e.Data.Name)
 		b.Exec(`insert into counted (key, n) values ($1, 1) on conflict (key) do update set n = counted.n + 1`, int64(e.Position)%11)
 	})).Parted(func(r *event.Recorded[any]) (key int64, all bool) { return int64(r.Position) % 11, false })

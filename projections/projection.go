@@ -97,11 +97,11 @@ func (p *Projection) add(eventType string, f Fold) {
 // Personal says whether the tables may hold personal values in clear: it folds events that have some.
 func (p *Projection) Personal() bool { return p.personal }
 
-// On folds events of one type. It gets no clock, context or connection: it can only queue statements,
+// On folds events of one type, in each kind that has it. It gets no clock, context or connection: it can only queue statements,
 // so that a rebuild gives the same tables.
 func On[E any](fold func(*Batch, event.Recorded[E])) Fold {
 	return Fold{
-		types: []string{domain.Catalogue.NameOf(reflect.TypeFor[E]())},
+		types: domain.Catalogue.NamesOf(reflect.TypeFor[E]()),
 		on: func(b *Batch, r event.Recorded[any]) {
 			data, _ := r.Data.(E) // the catalogue decodes this name into E
 			fold(b, event.Recorded[E]{

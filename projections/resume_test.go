@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/event"
-	"bahi/domain/ledger/bank"
 	"bahi/domain/ledger/book"
 )
 
@@ -37,7 +36,7 @@ func TestABuildStartsOverWhereTheProgramMakesOtherTables(t *testing.T) {
 	before := seen("seen", nil)
 	r.half(t, before)
 	after := Define("seen", 1, strings.Replace(seenDDL, "name text not null", "name text not null, length int not null", 1),
-		On(func(b *Batch, e event.Recorded[book.AccountOpened[bank.Entry]]) {
+		On(func(b *Batch, e event.Recorded[book.AccountOpened]) {
 			b.Exec(`insert into seen (position, name, length) values ($1, $2, $3)`, int64(e.Position), e.Data.Name, len(e.Data.Name))
 		}))
 	r.serve(t, after).reached("seen", 800)
@@ -177,7 +176,7 @@ func TestAnIndexThatCannotBeMadeIsToldAndTriedAgain(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	p := Define("seen", 1, "create table seen (position bigint, name text);\n-- after fill\ncreate unique index seen_name_idx on seen (name);\n",
-		On(func(b *Batch, e event.Recorded[book.AccountOpened[bank.Entry]]) {
+		On(func(b *Batch, e event.Recorded[book.AccountOpened]) {
 			b.Exec(`insert into seen values ($1, $2)`, int64(e.Position), e.Data.Name)
 		}))
 	r.add(t, "Ant", "Ant")

@@ -57,7 +57,7 @@ func (r *rig) add(t *testing.T, names ...string) {
 func (r *rig) tryAdd(ctx context.Context, names ...string) error {
 	requests := make([]eventstore.Request, len(names))
 	for i, name := range names {
-		e, err := bank.Accounts.Encode(uuid.New(), book.AccountOpened[bank.Entry]{Name: name}, event.Meta{})
+		e, err := bank.Ledger.Accounts.Encode(uuid.New(), book.AccountOpened{Name: name}, event.Meta{})
 		if err != nil {
 			return err
 		}
@@ -184,7 +184,7 @@ create index seen_position_idx on seen (position);`
 // seen notes the accounts that were opened, each as often as it is folded. With a hook, it first does
 // what that says.
 func seen(name string, hook func(b *Batch, name string)) *Projection {
-	return Define(name, 1, seenDDL, On(func(b *Batch, e event.Recorded[book.AccountOpened[bank.Entry]]) {
+	return Define(name, 1, seenDDL, On(func(b *Batch, e event.Recorded[book.AccountOpened]) {
 		if hook != nil {
 			hook(b, e.Data.Name)
 		}

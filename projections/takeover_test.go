@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/event"
-	"bahi/domain/ledger/bank"
 	"bahi/domain/ledger/book"
 )
 
@@ -62,7 +61,7 @@ func TestAProcessThatHangsLosesItsReactor(t *testing.T) {
 		run := r.running(t, runner, func(ctx context.Context) error {
 			return runner.React(ctx, React("seen", []string{openedName}, func(ctx context.Context, tx pgx.Tx, events []event.Recorded[any]) error {
 				for _, e := range events {
-					hook(e.Data.(book.AccountOpened[bank.Entry]).Name)
+					hook(e.Data.(book.AccountOpened).Name)
 					if _, err := tx.Exec(ctx, `insert into effect values ($1)`, int64(e.Position)); err != nil {
 						return err
 					}

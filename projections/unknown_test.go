@@ -61,7 +61,7 @@ func TestAProgramDoesNotFoldAGenerationOfOtherEventTypes(t *testing.T) {
 	theirs := r.run(t, seen("seen", nil))
 	theirs.reached("seen", 1)
 	theirs.stop()
-	ours := Define("seen", 1, seenDDL, On(func(*Batch, event.Recorded[book.AccountRenamed[bank.Entry]]) {}))
+	ours := Define("seen", 1, seenDDL, On(func(*Batch, event.Recorded[book.AccountRenamed]) {}))
 	require.NotEqual(t, seen("seen", nil).Hash(), ours.Hash())
 	run := r.run(t, ours)
 	r.add(t, "b")
@@ -76,7 +76,7 @@ func TestAProgramDoesNotFoldAGenerationOfOtherEventTypes(t *testing.T) {
 
 func TestTheOrderOfFoldsDoesNotChangeTheHash(t *testing.T) {
 	t.Parallel()
-	names := bank.Accounts.Names()
+	names := bank.Ledger.Accounts.Names()
 	hash := func(names ...string) string { return Define("seen", 1, seenDDL, Apply(names, nil)).Hash() }
 	require.Equal(t, hash(names[0], names[1]), hash(names[1], names[0]))
 	require.NotEqual(t, hash(names[0]), hash(names[1]))

@@ -6,7 +6,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/event"
-	"bahi/domain/ledger/bank"
 	"bahi/domain/ledger/book"
 )
 
@@ -15,7 +14,7 @@ func named(version int, name func(string) string) *Projection {
 	return Define("seen", version, `
 create table seen (position bigint not null, name text not null, length int not null);
 create table note (position bigint not null, version int not null);
-`, On(func(b *Batch, e event.Recorded[book.AccountOpened[bank.Entry]]) {
+`, On(func(b *Batch, e event.Recorded[book.AccountOpened]) {
 		b.Exec(`insert into seen (position, name, length) values ($1, $2, $3)`, int64(e.Position), name(e.Data.Name), version*len(e.Data.Name))
 		b.Exec(`insert into note (position, version) values ($1, $2)`, int64(e.Position), version)
 	})).Comparable(map[string]string{"seen": "position, name"})

@@ -37,11 +37,11 @@ type Reaction struct {
 func Define(name string, reactions ...Reaction) *Reactor {
 	r := &Reactor{Name: name, on: map[reflect.Type]func(*Queue, event.Recorded[any]) error{}}
 	for _, reaction := range reactions {
-		stored := domain.Catalogue.NameOf(reaction.event)
+		stored := domain.Catalogue.NamesOf(reaction.event)
 		if r.on[reaction.event] != nil {
 			panic(fmt.Sprintf("reactor %s takes %s twice", name, stored))
 		}
-		r.types, r.on[reaction.event] = append(r.types, stored), reaction.on
+		r.types, r.on[reaction.event] = append(r.types, stored...), reaction.on
 	}
 	return r
 }

@@ -34,7 +34,7 @@ func (greet) Kind() string { return "greet" }
 
 // greeter is the reactor. An account called sick it cannot greet.
 func greeter(sick error) *Reactor {
-	return Define("greeter", On(func(q *Queue, e event.Recorded[book.AccountOpened[bank.Entry]]) error {
+	return Define("greeter", On(func(q *Queue, e event.Recorded[book.AccountOpened]) error {
 		if e.Data.Name == "sick" && sick != nil {
 			return sick
 		}
@@ -78,7 +78,7 @@ func (r *rig) add(names ...string) []string {
 	r.t.Helper()
 	ids, requests := make([]string, len(names)), make([]eventstore.Request, len(names))
 	for i, name := range names {
-		e, err := bank.Accounts.Encode(uuid.New(), book.AccountOpened[bank.Entry]{Name: name}, event.Meta{})
+		e, err := bank.Ledger.Accounts.Encode(uuid.New(), book.AccountOpened{Name: name}, event.Meta{})
 		require.NoError(r.t, err)
 		ids[i] = e.ID.String()
 		requests[i] = eventstore.Request{Stream: "bank-" + uuid.NewString(), Expected: eventstore.NoStream, Events: []event.New{e}}

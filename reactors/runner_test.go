@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/event"
-	"bahi/domain/ledger/bank"
 	"bahi/domain/ledger/book"
 	"bahi/projections"
 )
@@ -137,7 +136,7 @@ func TestAParkedReactorTriesAgainWhenAsked(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	var mended atomic.Bool
-	run := r.run(r.jobs(Config{}), Define("greeter", On(func(q *Queue, e event.Recorded[book.AccountOpened[bank.Entry]]) error {
+	run := r.run(r.jobs(Config{}), Define("greeter", On(func(q *Queue, e event.Recorded[book.AccountOpened]) error {
 		if !mended.Load() {
 			return errors.New("no words")
 		}
@@ -203,7 +202,7 @@ func TestTheRebuildOfAProjectionRunsNoReactor(t *testing.T) {
 	want := r.add(names(5)...)
 	run.reached(r.head())
 	opened := projections.Define("opened", 1, `create table opened (name text not null);`,
-		projections.On(func(b *projections.Batch, e event.Recorded[book.AccountOpened[bank.Entry]]) {
+		projections.On(func(b *projections.Batch, e event.Recorded[book.AccountOpened]) {
 			b.Exec(`insert into opened values ($1)`, e.Data.Name)
 		}))
 	for range 2 {

@@ -28,7 +28,7 @@ import (
 )
 
 var names = projections.Define("names", 1, `create table name (position bigint, name text);`,
-	projections.On(func(b *projections.Batch, e event.Recorded[book.AccountOpened[bank.Entry]]) {
+	projections.On(func(b *projections.Batch, e event.Recorded[book.AccountOpened]) {
 		b.Exec(`insert into name values ($1, $2)`, int64(e.Position), e.Data.Name)
 	}))
 
@@ -100,7 +100,7 @@ func (s *shelf) add(t *testing.T, name string) event.Position {
 }
 
 func (s *shelf) tryAdd(ctx context.Context, name string) (event.Position, error) {
-	e, err := bank.Accounts.Encode(uuid.New(), book.AccountOpened[bank.Entry]{Name: name}, event.Meta{})
+	e, err := bank.Ledger.Accounts.Encode(uuid.New(), book.AccountOpened{Name: name}, event.Meta{})
 	if err != nil {
 		return 0, err
 	}

@@ -139,9 +139,9 @@ func TestNoViewForgetsTheAskersWorkspace(t *testing.T) {
 	t.Cleanup(store.Close)
 	// Something is there, so that a view goes on to what it asks then.
 	meta := event.Meta{Workspace: asker}
-	account, err := bank.Accounts.Encode(uuid.New(), book.AccountOpened[bank.Entry]{Name: "SBI"}, meta)
+	account, err := bank.Ledger.Accounts.Encode(uuid.New(), book.AccountOpened{Name: "SBI"}, meta)
 	require.NoError(t, err)
-	row, err := bank.Rows.Encode(uuid.New(), book.RowAdded[bank.Entry, bank.Entry]{Account: 1, Date: 20000, In: []bank.Entry{{Amount: 1}}}, meta)
+	row, err := bank.Ledger.Rows.Encode(uuid.New(), book.RowAdded{Account: 1, Date: 20000, In: book.SideOf([]bank.Entry{{Amount: 1}})}, meta)
 	require.NoError(t, err)
 	for _, done := range store.AppendEach(t.Context(), []eventstore.Request{
 		{Stream: "bank-1", Expected: eventstore.NoStream, Events: []event.New{account}},
@@ -253,6 +253,10 @@ func values(t *testing.T, view string, of reflect.Type) (all []reflect.Value) {
 		return all
 	case reflect.TypeFor[error]():
 		return []reflect.Value{reflect.ValueOf(errNoName)}
+	}
+	if of == reflect.TypeFor[*book.Ledger]() {
+		is(bank.Ledger)
+		return all
 	}
 	switch of.Kind() {
 	case reflect.String:

@@ -21,10 +21,10 @@ import (
 
 // The shapes of the bank ledger's events.
 type (
-	accountOpened = book.AccountOpened[bank.Entry]
-	rowAdded      = book.RowAdded[bank.Entry, bank.Entry]
-	rowEdited     = book.RowEdited[bank.Entry, bank.Entry]
-	rowDeleted    = book.RowDeleted[bank.Entry, bank.Entry]
+	accountOpened = book.AccountOpened
+	rowAdded      = book.RowAdded
+	rowEdited     = book.RowEdited
+	rowDeleted    = book.RowDeleted
 )
 
 const (
@@ -97,22 +97,22 @@ func (m *logMaker) now() event.Meta {
 // open opens an account.
 func (m *logMaker) open(ctx context.Context, account int64) error {
 	id := strconv.FormatInt(account, 10)
-	e, err := bank.Accounts.Encode(uuid.Must(uuid.NewV7()), accountOpened{Name: "HDFC Current " + id}, m.now())
+	e, err := bank.Ledger.Accounts.Encode(uuid.Must(uuid.NewV7()), accountOpened{Name: "HDFC Current " + id}, m.now())
 	if err != nil {
 		return err
 	}
-	_, err = m.sys.Store.Append(ctx, bank.Accounts.Stream(id), eventstore.NoStream, e)
+	_, err = m.sys.Store.Append(ctx, bank.Ledger.Accounts.Stream(id), eventstore.NoStream, e)
 	return err
 }
 
 // put appends an event to a row's stream, some time later.
-func (m *logMaker) put(row int64, expected eventstore.Expected, e event.Event[bank.Row]) error {
-	encoded, err := bank.Rows.Encode(uuid.Must(uuid.NewV7()), e, m.now())
+func (m *logMaker) put(row int64, expected eventstore.Expected, e event.Event[book.Row]) error {
+	encoded, err := bank.Ledger.Rows.Encode(uuid.Must(uuid.NewV7()), e, m.now())
 	if err != nil {
 		return err
 	}
 	m.waiting = append(m.waiting, eventstore.Request{
-		Stream: bank.Rows.Stream(strconv.FormatInt(row, 10)), Expected: expected, Events: []event.New{encoded},
+		Stream: bank.Ledger.Rows.Stream(strconv.FormatInt(row, 10)), Expected: expected, Events: []event.New{encoded},
 	})
 	if len(m.waiting) >= m.chunk {
 		return m.flush()
@@ -166,11 +166,11 @@ func (m *logMaker) add(account int64, day unit.Date) error {
 	return m.put(m.row, eventstore.NoStream, e)
 }
 
-func (m *logMaker) entries() []bank.Entry {
-	return []bank.Entry{{
+func (m *logMaker) entries() book.Side {
+	return book.SideOf([]bank.Entry{{
 		Description: book.Text(fmt.Sprintf("%s %s, invoice %d", ways[m.random.IntN(len(ways))], parties[m.random.IntN(len(parties))], 1000+m.random.IntN(9000))),
 		Amount:      unit.Money(10_000 + m.random.IntN(50_000_000)),
-	}}
+	}})
 }
 
 // ago is the day of the i-th of n things that are spread over the last years.
@@ -201,9 +201,9 @@ func (m *logMaker) mixed(ctx context.Context, events int, show func(done, total 
 		}
 		kind := m.random.IntN(100)
 		if row := int64(1 + m.random.IntN(max(1, len(revisions)-1))); kind < 6 && i > lag && revisions[row] >= 0 && touched[row] < i-lag {
-			var e event.Event[bank.Row] = rowDeleted{}
+			var e event.Event[book.Row] = rowDeleted{}
 			if kind > 0 {
-				in, out := m.entries(), []bank.Entry(nil)
+				in, out := m.entries(), book.Side{}
 				e = rowEdited{In: &in, Out: &out}
 			}
 			if err := m.put(row, eventstore.Expected(revisions[row]), e); err != nil {

@@ -284,7 +284,7 @@ func TestATrailThatCannotBeIsRefusedAndNeverEmpty(t *testing.T) {
 	} {
 		auditor.GET("/audit/trail?"+query).Problem(422, "Validation error", wrong[0], wrong[1])
 	}
-	for _, query := range []string{"kind=karigar", "format=xml", "by=guess", "account=0", "account=x"} {
+	for _, query := range []string{"kind=sheep", "format=xml", "by=guess", "account=0", "account=x"} {
 		auditor.GET("/audit/trail?" + query).Status(422)
 	}
 	auditor.GET("/audit/trail?account=99999").Problem(404, "Account not found")
@@ -430,7 +430,7 @@ func TestTheTrailIsWrittenFromTheShell(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, strings.HasPrefix(string(text), "%PDF-1."))
 	for args, why := range map[string]string{
-		"--format pdf -o " + file: "file exists", "--from tomorrow": "--from: expected a date", "--kind karigar": "kind: expected bank, bankrow or bookslock",
+		"--format pdf -o " + file: "file exists", "--from tomorrow": "--from: expected a date", "--kind sheep": "kind: expected one of bank, bankrow",
 		"--account 99999": "Account not found", "--id 7": "id: wants kind too",
 	} {
 		_, wrong, status := attached(t, o, append([]string{"audit", "trail"}, strings.Fields(args)...)...)

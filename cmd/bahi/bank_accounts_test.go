@@ -27,7 +27,7 @@ func TestAnAccountIsOpenedReadRenamedAndDeleted(t *testing.T) {
 	require.Equal(t, a.Header("Bahi-Position"), one.Header("Bahi-Position"))
 	require.Empty(t, one.Header("Warning"))
 
-	renamed := clerk.PUT(fmt.Sprintf("/bank/%d", id), `{"name":"एचडीएफसी"}`).Status(200).Body(fmt.Sprintf(`{"id":%d,"name":"एचडीएफसी","revision":1}`, id))
+	renamed := clerk.PUT(fmt.Sprintf("/bank/%d", id), `{"name":"एचडीएफसी"}`).Status(200).Body(fmt.Sprintf(`{"id":%d,"name":"एचडीएफसी","balance":0,"revision":1}`, id))
 	require.Equal(t, `"1"`, renamed.Header("ETag"))
 	clerk.GET("/banks").Status(200).Body(fmt.Sprintf(`[{"id":%d,"name":"एचडीएफसी","balance":0,"revision":1}]`, id))
 
@@ -57,7 +57,7 @@ func TestAnAccountThatIsRenamedKeepsItsBalance(t *testing.T) {
 	path := fmt.Sprintf("/bank/%d", account)
 
 	// The same name changes nothing, and is no reason to call the balance zero.
-	clerk.PUT(path, `{"name":"HDFC"}`).Status(200).Body(fmt.Sprintf(`{"id":%d,"name":"HDFC","revision":0}`, account))
+	clerk.PUT(path, `{"name":"HDFC"}`).Status(200).Body(fmt.Sprintf(`{"id":%d,"name":"HDFC","balance":12.5,"revision":0}`, account))
 	a := clerk.With("Prefer", "return=representation").PUT(path, `{"name":"HDFC"}`).Status(200).
 		Body(fmt.Sprintf(`{"id":%d,"name":"HDFC","balance":12.5,"revision":0}`, account))
 	require.Equal(t, "return=representation", a.Header("Preference-Applied"))

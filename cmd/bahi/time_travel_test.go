@@ -40,7 +40,7 @@ type replayed struct {
 }
 
 type replayedRow struct {
-	bank.Row
+	book.Row
 
 	id int64
 }
@@ -61,24 +61,24 @@ func replay(t require.TestingT, o *office, workspace uuid.UUID, upTo event.Posit
 		}
 		id, _ := strconv.ParseInt(e.StreamID(), 10, 64)
 		switch data := e.Data.(type) {
-		case book.AccountOpened[bank.Entry]:
+		case book.AccountOpened:
 			r.accounts[id] = data.Name
-		case book.AccountRenamed[bank.Entry]:
+		case book.AccountRenamed:
 			r.accounts[id] = data.To
-		case book.AccountDeleted[bank.Entry]:
+		case book.AccountDeleted:
 			delete(r.accounts, id)
-		case book.RowsPosted[bank.Entry, bank.Entry]:
-			b := data.Evolve(bank.Bulk{})
+		case book.RowsPosted:
+			b := data.Evolve(book.Bulk{})
 			for i := range b.Rows {
-				r.rows[id+int64(i)] = &replayedRow{b.Added(i).Evolve(bank.Row{}), id + int64(i)}
+				r.rows[id+int64(i)] = &replayedRow{b.Added(i).Evolve(book.Row{}), id + int64(i)}
 			}
-		case book.RowsReversed[bank.Entry, bank.Entry]:
-			b := data.Evolve(bank.Bulk{})
+		case book.RowsReversed:
+			b := data.Evolve(book.Bulk{})
 			for i, old := range b.Reverses {
-				r.rows[id+int64(i)] = &replayedRow{b.Added(i).Evolve(bank.Row{}), id + int64(i)}
+				r.rows[id+int64(i)] = &replayedRow{b.Added(i).Evolve(book.Row{}), id + int64(i)}
 				r.rows[old].ReversedBy = id + int64(i)
 			}
-		case event.Event[bank.Row]:
+		case event.Event[book.Row]:
 			if r.rows[id] == nil {
 				r.rows[id] = &replayedRow{id: id}
 			}
@@ -96,6 +96,13 @@ func (r replayed) read(account int64, of *unit.Date) (rows []bankRow, balance de
 		}
 		return int(a - b)
 	})
+	entries := func(side book.Side) []bank.Entry {
+		list, err := book.EntriesOf[bank.Entry](side)
+		if err != nil {
+			panic(err)
+		}
+		return list
+	}
 	lines := func(entries []bank.Entry) []line {
 		list := []line{}
 		for _, e := range entries {
@@ -109,16 +116,16 @@ func (r replayed) read(account int64, of *unit.Date) (rows []bankRow, balance de
 			continue
 		}
 		if !row.Void {
-			for _, e := range row.In {
+			for _, e := range entries(row.In) {
 				balance = balance.Add(e.Amount.Decimal())
 			}
-			for _, e := range row.Out {
+			for _, e := range entries(row.Out) {
 				balance = balance.Sub(e.Amount.Decimal())
 			}
 		}
 		sum := json.Number(balance.String())
 		rows = append(rows, bankRow{
-			ID: id, Date: row.Date.String(), In: lines(row.In), Out: lines(row.Out), Balance: &sum,
+			ID: id, Date: row.Date.String(), In: lines(entries(row.In)), Out: lines(entries(row.Out)), Balance: &sum,
 			Void: row.Void, Reverses: row.Reverses, ReversedBy: row.ReversedBy, Revision: r.revisions[fmt.Sprintf("bankrow-%d", id)],
 		})
 	}
@@ -320,9 +327,11 @@ func (j *journey) audit() {
 		require.NoError(j.t, err)
 		want := map[string]json.RawMessage{}
 		require.NoError(j.t, json.Unmarshal(text, &want))
-		for side, entries := range map[string][]bank.Entry{"in_entries": row.In, "out_entries": row.Out} {
+		for name, side := range map[string]book.Side{"in_entries": row.In, "out_entries": row.Out} {
+			entries, err := book.EntriesOf[bank.Entry](side)
+			require.NoError(j.t, err)
 			for i, e := range entries {
-				want[fmt.Sprintf("%s[%d].amount", side, i)] = json.RawMessage(e.Amount.String())
+				want[fmt.Sprintf("%s[%d].amount", name, i)] = json.RawMessage(e.Amount.String())
 			}
 		}
 		for name, id := range map[string]int64{"reverses": row.Reverses, "reversed_by": row.ReversedBy} {

@@ -2,7 +2,6 @@ package ledger_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -81,28 +80,28 @@ func (o *office) agreeSince(t *testing.T, rt require.TestingT, judge *node, sinc
 		}
 		seen[e.Stream] = true
 		switch category {
-		case bank.Accounts.Category():
-			l, err := commands.Load(t.Context(), from, bank.Accounts, key)
+		case bank.Ledger.Accounts.Category():
+			l, err := commands.Load(t.Context(), from, bank.Ledger.Accounts, key)
 			require.NoError(t, err)
 			a := opened{ID: id(t, key), Name: l.State.Name, Opened: int64(l.State.Opened), Deleted: int64(l.State.Deleted), Revision: l.Revision, Workspace: l.Workspace}
 			if a.Deleted == 0 {
 				a.Deleted = math.MaxInt64
 			}
 			accounts = append(accounts, a)
-		case bank.Bulks.Category():
-			l, err := commands.Load(t.Context(), from, bank.Bulks, key)
+		case bank.Ledger.Bulks.Category():
+			l, err := commands.Load(t.Context(), from, bank.Ledger.Bulks, key)
 			require.NoError(t, err)
 			for i := range l.State.Rows {
 				row := id(t, key) + int64(i)
-				if len(o.names(t, bank.Rows.Stream(idText(row)))) == 0 {
-					rows = append(rows, stands(row, l.State.Added(i).Evolve(bank.Row{}), 0))
+				if len(o.names(t, bank.Ledger.Rows.Stream(idText(row)))) == 0 {
+					rows = append(rows, stands(row, l.State.Added(i).Evolve(book.Row{}), 0))
 				}
 				if l.State.Reverses != nil { // which its row's own stream may not know yet
 					reversed[l.State.Reverses[i]] = row
 				}
 			}
-		case bank.Rows.Category():
-			l, err := commands.Load(t.Context(), from, bank.Rows, key)
+		case bank.Ledger.Rows.Category():
+			l, err := commands.Load(t.Context(), from, bank.Ledger.Rows, key)
 			require.NoError(t, err)
 			switch {
 			case l.State.Exists():
@@ -128,11 +127,11 @@ func (o *office) agreeSince(t *testing.T, rt require.TestingT, judge *node, sinc
 		rows[i].ReversedBy = reversed[rows[i].Row]
 	}
 	schema := o.schema(t)
-	same(t, rt, o, bank.Rows.Stream, func(r standing) int64 { return r.Row }, rows, collect[standing](t, o, `
+	same(t, rt, o, bank.Ledger.Rows.Stream, func(r standing) int64 { return r.Row }, rows, collect[standing](t, o, `
 		select row_id, account_id, date::text, in_entries::text, out_entries::text, deleted, void,
 			coalesce(reverses, 0), coalesce(reversed_by, 0), case when deleted then 0 else revision end
 		from `+schema+`.row_version where to_position = 9223372036854775807 and from_position > $1`, since))
-	same(t, rt, o, bank.Accounts.Stream, func(a opened) int64 { return a.ID }, accounts, collect[opened](t, o, `
+	same(t, rt, o, bank.Ledger.Accounts.Stream, func(a opened) int64 { return a.ID }, accounts, collect[opened](t, o, `
 		select id, name, opened_position, deleted_position, revision, workspace_id from `+schema+`.account where opened_position > $1`, since))
 	for _, l := range locks {
 		require.Equal(rt, []locked{l}, collect[locked](t, o, `select workspace_id, locked_through::text, revision from `+schema+`.books_lock where workspace_id = $1`, l.Workspace))
@@ -169,19 +168,9 @@ func (o *office) tell(t *testing.T, stream string) (text string) {
 	return text
 }
 
-func stands(row int64, r bank.Row, revision int64) standing {
-	text := func(entries []bank.Entry) string {
-		if entries == nil {
-			return "[]"
-		}
-		b, err := json.Marshal(entries)
-		if err != nil {
-			panic(err) // entries are plain
-		}
-		return string(b)
-	}
+func stands(row int64, r book.Row, revision int64) standing {
 	return standing{
-		Row: row, Account: r.Account, Date: r.Date.String(), In: text(r.In), Out: text(r.Out), Deleted: r.Deleted, Void: r.Void,
+		Row: row, Account: r.Account, Date: r.Date.String(), In: string(r.In.JSON()), Out: string(r.Out.JSON()), Deleted: r.Deleted, Void: r.Void,
 		Reverses: r.Reverses, ReversedBy: r.ReversedBy, Revision: revision,
 	}
 }
@@ -227,7 +216,7 @@ func (s *scene) step(n *node, meanwhile bool) error {
 	if len(s.accounts) > 0 {
 		account = rapid.SampledFrom(s.accounts).Draw(s.rt, "account")
 	}
-	change := func(c editRow) error {
+	change := func(c asked) error {
 		_, err := ledger.EditRow(patient(s.t), req, n.Books, bank.Ledger, s.in[row], row, c)
 		return err
 	}
@@ -248,13 +237,13 @@ func (s *scene) step(n *node, meanwhile bool) error {
 	}
 	switch rapid.SampledFrom(steps).Draw(s.rt, "step") {
 	case "open":
-		var out commands.Outcome[bank.Account]
-		if out, err = ledger.OpenAccount(patient(s.t), req, n.Books, bank.Ledger, openBank{Name: "SBI"}); err == nil {
+		var out commands.Outcome[book.Account]
+		if out, err = ledger.OpenAccount(patient(s.t), req, n.Books, bank.Ledger, book.OpenAccount{Name: "SBI"}); err == nil {
 			s.accounts = append(s.accounts, id(s.t, out.ID))
 		}
 	case "rename":
 		name := rapid.StringMatching(`[A-Z]{1,3}`).Draw(s.rt, "name")
-		_, err = ledger.RenameAccount(patient(s.t), req, n.Books, bank.Ledger, account, book.RenameAccount[bank.Entry]{Name: name})
+		_, err = ledger.ChangeAccount(patient(s.t), req, n.Books, bank.Ledger, account, book.ChangeAccount{Name: new(name)})
 	case "delete account":
 		_, err = ledger.DeleteAccount(patient(s.t), req, n.Books, bank.Ledger, account)
 	case "lock":
@@ -266,23 +255,23 @@ func (s *scene) step(n *node, meanwhile bool) error {
 	case "unlock":
 		_, err = n.SetLock(patient(s.t), req, bookslock.Set{})
 	case "add":
-		var out commands.Outcome[bank.Row]
-		if out, err = ledger.AddRow(patient(s.t), req, n.Books, bank.Ledger, account, addRow{Date: s.day(), In: entry}); out.ID != "" {
+		var out commands.Outcome[book.Row]
+		if out, err = ledger.AddRow(patient(s.t), req, n.Books, bank.Ledger, account, asked{Date: new(s.day()), In: entry}); out.ID != "" {
 			begun(id(s.t, out.ID), account, 1)
 		}
 	case "bulk":
-		c := postRows{}
+		var rows []asked
 		for range rapid.IntRange(1, 4).Draw(s.rt, "rows") {
-			c.Rows = append(c.Rows, bulkRow{Date: s.day(), In: entry})
+			rows = append(rows, asked{Date: new(s.day()), In: entry})
 		}
-		var out commands.Outcome[bank.Bulk]
-		if out, err = ledger.PostRows(patient(s.t), req, n.Books, bank.Ledger, account, c); out.ID != "" {
-			begun(id(s.t, out.ID), account, len(c.Rows))
+		var out commands.Outcome[book.Bulk]
+		if out, err = ledger.PostRows(patient(s.t), req, n.Books, bank.Ledger, account, rows); out.ID != "" {
+			begun(id(s.t, out.ID), account, len(rows))
 		}
 	case "edit":
-		err = change(editRow{Out: &entry})
+		err = change(asked{Out: entry})
 	case "move":
-		err = change(editRow{Date: new(s.day())})
+		err = change(asked{Date: new(s.day())})
 	case "delete":
 		_, err = ledger.DeleteRow(patient(s.t), req, n.Books, bank.Ledger, s.in[row], row)
 	case "void":
@@ -298,7 +287,7 @@ func (s *scene) step(n *node, meanwhile bool) error {
 				c.Rows = append(c.Rows, other)
 			}
 		}
-		var out commands.Outcome[bank.Bulk]
+		var out commands.Outcome[book.Bulk]
 		if out, err = ledger.ReverseRows(patient(s.t), req, n.Books, bank.Ledger, s.in[row], c); out.ID != "" {
 			begun(id(s.t, out.ID), s.in[row], len(c.Rows))
 		}
@@ -319,7 +308,7 @@ func TestCommandsAndBooksAgreeWhateverHappens(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := &scene{t: t, rt: rt, o: o, spaces: []uuid.UUID{uuid.New(), uuid.New()}, in: map[int64]int64{}}
 		since := o.head(t)
-		out, err := ledger.OpenAccount(patient(t), as(t, func(r *commands.Request) { r.Workspace = s.spaces[0] }), hands[0].Books, bank.Ledger, openBank{Name: "SBI"})
+		out, err := ledger.OpenAccount(patient(t), as(t, func(r *commands.Request) { r.Workspace = s.spaces[0] }), hands[0].Books, bank.Ledger, book.OpenAccount{Name: "SBI"})
 		require.NoError(rt, err)
 		s.accounts = append(s.accounts, id(t, out.ID))
 		for range rapid.IntRange(3, 12).Draw(rt, "steps") {

@@ -14,6 +14,7 @@ import (
 
 	"bahi/commands"
 	"bahi/domain/event"
+	ledgers "bahi/domain/ledger"
 	"bahi/domain/ledger/book"
 	"bahi/domain/ledger/bookslock"
 	"bahi/domain/number"
@@ -46,12 +47,18 @@ type Books struct {
 // Wait ends when what goes on after the answers is done.
 func (b *Books) Wait() { b.filling.Wait() }
 
-// Govern makes the rules between streams part of a ledger's kinds.
-func Govern[L any, In, Out book.Entry](h *commands.Handler, l book.Ledger[L, In, Out]) {
-	commands.Govern(h, l.Accounts, commands.Rule[book.Account[L]]{
-		Refuses: func(ctx context.Context, from commands.Source, _ book.Account[L], r event.Recorded[event.Event[book.Account[L]]]) error {
-			change, ok := r.Data.(book.AccountChange)
-			if !ok || !change.AccountChange().Deleted {
+// AddRules adds the rules between streams to the kinds of all ledgers.
+func AddRules(h *commands.Handler) {
+	for _, l := range ledgers.All {
+		addRules(h, l)
+	}
+}
+
+func addRules(h *commands.Handler, l *book.Ledger) {
+	commands.Govern(h, l.Accounts, commands.Rule[book.Account]{
+		Refuses: func(ctx context.Context, from commands.Source, _ book.Account, r event.Recorded[event.Event[book.Account]]) error {
+			deleted, ok := r.Data.(book.AccountDeleted)
+			if !ok {
 				return nil
 			}
 			lock, err := commands.Load(ctx, from, bookslock.Kind, r.Meta.Workspace.String())
@@ -60,47 +67,57 @@ func Govern[L any, In, Out book.Entry](h *commands.Handler, l book.Ledger[L, In,
 			}
 			return book.Standing{
 				AccountOpen: true, LockedThrough: lock.State.Through(r.Position), LockMoved: lock.State.MovedAt(r.Position),
-			}.RefusesDeletion(change.AccountChange())
+			}.RefusesDeletion(deleted)
 		},
-		Refusal: func(at event.Position, why string) event.Event[book.Account[L]] {
-			return book.AccountDeletionRefused[L]{Position: at, Why: why}
-		},
-	})
-	commands.Govern(h, l.Rows, commands.Rule[book.Row[In, Out]]{
-		Refuses: func(ctx context.Context, from commands.Source, before book.Row[In, Out], r event.Recorded[event.Event[book.Row[In, Out]]]) error {
-			if change, ok := r.Data.(book.RowChange); ok {
-				switch change.RowChange().Op {
-				case book.Edit, book.Delete, book.Void:
-					if err := before.Settled(); err != nil {
-						return err
-					}
-				case book.Announce, book.Drop, book.Reverse, book.Refuse:
-					return nil // of itself it changes nothing of what the books say
-				case book.Add:
-				}
-			}
-			after := r.Data.Evolve(before)
-			return refuses(ctx, from, l, after.Account, r.Meta, at(r), book.Dates(before, after)...)
-		},
-		Refusal: func(at event.Position, why string) event.Event[book.Row[In, Out]] {
-			return book.RowRefused[In, Out]{Position: at, Why: why}
+		Refusal: func(at event.Position, why string) event.Event[book.Account] {
+			return book.AccountDeletionRefused{Position: at, Why: why}
 		},
 	})
-	commands.Govern(h, l.Bulks, commands.Rule[book.Bulk[In, Out]]{
-		Refuses: func(ctx context.Context, from commands.Source, before book.Bulk[In, Out], r event.Recorded[event.Event[book.Bulk[In, Out]]]) error {
+	commands.Govern(h, l.Rows, commands.Rule[book.Row]{
+		Refuses: func(ctx context.Context, from commands.Source, before book.Row, r event.Recorded[event.Event[book.Row]]) error {
+			after := l.Rows.Evolve(before, r)
+			return missing(l, book.RefusesStep(before, after, func() (book.Standing, error) {
+				return standing(ctx, from, l, after.Account, r.Meta, at(r))
+			}))
+		},
+		Refusal: func(at event.Position, why string) event.Event[book.Row] {
+			return book.RowRefused{Position: at, Why: why}
+		},
+	})
+	commands.Govern(h, l.Bulks, commands.Rule[book.Bulk]{
+		Refuses: func(ctx context.Context, from commands.Source, before book.Bulk, r event.Recorded[event.Event[book.Bulk]]) error {
 			after := l.Bulks.Evolve(before, r)
 			if after.Posted == before.Posted {
 				return nil // it posts nothing
 			}
-			if err := refuses(ctx, from, l, after.Account, r.Meta, at(r), after.Dates()...); err != nil {
+			s, err := standing(ctx, from, l, after.Account, r.Meta, at(r))
+			if err == nil {
+				err = missing(l, s.Refuses(after.Dates()...))
+			}
+			if err != nil || r.Position == eventstore.End { // before the append, it is the writer that reserves the rows
 				return err
 			}
-			return notHeld(ctx, from, l, after, r.StreamID(), r.Position)
+			first, err := strconv.ParseInt(r.StreamID(), 10, 64)
+			if err != nil {
+				return book.ErrNotReserved
+			}
+			return after.NotReserved(first, r.Position, func(row int64) (book.Row, error) {
+				found, err := commands.Load(ctx, from, l.Rows, id(row))
+				return found.State, err
+			})
 		},
-		Refusal: func(at event.Position, why string) event.Event[book.Bulk[In, Out]] {
-			return book.RowsRefused[In, Out]{Position: at, Why: why}
+		Refusal: func(at event.Position, why string) event.Event[book.Bulk] {
+			return book.RowsRefused{Position: at, Why: why}
 		},
 	})
+}
+
+// missing names the ledger's kind of account in a refusal.
+func missing(l *book.Ledger, err error) error {
+	if errors.Is(err, book.ErrNoAccount) {
+		return l.NoAccount
+	}
+	return err
 }
 
 // at is the position that an event is judged at: its own, or that of the decisive event that it only
@@ -112,29 +129,14 @@ func at[E any](r event.Recorded[E]) event.Position {
 	return r.Position
 }
 
-func refuses[L any, In, Out book.Entry](
-	ctx context.Context, from commands.Source, l book.Ledger[L, In, Out], account int64, meta event.Meta, at event.Position, dates ...unit.Date,
-) error {
+// standing is what the rules look at, as of a position.
+func standing(ctx context.Context, from commands.Source, l *book.Ledger, account int64, meta event.Meta, at event.Position) (book.Standing, error) {
 	a, err := commands.Load(ctx, from, l.Accounts, id(account))
 	if err != nil {
-		return err
+		return book.Standing{}, err
 	}
-	through, err := lockedThrough(ctx, from, meta.Workspace, at)
-	if err != nil {
-		return err
-	}
-	err = book.Standing{
-		AccountOpen: a.State.Open(at) && a.Workspace == meta.Workspace, LockedThrough: through,
-	}.Refuses(dates...)
-	if errors.Is(err, book.ErrNoAccount) {
-		return l.NoAccount
-	}
-	return err
-}
-
-func lockedThrough(ctx context.Context, from commands.Source, workspace uuid.UUID, at event.Position) (*unit.Date, error) {
-	lock, err := commands.Load(ctx, from, bookslock.Kind, workspace.String())
-	return lock.State.Through(at), err
+	lock, err := commands.Load(ctx, from, bookslock.Kind, meta.Workspace.String())
+	return book.Standing{AccountOpen: a.State.Open(at) && a.Workspace == meta.Workspace, LockedThrough: lock.State.Through(at)}, err
 }
 
 func id(number int64) string { return strconv.FormatInt(number, 10) }
@@ -147,44 +149,48 @@ func (b *Books) number(series string, count int64) func(context.Context) (string
 }
 
 // OpenAccount opens an account.
-func OpenAccount[L any, In, Out book.Entry](ctx context.Context, req commands.Request, b *Books, l book.Ledger[L, In, Out], c book.OpenAccount[L]) (commands.Outcome[book.Account[L]], error) {
+func OpenAccount(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, c book.OpenAccount) (commands.Outcome[book.Account], error) {
+	c.Ledger = l
 	return commands.Create(ctx, b.Commands, req, l.Accounts, b.number(number.Accounts, 1), c)
 }
 
-// RenameAccount gives an account another name.
-func RenameAccount[L any, In, Out book.Entry](ctx context.Context, req commands.Request, b *Books, l book.Ledger[L, In, Out], account int64, c book.RenameAccount[L]) (commands.Outcome[book.Account[L]], error) {
-	c.Missing = l.NoAccount
+// ChangeAccount gives an account another name or type.
+func ChangeAccount(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, account int64, c book.ChangeAccount) (commands.Outcome[book.Account], error) {
+	c.Ledger = l
 	return commands.Handle(ctx, b.Commands, req, l.Accounts, id(account), c)
 }
 
-// DeleteAccount ends an account and its rows. It answers a conflict while one of them is locked.
-func DeleteAccount[L any, In, Out book.Entry](ctx context.Context, req commands.Request, b *Books, l book.Ledger[L, In, Out], account int64) (commands.Outcome[book.Account[L]], error) {
+// DeleteAccount ends an account and its rows. It returns a conflict while one of them is locked.
+func DeleteAccount(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, account int64) (commands.Outcome[book.Account], error) {
 	earliest, asOf, err := b.Reads.EarliestRow(ctx, req.Workspace, account)
 	if err != nil {
-		return commands.Outcome[book.Account[L]]{}, fmt.Errorf("find the oldest row of account %d: %w", account, err)
+		return commands.Outcome[book.Account]{}, fmt.Errorf("find the oldest row of account %d: %w", account, err)
 	}
-	return commands.Handle(ctx, b.Commands, req, l.Accounts, id(account), book.DeleteAccount[L]{EarliestRow: earliest, RowsAsOf: asOf, Missing: l.NoAccount})
+	return commands.Handle(ctx, b.Commands, req, l.Accounts, id(account), book.DeleteAccount{Ledger: l, EarliestRow: earliest, RowsAsOf: asOf})
 }
 
 // AddRow posts a row to an account.
-func AddRow[L any, In, Out book.Entry](ctx context.Context, req commands.Request, b *Books, l book.Ledger[L, In, Out], account int64, c book.AddRow[In, Out]) (commands.Outcome[book.Row[In, Out]], error) {
-	c.Account, c.Today = account, b.Today()
-	return commands.Create(ctx, b.Commands, req, l.Rows, b.number(number.Rows, 1), c)
+func AddRow(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, account int64, asked book.Asked) (commands.Outcome[book.Row], error) {
+	return commands.Create(ctx, b.Commands, req, l.Rows, b.number(number.Rows, 1), book.AddRow{Ledger: l, Account: account, Today: b.Today(), Asked: asked})
 }
 
 // EditRow changes a row of an account.
-func EditRow[L any, In, Out book.Entry](ctx context.Context, req commands.Request, b *Books, l book.Ledger[L, In, Out], account, row int64, c book.EditRow[In, Out]) (commands.Outcome[book.Row[In, Out]], error) {
-	c.Account, c.Today, c.Missing = account, b.Today(), l.NoRow
-	return handleRow(ctx, req, b, l, row, c)
+func EditRow(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, account, row int64, asked book.Asked) (commands.Outcome[book.Row], error) {
+	return handleRow(ctx, req, b, l, row, book.EditRow{Ledger: l, Account: account, Today: b.Today(), Asked: asked})
 }
 
-// DeleteRow ends a row of an account.
-func DeleteRow[L any, In, Out book.Entry](ctx context.Context, req commands.Request, b *Books, l book.Ledger[L, In, Out], account, row int64) (commands.Outcome[book.Row[In, Out]], error) {
-	return handleRow(ctx, req, b, l, row, book.DeleteRow[In, Out]{Account: account, Missing: l.NoRow})
+// DeleteRow ends a row of an account; of any account where that is 0.
+func DeleteRow(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, account, row int64) (commands.Outcome[book.Row], error) {
+	return handleRow(ctx, req, b, l, row, book.DeleteRow{Ledger: l, Account: account})
+}
+
+// EmptySide removes the entries of a row's OUT side, or of its IN side.
+func EmptySide(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, row int64, out bool) (commands.Outcome[book.Row], error) {
+	return handleRow(ctx, req, b, l, row, book.EmptySide{Ledger: l, Out: out})
 }
 
 // handleRow handles a command on a row, whose own stream may still lack what its bulk has decided.
-func handleRow[L any, In, Out book.Entry](ctx context.Context, req commands.Request, b *Books, l book.Ledger[L, In, Out], row int64, c event.Command[book.Row[In, Out]]) (commands.Outcome[book.Row[In, Out]], error) {
+func handleRow(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, row int64, c event.Command[book.Row]) (commands.Outcome[book.Row], error) {
 	out, err := commands.Handle(ctx, b.Commands, req, l.Rows, id(row), c)
 	if err == nil && !out.Changed { // so that no rule was asked, and the row may have gone with its account
 		a, loadErr := commands.Load(ctx, b.Commands.Fresh(), l.Accounts, id(out.State.Account))
@@ -194,7 +200,7 @@ func handleRow[L any, In, Out book.Entry](ctx context.Context, req commands.Requ
 		return out, loadErr
 	}
 	if errors.Is(err, book.ErrReversing) {
-		if err := settle(ctx, req, b, l, row, out.State.Reversal); err != nil {
+		if err := settle(ctx, req, b, l, row, out.State.Reserved); err != nil {
 			return out, err
 		}
 		return commands.Handle(ctx, b.Commands, req, l.Rows, id(row), c)

@@ -10,17 +10,18 @@ import (
 
 	"bahi/commands"
 	"bahi/domain/event"
+	ledgers "bahi/domain/ledger"
 	"bahi/domain/ledger/book"
 	"bahi/domain/number"
 	"bahi/eventstore"
 )
 
-// PostRows posts rows to an account, all or none (DESIGN.md, hard case 1). It answers as soon as the
-// decisive event is in the log; the rows' own streams are filled afterwards, and by whoever first
-// needs one of them if this process does not come to it.
-func PostRows[L any, In, Out book.Entry](ctx context.Context, req commands.Request, b *Books, l book.Ledger[L, In, Out], account int64, c book.PostRows[In, Out]) (commands.Outcome[book.Bulk[In, Out]], error) {
-	c.Account, c.Today = account, b.Today()
-	out, err := commands.Create(ctx, b.Commands, req, l.Bulks, b.number(number.Rows, int64(len(c.Rows))), c)
+// PostRows posts rows to an account, all or none (DESIGN.md, hard case 1). It returns as soon as the
+// decisive event is in the log. The rows' own streams are filled afterwards; a command that needs one earlier
+// fills them itself.
+func PostRows(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, account int64, rows []book.Asked) (commands.Outcome[book.Bulk], error) {
+	c := book.PostRows{Ledger: l, Account: account, Today: b.Today(), Rows: rows}
+	out, err := commands.Create(ctx, b.Commands, req, l.Bulks, b.number(number.Rows, int64(len(rows))), c)
 	if err != nil || !out.Changed || req.DryRun {
 		return out, err
 	}
@@ -29,7 +30,7 @@ func PostRows[L any, In, Out book.Entry](ctx context.Context, req commands.Reque
 }
 
 // fillAfterwards fills the rows' streams while the caller has the answer already.
-func fillAfterwards[L any, In, Out book.Entry](ctx context.Context, b *Books, l book.Ledger[L, In, Out], out commands.Outcome[book.Bulk[In, Out]]) {
+func fillAfterwards(ctx context.Context, b *Books, l *book.Ledger, out commands.Outcome[book.Bulk]) {
 	after := context.WithoutCancel(ctx)
 	b.filling.Go(func() {
 		first, err := strconv.ParseInt(out.ID, 10, 64)
@@ -37,26 +38,28 @@ func fillAfterwards[L any, In, Out book.Entry](ctx context.Context, b *Books, l 
 			err = fill(after, b, l, first, out.State)
 		}
 		if err != nil {
-			b.Log.Warn("the rows of a bulk were not all filled; whoever needs one will do it", "bulk", out.ID, "error", err)
+			b.Log.Warn("bulk incomplete; missing rows are written on demand", "bulk", out.ID, "error", err)
 		}
 	})
 }
 
-// ResumeBulks fills what earlier processes left unfilled.
-func ResumeBulks[L any, In, Out book.Entry](ctx context.Context, b *Books, l book.Ledger[L, In, Out]) error {
-	bulks, err := b.Reads.UnfinishedBulks(ctx, l.Name)
-	if err != nil {
-		return fmt.Errorf("find unfinished bulks of %s: %w", l.Name, err)
-	}
-	for _, first := range bulks {
-		if err := resume(ctx, b, l, first); err != nil {
-			return err
+// ResumeBulks fills what earlier processes left unfilled, in every ledger.
+func ResumeBulks(ctx context.Context, b *Books) error {
+	for _, l := range ledgers.All {
+		bulks, err := b.Reads.UnfinishedBulks(ctx, l.Name)
+		if err != nil {
+			return fmt.Errorf("find unfinished bulks of %s: %w", l.Name, err)
+		}
+		for _, first := range bulks {
+			if err := resume(ctx, b, l, first); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-func resume[L any, In, Out book.Entry](ctx context.Context, b *Books, l book.Ledger[L, In, Out], first int64) error {
+func resume(ctx context.Context, b *Books, l *book.Ledger, first int64) error {
 	bulk, err := commands.Load(ctx, b.Commands.Fresh(), l.Bulks, id(first))
 	if err != nil {
 		return err
@@ -66,7 +69,7 @@ func resume[L any, In, Out book.Entry](ctx context.Context, b *Books, l book.Led
 
 // fill appends the first event of each row's own stream, and tells the rows that the bulk takes back. The
 // ids are derived from the bulk, so doing it again changes nothing.
-func fill[L any, In, Out book.Entry](ctx context.Context, b *Books, l book.Ledger[L, In, Out], first int64, bulk book.Bulk[In, Out]) error {
+func fill(ctx context.Context, b *Books, l *book.Ledger, first int64, bulk book.Bulk) error {
 	if len(bulk.Rows) == 0 { // it is void
 		return nil
 	}

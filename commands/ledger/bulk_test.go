@@ -15,13 +15,14 @@ import (
 	"bahi/domain/event"
 	"bahi/domain/fault"
 	"bahi/domain/ledger/bank"
+	"bahi/domain/ledger/book"
 	"bahi/domain/unit"
 	"bahi/eventstore"
 	views "bahi/readmodels/ledger"
 )
 
-func three() postRows {
-	return postRows{Rows: []bulkRow{{Date: today, In: rupees(1)}, {Date: today - 1, In: rupees(1)}, {Date: today, In: rupees(1)}}}
+func three() []asked {
+	return []asked{{Date: new(today), In: rupees(1)}, {Date: new(today - 1), In: rupees(1)}, {Date: new(today), In: rupees(1)}}
 }
 
 // postsAndDies posts three rows and dies before their own streams are filled.
@@ -31,7 +32,7 @@ func (n *node) postsAndDies(t *testing.T, account int64) (first int64) {
 	out, err := ledger.PostRows(patient(t), as(t), n.Books, bank.Ledger, account, three())
 	require.NoError(t, err)
 	n.Wait()
-	require.Empty(t, n.o.names(t, bank.Rows.Stream(out.ID)))
+	require.Empty(t, n.o.names(t, bank.Ledger.Rows.Stream(out.ID)))
 	return id(t, out.ID)
 }
 
@@ -44,13 +45,13 @@ func TestABulkIsThereAtOnceAndItsRowsHaveStreamsOfTheirOwn(t *testing.T) {
 	require.NoError(t, err)
 	first := id(t, out.ID)
 	require.Equal(t, first+3, n.add(t, account, today), "its numbers follow one another")
-	rows, total, err := o.views.Rows(patient(t), workspace, "bank", account, views.Selection{Page: 1}, bank.ErrNoAccount)
+	rows, total, err := o.views.Rows(patient(t), workspace, bank.Ledger, account, views.Selection{Page: 1})
 	require.NoError(t, err)
 	require.EqualValues(t, 4, total)
 	require.Equal(t, []int64{first + 1, first, first + 2, first + 3}, []int64{rows[0].ID, rows[1].ID, rows[2].ID, rows[3].ID})
 	n.Wait()
 	for row := first; row < first+3; row++ {
-		require.Equal(t, []string{"BankRowAdded"}, o.names(t, bank.Rows.Stream(idText(row))))
+		require.Equal(t, []string{"BankRowAdded"}, o.names(t, bank.Ledger.Rows.Stream(idText(row))))
 	}
 	unfinished, err := o.views.UnfinishedBulks(patient(t), "bank")
 	require.NoError(t, err)
@@ -64,9 +65,9 @@ func TestEventsThatFillABulkTellOfTheDecisiveOne(t *testing.T) {
 	n := o.node(t)
 	account := n.open(t)
 	first := n.postsAndDies(t, account)
-	require.NoError(t, ledger.ResumeBulks(t.Context(), o.node(t).Books, bank.Ledger))
+	require.NoError(t, ledger.ResumeBulks(t.Context(), o.node(t).Books))
 	var decisive event.Stored
-	for e, err := range o.store.ReadStream(t.Context(), bank.Bulks.Stream(idText(first)), 0, eventstore.Forwards) {
+	for e, err := range o.store.ReadStream(t.Context(), bank.Ledger.Bulks.Stream(idText(first)), 0, eventstore.Forwards) {
 		require.NoError(t, err)
 		decisive = e
 	}
@@ -75,7 +76,7 @@ func TestEventsThatFillABulkTellOfTheDecisiveOne(t *testing.T) {
 	require.Equal(t, "user:7", want.Actor)
 	require.Equal(t, "because", want.Reason)
 	want.Of, want.CausationID = decisive.Position, decisive.ID.String()
-	for e, err := range o.store.ReadStream(t.Context(), bank.Rows.Stream(idText(first+1)), 0, eventstore.Forwards) {
+	for e, err := range o.store.ReadStream(t.Context(), bank.Ledger.Rows.Stream(idText(first+1)), 0, eventstore.Forwards) {
 		require.NoError(t, err)
 		var meta event.Meta
 		require.NoError(t, json.Unmarshal(e.Meta, &meta))
@@ -89,13 +90,13 @@ func TestARefusalsNoteTellsOfWhatItRefuses(t *testing.T) {
 	loser, winner := o.node(t), o.node(t)
 	account := winner.open(t)
 	loser.store.at("bankrow-", winner.locks(t, today-10))
-	out, err := ledger.AddRow(patient(t), as(t), loser.Books, bank.Ledger, account, addRow{Date: today - 10, In: rupees(1)})
+	out, err := ledger.AddRow(patient(t), as(t), loser.Books, bank.Ledger, account, asked{Date: new(today - 10), In: rupees(1)})
 	require.ErrorIs(t, err, errLocked)
 	var void uuid.UUID
 	var at event.Position
-	for e, err := range o.store.ReadStream(t.Context(), bank.Rows.Stream(out.ID), 0, eventstore.Forwards) {
+	for e, err := range o.store.ReadStream(t.Context(), bank.Ledger.Rows.Stream(out.ID), 0, eventstore.Forwards) {
 		require.NoError(t, err)
-		r, err := bank.Rows.Decode(e)
+		r, err := bank.Ledger.Rows.Decode(e)
 		require.NoError(t, err)
 		require.Equal(t, "user:7", r.Meta.Actor)
 		require.Equal(t, workspace, r.Meta.Workspace)
@@ -112,7 +113,7 @@ func TestAnUnfilledRowIsFilledByWhoeverNeedsIt(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(req commands.Request, n *node, account, row int64) error{
 		"edit": func(req commands.Request, n *node, account, row int64) error {
-			_, err := ledger.EditRow(patient(t), req, n.Books, bank.Ledger, account, row, editRow{In: new(rupees(5))})
+			_, err := ledger.EditRow(patient(t), req, n.Books, bank.Ledger, account, row, asked{In: rupees(5)})
 			return err
 		},
 		"delete": func(req commands.Request, n *node, account, row int64) error {
@@ -134,12 +135,12 @@ func TestAnUnfilledRowIsFilledByWhoeverNeedsIt(t *testing.T) {
 			other := o.node(t)
 			match := as(t, keyed, func(r *commands.Request) { r.IfMatch = &o.row(t, account, first+1).Revision })
 			require.NoError(t, change(match, other, account, first+1))
-			require.Len(t, o.names(t, bank.Rows.Stream(idText(first+1))), 2)
+			require.Len(t, o.names(t, bank.Ledger.Rows.Stream(idText(first+1))), 2)
 			o.agree(t)
 			require.NoError(t, change(match, n, account, first+1), "and the same again is the same")
-			require.Len(t, o.names(t, bank.Rows.Stream(idText(first+1))), 2)
+			require.Len(t, o.names(t, bank.Ledger.Rows.Stream(idText(first+1))), 2)
 
-			require.NoError(t, ledger.ResumeBulks(patient(t), o.node(t).Books, bank.Ledger))
+			require.NoError(t, ledger.ResumeBulks(patient(t), o.node(t).Books))
 			unfinished, err = o.views.UnfinishedBulks(patient(t), "bank")
 			require.NoError(t, err)
 			require.Empty(t, unfinished)
@@ -156,11 +157,11 @@ func TestRowsThatNoBulkHasAreNotFound(t *testing.T) {
 	first := n.postsAndDies(t, account)
 	for name, err := range map[string]error{
 		"no such row": func() error {
-			_, err := ledger.EditRow(patient(t), as(t), n.Books, bank.Ledger, account, first+3, editRow{Date: new(today - 2)})
+			_, err := ledger.EditRow(patient(t), as(t), n.Books, bank.Ledger, account, first+3, asked{Date: new(today - 2)})
 			return err
 		}(),
 		"another account": func() error {
-			_, err := ledger.EditRow(patient(t), as(t), n.Books, bank.Ledger, account+1, first, editRow{Date: new(today - 2)})
+			_, err := ledger.EditRow(patient(t), as(t), n.Books, bank.Ledger, account+1, first, asked{Date: new(today - 2)})
 			return err
 		}(),
 		"another workspace": func() error {
@@ -169,7 +170,7 @@ func TestRowsThatNoBulkHasAreNotFound(t *testing.T) {
 			return err
 		}(),
 	} {
-		require.ErrorIs(t, err, bank.ErrNoRow, name)
+		require.ErrorIs(t, err, bank.Ledger.NoRow, name)
 	}
 }
 
@@ -183,14 +184,14 @@ func TestSeveralProcessesFillABulkOnce(t *testing.T) {
 	for range 4 {
 		other := o.node(t)
 		all.Go(func() {
-			if err := ledger.ResumeBulks(patient(t), other.Books, bank.Ledger); err != nil {
+			if err := ledger.ResumeBulks(patient(t), other.Books); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	all.Wait()
 	for row := first; row < first+3; row++ {
-		require.Equal(t, []string{"BankRowAdded"}, o.names(t, bank.Rows.Stream(idText(row))))
+		require.Equal(t, []string{"BankRowAdded"}, o.names(t, bank.Ledger.Rows.Stream(idText(row))))
 	}
 	o.agree(t)
 }
@@ -202,9 +203,9 @@ func TestABulkThatCannotBeFilledNowIsAnsweredAllTheSame(t *testing.T) {
 	account := n.open(t)
 	first := n.postsAndDies(t, account)
 	n.store.fails(eventstore.ErrUnavailable)
-	require.ErrorIs(t, ledger.ResumeBulks(patient(t), n.Books, bank.Ledger), eventstore.ErrUnavailable)
+	require.ErrorIs(t, ledger.ResumeBulks(patient(t), n.Books), eventstore.ErrUnavailable)
 	n.store.fails(eventstore.ErrUnavailable)
-	_, err := ledger.EditRow(patient(t), as(t), n.Books, bank.Ledger, account, first, editRow{Date: new(today - 2)})
+	_, err := ledger.EditRow(patient(t), as(t), n.Books, bank.Ledger, account, first, asked{Date: new(today - 2)})
 	require.ErrorIs(t, err, eventstore.ErrUnavailable, "and not that there is no such row")
 }
 
@@ -213,7 +214,7 @@ func TestABulkWithAKeyIsPostedOnce(t *testing.T) {
 	o := openOffice(t)
 	one, two := o.node(t), o.node(t)
 	account := one.open(t)
-	post := func(n *node) commands.Outcome[bank.Bulk] {
+	post := func(n *node) commands.Outcome[book.Bulk] {
 		out, err := ledger.PostRows(patient(t), as(t, keyed), n.Books, bank.Ledger, account, three())
 		require.NoError(t, err)
 		n.Wait()
@@ -223,7 +224,7 @@ func TestABulkWithAKeyIsPostedOnce(t *testing.T) {
 	again := post(two)
 	first.Replayed = true
 	require.Equal(t, first, again)
-	_, total, err := o.views.Rows(patient(t), workspace, "bank", account, views.Selection{Page: 1}, bank.ErrNoAccount)
+	_, total, err := o.views.Rows(patient(t), workspace, bank.Ledger, account, views.Selection{Page: 1})
 	require.NoError(t, err)
 	require.EqualValues(t, 3, total)
 	o.agree(t)
@@ -248,12 +249,12 @@ func TestBooksThatDoNotAnswerAreNotTakenForEmpty(t *testing.T) {
 	n.Reads = blind{}
 	_, err := ledger.DeleteAccount(patient(t), as(t), n.Books, bank.Ledger, account)
 	require.ErrorIs(t, err, errCrash)
-	_, err = ledger.EditRow(patient(t), as(t), n.Books, bank.Ledger, account, 1, editRow{Date: new(today)})
+	_, err = ledger.EditRow(patient(t), as(t), n.Books, bank.Ledger, account, 1, asked{Date: new(today)})
 	require.ErrorIs(t, err, errCrash)
 	_, refused := errors.AsType[*fault.Error](err)
 	require.False(t, refused)
-	require.ErrorIs(t, ledger.ResumeBulks(patient(t), n.Books, bank.Ledger), errCrash)
-	require.Equal(t, []string{"BankAccountOpened"}, o.names(t, bank.Accounts.Stream(idText(account))))
+	require.ErrorIs(t, ledger.ResumeBulks(patient(t), n.Books), errCrash)
+	require.Equal(t, []string{"BankAccountOpened"}, o.names(t, bank.Ledger.Accounts.Stream(idText(account))))
 }
 
 // A projection that stands still does not know the newest rows, and answers what it has. For what a
@@ -277,10 +278,10 @@ func TestBooksThatAreLateAreNotTakenForComplete(t *testing.T) {
 	}
 	_, err = ledger.DeleteAccount(patient(t), as(t), n.Books, bank.Ledger, account)
 	unavailable(err)
-	_, err = ledger.EditRow(patient(t), as(t), n.Books, bank.Ledger, account, id(t, bulk.ID), editRow{Date: new(today - 2)})
+	_, err = ledger.EditRow(patient(t), as(t), n.Books, bank.Ledger, account, id(t, bulk.ID), asked{Date: new(today - 2)})
 	unavailable(err)
-	require.Equal(t, []string{"BankAccountOpened"}, o.names(t, bank.Accounts.Stream(idText(account))))
-	unavailable(ledger.ResumeBulks(patient(t), n.Books, bank.Ledger))
+	require.Equal(t, []string{"BankAccountOpened"}, o.names(t, bank.Ledger.Accounts.Stream(idText(account))))
+	unavailable(ledger.ResumeBulks(patient(t), n.Books))
 }
 
 // park makes the books stand still at an event that they cannot read.

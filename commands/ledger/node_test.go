@@ -33,13 +33,8 @@ import (
 	views "bahi/readmodels/ledger"
 )
 
-type (
-	addRow   = book.AddRow[bank.Entry, bank.Entry]
-	editRow  = book.EditRow[bank.Entry, bank.Entry]
-	postRows = book.PostRows[bank.Entry, bank.Entry]
-	bulkRow  = book.BulkRow[bank.Entry, bank.Entry]
-	openBank = book.OpenAccount[bank.Entry]
-)
+// asked is what is wanted of a row.
+type asked = book.Asked
 
 var (
 	today     = unit.DateOf(time.Date(2025, 6, 1, 0, 0, 0, 0, time.UTC))
@@ -48,7 +43,10 @@ var (
 	errCrash  = errors.New("the process is gone")
 )
 
-func rupees(n int64) []bank.Entry { return []bank.Entry{{Amount: unit.Money(100 * n)}} }
+// rupees asks for an entry of n rupees, and booked is the side that has it.
+func rupees(n int64) book.Given { return book.Entries([]bank.Entry{{Amount: unit.Money(100 * n)}}) }
+
+func booked(n int64) book.Side { return book.SideOf([]bank.Entry{{Amount: unit.Money(100 * n)}}) }
 
 // office is a database with the books kept up to date.
 type office struct {
@@ -173,7 +171,7 @@ func (o *office) node(t *testing.T) *node {
 	t.Helper()
 	n := o.hasty(t)
 	n.store.dead = false
-	ledger.Govern(n.Commands, bank.Ledger)
+	ledger.AddRules(n.Commands)
 	return n
 }
 
@@ -227,14 +225,14 @@ func idText(n int64) string { return strconv.FormatInt(n, 10) }
 
 func (n *node) open(t *testing.T) int64 {
 	t.Helper()
-	out, err := ledger.OpenAccount(patient(t), as(t), n.Books, bank.Ledger, openBank{Name: "SBI"})
+	out, err := ledger.OpenAccount(patient(t), as(t), n.Books, bank.Ledger, book.OpenAccount{Name: "SBI"})
 	require.NoError(t, err)
 	return id(t, out.ID)
 }
 
 func (n *node) add(t *testing.T, account int64, date unit.Date) int64 {
 	t.Helper()
-	out, err := ledger.AddRow(patient(t), as(t), n.Books, bank.Ledger, account, addRow{Date: date, In: rupees(1)})
+	out, err := ledger.AddRow(patient(t), as(t), n.Books, bank.Ledger, account, asked{Date: new(date), In: rupees(1)})
 	require.NoError(t, err)
 	return id(t, out.ID)
 }
@@ -257,8 +255,8 @@ func (n *node) locks(t *testing.T, through unit.Date) func() error {
 // row reads a row, nil when it is not there.
 func (o *office) row(t *testing.T, account, row int64) *views.Row {
 	t.Helper()
-	r, err := o.views.Row(patient(t), workspace, "bank", account, row, views.As{}, bank.ErrNoRow)
-	if errors.Is(err, bank.ErrNoRow) {
+	r, err := o.views.Row(patient(t), workspace, bank.Ledger, account, row, views.As{})
+	if errors.Is(err, bank.Ledger.NoRow) {
 		return nil
 	}
 	require.NoError(t, err)

@@ -53,16 +53,16 @@ func TestARowThatLostToTheLockNeverWas(t *testing.T) {
 	lost(t, func(t *testing.T, o *office, loser, winner *node, noted bool) {
 		account := winner.open(t)
 		loser.loses("bankrow-", noted, winner.locks(t, today-10))
-		out, err := ledger.AddRow(patient(t), as(t), loser.Books, bank.Ledger, account, addRow{Date: today - 10, In: rupees(1)})
+		out, err := ledger.AddRow(patient(t), as(t), loser.Books, bank.Ledger, account, asked{Date: new(today - 10), In: rupees(1)})
 		require.ErrorIs(t, err, errLocked)
 		row := id(t, out.ID)
 		require.Equal(t, refusedNames(noted, "BankRowAdded", "BankRowRefused"), o.names(t, "bankrow-"+out.ID))
 		require.Nil(t, o.row(t, account, row))
 		for _, n := range []*node{loser, winner, o.node(t)} {
-			_, err = ledger.EditRow(patient(t), as(t), n.Books, bank.Ledger, account, row, editRow{Date: new(today)})
-			require.ErrorIs(t, err, bank.ErrNoRow)
+			_, err = ledger.EditRow(patient(t), as(t), n.Books, bank.Ledger, account, row, asked{Date: new(today)})
+			require.ErrorIs(t, err, bank.Ledger.NoRow)
 			_, err = ledger.DeleteRow(patient(t), as(t), n.Books, bank.Ledger, account, row)
-			require.ErrorIs(t, err, bank.ErrNoRow)
+			require.ErrorIs(t, err, bank.Ledger.NoRow)
 		}
 		o.agree(t)
 	})
@@ -74,9 +74,9 @@ func TestAnEditThatLostToTheLockLeavesTheRowAsItWas(t *testing.T) {
 		account := winner.open(t)
 		row := winner.add(t, account, today-10)
 		loser.loses("bankrow-", noted, winner.locks(t, today-10))
-		_, err := ledger.EditRow(patient(t), as(t), loser.Books, bank.Ledger, account, row, editRow{In: new(rupees(2))})
+		_, err := ledger.EditRow(patient(t), as(t), loser.Books, bank.Ledger, account, row, asked{In: rupees(2)})
 		require.ErrorIs(t, err, errLocked)
-		stream := bank.Rows.Stream(idText(row))
+		stream := bank.Ledger.Rows.Stream(idText(row))
 		require.Equal(t, refusedNames(noted, "BankRowAdded", "BankRowEdited", "BankRowRefused"), o.names(t, stream))
 		found := o.row(t, account, row)
 		require.Equal(t, "1", found.Cash.String())
@@ -85,9 +85,9 @@ func TestAnEditThatLostToTheLockLeavesTheRowAsItWas(t *testing.T) {
 		for i, n := range []*node{loser, winner} {
 			match := o.row(t, account, row).Revision
 			out, err := ledger.EditRow(patient(t), as(t, func(r *commands.Request) { r.IfMatch = &match }), n.Books, bank.Ledger, account, row,
-				editRow{Out: new(rupees(int64(5 + i)))})
+				asked{Out: rupees(int64(5 + i))})
 			require.NoError(t, err, "the revision that a read shows is the one to match")
-			require.Equal(t, bank.Row{Account: account, Date: today - 10, In: rupees(1), Out: rupees(int64(5 + i))}, out.State)
+			require.Equal(t, book.Row{Account: account, Date: today - 10, In: booked(1), Out: booked(int64(5 + i))}, out.State)
 		}
 		require.Equal(t, "-5", o.row(t, account, row).Cash.String())
 		o.agree(t)
@@ -122,14 +122,14 @@ func TestAMoveIsVoidWhenEitherOfItsDatesIsLocked(t *testing.T) {
 			loser, winner := o.node(t), o.node(t)
 			account := winner.open(t)
 			row := winner.add(t, account, dates[0])
-			move := editRow{Date: &dates[1]}
+			move := asked{Date: &dates[1]}
 			loser.store.at("bankrow-", winner.locks(t, today-10))
 			_, err := ledger.EditRow(patient(t), as(t), loser.Books, bank.Ledger, account, row, move)
 			require.ErrorIs(t, err, errLocked)
 			require.Equal(t, dates[0], o.row(t, account, row).Date)
 			_, err = ledger.EditRow(patient(t), as(t), loser.Books, bank.Ledger, account, row, move)
 			require.ErrorIs(t, err, errLocked, "and is refused before it, once that is known")
-			require.Len(t, o.names(t, bank.Rows.Stream(idText(row))), 3)
+			require.Len(t, o.names(t, bank.Ledger.Rows.Stream(idText(row))), 3)
 			o.agree(t)
 		})
 	}
@@ -145,12 +145,12 @@ func TestARowThatLostToTheDeletionOfItsAccountNeverWas(t *testing.T) {
 			return err
 		}
 		loser.loses("bankrow-", noted, deletes)
-		out, err := ledger.AddRow(patient(t), as(t), loser.Books, bank.Ledger, account, addRow{Date: today, In: rupees(1)})
-		require.ErrorIs(t, err, bank.ErrNoAccount)
+		out, err := ledger.AddRow(patient(t), as(t), loser.Books, bank.Ledger, account, asked{Date: new(today), In: rupees(1)})
+		require.ErrorIs(t, err, bank.Ledger.NoAccount)
 		require.Nil(t, o.row(t, account, id(t, out.ID)))
 		require.Nil(t, o.row(t, account, row))
-		_, err = ledger.EditRow(patient(t), as(t), loser.Books, bank.Ledger, account, row, editRow{In: new(rupees(2))})
-		require.ErrorIs(t, err, bank.ErrNoAccount, "later calls by row id are 404")
+		_, err = ledger.EditRow(patient(t), as(t), loser.Books, bank.Ledger, account, row, asked{In: rupees(2)})
+		require.ErrorIs(t, err, bank.Ledger.NoAccount, "later calls by row id are 404")
 		o.agree(t)
 	})
 }
@@ -160,21 +160,21 @@ func TestABulkThatLostIsVoidAsAWhole(t *testing.T) {
 	lost(t, func(t *testing.T, o *office, loser, winner *node, noted bool) {
 		account := winner.open(t)
 		loser.loses("bankbulk-", noted, winner.locks(t, today-10))
-		out, err := ledger.PostRows(patient(t), as(t), loser.Books, bank.Ledger, account, postRows{Rows: []bulkRow{
-			{Date: today, In: rupees(1)}, {Date: today - 10, In: rupees(1)},
-		}})
+		out, err := ledger.PostRows(patient(t), as(t), loser.Books, bank.Ledger, account, []asked{
+			{Date: new(today), In: rupees(1)}, {Date: new(today - 10), In: rupees(1)},
+		})
 		require.ErrorIs(t, err, errLocked)
 		loser.Wait()
 		first := id(t, out.ID)
-		require.Equal(t, refusedNames(noted, "BankRowsPosted", "BankRowsRefused"), o.names(t, bank.Bulks.Stream(out.ID)))
+		require.Equal(t, refusedNames(noted, "BankRowsPosted", "BankRowsRefused"), o.names(t, bank.Ledger.Bulks.Stream(out.ID)))
 		for row := first; row < first+2; row++ {
 			require.Nil(t, o.row(t, account, row))
-			require.Empty(t, o.names(t, bank.Rows.Stream(idText(row))))
-			_, err = ledger.EditRow(patient(t), as(t), loser.Books, bank.Ledger, account, row, editRow{Date: new(today)})
-			require.ErrorIs(t, err, bank.ErrNoRow)
+			require.Empty(t, o.names(t, bank.Ledger.Rows.Stream(idText(row))))
+			_, err = ledger.EditRow(patient(t), as(t), loser.Books, bank.Ledger, account, row, asked{Date: new(today)})
+			require.ErrorIs(t, err, bank.Ledger.NoRow)
 		}
-		require.NoError(t, ledger.ResumeBulks(patient(t), winner.Books, bank.Ledger))
-		require.Empty(t, o.names(t, bank.Rows.Stream(out.ID)))
+		require.NoError(t, ledger.ResumeBulks(patient(t), winner.Books))
+		require.Empty(t, o.names(t, bank.Ledger.Rows.Stream(out.ID)))
 		o.agree(t)
 	})
 }
@@ -187,16 +187,16 @@ func TestTheDeletionOfAnAccountThatLostToTheLockNeverWas(t *testing.T) {
 		loser.loses("bank-", noted, winner.locks(t, today-10))
 		_, err := ledger.DeleteAccount(patient(t), as(t), loser.Books, bank.Ledger, account)
 		require.ErrorIs(t, err, errLocked)
-		stream := bank.Accounts.Stream(idText(account))
+		stream := bank.Ledger.Accounts.Stream(idText(account))
 		require.Equal(t, refusedNames(noted, "BankAccountOpened", "BankAccountDeleted", "BankAccountDeletionRefused"), o.names(t, stream))
 		require.NotNil(t, o.row(t, account, row))
 		_, err = ledger.DeleteAccount(patient(t), as(t), loser.Books, bank.Ledger, account)
 		require.ErrorIs(t, err, errLocked)
 		for _, n := range []*node{loser, winner} {
-			a, err := o.views.Account(patient(t), workspace, "bank", account, views.As{}, bank.ErrNoAccount)
+			a, err := o.views.Account(patient(t), workspace, bank.Ledger, account, views.As{})
 			require.NoError(t, err)
-			_, err = ledger.RenameAccount(patient(t), as(t, func(r *commands.Request) { r.IfMatch = &a.Revision }), n.Books, bank.Ledger, account,
-				book.RenameAccount[bank.Entry]{Name: a.Name + "I"})
+			_, err = ledger.ChangeAccount(patient(t), as(t, func(r *commands.Request) { r.IfMatch = &a.Revision }), n.Books, bank.Ledger, account,
+				book.ChangeAccount{Name: new(a.Name + "I")})
 			require.NoError(t, err)
 			n.add(t, account, today)
 		}
@@ -214,13 +214,13 @@ func TestARowOfADeletedAccountIsGoneAlsoForWhatChangesNothing(t *testing.T) {
 	n := o.node(t)
 	account := n.open(t)
 	row := n.add(t, account, today)
-	same := editRow{Date: new(today)}
+	same := asked{Date: new(today)}
 	_, err := ledger.EditRow(patient(t), as(t), n.Books, bank.Ledger, account, row, same)
 	require.NoError(t, err)
 	_, err = ledger.DeleteAccount(patient(t), as(t), n.Books, bank.Ledger, account)
 	require.NoError(t, err)
 	_, err = ledger.EditRow(patient(t), as(t), n.Books, bank.Ledger, account, row, same)
-	require.ErrorIs(t, err, bank.ErrNoRow)
+	require.ErrorIs(t, err, bank.Ledger.NoRow)
 	o.agree(t)
 }
 
@@ -262,18 +262,18 @@ func TestAnAccountOpenedOnOneNodeTakesRowsOnAnotherAtOnce(t *testing.T) {
 	for range 20 {
 		account := one.open(t)
 		row := two.add(t, account, today)
-		_, err := ledger.EditRow(patient(t), as(t), one.Books, bank.Ledger, account, row, editRow{In: new(rupees(2))})
+		_, err := ledger.EditRow(patient(t), as(t), one.Books, bank.Ledger, account, row, asked{In: rupees(2)})
 		require.NoError(t, err)
 		_, err = ledger.DeleteAccount(patient(t), as(t), two.Books, bank.Ledger, account)
 		require.NoError(t, err)
-		_, err = ledger.AddRow(patient(t), as(t), one.Books, bank.Ledger, account, addRow{Date: today, In: rupees(1)})
-		require.ErrorIs(t, err, bank.ErrNoAccount)
+		_, err = ledger.AddRow(patient(t), as(t), one.Books, bank.Ledger, account, asked{Date: new(today), In: rupees(1)})
+		require.ErrorIs(t, err, bank.Ledger.NoAccount)
 	}
 	for i := range 20 {
 		account := one.open(t)
 		through := today - unit.Date(60-i)
 		one.lock(t, &through)
-		_, err := ledger.AddRow(patient(t), as(t), two.Books, bank.Ledger, account, addRow{Date: through, In: rupees(1)})
+		_, err := ledger.AddRow(patient(t), as(t), two.Books, bank.Ledger, account, asked{Date: new(through), In: rupees(1)})
 		require.Error(t, err)
 		two.lock(t, nil)
 		one.add(t, account, through)
@@ -291,21 +291,21 @@ func TestTheLockCountsForItsOwnWorkspace(t *testing.T) {
 	require.NoError(t, err)
 	row := n.add(t, account, today-5)
 
-	_, err = ledger.AddRow(patient(t), foreign, n.Books, bank.Ledger, account, addRow{Date: today, In: rupees(1)})
-	require.ErrorIs(t, err, bank.ErrNoAccount)
-	_, err = ledger.PostRows(patient(t), foreign, n.Books, bank.Ledger, account, postRows{Rows: []bulkRow{{Date: today, In: rupees(1)}}})
-	require.ErrorIs(t, err, bank.ErrNoAccount)
-	_, err = ledger.EditRow(patient(t), foreign, n.Books, bank.Ledger, account, row, editRow{In: new(rupees(2))})
-	require.ErrorIs(t, err, bank.ErrNoRow)
+	_, err = ledger.AddRow(patient(t), foreign, n.Books, bank.Ledger, account, asked{Date: new(today), In: rupees(1)})
+	require.ErrorIs(t, err, bank.Ledger.NoAccount)
+	_, err = ledger.PostRows(patient(t), foreign, n.Books, bank.Ledger, account, []asked{{Date: new(today), In: rupees(1)}})
+	require.ErrorIs(t, err, bank.Ledger.NoAccount)
+	_, err = ledger.EditRow(patient(t), foreign, n.Books, bank.Ledger, account, row, asked{In: rupees(2)})
+	require.ErrorIs(t, err, bank.Ledger.NoRow)
 	_, err = ledger.DeleteRow(patient(t), foreign, n.Books, bank.Ledger, account, row)
-	require.ErrorIs(t, err, bank.ErrNoRow)
-	_, err = ledger.RenameAccount(patient(t), foreign, n.Books, bank.Ledger, account, book.RenameAccount[bank.Entry]{Name: "mine"})
-	require.ErrorIs(t, err, bank.ErrNoAccount)
+	require.ErrorIs(t, err, bank.Ledger.NoRow)
+	_, err = ledger.ChangeAccount(patient(t), foreign, n.Books, bank.Ledger, account, book.ChangeAccount{Name: new("mine")})
+	require.ErrorIs(t, err, bank.Ledger.NoAccount)
 	_, err = ledger.DeleteAccount(patient(t), foreign, n.Books, bank.Ledger, account)
-	require.ErrorIs(t, err, bank.ErrNoAccount)
+	require.ErrorIs(t, err, bank.Ledger.NoAccount)
 
 	// A node that looks at nothing writes into it, and still nobody sees it.
-	out, err := ledger.AddRow(patient(t), foreign, o.hasty(t).Books, bank.Ledger, account, addRow{Date: today, In: rupees(7)})
+	out, err := ledger.AddRow(patient(t), foreign, o.hasty(t).Books, bank.Ledger, account, asked{Date: new(today), In: rupees(7)})
 	require.NoError(t, err)
 	require.Nil(t, o.row(t, account, id(t, out.ID)))
 	o.agree(t)
@@ -320,19 +320,19 @@ func TestADryRunSaysWhatTheRulesWouldSay(t *testing.T) {
 	n.lock(t, new(today-10))
 	head := o.head(t)
 	dry := as(t, dryRun)
-	out, err := ledger.AddRow(patient(t), dry, n.Books, bank.Ledger, account, addRow{Date: today, In: rupees(1)})
+	out, err := ledger.AddRow(patient(t), dry, n.Books, bank.Ledger, account, asked{Date: new(today), In: rupees(1)})
 	require.NoError(t, err)
 	require.Empty(t, out.ID)
-	require.Equal(t, bank.Row{Account: account, Date: today, In: rupees(1)}, out.State)
-	_, err = ledger.AddRow(patient(t), dry, n.Books, bank.Ledger, account, addRow{Date: today - 10, In: rupees(1)})
+	require.Equal(t, book.Row{Account: account, Date: today, In: booked(1)}, out.State)
+	_, err = ledger.AddRow(patient(t), dry, n.Books, bank.Ledger, account, asked{Date: new(today - 10), In: rupees(1)})
 	require.ErrorIs(t, err, errLocked)
-	_, err = ledger.AddRow(patient(t), dry, n.Books, bank.Ledger, account+1, addRow{Date: today, In: rupees(1)})
-	require.ErrorIs(t, err, bank.ErrNoAccount)
-	_, err = ledger.EditRow(patient(t), dry, n.Books, bank.Ledger, account, row, editRow{In: new(rupees(2))})
+	_, err = ledger.AddRow(patient(t), dry, n.Books, bank.Ledger, account+1, asked{Date: new(today), In: rupees(1)})
+	require.ErrorIs(t, err, bank.Ledger.NoAccount)
+	_, err = ledger.EditRow(patient(t), dry, n.Books, bank.Ledger, account, row, asked{In: rupees(2)})
 	require.ErrorIs(t, err, errLocked)
 	_, err = ledger.DeleteAccount(patient(t), dry, n.Books, bank.Ledger, account)
 	require.ErrorIs(t, err, errLocked)
-	bulk, err := ledger.PostRows(patient(t), dry, n.Books, bank.Ledger, account, postRows{Rows: []bulkRow{{Date: today, In: rupees(1)}}})
+	bulk, err := ledger.PostRows(patient(t), dry, n.Books, bank.Ledger, account, []asked{{Date: new(today), In: rupees(1)}})
 	require.NoError(t, err)
 	require.Len(t, bulk.State.Rows, 1)
 	_, err = n.SetLock(patient(t), dry, bookslock.Set{})
@@ -349,7 +349,7 @@ func TestVoidWritesWithAKeyAnswerTheSameAgain(t *testing.T) {
 	account := winner.open(t)
 	loser.store.at("bankrow-", winner.locks(t, today-10))
 	add := func(n *node) error {
-		_, err := ledger.AddRow(patient(t), as(t, keyed), n.Books, bank.Ledger, account, addRow{Date: today - 10, In: rupees(1)})
+		_, err := ledger.AddRow(patient(t), as(t, keyed), n.Books, bank.Ledger, account, asked{Date: new(today - 10), In: rupees(1)})
 		return err
 	}
 	require.ErrorIs(t, add(loser), errLocked)
@@ -367,12 +367,12 @@ func TestARepeatedRequestAnswersTheRowAsItWasThen(t *testing.T) {
 	o := openOffice(t)
 	one, two := o.node(t), o.node(t)
 	account := one.open(t)
-	add := func(n *node) (commands.Outcome[bank.Row], error) {
-		return ledger.AddRow(patient(t), as(t, keyed), n.Books, bank.Ledger, account, addRow{Date: today, In: rupees(1)})
+	add := func(n *node) (commands.Outcome[book.Row], error) {
+		return ledger.AddRow(patient(t), as(t, keyed), n.Books, bank.Ledger, account, asked{Date: new(today), In: rupees(1)})
 	}
 	first, err := add(one)
 	require.NoError(t, err)
-	_, err = ledger.EditRow(patient(t), as(t), two.Books, bank.Ledger, account, id(t, first.ID), editRow{In: new(rupees(9))})
+	_, err = ledger.EditRow(patient(t), as(t), two.Books, bank.Ledger, account, id(t, first.ID), asked{In: rupees(9)})
 	require.NoError(t, err)
 	_, err = ledger.DeleteAccount(patient(t), as(t), two.Books, bank.Ledger, account)
 	require.NoError(t, err)

@@ -35,8 +35,8 @@ type Reversal struct {
 // ReverseRows takes rows of an account back by new ones that mirror them, all or none (see package book).
 // Like [PostRows] it answers as soon as the decisive event is in the log. It answers the domain's refusal:
 // a conflict that names the reversal where a row is reversed already.
-func ReverseRows[L any, In, Out book.Entry](ctx context.Context, req commands.Request, b *Books, l book.Ledger[L, In, Out], account int64, c Reversal) (commands.Outcome[book.Bulk[In, Out]], error) {
-	none := commands.Outcome[book.Bulk[In, Out]]{Revision: -1}
+func ReverseRows(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, account int64, c Reversal) (commands.Outcome[book.Bulk], error) {
+	none := commands.Outcome[book.Bulk]{Revision: -1}
 	if err := checkReversal(req, c); err != nil {
 		return none, err
 	}
@@ -45,7 +45,7 @@ func ReverseRows[L any, In, Out book.Entry](ctx context.Context, req commands.Re
 	}
 	for tries := 1; ; tries++ {
 		out, err := reverse(ctx, req, b, l, account, c)
-		overtaken := errors.Is(err, book.ErrForsaken) || errors.Is(err, book.ErrNotHeld) || errors.Is(err, book.ErrReversing)
+		overtaken := errors.Is(err, book.ErrOvertaken) || errors.Is(err, book.ErrNotReserved) || errors.Is(err, book.ErrReversing)
 		if _, refused := errors.AsType[*fault.Error](err); refused {
 			// What is in its way may be this very request, which another process was faster with.
 			if out, done, err := commands.Earlier(ctx, b.Commands, req, l.Bulks); done || err != nil {
@@ -96,32 +96,35 @@ func reasoned(req commands.Request) []fault.Field {
 }
 
 // VoidRow lets a row of an account stay where it is and count nothing.
-func VoidRow[L any, In, Out book.Entry](ctx context.Context, req commands.Request, b *Books, l book.Ledger[L, In, Out], account, row int64) (commands.Outcome[book.Row[In, Out]], error) {
+func VoidRow(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, account, row int64) (commands.Outcome[book.Row], error) {
 	if wrong := reasoned(req); wrong != nil {
-		return commands.Outcome[book.Row[In, Out]]{Revision: -1}, fault.Fields(wrong...)
+		return commands.Outcome[book.Row]{Revision: -1}, fault.Fields(wrong...)
 	}
-	return handleRow(ctx, req, b, l, row, book.VoidRow[In, Out]{Account: account, Missing: l.NoRow})
+	return handleRow(ctx, req, b, l, row, book.VoidRow{Ledger: l, Account: account})
 }
 
 // reverse tries it once: it looks at the rows, announces, and decides.
-func reverse[L any, In, Out book.Entry](ctx context.Context, req commands.Request, b *Books, l book.Ledger[L, In, Out], account int64, c Reversal) (commands.Outcome[book.Bulk[In, Out]], error) {
-	none := commands.Outcome[book.Bulk[In, Out]]{Revision: -1}
+func reverse(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, account int64, c Reversal) (commands.Outcome[book.Bulk], error) {
+	none := commands.Outcome[book.Bulk]{Revision: -1}
 	if err := settleAll(ctx, req, b, l, c.Rows); err != nil {
 		return none, err
 	}
-	announce := book.AnnounceReversal[In, Out]{Account: account, Missing: l.NoRow}
-	decision := func(rows []book.Row[In, Out]) book.ReverseRows[In, Out] { return mirrored(b, l, account, c, rows) }
+	reserve := book.ReserveRow{Ledger: l, Account: account}
 
 	// What is refused is refused before a number is used up.
-	announcing := req
-	announcing.Key = ""
-	look := announcing
+	reserving := req
+	reserving.Key = ""
+	look := reserving
 	look.DryRun = true
-	rows, err := eachRow(ctx, look, b, l, c.Rows, announce)
+	rows, err := eachRow(ctx, look, b, l, c.Rows, reserve)
 	if err != nil {
 		return none, err
 	}
-	out, err := commands.Create(ctx, b.Commands, unmatched(look), l.Bulks, nil, decision(rows))
+	plan, err := mirrored(b, l, account, c, rows)
+	if err != nil {
+		return none, err
+	}
+	out, err := commands.Create(ctx, b.Commands, unmatched(look), l.Bulks, nil, plan)
 	if err != nil || req.DryRun {
 		return out, err
 	}
@@ -130,11 +133,14 @@ func reverse[L any, In, Out book.Entry](ctx context.Context, req commands.Reques
 	if err != nil {
 		return none, err
 	}
-	announce.Bulk = first
-	rows, err = eachRow(ctx, announcing, b, l, c.Rows, announce)
+	reserve.Bulk = first
+	rows, err = eachRow(ctx, reserving, b, l, c.Rows, reserve)
+	if err == nil {
+		plan, err = mirrored(b, l, account, c, rows)
+	}
 	if err == nil {
 		numbered := func(context.Context) (string, error) { return id(first), nil }
-		out, err = commands.Create(ctx, b.Commands, unmatched(req), l.Bulks, numbered, decision(rows))
+		out, err = commands.Create(ctx, b.Commands, unmatched(req), l.Bulks, numbered, plan)
 	}
 	if err != nil {
 		letGo(ctx, req, b, l, c.Rows, first)
@@ -150,19 +156,22 @@ func unmatched(req commands.Request) commands.Request {
 	return req
 }
 
-// mirrored is the command that takes rows back as they stand.
-func mirrored[L any, In, Out book.Entry](b *Books, l book.Ledger[L, In, Out], account int64, c Reversal, rows []book.Row[In, Out]) book.ReverseRows[In, Out] {
-	d := book.ReverseRows[In, Out]{Account: account, Today: b.Today(), Latest: rows[0].Date, Rows: make([]book.ReversalRow[In, Out], len(rows))}
+// mirrored is the command that takes rows back as they are.
+func mirrored(b *Books, l *book.Ledger, account int64, c Reversal, rows []book.Row) (book.ReverseRows, error) {
+	d := book.ReverseRows{Account: account, Today: b.Today(), Latest: rows[0].Date, Rows: make([]book.ReversalRow, len(rows))}
 	for i, row := range rows {
-		in, out := l.Mirror(row.In, row.Out)
-		d.Rows[i] = book.ReversalRow[In, Out]{Reverses: c.Rows[i], In: in, Out: out}
+		in, out, err := l.Mirror(row.In, row.Out)
+		if err != nil {
+			return d, fmt.Errorf("mirror row %d: %w", c.Rows[i], err)
+		}
+		d.Rows[i] = book.ReversalRow{Reverses: c.Rows[i], In: in, Out: out}
 		d.Latest = max(d.Latest, row.Date)
 	}
 	d.Date = max(d.Today, d.Latest)
 	if c.Date != nil {
 		d.Date = *c.Date
 	}
-	return d
+	return d, nil
 }
 
 // rowError is what became of one of several rows.
@@ -187,8 +196,8 @@ func ofRow(err error, several bool) error {
 }
 
 // eachRow announces the reversal of each row, and answers the rows as they then stand.
-func eachRow[L any, In, Out book.Entry](ctx context.Context, req commands.Request, b *Books, l book.Ledger[L, In, Out], rows []int64, c book.AnnounceReversal[In, Out]) ([]book.Row[In, Out], error) {
-	states := make([]book.Row[In, Out], len(rows))
+func eachRow(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, rows []int64, c book.ReserveRow) ([]book.Row, error) {
+	states := make([]book.Row, len(rows))
 	err := manyAtOnce(rows, func(i int, row int64) error {
 		out, err := handleRow(ctx, req, b, l, row, c)
 		states[i] = out.State

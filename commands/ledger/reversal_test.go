@@ -15,14 +15,14 @@ import (
 	views "bahi/readmodels/ledger"
 )
 
-func (n *node) reverse(t *testing.T, req commands.Request, account int64, rows ...int64) (commands.Outcome[bank.Bulk], error) {
+func (n *node) reverse(t *testing.T, req commands.Request, account int64, rows ...int64) (commands.Outcome[book.Bulk], error) {
 	return ledger.ReverseRows(patient(t), req, n.Books, bank.Ledger, account, ledger.Reversal{Rows: rows})
 }
 
 // balance is what the account amounts to.
 func (o *office) balance(t *testing.T, account int64) string {
 	t.Helper()
-	a, err := o.views.Account(patient(t), workspace, "bank", account, views.As{}, bank.ErrNoAccount)
+	a, err := o.views.Account(patient(t), workspace, bank.Ledger, account, views.As{})
 	require.NoError(t, err)
 	return a.Cash.String()
 }
@@ -40,15 +40,15 @@ func TestRowsAreTakenBackTogetherAndKnowOfEachOther(t *testing.T) {
 	n.Wait()
 	for i, old := range []int64{two, one} {
 		back := o.row(t, account, first+int64(i))
-		require.Equal(t, old, *back.Reverses)
+		require.Equal(t, old, back.Reverses)
 		require.Equal(t, today, back.Date)
-		require.JSONEq(t, `[{"amount":1}]`, string(back.Out))
-		require.JSONEq(t, `[]`, string(back.In))
-		require.Equal(t, first+int64(i), *o.row(t, account, old).ReversedBy)
-		require.Equal(t, []string{"BankRowAdded", "BankRowReversalAnnounced", "BankRowReversed"}, o.names(t, bank.Rows.Stream(idText(old))))
-		require.Equal(t, []string{"BankRowAdded"}, o.names(t, bank.Rows.Stream(idText(first+int64(i)))))
+		require.JSONEq(t, `[{"amount":1}]`, string(back.Out.JSON()))
+		require.JSONEq(t, `[]`, string(back.In.JSON()))
+		require.Equal(t, first+int64(i), o.row(t, account, old).ReversedBy)
+		require.Equal(t, []string{"BankRowAdded", "BankRowReversalAnnounced", "BankRowReversed"}, o.names(t, bank.Ledger.Rows.Stream(idText(old))))
+		require.Equal(t, []string{"BankRowAdded"}, o.names(t, bank.Ledger.Rows.Stream(idText(first+int64(i)))))
 	}
-	require.Nil(t, o.row(t, account, kept).ReversedBy)
+	require.Zero(t, o.row(t, account, kept).ReversedBy)
 	unfinished, err := o.views.UnfinishedBulks(patient(t), "bank")
 	require.NoError(t, err)
 	require.Empty(t, unfinished)
@@ -62,7 +62,7 @@ func TestRowsAreTakenBackTogetherAndKnowOfEachOther(t *testing.T) {
 	require.ErrorIs(t, err, fault.Newf(fault.Conflict, "Row %d: The row is reversed by row %s already", first, again.ID))
 	_, err = o.node(t).reverse(t, as(t), account, one)
 	require.ErrorIs(t, err, fault.Newf(fault.Conflict, "The row is reversed by row %d already", first+1))
-	require.Nil(t, o.row(t, account, kept).ReversedBy, "all or none")
+	require.Zero(t, o.row(t, account, kept).ReversedBy, "all or none")
 	o.agree(t)
 }
 
@@ -92,11 +92,11 @@ func TestAReversalThatLostToTheLockLetsItsRowsGo(t *testing.T) {
 		loser.loses("bankbulk-", noted, winner.locks(t, today-10))
 		_, err := ledger.ReverseRows(patient(t), as(t), loser.Books, bank.Ledger, account, ledger.Reversal{Rows: []int64{row}, Date: new(today - 10)})
 		require.ErrorIs(t, err, errLocked)
-		require.Equal(t, []string{"BankRowAdded", "BankRowReversalAnnounced", "BankRowReversalDropped"}, o.names(t, bank.Rows.Stream(idText(row))))
-		require.Nil(t, o.row(t, account, row).ReversedBy)
+		require.Equal(t, []string{"BankRowAdded", "BankRowReversalAnnounced", "BankRowReversalDropped"}, o.names(t, bank.Ledger.Rows.Stream(idText(row))))
+		require.Zero(t, o.row(t, account, row).ReversedBy)
 		o.agree(t)
 		winner.lock(t, nil)
-		_, err = ledger.EditRow(patient(t), as(t), winner.Books, bank.Ledger, account, row, editRow{In: new(rupees(2))})
+		_, err = ledger.EditRow(patient(t), as(t), winner.Books, bank.Ledger, account, row, asked{In: rupees(2)})
 		require.NoError(t, err)
 		_, err = loser.reverse(t, as(t), account, row)
 		require.NoError(t, err)
@@ -117,7 +117,7 @@ func TestAReversalThatLostToTheDeletionOfItsAccountNeverWas(t *testing.T) {
 		return err
 	})
 	_, err := loser.reverse(t, as(t), account, row)
-	require.ErrorIs(t, err, bank.ErrNoAccount)
+	require.ErrorIs(t, err, bank.Ledger.NoAccount)
 	o.agree(t)
 }
 
@@ -137,7 +137,7 @@ func TestAReversalWhoseProcessDiedIsForsakenByWhoeverNeedsARow(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(req commands.Request, n *node, account, row int64) error{
 		"edit": func(req commands.Request, n *node, account, row int64) error {
-			_, err := ledger.EditRow(patient(t), req, n.Books, bank.Ledger, account, row, editRow{In: new(rupees(5))})
+			_, err := ledger.EditRow(patient(t), req, n.Books, bank.Ledger, account, row, asked{In: rupees(5)})
 			return err
 		},
 		"delete": func(req commands.Request, n *node, account, row int64) error {
@@ -167,7 +167,7 @@ func TestAReversalWhoseProcessDiedIsForsakenByWhoeverNeedsARow(t *testing.T) {
 			require.Equal(t, before, o.head(t), "a dry run ends nothing of others")
 			require.NoError(t, change(as(t), n, account, one))
 			n.Wait()
-			require.Contains(t, o.names(t, bank.Rows.Stream(idText(one))), "BankRowReversalDropped")
+			require.Contains(t, o.names(t, bank.Ledger.Rows.Stream(idText(one))), "BankRowReversalDropped")
 			o.agree(t)
 			_, err := n.reverse(t, as(t), account, two)
 			require.NoError(t, err)
@@ -184,7 +184,7 @@ func TestAnUndecidedReversalThatIsForsakenBeginsAnew(t *testing.T) {
 	account := quick.open(t)
 	one, two := quick.add(t, account, today), quick.add(t, account, today)
 	slow.store.at("bankbulk-", func() error {
-		_, err := ledger.EditRow(patient(t), as(t), quick.Books, bank.Ledger, account, two, editRow{In: new(rupees(5))})
+		_, err := ledger.EditRow(patient(t), as(t), quick.Books, bank.Ledger, account, two, asked{In: rupees(5)})
 		return err
 	})
 	_, err := slow.reverse(t, as(t, keyed), account, one, two)
@@ -205,14 +205,14 @@ func TestADecidedReversalIsCarriedOutByWhoeverNeedsARow(t *testing.T) {
 	require.NoError(t, err)
 	n.Wait()
 	first := id(t, out.ID)
-	require.Equal(t, first+1, *o.row(t, account, two).ReversedBy, "the books know at once")
+	require.Equal(t, first+1, o.row(t, account, two).ReversedBy, "the books know at once")
 	o.agree(t)
 
 	other := o.node(t)
-	_, err = ledger.EditRow(patient(t), as(t), other.Books, bank.Ledger, account, two, editRow{In: new(rupees(5))})
+	_, err = ledger.EditRow(patient(t), as(t), other.Books, bank.Ledger, account, two, asked{In: rupees(5)})
 	require.ErrorIs(t, err, fault.Newf(fault.Conflict, "The row is reversed by row %d and stays as it is", first+1))
 	for _, row := range []int64{one, two} {
-		require.Equal(t, []string{"BankRowAdded", "BankRowReversalAnnounced", "BankRowReversed"}, o.names(t, bank.Rows.Stream(idText(row))))
+		require.Equal(t, []string{"BankRowAdded", "BankRowReversalAnnounced", "BankRowReversed"}, o.names(t, bank.Ledger.Rows.Stream(idText(row))))
 	}
 	o.agree(t)
 	_, err = n.reverse(t, as(t), account, first+1)
@@ -235,13 +235,13 @@ func TestSeveralProcessesCarryAReversalOutOnce(t *testing.T) {
 	for range 4 {
 		other := o.node(t)
 		all.Go(func() {
-			if err := ledger.ResumeBulks(patient(t), other.Books, bank.Ledger); err != nil {
+			if err := ledger.ResumeBulks(patient(t), other.Books); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	all.Wait()
-	require.Equal(t, []string{"BankRowAdded", "BankRowReversalAnnounced", "BankRowReversed"}, o.names(t, bank.Rows.Stream(idText(row))))
+	require.Equal(t, []string{"BankRowAdded", "BankRowReversalAnnounced", "BankRowReversed"}, o.names(t, bank.Ledger.Rows.Stream(idText(row))))
 	unfinished, err := o.views.UnfinishedBulks(patient(t), "bank")
 	require.NoError(t, err)
 	require.Empty(t, unfinished)
@@ -306,7 +306,7 @@ func TestAReversalThatItsRepetitionWasFasterWithIsNotRefused(t *testing.T) {
 	one, two := o.node(t), o.node(t)
 	account := one.open(t)
 	row := one.add(t, account, today)
-	var first commands.Outcome[book.Bulk[bank.Entry, bank.Entry]]
+	var first commands.Outcome[book.Bulk]
 	two.store.at("bankrow-", func() (err error) {
 		first, err = one.reverse(t, as(t, keyed), account, row)
 		return err
@@ -337,7 +337,7 @@ func TestAReversalWithAKeyThatDiedBeforeItWasDecidedIsDoneByItsRepetition(t *tes
 	require.NoError(t, err)
 	require.False(t, out.Replayed)
 	n.Wait()
-	require.Equal(t, id(t, out.ID), *o.row(t, account, row).ReversedBy)
+	require.Equal(t, id(t, out.ID), o.row(t, account, row).ReversedBy)
 	require.Equal(t, "0", o.balance(t, account))
 	o.agree(t)
 }
@@ -361,12 +361,12 @@ func TestAReversalIsRefusedBeforeAnythingIsWritten(t *testing.T) {
 		rows []int64
 		want error
 	}{
-		"a deleted row":           {keyed, []int64{gone}, bank.ErrNoRow},
-		"no such row":             {keyed, []int64{999}, bank.ErrNoRow},
+		"a deleted row":           {keyed, []int64{gone}, bank.Ledger.NoRow},
+		"no such row":             {keyed, []int64{999}, bank.Ledger.NoRow},
 		"a void row":              {keyed, []int64{void}, book.ErrVoid},
-		"another account's":       {keyed, []int64{other}, bank.ErrNoRow},
+		"another account's":       {keyed, []int64{other}, bank.Ledger.NoRow},
 		"one of them":             {keyed, []int64{row, other}, fault.Newf(fault.NotFound, "Row %d: Bank ledger row not found", other)},
-		"another workspace's":     {foreign, []int64{row}, bank.ErrNoRow},
+		"another workspace's":     {foreign, []int64{row}, bank.Ledger.NoRow},
 		"a revision that is old":  {stale, []int64{row}, commands.ErrStale},
 		"no reason":               {silent, []int64{row}, fault.Fields(fault.Field{Field: "reason", Message: "is required, here or in the header Bahi-Reason"})},
 		"no rows":                 {keyed, nil, fault.Fields(fault.Field{Field: "rows", Message: "at least one row is needed"})},
@@ -379,7 +379,7 @@ func TestAReversalIsRefusedBeforeAnythingIsWritten(t *testing.T) {
 	}
 	out, err := n.reverse(t, as(t, dryRun), account, row)
 	require.NoError(t, err)
-	require.Equal(t, book.RowAdded[bank.Entry, bank.Entry]{Account: account, Date: today, Out: rupees(1), Reverses: row}, out.State.Added(0))
+	require.Equal(t, book.RowAdded{Account: account, Date: today, Out: booked(1), Reverses: row}, out.State.Added(0))
 	require.Equal(t, before, o.head(t))
 	n.store.fails(eventstore.ErrUnavailable)
 	_, err = n.reverse(t, as(t, func(r *commands.Request) { r.IfMatch = new(int64(0)) }), account, row)

@@ -3,7 +3,6 @@ package ledger
 import (
 	"context"
 	"errors"
-	"slices"
 	"strconv"
 	"time"
 
@@ -22,45 +21,23 @@ const (
 	lookEvery    = 5 * time.Millisecond
 )
 
-// notHeld answers why a reversal may not stand at its position, nil if it may: its rows have to stand as
-// it takes them back.
-func notHeld[L any, In, Out book.Entry](ctx context.Context, from commands.Source, l book.Ledger[L, In, Out], b book.Bulk[In, Out], stream string, at event.Position) error {
-	if b.Reverses == nil || at == eventstore.End { // before the append, it is the writer that holds them
-		return nil
-	}
-	first, err := strconv.ParseInt(stream, 10, 64)
-	if err != nil {
-		return book.ErrNotHeld
-	}
-	for i, row := range b.Reverses {
-		r, err := commands.Load(ctx, from, l.Rows, id(row))
-		if err != nil {
-			return err
-		}
-		if slices.Contains(b.Reverses[:i], row) || !r.State.Held(first, b.Account, b.Rows[i], at) {
-			return book.ErrNotHeld
-		}
-	}
-	return nil
-}
-
 // settleAll settles those of the rows whose reversal is announced. A dry run leaves them as they are.
-func settleAll[L any, In, Out book.Entry](ctx context.Context, req commands.Request, b *Books, l book.Ledger[L, In, Out], rows []int64) error {
+func settleAll(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, rows []int64) error {
 	if req.DryRun {
 		return nil
 	}
 	return manyAtOnce(rows, func(_ int, row int64) error {
 		r, err := commands.Load(ctx, b.Commands.Cached(), l.Rows, id(row))
-		if err != nil || r.Workspace != req.Workspace || r.State.Reversal == 0 || r.State.ReversedBy != 0 {
+		if err != nil || r.Workspace != req.Workspace || r.State.Reserved == 0 || r.State.ReversedBy != 0 {
 			return err
 		}
-		return settle(ctx, req, b, l, row, r.State.Reversal)
+		return settle(ctx, req, b, l, row, r.State.Reserved)
 	})
 }
 
 // settle brings the reversal of a row to its end that a bulk has announced: it carries out what that has
 // decided, or sees to it that it never will be, and lets the row go.
-func settle[L any, In, Out book.Entry](ctx context.Context, req commands.Request, b *Books, l book.Ledger[L, In, Out], row, bulk int64) error {
+func settle(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, row, bulk int64) error {
 	if req.DryRun {
 		return book.ErrReversing
 	}
@@ -77,7 +54,7 @@ func settle[L any, In, Out book.Entry](ctx context.Context, req commands.Request
 }
 
 // letGo ends a reversal that could not be decided. What it does not come to is done by whoever needs the row.
-func letGo[L any, In, Out book.Entry](ctx context.Context, req commands.Request, b *Books, l book.Ledger[L, In, Out], rows []int64, bulk int64) {
+func letGo(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, rows []int64, bulk int64) {
 	ctx, req = context.WithoutCancel(ctx), req.FollowUp()
 	decided, err := decision(ctx, req, b, l, bulk, 0)
 	switch {
@@ -94,7 +71,7 @@ func letGo[L any, In, Out book.Entry](ctx context.Context, req commands.Request,
 
 // decision answers the bulk once it is decided. When it is not within a time it is forsaken, and the answer
 // is one that is not posted.
-func decision[L any, In, Out book.Entry](ctx context.Context, req commands.Request, b *Books, l book.Ledger[L, In, Out], bulk int64, within time.Duration) (book.Bulk[In, Out], error) {
+func decision(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, bulk int64, within time.Duration) (book.Bulk, error) {
 	for deadline := time.Now().Add(within); ; {
 		found, err := commands.Load(ctx, b.Commands.Fresh(), l.Bulks, id(bulk))
 		if err != nil || found.Revision >= 0 { // its first event has decided, be it void
@@ -106,21 +83,21 @@ func decision[L any, In, Out book.Entry](ctx context.Context, req commands.Reque
 		select {
 		case <-time.After(lookEvery):
 		case <-ctx.Done():
-			return book.Bulk[In, Out]{}, ctx.Err()
+			return book.Bulk{}, ctx.Err()
 		}
 	}
-	out, err := commands.Handle(ctx, b.Commands, req, l.Bulks, id(bulk), book.ForsakeRows[In, Out]{})
+	out, err := commands.Handle(ctx, b.Commands, req, l.Bulks, id(bulk), book.AbandonRows{})
 	return out.State, err
 }
 
 // drop lets a row go that the bulk holds.
-func drop[L any, In, Out book.Entry](ctx context.Context, req commands.Request, b *Books, l book.Ledger[L, In, Out], row, bulk int64) error {
-	_, err := commands.Handle(ctx, b.Commands, req, l.Rows, id(row), book.DropReversal[In, Out]{Bulk: bulk})
+func drop(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, row, bulk int64) error {
+	_, err := commands.Handle(ctx, b.Commands, req, l.Rows, id(row), book.ReleaseRow{Bulk: bulk})
 	return err
 }
 
 // tellReversed tells the rows that a bulk takes back by which row it does.
-func tellReversed[L any, In, Out book.Entry](ctx context.Context, b *Books, l book.Ledger[L, In, Out], first int64, bulk book.Bulk[In, Out], meta event.Meta) error {
+func tellReversed(ctx context.Context, b *Books, l *book.Ledger, first int64, bulk book.Bulk, meta event.Meta) error {
 	space := uuid.NewSHA1(uuid.NameSpaceOID, []byte(l.Bulks.Stream(id(first))+" reverses"))
 	var failed error
 	for range maxOvertaken { // by a note in a row's stream, or by others who tell them
@@ -133,7 +110,7 @@ func tellReversed[L any, In, Out book.Entry](ctx context.Context, b *Books, l bo
 			if r.State.ReversedBy != 0 {
 				continue
 			}
-			e, err := l.Rows.Encode(uuid.NewSHA1(space, []byte(strconv.Itoa(i))), book.RowReversed[In, Out]{By: first + int64(i)}, meta)
+			e, err := l.Rows.Encode(uuid.NewSHA1(space, []byte(strconv.Itoa(i))), book.RowReversed{By: first + int64(i)}, meta)
 			if err != nil {
 				return err
 			}

@@ -29,13 +29,13 @@ type AnyKind interface {
 // Catalogue knows every kind of stream of the program, and so every stored name.
 type Catalogue struct {
 	byName map[string]catalogued
-	byGo   map[reflect.Type]catalogued
+	byGo   map[reflect.Type][]string
 	all    []TypeInfo
 }
 
-// NewCatalogue lists the kinds. It panics when two share a stored name, a Go type or a category.
+// NewCatalogue lists the kinds. It panics when two share a stored name or a category. Kinds may share Go types.
 func NewCatalogue(kinds ...AnyKind) *Catalogue {
-	c := &Catalogue{byName: map[string]catalogued{}, byGo: map[reflect.Type]catalogued{}}
+	c := &Catalogue{byName: map[string]catalogued{}, byGo: map[reflect.Type][]string{}}
 	categories := map[string]bool{}
 	for _, k := range kinds {
 		if categories[k.Category()] {
@@ -46,10 +46,7 @@ func NewCatalogue(kinds ...AnyKind) *Catalogue {
 			if _, twice := c.byName[t.Name]; twice {
 				panic("event name twice: " + t.Name)
 			}
-			if _, twice := c.byGo[t.Go]; twice {
-				panic("event type twice: " + t.Go.String())
-			}
-			c.byName[t.Name], c.byGo[t.Go] = t, t
+			c.byName[t.Name], c.byGo[t.Go] = t, append(c.byGo[t.Go], t.Name)
 			c.all = append(c.all, t.TypeInfo)
 		}
 	}
@@ -65,14 +62,14 @@ func (c *Catalogue) Lookup(name string) (TypeInfo, bool) {
 	return t.TypeInfo, ok
 }
 
-// NameOf answers the stored name of a Go type. It panics when the type is in no kind, since that is
-// a mistake in the program.
-func (c *Catalogue) NameOf(t reflect.Type) string {
-	found, ok := c.byGo[t]
-	if !ok {
+// NamesOf returns the stored names of a Go type, one for each kind that has it. It panics when the type is in
+// no kind, since that is a mistake in the program.
+func (c *Catalogue) NamesOf(t reflect.Type) []string {
+	names := c.byGo[t]
+	if names == nil {
 		panic(fmt.Sprintf("%s is in no kind of the catalogue", t))
 	}
-	return found.Name
+	return names
 }
 
 // Decode reads a stored event of whatever kind. Data holds the event type's value.

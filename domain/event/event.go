@@ -28,6 +28,14 @@ type Placed[S any] interface {
 	EvolveAt(s S, at Position) S
 }
 
+// Evolve returns the state after an event at a position of the log.
+func Evolve[S any](s S, e Event[S], at Position) S {
+	if placed, ok := e.(Placed[S]); ok {
+		return placed.EvolveAt(s, at)
+	}
+	return e.Evolve(s)
+}
+
 // Command is what somebody asks of an aggregate with state S. Decide answers the events that follow,
 // none when nothing changes, or an error that the asker may read (see package fault). It is pure:
 // no clock, no ids, no input or output.

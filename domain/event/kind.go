@@ -50,6 +50,20 @@ func Of[E Event[S], S any](name string, version int, lifts ...Lift) Type[S] {
 	return t
 }
 
+// Reading returns the type with a step that completes each event after its payload is decoded.
+func (t Type[S]) Reading(complete func(Event[S]) (Event[S], error)) Type[S] {
+	if decode := t.decode; complete != nil {
+		t.decode = func(data []byte) (Event[S], error) {
+			e, err := decode(data)
+			if err != nil {
+				return nil, err
+			}
+			return complete(e)
+		}
+	}
+	return t
+}
+
 // Kind is a kind of stream: its category and the events that may stand in it.
 type Kind[S any] struct {
 	category string
@@ -135,12 +149,7 @@ func (k *Kind[S]) Decode(s Stored) (Recorded[Event[S]], error) {
 }
 
 // Evolve answers the state after r.
-func (k *Kind[S]) Evolve(s S, r Recorded[Event[S]]) S {
-	if placed, ok := r.Data.(Placed[S]); ok {
-		return placed.EvolveAt(s, r.Position)
-	}
-	return r.Data.Evolve(s)
-}
+func (k *Kind[S]) Evolve(s S, r Recorded[Event[S]]) S { return Evolve(s, r.Data, r.Position) }
 
 func (t Type[S]) lift(data []byte, version int) ([]byte, error) {
 	if version < 1 || version > t.version {

@@ -3,6 +3,7 @@ package event_test
 import (
 	"encoding/json"
 	"errors"
+	"reflect"
 	"testing"
 	"time"
 
@@ -158,9 +159,11 @@ func TestCatalogueKnowsEveryName(t *testing.T) {
 		found, ok := c.Lookup(info.Name)
 		require.True(t, ok)
 		require.Equal(t, info, found)
-		require.Equal(t, info.Name, c.NameOf(info.Go))
+		require.Equal(t, []string{info.Name}, c.NamesOf(info.Go))
 	}
 	require.Equal(t, []string{"goods Priced", "goods Sold", "person Registered", "person Left"}, names)
+	shared := event.NewCatalogue(kind, event.NewKind("others", event.Of[sold]("OtherSold", 1)))
+	require.Equal(t, []string{"Sold", "OtherSold"}, shared.NamesOf(reflect.TypeFor[sold]()), "kinds may share types")
 	_, ok := c.Lookup("Forgotten")
 	require.False(t, ok)
 }
@@ -179,10 +182,7 @@ func TestMistakesInKindsStopTheProgram(t *testing.T) {
 		"a name in two kinds": func() {
 			event.NewCatalogue(kind, event.NewKind("b", event.Of[left]("Sold", 1)))
 		},
-		"a type in two kinds": func() {
-			event.NewCatalogue(kind, event.NewKind("b", event.Of[sold]("BSold", 1)))
-		},
-		"the name of a type in no kind": func() { event.NewCatalogue().NameOf(nil) },
+		"the name of a type in no kind": func() { event.NewCatalogue().NamesOf(nil) },
 	} {
 		require.Panics(t, mistake, sentence)
 	}
@@ -197,4 +197,22 @@ func TestStreamNamesSplitAtTheirFirstDash(t *testing.T) {
 		require.Equal(t, want, [2]string{category, id}, stream)
 	}
 	require.Equal(t, "bank-12", event.StreamName("bank", "12"))
+}
+
+func TestATypeMayHaveAStepAfterItsPayloadIsDecoded(t *testing.T) {
+	t.Parallel()
+	refuse := func(e event.Event[goods]) (event.Event[goods], error) {
+		p, ok := e.(priced)
+		if ok && p.Paise < 0 {
+			return nil, errors.New("a price below nothing")
+		}
+		p.Paise *= 2
+		return p, nil
+	}
+	k := event.NewKind("doubled", event.Of[priced]("Priced", 1).Reading(refuse), event.Of[sold]("Sold", 1).Reading(nil))
+	r, err := k.Decode(event.Stored{Type: "Priced", Data: []byte(`{"price_paise":3}`), Meta: []byte(`{"schema":1}`)})
+	require.NoError(t, err)
+	require.Equal(t, priced{Paise: 6}, r.Data)
+	_, err = k.Decode(event.Stored{Type: "Priced", Data: []byte(`{"price_paise":-3}`), Meta: []byte(`{"schema":1}`)})
+	require.ErrorContains(t, err, "a price below nothing")
 }

@@ -26,6 +26,13 @@ const (
 	GramsPlaces = 3
 )
 
+// The most that the books hold: 13 digits before the point of an amount, 9 of a weight; and all of something.
+const (
+	MaxMoney Money   = 999_999_999_999_999
+	MaxGrams Grams   = 999_999_999_999
+	Whole    Percent = 100_000
+)
+
 const (
 	percentPlaces = 3
 

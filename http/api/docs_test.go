@@ -12,7 +12,6 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"bahi/domain/ledger/bank"
-	"bahi/domain/ledger/book"
 	"bahi/http/api"
 )
 
@@ -87,6 +86,18 @@ func TestThePageLoadsNothingFromOutside(t *testing.T) {
 	anyone.GET("/docs/nothing").Problem(404, "Not found")
 }
 
+type pair[A, B any] struct {
+	First  A `json:"first"`
+	Second B `json:"second"`
+}
+
+type named[A any] struct {
+	One A `json:"one"`
+}
+
+// SchemaName implements [api.Named].
+func (named[A]) SchemaName() string { return "NamedByItself" }
+
 func TestEqualTypeNamesDoNotClash(t *testing.T) {
 	t.Parallel()
 	type Entry struct {
@@ -96,7 +107,10 @@ func TestEqualTypeNamesDoNotClash(t *testing.T) {
 	api.Handle(a, api.Op{ID: "one", Method: "POST", Path: "/one"}, none[struct{ Body bank.Entry }])
 	api.Handle(a, api.Op{ID: "two", Method: "POST", Path: "/two"}, none[struct{ Body Entry }])
 	api.Handle(a, api.Op{ID: "three", Method: "POST", Path: "/three"}, none[struct {
-		Body book.AddRow[bank.Entry, bank.Entry]
+		Body pair[bank.Entry, bank.Entry]
+	}])
+	api.Handle(a, api.Op{ID: "four", Method: "POST", Path: "/four"}, none[struct {
+		Body named[bank.Entry]
 	}])
 	var spec struct {
 		Components struct {
@@ -104,7 +118,7 @@ func TestEqualTypeNamesDoNotClash(t *testing.T) {
 		} `json:"components"`
 	}
 	require.NoError(t, json.Unmarshal(a.OpenAPI(), &spec))
-	for _, name := range []string{"BankEntry", "ApiTestEntry", "BookAddRowBankEntryBankEntry"} {
+	for _, name := range []string{"BankEntry", "ApiTestEntry", "ApiTestPairBankEntryBankEntry", "NamedByItself"} {
 		require.Contains(t, spec.Components.Schemas, name)
 	}
 }

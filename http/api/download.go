@@ -28,7 +28,7 @@ const contentBuffer = 64 << 10
 // Download registers an operation that answers a [Content]. Kinds are the media types that it may have, and
 // for JSON a value of the document's type.
 func Download[I any](a *API, op Op, kinds map[string]any, handler func(ctx context.Context, in *I) (Content, error)) {
-	o := a.add(op)
+	o := a.add(op, reflect.TypeFor[I]())
 	described := o.describe()
 	response := &huma.Response{
 		Description: http.StatusText(o.Status), Content: map[string]*huma.MediaType{},
@@ -44,6 +44,9 @@ func Download[I any](a *API, op Op, kinds map[string]any, handler func(ctx conte
 	described.Responses = map[string]*huma.Response{strconv.Itoa(o.Status): response}
 	huma.Register(documenter{API: a.huma, op: o}, described, func(ctx context.Context, in *I) (*huma.StreamResponse, error) {
 		c := callOf(ctx)
+		if err := c.decode(reflect.ValueOf(in).Elem(), nil); err != nil { // it has no dry run that could be tried
+			return nil, c.problem(err)
+		}
 		ctx = c.withRequest(ctx)
 		limited, cancel := c.timeout(ctx)
 		defer cancel()

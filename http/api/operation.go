@@ -58,6 +58,7 @@ type operation struct {
 	input   reflect.Type
 	file    []int // of the input's File; nil: none
 	query   map[string]bool
+	vars    map[string]string // see variables
 	metrics opMetrics
 }
 
@@ -74,7 +75,7 @@ func (o *operation) matches(path string) bool { return o.pattern.MatchString(pat
 // The context that the handler gets has the [Request] for commands; see also [Caller], [Prefers]
 // and [Wrote].
 func Handle[I, O any](a *API, op Op, handler func(ctx context.Context, in *I) (*O, error)) {
-	o := a.add(op)
+	o := a.add(op, reflect.TypeFor[I]())
 	o.form(reflect.TypeFor[I]())
 	huma.Register(documenter{API: a.huma, op: o}, o.describe(), func(ctx context.Context, in *I) (*O, error) {
 		c := callOf(ctx)
@@ -94,7 +95,7 @@ func Handle[I, O any](a *API, op Op, handler func(ctx context.Context, in *I) (*
 	o.finish(a, reflect.TypeFor[I]())
 }
 
-func (a *API) add(op Op) *operation {
+func (a *API) add(op Op, input reflect.Type) *operation {
 	switch {
 	case op.ID == "" || op.Method == "" || !strings.HasPrefix(op.Path, "/"):
 		panic(fmt.Sprintf("operation %q: ID, Method and Path are needed", op.ID))
@@ -103,7 +104,10 @@ func (a *API) add(op Op) *operation {
 	case op.Level != "" && op.Area == "":
 		panic(fmt.Sprintf("operation %q: a Level needs an Area", op.ID))
 	}
-	o := &operation{Op: op, pattern: regexp.MustCompile("^" + variable.ReplaceAllString(regexp.QuoteMeta(op.Path), "[^/]+") + "$")}
+	o := &operation{
+		Op: op, vars: variables(op.Path, input),
+		pattern: regexp.MustCompile("^" + variable.ReplaceAllString(regexp.QuoteMeta(op.Path), "[^/]+") + "$"),
+	}
 	if o.Status == 0 {
 		o.Status = http.StatusOK
 		switch op.Method {

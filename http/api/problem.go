@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -180,6 +181,9 @@ var replaceErrors = sync.OnceFunc(func() {
 		if v, ok := ctx.(*view); ok {
 			if status >= http.StatusInternalServerError && p.Status >= http.StatusInternalServerError {
 				v.call.cause = errors.Join(append([]error{errors.New(msg)}, errs...)...)
+			}
+			for i, f := range p.Errors {
+				p.Errors[i].Field = cmp.Or(v.call.op.vars[f.Field], f.Field)
 			}
 			if p.Status == http.StatusUnprocessableEntity {
 				p.Errors = append(p.Errors, v.call.others()...)

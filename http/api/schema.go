@@ -104,9 +104,20 @@ func namer() func(reflect.Type, string) string {
 	}
 }
 
+// Named is a type that says how the document calls it, such as one with type parameters.
+type Named interface{ SchemaName() string }
+
+// ShowAs lets the document show values of one type as it shows another's.
+func (a *API) ShowAs(t, as reflect.Type) {
+	a.huma.OpenAPI().Components.Schemas.RegisterTypeAlias(t, as)
+}
+
 func schemaName(t reflect.Type, hint string, folders int) string {
 	if t.Name() == "" {
 		return hint
+	}
+	if named, ok := reflect.TypeAssert[Named](reflect.Zero(t)); ok {
+		return named.SchemaName()
 	}
 	name, arguments, _ := strings.Cut(t.Name(), "[")
 	qualified := capital(name)
@@ -142,6 +153,7 @@ func capital(word string) (joined string) {
 
 // document adds to an operation's description what its Op says.
 func (o *operation) document(h *huma.Operation) {
+	h.Parameters = o.called(h.Parameters)
 	if !o.Public {
 		h.Security = []map[string][]string{{"bearer": {}}}
 		h.Parameters = append(h.Parameters, header("Bahi-Workspace", "Another workspace of the caller's to act in", "string", "uuid"))

@@ -57,7 +57,7 @@ type Source func(ctx context.Context, send func(Event) error) error
 // Huma has a package for this, which registers operations around our steps and our own answers to errors,
 // knows no heartbeat, and goes on when the client has gone.
 func Stream[I any](a *API, op Op, kinds map[string]any, handler func(ctx context.Context, in *I) (Source, error)) {
-	o := a.add(op)
+	o := a.add(op, reflect.TypeFor[I]())
 	if o.Method != http.MethodGet {
 		panic(fmt.Sprintf("operation %q: browsers ask for events by GET", o.ID))
 	}
@@ -69,6 +69,9 @@ func Stream[I any](a *API, op Op, kinds map[string]any, handler func(ctx context
 	described.Responses = map[string]*huma.Response{strconv.Itoa(o.Status): a.documentEvents(kinds)}
 	huma.Register(documenter{API: a.huma, op: o}, described, func(ctx context.Context, in *I) (*huma.StreamResponse, error) {
 		c := callOf(ctx)
+		if err := c.decode(reflect.ValueOf(in).Elem(), nil); err != nil { // it has no dry run that could be tried
+			return nil, c.problem(err)
+		}
 		ctx = c.withRequest(ctx)
 		limited, cancel := c.timeout(ctx)
 		defer cancel()

@@ -5,13 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
-	"strconv"
 	"strings"
 
 	"bahi/domain/event"
 	"bahi/domain/fault"
-	"bahi/domain/ledger/bank"
 	"bahi/http/api"
 	views "bahi/readmodels/audit"
 )
@@ -125,33 +122,3 @@ func (r *Routes) Raw() {
 }
 
 const proofExtension = ".tlog-proof"
-
-// BankRowProof registers the proofs of a row, for whoever may read it.
-func (r *Routes) BankRowProof() {
-	api.Download(r.API, api.Op{
-		ID: "prove-bank-row", Method: "GET", Path: "/bank-ledger/{bank_account_id}/row/{row_id}/proof",
-		Summary: "Prove a row's whole history: a file with a proof for each of its events, which needs nothing but the public key",
-		Tags:    []string{"Ledger", "Audit"}, Area: "ledger", Limit: "ledger_general", Reads: []string{"books"}, StrictQuery: true,
-	}, map[string]any{textType: nil}, func(ctx context.Context, in *struct {
-		Account int64 `path:"bank_account_id" minimum:"1" doc:"The account's id"`
-		Row     int64 `path:"row_id"          minimum:"1" doc:"The row's id"`
-	}) (api.Content, error) {
-		versions, err := r.Ledger.History(ctx, api.Caller(ctx).Workspace, bank.Ledger.Name, in.Account, in.Row, bank.ErrNoRow)
-		if err != nil {
-			return api.Content{}, err
-		}
-		positions, err := r.Proofs.Stream(ctx, bank.Rows.Stream(strconv.FormatInt(in.Row, 10)))
-		if err != nil {
-			return api.Content{}, err
-		}
-		for _, v := range versions {
-			positions = append(positions, v.Position)
-		}
-		slices.Sort(positions)
-		file, err := r.Proofs.File(ctx, nil, slices.Compact(positions)...)
-		if err != nil {
-			return api.Content{}, err
-		}
-		return asText(fmt.Sprintf("bank-row-%d%s", in.Row, proofExtension), file), nil
-	})
-}

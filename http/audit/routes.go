@@ -12,7 +12,6 @@ import (
 	"bahi/domain/fault"
 	"bahi/http/api"
 	views "bahi/readmodels/audit"
-	ledgerviews "bahi/readmodels/ledger"
 )
 
 // Feed is the log as it grows.
@@ -26,7 +25,6 @@ type Routes struct {
 	API    *api.API
 	Events *views.Events
 	Proofs *views.Proofs
-	Ledger *ledgerviews.Views
 	Feed   Feed
 	Report *TrailReport
 }
@@ -71,6 +69,5 @@ func (r *Routes) Register() {
 	r.Trail()
 	r.Checkpoints()
 	r.Raw()
-	r.BankRowProof()
 	r.Report.Trail(r.API)
 }

@@ -3,11 +3,13 @@ package audit
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
 	"bahi/domain/event"
@@ -47,7 +49,7 @@ type TrailQuery struct {
 	To      api.Optional[unit.Date] `query:"to"      doc:"Last day"`
 	Period  string                  `query:"period"  maxLength:"20"  doc:"In place of the two: a fiscal year such as FY 2026-27 (1 April to 31 March), a calendar year such as 2026, or a month such as 2026-04"`
 	By      string                  `query:"by"      enum:"recorded,effective" default:"recorded" doc:"What the days are of: when a change was recorded, or which day the row bears, before or after it"`
-	Kind    string                  `query:"kind"    enum:"bank,bankrow,bookslock" doc:"Only accounts, rows, or the lock of the books"`
+	Kind    views.Kind              `query:"kind"    doc:"Only accounts, rows, or the lock of the books"`
 	ID      string                  `query:"id"      maxLength:"36"  doc:"Only this record of the kind"`
 	Account int64                   `query:"account" minimum:"1"     doc:"Only this account and its rows"`
 	User    string                  `query:"user"    maxLength:"200" doc:"Only changes of this user: an actor such as user:<id>, or the id alone"`
@@ -89,8 +91,29 @@ type drawing struct {
 	drawn  Drawn
 }
 
+// kindNames are what a trail can be about.
+func kindNames() (names []string) {
+	for _, k := range views.Kinds() {
+		names = append(names, string(k))
+	}
+	return names
+}
+
+// kind is views.Kind in the document.
+type kind string
+
+// Schema implements huma's SchemaProvider.
+func (kind) Schema(huma.Registry) *huma.Schema {
+	s := &huma.Schema{Type: huma.TypeString}
+	for _, name := range kindNames() {
+		s.Enum = append(s.Enum, name)
+	}
+	return s
+}
+
 // Trail registers the report.
 func (t *TrailReport) Trail(a *api.API) {
+	a.ShowAs(reflect.TypeFor[views.Kind](), reflect.TypeFor[kind]())
 	api.Download(a, api.Op{
 		ID: "read-trail", Method: "GET", Path: "/audit/trail",
 		Summary: "Report who changed what in the books, from what to what, when and why, and which closing balances that moved",
@@ -232,25 +255,24 @@ func (t *TrailReport) moments(d Days) (from, to *time.Time, err error) {
 // filter refuses what nothing can meet: an empty trail would say that nothing happened.
 func (q TrailQuery) filter(workspace *uuid.UUID) (views.TrailFilter, error) {
 	f := views.TrailFilter{Workspace: workspace, Kind: q.Kind, ID: q.ID, Account: q.Account, Actor: q.User, Party: strings.TrimSpace(q.Party)}
-	const lock = "bookslock"
 	switch {
-	case !slices.Contains([]string{"", "bank", "bankrow", lock}, q.Kind): // at the shell; over HTTP, it is refused before
-		return f, wrong("kind", "expected bank, bankrow or bookslock")
+	case q.Kind != "" && !slices.Contains(views.Kinds(), q.Kind): // at the shell; over HTTP, it is refused before
+		return f, wrong("kind", "expected one of "+strings.Join(kindNames(), ", "))
 	case q.ID != "" && q.Kind == "":
 		return f, wrong("id", "wants kind too")
-	case q.Kind == lock && q.Account != 0:
+	case q.Kind.IsLock() && q.Account != 0:
 		return f, wrong("account", "has no lock of its own")
-	case q.Kind == lock && f.Party != "":
+	case q.Kind.IsLock() && f.Party != "":
 		return f, wrong("party", "has no lock of its own")
 	case strings.ContainsAny(q.User, "@ "):
 		return f, wrong("user", "expected an id, or an actor such as user:<id>: names and addresses are sealed in the log")
-	case q.Kind == "bank" && q.By == effective:
+	case q.Kind.IsAccount() && q.By == effective:
 		return f, wrong("by", "accounts bear no day, only rows do and the lock")
 	}
 	if q.ID == "" {
 		return f, nil
 	}
-	if q.Kind == lock {
+	if q.Kind.IsLock() {
 		id, err := uuid.Parse(q.ID)
 		if err != nil {
 			return f, wrong("id", "expected a workspace's id")

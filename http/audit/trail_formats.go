@@ -70,7 +70,7 @@ func (d *drawing) writeCSV(ctx context.Context, w io.Writer) error {
 	}
 	err := d.each(ctx, func(c views.Change) error {
 		line := []string{
-			"change", strconv.FormatUint(uint64(c.Position), 10), d.moment(c.At), c.Workspace.String(), cell(c.Actor), cell(c.Reason), c.Change, c.Kind, c.ID, c.Ledger,
+			"change", strconv.FormatUint(uint64(c.Position), 10), d.moment(c.At), c.Workspace.String(), cell(c.Actor), cell(c.Reason), c.Change, string(c.Kind), c.ID, c.Ledger,
 			"", "", "", "", "", "",
 		}
 		if c.Account != nil {
@@ -223,7 +223,7 @@ func (d *drawing) scope() []string {
 	scope := []string{text}
 	var only []string
 	for _, f := range []struct{ name, value string }{
-		{"kind", d.filter.Kind}, {"id", d.filter.ID}, {"user", d.filter.Actor}, {"party", d.filter.Party},
+		{"kind", string(d.filter.Kind)}, {"id", d.filter.ID}, {"user", d.filter.Actor}, {"party", d.filter.Party},
 	} {
 		if f.value != "" {
 			only = append(only, f.name+" "+f.value)

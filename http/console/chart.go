@@ -45,31 +45,43 @@ type point struct {
 	X, Span string // where it is, and how far it reaches
 }
 
-// draw answers the account's chart, nil for one with rows on fewer than two days.
-func (v *visit) draw(ctx context.Context, a *oneAccount) (*chart, error) {
-	points, err := v.balances(ctx, a)
-	if err != nil || len(points) < 2 {
-		return nil, err
+// draw returns the account's charts, one for each unit of its ledger; nil for an account with rows on fewer than two days.
+func (v *visit) draw(ctx context.Context, a *oneAccount) ([]*chart, error) {
+	charts := make([]*chart, len(a.Units))
+	days, err := v.balances(ctx, a)
+	if err != nil || len(days) < 2 {
+		return charts, err
 	}
-	return newChart(points), nil
+	for i := range charts {
+		points := make([]point, len(days))
+		for n, day := range days {
+			points[n] = point{Date: day.date, Balance: inUnits(a.ledger, day.balance)[i]}
+		}
+		charts[i] = newChart(points)
+	}
+	return charts, nil
 }
 
-// balances answers the balance at the end of days, oldest first.
-func (v *visit) balances(ctx context.Context, a *oneAccount) ([]point, error) {
-	missing := ledgers[a.Ledger]
+// dayEnd is what an account amounts to at the end of a day.
+type dayEnd struct {
+	date    unit.Date
+	balance books.Balance
+}
+
+// balances returns the balance at the end of days, oldest first.
+func (v *visit) balances(ctx context.Context, a *oneAccount) (days []dayEnd, err error) {
 	if a.Total <= mostRows {
-		rows, _, err := v.Books.Rows(ctx, a.Workspace, a.Ledger, a.ID, books.Selection{As: a.as, Page: 1, PageSize: mostRows}, missing)
-		var points []point
+		rows, _, err := v.Books.Rows(ctx, a.Workspace, a.ledger, a.ID, books.Selection{As: a.as, Page: 1, PageSize: mostRows})
 		for _, r := range rows {
-			if n := len(points); n > 0 && points[n-1].Date == r.Date {
-				points = points[:n-1]
+			if n := len(days); n > 0 && days[n-1].date == r.Date {
+				days = days[:n-1]
 			}
-			points = append(points, point{Date: r.Date, Balance: r.Cash.Decimal})
+			days = append(days, dayEnd{r.Date, books.Balance{Cash: r.Cash, Fine: r.Fine}})
 		}
-		return points, err
+		return days, err
 	}
 	edge := func(nth int64) (unit.Date, error) {
-		rows, _, err := v.Books.Rows(ctx, a.Workspace, a.Ledger, a.ID, books.Selection{As: a.as, Page: int(nth), PageSize: 1}, missing)
+		rows, _, err := v.Books.Rows(ctx, a.Workspace, a.ledger, a.ID, books.Selection{As: a.as, Page: int(nth), PageSize: 1})
 		if err != nil || len(rows) == 0 {
 			return 0, err
 		}
@@ -84,25 +96,21 @@ func (v *visit) balances(ctx context.Context, a *oneAccount) ([]point, error) {
 		return nil, err
 	}
 	if a.as.KnownAt == nil {
-		return v.balancesNow(ctx, a, spread(first, last, mostDays))
+		between := spread(first, last, mostDays)
+		found, err := v.Books.BalancesOn(ctx, a.Workspace, a.ledger, a.ID, between)
+		for _, day := range between {
+			days = append(days, dayEnd{day, found[day]})
+		}
+		return days, err
 	}
-	var points []point
 	for _, day := range spread(first, last, mostPastDays) {
-		then, err := v.Books.Account(ctx, a.Workspace, a.Ledger, a.ID, books.As{Of: &day, KnownAt: a.as.KnownAt}, missing)
+		then, err := v.Books.Account(ctx, a.Workspace, a.ledger, a.ID, books.As{Of: &day, KnownAt: a.as.KnownAt})
 		if err != nil {
 			return nil, err
 		}
-		points = append(points, point{Date: day, Balance: then.Cash.Decimal})
+		days = append(days, dayEnd{day, books.Balance{Cash: then.Cash, Fine: then.Fine}})
 	}
-	return points, nil
-}
-
-func (v *visit) balancesNow(ctx context.Context, a *oneAccount, days []unit.Date) (points []point, err error) {
-	found, err := v.Books.BalancesOn(ctx, a.Workspace, a.Ledger, a.ID, days, ledgers[a.Ledger])
-	for _, day := range days {
-		points = append(points, point{Date: day, Balance: found[day].Decimal})
-	}
-	return points, err
+	return days, nil
 }
 
 // spread answers at most so many days between two, both included.

@@ -11,8 +11,8 @@ import (
 	"bahi/domain"
 	"bahi/domain/event"
 	"bahi/domain/fault"
+	ledgers "bahi/domain/ledger"
 	"bahi/domain/ledger/book"
-	"bahi/domain/unit"
 	"bahi/http/api"
 	views "bahi/readmodels/ops"
 )
@@ -156,31 +156,23 @@ func (v *visit) event() (page, error) {
 	}
 	e.Category, e.StreamID = event.SplitStream(e.Stream)
 	e.Payload = spans(e.Data)
-	_, e.Account = ledgers[e.Category]
-	if ledger, isRow := ledgerOfRows[e.Category]; isRow {
+	if l := ledgers.Of(e.Category); l != nil && e.Category == l.Accounts.Category() {
+		e.Account = true
+	} else if l != nil && e.Category == l.Rows.Category() {
 		steps, err := v.Events.Upto(v.r.Context(), e.Stream, e.Revision, mostSteps)
 		if err != nil {
 			return page{}, err
 		}
-		if e.Row, err = stepOf(ledger, e.StreamID, steps); err != nil {
+		if e.Row, err = stepOf(l, e.StreamID, steps); err != nil {
 			return page{}, err
 		}
 	}
 	return page{template: "event", title: fmt.Sprintf("%s at %d", e.Type, e.Position), body: e}, nil
 }
 
-// rowNow is a row as its events so far have made it.
-type rowNow struct {
-	Date     *unit.Date `json:"date,omitempty"`
-	In       any        `json:"in_entries,omitempty"`
-	Out      any        `json:"out_entries,omitempty"`
-	Void     bool       `json:"void,omitempty"`
-	Reverses int64      `json:"reverses,omitempty"`
-}
-
-// stepOf folds a row's stream, and answers what the last of its events changed; nil when the stream is too
+// stepOf folds a row's stream, and returns what the last of its events changed; nil when the stream is too
 // long to be read from its beginning.
-func stepOf(ledger, id string, steps []views.Event) (*rowStep, error) {
+func stepOf(l *book.Ledger, id string, steps []views.Event) (*rowStep, error) {
 	if len(steps) == 0 || steps[0].Revision != 0 {
 		return nil, nil
 	}
@@ -188,81 +180,30 @@ func stepOf(ledger, id string, steps []views.Event) (*rowStep, error) {
 	if err != nil {
 		return nil, nil //nolint:nilerr // a stream of another shape, which somebody else has written
 	}
-	step := &rowStep{Ledger: ledger, Row: row}
-	var now *rowNow
-	for i, e := range steps {
-		changed, err := rowChange(e)
+	var before, after book.Row
+	for _, e := range steps {
+		meta, err := json.Marshal(e.Meta)
 		if err != nil {
 			return nil, err
 		}
-		before := now.document()
-		switch changed.Op {
-		case book.Add:
-			step.Account, step.Change, now = changed.Account, "added", &rowNow{}
-		case book.Edit:
-			step.Change = "edited"
-		case book.Delete:
-			step.Change, now = "deleted", nil
-		case book.Void:
-			step.Change = "voided"
-		case book.Announce:
-			step.Change = "about to be reversed"
-		case book.Drop:
-			step.Change = "not reversed after all"
-		case book.Reverse:
-			step.Change = "reversed"
-		default:
-			step.Change = "refused"
+		r, err := l.Rows.Decode(event.Stored{
+			Position: e.Position, Stream: e.Stream, Revision: e.Revision, ID: e.ID, Type: e.Type, Data: e.Data, Meta: meta, At: e.At,
+		})
+		if err != nil {
+			return nil, err
 		}
-		if now != nil {
-			now.take(changed)
-		}
-		if i == len(steps)-1 {
-			step.Changes = changes(before, now.document())
-		}
+		before, after = after, l.Rows.Evolve(after, r)
+	}
+	step := &rowStep{Ledger: l.Name, Row: row, Account: after.Account, Changes: changes(rowDocument(before), rowDocument(after))}
+	switch {
+	case after == before:
+		step.Change = "refused"
+	case before.Reserved == 0 && after.Reserved != 0:
+		step.Change = "about to be reversed"
+	case before.Reserved != 0 && after.Reserved == 0:
+		step.Change = "not reversed after all"
+	default:
+		step.Change = book.Change(before, after)
 	}
 	return step, nil
-}
-
-// rowChange reads what an event does to its row: nothing, for one of another kind.
-func rowChange(e views.Event) (book.RowChanged, error) {
-	meta, err := json.Marshal(e.Meta)
-	if err != nil {
-		return book.RowChanged{}, err
-	}
-	recorded, err := domain.Catalogue.Decode(event.Stored{
-		Position: e.Position, Stream: e.Stream, Revision: e.Revision, ID: e.ID, Type: e.Type, Data: e.Data, Meta: meta, At: e.At,
-	})
-	if err != nil {
-		return book.RowChanged{}, err
-	}
-	if c, ok := recorded.Data.(book.RowChange); ok {
-		return c.RowChange(), nil
-	}
-	return book.RowChanged{}, nil
-}
-
-func (r *rowNow) take(c book.RowChanged) {
-	if c.Date != nil {
-		r.Date = c.Date
-	}
-	if c.In != nil {
-		r.In = c.In.Entries
-	}
-	if c.Out != nil {
-		r.Out = c.Out.Entries
-	}
-	r.Void = r.Void || c.Op == book.Void
-	r.Reverses += c.Reverses // of the event that adds it
-}
-
-func (r *rowNow) document() []byte {
-	if r == nil {
-		return nil
-	}
-	text, err := json.Marshal(r)
-	if err != nil {
-		panic(err) // it was JSON a moment ago
-	}
-	return text
 }

@@ -13,18 +13,13 @@ import (
 
 	"bahi/domain/event"
 	"bahi/domain/fault"
-	"bahi/domain/ledger/bank"
+	ledgers "bahi/domain/ledger"
+	"bahi/domain/ledger/book"
 	"bahi/domain/unit"
 	"bahi/http/api"
 	books "bahi/readmodels/ledger"
 	views "bahi/readmodels/ops"
 )
-
-// ledgers are those that the console shows, and what it says where there is no such account.
-var ledgers = map[string]error{bank.Ledger.Name: bank.ErrNoAccount}
-
-// ledgerOfRows names the ledger of a category of rows' streams.
-var ledgerOfRows = map[string]string{bank.Rows.Category(): bank.Ledger.Name}
 
 const (
 	accountsShown = 50
@@ -62,55 +57,64 @@ type oneAccount struct {
 	views.Account
 	past
 
-	Missing          bool   // there is no such account in that state
-	Name             string // at that state
+	ledger *book.Ledger
+
+	Missing bool   // there is no such account in that state
+	Name    string // at that state
+	Units   []inUnit
+	Rows    []row
+	Total   int64
+	Pages   pages
+}
+
+// inUnit is what a page comes to in one of the ledger's units.
+type inUnit struct {
+	Name, Suffix     string // "" for the only one, else cash and crystal
+	Places           int32
 	Balance          decimal.Decimal
-	Rows             []row
 	Opening, Closing decimal.Decimal
 	In, Out          decimal.Decimal // of the page
-	Total            int64
-	Pages            pages
 	Chart            *chart
 }
 
 // row is a row as it is shown.
 type row struct {
-	ID      int64
-	Date    unit.Date
-	In, Out []line
-	InSum   decimal.Decimal
-	OutSum  decimal.Decimal
-	Balance decimal.Decimal
-	books.Links
+	books.Row
+
+	Entries []string
+	In, Out []*decimal.Decimal // a unit each; nil: no entry on that side
+	After   []decimal.Decimal
 }
 
-// line is an entry of a row: its amount, and everything else in words.
-type line struct {
-	Text   string
-	Amount decimal.Decimal
+// inUnits splits what is in the books into the units of a ledger.
+func inUnits(l *book.Ledger, b books.Balance) []decimal.Decimal {
+	if l.Metal {
+		return []decimal.Decimal{b.Cash.Decimal, b.Fine.Decimal}
+	}
+	return []decimal.Decimal{b.Cash.Decimal}
 }
 
 // opened is the account that the address names.
-func (v *visit) opened() (views.Account, error) {
-	ledger := v.r.PathValue("ledger")
-	missing, known := ledgers[ledger]
-	if !known {
-		return views.Account{}, errNoPage
+func (v *visit) opened() (views.Account, *book.Ledger, error) {
+	l := ledgers.Named(v.r.PathValue("ledger"))
+	if l == nil {
+		return views.Account{}, nil, errNoPage
 	}
 	id, err := strconv.ParseInt(v.r.PathValue("account"), 10, 64)
 	if err != nil {
-		return views.Account{}, missing
+		return views.Account{}, nil, l.NoAccount
 	}
-	return v.Accounts.Account(v.r.Context(), ledger, id, missing)
+	a, err := v.Accounts.Account(v.r.Context(), l.Name, id, l.NoAccount)
+	return a, l, err
 }
 
 func (v *visit) account() (page, error) {
 	p := page{template: "account"}
-	found, err := v.opened()
+	found, l, err := v.opened()
 	if err != nil {
 		return p, err
 	}
-	a := oneAccount{Account: found, Name: found.Name}
+	a := oneAccount{Account: found, ledger: l, Name: found.Name}
 	p.title = found.Name
 	if a.past, err = v.past(); err != nil {
 		return p, err
@@ -120,7 +124,7 @@ func (v *visit) account() (page, error) {
 		return p, nil
 	}
 	err = v.fill(v.r.Context(), &a, number(v.r.URL.Query().Get("page")))
-	if errors.Is(err, ledgers[a.Ledger]) { // it was opened later, or deleted before
+	if errors.Is(err, l.NoAccount) { // it was opened later, or deleted before
 		p.status, a.Missing, err = api.StatusOf(fault.NotFound), true, nil
 	}
 	p.title, p.body = a.Name, a
@@ -189,73 +193,71 @@ func (p past) Position() *event.Position { return p.as.KnownAt }
 
 // fill reads a page of the account in the state that is asked for.
 func (v *visit) fill(ctx context.Context, a *oneAccount, n int) error {
-	missing := ledgers[a.Ledger]
-	now, err := v.Books.Account(ctx, a.Workspace, a.Ledger, a.ID, a.as, missing)
+	now, err := v.Books.Account(ctx, a.Workspace, a.ledger, a.ID, a.as)
 	if err != nil {
 		return err
 	}
-	a.Name, a.Balance = now.Name, now.Cash.Decimal
-	sel := books.Selection{As: a.as, Page: n, PageSize: rowsOfPage}
-	rows, total, err := v.Books.Rows(ctx, a.Workspace, a.Ledger, a.ID, sel, missing)
+	a.Name = now.Name
+	rows, total, err := v.Books.Rows(ctx, a.Workspace, a.ledger, a.ID, books.Selection{As: a.as, Page: n, PageSize: rowsOfPage})
 	if err != nil {
 		return err
 	}
 	a.Total, a.Pages = total, v.pagesOf(n, rowsOfPage, total)
+	var in, out books.Balance // of the page
 	for _, r := range rows {
-		shown, err := rowOf(r)
+		if r.Row, err = a.ledger.Measured(r.Row); err != nil {
+			return fmt.Errorf("read row %d: %w", r.ID, err)
+		}
+		ins, outs := r.Counts()
+		in, out = in.Plus(ins), out.Plus(outs)
+		shown, err := a.rowOf(r)
 		if err != nil {
 			return err
 		}
-		if !shown.Void {
-			a.In, a.Out = a.In.Add(shown.InSum), a.Out.Add(shown.OutSum)
-		}
 		a.Rows = append(a.Rows, shown)
 	}
-	a.Closing = a.Balance
-	if len(a.Rows) > 0 {
-		last := a.Rows[len(a.Rows)-1]
-		a.Closing = last.Balance
-		a.Opening = last.Balance.Sub(a.In).Add(a.Out)
+	a.Units = []inUnit{{Places: unit.MoneyPlaces}}
+	if a.ledger.Metal {
+		a.Units = []inUnit{{Name: "Cash ", Places: unit.MoneyPlaces}, {Name: "Crystal ", Suffix: "-crystal", Places: unit.GramsPlaces}}
 	}
-	a.Chart, err = v.draw(ctx, a)
-	return err
-}
-
-func rowOf(r books.Row) (out row, err error) {
-	out = row{ID: r.ID, Date: r.Date, Balance: r.Cash.Decimal, Links: r.Links}
-	if out.In, out.InSum, err = linesOf(r.In); err != nil {
-		return out, err
-	}
-	out.Out, out.OutSum, err = linesOf(r.Out)
-	return out, err
-}
-
-// linesOf reads entries of whatever ledger: the amount by its name, the rest as it comes.
-func linesOf(entries json.RawMessage) (lines []line, sum decimal.Decimal, err error) {
-	n, err := parseJSON(entries)
+	charts, err := v.draw(ctx, a)
 	if err != nil {
-		return nil, sum, fmt.Errorf("read entries: %w", err)
+		return err
 	}
-	for _, entry := range n.inside {
-		var l line
-		var rest []string
-		for _, field := range entry.inside {
-			switch field.key {
-			case "amount":
-				if l.Amount, err = decimal.NewFromString(field.text); err != nil {
-					return nil, sum, fmt.Errorf("read an amount: %w", err)
-				}
-			case "description", "item_name":
-				rest = append([]string{field.text}, rest...)
-			default:
-				rest = append(rest, strings.ReplaceAll(field.key, "_", " ")+" "+field.text)
-			}
+	ins, outs, balance := inUnits(a.ledger, in), inUnits(a.ledger, out), inUnits(a.ledger, books.Balance{Cash: now.Cash, Fine: now.Fine})
+	for i := range a.Units {
+		u := &a.Units[i]
+		u.Balance, u.Closing, u.In, u.Out, u.Chart = balance[i], balance[i], ins[i], outs[i], charts[i]
+		if n := len(a.Rows); n > 0 {
+			u.Closing = a.Rows[n-1].After[i]
+			u.Opening = u.Closing.Sub(u.In).Add(u.Out)
 		}
-		l.Text = strings.Join(rest, ", ")
-		sum = sum.Add(l.Amount)
-		lines = append(lines, l)
 	}
-	return lines, sum, nil
+	return nil
+}
+
+// rowOf is a row as it is shown. What a void row once counted is shown, too.
+func (a *oneAccount) rowOf(r books.Row) (row, error) {
+	shown := row{Row: r, After: inUnits(a.ledger, books.Balance{Cash: r.Cash, Fine: r.Fine})}
+	in, out, err := a.ledger.Lines(r.Row)
+	for _, lines := range [][]book.Line{in, out} {
+		for _, line := range lines {
+			shown.Entries = append(shown.Entries, books.Words(line.JSON))
+		}
+	}
+	shown.In, shown.Out = a.side(in, r.Row.In.Effect), a.side(out, r.Row.Out.Effect)
+	return shown, err
+}
+
+func (a *oneAccount) side(entries []book.Line, counts book.Effect) []*decimal.Decimal {
+	units := inUnits(a.ledger, books.Balance{}.Plus(counts))
+	shown := make([]*decimal.Decimal, len(units))
+	for i := range units {
+		if len(entries) > 0 {
+			shown[i] = &units[i]
+		}
+	}
+	return shown
 }
 
 // rowHistory is every version of a row.
@@ -275,15 +277,15 @@ type version struct {
 }
 
 func (v *visit) history() (page, error) {
-	a, err := v.opened()
+	a, l, err := v.opened()
 	if err != nil {
 		return page{}, err
 	}
 	id, err := strconv.ParseInt(v.r.PathValue("row"), 10, 64)
 	if err != nil {
-		return page{}, bank.ErrNoRow
+		return page{}, l.NoRow
 	}
-	all, err := v.Books.History(v.r.Context(), a.Workspace, a.Ledger, a.ID, id, bank.ErrNoRow)
+	all, err := v.Books.History(v.r.Context(), a.Workspace, l, a.ID, id)
 	if err != nil {
 		return page{}, err
 	}
@@ -293,10 +295,7 @@ func (v *visit) history() (page, error) {
 		last   *books.Version
 	)
 	for i, one := range all {
-		var after []byte
-		if !one.Deleted {
-			after = rowDocument(one)
-		}
+		after := rowDocument(one.Row)
 		shown := version{Version: one, What: one.Change(last), Changes: changes(before, after)}
 		before, last = after, &all[i]
 		h.Versions = append(h.Versions, shown)
@@ -304,15 +303,20 @@ func (v *visit) history() (page, error) {
 	return page{template: "history", title: fmt.Sprintf("Row %d of %s", id, a.Name), body: h}, nil
 }
 
-func rowDocument(v books.Version) []byte {
+// rowDocument is a row as JSON, nil for none.
+func rowDocument(r book.Row) []byte {
+	if !r.Exists() {
+		return nil
+	}
 	text, err := json.Marshal(struct {
-		Date       unit.Date       `json:"date"`
-		In         json.RawMessage `json:"in_entries"`
-		Out        json.RawMessage `json:"out_entries"`
-		Void       bool            `json:"void,omitempty"`
-		Reverses   *int64          `json:"reverses,omitempty"`
-		ReversedBy *int64          `json:"reversed_by,omitempty"`
-	}{v.Date, v.In, v.Out, v.Void, v.Reverses, v.ReversedBy})
+		Date       unit.Date     `json:"date"`
+		In         book.Side     `json:"in_entries"`
+		Out        book.Side     `json:"out_entries"`
+		Warnings   book.Warnings `json:"warnings,omitempty"`
+		Void       bool          `json:"void,omitempty"`
+		Reverses   int64         `json:"reverses,omitempty"`
+		ReversedBy int64         `json:"reversed_by,omitempty"`
+	}{r.Date, r.In, r.Out, r.Warnings, r.Void, r.Reverses, r.ReversedBy})
 	if err != nil {
 		panic(err) // it was JSON a moment ago
 	}

@@ -38,10 +38,12 @@ type Routes struct {
 	Books *flows.Books
 	Views *views.Views
 	Log   Log
-	Store uuid.UUID      // stands on statements
-	Proof Proof          // stands on statements; nil: none
+	Store uuid.UUID      // printed on statements
+	Proof Proof          // printed on statements; nil: none
 	Zone  *time.Location // of the workshop
 	Now   func() time.Time
+
+	Proofs Proofs
 }
 
 // The permissions and limits that the area's operations share.
@@ -53,11 +55,6 @@ const (
 )
 
 var tags = []string{"Ledger"}
-
-// ByAccount names an account of a ledger.
-type ByAccount struct {
-	Account int64 `path:"bank_account_id" minimum:"1" doc:"The account's id"`
-}
 
 // AsOf asks for a past state: rows dated up to a day, or what was in the log at a position or moment.
 type AsOf struct {
@@ -133,9 +130,8 @@ func workspace(ctx context.Context) uuid.UUID { return api.Caller(ctx).Workspace
 
 // Register registers all operations of the area.
 func (r *Routes) Register() {
-	r.BankAccounts()
-	r.BankStatement()
-	r.BankRows()
-	r.BankCorrections()
+	for _, l := range ledgers {
+		l.register(r)
+	}
 	r.BooksLock()
 }

@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 	"reflect"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"bahi/domain/event"
-	"bahi/domain/ledger/bank"
 	"bahi/domain/ledger/book"
 	"bahi/domain/unit"
 	views "bahi/readmodels/ledger"
@@ -25,114 +25,276 @@ func (Entries[E]) Schema(r huma.Registry) *huma.Schema {
 	return r.Schema(reflect.TypeFor[[]E](), true, "")
 }
 
-// lines is what entries were before they were stored.
-func (e Entries[E]) lines() (list []E, err error) {
-	err = json.Unmarshal(e.RawMessage, &list)
-	return list, err
+// ledgerOf is the ledger that has these entries.
+func ledgerOf[In, Out book.Entry]() *book.Ledger {
+	for _, s := range ledgers {
+		if in, out := s.ledger.Entries(); in == reflect.TypeFor[In]() && out == reflect.TypeFor[Out]() {
+			return s.ledger
+		}
+	}
+	panic("no ledger has such entries")
 }
 
-func entriesOf[E book.Entry](list []E) Entries[E] {
-	if list == nil {
-		list = []E{}
-	}
-	text, err := json.Marshal(list)
-	if err != nil {
-		panic(err) // it was JSON a moment ago
-	}
-	return Entries[E]{text}
+// titled names a schema of the ledger, such as LedgerBankRow.
+func titled[In, Out book.Entry](before, after string) string {
+	return before + ledgerOf[In, Out]().Title + after
 }
 
-func sum[E book.Entry](list []E) (all book.Effect) {
-	for _, e := range list {
-		all = all.Plus(e.Effect())
+// entered names a schema by types of entries, such as BookAddRowBankEntryBankEntry.
+func entered(before string, entries ...reflect.Type) string {
+	for _, entry := range entries {
+		for part := range strings.SplitSeq(entry.String(), ".") {
+			before += strings.ToUpper(part[:1]) + part[1:]
+		}
 	}
-	return all
+	return before
 }
 
-// BankAccount is a bank account as it is answered.
-type BankAccount struct {
-	ID       *int64    `json:"id" doc:"null in a dry run"`
-	Name     string    `json:"name"`
-	Balance  *unit.Sum `json:"balance,omitempty" doc:"IN less OUT, of all rows"`
+// Metal is what a ledger that counts fine metal says in the place of one balance.
+type Metal struct {
+	Cash            *unit.Sum `json:"cash_balance,omitempty" doc:"IN less OUT, in rupees"`
+	Crystal         *unit.Sum `json:"crystal_balance,omitempty" doc:"IN less OUT, in grams of fine metal"`
+	CashPosition    string    `json:"cash_position,omitempty" enum:"we_owe,they_owe,settled"`
+	CrystalPosition string    `json:"crystal_position,omitempty" enum:"we_owe,they_owe,settled"`
+}
+
+// balances splits what an account amounts to: into one balance, or into cash and metal.
+func balances(l *book.Ledger, b views.Balance) (*unit.Sum, Metal) {
+	if !l.Metal {
+		return &b.Cash, Metal{}
+	}
+	return nil, Metal{&b.Cash, &b.Fine, position(b.Cash), position(b.Fine)}
+}
+
+// position says who owes a balance (CONTRACT.md 6.3).
+func position(balance unit.Sum) string {
+	switch balance.Sign() {
+	case 1:
+		return "we_owe"
+	case -1:
+		return "they_owe"
+	default:
+		return "settled"
+	}
+}
+
+// without drops the properties that a ledger's answers never have.
+func without(l *book.Ledger, s *huma.Schema) *huma.Schema {
+	absent := []string{"balance"}
+	if !l.Metal {
+		absent = []string{"cash_balance", "crystal_balance", "cash_position", "crystal_position", "warnings"}
+	}
+	if l.Types == 0 {
+		absent = append(absent, "type")
+	}
+	for _, name := range absent {
+		delete(s.Properties, name)
+	}
+	return s
+}
+
+// Account is an account as it is answered.
+type Account[In, Out book.Entry] struct {
+	ID      *int64    `json:"id" doc:"null in a dry run"`
+	Name    string    `json:"name"`
+	Type    *int      `json:"type,omitempty"`
+	Balance *unit.Sum `json:"balance,omitempty" doc:"IN less OUT, of all rows"`
+	Metal
+	Revision *int64 `json:"revision" doc:"For If-Match"`
+}
+
+// SchemaName implements http/api's Named.
+func (Account[In, Out]) SchemaName() string { return titled[In, Out]("Ledger", "Account") }
+
+// TransformSchema implements huma's SchemaTransformer.
+func (Account[In, Out]) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	return without(ledgerOf[In, Out](), s)
+}
+
+func (o operations[In, Out]) account(a views.Account) (shown Account[In, Out]) {
+	shown = Account[In, Out]{ID: &a.ID, Name: a.Name, Type: a.Type, Revision: &a.Revision}
+	shown.Balance, shown.Metal = balances(o.l, views.Balance{Cash: a.Cash, Fine: a.Fine})
+	return shown
+}
+
+// Row is a row as it is answered.
+type Row[In, Out book.Entry] struct {
+	ID      *int64       `json:"id" doc:"null in a dry run"`
+	Date    unit.Date    `json:"date"`
+	In      Entries[In]  `json:"in_entries"`
+	Out     Entries[Out] `json:"out_entries"`
+	Balance *unit.Sum    `json:"balance,omitempty" doc:"Of the account after this row"`
+	Metal
 	Revision *int64    `json:"revision" doc:"For If-Match"`
+	Warnings *Warnings `json:"warnings,omitempty" doc:"Where a given value differs from its formula"`
+	Void     bool      `json:"void,omitempty" doc:"The row counts nothing, whatever its entries"`
+	Reverses int64     `json:"reverses,omitempty" doc:"The row that this one takes back"`
+
+	ReversedBy int64 `json:"reversed_by,omitempty" doc:"The row that takes this one back"`
 }
 
-func bankAccount(a views.Account) BankAccount {
-	return BankAccount{ID: &a.ID, Name: a.Name, Balance: &a.Cash, Revision: &a.Revision}
+// SchemaName implements http/api's Named.
+func (Row[In, Out]) SchemaName() string { return titled[In, Out]("Ledger", "Row") }
+
+// TransformSchema implements huma's SchemaTransformer.
+func (Row[In, Out]) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	return without(ledgerOf[In, Out](), s)
 }
 
-// BankRow is a row of a bank ledger as it is answered.
-type BankRow struct {
-	ID       *int64              `json:"id" doc:"null in a dry run"`
-	Date     unit.Date           `json:"date"`
-	In       Entries[bank.Entry] `json:"in_entries"`
-	Out      Entries[bank.Entry] `json:"out_entries"`
-	Balance  *unit.Sum           `json:"balance,omitempty" doc:"Of the account after this row"`
-	Revision *int64              `json:"revision" doc:"For If-Match"`
-	Links
+// Warnings are a row's, as they are stored.
+type Warnings struct {
+	json.RawMessage
 }
 
-// Links are what a row has to do with others, and whether it counts.
-type Links struct {
-	Void       bool   `json:"void,omitempty"        doc:"The row counts nothing, whatever its entries"`
-	Reverses   *int64 `json:"reverses,omitempty"    doc:"The row that this one takes back"`
-	ReversedBy *int64 `json:"reversed_by,omitempty" doc:"The row that takes this one back"`
+// Schema implements huma's SchemaProvider. See [book.Warning].
+func (Warnings) Schema(huma.Registry) *huma.Schema {
+	text, number := &huma.Schema{Type: huma.TypeString}, &huma.Schema{Type: huma.TypeNumber}
+	return &huma.Schema{Type: huma.TypeArray, Items: &huma.Schema{
+		Type: huma.TypeObject, Required: []string{"field", "message", "given", "computed"},
+		Properties: map[string]*huma.Schema{"field": text, "message": text, "given": number, "computed": number},
+	}}
 }
 
-func bankRow(r views.Row) BankRow {
-	return BankRow{
-		ID: &r.ID, Date: r.Date, In: Entries[bank.Entry]{r.In}, Out: Entries[bank.Entry]{r.Out}, Balance: &r.Cash, Revision: &r.Revision,
-		Links: Links(r.Links),
+// row is a row as it is answered, without its balances.
+func (o operations[In, Out]) row(id, revision *int64, r book.Row) Row[In, Out] {
+	shown := Row[In, Out]{
+		ID: id, Date: r.Date, In: Entries[In]{r.In.JSON()}, Out: Entries[Out]{r.Out.JSON()}, Revision: revision,
+		Void: r.Void, Reverses: r.Reverses, ReversedBy: r.ReversedBy,
 	}
+	if r.Warnings != "" {
+		shown.Warnings = &Warnings{json.RawMessage(r.Warnings)}
+	}
+	return shown
 }
 
-func bankRows(rows []views.Row) []BankRow {
-	out := make([]BankRow, len(rows))
-	for i := range rows {
-		out[i] = bankRow(rows[i])
-	}
-	return out
+// read is a row as it is in the books, with the balances after it.
+func (o operations[In, Out]) read(r views.Row) Row[In, Out] {
+	shown := o.row(&r.ID, &r.Revision, r.Row)
+	shown.Balance, shown.Metal = balances(o.l, views.Balance{Cash: r.Cash, Fine: r.Fine})
+	return shown
 }
 
-// written is a row as a command left it.
-func written(id string, s bank.Row, revision int64) BankRow {
-	row := BankRow{Date: s.Date, In: entriesOf(s.In), Out: entriesOf(s.Out), Revision: &revision, Links: Links{Void: s.Void}}
-	if s.Reverses != 0 {
-		row.Reverses = &s.Reverses
-	}
-	if s.ReversedBy != 0 {
-		row.ReversedBy = &s.ReversedBy
-	}
-	if n, err := strconv.ParseInt(id, 10, 64); err == nil {
-		row.ID = &n
-	}
-	return row
-}
-
-// BankRowVersion is one step of a row's history.
-type BankRowVersion struct {
+// RowVersion is one step of a row's history.
+type RowVersion[In, Out book.Entry] struct {
 	Position event.Position `json:"position" doc:"In the log"`
 	At       time.Time      `json:"at"`
 	Actor    string         `json:"actor"`
 	Reason   string         `json:"reason,omitempty"`
 	Change   string         `json:"change" enum:"added,edited,deleted,voided,reversed"`
-	Before   *BankRow       `json:"before"`
-	After    *BankRow       `json:"after"`
+	Before   *Row[In, Out]  `json:"before"`
+	After    *Row[In, Out]  `json:"after"`
 }
 
-func bankHistory(id int64, versions []views.Version) []BankRowVersion {
-	out := make([]BankRowVersion, len(versions))
+// SchemaName implements http/api's Named.
+func (RowVersion[In, Out]) SchemaName() string { return titled[In, Out]("Ledger", "RowVersion") }
+
+func (o operations[In, Out]) history(id int64, versions []views.Version) []RowVersion[In, Out] {
+	all := make([]RowVersion[In, Out], len(versions))
 	var (
-		before *BankRow
+		before *Row[In, Out]
 		last   *views.Version
 	)
 	for i, v := range versions {
-		after := &BankRow{ID: &id, Date: v.Date, In: Entries[bank.Entry]{v.In}, Out: Entries[bank.Entry]{v.Out}, Revision: &v.Revision, Links: Links(v.Links)}
-		if v.Deleted {
-			after = nil
+		var after *Row[In, Out]
+		if v.Exists() {
+			after = new(o.row(&id, &v.Revision, v.Row))
 		}
-		out[i] = BankRowVersion{Position: v.Position, At: v.At, Actor: v.Actor, Reason: v.Reason, Change: v.Change(last), Before: before, After: after}
+		all[i] = RowVersion[In, Out]{Position: v.Position, At: v.At, Actor: v.Actor, Reason: v.Reason, Change: v.Change(last), Before: before, After: after}
 		before, last = after, &versions[i]
 	}
-	return out
+	return all
+}
+
+// RowsPosted is the answer to rows posted in bulk.
+type RowsPosted[In, Out book.Entry] struct {
+	Rows []Row[In, Out] `json:"rows"`
+}
+
+// SchemaName implements http/api's Named.
+func (RowsPosted[In, Out]) SchemaName() string { return titled[In, Out]("Ledger", "RowsPosted") }
+
+// OpenAccount is the body of a new account.
+type OpenAccount[In, Out book.Entry] struct {
+	Name string `json:"name"`
+}
+
+// SchemaName implements http/api's Named.
+func (OpenAccount[In, Out]) SchemaName() string {
+	return entered("BookOpenAccount", reflect.TypeFor[In]())
+}
+
+// RenameAccount is the body of an account's new name.
+type RenameAccount[In, Out book.Entry] struct {
+	Name string `json:"name"`
+}
+
+// SchemaName implements http/api's Named.
+func (RenameAccount[In, Out]) SchemaName() string {
+	return entered("BookRenameAccount", reflect.TypeFor[In]())
+}
+
+// AddRow is the body of a new row.
+type AddRow[In, Out book.Entry] struct {
+	Date unit.Date `json:"date"`
+	In   []In      `json:"in_entries,omitempty"`
+	Out  []Out     `json:"out_entries,omitempty"`
+}
+
+// SchemaName implements http/api's Named.
+func (AddRow[In, Out]) SchemaName() string {
+	return entered("BookAddRow", reflect.TypeFor[In](), reflect.TypeFor[Out]())
+}
+
+func (b AddRow[In, Out]) asked() book.Asked {
+	return book.Asked{Date: &b.Date, In: book.Entries(b.In), Out: book.Entries(b.Out)}
+}
+
+// BulkRow is one of several new rows.
+type BulkRow[In, Out book.Entry] AddRow[In, Out]
+
+// SchemaName implements http/api's Named.
+func (BulkRow[In, Out]) SchemaName() string {
+	return entered("BookBulkRow", reflect.TypeFor[In](), reflect.TypeFor[Out]())
+}
+
+// PostRows is the body of several new rows.
+type PostRows[In, Out book.Entry] struct {
+	Rows []BulkRow[In, Out] `json:"rows"`
+}
+
+// SchemaName implements http/api's Named.
+func (PostRows[In, Out]) SchemaName() string {
+	return entered("BookPostRows", reflect.TypeFor[In](), reflect.TypeFor[Out]())
+}
+
+// EditRow is the body of an edit: what is to change, and of which row.
+type EditRow[In, Out book.Entry] struct {
+	ID    *int64     `json:"id,omitempty" doc:"The row's id"`
+	RowID *int64     `json:"row_id,omitempty" doc:"Another name for id"`
+	Date  *unit.Date `json:"date,omitempty"`
+	In    *[]In      `json:"in_entries,omitempty"`
+	Out   *[]Out     `json:"out_entries,omitempty"`
+}
+
+// SchemaName implements http/api's Named.
+func (EditRow[In, Out]) SchemaName() string { return titled[In, Out]("LedgerEdit", "Row") }
+
+func (b EditRow[In, Out]) asked() (asked book.Asked) {
+	asked.Date = b.Date
+	if b.In != nil {
+		asked.In = book.Entries(*b.In)
+	}
+	if b.Out != nil {
+		asked.Out = book.Entries(*b.Out)
+	}
+	return asked
+}
+
+// number is a stream's id as a number, nil where there is none yet.
+func number(id string) *int64 {
+	n, err := strconv.ParseInt(id, 10, 64)
+	if err != nil {
+		return nil
+	}
+	return &n
 }

@@ -77,12 +77,12 @@ func start(t *testing.T, accounts int) *office {
 	require.NoError(t, err)
 	t.Cleanup(jobs.Close)
 	for range accounts {
-		e, err := bank.Accounts.Encode(uuid.New(), book.AccountOpened[bank.Entry]{Name: "SBI"}, event.Meta{})
+		e, err := bank.Ledger.Accounts.Encode(uuid.New(), book.AccountOpened{Name: "SBI"}, event.Meta{})
 		require.NoError(t, err)
 		_, err = store.Append(t.Context(), "bank-"+uuid.NewString(), eventstore.NoStream, e)
 		require.NoError(t, err)
 	}
-	reactor := reactors.Define("greeter", reactors.On(func(q *reactors.Queue, e event.Recorded[book.AccountOpened[bank.Entry]]) error {
+	reactor := reactors.Define("greeter", reactors.On(func(q *reactors.Queue, e event.Recorded[book.AccountOpened]) error {
 		q.Add(greet{Account: e.StreamID()})
 		q.AddAt(e.At.Add(time.Second/2), call{Account: e.StreamID()})
 		return nil

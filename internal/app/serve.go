@@ -21,7 +21,6 @@ import (
 	"bahi/commands/access"
 	ledgerflows "bahi/commands/ledger"
 	"bahi/domain/fault"
-	"bahi/domain/ledger/bank"
 	"bahi/eventstore"
 	"bahi/http"
 	"bahi/http/api"
@@ -119,7 +118,7 @@ func (s *System) Serve(ctx context.Context, listener net.Listener, key string, t
 // resume takes up what an earlier process left unfinished.
 func (s *System) resume(ctx context.Context) {
 	for ctx.Err() == nil {
-		err := ledgerflows.ResumeBulks(ctx, s.Books, bank.Ledger)
+		err := ledgerflows.ResumeBulks(ctx, s.Books)
 		if err == nil {
 			return
 		}

@@ -16,7 +16,6 @@ import (
 	ledgerflows "bahi/commands/ledger"
 	"bahi/domain/access/picture"
 	"bahi/domain/actor"
-	"bahi/domain/ledger/bank"
 	"bahi/domain/unit"
 	"bahi/eventstore/vault"
 	"bahi/internal/pgcluster"
@@ -155,7 +154,7 @@ func (s Settings) OpenBooks(ctx context.Context, serving bool) (sys *System, err
 	reader := sys.reader(versions)
 	sys.Ledger, sys.Market = &ledgerviews.Views{Reader: reader}, &accessviews.Views{Reader: reader}
 	sys.Commands = commands.New(sys.Store, sys.Vault, time.Now)
-	ledgerflows.Govern(sys.Commands, bank.Ledger)
+	ledgerflows.AddRules(sys.Commands)
 	sys.Books = &ledgerflows.Books{
 		Commands: sys.Commands, Reads: sys.Ledger, Log: sys.Log,
 		Today: func() unit.Date { return unit.DateOf(time.Now().In(zone)) },

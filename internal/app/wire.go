@@ -32,6 +32,7 @@ func (s *System) routes(a *api.API) {
 	}
 	(&ledgerroutes.Routes{
 		API: a, Books: s.Books, Views: s.Ledger, Log: Recorder{s.Store}, Store: s.Store.ID(), Proof: signed{s.Proofs}, Zone: zone, Now: time.Now,
+		Proofs: s.Proofs,
 	}).Register()
 	people := &accessroutes.Routes{
 		API: a, Commands: s.Commands, Views: s.Market, Accounts: s.Accounts, Entrance: s.ring, Pictures: s.Blobs, Studio: s.studio,
@@ -43,7 +44,7 @@ func (s *System) routes(a *api.API) {
 	people.Register()
 	(&auditroutes.Routes{
 		API: a, Events: &auditviews.Events{Log: s.Proofs.Log, Search: s.explored(), Reveal: s.Vault.Reveal}, Proofs: s.Proofs,
-		Ledger: s.Ledger, Feed: feed{s.Store}, Report: s.Trail(zone),
+		Feed: feed{s.Store}, Report: s.Trail(zone),
 	}).Register()
 	operations := &opsroutes.Routes{
 		API: a, Views: &opsviews.Jobs{DB: s.Pool}, Queue: s.queue, Registry: s.registry(), Builds: Builds{s},

@@ -6,17 +6,19 @@ create table account (
   ledger           text not null,
   workspace_id     uuid not null,
   name             text not null, -- the newest
+  type             smallint,      -- the newest; null where accounts of the ledger have none
   revision         bigint not null,
   opened_position  bigint not null,
   deleted_position bigint not null default 9223372036854775807
 );
 
--- The names that an account had, with the positions between which it had them.
+-- The names and types that an account had, with the positions between which it had them.
 create table account_name (
   account_id    bigint not null,
   from_position bigint not null,
   to_position   bigint not null default 9223372036854775807,
   name          text not null,
+  type          smallint,
   revision      bigint not null, -- of the account's own stream
   primary key (account_id, from_position)
 );
@@ -48,6 +50,7 @@ create table row_version (
   date          date not null,
   in_entries    text not null, -- JSON; as text it is not read once more on its way in and out
   out_entries   text not null,
+  warnings      text,          -- JSON; null: none
   in_cash numeric(38,2) not null,
   out_cash numeric(38,2) not null,
   in_fine numeric(38,3) not null, -- grams of pure metal

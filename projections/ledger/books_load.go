@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"context"
-	"encoding/json"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -10,6 +9,7 @@ import (
 
 	"bahi/domain/event"
 	"bahi/domain/ledger/book"
+	"bahi/domain/ledger/bookslock"
 	"bahi/domain/unit"
 )
 
@@ -26,27 +26,22 @@ func (f *books) load(ctx context.Context, tx pgx.Tx, events []event.Recorded[any
 			known[r.Meta.Workspace] = true
 			workspaces = append(workspaces, r.Meta.Workspace)
 		}
+		if e, posts := r.Data.(posting); posts {
+			accounts = append(accounts, e.PostsTo())
+		}
 		number, err := numbered(r)
 		switch e := r.Data.(type) {
-		case book.AccountChange:
+		case event.Event[book.Account]:
 			accounts = append(accounts, number)
-		case book.RowChange:
-			if c := e.RowChange(); c.Op == book.Add {
-				accounts = append(accounts, c.Account)
-			} else {
-				rows = append(rows, number)
+		case book.RowAdded:
+		case event.Event[book.Row]:
+			rows = append(rows, number)
+		case book.RowsReversed:
+			for _, row := range e.Rows {
+				rows = append(rows, row.Reverses)
 			}
-		case book.BulkChange:
-			for i, c := range e.BulkChange() {
-				if i == 0 {
-					accounts = append(accounts, c.Account)
-				}
-				if c.Reverses != 0 {
-					rows = append(rows, c.Reverses)
-				}
-			}
-		default:
-			err = nil // the lock of the books is named after the workspace
+		case bookslock.Moved:
+			err = nil // it is named after the workspace
 		}
 		if err != nil {
 			return err
@@ -56,7 +51,7 @@ func (f *books) load(ctx context.Context, tx pgx.Tx, events []event.Recorded[any
 		return err
 	}
 	for _, v := range f.current {
-		accounts = append(accounts, v.account)
+		accounts = append(accounts, v.Account)
 	}
 	if err := f.loadAccounts(ctx, tx, missing(f.accounts, accounts)); err != nil {
 		return err
@@ -69,10 +64,18 @@ func (f *books) loadAccounts(ctx context.Context, tx pgx.Tx, ids []int64) error 
 		return nil
 	}
 	found, _ := tx.Query(ctx, `
-		select id, ledger, workspace_id, name, revision, opened_position, deleted_position from account where id = any($1)`, ids)
-	var a account
-	_, err := pgx.ForEachRow(found, []any{&a.id, &a.ledger, &a.workspace, &a.name, &a.revision, &a.opened, &a.deleted}, func() error {
+		select id, ledger, workspace_id, name, type, revision, opened_position, deleted_position from account where id = any($1)`, ids)
+	var (
+		a               account
+		kind            *int
+		opened, deleted int64
+	)
+	_, err := pgx.ForEachRow(found, []any{&a.id, &a.ledger, &a.workspace, &a.Name, &kind, &a.revision, &opened, &deleted}, func() error {
 		one := a
+		one.Type, one.Opened = kind, event.Position(opened)
+		if deleted != stillCurrent {
+			one.Deleted = event.Position(deleted)
+		}
 		f.accounts[a.id] = &one
 		return nil
 	})
@@ -115,7 +118,7 @@ func (f *books) loadRows(ctx context.Context, tx pgx.Tx, rows []int64) error {
 		return nil
 	}
 	found, _ := tx.Query(ctx, `
-		select row_id, from_position, account_id, date::text, in_entries, out_entries,
+		select row_id, from_position, account_id, date::text, in_entries, out_entries, coalesce(warnings, ''),
 			in_cash::text, in_fine::text, out_cash::text, out_fine::text, revision, deleted, void,
 			coalesce(bulk, 0), coalesce(reverses, 0), coalesce(reversed_by, 0), coalesce(reversal, 0)
 		from row_version where row_id = any($1) and to_position = $2`, rows, int64(stillCurrent))
@@ -125,16 +128,16 @@ func (f *books) loadRows(ctx context.Context, tx pgx.Tx, rows []int64) error {
 		sums          [4]decimal.Decimal
 	)
 	_, err := pgx.ForEachRow(found, []any{
-		&v.row, &v.from, &v.account, &date, &in, &out,
-		&sums[0], &sums[1], &sums[2], &sums[3], &v.revision, &v.deleted, &v.void,
-		&v.bulk, &v.reverses, &v.reversedBy, &v.reversal,
+		&v.row, &v.from, &v.Account, &date, &in, &out, (*string)(&v.Warnings),
+		&sums[0], &sums[1], &sums[2], &sums[3], &v.revision, &v.Deleted, &v.Void,
+		&v.bulk, &v.Reverses, &v.ReversedBy, &v.Reserved,
 	}, func() (err error) {
 		one := v
 		one.to, one.stored = stillCurrent, true
-		one.in, one.out = json.RawMessage(in), json.RawMessage(out)
-		one.inSum = book.Effect{Cash: unit.MoneyOf(sums[0]), Fine: unit.GramsOf(sums[1])}
-		one.outSum = book.Effect{Cash: unit.MoneyOf(sums[2]), Fine: unit.GramsOf(sums[3])}
-		if one.date, err = unit.ParseDate(date); f.part.Has(v.account) {
+		one.In = book.StoredSide(in, book.Effect{Cash: unit.MoneyOf(sums[0]), Fine: unit.GramsOf(sums[1])})
+		one.Out = book.StoredSide(out, book.Effect{Cash: unit.MoneyOf(sums[2]), Fine: unit.GramsOf(sums[3])})
+		one.ReservedAt = event.Position(one.from) // some position before this batch
+		if one.Date, err = unit.ParseDate(date); f.part.Has(v.Account) {
 			f.current[v.row] = &one
 		}
 		return err

@@ -37,7 +37,7 @@ func history(rt *rapid.T, length int) []eventstore.Request {
 		next  = int64(1)
 	)
 	account := rapid.Int64Range(1, 7)
-	amount := rapid.Custom(func(rt *rapid.T) []bank.Entry { return entries(rapid.Int64Range(1, 500).Draw(rt, "paise")) })
+	amount := rapid.Custom(func(rt *rapid.T) book.Side { return entries(rapid.Int64Range(1, 500).Draw(rt, "paise")) })
 	add := func(kind interface {
 		Stream(id string) string
 	}, id string, encode func(event.Meta) (event.New, error), of event.Position) {
@@ -49,11 +49,11 @@ func history(rt *rapid.T, length int) []eventstore.Request {
 		require.NoError(rt, err)
 		all = append(all, eventstore.Request{Stream: kind.Stream(id), Expected: eventstore.Any, Events: []event.New{e}})
 	}
-	ofAccount := func(id int64, e event.Event[book.Account[bank.Entry]]) {
-		add(bank.Accounts, text(id), func(m event.Meta) (event.New, error) { return bank.Accounts.Encode(uuid.New(), e, m) }, 0)
+	ofAccount := func(id int64, e event.Event[book.Account]) {
+		add(bank.Ledger.Accounts, text(id), func(m event.Meta) (event.New, error) { return bank.Ledger.Accounts.Encode(uuid.New(), e, m) }, 0)
 	}
-	ofRow := func(id int64, e event.Event[book.Row[bank.Entry, bank.Entry]], of event.Position) {
-		add(bank.Rows, text(id), func(m event.Meta) (event.New, error) { return bank.Rows.Encode(uuid.New(), e, m) }, of)
+	ofRow := func(id int64, e event.Event[book.Row], of event.Position) {
+		add(bank.Ledger.Rows, text(id), func(m event.Meta) (event.New, error) { return bank.Ledger.Rows.Encode(uuid.New(), e, m) }, of)
 	}
 	old := func() int64 {
 		if len(rows) == 0 {
@@ -62,19 +62,19 @@ func history(rt *rapid.T, length int) []eventstore.Request {
 		return rapid.SampledFrom(rows).Draw(rt, "row")
 	}
 	for id := range int64(6) {
-		ofAccount(id+1, book.AccountOpened[bank.Entry]{Name: "SBI"})
+		ofAccount(id+1, book.AccountOpened{Name: "SBI"})
 	}
 	for len(all) < length {
 		switch rapid.IntRange(0, 11).Draw(rt, "what") {
 		case 0, 1, 2, 3:
-			ofRow(next, book.RowAdded[bank.Entry, bank.Entry]{Account: account.Draw(rt, "account"), Date: dates.Draw(rt, "date"), In: amount.Draw(rt, "in")}, 0)
+			ofRow(next, book.RowAdded{Account: account.Draw(rt, "account"), Date: dates.Draw(rt, "date"), In: amount.Draw(rt, "in")}, 0)
 			rows, next = append(rows, next), next+1
 		case 4, 5:
-			ofRow(old(), book.RowEdited[bank.Entry, bank.Entry]{Date: new(dates.Draw(rt, "to")), Out: new(amount.Draw(rt, "out"))}, 0)
+			ofRow(old(), book.RowEdited{Date: new(dates.Draw(rt, "to")), Out: new(amount.Draw(rt, "out"))}, 0)
 		case 6:
-			ofRow(old(), book.RowDeleted[bank.Entry, bank.Entry]{}, 0)
+			ofRow(old(), book.RowDeleted{}, 0)
 		case 7:
-			ofRow(old(), book.RowRefused[bank.Entry, bank.Entry]{Position: 1, Why: "locked"}, 0)
+			ofRow(old(), book.RowRefused{Position: 1, Why: "locked"}, 0)
 		case 8:
 			through := new(dates.Draw(rt, "through"))
 			if rapid.Bool().Draw(rt, "open") {
@@ -86,22 +86,22 @@ func history(rt *rapid.T, length int) []eventstore.Request {
 				return bookslock.Kind.Encode(uuid.New(), bookslock.Moved{To: through}, m)
 			}, 0)
 		case 9:
-			posted := book.RowsPosted[bank.Entry, bank.Entry]{Account: account.Draw(rt, "account")}
+			posted := book.RowsPosted{Account: account.Draw(rt, "account")}
 			first := next
 			for range rapid.IntRange(1, 4).Draw(rt, "rows") {
-				posted.Rows = append(posted.Rows, book.BulkRow[bank.Entry, bank.Entry]{Date: dates.Draw(rt, "date"), Out: amount.Draw(rt, "out")})
+				posted.Rows = append(posted.Rows, book.BulkRow{Date: dates.Draw(rt, "date"), Out: amount.Draw(rt, "out")})
 				rows, next = append(rows, next), next+1
 			}
-			add(bank.Bulks, text(first), func(m event.Meta) (event.New, error) { return bank.Bulks.Encode(uuid.New(), posted, m) }, 0)
+			add(bank.Ledger.Bulks, text(first), func(m event.Meta) (event.New, error) { return bank.Ledger.Bulks.Encode(uuid.New(), posted, m) }, 0)
 			at := event.Position(len(all))
 			for i, row := range posted.Rows[:rapid.IntRange(0, len(posted.Rows)).Draw(rt, "filled")] {
-				ofRow(first+int64(i), book.RowAdded[bank.Entry, bank.Entry]{Account: posted.Account, Date: row.Date, Out: row.Out}, at)
+				ofRow(first+int64(i), book.RowAdded{Account: posted.Account, Date: row.Date, Out: row.Out}, at)
 			}
 		case 10:
-			ofAccount(account.Draw(rt, "account")%6+1, book.AccountRenamed[bank.Entry]{To: rapid.StringMatching(`[a-z]{3}`).Draw(rt, "name")})
+			ofAccount(account.Draw(rt, "account")%6+1, book.AccountRenamed{To: rapid.StringMatching(`[a-z]{3}`).Draw(rt, "name")})
 		case 11:
 			if rapid.IntRange(0, 9).Draw(rt, "seldom") == 0 {
-				ofAccount(account.Draw(rt, "account")%6+1, book.AccountDeleted[bank.Entry]{EarliestRow: new(day)})
+				ofAccount(account.Draw(rt, "account")%6+1, book.AccountDeleted{EarliestRow: new(day)})
 			}
 		}
 	}

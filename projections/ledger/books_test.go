@@ -28,27 +28,27 @@ var (
 type happened = projectiontest.Event
 
 func opened(id int64, name string) happened {
-	return projectiontest.Happened(bank.Accounts, text(id), book.AccountOpened[bank.Entry]{Name: name}, clerk)
+	return projectiontest.Happened(bank.Ledger.Accounts, text(id), book.AccountOpened{Name: name}, clerk)
 }
 
 func deleted(id int64, earliest *unit.Date) happened {
-	return projectiontest.Happened(bank.Accounts, text(id), book.AccountDeleted[bank.Entry]{EarliestRow: earliest}, clerk)
+	return projectiontest.Happened(bank.Ledger.Accounts, text(id), book.AccountDeleted{EarliestRow: earliest}, clerk)
 }
 
 func added(row int64, date unit.Date, paise int64) happened {
-	return projectiontest.Happened(bank.Rows, text(row), book.RowAdded[bank.Entry, bank.Entry]{Account: 1, Date: date, In: entries(paise)}, clerk)
+	return projectiontest.Happened(bank.Ledger.Rows, text(row), book.RowAdded{Account: 1, Date: date, In: entries(paise)}, clerk)
 }
 
-func edited(row int64, e book.RowEdited[bank.Entry, bank.Entry]) happened {
-	return projectiontest.Happened(bank.Rows, text(row), e, clerk)
+func edited(row int64, e book.RowEdited) happened {
+	return projectiontest.Happened(bank.Ledger.Rows, text(row), e, clerk)
 }
 
 func ended(row int64) happened {
-	return projectiontest.Happened(bank.Rows, text(row), book.RowDeleted[bank.Entry, bank.Entry]{}, clerk)
+	return projectiontest.Happened(bank.Ledger.Rows, text(row), book.RowDeleted{}, clerk)
 }
 
 func refused(row int64) happened {
-	return projectiontest.Happened(bank.Rows, text(row), book.RowRefused[bank.Entry, bank.Entry]{Position: 1, Why: "locked"}, clerk)
+	return projectiontest.Happened(bank.Ledger.Rows, text(row), book.RowRefused{Position: 1, Why: "locked"}, clerk)
 }
 
 func locked(through *unit.Date) happened {
@@ -56,22 +56,22 @@ func locked(through *unit.Date) happened {
 }
 
 func posted(first int64, dates ...unit.Date) happened {
-	e := book.RowsPosted[bank.Entry, bank.Entry]{Account: 1}
+	e := book.RowsPosted{Account: 1}
 	for _, d := range dates {
-		e.Rows = append(e.Rows, book.BulkRow[bank.Entry, bank.Entry]{Date: d, Out: entries(100)})
+		e.Rows = append(e.Rows, book.BulkRow{Date: d, Out: entries(100)})
 	}
-	return projectiontest.Happened(bank.Bulks, text(first), e, clerk)
+	return projectiontest.Happened(bank.Ledger.Bulks, text(first), e, clerk)
 }
 
 func filled(row int64, date unit.Date, of event.Position) happened {
 	meta := clerk
 	meta.Of = of
-	return projectiontest.Happened(bank.Rows, text(row), book.RowAdded[bank.Entry, bank.Entry]{Account: 1, Date: date, Out: entries(100)}, meta)
+	return projectiontest.Happened(bank.Ledger.Rows, text(row), book.RowAdded{Account: 1, Date: date, Out: entries(100)}, meta)
 }
 
 func text(n int64) string { return strconv.FormatInt(n, 10) }
 
-func entries(paise int64) []bank.Entry { return []bank.Entry{{Amount: unit.Money(paise)}} }
+func entries(paise int64) book.Side { return book.SideOf([]bank.Entry{{Amount: unit.Money(paise)}}) }
 
 // what is read of rows and totals in these tests.
 const (
@@ -82,8 +82,8 @@ const (
 func TestARowsVersionsFollowOneAnother(t *testing.T) {
 	t.Parallel()
 	tables := projectiontest.Run(t, ledger.Books,
-		opened(1, "SBI"), added(7, day, 1050), edited(7, book.RowEdited[bank.Entry, bank.Entry]{Out: new(entries(50))}),
-		edited(7, book.RowEdited[bank.Entry, bank.Entry]{Date: new(day + 300)}), added(8, day, 1), ended(7),
+		opened(1, "SBI"), added(7, day, 1050), edited(7, book.RowEdited{Out: new(entries(50))}),
+		edited(7, book.RowEdited{Date: new(day + 300)}), added(8, day, 1), ended(7),
 	)
 	require.Equal(t, []string{
 		"(7,2,3,1,2024-10-04,10.50,0.00,0,f,)",
@@ -109,18 +109,18 @@ func TestWhatBreaksARuleWhereItStandsIsVoid(t *testing.T) {
 		locked(&day),       // 4
 		added(3, day, 1),   // 5: locked
 		added(4, day+1, 1), // 6
-		edited(2, book.RowEdited[bank.Entry, bank.Entry]{Date: new(day + 1)}), // 7: from a locked day
-		refused(2), // 8
-		edited(4, book.RowEdited[bank.Entry, bank.Entry]{Date: &day}), // 9: to a locked day
-		ended(2),               // 10
-		posted(10, day+1, day), // 11: one of them
-		deleted(1, &day),       // 12
-		edited(3, book.RowEdited[bank.Entry, bank.Entry]{Date: new(day + 1)}),                                                                // 13: of what never was
-		projectiontest.Happened(bank.Rows, "20", book.RowAdded[bank.Entry, bank.Entry]{Account: 1, Date: day + 1, In: entries(1)}, stranger), // 14
+		edited(2, book.RowEdited{Date: new(day + 1)}), // 7: from a locked day
+		refused(2),                            // 8
+		edited(4, book.RowEdited{Date: &day}), // 9: to a locked day
+		ended(2),                              // 10
+		posted(10, day+1, day),                // 11: one of them
+		deleted(1, &day),                      // 12
+		edited(3, book.RowEdited{Date: new(day + 1)}), // 13: of what never was
+		projectiontest.Happened(bank.Ledger.Rows, "20", book.RowAdded{Account: 1, Date: day + 1, In: entries(1)}, stranger), // 14
 		locked(nil),      // 15
 		deleted(1, &day), // 16
 		added(5, day, 1), // 17: after the account
-		edited(4, book.RowEdited[bank.Entry, bank.Entry]{In: new(entries(2))}), // 18
+		edited(4, book.RowEdited{In: new(entries(2))}), // 18
 		posted(30, day), // 19
 	)
 	require.Equal(t, []string{
@@ -137,7 +137,7 @@ func TestABulksRowsAreThereBeforeTheirStreamsAreFilled(t *testing.T) {
 	t.Parallel()
 	tables := projectiontest.Run(t, ledger.Books,
 		opened(1, "SBI"), posted(7, day, day+1, day), filled(7, day, 2), filled(8, day+1, 2),
-		edited(7, book.RowEdited[bank.Entry, bank.Entry]{Date: new(day + 1)}), posted(20, day), filled(9, day, 2),
+		edited(7, book.RowEdited{Date: new(day + 1)}), posted(20, day), filled(9, day, 2),
 	)
 	require.Equal(t, []string{
 		"(7,2,5,1,2024-10-04,0.00,1.00,0,f,7)", "(7,5,,1,2024-10-05,0.00,1.00,1,f,7)", "(8,2,,1,2024-10-05,0.00,1.00,0,f,7)",
@@ -150,7 +150,7 @@ func TestABulksRowsAreThereBeforeTheirStreamsAreFilled(t *testing.T) {
 func TestNamesAndLocksAreKept(t *testing.T) {
 	t.Parallel()
 	renamed := func(to string) happened {
-		return projectiontest.Happened(bank.Accounts, "1", book.AccountRenamed[bank.Entry]{To: to}, clerk)
+		return projectiontest.Happened(bank.Ledger.Accounts, "1", book.AccountRenamed{To: to}, clerk)
 	}
 	tables := projectiontest.Run(t, ledger.Books,
 		opened(1, "a"), renamed("b"), opened(2, "x"), locked(&day), renamed("c"), locked(nil), locked(new(day+1)))
@@ -169,7 +169,7 @@ func TestACrowdedDayHasTotalsOfItsParts(t *testing.T) {
 		events = append(events, added(row*1000+1, day, 100))
 	}
 	for row := range int64(10) {
-		events = append(events, edited(row*1000+1, book.RowEdited[bank.Entry, bank.Entry]{In: new(entries(7))}))
+		events = append(events, edited(row*1000+1, book.RowEdited{In: new(entries(7))}))
 	}
 	full := projectiontest.Run(t, ledger.Books, events...)
 	require.Equal(t, []string{"(4,300,290.70)"}, full.Rows(`
@@ -180,9 +180,9 @@ func TestACrowdedDayHasTotalsOfItsParts(t *testing.T) {
 			events = append(events, ended(row*1000+1))
 			continue
 		}
-		events = append(events, edited(row*1000+1, book.RowEdited[bank.Entry, bank.Entry]{Date: new(day + 1)}))
+		events = append(events, edited(row*1000+1, book.RowEdited{Date: new(day + 1)}))
 	}
-	events = append(events, edited(1001, book.RowEdited[bank.Entry, bank.Entry]{Date: &day}))
+	events = append(events, edited(1001, book.RowEdited{Date: &day}))
 	emptied := projectiontest.Run(t, ledger.Books, events...)
 	require.Equal(t, []string{"(2,20000,11)", "(2,20001,28)"}, emptied.Rows(`select level, node, row_count from total where level >= 2 order by 1, 2`))
 }
@@ -190,10 +190,10 @@ func TestACrowdedDayHasTotalsOfItsParts(t *testing.T) {
 func TestMoneyIsExactInTheTables(t *testing.T) {
 	t.Parallel()
 	const most = 999_999_999_999_999 // 13 digits before the point
-	side := slices.Repeat(entries(most), 500)
+	side := book.SideOf(slices.Repeat([]bank.Entry{{Amount: most}}, 500))
 	tables := projectiontest.Run(t, ledger.Books, opened(1, "SBI"),
-		projectiontest.Happened(bank.Rows, "7", book.RowAdded[bank.Entry, bank.Entry]{Account: 1, Date: day, In: side}, clerk),
-		projectiontest.Happened(bank.Rows, "8", book.RowAdded[bank.Entry, bank.Entry]{Account: 1, Date: day, In: side, Out: entries(1)}, clerk),
+		projectiontest.Happened(bank.Ledger.Rows, "7", book.RowAdded{Account: 1, Date: day, In: side}, clerk),
+		projectiontest.Happened(bank.Ledger.Rows, "8", book.RowAdded{Account: 1, Date: day, In: side, Out: entries(1)}, clerk),
 	)
 	require.Equal(t, []string{"(4999999999999995.00,9999999999999989.99)"}, tables.Rows(`
 		select r.in_cash, p.account_cash from row_version r, posting p where r.row_id = 7 and p.position = 3`))

@@ -60,26 +60,28 @@ func (f *books) queueLocks(b *projections.Batch) {
 }
 
 func (f *books) copyVersions(ctx context.Context, tx pgx.Tx) error {
-	return projections.CopyInto(ctx, tx, `row_version (row_id, from_position, to_position, account_id, date, in_entries, out_entries,
+	return projections.CopyInto(ctx, tx, `row_version (row_id, from_position, to_position, account_id, date, in_entries, out_entries, warnings,
 		in_cash, out_cash, in_fine, out_fine, revision, first_revision, deleted, void, bulk, reverses, reversed_by, reversal, actor, reason, recorded_at)`,
 		len(f.versions), func(c *projections.Copy, row int) {
 			v := f.versions[row]
 			c.Bigint(v.row)
 			c.Bigint(v.from)
 			c.Bigint(v.to)
-			c.Bigint(v.account)
-			c.Date(v.date)
-			c.Text(string(v.in))
-			c.Text(string(v.out))
-			c.Numeric(int64(v.inSum.Cash), unit.MoneyPlaces)
-			c.Numeric(int64(v.outSum.Cash), unit.MoneyPlaces)
-			c.Numeric(int64(v.inSum.Fine), unit.GramsPlaces)
-			c.Numeric(int64(v.outSum.Fine), unit.GramsPlaces)
+			c.Bigint(v.Account)
+			c.Date(v.Date)
+			c.Text(string(v.In.JSON()))
+			c.Text(string(v.Out.JSON()))
+			optional(c, string(v.Warnings))
+			in, out := v.Counts()
+			c.Numeric(int64(in.Cash), unit.MoneyPlaces)
+			c.Numeric(int64(out.Cash), unit.MoneyPlaces)
+			c.Numeric(int64(in.Fine), unit.GramsPlaces)
+			c.Numeric(int64(out.Fine), unit.GramsPlaces)
 			c.Bigint(v.revision)
 			c.Bigint(v.first)
-			c.Boolean(v.deleted)
-			c.Boolean(v.void)
-			for _, id := range [...]int64{v.bulk, v.reverses, v.reversedBy, v.reversal} {
+			c.Boolean(v.Deleted)
+			c.Boolean(v.Void)
+			for _, id := range [...]int64{v.bulk, v.Reverses, v.ReversedBy, v.Reserved} {
 				if id == 0 {
 					c.Null()
 				} else {
@@ -87,13 +89,18 @@ func (f *books) copyVersions(ctx context.Context, tx pgx.Tx) error {
 				}
 			}
 			c.Text(v.actor)
-			if v.reason == "" {
-				c.Null()
-			} else {
-				c.Text(v.reason)
-			}
+			optional(c, v.reason)
 			c.Timestamptz(v.at)
 		})
+}
+
+// optional adds a text, null for none.
+func optional(c *projections.Copy, text string) {
+	if text == "" {
+		c.Null()
+	} else {
+		c.Text(text)
+	}
 }
 
 func (f *books) copyPostings(ctx context.Context, tx pgx.Tx) error {
@@ -137,8 +144,9 @@ func (f *books) queueEnded(b *projections.Batch) {
 
 func (f *books) queuePassed(b *projections.Batch) {
 	for _, v := range f.passed {
-		b.Exec(`update row_version set revision = $3, reversal = nullif($4::bigint, 0) where row_id = $1 and from_position = $2`,
-			v.row, v.from, v.revision, v.reversal)
+		b.Exec(`
+			update row_version set revision = $3, reversal = nullif($4::bigint, 0), reversed_by = nullif($5::bigint, 0)
+			where row_id = $1 and from_position = $2`, v.row, v.from, v.revision, v.Reserved, v.ReversedBy)
 	}
 }
 
@@ -146,19 +154,24 @@ func (f *books) queueAccounts(b *projections.Batch) {
 	for _, a := range f.accounts {
 		if a.changed {
 			a.changed = false
+			deleted := int64(stillCurrent)
+			if a.Deleted != 0 {
+				deleted = int64(a.Deleted)
+			}
 			b.Exec(`
-				insert into account (id, ledger, workspace_id, name, revision, opened_position, deleted_position)
-				values ($1, $2, $3, $4, $5, $6, $7)
+				insert into account (id, ledger, workspace_id, name, type, revision, opened_position, deleted_position)
+				values ($1, $2, $3, $4, $5, $6, $7, $8)
 				on conflict (id) do update set
-					name = excluded.name, revision = excluded.revision, deleted_position = excluded.deleted_position`,
-				a.id, a.ledger, a.workspace, a.name, a.revision, a.opened, a.deleted)
+					name = excluded.name, type = excluded.type, revision = excluded.revision, deleted_position = excluded.deleted_position`,
+				a.id, a.ledger, a.workspace, a.Name, a.Type, a.revision, int64(a.Opened), deleted)
 		}
 	}
 	for _, n := range f.names {
 		if !n.first {
 			b.Exec(`update account_name set to_position = $2 where account_id = $1 and to_position = $3`, n.account, n.position, int64(stillCurrent))
 		}
-		b.Exec(`insert into account_name (account_id, from_position, name, revision) values ($1, $2, $3, $4)`, n.account, n.position, n.name, n.revision)
+		b.Exec(`insert into account_name (account_id, from_position, name, type, revision) values ($1, $2, $3, $4, $5)`,
+			n.account, n.position, n.name, n.kind, n.revision)
 	}
 }
 

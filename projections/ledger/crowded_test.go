@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"bahi/domain/ledger/bank"
 	"bahi/domain/ledger/book"
 	"bahi/domain/unit"
 	"bahi/projections/ledger"
@@ -32,7 +31,7 @@ func TestPartsOfACrowdedDayFollowFromItsRows(t *testing.T) {
 	for i, id := range ids {
 		events = append(events, added(int64(1+id), day, int64(1+id)))
 		if i > 200 && i%7 == 0 {
-			events = append(events, edited(int64(1+ids[i-100]), book.RowEdited[bank.Entry, bank.Entry]{Date: new(day + unit.Date(i%2)), In: new(entries(5))}))
+			events = append(events, edited(int64(1+ids[i-100]), book.RowEdited{Date: new(day + unit.Date(i%2)), In: new(entries(5))}))
 		}
 		if i > 300 && i%11 == 0 {
 			events = append(events, ended(int64(1+ids[i-300])))

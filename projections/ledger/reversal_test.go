@@ -12,33 +12,33 @@ import (
 	"bahi/projections/projectiontest"
 )
 
-type reversalRow = book.ReversalRow[bank.Entry, bank.Entry]
+type reversalRow = book.ReversalRow
 
-func of(row int64, e event.Event[bank.Row]) happened {
-	return projectiontest.Happened(bank.Rows, text(row), e, clerk)
+func of(row int64, e event.Event[book.Row]) happened {
+	return projectiontest.Happened(bank.Ledger.Rows, text(row), e, clerk)
 }
 
 func announced(row, bulk int64) happened {
-	return of(row, book.ReversalAnnounced[bank.Entry, bank.Entry]{Bulk: bulk})
+	return of(row, book.ReversalAnnounced{Bulk: bulk})
 }
 
 func dropped(row, bulk int64) happened {
-	return of(row, book.ReversalDropped[bank.Entry, bank.Entry]{Bulk: bulk})
+	return of(row, book.ReversalDropped{Bulk: bulk})
 }
 
-func voided(row int64) happened { return of(row, book.RowVoided[bank.Entry, bank.Entry]{}) }
+func voided(row int64) happened { return of(row, book.RowVoided{}) }
 
 // reversed takes rows of account 1 back that have 100 paise on their IN side.
 func reversed(first int64, rows ...int64) happened {
-	e := book.RowsReversed[bank.Entry, bank.Entry]{Account: 1, Date: day + 5}
+	e := book.RowsReversed{Account: 1, Date: day + 5}
 	for _, row := range rows {
 		e.Rows = append(e.Rows, reversalRow{Reverses: row, Out: entries(100)})
 	}
-	return projectiontest.Happened(bank.Bulks, text(first), e, clerk)
+	return projectiontest.Happened(bank.Ledger.Bulks, text(first), e, clerk)
 }
 
-func forsaken(first int64) happened {
-	return projectiontest.Happened(bank.Bulks, text(first), book.RowsForsaken[bank.Entry, bank.Entry]{}, clerk)
+func abandoned(first int64) happened {
+	return projectiontest.Happened(bank.Ledger.Bulks, text(first), book.RowsAbandoned{}, clerk)
 }
 
 // told are the events that carry the reversal of a row out.
@@ -46,8 +46,8 @@ func told(row, by int64, decided event.Position) []happened {
 	meta := clerk
 	meta.Of = decided
 	return []happened{
-		projectiontest.Happened(bank.Rows, text(by), book.RowAdded[bank.Entry, bank.Entry]{Account: 1, Date: day + 5, Out: entries(100), Reverses: row}, meta),
-		projectiontest.Happened(bank.Rows, text(row), book.RowReversed[bank.Entry, bank.Entry]{By: by}, meta),
+		projectiontest.Happened(bank.Ledger.Rows, text(by), book.RowAdded{Account: 1, Date: day + 5, Out: entries(100), Reverses: row}, meta),
+		projectiontest.Happened(bank.Ledger.Rows, text(row), book.RowReversed{By: by}, meta),
 	}
 }
 
@@ -81,7 +81,7 @@ func TestAReversalOfRowsThatDoNotStandSoIsVoid(t *testing.T) {
 	t.Parallel()
 	tables := projectiontest.Run(t, ledger.Books,
 		opened(1, "SBI"), opened(2, "HDFC"), added(7, day, 100), added(8, day, 100), added(9, day, 50),
-		of(10, book.RowAdded[bank.Entry, bank.Entry]{Account: 2, Date: day, In: entries(100)}),
+		of(10, book.RowAdded{Account: 2, Date: day, In: entries(100)}),
 		reversed(20, 7),     // not announced
 		announced(7, 30),    // as another's
 		reversed(21, 7),     //
@@ -105,7 +105,7 @@ func TestAReversalOfRowsThatDoNotStandSoIsVoid(t *testing.T) {
 
 func TestWhatIsSettledIsNotChangedByLaterEvents(t *testing.T) {
 	t.Parallel()
-	edit := book.RowEdited[bank.Entry, bank.Entry]{In: new(entries(7))}
+	edit := book.RowEdited{In: new(entries(7))}
 	tables := projectiontest.Run(t, ledger.Books,
 		opened(1, "SBI"), added(7, day, 100), announced(7, 20),
 		edited(7, edit), ended(7), voided(7), announced(7, 21), dropped(7, 21),
@@ -118,7 +118,7 @@ func TestWhatIsSettledIsNotChangedByLaterEvents(t *testing.T) {
 	require.Empty(t, tables.Rows(`select from row_version where deleted`))
 
 	free := projectiontest.Run(t, ledger.Books,
-		opened(1, "SBI"), added(7, day, 100), announced(7, 20), forsaken(20), dropped(7, 20), edited(7, edit))
+		opened(1, "SBI"), added(7, day, 100), announced(7, 20), abandoned(20), dropped(7, 20), edited(7, edit))
 	require.Equal(t, []string{"(7,2,6,2024-10-04,1.00,0.00,2,f,,,)", "(7,6,,2024-10-04,0.07,0.00,3,f,,,)"}, free.Rows(links))
 }
 

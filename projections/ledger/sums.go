@@ -88,17 +88,17 @@ func (s *sums) touch(account int64) { s.opened = append(s.opened, account) }
 
 // change notes that a row has become another: its old version leaves its day, its new one comes to its own.
 func (s *sums) change(before, after *version) {
-	m := move{account: after.account, position: after.from, row: after.row, day: after.date}
+	m := move{account: after.Account, position: after.from, row: after.row, day: after.Date}
 	switch {
 	case before == nil:
 		m.rows, m.effect = 1, after.sum()
-	case after.deleted:
+	case after.Deleted:
 		m.rows, m.effect = -1, book.Effect{}.Minus(before.sum())
-	case before.date == after.date:
+	case before.Date == after.Date:
 		m.effect = after.sum().Minus(before.sum())
 	default:
 		leave := m
-		leave.day, leave.rows, leave.effect = before.date, -1, book.Effect{}.Minus(before.sum())
+		leave.day, leave.rows, leave.effect = before.Date, -1, book.Effect{}.Minus(before.sum())
 		s.moves = append(s.moves, leave)
 		m.rows, m.effect = 1, after.sum()
 	}

@@ -14,13 +14,13 @@ import (
 )
 
 func opened(id, name string) projectiontest.Event {
-	return projectiontest.Happened(bank.Accounts, id, book.AccountOpened[bank.Entry]{Name: name}, event.Meta{})
+	return projectiontest.Happened(bank.Ledger.Accounts, id, book.AccountOpened{Name: name}, event.Meta{})
 }
 
 func TestACaseIsFoldedAndItsTablesAreShown(t *testing.T) {
 	t.Parallel()
 	p := projections.Define("names", 1, `create table name (id text, name text, at bigint);`,
-		projections.On(func(b *projections.Batch, e event.Recorded[book.AccountOpened[bank.Entry]]) {
+		projections.On(func(b *projections.Batch, e event.Recorded[book.AccountOpened]) {
 			b.Exec(`insert into name values ($1, $2, $3)`, e.StreamID(), e.Data.Name, int64(e.Position))
 		}))
 	tables := projectiontest.Run(t, p, opened("7", "SBI"), opened("8", "₹"))
@@ -31,7 +31,7 @@ func TestACaseIsFoldedAndItsTablesAreShown(t *testing.T) {
 func TestARowThatIsThereTwiceIsFound(t *testing.T) {
 	t.Parallel()
 	p := projections.Define("sizes", 1, `create table size (n bigint);`,
-		projections.Apply(bank.Accounts.Names(), func(_ context.Context, b *projections.Batch, events []event.Recorded[any]) error {
+		projections.Apply(bank.Ledger.Accounts.Names(), func(_ context.Context, b *projections.Batch, events []event.Recorded[any]) error {
 			b.Exec(`insert into size values ($1)`, len(events)) // what no projection may look at
 			return nil
 		}))

@@ -17,7 +17,7 @@ import (
 
 	"bahi/domain/event"
 	"bahi/domain/fault"
-	"bahi/domain/ledger/bank"
+	ledgers "bahi/domain/ledger"
 	"bahi/domain/ledger/bookslock"
 	"bahi/domain/unit"
 	"bahi/readmodels"
@@ -44,15 +44,45 @@ const (
 
 // What a trail tells of, by the kinds of streams. The rows of a bulk are told of as rows.
 var (
-	accountKinds = map[string]bool{bank.Accounts.Category(): true}
-	rowKinds     = map[string]string{bank.Rows.Category(): bank.Rows.Category(), bank.Bulks.Category(): bank.Rows.Category()}
 	lockKind     = bookslock.Kind.Category()
+	accountKinds = func() map[string]bool {
+		kinds := map[string]bool{}
+		for _, l := range ledgers.All {
+			kinds[l.Accounts.Category()] = true
+		}
+		return kinds
+	}()
+	rowKinds = func() map[string]string {
+		kinds := map[string]string{}
+		for _, l := range ledgers.All {
+			row := l.Rows.Category()
+			kinds[row], kinds[l.Bulks.Category()] = row, row
+		}
+		return kinds
+	}()
 )
+
+// Kind is what a change is of: an account of a ledger (bank), a row (bankrow), the lock of the books (bookslock).
+type Kind string
+
+// Kinds lists them all.
+func Kinds() (all []Kind) {
+	for _, l := range ledgers.All {
+		all = append(all, Kind(l.Accounts.Category()), Kind(l.Rows.Category()))
+	}
+	return append(all, Kind(lockKind))
+}
+
+// IsAccount reports whether it is a ledger's account.
+func (k Kind) IsAccount() bool { return accountKinds[string(k)] }
+
+// IsLock reports whether it is the lock of the books.
+func (k Kind) IsLock() bool { return string(k) == lockKind }
 
 // TrailFilter narrows a trail. The zero TrailFilter is everything.
 type TrailFilter struct {
 	Workspace *uuid.UUID // whose books; nil: everybody's
-	Kind      string     // bank, bankrow …, bookslock; see [Change]
+	Kind      Kind       // "": all
 	ID        string     // of that kind: an account's, a row's, a workspace's
 	Account   int64      // the account and its rows
 	Actor     string     // who, such as user:<id> or api_key:<id>; or the id alone
@@ -86,7 +116,7 @@ type Change struct {
 	Actor     string         `json:"actor"`
 	Reason    string         `json:"reason,omitempty"`
 	Change    string         `json:"change" enum:"opened,renamed,deleted,added,edited,voided,reversed,locked"`
-	Kind      string         `json:"kind"   enum:"bank,bankrow,bookslock" doc:"Of the record: an account, a row, the lock of the books"`
+	Kind      Kind           `json:"kind" doc:"Of the record: an account, a row, the lock of the books"`
 	ID        string         `json:"id"     doc:"Of the record"`
 	Ledger    string         `json:"ledger,omitempty"`
 	Account   *Named         `json:"account,omitempty" doc:"As it was called then"`
@@ -171,7 +201,7 @@ func (w *Walk) Next(ctx context.Context) (changes []Change, more bool, err error
 type logged struct {
 	position event.Position
 	stream   string
-	kind     string
+	kind     Kind
 	at       time.Time
 	meta     event.Meta
 	data     json.RawMessage // of an account or a lock
@@ -190,7 +220,7 @@ const loggedColumns = `@.position, coalesce(e.stream, ''), coalesce(e.recorded_a
 func (f TrailFilter) told() string {
 	var ranges []string
 	for _, kind := range slices.Concat(slices.Sorted(maps.Keys(accountKinds)), slices.Sorted(maps.Keys(rowKinds)), []string{lockKind}) {
-		if f.Kind == "" || f.Kind == kind || f.Kind == rowKinds[kind] {
+		if f.wants(kind) {
 			in := `e.stream >= '` + kind + `-' and e.stream < '` + kind + `.'`
 			if rowKinds[kind] == kind {
 				in += ` and ` + decisive
@@ -199,6 +229,11 @@ func (f TrailFilter) told() string {
 		}
 	}
 	return `(` + strings.Join(ranges, " or ") + `)`
+}
+
+// wants reports whether the filter wants to hear of a category of streams.
+func (f TrailFilter) wants(category string) bool {
+	return f.Kind == "" || string(f.Kind) == category || string(f.Kind) == rowKinds[category]
 }
 
 // decisive is the condition on a row's event that it does not only carry out what another one decides, in whatever letters that is said.
@@ -264,13 +299,13 @@ const stepPlaces = 500
 func (f TrailFilter) places() (sql string, arg any) {
 	id, _ := strconv.ParseInt(f.ID, 10, 64) // of what has no number there is nothing
 	switch {
-	case rowKinds[f.Kind] != "" && f.ID != "":
+	case rowKinds[string(f.Kind)] != "" && f.ID != "":
 		return placesOfRow, id
-	case accountKinds[f.Kind] && f.ID != "":
+	case f.Kind.IsAccount() && f.ID != "":
 		return placesOfAccount, id
-	case f.Kind == lockKind && f.ID != "":
+	case f.Kind.IsLock() && f.ID != "":
 		return placesOfStream, bookslock.Kind.Stream(f.ID)
-	case f.Kind == lockKind && f.Workspace != nil:
+	case f.Kind.IsLock() && f.Workspace != nil:
 		return placesOfStream, bookslock.Kind.Stream(f.Workspace.String())
 	case f.Account != 0:
 		return placesOfAccount + ` union all ` + placesOfRows, f.Account
@@ -311,8 +346,8 @@ func toLogged(row pgx.CollectableRow) (e logged, err error) {
 // concern notes what the event is about: of rows, those that it posts, or its stream's own, and those that it takes back.
 func (e *logged) concern(posted int, reversed []int64) {
 	category, id := event.SplitStream(e.stream)
-	if e.kind = rowKinds[category]; e.kind == "" {
-		e.kind = category
+	if e.kind = Kind(rowKinds[category]); e.kind == "" {
+		e.kind = Kind(category)
 		return
 	}
 	first, err := strconv.ParseInt(id, 10, 64)

@@ -14,11 +14,11 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"bahi/domain/event"
-	"bahi/domain/ledger/bank"
 	"bahi/domain/ledger/book"
 	"bahi/domain/ledger/bookslock"
 	"bahi/domain/unit"
 	"bahi/readmodels"
+	"bahi/readmodels/ledger"
 )
 
 // changes answers what events changed. One that was void changed nothing: the books have no version that it
@@ -36,23 +36,23 @@ func (v *Trails) changes(ctx context.Context, f TrailFilter, events []logged) ([
 	for _, e := range events {
 		var found []Change
 		switch {
-		case rowKinds[e.kind] != "":
+		case e.kind.IsLock():
+			if c, ok, err := lockChange(f, e); err != nil {
+				return nil, err
+			} else if ok {
+				found = append(found, c)
+			}
+		case e.kind.IsAccount():
+			if c, ok := accountChange(f, e, accounts[e.position]); ok {
+				found = append(found, c)
+			}
+		default:
 			for _, row := range slices.Sorted(slices.Values(e.rows)) {
 				if version, stood := versions[place{e.position, row}]; stood && (f.Workspace == nil || version.workspace == *f.Workspace) {
 					if c, ok := version.change(f, e, row); ok {
 						found = append(found, c)
 					}
 				}
-			}
-		case accountKinds[e.kind]:
-			if c, ok := accountChange(f, e, accounts[e.position]); ok {
-				found = append(found, c)
-			}
-		default:
-			if c, ok, err := lockChange(f, e); err != nil {
-				return nil, err
-			} else if ok {
-				found = append(found, c)
 			}
 		}
 		for _, c := range found {
@@ -79,26 +79,21 @@ type versioned struct {
 	workspace uuid.UUID
 	opened    time.Time
 	openedAt  event.Position
-	now, was  *state
+	now, was  state
 }
 
-// state is a row at a time.
+// state is a row at a time, and what it adds to its account.
 type state struct {
-	date       unit.Date
-	in, out    json.RawMessage
+	book.Row
+
 	cash, fine unit.Sum
-	deleted    bool
-	void       bool
-	reverses   *int64
-	reversedBy *int64
 }
 
-const stateColumns = `%[1]s.date, %[1]s.in_entries, %[1]s.out_entries, (%[1]s.in_cash - %[1]s.out_cash)::text, (%[1]s.in_fine - %[1]s.out_fine)::text,
-	%[1]s.deleted, %[1]s.void, %[1]s.reverses, %[1]s.reversed_by`
+const stateSums = `(%[1]s.in_cash - %[1]s.out_cash)::text, (%[1]s.in_fine - %[1]s.out_fine)::text`
 
 var versionsSQL = `
-	select w.position, w.row_id, v.account_id, n.name, a.ledger, a.workspace_id, coalesce(o.recorded_at, 'epoch'), a.opened_position, b.row_id is not null,
-		` + fmt.Sprintf(stateColumns, "v") + `, ` + fmt.Sprintf(stateColumns, "b") + `
+	select w.position, w.row_id, v.account_id, n.name, a.ledger, a.workspace_id, coalesce(o.recorded_at, 'epoch'), a.opened_position,
+		` + columnsOf("v") + `, ` + columnsOf("b") + `
 	from unnest($1::bigint[], $2::bigint[]) w (position, row_id)
 	join books.row_version v on v.row_id = w.row_id and v.from_position = w.position
 	join books.account a on a.id = v.account_id
@@ -127,83 +122,55 @@ func (v *Trails) versions(ctx context.Context, events []logged) (map[place]versi
 	return all, err
 }
 
+func columnsOf(version string) string {
+	return ledger.RowColumns(version) + `, ` + fmt.Sprintf(stateSums, version)
+}
+
 func toVersioned(row pgx.CollectableRow) (v versioned, err error) {
 	var (
 		position int64
-		before   bool
 		now, was scanned
 	)
-	err = row.Scan(append(append([]any{&position, &v.row, &v.account.ID, &v.account.Name, &v.ledger, &v.workspace, &v.opened, &v.openedAt, &before}, now.into()...), was.into()...)...)
-	v.position, v.now = event.Position(position), now.state()
-	if before {
-		v.was = was.state()
-	}
+	err = row.Scan(slices.Concat(
+		[]any{&position, &v.row, &v.account.ID, &v.account.Name, &v.ledger, &v.workspace, &v.opened, &v.openedAt}, now.into(), was.into(),
+	)...)
+	v.position, v.now, v.was = event.Position(position), now.state(v.account.ID), was.state(v.account.ID)
 	return v, err
 }
 
-// scanned is a state on its way out of the database, where the one before may be absent.
+// scanned is a state on its way out of the database, where there may be none.
 type scanned struct {
-	date                 *time.Time
-	in, out              *string
-	cash, fine           *unit.Sum
-	deleted, void        *bool
-	reverses, reversedBy *int64
+	ledger.RowScan
+
+	cash, fine *unit.Sum
 }
 
-func (s *scanned) into() []any {
-	return []any{&s.date, &s.in, &s.out, &s.cash, &s.fine, &s.deleted, &s.void, &s.reverses, &s.reversedBy}
-}
+func (s *scanned) into() []any { return append(s.Into(), &s.cash, &s.fine) }
 
-func (s *scanned) state() *state {
-	if s.date == nil {
-		return nil
+func (s *scanned) state(account int64) state {
+	if s.cash == nil {
+		return state{}
 	}
-	return &state{
-		date: unit.DateOf(*s.date), in: json.RawMessage(*s.in), out: json.RawMessage(*s.out), cash: *s.cash, fine: *s.fine,
-		deleted: *s.deleted, void: *s.void, reverses: s.reverses, reversedBy: s.reversedBy,
-	}
-}
-
-// stands is the state as far as it is in the books.
-func (s *state) stands() *state {
-	if s == nil || s.deleted {
-		return nil
-	}
-	return s
+	return state{Row: s.Row(account), cash: *s.cash, fine: *s.fine}
 }
 
 func (v versioned) change(f TrailFilter, e logged, row int64) (Change, bool) {
-	was, now := v.was.stands(), v.now.stands()
 	c := Change{
-		Position: e.position, At: e.at, Workspace: e.meta.Workspace, Actor: e.meta.Actor, Reason: e.meta.Reason,
+		Position: e.position, At: e.at, Workspace: e.meta.Workspace, Actor: e.meta.Actor, Reason: e.meta.Reason, Change: book.Change(v.was.Row, v.now.Row),
 		Kind: e.kind, ID: strconv.FormatInt(row, 10), Ledger: v.ledger, Account: &v.account, opened: v.opened, openedAt: v.openedAt,
 	}
-	switch {
-	case was == nil:
-		c.Change = "added"
-	case now == nil:
-		c.Change = "deleted"
-	case now.void && !was.void:
-		c.Change = "voided"
-	case now.reversedBy != nil && was.reversedBy == nil:
-		c.Change = "reversed"
-	default:
-		c.Change = "edited"
-	}
-	before, after := was.fields(), now.fields()
+	before, after := v.was.fields(), v.now.fields()
 	c.Fields = differences(before, after)
-	for _, s := range []*state{was, now} {
-		if s == nil {
+	dated := f.First == nil && f.Last == nil
+	for i, s := range []state{v.was, v.now} {
+		if !s.Exists() {
 			continue
 		}
-		day, sign := s.date, int64(1)
-		if s == was {
-			sign = -1
-		}
-		c.Date = &day
+		day, sign := s.Date, int64(2*i-1)
+		c.Date, dated = &day, dated || f.covers(day)
 		c.moves = append(c.moves, move{day: day, cash: times(s.cash, sign), fine: times(s.fine, sign)})
 	}
-	return c, (f.Account == 0 || f.Account == v.account.ID) && f.dated(was, now) &&
+	return c, dated && (f.Account == 0 || f.Account == v.account.ID) &&
 		matches(f.Party, slices.Concat([]string{v.account.Name}, written(before), written(after))...)
 }
 
@@ -214,33 +181,28 @@ func times(s unit.Sum, sign int64) unit.Sum {
 	return s
 }
 
-// dated says whether the row bore a day that the filter wants, before or after.
-func (f TrailFilter) dated(states ...*state) bool {
-	if f.First == nil && f.Last == nil {
-		return true
-	}
-	return slices.ContainsFunc(states, func(s *state) bool { return s != nil && f.covers(s.date) })
-}
-
 func (f TrailFilter) covers(day unit.Date) bool {
 	return (f.First == nil || *f.First <= day) && (f.Last == nil || day <= *f.Last)
 }
 
 // fields are what a row says, by name, in the order of [differences].
-func (s *state) fields() map[string]json.RawMessage {
+func (s state) fields() map[string]json.RawMessage {
 	all := map[string]json.RawMessage{}
-	if s == nil {
+	if !s.Exists() {
 		return all
 	}
-	all["date"] = quoted(s.date.String())
-	flatten(all, "in_entries", s.in)
-	flatten(all, "out_entries", s.out)
-	if s.void {
+	all["date"] = quoted(s.Date.String())
+	flatten(all, "in_entries", s.In.JSON())
+	flatten(all, "out_entries", s.Out.JSON())
+	if s.Void {
 		all["void"] = json.RawMessage("true")
 	}
-	for name, id := range map[string]*int64{"reverses": s.reverses, "reversed_by": s.reversedBy} {
-		if id != nil {
-			all[name] = json.RawMessage(strconv.FormatInt(*id, 10))
+	if s.Warnings != "" {
+		all["warnings"] = json.RawMessage(s.Warnings)
+	}
+	for name, id := range map[string]int64{"reverses": s.Reverses, "reversed_by": s.ReversedBy} {
+		if id != 0 {
+			all[name] = json.RawMessage(strconv.FormatInt(id, 10))
 		}
 	}
 	return all
@@ -339,7 +301,7 @@ func quoted(text string) json.RawMessage {
 func (v *Trails) accounts(ctx context.Context, events []logged) (map[event.Position]renamed, error) {
 	var positions, ids []int64
 	for _, e := range events {
-		if accountKinds[e.kind] {
+		if e.kind.IsAccount() {
 			_, id := event.SplitStream(e.stream)
 			if n, err := strconv.ParseInt(id, 10, 64); err == nil {
 				positions, ids = append(positions, int64(e.position)), append(ids, n)
@@ -398,7 +360,7 @@ func accountChange(f TrailFilter, e logged, r renamed) (Change, bool) {
 	c.Fields = []Field{name}
 	switch {
 	case r.Deleted:
-		var deleted book.AccountDeleted[bank.Entry]
+		var deleted book.AccountDeleted
 		if json.Unmarshal(e.data, &deleted) == nil {
 			c.ends = deleted.EarliestRow
 		}

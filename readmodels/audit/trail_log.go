@@ -90,7 +90,7 @@ func (v *Trails) eventsInLog(ctx context.Context, f TrailFilter, places string, 
 // logged is an event as a trail may tell of it; false when the filter does not want to hear of it.
 func (f TrailFilter) logged(e event.Stored) (l logged, told bool) {
 	category, _ := event.SplitStream(e.Stream)
-	if !accountKinds[category] && rowKinds[category] == "" && category != lockKind || f.Kind != "" && f.Kind != category && f.Kind != rowKinds[category] {
+	if !accountKinds[category] && rowKinds[category] == "" && category != lockKind || !f.wants(category) {
 		return l, false
 	}
 	meta := ops.MetaOf(e)

@@ -9,16 +9,15 @@ package ledger
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"bahi/domain/event"
+	"bahi/domain/ledger/book"
 	"bahi/domain/unit"
 	"bahi/readmodels"
 )
@@ -38,6 +37,7 @@ type As struct {
 type Account struct {
 	ID       int64
 	Name     string
+	Type     *int
 	Cash     unit.Sum
 	Fine     unit.Sum
 	Revision int64
@@ -45,21 +45,12 @@ type Account struct {
 
 // Row is a row with the balances after it.
 type Row struct {
+	book.Row
+
 	ID       int64
-	Date     unit.Date
-	In       json.RawMessage
-	Out      json.RawMessage
 	Cash     unit.Sum
 	Fine     unit.Sum
 	Revision int64
-	Links
-}
-
-// Links are what a row has to do with others, and whether it counts.
-type Links struct {
-	Void       bool   // it counts nothing
-	Reverses   *int64 // the row that this one takes back
-	ReversedBy *int64 // the row that takes this one back
 }
 
 // Selection is which rows of an account to read: those dated between two days, both included, and of
@@ -92,6 +83,7 @@ const day0 = `date '1970-01-01'`
 type sources struct {
 	account     string // conditions on table account a
 	name        string // the account's name
+	kind        string // and its type
 	revision    string // of the account's stream
 	whole       string // amounts of account a
 	node        string // row_count, cash, fine of account a's nodes of a level; %d is the level, %s a condition on t.node
@@ -102,6 +94,7 @@ type sources struct {
 var now = sources{
 	account:     `a.deleted_position = 9223372036854775807`,
 	name:        `a.name`,
+	kind:        `a.type`,
 	revision:    `a.revision`,
 	whole:       `select t.row_count, t.cash, t.fine from books.total t where t.account_id = a.id and t.level = 0`,
 	node:        `select t.node, t.row_count, t.cash, t.fine from books.total t where t.account_id = a.id and t.level = %d and %s`,
@@ -110,11 +103,10 @@ var now = sources{
 }
 
 var then = sources{
-	account: `a.opened_position <= $known and a.deleted_position > $known`,
-	name: `(select n.name from books.account_name n
-		where n.account_id = a.id and n.from_position <= $known order by n.from_position desc limit 1)`,
-	revision: `(select n.revision from books.account_name n
-		where n.account_id = a.id and n.from_position <= $known order by n.from_position desc limit 1)`,
+	account:  `a.opened_position <= $known and a.deleted_position > $known`,
+	name:     calledThen(`name`),
+	kind:     calledThen(`type`),
+	revision: calledThen(`revision`),
 	whole: `select p.account_rows as row_count, p.account_cash as cash, p.account_fine as fine from books.posting p
 		where p.account_id = a.id and p.position <= $known order by p.position desc, p.nth desc limit 1`,
 	node: `select t.node, q.row_count, q.cash, q.fine from books.total t cross join lateral (
@@ -125,6 +117,12 @@ var then = sources{
 	current: `v.from_position <= $known and v.to_position > $known`,
 	rowRevision: `coalesce((select n.revision from books.row_note n
 		where n.row_id = v.row_id and n.position > v.from_position and n.position <= $known order by n.position desc limit 1), v.first_revision)`,
+}
+
+// calledThen returns the SQL of a column of account a's name, as it was known at a position.
+func calledThen(column string) string {
+	return `(select n.` + column + ` from books.account_name n
+		where n.account_id = a.id and n.from_position <= $known order by n.from_position desc limit 1)`
 }
 
 // nodes answers the SQL of account a's nodes of a level that meet a condition on t.node.
@@ -193,15 +191,15 @@ func (a As) reading(ctx context.Context) context.Context {
 }
 
 // Accounts lists the workspace's accounts of a ledger with their balances.
-func (v *Views) Accounts(ctx context.Context, workspace uuid.UUID, ledger string, as As) ([]Account, error) {
-	sql, args := as.accounts(workspace, ledger, nil)
+func (v *Views) Accounts(ctx context.Context, workspace uuid.UUID, l *book.Ledger, as As) ([]Account, error) {
+	sql, args := as.accounts(workspace, l.Name, nil)
 	return readmodels.Rows(as.reading(ctx), v.Reader, pgx.RowToStructByPos[Account], sql+` order by a.id`, args...)
 }
 
-// Account reads one account, or answers missing.
-func (v *Views) Account(ctx context.Context, workspace uuid.UUID, ledger string, account int64, as As, missing error) (Account, error) {
-	sql, args := as.accounts(workspace, ledger, &account)
-	return readmodels.Row(as.reading(ctx), v.Reader, missing, pgx.RowToStructByPos[Account], sql, args...)
+// Account reads one account, or returns the ledger's NoAccount.
+func (v *Views) Account(ctx context.Context, workspace uuid.UUID, l *book.Ledger, account int64, as As) (Account, error) {
+	sql, args := as.accounts(workspace, l.Name, &account)
+	return readmodels.Row(as.reading(ctx), v.Reader, l.NoAccount, pgx.RowToStructByPos[Account], sql, args...)
 }
 
 func (a As) accounts(workspace uuid.UUID, ledger string, account *int64) (string, []any) {
@@ -212,7 +210,7 @@ func (a As) accounts(workspace uuid.UUID, ledger string, account *int64) (string
 		amounts = s.before(`($day::bigint + 1)`)
 		values["day"] = int64(*a.Of)
 	}
-	sql := `select a.id, ` + s.name + ` as name, coalesce(b.cash, 0)::text, coalesce(b.fine, 0)::text, ` + s.revision + ` as revision
+	sql := `select a.id, ` + s.name + ` as name, ` + s.kind + ` as type, coalesce(b.cash, 0)::text, coalesce(b.fine, 0)::text, ` + s.revision + ` as revision
 		from books.account a left join lateral (` + amounts + `) b on true
 		where a.workspace_id = $workspace and a.ledger = $ledger and ` + s.account
 	if account != nil {
@@ -222,48 +220,38 @@ func (a As) accounts(workspace uuid.UUID, ledger string, account *int64) (string
 	return bind(sql, values)
 }
 
-// Rows reads rows of an account, and counts those of the whole selection. It answers missing when
+// Rows reads rows of an account, and counts those of the whole selection. It returns the ledger's NoAccount when
 // there is no such account.
-func (v *Views) Rows(ctx context.Context, workspace uuid.UUID, ledger string, account int64, sel Selection, missing error) (rows []Row, total int64, err error) {
+func (v *Views) Rows(ctx context.Context, workspace uuid.UUID, l *book.Ledger, account int64, sel Selection) (rows []Row, total int64, err error) {
 	low, high := sel.days()
 	values := map[string]any{
-		"known": sel.known(), "workspace": workspace, "ledger": ledger, "account": account, "low": low, "high": high,
+		"known": sel.known(), "workspace": workspace, "ledger": l.Name, "account": account, "low": low, "high": high,
 		"skip": int64(0), "size": nil,
 	}
 	if sel.PageSize > 0 {
 		values["skip"], values["size"] = int64(sel.Page-1)*int64(sel.PageSize), int64(sel.PageSize)
 	}
 	sql, args := bind(sel.pageSQL(), values)
-	type line struct {
-		Total    int64
-		ID       *int64
-		Date     *time.Time
-		In       *string
-		Out      *string
-		Cash     *unit.Sum
-		Fine     *unit.Sum
-		Revision *int64
-
-		Void                 *bool
-		Reverses, ReversedBy *int64
-	}
-	lines, err := readmodels.Rows(sel.reading(ctx), v.Reader, pgx.RowToStructByPos[line], sql, args...)
-	if err != nil {
-		return nil, 0, err
-	}
-	if len(lines) == 0 { // not even the line that counts none
-		return nil, 0, missing
-	}
-	rows = make([]Row, 0, len(lines))
-	for _, l := range lines {
-		if l.ID != nil {
-			rows = append(rows, Row{
-				ID: *l.ID, Date: unit.DateOf(*l.Date), In: json.RawMessage(*l.In), Out: json.RawMessage(*l.Out),
-				Cash: *l.Cash, Fine: *l.Fine, Revision: *l.Revision, Links: Links{Void: *l.Void, Reverses: l.Reverses, ReversedBy: l.ReversedBy},
-			})
+	lines, err := readmodels.Rows(sel.reading(ctx), v.Reader, func(row pgx.CollectableRow) (r Row, err error) {
+		var (
+			s          RowScan
+			id, at     *int64
+			cash, fine *unit.Sum
+		)
+		if err := row.Scan(append([]any{&total, &id, &cash, &fine, &at}, s.Into()...)...); err != nil || id == nil {
+			return r, err // the line that counts rows when the page has none
 		}
+		return Row{Row: s.Row(account), ID: *id, Cash: *cash, Fine: *fine, Revision: *at}, nil
+	}, sql, args...)
+	switch {
+	case err != nil:
+		return nil, 0, err
+	case len(lines) == 0: // not even the line that counts none
+		return nil, 0, l.NoAccount
+	case lines[0].ID == 0:
+		lines = lines[:0]
 	}
-	return rows, lines[0].Total, nil
+	return lines, total, nil
 }
 
 // pageSQL finds the first row of the page by its rank, going down from periods to days to parts of days,
@@ -293,7 +281,7 @@ func (sel Selection) pageSQL() string {
 	d as (` + descend(s.nodes(2, `t.node >= p.node << 6 and t.node < (p.node + 1) << 6`), "p") + `)` + crowded + `,
 	start as materialized (` + start + `),
 	page as (
-		select v.row_id, v.date, v.in_entries as in_entries, v.out_entries as out_entries, ` + s.rowRevision + ` as revision, v.void, v.reverses, v.reversed_by,
+		select v.row_id, v.date, v.in_entries, v.out_entries, v.warnings, v.deleted, v.void, v.reverses, v.reversed_by, ` + s.rowRevision + ` as revision,
 			start.cash + sum(v.in_cash - v.out_cash) over w as cash,
 			start.fine + sum(v.in_fine - v.out_fine) over w as fine,
 			row_number() over w + start.rank as nth
@@ -307,8 +295,8 @@ func (sel Selection) pageSQL() string {
 		) v
 		window w as (order by v.date, v.row_id)
 	)
-	select greatest(bounds.high - bounds.low, 0), page.row_id, page.date, page.in_entries, page.out_entries, page.cash::text, page.fine::text, page.revision,
-		page.void, page.reverses, page.reversed_by
+	select greatest(bounds.high - bounds.low, 0), page.row_id, page.cash::text, page.fine::text, page.revision,
+		` + RowColumns("page") + `
 	from bounds left join page on page.nth > bounds.rank
 	order by page.date, page.row_id`
 }

@@ -65,7 +65,7 @@ func open(t *testing.T) *office {
 	require.NoError(t, err)
 	runner := projections.NewRunner(store, pool, log)
 	h := commands.New(store, noKeys{}, time.Now)
-	ledgerflows.Govern(h, bank.Ledger)
+	ledgerflows.AddRules(h)
 	v := &views.Views{Reader: readmodels.NewReader(pool, map[string]int{"books": projected.Books.Version}, runner.Follow, nil)}
 	o := &office{
 		ctx: ctx, store: store, pool: pool, views: v, log: log,
@@ -137,7 +137,7 @@ func TestAnyPageOfAnyTimeReadsAsAReplayWould(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		workspace := uuid.New()
 		ctx, req := o.patient(), as(workspace)
-		a, err := ledgerflows.OpenAccount(ctx, req, o.books, bank.Ledger, book.OpenAccount[bank.Entry]{Name: "SBI"})
+		a, err := ledgerflows.OpenAccount(ctx, req, o.books, bank.Ledger, book.OpenAccount{Name: "SBI"})
 		require.NoError(t, err)
 		account := number(t, a.ID)
 		var (
@@ -155,15 +155,17 @@ func TestAnyPageOfAnyTimeReadsAsAReplayWould(t *testing.T) {
 			known = append(known, p)
 		}
 		add := func(t *rapid.T) {
-			c := book.AddRow[bank.Entry, bank.Entry]{Date: day.Draw(t, "date"), In: entry.Draw(t, "in")}
-			sum := c.In[0].Amount
+			date, in := day.Draw(t, "date"), entry.Draw(t, "in")
+			c := book.Asked{Date: &date, In: book.Entries(in)}
+			sum := in[0].Amount
 			if rapid.Bool().Draw(t, "out too") {
-				c.Out = entry.Draw(t, "out")
-				sum -= c.Out[0].Amount
+				out := entry.Draw(t, "out")
+				c.Out = book.Entries(out)
+				sum -= out[0].Amount
 			}
 			out, err := ledgerflows.AddRow(ctx, req, o.books, bank.Ledger, account, c)
 			require.NoError(t, err)
-			lines = append(lines, line{id: number(t, out.ID), date: c.Date, sum: sum})
+			lines = append(lines, line{id: number(t, out.ID), date: date, sum: sum})
 			done(out.Position)
 		}
 		pick := func(t *rapid.T, which func(line) bool) int {
@@ -183,23 +185,26 @@ func TestAnyPageOfAnyTimeReadsAsAReplayWould(t *testing.T) {
 			"add": add,
 			"bulk": func(t *rapid.T) {
 				n := rapid.SampledFrom([]int{1, 3, 300}).Draw(t, "rows")
-				c := book.PostRows[bank.Entry, bank.Entry]{}
+				var (
+					rows []book.Asked
+					sums []unit.Money
+				)
 				date := day.Draw(t, "date")
 				for range n {
-					c.Rows = append(c.Rows, book.BulkRow[bank.Entry, bank.Entry]{Date: date, Out: entry.Draw(t, "out")})
+					e := entry.Draw(t, "out")
+					rows, sums = append(rows, book.Asked{Date: &date, Out: book.Entries(e)}), append(sums, -e[0].Amount)
 				}
-				out, err := ledgerflows.PostRows(ctx, req, o.books, bank.Ledger, account, c)
+				out, err := ledgerflows.PostRows(ctx, req, o.books, bank.Ledger, account, rows)
 				require.NoError(t, err)
-				for i, r := range c.Rows {
-					lines = append(lines, line{id: number(t, out.ID) + int64(i), date: date, sum: -r.Out[0].Amount})
+				for i, sum := range sums {
+					lines = append(lines, line{id: number(t, out.ID) + int64(i), date: date, sum: sum})
 				}
 				done(out.Position)
 			},
 			"edit": func(t *rapid.T) {
 				i := pick(t, line.free)
-				c := book.EditRow[bank.Entry, bank.Entry]{}
-				date, in, none := day.Draw(t, "date"), entry.Draw(t, "in"), []bank.Entry{}
-				c.Date, c.In, c.Out = &date, &in, &none
+				date, in := day.Draw(t, "date"), entry.Draw(t, "in")
+				c := book.Asked{Date: &date, In: book.Entries(in), Out: book.Entries([]bank.Entry{})}
 				out, err := ledgerflows.EditRow(ctx, req, o.books, bank.Ledger, account, lines[i].id, c)
 				require.NoError(t, err)
 				lines[i].date, lines[i].sum = date, in[0].Amount
@@ -269,7 +274,7 @@ func TestAnyPageOfAnyTimeReadsAsAReplayWould(t *testing.T) {
 					sel.PageSize = rapid.SampledFrom([]int{1, 2, 50, 1000}).Draw(t, "page size")
 					sel.Page = rapid.IntRange(1, len(shown)/sel.PageSize+2).Draw(t, "page")
 				}
-				rows, total, err := o.views.Rows(ctx, workspace, "bank", account, sel, bank.ErrNoAccount)
+				rows, total, err := o.views.Rows(ctx, workspace, bank.Ledger, account, sel)
 				require.NoError(t, err)
 				require.EqualValues(t, len(shown), total)
 				first, last := 0, len(shown)
@@ -280,22 +285,22 @@ func TestAnyPageOfAnyTimeReadsAsAReplayWould(t *testing.T) {
 				require.Len(t, rows, last-first)
 				for i, r := range rows {
 					l := shown[first+i]
-					require.Equal(t, []any{l.id, l.date, l.void, l.back, l.by}, []any{r.ID, r.Date, r.Void, orZero(r.Reverses), orZero(r.ReversedBy)})
+					require.Equal(t, []any{l.id, l.date, l.void, l.back, l.by}, []any{r.ID, r.Date, r.Void, r.Reverses, r.ReversedBy})
 					require.True(t, balances[first+i].Decimal().Equal(r.Cash.Decimal), "row %d: %s, not %s", r.ID, r.Cash, balances[first+i])
 				}
 				if len(rows) > 0 {
 					r := rows[rapid.IntRange(0, len(rows)-1).Draw(t, "row")]
-					one, err := o.views.Row(ctx, workspace, "bank", account, r.ID, sel.As, bank.ErrNoRow)
+					one, err := o.views.Row(ctx, workspace, bank.Ledger, account, r.ID, sel.As)
 					require.NoError(t, err)
 					require.Equal(t, r.Cash.String(), one.Cash.String())
-					require.Equal(t, r.Links, one.Links)
+					require.Equal(t, r.Row, one.Row)
 				}
 				if sel.Of != nil {
 					_, balances = ledgerModel(want, -1<<20, *sel.Of)
 				} else {
 					_, balances = ledgerModel(want, -1<<20, 1<<20)
 				}
-				acc, err := o.views.Account(ctx, workspace, "bank", account, sel.As, bank.ErrNoAccount)
+				acc, err := o.views.Account(ctx, workspace, bank.Ledger, account, sel.As)
 				require.NoError(t, err)
 				var balance unit.Money
 				if len(balances) > 0 {
@@ -323,7 +328,7 @@ func TestRowsThatLostARaceAreVoidEverywhere(t *testing.T) {
 	o := open(t)
 	workspace := uuid.New()
 	ctx, req := o.patient(), as(workspace)
-	a, err := ledgerflows.OpenAccount(ctx, req, o.books, bank.Ledger, book.OpenAccount[bank.Entry]{Name: "SBI"})
+	a, err := ledgerflows.OpenAccount(ctx, req, o.books, bank.Ledger, book.OpenAccount{Name: "SBI"})
 	require.NoError(t, err)
 	account := number(t, a.ID)
 	locked := today - 10
@@ -332,24 +337,17 @@ func TestRowsThatLostARaceAreVoidEverywhere(t *testing.T) {
 
 	// Another node that did not know of the lock yet appends a row dated in the locked period.
 	h := commands.New(o.store, noKeys{}, time.Now)
-	out, err := commands.Create(ctx, h, req, bank.Rows, func(context.Context) (string, error) { return "990", nil },
-		book.AddRow[bank.Entry, bank.Entry]{Account: account, Today: today, Date: locked, In: []bank.Entry{{Amount: 100}}})
+	out, err := commands.Create(ctx, h, req, bank.Ledger.Rows, func(context.Context) (string, error) { return "990", nil },
+		book.AddRow{Ledger: bank.Ledger, Account: account, Today: today, Asked: book.Asked{Date: &locked, In: book.Entries([]bank.Entry{{Amount: 100}})}})
 	require.NoError(t, err)
 	require.NotZero(t, out.Position)
 
-	_, total, err := o.views.Rows(ctx, workspace, "bank", account, views.Selection{Page: 1}, bank.ErrNoAccount)
+	_, total, err := o.views.Rows(ctx, workspace, bank.Ledger, account, views.Selection{Page: 1})
 	require.NoError(t, err)
 	require.Zero(t, total)
 	date := today
-	_, err = ledgerflows.EditRow(ctx, req, o.books, bank.Ledger, account, 990, book.EditRow[bank.Entry, bank.Entry]{Date: &date})
-	require.ErrorIs(t, err, bank.ErrNoRow)
-}
-
-func orZero(id *int64) int64 {
-	if id == nil {
-		return 0
-	}
-	return *id
+	_, err = ledgerflows.EditRow(ctx, req, o.books, bank.Ledger, account, 990, book.Asked{Date: &date})
+	require.ErrorIs(t, err, bank.Ledger.NoRow)
 }
 
 func number(t require.TestingT, id string) (n int64) {

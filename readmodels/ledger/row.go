@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -13,38 +12,67 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"bahi/domain/event"
+	"bahi/domain/ledger/book"
 	"bahi/domain/unit"
 	"bahi/readmodels"
 )
 
 // Version is a row as it was from one position of the log on.
 type Version struct {
+	book.Row
+
 	Position event.Position
 	At       time.Time
 	Actor    string
 	Reason   string
-	Deleted  bool
-	Date     unit.Date
-	In       json.RawMessage
-	Out      json.RawMessage
 	Revision int64
-	Links
 }
 
 // Change says in a word what was done to a row since the version before; nil: there is none.
 func (v Version) Change(before *Version) string {
-	switch {
-	case v.Deleted:
-		return "deleted"
-	case before == nil:
-		return "added"
-	case v.Void && !before.Void:
-		return "voided"
-	case v.ReversedBy != nil && before.ReversedBy == nil:
-		return "reversed"
-	default:
-		return "edited"
+	if before == nil {
+		return book.Change(book.Row{}, v.Row)
 	}
+	return book.Change(before.Row, v.Row)
+}
+
+// RowColumns returns the SQL of the columns of a row's version that [RowScan] reads.
+func RowColumns(version string) string {
+	return strings.ReplaceAll(`@.date, @.in_entries, @.out_entries, @.warnings, @.deleted, @.void, @.reverses, @.reversed_by`, "@", version)
+}
+
+// RowScan is a row on its way out of the database, where there may be none.
+type RowScan struct {
+	date                 *time.Time
+	in, out, warnings    *string
+	deleted, void        *bool
+	reverses, reversedBy *int64
+}
+
+// Into returns where the columns go.
+func (s *RowScan) Into() []any {
+	return []any{&s.date, &s.in, &s.out, &s.warnings, &s.deleted, &s.void, &s.reverses, &s.reversedBy}
+}
+
+// Row returns the row, of an account; the zero Row where there was none. What its sides count is not read.
+func (s *RowScan) Row(account int64) (r book.Row) {
+	if s.date == nil {
+		return r
+	}
+	r = book.Row{
+		Account: account, Date: unit.DateOf(*s.date), Deleted: *s.deleted, Void: *s.void,
+		In: book.StoredSide(*s.in, book.Effect{}), Out: book.StoredSide(*s.out, book.Effect{}),
+	}
+	if s.warnings != nil {
+		r.Warnings = book.Warnings(*s.warnings)
+	}
+	if s.reverses != nil {
+		r.Reverses = *s.reverses
+	}
+	if s.reversedBy != nil {
+		r.ReversedBy = *s.reversedBy
+	}
+	return r
 }
 
 // rowOf narrows a view to a row of a workspace's account that stands.
@@ -52,25 +80,24 @@ const rowOf = `
 	from books.account a join books.row_version v on v.account_id = a.id
 	where a.workspace_id = $workspace and a.ledger = $ledger and a.id = $account and v.row_id = $row and `
 
-// Row reads one row with the balances after it, or answers missing.
-func (v *Views) Row(ctx context.Context, workspace uuid.UUID, ledger string, account, row int64, as As, missing error) (Row, error) {
-	rows, err := v.RowsFrom(ctx, workspace, ledger, account, row, 1, as)
-	switch {
-	case err != nil:
-		return Row{}, err
-	case len(rows) == 0:
-		return Row{}, missing
-	default:
-		return rows[0], nil
+// Row reads one row with the balances after it, or returns the ledger's NoRow.
+func (v *Views) Row(ctx context.Context, workspace uuid.UUID, l *book.Ledger, account, row int64, as As) (Row, error) {
+	rows, err := v.RowsFrom(ctx, workspace, l, account, row, 1, as)
+	if err == nil && len(rows) == 0 {
+		err = l.NoRow
 	}
+	if err != nil {
+		return Row{}, err
+	}
+	return rows[0], nil
 }
 
 // RowsFrom reads those of count rows whose ids follow one another that are there, by id, each with the
 // balances after it.
-func (v *Views) RowsFrom(ctx context.Context, workspace uuid.UUID, ledger string, account, first, count int64, as As) ([]Row, error) {
+func (v *Views) RowsFrom(ctx context.Context, workspace uuid.UUID, l *book.Ledger, account, first, count int64, as As) ([]Row, error) {
 	s := as.sources()
 	values := map[string]any{
-		"known": as.known(), "workspace": workspace, "ledger": ledger, "account": account, "row": first, "last": last(first, count),
+		"known": as.known(), "workspace": workspace, "ledger": l.Name, "account": account, "row": first, "last": last(first, count),
 	}
 	dated := ``
 	if as.Of != nil {
@@ -82,10 +109,15 @@ func (v *Views) RowsFrom(ctx context.Context, workspace uuid.UUID, ledger string
 			select * from books.row_version v
 			where v.row_id between $row and $last and v.account_id + 0 = $account and not v.deleted and `+s.current+dated+`
 		)
-		select v.row_id, v.date, v.in_entries, v.out_entries, b.cash::text, b.fine::text, `+s.rowRevision+`, v.void, v.reverses, v.reversed_by
+		select v.row_id, b.cash::text, b.fine::text, `+s.rowRevision+`, `+RowColumns("v")+`
 		from v join books.account a on a.id = v.account_id, lateral (`+s.upTo(`(v.date - `+day0+`)::bigint`, `v.row_id`)+`) b
 		where a.workspace_id = $workspace and a.ledger = $ledger and `+s.account+` order by v.row_id`, values)
-	return readmodels.Rows(as.reading(ctx), v.Reader, toRow, sql, args...)
+	return readmodels.Rows(as.reading(ctx), v.Reader, func(row pgx.CollectableRow) (r Row, err error) {
+		var s RowScan
+		err = row.Scan(append([]any{&r.ID, &r.Cash, &r.Fine, &r.Revision}, s.Into()...)...)
+		r.Row = s.Row(account)
+		return r, err
+	}, sql, args...)
 }
 
 // last is the last of count numbers from first on.
@@ -94,16 +126,6 @@ func last(first, count int64) int64 {
 		return math.MaxInt64
 	}
 	return first + count - 1
-}
-
-func toRow(row pgx.CollectableRow) (r Row, err error) {
-	var (
-		date    time.Time
-		in, out string
-	)
-	err = row.Scan(&r.ID, &date, &in, &out, &r.Cash, &r.Fine, &r.Revision, &r.Void, &r.Reverses, &r.ReversedBy)
-	r.Date, r.In, r.Out = unit.DateOf(date), json.RawMessage(in), json.RawMessage(out)
-	return r, err
 }
 
 // upTo returns the SQL of what account a amounts to up to a row of a day, the row included.
@@ -126,42 +148,33 @@ func (s sources) upTo(day, row string) string {
 			and d.date = ` + day0 + ` + (` + day + `)::int and d.row_id <= (` + row + `) and d.row_id >= ` + first + `) n`
 }
 
-// BalanceAt answers what an account amounts to up to a place among its rows, whether or not a row
-// stands there, or missing.
-func (v *Views) BalanceAt(ctx context.Context, workspace uuid.UUID, ledger string, account int64, date unit.Date, row int64, missing error) (cash, fine unit.Sum, err error) {
-	found, err := v.balancesAt(ctx, workspace, ledger, account, []unit.Date{date}, row)
-	if err == nil && len(found) == 0 {
-		err = missing
-	}
-	if err != nil {
-		return cash, fine, err
-	}
-	return found[0].Cash, found[0].Fine, nil
-}
-
-// lastRow is behind every row of a day.
-const lastRow = 1<<40 - 1
-
-// BalancesOn answers what an account amounts to in cash at the end of each of these days, or missing.
-func (v *Views) BalancesOn(ctx context.Context, workspace uuid.UUID, ledger string, account int64, dates []unit.Date, missing error) (map[unit.Date]unit.Sum, error) {
-	found, err := v.balancesAt(ctx, workspace, ledger, account, dates, lastRow)
-	if err == nil && len(found) == 0 {
-		err = missing
-	}
-	balances := make(map[unit.Date]unit.Sum, len(found))
-	for _, f := range found {
-		balances[unit.Date(f.Day)] = f.Cash
-	}
-	return balances, err
-}
-
-type balanceAt struct {
-	Day  int32
+// Balance is what an account amounts to.
+type Balance struct {
 	Cash unit.Sum
 	Fine unit.Sum
 }
 
-func (v *Views) balancesAt(ctx context.Context, workspace uuid.UUID, ledger string, account int64, dates []unit.Date, row int64) ([]balanceAt, error) {
+// Plus adds what a row counts.
+func (b Balance) Plus(e book.Effect) Balance {
+	return Balance{unit.Sum{Decimal: b.Cash.Add(e.Cash.Decimal())}, unit.Sum{Decimal: b.Fine.Add(e.Fine.Decimal())}}
+}
+
+// BalanceAt returns what an account amounts to up to a place among its rows, whether or not there is a row, or
+// the ledger's NoAccount.
+func (v *Views) BalanceAt(ctx context.Context, workspace uuid.UUID, l *book.Ledger, account int64, date unit.Date, row int64) (Balance, error) {
+	found, err := v.balancesAt(ctx, workspace, l, account, []unit.Date{date}, row)
+	return found[date], err
+}
+
+// LastRow is behind every row of a day.
+const LastRow = 1<<40 - 1
+
+// BalancesOn returns what an account amounts to at the end of each of these days, or the ledger's NoAccount.
+func (v *Views) BalancesOn(ctx context.Context, workspace uuid.UUID, l *book.Ledger, account int64, dates []unit.Date) (map[unit.Date]Balance, error) {
+	return v.balancesAt(ctx, workspace, l, account, dates, LastRow)
+}
+
+func (v *Views) balancesAt(ctx context.Context, workspace uuid.UUID, l *book.Ledger, account int64, dates []unit.Date, row int64) (map[unit.Date]Balance, error) {
 	days := make([]int32, len(dates))
 	for i, d := range dates {
 		days[i] = int32(d)
@@ -169,40 +182,49 @@ func (v *Views) balancesAt(ctx context.Context, workspace uuid.UUID, ledger stri
 	sql, args := bind(`
 		select asked.day, b.cash, b.fine from books.account a, unnest($days::int[]) asked (day), lateral (`+now.upTo(`asked.day::bigint`, `$row::bigint`)+`) b
 		where a.workspace_id = $workspace and a.ledger = $ledger and a.id = $account and `+now.account,
-		map[string]any{"workspace": workspace, "ledger": ledger, "account": account, "row": row, "days": days})
-	return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[balanceAt], sql, args...)
+		map[string]any{"workspace": workspace, "ledger": l.Name, "account": account, "row": row, "days": days})
+	type line struct {
+		Day int32
+		Balance
+	}
+	found, err := readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[line], sql, args...)
+	if err == nil && len(found) == 0 {
+		err = l.NoAccount
+	}
+	balances := make(map[unit.Date]Balance, len(found))
+	for _, f := range found {
+		balances[unit.Date(f.Day)] = f.Balance
+	}
+	return balances, err
 }
 
-// BalanceBefore answers what an account amounted to before a day, or missing.
-func (v *Views) BalanceBefore(ctx context.Context, workspace uuid.UUID, ledger string, account int64, date unit.Date, as As, missing error) (cash, fine unit.Sum, err error) {
+// BalanceBefore returns what an account amounted to before a day, or the ledger's NoAccount.
+func (v *Views) BalanceBefore(ctx context.Context, workspace uuid.UUID, l *book.Ledger, account int64, date unit.Date, as As) (Balance, error) {
 	day := date - 1
 	if as.Of != nil {
 		day = min(day, *as.Of)
 	}
 	as.Of = &day
-	a, err := v.Account(ctx, workspace, ledger, account, as, missing)
-	return a.Cash, a.Fine, err
+	a, err := v.Account(ctx, workspace, l, account, as)
+	return Balance{a.Cash, a.Fine}, err
 }
 
-// History lists all versions of a row, oldest first, also of a deleted one, or answers missing.
-func (v *Views) History(ctx context.Context, workspace uuid.UUID, ledger string, account, row int64, missing error) ([]Version, error) {
+// History lists all versions of a row, oldest first, also of a deleted one, or returns the ledger's NoRow.
+func (v *Views) History(ctx context.Context, workspace uuid.UUID, l *book.Ledger, account, row int64) ([]Version, error) {
 	sql, args := bind(`
-		select v.from_position, v.recorded_at, v.actor, coalesce(v.reason, ''), v.deleted, v.date, v.in_entries, v.out_entries, v.first_revision, v.void, v.reverses, v.reversed_by
-		`+rowOf+now.account+` order by v.from_position`,
-		map[string]any{"workspace": workspace, "ledger": ledger, "account": account, "row": row})
+		select v.from_position, v.recorded_at, v.actor, coalesce(v.reason, ''), v.first_revision, `+RowColumns("v")+rowOf+now.account+` order by v.from_position`,
+		map[string]any{"workspace": workspace, "ledger": l.Name, "account": account, "row": row})
 	versions, err := readmodels.Rows(ctx, v.Reader, func(row pgx.CollectableRow) (o Version, err error) {
 		var (
+			s        RowScan
 			position int64
-			date     time.Time
-			in, out  string
 		)
-		err = row.Scan(&position, &o.At, &o.Actor, &o.Reason, &o.Deleted, &date, &in, &out, &o.Revision, &o.Void, &o.Reverses, &o.ReversedBy)
-		o.Position, o.At, o.Date = event.Position(position), o.At.UTC(), unit.DateOf(date)
-		o.In, o.Out = json.RawMessage(in), json.RawMessage(out)
+		err = row.Scan(append([]any{&position, &o.At, &o.Actor, &o.Reason, &o.Revision}, s.Into()...)...)
+		o.Row, o.Position, o.At = s.Row(account), event.Position(position), o.At.UTC()
 		return o, err
 	}, sql, args...)
 	if err == nil && len(versions) == 0 {
-		err = missing
+		err = l.NoRow
 	}
 	return versions, err
 }

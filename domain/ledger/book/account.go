@@ -1,9 +1,8 @@
 package book
 
 import (
+	"fmt"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"bahi/domain/event"
 	"bahi/domain/fault"
@@ -13,32 +12,39 @@ import (
 // maxName is in characters (CONTRACT.md D19).
 const maxName = 120
 
-// Account is what decisions about an account of ledger L need. L only keeps the stored names of the
-// five ledgers apart.
-type Account[L any] struct {
+// Account is what decisions about an account need.
+type Account struct {
 	Name    string
+	Type    *int           // nil: accounts of its ledger have none
 	Opened  event.Position // 0: there is no such account
-	Deleted event.Position // 0: it stands
+	Deleted event.Position // 0: it is not deleted
 }
 
-// Open says whether rows may be posted to the account at this position of the log.
-func (a Account[L]) Open(at event.Position) bool {
+// Open reports whether rows may be posted to the account at this position of the log.
+func (a Account) Open(at event.Position) bool {
 	return a.Opened != 0 && a.Opened < at && (a.Deleted == 0 || at < a.Deleted)
 }
 
 // AccountOpened begins an account.
-type AccountOpened[L any] struct {
+type AccountOpened struct {
 	Name string `json:"name"`
+	Type *int   `json:"type,omitempty"`
 }
 
 // AccountRenamed gives it another name.
-type AccountRenamed[L any] struct {
+type AccountRenamed struct {
 	From string `json:"from"`
 	To   string `json:"to"`
 }
 
+// AccountTypeChanged gives it another type.
+type AccountTypeChanged struct {
+	From int `json:"from"`
+	To   int `json:"to"`
+}
+
 // AccountDeleted ends the account and all its rows.
-type AccountDeleted[L any] struct {
+type AccountDeleted struct {
 	// EarliestRow is the date of its oldest row when it was decided, absent when there was none.
 	// The event is void where that date is locked.
 	EarliestRow *unit.Date `json:"earliest_row,omitempty"`
@@ -47,133 +53,124 @@ type AccountDeleted[L any] struct {
 	RowsAsOf event.Position `json:"rows_as_of,omitempty"`
 }
 
-// AccountDeletionRefused tells that the deletion at a position lost a race and never held.
-type AccountDeletionRefused[L any] struct {
+// AccountDeletionRefused tells that the deletion at a position lost a race and is void.
+type AccountDeletionRefused struct {
 	Position event.Position `json:"position"`
 	Why      string         `json:"why"`
 }
 
 // EvolveAt records where the account began.
-func (e AccountOpened[L]) EvolveAt(a Account[L], at event.Position) Account[L] {
-	a.Name, a.Opened = e.Name, at
+func (e AccountOpened) EvolveAt(a Account, at event.Position) Account {
+	a.Name, a.Type, a.Opened = e.Name, e.Type, at
 	return a
 }
 
-// Evolve serves those who do not ask for positions.
-func (e AccountOpened[L]) Evolve(a Account[L]) Account[L] { return e.EvolveAt(a, 1) }
+// Evolve is EvolveAt for folds without positions.
+func (e AccountOpened) Evolve(a Account) Account { return e.EvolveAt(a, 1) }
 
 // Evolve takes the new name.
-func (e AccountRenamed[L]) Evolve(a Account[L]) Account[L] { a.Name = e.To; return a }
+func (e AccountRenamed) Evolve(a Account) Account { a.Name = e.To; return a }
+
+// Evolve takes the new type.
+func (e AccountTypeChanged) Evolve(a Account) Account { a.Type = &e.To; return a }
 
 // EvolveAt records where the account ended.
-func (e AccountDeleted[L]) EvolveAt(a Account[L], at event.Position) Account[L] {
+func (e AccountDeleted) EvolveAt(a Account, at event.Position) Account {
 	a.Deleted = at
 	return a
 }
 
-// Evolve serves those who do not ask for positions.
-func (e AccountDeleted[L]) Evolve(a Account[L]) Account[L] { return e.EvolveAt(a, a.Opened+1) }
+// Evolve is EvolveAt for folds without positions.
+func (e AccountDeleted) Evolve(a Account) Account { return e.EvolveAt(a, a.Opened+1) }
 
 // Evolve changes nothing: what was refused was void already.
-func (AccountDeletionRefused[L]) Evolve(a Account[L]) Account[L] { return a }
-
-// AccountChange is an account's event of whatever ledger, for those who fold all of them.
-type AccountChange interface {
-	AccountChange() AccountChanged
-}
-
-// AccountChanged is what an event does to its account; one of the first three is set.
-type AccountChanged struct {
-	Opened, Renamed string
-	Deleted         bool
-	EarliestRow     *unit.Date
-	RowsAsOf        event.Position
-}
-
-// AccountChange implements [AccountChange].
-func (e AccountOpened[L]) AccountChange() AccountChanged { return AccountChanged{Opened: e.Name} }
-
-// AccountChange implements [AccountChange].
-func (e AccountRenamed[L]) AccountChange() AccountChanged { return AccountChanged{Renamed: e.To} }
-
-// AccountChange implements [AccountChange].
-func (e AccountDeleted[L]) AccountChange() AccountChanged {
-	return AccountChanged{Deleted: true, EarliestRow: e.EarliestRow, RowsAsOf: e.RowsAsOf}
-}
-
-// AccountChange implements [AccountChange].
-func (AccountDeletionRefused[L]) AccountChange() AccountChanged { return AccountChanged{} }
+func (AccountDeletionRefused) Evolve(a Account) Account { return a }
 
 // OpenAccount opens an account under a new id.
-type OpenAccount[L any] struct {
-	Name string `json:"name"`
+type OpenAccount struct {
+	Ledger *Ledger
+	Name   string
+	Type   *int
 }
 
-// Decide refuses an empty or overlong name, and an id that is taken.
-func (c OpenAccount[L]) Decide(a Account[L]) ([]event.Event[Account[L]], error) {
-	name, err := cleanName(c.Name)
-	if err != nil {
-		return nil, err
-	}
-	if a.Opened != 0 {
+// Decide refuses an empty or overlong name, a type that the ledger does not have, and an id that is taken.
+func (c OpenAccount) Decide(a Account) ([]event.Event[Account], error) {
+	name, wrong := cleanName(c.Name)
+	wrong = append(wrong, c.Ledger.checkType(c.Type, true)...)
+	switch {
+	case len(wrong) > 0:
+		return nil, fault.Fields(wrong...)
+	case a.Opened != 0:
 		return nil, fault.New(fault.Conflict, "Account exists already")
 	}
-	return []event.Event[Account[L]]{AccountOpened[L]{Name: name}}, nil
+	return []event.Event[Account]{AccountOpened{Name: name, Type: c.Type}}, nil
 }
 
-// RenameAccount gives the account another name. Missing is what to answer when there is no such account.
-type RenameAccount[L any] struct {
-	Name    string `json:"name"`
-	Missing error  `json:"-"`
+// ChangeAccount gives the account another name, another type, or both.
+type ChangeAccount struct {
+	Ledger *Ledger
+	Name   *string // nil: it stays
+	Type   *int    // nil: it stays
 }
 
-// Decide answers Missing for an account that does not stand.
-func (c RenameAccount[L]) Decide(a Account[L]) ([]event.Event[Account[L]], error) {
-	name, err := cleanName(c.Name)
-	switch {
-	case a.Opened == 0 || a.Deleted != 0:
-		return nil, c.Missing
-	case err != nil:
-		return nil, err
-	case name == a.Name:
-		return nil, nil
+// Decide returns the ledger's NoAccount for an account that is not open.
+func (c ChangeAccount) Decide(a Account) (events []event.Event[Account], err error) {
+	if a.Opened == 0 || a.Deleted != 0 {
+		return nil, c.Ledger.NoAccount
 	}
-	return []event.Event[Account[L]]{AccountRenamed[L]{From: a.Name, To: name}}, nil
+	wrong := c.Ledger.checkType(c.Type, false)
+	if c.Name != nil {
+		name, faults := cleanName(*c.Name)
+		if wrong = append(faults, wrong...); name != a.Name {
+			events = append(events, AccountRenamed{From: a.Name, To: name})
+		}
+	} else if c.Type == nil {
+		wrong = []fault.Field{{Field: "name", Message: "is required"}}
+	}
+	if len(wrong) > 0 {
+		return nil, fault.Fields(wrong...)
+	}
+	if c.Type != nil && *c.Type != *a.Type {
+		events = append(events, AccountTypeChanged{From: *a.Type, To: *c.Type})
+	}
+	return events, nil
+}
+
+// checkType returns what is wrong with the type of an account.
+func (l *Ledger) checkType(given *int, wanted bool) []fault.Field {
+	switch {
+	case given == nil && (l.Types == 0 || !wanted):
+		return nil
+	case given != nil && *given >= 0 && *given < l.Types:
+		return nil
+	case l.Types == 0:
+		return []fault.Field{{Field: "type", Message: "accounts of this ledger have none"}}
+	default:
+		return []fault.Field{{Field: "type", Message: fmt.Sprintf("expected a number from 0 to %d", l.Types-1)}}
+	}
 }
 
 // DeleteAccount ends the account and all its rows.
-type DeleteAccount[L any] struct {
+type DeleteAccount struct {
+	Ledger      *Ledger
 	EarliestRow *unit.Date     // its oldest row, from the books
 	RowsAsOf    event.Position // as of which they say so
-	Missing     error
 }
 
-// Decide answers Missing for an account that does not stand. Whether the oldest row is locked is for
+// Decide returns the ledger's NoAccount for an account that is not open. Whether the oldest row is locked is for
 // the rules between streams.
-func (c DeleteAccount[L]) Decide(a Account[L]) ([]event.Event[Account[L]], error) {
+func (c DeleteAccount) Decide(a Account) ([]event.Event[Account], error) {
 	if a.Opened == 0 || a.Deleted != 0 {
-		return nil, c.Missing
+		return nil, c.Ledger.NoAccount
 	}
-	return []event.Event[Account[L]]{AccountDeleted[L]{EarliestRow: c.EarliestRow, RowsAsOf: c.RowsAsOf}}, nil
+	return []event.Event[Account]{AccountDeleted{EarliestRow: c.EarliestRow, RowsAsOf: c.RowsAsOf}}, nil
 }
 
-func cleanName(name string) (string, error) {
+func cleanName(name string) (string, []fault.Field) {
 	name = strings.TrimSpace(name)
-	switch {
-	case name == "":
-		return "", fault.Fields(fault.Field{Field: "name", Message: "must not be empty"})
-	case utf8.RuneCountInString(name) > maxName:
-		return "", fault.Fields(fault.Field{Field: "name", Message: "at most 120 characters"})
-	case !clean(name):
-		return "", fault.Fields(fault.Field{Field: "name", Message: "control characters are not allowed"})
+	wrong := CheckText("name", Text(name), maxName)
+	if name == "" {
+		wrong = []fault.Field{{Field: "name", Message: "must not be empty"}}
 	}
-	return name, nil
-}
-
-// clean says whether text can be stored and printed: Postgres takes no NUL, other control characters
-// only hide something, and those that turn the direction of writing can disguise a statement.
-func clean(text string) bool {
-	return utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool {
-		return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)
-	})
+	return name, wrong
 }

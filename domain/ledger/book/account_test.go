@@ -6,7 +6,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"bahi/domain/event"
 	"bahi/domain/event/eventtest"
 	"bahi/domain/fault"
 	"bahi/domain/ledger/bank"
@@ -30,73 +29,73 @@ var badNames = map[string]*fault.Error{
 
 func TestOpenAccount(t *testing.T) {
 	t.Parallel()
-	given := eventtest.Given(t, bank.Accounts)
-	given.Case("a name is enough").When(openAccount{Name: "HDFC"}).Then(opened{Name: "HDFC"})
-	given.Case("spaces around it are dropped, inside they stay").When(openAccount{Name: " \tHDFC  Current\n"}).Then(opened{Name: "HDFC  Current"})
-	given.Case("120 characters of any script").When(openAccount{Name: strings.Repeat("म", 120)}).Then(opened{Name: strings.Repeat("म", 120)})
-	given.Case("joiners are part of Indian scripts").When(openAccount{Name: "क्\u200dष"}).Then(opened{Name: "क्\u200dष"})
+	given := eventtest.Given(t, bank.Ledger.Accounts)
+	given.Case("a name is enough").When(openAccount{Ledger: bank.Ledger, Name: "HDFC"}).Then(opened{Name: "HDFC"})
+	given.Case("spaces around it are dropped, inside they stay").When(openAccount{Ledger: bank.Ledger, Name: " \tHDFC  Current\n"}).Then(opened{Name: "HDFC  Current"})
+	given.Case("120 characters of any script").When(openAccount{Ledger: bank.Ledger, Name: strings.Repeat("म", 120)}).Then(opened{Name: strings.Repeat("म", 120)})
+	given.Case("joiners are part of Indian scripts").When(openAccount{Ledger: bank.Ledger, Name: "क्\u200dष"}).Then(opened{Name: "क्\u200dष"})
 	for name, why := range badNames {
-		given.Case("not " + name).When(openAccount{Name: name}).ThenFails(why)
+		given.Case("not " + name).When(openAccount{Ledger: bank.Ledger, Name: name}).ThenFails(why)
 	}
-	eventtest.Given(t, bank.Accounts, opened{Name: "HDFC"}).
-		Case("an id is used once").When(openAccount{Name: "HDFC"}).ThenFails(fault.New(fault.Conflict, "Account exists already"))
-	eventtest.Given(t, bank.Accounts, opened{Name: "HDFC"}, accountDeleted{}).
-		Case("also after a deletion").When(openAccount{Name: "HDFC"}).ThenFails(fault.New(fault.Conflict, "Account exists already"))
+	eventtest.Given(t, bank.Ledger.Accounts, opened{Name: "HDFC"}).
+		Case("an id is used once").When(openAccount{Ledger: bank.Ledger, Name: "HDFC"}).ThenFails(fault.New(fault.Conflict, "Account exists already"))
+	eventtest.Given(t, bank.Ledger.Accounts, opened{Name: "HDFC"}, accountDeleted{}).
+		Case("also after a deletion").When(openAccount{Ledger: bank.Ledger, Name: "HDFC"}).ThenFails(fault.New(fault.Conflict, "Account exists already"))
 }
 
 func TestRenameAccount(t *testing.T) {
 	t.Parallel()
-	given := eventtest.Given(t, bank.Accounts, opened{Name: "HDFC"})
-	given.Case("another name").When(renameAccount{Name: " SBI ", Missing: bank.ErrNoAccount}).Then(renamed{From: "HDFC", To: "SBI"})
-	given.Case("the same name changes nothing").When(renameAccount{Name: " HDFC ", Missing: bank.ErrNoAccount}).ThenNothing()
+	given := eventtest.Given(t, bank.Ledger.Accounts, opened{Name: "HDFC"})
+	given.Case("another name").When(changeAccount{Ledger: bank.Ledger, Name: new(" SBI ")}).Then(renamed{From: "HDFC", To: "SBI"})
+	given.Case("the same name changes nothing").When(changeAccount{Ledger: bank.Ledger, Name: new(" HDFC ")}).ThenNothing()
 	for name, why := range badNames {
-		given.Case("not " + name).When(renameAccount{Name: name, Missing: bank.ErrNoAccount}).ThenFails(why)
+		given.Case("not " + name).When(changeAccount{Ledger: bank.Ledger, Name: new(name)}).ThenFails(why)
 	}
 	given.And(renamed{From: "HDFC", To: "SBI"}).
-		Case("back again").When(renameAccount{Name: "HDFC", Missing: bank.ErrNoAccount}).Then(renamed{From: "SBI", To: "HDFC"})
-	eventtest.Given(t, bank.Accounts).
-		Case("no account").When(renameAccount{Name: "", Missing: bank.ErrNoAccount}).ThenFails(bank.ErrNoAccount)
+		Case("back again").When(changeAccount{Ledger: bank.Ledger, Name: new("HDFC")}).Then(renamed{From: "SBI", To: "HDFC"})
+	eventtest.Given(t, bank.Ledger.Accounts).
+		Case("no account").When(changeAccount{Ledger: bank.Ledger, Name: new("")}).ThenFails(bank.Ledger.NoAccount)
 	given.And(accountDeleted{}).
-		Case("a deleted account").When(renameAccount{Name: "SBI", Missing: bank.ErrNoAccount}).ThenFails(bank.ErrNoAccount)
+		Case("a deleted account").When(changeAccount{Ledger: bank.Ledger, Name: new("SBI")}).ThenFails(bank.Ledger.NoAccount)
 }
 
 func TestDeleteAccount(t *testing.T) {
 	t.Parallel()
-	given := eventtest.Given(t, bank.Accounts, opened{Name: "HDFC"})
-	given.Case("an account without rows").When(deleteAccount{Missing: bank.ErrNoAccount}).Then(accountDeleted{})
+	given := eventtest.Given(t, bank.Ledger.Accounts, opened{Name: "HDFC"})
+	given.Case("an account without rows").When(deleteAccount{Ledger: bank.Ledger}).Then(accountDeleted{})
 	given.Case("the date of its oldest row is kept for the lock").
-		When(deleteAccount{EarliestRow: &today, Missing: bank.ErrNoAccount}).Then(accountDeleted{EarliestRow: &today})
+		When(deleteAccount{Ledger: bank.Ledger, EarliestRow: &today}).Then(accountDeleted{EarliestRow: &today})
 	given.And(accountDeleted{}).
-		Case("twice").When(deleteAccount{Missing: bank.ErrNoAccount}).ThenFails(bank.ErrNoAccount)
-	eventtest.Given(t, bank.Accounts).
-		Case("no account").When(deleteAccount{Missing: bank.ErrNoAccount}).ThenFails(bank.ErrNoAccount)
+		Case("twice").When(deleteAccount{Ledger: bank.Ledger}).ThenFails(bank.Ledger.NoAccount)
+	eventtest.Given(t, bank.Ledger.Accounts).
+		Case("no account").When(deleteAccount{Ledger: bank.Ledger}).ThenFails(bank.Ledger.NoAccount)
 }
 
 func TestAnAccountWithRowsThatMayBeLockedIsNotDeleted(t *testing.T) {
 	t.Parallel()
 	earlier := today - 1
 	locked := book.Standing{AccountOpen: true, LockedThrough: &earlier, LockMoved: 7}
-	require.NoError(t, locked.RefusesDeletion(book.AccountChanged{Deleted: true, RowsAsOf: 7}))
-	require.NoError(t, locked.RefusesDeletion(book.AccountChanged{Deleted: true, EarliestRow: &today, RowsAsOf: 8}))
-	require.NoError(t, locked.RefusesDeletion(book.AccountChanged{Deleted: true, EarliestRow: &today}), "it does not say as of when")
-	require.ErrorIs(t, locked.RefusesDeletion(book.AccountChanged{Deleted: true, EarliestRow: &today, RowsAsOf: 6}), book.ErrLockMoved)
-	require.ErrorIs(t, locked.RefusesDeletion(book.AccountChanged{Deleted: true, RowsAsOf: 6}), book.ErrLockMoved)
-	require.ErrorContains(t, locked.RefusesDeletion(book.AccountChanged{Deleted: true, EarliestRow: &earlier, RowsAsOf: 6}), "locked through")
+	require.NoError(t, locked.RefusesDeletion(accountDeleted{RowsAsOf: 7}))
+	require.NoError(t, locked.RefusesDeletion(accountDeleted{EarliestRow: &today, RowsAsOf: 8}))
+	require.NoError(t, locked.RefusesDeletion(accountDeleted{EarliestRow: &today}), "it does not say as of when")
+	require.ErrorIs(t, locked.RefusesDeletion(accountDeleted{EarliestRow: &today, RowsAsOf: 6}), book.ErrLockMoved)
+	require.ErrorIs(t, locked.RefusesDeletion(accountDeleted{RowsAsOf: 6}), book.ErrLockMoved)
+	require.ErrorContains(t, locked.RefusesDeletion(accountDeleted{EarliestRow: &earlier, RowsAsOf: 6}), "locked through")
 }
 
 func TestAccountIsOpenBetweenItsOpeningAndItsDeletion(t *testing.T) {
 	t.Parallel()
-	require.False(t, bank.Account{}.Open(1), "there is none")
-	given := eventtest.Given(t, bank.Accounts, opened{Name: "HDFC"}, renamed{From: "HDFC", To: "SBI"})
+	require.False(t, book.Account{}.Open(1), "there is none")
+	given := eventtest.Given(t, bank.Ledger.Accounts, opened{Name: "HDFC"}, renamed{From: "HDFC", To: "SBI"})
 	a := given.State()
-	require.Equal(t, bank.Account{Name: "SBI", Opened: 1}, a)
+	require.Equal(t, book.Account{Name: "SBI", Opened: 1}, a)
 	require.False(t, a.Open(0))
 	require.False(t, a.Open(1), "the row that stands where the account begins is before it")
 	require.True(t, a.Open(2))
 	require.True(t, a.Open(1<<62))
 
 	a = given.And(accountDeleted{EarliestRow: &today}).State()
-	require.Equal(t, bank.Account{Name: "SBI", Opened: 1, Deleted: 3}, a)
+	require.Equal(t, book.Account{Name: "SBI", Opened: 1, Deleted: 3}, a)
 	require.True(t, a.Open(2))
 	require.False(t, a.Open(3))
 	require.False(t, a.Open(4))
@@ -105,30 +104,13 @@ func TestAccountIsOpenBetweenItsOpeningAndItsDeletion(t *testing.T) {
 // What is refused is void by its position, and whoever folds passes over it before it gets here.
 func TestRefusedDeletionIsForReaders(t *testing.T) {
 	t.Parallel()
-	given := eventtest.Given(t, bank.Accounts, opened{Name: "HDFC"})
+	given := eventtest.Given(t, bank.Ledger.Accounts, opened{Name: "HDFC"})
 	require.Equal(t, given.State(), given.And(deletionRefused{Position: 2, Why: "Books are locked through 2025-03-31"}).State())
 }
 
 func TestAccountFoldsAlikeWithoutPositions(t *testing.T) {
 	t.Parallel()
-	a := accountDeleted{}.Evolve(opened{Name: "HDFC"}.Evolve(bank.Account{}))
+	a := accountDeleted{}.Evolve(opened{Name: "HDFC"}.Evolve(book.Account{}))
 	require.NotZero(t, a.Opened)
 	require.Greater(t, a.Deleted, a.Opened)
-}
-
-func TestAccountChanges(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		e    accountEvent
-		want book.AccountChanged
-	}{
-		{opened{Name: "HDFC"}, book.AccountChanged{Opened: "HDFC"}},
-		{renamed{From: "HDFC", To: "SBI"}, book.AccountChanged{Renamed: "SBI"}},
-		{accountDeleted{EarliestRow: &today}, book.AccountChanged{Deleted: true, EarliestRow: &today}},
-		{deletionRefused{Position: event.Position(3)}, book.AccountChanged{}},
-	} {
-		change, ok := c.e.(book.AccountChange)
-		require.True(t, ok)
-		require.Equal(t, c.want, change.AccountChange())
-	}
 }

@@ -2,6 +2,7 @@ package book
 
 import (
 	"fmt"
+	"slices"
 
 	"bahi/domain/event"
 	"bahi/domain/fault"
@@ -14,46 +15,50 @@ const maxBulk = 1000
 // Bulk is a set of rows posted to one account, all or none. Its stream is named after the id of its
 // first row; the others follow without a gap. Its one event is decisive: projections fold it, and the
 // events that then fill the rows' own streams only carry it out.
-type Bulk[In, Out Entry] struct {
-	Posted   event.Position // 0: there is no such bulk
-	Account  int64
-	Rows     []BulkRow[In, Out]
-	Reverses []int64 // the rows that its rows take back, one each; nil: it is no reversal
-	Forsaken bool    // its id was given to a reversal that will not be
+type Bulk struct {
+	Posted    event.Position // 0: there is no such bulk
+	Account   int64
+	Rows      []BulkRow
+	Reverses  []int64 // the rows that its rows take back, one each; nil: it is no reversal
+	Abandoned bool    // its id was given to a reversal that will not be
 }
 
 // BulkRow is one row of a bulk.
-type BulkRow[In, Out Entry] struct {
-	Date unit.Date `json:"date"`
-	In   []In      `json:"in_entries,omitempty"`
-	Out  []Out     `json:"out_entries,omitempty"`
+type BulkRow struct {
+	Date     unit.Date `json:"date"`
+	In       Side      `json:"in_entries,omitzero"`
+	Out      Side      `json:"out_entries,omitzero"`
+	Warnings Warnings  `json:"warnings,omitempty"`
 }
 
 // RowsPosted posts rows, all or none.
-type RowsPosted[In, Out Entry] struct {
-	Account int64              `json:"account"`
-	Rows    []BulkRow[In, Out] `json:"rows"`
+type RowsPosted struct {
+	Account int64     `json:"account"`
+	Rows    []BulkRow `json:"rows"`
 }
 
-// RowsRefused tells that the bulk lost a race and never held.
-type RowsRefused[In, Out Entry] struct {
+// RowsRefused tells that the bulk lost a race and is void.
+type RowsRefused struct {
 	Position event.Position `json:"position"`
 	Why      string         `json:"why"`
 }
 
 // EvolveAt begins the bulk.
-func (e RowsPosted[In, Out]) EvolveAt(_ Bulk[In, Out], at event.Position) Bulk[In, Out] {
-	return Bulk[In, Out]{Posted: at, Account: e.Account, Rows: e.Rows}
+func (e RowsPosted) EvolveAt(_ Bulk, at event.Position) Bulk {
+	return Bulk{Posted: at, Account: e.Account, Rows: e.Rows}
 }
 
-// Evolve serves those who do not ask for positions.
-func (e RowsPosted[In, Out]) Evolve(b Bulk[In, Out]) Bulk[In, Out] { return e.EvolveAt(b, 1) }
+// Evolve is EvolveAt for folds without positions.
+func (e RowsPosted) Evolve(b Bulk) Bulk { return e.EvolveAt(b, 1) }
+
+// PostsTo returns the account.
+func (e RowsPosted) PostsTo() int64 { return e.Account }
 
 // Evolve changes nothing: what was refused was void already.
-func (RowsRefused[In, Out]) Evolve(b Bulk[In, Out]) Bulk[In, Out] { return b }
+func (RowsRefused) Evolve(b Bulk) Bulk { return b }
 
-// Dates answers every date that the bulk touches, for the rules of [Standing].
-func (b Bulk[In, Out]) Dates() []unit.Date {
+// Dates returns every date that the bulk touches, for the rules of [Standing].
+func (b Bulk) Dates() []unit.Date {
 	dates := make([]unit.Date, len(b.Rows))
 	for i, r := range b.Rows {
 		dates[i] = r.Date
@@ -61,49 +66,43 @@ func (b Bulk[In, Out]) Dates() []unit.Date {
 	return dates
 }
 
-// Added is the event of the i-th row's own stream.
-func (b Bulk[In, Out]) Added(i int) RowAdded[In, Out] {
+// Added returns the event of the i-th row's own stream.
+func (b Bulk) Added(i int) RowAdded {
 	r := b.Rows[i]
-	e := RowAdded[In, Out]{Account: b.Account, Date: r.Date, In: r.In, Out: r.Out}
+	e := RowAdded{Account: b.Account, Date: r.Date, In: r.In, Out: r.Out, Warnings: r.Warnings}
 	if b.Reverses != nil {
 		e.Reverses = b.Reverses[i]
 	}
 	return e
 }
 
-// BulkChange is a bulk's event of whatever ledger, for those who fold all of them.
-type BulkChange interface {
-	// BulkChange answers the new rows, whose ids follow one another from the bulk's own. A refusal has none.
-	BulkChange() []RowChanged
-}
-
-// BulkChange implements [BulkChange].
-func (e RowsPosted[In, Out]) BulkChange() []RowChanged {
-	return e.EvolveAt(Bulk[In, Out]{}, 0).changes()
-}
-
-func (b Bulk[In, Out]) changes() []RowChanged {
-	changes := make([]RowChanged, len(b.Rows))
-	for i := range b.Rows {
-		changes[i] = b.Added(i).RowChange()
+// NotReserved returns why a reversal is void, nil if it is not: each row that it takes back must be [Row.ReservedFor] it,
+// once. First is the bulk's id, at its position; row returns a row as it is there.
+func (b Bulk) NotReserved(first int64, at event.Position, row func(id int64) (Row, error)) error {
+	for i, id := range b.Reverses {
+		r, err := row(id)
+		if err != nil {
+			return err
+		}
+		if slices.Contains(b.Reverses[:i], id) || !r.ReservedFor(first, b.Account, b.Rows[i], at) {
+			return ErrNotReserved
+		}
 	}
-	return changes
+	return nil
 }
-
-// BulkChange implements [BulkChange].
-func (RowsRefused[In, Out]) BulkChange() []RowChanged { return nil }
 
 var errRowsExist = fault.New(fault.Conflict, "Rows exist already")
 
 // PostRows posts rows to an account, all or none. Today bounds the dates.
-type PostRows[In, Out Entry] struct {
-	Account int64              `json:"-"`
-	Today   unit.Date          `json:"-"`
-	Rows    []BulkRow[In, Out] `json:"rows"`
+type PostRows struct {
+	Ledger  *Ledger
+	Account int64
+	Today   unit.Date
+	Rows    []Asked
 }
 
 // Decide refuses the whole bulk for what is wrong with any of its rows, and names each.
-func (c PostRows[In, Out]) Decide(b Bulk[In, Out]) ([]event.Event[Bulk[In, Out]], error) {
+func (c PostRows) Decide(b Bulk) ([]event.Event[Bulk], error) {
 	switch {
 	case b.Posted != 0:
 		return nil, errRowsExist
@@ -112,13 +111,19 @@ func (c PostRows[In, Out]) Decide(b Bulk[In, Out]) ([]event.Event[Bulk[In, Out]]
 	case len(c.Rows) > maxBulk:
 		return nil, fault.Fields(fault.Field{Field: "rows", Message: fmt.Sprintf("at most %d rows", maxBulk)})
 	}
-	var wrong []fault.Field
-	for i, r := range c.Rows {
-		add := AddRow[In, Out]{Today: c.Today, Date: r.Date, In: r.In, Out: r.Out}
-		wrong = append(wrong, add.check(fmt.Sprintf("rows[%d].", i))...)
+	var (
+		wrong []fault.Field
+		rows  = make([]BulkRow, len(c.Rows))
+	)
+	for i, asked := range c.Rows {
+		row, faults := AddRow{Ledger: c.Ledger, Today: c.Today, Asked: asked}.row()
+		for _, f := range faults {
+			wrong = append(wrong, fault.Field{Field: fmt.Sprintf("rows[%d].%s", i, f.Field), Message: f.Message})
+		}
+		rows[i] = BulkRow{Date: row.Date, In: row.In, Out: row.Out, Warnings: row.Warnings}
 	}
 	if len(wrong) > 0 {
 		return nil, fault.Fields(wrong...)
 	}
-	return []event.Event[Bulk[In, Out]]{RowsPosted[In, Out]{Account: c.Account, Rows: c.Rows}}, nil
+	return []event.Event[Bulk]{RowsPosted{Account: c.Account, Rows: rows}}, nil
 }

@@ -1,21 +1,137 @@
 package book
 
-import "bahi/domain/event"
+import (
+	"fmt"
+	"reflect"
 
-// Ledger is one of the five: its name in paths, its kinds of streams, and what it answers when
-// something is not there.
-type Ledger[L any, In, Out Entry] struct {
-	Name      string
-	Accounts  *event.Kind[Account[L]]
-	Rows      *event.Kind[Row[In, Out]]
-	Bulks     *event.Kind[Bulk[In, Out]]
+	"bahi/domain/event"
+	"bahi/domain/fault"
+)
+
+// Ledger is one of the five, for everything that is done alike for all of them.
+type Ledger struct {
+	Name  string // in paths and tables: bank
+	Title string // for people: Bank
+	Types int    // of its accounts, numbered from 0; 0: they have none
+	Metal bool   // it counts fine metal beside cash
+
+	Accounts *event.Kind[Account]
+	Rows     *event.Kind[Row]
+	Bulks    *event.Kind[Bulk]
+
 	NoAccount error
 	NoRow     error
 
-	// Mirror answers the sides of the row that takes another one back: what came IN goes OUT, and the
-	// other way round. It counts what the other counts, on the other side.
-	Mirror func(in []In, out []Out) ([]In, []Out)
+	in, out codec
+	mirror  func(in, out Side) (newIn, newOut Side, err error)
+}
+
+// Spec is what a ledger's own file says of it.
+type Spec[In, Out Entry] struct {
+	Name      string
+	Title     string
+	Types     int
+	Metal     bool
+	NoAccount string // what a client reads where there is no such account
+
+	// Mirror returns the entries of the row that takes another one back: what came IN goes OUT, and the
+	// other way round. Each new side counts what the old one counts on the other.
+	Mirror func(in []In, out []Out) (newIn []In, newOut []Out)
 }
 
 // Exchange is the Mirror of a ledger that has one sort of entry.
 func Exchange[E Entry](in, out []E) (newIn, newOut []E) { return out, in }
+
+// New makes a ledger. It panics where the ledger has no stored names.
+func New[In, Out Entry](s Spec[In, Out]) *Ledger {
+	n, known := stored[s.Name]
+	if !known {
+		panic(fmt.Sprintf("ledger %s has no stored names", s.Name))
+	}
+	l := &Ledger{
+		Name: s.Name, Title: s.Title, Types: s.Types, Metal: s.Metal,
+		NoAccount: fault.New(fault.NotFound, s.NoAccount), NoRow: fault.New(fault.NotFound, s.Title+" ledger row not found"),
+		in: codecOf[In]("in_entries"), out: codecOf[Out]("out_entries"),
+	}
+	l.mirror = func(in, out Side) (newIn, newOut Side, err error) {
+		ins, err := EntriesOf[In](in)
+		if err != nil {
+			return newIn, newOut, err
+		}
+		outs, err := EntriesOf[Out](out)
+		ins, outs = s.Mirror(ins, outs)
+		return SideOf(ins), SideOf(outs), err
+	}
+	l.Accounts = kindOf(n.account, n.accounts[:], accountTypes[:], nil)
+	l.Rows = kindOf(n.row, n.rows[:], rowTypes[:], l.readRow)
+	l.Bulks = kindOf(n.bulk, n.bulks[:], bulkTypes[:], l.readBulk)
+	return l
+}
+
+// Mirror returns the sides of the row that takes another one back.
+func (l *Ledger) Mirror(in, out Side) (newIn, newOut Side, err error) { return l.mirror(in, out) }
+
+// Entries returns the types of the ledger's IN and OUT entries.
+func (l *Ledger) Entries() (in, out reflect.Type) { return l.in.entry, l.out.entry }
+
+// Lines returns the entries of a row one by one.
+func (l *Ledger) Lines(r Row) (in, out []Line, err error) {
+	if in, err = l.in.lines(r.In); err == nil {
+		out, err = l.out.lines(r.Out)
+	}
+	return in, out, err
+}
+
+// Measured returns the row with what its sides count, which not everybody keeps who keeps the entries.
+func (l *Ledger) Measured(r Row) (Row, error) {
+	err := l.measure(&r.In, &r.Out)
+	return r, err
+}
+
+// measure works out what the entries of two sides count.
+func (l *Ledger) measure(in, out *Side) (err error) {
+	if *in, err = l.in.measured(*in); err == nil {
+		*out, err = l.out.measured(*out)
+	}
+	return err
+}
+
+func (l *Ledger) readRow(e event.Event[Row]) (event.Event[Row], error) {
+	switch e := e.(type) {
+	case RowAdded:
+		err := l.measure(&e.In, &e.Out)
+		return e, err
+	case RowEdited:
+		in, out := &Side{}, &Side{}
+		if e.In != nil {
+			in = e.In
+		}
+		if e.Out != nil {
+			out = e.Out
+		}
+		return e, l.measure(in, out)
+	default:
+		return e, nil
+	}
+}
+
+func (l *Ledger) readBulk(e event.Event[Bulk]) (event.Event[Bulk], error) {
+	switch e := e.(type) {
+	case RowsPosted:
+		for i := range e.Rows {
+			if err := l.measure(&e.Rows[i].In, &e.Rows[i].Out); err != nil {
+				return e, fmt.Errorf("row %d: %w", i, err)
+			}
+		}
+		return e, nil
+	case RowsReversed:
+		for i := range e.Rows {
+			if err := l.measure(&e.Rows[i].In, &e.Rows[i].Out); err != nil {
+				return e, fmt.Errorf("row %d: %w", i, err)
+			}
+		}
+		return e, nil
+	default:
+		return e, nil
+	}
+}

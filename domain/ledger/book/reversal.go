@@ -12,37 +12,37 @@ import (
 // locked.)
 //
 // Rows are reversed in groups, all or none, and one row is a group of one. The rows that take them back
-// are a [Bulk] of their own, whose one event [RowsReversed] is decisive. It changes rows that have streams
-// of their own, though, which go on meanwhile; and whoever looks at one of those has to find out about the
-// bulk. Therefore each row's stream first gets a [ReversalAnnounced] that names the bulk. From there on the
-// row's own events stand still, until the bulk has decided, or is [RowsForsaken] and never will. Either is
-// the first event of the bulk's stream, so that only one can be. What came of it is then noted in the rows'
-// streams: [RowReversed] or [ReversalDropped]. Whoever needs a row whose reversal is announced carries on
-// with what is left to do, or forsakes the bulk.
+// are a [Bulk] of their own, whose one event [RowsReversed] is decisive. But it changes rows that have
+// streams of their own, which go on meanwhile, and readers of those streams must find out about the bulk.
+// Therefore each row's stream first gets a [ReversalAnnounced] that names the bulk: it reserves the row.
+// A reserved row cannot be changed until the bulk has decided, or is [RowsAbandoned] and never will. Either
+// is the first event of the bulk's stream, so that only one of them happens. The rows' streams then note the
+// outcome: [RowReversed] or [ReversalDropped]. A command that needs a reserved row finishes what is left to
+// do, or abandons the bulk.
 //
 // Turned down: an event in each row's own stream that reverses it at once, since nothing joins several of
-// them; and a decisive event without announcements, since an edit could then not know of it without
+// them; and a decisive event without reservations, since an edit could then not know of it without
 // reading what may be late.
 
-// ErrReversing answers a change of a row whose reversal is announced and not decided.
+// ErrReversing refuses a change of a reserved row.
 var ErrReversing = fault.New(fault.Conflict, "The row is being reversed, try again")
 
-// ErrForsaken answers a reversal that somebody else's change has overtaken.
-var ErrForsaken = fault.New(fault.Conflict, "A row was changed meanwhile, try again")
+// ErrOvertaken refuses a reversal that another change has overtaken.
+var ErrOvertaken = fault.New(fault.Conflict, "A row was changed meanwhile, try again")
 
-// ErrVoid answers a change of a row that is void.
+// ErrVoid refuses a change of a row that is void.
 var ErrVoid = fault.New(fault.Conflict, "The row is void and stays as it is")
 
-// ErrNotHeld is why a reversal is void whose rows did not stand as it takes them back.
-var ErrNotHeld = fault.New(fault.Conflict, "A row does not stand as it is to be reversed")
+// ErrNotReserved is why a reversal is void: a row changed after the reversal was planned.
+var ErrNotReserved = fault.New(fault.Conflict, "A row does not stand as it is to be reversed")
 
-// Settled answers why nobody may edit, move, delete or void the row any more, nil if they may. What was
-// reversed stays as it was reversed, what reverses as it reverses, and what is void stays void.
-func (r Row[In, Out]) Settled() error {
+// Editable returns why the row can no longer be edited, moved, deleted or made void, nil if it can. A row
+// stays as it is once it is reversed, reserved, void, or reverses another.
+func (r Row) Editable() error {
 	switch {
 	case r.ReversedBy != 0:
 		return fault.Newf(fault.Conflict, "The row is reversed by row %d and stays as it is", r.ReversedBy)
-	case r.Reversal != 0:
+	case r.Reserved != 0:
 		return ErrReversing
 	case r.Reverses != 0:
 		return fault.Newf(fault.Conflict, "The row reverses row %d and stays as it is; it can be reversed itself", r.Reverses)
@@ -53,189 +53,179 @@ func (r Row[In, Out]) Settled() error {
 	}
 }
 
-// Held says whether the row stands as the bulk takes it back at this position: the bulk's reversal of it
-// was announced, and it counts on each side what the bulk counts on the other.
-func (r Row[In, Out]) Held(bulk, account int64, back BulkRow[In, Out], at event.Position) bool {
-	return r.Exists() && r.Account == account && r.Reversal == bulk && r.Announced < at &&
-		side(r.In).Effect == side(back.Out).Effect && side(r.Out).Effect == side(back.In).Effect
+// ReservedFor reports whether the bulk may take the row back at this position: the bulk has reserved it,
+// and the row counts on each side what the bulk's row counts on the other.
+func (r Row) ReservedFor(bulk, account int64, back BulkRow, at event.Position) bool {
+	return r.Exists() && r.Account == account && r.Reserved == bulk && r.ReservedAt < at &&
+		r.In.Effect == back.Out.Effect && r.Out.Effect == back.In.Effect
 }
 
 // ReversalAnnounced tells that a bulk is about to take the row back. Until that is decided the row
-// stands as it is.
-type ReversalAnnounced[In, Out Entry] struct {
+// stays as it is.
+type ReversalAnnounced struct {
 	Bulk int64 `json:"bulk"`
 }
 
 // ReversalDropped tells that the bulk will not take the row back.
-type ReversalDropped[In, Out Entry] struct {
+type ReversalDropped struct {
 	Bulk int64 `json:"bulk"`
 }
 
 // RowReversed tells that another row takes this one back. It only carries out what the bulk has decided.
-type RowReversed[In, Out Entry] struct {
+type RowReversed struct {
 	By int64 `json:"by"`
 }
 
 // RowVoided lets the row count nothing.
-type RowVoided[In, Out Entry] struct{}
+type RowVoided struct{}
 
-// EvolveAt notes the bulk, unless the row is not there, void, reversed, or another bulk's.
-func (e ReversalAnnounced[In, Out]) EvolveAt(r Row[In, Out], at event.Position) Row[In, Out] {
-	if r.Exists() && !r.Void && r.Reversal == 0 {
-		r.Reversal, r.Announced = e.Bulk, at
+// EvolveAt reserves the row for the bulk, unless the row is not there, void, reversed, or reserved for another.
+func (e ReversalAnnounced) EvolveAt(r Row, at event.Position) Row {
+	if r.Exists() && !r.Void && r.Reserved == 0 {
+		r.Reserved, r.ReservedAt = e.Bulk, at
 	}
 	return r
 }
 
-// Evolve serves those who do not ask for positions.
-func (e ReversalAnnounced[In, Out]) Evolve(r Row[In, Out]) Row[In, Out] { return e.EvolveAt(r, 1) }
+// Evolve is EvolveAt for folds without positions.
+func (e ReversalAnnounced) Evolve(r Row) Row { return e.EvolveAt(r, 1) }
 
-// Evolve lets the row go.
-func (e ReversalDropped[In, Out]) Evolve(r Row[In, Out]) Row[In, Out] {
-	if r.Reversal == e.Bulk && r.ReversedBy == 0 {
-		r.Reversal, r.Announced = 0, 0
+// Evolve releases the row.
+func (e ReversalDropped) Evolve(r Row) Row {
+	if r.Reserved == e.Bulk && r.ReversedBy == 0 {
+		r.Reserved, r.ReservedAt = 0, 0
 	}
 	return r
 }
 
 // Evolve notes by which row.
-func (e RowReversed[In, Out]) Evolve(r Row[In, Out]) Row[In, Out] { r.ReversedBy = e.By; return r }
+func (e RowReversed) Evolve(r Row) Row { r.ReversedBy = e.By; return r }
 
 // Evolve makes the row void.
-func (RowVoided[In, Out]) Evolve(r Row[In, Out]) Row[In, Out] { r.Void = true; return r }
+func (RowVoided) Evolve(r Row) Row { r.Void = r.Void || r.Exists(); return r }
 
-// AnnounceReversal tells a row of the account that a bulk is about to take it back.
-type AnnounceReversal[In, Out Entry] struct {
+// ReserveRow reserves a row of the account for a bulk that is about to take it back.
+type ReserveRow struct {
+	Ledger  *Ledger
 	Account int64
 	Bulk    int64
-	Missing error
 }
 
-// Decide answers Missing for a row that does not stand or is another account's, and a conflict for one
-// that is void, reversed, or about to be. A row that reverses another can be reversed itself.
-func (c AnnounceReversal[In, Out]) Decide(r Row[In, Out]) ([]event.Event[Row[In, Out]], error) {
+// Decide returns the ledger's NoRow where the account has no such row, and a conflict for one that is void,
+// reversed, or reserved. A row that reverses another can be reversed itself.
+func (c ReserveRow) Decide(r Row) ([]event.Event[Row], error) {
 	switch {
 	case !r.Exists() || r.Account != c.Account:
-		return nil, c.Missing
+		return nil, c.Ledger.NoRow
 	case r.ReversedBy != 0:
 		return nil, fault.Newf(fault.Conflict, "The row is reversed by row %d already", r.ReversedBy)
-	case r.Reversal != 0:
+	case r.Reserved != 0:
 		return nil, ErrReversing
 	case r.Void:
 		return nil, ErrVoid
 	}
-	return []event.Event[Row[In, Out]]{ReversalAnnounced[In, Out]{Bulk: c.Bulk}}, nil
+	return []event.Event[Row]{ReversalAnnounced{Bulk: c.Bulk}}, nil
 }
 
-// DropReversal lets a row go whose reversal by the bulk will not be.
-type DropReversal[In, Out Entry] struct {
+// ReleaseRow clears the reservation of an abandoned reversal.
+type ReleaseRow struct {
 	Bulk int64
 }
 
-// Decide decides nothing for a row that the bulk does not hold.
-func (c DropReversal[In, Out]) Decide(r Row[In, Out]) ([]event.Event[Row[In, Out]], error) {
-	if r.Reversal != c.Bulk || r.ReversedBy != 0 {
+// Decide decides nothing for a row that is not reserved for the bulk.
+func (c ReleaseRow) Decide(r Row) ([]event.Event[Row], error) {
+	if r.Reserved != c.Bulk || r.ReversedBy != 0 {
 		return nil, nil
 	}
-	return []event.Event[Row[In, Out]]{ReversalDropped[In, Out](c)}, nil
+	return []event.Event[Row]{ReversalDropped(c)}, nil
 }
 
 // VoidRow lets a row of the account stay where it is and count nothing.
-type VoidRow[In, Out Entry] struct {
+type VoidRow struct {
+	Ledger  *Ledger
 	Account int64
-	Missing error
 }
 
-// Decide answers Missing for a row that does not stand or is another account's, and a conflict for one
-// that is reversed or reverses another.
-func (c VoidRow[In, Out]) Decide(r Row[In, Out]) ([]event.Event[Row[In, Out]], error) {
+// Decide returns the ledger's NoRow where the account has no such row, and a conflict where it is not
+// [Row.Editable], as when it is void already.
+func (c VoidRow) Decide(r Row) ([]event.Event[Row], error) {
 	if !r.Exists() || r.Account != c.Account {
-		return nil, c.Missing
+		return nil, c.Ledger.NoRow
 	}
-	if r.Void {
-		return nil, nil
-	}
-	if err := r.Settled(); err != nil {
+	if err := r.Editable(); err != nil {
 		return nil, err
 	}
-	return []event.Event[Row[In, Out]]{RowVoided[In, Out]{}}, nil
+	return []event.Event[Row]{RowVoided{}}, nil
 }
 
 // ReversalRow takes one row back.
-type ReversalRow[In, Out Entry] struct {
+type ReversalRow struct {
 	Reverses int64 `json:"reverses"`
-	In       []In  `json:"in_entries,omitempty"`
-	Out      []Out `json:"out_entries,omitempty"`
+	In       Side  `json:"in_entries,omitzero"`
+	Out      Side  `json:"out_entries,omitzero"`
 }
 
 // RowsReversed takes rows of an account back on a day, all or none. The rows that do so are new; their ids
 // follow one another from the bulk's own.
-type RowsReversed[In, Out Entry] struct {
-	Account int64                  `json:"account"`
-	Date    unit.Date              `json:"date"`
-	Rows    []ReversalRow[In, Out] `json:"rows"`
+type RowsReversed struct {
+	Account int64         `json:"account"`
+	Date    unit.Date     `json:"date"`
+	Rows    []ReversalRow `json:"rows"`
 }
 
-// RowsForsaken tells that the bulk will never be.
-type RowsForsaken[In, Out Entry] struct{}
+// RowsAbandoned tells that the bulk will never be.
+type RowsAbandoned struct{}
 
 // EvolveAt begins the bulk.
-func (e RowsReversed[In, Out]) EvolveAt(_ Bulk[In, Out], at event.Position) Bulk[In, Out] {
-	b := Bulk[In, Out]{
-		Posted: at, Account: e.Account, Rows: make([]BulkRow[In, Out], len(e.Rows)), Reverses: make([]int64, len(e.Rows)),
-	}
+func (e RowsReversed) EvolveAt(_ Bulk, at event.Position) Bulk {
+	b := Bulk{Posted: at, Account: e.Account, Rows: make([]BulkRow, len(e.Rows)), Reverses: make([]int64, len(e.Rows))}
 	for i, r := range e.Rows {
-		b.Rows[i], b.Reverses[i] = BulkRow[In, Out]{Date: e.Date, In: r.In, Out: r.Out}, r.Reverses
+		b.Rows[i], b.Reverses[i] = BulkRow{Date: e.Date, In: r.In, Out: r.Out}, r.Reverses
 	}
 	return b
 }
 
-// Evolve serves those who do not ask for positions.
-func (e RowsReversed[In, Out]) Evolve(b Bulk[In, Out]) Bulk[In, Out] { return e.EvolveAt(b, 1) }
+// Evolve is EvolveAt for folds without positions.
+func (e RowsReversed) Evolve(b Bulk) Bulk { return e.EvolveAt(b, 1) }
+
+// PostsTo returns the account.
+func (e RowsReversed) PostsTo() int64 { return e.Account }
 
 // Evolve notes it.
-func (RowsForsaken[In, Out]) Evolve(b Bulk[In, Out]) Bulk[In, Out] { b.Forsaken = true; return b }
-
-// BulkChange implements [BulkChange].
-func (e RowsReversed[In, Out]) BulkChange() []RowChanged {
-	return e.EvolveAt(Bulk[In, Out]{}, 0).changes()
-}
-
-// BulkChange implements [BulkChange].
-func (RowsForsaken[In, Out]) BulkChange() []RowChanged { return nil }
+func (RowsAbandoned) Evolve(b Bulk) Bulk { b.Abandoned = true; return b }
 
 // ReverseRows takes rows of an account back on a day. Today bounds the day, and so does Latest, which is
 // the latest day of these rows.
-type ReverseRows[In, Out Entry] struct {
+type ReverseRows struct {
 	Account int64
 	Date    unit.Date
 	Today   unit.Date
 	Latest  unit.Date
-	Rows    []ReversalRow[In, Out]
+	Rows    []ReversalRow
 }
 
 // Decide refuses a day after tomorrow and one before a row's own.
-func (c ReverseRows[In, Out]) Decide(b Bulk[In, Out]) ([]event.Event[Bulk[In, Out]], error) {
+func (c ReverseRows) Decide(b Bulk) ([]event.Event[Bulk], error) {
 	switch {
 	case b.Posted != 0:
 		return nil, errRowsExist
-	case b.Forsaken:
-		return nil, ErrForsaken
+	case b.Abandoned:
+		return nil, ErrOvertaken
 	case c.Date > c.Today+1:
 		return nil, fault.Fields(fault.Field{Field: "date", Message: "must not be after tomorrow"})
 	case c.Date < c.Latest:
 		return nil, fault.Fields(fault.Field{Field: "date", Message: "must not be before the date of the row"})
 	}
-	return []event.Event[Bulk[In, Out]]{RowsReversed[In, Out]{Account: c.Account, Date: c.Date, Rows: c.Rows}}, nil
+	return []event.Event[Bulk]{RowsReversed{Account: c.Account, Date: c.Date, Rows: c.Rows}}, nil
 }
 
-// ForsakeRows lets a bulk never be.
-type ForsakeRows[In, Out Entry] struct{}
+// AbandonRows sees to it that a bulk will never be.
+type AbandonRows struct{}
 
-// Decide decides nothing for a bulk that is there, or is forsaken already.
-func (ForsakeRows[In, Out]) Decide(b Bulk[In, Out]) ([]event.Event[Bulk[In, Out]], error) {
-	if b.Posted != 0 || b.Forsaken {
+// Decide decides nothing for a bulk that is there, or is abandoned already.
+func (AbandonRows) Decide(b Bulk) ([]event.Event[Bulk], error) {
+	if b.Posted != 0 || b.Abandoned {
 		return nil, nil
 	}
-	return []event.Event[Bulk[In, Out]]{RowsForsaken[In, Out]{}}, nil
+	return []event.Event[Bulk]{RowsAbandoned{}}, nil
 }

@@ -1,91 +1,97 @@
 package book
 
 import (
-	"fmt"
-	"slices"
-	"strings"
-	"unicode/utf8"
-
 	"bahi/domain/event"
 	"bahi/domain/fault"
 	"bahi/domain/unit"
 )
 
-// maxEntries of a side keeps the sums of one row inside 64 bits and its event small.
-const maxEntries = 500
-
-// Effect is what an entry or a row counts in each unit.
-type Effect struct {
-	Cash unit.Money
-	Fine unit.Grams // of pure metal; the interface calls its balance "crystal"
-}
-
-// Plus adds.
-func (e Effect) Plus(o Effect) Effect { return Effect{e.Cash + o.Cash, e.Fine + o.Fine} }
-
-// Minus subtracts.
-func (e Effect) Minus(o Effect) Effect { return Effect{e.Cash - o.Cash, e.Fine - o.Fine} }
-
-// Entry is one line of a side.
-type Entry interface {
-	comparable
-	// Effect is what the line counts, never negative.
-	Effect() Effect
-	// Check answers what is wrong with the line, by field.
-	Check() []fault.Field
-}
-
 // Row is what decisions about a row need, which is all of it: an edit changes a part.
-type Row[In, Out Entry] struct {
-	Account int64
-	Date    unit.Date
-	In      []In
-	Out     []Out
-	Deleted bool
-	Void    bool // it stays where it is and counts nothing
+type Row struct {
+	Account  int64
+	Date     unit.Date
+	In, Out  Side
+	Warnings Warnings
+	Deleted  bool
+	Void     bool // it stays where it is and counts nothing
 
 	Reverses   int64          // the row that this one takes back; 0: none
 	ReversedBy int64          // the row that takes this one back; 0: none
-	Reversal   int64          // the bulk that takes it back, or is about to; 0: none
-	Announced  event.Position // since when it is
+	Reserved   int64          // the bulk that takes it back, or is about to; 0: none
+	ReservedAt event.Position // since when it is
 }
 
-// Exists says whether the row was added and not deleted.
-func (r Row[In, Out]) Exists() bool { return r.Account != 0 && !r.Deleted }
+// Exists reports whether the row was added and not deleted.
+func (r Row) Exists() bool { return r.Account != 0 && !r.Deleted }
+
+// Counts returns what the row counts on each side: nothing when it is void.
+func (r Row) Counts() (in, out Effect) {
+	if r.Void {
+		return Effect{}, Effect{}
+	}
+	return r.In.Effect, r.Out.Effect
+}
+
+// Change is what a step made of a row, in a word.
+func Change(before, after Row) string {
+	switch {
+	case after.Deleted:
+		return "deleted"
+	case !before.Exists():
+		return "added"
+	case after.Void && !before.Void:
+		return "voided"
+	case after.ReversedBy != 0 && before.ReversedBy == 0:
+		return "reversed"
+	default:
+		return "edited"
+	}
+}
 
 // RowAdded posts a row.
-type RowAdded[In, Out Entry] struct {
-	Account int64     `json:"account"`
-	Date    unit.Date `json:"date"`
-	In      []In      `json:"in_entries,omitempty"`
-	Out     []Out     `json:"out_entries,omitempty"`
+type RowAdded struct {
+	Account  int64     `json:"account"`
+	Date     unit.Date `json:"date"`
+	In       Side      `json:"in_entries,omitzero"`
+	Out      Side      `json:"out_entries,omitzero"`
+	Warnings Warnings  `json:"warnings,omitempty"`
 	// Reverses is the row that this one takes back, absent for a row of its own right.
 	Reverses int64 `json:"reverses,omitempty"`
 }
 
-// RowEdited changes what is present: the date (the row moves), or a whole side.
-type RowEdited[In, Out Entry] struct {
-	Date *unit.Date `json:"date,omitempty"`
-	In   *[]In      `json:"in_entries,omitempty"`
-	Out  *[]Out     `json:"out_entries,omitempty"`
+// RowEdited changes what is present: the date (the row moves), a whole side, all warnings.
+type RowEdited struct {
+	Date     *unit.Date `json:"date,omitempty"`
+	In       *Side      `json:"in_entries,omitempty"`
+	Out      *Side      `json:"out_entries,omitempty"`
+	Warnings *Warnings  `json:"warnings,omitempty"`
 }
 
 // RowDeleted ends the row.
-type RowDeleted[In, Out Entry] struct{}
+type RowDeleted struct{}
 
-// RowRefused tells that the event at a position lost a race and never held.
-type RowRefused[In, Out Entry] struct {
+// RowRefused tells that the event at a position lost a race and is void.
+type RowRefused struct {
 	Position event.Position `json:"position"`
 	Why      string         `json:"why"`
 }
 
-// Evolve begins the row.
-func (e RowAdded[In, Out]) Evolve(Row[In, Out]) Row[In, Out] {
-	return Row[In, Out]{Account: e.Account, Date: e.Date, In: e.In, Out: e.Out, Reverses: e.Reverses}
+// Evolve begins the row, unless it exists.
+func (e RowAdded) Evolve(r Row) Row {
+	if r.Exists() {
+		return r
+	}
+	return Row{Account: e.Account, Date: e.Date, In: e.In, Out: e.Out, Warnings: e.Warnings, Reverses: e.Reverses}
 }
 
+// PostsTo returns the account.
+func (e RowAdded) PostsTo() int64 { return e.Account }
+
 // Evolve replaces what is present.
-func (e RowEdited[In, Out]) Evolve(r Row[In, Out]) Row[In, Out] {
+func (e RowEdited) Evolve(r Row) Row {
+	if !r.Exists() {
+		return r
+	}
 	if e.Date != nil {
 		r.Date = *e.Date
 	}
@@ -95,150 +101,174 @@ func (e RowEdited[In, Out]) Evolve(r Row[In, Out]) Row[In, Out] {
 	if e.Out != nil {
 		r.Out = *e.Out
 	}
+	if e.Warnings != nil {
+		r.Warnings = *e.Warnings
+	}
 	return r
 }
 
 // Evolve ends the row.
-func (RowDeleted[In, Out]) Evolve(r Row[In, Out]) Row[In, Out] { r.Deleted = true; return r }
+func (RowDeleted) Evolve(r Row) Row { r.Deleted = r.Account != 0; return r }
 
 // Evolve changes nothing: what was refused was void already.
-func (RowRefused[In, Out]) Evolve(r Row[In, Out]) Row[In, Out] { return r }
+func (RowRefused) Evolve(r Row) Row { return r }
 
-// Dates answers every date that the step from before to after touches, for the rules of [Standing].
-func Dates[In, Out Entry](before, after Row[In, Out]) []unit.Date {
-	var dates []unit.Date
-	if before.Exists() {
-		dates = append(dates, before.Date)
+// Asked is what somebody wants a row to be. On an edit, what is absent stays.
+type Asked struct {
+	Date    *unit.Date
+	In, Out Given
+}
+
+// decide returns the row as it is asked for, and what is wrong with its entries.
+func (l *Ledger) decide(before Row, asked Asked) (after Row, wrong []fault.Field) {
+	after = before
+	var warnings []Warning
+	if asked.Date != nil {
+		after.Date = *asked.Date
 	}
-	if after.Exists() && !slices.Contains(dates, after.Date) {
-		dates = append(dates, after.Date)
+	for _, side := range []struct {
+		codec
+		given Given
+		into  *Side
+	}{{l.in, asked.In, &after.In}, {l.out, asked.Out, &after.Out}} {
+		if side.given.entries == nil {
+			warnings = append(warnings, before.Warnings.of(side.name)...)
+			continue
+		}
+		decided, warned, faults := side.codec.decide(side.given, *side.into)
+		*side.into, warnings, wrong = decided, append(warnings, warned...), append(wrong, faults...)
 	}
-	return dates
+	after.Warnings = warningsOf(warnings)
+	return after, wrong
+}
+
+// check returns what is wrong with a row beside what is wrong with its entries, and then that.
+func (r Row) check(today unit.Date, entries []fault.Field) (wrong []fault.Field) {
+	if r.Date > today+1 {
+		wrong = append(wrong, fault.Field{Field: "date", Message: "must not be after tomorrow"})
+	}
+	if len(entries) == 0 && r.In.IsZero() && r.Out.IsZero() {
+		wrong = append(wrong, fault.Field{Field: "in_entries", Message: "at least one entry is needed, on either side"})
+	}
+	return append(wrong, entries...)
 }
 
 // AddRow posts a row to an account. Today bounds the date.
-type AddRow[In, Out Entry] struct {
-	Account int64     `json:"-"`
-	Today   unit.Date `json:"-"`
-	Date    unit.Date `json:"date"`
-	In      []In      `json:"in_entries,omitempty"`
-	Out     []Out     `json:"out_entries,omitempty"`
+type AddRow struct {
+	Ledger  *Ledger
+	Account int64
+	Today   unit.Date
+	Asked
 }
 
-// Decide refuses rows without entries, entries that count nothing, and dates after tomorrow.
-func (c AddRow[In, Out]) Decide(r Row[In, Out]) ([]event.Event[Row[In, Out]], error) {
+// Decide refuses rows without entries, entries that the ledger refuses, and dates after tomorrow.
+func (c AddRow) Decide(r Row) ([]event.Event[Row], error) {
 	if r.Account != 0 {
 		return nil, fault.New(fault.Conflict, "Row exists already")
 	}
-	if wrong := c.check(""); len(wrong) > 0 {
+	row, wrong := c.row()
+	if len(wrong) > 0 {
 		return nil, fault.Fields(wrong...)
 	}
-	return []event.Event[Row[In, Out]]{
-		RowAdded[In, Out]{Account: c.Account, Date: c.Date, In: c.In, Out: c.Out},
-	}, nil
+	return []event.Event[Row]{RowAdded{Account: c.Account, Date: row.Date, In: row.In, Out: row.Out, Warnings: row.Warnings}}, nil
 }
 
-func (c AddRow[In, Out]) check(prefix string) []fault.Field {
-	return checkRow(prefix, Row[In, Out]{Date: c.Date, In: c.In, Out: c.Out}, c.Today)
+func (c AddRow) row() (Row, []fault.Field) {
+	row, wrong := c.Ledger.decide(Row{}, c.Asked)
+	return row, row.check(c.Today, wrong)
 }
 
-// EditRow changes what is given of a row of the account. Missing is what to answer when the account
-// has no such row.
-type EditRow[In, Out Entry] struct {
-	Account int64      `json:"-"`
-	Today   unit.Date  `json:"-"`
-	Missing error      `json:"-"`
-	Date    *unit.Date `json:"date,omitempty"`
-	In      *[]In      `json:"in_entries,omitempty"`
-	Out     *[]Out     `json:"out_entries,omitempty"`
+// EditRow changes what is asked for of a row of the account. Today bounds the date.
+type EditRow struct {
+	Ledger  *Ledger
+	Account int64
+	Today   unit.Date
+	Asked
 }
 
-// Decide answers Missing for a row that does not stand or is another account's, and a conflict for one
-// that is [Row.Settled]. The rest is as in [AddRow].
-func (c EditRow[In, Out]) Decide(r Row[In, Out]) ([]event.Event[Row[In, Out]], error) {
+// Decide returns the ledger's NoRow where the account has no such row, and a conflict where it is not
+// [Row.Editable]. The rest is as in [AddRow].
+func (c EditRow) Decide(r Row) ([]event.Event[Row], error) {
 	if !r.Exists() || r.Account != c.Account {
-		return nil, c.Missing
+		return nil, c.Ledger.NoRow
 	}
-	var e RowEdited[In, Out]
-	if c.Date != nil && *c.Date != r.Date {
-		e.Date = c.Date
-	}
-	if c.In != nil && !slices.Equal(*c.In, r.In) {
-		e.In = c.In
-	}
-	if c.Out != nil && !slices.Equal(*c.Out, r.Out) {
-		e.Out = c.Out
-	}
-	if e.Date == nil && e.In == nil && e.Out == nil {
+	after, wrong := c.Ledger.decide(r, c.Asked)
+	if len(wrong) == 0 && after == r {
 		return nil, nil
 	}
-	if err := r.Settled(); err != nil {
+	if err := r.Editable(); err != nil {
 		return nil, err
 	}
-	if wrong := checkRow("", e.Evolve(r), c.Today); len(wrong) > 0 {
+	if wrong = after.check(c.Today, wrong); len(wrong) > 0 {
 		return nil, fault.Fields(wrong...)
 	}
-	return []event.Event[Row[In, Out]]{e}, nil
+	return []event.Event[Row]{edited(r, after)}, nil
 }
 
-// DeleteRow ends a row of the account.
-type DeleteRow[In, Out Entry] struct {
-	Account int64
-	Missing error
-}
-
-// Decide answers Missing for a row that does not stand or is another account's, and a conflict for one
-// that is [Row.Settled].
-func (c DeleteRow[In, Out]) Decide(r Row[In, Out]) ([]event.Event[Row[In, Out]], error) {
-	if !r.Exists() || r.Account != c.Account {
-		return nil, c.Missing
+// edited returns the event that makes one row of another.
+func edited(before, after Row) (e RowEdited) {
+	if after.Date != before.Date {
+		e.Date = &after.Date
 	}
-	if err := r.Settled(); err != nil {
+	if after.In != before.In {
+		e.In = &after.In
+	}
+	if after.Out != before.Out {
+		e.Out = &after.Out
+	}
+	if after.Warnings != before.Warnings {
+		e.Warnings = &after.Warnings
+	}
+	return e
+}
+
+// DeleteRow ends a row of the account; of any account where that is 0.
+type DeleteRow struct {
+	Ledger  *Ledger
+	Account int64
+}
+
+// Decide returns the ledger's NoRow where the account has no such row, and a conflict where it is not
+// [Row.Editable].
+func (c DeleteRow) Decide(r Row) ([]event.Event[Row], error) {
+	if !r.Exists() || c.Account != 0 && r.Account != c.Account {
+		return nil, c.Ledger.NoRow
+	}
+	if err := r.Editable(); err != nil {
 		return nil, err
 	}
-	return []event.Event[Row[In, Out]]{RowDeleted[In, Out]{}}, nil
+	return []event.Event[Row]{RowDeleted{}}, nil
 }
 
-func checkRow[In, Out Entry](prefix string, r Row[In, Out], today unit.Date) (wrong []fault.Field) {
-	if r.Date > today+1 {
-		wrong = append(wrong, fault.Field{Field: prefix + "date", Message: "must not be after tomorrow"})
-	}
-	if len(r.In) == 0 && len(r.Out) == 0 {
-		wrong = append(wrong, fault.Field{Field: prefix + "in_entries", Message: "at least one entry is needed, on either side"})
-	}
-	wrong = append(wrong, checkSide(prefix+"in_entries", r.In)...)
-	return append(wrong, checkSide(prefix+"out_entries", r.Out)...)
+// EmptySide removes all entries of a row's one side, and the row when it has no other (CONTRACT.md G23).
+type EmptySide struct {
+	Ledger *Ledger
+	Out    bool // the OUT side, else the IN side
 }
 
-func checkSide[E Entry](side string, entries []E) (wrong []fault.Field) {
-	if len(entries) > maxEntries {
-		return []fault.Field{{Field: side, Message: fmt.Sprintf("at most %d entries", maxEntries)}}
+// Decide returns NotFound where there is no such row, or the side is empty already (CONTRACT.md L12).
+func (c EmptySide) Decide(r Row) ([]event.Event[Row], error) {
+	if !r.Exists() {
+		return nil, c.Ledger.NoRow
 	}
-	for i, e := range entries {
-		for _, f := range e.Check() {
-			wrong = append(wrong, fault.Field{Field: fmt.Sprintf("%s[%d].%s", side, i, f.Field), Message: f.Message})
-		}
+	after, side, name, other := r, &r.In, "in", c.Ledger.out.name
+	if c.Out {
+		side, name, other = &r.Out, "out", c.Ledger.in.name
 	}
-	return wrong
-}
-
-// Text is what somebody wrote in a line of the book. Spaces around it are not kept (CONTRACT.md D19).
-type Text string
-
-// UnmarshalText trims.
-func (t *Text) UnmarshalText(text []byte) error {
-	*t = Text(strings.TrimSpace(string(text)))
-	return nil
-}
-
-// CheckText answers what is wrong with a text field of at most limit characters, nil when nothing is.
-func CheckText(field string, text Text, limit int) []fault.Field {
-	switch {
-	case utf8.RuneCountInString(string(text)) > limit:
-		return []fault.Field{{Field: field, Message: fmt.Sprintf("at most %d characters", limit)}}
-	case !clean(string(text)):
-		return []fault.Field{{Field: field, Message: "control characters are not allowed"}}
-	default:
-		return nil
+	if side.IsZero() {
+		return nil, fault.Newf(fault.NotFound, "Row has no %s entries", name)
 	}
+	if err := r.Editable(); err != nil {
+		return nil, err
+	}
+	if c.Out {
+		after.Out = Side{}
+	} else {
+		after.In = Side{}
+	}
+	if after.In.IsZero() && after.Out.IsZero() {
+		return []event.Event[Row]{RowDeleted{}}, nil
+	}
+	after.Warnings = warningsOf(r.Warnings.of(other))
+	return []event.Event[Row]{edited(r, after)}, nil
 }

@@ -30,7 +30,7 @@ var badRows = map[string]struct {
 		bulkRow{Date: today, In: texts(strings.Repeat("म", 501))}, invalid("in_entries[0].description", "at most 500 characters"),
 	},
 	"with several faults": {
-		bulkRow{Date: today + 2, In: []entry{{Description: "\x00"}}, Out: of(0)},
+		bulkRow{Date: today + 2, In: book.SideOf([]entry{{Description: "\x00"}}), Out: of(0)},
 		invalid(
 			"date", "must not be after tomorrow",
 			"in_entries[0].description", "control characters are not allowed", "in_entries[0].amount", "must be more than 0",
@@ -41,112 +41,125 @@ var badRows = map[string]struct {
 
 func TestAddRow(t *testing.T) {
 	t.Parallel()
-	given := eventtest.Given(t, bank.Rows)
+	history := eventtest.Given(t, bank.Ledger.Rows)
 	both := texts("Sale, bill 118", "किराया ₹")
 	for sentence, date := range map[string]unit.Date{
 		"today": today, "tomorrow, for those east of us": today + 1, "long ago": day(1900, time.January, 1),
 	} {
-		given.Case(sentence).When(addRow{Account: 12, Today: today, Date: date, In: both}).Then(added{Account: 12, Date: date, In: both})
+		history.Case(sentence).When(addRow{Ledger: bank.Ledger, Account: 12, Today: today, Asked: ask(date, both, of())}).Then(added{Account: 12, Date: date, In: both})
 	}
-	given.Case("both sides").When(addRow{Account: 12, Today: today, Date: today, In: of(1, 1), Out: of(2)}).
+	history.Case("both sides").When(addRow{Ledger: bank.Ledger, Account: 12, Today: today, Asked: ask(today, of(1, 1), of(2))}).
 		Then(added{Account: 12, Date: today, In: of(1, 1), Out: of(2)})
 	many := make([]int64, 500)
 	for i := range many {
 		many[i] = 9_999_999_999_999 // the largest amount there is
 	}
 	full := added{Account: 12, Date: today, In: of(many...), Out: of(many...)}
-	given.Case("500 entries a side, of the largest amount").
-		When(addRow{Account: 12, Today: today, Date: today, In: of(many...), Out: of(many...)}).Then(full)
-	require.Equal(t, "4999999999999500", full.RowChange().In.Effect.Cash.String(), "it does not overflow")
+	history.Case("500 entries a side, of the largest amount").
+		When(addRow{Ledger: bank.Ledger, Account: 12, Today: today, Asked: ask(today, of(many...), of(many...))}).Then(full)
+	require.Equal(t, "4999999999999500", full.In.Effect.Cash.String(), "it does not overflow")
 	for sentence, bad := range badRows {
-		given.Case("none " + sentence).When(addRow{Account: 12, Today: today, Date: bad.row.Date, In: bad.row.In, Out: bad.row.Out}).ThenFails(bad.why)
+		history.Case("none " + sentence).When(addRow{Ledger: bank.Ledger, Account: 12, Today: today, Asked: ask(bad.row.Date, bad.row.In, bad.row.Out)}).ThenFails(bad.why)
 	}
 	exists := fault.New(fault.Conflict, "Row exists already")
-	there := given.And(added{Account: 12, Date: today, In: of(1)})
-	there.Case("an id is used once").When(addRow{Account: 12, Today: today, Date: today, In: of(1)}).ThenFails(exists)
-	there.And(rowDeleted{}).Case("also after a deletion").When(addRow{Account: 12, Today: today, Date: today, In: of(1)}).ThenFails(exists)
+	there := history.And(added{Account: 12, Date: today, In: of(1)})
+	there.Case("an id is used once").When(addRow{Ledger: bank.Ledger, Account: 12, Today: today, Asked: ask(today, of(1), of())}).ThenFails(exists)
+	there.And(rowDeleted{}).Case("also after a deletion").When(addRow{Ledger: bank.Ledger, Account: 12, Today: today, Asked: ask(today, of(1), of())}).ThenFails(exists)
 }
 
 func TestEditRow(t *testing.T) {
 	t.Parallel()
 	edit := func(e edited) editRow {
-		return editRow{Account: 12, Today: today, Missing: bank.ErrNoRow, Date: e.Date, In: e.In, Out: e.Out}
+		return editRow{Ledger: bank.Ledger, Account: 12, Today: today, Asked: askFor(e)}
 	}
-	given := eventtest.Given(t, bank.Rows, added{Account: 12, Date: today, In: of(1, 2), Out: of(3)})
+	history := eventtest.Given(t, bank.Ledger.Rows, added{Account: 12, Date: today, In: of(1, 2), Out: of(3)})
 	for sentence, e := range map[string]edited{
 		"the row moves":                  {Date: new(today - 400)},
 		"a side is replaced":             {In: new(of(7))},
 		"the order of entries counts":    {In: new(of(2, 1))},
-		"a side is emptied":              {Out: new([]entry{})},
+		"a side is emptied":              {Out: new(of())},
 		"all at once":                    {Date: new(today + 1), In: new(of(7)), Out: new(of(8, 9))},
-		"one side goes, the other comes": {In: new([]entry{}), Out: new(of(1))},
+		"one side goes, the other comes": {In: new(of()), Out: new(of(1))},
 		"a description counts":           {Out: new(texts("Rent"))},
 	} {
-		given.Case(sentence).When(edit(e)).Then(e)
+		history.Case(sentence).When(edit(e)).Then(e)
 	}
-	given.Case("only what changes is kept").
+	history.Case("only what changes is kept").
 		When(edit(edited{Date: new(today), In: new(of(1, 2)), Out: new(of(4))})).Then(edited{Out: new(of(4))})
-	given.Case("nothing asked").When(edit(edited{})).ThenNothing()
-	given.Case("nothing changed").When(edit(edited{Date: new(today), In: new(of(1, 2)), Out: new(of(3))})).ThenNothing()
-	given.And(edited{Out: new([]entry{})}).Case("empty stays empty").When(edit(edited{Out: new([]entry{})})).ThenNothing()
-	given.Case("the last entry stays").When(edit(edited{In: new([]entry{}), Out: new([]entry{})})).
+	history.Case("nothing asked").When(edit(edited{})).ThenNothing()
+	history.Case("nothing changed").When(edit(edited{Date: new(today), In: new(of(1, 2)), Out: new(of(3))})).ThenNothing()
+	history.And(edited{Out: new(of())}).Case("empty stays empty").When(edit(edited{Out: new(of())})).ThenNothing()
+	history.Case("the last entry stays").When(edit(edited{In: new(of()), Out: new(of())})).
 		ThenFails(invalid("in_entries", "at least one entry is needed, on either side"))
 	for sentence, bad := range badRows {
-		given.Case("to none " + sentence).When(edit(edited{Date: &bad.row.Date, In: &bad.row.In, Out: &bad.row.Out})).ThenFails(bad.why)
+		history.Case("to none " + sentence).When(edit(edited{Date: &bad.row.Date, In: &bad.row.In, Out: &bad.row.Out})).ThenFails(bad.why)
 	}
 
-	eventtest.Given(t, bank.Rows).Case("no row").When(edit(edited{Date: new(today)})).ThenFails(bank.ErrNoRow)
-	given.And(rowDeleted{}).Case("a deleted row").When(edit(edited{})).ThenFails(bank.ErrNoRow)
-	given.Case("another account's row is not there, be the edit right or wrong").
-		When(editRow{Account: 13, Today: today, Missing: bank.ErrNoRow, In: new(of(0))}).ThenFails(bank.ErrNoRow)
+	eventtest.Given(t, bank.Ledger.Rows).Case("no row").When(edit(edited{Date: new(today)})).ThenFails(bank.Ledger.NoRow)
+	history.And(rowDeleted{}).Case("a deleted row").When(edit(edited{})).ThenFails(bank.Ledger.NoRow)
+	history.Case("another account's row is not there, be the edit right or wrong").
+		When(editRow{Ledger: bank.Ledger, Account: 13, Today: today, Asked: askFor(edited{In: new(of(0))})}).ThenFails(bank.Ledger.NoRow)
 }
 
 func TestEditIsJudgedByWhatTheRowThenIs(t *testing.T) {
 	t.Parallel()
-	eventtest.Given(t, bank.Rows, added{Account: 12, Date: today + 1, In: of(1)}).
+	eventtest.Given(t, bank.Ledger.Rows, added{Account: 12, Date: today + 1, In: of(1)}).
 		Case("a date that was fine when it was posted is fine no more on an earlier day").
-		When(editRow{Account: 12, Today: today - 1, Missing: bank.ErrNoRow, In: new(of(2))}).
+		When(editRow{Ledger: bank.Ledger, Account: 12, Today: today - 1, Asked: askFor(edited{In: new(of(2))})}).
 		ThenFails(invalid("date", "must not be after tomorrow"))
 }
 
 func TestDeleteRow(t *testing.T) {
 	t.Parallel()
-	given := eventtest.Given(t, bank.Rows, added{Account: 12, Date: today, In: of(1)})
-	given.Case("a row").When(deleteRow{Account: 12, Missing: bank.ErrNoRow}).Then(rowDeleted{})
-	given.Case("another account's row").When(deleteRow{Account: 13, Missing: bank.ErrNoRow}).ThenFails(bank.ErrNoRow)
-	given.And(rowDeleted{}).Case("twice").When(deleteRow{Account: 12, Missing: bank.ErrNoRow}).ThenFails(bank.ErrNoRow)
-	eventtest.Given(t, bank.Rows).Case("no row").When(deleteRow{Account: 0, Missing: bank.ErrNoRow}).ThenFails(bank.ErrNoRow)
+	history := eventtest.Given(t, bank.Ledger.Rows, added{Account: 12, Date: today, In: of(1)})
+	history.Case("a row").When(deleteRow{Ledger: bank.Ledger, Account: 12}).Then(rowDeleted{})
+	history.Case("another account's row").When(deleteRow{Ledger: bank.Ledger, Account: 13}).ThenFails(bank.Ledger.NoRow)
+	history.And(rowDeleted{}).Case("twice").When(deleteRow{Ledger: bank.Ledger, Account: 12}).ThenFails(bank.Ledger.NoRow)
+	eventtest.Given(t, bank.Ledger.Rows).Case("no row").When(deleteRow{Ledger: bank.Ledger, Account: 0}).ThenFails(bank.Ledger.NoRow)
 }
 
 func TestRowFoldsToWhatItIs(t *testing.T) {
 	t.Parallel()
-	given := eventtest.Given(t, bank.Rows, added{Account: 12, Date: today, In: of(1), Out: of(2)})
-	require.True(t, given.State().Exists())
-	require.False(t, bank.Row{}.Exists())
-	moved := given.And(edited{Date: new(today - 1)}, edited{In: new([]entry{})}).State()
-	require.Equal(t, bank.Row{Account: 12, Date: today - 1, In: []entry{}, Out: of(2)}, moved)
-	require.False(t, given.And(rowDeleted{}).State().Exists())
-	require.Equal(t, given.State(), given.And(rowRefused{Position: 1, Why: "Account not found"}).State())
+	history := eventtest.Given(t, bank.Ledger.Rows, added{Account: 12, Date: today, In: of(1), Out: of(2)})
+	require.True(t, history.State().Exists())
+	require.False(t, book.Row{}.Exists())
+	moved := history.And(edited{Date: new(today - 1)}, edited{In: new(of())}).State()
+	require.Equal(t, book.Row{Account: 12, Date: today - 1, In: of(), Out: of(2)}, moved)
+	require.False(t, history.And(rowDeleted{}).State().Exists())
+	require.Equal(t, history.State(), history.And(rowRefused{Position: 1, Why: "Account not found"}).State())
 }
 
-func TestDatesOfAStepAreBothEndsOfAMove(t *testing.T) {
+func TestAStepIsJudgedByBothEndsOfAMove(t *testing.T) {
 	t.Parallel()
-	row := bank.Row{Account: 12, Date: today, In: of(1)}
-	moved, gone := row, row
-	moved.Date = today - 1
-	gone.Deleted = true
-	for _, c := range []struct {
-		before, after bank.Row
-		want          []unit.Date
+	lock := today - 1
+	standing := func() (book.Standing, error) { return book.Standing{AccountOpen: true, LockedThrough: &lock}, nil }
+	locked := fault.New(fault.Conflict, "Books are locked through 2025-03-30")
+	row := book.Row{Account: 12, Date: today, In: of(1)}
+	change := func(r book.Row, f func(*book.Row)) book.Row { f(&r); return r }
+	early := change(row, func(r *book.Row) { r.Date = lock })
+	gone := change(row, func(r *book.Row) { r.Deleted = true })
+	void := change(row, func(r *book.Row) { r.Void = true })
+	for sentence, c := range map[string]struct {
+		before, after book.Row
+		want          error
 	}{
-		{bank.Row{}, row, []unit.Date{today}},
-		{row, row, []unit.Date{today}},
-		{row, moved, []unit.Date{today, today - 1}},
-		{row, gone, []unit.Date{today}},
-		{gone, gone, nil},
-		{bank.Row{}, bank.Row{}, nil},
+		"an added row":                   {book.Row{}, row, nil},
+		"an added row, locked":           {book.Row{}, early, locked},
+		"a move into the locked time":    {row, early, locked},
+		"a move out of it":               {early, row, locked},
+		"a deletion":                     {row, gone, nil},
+		"a deletion, locked":             {early, change(early, func(r *book.Row) { r.Deleted = true }), locked},
+		"an edit of a void row":          {void, change(void, func(r *book.Row) { r.In = of(2) }), book.ErrVoid},
+		"nothing":                        {early, early, nil},
+		"a reservation of a locked row":  {early, change(early, func(r *book.Row) { r.Reserved = 40 }), nil},
+		"a deleted row, and one like it": {gone, gone, nil},
 	} {
-		require.Equal(t, c.want, book.Dates(c.before, c.after))
+		err := book.RefusesStep(c.before, c.after, standing)
+		if c.want == nil {
+			require.NoError(t, err, sentence)
+			continue
+		}
+		require.ErrorIs(t, err, c.want, sentence)
 	}
 }
 
@@ -181,28 +194,42 @@ func TestStandingRefuses(t *testing.T) {
 	}
 }
 
-func TestRowChanges(t *testing.T) {
+func TestChangeTellsWhatBecameOfARow(t *testing.T) {
 	t.Parallel()
-	in := &book.Side{Entries: of(1, 2), Effect: book.Effect{Cash: 3_00}}
-	none := &book.Side{Entries: []entry{}}
-	for _, c := range []struct {
-		e    rowEvent
-		want book.RowChanged
-	}{
-		{added{Account: 12, Date: today, In: of(1, 2)}, book.RowChanged{Op: book.Add, Account: 12, Date: &today, In: in, Out: none}},
-		{edited{Date: &today}, book.RowChanged{Op: book.Edit, Date: &today}},
-		{edited{In: new(of(1, 2)), Out: new([]entry{})}, book.RowChanged{Op: book.Edit, In: in, Out: none}},
-		{rowDeleted{}, book.RowChanged{Op: book.Delete}},
-		{rowVoided{}, book.RowChanged{Op: book.Void}},
-		{announced{Bulk: 7}, book.RowChanged{Op: book.Announce, Reversal: 7}},
-		{dropped{Bulk: 7}, book.RowChanged{Op: book.Drop, Reversal: 7}},
-		{reversed{By: 7}, book.RowChanged{Op: book.Reverse}},
-		{rowRefused{Position: 3, Why: "Account not found"}, book.RowChanged{Op: book.Refuse}},
+	history := eventtest.Given(t, bank.Ledger.Rows, added{Account: 12, Date: today, In: of(1)})
+	require.Equal(t, "added", book.Change(book.Row{}, history.State()))
+	for word, e := range map[string]rowEvent{
+		"edited": edited{In: new(of(2))}, "deleted": rowDeleted{}, "voided": rowVoided{}, "reversed": reversed{By: 7},
 	} {
-		change, ok := c.e.(book.RowChange)
-		require.True(t, ok)
-		require.Equal(t, c.want, change.RowChange(), "%T", c.e)
+		require.Equal(t, word, book.Change(history.State(), history.And(e).State()))
 	}
+}
+
+func TestEventsOfARowThatIsNotThereChangeNothing(t *testing.T) {
+	t.Parallel()
+	gone := eventtest.Given(t, bank.Ledger.Rows, added{Account: 12, Date: today, In: of(1)}, rowDeleted{})
+	for _, history := range []*eventtest.History[book.Row]{eventtest.Given(t, bank.Ledger.Rows), gone} {
+		for _, e := range []rowEvent{edited{Date: new(today - 1), In: new(of(2))}, rowDeleted{}, rowVoided{}, announced{Bulk: 40}, dropped{Bulk: 40}} {
+			require.Equal(t, history.State(), history.And(e).State(), "%T", e)
+		}
+	}
+	row := eventtest.Given(t, bank.Ledger.Rows, added{Account: 12, Date: today, In: of(1)})
+	require.Equal(t, row.State(), row.And(added{Account: 13, Date: today, In: of(2)}).State(), "a row begins once")
+}
+
+func TestEmptySide(t *testing.T) {
+	t.Parallel()
+	both := eventtest.Given(t, bank.Ledger.Rows, added{Account: 12, Date: today, In: of(1), Out: of(2)})
+	noIn, noOut := emptySide{Ledger: bank.Ledger}, emptySide{Ledger: bank.Ledger, Out: true}
+	both.Case("the IN side").When(noIn).Then(edited{In: new(of())})
+	both.Case("the OUT side").When(noOut).Then(edited{Out: new(of())})
+	one := both.And(edited{In: new(of())})
+	one.Case("the only side").When(noOut).Then(rowDeleted{})
+	one.Case("an empty one").When(noIn).ThenFails(fault.New(fault.NotFound, "Row has no in entries"))
+	both.And(edited{Out: new(of())}).Case("the empty OUT side").When(noOut).ThenFails(fault.New(fault.NotFound, "Row has no out entries"))
+	both.And(rowVoided{}).Case("of a void row").When(noIn).ThenFails(book.ErrVoid)
+	both.And(rowDeleted{}).Case("of a deleted row").When(noIn).ThenFails(bank.Ledger.NoRow)
+	both.Case("a row may be deleted without its account").When(deleteRow{Ledger: bank.Ledger}).Then(rowDeleted{})
 }
 
 func TestEffectsAddUp(t *testing.T) {

@@ -14,42 +14,42 @@ import (
 type (
 	entry = bank.Entry
 
-	accountEvent    = event.Event[bank.Account]
-	opened          = book.AccountOpened[entry]
-	renamed         = book.AccountRenamed[entry]
-	accountDeleted  = book.AccountDeleted[entry]
-	deletionRefused = book.AccountDeletionRefused[entry]
-	openAccount     = book.OpenAccount[entry]
-	renameAccount   = book.RenameAccount[entry]
-	deleteAccount   = book.DeleteAccount[entry]
+	opened          = book.AccountOpened
+	renamed         = book.AccountRenamed
+	accountDeleted  = book.AccountDeleted
+	deletionRefused = book.AccountDeletionRefused
+	openAccount     = book.OpenAccount
+	changeAccount   = book.ChangeAccount
+	deleteAccount   = book.DeleteAccount
 
-	rowEvent   = event.Event[bank.Row]
-	added      = book.RowAdded[entry, entry]
-	edited     = book.RowEdited[entry, entry]
-	rowDeleted = book.RowDeleted[entry, entry]
-	rowRefused = book.RowRefused[entry, entry]
-	addRow     = book.AddRow[entry, entry]
-	editRow    = book.EditRow[entry, entry]
-	deleteRow  = book.DeleteRow[entry, entry]
+	rowEvent   = event.Event[book.Row]
+	added      = book.RowAdded
+	edited     = book.RowEdited
+	rowDeleted = book.RowDeleted
+	rowRefused = book.RowRefused
+	addRow     = book.AddRow
+	editRow    = book.EditRow
+	deleteRow  = book.DeleteRow
+	emptySide  = book.EmptySide
 
-	rowVoided = book.RowVoided[entry, entry]
-	announced = book.ReversalAnnounced[entry, entry]
-	dropped   = book.ReversalDropped[entry, entry]
-	reversed  = book.RowReversed[entry, entry]
-	voidRow   = book.VoidRow[entry, entry]
-	announce  = book.AnnounceReversal[entry, entry]
-	drop      = book.DropReversal[entry, entry]
+	rowVoided = book.RowVoided
+	announced = book.ReversalAnnounced
+	dropped   = book.ReversalDropped
+	reversed  = book.RowReversed
+	voidRow   = book.VoidRow
+	reserve   = book.ReserveRow
+	release   = book.ReleaseRow
 
-	rowsReversed = book.RowsReversed[entry, entry]
-	rowsForsaken = book.RowsForsaken[entry, entry]
-	reverseRows  = book.ReverseRows[entry, entry]
-	forsakeRows  = book.ForsakeRows[entry, entry]
-	reversalRow  = book.ReversalRow[entry, entry]
+	rowsReversed  = book.RowsReversed
+	rowsAbandoned = book.RowsAbandoned
+	reverseRows   = book.ReverseRows
+	abandonRows   = book.AbandonRows
+	reversalRow   = book.ReversalRow
 
-	bulkRow     = book.BulkRow[entry, entry]
-	posted      = book.RowsPosted[entry, entry]
-	rowsRefused = book.RowsRefused[entry, entry]
-	postRows    = book.PostRows[entry, entry]
+	bulkRow     = book.BulkRow
+	posted      = book.RowsPosted
+	rowsRefused = book.RowsRefused
+	postRows    = book.PostRows
 )
 
 // today is when all these tests take place.
@@ -60,21 +60,47 @@ func day(y int, m time.Month, d int) unit.Date {
 }
 
 // of is a side with one entry of each amount, in rupees.
-func of(amounts ...int64) []entry {
-	side := make([]entry, len(amounts))
+func of(amounts ...int64) book.Side {
+	entries := make([]entry, len(amounts))
 	for i, a := range amounts {
-		side[i] = entry{Amount: unit.Money(a * 100)}
+		entries[i] = entry{Amount: unit.Money(a * 100)}
 	}
-	return side
+	return book.SideOf(entries)
 }
 
 // texts is a side with one entry of 3 rupees for each description.
-func texts(descriptions ...string) []entry {
-	side := make([]entry, len(descriptions))
+func texts(descriptions ...string) book.Side {
+	entries := make([]entry, len(descriptions))
 	for i, d := range descriptions {
-		side[i] = entry{Description: book.Text(d), Amount: 3_00}
+		entries[i] = entry{Description: book.Text(d), Amount: 3_00}
 	}
-	return side
+	return book.SideOf(entries)
+}
+
+// given asks for the entries of a side.
+func given(s book.Side) book.Given {
+	entries, err := book.EntriesOf[entry](s)
+	if err != nil {
+		panic(err)
+	}
+	return book.Entries(entries)
+}
+
+// ask asks for a whole row.
+func ask(date unit.Date, in, out book.Side) book.Asked {
+	return book.Asked{Date: &date, In: given(in), Out: given(out)}
+}
+
+// askFor asks for what an edit then changes.
+func askFor(e edited) (asked book.Asked) {
+	asked.Date = e.Date
+	if e.In != nil {
+		asked.In = given(*e.In)
+	}
+	if e.Out != nil {
+		asked.Out = given(*e.Out)
+	}
+	return asked
 }
 
 func invalid(fieldsAndMessages ...string) *fault.Error {

@@ -1,0 +1,82 @@
+package book
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"bahi/domain/fault"
+	"bahi/domain/unit"
+)
+
+// Text is what somebody wrote in a line of the book. Spaces around it are not kept (CONTRACT.md D19).
+type Text string
+
+// UnmarshalText trims.
+func (t *Text) UnmarshalText(text []byte) error {
+	*t = Text(strings.TrimSpace(string(text)))
+	return nil
+}
+
+// MaxDescription is in characters: a line of the book, not a letter (CONTRACT.md 0.8).
+const MaxDescription = 500
+
+// CheckText returns what is wrong with a text field of at most limit characters, nil when nothing is.
+func CheckText(field string, text Text, limit int) []fault.Field {
+	switch {
+	case utf8.RuneCountInString(string(text)) > limit:
+		return []fault.Field{{Field: field, Message: fmt.Sprintf("at most %d characters", limit)}}
+	case !clean(string(text)):
+		return []fault.Field{{Field: field, Message: "control characters are not allowed"}}
+	default:
+		return nil
+	}
+}
+
+// Checker collects what is wrong with an entry, field by field.
+type Checker struct{ wrong []fault.Field }
+
+// Wrong notes a fault.
+func (c *Checker) Wrong(field, message string) {
+	c.wrong = append(c.wrong, fault.Field{Field: field, Message: message})
+}
+
+// Text checks a text of at most limit characters.
+func (c *Checker) Text(field string, text Text, limit int) {
+	c.wrong = append(c.wrong, CheckText(field, text, limit)...)
+}
+
+// Weight wants a weight that is not negative, where one is given.
+func (c *Checker) Weight(field string, weight *unit.Grams) {
+	if weight != nil && *weight < 0 {
+		c.Wrong(field, negative)
+	}
+}
+
+// Amount wants an amount that is not negative, where one is given.
+func (c *Checker) Amount(field string, amount *unit.Money) {
+	if amount != nil && *amount < 0 {
+		c.Wrong(field, negative)
+	}
+}
+
+// Percent wants a share from 0 to 100, where one is given.
+func (c *Checker) Percent(field string, share *unit.Percent) {
+	if share != nil && (*share < 0 || *share > unit.Whole) {
+		c.Wrong(field, "must be from 0 to 100")
+	}
+}
+
+const negative = "must not be negative"
+
+// Faults returns what was found.
+func (c *Checker) Faults() []fault.Field { return c.wrong }
+
+// clean reports whether text can be stored and printed: Postgres takes no NUL, other control characters
+// only hide something, and those that turn the direction of writing can disguise a statement.
+func clean(text string) bool {
+	return utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool {
+		return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)
+	})
+}

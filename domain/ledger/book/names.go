@@ -1,0 +1,117 @@
+package book
+
+import (
+	"slices"
+
+	"bahi/domain/event"
+)
+
+// names are what the log calls a ledger's streams and events. They are for ever: old logs have them.
+type names struct {
+	account, row, bulk string // the categories of streams
+
+	accounts [5]string // of accountTypes, in their order; "" where the ledger has no such event
+	rows     [8]string // of rowTypes
+	bulks    [4]string // of bulkTypes
+}
+
+// stored has the names of all five ledgers, by the ledgers' own: also of those that are not built yet, so that
+// the books fold the same events before and after.
+var stored = map[string]names{
+	"bank": {
+		"bank", "bankrow", "bankbulk",
+		[...]string{"BankAccountOpened", "BankAccountRenamed", "", "BankAccountDeleted", "BankAccountDeletionRefused"},
+		[...]string{
+			"BankRowAdded", "BankRowEdited", "BankRowDeleted", "BankRowVoided",
+			"BankRowReversalAnnounced", "BankRowReversalDropped", "BankRowReversed", "BankRowRefused",
+		},
+		[...]string{"BankRowsPosted", "BankRowsReversed", "BankRowsForsaken", "BankRowsRefused"},
+	},
+	"bullion": {
+		"bullion", "bullionrow", "bullionbulk",
+		[...]string{"BullionAccountOpened", "BullionAccountRenamed", "", "BullionAccountDeleted", "BullionAccountDeletionRefused"},
+		[...]string{
+			"BullionRowAdded", "BullionRowEdited", "BullionRowDeleted", "BullionRowVoided",
+			"BullionRowReversalAnnounced", "BullionRowReversalDropped", "BullionRowReversed", "BullionRowRefused",
+		},
+		[...]string{"BullionRowsPosted", "BullionRowsReversed", "BullionRowsAbandoned", "BullionRowsRefused"},
+	},
+	"client": {
+		"client", "clientrow", "clientbulk",
+		[...]string{"ClientOpened", "ClientRenamed", "", "ClientDeleted", "ClientDeletionRefused"},
+		[...]string{
+			"ClientRowAdded", "ClientRowEdited", "ClientRowDeleted", "ClientRowVoided",
+			"ClientRowReversalAnnounced", "ClientRowReversalDropped", "ClientRowReversed", "ClientRowRefused",
+		},
+		[...]string{"ClientRowsPosted", "ClientRowsReversed", "ClientRowsAbandoned", "ClientRowsRefused"},
+	},
+	"karigar": {
+		"karigar", "karigarrow", "karigarbulk",
+		[...]string{"KarigarOpened", "KarigarRenamed", "", "KarigarDeleted", "KarigarDeletionRefused"},
+		[...]string{
+			"KarigarRowAdded", "KarigarRowEdited", "KarigarRowDeleted", "KarigarRowVoided",
+			"KarigarRowReversalAnnounced", "KarigarRowReversalDropped", "KarigarRowReversed", "KarigarRowRefused",
+		},
+		[...]string{"KarigarRowsPosted", "KarigarRowsReversed", "KarigarRowsAbandoned", "KarigarRowsRefused"},
+	},
+	"polisher": {
+		"polisher", "polisherrow", "polisherbulk",
+		[...]string{"PolisherOpened", "PolisherRenamed", "PolisherTypeChanged", "PolisherDeleted", "PolisherDeletionRefused"},
+		[...]string{
+			"PolisherRowAdded", "PolisherRowEdited", "PolisherRowDeleted", "PolisherRowVoided",
+			"PolisherRowReversalAnnounced", "PolisherRowReversalDropped", "PolisherRowReversed", "PolisherRowRefused",
+		},
+		[...]string{"PolisherRowsPosted", "PolisherRowsReversed", "PolisherRowsAbandoned", "PolisherRowsRefused"},
+	},
+}
+
+// What the streams of a ledger hold.
+var (
+	accountTypes = [...]func(string) event.Type[Account]{
+		typeOf[AccountOpened], typeOf[AccountRenamed], typeOf[AccountTypeChanged], typeOf[AccountDeleted], typeOf[AccountDeletionRefused],
+	}
+	rowTypes = [...]func(string) event.Type[Row]{
+		typeOf[RowAdded], typeOf[RowEdited], typeOf[RowDeleted], typeOf[RowVoided],
+		typeOf[ReversalAnnounced], typeOf[ReversalDropped], typeOf[RowReversed], typeOf[RowRefused],
+	}
+	bulkTypes = [...]func(string) event.Type[Bulk]{
+		typeOf[RowsPosted], typeOf[RowsReversed], typeOf[RowsAbandoned], typeOf[RowsRefused],
+	}
+)
+
+func typeOf[E event.Event[S], S any](name string) event.Type[S] { return event.Of[E, S](name, 1) }
+
+// kindOf makes the kind of a category's streams, whose events are completed when they are read.
+func kindOf[S any](category string, names []string, types []func(string) event.Type[S], read func(event.Event[S]) (event.Event[S], error)) *event.Kind[S] {
+	var used []event.Type[S]
+	for i, name := range names {
+		if name != "" {
+			used = append(used, types[i](name).Reading(read))
+		}
+	}
+	return event.NewKind(category, used...)
+}
+
+// LedgerOf returns the name of the ledger that a category of streams belongs to, "" when it is none's.
+func LedgerOf(category string) string { return ledgerOf[category] }
+
+var ledgerOf = func() map[string]string {
+	all := map[string]string{}
+	for name, n := range stored {
+		all[n.account], all[n.row], all[n.bulk] = name, name, name
+	}
+	return all
+}()
+
+// EventNames returns the stored names of all five ledgers' events, in order.
+func EventNames() (all []string) {
+	for _, n := range stored {
+		for _, name := range slices.Concat(n.accounts[:], n.rows[:], n.bulks[:]) {
+			if name != "" {
+				all = append(all, name)
+			}
+		}
+	}
+	slices.Sort(all)
+	return all
+}

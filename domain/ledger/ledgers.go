@@ -1,0 +1,41 @@
+// Package ledger lists the ledgers. Everything that must know all of them is derived from this list.
+package ledger
+
+import (
+	"bahi/domain/event"
+	"bahi/domain/ledger/bank"
+	"bahi/domain/ledger/book"
+)
+
+// All has every ledger, once.
+var All = []*book.Ledger{
+	bank.Ledger,
+}
+
+// Kinds returns the kinds of the ledgers' streams.
+func Kinds() (all []event.AnyKind) {
+	for _, l := range All {
+		all = append(all, l.Accounts, l.Rows, l.Bulks)
+	}
+	return all
+}
+
+// Named returns the ledger of that name, nil when there is none.
+func Named(name string) *book.Ledger {
+	for _, l := range All {
+		if l.Name == name {
+			return l
+		}
+	}
+	return nil
+}
+
+// Of returns the ledger that a category of streams belongs to, nil when it is none's.
+func Of(category string) *book.Ledger {
+	for _, l := range All {
+		if category == l.Accounts.Category() || category == l.Rows.Category() || category == l.Bulks.Category() {
+			return l
+		}
+	}
+	return nil
+}

@@ -1,0 +1,129 @@
+package ledger
+
+import (
+	"context"
+
+	"github.com/shopspring/decimal"
+
+	"bahi/commands"
+	flows "bahi/commands/ledger"
+	"bahi/domain/ledger/book"
+	"bahi/domain/unit"
+	"bahi/http/api"
+	"bahi/readmodels"
+	views "bahi/readmodels/ledger"
+)
+
+// ByAccount names an account. Each ledger's paths have their own name for it.
+type ByAccount struct {
+	Account int64 `path:"account" minimum:"1" doc:"The account's id"`
+}
+
+// accounts registers what is done to the accounts themselves.
+func (o operations[In, Out]) accounts() {
+	name, fields := o.l.Name, o.fields("", "id", "revision")
+	api.Handle(o.API, o.op(api.Op{
+		ID: "list-" + name + "s", Method: "GET", Path: o.List, Summary: "List the " + o.Many + " with their balances", StrictQuery: true,
+	}), func(ctx context.Context, in *AsOf) (*api.Body[[]Account[In, Out]], error) {
+		as, err := o.as(ctx, *in)
+		if err != nil {
+			return nil, err
+		}
+		found, err := o.Views.Accounts(ctx, workspace(ctx), o.l, as)
+		accounts := make([]Account[In, Out], len(found))
+		for i := range found {
+			accounts[i] = o.account(found[i])
+		}
+		return api.Answer(accounts, err)
+	})
+	api.Handle(o.API, o.op(api.Op{
+		ID: "open-" + name, Method: "POST", Path: o.Open, Summary: "Open " + o.a(), StrictBody: true, ReadOnly: fields, DryRun: true,
+	}), func(ctx context.Context, in *struct{ Body OpenAccount[In, Out] }) (*api.Tagged[Account[In, Out]], error) {
+		out, err := flows.OpenAccount(ctx, api.Request(ctx), o.Books, o.l, book.OpenAccount{Name: in.Body.Name})
+		nothing := views.Balance{Cash: unit.Sum{Decimal: decimal.Zero}, Fine: unit.Sum{Decimal: decimal.Zero}}
+		return o.accountWritten(ctx, out, err, &nothing) // nothing can have been posted to it before
+	})
+	api.Handle(o.API, o.op(api.Op{
+		ID: "get-" + name, Method: "GET", Path: o.Account, Summary: "Read " + o.a() + " with its balance", StrictQuery: true,
+	}), func(ctx context.Context, in *struct {
+		ByAccount
+		AsOf
+	}) (*api.Tagged[Account[In, Out]], error) {
+		as, err := o.as(ctx, in.AsOf)
+		if err != nil {
+			return nil, err
+		}
+		a, err := o.Views.Account(ctx, workspace(ctx), o.l, in.Account, as)
+		if err != nil {
+			return nil, err
+		}
+		return &api.Tagged[Account[In, Out]]{ETag: api.Revision(a.Revision), Body: o.account(a)}, nil
+	})
+	api.Handle(o.API, o.op(api.Op{
+		ID: "rename-" + name, Method: "PUT", Path: o.Paths.Account, Summary: "Rename " + o.a(), StrictBody: true, ReadOnly: fields, DryRun: true,
+	}), func(ctx context.Context, in *struct {
+		ByAccount
+		Body RenameAccount[In, Out]
+	}) (*api.Tagged[Account[In, Out]], error) {
+		out, err := flows.ChangeAccount(ctx, api.Request(ctx), o.Books, o.l, in.Account, book.ChangeAccount{Name: &in.Body.Name})
+		return o.accountWritten(ctx, out, err, nil)
+	})
+	api.Handle(o.API, o.op(api.Op{
+		ID: "delete-" + name, Method: "DELETE", Path: o.Delete, Summary: "Delete " + o.a() + " and all its rows", DryRun: true,
+	}), func(ctx context.Context, in *ByAccount) (*api.Nothing, error) {
+		out, err := flows.DeleteAccount(ctx, api.Request(ctx), o.Books, o.l, in.Account)
+		return wrote(ctx, out, err)
+	})
+}
+
+// op adds to an operation what all of the area have in common.
+func (o operations[In, Out]) op(op api.Op) api.Op {
+	op.Tags, op.Area, op.Limit, op.Reads = tags, area, limit, []string{"books"}
+	return op
+}
+
+// wrote answers a write that has nothing to show.
+func wrote[S any](ctx context.Context, out commands.Outcome[S], err error) (*api.Nothing, error) {
+	if err != nil {
+		return nil, err
+	}
+	api.Wrote(ctx, out.Position, out.Replayed)
+	return &api.Nothing{}, nil
+}
+
+// accountWritten answers an account as a command left it. Its balance is read, unless it is known; a balance that is late
+// is left out, since the write is in the log.
+func (o operations[In, Out]) accountWritten(ctx context.Context, out commands.Outcome[book.Account], err error, known *views.Balance) (*api.Tagged[Account[In, Out]], error) {
+	if err != nil {
+		return nil, err
+	}
+	shown := Account[In, Out]{ID: number(out.ID), Name: out.State.Name, Type: out.State.Type}
+	if out.Revision >= 0 {
+		shown.Revision = &out.Revision
+	}
+	if !api.Request(ctx).DryRun {
+		api.Wrote(ctx, out.Position, out.Replayed)
+	}
+	api.Prefers(ctx) // the whole account is answered in any case
+	if known == nil && shown.ID != nil {
+		read, err := o.Views.Account(readmodels.AtLeast(ctx, out.Position), workspace(ctx), o.l, *shown.ID, asWritten(out))
+		if err == nil {
+			known = &views.Balance{Cash: read.Cash, Fine: read.Fine}
+		}
+	}
+	if known != nil {
+		shown.Balance, shown.Metal = balances(o.l, *known)
+	}
+	return &api.Tagged[Account[In, Out]]{ETag: tag(out), Body: shown}, nil
+}
+
+// asWritten is the state that the answer to a write shows: the newest, or for a repeated request that
+// of the first time.
+func asWritten[S any](out commands.Outcome[S]) (as views.As) {
+	if out.Replayed {
+		as.KnownAt = &out.Position
+	}
+	return as
+}
+
+func tag[S any](out commands.Outcome[S]) api.ETag { return api.Revision(out.Revision) }

@@ -1,0 +1,190 @@
+package ledger
+
+import (
+	"context"
+
+	flows "bahi/commands/ledger"
+	"bahi/domain/fault"
+	"bahi/domain/ledger/book"
+	"bahi/http/api"
+)
+
+// ByRow names a row of an account.
+type ByRow struct {
+	ByAccount
+
+	Row int64 `path:"row_id" minimum:"1" doc:"The row's id"`
+}
+
+// row answers which row is meant: the body's id or row_id, or the query's row_id.
+func (b EditRow[In, Out]) row(query int64) (row int64, err error) {
+	if query != 0 {
+		row = query
+	}
+	for _, given := range []*int64{b.ID, b.RowID} {
+		switch {
+		case given == nil:
+		case row != 0 && row != *given:
+			return 0, fault.Fields(fault.Field{Field: "id", Message: "is not the row that row_id names"})
+		default:
+			row = *given
+		}
+	}
+	if row == 0 {
+		return 0, fault.Fields(fault.Field{Field: "id", Message: "is required: the id of the row"})
+	}
+	return row, nil
+}
+
+// answered are fields of a row that a read of it has, and a write ignores.
+func (o operations[In, Out]) answered(prefix string, more ...string) []string {
+	names := append(more, "revision", "void", "reverses", "reversed_by")
+	if o.l.Metal {
+		names = append(names, "warnings")
+	}
+	return o.fields(prefix, names...)
+}
+
+// rows registers what is done to the rows of an account.
+func (o operations[In, Out]) rows() {
+	name := o.l.Name
+	api.Handle(o.API, o.op(api.Op{
+		ID: "read-" + name + "-ledger", Method: "GET", Path: o.Ledger,
+		Summary: "Read the rows of " + o.a() + " with the running balance", StrictQuery: true,
+	}), func(ctx context.Context, in *struct {
+		ByAccount
+		Selection
+	}) (*struct {
+		Total int64 `header:"X-Total-Count"`
+		Body  []Row[In, Out]
+	}, error) {
+		sel, err := o.selection(ctx, in.Selection)
+		if err != nil {
+			return nil, err
+		}
+		rows, total, err := o.Views.Rows(ctx, workspace(ctx), o.l, in.Account, sel)
+		if err != nil {
+			return nil, err
+		}
+		shown := make([]Row[In, Out], len(rows))
+		for i := range rows {
+			shown[i] = o.read(rows[i])
+		}
+		return &struct {
+			Total int64 `header:"X-Total-Count"`
+			Body  []Row[In, Out]
+		}{total, shown}, nil
+	})
+	api.Handle(o.API, o.op(api.Op{
+		ID: "add-" + name + "-row", Method: "POST", Path: o.Ledger, Summary: "Post a row to " + o.a(),
+		StrictBody: true, ReadOnly: o.answered("", "id"), DryRun: true,
+	}), func(ctx context.Context, in *struct {
+		ByAccount
+		Body AddRow[In, Out]
+	}) (*api.Tagged[Row[In, Out]], error) {
+		out, err := flows.AddRow(ctx, api.Request(ctx), o.Books, o.l, in.Account, in.Body.asked())
+		return o.rowWritten(ctx, in.Account, out, err)
+	})
+	api.Handle(o.API, o.op(api.Op{
+		ID: "edit-" + name + "-row", Method: "PUT", Path: o.Ledger, Summary: "Change a row of " + o.a(),
+		StrictBody: true, ReadOnly: o.answered(""), DryRun: true,
+	}), func(ctx context.Context, in *struct {
+		ByAccount
+		Row  int64 `query:"row_id" minimum:"0" doc:"The row's id, where the body has none"`
+		Body EditRow[In, Out]
+	}) (*api.Tagged[Row[In, Out]], error) {
+		row, err := in.Body.row(in.Row)
+		if err != nil {
+			return nil, err
+		}
+		out, err := flows.EditRow(ctx, api.Request(ctx), o.Books, o.l, in.Account, row, in.Body.asked())
+		return o.rowWritten(ctx, in.Account, out, err)
+	})
+	api.Handle(o.API, o.op(api.Op{
+		ID: "get-" + name + "-row", Method: "GET", Path: o.Ledger + "/row/{row_id}", Summary: "Read a row with the balance after it", StrictQuery: true,
+	}), func(ctx context.Context, in *struct {
+		ByRow
+		AsOf
+	}) (*api.Tagged[Row[In, Out]], error) {
+		as, err := o.as(ctx, in.AsOf)
+		if err != nil {
+			return nil, err
+		}
+		row, err := o.Views.Row(ctx, workspace(ctx), o.l, in.Account, in.Row, as)
+		if err != nil {
+			return nil, err
+		}
+		return &api.Tagged[Row[In, Out]]{ETag: api.Revision(row.Revision), Body: o.read(row)}, nil
+	})
+	api.Handle(o.API, o.op(api.Op{
+		ID: "delete-" + name + "-row", Method: "DELETE", Path: o.Ledger + "/row/{row_id}", Summary: "Delete a row", DryRun: true,
+	}), func(ctx context.Context, in *ByRow) (*api.Nothing, error) {
+		out, err := flows.DeleteRow(ctx, api.Request(ctx), o.Books, o.l, in.Account, in.Row)
+		return wrote(ctx, out, err)
+	})
+	api.Handle(o.API, o.op(api.Op{
+		ID: "read-" + name + "-row-history", Method: "GET", Path: o.Ledger + "/row/{row_id}/history",
+		Summary: "Read every version of a row, oldest first: who, when, why, before, after", StrictQuery: true,
+	}), func(ctx context.Context, in *ByRow) (*api.Body[[]RowVersion[In, Out]], error) {
+		versions, err := o.Views.History(ctx, workspace(ctx), o.l, in.Account, in.Row)
+		return api.Answer(o.history(in.Row, versions), err)
+	})
+	o.bulk()
+	o.looseRows()
+}
+
+func (o operations[In, Out]) bulk() {
+	op := o.op(api.Op{
+		ID: "add-" + o.l.Name + "-rows", Method: "POST", Path: o.Ledger + "/rows", Summary: "Post up to 1,000 rows, all or none",
+		StrictBody: true, ReadOnly: o.answered("rows.", "id"), DryRun: true, MaxBody: bulkBytes,
+	})
+	api.Handle(o.API, op, func(ctx context.Context, in *struct {
+		ByAccount
+		Body PostRows[In, Out]
+	}) (*api.Body[RowsPosted[In, Out]], error) {
+		asked := make([]book.Asked, len(in.Body.Rows))
+		for i, row := range in.Body.Rows {
+			asked[i] = AddRow[In, Out](row).asked()
+		}
+		out, err := flows.PostRows(ctx, api.Request(ctx), o.Books, o.l, in.Account, asked)
+		if err != nil {
+			return nil, err
+		}
+		if !api.Request(ctx).DryRun {
+			api.Wrote(ctx, out.Position, out.Replayed)
+		}
+		rows, err := o.rowsWritten(ctx, in.Account, out)
+		return api.Answer(RowsPosted[In, Out]{Rows: rows}, err)
+	})
+}
+
+// ByLooseRow names a row alone.
+type ByLooseRow struct {
+	Row int64 `path:"row_id" minimum:"1" doc:"The row's id"`
+}
+
+// looseRows registers how rows, and their sides, are deleted without naming the account.
+func (o operations[In, Out]) looseRows() {
+	if o.LooseRow == "" {
+		return
+	}
+	name := o.l.Name
+	api.Handle(o.API, o.op(api.Op{
+		ID: "delete-loose-" + name + "-row", Method: "DELETE", Path: o.LooseRow, Summary: "Delete a row, of whatever account", DryRun: true,
+	}), func(ctx context.Context, in *ByLooseRow) (*api.Nothing, error) {
+		out, err := flows.DeleteRow(ctx, api.Request(ctx), o.Books, o.l, 0, in.Row)
+		return wrote(ctx, out, err)
+	})
+	for _, side := range []struct {
+		name, of string
+		out      bool
+	}{{"in", "IN", false}, {"out", "OUT", true}} {
+		api.Handle(o.API, o.op(api.Op{
+			ID: "delete-" + name + "-row-" + side.name, Method: "DELETE", Path: o.LooseRow + "/" + side.name,
+			Summary: "Delete the " + side.of + " entries of a row, and the row when it has no others", DryRun: true,
+		}), func(ctx context.Context, in *ByLooseRow) (*api.Nothing, error) {
+			out, err := flows.EmptySide(ctx, api.Request(ctx), o.Books, o.l, in.Row, side.out)
+			return wrote(ctx, out, err)
+		})
+	}
+}

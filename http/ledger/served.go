@@ -1,0 +1,79 @@
+package ledger
+
+import (
+	"strings"
+
+	"bahi/domain/ledger/bank"
+	"bahi/domain/ledger/book"
+)
+
+// Paths are where a ledger is served, and what its accounts are called. The names of the variables of a path are
+// part of it.
+type Paths struct {
+	One, Many string // an account, accounts: bank account, bank accounts
+
+	List    string // all accounts
+	Open    string // a new one
+	Account string // one
+	Delete  string // one, to delete it; "": as Account
+	Ledger  string // its rows
+
+	// LooseRow is where a row and each of its sides are deleted without naming the account; "": nowhere.
+	LooseRow string
+}
+
+// ledgers are the ledgers that are served, each with its paths and the types of its IN and OUT entries.
+var ledgers = []served{
+	serve[bank.Entry, bank.Entry](bank.Ledger, Paths{
+		One: "bank account", Many: "bank accounts", List: "/banks", Open: "/bank", Account: "/bank/{bank_id}",
+		Delete: "/bank-account/{bank_id}", Ledger: "/bank-ledger/{bank_account_id}",
+	}),
+}
+
+// served is a ledger whose operations can be registered.
+type served struct {
+	ledger   *book.Ledger
+	register func(*Routes)
+}
+
+// operations are those of one ledger.
+type operations[In, Out book.Entry] struct {
+	*Routes
+	Paths
+
+	l *book.Ledger
+}
+
+func serve[In, Out book.Entry](l *book.Ledger, p Paths) served {
+	if p.Delete == "" {
+		p.Delete = p.Account
+	}
+	return served{l, func(r *Routes) {
+		o := operations[In, Out]{r, p, l}
+		o.accounts()
+		o.rows()
+		o.corrections()
+		o.statement()
+		o.proof()
+	}}
+}
+
+// fields are those of an answer that a write ignores, each with a prefix.
+func (o operations[In, Out]) fields(prefix string, more ...string) []string {
+	names := append([]string{"balance"}, more...)
+	if o.l.Metal {
+		names = append([]string{"cash_balance", "crystal_balance", "cash_position", "crystal_position"}, more...)
+	}
+	for i := range names {
+		names[i] = prefix + names[i]
+	}
+	return names
+}
+
+// a is "a bank account", with the article.
+func (p Paths) a() string {
+	if strings.ContainsAny(p.One[:1], "aeiou") {
+		return "an " + p.One
+	}
+	return "a " + p.One
+}

@@ -1,0 +1,150 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/shopspring/decimal"
+
+	"bahi/domain/ledger/book"
+	"bahi/domain/unit"
+	"bahi/http/api"
+	"bahi/http/pdf"
+	"bahi/readmodels"
+	views "bahi/readmodels/ledger"
+)
+
+const pdfType = "application/pdf"
+
+// statement registers the statement of an account.
+func (o operations[In, Out]) statement() {
+	op := o.op(api.Op{
+		ID: "get-" + o.l.Name + "-statement", Method: "GET", Path: o.Ledger + "/statement.pdf",
+		Summary: "Draw a statement of " + o.a() + " as a PDF", StrictQuery: true,
+	})
+	op.Limit = limitPDF
+	api.Download(o.API, op, map[string]any{pdfType: nil}, func(ctx context.Context, in *struct {
+		ByAccount
+		Days
+	}) (api.Content, error) {
+		sel, err := o.days(ctx, in.Days)
+		if err != nil {
+			return api.Content{}, err
+		}
+		return o.Routes.statement(ctx, o.l, in.Account, sel)
+	})
+}
+
+// statement reads everything as known at one position, so that it adds up whatever is posted
+// meanwhile, and so that it can be drawn again.
+func (r *Routes) statement(ctx context.Context, l *book.Ledger, account int64, sel views.Selection) (c api.Content, err error) {
+	sel.Page, sel.PageSize = 1, 0
+	a, err := r.Views.Account(ctx, workspace(ctx), l, account, sel.As)
+	if err != nil {
+		return c, err
+	}
+	if sel.KnownAt == nil {
+		position, _ := readmodels.FreshnessOf(ctx).Position()
+		sel.KnownAt = &position
+	}
+	rows, _, err := r.Views.Rows(ctx, workspace(ctx), l, account, sel)
+	if err != nil {
+		return c, err
+	}
+	recorded, err := r.Log.RecordedAt(ctx, *sel.KnownAt)
+	if err != nil {
+		return c, err
+	}
+	s := pdf.Statement{
+		Title: "Bahi", Account: a.Name, Ledger: l.Title + " ledger", Units: units(l),
+		Drawn: pdf.Drawn{StoreID: r.Store.String(), Position: uint64(*sel.KnownAt), RecordedAt: recorded.In(r.Zone)},
+	}
+	if r.Proof != nil {
+		if s.Drawn.Checkpoint, err = r.Proof.Upto(ctx, *sel.KnownAt); err != nil {
+			return c, err
+		}
+	}
+	if sel.From != nil {
+		s.From = sel.From.Time()
+	}
+	if sel.To != nil {
+		s.To = sel.To.Time()
+	}
+	if sel.Of != nil {
+		s.Notes = append(s.Notes, "Rows dated up to "+sel.Of.Time().Format("2 Jan 2006"))
+	}
+	var opening views.Balance
+	if sel.From != nil {
+		if opening, err = r.Views.BalanceBefore(ctx, workspace(ctx), l, account, *sel.From, sel.As); err != nil {
+			return c, err
+		}
+	}
+	closing := opening
+	for _, row := range rows {
+		drawn, err := drawn(l, row)
+		if err != nil {
+			return c, err
+		}
+		s.Rows = append(s.Rows, drawn)
+		closing = views.Balance{Cash: row.Cash, Fine: row.Fine}
+	}
+	s.Opening, s.Closing = amounts(l, opening), amounts(l, closing)
+	return api.Content{
+		Type: pdfType, Name: fmt.Sprintf("%s-%d-statement.pdf", l.Name, account), Inline: true,
+		Write: func(_ context.Context, w io.Writer) error {
+			if err := pdf.Write(w, s); err != nil {
+				return fmt.Errorf("draw the statement of %s %d: %w", l.Name, account, err)
+			}
+			return nil
+		},
+	}, nil
+}
+
+// units are those that a ledger's statement has columns for.
+func units(l *book.Ledger) []pdf.Unit {
+	if l.Metal {
+		return []pdf.Unit{pdf.Rupees, pdf.FineGrams}
+	}
+	return []pdf.Unit{pdf.Rupees}
+}
+
+// amounts has an amount for each of the units.
+func amounts(l *book.Ledger, b views.Balance) []decimal.Decimal {
+	return []decimal.Decimal{b.Cash.Decimal, b.Fine.Decimal}[:len(units(l))]
+}
+
+func drawn(l *book.Ledger, row views.Row) (pdf.Row, error) {
+	in, out, err := l.Lines(row.Row)
+	drawn := pdf.Row{
+		Date: row.Date.Time(), ID: row.ID, Balance: amounts(l, views.Balance{Cash: row.Cash, Fine: row.Fine}),
+		In: lines(l, in, row.Void, "IN"), Out: lines(l, out, row.Void, "OUT"),
+	}
+	note := func(format string, other int64) {
+		if other != 0 {
+			drawn.Out = append(drawn.Out, pdf.Line{Text: fmt.Sprintf(format, other), Amounts: amounts(l, views.Balance{})})
+		}
+	}
+	note("Takes back row %d", row.Reverses)
+	note("Taken back by row %d", row.ReversedBy)
+	return drawn, err
+}
+
+// lines are a side's entries on paper. Those of a void row are struck: their amounts stand in the text,
+// where nobody adds them up.
+func lines(l *book.Ledger, entries []book.Line, void bool, side string) []pdf.Line {
+	drawn := make([]pdf.Line, len(entries))
+	for i, e := range entries {
+		counts := views.Balance{}.Plus(e.Effect)
+		drawn[i] = pdf.Line{Text: views.Words(e.JSON), Amounts: amounts(l, counts)}
+		if void {
+			was := counts.Cash.StringFixed(unit.MoneyPlaces)
+			if l.Metal {
+				was += " and " + counts.Fine.StringFixed(unit.GramsPlaces) + " g"
+			}
+			drawn[i] = pdf.Line{Text: strings.TrimSuffix(fmt.Sprintf("VOID, was %s %s: %s", side, was, drawn[i].Text), ": "), Amounts: amounts(l, views.Balance{})}
+		}
+	}
+	return drawn
+}

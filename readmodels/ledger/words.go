@@ -1,0 +1,47 @@
+package ledger
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// Words returns what an entry says beside its amount, for people: what it is about, then its other values in their order.
+// An entry of any ledger is an object of plain values.
+func Words(entry json.RawMessage) string {
+	var (
+		words   []string
+		decoder = json.NewDecoder(bytes.NewReader(entry))
+	)
+	decoder.UseNumber()
+	_, _ = decoder.Token() // {
+	for decoder.More() {
+		name, err := decoder.Token()
+		if err != nil {
+			break
+		}
+		var value json.RawMessage
+		if decoder.Decode(&value) != nil {
+			break
+		}
+		switch text := plain(value); name {
+		case "amount", "computed":
+		case "description", "item_name":
+			words = slices.Insert(words, 0, text)
+		default:
+			key, _ := name.(string)
+			words = append(words, strings.ReplaceAll(key, "_", " ")+" "+text)
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+// plain is a value without its quotes.
+func plain(value json.RawMessage) string {
+	var text string
+	if json.Unmarshal(value, &text) == nil {
+		return text
+	}
+	return string(value)
+}
