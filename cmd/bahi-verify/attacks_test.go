@@ -78,7 +78,7 @@ func isWrittenAnew(t *testing.T, l *audittest.Log) {
 			extra.ID, extra.Stream, extra.Revision = uuid.New(), "bankrow-99", 0
 			return slices.Insert(e, bad-1, extra)
 		},
-		"all from there on written anew": func(e []event.Stored) []event.Stored {
+		"all from there on rewritten": func(e []event.Stored) []event.Stored {
 			for i := bad - 1; i < len(e); i++ {
 				e[i].Data = bytes.Replace(e[i].Data, []byte(`":`), []byte(`":1`), 1)
 			}

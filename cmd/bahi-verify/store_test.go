@@ -151,7 +151,7 @@ func TestWhatSQLChangesIsFoundAndNamed(t *testing.T) {
 		"the tail deleted":                 `delete from log.event where position >= 150`,
 		"one inserted": `update log.event set position = position + 1000 where position >= 150; update log.event set position = position - 999 where position > 1000;
 			insert into log.event select 150, 0, recorded_at, gen_random_uuid(), false, 'bankrow-99', type, data, meta from log.event where position = 149`,
-		"all from there on written anew": `update log.event set data = '{"amount": 1}' where position >= 150`,
+		"all from there on rewritten": `update log.event set data = '{"amount": 1}' where position >= 150`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
