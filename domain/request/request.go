@@ -23,7 +23,7 @@ type State struct {
 	Revision    int64  // of the stream then, when it changed nothing
 }
 
-// Accepted: the request was decided and may be carried out.
+// Accepted records that the request was decided and may be carried out.
 type Accepted struct {
 	Fingerprint string `json:"request_hmac"`
 	Stream      string `json:"stream"`
@@ -31,7 +31,7 @@ type Accepted struct {
 	Revision    int64  `json:"revision,omitempty"`
 }
 
-// Released: it turned out that it could not be carried out, so the key is free again.
+// Released records that the request could not be carried out, so its key is free again.
 type Released struct{}
 
 // Evolve remembers the request.

@@ -60,7 +60,7 @@ func (s State) Within(limit actor.Permissions) actor.Permissions {
 	}
 }
 
-// Created: a key was made.
+// Created records a new key.
 type Created struct {
 	By          string            `json:"by"`               // as [actor.Actor] names them
 	User        uuid.UUID         `json:"user_id,omitzero"` // by whose rights: by itself, or who made the key that made it
@@ -82,7 +82,7 @@ func (e Created) Maker() uuid.UUID {
 	return maker
 }
 
-// Revoked: the key opens nothing any more, nor does what was made with it.
+// Revoked records that the key, and all keys created with it, open nothing any more.
 type Revoked struct{}
 
 // Evolve begins the key.

@@ -26,13 +26,13 @@ const (
 	ByProvider = "idp"
 )
 
-// SignedIn: a user signed in.
+// SignedIn records a user's sign-in.
 type SignedIn struct {
 	User uuid.UUID `json:"user_id"`
 	By   string    `json:"by"`
 }
 
-// SignedOut: the user ended the session.
+// SignedOut records that the user ended the session.
 type SignedOut struct {
 	User uuid.UUID `json:"user_id"`
 }

@@ -115,7 +115,7 @@ func (s State) forsaken(emailKey string, claim int64) bool {
 	return false
 }
 
-// Registered: somebody has an account.
+// Registered records that a person opened an account.
 type Registered struct {
 	Provider  string         `json:"auth_provider"`
 	Workspace uuid.UUID      `json:"workspace_id"`
@@ -126,12 +126,12 @@ type Registered struct {
 	Verified  bool           `json:"email_verified"`
 }
 
-// EmailVerified: the address is theirs.
+// EmailVerified records that the user proved the address to be theirs.
 type EmailVerified struct {
 	EmailKey string `json:"email_key"`
 }
 
-// ProfileChanged: they are called otherwise, or reached at another number. What is left out stays.
+// ProfileChanged records another name or phone number. A missing field is unchanged.
 type ProfileChanged struct {
 	FirstName event.Personal `json:"first_name,omitzero"`
 	LastName  event.Personal `json:"last_name,omitzero"`
@@ -139,7 +139,7 @@ type ProfileChanged struct {
 	NoPhone   bool           `json:"no_phone,omitempty"` // the number was taken away
 }
 
-// EmailChanged: they have another address, which is still to be verified.
+// EmailChanged records another address, which is not verified yet.
 type EmailChanged struct {
 	Email       event.Personal `json:"email,omitzero"`
 	EmailKey    string         `json:"email_key"`
@@ -147,54 +147,54 @@ type EmailChanged struct {
 	EmailBefore string         `json:"email_key_before"`
 }
 
-// EmailForsaken: an address that was claimed for them does not become theirs by that claim, nor by one
-// before: it is free for somebody else. If it was theirs, and never verified, it is no more.
+// EmailForsaken records that the user lost the claims on an address, which is free for others. A user who had the address, but never
+// verified it, has it no more.
 type EmailForsaken struct {
 	EmailKey string `json:"email_key"`
 	Claim    int64  `json:"claim"` // revision of the address's stream
 }
 
-// EmailRestored: who reads a verified address that they had undid the change from it, and with it whatever
-// changes of the address and identities came after.
+// EmailRestored records that the reader of a former, verified address undid the change from it, and with it all later changes of
+// the address and of identities.
 type EmailRestored struct {
 	Change   int            `json:"change"` // its number among the user's changes of the address, from 0
 	Email    event.Personal `json:"email,omitzero"`
 	EmailKey string         `json:"email_key"`
 }
 
-// PasswordChanged: they have another password. The log never has one, nor a hash of it.
+// PasswordChanged records another password. The log has neither a password nor a hash of one.
 type PasswordChanged struct {
 	Forgotten bool `json:"forgotten,omitempty"` // by a mailed token
 	Removed   bool `json:"removed,omitempty"`   // they have none: it was, or may be, somebody else's who has not the address
 }
 
-// PictureChanged: they have another picture.
+// PictureChanged records another picture.
 type PictureChanged struct {
 	Key string `json:"key"`
 }
 
-// IdentityLinked: they sign in at a provider as well.
+// IdentityLinked records that the user can sign in through a provider.
 type IdentityLinked struct {
 	IdentityKey string `json:"identity_key"` // keyed hash of issuer and subject
 }
 
-// Granted: they may operate the deployment, or no more.
+// Granted records whether the user may operate the deployment.
 type Granted struct {
 	Operator bool `json:"operator"`
 }
 
-// DeletionRequested: they want to be forgotten.
+// DeletionRequested records the user's request to be erased.
 type DeletionRequested struct {
 	DeleteAfter time.Time `json:"delete_after"`
 }
 
-// DeletionCancelled: they stay.
+// DeletionCancelled records that the request was withdrawn.
 type DeletionCancelled struct{}
 
-// ErasureBegun: they are not there any more, and nothing brings them back.
+// ErasureBegun records that the erasure has begun. It cannot be undone.
 type ErasureBegun struct{}
 
-// Erased: their key is destroyed, and with it all that the log says of the person.
+// Erased records that the user's key is destroyed, and with it all personal values in the log.
 type Erased struct{}
 
 // Evolve begins the account.

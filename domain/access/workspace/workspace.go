@@ -126,12 +126,12 @@ func (s State) writers() (n int) {
 	return n
 }
 
-// Made: the workspace began, with its first member.
+// Made records a new workspace with its first member.
 type Made struct {
 	Owner uuid.UUID `json:"owner_id"`
 }
 
-// Invited: somebody was asked to join.
+// Invited records an invitation to join.
 type Invited struct {
 	Invitation  uuid.UUID         `json:"invitation_id"`
 	By          string            `json:"by"`
@@ -142,26 +142,26 @@ type Invited struct {
 	ExpiresAt   time.Time         `json:"expires_at"`
 }
 
-// Withdrawn: an invitation can be accepted no more.
+// Withdrawn records that an invitation can no longer be accepted.
 type Withdrawn struct {
 	Invitation uuid.UUID `json:"invitation_id"`
 }
 
-// Joined: a user accepted an invitation.
+// Joined records that a user accepted an invitation.
 type Joined struct {
 	Invitation  uuid.UUID         `json:"invitation_id"`
 	User        uuid.UUID         `json:"user_id"`
 	Permissions actor.Permissions `json:"permissions"`
 }
 
-// Changed: a member may do other things than before.
+// Changed records a member's new permissions.
 type Changed struct {
 	User uuid.UUID         `json:"user_id"`
 	From actor.Permissions `json:"from"`
 	To   actor.Permissions `json:"to"`
 }
 
-// Removed: somebody belongs to it no more.
+// Removed records that a user is no longer a member.
 type Removed struct {
 	User   uuid.UUID `json:"user_id"`
 	Erased bool      `json:"erased,omitempty"` // the person is gone, and may have been the last

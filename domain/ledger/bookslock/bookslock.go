@@ -55,7 +55,7 @@ func (s State) Now() *unit.Date {
 	return s.Moves[len(s.Moves)-1].Through
 }
 
-// Moved: the lock was set, moved or taken away.
+// Moved records that the lock was set, moved or removed.
 type Moved struct {
 	From *unit.Date `json:"from"`
 	To   *unit.Date `json:"to"`

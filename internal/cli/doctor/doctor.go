@@ -41,7 +41,7 @@ func (c Command) Run(ctx context.Context) error {
 	return Examine(ctx, sys, os.Stdout, projections.How{Partitions: c.Partitions}, chosen...)
 }
 
-// examine holds projections against the log, as many at once as there are processors, and prints what it
+// Examine compares projections with the log, as many at once as there are processors, and prints what it
 // finds. It answers errDifferent when a table is not what the log says.
 func Examine(ctx context.Context, s *app.System, out io.Writer, how projections.How, chosen ...*projections.Projection) error {
 	bars := screen.NewBars("events")
