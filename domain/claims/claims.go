@@ -35,13 +35,13 @@ func Stored(kind *event.Kind[State], claimed func(holder string, since time.Time
 	return Value{kind, claimed, released}
 }
 
-// Claimed: the value is this record's.
+// Claimed records the record that has the value.
 type Claimed[V any] struct {
 	Holder string    `json:"holder"`
 	Since  time.Time `json:"since"`
 }
 
-// Released: the value is nobody's again.
+// Released records that the value is free again.
 type Released[V any] struct {
 	Holder string `json:"holder"`
 }
@@ -78,7 +78,7 @@ func (c Release) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{c.Value.released(c.Holder)}, nil
 }
 
-// Fenced: another record takes over a claim of this one, which came to nothing. The event changes nothing, but a
+// Fenced records that another record takes over an unused claim of this one. The event changes nothing, but a
 // change of the record that was decided before it is decided again.
 type Fenced[S any] struct{}
 

@@ -38,24 +38,24 @@ var (
 // ErrTaken refuses what is another user's.
 var ErrTaken = &fault.Error{Kind: fault.Conflict, Detail: "Email already registered", Code: "email_taken"}
 
-// Claimed: the address is this user's.
+// Claimed records the user who has the address.
 type Claimed struct {
 	User  uuid.UUID `json:"user_id"`
 	Since time.Time `json:"since"`
 }
 
-// Released: the address is nobody's again.
+// Released records that the address is free again.
 type Released struct {
 	User uuid.UUID `json:"user_id"`
 }
 
-// IdentityClaimed: who signs in as this at the provider is this user.
+// IdentityClaimed records the user who signs in with the identity.
 type IdentityClaimed struct {
 	User  uuid.UUID `json:"user_id"`
 	Since time.Time `json:"since"`
 }
 
-// IdentityReleased: the identity is nobody's again.
+// IdentityReleased records that the identity is free again.
 type IdentityReleased struct {
 	User uuid.UUID `json:"user_id"`
 }
