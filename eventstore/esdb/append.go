@@ -18,15 +18,15 @@ import (
 )
 
 const (
-	// answerWithin is how long one try of an append may take.
+	// answerWithin bounds one try of an append.
 	answerWithin = 5 * time.Second
 
-	// resolveWithin is how long it is tried to find out what became of an append, over all tries.
+	// resolveWithin bounds all tries to learn the fate of an append.
 	resolveWithin = 15 * time.Second
 
 	retryEvery = 50 * time.Millisecond
 
-	// maxAtOnce is how many streams AppendEach appends to at once.
+	// maxAtOnce is the number of streams that AppendEach appends to at once.
 	maxAtOnce = 64
 )
 
@@ -36,7 +36,7 @@ func (s *Store) Append(ctx context.Context, stream string, expected eventstore.E
 	if err := check(r); err != nil {
 		return eventstore.Appended{}, err
 	}
-	// A call that was left behind may still read them when their caller has long used its memory for something else.
+	// An abandoned call may read the events after the caller has reused their memory.
 	r.Events = slices.Clone(events)
 	for i := range r.Events {
 		r.Events[i].Data, r.Events[i].Meta = bytes.Clone(r.Events[i].Data), bytes.Clone(r.Events[i].Meta)
@@ -46,7 +46,7 @@ func (s *Store) Append(ctx context.Context, stream string, expected eventstore.E
 	if expected < eventstore.NoStream {
 		return s.appendOpen(waiting, r)
 	}
-	// The server answers a repetition as the first time, so whether it is one is to be seen before.
+	// The server responds to a repetition as to the first append, so we look for one before.
 	found, err := s.find(waiting, r)
 	if err != nil || found.Replayed {
 		return found, err
@@ -65,7 +65,7 @@ func (s *Store) AppendEach(ctx context.Context, appends []eventstore.Request) []
 	group.SetLimit(maxAtOnce)
 	for _, indexes := range byStream {
 		group.Go(func() error {
-			for _, i := range indexes { // the second depends on what became of the first
+			for _, i := range indexes { // the second depends on the result of the first
 				r := appends[i]
 				results[i].Appended, results[i].Err = s.Append(ctx, r.Stream, r.Expected, r.Events...)
 			}
@@ -76,9 +76,8 @@ func (s *Store) AppendEach(ctx context.Context, appends []eventstore.Request) []
 	return results
 }
 
-// appendOpen appends to a stream whatever its revision is: it reads the stream, looks for the events in it, and appends at the
-// revision that it has seen. Within this process appends to one stream wait for each other, as they would only make each other
-// try again.
+// appendOpen appends to a stream at any revision: it reads the stream, looks for the events in it, and appends at the revision that
+// it read. Within this process, appends to one stream wait for each other; otherwise they would only make each other retry.
 func (s *Store) appendOpen(ctx context.Context, r eventstore.Request) (done eventstore.Appended, err error) {
 	lane := s.lanes[maphash.String(laneSeed, r.Stream)%uint64(len(s.lanes))]
 	select {
@@ -113,9 +112,9 @@ func (s *Store) appendOpen(ctx context.Context, r eventstore.Request) (done even
 
 var laneSeed = maphash.MakeSeed()
 
-// history is what was read of a stream to append to it.
+// history is the part of a stream that was read for an append.
 type history struct {
-	next  int64                  // revision that was not read yet
+	next  int64                  // next revision to read
 	known map[int64]event.Stored // events of the append, by their revisions; their payloads are not kept
 }
 
@@ -138,7 +137,7 @@ func (s *Store) readOn(ctx context.Context, r eventstore.Request, h *history) er
 	return nil
 }
 
-// find answers where the events stand, if all of them do, one behind the other.
+// find returns the places of the events, if the stream has all of them, one after the other.
 func (h *history) find(events []event.New) (a eventstore.Appended, all bool) {
 	first := int64(-1)
 	for revision, e := range h.known {
@@ -160,11 +159,11 @@ func replayed(e event.Stored) eventstore.Appended {
 	return eventstore.Appended{Position: e.Position, Revision: e.Revision, At: e.At, Replayed: true}
 }
 
-// find looks for the events of an append where its exact revision would put them. It answers where they are, a WrongRevision
-// when others are there, and neither when nothing is.
+// find looks for the events of an append at its exact revision. It returns their places, a WrongRevision if other events are there,
+// and neither if there are none.
 func (s *Store) find(ctx context.Context, r eventstore.Request) (a eventstore.Appended, err error) {
 	if r.Expected >= maxRevision {
-		return a, nil // for the server to refuse
+		return a, nil // the server refuses it
 	}
 	first, n := int64(r.Expected)+1, 0
 	for e, err := range s.raw(ctx, uint64(len(r.Events)), streamFrom(r.Stream, first, eventstore.Forwards)) {
@@ -187,10 +186,10 @@ func (s *Store) find(ctx context.Context, r eventstore.Request) (a eventstore.Ap
 	return eventstore.Appended{}, s.conflict(ctx, r)
 }
 
-// maxRevision is beyond every stream, and can be added to.
+// maxRevision is greater than every revision, and can be added to.
 const maxRevision = eventstore.Expected(1) << 62
 
-// conflict tells what revision a stream has instead of the expected one.
+// conflict returns the error that names the stream's revision instead of the expected one.
 func (s *Store) conflict(ctx context.Context, r eventstore.Request) error {
 	wrong := &eventstore.WrongRevision{Stream: r.Stream, Expected: r.Expected, Actual: -1}
 	for e, err := range s.raw(ctx, 1, streamFrom(r.Stream, eventstore.LastRevision, eventstore.Backwards)) {
@@ -202,8 +201,8 @@ func (s *Store) conflict(ctx context.Context, r eventstore.Request) error {
 	return wrong
 }
 
-// send appends at an exact revision, and goes on until it is known what became of that. A try whose answer was lost is simply
-// repeated: under an exact revision the server appends the same events once, however often it is asked.
+// send appends at an exact revision, and retries until the result is known. It repeats a try whose response was lost: at an exact
+// revision the server appends the same events once, however often it is asked.
 func (s *Store) send(ctx context.Context, r eventstore.Request) (eventstore.Appended, error) {
 	if err := ctx.Err(); err != nil {
 		return eventstore.Appended{}, context.Cause(ctx)
@@ -216,7 +215,7 @@ func (s *Store) send(ctx context.Context, r eventstore.Request) (eventstore.Appe
 	for i, e := range r.Events {
 		events[i] = esdb.EventData{EventID: e.ID, EventType: e.Type, ContentType: esdb.ContentTypeJson, Data: e.Data, Metadata: e.Meta}
 	}
-	// From here on the caller may go: only who waits for the answer has a truth to tell.
+	// From here on the append goes on after its caller has left: only its response tells the result.
 	ctx, finish, open := s.conn.whole(ctx)
 	if !open {
 		return eventstore.Appended{}, errClosed
@@ -259,7 +258,7 @@ func (s *Store) send(ctx context.Context, r eventstore.Request) (eventstore.Appe
 	}
 }
 
-// placed answers where the server says that the last event is.
+// placed returns the place of the last event, as the server reports it.
 func (s *Store) placed(ctx context.Context, r eventstore.Request, revision int64) (a eventstore.Appended, err error) {
 	err = fmt.Errorf("stream %s has no revision %d, where the server says that it appended", r.Stream, revision)
 	last := r.Events[len(r.Events)-1].ID
@@ -277,7 +276,7 @@ func (s *Store) placed(ctx context.Context, r eventstore.Request, revision int64
 
 var errChanging = errors.New("the stream changed at every look")
 
-// refused answers an append that the server refused for its revision: it had been done before, or the stream is not as expected.
+// refused returns the result of an append that the server refused for its revision: an earlier append of the same events, or an error.
 func (s *Store) refused(ctx context.Context, r eventstore.Request) (eventstore.Appended, error) {
 	a, err := s.find(ctx, r)
 	if err != nil || a.Replayed {
@@ -290,7 +289,7 @@ func (s *Store) refused(ctx context.Context, r eventstore.Request) (eventstore.A
 	return a, err
 }
 
-// refusal is the error of an append that the server does not take.
+// refusal returns the error of an append that the server refuses.
 func refusal(r eventstore.Request, err error) error {
 	if known, is := errors.AsType[*esdb.Error](err); is && (known.Code() == esdb.ErrorCodeAccessDenied || known.Code() == esdb.ErrorCodeUnauthenticated) {
 		return fmt.Errorf("append to %s: %w: the server does not let us: %s", r.Stream, eventstore.ErrUnavailable, text(err))

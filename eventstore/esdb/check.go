@@ -7,11 +7,11 @@ import (
 	"bahi/eventstore"
 )
 
-// maxEvents is of one append.
+// maxEvents is the most events of one append.
 const maxEvents = 512
 
-// check refuses what the server would take and the log does not hold: it knows nothing of JSON, and keeps
-// names with a $ for itself.
+// check refuses events that the server would take and the log does not: the server ignores JSON, and reserves
+// names with a $.
 func check(r eventstore.Request) error {
 	if strings.HasPrefix(r.Stream, "$") || r.Stream == IdentityStream {
 		return fmt.Errorf("%w: stream %s is not for events of the log", eventstore.ErrBadEvent, r.Stream)

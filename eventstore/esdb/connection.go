@@ -20,36 +20,36 @@ import (
 )
 
 const (
-	// connectWithin is how long a caller waits for a connection.
+	// connectWithin bounds a caller's wait for a connection.
 	connectWithin = 3 * time.Second
 
-	// closeWithin is how long calls that are under way may take when the store is closed.
+	// closeWithin bounds running calls when the store is closed.
 	closeWithin = 5 * time.Second
 )
 
 var errClosed = fmt.Errorf("%w: the event log is closed", eventstore.ErrUnavailable)
 
-// connection keeps callers from what the official client does when its server is away (impl.go of v4.2.0, read and tried):
+// connection protects callers from the official client's behaviour without a server (impl.go of v4.2.0, read and tried):
 //
-//   - After MaxDiscoverAttempts it ends for good, and whoever calls it later waits for ever. So it never stops looking.
-//   - While it looks, calls wait without regard to their contexts. So each is made in a goroutine of its own, which its caller
-//     can leave behind, and while the server is away nobody but one who looks for it calls at all.
-//   - It panics when it is closed during a call. So it is closed after the last one.
+//   - After MaxDiscoverAttempts it ends for good, and later calls wait for ever. So we let it look without end.
+//   - While it looks, calls ignore their contexts. So each runs in a goroutine that its caller can abandon, and while the server is
+//     away only one goroutine calls.
+//   - It panics if it is closed during a call. So it is closed after the last one.
 //
-// When it looks for its server again it forgets the old connection without closing it, which costs a few idle goroutines each time, and a
+// Each time it looks for its server it drops the old connection without closing it, which costs a few idle goroutines, and a
 // connection if the server is there but not ready. So it looks less and less often.
 type connection struct {
 	client *esdb.Client
 	log    *slog.Logger
 	life   context.Context //nolint:containedctx // of the store
 	end    context.CancelCauseFunc
-	reason atomic.Pointer[string] // why the server was not found, as the client logs it and tells nobody
+	reason atomic.Pointer[string] // why the server was not found, which the client only logs
 
 	mu      sync.Mutex
 	closed  bool
 	calls   int
 	idle    chan struct{} // closed when the last call of a closed connection ends
-	looking chan struct{} // closed when the server is found; nil: it is there, as far as is known
+	looking chan struct{} // closed when the server is found; nil while it is there
 }
 
 func connect(config *esdb.Configuration, log *slog.Logger) (*connection, error) {
@@ -71,10 +71,10 @@ func connect(config *esdb.Configuration, log *slog.Logger) (*connection, error) 
 	return c, nil
 }
 
-// underWay marks the context of an append that has begun: its calls are made to the end, also when the store is closed.
+// underWay marks the context of a running append: closing the store does not end its calls.
 type underWay struct{}
 
-// whole lets an append make all its calls. It answers false when the store is closed; otherwise finish MUST be called.
+// whole lets an append make all its calls. It returns false if the store is closed; otherwise finish MUST be called.
 func (c *connection) whole(ctx context.Context) (_ context.Context, finish func(), ok bool) {
 	if !c.begin(ctx) {
 		return ctx, nil, false
@@ -92,8 +92,8 @@ func (c *connection) within(ctx context.Context) (context.Context, context.Cance
 	return ctx, func() { stop(); cancel(nil) }
 }
 
-// run begins a call as soon as the server is there. It answers why the call was not begun; what becomes of it is for the call
-// to tell.
+// run begins a call as soon as the server is there. Its error says why the call did not begin; the call itself reports its
+// result.
 func (c *connection) run(ctx context.Context, call func(*esdb.Client) error) error {
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
@@ -113,7 +113,7 @@ func (c *connection) run(ctx context.Context, call func(*esdb.Client) error) err
 	return nil
 }
 
-// do is run, and waits for what the call answers, or until the context ends. begun says whether the server may have heard of it.
+// do is run and waits for the call's result, or the context's end. begun reports whether the server may have received the call.
 func do[T any](ctx context.Context, c *connection, call func(*esdb.Client) (T, error)) (answer T, begun bool, err error) {
 	type result struct {
 		answer T
@@ -159,7 +159,7 @@ func (c *connection) found(ctx context.Context) error {
 	}
 }
 
-// look lets one goroutine wait for the server, in place of all callers.
+// look lets one goroutine wait for the server on behalf of all callers.
 func (c *connection) look() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -187,14 +187,14 @@ func (c *connection) look() {
 	}()
 }
 
-// silent is the error of a call that was not answered in time. The server may be away without anybody having noticed.
+// silent returns the error of a call without a response in time. The server may be away unnoticed.
 func (c *connection) silent() error {
 	c.look()
 	return fmt.Errorf("%w: the server does not answer", eventstore.ErrUnavailable)
 }
 
-// try asks the server something. Of the calls that only look, this is one after whose failure the client drops its connection; a
-// read that cannot begin leaves it to gRPC, which may wait for two minutes before it connects anew.
+// try sends the server a read-only call after whose failure the client drops its connection. After a failed read gRPC keeps it, and
+// may wait for two minutes before it connects again.
 func (c *connection) try() error {
 	ctx, cancel := context.WithTimeout(c.life, answerWithin)
 	defer cancel()
@@ -224,7 +224,7 @@ func (c *connection) done() {
 	}
 }
 
-// close ends what waits, and lets the calls that are under way end.
+// close ends waiting calls, and lets running ones finish.
 func (c *connection) close() {
 	c.mu.Lock()
 	if c.closed {
@@ -245,18 +245,18 @@ func (c *connection) close() {
 	}()
 	select {
 	case <-shut:
-	case <-time.After(closeWithin): // the client looks for its server; what it holds goes with the process
+	case <-time.After(closeWithin): // the client is looking for its server; the process's end frees what it holds
 	}
 }
 
-// isAway says whether an error tells that the server went away.
+// isAway reports whether an error means that the server is away.
 func isAway(err error) bool {
 	known, is := errors.AsType[*esdb.Error](err)
 	return is && (known.Code() == esdb.ErrorUnavailable || known.Code() == esdb.ErrorCodeNotLeader || known.Code() == esdb.ErrorCodeConnectionClosed) ||
 		status.Code(err) == codes.Unavailable
 }
 
-// isRefusal says whether the server understood the call, and did not do it for a reason that remains.
+// isRefusal reports whether the server understood the call and refused it for a lasting reason.
 func isRefusal(err error) bool {
 	known, is := errors.AsType[*esdb.Error](err)
 	if is && (known.Code() == esdb.ErrorCodeAccessDenied || known.Code() == esdb.ErrorCodeUnauthenticated ||
@@ -271,21 +271,21 @@ func isRefusal(err error) bool {
 	}
 }
 
-// ended says whether a read has come to its end.
+// ended reports whether a read has reached its end.
 func ended(err error) bool {
 	known, is := errors.AsType[*esdb.Error](err)
 	return errors.Is(err, io.EOF) || is && known.Code() == esdb.ErrorCodeResourceNotFound
 }
 
-// errRefused tells that the server does not let us, or does not know what we ask for.
+// errRefused is the error of a call that the server does not permit or does not know.
 var errRefused = errors.New("the event log's server refuses")
 
-// unreachable is what callers are told of a read that failed.
+// unreachable returns the callers' error of a failed read.
 func unreachable(err error) error {
 	if isRefusal(err) {
 		return fmt.Errorf("%w: %w", errRefused, err)
 	}
-	if status.Code(err) == codes.DataLoss { // a gateway, whose log knows it
+	if status.Code(err) == codes.DataLoss { // a gateway, whose log reports it
 		return fmt.Errorf("%w: %w", eventstore.ErrTailLost, err)
 	}
 	if status.Code(err) == codes.DeadlineExceeded { // the caller's deadline, which gRPC may notice before its context does
@@ -294,5 +294,5 @@ func unreachable(err error) error {
 	return fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
 }
 
-// text is an error's in one line.
+// text returns an error's text in one line.
 func text(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }

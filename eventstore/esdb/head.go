@@ -12,8 +12,8 @@ import (
 	"bahi/eventstore"
 )
 
-// heads lets callers who wait for the log's head share a read of it. A read that has begun before a caller came is not for
-// that caller, as it may not see what was appended in between.
+// heads lets callers that wait for the log's head share a read. A caller does not share a read that began before it came: that
+// read may miss an event appended in between.
 type heads struct {
 	mu      sync.Mutex
 	running bool
@@ -53,7 +53,7 @@ func (s *Store) Head(ctx context.Context) (event.Position, error) {
 	}
 }
 
-// readHeads reads as long as somebody waits.
+// readHeads reads the head while a caller waits.
 func (s *Store) readHeads() {
 	h := &s.heads
 	for {
@@ -71,12 +71,12 @@ func (s *Store) readHeads() {
 	}
 }
 
-// firstLook is how many events are asked for at the end of $all, where most often one is enough.
+// firstLook is the number of events that are read at the end of $all. Mostly one is enough.
 const firstLook = 16
 
-// readEnd answers the position of the newest of our events, and of the newest event in $all. It goes backwards over what the
-// server writes for itself, but no further than where the last such look began, if the event there is there still: the log may
-// have lost its newest ones.
+// readEnd returns the position of our newest event, and of the newest event in $all. It reads backwards over the server's own
+// events, but no further than the start of the last such read, if the event there still exists: the log may have lost its newest
+// events.
 func (s *Store) readEnd(ctx context.Context) (head, end event.Position, err error) {
 	h := &s.heads
 	h.mu.Lock()
@@ -112,7 +112,7 @@ func (s *Store) keepEnd(head, end event.Position) (event.Position, event.Positio
 	h := &s.heads
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.head, h.end = head, end // of two at once either may be the last: each was true
+	h.head, h.end = head, end // of two concurrent reads either may be last: both are true
 	return head, end, nil
 }
 
@@ -122,12 +122,12 @@ type mark struct {
 	at       time.Time
 }
 
-// markEvery is how many events lie between two marks of a scan.
+// markEvery is the number of events between two marks of a scan.
 const markEvery = 1024
 
-// PositionAt implements [eventstore.Store]. It halves the part of the log in which the position must be, by reading from
-// places in the middle. EventStoreDB takes only places where an event begins; where it refuses one, the part is read through,
-// and marks are kept so that this is done once.
+// PositionAt implements [eventstore.Store]. It halves the part of the log that has the position, by reading from the middle.
+// EventStoreDB takes only places where an event begins. If it refuses one, the part is read through, and marks are kept so that this
+// happens once.
 func (s *Store) PositionAt(ctx context.Context, at time.Time) (event.Position, error) {
 	head, err := s.Head(ctx)
 	if err != nil {
@@ -151,7 +151,7 @@ func (s *Store) PositionAt(ctx context.Context, at time.Time) (event.Position, e
 	return low, nil
 }
 
-// between answers the last mark at or before a moment, and the first after it.
+// between returns the last mark at or before a moment, and the first after it.
 func (s *Store) between(at time.Time, end event.Position) (low, high event.Position) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -165,7 +165,7 @@ func (s *Store) between(at time.Time, end event.Position) (low, high event.Posit
 	return low, high
 }
 
-// firstFrom answers the first of our events at or after a place.
+// firstFrom returns our first event at or after a place.
 func (s *Store) firstFrom(ctx context.Context, place event.Position) (m mark, there bool, err error) {
 	for e, err := range s.raw(ctx, firstLook, allFrom(place, eventstore.Forwards)) {
 		if err != nil {
@@ -184,7 +184,7 @@ func (s *Store) firstFrom(ctx context.Context, place event.Position) (m mark, th
 	return m, false, nil
 }
 
-// scan reads the log between two positions for the last event at or before a moment.
+// scan reads the log between two positions and returns the last event at or before a moment.
 func (s *Store) scan(ctx context.Context, low, high event.Position, at time.Time) (event.Position, error) {
 	read := 0
 	for e, err := range s.ReadAll(ctx, low, eventstore.Forwards) {

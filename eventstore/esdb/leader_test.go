@@ -173,7 +173,7 @@ func TestWhatANodeThatDoesNotLeadRefusesIsAppendedByTheLeaderOnce(t *testing.T) 
 	}
 }
 
-// The official client makes a connection anew each time, and never closes the one before.
+// The official client opens a new connection each time, and never closes the one before.
 func TestAServerThatIsNotReadyIsNotGivenMoreAndMoreConnections(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)

@@ -1,16 +1,15 @@
 // Package esdb is the event log in EventStoreDB or KurrentDB, for those who outgrow one machine.
 //
-// What the server promises and what [eventstore.Store] promises differ in four things, which are dealt with here:
+// The server's promises differ from those of [eventstore.Store] in four ways, which this package bridges:
 //
-//   - An append under an expectation that is no exact revision is repeatable only as long as the server remembers it. So each
-//     append is sent with an exact revision, under which the server knows a repetition for ever; where the caller names none,
-//     the stream is read first.
-//   - An append is answered without its time, and a repetition like the first one. So the stream is asked before and after.
-//   - $all holds the server's own events too. They are left out of what is read, and of what the head is.
-//   - Its official client stops for good when it cannot find a server, and then blocks its callers. See connection.
+//   - Without an exact revision, the server recognises a repeated append only while it remembers the first. So each append is sent
+//     with an exact revision, for which the server recognises it for ever; if the caller names none, the stream is read first.
+//   - The response to an append has no time, and does not distinguish a repetition. So the stream is read before and after.
+//   - $all has the server's own events too. Reads and the head leave them out.
+//   - The official client ends for good when it cannot find a server, and then blocks its callers. See connection.
 //
-// Positions are the server's commit positions: only their order means something. Times are those of the leader that took the
-// event; where its clock was set back, they go back.
+// Positions are the server's commit positions: only their order has a meaning. Times are those of the leader; if its clock goes
+// back, so do they.
 package esdb
 
 import (
@@ -33,7 +32,7 @@ import (
 	"bahi/eventstore"
 )
 
-// IdentityStream holds the log's name. It is no part of the log.
+// IdentityStream has the log's name. It is not part of the log.
 const IdentityStream = "bahi-identity"
 
 // named is the only event of IdentityStream.
@@ -46,13 +45,13 @@ type Store struct {
 	id    uuid.UUID
 	conn  *connection
 	log   *slog.Logger
-	lanes [64]chan struct{} // held by who appends to a stream without an exact revision
+	lanes [64]chan struct{} // held by appends without an exact revision
 	heads heads
 
 	outage time.Duration // see usualOutage
 
 	mu    sync.Mutex
-	marks []mark // places that are known, so that moments need not be looked for from the beginning
+	marks []mark // known places, from which searches for a moment start
 }
 
 var _ eventstore.Store = (*Store)(nil)
@@ -78,7 +77,7 @@ func Open(ctx context.Context, address string, log *slog.Logger) (*Store, error)
 	return s, nil
 }
 
-// misread says what is wrong with a connection string. What the client says of one that is no URL may quote the password.
+// misread returns the error of a malformed connection string. The client's own error may quote the password.
 func misread(address string, err error) error {
 	if u, failed := url.Parse(address); failed == nil && strings.HasPrefix(u.Scheme, "esdb") && u.Host != "" && strings.Trim(u.Path, "/") == "" {
 		return fmt.Errorf("EVENTSTORE_URL: %w", err)
@@ -86,13 +85,13 @@ func misread(address string, err error) error {
 	return errors.New("EVENTSTORE_URL is not a connection string: esdb://user:password@host:port?options")
 }
 
-// Close ends reads and subscriptions, finishes the appends that are under way, and refuses what still waits.
+// Close ends reads and subscriptions, finishes running appends, and refuses waiting ones.
 func (s *Store) Close() { s.conn.close() }
 
 // ID implements [eventstore.Store].
 func (s *Store) ID() uuid.UUID { return s.id }
 
-// identify reads the log's name, or gives it one. Of several who do that at once one succeeds, and the others read it.
+// identify reads the log's name, or gives it one. Of concurrent processes one succeeds, and the others read its name.
 func (s *Store) identify(ctx context.Context) (uuid.UUID, error) {
 	for {
 		for e, err := range s.raw(ctx, 1, streamFrom(IdentityStream, 0, eventstore.Forwards)) {
@@ -118,7 +117,7 @@ func (s *Store) identify(ctx context.Context) (uuid.UUID, error) {
 	}
 }
 
-// ours says whether an event is the log's, and not the server's or the log's name.
+// ours reports whether an event belongs to the log, and not to the server or IdentityStream.
 func ours(e *esdb.RecordedEvent) bool {
 	return !strings.HasPrefix(e.StreamID, "$") && !strings.HasPrefix(e.EventType, "$") && e.StreamID != IdentityStream
 }
@@ -148,8 +147,8 @@ func (s *Store) ReadStream(ctx context.Context, stream string, from int64, direc
 	}
 }
 
-// ReadAll implements [eventstore.Store]. EventStoreDB reads from places where an event begins. Callers may name the place before
-// one, or behind it: where the server refuses a place, its neighbour is meant.
+// ReadAll implements [eventstore.Store]. EventStoreDB reads only from places where an event begins. Callers may name the place
+// before or after one: if the server refuses a place, its neighbour is tried.
 func (s *Store) ReadAll(ctx context.Context, from event.Position, direction eventstore.Direction) iter.Seq2[event.Stored, error] {
 	return func(yield func(event.Stored, error) bool) {
 		if direction == eventstore.Forwards && from >= eventstore.End-1 || direction == eventstore.Backwards && from == 0 {
@@ -175,7 +174,7 @@ func (s *Store) ReadAll(ctx context.Context, from event.Position, direction even
 	}
 }
 
-// readAll yields what lies after or before a position, reading from a place that the server knows. began says whether it did.
+// readAll yields the events after or before a position, from a place that the server knows. began reports whether the read began.
 func (s *Store) readAll(
 	ctx context.Context, from, place event.Position, direction eventstore.Direction, yield func(event.Stored, error) bool,
 ) (began bool, err error) {
@@ -194,7 +193,7 @@ func (s *Store) readAll(
 	return began, nil
 }
 
-// yieldAt yields the event at a place, if there is one, and answers whether more is wanted.
+// yieldAt yields the event at a place, if there is one, and reports whether more are wanted.
 func (s *Store) yieldAt(ctx context.Context, place event.Position, yield func(event.Stored, error) bool) (more bool, err error) {
 	for e, err := range s.raw(ctx, 1, allFrom(place, eventstore.Forwards)) {
 		if err != nil {
@@ -207,7 +206,7 @@ func (s *Store) yieldAt(ctx context.Context, place event.Position, yield func(ev
 	return true, nil
 }
 
-// isPlace says whether a read failed for the place that it was to begin at, as far as can be known.
+// isPlace reports whether a read failed because of its start, as far as that can be known.
 func isPlace(ctx context.Context, err error) bool { return ctx.Err() == nil && !isAway(err) }
 
 // opening begins a read of at most so many events.
@@ -242,10 +241,10 @@ func allFrom(from event.Position, direction eventstore.Direction) opening {
 	}
 }
 
-// readAhead is how many events of a read wait for their reader.
+// readAhead is the number of events that wait for the reader.
 const readAhead = 128
 
-// raw reads what the server holds. A stream that is not there yields nothing.
+// raw reads the server's events. A missing stream yields nothing.
 func (s *Store) raw(ctx context.Context, count uint64, open opening) iter.Seq2[*esdb.RecordedEvent, error] {
 	type read struct {
 		event *esdb.RecordedEvent

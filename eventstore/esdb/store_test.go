@@ -46,7 +46,7 @@ type server struct {
 	deny    atomic.Bool
 }
 
-// hook stands around each append that the server does.
+// hook wraps each append of the server.
 type hook = func(put func() (eventstore.Appended, error)) (eventstore.Appended, error)
 
 func (s *server) appending(h hook) { s.hook.Store(&h) }

@@ -14,34 +14,33 @@ import (
 )
 
 const (
-	// maxBatch keeps what a follower gets at once small enough to be one transaction.
+	// maxBatch keeps a follower's batch small enough for one transaction.
 	maxBatch = 384
 
-	// usualOutage is how long a subscription that lost its server goes on to look for it before it ends with an error, so that those
-	// above can show it.
+	// usualOutage is how long a subscription looks for its lost server before it ends with an error, which the caller can show.
 	usualOutage = 30 * time.Second
 
-	// steady is how long a connection lasts that was one: a server that takes each and drops it is as good as away.
+	// steady is the least time of a working connection: a server that accepts and drops connections counts as away.
 	steady = 5 * time.Second
 
 	mostPause = time.Second
 
-	// The server tells how far it has looked after so many events that it looked at: window times interval.
+	// The server reports its position after window times interval events that it looked at.
 	searchWindow       = 256
 	checkpointInterval = 4
 )
 
-// news is what a subscription hears of the log: an event, or how far it was looked through, or why that ended.
+// news is a message of a subscription: an event, a position that the server has reached, or the error that ended it.
 type news struct {
 	event *esdb.RecordedEvent
 	upTo  event.Position
 	err   error
 }
 
-// place is how far a subscription is, and the last event that it gave.
+// place is the position of a subscription, and the last event that it yielded.
 type place struct {
 	upTo event.Position
-	last *esdb.RecordedEvent // nil: it gave none
+	last *esdb.RecordedEvent // nil: none yet
 }
 
 // Subscribe implements [eventstore.Store]. It goes on where it was when the connection is lost.
@@ -81,9 +80,8 @@ func (s *Store) Subscribe(ctx context.Context, after event.Position) iter.Seq2[e
 	}
 }
 
-// stillThere answers ErrTailLost when the event that a subscription gave last is not in the log any more. Where nothing begins
-// at its position now, the server refuses to read. A position alone would tell nothing: one behind the newest event may have
-// been told by the server itself.
+// stillThere returns ErrTailLost if the last event of a subscription is no longer in the log. If no event begins at its position, the
+// server refuses the read. A position alone proves nothing: the server itself reports positions behind the newest event.
 func (s *Store) stillThere(ctx context.Context, last *esdb.RecordedEvent) error {
 	if last == nil {
 		return nil
@@ -100,8 +98,8 @@ func (s *Store) stillThere(ctx context.Context, last *esdb.RecordedEvent) error 
 	return fmt.Errorf("follow the log after position %d: %w", last.Position.Commit, eventstore.ErrTailLost)
 }
 
-// follow yields what comes after a place, and moves it, until the connection is lost or, which is no error, the follower goes. begun is when the
-// server began to answer; zero: it did not.
+// follow yields the events after a place, and advances it, until the connection is lost or the follower leaves, which is no error. begun is the
+// time of the server's first response, zero without one.
 func (s *Store) follow(ctx context.Context, at *place, yield func(eventstore.Batch) bool) (begun time.Time, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -150,7 +148,7 @@ func (s *Store) follow(ctx context.Context, at *place, yield func(eventstore.Bat
 				}
 			}
 		}
-		if ctx.Err() != nil { // asked for first: a busy log never leaves a follower waiting
+		if ctx.Err() != nil { // checked first: a busy log always has an event ready
 			return begun, context.Cause(ctx)
 		}
 		if batch.UpTo > at.upTo {
@@ -165,7 +163,7 @@ func (s *Store) follow(ctx context.Context, at *place, yield func(eventstore.Bat
 	}
 }
 
-// listen hands over what the server sends, until the connection is lost.
+// listen passes the server's messages on until the connection is lost.
 func (s *Store) listen(ctx context.Context, client *esdb.Client, after, end event.Position, heard chan<- news) error {
 	tell := func(n news) bool {
 		select {
