@@ -89,7 +89,7 @@ func (c *cache) end(t *ticket, entry *cached) {
 	}
 }
 
-// anew drops what was put while nobody followed the log, and what is about to be. It is fed from the position on.
+// again drops what was put while nobody followed the log, and what is about to be. It is fed from the position on.
 func (c *cache) anew(at event.Position) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

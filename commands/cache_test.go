@@ -207,7 +207,7 @@ func TestWaitingForTheFeedEnds(t *testing.T) {
 	require.True(t, c.reached(ctx, 7, 0))
 }
 
-// An append that turns out to stand in the log already has an old revision: the stream may have gone
+// An append that turns out to be in the log already has an old revision: the stream may have gone
 // on since, and the feed with it.
 func TestARepeatedAppendLeavesNoOldStateBehind(t *testing.T) {
 	t.Parallel()

@@ -24,7 +24,7 @@ func loseTail(t *testing.T, pool *pgxpool.Pool, count int) {
 	require.NoError(t, err)
 }
 
-// soon waits for what may fail while connections are made anew.
+// soon waits for what may fail while connections are made again.
 func soon(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	require.Eventually(t, is, 30*time.Second, 10*time.Millisecond, what)

@@ -24,10 +24,10 @@ const (
 	feedPatience = 20 * time.Millisecond
 )
 
-// ErrBusy answers a command whose stream moved under it again and again.
+// ErrBusy is the error of a command whose stream moved under it again and again.
 var ErrBusy = fault.New(fault.Unavailable, "Too many changes at once, try again")
 
-// ErrStale answers If-Match with a revision that is not the newest.
+// ErrStale is the error of an If-Match with a revision that is not the newest.
 var ErrStale = fault.New(fault.Stale, "It was changed since you read it")
 
 // errForeign guards against a command that would write into another workspace's stream.
@@ -59,7 +59,7 @@ func New(store eventstore.Store, vault Vault, now func() time.Time) *Handler {
 }
 
 // Run follows the log until ctx ends. It answers an error when the log cannot be reached at first. Where what it follows
-// breaks off, it begins anew: the log may have lost its newest events.
+// breaks off, it begins again: the log may have lost its newest events.
 func (h *Handler) Run(ctx context.Context) error {
 	for first := true; ctx.Err() == nil; first = false {
 		head, err := h.store.Head(ctx)
@@ -124,7 +124,7 @@ func (h *Handler) AppendEach(ctx context.Context, appends []eventstore.Request) 
 type Outcome[S any] struct {
 	ID       string         // of the aggregate
 	State    S              // after it
-	Revision int64          // of the stream after it, or as it stands when nothing was appended; -1: no stream
+	Revision int64          // of the stream after it, or as it is when nothing was appended; -1: no stream
 	Position event.Position // of its last event; without one, up to which the command was decided
 	At       time.Time      // when the last of its events was recorded
 	Changed  bool           // events were appended; with a refusal: they are void
@@ -132,7 +132,7 @@ type Outcome[S any] struct {
 }
 
 // Handle decides the command on the aggregate and appends what follows. It answers the domain's
-// refusal, [ErrStale], [ErrBusy], or what the store answers. The command is decided anew, on newer
+// refusal, [ErrStale], [ErrBusy], or what the store answers. The command is decided again, on newer
 // state, as often as the stream moves under it.
 func Handle[S any](ctx context.Context, h *Handler, req Request, kind *event.Kind[S], id string, cmd event.Command[S]) (Outcome[S], error) {
 	return run(ctx, h, req, kind, func(context.Context) (string, error) { return id, nil }, false, always(cmd))
@@ -179,7 +179,7 @@ func run[S any](
 	return repeat(ctx, h, req, kind, target, begins, cmd(target), func(int) uuid.UUID { return newEventID() }, nil)
 }
 
-// newEventID answers ids that rise with time, which keeps whatever indexes them compact.
+// newEventID returns ids that rise with time, which keeps whatever indexes them compact.
 func newEventID() uuid.UUID { return uuid.Must(uuid.NewV7()) }
 
 // repeat decides and appends until the stream holds still. accept is called between the two, with
@@ -233,7 +233,7 @@ func repeat[S any](
 	return Outcome[S]{ID: id, Revision: -1}, ErrBusy
 }
 
-// decide answers the events that follow, as far as the domain and the rules between streams allow.
+// decide returns the events that follow, as far as the domain and the rules between streams allow.
 func decide[S any](
 	ctx context.Context, from Source, req Request, kind *event.Kind[S], l Loaded[S], cmd event.Command[S],
 ) ([]event.Event[S], error) {
@@ -336,7 +336,7 @@ func commit[S any](
 	return Outcome[S]{ID: id, State: after.State, Revision: done.Revision, Position: done.Position, At: done.At, Changed: true}, nil
 }
 
-// places answers where the events of an append stand. Where no position lies between the first and the last but their own, they are
+// places returns where the events of an append stand. Where no position lies between the first and the last but their own, they are
 // reckoned; else the log is asked.
 func (h *Handler) places(ctx context.Context, stream string, done eventstore.Appended, count int) ([]event.Position, error) {
 	all := make([]event.Position, 0, count)

@@ -14,7 +14,7 @@ import (
 	"bahi/eventstore"
 )
 
-// ErrKeyReused answers a key that was used for another request.
+// ErrKeyReused is the error of a key that was used for another request.
 var ErrKeyReused = fault.New(fault.Invalid, "Idempotency-Key was used with another request")
 
 // errRaced tells that another request with the same key was faster.
@@ -24,7 +24,7 @@ var errRaced = errors.New("another request with this key was accepted first")
 // in a request.
 const keyName = "idempotency"
 
-// marks answers what a request with a key is known by: the name of its stream, and the fingerprint of
+// marks returns what a request with a key is known by: the name of its stream, and the fingerprint of
 // everything that makes it the same request.
 func marks(ctx context.Context, h *Handler, req Request) (name, mark string, err error) {
 	scope := [][]byte{[]byte(req.Operation), []byte(req.Actor.String()), req.Workspace[:], []byte(req.Key)}
@@ -85,7 +85,7 @@ func once[S any](
 	return Outcome[S]{Revision: -1}, ErrBusy
 }
 
-// first answers what the request did when it came before, or does it now.
+// first returns what the request did when it came before, or does it now.
 func first[S any](
 	ctx context.Context, h *Handler, req Request, kind *event.Kind[S], newID func(context.Context) (string, error), begins bool, cmd func(id string) event.Command[S],
 	known Loaded[request.State], name, mark string,
@@ -164,7 +164,7 @@ func (a *acceptance) accept(ctx context.Context, stream string, nothing bool, re
 	return err
 }
 
-// overtaken answers errRaced when the request's events are there, by the hand of another process that
+// overtaken returns errRaced when the request's events are there, by the hand of another process that
 // carries out the same request.
 func (a *acceptance) overtaken(ctx context.Context) error {
 	for e, err := range a.h.store.ReadStream(ctx, a.note.Stream, 0, eventstore.Forwards) {
@@ -178,7 +178,7 @@ func (a *acceptance) overtaken(ctx context.Context) error {
 	return nil
 }
 
-// refused answers why the request could not be carried out, after it freed the key if that was taken,
+// refused returns why the request could not be carried out, after it freed the key if that was taken,
 // or errRaced when it is carried out already.
 func (a *acceptance) refused(ctx context.Context, why error) error {
 	if !a.accepted {
@@ -232,7 +232,7 @@ func earlier[S any](
 	return out, true, err
 }
 
-// replay answers once more what an append did whose last event has this revision.
+// replay returns once more what an append did whose last event has this revision.
 func replay[S any](ctx context.Context, h *Handler, kind *event.Kind[S], stream string, revision int64) (Outcome[S], error) {
 	_, id := event.SplitStream(stream)
 	l, void, err := readOn(ctx, h, kind, stream, Loaded[S]{Revision: -1}, revision)

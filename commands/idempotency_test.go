@@ -39,7 +39,7 @@ func (n *node) crash(before, after string) {
 	n.store.set(func() { n.store.before, n.store.after = once(before), once(after) })
 }
 
-// fresh answers a new id at each call.
+// fresh returns a new id at each call.
 func fresh() func(context.Context) (string, error) {
 	return func(context.Context) (string, error) { return uuid.NewString(), nil }
 }

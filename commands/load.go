@@ -25,9 +25,9 @@ type Loaded[S any] struct {
 }
 
 // Rule is a rule that spans streams. No append can keep it, so it is decided by position: an event
-// that breaks it where it stands in the log is void, for everybody who folds the stream.
+// that breaks it where it is in the log is void, for everybody who folds the stream.
 type Rule[S any] struct {
-	// Refuses answers a fault when the event may not follow on before at its position. What it loads
+	// Refuses returns a fault when the event may not follow on before at its position. What it loads
 	// from other streams it must judge as of that position.
 	Refuses func(ctx context.Context, from Source, before S, r event.Recorded[event.Event[S]]) error
 
@@ -49,7 +49,7 @@ type Source struct {
 	fresh bool
 }
 
-// Load answers the state of a stream.
+// Load returns the state of a stream.
 func Load[S any](ctx context.Context, from Source, kind *event.Kind[S], id string) (Loaded[S], error) {
 	stream := kind.Stream(id)
 	l := Loaded[S]{Revision: -1}
@@ -69,7 +69,7 @@ func Load[S any](ctx context.Context, from Source, kind *event.Kind[S], id strin
 	return l, nil
 }
 
-// readOn folds what follows on l. void tells why the last event that it read may not stand there, nil
+// readOn folds what follows on l. void tells why the last event that it read may not be there, nil
 // if it may.
 func readOn[S any](ctx context.Context, h *Handler, kind *event.Kind[S], stream string, l Loaded[S], upTo int64) (_ Loaded[S], void *fault.Error, err error) {
 	for stored, err := range h.store.ReadStream(ctx, stream, l.Revision+1, eventstore.Forwards) {
@@ -97,7 +97,7 @@ func readOn[S any](ctx context.Context, h *Handler, kind *event.Kind[S], stream 
 	return l, void, nil
 }
 
-// isVoid answers why an event that is in the log may not stand there, nil if it may.
+// isVoid returns why an event that is in the log may not be there, nil if it may.
 func isVoid[S any](ctx context.Context, h *Handler, kind *event.Kind[S], before S, r event.Recorded[event.Event[S]]) (*fault.Error, error) {
 	rule, governed := ruleOf(h, kind)
 	if !governed {

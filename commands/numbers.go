@@ -69,7 +69,7 @@ func (n *numbers) forget() {
 	n.lives++
 }
 
-// Numbers answers the first of count numbers of a series that follow one another, never given before.
+// Numbers returns the first of count numbers of a series that follow one another, never given before.
 func (h *Handler) Numbers(ctx context.Context, name string, count int64) (int64, error) {
 	h.numbers.mu.Lock()
 	s := h.numbers.series[name]

@@ -34,7 +34,7 @@ func TestNumbersAreGivenOnceByWhomever(t *testing.T) {
 		given []int64
 		done  sync.WaitGroup
 	)
-	for round := range 3 { // three times all processes start anew
+	for round := range 3 { // three times all processes start again
 		for range 3 {
 			n := idle(t, pool)
 			for range 4 {

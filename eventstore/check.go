@@ -14,7 +14,7 @@ const (
 	maxBytes = 16 << 20 // payloads and metadata of one append
 )
 
-// Check answers [ErrBadEvent] for an append that no log takes. A log bounds the events of one append itself.
+// Check returns [ErrBadEvent] for an append that no log takes. A log bounds the events of one append itself.
 func (r Request) Check(mostEvents int) error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("%w: %s", ErrBadEvent, fmt.Sprintf(format, args...))

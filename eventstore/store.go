@@ -26,7 +26,7 @@ type Store interface {
 
 	// Append adds events to the end of one stream, all or none, if the stream is as expected.
 	//
-	// It answers what was appended; a [WrongRevision] when the stream is not as expected; ErrUnavailable
+	// It returns what was appended; a [WrongRevision] when the stream is not as expected; ErrUnavailable
 	// when nothing was appended because the log cannot be reached; ErrInDoubt when the log went away
 	// in the middle and could not be asked in time. When it answers nil the events are on disk.
 	//
@@ -35,7 +35,7 @@ type Store interface {
 	Append(ctx context.Context, stream string, expected Expected, events ...event.New) (Appended, error)
 
 	// AppendEach does several appends to different streams, each of which succeeds or fails on its
-	// own, in as few round trips as the log allows. Results stand in the order of the appends.
+	// own, in as few round trips as the log allows. Results are in the order of the appends.
 	AppendEach(ctx context.Context, appends []Request) []Result
 
 	// ReadStream yields a stream's events from a revision on, oldest first, or newest first when
@@ -51,7 +51,7 @@ type Store interface {
 	// whoever wants to go on then subscribes after the last position that it has dealt with.
 	//
 	// It ends with ErrTailLost when the log ends before the position, or has another event there than
-	// the one that it gave. A new subscription knows no more than the position: whoever subscribes anew
+	// the one that it gave. A new subscription knows no more than the position: whoever subscribes again
 	// MUST look by itself whether the event there is the one that it knows.
 	Subscribe(ctx context.Context, after event.Position) iter.Seq2[Batch, error]
 
@@ -127,7 +127,7 @@ type Appended struct {
 	Position event.Position // of the last of them
 	Revision int64          // of the last of them
 	At       time.Time
-	Replayed bool // they stood there already
+	Replayed bool // they were there already
 }
 
 // WrongRevision tells that a stream is not as an append expected it.
@@ -152,6 +152,6 @@ var (
 
 	// ErrTailLost ends a subscription to a log that no longer has its newest events, as after a failover to a
 	// server that was behind: their positions are given again, to other events. What was made of those that are
-	// gone MUST be made anew.
+	// gone MUST be made again.
 	ErrTailLost = errors.New("the event log lost its newest events: what was read of them is no longer in it")
 )

@@ -57,10 +57,10 @@ var (
 )
 
 // Run builds the next generation and returns when it is read. It works itself, or watches the process that
-// does. When ctx ends, the build stands still until another process takes it up, which a serving one does.
+// does. When ctx ends, the build stops until another process takes it up, which a serving one does.
 //
-// It answers ErrBuildRuns when a build is under way, ErrCancelled, ErrDiffers when the build waits for that to be
-// accepted, or why it stands still.
+// It returns ErrBuildRuns when a build is under way, ErrCancelled, ErrDiffers when the build waits for that to be
+// accepted, or why it has stopped.
 func (b Build) Run(ctx context.Context) error {
 	conn, err := connect(ctx, b.Config, b.Projection)
 	if err != nil {
@@ -132,7 +132,7 @@ func (b Build) request(ctx context.Context, conn *pgx.Conn) (generation, error) 
 	return g, err
 }
 
-// underWay answers the build that is in the registry.
+// underWay returns the build that is in the registry.
 func (b Build) underWay(ctx context.Context, db querier) (generation, bool, error) {
 	return oneGeneration(ctx, db, isBuilt, b.Projection.Name, b.Projection.Version)
 }
@@ -179,7 +179,7 @@ func (b Build) tell(g generation) {
 	}
 }
 
-// work takes a build from where it is to its end. The caller holds the lock on it. Why it stands still, if
+// work takes a build from where it is to its end. The caller holds the lock on it. Why it has stopped, if
 // that is not for this process or the database to get over, is noted in the registry.
 func (b Build) work(ctx context.Context, conn *pgx.Conn, g generation) error {
 	s := b.session(conn, g)
@@ -336,7 +336,7 @@ func (b Build) startOver(ctx context.Context, s *session) error {
 	})
 }
 
-// fillTo answers where the fill ends: where the live tables are, if they are of this log, so that the two
+// fillTo returns where the fill ends: where the live tables are, if they are of this log, so that the two
 // can be compared; else at the log's head.
 func (b Build) fillTo(ctx context.Context, s *session) (event.Position, error) {
 	head, err := b.Store.Head(ctx)
@@ -350,7 +350,7 @@ func (b Build) fillTo(ctx context.Context, s *session) (event.Position, error) {
 	return head, err
 }
 
-// index runs what stands behind the fill in the DDL. What is there stays when it is done again.
+// index runs what is behind the fill in the DDL. What is there stays when it is done again.
 func (b Build) index(ctx context.Context, s *session) error {
 	if err := b.makeIndexes(ctx, s); err != nil {
 		return fmt.Errorf("make indexes: %w", err)
@@ -391,7 +391,7 @@ func (b Build) makeIndexes(ctx context.Context, s *session) error {
 	return errors.Join(<-failed, <-failed)
 }
 
-// completeTables runs the rest of what stands behind the fill, with settings of Postgres's planner.
+// completeTables runs the rest of what is behind the fill, with settings of Postgres's planner.
 func (b Build) completeTables(ctx context.Context, s *session, plans string) error {
 	_, rest := b.Projection.indexes()
 	err := pgx.BeginFunc(ctx, s.conn, func(tx pgx.Tx) error {
@@ -435,7 +435,7 @@ func (b Build) foldUpTo(ctx context.Context, s *session, limit event.Position) e
 	return nil
 }
 
-// noteFailure writes why a build stands still, unless another process has taken it up.
+// noteFailure writes why a build has stopped, unless another process has taken it up.
 func (b Build) noteFailure(ctx context.Context, s *session, why error) {
 	b.Log.Error("a build stands still", "projection", s.g.Name, "generation", s.g.Generation, "error", why)
 	conn, err := connect(ctx, b.Config, b.Projection)

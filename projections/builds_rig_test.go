@@ -51,7 +51,7 @@ func soon(t *testing.T, what string, is func() bool) {
 	require.Eventually(t, is, time.Minute, 10*time.Millisecond, what)
 }
 
-// being answers the build that is under way.
+// being returns the build that is under way.
 func (r *rig) being(t *testing.T, p *Projection) (generation, bool) {
 	t.Helper()
 	g, found, err := r.build(p).underWay(t.Context(), r.pool)
@@ -71,7 +71,7 @@ func (r *rig) inPhase(t *testing.T, p *Projection, phase string) generation {
 	return g
 }
 
-// live answers the generation that is read.
+// live returns the generation that is read.
 func (r *rig) live(t *testing.T, p *Projection) generation {
 	t.Helper()
 	g, found, err := liveGeneration(t.Context(), r.pool, p)

@@ -25,7 +25,7 @@ type Difference struct {
 
 // DifferentRow is a row that one of the two has.
 type DifferentRow struct {
-	Where string          `json:"where"` // live tables, or log: what folding it anew gives
+	Where string          `json:"where"` // live tables, or log: what folding it again gives
 	Row   json.RawMessage `json:"row"`
 }
 
@@ -61,7 +61,7 @@ const (
 	caughtUpEvery = 20 * time.Millisecond
 )
 
-// errNotMoving tells that the tables to compare with stand before the new ones, and stay there.
+// errNotMoving tells that the tables to compare with are before the new ones, and stay there.
 var errNotMoving = errors.New("the live tables stand still")
 
 // caughtUp waits until a generation has come as far as the session's, as long as it comes on.
@@ -204,7 +204,7 @@ func compareTable(ctx context.Context, tx pgx.Tx, name, live, anew string) (d Di
 	return d, rows, err
 }
 
-// sumOf answers how many rows a table has, and the sum of their hashes.
+// sumOf returns how many rows a table has, and the sum of their hashes.
 func sumOf(ctx context.Context, tx pgx.Tx, table string) (count, sum string, err error) {
 	hashed := func(hash string) error {
 		return pgx.BeginFunc(ctx, tx, func(tx pgx.Tx) error {

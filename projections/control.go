@@ -10,7 +10,7 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// control is how a build under way learns what an operator wants of it: that it stands still for a while,
+// control is how a build under way learns what an operator wants of it: that it pauses for a while,
 // goes slower, may differ, or ends. A nil control wants nothing.
 type control struct {
 	paused   atomic.Bool
@@ -80,7 +80,7 @@ func (c *control) obey(g generation) {
 	}
 }
 
-// batchAt answers how many events a batch has when so many are folded a second.
+// batchAt returns how many events a batch has when so many are folded a second.
 func batchAt(limit rate.Limit) int {
 	if limit == rate.Inf {
 		return fillBatch
@@ -88,7 +88,7 @@ func batchAt(limit rate.Limit) int {
 	return min(max(int(limit)/throttledBatches, 1), fillBatch)
 }
 
-// batch answers how many events the next batch should have.
+// batch returns how many events the next batch should have.
 func (c *control) batch() int {
 	if c == nil {
 		return fillBatch

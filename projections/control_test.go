@@ -135,7 +135,7 @@ func TestABuildIsCancelledInWhateverItDoes(t *testing.T) {
 	}
 }
 
-// Who asks for a pause may be too late for it: the projection itself is not to stand still then.
+// Who asks for a pause may be too late for it: the projection itself is not to stop then.
 func TestAPauseThatComesTooLateForABuildPausesNothing(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -131,7 +131,7 @@ func (c *Copy) Date(v unit.Date) { c.Integer(int32(v) - daysTo2000) }
 // Timestamptz adds a column.
 func (c *Copy) Timestamptz(v time.Time) { c.Bigint(v.UnixMicro() - microsecondsTo2000) }
 
-// A numeric's digits have base 10000. They stand on both sides of the point, so that 12.34 is the two
+// A numeric's digits have base 10000. They are on both sides of the point, so that 12.34 is the two
 // digits 12 and 3400.
 const (
 	base       = 10_000

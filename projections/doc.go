@@ -3,7 +3,7 @@
 //
 // A projection declares its name, its version, the DDL of its own schema and how it folds events.
 // The runner brings it batches of events, through a Watermill router, and writes what they do in one
-// transaction with the position that it then stands at. So each event takes effect exactly once,
+// transaction with the position that it then is at. So each event takes effect exactly once,
 // whatever crashes. Those transactions do not wait for the disk: the log is the truth, and after a
 // crash a projection goes on from its own position.
 //

@@ -12,7 +12,7 @@ import (
 	"bahi/eventstore"
 )
 
-// Examine folds the log anew into scratch tables and compares them with the live ones, row by row, as
+// Examine folds the log again into scratch tables and compares them with the live ones, row by row, as
 // of the same position. The live ones may move on meanwhile.
 func (b Build) Examine(ctx context.Context) (found Examination, err error) {
 	s, err := b.scratch(ctx)

@@ -27,7 +27,7 @@ type follower struct {
 	conn *pgx.Conn // lent, as the next, to whichever of the two is at work
 	h    held
 	d    decoder
-	said string // why it stands still, the last time that it was logged
+	said string // why it has stopped, the last time that it was logged
 
 	failed error // of the last message
 
@@ -42,11 +42,11 @@ type keeper interface {
 	// lock is the lock under which one of all processes works.
 	lock() lock
 	// begin takes the checkpoint over, or makes one where there is none. With an error it may answer one
-	// all the same: where the follower stands, and stays.
+	// all the same: where the follower is, and stays.
 	begin(ctx context.Context, conn *pgx.Conn) (held, error)
-	// look answers how far the follower is, whoever works; false when it has never begun.
+	// look returns how far the follower is, whoever works; false when it has never begun.
 	look(ctx context.Context) (place, bool, error)
-	// note writes why the follower stands still, and at which event; false when it has never begun.
+	// note writes why the follower has stopped, and at which event; false when it has never begun.
 	note(ctx context.Context, why error) (bool, error)
 }
 
@@ -102,7 +102,7 @@ func (f *follower) Subscribe(ctx context.Context, _ string) (<-chan *message.Mes
 // Close implements Watermill's Subscriber; the context ends it.
 func (f *follower) Close() error { return nil }
 
-// explain tells why the follower stands still.
+// explain tells why the follower has stopped.
 func (f *follower) explain(ctx context.Context, err error) {
 	switch {
 	case err == nil, errors.Is(err, errStandby):
@@ -121,7 +121,7 @@ func (f *follower) explain(ctx context.Context, err error) {
 	f.r.set(f.p, func(s *Status) {
 		s.Working, s.Error, s.Parked = false, err.Error(), isParked(err)
 		if f.h != nil {
-			s.Position = f.h.place().position // what stands before an event at fault has taken effect
+			s.Position = f.h.place().position // what is before an event at fault has taken effect
 		}
 	})
 	if bad, ok := errors.AsType[*poison](err); ok {

@@ -49,7 +49,7 @@ type generation struct {
 const (
 	requested  = "requested"   // nothing is made yet
 	filling    = "filling"     // the log is folded into the tables
-	indexing   = "indexing"    // what stands after the fill in the DDL is made
+	indexing   = "indexing"    // what is after the fill in the DDL is made
 	catchingUp = "catching up" // with what came meanwhile
 	comparing  = "comparing"   // with the live tables
 	differs    = "differs"     // from the live tables: somebody has to accept that, or cancel the build
@@ -81,7 +81,7 @@ func generations(ctx context.Context, db querier, where string, args ...any) ([]
 	return pgx.CollectRows(rows, pgx.RowToStructByName[generation])
 }
 
-// oneGeneration answers the only one, false when there is none.
+// oneGeneration returns the only one, false when there is none.
 func oneGeneration(ctx context.Context, db querier, where string, args ...any) (generation, bool, error) {
 	found, err := generations(ctx, db, where, args...)
 	if err != nil || len(found) == 0 {
@@ -97,7 +97,7 @@ const (
 	isKept  = `not live and not scratch and keep_until is not null and name = $1 and version = $2`
 )
 
-// liveGeneration answers the generation that is read for this version, false when there is none yet.
+// liveGeneration returns the generation that is read for this version, false when there is none yet.
 func liveGeneration(ctx context.Context, db querier, p *Projection) (generation, bool, error) {
 	return oneGeneration(ctx, db, isLive, p.Name, p.Version)
 }
@@ -161,7 +161,7 @@ func isTaken(err error) bool {
 	return ok && server.Code == "23505"
 }
 
-// noteIn writes why the generations that a condition finds stand still, and at which event; it answers how
+// noteIn writes why the generations that a condition finds stop, and at which event; it answers how
 // many there are.
 func noteIn(ctx context.Context, db querier, why error, program, where string, args ...any) (int64, error) {
 	text, at, typ := noteOf(why)
@@ -173,7 +173,7 @@ func noteIn(ctx context.Context, db querier, why error, program, where string, a
 	return done.RowsAffected(), err
 }
 
-// noteOf answers what is noted of an error: its text, and which event is to blame.
+// noteOf returns what is noted of an error: its text, and which event is to blame.
 func noteOf(why error) (text string, at *int64, typ *string) {
 	if bad, ok := errors.AsType[*poison](why); ok {
 		position := int64(bad.at)
@@ -229,7 +229,7 @@ type Listed struct {
 	KeepUntil  time.Time      // zero: it is not kept
 }
 
-// List answers all generations of all projections.
+// List returns all generations of all projections.
 func List(ctx context.Context, db querier) ([]Listed, error) {
 	found, err := generations(ctx, db, `true`)
 	if err != nil {

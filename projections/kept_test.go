@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// rebuilt is a projection that was built anew, and whose old generation is kept.
+// rebuilt is a projection that was built again, and whose old generation is kept.
 func (r *rig) rebuilt(t *testing.T, p *Projection) {
 	t.Helper()
 	require.NoError(t, r.build(p).Run(t.Context()))
@@ -18,7 +18,7 @@ func (r *rig) rebuilt(t *testing.T, p *Projection) {
 	require.NoError(t, build.Run(t.Context()))
 }
 
-// of answers a generation.
+// of returns a generation.
 func (r *rig) of(t *testing.T, p *Projection, number int) generation {
 	t.Helper()
 	g, found, err := oneGeneration(t.Context(), r.pool, `name = $1 and generation = $2`, p.Name, number)

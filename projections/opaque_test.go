@@ -37,7 +37,7 @@ func (o opaque) Subscribe(ctx context.Context, after event.Position) iter.Seq2[e
 func (o opaque) ReadAll(ctx context.Context, from event.Position, direction eventstore.Direction) iter.Seq2[event.Stored, error] {
 	return func(yield func(event.Stored, error) bool) {
 		if direction == eventstore.Backwards && from < eventstore.End {
-			from += apart - 1 // an event before from may stand at a position that is not a multiple
+			from += apart - 1 // an event before from may be at a position that is not a multiple
 		}
 		for e, err := range o.Store.ReadAll(ctx, from/apart, direction) {
 			e.Position *= apart

@@ -38,7 +38,7 @@ func change(ctx context.Context, pool *pgxpool.Pool, p *Projection, otherwise er
 	return otherwise
 }
 
-// Pause lets the projection's build stand still, where none is under way the projection itself: its
+// Pause pauses the projection's build, where none is under way the projection itself: its
 // answers are stale from then on.
 func Pause(ctx context.Context, pool *pgxpool.Pool, p *Projection) error {
 	return change(ctx, pool, p, ErrNotBuilt, `paused = true`, isBuilt, isLive)
@@ -66,7 +66,7 @@ func Retry(ctx context.Context, pool *pgxpool.Pool, p *Projection) error {
 		`error is not null and name = $1 and version = $2`)
 }
 
-// ParkedAt answers the event at which the projection or its build stands still, or [ErrNotParked].
+// ParkedAt returns the event at which the projection or its build has stopped, or [ErrNotParked].
 func ParkedAt(ctx context.Context, pool *pgxpool.Pool, p *Projection, at event.Position) error {
 	var parked bool
 	err := pool.QueryRow(ctx, `select exists (select from projection.generation where name = $1 and version = $2 and error_position = $3)`,
@@ -77,7 +77,7 @@ func ParkedAt(ctx context.Context, pool *pgxpool.Pool, p *Projection, at event.P
 	return err
 }
 
-// Differences answers how the build differs from the live tables, as far as it has found out.
+// Differences returns how the build differs from the live tables, as far as it has found out.
 func (b Build) Differences(ctx context.Context) ([]Difference, error) {
 	conn, err := connect(ctx, b.Config, b.Projection)
 	if err != nil {
@@ -94,7 +94,7 @@ func (b Build) Differences(ctx context.Context) ([]Difference, error) {
 // ErrInUse refuses to drop tables that this program reads or may read again.
 var ErrInUse = errors.New("the generation is of this program's own version: cancel its build, or let its time end")
 
-// Drop drops the tables of another version, which a program of that version then has to build anew.
+// Drop drops the tables of another version, which a program of that version then has to build again.
 func (b Build) Drop(ctx context.Context, number int) error {
 	conn, err := connect(ctx, b.Config, b.Projection)
 	if err != nil {
@@ -154,7 +154,7 @@ const (
 	// process that serves takes it up by then.
 	takenUpWithin = 15 * time.Second
 
-	// currentWithin is how long it waits once more, while the live one stands still for it.
+	// currentWithin is how long it waits once more, while the live one has stopped for it.
 	currentWithin = 2 * time.Second
 )
 

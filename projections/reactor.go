@@ -100,7 +100,7 @@ type Checkpoint struct {
 	Waits    *string    // for what, where it goes on by itself
 }
 
-// Checkpoints answers those of all reactors that ever ran, by name.
+// Checkpoints returns those of all reactors that ever ran, by name.
 func Checkpoints(ctx context.Context, db querier) ([]Checkpoint, error) {
 	return checkpoints(ctx, db, `true`)
 }
@@ -116,7 +116,7 @@ func checkpoints(ctx context.Context, db querier, where string, args ...any) ([]
 	return found, nil
 }
 
-// ReactorParkedAt answers [ErrNotParked] when the reactor does not stand still at the event of a position.
+// ReactorParkedAt returns [ErrNotParked] when the reactor has not stopped at the event of a position.
 func ReactorParkedAt(ctx context.Context, db querier, name string, at event.Position) error {
 	rows, _ := db.Query(ctx, `select 1 from reactor.checkpoint where name = $1 and error_position = $2`, name, int64(at))
 	found, err := pgx.CollectRows(rows, pgx.RowTo[int])

@@ -69,7 +69,7 @@ func (k registry) look(ctx context.Context) (at place, found bool, err error) {
 	return at, true, nil
 }
 
-// note writes why the live generation stands still, if it is this process's: another one may be read by now.
+// note writes why the live generation has stopped, if it is this process's: another one may be read by now.
 func (k registry) note(ctx context.Context, why error) (bool, error) {
 	n, err := noteIn(ctx, k.r.pool, why, k.r.Program, isLive+` and owner = $3`, k.p.Name, k.p.Version, k.r.owner)
 	return n > 0, err

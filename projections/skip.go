@@ -39,8 +39,8 @@ func newDecoder(ctx context.Context, store eventstore.Store, p *Projection, reve
 	return d, nil
 }
 
-// decode answers a piece of the log as far as the projection wants it, its personal values opened. Of a
-// batch with a bad event it answers what stands before it, with the error.
+// decode returns a piece of the log as far as the projection wants it, its personal values opened. Of a
+// batch with a bad event it answers what is before it, with the error.
 func (d decoder) decode(ctx context.Context, batch eventstore.Batch) (decoded, error) {
 	piece, err := d.p.decode(batch, d.skipped)
 	return d.p.open(ctx, d.reveal, piece, err)

@@ -71,7 +71,7 @@ func TestAParkedProjectionGoesOnWithoutAnEventThatIsSkipped(t *testing.T) {
 	require.Equal(t, 3, names)
 }
 
-// program answers the version of the program that met the error of the live generation.
+// program returns the version of the program that met the error of the live generation.
 func (r *rig) program(t *testing.T) (version string) {
 	t.Helper()
 	require.NoError(t, r.pool.QueryRow(t.Context(), `select error_program from projection.generation where live and error_type = $1`, openedName).Scan(&version))

@@ -16,7 +16,7 @@ import (
 
 const (
 	// closeBy is how many events the new tables may lack when readers are about to find them: so many are
-	// folded while the live ones stand still, which readers who ask for what is newest wait for.
+	// folded while the live ones stop, which readers who ask for what is newest wait for.
 	closeBy = 256
 
 	// tries is after how many attempts closeBy is doubled: somebody writes faster than is folded.
@@ -151,7 +151,7 @@ func (b Build) follow(ctx context.Context, s *session, until func() bool) error 
 	return ctx.Err()
 }
 
-// reference answers the generation that the new one can be compared with: the live one, or for a new
+// reference returns the generation that the new one can be compared with: the live one, or for a new
 // version that declares what is comparable, that of the version before. False when there is none, or when
 // it is not of this log.
 func (b Build) reference(ctx context.Context, s *session) (generation, bool, error) {
@@ -176,7 +176,7 @@ func (b Build) reference(ctx context.Context, s *session) (generation, bool, err
 // errBehind tells that the new tables lack too much to be read at once.
 var errBehind = errors.New("the new generation lacks too much")
 
-// swap lets readers find the new generation. While it does so the live one stands still, for as long as it
+// swap lets readers find the new generation. While it does so the live one has stopped, for as long as it
 // takes to fold what the new one lacks, at most so many events. Readers find the one or the other, and
 // neither lacks what they have read before. Whoever worked on the old one learns of it with its next batch.
 func (b Build) swap(ctx context.Context, s *session, within event.Position) error {
@@ -212,7 +212,7 @@ func (b Build) swap(ctx context.Context, s *session, within event.Position) erro
 
 // move lets a generation be read in the place of the live one of its version, which it answers, nil when
 // there was none. That one follows on for a while; with none, it is to be dropped. Reach is called while
-// the live one stands still at a position, and returns when the other one has come to it.
+// the live one has stopped at a position, and returns when the other one has come to it.
 func move(ctx context.Context, conn *pgx.Conn, to generation, owner *uuid.UUID, keep time.Duration, reach func(event.Position) error) (old *generation, err error) {
 	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `set local lock_timeout = '`+answersWithin+`'`); err != nil {

@@ -69,7 +69,7 @@ func (r *Runner) Ask() {
 	}
 }
 
-// look answers the generations of a projection that want something, and tells its follower when it works
+// look returns the generations of a projection that want something, and tells its follower when it works
 // on one that is not read any more. Those of other versions want no more than to be dropped when their time
 // is over: it may be that no process of their version comes back.
 func (r *Runner) look(ctx context.Context, p *Projection) ([]generation, error) {

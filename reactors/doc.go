@@ -7,7 +7,7 @@
 // a worker does MUST bear being done twice.
 //
 // A reactor follows the log by the runner of package projections, and differs from a projection where
-// its effects cannot be taken back: it is never built anew, it starts at the log's head, and going over
+// its effects cannot be taken back: it is never built again, it starts at the log's head, and going over
 // old events is an operator's explicit command ([Replay]). What must happen even if no event brings it
 // is swept from state as well ([Every]).
 //

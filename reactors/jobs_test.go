@@ -59,7 +59,7 @@ func TestAFailingJobIsTriedAgainLaterAndLaterUntilItsAttemptsAreUsedUp(t *testin
 	require.Contains(t, said, "the provider is not there")
 }
 
-// metric answers the value of a metric with these label values, -1 when there is none.
+// metric returns the value of a metric with these label values, -1 when there is none.
 func metric(t *testing.T, from *prometheus.Registry, name string, labels ...string) float64 {
 	t.Helper()
 	families, err := from.Gather()

@@ -20,10 +20,10 @@ type Freshness struct {
 	stale    bool
 }
 
-// ErrNotYet answers a read whose least position was not reached in time.
+// ErrNotYet is the error of a read whose least position was not reached in time.
 var ErrNotYet = fault.New(fault.Unavailable, "The answer is not that fresh yet, try again")
 
-// ErrAhead answers a read that asks for what the log does not have.
+// ErrAhead is the error of a read that asks for what the log does not have.
 var ErrAhead = fault.New(fault.Invalid, "The log does not reach that position yet")
 
 // Position is up to where every answer of the request is complete; false when nothing was read.
@@ -60,18 +60,18 @@ func (f *Freshness) ReadLog(upTo event.Position) error {
 
 type freshnessKey struct{}
 
-// WithFreshness answers a context whose reads obey f and report to it.
+// WithFreshness returns a context whose reads obey f and report to it.
 func WithFreshness(ctx context.Context, f *Freshness) context.Context {
 	return context.WithValue(ctx, freshnessKey{}, f)
 }
 
-// AtLeast answers a context whose reads have seen the position, beside what the request asks for, or
+// AtLeast returns a context whose reads have seen the position, beside what the request asks for, or
 // fail. It is for reading back what was just written.
 func AtLeast(ctx context.Context, position event.Position) context.Context {
 	return context.WithValue(ctx, leastKey{}, position)
 }
 
-// Past answers a context whose reads are of a past state, as known at the position. They wait for that
+// Past returns a context whose reads are of a past state, as known at the position. They wait for that
 // and, unless the request asks for more, for nothing later.
 func Past(ctx context.Context, position event.Position) context.Context {
 	return context.WithValue(ctx, pastKey{}, position)
@@ -104,7 +104,7 @@ func CompleteAsOf[T any](ctx context.Context, read func(context.Context) (T, err
 // completeWait is how long a command waits for the projections that it is decided on.
 const completeWait = 5 * time.Second
 
-// FreshnessOf answers what the context asks of reads, and where they report to.
+// FreshnessOf returns what the context asks of reads, and where they report to.
 func FreshnessOf(ctx context.Context) *Freshness {
 	if f, ok := ctx.Value(freshnessKey{}).(*Freshness); ok {
 		return f

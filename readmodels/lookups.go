@@ -154,7 +154,7 @@ type sharedRows struct {
 	pgx.Rows
 
 	single bool
-	at     int // whose row it stands at; 0 behind the last
+	at     int // whose row it is at; 0 behind the last
 }
 
 func (s *sharedRows) advance() {
@@ -168,7 +168,7 @@ func (s *sharedRows) advance() {
 	}
 }
 
-// of answers the rows of one caller, which have to be read before those of the next.
+// of returns the rows of one caller, which have to be read before those of the next.
 func (s *sharedRows) of(caller int) pgx.Rows {
 	for s.at != 0 && s.at < caller {
 		s.advance()
@@ -197,7 +197,7 @@ func (r *callersRows) Close() {
 	}
 }
 
-// arrayType answers the type of the array that carries an argument of many callers, empty when there is
+// arrayType returns the type of the array that carries an argument of many callers, empty when there is
 // none.
 func arrayType(arg any) string {
 	switch arg.(type) {

@@ -5,7 +5,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// stateColumns stand before a view's own in each row of its statement. One of them says whose of many
+// stateColumns are before a view's own in each row of its statement. One of them says whose of many
 // callers the row is.
 const (
 	stateColumns = 7
@@ -74,7 +74,7 @@ func (r *toldRows) FieldDescriptions() []pgconn.FieldDescription {
 	return r.Rows.FieldDescriptions()[stateColumns:]
 }
 
-// Values answers the view's values.
+// Values returns the view's values.
 func (r *toldRows) Values() ([]any, error) {
 	values, err := r.Rows.Values()
 	if err != nil {
@@ -83,5 +83,5 @@ func (r *toldRows) Values() ([]any, error) {
 	return values[stateColumns:], nil
 }
 
-// RawValues answers the view's values as they came.
+// RawValues returns the view's values as they came.
 func (r *toldRows) RawValues() [][]byte { return r.Rows.RawValues()[stateColumns:] }

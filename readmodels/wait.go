@@ -88,7 +88,7 @@ func (r *Reader) behind(s *statement, w *wait) bool {
 	return false
 }
 
-// await waits until the view's projections have what the read asks for, or stand still, or the time is up.
+// await waits until the view's projections have what the read asks for, or stop, or the time is up.
 func (r *Reader) await(ctx context.Context, s *statement, w *wait) error {
 	if !w.arrived {
 		l, err := r.look(ctx)

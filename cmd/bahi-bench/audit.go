@@ -246,7 +246,7 @@ func (b *benchmark) growing(ctx context.Context, s *server, accounts []int64) er
 	return nil
 }
 
-// follow lets a projection follow the log, or stand still, and waits until all that follow have the whole log.
+// follow lets a projection follow the log, or stop, and waits until all that follow have the whole log.
 func (s *server) follow(ctx context.Context, projection string, follows bool) error {
 	conn, err := pgx.Connect(ctx, s.url)
 	if err != nil {

@@ -152,7 +152,7 @@ func (b *benchmark) makeBooks(ctx context.Context, url string) (l ledgers, err e
 	return l, err
 }
 
-// fold builds the books anew.
+// fold builds the books again.
 func (b *benchmark) fold(ctx context.Context, sys *app.System) (bench.Sample, error) {
 	head, err := sys.Store.Head(ctx)
 	if err != nil {
@@ -370,7 +370,7 @@ func (b *benchmark) balances(ctx context.Context, s *server) error {
 		l := bench.Load{Address: s.address, Clients: readClients, For: b.Round, Requests: requests(query)}
 		return func() (bench.Sample, error) { return l.Run(ctx) }
 	}
-	// The accounts stand in the log's first part, so its middle is theirs.
+	// The accounts are in the log's first part, so its middle is theirs.
 	then := fmt.Sprintf("?known_at=%d", b.Rows/2)
 	selects := func() (bench.Sample, error) { return b.limits.Selects(ctx, readClients) }
 	limit, found, err := b.interleave(ctx, "balances", selects, load(""), load(then))

@@ -50,7 +50,7 @@ func (b *benchmark) gateways(ctx context.Context) error {
 	if err := b.fillForGateway(ctx, url); err != nil {
 		return err
 	}
-	sys, err := b.system(ctx, url) // anew, so that nothing of the log is in its memory
+	sys, err := b.system(ctx, url) // again, so that nothing of the log is in its memory
 	if err != nil {
 		return err
 	}

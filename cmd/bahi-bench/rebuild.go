@@ -147,7 +147,7 @@ func (s *server) operate(ctx context.Context, verb, body string) error {
 	return err
 }
 
-// building answers how the books are.
+// building returns how the books are.
 func (s *server) building(ctx context.Context) (p struct {
 	Build *struct{ Phase string }
 }, err error,

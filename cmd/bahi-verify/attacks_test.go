@@ -24,7 +24,7 @@ import (
 )
 
 // asDocumented holds what the verifier says of an attack against docs/audit-format.md: against a column of the attack's
-// row, or the one before where it says the same. What stands there between dots is said in this order.
+// row, or the one before where it says the same. What is there between dots is said in this order.
 func asDocumented(t *testing.T, attack string, column int, said string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "audit-format.md"))
@@ -43,7 +43,7 @@ func asDocumented(t *testing.T, attack string, column int, said string) {
 	}
 }
 
-// Whoever has the log's key writes an archive anew with everything that belongs to it. Checkpoints that were kept find it, and an
+// Whoever has the log's key writes an archive again with everything that belongs to it. Checkpoints that were kept find it, and an
 // older archive names the event.
 func TestAnArchiveThatWasWrittenAnewIsFoundAndNamed(t *testing.T) {
 	t.Parallel()

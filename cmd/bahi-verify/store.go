@@ -42,7 +42,7 @@ func (c storeCommand) Run(ctx context.Context, status *int) error {
 	return c.verify(ctx, log.source(), total, c.given, status)
 }
 
-// storedLog is the log in a database, which is read by plain SQL: nothing of Bahi's stands between the auditor and the rows.
+// storedLog is the log in a database, which is read by plain SQL: nothing of Bahi's is between the auditor and the rows.
 type storedLog struct {
 	conn   *pgx.Conn // for the events
 	tiles  *pgx.Conn // beside them

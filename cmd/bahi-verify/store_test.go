@@ -85,7 +85,7 @@ func (d *database) sign(t *testing.T) *audit.Signed {
 	return signed
 }
 
-// forge makes tree and checkpoints anew.
+// forge makes tree and checkpoints again.
 func (d *database) forge(t *testing.T) {
 	t.Helper()
 	d.exec(t, `drop schema audit_g1 cascade; delete from projection.generation; delete from audit.checkpoint`)
@@ -162,7 +162,7 @@ func TestWhatSQLChangesIsFoundAndNamed(t *testing.T) {
 			require.Contains(t, out, "TAMPERED. The first bad event is event 150")
 			asDocumented(t, name, 1, out)
 
-			// A thorough forger makes the tree anew as well, and signs it: the key is in the vault beside it.
+			// A thorough forger makes the tree again as well, and signs it: the key is in the vault beside it.
 			d.forge(t)
 			out, problems, status = verifyBy(t, "store", "--url", d.url, "--key", d.key, "--checkpoint", d.early, "--checkpoint", d.kept)
 			require.Equal(t, 1, status, out+problems)

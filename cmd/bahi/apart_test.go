@@ -99,7 +99,7 @@ func (a apart) PositionAt(ctx context.Context, at time.Time) (event.Position, er
 	return out(found), err
 }
 
-// served answers the connection string of a gateway in front of a log.
+// served returns the connection string of a gateway in front of a log.
 func served(t testing.TB, log eventstore.Store) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -156,7 +156,7 @@ func TestWhatIsDoneToTheLogIsFoundAndTheFirstBadEventIsNamed(t *testing.T) {
 	}
 }
 
-// Whoever has the database and the master key can write the log, its tree and its checkpoints anew. What somebody kept
+// Whoever has the database and the master key can write the log, its tree and its checkpoints again. What somebody kept
 // elsewhere still tells.
 func TestALogThatIsRewrittenWithItsTreeAndCheckpointsIsFoundByACheckpointFromElsewhere(t *testing.T) {
 	t.Parallel()

@@ -71,7 +71,7 @@ func TestARebuildIsWatchedPausedCancelledAndRolledBack(t *testing.T) {
 	p.Submit(`a[href$="/projections/books"]`)
 	was := p.Text("#generation")
 
-	// One that takes its time is paused, bounded anew and cancelled, without another page being loaded.
+	// One that takes its time is paused, bounded again and cancelled, without another page being loaded.
 	p.Submit("#rebuild")
 	require.Contains(t, p.Text(".facts"), "Events to fold")
 	p.Type("#throttle", "40")

@@ -55,7 +55,7 @@ func TestErasuresStallNoSignInAndAreForgottenTogether(t *testing.T) {
 	o.person("usha@example.com")
 	leaving := []person{o.person("asha@example.com"), o.person("ravi@example.com"), o.person("mira@example.com")}
 
-	// Somebody who reads a table keeps it from being written anew.
+	// Somebody who reads a table keeps it from being written again.
 	reader, err := pgx.Connect(t.Context(), database)
 	require.NoError(t, err)
 	defer reader.Close(context.WithoutCancel(t.Context()))

@@ -92,7 +92,7 @@ func (r *recovering) has(account int64, want string) {
 	require.Equal(r.t, want, balance)
 }
 
-// goesOn waits until no projection stands still.
+// goesOn waits until no projection has stopped.
 func (r *recovering) goesOn() {
 	r.t.Helper()
 	require.Eventually(r.t, func() bool {

@@ -42,7 +42,7 @@ func TestAReadWaitsForThePositionThatItNames(t *testing.T) {
 	clerk.With("Bahi-Min-Position", "0").GET("/banks").Status(200)
 }
 
-// park makes the projection of the books stand still at its next row.
+// park makes the projection of the books stop at its next row.
 func (o *office) park() {
 	o.t.Helper()
 	o.sql(`alter table books_g1.row_version add constraint parked_for_a_test check (false) not valid`)

@@ -38,7 +38,7 @@ func (n *nodes) start(nth int) {
 
 func (n *nodes) url(nth int) string { return n.serving[nth].url }
 
-// worker answers which node works on the books.
+// worker returns which node works on the books.
 func (n *nodes) worker() (nth int) {
 	n.t.Helper()
 	require.Eventually(n.t, func() bool {

@@ -31,7 +31,7 @@ type busy struct {
 	head     int64 // at least
 }
 
-// longLog is how many events a log has before it is built anew.
+// longLog is how many events a log has before it is built again.
 const longLog = 3000
 
 func newBusy(t *testing.T, database, url string, seed uint64) *busy {
@@ -102,7 +102,7 @@ func (l *busy) generations(version int) []generation {
 	return all
 }
 
-// live answers the generation that is read.
+// live returns the generation that is read.
 func (l *busy) live(version int) generation {
 	l.t.Helper()
 	for _, g := range l.generations(version) {

@@ -18,7 +18,7 @@ import (
 	"bahi/projections"
 )
 
-// files answers which file each table of these schemas is in: another one once it was written anew.
+// files returns which file each table of these schemas is in: another one once it was written again.
 func files(t *testing.T, database, schemas string) map[string]int64 {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), database)

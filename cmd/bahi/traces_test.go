@@ -57,7 +57,7 @@ func (x *traces) know(texts ...string) {
 			x.add(text+" in UTF-16", inUTF16(endian.BigEndian, cased))
 			x.add(text+" in hex", hex.EncodeToString([]byte(cased)))
 			x.add(text+" escaped", url.QueryEscape(cased))
-			for shift := range 3 { // which a text has in the base64 of what it stands in
+			for shift := range 3 { // which a text has in the base64 of what it is in
 				inside := base64.RawStdEncoding.EncodeToString([]byte("\x00\x00\x00"[:shift] + cased))
 				x.add(text+" in base64", inside[(shift*8+5)/6:len(inside)-1])
 			}
@@ -81,7 +81,7 @@ func inUTF16(order endian.AppendByteOrder, text string) string {
 	return string(b)
 }
 
-// in answers what of it is somewhere: each once.
+// in returns what of it is somewhere: each once.
 func (x *traces) in(where string, data []byte) (found []string) {
 	for i := range max(0, len(data)-prefixSize+1) {
 		if !x.begin[endian.LittleEndian.Uint16(data[i:])] {

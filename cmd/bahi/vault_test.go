@@ -20,7 +20,7 @@ import (
 	"bahi/internal/pgtest"
 )
 
-// dump answers a database as text, and restore fills an empty one with it.
+// dump returns a database as text, and restore fills an empty one with it.
 func dump(t *testing.T, url string) []byte {
 	t.Helper()
 	return program(t, nil, "pg_dump", "--no-owner", "--dbname", url)

@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// witnesses write, and look at once whether what they wrote is there: on the page where it stands and in the
+// witnesses write, and look at once whether what they wrote is there: on the page where it is and in the
 // balance. Whatever happens to tables behind them, they find no error, nothing missing that is not marked as
 // stale, and no answer that is of an earlier position than the one before.
 type witnesses struct {

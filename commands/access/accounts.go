@@ -73,7 +73,7 @@ func (a *Accounts) EmailKey(ctx context.Context, email string) (string, error) {
 	return hex.EncodeToString(sum), err
 }
 
-// as answers a context in which commands act for the user, in their own workspace. Sign-in and what
+// as returns a context in which commands act for the user, in their own workspace. Sign-in and what
 // belongs to it takes no Idempotency-Key (DESIGN.md, hard case 2).
 func as(req commands.Request, id, workspace uuid.UUID) commands.Request {
 	req = req.FollowUp().In(workspace)
@@ -253,7 +253,7 @@ func isNotFound(err error) bool {
 	return ok && refused.Kind == fault.NotFound
 }
 
-// HolderOf answers who has the address, [uuid.Nil] when nobody does.
+// HolderOf returns who has the address, [uuid.Nil] when nobody does.
 func (a *Accounts) HolderOf(ctx context.Context, key string) (id uuid.UUID, s user.State, err error) {
 	held, err := commands.Load(ctx, a.Commands.Fresh(), claim.Email.Kind, key)
 	if err != nil || held.State.Holder == "" {
@@ -266,7 +266,7 @@ func (a *Accounts) HolderOf(ctx context.Context, key string) (id uuid.UUID, s us
 	return claim.Holder(held.State), l.State, nil
 }
 
-// Load answers a user's state as of now, or [user.ErrNotFound].
+// Load returns a user's state as of now, or [user.ErrNotFound].
 func (a *Accounts) Load(ctx context.Context, id uuid.UUID) (user.State, error) {
 	l, err := a.active(ctx, id)
 	return l.State, err
@@ -286,7 +286,7 @@ func (a *Accounts) handle(ctx context.Context, req commands.Request, id uuid.UUI
 	return commands.Handle(ctx, a.Commands, as(req, id, s.Workspace), user.Kind, id.String(), cmd)
 }
 
-// keyed answers a context for the command that decides a user's own request, in a workspace: the one that
+// keyed returns a context for the command that decides a user's own request, in a workspace: the one that
 // takes its key.
 func keyed(req commands.Request, id, workspace uuid.UUID) commands.Request {
 	key := req.Key
@@ -309,7 +309,7 @@ func (a *Accounts) edit(ctx context.Context, req commands.Request, id uuid.UUID,
 	return commands.Handle(ctx, a.Commands, req, user.Kind, id.String(), cmd)
 }
 
-// Earlier answers what the user's own request did when it came before with the same key.
+// Earlier returns what the user's own request did when it came before with the same key.
 func (a *Accounts) Earlier(ctx context.Context, req commands.Request, id uuid.UUID) (out commands.Outcome[user.State], done bool, err error) {
 	s, err := a.Load(ctx, id)
 	if err != nil {
@@ -318,7 +318,7 @@ func (a *Accounts) Earlier(ctx context.Context, req commands.Request, id uuid.UU
 	return commands.Earlier(ctx, a.Commands, keyed(req, id, s.Workspace), user.Kind)
 }
 
-// Text answers a personal value in clear, empty where there is none.
+// Text returns a personal value in clear, empty where there is none.
 func (a *Accounts) Text(ctx context.Context, p event.Personal) (string, error) {
 	if p.IsZero() {
 		return "", nil
@@ -330,7 +330,7 @@ func (a *Accounts) Text(ctx context.Context, p event.Personal) (string, error) {
 	return text, nil
 }
 
-// personOf answers what a user's password must not be made of.
+// personOf returns what a user's password must not be made of.
 func (a *Accounts) personOf(ctx context.Context, s user.State) (p credentials.Person, err error) {
 	if p.Email, err = a.Text(ctx, s.Email); err != nil {
 		return p, err

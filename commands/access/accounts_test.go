@@ -78,7 +78,7 @@ func TestWhatIsNotInOrderIsToldAllAtOnceAndClaimsNothing(t *testing.T) {
 	require.Zero(t, head)
 }
 
-// Nothing that says who somebody is stands in the log in clear. Names are so long that no sealed value has one by chance: in some
+// Nothing that says who somebody is is in the log in clear. Names are so long that no sealed value has one by chance: in some
 // hundreds of letters of base64 one of three letters, in any case, stands once in thirty times.
 func TestTheLogNamesNobody(t *testing.T) {
 	t.Parallel()

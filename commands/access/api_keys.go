@@ -26,7 +26,7 @@ import (
 // KeyPrefix begins every API key, so that people and secret scanners recognise one.
 const KeyPrefix = "bahi_"
 
-// ErrUnknownKey answers a key that opens nothing, whatever the reason.
+// ErrUnknownKey is the error of a key that opens nothing, whatever the reason.
 var ErrUnknownKey = fault.New(fault.Unauthorized, "Not authenticated")
 
 const secretBytes = 32
@@ -74,7 +74,7 @@ func origin(ctx context.Context, h *commands.Handler, c *apikey.Create) (err err
 	return err
 }
 
-// makers answers the keys above a key, each of which made the one before; of too many, one too many.
+// makers returns the keys above a key, each of which made the one before; of too many, one too many.
 func makers(ctx context.Context, from commands.Source, s apikey.State) (above []apikey.State, err error) {
 	for id := s.Maker; id != uuid.Nil && len(above) <= apikey.MaxMakers; id = s.Maker {
 		l, err := commands.Load(ctx, from, apikey.Kind, id.String())
@@ -101,7 +101,7 @@ type KeyRing struct {
 	Now      func() time.Time
 }
 
-// Authenticate answers who bears the key, or [ErrUnknownKey].
+// Authenticate returns who bears the key, or [ErrUnknownKey].
 func (r *KeyRing) Authenticate(ctx context.Context, key string) (actor.Actor, error) {
 	if r.Admin != "" && subtle.ConstantTimeCompare([]byte(key), []byte(r.Admin)) == 1 {
 		return actor.Actor{Type: "api_key", ID: "admin", Workspace: r.Home, Permissions: actor.Permissions{Operator: true}}, nil
@@ -145,7 +145,7 @@ func (r *KeyRing) Authenticate(ctx context.Context, key string) (actor.Actor, er
 	return actor.Actor{Type: "api_key", ID: id.String(), Workspace: s.Workspace, Permissions: p}, nil
 }
 
-// keyRights answers what a key allows now, nothing when there is no such key.
+// keyRights returns what a key allows now, nothing when there is no such key.
 func keyRights(ctx context.Context, from commands.Source, id uuid.UUID, now time.Time) (actor.Permissions, error) {
 	l, err := commands.Load(ctx, from, apikey.Kind, id.String())
 	if err != nil {
@@ -154,7 +154,7 @@ func keyRights(ctx context.Context, from commands.Source, id uuid.UUID, now time
 	return rightsNow(ctx, from, l.State, now)
 }
 
-// rightsNow answers what a key allows now. One by a user's rights allows what they may do in its workspace, as an
+// rightsNow returns what a key allows now. One by a user's rights allows what they may do in its workspace, as an
 // operator of the deployment or as a member. One that the deployment gave keeps its own, until the last member
 // of its workspace is gone: from then on only an operator reaches it (CONTRACT.md 0.2). None allows anything once a key
 // above it is revoked or has expired. That is looked up, and not written to the keys below when one is revoked: a

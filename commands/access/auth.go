@@ -192,7 +192,7 @@ func (a *Accounts) SignInByProvider(ctx context.Context, req commands.Request, w
 	return a.begin(ctx, req, id, s, credentials.Vouched(id), session.ByProvider)
 }
 
-// vouchedFor answers the account of the address that a provider has verified.
+// vouchedFor returns the account of the address that a provider has verified.
 func (a *Accounts) vouchedFor(ctx context.Context, req commands.Request, who Identity) (id uuid.UUID, s user.State, err error) {
 	email, err := person.Email("email", who.Email)
 	if err != nil || !who.EmailVerified {

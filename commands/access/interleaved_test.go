@@ -20,7 +20,7 @@ import (
 	"bahi/commands/access"
 )
 
-// act is something that somebody does, which stands still at every look at the log and every append, until it
+// act is something that somebody does, which has stopped at every look at the log and every append, until it
 // is told to go on.
 type act struct {
 	what    string
@@ -39,7 +39,7 @@ const (
 
 type actKey struct{}
 
-// stand is the hook of a log that acts stand still at.
+// stand is the hook of a log that acts stop at.
 func stand(ctx context.Context) error {
 	a, _ := ctx.Value(actKey{}).(*act)
 	if a == nil {
@@ -55,14 +55,14 @@ func stand(ctx context.Context) error {
 	return nil
 }
 
-// begin starts an act. It answers once that stands still.
+// begin starts an act. It answers once that has stopped.
 func begin(ctx context.Context, what string, do func(ctx context.Context) error) *act {
 	a := &act{what: what, stands: make(chan struct{}), verdict: make(chan verdict), done: make(chan error, 1)}
 	go func() { a.done <- do(context.WithValue(ctx, actKey{}, a)) }()
 	return a
 }
 
-// waits waits until the act stands still, and answers false when it is done.
+// waits waits until the act has stopped, and answers false when it is done.
 func (a *act) waits(t *rapid.T) bool {
 	select {
 	case <-a.stands:

@@ -28,7 +28,7 @@ func (a *Accounts) IssueToken(ctx context.Context, kind credentials.Kind, id uui
 }
 
 // useToken does what a token from [Accounts.IssueToken] opens, for its user. The mailed token has to be of that
-// user's address, so what stands before it need not be believed.
+// user's address, so what is before it need not be believed.
 func (a *Accounts) useToken(ctx context.Context, kind credentials.Kind, token string, do func(context.Context, uuid.UUID, user.State) error) error {
 	name, mailed, _ := strings.Cut(token, ".")
 	id, err := uuid.Parse(name)

@@ -15,7 +15,7 @@ import (
 	"bahi/domain/fault"
 )
 
-// ErrAnothers answers who wants an address back that somebody else has verified since.
+// ErrAnothers is the error of an address that somebody else has verified since.
 var ErrAnothers = &fault.Error{Kind: fault.Conflict, Detail: "This email address belongs to another account now", Code: "email_taken"}
 
 // ChangeOf is the subject of the token that undoes a change of a user's address, by the number of the change.

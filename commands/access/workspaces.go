@@ -87,7 +87,7 @@ func (a *Accounts) Withdraw(ctx context.Context, req commands.Request, in, invit
 	return commands.Handle(ctx, a.Commands, req, workspace.Kind, in.String(), workspace.Withdraw{By: req.Actor, Invitation: invitation})
 }
 
-// newInvitation answers the id of an invitation that is to be, which a repetition of the request finds.
+// newInvitation returns the id of an invitation that is to be, which a repetition of the request finds.
 func (a *Accounts) newInvitation(ctx context.Context, req commands.Request) (uuid.UUID, error) {
 	if req.Key == "" {
 		return uuid.New(), nil
@@ -102,7 +102,7 @@ func InvitationToken(workspace uuid.UUID, mailed string) string {
 }
 
 // Accept lets the user into the workspace that an invitation's token is for. The workspace has to know the
-// invitation, so what stands before the mailed token need not be believed. The token is spent by its use, so a
+// invitation, so what is before the mailed token need not be believed. The token is spent by its use, so a
 // repeated request is known by its key.
 func (a *Accounts) Accept(ctx context.Context, req commands.Request, token string, id uuid.UUID) (in uuid.UUID, out commands.Outcome[workspace.State], err error) {
 	if _, _, err = a.Earlier(ctx, req, id); err != nil { // the key was used with a token for another workspace, or for none
@@ -145,7 +145,7 @@ func (a *Accounts) keepKey(ctx context.Context, req commands.Request, id uuid.UU
 	return err
 }
 
-// inviter answers who sent an invitation, with what they may do now beyond what the workspace's own stream says, the
+// inviter returns who sent an invitation, with what they may do now beyond what the workspace's own stream says, the
 // zero Actor when there is no such invitation.
 func (a *Accounts) inviter(ctx context.Context, in, invitation uuid.UUID) (actor.Actor, error) {
 	l, err := commands.Load(ctx, a.Commands.Fresh(), workspace.Kind, in.String())
@@ -179,7 +179,7 @@ func (a *Accounts) RemoveMember(ctx context.Context, req commands.Request, in, m
 }
 
 // onMember handles a command on a member. All members are in one stream, and each has the revision of the newest
-// event about them: else who changes two members as they stand in one list would be refused the second.
+// event about them: else who changes two members as they are in one list would be refused the second.
 func (a *Accounts) onMember(ctx context.Context, req commands.Request, in, member uuid.UUID, cmd event.Command[workspace.State]) (commands.Outcome[workspace.State], error) {
 	cmd = memberAsSeen{cmd, member, req.IfMatch}
 	req.IfMatch = nil
@@ -194,7 +194,7 @@ type memberAsSeen struct {
 	seen   *int64
 }
 
-// Decide answers [commands.ErrStale] when the member was changed since.
+// Decide returns [commands.ErrStale] when the member was changed since.
 func (c memberAsSeen) Decide(s workspace.State) ([]event.Event[workspace.State], error) {
 	events, err := c.Command.Decide(s)
 	if err == nil && c.seen != nil && *c.seen != s.Revisions[c.member] {
@@ -209,7 +209,7 @@ type TokenRing struct {
 	Sessions *credentials.Sessions
 }
 
-// Authenticate answers whose token it is, in their own workspace, or [ErrUnknownKey].
+// Authenticate returns whose token it is, in their own workspace, or [ErrUnknownKey].
 func (r *TokenRing) Authenticate(ctx context.Context, token string) (actor.Actor, error) {
 	b, err := r.Sessions.Authenticate(ctx, token)
 	if err != nil {
@@ -229,7 +229,7 @@ func (r *TokenRing) Authenticate(ctx context.Context, token string) (actor.Actor
 	return who, err
 }
 
-// Enter answers the user with what they may do in another workspace, or [workspace.ErrNotFound].
+// Enter returns the user with what they may do in another workspace, or [workspace.ErrNotFound].
 func (r *TokenRing) Enter(ctx context.Context, who actor.Actor, other uuid.UUID) (actor.Actor, error) {
 	id, err := uuid.Parse(who.ID)
 	if err != nil || who.Type != "user" {
@@ -247,7 +247,7 @@ func (r *TokenRing) Enter(ctx context.Context, who actor.Actor, other uuid.UUID)
 	return who, nil
 }
 
-// load answers a state that may be late by a moment, but for what began in that moment.
+// load returns a state that may be late by a moment, but for what began in that moment.
 func load[S any](ctx context.Context, h *commands.Handler, kind *event.Kind[S], id string) (commands.Loaded[S], error) {
 	l, err := commands.Load(ctx, h.Cached(), kind, id)
 	if err == nil && l.Revision < 0 {

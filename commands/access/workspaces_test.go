@@ -59,7 +59,7 @@ func (o *office) token(t *testing.T, invitation uuid.UUID) string {
 	return access.InvitationToken(o.id, mailed)
 }
 
-// invite answers the token that the invitation's mail holds.
+// invite returns the token that the invitation's mail holds.
 func (o *office) invite(t *testing.T, email string, p actor.Permissions) string {
 	t.Helper()
 	id, _, err := o.n.Invite(t.Context(), o.by(t, o.owner, workspace.Owner), o.id, email, p)

@@ -51,7 +51,7 @@ type Permissions struct {
 	Operator    bool  `json:"operator,omitempty"`
 }
 
-// Level answers what may be done in the area.
+// Level returns what may be done in the area.
 func (p Permissions) Level(a Area) Level {
 	switch {
 	case p.Operator:

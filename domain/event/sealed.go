@@ -30,7 +30,7 @@ type Class string
 
 // The classes. Both end with the key of their subject.
 const (
-	ClassPersonal Class = "personal" // opened for whoever may read the record
+	ClassPersonal Class = "personal" // opened for those who may read the record
 	ClassSecret   Class = "secret"   // opened for nothing but its use
 )
 

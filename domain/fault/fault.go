@@ -31,7 +31,7 @@ type Field struct {
 	ID      any    `json:"id,omitempty" doc:"Of the other record that a conflict is about"`
 }
 
-// Error is a refusal, in words that the caller reads as they stand.
+// Error is a refusal, in words that the caller reads as they are.
 type Error struct {
 	Kind   Kind
 	Detail string

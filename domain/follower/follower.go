@@ -21,7 +21,7 @@ type State struct {
 }
 
 // Skipped tells that an event has no effect on a follower of this version. A new version, which may know
-// what to do with it, tries it again. The error that stood in the way is not repeated here: it may quote
+// what to do with it, tries it again. The error that was in the way is not repeated here: it may quote
 // what somebody has written.
 type Skipped struct {
 	Version  int            `json:"version"`

@@ -28,7 +28,7 @@ const home = "IN"
 var mailbox = regexp.MustCompile("^[a-z0-9!#$%&'*+/=?^_`{|}~-]+(\\.[a-z0-9!#$%&'*+/=?^_`{|}~-]+)*" +
 	`@([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]([a-z0-9-]{0,61}[a-z0-9])$`)
 
-// Email answers an address in the form in which it is kept and compared: lower case, without the space
+// Email returns an address in the form in which it is kept and compared: lower case, without the space
 // around it.
 func Email(field, text string) (string, error) {
 	text = strings.TrimSpace(text)
@@ -43,7 +43,7 @@ func Email(field, text string) (string, error) {
 	return text, nil
 }
 
-// Name answers a first or last name without the space around it.
+// Name returns a first or last name without the space around it.
 func Name(field, text string) (string, error) {
 	text = norm.NFC.String(strings.TrimSpace(text))
 	switch {
@@ -76,7 +76,7 @@ func visible(c rune) bool {
 	return unicode.In(c, unicode.L, unicode.N, unicode.P, unicode.S)
 }
 
-// Phone answers a telephone number in the form of E.164. One without a country's code is from India, if there
+// Phone returns a telephone number in the form of E.164. One without a country's code is from India, if there
 // is such a number there (CONTRACT.md 8.3). An empty text is no number.
 func Phone(field, text string) (string, error) {
 	if text = strings.TrimSpace(text); text == "" {

@@ -99,7 +99,7 @@ func create(t testing.TB, l *text) string {
 	return dir
 }
 
-// read answers what an archive holds, as far as it is whole.
+// read returns what an archive holds, as far as it is whole.
 func read(ctx context.Context, dir string) (events []event.Stored, err error) {
 	a, err := Open(dir)
 	if err != nil {
@@ -129,7 +129,7 @@ func files(t testing.TB, dir string) map[string]string {
 	return all
 }
 
-// unpack answers the text of a segment, as zstdcat does.
+// unpack returns the text of a segment, as zstdcat does.
 func unpack(t testing.TB, dir string, n int) string {
 	t.Helper()
 	packed, err := os.ReadFile(filepath.Join(dir, segmentName(n, false)))

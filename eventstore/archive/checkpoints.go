@@ -58,7 +58,7 @@ const (
 	mostCheckpoints = 200_000
 )
 
-// Checkpoints answers the checkpoints that the archive carries. They are doubtful, since the archive's keeper could have written
+// Checkpoints returns the checkpoints that the archive carries. They are doubtful, since the archive's keeper could have written
 // other ones, but for those that one of the given keys signed. Beside those that are right it answers a [Broken] for one that is not.
 func (a *Archive) Checkpoints(trusted audit.Keys) ([]audit.Kept, error) {
 	for _, f := range a.Files {
@@ -113,7 +113,7 @@ func (a *Archive) asFinding(b *Broken, proven uint64) audit.Finding {
 
 func firstUpper(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
-// asBroken answers the error as a [Broken], nil if it is none.
+// asBroken returns the error as a [Broken], nil if it is none.
 func asBroken(err error) *Broken {
 	broken, _ := errors.AsType[*Broken](err)
 	return broken

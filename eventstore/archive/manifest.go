@@ -19,7 +19,7 @@ import (
 	"bahi/domain/event"
 )
 
-// Format and Version are what a manifest says of itself. The version rises with a change that an older
+// Format and Version are what a manifest says by itself. The version rises with a change that an older
 // reader would misread; a new field or file that it may pass over is none.
 const (
 	Format  = "bahi-archive"
@@ -233,12 +233,12 @@ func (m Manifest) complaint() string {
 	return ""
 }
 
-// follow says whether a position may stand behind another one; behind 0, as the first.
+// follow says whether a position may be behind another one; behind 0, as the first.
 func (p Positions) follow(last, next event.Position) bool {
 	return next > last && (p == Sparse || next == last+1)
 }
 
-// fits says whether as many events as the segment has can stand between its positions.
+// fits says whether as many events as the segment has can be between its positions.
 func (s Segment) fits(p Positions) bool {
 	steps := uint64(s.LastPosition - s.FirstPosition)
 	return s.LastPosition >= s.FirstPosition && s.Events > 0 && (s.Events-1 == steps || p == Sparse && s.Events > 1 && s.Events-1 < steps)

@@ -15,7 +15,7 @@ import (
 )
 
 // OpenPacked is [Open] for an archive's folder in a zip or tar file, which is read where it is: nothing is unpacked, but for the
-// segment at hand. The folder may stand in it by itself or below others.
+// segment at hand. The folder may be in it by itself or below others.
 func OpenPacked(file io.ReaderAt, size int64) (*Archive, error) {
 	magic := make([]byte, 2)
 	if _, err := file.ReadAt(magic, 0); err != nil && !errors.Is(err, io.EOF) {

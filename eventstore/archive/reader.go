@@ -93,7 +93,7 @@ func (a *Archive) last(ctx context.Context) (event.Stored, error) {
 	return r.last, err
 }
 
-// File answers one of the further files, and whether the archive has it. It answers a [Broken] when the file
+// File returns one of the further files, and whether the archive has it. It answers a [Broken] when the file
 // is not what the manifest says.
 func (a *Archive) File(name string) (text []byte, found bool, err error) {
 	for _, f := range a.Files {
@@ -211,7 +211,7 @@ func (r *segmentReader) readLines(ctx context.Context, text io.Reader, yield fun
 	return true, nil
 }
 
-// readLine answers a line without its line break, which it must have. The memory is used again.
+// readLine returns a line without its line break, which it must have. The memory is used again.
 func readLine(from *bufio.Reader) ([]byte, error) {
 	text, err := from.ReadSlice('\n')
 	if errors.Is(err, bufio.ErrBufferFull) {

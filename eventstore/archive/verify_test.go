@@ -124,7 +124,7 @@ func TestAnArchiveWithoutCheckpointsIsHeldAgainstWhatWasKept(t *testing.T) {
 	require.Equal(t, audit.Verified, r.Verdict())
 }
 
-// Somebody writes the archive anew, with a manifest, and even checkpoints, that fit. Whoever kept one checkpoint from before finds
+// Somebody writes the archive again, with a manifest, and even checkpoints, that fit. Whoever kept one checkpoint from before finds
 // out, and whoever kept an older archive sees which event it is.
 func TestAForgedArchiveIsFoundByAKeptCheckpoint(t *testing.T) {
 	t.Parallel()

@@ -42,7 +42,7 @@ type Options struct {
 	Program string    // version of the program
 	At      time.Time // now
 
-	Checkpoints [][]byte // signed ones of the log, all anew also when an archive grows; those beyond UpTo are left out
+	Checkpoints [][]byte // signed ones of the log, all again also when an archive grows; those beyond UpTo are left out
 	PublicKeys  []string // that signed them
 
 	SegmentEvents uint64 // 0: [SegmentEvents]

@@ -79,7 +79,7 @@ type Signature struct {
 var ErrNotSigned = errors.New("the checkpoint is not signed by a key that is trusted")
 
 // Open reads a checkpoint and answers who of those that are trusted signed it. It answers [ErrNotSigned] when no key of
-// the log did, whoever else signed, and another error when a signature by a trusted key is wrong, or the text is no checkpoint.
+// the log did, others who signed, and another error when a signature by a trusted key is wrong, or the text is no checkpoint.
 func (k Keys) Open(signed []byte) (Checkpoint, []Signature, error) {
 	n, err := note.Open(signed, k)
 	if unverified, ok := errors.AsType[*note.UnverifiedNoteError](err); ok {

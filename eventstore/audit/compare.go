@@ -67,14 +67,14 @@ func newCopy(events iter.Seq2[event.Stored, error]) *cursor {
 	return &cursor{pull: pull, stop: stop}
 }
 
-// next answers the next event, nil at the end.
+// next returns the next event, nil at the end.
 func (c *cursor) next() *event.Stored {
 	clear(c.ahead)
 	c.ahead, c.held = c.ahead[:0], 0
 	return c.at(0)
 }
 
-// at answers the event at hand, or one behind it, if that is not too far.
+// at returns the event at hand, or one behind it, if that is not too far.
 func (c *cursor) at(i int) *event.Stored {
 	for len(c.ahead) <= i {
 		if c.held > lookAheadBytes {
@@ -90,7 +90,7 @@ func (c *cursor) at(i int) *event.Stored {
 	return &c.ahead[i]
 }
 
-// find answers how far ahead the event with an id is, at most so many; 0: nowhere.
+// find returns how far ahead the event with an id is, at most so many; 0: nowhere.
 func (c *cursor) find(e *event.Stored) int {
 	for d := 1; d <= lookAhead; d++ {
 		there := c.at(d)

@@ -18,7 +18,7 @@ type Kind string
 // The kinds of what is found.
 const (
 	Changed   Kind = "changed"   // an event is not the one that was signed; what of it, a second copy tells
-	Reordered Kind = "reordered" // events stand in another order
+	Reordered Kind = "reordered" // events are in another order
 	Removed   Kind = "removed"   // events are missing between others
 	Inserted  Kind = "inserted"  // events are there that were not
 	Truncated Kind = "truncated" // the log ends too early

@@ -142,7 +142,7 @@ func hashLeaf(leaf []byte) Hash {
 	return sha256.Sum256(append([]byte{leafPrefix}, leaf...))
 }
 
-// hashNode is the hash of two hashes that stand beside each other.
+// hashNode is the hash of two hashes that are beside each other.
 func hashNode(left, right *Hash) Hash {
 	var node [1 + 2*HashSize]byte
 	node[0] = nodePrefix

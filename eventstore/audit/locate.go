@@ -82,7 +82,7 @@ func (v *verifier) leads(ctx context.Context, kept *leaves, ours *Tree, k Kept) 
 	return err == nil && VerifyInclusion(leaf, index, k.Size, inclusion, k.Root) == nil
 }
 
-// classify says what was done, from the first bad event on: whether events that stood here are found further on or
+// classify says what was done, from the first bad event on: whether events that were here are found further on or
 // nearer, with the positions that they had.
 func (v *verifier) classify(kept *leaves, index uint64, bad []event.Stored) (Kind, string) {
 	if len(bad) == 0 {
@@ -134,7 +134,7 @@ type leaves struct {
 	tile  []byte
 }
 
-// at answers the leaf hash at an index, if there is one.
+// at returns the leaf hash at an index, if there is one.
 func (l *leaves) at(index uint64) (Hash, bool) {
 	if index >= l.size {
 		return Hash{}, false

@@ -38,7 +38,7 @@ func newOrder(dense, expected uint64) order {
 // expect is told of the events that are to be added next.
 func (o *order) expect(events []event.Stored) { o.streams.expect(events) }
 
-// add answers false if nothing of what follows can be held against anything: then events are missing.
+// add returns false if nothing of what follows can be held against anything: then events are missing.
 func (o *order) add(e *event.Stored) bool {
 	n := o.count + 1
 	switch {

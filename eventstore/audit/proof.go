@@ -28,7 +28,7 @@ type Proof struct {
 	Checkpoint []byte // signed
 }
 
-// Prove makes the proof of an event whose leaf stands at index, in the tree that the signed checkpoint is of.
+// Prove makes the proof of an event whose leaf is at index, in the tree that the signed checkpoint is of.
 func Prove(ctx context.Context, tiles Tiles, e event.Stored, index uint64, signed []byte) (Proof, error) {
 	c, err := ParseCheckpoint(signed)
 	if err != nil {
@@ -111,7 +111,7 @@ func parseProof(text []byte) (p Proof, err error) {
 	return p, nil
 }
 
-// Verify answers the checkpoint that a proof leads to and who signed it, if the proof holds.
+// Verify returns the checkpoint that a proof leads to and who signed it, if the proof holds.
 func (k Keys) Verify(p Proof) (Checkpoint, []Signature, error) {
 	c, by, err := k.Open(p.Checkpoint)
 	if err != nil {
@@ -120,7 +120,7 @@ func (k Keys) Verify(p Proof) (Checkpoint, []Signature, error) {
 	return c, by, p.Holds(c)
 }
 
-// Holds answers nil if the event is in the tree of a checkpoint, which the caller has reason to trust.
+// Holds returns nil if the event is in the tree of a checkpoint, which the caller has reason to trust.
 func (p Proof) Holds(c Checkpoint) error {
 	return VerifyInclusion(LeafHash(p.Event), p.Index, c.Size, p.Hashes, c.Root)
 }

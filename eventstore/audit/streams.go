@@ -50,7 +50,7 @@ func (s *streams) expect(events []event.Stored) {
 	}
 }
 
-// next answers the newest event of the next stream, to be read and written until the next call.
+// next returns the newest event of the next stream, to be read and written until the next call.
 func (s *streams) next() (of *newest, known bool) {
 	hash := s.asked[s.nth]
 	s.nth++
@@ -65,7 +65,7 @@ func (s *streams) next() (of *newest, known bool) {
 	return &at.newest, known
 }
 
-// find answers the slot of a stream, or the free one that is to be its.
+// find returns the slot of a stream, or the free one that is to be its.
 func (s *streams) find(hash uint64) *slot {
 	for i := s.place(hash); ; i = (i + 1) & (len(s.slots) - 1) {
 		if at := &s.slots[i]; at.hash == hash || at.hash == 0 {

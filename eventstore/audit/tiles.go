@@ -27,7 +27,7 @@ type TileID struct {
 
 // Tiles are the stored tiles of a log.
 type Tiles interface {
-	// ReadTiles answers the hashes of each tile, one behind the other, 32 bytes each. A tile may hold more than was there
+	// ReadTiles returns the hashes of each tile, one behind the other, 32 bytes each. A tile may hold more than was there
 	// when the tree had the size in question. A tile that is missing is answered empty, and is no error.
 	ReadTiles(ctx context.Context, ids []TileID) ([][]byte, error)
 }
@@ -61,7 +61,7 @@ func TreeAt(ctx context.Context, tiles Tiles, size uint64) (Tree, error) {
 	return NewTree(size, hashes)
 }
 
-// VerifyInclusion answers nil if the proof shows that the leaf is at index, from 0, in the tree of this size and root.
+// VerifyInclusion returns nil if the proof shows that the leaf is at index, from 0, in the tree of this size and root.
 func VerifyInclusion(leaf Hash, index, size uint64, hashes []Hash, root Hash) error {
 	if err := proof.VerifyInclusion(rfc6962.DefaultHasher, index, size, leaf[:], toSlices(hashes), root[:]); err != nil {
 		return fmt.Errorf("the proof does not show that the leaf is at index %d of %d: %w", index, size, legible(err))
@@ -69,7 +69,7 @@ func VerifyInclusion(leaf Hash, index, size uint64, hashes []Hash, root Hash) er
 	return nil
 }
 
-// VerifyConsistency answers nil if the proof shows that the tree of size and root from is the beginning of the other.
+// VerifyConsistency returns nil if the proof shows that the tree of size and root from is the beginning of the other.
 func VerifyConsistency(from, to uint64, hashes []Hash, rootFrom, rootTo Hash) error {
 	if from == 0 {
 		if len(hashes) > 0 {
@@ -107,7 +107,7 @@ func readProof(ctx context.Context, tiles Tiles, nodes proof.Nodes) ([]Hash, err
 	return out, nil
 }
 
-// readNodes answers the hashes of complete nodes.
+// readNodes returns the hashes of complete nodes.
 func readNodes(ctx context.Context, tiles Tiles, nodes []compact.NodeID) ([]Hash, error) {
 	var ids []TileID
 	for _, n := range nodes {

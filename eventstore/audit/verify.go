@@ -242,7 +242,7 @@ func newVerifier(e Evidence) *verifier {
 	return v
 }
 
-// dense answers how many of the first positions have no gap.
+// dense returns how many of the first positions have no gap.
 func (v *verifier) dense() (n uint64) {
 	if !v.Sparse {
 		return math.MaxUint64

@@ -31,7 +31,7 @@ const (
 )
 
 // OwnCA is a certificate authority for one server, in a folder: ca.crt, which clients are given, ca.key, and nothing else. The
-// server's certificate is made anew at each start, and before it ends.
+// server's certificate is made again at each start, and before it ends.
 type OwnCA struct {
 	ca    *x509.Certificate
 	key   *ecdsa.PrivateKey

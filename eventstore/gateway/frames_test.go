@@ -27,7 +27,7 @@ type frame struct {
 	data   string
 }
 
-// readFrames answers the frames, those of data as one where nothing else is between them, and how many there were.
+// readFrames returns the frames, those of data as one where nothing else is between them, and how many there were.
 func readFrames(t *testing.T, wire *bytes.Buffer) (frames []frame, count int) {
 	t.Helper()
 	framer := http2.NewFramer(nil, wire)

@@ -1,7 +1,7 @@
 // Package gateway serves the log over the EventStoreDB gRPC protocol, so that any EventStoreDB client, in whatever
 // language, can read and follow it.
 //
-// It speaks the protobufs that EventStore-Client-Go v4 ships, and stands on any [eventstore.Store]. Of the protocol it has
+// It speaks the protobufs that EventStore-Client-Go v4 ships, and is on any [eventstore.Store]. Of the protocol it has
 // what a log has: Streams (Read, Append, BatchAppend), ServerFeatures and Gossip. Projections and persistent subscriptions
 // of the server are not there, and clients are told so; Delete and Tombstone are refused, since the log is append-only.
 // The log has no system streams and no links.
@@ -38,7 +38,7 @@ var (
 	ErrNotAllowed = errors.New("this key is for something else")
 )
 
-// Config is what a gateway stands on.
+// Config is what a gateway is on.
 type Config struct {
 	Store eventstore.Store
 
@@ -121,7 +121,7 @@ func New(c Config) *Server {
 	return s
 }
 
-// Serve answers clients at the listener until the context ends.
+// Serve serves clients at the listener until the context ends.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	served := make(chan error, 1)
 	go func() { served <- s.grpc.Serve(listener) }()

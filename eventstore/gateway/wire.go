@@ -51,7 +51,7 @@ type proposal interface {
 	GetData() []byte
 }
 
-// proposed answers the event of a proposal.
+// proposed returns the event of a proposal.
 func proposed(p proposal) (e event.New, err error) {
 	properties := p.GetMetadata()
 	for _, name := range []string{propertyType, propertyContentType} {

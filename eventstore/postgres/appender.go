@@ -76,7 +76,7 @@ func newPending(ctx context.Context, r eventstore.Request) (*pending, error) {
 	return p, nil
 }
 
-// claim answers true to the first who asks.
+// claim returns true to the first who asks.
 func (p *pending) claim() bool { return p.claimed.CompareAndSwap(false, true) }
 
 func (p *pending) fail(err error) { p.reply <- eventstore.Result{Err: err} }
@@ -97,7 +97,7 @@ type appender struct {
 	tail     *tail
 	log      *slog.Logger
 
-	conn    *pgx.Conn  // nil: connect anew
+	conn    *pgx.Conn  // nil: connect again
 	session session    // of conn, or of the last one
 	carried []*pending // for the next group: their stream was in this one already
 
@@ -117,7 +117,7 @@ func newAppender(life context.Context, config *pgx.ConnConfig, p patience, t *ta
 		config: config, patience: p, tail: t, log: log,
 	}
 	maps.Copy(config.RuntimeParams, map[string]string{
-		// The statements are few and their arrays vary in length only: planning anew for each length costs
+		// The statements are few and their arrays vary in length only: planning again for each length costs
 		// more than it finds.
 		"plan_cache_mode": "force_generic_plan",
 		// What follows the lock has to see what was committed before it, whatever the database's default is.
@@ -299,7 +299,7 @@ func (a *appender) write(ctx context.Context, group []*pending) {
 	}
 }
 
-// worthAnother answers which appends to begin again.
+// worthAnother returns which appends to begin again.
 func (a *appender) worthAnother(group []*pending, why error) (again []*pending) {
 	for _, p := range group {
 		p.tries++
@@ -400,7 +400,7 @@ func (a *appender) end(ctx context.Context, lost session) error {
 	}
 }
 
-// lookUp answers the callers of those appends of a group that are in the log. It returns the appends
+// lookUp responds to the callers of those appends of a group that are in the log. It returns the appends
 // that it could not look up, and adds to undone those that are not there.
 func (a *appender) lookUp(ctx context.Context, group, undone []*pending) (rest, _ []*pending, err error) {
 	defer a.tail.heard(0) // followers fetch what is found from the database

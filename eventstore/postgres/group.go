@@ -171,7 +171,7 @@ func (a *appender) follow(done []placed) {
 
 func pgUUID(id uuid.UUID) pgtype.UUID { return pgtype.UUID{Bytes: id, Valid: true} }
 
-// columnsOf answers the arrays of appendGroup.
+// columnsOf returns the arrays of appendGroup.
 func columnsOf(group []*pending) []any {
 	var (
 		n                            = len(group)
@@ -226,7 +226,7 @@ func (a *appender) conclude(group []*pending, done []placed) (refused []*pending
 	return refused
 }
 
-// explain answers appends that were not done: they had been done before, or the stream is not as
+// explain responds to appends that were not done: they had been done before, or the stream is not as
 // expected. It returns those for which neither is known to be so: the stream has changed in the
 // meantime, or the connection was lost.
 func (a *appender) explain(ctx context.Context, refused []*pending) (again []*pending) {

@@ -18,7 +18,7 @@ import (
 // ErrNotEmpty tells that an import would have to mix two logs.
 var ErrNotEmpty = errors.New("the log has events already")
 
-// Import is what an empty log is filled with: the events of another one, as they stood there.
+// Import is what an empty log is filled with: the events of another one, as they were there.
 type Import struct {
 	// StoreID is the log's name from now on: that of the log whose place it takes, or uuid.Nil for a new one.
 	StoreID uuid.UUID

@@ -177,7 +177,7 @@ func (n *nodes) finish(s *Store) {
 	case <-ended:
 	case <-time.After(time.Minute):
 		for _, p := range n.alive {
-			p.cmd.Process.Signal(syscall.SIGQUIT) // it says where it stands, if it is there
+			p.cmd.Process.Signal(syscall.SIGQUIT) // it says where it is, if it is there
 		}
 		<-ended
 		require.FailNow(n.t, "a process does not come to the end of the log")

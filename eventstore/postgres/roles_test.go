@@ -166,7 +166,7 @@ func (r *role) ended(last event.Position) bool {
 	}
 }
 
-// untilKnown is cancelled when the end becomes known: who stands there waits for nothing more.
+// untilKnown is cancelled when the end becomes known: who is there waits for nothing more.
 func (r *role) untilKnown(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	select {

@@ -158,7 +158,7 @@ func (s *Store) readAll(ctx context.Context, limit *int, from event.Position, di
 	return batch, more, nil
 }
 
-// read answers the next chunk of a read, whether there may be more, and how much to ask for then.
+// read returns the next chunk of a read, whether there may be more, and how much to ask for then.
 func (s *Store) read(ctx context.Context, limit *int, sql string, args ...any) (batch []event.Stored, more bool, err error) {
 	rows, err := s.pool.Query(ctx, sql, slices.Concat([]any{inBinary}, args, []any{*limit})...)
 	if err != nil {

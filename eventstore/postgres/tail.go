@@ -115,7 +115,7 @@ func (t *tail) changed() <-chan struct{} {
 	return t.change
 }
 
-// after answers events that follow the position, none when there are none yet, and false when only
+// after returns events that follow the position, none when there are none yet, and false when only
 // the database knows: also whether the event at the position is still there, after a new connection.
 // A follower remembers in looked which doubts it has resolved by a look.
 func (t *tail) after(position event.Position, looked *int) ([]event.Stored, bool) {

@@ -37,7 +37,7 @@ func TestTheTailIsBounded(t *testing.T) {
 	}
 }
 
-// The tail is compared with a log that others write to as well: whatever it answers stands there, in
+// The tail is compared with a log that others write to as well: whatever it answers is there, in
 // order, and it never says that there is nothing when there is something that it was told of.
 func TestTheTailNeverSkips(t *testing.T) {
 	t.Parallel()

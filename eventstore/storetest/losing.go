@@ -77,7 +77,7 @@ func (l *loser) reader(ctx context.Context, t *testing.T, after, upTo event.Posi
 	}
 }
 
-// told answers what a subscription ends with for good. One that ends with its connection is begun again, as readers do.
+// told returns what a subscription ends with for good. One that ends with its connection is begun again, as readers do.
 func (l *loser) told(ctx context.Context, err error, last event.Position) error {
 	for err != nil && ctx.Err() == nil && !errors.Is(err, eventstore.ErrTailLost) {
 		for batch, failed := range l.Subscribe(ctx, last) {

@@ -26,7 +26,7 @@ type kept struct {
 	at   eventstore.Appended
 }
 
-// append answers what a store must answer: the revision and whether it is a repetition, or a conflict.
+// append returns what a store must return: the revision and whether it is a repetition, or a conflict.
 func (m *model) append(r eventstore.Request) (revision int64, replayed bool, wrong *eventstore.WrongRevision) {
 	held := m.streams[r.Stream]
 	current := int64(len(held)) - 1
@@ -47,7 +47,7 @@ func (m *model) append(r eventstore.Request) (revision int64, replayed bool, wro
 }
 
 // find looks for the events of an append where it would have put them. It answers the revision of the
-// last of them, -1 unless all stand there one behind the other, and whether any of them is known.
+// last of them, -1 unless all are there one behind the other, and whether any of them is known.
 func (m *model) find(r eventstore.Request, open bool) (last int64, some bool) {
 	held := m.streams[r.Stream]
 	begin := int(min(r.Expected, 1<<30)) + 1

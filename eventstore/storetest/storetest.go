@@ -33,7 +33,7 @@ type Suite struct {
 	// OpaquePositions says that positions only rise. Otherwise they must be 1, 2, 3 and so on.
 	OpaquePositions bool
 
-	// KnownHowever says that an event that stands in a stream is known there however it was appended. Otherwise one that was
+	// KnownHowever says that an event that is in a stream is known there however it was appended. Otherwise one that was
 	// appended at an exact revision is not known to an append that names none.
 	KnownHowever bool
 
@@ -157,7 +157,7 @@ func (n *node) holds(t testing.TB, stream string, want ...event.New) {
 	}
 }
 
-// same compares what was asked to be appended with what stands there.
+// same compares what was asked to be appended with what is there.
 func same(t testing.TB, want []event.New, got []event.Stored) {
 	t.Helper()
 	require.Len(t, got, len(want))

@@ -20,7 +20,7 @@ import (
 // Pictures keeps images. It is an edge of the process.
 type Pictures interface {
 	Put(ctx context.Context, key, contentType string, content []byte) error
-	// URL answers a link to an image that works for a while.
+	// URL returns a link to an image that works for a while.
 	URL(ctx context.Context, key string, lasts time.Duration) (string, error)
 	Delete(ctx context.Context, key string) error
 }
@@ -181,7 +181,7 @@ func (r *Routes) repeated(ctx context.Context, id uuid.UUID) (bool, error) {
 	return done, err
 }
 
-// caller answers the user who asks.
+// caller returns the user who asks.
 func caller(ctx context.Context) (uuid.UUID, error) {
 	who := api.Caller(ctx)
 	if who.Type != "user" {

@@ -23,7 +23,7 @@ type Membership struct {
 	Revision    int64             `json:"revision" doc:"For If-Match"`
 }
 
-// membership answers a member as a command left them.
+// membership returns a member as a command left them.
 func membership(in, user uuid.UUID, s workspace.State) *api.Tagged[Membership] {
 	m := Membership{WorkspaceID: in, UserID: user, Permissions: s.Members[user], Revision: s.Revisions[user]}
 	return &api.Tagged[Membership]{ETag: api.Revision(m.Revision), Body: m}

@@ -24,7 +24,7 @@ type Credential struct {
 
 // Workspaces says who may act where.
 type Workspaces interface {
-	// Enter answers the actor with the permissions that they have in the workspace, or ErrNoWorkspace
+	// Enter returns the actor with the permissions that they have in the workspace, or ErrNoWorkspace
 	// when they do not belong to it. It is not asked for operators, nor for an actor's own workspace.
 	Enter(ctx context.Context, who actor.Actor, workspace uuid.UUID) (actor.Actor, error)
 }

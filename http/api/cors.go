@@ -12,7 +12,7 @@ import (
 	"github.com/rs/cors"
 )
 
-// Origin answers the origin of a URL as browsers write it in their Origin header (RFC 6454, 6.2).
+// Origin returns the origin of a URL as browsers write it in their Origin header (RFC 6454, 6.2).
 func Origin(text string) (string, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || strings.ContainsFunc(u.Host, notInHost) {
@@ -38,7 +38,7 @@ const preflightAge = 10 * time.Minute
 // sharing lets pages of other origins speak to us (G32 of the contract), by the rules of the Fetch standard.
 type sharing struct{ plain, credentials *cors.Cors }
 
-// newSharing answers nil when there are no other origins.
+// newSharing returns nil when there are no other origins.
 func newSharing(origins []string) *sharing {
 	if len(origins) == 0 {
 		return nil

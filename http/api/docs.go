@@ -62,5 +62,5 @@ func (a *API) encodeSpec() []byte {
 	return text
 }
 
-// OpenAPI answers the document of all that is registered, which must be complete by then.
+// OpenAPI returns the document of all that is registered, which must be complete by then.
 func (a *API) OpenAPI() []byte { return a.spec() }

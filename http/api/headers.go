@@ -31,7 +31,7 @@ func invalidHeader(name, message string) error {
 	return fault.Fields(fault.Field{Field: name, Message: message})
 }
 
-// one answers the value of a header that may be given once.
+// one returns the value of a header that may be given once.
 func one(h http.Header, name string) (value string, present bool, err error) {
 	values := h[name]
 	switch len(values) {

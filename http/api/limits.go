@@ -20,7 +20,7 @@ type limits struct {
 	registry             huma.Registry
 }
 
-// newLimits answers nil when the schema says nothing more.
+// newLimits returns nil when the schema says nothing more.
 func newLimits(registry huma.Registry, n *node, s *huma.Schema) *limits {
 	if s == nil {
 		return nil

@@ -48,7 +48,7 @@ type Optional[T any] struct {
 	Set   bool
 }
 
-// Get answers a pointer to the value, nil when it is absent.
+// Get returns a pointer to the value, nil when it is absent.
 func (o *Optional[T]) Get() *T {
 	if !o.Set {
 		return nil

@@ -110,7 +110,7 @@ func (p *planner) plan(t reflect.Type, schema *huma.Schema, path string) *node {
 	return n
 }
 
-// outer answers the plan of a type that stands inside itself.
+// outer returns the plan of a type that is inside itself.
 func (p *planner) outer(t reflect.Type, path string) *node {
 	if p.known == nil {
 		p.known = map[planKey]*node{}
@@ -204,7 +204,7 @@ func (p *planner) object(n *node, t reflect.Type, schema *huma.Schema, path stri
 	}
 }
 
-// fieldOf answers a field, making the embedded pointers on the way.
+// fieldOf returns a field, making the embedded pointers on the way.
 func fieldOf(v reflect.Value, index []int) reflect.Value {
 	for i, x := range index {
 		if i > 0 && v.Kind() == reflect.Pointer {
@@ -218,7 +218,7 @@ func fieldOf(v reflect.Value, index []int) reflect.Value {
 	return v
 }
 
-// unmarshalText answers what is wrong, empty for nothing.
+// unmarshalText returns what is wrong, empty for nothing.
 func (n *node) unmarshalText(v reflect.Value, b []byte) string {
 	if n.typ == uuidGo && len(b) != uuidLength {
 		return wantUUID
@@ -230,7 +230,7 @@ func (n *node) unmarshalText(v reflect.Value, b []byte) string {
 	return ""
 }
 
-// complaint answers the words of our own types; those of the libraries repeat the input.
+// complaint returns the words of our own types; those of the libraries repeat the input.
 func (n *node) complaint(err error) string {
 	switch {
 	case strings.HasPrefix(n.typ.PkgPath(), "bahi/"):

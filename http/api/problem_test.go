@@ -18,7 +18,7 @@ import (
 	"bahi/http/api/apitest"
 )
 
-// lines answers the log, one map a line.
+// lines returns the log, one map a line.
 func (s *server) lines(t *testing.T) (lines []map[string]any) {
 	t.Helper()
 	for line := range strings.Lines(s.logs.String()) {
@@ -100,7 +100,7 @@ func TestAnAnswerThatBreaksOffIsNotTakenForWhole(t *testing.T) {
 	require.Error(t, err)
 }
 
-// counted answers counters, gauges and how many a histogram has seen, by name and labels.
+// counted returns counters, gauges and how many a histogram has seen, by name and labels.
 func counted(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 	t.Helper()
 	families, err := registry.Gather()

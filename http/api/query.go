@@ -70,7 +70,7 @@ func (c *call) strictQuery() error {
 	return nil
 }
 
-// Query answers all that the query has, for what reads it as a whole.
+// Query returns all that the query has, for what reads it as a whole.
 func Query(ctx context.Context) url.Values {
 	if c := callOf(ctx); c != nil {
 		return c.r.URL.Query()

@@ -68,7 +68,7 @@ func (m memory) Take(_ context.Context, key window.Key, limit window.Limit) wind
 	return m.Memory.Take(key, limit)
 }
 
-// newLimiter answers nil when nothing is limited.
+// newLimiter returns nil when nothing is limited.
 func newLimiter(config Limiting) *limiter {
 	if config.Limits == nil {
 		return nil
@@ -84,7 +84,7 @@ func newLimiter(config Limiting) *limiter {
 	return l
 }
 
-// policy answers nil when the group has no limit. It panics when there is no such group, so that this is
+// policy returns nil when the group has no limit. It panics when there is no such group, so that this is
 // found at the start.
 func (l *limiter) policy(group string) *policy {
 	if l == nil || group == "" {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// ParseProxies reads addresses and networks (CIDR) of proxies that stand before us. An IPv4 one may
+// ParseProxies reads addresses and networks (CIDR) of proxies that are before us. An IPv4 one may
 // also be written as IPv6.
 func ParseProxies(list []string) ([]netip.Prefix, error) {
 	var proxies []netip.Prefix
@@ -32,7 +32,7 @@ func ParseProxies(list []string) ([]netip.Prefix, error) {
 // addressBits is what an IPv6 client is counted by: whoever has one address has the 2^64 of its network.
 const addressBits = 64
 
-// clientAddress answers whom a request of the public is counted for: the peer of the connection, or whom
+// clientAddress returns whom a request of the public is counted for: the peer of the connection, or whom
 // trusted proxies name. IPv6 is cut to its /64, IPv4 in IPv6 is IPv4. It is the zero Addr for what has no
 // address, such as the peer at a Unix socket.
 func clientAddress(r *http.Request, proxies []netip.Prefix) netip.Addr {
@@ -60,7 +60,7 @@ func trusted(a netip.Addr, proxies []netip.Prefix) bool {
 	return false
 }
 
-// forwardedFor answers whom the proxies name, of which the peer is the nearest. Each adds the address of
+// forwardedFor returns whom the proxies name, of which the peer is the nearest. Each adds the address of
 // who spoke to it at the right, so only what stands right of the first untrusted one is told by ourselves;
 // the rest may be invented. A proxy that keeps one of the two headers passes on what its client sent as
 // the other, so where both are there they must agree; if they do not, the peer is counted.
@@ -117,7 +117,7 @@ var (
 	forwardedPair = regexp.MustCompile(`([,;]?)[ \t]*(` + forwardedName + `)=` + forwardedText)
 )
 
-// forwardedHops answers the for= of each element of a Forwarded header, empty where there is none. It
+// forwardedHops returns the for= of each element of a Forwarded header, empty where there is none. It
 // answers nothing at all for a value that is not in order: with one quote a client could otherwise make
 // a proxy's own element part of a string.
 func forwardedHops(value string) (hops []string) {

@@ -20,7 +20,7 @@ const (
 	GroupRefused = "refused_authentication" // credentials from one address that opened nothing
 )
 
-// DefaultLimits answers all groups with the limits of SPEC.txt ("Limits"), and of D45 to D47 of the
+// DefaultLimits returns all groups with the limits of SPEC.txt ("Limits"), and of D45 to D47 of the
 // contract where it has none.
 func DefaultLimits() Limits {
 	limits := Limits{GroupAPIKeys: {}}
@@ -54,7 +54,7 @@ func DefaultLimits() Limits {
 // limitSetting begins the names of the settings: the group follows, as in BAHI_LIMIT_AUTH=20/1m.
 const limitSetting = "BAHI_LIMIT_"
 
-// ParseLimits answers the limits with what the environment says of them: NAME=value pairs, as os.Environ has
+// ParseLimits returns the limits with what the environment says of them: NAME=value pairs, as os.Environ has
 // them, of which the others are passed over. A group that there is not is an error, or a misspelt
 // setting would limit nothing.
 func ParseLimits(environ []string) (Limits, error) {

@@ -41,7 +41,7 @@ type File struct {
 	content *os.File
 }
 
-// Open answers the content, from its beginning at each call. It is there until the handler returns.
+// Open returns the content, from its beginning at each call. It is there until the handler returns.
 func (f File) Open() *io.SectionReader { return io.NewSectionReader(f.content, 0, f.Size) }
 
 // Pace is how slowly an upload may come: for each second more than Grace it must have brought Rate
@@ -155,7 +155,7 @@ func invalidFile(message string) error {
 	return fault.Fields(fault.Field{Field: fileField, Message: message})
 }
 
-// boundaryOf answers what stands between the parts (RFC 2046, 5.1.1).
+// boundaryOf returns what is between the parts (RFC 2046, 5.1.1).
 func boundaryOf(h http.Header) (string, error) {
 	kind, parameters, err := mime.ParseMediaType(h.Get("Content-Type"))
 	encoding := h.Get("Content-Encoding")
@@ -293,7 +293,7 @@ func (b *formBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// because answers why the form could not be read on.
+// because returns why the form could not be read on.
 func (b *formBody) because() error {
 	if b.err != nil {
 		return b.err

@@ -26,7 +26,7 @@ import (
 // Path is where the console is.
 const Path = "/console"
 
-// Builds is who builds projections anew, and lets what is parked go on.
+// Builds is who builds projections again, and lets what is parked go on.
 type Builds = ops.Builds
 
 // Events is the log, to look around in: [views.Events], or [views.Walked] where it is not in Postgres.
@@ -59,7 +59,7 @@ type Config struct {
 	Now       func() time.Time
 	Log       *slog.Logger
 
-	// Classify answers what an operator may read of an error of the layers below, nil for nothing.
+	// Classify returns what an operator may read of an error of the layers below, nil for nothing.
 	Classify func(error) *fault.Error
 }
 
@@ -197,7 +197,7 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 // mostForm is in bytes; the longest field is a reason.
 const mostForm = 64 << 10
 
-// ServeHTTP answers one request.
+// ServeHTTP serves one request.
 func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Security-Policy", policy)
@@ -217,7 +217,7 @@ var (
 	errOldToken = fault.New(fault.Forbidden, "This form is too old, or was made for somebody else. Nothing was done; open the page again.")
 )
 
-// run answers the request with a page.
+// run responds to the request with a page.
 func (v *visit) run(signedIn bool, answer func(*visit) (page, error)) {
 	if err := v.recall(); err != nil {
 		v.fail(err)
@@ -255,13 +255,13 @@ func (v *visit) ours() error {
 	return nil
 }
 
-// done answers a redirect to where to go, so that a reload does not do it again.
+// done redirects to where to go, so that a reload does not do it again.
 func (v *visit) done(do func(*visit) (string, error)) (page, error) {
 	to, err := do(v)
 	return page{redirect: to}, err
 }
 
-// fail answers a page about what went wrong.
+// fail responds with a page about what went wrong.
 func (v *visit) fail(err error) {
 	if wrong, isWrong := errors.AsType[wrongKey](err); isWrong {
 		v.render(page{template: "sign-in", title: "Sign in", status: http.StatusUnauthorized, body: signingIn{Next: wrong.next, Wrong: true}})

@@ -7,6 +7,6 @@
 // the browser was turned down: it would need an interface of its own, a build, and a second set of rules.
 //
 // Who signs in gives the API key of an operator. The cookie holds the key, sealed, and each request
-// authenticates it anew, so a key that is revoked opens nothing from then on. There is no table of
+// authenticates it again, so a key that is revoked opens nothing from then on. There is no table of
 // sessions: what a cookie is worth is what its key is worth.
 package console

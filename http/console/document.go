@@ -138,7 +138,7 @@ type change struct {
 	Before, After string
 }
 
-// changes answers the fields in which two documents differ, in the order of the later one. Either may be nil.
+// changes returns the fields in which two documents differ, in the order of the later one. Either may be nil.
 func changes(before, after []byte) []change {
 	was, names := flatten(before)
 	is, later := flatten(after)
@@ -156,7 +156,7 @@ func changes(before, after []byte) []change {
 	return out
 }
 
-// flatten answers a document's values by their paths, and the paths in order.
+// flatten returns a document's values by their paths, and the paths in order.
 func flatten(data []byte) (values map[string]string, names []string) {
 	values = map[string]string{}
 	if len(data) == 0 {

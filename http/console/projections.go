@@ -36,7 +36,7 @@ type oneProjection struct {
 	Parked []views.Parked // it, or its build
 	Can    actions
 	Said   string // by the part that a screen reader follows
-	Spoken bool   // that part is to be spoken anew
+	Spoken bool   // that part is to be spoken again
 	Moved  bool   // other actions are possible than the page shows
 }
 

@@ -173,7 +173,7 @@ func (c *Console) signInPage(v *visit) (page, error) {
 	return page{template: "sign-in", title: "Sign in", body: signingIn{Next: within(v.r.URL.Query().Get("next"))}}, nil
 }
 
-// signIn answers every key that does not open the console alike, whatever the reason.
+// signIn responds to every key that does not open the console alike, whatever the reason.
 func (v *visit) signIn() (string, error) {
 	if err := api.Count(v.r.Context(), limitGroup); err != nil {
 		return "", err
@@ -188,7 +188,7 @@ func (v *visit) signIn() (string, error) {
 	return next, v.begin(key)
 }
 
-// wrongKey answers the form once more.
+// wrongKey shows the form again.
 type wrongKey struct{ next string }
 
 func (wrongKey) Error() string { return "the key does not open the console" }
@@ -216,7 +216,7 @@ func (v *visit) theme() (string, error) {
 	return within(v.r.PostFormValue("next")), nil
 }
 
-// within answers a page of the console: what is asked for if it is one, else the front page.
+// within returns a page of the console: what is asked for if it is one, else the front page.
 func within(next string) string {
 	u, err := url.Parse(next)
 	if err != nil || u.Scheme != "" || u.Host != "" || u.Opaque != "" || !strings.HasPrefix(u.Path, Path+"/") || strings.Contains(next, `\`) {

@@ -39,7 +39,7 @@ func build(t *testing.T, public string, now func() time.Time) *Console {
 	return c
 }
 
-// begun answers the cookie of a session with the key.
+// begun returns the cookie of a session with the key.
 func begun(t *testing.T, c *Console, key string) *http.Cookie {
 	t.Helper()
 	w := httptest.NewRecorder()

@@ -9,7 +9,7 @@ import (
 
 // Captured is what an embedded provider keeps instead of sending it.
 type Captured interface {
-	// Captured answers messages, newest first, without the newest skip of them and at most limit, and how
+	// Captured returns messages, newest first, without the newest skip of them and at most limit, and how
 	// many there are.
 	Captured(ctx context.Context, skip, limit int) ([]Message, int, error)
 }

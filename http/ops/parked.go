@@ -22,7 +22,7 @@ type Skip struct {
 	Reason   string         `json:"reason" minLength:"1" maxLength:"500" doc:"Why; it is recorded in the log"`
 }
 
-// Parked registers what stands still at an event that it cannot apply. Reactors are among it, which are no
+// Parked registers what has stopped at an event that it cannot apply. Reactors are among it, which are no
 // projections and so are named here.
 func (r *Routes) Parked() {
 	api.Handle(r.API, api.Op{

@@ -15,15 +15,15 @@ import (
 	views "bahi/readmodels/ops"
 )
 
-// Builds is who builds projections anew. Its errors are those of package readmodels/ops.
+// Builds is who builds projections again. Its errors are those of package readmodels/ops.
 type Builds interface {
 	// Rebuild asks for the next generation of a projection.
 	Rebuild(ctx context.Context, name string, how Rebuild) error
-	// Estimate answers what a rebuild would do, and does nothing.
+	// Estimate returns what a rebuild would do, and does nothing.
 	Estimate(ctx context.Context, name string) (views.Estimate, error)
 	// Throttle bounds the events a second that the build under way folds; 0: no bound.
 	Throttle(ctx context.Context, name string, perSecond int) error
-	// Pause lets the build stand still; where none is under way, the projection itself.
+	// Pause pauses the build; where none is under way, the projection itself.
 	Pause(ctx context.Context, name string) error
 	// Resume ends that.
 	Resume(ctx context.Context, name string) error
@@ -35,12 +35,12 @@ type Builds interface {
 	Rollback(ctx context.Context, name string) error
 	// Retry lets what is parked try its event again: the projection, its build, or a reactor of that name.
 	Retry(ctx context.Context, name string) error
-	// Skip lets what is parked pass over its event, which must stand at the position. It answers where
+	// Skip lets what is parked pass over its event, which must be at the position. It answers where
 	// in the log that is recorded.
 	Skip(ctx context.Context, req commands.Request, name string, at event.Position, reason string) (event.Position, error)
 }
 
-// Rebuild is how a projection is built anew.
+// Rebuild is how a projection is built again.
 type Rebuild struct {
 	Throttle   int           // events a second; 0: as many as it can
 	Partitions int           // that fold at once; 0: as many as fit the machine
@@ -53,7 +53,7 @@ type ByProjection struct {
 	Name string `path:"name" maxLength:"128" doc:"The projection's name"`
 }
 
-// known answers [views.ErrNoProjection] for a name that is none: what is asked of the builds may also be
+// known returns [views.ErrNoProjection] for a name that is none: what is asked of the builds may also be
 // asked about reactors, which are not answered here.
 func (r *Routes) known(name string) error {
 	if _, known := r.Registry.Versions[name]; !known {
@@ -62,7 +62,7 @@ func (r *Routes) known(name string) error {
 	return nil
 }
 
-// Projections registers what is read, and building it anew.
+// Projections registers what is read, and building it again.
 func (r *Routes) Projections() {
 	api.Handle(r.API, api.Op{
 		ID: "list-projections", Method: "GET", Path: "/ops/projections", Summary: "List projections: how far they are, and what is being rebuilt",

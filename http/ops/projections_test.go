@@ -42,7 +42,7 @@ func (o *orders) note(what ...any) error {
 	return o.err
 }
 
-// taken answers what was asked since the last time.
+// taken returns what was asked since the last time.
 func (o *orders) taken() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

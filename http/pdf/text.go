@@ -90,7 +90,7 @@ type typesetter struct {
 	ascii  [2][128]float64  // widths of ASCII in regular and bold
 }
 
-// shapedWords bounds the cache, in words. Beyond it the cache starts anew.
+// shapedWords bounds the cache, in words. Beyond it the cache starts again.
 const shapedWords = 20_000
 
 func newTypesetter() *typesetter {
@@ -241,7 +241,7 @@ func (t *typesetter) shape(f face, text []rune) run {
 	return r
 }
 
-// clusters cuts a run into the smallest parts that may stand on lines of their own. A cluster wider than width is no word of any
+// clusters cuts a run into the smallest parts that may be on lines of their own. A cluster wider than width is no word of any
 // language; it is cut between glyphs, and its text stays with the first of them.
 func (t *typesetter) clusters(r run, width float64) (parts []run) {
 	if !r.face.shaped() {

@@ -15,7 +15,7 @@ import (
 	views "bahi/readmodels/ops"
 )
 
-// Builds lets operators build projections anew, on whichever process.
+// Builds lets operators build projections again, on whichever process.
 type Builds struct{ System *System }
 
 var _ ops.Builds = Builds{}

@@ -69,7 +69,7 @@ func (s *System) untilCaughtUp(ctx context.Context, failed <-chan error, chosen 
 	}
 }
 
-// Live answers the live generation of a projection.
+// Live returns the live generation of a projection.
 func (s *System) Live(ctx context.Context, p *projections.Projection) (live projections.Listed, err error) {
 	all, err := projections.List(ctx, s.Pool)
 	for _, g := range all {

@@ -15,7 +15,7 @@ import (
 	opsviews "bahi/readmodels/ops"
 )
 
-// EventLog is the log that the system stands on, until it is closed.
+// EventLog is the log that the system is on, until it is closed.
 type EventLog interface {
 	eventstore.Store
 	Close()

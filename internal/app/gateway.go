@@ -112,7 +112,7 @@ var (
 )
 
 // CheckForeign says why an event from outside is not for a stream. Types of ours stand only in their own streams, and are what
-// this program can read; streams of ours hold nothing else. Everything else is for whoever appends it.
+// this program can read; streams of ours hold nothing else. Everything else is for those who append it.
 func CheckForeign(stream string, e event.New) error {
 	if notText.Match(aside.ReplaceAll(e.Meta, nil)) {
 		return fmt.Errorf("the metadata of %s have a NUL in them, or half of a character, and the log could not be searched by them any more", e.Type)
@@ -131,7 +131,7 @@ func CheckForeign(stream string, e event.New) error {
 	if _, err := domain.Catalogue.Decode(event.Stored{Stream: stream, ID: e.ID, Type: e.Type, Data: e.Data, Meta: e.Meta}); err != nil {
 		return fmt.Errorf("%s cannot be read: %w", e.Type, errors.Unwrap(err))
 	}
-	// What is searched and reported by SQL must be what is folded, or an event would change the books and stand in no trail.
+	// What is searched and reported by SQL must be what is folded, or an event would change the books and be in no trail.
 	if err := event.CheckMeta(e.Meta); err != nil {
 		return fmt.Errorf("the metadata of %s cannot be searched: %w", e.Type, err)
 	}
@@ -146,7 +146,7 @@ func CheckForeign(stream string, e event.New) error {
 	return nil
 }
 
-// oddName answers a name in JSON that Go takes for one of ours, which are in lower case, and others do not: with an upper-case letter, or one
+// oddName returns a name in JSON that Go takes for one of ours, which are in lower case, and others do not: with an upper-case letter, or one
 // that Unicode folds to an ASCII letter.
 func oddName(text []byte) (string, error) {
 	var value any

@@ -15,7 +15,7 @@ import (
 // flushWithin is how long the end of the process waits for its last traces to be taken.
 const flushWithin = 2 * time.Second
 
-// Tracing answers what makes traces: nil without an endpoint.
+// Tracing returns what makes traces: nil without an endpoint.
 func Tracing(ctx context.Context, endpoint string) (trace.TracerProvider, func(), error) {
 	if endpoint == "" {
 		return nil, func() {}, nil

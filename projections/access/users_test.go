@@ -104,7 +104,7 @@ func TestAnAddressThatIsRestoredIsShownAndVerified(t *testing.T) {
 	require.Equal(t, []string{`(asha@example.org,k1,t)`}, tables.Rows(`select email, email_key, email_verified from account`))
 }
 
-// The log cannot be opened any more, and so neither can tables that are made of it anew; the tables that are
+// The log cannot be opened any more, and so neither can tables that are made of it again; the tables that are
 // there agree with them.
 func TestWhoWasErasedIsInNoTable(t *testing.T) {
 	t.Parallel()

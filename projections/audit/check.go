@@ -57,7 +57,7 @@ func (s *Signer) Check(ctx context.Context) error {
 	return err
 }
 
-// noneBefore says that no event stands before the first position. Whoever reads the log passes over it, and whoever reads its
+// noneBefore says that no event is before the first position. Whoever reads the log passes over it, and whoever reads its
 // stream does not.
 func (s *Signer) noneBefore(ctx context.Context) error {
 	for e, err := range s.Store.ReadAll(ctx, 1, eventstore.Backwards) {
@@ -111,7 +111,7 @@ type Copy struct {
 	Where string
 }
 
-// Outside answers the newest checkpoint of each place outside that has one which was signed by this log's keys. Its error
+// Outside returns the newest checkpoint of each place outside that has one which was signed by this log's keys. Its error
 // tells of the other places.
 func (s *Signer) Outside(ctx context.Context) (all []Copy, err error) {
 	keys, err := s.Ring.Public(ctx)
@@ -166,7 +166,7 @@ func (s *Signer) abandoned(ctx context.Context, c Signed) (bool, error) {
 	return slices.ContainsFunc(marked, s.gaveUp), err
 }
 
-// marked answers checkpoints that are marked as abandoned. Whoever can write into the database can mark them: what counts is
+// marked returns checkpoints that are marked as abandoned. Whoever can write into the database can mark them: what counts is
 // that the log says so, see gaveUp.
 func (s *Signer) marked(ctx context.Context, db querier, where string, args ...any) ([]Signed, error) {
 	rows, _ := db.Query(ctx, `select `+signedColumns+` from audit.checkpoint where abandoned is not null and `+where, args...)
@@ -188,7 +188,7 @@ func (s *Signer) noneHidden(ctx context.Context, db querier) error {
 	return err
 }
 
-// Hidden answers the checkpoints that are marked as abandoned though no event of the log gives them up: the log is held
+// Hidden returns the checkpoints that are marked as abandoned though no event of the log gives them up: the log is held
 // against them all the same.
 func (s *Signer) Hidden(ctx context.Context) ([]Signed, error) {
 	if err := s.settle(ctx); err != nil {
@@ -330,7 +330,7 @@ func (s *Signer) Recount(ctx context.Context, progress func(done, total event.Po
 // pageOf is how many checkpoints are in memory at once.
 const pageOf = 10_000
 
-// page answers the next checkpoints by size.
+// page returns the next checkpoints by size.
 func (s *Signer) page(ctx context.Context, after uint64) ([]audits.Tree, error) {
 	rows, _ := s.DB.Query(ctx, `select size, root from audit.checkpoint where abandoned is null and size > $1 order by size limit $2`, int64(after), pageOf)
 	page, err := pgx.CollectRows(rows, pgx.RowToStructByPos[audits.Tree])

@@ -22,7 +22,7 @@ import (
 
 // Vault keeps private keys that all nodes share.
 type Vault interface {
-	// Named answers the key of a name, which is made of random bytes if it is not there.
+	// Named returns the key of a name, which is made of random bytes if it is not there.
 	Named(ctx context.Context, name string, size int) ([]byte, error)
 }
 
@@ -136,7 +136,7 @@ func state(ctx context.Context, store eventstore.Store) (s audits.State, revisio
 	return s, revision, nil
 }
 
-// Moved answers the public key that signed, if it did so for another log: the database is that log's, and this one is a copy of it
+// Moved returns the public key that signed, if it did so for another log: the database is that log's, and this one is a copy of it
 // that takes its place, or a mistake.
 func (r *Ring) Moved(ctx context.Context) (from string, moved bool, err error) {
 	s, _, err := state(ctx, r.Store)
@@ -162,7 +162,7 @@ func (r *Ring) Own(ctx context.Context) error {
 		"then build the tables from it: bahi projections rebuild", name, r.origin())}
 }
 
-// whyTakenOver stands in the log where no operator gave a reason.
+// whyTakenOver is in the log where no operator gave a reason.
 const whyTakenOver = "the log was imported, and the key that signed it before is not in this installation"
 
 // takeOver tells the log that the first key of this installation signs, if the one that the log names was never here: the log was
@@ -197,7 +197,7 @@ func (r *Ring) takeOver(ctx context.Context) error {
 	return nil
 }
 
-// InUse answers the key that signs, and the one before it, nil when there is none or nobody has it any more.
+// InUse returns the key that signs, and the one before it, nil when there is none or nobody has it any more.
 func (r *Ring) InUse(ctx context.Context) (current audit.Key, former *audit.Key, err error) {
 	s, _, err := state(ctx, r.Store)
 	if err != nil {
@@ -245,7 +245,7 @@ var errNoKey = errors.New("the log names a key of checkpoints that the database 
 // ErrNotGiven tells that the key that signs is not in the vault, and was not given.
 var ErrNotGiven = errors.New("checkpoints are signed with a key that is not in the vault: give it in BAHI_AUDIT_KEY")
 
-// private answers the private key of a row, once it is sure that it is that of the public one.
+// private returns the private key of a row, once it is sure that it is that of the public one.
 func (r *Ring) private(ctx context.Context, k key) (audit.Key, error) {
 	seeds := r.Given
 	if k.VaultName != nil {

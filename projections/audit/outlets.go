@@ -21,7 +21,7 @@ import (
 // Bucket is a folder or a bucket somewhere.
 type Bucket interface {
 	Put(ctx context.Context, key, contentType string, data []byte) error
-	// Get answers what is kept under a key, nil when there is nothing.
+	// Get returns what is kept under a key, nil when there is nothing.
 	Get(ctx context.Context, key string) ([]byte, error)
 }
 
@@ -48,7 +48,7 @@ func (c *Copies) Bring(ctx context.Context, signed *Signed) error {
 	return c.Bucket.Put(ctx, c.folder()+"newest", noteType, []byte(signed.Note))
 }
 
-// Newest answers the newest checkpoint that was brought, nil when there is none.
+// Newest returns the newest checkpoint that was brought, nil when there is none.
 func (c *Copies) Newest(ctx context.Context) ([]byte, error) {
 	note, err := c.Bucket.Get(ctx, c.folder()+"newest")
 	if err != nil {

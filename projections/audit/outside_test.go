@@ -17,7 +17,7 @@ import (
 )
 
 // rewritten is what somebody leaves who has all of the installation: the log, its tree, and checkpoints with the right
-// signatures (by the next grown and signed) are made anew, and go further than what was kept outside.
+// signatures (by the next grown and signed) are made again, and go further than what was kept outside.
 func (r *rig) rewritten() {
 	r.t.Helper()
 	r.exec(`update log.event set data = '{"n":7}' where position = 4`)

@@ -12,7 +12,7 @@ import (
 // rereadAtOnce is how many events are hashed before whoever serves gets the processor for as long as that took.
 const rereadAtOnce = 4096
 
-// Reread hashes the log anew as far as the newest checkpoint goes, and answers [ErrRewritten] when it does not lead to it: what
+// Reread hashes the log again as far as the newest checkpoint goes, and answers [ErrRewritten] when it does not lead to it: what
 // [Signer.Check] cannot see, which looks at the last event only. It is at work half of the time, and leaves the
 // other half to who serves. It answers how many events agree with what was signed. A log that lost its tail since is for [Signer.Sign] to tell of.
 func (s *Signer) Reread(ctx context.Context) (agreed uint64, err error) {

@@ -78,7 +78,7 @@ type ErrRewritten struct{ Found string }
 
 func (e *ErrRewritten) Error() string { return e.Found }
 
-// errBehind tells that the tree is built anew, and has not come to what was signed yet.
+// errBehind tells that the tree is built again, and has not come to what was signed yet.
 var errBehind = errors.New("the tree is being built")
 
 // Run signs until ctx ends. What keeps it from signing is logged once, and tried again.
@@ -152,7 +152,7 @@ func (s *Signer) Bring(ctx context.Context, c *Signed) {
 
 const signedColumns = `number, size, root, position, event_id, note`
 
-// Newest answers the newest checkpoint that the log is held against, nil when there is none.
+// Newest returns the newest checkpoint that the log is held against, nil when there is none.
 func (s *Signer) Newest(ctx context.Context) (*Signed, error) { return newest(ctx, s.DB) }
 
 func newest(ctx context.Context, db querier) (*Signed, error) {
@@ -286,7 +286,7 @@ func (s *Signer) signers(ctx context.Context, last *Signed) ([]audit.Key, error)
 	return keys, err
 }
 
-// leafAt answers the event at a position, once it is sure that it is the leaf at index.
+// leafAt returns the event at a position, once it is sure that it is the leaf at index.
 func (s *Signer) leafAt(ctx context.Context, at event.Position, index uint64) (event.Stored, error) {
 	for e, err := range s.Store.ReadAll(ctx, at+1, eventstore.Backwards) {
 		if err != nil {

@@ -85,7 +85,7 @@ func newSignedLog(t *testing.T, events int) (*rig, *audit.Signer) {
 	return r, s
 }
 
-// root is that of the log's first events, hashed anew.
+// root is that of the log's first events, hashed again.
 func (r *rig) root(size uint64) proofs.Hash {
 	r.t.Helper()
 	var tree proofs.Tree

@@ -167,7 +167,7 @@ func (s *Succession) Renumber(ctx context.Context, tx pgx.Tx) error {
 	return nil
 }
 
-// private answers the public keys whose private ones are at hand, with their names in the vault; nil for one that was given.
+// private returns the public keys whose private ones are at hand, with their names in the vault; nil for one that was given.
 func (h Heir) private(ctx context.Context, origin string) (map[string]*string, error) {
 	by := map[string]*string{}
 	for _, name := range h.Names {

@@ -78,7 +78,7 @@ func (k *kept) write(ctx context.Context, b *projections.Batch) error {
 	})
 }
 
-// resumeBooks makes the totals anew that an earlier process had in memory: those that stand in the newest
+// resumeBooks makes the totals again that an earlier process had in memory: those that are in the newest
 // postings, and nothing for accounts that have none.
 func resumeBooks(ctx context.Context, b *projections.Batch) error {
 	for _, statement := range []string{

@@ -23,7 +23,7 @@ func (t *total) add(n int64) {
 	t.high, t.low = t.high+n>>63+int64(carry), low
 }
 
-// small answers the sum when it fits into 64 bits.
+// small returns the sum when it fits into 64 bits.
 func (t *total) small() (int64, bool) {
 	n := int64(t.low)
 	return n, t.high == n>>63

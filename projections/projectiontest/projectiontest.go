@@ -88,7 +88,7 @@ func Run(t *testing.T, p *projections.Projection, events ...Event) *Tables {
 	return tables
 }
 
-// Rows answers the rows of a query, which names the tables without a schema, as Postgres writes them:
+// Rows returns the rows of a query, which names the tables without a schema, as Postgres writes them:
 // (1,SBI,f).
 func (tb *Tables) Rows(query string) []string {
 	tb.t.Helper()

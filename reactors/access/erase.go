@@ -104,7 +104,7 @@ func (e *Eraser) Sweep(ctx context.Context) error {
 }
 
 // scrub makes Postgres forget everybody whom the log has erased by now, once for them all: while their tables
-// are written anew nobody signs in.
+// are written again nobody signs in.
 func (e *Eraser) scrub(ctx context.Context, job reactors.Job[ScrubTables]) error {
 	if uint64(job.Args.Erased) <= e.scrubbed.Load() {
 		return nil
@@ -161,7 +161,7 @@ func (e *Eraser) Clean(ctx context.Context) error {
 	return nil
 }
 
-// userOf answers the user whose key a subject has; false if it is not a user's.
+// userOf returns the user whose key a subject has; false if it is not a user's.
 func userOf(subject string) (uuid.UUID, bool) {
 	text, isUser := strings.CutPrefix(subject, user.Kind.Category()+"-")
 	id, err := uuid.Parse(text)
@@ -361,7 +361,7 @@ func (e *Eraser) another(ctx context.Context, key string, id uuid.UUID) (bool, e
 	return holder != uuid.Nil && holder != id, err
 }
 
-// invited answers the subjects of invitations to addresses that were the user's.
+// invited returns the subjects of invitations to addresses that were the user's.
 func (e *Eraser) invited(ctx context.Context, of *memory) (subjects []string, err error) {
 	ids, err := e.Views.InvitationsTo(ctx, of.proven)
 	for _, id := range ids {

@@ -76,7 +76,7 @@ type about struct {
 	emailKey string    // to whom; empty: to the administrator
 }
 
-// named answers the mark that the names of mails have of an id, one word between hyphens.
+// named returns the mark that the names of mails have of an id, one word between hyphens.
 func named(id uuid.UUID) string { return hex.EncodeToString(id[:]) }
 
 // name is the id of the mail that a job writes. A job that is done again sends the same mail.

@@ -162,7 +162,7 @@ func (b *box) Mail(_ context.Context, id, to, subject, text string) error {
 
 func (b *box) Permanent(err error) bool { return errors.Is(err, errRefused) }
 
-// take answers the mails since the last call.
+// take returns the mails since the last call.
 func (b *box) take() []kept {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -216,7 +216,7 @@ func newRig(t *testing.T) *rig {
 	return r
 }
 
-// patient answers a context whose reads wait for tables that are late.
+// patient returns a context whose reads wait for tables that are late.
 func (r *rig) patient() context.Context {
 	return readmodels.WithFreshness(r.t.Context(), &readmodels.Freshness{Wait: 20 * time.Second})
 }
@@ -303,7 +303,7 @@ func (r *rig) by(id uuid.UUID) commands.Request {
 	}
 }
 
-// invite answers the invitation to the user's own workspace.
+// invite returns the invitation to the user's own workspace.
 func (r *rig) invite(by uuid.UUID, email string) uuid.UUID {
 	r.t.Helper()
 	id, _, err := r.accounts.Invite(r.t.Context(), r.by(by), r.state(by).Workspace, email, workspace.Owner)

@@ -234,7 +234,7 @@ func TestACheckpointIsKnownByItsEventAlsoWhereTheLogHasEventsOfItsOwnBehindIt(t 
 	require.Equal(t, r.ids(4)[0], c.EventID.String())
 }
 
-// takesAtMost begins the broker anew, with a bound for messages in bytes.
+// takesAtMost begins the broker again, with a bound for messages in bytes.
 func (r *rig) takesAtMost(size int32) {
 	r.t.Helper()
 	r.broker.Stop()
@@ -242,7 +242,7 @@ func (r *rig) takesAtMost(size int32) {
 	r.broker.Start()
 }
 
-// parked waits until it is noted for everybody that the feed stands still, and where.
+// parked waits until it is noted for everybody that the feed has stopped, and where.
 func (r *rig) parked(at event.Position) projections.Checkpoint {
 	r.t.Helper()
 	require.Eventually(r.t, func() bool {

@@ -48,7 +48,7 @@ func (v *Views) Users(ctx context.Context) ([]User, error) {
 		`select `+userColumns+` where a.erased_at is null order by a.created_at, a.id`)
 }
 
-// DueForErasure answers who asked to be deleted, and when they are to be.
+// DueForErasure returns who asked to be deleted, and when they are to be.
 func (v *Views) DueForErasure(ctx context.Context, now time.Time) ([]uuid.UUID, error) {
 	return readmodels.Rows(ctx, v.Reader, pgx.RowTo[uuid.UUID],
 		`select a.id from users.account a where a.erased_at is null and a.delete_after <= $1 order by a.delete_after`, now)

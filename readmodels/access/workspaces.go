@@ -10,7 +10,7 @@ import (
 	"bahi/readmodels"
 )
 
-// InvitationsToForget answers the invitations that are over by now, accepted, withdrawn or expired, whose
+// InvitationsToForget returns the invitations that are over by now, accepted, withdrawn or expired, whose
 // addresses can be read still. The vault itself says whether they can, so nothing else has to note that
 // one was forgotten; its subjects are those of workspace.InvitationSubject.
 func (v *Views) InvitationsToForget(ctx context.Context, now time.Time) ([]uuid.UUID, error) {
@@ -21,7 +21,7 @@ func (v *Views) InvitationsToForget(ctx context.Context, now time.Time) ([]uuid.
 		order by i.id`, now)
 }
 
-// InvitationsTo answers all invitations, of whatever time and workspace, that were sent to an address with
+// InvitationsTo returns all invitations, of whatever time and workspace, that were sent to an address with
 // one of these keyed hashes.
 func (v *Views) InvitationsTo(ctx context.Context, emailKeys []string) ([]uuid.UUID, error) {
 	return readmodels.Rows(ctx, v.Reader, pgx.RowTo[uuid.UUID],

@@ -48,7 +48,7 @@ type Page struct {
 	Upto   event.Position // everything up to here was looked at
 }
 
-// Page answers at most size events that a filter finds. Personal values are in clear in events of the workspace in
+// Page returns at most size events that a filter finds. Personal values are in clear in events of the workspace in
 // which is asked.
 func (v *Events) Page(ctx context.Context, in uuid.UUID, f ops.Filter, size int) (Page, error) {
 	found, err := v.Search.Onward(ctx, f, size)
@@ -67,7 +67,7 @@ func (v *Events) Page(ctx context.Context, in uuid.UUID, f ops.Filter, size int)
 	return page, nil
 }
 
-// Show answers one event that was read otherwise.
+// Show returns one event that was read otherwise.
 func (v *Events) Show(ctx context.Context, in uuid.UUID, e event.Stored) Event {
 	return v.show(ctx, in, e, ops.MetaOf(e).Workspace)
 }
@@ -105,7 +105,7 @@ func (v *Events) revealed(ctx context.Context, part json.RawMessage) json.RawMes
 	})
 }
 
-// replaced puts something in the place of some objects of a JSON text, and leaves all else as it stands.
+// replaced puts something in the place of some objects of a JSON text, and leaves all else as it is.
 func replaced(part json.RawMessage, with func(json.RawMessage) (json.RawMessage, bool)) json.RawMessage {
 	part = bytes.TrimSpace(part)
 	if len(part) == 0 || part[0] != '{' && part[0] != '[' {

@@ -23,7 +23,7 @@ var (
 	ErrNotAsHashed  = fault.New(fault.Conflict, "The event at this position is not the one that was hashed: run bahi audit verify --store")
 )
 
-// Proofs answers what was signed about the log, and proves it.
+// Proofs returns what was signed about the log, and proves it.
 type Proofs struct {
 	Tree *Tree
 	DB   *pgxpool.Pool
@@ -43,12 +43,12 @@ type Checkpoint struct {
 
 const checkpointColumns = `number, size, root, position, signed_at, note, abandoned`
 
-// Newest answers the newest checkpoint, or [ErrNoCheckpoint].
+// Newest returns the newest checkpoint, or [ErrNoCheckpoint].
 func (p *Proofs) Newest(ctx context.Context) (Checkpoint, error) {
 	return p.one(ctx, `abandoned is null order by size desc limit 1`)
 }
 
-// Upto answers the newest checkpoint that covers nothing behind a position, or [ErrNoCheckpoint].
+// Upto returns the newest checkpoint that covers nothing behind a position, or [ErrNoCheckpoint].
 func (p *Proofs) Upto(ctx context.Context, at event.Position) (Checkpoint, error) {
 	return p.one(ctx, `abandoned is null and position <= $1 order by size desc limit 1`, int64(at))
 }
@@ -62,13 +62,13 @@ func (p *Proofs) one(ctx context.Context, where string, args ...any) (Checkpoint
 	return c, err
 }
 
-// Checkpoints answers those that were signed after a number, abandoned ones too, in their order.
+// Checkpoints returns those that were signed after a number, abandoned ones too, in their order.
 func (p *Proofs) Checkpoints(ctx context.Context, after int64, most int) ([]Checkpoint, error) {
 	rows, _ := p.DB.Query(ctx, `select `+checkpointColumns+` from audit.checkpoint where number > $1 order by number limit $2`, after, most)
 	return pgx.CollectRows(rows, pgx.RowToStructByPos[Checkpoint])
 }
 
-// Notes answers the signed texts of about so many checkpoints that are not abandoned, by size: all of them if there are
+// Notes returns the signed texts of about so many checkpoints that are not abandoned, by size: all of them if there are
 // no more, else some spread over the log, and always the newest. It says whether these are all.
 func (p *Proofs) Notes(ctx context.Context, most int) (notes [][]byte, all bool, err error) {
 	rows, _ := p.DB.Query(ctx, `
@@ -81,7 +81,7 @@ func (p *Proofs) Notes(ctx context.Context, most int) (notes [][]byte, all bool,
 	return notes, all, err
 }
 
-// Daily answers the signed texts of the checkpoints that an archive up to a position carries, by size: the last of each day (UTC),
+// Daily returns the signed texts of the checkpoints that an archive up to a position carries, by size: the last of each day (UTC),
 // and so the newest, and those that two keys of the log signed, by which whoever trusts the former key comes to trust the
 // next. Abandoned ones are left out.
 func (p *Proofs) Daily(ctx context.Context, upTo event.Position) ([]string, error) {
@@ -101,7 +101,7 @@ type Key struct {
 	Until *time.Time `json:"until,omitempty" doc:"It signs no more; absent: it is the one that does"`
 }
 
-// Keys answers them in the order in which they signed.
+// Keys returns them in the order in which they signed.
 func (p *Proofs) Keys(ctx context.Context) ([]Key, error) {
 	rows, _ := p.DB.Query(ctx, `select verifier, since, until from audit.key where since is not null order by since, number`)
 	return pgx.CollectRows(rows, pgx.RowToStructByPos[Key])
@@ -188,7 +188,7 @@ func (p *Proofs) Consistency(ctx context.Context, from, to uint64) (found Consis
 	return Consistency{From: from, To: to, RootFrom: rootFrom[:], RootTo: rootTo[:], Hashes: texts(hashes)}, nil
 }
 
-// size answers a size that the tree has, that of the newest checkpoint when none is asked for.
+// size returns a size that the tree has, that of the newest checkpoint when none is asked for.
 func (p *Proofs) size(ctx context.Context, field string, asked *uint64) (uint64, error) {
 	newest, err := p.Newest(ctx)
 	if err != nil {
@@ -257,7 +257,7 @@ func (p *Proofs) uncovered(ctx context.Context, at event.Position, size uint64, 
 	return outside("position", fmt.Sprintf("is not in a tree of %d events", size))
 }
 
-// Stream answers the positions of a stream's events, and of the decisive ones that they carry out.
+// Stream returns the positions of a stream's events, and of the decisive ones that they carry out.
 func (p *Proofs) Stream(ctx context.Context, stream string) (all []event.Position, err error) {
 	for e, err := range p.Log.Stream(ctx, stream, 0) {
 		if err != nil {

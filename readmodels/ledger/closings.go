@@ -33,7 +33,7 @@ var closingsSQL = strings.ReplaceAll(`
 	left join lateral (`+then.before(`(asked.day + 1)`)+`) b on a.id is not null
 	order by asked.nth`, `$known`, `asked.known`)
 
-// Closings answers each of what is asked.
+// Closings returns each of what is asked.
 func (v *Views) Closings(ctx context.Context, workspace uuid.UUID, asked []Closing) ([]Closed, error) {
 	var (
 		accounts, days, known []int64

@@ -25,7 +25,7 @@ type Accounts struct {
 	Reader *readmodels.Reader
 }
 
-// Find answers at most size accounts of which the words are a part of the name, the id, or the workspace's id;
+// Find returns at most size accounts of which the words are a part of the name, the id, or the workspace's id;
 // all when there are none. Those that stand come first, the newest before the others.
 func (a *Accounts) Find(ctx context.Context, words string, size int) ([]Account, error) {
 	words = strings.TrimSpace(words)
@@ -44,7 +44,7 @@ func (a *Accounts) Find(ctx context.Context, words string, size int) ([]Account,
 		order by deleted, a.id desc limit $4`, words, id, workspace, size)
 }
 
-// Account answers one account of a ledger, or missing.
+// Account returns one account of a ledger, or missing.
 func (a *Accounts) Account(ctx context.Context, ledger string, id int64, missing error) (Account, error) {
 	return readmodels.Row(ctx, a.Reader, missing, pgx.RowToStructByPos[Account], `
 		select a.id, a.ledger, a.workspace_id, a.name, a.deleted_position <> 9223372036854775807 as deleted

@@ -15,7 +15,7 @@ import (
 	"bahi/domain/fault"
 )
 
-// ErrNoEvent answers a position at which nothing stands.
+// ErrNoEvent is the error of a position without an event.
 var ErrNoEvent = fault.New(fault.NotFound, "Event not found")
 
 // Event is an event as the log holds it: what is sealed in its payload stays sealed.
@@ -88,7 +88,7 @@ func (f Filter) matches(more ...any) []any {
 	return append([]any{f.Stream, f.Category, f.Type, f.Actor, f.Workspace}, more...)
 }
 
-// Search answers at most size events, newest first.
+// Search returns at most size events, newest first.
 func (v *Events) Search(ctx context.Context, f Filter, size int) (found Found, err error) {
 	err = v.reading(ctx, func(tx pgx.Tx) error {
 		low, high, err := f.bounds(ctx, tx)
@@ -173,7 +173,7 @@ func (v *Events) searchStream(ctx context.Context, tx pgx.Tx, f Filter, low, hig
 	return found, err
 }
 
-// revisionBefore answers the greatest revision of a stream before a position, -1 when there is none, by
+// revisionBefore returns the greatest revision of a stream before a position, -1 when there is none, by
 // halving: revisions have no gaps, and positions rise with them.
 func revisionBefore(ctx context.Context, tx pgx.Tx, stream string, position event.Position) (int64, error) {
 	low, high := int64(-1), int64(-1)
@@ -206,7 +206,7 @@ type Place struct {
 	Previous, Next, Head event.Position
 }
 
-// Event answers the event at a position, or [ErrNoEvent].
+// Event returns the event at a position, or [ErrNoEvent].
 func (v *Events) Event(ctx context.Context, at event.Position) (e Event, p Place, err error) {
 	err = v.reading(ctx, func(tx pgx.Tx) error {
 		rows, _ := tx.Query(ctx, `select `+eventColumns+` from log.event e where e.position = $1`, int64(at))
@@ -224,7 +224,7 @@ func (v *Events) Event(ctx context.Context, at event.Position) (e Event, p Place
 	return e, p, err
 }
 
-// Upto answers a stream's events up to a revision, oldest first, but no more than the last most of them.
+// Upto returns a stream's events up to a revision, oldest first, but no more than the last most of them.
 func (v *Events) Upto(ctx context.Context, stream string, revision int64, most int) (events []Event, err error) {
 	err = v.reading(ctx, func(tx pgx.Tx) error {
 		rows, _ := tx.Query(ctx, `select `+eventColumns+` from log.event e
@@ -235,7 +235,7 @@ func (v *Events) Upto(ctx context.Context, stream string, revision int64, most i
 	return events, err
 }
 
-// Head answers the log's head and when it was recorded: the zero time for an empty log.
+// Head returns the log's head and when it was recorded: the zero time for an empty log.
 func (v *Events) Head(ctx context.Context) (at event.Position, recorded time.Time, err error) {
 	err = v.DB.QueryRow(ctx, `select position, recorded_at from log.event order by position desc limit 1`).Scan(&at, &recorded)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -244,7 +244,7 @@ func (v *Events) Head(ctx context.Context) (at event.Position, recorded time.Tim
 	return at, recorded, err
 }
 
-// PositionAt answers the greatest position recorded at or before a moment, 0 when there is none.
+// PositionAt returns the greatest position recorded at or before a moment, 0 when there is none.
 func (v *Events) PositionAt(ctx context.Context, moment time.Time) (at event.Position, err error) {
 	err = v.DB.QueryRow(ctx, `select log.position_at($1)`, moment).Scan(&at)
 	return at, err

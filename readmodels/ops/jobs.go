@@ -53,7 +53,7 @@ type Jobs struct {
 	DB *pgxpool.Pool
 }
 
-// Jobs answers a page of jobs, newest first, and how many there are on all pages.
+// Jobs returns a page of jobs, newest first, and how many there are on all pages.
 func (j *Jobs) Jobs(ctx context.Context, sel Selection) (page []Job, total int64, err error) {
 	var (
 		where []string
@@ -86,7 +86,7 @@ func (j *Jobs) Jobs(ctx context.Context, sel Selection) (page []Job, total int64
 	return page, total, nil
 }
 
-// Job answers one job, or [ErrNoJob].
+// Job returns one job, or [ErrNoJob].
 func (j *Jobs) Job(ctx context.Context, id int64) (Job, error) {
 	rows, _ := j.DB.Query(ctx, `select `+jobColumns+` from river.river_job where id = $1`, id)
 	found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Job])

@@ -16,7 +16,7 @@ type Log interface {
 	After(ctx context.Context, at event.Position) iter.Seq2[event.Stored, error]
 	// Before yields the events before a position, newest first.
 	Before(ctx context.Context, at event.Position) iter.Seq2[event.Stored, error]
-	// At answers the event at a position; false when there is none.
+	// At returns the event at a position; false when there is none.
 	At(ctx context.Context, at event.Position) (event.Stored, bool, error)
 	// Stream yields a stream's events from a revision on, oldest first.
 	Stream(ctx context.Context, stream string, from int64) iter.Seq2[event.Stored, error]
@@ -28,10 +28,10 @@ type Log interface {
 	Head(ctx context.Context) (event.Position, error)
 }
 
-// ErrNoPlace answers a search from a position at which nothing stands, where the log finds its way only from events.
+// ErrNoPlace is the error of a search from a position without an event, where the log finds its way only from events.
 var ErrNoPlace = fault.New(fault.Invalid, "There is no event at this position, and a log in EventStoreDB is only read from the position of an event, or 0")
 
-// MetaOf is what an event says of itself: nothing, where somebody else wrote it in a form that is not ours.
+// MetaOf is what an event says by itself: nothing, where somebody else wrote it in a form that is not ours.
 func MetaOf(e event.Stored) event.Meta { return metaOf(e.Meta) }
 
 func metaOf(text []byte) (meta event.Meta) {

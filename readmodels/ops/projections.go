@@ -78,7 +78,7 @@ type Kept struct {
 	Until      time.Time      `json:"until"`
 }
 
-// Parked is a follower of the log that stands still at an event which it cannot apply.
+// Parked is a follower of the log that has stopped at an event which it cannot apply.
 type Parked struct {
 	Name       string         `json:"name" doc:"Of the projection or reactor"`
 	Kind       string         `json:"kind" enum:"projection,build,kept,reactor" doc:"kept: the generation that a rollback would read"`
@@ -108,7 +108,7 @@ type Projections struct {
 	Log      Log            // nil: it is in the same database
 }
 
-// All answers the projections that this program reads, by name. All of it is as of one moment.
+// All returns the projections that this program reads, by name. All of it is as of one moment.
 func (p *Projections) All(ctx context.Context) ([]Projection, error) {
 	names, versions := p.known()
 	all, err := p.read(ctx, names, versions)
@@ -118,7 +118,7 @@ func (p *Projections) All(ctx context.Context) ([]Projection, error) {
 	return all, nil
 }
 
-// One answers a projection, or [ErrNoProjection].
+// One returns a projection, or [ErrNoProjection].
 func (p *Projections) One(ctx context.Context, name string) (Projection, error) {
 	version, known := p.Versions[name]
 	if !known {
@@ -131,7 +131,7 @@ func (p *Projections) One(ctx context.Context, name string) (Projection, error) 
 	return found[0], nil
 }
 
-// known answers what this program reads: names, and the version of each.
+// known returns what this program reads: names, and the version of each.
 func (p *Projections) known() (names []string, versions []int) {
 	for name, version := range p.Versions {
 		names, versions = append(names, name), append(versions, version)
@@ -256,7 +256,7 @@ func (b *Build) estimate() {
 	}
 }
 
-// Parked answers what stands still because of an error, of this program's projections and of all reactors,
+// Parked returns what has stopped because of an error, of this program's projections and of all reactors,
 // by kind and name. All of it is as of one moment.
 func (p *Projections) Parked(ctx context.Context) ([]Parked, error) {
 	names, versions := p.known()

@@ -32,7 +32,7 @@ func (p *Projections) fromLog(ctx context.Context, all []Projection) error {
 	return nil
 }
 
-// lag answers how many events are behind a position, which is known only of none, and for how long the first of them has been.
+// lag returns how many events are behind a position, which is known only of none, and for how long the first of them has been.
 func (p *Projections) lag(ctx context.Context, at, head event.Position) (events *uint64, seconds float64, err error) {
 	if at >= head {
 		return new(uint64), 0, nil
@@ -43,7 +43,7 @@ func (p *Projections) lag(ctx context.Context, at, head event.Position) (events 
 	return nil, 0, nil
 }
 
-// skipped answers how many events an operator let a follower of this version pass over.
+// skipped returns how many events an operator let a follower of this version pass over.
 func (p *Projections) skipped(ctx context.Context, name string, version int) (count int, err error) {
 	for e, err := range p.Log.Stream(ctx, follower.Kind.Stream(name), 0) {
 		if err != nil {
@@ -60,7 +60,7 @@ func (p *Projections) skipped(ctx context.Context, name string, version int) (co
 	return count, nil
 }
 
-// events puts in which events followers stand still at, where the log is not in Postgres.
+// events puts in which events followers stop at, where the log is not in Postgres.
 func (p *Projections) events(ctx context.Context, all []Parked) error {
 	for i := range all {
 		if all[i].Position == 0 {

@@ -88,7 +88,7 @@ func (w *Walked) bounds(ctx context.Context, f Filter) (after, before event.Posi
 	return after, before, nil
 }
 
-// look answers what the filter finds between two positions, the last one that it looked at, and whether it looked at all.
+// look returns what the filter finds between two positions, the last one that it looked at, and whether it looked at all.
 func (w *Walked) look(events iter.Seq2[event.Stored, error], f Filter, after, before event.Position, size int) (
 	found []Event, last event.Position, more bool, err error,
 ) {
@@ -110,7 +110,7 @@ func (w *Walked) look(events iter.Seq2[event.Stored, error], f Filter, after, be
 	return found, last, false, nil
 }
 
-// revisionBefore answers the greatest revision of a stream before a position, -1 when there is none, by halving.
+// revisionBefore returns the greatest revision of a stream before a position, -1 when there is none, by halving.
 func (w *Walked) revisionBefore(ctx context.Context, stream string, position event.Position) (int64, error) {
 	low, high := int64(-1), int64(-1)
 	for e, err := range w.Log.Back(ctx, stream, math.MaxInt64) {

@@ -25,7 +25,7 @@ const (
 	secret = "seven brass hooks"
 )
 
-// clock stands still until it is moved.
+// clock has stopped until it is moved.
 type clock struct {
 	mu sync.Mutex
 	at time.Time
@@ -157,7 +157,7 @@ func mailing(user uuid.UUID) credentials.Mailing {
 	return credentials.Mailing{Subject: user, Recipient: user, Number: jobs.Add(1)}
 }
 
-// use answers whom the token is for, and spends it.
+// use returns whom the token is for, and spends it.
 func use(ctx context.Context, n node, kind credentials.Kind, token string) (subject uuid.UUID, err error) {
 	err = n.Mailed.Use(ctx, kind, token, func(_ context.Context, of uuid.UUID) error {
 		subject = of

@@ -96,7 +96,7 @@ func (k *Keys) add(ctx context.Context, wanted func(tx pgx.Tx) (bool, error)) er
 
 func keyName(kid uuid.UUID) string { return "jwt/" + kid.String() }
 
-// signing answers the key to sign with.
+// signing returns the key to sign with.
 func (k *Keys) signing(ctx context.Context) (signingKey, error) {
 	ring, err := k.ring(ctx)
 	if err != nil {
@@ -105,10 +105,10 @@ func (k *Keys) signing(ctx context.Context) (signingKey, error) {
 	return ring.newest, nil
 }
 
-// errNoKey answers a kid whose tokens are not taken.
+// errNoKey is the error of a kid whose tokens are not taken.
 var errNoKey = errors.New("no such key")
 
-// verifying answers the key of that kid, or errNoKey.
+// verifying returns the key of that kid, or errNoKey.
 func (k *Keys) verifying(ctx context.Context, kid uuid.UUID) (signingKey, error) {
 	ring, err := k.ring(ctx)
 	if err != nil {

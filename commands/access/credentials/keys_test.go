@@ -97,7 +97,7 @@ func TestStolenKeyIsGoneHereAtOnceAndElsewhereInAMoment(t *testing.T) {
 	requireUnknown(t, nodes[1], tokens.Access)
 }
 
-// forge changes a good token's header and claims and signs it anew.
+// forge changes a good token's header and claims and signs it again.
 func forge(t *testing.T, good string, method jwt.SigningMethod, key any, change func(header map[string]any, claims jwt.MapClaims)) string {
 	t.Helper()
 	header, claims := parse(t, good)

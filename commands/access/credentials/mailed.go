@@ -77,11 +77,11 @@ type Mailing struct {
 	Number    int64     // of the job that mails it: jobs that were made later have greater ones
 }
 
-// Issue makes a token of the kind: 256 bits in 43 characters that stand in a URL as they are. It is not kept, only its
+// Issue makes a token of the kind: 256 bits in 43 characters that are in a URL as they are. It is not kept, only its
 // hash. An older one of the kind and subject is void.
 //
 // The same mailing gets the same token, so that a mail whose sending is in doubt can be sent again; its time
-// begins anew. Issue answers [ErrMailed], and nothing is void, when the subject's token is younger than two minutes, is
+// begins again. Issue answers [ErrMailed], and nothing is void, when the subject's token is younger than two minutes, is
 // of a later mailing, or is this one and spent; [ErrTooMany] when the recipient got six of the kind within an hour.
 func (m *Mailed) Issue(ctx context.Context, kind Kind, of Mailing) (token string, err error) {
 	token, err = m.token(ctx, kind, of)
@@ -98,7 +98,7 @@ func (m *Mailed) Issue(ctx context.Context, kind Kind, of Mailing) (token string
 	return token, nil
 }
 
-// token is random to whoever has not the key.
+// token is random without the key.
 func (m *Mailed) token(ctx context.Context, kind Kind, of Mailing) (string, error) {
 	key, err := m.vault.Named(ctx, "mailed-token", mailedSize)
 	if err != nil {

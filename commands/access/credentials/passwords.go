@@ -94,9 +94,9 @@ type Proof struct {
 	changedAt time.Time // of the password that was known
 }
 
-// Verify answers whether the password is the user's, and if so a proof of it for [Sessions.SignIn]. For a
+// Verify reports whether the password is the user's, and if so a proof of it for [Sessions.SignIn]. For a
 // user who has none, or for [uuid.Nil] as nobody, it hashes as well, so that the time it takes does not tell who is known here. A
-// password that was hashed at another cost is hashed anew at this one; until then, its time is the other cost's.
+// password that was hashed at another cost is hashed again at this one; until then, its time is the other cost's.
 func (p *Passwords) Verify(ctx context.Context, user uuid.UUID, password string) (Proof, bool, error) {
 	stored, err := p.load(ctx, user)
 	if err != nil {
@@ -141,7 +141,7 @@ func (p *Passwords) rehash(ctx context.Context, user uuid.UUID, password, old st
 	return err
 }
 
-// ErrCrowded answers a password that is not looked at, because too many others are before it.
+// ErrCrowded is the error of a password that is not looked at, because too many others are before it.
 var ErrCrowded = fault.New(fault.Unavailable, "Too many sign-ins at once, try again")
 
 // mostInTurn is how many wait for each hash that is under way. Beyond that nobody's turn comes in time.

@@ -179,7 +179,7 @@ func (s *Sessions) Refresh(ctx context.Context, token string) (Tokens, error) {
 	return next.Tokens, nil
 }
 
-// rotate answers the next tokens, or none, and whether it ended the session.
+// rotate returns the next tokens, or none, and whether it ended the session.
 func (s *Sessions) rotate(ctx context.Context, tx pgx.Tx, key signingKey, c claims) (next *issued, revoked bool, err error) {
 	var (
 		now        = s.now()
@@ -221,7 +221,7 @@ func (s *Sessions) rotate(ctx context.Context, tx pgx.Tx, key signingKey, c clai
 	return &made, false, err
 }
 
-// Authenticate answers whose access token this is, or [ErrNotAuthenticated]: it is not one, or its
+// Authenticate returns whose access token this is, or [ErrNotAuthenticated]: it is not one, or its
 // session has ended. Any other error means that it cannot tell now.
 func (s *Sessions) Authenticate(ctx context.Context, token string) (Bearer, error) {
 	c, err := s.signer.verify(ctx, token, access)

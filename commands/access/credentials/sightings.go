@@ -26,7 +26,7 @@ func newSightings() (*sightings, error) {
 	return &sightings{seen: seen}, err
 }
 
-// at answers what is known of the session, if that is fresh.
+// at returns what is known of the session, if that is fresh.
 func (s *sightings) at(session uuid.UUID, now time.Time) (ends time.Time, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

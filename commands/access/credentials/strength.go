@@ -29,7 +29,7 @@ const shortestPart = 4
 //go:embed common_passwords.txt
 var commonPasswords string
 
-// readCommon answers the list as a set.
+// readCommon returns the list as a set.
 func readCommon() map[string]struct{} {
 	set := make(map[string]struct{}, strings.Count(commonPasswords, "\n"))
 	for line := range strings.Lines(commonPasswords) {
@@ -50,11 +50,11 @@ type Person struct {
 	Names []string
 }
 
-// Normalise answers the form in which passwords are compared and hashed: Unicode's NFKC. Whether a
+// Normalise returns the form in which passwords are compared and hashed: Unicode's NFKC. Whether a
 // keyboard composes é or sends e and an accent, it is one password.
 func Normalise(password string) string { return norm.NFKC.String(password) }
 
-// Check answers nil for a password that the person may take, or else a [fault.Error] that says what is
+// Check returns nil for a password that the person may take, or else a [fault.Error] that says what is
 // wrong with the field. Upper and lower case count as the same.
 func (p *Passwords) Check(field, password string, of Person) error {
 	if message := p.weakness(Normalise(password), of); message != "" {
@@ -92,7 +92,7 @@ func (p *Passwords) weakness(password string, of Person) string {
 // notEven is steps of a text whose steps differ.
 const notEven = 2
 
-// steps answers how far each character is from the one before, if that is the same all along and at
+// steps returns how far each character is from the one before, if that is the same all along and at
 // most 1 either way, else notEven.
 func steps(text string) int {
 	runes := []rune(text)

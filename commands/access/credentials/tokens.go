@@ -73,10 +73,10 @@ func (s signer) sign(key signingKey, c claims) (string, error) {
 	return text, nil
 }
 
-// errBadToken answers a token that is not one of ours, of that type, now.
+// errBadToken is the error of a token that is not one of ours, of that type, now.
 var errBadToken = errors.New("the token is not valid")
 
-// verify answers what the token claims, or errBadToken. Any other error means that it cannot tell now.
+// verify returns what the token claims, or errBadToken. Any other error means that it cannot tell now.
 func (s signer) verify(ctx context.Context, text string, wanted tokenType) (claims, error) {
 	var (
 		c       claims

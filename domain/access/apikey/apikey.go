@@ -43,7 +43,7 @@ func (s State) Opens(now time.Time) bool {
 	return s.SecretHash != nil && !s.Revoked && (s.ExpiresAt == nil || now.Before(*s.ExpiresAt))
 }
 
-// Within answers what the key allows as long as nobody who made it has more than limit.
+// Within returns what the key allows as long as nobody who made it has more than limit.
 func (s State) Within(limit actor.Permissions) actor.Permissions {
 	lesser := func(a actor.Area) actor.Level {
 		if l := s.Permissions.Level(a); !limit.Level(a).Allows(l) {

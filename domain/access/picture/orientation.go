@@ -7,7 +7,7 @@ import (
 	"github.com/bep/imagemeta"
 )
 
-// orientation answers how the camera was held: EXIF's tag 0x0112 (CIPA DC-008, 4.6.5), 1 to 8. It is 1
+// orientation returns how the camera was held: EXIF's tag 0x0112 (CIPA DC-008, 4.6.5), 1 to 8. It is 1
 // where nothing is said, and where what is said cannot be read.
 func (f *format) orientation(data []byte) int {
 	found := 1

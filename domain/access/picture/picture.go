@@ -1,8 +1,8 @@
 // Package picture makes of an uploaded picture one that can be shown to others. The upload is decoded
-// and drawn anew, so that of its bytes nothing is left but the colours: no place where it was taken, no
+// and drawn again, so that of its bytes nothing is left but the colours: no place where it was taken, no
 // script behind the end, no second file inside.
 //
-// What it says of itself is not believed, neither name nor type; its first bytes count. Of an animated
+// What it says by itself is not believed, neither name nor type; its first bytes count. Of an animated
 // PNG the still picture is taken that each has for who knows of no animation; an animated WebP has none
 // and is refused. Colour profiles go with the other metadata, and the colours are taken for sRGB: a photo
 // in a wider space looks a little paler, which at this size we prefer to reading profiles of strangers.
@@ -164,7 +164,7 @@ func (f *format) make(ctx context.Context, data []byte) (Picture, error) {
 	return encode(drawn)
 }
 
-// scale draws the picture anew, smaller if it is too large. What is fully transparent loses the colours
+// scale draws the picture again, smaller if it is too large. What is fully transparent loses the colours
 // that were hidden in it.
 func scale(from image.Image) *image.RGBA {
 	size := from.Bounds().Size()

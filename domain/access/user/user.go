@@ -85,7 +85,7 @@ type Left struct {
 	Identities int // how many they had by then
 }
 
-// LeftBy answers the address that a change left; false when it was not verified, or the change was undone.
+// LeftBy returns the address that a change left; false when it was not verified, or the change was undone.
 func (s State) LeftBy(change int) (Left, bool) {
 	for _, l := range s.Left {
 		if l.Change == change {

@@ -93,7 +93,7 @@ func (s State) open(now time.Time) (n int) {
 	return n
 }
 
-// may answers what a caller may do here who may say who belongs, and refuses anybody else. What a member may is taken
+// may returns what a caller may do here who may say who belongs, and refuses anybody else. What a member may is taken
 // from the state that the decision is about: the one that they signed in with may have been late.
 func (s State) may(by actor.Actor) (actor.Permissions, error) {
 	p := by.Permissions

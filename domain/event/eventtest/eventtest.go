@@ -115,7 +115,7 @@ func (c *Case[S]) run(check func(t *testing.T, decided []event.Event[S], err err
 	})
 }
 
-// fold answers the state after the events, as they are read back. It holds Evolve to its word: the
+// fold returns the state after the events, as they are read back. It holds Evolve to its word: the
 // state before stays as it was, since others may be using it.
 func fold[S any](t *testing.T, kind *event.Kind[S], events []event.Event[S]) S {
 	t.Helper()

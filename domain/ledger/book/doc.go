@@ -6,7 +6,7 @@
 // posting to one busy account never conflicts, and no command loads more as a ledger grows. The price
 // is that "no row for a deleted account" and "no row in a locked period" span streams, and no store
 // appends to two streams atomically. They are therefore decided by position: an event that breaks a
-// rule where it stands in the log is void, for commands and projections alike (see [Standing]).
+// rule where it is in the log is void, for commands and projections alike (see [Standing]).
 // Writers check before they append, and after it; if they lost the race they append a refusal.
 //
 // One stream per account with the rows inside was turned down: it makes every posting conflict with

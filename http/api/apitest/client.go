@@ -34,7 +34,7 @@ func New(t testing.TB, base, bearer string) *Client {
 	return c
 }
 
-// With answers a client that also sends these headers: names and values in turn. An empty value
+// With returns a client that also sends these headers: names and values in turn. An empty value
 // takes a header away.
 func (c *Client) With(headers ...string) *Client {
 	other := *c
@@ -49,14 +49,14 @@ func (c *Client) With(headers ...string) *Client {
 	return &other
 }
 
-// In answers a client that reports to another test, such as a subtest.
+// In returns a client that reports to another test, such as a subtest.
 func (c *Client) In(t testing.TB) *Client {
 	other := *c
 	other.t = t
 	return &other
 }
 
-// At answers the same client, of another server.
+// At returns the same client, of another server.
 func (c *Client) At(base string) *Client {
 	other := *c
 	other.base = strings.TrimSuffix(base, "/")
@@ -181,7 +181,7 @@ func (a *Answer) Body(want string) *Answer {
 	return a
 }
 
-// Header answers a header of the answer.
+// Header returns a header of the answer.
 func (a *Answer) Header(name string) string { return a.Response.Header.Get(name) }
 
 // None checks that there is no body.

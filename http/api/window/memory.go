@@ -12,7 +12,7 @@ import (
 //
 // Its memory is bounded: 8 to 16 bytes for each request that was allowed within a window, and some 200 for
 // each key. Keys whose window is empty go when others of their shard come. When there are more keys than
-// it takes, the one that asked longest ago is forgotten, and may begin anew: who has so many addresses
+// it takes, the one that asked longest ago is forgotten, and may begin again: who has so many addresses
 // gains by it no more than by using yet another address, and nobody is refused who did nothing. Callers
 // that are known are kept apart from addresses, so that no flood of addresses makes their counts forgotten.
 type Memory struct {
@@ -74,7 +74,7 @@ func (m *Memory) Take(key Key, limit Limit) Decision {
 	return d
 }
 
-// Look answers what Take would find, and counts nothing: Allowed says whether a request would be.
+// Look returns what Take would find, and counts nothing: Allowed says whether a request would be.
 func (m *Memory) Look(key Key, limit Limit) Decision {
 	s := m.shard(key)
 	s.mu.Lock()

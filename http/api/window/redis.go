@@ -51,7 +51,7 @@ func (r *Redis) Close() error { return r.client.Close() }
 // take is one step for Redis, so that nobody comes between. A list has the moments in microseconds,
 // oldest first; they are written out because Lua's own form of such numbers has an exponent.
 //
-// It answers 1 or 0 for allowed, how many count, and the microseconds until the oldest leaves.
+// It returns 1 or 0 for allowed, how many count, and the microseconds until the oldest leaves.
 var take = redis.NewScript(`
 local clock = redis.call('TIME')
 local now = clock[1] * 1000000 + clock[2]

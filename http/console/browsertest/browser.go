@@ -34,7 +34,7 @@ const (
 	installsWithin = 5 * time.Minute
 )
 
-// join answers the browser's context. It is left when the test ends.
+// join returns the browser's context. It is left when the test ends.
 func (b *browser) join(t testing.TB) context.Context {
 	t.Helper()
 	b.mu.Lock()

@@ -131,7 +131,7 @@ func (p *Page) Submit(selector string) {
 	p.leaving(func() { p.Click(selector) })
 }
 
-// leaving answers when what do does has brought another page.
+// leaving returns when what do does has brought another page.
 func (p *Page) leaving(do func()) {
 	p.t.Helper()
 	p.run(chromedp.Evaluate(`window.old = true`, nil))
@@ -177,7 +177,7 @@ func (p *Page) Enter() {
 	p.leaving(func() { p.Keys(kb.Enter) })
 }
 
-// Is answers what a JavaScript condition is.
+// Is returns what a JavaScript condition is.
 func (p *Page) Is(condition string) (is bool) {
 	p.t.Helper()
 	p.run(chromedp.Evaluate(`Boolean(`+condition+`)`, &is))
@@ -200,14 +200,14 @@ func (p *Page) Until(condition string) {
 	}
 }
 
-// Text answers what stands in what the selector finds, as a person reads it; nothing when that is not there.
+// Text returns what is in what the selector finds, as a person reads it; nothing when that is not there.
 func (p *Page) Text(selector string) (text string) {
 	p.t.Helper()
 	p.run(chromedp.Evaluate(`(document.querySelector(`+quote(selector)+`) || {innerText: ""}).innerText`, &text))
 	return strings.TrimSpace(text)
 }
 
-// Texts answers what stands in all that the selector finds.
+// Texts returns what is in all that the selector finds.
 func (p *Page) Texts(selector string) (texts []string) {
 	p.t.Helper()
 	p.run(chromedp.Evaluate(`[...document.querySelectorAll(`+quote(selector)+`)].map(e => e.innerText.trim())`, &texts))
@@ -220,7 +220,7 @@ func (p *Page) Evaluate(script string, into any) {
 	p.run(chromedp.Evaluate(script, into, func(e *runtime.EvaluateParams) *runtime.EvaluateParams { return e.WithAwaitPromise(true) }))
 }
 
-// URL answers where the page is, without the server.
+// URL returns where the page is, without the server.
 func (p *Page) URL() (path string) {
 	p.t.Helper()
 	p.run(chromedp.Evaluate(`location.pathname + location.search`, &path))

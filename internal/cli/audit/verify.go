@@ -168,7 +168,7 @@ func (c verifyAudit) store(ctx context.Context, trusted proofs.Keys) (r proofs.R
 	return r, holdEvery(ctx, sys)
 }
 
-// noneBefore looks for events that stand before the first position. Whoever reads the log passes over them, and whoever reads a
+// noneBefore looks for events that are before the first position. Whoever reads the log passes over them, and whoever reads a
 // stream does not.
 func noneBefore(ctx context.Context, s *app.System, r proofs.Result) (proofs.Result, error) {
 	var (

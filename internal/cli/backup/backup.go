@@ -25,7 +25,7 @@ import (
 )
 
 // A backup is a folder with these. The schemas are what must not be lost; what projections have in schemas of
-// their own is folded from the log, and their registry is dumped without its rows, so that they are built anew.
+// their own is folded from the log, and their registry is dumped without its rows, so that they are built again.
 const (
 	backupFormat    = "bahi-backup"
 	backupVersion   = 1

@@ -30,7 +30,7 @@ type ErasureList struct {
 	File string `arg:"" help:"The list's file."`
 }
 
-// Read answers what the file lists.
+// Read returns what the file lists.
 func (c ErasureList) Read() (list []vault.Erasure, err error) {
 	text, err := os.ReadFile(c.File)
 	if err == nil {

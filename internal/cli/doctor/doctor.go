@@ -24,7 +24,7 @@ type Command struct {
 	Partitions int      `placeholder:"N" help:"Fold in so many parts at once, where the projection allows it; without it, as the machine is."`
 }
 
-// Run folds the log anew and compares. It fails when a table is not what the log says.
+// Run folds the log again and compares. It fails when a table is not what the log says.
 func (c Command) Run(ctx context.Context) error {
 	chosen, err := app.ProjectionsNamed(c.Names)
 	if err != nil {

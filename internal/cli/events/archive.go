@@ -180,7 +180,7 @@ func (c importEvents) Run(ctx context.Context) error {
 	return nil
 }
 
-// KeysOf answers the archive's keys, nil when it has none.
+// KeysOf returns the archive's keys, nil when it has none.
 func KeysOf(a *archive.Archive) (*vault.Export, error) {
 	text, found, err := a.File(KeysFile)
 	if err != nil || !found {
@@ -361,7 +361,7 @@ func SealedIn(data []byte) (found []event.Sealed) {
 	return found
 }
 
-// sealedOf answers the object as a sealed value, if it is one.
+// sealedOf returns the object as a sealed value, if it is one.
 func sealedOf(object map[string]any) (event.Sealed, bool) {
 	text, err := json.Marshal(object)
 	if err != nil {

@@ -68,7 +68,7 @@ func (c copyEvents) source(ctx context.Context) (app.EventLog, error) {
 	return closing{sys.Store, sys.Close}, nil
 }
 
-// closing is a log that is closed together with what it stands on.
+// closing is a log that is closed together with what it is on.
 type closing struct {
 	eventstore.Store
 
@@ -236,7 +236,7 @@ func (m *moved) add(old, now event.Position) {
 	m.old, m.new = append(m.old, old), append(m.new, now)
 }
 
-// at answers the new position of what had happened up to an old one.
+// at returns the new position of what had happened up to an old one.
 func (m *moved) at(old event.Position) event.Position {
 	if old <= m.same {
 		return old
@@ -310,7 +310,7 @@ func namesPositions(e event.Stored) bool {
 	return known && (len(positionsIn(t.Go)) > 0 || bytes.Contains(e.Meta, []byte(`"of"`)))
 }
 
-// positionsIn answers the names under which events of a type name positions.
+// positionsIn returns the names under which events of a type name positions.
 func positionsIn(t reflect.Type) (names []string) {
 	if t.Kind() != reflect.Struct {
 		return nil

@@ -70,7 +70,7 @@ func (c feedReplay) Run(ctx context.Context) error {
 
 type feedRetry struct{ app.Settings }
 
-// Run clears the note at which the feed stands still.
+// Run clears the note at which the feed has stopped.
 func (c feedRetry) Run(ctx context.Context) error {
 	return withFeed(ctx, c.Settings, func(ctx context.Context, sys *app.System) error {
 		err := app.Builds{System: sys}.Retry(ctx, feeds.Name)

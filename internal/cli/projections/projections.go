@@ -282,7 +282,7 @@ type (
 	}
 )
 
-// Run lets it stand still.
+// Run pauses it.
 func (c pauseProjection) Run(ctx context.Context) error {
 	return c.do(ctx, "paused", func(ctx context.Context, b app.Builds) error { return b.Pause(ctx, c.Name) })
 }
@@ -302,7 +302,7 @@ func (c acceptProjection) Run(ctx context.Context) error {
 	return c.do(ctx, "the differences are accepted", func(ctx context.Context, b app.Builds) error { return b.Accept(ctx, c.Name) })
 }
 
-// Run clears the note at which the projection stands still.
+// Run clears the note at which the projection has stopped.
 func (c retryProjection) Run(ctx context.Context) error {
 	return c.do(ctx, "tries again", func(ctx context.Context, b app.Builds) error { return b.Retry(ctx, c.Name) })
 }

@@ -82,7 +82,7 @@ type retryReactor struct {
 	Name string `arg:"" help:"Which."`
 }
 
-// Run clears the note at which the reactor stands still.
+// Run clears the note at which the reactor has stopped.
 func (c retryReactor) Run(ctx context.Context) error {
 	if _, err := app.ReactorNamed(c.Name); err != nil {
 		return err
