@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -17,6 +18,7 @@ import (
 const (
 	unseenEvery = 100 * time.Millisecond // whether old transactions have ended
 	lockWithin  = 2 * time.Second        // for which sign-ins may have to wait
+	mostWrites  = 20                     // of one table, while somebody sees rows of it that are dead
 )
 
 // Remains joins what an erasure wants of what is kept outside the log.
@@ -69,12 +71,14 @@ func (r Remains) Scrub(ctx context.Context) (denied []string, err error) {
 		return nil, err
 	}
 	for _, table := range tables {
-		if err := s.do(ctx, "write "+table+" anew", `vacuum (full, analyze) `+table); err != nil {
+		if err := r.rewrite(ctx, s, "rewrite "+table, table); err != nil {
 			return s.denied, err
 		}
 	}
+	if err := r.rewrite(ctx, s, "rewrite what the planner knows of values (it does not own the database)", "pg_statistic"); err != nil {
+		return s.denied, err
+	}
 	for _, step := range []struct{ what, sql string }{
-		{"write anew what the planner knows of values (it does not own the database)", `vacuum full pg_statistic`},
 		{"write what has changed to the files (it does not belong to pg_checkpoint)", `checkpoint`},
 		{"begin another file of the write-ahead log (it may not execute pg_switch_wal)", `select pg_switch_wal()`},
 		{"", `checkpoint`}, // after which the files before that one go
@@ -84,6 +88,26 @@ func (r Remains) Scrub(ctx context.Context) (denied []string, err error) {
 		}
 	}
 	return s.denied, nil
+}
+
+// rewrite writes a table without its dead rows. VACUUM keeps those that some transaction may still see, and calls that a success, so what it says of
+// them is read: one that began after untilUnseen looked has an older snapshot where another database's transaction is under way.
+func (r Remains) rewrite(ctx context.Context, s *scrubbing, what, table string) error {
+	for range mostWrites {
+		s.kept = 0
+		if err := s.do(ctx, what, `vacuum (full, verbose, analyze) `+table); err != nil || s.kept == 0 || s.blind {
+			return err
+		}
+		if err := r.untilUnseen(ctx, s); err != nil {
+			return err
+		}
+		select {
+		case <-time.After(unseenEvery):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return fmt.Errorf("make Postgres forget: %s still has %d dead rows, which a transaction may see", table, s.kept)
 }
 
 // schemas matches the names of those with people: every generation's of the projections that fold personal values,
@@ -102,13 +126,22 @@ func (r Remains) schemas() string {
 type scrubbing struct {
 	conn    *pgx.Conn
 	skipped bool // Postgres warned during the statement
+	kept    int  // dead rows that VACUUM has kept
+	blind   bool // to other roles' transactions, which it cannot wait for
 	denied  []string
 }
 
 // heard takes what Postgres says beside its answers: a VACUUM that is not permitted is no error to it.
 func (s *scrubbing) heard(_ *pgconn.PgConn, n *pgconn.Notice) {
 	s.skipped = s.skipped || n.SeverityUnlocalized == "WARNING"
+	if n.SeverityUnlocalized == "INFO" { // its detail begins, in whatever language, with how many dead rows cannot be removed
+		line, _, _ := strings.Cut(n.Detail, "\n")
+		kept, _ := strconv.Atoi(firstNumber.FindString(line))
+		s.kept += kept
+	}
 }
+
+var firstNumber = regexp.MustCompile(`[0-9]+`)
 
 // do runs a statement, and notes what it would have done where that is not permitted.
 func (s *scrubbing) do(ctx context.Context, what, sql string) error {
@@ -137,7 +170,8 @@ func (r Remains) untilUnseen(ctx context.Context, s *scrubbing) error {
 	if err != nil {
 		return err
 	}
-	if !seeing {
+	if !seeing && !s.blind {
+		s.blind = true
 		s.denied = append(s.denied, "see other roles' transactions, to wait for them (it does not belong to pg_read_all_stats)")
 	}
 	for looks := 0; ; looks++ {
@@ -145,7 +179,8 @@ func (r Remains) untilUnseen(ctx context.Context, s *scrubbing) error {
 		err := s.conn.QueryRow(ctx, `
 			select exists (
 				select from pg_stat_activity
-				where (datname = current_database() and pid <> pg_backend_pid() and backend_type <> 'autovacuum worker' or backend_type = 'walsender')
+				where (datname = current_database() and pid <> pg_backend_pid() or backend_type = 'walsender')
+					and pid not in (select pid from pg_stat_progress_vacuum) -- whose snapshot keeps nothing; that of an ANALYZE does
 					and greatest(age(backend_xmin), age(backend_xid)) > age($1::xid)
 				union all select from pg_prepared_xacts where database = current_database() and age(transaction) > age($1::xid)
 				union all select from pg_replication_slots where greatest(age(xmin), age(catalog_xmin)) > age($1::xid))`, now).Scan(&seen)

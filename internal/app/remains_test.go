@@ -1,0 +1,91 @@
+package app_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"bahi/internal/app"
+	"bahi/internal/pgtest"
+)
+
+// An ANALYZE by autovacuum holds a snapshot, for which VACUUM FULL keeps the dead rows that it may see.
+func TestWhatAnAnalyzeMaySeeIsForgottenOnceItHasEnded(t *testing.T) {
+	t.Parallel()
+	c := pgtest.Cluster(t)
+	pool, err := pgxpool.New(t.Context(), c.URL())
+	require.NoError(t, err)
+	t.Cleanup(pool.Close)
+	holder, err := pgx.Connect(t.Context(), c.URL())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = holder.Close(context.WithoutCancel(t.Context())) })
+	const name = "Ashapriya Raosaheb"
+	for _, sql := range []string{
+		`alter system set autovacuum = on`, `alter system set autovacuum_naptime = '1s'`, `select pg_reload_conf()`,
+		`create schema account`, `create table account.person (name text)`, `insert into account.person values ('` + name + `')`,
+		`create function slow(x int) returns int language plpgsql immutable as 'begin perform pg_advisory_xact_lock(42); return x; end'`,
+		`create table slow (x int) with (autovacuum_analyze_threshold = 1, autovacuum_analyze_scale_factor = 0, autovacuum_vacuum_insert_threshold = -1)`,
+		`create index on slow (slow(x))`, // an ANALYZE evaluates it
+		`select pg_advisory_lock(42)`,
+		`insert into slow select generate_series(1, 100)`,
+	} {
+		_, err := holder.Exec(t.Context(), sql)
+		require.NoError(t, err, sql)
+	}
+	require.Eventually(t, func() bool {
+		var analyzes bool
+		require.NoError(t, pool.QueryRow(t.Context(), `
+			select exists (select from pg_stat_activity where backend_type = 'autovacuum worker' and wait_event = 'advisory' and backend_xmin is not null)`).Scan(&analyzes))
+		return analyzes
+	}, 2*time.Minute, 20*time.Millisecond)
+	_, err = pool.Exec(t.Context(), `delete from account.person`)
+	require.NoError(t, err)
+
+	said := make(chan struct{}, 1)
+	done := make(chan error, 1)
+	go func() {
+		_, err := app.Remains{System: &app.System{Pool: pool, Log: slog.New(told{said})}}.Scrub(t.Context())
+		done <- err
+	}()
+	select {
+	case <-said: // it waits
+	case err := <-done:
+		require.NoError(t, err)
+		t.Error("it did not wait for the ANALYZE")
+	}
+	_, err = holder.Exec(t.Context(), `select pg_advisory_unlock(42)`)
+	require.NoError(t, err)
+	if !t.Failed() {
+		require.NoError(t, <-done)
+	}
+	var folder, file string
+	require.NoError(t, pool.QueryRow(t.Context(), `select current_setting('data_directory'), pg_relation_filepath('account.person')`).Scan(&folder, &file))
+	bytesOf, err := os.ReadFile(filepath.Join(folder, file))
+	require.NoError(t, err)
+	require.False(t, bytes.Contains(bytesOf, []byte(name)))
+}
+
+// told is a log that tells when it has a line.
+type told struct{ said chan struct{} }
+
+func (h told) Enabled(context.Context, slog.Level) bool { return true }
+
+func (h told) Handle(context.Context, slog.Record) error {
+	select {
+	case h.said <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+func (h told) WithAttrs([]slog.Attr) slog.Handler { return h }
+
+func (h told) WithGroup(string) slog.Handler { return h }
