@@ -23,10 +23,11 @@ type benchCommand struct {
 	Bahi    string        `default:"bin/bahi" placeholder:"FILE" help:"The program that is measured."`
 	JSON    string        `placeholder:"FILE" help:"Where the figures go as JSON."`
 	Quick   bool          `help:"Short rounds and few rows: under a minute, and rough."`
-	Only    []string      `placeholder:"NAME" enum:"store,busy,post,bulk,rebuild,doctor,page,edit,balance,verify,proof,tree,nodes,gateway" help:"Only these figures: store, busy, post, bulk, rebuild, doctor, page, edit, balance, verify, proof, tree, nodes, gateway."`
+	Only    []string      `placeholder:"NAME" enum:"store,busy,post,bulk,rebuild,doctor,page,edit,balance,verify,proof,tree,nodes,gateway,shop,mix,single,few" help:"Only these figures: store, busy, post, bulk, rebuild, doctor, page, edit, balance, verify, proof, tree, nodes, gateway; and of a thousand accounts: shop, mix, single, few."`
 	Rows    int           `placeholder:"N" help:"Events of the log that is rebuilt, and rows of the long ledgers. 1000000, with --quick 50000."`
 	Round   time.Duration `placeholder:"TIME" help:"How long a round is. 1s, with --quick 500ms."`
 	Rounds  int           `placeholder:"N" help:"How many rounds, of which the median counts. 9, with --quick 3."`
+	Sustain time.Duration `placeholder:"TIME" help:"How long rows of one day are posted without a pause. 60s, with --quick 5s."`
 	Dir     string        `placeholder:"DIR" help:"Where the temporary folder is made. The system's folder for such."`
 	Profile string        `placeholder:"DIR" help:"Measure nothing, but write CPU profiles of appends, requests and rebuild, with the server inside this process, and what Postgres's time went into."`
 }
@@ -59,6 +60,7 @@ func (c benchCommand) Run(ctx context.Context) (err error) {
 	}{
 		{[]string{"store", "busy"}, b.appends},
 		{[]string{"post", "bulk"}, func(ctx context.Context) error { return b.onServer(ctx, "http", b.requests) }},
+		{[]string{"shop", "mix", "single", "few"}, b.shop},
 		{[]string{"rebuild", "doctor", "page", "edit", "balance"}, b.books},
 		{[]string{"verify", "proof", "tree"}, b.audits},
 		{[]string{"nodes"}, b.nodes},
@@ -85,15 +87,18 @@ func (c benchCommand) Run(ctx context.Context) (err error) {
 
 // complete fills in what was left to --quick.
 func (c benchCommand) complete() benchCommand {
-	rows, round, rounds := 1_000_000, time.Second, 9
+	rows, round, rounds, sustain := 1_000_000, time.Second, 9, time.Minute
 	if c.Quick {
-		rows, round, rounds = 50_000, time.Second/2, 3
+		rows, round, rounds, sustain = 50_000, time.Second/2, 3, 5*time.Second
 	}
 	if c.Rows == 0 {
 		c.Rows = rows
 	}
 	if c.Round == 0 {
 		c.Round = round
+	}
+	if c.Sustain == 0 {
+		c.Sustain = sustain
 	}
 	if c.Rounds == 0 {
 		c.Rounds = rounds

@@ -104,6 +104,18 @@ func rowBody(random *rand.Rand) string {
 // the time from its answer until somebody who looks into the database every few milliseconds finds the
 // projection there, so it is a few milliseconds too long at most.
 func measureLag(ctx context.Context, w *watch, load bench.Load) (bench.Sample, error) {
+	s, _, err := measureLags(ctx, w, load)
+	return s, err
+}
+
+// late is how late the books had a row that was answered at a moment.
+type late struct {
+	at time.Time
+	by time.Duration
+}
+
+// measureLags is [measureLag] and returns the lag of each row.
+func measureLags(ctx context.Context, w *watch, load bench.Load) (bench.Sample, []late, error) {
 	answered := make([][]step, load.Clients)
 	load.Answered = func(client int, a bench.Answer) {
 		answered[client] = append(answered[client], step{a.At, a.Position})
@@ -113,7 +125,7 @@ func measureLag(ctx context.Context, w *watch, load bench.Load) (bench.Sample, e
 	w.mu.Unlock()
 	s, err := load.Run(ctx)
 	if err != nil {
-		return s, err
+		return s, nil, err
 	}
 	all := slices.Concat(answered...)
 	last := uint64(0)
@@ -121,21 +133,21 @@ func measureLag(ctx context.Context, w *watch, load bench.Load) (bench.Sample, e
 		last = max(last, a.position)
 	}
 	if last == 0 {
-		return s, fmt.Errorf("the server's answers tell no position")
+		return s, nil, fmt.Errorf("the server's answers tell no position")
 	}
 	if err := w.reach(ctx, last); err != nil {
-		return s, err
+		return s, nil, err
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	lags := make([]time.Duration, len(all))
+	lags, each := make([]time.Duration, len(all)), make([]late, len(all))
 	for i, a := range all {
 		seen := w.steps[sort.Search(len(w.steps), func(k int) bool { return w.steps[k].position >= a.position })]
 		lags[i] = max(0, seen.at.Sub(a.at))
+		each[i] = late{a.at, lags[i]}
 	}
-	slices.Sort(lags)
-	s.Lag = bench.Percentile(lags, 99)
-	return s, nil
+	s.Lag = bench.P99Of(lags)
+	return s, each, nil
 }
 
 // bulk posts rows in bulk. Its time ends when the rows' own streams are filled and folded, since a server

@@ -27,7 +27,7 @@ func TestBenchMeasuresEveryFigure(t *testing.T) {
 	require.NoError(t, os.Chmod(temporary, 0o711)) // as root, another user runs Postgres in it
 
 	out, err = exec.CommandContext(t.Context(), filepath.Join(programs, "bahi-bench"), "--bahi="+filepath.Join(programs, "bahi"),
-		"--quick", "--rows=2000", "--round=50ms", "--rounds=1", "--dir="+temporary, "--json="+figures).CombinedOutput()
+		"--quick", "--rows=2000", "--round=50ms", "--rounds=1", "--sustain=200ms", "--dir="+temporary, "--json="+figures).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 
 	text, err := os.ReadFile(figures)
@@ -46,6 +46,8 @@ func TestBenchMeasuresEveryFigure(t *testing.T) {
 		"post", "post_p99", "post_lag_p99", "post_one", "post_one_p99", "post_one_lag_p99", "bulk", "bulk_p99",
 		"rebuild", "page", "page_one_day", "edit", "edit_newest_page", "balance", "balance_known_at",
 		"verify", "verify_sha256", "proof_p99", "post_with_tree", "nodes", "nodes_p99",
+		"shop_64", "shop_64_lag_p99", "shop_64_lag_trend", "shop_512", "shop_512_lag_p99", "shop_512_lag_trend", "shop_audited",
+		"mix", "mix_read_p99", "single_p50", "page_15",
 		"gateway_served", "gateway_served_cpu", "gateway_official", "gateway_adapter", "gateway_appends_1", "gateway_appends_64",
 	} {
 		require.Contains(t, names, name)

@@ -48,10 +48,13 @@ func Dial(ctx context.Context, address string) (*Conn, error) {
 // Close ends the connection.
 func (c *Conn) Close() error { return c.conn.Close() }
 
-// Request is the bytes of a request.
-func Request(method, path, key, body string) []byte {
+// Request returns the bytes of a request. Headers are further lines of its head.
+func Request(method, path, key, body string, headers ...string) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: localhost\r\nUser-Agent: bahi-bench\r\nAccept: application/json\r\nAuthorization: Bearer %s\r\n", method, path, key)
+	for _, h := range headers {
+		b.WriteString(h + "\r\n")
+	}
 	if body != "" {
 		fmt.Fprintf(&b, "Content-Type: application/json\r\nContent-Length: %d\r\n", len(body))
 	}
@@ -164,6 +167,7 @@ type Load struct {
 	Clients  int
 	For      time.Duration
 	Requests [][]byte                    // each client goes round them, from a place of its own
+	Odd      [][]byte                    // what every second client sends instead; nil: the same
 	Each     int                         // what a request counts for; 0: 1
 	Answered func(client int, a Answer)  // may be nil
 	After    func(context.Context) error // runs before the time is taken; may be nil
@@ -217,9 +221,13 @@ func (l Load) Run(ctx context.Context) (Sample, error) {
 }
 
 func (l Load) client(ctx context.Context, n int, c *Conn, until time.Time) (took []time.Duration, err error) {
-	next := n * len(l.Requests) / l.Clients
+	requests := l.Requests
+	if n%2 == 1 && l.Odd != nil {
+		requests = l.Odd
+	}
+	next := n * len(requests) / l.Clients
 	for at := time.Now(); at.Before(until) && ctx.Err() == nil; next++ {
-		a, err := c.Do(l.Requests[next%len(l.Requests)])
+		a, err := c.Do(requests[next%len(requests)])
 		if err != nil {
 			return took, err
 		}

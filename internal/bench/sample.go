@@ -21,6 +21,12 @@ func SampleOf(took []time.Duration, elapsed time.Duration) Sample {
 	return Sample{Rate: float64(len(took)) / elapsed.Seconds(), P50: Percentile(took, 50), P99: Percentile(took, 99)}
 }
 
+// P99Of sorts the values and returns their 99th percentile.
+func P99Of(values []time.Duration) time.Duration {
+	slices.Sort(values)
+	return Percentile(values, 99)
+}
+
 // Percentile returns the value that p of 100 sorted values do not exceed, zero when there is none.
 func Percentile[T any](sorted []T, p float64) (v T) {
 	if len(sorted) == 0 {
@@ -69,7 +75,7 @@ var (
 )
 
 // Interleave runs rounds in turn: the limit, each of the others, the limit … and the limit once more. It
-// answers the limit's rounds, one more than the others have, and the others'. Progress may be nil.
+// returns the limit's rounds, one more than the others have, and the others'. Progress may be nil.
 func Interleave(rounds int, progress func(done, total int), limit func() (Sample, error), others ...func() (Sample, error)) (Series, []Series, error) {
 	total := rounds*(len(others)+1) + 1
 	done := 0
