@@ -133,13 +133,13 @@ func (r *Runner) Moved() <-chan struct{} {
 	return r.moved
 }
 
-// Follow returns how far this process has folded a generation, and a channel that is closed at its next
-// move. It returns false when this process does not fold it.
+// Follow returns how far this process has folded a generation, 0 for the one that is read, and a channel that
+// is closed at its next move. It returns false when this process does not fold it.
 func (r *Runner) Follow(name string, generation int) (at event.Position, moved <-chan struct{}, folds bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := r.status[name]
-	if s == nil || !s.Working || s.Generation != generation {
+	if s == nil || !s.Working || generation != 0 && s.Generation != generation {
 		return 0, nil, false
 	}
 	return s.Position, r.moves[name], true

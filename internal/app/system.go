@@ -16,6 +16,7 @@ import (
 	ledgerflows "bahi/commands/ledger"
 	"bahi/domain/access/picture"
 	"bahi/domain/actor"
+	"bahi/domain/event"
 	"bahi/domain/unit"
 	"bahi/eventstore/vault"
 	"bahi/internal/pgcluster"
@@ -153,7 +154,8 @@ func (s Settings) OpenBooks(ctx context.Context, serving bool) (sys *System, err
 	}
 	reader := sys.reader(versions)
 	sys.Ledger, sys.Market = &ledgerviews.Views{Reader: reader}, &accessviews.Views{Reader: reader}
-	sys.Commands = commands.New(sys.Store, sys.Vault, time.Now)
+	paced := newPacedLog(sys.Store, func() (event.Position, <-chan struct{}, bool) { return sys.Runner.Follow(ledgertables.Books.Name, 0) })
+	sys.Commands = commands.New(paced, sys.Vault, time.Now)
 	ledgerflows.AddRules(sys.Commands)
 	sys.Books = &ledgerflows.Books{
 		Commands: sys.Commands, Reads: sys.Ledger, Log: sys.Log,
