@@ -31,8 +31,8 @@ const (
 	defaultGrace = 8 * time.Second
 )
 
-// Readiness is what /readyz answers. Parked, paused and building projections are told of and make
-// nobody unready: their answers are marked stale (DESIGN.md, hard case 9).
+// Readiness is what /readyz tells. A parked, waiting or paused projection makes nobody unready: its answers are marked stale
+// (DESIGN.md, hard case 9).
 type Readiness struct {
 	Ready       bool           `json:"ready"`
 	Why         []string       `json:"why,omitempty"` // it is not ready
@@ -46,9 +46,10 @@ type Projection struct {
 	Name       string         `json:"name"`
 	Version    int            `json:"version"`
 	Generation int            `json:"generation"`
-	State      string         `json:"state"` // live, building, parked, paused
+	State      string         `json:"state"` // live, building, parked, waiting, paused
 	Position   event.Position `json:"position"`
-	LagEvents  *uint64        `json:"lag_events"` // null: some, and nobody counts them, as the log is in EventStoreDB
+	LagEvents  *uint64        `json:"lag_events"`      // null: some, and nobody counts them, as the log is in EventStoreDB
+	Error      string         `json:"error,omitempty"` // why it is parked, waits or is not built
 }
 
 // Feed is how far events are forwarded. Nobody's answer depends on it, so it makes nobody unready.

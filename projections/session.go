@@ -123,8 +123,8 @@ func (d *decoded) blame(nth int, err error) error {
 	return &poison{at: d.events[nth].Position, typ: d.names[nth], err: err}
 }
 
-// errUnknownType tells that a newer program wrote an event. Of all processes, one of that program goes on behind it.
-var errUnknownType = errors.New("this program does not know events of this type; a newer program wrote the event, and folds it")
+// ErrUnknownType tells that a newer program wrote an event. Of all processes, one of that program goes on behind it.
+var ErrUnknownType = errors.New("this program does not know events of this type; a newer program wrote the event, and folds it")
 
 // poison is an event that a projection cannot apply.
 type poison struct {
@@ -156,7 +156,7 @@ func (p *Projection) decode(batch eventstore.Batch, skipped map[event.Position]b
 		e := &batch.Events[i]
 		if p.takes(e) && !skipped[e.Position] {
 			var r event.Recorded[any]
-			err := errUnknownType
+			err := ErrUnknownType
 			if isKnown(e.Type) {
 				err = guarded(func() (err error) { r, err = domain.Catalogue.Decode(*e); return err })
 			}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -29,6 +30,9 @@ type Runner struct {
 func NewRunner(store eventstore.Store, pool *pgxpool.Pool, jobs *Jobs, log *slog.Logger) *Runner {
 	return &Runner{store: store, pool: pool, jobs: jobs, runner: projections.NewRunner(store, pool, log)}
 }
+
+// TakeOverAfter sets how long another process may hang before this one takes over its reactors.
+func (r *Runner) TakeOverAfter(silent time.Duration) { r.runner.Silent = silent }
 
 // Run follows the log until ctx ends.
 func (r *Runner) Run(ctx context.Context, all ...*Reactor) error {

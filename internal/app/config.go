@@ -26,6 +26,7 @@ type Settings struct {
 	Connections int32         `env:"BAHI_DB_CONNECTIONS" default:"24" help:"Most connections to Postgres that reads take." group:"shared"`
 	LogLevel    slog.Level    `env:"BAHI_LOG_LEVEL" default:"INFO" help:"Least level that is logged: DEBUG, INFO, WARN, ERROR." group:"shared"`
 	Keep        time.Duration `env:"BAHI_KEEP_GENERATION" name:"keep-generation" default:"1h" help:"How long tables follow on that a rebuild has replaced, so that a rollback finds them current." group:"shared"`
+	TakeOver    time.Duration `env:"BAHI_TAKEOVER_AFTER" name:"takeover-after" default:"15s" help:"How long a process that folds, reacts or forwards may hang before another one takes over its work." group:"shared"`
 	LogFormat   string        `env:"BAHI_LOG_FORMAT" default:"text" enum:"text,json" help:"Form of log lines: text or json." group:"shared"`
 
 	auditSettings `group:"shared"`

@@ -55,7 +55,7 @@ func (s *System) openFeed() (*forwarding, error) {
 		return nil, fmt.Errorf("FEED_URL: %w", err)
 	}
 	return &forwarding{broker: broker, Feed: feeds.New(feeds.Config{
-		Store: s.Store, Gaps: s.Settings.EventStore != "", Pool: s.Pool, Broker: broker, Refused: refusedMessage, Topic: topic, FromNow: o.FeedFrom == "now", Program: Version, Log: s.Log,
+		Store: s.Store, Gaps: s.Settings.EventStore != "", Pool: s.Pool, Broker: broker, Refused: refusedMessage, Topic: topic, FromNow: o.FeedFrom == "now", Program: Version, Log: s.Log, Silent: s.Settings.TakeOver,
 	})}, nil
 }
 

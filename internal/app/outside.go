@@ -136,6 +136,7 @@ func (s *System) joinOutside(ctx context.Context) (err error) {
 	}
 	s.Accounts.Post = accessreactors.Post{Jobs: s.queue}
 	s.Reacting = reactors.NewRunner(s.Store, s.Pool, s.queue, s.Log)
+	s.Reacting.TakeOverAfter(s.Settings.TakeOver)
 	return nil
 }
 

@@ -136,6 +136,8 @@ func classify(err error) *fault.Error {
 	network, isNetwork := errors.AsType[net.Error](err)
 	_, isDisk := errors.AsType[*fs.PathError](err) // the numbers of whose errors look like a network's
 	switch {
+	case isServer && server.Code == diskFull:
+		return fault.New(fault.Unavailable, "The database's disk is full: nothing is stored until it has space, then try again")
 	case errors.Is(err, eventstore.ErrInDoubt):
 		return fault.New(fault.Unavailable, "The log went away before it answered: ask again with the same Idempotency-Key, or look whether it is there")
 	case errors.Is(err, eventstore.ErrUnavailable), errors.Is(err, readmodels.ErrNotBuilt),

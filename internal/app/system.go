@@ -147,7 +147,7 @@ func (s Settings) OpenBooks(ctx context.Context, serving bool) (sys *System, err
 	}
 	sys.Home = uuid.NewSHA1(installation, []byte("workspace"))
 	sys.Runner = projections.NewRunner(sys.Store, sys.Pool, sys.Log)
-	sys.Runner.Reveal, sys.Runner.Program, sys.Runner.Now = sys.Vault.Reveal, Version, time.Now
+	sys.Runner.Reveal, sys.Runner.Program, sys.Runner.Now, sys.Runner.Silent = sys.Vault.Reveal, Version, time.Now, s.TakeOver
 	versions := map[string]int{}
 	for _, p := range AllProjections() {
 		versions[p.Name] = p.Version

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"bahi/domain/event"
 	"bahi/eventstore"
@@ -15,6 +18,7 @@ import (
 	auditroutes "bahi/http/audit"
 	ledgerroutes "bahi/http/ledger"
 	opsroutes "bahi/http/ops"
+	"bahi/projections"
 	"bahi/providers/mail"
 	auditviews "bahi/readmodels/audit"
 	opsviews "bahi/readmodels/ops"
@@ -134,29 +138,72 @@ func (s *System) ready(ctx context.Context) http.Readiness {
 	r := http.Readiness{Ready: true}
 	head, err := s.Store.Head(ctx)
 	if err != nil {
-		r.Ready, r.Why = false, append(r.Why, "the log cannot be read")
+		r.Ready, r.Why = false, append(r.Why, "the log cannot be read"+because(err))
 	}
 	paused := s.paused(ctx)
 	for _, p := range AllProjections() {
 		status := s.Runner.Statuses()[p.Name]
-		state := "live"
-		switch {
-		case paused[p.Name]:
-			state = "paused"
-		case status.Error != "" && status.Generation != 0: // else there is nothing to read, not even old
-			state = "parked"
-		case !status.Ready:
-			state = "building"
-			r.Ready, r.Why = false, append(r.Why, fmt.Sprintf("projection %s has not caught up yet", p.Name))
+		state := stateOf(status, paused[p.Name])
+		if state == "building" {
+			why := fmt.Sprintf("projection %s has not caught up yet", p.Name)
+			if cause := causeOf(status); cause != "" {
+				why += ": " + cause
+			}
+			r.Ready, r.Why = false, append(r.Why, why)
 		}
 		r.Projections = append(r.Projections, http.Projection{
 			Name: p.Name, Version: p.Version, Generation: status.Generation, State: state,
-			Position: status.Position, LagEvents: s.Settings.lag(head, status.Position),
+			Position: status.Position, LagEvents: s.Settings.lag(head, status.Position), Error: causeOf(status),
 		})
 	}
 	r.Head, r.Feed = head, s.feedReadiness(head)
 	return r
 }
+
+// stateOf returns the state of a projection: live, building, parked, waiting, paused.
+func stateOf(status projections.Status, paused bool) string {
+	switch {
+	case paused:
+		return "paused"
+	case status.Error != "" && status.Generation != 0 && status.Parked: // without a generation there is nothing to read, not even old
+		return "parked"
+	case status.Error != "" && status.Generation != 0:
+		return "waiting"
+	case !status.Ready:
+		return "building"
+	default:
+		return "live"
+	}
+}
+
+// causeOf returns why a projection does not go on, without what everybody must not know: an error may quote an event, or say where the
+// database is.
+func causeOf(status projections.Status) string {
+	event, _, _ := strings.Cut(status.Error, ": ")
+	switch {
+	case status.Error == "", strings.HasSuffix(status.Error, projections.ErrUnknownType.Error()):
+		return status.Error
+	case strings.Contains(status.Error, "SQLSTATE "+diskFull):
+		return "the database's disk is full"
+	case strings.HasPrefix(event, "event "):
+		return event + " cannot be applied"
+	case status.Parked:
+		return status.Error // it names logs and generations
+	default:
+		return "it is tried again; the log of the process says why"
+	}
+}
+
+// because returns the cause of an error of the database, as far as an operator can do something about it and everybody may know it.
+func because(err error) string {
+	if server, ok := errors.AsType[*pgconn.PgError](err); ok && server.Code == diskFull {
+		return ": the database's disk is full"
+	}
+	return ""
+}
+
+// diskFull is Postgres's code for a disk without space.
+const diskFull = "53100"
 
 // paused says which projections stand still because an operator wants it. The registry tells; a runner with
 // nothing to do learns of it with the next event.
