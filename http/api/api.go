@@ -45,6 +45,9 @@ type Config struct {
 	// Secure says that clients reach the API by HTTPS alone: browsers are told to keep to it (RFC 6797).
 	Secure bool
 
+	// Admit holds up a write of an operation that may come in, or refuses it, while more is written than can be followed; nil: never.
+	Admit func(context.Context, Op) error
+
 	// Origins are those of pages that browsers let read our answers, see [Origin]; none: only our own.
 	Origins []string
 

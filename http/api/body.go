@@ -158,6 +158,9 @@ func (o *operation) finish(a *API, in reflect.Type) {
 	if !o.Public {
 		o.entry = append(o.entry, (*call).enter, (*call).permit)
 	}
+	if a.config.Admit != nil && o.write() {
+		o.entry = append(o.entry, func(c *call) error { return a.config.Admit(c.ctx, o.Op) })
+	}
 	if o.StrictQuery {
 		o.steps = append(o.steps, (*call).strictQuery)
 	}

@@ -20,10 +20,13 @@ import (
 
 	"bahi/commands/access"
 	ledgerflows "bahi/commands/ledger"
+	"bahi/domain/actor"
 	"bahi/domain/fault"
 	"bahi/eventstore"
 	"bahi/http"
 	"bahi/http/api"
+	"bahi/projections"
+	ledgertables "bahi/projections/ledger"
 	"bahi/readmodels"
 )
 
@@ -47,7 +50,7 @@ func (s *System) Api(key string, limiting api.Limiting, metrics prometheus.Regis
 			// Without a prefix: an operator's key is whatever the operator says.
 			{Authenticator: &access.KeyRing{Commands: s.Commands, Admin: key, Home: s.Home, Now: time.Now}},
 		},
-		Workspaces: s.ring, Limiting: limiting, Origins: origins, Spool: uploads, Secure: strings.HasPrefix(s.Settings.Outside.PublicURL, "https:"),
+		Admit: s.admit, Workspaces: s.ring, Limiting: limiting, Origins: origins, Spool: uploads, Secure: strings.HasPrefix(s.Settings.Outside.PublicURL, "https:"),
 		Recheck: s.Settings.Outside.Recheck, Streams: s.Settings.Outside.Streams,
 		Classify: classify, Log: s.Log, Metrics: metrics, Tracer: tracer,
 	})
@@ -76,7 +79,8 @@ func (s *System) Serve(ctx context.Context, listener net.Listener, key string, t
 	defer end(nil)
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
-	failed := make(chan error, 7)
+	failed := make(chan error, 8)
+	running.Go(func() { failed <- s.backlog.Run(background) })
 	running.Go(func() { failed <- s.Commands.Run(background) })
 	running.Go(func() { failed <- s.Runner.Run(background, AllProjections()...) })
 	running.Go(func() { failed <- s.Runner.Tend(background, AllProjections()...) })
@@ -127,6 +131,18 @@ func (s *System) resume(ctx context.Context) {
 		case <-time.After(time.Second):
 		}
 	}
+}
+
+// admit holds up writes of the ledgers while the books do not keep up with them, and refuses them when that lasts.
+func (s *System) admit(ctx context.Context, op api.Op) error {
+	if op.Area != actor.Ledger {
+		return nil
+	}
+	err := s.backlog.Admit(ctx, ledgertables.Books.Name)
+	if errors.Is(err, projections.ErrSaturated) {
+		err = fault.New(fault.Unavailable, "More is written than the books can follow, try again")
+	}
+	return err
 }
 
 // classify tells callers of what the layers below answer: that something is away for a while.

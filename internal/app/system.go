@@ -47,6 +47,7 @@ type System struct {
 	Store    EventLog
 	Vault    *vault.Vault
 	Runner   *projections.Runner
+	backlog  *projections.Backlog
 	Signer   *audittables.Signer
 	Tree     *auditviews.Tree
 	Proofs   *auditviews.Proofs
@@ -147,6 +148,7 @@ func (s Settings) OpenBooks(ctx context.Context, serving bool) (sys *System, err
 	}
 	sys.Home = uuid.NewSHA1(installation, []byte("workspace"))
 	sys.Runner = projections.NewRunner(sys.Store, sys.Pool, sys.Log)
+	sys.backlog = &projections.Backlog{Store: sys.Store, Statuses: sys.Runner.Statuses, Now: time.Now}
 	sys.Runner.Reveal, sys.Runner.Program, sys.Runner.Now, sys.Runner.Silent = sys.Vault.Reveal, Version, time.Now, s.TakeOver
 	versions := map[string]int{}
 	for _, p := range AllProjections() {

@@ -1,0 +1,129 @@
+package projections
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"bahi/domain/event"
+	"bahi/eventstore"
+)
+
+// ErrSaturated tells that a projection does not keep up with what is written.
+var ErrSaturated = errors.New("the projection does not keep up with what is written")
+
+const (
+	measureEvery = 100 * time.Millisecond
+
+	// mostBacklog is how long events may wait for a projection before writes are held up. A read waits as long for a position at most
+	// (CONTRACT.md 0.3), so beyond that, nobody could read what was just written.
+	mostBacklog = 5 * time.Second
+
+	// heldUp is how long a write waits at most.
+	heldUp = 2 * time.Second
+
+	// movesWithin is how long a projection that works may take for a batch. One that takes longer hangs: writes do not wait for it, and
+	// another process takes over.
+	movesWithin = 2 * time.Second
+)
+
+// Backlog measures for how long events have waited for projections, and holds up those who write more than can be folded. Projections
+// that are parked or paused, wait for the database or hang hold nobody up: slower writes would not help them.
+type Backlog struct {
+	Store    eventstore.Store
+	Statuses func() map[string]Status
+	Now      func() time.Time
+	Most     time.Duration // 0: 5 seconds
+
+	mu      sync.Mutex
+	late    []string      // projections that do not keep up
+	changed chan struct{} // closed when late changes
+
+	marks []mark // when the log had come to which position
+	moved map[string]mark
+}
+
+type mark struct {
+	position event.Position
+	at       time.Time
+}
+
+// Run measures until ctx ends.
+func (b *Backlog) Run(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(measureEvery):
+		}
+		if head, err := b.Store.Head(ctx); err == nil { // without a log, nothing is written
+			b.measure(head, b.Now())
+		}
+	}
+}
+
+// measure takes note of the log's head at a moment.
+func (b *Backlog) measure(head event.Position, now time.Time) {
+	most := b.Most
+	if most == 0 {
+		most = mostBacklog
+	}
+	if n := len(b.marks); n == 0 || b.marks[n-1].position < head {
+		b.marks = append(b.marks, mark{head, now})
+	}
+	for len(b.marks) > 1 && now.Sub(b.marks[1].at) > most {
+		b.marks = b.marks[1:]
+	}
+	if b.moved == nil {
+		b.moved = map[string]mark{}
+	}
+	var late []string
+	for name, s := range b.Statuses() {
+		if m, known := b.moved[name]; !known || m.position != s.Position {
+			b.moved[name] = mark{s.Position, now}
+		}
+		waits := slices.IndexFunc(b.marks, func(m mark) bool { return m.position > s.Position })
+		if waits >= 0 && now.Sub(b.marks[waits].at) > most && s.Ready && !s.Paused && s.Error == "" && now.Sub(b.moved[name].at) <= movesWithin {
+			late = append(late, name)
+		}
+	}
+	slices.Sort(late)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !slices.Equal(late, b.late) {
+		b.late = late
+		if b.changed != nil {
+			close(b.changed)
+			b.changed = nil
+		}
+	}
+}
+
+// Admit returns when the projection keeps up, which is at once as a rule. It returns [ErrSaturated] when it does not within two seconds.
+func (b *Backlog) Admit(ctx context.Context, projection string) error {
+	var deadline <-chan time.Time
+	for {
+		b.mu.Lock()
+		if !slices.Contains(b.late, projection) {
+			b.mu.Unlock()
+			return nil
+		}
+		if b.changed == nil {
+			b.changed = make(chan struct{})
+		}
+		changed := b.changed
+		b.mu.Unlock()
+		if deadline == nil {
+			deadline = time.After(heldUp)
+		}
+		select {
+		case <-changed:
+		case <-deadline:
+			return ErrSaturated
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

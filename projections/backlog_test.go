@@ -1,0 +1,108 @@
+package projections
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/domain/event"
+)
+
+// backlog measures a projection whose status the test sets, by a clock of its own.
+type backlog struct {
+	Backlog
+
+	t      *testing.T
+	status Status
+	now    time.Time
+}
+
+func newBacklog(t *testing.T) *backlog {
+	b := &backlog{t: t, status: Status{Ready: true}, now: time.Unix(0, 0)}
+	b.Most = time.Second
+	b.Statuses = func() map[string]Status { return map[string]Status{"books": b.status} }
+	return b
+}
+
+// goesOn lets seconds pass in which the log grows by 10 events each and the projection folds so many.
+func (b *backlog) goesOn(seconds int, folds event.Position) {
+	for range seconds * 10 {
+		b.now = b.now.Add(time.Second / 10)
+		head := event.Position(b.now.Unix()) * 10
+		b.status.Position = min(b.status.Position+folds, head)
+		b.measure(head, b.now)
+	}
+}
+
+func (b *backlog) admits() error {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.t.Context(), time.Millisecond)
+	defer cancel()
+	return b.Admit(ctx, "books")
+}
+
+func TestAProjectionThatKeepsUpHoldsNobodyUp(t *testing.T) {
+	t.Parallel()
+	b := newBacklog(t)
+	b.goesOn(20, 10)
+	require.NoError(t, b.admits())
+	require.Less(t, len(b.marks), 5, "it forgets what is long ago")
+}
+
+func TestAProjectionThatFallsBehindHoldsWritesUpUntilItHasCaughtUp(t *testing.T) {
+	t.Parallel()
+	b := newBacklog(t)
+	b.goesOn(1, 10)
+	b.now = b.now.Add(10 * time.Second)
+	b.measure(1000, b.now)
+	for range 20 { // it folds, and slower than is written
+		b.now, b.status.Position = b.now.Add(time.Second/10), b.status.Position+1
+		b.measure(1000, b.now)
+	}
+	require.ErrorIs(t, b.admits(), context.DeadlineExceeded, "it is held up")
+	require.NoError(t, b.Admit(t.Context(), "users"), "what is written for others is not")
+	require.ErrorIs(t, b.Admit(t.Context(), "books"), ErrSaturated, "and not for ever")
+	held := make(chan error, 1)
+	go func() { held <- b.Admit(t.Context(), "books") }()
+	b.status.Position = 1000
+	b.measure(1000, b.now)
+	require.NoError(t, <-held)
+}
+
+func TestAProjectionThatDoesNotGoOnHoldsNobodyUp(t *testing.T) {
+	t.Parallel()
+	for name, status := range map[string]Status{
+		"parked": {Ready: true, Error: "event 7"}, "paused": {Ready: true, Paused: true}, "building": {}, "hanging": {Ready: true},
+	} {
+		b := newBacklog(t)
+		b.goesOn(1, 10)
+		status.Position = b.status.Position
+		b.status = status
+		b.goesOn(10, 0)
+		require.NoError(t, b.admits(), name)
+	}
+}
+
+func TestASlowProjectionIsMeasuredAsSaturated(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	slow := seen("seen", func(b *Batch, _ string) { b.Exec(`select pg_sleep(0.02)`) })
+	run := r.run(t, slow)
+	run.until("seen", func(s Status) bool { return s.Ready })
+	b := &Backlog{Store: r.store, Statuses: run.Statuses, Now: time.Now, Most: 20 * time.Millisecond}
+	ctx, stop := context.WithCancel(t.Context())
+	measured := make(chan error, 1)
+	go func() { measured <- b.Run(ctx) }()
+	soon(t, "it is saturated", func() bool {
+		r.add(t, "a", "b", "c", "d")
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		return len(b.late) == 1
+	})
+	run.reached("seen", r.head(t))
+	soon(t, "it keeps up again", func() bool { return b.Admit(t.Context(), "seen") == nil })
+	stop()
+	require.NoError(t, <-measured)
+}
