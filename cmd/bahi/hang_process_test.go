@@ -1,0 +1,60 @@
+package main_test
+
+import (
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/providers/feed/feedtest"
+)
+
+func TestANodeThatHangsLosesItsWork(t *testing.T) {
+	t.Parallel()
+	if elsewhere {
+		return
+	}
+	database, broker := testDatabase(t), feedtest.Start(t)
+	n := &nodes{t: t, database: database}
+	for i := range n.serving {
+		n.data[i] = t.TempDir()
+		cmd := command(t, n.data[i], "serve", "--takeover-after", "3s")
+		cmd.Env = append(cmd.Env, "DATABASE_URL="+database, "FEED_URL="+broker.Address)
+		n.serving[i] = serve(t, cmd)
+		n.serving[i].ready()
+	}
+	eventually := func(what string, is func() bool) {
+		t.Helper()
+		require.Eventually(t, is, 2*takenOverWithin, 20*time.Millisecond, what)
+	}
+	nth := n.worker()
+	hangs, lives := n.serving[nth], n.serving[1-nth]
+	account := open(hangs.client(), "HDFC")
+	require.NoError(t, hangs.cmd.Process.Signal(syscall.SIGSTOP))
+
+	position := lives.client().POST(ledger(account), deposit("2026-10-14", "100")).Status(201).Header("Bahi-Position")
+	reader := lives.client().With("Bahi-Min-Position", position)
+	eventually("the other node folds", func() bool { return reader.GET("/banks").Response.StatusCode == 200 })
+	n.register(1-nth, "asha@example.com")
+	eventually("the other node forwards", func() bool { return broker.Count("BAHI") == len(loggedIn(t, database)) })
+
+	require.NoError(t, hangs.cmd.Process.Signal(syscall.SIGCONT))
+	position = hangs.client().POST(ledger(account), deposit("2026-10-14", "1")).Status(201).Header("Bahi-Position")
+	for _, p := range n.serving {
+		reader := p.client().With("Bahi-Min-Position", position)
+		eventually("both nodes read", func() bool { return strings.Contains(reader.GET(fmt.Sprintf("/bank/%d", account)).Text, `"balance":101`) })
+	}
+	eventually("one of the two folds", func() bool {
+		works := func(p *process) bool {
+			return strings.Contains(p.client().GET("/metrics").Status(200).Text, `bahi_projection_working{projection="books"} 1`)
+		}
+		return works(hangs) != works(lives)
+	})
+	forwarded(t, broker, database, 0)
+	doctor := command(t, t.TempDir(), "doctor")
+	doctor.Env = append(doctor.Env, "DATABASE_URL="+database)
+	healthy(t, doctor)
+}
