@@ -45,7 +45,9 @@ func TestANodeThatHangsLosesItsWork(t *testing.T) {
 	position = hangs.client().POST(ledger(account), deposit("2026-10-14", "1")).Status(201).Header("Bahi-Position")
 	for _, p := range n.serving {
 		reader := p.client().With("Bahi-Min-Position", position)
-		eventually("both nodes read", func() bool { return strings.Contains(reader.GET(fmt.Sprintf("/bank/%d", account)).Text, `"balance":101`) })
+		eventually("both nodes read", func() bool {
+			return strings.Contains(reader.GET(fmt.Sprintf("/bank/%d", account)).Text, `"balance":101`)
+		})
 	}
 	eventually("one of the two folds", func() bool {
 		works := func(p *process) bool {
