@@ -165,7 +165,9 @@ func (r *Routes) undo() {
 }
 
 func (r *Routes) sessions() {
-	api.Handle(r.API, authOp("login", "POST", "/login", "Sign in with a password"), func(ctx context.Context, in *struct {
+	login := authOp("login", "POST", "/login", "Sign in with a password")
+	login.Errors = []int{http.StatusUnauthorized}
+	api.Handle(r.API, login, func(ctx context.Context, in *struct {
 		Body struct {
 			Email    string `json:"email"    maxLength:"1000"`
 			Password string `json:"password" maxLength:"1000"`
@@ -199,7 +201,9 @@ func (r *Routes) sessions() {
 			Body   Message
 		}{r.forget(refreshCookie), Message{"Signed out"}}, nil
 	})
-	api.Handle(r.API, authOp("refresh", "POST", "/refresh", "Change a refresh token for new tokens"), func(ctx context.Context, in *Refresh) (*Refreshed, error) {
+	refresh := authOp("refresh", "POST", "/refresh", "Change a refresh token for new tokens")
+	refresh.Errors = []int{http.StatusUnauthorized}
+	api.Handle(r.API, refresh, func(ctx context.Context, in *Refresh) (*Refreshed, error) {
 		token, kept := in.Kept, true
 		if in.Body != nil && in.Body.RefreshToken != "" {
 			token, kept = in.Body.RefreshToken, false

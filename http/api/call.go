@@ -152,7 +152,7 @@ func (c *call) send() {
 	if position, stale, known := c.complete(); known {
 		h["Bahi-Position"] = []string{strconv.FormatUint(uint64(position), 10)}
 		if stale {
-			h["Warning"] = staleWarning
+			h["Warning"], h["Bahi-Stale"] = staleWarning, trueValue
 		}
 	}
 	if c.replayed {

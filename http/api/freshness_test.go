@@ -69,6 +69,7 @@ func TestAnAnswerSaysHowFreshItIs(t *testing.T) {
 	a = anyone.GET("/count").Status(200)
 	require.Equal(t, "5", a.Header("Bahi-Position"))
 	require.Equal(t, `110 - "Response is Stale"`, a.Header("Warning"))
+	require.Equal(t, "true", a.Header("Bahi-Stale"))
 	require.GreaterOrEqual(t, time.Since(begun), 500*time.Millisecond)
 
 	a = anyone.With("Bahi-Min-Position", "7").PUT("/count", "").Status(200)

@@ -30,6 +30,8 @@ type Op struct {
 	Area     actor.Area
 	Level    actor.Level
 
+	Errors []int // statuses that it refuses with beside those that follow from the rest of the Op
+
 	Limit string   // the group whose rate limit counts it
 	Reads []string // projections that it reads, which makes Bahi-Min-Position count
 

@@ -74,8 +74,9 @@ func humaConfig(config Config) huma.Config {
 		OpenAPI: &huma.OpenAPI{
 			OpenAPI: "3.1.0",
 			Info:    &huma.Info{Title: title, Version: config.Version, Description: config.Description},
+			Servers: []*huma.Server{{URL: "/"}},
 			Components: &huma.Components{
-				Schemas: schemas,
+				Schemas: schemas, Responses: documentRefusals(),
 				SecuritySchemes: map[string]*huma.SecurityScheme{
 					"bearer": {Type: "http", Scheme: "bearer", Description: "An access token, or an API key (bahi_…)"},
 				},
@@ -175,6 +176,9 @@ func (o *operation) document(h *huma.Operation) {
 		}
 	}
 	h.Extensions = map[string]any{}
+	if o.Public { // that is, without a credential; huma leaves an empty list out
+		h.Extensions["security"] = []any{}
+	}
 	if o.Limit != "" {
 		h.Extensions["x-rate-limit"] = o.Limit
 	}
@@ -205,11 +209,12 @@ func (o *operation) documentAnswers(h *huma.Operation) {
 	}
 	if len(o.Reads) > 0 {
 		answer("Warning", `110 - "Response is Stale": the answer lacks what the log had`, "string")
+		answer("Bahi-Stale", "true: the answer lacks what the log had", "boolean")
 	}
 	if o.write() && !o.NoKey {
 		answer("Idempotency-Replayed", "true: an earlier request with this key did it", "boolean")
 	}
-	statuses := []int{http.StatusInternalServerError, http.StatusServiceUnavailable}
+	statuses := append([]int{http.StatusInternalServerError, http.StatusServiceUnavailable}, o.Errors...)
 	if !o.Public {
 		statuses = append(statuses, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound)
 	}
@@ -227,9 +232,33 @@ func (o *operation) documentAnswers(h *huma.Operation) {
 	}
 	delete(h.Responses, "default")
 	for _, status := range statuses {
-		h.Responses[strconv.Itoa(status)] = &huma.Response{
+		h.Responses[strconv.Itoa(status)] = &huma.Response{Ref: "#/components/responses/" + responseName(status)}
+	}
+}
+
+// refusals are the statuses that operations say they refuse with, each a component of the document.
+var refusals = []int{
+	http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusConflict,
+	http.StatusPreconditionFailed, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType,
+	http.StatusUnprocessableEntity, http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusServiceUnavailable,
+}
+
+func responseName(status int) string { return strings.ReplaceAll(http.StatusText(status), " ", "") }
+
+// documentRefusals returns the components that operations refer to.
+func documentRefusals() map[string]*huma.Response {
+	all := map[string]*huma.Response{}
+	for _, status := range refusals {
+		refusal := &huma.Response{
 			Description: http.StatusText(status),
 			Content:     map[string]*huma.MediaType{problemType: {Schema: &huma.Schema{Ref: schemaPrefix + "Problem"}}},
 		}
+		if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
+			refusal.Headers = map[string]*huma.Param{
+				"Retry-After": {Description: "Seconds to wait before the next try", Schema: &huma.Schema{Type: "integer"}},
+			}
+		}
+		all[responseName(status)] = refusal
 	}
+	return all
 }

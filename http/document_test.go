@@ -1,0 +1,60 @@
+package http_test
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Redocly's recommended rules for OpenAPI, those that were broken once.
+func TestTheDocumentKeepsTheLintersRules(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("testdata/openapi.json")
+	require.NoError(t, err)
+	var document struct {
+		Servers    []struct{ URL string }
+		Components struct {
+			Responses map[string]any
+		}
+		Paths map[string]map[string]struct {
+			OperationID string
+			Summary     string
+			Security    *[]map[string][]string
+			Responses   map[string]struct {
+				Ref string `json:"$ref"`
+			}
+		}
+	}
+	require.NoError(t, json.Unmarshal(text, &document))
+	require.NotEmpty(t, document.Servers, "no-empty-servers")
+	seen, used := map[string]bool{}, map[string]bool{}
+	for path, operations := range document.Paths {
+		for _, op := range operations {
+			require.NotNil(t, op.Security, "security-defined: %s of %s", op.OperationID, path)
+			require.False(t, seen[op.OperationID], "operation-operationId-unique: %s", op.OperationID)
+			seen[op.OperationID] = true
+			require.NotEmpty(t, op.Summary, "operation-summary: %s", op.OperationID)
+			refusals := 0
+			for status, response := range op.Responses {
+				name, refers := strings.CutPrefix(response.Ref, "#/components/responses/")
+				if status[0] == '4' || status[0] == '5' {
+					require.True(t, refers, "a refusal is a component: %s of %s", status, op.OperationID)
+				}
+				if refers {
+					require.Contains(t, document.Components.Responses, name, "no-unresolved-refs: %s", op.OperationID)
+					used[name] = true
+				}
+				if status[0] == '4' {
+					refusals++
+				}
+			}
+			require.NotZero(t, refusals, "operation-4xx-response: %s", op.OperationID)
+		}
+	}
+	for name := range document.Components.Responses {
+		require.True(t, used[name], "no-unused-components: %s", name)
+	}
+}
