@@ -5,4 +5,4 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 npm ci --prefix scripts/interop --ignore-scripts --no-audit --no-fund --silent
-exec go test -count=1 -tags interop -run '^TestNodeClients$' -v ./cmd/bahi
+exec go test -count=1 -tags interop -run '^TestNodeClients$' -v ./internal/app

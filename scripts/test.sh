@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
 # All tests, with the seeds of the fuzz targets. What is concurrent runs under the race detector, which makes it a few times
-# slower; the rest does without. So does the program, whose tests mostly run it as processes: `make soak` brings it under
-# the detector as well.
+# slower; the rest does without. So does the program, which is built once here and which tests run as processes: `make soak`
+# brings it under the detector as well.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 go build -o .tools/testreport ./scripts/testreport
+go build -ldflags '-s -w -X bahi/internal/app.Version=v0-test' -o .tools/bahi-test.new ./cmd/bahi
+cmp -s .tools/bahi-test.new .tools/bahi-test || cp .tools/bahi-test.new .tools/bahi-test # a new time would spoil Go's cache of results
+export BAHI_TEST_PROGRAM=$PWD/.tools/bahi-test
 
 race='^bahi/(eventstore|commands|projections|reactors|internal/pgcluster|internal/pgtest|http/api)(/|$)'
 mapfile -t all < <(go list ./...)

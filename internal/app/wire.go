@@ -26,7 +26,7 @@ import (
 
 // The document of all operations is committed, so that a change of the interface is seen in review.
 //
-//go:generate go test bahi/cmd/bahi -run ^TestDocumentIsTheCommittedOne$ -update
+//go:generate go test bahi/http -run ^TestDocumentIsTheCommittedOne$ -update
 
 // routes registers every operation.
 func (s *System) routes(a *api.API) {

@@ -1,4 +1,4 @@
-// What an official Node client has to find at a gateway. cmd/bahi/interop_test.go serves the log and says in the environment where.
+// What an official Node client has to find at a gateway. internal/app/interop_test.go serves the log and says in the environment where.
 // Each client has a file and a process of its own: their generated messages share a global name.
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";

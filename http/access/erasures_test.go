@@ -1,0 +1,200 @@
+package access_test
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"image/color"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"bahi/commands"
+	"bahi/domain/access/picture"
+	"bahi/domain/event"
+	"bahi/eventstore"
+	"bahi/internal/app"
+	"bahi/internal/app/apptest"
+)
+
+func TestErasuresStallNoSignInAndAreForgottenTogether(t *testing.T) {
+	t.Parallel()
+	database, data := apptest.Database(t), t.TempDir()
+	cmd := apptest.Command(t, data, "serve")
+	cmd.Env = append(cmd.Env, "DATABASE_URL="+database, "BAHI_DELETION_GRACE=1ms", "BAHI_LIMIT_AUTH=1000/1m")
+	p := apptest.Serve(t, cmd)
+	p.Ready()
+	o := apptest.Visited(p, data)
+	o.Person("usha@example.com")
+	leaving := []apptest.Person{o.Person("asha@example.com"), o.Person("ravi@example.com"), o.Person("mira@example.com")}
+
+	// Somebody who reads a table keeps it from being written again.
+	reader, err := pgx.Connect(t.Context(), database)
+	require.NoError(t, err)
+	defer reader.Close(context.WithoutCancel(t.Context()))
+	_, err = reader.Exec(t.Context(), `begin; lock table account.session in access share mode`)
+	require.NoError(t, err)
+	for _, l := range leaving {
+		l.POST(apptest.Me+"/delete-request", nil).Status(200)
+	}
+	const forgotten = `msg="Postgres has forgotten who was erased"`
+	p.Until(func(said, _ string) bool {
+		for _, l := range leaving {
+			if !strings.Contains(said, `msg="a user was erased" user=`+l.User.ID) {
+				return false
+			}
+		}
+		return strings.Contains(said, "kind=scrub_tables") && strings.Contains(said, "lock timeout")
+	})
+	began := time.Now()
+	o.SignIn("usha@example.com", apptest.GoodPassword)
+	require.Less(t, time.Since(began), apptest.Promptly)
+	require.NotContains(t, p.Text(), forgotten)
+	_, err = reader.Exec(t.Context(), `rollback`)
+	require.NoError(t, err)
+	for _, waits := range o.Jobs("kind=scrub_tables&state=retryable") { // the longer it was in the way, the later they would try again
+		o.Operator().POST(fmt.Sprintf("/ops/jobs/%d/retry", waits.ID), nil)
+	}
+	p.Until(func(said, _ string) bool {
+		done := 0
+		for line := range strings.Lines(said) {
+			if strings.Contains(line, `msg="a job is done"`) && strings.Contains(line, "kind=scrub_tables") {
+				done++
+			}
+		}
+		return done == len(leaving)
+	})
+	require.Equal(t, 1, strings.Count(p.Text(), forgotten), "once for all")
+}
+
+func TestWhoIsErasedTakesNothingOfWhoHasTheAddress(t *testing.T) {
+	t.Parallel()
+	o := apptest.StartErasing(t)
+	asha, eve := o.Person("asha@example.com"), o.Person("eve@example.com")
+	eve.PUT(apptest.Me, map[string]string{"email": "ravi@example.com"}).Status(200) // which is not hers
+	o.Mailed("ravi@example.com", apptest.VerifySubject, 1)
+	asha.POST("/api/v1/workspaces/"+asha.Workspace+"/invitations", `{"email":"ravi@example.com","permissions":{"ledger":"read"}}`).Status(201)
+	_, token := apptest.Link(t, o.Mailed("ravi@example.com", apptest.InviteSubject, 1))
+	asha.POST("/api/v1/workspaces/"+asha.Workspace+"/invitations", `{"email":"eve@example.com","permissions":{"ledger":"read"}}`).Status(201)
+	o.Mailed("eve@example.com", apptest.InviteSubject, 1)
+	o.Worked("send_invitation")
+	o.Erased(eve)
+	require.Empty(t, o.Mails("ravi@example.com", apptest.VerifySubject), "it was sent on her account")
+	require.Empty(t, o.Mails("eve@example.com", apptest.VerifySubject))
+	require.Empty(t, o.Mails("eve@example.com", apptest.InviteSubject), "that address was hers")
+	require.Len(t, o.Mails("ravi@example.com", apptest.InviteSubject), 1)
+	ravi := o.Person("ravi@example.com")
+	ravi.POST("/api/v1/invitations/accept", map[string]string{"token": token}).Status(200)
+}
+
+func TestEachNodeForgetsWhoWasErasedOnAnother(t *testing.T) {
+	t.Parallel()
+	one := apptest.StartErasing(t)
+	asha, ravi := one.Person("asha@example.com"), one.Person("ravi@example.com") // while no other node mails
+	s := apptest.Settings(t, one.Database)
+	other := apptest.StartAs(t, s)
+	id := uuid.MustParse(asha.User.ID)
+	// What is left when a node dies in the middle: here, and on both.
+	left := func(o *apptest.Office) (files []string) {
+		for _, folder := range []string{filepath.Join("blobs", picture.Folder(id)), "mail"} {
+			found, err := filepath.Glob(filepath.Join(o.Sys.Settings.Data, folder, "*"))
+			require.NoError(t, err)
+			for _, file := range found {
+				if folder != "mail" || strings.Contains(file, hex.EncodeToString(id[:])) {
+					files = append(files, file)
+				}
+			}
+		}
+		return files
+	}
+	leave := func(o *apptest.Office) {
+		require.NoError(t, o.Sys.Blobs.Put(t.Context(), picture.Folder(id)+"orphan", "image/png", []byte("orphan")))
+		require.NoError(t, o.Sys.Mails.Mail(t.Context(), "verification-"+hex.EncodeToString(id[:])+"-0", "asha@example.com", "Hello", "Hello"))
+		require.GreaterOrEqual(t, len(left(o)), 3) // with what says its type
+	}
+	leave(one)
+	leave(other)
+	his := uuid.MustParse(ravi.User.ID)
+	require.NoError(t, other.Sys.Blobs.Put(t.Context(), picture.Folder(his)+"kept", "image/png", []byte("his")))
+	other.Stop()
+	one.Erased(asha)
+	require.Empty(t, left(one))
+	require.NotEmpty(t, left(other))
+
+	again := apptest.StartAs(t, s)
+	require.Eventually(t, func() bool { return len(left(again)) == 0 }, time.Minute, 5*time.Millisecond)
+	keys, err := again.Sys.Blobs.List(t.Context(), "pictures/")
+	require.NoError(t, err)
+	require.Equal(t, []string{picture.Folder(his) + "kept"}, keys)
+
+	// Who has the address by then keeps their mails.
+	again.Stop()
+	one.Person("asha@example.com")
+	require.NoError(t, one.Sys.Eraser().Clean(t.Context()))
+	require.Len(t, one.Mails("asha@example.com", apptest.VerifySubject), 1)
+}
+
+func TestAnErasureThatIsDoneAgainStillFindsTheMails(t *testing.T) {
+	t.Parallel()
+	o := apptest.StartErasing(t)
+	asha := o.Person("asha@example.com")
+	o.Erased(asha)
+	id := uuid.MustParse(asha.User.ID)
+	require.NoError(t, o.Sys.Mails.Mail(t.Context(), "verification-"+hex.EncodeToString(id[:])+"-0", "asha@example.com", "Late", "Hello"))
+	require.Len(t, o.Mails("asha@example.com", "Late"), 1)
+	require.NoError(t, o.Sys.Eraser().Erase(t.Context(), id))
+	require.Empty(t, o.Mails("asha@example.com", "Late"))
+}
+
+// doubtful is a log whose answers to a picture can get lost.
+type doubtful struct {
+	eventstore.Store
+
+	lost atomic.Bool
+}
+
+func (d *doubtful) Append(ctx context.Context, stream string, expected eventstore.Expected, events ...event.New) (eventstore.Appended, error) {
+	done, err := d.Store.Append(ctx, stream, expected, events...)
+	if err == nil && d.lost.Load() && events[0].Type == "UserPictureChanged" {
+		err = eventstore.ErrInDoubt
+	}
+	return done, err
+}
+
+func TestAPictureWhoseChangeIsInDoubtIsKept(t *testing.T) {
+	t.Parallel()
+	log := &doubtful{}
+	o := apptest.StartErasing(t, func(s *app.System) {
+		log.Store = s.Store
+		s.Accounts.Commands = commands.New(log, s.Vault, time.Now)
+	})
+	asha := o.Person("asha@example.com")
+	red := apptest.Painted(t, color.RGBA{200, 0, 0, 255}, 40, 30)
+	log.lost.Store(true)
+	apptest.Upload(t, asha.Client, "image/png", red).Status(503)
+	log.lost.Store(false)
+	shown := asha.Me().Picture
+	require.NotNil(t, shown)
+	o.Stranger().GET(o.Path(*shown)).Status(200)
+
+	// And a write that is in the log is no error because the picture before cannot be deleted.
+	keys, err := o.Sys.Blobs.List(t.Context(), "pictures/")
+	require.NoError(t, err)
+	require.Len(t, keys, 1)
+	before := filepath.Join(o.Sys.Settings.Data, "blobs", keys[0])
+	require.NoError(t, os.Remove(before))
+	require.NoError(t, os.MkdirAll(filepath.Join(before, "in the way"), 0o700))
+	apptest.Upload(t, asha.Client, "image/png", red).Status(200)
+	require.NoError(t, os.RemoveAll(before))
+	o.Erased(asha)
+	keys, err = o.Sys.Blobs.List(t.Context(), "")
+	require.NoError(t, err)
+	require.Empty(t, keys)
+}

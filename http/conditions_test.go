@@ -1,0 +1,144 @@
+package http_test
+
+import (
+	"fmt"
+	"image/color"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/http/api/apitest"
+	"bahi/internal/app/apptest"
+)
+
+func TestAnEditOfAnOldCopyIsRefused(t *testing.T) {
+	t.Parallel()
+	clerk := apptest.Start(t).Clerk(apptest.Home)
+	account := apptest.Open(clerk, "HDFC")
+	row := apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "1"))
+	path, edit := apptest.Ledger(account), fmt.Sprintf(`{"id":%d,"in_entries":%s}`, row.ID, apptest.Entry("2"))
+	const stale = "It was changed since you read it"
+
+	seen := clerk.GET(apptest.At(account, row.ID)).Status(200).Header("ETag")
+	tag := clerk.With("If-Match", seen).PUT(path, edit).Status(200).Header("ETag")
+	require.NotEqual(t, seen, tag)
+	require.Equal(t, tag, clerk.GET(apptest.At(account, row.ID)).Status(200).Header("ETag"))
+	old := clerk.With("If-Match", seen)
+	old.PUT(path, fmt.Sprintf(`{"id":%d,"in_entries":%s}`, row.ID, apptest.Entry("3"))).Problem(412, stale)
+	old.PUT(path, edit).Problem(412, stale)
+	old.DELETE(apptest.At(account, row.ID)).Problem(412, stale)
+	for _, never := range []string{`"x"`, `W/` + tag, `"01"`, `"-1"`, `"99999999999999999999"`} {
+		clerk.With("If-Match", never).PUT(path, edit).Problem(412, stale)
+	}
+	for _, bad := range []string{"1", `"1`, `"1", "2"`, "", `"a"b"`} {
+		if bad != "" {
+			clerk.With("If-Match", bad).PUT(path, edit).Status(400)
+		}
+	}
+	require.Equal(t, "03-01 2", apptest.Balances(clerk, path))
+	clerk.With("If-Match", "*").PUT(path, fmt.Sprintf(`{"id":%d,"in_entries":%s}`, row.ID, apptest.Entry("4"))).Status(200)
+	clerk.PUT(path, fmt.Sprintf(`{"id":%d,"in_entries":%s}`, row.ID, apptest.Entry("5"))).Status(200) // the last write wins
+
+	// The list carries the revision, for who has read only that.
+	var rows []apptest.BankRow
+	clerk.GET(path).Status(200).JSON(&rows)
+	clerk.With("If-Match", fmt.Sprintf(`"%d"`, rows[0].Revision)).DELETE(apptest.At(account, row.ID)).Status(204)
+
+	one := fmt.Sprintf("/bank/%d", account)
+	opened := clerk.GET(one).Status(200).Header("ETag")
+	clerk.PUT(one, `{"name":"SBI"}`).Status(200)
+	clerk.With("If-Match", opened).PUT(one, `{"name":"ICICI"}`).Problem(412, stale)
+	clerk.With("If-Match", opened).DELETE(fmt.Sprintf("/bank-account/%d", account)).Problem(412, stale)
+	clerk.With("If-Match", clerk.GET(one).Header("ETag")).DELETE(fmt.Sprintf("/bank-account/%d", account)).Status(204)
+}
+
+func TestOfManyEditsOfOneCopyOneWins(t *testing.T) {
+	t.Parallel()
+	clerk := apptest.Start(t).Clerk(apptest.Home)
+	account := apptest.Open(clerk, "HDFC")
+	row := apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "1"))
+	for round := range 5 {
+		seen := clerk.GET(apptest.At(account, row.ID)).Status(200).Header("ETag")
+		var (
+			all  sync.WaitGroup
+			mu   sync.Mutex
+			when = map[int]int{}
+		)
+		for i := range 8 {
+			all.Go(func() {
+				status := clerk.With("If-Match", seen).PUT(apptest.Ledger(account), fmt.Sprintf(`{"id":%d,"in_entries":%s}`, row.ID, apptest.Entry(fmt.Sprintf("%d.0%d", round+2, i)))).Response.StatusCode
+				mu.Lock()
+				defer mu.Unlock()
+				when[status]++
+			})
+		}
+		all.Wait()
+		require.Equal(t, map[int]int{200: 1, 412: 7}, when)
+	}
+}
+
+func TestAnAccountIsChangedAsItsUserSawIt(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	asha := o.Person("asha@example.com")
+	const stale = "It was changed since you read it"
+	seen := asha.GET(apptest.Me).Status(200).Header("ETag")
+	require.NotEmpty(t, seen)
+	o.SignIn("asha@example.com", apptest.GoodPassword)
+	require.Equal(t, seen, asha.GET(apptest.Me).Header("ETag"), "a sign-in is no change")
+	next := asha.With("If-Match", seen).PUT(apptest.Me, `{"first_name":"Usha"}`).Status(200).Header("ETag")
+	require.NotEqual(t, seen, next)
+	require.Equal(t, next, asha.GET(apptest.Me).Header("ETag"))
+	old := asha.With("If-Match", seen)
+	for _, body := range []string{`{"first_name":"Mina"}`, `{"email":"mina@example.com"}`, `{}`} {
+		old.PUT(apptest.Me, body).Problem(412, stale)
+	}
+	old.PUT(apptest.Me, `{"first_name":""}`).Status(422)
+	apptest.Upload(t, old, "image/png", apptest.Painted(t, color.White, 8, 8)).Problem(412, stale)
+	require.Equal(t, []string{"Usha", "asha@example.com"}, []string{asha.Me().FirstName, asha.Me().Email})
+
+	// Another address changes more than one stream; the tag is good for the next change all the same.
+	next = asha.With("If-Match", next).PUT(apptest.Me, `{"email":"usha@example.com","first_name":"Asha"}`).Status(200).Header("ETag")
+	keyed := asha.With("If-Match", next).With("Idempotency-Key", "k")
+	a := keyed.PUT(apptest.Me, `{"phone":"98123 45678"}`).Status(200)
+	again := keyed.PUT(apptest.Me, `{"phone":"98123 45678"}`).Status(200)
+	require.Equal(t, "true", again.Header("Idempotency-Replayed"))
+	require.Equal(t, a.Header("ETag"), again.Header("ETag"))
+	a = apptest.Upload(t, asha.With("If-Match", again.Header("ETag")), "image/png", apptest.Painted(t, color.White, 8, 8)).Status(200)
+	require.Equal(t, a.Header("ETag"), asha.GET(apptest.Me).Header("ETag"))
+	asha.PUT(apptest.Me, `{"first_name":"Mina"}`).Status(200) // the last write wins
+	require.Equal(t, "Mina", asha.Me().FirstName)
+}
+
+func TestAMemberIsChangedAsTheCallerSawThem(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	asha, ravi, usha := o.Person("asha@example.com"), o.Person("ravi@example.com"), o.Person("usha@example.com")
+	asha.Join(o, ravi, `{"ledger":"read"}`)
+	asha.Join(o, usha, `{"ledger":"read"}`)
+	path := "/api/v1/workspaces/" + asha.Workspace + "/members"
+	var members []apptest.Member
+	asha.GET(path).Status(200).JSON(&members)
+	require.Len(t, members, 3)
+	require.Equal(t, []string{ravi.User.ID, usha.User.ID}, []string{members[1].UserID, members[2].UserID})
+	seen := func(m apptest.Member) *apitest.Client { return asha.With("If-Match", fmt.Sprintf(`"%d"`, m.Revision)) }
+	const stale, write = "It was changed since you read it", `{"permissions":{"ledger":"write"}}`
+
+	var changed struct {
+		WorkspaceID string         `json:"workspace_id"`
+		UserID      string         `json:"user_id"`
+		Permissions map[string]any `json:"permissions"`
+		Revision    int64          `json:"revision"`
+	}
+	a := seen(members[1]).PATCH(path+"/"+ravi.User.ID, write).Status(200).JSON(&changed)
+	require.Equal(t, fmt.Sprintf(`"%d"`, changed.Revision), a.Header("ETag"))
+	seen(members[1]).PATCH(path+"/"+ravi.User.ID, `{"permissions":{"audit":"read"}}`).Problem(412, stale)
+	seen(members[1]).DELETE(path+"/"+ravi.User.ID).Problem(412, stale)
+	seen(members[2]).PATCH(path+"/"+usha.User.ID, write).Status(200) // of the same list
+	asha.GET(path).Status(200).JSON(&members)
+	require.Equal(t, changed.Revision, members[1].Revision)
+	require.Equal(t, "write", members[1].Permissions["ledger"])
+	seen(members[1]).DELETE(path + "/" + ravi.User.ID).Status(204)
+	asha.PATCH(path+"/"+usha.User.ID, `{"permissions":{"ledger":"read"}}`).Status(200) // the last write wins
+}

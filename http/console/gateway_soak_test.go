@@ -1,0 +1,16 @@
+//go:build soak
+
+package console_test
+
+import (
+	"testing"
+
+	"bahi/internal/app/apptest"
+)
+
+func TestTheWholeLogIsReadAtPositionsFarApart(t *testing.T) {
+	t.Parallel()
+	apptest.AtPositionsFarApart(t,
+		"TestEventsAreFoundByWhatIsKnownOfThem",
+		"TestWithoutAScriptWhatIsParkedIsRetriedOrSkippedForAReason")
+}

@@ -1,0 +1,99 @@
+package http_test
+
+import (
+	"fmt"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/internal/app/apptest"
+)
+
+func TestADryRunAnswersWhatWouldBeAndWritesNothing(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	clerk := o.Clerk(apptest.Home)
+	account := apptest.Open(clerk, "HDFC")
+	first := apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "10"))
+	second := apptest.Post(clerk, account, apptest.Deposit("2025-03-03", "1"))
+	before := o.Head()
+	dry := clerk.With("Bahi-Dry-Run", "true")
+
+	opened := dry.POST("/bank", `{"name":" SBI "}`).Status(200).Body(`{"id":null,"name":"SBI","balance":0,"revision":null}`)
+	require.Empty(t, opened.Header("ETag"))
+	dry.PUT(fmt.Sprintf("/bank/%d", account), `{"name":"SBI"}`).Status(200).Body(fmt.Sprintf(`{"id":%d,"name":"SBI","balance":11,"revision":0}`, account))
+
+	dry.POST(apptest.Ledger(account), apptest.Withdrawal("2025-03-02", "0.5")).Status(200).
+		Body(`{"id":null,"date":"2025-03-02","in_entries":[],"out_entries":[{"amount":0.5}],"balance":9.5,"revision":null}`)
+	dry.POST(apptest.Ledger(account), apptest.Deposit("2025-03-01", "0.5")).Status(200). // behind the row of that day
+												Body(`{"id":null,"date":"2025-03-01","in_entries":[{"amount":0.5}],"out_entries":[],"balance":10.5,"revision":null}`)
+	dry.POST(apptest.Ledger(account), apptest.Deposit("2024-01-01", "0.5")).Status(200).
+		Body(`{"id":null,"date":"2024-01-01","in_entries":[{"amount":0.5}],"out_entries":[],"balance":0.5,"revision":null}`)
+
+	edited := dry.PUT(apptest.Ledger(account), fmt.Sprintf(`{"id":%d,"in_entries":%s}`, first.ID, apptest.Entry("12"))).Status(200).
+		Body(fmt.Sprintf(`{"id":%d,"date":"2025-03-01","in_entries":[{"amount":12}],"out_entries":[],"balance":12,"revision":0}`, first.ID))
+	require.Equal(t, `"0"`, edited.Header("ETag"), "of what it is now, for If-Match")
+	dry.PUT(apptest.Ledger(account), fmt.Sprintf(`{"id":%d,"date":"2025-03-04"}`, first.ID)).Status(200). // moves behind the other
+														Body(fmt.Sprintf(`{"id":%d,"date":"2025-03-04","in_entries":[{"amount":10}],"out_entries":[],"balance":11,"revision":0}`, first.ID))
+	dry.PUT(apptest.Ledger(account), fmt.Sprintf(`{"id":%d,"date":"2025-02-01"}`, second.ID)).Status(200). // and before it
+														Body(fmt.Sprintf(`{"id":%d,"date":"2025-02-01","in_entries":[{"amount":1}],"out_entries":[],"balance":1,"revision":0}`, second.ID))
+
+	dry.POST(apptest.Ledger(account, "/rows"), apptest.Bulk(apptest.Deposit("2025-03-02", "2"), apptest.Deposit("2025-03-01", "4"), apptest.Withdrawal("2025-03-02", "1"))).Status(200).Body(`{"rows":[
+		{"id":null,"date":"2025-03-02","in_entries":[{"amount":2}],"out_entries":[],"balance":16,"revision":null},
+		{"id":null,"date":"2025-03-01","in_entries":[{"amount":4}],"out_entries":[],"balance":14,"revision":null},
+		{"id":null,"date":"2025-03-02","in_entries":[],"out_entries":[{"amount":1}],"balance":15,"revision":null}]}`)
+	dry.DELETE(apptest.At(account, first.ID)).Status(200)
+	dry.DELETE(fmt.Sprintf("/bank-account/%d", account)).Status(200)
+	dry.PUT("/books/lock", `{"locked_through":"2025-02-28"}`).Status(200)
+
+	require.Equal(t, before, o.Head())
+	require.Equal(t, "03-01 10, 03-03 11", apptest.Balances(clerk, apptest.Ledger(account)))
+	third := apptest.Post(clerk, account, apptest.Deposit("2025-03-05", "1"))
+	require.Equal(t, second.ID+1, third.ID, "no number was used up")
+}
+
+func TestADryRunIsRefusedLikeTheRealOne(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	clerk := o.Clerk(apptest.Home)
+	account := apptest.Open(clerk, "HDFC")
+	row := apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "10"))
+	before := o.Head()
+	dry := clerk.With("Bahi-Dry-Run", "true")
+	dry.POST(apptest.Ledger(account), apptest.Deposit("2025-03-01", "0")).Problem(422, "Validation error", "in_entries[0].amount", "must be more than 0")
+	dry.POST(apptest.Ledger(account+9), apptest.Deposit("2025-03-01", "1")).Problem(404, "Bank account not found")
+	dry.POST("/bank", `{"name":""}`).Status(422)
+	dry.With("If-Match", `"4"`).PUT(apptest.Ledger(account), fmt.Sprintf(`{"id":%d,"date":"2025-03-02"}`, row.ID)).Problem(412, "It was changed since you read it")
+	dry.With("If-Match", `"4"`).DELETE(apptest.At(account, row.ID)).Problem(412, "It was changed since you read it")
+	o.Reader(apptest.Home).With("Bahi-Dry-Run", "true").POST(apptest.Ledger(account), apptest.Deposit("2025-03-01", "1")).Problem(403, "Not enough permissions")
+	for _, value := range []string{"yes", "1", "TRUE", "true,true"} {
+		clerk.With("Bahi-Dry-Run", value).POST(apptest.Ledger(account), apptest.Deposit("2025-03-01", "1")).Problem(422, "Validation error", "Bahi-Dry-Run", "expected true or false")
+	}
+	o.Operator().With("Bahi-Dry-Run", "true").POST("/api/v1/api-keys", `{"name":"k","permissions":{"ledger":"read"}}`).
+		Problem(422, "Validation error", "Bahi-Dry-Run", "this operation has no dry run")
+	require.Equal(t, before+1, o.Head(), "one event: the reader's key")
+	clerk.With("Bahi-Dry-Run", "false").POST(apptest.Ledger(account), apptest.Deposit("2025-03-01", "1")).Status(201)
+}
+
+func TestADryRunBurnsNoIdempotencyKey(t *testing.T) {
+	t.Parallel()
+	clerk := apptest.Start(t).Clerk(apptest.Home)
+	account := apptest.Open(clerk, "HDFC")
+	keyed := clerk.With("Idempotency-Key", "k1")
+	keyed.With("Bahi-Dry-Run", "true").POST(apptest.Ledger(account), apptest.Deposit("2025-03-01", "10")).Status(200)
+	keyed.With("Bahi-Dry-Run", "true").POST(apptest.Ledger(account), apptest.Deposit("2025-03-01", "11")).Status(200)
+	a := keyed.POST(apptest.Ledger(account), apptest.Deposit("2025-03-01", "12")).Status(201)
+	require.Empty(t, a.Header("Idempotency-Replayed"))
+	keyed.POST(apptest.Ledger(account), apptest.Deposit("2025-03-01", "12")).Status(201)
+	require.Equal(t, "03-01 12", apptest.Balances(clerk, apptest.Ledger(account)))
+}
+
+func TestADryRunTellsUpToWhereItHasRead(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	clerk := o.Clerk(apptest.Home)
+	account := apptest.Open(clerk, "HDFC")
+	a := clerk.With("Bahi-Dry-Run", "true").POST(apptest.Ledger(account), apptest.Deposit("2025-03-01", "10")).Status(200)
+	require.Equal(t, strconv.FormatInt(o.Head(), 10), a.Header("Bahi-Position"))
+}

@@ -1,0 +1,196 @@
+package http_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/domain/actor"
+	"bahi/http/api"
+	"bahi/internal/app"
+	"bahi/internal/app/apptest"
+)
+
+const described = "testdata"
+
+var update = flag.Bool("update", false, "write openapi.json anew")
+
+// listed is a line of endpoints.tsv, the specification's list, or of additions.tsv, ours.
+type listed struct {
+	method, path string
+	who          string // public, required, decision; or area:level
+	status       int
+	built        string // yes, no, or alias
+}
+
+func list(t *testing.T, file string, columns int) (all []listed) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(described, file))
+	require.NoError(t, err)
+	for i, row := range strings.Split(strings.TrimSpace(string(text)), "\n") {
+		cells := strings.Split(row, "\t")
+		require.Len(t, cells, columns, "%s:%d", file, i+1)
+		if i == 0 {
+			continue
+		}
+		status, err := strconv.Atoi(cells[4])
+		require.NoError(t, err, "%s:%d", file, i+1)
+		l := listed{method: cells[1], path: cells[2], who: cells[3], status: status, built: "yes"}
+		if columns == 8 {
+			l.built = cells[7]
+		}
+		all = append(all, l)
+	}
+	return all
+}
+
+// TestEndpointsAreThoseOfTheLists holds what is registered against the lists, path parameters' names
+// included.
+func TestEndpointsAreThoseOfTheLists(t *testing.T) {
+	t.Parallel()
+	spec, ours := list(t, "endpoints.tsv", 8), list(t, "additions.tsv", 7)
+	require.Len(t, spec, 150)
+	registered := map[string]api.Op{}
+	for _, op := range apptest.Start(t).Api(apptest.OperatorKey).Operations() {
+		registered[op.Method+" "+op.Path] = op
+	}
+	for _, l := range slices.Concat(spec, ours) {
+		name := l.method + " " + l.path
+		op, there := registered[name]
+		require.Contains(t, []string{"yes", "no", "alias"}, l.built, name)
+		require.Equal(t, l.built != "no", there, "%s: built is %s", name, l.built)
+		if !there {
+			continue
+		}
+		delete(registered, name)
+		require.Equal(t, l.status, status(op), name)
+		require.Equal(t, l.who == "public", op.Public, name)
+		if area, level, ok := strings.Cut(l.who, ":"); ok {
+			require.Equal(t, actor.Area(area), op.Area, name)
+			wanted := actor.Read
+			if op.Method != http.MethodGet {
+				wanted = actor.Write
+			}
+			require.Equal(t, string(wanted), level, name)
+		}
+	}
+	require.Empty(t, registered, "these stand in no list: add them to additions.tsv")
+}
+
+func status(op api.Op) int {
+	switch {
+	case op.Status != 0:
+		return op.Status
+	case op.Method == http.MethodPost:
+		return 201
+	case op.Method == http.MethodDelete:
+		return 204
+	default:
+		return 200
+	}
+}
+
+// TestDocumentIsTheCommittedOne shows every change of the interface. go test ./cmd/bahi -run Document
+// -update writes the file.
+func TestDocumentIsTheCommittedOne(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	a := o.Stranger().GET("/openapi.json").Status(200)
+	require.Equal(t, "application/openapi+json", a.Header("Content-Type"))
+	var pretty bytes.Buffer
+	require.NoError(t, json.Indent(&pretty, []byte(a.Text), "", "  "))
+	pretty.WriteByte('\n')
+	file := filepath.Join(described, "openapi.json")
+	if *update {
+		require.NoError(t, os.WriteFile(file, pretty.Bytes(), 0o644))
+	}
+	committed, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, string(committed), pretty.String(), "make generate writes it anew")
+
+	var document struct {
+		OpenAPI string
+		Paths   map[string]map[string]struct {
+			OperationID string `json:"operationId"`
+			Summary     string
+			Responses   map[string]struct {
+				Content map[string]struct{ Schema map[string]any }
+			}
+		}
+	}
+	require.NoError(t, json.Unmarshal(pretty.Bytes(), &document))
+	require.Equal(t, "3.1.0", document.OpenAPI)
+	for _, op := range o.Api(apptest.OperatorKey).Operations() {
+		d := document.Paths[op.Path][strings.ToLower(op.Method)]
+		require.Equal(t, op.ID, d.OperationID)
+		require.NotEmpty(t, d.Summary)
+		require.Contains(t, d.Responses, strconv.Itoa(status(op)))
+		for kind, c := range d.Responses[strconv.Itoa(status(op))].Content {
+			require.NotEmpty(t, c.Schema, "%s: %s", op.ID, kind)
+		}
+	}
+	references := regexp.MustCompile(`"\$ref": "#/components/schemas/([^"]+)"`)
+	for _, m := range references.FindAllStringSubmatch(pretty.String(), -1) {
+		require.Contains(t, pretty.String(), fmt.Sprintf("%q: {", m[1]), "a schema that is not there")
+	}
+}
+
+func TestDocsLoadNothingFromOutside(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	page := o.Stranger().GET("/docs").Status(200)
+	require.Contains(t, page.Header("Content-Type"), "text/html")
+	require.Contains(t, page.Header("Content-Security-Policy"), "default-src 'none'")
+	loads := regexp.MustCompile(`(?:src|href)="([^"]+)"`).FindAllStringSubmatch(page.Text, -1)
+	require.NotEmpty(t, loads)
+	for _, m := range loads {
+		require.NotContains(t, m[1], "//", "it is loaded from elsewhere")
+		if strings.HasPrefix(m[1], "/") {
+			o.Stranger().GET(m[1]).Status(200)
+		}
+	}
+}
+
+func TestHealthAndMetricsAreForEverybody(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	stranger := o.Stranger()
+	stranger.GET("/livez").Status(200).Body(`{"alive":true}`)
+	var ready struct {
+		Ready       bool
+		Head        int64
+		Projections []struct {
+			Name, State string
+			Lag         int64 `json:"lag_events"`
+		}
+	}
+	apptest.Readiness(t, stranger)
+	clerk := o.Clerk(apptest.Home)
+	apptest.Open(clerk, "HDFC")
+	clerk.GET("/banks").Status(200)
+	apptest.Lenient(t, apptest.Readiness(t, stranger), &ready)
+	require.True(t, ready.Ready)
+	require.Equal(t, o.Head(), ready.Head)
+	require.Len(t, ready.Projections, len(app.AllProjections()))
+	require.Equal(t, "books live", ready.Projections[0].Name+" "+ready.Projections[0].State)
+	metrics := stranger.GET("/metrics").Status(200).Text
+	for _, line := range []string{
+		`bahi_http_requests_total{operation="open-bank",status="201"} 1`, `bahi_http_request_seconds_count{operation="list-banks"} 1`,
+		`bahi_projection_parked{projection="books"} 0`, `bahi_projection_position{projection="books"} `, "go_goroutines", "process_open_fds",
+	} {
+		require.Contains(t, metrics, line)
+	}
+	stranger.POST("/livez", `{}`).Problem(405, "Method not allowed")
+	stranger.Do("HEAD", "/livez", nil).Status(200)
+}

@@ -1,0 +1,44 @@
+package ledger_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/internal/app/apptest"
+)
+
+func TestAStatementIsDrawnOfWhatTheLedgerShows(t *testing.T) {
+	t.Parallel()
+	o, s := tell(t)
+	a := s.clerk.GET(apptest.Ledger(s.account, "/statement.pdf"))
+	require.Regexp(t, `^inline; filename=bank-\d+-statement\.pdf$`, a.Header("Content-Disposition"))
+	require.Equal(t, s.deleted, a.Header("Bahi-Position"))
+	for query, expected := range map[string][]string{
+		"":                                      {"HDFC", "10 Jan 2025", "75.00", o.Sys.Store.ID().String(), s.deleted},
+		"?from=2025-02-01&to=2025-03-31":        {"10 Feb 2025", "35.00", "10.00"},
+		"?from=2025-02-01&known_at=" + s.posted: {"10 Mar 2025", "65.00", s.posted},
+		"?as_of=2025-02-28":                     {"35.00", "28 Feb 2025"},
+		"?from=2025-05-01":                      {"75.00"},
+		"?to=2024-12-31":                        {"0.00"},
+	} {
+		text := apptest.Words(t, s.clerk.GET(apptest.Ledger(s.account, "/statement.pdf")+query))
+		for _, word := range expected {
+			if text != "" {
+				require.Contains(t, text, word, query)
+			}
+		}
+	}
+	s.clerk.GET(apptest.Ledger(s.account+1, "/statement.pdf")).Problem(404, "Bank account not found")
+	s.clerk.GET(apptest.Ledger(s.account, "/statement.pdf?form=2025-01-01")).Problem(422, "Validation error", "form", "unknown parameter")
+}
+
+// What was drawn once can be drawn again, byte for byte.
+func TestAStatementAsKnownIsAlwaysTheSame(t *testing.T) {
+	t.Parallel()
+	_, s := tell(t)
+	path := apptest.Ledger(s.account, "/statement.pdf?known_at=", s.edited)
+	first := s.clerk.GET(path).Status(200).Text
+	apptest.Post(s.clerk, s.account, apptest.Deposit("2025-01-01", "1000"))
+	require.Equal(t, first, s.clerk.GET(path).Status(200).Text)
+}

@@ -1,0 +1,24 @@
+//go:build soak
+
+package ledger_test
+
+import (
+	"testing"
+
+	"bahi/internal/app/apptest"
+)
+
+func TestAllIsKeptInALogInAnotherProcess(t *testing.T) {
+	t.Parallel()
+	apptest.InAnotherProcess(t, apptest.TestsOf(t, "bank_*", "books_lock")...)
+}
+
+func TestTheWholeLogIsReadAtPositionsFarApart(t *testing.T) {
+	t.Parallel()
+	apptest.AtPositionsFarApart(t,
+		"TestADeletedAccountIsGoneWithItsRowsButNotFromThePast",
+		"TestALedgerIsReadByDatesPagesAndAsItWasKnown",
+		"TestRowsArePostedTogether",
+		"TestWhatIsLockedStaysAsItIs",
+		"TestAStatementAsKnownIsAlwaysTheSame")
+}

@@ -1,0 +1,147 @@
+package http_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/http/api"
+	"bahi/http/api/apitest"
+	"bahi/internal/app/apptest"
+)
+
+// refused checks that it was one too many, of so many an hour.
+func refused(t *testing.T, a *apitest.Answer, group string, limit int) {
+	t.Helper()
+	p := a.Problem(429, "Too many requests")
+	require.Contains(t, p.Text, `"code":"rate_limited"`)
+	require.Regexp(t, `^[1-9][0-9]{0,3}$`, a.Header("Retry-After"))
+	require.Equal(t, fmt.Sprintf(`%q;q=%d;w=3600`, group, limit), a.Header("RateLimit-Policy"))
+	require.Regexp(t, fmt.Sprintf(`^%q;r=0;t=[0-9]+$`, group), a.Header("RateLimit"))
+}
+
+func TestSigningInIsCountedTogether(t *testing.T) {
+	t.Parallel()
+	o := apptest.StartLimited(t)
+	public := []struct{ method, path string }{
+		{"POST", "/register"}, {"POST", "/login"}, {"POST", "/verify-email"}, {"POST", "/password-reset/request"},
+		{"POST", "/password-reset/confirm"}, {"POST", "/refresh"}, {"GET", "/idp"}, {"GET", "/idp/callback"},
+	}
+	here := apptest.From(o.Stranger(), "198.51.100.1")
+	for i := range 20 {
+		r := public[i%len(public)]
+		a := here.Do(r.method, apptest.Auth+r.path, nil)
+		require.NotEqual(t, http.StatusTooManyRequests, a.Response.StatusCode, i)
+		require.Equal(t, `"auth";q=20;w=3600`, a.Header("RateLimit-Policy"))
+		require.Regexp(t, fmt.Sprintf(`^"auth";r=%d;`, 19-i), a.Header("RateLimit"))
+	}
+	before := o.Head()
+	for _, r := range public {
+		refused(t, here.Do(r.method, apptest.Auth+r.path, nil), "auth", 20)
+	}
+	refused(t, here.POST(apptest.Auth+"/register", apptest.Registration("asha@example.com")), "auth", 20)
+	require.Equal(t, before, o.Head())
+	// Another address is another count; what is not of the group has none of it.
+	apptest.From(o.Stranger(), "198.51.100.2").POST(apptest.Auth+"/login", nil).Status(400)
+	here.GET("/openapi.json").Status(200)
+	// What the client says itself of its address counts for nothing.
+	here.With("X-Forwarded-For", "198.51.100.77, 198.51.100.1").POST(apptest.Auth+"/login", nil).Status(429)
+	here.With("Forwarded", "for=198.51.100.78").POST(apptest.Auth+"/login", nil).Status(400) // they differ: it is the proxy's own
+	// The networks of IPv6 are counted by their first 64 bits.
+	for i := range 20 {
+		apptest.From(o.Stranger(), fmt.Sprintf("2001:db8::%x", i)).POST(apptest.Auth+"/login", nil).Status(400)
+	}
+	apptest.From(o.Stranger(), "2001:db8::ffff").POST(apptest.Auth+"/login", nil).Status(429)
+	apptest.From(o.Stranger(), "2001:db8:0:1::1").POST(apptest.Auth+"/login", nil).Status(400)
+}
+
+func TestSomebodySignedInIsCountedWhereverTheyAre(t *testing.T) {
+	t.Parallel()
+	o := apptest.StartLimited(t)
+	asha, ravi := o.Person("asha@example.com"), o.Person("ravi@example.com")
+	second := o.SignIn("asha@example.com", apptest.GoodPassword)
+	for i := range 20 { // their count of the auth group is their own, whatever the address has used
+		asha.With("Authorization", "Bearer "+o.SignInFrom(i)).POST(apptest.Auth+"/logout", nil).Status(200)
+	}
+	refused(t, asha.POST(apptest.Auth+"/logout", nil), "auth", 20)
+	asha.GET("/banks").Status(200)
+
+	used := 0
+	for ; used < 200; used++ {
+		client := apptest.From(asha.Client, fmt.Sprintf("198.51.100.%d", used))
+		if used%2 == 1 {
+			client = client.With("Authorization", "Bearer "+second.Access)
+		}
+		if client.GET(apptest.Me).Response.StatusCode == http.StatusTooManyRequests {
+			break
+		}
+	}
+	require.Equal(t, 120-1, used, "one was read before")
+	refused(t, asha.PUT(apptest.Me, `{}`), "users", 120)
+	refused(t, asha.POST(apptest.Me+"/password", `{}`), "users", 120)
+	ravi.GET(apptest.Me).Status(200)
+	asha.POST(apptest.Me+"/delete-request", nil).Status(200) // is another group
+	for range 10 {
+		asha.POST(apptest.Me+"/profile-picture", nil).Status(415)
+	}
+	refused(t, asha.POST(apptest.Me+"/profile-picture", nil), "users_picture", 10)
+	asha.GET("/banks").Status(200)
+}
+
+func TestKeysAreCountedOnlyWhereTheOperatorSaysSo(t *testing.T) {
+	t.Parallel()
+	o := apptest.StartLimited(t)
+	clerk := o.Clerk(apptest.Home)
+	for range 310 { // a user may ask 300 times a minute
+		a := clerk.GET("/banks").Status(200)
+		require.Empty(t, a.Header("RateLimit"))
+	}
+	limits, err := api.ParseLimits([]string{"BAHI_LIMIT_API_KEYS=3/1h", "BAHI_LIMIT_AUTH=off"})
+	require.NoError(t, err)
+	s := apptest.Settings(t, apptest.Database(t))
+	s.Outside.Limits = limits
+	o = apptest.StartAs(t, s)
+	clerk = o.Clerk(apptest.Home)
+	for range 3 {
+		clerk.GET("/banks").Status(200)
+	}
+	refused(t, clerk.GET("/banks"), "api_keys", 3)
+	o.Clerk(apptest.Abroad).GET("/banks").Status(200)
+	for range 30 {
+		o.Stranger().With("X-Forwarded-For", "198.51.100.1").POST(apptest.Auth+"/login", nil).Status(400)
+	}
+}
+
+func TestPagesOfTheFrontendMayAsk(t *testing.T) {
+	t.Parallel()
+	s := apptest.Settings(t, apptest.Database(t))
+	s.Outside.FrontendURL, s.Outside.Origins = "https://shop.example/app", []string{"https://till.example"}
+	o := apptest.StartAs(t, s)
+	asha := o.Person("asha@example.com")
+	const shop, till = "https://shop.example", "https://till.example"
+	ask := func(origin, method, path string) *apitest.Answer {
+		return o.Stranger().With("Origin", origin, "Access-Control-Request-Method", method, "Access-Control-Request-Headers", "authorization,content-type").Do("OPTIONS", path, nil)
+	}
+	for _, origin := range []string{shop, till} {
+		a := ask(origin, "POST", apptest.Auth+"/refresh").Status(204)
+		require.Equal(t, []string{origin, "true"}, []string{a.Header("Access-Control-Allow-Origin"), a.Header("Access-Control-Allow-Credentials")})
+		require.Contains(t, a.Header("Access-Control-Allow-Headers"), "authorization")
+		a = ask(origin, "PUT", apptest.Me).Status(204)
+		require.Equal(t, []string{origin, ""}, []string{a.Header("Access-Control-Allow-Origin"), a.Header("Access-Control-Allow-Credentials")}, "cookies go to auth alone")
+		a = asha.With("Origin", origin).GET(apptest.Me).Status(200)
+		require.Equal(t, []string{origin, ""}, []string{a.Header("Access-Control-Allow-Origin"), a.Header("Access-Control-Allow-Credentials")})
+		require.Contains(t, a.Header("Access-Control-Expose-Headers"), "Bahi-Position")
+		require.Contains(t, a.Header("Vary"), "Origin")
+		a = asha.With("Origin", origin, "Authorization", "").GET(apptest.Me).Problem(401, "Not authenticated")
+		require.Equal(t, origin, a.Header("Access-Control-Allow-Origin"), "a page can read why")
+	}
+	for _, origin := range []string{"https://shop.example.evil.example", "http://shop.example", "https://shop.example:8443", "null", "https://SHOP.example", "https://sub.shop.example", ""} {
+		for _, path := range []string{apptest.Auth + "/refresh", apptest.Me} {
+			require.Empty(t, ask(origin, "POST", path).Header("Access-Control-Allow-Origin"), origin)
+		}
+		a := asha.With("Origin", origin).GET(apptest.Me).Status(200)
+		require.Empty(t, a.Header("Access-Control-Allow-Origin"), origin)
+	}
+}

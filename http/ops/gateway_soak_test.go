@@ -1,0 +1,17 @@
+//go:build soak
+
+package ops_test
+
+import (
+	"testing"
+
+	"bahi/internal/app/apptest"
+)
+
+func TestTheWholeLogIsReadAtPositionsFarApart(t *testing.T) {
+	t.Parallel()
+	apptest.AtPositionsFarApart(t,
+		"TestAParkedEventIsShownAndSkippedWithAReason",
+		"TestAProjectionIsRebuiltOverHTTP",
+		"TestAPausedProjectionIsReportedAndAnswersAreStale")
+}

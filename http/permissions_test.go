@@ -1,0 +1,207 @@
+package http_test
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"bahi/http/api/apitest"
+	"bahi/internal/app/apptest"
+)
+
+func TestNobodyWithoutAKeySeesAnything(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	clerk := o.Clerk(apptest.Home)
+	account := apptest.Open(clerk, "HDFC")
+	row := apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "1"))
+	before := o.Head()
+	known := o.Key(apptest.Home, `{"ledger":"write"}`)
+	hexID, secret, _ := strings.Cut(strings.TrimPrefix(known.Key, "bahi_"), "_")
+	nobody := uuid.New()
+	bad := []string{
+		"", "Bearer", "Bearer ", "Bearer x", "Basic " + base64.StdEncoding.EncodeToString([]byte("a:b")), "Bearer bahi_", "Bearer bahi__", known.Key,
+		"Bearer bahi_" + hexID, "Bearer bahi_" + hexID + "_", "Bearer bahi_" + hexID + "_" + secret + "A", "Bearer bahi_" + hexID + "_" + secret[1:],
+		"Bearer bahi_" + hex.EncodeToString(nobody[:]) + "_" + secret, "Bearer " + hexID + "_" + secret, "Bearer bahi_" + strings.Repeat("f", 8000) + "_x",
+		"Bearer " + apptest.OperatorKey + "x", "Bearer " + apptest.OperatorKey[:len(apptest.OperatorKey)-1],
+	}
+	for _, r := range apptest.RequestsOf(account, row.ID) {
+		for _, header := range bad {
+			a := o.Stranger().With("Authorization", header, "Bahi-Workspace", apptest.Home).Do(r.Method, r.Path, r.Body).Problem(401, "Not authenticated")
+			require.Equal(t, "Bearer", a.Header("Www-Authenticate"))
+		}
+	}
+	require.Equal(t, before+1, o.Head(), "the key that was made")
+	clerk.With("Authorization", "bearer "+known.Key).GET("/banks").Status(200)
+}
+
+func TestAKeyDoesWhatItsPermissionsSay(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	clerk := o.Clerk(apptest.Home)
+	account := apptest.Open(clerk, "HDFC")
+	row := apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "1"))
+	reader := o.Reader(apptest.Home)
+	other := apitest.New(t, o.URL, o.Key(apptest.Home, `{"marketplace":"write","messaging":"write","audit":"write"}`).Key)
+	none := apitest.New(t, o.URL, o.Key(apptest.Home, `{"ledger":"none","audit":"read"}`).Key)
+	for _, r := range apptest.RequestsOf(account, row.ID) {
+		if r.Method == http.MethodGet {
+			reader.Do(r.Method, r.Path, nil).Status(200)
+		} else {
+			reader.Do(r.Method, r.Path, r.Body).Problem(403, "Not enough permissions")
+			reader.Do(r.Method, r.Path, `{`).Problem(403, "Not enough permissions") // before the body is looked at
+		}
+		other.Do(r.Method, r.Path, r.Body).Problem(403, "Not enough permissions")
+		none.Do(r.Method, r.Path, r.Body).Problem(403, "Not enough permissions")
+	}
+	for _, c := range []*apitest.Client{clerk, reader, none} {
+		c.GET("/api/v1/api-keys").Problem(403, "Not enough permissions")
+		c.POST("/api/v1/api-keys", `{"name":"k","permissions":{"ledger":"read"}}`).Problem(403, "Not enough permissions")
+		c.DELETE("/api/v1/api-keys/"+uuid.NewString()).Problem(403, "Not enough permissions")
+	}
+	require.Equal(t, "03-01 1", apptest.Balances(clerk, apptest.Ledger(account)))
+}
+
+func TestAKeyIsMadeListedAndRevoked(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	master := o.Key(apptest.Home, `{"ledger":"write","marketplace":"write"}`)
+	owner := apitest.New(t, o.URL, master.Key)
+	a := owner.POST("/api/v1/api-keys", `{"name":" Till 1 ","permissions":{"ledger":"write"}}`).Status(201)
+	var made apptest.ApiKey
+	a.JSON(&made)
+	require.Equal(t, "Till 1", made.Name)
+	require.Equal(t, apptest.Home, made.WorkspaceID)
+	require.Regexp(t, `^bahi_[0-9a-f]{32}_[A-Za-z0-9_-]{43}$`, made.Key)
+	require.Equal(t, "no-store", a.Header("Cache-Control"))
+	till := apitest.New(t, o.URL, made.Key)
+	apptest.Open(till, "HDFC")
+
+	list := owner.GET("/api/v1/api-keys").Status(200)
+	require.NotContains(t, list.Text, made.Key[38:], "the secret is shown once")
+	var keys []apptest.ApiKey
+	list.JSON(&keys)
+	require.Len(t, keys, 2)
+	require.Equal(t, []string{master.ID, made.ID}, []string{keys[0].ID, keys[1].ID})
+	require.Equal(t, []string{"api_key:admin", "api_key:" + master.ID}, []string{keys[0].CreatedBy, keys[1].CreatedBy})
+	require.Equal(t, keys[1].CreatedBy, made.CreatedBy)
+	require.Nil(t, keys[1].RevokedAt)
+
+	// Another workspace knows nothing of them.
+	foreigner := apitest.New(t, o.URL, o.Key(apptest.Abroad, `{"marketplace":"write"}`).Key)
+	foreigner.DELETE("/api/v1/api-keys/"+made.ID).Problem(404, "API key not found")
+	require.NotContains(t, foreigner.GET("/api/v1/api-keys").Status(200).Text, made.ID)
+
+	owner.DELETE("/api/v1/api-keys/" + made.ID).Status(204).None()
+	till.GET("/banks").Problem(401, "Not authenticated")
+	owner.DELETE("/api/v1/api-keys/"+made.ID).Problem(404, "API key not found")
+	owner.DELETE("/api/v1/api-keys/"+uuid.NewString()).Problem(404, "API key not found")
+	owner.DELETE("/api/v1/api-keys/x").Status(422)
+	owner.GET("/api/v1/api-keys").Status(200).JSON(&keys)
+	require.NotNil(t, keys[1].RevokedAt)
+
+	// Also the one that asks, and with it what it made.
+	owner.POST("/api/v1/api-keys", `{"name":"Till 2","permissions":{"ledger":"write","marketplace":"write"}}`).Status(201).JSON(&made)
+	second := apitest.New(t, o.URL, made.Key)
+	second.POST("/api/v1/api-keys", `{"name":"Till 3","permissions":{"ledger":"write"}}`).Status(201).JSON(&made)
+	third := apitest.New(t, o.URL, made.Key)
+	third.GET("/banks").Status(200)
+	owner.DELETE("/api/v1/api-keys/" + master.ID).Status(204)
+	for _, gone := range []*apitest.Client{owner, second, third} {
+		gone.GET("/api/v1/api-keys").Problem(401, "Not authenticated")
+	}
+	keys = nil
+	o.Operator().With("Bahi-Workspace", apptest.Home).GET("/api/v1/api-keys").Status(200).JSON(&keys)
+	require.Len(t, keys, 4)
+	for _, k := range keys {
+		require.NotNil(t, k.RevokedAt, k.Name)
+	}
+}
+
+func TestAKeyIsNotShownAgainToWhoRepeatsTheRequest(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	keyed := o.Operator().With("Idempotency-Key", "k")
+	const body = `{"name":"Till","permissions":{"ledger":"write"}}`
+	var first, again apptest.ApiKey
+	keyed.POST("/api/v1/api-keys", body).Status(201).JSON(&first)
+	a := keyed.POST("/api/v1/api-keys", body).Status(201)
+	a.JSON(&again)
+	require.Equal(t, "true", a.Header("Idempotency-Replayed"))
+	require.Equal(t, first.ID, again.ID)
+	require.NotEmpty(t, first.Key)
+	require.Empty(t, again.Key)
+	apitest.New(t, o.URL, first.Key).GET("/banks").Status(200)
+}
+
+func TestAKeyGivesNoMoreThanItHas(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	owner := apitest.New(t, o.URL, o.Key(apptest.Home, `{"ledger":"read","marketplace":"write"}`).Key)
+	const more = "A key cannot have more permissions than its maker"
+	for _, permissions := range []string{`{"ledger":"write"}`, `{"ledger":"read","audit":"read"}`, `{"operator":true}`, `{"messaging":"read"}`} {
+		owner.POST("/api/v1/api-keys", `{"name":"k","permissions":`+permissions+`}`).Problem(403, more)
+	}
+	owner.POST("/api/v1/api-keys", `{"name":"k","permissions":{"ledger":"read"},"workspace_id":"`+apptest.Abroad+`"}`).
+		Problem(403, "Only an operator makes keys for another workspace")
+	owner.POST("/api/v1/api-keys", `{"name":"k","permissions":{"ledger":"read"},"workspace_id":"`+apptest.Home+`"}`).Status(201)
+	for body, wrong := range map[string][2]string{
+		`{"name":"","permissions":{"ledger":"read"}}`: {"name", "must not be empty"},
+		`{"permissions":{"ledger":"read"}}`:           {"name", "is required"},
+		`{"name":"k"}`:                                {"permissions", "is required"},
+		`{"name":"k","permissions":{}}`:               {"permissions", "at least one is needed"},
+		`{"name":"k","permissions":{"ledger":"all"}}`: {"permissions.ledger", "expected one of none, read, write"},
+		`{"name":"k","permissions":{"ledger":"read"},"expires_at":"2020-01-01T00:00:00Z"}`: {"expires_at", "must be in the future"},
+		`{"name":"k","permissions":{"ledger":"read"},"expires_at":"tomorrow"}`:             {"expires_at", "expected a moment such as 2025-03-31T09:15:00Z"},
+		`{"name":"` + strings.Repeat("k", 101) + `","permissions":{"ledger":"read"}}`:      {"name", "at most 100 characters"},
+	} {
+		owner.POST("/api/v1/api-keys", body).Problem(422, "Validation error", wrong[0], wrong[1])
+	}
+	var made apptest.ApiKey
+	owner.POST("/api/v1/api-keys", `{"name":"k","permissions":{"ledger":"read"},"colour":"red"}`).Status(201).JSON(&made) // other areas ignore what they do not know
+}
+
+func TestAKeyEndsWhenItExpires(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	var (
+		expires time.Time
+		guest   *apitest.Client
+	)
+	for life, opened := 2*time.Second, false; !opened; life *= 2 { // until it is made and used before its end, however busy the machine is
+		var made apptest.ApiKey
+		expires = time.Now().Add(life)
+		a := o.Operator().POST("/api/v1/api-keys", map[string]any{"name": "k", "permissions": map[string]string{"ledger": "read"}, "expires_at": expires})
+		if a.Response.StatusCode == http.StatusCreated {
+			a.JSON(&made)
+			guest = apitest.New(t, o.URL, made.Key)
+			a = guest.GET("/banks")
+		}
+		if opened = time.Now().Before(expires); opened {
+			a.Status(200)
+		}
+	}
+	require.Eventually(t, func() bool { return guest.GET("/banks").Response.StatusCode == http.StatusUnauthorized }, time.Minute, 50*time.Millisecond)
+	require.False(t, time.Now().Before(expires))
+	guest.GET("/banks").Problem(401, "Not authenticated")
+}
+
+func TestTheOperatorsKeyIsWhateverTheOperatorSays(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	handler := o.Api("a word of the operator's")
+	for bearer, status := range map[string]int{"a word of the operator's": 200, "a word of the operator": 401, apptest.OperatorKey: 401, "": 401} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/banks", nil)
+		r.Header.Set("Authorization", "Bearer "+bearer)
+		a := httptest.NewRecorder()
+		handler.ServeHTTP(a, r)
+		require.Equal(t, status, a.Code, bearer)
+	}
+}

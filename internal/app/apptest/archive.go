@@ -1,0 +1,31 @@
+package apptest
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// on is a command on a database that nobody need serve.
+func on(t *testing.T, url string, args ...string) (stdout, stderr string, status int) {
+	t.Helper()
+	cmd := Command(t, t.TempDir(), args...)
+	cmd.Env = append(cmd.Env, "DATABASE_URL="+url)
+	return Execute(t, cmd)
+}
+
+// Done is a command that succeeds.
+func Done(t *testing.T, url string, args ...string) (stdout, stderr string) {
+	t.Helper()
+	out, wrong, status := on(t, url, args...)
+	require.Equal(t, 0, status, wrong)
+	return out, wrong
+}
+
+// Denied is a command that does not, and says why.
+func Denied(t *testing.T, url, why string, args ...string) {
+	t.Helper()
+	_, wrong, status := on(t, url, args...)
+	require.Equal(t, 1, status)
+	require.Contains(t, wrong, why)
+}

@@ -1,0 +1,21 @@
+package apptest
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Checkpoints are all that were signed, in their order.
+func (o *Office) Checkpoints() (all []AuditCheckpoint) {
+	o.T.Helper()
+	o.Operator().GET("/audit/checkpoints").Status(200).JSON(&all)
+	return all
+}
+
+// Rotated lets another key sign.
+func (o *Office) Rotated() {
+	o.T.Helper()
+	_, wrong, status := Attached(o.T.(*testing.T), o, "audit", "rotate-key", "--reason", "yearly")
+	require.Equal(o.T, 0, status, wrong)
+}

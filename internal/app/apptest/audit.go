@@ -1,0 +1,117 @@
+package apptest
+
+import (
+	"bufio"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/domain/event"
+	proofs "bahi/eventstore/audit"
+)
+
+// AuditCheckpoint is one as clients get it.
+type AuditCheckpoint struct {
+	Number    int64          `json:"number"`
+	Size      uint64         `json:"size"`
+	Root      []byte         `json:"root"`
+	Position  event.Position `json:"position"`
+	SignedAt  time.Time      `json:"signed_at"`
+	Note      string         `json:"note"`
+	Abandoned int64          `json:"abandoned"`
+}
+
+// Signed waits until what is in the log is signed for.
+func (o *Office) Signed() AuditCheckpoint {
+	o.T.Helper()
+	head := o.Head()
+	var newest AuditCheckpoint
+	require.Eventually(o.T, func() bool {
+		a := o.Operator().GET("/audit/checkpoint")
+		if a.Response.StatusCode != http.StatusOK {
+			a.Problem(503, "Nothing has been signed yet: a checkpoint is signed within a second or two of the first event")
+			return false
+		}
+		newest = AuditCheckpoint{}
+		a.JSON(&newest)
+		return newest.Position >= event.Position(head)
+	}, time.Minute, 20*time.Millisecond)
+	return newest
+}
+
+// PublicKeys are those of the log, as an auditor gets them.
+func (o *Office) PublicKeys() proofs.Keys {
+	o.T.Helper()
+	keys, err := proofs.ParseKeys(o.Operator().GET("/audit/key?format=text").Status(200).Text)
+	require.NoError(o.T, err)
+	return keys
+}
+
+// AuditEvent is one as clients get it.
+type AuditEvent struct {
+	Position event.Position  `json:"position"`
+	Stream   string          `json:"stream"`
+	Revision int64           `json:"revision"`
+	ID       string          `json:"id"`
+	Type     string          `json:"type"`
+	At       time.Time       `json:"recorded_at"`
+	Meta     json.RawMessage `json:"metadata"`
+	Data     json.RawMessage `json:"data"`
+	Leaf     proofs.Hash     `json:"leaf_hash"`
+}
+
+// events asks for all pages of a search.
+func (o *Office) AuditEvents(token, query string) (all []AuditEvent) {
+	o.T.Helper()
+	for path := "/audit/events?" + query; path != ""; {
+		a := o.Bearer(token).GET(path).Status(200)
+		var page []AuditEvent
+		a.JSON(&page)
+		all = append(all, page...)
+		link := a.Header("Link")
+		path, _, _ = strings.Cut(strings.TrimPrefix(link, "<"), ">")
+	}
+	return all
+}
+
+// following is a stream of server-sent events.
+type following struct {
+	t     *testing.T
+	Lines *bufio.Scanner
+}
+
+func (o *Office) Follow(token, path, last string) *following {
+	o.T.Helper()
+	request, err := http.NewRequestWithContext(o.T.Context(), http.MethodGet, o.URL+path, nil)
+	require.NoError(o.T, err)
+	request.Header.Set("Authorization", "Bearer "+token)
+	if last != "" {
+		request.Header.Set("Last-Event-ID", last)
+	}
+	response, err := http.DefaultClient.Do(request)
+	require.NoError(o.T, err)
+	o.T.Cleanup(func() { response.Body.Close() })
+	require.Equal(o.T, 200, response.StatusCode)
+	return &following{o.T.(*testing.T), bufio.NewScanner(response.Body)}
+}
+
+// Next answers the id and the data of the next event.
+func (f *following) Next() (id string, e AuditEvent) {
+	f.t.Helper()
+	for f.Lines.Scan() {
+		if after, ok := strings.CutPrefix(f.Lines.Text(), "id: "); ok {
+			id = after
+		}
+		if after, ok := strings.CutPrefix(f.Lines.Text(), "data: "); ok {
+			require.NoError(f.t, json.Unmarshal([]byte(after), &e))
+			return id, e
+		}
+	}
+	require.NoError(f.t, f.Lines.Err())
+	require.Fail(f.t, "the stream ended")
+	return "", e
+}

@@ -1,0 +1,16 @@
+package apptest
+
+import (
+	"net/http"
+)
+
+const Auth = "/api/v1/auth"
+
+// Cookies are those that an answer sets, by name.
+func Cookies(r *http.Response) map[string]*http.Cookie {
+	set := map[string]*http.Cookie{}
+	for _, c := range r.Cookies() {
+		set[c.Name] = c
+	}
+	return set
+}

@@ -1,0 +1,33 @@
+package apptest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TodayIn is today in the workshop's zone, and stays that for some minutes: near midnight it waits for tomorrow. A test asks before
+// it does anything that is dated.
+func TodayIn(t *testing.T, o *Office) string {
+	t.Helper()
+	zone, err := o.Sys.Settings.Zone()
+	require.NoError(t, err)
+	now := time.Now().In(zone)
+	if next := now.Add(3 * time.Minute); next.Day() != now.Day() {
+		<-time.After(time.Until(time.Date(next.Year(), next.Month(), next.Day(), 0, 0, 1, 0, zone)))
+		now = time.Now().In(zone)
+	}
+	return now.Format(time.DateOnly)
+}
+
+// Change is a step of a row's history.
+type Change struct {
+	Position int64    `json:"position"`
+	At       string   `json:"at"`
+	Actor    string   `json:"actor"`
+	Reason   string   `json:"reason"`
+	Change   string   `json:"change"`
+	Before   *BankRow `json:"before"`
+	After    *BankRow `json:"after"`
+}

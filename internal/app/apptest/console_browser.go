@@ -1,0 +1,15 @@
+package apptest
+
+import (
+	"bahi/http/console/browsertest"
+)
+
+// Browse opens a tab that has signed in.
+func (o *Office) Browse() *browsertest.Page {
+	o.T.Helper()
+	p := browsertest.Open(o.T, o.URL)
+	p.Go("/console/")
+	p.Type("#key", OperatorKey)
+	p.Submit("main button")
+	return p
+}

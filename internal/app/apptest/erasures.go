@@ -1,0 +1,33 @@
+package apptest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"bahi/commands"
+	"bahi/domain/access/user"
+	"bahi/internal/app"
+)
+
+// Erased asks for somebody's deletion, and waits until they are erased.
+func (o *Office) Erased(p Person) {
+	o.T.Helper()
+	p.POST(Me+"/delete-request", nil).Status(200)
+	id := uuid.MustParse(p.User.ID)
+	require.Eventually(o.T, func() bool {
+		l, err := commands.Load(o.T.Context(), o.Sys.Commands.Fresh(), user.Kind, id.String())
+		require.NoError(o.T, err)
+		return l.State.Erased
+	}, time.Minute, 20*time.Millisecond)
+}
+
+// StartErasing serves a system that erases people as soon as they ask for it.
+func StartErasing(t *testing.T, adapt ...func(*app.System)) *Office {
+	t.Helper()
+	s := Settings(t, Database(t))
+	s.Outside.Grace = new(time.Millisecond)
+	return StartAs(t, s, adapt...)
+}

@@ -1,0 +1,139 @@
+package apptest
+
+import (
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/internal/pgtest"
+	"bahi/migrations"
+)
+
+// Elsewhere says that the systems of this test run have their logs in EventStoreDB: behind the gateways of processes of their own.
+var Elsewhere = os.Getenv(elsewhereVariable) != ""
+
+// elsewhereVariable has the path of the program, which serves the gateways; or farApart.
+const elsewhereVariable = "BAHI_TEST_LOG_BEHIND_GATEWAY"
+
+// FarApart stands for gateways in this process, before logs whose positions are far apart.
+const FarApart = "apart"
+
+// gatewayProcess is a bahi whose log is served to EventStoreDB clients.
+type gatewayProcess struct {
+	*Process
+
+	data, address string
+}
+
+var gatewayServes = regexp.MustCompile(`msg="the gateway serves" address=(\S+)`)
+
+func ServeGateway(t testing.TB, cmd *exec.Cmd, data string) *gatewayProcess {
+	t.Helper()
+	cmd.Env = append(cmd.Env, "BAHI_GATEWAY_GRPC_ADDR=127.0.0.1:0")
+	g := &gatewayProcess{Process: Launch(t, cmd), data: data}
+	g.Until(func(said, _ string) bool {
+		if m := gatewayServes.FindStringSubmatch(said); m != nil {
+			g.address = m[1]
+		}
+		return g.address != ""
+	})
+	return g
+}
+
+// Connection is a connection string with an API key.
+func (g *gatewayProcess) Connection(key string) string {
+	return "esdb://" + url.UserPassword("bahi", key).String() + "@" + g.address + "?tlsCAFile=" + url.QueryEscape(filepath.Join(g.data, "gateway", "ca.crt"))
+}
+
+// EventStore is a bahi that has a log, for others to write and read, and nothing else.
+func EventStore(t testing.TB, program, data string) *exec.Cmd {
+	cmd := exec.Command(program, "gateway")
+	cmd.Env = append(os.Environ(), "BAHI_DATA="+data, "BAHI_ADMIN_API_KEY="+OperatorKey, "BAHI_MASTER_KEY="+masterKey,
+		"DATABASE_URL="+pgtest.Template(t, "migrated", migrations.Up), "BAHI_GATEWAY_WRITE=true")
+	return cmd
+}
+
+var logsBehindGateways sync.Map // connection strings, by the database of the system that uses the log
+
+var logDatabases sync.Map // where logs are that are farApart, by the database of the system that uses the log
+
+// logBehindGateway is the log of a second process, the same for the same database.
+func logBehindGateway(t testing.TB, database string) string {
+	t.Helper()
+	if known, ok := logsBehindGateways.Load(database); ok {
+		return known.(string)
+	}
+	var connection string
+	if program := os.Getenv(elsewhereVariable); program == FarApart {
+		log, behind := EmptyLog(t)
+		connection = Served(t, Apart{log})
+		logDatabases.Store(database, behind)
+	} else {
+		data := t.TempDir()
+		connection = ServeGateway(t, EventStore(t, program, data), data).Connection(OperatorKey)
+	}
+	logsBehindGateways.Store(database, connection)
+	return connection
+}
+
+// OnGateway runs tests of the calling package again, each system with its log behind a gateway: a process of its own, or FarApart.
+func OnGateway(t *testing.T, gateway string, tests ...string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^("+strings.Join(tests, "|")+")$", "-test.v", "-test.timeout", "20m")
+	cmd.Env = append(os.Environ(), elsewhereVariable+"="+gateway)
+	out, err := cmd.CombinedOutput()
+	text := string(out)
+	require.NoError(t, err, "%s", text[max(0, len(text)-20000):])
+	for _, name := range tests {
+		require.Contains(t, text, "--- PASS: "+name+" ", "it ran")
+	}
+}
+
+// InAnotherProcess runs tests of the calling package again, each system with its log in another process. In that run it does nothing.
+func InAnotherProcess(t *testing.T, tests ...string) {
+	t.Helper()
+	if Elsewhere {
+		return
+	}
+	program, err := Binary()
+	require.NoError(t, err)
+	OnGateway(t, program, tests...)
+}
+
+// AtPositionsFarApart runs tests of the calling package again, each system on a log whose positions are far apart: what looks at
+// the log as a whole must not count by positions, nor read from where no event begins. In that run it does nothing.
+func AtPositionsFarApart(t *testing.T, tests ...string) {
+	t.Helper()
+	if Elsewhere {
+		return
+	}
+	OnGateway(t, FarApart, tests...)
+}
+
+var testNamed = regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\)`)
+
+// TestsOf are all tests of files of the calling package.
+func TestsOf(t *testing.T, patterns ...string) (names []string) {
+	t.Helper()
+	for _, pattern := range patterns {
+		files, err := filepath.Glob(pattern + "_test.go")
+		require.NoError(t, err)
+		require.NotEmpty(t, files, pattern)
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			for _, m := range testNamed.FindAllStringSubmatch(string(text), -1) {
+				names = append(names, m[1])
+			}
+		}
+	}
+	require.NotEmpty(t, names)
+	return names
+}

@@ -1,0 +1,21 @@
+package apptest
+
+import (
+	"encoding/json"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/domain/event"
+)
+
+// Decided are the events after a position, without those that only carry out an earlier one: they come when they come.
+func (o *Office) Decided(after int64) (all []string) {
+	for e := range o.Events(after) {
+		var meta event.Meta
+		require.NoError(o.T, json.Unmarshal(e.Meta, &meta))
+		if meta.Of == 0 {
+			all = append(all, e.Type+" of "+e.Stream)
+		}
+	}
+	return all
+}

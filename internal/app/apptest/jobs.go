@@ -1,0 +1,22 @@
+package apptest
+
+import (
+	"testing"
+
+	opsviews "bahi/readmodels/ops"
+)
+
+// Jobs lists a kind of jobs, newest first.
+func (o *Office) Jobs(query string) (all []opsviews.Job) {
+	o.T.Helper()
+	o.Operator().GET("/ops/jobs?" + query).Status(200).JSON(&all)
+	return all
+}
+
+// StartWithMailServer serves a system whose mails go to an address.
+func StartWithMailServer(t *testing.T, address string) *Office {
+	t.Helper()
+	s := Settings(t, Database(t))
+	s.Outside.SMTPURL = "smtp://" + address + "?from=bahi@example.com&tls=none"
+	return StartAs(t, s)
+}

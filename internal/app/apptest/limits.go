@@ -1,0 +1,38 @@
+package apptest
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"bahi/http/api"
+	"bahi/http/api/apitest"
+)
+
+// StartLimited serves a system with the limits of the specification, but for an hour instead of a minute, which no busy machine takes for
+// so many requests. It is behind a proxy on this machine.
+func StartLimited(t *testing.T) *Office {
+	t.Helper()
+	s := Settings(t, Database(t))
+	s.Outside.Limits, s.Outside.Proxies = api.DefaultLimits(), []string{"127.0.0.0/8"}
+	for group, l := range s.Outside.Limits {
+		if l.Per == time.Minute {
+			l.Per = time.Hour
+			s.Outside.Limits[group] = l
+		}
+	}
+	return StartAs(t, s)
+}
+
+// From asks as the proxy says that an address does.
+func From(c *apitest.Client, address string) *apitest.Client {
+	return c.With("X-Forwarded-For", "203.0.113.9, "+address)
+}
+
+// SignInFrom begins a session of Asha's from an address of its own.
+func (o *Office) SignInFrom(address int) string {
+	o.T.Helper()
+	var in SignedIn
+	From(o.Stranger(), fmt.Sprintf("192.0.2.%d", address)).POST(Auth+"/login", map[string]string{"email": "asha@example.com", "password": GoodPassword}).Status(200).JSON(&in)
+	return in.Access
+}

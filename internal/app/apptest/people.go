@@ -1,0 +1,192 @@
+package apptest
+
+import (
+	"io"
+	"net/mail"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+	"github.com/stretchr/testify/require"
+
+	"bahi/http/api/apitest"
+)
+
+// GoodPassword is nobody's name, and on no list.
+const GoodPassword = "kundan and meena"
+
+// Registration is the body that makes an account.
+func Registration(email string) map[string]string {
+	return map[string]string{"email": email, "password": GoodPassword, "first_name": "Asha", "last_name": "Soni"}
+}
+
+// Mailed waits for the nth mail to an address with that subject, counted from 1, and answers its text as
+// a person would read it in the data folder.
+func (o *Office) Mailed(to, subject string, nth int) (text string) {
+	o.T.Helper()
+	require.Eventually(o.T, func() bool {
+		found := o.Mails(to, subject)
+		if len(found) >= nth {
+			text = found[nth-1]
+		}
+		return text != ""
+	}, time.Minute, 5*time.Millisecond, "no mail %q to %s", subject, to)
+	return text
+}
+
+// Mails are those that there are, oldest first.
+func (o *Office) Mails(to, subject string) (texts []string) {
+	o.T.Helper()
+	files, err := filepath.Glob(filepath.Join(o.Sys.Settings.Data, "mail", "*.eml"))
+	require.NoError(o.T, err)
+	for _, file := range files {
+		opened, err := os.Open(file)
+		if os.IsNotExist(err) {
+			continue // somebody was erased meanwhile
+		}
+		require.NoError(o.T, err)
+		m, err := mail.ReadMessage(opened)
+		require.NoError(o.T, err)
+		body, err := io.ReadAll(m.Body)
+		require.NoError(o.T, err)
+		require.NoError(o.T, opened.Close())
+		addressed, err := m.Header.AddressList("To")
+		require.NoError(o.T, err)
+		if addressed[0].Address == to && m.Header.Get("Subject") == subject {
+			texts = append(texts, string(body))
+		}
+	}
+	return texts
+}
+
+// Worked waits until all jobs of a kind are done.
+func (o *Office) Worked(kind string) {
+	o.T.Helper()
+	require.Eventually(o.T, func() bool {
+		done, all := o.Operator().GET("/ops/jobs?state=completed&kind="+kind), o.Operator().GET("/ops/jobs?kind="+kind)
+		return done.Header("X-Total-Count") == all.Header("X-Total-Count")
+	}, time.Minute, 5*time.Millisecond, kind)
+}
+
+// Swept waits until what is swept at the start is: it is done once a moment later, and would take what a test lets expire.
+func (o *Office) Swept() {
+	o.T.Helper()
+	for _, kind := range []string{"sweep_credentials", "sweep_erasures"} {
+		require.Eventually(o.T, func() bool {
+			return o.Operator().GET("/ops/jobs?state=completed&kind="+kind).Header("X-Total-Count") != "0"
+		}, time.Minute, 20*time.Millisecond, kind)
+	}
+}
+
+var tokenInLink = regexp.MustCompile(`(https?://\S+)\?token=(\S+)`)
+
+// Link answers where a mail leads, and with which token.
+func Link(t testing.TB, text string) (page, token string) {
+	t.Helper()
+	m := tokenInLink.FindStringSubmatch(text)
+	require.NotNil(t, m, text)
+	return m[1], m[2]
+}
+
+const (
+	VerifySubject = "Confirm your email address for Bahi"
+	ResetSubject  = "Set a new password for Bahi"
+	InviteSubject = "You are invited to a workspace in Bahi"
+)
+
+// Tokens is the answer to a refresh.
+type Tokens struct {
+	Access  string `json:"access_token"`
+	Refresh string `json:"refresh_token"`
+	Type    string `json:"token_type"`
+}
+
+// SignedIn is the answer to a sign-in.
+type SignedIn struct {
+	Tokens
+
+	User struct {
+		ID        string `json:"id"`
+		Email     string `json:"email"`
+		FirstName string `json:"first_name"`
+	} `json:"user"`
+}
+
+// UserAnswer is a user as they see themselves.
+type UserAnswer struct {
+	ID            string         `json:"id"`
+	Email         string         `json:"email"`
+	FirstName     string         `json:"first_name"`
+	LastName      *string        `json:"last_name"`
+	Phone         *string        `json:"phone"`
+	CompanyID     *string        `json:"company_id"`
+	WorkspaceID   string         `json:"workspace_id"`
+	AuthProvider  string         `json:"auth_provider"`
+	EmailVerified bool           `json:"email_verified"`
+	PhoneVerified bool           `json:"phone_verified"`
+	IsActive      bool           `json:"is_active"`
+	Permissions   map[string]any `json:"permissions"`
+	Picture       *string        `json:"profile_picture_url"`
+	CreatedAt     time.Time      `json:"created_at"`
+	LastLoginAt   *time.Time     `json:"last_login_at"`
+	DeleteAfter   *time.Time     `json:"delete_after"`
+}
+
+// Person is somebody who is signed in.
+type Person struct {
+	*apitest.Client
+	SignedIn
+
+	Workspace string // their own
+}
+
+// SignIn begins a session.
+func (o *Office) SignIn(email, password string) (in SignedIn) {
+	o.T.Helper()
+	o.Stranger().POST("/api/v1/auth/login", map[string]string{"email": email, "password": password}).Status(200).JSON(&in)
+	return in
+}
+
+// Person registers, reads the mail, and signs in.
+func (o *Office) Person(email string) Person {
+	o.T.Helper()
+	o.Stranger().POST("/api/v1/auth/register", Registration(email)).Status(201)
+	_, token := Link(o.T, o.Mailed(email, VerifySubject, 1))
+	o.Stranger().POST("/api/v1/auth/verify-email", map[string]string{"token": token}).Status(200)
+	in := o.SignIn(email, GoodPassword)
+	p := Person{Client: apitest.New(o.T, o.URL, in.Access), SignedIn: in}
+	p.Workspace = p.Me().WorkspaceID
+	return p
+}
+
+// Me reads the account.
+func (p Person) Me() (u UserAnswer) {
+	p.GET("/api/v1/users/me").Status(200).JSON(&u)
+	return u
+}
+
+// Bearer asks with a token.
+func (o *Office) Bearer(token string) *apitest.Client { return apitest.New(o.T, o.URL, token) }
+
+// Forge makes a token like another, with the same key, but for what change does to its claims.
+func (o *Office) Forge(token string, change func(jwt.MapClaims)) string {
+	o.T.Helper()
+	claims := jwt.MapClaims{}
+	parsed, _, err := jwt.NewParser().ParseUnverified(token, claims)
+	require.NoError(o.T, err)
+	kid, _ := parsed.Header["kid"].(string)
+	key, err := o.Sys.Vault.Named(o.T.Context(), "jwt/"+kid, 32)
+	require.NoError(o.T, err)
+	change(claims)
+	text, err := parsed.SignedString(key)
+	require.NoError(o.T, err)
+	return text
+}
+
+// Expired is the token as it would be if an hour had passed since its end.
+func (o *Office) Expired(token string) string {
+	return o.Forge(token, func(c jwt.MapClaims) { c["exp"] = time.Now().Add(-time.Hour).Unix() })
+}

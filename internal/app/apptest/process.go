@@ -1,0 +1,268 @@
+package apptest
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/http/api/apitest"
+)
+
+// Binary is the program's path: BAHI_TEST_PROGRAM, which scripts/test.sh builds once for all packages. Without it, the
+// program is built once for this package, as its tests are: with the race detector or without. Main removes it.
+func Binary() (string, error) {
+	if path := os.Getenv("BAHI_TEST_PROGRAM"); path != "" {
+		return path, nil
+	}
+	built.Store(true)
+	return build()
+}
+
+var built atomic.Bool
+
+var build = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "bahi-binary-")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "bahi")
+	return path, GoBuild(path, "v0-test")
+})
+
+// Main runs the tests of a package that starts the program.
+func Main(m *testing.M) {
+	code := m.Run()
+	if built.Load() {
+		if path, err := build(); err == nil {
+			_ = os.RemoveAll(filepath.Dir(path))
+		}
+	}
+	os.Exit(code)
+}
+
+// GoBuild builds the program.
+func GoBuild(path, version string, flags ...string) error {
+	args := append([]string{"build", "-o", path, "-ldflags", "-s -w -X bahi/internal/app.Version=" + version}, flags...)
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "-race" && s.Value == "true" {
+				args = append(args, "-race")
+			}
+		}
+	}
+	if out, err := exec.Command("go", append(args, "bahi/cmd/bahi")...).CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s", err, out)
+	}
+	return nil
+}
+
+// Process is a running bahi.
+type Process struct {
+	t    testing.TB
+	Cmd  *exec.Cmd
+	Done chan struct{}
+	Err  error // once done is closed
+
+	mu    sync.Mutex
+	said  bytes.Buffer
+	URL   string
+	wrote chan struct{} // closed when it has said more
+}
+
+// Command is a bahi that is not started yet, in a data folder.
+func Command(t testing.TB, data string, args ...string) *exec.Cmd {
+	t.Helper()
+	path, err := Binary()
+	require.NoError(t, err)
+	cmd := exec.Command(path, args...)
+	cmd.Env = append(os.Environ(), "BAHI_DATA="+data, "BAHI_ADDR=127.0.0.1:0", "BAHI_ADMIN_API_KEY="+OperatorKey, "BAHI_MASTER_KEY="+masterKey, "BAHI_READ_WAIT="+ReadWait.String())
+	return cmd
+}
+
+// Execute runs a command of bahi to its end.
+func Execute(t testing.TB, cmd *exec.Cmd) (stdout, stderr string, status int) {
+	t.Helper()
+	var out, wrong bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &wrong
+	err := cmd.Run()
+	if failed := new(exec.ExitError); err != nil && !errors.As(err, &failed) {
+		require.NoError(t, err)
+	}
+	return out.String(), wrong.String(), cmd.ProcessState.ExitCode()
+}
+
+// Launch starts bahi serve, and does not wait for anything.
+func Launch(t testing.TB, cmd *exec.Cmd) *Process {
+	t.Helper()
+	p := &Process{t: t, Cmd: cmd, Done: make(chan struct{}), wrote: make(chan struct{})}
+	read, write, err := os.Pipe()
+	require.NoError(t, err)
+	cmd.Stderr = write
+	require.NoError(t, cmd.Start())
+	require.NoError(t, write.Close())
+	go func() {
+		lines := bufio.NewScanner(read)
+		lines.Buffer(nil, 1<<20)
+		for lines.Scan() {
+			p.hear(lines.Text())
+		}
+		p.Err = cmd.Wait()
+		close(p.Done)
+		read.Close()
+	}()
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		<-p.Done
+		if t.Failed() {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			var said strings.Builder
+			for line := range strings.Lines(p.said.String()) {
+				if !strings.Contains(line, "level=INFO msg=request") {
+					said.WriteString(line)
+				}
+			}
+			text := said.String()
+			t.Logf("bahi said:\n%s", text[max(0, len(text)-8000):])
+		}
+	})
+	return p
+}
+
+var serving = regexp.MustCompile(`msg=serving address=(http://\S+)`)
+
+func (p *Process) hear(line string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.said.WriteString(line + "\n")
+	if m := serving.FindStringSubmatch(line); m != nil {
+		p.URL = m[1]
+	}
+	close(p.wrote)
+	p.wrote = make(chan struct{})
+}
+
+// Until waits for the process to have said something.
+func (p *Process) Until(what func(said, url string) bool) {
+	p.t.Helper()
+	late := time.After(3 * time.Minute)
+	for {
+		p.mu.Lock()
+		ok, more := what(p.said.String(), p.URL), p.wrote
+		p.mu.Unlock()
+		if ok {
+			return
+		}
+		select {
+		case <-more:
+		case <-p.Done:
+			require.Fail(p.t, "bahi ended", "%v: %s", p.Err, p.Text())
+		case <-late:
+			require.Fail(p.t, "bahi did not say what was waited for")
+		}
+	}
+}
+
+// Serve starts bahi serve and waits until it does.
+func Serve(t testing.TB, cmd *exec.Cmd) *Process {
+	t.Helper()
+	p := Launch(t, cmd)
+	p.Until(func(_, url string) bool { return url != "" })
+	return p
+}
+
+// Ready waits until it has caught up with the log.
+func (p *Process) Ready() {
+	p.t.Helper()
+	Readiness(p.t, p.Client())
+}
+
+// Readiness waits until a server is ready, and answers what it says then. On a busy machine even one that was may for a moment not look so.
+func Readiness(t testing.TB, c *apitest.Client) (a *apitest.Answer) {
+	t.Helper()
+	require.Eventually(t, func() bool { a = c.GET("/readyz"); return a.Response.StatusCode == http.StatusOK }, time.Minute, 10*time.Millisecond)
+	return a
+}
+
+func (p *Process) Client() *apitest.Client { return apitest.New(p.t, p.URL, OperatorKey) }
+
+// Kill ends it as a power cut would.
+func (p *Process) Kill() {
+	p.t.Helper()
+	require.NoError(p.t, p.Cmd.Process.Kill())
+	<-p.Done
+}
+
+// End is like kill, of a command that may have come to its own end by now.
+func (p *Process) End() {
+	_ = p.Cmd.Process.Kill()
+	<-p.Done
+}
+
+// Promptly is how long an end may take on a busy machine: less than the half minute that a server waits for the rest of a request.
+const Promptly = 25 * time.Second
+
+// Stop asks it to end, and answers how long it took.
+func (p *Process) Stop() time.Duration {
+	p.t.Helper()
+	began := time.Now()
+	require.NoError(p.t, p.Cmd.Process.Signal(syscall.SIGTERM))
+	<-p.Done
+	require.NoError(p.t, p.Err)
+	return time.Since(began)
+}
+
+// Text is what it has said so far.
+func (p *Process) Text() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.said.String()
+}
+
+// Postmaster is the process number of the private cluster in a data folder, 0 when none runs.
+func Postmaster(data string) int {
+	text, err := os.ReadFile(filepath.Join(data, "postgres", "data", "postmaster.pid"))
+	if err != nil {
+		return 0
+	}
+	first, _, _ := strings.Cut(string(text), "\n")
+	pid, err := strconv.Atoi(first)
+	if err != nil || syscall.Kill(pid, 0) != nil {
+		return 0
+	}
+	return pid
+}
+
+// EndCluster stops what a killed bahi left running, when the test ends.
+func EndCluster(t testing.TB, data string) {
+	t.Cleanup(func() {
+		if pid := Postmaster(data); pid != 0 {
+			_ = syscall.Kill(pid, syscall.SIGQUIT)
+			deadline, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+			defer cancel()
+			for Postmaster(data) == pid && deadline.Err() == nil {
+				select {
+				case <-deadline.Done():
+				case <-time.After(20 * time.Millisecond):
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,49 @@
+package apptest
+
+import (
+	"net/http"
+	"net/url"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/http/api/apitest"
+	"bahi/providers/idp/idptest"
+)
+
+// SetOff goes to the provider, and answers its address and the browser's cookie.
+func (o *Office) SetOff() (consent string, cookie *http.Cookie) {
+	o.T.Helper()
+	a := o.Stranger().GET(Auth + "/idp").Status(302)
+	require.Equal(o.T, "no-store", a.Header("Cache-Control"))
+	cookie = Cookies(a.Response)["bahi_sign_in"]
+	require.NotNil(o.T, cookie)
+	return a.Header("Location"), cookie
+}
+
+// ComeBack arrives with what the provider answered.
+func (o *Office) ComeBack(query string, cookie *http.Cookie) (a *apitest.Answer, landed url.Values) {
+	o.T.Helper()
+	browser := o.Stranger()
+	if cookie != nil {
+		browser = browser.With("Cookie", cookie.Name+"="+cookie.Value)
+	}
+	a = browser.GET(Auth + "/idp/callback?" + query).Status(302)
+	require.Equal(o.T, "no-store", a.Header("Cache-Control"))
+	require.Equal(o.T, "no-referrer", a.Header("Referrer-Policy"))
+	to, err := url.Parse(a.Header("Location"))
+	require.NoError(o.T, err)
+	require.Equal(o.T, "https://shop.example/app/auth/callback", to.Scheme+"://"+to.Host+to.Path, "wherever they come from")
+	gone := Cookies(a.Response)["bahi_sign_in"]
+	require.NotNil(o.T, gone)
+	require.Negative(o.T, gone.MaxAge, "a flow is gone through once")
+	return a, to.Query()
+}
+
+// Through signs in whoever is at the provider.
+func (o *Office) Through(provider *idptest.Provider) Person {
+	o.T.Helper()
+	consent, flow := o.SetOff()
+	_, landed := o.ComeBack(provider.Consent(consent).RawQuery, flow)
+	require.NotEmpty(o.T, landed.Get("access_token"), landed)
+	return Person{Client: o.Bearer(landed.Get("access_token"))}
+}

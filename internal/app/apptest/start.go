@@ -1,0 +1,280 @@
+package apptest
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"log/slog"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"bahi/domain/actor"
+	"bahi/domain/event"
+	"bahi/eventstore"
+	"bahi/http/api"
+	"bahi/http/api/apitest"
+	"bahi/internal/app"
+	"bahi/internal/pgtest"
+	"bahi/migrations"
+)
+
+// masterKey is every test system's, since their databases are copies of one.
+var masterKey = base64.StdEncoding.EncodeToString([]byte("a master key that tests may know"))
+
+// OperatorKey is configured, so that it need not be found.
+const OperatorKey = "bahi_admin_of-the-tests-1234567890"
+
+func Settings(t testing.TB, url string) app.Settings {
+	return app.Settings{
+		Data: t.TempDir(), DatabaseURL: url, MasterKey: masterKey, Timezone: "Asia/Kolkata", Connections: 8, ReadWait: ReadWait, LogLevel: slog.LevelError, LogFormat: "text",
+	}
+}
+
+// ReadWait is how long reads of a test wait for what the test has written, however busy the machine is. What
+// happens after half a second is for readmodels and http/api to test. A request may take half a minute in all.
+const ReadWait = 25 * time.Second
+
+// Database is a database in which Bahi has run once: the tables of its projections are there.
+func Database(t testing.TB) string {
+	t.Helper()
+	if Elsewhere {
+		return pgtest.Template(t, "migrated", migrations.Up)
+	}
+	return pgtest.Template(t, "served", func(ctx context.Context, url string) error {
+		sys, err := Settings(t, url).Open(ctx, true)
+		if err != nil {
+			return err
+		}
+		defer sys.Close()
+		return sys.CatchUp(ctx)
+	})
+}
+
+// Office is the whole system, served in this process.
+type Office struct {
+	T        testing.TB
+	Sys      *app.System
+	URL      string // of its API
+	Database string
+	Stop     func()
+}
+
+// Start serves a system on a database of its own until the test ends.
+func Start(t testing.TB) *Office {
+	t.Helper()
+	return StartOn(t, Database(t))
+}
+
+func StartOn(t testing.TB, database string) *Office {
+	t.Helper()
+	return StartAs(t, Settings(t, database))
+}
+
+// StartAs serves a system with these settings, which its database is one of.
+func StartAs(t testing.TB, with app.Settings, adapt ...func(*app.System)) *Office {
+	t.Helper()
+	if Elsewhere && with.EventStore == "" {
+		with.EventStore = logBehindGateway(t, with.DatabaseURL)
+	}
+	sys, err := with.Open(t.Context(), true)
+	require.NoError(t, err)
+	for _, change := range adapt {
+		change(sys)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	served := make(chan error, 1)
+	go func() { served <- sys.Serve(ctx, listener, OperatorKey, nil) }()
+	var stopped atomic.Bool
+	o := &Office{T: t, Sys: sys, URL: "http://" + listener.Addr().String(), Database: with.DatabaseURL}
+	o.Stop = func() {
+		if stopped.CompareAndSwap(false, true) {
+			cancel()
+			if err := <-served; err != nil {
+				t.Error(err)
+			}
+			sys.Close()
+		}
+	}
+	t.Cleanup(o.Stop)
+	if with.EventStore != "" { // its tables are made anew
+		Readiness(t, o.Operator())
+	}
+	return o
+}
+
+// Api is the interface without a server.
+func (o *Office) Api(key string) *api.API {
+	o.T.Helper()
+	a, err := o.Sys.Api(key, api.Limiting{}, nil, nil)
+	require.NoError(o.T, err)
+	return a
+}
+
+// Operator asks with the operator's key.
+func (o *Office) Operator() *apitest.Client { return apitest.New(o.T, o.URL, OperatorKey) }
+
+// Stranger asks without a key.
+func (o *Office) Stranger() *apitest.Client { return apitest.New(o.T, o.URL, "") }
+
+// ApiKey is the answer to a new key.
+type ApiKey struct {
+	ID          string            `json:"id"`
+	WorkspaceID string            `json:"workspace_id"`
+	Name        string            `json:"name"`
+	Permissions actor.Permissions `json:"permissions"`
+	CreatedBy   string            `json:"created_by"`
+	ExpiresAt   *time.Time        `json:"expires_at"`
+	CreatedAt   time.Time         `json:"created_at"`
+	RevokedAt   *time.Time        `json:"revoked_at"`
+	Key         string            `json:"key"`
+}
+
+// Key makes an API key in a workspace, the operator's own if it is empty.
+func (o *Office) Key(workspace, permissions string) (k ApiKey) {
+	o.T.Helper()
+	body := map[string]any{"name": "for a test", "permissions": json.RawMessage(permissions)}
+	if workspace != "" {
+		body["workspace_id"] = workspace
+	}
+	o.Operator().POST("/api/v1/api-keys", body).Status(201).JSON(&k)
+	return k
+}
+
+// In other workspaces than the operator's.
+const (
+	Home   = "11111111-1111-4111-8111-111111111111"
+	Abroad = "22222222-2222-4222-8222-222222222222"
+)
+
+// Clerk may write the books of a workspace.
+func (o *Office) Clerk(workspace string) *apitest.Client {
+	o.T.Helper()
+	return apitest.New(o.T, o.URL, o.Key(workspace, `{"ledger":"write"}`).Key)
+}
+
+// Reader may only read them.
+func (o *Office) Reader(workspace string) *apitest.Client {
+	o.T.Helper()
+	return apitest.New(o.T, o.URL, o.Key(workspace, `{"ledger":"read"}`).Key)
+}
+
+// Sql does something to the database behind Bahi's back.
+func (o *Office) Sql(text string, args ...any) {
+	o.T.Helper()
+	conn, err := pgx.Connect(o.T.Context(), o.Database)
+	require.NoError(o.T, err)
+	defer conn.Close(context.WithoutCancel(o.T.Context()))
+	_, err = conn.Exec(o.T.Context(), text, args...)
+	require.NoError(o.T, err)
+}
+
+// Head is the position of the newest event.
+func (o *Office) Head() int64 {
+	o.T.Helper()
+	head, err := o.Sys.Store.Head(o.T.Context())
+	require.NoError(o.T, err)
+	return int64(head)
+}
+
+// Line is a line of a row.
+type Line struct {
+	Description string      `json:"description,omitempty"`
+	Amount      json.Number `json:"amount"`
+}
+
+// BankRow is a row as it is answered.
+type BankRow struct {
+	ID       int64        `json:"id"`
+	Date     string       `json:"date"`
+	In       []Line       `json:"in_entries"`
+	Out      []Line       `json:"out_entries"`
+	Balance  *json.Number `json:"balance,omitempty"`
+	Revision int64        `json:"revision"`
+
+	Void       bool  `json:"void,omitempty"`
+	Reverses   int64 `json:"reverses,omitempty"`
+	ReversedBy int64 `json:"reversed_by,omitempty"`
+}
+
+// BankAccount is an account as it is answered.
+type BankAccount struct {
+	ID       int64        `json:"id"`
+	Name     string       `json:"name"`
+	Balance  *json.Number `json:"balance,omitempty"`
+	Revision int64        `json:"revision"`
+}
+
+// Open opens an account and answers its id.
+func Open(c *apitest.Client, name string) int64 {
+	var a BankAccount
+	c.POST("/bank", map[string]string{"name": name}).Status(201).JSON(&a)
+	return a.ID
+}
+
+// Entry is a side with one line.
+func Entry(amount string) string { return `[{"amount":` + amount + `}]` }
+
+// Deposit is the body of a row that brings money in.
+func Deposit(date, amount string) string {
+	return `{"date":"` + date + `","in_entries":` + Entry(amount) + `}`
+}
+
+// Withdrawal is the body of a row that takes money out.
+func Withdrawal(date, amount string) string {
+	return `{"date":"` + date + `","out_entries":` + Entry(amount) + `}`
+}
+
+// Post posts a row.
+func Post(c *apitest.Client, account int64, body string) (row BankRow) {
+	c.POST(Ledger(account), body).Status(201).JSON(&row)
+	return row
+}
+
+// Balances is a ledger in short: "date amount" of each row's running balance, in order.
+func Balances(c *apitest.Client, path string) string {
+	var rows []BankRow
+	c.GET(path).Status(200).JSON(&rows)
+	short := make([]string, len(rows))
+	for i, r := range rows {
+		short[i] = r.Date[5:] + " " + r.Balance.String()
+	}
+	return strings.Join(short, ", ")
+}
+
+// Ledger is the path of an account's ledger, with what follows behind it.
+func Ledger(account int64, rest ...any) string {
+	return fmt.Sprintf("/bank-ledger/%d", account) + fmt.Sprint(rest...)
+}
+
+// At is the path of a row.
+func At(account, row int64, rest ...any) string {
+	return Ledger(account, "/row/", row) + fmt.Sprint(rest...)
+}
+
+// ClerkBanks reads a list of accounts.
+func ClerkBanks(a *apitest.Answer) (banks []BankAccount) {
+	a.JSON(&banks)
+	return banks
+}
+
+// Events are those behind a position.
+func (o *Office) Events(after int64) iter.Seq[event.Stored] {
+	return func(yield func(event.Stored) bool) {
+		for e, err := range o.Sys.Store.ReadAll(o.T.Context(), event.Position(after), eventstore.Forwards) {
+			require.NoError(o.T, err)
+			if !yield(e) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,75 @@
+package apptest
+
+import (
+	"bytes"
+	"image"
+	"image/color"
+	"image/png"
+	"mime/multipart"
+	"net/http"
+	"net/textproto"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"gocloud.dev/blob/driver"
+	"gocloud.dev/blob/fileblob"
+
+	"bahi/http/api/apitest"
+	"bahi/internal/app"
+)
+
+const Me = "/api/v1/users/me"
+
+// Form is a body with a file, and its Content-Type.
+func Form(t testing.TB, kind string, content []byte) (body []byte, contentType string) {
+	t.Helper()
+	var b bytes.Buffer
+	w := multipart.NewWriter(&b)
+	part, err := w.CreatePart(textproto.MIMEHeader{
+		"Content-Disposition": {`form-data; name="file"; filename="asha.png"`}, "Content-Type": {kind},
+	})
+	require.NoError(t, err)
+	_, err = part.Write(content)
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	return b.Bytes(), w.FormDataContentType()
+}
+
+// Painted is a PNG of one colour.
+func Painted(t testing.TB, c color.Color, width, height int) []byte {
+	t.Helper()
+	img := image.NewPaletted(image.Rect(0, 0, width, height), color.Palette{c})
+	var b bytes.Buffer
+	require.NoError(t, png.Encode(&b, img))
+	return b.Bytes()
+}
+
+// Upload sets somebody's picture.
+func Upload(t testing.TB, c *apitest.Client, kind string, content []byte) *apitest.Answer {
+	t.Helper()
+	body, contentType := Form(t, kind, content)
+	return c.With("Content-Type", contentType).POST(Me+"/profile-picture", body)
+}
+
+// Path is what follows the server's address in a link.
+func (o *Office) Path(link string) string {
+	o.T.Helper()
+	path, ours := strings.CutPrefix(link, app.OwnAddress)
+	require.True(o.T, ours, link)
+	return path
+}
+
+// BlobLink signs a link to a picture as the system does, with an end of the test's.
+func (o *Office) BlobLink(key string, lasts time.Duration) string {
+	o.T.Helper()
+	secret, err := o.Sys.Vault.Named(o.T.Context(), "blob-links", app.KeySize)
+	require.NoError(o.T, err)
+	base, err := url.Parse(app.OwnAddress + app.BlobsPath)
+	require.NoError(o.T, err)
+	link, err := fileblob.NewURLSignerHMAC(base, secret).URLFromKey(o.T.Context(), key, &driver.SignedURLOptions{Method: http.MethodGet, Expiry: lasts})
+	require.NoError(o.T, err)
+	return o.Path(link.String())
+}

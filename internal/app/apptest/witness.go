@@ -1,0 +1,235 @@
+package apptest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/shopspring/decimal"
+	"github.com/stretchr/testify/require"
+)
+
+// Witnesses write, and look at once whether what they wrote is there: on the page where it stands and in the
+// balance. Whatever happens to tables behind them, they find no error, nothing missing that is not marked as
+// stale, and no answer that is of an earlier position than the one before.
+type Witnesses struct {
+	t   testing.TB
+	All []*witness
+
+	mu      sync.RWMutex
+	servers []string // URLs; they write to the first and read from each
+
+	MayBeAway atomic.Bool // the server is being killed, so that nothing answers for a while
+	Reads     atomic.Int64
+	Stale     atomic.Int64
+}
+
+type witness struct {
+	w       *Witnesses
+	http    *http.Client
+	Account int64
+	nth     int
+	open    string            // the key of a row that was not answered
+	sums    []decimal.Decimal // the balance after each of its rows
+	wrote   int64             // the position of the last
+	seen    map[string]int64  // the newest position by server
+}
+
+const (
+	witnessPage  = 10
+	staleWarning = `110 - "Response is Stale"`
+)
+
+func NewWitnesses(t testing.TB, n int, servers ...string) *Witnesses {
+	w := &Witnesses{t: t, servers: servers}
+	for i := range n {
+		one := &witness{w: w, nth: i, http: &http.Client{Timeout: time.Minute}, seen: map[string]int64{}}
+		w.All = append(w.All, one)
+		status, text, _, err := one.ask(servers[0], "POST", "/bank", "", map[string]string{"name": fmt.Sprint("Witness ", i)})
+		require.NoError(t, err)
+		require.Equal(t, 201, status, "%s", text)
+		one.Account = IdOf(t, text)
+	}
+	return w
+}
+
+// At tells them which servers there are now. Nobody asks another one once it returns.
+func (w *Witnesses) At(servers ...string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.servers = servers
+}
+
+// Run lets them write and read until the context ends.
+func (w *Witnesses) Run(ctx context.Context) {
+	var all sync.WaitGroup
+	for _, one := range w.All {
+		all.Go(func() {
+			for one.step(ctx) {
+				rest(ctx, pace())
+			}
+		})
+	}
+	all.Wait()
+}
+
+// step adds a row and reads, unless the context ends.
+func (one *witness) step(ctx context.Context) bool {
+	one.w.mu.RLock()
+	defer one.w.mu.RUnlock()
+	if !one.post(ctx) {
+		return false
+	}
+	for range 3 {
+		for _, server := range one.w.servers {
+			one.readPage(server)
+			one.readBalance(server)
+		}
+	}
+	return true
+}
+
+// After returns once they have read so many times more.
+func (w *Witnesses) After(ctx context.Context, reads int64) {
+	for until := w.Reads.Load() + reads; w.Reads.Load() < until && ctx.Err() == nil; {
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+func (one *witness) ask(server, method, path, key string, body any) (status int, text []byte, header http.Header, err error) {
+	var sent bytes.Buffer
+	if body != nil {
+		if err := json.NewEncoder(&sent).Encode(body); err != nil {
+			return 0, nil, nil, err
+		}
+	}
+	r, err := http.NewRequestWithContext(context.Background(), method, server+path, &sent)
+	if err != nil {
+		return 0, nil, nil, err
+	}
+	r.Header.Set("Authorization", "Bearer "+OperatorKey)
+	r.Header.Set("Content-Type", "application/json")
+	if key != "" {
+		r.Header.Set("Idempotency-Key", key)
+	}
+	answer, err := one.http.Do(r)
+	if err != nil {
+		return 0, nil, nil, err
+	}
+	defer answer.Body.Close()
+	text, err = io.ReadAll(answer.Body)
+	return answer.StatusCode, text, answer.Header, err
+}
+
+// failsf reports what must not be. What nobody answered is none of it while the server may be away.
+func (one *witness) failsf(err error, format string, args ...any) {
+	if err == nil || !one.w.MayBeAway.Load() {
+		one.w.t.Errorf(format+": %v", append(args, err)...)
+	}
+}
+
+// post adds a row, and asks again with its key until it is answered, or the context ends.
+func (one *witness) post(ctx context.Context) (answered bool) {
+	if one.open == "" {
+		one.open = fmt.Sprintf("witness-%d-%d", one.nth, len(one.sums))
+	}
+	amount := decimal.New(int64(len(one.sums)%97+1), -2)
+	date := time.Date(1990, 1, 1+len(one.sums), 0, 0, 0, 0, time.UTC) // the numbers of two servers need not be in order
+	body := map[string]any{"date": date.Format(time.DateOnly), "in_entries": []any{map[string]any{"amount": json.Number(amount.String())}}}
+	for ctx.Err() == nil {
+		status, text, header, err := one.ask(one.w.servers[0], "POST", Ledger(one.Account), one.open, body)
+		if err == nil && status == http.StatusCreated {
+			sum := amount
+			if n := len(one.sums); n > 0 {
+				sum = sum.Add(one.sums[n-1])
+			}
+			one.sums, one.open = append(one.sums, sum), ""
+			if one.wrote, err = strconv.ParseInt(header.Get("Bahi-Position"), 10, 64); err != nil {
+				one.w.t.Errorf("position of a row: %v", err)
+			}
+			return true
+		}
+		one.failsf(err, "post a row: %d %s", status, text)
+		select {
+		case <-ctx.Done():
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	return false
+}
+
+func (one *witness) readPage(server string) {
+	rows := len(one.sums)
+	page := max(1, (rows+witnessPage-1)/witnessPage)
+	var got []BankRow
+	header, ok := one.read(server, Ledger(one.Account, "?page_size=", witnessPage, "&page=", page), &got)
+	if !ok {
+		return
+	}
+	total, err := strconv.Atoi(header.Get("X-Total-Count"))
+	if err != nil {
+		one.w.t.Errorf("X-Total-Count: %v", err)
+		return
+	}
+	if header.Get("Warning") == "" && total != rows {
+		one.w.t.Errorf("%d rows were written and %d are read at position %s, which is not marked as stale", rows, total, header.Get("Bahi-Position"))
+	}
+	for i, row := range got {
+		if nth := (page-1)*witnessPage + i; nth >= rows || row.Balance.String() != one.sums[nth].String() {
+			one.w.t.Errorf("row %d of %d has the balance %s", nth, rows, row.Balance)
+			return
+		}
+	}
+}
+
+func (one *witness) readBalance(server string) {
+	var got BankAccount
+	header, ok := one.read(server, fmt.Sprintf("/bank/%d", one.Account), &got)
+	if !ok || len(one.sums) == 0 || header.Get("Warning") != "" {
+		return
+	}
+	if sum := one.sums[len(one.sums)-1]; got.Balance.String() != sum.String() {
+		one.w.t.Errorf("the balance is %s and read as %s, which is not marked as stale", sum, got.Balance)
+	}
+}
+
+// read asks, and looks at what is true of every answer.
+func (one *witness) read(server, path string, into any) (http.Header, bool) {
+	status, text, header, err := one.ask(server, "GET", path, "", nil)
+	if err != nil || status != http.StatusOK {
+		one.failsf(err, "GET %s: %d %s", path, status, text)
+		return nil, false
+	}
+	one.w.Reads.Add(1)
+	position, err := strconv.ParseInt(header.Get("Bahi-Position"), 10, 64)
+	if err == nil {
+		err = json.Unmarshal(text, into)
+	}
+	warning := header.Get("Warning")
+	switch {
+	case err != nil:
+		one.w.t.Errorf("GET %s: %v: %s", path, err, text)
+		return nil, false
+	case position < one.seen[server]:
+		one.w.t.Errorf("GET %s: position %d after %d", path, position, one.seen[server])
+	case warning != "" && warning != staleWarning:
+		one.w.t.Errorf("GET %s: %s", path, warning)
+	case warning == "" && position < one.wrote:
+		one.w.t.Errorf("GET %s: position %d is before %d, which was written, and not marked as stale", path, position, one.wrote)
+	case warning != "":
+		one.w.Stale.Add(1)
+	}
+	one.seen[server] = position
+	return header, true
+}

@@ -1,0 +1,134 @@
+//go:build soak
+
+package app_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"bahi/internal/app/apptest"
+	"bahi/internal/pgcluster"
+	"bahi/internal/pgtest"
+)
+
+// smallDisk mounts a disk of a size over the folder, which takes root.
+func smallDisk(t *testing.T, dir, size string) {
+	t.Helper()
+	err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "mode=0711,size="+size)
+	require.NoError(t, err, "this test mounts a small disk: run make soak as root, in a container that may mount (--cap-add SYS_ADMIN)")
+	t.Cleanup(func() { require.NoError(t, syscall.Unmount(dir, syscall.MNT_DETACH)) })
+}
+
+// fillDisk takes what is left of the disk that the file is on.
+func fillDisk(file string) error {
+	f, err := os.Create(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if _, err = io.Copy(f, zeros{}); errors.Is(err, syscall.ENOSPC) {
+		return nil
+	}
+	return err
+}
+
+type zeros struct{}
+
+func (zeros) Read(b []byte) (int, error) { clear(b); return len(b), nil }
+
+func TestFullDiskIsAnsweredAndLosesNothing(t *testing.T) {
+	t.Parallel()
+	data := pgtest.Dir(t)
+	smallDisk(t, data, "400m")
+	apptest.EndCluster(t, data)
+	random := rand.New(rand.NewPCG(4, 9))
+	p := apptest.Serve(t, apptest.Command(t, data, "serve"))
+	p.Ready()
+	l := apptest.NewLoad(t, p.URL, 4)
+	ballast := filepath.Join(data, "ballast")
+	for range apptest.Rounds(t, 2) {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+		go l.After(ctx, 20+random.Int64N(300), func() {
+			before := l.Away.Load()
+			for l.Away.Load() < before+100 && ctx.Err() == nil { // as Postgres frees something, it is taken again
+				if err := fillDisk(ballast); err != nil {
+					t.Error(err)
+				}
+				select {
+				case <-ctx.Done():
+				case <-time.After(20 * time.Millisecond):
+				}
+			}
+			if err := os.Remove(ballast); err != nil {
+				t.Error(err)
+			}
+			l.After(ctx, 200, cancel)
+		})
+		l.Run(ctx)
+		require.ErrorIs(t, ctx.Err(), context.Canceled, "the load was answered again")
+		cancel()
+		p.Ready()
+		l.Verify()
+	}
+	t.Logf("%d writes were answered, %d times it was away", l.Answered.Load(), l.Away.Load())
+	require.NotContains(t, p.Text(), "status=500")
+	apptest.Healthy(t, apptest.Command(t, data, "doctor"))
+	p.Stop()
+}
+
+// TestSlowDiskIsWaitedFor stops the process that writes the log, as a disk does that does not answer:
+// mostly for a moment, now and then for longer than anybody waits.
+func TestSlowDiskIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	data := pgtest.Dir(t)
+	apptest.EndCluster(t, data)
+	random := rand.New(rand.NewPCG(5, 9))
+	p := apptest.Serve(t, apptest.Command(t, data, "serve"))
+	p.Ready()
+	l := apptest.NewLoad(t, p.URL, 5)
+	cluster, err := pgcluster.Attach(t.Context(), pgcluster.Options{Dir: data})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, cluster.Stop(context.WithoutCancel(t.Context()))) })
+	conn, err := pgx.Connect(t.Context(), cluster.URL())
+	require.NoError(t, err)
+	t.Cleanup(func() { conn.Close(context.WithoutCancel(t.Context())) })
+	for round := range apptest.Rounds(t, 4) {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+		go l.After(ctx, 20+random.Int64N(200), func() {
+			var pid int
+			for errors.Is(conn.QueryRow(ctx, `select pid from pg_stat_activity where query ilike '%insert into log.event%' and pid <> pg_backend_pid()
+				order by query_start desc limit 1`).Scan(&pid), pgx.ErrNoRows) {
+			}
+			how := time.Duration(50+random.IntN(1500)) * time.Millisecond
+			if round%4 == 3 {
+				how = 25 * time.Second
+			}
+			_ = syscall.Kill(pid, syscall.SIGSTOP)
+			select {
+			case <-ctx.Done():
+			case <-time.After(how):
+			}
+			_ = syscall.Kill(pid, syscall.SIGCONT)
+			l.After(ctx, 100, cancel)
+		})
+		l.Run(ctx)
+		require.ErrorIs(t, ctx.Err(), context.Canceled, "the load was answered again")
+		cancel()
+		l.Verify()
+	}
+	t.Logf("%d writes were answered, %d times it was away", l.Answered.Load(), l.Away.Load())
+	require.NotContains(t, p.Text(), "status=500")
+	apptest.Healthy(t, apptest.Command(t, data, "doctor"))
+	require.NoError(t, conn.Close(t.Context()))
+	p.Stop()
+}

@@ -1,0 +1,105 @@
+package app_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"bahi/internal/app/apptest"
+	"bahi/internal/pgtest"
+)
+
+// doctor and rebuild are an operator's at a data folder.
+func doctor(t *testing.T, data string) {
+	t.Helper()
+	out, wrong, status := apptest.Execute(t, apptest.Command(t, data, "doctor"))
+	require.Equal(t, 0, status, out+wrong)
+}
+
+func rebuild(t *testing.T, data string) {
+	t.Helper()
+	_, wrong, status := apptest.Execute(t, apptest.Command(t, data, "projections", "rebuild"))
+	require.Equal(t, 0, status, wrong)
+}
+
+func TestWhoIsErasedLeavesNoTrace(t *testing.T) {
+	t.Parallel()
+	data := pgtest.Dir(t)
+	apptest.EndCluster(t, data)
+	serving := func() *apptest.Process {
+		cmd := apptest.Command(t, data, "serve")
+		cmd.Env = append(cmd.Env, "BAHI_DELETION_GRACE=1s", "BAHI_ADMIN_EMAIL=office@example.org", "BAHI_LOG_LEVEL=DEBUG",
+			"BAHI_LIMIT_AUTH=1000/1m", "BAHI_LIMIT_USERS_PICTURE=1000/1m")
+		p := apptest.Serve(t, cmd)
+		p.Ready()
+		return p
+	}
+	p := serving()
+	l := apptest.Live(t, p, data)
+	require.Equal(t, "03-01 12.5", l.Books())
+	require.Contains(t, l.Members(l.Asha.Workspace), "Brandywine")
+	// The tables were folded anew, which leaves those from before, and the planner's knowledge of both has
+	// values of theirs.
+	doctor(t, data)
+	rebuild(t, data)
+	apptest.Cluster(t, data, func(url string) {
+		conn, err := pgx.Connect(t.Context(), url)
+		require.NoError(t, err)
+		defer conn.Close(t.Context())
+		_, err = conn.Exec(t.Context(), `analyze`)
+		require.NoError(t, err)
+		kept := strings.Join(append(l.Known.InFiles(data), l.Known.InDatabase(url)...), "\n")
+		for _, text := range append(apptest.Addresses[:], "Zéphyrine", "Quillfeather", "Brandywine", "9765401234", "the stored picture") {
+			require.Contains(t, kept, ": "+text+"\n", "the search finds what there is")
+		}
+		require.Contains(t, kept, "pg_catalog.pg_statistic: "+apptest.Addresses[2])
+		require.NotContains(t, kept, apptest.Marker, "a camera's words are not kept at all")
+	})
+
+	// Somebody who reads for long sees the tables as they were before.
+	apptest.Cluster(t, data, func(url string) {
+		reader, err := pgx.Connect(t.Context(), url)
+		require.NoError(t, err)
+		defer reader.Close(t.Context())
+		_, err = reader.Exec(t.Context(), `begin isolation level repeatable read; select count(*) from pg_class`)
+		require.NoError(t, err)
+		l.Person.POST("/api/v1/users/me/delete-request", nil).Status(200)
+		p.Until(func(said, _ string) bool {
+			return strings.Contains(said, `msg="an erasure waits for older transactions to end"`)
+		})
+		_, err = reader.Exec(t.Context(), `rollback`)
+		require.NoError(t, err)
+		p.Until(func(said, _ string) bool {
+			return strings.Contains(said, `msg="a user was erased" user=`+l.Id) && strings.Contains(said, `msg="Postgres has forgotten who was erased"`)
+		})
+
+		require.Empty(t, l.Known.InDatabase(url))
+		require.Empty(t, l.Known.InFiles(data))
+	})
+	require.Empty(t, l.Known.In("the server's log", []byte(p.Text())))
+	require.Contains(t, l.Mailed("office@example.org", "An account is to be deleted", 1), l.Id)
+	l.Person.GET("/api/v1/users/me").Status(401)
+	members := l.Members(l.Workspace)
+	require.NotContains(t, members, l.Id)
+	require.NotContains(t, l.Members(l.Asha.Workspace), l.Id)
+	require.Equal(t, "03-01 12.5", l.Books(), "the books stay")
+
+	l.Stranger().POST("/api/v1/auth/email-change/undo", map[string]string{"token": l.Undo}).Problem(400, "Invalid or expired undo token")
+
+	doctor(t, data)
+	rebuild(t, data)
+	require.Equal(t, members, l.Members(l.Workspace))
+	require.Equal(t, "03-01 12.5", l.Books())
+	doctor(t, data)
+	p.Stop()
+	require.Empty(t, l.Known.InFiles(data), "nor when it has ended")
+
+	again := apptest.Visited(serving(), data)
+	require.Equal(t, apptest.Addresses[2], again.Person(apptest.Addresses[2]).Me().Email, "the address is free")
+	again.Bearer(again.SignIn("asha@example.org", apptest.GoodPassword).Access).POST("/api/v1/workspaces/"+l.Asha.Workspace+"/invitations",
+		fmt.Sprintf(`{"email":%q,"permissions":{"ledger":"read"}}`, apptest.Addresses[2])).Status(201)
+	again.Mailed(apptest.Addresses[2], apptest.InviteSubject, 1)
+}

@@ -1,0 +1,279 @@
+package app_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"bahi/internal/app/apptest"
+	"bahi/internal/pgtest"
+	"bahi/migrations"
+)
+
+// recovering is a bahi whose log loses its newest events while it serves.
+type recovering struct {
+	t        *testing.T
+	database string
+	log      string // where the log is, if not in the database
+	loses    string // the database that has the log
+
+	data  string
+	p     *apptest.Process
+	given map[int64]bool // ids of rows that were answered
+}
+
+func (r *recovering) command(args ...string) *exec.Cmd {
+	cmd := apptest.Command(r.t, r.data, args...)
+	cmd.Env = append(cmd.Env, "DATABASE_URL="+r.database, "EVENTSTORE_URL="+r.log, "BAHI_READ_WAIT=200ms")
+	return cmd
+}
+
+// loseTail takes the events behind a position out of the log and cuts all connections, as a failover to a replica that was behind
+// does. The tables stay as they were: they may be in another database.
+func (r *recovering) loseTail(after string) {
+	r.t.Helper()
+	admin, err := pgx.Connect(r.t.Context(), r.loses)
+	require.NoError(r.t, err)
+	defer admin.Close(r.t.Context())
+	_, err = admin.Exec(r.t.Context(), `delete from log.event where position > $1::text::bigint`, after)
+	require.NoError(r.t, err)
+	_, err = admin.Exec(r.t.Context(), `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`)
+	require.NoError(r.t, err)
+}
+
+// post posts a row until it is taken, as a client does whose server is away for a moment.
+func (r *recovering) post(account int64, key, body string) {
+	r.t.Helper()
+	var row apptest.BankRow
+	require.Eventually(r.t, func() bool {
+		a := r.p.Client().With("Idempotency-Key", key).POST(apptest.Ledger(account), body)
+		if a.Response.StatusCode != http.StatusCreated {
+			require.Equal(r.t, http.StatusServiceUnavailable, a.Response.StatusCode, a.Text)
+			return false
+		}
+		a.JSON(&row)
+		return true
+	}, time.Minute, 20*time.Millisecond)
+	require.False(r.t, r.given[row.ID], "row %d was given before", row.ID)
+	r.given[row.ID] = true
+}
+
+// balance reads an account, and answers whether that is said to be fresh.
+func (r *recovering) balance(account int64) (balance string, fresh bool) {
+	r.t.Helper()
+	a := r.p.Client().GET(fmt.Sprintf("/bank/%d", account))
+	switch {
+	case a.Response.StatusCode == http.StatusNotFound && a.Header("Warning") != "": // it is not in the tables yet
+		return "", false
+	case a.Response.StatusCode != http.StatusOK:
+		require.Equal(r.t, http.StatusServiceUnavailable, a.Response.StatusCode, a.Text)
+		return "", false
+	}
+	var b apptest.BankAccount
+	a.JSON(&b)
+	return b.Balance.String(), a.Header("Warning") == ""
+}
+
+// has waits for a fresh answer.
+func (r *recovering) has(account int64, want string) {
+	r.t.Helper()
+	var balance string
+	require.Eventually(r.t, func() (fresh bool) {
+		balance, fresh = r.balance(account)
+		return fresh
+	}, time.Minute, 20*time.Millisecond)
+	require.Equal(r.t, want, balance)
+}
+
+// goesOn waits until no projection has stopped.
+func (r *recovering) goesOn() {
+	r.t.Helper()
+	require.Eventually(r.t, func() bool {
+		return !strings.Contains(apptest.Readiness(r.t, r.p.Client()).Text, `"parked"`)
+	}, time.Minute, 20*time.Millisecond)
+}
+
+func (r *recovering) done(args ...string) string {
+	r.t.Helper()
+	out, wrong, status := apptest.Execute(r.t, r.command(args...))
+	require.Equal(r.t, 0, status, "%s%s", out, wrong)
+	return out
+}
+
+func TestALogThatLosesItsNewestEventsIsRecoveredWithoutARestart(t *testing.T) {
+	t.Parallel()
+	if apptest.Elsewhere {
+		return
+	}
+	database := apptest.Database(t)
+	recovers(&recovering{t: t, database: database, loses: database})
+}
+
+func TestAnEventStoreThatLosesItsNewestEventsIsRecoveredFromWithoutARestart(t *testing.T) {
+	t.Parallel()
+	if apptest.Elsewhere {
+		return
+	}
+	folder := t.TempDir()
+	program, err := apptest.Binary()
+	require.NoError(t, err)
+	cmd := apptest.EventStore(t, program, folder)
+	var loses string
+	for _, set := range cmd.Env {
+		if value, is := strings.CutPrefix(set, "DATABASE_URL="); is {
+			loses = value
+		}
+	}
+	store := apptest.ServeGateway(t, cmd, folder).Connection(apptest.OperatorKey)
+	recovers(&recovering{t: t, database: pgtest.Template(t, "migrated", migrations.Up), log: store, loses: loses})
+}
+
+func recovers(r *recovering) {
+	t := r.t
+	r.data, r.given = t.TempDir(), map[int64]bool{}
+	r.p = apptest.Serve(t, r.command("serve"))
+	r.p.Ready()
+	account := apptest.Open(r.p.Client(), "HDFC")
+	r.post(account, "first", apptest.Deposit("2025-03-01", "100"))
+	r.has(account, "100")
+	kept := r.p.Client().GET("/banks").Status(200).Header("Bahi-Position")
+	for n := range 12 { // more than a block of numbers
+		r.post(account, fmt.Sprintf("lost-%d", n), apptest.Deposit("2025-03-02", "10"))
+	}
+	r.has(account, "220")
+	head := r.p.Client().GET("/banks").Status(200).Header("Bahi-Position")
+	require.Eventually(t, func() bool {
+		var c apptest.AuditCheckpoint
+		a := r.p.Client().GET("/audit/checkpoint")
+		if a.Response.StatusCode == http.StatusOK {
+			a.JSON(&c)
+		}
+		return fmt.Sprint(c.Position) == head
+	}, time.Minute, 50*time.Millisecond, "they are signed for")
+
+	r.loseTail(kept)
+	r.post(account, "lost-11", apptest.Deposit("2025-03-02", "10")) // a client that is not sure sends its last request again
+	if r.log != "" {                                                // positions there tell nobody how far a projection may be
+		r.p.Until(func(said, _ string) bool { return strings.Contains(said, "projection books stands at position") })
+	}
+	for n := range 4 {
+		r.post(account, fmt.Sprintf("after-%d", n), apptest.Withdrawal("2025-03-03", "5"))
+		balance, fresh := r.balance(account)
+		require.False(t, fresh, "%s is answered as fresh", balance)
+	}
+	r.p.Until(func(said, _ string) bool {
+		return strings.Contains(said, "the log has no such event there") && strings.Contains(said, "bahi audit accept-restore")
+	})
+	require.Contains(t, apptest.Readiness(t, r.p.Client()).Text, `"parked"`)
+
+	r.done("audit", "accept-restore", "--reason", "the replica was behind")
+	r.done("projections", "rebuild")
+	r.has(account, "90")
+	r.post(account, "later", apptest.Deposit("2025-03-04", "1"))
+	r.has(account, "91")
+	r.goesOn()
+	r.p.Stop()
+	r.done("doctor")
+	require.Contains(t, r.done("audit", "verify", "--store"), "VERIFIED.")
+	admin, err := pgx.Connect(t.Context(), r.loses)
+	require.NoError(t, err)
+	defer admin.Close(t.Context())
+	var gaps int
+	require.NoError(t, admin.QueryRow(t.Context(), `select max(position) - count(*) from log.event`).Scan(&gaps))
+	require.Zero(t, gaps)
+}
+
+// replica is a copy of a database as it was, which can take its place.
+type replica struct {
+	t     *testing.T
+	admin *pgx.Conn
+	name  string // of the database
+}
+
+func newReplica(t *testing.T, database string) *replica {
+	t.Helper()
+	config, err := pgx.ParseConfig(database)
+	require.NoError(t, err)
+	r := &replica{t: t, name: config.Database}
+	config.Database = "postgres"
+	r.admin, err = pgx.ConnectConfig(t.Context(), config)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		for _, which := range []string{"_behind", "_lost"} {
+			_, err := r.admin.Exec(context.Background(), `drop database if exists `+r.named(which)+` with (force)`)
+			require.NoError(t, err)
+		}
+		require.NoError(t, r.admin.Close(context.Background()))
+	})
+	r.alone(`create database ` + r.named("_behind") + ` template ` + r.named(""))
+	return r
+}
+
+func (r *replica) named(which string) string { return pgx.Identifier{r.name + which}.Sanitize() }
+
+// alone does what nobody may be connected for.
+func (r *replica) alone(statements ...string) {
+	r.t.Helper()
+	_, err := r.admin.Exec(r.t.Context(), `alter database `+r.named("")+` allow_connections false`)
+	require.NoError(r.t, err)
+	require.Eventually(r.t, func() bool {
+		_, err := r.admin.Exec(r.t.Context(), `select pg_terminate_backend(pid) from pg_stat_activity where datname = $1`, r.name)
+		for _, statement := range statements {
+			if err == nil {
+				_, err = r.admin.Exec(r.t.Context(), statement)
+			}
+		}
+		return err == nil
+	}, time.Minute, 20*time.Millisecond)
+	_, err = r.admin.Exec(r.t.Context(), `alter database `+r.named("")+` allow_connections true`)
+	require.NoError(r.t, err)
+}
+
+// promote lets the copy take the database's place.
+func (r *replica) promote() {
+	r.t.Helper()
+	r.alone(`alter database `+r.named("")+` rename to `+r.named("_lost"), `alter database `+r.named("_behind")+` rename to `+r.named(""))
+}
+
+// The tables lose the same moments as the log, and everything goes on by itself.
+func TestADatabaseWhoseReplicaWasBehindIsGoneOnWithByItself(t *testing.T) {
+	t.Parallel()
+	if apptest.Elsewhere {
+		return
+	}
+	database := apptest.Database(t)
+	r := &recovering{t: t, database: database, data: t.TempDir(), given: map[int64]bool{}}
+	r.p = apptest.Serve(t, r.command("serve"))
+	r.p.Ready()
+	account := apptest.Open(r.p.Client(), "HDFC")
+	r.post(account, "first", apptest.Deposit("2025-03-01", "100"))
+	r.has(account, "100")
+	behind := newReplica(t, database)
+	for n := range 12 { // more than a block of numbers
+		r.post(account, fmt.Sprintf("lost-%d", n), apptest.Deposit("2025-03-02", "10"))
+	}
+	r.has(account, "220")
+
+	behind.promote()
+	for n := range 4 {
+		r.post(account, fmt.Sprintf("after-%d", n), apptest.Withdrawal("2025-03-03", "5"))
+		if balance, fresh := r.balance(account); fresh {
+			require.Equal(t, strconv.Itoa(95-5*n), balance)
+		}
+	}
+	r.has(account, "80")
+	r.post(account, "lost-11", apptest.Deposit("2025-03-02", "10"))
+	r.has(account, "90")
+	r.goesOn()
+	r.p.Stop()
+	r.done("doctor")
+	require.Contains(t, r.done("audit", "verify", "--store"), "VERIFIED.")
+}

@@ -1,0 +1,99 @@
+package app_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/internal/app/apptest"
+	"bahi/internal/pgtest"
+)
+
+func TestKilledServerLosesNothingThatItAnswered(t *testing.T) {
+	t.Parallel()
+	data := pgtest.Dir(t)
+	apptest.EndCluster(t, data)
+	random := rand.New(rand.NewPCG(2, 9))
+	p := apptest.Serve(t, apptest.Command(t, data, "serve"))
+	p.Ready()
+	l := apptest.NewLoad(t, p.URL, 1)
+	for range apptest.Rounds(t, 3) {
+		ctx, cancel := context.WithCancel(t.Context())
+		go l.After(ctx, 20+random.Int64N(600), func() {
+			_ = p.Cmd.Process.Kill()
+			cancel()
+		})
+		l.Run(ctx)
+		cancel()
+		<-p.Done
+		if random.IntN(2) == 0 { // it may also die before it serves again
+			starting := apptest.Launch(t, apptest.Command(t, data, "serve", "--log-level", "DEBUG"))
+			lines := random.IntN(6)
+			starting.Until(func(said, url string) bool { return strings.Count(said, "\n") >= lines || url != "" })
+			starting.Kill()
+		}
+		p = apptest.Serve(t, apptest.Command(t, data, "serve"))
+		l.At(p.URL)
+		p.Ready()
+		l.Verify()
+	}
+	t.Logf("%d writes were answered", l.Answered.Load())
+	apptest.Healthy(t, apptest.Command(t, data, "doctor"))
+	p.Stop()
+}
+
+func TestKilledPostgresComesBackUnderLoad(t *testing.T) {
+	t.Parallel()
+	data := pgtest.Dir(t)
+	apptest.EndCluster(t, data)
+	random := rand.New(rand.NewPCG(3, 9))
+	p := apptest.Serve(t, apptest.Command(t, data, "serve"))
+	p.Ready()
+	l := apptest.NewLoad(t, p.URL, 2)
+	for round := range apptest.Rounds(t, 2) {
+		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+		go l.After(ctx, 20+random.Int64N(300), func() {
+			victim := apptest.Postmaster(data)
+			if round%2 == 1 { // one of its processes is enough: the others end with it
+				if children := childrenOf(victim); len(children) > 0 {
+					victim = children[random.IntN(len(children))]
+				}
+			}
+			_ = syscall.Kill(victim, syscall.SIGKILL)
+			l.After(ctx, 200, cancel) // it has come back
+		})
+		l.Run(ctx)
+		require.ErrorIs(t, ctx.Err(), context.Canceled, "the load was answered again")
+		cancel()
+		p.Ready()
+		l.Verify()
+	}
+	t.Logf("%d writes were answered, %d times it was away", l.Answered.Load(), l.Away.Load())
+	require.NotZero(t, l.Away.Load())
+	for line := range strings.Lines(p.Text()) {
+		require.NotContains(t, line, "status=500")
+	}
+	apptest.Healthy(t, apptest.Command(t, data, "doctor"))
+	p.Stop()
+}
+
+// childrenOf are the processes that a process has started.
+func childrenOf(pid int) (children []int) {
+	out, err := exec.Command("ps", "-o", "pid=", "--ppid", strconv.Itoa(pid)).Output()
+	if err != nil {
+		return nil
+	}
+	for word := range strings.FieldsSeq(string(out)) {
+		if child, err := strconv.Atoi(word); err == nil {
+			children = append(children, child)
+		}
+	}
+	return children
+}

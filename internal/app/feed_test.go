@@ -1,0 +1,248 @@
+package app_test
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	natsserver "github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"bahi/internal/app/apptest"
+	"bahi/internal/pgtest"
+	"bahi/migrations"
+	"bahi/providers/feed/feedtest"
+	feeds "bahi/reactors/feed"
+	opsviews "bahi/readmodels/ops"
+)
+
+// logged is an event as the log has it.
+type logged struct {
+	ID, Stream, Type, Data string
+	Position               int64
+}
+
+func loggedIn(t *testing.T, database string) []logged {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), database)
+	require.NoError(t, err)
+	defer conn.Close(t.Context())
+	rows, _ := conn.Query(t.Context(), `select id::text, stream, type, data::text, position from log.event order by position`)
+	all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[logged])
+	require.NoError(t, err)
+	return all
+}
+
+// feeding is a bahi that forwards events, in a data folder of its own.
+func feeding(t *testing.T, database string, broker *feedtest.NATS, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := apptest.Command(t, t.TempDir(), args...)
+	cmd.Env = append(cmd.Env, "DATABASE_URL="+database, "FEED_URL="+broker.Address)
+	return cmd
+}
+
+// forwarded waits until the broker has as many messages as the log has events, but for those that were skipped. What follows on a
+// write of many rows comes after its answer.
+func forwarded(t *testing.T, broker *feedtest.NATS, database string, skipped int) (log []logged, messages []jetstream.Msg) {
+	t.Helper()
+	for late := time.Now().Add(time.Minute); ; {
+		log = loggedIn(t, database)
+		messages = broker.Messages("BAHI", len(log)-skipped)
+		if len(messages) == len(log)-skipped {
+			return log, messages
+		}
+		require.True(t, time.Now().Before(late), "%d messages of %d events", len(messages), len(log))
+	}
+}
+
+func TestABrokerGetsEveryEventOnceAndInOrderThoughNodesAndTheBrokerDie(t *testing.T) {
+	t.Parallel()
+	broker, database := feedtest.Start(t), apptest.Database(t)
+	var nodes [2]*apptest.Process
+	for i := range nodes {
+		nodes[i] = apptest.Serve(t, feeding(t, database, broker, "serve"))
+		nodes[i].Ready()
+	}
+	l := apptest.NewLoad(t, nodes[0].URL, 7)
+	l.Clients = l.Clients[:4]
+	nodes[0].Client().With("Authorization", "").POST("/api/v1/auth/register", apptest.Registration("asha@example.com")).Status(201)
+	ctx, cancel := context.WithCancel(t.Context())
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		l.Run(ctx)
+	}()
+	for round := range 2 {
+		var forwards int
+		require.Eventually(t, func() bool {
+			for i := range nodes {
+				if strings.Contains(nodes[i].Client().GET("/metrics").Status(200).Text, "bahi_feed_working 1") {
+					forwards = i
+					return true
+				}
+			}
+			return false
+		}, takenOverWithin, 10*time.Millisecond)
+		l.At(nodes[0].URL, nodes[1].URL)
+		before := l.Answered.Load()
+		broker.Stop()
+		require.Eventually(t, func() bool { return l.Answered.Load() > before+40 }, time.Minute, 10*time.Millisecond, "writes do not wait for the broker")
+		broker.Start()
+		lives := nodes[1-forwards]
+		l.At(lives.URL)
+		nodes[forwards].Kill()
+		head := len(loggedIn(t, database))
+		require.Eventually(t, func() bool {
+			return broker.Count("BAHI") >= head
+		}, 2*time.Minute, 50*time.Millisecond, "the other forwards, round %d", round)
+		nodes[forwards] = apptest.Serve(t, feeding(t, database, broker, "serve"))
+		nodes[forwards].Ready()
+	}
+	cancel()
+	<-written
+	l.Verify()
+	log, messages := forwarded(t, broker, database, 0)
+	for i, m := range messages {
+		e := feedtest.Event(t, m)
+		position, err := strconv.ParseInt(e.Extensions()["sequence"].(string), 10, 64)
+		require.NoError(t, err)
+		got := logged{ID: e.ID(), Stream: e.Subject(), Type: e.Type(), Data: string(m.Data()), Position: position}
+		require.Equal(t, log[i], got)
+		require.NotContains(t, strings.ToLower(got.Data), "asha@example.com", "personal values stay sealed")
+	}
+}
+
+func TestAFeedThatIsParkedIsShownEverywhereAndSkippedByAnOperator(t *testing.T) {
+	t.Parallel()
+	broker, database := feedtest.Start(t, func(o *natsserver.Options) { o.MaxPayload = 4096 }), apptest.Database(t)
+	p := apptest.Serve(t, feeding(t, database, broker, "serve"))
+	p.Ready()
+	tool := func(args ...string) string {
+		t.Helper()
+		out, wrong, status := apptest.Execute(t, feeding(t, database, broker, append([]string{"feed"}, args...)...))
+		require.Zero(t, status, wrong)
+		return out
+	}
+	c := p.Client()
+	account := apptest.IdOf(t, []byte(c.POST("/bank", `{"name":"SBI"}`).Status(201).Text))
+	row := `{"date":"2026-10-14","in_entries":[{"description":"A pair of bangles, and the box that they come in","amount":18400}]}`
+	c.POST(apptest.Ledger(account, "/rows"), apptest.Bulk(slices.Repeat([]string{row}, 60)...)).Status(201)
+	require.Eventually(t, func() bool {
+		return strings.Contains(c.GET("/readyz").Text, `"feed":{"state":"parked"`)
+	}, takenOverWithin, 10*time.Millisecond)
+	require.Contains(t, apptest.Readiness(t, c).Text, "NATS takes messages of 4096 bytes at most (max_payload)")
+	require.Eventually(t, func() bool { return strings.Contains(c.GET("/metrics").Text, "bahi_feed_parked 1") }, time.Minute, 10*time.Millisecond) // it is noted next
+	require.Contains(t, tool("status"), "parked")
+
+	var parked []opsviews.Parked
+	c.GET("/ops/parked").Status(200).JSON(&parked)
+	require.Len(t, parked, 1)
+	require.Equal(t, "feed", parked[0].Name)
+	require.Equal(t, "reactor", parked[0].Kind)
+	require.Equal(t, "BankRowsPosted", parked[0].Type)
+	require.Contains(t, tool("skip", "--position", fmt.Sprint(parked[0].Position), "--reason", "the broker is too small"), "passes over")
+	log, _ := forwarded(t, broker, database, 1)
+	require.Contains(t, tool("status"), "live")
+
+	require.NoError(t, broker.JetStream().DeleteStream(t.Context(), "BAHI"))
+	require.Contains(t, tool("replay", "--from", fmt.Sprint(parked[0].Position)), "goes on at position")
+	require.Len(t, broker.Messages("BAHI", len(log)-int(parked[0].Position)), len(log)-int(parked[0].Position))
+}
+
+// Kafka itself is not on this machine: see providers/feed/kafka.
+func TestATopicOfKafkaGetsEveryEventOfAStreamInOrder(t *testing.T) {
+	t.Parallel()
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(3, "books.events"))
+	require.NoError(t, err)
+	t.Cleanup(cluster.Close)
+	with := apptest.Settings(t, apptest.Database(t))
+	with.Outside.FeedURL, with.Outside.FeedTopic = "kafka://"+cluster.ListenAddrs()[0], "books.events"
+	o := apptest.StartAs(t, with)
+	account := apptest.IdOf(t, []byte(o.Operator().POST("/bank", `{"name":"SBI"}`).Status(201).Text))
+	for range 20 {
+		o.Operator().POST(apptest.Ledger(account), apptest.Deposit("2026-10-14", "1")).Status(201)
+	}
+	want, got, log := map[string][]string{}, map[string][]string{}, loggedIn(t, with.DatabaseURL)
+	for _, e := range log {
+		want[e.Stream] = append(want[e.Stream], e.ID)
+	}
+	reader, err := kgo.NewClient(kgo.SeedBrokers(cluster.ListenAddrs()...), kgo.ConsumeTopics("books.events"), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+	require.NoError(t, err)
+	defer reader.Close()
+	for n := 0; n < len(log); {
+		fetched := reader.PollFetches(t.Context())
+		require.NoError(t, fetched.Err())
+		for _, r := range fetched.Records() {
+			id := slices.IndexFunc(r.Headers, func(h kgo.RecordHeader) bool { return h.Key == "ce_id" })
+			got[string(r.Key)] = append(got[string(r.Key)], string(r.Headers[id].Value))
+			n++
+		}
+	}
+	require.Equal(t, want, got)
+}
+
+func TestALogInEventStoreDBIsForwardedToo(t *testing.T) {
+	t.Parallel()
+	if apptest.Elsewhere {
+		return
+	}
+	broker, data, database := feedtest.Start(t), t.TempDir(), pgtest.Template(t, "migrated", migrations.Up)
+	cmd := apptest.Command(t, data, "serve")
+	cmd.Env = append(cmd.Env, "DATABASE_URL="+database, "BAHI_GATEWAY_WRITE=true")
+	with := apptest.Settings(t, pgtest.Template(t, "migrated", migrations.Up))
+	with.EventStore = apptest.ServeGateway(t, cmd, data).Connection(apptest.OperatorKey)
+	with.Outside.FeedURL = broker.Address
+	o := apptest.StartAs(t, with)
+	account := apptest.IdOf(t, []byte(o.Operator().POST("/bank", `{"name":"SBI"}`).Status(201).Text))
+	for range 20 {
+		o.Operator().POST(apptest.Ledger(account), apptest.Deposit("2026-10-14", "1")).Status(201)
+	}
+	o.Stop()
+	o = apptest.StartAs(t, with) // from the checkpoint on
+	o.Operator().POST(apptest.Ledger(account), apptest.Deposit("2026-10-14", "2")).Status(201)
+	log := loggedIn(t, database)
+	for i, m := range broker.Messages("BAHI", len(log)) {
+		require.Equal(t, log[i].ID, m.Headers().Get("ce-id"))
+		require.Equal(t, log[i].Data, string(m.Data()))
+	}
+	metrics := o.Operator().GET("/metrics").Status(200).Text
+	require.Contains(t, metrics, "bahi_feed_lag_seconds")
+	require.NotContains(t, metrics, "bahi_feed_lag_events", "positions count nothing there")
+}
+
+func TestAStartWaitsForItsReactorsThoughAFeedHasItsPlaceAlready(t *testing.T) {
+	t.Parallel()
+	sys, err := apptest.Settings(t, pgtest.Template(t, "migrated", migrations.Up)).Open(t.Context(), true)
+	require.NoError(t, err)
+	defer sys.Close()
+	require.NoError(t, feeds.Replay(t.Context(), sys.Pool, sys.Store, 1))
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	sys.UntilReacting(ctx)
+	require.Error(t, ctx.Err())
+}
+
+func TestAFeedThatCannotBeIsRefusedAtTheStart(t *testing.T) {
+	t.Parallel()
+	for setting, why := range map[string]string{
+		"FEED_URL=amqp://localhost":              "FEED_URL: expected an address that begins with nats://, tls:// or kafka://",
+		"FEED_URL=nats://localhost?retention=no": `FEED_URL: there is no option "retention"`,
+		"FEED_TOPIC=bahi.>":                      "FEED_TOPIC: expected words of letters",
+		"FEED_FROM=yesterday":                    "--feed-from must be one of",
+	} {
+		cmd := feeding(t, apptest.Database(t), &feedtest.NATS{Address: "nats://127.0.0.1:1"}, "serve")
+		cmd.Env = append(cmd.Env, setting)
+		_, said, status := apptest.Execute(t, cmd)
+		require.NotZero(t, status)
+		require.Contains(t, said, why)
+	}
+}

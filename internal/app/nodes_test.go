@@ -1,0 +1,185 @@
+package app_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/internal/app"
+	"bahi/internal/app/apptest"
+	"bahi/internal/pgtest"
+	"bahi/migrations"
+)
+
+// takenOverWithin is how long the other node may take, on a machine that others use too. It tries four times a second.
+const takenOverWithin = 45 * time.Second
+
+// nodes are two bahi that serve one log. They share a database and a master key, and no folder.
+type nodes struct {
+	t        *testing.T
+	database string
+	log      string // where the log is, if not in the database
+	data     [2]string
+	serving  [2]*apptest.Process
+}
+
+func (n *nodes) start(nth int) {
+	n.t.Helper()
+	cmd := apptest.Command(n.t, n.data[nth], "serve")
+	cmd.Env = append(cmd.Env, "DATABASE_URL="+n.database, "EVENTSTORE_URL="+n.log)
+	n.serving[nth] = apptest.Serve(n.t, cmd)
+	n.serving[nth].Ready()
+}
+
+func (n *nodes) url(nth int) string { return n.serving[nth].URL }
+
+// worker returns which node works on the books.
+func (n *nodes) worker() (nth int) {
+	n.t.Helper()
+	require.Eventually(n.t, func() bool {
+		var working []int
+		for i := range n.serving {
+			if strings.Contains(n.serving[i].Client().GET("/metrics").Status(200).Text, `bahi_projection_working{projection="books"} 1`) {
+				working = append(working, i)
+			}
+		}
+		require.Less(n.t, len(working), 2, "no two work on one projection")
+		if len(working) == 1 {
+			nth = working[0]
+		}
+		return len(working) == 1
+	}, takenOverWithin, 20*time.Millisecond)
+	return nth
+}
+
+// register makes an account at a node, and waits for its mail, which either of them may send.
+func (n *nodes) register(nth int, email string) {
+	n.t.Helper()
+	n.serving[nth].Client().With("Authorization", "").POST("/api/v1/auth/register", apptest.Registration(email)).Status(201)
+	o := apptest.Office{T: n.t, Sys: &app.System{}}
+	var sent int
+	require.Eventually(n.t, func() bool {
+		sent = 0
+		for _, data := range n.data {
+			o.Sys.Settings.Data = data
+			sent += len(o.Mails(email, apptest.VerifySubject))
+		}
+		return sent > 0
+	}, takenOverWithin, 20*time.Millisecond, "the mail is sent")
+	require.Equal(n.t, 1, sent, "and once")
+}
+
+// signed is the size of the newest checkpoint that a node knows.
+func (n *nodes) signed(nth int) uint64 {
+	n.t.Helper()
+	var newest apptest.AuditCheckpoint
+	require.Eventually(n.t, func() bool {
+		a := n.serving[nth].Client().GET("/audit/checkpoint")
+		return a.Response.StatusCode == http.StatusOK && a.JSON(&newest) != nil
+	}, takenOverWithin, 20*time.Millisecond)
+	return newest.Size
+}
+
+func TestTwoNodesServeOneDatabaseAndEachTakesOverFromTheOther(t *testing.T) {
+	t.Parallel()
+	if !apptest.Elsewhere {
+		failOver(t, &nodes{t: t, database: apptest.Database(t)})
+	}
+}
+
+func TestTwoNodesServeOneEventStoreAndEachTakesOverFromTheOther(t *testing.T) {
+	t.Parallel()
+	if apptest.Elsewhere {
+		return
+	}
+	data := t.TempDir()
+	program, err := apptest.Binary()
+	require.NoError(t, err)
+	store := apptest.ServeGateway(t, apptest.EventStore(t, program, data), data)
+	failOver(t, &nodes{t: t, database: pgtest.Template(t, "migrated", migrations.Up), log: store.Connection(apptest.OperatorKey)})
+}
+
+// failOver kills whichever node works, and then the one that took over, while clients write to both and read from both.
+func failOver(t *testing.T, n *nodes) {
+	for i := range n.serving {
+		n.data[i] = t.TempDir()
+		n.start(i)
+	}
+	l := apptest.NewLoad(t, n.url(0), 4)
+	l.Clients = l.Clients[:4]
+	l.At(n.url(0), n.url(1))
+	looking := apptest.NewWitnesses(t, 2, n.url(0), n.url(1))
+	n.register(0, "first@example.com")
+	n.register(1, "second@example.com")
+	for round := range 2 {
+		dies := n.worker()
+		lives := 1 - dies
+		ctx, cancel := context.WithCancel(t.Context())
+		written := make(chan struct{})
+		go func() {
+			defer close(written)
+			l.Run(ctx)
+		}()
+		read := make(chan struct{})
+		go func() {
+			defer close(read)
+			looking.Run(ctx)
+		}()
+		looking.At(n.url(lives), n.url(dies)) // what they write outlives it
+		looking.After(ctx, 60)
+		require.NotZero(t, looking.Reads.Load())
+
+		signed := n.signed(lives)
+		looking.MayBeAway.Store(true)
+		died := time.Now()
+		n.serving[dies].Kill()
+		position := n.serving[lives].Client().POST("/bank", `{"name":"Opened by the other"}`).Status(201).Header("Bahi-Position")
+		survivor := n.serving[lives].Client().With("Bahi-Min-Position", position)
+		require.Eventually(t, func() bool { return survivor.GET("/banks").Response.StatusCode == http.StatusOK }, takenOverWithin, 10*time.Millisecond)
+		t.Logf("round %d: the other node has folded what was written after %v", round, time.Since(died).Round(time.Millisecond))
+		l.At(n.url(lives))
+		looking.At(n.url(lives))
+		looking.MayBeAway.Store(false)
+
+		n.register(lives, fmt.Sprintf("third-%d@example.com", round))
+		require.Eventually(t, func() bool { return n.signed(lives) > signed }, takenOverWithin, 20*time.Millisecond, "it signs checkpoints")
+		looking.After(ctx, 30)
+		cancel()
+		<-written
+		<-read
+		l.Verify()
+		n.start(dies)
+		l.At(n.url(0), n.url(1))
+	}
+	require.Zero(t, l.Away.Load(), "a node that lives takes every write")
+	t.Logf("%d writes were answered, %d reads, %d of them stale", l.Answered.Load(), looking.Reads.Load(), looking.Stale.Load())
+	doctor := apptest.Command(t, t.TempDir(), "doctor")
+	doctor.Env = append(doctor.Env, "DATABASE_URL="+n.database, "EVENTSTORE_URL="+n.log)
+	apptest.Healthy(t, doctor)
+}
+
+func TestAHostOfTheDatabaseThatIsAwayIsPassedOver(t *testing.T) {
+	t.Parallel()
+	if apptest.Elsewhere {
+		return
+	}
+	u, err := url.Parse(apptest.Database(t))
+	require.NoError(t, err)
+	q := u.Query()
+	q.Set("host", "127.0.0.1,"+q.Get("host"))
+	q.Set("port", "1,"+q.Get("port"))
+	q.Set("target_session_attrs", "read-write")
+	u.RawQuery = q.Encode()
+	cmd := apptest.Command(t, t.TempDir(), "serve")
+	cmd.Env = append(cmd.Env, "DATABASE_URL="+u.String())
+	p := apptest.Serve(t, cmd)
+	p.Ready()
+	p.Client().POST("/bank", `{"name":"HDFC"}`).Status(201)
+	p.Stop()
+}

@@ -1,0 +1,64 @@
+//go:build soak
+
+package app_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/internal/app/apptest"
+	"bahi/internal/pgtest"
+	opsviews "bahi/readmodels/ops"
+)
+
+func TestARebuildOnAFullDiskIsToldAndGoesOn(t *testing.T) {
+	t.Parallel()
+	data := pgtest.Dir(t)
+	smallDisk(t, data, "400m")
+	apptest.EndCluster(t, data)
+	p := apptest.Serve(t, apptest.Command(t, data, "serve"))
+	p.Ready()
+	account := apptest.Open(p.Client(), "HDFC")
+	rows := make([]json.RawMessage, 1000)
+	for i := range rows {
+		rows[i] = json.RawMessage(apptest.Deposit("2025-03-01", "1"))
+	}
+	const bulks = 20
+	for range bulks {
+		p.Client().POST(apptest.Ledger(account, "/rows"), map[string]any{"rows": rows}).Status(201)
+	}
+	ballast := filepath.Join(data, "ballast")
+	books := func() (now opsviews.Projection) {
+		if a := p.Client().GET("/ops/projections/books"); a.Response.StatusCode == http.StatusOK {
+			a.JSON(&now)
+		}
+		return now
+	}
+	for round := range apptest.Rounds(t, 2) {
+		shell := apptest.Launch(t, apptest.Command(t, data, "projections", "rebuild", "books", "--throttle", "5000", "--keep", "0s"))
+		var now opsviews.Projection
+		require.Eventually(t, func() bool { now = books(); return now.Build != nil && now.Build.Done > 1000 }, time.Minute, 5*time.Millisecond)
+		for ended := false; !ended; { // as Postgres frees something, it is taken again
+			require.NoError(t, fillDisk(ballast))
+			select {
+			case <-shell.Done:
+				ended = true
+			case <-time.After(20 * time.Millisecond):
+			}
+		}
+		require.Equal(t, 1, shell.Cmd.ProcessState.ExitCode(), shell.Text())
+		require.Contains(t, shell.Text(), "what is built so far stays: a process that serves goes on with it, or this command given again")
+		require.NoError(t, os.Remove(ballast))
+		require.Eventually(t, func() bool { return books().Generation == now.Build.Generation }, time.Minute, 10*time.Millisecond, "it is the same build")
+		require.Equal(t, strconv.Itoa(bulks*1000), apptest.ClerkBanks(p.Client().GET("/banks").Status(200))[0].Balance.String(), "round %d", round)
+	}
+	apptest.Healthy(t, apptest.Command(t, data, "doctor"))
+	p.Stop()
+}

@@ -1,0 +1,165 @@
+package app_test
+
+import (
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"bahi/domain/access/session"
+	"bahi/domain/access/user"
+	"bahi/domain/event"
+	"bahi/internal/app"
+	"bahi/internal/app/apptest"
+	"bahi/internal/pgtest"
+	"bahi/projections"
+)
+
+// files returns which file each table of these schemas is in: another one once it was written again.
+func files(t *testing.T, database, schemas string) map[string]int64 {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), database)
+	require.NoError(t, err)
+	defer conn.Close(t.Context())
+	rows, _ := conn.Query(t.Context(), `
+		select n.nspname || '.' || c.relname, pg_relation_filenode(c.oid)::bigint from pg_class c join pg_namespace n on n.oid = c.relnamespace
+		where c.relkind = 'r' and n.nspname ~ $1`, schemas)
+	found := map[string]int64{}
+	var (
+		table string
+		file  int64
+	)
+	_, err = pgx.ForEachRow(rows, []any{&table, &file}, func() error {
+		found[table] = file
+		return nil
+	})
+	require.NoError(t, err)
+	require.NotEmpty(t, found, schemas)
+	return found
+}
+
+func TestATableThatMayHavePeopleIsWrittenAnewWhicheverItIs(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	diary := projections.Define("diary", 1, `create table page (id uuid, email text)`,
+		projections.On(func(b *projections.Batch, e event.Recorded[user.Registered]) {
+			b.Exec(`insert into page values ($1, $2)`, e.StreamID(), e.Data.Email)
+		}))
+	hours := projections.Define("hours", 1, `create table hour (id uuid)`, projections.On(func(b *projections.Batch, e event.Recorded[session.SignedIn]) {
+		b.Exec(`insert into hour values ($1)`, e.StreamID())
+	}))
+	require.True(t, diary.Personal())
+	require.False(t, hours.Personal())
+	o.Person("asha@example.com")
+	all := append(app.AllProjections(), diary, hours)
+	for _, p := range []*projections.Projection{diary, hours} {
+		require.NoError(t, o.Sys.Build(p).Run(t.Context()))
+	}
+	const schemas = `^(diary|hours|users|workspaces|books)_g1$`
+	before := files(t, o.Database, schemas)
+	var (
+		denied []string
+		err    error
+	)
+	for tries := 0; tries == 0 || tries < 20 && err != nil && strings.Contains(err.Error(), "lock timeout"); tries++ { // as its job does
+		denied, err = app.Remains{System: o.Sys, Projections: all}.Scrub(t.Context())
+	}
+	require.NoError(t, err)
+	require.Empty(t, denied)
+	for table, file := range files(t, o.Database, schemas) {
+		people := !strings.HasPrefix(table, "hours") && !strings.HasPrefix(table, "books")
+		require.Equal(t, people, file != before[table], table)
+	}
+}
+
+// another is a Postgres of its own, in which a role that is no superuser may sign in. It answers a database for
+// that role, with the URLs of the superuser and of the role.
+func another(t *testing.T, owning bool) (database, asRole string) {
+	t.Helper()
+	c := pgtest.Cluster(t)
+	conn, err := pgx.Connect(t.Context(), c.URL())
+	require.NoError(t, err)
+	defer conn.Close(t.Context())
+	for _, sql := range []string{`create role modest login`, `create database books`} {
+		_, err = conn.Exec(t.Context(), sql)
+		require.NoError(t, err)
+	}
+	if owning {
+		_, err = conn.Exec(t.Context(), `alter database books owner to modest`)
+		require.NoError(t, err)
+	}
+	// Its private cluster lets in by the kernel's word, and as the superuser alone.
+	var file string
+	require.NoError(t, conn.QueryRow(t.Context(), `show ident_file`).Scan(&file))
+	known, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(file, append(known, "bahi /.* modest\n"...), 0o600))
+	_, err = conn.Exec(t.Context(), `select pg_reload_conf()`)
+	require.NoError(t, err)
+
+	u, err := url.Parse(c.URL())
+	require.NoError(t, err)
+	u.Path = "/books"
+	database = u.String()
+	query := u.Query()
+	query.Set("user", "modest")
+	u.RawQuery = query.Encode()
+	(&apptest.Office{T: t, Database: database}).Sql(`grant create on schema public to modest; grant create on database books to modest`)
+	require.Eventually(t, func() bool {
+		conn, err := pgx.Connect(t.Context(), u.String())
+		if err == nil {
+			require.NoError(t, conn.Close(t.Context()))
+		}
+		return err == nil
+	}, time.Minute, 10*time.Millisecond)
+	return database, u.String()
+}
+
+func TestInAPostgresThatIsAnothersAnErasureDoesWhatItMayAndSaysTheRest(t *testing.T) {
+	t.Parallel()
+	for what, owning := range map[string]bool{"the database is theirs": false, "the database is ours": true} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			database, asRole := another(t, owning)
+			data := t.TempDir()
+			cmd := apptest.Command(t, data, "serve")
+			cmd.Env = append(cmd.Env, "DATABASE_URL="+asRole, "BAHI_DELETION_GRACE=1ms")
+			p := apptest.Serve(t, cmd)
+			p.Ready()
+			o := apptest.Visited(p, data)
+			asha := o.Person("asha@example.com")
+			const schemas = `^(account|vault|river|users_g1|workspaces_g1)$`
+			before, statistic := files(t, database, schemas), files(t, database, `^pg_catalog$`)["pg_catalog.pg_statistic"]
+
+			asha.POST(apptest.Me+"/delete-request", nil).Status(200)
+			const kept = `level=WARN msg="Postgres may keep values of erased people until it overwrites them" denied=`
+			p.Until(func(said, _ string) bool {
+				return strings.Contains(said, `msg="a user was erased" user=`+asha.User.ID) && strings.Contains(said, kept)
+			})
+			require.NotContains(t, p.Text(), "Postgres has forgotten")
+			for table, file := range files(t, database, schemas) {
+				require.NotEqual(t, before[table], file, table)
+			}
+			require.Equal(t, owning, files(t, database, `^pg_catalog$`)["pg_catalog.pg_statistic"] != statistic)
+
+			o.Worked("scrub_tables")
+			done := o.Jobs("kind=scrub_tables")
+			require.Len(t, done, 1)
+			require.Equal(t, "completed", done[0].State)
+			if done[0].Attempt != 1 { // it is tried again when somebody had a table for too long, and not for what is not permitted
+				require.Contains(t, *done[0].LastError, "lock timeout")
+			}
+			require.NotNil(t, done[0].Report)
+			for _, may := range []string{"pg_read_all_stats", "pg_checkpoint", "pg_switch_wal"} {
+				require.Contains(t, *done[0].Report, may)
+				require.Contains(t, p.Text(), may)
+			}
+			require.Equal(t, !owning, strings.Contains(*done[0].Report, "does not own the database"))
+			require.NotContains(t, *done[0].Report, "write account.")
+		})
+	}
+}

@@ -1,0 +1,243 @@
+package audit_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"bahi/internal/app/apptest"
+)
+
+// victim is a database whose log is signed twice, and a checkpoint that somebody kept of it.
+type victim struct {
+	t        *testing.T
+	url      string
+	early    string // file with the first checkpoint
+	kept     string // file with the newer one
+	keys     string // file with the public keys
+	size     int64  // events that are signed for
+	rows     []int64
+	earlier  int64   // size of the first checkpoint
+	sizes    []int64 // of all that were signed
+	database *pgx.Conn
+}
+
+func newVictim(t *testing.T) *victim {
+	t.Helper()
+	o := apptest.Start(t)
+	clerk := o.Clerk(apptest.Home)
+	account := apptest.Open(clerk, "HDFC")
+	v := &victim{t: t, url: o.Database}
+	for i := range 3 {
+		v.rows = append(v.rows, apptest.Post(clerk, account, apptest.Deposit("2025-03-01", strconv.Itoa(i+1))).ID)
+	}
+	first := o.Signed()
+	v.earlier = int64(first.Size)
+	for i := range 6 {
+		v.rows = append(v.rows, apptest.Post(clerk, account, apptest.Deposit("2025-03-02", strconv.Itoa(i+1))).ID)
+	}
+	c := o.Signed()
+	v.size = int64(c.Size)
+	dir := t.TempDir()
+	v.early, v.kept, v.keys = filepath.Join(dir, "early.checkpoint"), filepath.Join(dir, "kept.checkpoint"), filepath.Join(dir, "bahi.keys")
+	require.NoError(t, os.WriteFile(v.early, []byte(first.Note), 0o600))
+	require.NoError(t, os.WriteFile(v.kept, []byte(c.Note), 0o600))
+	require.NoError(t, os.WriteFile(v.keys, []byte(o.Operator().GET("/audit/key?format=text").Status(200).Text), 0o600))
+	for _, signed := range o.Checkpoints() {
+		v.sizes = append(v.sizes, int64(signed.Size))
+	}
+	o.Stop()
+	var err error
+	v.database, err = pgx.Connect(t.Context(), v.url)
+	require.NoError(t, err)
+	t.Cleanup(func() { v.database.Close(context.Background()) })
+	return v
+}
+
+func (v *victim) exec(sql string) {
+	v.t.Helper()
+	_, err := v.database.Exec(v.t.Context(), sql)
+	require.NoError(v.t, err)
+}
+
+// at is the position of the nth row's event, from 0.
+func (v *victim) at(nth int) (position int64) {
+	v.t.Helper()
+	require.NoError(v.t, v.database.QueryRow(v.t.Context(), `select position from log.event where stream = $1 and revision = 0`,
+		fmt.Sprintf("bankrow-%d", v.rows[nth])).Scan(&position))
+	return position
+}
+
+// verify runs bahi audit verify --store.
+func (v *victim) verify(args ...string) (stdout, stderr string, status int) {
+	v.t.Helper()
+	cmd := apptest.Command(v.t, v.t.TempDir(), append([]string{"audit", "verify", "--store"}, args...)...)
+	cmd.Env = append(cmd.Env, "DATABASE_URL="+v.url)
+	return apptest.Execute(v.t, cmd)
+}
+
+// readAnew starts bahi serve, which serves until it has read that the log was rewritten.
+func (v *victim) readAnew() {
+	v.t.Helper()
+	cmd := apptest.Command(v.t, v.t.TempDir(), "serve")
+	cmd.Env = append(cmd.Env, "DATABASE_URL="+v.url)
+	p := apptest.Launch(v.t, cmd)
+	select {
+	case <-p.Done:
+	case <-time.After(3 * time.Minute):
+		v.t.Fatal("it goes on")
+	}
+	require.Equal(v.t, 1, p.Cmd.ProcessState.ExitCode())
+	require.Contains(v.t, p.Text(), "were rewritten, and hash to")
+	require.Contains(v.t, p.Text(), "bahi audit verify --store")
+}
+
+func TestWhatIsDoneToTheLogIsFoundAndTheFirstBadEventIsNamed(t *testing.T) {
+	t.Parallel()
+	// In each, P is the position of the fifth row's event.
+	for name, attack := range map[string]struct {
+		sql   string
+		exact bool // the tree beside the log tells the event
+		first string
+		start string // what a start says; empty: it cannot see it, and says so once it has read the whole log
+	}{
+		"a byte of a payload":    {`update log.event set data = replace(data::text, '2025-03-02', '2025-03-03')::json where position = P`, true, "event P:", ""},
+		"a date in the metadata": {`update log.event set meta = regexp_replace(meta::text, '"occurred_at":"2', '"occurred_at":"1')::json where position = P`, true, "event P:", ""},
+		"recorded at no time":    {`update log.event set recorded_at = 'infinity' where position = P`, true, "event P:", ""},
+		"two events swapped":     {`update log.event set position = -position where position in (P, P + 2); update log.event set position = 2 * P + 2 + position where position < 0`, true, "event P:", ""},
+		"one deleted in the middle": {
+			`delete from log.event where position = P`, true, "event P", "",
+		},
+		"one deleted, and the gap closed": {
+			`delete from log.event where position = P; update log.event set position = 1 - position where position > P; update log.event set position = -position where position < 0`,
+			true, "event P:", "it ends at position",
+		},
+		"one inserted before the first position": {
+			`insert into log.event select -3, 9, recorded_at, gen_random_uuid(), false, stream, type, data, meta from log.event where position = P`, true, "event 1: ", "before the log's first",
+		},
+		"the tail deleted": {`delete from log.event where position > P`, true, "event P+1", "so its newest events are gone"},
+		"one inserted": {
+			`update log.event set position = -1 - position where position >= P; update log.event set position = -position where position < 0;
+			insert into log.event select P, 0, recorded_at, gen_random_uuid(), false, 'bankrow-900', type, data, meta from log.event where position = P + 1`,
+			true, "event P:", "the event at position",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v := newVictim(t)
+			out, wrong, status := v.verify("--checkpoint", v.kept)
+			require.Equal(t, 0, status, "%s%s", out, wrong)
+			require.Contains(t, out, "VERIFIED")
+			p := v.at(4)
+			v.exec(strings.NewReplacer("P", strconv.FormatInt(p, 10)).Replace(attack.sql))
+			for _, args := range [][]string{{}, {"--checkpoint", v.kept}, {"--checkpoint", v.kept, "--key", v.keys}} {
+				out, wrong, status = v.verify(args...)
+				require.Equal(t, 1, status, out)
+				require.Contains(t, wrong, "bahi: the log is not verified")
+				require.Contains(t, out, "TAMPERED. The first bad event is "+strings.NewReplacer("P+1", strconv.FormatInt(p+1, 10), "P", strconv.FormatInt(p, 10)).Replace(attack.first))
+			}
+			sys, err := apptest.Settings(t, v.url).Open(t.Context(), true)
+			if attack.start == "" {
+				require.NoError(t, err)
+				sys.Close()
+				v.readAnew()
+				return
+			}
+			require.ErrorContains(t, err, attack.start)
+			require.ErrorContains(t, err, "bahi audit verify --store")
+		})
+	}
+}
+
+// Whoever has the database and the master key can write the log, its tree and its checkpoints again. What somebody kept
+// elsewhere still tells.
+func TestALogThatIsRewrittenWithItsTreeAndCheckpointsIsFoundByACheckpointFromElsewhere(t *testing.T) {
+	t.Parallel()
+	v := newVictim(t)
+	v.exec(fmt.Sprintf(`update log.event set data = replace(data::text, '2025-03-02', '2025-03-03')::json where position = %d`, v.at(4)))
+	v.exec(`truncate audit.checkpoint; drop schema audit_g1 cascade; delete from projection.generation where name = 'audit'`)
+	o := apptest.StartOn(t, v.url)
+	o.Signed()
+	out, _, status := v.verify()
+	require.Equal(t, 0, status, "by itself it is in order: %s", out)
+	out, _, status = v.verify("--checkpoint", v.kept)
+	require.Equal(t, 1, status)
+	require.Contains(t, out, fmt.Sprintf("TAMPERED. The first bad event is one of the events 1 to %d. The log does not lead to the checkpoint of %d events", v.size, v.size))
+	require.Contains(t, out, "kept.checkpoint")
+	require.Contains(t, out, "An archive from before names the very event: bahi-verify store --compare ARCHIVE.")
+	out, _, status = v.verify("--checkpoint", v.kept, "--checkpoint", v.early)
+	require.Equal(t, 1, status)
+	require.Contains(t, out, fmt.Sprintf("The first bad event is one of the events %d to %d.", v.earlier+1, v.size), "between two checkpoints that were kept")
+	require.Contains(t, out, fmt.Sprintf("while its first %d events are as they were signed", v.earlier))
+	o.Stop()
+}
+
+// Whoever accepts more than a restore is told, and it is recorded all the same.
+func TestALogThatWasRewrittenIsNotAcceptedAsOneThatLostItsTailWithoutAWord(t *testing.T) {
+	t.Parallel()
+	v := newVictim(t)
+	v.exec(fmt.Sprintf(`update log.event set data = replace(data::text, '2025-03-02', '2025-03-03')::json where position = %d`, v.at(5)))
+	cmd := apptest.Command(t, t.TempDir(), "audit", "accept-restore", "--reason", "the disk burnt")
+	cmd.Env = append(cmd.Env, "DATABASE_URL="+v.url)
+	out, wrong, status := apptest.Execute(t, cmd)
+	require.Equal(t, 0, status, wrong)
+	require.Contains(t, wrong, "It was written to after it was restored, or it was rewritten.")
+	require.Contains(t, out, "which is recorded at position")
+}
+
+func TestARestoreThatLostItsTailIsRefusedUntilItIsAccepted(t *testing.T) {
+	t.Parallel()
+	v := newVictim(t)
+	end := v.at(4)
+	v.exec(fmt.Sprintf(`delete from log.event where position > %d`, end))
+	_, err := apptest.Settings(t, v.url).Open(t.Context(), true)
+	require.ErrorContains(t, err, "so its newest events are gone. Nothing is served")
+	require.ErrorContains(t, err, "bahi audit accept-restore --reason")
+	accept := func(args ...string) (string, string, int) {
+		cmd := apptest.Command(t, t.TempDir(), append([]string{"audit", "accept-restore"}, args...)...)
+		cmd.Env = append(cmd.Env, "DATABASE_URL="+v.url)
+		return apptest.Execute(t, cmd)
+	}
+	_, wrong, status := accept()
+	require.NotEqual(t, 0, status)
+	require.Contains(t, wrong, "--reason")
+	out, wrong, status := accept("--reason", "the disk burnt")
+	require.Equal(t, 0, status, wrong)
+	require.NotContains(t, wrong, "rewritten")
+	held := slices.Max(slices.DeleteFunc(slices.Clone(v.sizes), func(size int64) bool { return size > end })) // one a second is signed
+	require.GreaterOrEqual(t, held, v.earlier)
+	require.Contains(t, out, fmt.Sprintf("The log is held against the checkpoint of %d events", held))
+	_, wrong, status = accept("--reason", "once more")
+	require.Equal(t, 1, status)
+	require.Contains(t, wrong, "there is nothing to accept")
+
+	o := apptest.StartOn(t, v.url)
+	now := o.Signed()
+	require.Less(t, int64(now.Size), v.size)
+	var all []apptest.AuditCheckpoint
+	o.Operator().GET("/audit/checkpoints").Status(200).JSON(&all)
+	var abandoned []uint64
+	for _, c := range all {
+		if c.Abandoned != 0 {
+			abandoned = append(abandoned, c.Size)
+		}
+	}
+	require.Contains(t, abandoned, uint64(v.size), "it stays on show")
+	told := o.AuditEvents(apptest.OperatorKey, "type=CheckpointRestoreAccepted")
+	require.Len(t, told, 1)
+	require.Contains(t, string(told[0].Data), `"reason":"the disk burnt"`)
+	out, wrong, status = v.verify()
+	require.Equal(t, 0, status, "%s%s", out, wrong)
+	out, _, status = v.verify("--checkpoint", v.kept)
+	require.Equal(t, 1, status, "who kept the lost one is told, and asks")
+	require.Contains(t, out, "a restore lost its tail")
+}

@@ -1,0 +1,208 @@
+package cli_test
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/internal/app/apptest"
+	"bahi/internal/pgtest"
+)
+
+func TestTheProgramExplainsItself(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	out, _, status := apptest.Execute(t, apptest.Command(t, data, "version"))
+	require.Equal(t, 0, status)
+	require.Equal(t, "bahi v0-test\n", out)
+	for args, words := range map[string][]string{
+		"--help":                 {"Usage: bahi <command>", "serve", "events tail", "events show", "projections list", "projections rebuild", "apikey create", "apikey list", "apikey revoke", "user create", "user delete", "keys rotate", "vault erasures apply", "doctor", "version"},
+		"serve --help":           {"BAHI_ADDR", "BAHI_DATA", "DATABASE_URL", "BAHI_ADMIN_API_KEY", "BAHI_MASTER_KEY", "127.0.0.1:8080", "./data"},
+		"events tail --help":     {"--follow", "--lines"},
+		"apikey create --help":   {"--name", "--ledger", "--operator", "--expires-in"},
+		"keys rotate --help":     {"--overlap", "168h", "nobody notices"},
+		"doctor --help":          {"Fold the log anew"},
+		"projections rebuild -h": {"Build projections anew", "--dry-run", "--throttle", "--partitions", "--accept-differences", "--keep"},
+		"projections --help":     {"build", "pause", "resume", "throttle", "cancel", "accept", "rollback", "retry", "skip", "drop"},
+	} {
+		out, _, status := apptest.Execute(t, apptest.Command(t, data, strings.Fields(args)...))
+		require.Equal(t, 0, status, args)
+		for _, word := range words {
+			require.Contains(t, out, word, args)
+		}
+		for line := range strings.SplitSeq(out, "\n") {
+			require.LessOrEqual(t, len(line), 120, "%s: %s", args, line)
+		}
+	}
+	out, _, _ = apptest.Execute(t, apptest.Command(t, data, "audit", "verify", "--help"))
+	require.Regexp(t, `(?s)--store.*--checkpoint=FILE.*Settings that commands share:.*--data=`, out, "what is the command's own comes first")
+	for _, args := range []string{"", "nonsense", "events show", "events show 1 --stream bank-1", "apikey create", "apikey revoke x", "doctor nonsense", "projections rebuild nonsense", "serve --addr"} {
+		_, wrong, status := apptest.Execute(t, apptest.Command(t, data, strings.Fields(args)...))
+		require.NotEqual(t, 0, status, args)
+		require.Contains(t, wrong, "bahi: ", args)
+	}
+}
+
+func TestEventsAreShownFromTheShell(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	clerk := o.Clerk(apptest.Home)
+	account := apptest.Open(clerk, "HDFC")
+	row := apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "12.5"))
+	out, _, status := apptest.Attached(t, o, "events", "tail", "-n", "1")
+	require.Equal(t, 0, status)
+	require.Regexp(t, fmt.Sprintf(`^ +%d  \S+  BankRowAdded +bankrow-%d@0  \{.*12\.5.*\}\n$`, o.Head(), row.ID), out)
+	out, _, _ = apptest.Attached(t, o, "events", "tail")
+	require.Len(t, slices.Collect(o.Events(0)), strings.Count(out, "\n"))
+	byPosition, _, status := apptest.Attached(t, o, "events", "show", strconv.FormatInt(o.Head(), 10))
+	require.Equal(t, 0, status)
+	byStream, _, status := apptest.Attached(t, o, "events", "show", "--stream", fmt.Sprintf("bankrow-%d", row.ID))
+	require.Equal(t, 0, status)
+	require.Equal(t, byPosition, byStream)
+	for _, word := range []string{fmt.Sprintf("position  %d", o.Head()), "BankRowAdded", `"amount": 12.5`, `"workspace": "` + apptest.Home} {
+		require.Contains(t, byStream, word)
+	}
+	_, wrong, status := apptest.Attached(t, o, "events", "show", strconv.FormatInt(o.Head()+1, 10))
+	require.Equal(t, 1, status)
+	require.Contains(t, wrong, fmt.Sprintf("bahi: the log has no event at position %d", o.Head()+1))
+	_, wrong, status = apptest.Attached(t, o, "events", "show", "--stream", "bank-999")
+	require.Equal(t, 1, status)
+	require.Contains(t, wrong, "bahi: there is no stream bank-999")
+}
+
+func TestKeysAreMadeListedAndRevokedFromTheShell(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	out, wrong, status := apptest.Attached(t, o, "apikey", "create", "--name", "Till", "--workspace", apptest.Home)
+	require.Equal(t, 0, status, wrong)
+	require.Regexp(t, `^bahi_\S+\n$`, out, "the key alone, for a script")
+	till := o.Stranger().With("Authorization", "Bearer "+strings.TrimSpace(out))
+	till.GET("/banks").Status(200)
+	till.POST("/bank", `{"name":"HDFC"}`).Status(201)
+	till.GET("/api/v1/api-keys").Status(403)
+
+	list, _, status := apptest.Attached(t, o, "apikey", "list", "--workspace", apptest.Home)
+	require.Equal(t, 0, status)
+	require.Contains(t, list, `{"ledger":"write"`)
+	id := regexp.MustCompile(`(?m)^(\S{36})  Till`).FindStringSubmatch(list)
+	require.NotNil(t, id, list)
+	elsewhere, _, _ := apptest.Attached(t, o, "apikey", "list")
+	require.NotContains(t, elsewhere, "Till")
+
+	_, wrong, status = apptest.Attached(t, o, "apikey", "revoke", id[1])
+	require.Equal(t, 1, status)
+	require.Contains(t, wrong, "bahi: API key not found", "it is another workspace's")
+	_, wrong, status = apptest.Attached(t, o, "apikey", "revoke", id[1], "--workspace", apptest.Home)
+	require.Equal(t, 0, status, wrong)
+	require.Eventually(t, func() bool { return till.GET("/banks").Response.StatusCode == http.StatusUnauthorized }, time.Minute, 5*time.Millisecond,
+		"the serving process hears of it")
+}
+
+func TestDoctorFindsWhatTheTablesHaveAndTheLogHasNot(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	clerk := o.Clerk(apptest.Home)
+	account := apptest.Open(clerk, "HDFC")
+	row := apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "12.5"))
+	apptest.Post(clerk, account, apptest.Withdrawal("2025-03-02", "1"))
+	clerk.GET("/banks").Status(200)
+	out, wrong, status := apptest.Attached(t, o, "doctor")
+	require.Equal(t, 0, status, wrong)
+	require.Regexp(t, fmt.Sprintf(`books: generation 1 is what the log says, \d+ rows at position %d `, o.Head()), out)
+	require.Contains(t, out, "api_keys: generation 1 is what the log says")
+
+	o.Sql(`update books_g1.row_version set in_cash = in_cash + 1 where row_id = $1`, row.ID)
+	out, wrong, status = apptest.Attached(t, o, "doctor")
+	require.Equal(t, 1, status)
+	require.Contains(t, out, "books: table row_version: 2 rows differ")
+	require.Contains(t, wrong, "bahi: the tables are not what the log says")
+	_, _, status = apptest.Attached(t, o, "doctor", "api_keys")
+	require.Equal(t, 0, status)
+
+	list, _, status := apptest.Attached(t, o, "projections", "list")
+	require.Equal(t, 0, status)
+	require.Regexp(t, fmt.Sprintf(`(?m)^books +\d+ +1 +live +%d +0 *$`, o.Head()), list)
+	out, wrong, status = apptest.Attached(t, o, "projections", "rebuild", "books", "--accept-differences")
+	require.Equal(t, 0, status, wrong)
+	require.Regexp(t, fmt.Sprintf(`^books: generation \d+ is read, built up to position %d in `, o.Head()), out)
+	_, wrong, status = apptest.Attached(t, o, "doctor")
+	require.Equal(t, 0, status, wrong)
+	require.Equal(t, "03-01 12.5, 03-02 11.5", apptest.Balances(clerk, apptest.Ledger(account)), "who serves goes over to the new tables")
+	position := clerk.POST(apptest.Ledger(account), apptest.Deposit("2025-03-03", "1")).Status(201).Header("Bahi-Position")
+	require.Equal(t, "03-01 12.5, 03-02 11.5, 03-03 12.5", apptest.Balances(clerk.With("Bahi-Min-Position", position), apptest.Ledger(account)))
+}
+
+func TestAFolderIsServedOnceAndLeftInOrder(t *testing.T) {
+	t.Parallel()
+	data := pgtest.Dir(t)
+	apptest.EndCluster(t, data)
+	// What looks at a log makes none in a folder that was named by mistake.
+	for _, args := range []string{"doctor", "events tail", "projections list", "audit key", "audit verify --store", "user list", "vault erasures export " + filepath.Join(t.TempDir(), "list")} {
+		_, wrong, status := apptest.Execute(t, apptest.Command(t, data, strings.Fields(args)...))
+		require.Equal(t, 1, status, args)
+		require.Contains(t, wrong, "bahi: no Bahi has run in the data folder "+data, args)
+	}
+	left, err := os.ReadDir(data)
+	require.NoError(t, err)
+	require.Empty(t, left)
+	// What makes something works where nothing ran before, and leaves nothing running.
+	_, wrong, status := apptest.Execute(t, apptest.Command(t, data, "apikey", "create", "--name", "till"))
+	require.Equal(t, 0, status, wrong)
+	require.Zero(t, apptest.Postmaster(data))
+	out, wrong, status := apptest.Execute(t, apptest.Command(t, data, "doctor"))
+	require.Equal(t, 0, status, wrong)
+	require.Contains(t, out, "books: generation 1 is what the log says, 0 rows at position ")
+	require.Zero(t, apptest.Postmaster(data))
+
+	p := apptest.Serve(t, apptest.Command(t, data, "serve"))
+	p.Client().GET("/livez").Status(200)
+	_, wrong, status = apptest.Execute(t, apptest.Command(t, data, "serve"))
+	require.Equal(t, 1, status)
+	require.Contains(t, wrong, fmt.Sprintf("bahi: the data folder %s is in use by another bahi (pid %d)", data, p.Cmd.Process.Pid))
+	taken := apptest.Command(t, pgtest.Dir(t), "serve", "--addr", strings.TrimPrefix(p.URL, "http://"))
+	_, wrong, status = apptest.Execute(t, taken)
+	require.Equal(t, 1, status)
+	require.Contains(t, wrong, "bahi: BAHI_ADDR: listen")
+
+	// Beside the server, commands use its cluster and leave it running.
+	account := apptest.Open(p.Client(), "HDFC")
+	pid := apptest.Postmaster(data)
+	for _, args := range [][]string{{"doctor"}, {"events", "tail"}, {"projections", "list"}, {"apikey", "list"}} {
+		_, wrong, status = apptest.Execute(t, apptest.Command(t, data, args...))
+		require.Equal(t, 0, status, wrong)
+	}
+	require.Equal(t, pid, apptest.Postmaster(data))
+	apptest.Post(p.Client(), account, apptest.Deposit("2025-03-01", "1"))
+
+	// A client that sends half a request does not keep it from ending in time.
+	slow, err := net.Dial("tcp", strings.TrimPrefix(p.URL, "http://"))
+	require.NoError(t, err)
+	defer slow.Close()
+	_, err = fmt.Fprintf(slow, "POST /bank HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\nAuthorization: Bearer %s\r\n\r\n{", apptest.OperatorKey)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		return strings.Contains(p.Client().GET("/metrics").Status(200).Text, "bahi_http_requests_in_flight 2")
+	}, time.Minute, 10*time.Millisecond)
+	began := time.Now()
+	require.NoError(t, p.Cmd.Process.Signal(syscall.SIGTERM))
+	<-p.Done
+	require.Less(t, time.Since(began), apptest.Promptly, "and not until the server itself has waited for the rest")
+	require.Zero(t, apptest.Postmaster(data), "the cluster ends with who serves it")
+
+	again := apptest.Serve(t, apptest.Command(t, data, "serve"))
+	require.Equal(t, "03-01 1", apptest.Balances(again.Client(), apptest.Ledger(account)))
+	require.Less(t, again.Stop(), apptest.Promptly)
+	out, _, status = apptest.Execute(t, apptest.Command(t, data, "doctor"))
+	require.Equal(t, 0, status, out)
+}

@@ -1,0 +1,171 @@
+package events_test
+
+import (
+	"encoding/base64"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/eventstore/archive"
+	"bahi/internal/app"
+	"bahi/internal/app/apptest"
+	"bahi/internal/cli/events"
+	"bahi/internal/pgtest"
+	"bahi/migrations"
+)
+
+// segments are the files with an archive's events.
+func segments(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	entries, err := os.ReadDir(filepath.Join(dir, "segments"))
+	require.NoError(t, err)
+	for _, e := range entries {
+		text, err := os.ReadFile(filepath.Join(dir, "segments", e.Name()))
+		require.NoError(t, err)
+		files[e.Name()] = string(text)
+	}
+	require.NotEmpty(t, files)
+	return files
+}
+
+func TestAnImportedLogIsServedAsTheFirstOneWas(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	asha := o.Person("asha@example.com")
+	account := apptest.Open(asha.Client, "HDFC")
+	apptest.Post(asha.Client, account, apptest.Deposit("2025-03-01", "12.5"))
+	key := o.Key(apptest.Home, `{"ledger":"write"}`).Key
+	clerk := o.Bearer(key)
+	till := apptest.Open(clerk, "Till")
+	once := clerk.With("Idempotency-Key", "bill 214")
+	row := apptest.Post(once, till, apptest.Deposit("2025-03-02", "7"))
+	head, dir := o.Head(), filepath.Join(t.TempDir(), "archive")
+	out, _ := apptest.Done(t, o.Database, "events", "export", dir, "--with-keys")
+	require.Equal(t, strconv.FormatInt(head, 10)+" events of the log "+o.Sys.Store.ID().String()+", in 1 segments\n", out)
+	o.Stop()
+
+	copied := pgtest.DB(t)
+	out, wrong := apptest.Done(t, copied, "events", "import", dir)
+	require.True(t, strings.HasPrefix(out, strconv.FormatInt(head, 10)+" events; this is the log "+o.Sys.Store.ID().String()+"\n"), out)
+	require.Empty(t, wrong)
+	require.Contains(t, apptest.Opened(t, copied), "asha@example.com")
+	again := filepath.Join(t.TempDir(), "again")
+	apptest.Done(t, copied, "events", "export", again)
+	require.Equal(t, segments(t, dir), segments(t, again))
+	out, _ = apptest.Done(t, copied, "doctor")
+	require.Contains(t, out, "at position "+strconv.FormatInt(head, 10))
+
+	apptest.Denied(t, copied, "bahi: import into the event log: the log has events already, up to position", "events", "import", again)
+	o = apptest.StartOn(t, copied)
+	clerk = o.Bearer(key)
+	require.Equal(t, "03-02 7", apptest.Balances(clerk, apptest.Ledger(till)))
+	require.Equal(t, row, apptest.Post(clerk.With("Idempotency-Key", "bill 214"), till, apptest.Deposit("2025-03-02", "7")), "the same request has no second effect")
+	require.Equal(t, head, o.Head())
+	next := clerk.POST(apptest.Ledger(till), apptest.Deposit("2025-03-03", "1")).Status(201)
+	require.Equal(t, strconv.FormatInt(o.Head(), 10), next.Header("Bahi-Position"))
+	require.Greater(t, o.Head(), head)
+	var newest apptest.BankRow
+	next.JSON(&newest)
+	require.Greater(t, newest.ID, row.ID, "no number is given twice")
+	require.Equal(t, "03-02 7, 03-03 8", apptest.Balances(clerk, apptest.Ledger(till)))
+	apptest.Denied(t, copied, "bahi: another Bahi has", "events", "import", dir)
+
+	// Passwords are not in a log. Who has an account sets a new one, and finds everything.
+	o.Stranger().POST(apptest.Auth+"/login", map[string]string{"email": "asha@example.com", "password": apptest.GoodPassword}).Status(401)
+	o.Stranger().POST(apptest.Auth+"/password-reset/request", map[string]string{"email": "asha@example.com"}).Status(200)
+	_, token := apptest.Link(t, o.Mailed("asha@example.com", apptest.ResetSubject, 1))
+	o.Stranger().POST(apptest.Auth+"/password-reset/confirm", map[string]string{"token": token, "new_password": "jadau and polki"}).Status(200)
+	asha.Client = o.Bearer(o.SignIn("asha@example.com", "jadau and polki").Access)
+	require.Equal(t, "03-01 12.5", apptest.Balances(asha.Client, apptest.Ledger(account)))
+	require.Equal(t, asha.Workspace, asha.Me().WorkspaceID)
+
+	out, _ = apptest.Done(t, copied, "events", "export", dir, "--append", "--with-keys")
+	require.Contains(t, out, "in 2 segments")
+	apptest.Denied(t, copied, "the archive has keys.json, which would be older than its events", "events", "export", dir, "--append")
+	apptest.Denied(t, copied, "is not empty", "events", "export", dir)
+	apptest.Denied(t, apptest.Database(t), "bahi: the archive goes up to position "+strconv.FormatInt(head, 10)+", and the log ends at 0: it lost its tail", "events", "export", again, "--append")
+}
+
+func TestWithoutKeysPeopleStayUnknown(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	asha := o.Person("asha@example.com")
+	account := apptest.Open(asha.Client, "HDFC")
+	apptest.Post(asha.Client, account, apptest.Deposit("2025-03-01", "12.5"))
+	dir := filepath.Join(t.TempDir(), "archive")
+	apptest.Done(t, o.Database, "events", "export", dir)
+	require.NoFileExists(t, filepath.Join(dir, events.KeysFile))
+
+	copied := pgtest.DB(t)
+	out, wrong := apptest.Done(t, copied, "events", "import", dir, "--new-store-id")
+	require.NotContains(t, out, o.Sys.Store.ID().String())
+	require.Contains(t, wrong, "The archive has no keys. What its events say of 1 people and secrets stays sealed for good")
+	require.Empty(t, apptest.Opened(t, copied))
+	apptest.Done(t, copied, "doctor")
+	c := apptest.StartOn(t, copied)
+	workspace := c.Operator().With("Bahi-Workspace", asha.Workspace)
+	require.Equal(t, "03-01 12.5", apptest.Balances(workspace, apptest.Ledger(account)), "the books are nobody's secret")
+	require.NotEmpty(t, c.Person("asha@example.com").Workspace, "who comes again is somebody new")
+}
+
+func TestAnArchiveIsImportedWholeOrNotAtAll(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	asha := o.Person("asha@example.com")
+	apptest.Open(asha.Client, "HDFC")
+	dir := filepath.Join(t.TempDir(), "archive")
+	apptest.Done(t, o.Database, "events", "export", dir, "--with-keys")
+	apptest.Denied(t, o.Database, "bahi: another Bahi has", "events", "import", dir)
+
+	// Another master key is told of before anything is done, and none is made.
+	data, url := t.TempDir(), pgtest.DB(t)
+	cmd := apptest.Command(t, data, "events", "import", dir)
+	cmd.Env = append(cmd.Env, "DATABASE_URL="+url, "BAHI_MASTER_KEY=")
+	_, wrong, status := apptest.Execute(t, cmd)
+	require.Equal(t, 1, status)
+	require.Contains(t, wrong, "bahi: there is no master key: give the one with the id ")
+	require.NoDirExists(t, filepath.Join(data, "keys"))
+	cmd = apptest.Command(t, data, "events", "import", dir)
+	other := base64.StdEncoding.EncodeToString([]byte("another key, which opens nothing"))
+	cmd.Env = append(cmd.Env, "DATABASE_URL="+url, "BAHI_MASTER_KEY="+other)
+	_, wrong, status = apptest.Execute(t, cmd)
+	require.Equal(t, 1, status)
+	require.Contains(t, wrong, "bahi: this is another master key: it takes the one with the id ")
+
+	// A broken archive, and a vault that is not empty.
+	require.NoError(t, migrations.Up(t.Context(), url))
+	broken := filepath.Join(t.TempDir(), "broken")
+	require.NoError(t, os.CopyFS(broken, os.DirFS(dir)))
+	segment := filepath.Join(broken, "segments", "00000001.ndjson.zst")
+	text, err := os.ReadFile(segment)
+	require.NoError(t, err)
+	text[len(text)/2] ^= 1
+	require.NoError(t, os.WriteFile(segment, text, 0o600))
+	apptest.Denied(t, url, "the archive is broken: segments/00000001.ndjson.zst", "events", "import", broken)
+	keys := filepath.Join(broken, events.KeysFile)
+	require.NoError(t, os.WriteFile(keys, []byte("{}"), 0o600))
+	apptest.Denied(t, url, "the archive is broken: keys.json", "events", "import", broken)
+	apptest.Denied(t, apptest.Database(t), "bahi: the vault has keys already: import the archive into a database that no Bahi has served yet", "events", "import", dir)
+	out, _ := apptest.Done(t, url, "events", "tail")
+	require.Empty(t, out)
+
+	// An import whose last moment failed has left the keys; the next one takes them for its own.
+	sys, err := apptest.Settings(t, url).OpenBooks(t.Context(), false)
+	require.NoError(t, err)
+	a, err := archive.Open(dir)
+	require.NoError(t, err)
+	exported, err := events.KeysOf(a)
+	require.NoError(t, err)
+	require.NoError(t, sys.CatchUp(t.Context()), "there are tables of the empty log")
+	require.NoError(t, sys.Vault.Import(t.Context(), *exported))
+	sys.Close()
+	apptest.Done(t, url, "events", "import", dir)
+	require.Contains(t, apptest.Opened(t, url), "asha@example.com")
+	out, _ = apptest.Done(t, url, "doctor")
+	require.Equal(t, len(app.AllProjections()), strings.Count(out, " is what the log says"), out)
+}

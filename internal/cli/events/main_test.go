@@ -1,0 +1,9 @@
+package events_test
+
+import (
+	"testing"
+
+	"bahi/internal/app/apptest"
+)
+
+func TestMain(m *testing.M) { apptest.Main(m) }

@@ -1,0 +1,273 @@
+package projections_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"bahi/http/api/apitest"
+	"bahi/internal/app"
+	"bahi/internal/app/apptest"
+	"bahi/internal/pgtest"
+)
+
+func TestDoctorNamesARowOfEachTableThatIsMissing(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	o.Person("asha@example.com")
+	clerk := o.Clerk(apptest.Home)
+	account := apptest.Open(clerk, "HDFC")
+	apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "12.5"))
+	clerk.POST(apptest.Ledger(account, "/rows"), `{"rows":[`+apptest.Deposit("2025-03-02", "1")+`,`+apptest.Deposit("2025-03-02", "2")+`]}`).Status(201)
+	clerk.PUT("/books/lock", `{"locked_through":"2025-02-28"}`).Status(200)
+	_, wrong, status := apptest.Attached(t, o, "doctor")
+	require.Equal(t, 0, status, wrong)
+
+	conn, err := pgx.Connect(t.Context(), o.Database)
+	require.NoError(t, err)
+	defer conn.Close(t.Context())
+	rows, _ := conn.Query(t.Context(), `select schemaname, quote_ident(tablename) from pg_tables where schemaname ~ '_g1$' order by 1, 2`)
+	type table struct{ Schema, Name string }
+	tables, err := pgx.CollectRows(rows, pgx.RowToStructByPos[table])
+	require.NoError(t, err)
+	taken := map[table]string{}
+	for _, table := range tables {
+		var row string
+		err := conn.QueryRow(t.Context(), fmt.Sprintf(`delete from %[1]s.%[2]s t where ctid = (select min(ctid) from %[1]s.%[2]s) returning to_json(t)::text`,
+			table.Schema, table.Name)).Scan(&row)
+		if err != pgx.ErrNoRows { //nolint:errorlint // as Scan answers it
+			require.NoError(t, err)
+			taken[table] = row
+		}
+	}
+	for _, name := range []string{"account", "account_name", "books_lock", "row_version", "total", "posting", "bulk"} {
+		require.Contains(t, taken, table{"books_g1", name})
+	}
+	require.GreaterOrEqual(t, len(taken), 10, "%v", taken)
+	out, wrong, status := apptest.Attached(t, o, "doctor")
+	require.Equal(t, 1, status)
+	require.Contains(t, wrong, "bahi: the tables are not what the log says")
+	for table, row := range taken {
+		begin := fmt.Sprintf("%s: table %s: 1 rows differ; the first is only in the log: ", strings.TrimSuffix(table.Schema, "_g1"), table.Name)
+		_, found, ok := strings.Cut(out, begin)
+		require.True(t, ok, "%s\n%s", begin, out)
+		found, _, _ = strings.Cut(found, "\n")
+		require.JSONEq(t, row, found)
+	}
+}
+
+func TestRebuildingFromTheShell(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	clerk := o.Clerk(apptest.Home)
+	account := apptest.Open(clerk, "HDFC")
+	apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "12.5"))
+	was := apptest.Balances(clerk, apptest.Ledger(account))
+
+	out, wrong, status := apptest.Attached(t, o, "projections", "rebuild", "--dry-run", "books", "users")
+	require.Equal(t, 0, status, wrong)
+	require.Regexp(t, fmt.Sprintf(`^books: %[1]d events to fold, about .*\nusers: %[1]d events to fold, about .*\n$`, o.Head()), out)
+	require.Equal(t, 1, o.Projection("books").Generation, "nothing was built")
+
+	out, wrong, status = apptest.Attached(t, o, "projections", "rebuild", "--partitions", "3", "--keep", "1h")
+	require.Equal(t, 0, status, wrong)
+	require.Equal(t, len(app.AllProjections()), strings.Count(out, fmt.Sprintf(" is read, built up to position %d in ", o.Head())), out)
+	require.Equal(t, was, apptest.Balances(clerk, apptest.Ledger(account)))
+	list, _, _ := apptest.Attached(t, o, "projections", "list")
+	require.Regexp(t, `(?m)^users +1 +\d+ +live`, list)
+	require.Regexp(t, `(?m)^books +1 +1 +kept +\d+ +0 +until 20\d\d-`, list)
+	out, wrong, status = apptest.Attached(t, o, "projections", "rollback", "books")
+	require.Equal(t, 0, status, wrong)
+	require.Equal(t, "books: generation 1 is read again\n", out)
+	require.Equal(t, was, apptest.Balances(clerk, apptest.Ledger(account)))
+	out, wrong, status = apptest.Attached(t, o, "projections", "build")
+	require.Equal(t, 0, status, wrong)
+	require.Equal(t, "everything that this version reads is built\n", out)
+
+	for args, why := range map[string]string{
+		"rebuild books nonsense":                `there is no projection "nonsense"`,
+		"rebuild books --throttle=-1":           "--throttle: expected 1 event a second or more",
+		"rebuild books --partitions=-1":         "--partitions: expected 1 or more",
+		"build --throttle=-1":                   "--throttle: expected 1 event a second or more",
+		"throttle books -- -1":                  "<events>: expected 0 or more",
+		"throttle books 5":                      "The projection is not being rebuilt",
+		"cancel books":                          "The projection is not being rebuilt",
+		"accept books":                          "The rebuild does not wait for its differences to be accepted",
+		"resume books":                          "The projection is not paused",
+		"retry books":                           "The projection is not parked",
+		"skip books --position 1 --reason x":    "The projection is not parked",
+		"skip books --position 1":               "missing flags: --reason",
+		"skip nonsense --position 1 --reason x": `there is no projection "nonsense"`,
+		"rollback api_keys_g1":                  `there is no projection "api_keys_g1"`,
+		"pause":                                 `expected "<name>"`,
+		"drop books 1":                          "the generation is of this program's own version",
+		"drop books 99":                         "books has no generation 99",
+	} {
+		_, wrong, status := apptest.Attached(t, o, append([]string{"projections"}, strings.Fields(args)...)...)
+		require.NotEqual(t, 0, status, args)
+		require.Contains(t, wrong, "bahi: ", args)
+		require.Contains(t, wrong, why, args)
+	}
+}
+
+func TestADifferenceKeepsARebuildFromBeingReadUntilItIsAccepted(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	clerk := o.Clerk(apptest.Home)
+	account := apptest.Open(clerk, "HDFC")
+	row := apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "12.5"))
+	clerk.GET("/banks").Status(200)
+	o.Sql(`update books_g1.row_version set actor = 'nobody' where row_id = $1`, row.ID)
+	out, wrong, status := apptest.Attached(t, o, "projections", "rebuild", "books")
+	require.Equal(t, 1, status)
+	require.Empty(t, out)
+	for _, words := range []string{
+		"bahi: books: the new tables differ from the live ones:\ntable row_version: 2 rows differ; the first is only in the ", fmt.Sprintf(`: {"row_id":%d,`, row.ID),
+		"`bahi projections accept books` lets them be read all the same, `bahi projections cancel books` drops them\n",
+	} {
+		require.Contains(t, wrong, words)
+	}
+	list, _, _ := apptest.Attached(t, o, "projections", "list")
+	require.Regexp(t, `(?m)^books +1 +1 +live +`, list)
+	require.Regexp(t, `(?m)^books +1 +2 +building +.* differs$`, list)
+	out, wrong, status = apptest.Attached(t, o, "projections", "accept", "books")
+	require.Equal(t, 0, status, wrong)
+	require.Equal(t, "books: the differences are accepted\n", out)
+	o.Reads(2)
+	_, wrong, status = apptest.Attached(t, o, "doctor", "books")
+	require.Equal(t, 0, status, wrong)
+}
+
+func TestAnInterruptedRebuildIsFinishedByWhoServes(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	clerk := o.Clerk(apptest.Home)
+	account := apptest.Open(clerk, "HDFC")
+	apptest.FillOnce(clerk, account, 150)
+	cmd := apptest.Command(t, t.TempDir(), "projections", "rebuild", "books", "--throttle", "2") // which takes minutes
+	cmd.Env = append(cmd.Env, "DATABASE_URL="+o.Database, "EVENTSTORE_URL="+o.Sys.Settings.EventStore)
+	shell := apptest.Launch(t, cmd)
+	building := func() bool { b := o.Projection("books").Build; return b != nil && b.Done > 0 }
+	require.Eventually(t, building, time.Minute, 10*time.Millisecond)
+	_, wrong, status := apptest.Attached(t, o, "projections", "rebuild", "books", "--dry-run")
+	require.Equal(t, 0, status, wrong)
+	require.NoError(t, shell.Cmd.Process.Signal(syscall.SIGINT))
+	<-shell.Done
+	require.Equal(t, 1, shell.Cmd.ProcessState.ExitCode())
+	require.Contains(t, shell.Text(), "bahi: books: interrupted; a process that serves goes on with the build, or this command given again; `bahi projections cancel books` ends it")
+
+	out, wrong, status := apptest.Attached(t, o, "projections", "pause", "books")
+	require.Equal(t, 0, status, wrong)
+	require.Equal(t, "books: paused\n", out)
+	list, _, _ := apptest.Attached(t, o, "projections", "list")
+	require.Regexp(t, `(?m)^books +1 +\d +paused +\d+ +\d+ +filling, \d+ %$`, list)
+	_, wrong, status = apptest.Attached(t, o, "projections", "resume", "books")
+	require.Equal(t, 0, status, wrong)
+	_, wrong, status = apptest.Attached(t, o, "projections", "throttle", "books", "0")
+	require.Equal(t, 0, status, wrong)
+	_, wrong, status = apptest.Attached(t, o, "projections", "rebuild", "books")
+	require.Equal(t, 0, status, wrong)
+	require.Greater(t, o.Projection("books").Generation, 1)
+	require.Equal(t, "150", apptest.ClerkBanks(clerk.GET("/banks").Status(200))[0].Balance.String())
+}
+
+func TestAParkedProjectionIsShownAndSkippedAtTheShell(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	clerk := o.Clerk(apptest.Home)
+	account := apptest.Open(clerk, "HDFC")
+	clerk.GET("/banks").Status(200)
+	o.Park()
+	apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "1"))
+	at := o.Head()
+	require.Eventually(t, func() bool { return o.Projection("books").State == "parked" }, time.Minute, 5*time.Millisecond)
+	list, _, _ := apptest.Attached(t, o, "projections", "list")
+	require.Regexp(t, fmt.Sprintf(`(?m)^books +1 +1 +parked +\d+ +(\d+|some) +event BankRowAdded at position %d: .*parked_for_a_test`, at), list)
+	_, wrong, status := apptest.Attached(t, o, "doctor", "books")
+	require.Equal(t, 1, status)
+	require.Contains(t, wrong, fmt.Sprintf("bahi: projection books stands still: event BankRowAdded at position %d", at))
+	out, wrong, status := apptest.Attached(t, o, "doctor", "users")
+	require.Equal(t, 0, status, wrong)
+	require.Contains(t, out, "users: generation 1 is what the log says")
+
+	o.Sql(`alter table books_g1.row_version drop constraint parked_for_a_test`)
+	out, wrong, status = apptest.Attached(t, o, "projections", "skip", "books", "--position", strconv.FormatInt(at, 10), "--reason", "for a test")
+	require.Equal(t, 0, status, wrong)
+	require.Equal(t, "books: passes over the event\n", out)
+	require.Eventually(t, func() bool { return o.Projection("books").State == "live" }, time.Minute, 5*time.Millisecond)
+	require.Empty(t, apptest.Balances(clerk, apptest.Ledger(account)))
+	_, wrong, status = apptest.Attached(t, o, "doctor", "books")
+	require.Equal(t, 0, status, wrong)
+
+	out, wrong, status = apptest.Attached(t, o, "projections", "pause", "books")
+	require.Equal(t, 0, status, wrong)
+	require.Equal(t, "books: paused\n", out)
+	apptest.Post(clerk, account, apptest.Deposit("2025-03-02", "2"))
+	_, wrong, status = apptest.Attached(t, o, "doctor", "books")
+	require.Equal(t, 1, status)
+	require.Contains(t, wrong, "`bahi projections resume books` lets it go on")
+}
+
+func TestARebuildIsResumedAfterPostgresWasKilled(t *testing.T) {
+	t.Parallel()
+	data := pgtest.Dir(t)
+	apptest.EndCluster(t, data)
+	p := apptest.Serve(t, apptest.Command(t, data, "serve"))
+	p.Ready()
+	account := apptest.Open(p.Client(), "HDFC")
+	rows := make([]json.RawMessage, 200)
+	for i := range rows {
+		rows[i] = json.RawMessage(apptest.Deposit("2025-03-01", "1"))
+	}
+	p.Client().POST(apptest.Ledger(account, "/rows"), map[string]any{"rows": rows}).Status(201)
+	shell := apptest.Launch(t, apptest.Command(t, data, "projections", "rebuild", "books", "--throttle", "5")) // which takes more than a minute
+	state := func() (s struct {
+		Generation int
+		Build      *struct{ Generation, Done int }
+	}) {
+		if a := p.Client().GET("/ops/projections/books"); a.Response.StatusCode == http.StatusOK {
+			apptest.Lenient(t, a, &s)
+		}
+		return s
+	}
+	was := state()
+	require.Eventually(t, func() bool { was = state(); return was.Build != nil && was.Build.Done > 10 }, time.Minute, 5*time.Millisecond)
+	require.NoError(t, syscall.Kill(apptest.Postmaster(data), syscall.SIGKILL))
+	<-shell.Done
+	require.Equal(t, 1, shell.Cmd.ProcessState.ExitCode())
+	require.Contains(t, shell.Text(), "what is built so far stays: a process that serves goes on with it, or this command given again")
+	require.Eventually(t, func() bool { // the server is up again, and need not hold back
+		return p.Client().POST("/ops/projections/books/throttle", `{"events_per_second":null}`).Response.StatusCode == http.StatusOK
+	}, time.Minute, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return state().Generation == was.Build.Generation }, time.Minute, 10*time.Millisecond, "it is the same build")
+	apptest.Healthy(t, apptest.Command(t, data, "doctor"))
+	require.Equal(t, "200", apptest.ClerkBanks(apitest.New(t, p.URL, apptest.OperatorKey).GET("/banks").Status(200))[0].Balance.String())
+	p.Stop()
+}
+
+func TestARollbackLeavesParkedTables(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	clerk := o.Clerk(apptest.Home)
+	account := apptest.Open(clerk, "HDFC")
+	_, wrong, status := apptest.Attached(t, o, "projections", "rebuild", "books", "--keep", "1h")
+	require.Equal(t, 0, status, wrong)
+	o.Reads(2)
+	o.Sql(`alter table books_g2.row_version add constraint parked_for_a_test check (false) not valid`)
+	apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "1"))
+	require.Eventually(t, func() bool { return o.Projection("books").State == "parked" }, time.Minute, 5*time.Millisecond)
+	out, wrong, status := apptest.Attached(t, o, "projections", "rollback", "books")
+	require.Equal(t, 0, status, wrong)
+	require.Equal(t, "books: generation 1 is read again\n", out)
+	require.Equal(t, "03-01 1", apptest.Balances(clerk, apptest.Ledger(account)), "the tables from before have it")
+	_, wrong, status = apptest.Attached(t, o, "doctor", "books")
+	require.Equal(t, 0, status, wrong)
+}

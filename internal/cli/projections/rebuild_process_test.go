@@ -1,0 +1,341 @@
+package projections_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"bahi/internal/app/apptest"
+	ledgertables "bahi/projections/ledger"
+)
+
+// busy is a database that processes serve and read from, with clients who write as fast as they can and
+// others who look whether all is there.
+type busy struct {
+	t        *testing.T
+	conn     *pgx.Conn // for looking
+	database string
+	load     *apptest.Load
+	looking  *apptest.Witnesses
+	head     int64 // at least
+}
+
+// longLog is how many events a log has before it is built again.
+const longLog = 3000
+
+func newBusy(t *testing.T, database, url string, seed uint64) *busy {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), database)
+	require.NoError(t, err)
+	t.Cleanup(func() { conn.Close(context.WithoutCancel(t.Context())) })
+	l := &busy{t: t, conn: conn, database: database, load: apptest.NewLoad(t, url, seed), looking: apptest.NewWitnesses(t, 3, url)}
+	// Of more, two processors are so busy that tables come seconds after the log: Postgres does not sync here.
+	l.load.Clients = l.load.Clients[:4]
+	for l.head < longLog {
+		rows := make([]any, 1000)
+		for i := range rows {
+			_, rows[i] = l.load.Clients[0].Claim(l.load.Accounts[0])
+		}
+		claims := l.load.Clients[0].Claims
+		status, text, err := l.load.Clients[0].Ask("POST", apptest.Ledger(l.load.Accounts[0], "/rows"), "", map[string]any{"rows": rows})
+		require.NoError(t, err)
+		require.Equal(t, 201, status, "%s", text)
+		var got struct{ Rows []apptest.BankRow }
+		require.NoError(t, json.Unmarshal(text, &got))
+		for i, row := range got.Rows {
+			claims[len(claims)-len(rows)+i].Id = row.ID
+		}
+		l.head += int64(len(rows))
+	}
+	return l
+}
+
+// begin lets all write and read, until the function that it answers is called.
+func (l *busy) begin() (end func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(l.t.Context()))
+	var all sync.WaitGroup
+	all.Go(func() { l.load.Run(ctx) })
+	all.Go(func() { l.looking.Run(ctx) })
+	stop := sync.OnceFunc(func() {
+		cancel()
+		all.Wait()
+	})
+	l.t.Cleanup(stop)
+	return stop
+}
+
+// command is a bahi on the database.
+func (l *busy) command(args ...string) *exec.Cmd {
+	cmd := apptest.Command(l.t, l.t.TempDir(), args...)
+	cmd.Env = append(cmd.Env, "DATABASE_URL="+l.database)
+	return cmd
+}
+
+// generation is what the registry has of one.
+type generation struct {
+	Generation int
+	Version    int
+	Live       bool
+	Kept       bool
+	Phase      string
+	Position   int64
+	Total      int64
+}
+
+func (l *busy) generations(version int) []generation {
+	l.t.Helper()
+	rows, _ := l.conn.Query(l.t.Context(), `select generation, version, live, keep_until is not null as kept, coalesce(phase, '') as phase, position, total
+		from projection.generation where name = 'books' and version = $1 and not scratch order by generation`, version)
+	all, err := pgx.CollectRows(rows, pgx.RowToStructByName[generation])
+	require.NoError(l.t, err)
+	return all
+}
+
+// live returns the generation that is read.
+func (l *busy) live(version int) generation {
+	l.t.Helper()
+	for _, g := range l.generations(version) {
+		if g.Live {
+			return g
+		}
+	}
+	return generation{}
+}
+
+// watch looks at the newest generation until it is as wanted, and wants it to lose no ground meanwhile.
+func (l *busy) watch(before generation, wanted func(generation) bool) generation {
+	l.t.Helper()
+	late := time.Now().Add(4 * time.Minute)
+	for range time.Tick(2 * time.Millisecond) {
+		all := l.generations(before.Version)
+		require.NotEmpty(l.t, all)
+		now := all[len(all)-1]
+		require.Equal(l.t, before.Generation, now.Generation, "it is still the same build")
+		require.GreaterOrEqual(l.t, now.Position, before.Position, "a build loses nothing that it has folded")
+		if before = now; wanted(now) {
+			break
+		}
+		require.True(l.t, time.Now().Before(late), "%+v does not come to that", now)
+	}
+	return before
+}
+
+// building waits for a build to be entered into the registry.
+func (l *busy) building(version int) (g generation) {
+	l.t.Helper()
+	require.Eventually(l.t, func() bool {
+		all := l.generations(version)
+		if len(all) > 0 {
+			g = all[len(all)-1]
+		}
+		return len(all) > 0 && !g.Live && !g.Kept
+	}, time.Minute, 2*time.Millisecond)
+	return g
+}
+
+// killed waits until the build is at a random place, kills who builds it, and answers where it was.
+func (l *busy) killed(random *rand.Rand, g generation, kill func()) generation {
+	l.t.Helper()
+	g = l.watch(g, func(g generation) bool { return g.Total > 0 })
+	target := 1 + random.Int64N(g.Total)
+	g = l.watch(g, func(g generation) bool { return g.Position >= target || g.Phase != "filling" && g.Phase != "requested" })
+	if g.Phase == "catching up" || g.Phase == "indexing" { // it may be in any of the phases that follow
+		<-time.After(time.Duration(random.IntN(100)) * time.Millisecond)
+	}
+	kill()
+	all := l.generations(g.Version)
+	now := all[len(all)-1]
+	require.GreaterOrEqual(l.t, now.Position, g.Position)
+	l.t.Logf("killed at %d of %d events, %s", now.Position, now.Total, now.Phase)
+	return now
+}
+
+// slowly is the throttle at which the fill of the log takes a second or two.
+func (l *busy) slowly(random *rand.Rand) int {
+	l.t.Helper()
+	var head int
+	require.NoError(l.t, l.conn.QueryRow(l.t.Context(), `select max(position) from log.event`).Scan(&head))
+	return head/2 + random.IntN(head/2)
+}
+
+func TestARebuildUnderLoadSurvivesWhoeverBuildsItAndIsRolledBack(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(7, 9))
+	for nth := range apptest.Rounds(t, 1) { // each with a log of its own, or it becomes longer and longer
+		rebuildUnderLoad(t, random, nth)
+	}
+}
+
+// rebuildUnderLoad builds the books twice and kills who does.
+func rebuildUnderLoad(t *testing.T, random *rand.Rand, nth int) {
+	database := apptest.Database(t)
+	serving := func() *apptest.Process {
+		cmd := apptest.Command(t, t.TempDir(), "serve", "--keep-generation", "5m")
+		cmd.Env = append(cmd.Env, "DATABASE_URL="+database)
+		p := apptest.Serve(t, cmd)
+		p.Ready()
+		return p
+	}
+	p := serving()
+	l := newBusy(t, database, p.URL, random.Uint64())
+	end := l.begin()
+	for _, byShell := range []bool{true, false} {
+		was := l.live(ledgertables.Books.Version)
+		var g generation
+		if byShell { // somebody at the shell builds, and the server goes on with it
+			shell := apptest.Launch(t, l.command("projections", "rebuild", "books", "--throttle", strconv.Itoa(l.slowly(random))))
+			g = l.killed(random, l.building(ledgertables.Books.Version), shell.End)
+		} else { // the server builds, and the next one goes on with it
+			p.Client().POST("/ops/projections/books/rebuild", map[string]any{"throttle": l.slowly(random), "partitions": 1 + random.IntN(3)}).Status(202)
+			l.looking.MayBeAway.Store(true)
+			g = l.killed(random, l.building(ledgertables.Books.Version), p.Kill)
+			end()
+			require.NotContains(t, p.Text(), "status=50")
+			p = serving()
+			l.load.At(p.URL)
+			l.looking.At(p.URL)
+			l.looking.MayBeAway.Store(false)
+			end = l.begin()
+		}
+		l.watch(g, func(g generation) bool { return g.Live })
+		require.NotContains(t, p.Text(), "starts over")
+		apptest.Healthy(t, l.command("doctor", "books"))
+
+		l.looking.After(t.Context(), 50)
+		if byShell == (nth%2 == 0) {
+			out, wrong, status := apptest.Execute(t, l.command("projections", "rollback", "books"))
+			require.Equal(t, 0, status, wrong)
+			require.Equal(t, fmt.Sprintf("books: generation %d is read again\n", was.Generation), out)
+		} else {
+			p.Client().POST("/ops/projections/books/rollback", nil).Status(200)
+		}
+		require.Equal(t, was.Generation, l.live(ledgertables.Books.Version).Generation)
+		l.looking.After(t.Context(), 50)
+	}
+	end()
+	l.load.Verify()
+	require.Zero(t, l.load.Away.Load())
+	require.NotContains(t, p.Text(), "status=50")
+	apptest.Healthy(t, l.command("doctor"))
+	t.Logf("%d writes were answered, %d reads, %d of them stale", l.load.Answered.Load(), l.looking.Reads.Load(), l.looking.Stale.Load())
+	p.Stop()
+}
+
+// nextBooks is the version of the books in the program that nextVersion builds.
+var nextBooks = ledgertables.Books.Version + 1
+
+// nextVersion builds the program as it may be one day: with another version of the books, whose rows have
+// a column more. Nothing of it is in the source tree.
+func nextVersion(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	replaced := map[string]string{}
+	for file, edits := range map[string][]string{
+		"../../../projections/ledger/books.sql": {
+			"  recorded_at   timestamptz not null,", "  recorded_at   timestamptz not null,\n  weekday       int generated always as (extract(isodow from date)) stored,",
+			"-- after fill\n", "-- after fill\n\ncreate index row_version_weekday_idx on row_version (account_id, weekday);",
+		},
+		"../../../projections/ledger/books.go": {
+			fmt.Sprintf(`Define("books", %d,`, ledgertables.Books.Version), fmt.Sprintf(`Define("books", %d,`, nextBooks),
+			".Parted(partOf)\n", `.Parted(partOf).Comparable(map[string]string{
+				"account": "*", "total": "*", "posting": "*", "bulk": "*",
+				"row_version": "row_id, from_position, to_position, account_id, date, in_entries, out_entries, in_cash, out_cash, revision, deleted",
+			})` + "\n",
+		},
+	} {
+		path, err := filepath.Abs(file)
+		require.NoError(t, err)
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		for i := 0; i < len(edits); i += 2 {
+			require.Equal(t, 1, strings.Count(string(text), edits[i]), "%s has %q once", file, edits[i])
+			text = []byte(strings.Replace(string(text), edits[i], edits[i+1], 1))
+		}
+		replaced[path] = filepath.Join(dir, filepath.Base(file))
+		require.NoError(t, os.WriteFile(replaced[path], text, 0o600))
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": replaced})
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "overlay.json"), overlay, 0o600))
+	path := filepath.Join(dir, "bahi")
+	require.NoError(t, apptest.GoBuild(path, "v1-test", "-overlay", filepath.Join(dir, "overlay.json")))
+	return path
+}
+
+func TestANewVersionIsBuiltBesideTheOldOneUnderLoad(t *testing.T) {
+	t.Parallel()
+	newer := nextVersion(t)
+	random := rand.New(rand.NewPCG(8, 9))
+	for range apptest.Rounds(t, 1) {
+		database := apptest.Database(t)
+		cmd := apptest.Command(t, t.TempDir(), "serve")
+		cmd.Env = append(cmd.Env, "DATABASE_URL="+database)
+		old := apptest.Serve(t, cmd)
+		old.Ready()
+		l := newBusy(t, database, old.URL, random.Uint64())
+		end := l.begin()
+		next := func(args ...string) *exec.Cmd {
+			cmd := l.command(args...)
+			cmd.Path, cmd.Args[0] = newer, newer
+			return cmd
+		}
+
+		// The new program builds what it reads; it dies, and another one goes on.
+		shell := apptest.Launch(t, next("projections", "build", "--throttle", strconv.Itoa(l.slowly(random))))
+		g := l.killed(random, l.building(nextBooks), shell.End)
+		if !g.Live { // as it may be on a busy machine, where it came to its end before it died
+			require.Zero(t, l.live(nextBooks), "it is not read yet")
+		}
+		building := apptest.Launch(t, next("projections", "build"))
+		l.watch(g, func(g generation) bool { return g.Live })
+		<-building.Done
+		require.NoError(t, building.Err, building.Text())
+		require.Equal(t, 1, l.live(ledgertables.Books.Version).Generation, "the old program reads what it has always read")
+		apptest.Healthy(t, next("doctor", "books"))
+		apptest.Healthy(t, l.command("doctor", "books"))
+
+		// Both serve one database.
+		beside := apptest.Serve(t, next("serve"))
+		beside.Ready()
+		l.looking.At(old.URL, beside.URL)
+		l.looking.After(t.Context(), 100)
+		l.looking.At(beside.URL, old.URL)
+		l.looking.After(t.Context(), 100)
+		position := old.Client().GET("/banks").Status(200).Header("Bahi-Position")
+		for _, path := range []string{"/banks", apptest.Ledger(l.load.Accounts[0]), apptest.Ledger(l.load.Accounts[1]), apptest.Ledger(l.looking.All[0].Account)} {
+			path += "?known_at=" + position
+			require.Equal(t, old.Client().GET(path).Status(200).Text, beside.Client().GET(path).Status(200).Text, path)
+		}
+
+		// The new one was a mistake: the old one goes on.
+		l.looking.At(old.URL)
+		beside.Stop()
+		require.NotContains(t, beside.Text(), "status=50")
+		l.looking.After(t.Context(), 50)
+		out, wrong, status := apptest.Execute(t, l.command("projections", "list"))
+		require.Equal(t, 0, status, wrong)
+		require.Regexp(t, fmt.Sprintf(`(?m)^books +%d +%d +live .* of another version of the program$`, nextBooks, g.Generation), out)
+		out, wrong, status = apptest.Execute(t, l.command("projections", "drop", "books", strconv.Itoa(g.Generation)))
+		require.Equal(t, 0, status, wrong)
+		require.Equal(t, fmt.Sprintf("books: generation %d is dropped\n", g.Generation), out)
+		require.Empty(t, l.generations(nextBooks))
+		end()
+		l.load.Verify()
+		apptest.Healthy(t, l.command("doctor"))
+		require.NotContains(t, old.Text(), "status=50")
+		t.Logf("%d writes were answered, %d reads, %d of them stale", l.load.Answered.Load(), l.looking.Reads.Load(), l.looking.Stale.Load())
+		old.Stop()
+	}
+}

@@ -1,0 +1,51 @@
+package cli_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/internal/app/apptest"
+)
+
+func TestReactorsAreListedAndReplayedOnlyByName(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	out, _, status := apptest.Attached(t, o, "reactors", "list")
+	require.Equal(t, 0, status)
+	require.Contains(t, out, "REACTOR")
+	_, wrong, status := apptest.Attached(t, o, "reactors", "replay", "nonsense", "--after", "0")
+	require.Equal(t, 1, status)
+	require.Contains(t, wrong, `bahi: there is no reactor "nonsense"`)
+	_, wrong, status = apptest.Attached(t, o, "reactors", "replay", "nonsense")
+	require.NotEqual(t, 0, status)
+	require.Contains(t, wrong, "--after")
+	_, wrong, status = apptest.Attached(t, o, "reactors", "retry", "nonsense")
+	require.Equal(t, 1, status)
+	require.Contains(t, wrong, `bahi: there is no reactor "nonsense"`)
+	for args, why := range map[string]string{"reactors retry accounts": "bahi: accounts is not parked", "feed retry": "bahi: the feed is not parked"} {
+		_, wrong, status = apptest.Attached(t, o, strings.Fields(args)...)
+		require.Equal(t, 1, status)
+		require.Contains(t, wrong, why)
+	}
+}
+
+func TestWhatHasExpiredIsSweptWhileItServes(t *testing.T) {
+	t.Parallel()
+	database := apptest.Database(t)
+	before := apptest.StartOn(t, database)
+	for _, expires := range []string{"2025-01-01", "2999-01-01"} {
+		before.Sql(`
+			insert into account.mailed_token (subject_id, kind, number, token_sha256, issued_at, expires_at)
+			values (gen_random_uuid(), 'verify', 1, sha256($1::text::bytea), now(), $1::text::timestamptz)`, expires)
+	}
+	before.Stop()
+	o := apptest.StartOn(t, database)
+	left := func() (n int) {
+		require.NoError(t, o.Sys.Pool.QueryRow(t.Context(), `select count(*) from account.mailed_token`).Scan(&n))
+		return n
+	}
+	require.Eventually(t, func() bool { return left() == 1 }, time.Minute, 20*time.Millisecond)
+}
