@@ -2,11 +2,6 @@ package app_test
 
 import (
 	"log/slog"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"regexp"
-	"strings"
 	"testing"
 
 	"github.com/google/uuid"
