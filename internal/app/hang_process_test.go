@@ -1,4 +1,4 @@
-package main_test
+package app_test
 
 import (
 	"fmt"
@@ -9,22 +9,23 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"bahi/internal/app/apptest"
 	"bahi/providers/feed/feedtest"
 )
 
 func TestANodeThatHangsLosesItsWork(t *testing.T) {
 	t.Parallel()
-	if elsewhere {
+	if apptest.Elsewhere {
 		return
 	}
-	database, broker := testDatabase(t), feedtest.Start(t)
+	database, broker := apptest.Database(t), feedtest.Start(t)
 	n := &nodes{t: t, database: database}
 	for i := range n.serving {
 		n.data[i] = t.TempDir()
-		cmd := command(t, n.data[i], "serve", "--takeover-after", "3s")
+		cmd := apptest.Command(t, n.data[i], "serve", "--takeover-after", "3s")
 		cmd.Env = append(cmd.Env, "DATABASE_URL="+database, "FEED_URL="+broker.Address)
-		n.serving[i] = serve(t, cmd)
-		n.serving[i].ready()
+		n.serving[i] = apptest.Serve(t, cmd)
+		n.serving[i].Ready()
 	}
 	eventually := func(what string, is func() bool) {
 		t.Helper()
@@ -32,31 +33,31 @@ func TestANodeThatHangsLosesItsWork(t *testing.T) {
 	}
 	nth := n.worker()
 	hangs, lives := n.serving[nth], n.serving[1-nth]
-	account := open(hangs.client(), "HDFC")
-	require.NoError(t, hangs.cmd.Process.Signal(syscall.SIGSTOP))
+	account := apptest.Open(hangs.Client(), "HDFC")
+	require.NoError(t, hangs.Cmd.Process.Signal(syscall.SIGSTOP))
 
-	position := lives.client().POST(ledger(account), deposit("2026-10-14", "100")).Status(201).Header("Bahi-Position")
-	reader := lives.client().With("Bahi-Min-Position", position)
+	position := lives.Client().POST(apptest.Ledger(account), apptest.Deposit("2026-10-14", "100")).Status(201).Header("Bahi-Position")
+	reader := lives.Client().With("Bahi-Min-Position", position)
 	eventually("the other node folds", func() bool { return reader.GET("/banks").Response.StatusCode == 200 })
 	n.register(1-nth, "asha@example.com")
 	eventually("the other node forwards", func() bool { return broker.Count("BAHI") == len(loggedIn(t, database)) })
 
-	require.NoError(t, hangs.cmd.Process.Signal(syscall.SIGCONT))
-	position = hangs.client().POST(ledger(account), deposit("2026-10-14", "1")).Status(201).Header("Bahi-Position")
+	require.NoError(t, hangs.Cmd.Process.Signal(syscall.SIGCONT))
+	position = hangs.Client().POST(apptest.Ledger(account), apptest.Deposit("2026-10-14", "1")).Status(201).Header("Bahi-Position")
 	for _, p := range n.serving {
-		reader := p.client().With("Bahi-Min-Position", position)
+		reader := p.Client().With("Bahi-Min-Position", position)
 		eventually("both nodes read", func() bool {
 			return strings.Contains(reader.GET(fmt.Sprintf("/bank/%d", account)).Text, `"balance":101`)
 		})
 	}
 	eventually("one of the two folds", func() bool {
-		works := func(p *process) bool {
-			return strings.Contains(p.client().GET("/metrics").Status(200).Text, `bahi_projection_working{projection="books"} 1`)
+		works := func(p *apptest.Process) bool {
+			return strings.Contains(p.Client().GET("/metrics").Status(200).Text, `bahi_projection_working{projection="books"} 1`)
 		}
 		return works(hangs) != works(lives)
 	})
 	forwarded(t, broker, database, 0)
-	doctor := command(t, t.TempDir(), "doctor")
+	doctor := apptest.Command(t, t.TempDir(), "doctor")
 	doctor.Env = append(doctor.Env, "DATABASE_URL="+database)
-	healthy(t, doctor)
+	apptest.Healthy(t, doctor)
 }
