@@ -2,6 +2,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
@@ -11,6 +12,10 @@ import (
 func main() {
 	if err := cli.Run(); err != nil {
 		fmt.Fprintln(os.Stderr, "bahi:", err)
+		var other interface{ ExitCode() int } // than 1
+		if errors.As(err, &other) {
+			os.Exit(other.ExitCode())
+		}
 		os.Exit(1)
 	}
 }

@@ -17,7 +17,7 @@ func (r Result) Verdict() Verdict {
 	switch {
 	case r.Finding != nil:
 		return Tampered
-	case r.Trusted > 0:
+	case r.Trusted > 0 && r.Unsigned == nil:
 		return Verified
 	default:
 		return Undecided
@@ -47,6 +47,11 @@ func (r Result) Sentences() (all []string) {
 			say("%s behind the last checkpoint: nothing vouches for them yet.", events(behind, "stands", "stand"))
 		}
 	case Undecided:
+		if r.Trusted > 0 {
+			say("CANNOT TELL. The first %s what was signed. The events from position %d on, which was recorded at %s, are not signed, and a server signs within seconds: "+
+				"none ran, or their checkpoints were removed. Start bahi serve, which signs them, and verify again.", events(r.Proven, "is", "are"), r.Unsigned.Position, r.Unsigned.At.Format(moment))
+			break
+		}
 		say("CANNOT TELL. Nothing is wrong with the %s in itself, but whoever can write the log can write all of it anew. "+
 			"Give a checkpoint that was kept elsewhere, or the public key of the log.", events(r.Events, "that was read", "that were read"))
 		if r.Agreed > 0 {

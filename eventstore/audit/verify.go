@@ -165,6 +165,7 @@ type Result struct {
 	Trusted  int            `json:"trusted"`            // … and how many of them are not [Doubtful]
 	Proven   uint64         `json:"proven"`             // the first so many events are those that were signed, by checkpoints that are not [Doubtful]
 	Restores []Event        `json:"restores,omitempty"` // where the log says that a restore lost its tail: older checkpoints may be of what was lost
+	Unsigned *Event         `json:"unsigned,omitempty"` // the first event behind all checkpoints, where it should have been signed long ago
 	Unlisted []string       `json:"unlisted,omitempty"` // files that lie where an archive's segments do, and are none of it: they were not read
 	Finding  *Finding       `json:"finding,omitempty"`  // what is wrong, first things first; nil: nothing
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"bahi/domain/fault"
 	proofs "bahi/eventstore/audit"
 	auditroutes "bahi/http/audit"
 	audittables "bahi/projections/audit"
@@ -61,6 +62,16 @@ func (s *System) joinAudit(ctx context.Context, serving bool) error {
 	}
 	return s.Signer.Check(ctx)
 }
+
+// closed returns errTailLost once the signer knows that the log lost its tail.
+func (s *System) closed() error {
+	if s.Signer.Lost() != "" {
+		return errTailLost
+	}
+	return nil
+}
+
+var errTailLost = fault.New(fault.Unavailable, "The log lost events that were signed for: nothing is written until an operator has accepted it")
 
 // joinOutlets adds where checkpoints are brought: first to the witness, so that copies have its signature.
 func (s *System) joinOutlets(ctx context.Context) error {

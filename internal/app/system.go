@@ -156,11 +156,10 @@ func (s Settings) OpenBooks(ctx context.Context, serving bool) (sys *System, err
 	}
 	reader := sys.reader(versions)
 	sys.Ledger, sys.Market = &ledgerviews.Views{Reader: reader}, &accessviews.Views{Reader: reader}
-	log := sys.Store
-	if s.EventStore == "" { // elsewhere, positions do not count events
-		log = newPacedLog(log, func() (event.Position, <-chan struct{}, bool) { return sys.Runner.Follow(ledgertables.Books.Name, 0) })
+	sys.Commands = commands.New(sys.Store, sys.Vault, time.Now)
+	if serving {
+		sys.Commands.Closed = sys.closed
 	}
-	sys.Commands = commands.New(log, sys.Vault, time.Now)
 	ledgerflows.AddRules(sys.Commands)
 	sys.Books = &ledgerflows.Books{
 		Commands: sys.Commands, Reads: sys.Ledger, Log: sys.Log,

@@ -62,7 +62,7 @@ func (s *Signer) Check(ctx context.Context) error {
 func (s *Signer) noneBefore(ctx context.Context) error {
 	for e, err := range s.Store.ReadAll(ctx, 1, eventstore.Backwards) {
 		if err == nil {
-			err = &ErrRewritten{fmt.Sprintf("An event stands at position %d, before the log's first (%s in %s): somebody wrote it there. %s", e.Position, e.Type, e.Stream, whatToDo)}
+			err = &ErrRewritten{Found: fmt.Sprintf("An event stands at position %d, before the log's first (%s in %s): somebody wrote it there. %s", e.Position, e.Type, e.Stream, whatToDo)}
 		}
 		return err
 	}
@@ -97,9 +97,9 @@ func (s *Signer) isAsSigned(ctx context.Context, c Signed) error {
 	signed, _, err := keys.Open([]byte(c.Note))
 	switch {
 	case err != nil && !errors.Is(err, audit.ErrNotSigned):
-		return &ErrRewritten{fmt.Sprintf("The newest checkpoint (%d events) is not what was signed: %s. %s", c.Size, err, whatToDo)}
+		return &ErrRewritten{Found: fmt.Sprintf("The newest checkpoint (%d events) is not what was signed: %s. %s", c.Size, err, whatToDo)}
 	case signed.Origin != s.Ring.origin() || signed.Size != c.Size || signed.Root != audit.Hash(c.Root) || signed.Position != c.Position:
-		return &ErrRewritten{fmt.Sprintf("The newest checkpoint stands in its table with %d events up to position %d, and was signed for others. %s", c.Size, c.Position, whatToDo)}
+		return &ErrRewritten{Found: fmt.Sprintf("The newest checkpoint stands in its table with %d events up to position %d, and was signed for others. %s", c.Size, c.Position, whatToDo)}
 	}
 	return nil
 }
@@ -183,7 +183,7 @@ func (s *Signer) gaveUp(c Signed) bool {
 func (s *Signer) noneHidden(ctx context.Context, db querier) error {
 	last, err := s.marked(ctx, db, `number = (select number from audit.checkpoint order by number desc limit 1)`)
 	if err == nil && len(last) > 0 && !s.gaveUp(last[0]) {
-		err = &ErrRewritten{fmt.Sprintf("The checkpoint that was signed last (%d events) is marked as abandoned, and no event of the log says so. %s", last[0].Size, whatToDo)}
+		err = &ErrRewritten{Found: fmt.Sprintf("The checkpoint that was signed last (%d events) is marked as abandoned, and no event of the log says so. %s", last[0].Size, whatToDo)}
 	}
 	return err
 }
@@ -233,7 +233,7 @@ func (s *Signer) isThere(ctx context.Context, c Signed, what, toDo string) error
 			found = fmt.Sprintf("it ends at position %d, so its newest events are gone", head)
 		}
 	}
-	return &ErrRewritten{notAsSigned(c, what, found, toDo)}
+	return &ErrRewritten{Found: notAsSigned(c, what, found, toDo), Lost: true}
 }
 
 func notAsSigned(c Signed, what, found, toDo string) string {
@@ -245,7 +245,7 @@ func (s *Signer) holds(ctx context.Context, c Signed, what string) error {
 	if err := s.isThere(ctx, c, what, whatToDo); err != nil {
 		return err
 	}
-	broken := func(found string) error { return &ErrRewritten{notAsSigned(c, what, found, whatToDo)} }
+	broken := func(found string) error { return &ErrRewritten{Found: notAsSigned(c, what, found, whatToDo)} }
 	size, err := s.Tables.Size(ctx)
 	if err != nil || size < c.Size {
 		return err

@@ -157,7 +157,7 @@ func (r *Ring) Own(ctx context.Context) error {
 		return err
 	}
 	name, _, _ := strings.Cut(from, "+")
-	return &ErrRewritten{fmt.Sprintf("This database belongs to the log %s, and the log at hand is %s: DATABASE_URL and EVENTSTORE_URL do not go together. "+
+	return &ErrRewritten{Found: fmt.Sprintf("This database belongs to the log %s, and the log at hand is %s: DATABASE_URL and EVENTSTORE_URL do not go together. "+
 		"Nothing is served. If bahi events copy has moved the log here, go on with it, which is recorded: bahi audit accept-restore --reason '…'; "+
 		"then build the tables from it: bahi projections rebuild", name, r.origin())}
 }

@@ -31,7 +31,7 @@ func (s *Signer) Reread(ctx context.Context) (agreed uint64, err error) {
 	if err := s.isThere(ctx, *last, "the newest checkpoint", waysOut); err != nil {
 		return 0, nil //nolint:nilerr // it is told at the next checkpoint
 	}
-	return 0, &ErrRewritten{notAsSigned(*last, "the newest checkpoint", fmt.Sprintf("its first %d events were rewritten, and hash to %s where %s was signed", last.Size, root, audit.Hash(last.Root)), whatToDo)}
+	return 0, &ErrRewritten{Found: notAsSigned(*last, "the newest checkpoint", fmt.Sprintf("its first %d events were rewritten, and hash to %s where %s was signed", last.Size, root, audit.Hash(last.Root)), whatToDo)}
 }
 
 // givenUp says whether a checkpoint that counted does so no longer.

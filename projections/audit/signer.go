@@ -45,6 +45,9 @@ type Signer struct {
 	settled uuid.UUID  // the newest event of the stream audit-log that is in the tables
 	held    bool       // the tree was held against what is kept outside
 
+	seen *Signed                // the newest checkpoint that counted, of this process's knowledge
+	lost atomic.Pointer[string] // why nothing may be written; nil: the log is as signed
+
 	accepted atomic.Pointer[[]audits.RestoreAccepted] // what the log says was given up
 	said     string                                   // why nothing is signed, the last time that it was logged; Run's alone
 }
@@ -73,8 +76,12 @@ const (
 	signerLock = 8241007          // the advisory lock under which one of all nodes signs
 )
 
-// ErrRewritten tells that the log, or the tree over it, is not what was signed. Its text has what was found.
-type ErrRewritten struct{ Found string }
+// ErrRewritten tells that the log, or the tree over it, is not what was signed. Its text has what was found. Lost says
+// that the log does not have the newest event that was signed.
+type ErrRewritten struct {
+	Found string
+	Lost  bool
+}
 
 func (e *ErrRewritten) Error() string { return e.Found }
 
@@ -187,6 +194,9 @@ func (s *Signer) Sign(ctx context.Context) (signed *Signed, err error) {
 		if err == nil {
 			err = s.noneHidden(ctx, tx)
 		}
+		if err == nil {
+			err = s.noneRemoved(ctx, last)
+		}
 		if err == nil && last != nil { // a log that lost its tail may be long without its tree's growing
 			err = s.isThere(ctx, *last, "the newest checkpoint", waysOut)
 		}
@@ -217,10 +227,58 @@ func (s *Signer) Sign(ctx context.Context) (signed *Signed, err error) {
 		signed = &next
 		return err
 	})
+	s.note(signed, err)
 	if err != nil {
 		return nil, fmt.Errorf("sign a checkpoint: %w", err)
 	}
 	return signed, nil
+}
+
+// noneRemoved compares the newest checkpoint with the newest that this process has seen.
+func (s *Signer) noneRemoved(ctx context.Context, last *Signed) error {
+	s.mu.Lock()
+	seen := s.seen
+	s.mu.Unlock()
+	switch {
+	case seen == nil || last != nil && last.Size >= seen.Size || s.gaveUp(*seen):
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.seen == seen {
+			s.seen = last
+		}
+		return nil
+	default:
+		err := s.isThere(ctx, *seen, "the newest checkpoint, which is gone from its table,", waysOut)
+		if err == nil {
+			err = &ErrRewritten{Found: fmt.Sprintf("The checkpoint of %d events was removed from its table. %s", seen.Size, waysOut)}
+		}
+		return err
+	}
+}
+
+// note keeps what a try to sign found out.
+func (s *Signer) note(signed *Signed, err error) {
+	rewritten := new(ErrRewritten)
+	switch {
+	case errors.As(err, &rewritten) && rewritten.Lost:
+		s.lost.Store(&rewritten.Found)
+	case err == nil:
+		s.lost.Store(nil)
+	}
+	if signed != nil {
+		s.mu.Lock()
+		s.seen = signed
+		s.mu.Unlock()
+	}
+}
+
+// Lost returns why nothing may be written: the log lost events that were signed for, and no operator has accepted it. It
+// returns an empty text while nothing is known to be lost.
+func (s *Signer) Lost() string {
+	if why := s.lost.Load(); why != nil {
+		return *why
+	}
+	return ""
 }
 
 // contains says that the tree begins with what a checkpoint was signed for.
@@ -233,7 +291,7 @@ func (s *Signer) contains(ctx context.Context, last Signed, size uint64) error {
 		return err
 	}
 	if root := then.Root(); root != audit.Hash(last.Root) {
-		return &ErrRewritten{fmt.Sprintf("the tree over the log's first %d events has the root %s, and %s was signed for: "+
+		return &ErrRewritten{Found: fmt.Sprintf("the tree over the log's first %d events has the root %s, and %s was signed for: "+
 			"events before position %d were rewritten, or the tree's tables were. Find the first bad event with: bahi audit verify --store. "+
 			"If the log is right, build its tree anew with: bahi projections rebuild audit", last.Size, root, audit.Hash(last.Root), last.Position+1)}
 	}
@@ -304,12 +362,12 @@ func (s *Signer) leafAt(ctx context.Context, at event.Position, index uint64) (e
 			return e, fmt.Errorf("the tree's tables lack the leaf %d", index)
 		}
 		if hash := audit.Hash(tiles[0][from:]); hash != audit.LeafHash(e) {
-			return e, &ErrRewritten{fmt.Sprintf("the event at position %d (%s in %s) was changed since it was hashed: its leaf was %s, and is %s now",
+			return e, &ErrRewritten{Found: fmt.Sprintf("the event at position %d (%s in %s) was changed since it was hashed: its leaf was %s, and is %s now",
 				at, e.Type, e.Stream, hash, audit.LeafHash(e))}
 		}
 		return e, nil
 	}
-	return event.Stored{}, &ErrRewritten{fmt.Sprintf("the log has no event at position %d any more, which the tree has", at)}
+	return event.Stored{}, &ErrRewritten{Found: fmt.Sprintf("the log has no event at position %d any more, which the tree has", at)}
 }
 
 // settle brings what the log says of keys and accepted restores into the tables.

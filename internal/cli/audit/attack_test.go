@@ -241,3 +241,42 @@ func TestARestoreThatLostItsTailIsRefusedUntilItIsAccepted(t *testing.T) {
 	require.Equal(t, 1, status, "who kept the lost one is told, and asks")
 	require.Contains(t, out, "a restore lost its tail")
 }
+
+// The newest events are not signed by what the attacker left: the tree and the tables made of the log still know of them.
+func TestEventsThatWereRemovedWithTheirCheckpointsAreMissed(t *testing.T) {
+	t.Parallel()
+	const unsign = `delete from audit.checkpoint where position > P;`
+	for name, attack := range map[string]struct{ sql, found string }{
+		"removed":   {`delete from log.event where position > P`, "(the tree beside the log, not signed)"},
+		"rewritten": {`update log.event set data = replace(data::text, '2025-03-02', '2025-03-03')::json where position > P and type = 'BankRowAdded'`, "(the tree beside the log, not signed)"},
+		"removed, and from the tree": {
+			`delete from log.event where position > P; drop schema audit_g1 cascade; delete from projection.generation where name = 'audit'`, "the newest events are gone",
+		},
+		"a column of a checkpoint": {`update audit.checkpoint set position = position + 1 where number = 1`, "does not say what its note does"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v := newVictim(t)
+			p := strconv.FormatInt(v.at(4), 10)
+			v.exec(strings.ReplaceAll(unsign+attack.sql, "P", p))
+			out, _, status := v.verify()
+			require.Equal(t, 1, status, out)
+			require.Contains(t, out, "TAMPERED.")
+			require.Contains(t, out, attack.found)
+		})
+	}
+}
+
+func TestNothingIsWrittenToALogThatLostItsTail(t *testing.T) {
+	t.Parallel()
+	o := start(t)
+	clerk := o.clerk(home)
+	account := open(clerk, "HDFC")
+	c := o.signed()
+	o.sql(`delete from log.event where position >= $1`, int64(c.Position))
+	o.sql(`delete from audit.checkpoint where position >= $1`, int64(c.Position))
+	require.Eventually(t, func() bool {
+		return clerk.POST(ledger(account), deposit("2025-03-01", "1")).Response.StatusCode == 503
+	}, time.Minute, 20*time.Millisecond)
+	clerk.POST(ledger(account), deposit("2025-03-01", "1")).Problem(503, "The log lost events that were signed for: nothing is written until an operator has accepted it")
+}

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,11 +66,23 @@ func (c verifyAudit) Run(ctx context.Context) error {
 		}
 		fmt.Printf("An archive from before names the very event: bahi-verify %s --compare ARCHIVE.\n", what)
 	}
-	if r.Verdict() != proofs.Verified {
+	switch r.Verdict() {
+	case proofs.Verified:
+		return nil
+	case proofs.Undecided:
+		return undecided{}
+	default:
 		return errNotVerified
 	}
-	return nil
 }
+
+// undecided says that nothing speaks against the log, and not enough for it.
+type undecided struct{}
+
+func (undecided) Error() string { return errNotVerified.Error() }
+
+// ExitCode is that of bahi-verify for the same verdict.
+func (undecided) ExitCode() int { return 2 }
 
 // given are the checkpoints that the caller kept. They count, whoever signed them.
 func (c verifyAudit) given(trusted proofs.Keys, origin string) (all []proofs.Kept, err error) {
@@ -147,6 +160,10 @@ func (c verifyAudit) store(ctx context.Context, trusted proofs.Keys) (r proofs.R
 		}
 		kept = append(kept, signed...)
 	}
+	own, err = ownTree(ctx, sys, kept)
+	if err != nil {
+		return r, err
+	}
 	head, err := sys.Store.Head(ctx)
 	if err != nil {
 		return r, err
@@ -154,13 +171,27 @@ func (c verifyAudit) store(ctx context.Context, trusted proofs.Keys) (r proofs.R
 	bar := screen.NewBar("verifying", "events")
 	defer bar.End()
 	r, err = proofs.Verify(ctx, sys.Store.ReadAll(ctx, 0, eventstore.Forwards), proofs.Evidence{
-		Kept: kept, Tiles: sys.Tree, Sparse: c.EventStore != "", Progress: func(events uint64) { bar.Show(int64(events), int64(head)) },
+		Kept: append(own, kept...), Tiles: sys.Tree, Sparse: c.EventStore != "", Progress: func(events uint64) { bar.Show(int64(events), int64(head)) },
 	})
 	if wrong != nil {
 		r = r.Also(proofs.Falsified(wrong))
 	}
 	if c.EventStore == "" && err == nil {
 		r, err = noneBefore(ctx, sys, r)
+	}
+	if err == nil {
+		r, err = columns(ctx, sys, r)
+	}
+	if err == nil {
+		r, err = projected(ctx, sys, r, head)
+	}
+	if err == nil {
+		r, err = unsigned(ctx, sys, r, kept)
+	}
+	if n, counted := missing(ctx, sys); err == nil && n > 0 {
+		fmt.Printf("%d numbers of checkpoints are missing: Postgres crashed, or somebody removed checkpoints.\n", n)
+	} else {
+		err = cmp.Or(err, counted)
 	}
 	if err != nil || all || r.Finding != nil {
 		return r, err

@@ -1,0 +1,144 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"bahi/domain/event"
+	"bahi/eventstore"
+	proofs "bahi/eventstore/audit"
+	"bahi/internal/app"
+)
+
+// signedSoon is how long an event may wait for a checkpoint: a server signs once a second.
+const signedSoon = time.Minute
+
+// ownTree returns the tree over the log as a checkpoint that nobody signed, if it goes beyond all that were: it knows of
+// events whose checkpoints were removed with them.
+func ownTree(ctx context.Context, s *app.System, kept []proofs.Kept) ([]proofs.Kept, error) {
+	size, err := s.Tree.Size(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range kept {
+		if k.Size >= size {
+			return nil, nil
+		}
+	}
+	if size == 0 {
+		return nil, nil
+	}
+	tree, err := proofs.TreeAt(ctx, s.Tree, size)
+	if err != nil {
+		return nil, err
+	}
+	at, err := s.Tree.Position(ctx, size-1)
+	if err != nil {
+		return nil, err
+	}
+	return []proofs.Kept{{
+		Checkpoint: proofs.Checkpoint{Origin: proofs.Origin(s.Store.ID()), Size: size, Root: tree.Root(), Position: at},
+		From:       "the tree beside the log, not signed", Trust: proofs.Doubtful,
+	}}, nil
+}
+
+// columns compares each row of the checkpoints with the note in it.
+func columns(ctx context.Context, s *app.System, r proofs.Result) (proofs.Result, error) {
+	var (
+		number, size, position int64
+		root                   []byte
+		note                   string
+	)
+	rows, _ := s.Pool.Query(ctx, `select number, size, root, position, note from audit.checkpoint order by number`)
+	wrong := int64(0)
+	_, err := pgx.ForEachRow(rows, []any{&number, &size, &root, &position, &note}, func() error {
+		c, err := proofs.ParseCheckpoint([]byte(note))
+		if wrong == 0 && (err != nil || c.Size != uint64(size) || string(c.Root[:]) != string(root) || c.Position != event.Position(position)) {
+			wrong = number
+		}
+		return nil
+	})
+	if err != nil {
+		return r, fmt.Errorf("read the checkpoints: %w", err)
+	}
+	if wrong != 0 {
+		r = r.Also(proofs.Falsified(fmt.Errorf("the row of checkpoint %d does not say what its note does", wrong)))
+	}
+	return r, nil
+}
+
+// projected compares the log with the events up to which the projections' tables were made. An accepted restore explains tables
+// that have more than the log.
+func projected(ctx context.Context, s *app.System, r proofs.Result, head event.Position) (proofs.Result, error) {
+	type made struct {
+		Name     string
+		Position event.Position
+		Event    uuid.UUID
+	}
+	rows, _ := s.Pool.Query(ctx, `select name, position, event_id from projection.generation where store_id = $1 and event_id is not null order by name, generation`, s.Store.ID())
+	all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[made])
+	if err != nil {
+		return r, fmt.Errorf("read the projections' checkpoints: %w", err)
+	}
+	for _, p := range all {
+		if len(r.Restores) > 0 {
+			break
+		}
+		found := event.Stored{}
+		for e, err := range s.Store.ReadAll(ctx, p.Position+1, eventstore.Backwards) {
+			if err != nil {
+				return r, err
+			}
+			found = e
+			break
+		}
+		switch {
+		case found.Position == p.Position && found.ID == p.Event:
+			continue
+		case p.Position > head:
+			return r.Also(proofs.Finding{Kind: proofs.Truncated, Proven: r.Proven, Why: fmt.Sprintf(
+				"The log ends at position %d, and the tables of %s were made of events up to position %d: the newest events are gone.", head, p.Name, p.Position)}), nil
+		default:
+			return r.Also(proofs.Finding{Kind: proofs.Rewritten, Proven: r.Proven, Why: fmt.Sprintf(
+				"The tables of %s were made of event %s at position %d, which the log does not have there.", p.Name, p.Event, p.Position)}), nil
+		}
+	}
+	return r, nil
+}
+
+// unsigned notes the first event behind all checkpoints if it should have been signed long ago.
+func unsigned(ctx context.Context, s *app.System, r proofs.Result, kept []proofs.Kept) (proofs.Result, error) {
+	if r.Proven == 0 || r.Proven >= r.Events {
+		return r, nil
+	}
+	after := event.Position(r.Proven)
+	for _, k := range kept {
+		if k.Size == r.Proven && k.Position > 0 {
+			after = k.Position
+		}
+	}
+	for e, err := range s.Store.ReadAll(ctx, after, eventstore.Forwards) {
+		if err != nil {
+			return r, err
+		}
+		if time.Since(e.At) > signedSoon {
+			first := proofs.Of(e)
+			r.Unsigned = &first
+		}
+		break
+	}
+	return r, nil
+}
+
+// missing counts the numbers that no checkpoint has. A Postgres that crashed leaves some out, too.
+func missing(ctx context.Context, s *app.System) (n int64, err error) {
+	err = s.Pool.QueryRow(ctx, `select case when q.is_called then q.last_value else 0 end - (select count(*) from audit.checkpoint) from audit.checkpoint_number_seq q`).Scan(&n)
+	if err != nil {
+		return 0, fmt.Errorf("count the checkpoints: %w", err)
+	}
+	return n, nil
+}
