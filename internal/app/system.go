@@ -16,7 +16,6 @@ import (
 	ledgerflows "bahi/commands/ledger"
 	"bahi/domain/access/picture"
 	"bahi/domain/actor"
-	"bahi/domain/event"
 	"bahi/domain/unit"
 	"bahi/eventstore/vault"
 	"bahi/internal/pgcluster"
