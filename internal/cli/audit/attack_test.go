@@ -269,14 +269,14 @@ func TestEventsThatWereRemovedWithTheirCheckpointsAreMissed(t *testing.T) {
 
 func TestNothingIsWrittenToALogThatLostItsTail(t *testing.T) {
 	t.Parallel()
-	o := start(t)
-	clerk := o.clerk(home)
-	account := open(clerk, "HDFC")
-	c := o.signed()
-	o.sql(`delete from log.event where position >= $1`, int64(c.Position))
-	o.sql(`delete from audit.checkpoint where position >= $1`, int64(c.Position))
+	o := apptest.Start(t)
+	clerk := o.Clerk(apptest.Home)
+	account := apptest.Open(clerk, "HDFC")
+	c := o.Signed()
+	o.Sql(`delete from log.event where position >= $1`, int64(c.Position))
+	o.Sql(`delete from audit.checkpoint where position >= $1`, int64(c.Position))
 	require.Eventually(t, func() bool {
-		return clerk.POST(ledger(account), deposit("2025-03-01", "1")).Response.StatusCode == 503
+		return clerk.POST(apptest.Ledger(account), apptest.Deposit("2025-03-01", "1")).Response.StatusCode == 503
 	}, time.Minute, 20*time.Millisecond)
-	clerk.POST(ledger(account), deposit("2025-03-01", "1")).Problem(503, "The log lost events that were signed for: nothing is written until an operator has accepted it")
+	clerk.POST(apptest.Ledger(account), apptest.Deposit("2025-03-01", "1")).Problem(503, "The log lost events that were signed for: nothing is written until an operator has accepted it")
 }
