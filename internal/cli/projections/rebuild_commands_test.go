@@ -82,7 +82,7 @@ func TestRebuildingFromTheShell(t *testing.T) {
 	require.Equal(t, len(app.AllProjections()), strings.Count(out, fmt.Sprintf(" is read, built up to position %d in ", o.Head())), out)
 	require.Equal(t, was, apptest.Balances(clerk, apptest.Ledger(account)))
 	list, _, _ := apptest.Attached(t, o, "projections", "list")
-	require.Regexp(t, `(?m)^users +1 +\d+ +live`, list)
+	require.Regexp(t, `(?m)^users +\d+ +\d+ +live`, list)
 	require.Regexp(t, `(?m)^books +\d+ +1 +kept +\d+ +0 +until 20\d\d-`, list)
 	out, wrong, status = apptest.Attached(t, o, "projections", "rollback", "books")
 	require.Equal(t, 0, status, wrong)
