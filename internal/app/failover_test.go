@@ -49,21 +49,31 @@ func (r *recovering) loseTail(after string) {
 	require.NoError(r.t, err)
 }
 
-// post posts a row until it is taken, as a client does whose server is away for a moment.
-func (r *recovering) post(account int64, key, body string) {
+// offer posts a row as a client does whose server is away for a moment: until it is taken, or refused because the log lost its tail.
+func (r *recovering) offer(account int64, key, body string) (taken bool) {
 	r.t.Helper()
 	var row apptest.BankRow
 	require.Eventually(r.t, func() bool {
 		a := r.p.Client().With("Idempotency-Key", key).POST(apptest.Ledger(account), body)
-		if a.Response.StatusCode != http.StatusCreated {
+		taken = a.Response.StatusCode == http.StatusCreated
+		if !taken {
 			require.Equal(r.t, http.StatusServiceUnavailable, a.Response.StatusCode, a.Text)
-			return false
+			return strings.Contains(a.Text, "until an operator has accepted it")
 		}
 		a.JSON(&row)
+		if a.Header("Idempotency-Replayed") == "" {
+			require.False(r.t, r.given[row.ID], "row %d was given before", row.ID)
+			r.given[row.ID] = true
+		}
 		return true
 	}, time.Minute, 20*time.Millisecond)
-	require.False(r.t, r.given[row.ID], "row %d was given before", row.ID)
-	r.given[row.ID] = true
+	return taken
+}
+
+// post posts a row that must be taken.
+func (r *recovering) post(account int64, key, body string) {
+	r.t.Helper()
+	require.True(r.t, r.offer(account, key, body))
 }
 
 // balance reads an account, and answers whether that is said to be fresh.
@@ -160,12 +170,15 @@ func recovers(r *recovering) {
 	}, time.Minute, 50*time.Millisecond, "they are signed for")
 
 	r.loseTail(kept)
-	r.post(account, "lost-11", apptest.Deposit("2025-03-02", "10")) // a client that is not sure sends its last request again
-	if r.log != "" {                                                // positions there tell nobody how far a projection may be
+	// A client that is not sure sends its last request again. What follows is taken until the signer has seen what is missing, and refused then.
+	taken := r.offer(account, "lost-11", apptest.Deposit("2025-03-02", "10"))
+	if r.log != "" { // positions there tell nobody how far a projection may be
 		r.p.Until(func(said, _ string) bool { return strings.Contains(said, "projection books stands at position") })
 	}
 	for n := range 4 {
-		r.post(account, fmt.Sprintf("after-%d", n), apptest.Withdrawal("2025-03-03", "5"))
+		more := r.offer(account, fmt.Sprintf("after-%d", n), apptest.Withdrawal("2025-03-03", "5"))
+		require.False(t, more && !taken, "a row was taken after one was refused")
+		taken = more
 		balance, fresh := r.balance(account)
 		require.False(t, fresh, "%s is answered as fresh", balance)
 	}
@@ -176,6 +189,10 @@ func recovers(r *recovering) {
 
 	r.done("audit", "accept-restore", "--reason", "the replica was behind")
 	r.done("projections", "rebuild")
+	r.post(account, "lost-11", apptest.Deposit("2025-03-02", "10"))
+	for n := range 4 {
+		r.post(account, fmt.Sprintf("after-%d", n), apptest.Withdrawal("2025-03-03", "5"))
+	}
 	r.has(account, "90")
 	r.post(account, "later", apptest.Deposit("2025-03-04", "1"))
 	r.has(account, "91")
