@@ -170,6 +170,21 @@ type refusal[S any] struct{ why error }
 // Decide refuses.
 func (c refusal[S]) Decide(S) ([]event.Event[S], error) { return nil, c.why }
 
+// errDecides is the error of an unclaimed command that would change its record.
+var errDecides = fault.New(fault.Conflict, "The record moved while its value was claimed")
+
+// unclaimed is a command that may be refused but decides nothing, because nothing claimed its value.
+type unclaimed[S any] struct{ event.Command[S] }
+
+// Decide returns the command's refusal, or errDecides instead of events.
+func (c unclaimed[S]) Decide(s S) ([]event.Event[S], error) {
+	events, err := c.Command.Decide(s)
+	if err == nil && len(events) > 0 {
+		err = errDecides
+	}
+	return nil, err
+}
+
 // look loads a claim, and after it the record that it names.
 func (f Field[S]) look(ctx context.Context, h *commands.Handler, key string) (held commands.Loaded[claims.State], holder commands.Loaded[S], err error) {
 	held, err = commands.Load(ctx, h.Fresh(), f.Claims.Kind, key)
@@ -228,7 +243,14 @@ func (f Field[S]) Handle(
 		}
 		_, refused := cmd.Decide(record.State)
 		if refused != nil || *seen.IfMatch != record.Revision || record.Workspace != req.Workspace {
-			return commands.Handle(ctx, h, req, f.Records, id, cmd) // which refuses it
+			out, err := commands.Handle(ctx, h, req, f.Records, id, unclaimed[S]{cmd})
+			switch {
+			case !errors.Is(err, errDecides):
+				return out, err
+			case *seen.IfMatch != record.Revision:
+				return none, commands.ErrStale
+			}
+			continue // the record moved meanwhile
 		}
 		before := f.Key(record.State)
 		var given commands.Loaded[claims.State]

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"math/rand/v2"
 	"strconv"
@@ -386,6 +387,43 @@ func (p *pausing) Append(ctx context.Context, stream string, expected eventstore
 		p.once.Do(p.then)
 	}
 	return p.Store.Append(ctx, stream, expected, events...)
+}
+
+// The record begins after its change was looked at and refused: the change must not go through without a claim.
+func TestAChangeOfARecordThatBeginsMeanwhileClaimsItsValue(t *testing.T) {
+	t.Parallel()
+	tn := newTown(t)
+	_, err := tn.open(tn.node(0, 0), "", "1")
+	require.NoError(t, err)
+	slow := &outpaced{Store: tn.log, read: shops.Stream("2")}
+	slow.then = func() {
+		out, err := tn.open(tn.node(0, 0), "", "2")
+		require.NoError(t, err)
+		require.Equal(t, "2", out.ID)
+	}
+	_, err = tn.move(commands.New(slow, hashes{}, tn.clock), "2", "1")
+	require.Equal(t, taken("1"), err)
+	require.Equal(t, map[string]string{"1": "1", "2": "2"}, tn.holders())
+}
+
+// outpaced does something after it has read a stream for the first time.
+type outpaced struct {
+	eventstore.Store
+
+	read string
+	once sync.Once
+	then func()
+}
+
+func (o *outpaced) ReadStream(ctx context.Context, stream string, from int64, direction eventstore.Direction) iter.Seq2[event.Stored, error] {
+	events := o.Store.ReadStream(ctx, stream, from, direction)
+	if stream != o.read {
+		return events
+	}
+	return func(yield func(event.Stored, error) bool) {
+		events(yield)
+		o.once.Do(o.then)
+	}
 }
 
 func TestARequestWithAKeyIsRepeated(t *testing.T) {
