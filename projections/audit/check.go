@@ -367,16 +367,25 @@ func (s *Signer) takeIn(ctx context.Context) error {
 		return err
 	}
 	for _, c := range outside {
-		parsed, err := audit.ParseCheckpoint([]byte(c.Note))
-		if err != nil {
+		c.EventID = uuid.Nil
+		if err := s.putBack(ctx, c.Signed); err != nil {
 			return err
 		}
-		_, err = s.DB.Exec(ctx, `insert into audit.checkpoint (size, root, position, event_id, signed_at, note)
-			select $1, $2, $3, $4, $5, $6 where not exists (select from audit.checkpoint where size = $1 and root = $2)
-			on conflict do nothing`, int64(c.Size), c.Root, int64(c.Position), uuid.Nil, parsed.At, c.Note)
-		if err != nil {
-			return fmt.Errorf("take in a checkpoint from outside: %w", err)
-		}
+	}
+	return nil
+}
+
+// putBack adds a checkpoint to the table that lost it.
+func (s *Signer) putBack(ctx context.Context, c Signed) error {
+	parsed, err := audit.ParseCheckpoint([]byte(c.Note))
+	if err != nil {
+		return err
+	}
+	_, err = s.DB.Exec(ctx, `insert into audit.checkpoint (size, root, position, event_id, signed_at, note)
+		select $1, $2, $3, $4, $5, $6 where not exists (select from audit.checkpoint where size = $1 and root = $2)
+		on conflict do nothing`, int64(c.Size), c.Root, int64(c.Position), c.EventID, parsed.At, c.Note)
+	if err != nil {
+		return fmt.Errorf("put a checkpoint back into the table: %w", err)
 	}
 	return nil
 }

@@ -234,7 +234,8 @@ func (s *Signer) Sign(ctx context.Context) (signed *Signed, err error) {
 	return signed, nil
 }
 
-// noneRemoved compares the newest checkpoint with the newest that this process has seen.
+// noneRemoved compares the newest checkpoint with the newest that this process has seen. One that the database lost together with the events that it
+// was signed for is put back, so that other nodes and an operator know of it.
 func (s *Signer) noneRemoved(ctx context.Context, last *Signed) error {
 	s.mu.Lock()
 	seen := s.seen
@@ -249,8 +250,11 @@ func (s *Signer) noneRemoved(ctx context.Context, last *Signed) error {
 		return nil
 	default:
 		err := s.isThere(ctx, *seen, "the newest checkpoint, which is gone from its table,", waysOut)
-		if err == nil {
+		switch rewritten := new(ErrRewritten); {
+		case err == nil:
 			err = &ErrRewritten{Found: fmt.Sprintf("The checkpoint of %d events was removed from its table. %s", seen.Size, waysOut)}
+		case errors.As(err, &rewritten) && rewritten.Lost:
+			err = errors.Join(err, s.putBack(ctx, *seen))
 		}
 		return err
 	}
