@@ -22,7 +22,7 @@ import (
 )
 
 // patience is how long something may take to be seen.
-const patience = 20 * time.Second
+const patience = 2 * time.Minute
 
 // Page is a tab with cookies of its own. Its methods end the test when they fail.
 type Page struct {
