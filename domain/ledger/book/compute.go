@@ -112,6 +112,11 @@ func (c *Computer) Money(field string, given *unit.Money, formula decimal.Decima
 	return given
 }
 
+// Wrong notes a fault of a field.
+func (c *Computer) Wrong(field, message string) {
+	c.wrong = append(c.wrong, fault.Field{Field: field, Message: message})
+}
+
 // Computed returns the names of the fields that were computed, for the entry's field computed.
 func (c *Computer) Computed() []string { return c.computed }
 
@@ -125,7 +130,7 @@ func (c *Computer) compare(field string, given, formula decimal.Decimal, places 
 
 func (c *Computer) computes(field string, value, most decimal.Decimal) bool {
 	if value.Abs().GreaterThan(most) {
-		c.wrong = append(c.wrong, fault.Field{Field: field, Message: tooMany})
+		c.Wrong(field, tooMany)
 		return false
 	}
 	c.computed = append(c.computed, field)

@@ -119,29 +119,6 @@ type Asked struct {
 	In, Out Given
 }
 
-// decide returns the row as it is asked for, and what is wrong with its entries.
-func (l *Ledger) decide(before Row, asked Asked) (after Row, wrong []fault.Field) {
-	after = before
-	var warnings []Warning
-	if asked.Date != nil {
-		after.Date = *asked.Date
-	}
-	for _, side := range []struct {
-		codec
-		given Given
-		into  *Side
-	}{{l.in, asked.In, &after.In}, {l.out, asked.Out, &after.Out}} {
-		if side.given.entries == nil {
-			warnings = append(warnings, before.Warnings.of(side.name)...)
-			continue
-		}
-		decided, warned, faults := side.codec.decide(side.given, *side.into)
-		*side.into, warnings, wrong = decided, append(warnings, warned...), append(wrong, faults...)
-	}
-	after.Warnings = warningsOf(warnings)
-	return after, wrong
-}
-
 // check returns what is wrong with a row beside what is wrong with its entries, and then that.
 func (r Row) check(today unit.Date, entries []fault.Field) (wrong []fault.Field) {
 	if r.Date > today+1 {
@@ -251,9 +228,9 @@ func (c EmptySide) Decide(r Row) ([]event.Event[Row], error) {
 	if !r.Exists() {
 		return nil, c.Ledger.NoRow
 	}
-	after, side, name, other := r, &r.In, "in", c.Ledger.out.name
+	side, name, asked := r.In, "in", Asked{In: c.Ledger.in.none}
 	if c.Out {
-		side, name, other = &r.Out, "out", c.Ledger.in.name
+		side, name, asked = r.Out, "out", Asked{Out: c.Ledger.out.none}
 	}
 	if side.IsZero() {
 		return nil, fault.Newf(fault.NotFound, "Row has no %s entries", name)
@@ -261,14 +238,13 @@ func (c EmptySide) Decide(r Row) ([]event.Event[Row], error) {
 	if err := r.Editable(); err != nil {
 		return nil, err
 	}
-	if c.Out {
-		after.Out = Side{}
-	} else {
-		after.In = Side{}
-	}
-	if after.In.IsZero() && after.Out.IsZero() {
+	after, wrong := c.Ledger.decide(r, asked)
+	switch {
+	case len(wrong) > 0:
+		return nil, fault.Fields(wrong...)
+	case after.In.IsZero() && after.Out.IsZero():
 		return []event.Event[Row]{RowDeleted{}}, nil
+	default:
+		return []event.Event[Row]{edited(r, after)}, nil
 	}
-	after.Warnings = warningsOf(r.Warnings.of(other))
-	return []event.Event[Row]{edited(r, after)}, nil
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"bahi/domain/fault"
 	"bahi/domain/unit"
@@ -115,16 +116,22 @@ func effectOf[E Entry](list []E) (sum Effect) {
 
 // codec is what a ledger knows of the entries of one side.
 type codec struct {
-	name     string // in_entries, out_entries
+	name     string
 	entry    reflect.Type
 	measured func(Side) (Side, error)
 	lines    func(Side) ([]Line, error)
-	decide   func(given Given, stored Side) (Side, []Warning, []fault.Field)
+	none     Given // no entry of the ledger's type
 }
+
+// What the two sides are called.
+const (
+	inEntries  = "in_entries"
+	outEntries = "out_entries"
+)
 
 func codecOf[E Entry](name string) codec {
 	return codec{
-		name: name, entry: reflect.TypeFor[E](),
+		name: name, entry: reflect.TypeFor[E](), none: Entries([]E{}),
 		measured: func(s Side) (Side, error) {
 			list, err := EntriesOf[E](s)
 			s.Effect = effectOf(list)
@@ -143,43 +150,116 @@ func codecOf[E Entry](name string) codec {
 			}
 			return lines, err
 		},
-		decide: func(given Given, stored Side) (Side, []Warning, []fault.Field) {
-			list, ok := given.entries.([]E)
-			if !ok {
-				panic(fmt.Sprintf("%s are %T, not %s", name, given.entries, reflect.TypeFor[[]E]()))
-			}
-			return decideSide(name, list, stored)
-		},
 	}
 }
 
-// decideSide completes and checks the entries that are given in the place of the stored ones.
-func decideSide[E Entry](name string, given []E, stored Side) (side Side, warnings []Warning, wrong []fault.Field) {
-	if len(given) > maxEntries {
-		return side, nil, []fault.Field{{Field: name, Message: fmt.Sprintf("at most %d entries", maxEntries)}}
+// deciding is one side of a row, on its way from what is asked for to what is stored.
+type deciding[E Entry] struct {
+	name     string
+	stored   Side
+	given    bool // else the stored entries stay
+	list     []E
+	warnings []Warning
+}
+
+// newDeciding returns a side with the entries that are asked for. Those that are stored take their place where none are, if both sides
+// are decided together.
+func newDeciding[E Entry](name string, asked Given, stored Side, together bool) *deciding[E] {
+	d := &deciding[E]{name: name, stored: stored, given: asked.entries != nil || together}
+	switch {
+	case asked.entries != nil:
+		list, ok := asked.entries.([]E)
+		if !ok {
+			panic(fmt.Sprintf("%s are %T, not %s", name, asked.entries, reflect.TypeFor[[]E]()))
+		}
+		d.list = slices.Clone(list)
+	case together:
+		d.list = d.before()
 	}
-	all := make([]E, len(given))
+	return d
+}
+
+// before returns the stored entries.
+func (d *deciding[E]) before() []E {
+	list, err := EntriesOf[E](d.stored)
+	if err != nil {
+		panic(fmt.Errorf("read stored entries: %w", err)) // they were read with their event
+	}
+	return list
+}
+
+// complete completes and checks the entries. It returns what is wrong with them.
+func (d *deciding[E]) complete() (wrong []fault.Field) {
+	if len(d.list) > maxEntries {
+		return []fault.Field{{Field: d.name, Message: fmt.Sprintf("at most %d entries", maxEntries)}}
+	}
 	var before map[string]bool
 	if _, completing := any(*new(E)).(Completing[E]); completing {
-		before = computedIn(stored)
+		before = computedIn(d.stored)
 	}
-	for i, e := range given {
-		c := &Computer{prefix: fmt.Sprintf("%s[%d].", name, i), before: before}
+	for i, e := range d.list {
+		c := &Computer{prefix: fmt.Sprintf("%s[%d].", d.name, i), before: before}
 		if completing, ok := any(e).(Completing[E]); ok {
-			e = completing.Complete(c)
+			d.list[i] = completing.Complete(c)
 		}
-		faults := append(e.Check(), c.wrong...)
-		for _, f := range faults {
-			wrong = append(wrong, fault.Field{Field: c.prefix + f.Field, Message: f.Message})
+		wrong = append(wrong, d.check(i, c.wrong)...)
+		d.warnings = append(d.warnings, c.warnings...)
+	}
+	return wrong
+}
+
+// check returns what is wrong with an entry, and then the faults that its completion found.
+func (d *deciding[E]) check(nth int, completing []fault.Field) (wrong []fault.Field) {
+	e, at := d.list[nth], fmt.Sprintf("%s[%d]", d.name, nth)
+	for _, f := range append(e.Check(), completing...) {
+		wrong = append(wrong, fault.Field{Field: at + "." + f.Field, Message: f.Message})
+	}
+	if effect := e.Effect(); len(wrong) == 0 && (effect.Cash > unit.MaxMoney || effect.Fine > unit.MaxGrams) {
+		wrong = append(wrong, fault.Field{Field: at, Message: tooMany})
+	}
+	return wrong
+}
+
+// decided returns the side as it is stored.
+func (d *deciding[E]) decided() Side {
+	if !d.given {
+		return d.stored
+	}
+	return SideOf(d.list)
+}
+
+// warned returns what the row warns of on this side, of which the stored warnings are those before.
+func (d *deciding[E]) warned(before Warnings) []Warning {
+	if !d.given {
+		return before.of(d.name)
+	}
+	return d.warnings
+}
+
+// decideRow returns the row as it is asked for, and what is wrong with its entries.
+func decideRow[In, Out Entry](s Spec[In, Out], before Row, asked Asked) (after Row, wrong []fault.Field) {
+	after = before
+	if asked.Date != nil {
+		after.Date = *asked.Date
+	}
+	together := s.Pair != nil && (asked.In.entries != nil || asked.Out.entries != nil)
+	in, out := newDeciding[In](inEntries, asked.In, before.In, together), newDeciding[Out](outEntries, asked.Out, before.Out, together)
+	wrong = append(in.complete(), out.complete()...)
+	c := &Computer{}
+	if together && len(wrong) == 0 {
+		paired := s.Pair(c, Sides[In, Out]{in.list, out.list}, Sides[In, Out]{in.before(), out.before()})
+		in.list, out.list, wrong = paired.In, paired.Out, c.wrong
+		for i := range in.list {
+			wrong = append(wrong, in.check(i, nil)...)
 		}
-		if effect := e.Effect(); len(faults) == 0 && (effect.Cash > unit.MaxMoney || effect.Fine > unit.MaxGrams) {
-			wrong = append(wrong, fault.Field{Field: fmt.Sprintf("%s[%d]", name, i), Message: tooMany})
+		for i := range out.list {
+			wrong = append(wrong, out.check(i, nil)...)
 		}
-		warnings = append(warnings, c.warnings...)
-		all[i] = e
 	}
 	if len(wrong) > 0 {
-		return side, nil, wrong
+		return after, wrong
 	}
-	return SideOf(all), warnings, nil
+	after.In, after.Out = in.decided(), out.decided()
+	after.Warnings = warningsOf(slices.Concat(in.warned(before.Warnings), out.warned(before.Warnings), c.warnings))
+	return after, nil
 }
