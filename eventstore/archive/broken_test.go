@@ -111,8 +111,8 @@ func TestWhatWasDoneToAnArchiveIsFoundAndNamed(t *testing.T) {
 			segment(func(c []byte) []byte { return append(c, 0) })(t, dir)
 		}, at + ": "},
 		"a bit of the file":       {segment(func(c []byte) []byte { c[len(c)/2] ^= 4; return c }), at},
-		"a file that was cut off": {segment(func(c []byte) []byte { return c[:len(c)-7] }), at + ": it was cut off"},
-		"an empty file":           {segment(func([]byte) []byte { return nil }), at + ": it was cut off"},
+		"a file that was cut off": {segment(func(c []byte) []byte { return c[:len(c)-7] }), at + ", line 1 (event 5): the file was cut off"},
+		"an empty file":           {segment(func([]byte) []byte { return nil }), at + ", line 1 (event 5): the file was cut off"},
 		"bytes behind the end":    {segment(func(c []byte) []byte { return append(c, c...) }), at + ": it has more than 4 lines"},
 		"a missing segment":       {func(t *testing.T, dir string) { require.NoError(t, os.Remove(filepath.Join(dir, at))) }, at + ": it is missing"},
 		"another segment's file": {func(t *testing.T, dir string) {

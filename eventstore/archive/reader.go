@@ -123,6 +123,7 @@ type segmentReader struct {
 	before    uint64       // how many events the segments before have
 	last      event.Stored // the one before
 	lines     uint64
+	size      int64 // of the file
 }
 
 func (r *segmentReader) broken(format string, args ...any) error {
@@ -147,16 +148,14 @@ func (r *segmentReader) read(ctx context.Context, files fs.FS, yield func(event.
 	if err != nil {
 		return false, fmt.Errorf("read %s: %w", r.File, err)
 	}
-	if info.Size() < r.CompressedBytes { // of a plain one, the line tells where
-		return false, r.broken("it was cut off: it has %d bytes, and had %d", info.Size(), r.CompressedBytes)
-	}
+	r.size = info.Size()
 	var bytes count
 	compressed, plain := sha256.New(), sha256.New()
 	var raw io.Reader = bufio.NewReaderSize(file, 1<<18)
 	text := raw
 	if r.isCompressed() {
 		raw = io.TeeReader(raw, compressed)
-		unpacked, err := zstd.NewReader(raw, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(window))
+		unpacked, err := zstd.NewReader(raw, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(widest))
 		if err != nil {
 			return false, fmt.Errorf("read %s: %w", r.File, err)
 		}
@@ -169,7 +168,15 @@ func (r *segmentReader) read(ctx context.Context, files fs.FS, yield func(event.
 	if _, err := io.Copy(io.Discard, raw); err != nil {
 		return false, fmt.Errorf("read %s: %w", r.File, err)
 	}
-	return true, r.compare(int64(bytes), info.Size(), plain, compressed)
+	return true, r.compare(int64(bytes), r.size, plain, compressed)
+}
+
+// ended says why the text has too few lines.
+func (r *segmentReader) ended() string {
+	if r.size < r.CompressedBytes {
+		return fmt.Sprintf("the file was cut off: it has %d bytes, and had %d", r.size, r.CompressedBytes)
+	}
+	return fmt.Sprintf("the text ends here, and ought to have %d lines", r.Events)
 }
 
 // readLines yields an event for each line.
@@ -182,7 +189,7 @@ func (r *segmentReader) readLines(ctx context.Context, text io.Reader, yield fun
 		r.lines++
 		l, err := readLine(lines)
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return false, r.brokenLine("the text ends here, and ought to have %d lines", r.Events)
+			return false, r.brokenLine("%s", r.ended())
 		}
 		if err != nil {
 			return false, r.brokenLine("it cannot be read: %s", err)

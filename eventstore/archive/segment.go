@@ -19,6 +19,10 @@ import (
 // window is how far back the compression looks, and so how much memory a reader needs.
 const window = 4 << 20
 
+// widest is the largest window that a reader takes: the one that every reader ought to take (RFC 8878, section 3.1.1.1.2), and that
+// somebody may have packed the text with again.
+const widest = 8 << 20
+
 // segmentWriter writes one segment.
 type segmentWriter struct {
 	Segment

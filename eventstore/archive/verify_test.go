@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/event"
@@ -231,6 +232,66 @@ func TestDamageIsFoundBesideForgery(t *testing.T) {
 		dir = dirOf()
 		require.NoError(t, os.Remove(filepath.Join(dir, name)))
 		require.Contains(t, verify(dir).Why, name+": it is missing")
+	}
+}
+
+// repack writes another text in the place of a segment, and leaves the manifest as it is.
+func repack(t *testing.T, dir string, plain bool, level zstd.EncoderLevel, change func(string) string) {
+	t.Helper()
+	content := []byte(change(unpackOr(t, dir, 2, plain)))
+	if !plain {
+		e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(level), zstd.WithEncoderCRC(false), zstd.WithWindowSize(widest))
+		require.NoError(t, err)
+		content = e.EncodeAll(content, nil)
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, segmentName(2, plain)), content, 0o600))
+}
+
+// unpackOr returns the text of a segment.
+func unpackOr(t *testing.T, dir string, n int, plain bool) string {
+	t.Helper()
+	if !plain {
+		return unpack(t, dir, n)
+	}
+	content, err := os.ReadFile(filepath.Join(dir, segmentName(n, true)))
+	require.NoError(t, err)
+	return string(content)
+}
+
+func TestAChangedEventIsNamedHoweverItsSegmentIsPackedAgain(t *testing.T) {
+	t.Parallel()
+	l := logOf(20)
+	key := keyOf(t, l, 1)
+	for what, change := range map[string]func(string) string{
+		"its payload":   func(c string) string { return strings.Replace(c, "Bill 5", "Bill 9", 1) },
+		"a longer one":  func(c string) string { return strings.Replace(c, "Bill 5", "Bill 5555", 1) },
+		"a shorter one": func(c string) string { return strings.Replace(c, "Bill 5", "", 1) },
+		"its position":  func(c string) string { return strings.Replace(c, `{"position":6`, `{"position":9`, 1) },
+		"its form":      func(c string) string { return strings.Replace(c, `{"position":6`, `{"position": 6`, 1) },
+		"it is gone":    func(c string) string { return strings.SplitAfterN(c, "\n", 2)[0] },
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			find := func(plain bool, level zstd.EncoderLevel) []uint64 {
+				o := l.options()
+				o.Plain, o.Checkpoints, o.PublicKeys = plain, l.checkpoints(t, key, 5, 6, 20), []string{key.Public()}
+				dir := filepath.Join(t.TempDir(), "archive")
+				_, err := Create(t.Context(), dir, l, o)
+				require.NoError(t, err)
+				repack(t, dir, plain, level, change)
+				a, err := Open(dir)
+				require.NoError(t, err)
+				r, err := a.Verify(t.Context(), trust(t, key), nil, nil)
+				require.NoError(t, err)
+				require.Equal(t, audit.Tampered, r.Verdict())
+				return []uint64{r.Finding.First, r.Finding.Last}
+			}
+			want := find(true, 0)
+			require.Equal(t, []uint64{6, 6}, want)
+			for _, level := range []zstd.EncoderLevel{zstd.SpeedFastest, zstd.SpeedBestCompression} {
+				require.Equal(t, want, find(false, level), "%s", level)
+			}
+		})
 	}
 }
 

@@ -52,8 +52,8 @@ type Options struct {
 }
 
 // Create writes a log into a folder, which is made if it is missing, and refused if anything is in it.
-// Memory does not grow with the log. What it has written is removed again if it fails; a folder that a kill
-// leaves behind has no manifest, and is no archive.
+// Memory does not grow with the log. If it fails, it removes what it has written. A folder that a kill
+// leaves behind has no manifest, and is no archive; [Append] fills it again.
 func Create(ctx context.Context, dir string, log Log, o Options) (Manifest, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -62,16 +62,21 @@ func Create(ctx context.Context, dir string, log Log, o Options) (Manifest, erro
 	if len(entries) > 0 {
 		return Manifest{}, fmt.Errorf("the folder %s is not empty: name another one", dir)
 	}
-	if o, err = o.withCheckpoints(log.ID()); err != nil {
+	return begin(ctx, dir, log, o)
+}
+
+// begin writes a log into a folder that has no archive.
+func begin(ctx context.Context, dir string, log Log, o Options) (Manifest, error) {
+	o, err := o.withCheckpoints(log.ID())
+	if err != nil {
 		return Manifest{}, err
 	}
-	m := Manifest{Format: Format, Version: Version, StoreID: log.ID()}
-	return write(ctx, dir, log, m, o)
+	return write(ctx, dir, log, Manifest{Format: Format, Version: Version, StoreID: log.ID()}, o)
 }
 
 // Append adds to an archive what the log has behind its last position, in segments of their own: files that
 // are there stay as they are. It refuses an archive whose last event is not the log's at that position, and
-// says what it found. An empty or missing folder is filled as by [Create].
+// says what it found. An empty or missing folder is filled as by [Create], and so is one whose first run was killed.
 //
 // An archive that has further files wants all of them again, since they are to be as new as the events.
 func Append(ctx context.Context, dir string, log Log, o Options) (Manifest, error) {
@@ -80,6 +85,9 @@ func Append(ctx context.Context, dir string, log Log, o Options) (Manifest, erro
 		return Create(ctx, dir, log, o)
 	}
 	a, err := Open(dir)
+	if errors.Is(err, errNoManifest) && isUnfinished(dir) {
+		return begin(ctx, dir, log, o)
+	}
 	if err != nil {
 		return Manifest{}, err
 	}
@@ -151,7 +159,10 @@ func write(ctx context.Context, dir string, log Log, m Manifest, o Options) (_ M
 		}
 	}
 	w := &writer{dir: dir, options: o, manifest: m}
-	if err := w.makeFolders(); err != nil {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
+		return m, fmt.Errorf("make the archive's folder: %w", err)
+	}
+	if err := w.makeFolder(dir); err != nil {
 		return m, err
 	}
 	unlock, err := lock(dir)
@@ -164,6 +175,14 @@ func write(ctx context.Context, dir string, log Log, m Manifest, o Options) (_ M
 		}
 		unlock()
 	}()
+	if m.Positions == "" {
+		if err := w.markUnfinished(); err != nil {
+			return m, fmt.Errorf("begin the archive: %w", err)
+		}
+	}
+	if err := w.makeFolder(filepath.Join(dir, segmentsName)); err != nil {
+		return m, err
+	}
 	if err := w.events(ctx, log); err != nil {
 		return m, err
 	}
@@ -183,20 +202,18 @@ type writer struct {
 	text     []byte // of the line
 }
 
-func (w *writer) makeFolders() error {
-	if err := os.MkdirAll(filepath.Dir(w.dir), 0o700); err != nil {
+// makeFolder makes a folder that may exist.
+func (w *writer) makeFolder(dir string) error {
+	err := os.Mkdir(dir, 0o700)
+	switch {
+	case err == nil:
+		w.made = append(w.made, dir)
+		return nil
+	case errors.Is(err, os.ErrExist):
+		return nil
+	default:
 		return fmt.Errorf("make the archive's folder: %w", err)
 	}
-	for _, dir := range []string{w.dir, filepath.Join(w.dir, segmentsName)} {
-		err := os.Mkdir(dir, 0o700)
-		switch {
-		case err == nil:
-			w.made = append(w.made, dir)
-		case !errors.Is(err, os.ErrExist):
-			return errors.Join(fmt.Errorf("make the archive's folder: %w", err), w.undo())
-		}
-	}
-	return nil
 }
 
 // undo removes what this run made.
@@ -289,5 +306,9 @@ func (w *writer) finish() (Manifest, error) {
 		sum := sha256.Sum256(text)
 		m.Files = append(m.Files, File{File: name, Bytes: int64(len(text)), SHA256: hex.EncodeToString(sum[:])})
 	}
-	return m, m.write(w.dir)
+	if err := m.write(w.dir); err != nil {
+		return m, err
+	}
+	_ = os.Remove(filepath.Join(w.dir, unfinishedName)) // beside a manifest it means nothing
+	return m, nil
 }

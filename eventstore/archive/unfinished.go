@@ -1,0 +1,66 @@
+package archive
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// unfinishedName is the file that marks the folder of a first run until its manifest is written. It has the names of the further
+// files that the run writes, a line each. Without it nobody could tell what a killed run left from an archive whose manifest was
+// lost, and such an archive must not be written over.
+const unfinishedName = ".unfinished"
+
+// isUnfinished reports whether a folder without a manifest is what a killed first run left.
+func isUnfinished(dir string) bool {
+	_, err := os.Lstat(filepath.Join(dir, unfinishedName))
+	return err == nil
+}
+
+// markUnfinished marks the folder, and removes what an earlier first run left in it.
+func (w *writer) markUnfinished() error {
+	if _, err := os.Lstat(filepath.Join(w.dir, manifestName)); err == nil {
+		return errors.New("somebody else has just written it")
+	}
+	path := filepath.Join(w.dir, unfinishedName)
+	left, err := os.ReadFile(path) //nolint:gosec // G304: the operator names the folder
+	switch {
+	case err == nil:
+		if err := w.removeLeft(string(left)); err != nil {
+			return err
+		}
+	case !errors.Is(err, os.ErrNotExist):
+		return err
+	}
+	w.made = append(w.made, path)
+	names := slices.Sorted(maps.Keys(w.options.Files))
+	if err := os.WriteFile(path, []byte(strings.Join(names, "\n")), 0o600); err != nil {
+		return err
+	}
+	return syncFolder(w.dir)
+}
+
+// removeLeft removes the segments, the further files of these names, and what was to become one of them.
+func (w *writer) removeLeft(names string) error {
+	paths := []string{filepath.Join(w.dir, segmentsName)}
+	for name := range strings.SplitSeq(names+"\n"+manifestName, "\n") {
+		if !isFileName(name) && name != manifestName {
+			continue
+		}
+		begun, err := filepath.Glob(filepath.Join(w.dir, "."+name+"-*"))
+		if err != nil {
+			return err
+		}
+		paths = append(append(paths, begun...), filepath.Join(w.dir, name))
+	}
+	for _, path := range paths {
+		if err := os.RemoveAll(path); err != nil {
+			return fmt.Errorf("remove what a killed run left: %w", err)
+		}
+	}
+	return nil
+}
