@@ -39,8 +39,34 @@ func ours(ctx context.Context, conn *pgx.Conn) error {
 	if err := m.LoadMigrations(files); err != nil {
 		return fmt.Errorf("load migrations: %w", err)
 	}
+	done, err := m.GetCurrentVersion(ctx)
+	if err != nil {
+		return fmt.Errorf("read how far the database is migrated: %w", err)
+	}
+	if newest := int32(len(m.Migrations)); done > newest { //nolint:gosec // G115: there are a few
+		return mayServe(ctx, conn, newest, done)
+	}
 	if err := m.Migrate(ctx); err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}
 	return nil
+}
+
+// mayServe returns nil for a database that a newer program has migrated, unless one of its migrations leaves this program behind.
+// Migrations only add, and what they add harms no older program. One that does more says which programs may still serve:
+//
+//	comment on table public.bahi_schema_version is 'oldest: 12'; -- programs that have 12 migrations
+func mayServe(ctx context.Context, conn *pgx.Conn, newest, done int32) error {
+	var oldest int32
+	err := conn.QueryRow(ctx, `
+		select coalesce(substring(obj_description('public.bahi_schema_version'::regclass, 'pg_class') from '^oldest: (\d+)$')::int, 0)`).Scan(&oldest)
+	switch {
+	case err != nil:
+		return fmt.Errorf("read which programs may serve the database: %w", err)
+	case newest < oldest:
+		return fmt.Errorf("a newer program has migrated this database to version %d, and this one, of version %d, cannot serve it: "+
+			"start a program of version %d or newer, or restore a backup from before", done, newest, oldest)
+	default:
+		return nil
+	}
 }

@@ -1,6 +1,12 @@
 package migrations_test
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -9,6 +15,51 @@ import (
 	"bahi/internal/pgtest"
 	"bahi/migrations"
 )
+
+func TestAProgramServesADatabaseThatANewerOneHasMigrated(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Template(t, "migrated", migrations.Up)
+	conn, err := pgx.Connect(t.Context(), url)
+	require.NoError(t, err)
+	defer conn.Close(t.Context())
+	newer := func(sql string) {
+		t.Helper()
+		_, err := conn.Exec(t.Context(), sql+`; update public.bahi_schema_version set version = version + 1`)
+		require.NoError(t, err)
+	}
+	var version int
+	require.NoError(t, conn.QueryRow(t.Context(), `select version from public.bahi_schema_version`).Scan(&version))
+	newer(`alter table projection.generation add column mood text`)
+	require.NoError(t, migrations.Up(t.Context(), url), "it adds a column")
+	newer(fmt.Sprintf(`comment on table public.bahi_schema_version is 'oldest: %d'`, version))
+	require.NoError(t, migrations.Up(t.Context(), url), "it leaves older programs behind")
+	newer(fmt.Sprintf(`comment on table public.bahi_schema_version is 'oldest: %d'`, version+1))
+	require.ErrorContains(t, migrations.Up(t.Context(), url), fmt.Sprintf("to version %d, and this one, of version %d, cannot serve it", version+3, version))
+	var now int
+	require.NoError(t, conn.QueryRow(t.Context(), `select version from public.bahi_schema_version`).Scan(&now))
+	require.Equal(t, version+3, now, "it changes nothing")
+}
+
+// firstReleased is the first migration of a database that an older program may be serving.
+const firstReleased = 9
+
+func TestAMigrationOnlyAddsOrSaysWhichProgramsItLeavesBehind(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("*.sql")
+	require.NoError(t, err)
+	breaks := regexp.MustCompile(`(?i)\b(drop|rename|truncate|delete|set not null|alter column|add constraint)\b`)
+	for _, file := range files {
+		if n, err := strconv.Atoi(file[:4]); err != nil || n < firstReleased {
+			continue
+		}
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		statements := regexp.MustCompile(`--.*`).ReplaceAllString(string(text), "")
+		if !strings.Contains(statements, "comment on table public.bahi_schema_version is 'oldest: ") {
+			require.Empty(t, breaks.FindAllString(statements, -1), "%s breaks programs that serve: see mayServe", file)
+		}
+	}
+}
 
 func TestProcessesThatStartAtOnceMigrateOnce(t *testing.T) {
 	t.Parallel()

@@ -46,7 +46,8 @@ type How struct {
 type Progress struct {
 	Phase       string
 	Done, Total event.Position
-	Rate        int64 // events a second
+	Rate        int64         // events a second
+	Then        time.Duration // that the phases behind the fill take; 0: nobody can tell
 }
 
 // What a build ends with, other than a new generation.
@@ -174,9 +175,14 @@ func (b Build) until(ctx context.Context, conn *pgx.Conn, g generation) error {
 }
 
 func (b Build) tell(g generation) {
-	if b.Progress != nil {
-		b.Progress(Progress{Phase: g.phase(), Done: g.Position, Total: max(g.Total, g.Position), Rate: g.Rate})
+	if b.Progress == nil {
+		return
 	}
+	now := Progress{Phase: g.phase(), Done: g.Position, Total: max(g.Total, g.Position), Rate: g.Rate}
+	if b.Now != nil && g.Rate > 0 {
+		now.Then = g.then(b.Now())
+	}
+	b.Progress(now)
 }
 
 // work takes a build from where it is to its end. The caller holds the lock on it. Why it has stopped, if

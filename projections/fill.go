@@ -105,9 +105,10 @@ func (b Build) fill(ctx context.Context, s *session, c *control, limit event.Pos
 	}
 	if b.Now != nil && limit > start {
 		s.g.Rate = perSecond(int64(limit-start), b.Now().Sub(began))
+		s.pace.rate = s.g.Rate // until the log has moved for a while
 	}
 	return pgx.BeginFunc(ctx, s.conn, func(tx pgx.Tx) error {
-		done, err := tx.Exec(ctx, `update projection.generation set position = $4, event_id = $5, rate = $6
+		done, err := tx.Exec(ctx, `update projection.generation set position = $4, event_id = $5, rate = $6, filled_at = now()
 			where name = $1 and generation = $2 and owner = $3`, s.g.Name, s.g.Generation, s.owner, int64(s.g.Position), s.g.EventID, s.g.Rate)
 		if err == nil && done.RowsAffected() == 0 {
 			err = ErrFenced

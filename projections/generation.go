@@ -39,7 +39,9 @@ type generation struct {
 	Accepted    bool
 	Differences []Difference
 	Total       event.Position
-	Rate        int64 // events a second
+	Rate        int64      // events a second
+	FilledAt    *time.Time // when its fill ended
+	ThenEach    *float64   // seconds that the phases behind the fill took for each event, in the last build that was measured
 	KeepFor     time.Duration
 	KeepUntil   *time.Time
 	Over        bool // KeepUntil is past
@@ -56,6 +58,19 @@ const (
 )
 
 func (g generation) schema() string { return SchemaName(g.Name, g.Generation) }
+
+// then is how long the phases behind the fill still take, as far as the last build tells: without one, as long as the fill.
+func (g generation) then(now time.Time) time.Duration {
+	each := 1 / float64(max(g.Rate, 1))
+	if g.ThenEach != nil {
+		each = *g.ThenEach
+	}
+	all := time.Duration(each * float64(g.Total) * float64(time.Second))
+	if g.FilledAt != nil && g.phase() != filling {
+		all -= now.Sub(*g.FilledAt)
+	}
+	return max(all, 0)
+}
 
 // phase is how far the build of the generation is.
 func (g generation) phase() string {
@@ -74,7 +89,9 @@ type querier interface {
 }
 
 const generationColumns = `name, generation, version, ddl_sha256, live, building, scratch, phase, store_id, position, event_id, owner, error,
-	paused, throttle, partitions, accepted, differences, total, rate::bigint as rate, keep_for, keep_until, coalesce(keep_until <= now(), false) as over`
+	paused, throttle, partitions, accepted, differences, total, rate::bigint as rate, filled_at, keep_for, keep_until, coalesce(keep_until <= now(), false) as over,
+	(select extract(epoch from last.after_fill)::float8 / last.total from projection.generation last
+		where last.name = projection.generation.name and last.after_fill is not null and last.total > 0 order by last.generation desc limit 1) as then_each`
 
 func generations(ctx context.Context, db querier, where string, args ...any) ([]generation, error) {
 	rows, _ := db.Query(ctx, `select `+generationColumns+` from projection.generation where `+where+` order by name, generation`, args...)

@@ -233,6 +233,7 @@ func (b Build) keptUpTo(ctx context.Context, db querier, kept generation, live e
 type Estimate struct {
 	Events event.Position // to fold
 	Rate   int64          // events a second, as measured on the beginning of the log
+	Then   time.Duration  // that the phases behind the fill take, by the last build; 0: none was measured
 	Bytes  int64          // that the live tables take
 }
 
@@ -276,5 +277,8 @@ func (b Build) Estimate(ctx context.Context) (e Estimate, err error) {
 		return e, err
 	}
 	e.Rate = s.g.Rate
+	if s.g.ThenEach != nil {
+		e.Then = time.Duration(*s.g.ThenEach * float64(e.Events) * float64(time.Second))
+	}
 	return e, nil
 }

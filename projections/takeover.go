@@ -240,7 +240,8 @@ func move(ctx context.Context, conn *pgx.Conn, to generation, owner *uuid.UUID, 
 			}
 		}
 		done, err := tx.Exec(ctx, `
-			update projection.generation set live = true, building = false, phase = null, keep_until = null, owner = null, differences = null, paused = false
+			update projection.generation set live = true, building = false, phase = null, keep_until = null, owner = null, differences = null, paused = false,
+				after_fill = case when phase is not null and differences is null then clock_timestamp() - filled_at else after_fill end
 			where name = $1 and generation = $2 and not scratch and ($3::uuid is null or owner = $3)`, to.Name, to.Generation, owner)
 		if err == nil && done.RowsAffected() == 0 {
 			err = ErrFenced

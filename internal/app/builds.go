@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -77,7 +78,8 @@ func (b Builds) Estimate(ctx context.Context, name string) (e views.Estimate, er
 		}
 		e = views.Estimate{Events: found.Events, Rate: float64(found.Rate), Bytes: found.Bytes}
 		if found.Rate > 0 {
-			e.Seconds = float64(e.Events) / float64(found.Rate)
+			filling := float64(e.Events) / float64(found.Rate)
+			e.Seconds = filling + cmp.Or(found.Then.Seconds(), filling)
 		}
 		return err
 	})

@@ -50,7 +50,7 @@ type Build struct {
 	Total       event.Position `json:"total" doc:"Position up to which it is to be filled"`
 	Percent     float64        `json:"percent"`
 	Rate        float64        `json:"rate" doc:"Events a second"`
-	ETASeconds  *float64       `json:"eta_seconds" doc:"Of the fill; null while nobody can tell"`
+	ETASeconds  *float64       `json:"eta_seconds" doc:"Until it is read, by the rate of the fill and what the last build took behind it; null while nobody can tell"`
 	Paused      bool           `json:"paused"`
 	Throttle    *int           `json:"throttle" doc:"The most events a second; null: as many as it can"`
 	Error       *string        `json:"error" doc:"Why it stands still"`
@@ -97,7 +97,7 @@ type Parked struct {
 type Estimate struct {
 	Events  event.Position `json:"events" doc:"To fold"`
 	Rate    float64        `json:"rate" doc:"Events a second, as measured just now or by the last build"`
-	Seconds float64        `json:"seconds"`
+	Seconds float64        `json:"seconds" doc:"Until it is read, by what the last build took behind its fill"`
 	Bytes   int64          `json:"bytes" doc:"That the live tables take, and so the new ones"`
 }
 
@@ -149,6 +149,9 @@ const projectionsQuery = `
 		(select count(*) from log.event e
 			where e.stream = 'follower-' || v.name and e.type = 'EventSkipped' and (e.data ->> 'version')::int = v.version),
 		b.generation, b.phase, b.done, b.total, b.rate, b.paused, b.throttle, b.error, b.differences,
+		extract(epoch from now() - b.filled_at)::float8,
+		(select extract(epoch from r.after_fill)::float8 / r.total from projection.generation r
+			where r.name = v.name and r.after_fill is not null and r.total > 0 order by r.generation desc limit 1),
 		k.generation, k.position, k.keep_until
 	from unnest($1::text[], $2::int[]) v(name, version)
 	left join projection.generation l on l.name = v.name and l.version = v.version and l.live
@@ -188,6 +191,8 @@ func scanProjection(row pgx.CollectableRow) (p Projection, err error) {
 			throttle    *int
 			err         *string
 			differences []Difference
+			filledFor   *float64 // seconds
+			thenEach    *float64 // seconds that the last build took for each event behind its fill
 		}
 		kept struct {
 			generation *int
@@ -197,7 +202,7 @@ func scanProjection(row pgx.CollectableRow) (p Projection, err error) {
 	)
 	if err := row.Scan(
 		&p.Name, &p.Version, &p.Head, &p.Generation, &p.Position, &p.Rate, &paused, &p.LastError, &p.LagSeconds, &p.Skipped,
-		&build.generation, &build.phase, &build.done, &build.total, &build.rate, &build.paused, &build.throttle, &build.err, &build.differences,
+		&build.generation, &build.phase, &build.done, &build.total, &build.rate, &build.paused, &build.throttle, &build.err, &build.differences, &build.filledFor, &build.thenEach,
 		&kept.generation, &kept.position, &kept.until,
 	); err != nil {
 		return p, err
@@ -228,7 +233,7 @@ func scanProjection(row pgx.CollectableRow) (p Projection, err error) {
 		if build.phase != nil {
 			p.Build.Phase = *build.phase
 		}
-		p.Build.estimate()
+		p.Build.estimate(build.filledFor, build.thenEach)
 	}
 	if kept.generation != nil {
 		p.Kept = &Kept{Generation: *kept.generation, Position: *kept.position, Until: *kept.until}
@@ -239,10 +244,12 @@ func scanProjection(row pgx.CollectableRow) (p Projection, err error) {
 const (
 	requested = "requested" // a build that nobody has begun
 	filling   = "filling"
+	differs   = "differs" // a build that waits for somebody
 )
 
-// estimate works out what follows from the other fields.
-func (b *Build) estimate() {
+// estimate works out what follows from the other fields, from the seconds since the fill ended, and from those that the last build
+// took for each event behind its fill. Without such a build, what is behind the fill counts for as long as the fill.
+func (b *Build) estimate(filledFor, thenEach *float64) {
 	left := float64(b.Total) - float64(b.Done)
 	switch {
 	case left > 0:
@@ -250,10 +257,18 @@ func (b *Build) estimate() {
 	case b.Phase != requested: // which has no total yet
 		b.Percent = 100
 	}
-	if b.Phase == filling && b.Rate > 0 && !b.Paused && b.Error == nil {
-		seconds := max(left, 0) / b.Rate
-		b.ETASeconds = &seconds
+	if b.Phase == requested || b.Phase == differs || b.Rate <= 0 || b.Paused || b.Error != nil {
+		return
 	}
+	then := float64(b.Total) / b.Rate
+	if thenEach != nil {
+		then = float64(b.Total) * *thenEach
+	}
+	seconds := max(left, 0)/b.Rate + then
+	if b.Phase != filling && filledFor != nil {
+		seconds = max(0, then-*filledFor)
+	}
+	b.ETASeconds = &seconds
 }
 
 // Parked returns what has stopped because of an error, of this program's projections and of all reactors,

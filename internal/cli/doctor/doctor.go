@@ -55,7 +55,7 @@ func Examine(ctx context.Context, s *app.System, out io.Writer, how projections.
 			build := s.Build(p)
 			build.How = how
 			build.Progress = func(now projections.Progress) {
-				bars.Show(p.Name, p.Name+": "+now.Phase, int64(now.Done), int64(now.Total))
+				bars.Show(p.Name, p.Name+": "+now.Phase, int64(now.Done), int64(now.Total), 0)
 			}
 			found, err := build.Examine(ctx)
 			bars.Done(p.Name)

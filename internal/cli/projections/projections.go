@@ -131,7 +131,7 @@ func estimate(ctx context.Context, s *app.System, chosen []*projections.Projecti
 		if err != nil {
 			return err
 		}
-		fmt.Printf("%s: %d events to fold, about %s at %.0f a second; indexes and the comparison come on top; its tables take %d MB\n",
+		fmt.Printf("%s: %d events to fold, about %s with indexes and the comparison, %.0f a second while it folds; its tables take %d MB\n",
 			p.Name, e.Events, time.Duration(e.Seconds*float64(time.Second)).Round(time.Second), e.Rate, e.Bytes>>20)
 	}
 	return nil
@@ -162,7 +162,7 @@ func buildOne(ctx context.Context, s *app.System, p *projections.Projection, how
 	build := s.Build(p)
 	build.How = how
 	build.Progress = func(now projections.Progress) {
-		bars.Show(p.Name, p.Name+": "+now.Phase, int64(now.Done), int64(now.Total))
+		bars.Show(p.Name, p.Name+": "+now.Phase, int64(now.Done), int64(now.Total), now.Then)
 	}
 	err = build.Run(ctx)
 	if errors.Is(err, projections.ErrBuildRuns) {

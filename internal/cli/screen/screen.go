@@ -47,6 +47,7 @@ type worked struct {
 	began time.Time
 	at    int64     // when it began to be shown
 	last  time.Time // when a line told of it
+	then  time.Duration
 	bar   *mpb.Bar
 }
 
@@ -54,8 +55,8 @@ func NewBars(unit string) *Bars {
 	return &Bars{unit: unit, began: time.Now(), tty: term.IsTerminal(int(os.Stderr.Fd())), out: os.Stderr, all: map[string]*worked{}}
 }
 
-// Show tells that done of total is done of the work with a key, which is called name at the moment.
-func (p *Bars) Show(key, name string, done, total int64) {
+// Show tells that done of total is done of the work with a key, which is called name at the moment. What follows it takes then.
+func (p *Bars) Show(key, name string, done, total int64, then time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
@@ -64,7 +65,7 @@ func (p *Bars) Show(key, name string, done, total int64) {
 		w = &worked{began: now, at: done, last: now}
 		p.all[key] = w
 	}
-	w.name = name
+	w.name, w.then = name, then
 	switch {
 	case now.Sub(p.began) < patience || total <= 0:
 	case p.tty:
@@ -113,7 +114,10 @@ func (p *Bars) newBar(w *worked, total int64) *mpb.Bar {
 			rate := w.rate(s.Current, now)
 			left := "?"
 			if rate > 0 {
-				left = time.Duration(float64(s.Total-s.Current) / rate * float64(time.Second)).Round(time.Second).String()
+				p.mu.Lock()
+				then := w.then
+				p.mu.Unlock()
+				left = (time.Duration(float64(s.Total-s.Current)/rate*float64(time.Second)) + then).Round(time.Second).String()
 			}
 			return fmt.Sprintf("%.0f %s/s, %s left", rate, p.unit, left)
 		}, decor.WCSyncSpace)),
@@ -160,7 +164,7 @@ func NewBar(name, unit string) *Bar {
 }
 
 // Show tells that done of total is done.
-func (p *Bar) Show(done, total int64) { p.all.Show(p.name, p.name, done, total) }
+func (p *Bar) Show(done, total int64) { p.all.Show(p.name, p.name, done, total, 0) }
 
 // End takes the bar away.
 func (p *Bar) End() { p.all.End() }
