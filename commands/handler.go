@@ -49,9 +49,6 @@ type Handler struct {
 	cache   *cache
 	numbers *numbers
 	rules   map[string]any // category: Rule[S]
-
-	// Closed says why nothing may be written now, nil for no reason. It is asked before every append; nil: nobody is.
-	Closed func() error
 }
 
 // New makes a Handler. Run must be running for it to be fast.
@@ -103,11 +100,6 @@ func (h *Handler) forget() {
 // append is the store's. When it shows that the log lost its newest events, what was made of them is forgotten at once,
 // before the log's followers are told.
 func (h *Handler) append(ctx context.Context, stream string, expected eventstore.Expected, events ...event.New) (eventstore.Appended, error) {
-	if h.Closed != nil {
-		if err := h.Closed(); err != nil {
-			return eventstore.Appended{}, err
-		}
-	}
 	fed := h.cache.position()
 	done, err := h.store.Append(ctx, stream, expected, events...)
 	wrong, refused := errors.AsType[*eventstore.WrongRevision](err)

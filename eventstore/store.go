@@ -149,6 +149,7 @@ var (
 	ErrUnavailable = errors.New("the event log cannot be reached; nothing was appended")
 	ErrInDoubt     = errors.New("the event log went away before it answered; whether the append took place is not known")
 	ErrBadEvent    = errors.New("the event log does not take this event")
+	ErrClosed      = errors.New("the event log is closed for writing")
 
 	// ErrTailLost ends a subscription to a log that no longer has its newest events, as after a failover to a
 	// server that was behind: their positions are given again, to other events. What was made of those that are

@@ -321,7 +321,7 @@ func TestNoTwoRecordsEverHaveOneValue(t *testing.T) {
 	var all sync.WaitGroup
 	for who := range 8 {
 		all.Go(func() {
-			pick := rand.New(rand.NewPCG(7, uint64(who))) //nolint:gosec // a seeded choice
+			pick := rand.New(rand.NewPCG(7, uint64(who)))
 			for range 40 {
 				h := tn.node(pick.Int64N(9), 0)
 				if pick.IntN(2) == 0 {

@@ -202,7 +202,7 @@ func (s *Server) answer(b *batch, result eventstore.Result) *streams.BatchAppend
 
 // batchError is the protocol's own form of an error within a call that goes on. Clients know the kind by the details.
 func (s *Server) batchError(err error) *status.Status {
-	r, refused := errors.AsType[*refusal](err)
+	r, refused := asRefusal(err)
 	wrong, conflicted := errors.AsType[*eventstore.WrongRevision](err)
 	form := func(code codes.Code, text string, detail proto.Message) *status.Status {
 		packed, err := anypb.New(detail)

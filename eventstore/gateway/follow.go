@@ -99,7 +99,7 @@ func (f *subscriber) follow(ctx context.Context, after event.Position, wanted fu
 		}
 		began := time.Now()
 		if began.Sub(f.admitted) > f.again { // a key that was revoked meanwhile opens nothing that came later
-			if err := f.admit(ctx); err != nil {
+			if err := f.check(ctx); err != nil {
 				return err
 			}
 			f.admitted = began

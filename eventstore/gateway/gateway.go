@@ -16,6 +16,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"net/netip"
 	"time"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/gossip"
@@ -38,6 +39,14 @@ var (
 	ErrNotAllowed = errors.New("this key is for something else")
 )
 
+// Guesses bounds how many wrong keys an address may try.
+type Guesses interface {
+	// Allowed reports whether a key from an address may be looked at.
+	Allowed(from netip.Addr) bool
+	// Refused counts a key that opened nothing.
+	Refused(from netip.Addr)
+}
+
 // Config is what a gateway is on.
 type Config struct {
 	Store eventstore.Store
@@ -45,6 +54,9 @@ type Config struct {
 	// Authenticate looks at the password of a call, which is an API key. It answers nil, ErrUnknownKey, ErrNotAllowed, or
 	// why it cannot tell.
 	Authenticate func(ctx context.Context, key string) error
+
+	// Guesses counts the wrong keys that come from an address. Nil counts nothing.
+	Guesses Guesses
 
 	// Writable lets clients append. Otherwise they are refused as if they had no right to.
 	Writable bool

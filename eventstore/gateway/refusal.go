@@ -5,12 +5,15 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"net"
+	"net/netip"
 	"strconv"
 	"strings"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
 	"bahi/eventstore"
@@ -49,9 +52,17 @@ func tooLarge() *refusal {
 	return r
 }
 
+// asRefusal returns the refusal that an error is.
+func asRefusal(err error) (*refusal, bool) {
+	if errors.Is(err, eventstore.ErrClosed) { // clients repeat what they take for an outage
+		return denied(legible(err.Error())), true
+	}
+	return errors.AsType[*refusal](err)
+}
+
 // failed is how a call ends that did not do what it was asked to.
 func (s *Server) failed(ctx context.Context, err error) error {
-	r, refused := errors.AsType[*refusal](err)
+	r, refused := asRefusal(err)
 	switch {
 	case err == nil:
 		return nil
@@ -76,8 +87,39 @@ func (s *Server) failed(ctx context.Context, err error) error {
 	}
 }
 
-// admit looks at a call's credentials. The user's name says nothing, the password is an API key.
+var (
+	errWrongKey = refuse(codes.Unauthenticated, "no such API key")
+	errGuesses  = refuse(codes.ResourceExhausted, "too many wrong API keys came from this address, try again in a minute")
+)
+
+// admit checks a call's credentials, unless too many wrong ones came from its address.
 func (s *Server) admit(ctx context.Context) error {
+	if s.Guesses == nil {
+		return s.check(ctx)
+	}
+	from := addressOf(ctx)
+	if !s.Guesses.Allowed(from) {
+		return errGuesses
+	}
+	err := s.check(ctx)
+	if errors.Is(err, errWrongKey) {
+		s.Guesses.Refused(from)
+	}
+	return err
+}
+
+// addressOf returns the address that a call came from; the zero Addr where it has none.
+func addressOf(ctx context.Context) netip.Addr {
+	if from, is := peer.FromContext(ctx); is {
+		if tcp, is := from.Addr.(*net.TCPAddr); is {
+			return tcp.AddrPort().Addr()
+		}
+	}
+	return netip.Addr{}
+}
+
+// check checks a call's credentials. The user's name says nothing, the password is an API key.
+func (s *Server) check(ctx context.Context) error {
 	header := metadata.ValueFromIncomingContext(ctx, "authorization")
 	if len(header) != 1 {
 		return refuse(codes.Unauthenticated, "send credentials: any user name, and an API key with the permission operator as the password")
@@ -90,7 +132,7 @@ func (s *Server) admit(ctx context.Context) error {
 	}
 	switch err := s.Authenticate(ctx, key); {
 	case errors.Is(err, ErrUnknownKey):
-		return refuse(codes.Unauthenticated, "no such API key")
+		return errWrongKey
 	case errors.Is(err, ErrNotAllowed):
 		return denied("this API key lacks the permission operator")
 	case err != nil:

@@ -38,13 +38,14 @@ type Limiting struct {
 	Limits  Limits           // nil: none
 	Counter Counter          // nil: memory
 	Proxies []netip.Prefix   // whose word about the client's address is taken, see [ParseProxies]
+	Guesses *Guesses         // nil: those of this interface alone
 	Now     func() time.Time // nil: time.Now
 }
 
 // limiter enforces a Limiting.
 type limiter struct {
 	counter Counter
-	refused *window.Memory
+	refused *Guesses
 	proxies []netip.Prefix
 	limits  Limits
 
@@ -79,7 +80,10 @@ func newLimiter(config Limiting) *limiter {
 	if config.Counter == nil {
 		config.Counter = memory{window.NewMemory(config.Now, 0)}
 	}
-	l := &limiter{counter: config.Counter, proxies: config.Proxies, limits: config.Limits, refused: window.NewMemory(config.Now, 0), now: config.Now}
+	if config.Guesses == nil {
+		config.Guesses = NewGuesses(config.Limits, config.Now)
+	}
+	l := &limiter{counter: config.Counter, proxies: config.Proxies, limits: config.Limits, refused: config.Guesses, now: config.Now}
 	l.keys, l.guesses = l.policy(GroupAPIKeys), l.policy(GroupRefused)
 	return l
 }
@@ -110,7 +114,7 @@ func (c *call) admit() error {
 	if l == nil || l.guesses == nil {
 		return nil
 	}
-	d := l.refused.Look(c.guess(), l.guesses.limit)
+	d := l.refused.look(c.address())
 	if d.Allowed {
 		return nil
 	}
@@ -122,12 +126,8 @@ func (c *call) admit() error {
 func (c *call) guessed(err error) {
 	f, refused := errors.AsType[*fault.Error](err)
 	if l := c.api.limiter; l != nil && l.guesses != nil && refused && f.Kind == fault.Unauthorized {
-		c.tell(l.guesses, l.refused.Take(c.guess(), l.guesses.limit))
+		c.tell(l.guesses, l.refused.take(c.address()))
 	}
-}
-
-func (c *call) guess() window.Key {
-	return window.Key{Group: GroupRefused, Address: c.address()}
 }
 
 // address is whom the request counts for. All who come through a proxy that nobody told us of count as one,

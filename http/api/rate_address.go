@@ -43,10 +43,15 @@ func clientAddress(r *http.Request, proxies []netip.Prefix) netip.Addr {
 	if trusted(client, proxies) {
 		client = forwardedFor(r.Header, client, proxies)
 	}
-	if client.Is6() {
-		client = netip.PrefixFrom(client, addressBits).Masked().Addr()
+	return counted(client)
+}
+
+// counted returns what requests from an address are counted by.
+func counted(a netip.Addr) netip.Addr {
+	if a.Is6() {
+		return netip.PrefixFrom(a, addressBits).Masked().Addr()
 	}
-	return client
+	return a
 }
 
 func plainAddress(a netip.Addr) netip.Addr { return a.Unmap().WithZone("") }

@@ -245,7 +245,7 @@ func (a *oneAccount) rowOf(r books.Row) (row, error) {
 			shown.Entries = append(shown.Entries, books.Words(line.JSON))
 		}
 	}
-	shown.In, shown.Out = a.side(in, r.Row.In.Effect), a.side(out, r.Row.Out.Effect)
+	shown.In, shown.Out = a.side(in, r.In.Effect), a.side(out, r.Out.Effect)
 	return shown, err
 }
 

@@ -60,7 +60,7 @@ func (o operations[In, Out]) accounts() {
 		return &api.Tagged[Account[In, Out]]{ETag: api.Revision(a.Revision), Body: o.account(a)}, nil
 	})
 	api.Handle(o.API, o.op(api.Op{
-		ID: "rename-" + name, Method: "PUT", Path: o.Paths.Account, Summary: "Rename " + o.a(), StrictBody: true, ReadOnly: fields, DryRun: true,
+		ID: "rename-" + name, Method: "PUT", Path: o.Account, Summary: "Rename " + o.a(), StrictBody: true, ReadOnly: fields, DryRun: true,
 	}), func(ctx context.Context, in *struct {
 		ByAccount
 		Body RenameAccount[In, Out]

@@ -38,11 +38,11 @@ func (b EditRow[In, Out]) row(query int64) (row int64, err error) {
 
 // answered are fields of a row that a read of it has, and a write ignores.
 func (o operations[In, Out]) answered(prefix string, more ...string) []string {
-	names := append(more, "revision", "void", "reverses", "reversed_by")
+	more = append(more, "revision", "void", "reverses", "reversed_by")
 	if o.l.Metal {
-		names = append(names, "warnings")
+		more = append(more, "warnings")
 	}
-	return o.fields(prefix, names...)
+	return o.fields(prefix, more...)
 }
 
 // rows registers what is done to the rows of an account.

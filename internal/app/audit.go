@@ -10,7 +10,9 @@ import (
 	"strings"
 	"time"
 
+	"bahi/domain/event"
 	"bahi/domain/fault"
+	"bahi/eventstore"
 	proofs "bahi/eventstore/audit"
 	auditroutes "bahi/http/audit"
 	audittables "bahi/projections/audit"
@@ -63,15 +65,39 @@ func (s *System) joinAudit(ctx context.Context, serving bool) error {
 	return s.Signer.Check(ctx)
 }
 
-// closed returns errTailLost once the signer knows that the log lost its tail.
-func (s *System) closed() error {
-	if s.Signer.Lost() != "" {
-		return errTailLost
-	}
-	return nil
+// written is the log for all who write to it. It takes nothing once the signer knows that the log lost its tail.
+func (s *System) written() eventstore.Store { return closable{s.Store, s.Signer} }
+
+// closable is a log that refuses appends while the signer says that its tail is lost.
+type closable struct {
+	eventstore.Store
+
+	signer *audittables.Signer
 }
 
-var errTailLost = fault.New(fault.Unavailable, "The log lost events that were signed for: nothing is written until an operator has accepted it")
+// Append implements [eventstore.Store].
+func (c closable) Append(ctx context.Context, stream string, expected eventstore.Expected, events ...event.New) (eventstore.Appended, error) {
+	if c.signer.Lost() != "" {
+		return eventstore.Appended{}, errTailLost
+	}
+	return c.Store.Append(ctx, stream, expected, events...)
+}
+
+// AppendEach implements [eventstore.Store].
+func (c closable) AppendEach(ctx context.Context, appends []eventstore.Request) []eventstore.Result {
+	if c.signer.Lost() == "" {
+		return c.Store.AppendEach(ctx, appends)
+	}
+	refused := make([]eventstore.Result, len(appends))
+	for i := range refused {
+		refused[i].Err = errTailLost
+	}
+	return refused
+}
+
+// errTailLost refuses an append. A client reads the fault, the gateway knows the other.
+var errTailLost = fmt.Errorf("%w: %w", eventstore.ErrClosed,
+	fault.New(fault.Unavailable, "The log lost events that were signed for: nothing is written until an operator has accepted it"))
 
 // joinOutlets adds where checkpoints are brought: first to the witness, so that copies have its signature.
 func (s *System) joinOutlets(ctx context.Context) error {

@@ -2,6 +2,8 @@ package app_test
 
 import (
 	"log/slog"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -9,7 +11,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
+	"bahi/http/api"
 	"bahi/internal/app/apptest"
+	"bahi/reactors/feed"
 )
 
 // measured is what the metrics say of projections: values by projection and name.
@@ -29,6 +33,38 @@ func measured(t *testing.T, metrics *prometheus.Registry) map[string]float64 {
 		}
 	}
 	return by
+}
+
+func TestEveryMetricIsInTheTableOfTheDocs(t *testing.T) {
+	t.Parallel()
+	sys, err := apptest.Settings(t, apptest.Database(t)).Open(t.Context(), true)
+	require.NoError(t, err)
+	defer sys.Close()
+	metrics := prometheus.NewRegistry()
+	sys.Register(metrics)
+	feed.New(feed.Config{Store: sys.Store, Pool: sys.Pool, Log: sys.Log}).Register(metrics)
+	_, err = sys.Api(apptest.OperatorKey, api.Limiting{}, metrics, nil)
+	require.NoError(t, err)
+
+	found := make(chan *prometheus.Desc)
+	go func() {
+		defer close(found)
+		metrics.Describe(found)
+	}()
+	var registered []string
+	for d := range found {
+		name := regexp.MustCompile(`fqName: "(\w+)"`).FindStringSubmatch(d.String())[1]
+		if strings.HasPrefix(name, "bahi_") {
+			registered = append(registered, name)
+		}
+	}
+	text, err := os.ReadFile("../../docs/operating.md")
+	require.NoError(t, err)
+	var documented []string
+	for _, row := range regexp.MustCompile("(?m)^\\| `(bahi_\\w+)` \\|").FindAllStringSubmatch(string(text), -1) {
+		documented = append(documented, row[1])
+	}
+	require.ElementsMatch(t, registered, documented)
 }
 
 // Nobody works on the projections here, so the registry stays as the test writes it.

@@ -209,7 +209,7 @@ func (o *OutsideSettings) limiting(s *System) (api.Limiting, func(), error) {
 	if err != nil {
 		return api.Limiting{}, nil, fmt.Errorf("BAHI_TRUSTED_PROXIES: %w", err)
 	}
-	l, end := api.Limiting{Limits: o.Limits, Proxies: proxies, Now: time.Now}, func() {}
+	l, end := api.Limiting{Limits: o.Limits, Proxies: proxies, Guesses: s.guesses, Now: time.Now}, func() {}
 	if o.RedisURL != "" {
 		redis, err := window.NewRedis(o.RedisURL)
 		if err != nil {

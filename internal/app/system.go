@@ -18,6 +18,7 @@ import (
 	"bahi/domain/actor"
 	"bahi/domain/unit"
 	"bahi/eventstore/vault"
+	"bahi/http/api"
 	"bahi/internal/pgcluster"
 	"bahi/migrations"
 	"bahi/projections"
@@ -64,7 +65,8 @@ type System struct {
 	queue    *reactors.Jobs
 	Reacting *reactors.Runner
 	feed     *forwarding // nil: none, or not served
-	Home     uuid.UUID   // the workspace of who has no other
+	guesses  *api.Guesses
+	Home     uuid.UUID // the workspace of who has no other
 }
 
 // Open is openBooks, and adds accounts and what leaves the system.
@@ -92,7 +94,7 @@ func (s Settings) OpenBooks(ctx context.Context, serving bool) (sys *System, err
 	if err != nil {
 		return nil, err
 	}
-	sys = &System{Settings: s, Log: s.Logger(serving)}
+	sys = &System{Settings: s, Log: s.Logger(serving), guesses: api.NewGuesses(s.Outside.Limits, time.Now)}
 	defer func() {
 		if err != nil {
 			sys.Close()
@@ -155,10 +157,7 @@ func (s Settings) OpenBooks(ctx context.Context, serving bool) (sys *System, err
 	}
 	reader := sys.reader(versions)
 	sys.Ledger, sys.Market = &ledgerviews.Views{Reader: reader}, &accessviews.Views{Reader: reader}
-	sys.Commands = commands.New(sys.Store, sys.Vault, time.Now)
-	if serving {
-		sys.Commands.Closed = sys.closed
-	}
+	sys.Commands = commands.New(sys.written(), sys.Vault, time.Now)
 	ledgerflows.AddRules(sys.Commands)
 	sys.Books = &ledgerflows.Books{
 		Commands: sys.Commands, Reads: sys.Ledger, Log: sys.Log,

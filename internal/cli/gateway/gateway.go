@@ -4,7 +4,9 @@ package gateway
 import (
 	"cmp"
 	"context"
+	"os"
 
+	"bahi/http/api"
 	"bahi/internal/app"
 	"bahi/internal/pgcluster"
 )
@@ -24,6 +26,9 @@ func (c Command) Run(ctx context.Context) error {
 		return err
 	}
 	defer lock.Release() //nolint:errcheck // the process ends
+	if c.Outside.Limits, err = api.ParseLimits(os.Environ()); err != nil {
+		return err
+	}
 	sys, err := c.OpenBooks(ctx, true)
 	if err != nil {
 		return err

@@ -1,0 +1,40 @@
+package api
+
+import (
+	"net/netip"
+	"time"
+
+	"bahi/http/api/window"
+)
+
+// Guesses counts the credentials that a process refused, by address. All doors of the process share one, so that a guesser
+// has as many tries at all of them together as at one.
+type Guesses struct {
+	refused *window.Memory
+	limit   window.Limit
+}
+
+// NewGuesses returns a count that the limit [GroupRefused] bounds.
+func NewGuesses(limits Limits, now func() time.Time) *Guesses {
+	return &Guesses{window.NewMemory(now, 0), limits[GroupRefused]}
+}
+
+// Allowed reports whether a credential from an address may be looked at.
+func (g *Guesses) Allowed(from netip.Addr) bool {
+	return g.limit.Off() || g.look(counted(plainAddress(from))).Allowed
+}
+
+// Refused counts a credential that was refused.
+func (g *Guesses) Refused(from netip.Addr) {
+	if !g.limit.Off() {
+		g.take(counted(plainAddress(from)))
+	}
+}
+
+func (g *Guesses) look(from netip.Addr) window.Decision {
+	return g.refused.Look(window.Key{Group: GroupRefused, Address: from}, g.limit)
+}
+
+func (g *Guesses) take(from netip.Addr) window.Decision {
+	return g.refused.Take(window.Key{Group: GroupRefused, Address: from}, g.limit)
+}

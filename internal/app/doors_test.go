@@ -1,0 +1,102 @@
+package app_test
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"net/url"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"bahi/domain/event"
+	"bahi/eventstore"
+	"bahi/eventstore/esdb"
+	"bahi/http/api"
+	"bahi/http/api/apitest"
+	"bahi/http/api/window"
+	"bahi/internal/app"
+	"bahi/internal/app/apptest"
+)
+
+// openGateway serves a system's log in this process, and returns how it is opened with a key.
+func openGateway(o *apptest.Office) func(key string) (*esdb.Store, error) {
+	o.T.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(o.T, err)
+	door, err := app.GatewaySettings{GatewayAddr: listener.Addr().String(), GatewayWrite: true}.Gateway(o.Sys, apptest.OperatorKey)
+	require.NoError(o.T, err)
+	ctx, stop := context.WithCancel(context.WithoutCancel(o.T.Context()))
+	served := make(chan error, 1)
+	go func() { served <- door.Serve(ctx, listener) }()
+	o.T.Cleanup(func() { stop(); require.NoError(o.T, <-served) })
+	authority := filepath.Join(o.Sys.Settings.Data, "gateway", "ca.crt")
+	return func(key string) (*esdb.Store, error) {
+		at := "esdb://" + url.UserPassword("bahi", key).String() + "@" + listener.Addr().String() + "?tlsCAFile=" + url.QueryEscape(authority)
+		return esdb.Open(o.T.Context(), at, slog.New(slog.DiscardHandler))
+	}
+}
+
+func TestALogThatLostItsTailTakesNoWritesWhicheverWayTheyCome(t *testing.T) {
+	t.Parallel()
+	if apptest.Elsewhere {
+		return // its events are not in this database
+	}
+	o := apptest.Start(t)
+	outside, err := openGateway(o)(apptest.OperatorKey)
+	require.NoError(t, err)
+	t.Cleanup(outside.Close)
+
+	account := apptest.Open(o.Operator(), "HDFC")
+	apptest.Post(o.Operator(), account, apptest.Deposit("2025-03-01", "100"))
+	require.NoError(t, o.Sys.UntilSigned(t.Context()))
+	o.Sql(`delete from log.event where position = (select max(position) from log.event)`)
+	require.Eventually(t, func() bool { return o.Sys.Signer.Lost() != "" }, time.Minute, 10*time.Millisecond)
+
+	const why = "nothing is written until an operator has accepted it"
+	head := o.Head()
+	o.Operator().POST(apptest.Ledger(account), apptest.Deposit("2025-03-01", "100")).
+		Problem(503, "The log lost events that were signed for: "+why)
+	_, err = o.Sys.Commands.Numbers(t.Context(), "rows", 100_000)
+	require.ErrorContains(t, err, why)
+	order := func() eventstore.Request {
+		e := event.New{ID: uuid.New(), Type: "OrderPlaced", Data: []byte(`{}`), Meta: []byte(`{}`)}
+		return eventstore.Request{Stream: "orders-1", Expected: eventstore.NoStream, Events: []event.New{e}}
+	}
+	for _, r := range o.Sys.Commands.AppendEach(t.Context(), []eventstore.Request{order(), order()}) {
+		require.ErrorContains(t, r.Err, why)
+	}
+	_, err = outside.Append(t.Context(), "orders-1", eventstore.NoStream, order().Events...)
+	require.ErrorContains(t, err, why)
+	for _, r := range outside.AppendEach(t.Context(), []eventstore.Request{order()}) {
+		require.ErrorContains(t, r.Err, why)
+	}
+	require.Equal(t, head, o.Head())
+}
+
+func TestWrongKeysAtTheGatewayCountWithThoseOfHTTP(t *testing.T) {
+	t.Parallel()
+	if apptest.Elsewhere {
+		return // the gateway before its log has no limits
+	}
+	with := apptest.Settings(t, apptest.Database(t))
+	with.Outside.Limits = api.Limits{}
+	for group := range api.DefaultLimits() {
+		with.Outside.Limits[group] = window.Limit{}
+	}
+	with.Outside.Limits[api.GroupRefused] = window.Limit{Requests: 3, Per: time.Hour}
+	o := apptest.StartAs(t, with)
+	open := openGateway(o)
+	apitest.New(t, o.URL, "bahi_nobody").GET("/banks").Status(401)
+	_, err := open("bahi_nobody")
+	require.ErrorContains(t, err, "no such API key")
+	_, _ = open("bahi_nobody") // each tries the key more than once
+	for _, key := range []string{"bahi_nobody", apptest.OperatorKey} {
+		_, err := open(key)
+		require.ErrorContains(t, err, "too many wrong API keys")
+	}
+	o.Operator().GET("/banks").Problem(429, "Too many requests")
+}
