@@ -11,10 +11,10 @@ import (
 
 const (
 	maxName  = 512      // of a stream or a type, in bytes
-	maxBytes = 16 << 20 // payloads and metadata of one append
+	maxBytes = 16 << 20 // payload and metadata of one append
 )
 
-// Check returns [ErrBadEvent] for an append that no log takes. A log bounds the events of one append itself.
+// Check returns [ErrBadEvent] for an append that no log accepts. Each log sets mostEvents, the limit of one append.
 func (r Request) Check(mostEvents int) error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("%w: %s", ErrBadEvent, fmt.Sprintf(format, args...))
@@ -24,7 +24,7 @@ func (r Request) Check(mostEvents int) error {
 		return bad("an append has 1 to %d events, not %d", mostEvents, len(r.Events))
 	case r.Expected < 0 && r.Expected != Any && r.Expected != NoStream && r.Expected != StreamExists:
 		return bad("no such expected revision: %d", int64(r.Expected))
-	case !Nameable(r.Stream):
+	case !ValidName(r.Stream):
 		return bad("a stream's name has 1 to %d bytes of text", maxName)
 	}
 	ids, bytes := make(map[uuid.UUID]bool, len(r.Events)), 0
@@ -32,12 +32,12 @@ func (r Request) Check(mostEvents int) error {
 		bytes += len(e.Data) + len(e.Meta)
 		switch {
 		case e.ID == uuid.Nil || ids[e.ID]:
-			return bad("each event has an id of its own")
-		case !Nameable(e.Type):
+			return bad("each event must have an id, and no two the same")
+		case !ValidName(e.Type):
 			return bad("a type's name has 1 to %d bytes of text", maxName)
 		case bytes > maxBytes:
 			return bad("payloads and metadata have more than %d bytes", maxBytes)
-		case !Storable(e.Data) || !Storable(e.Meta):
+		case !ValidJSON(e.Data) || !ValidJSON(e.Meta):
 			return bad("payload and metadata are JSON in UTF-8")
 		}
 		ids[e.ID] = true
@@ -45,10 +45,10 @@ func (r Request) Check(mostEvents int) error {
 	return nil
 }
 
-// Nameable says whether a stream or a type may be called so.
-func Nameable(name string) bool {
+// ValidName reports whether a stream or a type may have this name.
+func ValidName(name string) bool {
 	return name != "" && len(name) <= maxName && utf8.ValidString(name) && !strings.ContainsRune(name, 0)
 }
 
-// Storable says whether a payload or metadata may be these bytes.
-func Storable(text []byte) bool { return json.Valid(text) && utf8.Valid(text) }
+// ValidJSON reports whether a payload or metadata is JSON in UTF-8.
+func ValidJSON(text []byte) bool { return json.Valid(text) && utf8.Valid(text) }

@@ -1,9 +1,8 @@
-// Package eventstore says what an append-only log of events is. Every write of the system is an
-// append here, and everything a client reads is folded from it. The implementations pass one suite,
-// eventstore/storetest.
+// Package eventstore defines an append-only event log. Every write of the system is an append to it; every read
+// model is folded from it. All implementations pass the suite eventstore/storetest.
 //
-// An atomic append across streams is left out on purpose: EventStoreDB has none, and what needs it is
-// written as one decisive event plus follow-ups that can be resumed.
+// It has no atomic append to several streams, because EventStoreDB has none. A process that spans streams appends
+// one decisive event first, and its follow-ups can be resumed.
 package eventstore
 
 import (
@@ -18,58 +17,57 @@ import (
 	"bahi/domain/event"
 )
 
-// Store is the log. All methods may be called by many goroutines, and by many processes on one log.
+// Store is an event log. Many goroutines, and many processes on one log, may call its methods at once.
 type Store interface {
-	// ID names this log for ever. Two logs never share one, and a copy keeps it only when it is to
-	// take the original's place.
+	// ID returns the log's permanent id, which no other log has. A copy keeps it only if it replaces the original.
 	ID() uuid.UUID
 
-	// Append adds events to the end of one stream, all or none, if the stream is as expected.
+	// Append appends all of the events to a stream, or none of them, if the stream matches expected. When it returns
+	// nil, the events are on disk.
 	//
-	// It returns what was appended; a [WrongRevision] when the stream is not as expected; ErrUnavailable
-	// when nothing was appended because the log cannot be reached; ErrInDoubt when the log went away
-	// in the middle and could not be asked in time. When it answers nil the events are on disk.
+	// It returns [WrongRevision] if the stream does not match; ErrUnavailable if the log was unreachable and nothing
+	// was appended; ErrInDoubt if the connection was lost and the outcome could not be determined in time.
 	//
-	// The same events (by id) appended again under the same expectation are answered as the first
-	// time and appended once, however much later.
+	// A retry with the same event ids and the same expectation, however late, returns the first outcome and appends
+	// nothing.
 	Append(ctx context.Context, stream string, expected Expected, events ...event.New) (Appended, error)
 
-	// AppendEach does several appends to different streams, each of which succeeds or fails on its
-	// own, in as few round trips as the log allows. Results are in the order of the appends.
+	// AppendEach appends to different streams in as few round trips as the log allows. Each append succeeds or fails
+	// independently. Results are in the order of the appends.
 	AppendEach(ctx context.Context, appends []Request) []Result
 
-	// ReadStream yields a stream's events from a revision on, oldest first, or newest first when
-	// backwards. A stream that is not there yields nothing. A yielded error is the last thing yielded.
+	// ReadStream yields a stream's events from a revision on: oldest first, or newest first if backwards. It yields
+	// nothing for a stream that does not exist. An error is the last value that it yields.
 	ReadStream(ctx context.Context, stream string, from int64, direction Direction) iter.Seq2[event.Stored, error]
 
-	// ReadAll yields the log's events after a position, oldest first, or before it, newest first
-	// when backwards. It ends at the log's end as it was found on the way.
+	// ReadAll yields the log's events: those after a position, oldest first, or those before it, newest first. It
+	// ends at the log's end at that moment.
 	ReadAll(ctx context.Context, from event.Position, direction Direction) iter.Seq2[event.Stored, error]
 
-	// Subscribe yields batches of the log's events after a position, in order, none skipped and none
-	// twice, and goes on with what is appended later. It ends when ctx does, or with an error;
-	// whoever wants to go on then subscribes after the last position that it has dealt with.
+	// Subscribe yields batches of the events after a position, each event once and in order, and continues with
+	// later appends. It ends when ctx does, or with an error. The caller resumes by subscribing after the last
+	// position that it has processed.
 	//
-	// It ends with ErrTailLost when the log ends before the position, or has another event there than
-	// the one that it gave. A new subscription knows no more than the position: whoever subscribes again
-	// MUST look by itself whether the event there is the one that it knows.
+	// It ends with ErrTailLost if the log now ends before the last position that it yielded, or has another event
+	// there. A new subscription knows only a position: the caller MUST check that the event there is still the one
+	// that it processed.
 	Subscribe(ctx context.Context, after event.Position) iter.Seq2[Batch, error]
 
-	// Head is the position of the newest event. Everything appended before the call is at or before it.
+	// Head returns the position of the newest event. An append that ended before the call is at or before it.
 	Head(ctx context.Context) (event.Position, error)
 
-	// PositionAt is the greatest position recorded at or before a moment, 0 when there is none.
+	// PositionAt returns the last position that was recorded at or before a time; 0 if there is none.
 	PositionAt(ctx context.Context, at time.Time) (event.Position, error)
 }
 
-// Batch is a piece of the log. An empty one tells that the log was read up to UpTo and holds nothing
-// that the reader was not given (a store may pass over events of its own).
+// Batch is a section of the log. An empty batch reports progress: the log up to UpTo has no further events for
+// the reader, because a store may skip its own.
 type Batch struct {
 	Events []event.Stored
-	UpTo   event.Position // all up to here was yielded
+	UpTo   event.Position // every event up to here was yielded
 }
 
-// Direction of a read.
+// Direction is the direction of a read.
 type Direction bool
 
 // The directions.
@@ -78,14 +76,14 @@ const (
 	Backwards Direction = true
 )
 
-// End is where a read backwards begins to see everything.
+// End is the position from which a read backwards yields the whole log.
 const End = event.Position(1<<63 - 1)
 
-// LastRevision is where a read of a stream backwards begins to see everything.
+// LastRevision is the revision from which a read backwards yields the whole stream.
 const LastRevision = int64(1<<63 - 1)
 
-// Expected is what a stream must be like for an append: the revision of its last event, or one of
-// the words below.
+// Expected is the state that an append requires of its stream: the revision of its last event, or one of the
+// constants below.
 type Expected int64
 
 // Expectations other than an exact revision.
@@ -108,51 +106,51 @@ func (e Expected) String() string {
 	}
 }
 
-// Request is one append of several.
+// Request is one of several appends.
 type Request struct {
 	Stream   string
 	Expected Expected
 	Events   []event.New
 }
 
-// Result is what became of it.
+// Result is the outcome of one of several appends.
 type Result struct {
 	Appended
 	Err error
 }
 
-// Appended tells where the events stand.
+// Appended reports the positions of appended events.
 type Appended struct {
-	First    event.Position // of the first of them; 0: the log does not tell without being read
-	Position event.Position // of the last of them
-	Revision int64          // of the last of them
+	First    event.Position // of the first event; 0 if the log would have to be read to find out
+	Position event.Position // of the last event
+	Revision int64          // of the last event
 	At       time.Time
-	Replayed bool // they were there already
+	Replayed bool // an earlier call appended them
 }
 
-// WrongRevision tells that a stream is not as an append expected it.
+// WrongRevision reports that a stream does not match the expectation of an append.
 type WrongRevision struct {
 	Stream   string
 	Expected Expected
-	Actual   int64 // of its last event; -1: there is no such stream
+	Actual   int64 // revision of its last event; -1 if the stream does not exist
 }
 
 func (e *WrongRevision) Error() string {
 	if e.Actual < 0 {
-		return fmt.Sprintf("stream %s: expected %s, but there is none", e.Stream, e.Expected)
+		return fmt.Sprintf("stream %s: expected %s, but it does not exist", e.Stream, e.Expected)
 	}
 	return fmt.Sprintf("stream %s: expected %s, but it is at revision %d", e.Stream, e.Expected, e.Actual)
 }
 
-// The ways in which a log cannot answer.
+// The errors of a log.
 var (
-	ErrUnavailable = errors.New("the event log cannot be reached; nothing was appended")
-	ErrInDoubt     = errors.New("the event log went away before it answered; whether the append took place is not known")
-	ErrBadEvent    = errors.New("the event log does not take this event")
+	ErrUnavailable = errors.New("the event log is unreachable; nothing was appended")
+	ErrInDoubt     = errors.New("the connection to the event log was lost; the outcome of the append is unknown")
+	ErrBadEvent    = errors.New("invalid event")
 	ErrClosed      = errors.New("the event log is closed for writing")
 
-	// ErrTailLost ends a subscription to a log that no longer has its newest events, as after a failover to a
-	// server that was behind: their positions are given again, to other events. What was made of those that are
-	// gone MUST be made again.
-	ErrTailLost = errors.New("the event log lost its newest events: what was read of them is no longer in it")
+	// ErrTailLost ends a subscription to a log that has lost its newest events, for example by a failover to a
+	// server that lagged behind. Other events will get their positions. A reader MUST discard what it derived from
+	// the lost events.
+	ErrTailLost = errors.New("the event log lost its newest events: it no longer has events that were read from it")
 )

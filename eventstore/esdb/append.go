@@ -18,10 +18,10 @@ import (
 )
 
 const (
-	// answerWithin bounds one try of an append.
+	// answerWithin limits one try of an append.
 	answerWithin = 5 * time.Second
 
-	// resolveWithin bounds all tries to learn the fate of an append.
+	// resolveWithin limits all tries to learn the outcome of an append.
 	resolveWithin = 15 * time.Second
 
 	retryEvery = 50 * time.Millisecond
@@ -46,7 +46,7 @@ func (s *Store) Append(ctx context.Context, stream string, expected eventstore.E
 	if expected < eventstore.NoStream {
 		return s.appendOpen(waiting, r)
 	}
-	// The server responds to a repetition as to the first append, so we look for one before.
+	// The server does not tell a repeated append from a first one, so look for an earlier one before.
 	found, err := s.find(waiting, r)
 	if err != nil || found.Replayed {
 		return found, err
@@ -65,7 +65,7 @@ func (s *Store) AppendEach(ctx context.Context, appends []eventstore.Request) []
 	group.SetLimit(maxAtOnce)
 	for _, indexes := range byStream {
 		group.Go(func() error {
-			for _, i := range indexes { // the second depends on the result of the first
+			for _, i := range indexes { // a second append to a stream depends on the result of the first
 				r := appends[i]
 				results[i].Appended, results[i].Err = s.Append(ctx, r.Stream, r.Expected, r.Events...)
 			}
@@ -76,8 +76,8 @@ func (s *Store) AppendEach(ctx context.Context, appends []eventstore.Request) []
 	return results
 }
 
-// appendOpen appends to a stream at any revision: it reads the stream, looks for the events in it, and appends at the revision that
-// it read. Within this process, appends to one stream wait for each other; otherwise they would only make each other retry.
+// appendOpen appends to a stream at any revision: it reads the stream, looks for the events in it, and appends at the last revision.
+// Appends of this process to one stream take turns; otherwise they would make each other retry.
 func (s *Store) appendOpen(ctx context.Context, r eventstore.Request) (done eventstore.Appended, err error) {
 	lane := s.lanes[maphash.String(laneSeed, r.Stream)%uint64(len(s.lanes))]
 	select {
@@ -104,7 +104,7 @@ func (s *Store) appendOpen(ctx context.Context, r eventstore.Request) (done even
 		if _, lost := errors.AsType[*eventstore.WrongRevision](err); !lost {
 			return done, err
 		}
-		if err := pause(ctx, time.Duration(rand.Int64N(int64(5*time.Millisecond)))); err != nil { //nolint:gosec // G404: it only has to differ from the others
+		if err := pause(ctx, time.Duration(rand.Int64N(int64(5*time.Millisecond)))); err != nil { //nolint:gosec // G404: only has to differ from other callers' pauses
 			return done, err
 		}
 	}
@@ -159,11 +159,11 @@ func replayed(e event.Stored) eventstore.Appended {
 	return eventstore.Appended{Position: e.Position, Revision: e.Revision, At: e.At, Replayed: true}
 }
 
-// find looks for the events of an append at its exact revision. It returns their places, a WrongRevision if other events are there,
-// and neither if there are none.
+// find looks up the events of an append at its exact revision. It returns their place, a WrongRevision if other events are there,
+// and neither if the stream ends before.
 func (s *Store) find(ctx context.Context, r eventstore.Request) (a eventstore.Appended, err error) {
 	if r.Expected >= maxRevision {
-		return a, nil // the server refuses it
+		return a, nil // the server rejects it
 	}
 	first, n := int64(r.Expected)+1, 0
 	for e, err := range s.raw(ctx, uint64(len(r.Events)), streamFrom(r.Stream, first, eventstore.Forwards)) {
@@ -186,10 +186,10 @@ func (s *Store) find(ctx context.Context, r eventstore.Request) (a eventstore.Ap
 	return eventstore.Appended{}, s.conflict(ctx, r)
 }
 
-// maxRevision is greater than every revision, and can be added to.
+// maxRevision is greater than any revision, and adding to it does not overflow.
 const maxRevision = eventstore.Expected(1) << 62
 
-// conflict returns the error that names the stream's revision instead of the expected one.
+// conflict returns a WrongRevision with the stream's last revision.
 func (s *Store) conflict(ctx context.Context, r eventstore.Request) error {
 	wrong := &eventstore.WrongRevision{Stream: r.Stream, Expected: r.Expected, Actual: -1}
 	for e, err := range s.raw(ctx, 1, streamFrom(r.Stream, eventstore.LastRevision, eventstore.Backwards)) {
@@ -201,8 +201,8 @@ func (s *Store) conflict(ctx context.Context, r eventstore.Request) error {
 	return wrong
 }
 
-// send appends at an exact revision, and retries until the result is known. It repeats a try whose response was lost: at an exact
-// revision the server appends the same events once, however often it is asked.
+// send appends at an exact revision and retries until the outcome is known. Retrying is safe: at an exact revision the server appends
+// the same events once.
 func (s *Store) send(ctx context.Context, r eventstore.Request) (eventstore.Appended, error) {
 	if err := ctx.Err(); err != nil {
 		return eventstore.Appended{}, context.Cause(ctx)
@@ -215,7 +215,7 @@ func (s *Store) send(ctx context.Context, r eventstore.Request) (eventstore.Appe
 	for i, e := range r.Events {
 		events[i] = esdb.EventData{EventID: e.ID, EventType: e.Type, ContentType: esdb.ContentTypeJson, Data: e.Data, Metadata: e.Meta}
 	}
-	// From here on the append goes on after its caller has left: only its response tells the result.
+	// From here on the append continues even if its caller gives up: only the response tells the outcome.
 	ctx, finish, open := s.conn.whole(ctx)
 	if !open {
 		return eventstore.Appended{}, errClosed
@@ -241,7 +241,7 @@ func (s *Store) send(ctx context.Context, r eventstore.Request) (eventstore.Appe
 			return done, err
 		case is && known.Code() == esdb.ErrorCodeWrongExpectedVersion:
 			if done, err = s.refused(ctx, r); err == nil && doubt {
-				done.Replayed = false // as far as can be known
+				done.Replayed = false // or by an earlier call: unknown
 			}
 		case isRefusal(err) && !doubt:
 			return done, refusal(r, err)
@@ -251,20 +251,20 @@ func (s *Store) send(ctx context.Context, r eventstore.Request) (eventstore.Appe
 			return done, err
 		}
 		doubt = true
-		s.log.Warn("what became of an append is not known yet, asking again", "stream", r.Stream, "error", err)
+		s.log.Warn("outcome of an append not known yet; retrying", "stream", r.Stream, "error", err)
 		if pause(ctx, retryEvery) != nil {
 			return done, fmt.Errorf("%w: %s", eventstore.ErrInDoubt, text(err))
 		}
 	}
 }
 
-// placed returns the place of the last event, as the server reports it.
+// placed returns the place of the last event, and checks that the server stored it there.
 func (s *Store) placed(ctx context.Context, r eventstore.Request, revision int64) (a eventstore.Appended, err error) {
-	err = fmt.Errorf("stream %s has no revision %d, where the server says that it appended", r.Stream, revision)
+	err = fmt.Errorf("stream %s has no revision %d, at which the server reported an append", r.Stream, revision)
 	last := r.Events[len(r.Events)-1].ID
 	for e, failed := range s.raw(ctx, 1, streamFrom(r.Stream, revision, eventstore.Forwards)) {
 		if err = failed; err == nil && e.EventID != last {
-			err = fmt.Errorf("stream %s has event %s at revision %d, where the server says that it appended %s", r.Stream, e.EventID, revision, last)
+			err = fmt.Errorf("stream %s has event %s at revision %d, at which the server reported %s", r.Stream, e.EventID, revision, last)
 		}
 		if err == nil {
 			a = replayed(stored(e))
@@ -274,9 +274,9 @@ func (s *Store) placed(ctx context.Context, r eventstore.Request, revision int64
 	return a, err
 }
 
-var errChanging = errors.New("the stream changed at every look")
+var errChanging = errors.New("the stream changed at every try")
 
-// refused returns the result of an append that the server refused for its revision: an earlier append of the same events, or an error.
+// refused returns the result of an append whose revision the server refused: an earlier append of the same events, or an error.
 func (s *Store) refused(ctx context.Context, r eventstore.Request) (eventstore.Appended, error) {
 	a, err := s.find(ctx, r)
 	if err != nil || a.Replayed {
@@ -289,10 +289,10 @@ func (s *Store) refused(ctx context.Context, r eventstore.Request) (eventstore.A
 	return a, err
 }
 
-// refusal returns the error of an append that the server refuses.
+// refusal returns the error of an append that the server rejected for another reason.
 func refusal(r eventstore.Request, err error) error {
 	if known, is := errors.AsType[*esdb.Error](err); is && (known.Code() == esdb.ErrorCodeAccessDenied || known.Code() == esdb.ErrorCodeUnauthenticated) {
-		return fmt.Errorf("append to %s: %w: the server does not let us: %s", r.Stream, eventstore.ErrUnavailable, text(err))
+		return fmt.Errorf("append to %s: %w: the server denies access: %s", r.Stream, eventstore.ErrUnavailable, text(err))
 	}
 	return fmt.Errorf("append to %s: %w: %s", r.Stream, eventstore.ErrBadEvent, text(err))
 }

@@ -20,36 +20,36 @@ import (
 )
 
 const (
-	// connectWithin bounds a caller's wait for a connection.
+	// connectWithin limits a caller's wait for a connection.
 	connectWithin = 3 * time.Second
 
-	// closeWithin bounds running calls when the store is closed.
+	// closeWithin limits how long Close waits for running calls.
 	closeWithin = 5 * time.Second
 )
 
 var errClosed = fmt.Errorf("%w: the event log is closed", eventstore.ErrUnavailable)
 
-// connection protects callers from the official client's behaviour without a server (impl.go of v4.2.0, read and tried):
+// connection protects callers from what the official client does without a server (impl.go of v4.2.0, read and tried):
 //
-//   - After MaxDiscoverAttempts it ends for good, and later calls wait for ever. So we let it look without end.
-//   - While it looks, calls ignore their contexts. So each runs in a goroutine that its caller can abandon, and while the server is
-//     away only one goroutine calls.
-//   - It panics if it is closed during a call. So it is closed after the last one.
+//   - After MaxDiscoverAttempts it stops for good, and later calls block. So the number of attempts is not limited.
+//   - While it looks for a server, calls ignore their contexts. So each runs in a goroutine that its caller can abandon, and while the
+//     server is away only one goroutine calls.
+//   - It panics if it is closed during a call. So close waits for the last call.
 //
-// Each time it looks for its server it drops the old connection without closing it, which costs a few idle goroutines, and a
-// connection if the server is there but not ready. So it looks less and less often.
+// Each time it looks for its server it drops the old connection without closing it. That leaks a few idle goroutines, and a connection
+// if the server is there but not ready. So it looks less and less often.
 type connection struct {
 	client *esdb.Client
 	log    *slog.Logger
-	life   context.Context //nolint:containedctx // of the store
+	life   context.Context //nolint:containedctx // the store's
 	end    context.CancelCauseFunc
-	reason atomic.Pointer[string] // why the server was not found, which the client only logs
+	reason atomic.Pointer[string] // why the server was not found; the client only logs it
 
 	mu      sync.Mutex
 	closed  bool
 	calls   int
 	idle    chan struct{} // closed when the last call of a closed connection ends
-	looking chan struct{} // closed when the server is found; nil while it is there
+	looking chan struct{} // closed when the server is found; nil unless looking
 }
 
 func connect(config *esdb.Configuration, log *slog.Logger) (*connection, error) {
@@ -61,7 +61,7 @@ func connect(config *esdb.Configuration, log *slog.Logger) (*connection, error) 
 		if level == esdb.LogWarn || level == esdb.LogError {
 			c.reason.Store(&text)
 		}
-		log.Debug("the client of the event log says", "level", level, "text", text)
+		log.Debug("message of the event log's client", "level", level, "text", text)
 	}
 	var err error
 	if c.client, err = esdb.NewClient(config); err != nil {
@@ -71,7 +71,7 @@ func connect(config *esdb.Configuration, log *slog.Logger) (*connection, error) 
 	return c, nil
 }
 
-// underWay marks the context of a running append: closing the store does not end its calls.
+// underWay marks the context of a running append, which may finish its calls while the store closes.
 type underWay struct{}
 
 // whole lets an append make all its calls. It returns false if the store is closed; otherwise finish MUST be called.
@@ -82,7 +82,7 @@ func (c *connection) whole(ctx context.Context) (_ context.Context, finish func(
 	return context.WithValue(context.WithoutCancel(ctx), underWay{}, true), c.done, true
 }
 
-// within ends a caller's context when the store is closed.
+// within derives a context that also ends when the store is closed.
 func (c *connection) within(ctx context.Context) (context.Context, context.CancelFunc) {
 	if ctx.Value(underWay{}) != nil {
 		return context.WithCancel(ctx)
@@ -92,8 +92,7 @@ func (c *connection) within(ctx context.Context) (context.Context, context.Cance
 	return ctx, func() { stop(); cancel(nil) }
 }
 
-// run begins a call as soon as the server is there. Its error says why the call did not begin; the call itself reports its
-// result.
+// run starts a call as soon as the server is there. Its error says why the call did not start; the call reports its own result.
 func (c *connection) run(ctx context.Context, call func(*esdb.Client) error) error {
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
@@ -113,7 +112,7 @@ func (c *connection) run(ctx context.Context, call func(*esdb.Client) error) err
 	return nil
 }
 
-// do is run and waits for the call's result, or the context's end. begun reports whether the server may have received the call.
+// do is run, but also waits for the call's result or the end of ctx. begun reports whether the server may have received the call.
 func do[T any](ctx context.Context, c *connection, call func(*esdb.Client) (T, error)) (answer T, begun bool, err error) {
 	type result struct {
 		answer T
@@ -135,7 +134,7 @@ func do[T any](ctx context.Context, c *connection, call func(*esdb.Client) (T, e
 	}
 }
 
-// found waits until the server is there.
+// found waits until the server is found.
 func (c *connection) found(ctx context.Context) error {
 	c.mu.Lock()
 	looking := c.looking
@@ -151,7 +150,7 @@ func (c *connection) found(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	case <-timer.C:
-		why := "no answer"
+		why := "no response"
 		if reason := c.reason.Load(); reason != nil {
 			why = *reason
 		}
@@ -159,7 +158,7 @@ func (c *connection) found(ctx context.Context) error {
 	}
 }
 
-// look lets one goroutine wait for the server on behalf of all callers.
+// look lets one goroutine look for the server on behalf of all callers.
 func (c *connection) look() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -173,7 +172,7 @@ func (c *connection) look() {
 		defer c.done()
 		for away, wait := true, retryEvery; away; wait = min(2*wait, mostPause) {
 			if _, err := c.client.GetServerVersion(); err != nil {
-				c.log.Error("the event log's server cannot be looked for any more", "error", err)
+				c.log.Error("looking for the event log's server failed for good", "error", err)
 				return
 			}
 			if away = isAway(c.try()); away && pause(c.life, wait) != nil {
@@ -187,14 +186,14 @@ func (c *connection) look() {
 	}()
 }
 
-// silent returns the error of a call without a response in time. The server may be away unnoticed.
+// silent returns the error of a call without a response in time, and tests whether the server is still there.
 func (c *connection) silent() error {
 	c.look()
-	return fmt.Errorf("%w: the server does not answer", eventstore.ErrUnavailable)
+	return fmt.Errorf("%w: the server does not respond", eventstore.ErrUnavailable)
 }
 
-// try sends the server a read-only call after whose failure the client drops its connection. After a failed read gRPC keeps it, and
-// may wait for two minutes before it connects again.
+// try makes a read-only call after whose failure the client drops its connection. After a failed read, gRPC keeps the connection
+// and may wait for two minutes before it connects again.
 func (c *connection) try() error {
 	ctx, cancel := context.WithTimeout(c.life, answerWithin)
 	defer cancel()
@@ -224,7 +223,7 @@ func (c *connection) done() {
 	}
 }
 
-// close ends waiting calls, and lets running ones finish.
+// close ends waiting calls and lets running ones finish.
 func (c *connection) close() {
 	c.mu.Lock()
 	if c.closed {
@@ -245,7 +244,7 @@ func (c *connection) close() {
 	}()
 	select {
 	case <-shut:
-	case <-time.After(closeWithin): // the client is looking for its server; the process's end frees what it holds
+	case <-time.After(closeWithin): // the client is looking for its server; its resources live until the process ends
 	}
 }
 
@@ -256,7 +255,7 @@ func isAway(err error) bool {
 		status.Code(err) == codes.Unavailable
 }
 
-// isRefusal reports whether the server understood the call and refused it for a lasting reason.
+// isRefusal reports whether the server understood the call and rejected it for good.
 func isRefusal(err error) bool {
 	known, is := errors.AsType[*esdb.Error](err)
 	if is && (known.Code() == esdb.ErrorCodeAccessDenied || known.Code() == esdb.ErrorCodeUnauthenticated ||
@@ -277,15 +276,15 @@ func ended(err error) bool {
 	return errors.Is(err, io.EOF) || is && known.Code() == esdb.ErrorCodeResourceNotFound
 }
 
-// errRefused is the error of a call that the server does not permit or does not know.
-var errRefused = errors.New("the event log's server refuses")
+// errRefused is the error of a call that the server denies or does not know.
+var errRefused = errors.New("the event log's server refuses the call")
 
-// unreachable returns the callers' error of a failed read.
+// unreachable returns the error of a failed read for the callers.
 func unreachable(err error) error {
 	if isRefusal(err) {
 		return fmt.Errorf("%w: %w", errRefused, err)
 	}
-	if status.Code(err) == codes.DataLoss { // a gateway, whose log reports it
+	if status.Code(err) == codes.DataLoss { // a gateway reports it for its log
 		return fmt.Errorf("%w: %w", eventstore.ErrTailLost, err)
 	}
 	if status.Code(err) == codes.DeadlineExceeded { // the caller's deadline, which gRPC may notice before its context does

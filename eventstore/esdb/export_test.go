@@ -2,5 +2,5 @@ package esdb
 
 import "time"
 
-// GiveUpAfter is how long subscriptions look for a server that they lost.
-func (s *Store) GiveUpAfter(outage time.Duration) { s.outage = outage }
+// SetOutage sets how long subscriptions look for a lost server.
+func (s *Store) SetOutage(outage time.Duration) { s.outage = outage }

@@ -9,7 +9,7 @@ import (
 	"bahi/eventstore/storetest"
 )
 
-// loseTail takes the newest events out of the log behind a server, whose own connections are cut; its clients' are not.
+// loseTail deletes the newest events of the log behind a server. It cuts the server's connections to it, but not the clients'.
 func (s *server) loseTail(t testing.TB, count int) {
 	t.Helper()
 	_, err := s.pool.Exec(t.Context(), `delete from log.event where position > (select max(position) - $1 from log.event)`, count)
@@ -19,15 +19,15 @@ func (s *server) loseTail(t testing.TB, count int) {
 	defer conn.Release()
 	_, err = conn.Exec(t.Context(), `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`)
 	require.NoError(t, err)
-	s.pool.Reset() // which it would find out one by one, and answer each time that it is away
+	s.pool.Reset() // otherwise the server would find its broken connections one by one and report an outage for each
 }
 
-func TestALogThatLosesItsNewestEvents(t *testing.T) {
+func TestLogThatLosesItsNewestEvents(t *testing.T) {
 	t.Parallel()
 	storetest.Losing(t, func(t testing.TB) (storetest.Suite, func(int)) {
 		s := newServer(t)
 		return storetest.Suite{
-			OpaquePositions: true, KnownHowever: true, FirstsAtOnce: true,
+			OpaquePositions: true, AnyRetryFound: true, ConcurrentFirsts: true,
 			Open: func(t testing.TB) (eventstore.Store, func()) {
 				store := s.open(t, s.address)
 				return store, store.Close

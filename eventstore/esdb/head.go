@@ -12,14 +12,14 @@ import (
 	"bahi/eventstore"
 )
 
-// heads lets callers that wait for the log's head share a read. A caller does not share a read that began before it came: that
-// read may miss an event appended in between.
+// heads lets callers that wait for the head share a read. A caller never shares a read that began before its call: that read may miss
+// an event appended in between.
 type heads struct {
 	mu      sync.Mutex
 	running bool
-	next    *headRead // not begun
+	next    *headRead // not started
 
-	// Of the last read: $all was known up to end, and the newest of our events in it was at head.
+	// The result of the last read: $all was known up to end, and the newest of our events in it was at head.
 	end, head event.Position
 }
 
@@ -53,7 +53,7 @@ func (s *Store) Head(ctx context.Context) (event.Position, error) {
 	}
 }
 
-// readHeads reads the head while a caller waits.
+// readHeads reads the head while callers wait.
 func (s *Store) readHeads() {
 	h := &s.heads
 	for {
@@ -71,12 +71,11 @@ func (s *Store) readHeads() {
 	}
 }
 
-// firstLook is the number of events that are read at the end of $all. Mostly one is enough.
+// firstLook is the number of events that the first read at the end of $all returns. One is usually enough.
 const firstLook = 16
 
-// readEnd returns the position of our newest event, and of the newest event in $all. It reads backwards over the server's own
-// events, but no further than the start of the last such read, if the event there still exists: the log may have lost its newest
-// events.
+// readEnd returns the positions of our newest event and of the newest event in $all. It reads backwards past the server's own events,
+// down to the end of the last such read. If the event there no longer exists, it reads on: the log may have lost its newest events.
 func (s *Store) readEnd(ctx context.Context) (head, end event.Position, err error) {
 	h := &s.heads
 	h.mu.Lock()
@@ -102,7 +101,7 @@ func (s *Store) readEnd(ctx context.Context) (head, end event.Position, err erro
 				return s.keepEnd(from, end)
 			}
 		}
-		if read < count { // the log has none of our events
+		if read < count { // the log has no events
 			return s.keepEnd(0, end)
 		}
 	}
@@ -112,22 +111,21 @@ func (s *Store) keepEnd(head, end event.Position) (event.Position, event.Positio
 	h := &s.heads
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.head, h.end = head, end // of two concurrent reads either may be last: both are true
+	h.head, h.end = head, end // the order of concurrent reads does not matter: both are true
 	return head, end, nil
 }
 
-// mark is an event's place and time.
+// mark is the position and time of an event.
 type mark struct {
 	position event.Position
 	at       time.Time
 }
 
-// markEvery is the number of events between two marks of a scan.
+// markEvery is the distance of two marks in events.
 const markEvery = 1024
 
-// PositionAt implements [eventstore.Store]. It halves the part of the log that has the position, by reading from the middle.
-// EventStoreDB takes only places where an event begins. If it refuses one, the part is read through, and marks are kept so that this
-// happens once.
+// PositionAt implements [eventstore.Store] by bisecting the log. EventStoreDB reads only from positions at which an event begins. If it
+// refuses a position, PositionAt scans that part of the log, and keeps marks so that this happens once.
 func (s *Store) PositionAt(ctx context.Context, at time.Time) (event.Position, error) {
 	head, err := s.Head(ctx)
 	if err != nil {
@@ -151,7 +149,7 @@ func (s *Store) PositionAt(ctx context.Context, at time.Time) (event.Position, e
 	return low, nil
 }
 
-// between returns the last mark at or before a moment, and the first after it.
+// between returns the last mark at or before a time, and the first one after it.
 func (s *Store) between(at time.Time, end event.Position) (low, high event.Position) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -165,7 +163,7 @@ func (s *Store) between(at time.Time, end event.Position) (low, high event.Posit
 	return low, high
 }
 
-// firstFrom returns our first event at or after a place.
+// firstFrom returns our first event at or after a position.
 func (s *Store) firstFrom(ctx context.Context, place event.Position) (m mark, there bool, err error) {
 	for e, err := range s.raw(ctx, firstLook, allFrom(place, eventstore.Forwards)) {
 		if err != nil {
@@ -184,7 +182,7 @@ func (s *Store) firstFrom(ctx context.Context, place event.Position) (m mark, th
 	return m, false, nil
 }
 
-// scan reads the log between two positions and returns the last event at or before a moment.
+// scan reads the log between two positions and returns the last event at or before a time.
 func (s *Store) scan(ctx context.Context, low, high event.Position, at time.Time) (event.Position, error) {
 	read := 0
 	for e, err := range s.ReadAll(ctx, low, eventstore.Forwards) {
@@ -208,7 +206,7 @@ func (s *Store) forgetMarks() {
 	s.marks = nil
 }
 
-// keep adds a mark in its place.
+// keep inserts a mark in order.
 func (s *Store) keep(m mark) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

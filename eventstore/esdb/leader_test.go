@@ -25,16 +25,16 @@ import (
 	"bahi/eventstore/gateway"
 )
 
-// follower is a node of a cluster that is not its leader: it answers reads, and says of appends who takes them.
+// follower is a node of a cluster that is not the leader: it serves reads, and rejects appends with the leader's address.
 type follower struct {
 	address string
 	leader  *server
 	refused atomic.Int32
-	unready atomic.Bool  // it is there, and takes nothing
-	joined  atomic.Int32 // connections
+	unready atomic.Bool  // accepts connections, but refuses all calls
+	joined  atomic.Int32 // number of connections
 }
 
-// counted counts the connections that are made.
+// counted counts accepted connections.
 type counted struct {
 	net.Listener
 
@@ -49,7 +49,7 @@ func (c counted) Accept() (net.Conn, error) {
 	return conn, err
 }
 
-// asIs lets messages through as they are.
+// asIs is a codec that passes messages through.
 type asIs struct{}
 
 func (asIs) Name() string { return "proto" }
@@ -81,14 +81,14 @@ func newFollower(t *testing.T, leader *server) *follower {
 	require.NoError(t, err)
 	f := &follower{address: listener.Addr().String(), leader: leader}
 	s := grpc.NewServer(grpc.Creds(credentials.NewTLS(ca.TLS())), grpc.ForceServerCodecV2(asIs{}), grpc.UnknownServiceHandler(f.handler(conn)))
-	go s.Serve(counted{listener, &f.joined}) // until it is stopped
+	go s.Serve(counted{listener, &f.joined}) // until the server is stopped
 	t.Cleanup(s.Stop)
 
 	both, err := os.ReadFile(leader.ca)
 	require.NoError(t, err)
 	own, err := os.ReadFile(dir + "/ca.crt")
 	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(leader.ca, append(both, own...), 0o600)) // which clients are given
+	require.NoError(t, os.WriteFile(leader.ca, append(both, own...), 0o600)) // the file that clients get
 	return f
 }
 
@@ -136,11 +136,11 @@ func (f *follower) handler(conn *grpc.ClientConn) grpc.StreamHandler {
 	}
 }
 
-func TestWhatANodeThatDoesNotLeadRefusesIsAppendedByTheLeaderOnce(t *testing.T) {
+func TestAppendRefusedByAFollowerGoesToTheLeaderOnce(t *testing.T) {
 	t.Parallel()
 	leader := newServer(t)
 	f := newFollower(t, leader)
-	store := leader.open(t, leader.address) // gives the log its name
+	store := leader.open(t, leader.address) // stores the log's id
 	store.Close()
 
 	for _, expected := range []eventstore.Expected{eventstore.Any, eventstore.NoStream} {
@@ -164,7 +164,7 @@ func TestWhatANodeThatDoesNotLeadRefusesIsAppendedByTheLeaderOnce(t *testing.T) 
 		}()
 		_, err := store.Append(t.Context(), stream, expected, thing("one"))
 		require.NoError(t, err)
-		require.Greater(t, f.refused.Load(), before, "it came to the follower first")
+		require.Greater(t, f.refused.Load(), before, "the follower got the append first")
 		done, err := store.Append(t.Context(), stream, 0, thing("two"), thing("three"))
 		require.NoError(t, err)
 		require.EqualValues(t, 2, done.Revision)
@@ -173,12 +173,12 @@ func TestWhatANodeThatDoesNotLeadRefusesIsAppendedByTheLeaderOnce(t *testing.T) 
 	}
 }
 
-// The official client opens a new connection each time, and never closes the one before.
-func TestAServerThatIsNotReadyIsNotGivenMoreAndMoreConnections(t *testing.T) {
+// The official client opens a new connection with each try, and never closes the previous one.
+func TestConnectionsToAnUnreadyServerAreBounded(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	f := newFollower(t, s)
-	s.open(t, s.address).Close() // gives the log its name
+	s.open(t, s.address).Close() // stores the log's id
 	store := s.open(t, f.address)
 	f.unready.Store(true)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)

@@ -15,7 +15,7 @@ import (
 	"bahi/eventstore/storetest"
 )
 
-func TestNothingIsLeftOfReadersThatHaveGoneNorOfAStoreThatIsClosed(t *testing.T) {
+func TestStoppedReadersAndClosedStoresLeaveNoGoroutines(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	w := newWire(t, s.address)
@@ -32,7 +32,7 @@ func TestNothingIsLeftOfReadersThatHaveGoneNorOfAStoreThatIsClosed(t *testing.T)
 		require.NotZero(t, before)
 		for range 30 {
 			ctx, cancel := context.WithCancel(t.Context())
-			for _, err := range store.ReadAll(ctx, 0, eventstore.Forwards) { // it has read more than is taken
+			for _, err := range store.ReadAll(ctx, 0, eventstore.Forwards) { // the server has sent more than this takes
 				require.NoError(t, err)
 				break
 			}
@@ -41,14 +41,14 @@ func TestNothingIsLeftOfReadersThatHaveGoneNorOfAStoreThatIsClosed(t *testing.T)
 				break
 			}
 			go func() {
-				for range store.Subscribe(ctx, 0) { // until it is left
+				for range store.Subscribe(ctx, 0) { // stop after the first batch
 				}
 			}()
 			cancel()
 			_, err := store.Head(ctx)
 			require.Error(t, err)
 		}
-		require.Eventually(t, func() bool { return storetest.Goroutines(t, label) <= before+1 }, 30*time.Second, 10*time.Millisecond, "and who asks")
+		require.Eventually(t, func() bool { return storetest.Goroutines(t, label) <= before+1 }, 30*time.Second, 10*time.Millisecond, "plus the caller")
 
 		w.set(func() { w.cut = true })
 		for range 10 {
@@ -64,6 +64,6 @@ func TestNothingIsLeftOfReadersThatHaveGoneNorOfAStoreThatIsClosed(t *testing.T)
 			return err == nil
 		}, 30*time.Second, 10*time.Millisecond)
 	})
-	const forgotten = 16 // the client does not close what it lost
-	require.Eventually(t, func() bool { return storetest.Goroutines(t, label) <= forgotten }, 30*time.Second, 50*time.Millisecond)
+	const leaked = 16 // by the client, which does not close a lost connection
+	require.Eventually(t, func() bool { return storetest.Goroutines(t, label) <= leaked }, 30*time.Second, 50*time.Millisecond)
 }

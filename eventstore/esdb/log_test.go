@@ -17,7 +17,7 @@ import (
 	"bahi/eventstore/esdb"
 )
 
-func TestOfManyWhoOpenANewLogAtOnceAllFindOneName(t *testing.T) {
+func TestConcurrentFirstOpensAgreeOnOneID(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	ids := make([]uuid.UUID, 8)
@@ -35,14 +35,14 @@ func TestOfManyWhoOpenANewLogAtOnceAllFindOneName(t *testing.T) {
 	require.Len(t, held(t, s.log, esdb.IdentityStream), 1)
 }
 
-// The server writes for itself too: statistics, metadata, links. None of that is the log's.
-func TestWhatTheServerWritesForItselfIsPassedOver(t *testing.T) {
+// The server writes events of its own: statistics, metadata, links. They are not part of the log.
+func TestTheServersOwnEventsAreSkipped(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	store := s.open(t, s.address)
 	head, err := store.Head(t.Context())
 	require.NoError(t, err)
-	require.Zero(t, head, "the log's name is no event of the log")
+	require.Zero(t, head, "the log's id is not an event of the log")
 
 	system := func(count int) {
 		for i := range count {
@@ -62,7 +62,7 @@ func TestWhatTheServerWritesForItselfIsPassedOver(t *testing.T) {
 		mine = append(mine, e.ID)
 	}
 	system(40)
-	for range 2 { // the second look goes back only to where the first began
+	for range 2 { // the second read goes back only to where the first began
 		head, err = store.Head(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, last.Position, head)
@@ -86,7 +86,7 @@ func TestWhatTheServerWritesForItselfIsPassedOver(t *testing.T) {
 	require.NoError(t, err)
 	require.Less(t, at, last.Position)
 
-	// A follower is told that there is nothing more up to the end, although the end is not the log's.
+	// A follower learns that there is nothing more up to the end, although the last event there is the server's.
 	end, err := s.log.Head(t.Context())
 	require.NoError(t, err)
 	require.Greater(t, end, head)
@@ -108,8 +108,8 @@ func TestWhatTheServerWritesForItselfIsPassedOver(t *testing.T) {
 	require.ErrorIs(t, err, eventstore.ErrBadEvent)
 }
 
-// A follower that waits hears how far the log was looked through, also when nothing in it is for the follower.
-func TestACheckpointMovesWhileOnlyTheServerWrites(t *testing.T) {
+// A waiting follower learns how far the log was read, even if it has nothing for the follower.
+func TestCheckpointAdvancesOverTheServersOwnEvents(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	store := s.open(t, s.address)
@@ -136,7 +136,7 @@ func TestACheckpointMovesWhileOnlyTheServerWrites(t *testing.T) {
 	}
 }
 
-// counting tells how often the head was read, and lets a test hold such a read back.
+// counting counts the reads of the head, and lets a test delay one.
 type counting struct {
 	eventstore.Store
 
@@ -152,7 +152,7 @@ func (c *counting) ReadAll(ctx context.Context, from event.Position, direction e
 	return c.Store.ReadAll(ctx, from, direction)
 }
 
-func TestThoseWhoWaitForTheHeadShareARead(t *testing.T) {
+func TestConcurrentCallersOfHeadShareARead(t *testing.T) {
 	t.Parallel()
 	var log *counting
 	s := newServer(t, func(store eventstore.Store) eventstore.Store {
@@ -177,10 +177,10 @@ func TestThoseWhoWaitForTheHeadShareARead(t *testing.T) {
 	}
 	close(log.hold)
 	all.Wait()
-	require.Less(t, log.reads.Load(), int32(20), "those who came during a read share the next")
+	require.Less(t, log.reads.Load(), int32(20), "callers that arrived during a read share the next")
 }
 
-// opaque is a log with positions such as EventStoreDB's: far apart, and refused where no event begins.
+// opaque is a log with positions like EventStoreDB's: far apart, and refused if no event begins there.
 type opaque struct{ eventstore.Store }
 
 const apart = 977
@@ -194,7 +194,7 @@ func (o opaque) Head(ctx context.Context) (event.Position, error) {
 
 func (o opaque) ReadAll(ctx context.Context, from event.Position, direction eventstore.Direction) iter.Seq2[event.Stored, error] {
 	return func(yield func(event.Stored, error) bool) {
-		place := from // the gateway asks for what is after the place before
+		place := from // the gateway reads after the previous position
 		if direction == eventstore.Forwards && from > 0 {
 			place++
 		}
@@ -234,7 +234,7 @@ func (o opaque) ReadStream(ctx context.Context, stream string, from int64, direc
 	}
 }
 
-func TestAMomentIsFoundWhereOnlyPlacesOfEventsCanBeReadFrom(t *testing.T) {
+func TestPositionAtWhenReadsMustStartAtAnEvent(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, func(store eventstore.Store) eventstore.Store { return opaque{store} })
 	store := s.open(t, s.address)
@@ -249,7 +249,7 @@ func TestAMomentIsFoundWhereOnlyPlacesOfEventsCanBeReadFrom(t *testing.T) {
 		require.Zero(t, done.Position%apart)
 		appended = append(appended, done)
 	}
-	for range 2 { // the second time with marks from the first
+	for range 2 { // the second time with the marks of the first
 		for i, done := range appended {
 			at, err := store.PositionAt(t.Context(), done.At)
 			require.NoError(t, err)
@@ -268,7 +268,7 @@ func TestAMomentIsFoundWhereOnlyPlacesOfEventsCanBeReadFrom(t *testing.T) {
 	require.Equal(t, appended[len(appended)-1].Position, at)
 }
 
-func TestASubscriptionEndsWhenTheServerDoesNotLetUs(t *testing.T) {
+func TestSubscriptionEndsWhenAccessIsDenied(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	store := s.open(t, s.address)
@@ -281,8 +281,8 @@ func TestASubscriptionEndsWhenTheServerDoesNotLetUs(t *testing.T) {
 	require.Empty(t, held(t, s.log, "denied-1"))
 }
 
-// A checkpoint is held against the log by reading backwards from behind it, which is a place where no event begins.
-func TestAnEventIsFoundByThePlaceBeforeOrBehindIt(t *testing.T) {
+// Checking a checkpoint against the log reads backwards from behind it, a position at which no event begins.
+func TestReadsMayStartNextToAnEvent(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, func(store eventstore.Store) eventstore.Store { return opaque{store} })
 	store := s.open(t, s.address)

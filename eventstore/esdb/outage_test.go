@@ -20,17 +20,17 @@ import (
 	"bahi/eventstore/esdb"
 )
 
-// wire is the way to a server, which a test can cut.
+// wire is a proxy to a server, which a test can cut.
 type wire struct {
 	listener net.Listener
 	server   string
 
-	cuts atomic.Int32 // for the limit's sake
+	cuts atomic.Int32 // makes the limits differ
 
 	mu    sync.Mutex
 	conns []net.Conn
-	cut   bool // new connections are closed at once
-	limit int  // bytes of answers until the next cut; 0: none
+	cut   bool // close new connections at once
+	limit int  // bytes of responses until the next cut; 0: unlimited
 }
 
 func newWire(t testing.TB, server string) *wire {
@@ -53,7 +53,7 @@ func newWire(t testing.TB, server string) *wire {
 
 func (w *wire) address() string { return w.listener.Addr().String() }
 
-// set changes how the wire is, and tears the connections that there are.
+// set changes the wire's settings and closes its connections.
 func (w *wire) set(change func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -91,7 +91,7 @@ func (w *wire) carry(client net.Conn) {
 		w.mu.Lock()
 		if w.limit > 0 {
 			if w.limit -= n; w.limit <= 0 {
-				w.limit = 8000 + 137*int(w.cuts.Add(1)) // a handshake's, and some answers'
+				w.limit = 8000 + 137*int(w.cuts.Add(1)) // a handshake and some responses
 				w.mu.Unlock()
 				return
 			}
@@ -116,7 +116,7 @@ func held(t testing.TB, s eventstore.Store, stream string) (ids []uuid.UUID) {
 	return ids
 }
 
-func TestASubscriptionThatIsCutAgainAndAgainSkipsNothingAndRepeatsNothing(t *testing.T) {
+func TestSubscriptionSurvivesRepeatedCuts(t *testing.T) {
 	t.Parallel()
 	const count = 3000
 	s := newServer(t)
@@ -167,13 +167,13 @@ func TestASubscriptionThatIsCutAgainAndAgainSkipsNothingAndRepeatsNothing(t *tes
 	require.Greater(t, cuts, 5)
 }
 
-func TestASubscriptionThatHeardNothingForLongGoesOnAllTheSameWhenItIsCut(t *testing.T) {
+func TestIdleSubscriptionSurvivesACut(t *testing.T) {
 	t.Parallel()
 	const outage = 10 * time.Second
 	s := newServer(t)
 	w := newWire(t, s.address)
 	store := s.open(t, w.address())
-	store.GiveUpAfter(outage)
+	store.SetOutage(outage)
 	_, err := s.log.Append(t.Context(), "quiet-1", eventstore.NoStream, thing("before"))
 	require.NoError(t, err)
 	after := thing("after")
@@ -197,8 +197,8 @@ func TestASubscriptionThatHeardNothingForLongGoesOnAllTheSameWhenItIsCut(t *test
 	}
 }
 
-// Each of these cuts the connection in the middle of the server's append, one at another moment than the other.
-func TestAnAppendThatIsCutTakesPlaceOnce(t *testing.T) {
+// Each case cuts the connection during an append, at another moment.
+func TestInterruptedAppendTakesPlaceOnce(t *testing.T) {
 	t.Parallel()
 	for name, when := range map[string]func(w *wire, s *server, put func() (eventstore.Appended, error)) (eventstore.Appended, error){
 		"after it took place": func(w *wire, _ *server, put func() (eventstore.Appended, error)) (eventstore.Appended, error) {
@@ -209,9 +209,9 @@ func TestAnAppendThatIsCutTakesPlaceOnce(t *testing.T) {
 			w.set(func() {})
 			return put()
 		},
-		"and takes place when it was already repeated": func(w *wire, s *server, put func() (eventstore.Appended, error)) (eventstore.Appended, error) {
+		"after its retry was sent": func(w *wire, s *server, put func() (eventstore.Appended, error)) (eventstore.Appended, error) {
 			w.set(func() {})
-			for batch, err := range s.log.Subscribe(context.Background(), 1) { // the log's name is at 1
+			for batch, err := range s.log.Subscribe(context.Background(), 1) { // the log's id is at 1
 				if err != nil || len(batch.Events) > 0 {
 					break
 				}
@@ -247,7 +247,7 @@ func TestAnAppendThatIsCutTakesPlaceOnce(t *testing.T) {
 	}
 }
 
-func TestAppendsOverALineThatIsCutAllTheTimeAreAnsweredTruly(t *testing.T) {
+func TestAppendsOverAnUnstableLineReportTheirOutcome(t *testing.T) {
 	t.Parallel()
 	const writers, each = 4, 20
 	s := newServer(t)
@@ -266,12 +266,12 @@ func TestAppendsOverALineThatIsCutAllTheTimeAreAnsweredTruly(t *testing.T) {
 				case err == nil:
 					there = append(there, e.ID)
 				case !errors.Is(err, eventstore.ErrUnavailable):
-					t.Errorf("an append that can be repeated is not in doubt: %v", err)
+					t.Errorf("a repeatable append must not be in doubt: %v", err)
 					return
 				}
 			}
 			if got := held(t, s.log, stream); !slices.Equal(there, got) {
-				t.Errorf("%s was answered %v and holds %v", stream, there, got)
+				t.Errorf("%s has %v acknowledged and %v stored", stream, there, got)
 			}
 		})
 	}
@@ -279,7 +279,7 @@ func TestAppendsOverALineThatIsCutAllTheTimeAreAnsweredTruly(t *testing.T) {
 	require.Positive(t, w.cuts.Load())
 }
 
-func TestAServerThatIsAwayIsWaitedForAndThenToldOf(t *testing.T) {
+func TestOutageIsReportedAfterAWait(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	w := newWire(t, s.address)
@@ -289,14 +289,14 @@ func TestAServerThatIsAwayIsWaitedForAndThenToldOf(t *testing.T) {
 
 	w.set(func() { w.cut = true })
 	var all sync.WaitGroup
-	for range 50 { // more than one, as the first is who finds out
+	for range 50 { // several, because the first finds out for the others
 		all.Go(func() {
 			began := time.Now()
 			if _, err := store.Append(t.Context(), "away-1", 0, thing("meanwhile")); !errors.Is(err, eventstore.ErrUnavailable) {
 				t.Errorf("the server is away: %v", err)
 			}
 			if took := time.Since(began); took > time.Minute {
-				t.Errorf("it took %s to say so", took)
+				t.Errorf("the report took %s", took)
 			}
 		})
 	}
@@ -316,7 +316,7 @@ func TestAServerThatIsAwayIsWaitedForAndThenToldOf(t *testing.T) {
 	require.Len(t, held(t, s.log, "away-1"), 2)
 }
 
-func TestAStoreWhoseServerIsAwayIsClosedSoon(t *testing.T) {
+func TestCloseReturnsSoonDuringAnOutage(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	w := newWire(t, s.address)
@@ -338,7 +338,7 @@ func TestAStoreWhoseServerIsAwayIsClosedSoon(t *testing.T) {
 	require.ErrorIs(t, <-ended, eventstore.ErrUnavailable)
 }
 
-func TestAServerThatCannotBeReachedIsNotOpened(t *testing.T) {
+func TestOpenFailsWithoutAServer(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	w := newWire(t, s.address)
@@ -350,7 +350,7 @@ func TestAServerThatCannotBeReachedIsNotOpened(t *testing.T) {
 	require.ErrorContains(t, err, "no such API key")
 }
 
-func TestAnAddressIsReadOrRefusedWithoutItsPassword(t *testing.T) {
+func TestRejectedAddressDoesNotQuoteThePassword(t *testing.T) {
 	t.Parallel()
 	const shape = "EVENTSTORE_URL is not a connection string: esdb://user:password@host:port?options"
 	for address, why := range map[string]string{

@@ -1,14 +1,14 @@
-// Package esdb is the event log in EventStoreDB or KurrentDB, for those who outgrow one machine.
+// Package esdb keeps the event log in EventStoreDB or KurrentDB, for logs that outgrow one machine.
 //
-// The server's promises differ from those of [eventstore.Store] in four ways, which this package bridges:
+// The server's guarantees differ from those of [eventstore.Store] in four ways, which this package bridges:
 //
-//   - Without an exact revision, the server recognises a repeated append only while it remembers the first. So each append is sent
-//     with an exact revision, for which the server recognises it for ever; if the caller names none, the stream is read first.
-//   - The response to an append has no time, and does not distinguish a repetition. So the stream is read before and after.
-//   - $all has the server's own events too. Reads and the head leave them out.
-//   - The official client ends for good when it cannot find a server, and then blocks its callers. See connection.
+//   - Without an exact revision, the server recognises a repeated append only for a limited time. So each append is sent with an exact
+//     revision, where it always does; if the caller names none, the stream is read first.
+//   - The response to an append has no time, and does not tell a repetition. So the stream is read before and after.
+//   - $all includes the server's own events. Reads and the head skip them.
+//   - The official client stops for good when it cannot find a server, and then blocks its callers. See connection.
 //
-// Positions are the server's commit positions: only their order has a meaning. Times are those of the leader; if its clock goes
+// Positions are the server's commit positions: only their order has a meaning. Times are the leader's; if its clock goes
 // back, so do they.
 package esdb
 
@@ -32,7 +32,7 @@ import (
 	"bahi/eventstore"
 )
 
-// IdentityStream has the log's name. It is not part of the log.
+// IdentityStream has the log's id. It is not part of the log.
 const IdentityStream = "bahi-identity"
 
 // named is the only event of IdentityStream.
@@ -40,30 +40,30 @@ type named struct {
 	ID uuid.UUID `json:"id"`
 }
 
-// Store is the log. Make one per process with [Open].
+// Store is the log. [Open] it once per process.
 type Store struct {
 	id    uuid.UUID
 	conn  *connection
 	log   *slog.Logger
-	lanes [64]chan struct{} // held by appends without an exact revision
+	lanes [64]chan struct{} // held by appends to a stream without an exact revision
 	heads heads
 
-	outage time.Duration // see usualOutage
+	outage time.Duration // see defaultOutage
 
 	mu    sync.Mutex
-	marks []mark // known places, from which searches for a moment start
+	marks []mark // known positions, from which PositionAt starts
 }
 
 var _ eventstore.Store = (*Store)(nil)
 
 // Open connects to the server of a connection string, esdb://user:password@host:port?options, as EventStoreDB documents
-// them. The log gets its name when it is opened for the first time.
+// it. The first Open of a log gives it its id.
 func Open(ctx context.Context, address string, log *slog.Logger) (*Store, error) {
 	config, err := esdb.ParseConnectionString(address)
 	if err != nil {
 		return nil, misread(address, err)
 	}
-	s := &Store{log: log, outage: usualOutage}
+	s := &Store{log: log, outage: defaultOutage}
 	if s.conn, err = connect(config, log); err != nil {
 		return nil, fmt.Errorf("EVENTSTORE_URL: %w", err)
 	}
@@ -91,7 +91,7 @@ func (s *Store) Close() { s.conn.close() }
 // ID implements [eventstore.Store].
 func (s *Store) ID() uuid.UUID { return s.id }
 
-// identify reads the log's name, or gives it one. Of concurrent processes one succeeds, and the others read its name.
+// identify returns the log's id, and stores a new one if there is none. Of concurrent processes one stores it, and the others read it.
 func (s *Store) identify(ctx context.Context) (uuid.UUID, error) {
 	for {
 		for e, err := range s.raw(ctx, 1, streamFrom(IdentityStream, 0, eventstore.Forwards)) {
@@ -100,7 +100,7 @@ func (s *Store) identify(ctx context.Context) (uuid.UUID, error) {
 			}
 			var name named
 			if err := json.Unmarshal(e.Data, &name); err != nil || name.ID == uuid.Nil {
-				return uuid.Nil, fmt.Errorf("stream %s does not hold the log's name", IdentityStream)
+				return uuid.Nil, fmt.Errorf("stream %s does not have the log's id", IdentityStream)
 			}
 			return name.ID, nil
 		}
@@ -132,7 +132,7 @@ func stored(e *esdb.RecordedEvent) event.Stored {
 // ReadStream implements [eventstore.Store].
 func (s *Store) ReadStream(ctx context.Context, stream string, from int64, direction eventstore.Direction) iter.Seq2[event.Stored, error] {
 	return func(yield func(event.Stored, error) bool) {
-		if !eventstore.Nameable(stream) {
+		if !eventstore.ValidName(stream) {
 			return // no stream has such a name
 		}
 		for e, err := range s.raw(ctx, math.MaxInt64, streamFrom(stream, from, direction)) {
@@ -147,8 +147,8 @@ func (s *Store) ReadStream(ctx context.Context, stream string, from int64, direc
 	}
 }
 
-// ReadAll implements [eventstore.Store]. EventStoreDB reads only from places where an event begins. Callers may name the place
-// before or after one: if the server refuses a place, its neighbour is tried.
+// ReadAll implements [eventstore.Store]. EventStoreDB reads only from positions at which an event begins. Callers may name the position
+// before or after one: if the server refuses a position, ReadAll tries its neighbour.
 func (s *Store) ReadAll(ctx context.Context, from event.Position, direction eventstore.Direction) iter.Seq2[event.Stored, error] {
 	return func(yield func(event.Stored, error) bool) {
 		if direction == eventstore.Forwards && from >= eventstore.End-1 || direction == eventstore.Backwards && from == 0 {
@@ -174,7 +174,7 @@ func (s *Store) ReadAll(ctx context.Context, from event.Position, direction even
 	}
 }
 
-// readAll yields the events after or before a position, from a place that the server knows. began reports whether the read began.
+// readAll yields the events after or before a position that the server accepts. began reports whether the read began.
 func (s *Store) readAll(
 	ctx context.Context, from, place event.Position, direction eventstore.Direction, yield func(event.Stored, error) bool,
 ) (began bool, err error) {
@@ -184,7 +184,7 @@ func (s *Store) readAll(
 		}
 		began = true
 		if !ours(e) || direction == eventstore.Forwards && event.Position(e.Position.Commit) <= from {
-			continue // forwards, the server begins with the event at the place
+			continue // forwards, the read begins with the event at the position itself
 		}
 		if !yield(stored(e), nil) {
 			return true, nil
@@ -193,7 +193,7 @@ func (s *Store) readAll(
 	return began, nil
 }
 
-// yieldAt yields the event at a place, if there is one, and reports whether more are wanted.
+// yieldAt yields the event at a position, if there is one, and reports whether to go on.
 func (s *Store) yieldAt(ctx context.Context, place event.Position, yield func(event.Stored, error) bool) (more bool, err error) {
 	for e, err := range s.raw(ctx, 1, allFrom(place, eventstore.Forwards)) {
 		if err != nil {
@@ -206,10 +206,10 @@ func (s *Store) yieldAt(ctx context.Context, place event.Position, yield func(ev
 	return true, nil
 }
 
-// isPlace reports whether a read failed because of its start, as far as that can be known.
+// isPlace reports whether a read probably failed because no event begins at its position.
 func isPlace(ctx context.Context, err error) bool { return ctx.Err() == nil && !isAway(err) }
 
-// opening begins a read of at most so many events.
+// opening starts a read of at most count events.
 type opening func(ctx context.Context, client *esdb.Client, count uint64) (*esdb.ReadStream, error)
 
 func streamFrom(stream string, from int64, direction eventstore.Direction) opening {
@@ -241,7 +241,7 @@ func allFrom(from event.Position, direction eventstore.Direction) opening {
 	}
 }
 
-// readAhead is the number of events that wait for the reader.
+// readAhead is the number of events that may wait for the reader.
 const readAhead = 128
 
 // raw reads the server's events. A missing stream yields nothing.

@@ -27,7 +27,7 @@ import (
 
 const testKey = "a key & more?"
 
-// TestMain makes fewer runs of the property than rapid would: each goes over TLS to a server and back.
+// TestMain runs the property fewer times than rapid's default: each run goes over TLS to a server and back.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if checks := flag.Lookup("rapid.checks"); checks.Value.String() == checks.DefValue {
@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// server is a gateway on a log in Postgres.
+// server is a gateway to a log in Postgres.
 type server struct {
 	log     *postgres.Store
 	pool    *pgxpool.Pool // of the log's database
@@ -109,7 +109,7 @@ func newServer(t testing.TB, over ...func(eventstore.Store) eventstore.Store) *s
 	return s
 }
 
-// url is a connection string, by way of an address that leads to the server.
+// url returns a connection string for an address that leads to the server.
 func (s *server) url(address string) string {
 	return "esdb://" + url.UserPassword("bahi", testKey).String() + "@" + address + "?tlsCAFile=" + s.ca
 }
@@ -127,12 +127,12 @@ func testLog(t testing.TB) *slog.Logger {
 	return slog.New(slog.NewTextHandler(t.Output(), nil))
 }
 
-// From the adapter through the official client, TLS and the gateway to Postgres.
+// The adapter is tested through the official client, TLS, and the gateway to Postgres.
 func TestStore(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	storetest.Run(t, storetest.Suite{
-		OpaquePositions: true, KnownHowever: true, FirstsAtOnce: true,
+		OpaquePositions: true, AnyRetryFound: true, ConcurrentFirsts: true,
 		Open: func(t testing.TB) (eventstore.Store, func()) {
 			store := s.open(t, s.address)
 			return store, store.Close

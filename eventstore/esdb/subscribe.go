@@ -14,23 +14,23 @@ import (
 )
 
 const (
-	// maxBatch keeps a follower's batch small enough for one transaction.
+	// maxBatch limits a follower's batch to what one transaction should process.
 	maxBatch = 384
 
-	// usualOutage is how long a subscription looks for its lost server before it ends with an error, which the caller can show.
-	usualOutage = 30 * time.Second
+	// defaultOutage is how long a subscription looks for its lost server before it ends with an error.
+	defaultOutage = 30 * time.Second
 
-	// steady is the least time of a working connection: a server that accepts and drops connections counts as away.
+	// steady is the least lifetime of a working connection: a server that accepts and drops connections counts as away.
 	steady = 5 * time.Second
 
 	mostPause = time.Second
 
-	// The server reports its position after window times interval events that it looked at.
+	// The server reports its position after window times interval events.
 	searchWindow       = 256
 	checkpointInterval = 4
 )
 
-// news is a message of a subscription: an event, a position that the server has reached, or the error that ended it.
+// news is a message of a subscription: an event, a position that the server has reached, or the final error.
 type news struct {
 	event *esdb.RecordedEvent
 	upTo  event.Position
@@ -43,12 +43,12 @@ type place struct {
 	last *esdb.RecordedEvent // nil: none yet
 }
 
-// Subscribe implements [eventstore.Store]. It goes on where it was when the connection is lost.
+// Subscribe implements [eventstore.Store]. It resumes after a lost connection.
 func (s *Store) Subscribe(ctx context.Context, after event.Position) iter.Seq2[eventstore.Batch, error] {
 	return func(yield func(eventstore.Batch, error) bool) {
 		ctx, cancel := s.conn.within(ctx)
 		defer cancel()
-		if after >= eventstore.End { // nothing is ever there, and the server would not take it
+		if after >= eventstore.End { // no event is ever there, and the server would reject it
 			<-ctx.Done()
 			yield(eventstore.Batch{}, context.Cause(ctx))
 			return
@@ -59,16 +59,16 @@ func (s *Store) Subscribe(ctx context.Context, after event.Position) iter.Seq2[e
 				heard, wait = time.Now(), retryEvery
 				return yield(b, nil)
 			})
-			if !begun.IsZero() && time.Since(begun) > steady { // also where nothing was appended meanwhile
+			if !begun.IsZero() && time.Since(begun) > steady { // even if nothing was appended meanwhile
 				heard, wait = time.Now(), retryEvery
 			}
 			switch {
-			case err == nil: // the follower has gone
+			case err == nil: // the follower stopped
 				return
 			case ctx.Err() != nil:
 				err = context.Cause(ctx)
 			case !errors.Is(err, errRefused) && !errors.Is(err, eventstore.ErrTailLost) && time.Since(heard) < s.outage:
-				s.log.Info("the subscription to the event log was lost, beginning again", "after", at.upTo, "error", text(err))
+				s.log.Info("subscription to the event log lost; resuming", "after", at.upTo, "error", text(err))
 				if err = pause(ctx, wait); err == nil {
 					wait = min(2*wait, mostPause)
 					continue
@@ -80,8 +80,8 @@ func (s *Store) Subscribe(ctx context.Context, after event.Position) iter.Seq2[e
 	}
 }
 
-// stillThere returns ErrTailLost if the last event of a subscription is no longer in the log. If no event begins at its position, the
-// server refuses the read. A position alone proves nothing: the server itself reports positions behind the newest event.
+// stillThere returns ErrTailLost if the log no longer has the last event of a subscription. If no event begins at its position, the
+// server refuses the read. A position alone proves nothing: the server also reports positions behind the newest event.
 func (s *Store) stillThere(ctx context.Context, last *esdb.RecordedEvent) error {
 	if last == nil {
 		return nil
@@ -98,12 +98,12 @@ func (s *Store) stillThere(ctx context.Context, last *esdb.RecordedEvent) error 
 	return fmt.Errorf("follow the log after position %d: %w", last.Position.Commit, eventstore.ErrTailLost)
 }
 
-// follow yields the events after a place, and advances it, until the connection is lost or the follower leaves, which is no error. begun is the
-// time of the server's first response, zero without one.
+// follow yields the events after a place and advances it. It returns nil when the follower stops, and an error when the connection is
+// lost. begun is the time of the server's first response, or zero.
 func (s *Store) follow(ctx context.Context, at *place, yield func(eventstore.Batch) bool) (begun time.Time, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	// Once the server says that the subscription has caught up, it has seen all that was there before.
+	// When the server reports that the subscription has caught up, it has read all events that existed before.
 	_, end, err := s.readEnd(ctx)
 	if err != nil {
 		return begun, err
@@ -148,7 +148,7 @@ func (s *Store) follow(ctx context.Context, at *place, yield func(eventstore.Bat
 				}
 			}
 		}
-		if ctx.Err() != nil { // checked first: a busy log always has an event ready
+		if ctx.Err() != nil { // checked first, because a busy log always has an event ready
 			return begun, context.Cause(ctx)
 		}
 		if batch.UpTo > at.upTo {
@@ -163,7 +163,7 @@ func (s *Store) follow(ctx context.Context, at *place, yield func(eventstore.Bat
 	}
 }
 
-// listen passes the server's messages on until the connection is lost.
+// listen passes on the server's messages until the connection is lost.
 func (s *Store) listen(ctx context.Context, client *esdb.Client, after, end event.Position, heard chan<- news) error {
 	tell := func(n news) bool {
 		select {
@@ -186,7 +186,7 @@ func (s *Store) listen(ctx context.Context, client *esdb.Client, after, end even
 		return err
 	}
 	defer subscription.Close() //nolint:errcheck // never fails
-	if !tell(news{}) {         // it has begun
+	if !tell(news{}) {         // the subscription has begun
 		return nil
 	}
 	for {

@@ -16,45 +16,43 @@ import (
 )
 
 const (
-	// maxWaiting is how many appends may wait; more callers are held back until there is room.
+	// maxWaiting is the length of the queue. Callers block while it is full.
 	maxWaiting = 4096
 
-	// maxGroupEvents and maxGroupBytes bound one transaction, and so how long a small append waits
-	// behind others.
+	// maxGroupEvents and maxGroupBytes limit one transaction, and with it how long a small append waits.
 	maxGroupEvents = 512
 	maxGroupBytes  = 4 << 20
 
-	// maxTries is how often an append is begun that did not take place for no fault of its own: its
-	// connection was lost, or its stream changed between the refusal and the look for its reason.
+	// maxTries limits how often an append is tried whose connection was lost, or whose stream changed between the
+	// refusal and the query for its reason.
 	maxTries = 3
 
 	retryEvery = 50 * time.Millisecond
 )
 
-// patience is how long a store waits for what ought to be quick.
-type patience struct {
-	lock    time.Duration // for the log's lock, which another node may hold
-	answer  time.Duration // for the answer to a group, the lock included
-	ask     time.Duration // for a connection, and for the answer to a question
-	resolve time.Duration // for news of a group whose connection was lost, over all tries
-	look    time.Duration // for a notice, before it looks by itself
+// timeouts has the timeouts of a store.
+type timeouts struct {
+	lock    time.Duration // to acquire the log's lock, which another node may hold
+	answer  time.Duration // to append a group, including the lock
+	ask     time.Duration // to get a connection, and to answer a query
+	resolve time.Duration // to learn the outcome of a group after its connection was lost, over all tries
+	look    time.Duration // for a notice, before polling
 }
 
-var usualPatience = patience{lock: 10 * time.Second, answer: 20 * time.Second, ask: 3 * time.Second, resolve: 10 * time.Second, look: pollEvery}
+var defaultTimeouts = timeouts{lock: 10 * time.Second, answer: 20 * time.Second, ask: 3 * time.Second, resolve: 10 * time.Second, look: pollEvery}
 
 // pending is an append that waits for its group.
 type pending struct {
 	eventstore.Request
 
-	ctx     context.Context //nolint:containedctx // of the caller, who may go while it waits
+	ctx     context.Context //nolint:containedctx // of the caller, who may give up waiting
 	bytes   int
 	tries   int
-	claimed atomic.Bool            // by its group, or by its caller who gave up waiting
-	reply   chan eventstore.Result // takes one, never blocks
+	claimed atomic.Bool            // by its group, or by a caller that gave up waiting
+	reply   chan eventstore.Result // has room for one result, so that a send never blocks
 }
 
-// newPending copies the events: they stay in the tail when their caller has long used its memory for
-// something else.
+// newPending copies the events, because the tail keeps them after the caller may have reused the memory.
 func newPending(ctx context.Context, r eventstore.Request) (*pending, error) {
 	if err := check(r); err != nil {
 		return nil, err
@@ -76,7 +74,7 @@ func newPending(ctx context.Context, r eventstore.Request) (*pending, error) {
 	return p, nil
 }
 
-// claim returns true to the first who asks.
+// claim returns true to the first caller.
 func (p *pending) claim() bool { return p.claimed.CompareAndSwap(false, true) }
 
 func (p *pending) fail(err error) { p.reply <- eventstore.Result{Err: err} }
@@ -85,47 +83,46 @@ func (p *pending) unavailable(why error) {
 	p.fail(fmt.Errorf("%w: %w", eventstore.ErrUnavailable, why))
 }
 
-// appender is the group-commit appender: one writer takes what is pending into one transaction and
-// one round trip. Each append in it is checked on its own, so a conflict fails nobody else.
+// appender appends in groups: one writer at a time takes all pending appends into one transaction and one round
+// trip. Each append is checked separately, so that a conflict fails only that append.
 type appender struct {
 	queue    chan *pending
-	life     context.Context //nolint:containedctx // of the store: when it ends, only what is under way is finished
-	turn     chan struct{}   // held by who writes a group
+	life     context.Context //nolint:containedctx // the store's; when it ends, only the group in progress is finished
+	turn     chan struct{}   // held by the goroutine that writes a group
 	done     chan struct{}   // closed at the end
 	config   *pgx.ConnConfig
-	patience patience
+	timeouts timeouts
 	tail     *tail
 	log      *slog.Logger
 
-	conn    *pgx.Conn  // nil: connect again
+	conn    *pgx.Conn  // nil: not connected
 	session session    // of conn, or of the last one
-	carried []*pending // for the next group: their stream was in this one already
+	carried []*pending // for the next group: this group has an append to the same stream
 
 	newest      placed // the last event that this process appended
-	undisturbed int    // how many groups in a row found it the newest of all
+	undisturbed int    // number of successive groups before which no other process appended
 }
 
-// session names one of the server's processes for ever.
+// session identifies a server process, even after its pid is reused.
 type session struct {
 	pid     uint32
 	started time.Time
 }
 
-func newAppender(life context.Context, config *pgx.ConnConfig, p patience, t *tail, log *slog.Logger) *appender {
+func newAppender(life context.Context, config *pgx.ConnConfig, p timeouts, t *tail, log *slog.Logger) *appender {
 	a := &appender{
 		life: life, queue: make(chan *pending, maxWaiting), turn: make(chan struct{}, 1), done: make(chan struct{}),
-		config: config, patience: p, tail: t, log: log,
+		config: config, timeouts: p, tail: t, log: log,
 	}
 	maps.Copy(config.RuntimeParams, map[string]string{
-		// The statements are few and their arrays vary in length only: planning again for each length costs
-		// more than it finds.
+		// Only the lengths of arrays differ between executions: a custom plan for each costs more than it saves.
 		"plan_cache_mode": "force_generic_plan",
-		// What follows the lock has to see what was committed before it, whatever the database's default is.
+		// Statements after the lock must see all that was committed before it, whatever the database's default is.
 		"default_transaction_isolation": "read committed",
 		"lock_timeout":                  strconv.FormatInt(p.lock.Milliseconds(), 10),
 		"statement_timeout":             "0",
 		"idle_session_timeout":          "0",
-		// A node that lost its power in the middle of a group must not hold the log's lock for two hours.
+		// A node that loses power in the middle of a group must not hold the log's lock for two hours.
 		"tcp_keepalives_idle":     "10",
 		"tcp_keepalives_interval": "5",
 		"tcp_keepalives_count":    "3",
@@ -133,7 +130,7 @@ func newAppender(life context.Context, config *pgx.ConnConfig, p patience, t *ta
 	return a
 }
 
-// enqueue waits for room, and makes some when nobody else does.
+// enqueue puts an append into the queue. While the queue is full, it writes a group if no other goroutine does.
 func (a *appender) enqueue(p *pending) error {
 	for {
 		if err := p.ctx.Err(); err != nil {
@@ -156,9 +153,8 @@ func (a *appender) enqueue(p *pending) error {
 	}
 }
 
-// result waits for what became of an append that was put into the queue, or takes the turn to write
-// its group. A caller who goes takes it out of the queue; what its group has begun is waited for, since
-// only then there is a truth to tell.
+// result waits for the outcome of a queued append, or becomes the writer of its group. If ctx ends first, the
+// append leaves the queue, but once a group has claimed it, result waits for the outcome.
 func (a *appender) result(p *pending) eventstore.Result {
 	gone := p.ctx.Done()
 	for {
@@ -188,13 +184,12 @@ func (a *appender) result(p *pending) eventstore.Result {
 	}
 }
 
-// lead writes one group and gives the turn back. Whoever waits for an answer takes turns at this: a
-// goroutine that does nothing else would cost a lone caller two changes of goroutine for each append,
-// a fifth of its time.
+// lead writes one group and releases the turn. The waiting callers write in turn: a separate goroutine would
+// cost a lone caller two goroutine switches for each append, a fifth of its time.
 func (a *appender) lead() {
 	if a.life.Err() != nil {
 		<-a.turn
-		<-a.done // the turn is wanted for the end
+		<-a.done // run has the turn for good
 		return
 	}
 	if group := a.next(); len(group) > 0 {
@@ -203,7 +198,7 @@ func (a *appender) lead() {
 	<-a.turn
 }
 
-// run waits for the end of the store's life, and then for the group that is under way.
+// run waits for the end of the store's life, and then for the group in progress.
 func (a *appender) run() {
 	<-a.life.Done()
 	a.turn <- struct{}{} // for good
@@ -226,8 +221,8 @@ func (a *appender) refuseWaiting(why error) {
 	}
 }
 
-// next takes what is pending. Two appends to one stream go into two groups, in order, since the second
-// depends on what became of the first.
+// next returns the next group. Two appends to one stream go into separate groups, in order, because the second
+// depends on the outcome of the first.
 func (a *appender) next() (group []*pending) {
 	var (
 		carried = a.carried
@@ -242,7 +237,7 @@ func (a *appender) next() (group []*pending) {
 			p.fail(p.ctx.Err())
 		case streams[p.Stream] || events >= maxGroupEvents || bytes >= maxGroupBytes:
 			a.carried = append(a.carried, p)
-		case !p.claim(): // its caller has gone
+		case !p.claim(): // its caller gave up
 		default:
 			group = append(group, p)
 			streams[p.Stream] = true
@@ -264,11 +259,11 @@ func (a *appender) next() (group []*pending) {
 	return group
 }
 
-// write appends a group and answers its callers.
+// write appends a group and sends the results to its callers.
 func (a *appender) write(ctx context.Context, group []*pending) {
 	if a.conn == nil {
 		if err := a.connect(ctx); err != nil {
-			a.refuseWaiting(err) // first: whoever asks after an answer is a new try
+			a.refuseWaiting(err) // before the callers are answered: an append that comes after an answer is a new try
 			for _, p := range group {
 				p.unavailable(err)
 			}
@@ -279,14 +274,14 @@ func (a *appender) write(ctx context.Context, group []*pending) {
 	switch {
 	case err == nil:
 	case a.conn == nil:
-		a.log.Warn("the append connection was lost, looking for what became of its events", "appends", len(group), "error", err)
+		a.log.Warn("append connection lost; determining the outcome of its appends", "appends", len(group), "error", err)
 		again = a.resolve(ctx, group, err)
 	case !concernsData(err):
 		a.log.Error("append failed", "appends", len(group), "error", err)
 		for _, p := range group {
 			p.unavailable(err)
 		}
-	case len(group) > 1: // one of them is at fault, and must not fail the others
+	case len(group) > 1: // isolate the append at fault
 		a.write(ctx, group[:len(group)/2])
 		a.write(ctx, group[len(group)/2:])
 	case isDouble(err):
@@ -294,13 +289,13 @@ func (a *appender) write(ctx context.Context, group []*pending) {
 	default:
 		group[0].fail(fmt.Errorf("%w: %w", eventstore.ErrBadEvent, err))
 	}
-	if again = a.worthAnother(again, err); len(again) > 0 {
+	if again = a.retryable(again, err); len(again) > 0 {
 		a.write(ctx, again)
 	}
 }
 
-// worthAnother returns which appends to begin again.
-func (a *appender) worthAnother(group []*pending, why error) (again []*pending) {
+// retryable returns the appends to retry.
+func (a *appender) retryable(group []*pending, why error) (again []*pending) {
 	for _, p := range group {
 		p.tries++
 		switch {
@@ -318,14 +313,14 @@ func (a *appender) worthAnother(group []*pending, why error) (again []*pending) 
 }
 
 func (a *appender) connect(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, a.patience.ask)
+	ctx, cancel := context.WithTimeout(ctx, a.timeouts.ask)
 	defer cancel()
 	conn, err := pgx.ConnectConfig(ctx, a.config)
 	if err != nil {
 		return err
 	}
-	// What is answered is on disk, also where a database's default would have it otherwise. Settings that
-	// wait for more than that are left alone.
+	// An acknowledged append is on disk even if the database's default for synchronous_commit is off. Stricter
+	// settings are kept.
 	const introduce = `
 		select pid, backend_start, case when current_setting('synchronous_commit') = 'off' then set_config('synchronous_commit', 'on', false) end
 		from pg_stat_activity where pid = pg_backend_pid()`
@@ -334,8 +329,8 @@ func (a *appender) connect(ctx context.Context) error {
 		a.disconnect()
 		return err
 	}
-	a.undisturbed = 0 // the newest event that this process knows may not be there
-	a.tail.forget()
+	a.undisturbed = 0 // other processes may have appended
+	a.tail.reset()
 	return nil
 }
 
@@ -343,17 +338,16 @@ func (a *appender) disconnect() {
 	if a.conn == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), a.patience.ask)
+	ctx, cancel := context.WithTimeout(context.Background(), a.timeouts.ask)
 	defer cancel()
-	a.conn.Close(ctx) //nolint:errcheck // nothing is left to lose
+	a.conn.Close(ctx) //nolint:errcheck // the connection is lost already
 	a.conn = nil
 }
 
-// resolve finds out what became of a group whose connection was lost, by reading, never by guessing.
-// The lost session is ended first, so that it cannot commit behind our back. It answers which appends
-// did not take place.
+// resolve determines from the log what became of a group whose connection was lost. It first terminates the
+// lost session, which could still commit. It returns the appends that did not take place.
 func (a *appender) resolve(ctx context.Context, group []*pending, why error) (undone []*pending) {
-	ctx, cancel := context.WithTimeout(ctx, a.patience.resolve)
+	ctx, cancel := context.WithTimeout(ctx, a.timeouts.resolve)
 	defer cancel()
 	lost := a.session
 	for ctx.Err() == nil {
@@ -367,8 +361,8 @@ func (a *appender) resolve(ctx context.Context, group []*pending, why error) (un
 		if err == nil {
 			return undone
 		}
-		a.log.Debug("what became of appends is not known yet", "appends", len(group), "error", err)
-		a.refuseWaiting(err) // they were not sent, and this may take long
+		a.log.Debug("outcome of appends not known yet", "appends", len(group), "error", err)
+		a.refuseWaiting(err) // they were not sent, and resolving may take long
 		a.disconnect()
 		select {
 		case <-ctx.Done():
@@ -381,9 +375,9 @@ func (a *appender) resolve(ctx context.Context, group []*pending, why error) (un
 	return undone
 }
 
-// end terminates a lost session and waits until it is gone, with whatever it had begun.
+// end terminates a lost session and waits until it has ended, with its transaction.
 func (a *appender) end(ctx context.Context, lost session) error {
-	ctx, cancel := context.WithTimeout(ctx, a.patience.ask)
+	ctx, cancel := context.WithTimeout(ctx, a.timeouts.ask)
 	defer cancel()
 	const terminate = `select count(pg_terminate_backend(pid)) from pg_stat_activity where pid = $1 and backend_start = $2`
 	for {
@@ -400,17 +394,17 @@ func (a *appender) end(ctx context.Context, lost session) error {
 	}
 }
 
-// lookUp responds to the callers of those appends of a group that are in the log. It returns the appends
-// that it could not look up, and adds to undone those that are not there.
+// lookUp sends the results of those appends of a group that are in the log. It returns the appends that it could
+// not look up, and adds to undone those that are not in the log.
 func (a *appender) lookUp(ctx context.Context, group, undone []*pending) (rest, _ []*pending, err error) {
-	defer a.tail.heard(0) // followers fetch what is found from the database
+	defer a.tail.heard(0) // followers fetch these events from the database
 	for i, p := range group {
 		found, err := a.find(ctx, p)
 		switch {
 		case err != nil:
 			return group[i:], undone, err
 		case found.all:
-			found.Replayed = false // as far as can be known
+			found.Replayed = false // or by an earlier call: unknown
 			p.reply <- eventstore.Result{Appended: found.Appended}
 		default:
 			undone = append(undone, p)

@@ -20,26 +20,26 @@ import (
 	"bahi/eventstore"
 )
 
-// fault is what happens to a connection around one message of the client's.
+// fault is what a cable does around one message of the client.
 type fault int
 
 const (
 	none      fault = iota
-	unsent          // it is cut before the message is sent
-	half            // it is cut in the middle of the message
-	sent            // it is cut behind the message, and the server finds out by itself
-	unheard         // it is cut when the server has answered, and the answer is lost
-	halfHeard       // it is cut in the middle of the answer
-	silent          // the message gets lost on its way, and nobody hears of it
+	unsent          // cut before the message
+	half            // cut within the message
+	sent            // cut after the message; the server notices later
+	unheard         // cut after the server's answer, which is lost
+	halfHeard       // cut within the answer
+	silent          // drop the message silently
 	faults
 )
 
-// cable makes the appender's connections, and breaks them. The other connections of a store are left alone.
+// cable makes the appender's connections and breaks them. It leaves a store's other connections alone.
 type cable struct {
-	next     func() fault // of the next message
-	healed   atomic.Bool  // nothing breaks any more
+	next     func() fault // returns the fault of the next message
+	healed   atomic.Bool  // no more faults
 	broken   atomic.Int32
-	pulled   atomic.Bool // nobody can connect
+	pulled   atomic.Bool // no new connections
 	appender atomic.Pointer[wire]
 }
 
@@ -69,7 +69,7 @@ type wire struct {
 
 func (w *wire) Write(message []byte) (int, error) {
 	if !w.begun && len(message) == 16 && string(message[4:8]) == "\x04\xd2\x16\x2e" {
-		return 0, errors.New("requests to cancel do not get through") // or pgx would hide what we are about to see
+		return 0, errors.New("cancel requests are blocked") // otherwise pgx would hide the fault
 	}
 	if !w.begun {
 		w.begun, w.appends = true, bytes.Contains(message, []byte("plan_cache_mode"))
@@ -114,7 +114,7 @@ func (w *wire) Read(into []byte) (int, error) {
 			if n += m; err != nil {
 				return 0, err
 			}
-			if n > 6 && answer[n-6] == 'Z' { // the server is ready for more: it has committed, or refused
+			if n > 6 && answer[n-6] == 'Z' { // ready for query: it has committed or refused
 				w.Close()
 				return 0, io.ErrUnexpectedEOF
 			}
@@ -128,16 +128,16 @@ func (w *wire) Read(into []byte) (int, error) {
 	}
 }
 
-// once breaks the first message that comes after it was armed.
+// once breaks one message each time it is armed.
 type once struct{ armed atomic.Int32 }
 
 func (o *once) arm(f fault) { o.armed.Store(int32(f)) }
 func (o *once) next() fault { return fault(o.armed.Swap(int32(none))) }
 
-// brief is the patience of tests that wait for it to end.
-var brief = patience{lock: time.Minute, answer: 2 * time.Second, ask: 2 * time.Second, resolve: time.Minute, look: pollEvery}
+// brief has short timeouts, for tests that wait for one to expire.
+var brief = timeouts{lock: time.Minute, answer: 2 * time.Second, ask: 2 * time.Second, resolve: time.Minute, look: pollEvery}
 
-func TestAConnectionThatBreaksAnywhereLosesNothing(t *testing.T) {
+func TestBrokenConnectionsLoseNoAppend(t *testing.T) {
 	t.Parallel()
 	const writers, each = 16, 40
 	url := newLog(t)
@@ -150,11 +150,11 @@ func TestAConnectionThatBreaksAnywhereLosesNothing(t *testing.T) {
 			return none
 		}
 		if chance.IntN(40) == 0 {
-			return silent // this takes until patience ends
+			return silent // waits for a timeout
 		}
 		return fault(1 + chance.IntN(int(silent)-1))
 	}}
-	s := newPatientStore(t, url, brief, cable.use)
+	s := newStoreWith(t, url, brief, cable.use)
 
 	type outcome struct {
 		eventstore.Appended
@@ -196,7 +196,7 @@ func TestAConnectionThatBreaksAnywhereLosesNothing(t *testing.T) {
 	for _, o := range outcomes {
 		count[o.err == nil]++
 		if o.err != nil {
-			require.ErrorIs(t, o.err, eventstore.ErrUnavailable, "the database was there all the time")
+			require.ErrorIs(t, o.err, eventstore.ErrUnavailable, "the database was reachable throughout")
 			require.NotErrorIs(t, o.err, eventstore.ErrInDoubt)
 		}
 		for i, e := range o.events {
@@ -206,7 +206,7 @@ func TestAConnectionThatBreaksAnywhereLosesNothing(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d connections broken, %d appends answered, %d refused", cable.broken.Load(), count[true], count[false])
+	t.Logf("%d connections broken, %d appends acknowledged, %d refused", cable.broken.Load(), count[true], count[false])
 	require.Greater(t, cable.broken.Load(), int32(20))
 	require.Greater(t, count[true], len(outcomes)/4)
 
@@ -219,18 +219,18 @@ func TestAConnectionThatBreaksAnywhereLosesNothing(t *testing.T) {
 	require.GreaterOrEqual(t, <-followed, len(log))
 }
 
-// ready is a store whose appender is connected, and the fault to come.
-func ready(t *testing.T, p patience) (s *Store, f *once, c *cable, url string) {
+// ready returns a store whose appender is connected, and what arms its next fault.
+func ready(t *testing.T, p timeouts) (s *Store, f *once, c *cable, url string) {
 	t.Helper()
 	url = newLog(t)
 	f = &once{}
 	c = &cable{next: f.next}
-	s = newPatientStore(t, url, p, c.use)
+	s = newStoreWith(t, url, p, c.use)
 	must(t, s, "first-1", makes(1)...)
 	return s, f, c, url
 }
 
-func TestEachWayToLoseAConnectionIsGotOver(t *testing.T) {
+func TestAppendsSurviveEachConnectionFault(t *testing.T) {
 	t.Parallel()
 	for f := range faults {
 		s, fault, _, _ := ready(t, brief)
@@ -244,9 +244,9 @@ func TestEachWayToLoseAConnectionIsGotOver(t *testing.T) {
 	}
 }
 
-func TestAnEndedSessionFailsNobody(t *testing.T) {
+func TestTerminatedSessionFailsNoAppend(t *testing.T) {
 	t.Parallel()
-	s, _, _, url := ready(t, usualPatience)
+	s, _, _, url := ready(t, defaultTimeouts)
 	for range 3 {
 		_, err := connect(t, url).Exec(t.Context(), `select pg_terminate_backend($1)`, s.appender.session.pid)
 		require.NoError(t, err)
@@ -255,10 +255,10 @@ func TestAnEndedSessionFailsNobody(t *testing.T) {
 	require.Len(t, wholeLog(t, s), 4)
 }
 
-func TestALostRefusalStaysARefusal(t *testing.T) {
+func TestLostRefusalRemainsARefusal(t *testing.T) {
 	t.Parallel()
 	for _, f := range []fault{sent, unheard, halfHeard} {
-		s, fault, _, _ := ready(t, usualPatience)
+		s, fault, _, _ := ready(t, defaultTimeouts)
 		known := makes(2)
 		must(t, s, "a-1", known[0])
 		_, err := s.Append(t.Context(), "b-1", eventstore.NoStream, known[1])
@@ -267,18 +267,18 @@ func TestALostRefusalStaysARefusal(t *testing.T) {
 
 		fault.arm(f)
 		_, err = s.Append(t.Context(), "a-1", eventstore.Any, made(uuid.New()), known[0])
-		require.ErrorAs(t, err, &wrong, "its last event is known, but from another append")
+		require.ErrorAs(t, err, &wrong, "another append inserted its last event")
 		fault.arm(f)
 		_, err = s.Append(t.Context(), "b-1", 7, known[1])
-		require.ErrorAs(t, err, &wrong, "its event is known, but from another place")
+		require.ErrorAs(t, err, &wrong, "its event is at another revision")
 		require.Len(t, wholeLog(t, s), 3)
 	}
 }
 
-func TestOutOfReachForLongIsInDoubt(t *testing.T) {
+func TestLongOutageLeavesTheAppendInDoubt(t *testing.T) {
 	t.Parallel()
 	for f, there := range map[fault]bool{unsent: false, half: false, unheard: true} {
-		hasty := usualPatience
+		hasty := defaultTimeouts
 		hasty.resolve = 100 * time.Millisecond
 		s, fault, cable, _ := ready(t, hasty)
 		e := made(uuid.New())
@@ -298,11 +298,11 @@ func TestOutOfReachForLongIsInDoubt(t *testing.T) {
 	}
 }
 
-// A client that goes is not noticed by a session that waits for a lock. If it were left alone, it
-// would append when the lock is free, though its client was told that nothing was appended.
-func TestALostSessionDoesNotCommitBehindOurBack(t *testing.T) {
+// The server does not notice a lost client while the session waits for a lock. The session would append once the
+// lock is free, after its client was told that nothing was appended.
+func TestLostSessionCannotCommitLater(t *testing.T) {
 	t.Parallel()
-	s, _, cable, url := ready(t, usualPatience)
+	s, _, cable, url := ready(t, defaultTimeouts)
 	unlock := lock(t, url)
 	ctx, cancel := context.WithCancel(t.Context())
 	answer := make(chan error, 1)
@@ -311,15 +311,15 @@ func TestALostSessionDoesNotCommitBehindOurBack(t *testing.T) {
 		answer <- err
 	}()
 	waitersForLock(t, url, 1)
-	cancel() // so that it is not tried again
+	cancel() // no retry
 	require.NoError(t, cable.appender.Load().Close())
 	require.ErrorIs(t, <-answer, context.Canceled)
 	unlock()
-	must(t, s, "b-1", makes(1)...) // after which the lost session would have had the lock
+	must(t, s, "b-1", makes(1)...) // now the lost session would have had the lock
 	require.Len(t, wholeLog(t, s), 2)
 }
 
-func TestAnAppendThatTheServerNeverAnswersIsResolved(t *testing.T) {
+func TestUnansweredAppendIsResolved(t *testing.T) {
 	t.Parallel()
 	hasty := brief
 	hasty.answer = 500 * time.Millisecond
@@ -327,6 +327,6 @@ func TestAnAppendThatTheServerNeverAnswersIsResolved(t *testing.T) {
 	fault.arm(silent)
 	begun := time.Now()
 	must(t, s, "a-1", makes(1)...)
-	require.GreaterOrEqual(t, time.Since(begun), s.appender.patience.answer)
+	require.GreaterOrEqual(t, time.Since(begun), s.appender.timeouts.answer)
 	require.Len(t, wholeLog(t, s), 2)
 }

@@ -13,9 +13,9 @@ import (
 	"bahi/internal/pgtest"
 )
 
-// A log is moved by Postgres's own programs. Nothing that a reader or writer holds on to may change:
-// sequences and transaction ids, on which others build their order, do.
-func TestALogThatWasDumpedAndReloadedGoesOn(t *testing.T) {
+// pg_dump and pg_restore move a log. They keep everything that readers and writers hold on to, but not the
+// sequences and transaction ids from which other logs derive their order.
+func TestRestoredDumpContinuesTheLog(t *testing.T) {
 	t.Parallel()
 	from, into := newLog(t), pgtest.DB(t)
 	old := newStore(t, from)
@@ -57,7 +57,7 @@ func TestALogThatWasDumpedAndReloadedGoesOn(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, first.Position, at)
 
-	seen := want[60].Position // where a reader of the old log stood
+	seen := want[60].Position // where a reader of the old log stopped
 	next := makes(2)
 	require.EqualValues(t, len(want)+2, must(t, s, "a-1", next...).Position)
 	for batch, err := range s.Subscribe(t.Context(), seen) {

@@ -13,7 +13,7 @@ import (
 	"bahi/eventstore/storetest"
 )
 
-// loseTail takes the newest events out of a log and cuts all connections, as a failover to a replica that was behind does.
+// loseTail deletes a log's newest events and cuts all connections, as a failover to a replica that lags behind does.
 func loseTail(t testing.TB, url string, count int) {
 	t.Helper()
 	admin := connect(t, url)
@@ -23,7 +23,7 @@ func loseTail(t testing.TB, url string, count int) {
 	require.NoError(t, err)
 }
 
-func TestALogThatLosesItsNewestEvents(t *testing.T) {
+func TestLogThatLosesItsNewestEvents(t *testing.T) {
 	t.Parallel()
 	storetest.Losing(t, func(t testing.TB) (storetest.Suite, func(int)) {
 		url := newLog(t)
@@ -34,9 +34,9 @@ func TestALogThatLosesItsNewestEvents(t *testing.T) {
 	})
 }
 
-// A replica that follows without being waited for takes over and lacks the newest events. Positions go on without a gap, and
-// nobody is given what is no longer there.
-func TestAReplicaThatLacksTheNewestEventsIsGoneOnWithAsItIs(t *testing.T) {
+// An asynchronous replica that lacks the newest events takes over. Positions continue without a gap, and readers
+// get none of the lost events.
+func TestLaggingReplicaTakesOver(t *testing.T) {
 	t.Parallel()
 	url := newLog(t)
 	s := newStore(t, url)
@@ -49,12 +49,12 @@ func TestAReplicaThatLacksTheNewestEventsIsGoneOnWithAsItIs(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, known := s.tail.after(33, new(int))
 		return !known
-	}, 30*time.Second, time.Millisecond, "what was lost is forgotten")
+	}, 30*time.Second, time.Millisecond, "the lost events remain in the tail")
 
 	got := make(chan []event.Stored)
 	go func() {
 		var all []event.Stored
-		for at := event.Position(30); at < 42; { // its first connections are dead
+		for at := event.Position(30); at < 42; { // the pool's first connections are broken
 			for batch, err := range s.Subscribe(t.Context(), at) {
 				if all = append(all, batch.Events...); err == nil {
 					at = batch.UpTo
@@ -77,8 +77,8 @@ func TestAReplicaThatLacksTheNewestEventsIsGoneOnWithAsItIs(t *testing.T) {
 	require.Equal(t, wholeLog(t, s)[30:], <-got)
 }
 
-// Whoever has to ask the database finds out by the id, without anybody's connection being lost.
-func TestAnotherEventAtAFollowersPositionIsNotTakenForItsOwn(t *testing.T) {
+// A follower that reads from the database recognizes the other event by its id, even if no connection was lost.
+func TestFollowerDetectsAnotherEventAtItsPosition(t *testing.T) {
 	t.Parallel()
 	url := newLog(t)
 	s, other := newStore(t, url), newStore(t, url)
@@ -94,7 +94,7 @@ func TestAnotherEventAtAFollowersPositionIsNotTakenForItsOwn(t *testing.T) {
 			case batch.UpTo == 20:
 				close(there)
 			case batch.UpTo > 20:
-				ended <- fmt.Errorf("it was given what follows another event: %d", batch.UpTo)
+				ended <- fmt.Errorf("it was given the successors of another event: %d", batch.UpTo)
 				return
 			}
 		}

@@ -16,21 +16,21 @@ import (
 )
 
 const (
-	// maxRevision is beyond every stream, and can be added to.
+	// maxRevision is greater than any revision, and adding to it does not overflow.
 	maxRevision = int64(1) << 62
 )
 
-// check refuses what Postgres would refuse in the middle of somebody else's group.
+// check rejects what Postgres would reject in the middle of a group that other callers share.
 func check(r eventstore.Request) error { return r.Check(maxGroupEvents) }
 
 const (
-	// lockLog is held until the commit. What follows sees everything that was appended before, since
-	// each statement of the transaction takes a snapshot of its own.
+	// lockLog holds the log's lock until the commit. Each later statement has its own snapshot, and so sees all
+	// earlier appends.
 	lockLog = `select pg_advisory_xact_lock(8241001)`
 
-	// appendGroup appends those appends of a group whose streams are as they expect. The arrays have
-	// one element for each event; the events of one append follow one another and share $3 (expected)
-	// and $4 (id of the append's first event), so either all of them go in or none.
+	// appendGroup inserts those appends of a group whose streams match. The arrays have one element per event. The
+	// events of one append are adjacent and share $3 (expected) and $4 (id of its first event): all are inserted,
+	// or none.
 	appendGroup = `
 		with head as materialized (
 			select position, recorded_at from log.event order by position desc limit 1
@@ -53,8 +53,8 @@ const (
 		order by n
 		returning position, revision, recorded_at, stream`
 
-	// appendOne is appendGroup for a single event, which is what a lone client sends: half the plan,
-	// so a fifth less time.
+	// appendOne is appendGroup for a single event, the usual case of a lone client. Its plan is half as large, which
+	// saves a fifth of the time.
 	appendOne = `
 		insert into log.event (position, revision, recorded_at, id, open_ended, stream, type, data, meta)
 		select coalesce(head.position, 0) + 1, current + 1, greatest(head.recorded_at, clock_timestamp()),
@@ -67,11 +67,11 @@ const (
 				select from log.event e where e.open_ended and e.stream = $1 and e.id = $3)
 		returning position, revision, recorded_at, stream`
 
-	// appendNext appends a single event right behind the newest that this process knows ($1 - 1), when the
-	// log's lock is free. It shares the lock with its like, and the position's primary key decides between
-	// them: $1 can be given only by who knows the event before it, so it follows that one in commit order
-	// too. Where another process has taken it, or the stream is not as expected, nothing is appended, and
-	// appendOne finds out why. That is a round trip's second statement less, a third of a lone client's time.
+	// appendNext inserts a single event right after the newest known one ($1 - 1) if the log's exclusive lock is
+	// free. Several processes may do so at once under the shared lock: the primary key on position accepts one of
+	// them, and as $1 follows an event that is known to be committed, position order remains commit order. If the
+	// position is taken or the stream does not match, it inserts nothing, and appendOne finds out why. Saving
+	// lockLog saves a lone client a third of its time.
 	appendNext = `
 		insert into log.event (position, revision, recorded_at, id, open_ended, stream, type, data, meta)
 		select $1::bigint, $2::bigint, greatest($3, clock_timestamp()), $4::uuid, false, $5::text, $6, $7::json, $8::json
@@ -80,8 +80,8 @@ const (
 		on conflict do nothing
 		returning position, revision, recorded_at, stream`
 
-	// findExact and findOpen tell which events of an append stand where it would have put them, in
-	// order, and the stream's last revision.
+	// findExact and findOpen return the events of an append that are in the log at the expected place, in order,
+	// and the stream's last revision.
 	findExact = `
 		select e.position, e.revision, e.recorded_at, ` + lastRevision + `
 		from unnest($2::uuid[]) with ordinality a (id, n)
@@ -95,7 +95,7 @@ const (
 	lastRevision = `coalesce((select l.revision from log.event l where l.stream = $1 order by l.revision desc limit 1), -1)`
 )
 
-// placed is where an event was appended.
+// placed is the place of an appended event.
 type placed struct {
 	position int64
 	revision int64
@@ -103,10 +103,9 @@ type placed struct {
 	stream   string
 }
 
-// attempt appends a group in one transaction and one round trip and answers its callers, but for
-// those whom it answers to be tried again. After an error nobody was answered, and with the
-// connection still there, nothing was appended; with the connection gone (a.conn is nil) that is not
-// known.
+// attempt appends a group in one transaction and one round trip. It sends the callers their results and returns
+// the appends to retry. If it returns an error, no caller has a result: nothing was appended if the connection
+// is still open; otherwise (a.conn is nil) the outcome is unknown.
 func (a *appender) attempt(ctx context.Context, group []*pending) (again []*pending, err error) {
 	done, err := a.send(ctx, group)
 	if err != nil {
@@ -116,7 +115,7 @@ func (a *appender) attempt(ctx context.Context, group []*pending) (again []*pend
 }
 
 func (a *appender) send(ctx context.Context, group []*pending) (done []placed, err error) {
-	ctx, cancel := context.WithTimeout(ctx, a.patience.answer)
+	ctx, cancel := context.WithTimeout(ctx, a.timeouts.answer)
 	defer cancel()
 	single := len(group) == 1 && len(group[0].Events) == 1
 	if single && group[0].Expected >= eventstore.NoStream && a.undisturbed >= calm {
@@ -137,13 +136,13 @@ func (a *appender) send(ctx context.Context, group []*pending) (done []placed, e
 		rows, _ := answers.Query()
 		done, err = pgx.CollectRows(rows, scanPlaced)
 	}
-	if closeErr := answers.Close(); err == nil { // the commit is answered here
+	if closeErr := answers.Close(); err == nil { // its error is that of the commit
 		err = closeErr
 	}
 	return done, err
 }
 
-// sendNext appends behind the newest known event, or nothing.
+// sendNext appends after the newest known event, or appends nothing.
 func (a *appender) sendNext(ctx context.Context, p *pending) ([]placed, error) {
 	e := p.Events[0]
 	rows, _ := a.conn.Query(ctx, appendNext, a.newest.position+1, min(int64(p.Expected), maxRevision)+1, a.newest.at, e.ID, p.Stream, e.Type, string(e.Data), string(e.Meta))
@@ -155,11 +154,10 @@ func scanPlaced(row pgx.CollectableRow) (p placed, err error) {
 	return p, err
 }
 
-// calm is after how many groups in a row without another process's events between them this one takes
-// itself to be the only one that appends.
+// calm is the number of successive undisturbed groups after which a process assumes that it is the only writer.
 const calm = 16
 
-// follow remembers the newest event, and whether others append as well.
+// follow remembers the newest event and counts undisturbed groups.
 func (a *appender) follow(done []placed) {
 	if done[0].position == a.newest.position+1 {
 		a.undisturbed++
@@ -171,14 +169,14 @@ func (a *appender) follow(done []placed) {
 
 func pgUUID(id uuid.UUID) pgtype.UUID { return pgtype.UUID{Bytes: id, Valid: true} }
 
-// columnsOf returns the arrays of appendGroup.
+// columnsOf returns the arguments of appendGroup.
 func columnsOf(group []*pending) []any {
 	var (
 		n                            = len(group)
 		nth                          = make([]int32, 0, n)
 		streams, types, datas, metas = make([]string, 0, n), make([]string, 0, n), make([]string, 0, n), make([]string, 0, n)
 		expected                     = make([]int64, 0, n)
-		firsts, ids                  = make([]pgtype.UUID, 0, n), make([]pgtype.UUID, 0, n) // pgx encodes its own type at once
+		firsts, ids                  = make([]pgtype.UUID, 0, n), make([]pgtype.UUID, 0, n) // pgx encodes its own type faster
 	)
 	for _, p := range group {
 		for k, e := range p.Events {
@@ -192,9 +190,8 @@ func columnsOf(group []*pending) []any {
 	return []any{nth, streams, expected, firsts, ids, types, datas, metas}
 }
 
-// conclude hands what was appended to followers, answers its callers, and returns the appends that
-// were refused. A group has a stream once, so the stream tells whose an event is; ids do not, since
-// two streams may hold the same.
+// conclude passes appended events to followers, sends the results, and returns the appends that were refused.
+// It matches events to appends by stream, which a group has once; two streams may hold the same event id.
 func (a *appender) conclude(group []*pending, done []placed) (refused []*pending) {
 	if len(done) == 0 {
 		return group
@@ -226,19 +223,19 @@ func (a *appender) conclude(group []*pending, done []placed) (refused []*pending
 	return refused
 }
 
-// explain responds to appends that were not done: they had been done before, or the stream is not as
-// expected. It returns those for which neither is known to be so: the stream has changed in the
-// meantime, or the connection was lost.
+// explain sends the results of appends that were refused: an earlier call had appended them, or the stream does
+// not match. It returns those for which neither holds, because the stream has changed since, or the connection
+// was lost.
 func (a *appender) explain(ctx context.Context, refused []*pending) (again []*pending) {
 	for _, p := range refused {
-		if a.conn == nil { // lost while the one before was explained
+		if a.conn == nil { // lost while explaining the previous append
 			again = append(again, p)
 			continue
 		}
 		found, err := a.find(ctx, p)
 		switch {
 		case err != nil:
-			a.log.Warn("finding out why an append was refused failed, trying it again", "error", a.broken(err))
+			a.log.Warn("determining why an append was refused failed; retrying", "error", a.broken(err))
 			again = append(again, p)
 		case found.all:
 			p.reply <- eventstore.Result{Appended: found.Appended}
@@ -251,17 +248,17 @@ func (a *appender) explain(ctx context.Context, refused []*pending) (again []*pe
 	return again
 }
 
-// found is what the log holds of an append.
+// found is what the log has of an append.
 type found struct {
 	eventstore.Appended
 
-	all, some bool  // of its events, one behind the other
-	current   int64 // the stream's last revision
+	all, some bool  // of its events, consecutive
+	current   int64 // revision of the stream's last event
 }
 
-// find looks for the events of an append where it would have put them.
+// find looks up the events of an append where they would have been inserted.
 func (a *appender) find(ctx context.Context, p *pending) (f found, err error) {
-	ctx, cancel := context.WithTimeout(ctx, a.patience.ask)
+	ctx, cancel := context.WithTimeout(ctx, a.timeouts.ask)
 	defer cancel()
 	ids := make([]uuid.UUID, len(p.Events))
 	for i, e := range p.Events {
@@ -294,7 +291,7 @@ func (a *appender) find(ctx context.Context, p *pending) (f found, err error) {
 	return f, err
 }
 
-// holds says whether a stream whose last revision is current is as expected.
+// holds reports whether a stream whose last revision is current matches expected.
 func holds(expected eventstore.Expected, current int64) bool {
 	switch expected {
 	case eventstore.Any:
@@ -306,8 +303,8 @@ func holds(expected eventstore.Expected, current int64) bool {
 	}
 }
 
-// broken drops the connection when err says that it, or the server behind it, is no longer there, or
-// that the server takes no writes any more.
+// broken disconnects if err means that the connection is lost, the server is shutting down, or the server is
+// read-only. It returns err.
 func (a *appender) broken(err error) error {
 	server, answered := errors.AsType[*pgconn.PgError](err)
 	if answered && !a.conn.IsClosed() && !strings.HasPrefix(server.Code, "57P") && server.Code != "25006" {
@@ -317,14 +314,14 @@ func (a *appender) broken(err error) error {
 	return err
 }
 
-// concernsData says whether the server refused what it was given: data exceptions (class 22),
-// broken constraints (23), too complex (54).
+// concernsData reports whether the server rejected the data: data exceptions (class 22), constraint violations
+// (23), statements that are too complex (54).
 func concernsData(err error) bool {
 	server, answered := errors.AsType[*pgconn.PgError](err)
 	return answered && (strings.HasPrefix(server.Code, "22") || strings.HasPrefix(server.Code, "23") || strings.HasPrefix(server.Code, "54"))
 }
 
-// isDouble says whether a unique index refused an event.
+// isDouble reports whether err is a unique violation.
 func isDouble(err error) bool {
 	server, answered := errors.AsType[*pgconn.PgError](err)
 	return answered && server.Code == "23505"

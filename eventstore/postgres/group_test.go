@@ -16,7 +16,7 @@ import (
 	"bahi/eventstore"
 )
 
-// queued appends in the background and waits until the queue has as many as told.
+// queued appends in the background and waits until the queue has as many appends as waiting says.
 func queued(ctx context.Context, t *testing.T, s *Store, waiting int, r eventstore.Request) <-chan eventstore.Result {
 	t.Helper()
 	answer := make(chan eventstore.Result, 1)
@@ -34,7 +34,7 @@ func to(stream string, expected eventstore.Expected, events ...event.New) events
 	return eventstore.Request{Stream: stream, Expected: expected, Events: events}
 }
 
-// held is a store whose first append waits for the lock, so that what is appended next becomes a group.
+// held returns a store whose first append waits for the lock, so that the next appends form one group.
 func held(t *testing.T, url string) (s *Store, first <-chan eventstore.Result, unlock func()) {
 	t.Helper()
 	s = newStore(t, url)
@@ -45,7 +45,7 @@ func held(t *testing.T, url string) (s *Store, first <-chan eventstore.Result, u
 	return s, first, unlock
 }
 
-func TestInAGroupThoseThatFailFailAlone(t *testing.T) {
+func TestFailedAppendsDoNotFailTheirGroup(t *testing.T) {
 	t.Parallel()
 	url := newLog(t)
 	conn := connect(t, url)
@@ -53,7 +53,7 @@ func TestInAGroupThoseThatFailFailAlone(t *testing.T) {
 	require.NoError(t, err)
 	known, deep := makes(2), made(uuid.New())
 	must(t, newStore(t, url), "known-1", known...)
-	deep.Data = []byte(strings.Repeat("[", 9000) + strings.Repeat("]", 9000)) // Go takes it
+	deep.Data = []byte(strings.Repeat("[", 9000) + strings.Repeat("]", 9000)) // Go's decoder accepts it
 
 	s, first, unlock := held(t, url)
 	var answers []<-chan eventstore.Result
@@ -85,7 +85,7 @@ func TestInAGroupThoseThatFailFailAlone(t *testing.T) {
 	require.Len(t, wholeLog(t, s), 2+2+3+1+2)
 }
 
-func TestAFullQueueHoldsBack(t *testing.T) {
+func TestFullQueueBlocksCallers(t *testing.T) {
 	t.Parallel()
 	s, first, unlock := held(t, newLog(t))
 	results := make(chan eventstore.Result, 2*maxWaiting)
@@ -117,7 +117,7 @@ func TestAFullQueueHoldsBack(t *testing.T) {
 	}
 }
 
-func TestACallerWhoGoesIsNotKept(t *testing.T) {
+func TestCancelledCallerReturnsAtOnce(t *testing.T) {
 	t.Parallel()
 	s, first, unlock := held(t, newLog(t))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -131,7 +131,7 @@ func TestACallerWhoGoesIsNotKept(t *testing.T) {
 	require.Len(t, wholeLog(t, s), 3)
 }
 
-func TestClosingAnswersThoseWhoWait(t *testing.T) {
+func TestCloseAnswersWaitingCallers(t *testing.T) {
 	t.Parallel()
 	url := newLog(t)
 	s, first, unlock := held(t, url)
@@ -152,19 +152,19 @@ func TestClosingAnswersThoseWhoWait(t *testing.T) {
 	<-stopped
 	unlock()
 	<-closed
-	require.NoError(t, (<-first).Err, "what is under way is finished")
+	require.NoError(t, (<-first).Err, "the group in progress is finished")
 	for _, w := range waiting {
 		require.ErrorIs(t, (<-w).Err, eventstore.ErrUnavailable)
 	}
 	require.Len(t, wholeLog(t, newStore(t, url)), 2)
 }
 
-func TestALockThatIsHeldForLongIsNotWaitedFor(t *testing.T) {
+func TestLockTimeoutFailsTheAppend(t *testing.T) {
 	t.Parallel()
 	url := newLog(t)
-	hasty := usualPatience
+	hasty := defaultTimeouts
 	hasty.lock = 50 * time.Millisecond
-	s := newPatientStore(t, url, hasty)
+	s := newStoreWith(t, url, hasty)
 	must(t, s, "a-1", makes(1)...)
 	unlock := lock(t, url)
 	for i := range 3 {

@@ -15,25 +15,24 @@ import (
 	"bahi/eventstore"
 )
 
-// ErrNotEmpty tells that an import would have to mix two logs.
+// ErrNotEmpty reports that the log to import into has events.
 var ErrNotEmpty = errors.New("the log has events already")
 
-// Import is what an empty log is filled with: the events of another one, as they were there.
+// Import is what fills an empty log: all events of another log.
 type Import struct {
-	// StoreID is the log's name from now on: that of the log whose place it takes, or uuid.Nil for a new one.
+	// StoreID is the log's id from now on: that of the log that it replaces, or uuid.Nil for a new id.
 	StoreID uuid.UUID
-	// Events begin at position 1 and have no gap, neither in their positions nor in a stream's revisions.
+	// Events start at position 1, without gaps in positions or in a stream's revisions.
 	Events iter.Seq2[event.Stored, error]
-	// Within does more in the same transaction when the events are there; an error undoes all. May be nil.
+	// Within, if not nil, runs in the same transaction after the events; its error rolls everything back.
 	Within func(ctx context.Context, tx pgx.Tx) error
 }
 
-// Into fills the log in the pool's database, which must be migrated, and which nobody may have open as a
-// [Store]: it would go on under the log's old name. All or nothing is done. It answers the log's name,
-// [ErrNotEmpty], or what is wrong with the events.
+// Into fills the log in the pool's migrated database, in one transaction, and returns the log's id. It returns
+// [ErrNotEmpty], or what is wrong with the events. No [Store] may have the log open, because its id changes.
 //
-// How an event was appended is not told by the event. Each is taken as one that was appended without an exact
-// expected revision, so that whichever way somebody appends it once more, it is found to be there.
+// A stored event does not tell with which expectation it was appended. Into marks all events as appended without
+// an exact revision, so that a retry with any expectation finds them.
 func (in Import) Into(ctx context.Context, pool *pgxpool.Pool) (store uuid.UUID, err error) {
 	err = pgx.BeginTxFunc(ctx, pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
 		if store, err = in.into(ctx, tx); err != nil || in.Within == nil {
@@ -51,7 +50,7 @@ func (in Import) into(ctx context.Context, tx pgx.Tx) (store uuid.UUID, err erro
 	for _, sql := range []string{
 		lockLog,
 		`set local synchronous_commit = on`,
-		`set local enable_seqscan = on`, // the whole log is looked at
+		`set local enable_seqscan = on`, // every event is read
 	} {
 		if _, err := tx.Exec(ctx, sql); err != nil {
 			return store, err
@@ -81,15 +80,15 @@ func (in Import) copyEvents(ctx context.Context, tx pgx.Tx) error {
 	_, err := tx.CopyFrom(ctx, pgx.Identifier{"log", "event"},
 		[]string{"position", "revision", "recorded_at", "id", "open_ended", "stream", "type", "data", "meta"}, source)
 	if source.err != nil {
-		return source.err // Postgres only says that we gave up
+		return source.err // the cause; Postgres reports only that the client gave up
 	}
 	return err
 }
 
-// copySource hands events to COPY, and checks what an append would have checked.
+// copySource feeds events to COPY and checks what an append would check.
 type copySource struct {
 	next func() (event.Stored, error, bool)
-	e    event.Stored // the newest
+	e    event.Stored // the current event
 	err  error
 }
 
@@ -104,11 +103,11 @@ func (s *copySource) Next() bool {
 	case e.Position != s.e.Position+1:
 		s.err = fmt.Errorf("position %d follows position %d", e.Position, s.e.Position)
 	case e.At.Before(s.e.At):
-		s.err = fmt.Errorf("position %d was recorded before the one before it", e.Position)
-	case !eventstore.Nameable(e.Stream) || !eventstore.Nameable(e.Type) || e.ID == uuid.Nil:
-		s.err = fmt.Errorf("position %d has no id, or a stream or type that is no name", e.Position)
-	case !eventstore.Storable(e.Data) || !eventstore.Storable(e.Meta):
-		s.err = fmt.Errorf("position %d has a payload or metadata that are not JSON in UTF-8", e.Position)
+		s.err = fmt.Errorf("position %d was recorded earlier than its predecessor", e.Position)
+	case !eventstore.ValidName(e.Stream) || !eventstore.ValidName(e.Type) || e.ID == uuid.Nil:
+		s.err = fmt.Errorf("position %d has no id, or an invalid name of a stream or type", e.Position)
+	case !eventstore.ValidJSON(e.Data) || !eventstore.ValidJSON(e.Meta):
+		s.err = fmt.Errorf("position %d has a payload or metadata that is not JSON in UTF-8", e.Position)
 	}
 	s.e = e
 	return s.err == nil
@@ -123,8 +122,8 @@ func (s *copySource) Values() ([]any, error) {
 // Err implements [pgx.CopyFromSource].
 func (s *copySource) Err() error { return s.err }
 
-// withoutIndexes takes the indexes of streams away, fills the log, and makes them again, as the migrations
-// define them: that is faster than to keep them up to date, and tells what is wrong with the streams.
+// withoutIndexes drops the indexes on streams, fills the log, and creates the indexes again. This is faster than
+// maintaining them, and the unique ones find faults in the streams.
 func withoutIndexes(ctx context.Context, tx pgx.Tx, fill func() error) error {
 	const revisions, ids = `event_stream_revision_idx`, `event_stream_id_idx`
 	definitions := map[string]string{}
@@ -143,7 +142,7 @@ func withoutIndexes(ctx context.Context, tx pgx.Tx, fill func() error) error {
 	}
 	_, err := tx.Exec(ctx, definitions[revisions])
 	if double, ok := errors.AsType[*pgconn.PgError](err); ok && isDouble(err) {
-		return fmt.Errorf("two events have one place in their stream: %s", double.Detail)
+		return fmt.Errorf("two events have the same revision in their stream: %s", double.Detail)
 	}
 	if err != nil {
 		return err
@@ -158,8 +157,8 @@ func withoutIndexes(ctx context.Context, tx pgx.Tx, fill func() error) error {
 	if !isDouble(err) {
 		return err
 	}
-	// A stream that has an id twice had it appended with exact revisions, but for once at most. Which of them
-	// was that one is not known; the first is what whoever appends it once more is answered.
+	// An id twice in one stream means that at most one of the two appends had no exact revision. Which one is
+	// unknown; Into takes the first, which a retry without an exact revision will find.
 	for _, sql := range []string{`
 		update log.event set open_ended = false where position in (
 			select position from (

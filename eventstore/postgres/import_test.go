@@ -22,7 +22,7 @@ import (
 	"bahi/eventstore/archive"
 )
 
-// given yields these events, and then fails if there is something to fail with.
+// given yields the events, and then the error if there is one.
 func given(events []event.Stored, fails error) iter.Seq2[event.Stored, error] {
 	return func(yield func(event.Stored, error) bool) {
 		for _, e := range events {
@@ -36,7 +36,7 @@ func given(events []event.Stored, fails error) iter.Seq2[event.Stored, error] {
 	}
 }
 
-func TestAnImportedLogGoesOnWhereTheOtherOneEnded(t *testing.T) {
+func TestImportedLogContinuesTheOriginal(t *testing.T) {
 	t.Parallel()
 	old := newStore(t, newLog(t))
 	odd := event.New{
@@ -61,7 +61,7 @@ func TestAnImportedLogGoesOnWhereTheOtherOneEnded(t *testing.T) {
 	require.Equal(t, old.ID(), s.ID())
 	require.Equal(t, want, all(t, s))
 
-	// Who did not hear the answer asks again, and hears it now, whichever way the event was appended.
+	// A client that missed the answer retries and gets it now, with any expectation.
 	for _, c := range []struct {
 		expected eventstore.Expected
 		e        event.New
@@ -87,7 +87,7 @@ func TestAnImportedLogGoesOnWhereTheOtherOneEnded(t *testing.T) {
 	}
 }
 
-func TestTheLogIsAsItWasMadeAfterAnImport(t *testing.T) {
+func TestImportKeepsTheLogsSchema(t *testing.T) {
 	t.Parallel()
 	structure := func(url string) (indexes []string) {
 		rows, _ := connect(t, url).Query(t.Context(), `
@@ -104,7 +104,7 @@ func TestTheLogIsAsItWasMadeAfterAnImport(t *testing.T) {
 	require.Len(t, before, 3)
 }
 
-func TestACopyBesideItsLogHasANameOfItsOwn(t *testing.T) {
+func TestCopyBesideItsLogHasItsOwnID(t *testing.T) {
 	t.Parallel()
 	old, url := newStore(t, newLog(t)), newLog(t)
 	must(t, old, "a-1", makes(3)...)
@@ -116,7 +116,7 @@ func TestACopyBesideItsLogHasANameOfItsOwn(t *testing.T) {
 	require.NotEqual(t, uuid.Nil, id)
 }
 
-func TestAnImportChangesAllOrNothing(t *testing.T) {
+func TestFailedImportChangesNothing(t *testing.T) {
 	t.Parallel()
 	old := newStore(t, newLog(t))
 	must(t, old, "a-1", makes(5)...)
@@ -130,24 +130,24 @@ func TestAnImportChangesAllOrNothing(t *testing.T) {
 	url := newLog(t)
 	pool := newPool(t, url)
 	name := newStore(t, url).ID()
-	gone := errors.New("the disk went away")
+	gone := errors.New("the disk is gone")
 	for _, c := range []struct {
 		in  Import
 		why string
 	}{
-		{Import{Events: given(good[:7], gone)}, "the disk went away"},
-		{Import{Events: given(good, nil), Within: func(context.Context, pgx.Tx) error { return gone }}, "the disk went away"},
+		{Import{Events: given(good[:7], gone)}, "the disk is gone"},
+		{Import{Events: given(good, nil), Within: func(context.Context, pgx.Tx) error { return gone }}, "the disk is gone"},
 		{Import{Events: given(good[1:], nil)}, "position 2 follows position 0"},
 		{Import{Events: given(changed(4, func(e *event.Stored) { e.Position++ }), nil)}, "position 6 follows position 4"},
-		{Import{Events: given(changed(4, func(e *event.Stored) { e.At = e.At.Add(-time.Hour) }), nil)}, "position 5 was recorded before the one before it"},
-		{Import{Events: given(changed(4, func(e *event.Stored) { e.Revision = 3 }), nil)}, "two events have one place in their stream: Key (stream, revision)=(a-1, 3) is duplicated."},
+		{Import{Events: given(changed(4, func(e *event.Stored) { e.At = e.At.Add(-time.Hour) }), nil)}, "position 5 was recorded earlier than its predecessor"},
+		{Import{Events: given(changed(4, func(e *event.Stored) { e.Revision = 3 }), nil)}, "two events have the same revision in their stream: Key (stream, revision)=(a-1, 3) is duplicated."},
 		{Import{Events: given(changed(4, func(e *event.Stored) { e.Revision = 7 }), nil)}, "the revisions of stream a-1 are not 0, 1, 2 and so on"},
 		{Import{Events: given(changed(5, func(e *event.Stored) { e.Stream = "c-1" }), nil)}, "the revisions of stream b-1 are not 0, 1, 2 and so on"},
-		{Import{Events: given(changed(4, func(e *event.Stored) { e.Data = []byte(`{`) }), nil)}, "position 5 has a payload or metadata that are not JSON"},
-		{Import{Events: given(changed(4, func(e *event.Stored) { e.Meta = []byte("\"\xff\"") }), nil)}, "position 5 has a payload or metadata that are not JSON"},
-		{Import{Events: given(changed(4, func(e *event.Stored) { e.Type = "" }), nil)}, "position 5 has no id, or a stream or type that is no name"},
-		{Import{Events: given(changed(4, func(e *event.Stored) { e.Stream = "a\x00" }), nil)}, "position 5 has no id, or a stream or type that is no name"},
-		{Import{Events: given(changed(4, func(e *event.Stored) { e.ID = uuid.Nil }), nil)}, "position 5 has no id, or a stream or type that is no name"},
+		{Import{Events: given(changed(4, func(e *event.Stored) { e.Data = []byte(`{`) }), nil)}, "position 5 has a payload or metadata that is not JSON"},
+		{Import{Events: given(changed(4, func(e *event.Stored) { e.Meta = []byte("\"\xff\"") }), nil)}, "position 5 has a payload or metadata that is not JSON"},
+		{Import{Events: given(changed(4, func(e *event.Stored) { e.Type = "" }), nil)}, "position 5 has no id, or an invalid name of a stream or type"},
+		{Import{Events: given(changed(4, func(e *event.Stored) { e.Stream = "a\x00" }), nil)}, "position 5 has no id, or an invalid name of a stream or type"},
+		{Import{Events: given(changed(4, func(e *event.Stored) { e.ID = uuid.Nil }), nil)}, "position 5 has no id, or an invalid name of a stream or type"},
 	} {
 		c.in.StoreID = old.ID()
 		_, err := c.in.Into(t.Context(), pool)
@@ -166,7 +166,7 @@ func TestAnImportChangesAllOrNothing(t *testing.T) {
 	require.Equal(t, old.ID(), s.ID())
 }
 
-func TestAStreamThatHasAnIDTwiceIsImported(t *testing.T) {
+func TestStreamWithTheSameIDTwiceIsImported(t *testing.T) {
 	t.Parallel()
 	old, url := newStore(t, newLog(t)), newLog(t)
 	e := made(uuid.New())
@@ -186,8 +186,8 @@ func TestAStreamThatHasAnIDTwiceIsImported(t *testing.T) {
 	}
 }
 
-// Whatever is in a log: its archive, imported elsewhere, gives the same archive.
-func TestAnArchiveOfAnImportedArchiveIsTheSame(t *testing.T) {
+// Any log: the archive of its imported archive is the same archive.
+func TestArchiveOfAnImportedArchiveIsTheSame(t *testing.T) {
 	t.Parallel()
 	one, other, folder := newPool(t, newLog(t)), newPool(t, newLog(t)), t.TempDir()
 	opened := func(pool *pgxpool.Pool) *Store {
@@ -234,7 +234,7 @@ func TestAnArchiveOfAnImportedArchiveIsTheSame(t *testing.T) {
 	})
 }
 
-// contents are the files of a folder, by name.
+// contents returns a folder's files by name.
 func contents(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}

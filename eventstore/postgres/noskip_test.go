@@ -21,7 +21,7 @@ import (
 	"bahi/domain/event"
 )
 
-// trouble makes commits slow, or fail, or end their session, at random.
+// trouble makes commits slow or fail, or terminates their session, at random.
 const trouble = `
 	create function trouble() returns trigger language plpgsql as $$
 	declare
@@ -38,7 +38,7 @@ const trouble = `
 	create constraint trigger trouble after insert on log.event deferrable initially deferred
 	for each row execute function trouble()`
 
-// nodes are the processes of the test, and what they told.
+// nodes are the processes of the test and their output.
 type nodes struct {
 	t    *testing.T
 	url  string
@@ -55,7 +55,7 @@ type process struct {
 	cmd  *exec.Cmd
 	in   io.WriteCloser
 	gone chan struct{}
-	dies bool // it was killed
+	dies bool // was killed
 }
 
 func (n *nodes) start(role string) {
@@ -89,7 +89,7 @@ func (n *nodes) start(role string) {
 	})
 }
 
-// kill ends a process as a power cut does, and starts another in its place.
+// kill kills a process with SIGKILL and starts another in its place.
 func (n *nodes) kill(i int) {
 	p := n.alive[i]
 	n.alive = append(n.alive[:i], n.alive[i+1:]...)
@@ -101,15 +101,14 @@ func (n *nodes) kill(i int) {
 
 func (n *nodes) tellf(format string, args ...any) {
 	for _, p := range n.alive {
-		fmt.Fprintf(p.in, format+"\n", args...) // if it has ended, that is told
+		fmt.Fprintf(p.in, format+"\n", args...) // check sees a process that has ended
 	}
 }
 
-// Sixty-four clients over four processes append, two processes only read; all of them follow the log.
-// Processes are killed, sessions are ended, commits are slow and fail, and somebody else takes the lock.
-// In the end every follower has seen exactly 1 to N, every answered append is there once, and none that
-// was refused is.
-func TestNobodySkipsOrRepeats(t *testing.T) {
+// 64 clients in four processes append, two processes only read, and all follow the log, while processes are
+// killed, sessions are terminated, commits are slow or fail, and the lock is taken. In the end each follower has
+// seen exactly 1 to N; each acknowledged append is in the log once, and no refused one.
+func TestFollowersSkipAndRepeatNothing(t *testing.T) {
 	t.Parallel()
 	const seed = 20261121
 	var (
@@ -162,8 +161,8 @@ func TestNobodySkipsOrRepeats(t *testing.T) {
 	require.Greater(t, len(log), 1000)
 }
 
-// finish lets everybody follow the log to its end. A writer that was told to stop may still append what
-// it has begun, so the end is behind an event of ours only when all of them have said so.
+// finish lets all processes follow the log to its end. A stopping writer may still finish an append: the end is
+// known only when all writers have reported that they stopped.
 func (n *nodes) finish(s *Store) {
 	n.t.Helper()
 	last := must(n.t, s, "last-1", makes(1)...).Position
@@ -177,14 +176,14 @@ func (n *nodes) finish(s *Store) {
 	case <-ended:
 	case <-time.After(time.Minute):
 		for _, p := range n.alive {
-			p.cmd.Process.Signal(syscall.SIGQUIT) // it says where it is, if it is there
+			p.cmd.Process.Signal(syscall.SIGQUIT) // prints its stack
 		}
 		<-ended
-		require.FailNow(n.t, "a process does not come to the end of the log")
+		require.FailNow(n.t, "a process did not reach the end of the log")
 	}
 }
 
-// check compares what the processes told with the log.
+// check compares the processes' output with the log.
 func (n *nodes) check(log []event.Stored) {
 	t := n.t
 	t.Helper()

@@ -10,24 +10,24 @@ import (
 	"bahi/domain/event"
 )
 
-// dreamy is the patience of a node that hardly ever looks by itself, so that also a slow machine tells what it was told from what it found.
-var dreamy = func() patience {
-	p := usualPatience
+// rarelyPolling has the timeouts of a node that hardly ever polls, so that even on a slow machine an event arrives by its notice.
+var rarelyPolling = func() timeouts {
+	p := defaultTimeouts
 	p.look = 2 * time.Minute
 	return p
 }()
 
-// In the suite's log somebody else's appends wake whoever was forgotten. Here nobody else appends, and
-// an event that was not told of is found only by looking, which these do once in two minutes.
-func TestOtherNodesHearOfAppendsAtOnce(t *testing.T) {
+// In the suite's log another append would wake a follower that missed a notice. Here nobody else appends, and
+// these nodes poll every two minutes.
+func TestNoticesWakeOtherNodesAtOnce(t *testing.T) {
 	t.Parallel()
 	for name, each := range map[string]func(t *testing.T, s *Store, url string){
-		"by a node that goes on": func(t *testing.T, s *Store, _ string) {
+		"from a node that stays open": func(t *testing.T, s *Store, _ string) {
 			must(t, s, "a-1", makes(1)...)
 			must(t, s, "a-1", makes(1)...)
 			must(t, s, "a-1", makes(1)...)
 		},
-		"by a node that closes": func(t *testing.T, _ *Store, url string) {
+		"from a node that closes": func(t *testing.T, _ *Store, url string) {
 			short := newStore(t, url)
 			must(t, short, "a-1", makes(1)...)
 			must(t, short, "a-1", makes(1)...)
@@ -39,7 +39,7 @@ func TestOtherNodesHearOfAppendsAtOnce(t *testing.T) {
 			t.Parallel()
 			const times = 9
 			url := newLog(t)
-			writer, reader := newStore(t, url), newPatientStore(t, url, dreamy)
+			writer, reader := newStore(t, url), newStoreWith(t, url, rarelyPolling)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			positions := make(chan event.Position, 3*times)
@@ -60,7 +60,7 @@ func TestOtherNodesHearOfAppendsAtOnce(t *testing.T) {
 				for range 3 {
 					<-positions
 				}
-				if time.Since(begun) < dreamy.look/4 {
+				if time.Since(begun) < rarelyPolling.look/4 {
 					prompt++
 				}
 			}

@@ -16,9 +16,8 @@ import (
 	"bahi/migrations"
 )
 
-// Postgres is killed and comes back, several times, while sixteen clients append. They go on with the
-// same store.
-func TestPostgresMayBeKilledUnderLoad(t *testing.T) {
+// Postgres is killed and restarted several times while sixteen clients append. They keep using the same store.
+func TestPostgresKilledUnderLoadLosesNoAppend(t *testing.T) {
 	t.Parallel()
 	cluster := pgtest.Cluster(t)
 	require.NoError(t, migrations.Up(t.Context(), cluster.URL()))
@@ -44,7 +43,7 @@ func TestPostgresMayBeKilledUnderLoad(t *testing.T) {
 					answered <- struct{}{}
 					continue
 				}
-				select { // a client waits a moment before its next try
+				select { // a pause before the next try
 				case <-time.After(10 * time.Millisecond):
 				case <-ctx.Done():
 				}
@@ -56,7 +55,7 @@ func TestPostgresMayBeKilledUnderLoad(t *testing.T) {
 			select {
 			case <-c:
 			case <-time.After(time.Minute):
-				require.FailNow(t, "this takes for ever: "+what)
+				require.FailNow(t, "timed out: "+what)
 			}
 		}
 	}
@@ -65,7 +64,7 @@ func TestPostgresMayBeKilledUnderLoad(t *testing.T) {
 		wait("appends", answered, 200)
 		pid := cluster.PID()
 		require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
-		// Those under way may be saved by a quick restart, so none of them has to fail.
+		// A quick restart may save the appends in progress, so perhaps none fails.
 		require.Eventually(t, func() bool { return cluster.PID() != pid }, time.Minute, 10*time.Millisecond)
 	}
 	drain(answered)
@@ -79,13 +78,13 @@ func TestPostgresMayBeKilledUnderLoad(t *testing.T) {
 		e, found := there[id]
 		switch {
 		case err == nil:
-			require.True(t, found, "an answered append is missing")
+			require.True(t, found, "an acknowledged append is missing")
 			require.Equal(t, places[id].Position, e.Position)
 		case errors.Is(err, eventstore.ErrInDoubt):
 			doubts++
 		default:
 			require.ErrorIs(t, err, eventstore.ErrUnavailable)
-			require.False(t, found, "an append that was refused is there: %v", err)
+			require.False(t, found, "a refused append is in the log: %v", err)
 		}
 	}
 	t.Logf("%d appends, %d in the log, %d in doubt", len(outcomes), len(there), doubts)

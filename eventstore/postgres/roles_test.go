@@ -22,16 +22,16 @@ import (
 	"bahi/eventstore"
 )
 
-// The test binary is also the node of the test of many processes: it follows the log, and if it is a
-// writer, sixteen clients append to it. What it does and sees it tells on its standard output, a line
-// at a time, before it goes on; so a kill -9 loses nothing that was answered.
+// The test binary is also the node of the test with many processes. It follows the log; if it is a writer, sixteen
+// clients append to it. It writes each outcome to its standard output, a line at a time, before it continues, so
+// that a SIGKILL loses no acknowledged append from the report.
 //
-//	ok <stream> <position> <revision> <ids>    an append that was answered
-//	no <ids>                                   one that was refused: it must never be there
-//	saw <after> <last> <sum>                   a follower's account of what it was given
-//	wrong <text>                               something that must not be
+//	ok <stream> <position> <revision> <ids>    an append was acknowledged
+//	no <ids>                                   an append was refused: it must never be in the log
+//	saw <after> <last> <sum>                   a follower's summary of what it was given
+//	wrong <text>                               a violation
 //
-// On its standard input it is told "stop", and later "until <position>": there it ends.
+// It reads "stop" from its standard input, and later "until <position>", where it ends.
 const (
 	roleVariable = "BAHI_TEST_ROLE"
 	urlVariable  = "BAHI_TEST_URL"
@@ -42,7 +42,7 @@ const (
 type role struct {
 	store *Store
 	seed  uint64
-	stop  chan struct{} // writers append no more
+	stop  chan struct{} // writers stop appending
 	until chan struct{} // closed when last is known
 	last  event.Position
 
@@ -76,7 +76,7 @@ func playRole(name string) error {
 		return err
 	}
 	var head event.Position
-	for { // it may be started in the middle of trouble
+	for { // a fault may be active when it starts
 		if r.store, err = Open(ctx, pool, slog.New(slog.DiscardHandler)); err == nil {
 			if head, err = r.store.Head(ctx); err == nil {
 				break
@@ -107,23 +107,23 @@ func playRole(name string) error {
 		all.Wait()
 		return nil
 	}
-	return errors.New("nobody is there any more")
+	return errors.New("standard input was closed")
 }
 
 func (r *role) sayf(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	os.Stdout.Write(fmt.Appendf(nil, format+"\n", args...)) // in one piece, as long as it is short
+	os.Stdout.Write(fmt.Appendf(nil, format+"\n", args...)) // one write, so that short lines stay whole
 }
 
-// digest tells events apart in all that a reader sees.
+// digest hashes all that a reader sees of an event.
 func digest(e event.Stored) uint64 {
 	h := fnv.New64a()
 	fmt.Fprint(h, e.Position, e.Stream, e.Revision, e.ID, e.Type, string(e.Data), string(e.Meta), e.At.UnixMicro())
 	return h.Sum64()
 }
 
-// follow checks that the log goes on without a gap, whatever happens to connections.
+// follow checks that the log continues without a gap, whatever happens to connections.
 func (r *role) follow(ctx context.Context, after event.Position) {
 	var (
 		last = after
@@ -134,7 +134,7 @@ func (r *role) follow(ctx context.Context, after event.Position) {
 		following, cancel := r.untilKnown(ctx)
 		for batch, err := range r.store.Subscribe(following, last) {
 			if err != nil {
-				break // its connection was taken away, or the end is known now
+				break // the connection was lost, or the end is now known
 			}
 			for _, e := range batch.Events {
 				if e.Position != last+1 || !bytes.Equal(e.Data, made(e.ID).Data) {
@@ -166,7 +166,7 @@ func (r *role) ended(last event.Position) bool {
 	}
 }
 
-// untilKnown is cancelled when the end becomes known: who is there waits for nothing more.
+// untilKnown returns a context that is cancelled when the end is known.
 func (r *role) untilKnown(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	select {
@@ -183,7 +183,7 @@ func (r *role) untilKnown(ctx context.Context) (context.Context, context.CancelF
 	return ctx, cancel
 }
 
-// write appends until it is told to stop: streams of its own, streams that all append to, repetitions.
+// write appends until it is told to stop: to streams of its own and to shared streams, with repetitions.
 func (r *role) write(ctx context.Context, chance *rand.Rand) {
 	type done struct {
 		request  eventstore.Request
@@ -232,7 +232,7 @@ func (r *role) write(ctx context.Context, chance *rand.Rand) {
 			if len(answered) < 1000 {
 				answered = append(answered, done{request, appended})
 			}
-		case errors.Is(err, eventstore.ErrInDoubt): // that is no answer
+		case errors.Is(err, eventstore.ErrInDoubt): // unknown: report nothing
 		default:
 			r.sayf("no %s", strings.Join(ids, ","))
 			if errors.Is(err, eventstore.ErrUnavailable) {

@@ -10,29 +10,29 @@ import (
 	"bahi/domain/event"
 )
 
-// columns are those of an event, as [row] takes them.
+// columns are the columns of an event in the order that [row] scans.
 const columns = `position, stream, revision, id, type, data, meta, recorded_at`
 
-// inBinary asks for all columns in Postgres's binary format, in which json is its text. pgx passes it on unless the connection
-// string has a default_query_exec_mode that wants text.
+// inBinary requests all columns in Postgres's binary format, in which json is plain text. pgx ignores it only if the connection
+// string sets a default_query_exec_mode that uses text.
 var inBinary = pgx.QueryResultFormats{pgx.BinaryFormatCode}
 
-// row is the event that was read last. It takes binary columns as they come, since a log is read by the million: pgx would look
-// for the way to read each column of each row, and allocate for each.
+// row is the event that was scanned last. It decodes binary columns by itself, because logs are read by the million: pgx would look up
+// a scan plan and allocate for each column of each row.
 type row struct{ event.Stored }
 
-// epoch is 2000-01-01, from which Postgres counts microseconds, in those of Unix.
+// epoch is 2000-01-01, where Postgres's timestamps begin, in microseconds of Unix time.
 const epoch = 946_684_800_000_000
 
-// ScanRow implements [pgx.RowScanner]. A time that is infinite, which nobody but a forger writes, is one of another age: so the log can be
-// read on, and the event is found by its hash.
+// ScanRow implements [pgx.RowScanner]. An infinite timestamp, which only a forger writes, becomes a time far away: the log remains
+// readable, and the event's hash exposes it.
 func (r *row) ScanRow(rows pgx.Rows) error {
 	if rows.FieldDescriptions()[0].Format != pgx.BinaryFormatCode {
 		return r.scanText(rows)
 	}
 	v := rows.RawValues()
 	position, stream, revision, id, kind, data, meta, at := v[0], v[1], v[2], v[3], v[4], v[5], v[6], integer(v[7])
-	if r.Type != string(kind) { // as often as not it is that of the event before
+	if r.Type != string(kind) { // usually the same as the previous event's
 		r.Type = string(kind)
 	}
 	payload := slices.Concat(data, meta)

@@ -13,7 +13,7 @@ import (
 	"bahi/eventstore"
 )
 
-func TestEventsAreReadInWhateverWayQueriesAreSent(t *testing.T) {
+func TestEventsAreReadInEachQueryExecMode(t *testing.T) {
 	t.Parallel()
 	url := newLog(t)
 	pool := newPool(t, url)
@@ -25,7 +25,7 @@ func TestEventsAreReadInWhateverWayQueriesAreSent(t *testing.T) {
 		want.Position, want.Stream, want.Revision, want.ID, want.Type, want.Data, want.Meta, want.At)
 	require.NoError(t, err)
 	first := func(mode pgx.QueryExecMode) (e event.Stored, err error) {
-		s := newPatientStore(t, url, usualPatience, func(c *pgxpool.Config) { c.ConnConfig.DefaultQueryExecMode = mode })
+		s := newStoreWith(t, url, defaultTimeouts, func(c *pgxpool.Config) { c.ConnConfig.DefaultQueryExecMode = mode })
 		for e, err = range s.ReadAll(t.Context(), 0, eventstore.Forwards) {
 			break
 		}

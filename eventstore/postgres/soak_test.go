@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// rounds is how often a fault is made to happen: BAHI_ROUNDS in make soak, else few.
+// rounds returns how often a test injects a fault: BAHI_ROUNDS in make soak, otherwise few times.
 func rounds(few int) int {
 	if n, err := strconv.Atoi(os.Getenv("BAHI_ROUNDS")); err == nil {
 		return n
@@ -14,7 +14,7 @@ func rounds(few int) int {
 	return few
 }
 
-// soakFor is how long the test of many processes goes on: BAHI_SOAK_SECONDS, else two seconds a round.
+// soakFor returns how long the test with many processes runs: BAHI_SOAK_SECONDS, otherwise two seconds a round.
 func soakFor() time.Duration {
 	if n, err := strconv.Atoi(os.Getenv("BAHI_SOAK_SECONDS")); err == nil {
 		return time.Duration(n) * time.Second

@@ -1,11 +1,10 @@
-// Package postgres is the event log in a Postgres database: dense positions in commit order, appends
-// in groups, subscriptions fed from memory.
+// Package postgres keeps the event log in a Postgres database: dense positions in commit order, group commit,
+// subscriptions served from memory.
 //
-// A position is given inside the append's transaction, under the lock on the log's head that is held
-// until the commit. So positions have no gaps and commit order is position order; a reader that has
-// seen N has seen everything up to N, and there is nothing to detect or to wait for. Sequences and
-// transaction ids were turned down: they hand out numbers in another order than that of commits, and
-// every reader that repairs this afterwards either skips or stalls.
+// A position is assigned inside the append's transaction, under a lock that is held until the commit. So
+// positions have no gaps, and position order is commit order: a reader that has seen position N has seen
+// everything up to N. Sequences and transaction ids were turned down: their order is not commit order, and
+// every reader that repairs this afterwards either skips events or stalls.
 package postgres
 
 import (
@@ -25,15 +24,15 @@ import (
 	"bahi/eventstore"
 )
 
-// One query of a read fetches few events at first, since many a reader wants one, and more and more as
-// it goes on, as long as they take no more memory than maxChunkBytes.
+// A read fetches few events with its first query, because many readers want only one, and more with each
+// further query, up to maxChunkBytes.
 const (
 	firstChunk    = 64
 	maxChunk      = 4096
 	maxChunkBytes = 4 << 20
 )
 
-// Store is the log. Make one per process with [Open].
+// Store is the log. [Open] it once per process.
 type Store struct {
 	id       uuid.UUID
 	pool     *pgxpool.Pool
@@ -46,12 +45,12 @@ type Store struct {
 
 var _ eventstore.Store = (*Store)(nil)
 
-// Open opens the log in the pool's database, which must be migrated. Close it before the pool.
+// Open opens the log in the pool's migrated database. Close it before the pool.
 func Open(ctx context.Context, pool *pgxpool.Pool, log *slog.Logger) (*Store, error) {
-	return open(ctx, pool, log, usualPatience)
+	return open(ctx, pool, log, defaultTimeouts)
 }
 
-func open(ctx context.Context, pool *pgxpool.Pool, log *slog.Logger, p patience) (*Store, error) {
+func open(ctx context.Context, pool *pgxpool.Pool, log *slog.Logger, p timeouts) (*Store, error) {
 	s := &Store{pool: pool, log: log, tail: newTail()}
 	if err := pool.QueryRow(ctx, `select store_id from log.identity`).Scan(&s.id); err != nil {
 		return nil, fmt.Errorf("open the event log: %w", err)
@@ -64,7 +63,7 @@ func open(ctx context.Context, pool *pgxpool.Pool, log *slog.Logger, p patience)
 	return s, nil
 }
 
-// Close ends subscriptions, finishes the append that is under way, and refuses what still waits.
+// Close ends subscriptions, finishes the group in progress, and refuses the appends that still wait.
 func (s *Store) Close() {
 	s.stop()
 	s.running.Wait()
@@ -102,8 +101,8 @@ func (s *Store) ReadStream(ctx context.Context, stream string, from int64, direc
 		step = -1
 	}
 	return func(yield func(event.Stored, error) bool) {
-		if !eventstore.Nameable(stream) {
-			return // no stream has such a name, and Postgres would refuse to look for it
+		if !eventstore.ValidName(stream) {
+			return // no stream has such a name, and Postgres would reject the query
 		}
 		for next, limit, more := from, firstChunk, true; more; {
 			var (
@@ -158,14 +157,14 @@ func (s *Store) readAll(ctx context.Context, limit *int, from event.Position, di
 	return batch, more, nil
 }
 
-// read returns the next chunk of a read, whether there may be more, and how much to ask for then.
+// read returns the next chunk, reports whether more may follow, and adapts limit to the size of the events.
 func (s *Store) read(ctx context.Context, limit *int, sql string, args ...any) (batch []event.Stored, more bool, err error) {
 	rows, err := s.pool.Query(ctx, sql, slices.Concat([]any{inBinary}, args, []any{*limit})...)
 	if err != nil {
 		return nil, false, err
 	}
 	defer rows.Close()
-	if *limit > firstChunk { // the last one was full
+	if *limit > firstChunk { // the previous chunk was full
 		batch = make([]event.Stored, 0, *limit)
 	}
 	var r row
@@ -213,17 +212,17 @@ func (s *Store) AppendEach(ctx context.Context, appends []eventstore.Request) []
 func (s *Store) Subscribe(ctx context.Context, after event.Position) iter.Seq2[eventstore.Batch, error] {
 	return func(yield func(eventstore.Batch, error) bool) {
 		var (
-			next, last = after, uuid.Nil // and the id of the event there, once it was given
+			next, last = after, uuid.Nil // last is the id of the event at next, once it was yielded
 			looked     int
 			limit      = firstChunk
-			more       bool // than the last look has found: nobody may have told of it
+			more       bool // events follow what the last query returned, perhaps without a notice
 		)
 		for {
-			if ctx.Err() != nil { // asked for first: a busy log never leaves a follower waiting
+			if ctx.Err() != nil { // even while the log is busy
 				yield(eventstore.Batch{}, ctx.Err())
 				return
 			}
-			changed := s.tail.changed() // asked for first, so that nothing after the look is missed
+			changed := s.tail.changed() // before the query, so that no change is missed
 			batch, known := s.tail.after(next, &looked)
 			if !known || more && len(batch) == 0 {
 				var err error
@@ -234,7 +233,7 @@ func (s *Store) Subscribe(ctx context.Context, after event.Position) iter.Seq2[e
 			}
 			if len(batch) > 0 {
 				if batch[0].Position != next+1 {
-					yield(eventstore.Batch{}, fmt.Errorf("the log goes from position %d to %d: it was damaged", next, batch[0].Position))
+					yield(eventstore.Batch{}, fmt.Errorf("the log is damaged: position %d is followed by %d", next, batch[0].Position))
 					return
 				}
 				next, last = batch[len(batch)-1].Position, batch[len(batch)-1].ID
@@ -256,28 +255,28 @@ func (s *Store) Subscribe(ctx context.Context, after event.Position) iter.Seq2[e
 	}
 }
 
-// followed begins with the event at the position, whose payload nobody wants.
+// followed returns the event at a position, without its payload, and those after it.
 const followed = `
 	select position, stream, revision, id, type,
 		case when position > $1 then data else '{}' end, case when position > $1 then meta else '{}' end, recorded_at
 	from log.event where position >= $1 order by position limit $2`
 
-// look reads what follows the event at a position, and whether there may be more. It sees that event in the same
-// snapshot, and answers ErrTailLost when it is not there, or has another id than the one that is known.
+// look returns the events after a position, and reports whether more may follow. The same query reads the event
+// at the position: look returns ErrTailLost if it is missing, or has another id than the known one.
 func (s *Store) look(ctx context.Context, limit *int, at event.Position, id uuid.UUID) (batch []event.Stored, more bool, err error) {
-	if at >= eventstore.End { // nothing is ever there
+	if at >= eventstore.End { // no event is ever there
 		return nil, false, nil
 	}
 	told, newest := s.tail.told(), event.Position(0)
-	*limit = max(*limit, 2) // with the event at the position; behind a large one, a chunk of one event would hold nothing new
+	*limit = max(*limit, 2) // one for the event at the position
 	if batch, more, err = s.read(ctx, limit, followed, int64(at)); err != nil {
 		return nil, false, fmt.Errorf("read the log from %d: %w", at, err)
 	}
 	if n := len(batch); n > 0 {
 		newest = batch[n-1].Position
 	}
-	if !more && newest < told { // what this process knows is of a server that is no longer asked
-		s.tail.forget()
+	if !more && newest < told { // a notice announced more: this server is behind the one that sent it
+		s.tail.reset()
 	}
 	if at == 0 {
 		return batch, more, nil

@@ -21,7 +21,7 @@ import (
 	"bahi/migrations"
 )
 
-// TestMain also serves as the program that the test of many processes starts.
+// TestMain is also the program that the test with many processes starts.
 func TestMain(m *testing.M) {
 	if role := os.Getenv(roleVariable); role != "" {
 		os.Exit(play(role))
@@ -40,7 +40,7 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// newLog is the URL of a database with an empty log.
+// newLog returns the URL of a database with an empty log.
 func newLog(t testing.TB) string {
 	t.Helper()
 	return pgtest.Template(t, "log", migrations.Up)
@@ -49,10 +49,10 @@ func newLog(t testing.TB) string {
 // newStore opens a log until the test ends.
 func newStore(t testing.TB, url string) *Store {
 	t.Helper()
-	return newPatientStore(t, url, usualPatience)
+	return newStoreWith(t, url, defaultTimeouts)
 }
 
-func newPatientStore(t testing.TB, url string, p patience, change ...func(*pgxpool.Config)) *Store {
+func newStoreWith(t testing.TB, url string, p timeouts, change ...func(*pgxpool.Config)) *Store {
 	t.Helper()
 	s, err := open(t.Context(), newPool(t, url, change...), slog.New(slog.NewTextHandler(t.Output(), nil)), p)
 	require.NoError(t, err)
@@ -82,7 +82,7 @@ func connect(t testing.TB, url string) *pgx.Conn {
 	return conn
 }
 
-// made is an event whose bytes follow from its id, so that whoever reads it can tell whether it is whole.
+// made returns an event whose bytes follow from its id, so that a reader can check them.
 func made(id uuid.UUID) event.New {
 	return event.New{
 		ID: id, Type: "ThingDone",
@@ -106,8 +106,8 @@ func must(t testing.TB, s *Store, stream string, events ...event.New) eventstore
 	return done
 }
 
-// wholeLog reads the log and checks all that holds for every log: positions are 1 to N, revisions are
-// dense in each stream, times never go back, bytes are whole.
+// wholeLog reads the log and checks the invariants of every log: positions are 1 to N, revisions are dense in each
+// stream, times never decrease, bytes are as made.
 func wholeLog(t testing.TB, s *Store) []event.Stored {
 	t.Helper()
 	var (
@@ -130,14 +130,14 @@ func wholeLog(t testing.TB, s *Store) []event.Stored {
 	return all
 }
 
-// byID finds events by their ids. None may be there twice.
+// byID returns events by id and fails if an id occurs twice.
 func byID(t testing.TB, log []event.Stored) map[uuid.UUID]event.Stored {
 	t.Helper()
 	there := make(map[uuid.UUID]event.Stored, len(log))
 	for _, e := range log {
 		there[e.ID] = e
 	}
-	require.Equal(t, len(log), len(there)) //nolint:testifylint // nobody wants to read them all
+	require.Equal(t, len(log), len(there)) //nolint:testifylint // a failure would print them all
 	return there
 }
 
@@ -156,15 +156,15 @@ func TestAnEmptyLog(t *testing.T) {
 	require.EqualValues(t, 1, must(t, s, "first-1", makes(1)...).Position)
 }
 
-func TestTwoLogsHaveTwoNames(t *testing.T) {
+func TestEachLogHasItsOwnID(t *testing.T) {
 	t.Parallel()
-	one, two := pgtest.DB(t), pgtest.DB(t) // a copy would keep the name
+	one, two := pgtest.DB(t), pgtest.DB(t) // a copied database would keep the id
 	require.NoError(t, migrations.Up(t.Context(), one))
 	require.NoError(t, migrations.Up(t.Context(), two))
 	require.NotEqual(t, newStore(t, one).ID(), newStore(t, two).ID())
 }
 
-func TestADatabaseThatIsNotMigratedIsNotOpened(t *testing.T) {
+func TestUnmigratedDatabaseIsNotOpened(t *testing.T) {
 	t.Parallel()
 	_, err := Open(t.Context(), newPool(t, pgtest.DB(t)), slog.New(slog.DiscardHandler))
 	require.ErrorContains(t, err, "open the event log")
@@ -181,7 +181,7 @@ func TestDatabaseDefaultsDoNotWeakenTheLog(t *testing.T) {
 		require.NoError(t, err)
 	}
 	s := newStore(t, url)
-	// Whoever waited for the lock must see what was committed in the meantime.
+	// A caller that waited for the lock must see what was committed in the meantime.
 	done := make(chan error, 2)
 	unlock := lock(t, url)
 	for _, node := range []*Store{newStore(t, url), newStore(t, url)} {
@@ -214,7 +214,7 @@ func lock(t testing.TB, url string) (unlock func()) {
 	}
 }
 
-// waitersForLock waits until so many sessions wait for the log's lock.
+// waitersForLock waits until count sessions wait for the log's lock.
 func waitersForLock(t testing.TB, url string, count int) {
 	t.Helper()
 	conn := connect(t, url)

@@ -14,42 +14,41 @@ import (
 )
 
 const (
-	// tailEvents and tailBytes bound the memory that just committed events take for those who follow the
-	// log. Up to twice as much is kept, so that they are not moved at each append.
+	// tailEvents and tailBytes limit the memory for recent events that followers read. The tail may reach twice
+	// the limit, so that not every append moves it.
 	tailEvents = 16384
 	tailBytes  = 32 << 20
 
-	// maxTailBatch keeps what a follower gets at once small enough to be one transaction.
+	// maxTailBatch limits a follower's batch to what one transaction should process.
 	maxTailBatch = 384
 
-	// pollEvery is how late another process's event is seen at the latest, when its notice was lost.
+	// pollEvery is the longest delay of another process's event whose notice was lost.
 	pollEvery = time.Second
 
 	channel = "bahi_log"
 )
 
-// tail holds the newest events of the log as far as this process knows them without asking: what it
-// committed itself, as long as nobody else's events lie between.
+// tail has the newest events that this process appended, as long as no other process's event lies between them.
 type tail struct {
-	mu     sync.Mutex
-	events []event.Stored // positions follow one another
-	bytes  int            // of their payloads and metadata
-	keep   int            // how many, at least as long as they are small
-	own    event.Position // the newest position that this process appended
-	head   event.Position // the newest position that somebody told of
-	doubts int            // how often only a look into the database could tell what the head is
-	forgot int            // the doubts at the last new connection
-	change chan struct{}  // closed at every change
+	mu            sync.Mutex
+	events        []event.Stored // at successive positions
+	bytes         int            // of their payloads and metadata
+	keep          int            // number of events to keep, if they are small
+	own           event.Position // the last position that this process appended
+	head          event.Position // the last position that a notice announced
+	doubts        int            // counts the times that only the database could tell the head
+	doubtsAtReset int            // doubts at the last new connection
+	change        chan struct{}  // closed at every change
 }
 
 func newTail() *tail { return &tail{keep: tailEvents, doubts: 1, change: make(chan struct{})} }
 
-// committed takes events that this process has just appended.
+// committed adds events that this process has appended.
 func (t *tail) committed(events []event.Stored) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if n := len(t.events); n > 0 && t.events[n-1].Position+1 != events[0].Position {
-		t.events, t.bytes = nil, 0 // another process wrote in between
+		t.events, t.bytes = nil, 0 // another process appended in between
 	}
 	t.events = append(t.events, events...)
 	for _, e := range events {
@@ -62,19 +61,18 @@ func (t *tail) committed(events []event.Stored) {
 	t.moved(t.own)
 }
 
-// forget is for a new connection. It may lead to another server, which stands in for the one that was lost and lacks its newest
-// events: what was told of them is no longer so, and only the database knows what there is.
-func (t *tail) forget() {
+// reset resets the tail after a new connection. The new server may have replaced the lost one and may lack its newest events: only the
+// database knows which exist.
+func (t *tail) reset() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.events, t.bytes, t.own, t.head = nil, 0, 0, 0
 	t.doubts++
-	t.forgot = t.doubts
+	t.doubtsAtReset = t.doubts
 	t.moved(0)
 }
 
-// shrink forgets the oldest events. Those who follow may still hold the memory behind the slice, so it
-// is left to them.
+// shrink drops the oldest events. Followers may still read the memory behind the slice, so it is not reused.
 func (t *tail) shrink() {
 	first, bytes := len(t.events), 0
 	for first > 0 && len(t.events)-first < t.keep {
@@ -90,7 +88,7 @@ func (t *tail) shrink() {
 
 func size(e event.Stored) int { return len(e.Data) + len(e.Meta) }
 
-// heard takes notice that the log has grown to head, or that it may have when head is 0.
+// heard records that the log has grown to head; 0 means that the new head is unknown.
 func (t *tail) heard(head event.Position) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -108,20 +106,20 @@ func (t *tail) moved(head event.Position) {
 	t.change = make(chan struct{})
 }
 
-// changed is closed when something happens after the call.
+// changed returns a channel that the next change closes.
 func (t *tail) changed() <-chan struct{} {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.change
 }
 
-// after returns events that follow the position, none when there are none yet, and false when only
-// the database knows: also whether the event at the position is still there, after a new connection.
-// A follower remembers in looked which doubts it has resolved by a look.
+// after returns the events after the position, possibly none. It returns false if only the database knows them,
+// or, after a new connection, whether the event at the position still exists. looked counts the doubts that the
+// follower has resolved by a query.
 func (t *tail) after(position event.Position, looked *int) ([]event.Stored, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if n := len(t.events); n > 0 && *looked >= t.forgot && position+1 >= t.events[0].Position && position < t.events[n-1].Position {
+	if n := len(t.events); n > 0 && *looked >= t.doubtsAtReset && position+1 >= t.events[0].Position && position < t.events[n-1].Position {
 		first := int(position + 1 - t.events[0].Position)
 		last := min(first+maxTailBatch, n)
 		return t.events[first:last:last], true
@@ -133,30 +131,29 @@ func (t *tail) after(position event.Position, looked *int) ([]event.Stored, bool
 	return nil, false
 }
 
-// told is the newest position that somebody told of.
+// told returns the last position that a notice announced.
 func (t *tail) told() event.Position {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.head
 }
 
-// appended is the newest position that this process appended.
+// appended returns the last position that this process appended.
 func (t *tail) appended() event.Position {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.own
 }
 
-// listen wakes followers for what other processes append, tells those of what this one appended, and
-// looks every now and then by itself, since a notice can be lost with its connection.
+// listen wakes followers when other processes append. It also polls, because a notice is lost with its connection.
 func listen(ctx context.Context, config *pgx.ConnConfig, look time.Duration, t *tail, log *slog.Logger) {
 	for ctx.Err() == nil {
 		err := listenOnce(ctx, config, look, t)
 		if ctx.Err() != nil {
 			return
 		}
-		log.Warn("listening for other processes' events failed, trying again", "error", err)
-		t.forget()
+		log.Warn("listening for other processes' events failed; retrying", "error", err)
+		t.reset()
 		select {
 		case <-ctx.Done():
 		case <-time.After(pollEvery):
@@ -165,17 +162,17 @@ func listen(ctx context.Context, config *pgx.ConnConfig, look time.Duration, t *
 }
 
 func listenOnce(ctx context.Context, config *pgx.ConnConfig, look time.Duration, t *tail) error {
-	connecting, cancel := context.WithTimeout(ctx, usualPatience.ask)
+	connecting, cancel := context.WithTimeout(ctx, defaultTimeouts.ask)
 	defer cancel()
 	conn, err := pgx.ConnectConfig(connecting, config)
 	if err != nil {
 		return err
 	}
-	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // nothing is left to lose
+	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // the connection is discarded
 	if _, err := conn.Exec(ctx, `listen `+channel); err != nil {
 		return err
 	}
-	t.forget() // and look for what was appended before the listening began
+	t.reset() // look for events that were appended before the LISTEN
 	for {
 		wait, cancel := context.WithTimeout(ctx, look)
 		notice, err := conn.WaitForNotification(wait)
@@ -194,7 +191,7 @@ func listenOnce(ctx context.Context, config *pgx.ConnConfig, look time.Duration,
 	}
 }
 
-// parsePosition reads a notice; what it cannot read is a reason to look.
+// parsePosition returns the position in a notice, 0 if it has none.
 func parsePosition(text string) (p event.Position) {
 	for _, c := range []byte(text) {
 		if c < '0' || c > '9' {
@@ -205,12 +202,11 @@ func parsePosition(text string) (p event.Position) {
 	return p
 }
 
-// tellEvery keeps notices few under load; each wakes every process.
+// tellEvery limits the notices under load; each wakes every process.
 const tellEvery = 5 * time.Millisecond
 
-// tell lets other processes know what this one has appended, until it appends no more (done). That is
-// not part of the append, because a notice inside a transaction makes its commit slower, and a lost
-// one is only a delay.
+// tell notifies other processes of this process's appends, until done is closed. The notice is not part of the
+// append's transaction, because it would slow the commit, and a lost notice only costs time.
 func tell(ctx context.Context, pool *pgxpool.Pool, t *tail, done <-chan struct{}, log *slog.Logger) {
 	var told event.Position
 	news := func(ctx context.Context) {
@@ -219,7 +215,7 @@ func tell(ctx context.Context, pool *pgxpool.Pool, t *tail, done <-chan struct{}
 			return
 		}
 		if _, err := pool.Exec(ctx, `select pg_notify($1, $2)`, channel, strconv.FormatUint(uint64(own), 10)); err != nil {
-			log.Debug("telling other processes of new events failed", "error", err)
+			log.Debug("notifying other processes of new events failed", "error", err)
 			return
 		}
 		told = own
@@ -237,7 +233,7 @@ func tell(ctx context.Context, pool *pgxpool.Pool, t *tail, done <-chan struct{}
 		}
 	}
 	<-done
-	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), pollEvery) // later they find out by themselves
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), pollEvery) // then the others poll
 	defer cancel()
 	news(last)
 }

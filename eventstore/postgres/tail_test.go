@@ -14,7 +14,7 @@ import (
 	"bahi/eventstore"
 )
 
-func TestTheTailIsBounded(t *testing.T) {
+func TestTailIsBounded(t *testing.T) {
 	t.Parallel()
 	for size, most := range map[int]int{10: 2 * tailEvents, 1 << 20: 64, 40 << 20: 1} {
 		tail := newTail()
@@ -37,9 +37,9 @@ func TestTheTailIsBounded(t *testing.T) {
 	}
 }
 
-// The tail is compared with a log that others write to as well: whatever it answers is there, in
-// order, and it never says that there is nothing when there is something that it was told of.
-func TestTheTailNeverSkips(t *testing.T) {
+// The test compares the tail with a log that others append to as well: the tail returns only events of the log,
+// in order, and never reports none if it knows of more.
+func TestTailNeverSkips(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		var (
@@ -47,7 +47,7 @@ func TestTheTailNeverSkips(t *testing.T) {
 			log     []event.Stored
 			at      = rapid.SliceOfN(rapid.Just(event.Position(0)), 3, 3).Draw(t, "followers")
 			looked  = make([]int, len(at))
-			unheard bool // events of others that nobody told of
+			unheard bool // others appended without a notice
 		)
 		grow := func() (group []event.Stored) {
 			for range rapid.IntRange(1, 4).Draw(t, "events") {
@@ -70,7 +70,7 @@ func TestTheTailNeverSkips(t *testing.T) {
 				unheard = false
 			},
 			"an old notice arrives": func(*rapid.T) { tail.heard(event.Position(rapid.IntRange(1, len(log)+1).Draw(t, "head")) - 1) },
-			"there is doubt": func(*rapid.T) {
+			"the head is unknown": func(*rapid.T) {
 				tail.heard(0)
 				unheard = false
 			},
@@ -86,7 +86,7 @@ func TestTheTailNeverSkips(t *testing.T) {
 					batch = log[at[i]:] // the database
 				}
 				if len(batch) == 0 {
-					require.True(t, unheard || at[i] == event.Position(len(log)), "it stays at %d of %d", at[i], len(log))
+					require.True(t, unheard || at[i] == event.Position(len(log)), "stuck at %d of %d", at[i], len(log))
 				}
 				for _, e := range batch {
 					require.Equal(t, log[at[i]], e)
@@ -97,11 +97,11 @@ func TestTheTailNeverSkips(t *testing.T) {
 	})
 }
 
-func TestAFollowerThatLagsBehindTheTailSeesAll(t *testing.T) {
+func TestFollowerBehindTheTailSeesAllEvents(t *testing.T) {
 	t.Parallel()
 	const groups, each = 20, 100
 	s := newStore(t, newLog(t))
-	s.tail.keep = 256 // nothing was appended yet
+	s.tail.keep = 256 // before the first append
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	must(t, s, "first-1", makes(1)...)
@@ -124,7 +124,7 @@ func TestAFollowerThatLagsBehindTheTailSeesAll(t *testing.T) {
 	}
 }
 
-func TestAFollowerOfALogThatWasJustOpenedDoesNotWaitForNews(t *testing.T) {
+func TestFollowerOfANewlyOpenedLogReadsAtOnce(t *testing.T) {
 	t.Parallel()
 	const events = 8
 	s := newStore(t, newLog(t))
@@ -133,8 +133,8 @@ func TestAFollowerOfALogThatWasJustOpenedDoesNotWaitForNews(t *testing.T) {
 		e.Data = fmt.Appendf(nil, "%q", strings.Repeat("x", maxChunkBytes)) // a chunk each
 		must(t, s, "big-1", e)
 	}
-	anew, count := newPatientStore(t, s.pool.Config().ConnString(), dreamy), 0
-	ctx, cancel := context.WithTimeout(t.Context(), dreamy.look)
+	anew, count := newStoreWith(t, s.pool.Config().ConnString(), rarelyPolling), 0
+	ctx, cancel := context.WithTimeout(t.Context(), rarelyPolling.look)
 	defer cancel()
 	for batch, err := range anew.Subscribe(ctx, 0) {
 		require.NoError(t, err)
@@ -159,7 +159,7 @@ func TestLargeEventsAreReadInSmallChunks(t *testing.T) {
 	batch, more, err := s.readAll(t.Context(), &limit, 0, eventstore.Forwards)
 	require.NoError(t, err)
 	require.True(t, more)
-	require.Equal(t, 2, len(batch)) //nolint:testifylint // nobody wants to read them when it fails
+	require.Equal(t, 2, len(batch)) //nolint:testifylint // a failure would print them all
 	for _, direction := range []eventstore.Direction{eventstore.Forwards, eventstore.Backwards} {
 		from := event.Position(0)
 		if direction == eventstore.Backwards {

@@ -22,19 +22,19 @@ var expecting = []sentence{
 		require.False(t, done.Replayed)
 		n.holds(t, s, e)
 	}},
-	{"no stream is expected where there is one", func(t *testing.T, n *node) {
+	{"NoStream is refused for an existing stream", func(t *testing.T, n *node) {
 		s := stream()
 		n.must(t, s, eventstore.NoStream, some(3)...)
 		n.refused(t, s, eventstore.NoStream, 2, one())
 	}},
-	{"an exact revision is the last event's", func(t *testing.T, n *node) {
+	{"an exact revision means the last event's", func(t *testing.T, n *node) {
 		s, events := stream(), some(3)
 		n.must(t, s, eventstore.NoStream, events[0])
 		require.EqualValues(t, 1, n.must(t, s, 0, events[1]).Revision)
 		require.EqualValues(t, 2, n.must(t, s, 1, events[2]).Revision)
 		n.holds(t, s, events...)
 	}},
-	{"an exact revision is refused when the stream is behind it, beyond it, or not there", func(t *testing.T, n *node) {
+	{"an exact revision is refused if the stream is shorter, longer, or missing", func(t *testing.T, n *node) {
 		s := stream()
 		n.refused(t, s, 0, -1, one())
 		n.must(t, s, eventstore.NoStream, some(3)...)
@@ -43,20 +43,20 @@ var expecting = []sentence{
 		n.refused(t, s, math.MaxInt64, 2, one())
 		n.refused(t, s, math.MaxInt64-1, 2, some(3)...)
 	}},
-	{"an existing stream may have any revision", func(t *testing.T, n *node) {
+	{"StreamExists accepts any revision", func(t *testing.T, n *node) {
 		s, events := stream(), some(3)
 		n.refused(t, s, eventstore.StreamExists, -1, one())
 		n.must(t, s, eventstore.NoStream, events[0])
 		require.EqualValues(t, 2, n.must(t, s, eventstore.StreamExists, events[1:]...).Revision)
 		n.holds(t, s, events...)
 	}},
-	{"any expectation takes a stream as it is", func(t *testing.T, n *node) {
+	{"Any accepts any stream", func(t *testing.T, n *node) {
 		s, events := stream(), some(3)
 		require.Zero(t, n.must(t, s, eventstore.Any, events[0]).Revision)
 		require.EqualValues(t, 2, n.must(t, s, eventstore.Any, events[1:]...).Revision)
 		n.holds(t, s, events...)
 	}},
-	{"an append answers where its last event stands, and the first if it knows", func(t *testing.T, n *node) {
+	{"an append returns the position of its last event, and of the first if known", func(t *testing.T, n *node) {
 		s := stream()
 		done := n.must(t, s, eventstore.NoStream, some(3)...)
 		all := n.stream(t, s)
@@ -65,7 +65,7 @@ var expecting = []sentence{
 		}
 		require.Equal(t, eventstore.Appended{First: done.First, Position: all[2].Position, Revision: all[2].Revision, At: all[2].At}, done)
 	}},
-	{"of many who expect the same, one succeeds", func(t *testing.T, n *node) {
+	{"of many concurrent appends with one expectation, one succeeds", func(t *testing.T, n *node) {
 		s, other := stream(), n.another(t)
 		n.must(t, s, eventstore.NoStream, one())
 		var (
@@ -87,7 +87,7 @@ var expecting = []sentence{
 		require.Len(t, won, 1)
 		require.Equal(t, (<-won).ID, n.stream(t, s)[1].ID)
 	}},
-	{"streams are apart, however alike their names", func(t *testing.T, n *node) {
+	{"streams with similar names are separate", func(t *testing.T, n *node) {
 		s := stream()
 		for _, name := range []string{s, s + " ", s + "-", strings.ToUpper(s), s + "é", s + "e\u0301"} {
 			e := one()
@@ -97,20 +97,20 @@ var expecting = []sentence{
 	}},
 }
 
-// The expectations under which an append can be repeated, with what the stream held before.
+// repeatable has the expectations under which an append can be repeated, and the length of the stream before.
 var repeatable = map[string]struct {
 	before   int
 	expected eventstore.Expected
 }{
-	"no stream":          {0, eventstore.NoStream},
-	"an exact revision":  {2, 1},
-	"an existing stream": {2, eventstore.StreamExists},
-	"any":                {2, eventstore.Any},
-	"any, of no stream":  {0, eventstore.Any},
+	"no stream":                {0, eventstore.NoStream},
+	"an exact revision":        {2, 1},
+	"an existing stream":       {2, eventstore.StreamExists},
+	"any":                      {2, eventstore.Any},
+	"any, of a missing stream": {0, eventstore.Any},
 }
 
 var repeating = []sentence{
-	{"an append repeated is answered as the first time", func(t *testing.T, n *node) {
+	{"a repeated append returns the first result", func(t *testing.T, n *node) {
 		for name, c := range repeatable {
 			for _, count := range []int{1, 3} {
 				s, before, events := stream(), some(c.before), some(count)
@@ -126,7 +126,7 @@ var repeating = []sentence{
 			}
 		}
 	}},
-	{"an append repeated much later, by another node, is answered as the first time", func(t *testing.T, n *node) {
+	{"an append repeated much later by another node returns the first result", func(t *testing.T, n *node) {
 		other := n.another(t)
 		for name, c := range repeatable {
 			for _, count := range []int{1, 3} {
@@ -145,7 +145,7 @@ var repeating = []sentence{
 			}
 		}
 	}},
-	{"events of which some are known conflict, and none is appended", func(t *testing.T, n *node) {
+	{"an append with some known events conflicts, and appends none", func(t *testing.T, n *node) {
 		for _, c := range repeatable {
 			s, known := stream(), some(2)
 			actual := int64(1)
@@ -160,7 +160,7 @@ var repeating = []sentence{
 			n.refused(t, s, c.expected, actual, one(), one(), known[1])
 		}
 	}},
-	{"known events in another order conflict", func(t *testing.T, n *node) {
+	{"an append of known events in another order conflicts", func(t *testing.T, n *node) {
 		for _, c := range repeatable {
 			s, events := stream(), some(2)
 			if c.before > 0 {
@@ -197,13 +197,13 @@ var repeating = []sentence{
 		require.Len(t, n.stream(t, taken), 1)
 		n.holds(t, free, e)
 	}},
-	{"an append that conflicted may be repeated until it fits", func(t *testing.T, n *node) {
+	{"an append that conflicted may succeed later", func(t *testing.T, n *node) {
 		s, e := stream(), one()
 		n.refused(t, s, 0, -1, e)
 		n.must(t, s, eventstore.NoStream, one())
 		require.False(t, n.must(t, s, 0, e).Replayed)
 	}},
-	{"many who repeat the same append at once get one answer", func(t *testing.T, n *node) {
+	{"concurrent repetitions of an append get the same result", func(t *testing.T, n *node) {
 		s, e, other := stream(), one(), n.another(t)
 		var all sync.WaitGroup
 		answers := make([]eventstore.Appended, 16)
@@ -228,7 +228,7 @@ var repeating = []sentence{
 			a.Replayed = answers[0].Replayed
 			require.Equal(t, answers[0], a)
 		}
-		if n.suite.FirstsAtOnce {
+		if n.suite.ConcurrentFirsts {
 			require.Positive(t, firsts)
 		} else {
 			require.Equal(t, 1, firsts)
@@ -237,7 +237,7 @@ var repeating = []sentence{
 }
 
 var together = []sentence{
-	{"several events go in together, one behind the other", func(t *testing.T, n *node) {
+	{"the events of an append are adjacent", func(t *testing.T, n *node) {
 		s, events := stream(), some(100)
 		done := n.must(t, s, eventstore.NoStream, events...)
 		require.EqualValues(t, 99, done.Revision)
@@ -245,12 +245,12 @@ var together = []sentence{
 		stored := n.stream(t, s)
 		for i, e := range stored[1:] {
 			if !n.suite.OpaquePositions {
-				require.Equal(t, stored[i].Position+1, e.Position, "nobody comes between")
+				require.Equal(t, stored[i].Position+1, e.Position, "another event lies between")
 			}
 			require.Equal(t, stored[0].At, e.At)
 		}
 	}},
-	{"results stand in the order of the appends", func(t *testing.T, n *node) {
+	{"results are in the order of the appends", func(t *testing.T, n *node) {
 		var asked []eventstore.Request
 		for i := range 50 {
 			asked = append(asked, eventstore.Request{Stream: stream(), Expected: eventstore.NoStream, Events: some(i%5 + 1)})
@@ -312,7 +312,7 @@ var together = []sentence{
 		}
 		n.holds(t, s, events...)
 	}},
-	{"what was appended does not change with the caller's memory", func(t *testing.T, n *node) {
+	{"stored events do not share the caller's memory", func(t *testing.T, n *node) {
 		s, e, after := stream(), one(), n.head(t)
 		want := e
 		want.Data, want.Meta = bytes.Clone(e.Data), bytes.Clone(e.Meta)
@@ -325,7 +325,7 @@ var together = []sentence{
 }
 
 var refusing = []sentence{
-	{"a bad event is refused, and its neighbours are not", func(t *testing.T, n *node) {
+	{"an invalid event is refused, and its neighbours are not", func(t *testing.T, n *node) {
 		with := func(change func(*event.New)) []event.New {
 			e := one()
 			change(&e)
@@ -334,26 +334,26 @@ var refusing = []sentence{
 		long, twice := strings.Repeat("x", 1<<16), one()
 		good := stream()
 		for name, r := range map[string]eventstore.Request{
-			"no events":                  {Stream: good},
-			"a nil id":                   {Stream: good, Events: with(func(e *event.New) { e.ID = uuid.Nil })},
-			"an id twice":                {Stream: good, Events: []event.New{twice, twice}},
-			"a payload that is no JSON":  {Stream: good, Events: with(func(e *event.New) { e.Data = []byte(`{"a":}`) })},
-			"two JSON values":            {Stream: good, Events: with(func(e *event.New) { e.Data = []byte(`{}{}`) })},
-			"no payload":                 {Stream: good, Events: with(func(e *event.New) { e.Data = nil })},
-			"a payload with a zero byte": {Stream: good, Events: with(func(e *event.New) { e.Data = []byte("\"a\x00b\"") })},
-			"a payload not in UTF-8":     {Stream: good, Events: with(func(e *event.New) { e.Data = []byte("\"a\xffb\"") })},
-			"metadata that are no JSON":  {Stream: good, Events: with(func(e *event.New) { e.Meta = []byte(`nonsense`) })},
-			"no metadata":                {Stream: good, Events: with(func(e *event.New) { e.Meta = nil })},
-			"no type":                    {Stream: good, Events: with(func(e *event.New) { e.Type = "" })},
-			"a type with a zero byte":    {Stream: good, Events: with(func(e *event.New) { e.Type = "a\x00b" })},
-			"an endless type":            {Stream: good, Events: with(func(e *event.New) { e.Type = long })},
-			"no stream name":             {Stream: "", Events: some(1)},
-			"a stream with a zero byte":  {Stream: "a\x00-1", Events: some(1)},
-			"a stream not in UTF-8":      {Stream: "a\xff-1", Events: some(1)},
-			"an endless stream name":     {Stream: long, Events: some(1)},
-			"a nameless expectation":     {Stream: good, Expected: -3, Events: some(1)},
-			"a good event and a bad one": {Stream: good, Events: append(some(1), with(func(e *event.New) { e.Data = []byte(`[`) })...)},
-			"more than can be stored":    {Stream: good, Events: with(func(e *event.New) { e.Data = quote(strings.Repeat("x", 20<<20)) })},
+			"no events":                      {Stream: good},
+			"a nil id":                       {Stream: good, Events: with(func(e *event.New) { e.ID = uuid.Nil })},
+			"an id twice":                    {Stream: good, Events: []event.New{twice, twice}},
+			"a payload that is no JSON":      {Stream: good, Events: with(func(e *event.New) { e.Data = []byte(`{"a":}`) })},
+			"two JSON values":                {Stream: good, Events: with(func(e *event.New) { e.Data = []byte(`{}{}`) })},
+			"no payload":                     {Stream: good, Events: with(func(e *event.New) { e.Data = nil })},
+			"a payload with a zero byte":     {Stream: good, Events: with(func(e *event.New) { e.Data = []byte("\"a\x00b\"") })},
+			"a payload not in UTF-8":         {Stream: good, Events: with(func(e *event.New) { e.Data = []byte("\"a\xffb\"") })},
+			"metadata that is no JSON":       {Stream: good, Events: with(func(e *event.New) { e.Meta = []byte(`nonsense`) })},
+			"no metadata":                    {Stream: good, Events: with(func(e *event.New) { e.Meta = nil })},
+			"no type":                        {Stream: good, Events: with(func(e *event.New) { e.Type = "" })},
+			"a type with a zero byte":        {Stream: good, Events: with(func(e *event.New) { e.Type = "a\x00b" })},
+			"a type that is too long":        {Stream: good, Events: with(func(e *event.New) { e.Type = long })},
+			"no stream name":                 {Stream: "", Events: some(1)},
+			"a stream with a zero byte":      {Stream: "a\x00-1", Events: some(1)},
+			"a stream not in UTF-8":          {Stream: "a\xff-1", Events: some(1)},
+			"a stream name that is too long": {Stream: long, Events: some(1)},
+			"an unknown expectation":         {Stream: good, Expected: -3, Events: some(1)},
+			"a good event and a bad one":     {Stream: good, Events: append(some(1), with(func(e *event.New) { e.Data = []byte(`[`) })...)},
+			"more than can be stored":        {Stream: good, Events: with(func(e *event.New) { e.Data = quote(strings.Repeat("x", 20<<20)) })},
 		} {
 			if r.Expected == 0 {
 				r.Expected = eventstore.Any

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Goroutines counts those that bear a label of pprof, which all that one starts have from it.
+// Goroutines counts the goroutines with a pprof label, which a goroutine passes on to those that it starts.
 func Goroutines(t testing.TB, label string) (count int) {
 	t.Helper()
 	var text strings.Builder

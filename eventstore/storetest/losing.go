@@ -13,19 +13,18 @@ import (
 	"bahi/eventstore"
 )
 
-// Losing checks what holds when a log loses its newest events under its nodes, as in a failover to a server that was
-// behind. Each sentence has a log of its own, which fresh makes; lose takes the newest events out of it, and cuts
-// whatever is connected.
+// Losing checks a log that loses its newest events while nodes use it, as in a failover to a server that lags behind. Each
+// sentence has its own log from fresh; lose deletes the newest events and cuts all connections.
 func Losing(t *testing.T, fresh func(t testing.TB) (s Suite, lose func(count int))) {
 	t.Helper()
 	for _, c := range []struct {
 		says string
 		test func(*loser, *testing.T)
 	}{
-		{"who was given what is gone is told so, and given nothing more", (*loser).tellsTheReader},
-		{"who was given what is gone is told so, also when others have taken its place", (*loser).tellsTheReaderLate},
-		{"who was given nothing of what is gone goes on with what takes its place", (*loser).goesOn},
-		{"the log goes on where it ends now", (*loser).appends},
+		{"a reader of lost events gets ErrTailLost and nothing more", (*loser).tellsTheReader},
+		{"a reader of lost events gets ErrTailLost even after their positions have new events", (*loser).tellsTheReaderLate},
+		{"a reader before the lost events continues with the new ones", (*loser).goesOn},
+		{"appends continue at the new end", (*loser).appends},
 	} {
 		t.Run(c.says, func(t *testing.T) {
 			t.Parallel()
@@ -35,15 +34,15 @@ func Losing(t *testing.T, fresh func(t testing.TB) (s Suite, lose func(count int
 	}
 }
 
-// loser is a node on a log that can lose its newest events.
+// loser is a node of a log that can lose its newest events.
 type loser struct {
 	*node
 
 	lose func(count int)
 }
 
-// filled appends events to streams of their own, one after the other, and answers their positions. Where the log is away
-// for a moment, it tries again.
+// filled appends events to separate streams, one after the other, and returns their positions. It retries while the log is
+// unreachable.
 func (l *loser) filled(t *testing.T, count int) (at []event.Position) {
 	t.Helper()
 	for len(at) < count {
@@ -54,7 +53,7 @@ func (l *loser) filled(t *testing.T, count int) (at []event.Position) {
 	return at
 }
 
-// reader follows the log, and answers what it was given when its subscription ends with an error.
+// reader follows the log. ended returns the last position that it was given and the error that ended its subscription.
 func (l *loser) reader(ctx context.Context, t *testing.T, after, upTo event.Position) (there <-chan struct{}, ended func() (event.Position, error)) {
 	t.Helper()
 	reached, end := make(chan struct{}), make(chan error, 1)
@@ -77,7 +76,7 @@ func (l *loser) reader(ctx context.Context, t *testing.T, after, upTo event.Posi
 	}
 }
 
-// told returns what a subscription ends with for good. One that ends with its connection is begun again, as readers do.
+// told returns the final error of a reader. Like a reader, it subscribes again if the connection was lost.
 func (l *loser) told(ctx context.Context, err error, last event.Position) error {
 	for err != nil && ctx.Err() == nil && !errors.Is(err, eventstore.ErrTailLost) {
 		for batch, failed := range l.Subscribe(ctx, last) {
@@ -94,12 +93,12 @@ func (l *loser) tellsTheReader(t *testing.T) {
 	defer cancel()
 	at := l.filled(t, 20)
 	there, ended := l.reader(ctx, t, 0, at[19])
-	within(t, there, "the reader comes to the end")
+	within(t, there, "the reader reaches the end")
 	l.lose(5)
 	last, err := ended()
 	require.Equal(t, at[19], last)
 	require.ErrorIs(t, l.told(ctx, err, last), eventstore.ErrTailLost)
-	require.ErrorIs(t, ends(l.another(t).Subscribe(ctx, last)), eventstore.ErrTailLost, "a node that has just started knows it too")
+	require.ErrorIs(t, ends(l.another(t).Subscribe(ctx, last)), eventstore.ErrTailLost, "a new subscription detects it too")
 }
 
 func (l *loser) tellsTheReaderLate(t *testing.T) {
@@ -107,12 +106,12 @@ func (l *loser) tellsTheReaderLate(t *testing.T) {
 	defer cancel()
 	at := l.filled(t, 20)
 	there, ended := l.reader(ctx, t, 0, at[19])
-	within(t, there, "the reader comes to the end")
+	within(t, there, "the reader reaches the end")
 	l.lose(5)
 	(&loser{l.another(t), nil}).filled(t, 12)
 	last, err := ended()
 	require.Error(t, err)
-	require.Equal(t, at[19], last, "what stands in the place of what it was given is not passed over")
+	require.Equal(t, at[19], last, "the reader skipped an event that replaced a lost one")
 }
 
 func (l *loser) goesOn(t *testing.T) {
@@ -124,15 +123,15 @@ func (l *loser) goesOn(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for last := at[4]; len(got) < 13 && ctx.Err() == nil; { // ten that are left, and three that come
+		for last := at[4]; len(got) < 13 && ctx.Err() == nil; { // ten that remain, and three new ones
 			for batch, err := range l.Subscribe(ctx, last) {
 				if err != nil {
-					break // its connection was lost
+					break // the connection was lost
 				}
 				if len(got) == 0 && len(batch.Events) > 0 {
 					close(given)
 					<-lost
-					some := batch.Events[:min(3, len(batch.Events))] // it deals with them, and begins again
+					some := batch.Events[:min(3, len(batch.Events))] // processes some of them, and subscribes again
 					got, last = slices.Clone(some), some[len(some)-1].Position
 					break
 				}
@@ -142,11 +141,11 @@ func (l *loser) goesOn(t *testing.T) {
 			}
 		}
 	}()
-	within(t, given, "the reader is given something")
+	within(t, given, "the reader gets a batch")
 	l.lose(5)
 	close(lost)
 	l.filled(t, 3)
-	within(t, done, "the reader sees what takes the place of what is gone")
+	within(t, done, "the reader sees the new events")
 	require.Equal(t, collect(t, l.ReadAll(ctx, at[4], eventstore.Forwards)), got)
 }
 
@@ -160,7 +159,7 @@ func (l *loser) appends(t *testing.T) {
 	require.Eventually(t, func() bool {
 		head, err := l.Head(t.Context())
 		return err == nil && head == kept.Position
-	}, patience, 10*time.Millisecond, "the head is where the log ends")
+	}, patience, 10*time.Millisecond, "the head is at the end of the log")
 	var wrong *eventstore.WrongRevision
 	_, err := l.append(t, s, 2, one())
 	require.ErrorAs(t, err, &wrong)
@@ -175,16 +174,16 @@ func (l *loser) appends(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, done.Position, head)
 	again, err := l.append(t, s, 0, gone...)
-	require.ErrorAs(t, err, &wrong, "what is gone was not appended: %+v", again)
+	require.ErrorAs(t, err, &wrong, "a lost append was taken for a repetition: %+v", again)
 }
 
-// append appends, though one connection after the other turns out to have been cut.
+// append retries, because one connection after the other turns out to be cut.
 func (l *loser) append(t *testing.T, stream string, expected eventstore.Expected, events ...event.New) (eventstore.Appended, error) {
 	t.Helper()
 	return until(t, func() (eventstore.Appended, error) { return l.Append(t.Context(), stream, expected, events...) })
 }
 
-// until tries again as long as the log is away.
+// until retries while the log is unreachable.
 func until[T any](t *testing.T, try func() (T, error)) (got T, err error) {
 	t.Helper()
 	require.Eventually(t, func() bool {

@@ -14,11 +14,11 @@ import (
 
 // model is the log as its interface describes it, in a few lines.
 type model struct {
-	streams      map[string][]kept
-	knownHowever bool // see [Suite]
+	streams       map[string][]kept
+	anyRetryFound bool // see [Suite]
 }
 
-// kept is an event as the model remembers it.
+// kept is an event in the model.
 type kept struct {
 	event.New
 
@@ -41,13 +41,13 @@ func (m *model) append(r eventstore.Request) (revision int64, replayed bool, wro
 		return 0, false, &eventstore.WrongRevision{Stream: r.Stream, Expected: r.Expected, Actual: current}
 	}
 	for _, e := range r.Events {
-		m.streams[r.Stream] = append(m.streams[r.Stream], kept{New: e, open: open || m.knownHowever})
+		m.streams[r.Stream] = append(m.streams[r.Stream], kept{New: e, open: open || m.anyRetryFound})
 	}
 	return current + int64(len(r.Events)), false, nil
 }
 
-// find looks for the events of an append where it would have put them. It answers the revision of the
-// last of them, -1 unless all are there one behind the other, and whether any of them is known.
+// find looks up the events of an append where it would have put them. It returns the revision of the last one, or -1
+// unless all are there and adjacent, and whether any of them is known.
 func (m *model) find(r eventstore.Request, open bool) (last int64, some bool) {
 	held := m.streams[r.Stream]
 	begin := int(min(r.Expected, 1<<30)) + 1
@@ -73,12 +73,12 @@ func (m *model) find(r eventstore.Request, open bool) (last int64, some bool) {
 	return int64(begin + len(r.Events) - 1), some
 }
 
-// followsModel lets a store and the model do the same at random and compares them at each step.
+// followsModel runs the same random operations on the store and the model and compares them after each.
 func followsModel(t *testing.T, n *node) {
 	nodes := []*node{n, n.another(t)}
 	rapid.Check(t, func(rt *rapid.T) {
 		var (
-			m       = &model{streams: map[string][]kept{}, knownHowever: n.suite.KnownHowever}
+			m       = &model{streams: map[string][]kept{}, anyRetryFound: n.suite.AnyRetryFound}
 			names   = []string{stream(), stream(), stream()}
 			before  = n.head(t)
 			known   []event.New
@@ -128,9 +128,9 @@ func followsModel(t *testing.T, n *node) {
 			if !replayed {
 				held[revision].at = got.Appended
 			} else if first := held[revision].at; first.At.IsZero() {
-				require.NotZero(rt, got.Position) // in the middle of an append: only its last was answered
+				require.NotZero(rt, got.Position) // the first position inside a longer append is unknown
 			} else {
-				got.Replayed, got.First = false, first.First // the last of them alone may have been asked for
+				got.Replayed, got.First = false, first.First // perhaps only the last event was repeated
 				require.Equal(rt, first, got.Appended)
 			}
 		}
@@ -145,7 +145,7 @@ func followsModel(t *testing.T, n *node) {
 				for range rapid.IntRange(1, 4).Draw(rt, "appends") {
 					requests = append(requests, request())
 				}
-				order := func(yield func(int)) { // each stream's in order; streams do not touch each other
+				order := func(yield func(int)) { // one stream's events in order; streams are independent
 					for _, name := range names {
 						for i, r := range requests {
 							if r.Stream == name {
@@ -179,7 +179,7 @@ func followsModel(t *testing.T, n *node) {
 				require.Equal(rt, want, got)
 			},
 		})
-		// The log holds the streams' events once each, and followers see them in the same order.
+		// The log has each event once, and followers see the same order.
 		count := 0
 		for _, name := range names {
 			count += len(m.streams[name])

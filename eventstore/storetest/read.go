@@ -21,7 +21,7 @@ func (n *node) head(t testing.TB) event.Position {
 	return head
 }
 
-// all reads the log from a position and answers the events of one stream. On the way it checks the order.
+// all reads the log from a position, checks its order, and returns the events of one stream.
 func (n *node) all(t testing.TB, from event.Position, direction eventstore.Direction, stream string) (mine []event.Stored) {
 	t.Helper()
 	last, first := from, direction == eventstore.Backwards
@@ -69,7 +69,7 @@ var reading = []sentence{
 		require.Empty(t, read(200, eventstore.Forwards))
 		require.Empty(t, read(math.MaxInt64, eventstore.Forwards))
 	}},
-	{"a stream that is not there yields nothing", func(t *testing.T, n *node) {
+	{"a missing stream yields nothing", func(t *testing.T, n *node) {
 		for _, s := range []string{stream(), "", "a\x00b", "a\xffb", stream() + string(make([]byte, 1<<16))} {
 			require.Empty(t, collect(t, n.ReadStream(t.Context(), s, 0, eventstore.Forwards)))
 			require.Empty(t, collect(t, n.ReadStream(t.Context(), s, eventstore.LastRevision, eventstore.Backwards)))
@@ -89,8 +89,8 @@ var reading = []sentence{
 		}
 		for _, i := range []int{0, 1, 63, 64, 100, 199} {
 			at := stored[i].Position
-			equal(stored[i+1:], n.all(t, at, eventstore.Forwards, s), "after a position, without it")
-			equal(reversed(stored[:i]), n.all(t, at, eventstore.Backwards, s), "before a position, without it")
+			equal(stored[i+1:], n.all(t, at, eventstore.Forwards, s), "after a position, exclusive")
+			equal(reversed(stored[:i]), n.all(t, at, eventstore.Backwards, s), "before a position, exclusive")
 		}
 		require.Equal(t, stored, n.all(t, 0, eventstore.Forwards, s))
 		require.Equal(t, reversed(stored), n.all(t, eventstore.End, eventstore.Backwards, s))
@@ -107,7 +107,7 @@ var reading = []sentence{
 			}
 		}
 	}},
-	{"a read may be left early, and begun again", func(t *testing.T, n *node) {
+	{"a read may stop early and start again", func(t *testing.T, n *node) {
 		s := stream()
 		n.must(t, s, eventstore.NoStream, some(100)...)
 		read := n.ReadStream(t.Context(), s, 0, eventstore.Forwards)
@@ -121,7 +121,7 @@ var reading = []sentence{
 			}
 			require.Equal(t, 70, count)
 		}
-		for range 50 { // more than there are connections
+		for range 50 { // more than the pool has connections
 			for _, err := range n.ReadAll(t.Context(), 0, eventstore.Forwards) {
 				require.NoError(t, err)
 				break
@@ -132,7 +132,7 @@ var reading = []sentence{
 		s, copied := stream(), stream()
 		n.must(t, s, eventstore.NoStream, some(70)...)
 		var all sync.WaitGroup
-		for range 20 { // more than there are connections
+		for range 20 { // more than the pool has connections
 			all.Go(func() {
 				for e := range n.ReadStream(t.Context(), s, 0, eventstore.Forwards) {
 					if _, err := n.Append(t.Context(), copied, eventstore.Any, event.New{ID: e.ID, Type: e.Type, Data: e.Data, Meta: e.Meta}); err != nil {
@@ -156,7 +156,7 @@ var reading = []sentence{
 		_, err = n.PositionAt(ctx, time.Now())
 		require.ErrorIs(t, err, context.Canceled)
 	}},
-	{"the head is at or beyond everything appended before, on every node", func(t *testing.T, n *node) {
+	{"the head covers all earlier appends, on every node", func(t *testing.T, n *node) {
 		other := n.another(t)
 		for range 20 {
 			done := n.must(t, stream(), eventstore.NoStream, some(2)...)
@@ -164,17 +164,17 @@ var reading = []sentence{
 			require.GreaterOrEqual(t, other.head(t), done.Position)
 		}
 	}},
-	{"the log's name is the same on every node", func(t *testing.T, n *node) {
+	{"the log's id is the same on every node", func(t *testing.T, n *node) {
 		require.NotZero(t, n.ID())
 		require.Equal(t, n.ID(), n.another(t).ID())
 	}},
 }
 
 var timing = []sentence{
-	{"an event was recorded while it was appended, never before its predecessor, in microseconds of UTC", func(t *testing.T, n *node) {
+	{"an event's time is that of its append, never before its predecessor's, in microseconds of UTC", func(t *testing.T, n *node) {
 		other := n.another(t)
 		for _, through := range []*node{n, other, n, other} {
-			// The log's clock is the server's, so it is compared with nobody else's.
+			// The log's clock is the server's, so the test compares it only with itself.
 			before := through.must(t, stream(), eventstore.NoStream, one())
 			done := through.must(t, stream(), eventstore.NoStream, one())
 			require.False(t, done.At.Before(before.At))
@@ -188,7 +188,7 @@ var timing = []sentence{
 			last = e.At
 		}
 	}},
-	{"a moment is the greatest position recorded at or before it", func(t *testing.T, n *node) {
+	{"PositionAt returns the last position recorded at or before a time", func(t *testing.T, n *node) {
 		s := stream()
 		for range 5 {
 			n.must(t, s, eventstore.Any, some(2)...)
@@ -220,7 +220,7 @@ var timing = []sentence{
 		before := n.head(t)
 		require.GreaterOrEqual(t, at(time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)), before)
 	}},
-	{"a moment means the same in every time zone", func(t *testing.T, n *node) {
+	{"PositionAt ignores the time zone", func(t *testing.T, n *node) {
 		done := n.must(t, stream(), eventstore.NoStream, one())
 		here, err := n.PositionAt(t.Context(), done.At)
 		require.NoError(t, err)

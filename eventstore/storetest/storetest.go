@@ -1,9 +1,8 @@
-// Package storetest is the conformance suite of the event log: a sentence for each behaviour that
-// [eventstore.Store] promises. An implementation plugs in how a log is opened and says what it lacks;
-// it is checked for all the rest.
+// Package storetest is the conformance suite of the event log: a sentence for each behaviour that [eventstore.Store]
+// promises. An implementation says how to open a log and what it lacks; the suite checks the rest.
 //
-// The sentences run side by side on one log that others may write to as well. So each keeps to streams
-// of its own, and what it says of the whole log holds while others append.
+// The sentences run in parallel on one log that others may write to as well. So each uses its own streams, and what it
+// checks of the whole log holds while others append.
 package storetest
 
 import (
@@ -24,25 +23,25 @@ import (
 	"bahi/eventstore"
 )
 
-// Suite is an implementation that is to be checked.
+// Suite is an implementation to check.
 type Suite struct {
-	// Open opens the log under test once more, as another node of the same system would. All nodes
-	// must find the same log. The suite calls shut once for each.
+	// Open opens the log again, as another node of the same system would: all nodes must find the same log. The suite
+	// calls shut once for each node.
 	Open func(t testing.TB) (store eventstore.Store, shut func())
 
-	// OpaquePositions says that positions only rise. Otherwise they must be 1, 2, 3 and so on.
+	// OpaquePositions says that positions only increase. Otherwise they must be 1, 2, 3 and so on.
 	OpaquePositions bool
 
-	// KnownHowever says that an event that is in a stream is known there however it was appended. Otherwise one that was
-	// appended at an exact revision is not known to an append that names none.
-	KnownHowever bool
+	// AnyRetryFound says that a retry finds its events whatever the first append expected. Otherwise a retry without an
+	// exact revision does not find events that were appended at one.
+	AnyRetryFound bool
 
-	// FirstsAtOnce says that of equal appends at the same time several may be answered as the first, though the events are
-	// appended once.
-	FirstsAtOnce bool
+	// ConcurrentFirsts says that several of the equal appends made at the same time may be reported as the first,
+	// although the events are appended once.
+	ConcurrentFirsts bool
 }
 
-// patience is how long the suite waits for what must happen; whoever waits longer waits for ever.
+// patience is the suite's timeout, longer than any correct implementation needs.
 const patience = 2 * time.Minute
 
 type sentence struct {
@@ -62,13 +61,13 @@ func Run(t *testing.T, s Suite) {
 			})
 		}
 	}
-	t.Run("it behaves as the model does, whatever is appended", func(t *testing.T) {
+	t.Run("it behaves as the model does", func(t *testing.T) {
 		t.Parallel()
 		followsModel(t, shared)
 	})
 }
 
-// node is a store on the log, and the suite that it came from.
+// node is a store on the log, with its suite.
 type node struct {
 	eventstore.Store
 
@@ -84,16 +83,16 @@ func (s Suite) node(t testing.TB) *node {
 	return n
 }
 
-// another is one more node on the same log.
+// another opens one more node of the same log.
 func (n *node) another(t testing.TB) *node {
 	t.Helper()
 	return n.suite.node(t)
 }
 
-// stream names a stream that nobody else uses.
+// stream returns a new name of a stream.
 func stream() string { return "suite-" + uuid.NewString() }
 
-// some makes events that were never appended.
+// some returns new events.
 func some(n int) []event.New {
 	events := make([]event.New, n)
 	for i := range events {
@@ -108,7 +107,7 @@ func some(n int) []event.New {
 
 func one() event.New { return some(1)[0] }
 
-// must appends what has to succeed.
+// must appends and requires success.
 func (n *node) must(t testing.TB, stream string, expected eventstore.Expected, events ...event.New) eventstore.Appended {
 	t.Helper()
 	done, err := n.persist(t.Context(), stream, expected, events...)
@@ -116,7 +115,7 @@ func (n *node) must(t testing.TB, stream string, expected eventstore.Expected, e
 	return done
 }
 
-// persist appends the same events again, as a client does, when a busy machine did not answer in time.
+// persist repeats an append that a busy machine did not answer in time, as a client does.
 func (n *node) persist(ctx context.Context, stream string, expected eventstore.Expected, events ...event.New) (eventstore.Appended, error) {
 	for late := time.Now().Add(patience); ; {
 		done, err := n.Append(ctx, stream, expected, events...)
@@ -126,7 +125,7 @@ func (n *node) persist(ctx context.Context, stream string, expected eventstore.E
 	}
 }
 
-// refused appends what must conflict, and must leave the stream as it is.
+// refused requires that an append conflicts and leaves the stream unchanged.
 func (n *node) refused(t testing.TB, stream string, expected eventstore.Expected, actual int64, events ...event.New) {
 	t.Helper()
 	before := n.stream(t, stream)
@@ -134,16 +133,16 @@ func (n *node) refused(t testing.TB, stream string, expected eventstore.Expected
 	var wrong *eventstore.WrongRevision
 	require.ErrorAs(t, err, &wrong)
 	require.Equal(t, &eventstore.WrongRevision{Stream: stream, Expected: expected, Actual: actual}, wrong)
-	require.Equal(t, before, n.stream(t, stream), "a refused append leaves nothing")
+	require.Equal(t, before, n.stream(t, stream), "a refused append changed the stream")
 }
 
-// stream reads all of a stream.
+// stream returns all events of a stream.
 func (n *node) stream(t testing.TB, stream string) []event.Stored {
 	t.Helper()
 	return collect(t, n.ReadStream(t.Context(), stream, 0, eventstore.Forwards))
 }
 
-// holds checks what a stream consists of, to the byte.
+// holds checks that a stream has exactly these events, to the byte.
 func (n *node) holds(t testing.TB, stream string, want ...event.New) {
 	t.Helper()
 	got := n.stream(t, stream)
@@ -157,7 +156,7 @@ func (n *node) holds(t testing.TB, stream string, want ...event.New) {
 	}
 }
 
-// same compares what was asked to be appended with what is there.
+// same compares stored events with the requested ones.
 func same(t testing.TB, want []event.New, got []event.Stored) {
 	t.Helper()
 	require.Len(t, got, len(want))
@@ -178,7 +177,7 @@ func collect(t testing.TB, events iter.Seq2[event.Stored, error]) (all []event.S
 	return all
 }
 
-// ends says what a read or subscription ends with.
+// ends returns the error that ends a read or subscription.
 func ends[T any](seq iter.Seq2[T, error]) (last error) {
 	for _, err := range seq {
 		last = cmp.Or(err, last)
@@ -186,9 +185,8 @@ func ends[T any](seq iter.Seq2[T, error]) (last error) {
 	return last
 }
 
-// follow subscribes and answers the events of the streams asked for, until it has seen as many as
-// asked for. On the way it checks that the subscription never repeats, never goes back and, where
-// positions are dense, never skips.
+// follow subscribes until it has seen count events of these streams, and returns them. It checks that the subscription
+// never repeats or goes back and, with dense positions, never skips.
 func (n *node) follow(t testing.TB, after event.Position, count int, streams ...string) []event.Stored {
 	t.Helper()
 	var got []event.Stored
@@ -214,7 +212,7 @@ func (n *node) follow(t testing.TB, after event.Position, count int, streams ...
 	return got[:count]
 }
 
-// next checks that a batch follows what was seen.
+// next checks that a batch continues after the last position.
 func (n *node) next(t testing.TB, last event.Position, batch eventstore.Batch) event.Position {
 	t.Helper()
 	for _, e := range batch.Events {
@@ -229,13 +227,13 @@ func (n *node) next(t testing.TB, last event.Position, batch eventstore.Batch) e
 	return batch.UpTo
 }
 
-// within waits for what must not take for ever, nor until somebody happens to look away.
+// within waits for done and fails after a timeout.
 func within(t testing.TB, done <-chan struct{}, what string) {
 	t.Helper()
 	select {
 	case <-done:
 	case <-time.After(patience / 6):
-		require.FailNow(t, "this takes for ever: "+what)
+		require.FailNow(t, "timed out: "+what)
 	}
 }
 
@@ -244,6 +242,6 @@ func isCancelled(err error) bool {
 }
 
 func quote(text string) []byte {
-	q, _ := json.Marshal(text) //nolint:errchkjson // a string is always JSON
+	q, _ := json.Marshal(text) //nolint:errchkjson // a string is always valid JSON
 	return q
 }

@@ -14,8 +14,8 @@ import (
 	"bahi/eventstore"
 )
 
-// watch follows the log in the background and hands over the events of one stream. It checks the order
-// on its way, and answers what went wrong when it ends.
+// watch follows the log in the background, checks its order, and passes on the events of one stream. The function that
+// it returns waits for the end and returns the error.
 func (n *node) watch(ctx context.Context, t testing.TB, after event.Position, stream string) (<-chan event.Stored, func() error) {
 	t.Helper()
 	var (
@@ -48,7 +48,7 @@ func (n *node) watch(ctx context.Context, t testing.TB, after event.Position, st
 		case err := <-end:
 			return err
 		case <-time.After(patience):
-			return errors.New("the subscription goes on for ever")
+			return errors.New("the subscription does not end")
 		}
 	}
 }
@@ -61,7 +61,7 @@ func arrives(t testing.TB, events <-chan event.Stored, want event.New) event.Sto
 		same(t, []event.New{want}, []event.Stored{e})
 		return e
 	case <-time.After(patience):
-		require.FailNow(t, "the event does not arrive")
+		require.FailNow(t, "the event did not arrive")
 		return event.Stored{}
 	}
 }
@@ -72,7 +72,7 @@ var following = []sentence{
 		n.must(t, s, eventstore.NoStream, some(300)...)
 		require.Equal(t, n.stream(t, s), n.follow(t, 0, 300, s))
 	}},
-	{"a subscription from the middle sees what follows", func(t *testing.T, n *node) {
+	{"a subscription from the middle sees the rest", func(t *testing.T, n *node) {
 		s := stream()
 		n.must(t, s, eventstore.NoStream, some(100)...)
 		stored := n.stream(t, s)
@@ -80,12 +80,12 @@ var following = []sentence{
 			require.Equal(t, stored[i+1:], n.follow(t, stored[i].Position, 99-i, s))
 		}
 	}},
-	{"a node that has just started sees what others appended before", func(t *testing.T, n *node) {
+	{"a new node sees earlier events of others", func(t *testing.T, n *node) {
 		s := stream()
 		n.must(t, s, eventstore.NoStream, some(10)...)
 		require.Equal(t, n.stream(t, s), n.another(t).follow(t, 0, 10, s))
 	}},
-	{"a subscription goes on with what is appended later, on every node", func(t *testing.T, n *node) {
+	{"a subscription sees later events, on every node", func(t *testing.T, n *node) {
 		s, other := stream(), n.another(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		after := n.head(t)
@@ -104,7 +104,7 @@ var following = []sentence{
 		require.ErrorIs(t, endHere(), context.Canceled)
 		require.ErrorIs(t, endThere(), context.Canceled)
 	}},
-	{"an append reaches followers on other nodes at once, not when they look next", func(t *testing.T, n *node) {
+	{"an append reaches followers on other nodes without a poll", func(t *testing.T, n *node) {
 		s, other := stream(), n.another(t)
 		events, _ := other.watch(t.Context(), t, n.head(t), s)
 		prompt := 0
@@ -134,7 +134,7 @@ var following = []sentence{
 			}
 		}
 	}},
-	{"several subscribers see the same, also the slow", func(t *testing.T, n *node) {
+	{"several subscribers see the same, even slow ones", func(t *testing.T, n *node) {
 		const count = 600
 		s, after := stream(), n.head(t)
 		var (
@@ -160,7 +160,7 @@ var following = []sentence{
 						return
 					}
 					if i < 2 {
-						<-step // it lags behind all that is appended meanwhile
+						<-step // lags behind the appends
 					}
 				}
 			})
@@ -193,7 +193,7 @@ var following = []sentence{
 		}
 		followed := make([][]event.Stored, 3)
 		for i, through := range nodes {
-			followed[i] = through.follow(t, after, writers*each, s) // from one more place in the middle each
+			followed[i] = through.follow(t, after, writers*each, s) // another place in the middle each
 		}
 		all.Wait()
 		require.Zero(t, failed.Load())
@@ -201,7 +201,7 @@ var following = []sentence{
 			require.Equal(t, n.stream(t, s), followed[i])
 		}
 	}},
-	{"subscriptions begun at any moment see the same", func(t *testing.T, n *node) {
+	{"subscriptions begun at any time see the same", func(t *testing.T, n *node) {
 		const count = 200
 		s, other := stream(), n.another(t)
 		first := n.must(t, s, eventstore.NoStream, one()).Position
@@ -222,7 +222,7 @@ var following = []sentence{
 		all.Wait()
 		require.Equal(t, n.stream(t, s), other.follow(t, first-1, count, s))
 	}},
-	{"a subscription ends when its context does, however much is appended", func(t *testing.T, n *node) {
+	{"a subscription ends with its context, even under load", func(t *testing.T, n *node) {
 		stop := make(chan struct{})
 		var all sync.WaitGroup
 		defer all.Wait()
@@ -252,7 +252,7 @@ var following = []sentence{
 			if len(batch.Events) > 0 {
 				cancel()
 				later++
-				require.Less(t, later, 3, "it goes on after its context has ended")
+				require.Less(t, later, 3, "the subscription continued after its context ended")
 			}
 		}
 		require.Error(t, ctx.Err())
@@ -269,7 +269,7 @@ var following = []sentence{
 }
 
 var cancelling = []sentence{
-	{"an append whose caller is gone before it begins leaves nothing", func(t *testing.T, n *node) {
+	{"an append cancelled before it begins appends nothing", func(t *testing.T, n *node) {
 		s := stream()
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -280,7 +280,7 @@ var cancelling = []sentence{
 		}
 		require.Empty(t, n.stream(t, s))
 	}},
-	{"an append whose caller goes in the middle leaves all or nothing, and says which", func(t *testing.T, n *node) {
+	{"an append cancelled in the middle appends all or nothing, and says which", func(t *testing.T, n *node) {
 		type outcome struct {
 			stream string
 			events []event.New
@@ -326,8 +326,8 @@ var closing = []sentence{
 		require.Error(t, ends(short.Subscribe(t.Context(), 0)))
 		require.Len(t, n.stream(t, s), 1)
 	}},
-	{"a store that is closed under load answers everybody, truly", func(t *testing.T, n *node) {
-		// All append to one stream: there is always one that waits.
+	{"a store closed under load answers every caller correctly", func(t *testing.T, n *node) {
+		// All append to one stream, so that one always waits.
 		short, s := n.another(t), stream()
 		var (
 			all      sync.WaitGroup
@@ -372,7 +372,7 @@ var closing = []sentence{
 		for _, e := range n.stream(t, s) {
 			there[e.ID.String()] = true
 		}
-		require.Len(t, there, len(answered), "what was not answered with nil is not there")
+		require.Len(t, there, len(answered), "the stream has an event that was not acknowledged")
 		for _, e := range answered {
 			require.True(t, there[e.ID.String()])
 		}

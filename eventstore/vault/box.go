@@ -14,7 +14,7 @@ import (
 func newAEAD(key []byte) (tink.AEAD, error) {
 	aead, err := subtle.NewAESGCM(key)
 	if err != nil {
-		return nil, fmt.Errorf("take up a key: %w", err)
+		return nil, fmt.Errorf("use a key: %w", err)
 	}
 	return aead, nil
 }

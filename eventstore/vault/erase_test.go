@@ -27,7 +27,7 @@ func TestErasedValuesAreGoneOnEveryNodeAtOnce(t *testing.T) {
 	_, err = two.Show(t.Context(), asha.Sealed)
 	require.ErrorIs(t, err, event.ErrErased)
 	requireText(t, two, ravi, address)
-	require.Equal(t, formOf(t, asha), formOf(t, gone), "what is in the log stays")
+	require.Equal(t, formOf(t, asha), formOf(t, gone), "the stored form changed")
 
 	_, err = event.MapSealed([]event.Personal{event.NewPersonal("user-1", "again")}, sealer(t.Context(), two))
 	require.ErrorIs(t, err, event.ErrErased)
@@ -38,11 +38,11 @@ func TestErasedSubjectNeverGetsAKeyAgain(t *testing.T) {
 	url := database(t)
 	v, pool := node(t, url, master), connect(t, url)
 	seal(t, v, "user-1", address)
-	// A later version, as a change of data keys would make.
+	// A later version, as a change of data keys would create.
 	_, err := pool.Exec(t.Context(), `insert into vault.key (subject, key_version, wrapped) values ('user-1', 2, 'x')`)
 	require.NoError(t, err)
 	require.NoError(t, v.Erase(t.Context(), "user-1"))
-	require.NoError(t, v.Erase(t.Context(), "user-2"), "it had no key yet")
+	require.NoError(t, v.Erase(t.Context(), "user-2"), "the subject has no key yet")
 	for _, subject := range []string{"user-1", "user-2"} {
 		_, err := event.MapSealed([]event.Personal{event.NewPersonal(subject, address)}, sealer(t.Context(), v))
 		require.ErrorIs(t, err, event.ErrErased)
@@ -71,7 +71,7 @@ func TestErasingAgainChangesNothing(t *testing.T) {
 	require.Equal(t, first, again)
 }
 
-func TestValuesSealedWhileTheirSubjectIsErasedAreGoneToo(t *testing.T) {
+func TestErasureReachesValuesSealedAtTheSameTime(t *testing.T) {
 	t.Parallel()
 	url := database(t)
 	one, two := node(t, url, master), node(t, url, master)
@@ -96,7 +96,7 @@ func TestValuesSealedWhileTheirSubjectIsErasedAreGoneToo(t *testing.T) {
 	}
 }
 
-func TestRestoredBackupForgetsWhoWasErasedSince(t *testing.T) {
+func TestErasuresAreAppliedToARestoredBackup(t *testing.T) {
 	t.Parallel()
 	v := node(t, database(t), master)
 	erasedBefore, erasedSince, kept := seal(t, v, "user-1", address), seal(t, v, "user-2", address), seal(t, v, "user-3", address)
@@ -123,10 +123,10 @@ func TestRestoredBackupForgetsWhoWasErasedSince(t *testing.T) {
 	require.Equal(t, jwt, same)
 	list, err := restored.Erasures(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, erasures, list, "with the moments of the first erasure")
+	require.Equal(t, erasures, list, "with the times of the first erasure")
 }
 
-func TestImportTakesOnlyWhatItCanUse(t *testing.T) {
+func TestFailedImportChangesNothing(t *testing.T) {
 	t.Parallel()
 	v := node(t, database(t), master)
 	seal(t, v, "user-1", address)
@@ -146,5 +146,5 @@ func TestImportTakesOnlyWhatItCanUse(t *testing.T) {
 		spoil(&spoiled)
 		require.ErrorIs(t, empty.Import(t.Context(), spoiled), vault.ErrChanged)
 	}
-	require.NoError(t, empty.Import(t.Context(), backup), "what failed left nothing behind")
+	require.NoError(t, empty.Import(t.Context(), backup), "the failed import left something behind")
 }

@@ -13,7 +13,7 @@ import (
 // dataKeys has the keys of one subject, by version. A destroyed key is nil.
 type dataKeys map[int]tink.AEAD
 
-// newest returns the version to seal with, or 0 if there is none, and whether the key exists still.
+// newest returns the version to seal with, 0 if there is none, and reports whether its key still exists.
 func (k dataKeys) newest() (version int, alive bool) {
 	for v := range k {
 		version = max(version, v)
@@ -21,7 +21,7 @@ func (k dataKeys) newest() (version int, alive bool) {
 	return version, k[version] != nil
 }
 
-// read returns the keys of the subjects as they are in the database now.
+// read returns the current keys of the subjects from the database.
 func (v *Vault) read(ctx context.Context, subjects []string) (map[string]dataKeys, error) {
 	rows, _ := v.pool.Query(ctx, `select subject, key_version, wrapped from vault.key where subject = any($1)`, subjects)
 	stored, err := pgx.CollectRows(rows, pgx.RowToStructByPos[wrappedKey])
@@ -48,8 +48,8 @@ func (v *Vault) read(ctx context.Context, subjects []string) (map[string]dataKey
 	return found, nil
 }
 
-// readOrMake returns the keys of the subjects, and creates the missing ones. Of concurrent nodes one
-// wins, and all read its key.
+// readOrMake returns the keys of the subjects and creates missing ones. Of concurrent nodes one creates a key, and all
+// read it.
 func (v *Vault) readOrMake(ctx context.Context, subjects []string) (map[string]dataKeys, error) {
 	found, err := v.read(ctx, subjects)
 	if err != nil || len(found) == len(subjects) {

@@ -47,7 +47,7 @@ func readKey(path string) ([]byte, error) {
 		return nil, fmt.Errorf("read the master key: %w", err)
 	}
 	if mode := info.Mode().Perm(); mode&0o077 != 0 {
-		return nil, fmt.Errorf("%s can be read by others (mode %04o): run chmod 600 on it, and think of who may have read it", path, mode)
+		return nil, fmt.Errorf("%s can be read by others (mode %04o): run chmod 600 on it, and consider who may have read it", path, mode)
 	}
 	text, err := os.ReadFile(path) //nolint:gosec // G304: in the data folder, which the operator names
 	if err != nil {
@@ -63,7 +63,7 @@ func readKey(path string) ([]byte, error) {
 func decodeKey(text string) ([]byte, error) {
 	key, err := base64.StdEncoding.DecodeString(string(bytes.TrimSpace([]byte(text))))
 	if err != nil || len(key) != keySize { // the decoder's error would quote the key
-		return nil, errors.New("expected 32 bytes in base64 (openssl rand -base64 32 makes such a key)")
+		return nil, errors.New("expected 32 bytes in base64 (openssl rand -base64 32 generates one)")
 	}
 	return key, nil
 }
@@ -74,11 +74,11 @@ func makeKey(path string) error {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(folder, "master.key.*") // mode 0600
+	f, err := os.CreateTemp(folder, "master.key.*") // creates the file with mode 0600
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name()) //nolint:errcheck // nobody reads a file of that name
+	defer os.Remove(f.Name()) //nolint:errcheck // already renamed or linked on success
 	_, err = fmt.Fprintln(f, base64.StdEncoding.EncodeToString(newKey(keySize)))
 	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
@@ -99,7 +99,7 @@ func syncFolder(path string) error {
 
 func newKey(size int) []byte {
 	key := make([]byte, size)
-	_, _ = rand.Read(key) // never returns an error: it ends the program instead
+	_, _ = rand.Read(key) // never fails: it crashes the program instead
 	return key
 }
 
@@ -121,11 +121,11 @@ type master struct {
 
 func newMaster(key []byte) (*master, error) {
 	if len(key) != keySize {
-		return nil, fmt.Errorf("a master key of %d bytes; it has %d", len(key), keySize)
+		return nil, fmt.Errorf("the master key has %d bytes, not %d", len(key), keySize)
 	}
 	id, err := hkdf.Key(sha256.New, key, nil, "bahi master key id", 16)
 	if err != nil {
-		return nil, fmt.Errorf("name the master key: %w", err)
+		return nil, fmt.Errorf("derive the master key's id: %w", err)
 	}
 	aead, err := newAEAD(key)
 	if err != nil {

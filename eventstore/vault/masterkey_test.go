@@ -11,7 +11,7 @@ import (
 	"bahi/eventstore/vault"
 )
 
-func TestMasterKeyIsMadeOnceForItsOwnerAlone(t *testing.T) {
+func TestMasterKeyIsCreatedOnceForItsOwner(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
 	got := make([][]byte, 16)
@@ -27,7 +27,7 @@ func TestMasterKeyIsMadeOnceForItsOwnerAlone(t *testing.T) {
 	}
 	files, err := os.ReadDir(filepath.Join(data, "keys"))
 	require.NoError(t, err)
-	require.Len(t, files, 1, "nothing is left over")
+	require.Len(t, files, 1, "a temporary file remains")
 	info, err := os.Stat(filepath.Join(data, "keys", "master.key"))
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode())
@@ -39,7 +39,7 @@ func TestMasterKeyIsMadeOnceForItsOwnerAlone(t *testing.T) {
 	require.NotEqual(t, got[0], other)
 }
 
-func TestMasterKeyFromTheEnvironmentComesFirst(t *testing.T) {
+func TestMasterKeyFromTheEnvironmentWins(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
 	key, err := vault.LoadOrMakeMasterKey(data, base64.StdEncoding.EncodeToString(otherMaster)+"\n")
@@ -51,11 +51,11 @@ func TestMasterKeyFromTheEnvironmentComesFirst(t *testing.T) {
 
 	for _, wrong := range []string{"short", "c2hvcnQ=", "not base64 at all, but a secret nonetheless"} {
 		_, err := vault.LoadOrMakeMasterKey(data, wrong)
-		require.EqualError(t, err, "BAHI_MASTER_KEY: expected 32 bytes in base64 (openssl rand -base64 32 makes such a key)")
+		require.EqualError(t, err, "BAHI_MASTER_KEY: expected 32 bytes in base64 (openssl rand -base64 32 generates one)")
 	}
 }
 
-func TestMasterKeyFileThatIsNotInOrderIsRefusedAndLeftAlone(t *testing.T) {
+func TestInvalidMasterKeyFileIsRefusedAndKept(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
 	path := filepath.Join(data, "keys", "master.key")

@@ -11,8 +11,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Named returns the key with that name, of size random bytes. It is created once for the whole store, also
-// by concurrent nodes. Another size than the first is an error. The caller MUST NOT change the bytes.
+// Named returns the key with that name, of size random bytes. The first call creates it for the whole store; concurrent
+// nodes get the same key. A later call with another size is an error. The caller MUST NOT change the bytes.
 //
 // The names in use: idempotency (keyed hashes of requests), jwt/<kid> (access and refresh tokens), email and
 // identity (keyed hashes of unique values), mailed-token, blob-links, sign-in-flow, console (its cookies), checkpoint

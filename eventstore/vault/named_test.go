@@ -11,7 +11,7 @@ import (
 	"bahi/eventstore/vault"
 )
 
-func TestNodesThatAskForANamedKeyAtOnceAgree(t *testing.T) {
+func TestConcurrentNodesGetTheSameNamedKey(t *testing.T) {
 	t.Parallel()
 	url := database(t)
 	nodes := []*vault.Vault{node(t, url, master), node(t, url, master), node(t, url, master)}
@@ -33,7 +33,7 @@ func TestNodesThatAskForANamedKeyAtOnceAgree(t *testing.T) {
 	require.EqualError(t, err, "key jwt has 64 bytes, not 32")
 }
 
-func TestHMACIsAlikeOnAllNodesAndNowhereElse(t *testing.T) {
+func TestHMACIsTheSameOnAllNodesOfOneStore(t *testing.T) {
 	t.Parallel()
 	url := database(t)
 	one, two, elsewhere := node(t, url, master), node(t, url, master), node(t, database(t), master)
@@ -55,7 +55,7 @@ func TestHMACIsAlikeOnAllNodesAndNowhereElse(t *testing.T) {
 	require.Equal(t, h.Sum(nil), a)
 }
 
-func TestHMACTellsListsOfPartsApart(t *testing.T) {
+func TestHMACDistinguishesListsOfParts(t *testing.T) {
 	t.Parallel()
 	v := node(t, database(t), master)
 	var seen [][]byte

@@ -10,9 +10,9 @@ import (
 // rewrapChunk is the number of keys that a rotation holds in memory.
 const rewrapChunk = 10_000
 
-// Rotate wraps all keys with another master key, all or none. This node goes on with the new master key;
-// other nodes fail with [ErrOtherMaster] until they are started with it. The caller MUST have stored the
-// new key safely: after the commit, the old one opens nothing.
+// Rotate wraps all keys with another master key, or none of them. This node then uses the new master key; other nodes
+// fail with [ErrOtherMaster] until they are restarted with it. The caller MUST have stored the new key safely before:
+// after the commit, the old one opens nothing.
 func (v *Vault) Rotate(ctx context.Context, newMasterKey []byte) error {
 	next, err := newMaster(newMasterKey)
 	if err != nil {
@@ -23,7 +23,7 @@ func (v *Vault) Rotate(ctx context.Context, newMasterKey []byte) error {
 	}
 	keys := 0
 	err = v.write(ctx, func(tx pgx.Tx) error {
-		// This lock delays new keys: see underMaster.
+		// This lock blocks the creation of keys: see underMaster.
 		tag, err := tx.Exec(ctx, `update vault.master set key_id = $2, since = now() where key_id = $1`, v.master.Load().id, next.id)
 		if err != nil {
 			return err
@@ -38,7 +38,7 @@ func (v *Vault) Rotate(ctx context.Context, newMasterKey []byte) error {
 		return fmt.Errorf("rotate the master key: %w", err)
 	}
 	v.master.Store(next)
-	v.log.InfoContext(ctx, "all keys are wrapped by a new master key", "master_key_id", next.id, "keys", keys)
+	v.log.InfoContext(ctx, "master key rotated", "master_key_id", next.id, "keys", keys)
 	return nil
 }
 

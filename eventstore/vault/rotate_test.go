@@ -12,7 +12,7 @@ import (
 	"bahi/eventstore/vault"
 )
 
-func TestAfterARotationOnlyTheNewMasterKeyOpens(t *testing.T) {
+func TestOnlyTheNewMasterKeyOpensAfterARotation(t *testing.T) {
 	t.Parallel()
 	url := database(t)
 	v, left := node(t, url, master), node(t, url, master)
@@ -33,7 +33,7 @@ func TestAfterARotationOnlyTheNewMasterKeyOpens(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, jwt, same)
 
-	// The node that was left running can do no harm.
+	// The node that was not restarted can do no harm.
 	require.ErrorIs(t, left.Reveal(t.Context(), []*event.Sealed{&p.Sealed}), vault.ErrOtherMaster)
 	_, err = event.MapSealed([]event.Personal{event.NewPersonal("user-4", address)}, sealer(t.Context(), left))
 	require.ErrorIs(t, err, vault.ErrOtherMaster)
@@ -43,14 +43,14 @@ func TestAfterARotationOnlyTheNewMasterKeyOpens(t *testing.T) {
 	_, err = left.Named(t.Context(), "webhook", 32)
 	require.ErrorIs(t, err, vault.ErrOtherMaster)
 	require.ErrorIs(t, left.Rotate(t.Context(), master), vault.ErrOtherMaster)
-	require.NoError(t, left.Erase(t.Context(), "user-1"), "which wants no key")
+	require.NoError(t, left.Erase(t.Context(), "user-1"), "an erasure needs no key")
 }
 
-func TestRotationReachesEveryOfManyKeys(t *testing.T) {
+func TestRotationReachesAllKeys(t *testing.T) {
 	t.Parallel()
 	url := database(t)
 	v := node(t, url, master)
-	values := make([]event.Personal, 10_001) // one more than a rotation takes at once
+	values := make([]event.Personal, 10_001) // one more than a rotation's chunk
 	for i := range values {
 		values[i] = event.NewPersonal(fmt.Sprintf("user-%d", i), address)
 	}
@@ -74,12 +74,12 @@ func TestFailedRotationChangesNothing(t *testing.T) {
 	err = v.Rotate(t.Context(), otherMaster)
 	require.ErrorIs(t, err, vault.ErrChanged)
 	require.ErrorContains(t, err, "user-2")
-	require.ErrorContains(t, v.Rotate(t.Context(), nil), "a master key of 0 bytes")
+	require.ErrorContains(t, v.Rotate(t.Context(), nil), "the master key has 0 bytes")
 	requireText(t, v, p, address)
 	requireText(t, node(t, url, master), p, address)
 }
 
-func TestWhatIsSealedAndErasedDuringARotationStaysSo(t *testing.T) {
+func TestRotationKeepsConcurrentSealsAndErasures(t *testing.T) {
 	t.Parallel()
 	url := database(t)
 	rotating, busy := node(t, url, master), node(t, url, master)

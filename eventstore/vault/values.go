@@ -9,8 +9,8 @@ import (
 	"bahi/domain/event"
 )
 
-// Seal encrypts the values that are in clear, for [event.MapSealed]. A subject gets its key with
-// its first value. Seal fails with [event.ErrErased] for an erased subject.
+// Seal encrypts the values that are in clear, for [event.MapSealed]. A subject gets its key with its first value. Seal
+// returns [event.ErrErased] for an erased subject.
 func (v *Vault) Seal(ctx context.Context, fields []*event.Sealed) error {
 	fields = slices.DeleteFunc(slices.Clone(fields), func(f *event.Sealed) bool { _, inClear := f.Clear(); return !inClear })
 	if len(fields) == 0 {
@@ -35,15 +35,14 @@ func (v *Vault) Seal(ctx context.Context, fields []*event.Sealed) error {
 	return nil
 }
 
-// Reveal opens the personal values, or marks them as erased, for [event.MapSealed] and
-// [event.MapSealedIn]. Secrets stay sealed. Reveal fails with [ErrNoKey] or [ErrChanged] at a value that
-// is neither readable nor erased; it may have opened others by then.
+// Reveal opens the personal values or marks them as erased, for [event.MapSealed] and [event.MapSealedIn]. Secrets stay
+// sealed. Reveal returns [ErrNoKey] or [ErrChanged] if a value is neither readable nor erased; it may have opened
+// others before.
 func (v *Vault) Reveal(ctx context.Context, fields []*event.Sealed) error {
 	return v.open(ctx, slices.DeleteFunc(slices.Clone(fields), func(f *event.Sealed) bool { return f.Class() != event.ClassPersonal }))
 }
 
-// Show returns the text of one value, personal or secret, at the moment of its use. It fails with
-// [event.ErrErased].
+// Show returns the text of one value, personal or secret, when it is used, or [event.ErrErased].
 func (v *Vault) Show(ctx context.Context, s event.Sealed) (string, error) {
 	if text, inClear := s.Clear(); inClear || s.IsZero() {
 		return text, nil

@@ -15,12 +15,12 @@ import (
 
 // The errors of a vault.
 var (
-	// ErrOtherMaster is the error of a node whose master key is not the store's.
+	// ErrOtherMaster reports that the node's master key is not the store's.
 	ErrOtherMaster = errors.New("the master key is not the one of this store")
-	// ErrNoKey is the error of a value whose key the vault does not have, as after a restore without the vault.
-	ErrNoKey = errors.New("the vault has no key for this value, and none that was destroyed")
-	// ErrChanged is the error of a ciphertext that was changed or moved.
-	ErrChanged = errors.New("it does not open: it was changed, or belongs elsewhere")
+	// ErrNoKey reports a value whose key the vault does not have, for example after a restore without the vault.
+	ErrNoKey = errors.New("the vault has neither the key of this value nor a record that it was destroyed")
+	// ErrChanged reports a ciphertext that was changed or moved.
+	ErrChanged = errors.New("the ciphertext was changed, or moved from another place")
 )
 
 // Vault keeps the keys of one store. Any number of nodes may open it.
@@ -50,7 +50,7 @@ func Open(ctx context.Context, pool *pgxpool.Pool, masterKey []byte, log *slog.L
 		return nil, fmt.Errorf("open the vault: %w", err)
 	}
 	if first {
-		log.InfoContext(ctx, "a vault was made; back up its master key, apart from the database", "master_key_id", m.id)
+		log.InfoContext(ctx, "vault created; back up its master key, apart from the database", "master_key_id", m.id)
 	}
 	return v, v.checkMaster(ctx)
 }
@@ -69,7 +69,7 @@ func (v *Vault) checkMaster(ctx context.Context) error {
 	return nil
 }
 
-// write runs do in a transaction, which is on disk when write returns, whatever the pool's settings are.
+// write runs do in a transaction, which is on disk when write returns, whatever the pool's settings.
 func (v *Vault) write(ctx context.Context, do func(tx pgx.Tx) error) error {
 	return pgx.BeginFunc(ctx, v.pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `set local synchronous_commit = on`); err != nil {
@@ -79,8 +79,7 @@ func (v *Vault) write(ctx context.Context, do func(tx pgx.Tx) error) error {
 	})
 }
 
-// underMaster is write for new keys. It keeps a concurrent rotation from missing them, and fails with
-// [ErrOtherMaster] after a rotation.
+// underMaster is write for new keys. It excludes a concurrent rotation, and returns [ErrOtherMaster] after one.
 func (v *Vault) underMaster(ctx context.Context, do func(tx pgx.Tx, m *master) error) error {
 	m := v.master.Load()
 	err := v.write(ctx, func(tx pgx.Tx) error {
@@ -94,7 +93,7 @@ func (v *Vault) underMaster(ctx context.Context, do func(tx pgx.Tx, m *master) e
 		return do(tx, m)
 	})
 	if errors.Is(err, ErrOtherMaster) {
-		return cmp.Or(v.checkMaster(ctx), err) // the first one says more
+		return cmp.Or(v.checkMaster(ctx), err) // prefer the error with advice
 	}
 	return err
 }

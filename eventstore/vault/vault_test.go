@@ -101,7 +101,7 @@ func (f form) personal(t *testing.T) (p event.Personal) {
 	return p
 }
 
-func TestWhatOneNodeSealsAnotherOpens(t *testing.T) {
+func TestOtherNodesOpenSealedValues(t *testing.T) {
 	t.Parallel()
 	url := database(t)
 	one, two := node(t, url, master), node(t, url, master)
@@ -131,7 +131,7 @@ func TestTheSameTextIsSealedDifferentlyEachTime(t *testing.T) {
 	require.NotEqual(t, one.Box, two.Box)
 }
 
-func TestSecretsAreShownAtTheirUseAndNotRevealedInEvents(t *testing.T) {
+func TestSecretsAreShownButNotRevealed(t *testing.T) {
 	t.Parallel()
 	v := node(t, database(t), master)
 	out, err := event.MapSealed([]event.Secret{event.NewSecret("channel-1", "token")}, sealer(t.Context(), v))
@@ -145,7 +145,7 @@ func TestSecretsAreShownAtTheirUseAndNotRevealedInEvents(t *testing.T) {
 	require.Equal(t, "token", text)
 }
 
-func TestStoredFormIsTheDocumentedOne(t *testing.T) {
+func TestStoredFormIsAsDocumented(t *testing.T) {
 	t.Parallel()
 	url := database(t)
 	f := formOf(t, seal(t, node(t, url, master), "user-1", address))
@@ -158,7 +158,7 @@ func TestStoredFormIsTheDocumentedOne(t *testing.T) {
 	require.Equal(t, address, string(openByHand(t, key, f.Box, "bahi value 1", "personal", "user-1", "1")))
 }
 
-// openByHand opens a value by doc.go and the standard library alone.
+// openByHand opens a value as doc.go describes, with the standard library alone.
 func openByHand(t *testing.T, key, box []byte, of ...string) []byte {
 	t.Helper()
 	var ad []byte
@@ -184,10 +184,10 @@ func TestNodeWithAnotherMasterKeyIsRefused(t *testing.T) {
 	require.ErrorContains(t, err, "BAHI_MASTER_KEY")
 	require.ErrorContains(t, err, "keys/master.key")
 	_, err = vault.Open(t.Context(), connect(t, url), master[:16], slog.New(slog.DiscardHandler))
-	require.ErrorContains(t, err, "a master key of 16 bytes; it has 32")
+	require.ErrorContains(t, err, "the master key has 16 bytes, not 32")
 }
 
-func TestOfTwoFirstNodesWithDifferentMasterKeysOneIsRefused(t *testing.T) {
+func TestFirstNodesWithDifferentMasterKeysConflict(t *testing.T) {
 	t.Parallel()
 	url := database(t)
 	errs := race(8, func(i int) error {
@@ -220,13 +220,13 @@ func race(n int, do func(i int) error) []error {
 	return errs
 }
 
-func TestNodesThatSealASubjectsFirstValuesAtOnceShareItsKey(t *testing.T) {
+func TestConcurrentFirstSealsShareTheSubjectsKey(t *testing.T) {
 	t.Parallel()
 	url := database(t)
 	nodes := []*vault.Vault{node(t, url, master), node(t, url, master)}
 	sealed := make([][]event.Personal, 16)
 	for _, err := range race(len(sealed), func(i int) (err error) {
-		values := make([]event.Personal, 20) // every second writer has another order
+		values := make([]event.Personal, 20) // every second writer uses another order
 		for n := range values {
 			values[n] = event.NewPersonal(fmt.Sprintf("user-%d", (n*(1+i%2*18))%20), address)
 		}
@@ -245,7 +245,7 @@ func TestNodesThatSealASubjectsFirstValuesAtOnceShareItsKey(t *testing.T) {
 	}
 }
 
-func TestWhatWasChangedOrMovedDoesNotOpen(t *testing.T) {
+func TestChangedOrMovedValuesDoNotOpen(t *testing.T) {
 	t.Parallel()
 	v := node(t, database(t), master)
 	asha, ravi := formOf(t, seal(t, v, "user-1", address)), formOf(t, seal(t, v, "user-2", address))
@@ -269,7 +269,7 @@ func TestWhatWasChangedOrMovedDoesNotOpen(t *testing.T) {
 	}
 }
 
-func TestKeysThatWereChangedOrMovedInTheTablesDoNotOpen(t *testing.T) {
+func TestChangedOrMovedKeysDoNotOpen(t *testing.T) {
 	t.Parallel()
 	url := database(t)
 	v, pool := node(t, url, master), connect(t, url)
@@ -292,7 +292,7 @@ func TestKeysThatWereChangedOrMovedInTheTablesDoNotOpen(t *testing.T) {
 	require.ErrorIs(t, err, vault.ErrChanged)
 }
 
-func TestMissingKeyIsNotTakenForAnErasure(t *testing.T) {
+func TestMissingKeyIsNotAnErasure(t *testing.T) {
 	t.Parallel()
 	p := seal(t, node(t, database(t), master), "user-1", address)
 	err := node(t, database(t), master).Reveal(t.Context(), []*event.Sealed{&p.Sealed})
@@ -307,7 +307,7 @@ type enrolled struct {
 
 func (enrolled) Evolve(s struct{}) struct{} { return s }
 
-func TestNoTableAndNoLogLineHoldsAClearValueOrKey(t *testing.T) {
+func TestTablesAndLogHaveNoClearValueOrKey(t *testing.T) {
 	t.Parallel()
 	url := database(t)
 	pool := connect(t, url)

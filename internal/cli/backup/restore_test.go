@@ -103,7 +103,7 @@ func TestADrillFailsWhenTheBackupIsNotWhatItOughtToBe(t *testing.T) {
 	o.Sql(`update vault.key set wrapped = set_byte(wrapped, 19, get_byte(wrapped, 19) # 255) where wrapped is not null`)
 	dir = filepath.Join(t.TempDir(), "backup")
 	apptest.Done(t, o.Database, "backup", dir)
-	fails(dir, "it does not open: it was changed, or belongs elsewhere")
+	fails(dir, "the ciphertext was changed, or moved from another place")
 
 	o.Sql(`delete from log.event where position = 5`)
 	dir = filepath.Join(t.TempDir(), "backup")
