@@ -184,10 +184,10 @@ func TestWrongCheckpointsInADatabaseDoNotHideTheBadEvent(t *testing.T) {
 	out, problems, status := verifyBy(t, "store", "--url", d.url, "--checkpoint", d.kept, "--key", d.key)
 	require.Equal(t, 1, status, out+problems)
 	require.Contains(t, out, "TAMPERED. The first bad event is event 150")
-	require.Contains(t, out, "What was signed was changed: the database's own, checkpoint 1:")
+	require.Contains(t, out, "A signed checkpoint was changed: the database's own, checkpoint 1:")
 	out, problems, status = verifyBy(t, "store", "--url", d.url, "--key", d.key)
 	require.Equal(t, 1, status, out+problems)
-	require.Contains(t, out, "TAMPERED. What was signed was changed")
+	require.Contains(t, out, "TAMPERED. A signed checkpoint was changed")
 }
 
 // A copy cannot be newer than the log in its database, so what it has more was cut off, whatever checkpoints reach.

@@ -59,7 +59,7 @@ func TestAnArchiveIsVerifiedTamperedWithOrNeither(t *testing.T) {
 
 	out, _, status := verifyBy(t, "archive", dir, "--key", key)
 	require.Zero(t, status, out)
-	require.Contains(t, out, "VERIFIED. The first 290 events are what was signed; 2 checkpoints agree.\n10 events stand behind the last checkpoint")
+	require.Contains(t, out, "VERIFIED. The first 290 events are what was signed; 2 checkpoints agree.\n10 events are after the last checkpoint")
 	out, _, status = verifyBy(t, "archive", dir, "--checkpoint", kept)
 	require.Zero(t, status, out)
 	require.Contains(t, out, "The first 300 events are what was signed; 1 checkpoint agrees.")

@@ -166,7 +166,7 @@ func TestAnArchiveThatClaimsToHaveGapsHidesNothingFromACheckpoint(t *testing.T) 
 	require.Contains(t, r.Finding.Why, "Stream bank-0 has no revision 3")
 	r = verify(19, nil)
 	require.Equal(t, audit.Undecided, r.Verdict())
-	require.Contains(t, strings.Join(r.Sentences(), " "), "whoever took the newest events of a stream out left no trace")
+	require.Contains(t, strings.Join(r.Sentences(), " "), "the removal of a stream's newest events leaves no trace")
 }
 
 func TestWhatIsWrongInAnArchiveWithGapsIsCountedByEvents(t *testing.T) {

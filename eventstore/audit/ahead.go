@@ -6,16 +6,15 @@ import (
 	"bahi/domain/event"
 )
 
-// How much is read before it is dealt with: some chunks of a store, so that the store is at work meanwhile, and little memory,
-// however large events are.
+// These limits let the store read a few chunks ahead, in little memory even if events are large.
 const (
 	aheadBatches = 16
 	aheadEvents  = 512     // of a batch
-	aheadBytes   = 1 << 20 // of a batch, but for its last event
+	aheadBytes   = 1 << 20 // of a batch, not counting its last event
 )
 
-// ahead reads events while those before them are dealt with. A batch is good until the next one is asked for. An error comes
-// alone, and last.
+// ahead reads the next batches while the caller processes one. A batch is valid until the next one. An error comes last, without
+// events.
 func ahead(events iter.Seq2[event.Stored, error]) iter.Seq2[[]event.Stored, error] {
 	type batch struct {
 		events []event.Stored
@@ -23,7 +22,7 @@ func ahead(events iter.Seq2[event.Stored, error]) iter.Seq2[[]event.Stored, erro
 	}
 	return func(yield func([]event.Stored, error) bool) {
 		batches, left, ended := make(chan batch, aheadBatches), make(chan struct{}), make(chan struct{})
-		used := make(chan []event.Stored, aheadBatches) // room that batches had
+		used := make(chan []event.Stored, aheadBatches) // buffers of processed batches
 		go func() {
 			defer close(ended)
 			defer close(batches)

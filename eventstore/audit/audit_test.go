@@ -17,7 +17,7 @@ var (
 	began = time.Date(2026, 11, 21, 18, 0, 0, 123456000, time.UTC)
 )
 
-// logOf is a log of n events in seven streams.
+// logOf returns a log of n events in seven streams.
 func logOf(n int) []event.Stored {
 	events := make([]event.Stored, n)
 	revisions := map[string]int64{}
@@ -35,7 +35,7 @@ func logOf(n int) []event.Stored {
 	return events
 }
 
-// leavesOf are n different hashes.
+// leavesOf returns n different hashes.
 func leavesOf(n int) []Hash {
 	leaves := make([]Hash, n)
 	for i := range leaves {
@@ -44,7 +44,7 @@ func leavesOf(n int) []Hash {
 	return leaves
 }
 
-// treeOf is the tree over events.
+// treeOf returns the tree over events.
 func treeOf(events []event.Stored) (t Tree) {
 	for _, e := range events {
 		t.Append(LeafHash(e))
@@ -52,7 +52,7 @@ func treeOf(events []event.Stored) (t Tree) {
 	return t
 }
 
-// memory holds tiles, and counts how often it is asked.
+// memory has tiles in memory and counts the reads.
 type memory struct {
 	tiles map[TileID][]byte
 	reads int
@@ -79,7 +79,7 @@ func (m *memory) add(t testing.TB, pieces []Piece) {
 	}
 }
 
-// seeded is a source of keys that gives the same ones each time.
+// seeded is a deterministic source of keys.
 type seeded byte
 
 func (s seeded) Read(to []byte) (int, error) {
@@ -89,7 +89,7 @@ func (s seeded) Read(to []byte) (int, error) {
 	return len(to), nil
 }
 
-// keyOf makes a key of the log, another one for each seed.
+// keyOf returns the log's key for a seed.
 func keyOf(t testing.TB, seed byte) Key {
 	t.Helper()
 	text, err := NewKey(seeded(seed), Origin(store))
@@ -111,7 +111,7 @@ func keysOf(t testing.TB, keys ...Key) Keys {
 	return all
 }
 
-// checkpointOf is that of the first n events.
+// checkpointOf returns the checkpoint of the first n events.
 func checkpointOf(events []event.Stored, n int) Checkpoint {
 	t := treeOf(events[:n])
 	c := Checkpoint{Origin: Origin(store), Size: uint64(n), Root: t.Root(), At: began.Add(time.Duration(n) * time.Second)}

@@ -11,7 +11,7 @@ import (
 	"bahi/domain/event"
 )
 
-// benchmarked is a log of events with the sizes that a ledger's have, and the bytes of their leaves.
+// benchmarked returns a log of n events of a ledger's usual sizes, with their leaves.
 func benchmarked(n int) (events []event.Stored, leaves [][]byte, bytes int64) {
 	events = logOf(n)
 	for i := range events {
@@ -23,7 +23,7 @@ func benchmarked(n int) (events []event.Stored, leaves [][]byte, bytes int64) {
 	return events, leaves, bytes
 }
 
-// BenchmarkSHA256 is the floor of BenchmarkVerify: the same bytes, hashed once, on one processor.
+// BenchmarkSHA256 is the lower bound of BenchmarkVerify: it hashes the same bytes once, on one processor.
 func BenchmarkSHA256(b *testing.B) {
 	const n = 200_000
 	_, leaves, bytes := benchmarked(n)
@@ -36,7 +36,7 @@ func BenchmarkSHA256(b *testing.B) {
 	b.ReportMetric(float64(n)*float64(b.N)/b.Elapsed().Seconds(), "events/s")
 }
 
-// BenchmarkVerify holds a log in memory against a checkpoint.
+// BenchmarkVerify compares a log in memory with a checkpoint.
 func BenchmarkVerify(b *testing.B) {
 	const n = 200_000
 	events, _, bytes := benchmarked(n)
@@ -52,7 +52,7 @@ func BenchmarkVerify(b *testing.B) {
 	b.ReportMetric(float64(n)*float64(b.N)/b.Elapsed().Seconds(), "events/s")
 }
 
-// tileFiles reads tiles from a file a level.
+// tileFiles reads tiles from one file per level.
 type tileFiles struct{ levels []*os.File }
 
 func (f tileFiles) ReadTiles(_ context.Context, ids []TileID) ([][]byte, error) {

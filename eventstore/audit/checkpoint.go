@@ -17,7 +17,7 @@ import (
 	"bahi/domain/event"
 )
 
-// moment is how a checkpoint says when it was made: UTC, to the microsecond, as the log counts time.
+// moment is the format of a checkpoint's time: UTC, in microseconds like the log's times.
 const moment = "2006-01-02T15:04:05.000000Z"
 
 // The extension lines of our checkpoints.
@@ -26,17 +26,17 @@ const (
 	positionLine = "position "
 )
 
-// Checkpoint says what a log held when it had a certain size (C2SP tlog-checkpoint). Two further lines say when it was made, and where in the log the last of its
-// events stands; checkpoints of others lack them.
+// Checkpoint states the content of a log at some size (C2SP tlog-checkpoint). Two extension lines give its time and the position of its
+// last event; other logs' checkpoints lack them.
 type Checkpoint struct {
-	Origin   string         `json:"origin"` // names the log, see [Origin]
-	Size     uint64         `json:"size"`   // how many events
-	Root     Hash           `json:"root"`   // of the tree over them
-	At       time.Time      `json:"at"`     // when it was made; zero if it does not say
+	Origin   string         `json:"origin"` // the log's name, see [Origin]
+	Size     uint64         `json:"size"`   // number of events
+	Root     Hash           `json:"root"`   // root of the tree over them
+	At       time.Time      `json:"at"`     // when it was made; zero if not stated
 	Position event.Position `json:"position"`
 }
 
-// Text is what is signed.
+// Text returns the text to sign.
 func (c Checkpoint) Text() string {
 	text := string(tlog.Checkpoint{Origin: c.Origin, Size: c.Size, Hash: c.Root[:]}.Marshal())
 	if !c.At.IsZero() {
@@ -48,8 +48,8 @@ func (c Checkpoint) Text() string {
 	return text
 }
 
-// Sign signs a checkpoint by each of the keys: one, or the old and the new one when they change. The keys have the
-// name of the log.
+// Sign signs a checkpoint with each of the keys: one, or the old and the new one during a rotation. The keys must have the
+// log's name.
 func (c Checkpoint) Sign(keys ...Key) ([]byte, error) {
 	if len(keys) == 0 {
 		return nil, errors.New("sign the checkpoint: there is no key")
@@ -67,19 +67,19 @@ func (c Checkpoint) Sign(keys ...Key) ([]byte, error) {
 	return note.Sign(&note.Note{Text: c.Text()}, signers...)
 }
 
-// Signature is one that was found good.
+// Signature is a verified signature.
 type Signature struct {
 	Name    string    `json:"name"`
 	ID      string    `json:"id"` // of the key, 8 hex digits
 	Witness bool      `json:"witness,omitempty"`
-	At      time.Time `json:"at,omitzero"` // when a witness signed, to the second
+	At      time.Time `json:"at,omitzero"` // time of a witness's signature, in seconds
 }
 
-// ErrNotSigned tells that none of the keys that are trusted signed a checkpoint.
-var ErrNotSigned = errors.New("the checkpoint is not signed by a key that is trusted")
+// ErrNotSigned reports that no trusted key signed a checkpoint.
+var ErrNotSigned = errors.New("the checkpoint is not signed by a trusted key")
 
-// Open reads a checkpoint and answers who of those that are trusted signed it. It answers [ErrNotSigned] when no key of
-// the log did, others who signed, and another error when a signature by a trusted key is wrong, or the text is no checkpoint.
+// Open reads a checkpoint and returns its signatures by trusted keys. If the log's keys are not among them, it also returns
+// [ErrNotSigned]. It returns another error if a signature by a trusted key is wrong or the text is not a checkpoint.
 func (k Keys) Open(signed []byte) (Checkpoint, []Signature, error) {
 	n, err := note.Open(signed, k)
 	if unverified, ok := errors.AsType[*note.UnverifiedNoteError](err); ok {
@@ -115,7 +115,7 @@ func (k Keys) Open(signed []byte) (Checkpoint, []Signature, error) {
 	return c, by, nil
 }
 
-// ParseCheckpoint reads a checkpoint and looks at no signature: who trusts it has it from somewhere safe.
+// ParseCheckpoint reads a checkpoint without verifying signatures, for callers that have it from a safe place.
 func ParseCheckpoint(signed []byte) (Checkpoint, error) {
 	c, _, err := Keys{}.Open(signed)
 	if errors.Is(err, ErrNotSigned) {
@@ -124,16 +124,16 @@ func ParseCheckpoint(signed []byte) (Checkpoint, error) {
 	return c, err
 }
 
-// AddSignatures adds signature lines to a checkpoint, such as a witness answers: those by one of the keys, which must be good, and of
-// which there must be one. Those by others are passed over, since a witness may sign with keys that nobody here knows (C2SP
-// tlog-witness, add-checkpoint). One that is there already is not added again.
+// AddSignatures adds signature lines, such as a witness returns, to a checkpoint. Signatures by known keys must be valid, and there must
+// be at least one. It skips the others, because a witness may sign with keys that nobody here knows (C2SP tlog-witness,
+// add-checkpoint), and those that the checkpoint has already.
 func (k Keys) AddSignatures(signed, lines []byte) ([]byte, error) {
 	text, _, ok := bytes.Cut(signed, []byte("\n\n"))
 	if !ok {
 		return nil, errors.New("add signatures: there is no checkpoint")
 	}
 	if len(lines) == 0 {
-		return nil, errors.New("add signatures: there is none")
+		return nil, errors.New("add signatures: there are none")
 	}
 	all, known := bytes.Clone(signed), false
 	for line := range bytes.Lines(lines) {
@@ -152,12 +152,12 @@ func (k Keys) AddSignatures(signed, lines []byte) ([]byte, error) {
 		}
 	}
 	if !known {
-		return nil, errors.New("add signatures: none of them is by a key that is known")
+		return nil, errors.New("add signatures: none of them is by a known key")
 	}
 	return all, nil
 }
 
-// parseText reads what is signed. It takes no other form of the lines that it knows than the one that is written.
+// parseText reads the signed text. It accepts the lines that it knows only in canonical form.
 func parseText(text string) (c Checkpoint, err error) {
 	var basic tlog.Checkpoint
 	rest, err := basic.Unmarshal([]byte(text))
@@ -168,7 +168,7 @@ func parseText(text string) (c Checkpoint, err error) {
 		return c, fmt.Errorf("read the checkpoint: its root has %d bytes, not %d", len(basic.Hash), HashSize)
 	}
 	if string(basic.Marshal())+string(rest) != text {
-		return c, errors.New("read the checkpoint: its size or root is not written in the one form that it has")
+		return c, errors.New("read the checkpoint: its size or root is not in canonical form")
 	}
 	c = Checkpoint{Origin: basic.Origin, Size: basic.Size, Root: Hash(basic.Hash)}
 	if len(rest) == 0 {
@@ -182,7 +182,7 @@ func parseText(text string) (c Checkpoint, err error) {
 	return c, nil
 }
 
-// extend reads an extension line. Those that it does not know say nothing to it.
+// extend reads an extension line, and ignores lines that it does not know.
 func extend(c *Checkpoint, line string) error {
 	if line == "" {
 		return errors.New("it has an empty line")
@@ -190,21 +190,21 @@ func extend(c *Checkpoint, line string) error {
 	if value, ok := strings.CutPrefix(line, timeLine); ok {
 		at, err := time.Parse(moment, value)
 		if err != nil || at.Format(moment) != value || !c.At.IsZero() {
-			return fmt.Errorf("%q is not one moment of the form %s", line, moment)
+			return fmt.Errorf("%q is not a single time of the form %s", line, moment)
 		}
 		c.At = at
 	}
 	if value, ok := strings.CutPrefix(line, positionLine); ok {
 		position, err := strconv.ParseUint(value, 10, 63)
 		if err != nil || position == 0 || strconv.FormatUint(position, 10) != value || c.Position != 0 {
-			return fmt.Errorf("%q is not one position", line)
+			return fmt.Errorf("%q is not a single position", line)
 		}
 		c.Position = event.Position(position)
 	}
 	return nil
 }
 
-// SplitCheckpoints takes a file apart in which checkpoints stand one behind the other, as if files were joined with cat.
+// SplitCheckpoints splits a file of concatenated checkpoints.
 func SplitCheckpoints(text []byte) (each [][]byte) {
 	for text = bytes.TrimLeft(text, "\n"); len(text) > 0; text = bytes.TrimLeft(text, "\n") {
 		end := noteEnd(text)
@@ -213,7 +213,7 @@ func SplitCheckpoints(text []byte) (each [][]byte) {
 	return each
 }
 
-// noteEnd is where the first note of a text ends: behind its signatures.
+// noteEnd returns the end of the first note in a text, after its signatures.
 func noteEnd(text []byte) int {
 	end, signed := 0, false
 	for line := range bytes.Lines(text) {
@@ -227,7 +227,7 @@ func noteEnd(text []byte) int {
 	return end
 }
 
-// isSignature says whether a line has the form of a signature, whoever made it.
+// isSignature reports whether a line has the form of a signature.
 func isSignature(line string) bool {
 	_, encoded, ok := strings.Cut(strings.TrimPrefix(line, "— "), " ")
 	if !ok || !strings.HasPrefix(line, "— ") {

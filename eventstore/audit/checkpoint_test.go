@@ -11,7 +11,7 @@ import (
 	"golang.org/x/mod/sumdb/note"
 )
 
-func TestACheckpointIsReadAsItWasSigned(t *testing.T) {
+func TestSignedCheckpointRoundTrips(t *testing.T) {
 	t.Parallel()
 	events := logOf(300)
 	for _, n := range []int{0, 1, 256, 300} {
@@ -30,7 +30,7 @@ func TestACheckpointIsReadAsItWasSigned(t *testing.T) {
 		"\ntime 2026-11-21T18:05:00.123456Z\nposition 300\n", checkpointOf(events, 300).Text())
 }
 
-func TestACheckpointOfARotationIsSignedByBothKeys(t *testing.T) {
+func TestRotationSignsWithBothKeys(t *testing.T) {
 	t.Parallel()
 	older, newer, third := keyOf(t, 1), keyOf(t, 2), keyOf(t, 3)
 	signed := sign(t, checkpointOf(logOf(5), 5), older, newer)
@@ -46,7 +46,7 @@ func TestACheckpointOfARotationIsSignedByBothKeys(t *testing.T) {
 	require.ErrorIs(t, err, ErrNotSigned)
 }
 
-func TestACheckpointThatWasChangedIsNotOpened(t *testing.T) {
+func TestChangedCheckpointIsRefused(t *testing.T) {
 	t.Parallel()
 	key := keyOf(t, 1)
 	signed := string(sign(t, checkpointOf(logOf(300), 300), key))
@@ -59,7 +59,7 @@ func TestACheckpointThatWasChangedIsNotOpened(t *testing.T) {
 	}
 }
 
-func TestAKeyOfAnotherLogDoesNotSign(t *testing.T) {
+func TestKeyOfAnotherLogDoesNotSign(t *testing.T) {
 	t.Parallel()
 	c := checkpointOf(logOf(3), 3)
 	_, err := c.Sign()
@@ -67,14 +67,14 @@ func TestAKeyOfAnotherLogDoesNotSign(t *testing.T) {
 	c.Origin = "bahi/other"
 	_, err = c.Sign(keyOf(t, 1))
 	require.ErrorContains(t, err, "it is of bahi/other, and the key is of bahi/0195")
-	// Somebody signs a checkpoint of another log with a key that is trusted for this one.
+	// A key that is trusted for this log signs a checkpoint of another.
 	signed, err := note.Sign(&note.Note{Text: c.Text()}, keyOf(t, 1))
 	require.NoError(t, err)
 	_, _, err = keysOf(t, keyOf(t, 1)).Open(signed)
 	require.ErrorIs(t, err, ErrNotSigned)
 }
 
-func TestAWitnessAddsItsSignature(t *testing.T) {
+func TestWitnessAddsItsSignature(t *testing.T) {
 	t.Parallel()
 	key, other := keyOf(t, 1), keyOf(t, 2)
 	private, public, err := note.GenerateKey(rand.Reader, "witness.example/w1")
@@ -103,13 +103,13 @@ func TestAWitnessAddsItsSignature(t *testing.T) {
 
 	_, newer, _ := strings.Cut(string(sign(t, checkpointOf(logOf(300), 300), other)), "\n\n")
 	among, err := keys.AddSignatures(signed, []byte(newer+line+newer))
-	require.NoError(t, err, "a witness that has a newer key, too")
+	require.NoError(t, err, "the witness also signs with a newer key")
 	require.Equal(t, string(both), string(among))
 
 	_, _, err = keys.Open(cosigned)
-	require.ErrorIs(t, err, ErrNotSigned, "a witness does not speak for the log")
+	require.ErrorIs(t, err, ErrNotSigned, "a witness does not replace the log's signature")
 	_, err = keysOf(t, key).AddSignatures(signed, []byte(line))
-	require.EqualError(t, err, "add signatures: none of them is by a key that is known", "a witness that nobody asked")
+	require.EqualError(t, err, "add signatures: none of them is by a known key", "an unknown witness")
 	_, err = keysOf(t, key).AddSignatures(signed, []byte("position 7\n"))
 	require.ErrorContains(t, err, "these are not signature lines")
 	_, wrong, _ := strings.Cut(string(sign(t, checkpointOf(logOf(300), 299), other)), "\n\n")
@@ -117,7 +117,7 @@ func TestAWitnessAddsItsSignature(t *testing.T) {
 	require.Error(t, err, "a signature of another text")
 	_, wrong, _ = strings.Cut(string(sign(t, checkpointOf(logOf(300), 299), key)), "\n\n")
 	_, err = keys.AddSignatures(signed, []byte(line+wrong))
-	require.Error(t, err, "a bad one among good ones")
+	require.Error(t, err, "an invalid signature among valid ones")
 }
 
 func TestHostileCheckpointsAreRefused(t *testing.T) {
@@ -133,7 +133,7 @@ func TestHostileCheckpointsAreRefused(t *testing.T) {
 		require.Error(t, err, "%q", text)
 	}
 	c, err := parseText("bahi/x\n3\n" + root + "\nweather fine\nposition 3\n")
-	require.NoError(t, err, "extension lines of others are passed over")
+	require.NoError(t, err, "unknown extension lines are skipped")
 	require.EqualValues(t, 3, c.Position)
 }
 

@@ -12,13 +12,13 @@ import (
 	"bahi/domain/event"
 )
 
-// Difference is the first one between two copies of a log. It does not say which of them is the true one: checkpoints do.
+// Difference is the first difference of two copies of a log. It does not say which copy is true; checkpoints do.
 type Difference struct {
-	Kind   Kind     `json:"kind"`             // what was done to the second, if the first is true
-	Number uint64   `json:"event"`            // which event, from 1: its position where positions are dense
-	First  *Event   `json:"first,omitempty"`  // what the first copy has there; nil: it ends before
-	Second *Event   `json:"second,omitempty"` // what the second has there
-	Parts  []string `json:"parts,omitempty"`  // of one event, what differs: "payload: amount", "metadata: occurred_at", "recorded_at" …
+	Kind   Kind     `json:"kind"`             // what was done to the second copy if the first is true
+	Number uint64   `json:"event"`            // number of the event, from 1; the position if positions are dense
+	First  *Event   `json:"first,omitempty"`  // the first copy's event there; nil if the copy ends before
+	Second *Event   `json:"second,omitempty"` // the second copy's event there
+	Parts  []string `json:"parts,omitempty"`  // the parts of the event that differ: "payload: amount", "metadata: occurred_at", "recorded_at" …
 	Why    string   `json:"why"`              // a sentence
 }
 
@@ -26,8 +26,8 @@ func (d Difference) String() string {
 	return fmt.Sprintf("They differ from event %d on. %s", d.Number, d.Why)
 }
 
-// Compare reads two copies of a log beside each other and answers where they part, nil if nowhere. A second copy that goes on
-// after the first has ended is no difference: a log grows. Its error says that one of them cannot be read on.
+// Compare reads two copies of a log in parallel and returns their first difference, or nil. A longer second copy does not differ,
+// because a log grows. An error means that one of them became unreadable.
 func Compare(first, second iter.Seq2[event.Stored, error], progress func(events uint64)) (*Difference, error) {
 	a, b := newCopy(first), newCopy(second)
 	defer a.stop()
@@ -53,12 +53,12 @@ func Compare(first, second iter.Seq2[event.Stored, error], progress func(events 
 	}
 }
 
-// cursor reads a copy, and can look ahead.
+// cursor reads a copy and can look ahead.
 type cursor struct {
 	pull  func() (event.Stored, error, bool)
 	stop  func()
-	ahead []event.Stored // the event at hand, and those behind it that were looked at
-	held  int            // bytes of these
+	ahead []event.Stored // the current event, and later ones that were read
+	held  int            // bytes of these events
 	err   error
 }
 
@@ -74,7 +74,7 @@ func (c *cursor) next() *event.Stored {
 	return c.at(0)
 }
 
-// at returns the event at hand, or one behind it, if that is not too far.
+// at returns the current event for 0, or the i-th event after it within the look-ahead.
 func (c *cursor) at(i int) *event.Stored {
 	for len(c.ahead) <= i {
 		if c.held > lookAheadBytes {
@@ -90,7 +90,7 @@ func (c *cursor) at(i int) *event.Stored {
 	return &c.ahead[i]
 }
 
-// find returns how far ahead the event with an id is, at most so many; 0: nowhere.
+// find returns the distance to the event with the same id within the look-ahead; 0 if there is none.
 func (c *cursor) find(e *event.Stored) int {
 	for d := 1; d <= lookAhead; d++ {
 		there := c.at(d)
@@ -109,7 +109,7 @@ func equal(a, b *event.Stored) bool {
 		a.At.UnixMicro() == b.At.UnixMicro() && bytes.Equal(a.Data, b.Data) && bytes.Equal(a.Meta, b.Meta)
 }
 
-// differ says what was done where two copies part.
+// differ describes the difference at which two copies diverge.
 func differ(n uint64, a, b *cursor) *Difference {
 	mine, theirs := *a.at(0), *b.at(0)
 	one, other := Of(mine), Of(theirs)
@@ -119,7 +119,7 @@ func differ(n uint64, a, b *cursor) *Difference {
 		d.Why = fmt.Sprintf("In %s these differ: %s.", one, strings.Join(d.Parts, ", "))
 		return d
 	}
-	missing, extra := a.find(&theirs), b.find(&mine) // what the second has stands so far ahead in the first, and the other way round
+	missing, extra := a.find(&theirs), b.find(&mine) // distance of the second copy's event in the first, and vice versa
 	switch {
 	case missing > 0 && extra > 0:
 		d.Kind = Reordered
@@ -137,7 +137,7 @@ func differ(n uint64, a, b *cursor) *Difference {
 	return d
 }
 
-// parts names what differs between two forms of one event.
+// parts returns the parts in which two versions of an event differ.
 func parts(a, b event.Stored) (parts []string) {
 	for _, p := range []struct {
 		name string
@@ -154,10 +154,10 @@ func parts(a, b event.Stored) (parts []string) {
 	return append(parts, members("metadata", a.Meta, b.Meta)...)
 }
 
-// mostNamed is how many members are named.
+// mostNamed limits how many members are named.
 const mostNamed = 20
 
-// members names the members of two JSON objects that differ, or the whole if it cannot tell.
+// members returns the members in which two JSON objects differ, or whole if they are not both objects.
 func members(whole string, a, b []byte) (names []string) {
 	if bytes.Equal(a, b) {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"bahi/domain/event"
 )
 
-func TestTwoCopiesThatPartAreToldApart(t *testing.T) {
+func TestCompareFindsTheFirstDifference(t *testing.T) {
 	t.Parallel()
 	const n, at = 1000, 600
 	for name, c := range map[string]struct {
@@ -57,7 +57,7 @@ func TestTwoCopiesThatPartAreToldApart(t *testing.T) {
 	}
 }
 
-func TestACopyMayBeOlderThanTheLog(t *testing.T) {
+func TestOlderCopyDoesNotDiffer(t *testing.T) {
 	t.Parallel()
 	var seen uint64
 	d, err := Compare(each(logOf(600), nil), each(logOf(700), nil), func(n uint64) { seen = n })
@@ -66,9 +66,9 @@ func TestACopyMayBeOlderThanTheLog(t *testing.T) {
 	require.EqualValues(t, 512, seen)
 }
 
-func TestACopyThatCannotBeReadIsNoDifference(t *testing.T) {
+func TestUnreadableCopyIsNoDifference(t *testing.T) {
 	t.Parallel()
-	lost := errors.New("the disk went away")
+	lost := errors.New("the disk is gone")
 	_, err := Compare(each(logOf(10), lost), each(logOf(20), nil), nil)
 	require.ErrorIs(t, err, lost)
 	_, err = Compare(each(logOf(20), nil), each(logOf(10), lost), nil)

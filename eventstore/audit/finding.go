@@ -12,20 +12,20 @@ import (
 	"bahi/domain/event"
 )
 
-// Kind is what was done to a log.
+// Kind is how a log was changed.
 type Kind string
 
-// The kinds of what is found.
+// The kinds of findings.
 const (
-	Changed   Kind = "changed"   // an event is not the one that was signed; what of it, a second copy tells
+	Changed   Kind = "changed"   // an event is not the signed one; a second copy shows what differs
 	Reordered Kind = "reordered" // events are in another order
-	Removed   Kind = "removed"   // events are missing between others
-	Inserted  Kind = "inserted"  // events are there that were not
+	Removed   Kind = "removed"   // events between others are missing
+	Inserted  Kind = "inserted"  // events were added between others
 	Truncated Kind = "truncated" // the log ends too early
-	Rewritten Kind = "rewritten" // something of the above, in a run of events that the evidence does not narrow down
+	Rewritten Kind = "rewritten" // any of the above, in a range that the evidence does not narrow down
 )
 
-// Event is what names an event to people.
+// Event identifies an event for people.
 type Event struct {
 	Position event.Position `json:"position"`
 	Stream   string         `json:"stream"`
@@ -35,7 +35,7 @@ type Event struct {
 	At       time.Time      `json:"recorded_at"`
 }
 
-// Of names a stored event.
+// Of returns the identification of a stored event.
 func Of(e event.Stored) Event {
 	return Event{Position: e.Position, Stream: e.Stream, Revision: e.Revision, ID: e.ID, Type: e.Type, At: e.At}
 }
@@ -44,7 +44,7 @@ func (e Event) String() string {
 	return fmt.Sprintf("%s %s@%d (id %s)", shown(e.Type), shown(e.Stream), e.Revision, e.ID)
 }
 
-// shown is a text of a log in a sentence for people. It stays on its line: a forger's text must not look like another sentence.
+// shown quotes text from a log for a sentence, in one line: a forger's text must not look like another sentence.
 func shown(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
@@ -54,15 +54,15 @@ func shown(text string) string {
 	}, text)
 }
 
-// Finding is the first thing that is wrong with a log. Events are counted from 1, which is their position where
-// positions are dense. Both numbers are 0 if no event is wrong, but what was signed is.
+// Finding is the first fault of a log. Events are numbered from 1; the number is the position if positions are dense.
+// First and Last are 0 if no event is bad, but a signed checkpoint is.
 type Finding struct {
 	Kind       Kind   `json:"kind"`
-	Proven     uint64 `json:"proven"`               // the first so many events are right
-	First      uint64 `json:"first_bad"`            // the first bad event is this one at the earliest …
-	Last       uint64 `json:"first_bad_at_latest"`  // … and this one at the latest
-	Event      *Event `json:"event,omitempty"`      // what the log has there, if it was looked at
-	Checkpoint *Kept  `json:"checkpoint,omitempty"` // that disagrees
+	Proven     uint64 `json:"proven"`               // number of leading events that are proven right
+	First      uint64 `json:"first_bad"`            // number of the earliest possible first bad event …
+	Last       uint64 `json:"first_bad_at_latest"`  // … and of the latest
+	Event      *Event `json:"event,omitempty"`      // the log's event there, if it was read
+	Checkpoint *Kept  `json:"checkpoint,omitempty"` // the checkpoint that contradicts the log
 	Why        string `json:"why"`                  // a sentence
 }
 
@@ -78,12 +78,12 @@ func (f Finding) String() string {
 		where += ": " + f.Event.String()
 	}
 	if f.First > f.Proven+1 {
-		where += fmt.Sprintf(". It is the first that can be seen: no checkpoint says that events %d to %d are right", f.Proven+1, f.First-1)
+		where += fmt.Sprintf(". Earlier ones may be bad too: no checkpoint confirms the events %d to %d", f.Proven+1, f.First-1)
 	}
 	return where + ". " + f.Why
 }
 
-// finding says what is wrong, after the log was read: to its end, or up to where it could not be read.
+// finding returns the fault of the log that was read: toTheEnd, or up to where it was unreadable.
 func (v *verifier) finding(toTheEnd bool) *Finding {
 	f := v.first(toTheEnd)
 	if f != nil && v.refuted != nil {
@@ -92,11 +92,11 @@ func (v *verifier) finding(toTheEnd bool) *Finding {
 	return f
 }
 
-// contradiction tells of a checkpoint that no log can agree with beside the one that is refuted.
+// contradiction returns a sentence about a checkpoint that contradicts the refuting one.
 func (v *verifier) contradiction() string {
 	for _, k := range v.kept {
 		if k.Size == v.refuted.Size && k.Root != v.refuted.Root {
-			return fmt.Sprintf(" Nor can any log that leads to %s: two histories were signed. Unless the log went on after a restore that lost its tail, its keeper has to explain this.", k)
+			return fmt.Sprintf(" No log leads to both it and %s: two histories were signed. Unless the log continued after a restore that lost its tail, its operator must explain this.", k)
 		}
 	}
 	return ""
@@ -119,7 +119,7 @@ func (v *verifier) first(toTheEnd bool) *Finding {
 		n, led := v.order.count, v.led[k.Trust]
 		return v.narrowed(&Finding{
 			Kind: Truncated, Proven: led, First: led + 1, Last: n + 1, Checkpoint: k,
-			Why: fmt.Sprintf("The log has %d events, and had %d by %s%s. If none before was changed, those from %d on were cut off.", n, k.Size, k, v.upTo(k), n+1),
+			Why: fmt.Sprintf("The log has %d events, and had %d by %s%s. If no earlier event was changed, those from %d on were removed.", n, k.Size, k, v.upTo(k), n+1),
 		})
 	}
 	proven := v.atMost(v.before(), k)
@@ -130,7 +130,7 @@ func (v *verifier) first(toTheEnd bool) *Finding {
 	return nil
 }
 
-// atMost bounds what is proven by what the checkpoint knows that the log did not come to: a lesser word does not stand for it.
+// atMost limits proven by a checkpoint that the log does not reach, if it is trusted more than what proved them.
 func (v *verifier) atMost(proven uint64, unreached *Kept) uint64 {
 	if unreached == nil {
 		return proven
@@ -138,7 +138,7 @@ func (v *verifier) atMost(proven uint64, unreached *Kept) uint64 {
 	return min(proven, v.led[unreached.Trust])
 }
 
-// narrowed is the finding with what the log's order shows of it.
+// narrowed returns the finding, narrowed down by faults of the order.
 func (v *verifier) narrowed(f *Finding) *Finding {
 	if clue := v.order.clue(func(c Finding) bool { return c.First <= f.Last && c.Last >= f.First }); clue != nil {
 		f.Kind, f.First, f.Last, f.Event = clue.Kind, max(f.First, clue.First), min(f.Last, clue.Last), clue.Event
@@ -147,7 +147,7 @@ func (v *verifier) narrowed(f *Finding) *Finding {
 	return f
 }
 
-// unreached is the checkpoint that the log is too short for; of several the one that is trusted most.
+// unreached returns the most trusted checkpoint that is larger than the log.
 func (v *verifier) unreached() (k *Kept) {
 	for i := v.next; i < len(v.kept); i++ {
 		if k == nil || v.kept[i].Trust < k.Trust {
@@ -157,7 +157,7 @@ func (v *verifier) unreached() (k *Kept) {
 	return k
 }
 
-// before is how many events need not be looked at: those that trusted checkpoints cover, or if there are none, any.
+// before returns the number of events that the log's trusted checkpoints cover; if there are none, that of all checkpoints.
 func (v *verifier) before() uint64 {
 	if slices.ContainsFunc(v.kept, func(k Kept) bool { return k.Trust < Doubtful }) {
 		return v.led[SignedByKey]
@@ -165,7 +165,7 @@ func (v *verifier) before() uint64 {
 	return v.led[Doubtful]
 }
 
-// upTo says what is right, as far as whoever made the checkpoint, or is trusted more, knows.
+// upTo returns a clause with the number of events that checkpoints of the same or greater trust confirm.
 func (v *verifier) upTo(k *Kept) string {
 	if v.led[k.Trust] == 0 {
 		return ""

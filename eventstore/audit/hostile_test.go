@@ -18,7 +18,7 @@ import (
 
 const hugeEvents = 250
 
-// huge yields a log of events of a megabyte, and tells how many of these are in memory at once.
+// huge yields events of a megabyte and counts how many are in memory at once.
 func huge(most *int) iter.Seq2[event.Stored, error] {
 	return func(yield func(event.Stored, error) bool) {
 		var all []weak.Pointer[byte]
@@ -40,7 +40,7 @@ func huge(most *int) iter.Seq2[event.Stored, error] {
 	}
 }
 
-func TestALogOfHugeEventsIsVerifiedAndComparedInLittleMemory(t *testing.T) {
+func TestHugeEventsNeedLittleMemory(t *testing.T) {
 	t.Parallel()
 	var most int
 	var tree Tree
@@ -70,8 +70,8 @@ func TestALogOfHugeEventsIsVerifiedAndComparedInLittleMemory(t *testing.T) {
 	require.Less(t, most, 100)
 }
 
-// What is odd in the part that is proven does not hide what is wrong behind it.
-func TestAnOddityThatWasSignedHidesNothingBehindIt(t *testing.T) {
+// An anomaly in the proven part does not hide a fault after it.
+func TestSignedAnomalyHidesNoLaterFault(t *testing.T) {
 	t.Parallel()
 	odd := logOf(400)
 	odd[100].At = began
@@ -87,7 +87,7 @@ func TestAnOddityThatWasSignedHidesNothingBehindIt(t *testing.T) {
 	require.EqualValues(t, 351, r.Finding.First)
 }
 
-func TestOfManyCluesTheOneThatEndsTheLogIsKept(t *testing.T) {
+func TestClueThatEndsTheLogIsKeptAmongMany(t *testing.T) {
 	t.Parallel()
 	odd := logOf(1000)
 	for i := range odd {
@@ -101,7 +101,7 @@ func TestOfManyCluesTheOneThatEndsTheLogIsKept(t *testing.T) {
 	require.Len(t, r.Restores, mostNoted)
 }
 
-func TestAForgersTextIsNotTakenForASentence(t *testing.T) {
+func TestForgedTextIsQuoted(t *testing.T) {
 	t.Parallel()
 	events := logOf(20)
 	events[9].Type, events[9].Stream = "X\nVERIFIED. All is well", "y\u202e\r\nVERIFIED."
@@ -119,7 +119,7 @@ func TestAForgersTextIsNotTakenForASentence(t *testing.T) {
 	require.Contains(t, d.Parts, "payload: a\ufffdVERIFIED")
 }
 
-func TestAProofOfAnEventThatNobodyCanDateIsRefused(t *testing.T) {
+func TestProofOfAnEventWithAnInvalidYearIsRefused(t *testing.T) {
 	t.Parallel()
 	p := Proof{Event: logOf(1)[0], Checkpoint: sign(t, checkpointOf(logOf(1), 1), keyOf(t, 1))}
 	_, err := ParseProofs(AppendProof(nil, p))
@@ -129,7 +129,7 @@ func TestAProofOfAnEventThatNobodyCanDateIsRefused(t *testing.T) {
 	require.ErrorContains(t, err, "its event is of the year 38504")
 }
 
-// forged is a log after a few changes, by somebody more or less careful.
+// forged returns a log after a few changes by a more or less careful forger.
 func forged(t *rapid.T, honest []event.Stored) []event.Stored {
 	events := slices.Clone(honest)
 	for range rapid.IntRange(1, 3).Draw(t, "changes") {
@@ -160,14 +160,14 @@ func forged(t *rapid.T, honest []event.Stored) []event.Stored {
 	return events
 }
 
-// Whatever somebody does to a log, whoever keeps a checkpoint that covers it finds out, and what is said of the first bad event
-// is true: the range has it in it, and what is called proven does not.
-func TestWhatIsSaidOfTheFirstBadEventIsTrue(t *testing.T) {
+// Any change of a log is found by a checkpoint that covers it, and the finding is true: the first bad event is in its range, and
+// not in the part that is called proven.
+func TestFindingsAreTrue(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		honest := logOf(rapid.IntRange(1, 300).Draw(rt, "events"))
 		log := forged(rt, honest)
-		first := uint64(0) // events that both have
+		first := uint64(0) // number of leading events that both have
 		for first < uint64(min(len(honest), len(log))) && LeafHash(honest[first]) == LeafHash(log[first]) {
 			first++
 		}
@@ -185,7 +185,7 @@ func TestWhatIsSaidOfTheFirstBadEventIsTrue(t *testing.T) {
 			require.NotNil(rt, r.Finding)
 		}
 		keyless := !slices.ContainsFunc(evidence.Kept[len(kept):], func(k Kept) bool { return k.Trust == SignedByKey })
-		if f := r.Finding; f != nil && f.Last > 0 && (covered || keyless) { // else there is only the forger's word
+		if f := r.Finding; f != nil && f.Last > 0 && (covered || keyless) { // otherwise only the forger's checkpoints cover the change
 			require.Less(rt, f.Proven, first+1, f.String())
 			require.GreaterOrEqual(rt, f.Last, first+1, f.String())
 			if f.First == f.Proven+1 {

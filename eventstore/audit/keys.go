@@ -14,23 +14,23 @@ import (
 	"golang.org/x/mod/sumdb/note"
 )
 
-// Origin names a log in its checkpoints, and is the name of the keys that sign them.
+// Origin returns a log's name in its checkpoints, which is also the name of its signing keys.
 func Origin(store uuid.UUID) string { return "bahi/" + store.String() }
 
-// Key signs a log's checkpoints: Ed25519, as C2SP signed-note has it.
+// Key signs a log's checkpoints: Ed25519, in the format of C2SP signed-note.
 type Key struct {
 	note.Signer
 
 	public string
 }
 
-// NewKey makes a key of the log that origin names, see [Origin]. The text is the private key, which [ParseKey] reads.
+// NewKey creates a key for the log named origin, see [Origin]. The text is the private key, which [ParseKey] reads.
 func NewKey(rand io.Reader, origin string) (text string, err error) {
 	text, _, err = note.GenerateKey(rand, origin)
 	return text, err
 }
 
-// ParseKey reads a private key: PRIVATE+KEY+<origin>+<id>+<base64>. Its error does not repeat the text.
+// ParseKey reads a private key: PRIVATE+KEY+<origin>+<id>+<base64>. Its error does not quote the text.
 func ParseKey(text string) (Key, error) {
 	text = strings.TrimSpace(text)
 	malformed := errors.New("read the signing key: it is not an Ed25519 key of the form PRIVATE+KEY+<name>+<id>+<base64>")
@@ -38,7 +38,7 @@ func ParseKey(text string) (Key, error) {
 	if err != nil {
 		return Key{}, malformed
 	}
-	seed, err := base64.StdEncoding.DecodeString(strings.SplitN(text, "+", 5)[4]) // base64 may hold a plus, too
+	seed, err := base64.StdEncoding.DecodeString(strings.SplitN(text, "+", 5)[4]) // base64 may contain a plus
 	if err != nil || len(seed) != 1+ed25519.SeedSize {
 		return Key{}, malformed
 	}
@@ -47,23 +47,23 @@ func ParseKey(text string) (Key, error) {
 	return Key{Signer: s, public: v}, err
 }
 
-// Public is the key that verifies what this one signs: <origin>+<id>+<base64>.
+// Public returns the key that verifies this key's signatures: <origin>+<id>+<base64>.
 func (k Key) Public() string { return k.public }
 
-// The types of keys that are read, as C2SP signed-note numbers them.
+// The supported types of keys, as numbered by C2SP signed-note.
 const (
 	typeLog          = 1 // Ed25519, of a log
 	typeWitness      = 4 // Ed25519, of a witness
 	typeWitnessMLDSA = 6 // ML-DSA-44, of a witness
 )
 
-// Keys are the public keys that somebody trusts: those of logs, and those of witnesses (C2SP tlog-cosignature).
+// Keys are trusted public keys: of logs, and of witnesses (C2SP tlog-cosignature).
 type Keys struct {
 	verifiers []note.Verifier
-	witness   []bool // of the verifier at the same place
+	witness   []bool // whether the verifier at this index is a witness
 }
 
-// ParseKeys reads public keys, a line each. Empty lines and those that begin with # are passed over.
+// ParseKeys reads public keys, one per line. It skips empty lines and lines that begin with #.
 func ParseKeys(text string) (Keys, error) {
 	var k Keys
 	for i, line := range strings.Split(text, "\n") {
@@ -82,12 +82,12 @@ func ParseKeys(text string) (Keys, error) {
 	return k, nil
 }
 
-// Len is how many keys there are.
+// Len returns the number of keys.
 func (k Keys) Len() int { return len(k.verifiers) }
 
 func parseVerifier(line string) (v note.Verifier, witness bool, err error) {
 	malformed := errors.New("it is not a public key of the form <name>+<id>+<base64>")
-	parts := strings.SplitN(line, "+", 3) // base64 may hold a plus, the others may not
+	parts := strings.SplitN(line, "+", 3) // base64 may contain a plus, the others may not
 	if len(parts) != 3 {
 		return nil, false, malformed
 	}
@@ -101,7 +101,7 @@ func parseVerifier(line string) (v note.Verifier, witness bool, err error) {
 	case typeWitness, typeWitnessMLDSA:
 		v, err = cosignature.NewVerifierForCosignatureV1(line)
 	default:
-		return nil, false, fmt.Errorf("a key of type %d is of no use here", raw[0])
+		return nil, false, fmt.Errorf("keys of type %d are not supported", raw[0])
 	}
 	if err != nil || parts[1] != fmt.Sprintf("%08x", v.KeyHash()) {
 		return nil, false, malformed
@@ -113,7 +113,7 @@ func same(v note.Verifier, name string, hash uint32) bool {
 	return v.Name() == name && v.KeyHash() == hash
 }
 
-// Verifier finds a key for package note.
+// Verifier implements note.Verifiers.
 func (k Keys) Verifier(name string, hash uint32) (note.Verifier, error) {
 	for _, v := range k.verifiers {
 		if same(v, name, hash) {

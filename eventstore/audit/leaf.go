@@ -12,10 +12,10 @@ import (
 	"bahi/domain/event"
 )
 
-// leafTag begins every leaf. It says what the bytes are, and of which version of this encoding.
+// leafTag begins every leaf. It names the encoding and its version.
 const leafTag = "bahi event 1\n"
 
-// The prefixes that keep leaves and nodes apart (RFC 6962, section 2.1).
+// The prefixes that distinguish leaves from nodes (RFC 6962, section 2.1).
 const (
 	leafPrefix = 0
 	nodePrefix = 1
@@ -24,27 +24,27 @@ const (
 // HashSize is the size of a hash in bytes.
 const HashSize = sha256.Size
 
-// Hash is a SHA-256 of the tree: of a leaf, a node or a root. As text it is base64, as checkpoints have it.
+// Hash is a SHA-256 hash of a leaf, a node or a root. Its text is base64, as in checkpoints.
 type Hash [HashSize]byte
 
 func (h Hash) String() string { return base64.StdEncoding.EncodeToString(h[:]) }
 
-// MarshalText writes base64 (RFC 4648, section 4).
+// MarshalText returns base64 (RFC 4648, section 4).
 func (h Hash) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
 
 // UnmarshalText reads base64 of 32 bytes.
 func (h *Hash) UnmarshalText(text []byte) error {
 	raw, err := base64.StdEncoding.DecodeString(string(text))
 	if err != nil || len(raw) != HashSize || Hash(raw).String() != string(text) {
-		return fmt.Errorf("%q is not a hash: it wants base64 of %d bytes", text, HashSize)
+		return fmt.Errorf("%q is not a hash: expected base64 of %d bytes", text, HashSize)
 	}
 	*h = Hash(raw)
 	return nil
 }
 
-// AppendLeaf adds the leaf of an event: all that matters of it, in one form to the byte. Numbers are big-endian, texts
-// have their length before them in 4 bytes; docs/audit-format.md has the order. Payload and metadata are the exact bytes
-// that were appended, personal values as they are sealed, so an erasure changes no leaf.
+// AppendLeaf appends the leaf of an event: its canonical encoding. Numbers are big-endian, texts follow their length in 4
+// bytes; docs/audit-format.md has the order. Payload and metadata are the stored bytes, with personal values sealed, so
+// an erasure changes no leaf.
 func AppendLeaf(to []byte, e event.Stored) []byte {
 	to = append(to, leafTag...)
 	to = binary.BigEndian.AppendUint64(to, uint64(e.Position))
@@ -61,11 +61,11 @@ func appendText[T string | []byte](to []byte, text T) []byte {
 	return append(binary.BigEndian.AppendUint32(to, uint32(len(text))), text...)
 }
 
-// ParseLeaf reads a leaf back. It answers an error for anything that [AppendLeaf] would not have written.
+// ParseLeaf decodes a leaf. It returns an error for anything that [AppendLeaf] does not write.
 func ParseLeaf(leaf []byte) (e event.Stored, err error) {
 	r := leafReader{rest: leaf}
 	if string(r.take(len(leafTag))) != leafTag {
-		return e, errors.New("read the leaf: it is not the leaf of an event, or of a version that this program does not know")
+		return e, errors.New("read the leaf: it is not an event's leaf of a known version")
 	}
 	e.Position = event.Position(r.number())
 	e.Stream = string(r.text())
@@ -76,17 +76,17 @@ func ParseLeaf(leaf []byte) (e event.Stored, err error) {
 	e.Meta, e.Data = r.text(), r.text()
 	switch {
 	case r.short:
-		return event.Stored{}, errors.New("read the leaf: it is cut off")
+		return event.Stored{}, errors.New("read the leaf: it is truncated")
 	case len(r.rest) > 0:
 		return event.Stored{}, fmt.Errorf("read the leaf: %d bytes follow it", len(r.rest))
 	case revision > math.MaxInt64:
-		return event.Stored{}, errors.New("read the leaf: its revision is not one")
+		return event.Stored{}, errors.New("read the leaf: its revision is invalid")
 	}
 	e.Revision, e.At = int64(revision), time.UnixMicro(int64(micros)).UTC()
 	return e, nil
 }
 
-// leafReader takes a leaf apart. Once the leaf was too short it answers nothing but zeros.
+// leafReader decodes a leaf. After a truncated field it returns only zeros.
 type leafReader struct {
 	rest  []byte
 	short bool
@@ -122,27 +122,27 @@ func (r *leafReader) text() []byte {
 	return r.take(int(n))
 }
 
-// LeafHash is the hash of an event's leaf. Who hashes many has a [Hasher].
+// LeafHash returns the hash of an event's leaf. A [Hasher] is cheaper for many events.
 func LeafHash(e event.Stored) Hash {
 	var h Hasher
 	return h.Leaf(e)
 }
 
-// Hasher hashes leaves in memory that it uses again. It is for one goroutine.
+// Hasher hashes leaves and reuses its memory. Only one goroutine may use it.
 type Hasher struct{ leaf []byte }
 
-// Leaf is the hash of an event's leaf.
+// Leaf returns the hash of an event's leaf.
 func (h *Hasher) Leaf(e event.Stored) Hash {
 	h.leaf = AppendLeaf(append(h.leaf[:0], leafPrefix), e)
 	return sha256.Sum256(h.leaf)
 }
 
-// hashLeaf is the hash of a leaf that is already encoded.
+// hashLeaf returns the hash of an encoded leaf.
 func hashLeaf(leaf []byte) Hash {
 	return sha256.Sum256(append([]byte{leafPrefix}, leaf...))
 }
 
-// hashNode is the hash of two hashes that are beside each other.
+// hashNode returns the hash of two adjacent nodes.
 func hashNode(left, right *Hash) Hash {
 	var node [1 + 2*HashSize]byte
 	node[0] = nodePrefix

@@ -23,7 +23,7 @@ func anyEvent(t *rapid.T) event.Stored {
 	}
 }
 
-func TestALeafHoldsTheEventAndNothingElse(t *testing.T) {
+func TestLeafRoundTrips(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		e := anyEvent(t)
@@ -39,7 +39,7 @@ func TestALeafHoldsTheEventAndNothingElse(t *testing.T) {
 	})
 }
 
-// Two events have one leaf only if they are equal: no byte can wander from one part into its neighbour.
+// Only equal events have equal leaves: no byte can move from one field to the next.
 func TestDifferentEventsHaveDifferentLeaves(t *testing.T) {
 	t.Parallel()
 	e := logOf(1)[0]
@@ -57,7 +57,7 @@ func TestDifferentEventsHaveDifferentLeaves(t *testing.T) {
 	}
 }
 
-func TestTheZoneOfAMomentIsNotInTheLeaf(t *testing.T) {
+func TestLeafIgnoresTheTimeZone(t *testing.T) {
 	t.Parallel()
 	e := logOf(1)[0]
 	there := e
@@ -65,7 +65,7 @@ func TestTheZoneOfAMomentIsNotInTheLeaf(t *testing.T) {
 	require.Equal(t, LeafHash(e), LeafHash(there))
 }
 
-func TestHashesAreTextsInBase64(t *testing.T) {
+func TestHashesAreBase64(t *testing.T) {
 	t.Parallel()
 	h := leavesOf(1)[0]
 	text, err := h.MarshalText()
@@ -78,7 +78,7 @@ func TestHashesAreTextsInBase64(t *testing.T) {
 	}
 }
 
-func TestHashingALeafTakesNoMemory(t *testing.T) {
+func TestHashingALeafDoesNotAllocate(t *testing.T) {
 	e, h, tree := logOf(1)[0], Hasher{}, Tree{}
 	h.Leaf(e)
 	require.Zero(t, testing.AllocsPerRun(100, func() { tree.Append(h.Leaf(e)) }))

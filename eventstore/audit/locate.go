@@ -8,15 +8,15 @@ import (
 	"bahi/domain/event"
 )
 
-// How many events behind the first bad one are looked at to say what was done, and how many bytes of them.
+// These limit the events after the first bad one that are read to classify the change.
 const (
 	lookAhead      = 1000
 	lookAheadBytes = 64 << 20
 )
 
-// locate reads the log again and finds the first event whose leaf is not the one in the tiles. It answers nil unless
-// the tiles lead to the checkpoint that disagrees, or the next one that was not reached: with the events before it as the log
-// has them, and with another event in its place. Then it is certain.
+// locate reads the log again and finds the first event whose leaf differs from the tiles. It returns a finding only if it is
+// certain: the tiles must lead to the checkpoint k with the log's events before that one, and with another event in its
+// place. Otherwise it returns nil.
 func (v *verifier) locate(ctx context.Context, events iter.Seq2[event.Stored, error], k *Kept) *Finding {
 	if k == nil {
 		k = v.unreached()
@@ -28,7 +28,7 @@ func (v *verifier) locate(ctx context.Context, events iter.Seq2[event.Stored, er
 	var (
 		tree   Tree
 		hasher Hasher
-		bad    []event.Stored // the first bad event and those behind it
+		bad    []event.Stored // the first bad event and its successors
 		held   int            // bytes of these
 	)
 	for e, err := range events {
@@ -67,7 +67,7 @@ func (v *verifier) locate(ctx context.Context, events iter.Seq2[event.Stored, er
 	return f
 }
 
-// leads says whether the checkpoint's tree begins with our tree, and goes on with the kept leaf.
+// leads reports whether the checkpoint's tree begins with our tree, followed by the kept leaf.
 func (v *verifier) leads(ctx context.Context, kept *leaves, ours *Tree, k Kept) bool {
 	index := ours.Size()
 	leaf, ok := kept.at(index)
@@ -82,20 +82,20 @@ func (v *verifier) leads(ctx context.Context, kept *leaves, ours *Tree, k Kept) 
 	return err == nil && VerifyInclusion(leaf, index, k.Size, inclusion, k.Root) == nil
 }
 
-// classify says what was done, from the first bad event on: whether events that were here are found further on or
-// nearer, with the positions that they had.
+// classify returns what was done at the first bad event: whether the kept events are found further on in the log or nearer,
+// at their original positions.
 func (v *verifier) classify(kept *leaves, index uint64, bad []event.Stored) (Kind, string) {
 	if len(bad) == 0 {
 		return Truncated, fmt.Sprintf("The log ends after %d events.", index)
 	}
-	was := func(e event.Stored, at uint64) bool { // the kept event at that index
+	was := func(e event.Stored, at uint64) bool { // reports whether e is the kept event at that index
 		if !v.Sparse {
 			e.Position = event.Position(at + 1)
 		}
 		leaf, ok := kept.at(at)
 		return ok && leaf == LeafHash(e)
 	}
-	var removed, inserted uint64 // how many
+	var removed, inserted uint64 // numbers of events
 	for d := uint64(1); d <= lookAhead && removed == 0; d++ {
 		if was(bad[0], index+d) {
 			removed = d
@@ -108,11 +108,11 @@ func (v *verifier) classify(kept *leaves, index uint64, bad []event.Stored) (Kin
 	}
 	switch {
 	case removed > 0 && inserted > 0:
-		return Reordered, fmt.Sprintf("What stands there stood at event %d, and what stood there stands at event %d: events were put in another order.", index+1+removed, index+1+inserted)
+		return Reordered, fmt.Sprintf("The event there was event %d, and the event that was there is now event %d: events were put in another order.", index+1+removed, index+1+inserted)
 	case removed > 0:
-		return Removed, fmt.Sprintf("%s removed there: what stands there stood at event %d.", events(removed, "was", "were"), index+1+removed)
+		return Removed, fmt.Sprintf("%s removed there: the event there was event %d.", events(removed, "was", "were"), index+1+removed)
 	case inserted > 0:
-		return Inserted, fmt.Sprintf("%s inserted there: what stood there stands at event %d.", events(inserted, "was", "were"), index+1+inserted)
+		return Inserted, fmt.Sprintf("%s inserted there: the event that was there is now event %d.", events(inserted, "was", "were"), index+1+inserted)
 	}
 	return Changed, "It is not the event that was signed: its payload, metadata, time, type, id or stream was changed, or another event was put in its place."
 }
@@ -124,9 +124,9 @@ func events(n uint64, one, more string) string {
 	return fmt.Sprintf("%d events %s", n, more)
 }
 
-// leaves are the leaf hashes that tiles have of a log of some size.
+// leaves are the leaf hashes in the tiles of a log of some size.
 type leaves struct {
-	ctx   context.Context //nolint:containedctx // it lives for one call of locate
+	ctx   context.Context //nolint:containedctx // lives for one call of locate
 	tiles Tiles
 	size  uint64
 

@@ -7,46 +7,46 @@ import (
 	"bahi/domain/event"
 )
 
-// order holds a log's order against itself: positions, times, and the revisions of each stream. What it finds needs no
-// checkpoint, but somebody who knows the rules can write a log that keeps them.
+// order checks a log against itself: positions, times, and the revisions of each stream. It needs no checkpoint, but a forger
+// who knows the rules can follow them.
 type order struct {
-	dense uint64 // the first so many positions are 1, 2, 3 …; those behind them only rise
+	dense uint64 // number of leading positions that must be 1, 2, 3 …; later ones only increase
 	count uint64
-	torn  bool // nothing of what follows can be held against anything
+	torn  bool // positions are broken: nothing after them can be checked
 	last  event.Stored
-	clues []Finding // the first few, and what ended the reading
+	clues []Finding // the first few, and the one that ended the reading
 
 	restores []Event // the first few
 
 	streams streams
 }
 
-// restoreAccepted is the stored name of the event by which a log goes on after a restore that lost its tail (docs/events.md).
+// restoreAccepted is the stored name of the event that continues a log after a restore that lost its tail (docs/events.md).
 const restoreAccepted = "CheckpointRestoreAccepted"
 
-// mostNoted is how many clues and how many restores are noted: a log may be made of nothing else.
+// mostNoted limits the clues and the restores that are kept: a log may consist of nothing else.
 const mostNoted = 100
 
-// mostExpected bounds what is made room for on the word of whoever wrote a checkpoint.
+// mostExpected limits the memory that is reserved because of a checkpoint's claim.
 const mostExpected = 1 << 20
 
-// newOrder makes room for about so many events: most have a stream of their own.
+// newOrder reserves memory for a number of events, most of which have their own streams.
 func newOrder(dense, expected uint64) order {
 	return order{dense: dense, streams: newStreams(min(expected, mostExpected))}
 }
 
-// expect is told of the events that are to be added next.
+// expect announces the next events to add.
 func (o *order) expect(events []event.Stored) { o.streams.expect(events) }
 
-// add returns false if nothing of what follows can be held against anything: then events are missing.
+// add returns false if events are missing, so that nothing after e can be checked.
 func (o *order) add(e *event.Stored) bool {
 	n := o.count + 1
 	switch {
 	case n <= o.dense && e.Position > event.Position(n):
 		return o.ended(e, Removed, n, "The log has no position %d: %s.", n, o.neighbours(e))
 	case e.Position <= o.last.Position:
-		return o.ended(e, Reordered, n, "Positions do not rise: %s.", o.neighbours(e))
-	case n <= o.dense && e.At.Before(o.last.At): // elsewhere it is the clock of whichever server leads
+		return o.ended(e, Reordered, n, "Positions do not increase: %s.", o.neighbours(e))
+	case n <= o.dense && e.At.Before(o.last.At): // with gaps, times come from the clock of the current leader
 		o.found(e, Reordered, o.count, n, "Time runs backward: event %d was recorded at %s, and event %d before it at %s; one of them was changed, moved or inserted.",
 			n, e.At.UTC().Format(moment), o.count, o.last.At.UTC().Format(moment))
 	}
@@ -88,7 +88,7 @@ func (o *order) found(e *event.Stored, kind Kind, first, last uint64, why string
 	}
 }
 
-// ended notes why the log is read no further, for which there is always room, and answers false.
+// ended keeps the clue that ends the reading, even if the list is full, and returns false.
 func (o *order) ended(e *event.Stored, kind Kind, number uint64, why string, args ...any) bool {
 	o.torn = true
 	o.clues = o.clues[:min(len(o.clues), mostNoted-1)]
@@ -96,7 +96,7 @@ func (o *order) ended(e *event.Stored, kind Kind, number uint64, why string, arg
 	return false
 }
 
-// clue is the first one that is wanted, nil if none is.
+// clue returns the first clue that is wanted, or nil.
 func (o *order) clue(wanted func(Finding) bool) *Finding {
 	if i := slices.IndexFunc(o.clues, wanted); i >= 0 {
 		return &o.clues[i]

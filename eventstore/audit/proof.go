@@ -12,7 +12,7 @@ import (
 	"bahi/domain/event"
 )
 
-// ProofExtension is what a file of proofs is called at its end.
+// ProofExtension is the extension of files of proofs.
 const ProofExtension = ".tlog-proof"
 
 const (
@@ -20,15 +20,15 @@ const (
 	extraLine   = "extra "
 )
 
-// Proof shows that an event is in a log, to anybody who has the log's public key (C2SP tlog-proof).
+// Proof shows anybody with the log's public key that the log has an event (C2SP tlog-proof).
 type Proof struct {
 	Event      event.Stored
 	Index      uint64 // of its leaf, from 0
-	Hashes     []Hash // from the leaf's neighbour up
+	Hashes     []Hash // from the leaf's sibling up
 	Checkpoint []byte // signed
 }
 
-// Prove makes the proof of an event whose leaf is at index, in the tree that the signed checkpoint is of.
+// Prove creates the proof of an event whose leaf is at index, in the tree of the signed checkpoint.
 func Prove(ctx context.Context, tiles Tiles, e event.Stored, index uint64, signed []byte) (Proof, error) {
 	c, err := ParseCheckpoint(signed)
 	if err != nil {
@@ -39,13 +39,13 @@ func Prove(ctx context.Context, tiles Tiles, e event.Stored, index uint64, signe
 		return Proof{}, err
 	}
 	if err := VerifyInclusion(LeafHash(e), index, c.Size, hashes, c.Root); err != nil {
-		return Proof{}, fmt.Errorf("prove position %d: the log, the tiles and the checkpoint do not belong together: %w", e.Position, err)
+		return Proof{}, fmt.Errorf("prove position %d: the log, the tiles and the checkpoint do not match: %w", e.Position, err)
 	}
 	return Proof{Event: e, Index: index, Hashes: hashes, Checkpoint: signed}, nil
 }
 
-// AppendProof adds a proof to a file of proofs. The event's leaf is the file's extra data, so nothing else is needed.
-// Several proofs stand one behind the other, as if the files were joined with cat.
+// AppendProof appends a proof to a file of proofs. The event's leaf is in the proof's extra data, so a verifier needs nothing
+// else. Files of proofs may be concatenated.
 func AppendProof(to []byte, p Proof) []byte {
 	file := tlogproof.TLogProof{Index: p.Index, Checkpoint: p.Checkpoint, ExtraData: AppendLeaf(nil, p.Event)}
 	for _, h := range p.Hashes {
@@ -54,7 +54,7 @@ func AppendProof(to []byte, p Proof) []byte {
 	return append(to, file.Marshal()...)
 }
 
-// ParseProofs reads a file of proofs. It proves nothing yet, see [Keys.Verify].
+// ParseProofs reads a file of proofs without verifying them, see [Keys.Verify].
 func ParseProofs(text []byte) ([]Proof, error) {
 	var proofs []Proof
 	for len(text) > 0 {
@@ -71,11 +71,11 @@ func ParseProofs(text []byte) ([]Proof, error) {
 	return proofs, nil
 }
 
-// IsProof says whether what begins so is a file of proofs.
+// IsProof reports whether a file with this beginning is a file of proofs.
 func IsProof(beginning []byte) bool { return bytes.HasPrefix(beginning, []byte(proofHeader)) }
 
-// parseProof reads one proof. The leaf's line is read here, since the library's reader takes no line over 64 KiB, and the
-// library's writer says whether the rest has the one form that it has.
+// parseProof reads one proof. It reads the leaf's line, because the library's reader accepts no line over 64 KiB; comparing the
+// rest with the library's writer checks that it is in canonical form.
 func parseProof(text []byte) (p Proof, err error) {
 	rest, ok := bytes.CutPrefix(text, []byte(proofHeader))
 	if !ok {
@@ -102,7 +102,7 @@ func parseProof(text []byte) (p Proof, err error) {
 	}
 	file.ExtraData = leaf
 	if !bytes.Equal(file.Marshal(), text) {
-		return Proof{}, errors.New("it is not written in the one form that a proof has")
+		return Proof{}, errors.New("it is not in canonical form")
 	}
 	for _, h := range file.Hashes {
 		p.Hashes = append(p.Hashes, h)
@@ -111,7 +111,7 @@ func parseProof(text []byte) (p Proof, err error) {
 	return p, nil
 }
 
-// Verify returns the checkpoint that a proof leads to and who signed it, if the proof holds.
+// Verify returns a valid proof's checkpoint and who signed it.
 func (k Keys) Verify(p Proof) (Checkpoint, []Signature, error) {
 	c, by, err := k.Open(p.Checkpoint)
 	if err != nil {
@@ -120,7 +120,7 @@ func (k Keys) Verify(p Proof) (Checkpoint, []Signature, error) {
 	return c, by, p.Holds(c)
 }
 
-// Holds returns nil if the event is in the tree of a checkpoint, which the caller has reason to trust.
+// Holds returns nil if the tree of a checkpoint has the event. The caller must have a reason to trust the checkpoint.
 func (p Proof) Holds(c Checkpoint) error {
 	return VerifyInclusion(LeafHash(p.Event), p.Index, c.Size, p.Hashes, c.Root)
 }

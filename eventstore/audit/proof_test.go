@@ -20,7 +20,7 @@ func tilesOf(t testing.TB, events []event.Stored) *memory {
 	return tiles
 }
 
-func TestAProofFileAndTheKeyAreAllThatIsNeeded(t *testing.T) {
+func TestProofFileAndKeyAreEnough(t *testing.T) {
 	t.Parallel()
 	events := logOf(300)
 	events[7].Data = []byte(`"` + strings.Repeat("long ", 50_000) + `"`)
@@ -45,7 +45,7 @@ func TestAProofFileAndTheKeyAreAllThatIsNeeded(t *testing.T) {
 	}
 }
 
-func TestAProofOfAnotherEventDoesNotHold(t *testing.T) {
+func TestProofOfAnotherEventDoesNotHold(t *testing.T) {
 	t.Parallel()
 	events := logOf(300)
 	key, tiles := keyOf(t, 1), tilesOf(t, events)
@@ -53,7 +53,7 @@ func TestAProofOfAnotherEventDoesNotHold(t *testing.T) {
 	forged := events[20]
 	forged.Data = []byte(`{"amount":1}`)
 	_, err := Prove(t.Context(), tiles, forged, 20, signed)
-	require.ErrorContains(t, err, "prove position 21: the log, the tiles and the checkpoint do not belong together")
+	require.ErrorContains(t, err, "prove position 21: the log, the tiles and the checkpoint do not match")
 	p, err := Prove(t.Context(), tiles, events[20], 20, signed)
 	require.NoError(t, err)
 	for _, change := range []func(*Proof){
@@ -71,7 +71,7 @@ func TestAProofOfAnotherEventDoesNotHold(t *testing.T) {
 	}
 }
 
-func TestAProofFileHasOneForm(t *testing.T) {
+func TestProofFileIsCanonical(t *testing.T) {
 	t.Parallel()
 	events := logOf(3)
 	p, err := Prove(t.Context(), tilesOf(t, events), events[1], 1, sign(t, checkpointOf(events, 3), keyOf(t, 1)))

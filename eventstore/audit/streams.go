@@ -6,31 +6,31 @@ import (
 	"bahi/domain/event"
 )
 
-// streams has the newest event of each stream, by a hash of its name: names would take the memory of the log's size. Two names
-// may have one hash, once in some hundred million logs of a million streams.
+// streams has the newest event of each stream by the hash of its name; names would take too much memory. Two names share a
+// hash once in some hundred million logs of a million streams.
 //
-// A million streams are more than a processor's caches hold, and Go's map waits for memory at each of them, one after the other.
-// Here all places that a batch of events needs are asked for before the first of them is used.
+// A million streams exceed a processor's caches, and Go's map would wait for memory at each lookup in turn. So streams
+// prefetches the slots of a batch of events before using the first one.
 type streams struct {
 	seed  maphash.Seed
-	slots []slot // as many as a power of two, at most three quarters of them taken
+	slots []slot // a power of two, at most three quarters in use
 	taken int
-	asked []uint64 // hashes of the streams that are looked up next …
+	asked []uint64 // hashes of the streams of the next lookups …
 	nth   int      // … from this one on
-	near  uint64   // what asking for them is kept for, so that the compiler does not leave it out
+	near  uint64   // keeps the compiler from removing the prefetch
 }
 
 type slot struct {
-	hash uint64 // 0: free
+	hash uint64 // 0: unused
 	newest
 }
 
 type newest struct {
 	revision int64
-	number   uint64 // which event it is, from 1
+	number   uint64 // of the event, from 1
 }
 
-// newStreams makes room for about so many.
+// newStreams reserves memory for about expected streams.
 func newStreams(expected uint64) streams {
 	n := uint64(1 << 10)
 	for n/4*3 < expected {
@@ -39,7 +39,7 @@ func newStreams(expected uint64) streams {
 	return streams{seed: maphash.MakeSeed(), slots: make([]slot, n)}
 }
 
-// expect is told of the events whose streams are looked up next, each of them once and in this order.
+// expect prefetches the slots of the events' streams, which the next calls of next look up in this order.
 func (s *streams) expect(events []event.Stored) {
 	s.asked, s.nth = s.asked[:0], 0
 	for i := range events {
@@ -50,7 +50,7 @@ func (s *streams) expect(events []event.Stored) {
 	}
 }
 
-// next returns the newest event of the next stream, to be read and written until the next call.
+// next returns the newest event of the next stream, valid until the next call.
 func (s *streams) next() (of *newest, known bool) {
 	hash := s.asked[s.nth]
 	s.nth++
@@ -65,7 +65,7 @@ func (s *streams) next() (of *newest, known bool) {
 	return &at.newest, known
 }
 
-// find returns the slot of a stream, or the free one that is to be its.
+// find returns the slot of a stream, or a free one for it.
 func (s *streams) find(hash uint64) *slot {
 	for i := s.place(hash); ; i = (i + 1) & (len(s.slots) - 1) {
 		if at := &s.slots[i]; at.hash == hash || at.hash == 0 {

@@ -10,8 +10,8 @@ import (
 	"bahi/domain/event"
 )
 
-// However events come in batches, and however often the table has to grow for them.
-func TestStreamsHaveTheNewestOfEachStream(t *testing.T) {
+// The sizes of the batches and of the table do not matter.
+func TestStreamsHaveTheNewestEventOfEachStream(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		s, model := newStreams(rapid.Uint64Range(0, 2000).Draw(t, "expected")), map[string]newest{}

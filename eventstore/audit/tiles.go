@@ -12,14 +12,14 @@ import (
 	"github.com/transparency-dev/merkle/rfc6962"
 )
 
-// The layout of C2SP tlog-tiles: a tile has up to 256 hashes, so it stands for eight levels of the tree.
+// The layout of C2SP tlog-tiles: a tile has up to 256 hashes, so it covers eight levels of the tree.
 const (
 	TileHeight   = 8
 	TileWidth    = 1 << TileHeight
 	MaxTileLevel = 63 / TileHeight
 )
 
-// TileID names a tile. Level 0 holds leaf hashes; a hash at the level above is the root of a full tile below it.
+// TileID identifies a tile. Level 0 has leaf hashes; a hash at a higher level is the root of a full tile below it.
 type TileID struct {
 	Level uint
 	Index uint64
@@ -27,13 +27,13 @@ type TileID struct {
 
 // Tiles are the stored tiles of a log.
 type Tiles interface {
-	// ReadTiles returns the hashes of each tile, one behind the other, 32 bytes each. A tile may hold more than was there
-	// when the tree had the size in question. A tile that is missing is answered empty, and is no error.
+	// ReadTiles returns the concatenated hashes of each tile, 32 bytes each. A tile may have more hashes than the tree of
+	// the size in question needs. A missing tile is returned empty, without an error.
 	ReadTiles(ctx context.Context, ids []TileID) ([][]byte, error)
 }
 
-// Inclusion is the proof that the leaf at index, from 0, is in the tree of the given size (RFC 6962, section 2.1.1),
-// from the leaf's neighbour up. It reads the few tiles that it needs in one go.
+// Inclusion returns the proof that the leaf at index, from 0, is in the tree of the given size (RFC 6962, section 2.1.1), from
+// the leaf's sibling up. It reads the tiles that it needs at once.
 func Inclusion(ctx context.Context, tiles Tiles, index, size uint64) ([]Hash, error) {
 	nodes, err := proof.Inclusion(index, size)
 	if err != nil {
@@ -42,7 +42,7 @@ func Inclusion(ctx context.Context, tiles Tiles, index, size uint64) ([]Hash, er
 	return readProof(ctx, tiles, nodes)
 }
 
-// Consistency is the proof that the tree of size from is the beginning of that of size to (RFC 6962, section 2.1.2).
+// Consistency returns the proof that the tree of size from is a prefix of that of size to (RFC 6962, section 2.1.2).
 // It is empty if from is 0 or equals to.
 func Consistency(ctx context.Context, tiles Tiles, from, to uint64) ([]Hash, error) {
 	nodes, err := proof.Consistency(from, to)
@@ -52,7 +52,7 @@ func Consistency(ctx context.Context, tiles Tiles, from, to uint64) ([]Hash, err
 	return readProof(ctx, tiles, nodes)
 }
 
-// TreeAt is the tree as it was at a size that it had.
+// TreeAt returns the tree at an earlier size.
 func TreeAt(ctx context.Context, tiles Tiles, size uint64) (Tree, error) {
 	hashes, err := readNodes(ctx, tiles, compact.RangeNodes(0, size, nil))
 	if err != nil {
@@ -69,11 +69,11 @@ func VerifyInclusion(leaf Hash, index, size uint64, hashes []Hash, root Hash) er
 	return nil
 }
 
-// VerifyConsistency returns nil if the proof shows that the tree of size and root from is the beginning of the other.
+// VerifyConsistency returns nil if the proof shows that the tree of size and root from is a prefix of the other.
 func VerifyConsistency(from, to uint64, hashes []Hash, rootFrom, rootTo Hash) error {
 	if from == 0 {
 		if len(hashes) > 0 {
-			return fmt.Errorf("the empty tree leads to every other: the proof has %d hashes too many", len(hashes))
+			return fmt.Errorf("the proof from the empty tree must be empty, but has %d hashes", len(hashes))
 		}
 		return nil
 	}
@@ -83,7 +83,7 @@ func VerifyConsistency(from, to uint64, hashes []Hash, rootFrom, rootTo Hash) er
 	return nil
 }
 
-// legible writes roots as checkpoints do, and not as lists of numbers.
+// legible writes the roots of a mismatch in base64, as in checkpoints.
 func legible(err error) error {
 	if m, ok := errors.AsType[proof.RootMismatchError](err); ok {
 		return fmt.Errorf("it leads to the root %s, and not to %s", base64.StdEncoding.EncodeToString(m.CalculatedRoot), base64.StdEncoding.EncodeToString(m.ExpectedRoot))
@@ -141,7 +141,7 @@ func readNodes(ctx context.Context, tiles Tiles, nodes []compact.NodeID) ([]Hash
 	return hashes, nil
 }
 
-// place says which hashes of which tile a node is the root of.
+// place returns the hashes of a tile whose root is the node.
 func place(n compact.NodeID) (tile TileID, from, width int) {
 	above := n.Level % TileHeight
 	first := n.Index << above

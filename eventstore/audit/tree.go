@@ -6,18 +6,17 @@ import (
 	"math/bits"
 )
 
-// Tree is the state that a Merkle tree (RFC 6962) needs to grow: the roots of the perfect trees that its leaves make, at
-// most one a power of two, the largest first. Appending costs the same at any size. A copy is a snapshot; the zero
-// value is the empty tree.
+// Tree is the state that a Merkle tree (RFC 6962) needs to grow: the roots of its perfect subtrees, the largest first.
+// Appending costs the same at any size. A copy is a snapshot; the zero value is the empty tree.
 //
-// It is what transparency-dev/merkle calls a compact range, and tests hold it against that; this one has a fixed size and
-// allocates nothing, and the verifier appends millions of leaves.
+// It is a compact range of transparency-dev/merkle, with which tests compare it; this one has a fixed size and does not
+// allocate, because the verifier appends millions of leaves.
 type Tree struct {
 	size  uint64
-	roots [64]Hash // of which bits.OnesCount64(size) are in use
+	roots [64]Hash // the first bits.OnesCount64(size) are in use
 }
 
-// NewTree takes a tree up again from its size and its [Tree.Hashes].
+// NewTree returns the tree of a size with its [Tree.Hashes].
 func NewTree(size uint64, hashes []Hash) (Tree, error) {
 	if want := bits.OnesCount64(size); len(hashes) != want {
 		return Tree{}, fmt.Errorf("a tree of %d leaves has %d hashes, not %d", size, want, len(hashes))
@@ -27,15 +26,15 @@ func NewTree(size uint64, hashes []Hash) (Tree, error) {
 	return t, nil
 }
 
-// Size is how many leaves the tree has.
+// Size returns the number of leaves.
 func (t *Tree) Size() uint64 { return t.size }
 
-// Hashes are the roots of the perfect trees, the largest first: one for each bit that is set in the size.
+// Hashes returns the roots of the perfect subtrees, the largest first: one for each bit set in the size.
 func (t *Tree) Hashes() []Hash {
 	return append([]Hash(nil), t.roots[:bits.OnesCount64(t.size)]...)
 }
 
-// Root is the tree's root (RFC 6962, section 2.1). That of the empty tree is the hash of nothing.
+// Root returns the tree's root (RFC 6962, section 2.1). The root of the empty tree is the hash of no bytes.
 func (t *Tree) Root() Hash {
 	n := bits.OnesCount64(t.size)
 	if n == 0 {
@@ -51,8 +50,8 @@ func (t *Tree) Root() Hash {
 // Append adds a leaf by its hash.
 func (t *Tree) Append(leaf Hash) { t.appendPerfect(0, leaf, nil) }
 
-// appendPerfect adds a perfect tree of 2^level leaves by its root. The size must be a multiple of that. Each node that
-// becomes complete is shown to visit, if there is one, by its level and its index in it, from left to right.
+// appendPerfect adds a perfect tree of 2^level leaves by its root. The size must be a multiple of that. If visit is not nil, it
+// gets each completed node, from left to right.
 func (t *Tree) appendPerfect(level uint, root Hash, visit func(level uint, index uint64, hash Hash)) {
 	top := bits.OnesCount64(t.size)
 	index := t.size >> level
@@ -70,14 +69,14 @@ func (t *Tree) appendPerfect(level uint, root Hash, visit func(level uint, index
 	t.roots[top] = root
 }
 
-// Piece is what a tile got: hashes that go behind those which it has.
+// Piece is an addition to a tile: hashes to append.
 type Piece struct {
 	Tile   TileID
-	From   int // how many hashes the tile had before
+	From   int // number of hashes that the tile had before
 	Hashes []byte
 }
 
-// Grow appends leaves by their hashes and answers what that adds to the tiles, one piece a tile, by level and index.
+// Grow appends leaves by their hashes and returns the additions to the tiles, one per tile, by level and index.
 func (t *Tree) Grow(leaves []Hash) []Piece {
 	var byLevel [MaxTileLevel + 1][]Piece
 	for i := range leaves {
@@ -102,8 +101,7 @@ func (t *Tree) Grow(leaves []Hash) []Piece {
 	return all
 }
 
-// perfectRoot is the root of the perfect tree over hashes, whose number is a power of two. It works in place: hashes
-// hold something else afterwards.
+// perfectRoot returns the root of the perfect tree over hashes, whose number is a power of two. It overwrites hashes.
 func perfectRoot(hashes []Hash) Hash {
 	for n := len(hashes) / 2; n > 0; n /= 2 {
 		for i := range n {

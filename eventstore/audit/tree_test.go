@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestATreeHasTheRootsOfThePublishedVectors(t *testing.T) {
+func TestTreeHasTheRootsOfThePublishedVectors(t *testing.T) {
 	t.Parallel()
 	var tree Tree
 	for size, root := range testonly.RootHashes() {
@@ -26,8 +26,8 @@ func TestATreeHasTheRootsOfThePublishedVectors(t *testing.T) {
 	}
 }
 
-// A tree is the compact range of transparency-dev/merkle, whichever way it came to be.
-func TestATreeIsTheLibrarysCompactRange(t *testing.T) {
+// A tree equals the compact range of transparency-dev/merkle, no matter in which steps it grew.
+func TestTreeEqualsTheLibrarysCompactRange(t *testing.T) {
 	t.Parallel()
 	factory := &compact.RangeFactory{Hash: rfc6962.DefaultHasher.HashChildren}
 	rapid.Check(t, func(t *rapid.T) {
@@ -74,14 +74,14 @@ func TestATreeIsTheLibrarysCompactRange(t *testing.T) {
 	})
 }
 
-func TestATreeIsNotTakenUpWithHashesOfAnotherSize(t *testing.T) {
+func TestTreeRefusesHashesOfAnotherSize(t *testing.T) {
 	t.Parallel()
 	_, err := NewTree(5, leavesOf(3))
 	require.EqualError(t, err, "a tree of 5 leaves has 2 hashes, not 3")
 }
 
-// Proofs of random places and sizes are made from tiles that were written in random pieces, and hold; with anything
-// else than what they were made for, they do not.
+// Proofs at random places and sizes, from tiles that were written in random pieces, hold for what they prove and for nothing
+// else.
 func TestProofsFromTilesHold(t *testing.T) {
 	t.Parallel()
 	const most = 70_000 // three levels of tiles
@@ -122,7 +122,7 @@ func TestProofsFromTilesHold(t *testing.T) {
 	})
 }
 
-func TestWhatCannotBeProvenIsSaid(t *testing.T) {
+func TestImpossibleProofsFail(t *testing.T) {
 	t.Parallel()
 	tiles, tree := &memory{}, Tree{}
 	tiles.add(t, tree.Grow(leavesOf(300)))

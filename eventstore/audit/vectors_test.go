@@ -17,11 +17,11 @@ import (
 	"bahi/domain/event"
 )
 
-var update = flag.Bool("update", false, "write testdata/vectors.json anew; what it has is for ever, so look at the diff")
+var update = flag.Bool("update", false, "rewrite testdata/vectors.json; logs were signed with these bytes, so review the diff")
 
 const vectorsFile = "testdata/vectors.json"
 
-// vectors are what a verifier in another language is tested with. docs/audit-format.md says what they mean.
+// vectors are test vectors for verifiers in other languages. docs/audit-format.md explains them.
 type vectors struct {
 	RFC6962     []published    `json:"rfc6962"`
 	Leaves      []leafVector   `json:"leaves"`
@@ -33,7 +33,7 @@ type vectors struct {
 	Proofs      []signedVector `json:"proofs"`
 }
 
-// published is a leaf of the vectors that the libraries of Certificate Transparency share, and the root with it.
+// published is a leaf of the test vectors of the Certificate Transparency libraries, and the root with it.
 type published struct {
 	Leaf string `json:"leaf"` // hex
 	Root Hash   `json:"root"`
@@ -64,7 +64,7 @@ type consistency struct {
 	Hashes []Hash `json:"hashes"`
 }
 
-// signedVector is a checkpoint or a file of proofs, and whether it holds for who trusts the first public key.
+// signedVector is a checkpoint or a file of proofs, and whether it holds if the first public key is trusted.
 type signedVector struct {
 	What string `json:"what"`
 	Text string `json:"text"`
@@ -114,7 +114,7 @@ func makeVectors(t *testing.T) (v vectors) {
 	v.Checkpoints = []signedVector{
 		{"signed by the first key and the next one", string(good), true},
 		{"signed by the next key only", string(sign(t, checkpointOf(events, 8), next)), false},
-		{"another size than the one that was signed", strings.Replace(string(good), "\n11\n", "\n10\n", 1), false},
+		{"another size than the signed one", strings.Replace(string(good), "\n11\n", "\n10\n", 1), false},
 	}
 	file := func(p Proof) string { return string(AppendProof(nil, p)) }
 	p, err := Prove(t.Context(), tiles, events[5], 5, good)
@@ -126,13 +126,13 @@ func makeVectors(t *testing.T) (v vectors) {
 	moved := p
 	moved.Index = 6
 	v.Proofs = []signedVector{
-		{"one event", file(p), true}, {"two events, one behind the other", file(other) + file(p), true},
+		{"one event", file(p), true}, {"two events", file(other) + file(p), true},
 		{"another payload", file(forged), false}, {"another index", file(moved), false}, {"one of two is false", file(other) + file(moved), false},
 	}
 	return v
 }
 
-func TestTheVectorsAreWhatThisPackageWrites(t *testing.T) {
+func TestVectorsAreUnchanged(t *testing.T) {
 	t.Parallel()
 	text, err := json.MarshalIndent(makeVectors(t), "", " ")
 	require.NoError(t, err)
@@ -142,10 +142,10 @@ func TestTheVectorsAreWhatThisPackageWrites(t *testing.T) {
 	}
 	kept, err := os.ReadFile(vectorsFile)
 	require.NoError(t, err)
-	require.Equal(t, string(kept), string(text), "these bytes are for ever: logs were signed with them")
+	require.Equal(t, string(kept), string(text), "these bytes must not change: logs were signed with them")
 }
 
-func TestTheVectorsHold(t *testing.T) {
+func TestVectorsHold(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(vectorsFile)
 	require.NoError(t, err)
@@ -190,12 +190,12 @@ func TestTheVectorsHold(t *testing.T) {
 	}
 }
 
-// The document is enough for a verifier in another language: this one was written from it, and has nothing of ours.
-func TestAVerifierFromTheDocumentAgrees(t *testing.T) {
+// The document suffices for a verifier in another language: this one was written from it, without our code.
+func TestVerifierWrittenFromTheDocumentAgrees(t *testing.T) {
 	t.Parallel()
 	python, err := exec.LookPath("python3")
 	if err != nil {
-		t.Log("there is no python3 here, so nobody was asked")
+		t.Log("python3 is not installed, so the test checks nothing")
 		return
 	}
 	ask := func(args ...string) (string, error) {

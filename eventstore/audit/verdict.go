@@ -2,17 +2,17 @@ package audit
 
 import "fmt"
 
-// Verdict is what an auditor wants to know in one word.
+// Verdict is the result of a verification in one word.
 type Verdict string
 
 // The verdicts.
 const (
 	Verified  Verdict = "verified"
 	Tampered  Verdict = "tampered"
-	Undecided Verdict = "undecided" // nothing speaks against the log, and nothing that is trusted for it
+	Undecided Verdict = "undecided" // nothing contradicts the log, but nothing trusted confirms it
 )
 
-// Verdict says whether something trusted vouches for the log, and nothing speaks against it.
+// Verdict returns Verified if a trusted checkpoint confirms the log and nothing contradicts it.
 func (r Result) Verdict() Verdict {
 	switch {
 	case r.Finding != nil:
@@ -24,7 +24,7 @@ func (r Result) Verdict() Verdict {
 	}
 }
 
-// Also is the result with something else that was found wrong: behind what there is, if that is something.
+// Also returns the result with a further finding, which counts only if there was none.
 func (r Result) Also(f Finding) Result {
 	if r.Finding != nil {
 		why := r.Finding.Why + " " + f.Why
@@ -35,7 +35,7 @@ func (r Result) Also(f Finding) Result {
 	return r
 }
 
-// Sentences say it to people.
+// Sentences returns the result for people.
 func (r Result) Sentences() (all []string) {
 	say := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	switch r.Verdict() {
@@ -44,7 +44,7 @@ func (r Result) Sentences() (all []string) {
 	case Verified:
 		say("VERIFIED. The first %s what was signed; %d %s.", events(r.Proven, "is", "are"), r.Trusted, agree(r.Trusted))
 		if behind := r.Events - r.Proven; behind > 0 {
-			say("%s behind the last checkpoint: nothing vouches for them yet.", events(behind, "stands", "stand"))
+			say("%s after the last checkpoint: not signed yet.", events(behind, "is", "are"))
 		}
 	case Undecided:
 		if r.Trusted > 0 {
@@ -52,21 +52,21 @@ func (r Result) Sentences() (all []string) {
 				"none ran, or their checkpoints were removed. Start bahi serve, which signs them, and verify again.", events(r.Proven, "is", "are"), r.Unsigned.Position, r.Unsigned.At.Format(moment))
 			break
 		}
-		say("CANNOT TELL. Nothing is wrong with the %s in itself, but whoever can write the log can write all of it anew. "+
-			"Give a checkpoint that was kept elsewhere, or the public key of the log.", events(r.Events, "that was read", "that were read"))
+		say("CANNOT TELL. The %s consistent, but anybody who can write the log could have replaced all of it. "+
+			"Provide a checkpoint that was kept elsewhere, or the log's public key.", events(r.Events, "that was read is", "that were read are"))
 		if r.Agreed > 0 {
-			say("It agrees with %d of its own checkpoints, for which nobody vouches.", r.Agreed)
+			say("It agrees with %d of its own checkpoints, which no trusted key signed.", r.Agreed)
 		}
 	}
 	if r.Finding == nil && r.Proven < r.Events && uint64(r.Last) > r.Events {
-		say("Positions have gaps here, as those of EventStoreDB do, and so none of them is a sign that an event is missing. Behind what is proven, " +
-			"whoever took the newest events of a stream out left no trace.")
+		say("This log's positions have gaps, as EventStoreDB's do, so a gap does not show a removed event. After the proven events, " +
+			"the removal of a stream's newest events leaves no trace.")
 	}
 	if n := len(r.Unlisted); n > 0 {
 		say("Not verified, and no part of the log: %s, which the manifest does not list. The first is %s.", files(n), shown(r.Unlisted[0]))
 	}
 	for _, e := range r.Restores {
-		say("At position %d the log says that a restore lost its tail: %s. Checkpoints from before may be of what was lost; ask for the reason.", e.Position, e)
+		say("At position %d the log says that a restore lost its tail: %s. Older checkpoints may cover lost events; ask for the reason.", e.Position, e)
 	}
 	return all
 }

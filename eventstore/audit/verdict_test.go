@@ -8,7 +8,7 @@ import (
 	"bahi/eventstore/audit"
 )
 
-func TestEventsThatShouldHaveBeenSignedLeaveTheVerdictOpen(t *testing.T) {
+func TestOverdueSignaturesLeaveTheVerdictOpen(t *testing.T) {
 	t.Parallel()
 	r := audit.Result{Events: 10, Proven: 9, Trusted: 1}
 	require.Equal(t, audit.Verified, r.Verdict())

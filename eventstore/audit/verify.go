@@ -18,39 +18,39 @@ import (
 	"bahi/domain/event"
 )
 
-// Trust is why a checkpoint speaks for a log. Who vouches more is asked first: what agrees with the lesser word only does not
-// narrow down what the greater one refutes.
+// Trust is the reason to believe a checkpoint. More trusted checkpoints are checked first: less trusted ones do not narrow
+// down what a more trusted one refutes.
 type Trust int
 
-// From the greatest to the least.
+// The levels of trust, from the greatest to the least.
 const (
-	KeptElsewhere Trust = iota // whoever verifies kept it, where the log's keeper could not reach it
-	SignedByKey                // it came with the log, and is signed by a key that is trusted: so the key's keeper vouches
-	Doubtful                   // it came with the log, and the log's keeper could have made it: it can refute the log, but never prove it
+	KeptElsewhere Trust = iota // the verifier kept it where the log's operator could not reach it
+	SignedByKey                // it came with the log and is signed by a trusted key: the key's owner confirms it
+	Doubtful                   // it came with the log, and the log's operator could have made it: it can refute the log, but never prove it
 )
 
-// trustWords are how a Trust is written.
+// trustWords are the names of the levels.
 var trustWords = []string{KeptElsewhere: "kept_elsewhere", SignedByKey: "signed_by_key", Doubtful: "doubtful"}
 
-// MarshalText writes its name.
+// MarshalText returns the level's name.
 func (t Trust) MarshalText() ([]byte, error) { return []byte(trustWords[t]), nil }
 
-// UnmarshalText reads its name.
+// UnmarshalText reads a level's name.
 func (t *Trust) UnmarshalText(text []byte) error {
 	at := slices.Index(trustWords, string(text))
 	if at < 0 {
-		return fmt.Errorf("%q is none of %s", text, strings.Join(trustWords, ", "))
+		return fmt.Errorf("%q is not one of %s", text, strings.Join(trustWords, ", "))
 	}
 	*t = Trust(at)
 	return nil
 }
 
-// Kept is a checkpoint that a log is held against.
+// Kept is a checkpoint to compare with a log.
 type Kept struct {
 	Checkpoint
 
 	From string      `json:"from"`         // where it was kept, for people
-	By   []Signature `json:"by,omitempty"` // who of those that are trusted signed it
+	By   []Signature `json:"by,omitempty"` // its signatures by trusted keys
 
 	Trust Trust `json:"trust"`
 }
@@ -66,8 +66,8 @@ func (k Kept) String() string {
 	return text
 }
 
-// Collect reads a file of checkpoints of one log, and says where they come from. It answers an error for a checkpoint of another
-// log, and for a signature by a trusted key that is wrong. Those that none of the keys signed have no By.
+// Collect reads a file of checkpoints of one log; from names the source. It returns an error for a checkpoint of another log and
+// for an invalid signature by a trusted key. By is empty if no trusted key signed a checkpoint.
 func (k Keys) Collect(origin, from string, text []byte) ([]Kept, error) {
 	kept, errs := k.keepEach(origin, from, SplitCheckpoints(text))
 	if i := slices.IndexFunc(errs, func(err error) bool { return err != nil }); i >= 0 {
@@ -76,8 +76,8 @@ func (k Keys) Collect(origin, from string, text []byte) ([]Kept, error) {
 	return kept, nil
 }
 
-// Beside reads checkpoints that came with a log, as [BesideTheLog] marks them. Its error tells of the first that is wrong, which
-// [Falsified] makes a finding. The others are answered all the same: they may tell more.
+// Beside reads checkpoints that came with a log and marks them like [BesideTheLog]. Its error is about the first invalid one, and
+// [Falsified] makes it a finding. Beside returns the others nevertheless: they may show more.
 func (k Keys) Beside(origin, from string, notes [][]byte) (kept []Kept, wrong error) {
 	all, errs := k.keepEach(origin, from, notes)
 	for i, err := range errs {
@@ -91,12 +91,12 @@ func (k Keys) Beside(origin, from string, notes [][]byte) (kept []Kept, wrong er
 	return BesideTheLog(kept), wrong
 }
 
-// Falsified is the finding that a checkpoint, which came with a log, is wrong.
+// Falsified returns the finding that a checkpoint, which came with a log, is invalid.
 func Falsified(wrong error) Finding {
-	return Finding{Kind: Rewritten, Why: "What was signed was changed: " + wrong.Error() + "."}
+	return Finding{Kind: Rewritten, Why: "A signed checkpoint was changed: " + wrong.Error() + "."}
 }
 
-// keepEach reads each of the notes: there may be one for every second of years.
+// keepEach reads the notes in parallel: there may be one for every second of years.
 func (k Keys) keepEach(origin, from string, notes [][]byte) ([]Kept, []error) {
 	kept, errs := make([]Kept, len(notes)), make([]error, len(notes))
 	var opening errgroup.Group
@@ -112,7 +112,7 @@ func (k Keys) keepEach(origin, from string, notes [][]byte) ([]Kept, []error) {
 			return nil
 		})
 	}
-	_ = opening.Wait() // none of them fails
+	_ = opening.Wait() // the functions return no error
 	return kept, errs
 }
 
@@ -124,13 +124,13 @@ func (k Keys) keep(origin, from string, signed []byte) (Kept, error) {
 	case c.Origin != origin:
 		return Kept{}, fmt.Errorf("it is of the log %s, and this is the log %s", c.Origin, origin)
 	case err != nil:
-		by = nil // a witness alone does not speak for the log
+		by = nil // a witness alone does not confirm the log
 	}
 	return Kept{Checkpoint: c, From: from, By: by}, nil
 }
 
-// BesideTheLog marks checkpoints that came with the log, or lie where its keeper can write: those that a trusted key signed
-// count as [SignedByKey], the others are [Doubtful].
+// BesideTheLog marks checkpoints that came with the log, or from where its operator can write: those with a signature by a
+// trusted key are [SignedByKey], the others [Doubtful].
 func BesideTheLog(kept []Kept) []Kept {
 	for i := range kept {
 		kept[i].Trust = SignedByKey
@@ -141,59 +141,58 @@ func BesideTheLog(kept []Kept) []Kept {
 	return kept
 }
 
-// Evidence is what a log is held against, and how.
+// Evidence is what a log is compared with.
 type Evidence struct {
-	Kept []Kept // in any order, of the log in question
+	Kept []Kept // of this log, in any order
 
-	// Tiles are tiles that were kept of the log, if there are any. They need not be trusted: what they say of an event
-	// counts only as far as it leads to a checkpoint.
+	// Tiles are kept tiles of the log, or nil. They need not be trusted: what they show about an event counts only if it leads
+	// to a checkpoint.
 	Tiles Tiles
 
-	// Sparse says that positions only rise, as on EventStoreDB, where times may go back, too. Else they are 1, 2, 3 …, and so they are
-	// up to a checkpoint that says it: one of those for which most vouches, whose last position is the number of its events.
+	// Sparse says that positions only increase and times may decrease, as in EventStoreDB. Otherwise positions are 1, 2, 3 …. They are
+	// so even in a sparse log up to a most trusted checkpoint whose last position is its number of events.
 	Sparse bool
 
-	Progress func(events uint64) // called now and then by the goroutine that called Verify; may be nil
+	Progress func(events uint64) // called now and then by the goroutine of Verify; may be nil
 }
 
-// Result is what became of a log that was held against evidence.
+// Result is the result of a verification.
 type Result struct {
 	Events   uint64         `json:"events"` // that were read
 	Last     event.Position `json:"last_position"`
-	Root     Hash           `json:"root"`               // of the tree over them, unless something was found
-	Agreed   int            `json:"agreed"`             // how many checkpoints agree …
+	Root     Hash           `json:"root"`               // of the tree over them; not set with a finding
+	Agreed   int            `json:"agreed"`             // number of checkpoints that agree …
 	Trusted  int            `json:"trusted"`            // … and how many of them are not [Doubtful]
-	Proven   uint64         `json:"proven"`             // the first so many events are those that were signed, by checkpoints that are not [Doubtful]
-	Restores []Event        `json:"restores,omitempty"` // where the log says that a restore lost its tail: older checkpoints may be of what was lost
-	Unsigned *Event         `json:"unsigned,omitempty"` // the first event behind all checkpoints, where it should have been signed long ago
-	Unlisted []string       `json:"unlisted,omitempty"` // files that lie where an archive's segments do, and are none of it: they were not read
-	Finding  *Finding       `json:"finding,omitempty"`  // what is wrong, first things first; nil: nothing
+	Proven   uint64         `json:"proven"`             // number of leading events that checkpoints other than [Doubtful] ones confirm
+	Restores []Event        `json:"restores,omitempty"` // events that report a restore that lost the log's tail: older checkpoints may cover lost events
+	Unsigned *Event         `json:"unsigned,omitempty"` // the first event after all checkpoints, if it should have been signed long ago
+	Unlisted []string       `json:"unlisted,omitempty"` // files among an archive's segments that the manifest does not list; they were not read
+	Finding  *Finding       `json:"finding,omitempty"`  // the first fault; nil if there is none
 }
 
 const (
-	// blockEvents is how many events are hashed at a time: a tile's.
+	// blockEvents is the number of events that are hashed at a time: a tile's.
 	blockEvents = TileWidth
 
-	// mostHeld is how many bytes of events a block holds. Those that come on top are hashed as they are read: an archive
-	// may be small and unpack to events of many megabytes, and whose it is, nobody knows yet.
+	// mostHeld limits the bytes of events in a block. Further events are hashed as they are read: a small archive, still
+	// untrusted, may unpack to events of many megabytes.
 	mostHeld = 1 << 20
 )
 
-// block is a run of events on its way through the verifier. Blocks are used again.
+// block is a run of events on its way through the verifier. Blocks are reused.
 type block struct {
-	first   uint64         // index of the first of them
-	events  []event.Stored // without position: its leaf is there already
+	first   uint64         // index of the first event
+	events  []event.Stored // without a position if its leaf has been hashed
 	held    int            // bytes
 	leaves  [blockEvents]Hash
-	perfect bool // root is the root of all
+	perfect bool // root is the root of all leaves
 	root    Hash
 	hashed  chan struct{}
 }
 
-// Verify holds a log, read from its beginning, against evidence. It answers what it found; its error says that the log
-// could not be read on, and the result then tells of what was read. Events are hashed on all processors, and nothing is allocated
-// for one; their bytes must stay as they are after they were yielded. If something is wrong and there are tiles, the log is read
-// a second time.
+// Verify compares a log, read from its beginning, with evidence. If it returns an error, the log became unreadable, and the
+// result is about the events before. Events are hashed on all processors without allocation; their bytes must not change
+// after they were yielded. If something is wrong and there are tiles, Verify reads the log a second time.
 func Verify(ctx context.Context, events iter.Seq2[event.Stored, error], evidence Evidence) (Result, error) {
 	v := newVerifier(evidence)
 	err := v.read(ctx, events)
@@ -211,18 +210,18 @@ type verifier struct {
 	Evidence
 
 	kept      []Kept          // by size
-	strongest Trust           // of them
-	inside    map[uint64]bool // blocks in which a checkpoint ends before the block does, by their first index
+	strongest Trust           // the greatest trust among kept
+	inside    map[uint64]bool // first indexes of blocks that have the end of a checkpoint inside
 	order     order
 
-	// What belongs to the goroutine that joins the blocks.
+	// The fields of the goroutine that joins the blocks.
 	tree    Tree
-	next    int // of kept
+	next    int // index in kept
 	agreed  int
 	trusted int
-	led     [Doubtful + 1]uint64 // how many events are as checkpoints of so much trust, or more, have them
-	refuted *Kept                // that disagrees
-	hint    string               // of what a lesser one says
+	led     [Doubtful + 1]uint64 // number of events that checkpoints of that trust, or more, confirm
+	refuted *Kept                // the checkpoint that contradicts the log
+	hint    string               // what a less trusted checkpoint shows
 	failed  atomic.Bool
 }
 
@@ -243,7 +242,7 @@ func newVerifier(e Evidence) *verifier {
 	return v
 }
 
-// dense returns how many of the first positions have no gap.
+// dense returns the number of leading positions that must have no gap.
 func (v *verifier) dense() (n uint64) {
 	if !v.Sparse {
 		return math.MaxUint64
@@ -256,9 +255,9 @@ func (v *verifier) dense() (n uint64) {
 	return n
 }
 
-// read reads the log to its end and joins what was hashed.
+// read reads the log to its end and joins the hashed blocks.
 func (v *verifier) read(ctx context.Context, events iter.Seq2[event.Stored, error]) error {
-	workers := max(1, runtime.GOMAXPROCS(0)-1) // one is busy with reading
+	workers := max(1, runtime.GOMAXPROCS(0)-1) // leaves one for reading
 	free, work, queue := make(chan *block, 4*workers), make(chan *block, 4*workers), make(chan *block, 4*workers)
 	for range cap(free) {
 		free <- &block{events: make([]event.Stored, 0, blockEvents), hashed: make(chan struct{}, 1)}
@@ -276,7 +275,7 @@ func (v *verifier) read(ctx context.Context, events iter.Seq2[event.Stored, erro
 		})
 	}
 	running.Go(func() {
-		v.check() // of an empty log
+		v.check() // an empty log
 		for b := range queue {
 			<-b.hashed
 			v.join(b)
@@ -291,7 +290,7 @@ func (v *verifier) read(ctx context.Context, events iter.Seq2[event.Stored, erro
 	return err
 }
 
-// feed reads events into blocks, and holds their order against itself.
+// feed reads events into blocks and checks their order.
 func (v *verifier) feed(ctx context.Context, batches iter.Seq2[[]event.Stored, error], free func() *block, send func(*block)) error {
 	var h Hasher
 	begin := func() *block {
@@ -330,7 +329,7 @@ reading:
 	return nil
 }
 
-// add takes an event, or where there is no more room its leaf.
+// add adds an event, or its leaf if the block is full.
 func (b *block) add(e *event.Stored, h *Hasher) {
 	if n := sizeOf(e); b.held+n <= mostHeld {
 		b.held += n
@@ -341,10 +340,10 @@ func (b *block) add(e *event.Stored, h *Hasher) {
 	b.events = append(b.events, event.Stored{})
 }
 
-// sizeOf is how many bytes an event holds.
+// sizeOf returns the number of bytes of an event.
 func sizeOf(e *event.Stored) int { return len(e.Stream) + len(e.Type) + len(e.Meta) + len(e.Data) }
 
-// hash hashes the leaves, and what is above them if no checkpoint ends among them.
+// hash hashes the leaves, and their root if no checkpoint ends among them.
 func (b *block) hash(h *Hasher, checkpointInside bool) {
 	for i := range b.events {
 		if b.events[i].Position > 0 {
@@ -356,7 +355,7 @@ func (b *block) hash(h *Hasher, checkpointInside bool) {
 	}
 }
 
-// join appends a block to the tree and holds the checkpoints that end in it against it.
+// join appends a block to the tree and checks the checkpoints that end in it.
 func (v *verifier) join(b *block) {
 	if v.failed.Load() {
 		return
@@ -374,7 +373,7 @@ func (v *verifier) join(b *block) {
 	}
 }
 
-// check holds the checkpoints of the tree's size against it.
+// check compares the tree with the checkpoints of its size.
 func (v *verifier) check() {
 	if v.next == len(v.kept) || v.kept[v.next].Size > v.tree.Size() {
 		return
@@ -399,8 +398,8 @@ func (v *verifier) agree(k *Kept) {
 	}
 }
 
-// refute notes a checkpoint that disagrees. The first of those that are trusted most counts; of the others the first is a
-// hint. One that was itself refuted by a greater word, which agrees with more of the log, does not count any more.
+// refute records a checkpoint that contradicts the log. The first of the most trusted ones counts; a less trusted one is a hint. A
+// checkpoint no longer counts if a more trusted one beyond it agrees with the log.
 func (v *verifier) refute(k *Kept) {
 	switch {
 	case v.refuted == nil || v.overruled():
@@ -408,14 +407,14 @@ func (v *verifier) refute(k *Kept) {
 	case k.Trust < v.refuted.Trust:
 		narrower := v.refuted.Size < k.Size || v.led[v.refuted.Trust] > v.led[k.Trust]
 		if v.hint == "" && narrower && v.refuted.Size > v.led[v.refuted.Trust] {
-			v.hint = fmt.Sprintf(" By %s, for which less vouches, it is one of the events %d to %d.", v.refuted, v.led[v.refuted.Trust]+1, v.refuted.Size)
+			v.hint = fmt.Sprintf(" By %s, which is less trusted, it is one of the events %d to %d.", v.refuted, v.led[v.refuted.Trust]+1, v.refuted.Size)
 		}
 		v.refuted = k
 	}
 	if k.Trust == v.strongest {
-		v.failed.Store(true) // nobody can say more
+		v.failed.Store(true) // no other checkpoint can change the result
 	}
 }
 
-// overruled says whether the log is proven beyond the checkpoint that disagrees.
+// overruled reports whether the log is proven beyond the checkpoint that contradicts it.
 func (v *verifier) overruled() bool { return v.led[v.refuted.Trust] >= v.refuted.Size }

@@ -37,7 +37,7 @@ func keptAt(events []event.Stored, sizes ...int) (kept []Kept) {
 	return kept
 }
 
-// renumber gives events the positions and, in each stream, the revisions of where they stand, as a careful forger does.
+// renumber corrects positions and, if asked, each stream's revisions, as a careful forger does.
 func renumber(events []event.Stored, revisions bool) []event.Stored {
 	next := map[string]int64{}
 	for i := range events {
@@ -50,7 +50,7 @@ func renumber(events []event.Stored, revisions bool) []event.Stored {
 	return events
 }
 
-func TestALogThatWasNotTouchedAgrees(t *testing.T) {
+func TestUntouchedLogAgrees(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		events := logOf(rapid.IntRange(0, 700).Draw(rt, "events"))
@@ -65,17 +65,17 @@ func TestALogThatWasNotTouchedAgrees(t *testing.T) {
 	})
 }
 
-// The attacks that an auditor fears: each is found by whoever kept a checkpoint from before; where the evidence does
-// not narrow it down to one event it says so, and with tiles it always does.
-func TestEveryAttackIsFoundAndNamed(t *testing.T) {
+// An earlier checkpoint finds each attack that an auditor fears. If the evidence does not narrow it down to one event, the finding
+// says so; tiles always narrow it down.
+func TestAttacksAreFoundAndClassified(t *testing.T) {
 	t.Parallel()
-	const n, bad = 1000, 600 // 600: the first bad event, whatever is done
+	const n, bad = 1000, 600 // the first bad event of each attack
 	for name, c := range map[string]struct {
 		attack func(events []event.Stored) []event.Stored
-		kind   Kind // as tiles show it
-		alone  Kind // with nothing but one checkpoint
+		kind   Kind // with tiles
+		alone  Kind // with only one checkpoint
 		first  uint64
-		last   uint64 // with nothing but one checkpoint
+		last   uint64 // with only one checkpoint
 	}{
 		"a byte of a payload": {func(e []event.Stored) []event.Stored { e[bad-1].Data = []byte(`{"amount":699.5}`); return e }, Changed, Rewritten, 1, n},
 		"a date in metadata": {func(e []event.Stored) []event.Stored {
@@ -112,7 +112,7 @@ func TestEveryAttackIsFoundAndNamed(t *testing.T) {
 			extra.Stream, extra.Revision = "bankrow-99", 0
 			return renumber(slices.Insert(e, bad-1, extra), false)
 		}, Inserted, Rewritten, 1, n},
-		"all of it written anew": {func(e []event.Stored) []event.Stored {
+		"all of it rewritten": {func(e []event.Stored) []event.Stored {
 			for i := bad - 1; i < n; i++ {
 				e[i].Data = append([]byte(" "), e[i].Data...)
 			}
@@ -144,7 +144,7 @@ func TestEveryAttackIsFoundAndNamed(t *testing.T) {
 			require.Equal(t, c.kind, f.Kind, f.String())
 			require.Contains(t, f.String(), "The first bad event is event 600")
 
-			// Tiles that were forged as well prove nothing, and hide nothing.
+			// Forged tiles prove nothing and hide nothing.
 			f = verify(Evidence{Kept: keptAt(honest, 590, n), Tiles: tilesOf(t, forged)})
 			require.LessOrEqual(t, f.First, uint64(bad))
 			require.GreaterOrEqual(t, f.Last, uint64(bad))
@@ -153,7 +153,7 @@ func TestEveryAttackIsFoundAndNamed(t *testing.T) {
 	}
 }
 
-func TestTwoHistoriesUnderOneKeyAreFound(t *testing.T) {
+func TestTwoSignedHistoriesAreFound(t *testing.T) {
 	t.Parallel()
 	honest, forged := logOf(10), logOf(10)
 	forged[3].Data = []byte("{}")
@@ -163,7 +163,7 @@ func TestTwoHistoriesUnderOneKeyAreFound(t *testing.T) {
 	}
 	r, err := Verify(t.Context(), each(forged, nil), Evidence{Kept: append(own, keptAt(honest, 10)...)})
 	require.NoError(t, err)
-	require.Equal(t, []uint64{1, 10}, []uint64{r.Finding.First, r.Finding.Last}, "what was kept elsewhere is not narrowed down by what was signed later")
+	require.Equal(t, []uint64{1, 10}, []uint64{r.Finding.First, r.Finding.Last}, "later signed checkpoints do not narrow down what a kept one refutes")
 	require.Contains(t, r.Finding.Why, "two histories were signed")
 	r, err = Verify(t.Context(), each(forged, nil), Evidence{Kept: append(own, keptAt(honest, 10)...), Tiles: tilesOf(t, honest)})
 	require.NoError(t, err)
@@ -172,12 +172,12 @@ func TestTwoHistoriesUnderOneKeyAreFound(t *testing.T) {
 
 	r, err = Verify(t.Context(), each(honest, nil), Evidence{Kept: append(keptAt(honest, 10), own[1])})
 	require.NoError(t, err)
-	require.Equal(t, Tampered, r.Verdict(), "the log is right, and somebody signed that it is not")
+	require.Equal(t, Tampered, r.Verdict(), "the log is right, but a checkpoint contradicts it")
 	require.Zero(t, r.Finding.Last)
 	require.NotContains(t, r.Finding.String(), "The first bad event")
 }
 
-func TestWhatIsBehindTheLastCheckpointIsNotProven(t *testing.T) {
+func TestEventsAfterTheLastCheckpointAreNotProven(t *testing.T) {
 	t.Parallel()
 	honest, forged := logOf(500), logOf(500)
 	forged[400].Data = []byte("{}")
@@ -190,12 +190,12 @@ func TestWhatIsBehindTheLastCheckpointIsNotProven(t *testing.T) {
 	forged[450].At = began
 	r, err = Verify(t.Context(), each(forged, nil), Evidence{Kept: keptAt(honest, 400)})
 	require.NoError(t, err)
-	require.Equal(t, Reordered, r.Finding.Kind, "the order is held against itself all the same")
+	require.Equal(t, Reordered, r.Finding.Kind, "the order is checked nevertheless")
 	require.EqualValues(t, 451, r.Finding.Last)
 	require.EqualValues(t, 400, r.Proven)
 }
 
-func TestALogThatIsUnusualButSignedIsNotForged(t *testing.T) {
+func TestSignedAnomalyIsNotForged(t *testing.T) {
 	t.Parallel()
 	odd := logOf(300)
 	odd[100].At = began
@@ -204,7 +204,7 @@ func TestALogThatIsUnusualButSignedIsNotForged(t *testing.T) {
 	require.Nil(t, r.Finding)
 }
 
-// sparse puts the events of a log a thousand apart.
+// sparse moves the events of a log a thousand positions apart.
 func sparse(events []event.Stored) []event.Stored {
 	for i := range events {
 		events[i].Position *= 1000
@@ -212,7 +212,7 @@ func sparse(events []event.Stored) []event.Stored {
 	return events
 }
 
-func TestPositionsOfAnotherStoreMayHaveGaps(t *testing.T) {
+func TestSparsePositionsMayHaveGaps(t *testing.T) {
 	t.Parallel()
 	honest := sparse(logOf(300))
 	r, err := Verify(t.Context(), each(honest, nil), Evidence{Kept: keptAt(honest, 10, 300), Sparse: true})
@@ -225,8 +225,8 @@ func TestPositionsOfAnotherStoreMayHaveGaps(t *testing.T) {
 	require.EqualValues(t, 21, r.Finding.First)
 }
 
-// What nobody can see is said: the newest event of its stream was taken out, behind the checkpoint.
-func TestALogWithGapsSaysWhatIsNotSeenInIt(t *testing.T) {
+// The newest event of a stream, after the checkpoint, is removed: nobody can detect that, and the result says so.
+func TestSparseLogNamesItsBlindSpot(t *testing.T) {
 	t.Parallel()
 	honest := sparse(logOf(300))
 	said := func(e Evidence) string {
@@ -235,7 +235,7 @@ func TestALogWithGapsSaysWhatIsNotSeenInIt(t *testing.T) {
 		require.NoError(t, err)
 		return strings.Join(r.Sentences(), "\n")
 	}
-	const unseen = "whoever took the newest events of a stream out left no trace"
+	const unseen = "the removal of a stream's newest events leaves no trace"
 	require.Regexp(t, `(?s)^VERIFIED\. The first 290 events.*`+unseen, said(Evidence{Kept: keptAt(honest, 290)}))
 	require.Regexp(t, `(?s)^CANNOT TELL\..*`+unseen, said(Evidence{}))
 	require.Regexp(t, `^TAMPERED\. `, said(Evidence{Kept: keptAt(honest, 300)}))
@@ -244,8 +244,8 @@ func TestALogWithGapsSaysWhatIsNotSeenInIt(t *testing.T) {
 	require.Len(t, r.Sentences(), 1, "all of it is proven")
 }
 
-// The clock that counts there is the leader's, and leaders change.
-func TestTimesOfAnotherStoreMayGoBack(t *testing.T) {
+// Times come from the leader's clock, and leaders change.
+func TestSparseTimesMayDecrease(t *testing.T) {
 	t.Parallel()
 	odd := sparse(logOf(300))
 	odd[100].At = began.Add(-time.Hour)
@@ -254,9 +254,8 @@ func TestTimesOfAnotherStoreMayGoBack(t *testing.T) {
 	require.Nil(t, r.Finding)
 }
 
-// Whoever takes an event out of a log without gaps, and says that it has some by its nature, is found by the checkpoints that say
-// where its events stood.
-func TestALogThatWasSignedWithoutGapsHasNone(t *testing.T) {
+// A forger who removes an event and declares the log sparse is found by the checkpoints, which have positions.
+func TestDenselySignedLogMustBeDense(t *testing.T) {
 	t.Parallel()
 	honest := logOf(300)
 	forged := slices.Delete(logOf(300), 149, 150)
@@ -271,7 +270,7 @@ func TestALogThatWasSignedWithoutGapsHasNone(t *testing.T) {
 	require.Contains(t, f.Why, "The log has no position 150: position 149 is followed by position 151.")
 	require.EqualValues(t, 1, verify(sparse(logOf(300)), keptAt(honest, 300)...).First)
 
-	// It says nothing of what came later, and a word for which less vouches says nothing at all.
+	// A checkpoint says nothing of later events, and a less trusted one says nothing at all.
 	later := slices.Concat(logOf(150), sparse(logOf(300))[150:])
 	require.Nil(t, verify(later, keptAt(later, 150, 300)...))
 	wrong := keptAt(later, 300)[0]
@@ -280,9 +279,9 @@ func TestALogThatWasSignedWithoutGapsHasNone(t *testing.T) {
 	require.Nil(t, verify(later, keptAt(later, 300)[0], wrong))
 }
 
-func TestALogThatCannotBeReadOnTellsWhatWasRead(t *testing.T) {
+func TestUnreadableLogReportsWhatWasRead(t *testing.T) {
 	t.Parallel()
-	lost := errors.New("the log went away")
+	lost := errors.New("the log is gone")
 	events, forged := logOf(1000), logOf(1000)
 	r, err := Verify(t.Context(), each(events[:700], lost), Evidence{Kept: keptAt(events, 300, 900)})
 	require.ErrorIs(t, err, lost)
@@ -300,7 +299,7 @@ func TestALogThatCannotBeReadOnTellsWhatWasRead(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-func TestCheckpointsOfTheKeeperAloneProveNothing(t *testing.T) {
+func TestDoubtfulCheckpointsProveNothing(t *testing.T) {
 	t.Parallel()
 	honest, forged := logOf(500), logOf(500)
 	forged[200].Data = []byte("{}")
@@ -317,11 +316,11 @@ func TestCheckpointsOfTheKeeperAloneProveNothing(t *testing.T) {
 
 	r, err = Verify(t.Context(), each(forged, nil), Evidence{Kept: append(own, keptAt(honest, 400)...)})
 	require.NoError(t, err)
-	require.Equal(t, []uint64{1, 400}, []uint64{r.Finding.First, r.Finding.Last}, "nor do they narrow anything down beside one that is trusted")
+	require.Equal(t, []uint64{1, 400}, []uint64{r.Finding.First, r.Finding.Last}, "they do not narrow down what a trusted one refutes")
 
 	r, err = Verify(t.Context(), each(honest, nil), Evidence{Kept: own})
 	require.NoError(t, err)
-	require.Equal(t, []uint64{101, 300}, []uint64{r.Finding.First, r.Finding.Last}, "but a log that they do not lead to is not whole")
+	require.Equal(t, []uint64{101, 300}, []uint64{r.Finding.First, r.Finding.Last}, "but they refute a log that does not lead to them")
 }
 
 func TestCheckpointsAreCollectedFromFiles(t *testing.T) {
@@ -342,7 +341,7 @@ func TestCheckpointsAreCollectedFromFiles(t *testing.T) {
 	require.ErrorContains(t, err, "kept.txt, checkpoint 1")
 }
 
-func TestARestoreThatTheLogTellsOfIsReported(t *testing.T) {
+func TestRestoreInTheLogIsReported(t *testing.T) {
 	t.Parallel()
 	events := logOf(10)
 	events[6].Type = restoreAccepted
@@ -351,25 +350,25 @@ func TestARestoreThatTheLogTellsOfIsReported(t *testing.T) {
 	require.Equal(t, []Event{Of(events[6])}, r.Restores)
 }
 
-func TestTheGreaterWordCounts(t *testing.T) {
+func TestMoreTrustedCheckpointCounts(t *testing.T) {
 	t.Parallel()
 	honest, forged := logOf(1000), logOf(1000)
 	forged[599].Data = []byte("{}")
 
-	// The log's own checkpoints are a hint beside one that was kept.
+	// The log's own checkpoints are only a hint next to a kept one.
 	r, err := Verify(t.Context(), each(forged, nil), Evidence{Kept: append(BesideTheLog(keptAt(honest, 590, 610, 900)), keptAt(honest, 100, 1000)...)})
 	require.NoError(t, err)
 	require.Equal(t, []uint64{101, 1000}, []uint64{r.Finding.First, r.Finding.Last})
-	require.Contains(t, r.Finding.Why, "for which less vouches, it is one of the events 591 to 610.")
+	require.Contains(t, r.Finding.Why, "which is less trusted, it is one of the events 591 to 610.")
 
-	// A false one among them does not make a log false that a kept one proves, but it is no accident either.
+	// A false one does not refute a log that a kept one proves, but it is reported.
 	r, err = Verify(t.Context(), each(honest, nil), Evidence{Kept: append(BesideTheLog(keptAt(forged, 700)), keptAt(honest, 1000)...)})
 	require.NoError(t, err)
 	require.Equal(t, Tampered, r.Verdict())
 	require.Zero(t, r.Finding.Last)
 	require.EqualValues(t, 1000, r.Proven)
 
-	// And it does not hide what comes behind.
+	// It does not hide later faults.
 	later := logOf(1000)
 	later[950].Data = []byte("{}")
 	r, err = Verify(t.Context(), each(later, nil), Evidence{Kept: append(BesideTheLog(keptAt(forged, 700)), keptAt(honest, 900, 1000)...)})
@@ -377,17 +376,17 @@ func TestTheGreaterWordCounts(t *testing.T) {
 	require.Equal(t, []uint64{901, 1000}, []uint64{r.Finding.First, r.Finding.Last})
 }
 
-func TestWhatTheOrderShowsIsNotSaidToBeTheFirst(t *testing.T) {
+func TestFaultOfTheOrderMayNotBeTheFirst(t *testing.T) {
 	t.Parallel()
 	honest, forged := logOf(300), logOf(300)
-	forged[120].Data = []byte("{}") // does not show
+	forged[120].Data = []byte("{}") // invisible without a checkpoint
 	forged = slices.Delete(forged, 199, 200)
 	r, err := Verify(t.Context(), each(forged, nil), Evidence{Kept: keptAt(honest, 100, 300)})
 	require.NoError(t, err)
 	require.EqualValues(t, 200, r.Finding.First)
-	require.Contains(t, r.Finding.String(), "It is the first that can be seen: no checkpoint says that events 101 to 199 are right.")
+	require.Contains(t, r.Finding.String(), "Earlier ones may be bad too: no checkpoint confirms the events 101 to 199.")
 	r, err = Verify(t.Context(), each(forged, nil), Evidence{Kept: keptAt(honest, 100, 300), Tiles: tilesOf(t, honest)})
 	require.NoError(t, err)
 	require.Equal(t, []uint64{121, 121}, []uint64{r.Finding.First, r.Finding.Last})
-	require.NotContains(t, r.Finding.String(), "the first that can be seen")
+	require.NotContains(t, r.Finding.String(), "Earlier ones may be bad too")
 }

@@ -1,4 +1,4 @@
-// Package audittest has a log in memory with the key that signs it, for tests of who verifies logs.
+// Package audittest has logs in memory, with their signing keys, for tests of verifiers.
 package audittest
 
 import (
@@ -23,26 +23,26 @@ import (
 	"bahi/eventstore/audit"
 )
 
-// Log is a log as package archive reads it.
+// Log is a log for package archive.
 type Log struct {
 	Events []event.Stored
 	Key    audit.Key
 	Seed   []byte // of the key
 
 	id    uuid.UUID
-	apart event.Position // how far positions are from one another
+	apart event.Position // the distance between positions
 }
 
-// Apart is how far positions of a log with gaps are from one another.
+// Apart is the distance between positions of a sparse log.
 const Apart = 977
 
-// New makes a log of n events in five streams. The nth, from 0, has the amount n.5.
+// New returns a log of n events in five streams. Event i, from 0, has the amount i.5.
 func New(t testing.TB, n int) *Log {
 	t.Helper()
 	return newLog(t, n, 1)
 }
 
-// NewSparse makes one with positions as EventStoreDB has them.
+// NewSparse returns a log with positions like EventStoreDB's.
 func NewSparse(t testing.TB, n int) *Log {
 	t.Helper()
 	return newLog(t, n, Apart)
@@ -57,7 +57,7 @@ func newLog(t testing.TB, n int, apart event.Position) *Log {
 	require.NoError(t, err)
 	seed, err := base64.StdEncoding.DecodeString(strings.SplitN(private, "+", 5)[4])
 	require.NoError(t, err)
-	l.Seed = seed[1:] // before it stands the kind of key
+	l.Seed = seed[1:] // the first byte is the type of the key
 	for i := range n {
 		l.Events = append(l.Events, event.Stored{
 			Position: event.Position(i+1) * apart, Stream: fmt.Sprintf("bankrow-%d", i%5), Revision: int64(i / 5), ID: uuid.New(), Type: "BankRowEdited",
@@ -82,7 +82,7 @@ func (l *Log) ReadAll(_ context.Context, from event.Position, _ eventstore.Direc
 	}
 }
 
-// head is the position of the newest of its first events.
+// head returns the position of the last of the first size events.
 func (l *Log) head(size int) event.Position {
 	if size == 0 {
 		return 0
@@ -90,8 +90,8 @@ func (l *Log) head(size int) event.Position {
 	return l.Events[size-1].Position
 }
 
-// Forged is the same log with another history. Whoever made it has the key too, and left no gap where there was none; where there are, what
-// was slipped in has a place in one.
+// Forged returns the log with a changed history, under the same key. A dense log has no gap afterwards; in a sparse one, an inserted
+// event has a position in a gap.
 func (l *Log) Forged(change func([]event.Stored) []event.Stored) *Log {
 	other := *l
 	other.Events = change(slices.Clone(l.Events))
@@ -115,7 +115,7 @@ func (l *Log) Checkpoint(t testing.TB, size int) []byte {
 	return signed
 }
 
-// Archive writes the log into a folder called archive, with these checkpoints.
+// Archive writes the log with these checkpoints into the folder archive and returns its path.
 func (l *Log) Archive(t testing.TB, checkpoints ...[]byte) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "archive")
@@ -126,7 +126,7 @@ func (l *Log) Archive(t testing.TB, checkpoints ...[]byte) string {
 	return dir
 }
 
-// Proofs is a file that proves the events at these indexes, from 0, by a checkpoint of the whole log.
+// Proofs returns a file that proves the events at these indexes, from 0, by a checkpoint of the whole log.
 func (l *Log) Proofs(t testing.TB, indexes ...uint64) (file []byte) {
 	t.Helper()
 	kept, tree := tiles{}, audit.Tree{}
@@ -154,7 +154,7 @@ func (m tiles) ReadTiles(_ context.Context, ids []audit.TileID) ([][]byte, error
 	return out, nil
 }
 
-// File writes a file into a folder of its own.
+// File writes a file into a new folder.
 func File(t testing.TB, name string, text []byte) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), name)

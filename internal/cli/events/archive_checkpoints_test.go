@@ -109,7 +109,7 @@ func TestAnArchiveWhoseCheckpointsItsEventsDoNotLeadToIsNotImported(t *testing.T
 	copied := pgtest.DB(t)
 	apptest.Denied(t, copied, "the archive is broken: checkpoints.txt: its events do not lead to the checkpoint of 8 events",
 		"events", "import", forged.Archive(t, l.Checkpoint(t, 5), l.Checkpoint(t, 8), l.Checkpoint(t, 10)))
-	apptest.Denied(t, copied, "the archive is broken: checkpoints.txt: checkpoint 1: the checkpoint is not signed by a key that is trusted",
+	apptest.Denied(t, copied, "the archive is broken: checkpoints.txt: checkpoint 1: the checkpoint is not signed by a trusted key",
 		"events", "import", exchanged(t, l, audittest.New(t, 1).Key.Public(), l.Checkpoint(t, 10)))
 	apptest.Denied(t, copied, "the archive is broken: checkpoints.txt: it has a checkpoint of 10 events, and 9 events",
 		"events", "import", exchanged(t, l.Forged(func(e []event.Stored) []event.Stored { return e[:9] }), l.Key.Public(), l.Checkpoint(t, 10)))
