@@ -23,14 +23,14 @@ import (
 
 const (
 	provedLeaves  = 10_000_000
-	quickLeaves   = 10      // times as many as the log's events
-	hashedAtMost  = 200_000 // events whose leaves are kept in memory, to be hashed and nothing else
+	quickLeaves   = 10      // multiple of the log's events
+	hashedAtMost  = 200_000 // events whose leaves are kept in memory for hashing alone
 	proofsARound  = 1000
-	leavesAtOnce  = 1 << 16 // a multiple of a tile's, so that tiles are written whole
+	leavesAtOnce  = 1 << 16 // a multiple of a tile's hashes, so that tiles are written whole
 	caughtUpAfter = time.Minute
 )
 
-// audits measures what it costs to keep the tree over the log, and to verify the log.
+// audits measures the costs of the audit tree, of proofs and of verification.
 func (b *benchmark) audits(ctx context.Context) error {
 	for _, of := range []struct {
 		name string
@@ -45,7 +45,7 @@ func (b *benchmark) audits(ctx context.Context) error {
 	return nil
 }
 
-// verifying holds a log against its last checkpoint. That is held against whatever is slower: reading the log, or hashing its
+// verifying measures the verification of a log by its last checkpoint. The limit is the slower of reading the log and hashing its
 // leaves on one processor.
 func (b *benchmark) verifying(ctx context.Context) error {
 	sys, err := b.onDatabase(ctx, "verify")
@@ -125,7 +125,7 @@ func (b *benchmark) verifying(ctx context.Context) error {
 	return nil
 }
 
-// proving makes inclusion proofs from the tables of a tree whose leaves belong to no events.
+// proving measures inclusion proofs from the tables of a tree with made-up leaves.
 func (b *benchmark) proving(ctx context.Context) error {
 	sys, err := b.onDatabase(ctx, "proofs")
 	if err != nil {
@@ -168,7 +168,7 @@ func (b *benchmark) proving(ctx context.Context) error {
 	return nil
 }
 
-// madeUp is the leaf hash of no event.
+// madeUp returns a leaf hash that belongs to no event.
 func madeUp(index uint64) (h proofs.Hash) {
 	for i := range 8 {
 		h[i] = byte((index + 1) >> (8 * i))
@@ -176,7 +176,7 @@ func madeUp(index uint64) (h proofs.Hash) {
 	return h
 }
 
-// plant fills the tables of the tree with leaves that are made up, and answers its root.
+// plant fills the tables of the tree with made-up leaves and returns its root.
 func (b *benchmark) plant(ctx context.Context, sys *app.System, leaves uint64) (root proofs.Hash, err error) {
 	var generation int
 	err = sys.Pool.QueryRow(ctx, `select generation from projection.generation where live and name = $1`, audittables.Tree.Name).Scan(&generation)
@@ -189,7 +189,7 @@ func (b *benchmark) plant(ctx context.Context, sys *app.System, leaves uint64) (
 	var (
 		tree  proofs.Tree
 		table = pgx.Identifier{projections.SchemaName(audittables.Tree.Name, generation), "tile"}
-		upper = map[proofs.TileID][]byte{} // those that grow over several chunks
+		upper = map[proofs.TileID][]byte{} // tiles that grow over several chunks
 		store = func(rows [][]any) error {
 			_, err := sys.Pool.CopyFrom(ctx, table, []string{"level", "index", "hashes"}, pgx.CopyFromRows(rows))
 			return err
@@ -220,7 +220,7 @@ func (b *benchmark) plant(ctx context.Context, sys *app.System, leaves uint64) (
 	return tree.Root(), store(rows)
 }
 
-// growing posts rows with the tree following and without it.
+// growing measures posts with the tree following and without it.
 func (b *benchmark) growing(ctx context.Context, s *server, accounts []int64) error {
 	load := bench.Load{Address: s.address, Clients: postClients, For: b.Round, Requests: s.postings(accounts)}
 	following := func(follows bool) func() (bench.Sample, error) {
@@ -231,14 +231,14 @@ func (b *benchmark) growing(ctx context.Context, s *server, accounts []int64) er
 			return load.Run(ctx)
 		}
 	}
-	if _, err := following(true)(); err != nil { // a server that has just started is not what is meant
+	if _, err := following(true)(); err != nil { // warm up: a server that has just started is slower
 		return err
 	}
 	without, with, err := b.interleave(ctx, "POST of rows, with the tree and without", following(false), following(true))
 	if err != nil {
 		return err
 	}
-	if err := s.follow(ctx, audittables.Tree.Name, true); err != nil { // or the server waits for it when it stops
+	if err := s.follow(ctx, audittables.Tree.Name, true); err != nil { // otherwise the server waits for it when it stops
 		return err
 	}
 	b.conclude(bench.Figure{Name: "post_with_tree", Title: "POST of a row, 64 clients, with the audit tree kept", Unit: "/s", Goal: bench.AtLeast(0.95)},
@@ -246,13 +246,13 @@ func (b *benchmark) growing(ctx context.Context, s *server, accounts []int64) er
 	return nil
 }
 
-// follow lets a projection follow the log, or stop, and waits until all that follow have the whole log.
+// follow starts or stops a projection and waits until all running projections are at the end of the log.
 func (s *server) follow(ctx context.Context, projection string, follows bool) error {
 	conn, err := pgx.Connect(ctx, s.url)
 	if err != nil {
 		return err
 	}
-	defer conn.Close(ctx) //nolint:errcheck // it is given up
+	defer conn.Close(ctx) //nolint:errcheck // the connection is discarded
 	var paused bool
 	if err := conn.QueryRow(ctx, `select paused from projection.generation where live and name = $1`, projection).Scan(&paused); err != nil {
 		return err
@@ -261,7 +261,7 @@ func (s *server) follow(ctx context.Context, projection string, follows bool) er
 		word := map[bool]string{true: "resume", false: "pause"}[follows]
 		a, err := s.do(ctx, bench.Request("POST", "/ops/projections/"+projection+"/"+word, operatorKey, "{}"))
 		if err == nil && a.Status != 200 {
-			err = fmt.Errorf("%s was answered with %d: %s", word, a.Status, a.Body)
+			err = fmt.Errorf("%s failed with status %d: %s", word, a.Status, a.Body)
 		}
 		if err != nil {
 			return err

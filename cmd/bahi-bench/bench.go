@@ -20,19 +20,19 @@ import (
 )
 
 type benchCommand struct {
-	Bahi    string        `default:"bin/bahi" placeholder:"FILE" help:"The program that is measured."`
-	JSON    string        `placeholder:"FILE" help:"Where the figures go as JSON."`
-	Quick   bool          `help:"Short rounds and few rows: under a minute, and rough."`
-	Only    []string      `placeholder:"NAME" enum:"store,busy,post,bulk,rebuild,doctor,page,edit,balance,verify,proof,tree,nodes,gateway,shop,mix,single,few" help:"Only these figures: store, busy, post, bulk, rebuild, doctor, page, edit, balance, verify, proof, tree, nodes, gateway; and of a thousand accounts: shop, mix, single, few."`
-	Rows    int           `placeholder:"N" help:"Events of the log that is rebuilt, and rows of the long ledgers. 1000000, with --quick 50000."`
-	Round   time.Duration `placeholder:"TIME" help:"How long a round is. 1s, with --quick 500ms."`
-	Rounds  int           `placeholder:"N" help:"How many rounds, of which the median counts. 9, with --quick 3."`
-	Sustain time.Duration `placeholder:"TIME" help:"How long rows of one day are posted without a pause. 60s, with --quick 5s."`
-	Dir     string        `placeholder:"DIR" help:"Where the temporary folder is made. The system's folder for such."`
-	Profile string        `placeholder:"DIR" help:"Measure nothing, but write CPU profiles of appends, requests and rebuild, with the server inside this process, and what Postgres's time went into."`
+	Bahi    string        `default:"bin/bahi" placeholder:"FILE" help:"The program to measure."`
+	JSON    string        `placeholder:"FILE" help:"Write the figures to this file as JSON."`
+	Quick   bool          `help:"Short rounds and few rows: under a minute, but rough."`
+	Only    []string      `placeholder:"NAME" enum:"store,busy,post,bulk,rebuild,doctor,page,edit,balance,verify,proof,tree,nodes,gateway,shop,mix,single,few" help:"Measure only these figures: store, busy, post, bulk, rebuild, doctor, page, edit, balance, verify, proof, tree, nodes, gateway; and of a thousand accounts: shop, mix, single, few."`
+	Rows    int           `placeholder:"N" help:"Events of the log to rebuild, and rows of the long ledgers. 1000000, with --quick 50000."`
+	Round   time.Duration `placeholder:"TIME" help:"Duration of a round. 1s, with --quick 500ms."`
+	Rounds  int           `placeholder:"N" help:"Number of rounds, whose median counts. 9, with --quick 3."`
+	Sustain time.Duration `placeholder:"TIME" help:"Duration of the sustained posting of rows of one day. 60s, with --quick 5s."`
+	Dir     string        `placeholder:"DIR" help:"Parent of the temporary folder. By default the system's."`
+	Profile string        `placeholder:"DIR" help:"Measure nothing, but write CPU profiles of appends, requests and rebuild, with the server inside this process, and list the statements that took most of Postgres's time."`
 }
 
-// benchmark is a run under way.
+// benchmark is a running benchmark.
 type benchmark struct {
 	benchCommand
 
@@ -42,7 +42,7 @@ type benchmark struct {
 	report  *bench.Report
 }
 
-// Run measures, prints a table and writes JSON. That a goal is missed is no error: a figure is to be read.
+// Run measures, prints a table and writes JSON. A missed goal is not an error.
 func (c benchCommand) Run(ctx context.Context) (err error) {
 	began := time.Now()
 	b := &benchmark{benchCommand: c.complete()}
@@ -85,7 +85,7 @@ func (c benchCommand) Run(ctx context.Context) (err error) {
 	return b.report.Write(b.JSON)
 }
 
-// complete fills in what was left to --quick.
+// complete sets the defaults that depend on --quick.
 func (c benchCommand) complete() benchCommand {
 	rows, round, rounds, sustain := 1_000_000, time.Second, 9, time.Minute
 	if c.Quick {
@@ -110,9 +110,9 @@ func (b *benchmark) wanted(name string) bool {
 	return len(b.Only) == 0 || slices.Contains(b.Only, name)
 }
 
-// open makes the cluster, and what pgbench needs in it.
+// open starts the cluster and prepares it for pgbench.
 func (b *benchmark) open(ctx context.Context) (err error) {
-	b.sayf("starting a cluster of its own")
+	b.sayf("starting a private cluster")
 	if b.dir, err = os.MkdirTemp(b.Dir, "bahi-bench-"); err != nil {
 		return err
 	}
@@ -149,20 +149,20 @@ func (b *benchmark) close() (err error) {
 	return err
 }
 
-// sayf tells what comes next, on standard error: the table alone goes to standard output.
+// sayf prints the next step on standard error; standard output has only the table.
 func (b *benchmark) sayf(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "bench: "+format+"\n", args...)
 }
 
-// database makes an empty database.
+// database creates an empty database.
 func (b *benchmark) database(ctx context.Context, name string) (string, error) {
 	conn, err := pgx.Connect(ctx, b.cluster.URL())
 	if err != nil {
 		return "", err
 	}
-	defer conn.Close(ctx) //nolint:errcheck // it is given up
+	defer conn.Close(ctx) //nolint:errcheck // the connection is discarded
 	if _, err := conn.Exec(ctx, `create database `+pgx.Identifier{name}.Sanitize()); err != nil {
-		return "", fmt.Errorf("make the database %s: %w", name, err)
+		return "", fmt.Errorf("create the database %s: %w", name, err)
 	}
 	u, err := url.Parse(b.cluster.URL())
 	if err != nil {
@@ -172,24 +172,24 @@ func (b *benchmark) database(ctx context.Context, name string) (string, error) {
 	return u.String(), nil
 }
 
-// settle writes a checkpoint, so that one does not fall into some round by chance.
+// settle writes a checkpoint, so that none falls into a round by chance.
 func (b *benchmark) settle(ctx context.Context) error {
 	conn, err := pgx.Connect(ctx, b.cluster.URL())
 	if err != nil {
 		return err
 	}
-	defer conn.Close(ctx) //nolint:errcheck // it is given up
+	defer conn.Close(ctx) //nolint:errcheck // the connection is discarded
 	_, err = conn.Exec(ctx, `checkpoint`)
 	return err
 }
 
-// system puts the parts of Bahi together in this process, on a database of the cluster.
+// system assembles Bahi in this process, on a database of the cluster.
 func (b *benchmark) system(ctx context.Context, database string) (*app.System, error) {
 	s := b.settings(database)
 	return s.Open(ctx, false)
 }
 
-// onDatabase is a system on a new database.
+// onDatabase returns a system on a new database.
 func (b *benchmark) onDatabase(ctx context.Context, name string) (*app.System, error) {
 	url, err := b.database(ctx, name)
 	if err != nil {
@@ -205,13 +205,13 @@ func (b *benchmark) settings(database string) app.Settings {
 	}
 }
 
-// What serve has by default.
+// The defaults of serve.
 const (
 	defaultConnections = 24
 	defaultReadWait    = 500 * time.Millisecond
 )
 
-// interleave is [bench.Interleave] with its progress on show.
+// interleave is [bench.Interleave] with a progress bar.
 func (b *benchmark) interleave(ctx context.Context, what string, limit func() (bench.Sample, error), others ...func() (bench.Sample, error)) (bench.Series, []bench.Series, error) {
 	b.sayf("%s: %d rounds", what, b.Rounds)
 	if err := b.settle(ctx); err != nil {

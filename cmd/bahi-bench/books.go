@@ -22,16 +22,16 @@ const (
 	pageSize    = 50
 	readClients = 16
 
-	// How long one client's pair of reads, and of edits, takes about: so many fit into a round.
+	// The approximate durations of one client's pair of reads and of edits, which decide how many fit into a round.
 	pairOfReads = 2500 * time.Microsecond
 	pairOfEdits = 7 * time.Millisecond
 	fewestPairs = 20
 )
 
-// pairs is of how many of them the median is taken.
+// pairs returns the number of pairs in a round.
 func (b *benchmark) pairs(each time.Duration) int { return max(fewestPairs, int(b.Round/each)) }
 
-// books measures what depends on the log's and the ledgers' length.
+// books measures what depends on the length of the log and the ledgers.
 func (b *benchmark) books(ctx context.Context) error {
 	url, err := b.database(ctx, "books")
 	if err != nil {
@@ -73,16 +73,16 @@ func (b *benchmark) reads(ctx context.Context, s *server, l ledgers) error {
 	return nil
 }
 
-// ledgers are the accounts that are read.
+// ledgers are the accounts to read.
 type ledgers struct {
 	head                      event.Position
 	long, longDay             int64 // accounts
 	short, shortDay           int64
-	rows                      int   // of the long ones
+	rows                      int   // of the long ledgers
 	oldestOfLong, oldestShort int64 // rows
 }
 
-// makeBooks makes the log and folds it, with the server stopped.
+// makeBooks creates the log and folds it while the server is stopped.
 func (b *benchmark) makeBooks(ctx context.Context, url string) (l ledgers, err error) {
 	sys, err := b.system(ctx, url)
 	if err != nil {
@@ -152,13 +152,13 @@ func (b *benchmark) makeBooks(ctx context.Context, url string) (l ledgers, err e
 	return l, err
 }
 
-// fold builds the books again.
+// fold rebuilds the books.
 func (b *benchmark) fold(ctx context.Context, sys *app.System) (bench.Sample, error) {
 	head, err := sys.Store.Head(ctx)
 	if err != nil {
 		return bench.Sample{}, err
 	}
-	if err := forget(ctx, sys); err != nil {
+	if err := dropLive(ctx, sys); err != nil {
 		return bench.Sample{}, err
 	}
 	b.sayf("folding %d events", head)
@@ -171,7 +171,7 @@ func (b *benchmark) fold(ctx context.Context, sys *app.System) (bench.Sample, er
 	return bench.Sample{Rate: float64(head) / time.Since(began).Seconds()}, err
 }
 
-// read reads and decodes the whole log: the least that any fold has to do.
+// read reads and decodes the whole log: the least work of any fold.
 func (b *benchmark) read(ctx context.Context, store eventstore.Store) (bench.Sample, error) {
 	began, n := time.Now(), 0
 	for e, err := range store.ReadAll(ctx, 0, eventstore.Forwards) {
@@ -189,7 +189,7 @@ func (b *benchmark) read(ctx context.Context, store eventstore.Store) (bench.Sam
 // mostRebuilds keeps a run short: a rebuild takes many times a round.
 const mostRebuilds = 2
 
-// besideReading does something to the log a few times, and reads and decodes it before and after each.
+// besideReading measures an operation on the log a few times, and reads and decodes the log before and after each.
 func (b *benchmark) besideReading(ctx context.Context, store eventstore.Store, do func() (bench.Sample, error)) (found, limits bench.Series, err error) {
 	for i := 0; ; i++ {
 		b.sayf("reading and decoding the log")
@@ -221,13 +221,13 @@ func (b *benchmark) rebuild(ctx context.Context, sys *app.System) error {
 	return nil
 }
 
-// ask measures one client that asks two things in turn, a small one and a large one.
+// ask measures one client that alternates between a small and a large request.
 func (s *server) ask(ctx context.Context, times int, small, large func(*bench.Conn) (time.Duration, error)) (a, z bench.Sample, err error) {
 	c, err := bench.Dial(ctx, s.address)
 	if err != nil {
 		return a, z, err
 	}
-	defer c.Close() //nolint:errcheck // nothing is left to lose
+	defer c.Close() //nolint:errcheck // the connection is discarded
 	var tookSmall, tookLarge []time.Duration
 	began := time.Now()
 	for i := range times + times/10 {
@@ -246,12 +246,12 @@ func (s *server) ask(ctx context.Context, times int, small, large func(*bench.Co
 	return bench.SampleOf(tookSmall, time.Since(began)), bench.SampleOf(tookLarge, time.Since(began)), nil
 }
 
-// asked is one request, of which an answer is expected.
+// asked sends a request and requires success.
 func asked(request []byte) func(*bench.Conn) (time.Duration, error) {
 	return func(c *bench.Conn) (time.Duration, error) {
 		a, err := c.Do(request)
 		if err == nil && a.Status != 200 {
-			err = fmt.Errorf("a read was answered with %d: %s", a.Status, a.Body)
+			err = fmt.Errorf("a read failed with status %d: %s", a.Status, a.Body)
 		}
 		return a.Took, err
 	}
@@ -280,8 +280,8 @@ func (b *benchmark) pages(ctx context.Context, s *server, l ledgers) error {
 	return nil
 }
 
-// editing measures an edit until a read shows it: of the row itself, and of the newest page, whose every
-// balance it changes.
+// editing measures the time from an edit until a read shows it: on the row itself, and on the newest page, where it changes every
+// balance.
 func (b *benchmark) editing(ctx context.Context, s *server, l ledgers) error {
 	for _, of := range []struct {
 		name, title     string
@@ -307,7 +307,7 @@ func (b *benchmark) editing(ctx context.Context, s *server, l ledgers) error {
 	return nil
 }
 
-// edit changes a row's amount and reads until the answer has another balance.
+// edit changes a row's amount and reads until the balance changes.
 func (s *server) edit(account, row int64, path string) func(*bench.Conn) (time.Duration, error) {
 	random := rand.New(rand.NewPCG(seed, uint64(row))) //nolint:gosec // the same edits in each run
 	read := bench.Request("GET", path, s.key, "")
@@ -319,7 +319,7 @@ func (s *server) edit(account, row int64, path string) func(*bench.Conn) (time.D
 			return 0, err
 		}
 		if a.Status != 200 {
-			return 0, fmt.Errorf("an edit was answered with %d: %s", a.Status, a.Body)
+			return 0, fmt.Errorf("an edit failed with status %d: %s", a.Status, a.Body)
 		}
 		began := a.At.Add(-a.Took)
 		for {
@@ -339,7 +339,7 @@ func (s *server) edit(account, row int64, path string) func(*bench.Conn) (time.D
 	}
 }
 
-// newestBalance is the balance in an answer that is a row or a page of rows.
+// newestBalance returns the balance in the response with a row or a page of rows.
 func newestBalance(a bench.Answer) (string, error) {
 	type row struct{ Balance json.Number }
 	var (
@@ -353,7 +353,7 @@ func newestBalance(a bench.Answer) (string, error) {
 		}
 	}
 	if err != nil || a.Status != 200 || one.Balance == "" {
-		return "", fmt.Errorf("a read was answered with %d, without a balance: %.200s", a.Status, a.Body)
+		return "", fmt.Errorf("a read returned status %d and no balance: %.200s", a.Status, a.Body)
 	}
 	return one.Balance.String(), nil
 }

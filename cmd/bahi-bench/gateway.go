@@ -30,7 +30,7 @@ import (
 	"bahi/internal/cli/serve"
 )
 
-// mostFollowed is how many events of the log are followed, at most: a round goes through all of them.
+// mostFollowed limits the events of the log: a round follows all of them.
 const mostFollowed = 250_000
 
 // door is a gateway in this process.
@@ -40,8 +40,8 @@ type door struct {
 	stop    func() error
 }
 
-// gateways measures what following the log, and appending to it, costs by way of the gateway. The gateway and its clients
-// share this process and the machine's processors, where a direct reader has them for itself.
+// gateways measures the cost of following the log and appending to it through the gateway. The gateway and its clients share this
+// process and the processors, which a direct reader has alone.
 func (b *benchmark) gateways(ctx context.Context) error {
 	url, err := b.database(ctx, "gateway")
 	if err != nil {
@@ -50,7 +50,7 @@ func (b *benchmark) gateways(ctx context.Context) error {
 	if err := b.fillForGateway(ctx, url); err != nil {
 		return err
 	}
-	sys, err := b.system(ctx, url) // again, so that nothing of the log is in its memory
+	sys, err := b.system(ctx, url) // a new system, with nothing of the log in memory
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (b *benchmark) fillForGateway(ctx context.Context, url string) error {
 	return m.end()
 }
 
-// openDoor opens the gateway as serve does.
+// openDoor starts the gateway as serve does.
 func (b *benchmark) openDoor(ctx context.Context, sys *app.System) (*door, error) {
 	c := serve.Command{Settings: sys.Settings, GatewaySettings: app.GatewaySettings{GatewayWrite: true}}
 	g, err := c.Gateway(sys, operatorKey)
@@ -139,7 +139,7 @@ func (b *benchmark) following(ctx context.Context, store eventstore.Store, d *do
 		{"adapter", "catch-up subscription, as Bahi's adapter of that client gives it", subscriptionTo(adapter)},
 	}
 	var (
-		cpu    = make([][]float64, len(ways)) // of an event, in microseconds
+		cpu    = make([][]float64, len(ways)) // per event, in microseconds
 		rounds = make([]func() (bench.Sample, error), len(ways))
 	)
 	for i, w := range ways {
@@ -166,14 +166,14 @@ func (b *benchmark) following(ctx context.Context, store eventstore.Store, d *do
 	return nil
 }
 
-// processTime is the processor time of this process so far.
+// processTime returns the processor time of this process.
 func processTime() time.Duration {
 	var used syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &used) // fails only for what is not asked here
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &used) // cannot fail for this process
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// subscriptionTo follows a store until it has had so many events.
+// subscriptionTo returns a function that follows a store for a number of events.
 func subscriptionTo(store eventstore.Store) func(context.Context, int) error {
 	return func(ctx context.Context, events int) error {
 		ctx, cancel := context.WithCancel(ctx)
@@ -201,12 +201,12 @@ func (d *door) read(ctx context.Context, events int) error {
 	if err != nil {
 		return err
 	}
-	defer c.Close() //nolint:errcheck // nothing is left to lose
+	defer c.Close() //nolint:errcheck // the connection is discarded
 	subscription, err := c.SubscribeToAll(ctx, official.SubscribeToAllOptions{From: official.Start{}})
 	if err != nil {
 		return err
 	}
-	defer subscription.Close() //nolint:errcheck // nothing is left to lose
+	defer subscription.Close() //nolint:errcheck // the connection is discarded
 	for events > 0 {
 		switch e := subscription.Recv(); {
 		case e.SubscriptionDropped != nil:
@@ -218,15 +218,15 @@ func (d *door) read(ctx context.Context, events int) error {
 	return nil
 }
 
-// undecoded takes gRPC's messages and leaves their bytes as they are.
+// undecoded is a codec that does not decode messages.
 type undecoded struct{ encoding.CodecV2 }
 
 func (undecoded) Unmarshal(data mem.BufferSlice, length any) error {
-	*length.(*int) = data.Len() //nolint:forcetypeassert // receive asks for nothing else
+	*length.(*int) = data.Len() //nolint:forcetypeassert // receive passes an *int
 	return nil
 }
 
-// receive follows the log and looks at no event.
+// receive follows the log without decoding events.
 func (d *door) receive(ctx context.Context, events int) error {
 	trust, err := credentials.NewClientTLSFromFile(d.ca, "")
 	if err != nil {
@@ -236,7 +236,7 @@ func (d *door) receive(ctx context.Context, events int) error {
 	if err != nil {
 		return err
 	}
-	defer conn.Close() //nolint:errcheck // nothing is left to lose
+	defer conn.Close() //nolint:errcheck // the connection is discarded
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ctx = metadata.AppendToOutgoingContext(ctx, "authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte("bench:"+operatorKey)))
@@ -265,10 +265,10 @@ func (d *door) receive(ctx context.Context, events int) error {
 	return nil
 }
 
-// appendingThrough measures appends by way of the adapter and the gateway, which checks them, beside direct ones.
+// appendingThrough measures appends through the adapter and the gateway, which checks them, and direct ones.
 func (b *benchmark) appendingThrough(ctx context.Context, store, adapter eventstore.Store) error {
 	direct, through := &appender{store: store}, &appender{store: adapter}
-	direct.rows.Store(1 << 40) // rows that the log has not
+	direct.rows.Store(1 << 40) // row ids that the log does not have
 	through.rows.Store(1 << 41)
 	for _, clients := range []int{1, 64} {
 		what := fmt.Sprintf("appends through adapter and gateway, %d clients", clients)

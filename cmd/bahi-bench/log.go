@@ -29,18 +29,18 @@ type (
 
 const (
 	chunkEvents = 2048 // of one AppendEach
-	writers     = 2    // so that one chunk is made and answered while another is appended
+	writers     = 2    // one prepares a chunk while the other appends
 
 	reservedAccounts = 10_000
 	ledgerYears      = 10
 )
 
-// logMaker fills a log with events as commands would have appended them, without the commands.
+// logMaker fills a log with the events of commands, without the commands.
 type logMaker struct {
 	sys    *app.System
 	meta   event.Meta
 	random *rand.Rand
-	row    int64 // the last row's id
+	row    int64 // id of the last row
 
 	chunk   int
 	waiting []eventstore.Request
@@ -48,7 +48,7 @@ type logMaker struct {
 	failed  chan error
 	running sync.WaitGroup
 
-	appending sync.WaitGroup // chunks that were taken
+	appending sync.WaitGroup // chunks in progress
 }
 
 func newLogMaker(ctx context.Context, sys *app.System, rows int) (*logMaker, error) {
@@ -72,7 +72,7 @@ func newLogMaker(ctx context.Context, sys *app.System, rows int) (*logMaker, err
 			}
 		})
 	}
-	// Whoever serves this log afterwards gives out other numbers.
+	// A server on this log must give out other numbers.
 	for _, of := range []struct {
 		series string
 		last   int64
@@ -105,7 +105,7 @@ func (m *logMaker) open(ctx context.Context, account int64) error {
 	return err
 }
 
-// put appends an event to a row's stream, some time later.
+// put queues an event for a row's stream.
 func (m *logMaker) put(row int64, expected eventstore.Expected, e event.Event[book.Row]) error {
 	encoded, err := bank.Ledger.Rows.Encode(uuid.Must(uuid.NewV7()), e, m.now())
 	if err != nil {
@@ -145,7 +145,7 @@ func (m *logMaker) end() error {
 	}
 }
 
-// pause waits until everything so far is in the log.
+// pause appends everything so far.
 func (m *logMaker) pause() error {
 	if err := m.flush(); err != nil {
 		return err
@@ -154,7 +154,7 @@ func (m *logMaker) pause() error {
 	return nil
 }
 
-// add posts a row under the next id.
+// add posts a row with the next id.
 func (m *logMaker) add(account int64, day unit.Date) error {
 	m.row++
 	e := rowAdded{Account: account, Date: day}
@@ -173,14 +173,13 @@ func (m *logMaker) entries() book.Side {
 	}})
 }
 
-// ago is the day of the i-th of n things that are spread over the last years.
+// ago returns the date of the i-th of n things spread over the last years.
 func ago(i, n int) unit.Date {
 	const days = ledgerYears * 365
 	return unit.DateOf(time.Now()) - days + unit.Date(i*days/n)
 }
 
-// mixed appends events over bankAccounts, their dates advancing: most add rows, one in twenty edits one, one
-// in a hundred deletes one.
+// mixed appends events of bankAccounts with increasing dates: most add rows, one in twenty edits one, one in a hundred deletes one.
 func (m *logMaker) mixed(ctx context.Context, events int, show func(done, total int64)) error {
 	for a := range bankAccounts {
 		if err := m.open(ctx, int64(a+1)); err != nil {
@@ -189,7 +188,7 @@ func (m *logMaker) mixed(ctx context.Context, events int, show func(done, total 
 	}
 	var (
 		revisions = make([]int64, 1, events+1) // by row; -1: deleted
-		touched   = make([]int, 1, events+1)   // when; what is still on its way is left alone
+		touched   = make([]int, 1, events+1)   // when the row last changed; events still in the queue are left alone
 		lag       = (writers + 2) * m.chunk
 	)
 	for i := range events {
@@ -223,8 +222,7 @@ func (m *logMaker) mixed(ctx context.Context, events int, show func(done, total 
 	return nil
 }
 
-// ledger appends an account with that many rows, spread over years or all on one day. It answers the id of
-// its first row.
+// ledger appends an account with rows, spread over years or all on one day, and returns the id of its first row.
 func (m *logMaker) ledger(ctx context.Context, account int64, rows int, oneDay bool, show func(done, total int64)) (int64, error) {
 	if err := m.open(ctx, account); err != nil {
 		return 0, err

@@ -10,8 +10,8 @@ import (
 	"bahi/internal/bench"
 )
 
-// nodes measures what two processes on one database do together, on the same processors. It tells what sharing costs: the
-// lock on the log's head, and smaller groups of appends.
+// nodes measures two processes on one database and the same processors. It shows the cost of sharing: the lock on the log's head,
+// and smaller groups of appends.
 func (b *benchmark) nodes(ctx context.Context) (err error) {
 	url, err := b.database(ctx, "nodes")
 	if err != nil {
@@ -41,7 +41,7 @@ func (b *benchmark) nodes(ctx context.Context) (err error) {
 	shared := load
 	shared.Others = []string{second.address}
 	two := func() (bench.Sample, error) { return shared.Run(ctx) }
-	if _, err := two(); err != nil { // servers that have just started are not what is meant
+	if _, err := two(); err != nil { // warm up: servers that have just started are slower
 		return err
 	}
 	limit, found, err := b.interleave(ctx, "POST of rows, to one node and to two", one, two)

@@ -24,7 +24,7 @@ const (
 	seed         = 20260504
 )
 
-// requests measures what is posted over HTTP.
+// requests measures posts over HTTP.
 func (b *benchmark) requests(ctx context.Context, s *server, accounts []int64) error {
 	w, err := s.watch(ctx)
 	if err != nil {
@@ -35,7 +35,7 @@ func (b *benchmark) requests(ctx context.Context, s *server, accounts []int64) e
 		load := bench.Load{Address: s.address, Clients: postClients, For: b.Round, Requests: s.postings(accounts)}
 		return func() (bench.Sample, error) { return measureLag(ctx, w, load) }
 	}
-	if _, err := post(accounts)(); err != nil { // a server that has just started is not what is meant
+	if _, err := post(accounts)(); err != nil { // warm up: a server that has just started is slower
 		return err
 	}
 	inserts := func() (bench.Sample, error) { return b.limits.Inserts(ctx, postClients) }
@@ -74,7 +74,7 @@ func (s *server) openAccounts(ctx context.Context) (accounts []int64, err error)
 	return accounts, nil
 }
 
-// postings are requests that post one row each.
+// postings returns requests that post one row each.
 func (s *server) postings(accounts []int64) [][]byte {
 	random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // the same rows in each run
 	requests := make([][]byte, prebuilt)
@@ -89,7 +89,7 @@ var (
 	ways    = []string{"NEFT", "UPI", "RTGS", "IMPS", "Cheque", "Cash deposit"}
 )
 
-// rowBody is a row as an accountant would post it: mostly of today, some days late.
+// rowBody returns a row as an accountant would post it: mostly of today, some days late.
 func rowBody(random *rand.Rand) string {
 	day := time.Now().AddDate(0, 0, -min(random.IntN(40), random.IntN(40)))
 	side := "in_entries"
@@ -100,21 +100,20 @@ func rowBody(random *rand.Rand) string {
 		ways[random.IntN(len(ways))], parties[random.IntN(len(parties))], 1000+random.IntN(9000), 100+random.IntN(500_000), random.IntN(100))
 }
 
-// measureLag puts the load on the server and waits until the books have all of it. The lag of a row is
-// the time from its answer until somebody who looks into the database every few milliseconds finds the
-// projection there, so it is a few milliseconds too long at most.
+// measureLag puts the load on the server and waits until the books have all rows. The lag of a row is the time from its response until
+// a poll every few milliseconds finds it in the projection.
 func measureLag(ctx context.Context, w *watch, load bench.Load) (bench.Sample, error) {
 	s, _, err := measureLags(ctx, w, load)
 	return s, err
 }
 
-// late is how late the books had a row that was answered at a moment.
+// late is the lag of a row, with the time of its response.
 type late struct {
 	at time.Time
 	by time.Duration
 }
 
-// measureLags is [measureLag] and returns the lag of each row.
+// measureLags is [measureLag] with the lag of each row.
 func measureLags(ctx context.Context, w *watch, load bench.Load) (bench.Sample, []late, error) {
 	answered := make([][]step, load.Clients)
 	load.Answered = func(client int, a bench.Answer) {
@@ -133,7 +132,7 @@ func measureLags(ctx context.Context, w *watch, load bench.Load) (bench.Sample, 
 		last = max(last, a.position)
 	}
 	if last == 0 {
-		return s, nil, fmt.Errorf("the server's answers tell no position")
+		return s, nil, fmt.Errorf("the server's responses have no position")
 	}
 	if err := w.reach(ctx, last); err != nil {
 		return s, nil, err
@@ -150,8 +149,8 @@ func measureLags(ctx context.Context, w *watch, load bench.Load) (bench.Sample, 
 	return s, each, nil
 }
 
-// bulk posts rows in bulk. Its time ends when the rows' own streams are filled and folded, since a server
-// that answers quicker than it fills only owes the work.
+// bulk measures rows posted in bulk. A round ends when the rows' own streams are written and folded, because a server that responds
+// before has not done the work.
 func (b *benchmark) bulk(ctx context.Context, s *server, w *watch, accounts []int64) func() (bench.Sample, error) {
 	random := rand.New(rand.NewPCG(seed, 2)) //nolint:gosec // the same rows in each run
 	requests := make([][]byte, prebuilt/bulkRows)
@@ -167,13 +166,13 @@ func (b *benchmark) bulk(ctx context.Context, s *server, w *watch, accounts []in
 	return func() (bench.Sample, error) { return measureLag(ctx, w, load) }
 }
 
-// filled waits until the books have the whole log, and with it each row of each bulk in its own stream.
+// filled waits until the books have the whole log, and with it the rows of all bulks.
 func (s *server) filled(ctx context.Context) error {
 	conn, err := pgx.Connect(ctx, s.url)
 	if err != nil {
 		return err
 	}
-	defer conn.Close(ctx) //nolint:errcheck // it is given up
+	defer conn.Close(ctx) //nolint:errcheck // the connection is discarded
 	var generation int
 	if err := conn.QueryRow(ctx, `select generation from projection.generation where live and name = 'books'`).Scan(&generation); err != nil {
 		return err

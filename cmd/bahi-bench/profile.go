@@ -17,19 +17,18 @@ import (
 	"bahi/internal/cli/serve"
 )
 
-// statementSettings let Postgres count what its time goes into.
+// statementSettings enable pg_stat_statements.
 var statementSettings = map[string]string{
 	"shared_preload_libraries": "pg_stat_statements", "pg_stat_statements.track": "all", "pg_stat_statements.track_planning": "on",
 }
 
-// profiled is how long each load is profiled.
+// profiled is the duration of each profiled load.
 const profiled = 3 * time.Second
 
-// profiles writes CPU profiles, for who wants to make something quicker. The server runs inside this
-// process, so the client that puts load on it is in its profile too: look at what is below
+// profiles writes CPU profiles. The server runs inside this process, so a profile includes the client: look below
 // net/http.(*conn).serve and the appender.
 func (b *benchmark) profiles(ctx context.Context) error {
-	if err := os.MkdirAll(b.Profile, 0o755); err != nil { //nolint:gosec // it is for everybody to read
+	if err := os.MkdirAll(b.Profile, 0o755); err != nil { //nolint:gosec // meant for everybody
 		return err
 	}
 	for _, part := range []struct {
@@ -49,15 +48,15 @@ func (b *benchmark) profile(ctx context.Context, name string, run func() (bench.
 	if err != nil {
 		return err
 	}
-	defer conn.Close(ctx) //nolint:errcheck // it is given up
+	defer conn.Close(ctx) //nolint:errcheck // the connection is discarded
 	if _, err := conn.Exec(ctx, `create extension if not exists pg_stat_statements; select pg_stat_statements_reset()`); err != nil {
 		return err
 	}
-	file, err := os.Create(filepath.Join(b.Profile, name+".pprof")) //nolint:gosec // the operator names the folder
+	file, err := os.Create(filepath.Join(b.Profile, name+".pprof")) //nolint:gosec // the operator chooses the folder
 	if err != nil {
 		return err
 	}
-	defer file.Close() //nolint:errcheck // it is closed below where all went well
+	defer file.Close() //nolint:errcheck // closed below on success
 	if err := pprof.StartCPUProfile(file); err != nil {
 		return err
 	}
@@ -83,7 +82,7 @@ func (b *benchmark) statements(ctx context.Context, conn *pgx.Conn, name string)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(b.Profile, name+".statements"), []byte(strings.Join(lines, "\n")+"\n"), 0o644) //nolint:gosec // it is for everybody to read
+	return os.WriteFile(filepath.Join(b.Profile, name+".statements"), []byte(strings.Join(lines, "\n")+"\n"), 0o644) //nolint:gosec // meant for everybody
 }
 
 func (b *benchmark) profileAppends(ctx context.Context) error {
@@ -99,7 +98,7 @@ func (b *benchmark) profileAppends(ctx context.Context) error {
 	return b.profile(ctx, "appends-256", func() (bench.Sample, error) { return a.run(ctx, 256, spreadOver, profiled) })
 }
 
-// inside runs serve in this process.
+// inside returns a function that runs serve in this process.
 func (b *benchmark) inside(database string) func(context.Context, string) (func() error, error) {
 	return func(ctx context.Context, address string) (func() error, error) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -122,7 +121,7 @@ func (b *benchmark) profileRequests(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer s.stop() //nolint:errcheck // what it was for is done
+	defer s.stop() //nolint:errcheck // the measurement is complete
 	accounts, err := s.openAccounts(ctx)
 	if err != nil {
 		return err
@@ -151,7 +150,7 @@ func (b *benchmark) profileBooks(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer s.stop() //nolint:errcheck // what it was for is done
+	defer s.stop() //nolint:errcheck // the measurement is complete
 	for name, path := range map[string]string{
 		"balance": "/bank/1", "balance-known-at": fmt.Sprintf("/bank/1?known_at=%d", b.Rows/2), "page": "/bank-ledger/1?page_size=50&page=2",
 	} {

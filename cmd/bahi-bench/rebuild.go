@@ -22,20 +22,19 @@ import (
 )
 
 const (
-	// besideClients is how many write, and how many read, while something is rebuilt beside them: a load
-	// that leaves the machine room.
+	// besideClients is the number of writers, and of readers, beside a rebuild: a load that leaves the machine some capacity.
 	besideClients = 8
 
-	// throttledTo is how many events a second a rebuild folds that nobody is to notice.
+	// throttledTo is the rate in events per second of a rebuild that clients should not notice.
 	throttledTo = 5_000
 
 	pointerMoves   = 20
-	aroundMove     = 100 * time.Millisecond // what is read in this time before and after is counted as held by it
+	aroundMove     = 100 * time.Millisecond // reads within this time of the move count as delayed by it
 	memoryBound    = 300                    // MB
 	kilobytesPerMB = 1024
 )
 
-// rebuilds measures what a rebuild costs on a running system, on the log that is there.
+// rebuilds measures the cost of a rebuild on a running system.
 func (b *benchmark) rebuilds(ctx context.Context, url string, sys *app.System) error {
 	b.sayf("starting a server")
 	s, err := b.serve(ctx, url, b.process(url))
@@ -67,8 +66,7 @@ func (b *benchmark) besideServer(ctx context.Context, s *server, sys *app.System
 	return nil
 }
 
-// online measures a rebuild beside the live tables, its comparison with them included, and the memory that
-// the process takes which does it.
+// online measures a rebuild beside the live tables, including its comparison with them, and the memory of the process that does it.
 func (b *benchmark) online(ctx context.Context, s *server, sys *app.System) error {
 	head, err := sys.Store.Head(ctx)
 	if err != nil {
@@ -86,7 +84,7 @@ func (b *benchmark) online(ctx context.Context, s *server, sys *app.System) erro
 	if err != nil {
 		return err
 	}
-	b.sayf("rebuilding the books in a process of its own")
+	b.sayf("rebuilding the books in a separate process")
 	peak, err := b.rebuildProcess(ctx, s)
 	if err != nil {
 		return err
@@ -98,9 +96,9 @@ func (b *benchmark) online(ctx context.Context, s *server, sys *app.System) erro
 	return nil
 }
 
-// rebuildProcess runs bahi projections rebuild and returns the most memory that it had.
+// rebuildProcess runs bahi projections rebuild and returns its peak memory.
 func (b *benchmark) rebuildProcess(ctx context.Context, s *server) (peak float64, err error) {
-	cmd := exec.CommandContext(ctx, b.Bahi, "projections", "rebuild", ledgertables.Books.Name, "--keep", "0s") //nolint:gosec // the operator names it
+	cmd := exec.CommandContext(ctx, b.Bahi, "projections", "rebuild", ledgertables.Books.Name, "--keep", "0s") //nolint:gosec // the operator chooses it
 	cmd.Env = append(os.Environ(), "BAHI_DATA="+filepath.Join(b.dir, "data"), "DATABASE_URL="+s.url)
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
@@ -122,8 +120,8 @@ func (b *benchmark) rebuildProcess(ctx context.Context, s *server) (peak float64
 	}
 }
 
-// mostMemory is the most memory that a process had so far, in MB. What the kernel tells of a process that
-// has ended counts its parent's before the exec.
+// mostMemory returns a running process's peak memory in MB. After its end the kernel's figure would include the parent's memory before
+// the exec.
 func mostMemory(pid int) float64 {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -138,16 +136,16 @@ func mostMemory(pid int) float64 {
 	return 0
 }
 
-// operate sends an operator's request about the books.
+// operate sends an operator's request for the books.
 func (s *server) operate(ctx context.Context, verb, body string) error {
 	a, err := s.do(ctx, bench.Request("POST", "/ops/projections/"+ledgertables.Books.Name+"/"+verb, operatorKey, body))
 	if err == nil && a.Status/100 != 2 {
-		err = fmt.Errorf("%s was answered with %d: %s", verb, a.Status, a.Body)
+		err = fmt.Errorf("%s failed with status %d: %s", verb, a.Status, a.Body)
 	}
 	return err
 }
 
-// building returns how the books are.
+// building returns the state of the books.
 func (s *server) building(ctx context.Context) (p struct {
 	Build *struct{ Phase string }
 }, err error,
@@ -159,7 +157,7 @@ func (s *server) building(ctx context.Context) (p struct {
 	return p, err
 }
 
-// rebuilt waits until the books are not being built any more.
+// rebuilt waits until the rebuild of the books ends.
 func (s *server) rebuilt(ctx context.Context) error {
 	for {
 		p, err := s.building(ctx)
@@ -174,7 +172,7 @@ func (s *server) rebuilt(ctx context.Context) error {
 	}
 }
 
-// throttled measures how long writes and reads take, with a throttled rebuild beside them and without.
+// throttled measures the latency of writes and reads with a throttled rebuild and without.
 func (b *benchmark) throttled(ctx context.Context, s *server) error {
 	accounts := make([]int64, bankAccounts)
 	for i := range accounts {
@@ -244,12 +242,12 @@ func (b *benchmark) moves(ctx context.Context, s *server) error {
 		}()
 		var (
 			longest time.Duration
-			until   time.Time // of the reading, once the pointer has moved
+			until   time.Time // when reading ends after a move
 		)
 		for until.IsZero() || time.Now().Before(until) {
 			a, err := c.Do(read)
 			if err == nil && a.Status != 200 {
-				err = fmt.Errorf("a read was answered with %d: %s", a.Status, a.Body)
+				err = fmt.Errorf("a read failed with status %d: %s", a.Status, a.Body)
 			}
 			if err != nil {
 				return err
@@ -264,21 +262,21 @@ func (b *benchmark) moves(ctx context.Context, s *server) error {
 			default:
 			}
 		}
-		_ = c.Close() // nothing is left to lose
+		_ = c.Close() // the connection is discarded
 		held = append(held, float64(longest)/float64(time.Millisecond))
 	}
 	b.conclude(bench.Figure{Name: "pointer_move", Title: "longest read around a move to another generation, median of 20 moves", Unit: "ms", Goal: bench.AtMost(50)}, held, "", nil)
 	return nil
 }
 
-// doctoring measures how quickly the books are held against the log.
+// doctoring measures the comparison of the books with the log.
 func (b *benchmark) doctoring(ctx context.Context, sys *app.System) error {
 	head, err := sys.Store.Head(ctx)
 	if err != nil {
 		return err
 	}
 	found, limits, err := b.besideReading(ctx, sys.Store, func() (bench.Sample, error) {
-		b.sayf("holding the books against the log")
+		b.sayf("comparing the books with the log")
 		began := time.Now()
 		err := doctor.Examine(ctx, sys, io.Discard, projections.How{}, ledgertables.Books)
 		return bench.Sample{Rate: float64(head) / time.Since(began).Seconds()}, err
@@ -291,8 +289,8 @@ func (b *benchmark) doctoring(ctx context.Context, sys *app.System) error {
 	return nil
 }
 
-// forget takes the live books away, so that what is built next is compared with nothing.
-func forget(ctx context.Context, sys *app.System) error {
+// dropLive drops the live books, so that the next rebuild has nothing to compare with.
+func dropLive(ctx context.Context, sys *app.System) error {
 	all, err := projections.List(ctx, sys.Pool)
 	if err != nil {
 		return err

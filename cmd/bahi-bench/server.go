@@ -19,7 +19,7 @@ import (
 	"bahi/internal/bench"
 )
 
-// server is a serving Bahi of its own process, with the settings that it has by default.
+// server is a Bahi that serves in a separate process, with default settings.
 type server struct {
 	address string
 	key     string // may write the ledger
@@ -39,7 +39,7 @@ func (b *benchmark) serve(ctx context.Context, database string, run func(ctx con
 		return nil, err
 	}
 	address := listener.Addr().String()
-	if err := listener.Close(); err != nil { // the server takes it
+	if err := listener.Close(); err != nil { // frees the port for the server
 		return nil, err
 	}
 	s := &server{address: address, url: database}
@@ -47,25 +47,25 @@ func (b *benchmark) serve(ctx context.Context, database string, run func(ctx con
 		return nil, err
 	}
 	if err := s.ready(ctx); err != nil {
-		_ = s.stop() // the first error tells more
+		_ = s.stop() // the first error says more
 		return nil, err
 	}
 	made, err := s.do(ctx, bench.Request("POST", "/api/v1/api-keys", operatorKey, `{"name":"bench","permissions":{"ledger":"write"}}`))
 	if err == nil {
 		var out struct{ Key string }
 		if err = json.Unmarshal(made.Body, &out); err == nil && out.Key == "" {
-			err = fmt.Errorf("making an API key was answered with %d: %s", made.Status, made.Body)
+			err = fmt.Errorf("creating an API key failed with status %d: %s", made.Status, made.Body)
 		}
 		s.key = out.Key
 	}
 	if err != nil {
-		_ = s.stop() // the first error tells more
+		_ = s.stop() // the first error says more
 		return nil, err
 	}
 	return s, nil
 }
 
-// onServer measures a server on a new database, in which accounts are open.
+// onServer measures a server on a new database with open accounts.
 func (b *benchmark) onServer(ctx context.Context, name string, measure func(ctx context.Context, s *server, accounts []int64) error) (err error) {
 	url, err := b.database(ctx, name)
 	if err != nil {
@@ -88,28 +88,28 @@ func (b *benchmark) onServer(ctx context.Context, name string, measure func(ctx 
 	return measure(ctx, s, accounts)
 }
 
-// process runs bahi serve, with settings beside those of every server here.
+// process returns a function that runs bahi serve; more are further settings.
 func (b *benchmark) process(database string, more ...string) func(context.Context, string) (func() error, error) {
 	return func(ctx context.Context, address string) (func() error, error) {
 		var said bytes.Buffer
-		cmd := exec.CommandContext(ctx, b.Bahi, "serve") //nolint:gosec // the operator names it
+		cmd := exec.CommandContext(ctx, b.Bahi, "serve") //nolint:gosec // the operator chooses it
 		cmd.Env = append(os.Environ(), "BAHI_DATA="+filepath.Join(b.dir, "data"), "DATABASE_URL="+database, "BAHI_ADDR="+address,
 			"BAHI_ADMIN_API_KEY="+operatorKey, "BAHI_LOG_LEVEL=WARN")
 		cmd.Env = append(cmd.Env, more...)
 		cmd.Stdout, cmd.Stderr = &said, &said
-		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // the terminal's interrupt is for us, who then stop it
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // the terminal's interrupt must reach only this process, which then stops the server
 		cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 		cmd.WaitDelay = app.StopWithin
 		if err := cmd.Start(); err != nil {
 			return nil, err
 		}
 		return sync.OnceValue(func() error {
-			_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended by itself, which Wait tells
+			_ = cmd.Process.Signal(syscall.SIGTERM) // Wait reports if it has ended already
 			if err := cmd.Wait(); err != nil && ctx.Err() == nil {
 				return fmt.Errorf("the server ended with %w: %s", err, said.Bytes())
 			}
 			if said.Len() > 0 {
-				b.sayf("the server said: %s", said.Bytes())
+				b.sayf("output of the server: %s", said.Bytes())
 			}
 			return nil
 		}), nil
@@ -132,17 +132,17 @@ func (s *server) ready(ctx context.Context) error {
 	}
 }
 
-// do sends one request on a connection of its own.
+// do sends one request on a new connection.
 func (s *server) do(ctx context.Context, request []byte) (bench.Answer, error) {
 	c, err := bench.Dial(ctx, s.address)
 	if err != nil {
 		return bench.Answer{}, err
 	}
-	defer c.Close() //nolint:errcheck // nothing is left to lose
+	defer c.Close() //nolint:errcheck // the connection is discarded
 	return c.Do(request)
 }
 
-// post sends a request that is to make something, and answers its id.
+// post sends a request that creates something and returns its id.
 func (s *server) post(ctx context.Context, path, body string) (int64, error) {
 	a, err := s.do(ctx, bench.Request("POST", path, s.key, body))
 	if err != nil {
@@ -150,12 +150,12 @@ func (s *server) post(ctx context.Context, path, body string) (int64, error) {
 	}
 	var out struct{ ID int64 }
 	if err := json.Unmarshal(a.Body, &out); err != nil || out.ID == 0 {
-		return 0, fmt.Errorf("POST %s was answered with %d: %s", path, a.Status, a.Body)
+		return 0, fmt.Errorf("POST %s failed with status %d: %s", path, a.Status, a.Body)
 	}
 	return out.ID, nil
 }
 
-// watch looks every now and then how far the projection of the books is.
+// watch polls the position of the books' projection.
 type watch struct {
 	conn  *pgx.Conn
 	mu    sync.Mutex
@@ -199,10 +199,10 @@ func (s *server) watch(ctx context.Context) (*watch, error) {
 func (w *watch) close(ctx context.Context) {
 	w.end()
 	<-w.done
-	_ = w.conn.Close(context.WithoutCancel(ctx)) // it is given up
+	_ = w.conn.Close(context.WithoutCancel(ctx)) // the connection is discarded
 }
 
-// position is how far the books are.
+// position returns the position of the books.
 func (w *watch) position() uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -217,7 +217,7 @@ func (w *watch) reach(ctx context.Context, position uint64) error {
 	for w.position() < position {
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("the books stay at %d, before %d: %w", w.position(), position, ctx.Err())
+			return fmt.Errorf("the books are stuck at %d, before %d: %w", w.position(), position, ctx.Err())
 		case <-time.After(lookEvery):
 		}
 	}

@@ -21,10 +21,10 @@ const (
 	shopAccounts = 1000
 	shopPage     = 15
 	manyClients  = 512
-	trendParts   = 4 // the last quarter of a sustained run is held against the first
+	trendParts   = 4 // compare the last quarter of a sustained run with the first
 )
 
-// shop measures a day in a shop: a thousand accounts with a long day behind them, and all new rows are of today.
+// shop measures a day in a shop: a thousand accounts with many rows, and all new rows are of today.
 func (b *benchmark) shop(ctx context.Context) error {
 	url, err := b.database(ctx, "shop")
 	if err != nil {
@@ -52,7 +52,7 @@ func (b *benchmark) shop(ctx context.Context) error {
 	return err
 }
 
-// fillShop makes the rows before: all of today, each account in its turn.
+// fillShop creates the earlier rows: all of today, each account in turn.
 func (b *benchmark) fillShop(ctx context.Context, url string) error {
 	sys, err := b.system(ctx, url)
 	if err != nil {
@@ -89,7 +89,7 @@ func (b *benchmark) fillShop(ctx context.Context, url string) error {
 
 func shopAccount(random *rand.Rand) int { return 1 + random.IntN(shopAccounts) }
 
-// todays are requests that post one row of today each.
+// todays returns requests that post one row of today each.
 func (s *server) todays() [][]byte {
 	random := rand.New(rand.NewPCG(seed, 4)) //nolint:gosec // the same rows in each run
 	today := time.Now().Format(time.DateOnly)
@@ -138,7 +138,7 @@ func (b *benchmark) sustained(ctx context.Context, s *server) error {
 	return b.audited(ctx, s)
 }
 
-// trend returns the 99th percentiles of the lags of the first and of the last quarter of the time, in milliseconds.
+// trend returns the 99th percentile of the lag in the first and in the last quarter of the time, in milliseconds.
 func trend(lags []late) (first, last float64) {
 	slices.SortFunc(lags, func(a, b late) int { return a.at.Compare(b.at) })
 	quarter := func(of []late) float64 {
@@ -152,7 +152,7 @@ func trend(lags []late) (first, last float64) {
 	return quarter(lags[:n]), quarter(lags[len(lags)-n:])
 }
 
-// audited holds posting with the audit tree and a reader of the stream of events against posting without them.
+// audited compares posting with the audit tree and a reader of the event stream, and posting without them.
 func (b *benchmark) audited(ctx context.Context, s *server) error {
 	load := bench.Load{Address: s.address, Clients: postClients, For: b.Round, Requests: s.todays()}
 	with := func(reads bool) func() (bench.Sample, error) {
@@ -182,11 +182,11 @@ func (b *benchmark) audited(ctx context.Context, s *server) error {
 	return nil
 }
 
-// stream reads the events of the whole log as they come, until end is called.
+// stream reads the event stream of the whole log until end is called.
 func (s *server) stream(ctx context.Context) (end func(), err error) {
 	a, err := s.do(ctx, bench.Request("GET", "/audit/checkpoint", operatorKey, ""))
 	if err != nil || a.Status/100 != 2 {
-		return nil, fmt.Errorf("the audit log answered %d: %w", a.Status, err)
+		return nil, fmt.Errorf("the audit log returned status %d: %w", a.Status, err)
 	}
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "tcp", s.address)
@@ -200,14 +200,13 @@ func (s *server) stream(ctx context.Context) (end func(), err error) {
 	in := bufio.NewReader(conn)
 	status, err := in.ReadString('\n')
 	if err != nil || !strings.Contains(status, " 200 ") {
-		return nil, fmt.Errorf("the stream of events began with %q: %w", status, err)
+		return nil, fmt.Errorf("the event stream began with %q: %w", status, err)
 	}
-	go io.Copy(io.Discard, in) //nolint:errcheck // it ends with the connection
+	go io.Copy(io.Discard, in) //nolint:errcheck // ends with the connection
 	return func() { _ = conn.Close() }, nil
 }
 
-// mix measures reads and writes of the same accounts together: reads that wait for what was written against
-// reads that do not.
+// mix measures reads and writes of the same accounts: reads that wait for all writes against reads that do not wait.
 func (b *benchmark) mix(ctx context.Context, s *server) error {
 	random := rand.New(rand.NewPCG(seed, 5)) //nolint:gosec // the same reads in each run
 	reads := func(headers ...string) [][]byte {

@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	// appendedBytes is the payload and metadata of an event.
+	// appendedBytes is the size of an event's payload and metadata.
 	appendedBytes = 300
 
-	spreadOver = 1000 // accounts, where rows are spread
+	spreadOver = 1000 // number of accounts
 )
 
-// appender appends rows to the log, nothing else of Bahi on the way.
+// appender appends rows to the log, without the rest of Bahi.
 type appender struct {
 	store eventstore.Store
 	rows  atomic.Int64
@@ -69,7 +69,7 @@ func (b *benchmark) appends(ctx context.Context) error {
 	return nil
 }
 
-// run appends for a while, each event to a stream of its own.
+// run appends events to new streams for a while.
 func (a *appender) run(ctx context.Context, clients, accounts int, during time.Duration) (bench.Sample, error) {
 	var (
 		running sync.WaitGroup
@@ -97,7 +97,7 @@ func (a *appender) run(ctx context.Context, clients, accounts int, during time.D
 	return bench.SampleOf(all, elapsed), errors.Join(failed...)
 }
 
-// rowOf300Bytes is a row as the bank ledger stores it, its text as long as it takes.
+// rowOf300Bytes returns a row as the bank ledger stores it, padded to size.
 func rowOf300Bytes(account int64, at time.Time) event.New {
 	meta := fmt.Appendf(nil, `{"schema":1,"workspace":"6fd1f3b5-3a67-5a0c-9a7e-3f0c9f1f4a11","actor":"api_key:1f0c9f1f-3a67-4a0c-9a7e-6fd1f3b54a11","occurred_at":%q}`,
 		at.UTC().Format(time.RFC3339Nano))

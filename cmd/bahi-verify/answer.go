@@ -12,12 +12,12 @@ import (
 	"bahi/eventstore/audit"
 )
 
-// answer is what was found out, for people and for scripts.
+// answer is the result for people and for scripts.
 type answer struct {
 	Verdict    audit.Verdict     `json:"verdict"`
-	Log        string            `json:"log"` // its origin, as checkpoints name it
+	Log        string            `json:"log"` // its origin in checkpoints
 	Result     *audit.Result     `json:"result,omitempty"`
-	Difference *audit.Difference `json:"difference,omitempty"` // to the copy that it was compared with
+	Difference *audit.Difference `json:"difference,omitempty"` // from the copy that it was compared with
 	Proofs     []proven          `json:"proofs,omitempty"`
 	Sentences  []string          `json:"sentences"`
 }
@@ -26,10 +26,10 @@ func (a *answer) sayf(format string, args ...any) {
 	a.Sentences = append(a.Sentences, fmt.Sprintf(format, args...))
 }
 
-// trust is what the auditor brings.
+// trust is what the auditor trusts.
 type trust struct {
 	keys  audit.Keys
-	files []file // with checkpoints that were kept
+	files []file // with kept checkpoints
 }
 
 type file struct {
@@ -37,7 +37,7 @@ type file struct {
 	text []byte
 }
 
-// kept reads the checkpoints that were kept of a log.
+// kept returns the kept checkpoints of a log.
 func (t trust) kept(origin string) (all []audit.Kept, err error) {
 	for _, f := range t.files {
 		kept, err := t.keys.Collect(origin, f.name, f.text)
@@ -52,11 +52,11 @@ func (t trust) kept(origin string) (all []audit.Kept, err error) {
 	return all, nil
 }
 
-// source is a log to be verified.
+// source is a log to verify.
 type source struct {
 	name   string
 	origin string
-	live   bool // it is the log as it is now, and no copy of it can have been made later
+	live   bool // the log itself, not a copy: no copy can be newer
 	events func(ctx context.Context) iter.Seq2[event.Stored, error]
 	verify func(ctx context.Context, t trust, kept []audit.Kept, progress func(uint64)) (audit.Result, error)
 }
@@ -70,7 +70,7 @@ func archiveSource(name string, a *archive.Archive) source {
 	}
 }
 
-// verify holds a log against what the auditor brings, and against a copy if there is one.
+// verify compares a log with what the auditor trusts, and with a copy if there is one.
 func verify(ctx context.Context, log source, t trust, other *source, progress func(what string, events uint64)) (answer, error) {
 	kept, err := t.kept(log.origin)
 	if err != nil {
@@ -88,19 +88,19 @@ func verify(ctx context.Context, log source, t trust, other *source, progress fu
 	}
 	a.Sentences = append(a.Sentences, r.Sentences()...)
 	if err != nil {
-		a.sayf("It could not be read on: %s", err)
+		a.sayf("Reading stopped: %s", err)
 	}
 	return a, nil
 }
 
-// compare finds the first difference to a copy, and asks the checkpoints which of the two is the true one.
+// compare finds the first difference from a copy and lets the checkpoints decide which of the two is true.
 func (a *answer) compare(ctx context.Context, log, other source, t trust, kept []audit.Kept, progress func(string, uint64)) error {
 	if other.origin != log.origin {
 		return fmt.Errorf("%s is of the log %s, and %s of %s", other.name, other.origin, log.name, log.origin)
 	}
 	d, err := audit.Compare(other.events(ctx), log.events(ctx), func(n uint64) { progress("comparing", n) })
 	if b, ok := errors.AsType[*archive.Broken](err); ok {
-		a.sayf("They cannot be compared to the end: %s.", b)
+		a.sayf("The comparison stopped: %s.", b)
 		return nil
 	}
 	if err != nil {
@@ -112,29 +112,29 @@ func (a *answer) compare(ctx context.Context, log, other source, t trust, kept [
 		return nil
 	}
 	if d.Kind == audit.Truncated && a.Verdict != audit.Tampered && !log.live {
-		a.sayf("It ends after %d events, and %s goes on.", d.Number-1, other.name)
+		a.sayf("It ends after %d events, and %s continues.", d.Number-1, other.name)
 		return nil
 	}
 	trusted, err := other.verify(ctx, t, kept, func(n uint64) { progress("verifying the copy", n) })
 	if err != nil {
 		return err
 	}
-	right := trusted.Finding == nil || trusted.Finding.Kind == audit.Truncated // an older copy ends before what was kept since
+	right := trusted.Finding == nil || trusted.Finding.Kind == audit.Truncated // an older copy ends before newer checkpoints
 	difference := fmt.Sprintf("The first one here is %s, the second %s. %s", other.name, log.name, d)
 	switch {
 	case a.Verdict != audit.Tampered && a.Result.Proven >= d.Number:
-		a.sayf("The log that was signed is not %s. %s", other.name, difference)
+		a.sayf("%s is not the signed log. %s", other.name, difference)
 	case right && trusted.Proven >= d.Number:
 		a.Verdict = audit.Tampered
-		a.sayf("TAMPERED. The first bad event is event %d: until there it is what %s has, and that is proven. %s", d.Number, other.name, difference)
+		a.sayf("TAMPERED. The first bad event is event %d: the events before it are those of %s, which is proven. %s", d.Number, other.name, difference)
 	default:
 		a.Verdict = audit.Tampered
-		a.sayf("TAMPERED, here or there: no checkpoint says which of the two is the true one. %s", difference)
+		a.sayf("TAMPERED, one or the other: no checkpoint shows which of the two is true. %s", difference)
 	}
 	return nil
 }
 
-// proven is an event of a file of proofs.
+// proven is the result for an event of a file of proofs.
 type proven struct {
 	Event      audit.Event       `json:"event"`
 	Payload    string            `json:"payload"`
@@ -166,12 +166,12 @@ func verifyProofs(text []byte, t trust) (answer, error) {
 		a.sayf("%s", one.sentence(verdict))
 	}
 	if a.Verdict == audit.Undecided {
-		a.sayf("Give the public key of the log, or a checkpoint of as many events that was kept elsewhere.")
+		a.sayf("Provide the log's public key, or a checkpoint of as many events that was kept elsewhere.")
 	}
 	return a, nil
 }
 
-// verify fills in what a proof leads to.
+// verify verifies a proof and fills in its result.
 func (p *proven) verify(proof audit.Proof, t trust) (audit.Verdict, error) {
 	c, by, err := t.keys.Verify(proof)
 	p.Checkpoint, p.By = c, by
@@ -180,16 +180,16 @@ func (p *proven) verify(proof audit.Proof, t trust) (audit.Verdict, error) {
 	}
 	if err != nil {
 		p.Problem = err.Error()
-		return audit.Tampered, nil //nolint:nilerr // that it does not hold is the answer
+		return audit.Tampered, nil //nolint:nilerr // the failure is the result
 	}
 	return audit.Verified, nil
 }
 
-// kept holds a proof, whose checkpoint no trusted key signed, against those that were kept.
+// kept compares a proof whose checkpoint no trusted key signed with the kept checkpoints.
 func (p *proven) kept(proof audit.Proof, t trust) (audit.Verdict, error) {
 	if err := proof.Holds(p.Checkpoint); err != nil {
 		p.Problem = err.Error()
-		return audit.Tampered, nil //nolint:nilerr // that it does not hold is the answer
+		return audit.Tampered, nil //nolint:nilerr // the failure is the result
 	}
 	kept, err := t.kept(p.Checkpoint.Origin)
 	if err != nil {
@@ -205,7 +205,7 @@ func (p *proven) kept(proof audit.Proof, t trust) (audit.Verdict, error) {
 			return audit.Tampered, nil
 		}
 	}
-	p.Problem = audit.ErrNotSigned.Error() + ", and is none of those that were kept"
+	p.Problem = audit.ErrNotSigned.Error() + ", and is not one of the kept ones"
 	return audit.Undecided, nil
 }
 
@@ -216,9 +216,9 @@ func (p *proven) sentence(verdict audit.Verdict) string {
 	case audit.Tampered:
 		return fmt.Sprintf("FALSE. The proof of %s does not hold: %s.", what, p.Problem)
 	case audit.Undecided:
-		return fmt.Sprintf("CANNOT TELL. The proof of %s holds in itself, but %s.", what, p.Problem)
+		return fmt.Sprintf("CANNOT TELL. The proof of %s is consistent, but %s.", what, p.Problem)
 	}
-	signed := "as the checkpoint that you kept has it"
+	signed := "as in the checkpoint that you kept"
 	if len(p.By) > 0 {
 		names := make([]string, len(p.By))
 		for i, s := range p.By {
@@ -232,5 +232,5 @@ func (p *proven) sentence(verdict audit.Verdict) string {
 		strings.ToUpper(what[:1])+what[1:], p.Checkpoint.Origin, p.Checkpoint.Size, signed, onOneLine(p.Payload), onOneLine(p.Metadata))
 }
 
-// onOneLine keeps what the log's writer wrote from looking like a sentence of the verifier's.
+// onOneLine prevents a text from the log from looking like a sentence of the verifier.
 func onOneLine(text string) string { return strings.ReplaceAll(text, "\n", " ") }

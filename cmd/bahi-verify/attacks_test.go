@@ -23,8 +23,8 @@ import (
 	"bahi/eventstore/audit/audittest"
 )
 
-// asDocumented holds what the verifier says of an attack against docs/audit-format.md: against a column of the attack's
-// row, or the one before where it says the same. What is there between dots is said in this order.
+// asDocumented checks that the verifier's output for an attack has the pieces, in order, that the attack's row in
+// docs/audit-format.md has in a column. "the same" means the previous column.
 func asDocumented(t *testing.T, attack string, column int, said string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "audit-format.md"))
@@ -43,21 +43,21 @@ func asDocumented(t *testing.T, attack string, column int, said string) {
 	}
 }
 
-// Whoever has the log's key writes an archive again with everything that belongs to it. Checkpoints that were kept find it, and an
-// older archive names the event.
-func TestAnArchiveThatWasWrittenAnewIsFoundAndNamed(t *testing.T) {
+// A forger with the log's key rewrites an archive and everything that belongs to it. Kept checkpoints detect it, and an older archive
+// names the event.
+func TestRewrittenArchiveIsFoundAndNamed(t *testing.T) {
 	t.Parallel()
-	eachWay(t, isWrittenAnew)
+	eachWay(t, rewrittenIsFound)
 }
 
-// eachWay runs a test on a log without gaps, and on one with positions as EventStoreDB has them.
+// eachWay runs a test on a log with dense positions, and on one with positions like EventStoreDB's.
 func eachWay(t *testing.T, test func(t *testing.T, l *audittest.Log)) {
 	t.Helper()
 	t.Run("dense", func(t *testing.T) { t.Parallel(); test(t, audittest.New(t, 300)) })
 	t.Run("sparse", func(t *testing.T) { t.Parallel(); test(t, audittest.NewSparse(t, 300)) })
 }
 
-func isWrittenAnew(t *testing.T, l *audittest.Log) {
+func rewrittenIsFound(t *testing.T, l *audittest.Log) {
 	const bad = 150
 	february := l.Archive(t)
 	early, kept := audittest.File(t, "early.txt", l.Checkpoint(t, 100)), audittest.File(t, "kept.txt", l.Checkpoint(t, 300))
@@ -99,12 +99,12 @@ func isWrittenAnew(t *testing.T, l *audittest.Log) {
 	}
 }
 
-func TestAnArchiveThatWasChangedIsFound(t *testing.T) {
+func TestChangedArchiveIsFound(t *testing.T) {
 	t.Parallel()
-	eachWay(t, isChanged)
+	eachWay(t, changedIsFound)
 }
 
-func isChanged(t *testing.T, l *audittest.Log) {
+func changedIsFound(t *testing.T, l *audittest.Log) {
 	kept := audittest.File(t, "kept.txt", l.Checkpoint(t, 300))
 	const segment = "segments/00000001.ndjson.zst"
 	file := func(name string, change func([]byte) []byte) func(*testing.T, string) {

@@ -1,8 +1,8 @@
 //go:build !js
 
-// Command bahi-verify holds what Bahi says its log held against what an auditor kept of it: an archive, a proof, or the
-// database itself. It needs no Bahi, and unless it is to read a database, no network. Its exit status is 0 if what it was given is
-// verified, 1 if something was tampered with, and 2 if it cannot tell.
+// Command bahi-verify compares Bahi's log with what an auditor kept of it: an archive, a proof, or the database itself. It needs no Bahi
+// and, unless it reads a database, no network. Its exit status is 0 if the log is verified, 1 if something was tampered with, and 2 if
+// it cannot tell.
 package main
 
 import (
@@ -36,13 +36,13 @@ const (
 type cli struct {
 	Archive archiveCommand   `cmd:"" help:"Verify an archive, as bahi audit export writes it."`
 	Proof   proofCommand     `cmd:"" help:"Verify a .tlog-proof file: that its events are in a log."`
-	Store   storeCommand     `cmd:"" help:"Verify the log in a database, which is only read."`
+	Store   storeCommand     `cmd:"" help:"Verify the log in a database, read-only."`
 	Version kong.VersionFlag `help:"Print the version."`
 }
 
-// given is what all commands take.
+// given has the options of all commands.
 type given struct {
-	Key        []string `placeholder:"FILE" type:"existingfile" sep:"none" help:"Public keys that you trust: the log's, and witnesses'. A line each, as bahi audit key prints them."`
+	Key        []string `placeholder:"FILE" type:"existingfile" sep:"none" help:"Public keys that you trust: the log's, and witnesses'. One per line, as bahi audit key prints them."`
 	Checkpoint []string `placeholder:"FILE" type:"existingfile" sep:"none" help:"Checkpoints that you kept, each file with one or more."`
 	JSON       bool     `name:"json" help:"Answer in JSON."`
 }
@@ -69,9 +69,9 @@ func (g given) trust() (t trust, err error) {
 	return t, nil
 }
 
-// compared is what logs take.
+// compared has the options of commands about logs.
 type compared struct {
-	Compare string `placeholder:"ARCHIVE" help:"A copy from before, which names the very event and what was changed in it."`
+	Compare string `placeholder:"ARCHIVE" help:"An older copy, which shows the changed event and what was changed in it."`
 }
 
 func (c compared) source() (*source, error) {
@@ -86,7 +86,7 @@ func (c compared) source() (*source, error) {
 	return &s, nil
 }
 
-// openArchive opens a folder, or a zip or tar file, which stays open until the program ends.
+// openArchive opens a folder, a zip or a tar file, which stays open until the program ends.
 func openArchive(path string) (*archive.Archive, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -109,7 +109,7 @@ type archiveCommand struct {
 	Archive string `arg:"" help:"The archive: its folder, or a zip or tar file of it."`
 }
 
-// Run prints what was found out about the archive.
+// Run prints the result for the archive.
 func (c archiveCommand) Run(ctx context.Context, status *int) error {
 	a, err := openArchive(c.Archive)
 	if err != nil {
@@ -118,7 +118,7 @@ func (c archiveCommand) Run(ctx context.Context, status *int) error {
 	return c.verify(ctx, archiveSource(c.Archive, a), a.Manifest.Events, c.given, status)
 }
 
-// verify prints what was found out about a log.
+// verify prints the result for a log.
 func (c compared) verify(ctx context.Context, log source, total uint64, g given, status *int) error {
 	t, err := g.trust()
 	if err != nil {
@@ -143,7 +143,7 @@ type proofCommand struct {
 	Proof string `arg:"" type:"existingfile" help:"The file with one or more proofs."`
 }
 
-// Run prints what was found out about the proofs.
+// Run prints the result for the proofs.
 func (c proofCommand) Run(status *int) error {
 	t, err := c.trust()
 	if err != nil {
@@ -160,7 +160,7 @@ func (c proofCommand) Run(status *int) error {
 	return c.print(a, status)
 }
 
-// print prints the answer and sets the exit status.
+// print prints the result and sets the exit status.
 func (g given) print(a answer, status *int) error {
 	switch a.Verdict {
 	case audit.Verified:
@@ -184,7 +184,7 @@ func (g given) print(a answer, status *int) error {
 	return nil
 }
 
-// printable takes out what would command a terminal: the texts may be a forger's.
+// printable removes control characters, which could command a terminal: the text may be a forger's.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\n' || unicode.IsPrint(r) {
@@ -201,7 +201,7 @@ func run(args []string) (status int) {
 	defer stop()
 	status = statusUndecided
 	k, err := kong.New(&cli{}, kong.Name("bahi-verify"), kong.Vars{"version": version}, kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
-		kong.Description("Holds what Bahi's log is said to have held against what was kept of it. Exit status: 0 verified, 1 tampered with, 2 cannot tell."),
+		kong.Description("Verify Bahi's log against kept evidence. Exit status: 0 verified, 1 tampered with, 2 cannot tell."),
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(&status))
 	if err == nil {
 		var parsed *kong.Context

@@ -1,7 +1,7 @@
 //go:build js
 
-// Command bahi-verify, built for a browser, is what the page of http/console verifies with: it reads the files that are given to it
-// where they are, and speaks to nobody. Its one function, bahiVerify, takes an object and answers a promise of JSON.
+// Command bahi-verify, built for a browser, is the verifier in the page of http/console. It reads the chosen files locally and uses no
+// network. Its one function, bahiVerify, takes an object and returns a promise of JSON.
 package main
 
 import (
@@ -29,7 +29,7 @@ func main() {
 	select {}
 }
 
-// promise runs do beside the browser's own work.
+// promise runs do in the background and returns a promise of its result.
 func promise(do func() (string, error)) js.Value {
 	var executor js.Func
 	executor = js.FuncOf(func(_ js.Value, args []js.Value) any {
@@ -63,7 +63,7 @@ func await(p js.Value) (value js.Value, err error) {
 	return value, err
 }
 
-// answerTo does what the page asks: {log: [{path, file}], copy: [...], keys: text, checkpoints: [{name, text}], progress: function}.
+// answerTo handles the page's request: {log: [{path, file}], copy: [...], keys: text, checkpoints: [{name, text}], progress: function}.
 func answerTo(ask js.Value) (string, error) {
 	var t trust
 	var err error
@@ -151,7 +151,7 @@ func (b blobs) Open(name string) (fs.File, error) {
 	return &openBlob{f, io.NewSectionReader(f, 0, f.size)}, nil
 }
 
-// blob is a file of the browser, which is read piece by piece.
+// blob is a file of the browser, read in pieces.
 type blob struct {
 	file js.Value
 	name string
@@ -174,10 +174,10 @@ func (b *blob) ReadAt(to []byte, from int64) (int, error) {
 	return int(n), nil
 }
 
-// isProof goes by the text too, since what downloads a proof may call it otherwise.
+// isProof also checks the content, because a download may have renamed the file.
 func (b *blob) isProof() bool {
 	beginning := make([]byte, min(b.size, 100))
-	n, _ := b.ReadAt(beginning, 0) // whoever reads it next says what is wrong with it
+	n, _ := b.ReadAt(beginning, 0) // a later read reports the error
 	return strings.HasSuffix(b.name, audit.ProofExtension) || audit.IsProof(beginning[:n])
 }
 
@@ -189,7 +189,7 @@ type openBlob struct {
 func (o *openBlob) Stat() (fs.FileInfo, error) { return blobInfo{o.blob}, nil }
 func (o *openBlob) Close() error               { return nil }
 
-// ReadAt is the section's, which is the whole blob's.
+// ReadAt reads the whole blob, not the section from the current offset.
 func (o *openBlob) ReadAt(to []byte, from int64) (int, error) { return o.blob.ReadAt(to, from) }
 
 type blobInfo struct{ *blob }

@@ -12,13 +12,13 @@ import (
 	"golang.org/x/term"
 )
 
-// patience is how long it may take before progress is shown, and how often a line tells of it where there is no terminal.
+// showAfter is the delay before progress is shown, and lineEvery the interval of lines without a terminal.
 const (
-	patience  = time.Second
+	showAfter = time.Second
 	lineEvery = 5 * time.Second
 )
 
-// progress shows how far it has come: a bar on a terminal, else lines, on standard error.
+// progress shows the progress on standard error: as a bar on a terminal, otherwise as lines.
 type progress struct {
 	total uint64
 	tty   bool
@@ -26,7 +26,7 @@ type progress struct {
 	last  time.Time
 
 	what string
-	bars *mpb.Progress // nil until something is shown
+	bars *mpb.Progress // nil until a bar is shown
 	bar  *mpb.Bar
 }
 
@@ -35,7 +35,7 @@ func newProgress(total uint64) *progress {
 	return &progress{total: total, tty: term.IsTerminal(int(os.Stderr.Fd())), began: now, last: now}
 }
 
-// show tells that so many events are done of what is being done.
+// show reports that events are done of what.
 func (p *progress) show(what string, events uint64) {
 	if p.what != what {
 		p.end()
@@ -43,7 +43,7 @@ func (p *progress) show(what string, events uint64) {
 	}
 	now := time.Now()
 	switch {
-	case now.Sub(p.began) < patience || p.total == 0:
+	case now.Sub(p.began) < showAfter || p.total == 0:
 	case !p.tty:
 		if now.Sub(p.last) >= lineEvery {
 			p.last = now
@@ -60,7 +60,7 @@ func (p *progress) show(what string, events uint64) {
 	}
 }
 
-// end takes the bar away.
+// end removes the bar.
 func (p *progress) end() {
 	if p.bar != nil {
 		p.bar.Abort(true)

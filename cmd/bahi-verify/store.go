@@ -24,7 +24,7 @@ type storeCommand struct {
 	URL string `name:"url" required:"" env:"DATABASE_URL" help:"The database: postgres://user@host/database."`
 }
 
-// Run prints what was found out about the log in the database.
+// Run prints the result for the log in the database.
 func (c storeCommand) Run(ctx context.Context, status *int) error {
 	log, err := openStore(ctx, c.URL)
 	if err != nil {
@@ -36,25 +36,25 @@ func (c storeCommand) Run(ctx context.Context, status *int) error {
 		return fmt.Errorf("find the newest event: %w", err)
 	}
 	if total == 0 && log.tables != log.id {
-		return fmt.Errorf("the tables were made of the log %s, which is not in this database: its own has no events. "+
-			"If that log is in EventStoreDB, bahi audit verify --store reads it there, and bahi audit export makes an archive of it; if it is not, its events are gone", log.tables)
+		return fmt.Errorf("the tables belong to the log %s, which is not in this database: its log is empty. "+
+			"If that log is in EventStoreDB, bahi audit verify --store reads it there, and bahi audit export exports an archive of it; otherwise its events are lost", log.tables)
 	}
 	return c.verify(ctx, log.source(), total, c.given, status)
 }
 
-// storedLog is the log in a database, which is read by plain SQL: nothing of Bahi's is between the auditor and the rows.
+// storedLog is the log in a database, read with plain SQL: no code of Bahi is between the auditor and the rows.
 type storedLog struct {
 	conn   *pgx.Conn // for the events
-	tiles  *pgx.Conn // beside them
+	tiles  *pgx.Conn // for reads in parallel
 	id     uuid.UUID
-	tables uuid.UUID // the log that the tree is of
-	schema string    // of the tables with the tree; empty: there are none
+	tables uuid.UUID // the log that the tree belongs to
+	schema string    // of the tree's tables; empty if there are none
 }
 
 func openStore(ctx context.Context, url string) (*storedLog, error) {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
-		return nil, errors.New("the URL of the database is not of the form postgres://user@host/database") // it may hold a password
+		return nil, errors.New("the URL of the database is not of the form postgres://user@host/database") // it may contain a password
 	}
 	config.RuntimeParams["default_transaction_read_only"] = "on"
 	config.RuntimeParams["jit"] = "off"
@@ -71,7 +71,7 @@ func openStore(ctx context.Context, url string) (*storedLog, error) {
 		l.close(ctx)
 		return nil, fmt.Errorf("find the log in the database: %w", err)
 	}
-	// Not every log has been served by a Bahi that keeps a tree.
+	// Logs that were never served by a Bahi with a tree have none.
 	var generation int
 	l.tables = l.id
 	err = l.conn.QueryRow(ctx, `select generation, store_id from projection.generation where name = 'audit' and live order by version desc limit 1`).Scan(&generation, &l.tables)
@@ -84,7 +84,7 @@ func openStore(ctx context.Context, url string) (*storedLog, error) {
 func (l *storedLog) close(ctx context.Context) {
 	for _, conn := range []*pgx.Conn{l.conn, l.tiles} {
 		if conn != nil {
-			_ = conn.Close(ctx) // what was read is read
+			_ = conn.Close(ctx) // nothing was written
 		}
 	}
 }
@@ -111,7 +111,7 @@ func (l *storedLog) source() source {
 	}
 }
 
-// events yields all events in the order of their positions, as the rows have them.
+// events yields all events by position, as the rows have them.
 func (l *storedLog) events(ctx context.Context) iter.Seq2[event.Stored, error] {
 	return func(yield func(event.Stored, error) bool) {
 		rows, err := l.conn.Query(ctx, `select position, stream, revision, id, type, data::text, meta::text, recorded_at from log.event order by position`)
@@ -130,7 +130,7 @@ func (l *storedLog) events(ctx context.Context) iter.Seq2[event.Stored, error] {
 				yield(event.Stored{}, fmt.Errorf("read the log: %w", err))
 				return
 			}
-			e.Position, e.At = event.Position(max(at, 0)), bounded(on) // before the first position, one is as wrong as the other
+			e.Position, e.At = event.Position(max(at, 0)), bounded(on) // a position below 0 is as wrong as 0
 			if !yield(e, nil) {
 				return
 			}
@@ -141,7 +141,7 @@ func (l *storedLog) events(ctx context.Context) iter.Seq2[event.Stored, error] {
 	}
 }
 
-// bounded is a moment, or where no event can be of it the nearest one that can be told.
+// bounded returns the time, limited to the years that can be printed.
 func bounded(on pgtype.Timestamptz) time.Time {
 	first, last := time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(9999, 12, 31, 23, 59, 59, 999999000, time.UTC)
 	switch {
@@ -153,13 +153,13 @@ func bounded(on pgtype.Timestamptz) time.Time {
 	return on.Time
 }
 
-// notes are the checkpoints that the database has, if it has any.
+// notes returns the checkpoints in the database, if any.
 func (l *storedLog) notes(ctx context.Context) ([][]byte, error) {
 	var there bool
 	if err := l.conn.QueryRow(ctx, `select to_regclass('audit.checkpoint') is not null`).Scan(&there); err != nil || !there {
 		return nil, err
 	}
-	// Anybody who can write here can mark one as abandoned. What counts is that the log gives it up.
+	// Anybody with write access can mark a checkpoint as abandoned. Only the log's own event counts.
 	rows, _ := l.conn.Query(ctx, `select convert_to(c.note, 'UTF8') from audit.checkpoint c where c.abandoned is null or not exists (
 		select from log.event e where e.stream = 'audit-log' and e.type = 'CheckpointRestoreAccepted'
 			and c.number <= (e.data ->> 'last_number')::bigint and c.size > (e.data -> 'kept' ->> 'size')::bigint)

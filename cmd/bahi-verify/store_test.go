@@ -27,15 +27,15 @@ import (
 	views "bahi/readmodels/audit"
 )
 
-// database is a log of 300 events in Postgres, with its tree and a checkpoint, as a Bahi leaves it.
+// database is a log of 300 events in Postgres, with its tree and a checkpoint, as Bahi leaves it.
 type database struct {
 	url     string
 	pool    *pgxpool.Pool
 	ring    *audit.Ring
-	key     string // a file with the public key
-	early   string // a file with a checkpoint of 100 events, outside the database
-	kept    string // one with the newest, of all
-	archive string // written before anything happened
+	key     string // file with the public key
+	early   string // file with a checkpoint of 100 events, outside the database
+	kept    string // file with the newest checkpoint, of all events
+	archive string // written before the attack
 }
 
 func newDatabase(t *testing.T) *database {
@@ -66,7 +66,7 @@ func newDatabase(t *testing.T) *database {
 	return d
 }
 
-// sign makes the tree of the log as it is, and signs it, as whoever runs a Bahi can.
+// sign updates the tree and signs it, as anybody who runs Bahi can.
 func (d *database) sign(t *testing.T) *audit.Signed {
 	t.Helper()
 	quiet := slog.New(slog.DiscardHandler)
@@ -85,14 +85,14 @@ func (d *database) sign(t *testing.T) *audit.Signed {
 	return signed
 }
 
-// forge makes tree and checkpoints again.
+// forge builds the tree and the checkpoints again.
 func (d *database) forge(t *testing.T) {
 	t.Helper()
 	d.exec(t, `drop schema audit_g1 cascade; delete from projection.generation; delete from audit.checkpoint`)
 	d.sign(t)
 }
 
-// signed is a checkpoint of the log as it was when it had fewer events.
+// signed returns a checkpoint of the log at an earlier size.
 func (d *database) signed(t *testing.T, size uint64) []byte {
 	t.Helper()
 	tree, err := proofs.TreeAt(t.Context(), &views.Tree{DB: d.pool, Version: audit.Tree.Version}, size)
@@ -110,7 +110,7 @@ func (d *database) exec(t *testing.T, sql string) {
 	require.NoError(t, err)
 }
 
-func TestALogInADatabaseIsVerified(t *testing.T) {
+func TestLogInADatabaseIsVerified(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t)
 	out, problems, status := verifyBy(t, "store", "--url", d.url, "--key", d.key, "--checkpoint", d.kept, "--compare", d.archive)
@@ -125,19 +125,19 @@ func TestALogInADatabaseIsVerified(t *testing.T) {
 	require.Contains(t, problems, "find the log in the database")
 }
 
-// The tables of a Bahi that has its log in EventStoreDB are in a database whose own log is empty.
-func TestALogThatIsElsewhereIsNotCalledEmpty(t *testing.T) {
+// Bahi's tables may be in a database whose log is empty, because the log is in EventStoreDB.
+func TestLogElsewhereIsNotCalledEmpty(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t)
 	d.exec(t, `delete from log.event; update log.identity set store_id = gen_random_uuid()`)
 	out, problems, status := verifyBy(t, "store", "--url", d.url, "--key", d.key)
 	require.Equal(t, 2, status, out+problems)
-	require.Contains(t, problems, "which is not in this database: its own has no events")
+	require.Contains(t, problems, "which is not in this database: its log is empty")
 }
 
-// Whoever can write the database changes a row with SQL. A checkpoint that was kept outside finds it, and the hashes in
-// the database, which the forger forgot, or an older archive, name the event.
-func TestWhatSQLChangesIsFoundAndNamed(t *testing.T) {
+// A forger changes a row with SQL. A checkpoint kept elsewhere detects it; the hashes in the database, if not forged too, or an older
+// archive name the event.
+func TestChangesBySQLAreFoundAndNamed(t *testing.T) {
 	t.Parallel()
 	const shift = `update log.event set position = position + 1000 where position > 150; update log.event set position = position - 1000 %+d where position > 1000`
 	for name, sql := range map[string]string{
@@ -162,21 +162,21 @@ func TestWhatSQLChangesIsFoundAndNamed(t *testing.T) {
 			require.Contains(t, out, "TAMPERED. The first bad event is event 150")
 			asDocumented(t, name, 1, out)
 
-			// A thorough forger makes the tree again as well, and signs it: the key is in the vault beside it.
+			// A thorough forger also rebuilds and signs the tree: the key is in the vault next to it.
 			d.forge(t)
 			out, problems, status = verifyBy(t, "store", "--url", d.url, "--key", d.key, "--checkpoint", d.early, "--checkpoint", d.kept)
 			require.Equal(t, 1, status, out+problems)
 			asDocumented(t, name, 2, out)
 			out, problems, status = verifyBy(t, "store", "--url", d.url, "--checkpoint", d.kept, "--compare", d.archive)
 			require.Equal(t, 1, status, out+problems)
-			require.Contains(t, out, "TAMPERED. The first bad event is event 150: until there it is what")
+			require.Contains(t, out, "TAMPERED. The first bad event is event 150: the events before it are those of")
 			asDocumented(t, name, 3, out)
 		})
 	}
 }
 
-// What the database says was signed may be changed too. That is told, and hides nothing of what was done to the log.
-func TestWrongCheckpointsInADatabaseDoNotHideTheBadEvent(t *testing.T) {
+// A changed checkpoint in the database is reported, and hides no change of the log.
+func TestWrongCheckpointsDoNotHideTheBadEvent(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t)
 	d.exec(t, `update log.event set data = '{"amount": 1}' where position = 150`)
@@ -190,22 +190,22 @@ func TestWrongCheckpointsInADatabaseDoNotHideTheBadEvent(t *testing.T) {
 	require.Contains(t, out, "TAMPERED. A signed checkpoint was changed")
 }
 
-// A copy cannot be newer than the log in its database, so what it has more was cut off, whatever checkpoints reach.
-func TestADatabaseThatHasLessThanACopyWasCutOff(t *testing.T) {
+// No copy can be newer than the log in its database: if the copy is longer, the log was truncated, whatever the checkpoints cover.
+func TestDatabaseShorterThanItsCopyWasTruncated(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t)
 	short := audittest.File(t, "short.txt", d.signed(t, 200))
 	d.exec(t, `delete from audit.checkpoint; delete from log.event where position > 250`)
 	out, problems, status := verifyBy(t, "store", "--url", d.url, "--checkpoint", short, "--key", d.key, "--compare", d.archive)
 	require.Equal(t, 1, status, out+problems)
-	require.Contains(t, out, "TAMPERED. The first bad event is event 251: until there it is what "+d.archive+" has, and that is proven.")
+	require.Contains(t, out, "TAMPERED. The first bad event is event 251: the events before it are those of "+d.archive+", which is proven.")
 	out, problems, status = verifyBy(t, "store", "--url", d.url, "--checkpoint", short, "--compare", d.archive)
 	require.Equal(t, 1, status, out+problems)
-	require.Contains(t, out, "TAMPERED, here or there")
+	require.Contains(t, out, "TAMPERED, one or the other")
 }
 
-// What no Bahi would write is found, too, and named: in words, and as JSON.
-func TestOddRowsInADatabaseAreFound(t *testing.T) {
+// Rows that Bahi never writes are found and named, in words and in JSON.
+func TestInvalidRowsAreFound(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		sql   string
@@ -236,7 +236,7 @@ func TestOddRowsInADatabaseAreFound(t *testing.T) {
 	}
 }
 
-func TestACheckpointThatIsMarkedAsAbandonedCountsUnlessTheLogSaysSo(t *testing.T) {
+func TestOnlyTheLogCanAbandonACheckpoint(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t)
 	d.exec(t, `update log.event set data = '{"amount": 1}' where position = 150; update audit.checkpoint set abandoned = 150`)

@@ -21,7 +21,7 @@ import (
 	"bahi/eventstore/audit/audittest"
 )
 
-// asProgram lets the test's own binary be the program.
+// asProgram makes the test binary act as the program.
 const asProgram = "BAHI_VERIFY_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// verifyBy runs the program and answers what it printed and its exit status.
+// verifyBy runs the program and returns its output and exit status.
 func verifyBy(t *testing.T, args ...string) (out, problems string, status int) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -46,13 +46,13 @@ func verifyBy(t *testing.T, args ...string) (out, problems string, status int) {
 	return stdout.String(), stderr.String(), 0
 }
 
-// keyFile is a file with a log's public key.
+// keyFile returns a file with a log's public key.
 func keyFile(t *testing.T, l *audittest.Log) string {
 	t.Helper()
 	return audittest.File(t, "key.txt", []byte(l.Key.Public()+"\n"))
 }
 
-func TestAnArchiveIsVerifiedTamperedWithOrNeither(t *testing.T) {
+func TestArchiveVerdicts(t *testing.T) {
 	t.Parallel()
 	l := audittest.New(t, 300)
 	dir, key, kept := l.Archive(t, l.Checkpoint(t, 100), l.Checkpoint(t, 290)), keyFile(t, l), audittest.File(t, "kept.txt", l.Checkpoint(t, 300))
@@ -91,22 +91,22 @@ func TestAnArchiveIsVerifiedTamperedWithOrNeither(t *testing.T) {
 	require.EqualValues(t, 300, a.Result.Finding.Last)
 }
 
-func TestACopyThatDiffersIsJudgedByTheCheckpoints(t *testing.T) {
+func TestCheckpointsDecideBetweenCopies(t *testing.T) {
 	t.Parallel()
 	l := audittest.New(t, 50)
 	forged := l.Forged(func(e []event.Stored) []event.Stored { return slices.Delete(e, 20, 21) })
 	honest, bad, kept := l.Archive(t), forged.Archive(t), audittest.File(t, "kept.txt", l.Checkpoint(t, 50))
 
 	out, _, status := verifyBy(t, "archive", honest, "--checkpoint", kept, "--compare", bad)
-	require.Zero(t, status, "the other one is the forged one")
-	require.Contains(t, out, "The log that was signed is not "+bad+". The first one here is "+bad+", the second "+honest+".")
+	require.Zero(t, status, "the other copy is forged")
+	require.Contains(t, out, ""+bad+" is not the signed log. The first one here is "+bad+", the second "+honest+".")
 	out, _, status = verifyBy(t, "archive", bad, "--checkpoint", kept, "--compare", honest)
 	require.Equal(t, 1, status)
-	require.Contains(t, out, "The first bad event is event 21: until there it is what "+honest+" has, and that is proven.")
+	require.Contains(t, out, "The first bad event is event 21: the events before it are those of "+honest+", which is proven.")
 	require.Contains(t, out, "1 event is missing in the second one")
 	out, _, status = verifyBy(t, "archive", bad, "--compare", honest)
 	require.Equal(t, 1, status)
-	require.Contains(t, out, "TAMPERED, here or there")
+	require.Contains(t, out, "TAMPERED, one or the other")
 	out, _, status = verifyBy(t, "archive", honest, "--compare", l.Archive(t))
 	require.Equal(t, 2, status)
 	require.Contains(t, out, "It has everything that")
@@ -114,22 +114,22 @@ func TestACopyThatDiffersIsJudgedByTheCheckpoints(t *testing.T) {
 	older := l.Forged(func(e []event.Stored) []event.Stored { return e[:30] })
 	out, _, status = verifyBy(t, "archive", older.Archive(t), "--checkpoint", audittest.File(t, "kept.txt", l.Checkpoint(t, 30)), "--compare", honest)
 	require.Zero(t, status)
-	require.Contains(t, out, "It ends after 30 events, and "+honest+" goes on.")
+	require.Contains(t, out, "It ends after 30 events, and "+honest+" continues.")
 
-	// What was kept since is of more events than the copy has, which does not make the copy a forged one.
+	// Newer checkpoints cover more events than an older copy has, which does not make it forged.
 	copied := older.Archive(t, older.Checkpoint(t, 30))
 	out, _, status = verifyBy(t, "archive", bad, "--key", keyFile(t, l), "--checkpoint", kept, "--compare", copied)
 	require.Equal(t, 1, status)
-	require.Contains(t, out, "The first bad event is event 21: until there it is what "+copied+" has, and that is proven.")
+	require.Contains(t, out, "The first bad event is event 21: the events before it are those of "+copied+", which is proven.")
 	out, _, status = verifyBy(t, "archive", bad, "--checkpoint", kept, "--compare", copied)
 	require.Equal(t, 1, status)
-	require.Contains(t, out, "TAMPERED, here or there", "nobody who is trusted vouches for the copy")
+	require.Contains(t, out, "TAMPERED, one or the other", "no trusted checkpoint confirms the copy")
 	_, problems, status := verifyBy(t, "archive", honest, "--compare", audittest.New(t, 3).Archive(t))
 	require.Equal(t, 2, status)
 	require.Contains(t, problems, "is of the log")
 }
 
-func TestDamagedFilesAreTamperedWith(t *testing.T) {
+func TestDamagedFilesAreTampered(t *testing.T) {
 	t.Parallel()
 	l := audittest.New(t, 50)
 	dir := l.Archive(t, l.Checkpoint(t, 50))
@@ -147,7 +147,7 @@ func TestDamagedFilesAreTamperedWith(t *testing.T) {
 	require.Contains(t, problems, "the archive is broken: manifest.json")
 }
 
-func TestWhatCannotBeReadIsNotCalledForged(t *testing.T) {
+func TestUnreadableFilesAreNotCalledForged(t *testing.T) {
 	t.Parallel()
 	l := audittest.New(t, 5)
 	dir := l.Archive(t)
@@ -164,7 +164,7 @@ func TestWhatCannotBeReadIsNotCalledForged(t *testing.T) {
 	}
 }
 
-func TestAProofFileIsVerified(t *testing.T) {
+func TestProofFileIsVerified(t *testing.T) {
 	t.Parallel()
 	l := audittest.New(t, 300)
 	l.Events[7].Data = []byte("{\"description\":\"\x1b]0;evil\x07\"}")
@@ -179,7 +179,7 @@ func TestAProofFileIsVerified(t *testing.T) {
 	out, _, status = verifyBy(t, "proof", path, "--key", keyFile(t, audittest.New(t, 1)))
 	require.Equal(t, 2, status)
 	require.Contains(t, out, "CANNOT TELL.")
-	require.Contains(t, out, "Give the public key of the log, or a checkpoint of as many events that was kept elsewhere.\n")
+	require.Contains(t, out, "Provide the log's public key, or a checkpoint of as many events that was kept elsewhere.\n")
 	_, _, status = verifyBy(t, "proof", path, "--checkpoint", audittest.File(t, "kept.txt", l.Checkpoint(t, 300)))
 	require.Zero(t, status)
 	out, _, status = verifyBy(t, "proof", path, "--checkpoint", audittest.File(t, "kept.txt", l.Checkpoint(t, 299)))

@@ -1,4 +1,4 @@
-// Command bahi keeps the books: it serves the HTTP interface, and has the tools of those who run it.
+// Command bahi serves the HTTP interface and has the operators' tools.
 package main
 
 import (

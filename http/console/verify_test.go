@@ -96,7 +96,7 @@ func TestTheVerifiersPageWorksInABrowserAndFromAFile(t *testing.T) {
 		p.Choose("#copy input[webkitdirectory]", honest)
 		title, text = verifies(p)
 		require.Equal(t, "Tampered with", title, text)
-		require.Contains(t, text, "The first bad event is event 251: until there it is what the copy has, and that is proven.")
+		require.Contains(t, text, "The first bad event is event 251: the events before it are those of the copy, which is proven.")
 		require.Contains(t, text, "these differ: payload: amount.")
 
 		p.Choose("#log input", audittest.File(t, "row.tlog-proof", l.Proofs(t, 77)))

@@ -14,7 +14,7 @@ import (
 	"bahi/internal/bench"
 )
 
-// TestBenchMeasuresEveryFigure runs the real thing, so small that its numbers mean nothing.
+// TestBenchMeasuresEveryFigure runs the real benchmark, but so small that its numbers mean nothing.
 func TestBenchMeasuresEveryFigure(t *testing.T) {
 	t.Parallel()
 	programs, figures := t.TempDir(), filepath.Join(t.TempDir(), "bench.json")
@@ -61,9 +61,9 @@ func TestBenchMeasuresEveryFigure(t *testing.T) {
 	require.Empty(t, left, "the cluster is removed")
 }
 
-func TestRatioIsHeldAgainstWhatTheLimitWasBeside(t *testing.T) {
+func TestRatioUsesTheLimitsOfTheNeighbouringRounds(t *testing.T) {
 	t.Parallel()
-	// The machine became twice as slow in the second round, for both.
+	// In the second round the machine is half as fast for both.
 	require.InDelta(t, 0.5, bench.Ratio([]float64{50, 25, 25}, []float64{100, 100, 50, 50}), 0.1)
 	require.InDelta(t, 0.5, bench.Ratio([]float64{50}, []float64{100}), 1e-9)
 	require.Zero(t, bench.Ratio(nil, []float64{1}))

@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// Answer is what came back. Its body is good until the connection's next request.
+// Answer is a response. Its body is valid until the connection's next request.
 type Answer struct {
 	Status   int
-	Position uint64 // of Bahi-Position; 0: there was none
+	Position uint64 // from Bahi-Position; 0 if missing
 	Body     []byte
 	At       time.Time
 	Took     time.Duration
@@ -32,7 +32,7 @@ type Conn struct {
 
 const (
 	readBuffer = 16 << 10
-	answerIn   = 60 * time.Second // a request that takes longer is a failed run
+	answerIn   = 60 * time.Second // a longer request fails the run
 )
 
 // Dial connects to a server.
@@ -62,7 +62,7 @@ func Request(method, path, key, body string, headers ...string) []byte {
 	return b.Bytes()
 }
 
-// Do sends a request and reads the whole answer.
+// Do sends a request and reads the whole response.
 func (c *Conn) Do(request []byte) (a Answer, err error) {
 	began := time.Now()
 	if err := c.conn.SetDeadline(began.Add(answerIn)); err != nil {
@@ -72,7 +72,7 @@ func (c *Conn) Do(request []byte) (a Answer, err error) {
 		return a, fmt.Errorf("send a request: %w", err)
 	}
 	if err := c.read(&a); err != nil {
-		return a, fmt.Errorf("read an answer: %w", err)
+		return a, fmt.Errorf("read a response: %w", err)
 	}
 	a.At = time.Now()
 	a.Took = a.At.Sub(began)
@@ -85,7 +85,7 @@ var (
 	positionName = []byte("Bahi-Position: ")
 )
 
-var errNotHTTP = errors.New("this is no HTTP/1.1")
+var errNotHTTP = errors.New("not an HTTP/1.1 response")
 
 func (c *Conn) read(a *Answer) error {
 	line, err := c.line()
@@ -122,7 +122,7 @@ func (c *Conn) read(a *Answer) error {
 	}
 }
 
-// chunks reads a body in chunks (RFC 9112, 7.1), without trailers, which our server has not.
+// chunks reads a chunked body (RFC 9112, 7.1) without trailers, which our server does not send.
 func (c *Conn) chunks() error {
 	for {
 		line, err := c.line()
@@ -160,25 +160,25 @@ func number(digits []byte) (n uint64) {
 	return n
 }
 
-// Load is clients that each send one request after the other.
+// Load is a number of clients that each send one request after the other.
 type Load struct {
 	Address  string
-	Others   []string // further servers, between which and the first the clients are shared out
+	Others   []string // further servers, among which the clients are distributed
 	Clients  int
 	For      time.Duration
-	Requests [][]byte                    // each client goes round them, from a place of its own
-	Odd      [][]byte                    // what every second client sends instead; nil: the same
-	Each     int                         // what a request counts for; 0: 1
+	Requests [][]byte                    // each client cycles through them from a different start
+	Odd      [][]byte                    // requests of every second client; nil: the same
+	Each     int                         // what a request counts as; 0: 1
 	Answered func(client int, a Answer)  // may be nil
 	After    func(context.Context) error // runs before the time is taken; may be nil
 }
 
-// Run puts the load on the server. It fails at the first answer that is not a success.
+// Run puts the load on the server. It fails at the first response that is not a success.
 func (l Load) Run(ctx context.Context) (Sample, error) {
 	conns := make([]*Conn, 0, l.Clients)
 	defer func() {
 		for _, c := range conns {
-			_ = c.Close() // nothing is left to lose
+			_ = c.Close() // the connection is discarded
 		}
 	}()
 	addresses := append([]string{l.Address}, l.Others...)
@@ -189,8 +189,7 @@ func (l Load) Run(ctx context.Context) (Sample, error) {
 		}
 		conns = append(conns, c)
 	}
-	// One thread has enough to do with sending: more of them, waiting for something to do, take the
-	// processors from the server.
+	// One thread suffices for sending; idle ones would take processors from the server.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	var (
 		running sync.WaitGroup
@@ -232,7 +231,7 @@ func (l Load) client(ctx context.Context, n int, c *Conn, until time.Time) (took
 			return took, err
 		}
 		if a.Status/100 != 2 {
-			return took, fmt.Errorf("a request was answered with %d: %s", a.Status, a.Body)
+			return took, fmt.Errorf("a request failed with status %d: %s", a.Status, a.Body)
 		}
 		took, at = append(took, a.Took), a.At
 		if l.Answered != nil {

@@ -15,14 +15,14 @@ import (
 	"bahi/internal/bench"
 )
 
-func TestClientReadsWhatGosServerAnswers(t *testing.T) {
+func TestClientReadsResponsesOfGosServer(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("a page of rows ", 1000)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		w.Header().Set("Bahi-Position", "41")
 		switch r.URL.Path {
-		case "/long": // too long for the server to count it, so it comes in chunks
+		case "/long": // too long to be buffered, so it is chunked
 			_, _ = w.Write([]byte(long))
 		case "/none":
 			w.WriteHeader(http.StatusNoContent)
@@ -35,7 +35,7 @@ func TestClientReadsWhatGosServerAnswers(t *testing.T) {
 	c, err := bench.Dial(t.Context(), server.Listener.Addr().String())
 	require.NoError(t, err)
 	t.Cleanup(func() { c.Close() })
-	for range 2 { // one connection for all
+	for range 2 { // both on one connection
 		a, err := c.Do(bench.Request("POST", "/", "key", `{"a":1}`))
 		require.NoError(t, err)
 		require.Equal(t, http.StatusCreated, a.Status)
@@ -54,7 +54,7 @@ func TestClientReadsWhatGosServerAnswers(t *testing.T) {
 	}
 }
 
-func TestLoadCountsWhatWasAnswered(t *testing.T) {
+func TestLoadCountsResponses(t *testing.T) {
 	t.Parallel()
 	var served, answered atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -72,14 +72,14 @@ func TestLoadCountsWhatWasAnswered(t *testing.T) {
 	s, err := load.Run(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, served.Load(), answered.Load())
-	require.Greater(t, s.Rate, float64(answered.Load()), "each counts a hundred times")
+	require.Greater(t, s.Rate, float64(answered.Load()), "each request counts a hundred times")
 
 	load.Requests = [][]byte{bench.Request("GET", "/bad", "", "")}
 	_, err = load.Run(t.Context())
 	require.ErrorContains(t, err, "418")
 }
 
-func TestRoundsTakeTurns(t *testing.T) {
+func TestRoundsAlternate(t *testing.T) {
 	t.Parallel()
 	var order []string
 	step := func(name string) func() (bench.Sample, error) {

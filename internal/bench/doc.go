@@ -1,10 +1,8 @@
-// Package bench measures how fast something is beside what the machine can do at all, in the same run:
-// rounds of the one and of the other take turns, so that whatever else the machine does slows both.
-// Ratios count, times do not: a figure says how much of the machine is lost on the way.
+// Package bench measures speed relative to the limits of the machine, in the same run: rounds of both alternate, so that other load slows
+// both. Only ratios count: they show which part of the machine's capacity is lost.
 //
-// The machine's own limits come from pgbench on the same cluster. Requests come from a client that
-// writes prebuilt bytes to its connection and looks at no more of an answer than it must, because it
-// shares the cores with the server: Go's own client takes as much time for a request as the server does.
+// pgbench on the same cluster measures the limits. Requests come from a client that writes prebuilt bytes and parses as little of a
+// response as possible, because it shares the processors with the server: Go's own client takes as much time for a request as the server.
 //
-// It knows nothing of Bahi but how to start its cluster; the figures themselves are in cmd/bahi-bench.
+// The package knows nothing of Bahi except how to start its cluster; the figures are in cmd/bahi-bench.
 package bench

@@ -13,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Machine is what the figures were measured on.
+// Machine describes the machine that was measured.
 type Machine struct {
 	Processor  string            `json:"processor"`
 	Cores      int               `json:"cores"`
@@ -22,15 +22,15 @@ type Machine struct {
 	FileSystem string            `json:"file_system"` // of the cluster's folder
 	Go         string            `json:"go"`
 	Postgres   string            `json:"postgres"`
-	Settings   map[string]string `json:"settings"` // of Postgres, those that matter
+	Settings   map[string]string `json:"settings"` // relevant settings of Postgres
 }
 
-// settingsThatMatter are told with the figures.
+// settingsThatMatter are reported with the figures.
 var settingsThatMatter = []string{
 	"fsync", "synchronous_commit", "full_page_writes", "wal_level", "wal_sync_method", "wal_buffers", "max_wal_size", "shared_buffers", "max_connections",
 }
 
-// Describe looks at the machine, and at the Postgres that was measured.
+// Describe describes the machine and its Postgres.
 func Describe(ctx context.Context, url, dir string) (Machine, error) {
 	m := Machine{
 		Processor: field("/proc/cpuinfo", "model name"), Cores: runtime.NumCPU(), Memory: field("/proc/meminfo", "MemTotal"),
@@ -43,7 +43,7 @@ func Describe(ctx context.Context, url, dir string) (Machine, error) {
 	if err != nil {
 		return m, fmt.Errorf("ask Postgres what it is: %w", err)
 	}
-	defer conn.Close(ctx) //nolint:errcheck // it is given up
+	defer conn.Close(ctx) //nolint:errcheck // the connection is discarded
 	if err := conn.QueryRow(ctx, `show server_version`).Scan(&m.Postgres); err != nil {
 		return m, fmt.Errorf("ask Postgres what it is: %w", err)
 	}
@@ -57,7 +57,7 @@ func Describe(ctx context.Context, url, dir string) (Machine, error) {
 	return m, nil
 }
 
-// field reads the first value of a name in one of Linux's tables; other systems have none.
+// field returns the first value of a name in one of Linux's /proc files; "" on other systems.
 func field(path, name string) string {
 	text, err := os.ReadFile(path) //nolint:gosec // two constant paths
 	if err != nil {
@@ -71,7 +71,7 @@ func field(path, name string) string {
 	return "unknown"
 }
 
-// fileSystem names what the folder is on. On tmpfs nothing is durable, and the figures say little.
+// fileSystem returns the file system of the folder. On tmpfs nothing is durable, and the figures mean little.
 func fileSystem(dir string) string {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(dir, &s); err != nil {

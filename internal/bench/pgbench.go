@@ -16,31 +16,31 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Limits measures what the machine can do, with pgbench.
+// Limits measures the limits of the machine with pgbench.
 type Limits struct {
 	Command func(ctx context.Context, name string, args ...string) *exec.Cmd // one of Postgres's programs
-	URL     string                                                           // of a database for this alone
+	URL     string                                                           // of a database for pgbench alone
 	Dir     string                                                           // for scripts and logs of transactions
-	Round   time.Duration                                                    // of one measurement, about
+	Round   time.Duration                                                    // approximate duration of a measurement
 
-	rates map[string]float64 // what the last measurement of each kind found
+	rates map[string]float64 // last rate of each kind
 }
 
 const (
 	rowBytes  = 300
 	readRows  = 100_000
-	fewEach   = 50 // transactions of each client, to find out how many fit into a round
+	fewEach   = 50 // transactions of each client in a trial that finds how many fit into a round
 	insertRow = `insert into appended (payload) values (:payload);`
 	selectRow = "\\set id random(1, %d)\nselect payload from stored where id = :id;"
 )
 
-// Prepare makes the tables.
+// Prepare creates the tables.
 func (l *Limits) Prepare(ctx context.Context) error {
 	conn, err := pgx.Connect(ctx, l.URL)
 	if err != nil {
 		return fmt.Errorf("connect for pgbench: %w", err)
 	}
-	defer conn.Close(ctx) //nolint:errcheck // it is given up
+	defer conn.Close(ctx) //nolint:errcheck // the connection is discarded
 	for _, sql := range []string{
 		`create table appended (id bigserial primary key, payload text not null)`,
 		`create table stored (id bigint primary key, payload text not null)`,
@@ -54,7 +54,7 @@ func (l *Limits) Prepare(ctx context.Context) error {
 	return nil
 }
 
-// Inserts measures transactions of one insert of one row of 300 bytes.
+// Inserts measures transactions that insert one row of 300 bytes.
 func (l *Limits) Inserts(ctx context.Context, clients int) (Sample, error) {
 	return l.run(ctx, "insert", insertRow, clients)
 }
@@ -64,8 +64,8 @@ func (l *Limits) Selects(ctx context.Context, clients int) (Sample, error) {
 	return l.run(ctx, "select", fmt.Sprintf(selectRow, readRows), clients)
 }
 
-// run measures for about a round. It is counted out in transactions: pgbench's own clock already runs
-// while the clients connect, which can take a second.
+// run measures for about a round, counted in transactions: pgbench's own clock also runs while the clients connect, which can take a
+// second.
 func (l *Limits) run(ctx context.Context, name, script string, clients int) (Sample, error) {
 	kind := name + strconv.Itoa(clients)
 	if l.rates[kind] == 0 {
@@ -83,7 +83,7 @@ func (l *Limits) run(ctx context.Context, name, script string, clients int) (Sam
 	return s, err
 }
 
-// each measures some transactions of each client.
+// each measures a number of transactions of each client.
 func (l *Limits) each(ctx context.Context, name, script string, clients, transactions int) (s Sample, err error) {
 	path := filepath.Join(l.Dir, name+".sql")
 	if err := os.WriteFile(path, []byte(script), 0o600); err != nil {
@@ -99,7 +99,7 @@ func (l *Limits) each(ctx context.Context, name, script string, clients, transac
 	}
 	found := rateText.FindSubmatch(out)
 	if found == nil {
-		return s, fmt.Errorf("pgbench said no rate: %s", out)
+		return s, fmt.Errorf("pgbench reported no rate: %s", out)
 	}
 	took, err := takeTimes(times)
 	if err != nil {
@@ -112,9 +112,9 @@ func (l *Limits) each(ctx context.Context, name, script string, clients, transac
 
 var rateText = regexp.MustCompile(`tps = ([0-9.]+)`)
 
-var errLine = errors.New("pgbench's log of transactions has another form")
+var errLine = errors.New("pgbench's log of transactions has an unknown format")
 
-// takeTimes reads the times of transactions, the third column in microseconds, and removes the files.
+// takeTimes reads the durations of transactions, the third column in microseconds, and removes the files.
 func takeTimes(prefix string) (took []time.Duration, err error) {
 	files, err := filepath.Glob(prefix + ".*")
 	if err != nil {
@@ -131,11 +131,11 @@ func takeTimes(prefix string) (took []time.Duration, err error) {
 }
 
 func timesIn(name string) (took []time.Duration, err error) {
-	file, err := os.Open(name) //nolint:gosec // it is in our own folder
+	file, err := os.Open(name) //nolint:gosec // in our own folder
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close() //nolint:errcheck // it is only read
+	defer file.Close() //nolint:errcheck // read-only
 	lines := bufio.NewScanner(file)
 	for lines.Scan() {
 		columns := strings.SplitN(lines.Text(), " ", 4)

@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// Report is a run: what was measured, on what.
+// Report is the result of a run.
 type Report struct {
 	Date    time.Time `json:"date"`
 	Version string    `json:"version"`
 	Machine Machine   `json:"machine"`
-	Quick   bool      `json:"quick"` // short rounds, few rows: its ratios are rough
+	Quick   bool      `json:"quick"` // short rounds, few rows: ratios are rough
 	Rows    int       `json:"rows"`
 	Seconds float64   `json:"seconds"`
 	Figures []Figure  `json:"figures"`
@@ -27,32 +27,32 @@ type Figure struct {
 	Name     string    `json:"name"`
 	Title    string    `json:"title"`
 	Unit     string    `json:"unit"`
-	Measured float64   `json:"measured"` // the median of the rounds
+	Measured float64   `json:"measured"` // median of the rounds
 	Rounds   []float64 `json:"rounds"`
-	Limit    *Limit    `json:"limit,omitempty"` // what it is held against
-	Ratio    *float64  `json:"ratio,omitempty"` // the median of the rounds' ratios
-	Goal     *Goal     `json:"goal,omitempty"`  // of the ratio, or of what was measured where there is no limit
+	Limit    *Limit    `json:"limit,omitempty"` // what it is compared with
+	Ratio    *float64  `json:"ratio,omitempty"` // median of the rounds' ratios
+	Goal     *Goal     `json:"goal,omitempty"`  // for the ratio, or for the value if there is no limit
 	Reached  *bool     `json:"reached,omitempty"`
 }
 
-// Limit is what a figure is held against.
+// Limit is what a figure is compared with.
 type Limit struct {
 	Title  string    `json:"title"`
 	Median float64   `json:"median"`
 	Rounds []float64 `json:"rounds"`
 }
 
-// Goal is what a figure is to reach.
+// Goal is what a figure should reach.
 type Goal struct {
 	Bound  float64 `json:"bound"`
-	AtMost bool    `json:"at_most"`       // else at least
+	AtMost bool    `json:"at_most"`       // otherwise at least
 	Aim    float64 `json:"aim,omitempty"` // what we would like
 }
 
-// AtLeast and AtMost are goals.
+// AtLeast returns a goal.
 func AtLeast(bound float64) *Goal { return &Goal{Bound: bound} }
 
-// AtMost is a goal.
+// AtMost returns a goal.
 func AtMost(bound float64) *Goal { return &Goal{Bound: bound, AtMost: true} }
 
 func (g Goal) String() string {
@@ -63,7 +63,7 @@ func (g Goal) String() string {
 	return fmt.Sprintf("%s %g", sign, g.Bound)
 }
 
-// Conclude computes a figure from its rounds. Against is nil for a figure that is held against nothing.
+// Conclude computes a figure from its rounds. Against is nil if the figure is compared with nothing.
 func (f Figure) Conclude(rounds []float64, limit string, against []float64) Figure {
 	f.Rounds, f.Measured = rounds, Median(rounds)
 	judged := f.Measured
@@ -82,7 +82,7 @@ func (f Figure) Conclude(rounds []float64, limit string, against []float64) Figu
 	return f
 }
 
-// Missed counts the figures that did not reach their goals.
+// Missed returns the number of figures that missed their goals.
 func (r *Report) Missed() (n int) {
 	for _, f := range r.Figures {
 		if f.Reached != nil && !*f.Reached {
@@ -95,7 +95,7 @@ func (r *Report) Missed() (n int) {
 // Table prints the figures.
 func (r *Report) Table(w io.Writer) error {
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(out, "FIGURE\tMEASURED\tHELD AGAINST\tRATIO\tGOAL\tREACHED")
+	fmt.Fprintln(out, "FIGURE\tMEASURED\tCOMPARED WITH\tRATIO\tGOAL\tREACHED")
 	for _, f := range r.Figures {
 		limit, ratio, goal, reached := "-", "-", "-", ""
 		if f.Limit != nil {
@@ -118,7 +118,7 @@ func (r *Report) Table(w io.Writer) error {
 	return out.Flush()
 }
 
-// amount writes a number with its unit, thousands apart.
+// amount formats a number with its unit and separated thousands.
 func amount(v float64, unit string) string {
 	if v < 100 {
 		return strings.TrimSpace(fmt.Sprintf("%.2f %s", v, unit))
@@ -130,13 +130,13 @@ func amount(v float64, unit string) string {
 	return digits + " " + unit
 }
 
-// Write puts the report into a file, as JSON.
+// Write writes the report to a file as JSON.
 func (r *Report) Write(path string) error {
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(path, append(text, '\n'), 0o644); err != nil { //nolint:gosec // it is for everybody to read
+	if err := os.WriteFile(path, append(text, '\n'), 0o644); err != nil { //nolint:gosec // meant for everybody
 		return fmt.Errorf("write the figures: %w", err)
 	}
 	return nil

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// Sample is what one round found.
+// Sample is the result of one round.
 type Sample struct {
-	Rate float64       // of what is counted, a second
+	Rate float64       // per second
 	P50  time.Duration // of one request
 	P99  time.Duration
-	Lag  time.Duration // the 99th percentile of how late the projections were
+	Lag  time.Duration // 99th percentile of the projections' lag
 }
 
-// SampleOf sums up a round of requests that took these times.
+// SampleOf returns the sample of a round of requests.
 func SampleOf(took []time.Duration, elapsed time.Duration) Sample {
 	slices.Sort(took)
 	return Sample{Rate: float64(len(took)) / elapsed.Seconds(), P50: Percentile(took, 50), P99: Percentile(took, 99)}
@@ -27,7 +27,7 @@ func P99Of(values []time.Duration) time.Duration {
 	return Percentile(values, 99)
 }
 
-// Percentile returns the value that p of 100 sorted values do not exceed, zero when there is none.
+// Percentile returns the value that p of 100 sorted values do not exceed, zero if there are none.
 func Percentile[T any](sorted []T, p float64) (v T) {
 	if len(sorted) == 0 {
 		return v
@@ -36,7 +36,7 @@ func Percentile[T any](sorted []T, p float64) (v T) {
 	return sorted[min(max(rank, 1), len(sorted))-1]
 }
 
-// Median returns the middle value; of an even number of them, the mean of the two in the middle.
+// Median returns the middle value, or the mean of the two middle ones.
 func Median(values []float64) float64 {
 	n := len(values)
 	if n == 0 {
@@ -46,10 +46,10 @@ func Median(values []float64) float64 {
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
-// Series is what the rounds of one measurement found, in order.
+// Series is the samples of one measurement's rounds, in order.
 type Series []Sample
 
-// By returns one number of each round.
+// By returns one number per round.
 func (s Series) By(number func(Sample) float64) []float64 {
 	values := make([]float64, len(s))
 	for i := range s {
@@ -66,16 +66,16 @@ func (s Sample) lag() float64  { return milliseconds(s.Lag) }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// The numbers that a figure may be about.
+// The numbers of a sample that a figure may be about.
 var (
-	Rate = Sample.rate // a second
+	Rate = Sample.rate // per second
 	P50  = Sample.p50  // in milliseconds
 	P99  = Sample.p99  // in milliseconds
 	Lag  = Sample.lag  // in milliseconds
 )
 
-// Interleave runs rounds in turn: the limit, each of the others, the limit … and the limit once more. It
-// returns the limit's rounds, one more than the others have, and the others'. Progress may be nil.
+// Interleave alternates rounds: the limit, each of the others, the limit, …, and finally the limit. It returns the limit's rounds, one more
+// than the others have, and the others' rounds. Progress may be nil.
 func Interleave(rounds int, progress func(done, total int), limit func() (Sample, error), others ...func() (Sample, error)) (Series, []Series, error) {
 	total := rounds*(len(others)+1) + 1
 	done := 0
@@ -104,8 +104,8 @@ func Interleave(rounds int, progress func(done, total int), limit func() (Sample
 	return append(limits, s), found, err
 }
 
-// Ratio is the median of the rounds' ratios to the limit as it was right before and right after. Where
-// the limit has no round after the last, that before it counts.
+// Ratio returns the median of the rounds' ratios to the mean of the limit's neighbouring rounds. A last round without a successor uses
+// the limit before it.
 func Ratio(measured, limit []float64) float64 {
 	ratios := make([]float64, 0, len(measured))
 	for i, m := range measured {

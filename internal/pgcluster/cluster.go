@@ -18,11 +18,11 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Options name a cluster and its settings.
+// Options are a cluster's folder and settings.
 type Options struct {
 	// Dir is the data folder. It is created if missing.
 	Dir string
-	// Log gets a line for each slow step and for what the cluster does by itself. Nil means slog.Default().
+	// Log gets a line for each slow step and for each restart. Nil means slog.Default().
 	Log *slog.Logger
 	// Settings override this package's settings of Postgres (settings.go). Settings that keep the cluster private are refused.
 	Settings map[string]string

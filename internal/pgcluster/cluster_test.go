@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// helperEnv turns the test binary into another bahi, for tests that kill one. Its value is the data folder.
+// helperEnv makes the test binary act as another bahi, which a test can kill. Its value is the data folder.
 const helperEnv = "BAHI_PGCLUSTER_TEST_HELPER"
 
 func TestMain(m *testing.M) {
@@ -101,7 +101,7 @@ func start(t *testing.T, opts Options) *Cluster {
 	return c
 }
 
-// ask returns the one text of a query.
+// ask returns the result of a query, one text.
 func ask(t *testing.T, c *Cluster, sql string, args ...any) string {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), c.URL())
@@ -130,12 +130,12 @@ func TestClusterIsPrivateAndDurable(t *testing.T) {
 		require.Equal(t, want, ask(t, c, sql, setting), setting)
 	}
 	require.Equal(t, "initdb.conf", ask(t, c, `select regexp_replace(sourcefile, '.*/', '') from pg_settings where name = 'dynamic_shared_memory_type'`),
-		"what initdb tried out on this machine is kept")
+		"initdb's choices for this machine are kept")
 	require.Equal(t, "peer", ask(t, c, `select string_agg(distinct auth_method, ',') from pg_hba_file_rules`))
 	require.Equal(t, "bahi", ask(t, c, `select current_database()::text`))
 
 	for _, dir := range []string{c.folder.postgres(), c.folder.run(), c.folder.pgdata()} {
-		require.True(t, private(dir, c.owner), "%s is the owner's alone", dir)
+		require.True(t, private(dir, c.owner), "%s must be private", dir)
 	}
 	info, err := os.Stat(c.folder.root)
 	require.NoError(t, err)
@@ -147,7 +147,7 @@ func TestClusterIsPrivateAndDurable(t *testing.T) {
 	require.Equal(t, want, info.Mode().Perm())
 }
 
-func TestWhatWasWrittenIsThereAfterAStop(t *testing.T) {
+func TestCommittedDataSurvivesAStop(t *testing.T) {
 	t.Parallel()
 	opts := options(t, dataDir(t))
 	opts.Ephemeral = false
@@ -190,7 +190,7 @@ func TestKilledBahiLeavesAClusterThatIsAdopted(t *testing.T) {
 	require.NoError(t, cmd.Process.Kill())
 	_ = cmd.Wait()
 	lock, err := Lock(dir)
-	require.NoError(t, err, "the cluster, which still runs, must not hold the lock of the Bahi that started it")
+	require.NoError(t, err, "the running cluster must not hold its Bahi's lock")
 	require.NoError(t, lock.Release())
 
 	opts := options(t, dir)
@@ -221,7 +221,7 @@ func TestClusterOfARenamedFolderIsFound(t *testing.T) {
 	opts.Log = slog.New(slog.NewTextHandler(&log, nil))
 	c := start(t, opts)
 	require.Equal(t, "up", ask(t, c, `select 'up'`))
-	require.NotEqual(t, old, c.PID(), "its socket and its log are where the folder was")
+	require.NotEqual(t, old, c.PID(), "its socket and log are in the old folder")
 	require.Contains(t, log.String(), "restarting Postgres for its new settings")
 	require.NotContains(t, log.String(), "waiting for the previous")
 
@@ -230,7 +230,7 @@ func TestClusterOfARenamedFolderIsFound(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.Rename(is, was))
 	require.NoError(t, os.Rename(copied, is))
-	require.False(t, runs(c.folder, c.PID()), "a copy in the original's place is not what the original's Postgres runs on")
+	require.False(t, runs(c.folder, c.PID()), "the original's Postgres does not run on a copy in its place")
 	require.NoError(t, os.Rename(is, copied))
 	require.NoError(t, os.Rename(was, is))
 }
@@ -291,7 +291,7 @@ func TestStalePIDFilesDoNotMatter(t *testing.T) {
 	opts := options(t, dataDir(t))
 	c := start(t, opts)
 	require.NoError(t, c.Stop(t.Context()))
-	// After a reboot the number may be anybody's; in a container it is often our own.
+	// After a reboot the number may be any process's; in a container it is often our own.
 	for name, text := range map[string]string{
 		"somebody else's": strconv.Itoa(sleeper(t, c.owner)), "our own": strconv.Itoa(os.Getpid()), "nobody's": "4194304", "none": "",
 	} {
@@ -391,10 +391,10 @@ func TestCommandsShareOneCluster(t *testing.T) {
 			require.NoError(t, c.Stop(t.Context()))
 		}
 	}
-	require.Equal(t, "up", ask(t, all[0], `select 'up'`), "it stays while one of them uses it")
+	require.Equal(t, "up", ask(t, all[0], `select 'up'`), "it runs while one of them uses it")
 	pid := all[0].PID()
 	require.NoError(t, all[0].Stop(t.Context()))
-	require.False(t, runs(all[0].folder, pid), "the last one out stops it")
+	require.False(t, runs(all[0].folder, pid), "the last user stops it")
 }
 
 func TestBrokenTestClusterIsReplacedAndARealOneIsNot(t *testing.T) {
@@ -421,7 +421,7 @@ func TestDataFolderThatPostgresCannotReachIsNamed(t *testing.T) {
 	opts := options(t, filepath.Join(closed, "data"))
 	c, err := Start(t.Context(), opts)
 	if os.Geteuid() != 0 {
-		require.NoError(t, err, "who runs Postgres as themselves reaches it")
+		require.NoError(t, err, "an ordinary user reaches it")
 		require.NoError(t, c.Stop(t.Context()))
 		return
 	}

@@ -49,7 +49,7 @@ func create(ctx context.Context, log *slog.Logger, p *Programs, f folder, o owne
 	if ephemeral {
 		args = append(args, "--no-sync")
 	} else {
-		args = append(args, "--data-checksums") // They report a bad disk.
+		args = append(args, "--data-checksums") // detect a bad disk
 	}
 	log.Info("making a Postgres cluster", "folder", f.pgdata(), "version", p.Version, "user", o.name)
 	cmd := exec.CommandContext(ctx, p.path("initdb"), args...) //nolint:gosec // G204: the program was found or installed by us.
@@ -67,7 +67,7 @@ func create(ctx context.Context, log *slog.Logger, p *Programs, f folder, o owne
 		return errors.Join(err, os.RemoveAll(tmp))
 	}
 	if err := os.Rename(filepath.Join(tmp, "postgresql.conf"), filepath.Join(tmp, triedOut)); err != nil {
-		return fmt.Errorf("keep initdb's configuration: %w", err)
+		return fmt.Errorf("rename initdb's configuration: %w", err)
 	}
 	if err := os.Rename(tmp, f.pgdata()); err != nil {
 		return fmt.Errorf("put the new cluster in its place: %w", err)

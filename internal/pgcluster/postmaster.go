@@ -158,12 +158,12 @@ func endOrphans(f folder, signal syscall.Signal) {
 	}
 }
 
-// stop requests a fast shutdown, and after patience an immediate one.
-func (pm *postmaster) stop(ctx context.Context, log *slog.Logger, patience time.Duration) error {
+// stop requests a fast shutdown, and after a delay an immediate one.
+func (pm *postmaster) stop(ctx context.Context, log *slog.Logger, delay time.Duration) error {
 	if err := pm.signal(syscall.SIGINT); err != nil {
 		return err
 	}
-	fast, cancel := context.WithTimeout(ctx, patience)
+	fast, cancel := context.WithTimeout(ctx, delay)
 	defer cancel()
 	select {
 	case <-pm.gone:

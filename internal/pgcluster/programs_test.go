@@ -52,7 +52,7 @@ func TestProgramsAreTakenFromTheNamedFolderOrNowhere(t *testing.T) {
 	t.Setenv("PATH", programFolder(t, "99beta1")+":"+os.Getenv("PATH"))
 	p, err = Find(t.Context(), log, 0)
 	require.NoError(t, err)
-	require.Equal(t, "99beta1", p.Version, "the newest is taken")
+	require.Equal(t, "99beta1", p.Version, "the newest must be taken")
 }
 
 func TestCancelledSearchInstallsNothing(t *testing.T) {
@@ -64,11 +64,11 @@ func TestCancelledSearchInstallsNothing(t *testing.T) {
 	_, err := Find(stopped, slog.New(slog.NewTextHandler(&log, nil)), 0)
 	require.ErrorIs(t, err, errStopping)
 	_, err = install(stopped, slog.New(slog.NewTextHandler(&log, nil)), 0)
-	require.ErrorIs(t, err, errStopping, "nor does an installation try the next way")
+	require.ErrorIs(t, err, errStopping, "a cancelled installation does not try the next way")
 	require.Empty(t, log.String())
 }
 
-func TestNewestOfWhatFitsIsTaken(t *testing.T) {
+func TestNewestFittingVersionIsTaken(t *testing.T) {
 	t.Parallel()
 	found := []*Programs{{Dir: "a", Major: 14}, {Dir: "b", Major: 15}, {Dir: "c", Major: 16}, {Dir: "d", Major: 16}}
 	require.Equal(t, "c", newest(found, 0).Dir)
@@ -87,7 +87,7 @@ func TestProgramsRunWithoutTheVariablesOfOtherServers(t *testing.T) {
 	}
 }
 
-// Two scripts that say they are Postgres 18.3, packed as the builds on Maven Central are: tar -cJf with bin/ at the top.
+// Two scripts that claim to be Postgres 18.3, packed like the builds on Maven Central: tar -cJf with bin/ at the top.
 //
 //go:embed testdata/postgres.txz
 var packed []byte

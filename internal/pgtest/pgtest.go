@@ -144,7 +144,7 @@ func folder() (string, error) {
 	}
 	// Everybody may write in /tmp, so the folder may be another user's.
 	if sys, ok := info.Sys().(*syscall.Stat_t); !info.IsDir() || !ok || int(sys.Uid) != os.Getuid() {
-		return "", fmt.Errorf("%s belongs to somebody else; remove it", dir)
+		return "", fmt.Errorf("%s belongs to another user; remove it", dir)
 	}
 	return dir, nil
 }

@@ -84,7 +84,7 @@ func TestDatabaseIsDroppedWithItsTest(t *testing.T) {
 	var url string
 	t.Run("user", func(t *testing.T) {
 		url = DB(t)
-		// A connection that the test forgot does not keep the database.
+		// The connection that the test left open does not keep the database.
 		conn, err := pgx.Connect(t.Context(), url)
 		require.NoError(t, err)
 		require.NoError(t, conn.Ping(t.Context()))

@@ -48,10 +48,10 @@ func TestClusterStaysForTheNextProcessAndThenEnds(t *testing.T) {
 
 	out, err := testProcess(t, tmp).CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	require.Equal(t, pid, postmasterIn(tmp), "the next one uses the same cluster")
+	require.Equal(t, pid, postmasterIn(tmp), "the next process uses the same cluster")
 
 	require.Eventually(t, func() bool { return postmasterIn(tmp) == 0 && !alive(pid) }, 30*time.Second, 50*time.Millisecond,
-		"nobody uses it any more")
+		"the unused cluster must stop")
 
 	out, err = testProcess(t, tmp).CombinedOutput()
 	require.NoError(t, err, "%s", out)

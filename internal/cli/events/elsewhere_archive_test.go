@@ -69,7 +69,7 @@ func TestALogInEventStoreDBIsVerifiedAndReadFromItsArchive(t *testing.T) {
 	require.NoError(t, os.WriteFile(segment, []byte(strings.Replace(string(lines), `":12.5`, `":92.5`, 1)), 0o600))
 	said, status = verify(forged)
 	require.Equal(t, 1, status, said)
-	require.Regexp(t, `TAMPERED\. The first bad event is event 5: until there it is what \S+ has, and that is proven\..* In BankRowAdded bankrow-1@0 .* these differ: payload: in_entries\.`, said)
+	require.Regexp(t, `TAMPERED\. The first bad event is event 5: the events before it are those of \S+, which is proven\..* In BankRowAdded bankrow-1@0 .* these differ: payload: in_entries\.`, said)
 	require.Contains(t, said, "The archive is broken: segments/00000001.ndjson: its text is not what the manifest says")
 	o.Stop()
 
