@@ -18,36 +18,34 @@ import (
 )
 
 const (
-	// schema is where River's tables are.
+	// schema has River's tables.
 	schema = "river"
 
-	// connections is how many to Postgres the jobs have. They are their own, so that no request waits
-	// for a job.
+	// connections is the size of the jobs' connection pool, which is separate so that no request waits for a job.
 	connections = 4
 
-	// pollEvery is how often a process looks for jobs of a kind of which nobody has told it.
+	// pollEvery is how often a process looks for jobs of which it got no notification.
 	pollEvery = 5 * time.Second
 
-	// cooldown is how long after a fetch the next one may come, and after one notification another: who adds
-	// a job sooner tells nobody, and the job waits for the poll. River's own tenth of a second let the second
-	// of two who register at once wait five seconds for their mail.
+	// cooldown is the least time between two fetches, and between two notifications: a job added within it waits for the poll. With
+	// River's default of a tenth of a second, the second of two users who registered at once waited five seconds for the mail.
 	cooldown = 5 * time.Millisecond
 
-	// softStop is how long running jobs may finish when the process stops; then their contexts end, and
-	// what has not come back by hardStop is left to be rescued.
+	// softStop is how long running jobs may take to finish when the process stops; then their contexts end. Jobs that have not returned
+	// by hardStop are rescued later.
 	softStop = 4 * time.Second
 	hardStop = 7 * time.Second
 
-	// lostAfter is how long after its longest time a job counts as lost with the process that did it.
+	// lostAfter is how long after its timeout a job counts as lost with its process.
 	lostAfter = 5 * time.Minute
 
-	// mostStuck is how many jobs that do not heed their contexts are worked around.
+	// mostStuck limits the running jobs that ignore their contexts.
 	mostStuck = 16
 )
 
-// Config is what Jobs are made of.
+// Config has the dependencies of Jobs.
 type Config struct {
-	Pool    *pgxpool.Pool // whose database has the jobs
+	Pool    *pgxpool.Pool // on the database with the jobs
 	Workers Workers
 	Sweeps  []Sweep
 	Now     func() time.Time
@@ -56,8 +54,7 @@ type Config struct {
 	poll time.Duration // 0: pollEvery
 }
 
-// Jobs is the queue, and who works on it. Each kind has a River queue of its own: a provider that
-// hangs holds up its own kind alone.
+// Jobs is the queue and its workers. Each kind has a separate River queue: a provider that hangs delays only its own kind.
 type Jobs struct {
 	client   *river.Client[pgx.Tx]
 	pool     *pgxpool.Pool
@@ -66,7 +63,7 @@ type Jobs struct {
 	log      *slog.Logger
 }
 
-// NewJobs makes the queue. It refuses two workers of one kind, and a sweep that nobody would do.
+// NewJobs creates the queue. It returns an error if two workers have one kind or a sweep has no worker.
 func NewJobs(ctx context.Context, config Config) (*Jobs, error) {
 	j := &Jobs{policies: map[string]Policy{}, metrics: newMetrics(), log: config.Log}
 	workers, queues := river.NewWorkers(), map[string]river.QueueConfig{}
@@ -83,7 +80,7 @@ func NewJobs(ctx context.Context, config Config) (*Jobs, error) {
 	for i, s := range config.Sweeps {
 		policy, known := j.policies[s.args.Kind()]
 		if !known {
-			return nil, fmt.Errorf("nobody works on sweep %s", s.args.Kind())
+			return nil, fmt.Errorf("no worker for sweep %s", s.args.Kind())
 		}
 		sweeps[i] = s.periodic(policy)
 	}
@@ -104,17 +101,17 @@ func NewJobs(ctx context.Context, config Config) (*Jobs, error) {
 	}
 	if j.client, err = river.NewClient(riverpgxv5.New(j.pool), riverConfig); err != nil {
 		j.pool.Close()
-		return nil, fmt.Errorf("make the queue of jobs: %w", err)
+		return nil, fmt.Errorf("create the queue of jobs: %w", err)
 	}
 	return j, nil
 }
 
-// ownPool makes a small pool on the same database.
+// ownPool creates a small pool on the same database.
 func ownPool(ctx context.Context, like *pgxpool.Pool) (*pgxpool.Pool, error) {
 	config := like.Config()
 	config.MaxConns, config.MinConns = connections, 0
 	config.ConnConfig.RuntimeParams["application_name"] = "bahi jobs"
-	// What the views ask of the planner is wrong for a queue's.
+	// The planner settings for views are wrong for a queue.
 	delete(config.ConnConfig.RuntimeParams, "plan_cache_mode")
 	delete(config.ConnConfig.RuntimeParams, "enable_seqscan")
 	pool, err := pgxpool.NewWithConfig(ctx, config)
@@ -132,12 +129,12 @@ func (s Sweep) periodic(policy Policy) *river.PeriodicJob {
 		&river.PeriodicJobOpts{RunOnStart: true})
 }
 
-// unfinished are the states of a job that is still to be done, or being done.
+// unfinished are the states of jobs that are waiting or running.
 var unfinished = []rivertype.JobState{
 	rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRetryable, rivertype.JobStateRunning, rivertype.JobStateScheduled,
 }
 
-// insert writes jobs, and answers how many were not there yet.
+// insert writes jobs and returns the number of new ones.
 func (j *Jobs) insert(ctx context.Context, tx pgx.Tx, jobs []job) (added int, err error) {
 	if len(jobs) == 0 {
 		return 0, nil
@@ -147,7 +144,7 @@ func (j *Jobs) insert(ctx context.Context, tx pgx.Tx, jobs []job) (added int, er
 		kind := job.args.Kind()
 		policy, known := j.policies[kind]
 		if !known {
-			return 0, fmt.Errorf("nobody works on jobs of kind %s", kind)
+			return 0, fmt.Errorf("no worker for jobs of kind %s", kind)
 		}
 		all[i] = river.InsertManyParams{Args: fromEvent{job.args, job.from.ID}, InsertOpts: &river.InsertOpts{
 			Queue: kind, MaxAttempts: policy.Attempts, ScheduledAt: job.at,
@@ -166,9 +163,8 @@ func (j *Jobs) insert(ctx context.Context, tx pgx.Tx, jobs []job) (added int, er
 	return added, nil
 }
 
-// Run does jobs until ctx ends. Then those under way have a few seconds to finish, after which their
-// contexts end: such a job is done again from its beginning, and no attempt is counted. Run ends within
-// eight seconds, whatever a job does.
+// Run executes jobs until ctx ends. Running jobs then have a few seconds to finish before their contexts end: an interrupted job
+// starts again later, and the attempt does not count. Run returns within eight seconds in any case.
 func (j *Jobs) Run(ctx context.Context) error {
 	if len(j.policies) == 0 {
 		<-ctx.Done()
@@ -188,29 +184,29 @@ func (j *Jobs) Run(ctx context.Context) error {
 		<-told
 	}()
 	if err := j.client.Start(context.WithoutCancel(ctx)); err != nil {
-		return fmt.Errorf("begin to work on jobs: %w", err)
+		return fmt.Errorf("start the workers: %w", err)
 	}
 	<-ctx.Done()
 	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), hardStop)
 	defer cancel()
 	if err := j.client.Stop(within); err != nil {
-		j.log.Error("jobs were still under way when the process stopped; they are done again", "error", err)
+		j.log.Error("jobs were still running at the stop of the process; they will start again", "error", err)
 	}
 	return nil
 }
 
-// Close gives up the connections.
+// Close closes the connections.
 func (j *Jobs) Close() {
 	closed := make(chan struct{})
 	go func() { j.pool.Close(); close(closed) }()
 	select {
 	case <-closed:
-	case <-time.After(time.Second): // a job that does not stop may have one
+	case <-time.After(time.Second): // a job that does not stop may hold one
 	}
 }
 
-// Retry lets a job that waits or was given up be done at once. [views.ErrNoJob] when there is none;
-// a job that is running or done is not to be retried.
+// Retry makes a waiting or discarded job due at once. It returns [views.ErrNoJob] if there is none, and an error if the job is running
+// or complete.
 func (j *Jobs) Retry(ctx context.Context, id int64) error {
 	return j.change(ctx, id, func(tx pgx.Tx, state rivertype.JobState) error {
 		switch state {
@@ -225,8 +221,8 @@ func (j *Jobs) Retry(ctx context.Context, id int64) error {
 	})
 }
 
-// Cancel ends a job: at once when it waits, and when it is running, by ending its context.
-// [views.ErrNoJob] when there is none; one that has ended otherwise stays as it is.
+// Cancel cancels a job: a waiting one at once, a running one by ending its context. It returns [views.ErrNoJob] if there is none, and
+// leaves a finished job unchanged.
 func (j *Jobs) Cancel(ctx context.Context, id int64) error {
 	return j.change(ctx, id, func(tx pgx.Tx, state rivertype.JobState) error {
 		switch state {
@@ -239,7 +235,7 @@ func (j *Jobs) Cancel(ctx context.Context, id int64) error {
 	})
 }
 
-// change does something to a job whose state stays as it is meanwhile.
+// change runs do while the job's row is locked.
 func (j *Jobs) change(ctx context.Context, id int64, do func(pgx.Tx, rivertype.JobState) error) error {
 	return pgx.BeginFunc(ctx, j.pool, func(tx pgx.Tx) error {
 		var state rivertype.JobState

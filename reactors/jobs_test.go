@@ -26,7 +26,7 @@ type hang struct {
 
 func (hang) Kind() string { return "hang" }
 
-func TestAFailingJobIsTriedAgainLaterAndLaterUntilItsAttemptsAreUsedUp(t *testing.T) {
+func TestFailingJobIsRetriedUntilItsAttemptsAreUsedUp(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	var at []time.Time
@@ -54,12 +54,12 @@ func TestAFailingJobIsTriedAgainLaterAndLaterUntilItsAttemptsAreUsedUp(t *testin
 	require.GreaterOrEqual(t, at[2].Sub(at[1]), 800*time.Millisecond)
 	require.Equal(t, want[0], from.Load().(uuid.UUID).String())
 	said := r.said.String()
-	require.Equal(t, 2, strings.Count(said, `level=WARN msg="a job failed, and is tried again"`))
-	require.Regexp(t, `level=ERROR msg="a job failed for the last time" job=\d+ kind=greet attempt=3 event=`+want[0], said)
+	require.Equal(t, 2, strings.Count(said, `level=WARN msg="job failed; it will be retried"`))
+	require.Regexp(t, `level=ERROR msg="job failed for the last time" job=\d+ kind=greet attempt=3 event=`+want[0], said)
 	require.Contains(t, said, "the provider is not there")
 }
 
-// metric returns the value of a metric with these label values, -1 when there is none.
+// metric returns the value of a metric with these label values, -1 if there is none.
 func metric(t *testing.T, from *prometheus.Registry, name string, labels ...string) float64 {
 	t.Helper()
 	families, err := from.Gather()
@@ -111,7 +111,7 @@ func TestOutcomesAreCounted(t *testing.T) {
 	require.InDelta(t, 0, metric(t, registry, "bahi_jobs_waiting", "hang"), 0)
 }
 
-func TestAProviderThatHangsHoldsUpOnlyItsOwnKind(t *testing.T) {
+func TestHangingProviderDelaysOnlyItsKind(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	held := make(chan struct{}, 100)
@@ -135,15 +135,15 @@ func TestAProviderThatHangsHoldsUpOnlyItsOwnKind(t *testing.T) {
 	r.add(names(30)...)
 	run.reached(r.head())
 	require.Eventually(t, func() bool { return greeted.Load() == 30 }, 30*time.Second, 10*time.Millisecond)
-	require.Eventually(t, func() bool { return r.pool.Stat().AcquiredConns() == 0 }, 30*time.Second, time.Millisecond, "requests have their connections to themselves")
+	require.Eventually(t, func() bool { return r.pool.Stat().AcquiredConns() == 0 }, 30*time.Second, time.Millisecond, "jobs must not use the requests' connections")
 	require.Less(t, stop(), 20*time.Second)
 	var interrupted int
 	require.NoError(t, r.pool.QueryRow(t.Context(), `
 		select count(*) from river.river_job where kind = 'hang' and state = 'available' and attempt = 0 and errors is null`).Scan(&interrupted))
-	require.Equal(t, 20, interrupted, "what was interrupted is done again, and has lost no attempt")
+	require.Equal(t, 20, interrupted, "interrupted jobs start again and lose no attempt")
 }
 
-func TestAJobThatDoesNotStopKeepsTheProcessNoLongerThanTenSeconds(t *testing.T) {
+func TestStuckJobDelaysTheStopByTenSecondsAtMost(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	never, began := make(chan struct{}), make(chan struct{})
@@ -157,10 +157,10 @@ func TestAJobThatDoesNotStopKeepsTheProcessNoLongerThanTenSeconds(t *testing.T) 
 	stop := r.background(jobs.Run)
 	<-began
 	require.Less(t, stop(), 20*time.Second)
-	require.Contains(t, r.said.String(), "jobs were still under way when the process stopped")
+	require.Contains(t, r.said.String(), "jobs were still running at the stop of the process")
 }
 
-func TestAnAttemptEndsAtItsTimeout(t *testing.T) {
+func TestAttemptEndsAtItsTimeout(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	jobs := r.jobs(Config{Workers: Workers{Work(Policy{Attempts: 1, Timeout: 100 * time.Millisecond}, func(ctx context.Context, _ Job[hang]) error {
@@ -172,7 +172,7 @@ func TestAnAttemptEndsAtItsTimeout(t *testing.T) {
 	require.Equal(t, "context deadline exceeded", *r.job("hang", "discarded").LastError)
 }
 
-func TestASweepIsDoneWithoutAnyEventAndNotTwiceAtOnce(t *testing.T) {
+func TestSweepRunsWithoutAnEventAndNotTwiceAtOnce(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	release := make(chan struct{})
@@ -200,14 +200,14 @@ func TestASweepIsDoneWithoutAnyEventAndNotTwiceAtOnce(t *testing.T) {
 	require.Eventually(t, func() bool { return swept.Load() >= 3 }, 30*time.Second, 10*time.Millisecond)
 }
 
-func TestAQueueWithMistakesIsRefused(t *testing.T) {
+func TestInvalidQueueIsRefused(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	work := Work(Policy{}, func(context.Context, Job[greet]) error { return nil })
 	for why, config := range map[string]Config{
-		"worker of greet":              {Workers: Workers{work, work}},
-		"nobody works on sweep hang":   {Workers: Workers{work}, Sweeps: []Sweep{Every(time.Hour, hang{})}},
-		"nobody works on sweep greet ": {Sweeps: []Sweep{Every(time.Hour, greet{})}},
+		"worker of greet":            {Workers: Workers{work, work}},
+		"no worker for sweep hang":   {Workers: Workers{work}, Sweeps: []Sweep{Every(time.Hour, hang{})}},
+		"no worker for sweep greet ": {Sweeps: []Sweep{Every(time.Hour, greet{})}},
 	} {
 		config.Pool, config.Now, config.Log = r.pool, time.Now, r.log
 		_, err := NewJobs(t.Context(), config)
@@ -221,7 +221,7 @@ type named struct {
 
 func (named) Kind() string { return "named" }
 
-func TestArgumentsLeaveTheEventsNameAlone(t *testing.T) {
+func TestArgumentsMayNotUseTheEventsField(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	jobs := r.jobs(Config{Workers: Workers{Work(Policy{}, func(context.Context, Job[named]) error { return nil })}})
@@ -229,10 +229,10 @@ func TestArgumentsLeaveTheEventsNameAlone(t *testing.T) {
 		_, err := jobs.insert(t.Context(), tx, []job{{args: named{}, from: event.Recorded[any]{ID: uuid.New()}}})
 		return err
 	})
-	require.ErrorContains(t, err, "arguments of named have a field event_id of their own")
+	require.ErrorContains(t, err, "arguments of named have a field event_id already")
 }
 
-func TestAnOperatorRetriesAndCancels(t *testing.T) {
+func TestOperatorRetriesAndCancels(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	began := make(chan struct{}, 10)
@@ -264,10 +264,10 @@ func TestAnOperatorRetriesAndCancels(t *testing.T) {
 	require.ErrorIs(t, jobs.Retry(t.Context(), running.ID), views.ErrJobRuns)
 	require.NoError(t, jobs.Cancel(t.Context(), running.ID))
 	r.job("hang", "cancelled")
-	require.NoError(t, jobs.Cancel(t.Context(), running.ID), "once more changes nothing")
+	require.NoError(t, jobs.Cancel(t.Context(), running.ID), "a second cancel changes nothing")
 }
 
-func TestTheTimeBetweenAttemptsGrowsThreefoldWithJitter(t *testing.T) {
+func TestBackoffTriplesWithJitter(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		p := Policy{
@@ -287,5 +287,5 @@ func TestTheTimeBetweenAttemptsGrowsThreefoldWithJitter(t *testing.T) {
 	for attempt := 1; attempt < p.Attempts; attempt++ {
 		all += p.wait(attempt)
 	}
-	require.InDelta(t, 3*24+2, all.Hours(), 8, "a provider that is away for the weekend is tried again on Monday")
+	require.InDelta(t, 3*24+2, all.Hours(), 8, "retries must outlast an outage over a weekend")
 }

@@ -16,18 +16,18 @@ import (
 	"bahi/projections"
 )
 
-// Args are what a job is about. Kind is what it does (send_verification); it is stored, so it is for
-// ever. The fields hold ids only, never personal data or secrets: jobs outlive both.
+// Args are the arguments of a job. Kind is its stored name (send_verification), which must not change. The fields hold only ids, never
+// personal data or secrets: jobs outlive both.
 type Args = river.JobArgs
 
-// Reactor says which jobs follow from events.
+// Reactor decides which jobs follow from events.
 type Reactor struct {
-	Name  string // also its checkpoint's, metric's and argument's
+	Name  string // also of its checkpoint, metric and argument
 	types []string
 	on    map[reflect.Type]func(*Queue, event.Recorded[any]) error
 }
 
-// Reaction is what follows from events of one type.
+// Reaction handles events of one type.
 type Reaction struct {
 	event reflect.Type
 	on    func(*Queue, event.Recorded[any]) error
@@ -39,25 +39,25 @@ func Define(name string, reactions ...Reaction) *Reactor {
 	for _, reaction := range reactions {
 		stored := domain.Catalogue.NamesOf(reaction.event)
 		if r.on[reaction.event] != nil {
-			panic(fmt.Sprintf("reactor %s takes %s twice", name, stored))
+			panic(fmt.Sprintf("reactor %s handles %s twice", name, stored))
 		}
 		r.types, r.on[reaction.event] = append(r.types, stored...), reaction.on
 	}
 	return r
 }
 
-// On reacts to events of one type. React decides by the event alone and only adds jobs, so that a
-// replay adds the same ones. An error parks the reactor at the event until somebody has mended it.
+// On returns the reaction to events of one type. React decides by the event alone and only adds jobs, so that a replay adds the same
+// ones. An error parks the reactor at the event until an operator has repaired it.
 func On[E any](react func(*Queue, event.Recorded[E]) error) Reaction {
 	return Reaction{event: reflect.TypeFor[E](), on: func(q *Queue, r event.Recorded[any]) error {
-		data, _ := r.Data.(E) // the catalogue decodes its name into E
+		data, _ := r.Data.(E) // the catalogue decodes each name into one type
 		return react(q, event.Recorded[E]{
 			Position: r.Position, Stream: r.Stream, Revision: r.Revision, ID: r.ID, At: r.At, Meta: r.Meta, Data: data,
 		})
 	}}
 }
 
-// Queue takes the jobs that follow from one event.
+// Queue collects the jobs that follow from one event.
 type Queue struct {
 	event event.Recorded[any]
 	jobs  []job
@@ -66,19 +66,19 @@ type Queue struct {
 type job struct {
 	args Args
 	from event.Recorded[any]
-	at   time.Time // zero: at once
+	at   time.Time // zero: immediately
 }
 
-// Add adds a job. The same job of the same event is added once: kind, arguments and the event's id are
-// its unique key, as long as River keeps the job.
+// Add adds a job. The same job of the same event is added once: its kind, arguments and the event's id are its unique key, as long as
+// River keeps the job.
 func (q *Queue) Add(args Args) { q.AddAt(time.Time{}, args) }
 
-// AddAt adds a job that is not to be done before a moment.
+// AddAt adds a job that is due at a time.
 func (q *Queue) AddAt(at time.Time, args Args) {
 	q.jobs = append(q.jobs, job{args: args, from: q.event, at: at})
 }
 
-// react writes the jobs that follow from the events, and answers how many were not there yet.
+// react writes the jobs that follow from the events and returns the number of new ones.
 func (r *Reactor) react(ctx context.Context, jobs *Jobs, tx pgx.Tx, events []event.Recorded[any]) (added int, err error) {
 	q := &Queue{}
 	for _, e := range events {
@@ -90,7 +90,7 @@ func (r *Reactor) react(ctx context.Context, jobs *Jobs, tx pgx.Tx, events []eve
 	return jobs.insert(ctx, tx, q.jobs)
 }
 
-// follower is the reactor as the runner brings the log to it.
+// follower returns the reactor for the runner of package projections.
 func (r *Reactor) follower(jobs *Jobs) *projections.Reactor {
 	return projections.React(r.Name, r.types, func(ctx context.Context, tx pgx.Tx, events []event.Recorded[any]) error {
 		_, err := r.react(ctx, jobs, tx, events)
@@ -98,14 +98,14 @@ func (r *Reactor) follower(jobs *Jobs) *projections.Reactor {
 	})
 }
 
-// fromEvent are arguments with the id of the event that they are from, which makes them unique.
+// fromEvent adds to arguments the id of their event, which makes them unique.
 type fromEvent struct {
 	Args
 
 	event uuid.UUID
 }
 
-// MarshalJSON adds the event's id to the arguments.
+// MarshalJSON returns the arguments with the event's id.
 func (a fromEvent) MarshalJSON() ([]byte, error) {
 	text, err := json.Marshal(a.Args)
 	if err != nil {
@@ -116,7 +116,7 @@ func (a fromEvent) MarshalJSON() ([]byte, error) {
 		return nil, fmt.Errorf("arguments of %s: %w", a.Kind(), err)
 	}
 	if _, taken := fields[eventField]; taken {
-		return nil, fmt.Errorf("arguments of %s have a field %s of their own", a.Kind(), eventField)
+		return nil, fmt.Errorf("arguments of %s have a field %s already", a.Kind(), eventField)
 	}
 	fields[eventField] = json.RawMessage(`"` + a.event.String() + `"`)
 	return json.Marshal(fields)

@@ -25,14 +25,14 @@ import (
 	views "bahi/readmodels/ops"
 )
 
-// greet is what these tests' reactor asks for: that somebody greets the account that was opened.
+// greet is the job of these tests' reactor: greet the account that was opened.
 type greet struct {
 	Account string `json:"account"`
 }
 
 func (greet) Kind() string { return "greet" }
 
-// greeter is the reactor. An account called sick it cannot greet.
+// greeter returns the reactor. Its reaction to an account named sick is that error.
 func greeter(sick error) *Reactor {
 	return Define("greeter", On(func(q *Queue, e event.Recorded[book.AccountOpened]) error {
 		if e.Data.Name == "sick" && sick != nil {
@@ -73,7 +73,7 @@ func (r *rig) reopen() {
 	r.store = store
 }
 
-// add opens an account for each name, and answers the events' ids.
+// add opens an account for each name and returns the events' ids.
 func (r *rig) add(names ...string) []string {
 	r.t.Helper()
 	ids, requests := make([]string, len(names)), make([]eventstore.Request, len(names))
@@ -103,7 +103,7 @@ func (r *rig) exec(sql string, args ...any) int64 {
 	return done.RowsAffected()
 }
 
-// events lists the events that jobs follow from, once for each job.
+// events returns the event of each job.
 func (r *rig) events() []string {
 	r.t.Helper()
 	rows, _ := r.pool.Query(r.t.Context(), `select args->>'event_id' from river.river_job order by id`)
@@ -112,7 +112,7 @@ func (r *rig) events() []string {
 	return ids
 }
 
-// jobs makes a queue, with nobody at work yet. Without workers, somebody does nothing with greetings.
+// jobs creates a queue, not yet running. Without workers in config, greetings do nothing.
 func (r *rig) jobs(config Config) *Jobs {
 	r.t.Helper()
 	if config.Workers == nil {
@@ -125,7 +125,7 @@ func (r *rig) jobs(config Config) *Jobs {
 	return j
 }
 
-// background runs something until the test ends or stop is called, which answers how long that took.
+// background runs run until the test ends or stop is called, which returns how long the stop took.
 func (r *rig) background(run func(context.Context) error) (stop func() time.Duration) {
 	r.t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.t.Context()))
@@ -138,7 +138,7 @@ func (r *rig) background(run func(context.Context) error) (stop func() time.Dura
 		case err := <-ended:
 			require.NoError(r.t, err)
 		case <-time.After(time.Minute):
-			require.Fail(r.t, "it does not stop")
+			require.Fail(r.t, "run did not stop")
 		}
 		return time.Since(began)
 	})
@@ -146,7 +146,7 @@ func (r *rig) background(run func(context.Context) error) (stop func() time.Dura
 	return stop
 }
 
-// process is a runner of the reactor.
+// process runs the reactor.
 type process struct {
 	*Runner
 
@@ -173,7 +173,7 @@ func (p *process) until(is func(projections.Status) bool) projections.Status {
 		select {
 		case <-moved:
 		case <-late:
-			require.Fail(p.t, "it does not come to that", "%+v", p.Statuses())
+			require.Fail(p.t, "the status was not reached", "%+v", p.Statuses())
 		}
 	}
 }
@@ -197,7 +197,7 @@ func (r *rig) job(kind, state string) views.Job {
 	return found[0]
 }
 
-// insert adds a job as if an event had asked for it.
+// insert adds a job as if it followed from an event.
 func (r *rig) insert(j *Jobs, args Args) {
 	r.t.Helper()
 	require.NoError(r.t, pgx.BeginFunc(r.t.Context(), r.pool, func(tx pgx.Tx) error {

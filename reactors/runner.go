@@ -17,8 +17,7 @@ import (
 	"bahi/projections"
 )
 
-// Runner brings the log to reactors. Of several processes on one database, one works on a reactor while
-// the others stand by.
+// Runner runs reactors on the log. Of several processes on one database, one runs a reactor while the others are on standby.
 type Runner struct {
 	store  eventstore.Store
 	pool   *pgxpool.Pool
@@ -26,12 +25,12 @@ type Runner struct {
 	runner *projections.Runner
 }
 
-// NewRunner makes a runner whose reactors add to jobs.
+// NewRunner returns a runner whose reactors add to jobs.
 func NewRunner(store eventstore.Store, pool *pgxpool.Pool, jobs *Jobs, log *slog.Logger) *Runner {
 	return &Runner{store: store, pool: pool, jobs: jobs, runner: projections.NewRunner(store, pool, log)}
 }
 
-// TakeOverAfter sets how long another process may hang before this one takes over its reactors.
+// TakeOverAfter sets after how long without progress in another process this one takes over its reactors.
 func (r *Runner) TakeOverAfter(silent time.Duration) { r.runner.Silent = silent }
 
 // Run follows the log until ctx ends.
@@ -43,29 +42,27 @@ func (r *Runner) Run(ctx context.Context, all ...*Reactor) error {
 	return r.runner.React(ctx, followers...)
 }
 
-// Statuses answers what this process knows of its reactors, by name.
+// Statuses returns the state of this process's reactors by name.
 func (r *Runner) Statuses() map[string]projections.Status { return r.runner.Statuses() }
 
-// Moved answers a channel that is closed when a reactor of this process has moved after the call.
+// Moved returns a channel that is closed when a reactor of this process next moves.
 func (r *Runner) Moved() <-chan struct{} { return r.runner.Moved() }
 
-// replayBatch is how many events one transaction of a replay goes over.
+// replayBatch is the number of events in one transaction of a replay.
 const replayBatch = 500
 
-// Replayed tells what a replay did.
+// Replayed is the result of a replay.
 type Replayed struct {
-	Events int // that the reactor reacts to
-	Jobs   int // that were added; those that River still had are not
+	Events int // that have a reaction
+	Jobs   int // new jobs; River still had the others
 	UpTo   event.Position
 }
 
-// Replay goes once more over the events after a position, up to where the reactor stands (the log's
-// head, if it has never run), and adds the jobs that follow from them. The reactor itself need not stop
-// for it, and its checkpoint stays. A job that River still has is not added again, whatever became of
-// it; one that was done and cleared away (River keeps done jobs for a day) is done once more. Replay is
-// for an operator who knows that, and can be begun again after it failed.
+// Replay repeats the reaction to the events after a position, up to the reactor's checkpoint, or the log's head if it never ran. The
+// reactor may run meanwhile, and its checkpoint does not change. A job that River still has is not added again, whatever its state;
+// a job that was done and deleted (River keeps done jobs for a day) is done again. A failed replay may be repeated.
 func (r *Runner) Replay(ctx context.Context, reactor *Reactor, after event.Position, progress func(at, upTo event.Position)) (done Replayed, err error) {
-	if done.UpTo, err = r.standsAt(ctx, reactor); err != nil {
+	if done.UpTo, err = r.checkpointOf(ctx, reactor); err != nil {
 		return done, err
 	}
 	wanted := map[string]bool{}
@@ -109,10 +106,10 @@ func (r *Runner) Replay(ctx context.Context, reactor *Reactor, after event.Posit
 	return done, flush(done.UpTo)
 }
 
-// ErrOtherLog tells that a reactor has followed another log than the one at hand.
-var ErrOtherLog = errors.New("the reactor's checkpoint is of another log; let it run once, so that it starts at the head of this one")
+// ErrOtherLog reports that a reactor's checkpoint is of another log.
+var ErrOtherLog = errors.New("the reactor's checkpoint is of another log; run it once, so that it starts at the head of this one")
 
-func (r *Runner) standsAt(ctx context.Context, reactor *Reactor) (event.Position, error) {
+func (r *Runner) checkpointOf(ctx context.Context, reactor *Reactor) (event.Position, error) {
 	all, err := projections.Checkpoints(ctx, r.pool)
 	if err != nil {
 		return 0, err
@@ -129,7 +126,7 @@ func (r *Runner) standsAt(ctx context.Context, reactor *Reactor) (event.Position
 	return r.store.Head(ctx)
 }
 
-// add adds what follows from the events.
+// add adds the jobs that follow from the events.
 func (r *Runner) add(ctx context.Context, reactor *Reactor, events []event.Recorded[any]) (added int, err error) {
 	err = pgx.BeginFunc(ctx, r.pool, func(tx pgx.Tx) error {
 		added, err = reactor.react(ctx, r.jobs, tx, events)
@@ -138,24 +135,24 @@ func (r *Runner) add(ctx context.Context, reactor *Reactor, events []event.Recor
 	return added, err
 }
 
-// Stands is how far a reactor is, as an operator sees it.
-type Stands struct {
+// Progress is a reactor's progress for operators.
+type Progress struct {
 	Name     string
-	State    string // live, parked, or new: it has never run
+	State    string // live, parked, or new if it never ran
 	Position event.Position
 	Log      uuid.UUID
 	Error    string
 }
 
-// List answers how far the reactors are, in their order.
-func List(ctx context.Context, pool *pgxpool.Pool, all ...*Reactor) ([]Stands, error) {
+// List returns the progress of the reactors, in their order.
+func List(ctx context.Context, pool *pgxpool.Pool, all ...*Reactor) ([]Progress, error) {
 	known, err := projections.Checkpoints(ctx, pool)
 	if err != nil {
 		return nil, err
 	}
-	list := make([]Stands, len(all))
+	list := make([]Progress, len(all))
 	for i, a := range all {
-		list[i] = Stands{Name: a.Name, State: "new"}
+		list[i] = Progress{Name: a.Name, State: "new"}
 		for _, c := range known {
 			if c.Name != a.Name {
 				continue
@@ -169,7 +166,7 @@ func List(ctx context.Context, pool *pgxpool.Pool, all ...*Reactor) ([]Stands, e
 	return list, nil
 }
 
-// Retry lets a parked reactor try its event again, which helps when the program has changed.
+// Retry makes a parked reactor try its event again, for example after an upgrade.
 func Retry(ctx context.Context, pool *pgxpool.Pool, name string) error {
 	return projections.RetryReactor(ctx, pool, name)
 }

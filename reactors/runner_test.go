@@ -16,7 +16,7 @@ import (
 
 const kill = `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'bahi reactor greeter'`
 
-func TestEachEventHasItsJobOnceHoweverTheRunnerIsKilled(t *testing.T) {
+func TestKilledRunnerAddsEachJobOnce(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	jobs, reactor := r.jobs(Config{}), greeter(nil)
@@ -33,7 +33,7 @@ func TestEachEventHasItsJobOnceHoweverTheRunnerIsKilled(t *testing.T) {
 			run.stop()
 			r.reopen()
 			run = r.run(jobs, reactor)
-		default: // in the middle of whatever it does then
+		default: // kill at a random moment
 			run.reached(r.head() - 5)
 			killed += r.exec(kill)
 		}
@@ -43,7 +43,7 @@ func TestEachEventHasItsJobOnceHoweverTheRunnerIsKilled(t *testing.T) {
 	require.ElementsMatch(t, want, r.events())
 }
 
-func TestOneProcessOfTwoReactsAndTheOtherTakesOver(t *testing.T) {
+func TestSecondProcessTakesOver(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	reactor := greeter(nil)
@@ -60,7 +60,7 @@ func TestOneProcessOfTwoReactsAndTheOtherTakesOver(t *testing.T) {
 	require.ElementsMatch(t, want, r.events())
 }
 
-func TestWithoutACheckpointAReactorStartsAtTheHead(t *testing.T) {
+func TestReactorWithoutACheckpointStartsAtTheHead(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.add(names(5)...)
@@ -72,7 +72,7 @@ func TestWithoutACheckpointAReactorStartsAtTheHead(t *testing.T) {
 	require.Contains(t, r.said.String(), `level=INFO msg="the reactor has no checkpoint and begins" reactor=greeter after=5`)
 }
 
-func TestACheckpointThatDoesNotMatchTheLogIsGivenUpWithAWarning(t *testing.T) {
+func TestCheckpointOfAnotherLogIsDiscardedWithAWarning(t *testing.T) {
 	t.Parallel()
 	for name, sql := range map[string]string{
 		"another log":          `update reactor.checkpoint set store_id = gen_random_uuid()`,
@@ -100,7 +100,7 @@ func TestACheckpointThatDoesNotMatchTheLogIsGivenUpWithAWarning(t *testing.T) {
 	}
 }
 
-func TestAnEventThatAReactorCannotTakeParksItUntilSomebodyMendsIt(t *testing.T) {
+func TestFailedReactionParksTheReactorUntilItIsRepaired(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	jobs := r.jobs(Config{})
@@ -111,7 +111,7 @@ func TestAnEventThatAReactorCannotTakeParksItUntilSomebodyMendsIt(t *testing.T) 
 	require.Contains(t, parked.Error, "no words")
 	require.Equal(t, event.Position(1), parked.Position)
 	list := r.parked()
-	require.Equal(t, []Stands{
+	require.Equal(t, []Progress{
 		{Name: "greeter", State: "parked", Position: 1, Log: r.store.ID(), Error: parked.Error}, {Name: "other", State: "new"},
 	}, list)
 	run.stop()
@@ -121,8 +121,8 @@ func TestAnEventThatAReactorCannotTakeParksItUntilSomebodyMendsIt(t *testing.T) 
 	require.Equal(t, want, r.events())
 }
 
-// parked waits until it is noted for everybody that the reactor is parked.
-func (r *rig) parked() (list []Stands) {
+// parked waits until the reactor's row says that it is parked.
+func (r *rig) parked() (list []Progress) {
 	r.t.Helper()
 	require.Eventually(r.t, func() bool {
 		var err error
@@ -132,7 +132,7 @@ func (r *rig) parked() (list []Stands) {
 	return list
 }
 
-func TestAParkedReactorTriesAgainWhenAsked(t *testing.T) {
+func TestParkedReactorRetriesOnRequest(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	var mended atomic.Bool
@@ -153,17 +153,17 @@ func TestAParkedReactorTriesAgainWhenAsked(t *testing.T) {
 	require.Equal(t, want, r.events())
 }
 
-func TestAJobThatNobodyWorksOnParksTheReactor(t *testing.T) {
+func TestJobWithoutAWorkerParksTheReactor(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	run := r.run(r.jobs(Config{Workers: Workers{}}), greeter(nil))
 	run.until(working)
 	r.add("SBI")
 	parked := run.until(func(s projections.Status) bool { return s.Error != "" })
-	require.Contains(t, parked.Error, "nobody works on jobs of kind greet")
+	require.Contains(t, parked.Error, "no worker for jobs of kind greet")
 }
 
-func TestAReplayAddsOnlyWhatIsNotThere(t *testing.T) {
+func TestReplayAddsOnlyMissingJobs(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	jobs, reactor := r.jobs(Config{}), greeter(nil)
@@ -184,7 +184,7 @@ func TestAReplayAddsOnlyWhatIsNotThere(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, Replayed{Events: 7, Jobs: 1, UpTo: 7}, done)
 
-	r.exec(`delete from river.river_job`) // as River clears away what is done
+	r.exec(`delete from river.river_job`) // as River deletes done jobs
 	done, err = run.Replay(t.Context(), reactor, 0, nil)
 	require.NoError(t, err)
 	require.Equal(t, 7, done.Jobs)
@@ -194,7 +194,7 @@ func TestAReplayAddsOnlyWhatIsNotThere(t *testing.T) {
 	require.ErrorIs(t, err, ErrOtherLog)
 }
 
-func TestTheRebuildOfAProjectionRunsNoReactor(t *testing.T) {
+func TestRebuildOfAProjectionRunsNoReactor(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	run := r.run(r.jobs(Config{}), greeter(nil))

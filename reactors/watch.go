@@ -10,11 +10,11 @@ import (
 	"github.com/riverqueue/river/rivertype"
 )
 
-// outcomes of an attempt, as metrics name them.
+// The outcomes of an attempt, as metrics name them.
 const (
 	done      = "done"
-	failed    = "failed"    // and will be tried again
-	discarded = "discarded" // it was the last attempt
+	failed    = "failed"    // and will be retried
+	discarded = "discarded" // after the last attempt
 	cancelled = "cancelled"
 	snoozed   = "snoozed"
 )
@@ -29,30 +29,30 @@ func newMetrics() *metrics {
 	}, []string{"kind", "outcome"})}
 }
 
-// tell logs and counts how an attempt ended.
+// tell logs and counts the end of an attempt.
 func (j *Jobs) tell(e *river.Event) {
 	log := j.log.With("job", e.Job.ID, "kind", e.Job.Kind, "attempt", e.Job.Attempt, "event", eventOf(e.Job.EncodedArgs))
 	var outcome string
 	switch e.Kind {
 	case river.EventKindJobCompleted:
 		outcome = done
-		log.Info("a job is done")
+		log.Info("job done")
 	case river.EventKindJobFailed:
 		outcome = failed
 		if e.Job.State == rivertype.JobStateDiscarded {
 			outcome = discarded
-			log.Error("a job failed for the last time", "error", lastError(e.Job))
+			log.Error("job failed for the last time", "error", lastError(e.Job))
 		} else {
-			log.Warn("a job failed, and is tried again", "at", e.Job.ScheduledAt, "error", lastError(e.Job))
+			log.Warn("job failed; it will be retried", "at", e.Job.ScheduledAt, "error", lastError(e.Job))
 		}
 	case river.EventKindJobCancelled:
 		outcome = cancelled
-		log.Warn("a job was cancelled", "error", lastError(e.Job))
+		log.Warn("job cancelled", "error", lastError(e.Job))
 	case river.EventKindJobSnoozed:
 		outcome = snoozed
-		log.Debug("a job waits", "until", e.Job.ScheduledAt)
-	default: // interrupted: no attempt
-		log.Info("a job was interrupted, and is done again")
+		log.Debug("job waits", "until", e.Job.ScheduledAt)
+	default: // interrupted: not an attempt
+		log.Info("job interrupted; it will start again")
 		return
 	}
 	j.metrics.attempts.WithLabelValues(e.Job.Kind, outcome).Inc()
@@ -68,19 +68,18 @@ func lastError(job *rivertype.JobRow) string {
 // Register adds the metrics of jobs.
 func (j *Jobs) Register(to prometheus.Registerer) { to.MustRegister(j.metrics.attempts, waiting{j}) }
 
-// waiting counts the jobs that are still to be done, of all processes, when it is asked.
+// waiting is a collector of the number of unfinished jobs in the database.
 type waiting struct{ j *Jobs }
 
-var waitingJobs = prometheus.NewDesc("bahi_jobs_waiting", "Jobs that are still to be done or being done, by kind.", []string{"kind"}, nil)
+var waitingJobs = prometheus.NewDesc("bahi_jobs_waiting", "Jobs that are waiting or running, by kind.", []string{"kind"}, nil)
 
-// countWithin is how long the count may take.
+// countWithin is the timeout of the count.
 const countWithin = 2 * time.Second
 
 // Describe implements prometheus.Collector.
 func (w waiting) Describe(to chan<- *prometheus.Desc) { to <- waitingJobs }
 
-// Collect implements prometheus.Collector. When the database does not answer, the rest of the metrics
-// are answered without this one.
+// Collect implements prometheus.Collector. If the database does not respond, it omits this metric.
 func (w waiting) Collect(to chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), countWithin)
 	defer cancel()
@@ -105,7 +104,7 @@ func (w waiting) Collect(to chan<- prometheus.Metric) {
 		}
 	}
 	if err != nil {
-		w.j.log.Warn("waiting jobs were not counted", "error", err)
+		w.j.log.Warn("counting the waiting jobs failed", "error", err)
 		return
 	}
 	for kind := range w.j.policies {
@@ -116,8 +115,7 @@ func (w waiting) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// quiet takes River's own news of what goes well down to the level of debugging. What becomes of jobs
-// is told by tell.
+// quiet lowers River's own messages of success to debug; tell logs the outcome of jobs.
 type quiet struct{ slog.Handler }
 
 func (q quiet) Enabled(ctx context.Context, level slog.Level) bool {

@@ -11,21 +11,20 @@ import (
 	"github.com/riverqueue/river"
 )
 
-// Policy says how hard a kind of job is tried. The zero Policy is for what calls a provider: it gives
-// up after some three days.
+// Policy has the retry policy of a kind of job. The zero Policy suits calls of a provider: its attempts end after about three days.
 type Policy struct {
-	Attempts int           // in all; 0: 12
-	First    time.Duration // between the first attempt and the second, and three times as long each time; 0: 3 s
+	Attempts int           // total number; 0: 12
+	First    time.Duration // delay after the first attempt, which triples each time; 0: 3 s
 	Timeout  time.Duration // of one attempt; 0: 30 s
-	AtOnce   int           // most jobs of this kind that a process does at the same time; 0: 4
+	AtOnce   int           // most running jobs of this kind in a process; 0: 4
 }
 
 const (
-	growth = 3   // of the time between attempts
-	jitter = 0.1 // share of it, either way, so that what failed together does not come back together
+	growth = 3   // factor between successive delays
+	jitter = 0.1 // fraction of a delay, so that jobs that failed together are not retried together
 )
 
-// withDefaults fills in what was left open.
+// withDefaults returns the policy with its defaults.
 func (p Policy) withDefaults() Policy {
 	if p.Attempts == 0 {
 		p.Attempts = 12
@@ -42,37 +41,36 @@ func (p Policy) withDefaults() Policy {
 	return p
 }
 
-// wait is how long to wait after an attempt, counted from 1. An operator may have added attempts: they
-// come no later after one another than the last of the policy's own.
+// wait returns the delay after an attempt, counted from 1. It stops growing at the policy's last attempt, because an operator may add
+// attempts.
 func (p Policy) wait(attempt int) time.Duration {
 	n := max(0, min(attempt, p.Attempts-1)-1)
 	seconds := p.First.Seconds() * math.Pow(growth, float64(n))
-	seconds *= 1 + jitter*(2*rand.Float64()-1) //nolint:gosec // G404: it spreads load, and hides nothing
+	seconds *= 1 + jitter*(2*rand.Float64()-1) //nolint:gosec // G404: it only spreads load
 	return time.Duration(math.Min(seconds*float64(time.Second), math.MaxInt64/2))
 }
 
-// Job is one thing to do.
+// Job is one job to do.
 type Job[A Args] struct {
 	ID      int64
 	Attempt int       // from 1
-	Event   uuid.UUID // that it follows from; uuid.Nil for a sweep's
+	Event   uuid.UUID // its event; uuid.Nil for a sweep
 	Args    A
 }
 
-// Worker does jobs of one kind.
+// Worker executes jobs of one kind.
 type Worker struct {
 	kind   string
 	policy Policy
 	add    func(to *river.Workers, now func() time.Time) error
 }
 
-// Workers does jobs of several kinds. No two are of one kind.
+// Workers have different kinds.
 type Workers []Worker
 
-// Work does jobs of A's kind. Do MUST bear being done twice and MUST heed its context, which ends with
-// the attempt's time or the process. It answers nil when the job is done, [Snooze] to be asked again
-// later, [GiveUp] when no further attempt would help, and any other error to try again; a panic is an
-// error too. Errors are stored and logged, so they name no person.
+// Work returns the worker for jobs of A's kind. Do MUST be idempotent and MUST heed its context, which ends with the attempt's timeout
+// or the process. It returns nil when the job is done, [Snooze] to run later, [GiveUp] if no further attempt would help, and any other
+// error to retry; a panic counts as an error. Errors are stored and logged, so they MUST NOT name a person.
 func Work[A Args](policy Policy, do func(context.Context, Job[A]) error) Worker {
 	var args A
 	policy = policy.withDefaults()
@@ -81,14 +79,14 @@ func Work[A Args](policy Policy, do func(context.Context, Job[A]) error) Worker 
 	}}
 }
 
-// Snooze asks for a job to be done again after a while, which counts as no attempt.
+// Snooze returns an error that runs the job again after a while and does not count as an attempt.
 func Snooze(d time.Duration) error { return river.JobSnooze(d) }
 
-// GiveUp ends a job that cannot succeed.
+// GiveUp returns an error that ends a job that cannot succeed.
 func GiveUp(why error) error { return river.JobCancel(why) }
 
-// Report says what a job has done, or has not, for operators, in a sentence that names no person. It is kept with the
-// job, however that ends; of several, the last. Its context MUST be a job's.
+// Report stores a sentence for operators about what a job has or has not done, which MUST NOT name a person. The last report is kept with
+// the finished job. ctx MUST be a job's.
 func Report(ctx context.Context, what string) error { return river.RecordOutput(ctx, what) }
 
 type worker[A Args] struct {
@@ -112,7 +110,7 @@ func (w *worker[A]) NextRetry(job *river.Job[A]) time.Time {
 // Timeout implements river.Worker.
 func (w *worker[A]) Timeout(*river.Job[A]) time.Duration { return w.policy.Timeout }
 
-// eventOf finds the event that a job follows from, uuid.Nil when there is none.
+// eventOf returns the id of a job's event, or uuid.Nil.
 func eventOf(args []byte) uuid.UUID {
 	var from struct {
 		Event uuid.UUID `json:"event_id"`
@@ -123,12 +121,12 @@ func eventOf(args []byte) uuid.UUID {
 	return from.Event
 }
 
-// Sweep is a job that is done now and then, whatever happens.
+// Sweep is a job that runs periodically.
 type Sweep struct {
 	every time.Duration
 	args  Args
 }
 
-// Every does a job each time the interval has passed, and when a process takes over as the one that
-// looks after the queue. It is not added while it is still to be done.
+// Every returns a sweep that runs a job after each interval, and when a process becomes the queue's leader. A job is not added while the
+// previous one is unfinished.
 func Every(interval time.Duration, args Args) Sweep { return Sweep{interval, args} }

@@ -44,10 +44,10 @@ func TestErasuresStallNoSignInAndAreForgottenTogether(t *testing.T) {
 	for _, l := range leaving {
 		l.POST(apptest.Me+"/delete-request", nil).Status(200)
 	}
-	const forgotten = `msg="Postgres has forgotten who was erased"`
+	const forgotten = `msg="scrubbed Postgres of erased users"`
 	p.Until(func(said, _ string) bool {
 		for _, l := range leaving {
-			if !strings.Contains(said, `msg="a user was erased" user=`+l.User.ID) {
+			if !strings.Contains(said, `msg="user erased" user=`+l.User.ID) {
 				return false
 			}
 		}
@@ -68,7 +68,7 @@ func TestErasuresStallNoSignInAndAreForgottenTogether(t *testing.T) {
 	p.Until(func(said, _ string) bool {
 		done := 0
 		for line := range strings.Lines(said) {
-			if strings.Contains(line, `msg="a job is done"`) && strings.Contains(line, "kind=scrub_tables") {
+			if strings.Contains(line, `msg="job done"`) && strings.Contains(line, "kind=scrub_tables") {
 				done++
 			}
 		}

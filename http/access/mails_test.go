@@ -201,7 +201,7 @@ func TestADeletionOfWhichNobodyIsToldIsLogged(t *testing.T) {
 	require.NotContains(t, p.Text(), "BAHI_ADMIN_EMAIL")
 	asha.POST(apptest.Me+"/delete-request", nil).Status(200)
 	p.Until(func(said, _ string) bool {
-		return strings.Contains(said, `level=WARN msg="a user is to be deleted, and no administrator's address is set (BAHI_ADMIN_EMAIL) who could be told" user=`+asha.User.ID)
+		return strings.Contains(said, `level=WARN msg="a user asked for deletion, but BAHI_ADMIN_EMAIL names no administrator" user=`+asha.User.ID)
 	})
 }
 

@@ -1,4 +1,4 @@
-// Package access has the side effects that concern people: mails and erasure.
+// Package access has the side effects that concern people: mails and erasures.
 package access
 
 import (
@@ -12,7 +12,7 @@ import (
 	"bahi/reactors"
 )
 
-// Accounts mails what people have to know of their accounts, and erases them when it is time.
+// Accounts mails users about their accounts, and erases users when they are due.
 var Accounts = reactors.Define("accounts",
 	reactors.On(func(q *reactors.Queue, e event.Recorded[user.Registered]) error {
 		id, err := uuid.Parse(e.StreamID())
@@ -36,7 +36,7 @@ var Accounts = reactors.Define("accounts",
 		if err == nil {
 			q.Add(SendReset{EmailKey: e.Data.EmailKey})
 			q.Add(SendEmailNotice{User: id, Revision: e.Revision})
-			q.Add(SendDeletionReceipt{User: id}) // which another address was sent, if any
+			q.Add(SendDeletionReceipt{User: id}) // the new address may have got one
 		}
 		return err
 	}),
@@ -62,49 +62,49 @@ var Accounts = reactors.Define("accounts",
 	}),
 )
 
-// SendVerification mails the token that proves a user's address.
+// SendVerification mails the token that verifies a user's address.
 type SendVerification struct {
 	User uuid.UUID `json:"user_id"`
 }
 
-// SendReset mails the token that sets another password, if somebody has the address.
+// SendReset mails the token that sets a new password, if a user has the address.
 type SendReset struct {
 	EmailKey string `json:"email_key"`
 }
 
-// SendEmailNotice tells the address before that it is the user's no more, and how to have it back.
+// SendEmailNotice tells the previous address about a change and how to undo it.
 type SendEmailNotice struct {
 	User     uuid.UUID `json:"user_id"`
 	Revision int64     `json:"revision"` // of the event
 }
 
-// SendDeletionNotice tells the administrator that somebody wants to be deleted.
+// SendDeletionNotice tells the administrator that a user asked for deletion.
 type SendDeletionNotice struct {
 	User uuid.UUID `json:"user_id"`
 }
 
-// SendDeletionReceipt tells the user that they asked to be deleted, in case it was somebody else.
+// SendDeletionReceipt tells the user about the request for deletion, in case it was somebody else's.
 type SendDeletionReceipt struct {
 	User uuid.UUID `json:"user_id"`
 }
 
-// SendInvitation mails the token that lets somebody into a workspace.
+// SendInvitation mails the token of an invitation to a workspace.
 type SendInvitation struct {
 	Workspace  uuid.UUID `json:"workspace_id"`
 	Invitation uuid.UUID `json:"invitation_id"`
 }
 
-// EraseUser erases a user whose time has come.
+// EraseUser erases a user who is due.
 type EraseUser struct {
 	User uuid.UUID `json:"user_id"`
 }
 
-// ScrubTables makes Postgres forget who was erased.
+// ScrubTables makes Postgres remove what it still has of erased users.
 type ScrubTables struct {
-	Erased event.Position `json:"erased"` // where the log says so
+	Erased event.Position `json:"erased"` // position of the erasure in the log
 }
 
-// SweepErasures looks for users whose time has come, and for erasures that were begun and not ended.
+// SweepErasures finds users who are due and erasures that did not finish.
 type SweepErasures struct{}
 
 // Kind implements [reactors.Args].
@@ -142,12 +142,12 @@ type Adder interface {
 // Post turns requests for a mail into jobs.
 type Post struct{ Jobs Adder }
 
-// VerifyEmail implements the commands' Post.
+// VerifyEmail implements Post of package commands.
 func (p Post) VerifyEmail(ctx context.Context, id uuid.UUID) error {
 	return p.Jobs.Add(ctx, SendVerification{User: id})
 }
 
-// ResetPassword implements the commands' Post.
+// ResetPassword implements Post of package commands.
 func (p Post) ResetPassword(ctx context.Context, emailKey string) error {
 	return p.Jobs.Add(ctx, SendReset{EmailKey: emailKey})
 }

@@ -13,7 +13,7 @@ import (
 	"bahi/reactors"
 )
 
-func TestWhatFollowsFromWhatHappensNamesNobody(t *testing.T) {
+func TestJobsNameNobody(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	log := slog.New(slog.DiscardHandler)
@@ -36,7 +36,7 @@ func TestWhatFollowsFromWhatHappensNamesNobody(t *testing.T) {
 	}, 30*time.Second, 10*time.Millisecond)
 
 	id := r.register("asha@example.org")
-	host := r.settle("host@example.net") // vouched for: nobody is mailed
+	host := r.settle("host@example.net") // verified: no mail
 	r.move(id, "rao@example.org")
 	r.invite(host, "rao@example.org")
 	r.move(host, "guest@example.net")
@@ -57,8 +57,8 @@ func TestWhatFollowsFromWhatHappensNamesNobody(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{
 		"send_verification", "send_verification", "send_email_notice", "send_invitation",
-		"send_verification", "send_email_notice", // the host's other address
-		"send_password_reset", "send_email_notice", "send_deletion_receipt", // and its undoing
+		"send_verification", "send_email_notice", // to the host's other address
+		"send_password_reset", "send_email_notice", "send_deletion_receipt", // and the undo
 		"send_deletion_notice", "send_deletion_receipt", "erase_user", "scrub_tables",
 	}, kinds)
 	rows, _ = r.pool.Query(t.Context(), `select args::text from river.river_job where args::text ~* 'asha|rao|example|guest'`)
@@ -67,5 +67,5 @@ func TestWhatFollowsFromWhatHappensNamesNobody(t *testing.T) {
 	require.Empty(t, named)
 	var at time.Time
 	require.NoError(t, r.pool.QueryRow(t.Context(), `select scheduled_at from river.river_job where kind = 'erase_user'`).Scan(&at))
-	require.WithinDuration(t, r.clock(), at, 0, "when their time has come")
+	require.WithinDuration(t, r.clock(), at, 0, "at the due time")
 }

@@ -12,12 +12,12 @@ type SweepCredentials struct{}
 // Kind implements [reactors.Args].
 func (SweepCredentials) Kind() string { return "sweep_credentials" }
 
-// Sweeper removes what has expired, and answers how many rows that were.
+// Sweeper removes expired rows and returns their number.
 type Sweeper interface {
 	Sweep(ctx context.Context) (rows int64, err error)
 }
 
-// Sweeps are done by this worker. Nothing depends on when: what has expired opens nothing.
+// Sweeps returns the worker of SweepCredentials. Its timing does not matter: expired credentials open nothing.
 func Sweeps(s Sweeper) reactors.Worker {
 	return reactors.Work(reactors.Policy{AtOnce: 1}, func(ctx context.Context, _ reactors.Job[SweepCredentials]) error {
 		_, err := s.Sweep(ctx)

@@ -28,26 +28,26 @@ import (
 	views "bahi/readmodels/access"
 )
 
-// Vault is what an erasure needs of the vault.
+// Vault has the vault's operations for erasures.
 type Vault interface {
 	Erase(ctx context.Context, subject string) error
 	Erasures(ctx context.Context) ([]vault.Erasure, error)
 	ApplyErasures(ctx context.Context, list []vault.Erasure) (changed int, err error)
 }
 
-// Remains are what is kept of a person outside the log and its tables. What is in folders is this node's.
+// Remains are the data about people outside the log and its tables. Folders are those of this node.
 type Remains interface {
-	// ScrubMail removes kept mails whose names have one of the marks.
+	// ScrubMail removes mails whose names have one of the marks.
 	ScrubMail(ctx context.Context, marks ...string) error
-	// DeletePictures removes all images of a folder; one that is not there is no error.
+	// DeletePictures removes all images in a folder, which may be missing.
 	DeletePictures(ctx context.Context, folder string) error
-	// Scrub makes Postgres forget what rows held that were changed or deleted. It answers what Postgres does not let it
-	// do, having done the rest: trying again would not help.
+	// Scrub makes Postgres remove the values of changed and deleted rows. It returns the steps that Postgres denied, after
+	// doing the others: a retry would not help.
 	Scrub(ctx context.Context) (denied []string, err error)
 }
 
-// Eraser erases people (DESIGN.md, "Secrets and personal data"; CONTRACT.md 8.7): an event says so, then
-// their key is destroyed, and what is left of them elsewhere goes. The books stay.
+// Eraser erases people (DESIGN.md, "Secrets and personal data"; CONTRACT.md 8.7): it appends an event, then destroys the
+// user's key, and removes what is left elsewhere. The books stay.
 type Eraser struct {
 	Accounts *flows.Accounts
 	Commands *commands.Handler
@@ -58,20 +58,20 @@ type Eraser struct {
 	Now      func() time.Time
 	Log      *slog.Logger
 
-	scrubbed atomic.Uint64 // position up to which the log's erasures are forgotten by Postgres
-	cleaned  time.Time     // whose erasures were before then have nothing left in this node's folders
+	scrubbed atomic.Uint64 // position up to which Postgres has been scrubbed of erased users
+	cleaned  time.Time     // this node's folders have nothing left of users erased before
 }
 
-// SweepEvery is how often somebody looks for people who are to be erased, whatever became of their jobs.
+// SweepEvery is the interval of the search for users who are due, in case their jobs were lost.
 const SweepEvery = time.Hour
 
-// foldWithin is how long the tables may take to hear what the log says.
+// foldWithin limits the wait for the projections.
 const foldWithin = 30 * time.Second
 
-// policy: an erasure is tried for as long as the promise holds, and swept for afterwards.
+// policy retries an erasure for as long as the promise allows; the sweep follows.
 var policy = reactors.Policy{Attempts: 20, Timeout: 5 * time.Minute, AtOnce: 1}
 
-// Workers are those who do it.
+// Workers returns the workers of erasures.
 func (e *Eraser) Workers() reactors.Workers {
 	return reactors.Workers{
 		reactors.Work(policy, func(ctx context.Context, job reactors.Job[EraseUser]) error { return e.Erase(ctx, job.Args.User) }),
@@ -80,8 +80,8 @@ func (e *Eraser) Workers() reactors.Workers {
 	}
 }
 
-// Sweep erases everybody whose time has come, ends erasures that were begun, and forgets to whom invitations were
-// sent that are over.
+// Sweep erases all users who are due, finishes erasures that were begun, and destroys the keys of the addresses of closed
+// invitations.
 func (e *Eraser) Sweep(ctx context.Context) error {
 	due, err := e.Views.DueForErasure(ctx, e.Now())
 	if err != nil {
@@ -103,8 +103,8 @@ func (e *Eraser) Sweep(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// scrub makes Postgres forget everybody whom the log has erased by now, once for them all: while their tables
-// are written again nobody signs in.
+// scrub makes Postgres remove what it still has of all users erased so far, in one pass: it blocks sign-ins while it
+// rewrites their tables.
 func (e *Eraser) scrub(ctx context.Context, job reactors.Job[ScrubTables]) error {
 	if uint64(job.Args.Erased) <= e.scrubbed.Load() {
 		return nil
@@ -126,18 +126,17 @@ func (e *Eraser) scrub(ctx context.Context, job reactors.Job[ScrubTables]) error
 		e.warn(denied)
 		return reactors.Report(ctx, keeps+": Bahi's role may not "+strings.Join(denied, "; ")+".")
 	}
-	e.Log.Info("Postgres has forgotten who was erased", "up_to", head)
+	e.Log.Info("scrubbed Postgres of erased users", "up_to", head)
 	return nil
 }
 
-// keeps says what becomes of what Postgres could not be made to forget.
+// keeps is the warning about what Postgres could not be made to remove.
 const keeps = "Postgres may keep values of erased people until it overwrites them"
 
 func (e *Eraser) warn(denied []string) { e.Log.Warn(keeps, "denied", denied) }
 
-// Clean removes from this node's folders what they have of people who were erased: the node that did it
-// does not reach them, and a mail may have been on its way then. It is to be called at the start, and each [SweepEvery]
-// afterwards, by one goroutine.
+// Clean removes from this node's folders what they have of erased users: the node that erased them has other folders, and a
+// mail may have been in progress. One goroutine must call it at the start and every [SweepEvery].
 func (e *Eraser) Clean(ctx context.Context) error {
 	began := e.Now()
 	list, err := e.Vault.Erasures(ctx)
@@ -157,28 +156,28 @@ func (e *Eraser) Clean(ctx context.Context) error {
 			return err
 		}
 	}
-	e.cleaned = began.Add(-SweepEvery) // clocks differ, and mails take their time
+	e.cleaned = began.Add(-SweepEvery) // clocks differ, and mails may still be in progress
 	return nil
 }
 
-// userOf returns the user whose key a subject has; false if it is not a user's.
+// userOf returns the user whose key a subject has, or false.
 func userOf(subject string) (uuid.UUID, bool) {
 	text, isUser := strings.CutPrefix(subject, user.Kind.Category()+"-")
 	id, err := uuid.Parse(text)
 	return id, isUser && err == nil
 }
 
-// Erase erases a user whose time has come; for anybody else it does nothing. The log says first that it has
-// begun, from where on the user is not there any more and cannot be kept. Each step after that bears being done
-// again, and none needs anything that another has destroyed. What begins an erasure ends it, since the user's
-// row names it as due until [Eraser.conclude] has run. What Postgres keeps goes by the job that follows from it.
+// Erase erases a user who is due; otherwise it does nothing. The first event says that the erasure has begun: from then on the
+// user does not exist and cannot be kept. All later steps are idempotent, and none needs anything that another destroys. An
+// erasure that began will finish, because the user's row remains due until [Eraser.conclude] has run. The job that follows from
+// its event scrubs Postgres.
 func (e *Eraser) Erase(ctx context.Context, id uuid.UUID) error {
 	l, err := commands.Load(ctx, e.Commands.Fresh(), user.Kind, id.String())
 	if err != nil || !l.State.Registered {
 		return err
 	}
 	begun, err := commands.Handle(ctx, e.Commands, acting(l.Workspace), user.Kind, id.String(), user.BeginErasure{Now: e.Now()})
-	if err != nil || begun.State.Active() { // they changed their mind
+	if err != nil || begun.State.Active() { // the user was kept
 		return err
 	}
 	of, err := e.remember(ctx, id)
@@ -194,16 +193,16 @@ func (e *Eraser) Erase(ctx context.Context, id uuid.UUID) error {
 	if err := e.wipe(ctx, of); err != nil {
 		return err
 	}
-	if err := e.forget(readmodels.AtLeast(ctx, begun.Position), id, of); err != nil {
+	if err := e.destroyKeys(readmodels.AtLeast(ctx, begun.Position), id, of); err != nil {
 		return err
 	}
-	if err := e.wipe(ctx, of); err != nil { // a mail may have been on its way
+	if err := e.wipe(ctx, of); err != nil { // again, because a mail may have been in progress
 		return err
 	}
 	return e.conclude(ctx, id, of)
 }
 
-// wipe removes what this node's folders have of the person.
+// wipe removes what this node's folders have of the user.
 func (e *Eraser) wipe(ctx context.Context, of *memory) error {
 	if err := e.Remains.ScrubMail(ctx, of.marks...); err != nil {
 		return fmt.Errorf("scrub mails: %w", err)
@@ -214,8 +213,8 @@ func (e *Eraser) wipe(ctx context.Context, of *memory) error {
 	return nil
 }
 
-// forget destroys the keys of the user, and of invitations to addresses that were theirs.
-func (e *Eraser) forget(ctx context.Context, id uuid.UUID, of *memory) error {
+// destroyKeys destroys the keys of the user, and of invitations to the user's addresses.
+func (e *Eraser) destroyKeys(ctx context.Context, id uuid.UUID, of *memory) error {
 	subjects, err := e.invited(ctx, of)
 	if err != nil {
 		return err
@@ -228,13 +227,12 @@ func (e *Eraser) forget(ctx context.Context, id uuid.UUID, of *memory) error {
 	return nil
 }
 
-// Again erases those of the list who are here again, because a backup from before their erasure was
-// restored. What the restored log says of their wishes is older than the list. Whom only the list knows
-// never gets a key any more.
+// Again erases the listed users who exist again, because a backup from before their erasure was restored. The list is newer
+// than the restored log and overrides it. Users whom only the list knows never get a key again.
 func (e *Eraser) Again(ctx context.Context, list []vault.Erasure) error {
 	for _, erased := range list {
 		id, isUser := userOf(erased.Subject)
-		if !isUser { // somebody who was invited
+		if !isUser { // the subject is an invitation
 			continue
 		}
 		if err := e.again(ctx, id, erased.At); err != nil {
@@ -257,7 +255,7 @@ func (e *Eraser) again(ctx context.Context, id uuid.UUID, at time.Time) error {
 		return err
 	}
 	if now := e.Now(); of.state.Active() && (of.state.DeleteAfter == nil || now.Before(*of.state.DeleteAfter)) {
-		if at.After(now) { // by another machine's clock
+		if at.After(now) { // another machine's clock is ahead
 			at = now
 		}
 		for _, c := range []event.Command[user.State]{user.CancelDeletion{}, user.RequestDeletion{DeleteAfter: at}} {
@@ -269,24 +267,24 @@ func (e *Eraser) again(ctx context.Context, id uuid.UUID, at time.Time) error {
 	return e.Erase(ctx, id)
 }
 
-// conclude says in the log that it is done, and waits until the tables have heard of it.
+// conclude appends that the erasure is done, and waits for the projections.
 func (e *Eraser) conclude(ctx context.Context, id uuid.UUID, of *memory) error {
 	out, err := commands.Handle(ctx, e.Commands, acting(of.state.Workspace), user.Kind, id.String(), user.Erase{})
 	if err != nil {
 		return err
 	}
-	if err := e.shutOut(ctx, of); err != nil { // a sign-in, or a mail, may have been under way
+	if err := e.shutOut(ctx, of); err != nil { // again, because a sign-in or a mail may have been in progress
 		return err
 	}
 	_, err = e.Views.User(readmodels.AtLeast(ctx, out.Position), id)
 	if !errors.Is(err, user.ErrNotFound) {
-		return fmt.Errorf("the tables have not heard of it yet: %w", err)
+		return fmt.Errorf("wait for the projections: %w", err)
 	}
-	e.Log.Info("a user was erased", "user", id)
+	e.Log.Info("user erased", "user", id)
 	return nil
 }
 
-// shutOut removes what the user signs in with, and what the tokens open that were mailed to them.
+// shutOut removes the user's credentials, and the targets of tokens that were mailed.
 func (e *Eraser) shutOut(ctx context.Context, of *memory) error {
 	for _, subject := range of.credentials {
 		if err := e.Accounts.Credentials.Erase(ctx, subject); err != nil {
@@ -296,19 +294,18 @@ func (e *Eraser) shutOut(ctx context.Context, of *memory) error {
 	return nil
 }
 
-// memory is what has to be known of a person to forget them. None of it is personal, so it is known as well when
-// the person's key is destroyed.
+// memory is what an erasure must know of a user. None of it is personal, so it is also known after the user's key is destroyed.
 type memory struct {
 	state       user.State
-	credentials []uuid.UUID // whose they are: the user's, the addresses', and their changes'
+	credentials []uuid.UUID // owners of credentials: the user, the addresses, and their changes
 	emailKeys   []string
-	proven      []string // those of them whose addresses were verified, and are nobody else's now
+	proven      []string // keys of verified addresses that nobody else has now
 	identities  []string
-	marks       []string // of mails: on the user's account, and to addresses that were theirs
-	pictures    string   // their folder
+	marks       []string // of mails: on the user's account, and to the user's addresses
+	pictures    string   // folder
 }
 
-// remember reads the person's whole stream: they may have had other addresses before.
+// remember reads the user's whole stream, which also has earlier addresses.
 func (e *Eraser) remember(ctx context.Context, id uuid.UUID) (*memory, error) {
 	of := &memory{credentials: []uuid.UUID{id}, marks: []string{named(id)}, pictures: picture.Folder(id)}
 	for stored, err := range e.Store.ReadStream(ctx, user.Kind.Stream(id.String()), 0, eventstore.Forwards) {
@@ -354,14 +351,14 @@ func (e *Eraser) remember(ctx context.Context, id uuid.UUID) (*memory, error) {
 	return of, nil
 }
 
-// another says whether an address is somebody else's by now: mails and invitations to it may be theirs, and those are
-// forgotten when they are over.
+// another reports whether an address is another user's now: mails and invitations to it may be theirs, and are removed when they
+// expire.
 func (e *Eraser) another(ctx context.Context, key string, id uuid.UUID) (bool, error) {
 	holder, _, err := e.Accounts.HolderOf(ctx, key)
 	return holder != uuid.Nil && holder != id, err
 }
 
-// invited returns the subjects of invitations to addresses that were the user's.
+// invited returns the subjects of invitations to the user's addresses.
 func (e *Eraser) invited(ctx context.Context, of *memory) (subjects []string, err error) {
 	ids, err := e.Views.InvitationsTo(ctx, of.proven)
 	for _, id := range ids {
@@ -370,9 +367,9 @@ func (e *Eraser) invited(ctx context.Context, of *memory) (subjects []string, er
 	return subjects, err
 }
 
-// leave gives up what is the user's alone, and takes them out of every workspace.
+// leave releases the user's unique values and removes the user from every workspace.
 func (e *Eraser) leave(ctx context.Context, id uuid.UUID, of *memory) error {
-	nobody := acting(uuid.Nil) // claims are no workspace's
+	nobody := acting(uuid.Nil) // claims belong to no workspace
 	for _, key := range of.emailKeys {
 		if _, err := commands.Handle(ctx, e.Commands, nobody, claim.Email.Kind, key, claims.Release{Value: claim.Email, Holder: id.String()}); err != nil {
 			return fmt.Errorf("release an address: %w", err)
@@ -396,7 +393,7 @@ func (e *Eraser) leave(ctx context.Context, id uuid.UUID, of *memory) error {
 	return nil
 }
 
-// acting returns what is known of a command by which the system itself acts in a workspace.
+// acting returns the request of a command of the system itself in a workspace.
 func acting(workspace uuid.UUID) commands.Request {
 	return commands.Request{Actor: actor.Actor{Type: "system", ID: "erasure", Workspace: workspace}, Workspace: workspace}
 }

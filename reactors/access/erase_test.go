@@ -16,12 +16,12 @@ import (
 	"bahi/domain/event"
 )
 
-// person is somebody who has lived here: with a session, another address and picture before, a provider's
-// identity, and a place in somebody else's workspace.
+// person is a user with a session, a former address and picture, a provider's identity, and a membership in another
+// workspace.
 type person struct {
 	id    uuid.UUID
-	marks []string // what must be nowhere afterwards
-	undo  string   // token that would give them their former address back
+	marks []string // must not occur anywhere afterwards
+	undo  string   // token that would restore the former address
 }
 
 func (r *rig) person(name string, host uuid.UUID) person {
@@ -56,7 +56,7 @@ func (r *rig) person(name string, host uuid.UUID) person {
 	return p
 }
 
-// isGone holds everything against the promise.
+// isGone checks everything that an erasure promises.
 func (r *rig) isGone(p person, before user.State, host uuid.UUID) {
 	r.t.Helper()
 	ctx := r.t.Context()
@@ -85,7 +85,7 @@ func (r *rig) isGone(p person, before user.State, host uuid.UUID) {
 	require.Equal(r.t, user.ErrNotFound, err)
 }
 
-func TestWhateverFailsOnceAnErasureEndsTheSame(t *testing.T) {
+func TestErasureSurvivesAFailureOfEachStep(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	host := r.settle("host@example.net")
@@ -110,27 +110,27 @@ func TestWhateverFailsOnceAnErasureEndsTheSame(t *testing.T) {
 		require.NoError(t, r.eraser.Erase(r.patient(), p.id))
 		again, headErr := r.log.Head(t.Context())
 		require.NoError(t, headErr)
-		require.Equal(t, head, again, "once more leaves the same")
+		require.Equal(t, head, again, "a second erasure changes nothing")
 		if err == nil {
-			require.Contains(t, steps[0], "append to user-", "the log says first that it has begun")
+			require.Contains(t, steps[0], "append to user-", "the first event says that the erasure has begun")
 			require.Greater(t, n, 8, "%q", steps)
 			break
 		}
 	}
 }
 
-func TestWhoWasErasedMayComeBackAsSomebodyNew(t *testing.T) {
+func TestErasedUserMayRegisterAgain(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	host := r.settle("host@example.net")
 	p := r.person("asha", host)
 	r.pass(24 * time.Hour)
 	require.NoError(t, r.eraser.Erase(r.patient(), p.id))
-	again := r.register("ashanew@example.org") // at once
+	again := r.register("ashanew@example.org") // immediately
 	require.NotEqual(t, p.id, again)
 	require.Equal(t, again, r.holder("ashanew@example.org"))
 	r.register("ashaold@example.org")
-	require.NoError(t, r.eraser.Erase(r.patient(), p.id), "a job that is done once more")
+	require.NoError(t, r.eraser.Erase(r.patient(), p.id), "a repeated job")
 	require.Equal(t, again, r.holder("ashanew@example.org"))
 	text, err := r.accounts.Text(t.Context(), r.state(again).Email)
 	require.NoError(t, err)
@@ -142,7 +142,7 @@ func TestWhoWasErasedMayComeBackAsSomebodyNew(t *testing.T) {
 	require.Equal(t, "ashanew@example.org", r.box.kept[len(r.box.kept)-1].to)
 }
 
-func TestNobodyIsErasedBeforeTheirTimeOrAfterTheyChangedTheirMind(t *testing.T) {
+func TestOnlyDueUsersAreErased(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	id := r.settle("asha@example.org")
@@ -172,7 +172,7 @@ func TestNobodyIsErasedBeforeTheirTimeOrAfterTheyChangedTheirMind(t *testing.T) 
 	require.NoError(t, r.eraser.Erase(r.patient(), uuid.New()), "nobody")
 
 	r.pass(24 * time.Hour)
-	r.faults.arm(2) // it has begun
+	r.faults.arm(2) // after the event that begins the erasure
 	require.ErrorIs(t, r.eraser.Erase(r.patient(), id), errOnce)
 	require.Equal(t, user.ErrNotFound, r.accounts.CancelDeletion(t.Context(), commands.Request{}, id), "too late")
 	_, err = r.accounts.SignIn(t.Context(), commands.Request{}, "asha@example.org", secret)
@@ -182,8 +182,8 @@ func TestNobodyIsErasedBeforeTheirTimeOrAfterTheyChangedTheirMind(t *testing.T) 
 	require.True(t, r.state(id).Erased)
 }
 
-// The user gave an address up, and somebody else has it: what is theirs stays.
-func TestAnAddressThatIsAnothersByNowStaysTheirs(t *testing.T) {
+// The user's former address is another user's now: the other user keeps it.
+func TestErasureKeepsAnAddressOfAnotherUser(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	host := r.settle("host@example.net")
@@ -203,7 +203,7 @@ func TestAnAddressThatIsAnothersByNowStaysTheirs(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestTheWorkspaceOfTheLastMemberStays(t *testing.T) {
+func TestWorkspaceOfTheLastMemberStays(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	id := r.settle("asha@example.org")
@@ -218,7 +218,7 @@ func TestTheWorkspaceOfTheLastMemberStays(t *testing.T) {
 	require.Empty(t, l.State.Members)
 }
 
-func TestASweepErasesAllWhoseTimeHasComeWhateverBecomesOfOne(t *testing.T) {
+func TestSweepContinuesAfterAFailedErasure(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	ids := []uuid.UUID{r.settle("a@example.org"), r.settle("b@example.org"), r.settle("c@example.org")}
@@ -245,7 +245,7 @@ func TestASweepErasesAllWhoseTimeHasComeWhateverBecomesOfOne(t *testing.T) {
 	require.True(t, r.state(stays).Active())
 }
 
-func TestTheAddressOfAnInvitationIsForgottenWhenItIsOver(t *testing.T) {
+func TestAddressOfAClosedInvitationIsErased(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	host := r.settle("host@example.net")

@@ -25,26 +25,26 @@ import (
 	"bahi/reactors"
 )
 
-// Mailer sends mails. The id names a mail, so that one that is sent again is known as the same. An error
-// for which Permanent is true is answered by no further try.
+// Mailer sends mails. A retry has the same id, which identifies the mail. Permanent reports whether a retry after an error is
+// useless.
 type Mailer interface {
 	Mail(ctx context.Context, id, to, subject, text string) error
 	Permanent(err error) bool
 }
 
-// Mails writes to people.
+// Mails writes the mails to people.
 type Mails struct {
 	Accounts *flows.Accounts
 	Commands *commands.Handler
 	Store    eventstore.Store
 	Mailer   Mailer
-	Frontend string // where the links lead: https://example.org
-	Admin    string // whom deletions are told; empty: nobody
+	Frontend string // base of links: https://example.org
+	Admin    string // address for requests for deletion; empty: none
 	Zone     *time.Location
 	Log      *slog.Logger
 }
 
-// Workers are those who do it.
+// Workers returns the workers of mails.
 func (m *Mails) Workers() reactors.Workers {
 	return reactors.Workers{
 		reactors.Work(reactors.Policy{}, m.verification),
@@ -61,25 +61,24 @@ var texts embed.FS
 
 var templates = template.Must(template.ParseFS(texts, "mails/*.txt"))
 
-// letter is what the texts are made with.
+// letter has the values of the templates.
 type letter struct {
-	Name  string // only of who proved that the address is theirs: else it would carry anybody's words to anybody
+	Name  string // only of a user with a verified address: otherwise anybody could send text to anybody
 	Link  string
 	User  uuid.UUID
 	Until string
 }
 
-// about names whose mails they are, so that those who are erased can be found by it when nothing of them can be
-// read any more.
+// about identifies whose mail it is, so that an erasure finds it after the user's key is destroyed.
 type about struct {
-	of       uuid.UUID // the user on whose account, or the invitation; [uuid.Nil]: neither
-	emailKey string    // to whom; empty: to the administrator
+	of       uuid.UUID // the user or the invitation; [uuid.Nil]: neither
+	emailKey string    // key of the recipient's address; empty: the administrator
 }
 
-// named returns the mark that the names of mails have of an id, one word between hyphens.
+// named returns the mark of an id in the names of mails, one word between hyphens.
 func named(id uuid.UUID) string { return hex.EncodeToString(id[:]) }
 
-// name is the id of the mail that a job writes. A job that is done again sends the same mail.
+// name returns the id of a job's mail, the same for each retry.
 func (a about) name(kind string, job int64) string {
 	parts := []string{kind}
 	if a.of != uuid.Nil {
@@ -91,7 +90,7 @@ func (a about) name(kind string, job int64) string {
 	return strings.Join(append(parts, strconv.FormatInt(job, 10)), "-")
 }
 
-// send mails a text, whose first line is its subject, to a sealed address. Where there is none any more, the job is done.
+// send mails a text, whose first line is its subject, to a sealed address. It does nothing if the address was erased.
 func (m *Mails) send(ctx context.Context, kind string, job int64, a about, to event.Personal, l letter) error {
 	address, err := m.Accounts.Text(ctx, to)
 	if err != nil || address == "" {
@@ -113,19 +112,19 @@ func (m *Mails) sendTo(ctx context.Context, kind string, job int64, a about, add
 	return err
 }
 
-// spared says what becomes of a job whose mail is not to be sent now.
+// spared returns the result of a job whose mail is not sent now.
 func spared(err error) error {
 	switch {
 	case errors.Is(err, credentials.ErrMailed):
 		return nil
-	case errors.Is(err, credentials.ErrTooMany): // an operator sees it among the jobs
+	case errors.Is(err, credentials.ErrTooMany): // operators see it among the jobs
 		return reactors.GiveUp(err)
 	default:
 		return err
 	}
 }
 
-// gone says that there is nobody to write to any more: the job is done.
+// gone returns nil if err means that the recipient no longer exists: the job is done.
 func gone(err error) error {
 	if errors.Is(err, event.ErrErased) || errors.Is(err, user.ErrNotFound) {
 		return nil
@@ -133,7 +132,7 @@ func gone(err error) error {
 	return err
 }
 
-// link leads to a page of the frontend that asks for a token.
+// link returns the URL of a page of the frontend for a token.
 func (m *Mails) link(path, token string) string {
 	return m.Frontend + path + "?" + url.Values{"token": {token}}.Encode()
 }
@@ -169,8 +168,8 @@ func (m *Mails) reset(ctx context.Context, job reactors.Job[SendReset]) error {
 	return m.send(ctx, "password-reset", job.ID, about{id, s.EmailKey}, s.Email, l)
 }
 
-// emailNotice writes to an address that was proved to be the user's: anybody can give one that is another's,
-// and change it again. It says how to undo the change, unless that was an undoing itself.
+// emailNotice writes to the previous address if it was verified: anybody can enter another's address, and then change it. The
+// mail says how to undo the change, unless the change was itself an undo.
 func (m *Mails) emailNotice(ctx context.Context, job reactors.Job[SendEmailNotice]) error {
 	var (
 		before, s user.State
@@ -192,7 +191,7 @@ func (m *Mails) emailNotice(ctx context.Context, job reactors.Job[SendEmailNotic
 			case user.EmailRestored:
 				kind = "email-restored"
 			default:
-				return reactors.GiveUp(fmt.Errorf("revision %d is no change of an address", stored.Revision))
+				return reactors.GiveUp(fmt.Errorf("revision %d is not a change of the address", stored.Revision))
 			}
 		}
 		s = user.Kind.Evolve(s, r)
@@ -206,7 +205,7 @@ func (m *Mails) emailNotice(ctx context.Context, job reactors.Job[SendEmailNotic
 		switch {
 		case err == nil:
 			l.Link = m.link("/auth/undo-email-change", token)
-		case !errors.Is(err, credentials.ErrMailed) && !errors.Is(err, credentials.ErrTooMany): // with those it tells of the change all the same
+		case !errors.Is(err, credentials.ErrMailed) && !errors.Is(err, credentials.ErrTooMany): // send the notice without a link
 			return err
 		}
 	}
@@ -219,10 +218,10 @@ func (m *Mails) deletionNotice(ctx context.Context, job reactors.Job[SendDeletio
 		return gone(err)
 	}
 	if m.Admin == "" {
-		m.Log.Warn("a user is to be deleted, and no administrator's address is set (BAHI_ADMIN_EMAIL) who could be told", "user", job.Args.User)
+		m.Log.Warn("a user asked for deletion, but BAHI_ADMIN_EMAIL names no administrator", "user", job.Args.User)
 		return nil
 	}
-	// Without a name: this mail stays where nobody erases it.
+	// The mail has no name, because erasures do not reach it.
 	return m.sendTo(ctx, "deletion-requested", job.ID, about{}, m.Admin, letter{User: job.Args.User, Until: m.until(*s.DeleteAfter)})
 }
 

@@ -22,21 +22,21 @@ import (
 
 var jobs atomic.Int64
 
-// job is one that was not done before.
+// job returns a new job.
 func job[A reactors.Args](args A) reactors.Job[A] {
 	return reactors.Job[A]{ID: jobs.Add(1), Event: uuid.New(), Args: args}
 }
 
-func TestTheMailThatVerifiesAnAddress(t *testing.T) {
+func TestVerificationMail(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	id := r.register("asha@example.org")
 	send := job(SendVerification{User: id})
 	require.NoError(t, r.mails.verification(t.Context(), send))
-	require.NoError(t, r.mails.verification(t.Context(), send), "done again")
+	require.NoError(t, r.mails.verification(t.Context(), send), "a retry")
 	sent := r.box.take()
 	require.Len(t, sent, 2)
-	require.Equal(t, sent[0].id, sent[1].id, "one that is sent again is known as the same")
+	require.Equal(t, sent[0].id, sent[1].id, "a retry must have the same id")
 	require.Equal(t, "asha@example.org", sent[1].to)
 	require.Equal(t, "Confirm your email address for Bahi", sent[1].subject)
 	link := token(t, sent, "/auth/verify-email")
@@ -47,17 +47,17 @@ func TestTheMailThatVerifiesAnAddress(t *testing.T) {
 	r.pass(2 * time.Minute)
 	other := job(SendVerification{User: id})
 	require.NoError(t, r.mails.verification(t.Context(), other))
-	require.Empty(t, r.box.take(), "verified meanwhile")
+	require.Empty(t, r.box.take(), "the address was verified meanwhile")
 
 	r.move(id, "rao@example.org")
 	require.NoError(t, r.mails.verification(t.Context(), other))
 	sent = r.box.take()
 	require.Len(t, sent, 1)
-	require.Equal(t, "rao@example.org", sent[0].to, "the address that they have now")
+	require.Equal(t, "rao@example.org", sent[0].to, "the current address")
 	require.NotEqual(t, link, token(t, sent, "/auth/verify-email"))
 }
 
-func TestTheMailThatSetsAPassword(t *testing.T) {
+func TestPasswordResetMail(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.settle("asha@example.org")
@@ -74,7 +74,7 @@ func TestTheMailThatSetsAPassword(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestTheOldAddressIsToldOfTheNew(t *testing.T) {
+func TestPreviousAddressIsToldAboutAChange(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	id := r.settle("asha@example.org")
@@ -85,28 +85,28 @@ func TestTheOldAddressIsToldOfTheNew(t *testing.T) {
 	require.Len(t, sent, 1)
 	require.Equal(t, "asha@example.org", sent[0].to)
 	require.Equal(t, "Your email address at Bahi was changed", sent[0].subject)
-	require.NotContains(t, words(sent[0].text), "rao", "which is nobody's business who reads there")
+	require.NotContains(t, words(sent[0].text), "rao", "the mail must not name the new address")
 	undo := token(t, sent, "/auth/undo-email-change")
-	require.NotContains(t, sent[0].text, "administrator", "nobody else is needed")
+	require.NotContains(t, sent[0].text, "administrator", "the user needs no administrator")
 	require.NoError(t, r.mails.emailNotice(t.Context(), notice))
-	require.Equal(t, sent, r.box.take(), "one that is sent again is the same")
+	require.Equal(t, sent, r.box.take(), "a retry sends the same mail")
 	wrong := job(SendEmailNotice{User: id, Revision: 0})
 	require.ErrorAs(t, r.mails.emailNotice(t.Context(), wrong), new(*river.JobCancelError))
 
-	// It is undone, of which the newer address is told if it was theirs.
+	// The undo is reported to the newer address if that was verified.
 	other := job(SendEmailNotice{User: id, Revision: r.revision(id, "UserEmailChanged")})
 	_, err := r.accounts.UndoEmail(t.Context(), commands.Request{}, undo)
 	require.NoError(t, err)
 	require.NoError(t, r.mails.emailNotice(t.Context(), job(SendEmailNotice{User: id, Revision: r.revision(id, "UserEmailRestored")})))
-	require.Empty(t, r.box.take(), "anybody may have it")
+	require.Empty(t, r.box.take(), "the newer address was not verified")
 	require.NoError(t, r.mails.emailNotice(t.Context(), other))
 	sent = r.box.take()
 	require.Len(t, sent, 1)
-	require.NotContains(t, sent[0].text, "token=", "there is nothing to undo any more")
+	require.NotContains(t, sent[0].text, "token=", "an undo has no undo")
 	require.Contains(t, sent[0].text, "write to the administrator")
 }
 
-func TestAnAddressThatWasVerifiedIsToldThatItsChangeWasUndone(t *testing.T) {
+func TestVerifiedAddressIsToldAboutAnUndo(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	id := r.settle("asha@example.org")
@@ -124,19 +124,19 @@ func TestAnAddressThatWasVerifiedIsToldThatItsChangeWasUndone(t *testing.T) {
 	require.Equal(t, "rao@example.org", sent[0].to)
 	require.Equal(t, "The change of your email address at Bahi was undone", sent[0].subject)
 	require.NotContains(t, words(sent[0].text), "asha")
-	require.NotContains(t, sent[0].text, "token=", "else it went to and fro")
+	require.NotContains(t, sent[0].text, "token=", "an undo has no undo")
 }
 
-// words are a mail's text without its tokens, which are random letters.
+// words returns a mail's text without its tokens, which are random letters.
 func words(text string) string { return regexp.MustCompile(`token=\S+`).ReplaceAllString(text, "") }
 
-func TestTheAdministratorsMailNamesNobody(t *testing.T) {
+func TestAdministratorsMailNamesNobody(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	id := r.settle("asha@example.org")
 	notice := job(SendDeletionNotice{User: id})
 	require.NoError(t, r.mails.deletionNotice(t.Context(), notice))
-	require.Empty(t, r.box.take(), "nobody asked")
+	require.Empty(t, r.box.take(), "nobody asked for deletion")
 	_, err := r.accounts.RequestDeletion(t.Context(), commands.Request{}, id)
 	require.NoError(t, err)
 	require.NoError(t, r.mails.deletionNotice(t.Context(), notice))
@@ -151,10 +151,10 @@ func TestTheAdministratorsMailNamesNobody(t *testing.T) {
 	}
 	require.NoError(t, r.accounts.CancelDeletion(t.Context(), commands.Request{}, id))
 	require.NoError(t, r.mails.deletionNotice(t.Context(), notice))
-	require.Empty(t, r.box.take(), "they changed their mind meanwhile")
+	require.Empty(t, r.box.take(), "the request was withdrawn meanwhile")
 }
 
-func TestTheMailThatInvites(t *testing.T) {
+func TestInvitationMail(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	host, ravi := r.settle("asha@example.org"), r.settle("ravi@example.org")
@@ -166,19 +166,19 @@ func TestTheMailThatInvites(t *testing.T) {
 	require.Equal(t, "ravi@example.org", sent[0].to)
 	require.Equal(t, "You are invited to a workspace in Bahi", sent[0].subject)
 	require.Contains(t, sent[0].text, "8 April 2026")
-	require.NotContains(t, words(sent[0].text), "Asha", "nobody's words but ours")
+	require.NotContains(t, words(sent[0].text), "Asha", "the mail must not carry a user's words")
 	in, _, err := r.accounts.Accept(t.Context(), commands.Request{}, token(t, sent, "/invitations/accept"), ravi)
 	require.NoError(t, err)
 	require.Equal(t, home, in)
 	require.Equal(t, workspace.Owner, r.members(home)[ravi])
 	require.NoError(t, r.mails.invitation(t.Context(), send))
-	require.Empty(t, r.box.take(), "accepted meanwhile")
+	require.Empty(t, r.box.take(), "the invitation was accepted meanwhile")
 	require.NoError(t, r.mails.invitation(t.Context(), job(SendInvitation{Workspace: home, Invitation: uuid.New()})))
 	require.NoError(t, r.mails.invitation(t.Context(), job(SendInvitation{Workspace: uuid.New(), Invitation: uuid.New()})))
-	require.Empty(t, r.box.take(), "what was never sent")
+	require.Empty(t, r.box.take(), "an unknown invitation")
 }
 
-func TestWhoIsErasedMeanwhileIsNotWrittenTo(t *testing.T) {
+func TestErasedUserGetsNoMail(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	host := r.settle("host@example.net")
@@ -203,7 +203,7 @@ func TestWhoIsErasedMeanwhileIsNotWrittenTo(t *testing.T) {
 	require.Empty(t, r.box.take())
 }
 
-func TestAMailThatIsRefusedForGoodIsGivenUpAndOthersAreTriedAgain(t *testing.T) {
+func TestOnlyPermanentRefusalsEndTheJob(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	send := job(SendVerification{User: r.register("asha@example.org")})
@@ -219,13 +219,13 @@ func TestAMailThatIsRefusedForGoodIsGivenUpAndOthersAreTriedAgain(t *testing.T) 
 	require.Len(t, r.box.take(), 1)
 }
 
-func TestWhoAskedToBeDeletedIsToldInCaseItWasSomebodyElse(t *testing.T) {
+func TestDeletionReceipt(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	id := r.settle("asha@example.org")
 	receipt := job(SendDeletionReceipt{User: id})
 	require.NoError(t, r.mails.deletionReceipt(t.Context(), receipt))
-	require.Empty(t, r.box.take(), "nobody asked")
+	require.Empty(t, r.box.take(), "nobody asked for deletion")
 	_, err := r.accounts.RequestDeletion(t.Context(), commands.Request{}, id)
 	require.NoError(t, err)
 	require.NoError(t, r.mails.deletionReceipt(t.Context(), receipt))
@@ -235,8 +235,8 @@ func TestWhoAskedToBeDeletedIsToldInCaseItWasSomebodyElse(t *testing.T) {
 	require.Contains(t, sent[0].text, "2 April 2026, 14:30 IST")
 }
 
-// Who changed to an address and never verified it may be anybody: a link would let its owner into their account.
-func TestAnAddressThatWasOnlyChangedToIsMailedNoReset(t *testing.T) {
+// An unverified new address may be anybody's: a link would let its owner into the account.
+func TestUnverifiedAddressGetsNoReset(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	id := r.settle("asha@example.org")

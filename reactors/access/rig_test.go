@@ -35,7 +35,7 @@ import (
 
 const secret = "seven brass hooks"
 
-var errOnce = errors.New("this fails once")
+var errOnce = errors.New("injected fault")
 
 // rig is a system that mails and erases.
 type rig struct {
@@ -54,7 +54,7 @@ type rig struct {
 	now time.Time
 }
 
-// faults makes one of the steps fail that change something, counted from 1.
+// faults makes one step that changes something fail, counted from 1.
 type faults struct {
 	mu   sync.Mutex
 	fail int // 0: none
@@ -104,7 +104,7 @@ func (v frailVault) Erase(ctx context.Context, subject string) error {
 	return v.Vault.Erase(ctx, subject)
 }
 
-// remains are what is kept outside the log here: mails and pictures.
+// remains are the mails and pictures of these tests.
 type remains struct {
 	box      *box
 	faults   *faults
@@ -124,7 +124,7 @@ func (r *remains) ScrubMail(_ context.Context, marks ...string) error {
 	return nil
 }
 
-// DeletePictures deletes all: there is one person with pictures at a time.
+// DeletePictures deletes all: one person at a time has pictures.
 func (r *remains) DeletePictures(context.Context, string) error {
 	if err := r.faults.at("delete pictures"); err != nil {
 		return err
@@ -139,7 +139,7 @@ func (r *remains) Scrub(context.Context) ([]string, error) {
 	return nil, r.faults.at("scrub tables")
 }
 
-// box keeps mails.
+// box collects mails.
 type box struct {
 	mu     sync.Mutex
 	kept   []kept
@@ -204,7 +204,7 @@ func newRig(t *testing.T) *rig {
 		_, users := r.views.Users(t.Context())
 		_, members := r.views.Members(t.Context(), uuid.Nil)
 		return users == nil && members == nil
-	}, 30*time.Second, 10*time.Millisecond, "the tables are built")
+	}, 30*time.Second, 10*time.Millisecond, "the tables must be built")
 	r.mails = &Mails{
 		Accounts: r.accounts, Commands: handler, Store: r.log, Mailer: r.box, Frontend: "https://app.example",
 		Admin: "admin@bahi.example", Zone: time.FixedZone("IST", 19800),
@@ -216,7 +216,7 @@ func newRig(t *testing.T) *rig {
 	return r
 }
 
-// patient returns a context whose reads wait for tables that are late.
+// patient returns a context whose reads wait for the projections.
 func (r *rig) patient() context.Context {
 	return readmodels.WithFreshness(r.t.Context(), &readmodels.Freshness{Wait: 20 * time.Second})
 }
@@ -281,7 +281,7 @@ func (r *rig) holder(email string) uuid.UUID {
 	return id
 }
 
-// revision is that of the user's newest event of a type.
+// revision returns the revision of the user's newest event of a type.
 func (r *rig) revision(id uuid.UUID, eventType string) (newest int64) {
 	r.t.Helper()
 	newest = -1
@@ -295,7 +295,7 @@ func (r *rig) revision(id uuid.UUID, eventType string) (newest int64) {
 	return newest
 }
 
-// by is a request by which a user acts in their own workspace.
+// by returns a request of a user in their own workspace.
 func (r *rig) by(id uuid.UUID) commands.Request {
 	home := r.state(id).Workspace
 	return commands.Request{
@@ -303,7 +303,7 @@ func (r *rig) by(id uuid.UUID) commands.Request {
 	}
 }
 
-// invite returns the invitation to the user's own workspace.
+// invite returns a new invitation to the user's own workspace.
 func (r *rig) invite(by uuid.UUID, email string) uuid.UUID {
 	r.t.Helper()
 	id, _, err := r.accounts.Invite(r.t.Context(), r.by(by), r.state(by).Workspace, email, workspace.Owner)
@@ -311,7 +311,7 @@ func (r *rig) invite(by uuid.UUID, email string) uuid.UUID {
 	return id
 }
 
-// token is what the last of these mails links to.
+// token returns the token in the last mail's link.
 func token(t *testing.T, mails []kept, path string) string {
 	t.Helper()
 	require.NotEmpty(t, mails)
@@ -321,7 +321,7 @@ func token(t *testing.T, mails []kept, path string) string {
 	return text
 }
 
-// dump is every row of every table but the log's, as text.
+// dump returns every row of every table except the log's as text.
 func (r *rig) dump() string {
 	r.t.Helper()
 	rows, _ := r.pool.Query(r.t.Context(), `

@@ -8,13 +8,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// BenchmarkForward forwards a log to a NATS server in this process, which keeps it in files, beside reading the same log
-// by a subscription. The processor's time is this process's: on a machine with other work it tells more than events/s.
+// BenchmarkForward forwards a log to a NATS server in this process, which stores it in files, and reads the same log by a
+// subscription. On a busy machine the processor time is more reliable than events/s.
 func BenchmarkForward(b *testing.B) {
 	r := newRig(b)
 	const events = 20_000
 	r.addAtOnce(events)
-	r.reopen() // what this process has just written would be read from memory
+	r.reopen() // otherwise the events would be read from memory
 	measure := func(name string, do func(b *testing.B)) {
 		b.Run(name, func(b *testing.B) {
 			before := processorTime(b)
@@ -37,14 +37,14 @@ func BenchmarkForward(b *testing.B) {
 	})
 	measure("forward", func(b *testing.B) {
 		r.exec(`delete from reactor.checkpoint`)
-		_ = r.broker.JetStream().DeleteStream(b.Context(), "BAHI") // there is none at first
+		_ = r.broker.JetStream().DeleteStream(b.Context(), "BAHI") // none at first
 		run := r.run()
 		run.reached(events)
 		run.stop()
 	})
 }
 
-// processorTime is what this process has had of the processors.
+// processorTime returns the processor time of this process.
 func processorTime(b *testing.B) time.Duration {
 	b.Helper()
 	var used syscall.Rusage

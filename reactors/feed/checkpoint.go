@@ -13,13 +13,13 @@ import (
 	"bahi/projections"
 )
 
-// Name is the feed's among reactors, whose table has its checkpoint. It is stored, so it is for ever.
+// Name is the feed's name in the table of reactors' checkpoints. It must not change.
 const Name = "feed"
 
-// ErrNotBegun tells that no process has ever forwarded an event of this database.
+// ErrNotBegun reports that no process has forwarded an event of this database.
 var ErrNotBegun = errors.New("the feed has never run")
 
-// Look returns how far the feed has come, whichever process forwards; [ErrNotBegun] where none ever did.
+// Look returns the checkpoint of the feed in any process, or [ErrNotBegun].
 func Look(ctx context.Context, pool *pgxpool.Pool) (projections.Checkpoint, error) {
 	all, err := projections.Checkpoints(ctx, pool)
 	if err != nil {
@@ -33,7 +33,7 @@ func Look(ctx context.Context, pool *pgxpool.Pool) (projections.Checkpoint, erro
 	return projections.Checkpoint{}, ErrNotBegun
 }
 
-// StateOf returns the state of a feed with this checkpoint, and why it is parked or waits.
+// StateOf returns the state of a feed with this checkpoint, and why it is parked or waiting.
 func StateOf(c projections.Checkpoint) (state, why string) {
 	switch {
 	case c.Error != nil:
@@ -45,8 +45,8 @@ func StateOf(c projections.Checkpoint) (state, why string) {
 	}
 }
 
-// Replay lets the feed go on with the event at a position, whether that was forwarded or not, and whichever log it has
-// followed until now; 0 and 1 are the log's beginning. A running feed heeds it within moments.
+// Replay makes the feed continue with the event at a position, whether that was forwarded or not, and whatever log its checkpoint is
+// of; 0 and 1 are the log's beginning. A running feed notices within moments.
 func Replay(ctx context.Context, pool *pgxpool.Pool, store eventstore.Store, from event.Position) (err error) {
 	to := projections.Checkpoint{StoreID: store.ID()}
 	if from > 1 {

@@ -1,13 +1,12 @@
-// Package feed hands committed events on to a broker, for programs that are not Bahi's. Each event is a
-// CloudEvent ([Message]); docs/feed.md tells who reads them what to expect.
+// Package feed forwards committed events to a broker, for other programs. Each event is a CloudEvent ([Message]); docs/feed.md
+// tells consumers what to expect.
 //
-// The feed follows the log, as reactors do, by a checkpoint that is known by its log and its event. An event
-// is forwarded at least once: the checkpoint moves when the broker has said that it keeps the events, so a
-// crash in between forwards some of them once more, under the same ids. Those of a stream are forwarded in
-// their order. Of several processes on one database one forwards, and the others stand by.
+// The feed follows the log by a checkpoint, like reactors. It forwards an event at least once: the checkpoint advances after the
+// broker has acknowledged the events, so a crash in between repeats some of them, under the same ids. The events of a stream are
+// forwarded in order. Of several processes on one database one forwards, and the others are on standby.
 //
-// What a broker will never take stops the feed at that event, until it is mended or an operator skips it.
-// While a broker is away the feed tries again, for ever: nothing else waits for it.
+// An event that the broker rejects for good stops the feed until it is repaired or an operator skips the event. While the broker
+// is unavailable the feed retries without end: nothing else waits for it.
 //
 // An outbox table was turned down: the log is one already.
 package feed

@@ -16,31 +16,30 @@ import (
 )
 
 const (
-	// mostAtOnce is how many messages a broker is given at once, unless it is too slow for that.
+	// mostAtOnce limits the messages in one call of the broker, which may be fewer if the broker is slow.
 	mostAtOnce = 4096
 
-	// The time between two attempts at a broker that does not take events doubles from the first to the longest.
+	// The delay between attempts doubles from the first to the longest.
 	firstWait   = 250 * time.Millisecond
 	longestWait = 10 * time.Second
 )
 
-// Config is what a Feed is made of.
+// Config has the dependencies of a Feed.
 type Config struct {
 	Store eventstore.Store
-	Gaps  bool          // are between the log's positions, so that nobody can tell how many events are left
-	Pool  *pgxpool.Pool // whose database has the checkpoint
+	Gaps  bool          // the log's positions have gaps, so that the number of remaining events is unknown
+	Pool  *pgxpool.Pool // on the database with the checkpoint
 
-	// Broker takes messages. Publish MUST return nil only when it keeps all of them, those of one subject in the
-	// order in which they were given to it, however often it is called with the same ones again; it MUST heed the
-	// context of the first, and come to an end by itself.
+	// Broker takes messages. Publish MUST return nil only if it has stored all of them, each subject's in the given order, and MUST
+	// accept repetitions; it MUST heed the context of the first message, and return without help.
 	Broker message.Publisher
-	// Refused returns the message that an error of Publish is about if the broker will never take that one as
-	// it is. Those before it MUST then be kept, and of those behind it none of the same subject.
+	// Refused returns the message that an error of Publish is about, if the broker will never accept it. The broker MUST have stored
+	// the messages before it, and none of the same subject after it.
 	Refused func(err error) (id string, refused bool)
 
-	Topic   string // where messages go, in the words of the broker's adapter
-	FromNow bool   // without a checkpoint it begins at the head of the log; false: at the beginning
-	Program string // version of the program, for who looks at an error
+	Topic   string // the destination, in terms of the broker's adapter
+	FromNow bool   // start at the log's head if there is no checkpoint; otherwise at the beginning
+	Program string // version of the program, for error reports
 	Log     *slog.Logger
 
 	Silent time.Duration // see [projections.Runner]
@@ -51,23 +50,23 @@ type Feed struct {
 	config  Config
 	runner  *projections.Runner
 	metrics *metrics
-	most    int // messages that the broker is given at once
+	most    int // messages in one call of the broker
 }
 
-// New makes a feed that does nothing yet.
+// New creates a feed.
 func New(config Config) *Feed {
 	f := &Feed{config: config, runner: projections.NewRunner(config.Store, config.Pool, config.Log), metrics: newMetrics(), most: mostAtOnce}
 	f.runner.Program, f.runner.Silent = config.Program, config.Silent
 	return f
 }
 
-// Run forwards what is committed until ctx ends. Of several processes one forwards.
+// Run forwards events until ctx ends. Of several processes one forwards.
 func (f *Feed) Run(ctx context.Context) error {
 	return f.runner.React(ctx, projections.Forward(Name, !f.config.FromNow, f.forward))
 }
 
-// forward gives events to the broker, again and again until it has them, or has those before one that it refuses. A broker that does not
-// manage so many in its time is given half of them, and so on, since it would never come to an end otherwise, and then ever more.
+// forward publishes events until the broker has all of them, or those before one that it refuses. If the broker times out, forward
+// halves the number of messages per call, so that a slow broker makes progress.
 func (f *Feed) forward(ctx context.Context, events []event.Stored, waits func(error)) (kept int, err error) {
 	messages := make([]*message.Message, len(events))
 	for i, e := range events {
@@ -101,7 +100,7 @@ func (f *Feed) forward(ctx context.Context, events []event.Stored, waits func(er
 		select {
 		case <-ctx.Done():
 			return kept, ctx.Err()
-		case <-time.After(wait/2 + rand.N(wait)): //nolint:gosec // G404: it spreads load, and hides nothing
+		case <-time.After(wait/2 + rand.N(wait)): //nolint:gosec // G404: it only spreads load
 		}
 		wait, f.most = min(2*wait, longestWait), max(1, len(some)/2)
 	}

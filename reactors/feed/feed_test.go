@@ -21,7 +21,7 @@ import (
 
 const kill = `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'bahi reactor feed'`
 
-func TestAllEventsAreForwardedInTheOrderOfTheLog(t *testing.T) {
+func TestEventsAreForwardedInOrder(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.add(50, 0)
@@ -41,8 +41,8 @@ func TestAllEventsAreForwardedInTheOrderOfTheLog(t *testing.T) {
 	}, m)
 }
 
-// EventStoreDB clients may do that: an id is a stream's.
-func TestEventsOfSeveralStreamsUnderOneIDAreAllForwarded(t *testing.T) {
+// EventStoreDB clients may append one id to several streams.
+func TestEventsOfSeveralStreamsWithOneIDAreAllForwarded(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	e := event.New{ID: uuid.New(), Type: "Linked", Data: []byte(`{}`), Meta: []byte(`{}`)}
@@ -54,7 +54,7 @@ func TestEventsOfSeveralStreamsUnderOneIDAreAllForwarded(t *testing.T) {
 	require.Equal(t, r.ids(0), r.forwarded(3))
 }
 
-func TestAFeedFromNowOnLeavesOutWhatWasThereBefore(t *testing.T) {
+func TestFeedFromNowSkipsEarlierEvents(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.add(5, 0)
@@ -64,10 +64,10 @@ func TestAFeedFromNowOnLeavesOutWhatWasThereBefore(t *testing.T) {
 	run.stop()
 	r.add(3, 0)
 	r.run(now).reached(8)
-	require.Equal(t, r.ids(5), r.forwarded(3), "a checkpoint is not left for the head")
+	require.Equal(t, r.ids(5), r.forwarded(3), "the checkpoint takes precedence over the head")
 }
 
-func TestEachEventIsForwardedOnceAndInOrderHoweverTheFeedIsKilled(t *testing.T) {
+func TestKilledFeedForwardsEachEventOnceAndInOrder(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	run := r.run()
@@ -81,9 +81,9 @@ func TestEachEventIsForwardedOnceAndInOrderHoweverTheFeedIsKilled(t *testing.T) 
 		case 1:
 			run.stop()
 			run = r.run()
-		case 2: // another process that does not know that it has lost its lock
+		case 2: // another process that has lost its lock unnoticed
 			r.exec(`update reactor.checkpoint set owner = gen_random_uuid()`)
-		default: // in the middle of whatever it does then
+		default: // kill at a random moment
 			run.reached(r.head() - 5)
 			killed += r.exec(kill)
 		}
@@ -93,7 +93,7 @@ func TestEachEventIsForwardedOnceAndInOrderHoweverTheFeedIsKilled(t *testing.T) 
 	require.Equal(t, r.ids(0), r.forwarded(24*40))
 }
 
-func TestOneProcessOfTwoForwardsAndTheOtherTakesOver(t *testing.T) {
+func TestSecondProcessTakesOver(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	one := r.run()
@@ -109,7 +109,7 @@ func TestOneProcessOfTwoForwardsAndTheOtherTakesOver(t *testing.T) {
 	require.Equal(t, r.ids(0), r.forwarded(40))
 }
 
-func TestWhileTheBrokerIsAwayTheLagGrowsAndAfterwardsNothingIsMissing(t *testing.T) {
+func TestFeedCatchesUpAfterAnOutageOfTheBroker(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	run := r.run()
@@ -131,7 +131,7 @@ func TestWhileTheBrokerIsAwayTheLagGrowsAndAfterwardsNothingIsMissing(t *testing
 	require.Contains(t, r.said.String(), `level=INFO msg="the reactor goes on"`)
 }
 
-func TestABrokerThatComesAndGoesUnderLoadGetsEachEventOnceAndInOrder(t *testing.T) {
+func TestUnstableBrokerGetsEachEventOnceAndInOrder(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	run := r.run()
@@ -147,7 +147,7 @@ func TestABrokerThatComesAndGoesUnderLoadGetsEachEventOnceAndInOrder(t *testing.
 	require.Equal(t, r.ids(0), r.forwarded(3000))
 }
 
-// sluggish is a broker that manages only a few messages in the time that it has.
+// sluggish is a broker that manages only a few messages per call.
 type sluggish struct{ message.Publisher }
 
 func (s sluggish) Publish(topic string, messages ...*message.Message) error {
@@ -157,7 +157,7 @@ func (s sluggish) Publish(topic string, messages ...*message.Message) error {
 	return context.DeadlineExceeded
 }
 
-func TestABrokerThatIsTooSlowForManyGetsAFewAtATime(t *testing.T) {
+func TestSlowBrokerGetsFewMessagesAtATime(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.addAtOnce(200)
@@ -165,7 +165,7 @@ func TestABrokerThatIsTooSlowForManyGetsAFewAtATime(t *testing.T) {
 	require.Equal(t, r.ids(0), r.forwarded(200))
 }
 
-func TestACheckpointThatDoesNotMatchTheLogIsRefusedUntilAnOperatorSaysWhereToBegin(t *testing.T) {
+func TestCheckpointOfAnotherLogParksTheFeedUntilAReplay(t *testing.T) {
 	t.Parallel()
 	for name, sql := range map[string]string{
 		"another log":          `update reactor.checkpoint set store_id = gen_random_uuid()`,
@@ -185,7 +185,7 @@ func TestACheckpointThatDoesNotMatchTheLogIsRefusedUntilAnOperatorSaysWhereToBeg
 			parked := run.until(func(s feed.Status) bool { return s.State == feed.Parked })
 			require.Contains(t, parked.Error, "which is not in this log")
 			require.Len(t, r.forwarded(5), 5)
-			require.Eventually(t, func() bool { return run.metrics()["bahi_feed_parked"] == 1 }, 30*time.Second, 10*time.Millisecond) // it is noted next
+			require.Eventually(t, func() bool { return run.metrics()["bahi_feed_parked"] == 1 }, 30*time.Second, 10*time.Millisecond) // noted after the event
 			require.NoError(t, feed.Replay(t.Context(), r.pool, r.store, 7))
 			run.reached(10)
 			require.Equal(t, append(r.ids(0)[:5], r.ids(6)...), r.forwarded(9))
@@ -193,11 +193,11 @@ func TestACheckpointThatDoesNotMatchTheLogIsRefusedUntilAnOperatorSaysWhereToBeg
 	}
 }
 
-// passing is a log that tells after each piece that it has passed over events of its own, as EventStoreDB does.
+// passing is a log that reports after each batch that it skipped events of its own, as EventStoreDB does.
 type passing struct {
 	eventstore.Store
 
-	told chan event.Position // up to which of ours that was, once the subscriber has dealt with it
+	told chan event.Position // the position of the last of ours when the subscriber had processed a report
 }
 
 func (p passing) Subscribe(ctx context.Context, after event.Position) iter.Seq2[eventstore.Batch, error] {
@@ -214,7 +214,7 @@ func (p passing) Subscribe(ctx context.Context, after event.Position) iter.Seq2[
 	}
 }
 
-func TestACheckpointIsKnownByItsEventAlsoWhereTheLogHasEventsOfItsOwnBehindIt(t *testing.T) {
+func TestCheckpointNamesItsEventEvenAfterSkippedEvents(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.add(5, 0)
@@ -230,11 +230,11 @@ func TestACheckpointIsKnownByItsEventAlsoWhereTheLogHasEventsOfItsOwnBehindIt(t 
 	c, err := feed.Look(t.Context(), r.pool)
 	require.NoError(t, err)
 	require.Equal(t, event.Position(5), c.Position)
-	require.NotNil(t, c.EventID, "else a log that lost it, and has others at its position by then, would be gone on with")
+	require.NotNil(t, c.EventID, "otherwise a log that lost it would go unnoticed")
 	require.Equal(t, r.ids(4)[0], c.EventID.String())
 }
 
-// takesAtMost begins the broker again, with a bound for messages in bytes.
+// takesAtMost restarts the broker with a limit for messages in bytes.
 func (r *rig) takesAtMost(size int32) {
 	r.t.Helper()
 	r.broker.Stop()
@@ -242,7 +242,7 @@ func (r *rig) takesAtMost(size int32) {
 	r.broker.Start()
 }
 
-// parked waits until it is noted for everybody that the feed has stopped, and where.
+// parked waits until the feed's row says that it is parked at a position.
 func (r *rig) parked(at event.Position) projections.Checkpoint {
 	r.t.Helper()
 	require.Eventually(r.t, func() bool {
@@ -253,7 +253,7 @@ func (r *rig) parked(at event.Position) projections.Checkpoint {
 	return c
 }
 
-func TestWhatTheBrokerNeverTakesParksTheFeedUntilItDoes(t *testing.T) {
+func TestRefusedEventParksTheFeed(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.takesAtMost(4096)
@@ -273,7 +273,7 @@ func TestWhatTheBrokerNeverTakesParksTheFeedUntilItDoes(t *testing.T) {
 	require.Equal(t, r.ids(0), r.forwarded(11))
 }
 
-func TestWhatAnOperatorSkipsIsPassedOver(t *testing.T) {
+func TestOperatorSkipsAnEvent(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.takesAtMost(4096)
@@ -289,10 +289,10 @@ func TestWhatAnOperatorSkipsIsPassedOver(t *testing.T) {
 	require.NoError(t, projections.RetryReactor(t.Context(), r.pool, feed.Name))
 	run.reached(6)
 	all := r.ids(0)
-	require.Equal(t, append(all[:2:2], all[3:]...), r.forwarded(5), "and that it is skipped is an event too")
+	require.Equal(t, append(all[:2:2], all[3:]...), r.forwarded(5), "the skip is an event too")
 }
 
-func TestAReplayForwardsOldEventsOnceMore(t *testing.T) {
+func TestReplayForwardsOldEventsAgain(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.add(20, 0)
@@ -305,7 +305,7 @@ func TestAReplayForwardsOldEventsOnceMore(t *testing.T) {
 	require.Contains(t, r.said.String(), "somebody else moved the checkpoint")
 }
 
-func TestAFeedThatNeverRanHasNoPlace(t *testing.T) {
+func TestFeedThatNeverRanHasNoCheckpoint(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	_, err := feed.Look(t.Context(), r.pool)

@@ -14,23 +14,22 @@ import (
 	"bahi/domain/event"
 )
 
-// sequenceDigits are enough for any position, so that the order of sequences as texts is that of positions.
+// sequenceDigits pads sequences so that their order as text is that of positions.
 const sequenceDigits = 20
 
-// notExtensions are names that metadata cannot take: those of the payload in CloudEvents' JSON, and of a URI that we do not give.
+// notExtensions are reserved names: CloudEvents' JSON uses them for the payload and for a URI that we do not set.
 var notExtensions = map[string]bool{"data": true, "database64": true, "dataschema": true}
 
-// extension is what an attribute may be called (CloudEvents 1.0, naming conventions).
+// extension matches the names of attributes (CloudEvents 1.0, naming conventions).
 var extension = regexp.MustCompile(`^[a-z0-9]{1,20}$`)
 
-// Message is an event of a log as others get it: a CloudEvent (1.0.2), in the shape of a Watermill message whose
-// payload is the event's, byte by byte, and whose metadata are the attributes by their names. How a broker's
-// protocol carries attributes is for its adapter to know. The message's own id, by which a broker knows what it has
-// already, is the event's with its position: other programs may append events to several streams under one id.
+// Message returns an event as a CloudEvent (1.0.2) in the form of a Watermill message: its payload is the event's, byte by byte,
+// and its metadata are the CloudEvent's attributes. The broker's adapter decides how its protocol carries attributes. The
+// message's own id, by which a broker detects repetitions, combines the event's id and position: other programs may append one
+// id to several streams.
 //
-// The sequence (of the extension of that name) is the position in the log, with leading zeros. The metadata's
-// fields are extension attributes, each under its own name without underscores, as far as they are text,
-// numbers or truth values; those of other programs' events too, if no attribute of ours has the name.
+// The attribute sequence is the position in the log, with leading zeros. Scalar fields of the event's metadata become extension
+// attributes, under their names without underscores, unless an attribute of ours has the name.
 func Message(log uuid.UUID, e event.Stored) *message.Message {
 	sequence := strconv.FormatUint(uint64(e.Position), 10)
 	m := message.NewMessage(e.ID.String()+"@"+sequence, e.Data)
@@ -61,11 +60,11 @@ func Message(log uuid.UUID, e event.Stored) *message.Message {
 	return m
 }
 
-// scalar is the text of a JSON value that has no parts, and nothing for null and all others.
+// scalar returns the text of a JSON string, number or boolean, and "" for any other value.
 func scalar(value json.RawMessage) (text string) {
 	switch value[0] {
 	case '"':
-		_ = json.Unmarshal(value, &text) // it is part of what was valid
+		_ = json.Unmarshal(value, &text) // value is valid JSON
 		return text
 	case '{', '[', 'n':
 		return ""
@@ -74,7 +73,7 @@ func scalar(value json.RawMessage) (text string) {
 	}
 }
 
-// printable has no characters that CloudEvents forbids in attributes. Those of Bahi's own events have none.
+// printable removes the characters that CloudEvents forbids in attributes. Bahi's own events have none.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {

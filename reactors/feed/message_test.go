@@ -25,7 +25,7 @@ func stored(meta string) event.Stored {
 	}
 }
 
-func TestAMessageHasThePayloadAsItIsStoredAndWhatIsKnownOfTheEvent(t *testing.T) {
+func TestMessageHasThePayloadAndTheAttributes(t *testing.T) {
 	t.Parallel()
 	e := stored(`{"schema":2,"workspace":"0195e8a0-7c1e-7000-8000-0000000000cc","actor":"user:7","occurred_at":"2026-11-21T17:59:59.9Z",
 		"request_id":"r-1","correlation_id":"c-1","causation_id":"0195e8a0-7c1e-7000-8000-0000000000dd","reason":"as asked\nby phone","of":811}`)
@@ -41,7 +41,7 @@ func TestAMessageHasThePayloadAsItIsStoredAndWhatIsKnownOfTheEvent(t *testing.T)
 	}, m.Metadata)
 }
 
-func TestMetadataOfOtherProgramsNeverTakeThePlaceOfAnAttribute(t *testing.T) {
+func TestMetadataReplacesNoAttribute(t *testing.T) {
 	t.Parallel()
 	ours := feed.Message(log, stored(`{}`)).Metadata
 	for _, meta := range []string{

@@ -57,7 +57,7 @@ func (r *rig) reopen() {
 	r.t.Cleanup(r.store.Close)
 }
 
-// add appends events to three streams, each with a payload of so many bytes or a few more.
+// add appends events to three streams, each with a payload of about size bytes.
 func (r *rig) add(n, size int) {
 	r.t.Helper()
 	for i := range n {
@@ -67,7 +67,7 @@ func (r *rig) add(n, size int) {
 	}
 }
 
-// addAtOnce appends many events, a hundred to an append.
+// addAtOnce appends many events, a hundred per append.
 func (r *rig) addAtOnce(n int) {
 	r.t.Helper()
 	for begun := 0; begun < n; begun += 100 {
@@ -80,7 +80,7 @@ func (r *rig) addAtOnce(n int) {
 	}
 }
 
-// ids are those of the log's events after a position, in its order.
+// ids returns the ids of the log's events after a position, in order.
 func (r *rig) ids(after event.Position) (all []string) {
 	r.t.Helper()
 	for e, err := range r.store.ReadAll(r.t.Context(), after, eventstore.Forwards) {
@@ -90,7 +90,7 @@ func (r *rig) ids(after event.Position) (all []string) {
 	return all
 }
 
-// forwarded are the ids of what the broker keeps, once there are so many.
+// forwarded waits until the broker has count messages and returns their ids.
 func (r *rig) forwarded(count int) (all []string) {
 	r.t.Helper()
 	for _, m := range r.broker.Messages("BAHI", count) {
@@ -113,7 +113,7 @@ func (r *rig) exec(sql string) int64 {
 	return done.RowsAffected()
 }
 
-// process is a feed that runs.
+// process is a running feed.
 type process struct {
 	*feed.Feed
 
@@ -150,7 +150,7 @@ func (r *rig) run(change ...func(*feed.Config)) *process {
 		select {
 		case <-ended:
 		case <-time.After(time.Minute):
-			require.Fail(r.t, "it does not stop")
+			require.Fail(r.t, "the feed did not stop")
 		}
 		require.NoError(r.t, broker.Close())
 	})
@@ -170,13 +170,13 @@ func (p *process) working() {
 	p.until(func(s feed.Status) bool { return s.Working })
 }
 
-// reached waits until all is forwarded up to a position.
+// reached waits until everything up to a position is forwarded.
 func (p *process) reached(at event.Position) {
 	p.t.Helper()
 	p.until(func(s feed.Status) bool { return s.State == feed.Live && s.Position >= at })
 }
 
-// metrics are the feed's, by their names.
+// metrics returns the feed's metrics by name.
 func (p *process) metrics() map[string]float64 {
 	p.t.Helper()
 	registry := prometheus.NewRegistry()

@@ -13,39 +13,39 @@ import (
 
 // The states of a feed.
 const (
-	Live    = "live"    // events are forwarded, by this process or by another
-	Waiting = "waiting" // the broker or the database does not answer, or was not asked yet; it is tried again
-	Parked  = "parked"  // an operator has to do something
+	Live    = "live"    // this process or another forwards events
+	Waiting = "waiting" // the broker or the database does not respond, or was not yet asked; the feed retries
+	Parked  = "parked"  // an operator has to act
 )
 
-// Status is what this process knows of the feed.
+// Status is this process's state of the feed.
 type Status struct {
 	State    string
-	Position event.Position // all events up to here are with the broker, or were passed over
-	Working  bool           // this process is the one that forwards
+	Position event.Position // all events up to here were forwarded or skipped
+	Working  bool           // this process forwards
 	Error    string         // why it waits or is parked
 }
 
-// Status returns what this process knows.
+// Status returns this process's state of the feed.
 func (f *Feed) Status() Status {
 	now := f.runner.Statuses()[Name]
 	s := Status{State: Live, Position: now.Position, Working: now.Working, Error: now.Error}
 	switch {
 	case now.Parked:
 		s.State = Parked
-	case now.Error != "" || !now.Working && !now.Ready: // it has not looked yet
+	case now.Error != "" || !now.Working && !now.Ready: // not yet started
 		s.State = Waiting
 	}
 	return s
 }
 
-// Lag is what a feed has not forwarded yet.
+// Lag is the part of the log that a feed has not forwarded.
 type Lag struct {
 	Head event.Position // of the log
-	Time time.Duration  // since the oldest of them was recorded
+	Time time.Duration  // since the oldest unforwarded event was recorded
 }
 
-// Behind returns the lag of a feed that has come to a position of the log.
+// Behind returns the lag of a feed at a position.
 func Behind(ctx context.Context, store eventstore.Store, at event.Position, now time.Time) (Lag, error) {
 	head, err := store.Head(ctx)
 	if err != nil || head <= at {
@@ -63,8 +63,8 @@ type metrics struct {
 
 func newMetrics() *metrics {
 	return &metrics{
-		prometheus.NewCounter(prometheus.CounterOpts{Name: "bahi_feed_published_total", Help: "Events that this process has forwarded; those once more that were forwarded again."}),
-		prometheus.NewCounter(prometheus.CounterOpts{Name: "bahi_feed_failures_total", Help: "Attempts of this process at which the broker did not take all events."}),
+		prometheus.NewCounter(prometheus.CounterOpts{Name: "bahi_feed_published_total", Help: "Events forwarded by this process, repetitions included."}),
+		prometheus.NewCounter(prometheus.CounterOpts{Name: "bahi_feed_failures_total", Help: "Attempts of this process after which the broker did not have all events."}),
 	}
 }
 
@@ -73,19 +73,19 @@ func (f *Feed) Register(to prometheus.Registerer) {
 	to.MustRegister(f.metrics.published, f.metrics.failures, gauges{f})
 }
 
-// gauges tells how far the feed is, when it is asked. So each process tells the same, whichever of them forwards, but
-// for which that is; while the database does not answer, there is no more to tell.
+// gauges reports the feed's progress from the database, so that all processes report the same, except which one forwards. It reports
+// nothing while the database does not respond.
 type gauges struct{ f *Feed }
 
 var (
 	positionGauge = prometheus.NewDesc("bahi_feed_position", "Position of the log up to which events are forwarded.", nil, nil)
 	eventsGauge   = prometheus.NewDesc("bahi_feed_lag_events", "Events of the log that are not forwarded yet.", nil, nil)
-	secondsGauge  = prometheus.NewDesc("bahi_feed_lag_seconds", "How long the oldest of them has been in the log.", nil, nil)
-	workingGauge  = prometheus.NewDesc("bahi_feed_working", "1 where this process is the one of all that forwards.", nil, nil)
-	parkedGauge   = prometheus.NewDesc("bahi_feed_parked", "1 while the feed stands still until an operator does something.", nil, nil)
+	secondsGauge  = prometheus.NewDesc("bahi_feed_lag_seconds", "Age of the oldest event that is not forwarded yet.", nil, nil)
+	workingGauge  = prometheus.NewDesc("bahi_feed_working", "1 if this process forwards.", nil, nil)
+	parkedGauge   = prometheus.NewDesc("bahi_feed_parked", "1 while the feed is stopped and an operator has to act.", nil, nil)
 )
 
-// scrapeWithin is how long a scrape may take.
+// scrapeWithin is the timeout of a scrape.
 const scrapeWithin = 2 * time.Second
 
 // Describe implements [prometheus.Collector].
@@ -114,7 +114,7 @@ func (g gauges) Collect(out chan<- prometheus.Metric) {
 		return
 	}
 	if err != nil {
-		g.f.config.Log.Warn("the metrics of the feed are left out", "error", err)
+		g.f.config.Log.Warn("reading the feed's metrics failed", "error", err)
 		return
 	}
 	tell(positionGauge, float64(at.Position))
