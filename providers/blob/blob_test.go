@@ -14,7 +14,7 @@ import (
 	"bahi/providers/blob"
 )
 
-// TestMain hides the credentials of this machine from S3's SDK, and keeps it from asking the network for some.
+// TestMain hides this machine's credentials from S3's SDK, and keeps it from looking for some on the network.
 func TestMain(m *testing.M) {
 	for name, value := range map[string]string{
 		"AWS_ACCESS_KEY_ID": accessKey, "AWS_SECRET_ACCESS_KEY": secretKey, "AWS_SESSION_TOKEN": "", "AWS_PROFILE": "",
@@ -33,7 +33,7 @@ var picture = []byte("\x89PNG\r\n\x1a\n and more")
 func keeps(t *testing.T, s *blob.Store) {
 	t.Helper()
 	put := func(key, kind string, data []byte) { require.NoError(t, s.Put(t.Context(), key, kind, data), key) }
-	t.Run("what was put is there, with its type, and links lead to it", func(t *testing.T) {
+	t.Run("a blob keeps its content and type, and has a link", func(t *testing.T) {
 		put("pictures/7/a.png", "image/png", picture)
 		data, kind, err := s.Get(t.Context(), "pictures/7/a.png")
 		require.NoError(t, err)
@@ -46,7 +46,7 @@ func keeps(t *testing.T, s *blob.Store) {
 		require.Equal(t, "image/png", answer.Header.Get("Content-Type"))
 		require.Equal(t, "inline; filename=a.png", answer.Header.Get("Content-Disposition"))
 	})
-	t.Run("what a browser would run is saved instead", func(t *testing.T) {
+	t.Run("a browser saves content that it could run", func(t *testing.T) {
 		for key, kind := range map[string]string{"x.html": "text/html; charset=utf-8", "x.svg": "image/svg+xml", "x.pdf": "application/pdf"} {
 			put(key, kind, []byte("<script>alert(1)</script>"))
 			answer, _ := get(t, link(t, s, key))
@@ -54,7 +54,7 @@ func keeps(t *testing.T, s *blob.Store) {
 			require.Equal(t, "attachment; filename="+key, answer.Header.Get("Content-Disposition"))
 		}
 	})
-	t.Run("what is put again takes the place of the old", func(t *testing.T) {
+	t.Run("a second put replaces the blob", func(t *testing.T) {
 		put("again", "image/png", picture)
 		put("again", "text/plain", nil)
 		data, kind, err := s.Get(t.Context(), "again")
@@ -62,7 +62,7 @@ func keeps(t *testing.T, s *blob.Store) {
 		require.Empty(t, data)
 		require.Equal(t, "text/plain", kind)
 	})
-	t.Run("what is deleted is gone, and may be deleted again", func(t *testing.T) {
+	t.Run("a delete may be repeated", func(t *testing.T) {
 		put("gone", "image/png", picture)
 		old := link(t, s, "gone")
 		require.NoError(t, s.Delete(t.Context(), "gone"))
@@ -119,7 +119,7 @@ func keeps(t *testing.T, s *blob.Store) {
 			}
 		}
 	})
-	t.Run("a link that was altered opens nothing", func(t *testing.T) {
+	t.Run("an altered link opens nothing", func(t *testing.T) {
 		put("mine", "image/png", picture)
 		put("theirs", "image/png", picture)
 		u, err := url.Parse(link(t, s, "mine"))
@@ -148,7 +148,7 @@ func link(t *testing.T, s *blob.Store, key string) string {
 	return text
 }
 
-// get asks with nothing but the link.
+// get requests the link without credentials.
 func get(t *testing.T, link string) (*http.Response, []byte) { return request(t, http.MethodGet, link) }
 
 func request(t *testing.T, method, link string) (*http.Response, []byte) {

@@ -51,7 +51,7 @@ func TestFilesKeepBlobs(t *testing.T) {
 	keeps(t, s)
 }
 
-func TestFilesAreTheirOwnersAlone(t *testing.T) {
+func TestFilesArePrivate(t *testing.T) {
 	t.Parallel()
 	s, folder, _ := files(t)
 	require.NoError(t, s.Put(t.Context(), "pictures/7/a.png", "image/png", picture))
@@ -69,7 +69,7 @@ func TestFilesAreTheirOwnersAlone(t *testing.T) {
 	require.Empty(t, left)
 }
 
-func TestFilesShowWhatACrashLeftOver(t *testing.T) {
+func TestFilesListTheRestOfACrashedWrite(t *testing.T) {
 	t.Parallel()
 	s, folder, _ := files(t)
 	require.NoError(t, s.Put(t.Context(), "pictures/7/a.png", "image/png", picture))
@@ -85,7 +85,7 @@ func TestFilesShowWhatACrashLeftOver(t *testing.T) {
 	require.Empty(t, keys)
 }
 
-func TestFilesLinksOpenOnlyWhatTheySay(t *testing.T) {
+func TestFilesLinksOpenOnlyTheirBlob(t *testing.T) {
 	t.Parallel()
 	s, folder, server := files(t)
 	require.NoError(t, s.Put(t.Context(), "a.png", "image/png", picture))
@@ -110,7 +110,7 @@ func TestFilesLinksOpenOnlyWhatTheySay(t *testing.T) {
 	require.Equal(t, http.StatusOK, status(link(t, s, "a.png")))
 }
 
-func TestFilesAnswerAsAServerOfFilesDoes(t *testing.T) {
+func TestFilesAreServedWithTheUsualHeaders(t *testing.T) {
 	t.Parallel()
 	s, _, _ := files(t)
 	require.NoError(t, s.Put(t.Context(), "a.png", "image/png", picture))
@@ -143,7 +143,7 @@ func TestFilesAnswerAsAServerOfFilesDoes(t *testing.T) {
 	require.Equal(t, "PNG", text.String())
 }
 
-func TestFilesAreReadWholeWhileTheyAreReplaced(t *testing.T) {
+func TestReplacedFilesAreReadWhole(t *testing.T) {
 	t.Parallel()
 	s, _, _ := files(t)
 	old, fresh := bytes.Repeat([]byte("a"), 1<<18), bytes.Repeat([]byte("b"), 1<<17)
@@ -168,7 +168,7 @@ func TestFilesAreReadWholeWhileTheyAreReplaced(t *testing.T) {
 	}
 }
 
-func TestFilesTellOfADiskThatFails(t *testing.T) {
+func TestFilesReportDiskErrors(t *testing.T) {
 	t.Parallel()
 	s, folder, server := files(t)
 	require.NoError(t, s.Put(t.Context(), "a.png", "image/png", picture))
@@ -183,16 +183,16 @@ func TestFilesTellOfADiskThatFails(t *testing.T) {
 	require.Error(t, s.Put(t.Context(), "a.png/below", "image/png", picture), "a file is no folder")
 }
 
-func TestFilesAreNotOpenedWithoutWhatLinksNeed(t *testing.T) {
+func TestFilesNeedAKeyAndAnAddress(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	unfit := filepath.Join(folder, "file")
 	require.NoError(t, os.WriteFile(unfit, nil, 0o600))
 	for want, f := range map[string]blob.Files{
-		"a key of 31 bytes signs no links to blobs; it takes 32": {Folder: folder, BaseURL: "http://127.0.0.1/blobs/", Key: linkKey[1:]},
-		`address of links to blobs: "/blobs/" has no host`:       {Folder: folder, BaseURL: "/blobs/", Key: linkKey},
-		"address of links to blobs: parse":                       {Folder: folder, BaseURL: "http://%zz/", Key: linkKey},
-		"open the blobs' folder: ":                               {Folder: unfit, BaseURL: "http://127.0.0.1/blobs/", Key: linkKey},
+		"the key for links to blobs has 31 bytes, not 32":  {Folder: folder, BaseURL: "http://127.0.0.1/blobs/", Key: linkKey[1:]},
+		`address of links to blobs: "/blobs/" has no host`: {Folder: folder, BaseURL: "/blobs/", Key: linkKey},
+		"address of links to blobs: parse":                 {Folder: folder, BaseURL: "http://%zz/", Key: linkKey},
+		"open the blobs' folder: ":                         {Folder: unfit, BaseURL: "http://127.0.0.1/blobs/", Key: linkKey},
 	} {
 		_, err := blob.Open(t.Context(), "", f)
 		require.ErrorContains(t, err, want)

@@ -120,7 +120,7 @@ func TestS3HasNoHandlerOfOurs(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, w.Code)
 }
 
-func TestS3ThatIsDownIsAnErrorAndNoMore(t *testing.T) {
+func TestS3OutageIsAnError(t *testing.T) {
 	t.Parallel()
 	down := httptest.NewServer(http.NotFoundHandler())
 	down.Close()
@@ -131,13 +131,13 @@ func TestS3ThatIsDownIsAnErrorAndNoMore(t *testing.T) {
 	require.NotErrorIs(t, err, blob.ErrNotFound)
 }
 
-func TestBlobURLThatIsNotInOrderIsRefused(t *testing.T) {
+func TestInvalidBlobURLIsRefused(t *testing.T) {
 	t.Parallel()
 	for address, want := range map[string]string{
 		"s3://bahi%zz":                    "BLOB_URL cannot be read; expected s3://bucket?region=…",
 		"gs://bahi":                       `BLOB_URL: scheme "gs" is none of: s3; leave it empty for files`,
 		"file:///etc":                     `BLOB_URL: scheme "file" is none of: s3; leave it empty for files`,
-		"s3://id:s3cret@bahi?region=any":  "BLOB_URL holds credentials; they belong into the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY)",
+		"s3://id:s3cret@bahi?region=any":  "BLOB_URL has credentials; put them into the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY)",
 		"s3://bahi?region=any&speed=high": "unknown query parameter",
 		"s3://?region=any":                "bucketName is required",
 	} {

@@ -1,8 +1,7 @@
 // Package blob keeps uploaded files, and signs links to them that expire.
 //
 // The library is gocloud.dev/blob. Two of its drivers are in the binary: files, for a deployment on one
-// machine, and S3, whose wire format most object stores speak. To add another (gcsblob, azureblob), import it
-// here and add its scheme to Open; each brings its SDK into the binary, so none is there until it is wanted.
+// here and add its scheme to Open; each adds its SDK to the binary.
 package blob
 
 import (
@@ -78,7 +77,7 @@ func Open(ctx context.Context, rawURL string, files Files) (*Store, error) {
 		return nil, fmt.Errorf("BLOB_URL: scheme %q is none of: s3; leave it empty for files", u.Scheme)
 	}
 	if u.User != nil { // the driver would ignore it, and quote it in errors
-		return nil, errors.New("BLOB_URL holds credentials; they belong into the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY)")
+		return nil, errors.New("BLOB_URL has credentials; put them into the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY)")
 	}
 	bucket, err := gcblob.OpenBucket(ctx, rawURL)
 	if err != nil {
@@ -89,7 +88,7 @@ func Open(ctx context.Context, rawURL string, files Files) (*Store, error) {
 
 func openFiles(files Files) (*Store, error) {
 	if len(files.Key) < shortestKey {
-		return nil, fmt.Errorf("a key of %d bytes signs no links to blobs; it takes %d", len(files.Key), shortestKey)
+		return nil, fmt.Errorf("the key for links to blobs has %d bytes, not %d", len(files.Key), shortestKey)
 	}
 	base, err := url.Parse(files.BaseURL)
 	if err != nil {

@@ -112,12 +112,12 @@ func TestConsentURLAsksWithStateNonceAndPKCE(t *testing.T) {
 	require.Equal(t, 1, p.Asked(idptest.Discovery))
 }
 
-func TestProviderThatIsDownAtTheStartIsFoundWhenItIsUp(t *testing.T) {
+func TestProviderMayComeUpAfterTheStart(t *testing.T) {
 	t.Parallel()
 	p := idptest.New(t)
 	p.Break(idptest.Discovery, idptest.HangsUp)
 	c := open(t, configOf(p))
-	require.Zero(t, p.Asked(idptest.Discovery), "nobody is asked at the start")
+	require.Zero(t, p.Asked(idptest.Discovery), "the start asks nothing")
 	_, err := c.Begin(t.Context())
 	requireFault(t, err, idp.ErrUnavailable, "temporarily_unavailable")
 	_, err = c.Finish(t.Context(), idp.Flow{State: "s", Nonce: "n", Verifier: "v"}, url.Values{"state": {"s"}, "code": {"c"}})
@@ -129,7 +129,7 @@ func TestProviderThatIsDownAtTheStartIsFoundWhenItIsUp(t *testing.T) {
 	require.Equal(t, "asha", who.Subject)
 }
 
-func TestProviderThatIsNotThereIsUnavailable(t *testing.T) {
+func TestMissingProviderIsUnavailable(t *testing.T) {
 	t.Parallel()
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
@@ -138,7 +138,7 @@ func TestProviderThatIsNotThereIsUnavailable(t *testing.T) {
 	require.ErrorIs(t, err, idp.ErrUnavailable)
 }
 
-func TestDiscoveryIsTriedTwiceIfThatCanHelp(t *testing.T) {
+func TestDiscoveryIsRetriedOnceIfThatCanHelp(t *testing.T) {
 	t.Parallel()
 	for how, tries := range map[idptest.Trouble]int{
 		idptest.Fails: 2, idptest.HangsUp: 2, idptest.Refuses: 1, idptest.Throttles: 1, idptest.Redirects: 1, idptest.Floods: 1, idptest.Babbles: 1,
@@ -157,7 +157,7 @@ func TestDiscoveryIsTriedTwiceIfThatCanHelp(t *testing.T) {
 	}
 }
 
-func TestSlowEndpointIsUnavailableAfterTheTimeoutAndIsNotAskedAgain(t *testing.T) {
+func TestSlowEndpointTimesOutWithoutARetry(t *testing.T) {
 	t.Parallel()
 	for _, slow := range []idptest.Endpoint{idptest.Discovery, idptest.Token, idptest.JWKS, idptest.Userinfo} {
 		t.Run(string(slow), func(t *testing.T) {
@@ -166,7 +166,7 @@ func TestSlowEndpointIsUnavailableAfterTheTimeoutAndIsNotAskedAgain(t *testing.T
 			p.Misbehave(idptest.EmailInUserinfoOnly)
 			p.Break(slow, idptest.Hangs)
 			config := configOf(p)
-			config.Timeout = 6 * time.Second // in which a busy machine gets as far as the slow one
+			config.Timeout = 6 * time.Second // enough for a busy machine to get to the slow endpoint
 			c := open(t, config)
 			flow, err := c.Begin(t.Context())
 			if err == nil {
@@ -178,7 +178,7 @@ func TestSlowEndpointIsUnavailableAfterTheTimeoutAndIsNotAskedAgain(t *testing.T
 	}
 }
 
-func TestWhatDiscoverySaysMustBeOfTheIssuerAndSafe(t *testing.T) {
+func TestUnsafeDiscoveryIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, f := range []idptest.Fault{idptest.WrongDiscoveredIssuer, idptest.PlainTokenEndpoint} {
 		p := idptest.New(t)
@@ -206,7 +206,7 @@ func TestExplicitEndpointsNeedNoDiscovery(t *testing.T) {
 	require.Zero(t, p.Asked(idptest.Discovery))
 }
 
-func TestManyMaySignInAtOnce(t *testing.T) {
+func TestConcurrentSignIns(t *testing.T) {
 	t.Parallel()
 	p := idptest.New(t)
 	c := open(t, configOf(p))

@@ -91,7 +91,7 @@ func newAEAD(key []byte) (cipher.AEAD, error) {
 	}
 	block, err := aes.NewCipher(key)
 	if err != nil {
-		return nil, fmt.Errorf("take up a flow's key: %w", err)
+		return nil, fmt.Errorf("use a flow's key: %w", err)
 	}
 	return cipher.NewGCMWithRandomNonce(block)
 }

@@ -19,7 +19,7 @@ func newKey() []byte {
 	return key
 }
 
-func TestFlowIsKeptInACookieForTenMinutes(t *testing.T) {
+func TestFlowLivesInACookieForTenMinutes(t *testing.T) {
 	t.Parallel()
 	p := idptest.New(t)
 	now := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
@@ -45,11 +45,11 @@ func TestFlowIsKeptInACookieForTenMinutes(t *testing.T) {
 	config.Now = time.Now
 	back := p.Consent(flow.URL).Query()
 	who, err := open(t, config).Finish(t.Context(), kept, back)
-	require.NoError(t, err, "the node that finishes need not be the one that began")
+	require.NoError(t, err, "another node may finish the flow")
 	require.Equal(t, "asha", who.Subject)
 }
 
-func TestCookieTellsNothingAndIsNeverTheSame(t *testing.T) {
+func TestCookieIsOpaqueAndUnique(t *testing.T) {
 	t.Parallel()
 	key := newKey()
 	flow := idp.Flow{State: "the-state", Nonce: "the-nonce", Verifier: "the-verifier", ExpiresAt: time.Now().Add(time.Minute)}

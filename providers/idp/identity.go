@@ -80,11 +80,11 @@ func (c *Client) Finish(ctx context.Context, flow Flow, query url.Values) (Ident
 func (c *Client) codeOf(flow Flow, query url.Values) (string, error) {
 	for _, name := range []string{"state", "code", "error", "iss"} {
 		if len(query[name]) > 1 { // RFC 6749, 3.1
-			return "", fmt.Errorf("%w: it has %s more than once", ErrInvalidRequest, name)
+			return "", fmt.Errorf("%w: %s occurs more than once", ErrInvalidRequest, name)
 		}
 	}
 	if flow.State == "" || subtle.ConstantTimeCompare([]byte(query.Get("state")), []byte(flow.State)) != 1 {
-		return "", fmt.Errorf("%w: it answers another state", ErrInvalidRequest)
+		return "", fmt.Errorf("%w: it has another state", ErrInvalidRequest)
 	}
 	if query.Has("iss") && query.Get("iss") != c.config.Issuer { // RFC 9207
 		return "", fmt.Errorf("%w: it comes from another issuer", ErrInvalidRequest)
@@ -134,13 +134,13 @@ func (c *Client) verify(ctx context.Context, e *endpoints, token *oauth2.Token, 
 	}
 	switch {
 	case nonce == "" || subtle.ConstantTimeCompare([]byte(proof.Nonce), []byte(nonce)) != 1:
-		return nil, said, fmt.Errorf("%w: it answers another nonce", ErrInvalidToken)
+		return nil, said, fmt.Errorf("%w: it has another nonce", ErrInvalidToken)
 	case proof.Subject == "" || len(proof.Subject) > mostSubject:
 		return nil, said, fmt.Errorf("%w: its subject has %d bytes", ErrInvalidToken, len(proof.Subject))
 	case said.AuthorizedParty != "" && said.AuthorizedParty != c.config.ClientID, said.AuthorizedParty == "" && len(proof.Audience) > 1:
-		return nil, said, fmt.Errorf("%w: it was made for another client", ErrInvalidToken)
+		return nil, said, fmt.Errorf("%w: it is for another client", ErrInvalidToken)
 	case proof.AccessTokenHash != "" && proof.VerifyAccessToken(token.AccessToken) != nil:
-		return nil, said, fmt.Errorf("%w: it came with another access token", ErrInvalidToken)
+		return nil, said, fmt.Errorf("%w: it belongs to another access token", ErrInvalidToken)
 	}
 	return proof, said, nil
 }
@@ -169,7 +169,7 @@ func (said *claims) complete(ctx context.Context, e *endpoints, token *oauth2.To
 	case info.Subject != subject:
 		return fmt.Errorf("%w: it is about another subject", ErrInvalidToken)
 	}
-	said.EmailVerified = false // The token had no address; its claim must not vouch for this one.
+	said.EmailVerified = false // the claim was not about this address
 	if err := info.Claims(said); err != nil {
 		return as(ErrInvalidToken, err)
 	}

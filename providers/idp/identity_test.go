@@ -12,7 +12,7 @@ import (
 	"bahi/providers/idp/idptest"
 )
 
-func TestWhoSignsInIsWhomTheProviderNames(t *testing.T) {
+func TestIdentityIsTheProviders(t *testing.T) {
 	t.Parallel()
 	p := idptest.New(t)
 	c := open(t, configOf(p))
@@ -22,21 +22,21 @@ func TestWhoSignsInIsWhomTheProviderNames(t *testing.T) {
 		Issuer: p.Issuer(), Subject: "asha", Email: "asha@example.com", EmailVerified: true,
 		GivenName: "Asha", FamilyName: "Rao", Picture: "https://example.com/asha.png",
 	}, who)
-	require.Zero(t, p.Asked(idptest.Userinfo), "the token says all")
+	require.Zero(t, p.Asked(idptest.Userinfo), "the token has all claims")
 
 	p.NextUser(idptest.User{Subject: "ravi", Email: "ravi@example.com"})
 	who, err = signIn(t, c, p)
 	require.NoError(t, err)
 	require.Equal(t, idp.Identity{Issuer: p.Issuer(), Subject: "ravi", Email: "ravi@example.com"}, who)
-	require.Equal(t, 1, p.Asked(idptest.JWKS), "keys that are known are not fetched again")
+	require.Equal(t, 1, p.Asked(idptest.JWKS), "known keys are not fetched again")
 
 	p.NextUser(idptest.User{Subject: "mira"})
 	who, err = signIn(t, c, p)
 	require.NoError(t, err)
-	require.Equal(t, idp.Identity{Issuer: p.Issuer(), Subject: "mira"}, who, "who has no address is known all the same")
+	require.Equal(t, idp.Identity{Issuer: p.Issuer(), Subject: "mira"}, who, "an identity needs no address")
 }
 
-func TestOnlyTrueVouchesForAnEmail(t *testing.T) {
+func TestOnlyTrueVerifiesAnEmail(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		verified bool
@@ -59,7 +59,7 @@ func TestOnlyTrueVouchesForAnEmail(t *testing.T) {
 	}
 }
 
-func TestEmailThatTheTokenLacksIsAskedFor(t *testing.T) {
+func TestMissingEmailComesFromUserinfo(t *testing.T) {
 	t.Parallel()
 	p := idptest.New(t)
 	c := open(t, configOf(p))
@@ -74,7 +74,7 @@ func TestEmailThatTheTokenLacksIsAskedFor(t *testing.T) {
 	who, err = signIn(t, c, p)
 	require.NoError(t, err)
 	require.Equal(t, "asha@example.com", who.Email)
-	require.False(t, who.EmailVerified, "the token vouched for no address")
+	require.False(t, who.EmailVerified, "the token verified no address")
 
 	p.Misbehave(idptest.EmailInUserinfoOnly, idptest.WrongUserinfoSubject)
 	_, err = signIn(t, c, p)
@@ -89,7 +89,7 @@ func TestEmailThatTheTokenLacksIsAskedFor(t *testing.T) {
 	requireFault(t, err, idp.ErrUnavailable, "temporarily_unavailable")
 }
 
-func TestTokenThatProvesNothingSignsNobodyIn(t *testing.T) {
+func TestInvalidTokenSignsNobodyIn(t *testing.T) {
 	t.Parallel()
 	for _, alg := range []string{"ES256", "RS256"} {
 		p := idptest.New(t)
@@ -111,7 +111,7 @@ func TestTokenThatProvesNothingSignsNobodyIn(t *testing.T) {
 	}
 }
 
-func TestTokenExpiresByTheClockThatIsGiven(t *testing.T) {
+func TestTokenExpiresByTheGivenClock(t *testing.T) {
 	t.Parallel()
 	p := idptest.New(t)
 	config := configOf(p)
@@ -120,7 +120,7 @@ func TestTokenExpiresByTheClockThatIsGiven(t *testing.T) {
 	require.ErrorIs(t, err, idp.ErrInvalidToken)
 }
 
-func TestEachPinnedKindOfKeyIsTakenAsSoonAsItIsPublished(t *testing.T) {
+func TestRotatedKeysOfAllAlgorithmsAreAccepted(t *testing.T) {
 	t.Parallel()
 	p := idptest.New(t)
 	c := open(t, configOf(p))
@@ -134,7 +134,7 @@ func TestEachPinnedKindOfKeyIsTakenAsSoonAsItIsPublished(t *testing.T) {
 	}
 }
 
-func TestKeysThatCannotBeHadAreNoInvalidToken(t *testing.T) {
+func TestUnavailableKeysDoNotInvalidateAToken(t *testing.T) {
 	t.Parallel()
 	for how, tries := range map[idptest.Trouble]int{idptest.Fails: 2, idptest.Refuses: 1, idptest.Floods: 1} {
 		p := idptest.New(t)
@@ -158,7 +158,7 @@ func TestKeysThatCannotBeHadAreNoInvalidToken(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestKeysThatAreNoneProveNothing(t *testing.T) {
+func TestInvalidKeysVerifyNothing(t *testing.T) {
 	t.Parallel()
 	p := idptest.New(t)
 	p.Break(idptest.JWKS, idptest.Babbles)
@@ -189,7 +189,7 @@ func TestCodeIsSentOnce(t *testing.T) {
 	}
 }
 
-func TestProviderRefusesACodeTwiceAWrongVerifierAndAWrongSecret(t *testing.T) {
+func TestRefusalsOfTheTokenEndpoint(t *testing.T) {
 	t.Parallel()
 	p := idptest.New(t)
 	c := open(t, configOf(p))
@@ -213,7 +213,7 @@ func TestProviderRefusesACodeTwiceAWrongVerifierAndAWrongSecret(t *testing.T) {
 	require.NotContains(t, err.Error(), "hunter2")
 }
 
-func TestSecretGoesWhereTheProviderTakesIt(t *testing.T) {
+func TestSecretIsSentAsTheProviderWants(t *testing.T) {
 	t.Parallel()
 	p := idptest.New(t)
 	p.Misbehave(idptest.SecretInBodyOnly)
@@ -222,7 +222,7 @@ func TestSecretGoesWhereTheProviderTakesIt(t *testing.T) {
 	require.Equal(t, 1, p.Asked(idptest.Token))
 }
 
-func TestPersonWhoSaysNoIsRefusedWithTheProvidersWord(t *testing.T) {
+func TestDeniedConsentHasTheProvidersCode(t *testing.T) {
 	t.Parallel()
 	p := idptest.New(t)
 	p.Misbehave(idptest.ConsentDenied)
@@ -231,7 +231,7 @@ func TestPersonWhoSaysNoIsRefusedWithTheProvidersWord(t *testing.T) {
 	require.Zero(t, p.Asked(idptest.Token))
 }
 
-func TestAnswerToAnotherRequestIsNotTakenToTheProvider(t *testing.T) {
+func TestResponseToAnotherRequestIsRefused(t *testing.T) {
 	t.Parallel()
 	p := idptest.New(t)
 	c := open(t, configOf(p))
@@ -255,7 +255,7 @@ func TestAnswerToAnotherRequestIsNotTakenToTheProvider(t *testing.T) {
 	require.Zero(t, p.Asked(idptest.Token))
 }
 
-func TestErrorIsRepeatedOnlyIfItIsACode(t *testing.T) {
+func TestOnlyErrorCodesAreRepeated(t *testing.T) {
 	t.Parallel()
 	p := idptest.New(t)
 	c := open(t, configOf(p))

@@ -37,7 +37,7 @@ func files(t *testing.T, path string) (names []string) {
 	return names
 }
 
-func TestFolderKeepsWhatIsSent(t *testing.T) {
+func TestFolderKeepsSentMail(t *testing.T) {
 	t.Parallel()
 	folder, path := open(t, clock)
 	sends(t, folder.Send, func() []byte {
@@ -49,10 +49,10 @@ func TestFolderKeepsWhatIsSent(t *testing.T) {
 		require.NoError(t, os.Remove(name))
 		return raw
 	})
-	require.Empty(t, files(t, path), "what was refused left nothing")
+	require.Empty(t, files(t, path), "a refused mail left a file")
 }
 
-func TestFolderIsItsOwnersAlone(t *testing.T) {
+func TestFolderIsPrivate(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "mail")
 	require.NoError(t, os.Mkdir(path, 0o755))
@@ -67,7 +67,7 @@ func TestFolderIsItsOwnersAlone(t *testing.T) {
 	}
 }
 
-func TestFolderShowsALinkToWhoHasOnlyAShell(t *testing.T) {
+func TestLinksAreReadableInTheFiles(t *testing.T) {
 	t.Parallel()
 	folder, path := open(t, clock)
 	m := verification()
@@ -77,7 +77,7 @@ func TestFolderShowsALinkToWhoHasOnlyAShell(t *testing.T) {
 	require.Contains(t, string(raw), "\r\nhttps://workshop.example/verify-email?token="+strings.Repeat("aB3_", 16)+"\r\n")
 }
 
-func TestFolderReplacesAMessageThatIsSentAgain(t *testing.T) {
+func TestResentMessageReplacesItsFile(t *testing.T) {
 	t.Parallel()
 	at := moment
 	folder, path := open(t, func() time.Time { return at })
@@ -95,7 +95,7 @@ func TestFolderReplacesAMessageThatIsSentAgain(t *testing.T) {
 	require.Equal(t, m, got)
 }
 
-func TestFolderKeepsOneOfAMessageThatManySendAtOnce(t *testing.T) {
+func TestMessageSentConcurrentlyIsKeptOnce(t *testing.T) {
 	t.Parallel()
 	var ticks sync.Mutex
 	at := moment
@@ -152,7 +152,7 @@ func TestFolderListsTheNewestFirst(t *testing.T) {
 	}
 }
 
-func TestFolderReadsNothingButMail(t *testing.T) {
+func TestFolderReadsOnlyMail(t *testing.T) {
 	t.Parallel()
 	folder, path := open(t, clock)
 	require.NoError(t, os.WriteFile(filepath.Join(path, "..", "secret"), []byte("To: a@b\r\n\r\nsecret"), 0o600))
@@ -166,7 +166,7 @@ func TestFolderReadsNothingButMail(t *testing.T) {
 	}
 }
 
-func TestFolderForgetsWhoIsErased(t *testing.T) {
+func TestScrubRemovesErasedMail(t *testing.T) {
 	t.Parallel()
 	folder, path := open(t, clock)
 	send := func(id string) {
@@ -192,7 +192,7 @@ func TestFolderForgetsWhoIsErased(t *testing.T) {
 	}
 }
 
-func TestFolderSaysWhichMailItCannotRemove(t *testing.T) {
+func TestScrubNamesAMailThatItCannotRemove(t *testing.T) {
 	t.Parallel()
 	folder, path := open(t, clock)
 	require.NoError(t, folder.Send(t.Context(), verification()))
@@ -200,11 +200,11 @@ func TestFolderSaysWhichMailItCannotRemove(t *testing.T) {
 	require.NoError(t, os.MkdirAll(filepath.Join(stuck, "more"), 0o700))
 	removed, err := folder.Scrub(t.Context(), "verify")
 	require.ErrorContains(t, err, filepath.Base(stuck))
-	require.Equal(t, 1, removed, "the others are gone all the same")
+	require.Equal(t, 1, removed, "the other mails are removed")
 	require.Equal(t, []string{filepath.Base(stuck)}, files(t, path))
 }
 
-func TestFolderListsNoFileThatIsNoMail(t *testing.T) {
+func TestListFailsOnAFileThatIsNoMail(t *testing.T) {
 	t.Parallel()
 	folder, path := open(t, clock)
 	require.NoError(t, os.WriteFile(filepath.Join(path, "20260101T000000.000Z-torn.eml"), []byte("Subject: asha"), 0o600))
@@ -223,7 +223,7 @@ func TestFolderReadsANameWithABackslash(t *testing.T) {
 	require.Equal(t, "आशा / राव", got.To.Name)
 }
 
-func TestFolderDoesNothingForWhoHasGone(t *testing.T) {
+func TestFolderHeedsCancellation(t *testing.T) {
 	t.Parallel()
 	folder, path := open(t, clock)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -232,14 +232,14 @@ func TestFolderDoesNothingForWhoHasGone(t *testing.T) {
 	require.Empty(t, files(t, path))
 }
 
-func TestFolderTellsOfADiskThatFails(t *testing.T) {
+func TestFolderReportsDiskErrors(t *testing.T) {
 	t.Parallel()
 	folder, path := open(t, clock)
 	require.NoError(t, os.RemoveAll(path))
 	err := folder.Send(t.Context(), verification())
 	require.Error(t, err)
 	var refused *mail.Permanent
-	require.NotErrorAs(t, err, &refused, "it may work tomorrow")
+	require.NotErrorAs(t, err, &refused, "a disk error is not permanent")
 	unfit := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(unfit, nil, 0o600))
 	_, err = mail.OpenFolder(unfit, sender, clock)
@@ -248,8 +248,8 @@ func TestFolderTellsOfADiskThatFails(t *testing.T) {
 	require.EqualError(t, err, "sender: not an address")
 }
 
-// What is sent is what is read, whatever the text: control characters, long lines, lines that look like a boundary or an end.
-func TestFolderReadsWhatWasSent(t *testing.T) {
+// Any text is read as it was sent: control characters, long lines, lines that look like a boundary or an end.
+func TestFolderReadsMailAsSent(t *testing.T) {
 	t.Parallel()
 	folder, _ := open(t, clock)
 	line := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{".", "--", "From ", "=3D", "=", " trailing ", strings.Repeat("ल", 400), "\x00"}))

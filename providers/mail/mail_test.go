@@ -35,10 +35,10 @@ func verification() mail.Message {
 	}
 }
 
-// sends is the suite that both senders pass.
+// sends is the suite for both senders.
 func sends(t *testing.T, send func(context.Context, mail.Message) error, arrived func() []byte) {
 	t.Helper()
-	t.Run("text and HTML arrive as they were, in a complete message", func(t *testing.T) {
+	t.Run("text and HTML arrive unchanged in a complete message", func(t *testing.T) {
 		m := verification()
 		require.NoError(t, send(t.Context(), m))
 		raw := arrived()
@@ -60,7 +60,7 @@ func sends(t *testing.T, send func(context.Context, mail.Message) error, arrived
 		require.Equal(t, m.Subject, subject)
 		require.Equal(t, []part{{"text/plain", m.Text}, {"text/html", m.HTML}}, parts)
 	})
-	t.Run("a message without HTML is its text", func(t *testing.T) {
+	t.Run("a message without HTML has only text", func(t *testing.T) {
 		m := verification()
 		m.ID, m.HTML, m.ReplyTo = "text-only", "", netmail.Address{}
 		require.NoError(t, send(t.Context(), m))
@@ -68,7 +68,7 @@ func sends(t *testing.T, send func(context.Context, mail.Message) error, arrived
 		require.Equal(t, []part{{"text/plain", m.Text}}, parts)
 		require.Empty(t, head.Get("Reply-To"))
 	})
-	t.Run("what would break out of its header, or no server takes, is refused for good", func(t *testing.T) {
+	t.Run("a message that breaks its header, or that no server takes, is refused for good", func(t *testing.T) {
 		for what, spoil := range map[string]func(*mail.Message){
 			"subject: a control character or broken UTF-8":                            func(m *mail.Message) { m.Subject = "hello\r\nBcc: eve@evil.example" },
 			"subject: a control character or broken UTF-8 (LF)":                       func(m *mail.Message) { m.Subject = "hello\n\nbody" },

@@ -28,11 +28,11 @@ import (
 
 const from = "?from=%E0%A4%AC%E0%A4%B9%E0%A5%80+<bahi@workshop.example>"
 
-// server is a real mail server on a port of its own.
+// server is a real mail server on a free port.
 type server struct {
 	addr      string
-	rcpt      error // its answer to a recipient, if it is an error
-	data      error // its answer to the content
+	rcpt      error // its reply to a recipient, if it is an error
+	data      error // its reply to the content
 	login     bool  // asks for asha and p@ss:w/rd
 	delivered chan delivery
 }
@@ -151,7 +151,7 @@ func connect(t *testing.T, url string, roots *x509.CertPool) *mail.SMTP {
 	return s
 }
 
-func TestSMTPDeliversWhatIsSent(t *testing.T) {
+func TestSMTPDeliversMail(t *testing.T) {
 	t.Parallel()
 	s := serve(t, &server{}, nil, false)
 	sends(t, connect(t, "smtp://"+s.addr+from+"&tls=none", nil).Send, func() []byte {
@@ -160,7 +160,7 @@ func TestSMTPDeliversWhatIsSent(t *testing.T) {
 		require.Equal(t, asha.Address, got.to)
 		return got.raw
 	})
-	require.Empty(t, s.delivered, "what was refused never arrived")
+	require.Empty(t, s.delivered, "a refused mail was delivered")
 }
 
 func TestSMTPUsesTLSAndLogsIn(t *testing.T) {
@@ -181,13 +181,13 @@ func TestSMTPUsesTLSAndLogsIn(t *testing.T) {
 	for _, url := range []string{"smtp://" + starttls.addr + from, "smtps://" + implicit.addr + from} {
 		err := connect(t, url, nil).Send(t.Context(), verification())
 		unknown := x509.UnknownAuthorityError{}
-		require.ErrorAs(t, err, &unknown, "a server that nobody vouches for")
+		require.ErrorAs(t, err, &unknown, "an untrusted server")
 	}
 	require.Empty(t, starttls.delivered)
 	require.Empty(t, implicit.delivered)
 }
 
-func TestSMTPTakesNoTLSOnlyWhereToldSo(t *testing.T) {
+func TestSMTPWithoutTLSMustBeConfigured(t *testing.T) {
 	t.Parallel()
 	s := serve(t, &server{}, nil, false)
 	err := connect(t, "smtp://"+s.addr+from, nil).Send(t.Context(), verification())
@@ -197,7 +197,7 @@ func TestSMTPTakesNoTLSOnlyWhereToldSo(t *testing.T) {
 	require.False(t, (<-s.delivered).tls)
 }
 
-func TestSMTPShowsItsPasswordToNobody(t *testing.T) {
+func TestSMTPDoesNotRevealItsPassword(t *testing.T) {
 	t.Parallel()
 	roots, certificate := authority(t)
 	s := serve(t, &server{login: true}, certificate, false)
@@ -208,7 +208,7 @@ func TestSMTPShowsItsPasswordToNobody(t *testing.T) {
 		require.NotContains(t, err.Error(), "wr0ng")
 		require.NotContains(t, fmt.Sprintf("%+v", sender), "wr0ng")
 		var refused *mail.Permanent
-		require.NotErrorAs(t, err, &refused, "the operator can mend it")
+		require.NotErrorAs(t, err, &refused, "the operator can repair it")
 	}
 
 	// A server that wants the password in clear does not get it.
@@ -220,7 +220,7 @@ func TestSMTPShowsItsPasswordToNobody(t *testing.T) {
 	}
 }
 
-func TestSMTPTellsWhatIsRefusedForGoodFromWhatMayPass(t *testing.T) {
+func TestSMTPDistinguishesPermanentRefusals(t *testing.T) {
 	t.Parallel()
 	unknown := &smtp.SMTPError{Code: 550, EnhancedCode: smtp.EnhancedCode{5, 1, 1}, Message: "asha@mill.example: no such user"}
 	busy := &smtp.SMTPError{Code: 451, EnhancedCode: smtp.EnhancedCode{4, 3, 0}, Message: "asha@mill.example: try later"}
@@ -236,7 +236,7 @@ func TestSMTPTellsWhatIsRefusedForGoodFromWhatMayPass(t *testing.T) {
 	} {
 		s := serve(t, &c.server, nil, false)
 		err := connect(t, "smtp://"+s.addr+from+"&tls=none", nil).Send(t.Context(), verification())
-		require.EqualError(t, err, text, "and nobody's address in it")
+		require.EqualError(t, err, text, "the error must not contain an address")
 		var refused *mail.Permanent
 		require.Equal(t, c.permanent != 0, errors.As(err, &refused), text)
 		if refused != nil {
@@ -246,7 +246,7 @@ func TestSMTPTellsWhatIsRefusedForGoodFromWhatMayPass(t *testing.T) {
 	}
 }
 
-func TestSMTPWaitsForNoServerForLong(t *testing.T) {
+func TestSMTPTimesOut(t *testing.T) {
 	t.Parallel()
 	for what, answers := range map[string][]string{
 		"no greeting":         nil,
@@ -275,7 +275,7 @@ func TestSMTPWaitsForNoServerForLong(t *testing.T) {
 	require.ErrorIs(t, err, context.DeadlineExceeded, "no TLS handshake")
 }
 
-func TestSMTPTellsOfAServerThatIsDown(t *testing.T) {
+func TestSMTPReportsAnOutage(t *testing.T) {
 	t.Parallel()
 	err := connect(t, "smtp://127.0.0.1:1"+from, nil).Send(t.Context(), verification())
 	require.ErrorContains(t, err, "connection refused")
@@ -287,13 +287,13 @@ func TestSMTPTellsOfAServerThatIsDown(t *testing.T) {
 	require.EqualError(t, err, "mail server 127.0.0.1: connection lost (sending SMTP MAIL FROM command)")
 }
 
-func TestSMTPCountsAsSentWhatTheServerTook(t *testing.T) {
+func TestSMTPCountsAnAcceptedMailAsSent(t *testing.T) {
 	t.Parallel()
 	lines := script(t, "220 hello\r\n", "250 hello\r\n", "250 noop\r\n", "250 sender\r\n", "250 recipient\r\n", "354 go on\r\n", "250 taken\r\n", "")
 	require.NoError(t, connect(t, "smtp://"+lines.addr+from+"&tls=none", nil).Send(t.Context(), verification()))
 }
 
-func TestSMTPSendsForManyAtOnce(t *testing.T) {
+func TestSMTPSendsConcurrently(t *testing.T) {
 	t.Parallel()
 	s := serve(t, &server{}, nil, false)
 	sender := connect(t, "smtp://"+s.addr+from+"&tls=none", nil)
@@ -314,7 +314,7 @@ func TestSMTPSendsForManyAtOnce(t *testing.T) {
 	require.Len(t, s.delivered, 8)
 }
 
-func TestSMTPURLThatIsNotInOrderIsRefusedWithoutQuotingIt(t *testing.T) {
+func TestInvalidSMTPURLIsNotQuoted(t *testing.T) {
 	t.Parallel()
 	for url, want := range map[string]string{
 		"smtp://asha:s3cret@host:port?from=a@b.example":              "SMTP_URL cannot be read; expected smtp://user:password@host:port?from=address",
@@ -339,11 +339,11 @@ func TestSMTPURLThatIsNotInOrderIsRefusedWithoutQuotingIt(t *testing.T) {
 	}
 }
 
-// spoken is what a client said to a server that says only what it is told to, then nothing.
+// spoken is what a client says to a server that follows a script and then falls silent.
 type spoken struct {
 	addr   string
 	heard  func() []string // waits until the client hangs up
-	called <-chan struct{} // closed once somebody has
+	called <-chan struct{} // closed when a client has connected
 }
 
 // script replies to each line of the client, and to the content as one line, with the next text. It hangs up at an empty text.

@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// NATS is a server that keeps its folder and its port over a stop and a start.
+// NATS is a server that keeps its folder and its port across restarts.
 type NATS struct {
 	Address string // as an operator gives it
 
@@ -33,7 +33,7 @@ type NATS struct {
 // ports holds the ports of this process's servers.
 var ports atomic.Int64
 
-// Port returns a port below the range of the system's own choice, so that nobody takes it while the server is stopped.
+// Port returns a port below the range of ephemeral ports, so that no other process takes it while the server is stopped.
 func Port(t testing.TB) int {
 	t.Helper()
 	for range 1000 {
@@ -107,7 +107,7 @@ func (n *NATS) Messages(stream string, count int) []jetstream.Msg {
 		}
 		select {
 		case <-ctx.Done():
-			require.Fail(n.t, "they do not come", "%d messages in stream %s: %v", count, stream, err)
+			require.Fail(n.t, "the messages did not arrive", "%d messages in stream %s: %v", count, stream, err)
 		case <-time.After(10 * time.Millisecond):
 		}
 	}

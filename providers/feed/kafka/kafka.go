@@ -2,8 +2,8 @@
 //
 // Messages are CloudEvents in binary mode (Kafka protocol binding 1.0.2: attributes are headers, the value is the
 // payload as it is). All go to one topic. The record's key is the event stream, so a stream's events are in one
-// partition, in their order. A topic for each category was turned down: the first event of a new category would stop
-// the feed until somebody creates its topic.
+// partition, in order. A topic for each category was turned down: the first event of a new category would stop the feed until
+// an operator created its topic.
 //
 // At most one batch a partition is in flight: a broker that refuses a batch for good would store the next one, and franz-go
 // would go on behind the gap. After any error the producer is discarded, and a new one publishes again what was not
@@ -155,7 +155,7 @@ func (p *Publisher) Publish(topic string, messages ...*message.Message) error {
 		records = append(records, r)
 	}
 	err := p.produce(ctx, records)
-	if err != nil || refused != nil { // the topic may take more tomorrow
+	if err != nil || refused != nil { // the limit may be raised later
 		p.discard()
 	}
 	switch {

@@ -94,7 +94,7 @@ func header(r *kgo.Record, key string) string {
 	return ""
 }
 
-func TestARecordIsACloudEventWithItsPayloadByteByByte(t *testing.T) {
+func TestRecordIsACloudEventWithTheExactPayload(t *testing.T) {
 	t.Parallel()
 	c := start(t)
 	m := feedtest.Message(t, "bank-12", `{ "amount": 1250.50,  "id": 9007199254740993 }`)
@@ -105,7 +105,7 @@ func TestARecordIsACloudEventWithItsPayloadByteByByte(t *testing.T) {
 	require.Equal(t, `{ "amount": 1250.50,  "id": 9007199254740993 }`, string(got.Value))
 	require.Equal(t, "application/json", header(got, "content-type"))
 
-	// As CloudEvents' Go SDK has it: which header is which attribute, and of what form.
+	// As in CloudEvents' Go SDK: which header is which attribute, and its format.
 	version := spec.WithPrefix("ce_").Version("1.0")
 	e := cloudevents.New()
 	for _, h := range got.Headers {
@@ -125,7 +125,7 @@ func TestARecordIsACloudEventWithItsPayloadByteByByte(t *testing.T) {
 	require.Equal(t, "50 % zurück an \"Asha\"", e.Extensions()["reason"])
 }
 
-func TestTheEventsOfAStreamStayInOrderInOnePartition(t *testing.T) {
+func TestStreamStaysInOrderInOnePartition(t *testing.T) {
 	t.Parallel()
 	c := start(t)
 	all := feedtest.Messages(t, 2000)
@@ -144,7 +144,7 @@ func TestTheEventsOfAStreamStayInOrderInOnePartition(t *testing.T) {
 	}
 }
 
-func TestNothingOvertakesAMessageThatIsTooLarge(t *testing.T) {
+func TestNothingOvertakesATooLargeMessage(t *testing.T) {
 	t.Parallel()
 	c := start(t)
 	setLimit(t, c, "4000")
@@ -181,7 +181,7 @@ func setLimit(t *testing.T, c *kfake.Cluster, bytes string) {
 	require.NoError(t, kerr.ErrorForCode(answer.Resources[0].ErrorCode))
 }
 
-func TestAfterAnErrorOfABrokerEverythingIsPublishedAgainInOrder(t *testing.T) {
+func TestBatchIsRepeatedInOrderAfterABrokersError(t *testing.T) {
 	t.Parallel()
 	for name, code := range map[string]int16{
 		"it is not the leader": kerr.NotLeaderForPartition.Code, "it takes no writes": kerr.PolicyViolation.Code,
@@ -192,7 +192,7 @@ func TestAfterAnErrorOfABrokerEverythingIsPublishedAgainInOrder(t *testing.T) {
 			c := start(t)
 			p := open(t, address(c))
 			all := feedtest.Messages(t, 3000)
-			for _, m := range all { // so that several batches of a partition are under way
+			for _, m := range all { // so that several batches of a partition are in progress
 				m.Payload = []byte(`"` + strings.Repeat("x", 8000) + `"`)
 			}
 			require.NoError(t, p.Publish(topic, all[:1000]...))
@@ -226,7 +226,7 @@ func TestAfterAnErrorOfABrokerEverythingIsPublishedAgainInOrder(t *testing.T) {
 	}
 }
 
-func TestABrokerThatIsAwayIsAnErrorAndNothingIsLost(t *testing.T) {
+func TestOutageOfTheBrokerIsAnErrorAndLosesNothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	port := feedtest.Port(t)
@@ -248,7 +248,7 @@ func TestABrokerThatIsAwayIsAnErrorAndNothingIsLost(t *testing.T) {
 	require.Equal(t, byStream(all), idsByStream(kept(t, c, len(all))))
 }
 
-func TestTheTopicIsMadeWhereTheBrokerMakesTopics(t *testing.T) {
+func TestBrokerMayCreateTheTopic(t *testing.T) {
 	t.Parallel()
 	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.AllowAutoTopicCreation())
 	require.NoError(t, err)
@@ -259,7 +259,7 @@ func TestTheTopicIsMadeWhereTheBrokerMakesTopics(t *testing.T) {
 	require.Equal(t, byStream(all), idsByStream(kept(t, c, 3)))
 }
 
-func TestAUserSignsIn(t *testing.T) {
+func TestUserSignsIn(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"} {
 		c := start(t, kfake.EnableSASL(), kfake.Superuser(how, "bahi", "geheim"))
@@ -271,7 +271,7 @@ func TestAUserSignsIn(t *testing.T) {
 	}
 }
 
-func TestABrokerIsKnownByItsCertificate(t *testing.T) {
+func TestBrokersCertificateIsVerified(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	ca, err := gateway.OpenCA(dir, []string{"127.0.0.1"}, time.Now)
@@ -282,7 +282,7 @@ func TestABrokerIsKnownByItsCertificate(t *testing.T) {
 	require.ErrorContains(t, open(t, address(c)+"?tls=true").Publish(topic, all...), "certificate signed by unknown authority")
 }
 
-func TestAnAddressIsReadOrRefused(t *testing.T) {
+func TestInvalidAddressIsRefused(t *testing.T) {
 	t.Parallel()
 	for address, why := range map[string]string{
 		"kafka://":                         "expected an address",

@@ -85,7 +85,9 @@ func Open(address string, log *slog.Logger) (*Publisher, error) {
 			client.Name("bahi feed"), client.MaxReconnects(-1), client.RetryOnFailedConnect(true), client.ReconnectWait(reconnectAfter),
 			client.Timeout(connectWithin), client.PingInterval(pingEvery), client.MaxPingsOutstanding(2),
 			client.ReconnectBufSize(-1), // buffered messages would overtake lost ones
-			client.ErrorHandler(func(_ *client.Conn, _ *client.Subscription, err error) { log.Warn("NATS complains", "error", err) }),
+			client.ErrorHandler(func(_ *client.Conn, _ *client.Subscription, err error) {
+				log.Warn("NATS reports an error", "error", err)
+			}),
 		},
 		stream: jetstream.StreamConfig{
 			Name: cmp.Or(a.Options.Get("stream"), "BAHI"), Description: "The events of Bahi, in the order of its log",
@@ -110,7 +112,7 @@ func Open(address string, log *slog.Logger) (*Publisher, error) {
 	return p, nil
 }
 
-// connect opens a connection. A server that is not there yet is no error.
+// connect opens a connection. An unavailable server is not an error.
 func (p *Publisher) connect() (err error) {
 	if p.conn, err = client.Connect(p.hosts, p.options...); err != nil {
 		return fmt.Errorf("connect NATS: %w", err)
@@ -154,7 +156,7 @@ func (p *Publisher) Publish(topic string, messages ...*message.Message) error {
 	for len(messages) > 0 {
 		kept, err := p.send(ctx, topic, messages)
 		if code(err) == wrongLast && kept > 0 {
-			err = nil // somebody else uses the stream, or it has them already: the next message goes without a condition
+			err = nil // another publisher uses the stream, or it has the messages already: send the next one without a condition
 		}
 		if err != nil {
 			return p.verdict(messages[kept], err)
@@ -216,7 +218,7 @@ func (p *Publisher) findStream(ctx context.Context, topic string) error {
 	case errors.Is(err, client.ErrNoResponders):
 		return fmt.Errorf("the NATS server has no JetStream, or it is starting: %w", err)
 	case err != nil:
-		return fmt.Errorf("find or make the stream of %s: %w", all, err)
+		return fmt.Errorf("find or create the stream of %s: %w", all, err)
 	}
 	p.found = true
 	return nil

@@ -45,7 +45,7 @@ func kept(s *feedtest.NATS, stream string, count int) (all []string) {
 	return all
 }
 
-func TestAMessageIsACloudEventWithItsPayloadByteByByte(t *testing.T) {
+func TestMessageIsACloudEventWithTheExactPayload(t *testing.T) {
 	t.Parallel()
 	s := feedtest.Start(t)
 	m := feedtest.Message(t, "bank-12", `{ "amount": 1250.50,  "id": 9007199254740993 }`)
@@ -69,7 +69,7 @@ func TestAMessageIsACloudEventWithItsPayloadByteByByte(t *testing.T) {
 	require.Equal(t, "50 % zurück\tan \"Asha\"", reason)
 }
 
-func TestASubjectSaysCategoryAndIDAndHasNothingThatNATSReads(t *testing.T) {
+func TestSubjectHasCategoryAndIDEncoded(t *testing.T) {
 	t.Parallel()
 	s := feedtest.Start(t)
 	p := open(t, s.Address)
@@ -95,7 +95,7 @@ func TestASubjectSaysCategoryAndIDAndHasNothingThatNATSReads(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
-func TestTheStreamIsMadeWhereThereIsNoneAndOtherwiseUsedAsItIs(t *testing.T) {
+func TestMissingStreamIsCreatedAndAnExistingOneKept(t *testing.T) {
 	t.Parallel()
 	s := feedtest.Start(t)
 	require.NoError(t, open(t, s.Address+"?stream=BOOKS").Publish(topic, feedtest.Messages(t, 1)...))
@@ -112,7 +112,7 @@ func TestTheStreamIsMadeWhereThereIsNoneAndOtherwiseUsedAsItIs(t *testing.T) {
 	require.Equal(t, ids(all[1:]), kept(s, "MINE", 2))
 }
 
-func TestWhatIsPublishedAgainIsKeptOnce(t *testing.T) {
+func TestRepeatedMessagesAreStoredOnce(t *testing.T) {
 	t.Parallel()
 	s := feedtest.Start(t)
 	all := feedtest.Messages(t, 500)
@@ -122,7 +122,7 @@ func TestWhatIsPublishedAgainIsKeptOnce(t *testing.T) {
 	require.Equal(t, ids(all), kept(s, "BAHI", len(all)))
 }
 
-func TestOthersMayPublishIntoTheSameStream(t *testing.T) {
+func TestOthersMayPublishToTheStream(t *testing.T) {
 	t.Parallel()
 	s := feedtest.Start(t)
 	p := open(t, s.Address)
@@ -158,7 +158,7 @@ func TestOthersMayPublishIntoTheSameStream(t *testing.T) {
 	require.Equal(t, ids(all), ours)
 }
 
-func TestNothingOvertakesAMessageThatIsTooLargeForTheStream(t *testing.T) {
+func TestNothingOvertakesATooLargeMessage(t *testing.T) {
 	t.Parallel()
 	s := feedtest.Start(t)
 	config := jetstream.StreamConfig{Name: "SMALL", Subjects: []string{topic + ".>"}, MaxMsgSize: 2000}
@@ -181,7 +181,7 @@ func TestNothingOvertakesAMessageThatIsTooLargeForTheStream(t *testing.T) {
 	require.Equal(t, ids(all), kept(s, "SMALL", 9))
 }
 
-func TestAMessageThatIsTooLargeForTheServerIsRefused(t *testing.T) {
+func TestMessageTooLargeForTheServerIsRefused(t *testing.T) {
 	t.Parallel()
 	s := feedtest.Start(t, func(o *server.Options) { o.MaxPayload = 4096 })
 	all := feedtest.Messages(t, 3)
@@ -193,7 +193,7 @@ func TestAMessageThatIsTooLargeForTheServerIsRefused(t *testing.T) {
 	require.Equal(t, ids(all[:1]), kept(s, "BAHI", 1))
 }
 
-func TestAServerThatIsAwayIsAnErrorAndNoRefusal(t *testing.T) {
+func TestOutageIsNotARefusal(t *testing.T) {
 	t.Parallel()
 	s := feedtest.Start(t)
 	p := open(t, s.Address)
@@ -207,13 +207,13 @@ func TestAServerThatIsAwayIsAnErrorAndNoRefusal(t *testing.T) {
 	require.Equal(t, ids(m), kept(s, "BAHI", 1))
 }
 
-func TestAServerWithoutJetStreamIsAnErrorThatSaysSo(t *testing.T) {
+func TestServerWithoutJetStreamIsReported(t *testing.T) {
 	t.Parallel()
 	s := feedtest.Start(t, func(o *server.Options) { o.JetStream = false })
 	require.ErrorContains(t, open(t, s.Address).Publish(topic, feedtest.Messages(t, 1)...), "the NATS server has no JetStream")
 }
 
-func TestAUserSignsInOverTLS(t *testing.T) {
+func TestUserSignsInOverTLS(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	ca, err := gateway.OpenCA(dir, []string{"127.0.0.1"}, time.Now)
@@ -230,11 +230,11 @@ func TestAUserSignsInOverTLS(t *testing.T) {
 	require.ErrorContains(t, with("wrong").Publish(topic, all...), "authorization violation")
 }
 
-func TestAUserWhomTheServerLetsInAgainNeedsNoRestart(t *testing.T) {
+func TestRestoredAccessNeedsNoRestart(t *testing.T) {
 	t.Parallel()
 	s := feedtest.Start(t, func(o *server.Options) { o.Username, o.Password = "bahi", "geheim" })
 	address := s.Address
-	s.Address = strings.Replace(address, "nats://", "nats://bahi:geheim@", 1) // for who reads
+	s.Address = strings.Replace(address, "nats://", "nats://bahi:geheim@", 1) // the address for readers
 	p := open(t, strings.Replace(address, "nats://", "nats://bahi:neu@", 1))
 	all := feedtest.Messages(t, 2)
 	var first time.Time
@@ -251,7 +251,7 @@ func TestAUserWhomTheServerLetsInAgainNeedsNoRestart(t *testing.T) {
 	require.Eventually(t, func() bool { return p.Publish(topic, all...) == nil }, 30*time.Second, 20*time.Millisecond)
 }
 
-func TestAnAddressIsReadOrRefused(t *testing.T) {
+func TestInvalidAddressIsRefused(t *testing.T) {
 	t.Parallel()
 	for address, why := range map[string]string{
 		"nats://":                       "expected an address",
