@@ -114,7 +114,7 @@ func makeVectors(t *testing.T) (v vectors) {
 	v.Checkpoints = []signedVector{
 		{"signed by the first key and the next one", string(good), true},
 		{"signed by the next key only", string(sign(t, checkpointOf(events, 8), next)), false},
-		{"another size than the signed one", strings.Replace(string(good), "\n11\n", "\n10\n", 1), false},
+		{"another size than the one that was signed", strings.Replace(string(good), "\n11\n", "\n10\n", 1), false},
 	}
 	file := func(p Proof) string { return string(AppendProof(nil, p)) }
 	p, err := Prove(t.Context(), tiles, events[5], 5, good)
@@ -126,7 +126,7 @@ func makeVectors(t *testing.T) (v vectors) {
 	moved := p
 	moved.Index = 6
 	v.Proofs = []signedVector{
-		{"one event", file(p), true}, {"two events", file(other) + file(p), true},
+		{"one event", file(p), true}, {"two events, one behind the other", file(other) + file(p), true},
 		{"another payload", file(forged), false}, {"another index", file(moved), false}, {"one of two is false", file(other) + file(moved), false},
 	}
 	return v
