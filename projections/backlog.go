@@ -11,26 +11,26 @@ import (
 	"bahi/eventstore"
 )
 
-// ErrSaturated tells that a projection does not keep up with what is written.
-var ErrSaturated = errors.New("the projection does not keep up with what is written")
+// ErrSaturated reports that a projection does not keep up with the writes.
+var ErrSaturated = errors.New("the projection does not keep up with the writes")
 
 const (
 	measureEvery = 100 * time.Millisecond
 
-	// mostBacklog is how long events may wait for a projection before writes are held up. A read waits as long for a position at most
-	// (CONTRACT.md 0.3), so beyond that, nobody could read what was just written.
+	// mostBacklog is how long events may wait for a projection before writes are delayed. A read waits for a position no longer than
+	// that (CONTRACT.md 0.3), so it could not read what was just written.
 	mostBacklog = 5 * time.Second
 
-	// heldUp is how long a write waits at most.
+	// heldUp is the longest delay of a write.
 	heldUp = 2 * time.Second
 
-	// movesWithin is how long a projection that works may take for a batch. One that takes longer hangs: writes do not wait for it, and
+	// movesWithin is how long a running projection may take for a batch before it counts as hanging: writes do not wait for it, and
 	// another process takes over.
 	movesWithin = 2 * time.Second
 )
 
-// Backlog measures for how long events have waited for projections, and holds up those who write more than can be folded. Projections
-// that are parked or paused, wait for the database or hang hold nobody up: slower writes would not help them.
+// Backlog measures how long events wait for projections, and delays writes that projections cannot keep up with. A projection that
+// is parked, paused, hanging or waiting for the database delays no writes: slower writes would not help it.
 type Backlog struct {
 	Store    eventstore.Store
 	Statuses func() map[string]Status
@@ -41,7 +41,7 @@ type Backlog struct {
 	late    []string      // projections that do not keep up
 	changed chan struct{} // closed when late changes
 
-	marks []mark // when the log had come to which position
+	marks []mark // when the log's head was at which position
 	moved map[string]mark
 }
 
@@ -58,13 +58,13 @@ func (b *Backlog) Run(ctx context.Context) error {
 			return nil
 		case <-time.After(measureEvery):
 		}
-		if head, err := b.Store.Head(ctx); err == nil { // without a log, nothing is written
+		if head, err := b.Store.Head(ctx); err == nil { // without a log, there are no writes
 			b.measure(head, b.Now())
 		}
 	}
 }
 
-// measure takes note of the log's head at a moment.
+// measure records the log's head at a time.
 func (b *Backlog) measure(head event.Position, now time.Time) {
 	most := b.Most
 	if most == 0 {
@@ -101,7 +101,7 @@ func (b *Backlog) measure(head event.Position, now time.Time) {
 	}
 }
 
-// Admit returns when the projection keeps up, which is at once as a rule. It returns [ErrSaturated] when it does not within two seconds.
+// Admit waits until the projection keeps up, normally not at all. It returns [ErrSaturated] after two seconds.
 func (b *Backlog) Admit(ctx context.Context, projection string) error {
 	var deadline <-chan time.Time
 	for {

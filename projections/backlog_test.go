@@ -10,7 +10,7 @@ import (
 	"bahi/domain/event"
 )
 
-// backlog measures a projection whose status the test sets, by a clock of its own.
+// backlog measures a projection whose status and clock the test sets.
 type backlog struct {
 	Backlog
 
@@ -26,7 +26,7 @@ func newBacklog(t *testing.T) *backlog {
 	return b
 }
 
-// goesOn lets seconds pass in which the log grows by 10 events each and the projection folds so many.
+// goesOn lets seconds pass in which the log grows by 10 events each and the projection folds a number.
 func (b *backlog) goesOn(seconds int, folds event.Position) {
 	for range seconds * 10 {
 		b.now = b.now.Add(time.Second / 10)
@@ -43,27 +43,27 @@ func (b *backlog) admits() error {
 	return b.Admit(ctx, "books")
 }
 
-func TestAProjectionThatKeepsUpHoldsNobodyUp(t *testing.T) {
+func TestBacklogAdmitsWritesOfAProjectionThatKeepsUp(t *testing.T) {
 	t.Parallel()
 	b := newBacklog(t)
 	b.goesOn(20, 10)
 	require.NoError(t, b.admits())
-	require.Less(t, len(b.marks), 5, "it forgets what is long ago")
+	require.Less(t, len(b.marks), 5, "old marks are dropped")
 }
 
-func TestAProjectionThatFallsBehindHoldsWritesUpUntilItHasCaughtUp(t *testing.T) {
+func TestBacklogDelaysWritesOfALaggingProjection(t *testing.T) {
 	t.Parallel()
 	b := newBacklog(t)
 	b.goesOn(1, 10)
 	b.now = b.now.Add(10 * time.Second)
 	b.measure(1000, b.now)
-	for range 20 { // it folds, and slower than is written
+	for range 20 { // it folds slower than the writes
 		b.now, b.status.Position = b.now.Add(time.Second/10), b.status.Position+1
 		b.measure(1000, b.now)
 	}
-	require.ErrorIs(t, b.admits(), context.DeadlineExceeded, "it is held up")
-	require.NoError(t, b.Admit(t.Context(), "users"), "what is written for others is not")
-	require.ErrorIs(t, b.Admit(t.Context(), "books"), ErrSaturated, "and not for ever")
+	require.ErrorIs(t, b.admits(), context.DeadlineExceeded, "the write is delayed")
+	require.NoError(t, b.Admit(t.Context(), "users"), "writes for other projections are not")
+	require.ErrorIs(t, b.Admit(t.Context(), "books"), ErrSaturated, "the delay is limited")
 	held := make(chan error, 1)
 	go func() { held <- b.Admit(t.Context(), "books") }()
 	b.status.Position = 1000
@@ -71,7 +71,7 @@ func TestAProjectionThatFallsBehindHoldsWritesUpUntilItHasCaughtUp(t *testing.T)
 	require.NoError(t, <-held)
 }
 
-func TestAProjectionThatDoesNotGoOnHoldsNobodyUp(t *testing.T) {
+func TestBacklogIgnoresStoppedProjections(t *testing.T) {
 	t.Parallel()
 	for name, status := range map[string]Status{
 		"parked": {Ready: true, Error: "event 7"}, "paused": {Ready: true, Paused: true}, "building": {}, "hanging": {Ready: true},
@@ -85,7 +85,7 @@ func TestAProjectionThatDoesNotGoOnHoldsNobodyUp(t *testing.T) {
 	}
 }
 
-func TestASlowProjectionIsMeasuredAsSaturated(t *testing.T) {
+func TestBacklogMeasuresASlowProjection(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	slow := seen("seen", func(b *Batch, _ string) { b.Exec(`select pg_sleep(0.02)`) })
@@ -95,14 +95,14 @@ func TestASlowProjectionIsMeasuredAsSaturated(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	measured := make(chan error, 1)
 	go func() { measured <- b.Run(ctx) }()
-	soon(t, "it is saturated", func() bool {
+	soon(t, "the projection is saturated", func() bool {
 		r.add(t, "a", "b", "c", "d")
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		return len(b.late) == 1
 	})
 	run.reached("seen", r.head(t))
-	soon(t, "it keeps up again", func() bool { return b.Admit(t.Context(), "seen") == nil })
+	soon(t, "the projection keeps up again", func() bool { return b.Admit(t.Context(), "seen") == nil })
 	stop()
 	require.NoError(t, <-measured)
 }

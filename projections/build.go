@@ -15,34 +15,33 @@ import (
 	"bahi/eventstore"
 )
 
-// Build makes the next generation of a projection while the one before it is read. What it has done is in
-// the registry, so that any process that has the program can go on where another one ended.
+// Build creates the next generation of a projection while the previous one serves reads. Its progress is in the registry, so that any
+// process with the program can resume it.
 //
-// Its phases: requested, filling, indexing, catching up, comparing; then readers find the new generation.
-// If it differs from the one that they read so far, it stays at that, and follows the log, until somebody
-// accepts the differences or cancels the build.
+// Its phases are requested, filling, indexing, catching up and comparing; then readers switch to the new generation. If its tables
+// differ from the live ones, it follows the log until an operator accepts the differences or cancels the build.
 type Build struct {
 	Store      eventstore.Store
 	Config     *pgx.ConnConfig
 	Projection *Projection
-	Reveal     Reveal // nil when the projection has no personal values
+	Reveal     Reveal // nil if the projection has no personal values
 	Log        *slog.Logger
-	Program    string           // version of the program, for who looks at its errors
-	Now        func() time.Time // nil: no rates are measured
-	Stay       bool             // to wait where the tables differ from the live ones, and not answer [ErrDiffers]
-	How        How              // for a build that is not under way yet
-	Progress   func(Progress)   // of a build under way in whichever process; may be nil
+	Program    string           // version of the program, for error reports
+	Now        func() time.Time // nil: measure no rates
+	Stay       bool             // wait if the tables differ from the live ones, instead of returning [ErrDiffers]
+	How        How              // for a new build
+	Progress   func(Progress)   // of a build in any process; may be nil
 }
 
-// How is how a generation is built.
+// How has the options of a build.
 type How struct {
-	Throttle   int           // the most events a second; 0: as many as it can
-	Partitions int           // parts that fill at once, where the projection allows it; 0: as the machine is
-	Accept     bool          // it may differ from the generation that it replaces
-	Keep       time.Duration // how long that one follows on, so that it can be read again at once
+	Throttle   int           // most events a second; 0: unlimited
+	Partitions int           // parts that fill in parallel, if the projection allows it; 0: chosen by the number of processors
+	Accept     bool          // the tables may differ from those of the replaced generation
+	Keep       time.Duration // how long the replaced generation follows the log, ready for a rollback
 }
 
-// Progress is how far a build is.
+// Progress is the progress of a build.
 type Progress struct {
 	Phase       string
 	Done, Total event.Position
@@ -50,24 +49,24 @@ type Progress struct {
 	Then        time.Duration // that the phases behind the fill take; 0: nobody can tell
 }
 
-// What a build ends with, other than a new generation.
+// The ways in which a build ends without a new generation.
 var (
 	ErrBuildRuns = errors.New("the projection is being built already")
 	ErrCancelled = errors.New("the build was cancelled")
 	ErrDiffers   = errors.New("the new tables differ from the live ones")
 )
 
-// Run builds the next generation and returns when it is read. It works itself, or watches the process that
-// does. When ctx ends, the build stops until another process takes it up, which a serving one does.
+// Run builds the next generation and returns when readers have switched to it. It either works itself or watches the process that
+// does. If ctx ends, the build stops until another process resumes it, as serving processes do.
 //
-// It returns ErrBuildRuns when a build is under way, ErrCancelled, ErrDiffers when the build waits for that to be
-// accepted, or why it has stopped.
+// It returns ErrBuildRuns if a build is in progress, ErrCancelled, ErrDiffers if the build waits for an operator, or the reason why the
+// build stopped.
 func (b Build) Run(ctx context.Context) error {
 	conn, err := connect(ctx, b.Config, b.Projection)
 	if err != nil {
 		return err
 	}
-	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it is given up
+	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // the connection is discarded
 	if err := sweep(ctx, conn, b.Projection); err != nil {
 		return err
 	}
@@ -78,14 +77,13 @@ func (b Build) Run(ctx context.Context) error {
 	return b.until(ctx, conn, g)
 }
 
-// Join is Run for a build that is under way, in another process or since one that is gone. It answers
-// ErrNoBuild when there is none.
+// Join is Run for a build in progress, in another process or interrupted. It returns ErrNoBuild if there is none.
 func (b Build) Join(ctx context.Context) error {
 	conn, err := connect(ctx, b.Config, b.Projection)
 	if err != nil {
 		return err
 	}
-	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it is given up
+	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // the connection is discarded
 	g, found, err := b.underWay(ctx, conn)
 	if err == nil && !found {
 		err = ErrNoBuild
@@ -96,7 +94,7 @@ func (b Build) Join(ctx context.Context) error {
 	return b.until(ctx, conn, g)
 }
 
-// Request asks for the next generation, which [Runner.Tend] builds.
+// Request enters a build into the registry, for [Runner.Tend].
 func (b Build) Request(ctx context.Context) error {
 	conn, err := connect(ctx, b.Config, b.Projection)
 	if err != nil {
@@ -106,13 +104,13 @@ func (b Build) Request(ctx context.Context) error {
 	return errors.Join(err, conn.Close(ctx))
 }
 
-// first builds the version's first generation, or goes on with what another process has begun of it.
+// first builds the version's first generation, or resumes it.
 func (b Build) first(ctx context.Context, conn *pgx.Conn) error {
 	g, found, err := b.underWay(ctx, conn)
 	if err == nil && !found {
 		g, err = b.request(ctx, conn)
 	}
-	if errors.Is(err, ErrBuildRuns) { // since a moment ago
+	if errors.Is(err, ErrBuildRuns) { // by another process, just now
 		g, _, err = b.underWay(ctx, conn)
 	}
 	if err == nil && g.Error != nil {
@@ -133,12 +131,12 @@ func (b Build) request(ctx context.Context, conn *pgx.Conn) (generation, error) 
 	return g, err
 }
 
-// underWay returns the build that is in the registry.
+// underWay returns the build in the registry.
 func (b Build) underWay(ctx context.Context, db querier) (generation, bool, error) {
 	return oneGeneration(ctx, db, isBuilt, b.Projection.Name, b.Projection.Version)
 }
 
-// until works on a build, or waits while another process does, until it is over.
+// until works on a build, or waits while another process does, until the build is over.
 func (b Build) until(ctx context.Context, conn *pgx.Conn, g generation) error {
 	for {
 		var mine bool
@@ -148,7 +146,7 @@ func (b Build) until(ctx context.Context, conn *pgx.Conn, g generation) error {
 		if mine {
 			err := b.work(ctx, conn, g)
 			if _, letGoErr := conn.Exec(ctx, `select `+letGo, g.schema()); err == nil && letGoErr != nil {
-				b.Log.Warn("the lock on a build is given up with its connection", "error", letGoErr)
+				b.Log.Warn("releasing the lock on a build failed; it ends with its connection", "error", letGoErr)
 			}
 			return err
 		}
@@ -185,8 +183,8 @@ func (b Build) tell(g generation) {
 	b.Progress(now)
 }
 
-// work takes a build from where it is to its end. The caller holds the lock on it. Why it has stopped, if
-// that is not for this process or the database to get over, is noted in the registry.
+// work takes a build to its end. The caller holds its lock. If the build stops for a reason that neither this process nor the database
+// gets over, work records the reason in the registry.
 func (b Build) work(ctx context.Context, conn *pgx.Conn, g generation) error {
 	s := b.session(conn, g)
 	err := s.own(ctx)
@@ -228,24 +226,23 @@ func (b Build) session(conn *pgx.Conn, g generation) *session {
 	return &session{p: b.Projection, g: g, owner: uuid.New(), conn: conn, pace: pace{now: b.Now}}
 }
 
-// became says what has become of a build that is no longer this process's: whether it is read, or somebody has
-// cancelled it.
+// became reports whether a build that this process has lost is live, or gone because it was cancelled.
 func (b Build) became(ctx context.Context, g generation) (live, gone bool) {
 	conn, err := connect(ctx, b.Config, b.Projection)
 	if err != nil {
 		return false, false
 	}
-	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // nothing is left to lose
+	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // the connection is discarded
 	now, there, err := oneGeneration(ctx, conn, `name = $1 and generation = $2 and not scratch`, g.Name, g.Generation)
 	return err == nil && now.Live, err == nil && !there
 }
 
-// steps are the phases that are left.
+// steps runs the remaining phases.
 func (b Build) steps(ctx context.Context, s *session, c *control) error {
 	if err := b.belongs(ctx, s.g, s.g.Position, s.g.EventID); err != nil {
 		return err
 	}
-	if s.g.DDL != b.Projection.Hash() { // begun by another state of this version's program
+	if s.g.DDL != b.Projection.Hash() { // another program with this version began it
 		if err := b.startOver(ctx, s); err != nil {
 			return err
 		}
@@ -275,10 +272,10 @@ func (b Build) steps(ctx context.Context, s *session, c *control) error {
 	return b.takeOver(ctx, s, c)
 }
 
-// belongs holds a place that a build has come to against the log.
+// belongs checks that the log has the event at which a build stopped.
 func (b Build) belongs(ctx context.Context, g generation, at event.Position, id *uuid.UUID) error {
 	if g.StoreID != b.Store.ID() {
-		return &mismatch{fmt.Sprintf("the build of %s was begun with log %s, and this is log %s: cancel it and begin anew", g.Name, g.StoreID, b.Store.ID())}
+		return &mismatch{fmt.Sprintf("the build of %s was begun with log %s, and this is log %s: cancel it and start again", g.Name, g.StoreID, b.Store.ID())}
 	}
 	if id == nil {
 		return nil
@@ -286,10 +283,10 @@ func (b Build) belongs(ctx context.Context, g generation, at event.Position, id 
 	if known, err := has(ctx, b.Store, at, *id); err != nil || known {
 		return err
 	}
-	return &mismatch{fmt.Sprintf("the build of %s stands at position %d on event %s, and the log has no such event there: cancel it and begin anew", g.Name, at, *id)}
+	return &mismatch{fmt.Sprintf("the build of %s is at position %d with event %s, but the log has no such event there: cancel it and start again", g.Name, at, *id)}
 }
 
-// enter notes the phase that the build is in.
+// enter records the build's phase.
 func (b Build) enter(ctx context.Context, db querier, s *session, phase string) error {
 	done, err := db.Exec(ctx, `update projection.generation set phase = $4, error = null, error_at = null, error_position = null
 		where name = $1 and generation = $2 and owner = $3`, s.g.Name, s.g.Generation, s.owner, phase)
@@ -298,17 +295,17 @@ func (b Build) enter(ctx context.Context, db querier, s *session, phase string) 
 	}
 	if err == nil {
 		s.g.Phase = &phase
-		b.Log.Debug("a build came to a phase", "projection", s.g.Name, "generation", s.g.Generation, "phase", phase, "position", s.g.Position)
+		b.Log.Debug("phase of a build", "projection", s.g.Name, "generation", s.g.Generation, "phase", phase, "position", s.g.Position)
 		b.tell(s.g)
 	}
 	return err
 }
 
-// makeTables makes the empty tables.
+// makeTables creates the empty tables.
 func (b Build) makeTables(ctx context.Context, s *session) error {
 	return pgx.BeginFunc(ctx, s.conn, func(tx pgx.Tx) error {
 		if err := inSchema(ctx, tx, s.g.schema(), `create schema `+s.g.schema()+`; `+b.Projection.tables); err != nil {
-			return fmt.Errorf("make tables: %w", err)
+			return fmt.Errorf("create tables: %w", err)
 		}
 		_, err := tx.Exec(ctx, `insert into projection.partition (name, generation, nth) select $1, $2, generate_series(0, $3 - 1)`,
 			s.g.Name, s.g.Generation, s.g.Partitions)
@@ -321,7 +318,7 @@ func (b Build) makeTables(ctx context.Context, s *session) error {
 
 // startOver empties the generation.
 func (b Build) startOver(ctx context.Context, s *session) error {
-	b.Log.Info("a build was begun with other tables than this program makes, and starts over", "projection", s.g.Name, "generation", s.g.Generation)
+	b.Log.Info("a build has other tables than this program's; starting over", "projection", s.g.Name, "generation", s.g.Generation)
 	return pgx.BeginFunc(ctx, s.conn, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `drop schema if exists `+s.g.schema()+` cascade`); err != nil {
 			return err
@@ -342,8 +339,8 @@ func (b Build) startOver(ctx context.Context, s *session) error {
 	})
 }
 
-// fillTo returns where the fill ends: where the live tables are, if they are of this log, so that the two
-// can be compared; else at the log's head.
+// fillTo returns where the fill ends: at the position of the live tables, if they are of this log, so that both can be compared;
+// otherwise at the log's head.
 func (b Build) fillTo(ctx context.Context, s *session) (event.Position, error) {
 	head, err := b.Store.Head(ctx)
 	if err != nil {
@@ -356,22 +353,22 @@ func (b Build) fillTo(ctx context.Context, s *session) (event.Position, error) {
 	return head, err
 }
 
-// index runs what is behind the fill in the DDL. What is there stays when it is done again.
+// index runs the DDL after the fill. It is idempotent.
 func (b Build) index(ctx context.Context, s *session) error {
 	if err := b.makeIndexes(ctx, s); err != nil {
-		return fmt.Errorf("make indexes: %w", err)
+		return fmt.Errorf("create indexes: %w", err)
 	}
 	return b.completeTables(ctx, s, keyedPlans)
 }
 
-// makeIndexes makes the indexes two at a time, since nothing else has to be done meanwhile.
+// makeIndexes creates two indexes at a time, because the build has nothing else to do.
 func (b Build) makeIndexes(ctx context.Context, s *session) error {
 	indexes, _ := b.Projection.indexes()
 	helper, err := connect(ctx, b.Config, b.Projection)
 	if err != nil {
 		return err
 	}
-	defer helper.Close(context.WithoutCancel(ctx)) //nolint:errcheck // nothing is left to lose
+	defer helper.Close(context.WithoutCancel(ctx)) //nolint:errcheck // the connection is discarded
 	if err := useSchema(ctx, helper, s.g.schema()); err != nil {
 		return err
 	}
@@ -385,7 +382,7 @@ func (b Build) makeIndexes(ctx context.Context, s *session) error {
 			for index := range todo {
 				if _, err := conn.Exec(ctx, index); err != nil {
 					if server, ok := errors.AsType[*pgconn.PgError](err); ok && server.ConstraintName == "pg_class_relname_nsp_index" {
-						err = &unreachable{err} // a process that has lost the build came to the end of this index just now
+						err = &unreachable{err} // this process lost the build while it created the index
 					}
 					failed <- orUnreachable(conn, err)
 					return
@@ -397,7 +394,7 @@ func (b Build) makeIndexes(ctx context.Context, s *session) error {
 	return errors.Join(<-failed, <-failed)
 }
 
-// completeTables runs the rest of what is behind the fill, with settings of Postgres's planner.
+// completeTables runs the rest of the DDL after the fill, with the planner settings in plans.
 func (b Build) completeTables(ctx context.Context, s *session, plans string) error {
 	_, rest := b.Projection.indexes()
 	err := pgx.BeginFunc(ctx, s.conn, func(tx pgx.Tx) error {
@@ -405,7 +402,7 @@ func (b Build) completeTables(ctx context.Context, s *session, plans string) err
 			return err
 		}
 		if err := inSchema(ctx, tx, s.g.schema(), rest); err != nil {
-			return fmt.Errorf("make what comes after the fill: %w", err)
+			return fmt.Errorf("run the DDL after the fill: %w", err)
 		}
 		if _, err := tx.Exec(ctx, `delete from projection.partition where name = $1 and generation = $2`, s.g.Name, s.g.Generation); err != nil {
 			return err
@@ -441,15 +438,15 @@ func (b Build) foldUpTo(ctx context.Context, s *session, limit event.Position) e
 	return nil
 }
 
-// noteFailure writes why a build has stopped, unless another process has taken it up.
+// noteFailure records why a build stopped, unless another process has resumed it.
 func (b Build) noteFailure(ctx context.Context, s *session, why error) {
-	b.Log.Error("a build stands still", "projection", s.g.Name, "generation", s.g.Generation, "error", why)
+	b.Log.Error("a build stopped", "projection", s.g.Name, "generation", s.g.Generation, "error", why)
 	conn, err := connect(ctx, b.Config, b.Projection)
 	if err == nil {
 		_, err = noteIn(ctx, conn, why, b.Program, `name = $1 and generation = $2 and owner = $3`, s.g.Name, s.g.Generation, s.owner)
 		err = errors.Join(err, conn.Close(ctx))
 	}
 	if err != nil {
-		b.Log.Warn("why a build stands still was not noted", "projection", s.g.Name, "error", err)
+		b.Log.Warn("recording why a build stopped failed", "projection", s.g.Name, "error", err)
 	}
 }

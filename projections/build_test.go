@@ -21,7 +21,7 @@ import (
 	"bahi/eventstore"
 )
 
-func TestARebuildUnderLoadTakesTheLiveGenerationsPlace(t *testing.T) {
+func TestRebuildUnderLoadReplacesTheLiveGeneration(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	p := seen("seen", nil)
@@ -54,9 +54,8 @@ func TestARebuildUnderLoadTakesTheLiveGenerationsPlace(t *testing.T) {
 	require.Equal(t, "live", listed[0].State, listed[0].Error)
 }
 
-// What came while the last look at the log was folded has only the old generation seen, and nobody wakes
-// the runner for the new one.
-func TestARebuildOfAQuietProjectionIsNotLate(t *testing.T) {
+// An event that arrives after the build has read the head wakes only the old generation's runner, and nothing wakes the new one's.
+func TestRebuildOfAQuietProjectionIsNotLate(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	var late atomic.Bool
@@ -67,7 +66,7 @@ func TestARebuildOfAQuietProjectionIsNotLate(t *testing.T) {
 	build := r.build(p)
 	build.Store = &atHead{Store: r.store, then: func() {
 		if late.CompareAndSwap(false, true) {
-			return // the first look is for the fill, the second for what came meanwhile
+			return // the first read is for the fill, the second for the events since
 		}
 		if late.CompareAndSwap(true, false) {
 			r.add(t, "late")
@@ -75,13 +74,13 @@ func TestARebuildOfAQuietProjectionIsNotLate(t *testing.T) {
 		}
 	}}
 	require.NoError(t, build.Run(t.Context()))
-	require.Equal(t, []string{"a", "late"}, r.names(t, "seen"), "without anything else coming")
+	require.Equal(t, []string{"a", "late"}, r.names(t, "seen"), "without a further event")
 	r.add(t, "later")
 	run.until("seen", func(s Status) bool { return s.Generation == 2 && s.Position >= r.head(t) })
 	require.Contains(t, r.names(t, "seen"), "later")
 }
 
-// atHead does something after each look at the log's head, twice.
+// atHead runs a function after each of the first two reads of the head.
 type atHead struct {
 	eventstore.Store
 
@@ -97,7 +96,7 @@ func (a *atHead) Head(ctx context.Context) (event.Position, error) {
 	return head, err
 }
 
-func TestANewVersionIsBuiltBesideTheOldOne(t *testing.T) {
+func TestNewVersionIsBuiltBesideTheOldOne(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	old := seen("seen", nil)
@@ -113,7 +112,7 @@ func TestANewVersionIsBuiltBesideTheOldOne(t *testing.T) {
 	r.add(t, "ccc")
 	for _, run := range []*running{before, after} {
 		s := run.reached("seen", 3)
-		require.Equal(t, s.Version, s.Generation, "each process folds its own")
+		require.Equal(t, s.Version, s.Generation, "each process folds its own version")
 	}
 	require.Equal(t, []string{"seen_g1", "seen_g2"}, r.schemas(t))
 	var sum int
@@ -124,11 +123,11 @@ func TestANewVersionIsBuiltBesideTheOldOne(t *testing.T) {
 	after.stop()
 	r.add(t, "dddd")
 	before.reached("seen", 4)
-	require.Equal(t, []string{"seen_g1", "seen_g3"}, r.schemas(t), "the old program finds its tables")
+	require.Equal(t, []string{"seen_g1", "seen_g3"}, r.schemas(t), "the old program keeps its tables")
 	require.NotEqual(t, old.Hash(), next.Hash())
 }
 
-func TestABuildThatStandsStillLeavesTheLiveGenerationAndSaysWhy(t *testing.T) {
+func TestFailedBuildKeepsTheLiveGenerationAndSaysWhy(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
 		"error":   "event BankAccountOpened at position 2: ERROR: division by zero (SQLSTATE 22012)",
@@ -154,7 +153,7 @@ func TestABuildThatStandsStillLeavesTheLiveGenerationAndSaysWhy(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, []string{"live", "parked"}, []string{listed[0].State, listed[1].State})
 			require.Contains(t, listed[1].Error, want)
-			require.ErrorIs(t, r.build(p).Run(t.Context()), ErrBuildRuns, "it is taken up again, not begun beside it")
+			require.ErrorIs(t, r.build(p).Run(t.Context()), ErrBuildRuns, "the build is resumed, not started twice")
 
 			require.NoError(t, r.build(p).Cancel(t.Context()))
 			require.Equal(t, []string{"seen_g1"}, r.schemas(t))
@@ -163,7 +162,7 @@ func TestABuildThatStandsStillLeavesTheLiveGenerationAndSaysWhy(t *testing.T) {
 	}
 }
 
-func TestABuildIsTakenUpWhereAnotherProcessEnded(t *testing.T) {
+func TestBuildIsResumedByAnotherProcess(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"stopped", "killed"} {
 		t.Run(name, func(t *testing.T) {
@@ -195,13 +194,13 @@ func TestABuildIsTakenUpWhereAnotherProcessEnded(t *testing.T) {
 				require.NoError(t, err)
 				return found
 			}, 30*time.Second, 10*time.Millisecond)
-			require.ElementsMatch(t, numberedNames(0, 1000), r.names(t, "seen"), "each event once")
+			require.ElementsMatch(t, numberedNames(0, 1000), r.names(t, "seen"), "each event exactly once")
 			require.Equal(t, []string{"seen_g1"}, r.schemas(t))
 		})
 	}
 }
 
-func TestTheRunnerBuildsAgainAfterItsBuildWasKilled(t *testing.T) {
+func TestRunnerResumesAKilledBuild(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	var once atomic.Bool
@@ -216,7 +215,7 @@ func TestTheRunnerBuildsAgainAfterItsBuildWasKilled(t *testing.T) {
 	require.Len(t, r.schemas(t), 1)
 }
 
-func TestAnEventThatStopsABuildIsOnShow(t *testing.T) {
+func TestStatusShowsTheEventThatStopsABuild(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	var cured atomic.Bool
@@ -227,7 +226,7 @@ func TestAnEventThatStopsABuildIsOnShow(t *testing.T) {
 	require.False(t, run.Statuses()["seen"].Ready)
 }
 
-func TestOfBuildsAtOnceOneIsDone(t *testing.T) {
+func TestConcurrentBuildsAreDoneOnce(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.add(t, numberedNames(0, 30)...)
@@ -256,7 +255,7 @@ func TestOfBuildsAtOnceOneIsDone(t *testing.T) {
 	require.Len(t, r.names(t, "seen"), 31)
 }
 
-func TestABuildTellsHowFarItIs(t *testing.T) {
+func TestBuildReportsItsProgress(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.add(t, numberedNames(0, 600)...)
@@ -281,10 +280,10 @@ func TestABuildTellsHowFarItIs(t *testing.T) {
 	require.NoError(t, build.Run(t.Context()))
 	require.Equal(t, []string{filling, indexing, catchingUp}, phases)
 	require.True(t, slices.IsSorted(rising))
-	require.Greater(t, rising[len(rising)-1], rising[0], "while it goes on")
+	require.Greater(t, rising[len(rising)-1], rising[0], "during the build")
 }
 
-// feed is a log that hands out what it is given.
+// feed is a log that yields the batches that it is given.
 type feed struct {
 	eventstore.Store
 
@@ -317,7 +316,7 @@ func stored(position event.Position, name string) event.Stored {
 	return event.Stored{Position: position, ID: uuid.NewSHA1(uuid.Nil, fmt.Append(nil, position)), Type: name}
 }
 
-func TestWhatIsNothingToAProjectionWaitsForWhatIs(t *testing.T) {
+func TestIrrelevantBatchesAreCoalesced(t *testing.T) {
 	t.Parallel()
 	f := &feed{batches: make(chan eventstore.Batch), ended: make(chan struct{})}
 	p := seen("seen", nil)
@@ -337,23 +336,23 @@ func TestWhatIsNothingToAProjectionWaitsForWhatIs(t *testing.T) {
 			break
 		}
 	}
-	require.Less(t, len(got), 60, "few transactions for what changes nothing")
+	require.Less(t, len(got), 60, "irrelevant batches need few transactions")
 	for i, b := range got {
 		if b.UpTo == 207 {
-			require.Len(t, b.Events, 2, "what changes something is brought as it came")
+			require.Len(t, b.Events, 2, "relevant batches arrive unchanged")
 			continue
 		}
 		if b.UpTo != 205 {
-			require.Equal(t, []event.Stored{stored(b.UpTo, "Other")}, b.Events, "the checkpoint knows its event")
+			require.Equal(t, []event.Stored{stored(b.UpTo, "Other")}, b.Events, "the checkpoint has its event")
 		}
 		if i > 0 {
 			require.Greater(t, b.UpTo, got[i-1].UpTo)
 		}
 	}
-	<-f.ended // who reads ahead goes when nobody listens any more
+	<-f.ended // the reader ahead ends when nobody listens
 }
 
-func TestAnEndedSubscriptionIsToldOf(t *testing.T) {
+func TestEndOfASubscriptionIsReported(t *testing.T) {
 	t.Parallel()
 	f := &feed{batches: make(chan eventstore.Batch), ended: make(chan struct{})}
 	close(f.batches)
@@ -369,7 +368,7 @@ func TestAnEndedSubscriptionIsToldOf(t *testing.T) {
 	<-quiet.ended
 }
 
-func TestACheckpointMovesOnWithWhatIsNothingToTheProjection(t *testing.T) {
+func TestCheckpointPassesIrrelevantEvents(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	run := r.run(t, seen("seen", nil))
@@ -386,13 +385,13 @@ func TestACheckpointMovesOnWithWhatIsNothingToTheProjection(t *testing.T) {
 	require.EqualValues(t, 50, g.Position)
 }
 
-func TestAProjectionFoldsATypeOnce(t *testing.T) {
+func TestProjectionFoldsATypeOnce(t *testing.T) {
 	t.Parallel()
 	on := On(func(*Batch, event.Recorded[book.AccountOpened]) {})
 	require.PanicsWithValue(t, "projection twice folds BankAccountOpened twice", func() { Define("twice", 1, "", on, on) })
 }
 
-func TestTheFoldsOfOneBatchKeepTheirOrder(t *testing.T) {
+func TestFoldsOfABatchKeepTheirOrder(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	p := Define("seen", 1, seenDDL,

@@ -16,7 +16,7 @@ import (
 	"bahi/domain/event"
 )
 
-// serving is a process that runs projections and tends their builds, with a log of its own.
+// serving is a process that runs and tends projections, with its own store.
 type serving struct {
 	*running
 
@@ -41,17 +41,17 @@ func (s *serving) stop() {
 	select {
 	case <-s.tended:
 	case <-time.After(30 * time.Second):
-		require.Fail(s.t, "tending does not stop")
+		require.Fail(s.t, "Tend did not stop")
 	}
 }
 
-// soon waits until something is so.
+// soon waits until a condition holds.
 func soon(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	require.Eventually(t, is, time.Minute, 10*time.Millisecond, what)
 }
 
-// being returns the build that is under way.
+// being returns the build in progress.
 func (r *rig) being(t *testing.T, p *Projection) (generation, bool) {
 	t.Helper()
 	g, found, err := r.build(p).underWay(t.Context(), r.pool)
@@ -71,7 +71,7 @@ func (r *rig) inPhase(t *testing.T, p *Projection, phase string) generation {
 	return g
 }
 
-// live returns the generation that is read.
+// live returns the live generation.
 func (r *rig) live(t *testing.T, p *Projection) generation {
 	t.Helper()
 	g, found, err := liveGeneration(t.Context(), r.pool, p)
@@ -80,25 +80,25 @@ func (r *rig) live(t *testing.T, p *Projection) generation {
 	return g
 }
 
-// goesLive waits until a generation is read and nothing else is done.
+// goesLive waits until a generation is live and no other work remains.
 func (r *rig) goesLive(t *testing.T, p *Projection, number int) {
 	t.Helper()
-	soon(t, "it is read", func() bool {
+	soon(t, "the generation is live", func() bool {
 		g, found, err := liveGeneration(t.Context(), r.pool, p)
 		require.NoError(t, err)
 		return found && g.Generation == number
 	})
 }
 
-// onlySchemas waits until no other schemas of generations are there.
+// onlySchemas waits until exactly these schemas of generations exist.
 func (r *rig) onlySchemas(t *testing.T, want ...string) {
 	t.Helper()
-	soon(t, "these schemas and no others: "+strings.Join(want, ", "), func() bool {
+	soon(t, "exactly these schemas: "+strings.Join(want, ", "), func() bool {
 		return strings.Join(r.schemas(t), " ") == strings.Join(want, " ")
 	})
 }
 
-// writing appends accounts until it is stopped, and then answers how many.
+// writing appends accounts until it is stopped, and then returns their number.
 func (r *rig) writing(t *testing.T, writers int) (stop func() int) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -117,7 +117,7 @@ func (r *rig) writing(t *testing.T, writers int) (stop func() int) {
 				mu.Lock()
 				total += 5
 				mu.Unlock()
-				time.Sleep(20 * time.Millisecond) // the log must not become long
+				time.Sleep(20 * time.Millisecond) // keeps the log short
 			}
 		})
 	}
@@ -128,7 +128,7 @@ func (r *rig) writing(t *testing.T, writers int) (stop func() int) {
 	}
 }
 
-// kill ends a random connection that works on projections, as an operator or a broken network does.
+// kill terminates a random connection of a projection, as an operator or a broken network does.
 func (r *rig) kill(t *testing.T, random *rand.Rand) {
 	t.Helper()
 	rows, _ := r.pool.Query(t.Context(), `select pid from pg_stat_activity where datname = current_database() and application_name like 'bahi projection %' order by pid`)
@@ -140,7 +140,7 @@ func (r *rig) kill(t *testing.T, random *rand.Rand) {
 	}
 }
 
-// locks counts the locks by which processes tell one another what they work on.
+// locks counts the locks of generations in use.
 func (r *rig) locks(t *testing.T) (n int) {
 	t.Helper()
 	require.NoError(t, r.pool.QueryRow(t.Context(), `select count(*) from pg_locks where locktype = 'advisory' and classid in (8241002, 8241003)
@@ -148,7 +148,7 @@ func (r *rig) locks(t *testing.T) (n int) {
 	return n
 }
 
-// exact checks that the live tables are what folding the log gives.
+// exact checks that the live tables equal a fold of the log.
 func (r *rig) exact(t *testing.T, p *Projection) {
 	t.Helper()
 	found, err := r.build(p).Examine(t.Context())
@@ -156,7 +156,7 @@ func (r *rig) exact(t *testing.T, p *Projection) {
 	require.Empty(t, found.Differences)
 }
 
-// remarks notes what is logged as a warning.
+// remarks collects logged warnings.
 type remarks struct {
 	slog.Handler
 
@@ -188,7 +188,7 @@ func (r *rig) position(t *testing.T, p *Projection) event.Position {
 	return g.Position
 }
 
-// watch waits in a process of its own for what becomes of a build.
+// watch waits in another process for the result of a build.
 func (r *rig) watch(ctx context.Context, p *Projection, g generation) error {
 	build := r.build(p)
 	build.Stay = true

@@ -10,13 +10,13 @@ import (
 	"bahi/eventstore"
 )
 
-// idleCheckpoint is how long a checkpoint may wait that says no more than that the log holds nothing
-// new for this projection. Without it, each append would cost a transaction per projection.
+// idleCheckpoint is how long a checkpoint may lag that only passes over events of other projections. Without it, each append would cost a
+// transaction per projection.
 const idleCheckpoint = 10 * time.Millisecond
 
-// coalesced yields the batches of a subscription after a position. Those that hold nothing for the projection wait for
-// one that does, but not for long. Where the projection gathers, so do the others. Each ends with an event, by which the checkpoint
-// knows the log: that one has passed over what is its own, behind it, tells nobody anything.
+// coalesced yields the batches of a subscription after a position. Batches without an event for the projection wait briefly for one that
+// has some, and so do all batches of a projection that gathers. Each batch ends with an event, by which the checkpoint identifies the
+// log; positions of a store's own events would not do.
 func coalesced(ctx context.Context, p *Projection, store eventstore.Store, after event.Position) iter.Seq2[eventstore.Batch, error] {
 	type item struct {
 		batch eventstore.Batch

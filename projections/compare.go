@@ -15,17 +15,17 @@ import (
 	"bahi/domain/event"
 )
 
-// Difference is what two folds of the same log do not agree on in one table.
+// Difference is the disagreement of two folds of the same log in one table.
 type Difference struct {
 	Table  string         `json:"table"`
-	Count  int64          `json:"count"`             // of rows that are in one only
-	OnlyIn string         `json:"only_in,omitempty"` // the place that has the table, when the other has none
+	Count  int64          `json:"count"`             // of rows that only one of the two has
+	OnlyIn string         `json:"only_in,omitempty"` // the place that has the table, if the other has not
 	Rows   []DifferentRow `json:"rows"`              // the first that differ
 }
 
-// DifferentRow is a row that one of the two has.
+// DifferentRow is a row that only one of the two has.
 type DifferentRow struct {
-	Where string          `json:"where"` // live tables, or log: what folding it again gives
+	Where string          `json:"where"` // live tables, or log for the result of folding it again
 	Row   json.RawMessage `json:"row"`
 }
 
@@ -39,20 +39,20 @@ func (d Difference) String() string {
 	return fmt.Sprintf("table %s: %d rows differ; the first is only in the %s: %s", d.Table, d.Count, d.Rows[0].Where, d.Rows[0].Row)
 }
 
-// The places where a row may be that the other has not.
+// The places of a row that the other place has not.
 const (
 	inLive = "live tables"
 	inLog  = "log"
 )
 
-// mostShown is how many differing rows of a table are shown.
+// mostShown is the number of differing rows shown per table.
 const mostShown = 10
 
-// Examination is what a comparison found.
+// Examination is the result of a comparison.
 type Examination struct {
 	Generation  int
 	Position    event.Position // at which the tables were compared
-	Rows        int64          // that were compared
+	Rows        int64          // number of compared rows
 	Differences []Difference
 }
 
@@ -61,10 +61,10 @@ const (
 	caughtUpEvery = 20 * time.Millisecond
 )
 
-// errNotMoving tells that the tables to compare with are before the new ones, and stay there.
-var errNotMoving = errors.New("the live tables stand still")
+// errNotMoving reports that the tables to compare with have stopped before the position of the new ones.
+var errNotMoving = errors.New("the live tables have stopped")
 
-// caughtUp waits until a generation has come as far as the session's, as long as it comes on.
+// caughtUp waits until a generation reaches the session's position, as long as it makes progress.
 func (b Build) caughtUp(ctx context.Context, s *session, of generation) error {
 	last := of.Position
 	for patience := caughtUpTries; patience > 0; patience-- {
@@ -84,8 +84,8 @@ func (b Build) caughtUp(ctx context.Context, s *session, of generation) error {
 	return errNotMoving
 }
 
-// compareWith holds the session's tables against another generation's, row by row, as of the same
-// position. The other ones may move on meanwhile: both are seen as they are at the beginning.
+// compareWith compares the session's tables with another generation's, row by row, as of the same position. The other generation may
+// advance meanwhile: one snapshot has both.
 func (b Build) compareWith(ctx context.Context, s *session, of generation) (found Examination, err error) {
 	if err := b.caughtUp(ctx, s, of); err != nil {
 		return found, err
@@ -98,7 +98,7 @@ func (b Build) compareWith(ctx context.Context, s *session, of generation) (foun
 	if err != nil {
 		return found, err
 	}
-	defer tx.Rollback(context.WithoutCancel(ctx)) //nolint:errcheck // nothing in it is to stay
+	defer tx.Rollback(context.WithoutCancel(ctx)) //nolint:errcheck // rolled back on purpose
 	of, there, err := oneGeneration(ctx, tx, `name = $1 and generation = $2`, of.Name, of.Generation)
 	if err == nil && (!there || of.Position < s.g.Position) {
 		err = errNotMoving
@@ -106,14 +106,14 @@ func (b Build) compareWith(ctx context.Context, s *session, of generation) (foun
 	if err != nil {
 		return found, err
 	}
-	// In the same transaction, so that its snapshot of the other tables and these are of one position.
-	s.kept = nil // and what the fold keeps of it is undone with it
+	// One transaction, so that its snapshot has the other tables and these at one position.
+	s.kept = nil // the rollback also undoes what the fold keeps
 	for d, err := range b.ahead(ctx, decoding, s.g.Position, of.Position, nil) {
 		if err != nil {
 			return found, err
 		}
 		if err := guarded(func() error { return b.Projection.fold(ctx, &Batch{Tx: tx}, d) }); err != nil {
-			return found, fmt.Errorf("fold %s anew: %w", b.Projection.Name, err)
+			return found, fmt.Errorf("fold %s again: %w", b.Projection.Name, err)
 		}
 	}
 	if _, err := tx.Exec(ctx, freePlans); err != nil {
@@ -128,11 +128,11 @@ func (b Build) compareWith(ctx context.Context, s *session, of generation) (foun
 	return found, err
 }
 
-// compare holds the tables of two schemas against one another: all of them, or the columns that are named.
-func compare(ctx context.Context, tx pgx.Tx, live, anew string, columns map[string]string) (rows int64, all []Difference, err error) {
+// compare compares the tables of two schemas: all of them, or the named columns.
+func compare(ctx context.Context, tx pgx.Tx, live, fresh string, columns map[string]string) (rows int64, all []Difference, err error) {
 	found, _ := tx.Query(ctx, `
 		select quote_ident(tablename), bool_or(schemaname = $1), bool_or(schemaname = $2)
-		from pg_tables where schemaname in ($1, $2) group by 1 order by 1`, live, anew)
+		from pg_tables where schemaname in ($1, $2) group by 1 order by 1`, live, fresh)
 	type named struct {
 		Name         string
 		InLive, Anew bool
@@ -155,7 +155,7 @@ func compare(ctx context.Context, tx pgx.Tx, live, anew string, columns map[stri
 		case !t.InLive:
 			d.OnlyIn = inLog
 		default:
-			d, n, err = compareTable(ctx, tx, t.Name, `(select `+of+` from `+live+`.`+t.Name+`)`, `(select `+of+` from `+anew+`.`+t.Name+`)`)
+			d, n, err = compareTable(ctx, tx, t.Name, `(select `+of+` from `+live+`.`+t.Name+`)`, `(select `+of+` from `+fresh+`.`+t.Name+`)`)
 		}
 		if err != nil {
 			return 0, nil, fmt.Errorf("compare %s: %w", t.Name, err)
@@ -168,13 +168,12 @@ func compare(ctx context.Context, tx pgx.Tx, live, anew string, columns map[stri
 	return rows, all, nil
 }
 
-// compareTable holds two tables against one another as bags of rows: first by the sums of the rows' hashes,
-// which read each table once and sort nothing, and where those differ row by row. What then does not find
-// room in memory, Postgres sorts on disk.
-func compareTable(ctx context.Context, tx pgx.Tx, name, live, anew string) (d Difference, rows int64, err error) {
+// compareTable compares two tables as multisets of rows: first by the sums of the rows' hashes, which reads each table once without
+// sorting, and if those differ row by row, sorted by Postgres on disk if necessary.
+func compareTable(ctx context.Context, tx pgx.Tx, name, live, fresh string) (d Difference, rows int64, err error) {
 	d.Table = name
 	var counts, sums [2]string
-	for i, table := range []string{live, anew} {
+	for i, table := range []string{live, fresh} {
 		if counts[i], sums[i], err = sumOf(ctx, tx, table); err != nil {
 			return d, 0, err
 		}
@@ -183,15 +182,15 @@ func compareTable(ctx context.Context, tx pgx.Tx, name, live, anew string) (d Di
 		return d, rows, err
 	}
 	// No column is called _l or _n, which would then mean the column.
-	replace := strings.NewReplacer("LIVE", live, "ANEW", anew)
+	replace := strings.NewReplacer("LIVE", live, "FRESH", fresh)
 	found, _ := tx.Query(ctx, replace.Replace(`
 		with odd as materialized (
-			select '`+inLive+`' as place, r from (select _l::text as r from LIVE _l except all select _n::text from ANEW _n) l
+			select '`+inLive+`' as place, r from (select _l::text as r from LIVE _l except all select _n::text from FRESH _n) l
 			union all
-			select '`+inLog+`', r from (select _n::text as r from ANEW _n except all select _l::text from LIVE _l) n
+			select '`+inLog+`', r from (select _n::text as r from FRESH _n except all select _l::text from LIVE _l) n
 		), first as (select place, r from odd order by r, place limit $1)
 		select f.place, (select count(*) from odd), coalesce(
-			(select to_json(_l)::text from LIVE _l where _l::text = f.r limit 1), (select to_json(_n)::text from ANEW _n where _n::text = f.r limit 1))
+			(select to_json(_l)::text from LIVE _l where _l::text = f.r limit 1), (select to_json(_n)::text from FRESH _n where _n::text = f.r limit 1))
 		from first f order by f.r, f.place`), mostShown)
 	var row struct{ where, text string }
 	_, err = pgx.ForEachRow(found, []any{&row.where, &d.Count, &row.text}, func() error {
@@ -204,7 +203,7 @@ func compareTable(ctx context.Context, tx pgx.Tx, name, live, anew string) (d Di
 	return d, rows, err
 }
 
-// sumOf returns how many rows a table has, and the sum of their hashes.
+// sumOf returns a table's number of rows and the sum of their hashes.
 func sumOf(ctx context.Context, tx pgx.Tx, table string) (count, sum string, err error) {
 	hashed := func(hash string) error {
 		return pgx.BeginFunc(ctx, tx, func(tx pgx.Tx) error {
@@ -212,8 +211,8 @@ func sumOf(ctx context.Context, tx pgx.Tx, table string) (count, sum string, err
 		})
 	}
 	err = hashed(`hash_record_extended(_r, 0)`)
-	if server, ok := errors.AsType[*pgconn.PgError](err); ok && server.Code == "42883" { // a column's type has no hash: json
-		err = hashed(`hashtextextended(_r::text, 0)`) // which takes four times as long
+	if server, ok := errors.AsType[*pgconn.PgError](err); ok && server.Code == "42883" { // json, for example, has no hash
+		err = hashed(`hashtextextended(_r::text, 0)`) // takes four times as long
 	}
 	return count, sum, err
 }

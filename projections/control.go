@@ -10,21 +10,20 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// control is how a build under way learns what an operator wants of it: that it pauses for a while,
-// goes slower, may differ, or ends. A nil control wants nothing.
+// control carries an operator's orders to a running build: pause, slow down, accept differences, end. A nil control has no orders.
 type control struct {
 	paused   atomic.Bool
 	accepted atomic.Bool
-	over     atomic.Bool // it was kept for long enough
+	over     atomic.Bool // the time of a kept generation has ended
 	limiter  atomic.Pointer[rate.Limiter]
 
-	conn *pgx.Conn // of the watching goroutine, while it runs
+	conn *pgx.Conn // the watching goroutine's
 	stop context.CancelFunc
 	done sync.WaitGroup
 }
 
-// control begins to watch the session's row. The context that it answers ends, with [ErrFenced] as its
-// cause, when the build is somebody else's or is cancelled: also in the middle of a long statement.
+// control starts to watch the session's row. The context that it returns ends with [ErrFenced] as its cause if another process takes the
+// build or the build is cancelled, even during a long statement.
 func (b Build) control(ctx context.Context, s *session) (context.Context, *control, error) {
 	conn, err := connect(ctx, b.Config, b.Projection)
 	if err != nil {
@@ -33,7 +32,7 @@ func (b Build) control(ctx context.Context, s *session) (context.Context, *contr
 	watched, cancel := context.WithCancelCause(ctx)
 	watching, stop := context.WithCancel(ctx)
 	c := &control{conn: conn, stop: func() { stop(); cancel(nil) }}
-	builds := s.g.KeepUntil == nil // and may see that it is read before it hears that it let it be
+	builds := s.g.KeepUntil == nil // and may become live before control learns that it gave up the row
 	c.obey(s.g)
 	c.done.Go(func() {
 		for {
@@ -60,11 +59,11 @@ func (b Build) control(ctx context.Context, s *session) (context.Context, *contr
 	return watched, c, nil
 }
 
-// end ends the watching, and the context that is watched.
+// end stops the watching and ends the context.
 func (c *control) end() {
 	c.stop()
 	c.done.Wait()
-	_ = c.conn.Close(context.Background()) // nothing is left to lose
+	_ = c.conn.Close(context.Background()) // the connection is discarded
 }
 
 func (c *control) obey(g generation) {
@@ -75,12 +74,12 @@ func (c *control) obey(g generation) {
 	if g.Throttle != nil {
 		limit = rate.Limit(*g.Throttle)
 	}
-	if l := c.limiter.Load(); l == nil || l.Limit() != limit { // a new one: who waits must find its limit and its burst together
+	if l := c.limiter.Load(); l == nil || l.Limit() != limit { // a new limiter, because waiting callers must see its limit and burst together
 		c.limiter.Store(rate.NewLimiter(limit, batchAt(limit)))
 	}
 }
 
-// batchAt returns how many events a batch has when so many are folded a second.
+// batchAt returns the number of events in a batch at a rate.
 func batchAt(limit rate.Limit) int {
 	if limit == rate.Inf {
 		return fillBatch
@@ -88,7 +87,7 @@ func batchAt(limit rate.Limit) int {
 	return min(max(int(limit)/throttledBatches, 1), fillBatch)
 }
 
-// batch returns how many events the next batch should have.
+// batch returns the number of events in the next batch.
 func (c *control) batch() int {
 	if c == nil {
 		return fillBatch
@@ -96,7 +95,7 @@ func (c *control) batch() int {
 	return batchAt(c.limiter.Load().Limit())
 }
 
-// wait waits until so many events may be folded.
+// wait waits until events may be folded.
 func (c *control) wait(ctx context.Context, events int) error {
 	if c == nil {
 		return nil

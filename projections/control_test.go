@@ -10,7 +10,7 @@ import (
 	"bahi/domain/event"
 )
 
-func TestABuildThatIsPausedStandsStillAndGoesOn(t *testing.T) {
+func TestBuildIsPausedAndResumed(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	p := seen("seen", nil)
@@ -20,15 +20,15 @@ func TestABuildThatIsPausedStandsStillAndGoesOn(t *testing.T) {
 	require.ErrorIs(t, Pause(t.Context(), r.pool, p), ErrNotBuilt)
 	require.ErrorIs(t, Resume(t.Context(), r.pool, p), ErrNotPaused)
 	build := r.build(p)
-	build.How = How{Throttle: 100, Partitions: 3} // for half a minute
+	build.How = How{Throttle: 100, Partitions: 3} // takes half a minute
 	require.NoError(t, build.Request(t.Context()))
 	r.tend(t, p)
-	soon(t, "it begins", func() bool { return r.position(t, p) > 0 })
+	soon(t, "the build begins", func() bool { return r.position(t, p) > 0 })
 	require.NoError(t, Pause(t.Context(), r.pool, p))
 	var at event.Position
-	soon(t, "it stands still", func() bool {
+	soon(t, "the build is paused", func() bool {
 		before := at
-		time.Sleep(8 * tellEvery) // nothing tells that nothing happens
+		time.Sleep(8 * tellEvery) // the absence of progress has no signal
 		at = r.position(t, p)
 		return at == before
 	})
@@ -37,11 +37,11 @@ func TestABuildThatIsPausedStandsStillAndGoesOn(t *testing.T) {
 	require.NoError(t, Throttle(t.Context(), r.pool, p, 0))
 	require.NoError(t, Resume(t.Context(), r.pool, p))
 	r.goesLive(t, p, 1)
-	require.Equal(t, want, r.names(t, "seen"), "each event once")
+	require.Equal(t, want, r.names(t, "seen"), "each event exactly once")
 	require.False(t, r.live(t, p).Paused)
 }
 
-func TestABuildKeepsToItsRateWhichMayChange(t *testing.T) {
+func TestThrottleLimitsTheRateOfABuild(t *testing.T) {
 	t.Parallel()
 	const perSecond, events = 400, 20_000 // 50 seconds
 	r := newRig(t)
@@ -54,18 +54,18 @@ func TestABuildKeepsToItsRateWhichMayChange(t *testing.T) {
 	r.tend(t, p)
 	r.inPhase(t, p, filling)
 	for began := time.Now(); time.Since(began) < 2*time.Second; {
-		at := r.position(t, p) // before the clock: however slow the machine is, it folds no more than in the time until then
+		at := r.position(t, p) // read before the clock, so that a slow machine cannot exceed the rate
 		require.Less(t, float64(at), perSecond*(time.Since(asked).Seconds()+1)+10*perSecond/throttledBatches)
 		time.Sleep(tellEvery)
 	}
-	soon(t, "it goes on all the same", func() bool { return r.position(t, p) > event.Position(perSecond/4) })
+	soon(t, "the build continues", func() bool { return r.position(t, p) > event.Position(perSecond/4) })
 	require.NoError(t, Throttle(t.Context(), r.pool, p, 0))
 	r.goesLive(t, p, 1)
 	require.Less(t, time.Since(asked), 45*time.Second)
 	require.Len(t, r.names(t, "seen"), events)
 }
 
-// slowly is a projection that takes long where a table called slow says so.
+// slowly is a projection that is slow while a table slow says so.
 func slowly() *Projection {
 	p := seen("seen", func(b *Batch, name string) {
 		if name == "n0005" {
@@ -83,7 +83,7 @@ create index seen_waiting_idx on seen (waiting(position));`
 	return p
 }
 
-func TestABuildIsCancelledInWhateverItDoes(t *testing.T) {
+func TestBuildIsCancelledInEachPhase(t *testing.T) {
 	t.Parallel()
 	for _, phase := range []string{filling, indexing, comparing, differs} {
 		t.Run(phase, func(t *testing.T) {
@@ -126,7 +126,7 @@ func TestABuildIsCancelledInWhateverItDoes(t *testing.T) {
 			require.Zero(t, busy)
 
 			free()
-			require.NoError(t, build.Request(t.Context()), "the way is free")
+			require.NoError(t, build.Request(t.Context()), "a new build may start")
 			r.goesLive(t, p, 2)
 			r.onlySchemas(t, "seen_g2")
 			r.add(t, "last")
@@ -135,8 +135,8 @@ func TestABuildIsCancelledInWhateverItDoes(t *testing.T) {
 	}
 }
 
-// Who asks for a pause may be too late for it: the projection itself is not to stop then.
-func TestAPauseThatComesTooLateForABuildPausesNothing(t *testing.T) {
+// A pause may arrive when its build has just ended: it must not pause the projection.
+func TestLatePauseOfABuildPausesNothing(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	p := seen("seen", nil)
@@ -153,7 +153,7 @@ func TestAPauseThatComesTooLateForABuildPausesNothing(t *testing.T) {
 	}
 	done := make(chan error, 1)
 	go func() { done <- build.Run(t.Context()) }()
-	soon(t, "it waits, or was quicker", func() bool {
+	soon(t, "the pause waits, or was faster", func() bool {
 		select {
 		case err := <-done:
 			done <- err
@@ -171,19 +171,19 @@ func TestAPauseThatComesTooLateForABuildPausesNothing(t *testing.T) {
 	run.until("seen", func(s Status) bool { return s.Generation == 2 && s.Position == 2 && !s.Paused })
 }
 
-func TestWhoWorksIsToldThatItIsNoLongerItsToDo(t *testing.T) {
+func TestControlEndsWhenTheGenerationIsTaken(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		kept   bool
 		change string
 		ends   bool
 	}{
-		"a build that is cancelled":             {false, `scratch = true, owner = null`, true},
-		"a build that another process has":      {false, `owner = gen_random_uuid()`, true},
-		"a build that is read":                  {false, `live = true, owner = null`, false},
-		"what is kept, and is read again":       {true, `live = true, owner = null, keep_until = null`, true},
-		"what is kept, and its time is over":    {true, `keep_until = now()`, false},
-		"what is kept, and is given up instead": {true, `scratch = true, owner = null`, true},
+		"a build that is cancelled":            {false, `scratch = true, owner = null`, true},
+		"a build that another process took":    {false, `owner = gen_random_uuid()`, true},
+		"a build that is live":                 {false, `live = true, owner = null`, false},
+		"a kept generation that is live again": {true, `live = true, owner = null, keep_until = null`, true},
+		"a kept generation that expired":       {true, `keep_until = now()`, false},
+		"a kept generation that is dropped":    {true, `scratch = true, owner = null`, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

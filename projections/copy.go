@@ -14,9 +14,8 @@ import (
 	"bahi/domain/unit"
 )
 
-// CopyInto copies n rows into a table's columns with COPY in Postgres's binary format, the quickest way
-// into a table: nothing is written as text here to be parsed there. Write adds the columns of one row;
-// it runs while Postgres already takes in the rows before.
+// CopyInto copies n rows into a table's columns with COPY in Postgres's binary format, the fastest way to fill a table. Write adds the
+// columns of one row; it runs while Postgres processes earlier rows.
 func CopyInto(ctx context.Context, tx pgx.Tx, table string, n int, write func(c *Copy, row int)) error {
 	if n == 0 {
 		return nil
@@ -28,15 +27,15 @@ func CopyInto(ctx context.Context, tx pgx.Tx, table string, n int, write func(c 
 	return nil
 }
 
-// copyChunk is how many bytes of rows are made at once.
+// copyChunk is the number of bytes of rows that are encoded at once.
 const copyChunk = 64 << 10
 
-// copyReader makes rows as they are read.
+// copyReader encodes rows as they are read.
 type copyReader struct {
 	copied   *Copy
 	row, n   int
 	write    func(c *Copy, row int)
-	read     int // of what is made
+	read     int // of the encoded bytes
 	finished bool
 }
 
@@ -61,22 +60,21 @@ func (r *copyReader) Read(into []byte) (n int, err error) {
 	return n, nil
 }
 
-// Copy takes the columns of a row. Each column's method must be that of the column's type, since Postgres
-// converts nothing.
+// Copy encodes the columns of a row. Each method must match its column's type, because Postgres converts nothing.
 type Copy struct {
 	rows  []byte
-	row   int // where the one under way begins
-	width int // columns of it so far
+	row   int // start of the current row
+	width int // number of its columns so far
 }
 
-// signature begins what is copied: the format's name, no flags, no extension.
+// signature is the header of the format: its name, no flags, no extension.
 const signature = "PGCOPY\n\xff\r\n\x00" + "\x00\x00\x00\x00" + "\x00\x00\x00\x00"
 
-// column begins a column of so many bytes.
+// column starts a column of size bytes.
 func (c *Copy) column(size int) {
 	if c.width == 0 {
 		c.row = len(c.rows)
-		c.rows = append(c.rows, 0, 0) // how many columns there are: end knows
+		c.rows = append(c.rows, 0, 0) // number of columns, set by end
 	}
 	c.width++
 	c.rows = binary.BigEndian.AppendUint32(c.rows, uint32(int32(size)))
@@ -131,8 +129,7 @@ func (c *Copy) Date(v unit.Date) { c.Integer(int32(v) - daysTo2000) }
 // Timestamptz adds a column.
 func (c *Copy) Timestamptz(v time.Time) { c.Bigint(v.UnixMicro() - microsecondsTo2000) }
 
-// A numeric's digits have base 10000. They are on both sides of the point, so that 12.34 is the two
-// digits 12 and 3400.
+// A numeric's digits have base 10000. They are aligned to the decimal point: 12.34 has the two digits 12 and 3400.
 const (
 	base       = 10_000
 	baseDigits = 4
@@ -163,7 +160,7 @@ func (c *Copy) Numeric(n int64, places int) {
 	c.numeric(digits[:used], weight, sign, places)
 }
 
-// BigNumeric is Numeric for what 64 bits don't hold.
+// BigNumeric is Numeric for values over 64 bits.
 func (c *Copy) BigNumeric(n *big.Int, places int) {
 	sign, size := uint16(0), new(big.Int).Abs(n)
 	if n.Sign() < 0 {
@@ -178,8 +175,7 @@ func (c *Copy) BigNumeric(n *big.Int, places int) {
 	c.numeric(digits, len(digits)-2, sign, places)
 }
 
-// numeric adds a column of digits that come from the last on. The first has a weight: the power of the
-// base that it counts.
+// numeric adds a column of digits in reverse order. weight is the exponent of the first digit's base.
 func (c *Copy) numeric(digits []uint16, weight int, sign uint16, places int) {
 	if len(digits) == 0 {
 		weight = 0

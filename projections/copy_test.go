@@ -16,7 +16,7 @@ import (
 	"bahi/domain/unit"
 )
 
-// What is copied is what Postgres makes of the same value's text.
+// A copied value equals the one that Postgres parses from text.
 func TestCopyTakesAnyValue(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -78,18 +78,18 @@ func TestCopyTakesAnyValue(t *testing.T) {
 	})
 }
 
-// postgresDate is a date in Postgres's own words, which write years after 9999 with five digits.
+// postgresDate formats a date as Postgres does, with five digits after the year 9999.
 func postgresDate(t *testing.T, r *rig, d unit.Date) (text string) {
 	t.Helper()
 	require.NoError(t, r.pool.QueryRow(t.Context(), `select (date '1970-01-01' + $1::int)::text`, int32(d)).Scan(&text))
 	return text
 }
 
-func TestCopyMakesRowsAsTheyAreSent(t *testing.T) {
+func TestCopyEncodesRowsInChunks(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.exec(t, `create table public.copied (n bigint, text text)`)
-	long := strings.Repeat("₹", copyChunk) // of which each takes more than a chunk
+	long := strings.Repeat("₹", copyChunk) // each takes more than a chunk
 	for n, text := range map[int]string{0: "none", 1: "one", 5: long, 100_000: "short"} {
 		require.NoError(t, pgx.BeginFunc(t.Context(), r.pool, func(tx pgx.Tx) error {
 			return CopyInto(t.Context(), tx, `public.copied`, n, func(c *Copy, i int) {

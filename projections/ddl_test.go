@@ -15,11 +15,11 @@ import (
 	"bahi/projections/ledger"
 )
 
-// released has one line for each version of each projection that ever ran: name, version and hash. A changed DDL, or an event type more
-// or less, is a new version with a new line; old lines stay. The hashes of versions 1 are of the DDL alone.
+// released has one line for each version of each projection that ever ran: name, version and hash. A change of the DDL or of the event
+// types needs a new version with a new line; old lines stay. The hashes of versions 1 cover the DDL alone.
 const released = "testdata/released.txt"
 
-func TestDDLAndEventTypesChangeWithTheVersionOnly(t *testing.T) {
+func TestDDLChangesOnlyWithTheVersion(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(released)
 	require.NoError(t, err)
@@ -32,13 +32,13 @@ func TestDDLAndEventTypesChangeWithTheVersionOnly(t *testing.T) {
 		)
 		_, err := fmt.Sscan(line, &name, &version, &hash)
 		require.NoError(t, err, line)
-		require.Equal(t, newest[name]+1, version, "%s: versions rise by one, and none is taken back", name)
+		require.Equal(t, newest[name]+1, version, "%s: versions must increase by one", name)
 		newest[name] = version
 	}
 	for _, p := range []*projections.Projection{ledger.Books, access.APIKeys, access.Users, access.Workspaces, audit.Tree} {
 		line := fmt.Sprintf("%s %d %s", p.Name, p.Version, p.Hash())
 		require.True(t, slices.Contains(lines, line),
 			"the DDL or the event types of %s are not those of version %d: raise the version, and add to %s:\n%s", p.Name, p.Version, released, line)
-		require.Equal(t, newest[p.Name], p.Version, "the newest version of %s is the one that runs", p.Name)
+		require.Equal(t, newest[p.Name], p.Version, "the released version of %s must be the newest", p.Name)
 	}
 }

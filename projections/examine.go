@@ -12,8 +12,8 @@ import (
 	"bahi/eventstore"
 )
 
-// Examine folds the log again into scratch tables and compares them with the live ones, row by row, as
-// of the same position. The live ones may move on meanwhile.
+// Examine folds the log again into scratch tables and compares them with the live ones, row by row, as of the same position. The live
+// ones may advance meanwhile.
 func (b Build) Examine(ctx context.Context) (found Examination, err error) {
 	s, err := b.scratch(ctx)
 	if err != nil {
@@ -30,8 +30,8 @@ func (b Build) Examine(ctx context.Context) (found Examination, err error) {
 	if err := verify(ctx, b.Store, of); err != nil {
 		return found, err
 	}
-	if err := b.foldAnew(ctx, s, of.Position); err != nil {
-		return found, fmt.Errorf("fold %s anew: %w", b.Projection.Name, err)
+	if err := b.refold(ctx, s, of.Position); err != nil {
+		return found, fmt.Errorf("fold %s again: %w", b.Projection.Name, err)
 	}
 	if err := b.enter(ctx, s.conn, s, comparing); err != nil {
 		return found, err
@@ -39,7 +39,7 @@ func (b Build) Examine(ctx context.Context) (found Examination, err error) {
 	return b.compareWith(ctx, s, of)
 }
 
-// scratch makes a generation that nobody is to read, and that goes with the connection.
+// scratch creates a generation that is never live and whose lock ends with the connection.
 func (b Build) scratch(ctx context.Context) (*session, error) {
 	conn, err := connect(ctx, b.Config, b.Projection)
 	if err != nil {
@@ -65,15 +65,14 @@ func (b Build) scratch(ctx context.Context) (*session, error) {
 	return s, nil
 }
 
-// throwAwayWithin is how long dropping scratch tables may take. Where it is not done, a serving process or
-// the next check does it.
+// throwAwayWithin limits the time for dropping scratch tables. If it does not suffice, a serving process or the next check drops them.
 const throwAwayWithin = 10 * time.Second
 
-// throwAway drops scratch tables, on another connection if the session's own was lost.
+// throwAway drops scratch tables, on a new connection if the session's was lost.
 func (b Build) throwAway(ctx context.Context, s *session) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), throwAwayWithin)
 	defer cancel()
-	defer s.conn.Close(ctx) //nolint:errcheck // nothing is left to lose
+	defer s.conn.Close(ctx) //nolint:errcheck // the connection is discarded
 	if !s.conn.IsClosed() {
 		return drop(ctx, s.conn, s.g)
 	}
@@ -84,8 +83,8 @@ func (b Build) throwAway(ctx context.Context, s *session) error {
 	return errors.Join(drop(ctx, conn, s.g), conn.Close(ctx))
 }
 
-// foldAnew fills scratch tables up to a position. It makes no indexes: who only compares does without.
-func (b Build) foldAnew(ctx context.Context, s *session, limit event.Position) error {
+// refold fills scratch tables up to a position. It creates no indexes, which a comparison does not need.
+func (b Build) refold(ctx context.Context, s *session, limit event.Position) error {
 	watched, c, err := b.control(ctx, s)
 	if err != nil {
 		return err
@@ -97,8 +96,8 @@ func (b Build) foldAnew(ctx context.Context, s *session, limit event.Position) e
 	return b.completeTables(watched, s, freePlans)
 }
 
-// Fold folds a whole log in batches of a size, as a running projection would, and compares the tables with
-// those that a fill makes, which is left and taken up again so many times. It is for tests.
+// Fold, for tests, folds the whole log in batches of a size, like a running projection, and compares the tables with those of a fill that
+// is interrupted and resumed a number of times.
 func (b Build) Fold(ctx context.Context, size, stops int) (differences []Difference, err error) {
 	one, err := b.scratch(ctx)
 	if err != nil {
@@ -152,7 +151,7 @@ func (b Build) Fold(ctx context.Context, size, stops int) (differences []Differe
 			return nil, err
 		}
 	}
-	if err := b.foldAnew(ctx, two, head); err != nil {
+	if err := b.refold(ctx, two, head); err != nil {
 		return nil, err
 	}
 	err = pgx.BeginFunc(ctx, one.conn, func(tx pgx.Tx) (err error) {

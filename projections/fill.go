@@ -16,23 +16,21 @@ import (
 )
 
 const (
-	// fillBatch is how many events one transaction of a fill folds: large, so that what they have in
-	// common is written once.
+	// fillBatch is the number of events in one transaction of a fill: large, so that what they have in common is written once.
 	fillBatch = 10_000
 
-	// throttledBatches is how many batches a second a throttled fill is made of, so that its work is
-	// spread evenly and never long.
+	// throttledBatches is the number of batches a second of a throttled fill, which spreads its work evenly.
 	throttledBatches = 20
 
-	// readAhead is how many batches are read and decoded while one is folded.
+	// readAhead is the number of batches that are read and decoded while one is folded.
 	readAhead = 1
 
-	// tellEvery is how often a fill notes how far it is, and looks whether somebody wants something of it.
+	// tellEvery is the interval at which a fill records its progress and checks for orders.
 	tellEvery = 200 * time.Millisecond
 )
 
-// fill folds the log up to a position, in parts that fold at once. Each part notes its place in the
-// transaction of each batch, so whoever takes the fill up again goes on behind that.
+// fill folds the log up to a position, in parallel parts. Each part records its position in each batch's transaction, so that a resumed
+// fill continues after it.
 func (b Build) fill(ctx context.Context, s *session, c *control, limit event.Position) error {
 	began := time.Time{}
 	if b.Now != nil {
@@ -45,7 +43,7 @@ func (b Build) fill(ctx context.Context, s *session, c *control, limit event.Pos
 	parts, err := b.openParts(ctx, s)
 	defer func() {
 		for _, p := range parts {
-			_ = p.conn.Close(context.WithoutCancel(ctx)) // nothing is left to lose
+			_ = p.conn.Close(context.WithoutCancel(ctx)) // the connection is discarded
 		}
 	}()
 	if err != nil {
@@ -120,7 +118,7 @@ func (b Build) fill(ctx context.Context, s *session, c *control, limit event.Pos
 	})
 }
 
-// part folds its share of the log, in a goroutine and on a connection of its own.
+// part folds its share of the log, in its own goroutine and on its own connection.
 type part struct {
 	Part
 
@@ -132,15 +130,15 @@ type part struct {
 	resumed bool
 	kept    any
 
-	begun  event.Position // where it stood when this process took it up
-	stored event.Position // as of the registry
+	begun  event.Position // position at which this process resumed it
+	stored event.Position // in the registry
 
 	mu sync.Mutex
 	at event.Position // all of the part's events up to here are in the tables
 	id *uuid.UUID     // of the event there
 }
 
-// openParts connects the parts and answers them with the places that they have come to.
+// openParts connects the parts and returns them with their positions.
 func (b Build) openParts(ctx context.Context, s *session) ([]*part, error) {
 	rows, _ := s.conn.Query(ctx, `select position, event_id from projection.partition where name = $1 and generation = $2 order by nth`, s.g.Name, s.g.Generation)
 	type place struct {
@@ -151,8 +149,8 @@ func (b Build) openParts(ctx context.Context, s *session) ([]*part, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(places) == 0 { // as nobody but an operator with SQL leaves it
-		return nil, fmt.Errorf("the build of %s has lost its parts: cancel it and begin anew", s.g.Name)
+	if len(places) == 0 { // only an operator's SQL can cause this
+		return nil, fmt.Errorf("the build of %s has lost its parts: cancel it and start again", s.g.Name)
 	}
 	parts := make([]*part, 0, len(places))
 	for nth, at := range places {
@@ -174,7 +172,7 @@ func (b Build) openParts(ctx context.Context, s *session) ([]*part, error) {
 	return parts, nil
 }
 
-// least is how far all of the parts are.
+// least returns the smallest position of the parts.
 func least(parts []*part) event.Position {
 	at := parts[0].place()
 	for _, p := range parts[1:] {
@@ -195,7 +193,7 @@ func (p *part) reach(d decoded) {
 	p.at, p.id = d.upTo, d.last
 }
 
-// fold folds what comes in, and then what it has kept for its end.
+// fold folds its input, and then what it has kept for the end.
 func (p *part) fold(ctx context.Context) error {
 	for {
 		select {
@@ -216,9 +214,8 @@ func (p *part) batch(tx pgx.Tx) *Batch {
 	return &Batch{Tx: tx, Filling: true, Resumed: p.resumed, Part: p.Part, Kept: p.kept}
 }
 
-// apply folds a piece and notes the part's place, in one transaction; the place also where nothing is to be
-// folded, or what was read would have to be read again. When an event is to blame for its failure, it finds
-// out which.
+// apply folds a piece and records the part's position, in one transaction; it records the position even if nothing was folded, so that a
+// resumed fill does not read those events again. If an event is at fault, apply finds it.
 func (p *part) apply(ctx context.Context, d decoded) error {
 	var b *Batch
 	err := pgx.BeginFunc(ctx, p.conn, func(tx pgx.Tx) error {
@@ -248,14 +245,14 @@ func (p *part) apply(ctx context.Context, d decoded) error {
 	}
 }
 
-// blame finds the event of a piece that cannot be folded: the fold is done once more, event by event, and
-// undone. What the fold keeps for its end is lost with the failure, so this is for the message alone.
+// blame finds the event of a piece that cannot be folded, by folding the piece event by event and rolling back. The fold's kept state is
+// lost, so the result only serves the error message.
 func (p *part) blame(ctx context.Context, d decoded, err error) error {
 	tx, beginErr := p.conn.Begin(ctx)
 	if beginErr != nil {
 		return err
 	}
-	defer tx.Rollback(context.WithoutCancel(ctx)) //nolint:errcheck // nothing in it is to stay
+	defer tx.Rollback(context.WithoutCancel(ctx)) //nolint:errcheck // rolled back on purpose
 	p.kept, p.resumed = nil, true
 	b := p.batch(tx)
 	for i := range d.len() {
@@ -277,7 +274,7 @@ func (p *part) finish(ctx context.Context) error {
 		if err := p.p.finish(ctx, b); err != nil {
 			return err
 		}
-		// What a fold has kept is old by the time that another process has gone on.
+		// Another process may have continued, so the kept state is outdated.
 		mine, err := generations(ctx, tx, `name = $1 and generation = $2 and owner = $3`, p.g.Name, p.g.Generation, p.owner)
 		if err == nil && len(mine) == 0 {
 			err = ErrFenced
@@ -286,7 +283,7 @@ func (p *part) finish(ctx context.Context) error {
 	})
 }
 
-// shareOut gives each part its events of a piece, as far as the part does not have them yet.
+// shareOut gives each part its events of a piece, unless the part has folded them already.
 func (b Build) shareOut(ctx context.Context, d decoded, parts []*part) error {
 	all := make([]decoded, len(parts))
 	for i, p := range parts {
@@ -296,7 +293,7 @@ func (b Build) shareOut(ctx context.Context, d decoded, parts []*part) error {
 		}
 	}
 	if len(parts) > 1 || parts[0].begun > 0 {
-		for i := range d.stored { // by one part: such a fold is not shared out
+		for i := range d.stored { // one part, because a raw fold is not divided
 			if d.stored[i].Position > parts[0].begun {
 				all[0].stored = append(all[0].stored, d.stored[i])
 			}
@@ -327,7 +324,7 @@ func (b Build) shareOut(ctx context.Context, d decoded, parts []*part) error {
 	return nil
 }
 
-// tellOf notes how far the parts are, until ctx ends.
+// tellOf records the parts' progress until ctx ends.
 func (b Build) tellOf(ctx context.Context, s *session, parts []*part) {
 	measured := pace{now: b.Now, rate: s.g.Rate}
 	for before := least(parts); ; {
@@ -342,14 +339,14 @@ func (b Build) tellOf(ctx context.Context, s *session, parts []*part) {
 		_, err := s.conn.Exec(context.WithoutCancel(ctx), `update projection.generation set position = $4, event_id = null, rate = $5
 			where name = $1 and generation = $2 and owner = $3`, s.g.Name, s.g.Generation, s.owner, int64(now.Position), now.Rate)
 		if err != nil {
-			return // the parts meet it too
+			return // the parts meet the error too
 		}
 		b.tell(now)
 	}
 }
 
-// ahead yields the log in decoded batches after a position up to a limit, while the next ones are read and
-// decoded. With a control it obeys that; nil: it goes as fast as it can.
+// ahead yields decoded batches of the log after a position up to a limit, and reads and decodes further ones in the background. It obeys
+// the control; nil: unlimited.
 func (b Build) ahead(ctx context.Context, decoding decoder, after, limit event.Position, c *control) iter.Seq2[decoded, error] {
 	type item struct {
 		d   decoded

@@ -16,65 +16,63 @@ import (
 	"bahi/eventstore"
 )
 
-// follower is one projection's or reactor's part of the router: as its subscriber it reads the log, as
-// its handler it folds what it read. Watermill gives the handler one message at a time, and the
-// subscriber sends the next when the last is acknowledged.
+// follower runs one projection or reactor on the router: as a subscriber it reads the log, as a handler it folds what it read. Watermill
+// gives the handler one message at a time, and the subscriber sends the next one after the acknowledgement.
 type follower struct {
 	r    *Runner
 	p    *Projection
 	k    keeper
 	log  *slog.Logger
-	conn *pgx.Conn // lent, as the next, to whichever of the two is at work
+	conn *pgx.Conn // used by subscriber and handler in turn, like the following fields
 	h    held
 	d    decoder
-	said string // why it has stopped, the last time that it was logged
+	said string // the last logged reason of a stop
 
 	failed error // of the last message
 
-	stood place            // where another process was, at the last look
-	late  <-chan time.Time // fires when that process has been behind there for too long; nil: it is not behind
+	seen place            // another process's position at the last look
+	late <-chan time.Time // fires when that process has been behind for too long; nil: it is not behind
 }
 
-// keeper keeps a follower's checkpoint, and knows what there is to do before the first event.
+// keeper keeps a follower's checkpoint.
 type keeper interface {
-	// connect makes the connection on which the follower works.
+	// connect opens the follower's connection.
 	connect(ctx context.Context) (*pgx.Conn, error)
-	// lock is the lock under which one of all processes works.
+	// lock returns the lock under which one process works.
 	lock() lock
-	// begin takes the checkpoint over, or makes one where there is none. With an error it may answer one
-	// all the same: where the follower is, and stays.
+	// begin takes over the checkpoint, or creates it. It may return a checkpoint with an error: where the follower is, and remains.
 	begin(ctx context.Context, conn *pgx.Conn) (held, error)
-	// look returns how far the follower is, whoever works; false when it has never begun.
+	// look returns the follower's checkpoint in whatever process; false if there is none.
 	look(ctx context.Context) (place, bool, error)
-	// note writes why the follower has stopped, and at which event; false when it has never begun.
+	// note records why the follower stopped, and at which event; false if it has no checkpoint.
 	note(ctx context.Context, why error) (bool, error)
 }
 
-// place is where a checkpoint stands.
+// place is the content of a checkpoint.
 type place struct {
 	generation int
 	position   event.Position
 	paused     bool
 	err        string // why it is parked
-	waits      string // for what, where nobody has to do anything
+	waits      string // what it waits for without an operator
 }
 
-// held is a checkpoint that this process alone may move.
+// held is a checkpoint that only this process may move.
 type held interface {
 	place() place
-	// apply does what the events ask for and moves the checkpoint, in one transaction; [ErrFenced] when
-	// the checkpoint is no longer this process's.
+	// apply applies the events and moves the checkpoint, in one transaction; it returns [ErrFenced] if another process has taken the
+	// checkpoint.
 	apply(ctx context.Context, d decoded) error
 	fenced(ctx context.Context) error
 }
 
 type batchKey struct{}
 
-// piece is what a message is about.
+// piece is the content of a message.
 type piece struct {
 	eventstore.Batch
 
-	reading context.Context // ends when the checkpoint is moved by somebody else
+	reading context.Context // ends when another process moves the checkpoint
 }
 
 var _ message.Subscriber = (*follower)(nil)
@@ -99,10 +97,10 @@ func (f *follower) Subscribe(ctx context.Context, _ string) (<-chan *message.Mes
 	return out, nil
 }
 
-// Close implements Watermill's Subscriber; the context ends it.
+// Close implements Watermill's Subscriber; the follower ends with its context.
 func (f *follower) Close() error { return nil }
 
-// explain tells why the follower has stopped.
+// explain logs and records why the follower stopped.
 func (f *follower) explain(ctx context.Context, err error) {
 	switch {
 	case err == nil, errors.Is(err, errStandby):
@@ -116,42 +114,42 @@ func (f *follower) explain(ctx context.Context, err error) {
 	}
 	if text := err.Error(); text != f.said {
 		f.said = text
-		f.log.Warn("a follower of the log stands still", "error", err)
+		f.log.Warn("a follower of the log stopped", "error", err)
 	}
 	f.r.set(f.p, func(s *Status) {
 		s.Working, s.Error, s.Parked = false, err.Error(), isParked(err)
 		if f.h != nil {
-			s.Position = f.h.place().position // what is before an event at fault has taken effect
+			s.Position = f.h.place().position // the events before the one at fault have taken effect
 		}
 	})
 	if bad, ok := errors.AsType[*poison](err); ok {
 		f.park(ctx, bad)
 	}
 	if other, ok := errors.AsType[*mismatch](err); ok {
-		_, _ = f.k.note(ctx, other) // it is tried again, and noted again
+		_, _ = f.k.note(ctx, other) // a later failure is recorded again
 	}
 }
 
-// isParked reports whether an error is there until somebody does something: an event that cannot be applied, or another log.
+// isParked reports whether an error needs an operator: an event that cannot be applied, or another log.
 func isParked(err error) bool {
 	bad, isPoison := errors.AsType[*poison](err)
 	other, isMismatch := errors.AsType[*mismatch](err)
 	return isPoison && bad != nil || isMismatch && other != nil
 }
 
-// What a follower waits for that is no error.
+// The reasons of a follower to wait that are not errors.
 var (
 	errStandby = errors.New("another process works on it")
 	errPaused  = errors.New("it is paused")
 )
 
-// work holds the checkpoint and follows the log, until something goes wrong.
+// work holds the checkpoint and follows the log until an error.
 func (f *follower) work(ctx context.Context, out chan<- *message.Message) error {
 	conn, err := f.k.connect(ctx)
 	if err != nil {
 		return err
 	}
-	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it is given up
+	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // the connection is discarded
 	locked, err := f.k.lock().try(ctx, conn)
 	if err != nil {
 		return err
@@ -162,7 +160,7 @@ func (f *follower) work(ctx context.Context, out chan<- *message.Message) error 
 	f.conn, f.late = conn, nil
 	for {
 		err := f.keepUp(ctx, out)
-		if errors.Is(err, eventstore.ErrTailLost) { // does it belong to what the log is now? Whoever reads is to know at once
+		if errors.Is(err, eventstore.ErrTailLost) { // check at once whether the checkpoint still belongs to the log
 			if _, other := f.k.begin(ctx, f.conn); other != nil {
 				err = other
 			}
@@ -170,11 +168,11 @@ func (f *follower) work(ctx context.Context, out chan<- *message.Message) error 
 		if !errors.Is(err, ErrFenced) || conn.IsClosed() || ctx.Err() != nil {
 			return err
 		}
-		f.log.Info("another generation is read, or somebody else moved the checkpoint; following from there")
+		f.log.Info("another generation is live, or the checkpoint was moved; continuing from there")
 	}
 }
 
-// keepUp brings the log to what is held.
+// keepUp applies the log to the held checkpoint.
 func (f *follower) keepUp(ctx context.Context, out chan<- *message.Message) error {
 	h, err := f.k.begin(ctx, f.conn)
 	if h != nil {
@@ -213,13 +211,13 @@ func (f *follower) keepUp(ctx context.Context, out chan<- *message.Message) erro
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		select { // not for ctx: as long as the handler works, the connection is its own
+		select { // not ctx: while the handler works, it owns the connection
 		case <-m.Acked():
 		case <-m.Nacked():
 			switch {
 			case ctx.Err() != nil:
 				return ctx.Err()
-			case f.p.forwards: // which must not be done twice, and says itself which event is at fault
+			case f.p.forwards: // an event must not be forwarded twice, and the reactor names the one at fault
 				return f.failed
 			}
 			return f.failure(ctx, batch)
@@ -232,7 +230,7 @@ func (f *follower) keepUp(ctx context.Context, out chan<- *message.Message) erro
 	return nil
 }
 
-// standBy tells how far the process that works has come, and takes its place if that hangs.
+// standBy watches the progress of the working process and takes over if that hangs.
 func (f *follower) standBy(ctx context.Context) error {
 	at, found, err := f.k.look(ctx)
 	if err != nil {
@@ -250,10 +248,10 @@ func (f *follower) standBy(ctx context.Context) error {
 	return cmp.Or(err, errStandby)
 }
 
-// relieve ends the work of a process that hangs: the log has had events for it for too long, and it says nothing to Postgres.
+// relieve ends the work of a hanging process: the log has had events for it for too long, and it sends nothing to Postgres.
 func (f *follower) relieve(ctx context.Context, at place) error {
-	if at != f.stood || at.err != "" || at.paused {
-		f.stood, f.late = at, nil
+	if at != f.seen || at.err != "" || at.paused {
+		f.seen, f.late = at, nil
 		return nil
 	}
 	head, err := f.r.store.Head(ctx)
@@ -271,21 +269,20 @@ func (f *follower) relieve(ctx context.Context, at place) error {
 	default:
 		return nil
 	}
-	for _, err := range f.r.store.ReadAll(ctx, at.position, eventstore.Forwards) { // the head may be of events that it is not given
+	for _, err := range f.r.store.ReadAll(ctx, at.position, eventstore.Forwards) { // the head may be at an event that it does not get
 		if err != nil {
 			return err
 		}
 		ended, err := f.k.lock().breakIfSilent(ctx, f.r.pool, bound)
 		if ended {
-			f.log.Warn("the process that works on it hangs, and is relieved", "position", at.position, "head", head, "after", bound)
+			f.log.Warn("the working process hangs; taking over", "position", at.position, "head", head, "after", bound)
 		}
 		return err
 	}
 	return nil
 }
 
-// handle folds one message's batch. An error makes Watermill send a Nack, upon which work looks for
-// the cause.
+// handle folds one message. After an error Watermill sends a Nack, and work looks for the cause.
 func (f *follower) handle(m *message.Message) (err error) {
 	ctx := m.Context()
 	p, _ := ctx.Value(batchKey{}).(piece)
@@ -300,7 +297,7 @@ func (f *follower) handle(m *message.Message) (err error) {
 	return err
 }
 
-// failure does a failed batch again, event by event, to find the one at fault.
+// failure repeats a failed batch event by event to find the one at fault.
 func (f *follower) failure(ctx context.Context, batch eventstore.Batch) error {
 	if f.conn.IsClosed() {
 		return errors.New("the connection was lost")
@@ -320,7 +317,7 @@ func (f *follower) failure(ctx context.Context, batch eventstore.Batch) error {
 	return decodeErr
 }
 
-// guarded makes an error of a panic: a mistake in one projection must not end the others.
+// guarded turns a panic into an error: a mistake in one projection must not end the others.
 func guarded(do func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -330,11 +327,10 @@ func guarded(do func() error) (err error) {
 	return do()
 }
 
-// park notes the event at which the follower stands, and waits until somebody asks to try again,
-// by clearing the note.
+// park records the event at which the follower is parked, and waits until an operator clears the record to retry.
 func (f *follower) park(ctx context.Context, bad *poison) {
 	if noted, err := f.k.note(ctx, bad); err != nil || !noted {
-		return // it is tried again, and fails and is noted again
+		return // the retry fails and is recorded again
 	}
 	for ctx.Err() == nil {
 		select {
@@ -343,7 +339,7 @@ func (f *follower) park(ctx context.Context, bad *poison) {
 		case <-time.After(tryAgain):
 		}
 		if now, found, err := f.k.look(ctx); err == nil && (!found || now.err == "") {
-			f.log.Info("parked, and tries again")
+			f.log.Info("parked; retrying")
 			return
 		}
 	}

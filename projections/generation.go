@@ -14,8 +14,7 @@ import (
 	"bahi/eventstore"
 )
 
-// ErrFenced tells a runner that another one has taken over, or that its generation is no longer the
-// one to write.
+// ErrFenced tells a runner that another one has taken over, or that its generation was replaced.
 var ErrFenced = errors.New("another runner writes this projection now")
 
 // generation is a row of the registry.
@@ -25,8 +24,8 @@ type generation struct {
 	Version     int
 	DDL         string `db:"ddl_sha256"`
 	Live        bool
-	Building    bool // tables or indexes are missing still
-	Scratch     bool // nobody is ever to read it
+	Building    bool // tables or indexes are missing
+	Scratch     bool // never to be live
 	Phase       *string
 	StoreID     uuid.UUID
 	Position    event.Position
@@ -41,25 +40,25 @@ type generation struct {
 	Total       event.Position
 	Rate        int64      // events a second
 	FilledAt    *time.Time // when its fill ended
-	ThenEach    *float64   // seconds that the phases behind the fill took for each event, in the last build that was measured
+	ThenEach    *float64   // seconds per event of the phases after the fill, in the last measured build
 	KeepFor     time.Duration
 	KeepUntil   *time.Time
-	Over        bool // KeepUntil is past
+	Over        bool // KeepUntil has passed
 }
 
 // The phases of a build.
 const (
-	requested  = "requested"   // nothing is made yet
+	requested  = "requested"   // nothing is created yet
 	filling    = "filling"     // the log is folded into the tables
-	indexing   = "indexing"    // what is after the fill in the DDL is made
-	catchingUp = "catching up" // with what came meanwhile
+	indexing   = "indexing"    // the DDL after the fill runs
+	catchingUp = "catching up" // with events since
 	comparing  = "comparing"   // with the live tables
-	differs    = "differs"     // from the live tables: somebody has to accept that, or cancel the build
+	differs    = "differs"     // from the live tables: an operator must accept that or cancel the build
 )
 
 func (g generation) schema() string { return SchemaName(g.Name, g.Generation) }
 
-// then is how long the phases behind the fill still take, as far as the last build tells: without one, as long as the fill.
+// then returns how long the phases after the fill will still take, by the last build; without one, as long as the fill.
 func (g generation) then(now time.Time) time.Duration {
 	each := 1 / float64(max(g.Rate, 1))
 	if g.ThenEach != nil {
@@ -72,7 +71,7 @@ func (g generation) then(now time.Time) time.Duration {
 	return max(all, 0)
 }
 
-// phase is how far the build of the generation is.
+// phase returns the phase of the generation's build.
 func (g generation) phase() string {
 	if g.Phase == nil {
 		return requested
@@ -80,7 +79,7 @@ func (g generation) phase() string {
 	return *g.Phase
 }
 
-// SchemaName is where the tables of a generation are.
+// SchemaName returns the schema of a generation's tables.
 func SchemaName(name string, generation int) string { return fmt.Sprintf("%s_g%d", name, generation) }
 
 type querier interface {
@@ -98,7 +97,7 @@ func generations(ctx context.Context, db querier, where string, args ...any) ([]
 	return pgx.CollectRows(rows, pgx.RowToStructByName[generation])
 }
 
-// oneGeneration returns the only one, false when there is none.
+// oneGeneration returns the only one, or false.
 func oneGeneration(ctx context.Context, db querier, where string, args ...any) (generation, bool, error) {
 	found, err := generations(ctx, db, where, args...)
 	if err != nil || len(found) == 0 {
@@ -107,19 +106,19 @@ func oneGeneration(ctx context.Context, db querier, where string, args ...any) (
 	return found[0], true, nil
 }
 
-// Which of a version's generations a condition on name and version finds.
+// Conditions on a projection's name and version.
 const (
 	isLive  = `live and name = $1 and version = $2`
 	isBuilt = `not live and not scratch and keep_until is null and name = $1 and version = $2` // being built
 	isKept  = `not live and not scratch and keep_until is not null and name = $1 and version = $2`
 )
 
-// liveGeneration returns the generation that is read for this version, false when there is none yet.
+// liveGeneration returns the live generation of this version, or false.
 func liveGeneration(ctx context.Context, db querier, p *Projection) (generation, bool, error) {
 	return oneGeneration(ctx, db, isLive, p.Name, p.Version)
 }
 
-// newGeneration takes the next number for tables that are yet to be made. The connection holds scratch ones.
+// newGeneration registers a generation, whose tables do not exist yet, under the next number. A scratch one is locked on the connection.
 func newGeneration(ctx context.Context, conn *pgx.Conn, p *Projection, store uuid.UUID, how How, scratch bool) (g generation, err error) {
 	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		if err := lockRegistry(ctx, tx); err != nil {
@@ -136,18 +135,18 @@ func newGeneration(ctx context.Context, conn *pgx.Conn, p *Projection, store uui
 			p.Name, p.Version, p.Hash(), store, requested, throttle, p.parts(how.Partitions), how.Accept, how.Keep, scratch)
 		var err error
 		g, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[generation])
-		if err == nil && scratch { // before others see it, and find that nobody holds it
+		if err == nil && scratch { // before others see that nobody holds it
 			_, err = tx.Exec(ctx, `select `+hold, g.schema())
 		}
 		return err
 	})
 	if err != nil {
-		return g, fmt.Errorf("make a generation of %s: %w", p.Name, err)
+		return g, fmt.Errorf("create a generation of %s: %w", p.Name, err)
 	}
 	return g, nil
 }
 
-// inSchema runs statements that name no schema.
+// inSchema runs statements in a schema.
 func inSchema(ctx context.Context, tx pgx.Tx, schema, statements string) error {
 	if _, err := tx.Exec(ctx, `select set_config('search_path', $1, true)`, schema); err != nil {
 		return err
@@ -156,7 +155,7 @@ func inSchema(ctx context.Context, tx pgx.Tx, schema, statements string) error {
 	return err
 }
 
-// checkpoint moves a generation on, if its row is as this runner left it.
+// checkpoint moves a generation's checkpoint if this runner still owns it.
 func checkpoint(ctx context.Context, tx pgx.Tx, g generation, owner uuid.UUID, to event.Position, id *uuid.UUID) error {
 	done, err := tx.Exec(ctx, `
 		update projection.generation set position = $5, event_id = $6, rate = $7::bigint, error = null, error_at = null, error_position = null
@@ -172,14 +171,13 @@ func checkpoint(ctx context.Context, tx pgx.Tx, g generation, owner uuid.UUID, t
 	}
 }
 
-// isTaken says whether somebody else has what an index allows only one to have.
+// isTaken reports whether a unique index refused a row.
 func isTaken(err error) bool {
 	server, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && server.Code == "23505"
 }
 
-// noteIn writes why the generations that a condition finds stop, and at which event; it answers how
-// many there are.
+// noteIn records on the matching generations why they stopped, and at which event. It returns their number.
 func noteIn(ctx context.Context, db querier, why error, program, where string, args ...any) (int64, error) {
 	text, at, typ := noteOf(why)
 	n := len(args)
@@ -190,7 +188,7 @@ func noteIn(ctx context.Context, db querier, why error, program, where string, a
 	return done.RowsAffected(), err
 }
 
-// noteOf returns what is noted of an error: its text, and which event is to blame.
+// noteOf returns an error's text and the event at fault.
 func noteOf(why error) (text string, at *int64, typ *string) {
 	if bad, ok := errors.AsType[*poison](why); ok {
 		position := int64(bad.at)
@@ -199,12 +197,11 @@ func noteOf(why error) (text string, at *int64, typ *string) {
 	return why.Error(), at, typ
 }
 
-// verify holds a generation's checkpoint against the log: the event at its position must be there,
-// and be the one that the generation has folded. Otherwise this is another log, or one that was
-// restored without its tail, and going on would be guessing.
+// verify checks that the log has the event of a generation's checkpoint. Otherwise it is another log, or was restored without its newest
+// events, and the generation must not continue.
 func verify(ctx context.Context, store eventstore.Store, g generation) error {
 	if g.StoreID != store.ID() {
-		return &mismatch{fmt.Sprintf("projection %s was built from log %s, and this is log %s: rebuild it, or point to the log that it belongs to",
+		return &mismatch{fmt.Sprintf("projection %s was built from log %s, but this is log %s: rebuild it, or configure the log that it belongs to",
 			g.Name, g.StoreID, store.ID())}
 	}
 	if g.Position == 0 || g.EventID == nil {
@@ -213,13 +210,13 @@ func verify(ctx context.Context, store eventstore.Store, g generation) error {
 	if has, err := has(ctx, store, g.Position, *g.EventID); err != nil || has {
 		return err
 	}
-	return &mismatch{fmt.Sprintf("projection %s stands at position %d on event %s, and the log has no such event there: "+
+	return &mismatch{fmt.Sprintf("projection %s is at position %d with event %s, but the log has no such event there: "+
 		"the log was restored without its newest events, or is another one; rebuild the projection if this log is the right one",
 		g.Name, g.Position, *g.EventID)}
 }
 
-// has says whether the log has this event at this position. The id alone would not do: a request that is sent again after its event
-// was lost gives the new one the same.
+// has reports whether the log has this event at this position. The id alone is not enough: a request that is repeated after its event was
+// lost gives the new event the same id.
 func has(ctx context.Context, store eventstore.Store, at event.Position, id uuid.UUID) (bool, error) {
 	for e, err := range store.ReadAll(ctx, at+1, eventstore.Backwards) {
 		return err == nil && e.Position == at && e.ID == id, err
@@ -227,23 +224,23 @@ func has(ctx context.Context, store eventstore.Store, at event.Position, id uuid
 	return false, nil
 }
 
-// mismatch tells why a generation does not belong to the log.
+// mismatch is the reason why a generation does not belong to the log.
 type mismatch struct{ why string }
 
 func (m *mismatch) Error() string { return m.why }
 
-// Listed is a generation as an operator sees it.
+// Listed is a generation for operators.
 type Listed struct {
 	Name       string
 	Version    int
 	Generation int
 	State      string // live, building, parked, paused, kept, scratch
-	Live       bool   // it is read by programs of its version, also when it is parked or paused
+	Live       bool   // programs of its version read it, even if it is parked or paused
 	Position   event.Position
 	Error      string
 	Phase      string         // of a build
-	Total      event.Position // that a build fills up to
-	KeepUntil  time.Time      // zero: it is not kept
+	Total      event.Position // where a build's fill ends
+	KeepUntil  time.Time      // zero: not kept
 }
 
 // List returns all generations of all projections.

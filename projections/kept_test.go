@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// rebuilt is a projection that was built again, and whose old generation is kept.
+// rebuilt returns a rebuilt projection whose old generation is kept.
 func (r *rig) rebuilt(t *testing.T, p *Projection) {
 	t.Helper()
 	require.NoError(t, r.build(p).Run(t.Context()))
@@ -27,7 +27,7 @@ func (r *rig) of(t *testing.T, p *Projection, number int) generation {
 	return g
 }
 
-func TestWhatIsKeptFollowsTheLogUntilItsTimeIsOver(t *testing.T) {
+func TestKeptGenerationFollowsTheLogUntilItExpires(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	p := seen("seen", nil)
@@ -36,7 +36,7 @@ func TestWhatIsKeptFollowsTheLogUntilItsTimeIsOver(t *testing.T) {
 	serving := r.serve(t, p)
 	r.add(t, "Bee")
 	serving.reached("seen", 2)
-	soon(t, "it follows", func() bool { return r.of(t, p, 1).Position == 2 })
+	soon(t, "the kept generation follows", func() bool { return r.of(t, p, 1).Position == 2 })
 	r.exec(t, `update projection.generation set keep_until = now() where keep_until is not null`)
 	r.onlySchemas(t, "seen_g2")
 	require.ErrorIs(t, r.build(p).Rollback(t.Context(), time.Hour), ErrNothingKept)
@@ -45,7 +45,7 @@ func TestWhatIsKeptFollowsTheLogUntilItsTimeIsOver(t *testing.T) {
 	require.Equal(t, []string{"Ant", "Bee", "Cat"}, r.names(t, "seen"))
 }
 
-func TestOneGenerationIsKept(t *testing.T) {
+func TestOnlyOneGenerationIsKept(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	p := seen("seen", nil)
@@ -58,25 +58,25 @@ func TestOneGenerationIsKept(t *testing.T) {
 	r.onlySchemas(t, "seen_g2", "seen_g3")
 	require.NoError(t, build.Rollback(t.Context(), time.Hour))
 	require.Equal(t, 2, r.live(t, p).Generation)
-	require.NoError(t, r.build(p).Run(t.Context()), "one that keeps nothing")
+	require.NoError(t, r.build(p).Run(t.Context()), "a build that keeps nothing")
 	r.onlySchemas(t, "seen_g4")
 }
 
-func TestWhatIsKeptIsDroppedInTimeThoughItIsParked(t *testing.T) {
+func TestParkedKeptGenerationExpires(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	p := seen("seen", nil)
 	r.add(t, "Ant")
 	r.rebuilt(t, p)
 	r.serve(t, p)
-	soon(t, "somebody follows it", func() bool { return r.of(t, p, 1).Owner != nil })
-	// It is parked as by an event that it cannot fold, and its process is gone.
+	soon(t, "a process follows it", func() bool { return r.of(t, p, 1).Owner != nil })
+	// Park it as if it could not fold an event, and its process were gone.
 	r.exec(t, `update projection.generation set error = 'cannot', error_position = 2, owner = null where generation = 1`)
 	r.exec(t, `update projection.generation set keep_until = now() where generation = 1`)
 	r.onlySchemas(t, "seen_g2")
 }
 
-func TestWhatAnOlderVersionKeptIsDroppedInTime(t *testing.T) {
+func TestKeptGenerationOfAnOlderVersionExpires(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	old, next := seen("seen", nil), seen("seen", nil)
@@ -90,7 +90,7 @@ func TestWhatAnOlderVersionKeptIsDroppedInTime(t *testing.T) {
 	r.onlySchemas(t, "seen_g2", "seen_g3")
 }
 
-func TestAKeptGenerationThatIsParkedIsNotRolledBackTo(t *testing.T) {
+func TestRollbackRefusesAParkedGeneration(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	var cured atomic.Bool
@@ -99,14 +99,14 @@ func TestAKeptGenerationThatIsParkedIsNotRolledBackTo(t *testing.T) {
 	r.add(t, "Ant")
 	r.rebuilt(t, p)
 	run := r.run(t, p)
-	r.tend(t, broken) // which follows with the kept one
-	soon(t, "somebody follows it", func() bool { return r.of(t, p, 1).Owner != nil })
+	r.tend(t, broken) // follows with the kept generation
+	soon(t, "a process follows it", func() bool { return r.of(t, p, 1).Owner != nil })
 	cured.Store(false)
 	r.add(t, "error")
 	run.reached("seen", 2)
 	soon(t, "it is parked", func() bool { return r.of(t, p, 1).Error != nil })
 	err := r.build(p).Rollback(t.Context(), time.Hour)
-	require.ErrorContains(t, err, "the kept generation stands still at position 1: event BankAccountOpened at position 2: ERROR: division by zero")
+	require.ErrorContains(t, err, "the kept generation has stopped at position 1: event BankAccountOpened at position 2: ERROR: division by zero")
 	require.Equal(t, 2, r.live(t, p).Generation)
 	require.True(t, r.live(t, p).Live)
 
@@ -117,7 +117,7 @@ func TestAKeptGenerationThatIsParkedIsNotRolledBackTo(t *testing.T) {
 	require.Equal(t, []string{"Ant", "error"}, r.names(t, "seen"))
 }
 
-func TestTablesOfAnotherLogAreNotRolledBackTo(t *testing.T) {
+func TestRollbackRefusesTablesOfAnotherLog(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	p := seen("seen", nil)
@@ -128,13 +128,13 @@ func TestTablesOfAnotherLogAreNotRolledBackTo(t *testing.T) {
 	r.add(t, "Cat")
 	build := r.build(p)
 	build.How.Keep = time.Hour
-	require.NoError(t, build.Run(t.Context()), "of the log as it is now")
+	require.NoError(t, build.Run(t.Context()), "a build of the current log")
 	require.Equal(t, []string{"Ant", "Cat"}, r.names(t, "seen"))
-	const want = "stands at position 2 on event"
+	const want = "is at position 2 with event"
 	require.ErrorContains(t, r.build(p).Rollback(t.Context(), time.Hour), want)
 	require.Equal(t, 2, r.live(t, p).Generation)
 	r.serve(t, p)
-	soon(t, "it is told why nobody follows it", func() bool {
+	soon(t, "the reason is recorded", func() bool {
 		why := r.of(t, p, 1).Error
 		if why != nil {
 			require.Contains(t, *why, want)
@@ -144,8 +144,8 @@ func TestTablesOfAnotherLogAreNotRolledBackTo(t *testing.T) {
 	require.Equal(t, []string{"Ant", "Cat"}, r.names(t, "seen"))
 }
 
-// Somebody reads the old tables for long: a check does.
-func TestWhoReadsOldTablesForLongHoldsNobodyElse(t *testing.T) {
+// A check, for example, reads the old tables for a long time.
+func TestLongReaderOfOldTablesDelaysNobody(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	p := seen("seen", nil)
@@ -159,7 +159,7 @@ func TestWhoReadsOldTablesForLongHoldsNobodyElse(t *testing.T) {
 	go func() { built <- r.build(p).Run(t.Context()) }()
 	r.goesLive(t, p, 2)
 	other := seen("other", nil)
-	for range 20 { // who does not know yet that another generation is read
+	for range 20 { // a reader that does not know of the new generation yet
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		_, err := r.pool.Exec(ctx, `select * from seen_g1.seen`)
 		cancel()

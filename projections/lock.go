@@ -9,11 +9,11 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// lock is Postgres's advisory lock under which one of all processes follows the log for a projection or reactor. It lasts as long as its
-// connection; the fence on the checkpoint keeps out a process that lost it.
+// lock is Postgres's advisory lock under which one process runs a projection or reactor. It ends with its connection; the fence on the
+// checkpoint excludes a process that lost it.
 type lock struct {
 	space int32
-	key   string // SQL of an int, of the name as $1
+	key   string // SQL of an int from the name as $1
 	name  string
 }
 
@@ -25,14 +25,14 @@ func projectionLock(p *Projection) lock {
 
 func reactorLock(name string) lock { return lock{8241004, `hashtext($1)`, name} }
 
-// try takes the lock if nobody has it.
+// try takes the lock if it is free.
 func (l lock) try(ctx context.Context, conn *pgx.Conn) (locked bool, err error) {
 	err = conn.QueryRow(ctx, `select pg_try_advisory_lock($2, `+l.key+`)`, l.name, l.space).Scan(&locked)
 	return locked, err
 }
 
-// breakIfSilent ends the connection that holds the lock, and thereby rolls back its transaction, if Postgres has waited for its process
-// for so long. It reports whether it did. Postgres lets roles end their own connections.
+// breakIfSilent terminates the connection that holds the lock, which rolls back its transaction, if Postgres has waited for its client that
+// long. It reports whether it did. Postgres lets roles terminate their own connections.
 func (l lock) breakIfSilent(ctx context.Context, db querier, silent time.Duration) (bool, error) {
 	rows, _ := db.Query(ctx, `
 		select pg_terminate_backend(a.pid)
@@ -42,7 +42,7 @@ func (l lock) breakIfSilent(ctx context.Context, db querier, silent time.Duratio
 			and a.state_change < now() - $3::interval and (a.state <> 'active' or a.wait_event_type = 'Client')`, l.name, l.space, silent)
 	ended, err := pgx.CollectRows(rows, pgx.RowTo[bool])
 	if err != nil {
-		return false, fmt.Errorf("end a connection that does nothing: %w", err)
+		return false, fmt.Errorf("terminate an idle connection: %w", err)
 	}
 	return len(ended) > 0, nil
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestABuildThatHasLostItsPartsSaysSo(t *testing.T) {
+func TestBuildReportsLostParts(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.add(t, "a")

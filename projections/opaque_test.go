@@ -12,8 +12,8 @@ import (
 	"bahi/eventstore"
 )
 
-// opaque is a log with a server's own events between and behind its own, as EventStoreDB has them. A subscription tells that it has
-// passed over those.
+// opaque is a log with the server's own events between its events, like EventStoreDB. Subscriptions report that they have passed over
+// those.
 type opaque struct{ eventstore.Store }
 
 const apart = 10 // positions
@@ -53,7 +53,7 @@ func (o opaque) Head(ctx context.Context) (event.Position, error) {
 	return head * apart, err
 }
 
-func TestACheckpointIsKnownByItsEventAlsoWhereTheLogHasEventsOfItsOwnBehindIt(t *testing.T) {
+func TestCheckpointNamesItsEventEvenAfterSkippedEvents(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	log := r.store
@@ -68,7 +68,7 @@ func TestACheckpointIsKnownByItsEventAlsoWhereTheLogHasEventsOfItsOwnBehindIt(t 
 	run := start()
 	run.until("seen", func(s Status) bool { return s.Working })
 	r.add(t, numberedNames(0, 3)...)
-	r.addRaw(t, "BankAccountRenamed", `{"name":"b"}`, `{}`) // which the projection passes over
+	r.addRaw(t, "BankAccountRenamed", `{"name":"b"}`, `{}`) // the projection skips it
 	run.until("seen", there)
 	run.stop()
 
@@ -79,9 +79,9 @@ func TestACheckpointIsKnownByItsEventAlsoWhereTheLogHasEventsOfItsOwnBehindIt(t 
 	require.NoError(t, r.pool.QueryRow(t.Context(), `with gone as (delete from log.event where position > 2 returning id, position) select id from gone order by position desc limit 1`).Scan(&last))
 	r.reopen(t)
 	log = r.store
-	_, err := log.Append(t.Context(), "bank-"+uuid.NewString(), eventstore.NoStream, // its request was sent again
+	_, err := log.Append(t.Context(), "bank-"+uuid.NewString(), eventstore.NoStream, // its request was repeated
 		event.New{ID: last, Type: "BankAccountRenamed", Data: []byte(`{"name":"b"}`), Meta: []byte(`{}`)})
 	require.NoError(t, err)
-	stands := start().until("seen", func(s Status) bool { return s.Error != "" })
-	require.Contains(t, stands.Error, "the log has no such event there")
+	stopped := start().until("seen", func(s Status) bool { return s.Error != "" })
+	require.Contains(t, stopped.Error, "the log has no such event there")
 }

@@ -13,7 +13,7 @@ import (
 	"bahi/eventstore"
 )
 
-// What is answered to an operator who asks for what cannot be.
+// The errors of an operator's requests.
 var (
 	ErrNoBuild     = errors.New("the projection is not being built")
 	ErrNotBuilt    = errors.New("the projection is not built yet")
@@ -23,8 +23,8 @@ var (
 	ErrNotDiffers  = errors.New("the build does not wait for its differences to be accepted")
 )
 
-// change changes the generations that conditions on name and version find: those of the first condition
-// that finds any. It answers otherwise when none does.
+// change updates the generations that match a condition on name and version: the first condition that matches any. Otherwise it returns
+// the error otherwise.
 func change(ctx context.Context, pool *pgxpool.Pool, p *Projection, otherwise error, set string, conditions ...string) error {
 	for _, where := range conditions {
 		done, err := pool.Exec(ctx, `update projection.generation set `+set+` where `+where, p.Name, p.Version)
@@ -38,35 +38,33 @@ func change(ctx context.Context, pool *pgxpool.Pool, p *Projection, otherwise er
 	return otherwise
 }
 
-// Pause pauses the projection's build, where none is under way the projection itself: its
-// answers are stale from then on.
+// Pause pauses the projection's build, or if there is none the projection itself, whose answers are then stale.
 func Pause(ctx context.Context, pool *pgxpool.Pool, p *Projection) error {
 	return change(ctx, pool, p, ErrNotBuilt, `paused = true`, isBuilt, isLive)
 }
 
-// Resume ends that, for both.
+// Resume resumes both.
 func Resume(ctx context.Context, pool *pgxpool.Pool, p *Projection) error {
 	return change(ctx, pool, p, ErrNotPaused, `paused = false`, `paused and name = $1 and version = $2`)
 }
 
-// Accept lets the build's tables be read though they differ from the live ones.
+// Accept lets the build's tables become live although they differ.
 func Accept(ctx context.Context, pool *pgxpool.Pool, p *Projection) error {
 	return change(ctx, pool, p, ErrNotDiffers, `accepted = true`, isBuilt+` and phase = '`+differs+`'`)
 }
 
-// Throttle bounds the events a second that the build folds; 0: no bound.
+// Throttle limits the build to that many events a second; 0: no limit.
 func Throttle(ctx context.Context, pool *pgxpool.Pool, p *Projection, perSecond int) error {
 	return change(ctx, pool, p, ErrNoBuild, fmt.Sprintf(`throttle = nullif(%d, 0)`, perSecond), isBuilt)
 }
 
-// Retry lets a parked projection, or its parked build, try its event again: when what was in the way is
-// gone, or an operator lets it pass over the event.
+// Retry makes a parked projection or build try its event again: after a repair, or after an operator skipped the event.
 func Retry(ctx context.Context, pool *pgxpool.Pool, p *Projection) error {
 	return change(ctx, pool, p, ErrNotParked, `error = null, error_at = null, error_position = null, error_type = null, error_program = null`,
 		`error is not null and name = $1 and version = $2`)
 }
 
-// ParkedAt returns the event at which the projection or its build has stopped, or [ErrNotParked].
+// ParkedAt returns nil if the projection or its build is parked at the event, otherwise [ErrNotParked].
 func ParkedAt(ctx context.Context, pool *pgxpool.Pool, p *Projection, at event.Position) error {
 	var parked bool
 	err := pool.QueryRow(ctx, `select exists (select from projection.generation where name = $1 and version = $2 and error_position = $3)`,
@@ -77,13 +75,13 @@ func ParkedAt(ctx context.Context, pool *pgxpool.Pool, p *Projection, at event.P
 	return err
 }
 
-// Differences returns how the build differs from the live tables, as far as it has found out.
+// Differences returns the differences from the live tables that the build has found.
 func (b Build) Differences(ctx context.Context) ([]Difference, error) {
 	conn, err := connect(ctx, b.Config, b.Projection)
 	if err != nil {
 		return nil, err
 	}
-	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // nothing is left to lose
+	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // the connection is discarded
 	g, found, err := b.underWay(ctx, conn)
 	if err == nil && !found {
 		err = ErrNoBuild
@@ -91,16 +89,16 @@ func (b Build) Differences(ctx context.Context) ([]Difference, error) {
 	return g.Differences, err
 }
 
-// ErrInUse refuses to drop tables that this program reads or may read again.
+// ErrInUse refuses to drop tables that this program's version may read.
 var ErrInUse = errors.New("the generation is of this program's own version: cancel its build, or let its time end")
 
-// Drop drops the tables of another version, which a program of that version then has to build again.
+// Drop drops the tables of another version, whose programs must then rebuild them.
 func (b Build) Drop(ctx context.Context, number int) error {
 	conn, err := connect(ctx, b.Config, b.Projection)
 	if err != nil {
 		return err
 	}
-	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // nothing is left to lose
+	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // the connection is discarded
 	g, found, err := oneGeneration(ctx, conn, `name = $1 and generation = $2`, b.Projection.Name, number)
 	switch {
 	case err != nil:
@@ -117,17 +115,16 @@ func (b Build) Drop(ctx context.Context, number int) error {
 	return drop(ctx, conn, g)
 }
 
-// cancelWithin is how long a cancelled build may take to let its tables go. Afterwards they are dropped by
-// a process that tends the projection.
+// cancelWithin is how long Cancel waits for a build to release its tables. Afterwards [Runner.Tend] of some process drops them.
 const cancelWithin = 15 * time.Second
 
-// Cancel ends the build and drops what it has made.
+// Cancel ends the build and drops its tables.
 func (b Build) Cancel(ctx context.Context) error {
 	conn, err := connect(ctx, b.Config, b.Projection)
 	if err != nil {
 		return err
 	}
-	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // nothing is left to lose
+	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // the connection is discarded
 	rows, _ := conn.Query(ctx, `update projection.generation set scratch = true, owner = null where `+isBuilt+` returning `+generationColumns,
 		b.Projection.Name, b.Projection.Version)
 	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[generation])
@@ -139,33 +136,32 @@ func (b Build) Cancel(ctx context.Context) error {
 	}
 	dropping, cancel := context.WithTimeout(ctx, cancelWithin)
 	defer cancel()
-	if _, err := conn.Exec(dropping, `select `+hold, found[0].schema()); err == nil { // its process learns of it, and goes
+	if _, err := conn.Exec(dropping, `select `+hold, found[0].schema()); err == nil { // its process notices and releases the lock
 		err = drop(dropping, conn, found[0])
 		if err == nil {
 			return nil
 		}
-		b.Log.Warn("a cancelled build is dropped later", "projection", found[0].Name, "generation", found[0].Generation, "error", err)
+		b.Log.Warn("the tables of a cancelled build will be dropped later", "projection", found[0].Name, "generation", found[0].Generation, "error", err)
 	}
 	return nil
 }
 
 const (
-	// takenUpWithin is how long a rollback waits for the kept generation to come to where the live one is: a
-	// process that serves takes it up by then.
+	// takenUpWithin is how long a rollback waits for the kept generation to reach the live one's position, by the work of a serving
+	// process.
 	takenUpWithin = 15 * time.Second
 
-	// currentWithin is how long it waits once more, while the live one has stopped for it.
+	// currentWithin is how long it waits again after the live one was stopped.
 	currentWithin = 2 * time.Second
 )
 
-// Rollback lets the generation be read again that was read before, which has followed the log since. The
-// one that it replaces is kept as long in its turn.
+// Rollback makes the kept previous generation live again. The replaced one is kept in turn.
 func (b Build) Rollback(ctx context.Context, keep time.Duration) error {
 	conn, err := connect(ctx, b.Config, b.Projection)
 	if err != nil {
 		return err
 	}
-	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // nothing is left to lose
+	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // the connection is discarded
 	kept, found, err := oneGeneration(ctx, conn, isKept, b.Projection.Name, b.Projection.Version)
 	if err != nil {
 		return err
@@ -187,7 +183,7 @@ func (b Build) Rollback(ctx context.Context, keep time.Duration) error {
 	if err != nil {
 		return err
 	}
-	defer looking.Close(context.WithoutCancel(ctx)) //nolint:errcheck // nothing is left to lose
+	defer looking.Close(context.WithoutCancel(ctx)) //nolint:errcheck // the connection is discarded
 	err = b.keptUpTo(ctx, looking, kept, live.Position, takenUpWithin)
 	if err == nil {
 		_, err = move(ctx, conn, kept, nil, keep, func(live event.Position) error {
@@ -197,11 +193,11 @@ func (b Build) Rollback(ctx context.Context, keep time.Duration) error {
 	if err != nil {
 		return fmt.Errorf("roll %s back: %w", b.Projection.Name, err)
 	}
-	b.Log.Info("an earlier generation is read again", "projection", kept.Name, "generation", kept.Generation, "instead_of", live.Generation)
+	b.Log.Info("an earlier generation is live again", "projection", kept.Name, "generation", kept.Generation, "instead_of", live.Generation)
 	return nil
 }
 
-// keptUpTo returns when a kept generation has come to where the live one is.
+// keptUpTo waits until a kept generation reaches the live one's position.
 func (b Build) keptUpTo(ctx context.Context, db querier, kept generation, live event.Position, within time.Duration) error {
 	head, err := b.Store.Head(ctx)
 	if err != nil {
@@ -214,33 +210,33 @@ func (b Build) keptUpTo(ctx context.Context, db querier, kept generation, live e
 			return err
 		case !found:
 			return ErrNothingKept
-		case now.Position >= min(live, head): // of another log, the live one may be anywhere
+		case now.Position >= min(live, head): // if the log is another one, the live position means nothing
 			return nil
 		case now.Error != nil:
-			return fmt.Errorf("the kept generation stands still at position %d: %s", now.Position, *now.Error)
+			return fmt.Errorf("the kept generation has stopped at position %d: %s", now.Position, *now.Error)
 		}
 		select {
 		case <-time.After(time.Millisecond):
 		case <-late:
-			return fmt.Errorf("the kept generation is at position %d, and the live one at %d: is there a process that serves?", now.Position, live)
+			return fmt.Errorf("the kept generation is at position %d, and the live one at %d: is a process serving?", now.Position, live)
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
 }
 
-// Estimate is what a build would do.
+// Estimate is the estimated cost of a build.
 type Estimate struct {
 	Events event.Position // to fold
-	Rate   int64          // events a second, as measured on the beginning of the log
-	Then   time.Duration  // that the phases behind the fill take, by the last build; 0: none was measured
-	Bytes  int64          // that the live tables take
+	Rate   int64          // events a second, measured at the beginning of the log
+	Then   time.Duration  // of the phases after the fill, by the last build; 0: none was measured
+	Bytes  int64          // size of the live tables
 }
 
-// sample is how many events an estimate folds.
+// sample is the number of events that an estimate folds.
 const sample = 2 * fillBatch
 
-// Estimate folds the beginning of the log into tables that it throws away, and answers how long it takes.
+// Estimate folds the beginning of the log into scratch tables and measures the rate.
 func (b Build) Estimate(ctx context.Context) (e Estimate, err error) {
 	if e.Events, err = b.Store.Head(ctx); err != nil {
 		return e, err

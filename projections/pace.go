@@ -2,18 +2,18 @@ package projections
 
 import "time"
 
-// pace measures how many events are folded a second, lately.
+// pace measures the recent rate of folded events.
 type pace struct {
-	now   func() time.Time // nil: nothing is measured
+	now   func() time.Time // nil: measure nothing
 	rate  int64
 	since time.Time
 	n     int64
 }
 
-// paceOver is the least time over which a rate means something.
+// paceOver is the shortest time that gives a meaningful rate.
 const paceOver = time.Second
 
-// after counts events that were folded and answers the rate.
+// after adds folded events and returns the rate.
 func (p *pace) after(events int) int64 {
 	if p.now == nil {
 		return p.rate
@@ -29,7 +29,7 @@ func (p *pace) after(events int) int64 {
 	return p.rate
 }
 
-// perSecond is so many events in a time.
+// perSecond returns events per second.
 func perSecond(events int64, took time.Duration) int64 {
 	return events * int64(time.Second) / max(int64(took), 1)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestABuildThatDiffersFromTheLiveTablesWaitsForSomebody(t *testing.T) {
+func TestDifferingBuildWaitsForAnOperator(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	p := seen("seen", nil)
@@ -34,13 +34,13 @@ func TestABuildThatDiffersFromTheLiveTablesWaitsForSomebody(t *testing.T) {
 		{Where: inLive, Row: json.RawMessage(`{"position":2,"name":"Wasp"}`)},
 		{Where: inLive, Row: json.RawMessage(`{"position":3,"name":"Cat"}`)},
 	}}}, differences)
-	require.Equal(t, []string{"Ant", "Wasp", "Cat", "Cat"}, r.names(t, "seen"), "which are still read")
+	require.Equal(t, []string{"Ant", "Wasp", "Cat", "Cat"}, r.names(t, "seen"), "the live tables are unchanged")
 	require.ErrorIs(t, r.build(p).Run(t.Context()), ErrBuildRuns)
 
 	r.tend(t, p)
 	r.add(t, "Dog")
-	soon(t, "it follows the log while it waits", func() bool { return r.position(t, p) == 4 })
-	require.ErrorIs(t, r.build(p).until(t.Context(), r.hold(t, p).conn, g), ErrDiffers, "who watches is told")
+	soon(t, "the build follows the log while it waits", func() bool { return r.position(t, p) == 4 })
+	require.ErrorIs(t, r.build(p).until(t.Context(), r.hold(t, p).conn, g), ErrDiffers, "a watching process is told")
 	run.reached("seen", 4)
 	require.Equal(t, differs, r.inPhase(t, p, differs).phase())
 	require.NoError(t, Accept(t.Context(), r.pool, p))
@@ -51,7 +51,7 @@ func TestABuildThatDiffersFromTheLiveTablesWaitsForSomebody(t *testing.T) {
 	require.Empty(t, r.live(t, p).Differences)
 }
 
-func TestABuildMayBeAskedForThatDiffers(t *testing.T) {
+func TestBuildMayAcceptDifferencesInAdvance(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	p := seen("seen", nil)
@@ -64,7 +64,7 @@ func TestABuildMayBeAskedForThatDiffers(t *testing.T) {
 	require.Equal(t, []string{"Ant"}, r.names(t, "seen"))
 }
 
-func TestTablesThatMoveOnAreComparedAtOnePosition(t *testing.T) {
+func TestMovingTablesAreComparedAtOnePosition(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	remarks := newRemarks()
@@ -88,13 +88,13 @@ func TestTablesThatMoveOnAreComparedAtOnePosition(t *testing.T) {
 	}
 	written := stop()
 	require.Equal(t, rounds, compared)
-	require.Empty(t, remarks.said(), "none of them could not be compared")
+	require.Empty(t, remarks.said(), "all tables were compared")
 	run.until("seen", func(s Status) bool { return s.Generation == rounds+1 && s.Position == r.head(t) })
 	require.Len(t, r.names(t, "seen"), 100+written)
 }
 
-// Nobody works on the live tables, so that they stay where they are.
-func TestABuildIsComparedWithTablesThatStandStill(t *testing.T) {
+// No process works on the live tables, so they do not advance.
+func TestBuildIsComparedWithStoppedTables(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	p := seen("seen", nil)
@@ -109,8 +109,8 @@ func TestABuildIsComparedWithTablesThatStandStill(t *testing.T) {
 	require.Equal(t, []string{"Ant", "Bee", "Cat"}, r.names(t, "seen"))
 }
 
-// A process that ends is not one that has accepted.
-func TestWhatDiffersWaitsForTheNextProcessToo(t *testing.T) {
+// The end of a process does not accept differences.
+func TestDifferencesOutliveTheProcess(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	p := seen("seen", nil)
@@ -124,7 +124,7 @@ func TestWhatDiffersWaitsForTheNextProcessToo(t *testing.T) {
 	one.stop()
 	two := r.serve(t, p)
 	r.add(t, "Bee")
-	soon(t, "it follows the log", func() bool { return r.position(t, p) == 2 })
+	soon(t, "the build follows the log", func() bool { return r.position(t, p) == 2 })
 	require.Never(t, func() bool { return r.live(t, p).Generation != 1 }, 2*tellEvery, tellEvery/2)
 	two.stop()
 	require.NoError(t, Accept(t.Context(), r.pool, p))

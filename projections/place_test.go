@@ -9,7 +9,7 @@ import (
 	"bahi/domain/event"
 )
 
-func TestABuildKeepsItsPlaceWhereNothingIsToBeFolded(t *testing.T) {
+func TestBuildRecordsItsPositionWithoutEventsToFold(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	p := seen("seen", nil)
@@ -29,7 +29,7 @@ func TestABuildKeepsItsPlaceWhereNothingIsToBeFolded(t *testing.T) {
 	require.ErrorIs(t, build.Run(ctx), context.Canceled)
 
 	build.Progress = func(now Progress) {
-		require.GreaterOrEqual(t, now.Done, event.Position(15), "it goes on where it had come to")
+		require.GreaterOrEqual(t, now.Done, event.Position(15), "the build continues from its position")
 	}
 	require.NoError(t, build.Join(t.Context()))
 }

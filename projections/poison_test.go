@@ -15,7 +15,7 @@ import (
 	"bahi/eventstore"
 )
 
-// poisoned are events that cannot be folded. cure says that the program has changed and can.
+// poisoned are events that cannot be folded until cure is set, as by a new program.
 func poisoned(cured *atomic.Bool) func(*Batch, string) {
 	return func(b *Batch, name string) {
 		switch {
@@ -28,7 +28,7 @@ func poisoned(cured *atomic.Bool) func(*Batch, string) {
 	}
 }
 
-func TestAPoisonEventStopsItsProjectionAlone(t *testing.T) {
+func TestPoisonEventStopsOnlyItsProjection(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
 		"error":   "event BankAccountOpened at position 3: ERROR: division by zero (SQLSTATE 22012)",
@@ -48,7 +48,7 @@ func TestAPoisonEventStopsItsProjectionAlone(t *testing.T) {
 			for _, p := range []string{"sick", "other"} {
 				run.until(p, func(s Status) bool { return s.Ready })
 			}
-			// All of one batch, and the bad one in its middle.
+			// One batch, with the bad event in its middle.
 			bad, err := bank.Ledger.Accounts.Encode(uuid.New(), book.AccountOpened{Name: name}, event.Meta{})
 			require.NoError(t, err)
 			switch name {
@@ -72,7 +72,7 @@ func TestAPoisonEventStopsItsProjectionAlone(t *testing.T) {
 			require.Contains(t, status.Error, want)
 			require.EqualValues(t, 2, status.Position)
 			require.False(t, status.Working)
-			require.Equal(t, []string{"a", "b"}, r.names(t, "sick"), "what came before it has taken effect")
+			require.Equal(t, []string{"a", "b"}, r.names(t, "sick"), "the events before it have taken effect")
 			require.Equal(t, []string{"z"}, r.names(t, "other"))
 			parked := r.parked(t, "sick")
 			require.Contains(t, parked.Error, want)
@@ -81,7 +81,7 @@ func TestAPoisonEventStopsItsProjectionAlone(t *testing.T) {
 
 			cured.Store(true)
 			require.NoError(t, Retry(t.Context(), r.pool, sick))
-			if name == "version" || name == "garbage" { // which no retry cures
+			if name == "version" || name == "garbage" { // no retry helps
 				require.Contains(t, r.parked(t, "sick").Error, want)
 				return
 			}
@@ -94,7 +94,7 @@ func TestAPoisonEventStopsItsProjectionAlone(t *testing.T) {
 	}
 }
 
-// parked waits until the registry says that a projection is.
+// parked waits until the registry says that a projection is parked.
 func (r *rig) parked(t *testing.T, name string) (found Listed) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -111,7 +111,7 @@ func (r *rig) parked(t *testing.T, name string) (found Listed) {
 	return found
 }
 
-func TestAnotherProcessSaysThatAProjectionIsParked(t *testing.T) {
+func TestOtherProcessesReportAParkedProjection(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	var cured atomic.Bool
@@ -129,7 +129,7 @@ func TestAnotherProcessSaysThatAProjectionIsParked(t *testing.T) {
 		s := run.Statuses()["seen"]
 		return s.Position >= 2 && s.Error == ""
 	}
-	require.Eventually(t, func() bool { // one of them may have been about to park as well
+	require.Eventually(t, func() bool { // one of them may have been about to park again
 		if err := Retry(t.Context(), r.pool, p); err != nil {
 			require.ErrorIs(t, err, ErrNotParked)
 		}
@@ -138,17 +138,17 @@ func TestAnotherProcessSaysThatAProjectionIsParked(t *testing.T) {
 	require.Equal(t, []string{"a", "error"}, r.names(t, "seen"))
 }
 
-func TestAProjectionThatDoesNotBelongToTheLogRefusesAndSaysWhy(t *testing.T) {
+func TestProjectionOfAnotherLogStopsAndSaysWhy(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ spoil, repair, want string }{
 		"another log": {
 			`update log.identity set store_id = '00000000-0000-4000-8000-000000000000'`, ``,
-			"and this is log 00000000-0000-4000-8000-000000000000: rebuild it",
+			"but this is log 00000000-0000-4000-8000-000000000000: rebuild it",
 		},
 		"a log without its newest events": {
 			`create table public.tail as select * from log.event where position > 3; delete from log.event where position > 3`,
 			`insert into log.event select * from public.tail`,
-			"stands at position 5 on event",
+			"is at position 5 with event",
 		},
 		"an empty log": {
 			`create table public.tail as select * from log.event; delete from log.event`,
@@ -176,9 +176,9 @@ func TestAProjectionThatDoesNotBelongToTheLogRefusesAndSaysWhy(t *testing.T) {
 			require.Contains(t, r.parked(t, "seen").Error, c.want)
 			r.add(t, "new")
 			require.Contains(t, run.until("seen", func(s Status) bool { return !s.Working && s.Error != "" }).Error, c.want)
-			require.Len(t, r.names(t, "seen"), 5, "it guesses nothing")
+			require.Len(t, r.names(t, "seen"), 5, "the tables are unchanged")
 			if c.repair == "" {
-				require.NoError(t, r.build(p).Run(t.Context()), "what the message advises helps")
+				require.NoError(t, r.build(p).Run(t.Context()), "the advice in the message helps")
 				run.reached("seen", r.head(t))
 				require.Contains(t, r.names(t, "seen"), "new")
 				return

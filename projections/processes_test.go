@@ -17,8 +17,8 @@ import (
 	"bahi/domain/ledger/book"
 )
 
-// parted is a projection that can be filled in parts, by the length of what it notes. What was opened before in the
-// same part is noted with it, so that a part that misses an event, or has it twice, gives other tables.
+// parted is a projection that can be filled in parts, by the length of the names. It also records the previous name in the same part, so
+// that a part that misses or repeats an event gives other tables.
 func parted() *Projection {
 	return Define("seen", 1, `
 create table seen (position bigint not null, name text not null);
@@ -31,7 +31,7 @@ create index seen_position_idx on seen (position);
 	})).Parted(func(r *event.Recorded[any]) (key int64, all bool) { return int64(r.Position) % 11, false })
 }
 
-func TestABuildInPartsGivesTheSameTablesWhereverItIsKilled(t *testing.T) {
+func TestKilledBuildInPartsGivesTheSameTables(t *testing.T) {
 	t.Parallel()
 	for parts := range 5 {
 		t.Run(string(rune('1'+parts)), func(t *testing.T) {
@@ -42,12 +42,12 @@ func TestABuildInPartsGivesTheSameTablesWhereverItIsKilled(t *testing.T) {
 			want := numberedNames(0, 1200)
 			r.add(t, want...)
 			build := r.build(p)
-			build.How = How{Throttle: 100, Partitions: parts + 1} // for a dozen seconds
+			build.How = How{Throttle: 100, Partitions: parts + 1} // takes a dozen seconds
 			require.NoError(t, build.Request(t.Context()))
 			for range 3 {
 				before := r.position(t, p)
 				one := r.serve(t, p)
-				soon(t, "it comes on", func() bool { return r.position(t, p) > before })
+				soon(t, "the build advances", func() bool { return r.position(t, p) > before })
 				r.kill(t, random)
 				one.stop()
 			}
@@ -61,7 +61,7 @@ func TestABuildInPartsGivesTheSameTablesWhereverItIsKilled(t *testing.T) {
 	}
 }
 
-func TestAnotherProcessTakesABuildOverWhoseConnectionsAreLost(t *testing.T) {
+func TestBuildSurvivesLostConnections(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	p := parted()
@@ -74,12 +74,12 @@ func TestAnotherProcessTakesABuildOverWhoseConnectionsAreLost(t *testing.T) {
 	random := rand.New(rand.NewPCG(4, 4))
 	for range 12 {
 		r.kill(t, random)
-		time.Sleep(50 * time.Millisecond) // some work must be done between
+		time.Sleep(50 * time.Millisecond) // lets some work be done in between
 	}
-	soon(t, "it is built", func() bool {
+	soon(t, "the build ends", func() bool {
 		g, found := r.being(t, p)
 		if g.Error != nil {
-			require.Empty(t, *g.Error, "a lost connection is nobody's fault")
+			require.Empty(t, *g.Error, "a lost connection is not recorded as a failure")
 		}
 		return !found
 	})
@@ -90,9 +90,8 @@ func TestAnotherProcessTakesABuildOverWhoseConnectionsAreLost(t *testing.T) {
 	r.exact(t, p)
 }
 
-// Whatever operators and processes do, in whatever order: in the end the tables are what the log says, and
-// nothing is left of what was done.
-func TestInTheEndTheTablesAreWhatTheLogSays(t *testing.T) {
+// After any sequence of operations by operators and processes, the tables equal a fold of the log, and nothing is left over.
+func TestTablesConvergeToTheLog(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	random := rand.New(rand.NewPCG(1, 2))
@@ -128,13 +127,13 @@ func TestInTheEndTheTablesAreWhatTheLogSays(t *testing.T) {
 			"kill":   func(*rapid.T) { r.kill(t, random) },
 			"spoil": func(*rapid.T) {
 				if g, found, err := liveGeneration(t.Context(), r.pool, p); err == nil && found {
-					_, _ = r.pool.Exec(t.Context(), `update `+g.schema()+`.seen set name = 'spoilt' where position % 7 = 0`) // unless it is gone
+					_, _ = r.pool.Exec(t.Context(), `update `+g.schema()+`.seen set name = 'spoilt' where position % 7 = 0`) // may have been dropped
 				}
 			},
 			"rollback": func(*rapid.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()
-				_ = r.build(p).Rollback(ctx, time.Hour) // for which much may be in the way
+				_ = r.build(p).Rollback(ctx, time.Hour) // may fail for many reasons
 			},
 			"start": func(rt *rapid.T) {
 				if i := rapid.IntRange(0, 1).Draw(rt, "which"); servers[i] == nil {
@@ -155,10 +154,10 @@ func TestInTheEndTheTablesAreWhatTheLogSays(t *testing.T) {
 				servers[i] = r.serve(t, p)
 			}
 		}
-		// Whatever is paused goes on; the last build has the tables anew, whatever was spoilt.
+		// All pauses end; the last build replaces the tables, spoilt or not.
 		_ = Resume(t.Context(), r.pool, p)
 		_ = Throttle(t.Context(), r.pool, p, 0)
-		soon(t, "no build is under way", func() bool {
+		soon(t, "no build is in progress", func() bool {
 			g, found := r.being(t, p)
 			if found && g.phase() == differs {
 				_ = Accept(t.Context(), r.pool, p)
@@ -187,11 +186,11 @@ func TestInTheEndTheTablesAreWhatTheLogSays(t *testing.T) {
 		for _, s := range servers {
 			s.stop()
 		}
-		soon(t, "no lock is left", func() bool { return r.locks(t) == 0 })
+		soon(t, "no lock remains", func() bool { return r.locks(t) == 0 })
 	})
 }
 
-// TestMain makes fewer runs of the property than rapid would: each starts processes, and waits for them.
+// TestMain runs the property fewer times than rapid's default: each run starts processes and waits for them.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if checks := flag.Lookup("rapid.checks"); checks.Value.String() == checks.DefValue {

@@ -20,24 +20,24 @@ import (
 
 // Projection is a fold of the log into the tables of its own schema.
 type Projection struct {
-	Name    string // also its schema's, metric's and argument's
-	Version int    // rises with the DDL, or with what a handler means
-	tables  string // DDL of what is needed to fill the tables
-	after   string // DDL of what is quicker made afterwards: indexes
+	Name    string // also of its schema, metric and argument
+	Version int    // increases with each change of the DDL or of a handler's meaning
+	tables  string // DDL of the tables to fill
+	after   string // DDL that is faster after the fill: indexes
 	folds   map[string]Fold
-	common  map[string]string // columns that the version before has too, by table
-	raw     *Fold             // of every event, whatever its type; nil: folds says what is folded
-	in      map[string]bool   // categories of streams that have events of the folded types
+	common  map[string]string // columns that the previous version also has, by table
+	raw     *Fold             // folds all events as stored; nil: folds decides
+	in      map[string]bool   // categories of streams that have folded events
 
-	forwards bool // it is a reactor that hands events to another program, and an operator may let it pass over some
+	forwards bool // a reactor that forwards events to another program; an operator may skip some
 
-	parted   func(*event.Recorded[any]) (key int64, all bool) // nil: the fold cannot be shared out
-	personal bool                                             // it folds events that hold personal values
-	idle     time.Duration                                    // see idleCheckpoint, which it is when this is 0
+	parted   func(*event.Recorded[any]) (key int64, all bool) // nil: the fold cannot be divided
+	personal bool                                             // folds events with personal values
+	idle     time.Duration                                    // see idleCheckpoint, the default
 	gather   time.Duration                                    // how long events wait for others to be folded with
 }
 
-// Fold is how events of some types are folded.
+// Fold folds events of some types.
 type Fold struct {
 	types []string
 	on    func(*Batch, event.Recorded[any])
@@ -45,33 +45,32 @@ type Fold struct {
 	raw   func(context.Context, *Batch, []event.Stored) error
 
 	finish func(context.Context, *Batch) error // after a fill; may be nil
-	resume func(context.Context, *Batch) error // before a fill goes on that another process began; may be nil
+	resume func(context.Context, *Batch) error // before another process resumes a fill; may be nil
 }
 
-// Part is a share of a fold: the keys that fall to it.
+// Part is a share of a fold, by key.
 type Part struct {
 	Nth int // from 0
-	Of  int // how many parts there are; 0 and 1: this is all
+	Of  int // number of parts; 0 and 1: this is all
 }
 
-// Has says whether a key falls to the part.
+// Has reports whether a key belongs to the part.
 func (p Part) Has(key int64) bool { return p.Of <= 1 || uint64(key)%uint64(p.Of) == uint64(p.Nth) }
 
-// First says whether the part does what must be done once.
+// First reports whether this part does what must be done once.
 func (p Part) First() bool { return p.Nth == 0 }
 
-// afterFill is the line of a DDL behind which statements run once the tables are filled.
+// afterFill is the line of a DDL after which statements run only when the tables are filled.
 const afterFill = "-- after fill"
 
-// Define declares a projection. The DDL names no schema, so that the same text makes a generation and
-// its successor beside it.
+// Define declares a projection. The DDL names no schema, so that the same text creates each generation.
 func Define(name string, version int, ddl string, folds ...Fold) *Projection {
 	p := &Projection{Name: name, Version: version, folds: map[string]Fold{}, in: map[string]bool{}}
 	p.tables, p.after, _ = strings.Cut(ddl, afterFill)
 	for _, f := range folds {
 		if f.raw != nil {
 			if len(folds) > 1 {
-				panic(fmt.Sprintf("projection %s folds every event as it is stored, and some once more", name))
+				panic(fmt.Sprintf("projection %s folds every event as stored, and some of them twice", name))
 			}
 			p.raw = &f
 		}
@@ -85,7 +84,7 @@ func Define(name string, version int, ddl string, folds ...Fold) *Projection {
 	return p
 }
 
-// add lets f fold the events of a type.
+// add sets the fold of a type.
 func (p *Projection) add(eventType string, f Fold) {
 	p.folds[eventType] = f
 	if info, known := domain.Catalogue.Lookup(eventType); known {
@@ -94,10 +93,10 @@ func (p *Projection) add(eventType string, f Fold) {
 	}
 }
 
-// Personal says whether the tables may hold personal values in clear: it folds events that have some.
+// Personal reports whether the tables may have personal values in clear.
 func (p *Projection) Personal() bool { return p.personal }
 
-// On folds events of one type, in each kind that has it. It gets no clock, context or connection: it can only queue statements,
+// On folds events of one type, in each kind that has it. The handler gets no clock, context or connection: it can only queue statements,
 // so that a rebuild gives the same tables.
 func On[E any](fold func(*Batch, event.Recorded[E])) Fold {
 	return Fold{
@@ -111,43 +110,40 @@ func On[E any](fold func(*Batch, event.Recorded[E])) Fold {
 	}
 }
 
-// Apply folds a whole batch of events of the named types at once. It may read its own tables, and
-// nothing else. It is for a projection whose benchmark asks for it.
+// Apply folds whole batches of events of the named types. It may read its own tables, and nothing else. Use it only where a benchmark
+// justifies it.
 func Apply(types []string, apply func(context.Context, *Batch, []event.Recorded[any]) error) Fold {
 	return Fold{types: types, apply: apply}
 }
 
-// Raw folds every event as it is stored, whatever its type: nothing is decoded, so an event that this program
-// does not know is folded like any other, and none can be skipped. Otherwise it is as [Apply], and a
-// projection's only fold. The events' bytes are not to be changed.
+// Raw folds every event as stored, whatever its type. Nothing is decoded, so events of unknown types are folded too, and none can be
+// skipped. It is otherwise like [Apply], and must be a projection's only fold. The events' bytes must not be changed.
 func Raw(apply func(context.Context, *Batch, []event.Stored) error) Fold { return Fold{raw: apply} }
 
-// Finishing ends a fill with what the fold has kept for its end.
+// Finishing returns the fold with finish, which ends a fill by writing what the fold has kept.
 func (f Fold) Finishing(finish func(context.Context, *Batch) error) Fold {
 	f.finish = finish
 	return f
 }
 
-// Resuming prepares the tables for a fill that goes on in another process, without what the fold has
-// kept in memory. Of several parts of a fill, each may have come to another place.
+// Resuming returns the fold with resume, which prepares the tables when another process resumes a fill and has lost what the fold kept.
+// Parts of the fill may be at different positions.
 func (f Fold) Resuming(resume func(context.Context, *Batch) error) Fold {
 	f.resume = resume
 	return f
 }
 
-// Parted lets a fill be shared out to parts, each of which has its own connection and transactions. Key
-// says which part an event falls to; all that it concerns every one. A part must leave alone what is not
-// its own, and must not lean on how far the others are.
+// Parted lets parallel parts, with their own connections and transactions, share a fill. key returns which part folds an event; all means
+// every part. A part must not touch another part's rows, and must not depend on another part's progress.
 func (p *Projection) Parted(key func(*event.Recorded[any]) (key int64, all bool)) *Projection {
 	p.parted = key
 	return p
 }
 
-// mostParts bounds the connections that a fill takes.
+// mostParts limits the connections of a fill.
 const mostParts = 16
 
-// parts answers how many parts fill the tables when so many are asked for; 0: as many as the machine has
-// use for, since reading and Postgres need processors too.
+// parts returns the number of parts; 0 asks for as many as the processors allow, besides reading and Postgres.
 func (p *Projection) parts(asked int) int {
 	if p.parted == nil {
 		return 1
@@ -158,15 +154,15 @@ func (p *Projection) parts(asked int) int {
 	return min(max(asked, 1), mostParts)
 }
 
-// Comparable declares which columns of which tables a new version has in common with the one before.
-// Its tables then take over only when those are the same.
+// Comparable declares the columns that a new version has in common with the previous one. The new tables then become live only if those
+// are equal.
 func (p *Projection) Comparable(columns map[string]string) *Projection {
 	p.common = columns
 	return p
 }
 
-// Gathering lets events wait for those that come after them, for so long at most, and be folded with them. It is
-// for tables that no answer waits for, and whose fold costs more by the batch than by the event.
+// Gathering makes events wait up to most for later ones, to be folded together. It suits tables that no request waits for, whose fold
+// costs more per batch than per event.
 func (p *Projection) Gathering(most time.Duration) *Projection {
 	p.gather = most
 	return p
@@ -177,7 +173,7 @@ func (p *Projection) finish(ctx context.Context, b *Batch) error {
 	return p.each(ctx, b, "finish", func(f Fold) func(context.Context, *Batch) error { return f.finish })
 }
 
-// resume prepares a fill that goes on.
+// resume prepares a fill that another process resumes.
 func (p *Projection) resume(ctx context.Context, b *Batch) error {
 	return p.each(ctx, b, "resume", func(f Fold) func(context.Context, *Batch) error { return f.resume })
 }
@@ -201,8 +197,7 @@ func (p *Projection) each(ctx context.Context, b *Batch, what string, of func(Fo
 	return b.flush(ctx)
 }
 
-// indexes answers the statements after the fill that make an index, as far as it is not there yet, and the
-// others.
+// indexes returns the statements after the fill that create indexes, made idempotent, and the others.
 func (p *Projection) indexes() (indexes []string, rest string) {
 	for statement := range strings.SplitSeq(p.after, ";\n") {
 		text := strings.TrimSpace(statement)
@@ -215,8 +210,8 @@ func (p *Projection) indexes() (indexes []string, rest string) {
 	return indexes, rest
 }
 
-// Hash returns the SHA-256 of the DDL and of the names of the folded event types. Programs of one version share a generation, so
-// they must agree on both.
+// Hash returns the SHA-256 of the DDL and of the folded event types. Programs of one version share a generation, so they must agree on
+// both.
 func (p *Projection) Hash() string {
 	text := p.tables + afterFill + p.after
 	if len(p.folds) > 0 {
@@ -226,8 +221,8 @@ func (p *Projection) Hash() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// takes reports whether the projection deals with an event: it folds the type, or it does not know the type of an event in a category
-// that it folds. It must not pass over the latter: a newer program wrote the event, and may share this projection's checkpoint.
+// takes reports whether the projection processes an event: it folds the type, or the type is unknown in a category that it folds. It must
+// not skip the latter: a newer program wrote the event, and may share this projection's checkpoint.
 func (p *Projection) takes(e *event.Stored) bool {
 	if _, folded := p.folds[e.Type]; folded || p.raw != nil {
 		return true
@@ -242,7 +237,7 @@ func isKnown(eventType string) bool {
 	return known
 }
 
-// fold applies a piece of the log in order. Runs of events that one Apply takes go to it together.
+// fold applies a piece of the log in order. Successive events of one Apply go to it together.
 func (p *Projection) fold(ctx context.Context, b *Batch, d decoded) error {
 	if len(d.stored) > 0 {
 		if err := p.raw.raw(ctx, b, d.stored); err != nil {
@@ -272,19 +267,18 @@ func (p *Projection) fold(ctx context.Context, b *Batch, d decoded) error {
 	return b.flush(ctx)
 }
 
-// Batch is what a projection does to its tables in one transaction.
+// Batch is a transaction of a projection.
 type Batch struct {
-	// Tx is for Apply and Raw alone. Its search path is the generation's schema.
+	// Tx is for Apply and Raw only. Its search path is the generation's schema.
 	Tx pgx.Tx
-	// Filling says that a generation is being filled: what stands behind "after fill" in the DDL is not
-	// there yet.
+	// Filling says that the generation is being filled: the DDL after "after fill" has not run.
 	Filling bool
-	// Resumed says that an earlier process has filled a part of the tables, or this one after a failure.
+	// Resumed says that a part of the tables was filled before: by another process, or before a failure.
 	Resumed bool
-	// Part is the share of the fold that the batch is of.
+	// Part is the part of the fold.
 	Part Part
-	// Kept is for them, too: what the fold put there in an earlier batch of the same runner, which is the
-	// only one that writes the tables. It is nil at first, and after a batch that failed.
+	// Kept is for Apply and Raw too: what the fold stored there in an earlier batch of the same runner, the only writer of the tables. It is
+	// nil at first, and after a failed batch.
 	Kept any
 
 	queued pgx.Batch

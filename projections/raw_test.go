@@ -14,7 +14,7 @@ import (
 	"bahi/domain/event"
 )
 
-// rawSeen notes every event by what it is, and in which batch it came.
+// rawSeen records each event and its batch.
 func rawSeen(name string, hook func(e event.Stored) error) *Projection {
 	return Define(name, 1, `create table seen (position bigint primary key, name text not null)`, Raw(func(ctx context.Context, b *Batch, events []event.Stored) error {
 		for _, e := range events {
@@ -31,7 +31,7 @@ func rawSeen(name string, hook func(e event.Stored) error) *Projection {
 	}))
 }
 
-func TestARawFoldTakesEveryEventAsItIsStored(t *testing.T) {
+func TestRawFoldTakesEventsAsStored(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	p := rawSeen("raw", nil)
@@ -44,18 +44,18 @@ func TestARawFoldTakesEveryEventAsItIsStored(t *testing.T) {
 	require.Equal(t, want, r.names(t, "raw"))
 	require.NoError(t, r.build(p).Run(t.Context()))
 	run.reached("raw", 2)
-	require.Equal(t, want, r.names(t, "raw"), "a rebuild gives the same")
+	require.Equal(t, want, r.names(t, "raw"), "a rebuild gives the same tables")
 	found, err := r.build(p).Examine(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, found.Differences)
 	for _, size := range []int{1, 2} {
 		differences, err := r.build(p).Fold(t.Context(), size, 2)
 		require.NoError(t, err)
-		require.Empty(t, differences, "a fill that was left and taken up again, and batches of %d", size)
+		require.Empty(t, differences, "an interrupted fill, and batches of %d", size)
 	}
 }
 
-func TestARawFoldIsParkedAtTheEventAtFault(t *testing.T) {
+func TestRawFoldIsParkedAtTheEventAtFault(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	var cured atomic.Bool
@@ -81,13 +81,13 @@ func TestARawFoldIsParkedAtTheEventAtFault(t *testing.T) {
 	require.Equal(t, []string{"Good{}", "Bad{}", "Good{}"}, r.names(t, "raw"))
 }
 
-func TestARawFoldIsAProjectionsOnlyOne(t *testing.T) {
+func TestRawFoldMustBeTheOnlyOne(t *testing.T) {
 	t.Parallel()
 	every := Raw(func(context.Context, *Batch, []event.Stored) error { return nil })
 	require.Panics(t, func() { Define("two", 1, ``, every, every) })
 }
 
-func TestAProjectionThatGathersFoldsFewBatchesAndLosesNothing(t *testing.T) {
+func TestGatheringFoldsFewBatches(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	var batches atomic.Int64

@@ -12,32 +12,31 @@ import (
 	"bahi/domain/event"
 )
 
-// Reactor is a follower of the log whose effects leave its tables. So it has no generations and is never rebuilt. Package reactors
-// makes them.
+// Reactor is a follower of the log with effects outside its tables. So it has no generations and is never rebuilt. Package reactors defines
+// them.
 type Reactor struct {
 	p         *Projection
 	forward   Forwarding // nil: it reacts
-	beginning bool       // without a checkpoint it starts at the log's beginning, instead of its head
+	beginning bool       // without a checkpoint, start at the log's beginning instead of its head
 }
 
-// React makes a reactor of events of the named types. What react does in tx takes effect together with
-// the reactor's checkpoint, once. An error for which the events are to blame parks the reactor at the
-// first of them.
+// React returns a reactor to events of the named types. The effect of react in tx commits together with the reactor's checkpoint. An error
+// that an event causes parks the reactor at the first such event.
 func React(name string, types []string, react func(ctx context.Context, tx pgx.Tx, events []event.Recorded[any]) error) *Reactor {
 	fold := Apply(types, func(ctx context.Context, b *Batch, events []event.Recorded[any]) error {
 		return react(ctx, b.Tx, events)
 	})
 	p := Define(name, 0, "", fold)
-	p.idle, p.personal = idleReactor, false // it opens no personal values
+	p.idle, p.personal = idleReactor, false // opens no personal values
 	return &Reactor{p: p}
 }
 
-// Forwarding hands events to another program, in their order. It returns how many of them that program keeps, all when there is no
-// error. It MUST NOT return while that program is away, but tell why it waits, and nil when it goes on. An error is of the first event
-// that is not kept: the reactor is parked there. It MUST heed its context, which ends when another process has the checkpoint.
+// Forwarding hands events to another program, in order. It returns how many of them that program has stored: all if there is no error;
+// otherwise the reactor is parked at the first event that is not stored. It MUST NOT return while that program is unavailable, but report
+// why it waits, and nil when it continues. It MUST heed its context, which ends when another process has the checkpoint.
 type Forwarding func(ctx context.Context, events []event.Stored, waits func(why error)) (kept int, err error)
 
-// Forward makes a reactor of all events as they are stored. An event may be forwarded again after a crash, before its checkpoint is
+// Forward returns a reactor that forwards all events as stored. After a crash it may forward an event again whose checkpoint was not
 // written. A checkpoint of another log parks it.
 func Forward(name string, fromBeginning bool, forward Forwarding) *Reactor {
 	p := Define(name, 0, "")
@@ -45,14 +44,14 @@ func Forward(name string, fromBeginning bool, forward Forwarding) *Reactor {
 	return &Reactor{p: p, forward: forward, beginning: fromBeginning}
 }
 
-// idleReactor is how long a reactor's checkpoint may wait that only passes over events: nobody's answer
-// depends on it, and after a crash those events are passed over once more.
+// idleReactor is how long a reactor's checkpoint may lag that only passes over events: no request depends on it, and after a crash the
+// reactor passes over them again.
 const idleReactor = time.Second
 
-// ownedEvery is how soon a reactor with nothing to do notices that somebody has moved its checkpoint.
+// ownedEvery is how soon an idle reactor notices that its checkpoint was moved.
 const ownedEvery = time.Second
 
-// React brings the log to the reactors until ctx ends. [Runner.Statuses] has theirs, so they need a runner of their own.
+// React runs the reactors on the log until ctx ends. [Runner.Statuses] has their states, so they need a separate runner.
 func (r *Runner) React(ctx context.Context, all ...*Reactor) error {
 	followers := make([]*follower, len(all))
 	for i, a := range all {
@@ -67,7 +66,7 @@ func (r *Runner) React(ctx context.Context, all ...*Reactor) error {
 	return r.follow(ctx, followers)
 }
 
-// watch lets reactors look again whose checkpoints somebody else has moved.
+// watch makes reactors whose checkpoints were moved look again.
 func (r *Runner) watch(ctx context.Context) {
 	for {
 		select {
@@ -78,7 +77,7 @@ func (r *Runner) watch(ctx context.Context) {
 		rows, _ := r.pool.Query(ctx, `select name from reactor.checkpoint where owner is distinct from $1`, r.owner)
 		lost, err := pgx.CollectRows(rows, pgx.RowTo[string])
 		if err != nil {
-			continue // the reactors meet it too
+			continue // the reactors meet the error too
 		}
 		r.mu.Lock()
 		for _, name := range lost {
@@ -90,17 +89,17 @@ func (r *Runner) watch(ctx context.Context) {
 	}
 }
 
-// Checkpoint is how far a reactor has come.
+// Checkpoint is a reactor's checkpoint.
 type Checkpoint struct {
 	Name     string
 	StoreID  uuid.UUID
 	Position event.Position
 	EventID  *uuid.UUID // of the event at that position, nil at the beginning of the log
 	Error    *string    // why it is parked
-	Waits    *string    // for what, where it goes on by itself
+	Waits    *string    // what it waits for without an operator
 }
 
-// Checkpoints returns those of all reactors that ever ran, by name.
+// Checkpoints returns the checkpoints of all reactors that ever ran, by name.
 func Checkpoints(ctx context.Context, db querier) ([]Checkpoint, error) {
 	return checkpoints(ctx, db, `true`)
 }
@@ -116,7 +115,7 @@ func checkpoints(ctx context.Context, db querier, where string, args ...any) ([]
 	return found, nil
 }
 
-// ReactorParkedAt returns [ErrNotParked] when the reactor has not stopped at the event of a position.
+// ReactorParkedAt returns [ErrNotParked] unless the reactor is parked at that event.
 func ReactorParkedAt(ctx context.Context, db querier, name string, at event.Position) error {
 	rows, _ := db.Query(ctx, `select 1 from reactor.checkpoint where name = $1 and error_position = $2`, name, int64(at))
 	found, err := pgx.CollectRows(rows, pgx.RowTo[int])
@@ -126,7 +125,7 @@ func ReactorParkedAt(ctx context.Context, db querier, name string, at event.Posi
 	return err
 }
 
-// RetryReactor lets a parked reactor try its event again. It answers [ErrNotParked] when it is not parked.
+// RetryReactor makes a parked reactor try its event again. It returns [ErrNotParked] if it is not parked.
 func RetryReactor(ctx context.Context, db querier, name string) error {
 	done, err := db.Exec(ctx, `
 		update reactor.checkpoint set error = null, error_at = null, error_position = null where name = $1 and error is not null`, name)

@@ -13,7 +13,7 @@ import (
 	"bahi/eventstore"
 )
 
-// reactorRow keeps a reactor's checkpoint, in a row outside of the generations.
+// reactorRow keeps a reactor's checkpoint in a row outside of the generations.
 type reactorRow struct {
 	*Reactor
 
@@ -31,9 +31,9 @@ func (k reactorRow) connect(ctx context.Context) (*pgx.Conn, error) {
 
 func (a *Reactor) configured(config *pgx.ConnConfig) *pgx.ConnConfig {
 	config = config.Copy()
-	config.RuntimeParams["synchronous_commit"] = "on" // what it has done is written nowhere else
+	config.RuntimeParams["synchronous_commit"] = "on" // no other record exists of its effects
 	if a.p.forwards {
-		config.RuntimeParams["synchronous_commit"] = "off" // a crash lets it forward the same events again
+		config.RuntimeParams["synchronous_commit"] = "off" // after a crash it may forward the same events again
 	}
 	noticed(config.RuntimeParams)
 	config.RuntimeParams["application_name"] = "bahi reactor " + a.p.Name
@@ -42,8 +42,8 @@ func (a *Reactor) configured(config *pgx.ConnConfig) *pgx.ConnConfig {
 
 func (k reactorRow) lock() lock { return reactorLock(k.p.Name) }
 
-// begin takes the checkpoint over, or makes one where there is none. With one of another log, a forwarding reactor is parked; another
-// starts at the head, as it must not do again what was done long ago (DESIGN.md, hard case 3).
+// begin takes over the checkpoint, or creates it. If it is of another log, a forwarding reactor is parked; any other starts at the head, so
+// that it does not repeat old effects (DESIGN.md, hard case 3).
 func (k reactorRow) begin(ctx context.Context, conn *pgx.Conn) (held, error) {
 	rows, _ := conn.Query(ctx, `update reactor.checkpoint set owner = $2 where name = $1 returning `+checkpointColumns, k.p.Name, k.r.owner)
 	found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Checkpoint])
@@ -62,7 +62,7 @@ func (k reactorRow) begin(ctx context.Context, conn *pgx.Conn) (held, error) {
 			return h, err
 		case k.p.forwards:
 			return h, &mismatch{fmt.Sprintf("%s has forwarded the log %s up to position %d, which is not in this log: "+
-				"nothing is forwarded until bahi %s replay says where to begin", k.p.Name, found[0].StoreID, found[0].Position, k.p.Name)}
+				"nothing is forwarded until bahi %s replay sets the start", k.p.Name, found[0].StoreID, found[0].Position, k.p.Name)}
 		}
 	}
 	var id *uuid.UUID
@@ -72,15 +72,15 @@ func (k reactorRow) begin(ctx context.Context, conn *pgx.Conn) (held, error) {
 		}
 	}
 	if len(found) > 0 {
-		k.log.Warn("the reactor's checkpoint does not match the log and is given up: it starts at the log's head",
+		k.log.Warn("the reactor's checkpoint does not match the log; starting at the log's head",
 			"checkpoint", found[0].Position, "checkpoint_log", found[0].StoreID, "head", h.at, "log", k.r.store.ID())
 	} else {
-		k.log.Info("the reactor has no checkpoint and begins", "after", h.at)
+		k.log.Info("starting a reactor without a checkpoint", "after", h.at)
 	}
 	return h, PlaceReactor(ctx, conn, k.p.Name, Checkpoint{StoreID: k.r.store.ID(), Position: h.at, EventID: id}, k.r.owner)
 }
 
-// PlaceReactor moves a reactor's checkpoint, and gives it to an owner.
+// PlaceReactor moves a reactor's checkpoint and sets its owner.
 func PlaceReactor(ctx context.Context, db querier, name string, at Checkpoint, owner uuid.UUID) error {
 	_, err := db.Exec(ctx, `
 		insert into reactor.checkpoint (name, store_id, position, event_id, owner) values ($1, $2, $3, $4, $5)
@@ -93,7 +93,7 @@ func PlaceReactor(ctx context.Context, db querier, name string, at Checkpoint, o
 	return nil
 }
 
-// knows says whether a checkpoint is of this log.
+// knows reports whether a checkpoint is of this log.
 func (k reactorRow) knows(ctx context.Context, c Checkpoint) (bool, error) {
 	switch {
 	case c.StoreID != k.r.store.ID():
@@ -105,7 +105,7 @@ func (k reactorRow) knows(ctx context.Context, c Checkpoint) (bool, error) {
 	}
 }
 
-// NewestBefore finds the last event before a position: 0 and nil where there is none.
+// NewestBefore returns the last event before a position: 0 and nil if there is none.
 func NewestBefore(ctx context.Context, store eventstore.Store, at event.Position) (event.Position, *uuid.UUID, error) {
 	for e, err := range store.ReadAll(ctx, at, eventstore.Backwards) {
 		return e.Position, &e.ID, err
@@ -136,7 +136,7 @@ func (k reactorRow) note(ctx context.Context, why error) (bool, error) {
 	return done.RowsAffected() > 0, err
 }
 
-// reaction is a runner's hold on a reactor.
+// reaction is a reactor's checkpoint that this runner holds.
 type reaction struct {
 	*Reactor
 
@@ -148,10 +148,10 @@ type reaction struct {
 
 func (a *reaction) place() place { return place{position: a.at} }
 
-// apply does what the events ask for and moves the checkpoint, in one transaction.
+// apply reacts to the events and moves the checkpoint, in one transaction.
 func (a *reaction) apply(ctx context.Context, d decoded) error {
 	err := pgx.BeginFunc(ctx, a.conn, func(tx pgx.Tx) error {
-		if len(d.events) == 0 { // if a crash undoes this, events are passed over once more
+		if len(d.events) == 0 { // after a crash, these events are passed over again
 			if _, err := tx.Exec(ctx, `set local synchronous_commit = off`); err != nil {
 				return err
 			}
@@ -178,8 +178,8 @@ func (a *reaction) move(ctx context.Context, db querier, to event.Position, id *
 	return err
 }
 
-// hand forwards events and moves the checkpoint behind those that are kept. Meanwhile it looks every second whether the checkpoint is still
-// its own, which also shows other processes that this one does not hang.
+// hand forwards events and moves the checkpoint past the stored ones. Meanwhile it checks every second whether it still owns the
+// checkpoint, which also shows other processes that it does not hang.
 func (a *reaction) hand(ctx, reading context.Context, d decoded) error {
 	forwarding, stop := context.WithCancelCause(reading)
 	defer stop(nil)
@@ -215,7 +215,7 @@ func (a *reaction) hand(ctx, reading context.Context, d decoded) error {
 	}
 }
 
-// handed moves the checkpoint behind the events that are kept.
+// handed moves the checkpoint past the stored events.
 func (a *reaction) handed(ctx context.Context, d decoded, kept int, failed error) error {
 	to, id := d.upTo, d.last
 	if failed != nil {
@@ -233,21 +233,21 @@ func (a *reaction) handed(ctx context.Context, d decoded, kept int, failed error
 	return nil
 }
 
-// wait tells for what the reactor waits; nil: it goes on.
+// wait records what the reactor waits for; nil: it continues.
 func (a *reaction) wait(ctx context.Context, why error) error {
 	text := ""
 	if why != nil {
 		text = why.Error()
-		a.k.log.Warn("the reactor waits", "error", why)
+		a.k.log.Warn("reactor waiting", "error", why)
 	} else {
-		a.k.log.Info("the reactor goes on")
+		a.k.log.Info("reactor continues")
 	}
 	a.k.r.set(a.p, func(s *Status) { s.Error, s.Parked = text, false })
 	_, err := a.conn.Exec(ctx, `update reactor.checkpoint set waits = nullif($3, '') where name = $1 and owner = $2`, a.p.Name, a.owner, text)
 	return err
 }
 
-// fenced returns [ErrFenced] when this process may not move the checkpoint any more.
+// fenced returns [ErrFenced] if this process may no longer move the checkpoint.
 func (a *reaction) fenced(ctx context.Context) error {
 	found, err := checkpoints(ctx, a.conn, `name = $1 and position = $2 and owner = $3`, a.p.Name, int64(a.at), a.owner)
 	if err == nil && len(found) == 0 {

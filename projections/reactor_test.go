@@ -12,7 +12,7 @@ import (
 
 const openedName = "BankAccountOpened"
 
-// reacting notes what a reactor is brought, and what its transactions wait for.
+// reacting records what a reactor gets, and its transactions' synchronous_commit.
 func reacting(t *testing.T, r *rig) *Reactor {
 	t.Helper()
 	r.exec(t, `create table public.effect (position bigint not null, waits text not null)`)
@@ -32,7 +32,7 @@ func (r *rig) react(t *testing.T, all ...*Reactor) *running {
 	return r.running(t, runner, func(ctx context.Context) error { return runner.React(ctx, all...) })
 }
 
-func TestAReactorsEffectsWaitForTheDisk(t *testing.T) {
+func TestReactorsEffectsWaitForTheDisk(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.exec(t, `do $$ begin execute format('alter database %I set synchronous_commit = off', current_database()); end $$`)
@@ -46,7 +46,7 @@ func TestAReactorsEffectsWaitForTheDisk(t *testing.T) {
 	require.Equal(t, []string{"on", "on"}, waits)
 }
 
-func TestAReactorsCheckpointMovesOnWithWhatIsNothingToIt(t *testing.T) {
+func TestReactorsCheckpointPassesIrrelevantEvents(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	run := r.react(t, reacting(t, r))
@@ -64,7 +64,7 @@ func TestAReactorsCheckpointMovesOnWithWhatIsNothingToIt(t *testing.T) {
 	require.True(t, known)
 }
 
-func TestAReactorThatIsFencedOffHasNoEffect(t *testing.T) {
+func TestFencedReactorHasNoEffect(t *testing.T) {
 	t.Parallel()
 	for name, sql := range map[string]string{
 		"another owner":    `update reactor.checkpoint set owner = gen_random_uuid()`,
@@ -94,7 +94,7 @@ func TestAReactorThatIsFencedOffHasNoEffect(t *testing.T) {
 	}
 }
 
-func TestAReactorWhoseRowSomebodyTookGoesOnFromIt(t *testing.T) {
+func TestReactorContinuesFromAMovedCheckpoint(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	run := r.react(t, reacting(t, r))

@@ -7,7 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// registry keeps a projection's checkpoint, in the row of its live generation.
+// registry keeps a projection's checkpoint in the row of its live generation.
 type registry struct {
 	r *Runner
 	p *Projection
@@ -19,7 +19,7 @@ func (k registry) connect(ctx context.Context) (*pgx.Conn, error) {
 
 func (k registry) lock() lock { return projectionLock(k.p) }
 
-// begin takes over the live generation, or builds one where there is none.
+// begin takes over the live generation, or builds the first one.
 func (k registry) begin(ctx context.Context, conn *pgx.Conn) (held, error) {
 	g, found, err := liveGeneration(ctx, conn, k.p)
 	if err != nil {
@@ -32,7 +32,7 @@ func (k registry) begin(ctx context.Context, conn *pgx.Conn) (held, error) {
 		if g, found, err = liveGeneration(ctx, conn, k.p); err != nil {
 			return nil, err
 		}
-		if !found { // another process was quicker, and did not come to the end
+		if !found { // another process began before and did not finish
 			return nil, errStandby
 		}
 	}
@@ -69,7 +69,7 @@ func (k registry) look(ctx context.Context) (at place, found bool, err error) {
 	return at, true, nil
 }
 
-// note writes why the live generation has stopped, if it is this process's: another one may be read by now.
+// note records why the live generation stopped, if this process owns it: another one may be live by now.
 func (k registry) note(ctx context.Context, why error) (bool, error) {
 	n, err := noteIn(ctx, k.r.pool, why, k.r.Program, isLive+` and owner = $3`, k.p.Name, k.p.Version, k.r.owner)
 	return n > 0, err

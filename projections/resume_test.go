@@ -12,14 +12,14 @@ import (
 	"bahi/domain/ledger/book"
 )
 
-// half leaves a build where a process that ends leaves it: in the middle of the fill.
+// half interrupts a build in the middle of the fill, as the end of its process does.
 func (r *rig) half(t *testing.T, p *Projection) generation {
 	t.Helper()
 	build := r.build(p)
-	build.How = How{Throttle: 60, Partitions: 2} // which takes a dozen seconds
+	build.How = How{Throttle: 60, Partitions: 2} // takes a dozen seconds
 	require.NoError(t, build.Request(t.Context()))
 	one := r.serve(t, p)
-	soon(t, "it begins", func() bool { return r.position(t, p) > 0 })
+	soon(t, "the build begins", func() bool { return r.position(t, p) > 0 })
 	one.stop()
 	g, found := r.being(t, p)
 	require.True(t, found)
@@ -28,7 +28,7 @@ func (r *rig) half(t *testing.T, p *Projection) generation {
 	return g
 }
 
-func TestABuildStartsOverWhereTheProgramMakesOtherTables(t *testing.T) {
+func TestBuildStartsOverForOtherTables(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	want := numberedNames(0, 800)
@@ -50,7 +50,7 @@ func TestABuildStartsOverWhereTheProgramMakesOtherTables(t *testing.T) {
 	require.Equal(t, 5*len(want), length)
 }
 
-func TestABuildOfALogThatLostItsTailIsToldOf(t *testing.T) {
+func TestBuildStopsIfTheLogLostItsTail(t *testing.T) {
 	t.Parallel()
 	for _, phase := range []string{filling, differs} {
 		t.Run(phase, func(t *testing.T) {
@@ -70,22 +70,22 @@ func TestABuildOfALogThatLostItsTailIsToldOf(t *testing.T) {
 			r.reopen(t)
 			r.add(t, numberedNames(0, 900)...)
 			r.tend(t, p)
-			soon(t, "it is told", func() bool {
+			soon(t, "the reason is recorded", func() bool {
 				g, found := r.being(t, p)
 				require.True(t, found)
 				if g.Error != nil {
-					require.Contains(t, *g.Error, "the log has no such event there: cancel it and begin anew")
+					require.Contains(t, *g.Error, "the log has no such event there: cancel it and start again")
 				}
 				return g.Error != nil
 			})
-			require.NoError(t, r.build(p).Cancel(t.Context()), "what the message advises helps")
+			require.NoError(t, r.build(p).Cancel(t.Context()), "the advice in the message helps")
 			require.NoError(t, r.build(p).Run(t.Context()))
 			require.Len(t, r.names(t, "seen"), 901)
 		})
 	}
 }
 
-func TestABuildOfAnotherLogIsToldOf(t *testing.T) {
+func TestBuildOfAnotherLogStops(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	p := seen("seen", nil)
@@ -94,15 +94,15 @@ func TestABuildOfAnotherLogIsToldOf(t *testing.T) {
 	r.reopen(t)
 	r.add(t, "Ant")
 	r.tend(t, p)
-	soon(t, "it is told", func() bool {
+	soon(t, "the reason is recorded", func() bool {
 		g, found := r.being(t, p)
 		require.True(t, found)
-		return g.Error != nil && strings.Contains(*g.Error, "this is log 00000000-0000-4000-8000-000000000000: cancel it and begin anew")
+		return g.Error != nil && strings.Contains(*g.Error, "this is log 00000000-0000-4000-8000-000000000000: cancel it and start again")
 	})
 }
 
-// A part may have folded all of its events when another process takes the build over.
-func TestAPartThatLostItsBuildDoesNotFinishIt(t *testing.T) {
+// A part may have folded all of its events before another process takes over the build.
+func TestPartThatLostItsBuildDoesNotFinishIt(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	p := seen("seen", nil)
@@ -127,7 +127,7 @@ func TestAPartThatLostItsBuildDoesNotFinishIt(t *testing.T) {
 	require.Nil(t, g.Error)
 }
 
-func TestAChecksTablesAreHeldBeforeAnybodySeesThem(t *testing.T) {
+func TestScratchTablesAreLockedBeforeTheyAreVisible(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	p := seen("seen", nil)
@@ -141,9 +141,9 @@ func TestAChecksTablesAreHeldBeforeAnybodySeesThem(t *testing.T) {
 	require.NoError(t, err)
 	defer other.Close(t.Context())
 	require.NoError(t, sweep(t.Context(), other, p))
-	require.Equal(t, g.Generation, r.of(t, p, g.Generation).Generation, "it is still there")
+	require.Equal(t, g.Generation, r.of(t, p, g.Generation).Generation, "the generation still exists")
 	require.NoError(t, conn.Close(t.Context()))
-	soon(t, "whoever comes next drops what a check has left", func() bool {
+	soon(t, "the next process drops the leftovers of a check", func() bool {
 		require.NoError(t, sweep(t.Context(), other, p))
 		all, err := generations(t.Context(), r.pool, `scratch`)
 		require.NoError(t, err)
@@ -151,8 +151,8 @@ func TestAChecksTablesAreHeldBeforeAnybodySeesThem(t *testing.T) {
 	})
 }
 
-// What is noted by a process that has lost its projection would park whoever works on it now.
-func TestAnErrorIsNotedOnNobodyElsesTables(t *testing.T) {
+// An error recorded by a process that has lost its projection would park the new owner's.
+func TestErrorIsRecordedOnlyOnOwnedTables(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	p := seen("seen", nil)
@@ -172,7 +172,7 @@ func TestAnErrorIsNotedOnNobodyElsesTables(t *testing.T) {
 	require.Nil(t, r.live(t, p).Error)
 }
 
-func TestAnIndexThatCannotBeMadeIsToldAndTriedAgain(t *testing.T) {
+func TestFailedIndexIsReportedAndRetried(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	p := Define("seen", 1, "create table seen (position bigint, name text);\n-- after fill\ncreate unique index seen_name_idx on seen (name);\n",
@@ -190,7 +190,7 @@ func TestAnIndexThatCannotBeMadeIsToldAndTriedAgain(t *testing.T) {
 	r.serve(t, p)
 	require.NoError(t, func() error {
 		err := Retry(t.Context(), r.pool, p)
-		if errors.Is(err, ErrNotParked) { // a process that begins tries it again by itself
+		if errors.Is(err, ErrNotParked) { // a starting process retries it by itself
 			err = nil
 		}
 		return err
@@ -198,8 +198,8 @@ func TestAnIndexThatCannotBeMadeIsToldAndTriedAgain(t *testing.T) {
 	r.goesLive(t, p, 1)
 }
 
-// The connection that makes an index may outlive the one by which its process had the build.
-func TestAnIndexThatALostProcessIsMakingIsNobodysFault(t *testing.T) {
+// The connection that creates an index may outlive the one that owns the build.
+func TestIndexOfALostProcessIsNoFailure(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	p := seen("seen", nil)

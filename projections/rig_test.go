@@ -21,7 +21,7 @@ import (
 	"bahi/migrations"
 )
 
-// rig is a log with projections of these tests' own.
+// rig is a log with these tests' projections.
 type rig struct {
 	pool  *pgxpool.Pool
 	store *postgres.Store
@@ -48,7 +48,7 @@ func (r *rig) reopen(t *testing.T) {
 	r.store = store
 }
 
-// add appends the opening of an account for each name.
+// add opens an account for each name.
 func (r *rig) add(t *testing.T, names ...string) {
 	t.Helper()
 	require.NoError(t, r.tryAdd(t.Context(), names...))
@@ -77,7 +77,7 @@ func (r *rig) addForeign(t *testing.T) {
 	r.addTo(t, "guestbook", "GuestSigned", `{}`, `{}`)
 }
 
-// addRaw appends an event as it is to a bank account's stream.
+// addRaw appends an event with these bytes to a bank account's stream.
 func (r *rig) addRaw(t *testing.T, name, data, meta string) {
 	t.Helper()
 	r.addTo(t, "bank", name, data, meta)
@@ -111,7 +111,7 @@ func (r *rig) run(t *testing.T, all ...*Projection) *running {
 	return r.runWith(t, 0, all...)
 }
 
-// runWith runs projections, and takes over from a process that is silent for so long.
+// runWith runs projections with a limit for the silence of another process.
 func (r *rig) runWith(t *testing.T, silent time.Duration, all ...*Projection) *running {
 	t.Helper()
 	runner := NewRunner(r.store, r.pool, r.log)
@@ -128,7 +128,7 @@ func (r *rig) running(t *testing.T, runner *Runner, run func(context.Context) er
 	return p
 }
 
-// tend builds and keeps what the registry asks for, as a process that serves does.
+// tend builds and keeps what the registry asks for, as a serving process does.
 func (r *rig) tend(t *testing.T, all ...*Projection) {
 	t.Helper()
 	runner := NewRunner(r.store, r.pool, r.log)
@@ -150,7 +150,7 @@ func (p *running) stop() {
 		require.NoError(p.t, err)
 		p.stopped <- nil
 	case <-time.After(30 * time.Second):
-		require.Fail(p.t, "the runner does not stop")
+		require.Fail(p.t, "the runner did not stop")
 	}
 }
 
@@ -166,7 +166,7 @@ func (p *running) until(name string, is func(Status) bool) Status {
 		select {
 		case <-moved:
 		case <-late:
-			require.Fail(p.t, "it does not come to that", "%+v", p.Statuses())
+			require.Fail(p.t, "the status was not reached", "%+v", p.Statuses())
 		}
 	}
 }
@@ -181,8 +181,7 @@ create table seen (position bigint not null, name text not null);
 -- after fill
 create index seen_position_idx on seen (position);`
 
-// seen notes the accounts that were opened, each as often as it is folded. With a hook, it first does
-// what that says.
+// seen records the opened accounts each time they are folded. It calls the hook first.
 func seen(name string, hook func(b *Batch, name string)) *Projection {
 	return Define(name, 1, seenDDL, On(func(b *Batch, e event.Recorded[book.AccountOpened]) {
 		if hook != nil {
@@ -192,7 +191,7 @@ func seen(name string, hook func(b *Batch, name string)) *Projection {
 	}))
 }
 
-// names lists what the live generation has seen, in order.
+// names returns what the live generation has recorded, in order.
 func (r *rig) names(t *testing.T, projection string) []string {
 	t.Helper()
 	live, err := generations(t.Context(), r.pool, `live and name = $1`, projection)
@@ -211,7 +210,7 @@ func (r *rig) exec(t *testing.T, sql string) int64 {
 	return done.RowsAffected()
 }
 
-// schemas lists the schemas of generations.
+// schemas returns the schemas of generations.
 func (r *rig) schemas(t *testing.T) []string {
 	t.Helper()
 	rows, _ := r.pool.Query(t.Context(), `select nspname::text from pg_namespace where nspname ~ '_g[0-9]+$' order by 1`)

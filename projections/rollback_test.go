@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestARollbackReadsWhatWasReadBeforeAndKeepsWhatItReplaces(t *testing.T) {
+func TestRollbackSwapsLiveAndKept(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	p := seen("seen", nil)

@@ -17,21 +17,20 @@ import (
 	"bahi/eventstore"
 )
 
-// silent is how long a process may do nothing though the log has events for it.
+// silent is the default of Runner.Silent.
 const silent = 15 * time.Second
 
-// tryAgain is how long a runner waits before it looks whether it may work, or whether what was in its
-// way is gone.
+// tryAgain is how long a runner waits before it checks again whether it may work.
 const tryAgain = 250 * time.Millisecond
 
-// Runner keeps projections up to date, one goroutine each. Of several processes on one database, one
-// works on a projection while the others stand by.
+// Runner keeps projections up to date, one goroutine each. Of several processes on one database, one works on a projection while the others
+// are on standby.
 type Runner struct {
-	Reveal  Reveal           // nil where no projection has personal values
-	Program string           // version of the program, for who looks at an error
-	Now     func() time.Time // nil: no rates are measured
+	Reveal  Reveal           // nil if no projection has personal values
+	Program string           // version of the program, for error reports
+	Now     func() time.Time // nil: measure no rates
 
-	// Silent is how long a process may do nothing though the log has events for it, before another one takes over; 0: 15 seconds.
+	// Silent is how long a process may do nothing while the log has events for it, before another one takes over; 0: 15 seconds.
 	Silent time.Duration
 
 	store  eventstore.Store
@@ -42,27 +41,27 @@ type Runner struct {
 
 	mu     sync.Mutex
 	status map[string]*Status
-	moved  chan struct{}                 // closed when a projection has moved
+	moved  chan struct{}                 // closed when a projection advances
 	moves  map[string]chan struct{}      // the same for each projection
-	again  map[string]context.CancelFunc // lets a follower look again what it is to work on
+	again  map[string]context.CancelFunc // makes a follower look again at its checkpoint
 
-	asked chan struct{} // to look for builds
+	asked chan struct{} // wakes Tend
 }
 
-// Status is what this process knows of a projection.
+// Status is this process's state of a projection.
 type Status struct {
 	Name       string
 	Version    int
 	Generation int
 	Position   event.Position
-	Working    bool   // this process is the one that works on it
-	Ready      bool   // it has caught up with the log's head as of the start
-	Paused     bool   // somebody wants it to stand still
-	Error      string // why it stands still
-	Parked     bool   // somebody has to do something about the error; otherwise it is tried again
+	Working    bool   // this process works on it
+	Ready      bool   // it has reached the log's head of the start
+	Paused     bool   // an operator paused it
+	Error      string // why it stopped
+	Parked     bool   // the error needs an operator; otherwise it is retried
 }
 
-// NewRunner makes a runner for the projections' tables in the pool's database.
+// NewRunner returns a runner for the projections' tables in the pool's database.
 func NewRunner(store eventstore.Store, pool *pgxpool.Pool, log *slog.Logger) *Runner {
 	return &Runner{
 		store: store, pool: pool, config: pool.Config().ConnConfig.Copy(), log: log, owner: uuid.New(),
@@ -79,11 +78,11 @@ func (r *Runner) Run(ctx context.Context, all ...*Projection) error {
 	return r.follow(ctx, followers)
 }
 
-// follow brings the log to the followers until ctx ends.
+// follow runs the followers on the log until ctx ends.
 func (r *Runner) follow(ctx context.Context, all []*follower) error {
 	router, err := message.NewRouter(message.RouterConfig{CloseTimeout: 5 * time.Second}, watermill.NewSlogLogger(quiet(r.log)))
 	if err != nil {
-		return fmt.Errorf("make the router: %w", err)
+		return fmt.Errorf("create the router: %w", err)
 	}
 	for _, f := range all {
 		r.set(f.p, func(*Status) {})
@@ -95,7 +94,7 @@ func (r *Runner) follow(ctx context.Context, all []*follower) error {
 	return nil
 }
 
-// quiet keeps Watermill's own news at the level of debugging.
+// quiet lowers Watermill's own messages to debug.
 func quiet(log *slog.Logger) *slog.Logger { return slog.New(demoted{log.Handler()}) }
 
 type demoted struct{ slog.Handler }
@@ -115,7 +114,7 @@ func (d demoted) Handle(ctx context.Context, r slog.Record) error {
 	return d.Handler.Handle(ctx, r)
 }
 
-// Statuses answers what this process knows, by name.
+// Statuses returns the states of this process's projections by name.
 func (r *Runner) Statuses() map[string]Status {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -126,15 +125,15 @@ func (r *Runner) Statuses() map[string]Status {
 	return out
 }
 
-// Moved answers a channel that is closed when a projection of this process has moved after the call.
+// Moved returns a channel that is closed when a projection of this process next advances.
 func (r *Runner) Moved() <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.moved
 }
 
-// Follow returns how far this process has folded a generation, 0 for the one that is read, and a channel that
-// is closed at its next move. It returns false when this process does not fold it.
+// Follow returns how far this process has folded a generation, 0 for the live one, and a channel that is closed at its next move. It
+// returns false if this process does not fold it.
 func (r *Runner) Follow(name string, generation int) (at event.Position, moved <-chan struct{}, folds bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -161,8 +160,7 @@ func (r *Runner) set(p *Projection, change func(*Status)) {
 	r.moved = make(chan struct{})
 }
 
-// read tells the follower of a projection which generation is read. If that is not the one it works on, it
-// looks again.
+// read tells a projection's follower which generation is live. If that is not the one it works on, it looks again.
 func (r *Runner) read(p *Projection, generation int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"bahi/eventstore"
 )
 
-func TestEachEventTakesEffectOnceWhereverItsConnectionIsLost(t *testing.T) {
+func TestLostConnectionsRepeatNoEffect(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	var killed atomic.Int32
@@ -23,10 +23,10 @@ func TestEachEventTakesEffectOnceWhereverItsConnectionIsLost(t *testing.T) {
 		switch {
 		case name == "n0003" && once(0): // before the event
 			b.Exec(killSelf)
-		case name == "n0005" && once(1): // in the middle of it
+		case name == "n0005" && once(1): // within the event
 			b.Exec(`insert into seen (position, name) values (0, 'never')`)
 			b.Exec(killSelf)
-		case name == "n0007" && once(2): // when it is committed
+		case name == "n0007" && once(2): // after its commit
 			b.Exec(`create function pg_temp.die() returns trigger language plpgsql as $$ begin perform pg_terminate_backend(pg_backend_pid()); return null; end $$`)
 			b.Exec(`create constraint trigger die after insert on seen initially deferred for each row execute function pg_temp.die()`)
 		}
@@ -43,7 +43,7 @@ func TestEachEventTakesEffectOnceWhereverItsConnectionIsLost(t *testing.T) {
 	require.Equal(t, append([]string{"first"}, want...), r.names(t, "seen"))
 }
 
-func TestEachEventTakesEffectOnceWhileConnectionsAreKilledAtRandom(t *testing.T) {
+func TestRandomlyKilledConnectionsRepeatNoEffect(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	run := r.run(t, seen("seen", nil))
@@ -57,7 +57,7 @@ func TestEachEventTakesEffectOnceWhileConnectionsAreKilledAtRandom(t *testing.T)
 	require.ElementsMatch(t, want, r.names(t, "seen"))
 }
 
-func TestOneRunnerOfSeveralProcessesWorksAndAnotherTakesOver(t *testing.T) {
+func TestSecondRunnerTakesOver(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	p := seen("seen", nil)
@@ -79,7 +79,7 @@ func TestOneRunnerOfSeveralProcessesWorksAndAnotherTakesOver(t *testing.T) {
 	require.Equal(t, []string{"seen_g1"}, r.schemas(t))
 }
 
-func TestSeveralProcessesThatStartAtOnceBuildOneGeneration(t *testing.T) {
+func TestConcurrentStartsBuildOneGeneration(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.add(t, numberedNames(0, 50)...)
@@ -92,7 +92,7 @@ func TestSeveralProcessesThatStartAtOnceBuildOneGeneration(t *testing.T) {
 	require.Len(t, r.names(t, "seen"), 50)
 }
 
-// hold is a session on the live generation, as a runner has it.
+// hold returns a session on the live generation, as a runner has it.
 func (r *rig) hold(t *testing.T, p *Projection) *session {
 	t.Helper()
 	conn, err := connect(t.Context(), r.pool.Config().ConnConfig, p)
@@ -122,7 +122,7 @@ func (r *rig) decoded(t *testing.T, p *Projection) decoded {
 	return d
 }
 
-func TestARunnerThatIsFencedOffWritesNothing(t *testing.T) {
+func TestFencedRunnerWritesNothing(t *testing.T) {
 	t.Parallel()
 	for name, sql := range map[string]string{
 		"another owner":    `update projection.generation set owner = gen_random_uuid()`,
@@ -149,7 +149,7 @@ func TestARunnerThatIsFencedOffWritesNothing(t *testing.T) {
 	}
 }
 
-func TestTablesThatAreGoneAreNoEventsFault(t *testing.T) {
+func TestMissingTablesBlameNoEvent(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	p := seen("seen", nil)
@@ -163,7 +163,7 @@ func TestTablesThatAreGoneAreNoEventsFault(t *testing.T) {
 	require.False(t, poisoned)
 }
 
-func TestARunnerGoesOnAfterSomebodyElseHadItsProjection(t *testing.T) {
+func TestRunnerContinuesAfterAnotherOwner(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	run := r.run(t, seen("seen", nil))
@@ -175,7 +175,7 @@ func TestARunnerGoesOnAfterSomebodyElseHadItsProjection(t *testing.T) {
 	require.Equal(t, []string{"a", "b"}, r.names(t, "seen"))
 }
 
-func TestTheRunnerStopsWithinSeconds(t *testing.T) {
+func TestRunnerStopsWithinSeconds(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	var cured atomic.Bool

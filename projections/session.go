@@ -14,8 +14,8 @@ import (
 	"bahi/eventstore"
 )
 
-// session is a runner's hold on one generation: a connection with its search path, and the ownership
-// that fences off others. It is used by one goroutine.
+// session is a runner's hold on one generation: a connection with its search path, and the ownership that fences off others. One goroutine
+// uses it.
 type session struct {
 	p     *Projection
 	g     generation
@@ -25,7 +25,7 @@ type session struct {
 	pace  pace
 }
 
-// connect makes a connection for one generation's tables.
+// connect opens a connection for one generation's tables.
 func connect(ctx context.Context, config *pgx.ConnConfig, p *Projection) (*pgx.Conn, error) {
 	conn, err := pgx.ConnectConfig(ctx, configured(config, p))
 	if err != nil {
@@ -36,17 +36,17 @@ func connect(ctx context.Context, config *pgx.ConnConfig, p *Projection) (*pgx.C
 
 func configured(config *pgx.ConnConfig, p *Projection) *pgx.ConnConfig {
 	config = config.Copy()
-	config.RuntimeParams["synchronous_commit"] = "off" // the log is the truth
+	config.RuntimeParams["synchronous_commit"] = "off" // the log is the source of truth
 	config.RuntimeParams["plan_cache_mode"] = "force_generic_plan"
 	keyed(config.RuntimeParams)
 	noticed(config.RuntimeParams)
-	config.RuntimeParams["maintenance_work_mem"] = "512MB" // an index is sorted in memory
+	config.RuntimeParams["maintenance_work_mem"] = "512MB" // sorts an index in memory
 	config.RuntimeParams["application_name"] = "bahi projection " + p.Name
 	return config
 }
 
-// noticed makes Postgres notice within seconds that the machine of a process is gone, and give up its locks, so that another process
-// goes on with the work. A process that ends is noticed at once.
+// noticed makes Postgres notice within seconds that a client's machine is gone, and release its locks, so that another process continues.
+// The end of a process is noticed at once.
 func noticed(parameters map[string]string) {
 	parameters["tcp_keepalives_idle"] = "5"
 	parameters["tcp_keepalives_interval"] = "2"
@@ -54,15 +54,15 @@ func noticed(parameters map[string]string) {
 	parameters["tcp_user_timeout"] = "10000"
 }
 
-// keyed makes Postgres look rows up by their keys. Plans are made once, when the tables may be empty, and
-// a plan that reads all of an empty table is kept while it fills.
+// keyed makes Postgres look up rows by key. Plans are made once, when tables may be empty, and a sequential scan of an empty table would
+// remain the plan while it fills.
 func keyed(parameters map[string]string) {
 	parameters["enable_seqscan"] = "off"
 	parameters["enable_hashjoin"] = "off"
 	parameters["enable_mergejoin"] = "off"
 }
 
-// keyedPlans are those for the rest of a transaction, freePlans others, which may read whole tables.
+// keyedPlans set such plans for the rest of a transaction, freePlans allow sequential scans.
 const (
 	keyedPlans = `set local enable_seqscan = off; set local enable_hashjoin = off; set local enable_mergejoin = off`
 	freePlans  = `set local enable_seqscan = on; set local enable_hashjoin = on; set local enable_mergejoin = on`
@@ -75,7 +75,7 @@ func useSchema(ctx context.Context, conn *pgx.Conn, schema string) error {
 
 func (s *session) place() place { return place{generation: s.g.Generation, position: s.g.Position} }
 
-// own makes this session the one that may write the generation.
+// own makes this session the owner of the generation.
 func (s *session) own(ctx context.Context) error {
 	rows, _ := s.conn.Query(ctx, `
 		update projection.generation set owner = $3 where name = $1 and generation = $2 and not scratch
@@ -92,20 +92,19 @@ func (s *session) own(ctx context.Context) error {
 	return useSchema(ctx, s.conn, g.schema())
 }
 
-// decoded is a piece of the log as far as a projection wants it: events with the names of their types, or
-// for [Raw] what is stored.
+// decoded is a piece of the log for a projection: events with the names of their types, or for [Raw] the stored events.
 type decoded struct {
 	events []event.Recorded[any]
 	names  []string
 	stored []event.Stored
 	upTo   event.Position
-	last   *uuid.UUID // of the event at upTo, when the batch has it
+	last   *uuid.UUID // of the event at upTo, if the batch has it
 }
 
-// len is how many events there are to fold.
+// len returns the number of events to fold.
 func (d *decoded) len() int { return len(d.events) + len(d.stored) }
 
-// one is the nth event alone.
+// one returns the piece with the nth event alone.
 func (d *decoded) one(nth int) decoded {
 	if d.stored != nil {
 		e := &d.stored[nth]
@@ -115,7 +114,7 @@ func (d *decoded) one(nth int) decoded {
 	return decoded{events: d.events[nth : nth+1], names: d.names[nth : nth+1], upTo: e.Position, last: &e.ID}
 }
 
-// blame says that the nth event cannot be folded.
+// blame returns the error that the nth event cannot be folded.
 func (d *decoded) blame(nth int, err error) error {
 	if d.stored != nil {
 		return &poison{at: d.stored[nth].Position, typ: d.stored[nth].Type, err: err}
@@ -123,7 +122,7 @@ func (d *decoded) blame(nth int, err error) error {
 	return &poison{at: d.events[nth].Position, typ: d.names[nth], err: err}
 }
 
-// ErrUnknownType tells that a newer program wrote an event. Of all processes, one of that program goes on behind it.
+// ErrUnknownType reports an event that a newer program wrote. A process of that program continues after it.
 var ErrUnknownType = errors.New("this program does not know events of this type; a newer program wrote the event, and folds it")
 
 // poison is an event that a projection cannot apply.
@@ -139,11 +138,10 @@ func (p *poison) Error() string {
 
 func (p *poison) Unwrap() error { return p.err }
 
-// decode reads the events that the projection folds. Of a batch with a bad event it answers what
-// stands before it, with the error.
+// decode decodes the events that the projection folds. If an event is bad, it returns those before it, with the error.
 func (p *Projection) decode(batch eventstore.Batch, skipped map[event.Position]bool) (d decoded, err error) {
 	if p.raw != nil {
-		d.stored = slices.Clone(batch.Events) // the batch's memory may be used again, that of the payloads is not
+		d.stored = slices.Clone(batch.Events) // the batch's memory is reused, the payloads' is not
 		if p.forwards {
 			d.stored = slices.DeleteFunc(d.stored, func(e event.Stored) bool { return skipped[e.Position] })
 		}
@@ -172,18 +170,17 @@ func (p *Projection) decode(batch eventstore.Batch, skipped map[event.Position]b
 	return d, nil
 }
 
-// Reveal opens the personal values of events, for projections that have them in clear. A value that was
-// erased stays closed. It is the vault's.
+// Reveal opens the personal values of events, for projections that store them in clear. An erased value stays closed. The vault
+// implements it.
 type Reveal func(ctx context.Context, values []*event.Sealed) error
 
-// open opens the personal values in a piece, if the projection folds any. It answers the piece with an
-// error, too, as [Projection.decode] does.
+// open opens the personal values in a piece if the projection folds any. Like [Projection.decode] it returns a piece even with an error.
 func (p *Projection) open(ctx context.Context, reveal Reveal, d decoded, decodeErr error) (decoded, error) {
 	if !p.personal || len(d.events) == 0 {
 		return d, decodeErr
 	}
 	if reveal == nil {
-		return decoded{}, fmt.Errorf("projection %s has personal values and nobody to open them", p.Name)
+		return decoded{}, fmt.Errorf("projection %s has personal values but no Reveal", p.Name)
 	}
 	events, err := event.MapSealedIn(d.events, func(values []*event.Sealed) error { return reveal(ctx, values) })
 	if err != nil {
@@ -193,10 +190,10 @@ func (p *Projection) open(ctx context.Context, reveal Reveal, d decoded, decodeE
 	return d, decodeErr
 }
 
-// reach says that the piece goes as far as these events.
+// reach sets the piece's end to these events' end.
 func (d *decoded) reach(events []event.Stored) {
 	if n := len(events); n > 0 {
-		id := events[n-1].ID // the events' memory may be used again
+		id := events[n-1].ID // the events' memory is reused
 		d.upTo, d.last = events[n-1].Position, &id
 	}
 }
@@ -204,7 +201,7 @@ func (d *decoded) reach(events []event.Stored) {
 // apply folds a batch and moves the checkpoint, in one transaction.
 func (s *session) apply(ctx context.Context, d decoded) error {
 	b := &Batch{Filling: s.g.Building, Kept: s.kept}
-	s.kept = nil // if this fails, it tells of what did not happen
+	s.kept = nil // a failure makes it outdated
 	err := pgx.BeginFunc(ctx, s.conn, func(tx pgx.Tx) error {
 		b.Tx = tx
 		if err := guarded(func() error { return s.p.fold(ctx, b, d) }); err != nil {
@@ -219,7 +216,7 @@ func (s *session) apply(ctx context.Context, d decoded) error {
 	return err
 }
 
-// fenced answers [ErrFenced] when this session may not write any more.
+// fenced returns [ErrFenced] if this session may no longer write.
 func (s *session) fenced(ctx context.Context) error {
 	found, err := generations(ctx, s.conn, `name = $1 and generation = $2 and position = $3 and owner = $4 and not (live and paused)`,
 		s.g.Name, s.g.Generation, int64(s.g.Position), s.owner)
@@ -229,8 +226,8 @@ func (s *session) fenced(ctx context.Context) error {
 	return err
 }
 
-// applyFinding applies a batch; when that fails for a reason that is not the connection's, it goes
-// event by event to find the one at fault, so that all before it take effect.
+// applyFinding applies a batch. If that fails for another reason than the connection, it applies event by event to find the one at fault,
+// so that all before it take effect.
 func (s *session) applyFinding(ctx context.Context, d decoded) error {
 	return applyFinding(ctx, s, s.conn, d)
 }
@@ -240,7 +237,7 @@ func applyFinding(ctx context.Context, h held, conn *pgx.Conn, d decoded) error 
 	if err == nil || isTransient(conn, err) || d.len() == 0 {
 		return err
 	}
-	if err := h.fenced(ctx); err != nil { // the tables may be gone
+	if err := h.fenced(ctx); err != nil { // the tables may have been dropped
 		return err
 	}
 	for i := range d.len() {

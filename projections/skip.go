@@ -10,15 +10,15 @@ import (
 	"bahi/eventstore"
 )
 
-// decoder reads the events that a projection folds. A follower has one for as long as it holds its
-// checkpoint, and knows then which events an operator lets it pass over.
+// decoder decodes the events that a projection folds, and knows which ones an operator has skipped. A follower uses one decoder as long as it
+// holds its checkpoint.
 type decoder struct {
 	p       *Projection
 	reveal  Reveal
 	skipped map[event.Position]bool
 }
 
-// newDecoder looks up what is skipped.
+// newDecoder reads which events are skipped.
 func newDecoder(ctx context.Context, store eventstore.Store, p *Projection, reveal Reveal) (decoder, error) {
 	d := decoder{p: p, reveal: reveal}
 	for stored, err := range store.ReadStream(ctx, skips.Kind.Stream(p.Name), 0, eventstore.Forwards) {
@@ -39,8 +39,8 @@ func newDecoder(ctx context.Context, store eventstore.Store, p *Projection, reve
 	return d, nil
 }
 
-// decode returns a piece of the log as far as the projection wants it, its personal values opened. Of a
-// batch with a bad event it answers what is before it, with the error.
+// decode returns the events of a batch that the projection folds, with personal values opened. If an event is bad, it returns those before
+// it, with the error.
 func (d decoder) decode(ctx context.Context, batch eventstore.Batch) (decoded, error) {
 	piece, err := d.p.decode(batch, d.skipped)
 	return d.p.open(ctx, d.reveal, piece, err)

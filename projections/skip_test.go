@@ -15,7 +15,7 @@ import (
 	"bahi/eventstore"
 )
 
-// skip lets a follower pass over an event, as the operators' command does.
+// skip lets a follower skip an event, as the operators' command does.
 func (r *rig) skip(t *testing.T, name string, version int, at event.Position) {
 	t.Helper()
 	skip := skips.Skip{Version: version, Position: at, Type: openedName, Reason: "written by a broken import"}
@@ -33,7 +33,7 @@ func (r *rig) skip(t *testing.T, name string, version int, at event.Position) {
 	require.NoError(t, err)
 }
 
-func TestAParkedProjectionGoesOnWithoutAnEventThatIsSkipped(t *testing.T) {
+func TestSkipUnparksAProjection(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	var never atomic.Bool
@@ -49,7 +49,7 @@ func TestAParkedProjectionGoesOnWithoutAnEventThatIsSkipped(t *testing.T) {
 	require.Equal(t, "test", r.program(t))
 
 	require.NoError(t, Retry(t.Context(), r.pool, p))
-	require.EqualValues(t, 1, r.parked(t, "seen").Position, "a retry alone is of no use")
+	require.EqualValues(t, 1, r.parked(t, "seen").Position, "a retry alone does not help")
 	r.skip(t, "seen", 1, 2)
 	require.NoError(t, Retry(t.Context(), r.pool, p))
 	serving.reached("seen", r.head(t))
@@ -57,12 +57,12 @@ func TestAParkedProjectionGoesOnWithoutAnEventThatIsSkipped(t *testing.T) {
 	r.exact(t, p)
 	require.ErrorIs(t, Retry(t.Context(), r.pool, p), ErrNotParked)
 
-	require.NoError(t, r.build(p).Run(t.Context()), "the same version skips it when it is built anew")
+	require.NoError(t, r.build(p).Run(t.Context()), "a rebuild of the same version skips it")
 	require.Equal(t, []string{"Ant", "Bee"}, r.names(t, "seen"))
 	next := seen("seen", poisoned(&never))
 	next.Version = 2
-	require.ErrorContains(t, r.build(next).Run(t.Context()), "division by zero", "a new version tries it again")
-	never.Store(true) // it can fold the event
+	require.ErrorContains(t, r.build(next).Run(t.Context()), "division by zero", "a new version does not skip it")
+	never.Store(true) // the event can be folded now
 	require.NoError(t, Retry(t.Context(), r.pool, next))
 	r.serve(t, next)
 	r.goesLive(t, next, 3)
@@ -71,14 +71,14 @@ func TestAParkedProjectionGoesOnWithoutAnEventThatIsSkipped(t *testing.T) {
 	require.Equal(t, 3, names)
 }
 
-// program returns the version of the program that met the error of the live generation.
+// program returns the version of the program that recorded the error of the live generation.
 func (r *rig) program(t *testing.T) (version string) {
 	t.Helper()
 	require.NoError(t, r.pool.QueryRow(t.Context(), `select error_program from projection.generation where live and error_type = $1`, openedName).Scan(&version))
 	return version
 }
 
-func TestAParkedBuildGoesOnWithoutAnEventThatIsSkipped(t *testing.T) {
+func TestSkipUnparksABuild(t *testing.T) {
 	t.Parallel()
 	for name, parts := range map[string]int{"whole": 1, "in parts": 3} {
 		t.Run(name, func(t *testing.T) {
@@ -100,14 +100,14 @@ func TestAParkedBuildGoesOnWithoutAnEventThatIsSkipped(t *testing.T) {
 	}
 }
 
-func TestAParkedReactorGoesOnWithoutAnEventThatIsSkipped(t *testing.T) {
+func TestSkipUnparksAReactor(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.exec(t, `create table public.effect (position bigint not null)`)
 	mail := React("mail", []string{openedName}, func(ctx context.Context, tx pgx.Tx, events []event.Recorded[any]) error {
 		for _, e := range events {
 			if e.Position == 3 {
-				return errors.New("nobody can be told")
+				return errors.New("no recipient")
 			}
 			if _, err := tx.Exec(ctx, `insert into effect values ($1)`, int64(e.Position)); err != nil {
 				return err
@@ -118,7 +118,7 @@ func TestAParkedReactorGoesOnWithoutAnEventThatIsSkipped(t *testing.T) {
 	run := r.react(t, mail)
 	run.until("mail", func(s Status) bool { return s.Ready && s.Working })
 	r.add(t, "Ant", "Bee", "Cat", "Dog")
-	soon(t, "it is parked", func() bool { return ReactorParkedAt(t.Context(), r.pool, "mail", 3) == nil })
+	soon(t, "the reactor is parked", func() bool { return ReactorParkedAt(t.Context(), r.pool, "mail", 3) == nil })
 	require.ErrorIs(t, ReactorParkedAt(t.Context(), r.pool, "mail", 2), ErrNotParked)
 	r.skip(t, "mail", 0, 3)
 	require.NoError(t, RetryReactor(t.Context(), r.pool, "mail"))

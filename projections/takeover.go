@@ -15,18 +15,18 @@ import (
 )
 
 const (
-	// closeBy is how many events the new tables may lack when readers are about to find them: so many are
-	// folded while the live ones stop, which readers who ask for what is newest wait for.
+	// closeBy is how many events the new tables may lag when readers switch: they are folded while the live projection is stopped, and readers
+	// of the newest events wait for that.
 	closeBy = 256
 
-	// tries is after how many attempts closeBy is doubled: somebody writes faster than is folded.
+	// tries is after how many attempts closeBy is doubled, because writes outpace the fold.
 	tries = 20
 
-	// answersWithin is how long one who holds a row of the registry may keep another waiting for it.
+	// answersWithin limits the wait for a row of the registry.
 	answersWithin = `10s`
 )
 
-// takeOver brings the new tables up to date, compares them with the live ones, and lets readers find them.
+// takeOver brings the new tables up to date, compares them with the live ones, and makes them live.
 func (b Build) takeOver(ctx context.Context, s *session, c *control) error {
 	if err := b.agree(ctx, s, c); err != nil {
 		return err
@@ -54,11 +54,10 @@ func (b Build) takeOver(ctx context.Context, s *session, c *control) error {
 	}
 }
 
-// agree returns when the new tables are those of the generation that they are to replace, as of one
-// position, or when somebody has accepted how they differ. Where none can be compared with, it says so in
-// the log.
+// agree returns when the new tables equal those of the generation to replace, at one position, or an operator has accepted the
+// differences. It logs if there is nothing to compare with.
 func (b Build) agree(ctx context.Context, s *session, c *control) error {
-	if s.g.phase() == differs { // as an earlier process has found
+	if s.g.phase() == differs { // found by an earlier process
 		return b.untilAccepted(ctx, s, c)
 	}
 	of, found, err := b.reference(ctx, s)
@@ -73,7 +72,7 @@ func (b Build) agree(ctx context.Context, s *session, c *control) error {
 	}
 	compared, err := b.compareWith(ctx, s, of)
 	if errors.Is(err, errNotMoving) {
-		b.Log.Warn("a new generation was not compared with the live one, which stands still before it",
+		b.Log.Warn("a new generation was not compared with the live one, which has stopped at an earlier position",
 			"projection", s.g.Name, "generation", s.g.Generation, "position", s.g.Position, "live", of.Position)
 		return nil
 	}
@@ -84,7 +83,7 @@ func (b Build) agree(ctx context.Context, s *session, c *control) error {
 		b.Log.Warn("a new generation differs from the live one", "projection", s.g.Name, "generation", s.g.Generation,
 			"position", compared.Position, "table", d.Table, "rows", d.Count)
 	}
-	if b.Projection.personal { // what is written down here, an erasure does not reach; `bahi doctor` shows the rows
+	if b.Projection.personal { // an erasure does not reach the registry; `bahi doctor` shows the rows
 		for i := range compared.Differences {
 			compared.Differences[i].Rows = nil
 		}
@@ -100,7 +99,7 @@ func (b Build) agree(ctx context.Context, s *session, c *control) error {
 	return b.untilAccepted(ctx, s, c)
 }
 
-// untilAccepted follows the log until somebody accepts that the tables differ.
+// untilAccepted follows the log until an operator accepts the differences.
 func (b Build) untilAccepted(ctx context.Context, s *session, c *control) error {
 	if c.accepted.Load() {
 		return nil
@@ -114,7 +113,7 @@ func (b Build) untilAccepted(ctx context.Context, s *session, c *control) error 
 	return b.follow(ctx, s, c.accepted.Load)
 }
 
-// follow keeps tables up to date until something holds.
+// follow keeps tables up to date until the condition holds.
 func (b Build) follow(ctx context.Context, s *session, until func() bool) error {
 	decoding, err := newDecoder(ctx, b.Store, b.Projection, b.Reveal)
 	if err != nil {
@@ -151,9 +150,8 @@ func (b Build) follow(ctx context.Context, s *session, until func() bool) error 
 	return ctx.Err()
 }
 
-// reference returns the generation that the new one can be compared with: the live one, or for a new
-// version that declares what is comparable, that of the version before. False when there is none, or when
-// it is not of this log.
+// reference returns the generation to compare the new one with: the live one, or for a new version with comparable columns, the previous
+// version's. It returns false if there is none of this log.
 func (b Build) reference(ctx context.Context, s *session) (generation, bool, error) {
 	of, found, err := liveGeneration(ctx, s.conn, b.Projection)
 	if err == nil && !found && b.Projection.common != nil {
@@ -173,20 +171,19 @@ func (b Build) reference(ctx context.Context, s *session) (generation, bool, err
 	return of, true, nil
 }
 
-// errBehind tells that the new tables lack too much to be read at once.
-var errBehind = errors.New("the new generation lacks too much")
+// errBehind reports that the new tables lag too much to become live.
+var errBehind = errors.New("the new generation lags too much")
 
-// swap lets readers find the new generation. While it does so the live one has stopped, for as long as it
-// takes to fold what the new one lacks, at most so many events. Readers find the one or the other, and
-// neither lacks what they have read before. Whoever worked on the old one learns of it with its next batch.
+// swap makes the new generation live. Meanwhile the live one is stopped, for the time to fold at most within events. Readers find either the
+// one or the other, and neither lacks what they have read before. The previous owner notices with its next batch.
 func (b Build) swap(ctx context.Context, s *session, within event.Position) error {
 	conn, err := connect(ctx, b.Config, b.Projection)
 	if err != nil {
 		return err
 	}
-	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // nothing is left to lose
+	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // the connection is discarded
 	old, err := move(ctx, conn, s.g, &s.owner, s.g.KeepFor, func(live event.Position) error {
-		head, err := b.Store.Head(ctx) // not before: the live one may be beyond what it was then
+		head, err := b.Store.Head(ctx) // read now, because the live one may be ahead of an earlier head
 		if err != nil {
 			return err
 		}
@@ -199,20 +196,19 @@ func (b Build) swap(ctx context.Context, s *session, within event.Position) erro
 	if err != nil {
 		return err
 	}
-	b.Log.Info("a new generation is read", "projection", s.g.Name, "generation", s.g.Generation, "position", s.g.Position)
+	b.Log.Info("a new generation is live", "projection", s.g.Name, "generation", s.g.Generation, "position", s.g.Position)
 	if old == nil || s.g.KeepFor > 0 {
 		return nil
 	}
-	// The build is over, and whoever watches it may say so by now.
+	// The build is over, which others may report by now.
 	if err := drop(context.WithoutCancel(ctx), conn, *old); err != nil {
-		b.Log.Warn("an old generation was not dropped; a serving process does it", "projection", s.g.Name, "generation", old.Generation, "error", err)
+		b.Log.Warn("an old generation was not dropped; a serving process will drop it", "projection", s.g.Name, "generation", old.Generation, "error", err)
 	}
 	return nil
 }
 
-// move lets a generation be read in the place of the live one of its version, which it answers, nil when
-// there was none. That one follows on for a while; with none, it is to be dropped. Reach is called while
-// the live one has stopped at a position, and returns when the other one has come to it.
+// move makes a generation live and returns the one that it replaces, or nil. That one is kept for a while, or must be dropped. move calls
+// reach while the live one is stopped at a position; reach returns when the new one is there.
 func move(ctx context.Context, conn *pgx.Conn, to generation, owner *uuid.UUID, keep time.Duration, reach func(event.Position) error) (old *generation, err error) {
 	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `set local lock_timeout = '`+answersWithin+`'`); err != nil {
@@ -249,19 +245,18 @@ func move(ctx context.Context, conn *pgx.Conn, to generation, owner *uuid.UUID, 
 		return err
 	})
 	if isBusy(err) {
-		err = fmt.Errorf("the projection is busy with a long piece of work: %w", err)
+		err = fmt.Errorf("the projection is busy with a long transaction: %w", err)
 	}
 	return old, err
 }
 
-// isBusy says whether somebody else has had a lock for too long.
+// isBusy reports whether a wait for a lock timed out.
 func isBusy(err error) bool {
 	server, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && server.Code == "55P03"
 }
 
-// retire takes a generation away from its readers, who find another one, and gives up what was kept beside
-// the two.
+// retire takes a generation away from readers, who find the other one, and expires what was kept before.
 func retire(ctx context.Context, tx pgx.Tx, g, to generation, keep time.Duration) error {
 	_, err := tx.Exec(ctx, `update projection.generation set scratch = true, owner = null where `+isKept+` and generation <> $3`, g.Name, g.Version, to.Generation)
 	if err != nil {
@@ -273,24 +268,23 @@ func retire(ctx context.Context, tx pgx.Tx, g, to generation, keep time.Duration
 	return err
 }
 
-// lockRegistry keeps others from making, switching or dropping generations until tx ends.
+// lockRegistry prevents others from creating, switching or dropping generations until tx ends.
 func lockRegistry(ctx context.Context, tx pgx.Tx) error {
 	_, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtext('projection.generation'))`)
 	return err
 }
 
 const (
-	// dropTries and dropEvery are how often and at what intervals it is tried to drop tables.
+	// dropTries and dropEvery are the number and the interval of tries to drop tables.
 	dropTries = 20
 	dropEvery = 50 * time.Millisecond
 
-	// makesWait is how long one such try may wait for who uses them, and so keep others waiting behind it.
+	// makesWait limits how long one try waits for readers, and so delays others behind it.
 	makesWait = `20ms`
 )
 
-// drop removes a generation that nobody is to read. Somebody may read it still, and take long: a check
-// compares it. It is tried again and again then, since whoever comes to a table that is about to be dropped
-// waits as long as that does: readers who are yet to learn that another generation is read.
+// drop removes a replaced generation. A check may read it for a long time. So drop retries with short waits, because readers that have not
+// yet switched queue behind a waiting drop.
 func drop(ctx context.Context, conn *pgx.Conn, g generation) error {
 	for nth := 1; ; nth++ {
 		err := tryDrop(ctx, conn, g)
@@ -305,8 +299,7 @@ func drop(ctx context.Context, conn *pgx.Conn, g generation) error {
 	}
 }
 
-// tryDrop drops the tables first: a runner holds them when it comes to the registry, and must not meet
-// somebody there who waits for them.
+// tryDrop drops the tables first: a runner locks the tables before the registry, and the same order avoids a deadlock.
 func tryDrop(ctx context.Context, conn *pgx.Conn, g generation) error {
 	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `set local lock_timeout = '`+makesWait+`'`); err != nil {
@@ -326,8 +319,8 @@ func tryDrop(ctx context.Context, conn *pgx.Conn, g generation) error {
 	})
 }
 
-// hold is the SQL of the lock that says that somebody works on the generation of a schema, tryHold of the
-// question whether nobody does, letGo of its end. It lasts no longer than the connection.
+// hold is the SQL that locks the generation of a schema for its worker, tryHold the non-blocking variant, letGo the release. The lock ends
+// with the connection.
 const (
 	hold    = `pg_advisory_lock(8241003, hashtext($1))`
 	tryHold = `pg_try_advisory_lock(8241003, hashtext($1))`

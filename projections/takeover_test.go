@@ -14,14 +14,14 @@ import (
 	"bahi/domain/ledger/book"
 )
 
-// soonSilent is after how long the second process takes the first for a hanging one. The first is patient: on a busy
-// machine the second may be silent for as long.
+// soonSilent is after how long the second process considers the first as hanging. The first waits longer, because on a busy machine the
+// second may be silent as long.
 const (
 	soonSilent = 300 * time.Millisecond
 	patient    = time.Hour
 )
 
-// hanging runs two processes of which the first hangs at the event of a name until the test lets it go on.
+// hanging runs two processes, of which the first hangs at the event of a name until the test releases it.
 func hanging(t *testing.T, r *rig, start func(silent time.Duration, hook func(name string)) *running, reached func(*running, event.Position)) {
 	t.Helper()
 	var hung atomic.Bool
@@ -45,7 +45,7 @@ func hanging(t *testing.T, r *rig, start func(silent time.Duration, hook func(na
 	one.until("seen", func(s Status) bool { return !s.Working && s.Position == 4 && s.Error == "" })
 }
 
-func TestAProcessThatHangsLosesItsProjection(t *testing.T) {
+func TestHangingProcessLosesItsProjection(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	hanging(t, r, func(silent time.Duration, hook func(string)) *running {
@@ -54,7 +54,7 @@ func TestAProcessThatHangsLosesItsProjection(t *testing.T) {
 	require.Equal(t, []string{"a", "hang", "b", "c"}, r.names(t, "seen"))
 }
 
-func TestAProcessThatHangsLosesItsReactor(t *testing.T) {
+func TestHangingProcessLosesItsReactor(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.exec(t, `create table public.effect (position bigint not null)`)
@@ -73,7 +73,7 @@ func TestAProcessThatHangsLosesItsReactor(t *testing.T) {
 				return nil
 			}))
 		})
-		if !started { // at the head, before there is an event
+		if !started { // at the head, before the event
 			run.until("seen", func(s Status) bool { return s.Working })
 		}
 		started = true
@@ -85,7 +85,7 @@ func TestAProcessThatHangsLosesItsReactor(t *testing.T) {
 	require.Equal(t, []int{1, 2, 3, 4}, positions)
 }
 
-func TestAProcessIsRelievedOnlyWhenTheLogHasEventsForIt(t *testing.T) {
+func TestOnlyAProcessWithEventsToFoldCanHang(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	p := seen("seen", nil)
@@ -110,31 +110,31 @@ func TestAProcessIsRelievedOnlyWhenTheLogHasEventsForIt(t *testing.T) {
 		}
 		require.True(t, alive(), "%+v", at)
 	}
-	soon(t, "it is relieved", func() bool {
+	soon(t, "the process lost its lock", func() bool {
 		require.NoError(t, f.relieve(t.Context(), place{position: 0}))
 		return !alive()
 	})
 }
 
-func TestOnlyTheConnectionThatHoldsTheLockIsEnded(t *testing.T) {
+func TestOnlyTheLockHoldersConnectionIsTerminated(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	p := seen("seen", nil)
 	conn, err := connect(t.Context(), r.pool.Config().ConnConfig, p)
 	require.NoError(t, err)
-	defer conn.Close(context.WithoutCancel(t.Context())) //nolint:errcheck // nothing is left to lose
+	defer conn.Close(context.WithoutCancel(t.Context())) //nolint:errcheck // the connection is discarded
 	for _, l := range []lock{projectionLock(p), reactorLock("seen")} {
 		locked, err := l.try(t.Context(), conn)
 		require.NoError(t, err)
 		require.True(t, locked)
 		ended, err := l.breakIfSilent(t.Context(), r.pool, time.Hour)
 		require.NoError(t, err)
-		require.False(t, ended, "it was not silent for so long")
+		require.False(t, ended, "the holder was not silent long enough")
 	}
 	for _, l := range []lock{projectionLock(seen("other", nil)), reactorLock("other")} {
 		ended, err := l.breakIfSilent(t.Context(), r.pool, 0)
 		require.NoError(t, err)
-		require.False(t, ended, "nobody has this lock")
+		require.False(t, ended, "the lock is free")
 	}
 	ended, err := reactorLock("seen").breakIfSilent(t.Context(), r.pool, 0)
 	require.NoError(t, err)
@@ -142,8 +142,8 @@ func TestOnlyTheConnectionThatHoldsTheLockIsEnded(t *testing.T) {
 	require.Error(t, conn.Ping(t.Context()))
 }
 
-// Without that Postgres keeps the locks of a machine that vanished for hours, and no other process goes on.
-func TestPostgresLooksWhetherTheProcessThatWorksIsStillThere(t *testing.T) {
+// Otherwise Postgres keeps the locks of a vanished machine for hours, and no other process continues.
+func TestPostgresDetectsVanishedClients(t *testing.T) {
 	t.Parallel()
 	pool, err := pgxpool.New(t.Context(), "postgres://127.0.0.1:1/nowhere")
 	require.NoError(t, err)

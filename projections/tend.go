@@ -10,15 +10,14 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// lookEvery is how often a process looks whether builds were asked for elsewhere.
+// lookEvery is the interval at which a process looks for builds requested elsewhere.
 const lookEvery = time.Second
 
-// tendAgain is how long it leaves a generation alone that it could not tend.
+// tendAgain is the pause after a failure with a generation.
 const tendAgain = 5 * time.Second
 
-// Tend does what is to be done besides keeping the live generations up to date, until ctx ends: it builds
-// what was asked for and takes up what another process has left, keeps those up to date that may be read
-// again, and drops what nobody is to read. Of several processes, one works on a generation.
+// Tend works on all generations but the live ones until ctx ends: it builds requested ones and resumes interrupted builds, keeps those up
+// to date that are ready for a rollback, and drops the rest. Of several processes, one works on a generation.
 func (r *Runner) Tend(ctx context.Context, all ...*Projection) error {
 	var (
 		mu     sync.Mutex
@@ -26,13 +25,13 @@ func (r *Runner) Tend(ctx context.Context, all ...*Projection) error {
 		done   sync.WaitGroup
 	)
 	defer done.Wait()
-	r.forgetFailures(ctx, all)
+	r.clearFailures(ctx, all)
 	for ctx.Err() == nil {
 		for _, p := range all {
 			others, err := r.look(ctx, p)
 			if err != nil {
 				if ctx.Err() == nil {
-					r.log.Warn("builds cannot be looked for", "projection", p.Name, "error", err)
+					r.log.Warn("looking for builds failed", "projection", p.Name, "error", err)
 				}
 				break
 			}
@@ -65,13 +64,12 @@ func (r *Runner) Tend(ctx context.Context, all ...*Projection) error {
 func (r *Runner) Ask() {
 	select {
 	case r.asked <- struct{}{}:
-	default: // it is awake
+	default: // it is awake already
 	}
 }
 
-// look returns the generations of a projection that want something, and tells its follower when it works
-// on one that is not read any more. Those of other versions want no more than to be dropped when their time
-// is over: it may be that no process of their version comes back.
+// look returns the generations of a projection that need work, and tells its follower if its generation is no longer live. Those of other
+// versions only need to be dropped when they expire: perhaps no process of their version returns.
 func (r *Runner) look(ctx context.Context, p *Projection) ([]generation, error) {
 	all, err := generations(ctx, r.pool, `name = $1 and (version = $2 or scratch or keep_until <= now())`, p.Name, p.Version)
 	if err != nil {
@@ -89,13 +87,13 @@ func (r *Runner) look(ctx context.Context, p *Projection) ([]generation, error) 
 	return others, nil
 }
 
-// tend does for a generation what is to be done, if no other process does.
+// tend does the work on a generation if no other process does.
 func (r *Runner) tend(ctx context.Context, p *Projection, g generation) {
 	err := r.tryTend(ctx, p, g)
-	if err == nil || ctx.Err() != nil || errors.Is(err, ErrCancelled) || errors.Is(err, ErrFenced) { // something else is to be done for it
+	if err == nil || ctx.Err() != nil || errors.Is(err, ErrCancelled) || errors.Is(err, ErrFenced) { // its work has changed
 		return
 	}
-	r.log.Warn("a generation is left alone for a while", "projection", g.Name, "generation", g.Generation, "error", err)
+	r.log.Warn("work on a generation failed; retrying later", "projection", g.Name, "generation", g.Generation, "error", err)
 	select {
 	case <-ctx.Done():
 	case <-time.After(tendAgain):
@@ -107,7 +105,7 @@ func (r *Runner) tryTend(ctx context.Context, p *Projection, g generation) error
 	if err != nil {
 		return err
 	}
-	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it is given up, and its lock with it
+	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // the connection is discarded, and its lock with it
 	var mine bool
 	if err := conn.QueryRow(ctx, `select `+tryHold, g.schema()).Scan(&mine); err != nil || !mine {
 		return err
@@ -128,12 +126,12 @@ func (r *Runner) tryTend(ctx context.Context, p *Projection, g generation) error
 	}
 }
 
-// build is how this process builds a projection.
+// build returns this process's Build of a projection.
 func (r *Runner) build(p *Projection) Build {
 	return Build{Store: r.store, Config: r.config, Projection: p, Reveal: r.Reveal, Log: r.log, Program: r.Program, Now: r.Now, Stay: true}
 }
 
-// keep follows the log with a generation that was read before, until it is read again or its time is over.
+// keep follows the log with a previous generation until it is live again or expires.
 func (b Build) keep(ctx context.Context, conn *pgx.Conn, g generation) error {
 	s := b.session(conn, g)
 	if err := s.own(ctx); err != nil {
@@ -154,7 +152,7 @@ func (b Build) keep(ctx context.Context, conn *pgx.Conn, g generation) error {
 	}
 	err = b.follow(watched, s, c.over.Load)
 	if fenced := context.Cause(watched); errors.Is(fenced, ErrFenced) {
-		err = fenced // it is read again, or another one is kept
+		err = fenced // live again, or replaced
 	}
 	c.end()
 	switch {
@@ -166,7 +164,7 @@ func (b Build) keep(ctx context.Context, conn *pgx.Conn, g generation) error {
 	return err
 }
 
-// retireKept gives up a kept generation whose time is over.
+// retireKept expires a kept generation.
 func retireKept(ctx context.Context, conn *pgx.Conn, g generation) error {
 	done, err := conn.Exec(ctx, `update projection.generation set scratch = true, owner = null
 		where name = $1 and generation = $2 and not live and keep_until <= now()`, g.Name, g.Generation)
@@ -176,23 +174,22 @@ func retireKept(ctx context.Context, conn *pgx.Conn, g generation) error {
 	return drop(ctx, conn, g)
 }
 
-// forgetFailures lets builds try again that an earlier process could not go on with: this one may be a newer
-// program.
-func (r *Runner) forgetFailures(ctx context.Context, all []*Projection) {
+// clearFailures lets builds that an earlier process could not continue try again: this process may be a newer program.
+func (r *Runner) clearFailures(ctx context.Context, all []*Projection) {
 	for _, p := range all {
 		_, err := r.pool.Exec(ctx, `update projection.generation set error = null, error_at = null, error_position = null
 			where name = $1 and version = $2 and not live and error is not null`, p.Name, p.Version)
 		if err != nil && ctx.Err() == nil {
-			r.log.Warn("failed builds are not tried again", "projection", p.Name, "error", err)
+			r.log.Warn("clearing the failures of builds failed", "projection", p.Name, "error", err)
 		}
 	}
 }
 
-// sweep drops scratch generations of the projection whose process is gone.
+// sweep drops scratch generations whose process is gone.
 func sweep(ctx context.Context, conn *pgx.Conn, p *Projection) error {
 	left, err := generations(ctx, conn, `name = $1 and scratch`, p.Name)
 	if err != nil {
-		return fmt.Errorf("find what builds of %s left: %w", p.Name, err)
+		return fmt.Errorf("find the leftovers of builds of %s: %w", p.Name, err)
 	}
 	for _, g := range left {
 		var nobodys bool
@@ -206,8 +203,8 @@ func sweep(ctx context.Context, conn *pgx.Conn, p *Projection) error {
 		if _, letGoErr := conn.Exec(ctx, `select `+letGo, g.schema()); err == nil {
 			err = letGoErr
 		}
-		if err != nil && !isBusy(err) { // somebody comes by later
-			return fmt.Errorf("drop what a build of %s left: %w", p.Name, err)
+		if err != nil && !isBusy(err) { // another sweep will drop it
+			return fmt.Errorf("drop the leftovers of a build of %s: %w", p.Name, err)
 		}
 	}
 	return nil

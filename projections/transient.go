@@ -10,12 +10,12 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// unreachable is an error of the log, or of a connection that was lost: no event is to blame for it.
+// unreachable is an error of the log or of a lost connection, for which no event is to blame.
 type unreachable struct{ error }
 
 func (u *unreachable) Unwrap() error { return u.error }
 
-// orUnreachable says of an error on a connection whether that is because it was lost.
+// orUnreachable marks an error of a lost connection.
 func orUnreachable(conn *pgx.Conn, err error) error {
 	if err != nil && (conn.IsClosed() || isNetwork(err)) {
 		return &unreachable{err}
@@ -23,14 +23,14 @@ func orUnreachable(conn *pgx.Conn, err error) error {
 	return err
 }
 
-// isNetwork says whether an error is of the line to Postgres. One that was cut in the middle of a write is not taken for closed by
-// pgx at once.
+// isNetwork reports whether an error is the network's. After a cut in the middle of a write, pgx does not consider the connection closed at
+// once.
 func isNetwork(err error) bool {
 	_, is := errors.AsType[*net.OpError](err)
 	return is || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// isTransient says whether an error is the database's or ours to get over, rather than an event's.
+// isTransient reports whether an error will pass without a repair, and no event is to blame.
 func isTransient(conn *pgx.Conn, err error) bool {
 	if errors.Is(err, ErrFenced) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || conn.IsClosed() || isNetwork(err) {
 		return true

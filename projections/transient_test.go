@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A connection may be lost before pgx takes it for closed.
-func TestAnErrorOfALostConnectionBlamesNobodyThoughItIsNotClosedYet(t *testing.T) {
+// A connection may be lost before pgx considers it closed.
+func TestLostConnectionBlamesNoEvent(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	conn, err := pgx.ConnectConfig(t.Context(), r.pool.Config().ConnConfig.Copy())

@@ -15,7 +15,7 @@ import (
 
 const unknown = "event BankAccountRetitled at position 3: this program does not know events of this type"
 
-func TestAnUnknownEventTypeInAFoldedCategoryStopsTheProjection(t *testing.T) {
+func TestUnknownEventTypeInAFoldedCategoryStopsTheProjection(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	p := seen("seen", nil)
@@ -30,10 +30,10 @@ func TestAnUnknownEventTypeInAFoldedCategoryStopsTheProjection(t *testing.T) {
 	require.EqualValues(t, 2, status.Position)
 	require.Contains(t, r.parked(t, "seen").Error, unknown)
 	require.Equal(t, []string{"a", "b"}, r.names(t, "seen"))
-	require.ErrorContains(t, r.build(p).Run(t.Context()), unknown, "nor does a rebuild pass over it")
+	require.ErrorContains(t, r.build(p).Run(t.Context()), unknown, "a rebuild does not skip it either")
 }
 
-func TestEventTypesThatTheProgramKnowsOrThatAreOfOtherCategoriesArePassedOver(t *testing.T) {
+func TestOtherEventTypesAreSkipped(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	run := r.run(t, seen("seen", nil))
@@ -44,7 +44,7 @@ func TestEventTypesThatTheProgramKnowsOrThatAreOfOtherCategoriesArePassedOver(t 
 	require.Empty(t, run.reached("seen", 3).Error)
 }
 
-func TestAReactorStopsAtAnUnknownEventTypeInACategoryOfItsOwn(t *testing.T) {
+func TestUnknownEventTypeStopsTheReactor(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	run := r.react(t, React("greeter", []string{openedName}, func(context.Context, pgx.Tx, []event.Recorded[any]) error { return nil }))
@@ -54,7 +54,7 @@ func TestAReactorStopsAtAnUnknownEventTypeInACategoryOfItsOwn(t *testing.T) {
 	require.Contains(t, run.until("greeter", func(s Status) bool { return s.Error != "" }).Error, unknown)
 }
 
-func TestAProgramDoesNotFoldAGenerationOfOtherEventTypes(t *testing.T) {
+func TestGenerationOfOtherEventTypesIsNotFolded(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.add(t, "a")
@@ -74,7 +74,7 @@ func TestAProgramDoesNotFoldAGenerationOfOtherEventTypes(t *testing.T) {
 	require.Equal(t, []string{"a", "b"}, r.names(t, "seen"))
 }
 
-func TestTheOrderOfFoldsDoesNotChangeTheHash(t *testing.T) {
+func TestHashIgnoresTheOrderOfFolds(t *testing.T) {
 	t.Parallel()
 	names := bank.Ledger.Accounts.Names()
 	hash := func(names ...string) string { return Define("seen", 1, seenDDL, Apply(names, nil)).Hash() }

@@ -9,7 +9,7 @@ import (
 	"bahi/domain/ledger/book"
 )
 
-// named is a version of a projection that notes names, as name makes them, and their length.
+// named returns a version of a projection that records names, transformed by name, and their lengths.
 func named(version int, name func(string) string) *Projection {
 	return Define("seen", version, `
 create table seen (position bigint not null, name text not null, length int not null);
@@ -22,7 +22,7 @@ create table note (position bigint not null, version int not null);
 
 func same(name string) string { return name }
 
-func TestANewVersionIsHeldAgainstTheOldOneInWhatTheyHaveInCommon(t *testing.T) {
+func TestCommonColumnsOfANewVersionAreCompared(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	old := named(1, same)
@@ -42,7 +42,7 @@ func TestANewVersionIsHeldAgainstTheOldOneInWhatTheyHaveInCommon(t *testing.T) {
 	require.NoError(t, r.build(wrong).Cancel(t.Context()))
 
 	next := named(2, same)
-	require.NoError(t, r.build(next).Run(t.Context()), "what it does not declare may differ")
+	require.NoError(t, r.build(next).Run(t.Context()), "undeclared columns may differ")
 	after := r.serve(t, next)
 	r.add(t, "Cat")
 	require.Equal(t, 1, before.reached("seen", 3).Generation)
@@ -51,13 +51,13 @@ func TestANewVersionIsHeldAgainstTheOldOneInWhatTheyHaveInCommon(t *testing.T) {
 	r.add(t, "Dog")
 	after.reached("seen", 4)
 	after.stop()
-	require.Equal(t, 1, r.serve(t, old).reached("seen", 4).Generation, "the old program finds its tables")
+	require.Equal(t, 1, r.serve(t, old).reached("seen", 4).Generation, "the old program keeps its tables")
 	r.exact(t, old)
 	r.exact(t, next)
 }
 
-// The old program may stand before the new tables, and not come on: they are compared where it stands.
-func TestANewVersionIsHeldAgainstAnOldOneThatStandsStill(t *testing.T) {
+// The old program may be stopped before the new tables' position: they are compared at that position.
+func TestNewVersionIsComparedWithAStoppedOne(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.add(t, "Ant", "Bee")
@@ -72,11 +72,11 @@ func TestANewVersionIsHeldAgainstAnOldOneThatStandsStill(t *testing.T) {
 	require.ErrorIs(t, r.build(late).Run(t.Context()), ErrDiffers)
 	require.NoError(t, r.build(late).Cancel(t.Context()))
 	unlike := named(2, same).Comparable(nil)
-	require.NoError(t, r.build(unlike).Run(t.Context()), "nothing is declared")
+	require.NoError(t, r.build(unlike).Run(t.Context()), "no columns are declared")
 	require.EqualValues(t, 3, r.live(t, unlike).Position)
 }
 
-func TestTablesOfAnotherVersionAreDroppedByHand(t *testing.T) {
+func TestOperatorDropsTablesOfAnotherVersion(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	old, next := named(1, same), named(2, same)
@@ -90,6 +90,6 @@ func TestTablesOfAnotherVersionAreDroppedByHand(t *testing.T) {
 	require.NoError(t, r.build(next).Drop(t.Context(), 1))
 	require.Equal(t, []string{"seen_g2"}, r.schemas(t))
 	r.add(t, "Bee")
-	require.Equal(t, 3, r.serve(t, old).reached("seen", 2).Generation, "the old program builds its tables anew")
+	require.Equal(t, 3, r.serve(t, old).reached("seen", 2).Generation, "the old program rebuilds its tables")
 	r.exact(t, old)
 }

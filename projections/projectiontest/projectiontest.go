@@ -1,6 +1,5 @@
-// Package projectiontest tests what a projection makes of events. Each case is folded event by event,
-// in one batch, and as a rebuild does it, in parts and taken up where it was left; all must leave the same
-// tables, since nobody knows in which batches a log will come.
+// Package projectiontest tests the tables that a projection folds from events. It folds each case event by event, in one batch, and as a
+// rebuild does: in parts and with interruptions. All must give the same tables, because the batches of a log are arbitrary.
 package projectiontest
 
 import (
@@ -29,8 +28,7 @@ type Event struct {
 	encode func(seal func([]*event.Sealed) error) (event.New, error)
 }
 
-// Happened is an event of the aggregate id, whose personal values are in clear. What meta says of the schema
-// is set here.
+// Happened returns an event of the aggregate id, with personal values in clear. It sets meta's schema version.
 func Happened[S any](kind *event.Kind[S], id string, e event.Event[S], meta event.Meta) Event {
 	return Event{
 		stream: kind.Stream(id),
@@ -44,7 +42,7 @@ func Happened[S any](kind *event.Kind[S], id string, e event.Event[S], meta even
 	}
 }
 
-// Tables are what a projection made of a case.
+// Tables are the result of a case.
 type Tables struct {
 	t     *testing.T
 	pool  *pgxpool.Pool
@@ -52,7 +50,7 @@ type Tables struct {
 	build projections.Build
 }
 
-// Run folds the events, at the positions 1, 2, 3 …, in all the ways, and answers the tables.
+// Run folds the events, at the positions 1, 2, 3 …, in all ways, and returns the tables.
 func Run(t *testing.T, p *projections.Projection, events ...Event) *Tables {
 	t.Helper()
 	url := pgtest.Template(t, "migrated", migrations.Up)
@@ -82,14 +80,13 @@ func Run(t *testing.T, p *projections.Projection, events ...Event) *Tables {
 		build.How.Partitions = way.parts
 		differences, err := build.Fold(t.Context(), way.size, way.stops)
 		require.NoError(t, err, what)
-		require.Empty(t, differences, "%s, and as a rebuild does it", what)
+		require.Empty(t, differences, "%s, and as a rebuild", what)
 	}
 	require.NoError(t, tables.build.Run(t.Context()))
 	return tables
 }
 
-// Rows returns the rows of a query, which names the tables without a schema, as Postgres writes them:
-// (1,SBI,f).
+// Rows returns the rows of a query in Postgres's format: (1,SBI,f). The query names tables without a schema.
 func (tb *Tables) Rows(query string) []string {
 	tb.t.Helper()
 	var all []string
@@ -106,7 +103,7 @@ func (tb *Tables) Rows(query string) []string {
 	return all
 }
 
-// Exec changes the tables behind the projection's back.
+// Exec changes the tables directly.
 func (tb *Tables) Exec(statement string) {
 	tb.t.Helper()
 	err := pgx.BeginFunc(tb.t.Context(), tb.pool, func(tx pgx.Tx) error {
@@ -119,13 +116,13 @@ func (tb *Tables) Exec(statement string) {
 	require.NoError(tb.t, err)
 }
 
-// Erase destroys a subject's key. What the log has of it cannot be opened any more.
+// Erase destroys a subject's key: the subject's values in the log cannot be opened any more.
 func (tb *Tables) Erase(subject string) {
 	tb.t.Helper()
 	require.NoError(tb.t, tb.vault.Erase(tb.t.Context(), subject))
 }
 
-// Examine holds the tables against the log once more.
+// Examine compares the tables with the log again.
 func (tb *Tables) Examine() []projections.Difference {
 	tb.t.Helper()
 	found, err := tb.build.Examine(tb.t.Context())

@@ -17,7 +17,7 @@ func opened(id, name string) projectiontest.Event {
 	return projectiontest.Happened(bank.Ledger.Accounts, id, book.AccountOpened{Name: name}, event.Meta{})
 }
 
-func TestACaseIsFoldedAndItsTablesAreShown(t *testing.T) {
+func TestRunReturnsTheTables(t *testing.T) {
 	t.Parallel()
 	p := projections.Define("names", 1, `create table name (id text, name text, at bigint);`,
 		projections.On(func(b *projections.Batch, e event.Recorded[book.AccountOpened]) {
@@ -28,11 +28,11 @@ func TestACaseIsFoldedAndItsTablesAreShown(t *testing.T) {
 	require.Empty(t, tables.Examine())
 }
 
-func TestARowThatIsThereTwiceIsFound(t *testing.T) {
+func TestDuplicateRowIsFound(t *testing.T) {
 	t.Parallel()
 	p := projections.Define("sizes", 1, `create table size (n bigint);`,
 		projections.Apply(bank.Ledger.Accounts.Names(), func(_ context.Context, b *projections.Batch, events []event.Recorded[any]) error {
-			b.Exec(`insert into size values ($1)`, len(events)) // what no projection may look at
+			b.Exec(`insert into size values ($1)`, len(events)) // depends on the batch, as no projection may
 			return nil
 		}))
 	tables := projectiontest.Run(t, p, opened("7", "SBI"))

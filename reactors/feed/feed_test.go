@@ -33,7 +33,7 @@ func TestEventsAreForwardedInOrder(t *testing.T) {
 	writing.Wait()
 	run.reached(r.head())
 	require.Equal(t, r.ids(0), r.forwarded(250))
-	require.Contains(t, r.said.String(), `level=INFO msg="the reactor has no checkpoint and begins" reactor=feed after=0`)
+	require.Contains(t, r.said.String(), `level=INFO msg="starting a reactor without a checkpoint" reactor=feed after=0`)
 	m := run.metrics()
 	require.Equal(t, map[string]float64{
 		"bahi_feed_position": 250, "bahi_feed_lag_events": 0, "bahi_feed_lag_seconds": 0, "bahi_feed_parked": 0, "bahi_feed_working": 1,
@@ -119,7 +119,7 @@ func TestFeedCatchesUpAfterAnOutageOfTheBroker(t *testing.T) {
 	r.add(30, 0)
 	waiting := run.until(func(s feed.Status) bool { return s.State == feed.Waiting })
 	require.Contains(t, waiting.Error, "NATS")
-	require.Contains(t, r.said.String(), `level=WARN msg="the reactor waits"`)
+	require.Contains(t, r.said.String(), `level=WARN msg="reactor waiting"`)
 	m := run.metrics()
 	require.InDelta(t, 10, m["bahi_feed_position"], 0)
 	require.InDelta(t, 30, m["bahi_feed_lag_events"], 0)
@@ -128,7 +128,7 @@ func TestFeedCatchesUpAfterAnOutageOfTheBroker(t *testing.T) {
 	r.broker.Start()
 	run.reached(40)
 	require.Equal(t, r.ids(0), r.forwarded(40))
-	require.Contains(t, r.said.String(), `level=INFO msg="the reactor goes on"`)
+	require.Contains(t, r.said.String(), `level=INFO msg="reactor continues"`)
 }
 
 func TestUnstableBrokerGetsEachEventOnceAndInOrder(t *testing.T) {
@@ -302,7 +302,7 @@ func TestReplayForwardsOldEventsAgain(t *testing.T) {
 	require.NoError(t, feed.Replay(t.Context(), r.pool, r.store, 11))
 	require.Equal(t, r.ids(10), r.forwarded(10))
 	run.reached(20)
-	require.Contains(t, r.said.String(), "somebody else moved the checkpoint")
+	require.Contains(t, r.said.String(), "the checkpoint was moved")
 }
 
 func TestFeedThatNeverRanHasNoCheckpoint(t *testing.T) {
