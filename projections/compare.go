@@ -134,8 +134,8 @@ func compare(ctx context.Context, tx pgx.Tx, live, fresh string, columns map[str
 		select quote_ident(tablename), bool_or(schemaname = $1), bool_or(schemaname = $2)
 		from pg_tables where schemaname in ($1, $2) group by 1 order by 1`, live, fresh)
 	type named struct {
-		Name         string
-		InLive, Anew bool
+		Name          string
+		InLive, Fresh bool
 	}
 	tables, err := pgx.CollectRows(found, pgx.RowToStructByPos[named])
 	if err != nil {
@@ -151,7 +151,7 @@ func compare(ctx context.Context, tx pgx.Tx, live, fresh string, columns map[str
 		}
 		d, n, err := Difference{Table: t.Name, Count: 1, OnlyIn: inLive}, int64(0), error(nil)
 		switch {
-		case !t.Anew:
+		case !t.Fresh:
 		case !t.InLive:
 			d.OnlyIn = inLog
 		default:

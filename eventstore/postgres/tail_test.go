@@ -133,10 +133,10 @@ func TestFollowerOfANewlyOpenedLogReadsAtOnce(t *testing.T) {
 		e.Data = fmt.Appendf(nil, "%q", strings.Repeat("x", maxChunkBytes)) // a chunk each
 		must(t, s, "big-1", e)
 	}
-	anew, count := newStoreWith(t, s.pool.Config().ConnString(), rarelyPolling), 0
+	other, count := newStoreWith(t, s.pool.Config().ConnString(), rarelyPolling), 0
 	ctx, cancel := context.WithTimeout(t.Context(), rarelyPolling.look)
 	defer cancel()
-	for batch, err := range anew.Subscribe(ctx, 0) {
+	for batch, err := range other.Subscribe(ctx, 0) {
 		require.NoError(t, err)
 		if count += len(batch.Events); count == events {
 			break

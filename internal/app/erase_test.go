@@ -73,7 +73,7 @@ func TestWhoIsErasedLeavesNoTrace(t *testing.T) {
 		_, err = reader.Exec(t.Context(), `rollback`)
 		require.NoError(t, err)
 		p.Until(func(said, _ string) bool {
-			return strings.Contains(said, `msg="a user was erased" user=`+l.Id) && strings.Contains(said, `msg="Postgres has forgotten who was erased"`)
+			return strings.Contains(said, `msg="user erased" user=`+l.Id) && strings.Contains(said, `msg="scrubbed Postgres of erased users"`)
 		})
 
 		require.Empty(t, l.Known.InDatabase(url))

@@ -165,7 +165,7 @@ func recovers(r *recovering) {
 	// A client that is not sure sends its last request again. What follows is taken until the signer has seen what is missing, and refused then.
 	taken := r.offer(account, "lost-11", apptest.Deposit("2025-03-02", "10"))
 	if r.log != "" { // positions there tell nobody how far a projection may be
-		r.p.Until(func(said, _ string) bool { return strings.Contains(said, "projection books stands at position") })
+		r.p.Until(func(said, _ string) bool { return strings.Contains(said, "projection books is at position") })
 	}
 	for n := range 4 {
 		more := r.offer(account, fmt.Sprintf("after-%d", n), apptest.Withdrawal("2025-03-03", "5"))

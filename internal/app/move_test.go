@@ -55,7 +55,7 @@ func TestALogIsMovedToAnEventStoreAndServedFromThere(t *testing.T) {
 		out, wrong, status := apptest.Execute(t, bahi(store, args...))
 		require.Equal(t, 1, status)
 		require.Empty(t, out, "nobody is accused, and nothing is told of two logs as of one")
-		require.Regexp(t, `This database belongs to the log bahi/\S+, and the log at hand is bahi/\S+: .*bahi audit accept-restore`, wrong)
+		require.Regexp(t, `This database belongs to the log bahi/\S+, but the configured log is bahi/\S+: .*bahi audit accept-restore`, wrong)
 	}
 	out := done(bahi(store, "audit", "accept-restore", "--reason", "moved to the event store"))
 	require.Regexp(t, `(?s)^[1-9]\d* checkpoints are abandoned, which is recorded.*another one signs from now on: bahi/`, out)

@@ -138,7 +138,7 @@ func TestInAPostgresThatIsAnothersAnErasureDoesWhatItMayAndSaysTheRest(t *testin
 			asha.POST(apptest.Me+"/delete-request", nil).Status(200)
 			const kept = `level=WARN msg="Postgres may keep values of erased people until it overwrites them" denied=`
 			p.Until(func(said, _ string) bool {
-				return strings.Contains(said, `msg="a user was erased" user=`+asha.User.ID) && strings.Contains(said, kept)
+				return strings.Contains(said, `msg="user erased" user=`+asha.User.ID) && strings.Contains(said, kept)
 			})
 			require.NotContains(t, p.Text(), "Postgres has forgotten")
 			for table, file := range files(t, database, schemas) {

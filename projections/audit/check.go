@@ -15,17 +15,17 @@ import (
 	"bahi/eventstore/audit"
 )
 
-// whatToDo ends what a start says that is refused.
-const whatToDo = "Nothing is served, so that nothing is written behind it. " + waysOut
+// whatToDo is the end of a message that refuses a start.
+const whatToDo = "Nothing is served, so that nothing is appended to it. " + waysOut
 
-// waysOut ends what whoever signs says of a log that lost what was signed for.
+// waysOut is the end of a message about a log that lost signed events.
 const waysOut = "To find what was done: bahi audit verify --store. " +
-	"If the log was restored from a backup that is older than this checkpoint, restore a newer one, or go on without those events, " +
+	"If the log was restored from a backup that is older than this checkpoint, restore a newer one, or continue without those events, " +
 	"which is recorded: bahi audit accept-restore --reason '…'"
 
-// Check holds the newest checkpoint against the log, and the newest of each place outside. It answers
-// [ErrRewritten], which says what to do, when the log was shortened or rewritten as far as can be seen without
-// hashing all of it, which [Signer.Reread] does. A tree that is still to be built is held against the checkpoint by [Signer.Sign].
+// Check compares the log with the newest checkpoint, and with the newest of each outside place. It returns [ErrRewritten], with advice,
+// if the log was shortened or rewritten, as far as that is visible without hashing all of it, which [Signer.Reread] does. If the tree
+// is still being built, [Signer.Sign] compares it.
 func (s *Signer) Check(ctx context.Context) error {
 	if err := s.settle(ctx); err != nil {
 		return err
@@ -57,23 +57,23 @@ func (s *Signer) Check(ctx context.Context) error {
 	return err
 }
 
-// noneBefore says that no event is before the first position. Whoever reads the log passes over it, and whoever reads its
-// stream does not.
+// noneBefore checks that no event is before the first position: a reader of the log skips such an event, but a reader of its stream
+// does not.
 func (s *Signer) noneBefore(ctx context.Context) error {
 	for e, err := range s.Store.ReadAll(ctx, 1, eventstore.Backwards) {
 		if err == nil {
-			err = &ErrRewritten{Found: fmt.Sprintf("An event stands at position %d, before the log's first (%s in %s): somebody wrote it there. %s", e.Position, e.Type, e.Stream, whatToDo)}
+			err = &ErrRewritten{Found: fmt.Sprintf("There is an event at position %d, before the log's first (%s in %s), which Bahi never writes. %s", e.Position, e.Type, e.Stream, whatToDo)}
 		}
 		return err
 	}
 	return nil
 }
 
-// binding are those checkpoints outside that the log is held against.
+// binding returns the outside checkpoints that the log must contain.
 func (s *Signer) binding(ctx context.Context) (bind []Copy, err error) {
 	outside, err := s.Outside(ctx)
 	if err != nil {
-		s.Log.Warn("not all checkpoints that are kept outside can be read; the log is not held against those", "error", err)
+		s.Log.Warn("some outside checkpoints are unreadable; the log was not compared with them", "error", err)
 	}
 	for _, c := range outside {
 		known, err := s.abandoned(ctx, c.Signed)
@@ -87,8 +87,8 @@ func (s *Signer) binding(ctx context.Context) (bind []Copy, err error) {
 	return bind, nil
 }
 
-// isAsSigned says that the newest checkpoint's row is what its note was signed for. Who signed it is not asked here: the
-// key may be a former one that nobody gives any more.
+// isAsSigned checks that the newest checkpoint's row agrees with its note. It does not check who signed it: the key may be an old one
+// that is no longer given.
 func (s *Signer) isAsSigned(ctx context.Context, c Signed) error {
 	keys, err := s.Ring.Trusted(ctx)
 	if err != nil {
@@ -97,22 +97,22 @@ func (s *Signer) isAsSigned(ctx context.Context, c Signed) error {
 	signed, _, err := keys.Open([]byte(c.Note))
 	switch {
 	case err != nil && !errors.Is(err, audit.ErrNotSigned):
-		return &ErrRewritten{Found: fmt.Sprintf("The newest checkpoint (%d events) is not what was signed: %s. %s", c.Size, err, whatToDo)}
+		return &ErrRewritten{Found: fmt.Sprintf("The newest checkpoint (%d events) is not the signed one: %s. %s", c.Size, err, whatToDo)}
 	case signed.Origin != s.Ring.origin() || signed.Size != c.Size || signed.Root != audit.Hash(c.Root) || signed.Position != c.Position:
-		return &ErrRewritten{Found: fmt.Sprintf("The newest checkpoint stands in its table with %d events up to position %d, and was signed for others. %s", c.Size, c.Position, whatToDo)}
+		return &ErrRewritten{Found: fmt.Sprintf("The newest checkpoint's row has %d events up to position %d, but its signed note has others. %s", c.Size, c.Position, whatToDo)}
 	}
 	return nil
 }
 
-// Copy is a checkpoint that is kept outside.
+// Copy is a checkpoint from an outside place.
 type Copy struct {
 	Signed
 
 	Where string
 }
 
-// Outside returns the newest checkpoint of each place outside that has one which was signed by this log's keys. Its error
-// tells of the other places.
+// Outside returns the newest checkpoint of each outside place that has one signed by this log's keys. Its error is about the other
+// places.
 func (s *Signer) Outside(ctx context.Context) (all []Copy, err error) {
 	keys, err := s.Ring.Public(ctx)
 	if err != nil {
@@ -134,7 +134,7 @@ func (s *Signer) Outside(ctx context.Context) (all []Copy, err error) {
 		}
 		c, _, openErr := keys.Open(note)
 		if openErr != nil || c.Origin != s.Ring.origin() {
-			err = errors.Join(err, fmt.Errorf("the checkpoint in %s is not one of this log: %w", out.Name(), openErr))
+			err = errors.Join(err, fmt.Errorf("the checkpoint in %s is not of this log: %w", out.Name(), openErr))
 			continue
 		}
 		all = append(all, Copy{Signed{Size: c.Size, Root: c.Root[:], Position: c.Position, Note: string(note)}, out.Name()})
@@ -142,8 +142,8 @@ func (s *Signer) Outside(ctx context.Context) (all []Copy, err error) {
 	return all, err
 }
 
-// containsOutside says that the tree begins with what is kept outside. It is asked once, before anything is signed: at a start
-// the tree may still have been behind, and whoever signs for a log that was rewritten takes the copies with it.
+// containsOutside checks that the tree contains the outside checkpoints. It runs once, before anything is signed: at the start the tree may
+// lag, and the signer of a rewritten log would replace the copies.
 func (s *Signer) containsOutside(ctx context.Context, size uint64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -160,36 +160,35 @@ func (s *Signer) containsOutside(ctx context.Context, size uint64) error {
 	return err
 }
 
-// abandoned says whether a checkpoint is among those that an accepted restore gave up.
+// abandoned reports whether an accepted restore abandoned a checkpoint.
 func (s *Signer) abandoned(ctx context.Context, c Signed) (bool, error) {
 	marked, err := s.marked(ctx, s.DB, `size = $1 and root = $2`, int64(c.Size), c.Root)
 	return slices.ContainsFunc(marked, s.gaveUp), err
 }
 
-// marked returns checkpoints that are marked as abandoned. Whoever can write into the database can mark them: what counts is
-// that the log says so, see gaveUp.
+// marked returns checkpoints that are marked as abandoned. Anybody who can write to the database can mark them: only the log's event
+// counts, see gaveUp.
 func (s *Signer) marked(ctx context.Context, db querier, where string, args ...any) ([]Signed, error) {
 	rows, _ := db.Query(ctx, `select `+signedColumns+` from audit.checkpoint where abandoned is not null and `+where, args...)
 	return pgx.CollectRows(rows, pgx.RowToStructByPos[Signed])
 }
 
-// gaveUp says whether an event of the log gives a checkpoint up.
+// gaveUp reports whether an event of the log abandons a checkpoint.
 func (s *Signer) gaveUp(c Signed) bool {
 	accepted := s.accepted.Load()
 	return accepted != nil && slices.ContainsFunc(*accepted, func(r audits.RestoreAccepted) bool { return c.Number <= r.LastNumber && c.Size > r.Kept.Size })
 }
 
-// noneHidden says that the checkpoint which was signed last is not marked as abandoned without an event of the log that says so.
+// noneHidden checks that the last signed checkpoint is not marked as abandoned without an event of the log.
 func (s *Signer) noneHidden(ctx context.Context, db querier) error {
 	last, err := s.marked(ctx, db, `number = (select number from audit.checkpoint order by number desc limit 1)`)
 	if err == nil && len(last) > 0 && !s.gaveUp(last[0]) {
-		err = &ErrRewritten{Found: fmt.Sprintf("The checkpoint that was signed last (%d events) is marked as abandoned, and no event of the log says so. %s", last[0].Size, whatToDo)}
+		err = &ErrRewritten{Found: fmt.Sprintf("The checkpoint that was signed last (%d events) is marked as abandoned, but no event of the log says so. %s", last[0].Size, whatToDo)}
 	}
 	return err
 }
 
-// Hidden returns the checkpoints that are marked as abandoned though no event of the log gives them up: the log is held
-// against them all the same.
+// Hidden returns the checkpoints that are marked as abandoned without an event of the log. The log must contain them nevertheless.
 func (s *Signer) Hidden(ctx context.Context) ([]Signed, error) {
 	if err := s.settle(ctx); err != nil {
 		return nil, err
@@ -198,7 +197,7 @@ func (s *Signer) Hidden(ctx context.Context) ([]Signed, error) {
 	return slices.DeleteFunc(marked, s.gaveUp), err
 }
 
-// unhide lets those count again.
+// unhide removes the mark from hidden checkpoints.
 func (s *Signer) unhide(ctx context.Context) error {
 	hidden, err := s.Hidden(ctx)
 	for _, c := range hidden {
@@ -210,7 +209,7 @@ func (s *Signer) unhide(ctx context.Context) error {
 	return err
 }
 
-// isThere says that the log has the event up to which a checkpoint was signed. The error ends with what is to be done.
+// isThere checks that the log has the event at the end of a checkpoint. The error ends with toDo.
 func (s *Signer) isThere(ctx context.Context, c Signed, what, toDo string) error {
 	var newest event.Stored // up to there
 	for e, err := range s.Store.ReadAll(ctx, c.Position+1, eventstore.Backwards) {
@@ -220,7 +219,7 @@ func (s *Signer) isThere(ctx context.Context, c Signed, what, toDo string) error
 		newest = e
 		break
 	}
-	found := fmt.Sprintf("the event at position %d is %s (%s), and was %s", c.Position, newest.ID, newest.Type, c.EventID)
+	found := fmt.Sprintf("the event at position %d is %s (%s), but was %s", c.Position, newest.ID, newest.Type, c.EventID)
 	switch {
 	case newest.Position == c.Position && (c.EventID == uuid.Nil || c.EventID == newest.ID):
 		return nil
@@ -230,7 +229,7 @@ func (s *Signer) isThere(ctx context.Context, c Signed, what, toDo string) error
 			return err
 		}
 		if found = fmt.Sprintf("it has no event at position %d", c.Position); head < c.Position {
-			found = fmt.Sprintf("it ends at position %d, so its newest events are gone", head)
+			found = fmt.Sprintf("it ends at position %d, so its newest events are lost", head)
 		}
 	}
 	return &ErrRewritten{Found: notAsSigned(c, what, found, toDo), Lost: true}
@@ -240,7 +239,7 @@ func notAsSigned(c Signed, what, found, toDo string) string {
 	return fmt.Sprintf("The log is not the one that %s was signed for (%d events, up to position %d): %s. %s", what, c.Size, c.Position, found, toDo)
 }
 
-// holds says that the log has what a checkpoint was signed for.
+// holds checks that the log has what a checkpoint covers.
 func (s *Signer) holds(ctx context.Context, c Signed, what string) error {
 	if err := s.isThere(ctx, c, what, whatToDo); err != nil {
 		return err
@@ -264,20 +263,20 @@ func (s *Signer) holds(ctx context.Context, c Signed, what string) error {
 	return nil
 }
 
-// Recount is what the log has of all that was signed.
+// Recount compares the log with all that was signed.
 type Recount struct {
-	Kept   audits.Tree // the newest checkpoint that the log has; size 0: none
-	Broken int64       // how many there are that it has not
-	Newest audits.Tree // of those
-	Last   int64       // number of the newest checkpoint there is
+	Kept   audits.Tree // the newest checkpoint that the log contains; size 0: none
+	Broken int64       // number of checkpoints that it does not contain
+	Newest audits.Tree // the newest of those
+	Last   int64       // number of the newest checkpoint of all
 
-	// Reached says that the log is long enough for the first of those. So it did not only lose its tail: it was rewritten, or
-	// written to after it was restored.
+	// Reached says that the log is long enough for the first of those. So it was rewritten, or continued after a restore, and did not only
+	// lose its tail.
 	Reached bool
 }
 
-// Recount hashes the whole log and holds it against every checkpoint that was not abandoned, and against the newest
-// that are kept outside, which are taken into the table if they are not there. Progress may be nil.
+// Recount hashes the whole log and compares it with every checkpoint that was not abandoned, and with the newest outside ones, which it adds
+// to the table if they are missing. Progress may be nil.
 func (s *Signer) Recount(ctx context.Context, progress func(done, total event.Position)) (r Recount, err error) {
 	if err := s.settle(ctx); err != nil {
 		return r, err
@@ -314,7 +313,7 @@ func (s *Signer) Recount(ctx context.Context, progress func(done, total event.Po
 		if tree.Size() < page[0].Size {
 			continue
 		}
-		if tree.Root() != audit.Hash(page[0].Root) { // none of the later ones can hold
+		if tree.Root() != audit.Hash(page[0].Root) { // no later one can agree
 			break
 		}
 		r.Kept = page[0]
@@ -327,7 +326,7 @@ func (s *Signer) Recount(ctx context.Context, progress func(done, total event.Po
 	return r, s.broken(ctx, &r)
 }
 
-// pageOf is how many checkpoints are in memory at once.
+// pageOf is the number of checkpoints in memory at once.
 const pageOf = 10_000
 
 // page returns the next checkpoints by size.
@@ -340,7 +339,7 @@ func (s *Signer) page(ctx context.Context, after uint64) ([]audits.Tree, error) 
 	return page, nil
 }
 
-// broken counts the checkpoints behind those that the log has.
+// broken counts the checkpoints after those that the log contains.
 func (s *Signer) broken(ctx context.Context, r *Recount) error {
 	var first event.Position
 	err := s.DB.QueryRow(ctx, `select coalesce(max(number), 0), count(*) filter (where size > $1), coalesce(min(position) filter (where size > $1), 0)
@@ -360,7 +359,7 @@ func (s *Signer) broken(ctx context.Context, r *Recount) error {
 	return err
 }
 
-// takeIn adds the newest checkpoints that are kept outside to the table, if the log lost them with its database.
+// takeIn adds the newest outside checkpoints to the table, if the log lost them with its database.
 func (s *Signer) takeIn(ctx context.Context) error {
 	outside, err := s.Outside(ctx)
 	if err != nil {

@@ -22,23 +22,23 @@ import (
 
 // Vault keeps private keys that all nodes share.
 type Vault interface {
-	// Named returns the key of a name, which is made of random bytes if it is not there.
+	// Named returns the key with a name, and creates it from random bytes if it is missing.
 	Named(ctx context.Context, name string, size int) ([]byte, error)
 }
 
-// Ring has the keys that checkpoints are signed with. The private ones are in the vault, or one is given.
+// Ring has the keys that sign checkpoints. The private ones are in the vault, or given.
 type Ring struct {
 	DB    *pgxpool.Pool
 	Vault Vault
 	Store eventstore.Store
-	Given [][]byte // Ed25519 seeds, instead of keys that the vault makes
+	Given [][]byte // Ed25519 seeds that replace keys in the vault
 	Now   func() time.Time
 }
 
-// firstKey is the first key's name in the vault. Later ones have a UUID behind it.
+// firstKey is the first key's name in the vault. Later names append a UUID.
 const firstKey = "checkpoint"
 
-// keysLock is the advisory lock under which the first key is noted.
+// keysLock is the advisory lock for registering the first key.
 const keysLock = 8241006
 
 // key is a row of the table.
@@ -48,7 +48,7 @@ type key struct {
 	VaultName *string
 }
 
-// Private makes the signing key of a log from an Ed25519 seed.
+// Private returns the signing key of a log from an Ed25519 seed.
 func Private(origin string, seed []byte) (audit.Key, error) {
 	if len(seed) != ed25519.SeedSize {
 		return audit.Key{}, fmt.Errorf("a signing key has %d bytes, not %d", ed25519.SeedSize, len(seed))
@@ -59,14 +59,14 @@ func Private(origin string, seed []byte) (audit.Key, error) {
 		return audit.Key{}, err
 	}
 	id, _, _ := strings.Cut(strings.TrimPrefix(verifier, origin+"+"), "+")
-	const ed25519Key = 1 // as the signed-note format numbers algorithms
+	const ed25519Key = 1 // number of the algorithm in the signed-note format
 	return audit.ParseKey("PRIVATE+KEY+" + origin + "+" + id + "+" + base64.StdEncoding.EncodeToString(append([]byte{ed25519Key}, seed...)))
 }
 
 func (r *Ring) origin() string { return audit.Origin(r.Store.ID()) }
 
-// Ready makes the first key where there is none, and says why a key that is given cannot be used. Where the log names a key that stayed
-// with another installation, it tells the log that this one's signs.
+// Ready creates the first key if there is none, and says why a given key cannot be used. If the log names a key of another installation,
+// Ready appends to the log that this installation's key signs.
 func (r *Ring) Ready(ctx context.Context) error {
 	err := pgx.BeginFunc(ctx, r.DB, func(tx pgx.Tx) error {
 		var there bool
@@ -114,13 +114,13 @@ func (r *Ring) Ready(ctx context.Context) error {
 		return err
 	}
 	if given.Public() != current.Public() {
-		return fmt.Errorf("BAHI_AUDIT_KEY is %s, and checkpoints are signed with %s: to change to it, run bahi audit rotate-key --new-key; "+
-			"to go on as before, take the setting away or give the former key", given.Public(), current.Public())
+		return fmt.Errorf("BAHI_AUDIT_KEY is %s, but checkpoints are signed with %s: to change to it, run bahi audit rotate-key --new-key; "+
+			"to continue as before, remove the setting or give the former key", given.Public(), current.Public())
 	}
 	return nil
 }
 
-// state folds what happened to the proofs. The revision is that of the last such event, -1 if there is none.
+// state folds the events about proofs. The revision is that of the last one, -1 if there is none.
 func state(ctx context.Context, store eventstore.Store) (s audits.State, revision int64, err error) {
 	revision = -1
 	for stored, err := range store.ReadStream(ctx, audits.Kind.Stream(audits.Log), 0, eventstore.Forwards) {
@@ -136,37 +136,37 @@ func state(ctx context.Context, store eventstore.Store) (s audits.State, revisio
 	return s, revision, nil
 }
 
-// Moved returns the public key that signed, if it did so for another log: the database is that log's, and this one is a copy of it
-// that takes its place, or a mistake.
+// Moved returns the public key that signed, if it is another log's: then the database belongs to that log, and this log is a copy in its
+// place, or a mistake.
 func (r *Ring) Moved(ctx context.Context) (from string, moved bool, err error) {
 	s, _, err := state(ctx, r.Store)
 	if err != nil {
 		return "", false, err
 	}
 	signs, err := r.find(ctx, `case when $1 = '' then since is not null else verifier = $1 end order by number limit 1`, s.Key)
-	if errors.Is(err, errNoKey) { // there has never been one
+	if errors.Is(err, errNoKey) { // there was never a key
 		return "", false, nil
 	}
 	return signs.Verifier, err == nil && !strings.HasPrefix(signs.Verifier, r.origin()+"+"), err
 }
 
-// Own refuses, with [ErrRewritten], a log that is not the database's.
+// Own returns [ErrRewritten] if the database belongs to another log.
 func (r *Ring) Own(ctx context.Context) error {
 	from, moved, err := r.Moved(ctx)
 	if err != nil || !moved {
 		return err
 	}
 	name, _, _ := strings.Cut(from, "+")
-	return &ErrRewritten{Found: fmt.Sprintf("This database belongs to the log %s, and the log at hand is %s: DATABASE_URL and EVENTSTORE_URL do not go together. "+
-		"Nothing is served. If bahi events copy has moved the log here, go on with it, which is recorded: bahi audit accept-restore --reason '…'; "+
+	return &ErrRewritten{Found: fmt.Sprintf("This database belongs to the log %s, but the configured log is %s: DATABASE_URL and EVENTSTORE_URL do not match. "+
+		"Nothing is served. If bahi events copy has moved the log here, continue with it, which is recorded: bahi audit accept-restore --reason '…'; "+
 		"then build the tables from it: bahi projections rebuild", name, r.origin())}
 }
 
-// whyTakenOver is in the log where no operator gave a reason.
+// whyTakenOver is the recorded reason if no operator gave one.
 const whyTakenOver = "the log was imported, and the key that signed it before is not in this installation"
 
-// takeOver tells the log that the first key of this installation signs, if the one that the log names was never here: the log was
-// imported without it. A key that was here and has signed before cannot come back in this way.
+// takeOver appends to the log that this installation's first key signs, if the log names a key that was never here, because it was imported
+// without it. A key that has signed here before cannot return this way.
 func (r *Ring) takeOver(ctx context.Context) error {
 	s, revision, err := state(ctx, r.Store)
 	if err != nil || s.Key == "" {
@@ -197,7 +197,7 @@ func (r *Ring) takeOver(ctx context.Context) error {
 	return nil
 }
 
-// InUse returns the key that signs, and the one before it, nil when there is none or nobody has it any more.
+// InUse returns the key that signs, and the previous one: nil if there is none or it is no longer available.
 func (r *Ring) InUse(ctx context.Context) (current audit.Key, former *audit.Key, err error) {
 	s, _, err := state(ctx, r.Store)
 	if err != nil {
@@ -219,7 +219,7 @@ func (r *Ring) InUse(ctx context.Context) (current audit.Key, former *audit.Key,
 		return current, nil, err
 	}
 	before, err := r.find(ctx, `verifier = $1`, s.Former[len(s.Former)-1])
-	if errors.Is(err, errNoKey) { // it stayed with another installation
+	if errors.Is(err, errNoKey) { // the key of another installation
 		return current, nil, nil
 	}
 	if err != nil {
@@ -242,10 +242,10 @@ func (r *Ring) find(ctx context.Context, where string, args ...any) (key, error)
 
 var errNoKey = errors.New("the log names a key of checkpoints that the database does not have")
 
-// ErrNotGiven tells that the key that signs is not in the vault, and was not given.
+// ErrNotGiven reports that the key that signs is neither in the vault nor given.
 var ErrNotGiven = errors.New("checkpoints are signed with a key that is not in the vault: give it in BAHI_AUDIT_KEY")
 
-// private returns the private key of a row, once it is sure that it is that of the public one.
+// private returns the private key of a row, after checking that it matches the public one.
 func (r *Ring) private(ctx context.Context, k key) (audit.Key, error) {
 	seeds := r.Given
 	if k.VaultName != nil {
@@ -267,8 +267,7 @@ func (r *Ring) private(ctx context.Context, k key) (audit.Key, error) {
 	return audit.Key{}, ErrNotGiven
 }
 
-// Prepare notes a key that is to sign from now on, made by the vault, or of the given seed. It does not sign
-// until the log says so.
+// Prepare registers a new key, from the vault or the given seed. It does not sign until the log says so.
 func (r *Ring) Prepare(ctx context.Context, seed []byte) (public string, err error) {
 	var name *string
 	if seed == nil {
@@ -289,8 +288,8 @@ func (r *Ring) Prepare(ctx context.Context, seed []byte) (public string, err err
 	return private.Public(), nil
 }
 
-// Trusted are the public keys whose private ones are at hand. Whoever writes into the database alone cannot add to
-// them, since the vault's keys are wrapped by the master key.
+// Trusted returns the public keys whose private keys are available. Write access to the database is not enough to add one, because the
+// master key wraps the vault's keys.
 func (r *Ring) Trusted(ctx context.Context) (audit.Keys, error) {
 	rows, _ := r.DB.Query(ctx, `select number, verifier, vault_name from audit.key order by number`)
 	all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[key])
@@ -306,7 +305,7 @@ func (r *Ring) Trusted(ctx context.Context) (audit.Keys, error) {
 	return audit.ParseKeys(strings.Join(lines, "\n"))
 }
 
-// Public are the keys that ever signed, as a verifier takes them.
+// Public returns all keys that ever signed, for verifiers.
 func (r *Ring) Public(ctx context.Context) (audit.Keys, error) {
 	rows, _ := r.DB.Query(ctx, `select verifier from audit.key order by number`)
 	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])

@@ -18,15 +18,15 @@ import (
 	"bahi/eventstore/audit"
 )
 
-// Bucket is a folder or a bucket somewhere.
+// Bucket is a folder or a bucket.
 type Bucket interface {
 	Put(ctx context.Context, key, contentType string, data []byte) error
-	// Get returns what is kept under a key, nil when there is nothing.
+	// Get returns the data under a key, nil if there is none.
 	Get(ctx context.Context, key string) ([]byte, error)
 }
 
-// Copies keeps every checkpoint in a bucket, each under its size, and the newest under a name of its own. The bucket
-// should be one that whoever runs the log cannot rewrite.
+// Copies stores every checkpoint in a bucket under its size, and the newest also under a fixed name. The log's operator should not be
+// able to rewrite the bucket.
 type Copies struct {
 	Bucket Bucket
 	Where  string // for people
@@ -48,7 +48,7 @@ func (c *Copies) Bring(ctx context.Context, signed *Signed) error {
 	return c.Bucket.Put(ctx, c.folder()+"newest", noteType, []byte(signed.Note))
 }
 
-// Newest returns the newest checkpoint that was brought, nil when there is none.
+// Newest returns the newest checkpoint, nil if there is none.
 func (c *Copies) Newest(ctx context.Context) ([]byte, error) {
 	note, err := c.Bucket.Get(ctx, c.folder()+"newest")
 	if err != nil {
@@ -57,7 +57,7 @@ func (c *Copies) Newest(ctx context.Context) ([]byte, error) {
 	return note, nil
 }
 
-// Printer prints every checkpoint to the log of the program, on one line.
+// Printer prints every checkpoint to the program's log, on one line.
 type Printer struct{ Log *slog.Logger }
 
 // Name implements [Outlet].
@@ -69,20 +69,20 @@ func (p Printer) Bring(ctx context.Context, signed *Signed) error {
 	return nil
 }
 
-// Witness has checkpoints signed by somebody else, who sees to it that each contains the one before (C2SP
-// tlog-witness). Its signature is added to the checkpoint in the table.
+// Witness has checkpoints cosigned by another party, which checks that each contains the previous one (C2SP tlog-witness). It adds the
+// signature to the checkpoint's row.
 type Witness struct {
-	URL    string     // to which add-checkpoint is added
-	Keys   audit.Keys // its public key, or keys
+	URL    string     // base of add-checkpoint
+	Keys   audit.Keys // the witness's public keys
 	Tables Tables
 	DB     *pgxpool.Pool
 	Client *http.Client
 
 	mu   sync.Mutex // one checkpoint at a time
-	size uint64     // that it signed last, as far as is known
+	size uint64     // of the last checkpoint that it signed, as far as known
 }
 
-// mostAnswered bounds what is read of a witness's answer.
+// mostAnswered limits the size of a witness's response.
 const mostAnswered = 64 << 10
 
 // Name implements [Outlet].
@@ -92,7 +92,7 @@ func (w *Witness) Name() string { return w.URL }
 func (w *Witness) Bring(ctx context.Context, signed *Signed) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for range 2 { // once more when it says that it knows another size
+	for range 2 { // again if it reports another size
 		status, answer, err := w.add(ctx, signed)
 		if err != nil {
 			return err
@@ -103,18 +103,18 @@ func (w *Witness) Bring(ctx context.Context, signed *Signed) error {
 		case http.StatusConflict:
 			size, err := strconv.ParseUint(strings.TrimSuffix(string(answer), "\n"), 10, 63)
 			if err != nil || size > signed.Size {
-				return fmt.Errorf("the witness has signed for %q events, and this checkpoint is of %d: the log was shortened, or its key signs elsewhere too",
+				return fmt.Errorf("the witness has signed %q events, but this checkpoint has %d: the log was shortened, or its key also signs elsewhere",
 					strings.TrimSpace(string(answer)), signed.Size)
 			}
 			w.size = size
 		default:
-			return fmt.Errorf("the witness answers %d: %s", status, strings.TrimSpace(string(answer)))
+			return fmt.Errorf("the witness returned status %d: %s", status, strings.TrimSpace(string(answer)))
 		}
 	}
-	return errors.New("the witness changes its mind about the size that it signed last")
+	return errors.New("the witness reported two different sizes as the last one that it signed")
 }
 
-// add asks for a signature: the size that the witness signed last, the proof that the checkpoint contains it, and the
+// add requests a signature: it sends the size that the witness signed last, the proof that the checkpoint contains it, and the
 // checkpoint.
 func (w *Witness) add(ctx context.Context, signed *Signed) (status int, answer []byte, err error) {
 	proof, err := audit.Consistency(ctx, w.Tables, w.size, signed.Size)
@@ -140,7 +140,7 @@ func (w *Witness) add(ctx context.Context, signed *Signed) (status int, answer [
 	return response.StatusCode, answer, err
 }
 
-// keep adds the witness's signatures, which must be good, to the checkpoint.
+// keep adds the witness's signatures to the checkpoint, if they are valid.
 func (w *Witness) keep(ctx context.Context, signed *Signed, lines []byte) error {
 	note, err := w.Keys.AddSignatures([]byte(signed.Note), lines)
 	if err != nil {

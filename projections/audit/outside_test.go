@@ -16,15 +16,15 @@ import (
 	"bahi/projections/audit"
 )
 
-// rewritten is what somebody leaves who has all of the installation: the log, its tree, and checkpoints with the right
-// signatures (by the next grown and signed) are made again, and go further than what was kept outside.
+// rewritten is the result of an attacker with the whole installation, who rewrites the log, its tree, and validly signed checkpoints (by
+// the next grown and signed) beyond the outside copies.
 func (r *rig) rewritten() {
 	r.t.Helper()
 	r.exec(`update log.event set data = '{"n":7}' where position = 4`)
 	r.exec(`truncate audit.checkpoint`)
 }
 
-func TestACopyOutsideThatIsOlderThanTheNewestCheckpointTellsOfARewrittenLogToo(t *testing.T) {
+func TestOlderOutsideCopyDetectsARewrittenLog(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	copies := &audit.Copies{Bucket: &drawer{kept: map[string]string{}}, Where: "the safe", Origin: proofs.Origin(r.store.ID())}
@@ -41,17 +41,17 @@ func TestACopyOutsideThatIsOlderThanTheNewestCheckpointTellsOfARewrittenLogToo(t
 
 	r.rewritten()
 	behind := r.node(copies)
-	require.NoError(t, behind.Check(t.Context()), "a start hashes no log, and the tree is still the old one")
+	require.NoError(t, behind.Check(t.Context()), "a start does not hash the log, and the tree is still the old one")
 	r.grown()
 	_, err := behind.Sign(t.Context())
-	require.ErrorAs(t, err, new(*audit.ErrRewritten), "and then nothing is signed for it")
+	require.ErrorAs(t, err, new(*audit.ErrRewritten), "nothing is signed then")
 	r.signed(r.node())
 	err = r.node(copies).Check(t.Context())
 	require.ErrorContains(t, err, "The log is not the one that the newest checkpoint in the safe was signed for (10 events, up to position 10): the tree over the log's first 10 events has the root")
 	require.ErrorAs(t, err, new(*audit.ErrRewritten))
 }
 
-func TestTheNewestOfEachPlaceOutsideCounts(t *testing.T) {
+func TestNewestCopyOfEachPlaceCounts(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	safe, desk := &drawer{kept: map[string]string{}}, &drawer{kept: map[string]string{}}
@@ -70,25 +70,25 @@ func TestTheNewestOfEachPlaceOutsideCounts(t *testing.T) {
 	r.add(1)
 	r.grown()
 	signed, _, _ = r.signed(r.node())
-	desk.kept["x/newest"] = signed.Note // whoever did it reached the desk
+	desk.kept["x/newest"] = signed.Note // the attacker reached the desk
 	err := r.node(out...).Check(t.Context())
 	require.ErrorContains(t, err, "the newest checkpoint in the safe")
 }
 
-// lost is a bucket that cannot be reached.
+// lost is an unreachable bucket.
 type lost struct{}
 
 func (lost) Put(context.Context, string, string, []byte) error { return errors.New("unreachable") }
 
 func (lost) Get(context.Context, string) ([]byte, error) { return nil, errors.New("unreachable") }
 
-func TestACheckpointThatIsNotWhatWasSignedIsNotBelieved(t *testing.T) {
+func TestChangedCheckpointIsNotBelieved(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ spoil, want string }{
-		"a smaller tree in its columns": {`update audit.checkpoint set (size, root, position, event_id) = (4, (select sha256('x')), 4, (select id from log.event where position = 4))`, "stands in its table with 4 events up to position 4, and was signed for others"},
-		"another root":                  {`update audit.checkpoint set root = sha256('x')`, "was signed for others"},
-		"its text":                      {`update audit.checkpoint set note = replace(note, 'position 10', 'position 11')`, "is not what was signed"},
-		"no note at all":                {`update audit.checkpoint set note = 'x'`, "is not what was signed"},
+		"a smaller tree in its columns": {`update audit.checkpoint set (size, root, position, event_id) = (4, (select sha256('x')), 4, (select id from log.event where position = 4))`, "row has 4 events up to position 4, but its signed note has others"},
+		"another root":                  {`update audit.checkpoint set root = sha256('x')`, "its signed note has others"},
+		"its text":                      {`update audit.checkpoint set note = replace(note, 'position 10', 'position 11')`, "is not the signed one"},
+		"no note at all":                {`update audit.checkpoint set note = 'x'`, "is not the signed one"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -101,7 +101,7 @@ func TestACheckpointThatIsNotWhatWasSignedIsNotBelieved(t *testing.T) {
 	}
 }
 
-// hanging is a place that never answers.
+// hanging is an outlet that never responds.
 type hanging struct{ asked chan time.Duration }
 
 func (hanging) Name() string { return "a hole" }
@@ -112,18 +112,18 @@ func (h hanging) Bring(ctx context.Context, _ *audit.Signed) error {
 	return ctx.Err()
 }
 
-func TestAPlaceThatDoesNotAnswerTakesNoTimeFromTheOthers(t *testing.T) {
+func TestHangingOutletTakesNoTimeFromTheOthers(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	one, other := hanging{make(chan time.Duration, 1)}, hanging{make(chan time.Duration, 1)}
 	bucket := &drawer{kept: map[string]string{}}
 	s := r.node(one, other, &audit.Copies{Bucket: bucket, Where: "the safe", Origin: "x"})
 	s.Bring(t.Context(), &audit.Signed{Size: 1, Note: "x"})
-	require.Less(t, <-one.asked+<-other.asked, 7*time.Second, "of the ten that all of them have")
+	require.Less(t, <-one.asked+<-other.asked, 7*time.Second, "all outlets share ten seconds")
 	require.Equal(t, "x", bucket.kept["x/newest"])
 }
 
-func TestAWitnessThatAnswersWithoutASignatureIsNotTakenForOneThatSigned(t *testing.T) {
+func TestWitnessWithoutASignatureHasNotSigned(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	var log bytes.Buffer
@@ -142,13 +142,13 @@ func TestAWitnessThatAnswersWithoutASignatureIsNotTakenForOneThatSigned(t *testi
 	r.grown()
 	signed, _, _ := r.signed(s)
 	s.Bring(t.Context(), &signed)
-	require.Contains(t, log.String(), "a checkpoint was not brought outside")
-	require.Contains(t, log.String(), "add signatures: there is none")
+	require.Contains(t, log.String(), "an outlet did not get a checkpoint")
+	require.Contains(t, log.String(), "add signatures: there are none")
 }
 
-// Whoever writes into the database alone has no key. But the signer would go on from an older checkpoint if the newer ones
-// could be put aside with a word.
-func TestCheckpointsThatTheLogDoesNotGiveUpCountAlsoIfTheyAreMarkedSo(t *testing.T) {
+// Write access to the database gives no key. But the signer would continue from an older checkpoint if a mark could discard the newer
+// ones.
+func TestOnlyTheLogAbandonsCheckpoints(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	copies := &audit.Copies{Bucket: &drawer{kept: map[string]string{}}, Where: "the safe", Origin: "x"}
@@ -168,14 +168,14 @@ func TestCheckpointsThatTheLogDoesNotGiveUpCountAlsoIfTheyAreMarkedSo(t *testing
 	for _, node := range []*audit.Signer{s, r.node()} {
 		_, err := node.Sign(t.Context())
 		require.ErrorAs(t, err, new(*audit.ErrRewritten))
-		require.ErrorContains(t, err, "The checkpoint that was signed last (9 events) is marked as abandoned, and no event of the log says so.")
+		require.ErrorContains(t, err, "The checkpoint that was signed last (9 events) is marked as abandoned, but no event of the log says so.")
 		require.ErrorAs(t, node.Check(t.Context()), new(*audit.ErrRewritten))
 	}
 	hidden, err := s.Hidden(t.Context())
 	require.NoError(t, err)
 	require.Len(t, hidden, 2)
 
-	r.exec(`delete from audit.checkpoint where size > 6`) // what is kept outside is not put aside either
+	r.exec(`delete from audit.checkpoint where size > 6`) // the outside copies remain
 	r.exec(`insert into audit.checkpoint (size, root, position, event_id, signed_at, note, abandoned) select 9, decode('` + rootKept(t, copies) + `', 'base64'), 9, id, now(), '', 1 from log.event where position = 9;
 		update audit.checkpoint set abandoned = null where size = 6`)
 	_, err = r.node(copies).Sign(t.Context())
@@ -183,11 +183,11 @@ func TestCheckpointsThatTheLogDoesNotGiveUpCountAlsoIfTheyAreMarkedSo(t *testing
 
 	found, err := r.node().Recount(t.Context(), nil)
 	require.NoError(t, err)
-	require.EqualValues(t, 1, found.Broken, "and who accepts it, accepts this")
+	require.EqualValues(t, 1, found.Broken, "the restore accepts this loss too")
 	require.EqualValues(t, 6, found.Kept.Size)
 }
 
-// rootKept is the root of the newest copy, in base64.
+// rootKept returns the root of the newest copy, in base64.
 func rootKept(t *testing.T, copies *audit.Copies) string {
 	t.Helper()
 	note, err := copies.Newest(t.Context())

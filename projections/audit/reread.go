@@ -9,12 +9,12 @@ import (
 	"bahi/eventstore/audit"
 )
 
-// rereadAtOnce is how many events are hashed before whoever serves gets the processor for as long as that took.
+// rereadAtOnce is the number of events that are hashed before Reread pauses for the same time.
 const rereadAtOnce = 4096
 
-// Reread hashes the log again as far as the newest checkpoint goes, and answers [ErrRewritten] when it does not lead to it: what
-// [Signer.Check] cannot see, which looks at the last event only. It is at work half of the time, and leaves the
-// other half to who serves. It answers how many events agree with what was signed. A log that lost its tail since is for [Signer.Sign] to tell of.
+// Reread hashes the log again up to the newest checkpoint, and returns [ErrRewritten] if the log does not lead to it, which
+// [Signer.Check] cannot see because it looks only at the last event. It works half of the time, to leave the processor to requests. It
+// returns the number of events that agree. [Signer.Sign] reports a log that has lost its tail meanwhile.
 func (s *Signer) Reread(ctx context.Context) (agreed uint64, err error) {
 	last, err := s.Newest(ctx)
 	if err != nil || last == nil {
@@ -24,17 +24,17 @@ func (s *Signer) Reread(ctx context.Context) (agreed uint64, err error) {
 	if err != nil || root == audit.Hash(last.Root) {
 		return last.Size, err
 	}
-	// Somebody may have recorded the loss of a tail meanwhile, or a server that was behind may have taken over.
+	// Meanwhile an operator may have accepted the loss of a tail, or a lagging server may have taken over.
 	if given, err := s.givenUp(ctx, *last); err != nil || given {
 		return 0, err
 	}
 	if err := s.isThere(ctx, *last, "the newest checkpoint", waysOut); err != nil {
-		return 0, nil //nolint:nilerr // it is told at the next checkpoint
+		return 0, nil //nolint:nilerr // reported at the next checkpoint
 	}
-	return 0, &ErrRewritten{Found: notAsSigned(*last, "the newest checkpoint", fmt.Sprintf("its first %d events were rewritten, and hash to %s where %s was signed", last.Size, root, audit.Hash(last.Root)), whatToDo)}
+	return 0, &ErrRewritten{Found: notAsSigned(*last, "the newest checkpoint", fmt.Sprintf("its first %d events were rewritten, and hash to %s instead of the signed %s", last.Size, root, audit.Hash(last.Root)), whatToDo)}
 }
 
-// givenUp says whether a checkpoint that counted does so no longer.
+// givenUp reports whether a checkpoint was abandoned.
 func (s *Signer) givenUp(ctx context.Context, c Signed) (bool, error) {
 	if err := s.settle(ctx); err != nil {
 		return false, err
@@ -42,7 +42,7 @@ func (s *Signer) givenUp(ctx context.Context, c Signed) (bool, error) {
 	return s.gaveUp(c), nil
 }
 
-// rootOf is the root over the log's first events, or over all if there are fewer.
+// rootOf returns the root over the log's first size events, or over all if there are fewer.
 func (s *Signer) rootOf(ctx context.Context, size uint64) (audit.Hash, error) {
 	var (
 		tree   audit.Tree

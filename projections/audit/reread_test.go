@@ -8,7 +8,7 @@ import (
 	"bahi/projections/audit"
 )
 
-func TestWhatWasDoneToAnEventFurtherBackIsFoundByReadingTheLogAnew(t *testing.T) {
+func TestRereadFindsAnOlderChangedEvent(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]string{
 		"its payload":               `update log.event set data = '{"n": 7}' where position = 4`,
@@ -23,18 +23,18 @@ func TestWhatWasDoneToAnEventFurtherBackIsFoundByReadingTheLogAnew(t *testing.T)
 			require.NoError(t, s.Ring.Ready(t.Context()))
 			agreed, err := s.Reread(t.Context())
 			require.NoError(t, err)
-			require.Zero(t, agreed, "nothing was signed yet")
+			require.Zero(t, agreed, "nothing is signed yet")
 			for range 10 {
 				r.add(500)
 			}
 			r.grown()
 			r.signed(s)
-			r.add(3) // which nobody has signed for
+			r.add(3) // not signed
 			agreed, err = s.Reread(t.Context())
 			require.NoError(t, err)
 			require.EqualValues(t, 5000, agreed)
 			r.exec(spoil)
-			require.NoError(t, s.Check(t.Context()), "a start looks at the end")
+			require.NoError(t, s.Check(t.Context()), "a start checks only the end")
 			_, err = s.Reread(t.Context())
 			require.ErrorAs(t, err, new(*audit.ErrRewritten))
 			require.ErrorContains(t, err, "(5000 events, up to position 5000): its first 5000 events were rewritten")
@@ -44,8 +44,8 @@ func TestWhatWasDoneToAnEventFurtherBackIsFoundByReadingTheLogAnew(t *testing.T)
 	}
 }
 
-// It is no rewritten log, and who signs tells of it.
-func TestATailThatIsLostWhileTheLogIsReadAnewIsNotCalledRewritten(t *testing.T) {
+// A log that loses its tail meanwhile is not rewritten, and the signer reports it.
+func TestTailLostDuringARereadIsNotCalledRewritten(t *testing.T) {
 	t.Parallel()
 	r, s := newSignedLog(t, 10)
 	r.exec(`delete from log.event where position > 8`)

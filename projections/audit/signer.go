@@ -19,50 +19,50 @@ import (
 	"bahi/eventstore/audit"
 )
 
-// Tables are the tree's, as they are read now.
+// Tables reads the tree's live tables.
 type Tables interface {
 	audit.Tiles
 
-	// Size is how many leaves the tree has; 0 while there is no tree.
+	// Size returns the number of leaves; 0 without a tree.
 	Size(ctx context.Context) (uint64, error)
-	// Position is where in the log the leaf at index, from 0, stands.
+	// Position returns the log's position of the leaf at index, from 0.
 	Position(ctx context.Context, index uint64) (event.Position, error)
 }
 
-// Signer signs what the tree is, once a second if it grew. Of several nodes one does.
+// Signer signs the tree once a second if it grew. Of several nodes one signs.
 type Signer struct {
 	DB     *pgxpool.Pool
 	Store  eventstore.Store
 	Tables Tables
 	Ring   *Ring
 	Out    []Outlet // where each checkpoint is brought
-	// Brought is told what became of each checkpoint at the nth outlet, from 0; nil: nobody is.
+	// Brought gets the result for each checkpoint at the nth outlet, from 0; may be nil.
 	Brought func(nth int, err error)
 	Now     func() time.Time
 	Log     *slog.Logger
 
-	mu      sync.Mutex // of what follows
-	settled uuid.UUID  // the newest event of the stream audit-log that is in the tables
-	held    bool       // the tree was held against what is kept outside
+	mu      sync.Mutex // protects the fields below
+	settled uuid.UUID  // the newest event of the stream audit-log that was applied
+	held    bool       // the tree was compared with the outside checkpoints
 
-	seen *Signed                // the newest checkpoint that counted, of this process's knowledge
-	lost atomic.Pointer[string] // why nothing may be written; nil: the log is as signed
+	seen *Signed                // the newest valid checkpoint that this process knows
+	lost atomic.Pointer[string] // why nothing may be written; nil: the log is intact
 
-	accepted atomic.Pointer[[]audits.RestoreAccepted] // what the log says was given up
-	said     string                                   // why nothing is signed, the last time that it was logged; Run's alone
+	accepted atomic.Pointer[[]audits.RestoreAccepted] // the restores that the log has accepted
+	said     string                                   // the last logged reason why nothing is signed; Run's alone
 }
 
-// Outlet is a place outside of the database where checkpoints are brought.
+// Outlet is a place outside the database that gets checkpoints.
 type Outlet interface {
-	// Bring takes a checkpoint there, and may add signatures to it. What fails is tried again with the next one.
+	// Bring stores a checkpoint, and may add signatures to it. After a failure the next checkpoint is tried.
 	Bring(ctx context.Context, c *Signed) error
-	// Name is what the place is called in the log of the program.
+	// Name names the place in the program's log.
 	Name() string
 }
 
-// Signed is a checkpoint that was signed.
+// Signed is a signed checkpoint.
 type Signed struct {
-	Number   int64 // the order in which they were signed, from 1
+	Number   int64 // order of signing, from 1
 	Size     uint64
 	Root     []byte
 	Position event.Position
@@ -72,12 +72,12 @@ type Signed struct {
 
 const (
 	signEvery  = time.Second
-	bringIn    = 10 * time.Second // how long all outlets may take, until the next checkpoint is brought, and to be read
-	signerLock = 8241007          // the advisory lock under which one of all nodes signs
+	bringIn    = 10 * time.Second // timeout for all outlets, and for reading them
+	signerLock = 8241007          // the advisory lock of the signing node
 )
 
-// ErrRewritten tells that the log, or the tree over it, is not what was signed. Its text has what was found. Lost says
-// that the log does not have the newest event that was signed.
+// ErrRewritten reports that the log, or its tree, is not the signed one. Found is the message. Lost says that the log lacks the newest
+// signed event.
 type ErrRewritten struct {
 	Found string
 	Lost  bool
@@ -85,10 +85,10 @@ type ErrRewritten struct {
 
 func (e *ErrRewritten) Error() string { return e.Found }
 
-// errBehind tells that the tree is built again, and has not come to what was signed yet.
+// errBehind reports that the tree is being rebuilt and is behind the last checkpoint.
 var errBehind = errors.New("the tree is being built")
 
-// Run signs until ctx ends. What keeps it from signing is logged once, and tried again.
+// Run signs until ctx ends. It logs each reason for not signing once, and retries.
 func (s *Signer) Run(ctx context.Context) {
 	brought := make(chan Signed, 1)
 	done := make(chan struct{})
@@ -109,10 +109,10 @@ func (s *Signer) Run(ctx context.Context) {
 		switch {
 		case ctx.Err() != nil:
 		case errors.Is(err, errBehind):
-			s.Log.Debug("nothing is signed yet", "error", err)
+			s.Log.Debug("no checkpoint signed yet", "error", err)
 		case err != nil && err.Error() != s.said:
 			s.said = err.Error()
-			s.Log.Error("no checkpoint is signed", "error", err)
+			s.Log.Error("signing a checkpoint failed", "error", err)
 		case err == nil:
 			s.said = ""
 		}
@@ -120,14 +120,14 @@ func (s *Signer) Run(ctx context.Context) {
 			continue
 		}
 		select {
-		case <-brought: // it waited, and the newer one takes its place
+		case <-brought: // the newer checkpoint replaces the waiting one
 		default:
 		}
 		brought <- *signed
 	}
 }
 
-// bring takes checkpoints to the outlets, beside the signing.
+// bring brings checkpoints to the outlets, concurrently with the signing.
 func (s *Signer) bring(ctx context.Context, brought <-chan Signed) {
 	for {
 		select {
@@ -139,17 +139,17 @@ func (s *Signer) bring(ctx context.Context, brought <-chan Signed) {
 	}
 }
 
-// Bring takes a checkpoint to every outlet, in their order. One that does not answer takes no time from the others.
+// Bring brings a checkpoint to every outlet, in order. A hanging outlet takes no time from the others.
 func (s *Signer) Bring(ctx context.Context, c *Signed) {
 	for nth, out := range s.Out {
 		within, cancel := context.WithTimeout(ctx, bringIn/time.Duration(len(s.Out)))
 		err := out.Bring(within, c)
 		cancel()
 		if errors.Is(err, context.Canceled) {
-			continue // nobody waits for it any more
+			continue // ctx ended
 		}
 		if err != nil {
-			s.Log.Warn("a checkpoint was not brought outside; the next one is", "to", out.Name(), "size", c.Size, "error", err)
+			s.Log.Warn("an outlet did not get a checkpoint; the next one will be tried", "to", out.Name(), "size", c.Size, "error", err)
 		}
 		if s.Brought != nil {
 			s.Brought(nth, err)
@@ -159,7 +159,7 @@ func (s *Signer) Bring(ctx context.Context, c *Signed) {
 
 const signedColumns = `number, size, root, position, event_id, note`
 
-// Newest returns the newest checkpoint that the log is held against, nil when there is none.
+// Newest returns the newest checkpoint that was not abandoned, nil if there is none.
 func (s *Signer) Newest(ctx context.Context) (*Signed, error) { return newest(ctx, s.DB) }
 
 func newest(ctx context.Context, db querier) (*Signed, error) {
@@ -178,9 +178,8 @@ type querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
 
-// Sign signs the tree as it is, and answers the checkpoint: nil when it has not grown since the last one, or when
-// another node is at it. It signs nothing that does not contain what was signed before: it answers
-// [ErrRewritten] then.
+// Sign signs the tree and returns the checkpoint; nil if the tree has not grown or another node is signing. It returns [ErrRewritten]
+// if the tree does not contain what was signed before.
 func (s *Signer) Sign(ctx context.Context) (signed *Signed, err error) {
 	if err := s.settle(ctx); err != nil {
 		return nil, err
@@ -197,14 +196,14 @@ func (s *Signer) Sign(ctx context.Context) (signed *Signed, err error) {
 		if err == nil {
 			err = s.noneRemoved(ctx, last)
 		}
-		if err == nil && last != nil { // a log that lost its tail may be long without its tree's growing
+		if err == nil && last != nil { // a log that lost its tail may be long without growing its tree
 			err = s.isThere(ctx, *last, "the newest checkpoint", waysOut)
 		}
 		if err != nil {
 			return err
 		}
 		size, err := s.Tables.Size(ctx)
-		if err == nil && last != nil && size >= last.Size { // a request that was sent again gives its event the same id
+		if err == nil && last != nil && size >= last.Size { // a repeated request gives its event the same id
 			_, err = s.leafAt(ctx, last.Position, last.Size-1)
 		}
 		if err != nil || size == 0 || last != nil && size == last.Size {
@@ -234,8 +233,8 @@ func (s *Signer) Sign(ctx context.Context) (signed *Signed, err error) {
 	return signed, nil
 }
 
-// noneRemoved compares the newest checkpoint with the newest that this process has seen. One that the database lost together with the events that it
-// was signed for is put back, so that other nodes and an operator know of it.
+// noneRemoved compares the newest checkpoint with the newest one that this process has seen. If the database lost that one together with its events,
+// noneRemoved restores the row, so that other nodes and an operator know of it.
 func (s *Signer) noneRemoved(ctx context.Context, last *Signed) error {
 	s.mu.Lock()
 	seen := s.seen
@@ -249,7 +248,7 @@ func (s *Signer) noneRemoved(ctx context.Context, last *Signed) error {
 		}
 		return nil
 	default:
-		err := s.isThere(ctx, *seen, "the newest checkpoint, which is gone from its table,", waysOut)
+		err := s.isThere(ctx, *seen, "the newest checkpoint, which was removed from its table,", waysOut)
 		switch rewritten := new(ErrRewritten); {
 		case err == nil:
 			err = &ErrRewritten{Found: fmt.Sprintf("The checkpoint of %d events was removed from its table. %s", seen.Size, waysOut)}
@@ -260,7 +259,7 @@ func (s *Signer) noneRemoved(ctx context.Context, last *Signed) error {
 	}
 }
 
-// note keeps what a try to sign found out.
+// note records the result of a try to sign.
 func (s *Signer) note(signed *Signed, err error) {
 	rewritten := new(ErrRewritten)
 	switch {
@@ -276,8 +275,8 @@ func (s *Signer) note(signed *Signed, err error) {
 	}
 }
 
-// Lost returns why nothing may be written: the log lost events that were signed for, and no operator has accepted it. It
-// returns an empty text while nothing is known to be lost.
+// Lost returns why nothing may be written: the log lost signed events, and no operator has accepted that. It returns an empty text
+// otherwise.
 func (s *Signer) Lost() string {
 	if why := s.lost.Load(); why != nil {
 		return *why
@@ -285,24 +284,24 @@ func (s *Signer) Lost() string {
 	return ""
 }
 
-// contains says that the tree begins with what a checkpoint was signed for.
+// contains checks that the tree contains a checkpoint.
 func (s *Signer) contains(ctx context.Context, last Signed, size uint64) error {
 	if size < last.Size {
-		return fmt.Errorf("%w: the tree has %d events, and %d were signed for", errBehind, size, last.Size)
+		return fmt.Errorf("%w: the tree has %d events, but %d were signed", errBehind, size, last.Size)
 	}
 	then, err := audit.TreeAt(ctx, s.Tables, last.Size)
 	if err != nil {
 		return err
 	}
 	if root := then.Root(); root != audit.Hash(last.Root) {
-		return &ErrRewritten{Found: fmt.Sprintf("the tree over the log's first %d events has the root %s, and %s was signed for: "+
+		return &ErrRewritten{Found: fmt.Sprintf("the tree over the log's first %d events has the root %s, but %s was signed: "+
 			"events before position %d were rewritten, or the tree's tables were. Find the first bad event with: bahi audit verify --store. "+
-			"If the log is right, build its tree anew with: bahi projections rebuild audit", last.Size, root, audit.Hash(last.Root), last.Position+1)}
+			"If the log is right, rebuild its tree with: bahi projections rebuild audit", last.Size, root, audit.Hash(last.Root), last.Position+1)}
 	}
 	return nil
 }
 
-// checkpoint makes one of the tree at a size. The first after a rotation is signed with the former key too.
+// checkpoint returns the checkpoint of the tree at a size. The first one after a rotation is also signed with the former key.
 func (s *Signer) checkpoint(ctx context.Context, last *Signed, size uint64) (c Signed, err error) {
 	tree, err := audit.TreeAt(ctx, s.Tables, size)
 	if err != nil {
@@ -327,7 +326,7 @@ func (s *Signer) checkpoint(ctx context.Context, last *Signed, size uint64) (c S
 	return c, err
 }
 
-// signers are the keys that the next checkpoint is signed with.
+// signers returns the keys that sign the next checkpoint.
 func (s *Signer) signers(ctx context.Context, last *Signed) ([]audit.Key, error) {
 	current, former, err := s.Ring.InUse(ctx)
 	if err != nil {
@@ -348,7 +347,7 @@ func (s *Signer) signers(ctx context.Context, last *Signed) ([]audit.Key, error)
 	return keys, err
 }
 
-// leafAt returns the event at a position, once it is sure that it is the leaf at index.
+// leafAt returns the event at a position, after checking that it is the leaf at index.
 func (s *Signer) leafAt(ctx context.Context, at event.Position, index uint64) (event.Stored, error) {
 	for e, err := range s.Store.ReadAll(ctx, at+1, eventstore.Backwards) {
 		if err != nil {
@@ -371,10 +370,10 @@ func (s *Signer) leafAt(ctx context.Context, at event.Position, index uint64) (e
 		}
 		return e, nil
 	}
-	return event.Stored{}, &ErrRewritten{Found: fmt.Sprintf("the log has no event at position %d any more, which the tree has", at)}
+	return event.Stored{}, &ErrRewritten{Found: fmt.Sprintf("the log no longer has an event at position %d, which the tree has", at)}
 }
 
-// settle brings what the log says of keys and accepted restores into the tables.
+// settle applies the log's events about keys and accepted restores to the tables.
 func (s *Signer) settle(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -23,7 +23,7 @@ import (
 	views "bahi/readmodels/audit"
 )
 
-// node is what one process has of the rig.
+// node is the part of the rig that one process has.
 func (r *rig) node(out ...audit.Outlet) *audit.Signer {
 	r.t.Helper()
 	log := slog.New(slog.DiscardHandler)
@@ -60,7 +60,7 @@ func (r *rig) tell(e audits.Event) {
 	require.NoError(r.t, err)
 }
 
-// signed signs, and answers what was signed as who has the public keys reads it.
+// signed signs, and returns the checkpoint as a verifier with the public keys reads it.
 func (r *rig) signed(s *audit.Signer) (audit.Signed, proofs.Checkpoint, []proofs.Signature) {
 	r.t.Helper()
 	signed, err := s.Sign(r.t.Context())
@@ -73,7 +73,7 @@ func (r *rig) signed(s *audit.Signer) (audit.Signed, proofs.Checkpoint, []proofs
 	return *signed, c, by
 }
 
-// newSignedLog is a log of so many events that are signed for, and who signs.
+// newSignedLog returns a signed log of n events, and its signer.
 func newSignedLog(t *testing.T, events int) (*rig, *audit.Signer) {
 	t.Helper()
 	r := newRig(t)
@@ -85,7 +85,7 @@ func newSignedLog(t *testing.T, events int) (*rig, *audit.Signer) {
 	return r, s
 }
 
-// root is that of the log's first events, hashed again.
+// root returns the root of the log's first events.
 func (r *rig) root(size uint64) proofs.Hash {
 	r.t.Helper()
 	var tree proofs.Tree
@@ -95,7 +95,7 @@ func (r *rig) root(size uint64) proofs.Hash {
 	return tree.Root()
 }
 
-func TestACheckpointIsSignedForWhatTheLogHas(t *testing.T) {
+func TestSignerSignsTheLog(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	s := r.node()
@@ -106,7 +106,7 @@ func TestACheckpointIsSignedForWhatTheLogHas(t *testing.T) {
 	r.grown()
 	none, err = s.Sign(t.Context())
 	require.NoError(t, err)
-	require.Nil(t, none, "nothing was written yet")
+	require.Nil(t, none, "the log is empty")
 	r.add(300)
 	r.grown()
 	first, c, by := r.signed(s)
@@ -118,7 +118,7 @@ func TestACheckpointIsSignedForWhatTheLogHas(t *testing.T) {
 	require.Len(t, by, 1)
 	none, err = s.Sign(t.Context())
 	require.NoError(t, err)
-	require.Nil(t, none, "nothing has happened since")
+	require.Nil(t, none, "the tree has not grown")
 	r.add(1)
 	r.grown()
 	_, c, _ = r.signed(s)
@@ -129,7 +129,7 @@ func TestACheckpointIsSignedForWhatTheLogHas(t *testing.T) {
 	require.NoError(t, s.Check(t.Context()))
 }
 
-func TestNodesThatStartAtOnceAgreeOnTheKeyAndSignEachTreeOnce(t *testing.T) {
+func TestConcurrentNodesShareAKeyAndSignEachTreeOnce(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	nodes := []*audit.Signer{r.node(), r.node(), r.node()}
@@ -191,7 +191,7 @@ func TestNodesThatStartAtOnceAgreeOnTheKeyAndSignEachTreeOnce(t *testing.T) {
 	require.EqualValues(t, 40*13, last)
 }
 
-func TestACheckpointAfterARotationIsSignedByBothKeysAndLaterOnesByTheNew(t *testing.T) {
+func TestFirstCheckpointAfterARotationHasBothSignatures(t *testing.T) {
 	t.Parallel()
 	r, s := newSignedLog(t, 1)
 	former, _, err := s.Ring.InUse(t.Context())
@@ -201,7 +201,7 @@ func TestACheckpointAfterARotationIsSignedByBothKeysAndLaterOnesByTheNew(t *test
 	r.add(1)
 	r.grown()
 	_, _, by := r.signed(s)
-	require.Len(t, by, 1, "a key that was only made signs nothing")
+	require.Len(t, by, 1, "a prepared key signs nothing")
 	r.tell(audits.KeyRotated{From: former.Public(), To: next, Reason: "yearly"})
 	r.grown()
 	_, _, by = r.signed(r.node())
@@ -218,10 +218,10 @@ func TestACheckpointAfterARotationIsSignedByBothKeysAndLaterOnesByTheNew(t *test
 	require.NoError(t, s.Check(t.Context()))
 }
 
-// idOf is a public key's id.
+// idOf returns a public key's id.
 func idOf(public string) string { return strings.Split(public, "+")[1] }
 
-func TestAKeyThatIsGivenIsNotInTheVaultAndIsHeldAgainstTheOneInUse(t *testing.T) {
+func TestGivenKeyIsNotInTheVaultAndMustBeTheOneInUse(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	seed := bytes.Repeat([]byte{7}, 32)
@@ -248,21 +248,21 @@ func TestAKeyThatIsGivenIsNotInTheVaultAndIsHeldAgainstTheOneInUse(t *testing.T)
 	r.tell(audits.KeyRotated{From: private.Public(), To: next, Reason: "to the vault"})
 	r.grown()
 	_, _, by = r.signed(s)
-	require.Len(t, by, 2, "the node that has both")
-	require.ErrorContains(t, s.Ring.Ready(t.Context()), "take the setting away")
+	require.Len(t, by, 2, "the node has both keys")
+	require.ErrorContains(t, s.Ring.Ready(t.Context()), "remove the setting")
 	require.NoError(t, without.Ring.Ready(t.Context()))
 }
 
-func TestAStartFindsALogThatWasShortenedOrRewritten(t *testing.T) {
+func TestStartDetectsAShortenedOrRewrittenLog(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		spoil, want string
 		rebuilt     bool
 	}{
-		"the tail is gone":                     {`delete from log.event where position > 8`, "it ends at position 8, so its newest events are gone", false},
+		"the tail is gone":                     {`delete from log.event where position > 8`, "it ends at position 8, so its newest events are lost", false},
 		"all is gone":                          {`delete from log.event`, "it ends at position 0", false},
 		"the last event is gone":               {`delete from log.event where position = 10`, "it ends at position 9", false},
-		"one before the first":                 {`insert into log.event select 0, 1000, recorded_at, gen_random_uuid(), false, stream, type, data, meta from log.event where position = 4`, "An event stands at position 0, before the log's first (Noted in note-", false},
+		"one before the first":                 {`insert into log.event select 0, 1000, recorded_at, gen_random_uuid(), false, stream, type, data, meta from log.event where position = 4`, "There is an event at position 0, before the log's first (Noted in note-", false},
 		"another last event":                   {`update log.event set id = '00000000-0000-4000-8000-000000000000' where position = 10`, "the event at position 10 is 00000000-0000-4000-8000-000000000000", false},
 		"the last event's payload":             {`update log.event set data = '{"n": 7}' where position = 10`, "the event at position 10 (Noted in note-", false},
 		"the last event's time":                {`update log.event set recorded_at = recorded_at - interval '1 microsecond' where position = 10`, "was changed since it was hashed", false},
@@ -294,24 +294,24 @@ func TestAStartFindsALogThatWasShortenedOrRewritten(t *testing.T) {
 				r.add(1)
 				r.grown()
 				_, err := s.Sign(t.Context())
-				require.ErrorAs(t, err, new(*audit.ErrRewritten), "nothing is signed over it either")
+				require.ErrorAs(t, err, new(*audit.ErrRewritten), "nothing is signed either")
 			}
 		})
 	}
 }
 
-// A node that signs learns of it too, though the tree still has what is gone and there is nothing new to sign.
-func TestWhoSignsSaysAtOnceThatTheLogLostWhatWasSignedFor(t *testing.T) {
+// A signing node notices too, even if the tree still has the lost events and there is nothing new to sign.
+func TestSignerReportsLostEventsAtOnce(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	s := r.node()
 	require.NoError(t, s.Ring.Ready(t.Context()))
 	r.add(10)
-	r.tell(audits.RestoreAccepted{Reason: "an earlier one, which is lost as well"})
+	r.tell(audits.RestoreAccepted{Reason: "an earlier restore, which is lost too"})
 	r.grown()
 	r.signed(s)
 	r.exec(`delete from log.event where position > 8`)
-	for range 2 { // and when others have taken that place
+	for range 2 { // even after other events have those positions
 		_, err := s.Sign(t.Context())
 		require.ErrorAs(t, err, new(*audit.ErrRewritten))
 		require.ErrorContains(t, err, "bahi audit accept-restore")
@@ -328,7 +328,7 @@ func TestWhoSignsSaysAtOnceThatTheLogLostWhatWasSignedFor(t *testing.T) {
 	require.EqualValues(t, len(r.leaves()), c.Size)
 }
 
-func TestWhoSignsSeesThatTheEventSignedLastWasAppendedAnew(t *testing.T) {
+func TestSignerDetectsThatTheLastEventWasAppendedAgain(t *testing.T) {
 	t.Parallel()
 	r, s := newSignedLog(t, 10)
 	r.exec(`update log.event set recorded_at = recorded_at + interval '1 second' where position = 10`)
@@ -336,7 +336,7 @@ func TestWhoSignsSeesThatTheEventSignedLastWasAppendedAnew(t *testing.T) {
 	require.ErrorAs(t, err, new(*audit.ErrRewritten))
 }
 
-func TestARestoreThatLostItsTailIsAcceptedOnceAndStaysOnShow(t *testing.T) {
+func TestRestoreIsAcceptedOnceAndRemainsVisible(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	s := r.node()
@@ -368,13 +368,13 @@ func TestARestoreThatLostItsTailIsAcceptedOnceAndStaysOnShow(t *testing.T) {
 	r.add(1)
 	r.grown()
 	_, c, _ = r.signed(restarted)
-	require.EqualValues(t, 10, c.Size, "there may be two checkpoints of one size, of which one is abandoned")
+	require.EqualValues(t, 10, c.Size, "a size may have an abandoned checkpoint and a valid one")
 	var list string
 	require.NoError(t, r.pool.QueryRow(t.Context(), `select string_agg(size || coalesce('!' || abandoned, ''), ' ' order by number) from audit.checkpoint`).Scan(&list))
 	require.Equal(t, "5 7 10!9 9 10", list)
 }
 
-// reopened is another process, on the log as it is now.
+// reopened returns another process on the log as it is now.
 func (r *rig) reopened() *audit.Signer {
 	r.t.Helper()
 	store, err := postgres.Open(r.t.Context(), r.pool, slog.New(slog.DiscardHandler))
@@ -384,7 +384,7 @@ func (r *rig) reopened() *audit.Signer {
 	return r.node()
 }
 
-// drawer is a bucket in memory, where somebody else keeps it.
+// drawer is a bucket in memory.
 type drawer struct {
 	mu   sync.Mutex
 	kept map[string]string
@@ -406,23 +406,23 @@ func (d *drawer) Get(_ context.Context, key string) ([]byte, error) {
 	return nil, nil
 }
 
-func TestACopyOutsideTellsOfWhatADatabaseLostWithItsCheckpoints(t *testing.T) {
+func TestOutsideCopyRevealsLostEventsAndCheckpoints(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	bucket := &drawer{kept: map[string]string{}}
 	copies := &audit.Copies{Bucket: bucket, Where: "the safe", Origin: proofs.Origin(r.store.ID())}
 	s := r.node(copies)
 	require.NoError(t, s.Ring.Ready(t.Context()))
-	require.NoError(t, s.Check(t.Context()), "nothing is kept outside yet")
+	require.NoError(t, s.Check(t.Context()), "no copies exist yet")
 	for range 2 {
 		r.add(5)
 		r.grown()
 		signed, _, _ := r.signed(s)
 		s.Bring(t.Context(), &signed)
 	}
-	require.Len(t, bucket.kept, 3, "each, and the newest once more")
+	require.Len(t, bucket.kept, 3, "each checkpoint, and the newest again")
 	require.NoError(t, s.Check(t.Context()))
-	// The database is restored as it was before the second checkpoint.
+	// Restore the database to its state before the second checkpoint.
 	r.exec(`delete from log.event where position > 5`)
 	r.exec(`delete from audit.checkpoint where size > 5`)
 	restarted := r.reopened()
@@ -443,5 +443,5 @@ func TestACopyOutsideTellsOfWhatADatabaseLostWithItsCheckpoints(t *testing.T) {
 	require.NoError(t, restarted.Check(t.Context()))
 
 	bucket.kept["bahi-"+r.store.ID().String()+"/newest"] = strings.Replace(signed.Note, "\n6\n", "\n60\n", 1)
-	require.NoError(t, restarted.Check(t.Context()), "what nobody signed says nothing")
+	require.NoError(t, restarted.Check(t.Context()), "an unsigned copy means nothing")
 }

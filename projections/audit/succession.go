@@ -15,21 +15,20 @@ import (
 	"bahi/eventstore/audit"
 )
 
-// Succession is what was signed of a log, and with which keys, while the log is imported into another database.
+// Succession is what was signed about a log, and with which keys, while the log is imported into another database.
 type Succession struct {
 	origin string
-	keys   []string // public ones, in the order in which they signed
+	keys   []string // public keys, in the order in which they signed
 	signed []Signed // by size, without numbers
-	agree  int      // so many of them agree with the events
+	agree  int      // number of them that agree with the events
 	tree   audit.Tree
 	hasher audit.Hasher
-	began  time.Time // when the first event was recorded
-	named  []string  // the keys that the log itself names
-	last   int64     // the greatest number of a checkpoint that an accepted restore in the log names
+	began  time.Time // time of the first event
+	named  []string  // keys that the log names
+	last   int64     // the greatest number of a checkpoint in an accepted restore
 }
 
-// NewSuccession begins with what an archive says: the log's public keys, a line each, and checkpoints by size, each of which
-// one of these keys must have signed.
+// NewSuccession starts with an archive's public keys, one per line, and its checkpoints by size, each signed by one of these keys.
 func NewSuccession(origin, keys string, notes [][]byte) (*Succession, error) {
 	trusted, err := audit.ParseKeys(keys)
 	if err != nil {
@@ -44,14 +43,14 @@ func NewSuccession(origin, keys string, notes [][]byte) (*Succession, error) {
 		case c.Origin != origin:
 			return nil, fmt.Errorf("checkpoint %d: it is of the log %s, and this is the log %s", i+1, c.Origin, origin)
 		case i > 0 && c.Size <= s.signed[i-1].Size:
-			return nil, fmt.Errorf("checkpoint %d: it is of %d events, and follows one of %d", i+1, c.Size, s.signed[i-1].Size)
+			return nil, fmt.Errorf("checkpoint %d: it has %d events, but follows one of %d", i+1, c.Size, s.signed[i-1].Size)
 		}
 		s.signed = append(s.signed, Signed{Size: c.Size, Root: c.Root[:], Note: string(note)})
 	}
 	return s, nil
 }
 
-// Take holds the next event of the log against the checkpoints. Its error says which of them disagrees.
+// Take compares the next event of the log with the checkpoints. Its error names the checkpoint that disagrees.
 func (s *Succession) Take(e event.Stored) error {
 	if e.Position == 1 {
 		s.began = e.At
@@ -70,14 +69,14 @@ func (s *Succession) Take(e event.Stored) error {
 		return nil
 	}
 	if s.tree.Root() != audit.Hash(c.Root) {
-		return fmt.Errorf("its events do not lead to the checkpoint of %d events: they are not those that were signed", c.Size)
+		return fmt.Errorf("its events do not lead to the checkpoint of %d events: they are not the signed ones", c.Size)
 	}
 	c.Position, c.EventID = e.Position, e.ID
 	s.agree++
 	return nil
 }
 
-// tell notes what the log says of its own proofs.
+// tell records an event of the log about its proofs.
 func (s *Succession) tell(stored event.Stored) error {
 	e, err := audits.Kind.Decode(stored)
 	if err != nil {
@@ -96,35 +95,35 @@ func (s *Succession) tell(stored event.Stored) error {
 	return nil
 }
 
-// End says whether there are checkpoints of events that the log lacks.
+// End checks that the log has all events of the checkpoints.
 func (s *Succession) End() error {
 	if s.agree < len(s.signed) {
-		return fmt.Errorf("it has a checkpoint of %d events, and %d events: the newest are missing", s.signed[s.agree].Size, s.tree.Size())
+		return fmt.Errorf("it has a checkpoint of %d events, but only %d events: the newest are missing", s.signed[s.agree].Size, s.tree.Size())
 	}
 	return nil
 }
 
-// Checkpoints is how many there are.
+// Checkpoints returns the number of checkpoints.
 func (s *Succession) Checkpoints() int { return len(s.signed) }
 
-// Heir is who signs the log from now on.
+// Heir is the signer of the imported log.
 type Heir struct {
 	Vault Vault
-	Names []string // of the keys that are in the vault
+	Names []string // of the keys in the vault
 	Came  bool     // these keys came with the log
 	Given [][]byte // as in [Ring]
 }
 
-// PassOn notes keys and checkpoints in the tables, which are empty, if the heir has the key that signed last, or all keys that came with
-// the log: then it signs on as if nothing had happened, and this answers true. Else it has a key of its own, and the checkpoints are
-// those of another installation.
+// PassOn writes keys and checkpoints to the empty tables. It returns true if the heir has the key that signed last, or all keys that came
+// with the log: then signing continues. Otherwise the heir signs with its own key, and the checkpoints are those of another
+// installation.
 func (s *Succession) PassOn(ctx context.Context, tx pgx.Tx, to Heir) (bool, error) {
 	private, err := to.private(ctx, s.origin)
 	if err != nil {
 		return false, err
 	}
 	keys := s.keys
-	if len(s.named) > 0 { // those of a rotation, also if nothing was signed since
+	if len(s.named) > 0 { // a rotation's, even if nothing was signed since
 		keys = s.named
 	}
 	if len(keys) == 0 {
@@ -135,7 +134,7 @@ func (s *Succession) PassOn(ctx context.Context, tx pgx.Tx, to Heir) (bool, erro
 	}
 	var batch pgx.Batch
 	for i, k := range keys {
-		var since *time.Time // of later ones, the log tells
+		var since *time.Time // for later keys, the log has it
 		if i == 0 {
 			since = &s.began
 		}
@@ -150,24 +149,24 @@ func (s *Succession) PassOn(ctx context.Context, tx pgx.Tx, to Heir) (bool, erro
 			int64(c.Size), c.Root, int64(c.Position), c.EventID, parsed.At, c.Note)
 	}
 	if err := tx.SendBatch(ctx, &batch).Close(); err != nil {
-		return false, fmt.Errorf("note what was signed of the log: %w", err)
+		return false, fmt.Errorf("store what was signed about the log: %w", err)
 	}
 	return true, nil
 }
 
-// Renumber lets the numbers of checkpoints begin behind those that the log speaks of: an accepted restore abandons checkpoints by
-// their numbers, and means none that is signed from now on.
+// Renumber makes the numbers of checkpoints start after those in the log: an accepted restore abandons checkpoints by number, and must not
+// abandon later ones.
 func (s *Succession) Renumber(ctx context.Context, tx pgx.Tx) error {
 	if s.last == 0 {
 		return nil
 	}
 	if _, err := tx.Exec(ctx, `select setval(pg_get_serial_sequence('audit.checkpoint', 'number'), $1)`, s.last); err != nil {
-		return fmt.Errorf("number checkpoints behind %d: %w", s.last, err)
+		return fmt.Errorf("number checkpoints after %d: %w", s.last, err)
 	}
 	return nil
 }
 
-// private returns the public keys whose private ones are at hand, with their names in the vault; nil for one that was given.
+// private returns the public keys whose private keys are available, with their names in the vault; nil for a given one.
 func (h Heir) private(ctx context.Context, origin string) (map[string]*string, error) {
 	by := map[string]*string{}
 	for _, name := range h.Names {

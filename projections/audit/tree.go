@@ -1,5 +1,5 @@
-// Package audit keeps the Merkle tree over the log in tables, and has it signed. Package eventstore/audit says
-// what a leaf, a tree, a checkpoint and a proof are.
+// Package audit keeps the Merkle tree over the log in tables, and signs it. Package eventstore/audit defines leaves, trees, checkpoints
+// and proofs.
 package audit
 
 import (
@@ -19,14 +19,14 @@ import (
 //go:embed tree.sql
 var treeDDL string
 
-// gather is how long an event may wait until it is in the tree. Checkpoints are signed every second, so nobody
-// notices, and what the tree costs a busy log is a few statements each time.
+// gather is how long an event may wait for its leaf. Checkpoints are signed once a second, so nobody notices, and under load the tree
+// costs only a few statements per interval.
 const gather = 100 * time.Millisecond
 
-// Tree is the projection: a leaf for every event, whatever its type.
+// Tree is the projection: a leaf for every event of any type.
 var Tree = projections.Define("audit", 1, treeDDL, projections.Raw(grow)).Gathering(gather)
 
-// grow appends the events' leaves. The tree of the batch before is kept, so nothing is read for it.
+// grow appends the events' leaves to the tree kept from the previous batch, without reads.
 func grow(ctx context.Context, b *projections.Batch, events []event.Stored) error {
 	tree, known := b.Kept.(audit.Tree)
 	if !known {
@@ -61,7 +61,7 @@ func grow(ctx context.Context, b *projections.Batch, events []event.Stored) erro
 	return nil
 }
 
-// queueTiles adds what the tiles got, and checks that each then ends where it should.
+// queueTiles queues the additions to the tiles, and checks each tile's resulting size.
 func queueTiles(batch *pgx.Batch, pieces []audit.Piece) {
 	var (
 		levels, indexes []int64
@@ -79,13 +79,13 @@ func queueTiles(batch *pgx.Batch, pieces []audit.Piece) {
 		var length int
 		_, err := pgx.ForEachRow(rows, []any{&length}, func() error { got += length; return nil })
 		if err == nil && got != want {
-			err = fmt.Errorf("the tiles are not those of the tree: they have %d bytes where %d belong", got, want)
+			err = fmt.Errorf("the tiles do not match the tree: they have %d bytes instead of %d", got, want)
 		}
 		return err
 	})
 }
 
-// readTree takes the tree up where the tables have it.
+// readTree reads the tree from the tables.
 func readTree(ctx context.Context, tx pgx.Tx) (audit.Tree, error) {
 	var (
 		size   int64

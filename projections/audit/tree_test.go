@@ -42,7 +42,7 @@ func newRig(t *testing.T) *rig {
 	return r
 }
 
-// add appends n events that no program knows, in one stream.
+// add appends n events of an unknown type to one stream.
 func (r *rig) add(n int) {
 	r.t.Helper()
 	events := make([]event.New, n)
@@ -53,7 +53,7 @@ func (r *rig) add(n int) {
 	require.NoError(r.t, err)
 }
 
-// leaves are the hashes of the log's events.
+// leaves returns the hashes of the log's events.
 func (r *rig) leaves() (hashes []proofs.Hash) {
 	r.t.Helper()
 	for e, err := range r.store.ReadAll(r.t.Context(), 0, eventstore.Forwards) {
@@ -67,7 +67,7 @@ func (r *rig) build() projections.Build {
 	return projections.Build{Store: r.store, Config: r.pool.Config().ConnConfig.Copy(), Projection: audit.Tree, Log: slog.New(slog.DiscardHandler)}
 }
 
-func TestTheTablesAreTheTreeOfTheLog(t *testing.T) {
+func TestTablesHaveTheTreeOfTheLog(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	for _, n := range []int{1, 254, 1, 1, 300, 7} {
@@ -77,7 +77,7 @@ func TestTheTablesAreTheTreeOfTheLog(t *testing.T) {
 	for _, way := range []struct{ size, stops int }{{1, 0}, {100, 3}, {256, 1}, {257, 0}, {math.MaxInt, 5}} {
 		differences, err := build.Fold(t.Context(), way.size, way.stops)
 		require.NoError(t, err)
-		require.Empty(t, differences, "in batches of %d, and a fill left %d times", way.size, way.stops)
+		require.Empty(t, differences, "in batches of %d, and a fill interrupted %d times", way.size, way.stops)
 	}
 	require.NoError(t, build.Run(t.Context()))
 	leaves := r.leaves()
@@ -95,7 +95,7 @@ func TestTheTablesAreTheTreeOfTheLog(t *testing.T) {
 		(select count(*) from audit_g1.leaf) from audit_g1.tree`).Scan(&size, &tiles, &elsehow))
 	require.EqualValues(t, len(leaves), size)
 	require.Equal(t, "0/0:256 0/1:256 0/2:52 1/0:2", tiles)
-	require.Zero(t, elsehow, "positions tell it")
+	require.Zero(t, elsehow, "positions suffice")
 	tree, err := proofs.TreeAt(t.Context(), stored{r.pool}, size)
 	require.NoError(t, err)
 	require.Equal(t, want.Root(), tree.Root())
@@ -114,8 +114,8 @@ func (s stored) ReadTiles(ctx context.Context, ids []proofs.TileID) ([][]byte, e
 	return all, nil
 }
 
-// A log whose positions are not dense, as EventStoreDB's, has its leaves' order written down.
-func TestLeavesThatPositionsDoNotTellAreWrittenDown(t *testing.T) {
+// A log with gaps in its positions, like EventStoreDB's, needs stored positions of its leaves.
+func TestSparsePositionsOfLeavesAreStored(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.add(5)
@@ -130,7 +130,7 @@ func TestLeavesThatPositionsDoNotTellAreWrittenDown(t *testing.T) {
 	require.Equal(t, "2=4 3=5", list)
 }
 
-func TestTilesThatAreNotTheTreesAreNoticed(t *testing.T) {
+func TestWrongTilesAreNoticed(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.add(5)
@@ -148,7 +148,7 @@ func TestTilesThatAreNotTheTreesAreNoticed(t *testing.T) {
 	for {
 		moved := runner.Moved()
 		if s := runner.Statuses()["audit"]; s.Error != "" {
-			require.Contains(t, s.Error, "the tiles are not those of the tree: they have 96 bytes where 192 belong")
+			require.Contains(t, s.Error, "the tiles do not match the tree: they have 96 bytes instead of 192")
 			return
 		}
 		<-moved

@@ -20,8 +20,7 @@ import (
 	"bahi/projections/audit"
 )
 
-// witness is a server as C2SP tlog-witness describes it: it signs a checkpoint that contains the one that it signed
-// before, and nothing else.
+// witness is a server of C2SP tlog-witness: it signs a checkpoint only if that contains the previously signed one.
 type witness struct {
 	t      *testing.T
 	public string
@@ -99,7 +98,7 @@ func (w *witness) ServeHTTP(out http.ResponseWriter, in *http.Request) {
 	_, _ = out.Write(signature)
 }
 
-func TestAWitnessSignsWhatContainsWhatItSignedBefore(t *testing.T) {
+func TestWitnessSignsConsistentCheckpoints(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	s := r.node()
@@ -134,18 +133,18 @@ func TestAWitnessSignsWhatContainsWhatItSignedBefore(t *testing.T) {
 	r.add(1)
 	r.grown()
 	signed, _, _ := r.signed(s)
-	require.NoError(t, client().Bring(t.Context(), &signed), "a process that knows nothing of it is told where it stands")
+	require.NoError(t, client().Bring(t.Context(), &signed), "a new process learns the witness's size")
 
 	w.root[0] ^= 1
 	r.add(1)
 	r.grown()
 	signed, _, _ = r.signed(s)
-	require.ErrorContains(t, one.Bring(t.Context(), &signed), "the witness answers 422: not consistent")
+	require.ErrorContains(t, one.Bring(t.Context(), &signed), "the witness returned status 422: not consistent")
 	w.size = 1000
-	require.ErrorContains(t, one.Bring(t.Context(), &signed), `the witness has signed for "1000" events, and this checkpoint is of 506`)
+	require.ErrorContains(t, one.Bring(t.Context(), &signed), `the witness has signed "1000" events, but this checkpoint has 506`)
 }
 
-func TestAnAnswerThatIsNoSignatureOfTheWitnessIsNotKept(t *testing.T) {
+func TestInvalidSignatureOfAWitnessIsNotKept(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	s := r.node()

@@ -124,7 +124,7 @@ func TestWhatIsDoneToTheLogIsFoundAndTheFirstBadEventIsNamed(t *testing.T) {
 		"one inserted before the first position": {
 			`insert into log.event select -3, 9, recorded_at, gen_random_uuid(), false, stream, type, data, meta from log.event where position = P`, true, "event 1: ", "before the log's first",
 		},
-		"the tail deleted": {`delete from log.event where position > P`, true, "event P+1", "so its newest events are gone"},
+		"the tail deleted": {`delete from log.event where position > P`, true, "event P+1", "so its newest events are lost"},
 		"one inserted": {
 			`update log.event set position = -1 - position where position >= P; update log.event set position = -position where position < 0;
 			insert into log.event select P, 0, recorded_at, gen_random_uuid(), false, 'bankrow-900', type, data, meta from log.event where position = P + 1`,

@@ -134,7 +134,7 @@ func TestALostMachineComesBackWithoutWhoWasErased(t *testing.T) {
 	require.Contains(t, wrong, "restore into an empty data folder")
 
 	l.Person.POST(apptest.Me+"/delete-request", nil).Status(200)
-	p.Until(func(said, _ string) bool { return strings.Contains(said, `msg="a user was erased"`) })
+	p.Until(func(said, _ string) bool { return strings.Contains(said, `msg="user erased"`) })
 	_, wrong, status = keyed("vault", "erasures", "export", list)
 	require.Equal(t, 0, status, wrong)
 	p.Stop()

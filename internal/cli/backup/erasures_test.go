@@ -69,7 +69,7 @@ func TestARestoredBackupForgetsWhoWasErasedSince(t *testing.T) {
 	require.NoError(t, os.CopyFS(filepath.Join(files, "mail"), os.DirFS(filepath.Join(data, "mail"))))
 	require.NoError(t, os.CopyFS(filepath.Join(files, "blobs"), os.DirFS(filepath.Join(data, "blobs"))))
 	l.Person.POST("/api/v1/users/me/delete-request", nil).Status(200)
-	p.Until(func(said, _ string) bool { return strings.Contains(said, `msg="a user was erased"`) })
+	p.Until(func(said, _ string) bool { return strings.Contains(said, `msg="user erased"`) })
 	list := filepath.Join(t.TempDir(), "erasures.json")
 	out, wrong, status := run(database, "vault", "erasures", "export", list)
 	require.Equal(t, 0, status, wrong)
