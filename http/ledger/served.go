@@ -33,6 +33,7 @@ var ledgers = []served{
 // served is a ledger whose operations can be registered.
 type served struct {
 	ledger   *book.Ledger
+	paths    Paths
 	register func(*Routes)
 }
 
@@ -48,7 +49,7 @@ func serve[In, Out book.Entry](l *book.Ledger, p Paths) served {
 	if p.Delete == "" {
 		p.Delete = p.Account
 	}
-	return served{l, func(r *Routes) {
+	return served{l, p, func(r *Routes) {
 		o := operations[In, Out]{r, p, l}
 		o.accounts()
 		o.rows()

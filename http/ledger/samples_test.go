@@ -1,0 +1,29 @@
+package ledger_test
+
+// samples are what the suite wants to know of a ledger. A new ledger gives these, and is tested.
+type samples struct {
+	in, out []sample // of either side, at least two
+	wrong   []wrong
+}
+
+// sample is an entry as a client sends it, and what it counts on its side.
+type sample struct {
+	entry      string
+	cash, fine string // decimals; "" counts nothing
+}
+
+// wrong is an entry that is refused, and why.
+type wrong struct{ side, entry, field, message string }
+
+// ledgerSamples has the samples of each ledger, by its name.
+var ledgerSamples = map[string]samples{
+	"bank": {
+		in:  []sample{{entry: `{"description":"Sale, bill 118","amount":1250.50}`, cash: "1250.50"}, {entry: `{"amount":0.01}`, cash: "0.01"}},
+		out: []sample{{entry: `{"description":"किराया","amount":300}`, cash: "300"}, {entry: `{"amount":9999999999999}`, cash: "9999999999999"}},
+		wrong: []wrong{
+			{"in", `{}`, "in_entries[0].amount", "is required"},
+			{"out", `{"amount":-1}`, "out_entries[0].amount", "must be more than 0"},
+			{"in", `{"amount":1,"weight":5}`, "in_entries[0].weight", "unknown field"},
+		},
+	},
+}
