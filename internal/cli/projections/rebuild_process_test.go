@@ -237,12 +237,10 @@ func rebuildUnderLoad(t *testing.T, random *rand.Rand, nth int) {
 var nextBooks = ledgertables.Books.Version + 1
 
 // nextVersion builds the program as it may be one day: with another version of the books, whose rows have
-// a column more. Nothing of it is in the source tree.
+// a column more.
 func nextVersion(t *testing.T) string {
 	t.Helper()
-	dir := t.TempDir()
-	replaced := map[string]string{}
-	for file, edits := range map[string][]string{
+	return overlaid(t, map[string][]string{
 		"../../../projections/ledger/books.sql": {
 			"  recorded_at   timestamptz not null,", "  recorded_at   timestamptz not null,\n  weekday       int generated always as (extract(isodow from date)) stored,",
 			"-- after fill\n", "-- after fill\n\ncreate index row_version_weekday_idx on row_version (account_id, weekday);",
@@ -254,7 +252,15 @@ func nextVersion(t *testing.T) string {
 				"row_version": "row_id, from_position, to_position, account_id, date, in_entries, out_entries, in_cash, out_cash, revision, deleted",
 			})` + "\n",
 		},
-	} {
+	})
+}
+
+// overlaid builds the program with other texts in some of its files, of which the source tree has nothing: what to replace, and by what.
+func overlaid(t *testing.T, edited map[string][]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	replaced := map[string]string{}
+	for file, edits := range edited {
 		path, err := filepath.Abs(file)
 		require.NoError(t, err)
 		text, err := os.ReadFile(path)
