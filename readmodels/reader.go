@@ -71,6 +71,22 @@ func Rows[T any](ctx context.Context, r *Reader, as pgx.RowToFunc[T], sql string
 	return all, err
 }
 
+// Each hands over a view's rows as they come, once it is sure that this is the answer. A connection is taken until take has had all.
+func Each[T any](ctx context.Context, r *Reader, as pgx.RowToFunc[T], take func(T) error, sql string, args ...any) error {
+	return r.read(ctx, sql, args, false, func(rows pgx.Rows) error {
+		for rows.Next() {
+			row, err := as(rows)
+			if err == nil {
+				err = take(row)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return rows.Err()
+	})
+}
+
 // Row returns a view's only row, or missing when there is none.
 func Row[T any](ctx context.Context, r *Reader, missing error, as pgx.RowToFunc[T], sql string, args ...any) (one T, err error) {
 	err = r.read(ctx, sql, args, true, func(rows pgx.Rows) (err error) {
@@ -111,7 +127,7 @@ func (r *Reader) read(ctx context.Context, sql string, args []any, one bool, col
 				return err
 			}
 		}
-		at, stands, head, err := r.attempt(ctx, s, args, one, collect)
+		settled, err := r.attempt(ctx, s, w, f, args, one, collect)
 		if errors.Is(err, errMoved) {
 			r.forget()
 			if w.over() {
@@ -124,25 +140,7 @@ func (r *Reader) read(ctx context.Context, sql string, args []any, one bool, col
 			}
 			continue
 		}
-		if err != nil && !errors.Is(err, pgx.ErrNoRows) {
-			return err
-		}
-		if r.head == nil {
-			if ahead := w.arrive(head); ahead != nil {
-				return ahead
-			}
-		}
-		switch {
-		case r.head == nil && at > head: // the projection is of another log, or of one that lost its tail
-			f.note(at, true)
-			return err
-		case at >= w.least, stands != goesOn && w.needed <= at:
-			f.note(at, at < w.least || stands == standsLost)
-			return err
-		case w.over() && at < w.needed:
-			return ErrNotYet
-		case w.over():
-			f.note(at, true)
+		if settled || err != nil {
 			return err
 		}
 		r.looks.late()
@@ -150,12 +148,21 @@ func (r *Reader) read(ctx context.Context, sql string, args []any, one bool, col
 }
 
 // attempt reads once: how far the projections are, where the log's head is, and the rows, in one
-// statement and so in one snapshot.
-func (r *Reader) attempt(ctx context.Context, s *statement, args []any, one bool, collect func(pgx.Rows) error) (at event.Position, stands standing, head event.Position, err error) {
-	var told *toldRows
-	read := func(rows pgx.Rows) error {
+// statement and so in one snapshot. It collects the rows only if they are the answer.
+func (r *Reader) attempt(ctx context.Context, s *statement, w *wait, f *Freshness, args []any, one bool, collect func(pgx.Rows) error) (settled bool, err error) {
+	var (
+		told  *toldRows
+		stale bool
+	)
+	read := func(rows pgx.Rows) (err error) {
 		told = &toldRows{Rows: rows}
-		return collect(told)
+		if err = told.begin(); err == nil {
+			settled, stale, err = r.settle(told, s, w)
+		}
+		if settled {
+			err = collect(told)
+		}
+		return err
 	}
 	if one {
 		err = r.lookups.find(ctx, s, args, read)
@@ -165,13 +172,37 @@ func (r *Reader) attempt(ctx context.Context, s *statement, args []any, one bool
 			err = (&lookup{collect: read}).read(rows)
 		}
 	}
-	if err = moved(err); err != nil && !errors.Is(err, pgx.ErrNoRows) {
-		return 0, goesOn, 0, err
+	if !settled {
+		return false, moved(err)
 	}
+	if err == nil || errors.Is(err, pgx.ErrNoRows) {
+		f.note(event.Position(*told.position), stale)
+	}
+	return true, err
+}
+
+// settle reports whether the rows are the answer, and whether it is stale, or why there is none.
+func (r *Reader) settle(told *toldRows, s *statement, w *wait) (settled, stale bool, err error) {
 	if told.position == nil || told.found != len(s.names) || !told.live {
-		return 0, goesOn, 0, errMoved
+		return false, false, errMoved
 	}
-	return event.Position(*told.position), told.stands, event.Position(told.head), err
+	at, head := event.Position(*told.position), event.Position(told.head)
+	if r.head == nil {
+		if ahead := w.arrive(head); ahead != nil {
+			return false, false, ahead
+		}
+	}
+	switch {
+	case r.head == nil && at > head: // the projection is of another log, or of one that lost its tail
+		return true, true, nil
+	case at >= w.least, told.stands != goesOn && w.needed <= at:
+		return true, at < w.least || told.stands == standsLost, nil
+	case w.over() && at < w.needed:
+		return false, false, ErrNotYet
+	case w.over():
+		return true, true, nil
+	}
+	return false, false, nil
 }
 
 // moved returns [errMoved] for an error that says that the tables of a generation are gone.

@@ -31,20 +31,15 @@ type toldRows struct {
 	found    int
 	head     int64
 
-	begun bool
+	first bool // the view's first row is at hand
 	skip  []any
 }
 
-// Next goes to the view's next row. The first row of the statement tells the state, also when the view
-// has none.
-func (r *toldRows) Next() bool {
+// begin reads the state, which the first row of the statement tells, also when the view has none.
+func (r *toldRows) begin() error {
 	if !r.Rows.Next() {
-		return false
+		return r.Rows.Err()
 	}
-	if r.begun {
-		return true
-	}
-	r.begun = true
 	var (
 		live, here *bool
 		stands     *standing
@@ -52,12 +47,21 @@ func (r *toldRows) Next() bool {
 	)
 	copy(all, []any{&r.position, &live, &stands, &r.found, &r.head, nil, &here})
 	if err := r.Rows.Scan(all...); err != nil {
-		return false // and Err tells it
+		return err
 	}
-	if r.live = live != nil && *live; stands != nil {
+	if r.live, r.first = live != nil && *live, here != nil; stands != nil {
 		r.stands = *stands
 	}
-	return here != nil || r.Next()
+	return nil
+}
+
+// Next goes to the view's next row.
+func (r *toldRows) Next() bool {
+	if r.first {
+		r.first = false
+		return true
+	}
+	return r.Rows.Next()
 }
 
 // Scan reads the view's columns.

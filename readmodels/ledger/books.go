@@ -8,6 +8,7 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -223,6 +224,15 @@ func (a As) accounts(workspace uuid.UUID, ledger string, account *int64) (string
 // Rows reads rows of an account, and counts those of the whole selection. It returns the ledger's NoAccount when
 // there is no such account.
 func (v *Views) Rows(ctx context.Context, workspace uuid.UUID, l *book.Ledger, account int64, sel Selection) (rows []Row, total int64, err error) {
+	total, err = v.EachRow(ctx, workspace, l, account, sel, func(r Row) error {
+		rows = append(rows, r)
+		return nil
+	})
+	return rows, total, err
+}
+
+// EachRow is [Views.Rows] for rows that are more than memory: it hands them over one by one.
+func (v *Views) EachRow(ctx context.Context, workspace uuid.UUID, l *book.Ledger, account int64, sel Selection, take func(Row) error) (total int64, err error) {
 	low, high := sel.days()
 	values := map[string]any{
 		"known": sel.known(), "workspace": workspace, "ledger": l.Name, "account": account, "low": low, "high": high,
@@ -232,7 +242,8 @@ func (v *Views) Rows(ctx context.Context, workspace uuid.UUID, l *book.Ledger, a
 		values["skip"], values["size"] = int64(sel.Page-1)*int64(sel.PageSize), int64(sel.PageSize)
 	}
 	sql, args := bind(sel.pageSQL(), values)
-	lines, err := readmodels.Rows(sel.reading(ctx), v.Reader, func(row pgx.CollectableRow) (r Row, err error) {
+	missing := l.NoAccount
+	err = readmodels.Each(sel.reading(ctx), v.Reader, func(row pgx.CollectableRow) (r Row, err error) {
 		var (
 			s          RowScan
 			id, at     *int64
@@ -242,16 +253,14 @@ func (v *Views) Rows(ctx context.Context, workspace uuid.UUID, l *book.Ledger, a
 			return r, err // the line that counts rows when the page has none
 		}
 		return Row{Row: s.Row(account), ID: *id, Cash: *cash, Fine: *fine, Revision: *at}, nil
+	}, func(r Row) error {
+		missing = nil
+		if r.ID == 0 {
+			return nil
+		}
+		return take(r)
 	}, sql, args...)
-	switch {
-	case err != nil:
-		return nil, 0, err
-	case len(lines) == 0: // not even the line that counts none
-		return nil, 0, l.NoAccount
-	case lines[0].ID == 0:
-		lines = lines[:0]
-	}
-	return lines, total, nil
+	return total, cmp.Or(err, missing)
 }
 
 // pageSQL finds the first row of the page by its rank, going down from periods to days to parts of days,
