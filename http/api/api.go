@@ -18,6 +18,7 @@ import (
 	"github.com/gorilla/mux"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
+	"golang.org/x/sync/semaphore"
 
 	"bahi/domain/fault"
 )
@@ -64,7 +65,8 @@ type Config struct {
 	Streams int
 
 	Uploads Pace
-	Spool   string // the folder of files that are being uploaded; empty: the system's for temporary ones
+	Whole   Whole
+	Spool   string // the folder of files on their way in or out; empty: the system's for temporary ones
 }
 
 // API is a set of operations, and the handler that serves them.
@@ -77,6 +79,8 @@ type API struct {
 	limiter *limiter // nil: none
 	sharing *sharing // nil: none
 	streams crowd
+	turns   *semaphore.Weighted // at drawing documents
+	files   *semaphore.Weighted // bytes of answers in files
 	ops     []*operation
 	pages   map[string]bool // paths that are served beside the operations, by GET
 	spec    func() []byte
@@ -105,8 +109,10 @@ func New(config Config) *API {
 	if config.Streams == 0 {
 		config.Streams = defaultStreams
 	}
+	config.Whole = config.Whole.complete()
 	a := &API{
-		config: config, metrics: newMetrics(config.Metrics), pages: map[string]bool{},
+		config: config, turns: semaphore.NewWeighted(config.Whole.AtOnce), files: semaphore.NewWeighted(config.Whole.Files),
+		metrics: newMetrics(config.Metrics), pages: map[string]bool{},
 		limiter: newLimiter(config.Limiting), sharing: newSharing(config.Origins),
 		ending: make(chan struct{}),
 	}

@@ -95,6 +95,10 @@ func (c *call) release() {
 		c.body = nil
 	}
 	c.discard()
+	if c.answering != nil {
+		c.answering.discard()
+		c.answering = nil
+	}
 }
 
 func recycle(b *bytes.Buffer) {

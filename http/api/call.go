@@ -46,6 +46,8 @@ type call struct {
 	wrote    event.Position
 	replayed bool
 
+	answering *spool // nil: the answer is made while it goes out
+
 	status int
 	code   string // of the problem that is answered
 	sent   bool

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"reflect"
 	"strconv"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 )
@@ -19,6 +20,7 @@ type Content struct {
 	Type   string // media type
 	Name   string // of the file; empty: it is none
 	Inline bool   // a browser shows it, and gives it the name when it is kept
+	Drawn  bool   // Write takes much work: it waits for its turn, and nothing goes out before it returns, see [Whole]
 	Write  func(ctx context.Context, w io.Writer) error
 }
 
@@ -60,15 +62,22 @@ func Download[I any](a *API, op Op, kinds map[string]any, handler func(ctx conte
 }
 
 func (c *call) download(ctx context.Context, content Content) {
+	// When the time is over that a request may take to arrive, net/http takes that for the client's going. A writer that knows no
+	// deadlines, since there is no line behind it, needs none.
+	_ = http.NewResponseController(c.ResponseWriter).SetReadDeadline(time.Time{})
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	d := &downloading{content: content, delivery: delivery{call: c, gone: cancel}}
+	d := &downloading{content: content, delivery: delivery{call: c, within: c.api.config.Whole.Pause, gone: cancel}}
 	defer d.extend() //nolint:errcheck // for what net/http writes at the end of an answer
-	out := bufio.NewWriterSize(d, contentBuffer)
-	err := content.Write(ctx, out)
-	if err == nil {
-		d.begin()
-		err = out.Flush()
+	var err error
+	if content.Drawn {
+		err = d.drawn(ctx)
+	} else {
+		out := bufio.NewWriterSize(d, contentBuffer)
+		if err = content.Write(ctx, out); err == nil {
+			d.begin()
+			err = out.Flush()
+		}
 	}
 	switch {
 	case err == nil:
@@ -80,6 +89,24 @@ func (c *call) download(ctx context.Context, content Content) {
 		}
 		panic(http.ErrAbortHandler)
 	}
+}
+
+// drawn makes the content when it has its turn, and then sends it.
+func (d *downloading) drawn(ctx context.Context) error {
+	if d.call.head {
+		d.begin()
+		return nil
+	}
+	answer := d.call.spooling()
+	err := d.call.api.inTurn(ctx, func() error { return d.content.Write(ctx, answer) })
+	if err == nil {
+		err = d.extend()
+	}
+	if err != nil {
+		return err
+	}
+	d.begin()
+	return answer.deliver()
 }
 
 // downloading hands on to the client what is written.

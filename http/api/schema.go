@@ -48,15 +48,27 @@ func (date) Schema(huma.Registry) *huma.Schema {
 // marshal panics where huma would write an error's text behind what it has sent. That the client is
 // gone is no error of ours.
 func marshal(w io.Writer, v any) error {
+	if l, ok := v.(interface{ send() }); ok {
+		l.send()
+		return nil
+	}
 	b, _ := buffers.Get().(*bytes.Buffer)
 	defer recycle(b)
+	encode(encoderOf(b), v)
+	_, _ = w.Write(b.Bytes())
+	return nil
+}
+
+func encoderOf(b *bytes.Buffer) *json.Encoder {
 	encoder := json.NewEncoder(b)
 	encoder.SetEscapeHTML(false)
+	return encoder
+}
+
+func encode(encoder *json.Encoder, v any) {
 	if err := encoder.Encode(v); err != nil {
 		panic(fmt.Errorf("encode the answer: %w", err))
 	}
-	_, _ = w.Write(b.Bytes())
-	return nil
 }
 
 func humaConfig(config Config) huma.Config {

@@ -130,7 +130,7 @@ func (c *call) stream(ctx context.Context, names map[reflect.Type]string, source
 		return
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	to := delivery{call: c, gone: cancel}
+	to := delivery{call: c, within: deliverWithin, gone: cancel}
 	var beside sync.WaitGroup
 	defer to.extend() //nolint:errcheck // for what net/http writes at the end of an answer
 	defer beside.Wait()
@@ -227,9 +227,10 @@ func (s *crowd) leave(who actor.Actor) {
 
 // delivery writes to the client for two: the source, and who sends heartbeats.
 type delivery struct {
-	mu   sync.Mutex
-	call *call
-	gone context.CancelFunc
+	mu     sync.Mutex
+	call   *call
+	within time.Duration // for each write
+	gone   context.CancelFunc
 }
 
 // beat shows that the stream is there, until it ends or is to end.
@@ -289,7 +290,7 @@ func (d *delivery) write(text []byte) error {
 // extend gives the client time for what is written next. A writer that knows no deadlines, since there is no line behind it, needs
 // none.
 func (d *delivery) extend() error {
-	err := http.NewResponseController(d.call.ResponseWriter).SetWriteDeadline(time.Now().Add(deliverWithin))
+	err := http.NewResponseController(d.call.ResponseWriter).SetWriteDeadline(time.Now().Add(d.within))
 	if errors.Is(err, http.ErrNotSupported) {
 		return nil
 	}

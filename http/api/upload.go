@@ -206,7 +206,8 @@ func (c *call) takeFile(part *multipart.Part, body *formBody, sum io.Writer) err
 		return invalidFile("expected a name of at most 255 characters, without control characters")
 	}
 	kind, _, _ := mime.ParseMediaType(part.Header.Get("Content-Type")) // empty when it is none
-	content, err := c.spool()
+	content, err := c.api.temporary()
+	c.file.content = content // discard closes it
 	if err != nil {
 		return fmt.Errorf("keep an upload: %w", err)
 	}
@@ -236,17 +237,6 @@ type writer struct {
 func (w *writer) Write(p []byte) (n int, err error) {
 	n, w.err = w.Writer.Write(p)
 	return n, w.err
-}
-
-// spool makes the file that the content goes to. It loses its name at once, so that nothing stays behind
-// whatever happens: it may be somebody's picture, who is to be forgotten later.
-func (c *call) spool() (*os.File, error) {
-	f, err := os.CreateTemp(c.api.config.Spool, "bahi-upload-*")
-	if err != nil {
-		return nil, err
-	}
-	c.file.content = f // discard closes it
-	return f, os.Remove(f.Name())
 }
 
 // formBody is a body on its way: it may have so many bytes, and must keep up its pace.

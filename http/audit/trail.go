@@ -89,6 +89,7 @@ type drawing struct {
 	days   Days
 	after  event.Position
 	drawn  Drawn
+	moved  views.Restated
 }
 
 // kindNames are what a trail can be about.
@@ -132,7 +133,7 @@ func (t *TrailReport) Trail(a *api.API) {
 
 // Content answers the report of a workspace's books, or of everybody's when it is nil.
 func (t *TrailReport) Content(ctx context.Context, workspace *uuid.UUID, q TrailQuery) (api.Content, error) {
-	d := &drawing{TrailReport: t}
+	d := &drawing{TrailReport: t, moved: views.Restated{Zone: t.Zone}}
 	var err error
 	if d.days, err = q.days(); err != nil {
 		return api.Content{}, err
@@ -168,7 +169,7 @@ func (t *TrailReport) Content(ctx context.Context, workspace *uuid.UUID, q Trail
 	case "csv":
 		return api.Content{Type: "text/csv; charset=utf-8", Name: "audit-trail.csv", Write: d.writeCSV}, nil
 	case "pdf":
-		return api.Content{Type: "application/pdf", Name: "audit-trail.pdf", Write: d.writePDF}, nil
+		return api.Content{Type: "application/pdf", Name: "audit-trail.pdf", Drawn: true, Write: d.writePDF}, nil
 	default:
 		return api.Content{Type: jsonType, Write: d.writeJSON}, nil
 	}
@@ -288,9 +289,8 @@ func (q TrailQuery) filter(workspace *uuid.UUID) (views.TrailFilter, error) {
 	return f, nil
 }
 
-// each hands over the changes, oldest first, and then the closing balances that they moved.
-func (d *drawing) each(ctx context.Context, change func(views.Change) error, between func() error, restatement func(views.Restatement) error) error {
-	moved := views.Restated{Zone: d.Zone}
+// changes hands over the changes, oldest first.
+func (d *drawing) changes(ctx context.Context, take func(views.Change) error) error {
 	walk := d.Trails.Walk(d.filter, d.after, d.drawn.Position)
 	for more := true; more; {
 		var (
@@ -301,14 +301,16 @@ func (d *drawing) each(ctx context.Context, change func(views.Change) error, bet
 			return err
 		}
 		for _, c := range found {
-			moved.Add(c)
-			if err := change(c); err != nil {
+			d.moved.Add(c)
+			if err := take(c); err != nil {
 				return err
 			}
 		}
 	}
-	if err := between(); err != nil {
-		return err
-	}
-	return moved.Each(ctx, d.Books, restatement)
+	return nil
+}
+
+// restatements hands over the closing balances that the changes moved, which come first.
+func (d *drawing) restatements(ctx context.Context, take func(views.Restatement) error) error {
+	return d.moved.Each(ctx, d.Books, take)
 }

@@ -12,7 +12,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"bahi/domain/fault"
 	"bahi/domain/unit"
 	"bahi/http/pdf"
 	views "bahi/readmodels/audit"
@@ -40,14 +39,17 @@ func (d *drawing) writeJSON(ctx context.Context, w io.Writer) error {
 	if _, err := fmt.Fprintf(w, `{"drawn_from":%s,"days":%s,"changes":[`, drawn, days); err != nil {
 		return err
 	}
-	err = d.each(ctx, func(c views.Change) error { return one(c) }, func() error {
-		separator = ""
-		_, err := io.WriteString(w, "],\n\"restatements\":[")
+	if err := d.changes(ctx, func(c views.Change) error { return one(c) }); err != nil {
 		return err
-	}, func(r views.Restatement) error { return one(r) })
-	if err == nil {
-		_, err = io.WriteString(w, "]}\n")
 	}
+	separator = ""
+	if _, err := io.WriteString(w, "],\n\"restatements\":["); err != nil {
+		return err
+	}
+	if err := d.restatements(ctx, func(r views.Restatement) error { return one(r) }); err != nil {
+		return err
+	}
+	_, err = io.WriteString(w, "]}\n")
 	return err
 }
 
@@ -68,7 +70,7 @@ func (d *drawing) writeCSV(ctx context.Context, w io.Writer) error {
 	if err := out.Write(columns); err != nil {
 		return err
 	}
-	err := d.each(ctx, func(c views.Change) error {
+	err := d.changes(ctx, func(c views.Change) error {
 		line := []string{
 			"change", strconv.FormatUint(uint64(c.Position), 10), d.moment(c.At), c.Workspace.String(), cell(c.Actor), cell(c.Reason), c.Change, string(c.Kind), c.ID, c.Ledger,
 			"", "", "", "", "", "",
@@ -86,12 +88,15 @@ func (d *drawing) writeCSV(ctx context.Context, w io.Writer) error {
 			}
 		}
 		return nil
-	}, func() error { return nil }, func(r views.Restatement) error {
-		return out.Write([]string{
-			"restatement", strconv.FormatUint(uint64(r.Last), 10), "", r.Workspace.String(), "", counted(r), "moved", "closing", "", r.Ledger,
-			strconv.FormatInt(r.Account.ID, 10), cell(r.Account.Name), r.Closing.String(), r.Unit, sumOf(r.From), sumOf(r.To),
-		})
 	})
+	if err == nil {
+		err = d.restatements(ctx, func(r views.Restatement) error {
+			return out.Write([]string{
+				"restatement", strconv.FormatUint(uint64(r.Last), 10), "", r.Workspace.String(), "", counted(r), "moved", "closing", "", r.Ledger,
+				strconv.FormatInt(r.Account.ID, 10), cell(r.Account.Name), r.Closing.String(), r.Unit, sumOf(r.From), sumOf(r.To),
+			})
+		})
+	}
 	if err == nil {
 		err = out.Write([]string{
 			"drawn_from", strconv.FormatUint(uint64(d.drawn.Position), 10), d.moment(d.drawn.RecordedAt), "", "", "", "", "store", d.drawn.Store.String(), "",
@@ -151,14 +156,6 @@ func counted(r views.Restatement) string {
 	return fmt.Sprintf("%d changes, positions %d to %d", r.Changes, r.First, r.Last)
 }
 
-// A PDF is made in memory.
-const (
-	mostDrawn      = 5_000
-	mostDrawnLines = 50_000
-)
-
-var errTooMuch = fault.New(fault.Invalid, "That is too much for a PDF: narrow it, or take CSV, which has no limit")
-
 func (d *drawing) writePDF(ctx context.Context, w io.Writer) error {
 	t := pdf.Trail{
 		Title: "All books", Scope: d.scope(),
@@ -169,33 +166,26 @@ func (d *drawing) writePDF(ctx context.Context, w io.Writer) error {
 	if d.filter.Workspace != nil {
 		t.Title = "Books of workspace " + d.filter.Workspace.String()
 	}
-	lines := 0
-	err := d.each(ctx, func(c views.Change) error {
-		if lines += len(c.Fields); len(t.Changes) == mostDrawn || lines > mostDrawnLines {
-			return errTooMuch
-		}
-		one := pdf.TrailChange{At: c.At.In(d.Zone), Position: uint64(c.Position), What: what(c), Who: c.Actor, Why: c.Reason}
-		for _, f := range c.Fields {
-			one.Fields = append(one.Fields, pdf.TrailField{Name: f.Field, From: plain(f.From), To: plain(f.To)})
-		}
-		t.Changes = append(t.Changes, one)
-		return nil
-	}, func() error { return nil }, func(r views.Restatement) error {
-		if len(t.Closings) == mostDrawn {
-			return errTooMuch
-		}
-		closing := pdf.TrailClosing{
-			Account: fmt.Sprintf("%s (%s %d)", r.Account.Name, r.Ledger, r.Account.ID), Closing: r.Closing.Time().Format("02 Jan 2006"), Moved: counted(r),
-			From: amount(r.Unit, r.From), To: amount(r.Unit, r.To),
-		}
-		if r.FiscalYear != "" {
-			closing.Closing += ", end of " + r.FiscalYear
-		}
-		t.Closings = append(t.Closings, closing)
-		return nil
-	})
-	if err != nil {
-		return err
+	t.Changes = func(take func(pdf.TrailChange) error) error {
+		return d.changes(ctx, func(c views.Change) error {
+			one := pdf.TrailChange{At: c.At.In(d.Zone), Position: uint64(c.Position), What: what(c), Who: c.Actor, Why: c.Reason}
+			for _, f := range c.Fields {
+				one.Fields = append(one.Fields, pdf.TrailField{Name: f.Field, From: plain(f.From), To: plain(f.To)})
+			}
+			return take(one)
+		})
+	}
+	t.Closings = func(take func(pdf.TrailClosing) error) error {
+		return d.restatements(ctx, func(r views.Restatement) error {
+			closing := pdf.TrailClosing{
+				Account: fmt.Sprintf("%s (%s %d)", r.Account.Name, r.Ledger, r.Account.ID), Closing: r.Closing.Time().Format("02 Jan 2006"), Moved: counted(r),
+				From: amount(r.Unit, r.From), To: amount(r.Unit, r.To),
+			}
+			if r.FiscalYear != "" {
+				closing.Closing += ", end of " + r.FiscalYear
+			}
+			return take(closing)
+		})
 	}
 	return pdf.WriteTrail(w, t)
 }

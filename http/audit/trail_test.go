@@ -352,7 +352,7 @@ func TestTheTrailIsWrittenFromTheShell(t *testing.T) {
 	}
 }
 
-func TestATrailIsAsLongAsItIsAndAPDFIsNot(t *testing.T) {
+func TestATrailIsAsLongAsItIs(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	clerk, auditor := o.Clerk(apptest.Home), o.Auditor(apptest.Home)
@@ -369,7 +369,6 @@ func TestATrailIsAsLongAsItIsAndAPDFIsNot(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, lines, 1+1+2*6000+1)
 		require.Len(t, apptest.TrailOf(auditor, "?format=json"+query).Changes, 6001)
-		auditor.GET("/audit/trail?format=pdf"+query).Problem(422, "That is too much for a PDF: narrow it, or take CSV, which has no limit")
+		require.Regexp(t, `/Type /Pages\n.*\n/Count [1-9]\d\d\n`, auditor.GET("/audit/trail?format=pdf"+query).Status(200).Text)
 	}
-	auditor.GET("/audit/trail?format=pdf&kind=bank").Status(200)
 }

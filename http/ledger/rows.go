@@ -7,6 +7,7 @@ import (
 	"bahi/domain/fault"
 	"bahi/domain/ledger/book"
 	"bahi/http/api"
+	views "bahi/readmodels/ledger"
 )
 
 // ByRow names a row of an account.
@@ -45,6 +46,12 @@ func (o operations[In, Out]) answered(prefix string, more ...string) []string {
 	return o.fields(prefix, more...)
 }
 
+// rowsRead is an answer with rows, and with how many the whole selection has.
+type rowsRead[In, Out book.Entry] struct {
+	Total int64 `header:"X-Total-Count"`
+	Body  api.List[Row[In, Out]]
+}
+
 // rows registers what is done to the rows of an account.
 func (o operations[In, Out]) rows() {
 	name := o.l.Name
@@ -54,26 +61,14 @@ func (o operations[In, Out]) rows() {
 	}), func(ctx context.Context, in *struct {
 		ByAccount
 		Selection
-	}) (*struct {
-		Total int64 `header:"X-Total-Count"`
-		Body  []Row[In, Out]
-	}, error) {
+	}) (*rowsRead[In, Out], error) {
 		sel, err := o.selection(ctx, in.Selection)
 		if err != nil {
 			return nil, err
 		}
-		rows, total, err := o.Views.Rows(ctx, workspace(ctx), o.l, in.Account, sel)
-		if err != nil {
-			return nil, err
-		}
-		shown := make([]Row[In, Out], len(rows))
-		for i := range rows {
-			shown[i] = o.read(rows[i])
-		}
-		return &struct {
-			Total int64 `header:"X-Total-Count"`
-			Body  []Row[In, Out]
-		}{total, shown}, nil
+		read := &rowsRead[In, Out]{Body: api.NewList[Row[In, Out]](ctx)}
+		read.Total, err = o.Views.EachRow(ctx, workspace(ctx), o.l, in.Account, sel, func(r views.Row) error { return read.Body.Add(o.read(r)) })
+		return read, err
 	})
 	api.Handle(o.API, o.op(api.Op{
 		ID: "add-" + name + "-row", Method: "POST", Path: o.Ledger, Summary: "Post a row to " + o.a(),

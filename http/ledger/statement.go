@@ -49,10 +49,6 @@ func (r *Routes) statement(ctx context.Context, l *book.Ledger, account int64, s
 		position, _ := readmodels.FreshnessOf(ctx).Position()
 		sel.KnownAt = &position
 	}
-	rows, _, err := r.Views.Rows(ctx, workspace(ctx), l, account, sel)
-	if err != nil {
-		return c, err
-	}
 	recorded, err := r.Log.RecordedAt(ctx, *sel.KnownAt)
 	if err != nil {
 		return c, err
@@ -81,19 +77,20 @@ func (r *Routes) statement(ctx context.Context, l *book.Ledger, account int64, s
 			return c, err
 		}
 	}
-	closing := opening
-	for _, row := range rows {
-		drawn, err := drawn(l, row)
-		if err != nil {
-			return c, err
-		}
-		s.Rows = append(s.Rows, drawn)
-		closing = views.Balance{Cash: row.Cash, Fine: row.Fine}
-	}
-	s.Opening, s.Closing = amounts(l, opening), amounts(l, closing)
+	s.Opening = amounts(l, opening)
 	return api.Content{
-		Type: pdfType, Name: fmt.Sprintf("%s-%d-statement.pdf", l.Name, account), Inline: true,
-		Write: func(_ context.Context, w io.Writer) error {
+		Type: pdfType, Name: fmt.Sprintf("%s-%d-statement.pdf", l.Name, account), Inline: true, Drawn: true,
+		Write: func(ctx context.Context, w io.Writer) error {
+			s.Rows = func(take func(pdf.Row) error) error {
+				_, err := r.Views.EachRow(ctx, workspace(ctx), l, account, sel, func(row views.Row) error {
+					drawn, err := drawn(l, row)
+					if err != nil {
+						return err
+					}
+					return take(drawn)
+				})
+				return err
+			}
 			if err := pdf.Write(w, s); err != nil {
 				return fmt.Errorf("draw the statement of %s %d: %w", l.Name, account, err)
 			}

@@ -3,6 +3,7 @@ package pdf
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"math"
 	"time"
 
@@ -11,10 +12,13 @@ import (
 	"github.com/jung-kurt/gofpdf"
 )
 
-// canvas puts lines of text and rules on pages, in points from the top left corner.
+// canvas puts lines of text and rules on pages, in points from the top left corner. A page is drawn when it ends, and
+// leaves memory with that.
 type canvas struct {
-	pdf      *gofpdf.Fpdf
+	pdf      *gofpdf.Fpdf // what the pages share
+	file     *file
 	types    *typesetter
+	drawing  []func(*gofpdf.Fpdf) // of the page
 	face     face
 	size     float64
 	outlines map[outlineKey]*outline
@@ -25,7 +29,7 @@ const family = "dejavu"
 // styles are gofpdf's names for the faces that are ordinary text.
 var styles = [...]string{regular: "", bold: "B"}
 
-func newCanvas(recorded time.Time) *canvas {
+func newCanvas(w io.Writer, recorded time.Time) *canvas {
 	pdf := gofpdf.New("P", "pt", "A4", "")
 	pdf.SetCatalogSort(true)
 	pdf.SetCreationDate(recorded.UTC())
@@ -34,18 +38,50 @@ func newCanvas(recorded time.Time) *canvas {
 	// A copy each, since gofpdf appends to slices of what it is given (utf8fontfile.go, generateChecksum).
 	pdf.AddUTF8FontFromBytes(family, styles[regular], bytes.Clone(regularTTF))
 	pdf.AddUTF8FontFromBytes(family, styles[bold], bytes.Clone(boldTTF))
-	return &canvas{pdf: pdf, types: newTypesetter(), outlines: map[outlineKey]*outline{}}
+	return &canvas{pdf: pdf, file: newFile(w), types: newTypesetter(), outlines: map[outlineKey]*outline{}}
 }
 
-// turn goes on with page n, or with a new one for 0. Whatever gofpdf remembers of the graphics state is set anew there.
-func (c *canvas) turn(n int) {
-	if n == 0 {
-		c.pdf.AddPage()
-	} else {
-		c.pdf.SetPage(n)
+func (c *canvas) draw(it func(*gofpdf.Fpdf)) { c.drawing = append(c.drawing, it) }
+
+// endPage writes the page. gofpdf draws it as a template: that has the document's fonts, and its content can be had.
+func (c *canvas) endPage() {
+	if len(c.drawing) == 0 {
+		return
 	}
-	c.size = 0
-	c.ink(black)
+	page := c.pdf.CreateTemplate(func(t *gofpdf.Tpl) {
+		c.size = 0
+		ink(&t.Fpdf, black)
+		for _, draw := range c.drawing {
+			draw(&t.Fpdf)
+		}
+		if t.Err() {
+			c.pdf.SetError(t.Error())
+		}
+	})
+	clear(c.drawing)
+	c.drawing = c.drawing[:0]
+	c.file.content(page.Bytes())
+}
+
+// finish writes the page under way, on every page what footer draws there, and what the pages share.
+func (c *canvas) finish(footer func(n, of int)) error {
+	c.endPage()
+	pages := len(c.file.offsets)
+	for n := range pages {
+		footer(n+1, pages)
+		c.endPage()
+	}
+	c.pdf.AddPage() // nobody sees it: gofpdf writes the outlines that its own pages use
+	for _, o := range c.outlines {
+		if o != nil {
+			c.pdf.UseTemplate(o)
+		}
+	}
+	var shared bytes.Buffer
+	if err := c.pdf.Output(&shared); err != nil {
+		return err
+	}
+	return c.file.finish(shared.Bytes(), pages)
 }
 
 // grey levels, 0 is black.
@@ -59,23 +95,29 @@ const (
 
 // ink sets the colour of text and of outlines alike.
 func (c *canvas) ink(level int) {
-	c.pdf.SetTextColor(level, level, level)
-	c.pdf.SetFillColor(level, level, level)
-	c.pdf.SetDrawColor(level, level, level)
+	c.draw(func(p *gofpdf.Fpdf) { ink(p, level) })
 }
 
-func (c *canvas) font(f face, size float64) {
+func ink(p *gofpdf.Fpdf, level int) {
+	p.SetTextColor(level, level, level)
+	p.SetFillColor(level, level, level)
+	p.SetDrawColor(level, level, level)
+}
+
+func (c *canvas) font(p *gofpdf.Fpdf, f face, size float64) {
 	if f != c.face || size != c.size {
 		c.face, c.size = f, size
-		c.pdf.SetFont(family, styles[f], size)
+		p.SetFont(family, styles[f], size)
 	}
 }
 
 // text writes a string that needs no shaping, from x on the baseline y.
 func (c *canvas) text(x, y float64, f face, size float64, s string) {
 	if s != "" {
-		c.font(f, size)
-		c.pdf.Text(x, y, s)
+		c.draw(func(p *gofpdf.Fpdf) {
+			c.font(p, f, size)
+			p.Text(x, y, s)
+		})
 	}
 }
 
@@ -91,8 +133,8 @@ func (c *canvas) right(x, y float64, f face, size, column float64, s string) {
 // line writes a line of text. base is the face in which it was measured.
 func (c *canvas) line(x, y float64, base face, size float64, l line) {
 	for _, r := range l.runs {
-		if r.face.shaped() {
-			c.shaped(x, y, base, size, r)
+		if from := x; r.face.shaped() {
+			c.draw(func(p *gofpdf.Fpdf) { c.shaped(p, from, y, base, size, r) })
 		} else {
 			c.text(x, y, r.face, size, r.text)
 		}
@@ -101,45 +143,47 @@ func (c *canvas) line(x, y float64, base face, size float64, l line) {
 }
 
 // shaped places the outlines of a run, and over them the text that they stand for, which is found and copied but not seen.
-func (c *canvas) shaped(x, y float64, base face, size float64, r run) {
+func (c *canvas) shaped(p *gofpdf.Fpdf, x, y float64, base face, size float64, r run) {
 	pen := x
 	for _, g := range r.glyphs {
 		if o := c.outline(outlineKey{r.face, base, g.id}); o != nil {
 			scale := size * enlarge / perEm
-			c.pdf.UseTemplateScaled(o,
+			p.UseTemplateScaled(o,
 				gofpdf.PointType{X: pen + g.dx*size + o.left*scale, Y: y - g.dy*size - o.top*scale},
 				gofpdf.SizeType{Wd: o.size.Wd * scale, Ht: o.size.Ht * scale})
 		}
 		pen += g.advance * size
 	}
-	c.font(base, size)
+	c.font(p, base, size)
 	stretch := 100.0
-	if natural := c.pdf.GetStringWidth(r.text); natural > 0 && r.width > 0 {
+	if natural := p.GetStringWidth(r.text); natural > 0 && r.width > 0 {
 		stretch = 100 * r.width * size / natural
 	}
-	c.pdf.SetTextRenderingMode(3)
-	c.pdf.RawWriteStr(fmt.Sprintf("%.2f Tz", stretch))
-	c.pdf.Text(x, y, r.text)
-	c.pdf.RawWriteStr("100 Tz")
-	c.pdf.SetTextRenderingMode(0)
+	p.SetTextRenderingMode(3)
+	p.RawWriteStr(fmt.Sprintf("%.2f Tz", stretch))
+	p.Text(x, y, r.text)
+	p.RawWriteStr("100 Tz")
+	p.SetTextRenderingMode(0)
 }
 
-func (c *canvas) horizontal(y, thick float64, level int) {
-	c.pdf.SetDrawColor(level, level, level)
-	c.pdf.SetLineWidth(thick)
-	c.pdf.Line(margin, y, right, y)
-}
+func (c *canvas) horizontal(y, thick float64, level int) { c.rule(margin, y, right, y, thick, level) }
 
-func (c *canvas) vertical(x, y1, y2, thick float64, level int) {
-	c.pdf.SetDrawColor(level, level, level)
-	c.pdf.SetLineWidth(thick)
-	c.pdf.Line(x, y1, x, y2)
+func (c *canvas) vertical(x, y1, y2, thick float64, level int) { c.rule(x, y1, x, y2, thick, level) }
+
+func (c *canvas) rule(x1, y1, x2, y2, thick float64, level int) {
+	c.draw(func(p *gofpdf.Fpdf) {
+		p.SetDrawColor(level, level, level)
+		p.SetLineWidth(thick)
+		p.Line(x1, y1, x2, y2)
+	})
 }
 
 func (c *canvas) fill(x, y, w, h float64, level int) {
-	c.pdf.SetFillColor(level, level, level)
-	c.pdf.Rect(x, y, w, h, "F")
-	c.ink(black)
+	c.draw(func(p *gofpdf.Fpdf) {
+		p.SetFillColor(level, level, level)
+		p.Rect(x, y, w, h, "F")
+		ink(p, black)
+	})
 }
 
 // perEm is the grid of outlines. gofpdf writes coordinates with two places and scales with four, so 100 keeps a ten-thousandth of an em in both.

@@ -19,6 +19,7 @@ const (
 // document lays one statement out.
 type document struct {
 	*canvas
+
 	s      Statement
 	totals running // of all rows
 	sums   running // of what is on paper so far
@@ -41,8 +42,8 @@ const (
 	footerSize  = 6.5
 )
 
-func newDocument(s Statement, totals running) *document {
-	d := &document{canvas: newCanvas(s.Drawn.RecordedAt), s: s, totals: totals, sums: newRunning(s.Opening)}
+func newDocument(c *canvas, s Statement, m *measured) *document {
+	d := &document{canvas: c, s: s, totals: m.sums, sums: newRunning(s.Opening), table: m.table()}
 	const wide = right - margin - 130 // the right end of the head says what kind of paper it is
 	t := d.types
 	d.head.title = t.first(t.lines(s.Title, bold, wide/titleSize-1), 2, bold)
@@ -54,7 +55,6 @@ func newDocument(s Statement, totals running) *document {
 	d.head.under = t.first(d.head.under, 6, regular)
 	d.head.height = leading(titleSize)*float64(len(d.head.title)) + leading(accountSize)*float64(len(d.head.account)) +
 		leading(underSize)*float64(len(d.head.under)) + 8
-	d.table = newTable(t, &d.s, totals)
 
 	title := t.shown(s.Title)
 	account := t.shown(s.Account)
@@ -80,21 +80,6 @@ func (d *document) kind() string {
 	return "Statement of account"
 }
 
-func (d *document) draw() {
-	d.page()
-	d.opening()
-	for i := range d.s.Rows {
-		d.row(&d.s.Rows[i])
-	}
-	d.closing()
-	d.evidence()
-	last := d.pdf.PageCount()
-	for n := 1; n <= last; n++ {
-		d.turn(n)
-		d.footer(n, last)
-	}
-}
-
 // page begins a page with its head and the heads of the columns.
 func (d *document) page() {
 	d.blankPage()
@@ -102,7 +87,7 @@ func (d *document) page() {
 }
 
 func (d *document) blankPage() {
-	d.turn(0)
+	d.endPage()
 	y := margin
 	block := func(lines []line, base face, size float64) {
 		for _, l := range lines {

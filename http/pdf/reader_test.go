@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/zlib"
 	"io"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -27,16 +28,16 @@ type placed struct {
 	text string
 }
 
-func write(t testing.TB, s Statement) printed {
+func write(t testing.TB, s sample) printed {
 	t.Helper()
 	var b bytes.Buffer
-	require.NoError(t, Write(&b, s))
+	require.NoError(t, Write(&b, s.whole()))
 	return read(t, b.Bytes())
 }
 
 var (
-	inUse    = regexp.MustCompile(`(?m)^(\d{10}) 00000 n `)
-	contents = regexp.MustCompile(`/Contents (\d+) 0 R`)
+	objectAt = regexp.MustCompile(`(?m)^(\d{10}) 00000 [nf] $`)
+	contents = regexp.MustCompile(`/Contents \[(\d+) 0 R (\d+) 0 R\]`)
 	shows    = regexp.MustCompile(`BT (-?[\d.]+) (-?[\d.]+) Td \(`)
 )
 
@@ -53,22 +54,29 @@ func read(t testing.TB, raw []byte) printed {
 	require.True(t, bytes.HasPrefix(raw[start:], []byte("xref\n")), "startxref points elsewhere")
 
 	objects := map[int][]byte{}
-	for i, m := range inUse.FindAllSubmatch(raw[start:], -1) {
+	for i, m := range objectAt.FindAllSubmatch(raw[start:], -1) {
 		at, err := strconv.Atoi(string(m[1]))
 		require.NoError(t, err)
+		if at == 0 {
+			continue
+		}
 		name := strconv.Itoa(i+1) + " 0 obj\n"
 		require.True(t, bytes.HasPrefix(raw[at:], []byte(name)), "object %d is not at its offset", i+1)
 		objects[i+1] = raw[at:]
 	}
-	for i := 1; i <= len(objects); i++ {
+	for _, i := range slices.Sorted(maps.Keys(objects)) {
 		if !bytes.HasPrefix(objects[i], []byte(strconv.Itoa(i)+" 0 obj\n<</Type /Page\n")) {
 			continue
 		}
 		m := contents.FindSubmatch(objects[i])
 		require.NotNil(t, m)
-		n, err := strconv.Atoi(string(m[1]))
-		require.NoError(t, err)
-		p.pages = append(p.pages, strs(t, inflate(t, objects[n])))
+		var page []placed
+		for _, digits := range m[1:] {
+			n, err := strconv.Atoi(string(digits))
+			require.NoError(t, err)
+			page = append(page, strs(t, inflate(t, objects[n]))...)
+		}
+		p.pages = append(p.pages, page)
 	}
 	require.NotEmpty(t, p.pages)
 	return p

@@ -22,14 +22,47 @@ func decs(all ...string) []decimal.Decimal {
 const checkpoint = "bahi.example.in/log\n128445\nqlAbFvVUUvLMbLRkGCpHbTk8mzQwbCyRUQLK9bfVqXo=\n\n" +
 	"— bahi.example.in/log Zm9vYmFyAHNpZ25hdHVyZSBvZiB0aGUgY2hlY2twb2ludCwgc2l4dHkgZm91ciBieXRlcyBsb25nIGFzIGVkMjU1MTkgaXM=\n"
 
+// sample is a statement with its rows at hand.
+type sample struct {
+	Statement
+
+	Rows []Row
+}
+
+// whole is the statement as Write takes it.
+func (s sample) whole() Statement {
+	s.Statement.Rows = each(s.Rows)
+	return s.Statement
+}
+
+// closing is the balance after the rows.
+func (s sample) closing() []decimal.Decimal {
+	if len(s.Rows) == 0 {
+		return s.Opening
+	}
+	return s.Rows[len(s.Rows)-1].Balance
+}
+
+// each hands over all.
+func each[T any](all []T) func(func(T) error) error {
+	return func(take func(T) error) error {
+		for _, one := range all {
+			if err := take(one); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
 // bank is the statement of a bank account with n rows, whose balances are right.
-func bank(n int) Statement {
-	s := Statement{
+func bank(n int) sample {
+	s := sample{Statement: Statement{
 		Title: "Shree Ganesh Jewellers, Rajkot", Account: "HDFC current account", Ledger: "Bank ledger",
 		From: time.Date(2025, 4, 1, 0, 0, 0, 0, ist), To: time.Date(2026, 3, 31, 0, 0, 0, 0, ist),
 		Units: []Unit{Rupees}, Opening: decs("125000.50"),
 		Drawn: Drawn{StoreID: "7f1c2a9e-5b0d-4c1e-9a55-0e6f6f0c7d11", Position: 128445, RecordedAt: time.Date(2026, 4, 2, 10, 22, 33, 123456000, ist)},
-	}
+	}}
 	balance := s.Opening[0]
 	for i := range n {
 		row := Row{Date: s.From.AddDate(0, 0, i*365/max(n, 1)), ID: int64(101 + i)}
@@ -44,12 +77,11 @@ func bank(n int) Statement {
 		row.Balance = []decimal.Decimal{balance}
 		s.Rows = append(s.Rows, row)
 	}
-	s.Closing = []decimal.Decimal{balance}
 	return s
 }
 
 // karigar is the statement of an artisan in two units, with names in three scripts and rows of several entries.
-func karigar(n int) Statement {
+func karigar(n int) sample {
 	s := bank(0)
 	s.Title, s.Account, s.Ledger = "श्री गणेश ज्वेलर्स · Shree Ganesh Jewellers", "રમેશભાઈ સોની (Ramesh Soni)", "Karigar ledger"
 	s.Units, s.Opening = []Unit{Rupees, FineGrams}, decs("-1250000.5", "12.345")
@@ -87,6 +119,5 @@ func karigar(n int) Statement {
 		row.Balance = append([]decimal.Decimal(nil), sums.balance...)
 		s.Rows = append(s.Rows, row)
 	}
-	s.Closing = sums.balance
 	return s
 }

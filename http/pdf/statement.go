@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -58,16 +59,19 @@ type Drawn struct {
 
 // Statement is what Write prints.
 type Statement struct {
-	Title            string    // the workshop
-	Account          string    // whose ledger
-	Ledger           string    // "Bank ledger"
-	From, To         time.Time // first and last day, inclusive; zero is open
-	Side             Side
-	Units            []Unit            // one to four
-	Opening, Closing []decimal.Decimal // one amount a unit, of the account (both sides) before and after Rows
-	Rows             []Row             // in the order of the ledger, always with both sides
-	Drawn            Drawn
-	Notes            []string // under the period: "As of 31 Mar 2025", "As known at position 128445"
+	Title    string    // the workshop
+	Account  string    // whose ledger
+	Ledger   string    // "Bank ledger"
+	From, To time.Time // first and last day, inclusive; zero is open
+	Side     Side
+	Units    []Unit            // one to four
+	Opening  []decimal.Decimal // one amount a unit, of the account (both sides) before the rows
+	Drawn    Drawn
+	Notes    []string // under the period: "As of 31 Mar 2025", "As known at position 128445"
+
+	// Rows hands over each row, in the order of the ledger and with both sides. It is called twice: once to measure the columns, once to
+	// draw.
+	Rows func(take func(Row) error) error
 }
 
 // ErrDoesNotAddUp says that a balance of the statement is not what its entries give.
@@ -76,65 +80,85 @@ var ErrDoesNotAddUp = errors.New("statement does not add up")
 // maxDigits bounds an amount, before and after the point. The ledgers allow far fewer; beyond it a column is unreadable.
 const maxDigits = 30
 
-// Write draws s as a PDF on w. It reads s only, and nothing else: the same s gives the same bytes.
+// Write draws s as a PDF on w. It reads s only, and nothing else: the same s gives the same bytes. It holds one page in memory.
 //
 // It fails with ErrDoesNotAddUp when a balance differs from what the entries give, with another error when s is malformed
-// (a number of amounts other than that of the units, an amount of more than 30 digits) or w fails. Before such an error of s nothing is written to w.
+// (a number of amounts other than that of the units, an amount of more than 30 digits), or Rows or w fails. What is written before an
+// error is no document.
 func Write(w io.Writer, s Statement) error {
-	sums, err := s.check()
+	first, err := s.check()
 	if err != nil {
 		return err
 	}
-	d := newDocument(s, sums)
-	d.draw()
-	if err := d.pdf.Output(w); err != nil {
-		return fmt.Errorf("write statement of %d rows: %w", len(s.Rows), err)
+	c := newCanvas(w, s.Drawn.RecordedAt)
+	m := newMeasured(c.types, first)
+	if err := s.Rows(m.row); err != nil {
+		return err
 	}
-	return nil
+	d := newDocument(c, s, m)
+	d.page()
+	d.opening()
+	again := &checked{s: &s, sums: newRunning(s.Opening)}
+	err = s.Rows(func(row Row) error {
+		if err := again.row(row); err != nil {
+			return err
+		}
+		d.row(&row)
+		return c.file.err
+	})
+	if err == nil && !slices.EqualFunc(again.sums.balance, first.sums.balance, decimal.Decimal.Equal) {
+		err = fmt.Errorf("%w: its rows changed while they were read", ErrDoesNotAddUp)
+	}
+	if err != nil {
+		return err
+	}
+	d.closing()
+	d.evidence()
+	return d.finish(d.footer)
 }
 
-// check recomputes the statement from its entries and gives the totals of both sides.
-func (s *Statement) check() (running, error) {
-	sums := running{}
+// checked are rows that were held against the balances that they say.
+type checked struct {
+	s    *Statement
+	sums running
+}
+
+// check begins a statement, if what it says besides its rows can be printed.
+func (s *Statement) check() (*checked, error) {
 	if len(s.Units) < 1 || len(s.Units) > 4 {
-		return sums, fmt.Errorf("statement with %d units, not 1 to 4", len(s.Units))
+		return nil, fmt.Errorf("statement with %d units, not 1 to 4", len(s.Units))
 	}
 	if s.Side < Both || s.Side > Out {
-		return sums, fmt.Errorf("statement of unknown side %d", s.Side)
+		return nil, fmt.Errorf("statement of unknown side %d", s.Side)
 	}
-	if err := s.amounts("opening balance", s.Opening); err != nil {
-		return sums, err
+	if err := s.amounts(s.Opening); err != nil {
+		return nil, fmt.Errorf("opening balance %w", err)
 	}
-	if err := s.amounts("closing balance", s.Closing); err != nil {
-		return sums, err
-	}
-	sums = newRunning(s.Opening)
-	for _, row := range s.Rows {
-		for _, side := range []Side{In, Out} {
-			for _, l := range row.of(side) {
-				if err := s.amounts(fmt.Sprintf("entry of row %d", row.ID), l.Amounts); err != nil {
-					return sums, err
-				}
-				sums.add(side, l.Amounts)
-			}
-		}
-		if err := s.amounts(fmt.Sprintf("balance of row %d", row.ID), row.Balance); err != nil {
-			return sums, err
-		}
-		if err := sums.same(fmt.Sprintf("row %d", row.ID), row.Balance); err != nil {
-			return sums, err
-		}
-	}
-	return sums, sums.same("closing balance", s.Closing)
+	return &checked{s, newRunning(s.Opening)}, nil
 }
 
-func (s *Statement) amounts(what string, amounts []decimal.Decimal) error {
+func (c *checked) row(row Row) error {
+	for _, side := range []Side{In, Out} {
+		for _, l := range row.of(side) {
+			if err := c.s.amounts(l.Amounts); err != nil {
+				return fmt.Errorf("entry of row %d %w", row.ID, err)
+			}
+			c.sums.add(side, l.Amounts)
+		}
+	}
+	if err := c.s.amounts(row.Balance); err != nil {
+		return fmt.Errorf("balance of row %d %w", row.ID, err)
+	}
+	return c.sums.same(row.ID, row.Balance)
+}
+
+func (s *Statement) amounts(amounts []decimal.Decimal) error {
 	if len(amounts) != len(s.Units) {
-		return fmt.Errorf("%s has %d amounts for %d units", what, len(amounts), len(s.Units))
+		return fmt.Errorf("has %d amounts for %d units", len(amounts), len(s.Units))
 	}
 	for _, a := range amounts {
 		if a.Exponent() < -maxDigits || a.Exponent() > maxDigits || a.NumDigits() > maxDigits {
-			return fmt.Errorf("%s has an amount of more than %d digits", what, maxDigits)
+			return fmt.Errorf("has an amount of more than %d digits", maxDigits)
 		}
 	}
 	return nil
@@ -173,10 +197,10 @@ func (r *running) add(side Side, amounts []decimal.Decimal) {
 	}
 }
 
-func (r *running) same(what string, given []decimal.Decimal) error {
+func (r *running) same(row int64, given []decimal.Decimal) error {
 	for i := range given {
 		if !given[i].Equal(r.balance[i]) {
-			return fmt.Errorf("%w: %s says %s, its entries give %s", ErrDoesNotAddUp, what, given[i], r.balance[i])
+			return fmt.Errorf("%w: row %d says %s, its entries give %s", ErrDoesNotAddUp, row, given[i], r.balance[i])
 		}
 	}
 	return nil

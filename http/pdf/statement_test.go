@@ -17,7 +17,7 @@ import (
 func TestAStatementShowsOpeningRowsTotalsAndClosing(t *testing.T) {
 	t.Parallel()
 	s := bank(0)
-	s.Opening, s.Closing = decs("125000.50"), decs("-1175000.25")
+	s.Opening = decs("125000.50")
 	s.Rows = []Row{
 		{Date: s.From, ID: 7, In: []Line{{"Sale of rings", decs("100000")}}, Balance: decs("225000.50")},
 		{Date: s.To, ID: 12, In: []Line{{"Deposit", decs("0.25")}}, Out: []Line{{"Metal bought", decs("1400001")}}, Balance: decs("-1175000.25")},
@@ -47,7 +47,7 @@ func TestAnEmptyStatementHasItsOpeningAndClosingLines(t *testing.T) {
 	t.Parallel()
 	for _, side := range []Side{Both, In, Out} {
 		s := bank(0)
-		s.Side, s.From, s.To, s.Units, s.Opening, s.Closing = side, time.Time{}, time.Time{}, []Unit{Rupees, FineGrams}, decs("5", "-1.5"), decs("5", "-1.5")
+		s.Side, s.From, s.To, s.Units, s.Opening = side, time.Time{}, time.Time{}, []Unit{Rupees, FineGrams}, decs("5", "-1.5")
 		p := write(t, s)
 		require.Len(t, p.pages, 1)
 		require.Equal(t, "Period: From the first row to the last", p.one("Period"))
@@ -71,8 +71,7 @@ func TestOneSideShowsItsOwnEntriesAndTheirTotal(t *testing.T) {
 		Out: func(r running) []decimal.Decimal { return r.out },
 	} {
 		s.Side = side
-		sums, err := s.check()
-		require.NoError(t, err)
+		sums := sumsOf(t, s)
 		want := fmt.Sprintf("Total | %s | %s", Rupees.number(total(sums)[0]), FineGrams.number(total(sums)[1]))
 		p := write(t, s)
 		require.Equal(t, want, p.one("Total"))
@@ -96,7 +95,7 @@ func TestOneSideShowsItsOwnEntriesAndTheirTotal(t *testing.T) {
 
 func TestEveryPageCarriesItsNumberAndTheSums(t *testing.T) {
 	t.Parallel()
-	for _, s := range []Statement{bank(200), karigar(200)} {
+	for _, s := range []sample{bank(200), karigar(200)} {
 		p := write(t, s)
 		require.Greater(t, len(p.pages), 3)
 		for i := range p.pages {
@@ -125,11 +124,51 @@ func TestTheSumsCarriedForwardAreThoseOfTheRowsAbove(t *testing.T) {
 		}
 	}
 	s.Rows = s.Rows[:above]
-	s.Closing = s.Rows[above-1].Balance
-	sums, err := s.check()
-	require.NoError(t, err)
+	sums := sumsOf(t, s)
 	require.Equal(t, fmt.Sprintf("Carried forward | %s | %s | %s", Rupees.number(sums.in[0]), Rupees.number(sums.out[0]), Rupees.number(sums.balance[0])),
 		p.starting("Carried forward")[0])
+}
+
+func sumsOf(t *testing.T, s sample) running {
+	t.Helper()
+	c, err := s.check()
+	require.NoError(t, err)
+	for _, row := range s.Rows {
+		require.NoError(t, c.row(row))
+	}
+	return c.sums
+}
+
+// So the memory that a statement takes does not grow with its rows.
+func TestAPageIsWrittenWhenItEnds(t *testing.T) {
+	t.Parallel()
+	const all = 20_000
+	var out count
+	s := karigar(all)
+	passes, rows := 0, each(s.Rows)
+	s.Statement.Rows = func(take func(Row) error) error {
+		passes++
+		done, before := 0, count(0)
+		return rows(func(r Row) error {
+			if done++; passes == 2 && done%1000 == 0 {
+				require.Greater(t, out, before, "after %d rows", done)
+				before = out
+			}
+			return take(r)
+		})
+	}
+	require.NoError(t, Write(&out, s.Statement))
+	require.Equal(t, 2, passes)
+}
+
+func TestRowsThatChangeWhileTheyAreReadAreNotPrinted(t *testing.T) {
+	t.Parallel()
+	s, passes := bank(10), 0
+	s.Statement.Rows = func(take func(Row) error) error {
+		passes++
+		return each(s.Rows[:11-passes])(take)
+	}
+	require.ErrorIs(t, Write(&bytes.Buffer{}, s.Statement), ErrDoesNotAddUp)
 }
 
 func TestTheSameStatementGivesTheSameBytes(t *testing.T) {
@@ -144,36 +183,35 @@ func TestTheSameStatementGivesTheSameBytes(t *testing.T) {
 
 func TestWhatDoesNotAddUpIsNotPrinted(t *testing.T) {
 	t.Parallel()
-	for name, spoil := range map[string]func(*Statement){
-		"a row's balance":      func(s *Statement) { s.Rows[3].Balance = decs("1") },
-		"the closing balance":  func(s *Statement) { s.Closing = decs("1") },
-		"the opening balance":  func(s *Statement) { s.Opening = decs("125000.51") },
-		"a row that is absent": func(s *Statement) { s.Rows = slices.Delete(s.Rows, 4, 5) },
+	for name, spoil := range map[string]func(*sample){
+		"a row's balance":      func(s *sample) { s.Rows[3].Balance = decs("1") },
+		"the last row":         func(s *sample) { s.Rows[9].Balance = decs("1") },
+		"the opening balance":  func(s *sample) { s.Opening = decs("125000.51") },
+		"a row that is absent": func(s *sample) { s.Rows = slices.Delete(s.Rows, 4, 5) },
 	} {
 		s := bank(10)
 		spoil(&s)
 		var b bytes.Buffer
-		require.ErrorIs(t, Write(&b, s), ErrDoesNotAddUp, name)
-		require.Zero(t, b.Len(), name)
+		require.ErrorIs(t, Write(&b, s.whole()), ErrDoesNotAddUp, name)
+		require.NotContains(t, b.String(), "%%EOF", name)
 	}
 }
 
 func TestAMalformedStatementIsRefused(t *testing.T) {
 	t.Parallel()
-	for want, spoil := range map[string]func(*Statement){
-		"statement with 0 units, not 1 to 4":                    func(s *Statement) { s.Units = nil },
-		"statement of unknown side 3":                           func(s *Statement) { s.Side = 3 },
-		"opening balance has 2 amounts for 1 units":             func(s *Statement) { s.Opening = decs("1", "2") },
-		"closing balance has 0 amounts for 1 units":             func(s *Statement) { s.Closing = nil },
-		"entry of row 101 has 0 amounts for 1 units":            func(s *Statement) { s.Rows[0].Out[0].Amounts = nil },
-		"balance of row 102 has 2 amounts for 1 units":          func(s *Statement) { s.Rows[1].Balance = decs("1", "2") },
-		"opening balance has an amount of more than 30 digits":  func(s *Statement) { s.Opening = []decimal.Decimal{decimal.New(1, 999_999_999)} },
-		"closing balance has an amount of more than 30 digits":  func(s *Statement) { s.Closing = decs(strings.Repeat("9", 31)) },
-		"entry of row 101 has an amount of more than 30 digits": func(s *Statement) { s.Rows[0].Out[0].Amounts = decs("1e-31") },
+	for want, spoil := range map[string]func(*sample){
+		"statement with 0 units, not 1 to 4":                      func(s *sample) { s.Units = nil },
+		"statement of unknown side 3":                             func(s *sample) { s.Side = 3 },
+		"opening balance has 2 amounts for 1 units":               func(s *sample) { s.Opening = decs("1", "2") },
+		"entry of row 101 has 0 amounts for 1 units":              func(s *sample) { s.Rows[0].Out[0].Amounts = nil },
+		"balance of row 102 has 2 amounts for 1 units":            func(s *sample) { s.Rows[1].Balance = decs("1", "2") },
+		"opening balance has an amount of more than 30 digits":    func(s *sample) { s.Opening = []decimal.Decimal{decimal.New(1, 999_999_999)} },
+		"balance of row 101 has an amount of more than 30 digits": func(s *sample) { s.Rows[0].Balance = decs(strings.Repeat("9", 31)) },
+		"entry of row 101 has an amount of more than 30 digits":   func(s *sample) { s.Rows[0].Out[0].Amounts = decs("1e-31") },
 	} {
 		s := bank(2)
 		spoil(&s)
-		require.EqualError(t, Write(&bytes.Buffer{}, s), want)
+		require.EqualError(t, Write(&bytes.Buffer{}, s.whole()), want)
 	}
 }
 
@@ -183,7 +221,14 @@ func (broken) Write([]byte) (int, error) { return 0, errors.New("no room") }
 
 func TestAnErrorOfTheWriterIsTold(t *testing.T) {
 	t.Parallel()
-	require.EqualError(t, Write(broken{}, bank(1)), "write statement of 1 rows: no room")
+	s, drawn := bank(100_000), 0
+	rows := each(s.Rows)
+	s.Statement.Rows = func(take func(Row) error) error {
+		drawn = 0
+		return rows(func(r Row) error { drawn++; return take(r) })
+	}
+	require.EqualError(t, Write(broken{}, s.Statement), "no room")
+	require.Less(t, drawn, 1000, "nobody draws what cannot be written")
 }
 
 func TestAmountsAreGroupedAsInIndiaAndNeverRounded(t *testing.T) {
@@ -225,12 +270,12 @@ func TestStatementsMayBeDrawnAtOnce(t *testing.T) {
 
 // bank is Latin in one unit, karigar three scripts in two units.
 func BenchmarkWrite(b *testing.B) {
-	for name, s := range map[string]Statement{"bank": bank(100_000), "karigar": karigar(100_000), "empty": bank(0)} {
+	for name, s := range map[string]sample{"bank": bank(100_000), "karigar": karigar(100_000), "empty": bank(0)} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				var n count
-				require.NoError(b, Write(&n, s))
+				require.NoError(b, Write(&n, s.whole()))
 				b.ReportMetric(float64(n), "bytes")
 			}
 		})

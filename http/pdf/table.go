@@ -44,52 +44,71 @@ type section struct {
 	columns []column
 }
 
-// newTable measures everything that the columns will hold.
-func newTable(t *typesetter, s *Statement, totals running) table {
-	widest := func(f face, have float64, text string) float64 { return max(have, t.width(f, text)) }
-	dates, numbers := t.width(bold, "Date"), t.width(bold, "No.")
-	n := len(s.Units)
-	in, out, balance := make([]float64, n), make([]float64, n), make([]float64, n)
-	hold := func(f face, widths []float64, amounts []decimal.Decimal) {
-		for i := range amounts {
-			widths[i] = widest(f, widths[i], s.Units[i].number(amounts[i]))
-		}
+// measured is what the columns of a statement have to hold, and the sums of its rows.
+type measured struct {
+	*checked
+
+	types            *typesetter
+	dates, numbers   float64
+	in, out, balance []float64
+}
+
+func newMeasured(t *typesetter, c *checked) *measured {
+	n := len(c.s.Units)
+	m := &measured{
+		checked: c, types: t, dates: t.width(bold, "Date"), numbers: t.width(bold, "No."),
+		in: make([]float64, n), out: make([]float64, n), balance: make([]float64, n),
 	}
-	for i, u := range s.Units {
-		in[i] = max(minAmount, t.width(regular, u.Heading))
-		out[i], balance[i] = in[i], in[i]
+	for i, u := range c.s.Units {
+		m.in[i] = max(minAmount, t.width(regular, u.Heading))
+		m.out[i], m.balance[i] = m.in[i], m.in[i]
 	}
-	hold(bold, in, totals.in)
-	hold(bold, out, totals.out)
-	hold(bold, balance, s.Opening)
-	hold(bold, balance, s.Closing)
-	for i := range s.Rows {
-		row := &s.Rows[i]
-		dates = widest(regular, dates, day(row.Date))
-		numbers = widest(regular, numbers, strconv.FormatInt(row.ID, 10))
-		for _, l := range row.In {
-			hold(regular, in, l.Amounts)
-		}
-		for _, l := range row.Out {
-			hold(regular, out, l.Amounts)
-		}
-		hold(bold, balance, row.Balance)
+	m.hold(bold, m.balance, c.s.Opening)
+	return m
+}
+
+// hold makes columns wide enough for amounts.
+func (m *measured) hold(f face, widths []float64, amounts []decimal.Decimal) {
+	for i := range amounts {
+		widths[i] = max(widths[i], m.types.width(f, m.s.Units[i].number(amounts[i])))
 	}
-	groups := [][]float64{in, out, balance}
-	switch s.Side {
+}
+
+func (m *measured) row(row Row) error {
+	if err := m.checked.row(row); err != nil {
+		return err
+	}
+	m.dates = max(m.dates, m.types.width(regular, day(row.Date)))
+	m.numbers = max(m.numbers, m.types.width(regular, strconv.FormatInt(row.ID, 10)))
+	for _, l := range row.In {
+		m.hold(regular, m.in, l.Amounts)
+	}
+	for _, l := range row.Out {
+		m.hold(regular, m.out, l.Amounts)
+	}
+	m.hold(bold, m.balance, row.Balance)
+	return nil
+}
+
+// table places the columns, once all rows are measured.
+func (m *measured) table() table {
+	m.hold(bold, m.in, m.sums.in)
+	m.hold(bold, m.out, m.sums.out)
+	groups := [][]float64{m.in, m.out, m.balance}
+	switch m.s.Side {
 	case In:
-		groups = [][]float64{in, nil, nil}
+		groups = [][]float64{m.in, nil, nil}
 	case Out:
-		groups = [][]float64{nil, out, nil}
+		groups = [][]float64{nil, m.out, nil}
 	case Both:
 	}
 	// A head over several columns needs their room together.
 	for i, head := range []string{"IN (jama)", "OUT (naame)", "Balance"} {
 		for j := range groups[i] {
-			groups[i][j] = max(groups[i][j], t.width(bold, head)/float64(n))
+			groups[i][j] = max(groups[i][j], m.types.width(bold, head)/float64(len(groups[i])))
 		}
 	}
-	return place(dates, numbers, groups)
+	return place(m.dates, m.numbers, groups)
 }
 
 // place chooses the largest size that leaves Details enough room. When none does, amounts share what there is, and those that do not fit
@@ -232,7 +251,7 @@ func (d *document) closing() {
 	}
 	d.horizontal(d.y, 0.7, black)
 	d.sum("Total", d.totals, false)
-	d.balanceLine("Closing balance", d.s.Closing)
+	d.balanceLine("Closing balance", d.totals.balance)
 	d.horizontal(d.y, 0.7, black)
 	d.rules(margin+d.head.height, d.y)
 	d.horizontal(d.y+1.5, 0.7, black)

@@ -128,7 +128,7 @@ func TestAVeryLongNameEndsInAnEllipsisThatIsSeen(t *testing.T) {
 	s.Account, s.Title, s.Ledger = strings.Repeat("Ramesh ", 700), strings.Repeat("W", 5000), strings.Repeat("ક્ષ", 200)
 	s.Drawn.StoreID, s.Drawn.Checkpoint = strings.Repeat("s", 900), strings.Repeat("x", 2000)
 	p := write(t, s)
-	require.Equal(t, "Closing balance | "+Rupees.number(s.Closing[0]), p.one("Closing"))
+	require.Equal(t, "Closing balance | "+Rupees.number(s.closing()[0]), p.one("Closing"))
 	ends := 0
 	for _, l := range p.lines(0) {
 		ends += strings.Count(l, "…")
@@ -160,7 +160,7 @@ func FuzzDescriptions(f *testing.F) {
 		p := write(t, s)
 		want := newTypesetter().shown(text)
 		require.True(t, utf8.ValidString(want))
-		require.Equal(t, "Closing balance | "+Rupees.number(s.Closing[0]), p.one("Closing balance | "))
+		require.Equal(t, "Closing balance | "+Rupees.number(s.closing()[0]), p.one("Closing balance | "))
 		all := ""
 		for i := range p.pages {
 			for _, s := range p.pages[i] {

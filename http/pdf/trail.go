@@ -11,11 +11,12 @@ import (
 
 // Trail is a report of who changed what in the books.
 type Trail struct {
-	Title    string   // whose books
-	Scope    []string // under the title: period, filters
-	Changes  []TrailChange
-	Closings []TrailClosing
-	Drawn    Drawn
+	Title string   // whose books
+	Scope []string // under the title: period, filters
+	Drawn Drawn
+
+	Changes  func(take func(TrailChange) error) error // hands over each change, in its order
+	Closings func(take func(TrailClosing) error) error
 }
 
 // TrailChange is one change, with the fields that it changed.
@@ -54,37 +55,36 @@ type trail struct {
 }
 
 // WriteTrail draws t as a PDF on w: every change in its order, then the closing balances that they moved. The
-// same t gives the same bytes. It holds the whole document in memory, so t should have no more than some
-// thousand changes.
+// same t gives the same bytes. It holds one page in memory. An error of Changes or Closings ends it.
 func WriteTrail(w io.Writer, t Trail) error {
-	d := &trail{document: &document{canvas: newCanvas(t.Drawn.RecordedAt), s: Statement{Drawn: t.Drawn}}, t: &t}
+	d := &trail{document: &document{canvas: newCanvas(w, t.Drawn.RecordedAt), s: Statement{Drawn: t.Drawn}}, t: &t}
 	d.pdf.SetTitle(d.types.shown("Audit trail, "+t.Title), true)
 	d.pdf.SetSubject(d.types.shown(strings.Join(t.Scope, "; ")), true)
 	d.pdf.SetCreator("Bahi", true)
 	d.columns = []string{"Field", "From", "To"}
 	d.page()
-	if len(t.Changes) == 0 {
+	none := true
+	err := t.Changes(func(c TrailChange) error {
+		none = false
+		d.change(&c)
+		return d.file.err
+	})
+	if err != nil {
+		return err
+	}
+	if none {
 		d.sentence("Nothing was changed.")
 	}
-	for i := range t.Changes {
-		d.change(&t.Changes[i])
+	if err := d.closings(); err != nil {
+		return err
 	}
-	d.closings()
 	d.check()
-	last := d.pdf.PageCount()
-	for n := 1; n <= last; n++ {
-		d.turn(n)
-		d.footer(n, last)
-	}
-	if err := d.pdf.Output(w); err != nil {
-		return fmt.Errorf("write trail of %d changes: %w", len(t.Changes), err)
-	}
-	return nil
+	return d.finish(d.footer)
 }
 
 // page begins a page with its head and the heads of the columns.
 func (d *trail) page() {
-	d.turn(0)
+	d.endPage()
 	d.y = margin
 	for _, l := range d.types.first(d.types.lines(d.t.Title, bold, (right-margin-90)/titleSize-1), 2, bold) {
 		d.line(margin, d.y+titleSize, bold, titleSize, l)
@@ -190,7 +190,7 @@ func (d *trail) cells(again func(), texts ...string) {
 }
 
 // closings draws the section of restatements. It is there also when there are none, so that nobody has to guess.
-func (d *trail) closings() {
+func (d *trail) closings() error {
 	const title = "Restatements: closing balances that these changes moved after their day was over"
 	d.columns = nil
 	if !d.need(leading(headSize)*3 + leading(trailSize)*4) {
@@ -198,36 +198,42 @@ func (d *trail) closings() {
 	}
 	d.text(margin, d.y+headSize, bold, headSize, title)
 	d.y += leading(headSize)
-	if len(d.t.Closings) == 0 {
-		d.sentence("None.")
-		return
-	}
-	d.columns = []string{"Closing", "From", "To"}
-	d.heads()
 	account := ""
-	for i := range d.t.Closings {
-		c := &d.t.Closings[i]
-		name := d.types.lines(c.Account, bold, (right-margin)/trailSize-1)
-		named := func() { // up to the line on which the name ends
-			for i, l := range name {
-				if i > 0 {
-					d.y += leading(trailSize)
-				}
-				d.line(margin, d.y+trailSize, bold, trailSize, l)
-			}
+	err := d.t.Closings(func(c TrailClosing) error {
+		if d.columns == nil {
+			d.columns = []string{"Closing", "From", "To"}
+			d.heads()
 		}
-		if c.Account != account {
-			account = c.Account
-			d.need(leading(trailSize)*float64(len(name)+2) + pad)
-			d.y += pad
-			named()
-			d.y += leading(trailSize)
-		}
-		d.cells(named, c.Closing, c.From, c.To)
-		d.ink(dim)
-		d.cells(named, c.Moved, "", "")
-		d.ink(black)
+		d.closingOf(&c, c.Account != account)
+		account = c.Account
+		return d.file.err
+	})
+	if d.columns == nil {
+		d.sentence("None.")
 	}
+	return err
+}
+
+func (d *trail) closingOf(c *TrailClosing, another bool) {
+	name := d.types.lines(c.Account, bold, (right-margin)/trailSize-1)
+	named := func() { // up to the line on which the name ends
+		for i, l := range name {
+			if i > 0 {
+				d.y += leading(trailSize)
+			}
+			d.line(margin, d.y+trailSize, bold, trailSize, l)
+		}
+	}
+	if another {
+		d.need(leading(trailSize)*float64(len(name)+2) + pad)
+		d.y += pad
+		named()
+		d.y += leading(trailSize)
+	}
+	d.cells(named, c.Closing, c.From, c.To)
+	d.ink(dim)
+	d.cells(named, c.Moved, "", "")
+	d.ink(black)
 }
 
 // check closes the report with what an auditor needs to check it.

@@ -10,12 +10,25 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// report is a trail with all at hand.
+type report struct {
+	Trail
+
+	Changes  []TrailChange
+	Closings []TrailClosing
+}
+
+func (r report) whole() Trail {
+	r.Trail.Changes, r.Trail.Closings = each(r.Changes), each(r.Closings)
+	return r.Trail
+}
+
 // changes is a trail of n changes in three scripts.
-func changes(n int) Trail {
-	t := Trail{
+func changes(n int) report {
+	t := report{Trail: Trail{
 		Title: "श्री गणेश ज्वेलर्स · Shree Ganesh Jewellers", Scope: []string{"FY 2026-27: recorded 01 Apr 2026 to 31 Mar 2027", "Party: રમેશભાઈ"},
 		Drawn: bank(0).Drawn,
-	}
+	}}
 	for i := range n {
 		t.Changes = append(t.Changes, TrailChange{
 			At: time.Date(2026, 4, 2, 10, 22, i, 0, ist), Position: uint64(1000 + i), What: fmt.Sprintf("Row %d of HDFC चालू खाता edited", i),
@@ -26,10 +39,10 @@ func changes(n int) Trail {
 	return t
 }
 
-func writeTrail(t *testing.T, trail Trail) printed {
+func writeTrail(t *testing.T, trail report) printed {
 	t.Helper()
 	var out bytes.Buffer
-	require.NoError(t, WriteTrail(&out, trail))
+	require.NoError(t, WriteTrail(&out, trail.whole()))
 	return read(t, out.Bytes())
 }
 
@@ -110,7 +123,7 @@ func TestNamesOfAnyLengthDoNotStandOnEachOther(t *testing.T) {
 func TestTheSameTrailGivesTheSameBytes(t *testing.T) {
 	t.Parallel()
 	var one, two bytes.Buffer
-	require.NoError(t, WriteTrail(&one, changes(30)))
-	require.NoError(t, WriteTrail(&two, changes(30)))
+	require.NoError(t, WriteTrail(&one, changes(30).whole()))
+	require.NoError(t, WriteTrail(&two, changes(30).whole()))
 	require.Equal(t, one.Bytes(), two.Bytes())
 }

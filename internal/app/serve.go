@@ -39,8 +39,8 @@ func (s *System) Api(key string, limiting api.Limiting, metrics prometheus.Regis
 	if err != nil {
 		return nil, err
 	}
-	uploads := filepath.Join(s.Settings.Data, "uploads") // which are to be forgotten, so not where others can read
-	if err := os.MkdirAll(uploads, 0o700); err != nil {
+	spool := filepath.Join(s.Settings.Data, "uploads") // what is on its way in or out is to be forgotten, so not where others can read
+	if err := os.MkdirAll(spool, 0o700); err != nil {
 		return nil, fmt.Errorf("make the uploads' folder: %w", err)
 	}
 	a := api.New(api.Config{
@@ -50,8 +50,8 @@ func (s *System) Api(key string, limiting api.Limiting, metrics prometheus.Regis
 			// Without a prefix: an operator's key is whatever the operator says.
 			{Authenticator: &access.KeyRing{Commands: s.Commands, Admin: key, Home: s.Home, Now: time.Now}},
 		},
-		Admit: s.admit, Workspaces: s.ring, Limiting: limiting, Origins: origins, Spool: uploads, Secure: strings.HasPrefix(s.Settings.Outside.PublicURL, "https:"),
-		Recheck: s.Settings.Outside.Recheck, Streams: s.Settings.Outside.Streams,
+		Admit: s.admit, Workspaces: s.ring, Limiting: limiting, Origins: origins, Spool: spool, Secure: strings.HasPrefix(s.Settings.Outside.PublicURL, "https:"),
+		Recheck: s.Settings.Outside.Recheck, Streams: s.Settings.Outside.Streams, Whole: api.Whole{AtOnce: s.Settings.Outside.Drawn, Files: s.Settings.Outside.Files},
 		Classify: classify, Log: s.Log, Metrics: metrics, Tracer: tracer,
 	})
 	s.routes(a)

@@ -1,0 +1,194 @@
+package api
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"os"
+	"reflect"
+	"syscall"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"bahi/domain/fault"
+)
+
+// Whole bounds the answers that are made as a whole before they go out, however long they are: lists ([List]) and drawn
+// documents ([Content]). On their way to clients that read slowly they are in files, and hold neither memory nor the database.
+type Whole struct {
+	AtOnce int64         // documents that are drawn at the same time; 0: 2
+	Wait   time.Duration // how long a request waits for its turn; 0: 30 seconds
+	Files  int64         // bytes in files, of which one answer may have a quarter; 0: 4 GB
+	Pause  time.Duration // how long a client may take nothing; 0: 30 seconds
+}
+
+const (
+	defaultAtOnce = 2
+	defaultTurn   = 30 * time.Second
+	defaultFiles  = 4 << 30
+	defaultPause  = 30 * time.Second
+)
+
+var (
+	errBusy    = fault.New(fault.Unavailable, "Too many documents are being drawn, try again")
+	errCrowded = fault.New(fault.Unavailable, "Too many long answers are on their way, try again")
+	errTooMuch = fault.New(fault.Invalid, "The answer is too long: narrow it to fewer days, or ask for pages")
+	errNoSpace = fault.New(fault.Unavailable, "The disk is full, try again later")
+)
+
+// complete fills in what was left to the defaults.
+func (w Whole) complete() Whole {
+	return Whole{cmp.Or(w.AtOnce, defaultAtOnce), cmp.Or(w.Wait, defaultTurn), cmp.Or(w.Files, defaultFiles), cmp.Or(w.Pause, defaultPause)}
+}
+
+// inTurn draws a document once fewer than so many others are being drawn.
+func (a *API) inTurn(ctx context.Context, draw func() error) error {
+	waiting, cancel := context.WithTimeout(ctx, a.config.Whole.Wait)
+	defer cancel()
+	if !a.turns.TryAcquire(1) && a.turns.Acquire(waiting, 1) != nil {
+		return cmp.Or(ctx.Err(), error(errBusy))
+	}
+	defer a.turns.Release(1)
+	return draw()
+}
+
+// spool is an answer that is made before it goes out. What does not fit in its buffer is in a file without a name, so that
+// nothing stays behind whatever happens.
+type spool struct {
+	call   *call
+	buffer *bytes.Buffer
+	file   *os.File // nil: the buffer has all
+	size   int64    // of the file
+}
+
+// spooling returns the call's answer, which is empty. The call's end discards it.
+func (c *call) spooling() *spool {
+	b, _ := buffers.Get().(*bytes.Buffer)
+	c.answering = &spool{call: c, buffer: b}
+	return c.answering
+}
+
+// Write adds text to the answer.
+func (s *spool) Write(text []byte) (int, error) {
+	n, _ := s.buffer.Write(text)
+	return n, s.spill()
+}
+
+// spill moves the buffer to the file once it is full.
+func (s *spool) spill() (err error) {
+	a, n := s.call.api, int64(s.buffer.Len())
+	switch {
+	case n < contentBuffer:
+		return nil
+	case s.size+n > a.config.Whole.Files/4:
+		return errTooMuch
+	case !a.files.TryAcquire(n):
+		return errCrowded
+	}
+	s.size += n
+	if s.file == nil {
+		s.file, err = a.temporary()
+	}
+	if err == nil {
+		_, err = s.buffer.WriteTo(s.file)
+	}
+	if errors.Is(err, syscall.ENOSPC) {
+		return errNoSpace
+	}
+	return err
+}
+
+// deliver sends the answer, at the client's pace.
+func (s *spool) deliver() error {
+	c := s.call
+	if s.file == nil {
+		_, err := c.Write(s.buffer.Bytes())
+		return err
+	}
+	if c.head {
+		return nil
+	}
+	to := delivery{call: c, within: c.api.config.Whole.Pause, gone: func() {}}
+	defer to.extend() //nolint:errcheck // for what net/http writes at the end of an answer
+	chunk := make([]byte, contentBuffer)
+	for at := int64(0); at < s.size; {
+		n, err := s.file.ReadAt(chunk[:min(contentBuffer, s.size-at)], at)
+		if err == nil {
+			err = to.write(chunk[:n])
+		}
+		if err != nil {
+			return err
+		}
+		at += int64(n)
+	}
+	return to.write(s.buffer.Bytes())
+}
+
+func (s *spool) discard() {
+	recycle(s.buffer)
+	if s.file != nil {
+		_ = s.file.Close() // nobody reads it again
+	}
+	s.call.api.files.Release(s.size)
+}
+
+// temporary makes a file that has no name.
+func (a *API) temporary() (*os.File, error) {
+	f, err := os.CreateTemp(a.config.Spool, "bahi-*")
+	if err != nil {
+		return nil, err
+	}
+	return f, os.Remove(f.Name())
+}
+
+// List is a body: a JSON array of any length, which is encoded item by item.
+type List[T any] struct{ *listing }
+
+type listing struct {
+	*spool
+
+	encoder *json.Encoder
+	items   int
+}
+
+// NewList returns an empty list, as the answer to the request of ctx.
+func NewList[T any](ctx context.Context) List[T] {
+	s := callOf(ctx).spooling()
+	return List[T]{&listing{spool: s, encoder: encoderOf(s.buffer)}}
+}
+
+// Add adds an item.
+func (l List[T]) Add(item T) error {
+	l.separate('[', ',')
+	encode(l.encoder, item)
+	l.buffer.Truncate(l.buffer.Len() - 1) // the encoder ends a line
+	l.items++
+	return l.spill()
+}
+
+func (l *listing) separate(first, next byte) {
+	if l.items > 0 {
+		first = next
+	}
+	l.buffer.WriteByte(first)
+}
+
+// Schema implements huma's SchemaProvider.
+func (List[T]) Schema(r huma.Registry) *huma.Schema {
+	return r.Schema(reflect.TypeFor[[]T](), true, "")
+}
+
+// send delivers the list. Where that fails in its middle, the connection is cut off.
+func (l *listing) send() {
+	if l.items == 0 {
+		l.buffer.WriteByte('[')
+	}
+	l.buffer.WriteString("]\n")
+	if l.deliver() != nil && l.file != nil {
+		panic(http.ErrAbortHandler)
+	}
+}

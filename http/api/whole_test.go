@@ -1,0 +1,254 @@
+package api_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/http/api"
+	"bahi/http/api/apitest"
+)
+
+// ByItems is exported, as huma wants it.
+type ByItems struct {
+	Items int  `query:"items"`
+	Holds bool `query:"holds"`
+}
+
+// library serves lists and drawn documents. Those that hold wait in their middle until the test lets them go on.
+type library struct {
+	*apitest.Client
+
+	server *httptest.Server
+	spool  string
+	begun  chan struct{}
+	goOn   chan struct{}
+	ended  chan struct{} // each request, whatever became of it
+	now    atomic.Int32  // that hold
+	most   atomic.Int32
+}
+
+// page is an item of 1 KB and a little more.
+type page struct {
+	Text string `json:"text"`
+}
+
+var onePage = page{strings.Repeat("x", 1<<10)}
+
+func openLibrary(t *testing.T, whole api.Whole) *library {
+	t.Helper()
+	l := &library{spool: t.TempDir(), begun: make(chan struct{}, 100), goOn: make(chan struct{}), ended: make(chan struct{}, 100)}
+	hold := func(ctx context.Context, holds bool) error {
+		if !holds {
+			return nil
+		}
+		if now := l.now.Add(1); now > l.most.Load() {
+			l.most.Store(now)
+		}
+		defer l.now.Add(-1)
+		l.begun <- struct{}{}
+		select {
+		case <-l.goOn:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	a := api.New(api.Config{Credentials: []api.Credential{{Authenticator: everybody}}, Whole: whole, Spool: l.spool})
+	api.Handle(a, api.Op{ID: "list", Method: "GET", Path: "/list", Summary: "List", Operator: true},
+		func(ctx context.Context, in *ByItems) (*api.Body[api.List[page]], error) {
+			all := api.NewList[page](ctx)
+			for range in.Items {
+				if err := all.Add(onePage); err != nil {
+					return nil, err
+				}
+			}
+			return api.Answer(all, hold(ctx, in.Holds))
+		})
+	api.Download(a, api.Op{ID: "draw", Method: "GET", Path: "/drawn", Summary: "Draw", Operator: true}, map[string]any{"text/plain": nil},
+		func(_ context.Context, in *ByItems) (api.Content, error) {
+			return api.Content{Type: "text/plain", Drawn: true, Write: func(ctx context.Context, w io.Writer) error {
+				for range in.Items {
+					if _, err := io.WriteString(w, onePage.Text); err != nil {
+						return err
+					}
+				}
+				return hold(ctx, in.Holds)
+			}}, nil
+		})
+	l.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() { l.ended <- struct{}{} }()
+		a.ServeHTTP(w, r)
+	}))
+	t.Cleanup(l.server.Close)
+	l.Client = apitest.New(t, l.server.URL, "bahi_operator")
+	return l
+}
+
+// ask asks for the path as often, and returns a function that waits for the answers.
+func (l *library) ask(t *testing.T, times int, path string) (answers func() []*apitest.Answer) {
+	t.Helper()
+	var (
+		asking sync.WaitGroup
+		all    = make([]*apitest.Answer, times)
+	)
+	for i := range all {
+		asking.Go(func() { all[i] = l.GET(path) })
+	}
+	return func() []*apitest.Answer {
+		asking.Wait()
+		return all
+	}
+}
+
+// empty checks that nothing is left of the answers.
+func (l *library) empty(t *testing.T) {
+	t.Helper()
+	left, err := os.ReadDir(l.spool)
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
+func TestAListIsAnsweredAtAnyLength(t *testing.T) {
+	t.Parallel()
+	l := openLibrary(t, api.Whole{})
+	for _, items := range []int{0, 1, 2, 63, 64, 5000} {
+		want := make([]page, items)
+		for i := range want {
+			want[i] = onePage
+		}
+		text, err := json.Marshal(want)
+		require.NoError(t, err)
+		got := l.GET(fmt.Sprintf("/list?items=%d", items)).Status(200)
+		require.Equal(t, "application/json", got.Header("Content-Type"))
+		require.True(t, string(text)+"\n" == got.Text, "%d items", items)
+		require.Empty(t, l.Do(http.MethodHead, fmt.Sprintf("/list?items=%d", items), nil).Status(200).Text)
+		require.Len(t, l.GET(fmt.Sprintf("/drawn?items=%d", items)).Status(200).Text, items<<10)
+	}
+	l.empty(t)
+}
+
+func TestDocumentsAreDrawnAFewAtATime(t *testing.T) {
+	t.Parallel()
+	l := openLibrary(t, api.Whole{AtOnce: 2, Wait: time.Hour})
+	answers := l.ask(t, 6, "/drawn?items=100&holds=true")
+	<-l.begun
+	<-l.begun
+	for range 4 {
+		l.goOn <- struct{}{}
+		<-l.begun
+	}
+	l.goOn <- struct{}{}
+	l.goOn <- struct{}{}
+	for _, a := range answers() {
+		require.Len(t, a.Status(200).Text, 100<<10)
+	}
+	require.EqualValues(t, 2, l.most.Load())
+	l.empty(t)
+}
+
+func TestWhoWaitsTooLongForATurnIsToldToComeAgain(t *testing.T) {
+	t.Parallel()
+	l := openLibrary(t, api.Whole{AtOnce: 1, Wait: time.Millisecond})
+	answers := l.ask(t, 1, "/drawn?holds=true")
+	<-l.begun
+	refused := l.GET("/drawn").Problem(503, "Too many documents are being drawn, try again")
+	require.Equal(t, "1", refused.Header("Retry-After"))
+	l.Do(http.MethodHead, "/drawn", nil).Status(200)
+	l.goOn <- struct{}{}
+	answers()[0].Status(200)
+	l.GET("/drawn").Status(200)
+}
+
+func TestADocumentWhoseClientLeavesIsNotDrawnOn(t *testing.T) {
+	t.Parallel()
+	l := openLibrary(t, api.Whole{AtOnce: 1, Wait: time.Hour})
+	ctx, leave := context.WithCancel(t.Context())
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, l.server.URL+"/drawn?holds=true", nil)
+	require.NoError(t, err)
+	request.Header.Set("Authorization", "Bearer bahi_operator")
+	left := make(chan error)
+	go func() {
+		_, err := http.DefaultClient.Do(request) //nolint:bodyclose // there is none
+		left <- err
+	}()
+	<-l.begun
+	leave()
+	require.ErrorIs(t, <-left, context.Canceled)
+	l.GET("/drawn?items=100").Status(200)
+	l.empty(t)
+}
+
+func TestLongAnswersTakeNoMoreOfADiskThanTheyMay(t *testing.T) {
+	t.Parallel()
+	l := openLibrary(t, api.Whole{Files: 4 * 160 << 10})
+	for _, path := range []string{"/list", "/drawn"} {
+		l.GET(path+"?items=1000").Problem(422, "The answer is too long: narrow it to fewer days, or ask for pages")
+		answers := l.ask(t, 4, "/list?items=150&holds=true")
+		for range 4 {
+			<-l.begun
+		}
+		l.GET(path+"?items=150").Problem(503, "Too many long answers are on their way, try again")
+		l.GET(path + "?items=30").Status(200)
+		for range 4 {
+			l.goOn <- struct{}{}
+		}
+		for _, a := range answers() {
+			a.Status(200)
+		}
+		l.GET(path + "?items=150").Status(200)
+	}
+	l.empty(t)
+}
+
+func TestWhoReadsNothingIsCutOff(t *testing.T) {
+	t.Parallel()
+	l := openLibrary(t, api.Whole{Pause: 10 * time.Millisecond, Files: 4 * 17 << 20})
+	for _, path := range []string{"/list", "/list", "/drawn", "/drawn"} {
+		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", l.server.Listener.Addr().String())
+		require.NoError(t, err)
+		defer conn.Close()
+		_, err = fmt.Fprintf(conn, "GET %s?items=16000 HTTP/1.1\r\nHost: bahi\r\nAuthorization: Bearer bahi_operator\r\n\r\n", path)
+		require.NoError(t, err)
+		<-l.ended
+		got, _ := io.Copy(io.Discard, conn) // what the kernel had taken
+		require.Less(t, got, int64(16_000<<10))
+	}
+	l.Do(http.MethodHead, "/list?items=14000", nil).Status(200) // there is room for it again
+	l.empty(t)
+}
+
+func TestADownloadMayTakeLongerThanARequestToArrive(t *testing.T) {
+	t.Parallel()
+	const arrival = 50 * time.Millisecond
+	a := api.New(api.Config{Credentials: []api.Credential{{Authenticator: everybody}}})
+	api.Download(a, api.Op{ID: "wait", Method: "GET", Path: "/wait", Summary: "Wait", Operator: true}, map[string]any{"text/plain": nil},
+		func(context.Context, *struct{}) (api.Content, error) {
+			return api.Content{Type: "text/plain", Write: func(ctx context.Context, w io.Writer) error {
+				select {
+				case <-ctx.Done():
+					return ctx.Err()
+				case <-time.After(5 * arrival): // the first of the two, unless the time to arrive ends the request
+				}
+				_, err := io.WriteString(w, "whole")
+				return err
+			}}, nil
+		})
+	server := httptest.NewUnstartedServer(a)
+	server.Config.ReadTimeout = arrival
+	server.Start()
+	t.Cleanup(server.Close)
+	require.Equal(t, "whole", apitest.New(t, server.URL, "bahi_operator").GET("/wait").Status(200).Text)
+}
