@@ -117,8 +117,12 @@ func (s *shelf) exec(t *testing.T, sql string) {
 var errNoName = errors.New("no such name")
 
 // list and count are the two ways of reading.
-func list(ctx context.Context, r *readmodels.Reader) ([]string, error) {
-	return readmodels.Rows(ctx, r, pgx.RowTo[string], `select name from names.name order by position`)
+func list(ctx context.Context, r *readmodels.Reader) (all []string, err error) {
+	err = readmodels.Each(ctx, r, pgx.RowTo[string], func(name string) error {
+		all = append(all, name)
+		return nil
+	}, `select name from names.name order by position`)
+	return all, err
 }
 
 func count(ctx context.Context, r *readmodels.Reader) (int, error) {
@@ -305,6 +309,19 @@ func TestAReadEndsWithItsRequest(t *testing.T) {
 		cancel()
 		require.Error(t, read(ctx))
 	}
+}
+
+func TestARowThatIsNotTakenEndsTheRead(t *testing.T) {
+	t.Parallel()
+	s, taken, f := built(t, 3), 0, &readmodels.Freshness{}
+	err := readmodels.Each(fresh(t, f), s.reader, pgx.RowTo[string], func(string) error {
+		taken++
+		return errNoName
+	}, `select name from names.name`)
+	require.ErrorIs(t, err, errNoName)
+	require.Equal(t, 1, taken)
+	_, read := f.Position()
+	require.False(t, read)
 }
 
 func TestSeveralReadsOfARequestReportTheOldest(t *testing.T) {

@@ -99,11 +99,11 @@ func (b *benchmark) profileAppends(ctx context.Context) error {
 }
 
 // inside returns a function that runs serve in this process.
-func (b *benchmark) inside(database string) func(context.Context, string) (func() error, error) {
-	return func(ctx context.Context, address string) (func() error, error) {
+func (b *benchmark) inside(database string) func(context.Context, *server) (func() error, error) {
+	return func(ctx context.Context, s *server) (func() error, error) {
 		ctx, cancel := context.WithCancel(ctx)
 		ended := make(chan error, 1)
-		c := serve.Command{Settings: b.settings(database), Addr: address, OperatorSettings: app.OperatorSettings{AdminKey: operatorKey}}
+		c := serve.Command{Settings: b.settings(database), Addr: s.address, OperatorSettings: app.OperatorSettings{AdminKey: operatorKey}}
 		go func() { ended <- c.Run(ctx) }()
 		return sync.OnceValue(func() error {
 			cancel()

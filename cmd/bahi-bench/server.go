@@ -24,6 +24,7 @@ type server struct {
 	address string
 	key     string // may write the ledger
 	url     string // of its database
+	pid     int    // 0: it is in this process
 	stop    func() error
 }
 
@@ -33,7 +34,7 @@ const (
 )
 
 // serve starts a server on a database and waits until it is ready.
-func (b *benchmark) serve(ctx context.Context, database string, run func(ctx context.Context, address string) (func() error, error)) (*server, error) {
+func (b *benchmark) serve(ctx context.Context, database string, run func(context.Context, *server) (func() error, error)) (*server, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
@@ -43,7 +44,7 @@ func (b *benchmark) serve(ctx context.Context, database string, run func(ctx con
 		return nil, err
 	}
 	s := &server{address: address, url: database}
-	if s.stop, err = run(ctx, address); err != nil {
+	if s.stop, err = run(ctx, s); err != nil {
 		return nil, err
 	}
 	if err := s.ready(ctx); err != nil {
@@ -89,11 +90,11 @@ func (b *benchmark) onServer(ctx context.Context, name string, measure func(ctx 
 }
 
 // process returns a function that runs bahi serve; more are further settings.
-func (b *benchmark) process(database string, more ...string) func(context.Context, string) (func() error, error) {
-	return func(ctx context.Context, address string) (func() error, error) {
+func (b *benchmark) process(database string, more ...string) func(context.Context, *server) (func() error, error) {
+	return func(ctx context.Context, s *server) (func() error, error) {
 		var said bytes.Buffer
 		cmd := exec.CommandContext(ctx, b.Bahi, "serve") //nolint:gosec // the operator chooses it
-		cmd.Env = append(os.Environ(), "BAHI_DATA="+filepath.Join(b.dir, "data"), "DATABASE_URL="+database, "BAHI_ADDR="+address,
+		cmd.Env = append(os.Environ(), "BAHI_DATA="+filepath.Join(b.dir, "data"), "DATABASE_URL="+database, "BAHI_ADDR="+s.address,
 			"BAHI_ADMIN_API_KEY="+operatorKey, "BAHI_LOG_LEVEL=WARN")
 		cmd.Env = append(cmd.Env, more...)
 		cmd.Stdout, cmd.Stderr = &said, &said
@@ -103,6 +104,7 @@ func (b *benchmark) process(database string, more ...string) func(context.Contex
 		if err := cmd.Start(); err != nil {
 			return nil, err
 		}
+		s.pid = cmd.Process.Pid
 		return sync.OnceValue(func() error {
 			_ = cmd.Process.Signal(syscall.SIGTERM) // Wait reports if it has ended already
 			if err := cmd.Wait(); err != nil && ctx.Err() == nil {

@@ -21,14 +21,14 @@ import (
 // documents ([Content]). On their way to clients that read slowly they are in files, and hold neither memory nor the database.
 type Whole struct {
 	AtOnce int64         // documents that are drawn at the same time; 0: 2
-	Wait   time.Duration // how long a request waits for its turn; 0: 30 seconds
+	Wait   time.Duration // how long a request waits for its turn; 0: a minute
 	Files  int64         // bytes in files, of which one answer may have a quarter; 0: 4 GB
 	Pause  time.Duration // how long a client may take nothing; 0: 30 seconds
 }
 
 const (
 	defaultAtOnce = 2
-	defaultTurn   = 30 * time.Second
+	defaultTurn   = time.Minute
 	defaultFiles  = 4 << 30
 	defaultPause  = 30 * time.Second
 )

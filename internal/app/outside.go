@@ -42,7 +42,7 @@ type OutsideSettings struct {
 
 	Recheck time.Duration `kong:"-"` // how often a stream of events checks its caller's right; 0: the default
 	Streams int           `env:"BAHI_STREAMS" name:"streams" default:"10" help:"Most streams of events that one caller has open at once."`
-	Drawn   int64         `env:"BAHI_DOCUMENTS" name:"documents" default:"2" help:"Most statements and trails that are drawn as PDF at once. The others wait, at most 30 s."`
+	Drawn   int64         `env:"BAHI_DOCUMENTS" name:"documents" default:"2" help:"Most statements and trails that are drawn as PDF at once. The others wait, at most a minute."`
 	Files   int64         `env:"BAHI_ANSWER_FILES" name:"answer-files" placeholder:"BYTES" default:"4294967296" help:"Most bytes that long answers take in the data folder, until their clients have read them. One answer may take a quarter."`
 
 	Limits   api.Limits `kong:"-"` // nil: none

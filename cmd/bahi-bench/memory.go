@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"bahi/internal/bench"
+)
+
+const (
+	statementRows  = 100_000
+	statementsOnce = 20
+	slowRows       = 40_000
+	slowReaders    = 40
+	slowFor        = 10 * time.Second
+	slowChunk      = 8 << 10 // bytes, each slowPause
+	slowPause      = 200 * time.Millisecond
+)
+
+// memory measures what long answers take of the server's memory, beside what it has when nobody asks.
+func (b *benchmark) memory(ctx context.Context) error {
+	url, err := b.database(ctx, "memory")
+	if err != nil {
+		return err
+	}
+	l := ledgers{long: 1001, short: 1002}
+	if err := b.makeLong(ctx, url, l); err != nil {
+		return err
+	}
+	for _, of := range []struct {
+		name, title string
+		ask         func(context.Context, *server) error
+	}{
+		{
+			"statements_memory", fmt.Sprintf("memory for %d statements of %d rows, asked for at once", statementsOnce, statementRows),
+			func(ctx context.Context, s *server) error { return s.statements(ctx, l.long) },
+		},
+		{
+			"slow_memory", fmt.Sprintf("memory for %d clients that read %d rows slowly", slowReaders, slowRows),
+			func(ctx context.Context, s *server) error { return s.slowly(ctx, l.short) },
+		},
+	} {
+		b.sayf("%s", of.title)
+		most, err := b.onFreshServer(ctx, url, of.ask)
+		if err != nil {
+			return err
+		}
+		b.conclude(bench.Figure{Name: of.name, Title: of.title, Unit: "MB", Goal: bench.AtMost(memoryBound)}, []float64{most}, "", nil)
+	}
+	return nil
+}
+
+// makeLong makes the two ledgers and folds them, with the server stopped.
+func (b *benchmark) makeLong(ctx context.Context, url string, l ledgers) error {
+	sys, err := b.system(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer sys.Close()
+	m, err := newLogMaker(ctx, sys, statementRows+slowRows)
+	if err != nil {
+		return err
+	}
+	nobody := func(int64, int64) {}
+	if _, err = m.ledger(ctx, l.long, statementRows, false, nobody); err == nil {
+		_, err = m.ledger(ctx, l.short, slowRows, false, nobody)
+	}
+	if err != nil {
+		return err
+	}
+	if err := m.end(); err != nil {
+		return err
+	}
+	_, err = b.fold(ctx, sys)
+	return err
+}
+
+// onFreshServer returns by how many MB the server's memory grew at most while it was asked.
+func (b *benchmark) onFreshServer(ctx context.Context, url string, ask func(context.Context, *server) error) (most float64, err error) {
+	s, err := b.serve(ctx, url, b.process(url))
+	if err != nil {
+		return 0, err
+	}
+	defer func() {
+		if stopErr := s.stop(); err == nil {
+			err = stopErr
+		}
+	}()
+	if err := os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", s.pid), []byte("5"), 0); err != nil { // forget the most that it had, proc(5)
+		return 0, err
+	}
+	idle := mostMemory(s.pid)
+	err = ask(ctx, s)
+	return mostMemory(s.pid) - idle, err
+}
+
+// statements asks for statements at once. Who is refused for now asks again.
+func (s *server) statements(ctx context.Context, account int64) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://%s/bank-ledger/%d/statement.pdf", s.address, account), nil)
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Authorization", "Bearer "+s.key)
+	return atOnce(statementsOnce, func() error {
+		for {
+			answer, err := http.DefaultClient.Do(request)
+			if err != nil {
+				return err
+			}
+			_, err = io.Copy(io.Discard, answer.Body)
+			_ = answer.Body.Close() // it was read
+			switch {
+			case err != nil || answer.StatusCode == http.StatusOK:
+				return err
+			case answer.StatusCode != http.StatusServiceUnavailable:
+				return fmt.Errorf("a statement was answered with %s", answer.Status)
+			}
+		}
+	})
+}
+
+// slowly reads an account's rows by many clients, each a little now and then.
+func (s *server) slowly(ctx context.Context, account int64) error {
+	return atOnce(slowReaders, func() error {
+		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", s.address)
+		if err != nil {
+			return err
+		}
+		defer conn.Close() //nolint:errcheck // it is given up
+		if tcp, ok := conn.(*net.TCPConn); ok {
+			_ = tcp.SetReadBuffer(slowChunk) // so that the kernel does not read in our place
+		}
+		if _, err := conn.Write(bench.Request("GET", fmt.Sprintf("/bank-ledger/%d", account), s.key, "")); err != nil {
+			return err
+		}
+		chunk := make([]byte, slowChunk)
+		for began := time.Now(); time.Since(began) < slowFor; time.Sleep(slowPause) {
+			if _, err := conn.Read(chunk); err != nil {
+				return fmt.Errorf("read slowly: %w", err)
+			}
+		}
+		return nil
+	})
+}
+
+// atOnce does the same so many times at once, and returns one of the errors.
+func atOnce(times int, do func() error) error {
+	var doing sync.WaitGroup
+	errs := make(chan error, times)
+	for range times {
+		doing.Go(func() { errs <- do() })
+	}
+	doing.Wait()
+	close(errs)
+	for err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
