@@ -311,19 +311,6 @@ func TestAReadEndsWithItsRequest(t *testing.T) {
 	}
 }
 
-func TestARowThatIsNotTakenEndsTheRead(t *testing.T) {
-	t.Parallel()
-	s, taken, f := built(t, 3), 0, &readmodels.Freshness{}
-	err := readmodels.Each(fresh(t, f), s.reader, pgx.RowTo[string], func(string) error {
-		taken++
-		return errNoName
-	}, `select name from names.name`)
-	require.ErrorIs(t, err, errNoName)
-	require.Equal(t, 1, taken)
-	_, read := f.Position()
-	require.False(t, read)
-}
-
 func TestSeveralReadsOfARequestReportTheOldest(t *testing.T) {
 	t.Parallel()
 	s := built(t, 1)

@@ -56,3 +56,16 @@ func TestAReadThatWaitsAsksOnceMore(t *testing.T) {
 	require.GreaterOrEqual(t, moves, 50)
 	require.LessOrEqual(t, count.views.Load(), int64(4), "once too early, once when the tables had moved, once for each answer")
 }
+
+func TestARowThatIsNotTakenEndsTheRead(t *testing.T) {
+	t.Parallel()
+	s, taken, f := built(t, 3), 0, &readmodels.Freshness{}
+	err := readmodels.Each(fresh(t, f), s.reader, pgx.RowTo[string], func(string) error {
+		taken++
+		return errNoName
+	}, `select name from names.name`)
+	require.ErrorIs(t, err, errNoName)
+	require.Equal(t, 1, taken)
+	_, read := f.Position()
+	require.False(t, read)
+}
