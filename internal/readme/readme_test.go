@@ -1,4 +1,3 @@
-// Package readme runs what the README, and the page that goes on with it, tell their readers to type.
 package readme
 
 import (
