@@ -40,7 +40,7 @@ func TestBodiesAreBoundedAndJSON(t *testing.T) {
 	huge := `{"name":"` + strings.Repeat("a", 1<<20) + `"}`
 	clerk.POST("/bank", huge).Problem(413, "The request body is too large")
 	clerk.PUT(apptest.Ledger(account), huge).Problem(413, "The request body is too large")
-	clerk.POST(apptest.Ledger(account, "/rows"), bytes.NewReader(make([]byte, 2<<20))).Problem(413, "The request body is too large")
+	clerk.POST(apptest.Ledger(account, "/rows"), bytes.NewReader(make([]byte, 5<<20))).Problem(413, "The request body is too large")
 	// Also when its length is not told beforehand.
 	clerk.POST("/bank", struct{ *strings.Reader }{strings.NewReader(huge)}).Problem(413, "The request body is too large")
 	for _, kind := range []string{"text/plain", "application/xml", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "application/json; charset=utf-16"} {

@@ -51,7 +51,7 @@ const (
 	area      = actor.Ledger
 	limit     = "ledger_general"
 	limitPDF  = "ledger_pdf"
-	bulkBytes = 1 << 20
+	bulkBytes = 4 << 20
 )
 
 var tags = []string{"Ledger"}

@@ -114,6 +114,7 @@ func (c PostRows) Decide(b Bulk) ([]event.Event[Bulk], error) {
 	var (
 		wrong []fault.Field
 		rows  = make([]BulkRow, len(c.Rows))
+		bytes int
 	)
 	for i, asked := range c.Rows {
 		row, faults := AddRow{Ledger: c.Ledger, Today: c.Today, Asked: asked}.row()
@@ -121,9 +122,13 @@ func (c PostRows) Decide(b Bulk) ([]event.Event[Bulk], error) {
 			wrong = append(wrong, fault.Field{Field: fmt.Sprintf("rows[%d].%s", i, f.Field), Message: f.Message})
 		}
 		rows[i] = BulkRow{Date: row.Date, In: row.In, Out: row.Out, Warnings: row.Warnings}
+		bytes += size(row.In, row.Out, row.Warnings)
 	}
-	if len(wrong) > 0 {
+	switch {
+	case len(wrong) > 0:
 		return nil, fault.Fields(wrong...)
+	case bytes > mostBytes:
+		return nil, errTooLarge
 	}
 	return []event.Event[Bulk]{RowsPosted{Account: c.Account, Rows: rows}}, nil
 }

@@ -2,6 +2,7 @@ package book_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -47,6 +48,12 @@ func TestPostRows(t *testing.T) {
 			"rows[0].in_entries", "at least one entry is needed, on either side",
 			"rows[2].date", "must not be after tomorrow", "rows[2].out_entries[0].amount", "must be more than 0",
 		))
+	for i := range thousand {
+		thousand[i].In = book.SideOf([]bank.Entry{{Description: book.Text(strings.Repeat("क", 300)), Amount: 1}})
+	}
+	history.Case("what one event may hold").When(post(thousand[:800])).Then(posted{Account: 12, Rows: thousand[:800]})
+	history.Case("more than one event may hold").When(post(thousand)).
+		ThenFails(invalid("rows", "more than 1,000,000 bytes together: send fewer at once"))
 	history.And(posted{Account: 12, Rows: rows}).
 		Case("ids are used once").When(post(rows)).ThenFails(fault.New(fault.Conflict, "Rows exist already"))
 }

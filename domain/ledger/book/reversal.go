@@ -216,6 +216,13 @@ func (c ReverseRows) Decide(b Bulk) ([]event.Event[Bulk], error) {
 	case c.Date < c.Latest:
 		return nil, fault.Fields(fault.Field{Field: "date", Message: "must not be before the date of the row"})
 	}
+	bytes := 0
+	for _, r := range c.Rows {
+		bytes += size(r.In, r.Out, "")
+	}
+	if bytes > mostBytes {
+		return nil, errTooLarge
+	}
 	return []event.Event[Bulk]{RowsReversed{Account: c.Account, Date: c.Date, Rows: c.Rows}}, nil
 }
 

@@ -127,8 +127,24 @@ func (r Row) check(today unit.Date, entries []fault.Field) (wrong []fault.Field)
 	if len(entries) == 0 && r.In.IsZero() && r.Out.IsZero() {
 		wrong = append(wrong, fault.Field{Field: "in_entries", Message: "at least one entry is needed, on either side"})
 	}
+	if size(r.In, r.Out, r.Warnings) > mostBytes {
+		wrong = append(wrong, fault.Field{Field: "in_entries", Message: "both sides together have more than 1,000,000 bytes"})
+	}
 	return append(wrong, entries...)
 }
+
+// An event has at most 1,000,000 bytes (CONTRACT.md L10), of which a row takes rowBytes besides its entries. The rest of it, such as
+// the reason, takes less than is left.
+const (
+	mostBytes = 990_000
+	rowBytes  = 200
+)
+
+// size returns how many bytes a row takes of an event.
+func size(in, out Side, w Warnings) int { return len(in.text) + len(out.text) + len(w) + rowBytes }
+
+// errTooLarge is the refusal of rows that do not fit into one event.
+var errTooLarge = fault.Fields(fault.Field{Field: "rows", Message: "more than 1,000,000 bytes together: send fewer at once"})
 
 // AddRow posts a row to an account. Today bounds the date.
 type AddRow struct {

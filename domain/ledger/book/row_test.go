@@ -1,6 +1,7 @@
 package book_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -28,6 +29,10 @@ var badRows = map[string]struct {
 	"with a line break":        {bulkRow{Date: today, In: texts("a\nb")}, invalid("in_entries[0].description", "control characters are not allowed")},
 	"with a long description": {
 		bulkRow{Date: today, In: texts(strings.Repeat("म", 501))}, invalid("in_entries[0].description", "at most 500 characters"),
+	},
+	"of more bytes than an event may have": {
+		bulkRow{Date: today, In: texts(slices.Repeat([]string{strings.Repeat("म", 400)}, 450)...), Out: texts(slices.Repeat([]string{strings.Repeat("म", 400)}, 450)...)},
+		invalid("in_entries", "both sides together have more than 1,000,000 bytes"),
 	},
 	"with several faults": {
 		bulkRow{Date: today + 2, In: book.SideOf([]entry{{Description: "\x00"}}), Out: of(0)},
