@@ -22,11 +22,12 @@ import (
 
 // auditSettings say who signs what the log holds, and who else gets to know of it.
 type auditSettings struct {
-	AuditKey        string   `env:"BAHI_AUDIT_KEY" placeholder:"BASE64" help:"Key that checkpoints are signed with: an Ed25519 seed of 32 bytes. Without it, one is made at the first start and kept in the vault."`
-	AuditReread     bool     `env:"BAHI_AUDIT_REREAD" default:"true" negatable:"" help:"Whether a start reads the whole log behind the first requests, and ends if it is not what was signed."`
-	AuditCopies     []string `env:"BAHI_AUDIT_COPIES" placeholder:"PLACE" help:"Where every checkpoint is copied to: folders, s3://bucket?region=…, or log: the program's own log. A place that whoever runs this cannot rewrite is worth the most."`
-	AuditWitness    string   `env:"BAHI_AUDIT_WITNESS" placeholder:"URL" help:"A witness that signs checkpoints too (C2SP tlog-witness); /add-checkpoint is added."`
-	AuditWitnessKey string   `env:"BAHI_AUDIT_WITNESS_KEY" placeholder:"KEY" help:"The witness's public key: <name>+<id>+<base64>."`
+	AuditEvery      time.Duration `env:"BAHI_AUDIT_EVERY" default:"1s" help:"Time between two checkpoints, while events are written."`
+	AuditKey        string        `env:"BAHI_AUDIT_KEY" placeholder:"BASE64" help:"Key that checkpoints are signed with: an Ed25519 seed of 32 bytes. Without it, one is made at the first start and kept in the vault."`
+	AuditReread     bool          `env:"BAHI_AUDIT_REREAD" default:"true" negatable:"" help:"Whether a start reads the whole log behind the first requests, and ends if it is not what was signed."`
+	AuditCopies     []string      `env:"BAHI_AUDIT_COPIES" placeholder:"PLACE" help:"Where every checkpoint is copied to: folders, s3://bucket?region=…, or log: the program's own log. A place that whoever runs this cannot rewrite is worth the most."`
+	AuditWitness    string        `env:"BAHI_AUDIT_WITNESS" placeholder:"URL" help:"A witness that signs checkpoints too (C2SP tlog-witness); /add-checkpoint is added."`
+	AuditWitnessKey string        `env:"BAHI_AUDIT_WITNESS_KEY" placeholder:"KEY" help:"The witness's public key: <name>+<id>+<base64>."`
 }
 
 // copiesToLog is the place that stands for the program's own log.
@@ -44,8 +45,14 @@ func SeedOf(setting, text string) (seeds [][]byte, err error) {
 	return [][]byte{seed}, nil
 }
 
+// mostEvery leaves a verifier in no doubt, which takes an event that waited a minute for a checkpoint as one that lost it.
+const mostEvery = 30 * time.Second
+
 // joinAudit adds who signs checkpoints. Before a system serves, its log is held against what was signed.
 func (s *System) joinAudit(ctx context.Context, serving bool) error {
+	if every := s.Settings.AuditEvery; every < 0 || every > mostEvery {
+		return fmt.Errorf("BAHI_AUDIT_EVERY: %s is not between 0s and %s", every, mostEvery)
+	}
 	given, err := SeedOf("BAHI_AUDIT_KEY", s.Settings.AuditKey)
 	if err != nil {
 		return err
@@ -53,7 +60,7 @@ func (s *System) joinAudit(ctx context.Context, serving bool) error {
 	s.Tree = &auditviews.Tree{DB: s.Pool, Version: audittables.Tree.Version}
 	s.Proofs = &auditviews.Proofs{Tree: s.Tree, DB: s.Pool, Log: ViewedLog{s.Store}}
 	s.Signer = &audittables.Signer{
-		DB: s.Pool, Store: s.Store, Tables: s.Tree, Now: time.Now, Log: s.Log,
+		DB: s.Pool, Store: s.Store, Tables: s.Tree, Every: s.Settings.AuditEvery, Now: time.Now, Log: s.Log,
 		Ring: &audittables.Ring{DB: s.Pool, Vault: s.Vault, Store: s.Store, Given: given, Now: time.Now},
 	}
 	if err := s.joinOutlets(ctx); err != nil || !serving {

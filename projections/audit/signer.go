@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,7 +30,7 @@ type Tables interface {
 	Position(ctx context.Context, index uint64) (event.Position, error)
 }
 
-// Signer signs the tree once a second if it grew. Of several nodes one signs.
+// Signer signs the tree once in Every if it grew. Of several nodes one signs.
 type Signer struct {
 	DB     *pgxpool.Pool
 	Store  eventstore.Store
@@ -38,6 +39,7 @@ type Signer struct {
 	Out    []Outlet // where each checkpoint is brought
 	// Brought gets the result for each checkpoint at the nth outlet, from 0; may be nil.
 	Brought func(nth int, err error)
+	Every   time.Duration // 0: a second
 	Now     func() time.Time
 	Log     *slog.Logger
 
@@ -96,7 +98,7 @@ func (s *Signer) Run(ctx context.Context) {
 		defer close(done)
 		s.bring(ctx, brought)
 	}()
-	ticker := time.NewTicker(signEvery)
+	ticker := time.NewTicker(cmp.Or(s.Every, signEvery))
 	defer ticker.Stop()
 	for {
 		select {

@@ -33,10 +33,15 @@ var masterKey = base64.StdEncoding.EncodeToString([]byte("a master key that test
 const OperatorKey = "bahi_admin_of-the-tests-1234567890"
 
 func Settings(t testing.TB, url string) app.Settings {
-	return app.Settings{
+	s := app.Settings{
 		Data: t.TempDir(), DatabaseURL: url, MasterKey: masterKey, Timezone: "Asia/Kolkata", Connections: 8, ReadWait: ReadWait, LogLevel: slog.LevelError, LogFormat: "text",
 	}
+	s.AuditEvery = signEvery
+	return s
 }
+
+// signEvery is the time between two checkpoints of a test, which may wait for one.
+const signEvery = 20 * time.Millisecond
 
 // ReadWait is how long reads of a test wait for what the test has written, however busy the machine is. What
 // happens after half a second is for readmodels and http/api to test. A request may take half a minute in all.

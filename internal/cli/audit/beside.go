@@ -14,7 +14,7 @@ import (
 	"bahi/internal/app"
 )
 
-// signedSoon is how long an event may wait for a checkpoint: a server signs once a second.
+// signedSoon is how long an event may wait for a checkpoint: a server signs once in BAHI_AUDIT_EVERY, which is shorter.
 const signedSoon = time.Minute
 
 // ownTree returns the tree over the log as a checkpoint that nobody signed, if it goes beyond all that were: it knows of
