@@ -1,0 +1,336 @@
+package http_test
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"bahi/http/api"
+	"bahi/http/api/apitest"
+	"bahi/http/api/window"
+	"bahi/internal/app/apptest"
+)
+
+// What is asked of every operation, by its sample. An operation that is added is asked all of it.
+
+// forEverybody are the operations that SPEC.txt lets everybody ask ("Authentication", 8), as far as they are
+// built. Whoever adds one adds it here, on purpose.
+var forEverybody = []string{
+	"confirm-password-reset", "finish-sign-in-by-provider", "login", "refresh", "register", "request-password-reset", "sign-in-by-provider", "undo-email-change",
+	"verify-email",
+}
+
+// ofTheCallers are the operations about whoever asks, which need no permission. One that acts in a
+// workspace named by its path asks for one there, which the document does not tell.
+var ofTheCallers = []string{
+	"accept-invitation", "change-password", "get-me", "list-workspaces", "logout", "request-deletion", "update-me", "upload-picture",
+}
+
+// ofNoRevision are the writes that pay no heed to If-Match: what they change has no revision that a client could have read.
+var ofNoRevision = []string{"request-deletion"}
+
+func every(api.Op) bool { return true }
+
+// again signs the owner in once more before an operation that may end the session.
+func (s *shop) again(op api.Op) {
+	if slices.Contains(ofTheCallers, op.ID) {
+		s.asha.Client = s.Bearer(s.SignIn("asha@example.com", apptest.GoodPassword).Access)
+	}
+}
+
+// badKeys are headers with keys that open nothing, by what is wrong with them.
+func (s shop) badKeys(t *testing.T) map[string]string {
+	t.Helper()
+	known := s.Key(s.asha.Workspace, `{"ledger":"write","messaging":"write","marketplace":"write","audit":"write"}`).Key
+	id, secret, _ := strings.Cut(strings.TrimPrefix(known, "bahi_"), "_")
+	s.Bearer(known).GET("/banks").Status(200)
+	s.Stranger().With("Authorization", "bearer "+known).GET("/banks").Status(200)
+	nobody := uuid.New()
+	return map[string]string{
+		"no header": "", "no key": "Bearer", "an empty key": "Bearer ", "no such key": "Bearer x", "a password": "Basic " + base64.StdEncoding.EncodeToString([]byte("a:b")),
+		"no id": "Bearer bahi_", "no id and secret": "Bearer bahi__", "no scheme": known, "no secret": "Bearer bahi_" + id, "an empty secret": "Bearer bahi_" + id + "_",
+		"more than the secret": "Bearer bahi_" + id + "_" + secret + "A", "less than the secret": "Bearer bahi_" + id + "_" + secret[1:],
+		"another's secret": "Bearer bahi_" + hex.EncodeToString(nobody[:]) + "_" + secret, "no prefix": "Bearer " + id + "_" + secret,
+		"an endless id": "Bearer bahi_" + strings.Repeat("f", 8000) + "_x", "more than the operator's": "Bearer " + apptest.OperatorKey + "x",
+		"less than the operator's": "Bearer " + apptest.OperatorKey[:len(apptest.OperatorKey)-1],
+	}
+}
+
+func writes(op api.Op) bool { return op.Method != http.MethodGet }
+
+func TestEverySampleIsTaken(t *testing.T) {
+	t.Parallel()
+	s := startShop(t)
+	for _, op := range s.ops {
+		sample := s.samples[op.ID]
+		if sample.Endless {
+			continue
+		}
+		s.again(op)
+		want := status(op)
+		if sample.Refused != 0 {
+			want = sample.Refused
+		}
+		r := s.things().request(t, op)
+		s.Signed()
+		a := r.ask(s.may(op))
+		require.Contains(t, []int{want, 200}, a.Response.StatusCode, "%s: %s", op.ID, a.Text)
+	}
+}
+
+func TestOnlyWhatIsForEverybodyIsOpen(t *testing.T) {
+	t.Parallel()
+	s := startShop(t)
+	var open []string
+	for _, op := range s.ops {
+		if op.Public {
+			open = append(open, op.ID)
+			require.Empty(t, op.Area, op.ID)
+		}
+	}
+	slices.Sort(open)
+	require.Equal(t, forEverybody, open)
+	requests := s.things().requests(t, every)
+	headers := s.badKeys(t)
+	for what, token := range s.Forgeries(t, s.asha.SignedIn) {
+		headers["token "+what] = "Bearer " + token
+	}
+	before := s.Head()
+	for what, header := range headers {
+		for _, op := range s.ops {
+			a := requests[op.ID].ask(s.Stranger().With("Authorization", header, "Bahi-Workspace", s.asha.Workspace))
+			if op.Public {
+				require.NotEqual(t, 500, a.Response.StatusCode, "%s, %s: %s", op.ID, what, a.Text)
+				require.NotContains(t, a.Text, "Not authenticated", "%s, %s", op.ID, what)
+				continue
+			}
+			require.Equal(t, 401, a.Response.StatusCode, "%s, %s: %s", op.ID, what, a.Text)
+			a.Problem(401, "Not authenticated")
+			require.Equal(t, "Bearer", a.Header("Www-Authenticate"))
+		}
+	}
+	for e := range s.Events(before) {
+		require.NotContains(t, string(e.Meta), s.asha.Workspace, "%s of %s", e.Type, e.Stream)
+	}
+	s.asha.GET("/banks").Status(200)
+}
+
+func TestAnotherWorkspaceIsNotThere(t *testing.T) {
+	t.Parallel()
+	s := startShop(t)
+	ravi := s.Person("ravi@example.com")
+	key := s.Bearer(s.Key(ravi.Workspace, `{"ledger":"write","messaging":"write","marketplace":"write","audit":"write"}`).Key)
+	requests := s.things().requests(t, func(op api.Op) bool { return !op.Public })
+	before := s.Head()
+	for _, op := range s.ops {
+		r := requests[op.ID]
+		if op.Public {
+			continue
+		}
+		for _, c := range []*apitest.Client{ravi.Client, key} {
+			r.ask(c.With("Bahi-Workspace", s.asha.Workspace)).Problem(404, "Workspace not found")
+			switch {
+			case op.Operator:
+				r.ask(c).Problem(403, "Not enough permissions")
+			case strings.Contains(op.Path, "{"):
+				require.Equal(t, 404, r.ask(c).Response.StatusCode, op.ID)
+			}
+		}
+	}
+	require.Equal(t, before, s.Head())
+}
+
+func TestWhoMayReadMayNotWrite(t *testing.T) {
+	t.Parallel()
+	s := startShop(t)
+	ravi := s.Person("ravi@example.com")
+	const read = `{"ledger":"read","messaging":"read","marketplace":"read","audit":"read"}`
+	s.asha.Join(s.Office, ravi, read)
+	key := s.Bearer(s.Key(s.asha.Workspace, read).Key)
+	s.Signed()
+	requests := s.things().requests(t, every)
+	for _, op := range s.ops {
+		member := s.Bearer(s.SignIn("ravi@example.com", apptest.GoodPassword).Access).With("Bahi-Workspace", s.asha.Workspace)
+		before := s.Head()
+		for _, reader := range []*apitest.Client{member, key} {
+			r := requests[op.ID]
+			switch {
+			case op.Public:
+			case slices.Contains(ofTheCallers, op.ID):
+				if reader == member {
+					require.Empty(t, op.Area, op.ID)
+					a := r.ask(reader)
+					require.NotContains(t, []int{401, 403, 404, 500}, a.Response.StatusCode, "%s: %s", op.ID, a.Text)
+				}
+			case !op.Operator && !writes(op):
+				a := r.ask(reader)
+				require.Equal(t, 200, a.Response.StatusCode, "%s: %s", op.ID, a.Text)
+			default:
+				r.ask(reader).Problem(403, "Not enough permissions")
+				if r.body != "" && op.Area != "" {
+					r.with("{").ask(reader).Problem(403, "Not enough permissions") // before the body is looked at
+				}
+				require.Equal(t, before, s.Head(), op.ID)
+			}
+		}
+	}
+}
+
+func TestAKeyWithoutTheAreaOpensNothing(t *testing.T) {
+	t.Parallel()
+	s := startShop(t)
+	areas := []string{"ledger", "messaging", "marketplace", "audit"}
+	keys := map[string]*apitest.Client{} // by what they may
+	key := func(permissions map[string]string) *apitest.Client {
+		text, err := json.Marshal(permissions)
+		require.NoError(t, err)
+		if keys[string(text)] == nil {
+			keys[string(text)] = s.Bearer(s.Key(s.asha.Workspace, string(text)).Key)
+		}
+		return keys[string(text)]
+	}
+	requests := s.things().requests(t, func(op api.Op) bool { return !op.Public })
+	for _, op := range s.ops {
+		if op.Public {
+			continue
+		}
+		others := map[string]string{}
+		for _, other := range areas {
+			if other != string(op.Area) && (op.Area != "" || other != "marketplace") { // what goes to a workspace in its path asks for the marketplace there
+				others[other] = "write"
+			}
+		}
+		before := s.Head()
+		without := key(others)
+		require.Equal(t, 403, requests[op.ID].ask(without).Response.StatusCode, op.ID)
+		if op.Area != "" && op.Area != "audit" {
+			none := key(map[string]string{string(op.Area): "none", "audit": "read"})
+			requests[op.ID].ask(none).Problem(403, "Not enough permissions")
+		}
+		for e := range s.Events(before) {
+			require.Equal(t, "APIKeyCreated", e.Type, op.ID)
+		}
+	}
+}
+
+func TestAWriteThatNamesAnotherRevisionIsRefused(t *testing.T) {
+	t.Parallel()
+	s := startShop(t)
+	requests := s.things().requests(t, writes)
+	var found []string
+	for _, op := range s.ops {
+		if !writes(op) || op.Operator || op.NoKey || s.samples[op.ID].Refused != 0 {
+			continue
+		}
+		before := s.Head()
+		a := requests[op.ID].ask(s.may(op).With("If-Match", `"999999"`))
+		if a.Response.StatusCode != http.StatusPreconditionFailed {
+			found = append(found, op.ID)
+			continue
+		}
+		a.Problem(412, "It was changed since you read it")
+		require.Equal(t, before, s.Head(), op.ID)
+	}
+	slices.Sort(found)
+	require.Equal(t, ofNoRevision, found)
+}
+
+func TestADryRunChangesNothing(t *testing.T) {
+	t.Parallel()
+	s := startShop(t)
+	requests := s.things().requests(t, writes)
+	before := s.Head()
+	for _, op := range s.ops {
+		if !writes(op) {
+			continue
+		}
+		a := requests[op.ID].ask(s.may(op).With("Bahi-Dry-Run", "true"))
+		if op.DryRun {
+			require.Equal(t, 200, a.Response.StatusCode, "%s: %s", op.ID, a.Text)
+			continue
+		}
+		a.Problem(422, "Validation error", "Bahi-Dry-Run", "this operation has no dry run")
+		require.Contains(t, a.Text, `"code":"dry_run_unsupported"`, op.ID)
+	}
+	require.Equal(t, before, s.Head())
+}
+
+func TestABodyThatIsNoJSONOrHasWrongTypesIsRefused(t *testing.T) {
+	t.Parallel()
+	s := startShop(t)
+	requests := s.things().requests(t, func(op api.Op) bool { return len(s.samples[op.ID].Body) > 0 })
+	before := s.Head()
+	for _, op := range s.ops {
+		r, there := requests[op.ID]
+		if !there {
+			continue
+		}
+		for _, body := range []string{"{", "nonsense", `{"a":}`, "\xff", r.body + "}"} {
+			require.Equal(t, 400, r.with(body).ask(s.may(op)).Response.StatusCode, "%s: %q", op.ID, body)
+		}
+		for _, body := range []string{"[]", `"a"`, "7"} {
+			r.with(body).ask(s.may(op)).Problem(422, "Validation error")
+		}
+		var good map[string]any
+		require.NoError(t, json.Unmarshal([]byte(r.body), &good))
+		for field := range good {
+			bad := maps.Clone(good)
+			bad[field] = map[string]any{"a": []int{1}}
+			text, err := json.Marshal(bad)
+			require.NoError(t, err)
+			a := r.with(string(text)).ask(s.may(op)).Status(422)
+			require.Contains(t, a.Text, `"field":"`+field, op.ID)
+		}
+		text := r
+		text.contentType = "text/plain"
+		require.Equal(t, 415, text.ask(s.may(op)).Response.StatusCode, op.ID)
+	}
+	require.Equal(t, before, s.Head())
+}
+
+func TestEachLimitCountsItsOperations(t *testing.T) {
+	t.Parallel()
+	with := apptest.Settings(t, apptest.Database(t))
+	o := apptest.StartAs(t, with)
+	asha := o.Person("asha@example.com")
+	s := shop{o, asha, o.Api(apptest.OperatorKey).Operations(), samples(t)}
+	requests := s.things().requests(t, every) // while no other node mails
+	limited := with
+	limited.Data = t.TempDir()
+	limited.Outside.Limits = api.Limits{}
+	for group := range api.DefaultLimits() {
+		limited.Outside.Limits[group] = window.Limit{Requests: 1, Per: time.Hour}
+	}
+	two := apptest.StartAs(t, limited)
+	used := map[string]bool{}
+	for _, op := range s.ops {
+		r := requests[op.ID]
+		if op.Operator || s.samples[op.ID].Endless {
+			continue
+		}
+		require.NotEmpty(t, op.Limit, "%s needs a limit", op.ID)
+		s.again(op)
+		client := s.may(op).At(two.URL)
+		counted := op.Limit
+		if op.Public { // by address, not by user
+			counted += " of strangers"
+		}
+		if !used[counted] {
+			used[counted] = true
+			require.NotEqual(t, http.StatusTooManyRequests, r.with("{").ask(client).Response.StatusCode, op.ID)
+			s.again(op)
+			client = s.may(op).At(two.URL)
+		}
+		a := r.ask(client).Problem(429, "Too many requests")
+		require.Contains(t, a.Header("RateLimit-Policy"), `"`+op.Limit+`"`, op.ID)
+	}
+}

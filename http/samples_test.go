@@ -1,0 +1,179 @@
+package http_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"image/color"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"bahi/http/api"
+	"bahi/http/api/apitest"
+	"bahi/internal/app/apptest"
+)
+
+// sample is a request that an operation takes: what its path and its JSON have in braces is the value of that name.
+type sample struct {
+	Body    json.RawMessage   `json:"body"`
+	Query   string            `json:"query"`
+	Upload  bool              `json:"upload"`  // a picture, instead of a body
+	Gives   map[string]string `json:"gives"`   // names of values, by which other samples name what this one made, and the fields of its answer
+	Refused int               `json:"refused"` // with this status, whatever is sent: it would take what is in a mail, or a fault
+	Endless bool              `json:"endless"` // a stream that ends with its client
+}
+
+// samples are those of every operation, by its id: each area keeps its own.
+func samples(t *testing.T) map[string]sample {
+	t.Helper()
+	files, err := filepath.Glob("*/testdata/samples.json")
+	require.NoError(t, err)
+	all := map[string]sample{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		var area map[string]sample
+		decoder := json.NewDecoder(bytes.NewReader(text))
+		decoder.DisallowUnknownFields()
+		require.NoError(t, decoder.Decode(&area), file)
+		for id, s := range area {
+			require.NotContains(t, all, id, file)
+			all[id] = s
+		}
+	}
+	return all
+}
+
+func TestEveryOperationHasASample(t *testing.T) {
+	t.Parallel()
+	all := samples(t)
+	for _, op := range apptest.Start(t).Api(apptest.OperatorKey).Operations() {
+		require.Contains(t, all, op.ID, "add a sample of %s to testdata/samples.json in its area's folder", op.ID)
+		delete(all, op.ID)
+	}
+	require.Empty(t, all, "there are no such operations")
+}
+
+// shop is a workspace, its owner, and every operation.
+type shop struct {
+	*apptest.Office
+
+	asha    apptest.Person // its owner
+	ops     []api.Op
+	samples map[string]sample
+}
+
+func startShop(t *testing.T) shop {
+	t.Helper()
+	o := apptest.Start(t)
+	return shop{o, o.Person("asha@example.com"), o.Api(apptest.OperatorKey).Operations(), samples(t)}
+}
+
+// may is somebody who may ask for an operation.
+func (s shop) may(op api.Op) *apitest.Client {
+	switch {
+	case op.Operator:
+		return s.Operator()
+	case op.Public:
+		return s.Stranger()
+	default:
+		return s.asha.Client
+	}
+}
+
+// things are values by their names, made when a sample names them.
+type things struct {
+	shop
+
+	values map[string]string // as JSON
+}
+
+func (s shop) things() *things {
+	quoted := func(text string) string { return `"` + text + `"` }
+	return &things{s, map[string]string{"workspace_id": quoted(s.asha.Workspace), "name": quoted("books"), "job_id": "1"}}
+}
+
+var named = regexp.MustCompile(`\{([a-z_]+)\}`)
+
+// value makes what has the name, by the sample that gives it.
+func (w *things) value(t *testing.T, name string) string {
+	t.Helper()
+	if name == "unique" {
+		return `"` + uuid.NewString() + `"`
+	}
+	if value, made := w.values[name]; made {
+		return value
+	}
+	if name == "user_id" { // a member beside the owner
+		ravi := w.Person(uuid.NewString() + "@example.com")
+		w.asha.Join(w.Office, ravi, `{"ledger":"read"}`)
+		w.values[name] = `"` + ravi.User.ID + `"`
+		return w.values[name]
+	}
+	giver := slices.IndexFunc(w.ops, func(op api.Op) bool { return w.samples[op.ID].Gives[name] != "" })
+	require.GreaterOrEqual(t, giver, 0, "no sample gives {%s}", name)
+	op := w.ops[giver]
+	var made map[string]json.RawMessage
+	require.NoError(t, json.Unmarshal([]byte(w.request(t, op).ask(w.may(op)).Status(status(op)).Text), &made), op.ID)
+	for name, field := range w.samples[op.ID].Gives {
+		require.Contains(t, made, field, op.ID)
+		w.values[name] = string(made[field])
+	}
+	return w.values[name]
+}
+
+// request is the sample of an operation, with its values.
+type request struct {
+	method, path, body, contentType string
+}
+
+func (w *things) request(t *testing.T, op api.Op) request {
+	t.Helper()
+	s := w.samples[op.ID]
+	plain := func(text string) string {
+		return named.ReplaceAllStringFunc(text, func(found string) string { return strings.Trim(w.value(t, strings.Trim(found, "{}")), `"`) })
+	}
+	whole := regexp.MustCompile(`"\{([a-z_]+)\}"`)
+	body := whole.ReplaceAllStringFunc(string(s.Body), func(found string) string { return w.value(t, strings.Trim(found, `"{}`)) })
+	r := request{method: op.Method, path: plain(op.Path), body: plain(body), contentType: "application/json"}
+	if s.Query != "" {
+		r.path += "?" + plain(s.Query)
+	}
+	if s.Upload {
+		form, contentType := apptest.Form(t, "image/png", apptest.Painted(t, color.White, 8, 8))
+		r.body, r.contentType = string(form), contentType
+	}
+	return r
+}
+
+// requests are those of every operation that is wanted.
+func (w *things) requests(t *testing.T, wanted func(api.Op) bool) map[string]request {
+	t.Helper()
+	all := map[string]request{}
+	for _, op := range w.ops {
+		if wanted(op) {
+			all[op.ID] = w.request(t, op)
+		}
+	}
+	return all
+}
+
+// ask sends it. What may end with its client alone is asked for its head.
+func (r request) ask(c *apitest.Client) *apitest.Answer {
+	if r.body == "" {
+		return c.Do(r.method, r.path, nil)
+	}
+	return c.With("Content-Type", r.contentType).Do(r.method, r.path, r.body)
+}
+
+// with is the request with another body.
+func (r request) with(body string) request {
+	r.body = body
+	return r
+}
