@@ -1,5 +1,5 @@
-// Command testreport reads what `go test -json` prints, shows a line for each package and all that a failed test said,
-// and closes with "N passed, N failed". It exits with 1 if anything failed.
+// Command testreport reads what `go test -json` prints, shows a line for each package and all that a failed test said, names
+// what is slow, and closes with "N passed, N failed". It exits with 1 if anything failed, or is slow without a reason.
 package main
 
 import (
@@ -8,7 +8,14 @@ import (
 )
 
 func main() {
-	ok, err := report(os.Stdin, os.Stdout)
+	pace := &pacing{}
+	go pace.run()
+	slow, err := newSlowness(slowTests, pace.slower)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "testreport:", err)
+		os.Exit(2)
+	}
+	ok, err := report(os.Stdin, os.Stdout, slow)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "testreport:", err)
 		os.Exit(2)

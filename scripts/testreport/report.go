@@ -26,12 +26,13 @@ type reporter struct {
 	passed, failed int
 	said           map[string]*strings.Builder // by package and test
 	failedIn       map[string]int              // by package
+	slow           *slowness
 }
 
 // report shows the events of a test run, and says whether all went well. A run in which no test passed did not go well:
-// something is wrong with how it was started.
-func report(in io.Reader, out io.Writer) (ok bool, err error) {
-	r := &reporter{out: out, said: map[string]*strings.Builder{}, failedIn: map[string]int{}}
+// something is wrong with how it was started. Nor did one with a slow test that has no reason.
+func report(in io.Reader, out io.Writer, slow *slowness) (ok bool, err error) {
+	r := &reporter{out: out, said: map[string]*strings.Builder{}, failedIn: map[string]int{}, slow: slow}
 	lines := bufio.NewReader(in)
 	for {
 		line, err := lines.ReadBytes('\n')
@@ -50,11 +51,13 @@ func report(in io.Reader, out io.Writer) (ok bool, err error) {
 			return false, fmt.Errorf("read events: %w", err)
 		}
 	}
-	r.printf("%d passed, %d failed\n", r.passed, r.failed)
-	return r.failed == 0 && r.passed > 0, nil
+	text, unexplained := slow.report()
+	r.printf("%s%d passed, %d failed\n", text, r.passed, r.failed)
+	return r.failed == 0 && r.passed > 0 && !unexplained, nil
 }
 
 func (r *reporter) take(e event) {
+	r.slow.take(e)
 	switch {
 	case e.Action == "output" || e.Action == "build-output":
 		if !frame(e.Output) {
