@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"time"
 
@@ -58,7 +59,7 @@ func (b *benchmark) verifying(ctx context.Context) error {
 		return err
 	}
 	b.sayf("making a log of %d events", b.Rows)
-	bar := screen.NewBar("making a log", "events")
+	bar := screen.NewBar(os.Stderr, "making a log", "events")
 	err = errors.Join(m.mixed(ctx, b.Rows, bar.Show), m.end())
 	bar.End()
 	if err != nil {
@@ -184,7 +185,7 @@ func (b *benchmark) plant(ctx context.Context, sys *app.System, leaves uint64) (
 		return root, err
 	}
 	b.sayf("making a tree of %d leaves", leaves)
-	bar := screen.NewBar("making a tree", "leaves")
+	bar := screen.NewBar(os.Stderr, "making a tree", "leaves")
 	defer bar.End()
 	var (
 		tree  proofs.Tree

@@ -218,7 +218,7 @@ func (b *benchmark) interleave(ctx context.Context, what string, limit func() (b
 	if err := b.settle(ctx); err != nil {
 		return nil, nil, err
 	}
-	bar := screen.NewBar(what, "measurements")
+	bar := screen.NewBar(os.Stderr, what, "measurements")
 	defer bar.End()
 	return bench.Interleave(b.Rounds, func(done, total int) { bar.Show(int64(done), int64(total)) }, limit, others...)
 }

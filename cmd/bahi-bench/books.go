@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"time"
 
 	"bahi/domain"
@@ -95,7 +96,7 @@ func (b *benchmark) makeBooks(ctx context.Context, url string) (l ledgers, err e
 	}
 	making := func(what string) (func(done, total int64), func()) {
 		b.sayf("making %s", what)
-		bar := screen.NewBar("making "+what, "events")
+		bar := screen.NewBar(os.Stderr, "making "+what, "events")
 		return bar.Show, bar.End
 	}
 	show, end := making(fmt.Sprintf("a log of %d events", b.Rows))
@@ -162,7 +163,7 @@ func (b *benchmark) fold(ctx context.Context, sys *app.System) (bench.Sample, er
 		return bench.Sample{}, err
 	}
 	b.sayf("folding %d events", head)
-	bar := screen.NewBar("folding", "events")
+	bar := screen.NewBar(os.Stderr, "folding", "events")
 	defer bar.End()
 	build := sys.Build(ledgertables.Books)
 	build.Progress = func(now projections.Progress) { bar.Show(int64(now.Done), int64(now.Total)) }

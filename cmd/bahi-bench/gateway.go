@@ -78,7 +78,7 @@ func (b *benchmark) fillForGateway(ctx context.Context, url string) error {
 		return err
 	}
 	b.sayf("making a log of %d events", events)
-	bar := screen.NewBar("making a log", "events")
+	bar := screen.NewBar(os.Stderr, "making a log", "events")
 	defer bar.End()
 	if err := m.mixed(ctx, events, bar.Show); err != nil {
 		return err

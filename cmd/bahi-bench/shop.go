@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -64,7 +65,7 @@ func (b *benchmark) fillShop(ctx context.Context, url string) error {
 		return err
 	}
 	b.sayf("making %d rows of today in %d accounts", b.Rows, shopAccounts)
-	bar := screen.NewBar("making rows of today", "events")
+	bar := screen.NewBar(os.Stderr, "making rows of today", "events")
 	for a := range shopAccounts {
 		if err := m.open(ctx, int64(a+1)); err != nil {
 			return err

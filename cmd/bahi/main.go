@@ -2,20 +2,29 @@
 package main
 
 import (
-	"errors"
-	"fmt"
+	"context"
 	"os"
+	"os/signal"
+	"runtime/debug"
+	"slices"
+	"syscall"
 
+	"bahi/internal/app"
 	"bahi/internal/cli"
 )
 
+// toolMemory is what a command at the shell should get along with, bytes: it runs beside a server. Only
+// collecting more often keeps to it, so what really needs more gets it.
+const toolMemory = 160 << 20
+
 func main() {
-	if err := cli.Run(); err != nil {
-		fmt.Fprintln(os.Stderr, "bahi:", err)
-		var other interface{ ExitCode() int } // than 1
-		if errors.As(err, &other) {
-			os.Exit(other.ExitCode())
-		}
-		os.Exit(1)
+	app.TuneCollector()
+	args := os.Args[1:]
+	if serves := len(args) > 0 && slices.Contains([]string{"serve", "gateway"}, args[0]); !serves && os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(toolMemory)
 	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	status := cli.Run(ctx, app.Shell{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.Environ()}, args...)
+	stop()
+	os.Exit(status)
 }

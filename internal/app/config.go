@@ -5,10 +5,12 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,18 +35,46 @@ type Settings struct {
 
 	Outside  OutsideSettings `kong:"-"`
 	MayBegin bool            `kong:"-"` // the command is of use where no Bahi has run
+	Shell    Shell           `kong:"-"`
+}
+
+// Shell is what a command has of the process in which it runs.
+type Shell struct {
+	In       io.Reader
+	Out, Err io.Writer
+	Env      []string // name=value; of one name the last counts
+}
+
+// Getenv returns the value of a variable, which is empty when it is not set.
+func (s Shell) Getenv(name string) string {
+	for _, line := range slices.Backward(s.Env) {
+		if value, found := strings.CutPrefix(line, name+"="); found {
+			return value
+		}
+	}
+	return ""
+}
+
+// AfterApply implements kong's interface.
+func (s *Settings) AfterApply(sh Shell) error {
+	s.Shell = sh
+	return nil
 }
 
 // Logger answers what logs to standard error. A command at the shell is quiet about what goes well.
 func (s Settings) Logger(serving bool) *slog.Logger {
+	var out io.Writer = os.Stderr
+	if s.Shell.Err != nil {
+		out = s.Shell.Err
+	}
 	options := &slog.HandlerOptions{Level: s.LogLevel}
 	if !serving && s.LogLevel == slog.LevelInfo {
 		options.Level = slog.LevelWarn
 	}
 	if s.LogFormat == "json" {
-		return slog.New(slog.NewJSONHandler(os.Stderr, options))
+		return slog.New(slog.NewJSONHandler(out, options))
 	}
-	return slog.New(slog.NewTextHandler(os.Stderr, options))
+	return slog.New(slog.NewTextHandler(out, options))
 }
 
 func (s Settings) Zone() (*time.Location, error) {
@@ -66,10 +96,10 @@ type OperatorSettings struct {
 }
 
 // OperatorKey answers the operator's API key. One that had to be made is printed.
-func (c OperatorSettings) OperatorKey(data string) (string, error) {
+func (c OperatorSettings) OperatorKey(data string, out io.Writer) (string, error) {
 	key, made, err := adminKey(data, c.AdminKey)
 	if made {
-		fmt.Fprintf(os.Stderr, "The operator's API key, kept in %s/keys/admin.key:\n%s\n", data, key)
+		fmt.Fprintf(out, "The operator's API key, kept in %s/keys/admin.key:\n%s\n", data, key)
 	}
 	return key, err
 }

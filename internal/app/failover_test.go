@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"os/exec"
 	"strconv"
 	"strings"
 	"testing"
@@ -30,7 +29,7 @@ type recovering struct {
 	given map[int64]bool // ids of rows that were answered
 }
 
-func (r *recovering) command(args ...string) *exec.Cmd {
+func (r *recovering) command(args ...string) *apptest.Cmd {
 	cmd := apptest.Command(r.t, r.data, args...)
 	cmd.Env = append(cmd.Env, "DATABASE_URL="+r.database, "EVENTSTORE_URL="+r.log, "BAHI_READ_WAIT=200ms")
 	return cmd
@@ -133,9 +132,7 @@ func TestAnEventStoreThatLosesItsNewestEventsIsRecoveredFromWithoutARestart(t *t
 		return
 	}
 	folder := t.TempDir()
-	program, err := apptest.Binary()
-	require.NoError(t, err)
-	cmd := apptest.EventStore(t, program, folder)
+	cmd := apptest.EventStore(t, "", folder)
 	var loses string
 	for _, set := range cmd.Env {
 		if value, is := strings.CutPrefix(set, "DATABASE_URL="); is {

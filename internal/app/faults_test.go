@@ -21,7 +21,7 @@ func TestKilledServerLosesNothingThatItAnswered(t *testing.T) {
 	data := pgtest.Dir(t)
 	apptest.EndCluster(t, data)
 	random := rand.New(rand.NewPCG(2, 9))
-	p := apptest.Serve(t, apptest.Command(t, data, "serve"))
+	p := apptest.Serve(t, apptest.Program(t, data, "serve"))
 	p.Ready()
 	l := apptest.NewLoad(t, p.URL, 1)
 	for range apptest.Rounds(t, 3) {
@@ -34,12 +34,12 @@ func TestKilledServerLosesNothingThatItAnswered(t *testing.T) {
 		cancel()
 		<-p.Done
 		if random.IntN(2) == 0 { // it may also die before it serves again
-			starting := apptest.Launch(t, apptest.Command(t, data, "serve", "--log-level", "DEBUG"))
+			starting := apptest.Launch(t, apptest.Program(t, data, "serve", "--log-level", "DEBUG"))
 			lines := random.IntN(6)
 			starting.Until(func(said, url string) bool { return strings.Count(said, "\n") >= lines || url != "" })
 			starting.Kill()
 		}
-		p = apptest.Serve(t, apptest.Command(t, data, "serve"))
+		p = apptest.Serve(t, apptest.Program(t, data, "serve"))
 		l.At(p.URL)
 		p.Ready()
 		l.Verify()

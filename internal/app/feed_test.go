@@ -3,7 +3,6 @@ package app_test
 import (
 	"context"
 	"fmt"
-	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,7 +42,7 @@ func loggedIn(t *testing.T, database string) []logged {
 }
 
 // feeding is a bahi that forwards events, in a data folder of its own.
-func feeding(t *testing.T, database string, broker *feedtest.NATS, args ...string) *exec.Cmd {
+func feeding(t *testing.T, database string, broker *feedtest.NATS, args ...string) *apptest.Cmd {
 	t.Helper()
 	cmd := apptest.Command(t, t.TempDir(), args...)
 	cmd.Env = append(cmd.Env, "DATABASE_URL="+database, "FEED_URL="+broker.Address)
@@ -69,7 +68,7 @@ func TestABrokerGetsEveryEventOnceAndInOrderThoughNodesAndTheBrokerDie(t *testin
 	broker, database := feedtest.Start(t), apptest.Database(t)
 	var nodes [2]*apptest.Process
 	for i := range nodes {
-		nodes[i] = apptest.Serve(t, feeding(t, database, broker, "serve"))
+		nodes[i] = apptest.Serve(t, feeding(t, database, broker, "serve").Apart(t))
 		nodes[i].Ready()
 	}
 	l := apptest.NewLoad(t, nodes[0].URL, 7)
@@ -104,7 +103,7 @@ func TestABrokerGetsEveryEventOnceAndInOrderThoughNodesAndTheBrokerDie(t *testin
 		require.Eventually(t, func() bool {
 			return broker.Count("BAHI") >= head
 		}, 2*time.Minute, 50*time.Millisecond, "the other forwards, round %d", round)
-		nodes[forwards] = apptest.Serve(t, feeding(t, database, broker, "serve"))
+		nodes[forwards] = apptest.Serve(t, feeding(t, database, broker, "serve").Apart(t))
 		nodes[forwards].Ready()
 	}
 	cancel()

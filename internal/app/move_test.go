@@ -1,7 +1,6 @@
 package app_test
 
 import (
-	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -19,7 +18,7 @@ func TestALogIsMovedToAnEventStoreAndServedFromThere(t *testing.T) {
 		return
 	}
 	database, data := apptest.Database(t), t.TempDir()
-	bahi := func(store string, args ...string) *exec.Cmd {
+	bahi := func(store string, args ...string) *apptest.Cmd {
 		cmd := apptest.Command(t, data, args...)
 		cmd.Env = append(cmd.Env, "DATABASE_URL="+database, "EVENTSTORE_URL="+store)
 		return cmd
@@ -39,11 +38,9 @@ func TestALogIsMovedToAnEventStoreAndServedFromThere(t *testing.T) {
 	known := asha.Me()
 	before.Stop()
 
-	program, err := apptest.Binary()
-	require.NoError(t, err)
 	folder := t.TempDir()
-	store := apptest.ServeGateway(t, apptest.EventStore(t, program, folder), folder).Connection(apptest.OperatorKey)
-	done := func(cmd *exec.Cmd) string {
+	store := apptest.ServeGateway(t, apptest.EventStore(t, "", folder), folder).Connection(apptest.OperatorKey)
+	done := func(cmd *apptest.Cmd) string {
 		t.Helper()
 		out, wrong, status := apptest.Execute(t, cmd)
 		require.Equal(t, 0, status, "%s%s", out, wrong)

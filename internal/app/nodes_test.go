@@ -31,7 +31,7 @@ type nodes struct {
 
 func (n *nodes) start(nth int) {
 	n.t.Helper()
-	cmd := apptest.Command(n.t, n.data[nth], "serve")
+	cmd := apptest.Program(n.t, n.data[nth], "serve")
 	cmd.Env = append(cmd.Env, "DATABASE_URL="+n.database, "EVENTSTORE_URL="+n.log)
 	n.serving[nth] = apptest.Serve(n.t, cmd)
 	n.serving[nth].Ready()
@@ -99,9 +99,7 @@ func TestTwoNodesServeOneEventStoreAndEachTakesOverFromTheOther(t *testing.T) {
 		return
 	}
 	data := t.TempDir()
-	program, err := apptest.Binary()
-	require.NoError(t, err)
-	store := apptest.ServeGateway(t, apptest.EventStore(t, program, data), data)
+	store := apptest.ServeGateway(t, apptest.EventStore(t, "", data), data)
 	failOver(t, &nodes{t: t, database: pgtest.Template(t, "migrated", migrations.Up), log: store.Connection(apptest.OperatorKey)})
 }
 

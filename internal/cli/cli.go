@@ -3,12 +3,9 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"os"
-	"os/signal"
-	"runtime/debug"
-	"slices"
-	"syscall"
+	"strings"
 
 	"github.com/alecthomas/kong"
 
@@ -45,33 +42,66 @@ type Commands struct {
 	Version     versionCommand        `cmd:"" help:"Print the version."`
 }
 
-// toolMemory is what a command at the shell should get along with, bytes: it runs beside a server. Only
-// collecting more often keeps to it, so what really needs more gets it.
-const toolMemory = 160 << 20
-
-// Run runs the command that the process's arguments name.
-func Run() error {
-	app.TuneCollector()
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	var c Commands
-	k := kong.Parse(&c,
+// Run runs the command that the arguments name, and returns the status with which its process is to end.
+func Run(ctx context.Context, sh app.Shell, args ...string) (status int) {
+	defer func() {
+		switch end := recover().(type) {
+		case nil:
+		case exit:
+			status = int(end)
+		default:
+			panic(end)
+		}
+	}()
+	k, err := kong.New(&Commands{},
 		kong.Name("bahi"),
 		kong.Description("Bahi keeps a workshop's books as a log of events. Each setting is a flag and an environment variable."),
 		kong.ExplicitGroups([]kong.Group{{Key: "shared", Title: "Settings that commands share:"}}),
 		kong.UsageOnError(),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
-		kong.BindTo(ctx, (*context.Context)(nil)),
+		kong.Writers(sh.Out, sh.Err), kong.Exit(func(status int) { panic(exit(status)) }), kong.Resolvers(environment(sh.Env)),
+		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(sh),
 	)
-	if os.Getenv("GOMEMLIMIT") == "" && !slices.Contains([]string{"serve", "gateway"}, k.Command()) {
-		debug.SetMemoryLimit(toolMemory)
+	if err != nil {
+		panic(err) // a tag that kong cannot read
 	}
-	return k.Run()
+	parsed, err := k.Parse(args)
+	k.FatalIfErrorf(err)
+	if err = parsed.Run(); err == nil {
+		return 0
+	}
+	fmt.Fprintln(sh.Err, "bahi:", err)
+	var other interface{ ExitCode() int } // than 1
+	if errors.As(err, &other) {
+		return other.ExitCode()
+	}
+	return 1
+}
+
+// exit is the status with which kong ends a process that has only shown its help, or was called wrongly.
+type exit int
+
+// environment resolves flags by an environment that need not be the process's.
+func environment(env []string) kong.Resolver {
+	values := map[string]string{}
+	for _, line := range env {
+		name, value, _ := strings.Cut(line, "=")
+		values[name] = value
+	}
+	var find kong.ResolverFunc = func(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
+		for _, name := range flag.Envs {
+			if value, given := values[name]; given {
+				return value, nil
+			}
+		}
+		return nil, nil //nolint:nilnil // kong's interface: it is not given
+	}
+	return find
 }
 
 type versionCommand struct{}
 
-func (versionCommand) Run() error {
-	fmt.Println("bahi", app.Version)
-	return nil
+func (versionCommand) Run(sh app.Shell) error {
+	_, err := fmt.Fprintln(sh.Out, "bahi", app.Version)
+	return err
 }

@@ -165,7 +165,7 @@ func TestAFolderIsServedOnceAndLeftInOrder(t *testing.T) {
 	require.Contains(t, out, "books: generation 1 is what the log says, 0 rows at position ")
 	require.Zero(t, apptest.Postmaster(data))
 
-	p := apptest.Serve(t, apptest.Command(t, data, "serve"))
+	p := apptest.Serve(t, apptest.Program(t, data, "serve"))
 	p.Client().GET("/livez").Status(200)
 	_, wrong, status = apptest.Execute(t, apptest.Command(t, data, "serve"))
 	require.Equal(t, 1, status)

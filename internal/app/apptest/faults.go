@@ -3,7 +3,6 @@ package apptest
 import (
 	"context"
 	"os"
-	"os/exec"
 	"strconv"
 	"testing"
 	"time"
@@ -35,7 +34,7 @@ func (l *Load) After(ctx context.Context, count int64, do func()) {
 }
 
 // Healthy wants the doctor to find nothing.
-func Healthy(t *testing.T, cmd *exec.Cmd) {
+func Healthy(t *testing.T, cmd *Cmd) {
 	t.Helper()
 	out, wrong, status := Execute(t, cmd)
 	require.Equal(t, 0, status, "%s%s", out, wrong)

@@ -34,7 +34,7 @@ type gatewayProcess struct {
 
 var gatewayServes = regexp.MustCompile(`msg="the gateway serves" address=(\S+)`)
 
-func ServeGateway(t testing.TB, cmd *exec.Cmd, data string) *gatewayProcess {
+func ServeGateway(t testing.TB, cmd *Cmd, data string) *gatewayProcess {
 	t.Helper()
 	cmd.Env = append(cmd.Env, "BAHI_GATEWAY_GRPC_ADDR=127.0.0.1:0")
 	g := &gatewayProcess{Process: Launch(t, cmd), data: data}
@@ -52,11 +52,12 @@ func (g *gatewayProcess) Connection(key string) string {
 	return "esdb://" + url.UserPassword("bahi", key).String() + "@" + g.address + "?tlsCAFile=" + url.QueryEscape(filepath.Join(g.data, "gateway", "ca.crt"))
 }
 
-// EventStore is a bahi that has a log, for others to write and read, and nothing else.
-func EventStore(t testing.TB, program, data string) *exec.Cmd {
-	cmd := exec.Command(program, "gateway")
-	cmd.Env = append(os.Environ(), "BAHI_DATA="+data, "BAHI_ADMIN_API_KEY="+OperatorKey, "BAHI_MASTER_KEY="+masterKey,
-		"DATABASE_URL="+pgtest.Template(t, "migrated", migrations.Up), "BAHI_GATEWAY_WRITE=true")
+// EventStore is a bahi that has a log, for others to write and read, and nothing else. Without a program it is in the test's own process.
+func EventStore(t testing.TB, program, data string) *Cmd {
+	t.Helper()
+	cmd := Command(t, data, "gateway")
+	cmd.Program = program
+	cmd.Env = append(cmd.Env, "DATABASE_URL="+pgtest.Template(t, "migrated", migrations.Up), "BAHI_GATEWAY_WRITE=true")
 	return cmd
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -23,6 +24,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/http/api/apitest"
+	"bahi/internal/app"
+	"bahi/internal/cli"
 )
 
 // Binary is the program's path: BAHI_TEST_PROGRAM, which scripts/test.sh builds once for all packages. Without it, the
@@ -46,8 +49,9 @@ var build = sync.OnceValues(func() (string, error) {
 	return path, GoBuild(path, "v0-test")
 })
 
-// Main runs the tests of a package that starts the program.
+// Main runs the tests of a package that starts the program, or commands of it as [Binary] would have them.
 func Main(m *testing.M) {
+	app.Version = "v0-test"
 	code := m.Run()
 	if built.Load() {
 		if path, err := build(); err == nil {
@@ -73,33 +77,54 @@ func GoBuild(path, version string, flags ...string) error {
 	return nil
 }
 
-// Process is a running bahi.
-type Process struct {
-	t    testing.TB
-	Cmd  *exec.Cmd
-	Done chan struct{}
-	Err  error // once done is closed
-
-	mu    sync.Mutex
-	said  bytes.Buffer
-	URL   string
-	wrote chan struct{} // closed when it has said more
+// Cmd is a bahi that is not started yet: a command or a server in the test's own process, or a process.
+type Cmd struct {
+	Args    []string
+	Env     []string // name=value; of one name the last counts
+	Stdin   io.Reader
+	Program string // the file of a process; empty: in the test's own
 }
 
-// Command is a bahi that is not started yet, in a data folder.
-func Command(t testing.TB, data string, args ...string) *exec.Cmd {
+// Command is a bahi in the test's own process, in a data folder.
+func Command(t testing.TB, data string, args ...string) *Cmd {
 	t.Helper()
-	path, err := Binary()
+	return &Cmd{Args: args, Stdin: strings.NewReader(""), Env: append(os.Environ(), "BAHI_DATA="+data, "BAHI_ADDR=127.0.0.1:0", "BAHI_ADMIN_API_KEY="+OperatorKey,
+		"BAHI_MASTER_KEY="+masterKey, "BAHI_READ_WAIT="+ReadWait.String(), "BAHI_AUDIT_EVERY="+signEvery.String())}
+}
+
+// Program is [Command] as a process.
+func Program(t testing.TB, data string, args ...string) *Cmd {
+	t.Helper()
+	return Command(t, data, args...).Apart(t)
+}
+
+// Apart lets the command be a process, for what only processes do: they are killed, hang and hold locks.
+func (c *Cmd) Apart(t testing.TB) *Cmd {
+	t.Helper()
+	var err error
+	c.Program, err = Binary()
 	require.NoError(t, err)
-	cmd := exec.Command(path, args...)
-	cmd.Env = append(os.Environ(), "BAHI_DATA="+data, "BAHI_ADDR=127.0.0.1:0", "BAHI_ADMIN_API_KEY="+OperatorKey, "BAHI_MASTER_KEY="+masterKey, "BAHI_READ_WAIT="+ReadWait.String())
+	return c
+}
+
+// Exec is the command as a process that is not started yet.
+func (c *Cmd) Exec(t testing.TB) *exec.Cmd {
+	t.Helper()
+	require.NotEmpty(t, c.Program, "a command of the test's own process")
+	cmd := exec.Command(c.Program, c.Args...)
+	cmd.Env, cmd.Stdin = c.Env, c.Stdin
 	return cmd
 }
 
 // Execute runs a command of bahi to its end.
-func Execute(t testing.TB, cmd *exec.Cmd) (stdout, stderr string, status int) {
+func Execute(t testing.TB, c *Cmd) (stdout, stderr string, status int) {
 	t.Helper()
 	var out, wrong bytes.Buffer
+	if c.Program == "" {
+		status = cli.Run(t.Context(), app.Shell{In: c.Stdin, Out: &out, Err: &wrong, Env: c.Env}, c.Args...)
+		return out.String(), wrong.String(), status
+	}
+	cmd := c.Exec(t)
 	cmd.Stdout, cmd.Stderr = &out, &wrong
 	err := cmd.Run()
 	if failed := new(exec.ExitError); err != nil && !errors.As(err, &failed) {
@@ -108,28 +133,44 @@ func Execute(t testing.TB, cmd *exec.Cmd) (stdout, stderr string, status int) {
 	return out.String(), wrong.String(), cmd.ProcessState.ExitCode()
 }
 
+// Process is a running bahi.
+type Process struct {
+	t      testing.TB
+	Cmd    *exec.Cmd // nil in the test's own process
+	stop   func()    // asks it to end
+	Done   chan struct{}
+	Status int // with which it ended, once Done is closed; -1: by a signal
+
+	mu    sync.Mutex
+	said  bytes.Buffer
+	URL   string
+	wrote chan struct{} // closed when it has said more
+}
+
 // Launch starts bahi serve, and does not wait for anything.
-func Launch(t testing.TB, cmd *exec.Cmd) *Process {
+func Launch(t testing.TB, c *Cmd) *Process {
 	t.Helper()
-	p := &Process{t: t, Cmd: cmd, Done: make(chan struct{}), wrote: make(chan struct{})}
+	p := &Process{t: t, Done: make(chan struct{}), wrote: make(chan struct{})}
 	read, write, err := os.Pipe()
 	require.NoError(t, err)
-	cmd.Stderr = write
-	require.NoError(t, cmd.Start())
-	require.NoError(t, write.Close())
+	end := func() {}
+	if c.Program == "" {
+		end = p.run(c, write)
+	} else {
+		end = p.start(c.Exec(t), write)
+	}
 	go func() {
 		lines := bufio.NewScanner(read)
 		lines.Buffer(nil, 1<<20)
 		for lines.Scan() {
 			p.hear(lines.Text())
 		}
-		p.Err = cmd.Wait()
+		end()
 		close(p.Done)
 		read.Close()
 	}()
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		<-p.Done
+		p.End()
 		if t.Failed() {
 			p.mu.Lock()
 			defer p.mu.Unlock()
@@ -144,6 +185,31 @@ func Launch(t testing.TB, cmd *exec.Cmd) *Process {
 		}
 	})
 	return p
+}
+
+// run runs the command in the test's own process. What it returns waits for the end.
+func (p *Process) run(c *Cmd, stderr io.WriteCloser) (end func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(p.t.Context()))
+	p.stop = cancel
+	status := make(chan int, 1)
+	go func() {
+		status <- cli.Run(ctx, app.Shell{In: c.Stdin, Out: io.Discard, Err: stderr, Env: c.Env}, c.Args...)
+		_ = stderr.Close() // nobody writes to it any more
+	}()
+	return func() { p.Status = <-status }
+}
+
+// start starts the command as a process. What it returns waits for the end.
+func (p *Process) start(cmd *exec.Cmd, stderr *os.File) (end func()) {
+	p.t.Helper()
+	p.Cmd, cmd.Stderr = cmd, stderr
+	p.stop = func() { _ = cmd.Process.Signal(syscall.SIGTERM) } // it may have ended
+	require.NoError(p.t, cmd.Start())
+	require.NoError(p.t, stderr.Close())
+	return func() {
+		_ = cmd.Wait() // its state says how it ended
+		p.Status = cmd.ProcessState.ExitCode()
+	}
 }
 
 var serving = regexp.MustCompile(`msg=serving address=(http://\S+)`)
@@ -173,7 +239,7 @@ func (p *Process) Until(what func(said, url string) bool) {
 		select {
 		case <-more:
 		case <-p.Done:
-			require.Fail(p.t, "bahi ended", "%v: %s", p.Err, p.Text())
+			require.Fail(p.t, "bahi ended", "status %d: %s", p.Status, p.Text())
 		case <-late:
 			require.Fail(p.t, "bahi did not say what was waited for")
 		}
@@ -181,9 +247,9 @@ func (p *Process) Until(what func(said, url string) bool) {
 }
 
 // Serve starts bahi serve and waits until it does.
-func Serve(t testing.TB, cmd *exec.Cmd) *Process {
+func Serve(t testing.TB, c *Cmd) *Process {
 	t.Helper()
-	p := Launch(t, cmd)
+	p := Launch(t, c)
 	p.Until(func(_, url string) bool { return url != "" })
 	return p
 }
@@ -206,13 +272,18 @@ func (p *Process) Client() *apitest.Client { return apitest.New(p.t, p.URL, Oper
 // Kill ends it as a power cut would.
 func (p *Process) Kill() {
 	p.t.Helper()
+	require.NotNil(p.t, p.Cmd, "only a process can be killed")
 	require.NoError(p.t, p.Cmd.Process.Kill())
 	<-p.Done
 }
 
-// End is like kill, of a command that may have come to its own end by now.
+// End ends a bahi that may have come to its own end by now: it kills a process, and stops what is in the test's own.
 func (p *Process) End() {
-	_ = p.Cmd.Process.Kill()
+	if p.Cmd == nil {
+		p.stop()
+	} else {
+		_ = p.Cmd.Process.Kill()
+	}
 	<-p.Done
 }
 
@@ -223,10 +294,15 @@ const Promptly = 25 * time.Second
 func (p *Process) Stop() time.Duration {
 	p.t.Helper()
 	began := time.Now()
-	require.NoError(p.t, p.Cmd.Process.Signal(syscall.SIGTERM))
-	<-p.Done
-	require.NoError(p.t, p.Err)
+	require.Zero(p.t, p.Interrupt(), p.Text())
 	return time.Since(began)
+}
+
+// Interrupt asks it to end, and returns its status.
+func (p *Process) Interrupt() (status int) {
+	p.stop()
+	<-p.Done
+	return p.Status
 }
 
 // Text is what it has said so far.

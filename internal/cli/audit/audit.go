@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/google/uuid"
@@ -45,7 +44,7 @@ func (c keyAudit) Run(ctx context.Context) error {
 	}
 	keys, err := sys.Proofs.Keys(ctx)
 	for _, k := range keys {
-		fmt.Println(k.Key)
+		fmt.Fprintln(c.Shell.Out, k.Key)
 	}
 	return err
 }
@@ -63,7 +62,7 @@ func (c newestAudit) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Print(newest.Note)
+	fmt.Fprint(c.Shell.Out, newest.Note)
 	return nil
 }
 
@@ -92,7 +91,7 @@ func (c proofAudit) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = os.Stdout.Write(file)
+	_, err = c.Shell.Out.Write(file)
 	return err
 }
 
@@ -119,7 +118,7 @@ func (c exportAudit) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%d events of the log %s; segments: %d, checkpoints: %d\n", m.Events, m.StoreID, len(m.Segments), len(o.Checkpoints))
+	fmt.Fprintf(c.Shell.Out, "%d events of the log %s; segments: %d, checkpoints: %d\n", m.Events, m.StoreID, len(m.Segments), len(o.Checkpoints))
 	return nil
 }
 
@@ -164,9 +163,9 @@ func (c rotateAudit) Run(ctx context.Context) error {
 	if err := sys.WhileFolding(ctx, func(ctx context.Context) error { return sys.UntilSigned(ctx) }); err != nil {
 		return err
 	}
-	fmt.Println(next)
+	fmt.Fprintln(c.Shell.Out, next)
 	if seed != nil {
-		fmt.Fprintln(os.Stderr, "Give this key in BAHI_AUDIT_KEY from now on, and start what serves anew: it signs nothing until then.")
+		fmt.Fprintln(c.Shell.Err, "Give this key in BAHI_AUDIT_KEY from now on, and start what serves anew: it signs nothing until then.")
 	}
 	return nil
 }
@@ -184,7 +183,7 @@ func (c acceptRestore) Run(ctx context.Context) error {
 		return err
 	}
 	defer sys.Close()
-	bar := screen.NewBar("hashing", "events")
+	bar := screen.NewBar(c.Shell.Err, "hashing", "events")
 	found, err := sys.Signer.Recount(ctx, func(done, total event.Position) { bar.Show(int64(done), int64(total)) })
 	bar.End()
 	if err != nil {
@@ -195,7 +194,7 @@ func (c acceptRestore) Run(ctx context.Context) error {
 		return err
 	}
 	if found.Reached && !moved {
-		fmt.Fprintln(os.Stderr, "The log is long enough for the first of these checkpoints, and has something else: it did not only lose its tail. It was written to after "+
+		fmt.Fprintln(c.Shell.Err, "The log is long enough for the first of these checkpoints, and has something else: it did not only lose its tail. It was written to after "+
 			"it was restored, or it was rewritten. bahi audit verify --store names the first bad event.")
 	}
 	asked := sys.ByOperator(uuid.Nil)
@@ -228,7 +227,7 @@ func (c acceptRestore) Run(ctx context.Context) error {
 		return err
 	}
 	said = append(said, "Tables that had events which are gone say so in bahi projections list; build them anew with bahi projections rebuild.")
-	fmt.Println(strings.Join(said, "\n"))
+	fmt.Fprintln(c.Shell.Out, strings.Join(said, "\n"))
 	return nil
 }
 

@@ -179,7 +179,7 @@ func TestKillsBetweenTilesAndSignaturesLeaveOneHistory(t *testing.T) {
 	apptest.EndCluster(t, data)
 	var public string
 	for round := range 4 {
-		p := apptest.Serve(t, apptest.Command(t, data, "serve"))
+		p := apptest.Serve(t, apptest.Program(t, data, "serve"))
 		p.Ready()
 		client := p.Client()
 		stop := time.After(time.Second + time.Duration(round)*217*time.Millisecond)

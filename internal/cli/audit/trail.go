@@ -64,10 +64,10 @@ func (c trailAudit) Run(ctx context.Context) error {
 	}
 	if fresh.Stale() {
 		position, _ := fresh.Position()
-		fmt.Fprintf(os.Stderr, "The tables have only come to position %d, and so does this report: a server brings them up to date.\n", position)
+		fmt.Fprintf(c.Shell.Err, "The tables have only come to position %d, and so does this report: a server brings them up to date.\n", position)
 	}
 	if c.Out == "" {
-		return written(ctx, os.Stdout, content)
+		return written(ctx, c.Shell.Out, content)
 	}
 	file, err := os.OpenFile(c.Out, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {

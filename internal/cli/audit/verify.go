@@ -57,14 +57,14 @@ func (c verifyAudit) Run(ctx context.Context) error {
 		return err
 	}
 	for _, sentence := range r.Sentences() {
-		fmt.Println(sentence)
+		fmt.Fprintln(c.Shell.Out, sentence)
 	}
 	if f := r.Finding; f != nil && f.First < f.Last {
 		what := "archive " + c.Archive
 		if c.Store {
 			what = "store"
 		}
-		fmt.Printf("An archive from before names the very event: bahi-verify %s --compare ARCHIVE.\n", what)
+		fmt.Fprintf(c.Shell.Out, "An archive from before names the very event: bahi-verify %s --compare ARCHIVE.\n", what)
 	}
 	switch r.Verdict() {
 	case proofs.Verified:
@@ -112,7 +112,7 @@ func (c verifyAudit) archive(ctx context.Context, trusted proofs.Keys) (proofs.R
 	if err != nil {
 		return proofs.Result{}, err
 	}
-	bar := screen.NewBar("verifying", "events")
+	bar := screen.NewBar(c.Shell.Err, "verifying", "events")
 	defer bar.End()
 	return a.Verify(ctx, trusted, kept, func(events uint64) { bar.Show(int64(events), int64(a.Manifest.Events)) })
 }
@@ -151,7 +151,7 @@ func (c verifyAudit) store(ctx context.Context, trusted proofs.Keys) (r proofs.R
 	kept = append(kept, own...)
 	outside, err := sys.Signer.Outside(ctx)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "Not all checkpoints that are kept outside can be read:", err)
+		fmt.Fprintln(c.Shell.Err, "Not all checkpoints that are kept outside can be read:", err)
 	}
 	for _, c := range outside {
 		signed, err := trusted.Collect(origin, c.Where, []byte(c.Note))
@@ -168,7 +168,7 @@ func (c verifyAudit) store(ctx context.Context, trusted proofs.Keys) (r proofs.R
 	if err != nil {
 		return r, err
 	}
-	bar := screen.NewBar("verifying", "events")
+	bar := screen.NewBar(c.Shell.Err, "verifying", "events")
 	defer bar.End()
 	r, err = proofs.Verify(ctx, sys.Store.ReadAll(ctx, 0, eventstore.Forwards), proofs.Evidence{
 		Kept: append(own, kept...), Tiles: sys.Tree, Sparse: c.EventStore != "", Progress: func(events uint64) { bar.Show(int64(events), int64(head)) },
@@ -189,7 +189,7 @@ func (c verifyAudit) store(ctx context.Context, trusted proofs.Keys) (r proofs.R
 		r, err = unsigned(ctx, sys, r, kept)
 	}
 	if n, counted := missing(ctx, sys); err == nil && n > 0 {
-		fmt.Printf("%d numbers of checkpoints are missing: Postgres crashed, or somebody removed checkpoints.\n", n)
+		fmt.Fprintf(c.Shell.Out, "%d numbers of checkpoints are missing: Postgres crashed, or somebody removed checkpoints.\n", n)
 	} else {
 		err = cmp.Or(err, counted)
 	}
@@ -222,7 +222,7 @@ func noneBefore(ctx context.Context, s *app.System, r proofs.Result) (proofs.Res
 
 // holdEvery holds the log against the checkpoints one by one, where there are too many to do it at once.
 func holdEvery(ctx context.Context, s *app.System) error {
-	bar := screen.NewBar("holding against every checkpoint", "events")
+	bar := screen.NewBar(s.Settings.Shell.Err, "holding against every checkpoint", "events")
 	defer bar.End()
 	found, err := s.Signer.Recount(ctx, func(done, total event.Position) { bar.Show(int64(done), int64(total)) })
 	if err == nil && found.Broken > 0 {

@@ -122,12 +122,12 @@ func (c Command) Run(ctx context.Context) (err error) {
 	if err := syncFolder(filepath.Dir(dir)); err != nil {
 		return err
 	}
-	fmt.Printf("%s: %d events of the log %s, %d files, %d bytes (%s)\n",
+	fmt.Fprintf(c.Shell.Out, "%s: %d events of the log %s, %d files, %d bytes (%s)\n",
 		c.Dir, m.Head, m.StoreID, len(m.Files), m.bytes(), time.Since(began).Round(time.Millisecond))
 	if m.Blobs == blobsInBucket {
-		fmt.Fprintln(os.Stderr, "Images are in the bucket that BLOB_URL names, and not in this backup. Let the bucket keep old versions, or copy it.")
+		fmt.Fprintln(c.Shell.Err, "Images are in the bucket that BLOB_URL names, and not in this backup. Let the bucket keep old versions, or copy it.")
 	}
-	fmt.Fprintf(os.Stderr, "The master key (id %s) is not in it. Without it nobody can sign in and no name can be read: keep a copy elsewhere.\n", m.MasterKeyID)
+	fmt.Fprintf(c.Shell.Err, "The master key (id %s) is not in it. Without it nobody can sign in and no name can be read: keep a copy elsewhere.\n", m.MasterKeyID)
 	return nil
 }
 
@@ -194,7 +194,7 @@ func (c Command) dump(ctx context.Context, db *app.Database, conn *pgx.Conn, dir
 	if err != nil {
 		return err
 	}
-	done := watchCopy(ctx, db, "backing up the log", int64(m.Head))
+	done := watchCopy(ctx, db, c.Shell.Err, "backing up the log", int64(m.Head))
 	defer done()
 	args := []string{
 		"--format=custom", "--compress=" + dumpCompression, "--no-owner", "--no-privileges", "--snapshot=" + snapshot,
@@ -274,9 +274,9 @@ func OpenBackup(dir string) (m Manifest, err error) {
 	return m, nil
 }
 
-// check holds every file against the manifest.
-func (m *Manifest) check(ctx context.Context, dir string) error {
-	bar := screen.NewBar("checking the backup", "bytes")
+// check holds every file against the manifest, and shows its progress on said.
+func (m *Manifest) check(ctx context.Context, dir string, said io.Writer) error {
+	bar := screen.NewBar(said, "checking the backup", "bytes")
 	defer bar.End()
 	total, done := m.bytes(), int64(0)
 	for _, f := range m.Files {
@@ -389,12 +389,12 @@ func syncFolder(path string) error {
 }
 
 // watchCopy shows how far Postgres is with copying the log, until it is told that this is done.
-func watchCopy(ctx context.Context, db *app.Database, name string, total int64) (done func()) {
+func watchCopy(ctx context.Context, db *app.Database, said io.Writer, name string, total int64) (done func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		bar := screen.NewBar(name, "events")
+		bar := screen.NewBar(said, name, "events")
 		defer bar.End()
 		conn, err := pgx.Connect(ctx, db.Url)
 		if err != nil {

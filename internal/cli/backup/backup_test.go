@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -215,8 +214,7 @@ func TestABackupThatIsInterruptedLeavesNothing(t *testing.T) {
 	require.NoError(t, err)
 	cmd := apptest.Command(t, t.TempDir(), "backup", filepath.Join(folder, "backup"))
 	cmd.Env = append(cmd.Env, "DATABASE_URL="+o.Database)
-	require.NoError(t, cmd.Start())
-	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	p := apptest.Launch(t, cmd)
 	require.Eventually(t, func() bool {
 		var waiting bool
 		err := o.Sys.Pool.QueryRow(t.Context(), `
@@ -228,8 +226,7 @@ func TestABackupThatIsInterruptedLeavesNothing(t *testing.T) {
 	unfinished, err := filepath.Glob(filepath.Join(folder, ".backup-unfinished-*"))
 	require.NoError(t, err)
 	require.Len(t, unfinished, 1, "it has its name only when it is whole")
-	require.NoError(t, cmd.Process.Signal(syscall.SIGINT))
-	require.Error(t, cmd.Wait())
+	require.Equal(t, 1, p.Interrupt())
 	entries, err := os.ReadDir(folder)
 	require.NoError(t, err)
 	require.Empty(t, entries)

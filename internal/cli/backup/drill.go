@@ -47,12 +47,12 @@ func (d drill) run(ctx context.Context) (err error) {
 		return err
 	}
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "Personal values are taken as erased, and not opened: %s\n", err)
+		fmt.Fprintf(d.Shell.Err, "Personal values are taken as erased, and not opened: %s\n", err)
 	}
-	if err := d.manifest.check(ctx, d.Dir); err != nil {
+	if err := d.manifest.check(ctx, d.Dir, d.Shell.Err); err != nil {
 		return err
 	}
-	scratch, err := os.MkdirTemp("", "bahi-drill-")
+	scratch, err := os.MkdirTemp(d.Shell.Getenv("TMPDIR"), "bahi-drill-")
 	if err != nil {
 		return fmt.Errorf("make a folder for the drill: %w", err)
 	}
@@ -137,7 +137,7 @@ func (d drill) read(ctx context.Context, sys *app.System, open bool, found *find
 		version int
 	}
 	seen := map[key]bool{}
-	bar := screen.NewBar("reading the log", "events")
+	bar := screen.NewBar(d.Shell.Err, "reading the log", "events")
 	defer bar.End()
 	for e, err := range sys.Store.ReadAll(ctx, 0, eventstore.Forwards) {
 		if err != nil {
@@ -179,7 +179,7 @@ func (d drill) read(ctx context.Context, sys *app.System, open bool, found *find
 
 func (d drill) report(found *findings, took time.Duration) {
 	m := d.manifest
-	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	out := tabwriter.NewWriter(d.Shell.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(out, "backup\t%s, taken %s by Bahi %s from Postgres %s\n", d.Dir, m.TakenAt.Format(time.RFC3339), m.Program, m.Postgres)
 	fmt.Fprintf(out, "log\t%s, %d events, the newest %s\n", m.StoreID, found.events, nameOf(m.HeadID))
 	fmt.Fprintf(out, "size\t%d bytes in %d files; restored and built %d bytes\n", m.bytes(), len(m.Files), found.restored)
@@ -193,7 +193,7 @@ func (d drill) report(found *findings, took time.Duration) {
 	fmt.Fprintf(out, "differences\t%d\n", len(found.differences))
 	_ = out.Flush() // a terminal that is gone is nothing to report
 	for _, difference := range found.differences {
-		fmt.Println(difference)
+		fmt.Fprintln(d.Shell.Out, difference)
 	}
 }
 

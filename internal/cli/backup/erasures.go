@@ -100,7 +100,7 @@ func (c exportErasures) Run(ctx context.Context) error {
 	if err := c.write(list); err != nil {
 		return err
 	}
-	fmt.Printf("%d erased\n", len(list))
+	fmt.Fprintf(c.Shell.Out, "%d erased\n", len(list))
 	return nil
 }
 
@@ -129,6 +129,6 @@ func (c applyErasures) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%d of %d were erased once more\n", len(again), len(list))
+	fmt.Fprintf(c.Shell.Out, "%d of %d were erased once more\n", len(again), len(list))
 	return nil
 }

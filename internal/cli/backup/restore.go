@@ -50,19 +50,19 @@ func (c RestoreCommand) Run(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := m.check(ctx, c.Dir); err != nil {
+	if err := m.check(ctx, c.Dir, c.Shell.Err); err != nil {
 		return err
 	}
 	if err := c.restore(ctx, m); err != nil {
 		return err
 	}
-	fmt.Printf("%d events of the log %s are there again, as of %s (%s); tables are built at the next start\n",
+	fmt.Fprintf(c.Shell.Out, "%d events of the log %s are there again, as of %s (%s); tables are built at the next start\n",
 		m.Head, m.StoreID, m.TakenAt.Format(time.RFC3339), time.Since(began).Round(time.Millisecond))
 	if m.Blobs == blobsInBucket {
-		fmt.Fprintln(os.Stderr, "The images were in a bucket, and the backup has none of them.")
+		fmt.Fprintln(c.Shell.Err, "The images were in a bucket, and the backup has none of them.")
 	}
 	if c.Erasures == "" {
-		fmt.Fprintln(os.Stderr, "WARNING: no list of erasures was given. Whoever was erased after the backup is there again, with their name.\n"+
+		fmt.Fprintln(c.Shell.Err, "WARNING: no list of erasures was given. Whoever was erased after the backup is there again, with their name.\n"+
 			"Before anybody is served, run bahi vault erasures apply FILE with the newest list that there is.")
 		return nil
 	}
@@ -109,7 +109,7 @@ func load(ctx context.Context, db *app.Database, s app.Settings, m Manifest, dir
 	if err != nil {
 		return err
 	}
-	done := watchCopy(ctx, db, "restoring the log", int64(m.Head))
+	done := watchCopy(ctx, db, s.Shell.Err, "restoring the log", int64(m.Head))
 	defer done()
 	// The schemas come last, all in one transaction: where they are, everything is.
 	for _, args := range [][]string{{"--clean", "--if-exists", filepath.Join(dir, MigrationDump)}, {filepath.Join(dir, DatabaseDump)}} {

@@ -3,11 +3,9 @@ package backup_test
 import (
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -20,7 +18,7 @@ import (
 )
 
 // drilled is a drill that is not started yet, and the folder in which it may make another.
-func drilled(t *testing.T, dir string, more ...string) (cmd *exec.Cmd, temporary string) {
+func drilled(t *testing.T, dir string, more ...string) (cmd *apptest.Cmd, temporary string) {
 	t.Helper()
 	temporary = pgtest.Dir(t)
 	cmd = apptest.Command(t, t.TempDir(), "restore", "--drill", dir)
@@ -117,8 +115,7 @@ func TestADrillThatIsInterruptedLeavesNothing(t *testing.T) {
 	t.Parallel()
 	_, dir := kept(t)
 	cmd, temporary := drilled(t, dir)
-	require.NoError(t, cmd.Start())
-	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	p := apptest.Launch(t, cmd)
 	var pid int
 	require.Eventually(t, func() bool {
 		found, err := filepath.Glob(filepath.Join(temporary, "bahi-drill-*"))
@@ -128,9 +125,7 @@ func TestADrillThatIsInterruptedLeavesNothing(t *testing.T) {
 		}
 		return pid != 0
 	}, time.Minute, time.Millisecond)
-	require.NoError(t, cmd.Process.Signal(syscall.SIGINT))
-	require.Error(t, cmd.Wait())
-	require.Equal(t, 1, cmd.ProcessState.ExitCode())
+	require.Equal(t, 1, p.Interrupt())
 	gone(t, temporary)
 	status, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline")) // none: it is gone
 	require.NotContains(t, strings.ReplaceAll(string(status), "\x00", " "), temporary)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"runtime"
 	"sync/atomic"
 	"time"
@@ -38,13 +37,13 @@ func (c Command) Run(ctx context.Context) error {
 	if err := sys.CatchUp(ctx, chosen...); err != nil {
 		return err
 	}
-	return Examine(ctx, sys, os.Stdout, projections.How{Partitions: c.Partitions}, chosen...)
+	return Examine(ctx, sys, c.Shell.Out, projections.How{Partitions: c.Partitions}, chosen...)
 }
 
 // Examine compares projections with the log, as many at once as there are processors, and prints what it
 // finds. It answers errDifferent when a table is not what the log says.
 func Examine(ctx context.Context, s *app.System, out io.Writer, how projections.How, chosen ...*projections.Projection) error {
-	bars := screen.NewBars("events")
+	bars := screen.NewBars(s.Settings.Shell.Err, "events")
 	reports := make([]string, len(chosen))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.NumCPU())

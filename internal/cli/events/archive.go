@@ -6,8 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
-	"os"
 	"slices"
 	"time"
 
@@ -54,7 +54,7 @@ func (c Archiving) Options(ctx context.Context, sys *app.System) (o archive.Opti
 }
 
 func (c Archiving) Write(ctx context.Context, sys *app.System, o archive.Options) (archive.Manifest, error) {
-	bar := screen.NewBar("exporting", "events")
+	bar := screen.NewBar(sys.Settings.Shell.Err, "exporting", "events")
 	defer bar.End()
 	o.Progress = func(done, total event.Position) { bar.Show(int64(done), int64(total)) }
 	if c.Append {
@@ -96,7 +96,7 @@ func (c exportEvents) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%d events of the log %s, in %d segments\n", m.Events, m.StoreID, len(m.Segments))
+	fmt.Fprintf(c.Shell.Out, "%d events of the log %s, in %d segments\n", m.Events, m.StoreID, len(m.Segments))
 	return nil
 }
 
@@ -147,7 +147,7 @@ func (c importEvents) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	into := &Importing{archive: a, keys: keys, vault: v, subjects: map[string]bool{}, renamed: c.NewStoreID || c.Renumber, renumbers: c.Renumber}
+	into := &Importing{said: c.Shell.Err, archive: a, keys: keys, vault: v, subjects: map[string]bool{}, renamed: c.NewStoreID || c.Renumber, renumbers: c.Renumber}
 	if into.signed, err = signedOf(a); err != nil {
 		return err
 	}
@@ -165,16 +165,16 @@ func (c importEvents) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%d events; this is the log %s\n", a.Manifest.Events, id)
+	fmt.Fprintf(c.Shell.Out, "%d events; this is the log %s\n", a.Manifest.Events, id)
 	switch n := into.signed.Checkpoints(); {
 	case n == 0:
 	case into.signsOn:
-		fmt.Printf("Checkpoints that hold, and are kept: %d. Whoever serves this log signs on with the same key.\n", n)
+		fmt.Fprintf(c.Shell.Out, "Checkpoints that hold, and are kept: %d. Whoever serves this log signs on with the same key.\n", n)
 	default:
-		fmt.Fprintf(os.Stderr, "Checkpoints that hold, and stay in the archive: %d. They are another installation's; this one signs with a key of its own.\n", n)
+		fmt.Fprintf(c.Shell.Err, "Checkpoints that hold, and stay in the archive: %d. They are another installation's; this one signs with a key of its own.\n", n)
 	}
 	if n := len(into.subjects); keys == nil && n > 0 {
-		fmt.Fprintf(os.Stderr, "The archive has no keys. What its events say of %d people and secrets stays sealed for good, here, and is shown as erased.\n"+
+		fmt.Fprintf(c.Shell.Err, "The archive has no keys. What its events say of %d people and secrets stays sealed for good, here, and is shown as erased.\n"+
 			"To have it, import an archive that was exported --with-keys into another empty database.\n", n)
 	}
 	return nil
@@ -195,6 +195,7 @@ func KeysOf(a *archive.Archive) (*vault.Export, error) {
 
 // Importing is one import under way.
 type Importing struct {
+	said     io.Writer // where its progress is shown
 	archive  *archive.Archive
 	keys     *vault.Export // nil: none
 	vault    *vault.Vault
@@ -240,7 +241,7 @@ func sameNamed(a, b vault.ExportedNamed) bool {
 // events are the archive's, watched on their way.
 func (i *Importing) events(ctx context.Context) iter.Seq2[event.Stored, error] {
 	return func(yield func(event.Stored, error) bool) {
-		bar := screen.NewBar("importing", "events")
+		bar := screen.NewBar(i.said, "importing", "events")
 		defer bar.End()
 		for e, err := range i.archive.Events(ctx) {
 			if err == nil {

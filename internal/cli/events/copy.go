@@ -43,16 +43,16 @@ func (c copyEvents) Run(ctx context.Context) error {
 		return fmt.Errorf("--to: %w", err)
 	}
 	defer to.Close()
-	bar := screen.NewBar("copying", "events")
+	bar := screen.NewBar(c.Shell.Err, "copying", "events")
 	done, err := CopyLog(ctx, from, to, func(at, head event.Position) { bar.Show(int64(at), int64(head)) })
 	bar.End()
-	fmt.Printf("%d events copied, %d were there", done.Copied, done.There)
+	fmt.Fprintf(c.Shell.Out, "%d events copied, %d were there", done.Copied, done.There)
 	if err == nil {
-		fmt.Printf("; the log %s is now the log %s", from.ID(), to.ID())
+		fmt.Fprintf(c.Shell.Out, "; the log %s is now the log %s", from.ID(), to.ID())
 	}
-	fmt.Println()
+	fmt.Fprintln(c.Shell.Out)
 	if done.Renumbered > 0 {
-		fmt.Printf("%d events name positions of others, which are others there: they were written so.\n", done.Renumbered)
+		fmt.Fprintf(c.Shell.Out, "%d events name positions of others, which are others there: they were written so.\n", done.Renumbered)
 	}
 	return err
 }

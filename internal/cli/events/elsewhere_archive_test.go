@@ -55,7 +55,7 @@ func TestALogInEventStoreDBIsVerifiedAndReadFromItsArchive(t *testing.T) {
 	require.NoError(t, err, "%s", text)
 	verify := func(dir string) (said string, status int) {
 		t.Helper()
-		said, wrong, status := apptest.Execute(t, exec.Command(verifier, "archive", dir, "--checkpoint", kept, "--key", key, "--compare", older))
+		said, wrong, status := apptest.Execute(t, &apptest.Cmd{Program: verifier, Args: []string{"archive", dir, "--checkpoint", kept, "--key", key, "--compare", older}})
 		return said + wrong, status
 	}
 	said, status := verify(dir)

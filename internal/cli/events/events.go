@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"time"
 
@@ -52,7 +51,7 @@ func (c tailEvents) Run(ctx context.Context) error {
 	}
 	var last event.Position
 	for _, e := range slices.Backward(newest) {
-		printLine(os.Stdout, e)
+		printLine(c.Shell.Out, e)
 		last = e.Position
 	}
 	if !c.Follow {
@@ -71,7 +70,7 @@ func (c tailEvents) Run(ctx context.Context) error {
 			return err
 		}
 		for _, e := range batch.Events {
-			printLine(os.Stdout, e)
+			printLine(c.Shell.Out, e)
 		}
 	}
 	return nil
@@ -106,7 +105,7 @@ func (c showEvents) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return printWhole(os.Stdout, e)
+		return printWhole(c.Shell.Out, e)
 	}
 	found := false
 	for e, err := range sys.Store.ReadStream(ctx, c.Stream, 0, eventstore.Forwards) {
@@ -114,7 +113,7 @@ func (c showEvents) Run(ctx context.Context) error {
 			return err
 		}
 		found = true
-		if err := printWhole(os.Stdout, e); err != nil {
+		if err := printWhole(c.Shell.Out, e); err != nil {
 			return err
 		}
 	}

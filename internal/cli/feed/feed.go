@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"text/tabwriter"
 	"time"
 
@@ -29,7 +28,7 @@ func (c feedStatus) Run(ctx context.Context) error {
 	return withFeed(ctx, c.Settings, func(ctx context.Context, sys *app.System) error {
 		at, err := feeds.Look(ctx, sys.Pool)
 		if errors.Is(err, feeds.ErrNotBegun) {
-			fmt.Println(err)
+			fmt.Fprintln(c.Shell.Out, err)
 			return nil
 		}
 		if err != nil {
@@ -44,7 +43,7 @@ func (c feedStatus) Run(ctx context.Context) error {
 			}
 			behind, since = c.Behind(lag.Head, at.Position), lag.Time.Round(time.Second).String()
 		}
-		out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+		out := tabwriter.NewWriter(c.Shell.Out, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(out, "STATE\tPOSITION\tLAG\tOLDEST\tLOG\tERROR")
 		fmt.Fprintf(out, "%s\t%d\t%s\t%s\t%s\t%s\n", state, at.Position, behind, since, at.StoreID, why)
 		return out.Flush()
@@ -63,7 +62,7 @@ func (c feedReplay) Run(ctx context.Context) error {
 		if err := feeds.Replay(ctx, sys.Pool, sys.Store, event.Position(c.From)); err != nil {
 			return err
 		}
-		fmt.Printf("the feed goes on at position %d\n", c.From)
+		fmt.Fprintf(c.Shell.Out, "the feed goes on at position %d\n", c.From)
 		return nil
 	})
 }
@@ -78,7 +77,7 @@ func (c feedRetry) Run(ctx context.Context) error {
 		case errors.Is(err, views.ErrNotParked):
 			return errors.New("the feed is not parked")
 		case err == nil:
-			fmt.Println("the feed tries again")
+			fmt.Fprintln(c.Shell.Out, "the feed tries again")
 		}
 		return err
 	})
@@ -99,7 +98,7 @@ func (c feedSkip) Run(ctx context.Context) error {
 		case errors.Is(err, views.ErrNotParked):
 			return fmt.Errorf("the feed is not parked at position %d", c.Position)
 		case err == nil:
-			fmt.Println("the feed passes over the event")
+			fmt.Fprintln(c.Shell.Out, "the feed passes over the event")
 		}
 		return err
 	})

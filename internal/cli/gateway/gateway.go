@@ -34,7 +34,7 @@ func (c Command) Run(ctx context.Context) error {
 		return err
 	}
 	defer sys.Close()
-	key, err := c.OperatorKey(c.Data)
+	key, err := c.OperatorKey(c.Data, c.Shell.Err)
 	if err != nil {
 		return err
 	}

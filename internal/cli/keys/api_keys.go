@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"text/tabwriter"
 	"time"
 
@@ -81,8 +80,8 @@ func (c createKey) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(os.Stderr, "key %s for workspace %s, shown once:\n", out.ID, workspace)
-	fmt.Println(key)
+	fmt.Fprintf(c.Shell.Err, "key %s for workspace %s, shown once:\n", out.ID, workspace)
+	fmt.Fprintln(c.Shell.Out, key)
 	return nil
 }
 
@@ -106,7 +105,7 @@ func (c listKeys) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	out := tabwriter.NewWriter(c.Shell.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(out, "ID\tNAME\tPERMISSIONS\tCREATED\tEXPIRES\tREVOKED")
 	for _, k := range keys {
 		permissions, err := json.Marshal(k.Permissions)

@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"os"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -44,7 +43,7 @@ type createUser struct {
 func (c createUser) Run(ctx context.Context) error {
 	password := rand.Text()
 	if c.PasswordStdin {
-		line := bufio.NewScanner(os.Stdin)
+		line := bufio.NewScanner(c.Shell.In)
 		line.Scan()
 		if err := line.Err(); err != nil {
 			return fmt.Errorf("read the password: %w", err)
@@ -65,10 +64,10 @@ func (c createUser) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(os.Stderr, "user", made.ID)
+	fmt.Fprintln(c.Shell.Err, "user", made.ID)
 	if !c.PasswordStdin {
-		fmt.Fprintln(os.Stderr, "password, shown once:")
-		fmt.Println(password)
+		fmt.Fprintln(c.Shell.Err, "password, shown once:")
+		fmt.Fprintln(c.Shell.Out, password)
 	}
 	if c.Operator {
 		return sys.Accounts.Grant(ctx, req, made.ID, true)
@@ -92,7 +91,7 @@ func (c listUsers) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	out := tabwriter.NewWriter(c.Shell.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(out, "ID\tEMAIL\tNAME\tVERIFIED\tOPERATOR\tWORKSPACE\tCREATED\tLAST LOGIN\tDELETE AFTER")
 	for _, u := range users {
 		fmt.Fprintf(out, "%s\t%s\t%s\t%t\t%t\t%s\t%s\t%s\t%s\n", u.ID, joined(u.Email), joined(u.FirstName, u.LastName),
@@ -171,7 +170,7 @@ func (c deleteUser) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		fmt.Printf("to be deleted after %s\n", screen.Moment(s.DeleteAfter))
+		fmt.Fprintf(c.Shell.Out, "to be deleted after %s\n", screen.Moment(s.DeleteAfter))
 		return nil
 	})
 }

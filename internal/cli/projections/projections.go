@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"sync"
 	"text/tabwriter"
@@ -51,7 +50,7 @@ func (c listProjections) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	out := tabwriter.NewWriter(c.Shell.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(out, "PROJECTION\tVERSION\tGENERATION\tSTATE\tPOSITION\tLAG\tNOTE")
 	for _, g := range all {
 		fmt.Fprintf(out, "%s\t%d\t%d\t%s\t%d\t%s\t%s\n", g.Name, g.Version, g.Generation, g.State, g.Position, c.Behind(head, g.Position), noteOn(g))
@@ -131,7 +130,7 @@ func estimate(ctx context.Context, s *app.System, chosen []*projections.Projecti
 		if err != nil {
 			return err
 		}
-		fmt.Printf("%s: %d events to fold, about %s with indexes and the comparison, %.0f a second while it folds; its tables take %d MB\n",
+		fmt.Fprintf(s.Settings.Shell.Out, "%s: %d events to fold, about %s with indexes and the comparison, %.0f a second while it folds; its tables take %d MB\n",
 			p.Name, e.Events, time.Duration(e.Seconds*float64(time.Second)).Round(time.Second), e.Rate, e.Bytes>>20)
 	}
 	return nil
@@ -139,7 +138,7 @@ func estimate(ctx context.Context, s *app.System, chosen []*projections.Projecti
 
 // buildAll builds projections at once, and shows how far all of them are.
 func buildAll(ctx context.Context, s *app.System, chosen []*projections.Projection, how projections.How) error {
-	bars := screen.NewBars("events")
+	bars := screen.NewBars(s.Settings.Shell.Err, "events")
 	lines, failed := make([]string, len(chosen)), make([]error, len(chosen))
 	var all sync.WaitGroup
 	for i, p := range chosen {
@@ -151,7 +150,7 @@ func buildAll(ctx context.Context, s *app.System, chosen []*projections.Projecti
 	all.Wait()
 	bars.End()
 	for _, line := range lines {
-		fmt.Print(line)
+		fmt.Fprint(s.Settings.Shell.Out, line)
 	}
 	return errors.Join(failed...)
 }
@@ -228,7 +227,7 @@ func (c buildProjections) Run(ctx context.Context) error {
 		}
 	}
 	if len(missing) == 0 {
-		fmt.Println("everything that this version reads is built")
+		fmt.Fprintln(c.Shell.Out, "everything that this version reads is built")
 		return nil
 	}
 	return buildAll(ctx, sys, missing, projections.How{Throttle: c.Throttle, Partitions: c.Partitions})
@@ -258,7 +257,7 @@ func (c oneProjection) tell(ctx context.Context, do func(context.Context, app.Bu
 	case errors.Is(err, views.ErrNoProjection):
 		return fmt.Errorf("there is no projection %q", c.Name)
 	case err == nil:
-		fmt.Printf("%s: %s\n", c.Name, done)
+		fmt.Fprintf(c.Shell.Out, "%s: %s\n", c.Name, done)
 	}
 	return err
 }

@@ -159,9 +159,7 @@ func TestAnInterruptedRebuildIsFinishedByWhoServes(t *testing.T) {
 	require.Eventually(t, building, time.Minute, 10*time.Millisecond)
 	_, wrong, status := apptest.Attached(t, o, "projections", "rebuild", "books", "--dry-run")
 	require.Equal(t, 0, status, wrong)
-	require.NoError(t, shell.Cmd.Process.Signal(syscall.SIGINT))
-	<-shell.Done
-	require.Equal(t, 1, shell.Cmd.ProcessState.ExitCode())
+	require.Equal(t, 1, shell.Interrupt())
 	require.Contains(t, shell.Text(), "bahi: books: interrupted; a process that serves goes on with the build, or this command given again; `bahi projections cancel books` ends it")
 
 	out, wrong, status := apptest.Attached(t, o, "projections", "pause", "books")
@@ -242,7 +240,7 @@ func TestARebuildIsResumedAfterPostgresWasKilled(t *testing.T) {
 	require.Eventually(t, func() bool { was = state(); return was.Build != nil && was.Build.Done > 10 }, time.Minute, 5*time.Millisecond)
 	require.NoError(t, syscall.Kill(apptest.Postmaster(data), syscall.SIGKILL))
 	<-shell.Done
-	require.Equal(t, 1, shell.Cmd.ProcessState.ExitCode())
+	require.Equal(t, 1, shell.Status)
 	require.Contains(t, shell.Text(), "what is built so far stays: a process that serves goes on with it, or this command given again")
 	require.Eventually(t, func() bool { // the server is up again, and need not hold back
 		return p.Client().POST("/ops/projections/books/throttle", `{"events_per_second":null}`).Response.StatusCode == http.StatusOK

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -77,7 +76,7 @@ func (l *busy) begin() (end func()) {
 }
 
 // command is a bahi on the database.
-func (l *busy) command(args ...string) *exec.Cmd {
+func (l *busy) command(args ...string) *apptest.Cmd {
 	cmd := apptest.Command(l.t, l.t.TempDir(), args...)
 	cmd.Env = append(cmd.Env, "DATABASE_URL="+l.database)
 	return cmd
@@ -182,7 +181,7 @@ func TestARebuildUnderLoadSurvivesWhoeverBuildsItAndIsRolledBack(t *testing.T) {
 func rebuildUnderLoad(t *testing.T, random *rand.Rand, nth int) {
 	database := apptest.Database(t)
 	serving := func() *apptest.Process {
-		cmd := apptest.Command(t, t.TempDir(), "serve", "--keep-generation", "5m")
+		cmd := apptest.Program(t, t.TempDir(), "serve", "--keep-generation", "5m")
 		cmd.Env = append(cmd.Env, "DATABASE_URL="+database)
 		p := apptest.Serve(t, cmd)
 		p.Ready()
@@ -195,7 +194,7 @@ func rebuildUnderLoad(t *testing.T, random *rand.Rand, nth int) {
 		was := l.live(ledgertables.Books.Version)
 		var g generation
 		if byShell { // somebody at the shell builds, and the server goes on with it
-			shell := apptest.Launch(t, l.command("projections", "rebuild", "books", "--throttle", strconv.Itoa(l.slowly(random))))
+			shell := apptest.Launch(t, l.command("projections", "rebuild", "books", "--throttle", strconv.Itoa(l.slowly(random))).Apart(t))
 			g = l.killed(random, l.building(ledgertables.Books.Version), shell.End)
 		} else { // the server builds, and the next one goes on with it
 			p.Client().POST("/ops/projections/books/rebuild", map[string]any{"throttle": l.slowly(random), "partitions": 1 + random.IntN(3)}).Status(202)
@@ -292,9 +291,9 @@ func TestANewVersionIsBuiltBesideTheOldOneUnderLoad(t *testing.T) {
 		old.Ready()
 		l := newBusy(t, database, old.URL, random.Uint64())
 		end := l.begin()
-		next := func(args ...string) *exec.Cmd {
+		next := func(args ...string) *apptest.Cmd {
 			cmd := l.command(args...)
-			cmd.Path, cmd.Args[0] = newer, newer
+			cmd.Program = newer
 			return cmd
 		}
 
@@ -307,7 +306,7 @@ func TestANewVersionIsBuiltBesideTheOldOneUnderLoad(t *testing.T) {
 		building := apptest.Launch(t, next("projections", "build"))
 		l.watch(g, func(g generation) bool { return g.Live })
 		<-building.Done
-		require.NoError(t, building.Err, building.Text())
+		require.Zero(t, building.Status, building.Text())
 		require.Equal(t, 1, l.live(ledgertables.Books.Version).Generation, "the old program reads what it has always read")
 		apptest.Healthy(t, next("doctor", "books"))
 		apptest.Healthy(t, l.command("doctor", "books"))

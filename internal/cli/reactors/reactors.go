@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"text/tabwriter"
 
 	"bahi/domain/event"
@@ -38,7 +37,7 @@ func (c listReactors) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	out := tabwriter.NewWriter(c.Shell.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(out, "REACTOR\tSTATE\tPOSITION\tLAG\tERROR")
 	for _, r := range all {
 		fmt.Fprintf(out, "%s\t%s\t%d\t%s\t%s\n", r.Name, r.State, r.Position, c.Behind(head, r.Position), r.Error)
@@ -64,7 +63,7 @@ func (c replayReactor) Run(ctx context.Context) error {
 		return err
 	}
 	defer sys.Close()
-	bar := screen.NewBar("replaying "+c.Name, "events")
+	bar := screen.NewBar(c.Shell.Err, "replaying "+c.Name, "events")
 	done, err := sys.Reacting.Replay(ctx, reactor, event.Position(c.After), func(at, upTo event.Position) {
 		bar.Show(int64(at), int64(upTo))
 	})
@@ -72,7 +71,7 @@ func (c replayReactor) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%s: %d jobs added for %d events up to position %d\n", c.Name, done.Jobs, done.Events, done.UpTo)
+	fmt.Fprintf(c.Shell.Out, "%s: %d jobs added for %d events up to position %d\n", c.Name, done.Jobs, done.Events, done.UpTo)
 	return nil
 }
 
@@ -97,6 +96,6 @@ func (c retryReactor) Run(ctx context.Context) error {
 	} else if err != nil {
 		return err
 	}
-	fmt.Printf("%s tries its event again\n", c.Name)
+	fmt.Fprintf(c.Shell.Out, "%s tries its event again\n", c.Name)
 	return nil
 }

@@ -51,8 +51,13 @@ type worked struct {
 	bar   *mpb.Bar
 }
 
-func NewBars(unit string) *Bars {
-	return &Bars{unit: unit, began: time.Now(), tty: term.IsTerminal(int(os.Stderr.Fd())), out: os.Stderr, all: map[string]*worked{}}
+// NewBars shows bars on out, standard error if that is nil, once they take longer than a moment.
+func NewBars(out io.Writer, unit string) *Bars {
+	if out == nil {
+		out = os.Stderr
+	}
+	file, isFile := out.(*os.File)
+	return &Bars{unit: unit, began: time.Now(), tty: isFile && term.IsTerminal(int(file.Fd())), out: out, all: map[string]*worked{}}
 }
 
 // Show tells that done of total is done of the work with a key, which is called name at the moment. What follows it takes then.
@@ -159,8 +164,9 @@ type Bar struct {
 	all  *Bars
 }
 
-func NewBar(name, unit string) *Bar {
-	return &Bar{name: name, all: NewBars(unit)}
+// NewBar is [NewBars] for one piece of work.
+func NewBar(out io.Writer, name, unit string) *Bar {
+	return &Bar{name: name, all: NewBars(out, unit)}
 }
 
 // Show tells that done of total is done.

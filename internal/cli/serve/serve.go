@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"os"
 	"time"
 
 	"bahi/http/api"
@@ -36,7 +35,7 @@ func (c Command) Run(ctx context.Context) error {
 		return fmt.Errorf("BAHI_ADDR: %w", err)
 	}
 	defer listener.Close() //nolint:errcheck // the server closes it first
-	if c.Limits, err = api.ParseLimits(os.Environ()); err != nil {
+	if c.Limits, err = api.ParseLimits(c.Shell.Env); err != nil {
 		return err
 	}
 	c.TokensOf = c.PublicURL
@@ -49,7 +48,7 @@ func (c Command) Run(ctx context.Context) error {
 		return err
 	}
 	defer sys.Close()
-	key, err := c.OperatorKey(c.Data)
+	key, err := c.OperatorKey(c.Data, c.Shell.Err)
 	if err != nil {
 		return err
 	}
