@@ -41,10 +41,10 @@ type deploy struct {
 // serve starts a program and waits until it is ready.
 func (d deploy) serve(newer bool) *apptest.Process {
 	d.Helper()
-	cmd := apptest.Command(d, d.TempDir(), "serve")
+	cmd := apptest.Program(d, d.TempDir(), "serve")
 	cmd.Env = append(cmd.Env, "DATABASE_URL="+d.database, "BAHI_READ_WAIT=200ms") // while nobody folds, an answer would wait for all of it
 	if newer {
-		cmd.Path, cmd.Args[0] = d.newer, d.newer
+		cmd.Program = d.newer
 	}
 	p := apptest.Serve(d, cmd)
 	p.Ready()
@@ -93,7 +93,7 @@ func (d deploy) healthy() {
 	d.Helper()
 	doctor := apptest.Command(d, d.TempDir(), "doctor")
 	doctor.Env = append(doctor.Env, "DATABASE_URL="+d.database)
-	doctor.Path, doctor.Args[0] = d.newer, d.newer
+	doctor.Program = d.newer
 	apptest.Healthy(d.T, doctor)
 }
 
