@@ -22,8 +22,8 @@ import (
 	"bahi/eventstore"
 )
 
-// Reads is what commands ask of the read side: questions whose answer only narrows what is decided,
-// or says where to look.
+// Reads is what commands ask of the read side. An answer that is late only narrows what a command decides, or where it
+// looks.
 type Reads interface {
 	// EarliestRow is the date of the account's oldest row, nil when it has none, and the position of the log as of
 	// which that is so.
@@ -44,7 +44,7 @@ type Books struct {
 	filling sync.WaitGroup
 }
 
-// Wait ends when what goes on after the answers is done.
+// Wait returns when the work that follows answered requests is done.
 func (b *Books) Wait() { b.filling.Wait() }
 
 // AddRules adds the rules between streams to the kinds of all ledgers.
@@ -120,8 +120,7 @@ func missing(l *book.Ledger, err error) error {
 	return err
 }
 
-// at is the position that an event is judged at: its own, or that of the decisive event that it only
-// carries out.
+// at returns the position at which the rules judge an event: its own, or that of the decisive event that it carries out.
 func at[E any](r event.Recorded[E]) event.Position {
 	if r.Meta.Of != 0 {
 		return r.Meta.Of
@@ -129,7 +128,7 @@ func at[E any](r event.Recorded[E]) event.Position {
 	return r.Position
 }
 
-// standing is what the rules look at, as of a position.
+// standing returns what the rules look at, as of a position.
 func standing(ctx context.Context, from commands.Source, l *book.Ledger, account int64, meta event.Meta, at event.Position) (book.Standing, error) {
 	a, err := commands.Load(ctx, from, l.Accounts, id(account))
 	if err != nil {
@@ -189,10 +188,10 @@ func EmptySide(ctx context.Context, req commands.Request, b *Books, l *book.Ledg
 	return handleRow(ctx, req, b, l, row, book.EmptySide{Ledger: l, Out: out})
 }
 
-// handleRow handles a command on a row, whose own stream may still lack what its bulk has decided.
+// handleRow handles a command on a row. The row's stream may still lack what its bulk has decided.
 func handleRow(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, row int64, c event.Command[book.Row]) (commands.Outcome[book.Row], error) {
 	out, err := commands.Handle(ctx, b.Commands, req, l.Rows, id(row), c)
-	if err == nil && !out.Changed { // so that no rule was asked, and the row may have gone with its account
+	if err == nil && !out.Changed { // no rule was asked, and the account may be deleted
 		a, loadErr := commands.Load(ctx, b.Commands.Fresh(), l.Accounts, id(out.State.Account))
 		if loadErr == nil && !a.State.Open(eventstore.End) {
 			return out, l.NoRow
@@ -200,7 +199,7 @@ func handleRow(ctx context.Context, req commands.Request, b *Books, l *book.Ledg
 		return out, loadErr
 	}
 	if errors.Is(err, book.ErrReversing) {
-		if err := settle(ctx, req, b, l, row, out.State.Reserved); err != nil {
+		if err := finish(ctx, req, b, l, row, out.State.Reserved); err != nil {
 			return out, err
 		}
 		return commands.Handle(ctx, b.Commands, req, l.Rows, id(row), c)

@@ -29,7 +29,7 @@ func PostRows(ctx context.Context, req commands.Request, b *Books, l *book.Ledge
 	return out, nil
 }
 
-// fillAfterwards fills the rows' streams while the caller has the answer already.
+// fillAfterwards fills the rows' streams in the background, after the request was answered.
 func fillAfterwards(ctx context.Context, b *Books, l *book.Ledger, out commands.Outcome[book.Bulk]) {
 	after := context.WithoutCancel(ctx)
 	b.filling.Go(func() {
@@ -43,7 +43,7 @@ func fillAfterwards(ctx context.Context, b *Books, l *book.Ledger, out commands.
 	})
 }
 
-// ResumeBulks fills what earlier processes left unfilled, in every ledger.
+// ResumeBulks fills the bulks of every ledger that earlier processes left unfilled.
 func ResumeBulks(ctx context.Context, b *Books) error {
 	for _, l := range ledgers.All {
 		bulks, err := b.Reads.UnfinishedBulks(ctx, l.Name)
@@ -67,7 +67,7 @@ func resume(ctx context.Context, b *Books, l *book.Ledger, first int64) error {
 	return fill(ctx, b, l, first, bulk.State)
 }
 
-// fill appends the first event of each row's own stream, and tells the rows that the bulk takes back. The
+// fill appends the first event of each row's own stream, and notes the reversal in the rows that the bulk reverses. The
 // ids are derived from the bulk, so doing it again changes nothing.
 func fill(ctx context.Context, b *Books, l *book.Ledger, first int64, bulk book.Bulk) error {
 	if len(bulk.Rows) == 0 { // it is void
@@ -98,5 +98,5 @@ func fill(ctx context.Context, b *Books, l *book.Ledger, first int64, bulk book.
 	if failed != nil || bulk.Reverses == nil {
 		return failed
 	}
-	return tellReversed(ctx, b, l, first, bulk, meta)
+	return noteReversed(ctx, b, l, first, bulk, meta)
 }

@@ -230,7 +230,7 @@ func TestABulkWithAKeyIsPostedOnce(t *testing.T) {
 	o.agree(t)
 }
 
-// blind answers nothing that the books know.
+// blind is books that know nothing.
 type blind struct{ ledger.Reads }
 
 func (blind) EarliestRow(context.Context, uuid.UUID, int64) (*unit.Date, event.Position, error) {
@@ -257,8 +257,7 @@ func TestBooksThatDoNotAnswerAreNotTakenForEmpty(t *testing.T) {
 	require.Equal(t, []string{"BankAccountOpened"}, o.names(t, bank.Ledger.Accounts.Stream(idText(account))))
 }
 
-// A projection that stands still does not know the newest rows, and answers what it has. For what a
-// command is decided on, that is not enough.
+// A projection that has stopped lacks the newest rows. Commands must not decide by it.
 func TestBooksThatAreLateAreNotTakenForComplete(t *testing.T) {
 	t.Parallel()
 	o := openOffice(t)
@@ -284,7 +283,7 @@ func TestBooksThatAreLateAreNotTakenForComplete(t *testing.T) {
 	unavailable(ledger.ResumeBulks(patient(t), n.Books))
 }
 
-// park makes the books stand still at an event that they cannot read.
+// park stops the books at an event that they cannot read.
 func (o *office) park(t *testing.T) {
 	t.Helper()
 	_, err := o.store.Append(t.Context(), "bankrow-999999", eventstore.NoStream, event.New{

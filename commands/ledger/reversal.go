@@ -16,24 +16,24 @@ import (
 )
 
 const (
-	// maxReversed is how many rows one request may reverse: each is announced in its own stream.
+	// maxReversed is how many rows one request may reverse. Each takes an event in its own stream.
 	maxReversed = 1000
 
-	// maxAnnouncing is how many of these are under way at once. The log commits them together.
-	maxAnnouncing = 32
+	// maxAtOnce is how many rows are reserved at once. The log commits them together.
+	maxAtOnce = 32
 
-	// maxOvertaken is how often a reversal begins anew that somebody else's change has overtaken.
+	// maxOvertaken is how often a reversal is tried again after another change has overtaken it.
 	maxOvertaken = 8
 )
 
-// Reversal asks to take rows back.
+// Reversal asks to reverse rows.
 type Reversal struct {
 	Rows []int64
-	Date *unit.Date // of the rows that do so; nil: today, or the latest of the rows' own dates
+	Date *unit.Date // of the new rows; nil: today, or the latest of the rows' own dates
 }
 
-// ReverseRows takes rows of an account back by new ones that mirror them, all or none (see package book).
-// Like [PostRows] it answers as soon as the decisive event is in the log. It answers the domain's refusal:
+// ReverseRows reverses rows of an account by new ones that mirror them, all or none (see package book).
+// Like [PostRows] it returns as soon as the decisive event is in the log. It returns the domain's refusal:
 // a conflict that names the reversal where a row is reversed already.
 func ReverseRows(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, account int64, c Reversal) (commands.Outcome[book.Bulk], error) {
 	none := commands.Outcome[book.Bulk]{Revision: -1}
@@ -47,7 +47,7 @@ func ReverseRows(ctx context.Context, req commands.Request, b *Books, l *book.Le
 		out, err := reverse(ctx, req, b, l, account, c)
 		overtaken := errors.Is(err, book.ErrOvertaken) || errors.Is(err, book.ErrNotReserved) || errors.Is(err, book.ErrReversing)
 		if _, refused := errors.AsType[*fault.Error](err); refused {
-			// What is in its way may be this very request, which another process was faster with.
+			// Another process may have carried out this very request.
 			if out, done, err := commands.Earlier(ctx, b.Commands, req, l.Bulks); done || err != nil {
 				return out, err
 			}
@@ -59,7 +59,7 @@ func ReverseRows(ctx context.Context, req commands.Request, b *Books, l *book.Le
 			return none, commands.ErrBusy
 		}
 		select {
-		case <-time.After(time.Duration(tries) * decideWithin / maxOvertaken): // the other one is faster then
+		case <-time.After(time.Duration(tries) * decideWithin / maxOvertaken): // the other request ends meanwhile
 		case <-ctx.Done():
 			return none, ctx.Err()
 		}
@@ -87,7 +87,7 @@ func checkReversal(req commands.Request, c Reversal) error {
 	return nil
 }
 
-// reasoned answers what is wrong with a correction for which no reason is given.
+// reasoned returns what is wrong with a correction that has no reason.
 func reasoned(req commands.Request) []fault.Field {
 	if strings.TrimSpace(req.Reason) != "" {
 		return nil
@@ -95,7 +95,7 @@ func reasoned(req commands.Request) []fault.Field {
 	return []fault.Field{{Field: "reason", Message: "is required, here or in the header Bahi-Reason"}}
 }
 
-// VoidRow lets a row of an account stay where it is and count nothing.
+// VoidRow makes a row of an account void: it keeps its place and counts nothing.
 func VoidRow(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, account, row int64) (commands.Outcome[book.Row], error) {
 	if wrong := reasoned(req); wrong != nil {
 		return commands.Outcome[book.Row]{Revision: -1}, fault.Fields(wrong...)
@@ -103,20 +103,20 @@ func VoidRow(ctx context.Context, req commands.Request, b *Books, l *book.Ledger
 	return handleRow(ctx, req, b, l, row, book.VoidRow{Ledger: l, Account: account})
 }
 
-// reverse tries it once: it looks at the rows, announces, and decides.
+// reverse tries once: it reads the rows, reserves them, and decides.
 func reverse(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, account int64, c Reversal) (commands.Outcome[book.Bulk], error) {
 	none := commands.Outcome[book.Bulk]{Revision: -1}
-	if err := settleAll(ctx, req, b, l, c.Rows); err != nil {
+	if err := finishAll(ctx, req, b, l, c.Rows); err != nil {
 		return none, err
 	}
 	reserve := book.ReserveRow{Ledger: l, Account: account}
 
-	// What is refused is refused before a number is used up.
+	// A refusal uses up no number.
 	reserving := req
 	reserving.Key = ""
 	look := reserving
 	look.DryRun = true
-	rows, err := eachRow(ctx, look, b, l, c.Rows, reserve)
+	rows, err := reserveEach(ctx, look, b, l, c.Rows, reserve)
 	if err != nil {
 		return none, err
 	}
@@ -134,7 +134,7 @@ func reverse(ctx context.Context, req commands.Request, b *Books, l *book.Ledger
 		return none, err
 	}
 	reserve.Bulk = first
-	rows, err = eachRow(ctx, reserving, b, l, c.Rows, reserve)
+	rows, err = reserveEach(ctx, reserving, b, l, c.Rows, reserve)
 	if err == nil {
 		plan, err = mirrored(b, l, account, c, rows)
 	}
@@ -143,20 +143,20 @@ func reverse(ctx context.Context, req commands.Request, b *Books, l *book.Ledger
 		out, err = commands.Create(ctx, b.Commands, unmatched(req), l.Bulks, numbered, plan)
 	}
 	if err != nil {
-		letGo(ctx, req, b, l, c.Rows, first)
+		giveUp(ctx, req, b, l, c.Rows, first)
 		return out, err
 	}
 	fillAfterwards(ctx, b, l, out)
 	return out, nil
 }
 
-// unmatched is for what has a stream of its own: If-Match is about the row.
+// unmatched returns the request without If-Match, which is about the row and not about the bulk's stream.
 func unmatched(req commands.Request) commands.Request {
 	req.IfMatch = nil
 	return req
 }
 
-// mirrored is the command that takes rows back as they are.
+// mirrored returns the command that reverses rows as they are.
 func mirrored(b *Books, l *book.Ledger, account int64, c Reversal, rows []book.Row) (book.ReverseRows, error) {
 	d := book.ReverseRows{Account: account, Today: b.Today(), Latest: rows[0].Date, Rows: make([]book.ReversalRow, len(rows))}
 	for i, row := range rows {
@@ -174,7 +174,7 @@ func mirrored(b *Books, l *book.Ledger, account int64, c Reversal, rows []book.R
 	return d, nil
 }
 
-// rowError is what became of one of several rows.
+// rowError is the error of one of several rows.
 type rowError struct {
 	row int64
 	error
@@ -182,7 +182,7 @@ type rowError struct {
 
 func (e *rowError) Unwrap() error { return e.error }
 
-// ofRow says in a refusal which of several rows it is about.
+// ofRow returns the error, with the row that it is about if there are several.
 func ofRow(err error, several bool) error {
 	one, isOne := errors.AsType[*rowError](err)
 	if !isOne {
@@ -195,8 +195,8 @@ func ofRow(err error, several bool) error {
 	return fault.Newf(refused.Kind, "Row %d: %s", one.row, refused.Detail)
 }
 
-// eachRow announces the reversal of each row, and answers the rows as they then stand.
-func eachRow(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, rows []int64, c book.ReserveRow) ([]book.Row, error) {
+// reserveEach reserves each row, and returns the reserved rows.
+func reserveEach(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, rows []int64, c book.ReserveRow) ([]book.Row, error) {
 	states := make([]book.Row, len(rows))
 	err := manyAtOnce(rows, func(i int, row int64) error {
 		out, err := handleRow(ctx, req, b, l, row, c)
@@ -206,11 +206,11 @@ func eachRow(ctx context.Context, req commands.Request, b *Books, l *book.Ledger
 	return states, err
 }
 
-// manyAtOnce does something to each row, and answers the error of the first of them that has one.
+// manyAtOnce does something to each row, and returns the error of the first row that has one.
 func manyAtOnce(rows []int64, do func(i int, row int64) error) error {
 	var (
 		all  sync.WaitGroup
-		free = make(chan struct{}, maxAnnouncing)
+		free = make(chan struct{}, maxAtOnce)
 		errs = make([]error, len(rows))
 	)
 	for i, row := range rows {

@@ -125,7 +125,7 @@ func TestAReversalThatLostToTheDeletionOfItsAccountNeverWas(t *testing.T) {
 func (n *node) announcesAndDies(t *testing.T, account int64, rows ...int64) {
 	t.Helper()
 	n.store.at("bankbulk-", func() error {
-		n.store.at("bankbulk-", func() error { return errCrash }) // nor can it forsake it
+		n.store.at("bankbulk-", func() error { return errCrash }) // nor can it abandon the bulk
 		return errCrash
 	})
 	_, err := n.reverse(t, as(t), account, rows...)
@@ -190,7 +190,7 @@ func TestAnUndecidedReversalThatIsForsakenBeginsAnew(t *testing.T) {
 	_, err := slow.reverse(t, as(t, keyed), account, one, two)
 	require.NoError(t, err)
 	slow.Wait()
-	require.Equal(t, "0", o.balance(t, account), "what is taken back is what stands, not what stood")
+	require.Equal(t, "0", o.balance(t, account), "the row is reversed as it is, not as it was")
 	o.agree(t)
 }
 

@@ -159,7 +159,7 @@ func TestAZipFileThatOthersUnpackToSomethingElseIsRefused(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// Whoever reads "verified" must know of what.
+// A reader of "verified" must know of what.
 func TestFilesWithSeveralArchivesAreRefused(t *testing.T) {
 	t.Parallel()
 	all := fstest.MapFS{}

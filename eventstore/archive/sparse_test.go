@@ -136,7 +136,7 @@ func TestWhatWasDoneToAnArchiveWithGapsIsFoundAndNamed(t *testing.T) {
 	}
 }
 
-// Whoever takes an event out of the archive of a log without gaps may say that it has some. A checkpoint says that it has none.
+// An attacker who removes an event from the archive of a log without gaps may claim that it has gaps. A checkpoint says that it has none.
 func TestAnArchiveThatClaimsToHaveGapsHidesNothingFromACheckpoint(t *testing.T) {
 	t.Parallel()
 	l := logOf(20)

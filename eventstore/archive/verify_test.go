@@ -125,8 +125,8 @@ func TestAnArchiveWithoutCheckpointsIsHeldAgainstWhatWasKept(t *testing.T) {
 	require.Equal(t, audit.Verified, r.Verdict())
 }
 
-// Somebody writes the archive again, with a manifest, and even checkpoints, that fit. Whoever kept one checkpoint from before finds
-// out, and whoever kept an older archive sees which event it is.
+// An attacker writes the archive again, with a manifest, and even checkpoints, that fit. A checkpoint that was kept from before
+// tells, and an older archive shows which event it is.
 func TestAForgedArchiveIsFoundByAKeptCheckpoint(t *testing.T) {
 	t.Parallel()
 	for name, apart := range map[string]event.Position{"positions without a gap": 1, "positions with gaps": 977} {
@@ -160,7 +160,7 @@ func isFoundByAKeptCheckpoint(t *testing.T, apart event.Position) {
 			extra.ID = uuid.NewSHA1(extra.ID, []byte("extra"))
 			return renumber(slices.Insert(e, bad-1, extra))
 		},
-		"all of it written anew": func(e []event.Stored) []event.Stored {
+		"all of it written again": func(e []event.Stored) []event.Stored {
 			for i := bad - 1; i < len(e); i++ {
 				e[i].Data = []byte(`{"amount":9}`)
 			}
@@ -177,7 +177,7 @@ func isFoundByAKeptCheckpoint(t *testing.T, apart event.Position) {
 			a := archived(t, forged, key, 5, bad-2, min(n, len(forged.events)))
 			r, err := a.Verify(t.Context(), trust(t, key), nil, nil)
 			require.NoError(t, err)
-			require.Equal(t, audit.Verified, r.Verdict(), "whoever has the log's key can sign another history")
+			require.Equal(t, audit.Verified, r.Verdict(), "the keeper of the log's key can sign another history")
 
 			r, err = a.Verify(t.Context(), trust(t, key), kept(t, honest, key, n), nil)
 			require.NoError(t, err)

@@ -99,7 +99,7 @@ func Append(ctx context.Context, dir string, log Log, o Options) (Manifest, erro
 	}
 	for _, f := range a.Files {
 		if _, again := o.Files[f.File]; !again {
-			return Manifest{}, fmt.Errorf("the archive has %s, which would be older than its events: write that anew as well", f.File)
+			return Manifest{}, fmt.Errorf("the archive has %s, which would be older than its events: write that file again as well", f.File)
 		}
 	}
 	return write(ctx, dir, log, a.Manifest, o)

@@ -191,7 +191,7 @@ func TestMetadataThatAreTooLargeAreNotTaken(t *testing.T) {
 	requireRefused(t, err, codes.Internal, "header list size")
 }
 
-// Appends are refused once all of what they say was read. Whoever may not append cannot fill the memory with that.
+// Appends are refused once all of what they say was read. A client that may not append cannot fill the memory with that.
 func TestOnlyFewCallsThatMayNotAppendAreHeardOut(t *testing.T) {
 	t.Parallel()
 	r := start(t)

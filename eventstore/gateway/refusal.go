@@ -78,7 +78,7 @@ func (s *Server) failed(ctx context.Context, err error) error {
 	case errors.Is(err, eventstore.ErrBadEvent):
 		return status.Error(codes.InvalidArgument, legible(err.Error()))
 	case errors.Is(err, eventstore.ErrTailLost):
-		return status.Error(codes.DataLoss, "the log lost its newest events, and gives their positions again: what was made of them is to be made anew")
+		return status.Error(codes.DataLoss, "the log lost its newest events, and gives their positions again: what was made of them must be made again")
 	case errors.Is(err, eventstore.ErrInDoubt):
 		return status.Error(codes.Unavailable, eventstore.ErrInDoubt.Error())
 	default:

@@ -82,7 +82,7 @@ func (o operations[In, Out]) op(op api.Op) api.Op {
 	return op
 }
 
-// wrote answers a write that has nothing to show.
+// wrote returns the answer to a write that shows nothing.
 func wrote[S any](ctx context.Context, out commands.Outcome[S], err error) (*api.Nothing, error) {
 	if err != nil {
 		return nil, err
@@ -91,8 +91,8 @@ func wrote[S any](ctx context.Context, out commands.Outcome[S], err error) (*api
 	return &api.Nothing{}, nil
 }
 
-// accountWritten answers an account as a command left it. Its balance is read, unless it is known; a balance that is late
-// is left out, since the write is in the log.
+// accountWritten returns an account as a command left it. It reads the balance, unless it is known. It leaves out a balance
+// that is late, since the write is in the log.
 func (o operations[In, Out]) accountWritten(ctx context.Context, out commands.Outcome[book.Account], err error, known *views.Balance) (*api.Tagged[Account[In, Out]], error) {
 	if err != nil {
 		return nil, err

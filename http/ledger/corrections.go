@@ -12,7 +12,7 @@ import (
 	"bahi/http/api"
 )
 
-// Because is why a row is corrected, in the body where the header Bahi-Reason does not say it.
+// Because is the reason of a correction, in the body if the header Bahi-Reason has none.
 type Because struct {
 	Reason book.Text `json:"reason,omitempty" maxLength:"500" doc:"Why; wanted here or in the header Bahi-Reason"`
 }
@@ -51,7 +51,7 @@ func (b Because) given(ctx context.Context) (commands.Request, error) {
 	}
 }
 
-// corrections registers how rows are corrected that stay where they are.
+// corrections registers the corrections of rows that keep their place: reversals and voidings.
 func (o operations[In, Out]) corrections() {
 	name := o.l.Name
 	api.Handle(o.API, o.op(api.Op{
@@ -103,7 +103,7 @@ func (o operations[In, Out]) corrections() {
 	})
 }
 
-// reverse answers the rows that take others back, each with the balances after it in a dry run or when the
+// reverse returns the new rows of a reversal, each with the balances after it in a dry run or when the
 // caller wants them.
 func (o operations[In, Out]) reverse(ctx context.Context, account int64, body ReverseRow, rows []int64) ([]Row[In, Out], error) {
 	req, err := body.given(ctx)

@@ -13,9 +13,9 @@ import (
 
 // Proofs proves that events are in the log.
 type Proofs interface {
-	// Stream answers the positions of a stream's events.
+	// Stream returns the positions of a stream's events.
 	Stream(ctx context.Context, stream string) ([]event.Position, error)
-	// File answers a proof of the events at these positions, under the newest checkpoint where size is nil.
+	// File returns a proof of the events at these positions, under the newest checkpoint if size is nil.
 	File(ctx context.Context, size *uint64, positions ...event.Position) ([]byte, error)
 }
 

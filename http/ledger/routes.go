@@ -1,5 +1,4 @@
-// Package ledger has the operations of the ledger area: it fills commands, lets them be handled, and
-// answers views.
+// Package ledger has the operations of the ledger area. They fill commands, handle them, and return views.
 package ledger
 
 import (
@@ -18,7 +17,7 @@ import (
 	views "bahi/readmodels/ledger"
 )
 
-// Log answers when something was recorded.
+// Log knows when something was recorded.
 type Log interface {
 	// PositionAt is the greatest position recorded at or before a moment, 0 when there is none.
 	PositionAt(ctx context.Context, at time.Time) (event.Position, error)
@@ -26,7 +25,7 @@ type Log interface {
 	RecordedAt(ctx context.Context, position event.Position) (time.Time, error)
 }
 
-// Proof answers what was signed about the log.
+// Proof knows what was signed about the log.
 type Proof interface {
 	// Upto is the newest signed checkpoint that covers nothing behind a position, empty when there is none.
 	Upto(ctx context.Context, position event.Position) (string, error)
@@ -64,7 +63,7 @@ type AsOf struct {
 
 var errKnownAt = fault.Fields(fault.Field{Field: "known_at", Message: "expected an RFC 3339 moment, with its + as %2B in a URL, or a log position"})
 
-// ErrFuture answers a known_at that nobody can know yet.
+// errFuture refuses a known_at that nobody can know yet.
 var errFuture = fault.Fields(fault.Field{Field: "known_at", Message: "must not be in the future"})
 
 // as reads the parameters.

@@ -17,7 +17,7 @@ type ByRow struct {
 	Row int64 `path:"row_id" minimum:"1" doc:"The row's id"`
 }
 
-// row answers which row is meant: the body's id or row_id, or the query's row_id.
+// row returns the id of the row: the body's id or row_id, or the query's row_id.
 func (b EditRow[In, Out]) row(query int64) (row int64, err error) {
 	if query != 0 {
 		row = query
@@ -37,7 +37,7 @@ func (b EditRow[In, Out]) row(query int64) (row int64, err error) {
 	return row, nil
 }
 
-// answered are fields of a row that a read of it has, and a write ignores.
+// answered returns the fields that a read of a row has and a write ignores.
 func (o operations[In, Out]) answered(prefix string, more ...string) []string {
 	more = append(more, "revision", "void", "reverses", "reversed_by")
 	if o.l.Metal {

@@ -128,7 +128,7 @@ func drawn(l *book.Ledger, row views.Row) (pdf.Row, error) {
 	return drawn, err
 }
 
-// lines are a side's entries on paper. Those of a void row are struck: their amounts stand in the text,
+// lines are a side's entries on paper. Those of a void row are struck: their amounts are in the text,
 // where nobody adds them up.
 func lines(l *book.Ledger, entries []book.Line, void bool, side string) []pdf.Line {
 	drawn := make([]pdf.Line, len(entries))

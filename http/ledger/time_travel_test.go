@@ -35,7 +35,7 @@ import (
 
 // replayed is what a workspace's books say according to the log alone, folded in the simplest way there is.
 type replayed struct {
-	accounts  map[int64]string // those that stand, by their names
+	accounts  map[int64]string // those that exist, by their names
 	rows      map[int64]*replayedRow
 	revisions map[string]int64 // of streams
 }

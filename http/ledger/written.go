@@ -13,7 +13,7 @@ import (
 	views "bahi/readmodels/ledger"
 )
 
-// rowWritten answers a row as a command left it, with the balances after it in a dry run or when the
+// rowWritten returns a row as a command left it, with the balances after it in a dry run or when the
 // caller wants them.
 func (o operations[In, Out]) rowWritten(ctx context.Context, account int64, out commands.Outcome[book.Row], err error) (*api.Tagged[Row[In, Out]], error) {
 	if err != nil {
@@ -38,7 +38,7 @@ func (o operations[In, Out]) rowWritten(ctx context.Context, account int64, out 
 	return &api.Tagged[Row[In, Out]]{ETag: tag(out), Body: row}, nil
 }
 
-// rowsWritten answers rows as a command left them, with the balances after each in a dry run or when the
+// rowsWritten returns rows as a command left them, with the balances after each in a dry run or when the
 // caller wants them.
 func (o operations[In, Out]) rowsWritten(ctx context.Context, account int64, out commands.Outcome[book.Bulk]) ([]Row[In, Out], error) {
 	var (
@@ -69,8 +69,8 @@ func (o operations[In, Out]) rowsWritten(ctx context.Context, account int64, out
 	return rows, nil
 }
 
-// balancesIf notes the balances after rows that are not in the books yet: each counts what is there, and
-// those of its fellows that come before it.
+// balancesIf sets the balances after rows that are not in the books yet: each counts what is in the books, and the
+// new rows before it.
 func (o operations[In, Out]) balancesIf(ctx context.Context, account int64, rows []Row[In, Out], added []book.Row) error {
 	order := make([]int, len(rows))
 	var dates []unit.Date

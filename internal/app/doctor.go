@@ -49,7 +49,7 @@ func (s *System) untilCaughtUp(ctx context.Context, failed <-chan error, chosen 
 		for _, p := range chosen {
 			switch status := s.Runner.Statuses()[p.Name]; {
 			case status.Error != "":
-				return fmt.Errorf("projection %s stands still: %s", p.Name, status.Error)
+				return fmt.Errorf("projection %s has stopped: %s", p.Name, status.Error)
 			case status.Paused && status.Position < head:
 				return fmt.Errorf("projection %s is paused at position %d; `bahi projections resume %s` lets it go on", p.Name, status.Position, p.Name)
 			case !status.Ready && !status.Paused || status.Position < head: // also in an empty log the tables must be there

@@ -232,7 +232,7 @@ func (f *books) lock(workspace uuid.UUID) *lock {
 	return l
 }
 
-// numbered answers the number in the stream's name.
+// numbered returns the number in the stream's name.
 func numbered(r *event.Recorded[any]) (int64, error) {
 	n, err := strconv.ParseInt(r.StreamID(), 10, 64)
 	if err != nil || n <= 0 {

@@ -145,7 +145,7 @@ func (f *books) loadRows(ctx context.Context, tx pgx.Tx, rows []int64) error {
 	return err
 }
 
-// missing answers those of the keys, each once, that the map does not have.
+// missing returns those of the keys, each once, that the map does not have.
 func missing[K comparable, V any](known map[K]V, keys []K) (out []K) {
 	seen := map[K]bool{}
 	for _, k := range keys {

@@ -97,7 +97,7 @@ func resumeBooks(ctx context.Context, b *projections.Batch) error {
 		select id, 0, 0, 0, 0, 0 from account a where not exists (select from total t where t.account_id = a.id and t.level = 0)`,
 	} {
 		if _, err := b.Tx.Exec(ctx, statement); err != nil {
-			return fmt.Errorf("make the totals anew: %w", err)
+			return fmt.Errorf("make the totals again: %w", err)
 		}
 	}
 	return nil

@@ -90,7 +90,7 @@ func TestAccountIsOpenBetweenItsOpeningAndItsDeletion(t *testing.T) {
 	a := given.State()
 	require.Equal(t, book.Account{Name: "SBI", Opened: 1}, a)
 	require.False(t, a.Open(0))
-	require.False(t, a.Open(1), "the row that stands where the account begins is before it")
+	require.False(t, a.Open(1), "an event at the position where the account begins is before it")
 	require.True(t, a.Open(2))
 	require.True(t, a.Open(1<<62))
 
@@ -101,7 +101,7 @@ func TestAccountIsOpenBetweenItsOpeningAndItsDeletion(t *testing.T) {
 	require.False(t, a.Open(4))
 }
 
-// What is refused is void by its position, and whoever folds passes over it before it gets here.
+// What is refused is void by its position, and folds pass over it.
 func TestRefusedDeletionIsForReaders(t *testing.T) {
 	t.Parallel()
 	given := eventtest.Given(t, bank.Ledger.Accounts, opened{Name: "HDFC"})

@@ -13,14 +13,14 @@ import (
 const maxBulk = 1000
 
 // Bulk is a set of rows posted to one account, all or none. Its stream is named after the id of its
-// first row; the others follow without a gap. Its one event is decisive: projections fold it, and the
+// first row; the ids of the others follow without a gap. Its one event is decisive: projections fold it. The
 // events that then fill the rows' own streams only carry it out.
 type Bulk struct {
 	Posted    event.Position // 0: there is no such bulk
 	Account   int64
 	Rows      []BulkRow
-	Reverses  []int64 // the rows that its rows take back, one each; nil: it is no reversal
-	Abandoned bool    // its id was given to a reversal that will not be
+	Reverses  []int64 // the rows that its rows reverse, one each; nil: it is no reversal
+	Abandoned bool    // it will never decide
 }
 
 // BulkRow is one row of a bulk.
@@ -76,7 +76,7 @@ func (b Bulk) Added(i int) RowAdded {
 	return e
 }
 
-// NotReserved returns why a reversal is void, nil if it is not: each row that it takes back must be [Row.ReservedFor] it,
+// NotReserved returns why a reversal is void, nil if it is not: each row that it reverses must be [Row.ReservedFor] it,
 // once. First is the bulk's id, at its position; row returns a row as it is there.
 func (b Bulk) NotReserved(first int64, at event.Position, row func(id int64) (Row, error)) error {
 	for i, id := range b.Reverses {

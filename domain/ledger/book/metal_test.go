@@ -146,7 +146,7 @@ func TestAbsentValuesAreComputed(t *testing.T) {
 			piece{Weight: grams("500"), Touch: percent("99.5")}, computed(piece{Weight: grams("500"), Touch: percent("99.5"), Fine: grams("497.5")}, "fine_weight")},
 		"half a milligram is rounded away from zero": {
 			piece{Weight: grams("0.001"), Touch: percent("50")}, computed(piece{Weight: grams("0.001"), Touch: percent("50"), Fine: grams("0.001")}, "fine_weight")},
-		"whoever sends names of computed fields changes nothing": {
+		"the names of computed fields are not the client's to send": {
 			computed(piece{Fine: grams("3")}, "fine_weight", "weight"), piece{Fine: grams("3")}},
 		"a given value within the tolerance is kept": {
 			piece{Weight: grams("100"), Touch: percent("92"), Fine: grams("92.46")}, piece{Weight: grams("100"), Touch: percent("92"), Fine: grams("92.46")}},

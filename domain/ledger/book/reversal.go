@@ -6,23 +6,22 @@ import (
 	"bahi/domain/unit"
 )
 
-// A row is taken back by another one that mirrors it: what came IN goes OUT, on a day of its own. So what
-// was locked stays as it was, and the books say who corrected what, and when. (A deletion takes a row out
-// of the books, and a void one counts nothing from its own day on; neither is possible once that day is
-// locked.)
+// A reversal is a new row that mirrors another one: what came IN goes OUT, on a day of its own. So locked days
+// do not change, and the books say who corrected what, and when. (A deletion removes a row from the books,
+// and a void row counts nothing from its own day on. Neither is possible once that day is locked.)
 //
-// Rows are reversed in groups, all or none, and one row is a group of one. The rows that take them back
-// are a [Bulk] of their own, whose one event [RowsReversed] is decisive. But it changes rows that have
-// streams of their own, which go on meanwhile, and readers of those streams must find out about the bulk.
-// Therefore each row's stream first gets a [ReversalAnnounced] that names the bulk: it reserves the row.
-// A reserved row cannot be changed until the bulk has decided, or is [RowsAbandoned] and never will. Either
-// is the first event of the bulk's stream, so that only one of them happens. The rows' streams then note the
-// outcome: [RowReversed] or [ReversalDropped]. A command that needs a reserved row finishes what is left to
-// do, or abandons the bulk.
+// Rows are reversed in groups, all or none; one row is a group of one. The rows that reverse them are a [Bulk],
+// whose one event [RowsReversed] is decisive. But it changes rows that have streams of their own: other commands
+// append to them meanwhile, and readers of those streams must learn of the bulk.
+// Therefore each row's stream first gets a [ReversalAnnounced], which names the bulk and reserves the row.
+// A reserved row does not change until the bulk has decided, or is [RowsAbandoned] and never will. Each of the two
+// would be the first event of the bulk's stream, so only one happens. The rows' streams then note the
+// outcome: [RowReversed] or [ReversalDropped]. A command that needs a reserved row finishes the reversal, or
+// abandons the bulk.
 //
-// Turned down: an event in each row's own stream that reverses it at once, since nothing joins several of
-// them; and a decisive event without reservations, since an edit could then not know of it without
-// reading what may be late.
+// Turned down: an event in each row's own stream that reverses it at once, since nothing makes several of them
+// happen together; and a decisive event without reservations, since an edit would have to look for it in tables
+// that may be late.
 
 // ErrReversing refuses a change of a reserved row.
 var ErrReversing = fault.New(fault.Conflict, "The row is being reversed, try again")
@@ -34,10 +33,10 @@ var ErrOvertaken = fault.New(fault.Conflict, "A row was changed meanwhile, try a
 var ErrVoid = fault.New(fault.Conflict, "The row is void and stays as it is")
 
 // ErrNotReserved is why a reversal is void: a row changed after the reversal was planned.
-var ErrNotReserved = fault.New(fault.Conflict, "A row does not stand as it is to be reversed")
+var ErrNotReserved = fault.New(fault.Conflict, "A row was changed after its reversal was planned")
 
 // Editable returns why the row can no longer be edited, moved, deleted or made void, nil if it can. A row
-// stays as it is once it is reversed, reserved, void, or reverses another.
+// stays as it is once it is reversed, reserved, void, or reverses another row.
 func (r Row) Editable() error {
 	switch {
 	case r.ReversedBy != 0:
@@ -60,26 +59,25 @@ func (r Row) ReservedFor(bulk, account int64, back BulkRow, at event.Position) b
 		r.In.Effect == back.Out.Effect && r.Out.Effect == back.In.Effect
 }
 
-// ReversalAnnounced tells that a bulk is about to take the row back. Until that is decided the row
-// stays as it is.
+// ReversalAnnounced reserves the row for a bulk that is about to reverse it.
 type ReversalAnnounced struct {
 	Bulk int64 `json:"bulk"`
 }
 
-// ReversalDropped tells that the bulk will not take the row back.
+// ReversalDropped releases the row: the bulk will not reverse it.
 type ReversalDropped struct {
 	Bulk int64 `json:"bulk"`
 }
 
-// RowReversed tells that another row takes this one back. It only carries out what the bulk has decided.
+// RowReversed notes which row reverses this one, as the bulk has decided.
 type RowReversed struct {
 	By int64 `json:"by"`
 }
 
-// RowVoided lets the row count nothing.
+// RowVoided makes the row count nothing.
 type RowVoided struct{}
 
-// EvolveAt reserves the row for the bulk, unless the row is not there, void, reversed, or reserved for another.
+// EvolveAt reserves the row for the bulk, unless the row does not exist, or is void, reversed or reserved for another bulk.
 func (e ReversalAnnounced) EvolveAt(r Row, at event.Position) Row {
 	if r.Exists() && !r.Void && r.Reserved == 0 {
 		r.Reserved, r.ReservedAt = e.Bulk, at
@@ -98,13 +96,13 @@ func (e ReversalDropped) Evolve(r Row) Row {
 	return r
 }
 
-// Evolve notes by which row.
+// Evolve notes which row reverses this one.
 func (e RowReversed) Evolve(r Row) Row { r.ReversedBy = e.By; return r }
 
 // Evolve makes the row void.
 func (RowVoided) Evolve(r Row) Row { r.Void = r.Void || r.Exists(); return r }
 
-// ReserveRow reserves a row of the account for a bulk that is about to take it back.
+// ReserveRow reserves a row of the account for a bulk that is about to reverse it.
 type ReserveRow struct {
 	Ledger  *Ledger
 	Account int64
@@ -132,7 +130,7 @@ type ReleaseRow struct {
 	Bulk int64
 }
 
-// Decide decides nothing for a row that is not reserved for the bulk.
+// Decide returns no event for a row that is not reserved for the bulk.
 func (c ReleaseRow) Decide(r Row) ([]event.Event[Row], error) {
 	if r.Reserved != c.Bulk || r.ReversedBy != 0 {
 		return nil, nil
@@ -140,7 +138,7 @@ func (c ReleaseRow) Decide(r Row) ([]event.Event[Row], error) {
 	return []event.Event[Row]{ReversalDropped(c)}, nil
 }
 
-// VoidRow lets a row of the account stay where it is and count nothing.
+// VoidRow makes a row of the account void: it keeps its place and counts nothing.
 type VoidRow struct {
 	Ledger  *Ledger
 	Account int64
@@ -158,14 +156,14 @@ func (c VoidRow) Decide(r Row) ([]event.Event[Row], error) {
 	return []event.Event[Row]{RowVoided{}}, nil
 }
 
-// ReversalRow takes one row back.
+// ReversalRow is one new row of a reversal, and the row that it reverses.
 type ReversalRow struct {
 	Reverses int64 `json:"reverses"`
 	In       Side  `json:"in_entries,omitzero"`
 	Out      Side  `json:"out_entries,omitzero"`
 }
 
-// RowsReversed takes rows of an account back on a day, all or none. The rows that do so are new; their ids
+// RowsReversed reverses rows of an account on a day, all or none. The rows that reverse them are new; their ids
 // follow one another from the bulk's own.
 type RowsReversed struct {
 	Account int64         `json:"account"`
@@ -173,7 +171,7 @@ type RowsReversed struct {
 	Rows    []ReversalRow `json:"rows"`
 }
 
-// RowsAbandoned tells that the bulk will never be.
+// RowsAbandoned ends a bulk that has not decided. It never will.
 type RowsAbandoned struct{}
 
 // EvolveAt begins the bulk.
@@ -191,11 +189,11 @@ func (e RowsReversed) Evolve(b Bulk) Bulk { return e.EvolveAt(b, 1) }
 // PostsTo returns the account.
 func (e RowsReversed) PostsTo() int64 { return e.Account }
 
-// Evolve notes it.
+// Evolve abandons the bulk.
 func (RowsAbandoned) Evolve(b Bulk) Bulk { b.Abandoned = true; return b }
 
-// ReverseRows takes rows of an account back on a day. Today bounds the day, and so does Latest, which is
-// the latest day of these rows.
+// ReverseRows reverses rows of an account on a day. The day is between Latest, the latest day of these rows, and tomorrow,
+// which Today tells.
 type ReverseRows struct {
 	Account int64
 	Date    unit.Date
@@ -226,10 +224,10 @@ func (c ReverseRows) Decide(b Bulk) ([]event.Event[Bulk], error) {
 	return []event.Event[Bulk]{RowsReversed{Account: c.Account, Date: c.Date, Rows: c.Rows}}, nil
 }
 
-// AbandonRows sees to it that a bulk will never be.
+// AbandonRows abandons a bulk that has not decided.
 type AbandonRows struct{}
 
-// Decide decides nothing for a bulk that is there, or is abandoned already.
+// Decide returns no event for a bulk that has decided, or is abandoned already.
 func (AbandonRows) Decide(b Bulk) ([]event.Event[Bulk], error) {
 	if b.Posted != 0 || b.Abandoned {
 		return nil, nil

@@ -1,4 +1,4 @@
-// Package bookslock is the lock of a workspace's books: rows dated on or before it stand as they are.
+// Package bookslock is the lock of a workspace's books: rows dated on or before it do not change.
 // Its stream is named after the workspace.
 package bookslock
 
@@ -16,7 +16,7 @@ var Kind = event.NewKind("bookslock",
 	event.Of[Moved]("BooksLockMoved", 1),
 )
 
-// State is where the lock stood, and since when. It has one entry a move, which is a few a year.
+// State has every place that the lock was put at, and since when: a few a year.
 type State struct {
 	Moves []Move
 }

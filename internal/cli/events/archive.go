@@ -169,7 +169,7 @@ func (c importEvents) Run(ctx context.Context) error {
 	switch n := into.signed.Checkpoints(); {
 	case n == 0:
 	case into.signsOn:
-		fmt.Fprintf(c.Shell.Out, "Checkpoints that hold, and are kept: %d. Whoever serves this log signs on with the same key.\n", n)
+		fmt.Fprintf(c.Shell.Out, "Checkpoints that hold, and are kept: %d. The server of this log signs on with the same key.\n", n)
 	default:
 		fmt.Fprintf(c.Shell.Err, "Checkpoints that hold, and stay in the archive: %d. They are another installation's; this one signs with a key of its own.\n", n)
 	}

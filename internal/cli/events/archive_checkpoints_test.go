@@ -34,7 +34,7 @@ func TestAnImportThatTakesTheLogsPlaceSignsOnWithItsKeysAndKeepsWhatWasSigned(t 
 
 	copied := pgtest.DB(t)
 	out, wrong := apptest.Done(t, copied, "events", "import", dir)
-	require.Regexp(t, `\nCheckpoints that hold, and are kept: \d\. Whoever serves this log signs on with the same key\.\n$`, out)
+	require.Regexp(t, `\nCheckpoints that hold, and are kept: \d\. The server of this log signs on with the same key\.\n$`, out)
 	require.Empty(t, wrong)
 	out, _ = apptest.Done(t, copied, "audit", "verify", "--store", "--checkpoint", kept)
 	require.Contains(t, out, "VERIFIED")

@@ -112,7 +112,7 @@ func (c copyEvents) openAt(ctx context.Context, url string, fresh bool) (app.Eve
 // Copied tells what was done.
 type Copied struct{ There, Copied, Renumbered int }
 
-// maxCopied and maxCopiedBytes are how many events are appended at once, which stand together in one stream. What was taken one
+// maxCopied and maxCopiedBytes are how many events are appended at once, which are next to each other in one stream. What was taken one
 // by one may be more than a log takes at once: a server of EventStoreDB takes 1 MiB, unless it is told otherwise.
 const (
 	maxCopied      = 128

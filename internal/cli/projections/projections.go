@@ -20,9 +20,9 @@ import (
 
 type Command struct {
 	List     listProjections    `cmd:"" help:"List the projections' generations and how far they are."`
-	Rebuild  rebuildProjections `cmd:"" help:"Build projections anew from the log beside the tables that are read, compare the two, and let the new ones be read."`
+	Rebuild  rebuildProjections `cmd:"" help:"Rebuild projections from the log, beside the tables that are read, compare the two, and let the new ones be read."`
 	Build    buildProjections   `cmd:"" help:"Build what this version of the program reads and has no tables for yet, beside a running older one."`
-	Pause    pauseProjection    `cmd:"" help:"Let a rebuild stand still; where none is under way, the projection itself."`
+	Pause    pauseProjection    `cmd:"" help:"Pause a rebuild; without one, the projection."`
 	Resume   resumeProjection   `cmd:"" help:"Let it go on."`
 	Throttle throttleProjection `cmd:"" help:"Bound the events a second that a rebuild folds."`
 	Cancel   cancelProjection   `cmd:"" help:"End a rebuild and drop what it has made."`
@@ -30,7 +30,7 @@ type Command struct {
 	Rollback rollbackProjection `cmd:"" help:"Read the generation again that was read before."`
 	Retry    retryProjection    `cmd:"" help:"Let a parked projection, or its parked rebuild, try its event again."`
 	Skip     skipProjection     `cmd:"" help:"Let a parked projection or reactor pass over its event. That is recorded in the log."`
-	Drop     dropProjection     `cmd:"" help:"Drop the tables of another version of the program, which then cannot be gone back to without building them anew."`
+	Drop     dropProjection     `cmd:"" help:"Drop the tables of another version of the program, which that version then has to build again."`
 }
 
 type listProjections struct{ app.Settings }

@@ -191,7 +191,7 @@ func TestAParkedProjectionIsShownAndSkippedAtTheShell(t *testing.T) {
 	require.Regexp(t, fmt.Sprintf(`(?m)^books +\d+ +1 +parked +\d+ +(\d+|some) +event BankRowAdded at position %d: .*parked_for_a_test`, at), list)
 	_, wrong, status := apptest.Attached(t, o, "doctor", "books")
 	require.Equal(t, 1, status)
-	require.Contains(t, wrong, fmt.Sprintf("bahi: projection books stands still: event BankRowAdded at position %d", at))
+	require.Contains(t, wrong, fmt.Sprintf("bahi: projection books has stopped: event BankRowAdded at position %d", at))
 	out, wrong, status := apptest.Attached(t, o, "doctor", "users")
 	require.Equal(t, 0, status, wrong)
 	require.Contains(t, out, "users: generation 1 is what the log says")

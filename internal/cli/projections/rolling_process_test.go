@@ -75,7 +75,7 @@ func (d deploy) read(p *apptest.Process, account int64, position string) {
 	require.Equal(d, 1, d.books(p).Generation, "nothing was rebuilt")
 }
 
-// isParked waits until a process says that its books stand before the event.
+// isParked waits until a process says that its books stopped before the event.
 func (d deploy) isParked(p *apptest.Process) {
 	d.Helper()
 	require.Eventually(d, func() bool {

@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// decideWithin is how long a reversal that is announced may take before somebody who needs a row of it
-	// forsakes it. It takes a few appends.
+	// decideWithin is how long a bulk may take to decide a reversal. It takes a few appends. Then a command that needs
+	// one of its rows abandons the bulk.
 	decideWithin = 200 * time.Millisecond
 	lookEvery    = 5 * time.Millisecond
 )
 
-// settleAll settles those of the rows whose reversal is announced. A dry run leaves them as they are.
-func settleAll(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, rows []int64) error {
+// finishAll finishes the reversals of those of the rows that are reserved. A dry run leaves them as they are.
+func finishAll(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, rows []int64) error {
 	if req.DryRun {
 		return nil
 	}
@@ -31,13 +31,13 @@ func settleAll(ctx context.Context, req commands.Request, b *Books, l *book.Ledg
 		if err != nil || r.Workspace != req.Workspace || r.State.Reserved == 0 || r.State.ReversedBy != 0 {
 			return err
 		}
-		return settle(ctx, req, b, l, row, r.State.Reserved)
+		return finish(ctx, req, b, l, row, r.State.Reserved)
 	})
 }
 
-// settle brings the reversal of a row to its end that a bulk has announced: it carries out what that has
-// decided, or sees to it that it never will be, and lets the row go.
-func settle(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, row, bulk int64) error {
+// finish ends the reservation of a row by a bulk: it carries out what the bulk has decided, or abandons the bulk and
+// releases the row.
+func finish(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, row, bulk int64) error {
 	if req.DryRun {
 		return book.ErrReversing
 	}
@@ -49,32 +49,33 @@ func settle(ctx context.Context, req commands.Request, b *Books, l *book.Ledger,
 	case decided.Posted != 0:
 		return fill(ctx, b, l, bulk, decided)
 	default:
-		return drop(ctx, req, b, l, row, bulk)
+		return release(ctx, req, b, l, row, bulk)
 	}
 }
 
-// letGo ends a reversal that could not be decided. What it does not come to is done by whoever needs the row.
-func letGo(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, rows []int64, bulk int64) {
+// giveUp abandons a bulk that could not decide, and releases its rows. Rows that it fails to release are released by the next
+// command that needs them.
+func giveUp(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, rows []int64, bulk int64) {
 	ctx, req = context.WithoutCancel(ctx), req.FollowUp()
 	decided, err := decision(ctx, req, b, l, bulk, 0)
 	switch {
 	case err != nil:
-	case decided.Posted != 0: // though nobody knew, when the log did not answer
+	case decided.Posted != 0: // the log took the events and did not answer
 		err = fill(ctx, b, l, bulk, decided)
 	default:
-		err = manyAtOnce(rows, func(_ int, row int64) error { return drop(ctx, req, b, l, row, bulk) })
+		err = manyAtOnce(rows, func(_ int, row int64) error { return release(ctx, req, b, l, row, bulk) })
 	}
 	if err != nil {
-		b.Log.Warn("a reversal that will not be was not ended; whoever needs its rows will do it", "bulk", bulk, "error", err)
+		b.Log.Warn("rows of an abandoned reversal are still reserved; the next command on them releases them", "bulk", bulk, "error", err)
 	}
 }
 
-// decision answers the bulk once it is decided. When it is not within a time it is forsaken, and the answer
-// is one that is not posted.
+// decision returns the bulk once it has decided. It abandons a bulk that has not decided within a time, and then returns
+// one that is not posted.
 func decision(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, bulk int64, within time.Duration) (book.Bulk, error) {
 	for deadline := time.Now().Add(within); ; {
 		found, err := commands.Load(ctx, b.Commands.Fresh(), l.Bulks, id(bulk))
-		if err != nil || found.Revision >= 0 { // its first event has decided, be it void
+		if err != nil || found.Revision >= 0 { // its first event has decided, also one that is void
 			return found.State, err
 		}
 		if !time.Now().Before(deadline) {
@@ -90,17 +91,17 @@ func decision(ctx context.Context, req commands.Request, b *Books, l *book.Ledge
 	return out.State, err
 }
 
-// drop lets a row go that the bulk holds.
-func drop(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, row, bulk int64) error {
+// release clears the reservation of a row by a bulk.
+func release(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, row, bulk int64) error {
 	_, err := commands.Handle(ctx, b.Commands, req, l.Rows, id(row), book.ReleaseRow{Bulk: bulk})
 	return err
 }
 
-// tellReversed tells the rows that a bulk takes back by which row it does.
-func tellReversed(ctx context.Context, b *Books, l *book.Ledger, first int64, bulk book.Bulk, meta event.Meta) error {
+// noteReversed notes in the streams of the rows that a bulk reverses which row reverses them.
+func noteReversed(ctx context.Context, b *Books, l *book.Ledger, first int64, bulk book.Bulk, meta event.Meta) error {
 	space := uuid.NewSHA1(uuid.NameSpaceOID, []byte(l.Bulks.Stream(id(first))+" reverses"))
 	var failed error
-	for range maxOvertaken { // by a note in a row's stream, or by others who tell them
+	for range maxOvertaken { // another process may append to the same streams
 		var appends []eventstore.Request
 		for i, row := range bulk.Reverses {
 			r, err := commands.Load(ctx, b.Commands.Fresh(), l.Rows, id(row))
