@@ -40,7 +40,7 @@ type generation struct {
 	Total       event.Position
 	Rate        int64      // events a second
 	FilledAt    *time.Time // when its fill ended
-	ThenEach    *float64   // seconds per event of the phases after the fill, in the last measured build
+	ThenEach    *int64     // nanoseconds per event of the phases after the fill, in the last measured build
 	KeepFor     time.Duration
 	KeepUntil   *time.Time
 	Over        bool // KeepUntil has passed
@@ -60,11 +60,11 @@ func (g generation) schema() string { return SchemaName(g.Name, g.Generation) }
 
 // then returns how long the phases after the fill will still take, by the last build; without one, as long as the fill.
 func (g generation) then(now time.Time) time.Duration {
-	each := 1 / float64(max(g.Rate, 1))
+	each := time.Second / time.Duration(max(g.Rate, 1))
 	if g.ThenEach != nil {
-		each = *g.ThenEach
+		each = time.Duration(*g.ThenEach)
 	}
-	all := time.Duration(each * float64(g.Total) * float64(time.Second))
+	all := each * time.Duration(g.Total) //nolint:gosec // G115: positions are less than 2^63
 	if g.FilledAt != nil && g.phase() != filling {
 		all -= now.Sub(*g.FilledAt)
 	}
@@ -89,7 +89,7 @@ type querier interface {
 
 const generationColumns = `name, generation, version, ddl_sha256, live, building, scratch, phase, store_id, position, event_id, owner, error,
 	paused, throttle, partitions, accepted, differences, total, rate::bigint as rate, filled_at, keep_for, keep_until, coalesce(keep_until <= now(), false) as over,
-	(select extract(epoch from last.after_fill)::float8 / last.total from projection.generation last
+	(select (extract(epoch from last.after_fill) * 1000000000 / last.total)::bigint from projection.generation last
 		where last.name = projection.generation.name and last.after_fill is not null and last.total > 0 order by last.generation desc limit 1) as then_each`
 
 func generations(ctx context.Context, db querier, where string, args ...any) ([]generation, error) {
