@@ -23,13 +23,13 @@ import (
 // What is asked of every operation, by its sample. An operation that is added is asked all of it.
 
 // forEverybody are the operations that SPEC.txt lets everybody ask ("Authentication", 8), as far as they are
-// built. Whoever adds one adds it here, on purpose.
+// built. The author of a further one adds it here, on purpose.
 var forEverybody = []string{
 	"confirm-password-reset", "finish-sign-in-by-provider", "login", "refresh", "register", "request-password-reset", "sign-in-by-provider", "undo-email-change",
 	"verify-email",
 }
 
-// ofTheCallers are the operations about whoever asks, which need no permission. One that acts in a
+// ofTheCallers are the operations about their callers, which need no permission. One that acts in a
 // workspace named by its path asks for one there, which the document does not tell.
 var ofTheCallers = []string{
 	"accept-invitation", "change-password", "get-me", "list-workspaces", "logout", "request-deletion", "update-me", "upload-picture",

@@ -41,7 +41,7 @@ var quoted = regexp.MustCompile("`[^`]*`|“[^”]*”")
 var notYetPlain = []string{
 	"commands/access", "commands/handler.go", "commands/positions_test.go",
 	"domain/access", "domain/audit", "domain/catalogue_test.go", "domain/event", "domain/follower",
-	"http/access", "http/access_test.go", "http/api", "http/audit", "http/console", "http/endpoints_test.go", "http/freshness_test.go", "http/ops", "http/pdf",
+	"http/access", "http/api", "http/audit", "http/console", "http/endpoints_test.go", "http/freshness_test.go", "http/ops", "http/pdf",
 	"internal/app", "internal/cli/audit", "internal/cli/backup", "internal/cli/cli.go", "internal/cli/commands_test.go", "internal/cli/feed", "internal/cli/people",
 	"readmodels",
 }
