@@ -1,6 +1,5 @@
-// Package audit is what happens to the log's own proofs: its checkpoints get another key, or a restore is
-// accepted that lost events for which there are checkpoints. Both are events, so that nobody can do either
-// without leaving a trace in the log that the proofs are about.
+// Package audit records what happens to the log's own proofs: a change of the key that signs checkpoints, and an accepted restore that lost
+// signed events. Both are events, so that they leave a trace in the log.
 package audit
 
 import (
@@ -11,22 +10,22 @@ import (
 )
 
 type (
-	// Event is one of the log's proofs.
+	// Event is an event about the log's proofs.
 	Event = event.Event[State]
-	// Command is what an operator asks of them.
+	// Command is an operator's command about them.
 	Command = event.Command[State]
 )
 
-// Kind names what the stream audit-log holds.
+// Kind is the kind of the stream audit-log.
 var Kind = event.NewKind("audit",
 	event.Of[KeyRotated]("AuditKeyRotated", 1),
 	event.Of[RestoreAccepted]("CheckpointRestoreAccepted", 1),
 )
 
-// Log is the id of the only stream of the kind.
+// Log is the id of the kind's only stream.
 const Log = "log"
 
-// What is refused.
+// The refusals.
 var (
 	ErrOtherKey  = fault.New(fault.Conflict, "Another key signs by now")
 	ErrOldKey    = fault.New(fault.Conflict, "This key has signed before: a key that was replaced does not come back")
@@ -34,16 +33,15 @@ var (
 	errNoFinding = fault.New(fault.Conflict, "The log has everything that was ever signed: there is nothing to accept")
 )
 
-// State is what a decision about the proofs needs.
+// State has what decisions about the proofs need.
 type State struct {
 	Key      string   // that signs; empty: the first one, which no event names
-	Former   []string // keys that do not sign any more
-	Accepted int64    // number of the newest checkpoint that was abandoned
+	Former   []string // keys that no longer sign
+	Accepted int64    // number of the newest abandoned checkpoint
 }
 
-// KeyRotated tells that checkpoints are signed with another key from now on. Keys are verifier keys of the
-// signed-note format (C2SP signed-note): name, key id and public key in one text. The first checkpoint that
-// covers this event is signed with both.
+// KeyRotated says that another key signs checkpoints from now on. Keys are verifier keys in the signed-note format (C2SP signed-note): name,
+// key id and public key in one text. Both keys sign the first checkpoint that covers this event.
 type KeyRotated struct {
 	From   string `json:"from"`
 	To     string `json:"to"`
@@ -56,20 +54,20 @@ func (e KeyRotated) Evolve(s State) State {
 	return s
 }
 
-// Tree is a state of the log as a checkpoint has it.
+// Tree is a state of the log in a checkpoint.
 type Tree struct {
-	Size uint64 `json:"size"` // events
-	Root []byte `json:"root"` // RFC 6962's Merkle tree hash; in base64
+	Size uint64 `json:"size"` // number of events
+	Root []byte `json:"root"` // RFC 6962's Merkle tree hash, in base64
 }
 
-// RestoreAccepted tells that the log does not have what some checkpoints were signed for, and goes on without
-// it: a restore that lost the log's tail. Those checkpoints are abandoned: they stay on show, and the log is
-// not held against them any more. Whoever keeps one elsewhere finds this event to ask about.
+// RestoreAccepted says that the log lacks events of some checkpoints, after a restore that lost the log's tail, and continues without them.
+// Those checkpoints are abandoned: they remain visible, but the log need no longer agree with them. An auditor who keeps one elsewhere finds
+// this event to ask about.
 type RestoreAccepted struct {
-	Kept       Tree   `json:"kept"`        // of the newest checkpoint that the log still has; size 0: of none
-	Newest     Tree   `json:"newest"`      // of the newest that was abandoned
-	Abandoned  int64  `json:"abandoned"`   // how many were
-	LastNumber int64  `json:"last_number"` // of the newest checkpoint that there was
+	Kept       Tree   `json:"kept"`        // of the newest checkpoint that the log contains; size 0: of none
+	Newest     Tree   `json:"newest"`      // of the newest abandoned checkpoint
+	Abandoned  int64  `json:"abandoned"`   // number of abandoned checkpoints
+	LastNumber int64  `json:"last_number"` // of the newest checkpoint of all
 	Reason     string `json:"reason"`
 }
 
@@ -79,10 +77,10 @@ func (e RestoreAccepted) Evolve(s State) State {
 	return s
 }
 
-// RotateKey lets another key sign.
+// RotateKey makes another key sign.
 type RotateKey KeyRotated
 
-// Decide wants a reason, and a key that has not signed before.
+// Decide requires a reason, and a key that has not signed before.
 func (c RotateKey) Decide(s State) ([]Event, error) {
 	switch {
 	case c.Reason == "":
@@ -97,10 +95,10 @@ func (c RotateKey) Decide(s State) ([]Event, error) {
 	return []Event{KeyRotated(c)}, nil
 }
 
-// AcceptRestore lets the log go on without events that there are checkpoints for.
+// AcceptRestore lets the log continue without signed events.
 type AcceptRestore RestoreAccepted
 
-// Decide wants a reason, and something to accept.
+// Decide requires a reason, and lost events.
 func (c AcceptRestore) Decide(s State) ([]Event, error) {
 	switch {
 	case c.Reason == "":

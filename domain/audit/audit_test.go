@@ -12,7 +12,7 @@ import (
 
 var errReason = fault.Fields(fault.Field{Field: "reason", Message: "is required"})
 
-func TestAKeyIsReplacedOnceAndForAReason(t *testing.T) {
+func TestRotateKey(t *testing.T) {
 	t.Parallel()
 	toB := audit.RotateKey{From: "a", To: "b", Reason: "yearly"}
 	toC := audit.RotateKey{From: "b", To: "c", Reason: "yearly"}
@@ -21,14 +21,14 @@ func TestAKeyIsReplacedOnceAndForAReason(t *testing.T) {
 	first.Case("not without a reason").When(audit.RotateKey{From: "a", To: "b"}).ThenFails(errReason)
 	first.Case("not by itself").When(audit.RotateKey{From: "a", To: "a", Reason: "x"}).ThenFails(audit.ErrOldKey)
 	second := first.And(audit.KeyRotated(toB))
-	second.Case("asked once more").When(toB).ThenNothing()
+	second.Case("again").When(toB).ThenNothing()
 	second.Case("the next").When(toC).Then(audit.KeyRotated(toC))
-	second.Case("by who has not heard of the one before").When(audit.RotateKey{From: "a", To: "c", Reason: "x"}).ThenFails(audit.ErrOtherKey)
-	second.Case("by a former one").When(audit.RotateKey{From: "b", To: "a", Reason: "x"}).ThenFails(audit.ErrOldKey)
+	second.Case("from a key that was replaced").When(audit.RotateKey{From: "a", To: "c", Reason: "x"}).ThenFails(audit.ErrOtherKey)
+	second.Case("to a former key").When(audit.RotateKey{From: "b", To: "a", Reason: "x"}).ThenFails(audit.ErrOldKey)
 	require.Equal(t, audit.State{Key: "b", Former: []string{"a"}}, second.State())
 }
 
-func TestARestoreIsAcceptedWhereSomethingIsMissing(t *testing.T) {
+func TestAcceptRestore(t *testing.T) {
 	t.Parallel()
 	accept := audit.AcceptRestore{
 		Kept: audit.Tree{Size: 7, Root: []byte("root of 7")}, Newest: audit.Tree{Size: 9, Root: []byte("root of 9")},
@@ -42,7 +42,7 @@ func TestARestoreIsAcceptedWhereSomethingIsMissing(t *testing.T) {
 	none.Case("nothing is missing").When(idle).
 		ThenFails(fault.New(fault.Conflict, "The log has everything that was ever signed: there is nothing to accept"))
 	once := none.And(audit.RestoreAccepted(accept))
-	once.Case("once more").When(accept).ThenNothing()
+	once.Case("again").When(accept).ThenNothing()
 	again := accept
 	again.LastNumber = 6
 	once.Case("another one, later").When(again).Then(audit.RestoreAccepted(again))

@@ -9,7 +9,7 @@ import (
 // TypeInfo describes a stored name.
 type TypeInfo struct {
 	Name     string
-	Version  int // of the payload, today
+	Version  int // current version of the payload
 	Category string
 	Go       reflect.Type
 }
@@ -20,20 +20,20 @@ type catalogued struct {
 	decode func(data []byte, version int) (any, error)
 }
 
-// AnyKind is a [Kind] of whatever state.
+// AnyKind is a [Kind] of any state.
 type AnyKind interface {
 	Category() string
 	types() []catalogued
 }
 
-// Catalogue knows every kind of stream of the program, and so every stored name.
+// Catalogue has every kind of stream of the program, and so every stored name.
 type Catalogue struct {
 	byName map[string]catalogued
 	byGo   map[reflect.Type][]string
 	all    []TypeInfo
 }
 
-// NewCatalogue lists the kinds. It panics when two share a stored name or a category. Kinds may share Go types.
+// NewCatalogue returns the catalogue of the kinds. It panics if two kinds share a stored name or a category. They may share Go types.
 func NewCatalogue(kinds ...AnyKind) *Catalogue {
 	c := &Catalogue{byName: map[string]catalogued{}, byGo: map[reflect.Type][]string{}}
 	categories := map[string]bool{}
@@ -53,17 +53,17 @@ func NewCatalogue(kinds ...AnyKind) *Catalogue {
 	return c
 }
 
-// All lists the stored names, in the order in which they were catalogued.
+// All returns the stored names in the order of the kinds.
 func (c *Catalogue) All() []TypeInfo { return c.all }
 
-// Lookup finds a stored name.
+// Lookup returns the description of a stored name.
 func (c *Catalogue) Lookup(name string) (TypeInfo, bool) {
 	t, ok := c.byName[name]
 	return t.TypeInfo, ok
 }
 
-// NamesOf returns the stored names of a Go type, one for each kind that has it. It panics when the type is in
-// no kind, since that is a mistake in the program.
+// NamesOf returns the stored names of a Go type, one for each kind that has it. It panics if no kind has the type, which is a programming
+// error.
 func (c *Catalogue) NamesOf(t reflect.Type) []string {
 	names := c.byGo[t]
 	if names == nil {
@@ -72,7 +72,7 @@ func (c *Catalogue) NamesOf(t reflect.Type) []string {
 	return names
 }
 
-// Decode reads a stored event of whatever kind. Data holds the event type's value.
+// Decode decodes a stored event of any kind. Data has the event type's value.
 func (c *Catalogue) Decode(s Stored) (Recorded[any], error) {
 	r := Recorded[any]{Position: s.Position, Stream: s.Stream, Revision: s.Revision, ID: s.ID, At: s.At}
 	t, known := c.byName[s.Type]

@@ -1,10 +1,8 @@
-// Package event holds what all aggregates share: what an event, a command and a kind of stream
-// are, and the stored form of an event.
+// Package event defines events, commands and kinds of streams for all aggregates, and the stored form of an event.
 //
-// A stored event is a row of the log: its type's name, the exact bytes of its payload, and metadata
-// that say who caused it, when and why. Names and payloads are for ever, so both are written out in
-// the aggregate's own file (see [NewKind]) and never taken from Go's names. docs/events.md describes
-// the bytes.
+// A stored event is a row of the log: its type's name, the exact bytes of its payload, and metadata about who caused it, when and why.
+// Names and payloads never change, so both are written out in the aggregate's own file (see [NewKind]) and never derived from Go names.
+// docs/events.md specifies the bytes.
 package event
 
 import (
@@ -14,15 +12,13 @@ import (
 	"github.com/google/uuid"
 )
 
-// Event is one decision that was taken about an aggregate with state S. Evolve answers the state
-// after it; it MUST NOT change what s points to, and it MUST accept every event that was ever
-// stored, also one whose personal values were erased.
+// Event is a decision about an aggregate with state S. Evolve returns the state after it; it MUST NOT change what s points to, and it MUST
+// accept every event that was ever stored, even with erased personal values.
 type Event[S any] interface {
 	Evolve(s S) S
 }
 
-// Placed is an Event whose effect depends on where in the log it stands, because a rule that spans
-// streams compares positions.
+// Placed is an Event whose effect depends on its position in the log, because a rule across streams compares positions.
 type Placed[S any] interface {
 	Event[S]
 	EvolveAt(s S, at Position) S
@@ -36,40 +32,37 @@ func Evolve[S any](s S, e Event[S], at Position) S {
 	return e.Evolve(s)
 }
 
-// Command is what somebody asks of an aggregate with state S. Decide answers the events that follow,
-// none when nothing changes, or an error that the asker may read (see package fault). It is pure:
-// no clock, no ids, no input or output.
+// Command is a request to an aggregate with state S. Decide returns the resulting events, none if nothing changes, or an error that the
+// caller may read (see package fault). It is pure: no clock, no ids, no I/O.
 type Command[S any] interface {
 	Decide(s S) ([]Event[S], error)
 }
 
-// Position is a place in the log. Positions rise in commit order. The Postgres store's are dense
-// (1, 2, 3 …); those of other stores are opaque, so only comparing them means something. Zero is
-// the place before the first event.
+// Position is a place in the log. Positions increase in commit order. The Postgres store's are dense (1, 2, 3 …); those of other stores are
+// opaque, so only their order has a meaning. Zero is the place before the first event.
 type Position uint64
 
-// Stored is an event as the log holds it, its payload still in bytes.
+// Stored is an event in the log, with an encoded payload.
 type Stored struct {
 	Position Position
 	Stream   string // <category>-<id>
-	Revision int64  // place in its stream, from 0
+	Revision int64  // from 0
 	ID       uuid.UUID
 	Type     string
-	Data     []byte    // the exact bytes that were appended
-	Meta     []byte    // the exact bytes that were appended
-	At       time.Time // when the log took it: never before its predecessor, in microseconds
+	Data     []byte    // exactly as appended
+	Meta     []byte    // exactly as appended
+	At       time.Time // when the log stored it: never before its predecessor, in microseconds
 }
 
-// New is an event that asks to be appended.
+// New is an event to append.
 type New struct {
-	ID   uuid.UUID // chosen by who appends, so that an append can be repeated
+	ID   uuid.UUID // chosen by the caller, so that an append can be repeated
 	Type string
 	Data []byte // JSON
 	Meta []byte // JSON
 }
 
-// Recorded is an event read back from the log, with its payload decoded and lifted to today's
-// version.
+// Recorded is an event read from the log, with its payload decoded and lifted to the current version.
 type Recorded[E any] struct {
 	Position Position
 	Stream   string
@@ -80,7 +73,7 @@ type Recorded[E any] struct {
 	Data     E
 }
 
-// StreamID is the part of the stream's name after its category.
+// StreamID returns the part of the stream's name after its category.
 func (r Recorded[E]) StreamID() string {
 	_, id := SplitStream(r.Stream)
 	return id
@@ -89,7 +82,7 @@ func (r Recorded[E]) StreamID() string {
 // StreamName joins a category and an id. Categories have no dash, ids may have some.
 func StreamName(category, id string) string { return category + "-" + id }
 
-// SplitStream takes a stream's name apart.
+// SplitStream returns the parts of a stream's name.
 func SplitStream(stream string) (category, id string) {
 	category, id, _ = strings.Cut(stream, "-")
 	return category, id

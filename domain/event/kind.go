@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Type is one stored name of a kind of stream, with the Go type that it decodes into.
+// Type is a stored name of a kind of stream, with the Go type of its events.
 type Type[S any] struct {
 	name    string
 	version int
@@ -18,14 +18,14 @@ type Type[S any] struct {
 	lifts   map[int]func(json.RawMessage) (json.RawMessage, error)
 }
 
-// Lift is an upcaster: it turns a payload of version From into one of version From+1.
+// Lift is an upcaster: it turns a payload of version From into version From+1.
 type Lift struct {
 	From int
 	Do   func(json.RawMessage) (json.RawMessage, error)
 }
 
-// Of ties the stored name to the event type E, whose payload is now at version. For each older
-// version, lifts has the step to the next.
+// Of returns the type with a stored name for events E, whose payload is now at version. For each older version, lifts has the step to the
+// next.
 func Of[E Event[S], S any](name string, version int, lifts ...Lift) Type[S] {
 	t := Type[S]{
 		name: name, version: version, goType: reflect.TypeFor[E](),
@@ -50,7 +50,7 @@ func Of[E Event[S], S any](name string, version int, lifts ...Lift) Type[S] {
 	return t
 }
 
-// Reading returns the type with a step that completes each event after its payload is decoded.
+// Reading returns the type with a step that completes each decoded event.
 func (t Type[S]) Reading(complete func(Event[S]) (Event[S], error)) Type[S] {
 	if decode := t.decode; complete != nil {
 		t.decode = func(data []byte) (Event[S], error) {
@@ -64,7 +64,7 @@ func (t Type[S]) Reading(complete func(Event[S]) (Event[S], error)) Type[S] {
 	return t
 }
 
-// Kind is a kind of stream: its category and the events that may stand in it.
+// Kind is a kind of stream: its category and its types of events.
 type Kind[S any] struct {
 	category string
 	byName   map[string]Type[S]
@@ -72,9 +72,8 @@ type Kind[S any] struct {
 	ordered  []Type[S]
 }
 
-// NewKind names what a stream <category>-<id> holds. Names are for ever: old logs have them.
-// It panics when a name or a Go type comes twice, or the category has a dash, since that is a mistake
-// in the program.
+// NewKind returns the kind of the streams <category>-<id>. Names never change: old logs have them. It panics if a name or a Go type occurs
+// twice, or the category has a dash, which are programming errors.
 func NewKind[S any](category string, types ...Type[S]) *Kind[S] {
 	if category == "" || strings.Contains(category, "-") {
 		panic(fmt.Sprintf("category %q: it ends at a stream's first dash, so it has none itself", category))
@@ -95,10 +94,10 @@ func NewKind[S any](category string, types ...Type[S]) *Kind[S] {
 	return k
 }
 
-// Category is the part of a stream's name before its first dash.
+// Category returns the part of a stream's name before its first dash.
 func (k *Kind[S]) Category() string { return k.category }
 
-// Names lists the stored names of the kind's events.
+// Names returns the stored names of the kind's events.
 func (k *Kind[S]) Names() []string {
 	names := make([]string, len(k.ordered))
 	for i, t := range k.ordered {
@@ -107,14 +106,14 @@ func (k *Kind[S]) Names() []string {
 	return names
 }
 
-// Stream names the stream of the aggregate id.
+// Stream returns the name of the aggregate's stream.
 func (k *Kind[S]) Stream(id string) string { return StreamName(k.category, id) }
 
-// Encode makes e ready for the log under the given id. meta.Schema is set here.
+// Encode encodes e for the log under the given id. It sets meta.Schema.
 func (k *Kind[S]) Encode(id uuid.UUID, e Event[S], meta Meta) (New, error) {
 	t, known := k.byGo[reflect.TypeOf(e)]
 	if !known {
-		return New{}, fmt.Errorf("encode: %T is no event of kind %s", e, k.category)
+		return New{}, fmt.Errorf("encode: %T is not an event of kind %s", e, k.category)
 	}
 	data, err := json.Marshal(e)
 	if err != nil {
@@ -128,7 +127,7 @@ func (k *Kind[S]) Encode(id uuid.UUID, e Event[S], meta Meta) (New, error) {
 	return New{ID: id, Type: t.name, Data: data, Meta: m}, nil
 }
 
-// Decode reads a stored event of this kind, lifted to today's version.
+// Decode decodes a stored event of this kind, lifted to the current version.
 func (k *Kind[S]) Decode(s Stored) (Recorded[Event[S]], error) {
 	r := Recorded[Event[S]]{Position: s.Position, Stream: s.Stream, Revision: s.Revision, ID: s.ID, At: s.At}
 	if err := json.Unmarshal(s.Meta, &r.Meta); err != nil {
@@ -136,7 +135,7 @@ func (k *Kind[S]) Decode(s Stored) (Recorded[Event[S]], error) {
 	}
 	t, known := k.byName[s.Type]
 	if !known {
-		return r, fmt.Errorf("decode position %d: %q is no event of kind %s", s.Position, s.Type, k.category)
+		return r, fmt.Errorf("decode position %d: %q is not an event of kind %s", s.Position, s.Type, k.category)
 	}
 	data, err := t.lift(s.Data, r.Meta.Schema)
 	if err == nil {
@@ -148,7 +147,7 @@ func (k *Kind[S]) Decode(s Stored) (Recorded[Event[S]], error) {
 	return r, nil
 }
 
-// Evolve answers the state after r.
+// Evolve returns the state after r.
 func (k *Kind[S]) Evolve(s S, r Recorded[Event[S]]) S { return Evolve(s, r.Data, r.Position) }
 
 func (t Type[S]) lift(data []byte, version int) ([]byte, error) {
@@ -165,7 +164,7 @@ func (t Type[S]) lift(data []byte, version int) ([]byte, error) {
 	return data, nil
 }
 
-// types lists what the catalogue needs to know.
+// types returns the kind's entries in the catalogue.
 func (k *Kind[S]) types() []catalogued {
 	out := make([]catalogued, len(k.ordered))
 	for i, t := range k.ordered {

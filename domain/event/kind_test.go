@@ -13,7 +13,7 @@ import (
 	"bahi/domain/event"
 )
 
-// priced went through three versions: a price in rupees, then in paise, then with its currency.
+// priced has had three versions: a price in rupees, then in paise, then with its currency.
 type priced struct {
 	Paise    int64  `json:"price_paise"`
 	Currency string `json:"currency"`
@@ -69,7 +69,7 @@ func stored(name, data, meta string) event.Stored {
 	}
 }
 
-func TestEveryOldVersionIsLiftedToTodays(t *testing.T) {
+func TestOldVersionsAreLifted(t *testing.T) {
 	t.Parallel()
 	catalogue := event.NewCatalogue(kind)
 	for meta, data := range map[string]string{
@@ -86,7 +86,7 @@ func TestEveryOldVersionIsLiftedToTodays(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeReadIsNamed(t *testing.T) {
+func TestUndecodableEventIsNamed(t *testing.T) {
 	t.Parallel()
 	catalogue := event.NewCatalogue(kind)
 	for _, c := range []struct{ name, data, meta, problem string }{
@@ -108,7 +108,7 @@ func TestWhatCannotBeReadIsNamed(t *testing.T) {
 	}
 }
 
-func TestEncodedEventIsReadBackWithItsPlace(t *testing.T) {
+func TestEncodedEventRoundTrips(t *testing.T) {
 	t.Parallel()
 	id := uuid.MustParse("0192f0c1-0000-7000-8000-000000000001")
 	meta := event.Meta{
@@ -134,16 +134,16 @@ func TestEncodedEventIsReadBackWithItsPlace(t *testing.T) {
 	require.Equal(t, "goods-1-2", kind.Stream("1-2"))
 }
 
-func TestStrangersAreNotEncoded(t *testing.T) {
+func TestEventOfAnotherKindIsNotEncoded(t *testing.T) {
 	t.Parallel()
 	other := event.NewKind("other", event.Of[sold]("OtherSold", 1))
 	_, err := other.Encode(uuid.New(), priced{}, event.Meta{})
-	require.EqualError(t, err, "encode: event_test.priced is no event of kind other")
+	require.EqualError(t, err, "encode: event_test.priced is not an event of kind other")
 	_, err = other.Encode(uuid.New(), nil, event.Meta{})
 	require.Error(t, err)
 }
 
-func TestPlacedEventsLearnTheirPosition(t *testing.T) {
+func TestPlacedEventsGetTheirPosition(t *testing.T) {
 	t.Parallel()
 	g := kind.Evolve(goods{}, event.Recorded[event.Event[goods]]{Position: 4, Data: priced{Paise: 1}})
 	require.Equal(t, goods{last: priced{Paise: 1}, position: 4}, g)
@@ -168,7 +168,7 @@ func TestCatalogueKnowsEveryName(t *testing.T) {
 	require.False(t, ok)
 }
 
-func TestMistakesInKindsStopTheProgram(t *testing.T) {
+func TestInvalidKindsPanic(t *testing.T) {
 	t.Parallel()
 	for sentence, mistake := range map[string]func(){
 		"a name comes twice":                func() { event.NewKind("a", event.Of[sold]("X", 1), event.Of[priced]("X", 1)) },
@@ -199,12 +199,12 @@ func TestStreamNamesSplitAtTheirFirstDash(t *testing.T) {
 	require.Equal(t, "bank-12", event.StreamName("bank", "12"))
 }
 
-func TestATypeMayHaveAStepAfterItsPayloadIsDecoded(t *testing.T) {
+func TestReadingCompletesDecodedEvents(t *testing.T) {
 	t.Parallel()
 	refuse := func(e event.Event[goods]) (event.Event[goods], error) {
 		p, ok := e.(priced)
 		if ok && p.Paise < 0 {
-			return nil, errors.New("a price below nothing")
+			return nil, errors.New("a negative price")
 		}
 		p.Paise *= 2
 		return p, nil
@@ -214,5 +214,5 @@ func TestATypeMayHaveAStepAfterItsPayloadIsDecoded(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, priced{Paise: 6}, r.Data)
 	_, err = k.Decode(event.Stored{Type: "Priced", Data: []byte(`{"price_paise":-3}`), Meta: []byte(`{"schema":1}`)})
-	require.ErrorContains(t, err, "a price below nothing")
+	require.ErrorContains(t, err, "a negative price")
 }

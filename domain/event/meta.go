@@ -10,20 +10,20 @@ import (
 	"github.com/google/uuid"
 )
 
-// Meta is what is known of an event beside its payload. It is stored as JSON with these names.
+// Meta is an event's metadata, stored as JSON with these names.
 type Meta struct {
-	Schema        int       `json:"schema"`                   // version of the payload under this type name, from 1
-	Workspace     uuid.UUID `json:"workspace"`                // whose books or records it belongs to
+	Schema        int       `json:"schema"`                   // version of the payload of this type, from 1
+	Workspace     uuid.UUID `json:"workspace"`                // whose books or records the event belongs to
 	Actor         string    `json:"actor"`                    // who caused it: user:<id>, api_key:<id>, provider:<name>, system:<part>
-	OccurredAt    time.Time `json:"occurred_at"`              // when it was asked for, by the clock of the node that decided
+	OccurredAt    time.Time `json:"occurred_at"`              // when it was requested, by the clock of the deciding node
 	RequestID     string    `json:"request_id,omitempty"`     // of the HTTP request
-	CorrelationID string    `json:"correlation_id,omitempty"` // of the business process, given by the caller or the request's own id
-	CausationID   string    `json:"causation_id,omitempty"`   // id of the event that it follows from
-	Reason        string    `json:"reason,omitempty"`         // why, in the words of who asked
-	Of            Position  `json:"of,omitempty"`             // position of the decisive event that this one only carries out
+	CorrelationID string    `json:"correlation_id,omitempty"` // of the business process, from the caller or the request's own id
+	CausationID   string    `json:"causation_id,omitempty"`   // id of the event that caused it
+	Reason        string    `json:"reason,omitempty"`         // in the words of the actor
+	Of            Position  `json:"of,omitempty"`             // position of the decisive event that this one carries out
 }
 
-// metaNames are the names that [Meta] is stored with.
+// metaNames are the stored names of [Meta].
 var metaNames = func() (names []string) {
 	for field := range reflect.TypeFor[Meta]().Fields() {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
@@ -32,8 +32,8 @@ var metaNames = func() (names []string) {
 	return names
 }()
 
-// CheckMeta says why metadata that others wrote may be read as something else than [Meta] reads in it: by a name in other letters, which Go
-// takes and SQL does not, or by a workspace or position in another form than the one that is searched for.
+// CheckMeta returns an error if other readers could understand foreign metadata differently than [Meta]: because a name has another case, which
+// Go accepts and SQL does not, or a workspace or position is not in the form that searches use.
 func CheckMeta(text []byte) error {
 	var (
 		m   Meta
@@ -56,7 +56,7 @@ func CheckMeta(text []byte) error {
 		return fmt.Errorf("the workspace is written %q", m.Workspace)
 	}
 	if _, there := has["of"]; there && m.Of == 0 {
-		return fmt.Errorf("no event stands at position 0, of which this one would be")
+		return fmt.Errorf("of is 0, but no event is at position 0")
 	}
 	return nil
 }

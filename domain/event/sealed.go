@@ -7,15 +7,13 @@ import (
 	"fmt"
 )
 
-// Sealed is a value that the log holds only encrypted, under a key of its subject. Events have it as
-// a [Personal] or a [Secret].
+// Sealed is a value that the log has only encrypted, under a key of its subject. Events have it as a [Personal] or a [Secret].
 //
-// It begins in clear, in a command's decision; the vault seals it before the event is encoded. What
-// is read back from the log is sealed, until somebody asks the vault to open it, which is no matter
-// for Evolve: a fold may copy a Sealed and never looks inside. Two seals of one text differ, so
-// comparing two of them tells nothing about their texts; a keyed hash beside the value does.
+// A command's decision creates it in clear; the vault seals it before the event is encoded. An event from the log has it sealed until the
+// vault opens it. Evolve never needs that: a fold may copy a Sealed and never looks inside. Two ciphertexts of one text differ, so comparing
+// them says nothing about the texts; a keyed hash next to the value does.
 //
-// The zero Sealed is no value at all: null in JSON, left out with omitzero.
+// The zero Sealed is no value: null in JSON, left out with omitzero.
 type Sealed struct { //nolint:recvcheck // a value to everybody but the vault, which writes through a pointer
 	class   Class
 	state   sealState
@@ -25,20 +23,20 @@ type Sealed struct { //nolint:recvcheck // a value to everybody but the vault, w
 	box     string
 }
 
-// Class says what a sealed value is.
+// Class is the class of a sealed value.
 type Class string
 
-// The classes. Both end with the key of their subject.
+// The classes. Values of both are lost with the key of their subject.
 const (
-	ClassPersonal Class = "personal" // opened for those who may read the record
-	ClassSecret   Class = "secret"   // opened for nothing but its use
+	ClassPersonal Class = "personal" // opened for readers of the record
+	ClassSecret   Class = "secret"   // opened only to be used
 )
 
 type sealState uint8
 
 const (
 	noValue sealState = iota
-	inClear           // as decided, not yet sealed
+	inClear           // decided, not yet sealed
 	closed
 	opened
 	erased
@@ -47,29 +45,26 @@ const (
 // sealFormat is the version of the stored form.
 const sealFormat = 1
 
-// The ways in which a sealed value cannot be read.
+// The reasons why a sealed value cannot be read.
 var (
 	ErrErased    = errors.New("the value was erased")
 	ErrNotOpened = errors.New("the value was not opened")
 	errInClear   = errors.New("the value is in clear: the vault must seal it first")
 )
 
-// Personal is a value about a person. Where it was opened, it goes into a table as its text, and as
-// null once it is erased.
+// Personal is a value about a person. In a table it is its text if it was opened, and null if it was erased.
 type Personal struct{ Sealed }
 
-// Secret is a value that gives power to who knows it, such as a provider's credential. It is never
-// opened inside its event.
+// Secret is a value that gives power to its holder, such as a provider's credential. It is never opened inside its event.
 type Secret struct{ Sealed }
 
-// NewPersonal is a personal value of the subject: whose key it is, and with whom it is erased. A
-// subject names without telling, such as user-<uuid> or buyer-<keyed hash>, for it stays in the log
-// in clear. It panics without one.
+// NewPersonal returns a personal value of the subject, whose key seals it and whose erasure erases it. The subject itself stays in the log
+// in clear, so it must be a pseudonym such as user-<uuid> or buyer-<keyed hash>. NewPersonal panics without one.
 func NewPersonal(subject, text string) Personal {
 	return Personal{newSealed(ClassPersonal, subject, text)}
 }
 
-// NewSecret is a secret of the subject, such as channel-<uuid>. It panics without one.
+// NewSecret returns a secret of the subject, such as channel-<uuid>. It panics without one.
 func NewSecret(subject, text string) Secret {
 	return Secret{newSealed(ClassSecret, subject, text)}
 }
@@ -81,39 +76,39 @@ func newSealed(class Class, subject, text string) Sealed {
 	return Sealed{class: class, state: inClear, subject: subject, plain: text}
 }
 
-// Class is what it is.
+// Class returns the class of the value.
 func (s Sealed) Class() Class { return s.class }
 
-// Subject is whose key it is sealed with.
+// Subject returns the subject whose key seals the value.
 func (s Sealed) Subject() string { return s.subject }
 
-// IsZero says that there is no value.
+// IsZero reports whether there is no value.
 func (s Sealed) IsZero() bool { return s.state == noValue }
 
-// Erased says that the vault was asked and has the key no more. The value is gone for ever.
+// Erased reports whether the vault no longer has the key. The value is lost for ever.
 func (s Sealed) Erased() bool { return s.state == erased }
 
-// Clear is the text that is still to be sealed. It is for the vault.
+// Clear returns the text that is still to be sealed, for the vault.
 func (s Sealed) Clear() (text string, ok bool) { return s.plain, s.state == inClear }
 
-// Box is the ciphertext and the version of the subject's key. It is for the vault.
+// Box returns the ciphertext and the version of the subject's key, for the vault.
 func (s Sealed) Box() (key int, box []byte, ok bool) {
 	return s.key, []byte(s.box), s.state >= closed
 }
 
-// Close puts the ciphertext in place of the text. It is for the vault.
+// Close replaces the text by the ciphertext, for the vault.
 func (s *Sealed) Close(key int, box []byte) {
 	s.key, s.box, s.plain, s.state = key, string(box), "", closed
 }
 
-// Open puts the text beside the ciphertext. It is for the vault.
+// Open adds the text to the ciphertext, for the vault.
 func (s *Sealed) Open(text string) { s.plain, s.state = text, opened }
 
-// Erase notes that the key is gone. It is for the vault.
+// Erase records that the key is destroyed, for the vault.
 func (s *Sealed) Erase() { s.plain, s.state = "", erased }
 
-// Text is the value in clear, [ErrErased], or [ErrNotOpened]. It is for the edges of the system, a
-// mail to its receiver; folds copy the Personal instead.
+// Text returns the value in clear, [ErrErased], or [ErrNotOpened]. It is for the edges of the system, such as a mail to the person; folds copy
+// the Personal instead.
 func (p Personal) Text() (string, error) {
 	switch p.state {
 	case noValue, inClear, opened:
@@ -125,7 +120,7 @@ func (p Personal) Text() (string, error) {
 	}
 }
 
-// Value implements [driver.Valuer]. A projection hands the Personal on as it is.
+// Value implements [driver.Valuer], so that a projection can pass on the Personal.
 func (p Personal) Value() (driver.Value, error) {
 	switch p.state {
 	case noValue, erased:
@@ -139,7 +134,7 @@ func (p Personal) Value() (driver.Value, error) {
 	}
 }
 
-// Format keeps the text out of logs and messages, whatever the verb.
+// Format keeps the text out of logs and messages, for every verb.
 func (s Sealed) Format(f fmt.State, _ rune) {
 	if s.IsZero() {
 		_, _ = fmt.Fprint(f, "no value")
@@ -148,7 +143,7 @@ func (s Sealed) Format(f fmt.State, _ rune) {
 	_, _ = fmt.Fprintf(f, "%s value of %s", s.class, s.subject)
 }
 
-// stored is the form in the log. docs/events.md describes it.
+// stored is the form in the log, specified in docs/events.md.
 type stored struct {
 	Sealed  int    `json:"sealed"`
 	Class   Class  `json:"class"`
@@ -157,7 +152,7 @@ type stored struct {
 	Box     []byte `json:"box"`
 }
 
-// MarshalJSON writes the sealed form. A value that is still in clear is an error.
+// MarshalJSON encodes the sealed form. A value in clear is an error.
 func (s Sealed) MarshalJSON() ([]byte, error) {
 	switch s.state {
 	case noValue:
@@ -169,10 +164,10 @@ func (s Sealed) MarshalJSON() ([]byte, error) {
 	}
 }
 
-// UnmarshalJSON reads the sealed form of a personal value.
+// UnmarshalJSON decodes the sealed form of a personal value.
 func (p *Personal) UnmarshalJSON(data []byte) error { return p.unmarshal(ClassPersonal, data) }
 
-// UnmarshalJSON reads the sealed form of a secret.
+// UnmarshalJSON decodes the sealed form of a secret.
 func (s *Secret) UnmarshalJSON(data []byte) error { return s.unmarshal(ClassSecret, data) }
 
 func (s *Sealed) unmarshal(class Class, data []byte) error {
@@ -183,12 +178,12 @@ func (s *Sealed) unmarshal(class Class, data []byte) error {
 	var in stored
 	err := json.Unmarshal(data, &in)
 	switch {
-	case err != nil: // its text could quote a value in clear
-		return errors.New("this is no sealed value")
+	case err != nil: // the decoder's error could quote a value in clear
+		return errors.New("not a sealed value")
 	case in.Sealed != sealFormat:
 		return fmt.Errorf("sealed form %d is unknown to this program", in.Sealed)
 	case in.Class != class:
-		return fmt.Errorf("a %q value stands where a %s one belongs", in.Class, class)
+		return fmt.Errorf("a %q value instead of a %s one", in.Class, class)
 	case in.Subject == "" || in.Key < 1 || len(in.Box) == 0:
 		return errors.New("this sealed value lacks its subject, key or box")
 	}

@@ -54,7 +54,7 @@ func closeAll(fields []*event.Sealed) error {
 	return nil
 }
 
-func TestValuesInClearAreNeverEncoded(t *testing.T) {
+func TestClearValuesAreNotEncoded(t *testing.T) {
 	t.Parallel()
 	_, err := people.Encode(uuid.New(), sample(), event.Meta{})
 	require.ErrorContains(t, err, "personal value of user-1: the value is in clear: the vault must seal it first")
@@ -77,10 +77,10 @@ func TestSealedValuesKeepTheirForm(t *testing.T) {
 	}`, string(stored.Data))
 	back, err := people.Decode(event.Stored{Type: stored.Type, Data: stored.Data, Meta: stored.Meta})
 	require.NoError(t, err)
-	require.Equal(t, sealed[1], back.Data, "also comparable as it is kept in states")
+	require.Equal(t, sealed[1], back.Data, "states must remain comparable")
 }
 
-func TestSealingLeavesTheGivenEventAlone(t *testing.T) {
+func TestSealingDoesNotChangeTheGivenEvent(t *testing.T) {
 	t.Parallel()
 	given := sample()
 	_, err := event.MapSealed([]registered{given}, closeAll)
@@ -88,7 +88,7 @@ func TestSealingLeavesTheGivenEventAlone(t *testing.T) {
 	require.Equal(t, sample(), given)
 }
 
-func TestEventsWithoutSealedValuesPassUntouched(t *testing.T) {
+func TestEventsWithoutSealedValuesAreReturnedAsGiven(t *testing.T) {
 	t.Parallel()
 	for _, events := range [][]event.Event[person]{nil, {left{}}, {registered{}}, {nil}} {
 		same, err := event.MapSealed(events, func([]*event.Sealed) error { panic("there is nothing to seal") })
@@ -105,13 +105,13 @@ func BenchmarkEventsWithoutSealedValues(b *testing.B) {
 	}
 }
 
-func TestFailureToSealIsAnswered(t *testing.T) {
+func TestFailureToSealIsReturned(t *testing.T) {
 	t.Parallel()
 	_, err := event.MapSealed([]registered{sample()}, func([]*event.Sealed) error { return event.ErrErased })
 	require.ErrorIs(t, err, event.ErrErased)
 }
 
-func TestValuesOfARecordedBatchAreOpenedInPlaceOfTheClosedOnes(t *testing.T) {
+func TestValuesOfARecordedBatchAreOpened(t *testing.T) {
 	t.Parallel()
 	sealed, err := event.MapSealed([]any{left{}, sample()}, closeAll)
 	require.NoError(t, err)
@@ -140,7 +140,7 @@ func TestValuesOfARecordedBatchAreOpenedInPlaceOfTheClosedOnes(t *testing.T) {
 	require.ErrorIs(t, err, event.ErrErased)
 }
 
-func TestPersonalValueGoesIntoATableOnceItIsOpened(t *testing.T) {
+func TestOpenedPersonalValueGoesIntoATable(t *testing.T) {
 	t.Parallel()
 	p := event.NewPersonal("user-1", address)
 	_, err := p.Value()
@@ -165,12 +165,12 @@ func TestPersonalValueGoesIntoATableOnceItIsOpened(t *testing.T) {
 	require.True(t, p.Erased())
 	column, err = p.Value()
 	require.NoError(t, err)
-	require.Nil(t, column, "erased reads as null")
+	require.Nil(t, column, "an erased value is null")
 	_, err = p.Text()
 	require.ErrorIs(t, err, event.ErrErased)
 	form, err := json.Marshal(p)
 	require.NoError(t, err)
-	require.JSONEq(t, `{"sealed":1,"class":"personal","subject":"user-1","key":1,"box":"Ym94"}`, string(form), "as it stands in the log")
+	require.JSONEq(t, `{"sealed":1,"class":"personal","subject":"user-1","key":1,"box":"Ym94"}`, string(form), "the stored form")
 
 	column, err = event.Personal{}.Value()
 	require.NoError(t, err)
@@ -180,7 +180,7 @@ func TestPersonalValueGoesIntoATableOnceItIsOpened(t *testing.T) {
 	require.Empty(t, text)
 }
 
-func TestTextsStayOutOfMessages(t *testing.T) {
+func TestTextsAreNotPrinted(t *testing.T) {
 	t.Parallel()
 	e := sample()
 	e.Email.Open(address)
@@ -195,16 +195,16 @@ func TestTextsStayOutOfMessages(t *testing.T) {
 	require.Equal(t, "no value", fmt.Sprint(event.Personal{}))
 }
 
-func TestForeignFormsAreRefusedWithoutRepeatingThem(t *testing.T) {
+func TestInvalidFormsAreNotQuoted(t *testing.T) {
 	t.Parallel()
 	for form, problem := range map[string]string{
-		`"asha@example.org"`: "this is no sealed value",
+		`"asha@example.org"`: "not a sealed value",
 		`{"sealed":2,"class":"personal","subject":"user-1","key":1,"box":"Ym94"}`: "sealed form 2 is unknown to this program",
 		`{"sealed":1,"class":"secret","subject":"user-1","key":1,"box":"Ym94"}`:   `a "secret" value stands where a personal one belongs`,
 		`{"sealed":1,"class":"personal","subject":"","key":1,"box":"Ym94"}`:       "lacks its subject, key or box",
 		`{"sealed":1,"class":"personal","subject":"user-1","box":"Ym94"}`:         "lacks its subject, key or box",
 		`{"sealed":1,"class":"personal","subject":"user-1","key":1}`:              "lacks its subject, key or box",
-		`{"sealed":1,"class":"personal","subject":"user-1","key":1,"box":"?"}`:    "this is no sealed value",
+		`{"sealed":1,"class":"personal","subject":"user-1","key":1,"box":"?"}`:    "not a sealed value",
 	} {
 		var p event.Personal
 		err := json.Unmarshal([]byte(form), &p)
@@ -213,7 +213,7 @@ func TestForeignFormsAreRefusedWithoutRepeatingThem(t *testing.T) {
 		require.True(t, p.IsZero())
 	}
 	var s event.Secret
-	require.ErrorContains(t, json.Unmarshal([]byte(`{"sealed":1,"class":"personal"}`), &s), "where a secret one belongs")
+	require.ErrorContains(t, json.Unmarshal([]byte(`{"sealed":1,"class":"personal"}`), &s), "instead of a secret one")
 	p := event.NewPersonal("user-1", address)
 	require.NoError(t, json.Unmarshal([]byte(`null`), &p))
 	require.True(t, p.IsZero())
@@ -224,7 +224,7 @@ type tree struct {
 	Kids []tree         `json:"kids,omitempty"`
 }
 
-func TestWhatCannotBeFollowedIsNotWrittenInClear(t *testing.T) {
+func TestUnreachableValuesAreNotWrittenInClear(t *testing.T) {
 	t.Parallel()
 	type inMap struct{ M map[string]event.Personal }
 	require.PanicsWithValue(t, "map[string]event.Personal: sealed values in a map are not followed, use a slice", func() {

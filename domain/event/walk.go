@@ -6,9 +6,8 @@ import (
 	"sync"
 )
 
-// MapSealed hands all sealed values inside the given events to do, at once, and answers the events
-// with what do made of them. The given ones stay as they are, and what they point to as well. Where
-// there is nothing sealed, do is not called and the answer is the slice that was given.
+// MapSealed calls do once with all sealed values inside the given events, and returns the events with the resulting values. The given events,
+// and what they point to, do not change. If there are no sealed values, it does not call do and returns the given slice.
 func MapSealed[E any](events []E, do func([]*Sealed) error) ([]E, error) {
 	for i, e := range events {
 		if v := reflect.ValueOf(e); v.IsValid() && walkOf(v.Type()) != nil {
@@ -18,7 +17,7 @@ func MapSealed[E any](events []E, do func([]*Sealed) error) ([]E, error) {
 	return events, nil
 }
 
-// mapSealed is [MapSealed] from the first event on that may hold something sealed.
+// mapSealed is [MapSealed] with the index of the first event that may have sealed values.
 func mapSealed[E any](events []E, first int, do func([]*Sealed) error) ([]E, error) {
 	var fields []*Sealed
 	copies := map[int]reflect.Value{}
@@ -45,12 +44,12 @@ func mapSealed[E any](events []E, first int, do func([]*Sealed) error) ([]E, err
 	out := make([]E, len(events))
 	copy(out, events)
 	for i, c := range copies {
-		out[i] = c.Interface().(E) //nolint:forcetypeassert // it came out of an E
+		out[i] = c.Interface().(E) //nolint:forcetypeassert // the copy has the same type
 	}
 	return out, nil
 }
 
-// MapSealedIn is [MapSealed] for the payloads of events that were read back.
+// MapSealedIn is [MapSealed] for the payloads of recorded events.
 func MapSealedIn[E any](batch []Recorded[E], do func([]*Sealed) error) ([]Recorded[E], error) {
 	data := make([]E, len(batch))
 	for i := range batch {
@@ -69,11 +68,10 @@ func MapSealedIn[E any](batch []Recorded[E], do func([]*Sealed) error) ([]Record
 	return out, nil
 }
 
-// HoldsSealed says whether values of the type can have sealed ones in them.
+// HoldsSealed reports whether values of the type may contain sealed values.
 func HoldsSealed(t reflect.Type) bool { return walkOf(t) != nil }
 
-// walker visits the sealed values inside an addressable value, after putting copies in place of what
-// the value shares with others.
+// walker visits the sealed values inside an addressable value, and first replaces shared parts of the value by copies.
 type walker func(v reflect.Value, visit func(*Sealed))
 
 // walks caches a walker per type of event, nil for those without sealed values.
@@ -94,7 +92,7 @@ var (
 	secretType   = reflect.TypeFor[Secret]()
 )
 
-// planWalk panics where it cannot follow a type, since that is a mistake in the program.
+// planWalk panics if it cannot follow a type, which is a programming error.
 func planWalk(t reflect.Type, above map[reflect.Type]bool) walker {
 	if t == personalType || t == secretType {
 		return func(v reflect.Value, visit func(*Sealed)) {
@@ -106,7 +104,7 @@ func planWalk(t reflect.Type, above map[reflect.Type]bool) walker {
 	if t == sealedType {
 		panic("an event has a Personal or a Secret, never a bare Sealed: only they can be read back")
 	}
-	if above[t] { // A type inside itself, as in a tree: its inner values stay in clear, and so it cannot be encoded.
+	if above[t] { // in a recursive type, such as a tree, inner values stay in clear, so that it cannot be encoded
 		return nil
 	}
 	above[t] = true
@@ -123,7 +121,7 @@ func planWalk(t reflect.Type, above map[reflect.Type]bool) walker {
 			panic(fmt.Sprintf("%s: sealed values in a map are not followed, use a slice", t))
 		}
 		return nil
-	default: // what an interface holds is not followed: a value in there stays in clear, as above
+	default: // values inside an interface are not followed: they stay in clear, as above
 		return nil
 	}
 }
@@ -137,7 +135,7 @@ func planStruct(t reflect.Type, above map[reflect.Type]bool) walker {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		if !f.IsExported() && (!f.Anonymous || f.Type.Kind() != reflect.Struct) {
-			continue // JSON does not see it either
+			continue // JSON skips it too
 		}
 		if w := planWalk(f.Type, above); w != nil {
 			steps = append(steps, step{i, w})

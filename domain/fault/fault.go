@@ -1,5 +1,4 @@
-// Package fault holds the errors that a caller may read. Everything else is the program's own
-// trouble and is answered as such, without its text.
+// Package fault has the errors that a caller may read. All other errors are internal: the caller does not see their text.
 package fault
 
 import (
@@ -8,51 +7,51 @@ import (
 	"strings"
 )
 
-// Kind says what sort of refusal it is; http/api maps it to a status.
+// Kind is the kind of a refusal; http/api maps it to a status.
 type Kind int
 
-// The kinds of refusal.
+// The kinds of refusals.
 const (
-	Invalid      Kind = iota + 1 // well-formed and wrong
-	Malformed                    // cannot be read at all
-	Unauthorized                 // nobody we know
-	Forbidden                    // known, and may not
-	NotFound                     // not there, or not for the asker to know
-	Conflict                     // not in this state
+	Invalid      Kind = iota + 1 // well-formed but wrong
+	Malformed                    // unreadable
+	Unauthorized                 // unknown caller
+	Forbidden                    // known caller without the right
+	NotFound                     // does not exist, or the caller may not know
+	Conflict                     // impossible in this state
 	Stale                        // the caller's copy is old (If-Match)
-	Unavailable                  // not now
-	TooLarge                     // more than we take
+	Unavailable                  // not at the moment
+	TooLarge                     // exceeds a limit
 )
 
-// Field is what is wrong with one field of a request.
+// Field is a fault of one field of a request.
 type Field struct {
 	Field   string `json:"field"`
 	Message string `json:"message"`
 	ID      any    `json:"id,omitempty" doc:"Of the other record that a conflict is about"`
 }
 
-// Error is a refusal, in words that the caller reads as they are.
+// Error is a refusal, whose text the caller reads.
 type Error struct {
 	Kind   Kind
 	Detail string
-	Code   string // stable word for programs, such as email_taken; empty for the kind's own
+	Code   string // stable word for programs, such as email_taken; empty for the kind's default
 	Fields []Field
 }
 
-// New makes a refusal. Compare it with [errors.Is]: two refusals are the same when kind and detail are.
+// New returns a refusal. Compare it with [errors.Is]: refusals with equal kind and detail are the same.
 func New(kind Kind, detail string) *Error { return &Error{Kind: kind, Detail: detail} }
 
-// Newf makes a refusal with values in its text.
+// Newf returns a refusal with a formatted text.
 func Newf(kind Kind, format string, args ...any) *Error {
 	return &Error{Kind: kind, Detail: fmt.Sprintf(format, args...)}
 }
 
-// Fields refuses a request for what is wrong with the named fields.
+// Fields returns a refusal for faults of fields.
 func Fields(fields ...Field) *Error {
 	return &Error{Kind: Invalid, Detail: "Validation error", Fields: fields}
 }
 
-// Join returns all faults of several errors as one refusal, nil where there is none. An error that is no list of faults is returned alone.
+// Join returns the faults of several errors as one refusal, or nil. If an error is not a list of faults, Join returns that error alone.
 func Join(found ...error) error {
 	var fields []Field
 	for _, err := range found {
@@ -80,7 +79,7 @@ func (e *Error) Error() string {
 	return text.String()
 }
 
-// Is compares kind and text.
+// Is compares kind and detail.
 func (e *Error) Is(target error) bool {
 	other, ok := errors.AsType[*Error](target)
 	return ok && e.Kind == other.Kind && e.Detail == other.Detail

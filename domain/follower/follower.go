@@ -1,6 +1,5 @@
-// Package follower notes which events projections and reactors pass over. Whoever follows the log stops at
-// an event that it cannot apply; to go on without that event is an operator's decision, and is recorded as
-// one.
+// Package follower records which events projections and reactors skip. A follower of the log stops at an event that it cannot apply; to
+// continue without the event is an operator's decision, which is recorded.
 package follower
 
 import (
@@ -12,7 +11,7 @@ import (
 	"bahi/domain/fault"
 )
 
-// Kind names what a stream follower-<name> holds. The name is a projection's or a reactor's.
+// Kind is the kind of the streams follower-<name>. The name is a projection's or a reactor's.
 var Kind = event.NewKind("follower", event.Of[Skipped]("EventSkipped", 1))
 
 // State is what a follower skips.
@@ -20,9 +19,8 @@ type State struct {
 	Skipped []Skipped
 }
 
-// Skipped tells that an event has no effect on a follower of this version. A new version, which may know
-// what to do with it, tries it again. The error that was in the way is not repeated here: it may quote
-// what somebody has written.
+// Skipped says that an event has no effect on a follower of this version. A new version tries the event again, because it may be able to
+// apply it. The error is not part of the event: it may quote a user's data.
 type Skipped struct {
 	Version  int            `json:"version"`
 	Position event.Position `json:"position"`
@@ -31,21 +29,21 @@ type Skipped struct {
 	Reason   string         `json:"reason"`
 }
 
-// Evolve adds to what is skipped.
+// Evolve implements [event.Event].
 func (e Skipped) Evolve(s State) State {
 	s.Skipped = append(slices.Clip(s.Skipped), e)
 	return s
 }
 
-// Has says whether the follower of this version skips the event at a position.
+// Has reports whether the follower of this version skips the event at a position.
 func (s State) Has(version int, at event.Position) bool {
 	return slices.ContainsFunc(s.Skipped, func(e Skipped) bool { return e.Version == version && e.Position == at })
 }
 
-// Skip lets a follower pass over an event.
+// Skip makes a follower skip an event.
 type Skip Skipped
 
-// Decide wants a reason. What is skipped already changes nothing.
+// Decide requires a reason. Skipping an event again changes nothing.
 func (c Skip) Decide(s State) ([]event.Event[State], error) {
 	if c.Reason == "" {
 		return nil, fault.Fields(fault.Field{Field: "reason", Message: "is required"})

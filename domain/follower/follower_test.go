@@ -11,7 +11,7 @@ import (
 	"bahi/domain/follower"
 )
 
-func TestAnEventIsSkippedOnceForAVersionAndForAReason(t *testing.T) {
+func TestSkip(t *testing.T) {
 	t.Parallel()
 	skip := follower.Skip{Version: 2, Position: 7, EventID: uuid.New(), Type: "BankRowAdded", Reason: "written by a broken import"}
 	none := eventtest.Given(t, follower.Kind)

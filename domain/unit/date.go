@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// Date is a day of the calendar, counted from 1970-01-01. JSON has it as "2025-03-31".
+// Date is a calendar day, counted from 1970-01-01. Its JSON is "2025-03-31".
 type Date int32
 
-// The days that the books can hold. Years have four digits, as in ISO 8601 without agreement.
+// The range of days in the books. Years have four digits, as ISO 8601 requires without an agreement.
 const (
 	firstYear = 1900
 	lastYear  = 2199
@@ -17,7 +17,7 @@ const (
 
 var errDate = errors.New("expected a date such as 2025-03-31, from 1900 to 2199")
 
-// ParseDate reads YYYY-MM-DD.
+// ParseDate parses YYYY-MM-DD.
 func ParseDate(text string) (Date, error) {
 	if len(text) != len(time.DateOnly) || text[4] != '-' || text[7] != '-' {
 		return 0, errDate
@@ -29,13 +29,13 @@ func ParseDate(text string) (Date, error) {
 		return 0, errDate
 	}
 	t := time.Date(int(year), time.Month(month), int(day), 0, 0, 0, 0, time.UTC)
-	if t.Day() != int(day) { // the 31st of a shorter month
+	if t.Day() != int(day) { // a 31st in a shorter month
 		return 0, errDate
 	}
 	return DateOf(t), nil
 }
 
-// DateOf is the day of t in t's own zone.
+// DateOf returns the day of t in t's own zone.
 func DateOf(t time.Time) Date {
 	y, m, d := t.Date()
 	const day = 24 * 60 * 60
@@ -46,15 +46,15 @@ func DateOf(t time.Time) Date {
 	return Date(s / day)
 }
 
-// Time is midnight of the day, in UTC.
+// Time returns midnight of the day in UTC.
 func (d Date) Time() time.Time { return time.Unix(int64(d)*24*60*60, 0).UTC() }
 
 func (d Date) String() string { return string(d.append(nil)) }
 
-// MarshalText writes YYYY-MM-DD.
+// MarshalText returns YYYY-MM-DD.
 func (d Date) MarshalText() ([]byte, error) { return d.append(nil), nil }
 
-// UnmarshalText reads YYYY-MM-DD.
+// UnmarshalText parses YYYY-MM-DD.
 func (d *Date) UnmarshalText(text []byte) error {
 	parsed, err := ParseDate(string(text))
 	if err == nil {

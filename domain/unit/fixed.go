@@ -1,6 +1,5 @@
-// Package unit holds the quantities of the books: money, grams, percents and dates. They are exact:
-// a value is a whole number of its smallest part (paisa, milligram, thousandth of a percent), read
-// from and written to JSON as a decimal number, and no float is ever between (CONTRACT.md 0.3, G21).
+// Package unit has the quantities of the books: money, grams, percents and dates. They are exact: a value is a whole number of its smallest
+// part (paisa, milligram, thousandth of a percent), and its JSON is a decimal number; no float is involved (CONTRACT.md 0.3, G21).
 package unit
 
 import (
@@ -26,7 +25,7 @@ const (
 	GramsPlaces = 3
 )
 
-// The most that the books hold: 13 digits before the point of an amount, 9 of a weight; and all of something.
+// The greatest values in the books: 13 digits before the point of an amount, 9 of a weight; and 100 percent.
 const (
 	MaxMoney Money   = 999_999_999_999_999
 	MaxGrams Grams   = 999_999_999_999
@@ -42,69 +41,69 @@ const (
 
 var errNumber = errors.New("expected a number")
 
-// ParseMoney reads a decimal with at most 2 places.
+// ParseMoney parses a decimal with at most 2 places.
 func ParseMoney(text string) (Money, error) {
 	n, err := parse(text, moneyDigits, MoneyPlaces)
 	return Money(n), err
 }
 
-// ParseGrams reads a decimal with at most 3 places.
+// ParseGrams parses a decimal with at most 3 places.
 func ParseGrams(text string) (Grams, error) {
 	n, err := parse(text, weightDigits, GramsPlaces)
 	return Grams(n), err
 }
 
-// ParsePercent reads a decimal with at most 3 places.
+// ParsePercent parses a decimal with at most 3 places.
 func ParsePercent(text string) (Percent, error) {
 	n, err := parse(text, weightDigits, percentPlaces)
 	return Percent(n), err
 }
 
-// Decimal is the amount in rupees, to compute with.
+// Decimal returns the amount in rupees.
 func (m Money) Decimal() decimal.Decimal { return decimal.New(int64(m), -MoneyPlaces) }
 
-// Decimal is the weight in grams, to compute with.
+// Decimal returns the weight in grams.
 func (g Grams) Decimal() decimal.Decimal { return decimal.New(int64(g), -GramsPlaces) }
 
-// Decimal is the percentage, to compute with.
+// Decimal returns the percentage.
 func (p Percent) Decimal() decimal.Decimal { return decimal.New(int64(p), -percentPlaces) }
 
-// MoneyOf is the amount of d rupees, which must have no more than 2 places.
+// MoneyOf returns the amount of d rupees, which must have at most 2 places.
 func MoneyOf(d decimal.Decimal) Money { return Money(d.Shift(MoneyPlaces).IntPart()) }
 
-// GramsOf is the weight of d grams, which must have no more than 3 places.
+// GramsOf returns the weight of d grams, which must have at most 3 places.
 func GramsOf(d decimal.Decimal) Grams { return Grams(d.Shift(GramsPlaces).IntPart()) }
 
 func (m Money) String() string   { return string(fixed(int64(m), MoneyPlaces)) }
 func (g Grams) String() string   { return string(fixed(int64(g), GramsPlaces)) }
 func (p Percent) String() string { return string(fixed(int64(p), percentPlaces)) }
 
-// MarshalJSON writes a JSON number.
+// MarshalJSON returns a JSON number.
 func (m Money) MarshalJSON() ([]byte, error) { return fixed(int64(m), MoneyPlaces), nil }
 
-// MarshalJSON writes a JSON number.
+// MarshalJSON returns a JSON number.
 func (g Grams) MarshalJSON() ([]byte, error) { return fixed(int64(g), GramsPlaces), nil }
 
-// MarshalJSON writes a JSON number.
+// MarshalJSON returns a JSON number.
 func (p Percent) MarshalJSON() ([]byte, error) { return fixed(int64(p), percentPlaces), nil }
 
-// UnmarshalJSON reads a JSON number by its text.
+// UnmarshalJSON parses a JSON number exactly.
 func (m *Money) UnmarshalJSON(text []byte) error {
 	return unmarshal((*int64)(m), text, moneyDigits, MoneyPlaces)
 }
 
-// UnmarshalJSON reads a JSON number by its text.
+// UnmarshalJSON parses a JSON number exactly.
 func (g *Grams) UnmarshalJSON(text []byte) error {
 	return unmarshal((*int64)(g), text, weightDigits, GramsPlaces)
 }
 
-// UnmarshalJSON reads a JSON number by its text.
+// UnmarshalJSON parses a JSON number exactly.
 func (p *Percent) UnmarshalJSON(text []byte) error {
 	return unmarshal((*int64)(p), text, weightDigits, percentPlaces)
 }
 
 func unmarshal(into *int64, text []byte, digits, places int) error {
-	if string(text) == "null" { // as encoding/json asks of an Unmarshaler
+	if string(text) == "null" { // encoding/json requires this of an Unmarshaler
 		return nil
 	}
 	n, err := parse(string(text), digits, places)
@@ -114,8 +113,8 @@ func unmarshal(into *int64, text []byte, digits, places int) error {
 	return err
 }
 
-// parse reads text as a whole number of the unit's smallest part. It takes what JSON's grammar takes,
-// less the exponent, with at most the given digits before the point and places after it.
+// parse returns text as a whole number of the unit's smallest part. It accepts JSON's numbers, except exponents, with limits for the digits
+// before and after the point.
 func parse(text string, digits, places int) (int64, error) {
 	rest, negative := text, false
 	if rest != "" && rest[0] == '-' {
@@ -159,7 +158,7 @@ func parse(text string, digits, places int) (int64, error) {
 	return n, nil
 }
 
-// fixed writes n as a decimal with as many places as it needs.
+// fixed returns n as a decimal with as many places as it needs.
 func fixed(n int64, places int) (b []byte) {
 	if n < 0 {
 		b = append(b, '-')

@@ -2,16 +2,15 @@ package unit
 
 import "github.com/shopspring/decimal"
 
-// Sum is what amounts add up to: money in rupees or metal in grams, exact and of any size. JSON has it
-// as a number.
+// Sum is an exact sum of any size: money in rupees or metal in grams. Its JSON is a number.
 type Sum struct {
 	decimal.Decimal
 }
 
-// MarshalJSON writes a JSON number.
+// MarshalJSON returns a JSON number.
 func (s Sum) MarshalJSON() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalJSON reads a JSON number.
+// UnmarshalJSON parses a JSON number.
 func (s *Sum) UnmarshalJSON(text []byte) error {
 	d, err := decimal.NewFromString(string(text))
 	s.Decimal = d

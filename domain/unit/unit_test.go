@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestNumbersAreReadByTheirText(t *testing.T) {
+func TestNumbersAreParsedExactly(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]Money{
 		"0": 0, "12.5": 1250, "-0.01": -1, "1250.00": 125000, "9999999999999.99": 999999999999999,
@@ -59,7 +59,7 @@ func TestNumbersKeepTheirValueThroughJSON(t *testing.T) {
 	})
 }
 
-func TestDatesAreDaysOfTheCalendar(t *testing.T) {
+func TestDatesAreCalendarDays(t *testing.T) {
 	t.Parallel()
 	for day := time.Date(1900, 1, 1, 0, 0, 0, 0, time.UTC); day.Year() < 2200; day = day.AddDate(0, 0, 1) {
 		text := day.Format(time.DateOnly)

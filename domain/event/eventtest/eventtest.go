@@ -1,7 +1,7 @@
 // Package eventtest tests rules: given these events, when this command, then those events.
 //
-// States are folded from what the log would hold: each event is sealed, encoded and decoded on the
-// way, so an event that is missing from its kind, or loses something in its payload, fails here.
+// It seals, encodes and decodes each event before folding it, as the log does. So an event that is missing from its kind, or whose payload
+// loses something, fails here.
 package eventtest
 
 import (
@@ -15,35 +15,35 @@ import (
 	"bahi/domain/fault"
 )
 
-// History is what happened to an aggregate before a case begins.
+// History is an aggregate's history before a case.
 type History[S any] struct {
 	t      *testing.T
 	kind   *event.Kind[S]
 	events []event.Event[S]
 }
 
-// Given is an aggregate to which these events happened, at the positions 1, 2, 3 … of the log.
+// Given returns the history with these events, at the positions 1, 2, 3 … of the log.
 func Given[S any](t *testing.T, kind *event.Kind[S], events ...event.Event[S]) *History[S] {
 	t.Helper()
 	h := &History[S]{t: t, kind: kind, events: events}
-	h.State() // a history that cannot be folded fails here, not in its first case
+	h.State() // an invalid history fails here, not in its first case
 	return h
 }
 
-// And is the same aggregate after some more events. The history that it goes on from stays as it is.
+// And returns the history with more events, and does not change the original.
 func (h *History[S]) And(events ...event.Event[S]) *History[S] {
 	h.t.Helper()
 	all := append(append([]event.Event[S]{}, h.events...), events...)
 	return Given(h.t, h.kind, all...)
 }
 
-// State is what the events fold to.
+// State returns the state after the events.
 func (h *History[S]) State() S {
 	h.t.Helper()
 	return fold(h.t, h.kind, h.events)
 }
 
-// Case begins a case, a sentence about the rule. It becomes a subtest.
+// Case starts a case with a sentence about the rule. It becomes a subtest.
 func (h *History[S]) Case(sentence string) *Case[S] {
 	c := &Case[S]{history: h, sentence: sentence}
 	h.t.Cleanup(func() {
@@ -62,13 +62,13 @@ type Case[S any] struct {
 	concluded bool
 }
 
-// When is the command.
+// When sets the command.
 func (c *Case[S]) When(command event.Command[S]) *Case[S] {
 	c.command = command
 	return c
 }
 
-// Then are the events that the command decides, in order. Sealed values are compared by their texts.
+// Then requires that the command decides these events, in order. Sealed values are compared by their texts.
 func (c *Case[S]) Then(events ...event.Event[S]) {
 	c.run(func(t *testing.T, decided []event.Event[S], err error) {
 		t.Helper()
@@ -79,7 +79,7 @@ func (c *Case[S]) Then(events ...event.Event[S]) {
 	})
 }
 
-// ThenNothing says that the command changes nothing.
+// ThenNothing requires that the command changes nothing.
 func (c *Case[S]) ThenNothing() {
 	c.run(func(t *testing.T, decided []event.Event[S], err error) {
 		t.Helper()
@@ -88,7 +88,7 @@ func (c *Case[S]) ThenNothing() {
 	})
 }
 
-// ThenFails is the error that the command answers. Of a [fault.Error] all is compared, the fields too.
+// ThenFails requires that the command returns this error. It compares all parts of a [fault.Error], including the fields.
 func (c *Case[S]) ThenFails(want error) {
 	c.run(func(t *testing.T, decided []event.Event[S], err error) {
 		t.Helper()
@@ -115,8 +115,7 @@ func (c *Case[S]) run(check func(t *testing.T, decided []event.Event[S], err err
 	})
 }
 
-// fold returns the state after the events, as they are read back. It holds Evolve to its word: the
-// state before stays as it was, since others may be using it.
+// fold returns the state after the decoded events. It checks that Evolve is deterministic and does not change the given state.
 func fold[S any](t *testing.T, kind *event.Kind[S], events []event.Event[S]) S {
 	t.Helper()
 	var state, untouched S
@@ -124,13 +123,13 @@ func fold[S any](t *testing.T, kind *event.Kind[S], events []event.Event[S]) S {
 		r := throughTheLog(t, kind, e, event.Position(i+1))
 		after := kind.Evolve(state, r)
 		require.Equal(t, untouched, state, "Evolve of %T changed the state that it was given", e)
-		require.Equal(t, after, kind.Evolve(state, r), "Evolve of %T answers this and that", e)
+		require.Equal(t, after, kind.Evolve(state, r), "Evolve of %T is not deterministic", e)
 		state, untouched = after, kind.Evolve(untouched, r)
 	}
 	return state
 }
 
-// throughTheLog encodes and decodes.
+// throughTheLog encodes and decodes the event.
 func throughTheLog[S any](t *testing.T, kind *event.Kind[S], e event.Event[S], at event.Position) event.Recorded[event.Event[S]] {
 	t.Helper()
 	stored, err := kind.Encode(uuid.UUID{}, e, event.Meta{})
@@ -139,11 +138,11 @@ func throughTheLog[S any](t *testing.T, kind *event.Kind[S], e event.Event[S], a
 		Position: at, Stream: kind.Stream("1"), Revision: int64(at) - 1, Type: stored.Type, Data: stored.Data, Meta: stored.Meta,
 	})
 	require.NoError(t, err)
-	require.Equal(t, e, r.Data, "%T is read back as something else from %s", e, stored.Data)
+	require.Equal(t, e, r.Data, "%T is decoded differently from %s", e, stored.Data)
 	return r
 }
 
-// seal stands in for the vault. Unlike the vault's its boxes are equal for equal texts, and no secret.
+// seal replaces the vault. Its boxes are equal for equal texts, and not secret.
 func seal[S any](t *testing.T, events []event.Event[S]) []event.Event[S] {
 	t.Helper()
 	sealed, err := event.MapSealed(events, func(fields []*event.Sealed) error {

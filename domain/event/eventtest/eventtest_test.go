@@ -24,7 +24,7 @@ type (
 	counted  struct{}
 	placed   struct{}
 	stranger struct{}
-	wrote    struct { // changes the state that it was given
+	wrote    struct { // changes the given state
 		Name string `json:"name"`
 	}
 	lossy struct {
@@ -55,7 +55,7 @@ func (e wrote) Evolve(s state) state {
 var kind = event.NewKind("sample", event.Of[counted]("Counted", 1), event.Of[placed]("Placed", 1),
 	event.Of[wrote]("Wrote", 1), event.Of[lossy]("Lossy", 1), event.Of[mailed]("Mailed", 1))
 
-// decide is a command that answers what it is told to.
+// decide is a command that returns what it is told to.
 type decide struct {
 	events []event.Event[state]
 	err    error
@@ -75,9 +75,9 @@ func TestCasesThatHold(t *testing.T) {
 	given := eventtest.Given(t, kind, counted{}, placed{})
 	require.Equal(t, state{Count: 1, At: 2}, given.State())
 	require.Equal(t, state{Count: 2, At: 4}, given.And(counted{}, placed{}).State())
-	require.Equal(t, state{Count: 1, At: 2}, given.State(), "And left it alone")
+	require.Equal(t, state{Count: 1, At: 2}, given.State(), "And changed the original")
 
-	given.Case("what was decided").When(to(counted{}, placed{})).Then(counted{}, placed{})
+	given.Case("the decided events").When(to(counted{}, placed{})).Then(counted{}, placed{})
 	given.Case("nothing").When(to()).ThenNothing()
 	given.Case("an error").When(decide{err: errors.Join(errOwn)}).ThenFails(errOwn)
 	given.Case("a refusal").When(decide{err: refusal}).ThenFails(refusal)
@@ -85,21 +85,21 @@ func TestCasesThatHold(t *testing.T) {
 	given.And(mailed{email}).Case("values are compared by their texts").When(to(mailed{email})).Then(mailed{email})
 }
 
-// mistakes are cases that must fail. Each runs in a process of its own, since a failure fails its whole test.
+// mistakes are cases that must fail. Each runs in a separate process, because a failure fails its whole test.
 var mistakes = map[string]struct {
 	run  func(t *testing.T)
 	says string
 }{
 	"an event that is missing from the kind": {
-		func(t *testing.T) { eventtest.Given(t, kind).Case("c").When(to(stranger{})).Then(stranger{}) }, "is no event of kind sample",
+		func(t *testing.T) { eventtest.Given(t, kind).Case("c").When(to(stranger{})).Then(stranger{}) }, "is not an event of kind sample",
 	},
 	"an event that loses something in the log": {
-		func(t *testing.T) { eventtest.Given(t, kind).Case("c").When(to(lossy{"a", "b"})).Then(lossy{"a", "b"}) }, "is read back as something else",
+		func(t *testing.T) { eventtest.Given(t, kind).Case("c").When(to(lossy{"a", "b"})).Then(lossy{"a", "b"}) }, "is decoded differently",
 	},
 	"a history that loses something": {
-		func(t *testing.T) { eventtest.Given(t, kind, lossy{"a", "b"}) }, "is read back as something else",
+		func(t *testing.T) { eventtest.Given(t, kind, lossy{"a", "b"}) }, "is decoded differently",
 	},
-	"Evolve that changes what it was given": {
+	"Evolve that changes the given state": {
 		func(t *testing.T) { eventtest.Given(t, kind, wrote{"a"}, wrote{"b"}) }, "changed the state that it was given",
 	},
 	"other events": {
