@@ -7,29 +7,29 @@ import (
 	views "bahi/readmodels/ops"
 )
 
-// Queue is where jobs are done. Its errors are those of package readmodels/ops.
+// Queue is the queue of jobs. Its errors are those of package readmodels/ops.
 type Queue interface {
-	// Retry lets a job be done at once that waits or was given up.
+	// Retry makes a waiting or discarded job due at once.
 	Retry(ctx context.Context, id int64) error
-	// Cancel ends a job that has not ended yet.
+	// Cancel cancels an unfinished job.
 	Cancel(ctx context.Context, id int64) error
 }
 
-// ByJob names a job.
+// ByJob identifies a job.
 type ByJob struct {
 	ID int64 `path:"job_id" minimum:"1" doc:"The job's id"`
 }
 
-// Jobs registers the side effects that are to be done, and were.
+// Jobs registers the operations on jobs.
 func (r *Routes) Jobs() {
 	api.Handle(r.API, api.Op{
-		ID: "list-jobs", Method: "GET", Path: "/ops/jobs", Summary: "List side effects: what is to be done, was done, and failed",
+		ID: "list-jobs", Method: "GET", Path: "/ops/jobs", Summary: "List side effects: waiting, done and failed jobs",
 		Tags: tags, Operator: true, StrictQuery: true,
 	}, func(ctx context.Context, in *struct {
 		State    string `query:"state" enum:"available,pending,scheduled,running,retryable,completed,cancelled,discarded"`
 		Kind     string `query:"kind" maxLength:"128"`
 		Page     int    `query:"page" default:"1" minimum:"1" maximum:"1000000000" doc:"From 1"`
-		PageSize int    `query:"page_size" default:"50" minimum:"1" maximum:"1000" doc:"Jobs of a page"`
+		PageSize int    `query:"page_size" default:"50" minimum:"1" maximum:"1000" doc:"Jobs per page"`
 	}) (*struct {
 		Total int64 `header:"X-Total-Count"`
 		Body  []views.Job
@@ -43,11 +43,11 @@ func (r *Routes) Jobs() {
 			Body  []views.Job
 		}{total, page}, nil
 	})
-	r.change("retry-job", "retry", "Let a job be done at once that waits or was given up", r.Queue.Retry)
-	r.change("cancel-job", "cancel", "End a job; a running one is told to stop", r.Queue.Cancel)
+	r.change("retry-job", "retry", "Run a waiting or discarded job at once", r.Queue.Retry)
+	r.change("cancel-job", "cancel", "Cancel a job; a running one is told to stop", r.Queue.Cancel)
 }
 
-// change registers something that is done to one job, which is answered as it is then.
+// change registers an operation on one job, which responds with the job.
 func (r *Routes) change(id, verb, summary string, do func(context.Context, int64) error) {
 	api.Handle(r.API, api.Op{
 		ID: id, Method: "POST", Path: "/ops/jobs/{job_id}/" + verb, Summary: summary, Tags: tags, Operator: true, Status: 200,

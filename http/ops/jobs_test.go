@@ -53,7 +53,7 @@ type call struct {
 
 func (call) Kind() string { return "call" }
 
-// office is a server, with a reactor that greets and calls who opens an account.
+// office is a server, with a reactor that greets and calls the owners of new accounts.
 type office struct {
 	t    *testing.T
 	pool *pgxpool.Pool
@@ -105,7 +105,7 @@ func start(t *testing.T, accounts int) *office {
 
 func (o *office) as(who string) *apitest.Client { return apitest.New(o.t, o.url, who) }
 
-// list reads a page of jobs.
+// list returns a page of jobs.
 func (o *office) list(query string) (jobs []views.Job, total string) {
 	o.t.Helper()
 	a := o.as("operator").GET("/ops/jobs" + query).Status(200).JSON(&jobs)
@@ -165,7 +165,7 @@ func TestJobsAreListedNewestFirstInPages(t *testing.T) {
 	}
 }
 
-func TestAJobIsRetriedAndCancelled(t *testing.T) {
+func TestJobIsRetriedAndCancelled(t *testing.T) {
 	t.Parallel()
 	o := start(t, 1)
 	operator := o.as("operator")

@@ -7,36 +7,34 @@ import (
 	"bahi/http/api"
 )
 
-// Captured is what an embedded provider keeps instead of sending it.
+// Captured is an embedded provider that keeps messages instead of sending them.
 type Captured interface {
-	// Captured returns messages, newest first, without the newest skip of them and at most limit, and how
-	// many there are.
+	// Captured returns at most limit messages, newest first, after the first skip, and the number of all messages.
 	Captured(ctx context.Context, skip, limit int) ([]Message, int, error)
 }
 
-// Message is a message that was kept.
+// Message is a kept message.
 type Message struct {
 	ID      string    `json:"id"`
-	Time    time.Time `json:"time" doc:"When it would have been sent"`
+	Time    time.Time `json:"time" doc:"When the message would have been sent"`
 	To      string    `json:"to"`
 	Subject string    `json:"subject"`
 	Text    string    `json:"text"`
 }
 
-// Outbox registers what the embedded providers keep. It is people's mail, with links that open their
-// accounts.
+// Outbox registers the reading of kept messages. They are users' mails, with links that open their accounts.
 func (r *Routes) Outbox() {
 	type page = struct {
 		Total int `header:"X-Total-Count"`
 		Body  []Message
 	}
 	api.Handle(r.API, api.Op{
-		ID: "list-outbox", Method: "GET", Path: "/ops/outbox", Summary: "List messages that were kept because no provider is configured",
+		ID: "list-outbox", Method: "GET", Path: "/ops/outbox", Summary: "List messages that are kept because no provider is configured",
 		Tags: tags, Operator: true, StrictQuery: true,
 	}, func(ctx context.Context, in *struct {
 		Port     string `query:"port" required:"true" enum:"mail,chat,crm"`
 		Page     int    `query:"page" default:"1" minimum:"1" maximum:"1000000000" doc:"From 1"`
-		PageSize int    `query:"page_size" default:"50" minimum:"1" maximum:"1000" doc:"Messages of a page"`
+		PageSize int    `query:"page_size" default:"50" minimum:"1" maximum:"1000" doc:"Messages per page"`
 	}) (*page, error) {
 		from, kept := r.Captured[in.Port]
 		if !kept {

@@ -10,7 +10,7 @@ import (
 	"bahi/internal/app/apptest"
 )
 
-func TestAnOperatorReadsTheMailsThatWereKept(t *testing.T) {
+func TestOperatorReadsKeptMails(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	asha := o.Person("asha@example.com")
@@ -30,8 +30,8 @@ func TestAnOperatorReadsTheMailsThatWereKept(t *testing.T) {
 	o.Stranger().GET("/ops/outbox?port=mail").Problem(401, "Not authenticated")
 }
 
-// Where mails are sent, none is kept.
-func TestThereIsNoOutboxWhereMailsAreSent(t *testing.T) {
+// A configured provider keeps nothing.
+func TestNoOutboxIfMailsAreSent(t *testing.T) {
 	t.Parallel()
 	o := apptest.StartWithMailServer(t, nobody)
 	o.Stranger().POST(apptest.Auth+"/register", apptest.Registration("asha@example.com")).Status(201)

@@ -11,28 +11,27 @@ import (
 	views "bahi/readmodels/ops"
 )
 
-// ByParked names what is parked.
+// ByParked identifies a parked follower.
 type ByParked struct {
-	Name string `path:"name" maxLength:"128" doc:"Of a projection or a reactor"`
+	Name string `path:"name" maxLength:"128" doc:"Name of a projection or reactor"`
 }
 
-// Skip names an event that is to be passed over.
+// Skip identifies an event to skip.
 type Skip struct {
-	Position event.Position `json:"position" minimum:"1" doc:"Of the event at fault, so that no other is skipped by mistake"`
+	Position event.Position `json:"position" minimum:"1" doc:"Position of the event at fault, so that no other is skipped by mistake"`
 	Reason   string         `json:"reason" minLength:"1" maxLength:"500" doc:"Why; it is recorded in the log"`
 }
 
-// Parked registers what has stopped at an event that it cannot apply. Reactors are among it, which are no
-// projections and so are named here.
+// Parked registers the operations on parked projections and reactors.
 func (r *Routes) Parked() {
 	api.Handle(r.API, api.Op{
-		ID: "list-parked", Method: "GET", Path: "/ops/parked", Summary: "List what stands still at an event, and why",
+		ID: "list-parked", Method: "GET", Path: "/ops/parked", Summary: "List projections and reactors that are stopped at an event, and why",
 		Tags: tags, Operator: true, StrictQuery: true,
 	}, func(ctx context.Context, _ *struct{}) (*api.Body[[]views.Parked], error) {
 		return api.Answer(r.Registry.Parked(ctx))
 	})
 	api.Handle(r.API, api.Op{
-		ID: "retry-parked", Method: "POST", Path: "/ops/parked/{name}/retry", Summary: "Let a parked projection or reactor try its event again",
+		ID: "retry-parked", Method: "POST", Path: "/ops/parked/{name}/retry", Summary: "Make a parked projection or reactor try its event again",
 		Tags: tags, Operator: true, Status: http.StatusOK,
 	}, func(ctx context.Context, in *ByParked) (*api.Body[[]views.Parked], error) {
 		if err := r.Builds.Retry(ctx, in.Name); err != nil {
@@ -41,7 +40,7 @@ func (r *Routes) Parked() {
 		return api.Answer(r.Registry.Parked(ctx))
 	})
 	api.Handle(r.API, api.Op{
-		ID: "skip-parked", Method: "POST", Path: "/ops/parked/{name}/skip", Summary: "Let a parked projection or reactor pass over its event",
+		ID: "skip-parked", Method: "POST", Path: "/ops/parked/{name}/skip", Summary: "Make a parked projection or reactor skip its event",
 		Tags: tags, Operator: true, Status: http.StatusOK, StrictBody: true,
 	}, func(ctx context.Context, in *struct {
 		ByParked
@@ -54,10 +53,10 @@ func (r *Routes) Parked() {
 	})
 }
 
-// skip is for projections what skip-parked is for all.
+// skip registers skip-parked for projections.
 func (r *Routes) skip() {
 	api.Handle(r.API, api.Op{
-		ID: "skip-event", Method: "POST", Path: "/ops/projections/{name}/skip", Summary: "Let a parked projection, or its rebuild, pass over its event",
+		ID: "skip-event", Method: "POST", Path: "/ops/projections/{name}/skip", Summary: "Make a parked projection, or its rebuild, skip its event",
 		Tags: tags, Operator: true, Status: http.StatusOK, StrictBody: true,
 	}, func(ctx context.Context, in *struct {
 		ByProjection

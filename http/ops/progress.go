@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	lookEvery = 200 * time.Millisecond // at the registry, in which any process writes
-	tellEvery = time.Second            // even if nothing has changed
+	lookEvery = 200 * time.Millisecond // interval of reads of the registry, to which any process writes
+	tellEvery = time.Second            // even without a change
 )
 
-// End tells that a rebuild is over.
+// End is the end of a rebuild.
 type End struct {
-	State      string `json:"state" enum:"live,cancelled,none" doc:"live: its tables are read now; cancelled: they were dropped; none: there was no rebuild"`
-	Generation int    `json:"generation" doc:"The one that is read now"`
+	State      string `json:"state" enum:"live,cancelled,none" doc:"live: its tables are live now; cancelled: they were dropped; none: there was no rebuild"`
+	Generation int    `json:"generation" doc:"The live generation"`
 }
 
 func (r *Routes) progress() {
@@ -34,7 +34,7 @@ func (r *Routes) progress() {
 		})
 }
 
-// watch tells of the build that is under way at first, and of no later one.
+// watch reports the build that is in progress at first, and no later one.
 func (r *Routes) watch(ctx context.Context, first views.Projection, send func(api.Event) error) error {
 	if first.Build == nil {
 		return send(api.Event{Data: End{State: "none", Generation: first.Generation}})
@@ -65,7 +65,7 @@ func (r *Routes) watch(ctx context.Context, first views.Projection, send func(ap
 	}
 	state := "cancelled"
 	if now.Generation == first.Build.Generation || now.Kept != nil && now.Kept.Generation == first.Build.Generation {
-		state = "live" // or was, and has been followed by the next one since
+		state = "live" // or was live, and has been replaced
 	}
 	return send(api.Event{Data: End{State: state, Generation: now.Generation}})
 }

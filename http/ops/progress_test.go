@@ -14,7 +14,7 @@ import (
 	views "bahi/readmodels/ops"
 )
 
-// next reads an event of a rebuild's progress: one of the two is not nil.
+// next returns the next progress event of a rebuild: either a build or the end.
 func next(t *testing.T, stream *apitest.Stream) (*views.Build, *ops.End) {
 	t.Helper()
 	var data json.RawMessage
@@ -27,14 +27,14 @@ func next(t *testing.T, stream *apitest.Stream) (*views.Build, *ops.End) {
 	case "end":
 		require.NoError(t, json.Unmarshal(data, end))
 		over, _ := stream.Next(&data)
-		require.Empty(t, over, "nothing comes after the end")
+		require.Empty(t, over, "an event follows the end")
 		return nil, end
 	}
-	t.Fatalf("an event %q", name)
+	t.Fatalf("unexpected event %q", name)
 	return nil, nil
 }
 
-// until reads on to a build that is as it should be.
+// until reads on until the build is as required.
 func until(t *testing.T, stream *apitest.Stream, wanted func(*views.Build) bool) {
 	t.Helper()
 	for {
@@ -46,7 +46,7 @@ func until(t *testing.T, stream *apitest.Stream, wanted func(*views.Build) bool)
 	}
 }
 
-func TestARebuildIsWatchedUntilItsTablesAreRead(t *testing.T) {
+func TestRebuildIsWatchedUntilItIsLive(t *testing.T) {
 	t.Parallel()
 	r := startRegistry(t)
 	r.log(8)
@@ -58,7 +58,7 @@ func TestARebuildIsWatchedUntilItsTablesAreRead(t *testing.T) {
 	r.set("books", 2, `phase = 'filling', position = 2, rate = 3`)
 	until(t, stream, func(b *views.Build) bool { return b.Percent == 25 && b.Done == 2 && *b.ETASeconds == 2 })
 	build, _ = next(t, stream)
-	require.Equal(t, event.Position(2), build.Done, "it is told again though nothing has changed")
+	require.Equal(t, event.Position(2), build.Done, "progress is repeated without a change")
 	r.set("books", 2, `phase = 'indexing', position = 8`)
 	until(t, stream, func(b *views.Build) bool { return b.Phase == "indexing" && b.Percent == 100 })
 	r.sql(`update projection.generation set live = generation = 2, keep_until = case generation when 1 then now() end, building = false where generation = 1;
@@ -72,7 +72,7 @@ func TestARebuildIsWatchedUntilItsTablesAreRead(t *testing.T) {
 	}
 }
 
-func TestARebuildIsWatchedUntilItIsCancelled(t *testing.T) {
+func TestRebuildIsWatchedUntilItIsCancelled(t *testing.T) {
 	t.Parallel()
 	r := startRegistry(t)
 	r.generation("books", 4, 2, `live = true`)
@@ -80,7 +80,7 @@ func TestARebuildIsWatchedUntilItIsCancelled(t *testing.T) {
 	stream := r.operator().Stream("/ops/projections/books/progress")
 	next(t, stream)
 	r.sql(`delete from projection.generation where generation = 5`)
-	r.generation("books", 6, 2, `phase = 'filling'`) // somebody begins the next one at once
+	r.generation("books", 6, 2, `phase = 'filling'`) // the next build starts at once
 	for {
 		_, end := next(t, stream)
 		if end != nil {
@@ -90,7 +90,7 @@ func TestARebuildIsWatchedUntilItIsCancelled(t *testing.T) {
 	}
 }
 
-func TestThereMayBeNoRebuildToWatch(t *testing.T) {
+func TestWatchWithoutARebuild(t *testing.T) {
 	t.Parallel()
 	r := startRegistry(t)
 	r.generation("books", 3, 2, `live = true`)
@@ -110,7 +110,7 @@ func (drawer) Captured(_ context.Context, skip, limit int) ([]ops.Message, int, 
 	return all[:min(limit, len(all))], 3, nil
 }
 
-func TestWhatWasNotSentIsListedInPages(t *testing.T) {
+func TestOutboxIsListedInPages(t *testing.T) {
 	t.Parallel()
 	r := startRegistry(t)
 	list := func(query string) (ids string) {

@@ -15,46 +15,45 @@ import (
 	views "bahi/readmodels/ops"
 )
 
-// Builds is who builds projections again. Its errors are those of package readmodels/ops.
+// Builds rebuilds projections. Its errors are those of package readmodels/ops.
 type Builds interface {
-	// Rebuild asks for the next generation of a projection.
+	// Rebuild requests the next generation of a projection.
 	Rebuild(ctx context.Context, name string, how Rebuild) error
-	// Estimate returns what a rebuild would do, and does nothing.
+	// Estimate returns the estimated cost of a rebuild.
 	Estimate(ctx context.Context, name string) (views.Estimate, error)
-	// Throttle bounds the events a second that the build under way folds; 0: no bound.
+	// Throttle limits the current build to that many events a second; 0: no limit.
 	Throttle(ctx context.Context, name string, perSecond int) error
-	// Pause pauses the build; where none is under way, the projection itself.
+	// Pause pauses the build, or if there is none the projection.
 	Pause(ctx context.Context, name string) error
-	// Resume ends that.
+	// Resume resumes both.
 	Resume(ctx context.Context, name string) error
-	// Cancel ends the build and drops what it has made.
+	// Cancel ends the build and drops its tables.
 	Cancel(ctx context.Context, name string) error
-	// Accept lets the build take the live generation's place though it differs.
+	// Accept lets the build become live although it differs.
 	Accept(ctx context.Context, name string) error
-	// Rollback reads the generation again that was read before, which is as current as the live one.
+	// Rollback makes the previous generation live again; it is as current as the live one.
 	Rollback(ctx context.Context, name string) error
-	// Retry lets what is parked try its event again: the projection, its build, or a reactor of that name.
+	// Retry makes a parked projection, build or reactor try its event again.
 	Retry(ctx context.Context, name string) error
-	// Skip lets what is parked pass over its event, which must be at the position. It answers where
-	// in the log that is recorded.
+	// Skip makes a parked follower skip its event, which must be at the position. It returns the position of the event that records
+	// this.
 	Skip(ctx context.Context, req commands.Request, name string, at event.Position, reason string) (event.Position, error)
 }
 
-// Rebuild is how a projection is built again.
+// Rebuild has the options of a rebuild.
 type Rebuild struct {
-	Throttle   int           // events a second; 0: as many as it can
-	Partitions int           // that fold at once; 0: as many as fit the machine
-	Accept     bool          // differences from the live tables are accepted
-	Keep       time.Duration // how long the replaced generation follows on; negative: as long as the setting says
+	Throttle   int           // events a second; 0: unlimited
+	Partitions int           // parts that fill in parallel; 0: chosen by the number of processors
+	Accept     bool          // accept differences from the live tables
+	Keep       time.Duration // how long the replaced generation follows the log; negative: the setting
 }
 
-// ByProjection names a projection.
+// ByProjection identifies a projection.
 type ByProjection struct {
 	Name string `path:"name" maxLength:"128" doc:"The projection's name"`
 }
 
-// known returns [views.ErrNoProjection] for a name that is none: what is asked of the builds may also be
-// asked about reactors, which are not answered here.
+// known returns [views.ErrNoProjection] for an unknown name: Builds also knows reactors, which these operations must not affect.
 func (r *Routes) known(name string) error {
 	if _, known := r.Registry.Versions[name]; !known {
 		return views.ErrNoProjection
@@ -62,10 +61,10 @@ func (r *Routes) known(name string) error {
 	return nil
 }
 
-// Projections registers what is read, and building it again.
+// Projections registers the operations on projections and their rebuilds.
 func (r *Routes) Projections() {
 	api.Handle(r.API, api.Op{
-		ID: "list-projections", Method: "GET", Path: "/ops/projections", Summary: "List projections: how far they are, and what is being rebuilt",
+		ID: "list-projections", Method: "GET", Path: "/ops/projections", Summary: "List projections: their positions and rebuilds",
 		Tags: tags, Operator: true, StrictQuery: true,
 	}, func(ctx context.Context, _ *struct{}) (*api.Body[[]views.Projection], error) {
 		return api.Answer(r.Registry.All(ctx))
@@ -77,18 +76,18 @@ func (r *Routes) Projections() {
 		return api.Answer(r.Registry.One(ctx, in.Name))
 	})
 	r.rebuild()
-	r.steer("pause-projection", "pause", "Let the rebuild stand still; without one, the projection", r.Builds.Pause)
-	r.steer("resume-projection", "resume", "Let what was paused go on", r.Builds.Resume)
-	r.steer("cancel-rebuild", "cancel", "End the rebuild and drop what it has made", r.Builds.Cancel)
-	r.steer("accept-rebuild", "accept", "Let the rebuilt tables be read though they differ from the live ones", r.Builds.Accept)
-	r.steer("rollback-projection", "rollback", "Read the generation again that was read before the last rebuild", r.Builds.Rollback)
-	r.steer("retry-projection", "retry", "Let a parked projection, or its rebuild, try its event again", r.Builds.Retry)
+	r.steer("pause-projection", "pause", "Pause the rebuild, or if there is none the projection", r.Builds.Pause)
+	r.steer("resume-projection", "resume", "Resume a paused rebuild or projection", r.Builds.Resume)
+	r.steer("cancel-rebuild", "cancel", "Cancel the rebuild and drop its tables", r.Builds.Cancel)
+	r.steer("accept-rebuild", "accept", "Make the rebuilt tables live although they differ from the live ones", r.Builds.Accept)
+	r.steer("rollback-projection", "rollback", "Make the generation before the last rebuild live again", r.Builds.Rollback)
+	r.steer("retry-projection", "retry", "Make a parked projection, or its rebuild, try its event again", r.Builds.Retry)
 	r.throttle()
 	r.skip()
 	r.progress()
 }
 
-// Begun is a projection whose rebuild was asked for, or what a rebuild would do.
+// Begun is the response to a request for a rebuild: the projection, or the estimate.
 type Begun struct{ answer any }
 
 // MarshalJSON implements [json.Marshaler].
@@ -97,19 +96,19 @@ func (b Begun) MarshalJSON() ([]byte, error) { return json.Marshal(b.answer) }
 // Schema implements huma's SchemaProvider.
 func (Begun) Schema(r huma.Registry) *huma.Schema {
 	return &huma.Schema{
-		Description: "The projection; with dry_run, and then under 200, the estimate",
+		Description: "The projection; with dry_run, and status 200, the estimate",
 		OneOf: []*huma.Schema{
 			r.Schema(reflect.TypeFor[views.Projection](), true, ""), r.Schema(reflect.TypeFor[views.Estimate](), true, ""),
 		},
 	}
 }
 
-// Order is how a rebuild is asked for.
+// Order is the request for a rebuild.
 type Order struct {
-	Throttle   *int `json:"throttle,omitempty" minimum:"1" maximum:"1000000000" doc:"The most events a second; absent: as many as it can"`
-	Partitions *int `json:"partitions,omitempty" minimum:"1" maximum:"64" doc:"How many fill the tables at once; absent: as fits the machine"`
-	Accept     bool `json:"accept_differences,omitempty" doc:"The new tables are to be read even if they differ from the live ones"`
-	Keep       *int `json:"keep_seconds,omitempty" minimum:"0" maximum:"31536000" doc:"How long the replaced generation follows on, to go back to; absent: as the setting says"`
+	Throttle   *int `json:"throttle,omitempty" minimum:"1" maximum:"1000000000" doc:"Most events a second; absent: unlimited"`
+	Partitions *int `json:"partitions,omitempty" minimum:"1" maximum:"64" doc:"Number of parts that fill the tables in parallel; absent: chosen by the number of processors"`
+	Accept     bool `json:"accept_differences,omitempty" doc:"Make the new tables live even if they differ from the live ones"`
+	Keep       *int `json:"keep_seconds,omitempty" minimum:"0" maximum:"31536000" doc:"How long the replaced generation is kept for a rollback; absent: the setting"`
 }
 
 func (o *Order) rebuild() Rebuild {
@@ -136,11 +135,11 @@ func (r *Routes) rebuild() {
 		Body   Begun
 	}
 	api.Handle(r.API, api.Op{
-		ID: "rebuild-projection", Method: "POST", Path: "/ops/projections/{name}/rebuild", Summary: "Build a projection anew, while the live one is read",
+		ID: "rebuild-projection", Method: "POST", Path: "/ops/projections/{name}/rebuild", Summary: "Rebuild a projection while the live one serves reads",
 		Tags: tags, Operator: true, Status: http.StatusAccepted, StrictQuery: true, StrictBody: true,
 	}, func(ctx context.Context, in *struct {
 		ByProjection
-		DryRun bool `query:"dry_run" doc:"Answer what it would take, and do nothing"`
+		DryRun bool `query:"dry_run" doc:"Only estimate the rebuild"`
 		Body   *Order
 	}) (*answer, error) {
 		if err := r.known(in.Name); err != nil {
@@ -158,7 +157,7 @@ func (r *Routes) rebuild() {
 	})
 }
 
-// steer registers something that is done to one projection, which is answered as it is then.
+// steer registers an operation on one projection, which responds with the projection.
 func (r *Routes) steer(id, verb, summary string, do func(context.Context, string) error) {
 	api.Handle(r.API, api.Op{
 		ID: id, Method: "POST", Path: "/ops/projections/{name}/" + verb, Summary: summary, Tags: tags, Operator: true, Status: http.StatusOK,
@@ -173,14 +172,14 @@ func (r *Routes) steer(id, verb, summary string, do func(context.Context, string
 	})
 }
 
-// Pace bounds a rebuild under way.
+// Pace limits a current rebuild.
 type Pace struct {
-	PerSecond *int `json:"events_per_second" minimum:"1" maximum:"1000000000" doc:"The most events a second; null: as many as it can"`
+	PerSecond *int `json:"events_per_second" minimum:"1" maximum:"1000000000" doc:"Most events a second; null: unlimited"`
 }
 
 func (r *Routes) throttle() {
 	api.Handle(r.API, api.Op{
-		ID: "throttle-rebuild", Method: "POST", Path: "/ops/projections/{name}/throttle", Summary: "Bound how fast the rebuild goes, or lift the bound",
+		ID: "throttle-rebuild", Method: "POST", Path: "/ops/projections/{name}/throttle", Summary: "Limit the rate of the rebuild, or remove the limit",
 		Tags: tags, Operator: true, Status: http.StatusOK, StrictBody: true,
 	}, func(ctx context.Context, in *struct {
 		ByProjection

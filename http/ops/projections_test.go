@@ -26,7 +26,7 @@ import (
 	views "bahi/readmodels/ops"
 )
 
-// orders notes what is asked of the builds, and does nothing.
+// orders records what is asked of the builds.
 type orders struct {
 	mu    sync.Mutex
 	asked []string
@@ -42,7 +42,7 @@ func (o *orders) note(what ...any) error {
 	return o.err
 }
 
-// taken returns what was asked since the last time.
+// taken returns the orders since the last call.
 func (o *orders) taken() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -51,7 +51,7 @@ func (o *orders) taken() []string {
 	return asked
 }
 
-// refuse lets everything fail from now on, nothing if err is nil.
+// refuse makes all orders fail with err, or succeed if err is nil.
 func (o *orders) refuse(err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -80,7 +80,7 @@ func (o *orders) Skip(_ context.Context, _ commands.Request, name string, at eve
 	return 77, o.note("skip", name, at, reason)
 }
 
-// registry is a server over a registry of projections in which the test writes by hand.
+// registry is a server on a registry of projections that the test writes by hand.
 type registry struct {
 	t    *testing.T
 	pool *pgxpool.Pool
@@ -119,7 +119,7 @@ func (r *registry) sql(text string, args ...any) {
 	require.NoError(r.t, err)
 }
 
-// log puts events at positions 1 to n, a minute old.
+// log appends events at positions 1 to n, a minute old.
 func (r *registry) log(n int) {
 	r.t.Helper()
 	r.sql(`insert into log.event (position, revision, recorded_at, id, open_ended, stream, type, data, meta)
@@ -127,7 +127,7 @@ func (r *registry) log(n int) {
 		from generate_series(1, $1) n`, n)
 }
 
-// generation adds one, as of nothing but its version, and sets columns of it.
+// generation inserts a generation with its version, and sets other columns.
 func (r *registry) generation(name string, generation, version int, set string) {
 	r.t.Helper()
 	r.sql(`insert into projection.generation (name, generation, version, ddl_sha256, store_id) values ($1, $2, $3, '', gen_random_uuid())`,
@@ -163,7 +163,7 @@ func TestOnlyOperatorsSeeAndChangeProjections(t *testing.T) {
 	require.Empty(t, r.orders.taken())
 }
 
-func TestAProjectionIsShownAsItIs(t *testing.T) {
+func TestProjectionIsShown(t *testing.T) {
 	t.Parallel()
 	r := startRegistry(t)
 	var all []views.Projection
@@ -173,7 +173,7 @@ func TestAProjectionIsShownAsItIs(t *testing.T) {
 	}, all)
 
 	r.log(10)
-	r.generation("books", 3, 1, `live = true, position = 10`) // another program's
+	r.generation("books", 3, 1, `live = true, position = 10`) // another program's version
 	r.generation("books", 4, 2, `live = true, position = 10, rate = 1000`)
 	r.generation("users", 1, 1, `live = true, position = 4`)
 	r.sql(`insert into log.event (position, revision, recorded_at, id, open_ended, stream, type, data, meta) values
@@ -198,7 +198,7 @@ func TestAProjectionIsShownAsItIs(t *testing.T) {
 	r.operator().GET("/ops/projections/books?x=1").Status(422)
 }
 
-func TestARebuildIsShownAsItIs(t *testing.T) {
+func TestRebuildIsShown(t *testing.T) {
 	t.Parallel()
 	r := startRegistry(t)
 	r.log(10)
@@ -215,8 +215,8 @@ func TestARebuildIsShownAsItIs(t *testing.T) {
 	require.Equal(t, want, *r.books().Build)
 	r.set("books", 2, `paused = true`)
 	require.True(t, r.books().Build.Paused)
-	require.Nil(t, r.books().Build.ETASeconds, "nobody can tell")
-	require.Equal(t, "live", r.books().State, "it is the build that stands still")
+	require.Nil(t, r.books().Build.ETASeconds, "unknown")
+	require.Equal(t, "live", r.books().State, "only the build has stopped")
 	r.set("books", 2, `paused = false, error = 'disk full'`)
 	require.Nil(t, r.books().Build.ETASeconds)
 	require.Equal(t, "disk full", *r.books().Build.Error)
@@ -224,7 +224,7 @@ func TestARebuildIsShownAsItIs(t *testing.T) {
 
 	r.set("books", 2, `error = null, partitions = 2, position = 0`)
 	r.sql(`insert into projection.partition (name, generation, nth, position) values ('books', 2, 0, 8), ('books', 2, 1, 4)`)
-	require.Equal(t, event.Position(4), r.books().Build.Done, "as far as the last of them")
+	require.Equal(t, event.Position(4), r.books().Build.Done, "the position of the slowest part")
 	r.set("books", 2, `position = 10, phase = 'catching up'`)
 	b := r.books().Build
 	require.Equal(t, event.Position(10), b.Done)
@@ -238,7 +238,7 @@ func TestARebuildIsShownAsItIs(t *testing.T) {
 	r.set("books", 1, `live = false, keep_until = now() + interval '1 hour'`)
 	r.set("books", 2, `live = true, building = false, phase = null`)
 	r.generation("books", 3, 2, `scratch = true`)
-	r.generation("books", 4, 2, `scratch = true, keep_until = now()`) // it is being dropped
+	r.generation("books", 4, 2, `scratch = true, keep_until = now()`) // being dropped
 	now := r.books()
 	require.Nil(t, now.Build)
 	require.Equal(t, 2, now.Generation)
@@ -247,15 +247,15 @@ func TestARebuildIsShownAsItIs(t *testing.T) {
 	require.WithinDuration(t, time.Now().Add(time.Hour), now.Kept.Until, time.Minute)
 }
 
-func TestAnEmptyLogIsFilledAtOnce(t *testing.T) {
+func TestEmptyLogIsFilledAtOnce(t *testing.T) {
 	t.Parallel()
 	r := startRegistry(t)
 	r.generation("books", 1, 2, `phase = 'filling'`)
 	require.InDelta(t, 100, r.books().Build.Percent, 0)
-	require.Nil(t, r.books().Build.ETASeconds, "nobody can tell at no rate")
+	require.Nil(t, r.books().Build.ETASeconds, "unknown without a rate")
 }
 
-func TestWhatIsParkedIsListed(t *testing.T) {
+func TestParkedFollowersAreListed(t *testing.T) {
 	t.Parallel()
 	r := startRegistry(t)
 	r.operator().GET("/ops/parked").Status(200).Body(`[]`)
@@ -285,7 +285,7 @@ func TestWhatIsParkedIsListed(t *testing.T) {
 	require.Equal(t, time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC), all[2].Since.UTC())
 }
 
-func TestARebuildIsAskedForAndEstimated(t *testing.T) {
+func TestRebuildIsRequestedAndEstimated(t *testing.T) {
 	t.Parallel()
 	r := startRegistry(t)
 	r.generation("books", 1, 2, `live = true`)
@@ -317,7 +317,7 @@ func TestARebuildIsAskedForAndEstimated(t *testing.T) {
 	operator.POST(path+"?dry_run=true", nil).Problem(500, "Internal error")
 }
 
-func TestEachVerbIsHandedOnAndAnsweredWithTheProjection(t *testing.T) {
+func TestEachOrderRespondsWithTheProjection(t *testing.T) {
 	t.Parallel()
 	r := startRegistry(t)
 	r.generation("users", 3, 1, `live = true`)
@@ -351,7 +351,7 @@ func TestEachVerbIsHandedOnAndAnsweredWithTheProjection(t *testing.T) {
 	require.Empty(t, r.orders.taken())
 }
 
-func TestWhatIsParkedIsRetriedAndSkippedReactorsIncluded(t *testing.T) {
+func TestParkedFollowersAreRetriedAndSkipped(t *testing.T) {
 	t.Parallel()
 	r := startRegistry(t)
 	r.operator().POST("/ops/parked/accounts/retry", nil).Status(200).Body(`[]`)

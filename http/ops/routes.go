@@ -1,4 +1,4 @@
-// Package ops has the operations of those who run the system.
+// Package ops has the operators' operations.
 package ops
 
 import (
@@ -15,7 +15,7 @@ type Routes struct {
 	Registry *views.Projections
 	Builds   Builds
 
-	Captured map[string]Captured // by port; a port that is not there keeps nothing
+	Captured map[string]Captured // by port; a missing port keeps nothing
 }
 
 var tags = []string{"Operations"}

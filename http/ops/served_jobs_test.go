@@ -19,10 +19,10 @@ import (
 	opsviews "bahi/readmodels/ops"
 )
 
-// nobody is an address at which nobody listens, nor will: a port that was free a moment ago may be another test's by now.
+// nobody is an address on which nobody ever listens: a free port could become another test's.
 const nobody = "127.0.0.1:1"
 
-func TestAMailServerThatIsAwayKeepsNobodyWaiting(t *testing.T) {
+func TestMailServerOutageDelaysNobody(t *testing.T) {
 	t.Parallel()
 	o := apptest.StartWithMailServer(t, nobody)
 	o.Stranger().POST(apptest.Auth+"/register", apptest.Registration("asha@example.com")).Status(201)
@@ -34,8 +34,8 @@ func TestAMailServerThatIsAwayKeepsNobodyWaiting(t *testing.T) {
 		}
 		return first.ID != 0
 	}, time.Minute, 5*time.Millisecond)
-	require.Contains(t, []string{"retryable", "available"}, first.State, "which a short wait is called")
-	require.True(t, first.ScheduledAt.After(first.CreatedAt), "it is tried again")
+	require.Contains(t, []string{"retryable", "available"}, first.State, "a short wait")
+	require.True(t, first.ScheduledAt.After(first.CreatedAt), "the job is retried")
 	require.Contains(t, *first.LastError, "connection refused")
 	require.Greater(t, first.MaxAttempts, 5)
 	var of map[string]string
@@ -49,7 +49,7 @@ func TestAMailServerThatIsAwayKeepsNobodyWaiting(t *testing.T) {
 	o.Operator().POST(fmt.Sprintf("/ops/jobs/%d/retry", first.ID), nil).Status(200).JSON(&now)
 	require.False(t, now.ScheduledAt.After(time.Now()))
 
-	// Nor does asking for another mail, nor anything else.
+	// Requests for another mail do not wait either.
 	o.Stranger().POST(apptest.Auth+"/login", map[string]string{"email": "asha@example.com", "password": apptest.GoodPassword}).Problem(403, "Email not verified")
 	o.Stranger().POST(apptest.Auth+"/password-reset/request", `{"email":"asha@example.com"}`).Status(200)
 	o.Operator().POST(fmt.Sprintf("/ops/jobs/%d/cancel", first.ID), nil).Status(200)
@@ -66,7 +66,7 @@ func TestAMailServerThatIsAwayKeepsNobodyWaiting(t *testing.T) {
 	require.Positive(t, position)
 }
 
-func TestAMailServerThatSaysNothingKeepsNobodyWaiting(t *testing.T) {
+func TestSilentMailServerDelaysNobody(t *testing.T) {
 	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -93,7 +93,7 @@ func TestAMailServerThatSaysNothingKeepsNobodyWaiting(t *testing.T) {
 	}, time.Minute, 5*time.Millisecond)
 }
 
-func TestOnlyAnOperatorSeesJobs(t *testing.T) {
+func TestOnlyOperatorsSeeServedJobs(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	asha := o.Person("asha@example.com")
@@ -106,7 +106,7 @@ func TestOnlyAnOperatorSeesJobs(t *testing.T) {
 	require.Len(t, done, 1)
 	require.NotContains(t, string(done[0].Args), "asha@")
 
-	// A user who is made one may, too.
+	// A user with the operator's right may, too.
 	o.Worked("send_verification")
 	id := done[0].ID
 	o.Operator().POST(fmt.Sprintf("/ops/jobs/%d/retry", id), nil).Problem(409, "The job is done")

@@ -19,7 +19,7 @@ import (
 	opsviews "bahi/readmodels/ops"
 )
 
-// toldUntil reads what is told of a rebuild up to one that is as wanted, or up to its end.
+// toldUntil reads the progress of a rebuild until it is as wanted, or to its end.
 func toldUntil(t *testing.T, stream *apitest.Stream, wanted func(opsviews.Build) bool) (end ops.End) {
 	t.Helper()
 	for {
@@ -38,13 +38,13 @@ func toldUntil(t *testing.T, stream *apitest.Stream, wanted func(opsviews.Build)
 	}
 }
 
-func TestAProjectionIsRebuiltOverHTTP(t *testing.T) {
+func TestProjectionIsRebuiltOverHTTP(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	clerk := o.Clerk(apptest.Home)
 	account := apptest.Open(clerk, "HDFC")
 	apptest.FillOnce(clerk, account, 100)
-	o.Sys.Books.Wait() // for what follows on the answer
+	o.Sys.Books.Wait() // for the effects of the writes
 	before := apptest.Balances(clerk, apptest.Ledger(account))
 	var all []opsviews.Projection
 	o.Operator().GET("/ops/projections").Status(200).JSON(&all)
@@ -59,7 +59,7 @@ func TestAProjectionIsRebuiltOverHTTP(t *testing.T) {
 		Times, Events int
 		Answer        string
 	}
-	require.Eventually(t, func() bool { // what counts them may be late by a moment, and cannot tell anything before it has one
+	require.Eventually(t, func() bool { // the collector may lag, and has no value before the first one
 		a := o.Operator().POST("/ops/projections/books/rebuild?dry_run=true", nil)
 		tried.Times++
 		tried.Events, tried.Answer = len(slices.Collect(o.Events(0))), a.Text
@@ -71,9 +71,9 @@ func TestAProjectionIsRebuiltOverHTTP(t *testing.T) {
 	}, time.Minute, 20*time.Millisecond, "%+v, %+v", &estimate, &tried)
 	require.Positive(t, estimate.Rate)
 	require.Positive(t, estimate.Bytes)
-	require.Nil(t, o.Projection("books").Build, "nothing has begun")
+	require.Nil(t, o.Projection("books").Build, "no build has started")
 
-	// At an event a second there is time to look.
+	// At one event per second the build can be observed.
 	var now opsviews.Projection
 	o.Operator().POST("/ops/projections/books/rebuild", `{"throttle":1,"keep_seconds":3600}`).Status(202).JSON(&now)
 	require.Greater(t, now.Build.Generation, was.Generation)
@@ -96,7 +96,7 @@ func TestAProjectionIsRebuiltOverHTTP(t *testing.T) {
 	o.Operator().POST("/ops/projections/users/rollback", nil).Problem(409, "No earlier generation is kept to go back to")
 }
 
-func TestARebuildIsRolledBackOverHTTP(t *testing.T) {
+func TestRebuildIsRolledBackOverHTTP(t *testing.T) {
 	t.Parallel()
 	s := apptest.Settings(t, apptest.Database(t))
 	s.Keep = time.Hour
@@ -114,20 +114,20 @@ func TestARebuildIsRolledBackOverHTTP(t *testing.T) {
 	now := o.Order("rollback", "")
 	require.Equal(t, was, now.Generation)
 	require.Equal(t, next, now.Kept.Generation)
-	require.Equal(t, "03-01 1, 03-02 3", apptest.Balances(clerk, apptest.Ledger(account)), "what was read before has followed")
+	require.Equal(t, "03-01 1, 03-02 3", apptest.Balances(clerk, apptest.Ledger(account)), "the kept generation has followed the log")
 	clerk.DELETE(apptest.At(account, row.ID)).Status(204)
-	require.Equal(t, next, o.Order("rollback", "").Generation, "and there is a way forth again")
+	require.Equal(t, next, o.Order("rollback", "").Generation, "the rollback can be rolled back")
 	require.Equal(t, "03-01 1", apptest.Balances(clerk, apptest.Ledger(account)))
 }
 
-func TestARebuildIsCancelledOverHTTP(t *testing.T) {
+func TestRebuildIsCancelledOverHTTP(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	clerk := o.Clerk(apptest.Home)
 	account := apptest.Open(clerk, "HDFC")
 	apptest.FillOnce(clerk, account, 100)
 	was, before := o.Projection("books"), apptest.Balances(clerk, apptest.Ledger(account))
-	o.Operator().POST("/ops/projections/books/rebuild", `{"throttle":1}`).Status(202) // which takes minutes
+	o.Operator().POST("/ops/projections/books/rebuild", `{"throttle":1}`).Status(202) // takes minutes
 	stream := o.Operator().Stream("/ops/projections/books/progress")
 	toldUntil(t, stream, func(b opsviews.Build) bool { return b.Phase == "filling" })
 	require.Nil(t, o.Order("cancel", "").Build)
@@ -136,7 +136,7 @@ func TestARebuildIsCancelledOverHTTP(t *testing.T) {
 	require.Equal(t, before, apptest.Balances(clerk, apptest.Ledger(account)))
 }
 
-func TestAPausedProjectionIsReportedAndAnswersAreStale(t *testing.T) {
+func TestPausedProjectionIsReportedAndResponsesAreStale(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	clerk := o.Clerk(apptest.Home)
@@ -167,7 +167,7 @@ func TestAPausedProjectionIsReportedAndAnswersAreStale(t *testing.T) {
 	o.Operator().POST("/ops/projections/books/resume", nil).Problem(409, "The projection is not paused")
 }
 
-func TestAParkedEventIsShownAndSkippedWithAReason(t *testing.T) {
+func TestParkedEventIsShownAndSkipped(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	clerk := o.Clerk(apptest.Home)
@@ -205,12 +205,12 @@ func TestAParkedEventIsShownAndSkippedWithAReason(t *testing.T) {
 	require.Equal(t, 1, o.Projection("books").Skipped)
 	o.Operator().GET("/ops/parked").Status(200).Body(`[]`)
 	clerk.With("Bahi-Min-Position", a.Header("Bahi-Position")).GET("/banks").Status(200)
-	require.Equal(t, "03-01 1", apptest.Balances(clerk, apptest.Ledger(account)), "row %d was passed over", row.ID)
+	require.Equal(t, "03-01 1", apptest.Balances(clerk, apptest.Ledger(account)), "row %d was skipped", row.ID)
 	skip(p.Position, "again").Problem(409, "The projection is not parked")
 	o.Operator().POST("/ops/projections/books/retry", nil).Problem(409, "The projection is not parked")
 }
 
-func TestOnlyAnOperatorSeesProjections(t *testing.T) {
+func TestOnlyOperatorsSeeServedProjections(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	asha := o.Person("asha@example.com")
@@ -225,7 +225,7 @@ func TestOnlyAnOperatorSeesProjections(t *testing.T) {
 		asha.Do(r[0], r[1], nil).Problem(403, "Not enough permissions")
 		o.Stranger().Do(r[0], r[1], nil).Problem(401, "Not authenticated")
 	}
-	for _, name := range []string{"bank", "books_g1", uuid.NewString(), "accounts"} { // the last is a reactor
+	for _, name := range []string{"bank", "books_g1", uuid.NewString(), "accounts"} { // a reactor
 		o.Operator().GET("/ops/projections/"+name).Problem(404, "Projection not found")
 		o.Operator().POST("/ops/projections/"+name+"/rebuild", nil).Problem(404, "Projection not found")
 		o.Operator().POST("/ops/projections/"+name+"/retry", nil).Problem(404, "Projection not found")

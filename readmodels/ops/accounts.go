@@ -11,7 +11,7 @@ import (
 	"bahi/readmodels"
 )
 
-// Account is an account of a ledger, whosever it is.
+// Account is an account of a ledger in any workspace.
 type Account struct {
 	ID        int64
 	Ledger    string
@@ -25,8 +25,8 @@ type Accounts struct {
 	Reader *readmodels.Reader
 }
 
-// Find returns at most size accounts of which the words are a part of the name, the id, or the workspace's id;
-// all when there are none. Those that stand come first, the newest before the others.
+// Find returns at most size accounts whose name, id or workspace id contains the words, or all accounts without words. Open accounts come
+// first, then by age, newest first.
 func (a *Accounts) Find(ctx context.Context, words string, size int) ([]Account, error) {
 	words = strings.TrimSpace(words)
 	var id *int64

@@ -18,7 +18,7 @@ import (
 // ErrNoEvent is the error of a position without an event.
 var ErrNoEvent = fault.New(fault.NotFound, "Event not found")
 
-// Event is an event as the log holds it: what is sealed in its payload stays sealed.
+// Event is an event in the log; sealed values in its payload stay sealed.
 type Event struct {
 	Position event.Position
 	Stream   string
@@ -27,40 +27,40 @@ type Event struct {
 	Type     string
 	At       time.Time
 	Meta     event.Meta
-	MetaText json.RawMessage // as it is stored
+	MetaText json.RawMessage // as stored
 	Data     json.RawMessage
 }
 
-// Filter narrows a search. The zero Filter finds every event.
+// Filter narrows a search. The zero Filter matches every event.
 type Filter struct {
 	Stream   string
 	Category string
 	Type     string
 	Actor    string
-	// Workspace is whose events are found; nil: everybody's.
+	// Workspace is the workspace of the events; nil: all.
 	Workspace *uuid.UUID
-	From, To  *time.Time     // recorded; both included
-	After     event.Position // least position less 1
+	From, To  *time.Time     // times of recording, both inclusive
+	After     event.Position // least position minus 1
 	Before    event.Position // greatest position plus 1; 0: the log's end
 }
 
-// Found is what a search came upon, newest first.
+// Found is the result of a search, newest first.
 type Found struct {
 	Events []Event
-	// From and To are the positions that were looked at, both included; in a search of one stream, only
-	// events of the stream were. From is more than To when there was nothing to look at.
+	// From and To are the searched positions, both inclusive; in a search of one stream, only that stream's events were read. From is greater
+	// than To if there was nothing to search.
 	From, To event.Position
-	// More says that older events were not looked at: go on with Before = From.
+	// More says that older events were not searched: continue with Before = From.
 	More bool
 }
 
-// Events reads the log for people who look around in it. A log may be huge and a filter rare, so a search
-// goes backwards in windows of bounded size, stops after some of them, and tells how far it came.
+// Events searches the log for people. A log may be huge and matches rare, so a search goes backwards in windows of limited size, stops after
+// some of them, and reports how far it came.
 type Events struct {
 	DB *pgxpool.Pool
 
-	// Window is how many events are looked at in one statement, and Windows how many statements a search
-	// takes at most; 0: 20,000 and 10.
+	// Window is the number of events that one statement searches, and Windows the largest number of statements of a search; 0: 20,000 and
+	// 10.
 	Window, Windows int
 }
 
@@ -68,15 +68,14 @@ const (
 	defaultWindow  = 20_000
 	defaultWindows = 10
 
-	// statementWithin bounds each statement, in Postgres's own words, and searchWithin the windows of a
-	// search: another one is begun only before that.
+	// statementWithin is the timeout of each statement, in Postgres's syntax. After searchWithin a search starts no further window.
 	statementWithin = "5s"
 	searchWithin    = 2 * time.Second
 )
 
 const eventColumns = `e.position, e.stream, e.revision, e.id, e.type, e.recorded_at, e.meta, e.data`
 
-// matching are a filter's conditions on an event that the indexes do not find, for matches.
+// matching is the SQL of a filter's conditions that have no index; matches returns its arguments.
 const matching = `
 	($1 = '' or e.stream = $1)
 	and ($2 = '' or e.stream >= $2 || '-' and e.stream < $2 || '.')
@@ -108,7 +107,7 @@ func (v *Events) Search(ctx context.Context, f Filter, size int) (found Found, e
 	return found, nil
 }
 
-// bounds are the positions between which a filter may find something, both included.
+// bounds returns the positions between which a filter may match, both inclusive.
 func (f Filter) bounds(ctx context.Context, tx pgx.Tx) (low, high event.Position, err error) {
 	err = tx.QueryRow(ctx, `
 		select greatest($1::bigint, case when $2::timestamptz is null then 0 else log.position_at($2::timestamptz - interval '1 microsecond') end) + 1,
@@ -135,7 +134,7 @@ func (v *Events) searchLog(ctx context.Context, tx pgx.Tx, f Filter, low, high e
 			return found, err
 		}
 		found.Events = append(found.Events, events...)
-		if len(found.Events) == size { // what is older in this window was not looked at
+		if len(found.Events) == size { // older events in this window were not searched
 			found.From = found.Events[size-1].Position
 			break
 		}
@@ -145,7 +144,7 @@ func (v *Events) searchLog(ctx context.Context, tx pgx.Tx, f Filter, low, high e
 	return found, nil
 }
 
-// searchStream goes by the stream's revisions: its events may be far apart in the log.
+// searchStream searches by the stream's revisions: its events may be far apart in the log.
 func (v *Events) searchStream(ctx context.Context, tx pgx.Tx, f Filter, low, high event.Position, size int) (Found, error) {
 	found := Found{From: high + 1, To: high}
 	newest, err := revisionBefore(ctx, tx, f.Stream, high+1)
@@ -173,8 +172,8 @@ func (v *Events) searchStream(ctx context.Context, tx pgx.Tx, f Filter, low, hig
 	return found, err
 }
 
-// revisionBefore returns the greatest revision of a stream before a position, -1 when there is none, by
-// halving: revisions have no gaps, and positions rise with them.
+// revisionBefore returns the greatest revision of a stream before a position, or -1, by bisection: revisions have no gaps and increase with
+// positions.
 func revisionBefore(ctx context.Context, tx pgx.Tx, stream string, position event.Position) (int64, error) {
 	low, high := int64(-1), int64(-1)
 	err := tx.QueryRow(ctx, `select coalesce((select revision from log.event where stream = $1 order by revision desc limit 1), -1)`, stream).Scan(&high)
@@ -200,8 +199,7 @@ func orElse(given, otherwise int) int {
 	return otherwise
 }
 
-// Place is an event's neighbours: the positions of those before and after it in its stream and the log's
-// head; 0 where there is none.
+// Place has an event's neighbours: the positions of its predecessor and successor in its stream, and the log's head; 0 if there is none.
 type Place struct {
 	Previous, Next, Head event.Position
 }
@@ -224,7 +222,7 @@ func (v *Events) Event(ctx context.Context, at event.Position) (e Event, p Place
 	return e, p, err
 }
 
-// Upto returns a stream's events up to a revision, oldest first, but no more than the last most of them.
+// Upto returns a stream's events up to a revision, oldest first, but only the last most of them.
 func (v *Events) Upto(ctx context.Context, stream string, revision int64, most int) (events []Event, err error) {
 	err = v.reading(ctx, func(tx pgx.Tx) error {
 		rows, _ := tx.Query(ctx, `select `+eventColumns+` from log.event e
@@ -235,7 +233,7 @@ func (v *Events) Upto(ctx context.Context, stream string, revision int64, most i
 	return events, err
 }
 
-// Head returns the log's head and when it was recorded: the zero time for an empty log.
+// Head returns the log's head and its time: the zero time for an empty log.
 func (v *Events) Head(ctx context.Context) (at event.Position, recorded time.Time, err error) {
 	err = v.DB.QueryRow(ctx, `select position, recorded_at from log.event order by position desc limit 1`).Scan(&at, &recorded)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -244,13 +242,13 @@ func (v *Events) Head(ctx context.Context) (at event.Position, recorded time.Tim
 	return at, recorded, err
 }
 
-// PositionAt returns the greatest position recorded at or before a moment, 0 when there is none.
+// PositionAt returns the last position recorded at or before a time, 0 if there is none.
 func (v *Events) PositionAt(ctx context.Context, moment time.Time) (at event.Position, err error) {
 	err = v.DB.QueryRow(ctx, `select log.position_at($1)`, moment).Scan(&at)
 	return at, err
 }
 
-// reading gives do a snapshot whose statements are bounded in time.
+// reading calls do with a snapshot whose statements have a timeout.
 func (v *Events) reading(ctx context.Context, do func(pgx.Tx) error) error {
 	return pgx.BeginTxFunc(ctx, v.DB, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `select set_config('statement_timeout', $1, true)`, statementWithin); err != nil {

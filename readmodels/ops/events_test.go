@@ -22,7 +22,7 @@ import (
 	"bahi/readmodels/ops"
 )
 
-// diary is a log, and what is in it.
+// diary is a log and its events.
 type diary struct {
 	t      *testing.T
 	pool   *pgxpool.Pool
@@ -43,7 +43,7 @@ func startDiary(t *testing.T) *diary {
 
 var workspaces = [2]uuid.UUID{uuid.MustParse("aaaaaaaa-1111-4111-8111-111111111111"), uuid.MustParse("bbbbbbbb-1111-4111-8111-111111111111")}
 
-// write appends an event, and answers its position.
+// write appends an event and returns its position.
 func (d *diary) write(stream, kind, actor string) event.Position {
 	d.t.Helper()
 	return d.writeIn(workspaces[0], stream, kind, actor)
@@ -58,10 +58,10 @@ func (d *diary) writeIn(workspace uuid.UUID, stream, kind, actor string) event.P
 	return done.Position
 }
 
-// apart is how far the positions of a log elsewhere are from one another.
+// apart is the distance of positions in the other log.
 const apart = 977
 
-// elsewhere is the same log as one that is not in Postgres has it: only the order of positions means something.
+// elsewhere presents the log like one outside Postgres: only the order of its positions means something.
 type elsewhere struct{ *postgres.Store }
 
 func sparse(events iter.Seq2[event.Stored, error]) iter.Seq2[event.Stored, error] {
@@ -111,7 +111,7 @@ func (l elsewhere) Head(ctx context.Context) (event.Position, error) {
 	return head * apart, err
 }
 
-// searching is who looks through the diary: by its tables, or by walking along it.
+// searching searches the diary, by its tables or by reading along it.
 type searching interface {
 	Search(ctx context.Context, f ops.Filter, size int) (ops.Found, error)
 	Onward(ctx context.Context, f ops.Filter, size int) (ops.Found, error)
@@ -128,7 +128,7 @@ func positions(events []ops.Event) (all []event.Position) {
 	return all
 }
 
-func TestASearchGoneOnWithFindsEveryEventOnceWhateverItsWindows(t *testing.T) {
+func TestContinuedSearchFindsEveryEventOnce(t *testing.T) {
 	t.Parallel()
 	d := startDiary(t)
 	streams, kinds, actors := []string{"bank-1", "bank-2", "bankrow-1", "user-a"}, []string{"Opened", "Renamed", "Closed"}, []string{"user:a", "user:b"}
@@ -175,7 +175,7 @@ func TestASearchGoneOnWithFindsEveryEventOnceWhateverItsWindows(t *testing.T) {
 			if !found.More {
 				break
 			}
-			require.Greater(r, found.To, f.After, "a search that goes on comes further")
+			require.Greater(r, found.To, f.After, "a continued search advances")
 			f.After = found.To
 		}
 		require.Equal(r, want, onward)
@@ -187,7 +187,7 @@ func TestASearchGoneOnWithFindsEveryEventOnceWhateverItsWindows(t *testing.T) {
 			if !found.More {
 				break
 			}
-			require.True(r, f.Before == 0 || found.From < f.Before, "a search that goes on comes further")
+			require.True(r, f.Before == 0 || found.From < f.Before, "a continued search advances")
 			f.Before = found.From
 		}
 		slices.Reverse(want)
@@ -195,7 +195,7 @@ func TestASearchGoneOnWithFindsEveryEventOnceWhateverItsWindows(t *testing.T) {
 	})
 }
 
-func TestASearchLooksAtNoMoreThanItsWindowsAndSaysHowFarItCame(t *testing.T) {
+func TestSearchIsLimitedAndReportsHowFarItCame(t *testing.T) {
 	t.Parallel()
 	d := startDiary(t)
 	d.write("bank-1", "Rare", "user:a")
@@ -216,7 +216,7 @@ func TestASearchLooksAtNoMoreThanItsWindowsAndSaysHowFarItCame(t *testing.T) {
 	require.EqualValues(t, 1, found.From)
 }
 
-func TestAnEventKnowsItsNeighbours(t *testing.T) {
+func TestEventHasItsNeighbours(t *testing.T) {
 	t.Parallel()
 	for where, of := range map[string]struct {
 		apart event.Position
@@ -268,7 +268,7 @@ func knowsNeighbours(t *testing.T, d *diary, v searching, apart event.Position) 
 	require.WithinDuration(t, e.At, recorded, 0)
 }
 
-func TestAnEventWhoseMetadataAreNotOursIsShownAllTheSame(t *testing.T) {
+func TestEventWithForeignMetadataIsShown(t *testing.T) {
 	t.Parallel()
 	d := startDiary(t)
 	_, err := d.store.Append(t.Context(), "orders-1", eventstore.NoStream, event.New{ID: uuid.New(), Type: "OrderPlaced", Data: []byte(`[]`), Meta: []byte(`["theirs"]`)})

@@ -1,4 +1,4 @@
-// Package ops reads what operators look at. It spans workspaces, so only operators may be answered.
+// Package ops reads what operators look at. It spans workspaces, so only operators may see it.
 package ops
 
 import (
@@ -14,7 +14,7 @@ import (
 	"bahi/domain/fault"
 )
 
-// What is said of a job that is not as it would have to be.
+// The refusals about jobs.
 var (
 	ErrNoJob    = fault.New(fault.NotFound, "Job not found")
 	ErrJobRuns  = fault.New(fault.Conflict, "The job is running")
@@ -22,7 +22,7 @@ var (
 	ErrJobEnded = fault.New(fault.Conflict, "The job has ended")
 )
 
-// Job is a job as it is answered.
+// Job is a job in responses.
 type Job struct {
 	ID          int64           `json:"id"`
 	Kind        string          `json:"kind"`
@@ -32,28 +32,28 @@ type Job struct {
 	CreatedAt   time.Time       `json:"created_at"`
 	ScheduledAt time.Time       `json:"scheduled_at" doc:"Not done before"`
 	FinishedAt  *time.Time      `json:"finished_at"`
-	LastError   *string         `json:"last_error" doc:"Of the newest failed attempt, cut"`
-	Report      *string         `json:"report" doc:"What it has to say of what it did, or could not do"`
-	Args        json.RawMessage `json:"args" doc:"Ids of what it is about"`
+	LastError   *string         `json:"last_error" doc:"Error of the last failed attempt, truncated"`
+	Report      *string         `json:"report" doc:"Report of what it has done, or could not do"`
+	Args        json.RawMessage `json:"args" doc:"Ids that the job is about"`
 }
 
-// Selection asks for a part of the jobs.
+// Selection selects jobs.
 type Selection struct {
-	State    string // empty: all
-	Kind     string // empty: all
+	State    string // "": all
+	Kind     string // "": all
 	Page     int    // from 1
 	PageSize int
 }
 
-// mostError is how many characters of an error are shown.
+// mostError limits the characters of a shown error.
 const mostError = 500
 
-// Jobs reads the queue of jobs, which is in tables of River's.
+// Jobs reads the queue of jobs from River's tables.
 type Jobs struct {
 	DB *pgxpool.Pool
 }
 
-// Jobs returns a page of jobs, newest first, and how many there are on all pages.
+// Jobs returns a page of jobs, newest first, and the number of jobs on all pages.
 func (j *Jobs) Jobs(ctx context.Context, sel Selection) (page []Job, total int64, err error) {
 	var (
 		where []string

@@ -10,28 +10,28 @@ import (
 	"bahi/domain/fault"
 )
 
-// Log is the log, wherever it is. Only the order of its positions means something.
+// Log is the log in any store. Only the order of its positions means something.
 type Log interface {
 	// After yields the events after a position, oldest first.
 	After(ctx context.Context, at event.Position) iter.Seq2[event.Stored, error]
 	// Before yields the events before a position, newest first.
 	Before(ctx context.Context, at event.Position) iter.Seq2[event.Stored, error]
-	// At returns the event at a position; false when there is none.
+	// At returns the event at a position, or false.
 	At(ctx context.Context, at event.Position) (event.Stored, bool, error)
 	// Stream yields a stream's events from a revision on, oldest first.
 	Stream(ctx context.Context, stream string, from int64) iter.Seq2[event.Stored, error]
 	// Back yields a stream's events up to a revision, newest first.
 	Back(ctx context.Context, stream string, from int64) iter.Seq2[event.Stored, error]
-	// PositionAt is the greatest position recorded at or before a moment, 0 when there is none.
+	// PositionAt returns the last position recorded at or before a time, 0 if there is none.
 	PositionAt(ctx context.Context, moment time.Time) (event.Position, error)
-	// Head is the position of the newest event.
+	// Head returns the position of the newest event.
 	Head(ctx context.Context) (event.Position, error)
 }
 
-// ErrNoPlace is the error of a search from a position without an event, where the log finds its way only from events.
+// ErrNoPlace reports a search from a position without an event, in a log that can only be read from events.
 var ErrNoPlace = fault.New(fault.Invalid, "There is no event at this position, and a log in EventStoreDB is only read from the position of an event, or 0")
 
-// MetaOf is what an event says by itself: nothing, where somebody else wrote it in a form that is not ours.
+// MetaOf returns an event's metadata, or none if another program wrote them in another form.
 func MetaOf(e event.Stored) event.Meta { return metaOf(e.Meta) }
 
 func metaOf(text []byte) (meta event.Meta) {
@@ -41,7 +41,7 @@ func metaOf(text []byte) (meta event.Meta) {
 	return meta
 }
 
-// Matches says whether the filter finds an event, by all of it but positions and moments.
+// Matches reports whether the filter matches an event, apart from positions and times.
 func (f Filter) Matches(e event.Stored) bool {
 	category, _ := event.SplitStream(e.Stream)
 	if f.Stream != "" && f.Stream != e.Stream || f.Category != "" && f.Category != category || f.Type != "" && f.Type != e.Type {

@@ -10,8 +10,7 @@ import (
 	"bahi/domain/event"
 )
 
-// Onward is [Events.Search] the other way: it answers at most size events, oldest first. When there is More,
-// go on with After = To.
+// Onward is [Events.Search] forwards: it returns at most size events, oldest first. If there is More, continue with After = To.
 func (v *Events) Onward(ctx context.Context, f Filter, size int) (found Found, err error) {
 	err = v.reading(ctx, func(tx pgx.Tx) error {
 		low, high, err := f.bounds(ctx, tx)
@@ -43,7 +42,7 @@ func (v *Events) logOnward(ctx context.Context, tx pgx.Tx, f Filter, low, high e
 			return found, err
 		}
 		found.Events = append(found.Events, events...)
-		if len(found.Events) == size { // what is newer in this window was not looked at
+		if len(found.Events) == size { // newer events in this window were not searched
 			found.To = found.Events[size-1].Position
 			break
 		}

@@ -13,7 +13,7 @@ import (
 	"bahi/domain/fault"
 )
 
-// What is said of a projection or a build that is not as it would have to be.
+// The refusals about projections and builds.
 var (
 	ErrNoProjection = fault.New(fault.NotFound, "Projection not found")
 	ErrNoBuild      = fault.New(fault.Conflict, "The projection is not being rebuilt")
@@ -25,66 +25,66 @@ var (
 	ErrNoDifference = fault.New(fault.Conflict, "The rebuild does not wait for its differences to be accepted")
 )
 
-// Projection is how a projection is, as this program's version of it is read.
+// Projection is the state of a projection in this program's version.
 type Projection struct {
 	Name       string         `json:"name"`
 	Version    int            `json:"version"`
-	Generation int            `json:"generation" doc:"The one that is read; 0 before the first is built"`
+	Generation int            `json:"generation" doc:"The live generation; 0 before the first is built"`
 	State      string         `json:"state" enum:"live,building,parked,paused"`
 	Position   event.Position `json:"position" doc:"All events up to here are in the tables"`
-	Head       event.Position `json:"head" doc:"Of the log"`
-	LagEvents  *uint64        `json:"lag_events" doc:"Events that are not in the tables yet; null: some, and how many is not known, as the log is in EventStoreDB, where positions do not count events"`
-	LagSeconds float64        `json:"lag_seconds" doc:"How long the oldest event that is not in the tables has been in the log"`
-	Rate       float64        `json:"rate" doc:"Events a second that it last folded"`
+	Head       event.Position `json:"head" doc:"The log's newest position"`
+	LagEvents  *uint64        `json:"lag_events" doc:"Number of events that are not in the tables yet; null: unknown, because positions in EventStoreDB do not count events"`
+	LagSeconds float64        `json:"lag_seconds" doc:"Age of the oldest event that is not in the tables yet"`
+	Rate       float64        `json:"rate" doc:"Recent rate, in events a second"`
 	LastError  *string        `json:"last_error"`
-	Skipped    int            `json:"skipped" doc:"Events that an operator let it pass over"`
+	Skipped    int            `json:"skipped" doc:"Number of events that an operator skipped"`
 	Build      *Build         `json:"build"`
-	Kept       *Kept          `json:"kept" doc:"The generation that a rollback would read"`
+	Kept       *Kept          `json:"kept" doc:"The generation that a rollback would make live"`
 }
 
-// Build is how far the next generation is.
+// Build is the progress of the next generation.
 type Build struct {
 	Generation  int            `json:"generation"`
-	Phase       string         `json:"phase" enum:"requested,filling,indexing,catching up,comparing,differs" doc:"differs: it waits for its differences to be accepted, or for its end"`
+	Phase       string         `json:"phase" enum:"requested,filling,indexing,catching up,comparing,differs" doc:"differs: it waits until an operator accepts the differences or cancels it"`
 	Done        event.Position `json:"done" doc:"Position up to which it is filled"`
-	Total       event.Position `json:"total" doc:"Position up to which it is to be filled"`
+	Total       event.Position `json:"total" doc:"Position at which the fill will end"`
 	Percent     float64        `json:"percent"`
 	Rate        float64        `json:"rate" doc:"Events a second"`
-	ETASeconds  *float64       `json:"eta_seconds" doc:"Until it is read, by the rate of the fill and what the last build took behind it; null while nobody can tell"`
+	ETASeconds  *float64       `json:"eta_seconds" doc:"Estimated time until it is live, by the rate of the fill and the last build's time after its fill; null while unknown"`
 	Paused      bool           `json:"paused"`
-	Throttle    *int           `json:"throttle" doc:"The most events a second; null: as many as it can"`
-	Error       *string        `json:"error" doc:"Why it stands still"`
+	Throttle    *int           `json:"throttle" doc:"Most events a second; null: unlimited"`
+	Error       *string        `json:"error" doc:"Why it stopped"`
 	Differences []Difference   `json:"differences"`
 }
 
-// Difference is what the new tables and the live ones do not agree on.
+// Difference is a difference between the new tables and the live ones.
 type Difference struct {
 	Table  string         `json:"table"`
-	Count  int64          `json:"count" doc:"Rows that are in one only"`
-	OnlyIn string         `json:"only_in,omitempty" enum:"live tables,log" doc:"The one that has the table, when the other has none"`
-	Rows   []DifferentRow `json:"rows" doc:"The first of them"`
+	Count  int64          `json:"count" doc:"Number of rows that only one of the two has"`
+	OnlyIn string         `json:"only_in,omitempty" enum:"live tables,log" doc:"The place that has the table, if the other has not"`
+	Rows   []DifferentRow `json:"rows" doc:"The first differing rows"`
 }
 
 // DifferentRow is a row that only one of the two has.
 type DifferentRow struct {
-	Where string          `json:"where" enum:"live tables,log" doc:"log: folding it anew gives this row"`
+	Where string          `json:"where" enum:"live tables,log" doc:"log: folding the log again gives this row"`
 	Row   json.RawMessage `json:"row"`
 }
 
-// Kept is the generation that was read before, and follows on for a while.
+// Kept is the previous generation, which follows the log for a while.
 type Kept struct {
 	Generation int            `json:"generation"`
 	Position   event.Position `json:"position"`
 	Until      time.Time      `json:"until"`
 }
 
-// Parked is a follower of the log that has stopped at an event which it cannot apply.
+// Parked is a follower of the log that stopped at an event that it cannot apply.
 type Parked struct {
-	Name       string         `json:"name" doc:"Of the projection or reactor"`
-	Kind       string         `json:"kind" enum:"projection,build,kept,reactor" doc:"kept: the generation that a rollback would read"`
-	Version    int            `json:"version" doc:"0 for a reactor, which has none"`
+	Name       string         `json:"name" doc:"Name of the projection or reactor"`
+	Kind       string         `json:"kind" enum:"projection,build,kept,reactor" doc:"kept: the generation that a rollback would make live"`
+	Version    int            `json:"version" doc:"0 for a reactor"`
 	Generation int            `json:"generation" doc:"0 for a reactor"`
-	Position   event.Position `json:"position" doc:"Of the event at fault; 0 where it is the log as a whole"`
+	Position   event.Position `json:"position" doc:"Position of the event at fault; 0 if the whole log is at fault"`
 	EventID    *string        `json:"event_id"`
 	Stream     string         `json:"stream"`
 	Type       string         `json:"type"`
@@ -93,22 +93,22 @@ type Parked struct {
 	Since      time.Time      `json:"since"`
 }
 
-// Estimate is what a rebuild would do.
+// Estimate is the estimated cost of a rebuild.
 type Estimate struct {
-	Events  event.Position `json:"events" doc:"To fold"`
-	Rate    float64        `json:"rate" doc:"Events a second, as measured just now or by the last build"`
-	Seconds float64        `json:"seconds" doc:"Until it is read, by what the last build took behind its fill"`
-	Bytes   int64          `json:"bytes" doc:"That the live tables take, and so the new ones"`
+	Events  event.Position `json:"events" doc:"Number of events to fold"`
+	Rate    float64        `json:"rate" doc:"Events a second, measured just now or by the last build"`
+	Seconds float64        `json:"seconds" doc:"Estimated time until it is live, including the last build's time after its fill"`
+	Bytes   int64          `json:"bytes" doc:"Size of the live tables, and about that of the new ones"`
 }
 
 // Projections reads the registry of projections.
 type Projections struct {
 	DB       *pgxpool.Pool
-	Versions map[string]int // that this program reads, by projection
-	Log      Log            // nil: it is in the same database
+	Versions map[string]int // versions that this program reads, by projection
+	Log      Log            // nil: in the same database
 }
 
-// All returns the projections that this program reads, by name. All of it is as of one moment.
+// All returns the projections of this program by name, in one snapshot.
 func (p *Projections) All(ctx context.Context) ([]Projection, error) {
 	names, versions := p.known()
 	all, err := p.read(ctx, names, versions)
@@ -131,7 +131,7 @@ func (p *Projections) One(ctx context.Context, name string) (Projection, error) 
 	return found[0], nil
 }
 
-// known returns what this program reads: names, and the version of each.
+// known returns the names and versions that this program reads.
 func (p *Projections) known() (names []string, versions []int) {
 	for name, version := range p.Versions {
 		names, versions = append(names, name), append(versions, version)
@@ -139,8 +139,8 @@ func (p *Projections) known() (names []string, versions []int) {
 	return names, versions
 }
 
-// projectionsQuery is one statement, and so reads one snapshot. Positions have no gaps, so the event
-// behind a projection's position is the oldest that is not in its tables.
+// projectionsQuery is one statement, and so reads one snapshot. Positions have no gaps, so the event after a projection's position is the
+// oldest one that is not in its tables.
 const projectionsQuery = `
 	select v.name, v.version, log.head(),
 		coalesce(l.generation, 0), coalesce(l.position, 0), coalesce(l.rate, 0), coalesce(l.paused, false), l.error,
@@ -192,7 +192,7 @@ func scanProjection(row pgx.CollectableRow) (p Projection, err error) {
 			err         *string
 			differences []Difference
 			filledFor   *float64 // seconds
-			thenEach    *float64 // seconds that the last build took for each event behind its fill
+			thenEach    *float64 // seconds per event of the phases after the fill in the last build
 		}
 		kept struct {
 			generation *int
@@ -242,19 +242,19 @@ func scanProjection(row pgx.CollectableRow) (p Projection, err error) {
 }
 
 const (
-	requested = "requested" // a build that nobody has begun
+	requested = "requested" // not started
 	filling   = "filling"
-	differs   = "differs" // a build that waits for somebody
+	differs   = "differs" // waits for an operator
 )
 
-// estimate works out what follows from the other fields, from the seconds since the fill ended, and from those that the last build
-// took for each event behind its fill. Without such a build, what is behind the fill counts for as long as the fill.
+// estimate computes derived fields from the seconds since the fill ended and the last build's seconds per event after its fill. Without such a
+// build, the phases after the fill count as long as the fill.
 func (b *Build) estimate(filledFor, thenEach *float64) {
 	left := float64(b.Total) - float64(b.Done)
 	switch {
 	case left > 0:
 		b.Percent = 100 * float64(b.Done) / float64(b.Total)
-	case b.Phase != requested: // which has no total yet
+	case b.Phase != requested: // a requested build has no total yet
 		b.Percent = 100
 	}
 	if b.Phase == requested || b.Phase == differs || b.Rate <= 0 || b.Paused || b.Error != nil {
@@ -271,8 +271,7 @@ func (b *Build) estimate(filledFor, thenEach *float64) {
 	b.ETASeconds = &seconds
 }
 
-// Parked returns what has stopped because of an error, of this program's projections and of all reactors,
-// by kind and name. All of it is as of one moment.
+// Parked returns this program's projections, and all reactors, that stopped because of an error, by kind and name, in one snapshot.
 func (p *Projections) Parked(ctx context.Context) ([]Parked, error) {
 	names, versions := p.known()
 	rows, _ := p.DB.Query(ctx, `

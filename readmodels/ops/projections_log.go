@@ -9,8 +9,7 @@ import (
 	"bahi/domain/follower"
 )
 
-// fromLog puts in what only the log can tell of projections, where it is not in Postgres. Their registry was read before, so
-// the head is not older than they are.
+// fromLog adds what only a log outside Postgres can tell about projections. The registry was read before, so the head is not older.
 func (p *Projections) fromLog(ctx context.Context, all []Projection) error {
 	head, err := p.Log.Head(ctx)
 	if err != nil {
@@ -25,14 +24,14 @@ func (p *Projections) fromLog(ctx context.Context, all []Projection) error {
 		if one.Skipped, err = p.skipped(ctx, one.Name, one.Version); err != nil {
 			return err
 		}
-		if one.Build != nil { // what is left is known as a distance between positions, and the rate as events
+		if one.Build != nil { // what remains is a distance of positions, but the rate counts events
 			one.Build.ETASeconds = nil
 		}
 	}
 	return nil
 }
 
-// lag returns how many events are behind a position, which is known only of none, and for how long the first of them has been.
+// lag returns the number of events after a position, known only if it is 0, and the age of the first of them.
 func (p *Projections) lag(ctx context.Context, at, head event.Position) (events *uint64, seconds float64, err error) {
 	if at >= head {
 		return new(uint64), 0, nil
@@ -43,7 +42,7 @@ func (p *Projections) lag(ctx context.Context, at, head event.Position) (events 
 	return nil, 0, nil
 }
 
-// skipped returns how many events an operator let a follower of this version pass over.
+// skipped returns how many events an operator skipped for this version of a follower.
 func (p *Projections) skipped(ctx context.Context, name string, version int) (count int, err error) {
 	for e, err := range p.Log.Stream(ctx, follower.Kind.Stream(name), 0) {
 		if err != nil {
@@ -60,7 +59,7 @@ func (p *Projections) skipped(ctx context.Context, name string, version int) (co
 	return count, nil
 }
 
-// events puts in which events followers stop at, where the log is not in Postgres.
+// events adds the events at which followers stopped, from a log outside Postgres.
 func (p *Projections) events(ctx context.Context, all []Parked) error {
 	for i := range all {
 		if all[i].Position == 0 {

@@ -10,16 +10,16 @@ import (
 	"bahi/domain/event"
 )
 
-// Walked is [Events] for a log that is not in Postgres. That has no indexes but its streams, so a search through all of them
-// walks along the log: it looks at a bounded number of events, and tells how far it came.
+// Walked is [Events] for a log outside Postgres. That log has an index only by stream, so any other search reads along the log: it reads a
+// limited number of events and reports how far it came.
 type Walked struct {
 	Log  Log
-	Most int // events that a search looks at; 0: 50,000
+	Most int // events read by a search; 0: 50,000
 }
 
 const defaultMost = 50_000
 
-// Search is [Events.Search].
+// Search implements [Events.Search].
 func (w *Walked) Search(ctx context.Context, f Filter, size int) (Found, error) {
 	after, before, err := w.bounds(ctx, f)
 	if err != nil || before <= after+1 {
@@ -40,7 +40,7 @@ func (w *Walked) Search(ctx context.Context, f Filter, size int) (Found, error) 
 	return Found{Events: found, From: last, To: before - 1, More: more}, err
 }
 
-// Onward is [Events.Onward].
+// Onward implements [Events.Onward].
 func (w *Walked) Onward(ctx context.Context, f Filter, size int) (Found, error) {
 	after, before, err := w.bounds(ctx, f)
 	if err != nil || before <= after+1 {
@@ -61,7 +61,7 @@ func (w *Walked) Onward(ctx context.Context, f Filter, size int) (Found, error) 
 	return Found{Events: found, From: after + 1, To: last, More: more}, err
 }
 
-// bounds are the positions between which a filter may find something, both excluded.
+// bounds returns the positions between which a filter may match, both exclusive.
 func (w *Walked) bounds(ctx context.Context, f Filter) (after, before event.Position, err error) {
 	head, err := w.Log.Head(ctx)
 	if err != nil {
@@ -88,7 +88,7 @@ func (w *Walked) bounds(ctx context.Context, f Filter) (after, before event.Posi
 	return after, before, nil
 }
 
-// look returns what the filter finds between two positions, the last one that it looked at, and whether it looked at all.
+// look returns the matches between two positions, the last position that it read, and whether it read any.
 func (w *Walked) look(events iter.Seq2[event.Stored, error], f Filter, after, before event.Position, size int) (
 	found []Event, last event.Position, more bool, err error,
 ) {
@@ -110,7 +110,7 @@ func (w *Walked) look(events iter.Seq2[event.Stored, error], f Filter, after, be
 	return found, last, false, nil
 }
 
-// revisionBefore returns the greatest revision of a stream before a position, -1 when there is none, by halving.
+// revisionBefore returns the greatest revision of a stream before a position, or -1, by bisection.
 func (w *Walked) revisionBefore(ctx context.Context, stream string, position event.Position) (int64, error) {
 	low, high := int64(-1), int64(-1)
 	for e, err := range w.Log.Back(ctx, stream, math.MaxInt64) {
@@ -139,7 +139,7 @@ func (w *Walked) revisionBefore(ctx context.Context, stream string, position eve
 	return low, nil
 }
 
-// Event is [Events.Event].
+// Event implements [Events.Event].
 func (w *Walked) Event(ctx context.Context, at event.Position) (e Event, p Place, err error) {
 	found, there, err := w.Log.At(ctx, at)
 	if err == nil && !there {
@@ -165,7 +165,7 @@ func (w *Walked) Event(ctx context.Context, at event.Position) (e Event, p Place
 	return eventOf(found), p, nil
 }
 
-// Upto is [Events.Upto].
+// Upto implements [Events.Upto].
 func (w *Walked) Upto(ctx context.Context, stream string, revision int64, most int) (events []Event, err error) {
 	for e, err := range w.Log.Stream(ctx, stream, max(0, revision-int64(most)+1)) {
 		if err != nil {
@@ -179,7 +179,7 @@ func (w *Walked) Upto(ctx context.Context, stream string, revision int64, most i
 	return events, nil
 }
 
-// Head is [Events.Head].
+// Head implements [Events.Head].
 func (w *Walked) Head(ctx context.Context) (at event.Position, recorded time.Time, err error) {
 	for e, err := range w.Log.Before(ctx, math.MaxInt64) {
 		return e.Position, e.At, err
@@ -187,7 +187,7 @@ func (w *Walked) Head(ctx context.Context) (at event.Position, recorded time.Tim
 	return 0, time.Time{}, nil
 }
 
-// PositionAt is [Events.PositionAt].
+// PositionAt implements [Events.PositionAt].
 func (w *Walked) PositionAt(ctx context.Context, moment time.Time) (event.Position, error) {
 	return w.Log.PositionAt(ctx, moment)
 }
