@@ -122,7 +122,7 @@ func TestEveryFieldIsInAGoldenFileOfTheNewestVersion(t *testing.T) {
 	}
 }
 
-// fieldsOf answers the paths to all that is not null.
+// fieldsOf returns the paths to all values that are not null.
 func fieldsOf(t *testing.T, data []byte) map[string]bool {
 	t.Helper()
 	found := map[string]bool{}
@@ -183,7 +183,7 @@ func entriesLike(entry reflect.Type) string {
 	return string(text)
 }
 
-// full answers a value of the type with something in every field.
+// full returns a value of the type with all fields set.
 func full(of reflect.Type) any {
 	return filled(of, func(string, reflect.Value) bool { return false })
 }
@@ -266,7 +266,7 @@ func TestEventsOfTheCatalogueHoldNoFloat(t *testing.T) {
 	require.Panics(t, func() { full(reflect.TypeFor[struct{ Any []any }]()) })
 }
 
-// The names are in logs already. Whoever changes one loses events.
+// Logs have these names already: a changed name loses events.
 func TestNamesAreInTheFormThatReadersExpect(t *testing.T) {
 	t.Parallel()
 	for _, of := range domain.Catalogue.All() {

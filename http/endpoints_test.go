@@ -24,7 +24,7 @@ import (
 
 const described = "testdata"
 
-var update = flag.Bool("update", false, "write openapi.json anew")
+var update = flag.Bool("update", false, "rewrite openapi.json")
 
 // listed is a line of endpoints.tsv, the specification's list, or of additions.tsv, ours.
 type listed struct {
@@ -85,7 +85,7 @@ func TestEndpointsAreThoseOfTheLists(t *testing.T) {
 			require.Equal(t, string(wanted), level, name)
 		}
 	}
-	require.Empty(t, registered, "these stand in no list: add them to additions.tsv")
+	require.Empty(t, registered, "these are in no list: add them to additions.tsv")
 }
 
 func status(op api.Op) int {
@@ -117,7 +117,7 @@ func TestDocumentIsTheCommittedOne(t *testing.T) {
 	}
 	committed, err := os.ReadFile(file)
 	require.NoError(t, err)
-	require.Equal(t, string(committed), pretty.String(), "make generate writes it anew")
+	require.Equal(t, string(committed), pretty.String(), "make generate updates it")
 
 	var document struct {
 		OpenAPI string

@@ -70,7 +70,7 @@ func TestAParkedProjectionAnswersWhatItHasAndSaysSoAtOnce(t *testing.T) {
 	require.Equal(t, "03-01 1", apptest.Balances(clerk, apptest.Ledger(account)))
 	require.Empty(t, clerk.GET(apptest.Ledger(account, "?known_at=", fresh)).Status(200).Header("Warning"), "the past is as it was")
 
-	// Whoever names a position gets it, or a 503.
+	// A request for a position gets it, or a 503.
 	clerk.With("Bahi-Min-Position", fresh).GET("/banks").Status(200)
 	a := clerk.With("Bahi-Min-Position", wrote.Header("Bahi-Position")).GET("/banks").Problem(503, "The answer is not that fresh yet, try again")
 	require.NotEmpty(t, a.Header("Retry-After"))

@@ -26,8 +26,8 @@ const (
 )
 
 // lookups sends statements that find one row each together: those of many callers take one round trip,
-// and those with the same text one statement, which cost more than finding the rows. Whoever waits for an
-// answer takes turns at sending.
+// and those with the same text one statement, which cost more than finding the rows. The waiting
+// callers send in turn.
 type lookups struct {
 	pool    *pgxpool.Pool
 	waiting chan *lookup

@@ -47,7 +47,7 @@ func TestManyCallersGetTheirOwnAnswers(t *testing.T) {
 			default:
 				at, err := find(ctx, s.reader, fmt.Sprint("n", i%all))
 				if err != nil || at != int64(i%all+1) {
-					t.Errorf("n%d stands at %d: %v", i%all, at, err)
+					t.Errorf("n%d is at %d: %v", i%all, at, err)
 				}
 			}
 		})

@@ -253,7 +253,7 @@ func TestAParkedProjectionIsStaleAtOnce(t *testing.T) {
 	}
 }
 
-// Its position says nothing: events of that position and before are gone, and others may stand there.
+// Its position says nothing: events of that position and before are gone, and others may have taken their positions.
 func TestAProjectionThatIsNotOfThisLogIsStaleWhereverItStands(t *testing.T) {
 	t.Parallel()
 	s := built(t, 2)

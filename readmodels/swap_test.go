@@ -26,9 +26,9 @@ func (s *shelf) tend(t *testing.T) {
 	})
 }
 
-// Whoever has read up to a position never reads less after it, whichever generation answers, and nobody waits for
-// long while another one comes to be read. How long that takes on a quiet machine is what the benchmark measures.
-func TestReadersSeeNoStepBackWhileGenerationsAreSwitchedBackAndForth(t *testing.T) {
+// A reader that has read up to a position never reads less afterwards, from any generation, and does not wait long for a switch of
+// generations. The benchmark measures how long a switch takes on a quiet machine.
+func TestReadersNeverGoBackWhileGenerationsSwitch(t *testing.T) {
 	t.Parallel()
 	s := built(t, 5)
 	s.run(t)

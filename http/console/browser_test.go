@@ -16,7 +16,7 @@ import (
 	"bahi/internal/app/apptest"
 )
 
-// fill posts as many rows to an account, which make twice as many events.
+// fill posts rows to an account, two events each.
 func fill(clerk *apitest.Client, account int64, rows int) {
 	bodies := make([]string, rows)
 	for i := range bodies {
@@ -26,7 +26,7 @@ func fill(clerk *apitest.Client, account int64, rows int) {
 	clerk.POST(apptest.Ledger(account, "/rows"), apptest.Bulk(bodies...)).Status(201)
 }
 
-func TestAWrongKeyIsRefusedAndTheRightOneOpensThePageThatWasAskedFor(t *testing.T) {
+func TestSignInOpensTheRequestedPage(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	p := browsertest.Open(t, o.URL)
@@ -51,7 +51,7 @@ func TestAWrongKeyIsRefusedAndTheRightOneOpensThePageThatWasAskedFor(t *testing.
 	require.Equal(t, "Sign in", p.Text("h1"))
 }
 
-func TestARebuildIsWatchedPausedCancelledAndRolledBack(t *testing.T) {
+func TestRebuildIsWatchedPausedCancelledAndRolledBack(t *testing.T) {
 	t.Parallel()
 	o := startKeeping(t)
 	clerk := o.Clerk(apptest.Home)
@@ -62,12 +62,12 @@ func TestARebuildIsWatchedPausedCancelledAndRolledBack(t *testing.T) {
 	p.Submit(`a[href$="/projections/books"]`)
 	was := p.Text("#generation")
 
-	// One that takes its time is paused, bounded again and cancelled, without another page being loaded.
+	// A slow rebuild is paused, throttled and cancelled on one page.
 	p.Submit("#rebuild")
 	require.Contains(t, p.Text(".facts"), "Events to fold")
 	p.Type("#throttle", "40")
 	p.Submit("main form button")
-	require.Contains(t, p.Text(".done"), "The rebuild was asked for.")
+	require.Contains(t, p.Text(".done"), "The rebuild was requested.")
 	p.Until(`document.querySelector(".build progress")?.value > 0`)
 	first := p.Text(".build .facts")
 	p.Until(`document.querySelector(".build .facts").innerText !== ` + quoted(t, first))
@@ -83,7 +83,7 @@ func TestARebuildIsWatchedPausedCancelledAndRolledBack(t *testing.T) {
 	p.Until(`!document.querySelector(".build") && document.querySelector("#rebuild")`)
 	require.Equal(t, was, p.Text("#generation"))
 
-	// One at full speed is watched to its end: another generation is read, which the same page comes to show.
+	// A rebuild at full speed is watched until the same page shows the new generation.
 	p.Submit("#rebuild")
 	p.Submit("main form button")
 	p.Until(`document.querySelector("#generation").innerText !== ` + quoted(t, was))
@@ -94,7 +94,7 @@ func TestARebuildIsWatchedPausedCancelledAndRolledBack(t *testing.T) {
 	p.Click("#rollback")
 	p.Submit("details[open] .danger")
 	p.Until(`document.querySelector("#generation").innerText === ` + quoted(t, was))
-	require.Contains(t, p.Text(".done"), "The earlier generation is read again.")
+	require.Contains(t, p.Text(".done"), "The earlier generation is live again.")
 	require.Equal(t, o.Projection("books").Generation, asNumber(t, was))
 }
 
@@ -112,7 +112,7 @@ func asNumber(t *testing.T, text string) (n int) {
 	return n
 }
 
-func TestTheLedgerIsShownAsItWasOnADayAndAsItWasKnown(t *testing.T) {
+func TestLedgerIsShownAsOfADayAndAsKnown(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	clerk := o.Clerk(apptest.Home)
@@ -170,10 +170,10 @@ func TestTheLedgerIsShownAsItWasOnADayAndAsItWasKnown(t *testing.T) {
 	require.Equal(t, "the slip said so", p.Text("blockquote"))
 	require.Equal(t, "125000.5", p.Text(".changes del"))
 	p.Submit(".history li:first-child a:last-of-type")
-	require.Equal(t, "1,25,000.50", p.Text("#balance"), "the ledger as it was known then")
+	require.Equal(t, "1,25,000.50", p.Text("#balance"), "the ledger as known then")
 }
 
-// plain is an amount without commas and without zeros behind its point.
+// plain returns an amount without commas and trailing zeros.
 func plain(amount string) string {
 	amount = strings.NewReplacer(",", "", "−", "-").Replace(amount)
 	if strings.Contains(amount, ".") {
@@ -182,7 +182,7 @@ func plain(amount string) string {
 	return amount
 }
 
-func TestWhatWasTakenBackIsShownAsSuch(t *testing.T) {
+func TestReversedAndVoidRowsAreMarked(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	clerk := o.Clerk(apptest.Home)
@@ -198,18 +198,18 @@ func TestWhatWasTakenBackIsShownAsSuch(t *testing.T) {
 	page := fmt.Sprintf("/console/ledger/bank/%d", account)
 	p.Go(page)
 	require.Equal(t, []string{"5.00", "5.00", "105.00", "5.00"}, p.Texts(".book tr:not(.carried) td.left"))
-	require.Equal(t, []string{"0.00", "5.00"}, []string{p.Text("#opening"), p.Text("#closing")}, "what is void counts nothing")
+	require.Equal(t, []string{"0.00", "5.00"}, []string{p.Text("#opening"), p.Text("#closing")}, "void rows do not count")
 	var struck []string
 	p.Evaluate(`[...document.querySelectorAll(".book tr")].filter(r => getComputedStyle(r.querySelector(".in") || r).textDecorationLine === "line-through").map(r => r.querySelector(".id").innerText)`, &struck)
 	require.Equal(t, []string{strconv.FormatInt(twice.ID, 10)}, struck)
 	require.Equal(t, []string{"void"}, p.Texts(".book .chip"))
-	require.Equal(t, []string{fmt.Sprintf("taken back by row %d", back.ID), fmt.Sprintf("takes back row %d", wrong.ID)}, p.Texts(".book .hint"))
+	require.Equal(t, []string{fmt.Sprintf("reversed by row %d", back.ID), fmt.Sprintf("reverses row %d", wrong.ID)}, p.Texts(".book .hint"))
 
 	p.Submit(fmt.Sprintf(".book .id a[href$='/rows/%d']", wrong.ID))
 	require.Equal(t, []string{"added", "reversed"}, p.Texts(".history .chip"))
 	p.Submit(fmt.Sprintf(".history a[href$='/rows/%d']", back.ID))
 	require.Equal(t, []string{"added"}, p.Texts(".history .chip"))
-	require.Contains(t, p.Text(".history"), fmt.Sprintf("It takes back row %d.", wrong.ID))
+	require.Contains(t, p.Text(".history"), fmt.Sprintf("It reverses row %d.", wrong.ID))
 	p.Go(fmt.Sprintf("%s/rows/%d", page, twice.ID))
 	require.Equal(t, []string{"added", "voided"}, p.Texts(".history .chip"))
 	p.Go(fmt.Sprintf("/console/events/%d", voided))
@@ -219,7 +219,7 @@ func TestWhatWasTakenBackIsShownAsSuch(t *testing.T) {
 	require.Equal(t, []string{"added"}, p.Texts(".history .chip"))
 }
 
-func TestALongLedgerIsShownPageByPage(t *testing.T) {
+func TestLongLedgerIsShownInPages(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	clerk := o.Clerk(apptest.Home)
@@ -252,7 +252,7 @@ func TestALongLedgerIsShownPageByPage(t *testing.T) {
 	require.True(t, p.Is(`document.querySelectorAll(".hit").length > 30`))
 }
 
-func TestAnEventIsSkippedForAReasonInTheBrowser(t *testing.T) {
+func TestEventIsSkippedInTheBrowser(t *testing.T) {
 	t.Parallel()
 	o := startKeeping(t)
 	clerk := o.Clerk(apptest.Home)
@@ -261,21 +261,21 @@ func TestAnEventIsSkippedForAReasonInTheBrowser(t *testing.T) {
 	p.Go("/console/projections/books")
 	o.Park()
 	apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "1"))
-	p.Until(`document.querySelector(".trouble details")`) // the page learns of it by itself
+	p.Until(`document.querySelector(".trouble details")`) // the page refreshes itself
 	p.Until(`/is parked/.test(document.querySelector("#said").innerText)`)
 	p.Click(".trouble summary")
 	p.Click(".trouble .danger")
-	require.True(t, p.Is(`document.querySelector("textarea:invalid")`), "not without a reason")
+	require.True(t, p.Is(`document.querySelector("textarea:invalid")`), "the reason is required")
 	p.Type("textarea", "written by a <b>broken</b> import")
 	p.Submit(".trouble .danger")
-	require.Equal(t, "The event is passed over, and that is in the log.", p.Text(".done"))
+	require.Equal(t, "The event is skipped, which the log records.", p.Text(".done"))
 	p.Until(`/is live/.test(document.querySelector("#said").innerText)`)
 	p.Go("/console/events?type=EventSkipped")
 	p.Submit("td.n a")
 	require.Contains(t, p.Text("pre"), `"reason": "written by a <b>broken</b> import"`)
 }
 
-func TestSigningInAndRebuildingNeedsNoMouse(t *testing.T) {
+func TestConsoleWorksByKeyboard(t *testing.T) {
 	t.Parallel()
 	o := startKeeping(t)
 	fill(o.Clerk(apptest.Home), apptest.Open(o.Clerk(apptest.Home), "HDFC"), 20)
@@ -285,7 +285,7 @@ func TestSigningInAndRebuildingNeedsNoMouse(t *testing.T) {
 	p.Keys(apptest.OperatorKey)
 	p.Enter()
 	p.Keys(kb.Tab)
-	require.True(t, p.Is(`document.activeElement.matches(".skip")`), "the first stop leads past the navigation")
+	require.True(t, p.Is(`document.activeElement.matches(".skip")`), "the first Tab stop skips the navigation")
 	p.Until(`document.activeElement.getBoundingClientRect().top >= 0`) // and is seen
 	p.TabTo(`nav a[href$="/projections"]`)
 	p.Enter()
@@ -293,7 +293,7 @@ func TestSigningInAndRebuildingNeedsNoMouse(t *testing.T) {
 	p.Enter()
 	was := p.Text("#generation")
 	p.TabTo("#rebuild")
-	require.True(t, p.Is(`getComputedStyle(document.activeElement).outlineStyle !== "none"`), "what has the focus is seen")
+	require.True(t, p.Is(`getComputedStyle(document.activeElement).outlineStyle !== "none"`), "the focus must be visible")
 	p.Enter()
 	p.TabTo("main form button")
 	p.Enter()
@@ -306,7 +306,7 @@ func TestSigningInAndRebuildingNeedsNoMouse(t *testing.T) {
 	p.Until(`document.querySelector("#generation").innerText === ` + quoted(t, was))
 }
 
-func TestWhatHasTheFocusKeepsItWhileThePageChanges(t *testing.T) {
+func TestFocusSurvivesUpdates(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	p := o.Browse()
@@ -318,7 +318,7 @@ func TestWhatHasTheFocusKeepsItWhileThePageChanges(t *testing.T) {
 	require.True(t, p.Is(`document.activeElement.id === "pause"`))
 }
 
-func TestASessionThatEndsSendsTheOpenPageToSignIn(t *testing.T) {
+func TestEndOfASessionSendsThePageToSignIn(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	key := o.Key("", `{"operator":true}`)
@@ -331,7 +331,7 @@ func TestASessionThatEndsSendsTheOpenPageToSignIn(t *testing.T) {
 	p.Until(`document.querySelector("h1").innerText === "Sign in"`)
 }
 
-func TestEveryPageIsAccessibleInEveryLook(t *testing.T) {
+func TestPagesAreAccessibleInEveryTheme(t *testing.T) {
 	t.Parallel()
 	o := startKeeping(t)
 	clerk := o.Clerk(apptest.Home)
@@ -345,7 +345,7 @@ func TestEveryPageIsAccessibleInEveryLook(t *testing.T) {
 	because.POST(apptest.At(account, apptest.Post(clerk, account, apptest.Deposit("2025-03-03", "5")).ID, "/reverse"), nil).Status(201)
 	o.Person("asha@example.com")
 	o.Worked("send_verification")
-	// One projection differs, one is parked, one is being filled, each on show.
+	// One projection differs, one is parked, one is being filled.
 	o.Sql(`insert into projection.generation (name, generation, version, ddl_sha256, live, building, store_id, position, phase, total, paused, differences)
 		select name, 70, version, ddl_sha256, false, false, store_id, position, 'differs', position, true, '[{"table":"member","count":1,"rows":[{"where":"log","row":{"id":1}}]}]'
 		from projection.generation where name = 'workspaces' and live`)
@@ -358,7 +358,7 @@ func TestEveryPageIsAccessibleInEveryLook(t *testing.T) {
 		p.Look(1280, 800, false)
 		p.Accessible()
 		p.Look(1280, 800, true)
-		p.Accessible("color-contrast") // the rest is as it was by day
+		p.Accessible("color-contrast") // the other rules were checked in the light theme
 		p.Look(360, 740, false)
 		require.True(t, p.Is(`document.documentElement.scrollWidth <= 360`), "%s is wider than a phone", path)
 	}

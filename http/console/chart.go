@@ -13,24 +13,24 @@ import (
 	books "bahi/readmodels/ledger"
 )
 
-// A chart is drawn in a box of these units, which the page stretches to its place.
+// A chart's coordinates have these units; the page scales it.
 const (
 	chartWidth  = 1000.0
 	chartHeight = 240.0
 )
 
 const (
-	// mostRows of an account are drawn one by one; of a longer one, its balance on evenly spread days.
+	// Up to mostRows rows of an account are drawn; for more, the balance at evenly distributed days.
 	mostRows = 400
-	// mostDays are asked for at once, and mostPastDays one by one, as of the past.
+	// mostDays limits the days of one query, and mostPastDays those of queries of the past, one per day.
 	mostDays     = 160
 	mostPastDays = 40
 )
 
-// chart is the running balance over time: a line that stays where it is until the next day with rows.
+// chart shows the running balance over time as a step line.
 type chart struct {
-	Line, Area    string // of paths
-	Zero          string // where nothing is, from the top
+	Line, Area    string // of SVG paths
+	Zero          string // position of zero from the top
 	Low, High     point
 	First, Last   point
 	Scale         []string // from the top
@@ -42,10 +42,10 @@ type chart struct {
 type point struct {
 	Date    unit.Date
 	Balance decimal.Decimal
-	X, Span string // where it is, and how far it reaches
+	X, Span string // position and width
 }
 
-// draw returns the account's charts, one for each unit of its ledger; nil for an account with rows on fewer than two days.
+// draw returns the account's charts, one per unit of its ledger; nil if the account has rows on fewer than two days.
 func (v *visit) draw(ctx context.Context, a *oneAccount) ([]*chart, error) {
 	charts := make([]*chart, len(a.Units))
 	days, err := v.balances(ctx, a)
@@ -62,7 +62,7 @@ func (v *visit) draw(ctx context.Context, a *oneAccount) ([]*chart, error) {
 	return charts, nil
 }
 
-// dayEnd is what an account amounts to at the end of a day.
+// dayEnd is an account's balance at the end of a day.
 type dayEnd struct {
 	date    unit.Date
 	balance books.Balance
@@ -113,7 +113,7 @@ func (v *visit) balances(ctx context.Context, a *oneAccount) (days []dayEnd, err
 	return days, nil
 }
 
-// spread answers at most so many days between two, both included.
+// spread returns at most count evenly distributed days between two, both inclusive.
 func spread(first, last unit.Date, most int) (days []unit.Date) {
 	between := int(last - first)
 	steps := min(between, most-1)
@@ -146,7 +146,7 @@ func newChart(points []point) *chart {
 	}
 	c.Scale = append(c.Scale, short(high))
 	slices.Reverse(c.Scale)
-	days := float64(c.Last.Date-c.First.Date) + 1 // the last day has a width, too
+	days := float64(c.Last.Date-c.First.Date) + 1 // the last day has a width too
 	x := func(d unit.Date) float64 { return chartWidth * float64(d-c.First.Date) / days }
 	y := func(balance float64) float64 { return chartHeight * (high - balance) / (high - low) }
 	zero := y(0)
@@ -174,7 +174,7 @@ func newChart(points []point) *chart {
 
 func tenths(f float64) string { return fmt.Sprintf("%.1f", f) }
 
-// scale answers where a scale of round numbers begins, and its step: three to six of them reach from low to high.
+// scale returns the first value and the step of a scale of three to six round numbers from low to high.
 func scale(low, high float64) (from, step float64) {
 	if high <= low {
 		high = low + 1
@@ -191,7 +191,7 @@ func scale(low, high float64) (from, step float64) {
 	return math.Floor(low/step) * step, step
 }
 
-// short writes a number of the scale as people in India say it: thousands, lakhs (10^5) and crores (10^7).
+// short formats a number of the scale with the Indian units: thousands, lakhs (10^5) and crores (10^7).
 func short(f float64) string {
 	for _, unit := range []struct {
 		of   float64

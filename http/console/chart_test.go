@@ -12,7 +12,7 @@ import (
 	"bahi/domain/unit"
 )
 
-func TestAScaleIsOfRoundNumbersAndReachesFromLowToHigh(t *testing.T) {
+func TestScaleHasRoundNumbersFromLowToHigh(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		low := -rapid.Float64Range(0, 1e12).Draw(t, "low")
@@ -31,7 +31,7 @@ func TestAScaleIsOfRoundNumbersAndReachesFromLowToHigh(t *testing.T) {
 
 var coordinates = regexp.MustCompile(`-?\d+\.\d`)
 
-func TestAChartStaysInItsBoxAndNamesItsEnds(t *testing.T) {
+func TestChartStaysInItsBoxAndLabelsItsEnds(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		day := unit.Date(20000)
@@ -58,7 +58,7 @@ func TestAChartStaysInItsBoxAndNamesItsEnds(t *testing.T) {
 	})
 }
 
-func TestDaysAreSpreadBetweenTheFirstAndTheLast(t *testing.T) {
+func TestDaysAreSpreadEvenly(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, []unit.Date{5}, spread(5, 5, 10))
 	require.Equal(t, []unit.Date{5, 6, 7}, spread(5, 7, 10))

@@ -23,13 +23,13 @@ import (
 	views "bahi/readmodels/ops"
 )
 
-// Path is where the console is.
+// Path is the console's path.
 const Path = "/console"
 
-// Builds is who builds projections again, and lets what is parked go on.
+// Builds rebuilds projections and handles parked followers.
 type Builds = ops.Builds
 
-// Events is the log, to look around in: [views.Events], or [views.Walked] where it is not in Postgres.
+// Events searches the log: [views.Events], or [views.Walked] for a log outside Postgres.
 type Events interface {
 	Search(ctx context.Context, f views.Filter, size int) (views.Found, error)
 	Event(ctx context.Context, at event.Position) (views.Event, views.Place, error)
@@ -38,7 +38,7 @@ type Events interface {
 	PositionAt(ctx context.Context, moment time.Time) (event.Position, error)
 }
 
-// Config is what a Console is made of.
+// Config has the dependencies of a Console.
 type Config struct {
 	Projections *views.Projections
 	Builds      Builds
@@ -47,28 +47,28 @@ type Config struct {
 	Events      Events
 	Accounts    *views.Accounts
 	Books       *books.Views
-	Captured    map[string]ops.Captured // by port: what embedded providers keep
+	Captured    map[string]ops.Captured // by port: messages kept by embedded providers
 
 	Sessions  Sessions
-	Key       []byte         // 32 bytes that seal cookies, the same on all nodes
-	PublicURL string         // where browsers find the system
-	Zone      *time.Location // of the workshop, in which moments are shown
+	Key       []byte         // seals cookies; 32 bytes, the same on all nodes
+	PublicURL string         // the system's address for browsers
+	Zone      *time.Location // time zone of the workshop, for display
 	Version   string         // of the program
-	Store     string         // the log's own name
-	Elsewhere bool           // the log is not in Postgres, and its positions do not count its events
+	Store     string         // the log's id
+	Elsewhere bool           // the log is outside Postgres, and its positions do not count its events
 	Now       func() time.Time
 	Log       *slog.Logger
 
-	// Classify returns what an operator may read of an error of the layers below, nil for nothing.
+	// Classify returns what an operator may read of an internal error, or nil.
 	Classify func(error) *fault.Error
 }
 
-// Console is the pages. It is an [http.Handler] for [api.API.Mount].
+// Console serves the pages. It is an [http.Handler] for [api.API.Mount].
 type Console struct {
 	Config
 
 	mux    *http.ServeMux
-	doors  []string // the patterns that only who has signed in comes through
+	doors  []string // patterns that require a signed-in operator
 	pages  map[string]*template.Template
 	seal   cipher.AEAD
 	origin *http.CrossOriginProtection
@@ -79,7 +79,7 @@ type Console struct {
 //go:embed templates
 var templates embed.FS
 
-// New makes the console. It fails when the key or the public URL is not in order.
+// New returns the console. It returns an error if the key or the public URL is invalid.
 func New(config Config) (*Console, error) {
 	c := &Console{Config: config, mux: http.NewServeMux(), origin: http.NewCrossOriginProtection(), served: assets()}
 	public, err := url.Parse(config.PublicURL)
@@ -152,14 +152,14 @@ type visit struct {
 	w       http.ResponseWriter
 	r       *http.Request
 	session session
-	who     actor.Actor // the zero Actor: nobody has signed in
+	who     actor.Actor // the zero Actor: not signed in
 }
 
 func (c *Console) visit(w http.ResponseWriter, r *http.Request) *visit {
 	return &visit{Console: c, w: w, r: r}
 }
 
-// show registers a page for who has signed in.
+// show registers a page for signed-in operators.
 func (c *Console) show(pattern string, answer func(*visit) (page, error)) {
 	c.doors = append(c.doors, pattern)
 	c.mux.HandleFunc(at(pattern), func(w http.ResponseWriter, r *http.Request) { c.visit(w, r).run(true, answer) })
@@ -170,7 +170,7 @@ func (c *Console) open(pattern string, answer func(*visit) (page, error)) {
 	c.mux.HandleFunc(at(pattern), func(w http.ResponseWriter, r *http.Request) { c.visit(w, r).run(false, answer) })
 }
 
-// act registers something that somebody does who has signed in. It answers where to go then.
+// act registers an action of signed-in operators, which returns the address to redirect to.
 func (c *Console) act(pattern string, do func(*visit) (string, error)) {
 	c.doors = append(c.doors, pattern)
 	c.mux.HandleFunc(at(pattern), func(w http.ResponseWriter, r *http.Request) {
@@ -178,7 +178,7 @@ func (c *Console) act(pattern string, do func(*visit) (string, error)) {
 	})
 }
 
-// do registers something that everybody may do.
+// do registers an action for everybody.
 func (c *Console) do(pattern string, do func(*visit) (string, error)) {
 	c.mux.HandleFunc(at(pattern), func(w http.ResponseWriter, r *http.Request) {
 		c.visit(w, r).run(false, func(v *visit) (page, error) { return v.done(do) })
@@ -190,7 +190,7 @@ func at(pattern string) string {
 	return method + " " + Path + path
 }
 
-// policy lets the pages load from this server alone, and run no script or style that is written into them.
+// policy lets the pages load only from this server, and forbids inline scripts and styles.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 	"form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 
@@ -214,10 +214,10 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 var (
 	errForeign  = fault.New(fault.Forbidden, "This form came from another site. Nothing was done.")
-	errOldToken = fault.New(fault.Forbidden, "This form is too old, or was made for somebody else. Nothing was done; open the page again.")
+	errOldToken = fault.New(fault.Forbidden, "This form has expired, or belongs to another session. Nothing was done; open the page again.")
 )
 
-// run responds to the request with a page.
+// run responds with a page.
 func (v *visit) run(signedIn bool, answer func(*visit) (page, error)) {
 	if err := v.recall(); err != nil {
 		v.fail(err)
@@ -241,7 +241,7 @@ func (v *visit) run(signedIn bool, answer func(*visit) (page, error)) {
 	v.render(p)
 }
 
-// ours refuses a form that is not one of ours, filled in by who was given it.
+// ours refuses a form that did not come from our page in the same session.
 func (v *visit) ours() error {
 	if err := v.origin.Check(v.r); err != nil {
 		return errForeign
@@ -255,13 +255,13 @@ func (v *visit) ours() error {
 	return nil
 }
 
-// done redirects to where to go, so that a reload does not do it again.
+// done redirects after an action, so that a reload does not repeat it.
 func (v *visit) done(do func(*visit) (string, error)) (page, error) {
 	to, err := do(v)
 	return page{redirect: to}, err
 }
 
-// fail responds with a page about what went wrong.
+// fail responds with a page about the error.
 func (v *visit) fail(err error) {
 	if wrong, isWrong := errors.AsType[wrongKey](err); isWrong {
 		v.render(page{template: "sign-in", title: "Sign in", status: http.StatusUnauthorized, body: signingIn{Next: wrong.next, Wrong: true}})
@@ -288,7 +288,7 @@ func (v *visit) fail(err error) {
 	}})
 }
 
-// failure is what the page of an error says.
+// failure is the content of an error page.
 type failure struct {
 	Status    int
 	Detail    string
@@ -297,7 +297,7 @@ type failure struct {
 	RequestID string
 }
 
-// back is the page that an action belongs to, and the front page for any other.
+// back returns the page that an action belongs to, or the front page.
 func (v *visit) back() string {
 	parts := strings.Split(strings.TrimPrefix(v.r.URL.Path, Path+"/"), "/")
 	switch {
@@ -312,7 +312,7 @@ func (v *visit) back() string {
 	}
 }
 
-// freshness is up to where what a page shows of the books is complete.
+// freshness returns the position up to which a page's data about the books is complete.
 type freshness struct {
 	Position event.Position
 	Known    bool

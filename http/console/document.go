@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// node is a part of a JSON document, with its keys in the order in which they were written.
+// node is a part of a JSON document, with its keys in the original order.
 type node struct {
 	key    string
 	kind   byte // '{', '[', or 'v' for a value
@@ -17,7 +17,7 @@ type node struct {
 	inside []node
 }
 
-// parseJSON reads a document. Numbers stay as they were written.
+// parseJSON parses a document. Numbers keep their digits.
 func parseJSON(data []byte) (node, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
@@ -65,7 +65,7 @@ func parseInside(d *json.Decoder, opening json.Delim) (n node, err error) {
 	return n.hide(), err
 }
 
-// hide puts a word in place of a sealed value: its box tells nothing, and whose it is says its subject.
+// hide replaces the box of a sealed value by a word, because a ciphertext says nothing; the subject says whose value it is.
 func (n node) hide() node {
 	of := func(key string) string {
 		if i := slices.IndexFunc(n.inside, func(m node) bool { return m.key == key }); i >= 0 && n.kind == '{' {
@@ -79,10 +79,10 @@ func (n node) hide() node {
 	return node{kind: 'v', class: "sealed", text: "sealed: " + of("class") + ", of " + of("subject")}
 }
 
-// piece is a part of a document as it is shown.
+// piece is a part of a document for display.
 type piece struct{ Class, Text string }
 
-// spans writes a document on lines, indented.
+// spans returns a document in indented lines.
 func spans(data []byte) []piece {
 	n, err := parseJSON(data)
 	if err != nil {
@@ -121,7 +121,7 @@ func (n node) write(out *[]piece, depth int) {
 	*out = append(*out, piece{"mark", "\n" + strings.Repeat("  ", depth) + closing})
 }
 
-// quoted writes a text as JSON has it, without the escapes that are meant for pages: the template's own do that.
+// quoted returns a text as JSON without HTML escapes, which the template adds.
 func quoted(text string) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -132,7 +132,7 @@ func quoted(text string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// change is a field that differs between two versions of something. An empty side: it was not there.
+// change is a field that differs between two versions. An empty side means that the field is missing.
 type change struct {
 	Field         string
 	Before, After string
@@ -156,7 +156,7 @@ func changes(before, after []byte) []change {
 	return out
 }
 
-// flatten returns a document's values by their paths, and the paths in order.
+// flatten returns a document's values by path, and the paths in order.
 func flatten(data []byte) (values map[string]string, names []string) {
 	values = map[string]string{}
 	if len(data) == 0 {

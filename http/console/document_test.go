@@ -26,7 +26,7 @@ func TestDocumentsKeepTheirOrderAndTheirDigits(t *testing.T) {
 	require.Equal(t, "no JSON", text(spans([]byte("no JSON"))))
 }
 
-func TestADocumentReadsAsItWasWritten(t *testing.T) {
+func TestDocumentRoundTrips(t *testing.T) {
 	t.Parallel()
 	leaf := rapid.OneOf(rapid.String().AsAny(), rapid.Int().AsAny(), rapid.Bool().AsAny(), rapid.Just(any(nil)))
 	rapid.Check(t, func(t *rapid.T) {
@@ -39,7 +39,7 @@ func TestADocumentReadsAsItWasWritten(t *testing.T) {
 	})
 }
 
-func TestWhatIsSealedStaysSealed(t *testing.T) {
+func TestSealedValuesStaySealed(t *testing.T) {
 	t.Parallel()
 	got := spans([]byte(`{"email":{"sealed":1,"class":"personal","subject":"user-1","key":1,"box":"QVNIQQ=="},"list":[{"sealed":1,"class":"secret","subject":"channel-2","key":1,"box":"eA=="}]}`))
 	require.Contains(t, got, piece{"sealed", "sealed: personal, of user-1"})
@@ -47,7 +47,7 @@ func TestWhatIsSealedStaysSealed(t *testing.T) {
 	require.NotContains(t, text(got), "QVNIQQ")
 }
 
-func TestChangesAreToldFieldByField(t *testing.T) {
+func TestChangesAreListedByField(t *testing.T) {
 	t.Parallel()
 	before := []byte(`{"date":"2025-03-01","in_entries":[{"amount":10,"description":"sale"}],"out_entries":[]}`)
 	after := []byte(`{"date":"2025-03-02","in_entries":[{"amount":10.50},{"amount":2}],"out_entries":[]}`)

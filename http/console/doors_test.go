@@ -17,7 +17,7 @@ import (
 	"bahi/http/api"
 )
 
-// people know callers by their bearer.
+// people authenticates callers by their bearer.
 type people map[string]actor.Actor
 
 func (p people) Authenticate(_ context.Context, bearer string) (actor.Actor, error) {
@@ -36,7 +36,7 @@ var known = people{
 	"person": {Type: "user", ID: "3", Permissions: actor.Permissions{Operator: true}},
 }
 
-// house serves a console that has nothing behind its doors: who comes through one makes it panic.
+// house serves a console with only its doors: a caller who comes through one causes a panic.
 func house(t *testing.T) (*Console, string) {
 	t.Helper()
 	c := build(t, "http://127.0.0.1", time.Now)
@@ -49,7 +49,7 @@ func house(t *testing.T) (*Console, string) {
 
 var placeholder = regexp.MustCompile(`\{[a-z]+\}`)
 
-// knock asks for what a pattern stands for, with a session.
+// knock sends a request for a pattern, with a session.
 func knock(t *testing.T, base, pattern string, cookie *http.Cookie, token string, header ...string) *http.Response {
 	t.Helper()
 	method, path, _ := strings.Cut(pattern, " ")
@@ -70,7 +70,7 @@ func knock(t *testing.T, base, pattern string, cookie *http.Cookie, token string
 	return response
 }
 
-func TestEveryDoorIsShutForWhoIsNoOperatorWithAKey(t *testing.T) {
+func TestAllDoorsRequireAnOperatorsKey(t *testing.T) {
 	t.Parallel()
 	c, base := house(t)
 	require.Greater(t, len(c.doors), 25)
@@ -101,7 +101,7 @@ func TestEveryDoorIsShutForWhoIsNoOperatorWithAKey(t *testing.T) {
 	}
 }
 
-func TestNoFormIsTakenFromElsewhereOrWithoutItsToken(t *testing.T) {
+func TestFormsRequireOriginAndToken(t *testing.T) {
 	t.Parallel()
 	c, base := house(t)
 	cookie := begun(t, c, "operator")
@@ -131,7 +131,7 @@ func begunToken(t *testing.T, c *Console) string {
 	return s.Token
 }
 
-func TestEveryAnswerHasTheHeadersThatKeepItToItself(t *testing.T) {
+func TestResponsesHaveSecurityHeaders(t *testing.T) {
 	t.Parallel()
 	c, base := house(t)
 	for _, pattern := range append([]string{"GET /sign-in", "GET /nothing", "GET /assets/nothing", "POST /sign-in"}, c.doors...) {
@@ -142,7 +142,7 @@ func TestEveryAnswerHasTheHeadersThatKeepItToItself(t *testing.T) {
 	}
 }
 
-func TestAssetsMayBeKeptUnderTheirOwnAddress(t *testing.T) {
+func TestAssetsAreCachedByVersion(t *testing.T) {
 	t.Parallel()
 	c, base := house(t)
 	for name, a := range c.served {

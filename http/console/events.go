@@ -19,13 +19,13 @@ import (
 
 const (
 	eventsOfPage = 50
-	mostSteps    = 500 // of a row's stream that are folded for a diff
+	mostSteps    = 500 // events of a row's stream that are folded for a diff
 )
 
-// search is what somebody looks for, as they wrote it.
+// search is the search form as it was filled in.
 type search struct {
 	Stream, Category, Type, Actor    string
-	From, To                         string // moments of the workshop's clock
+	From, To                         string // times of the workshop's clock
 	FromPosition, ToPosition, Before string
 }
 
@@ -37,8 +37,8 @@ type explored struct {
 	Categories []string
 	Types      []string
 	Found      views.Found
-	Searched   bool // something was looked at
-	Whole      bool // nothing is left to look at
+	Searched   bool // some events were searched
+	Whole      bool // everything was searched
 	Older      string
 }
 
@@ -80,7 +80,7 @@ func (s *search) read(value func(string) string) {
 	}
 }
 
-// filter reads the search, and notes what is wrong with it.
+// filter parses the search form and records its faults.
 func (e *explored) filter(zone *time.Location) views.Filter {
 	f := views.Filter{Stream: e.Stream, Category: e.Category, Type: e.Type, Actor: e.Actor}
 	position := func(field, text string) event.Position {
@@ -113,7 +113,7 @@ func (e *explored) filter(zone *time.Location) views.Filter {
 	return f
 }
 
-// clock reads a moment as a browser's field has it. One without seconds stands for the whole minute, of
+// clock parses a time from a browser's field. A time without seconds means the whole minute, of which last selects the end.
 // which last asks for the end.
 func clock(text string, zone *time.Location, last bool) (time.Time, error) {
 	if t, err := time.ParseInLocation("2006-01-02T15:04", text, zone); err == nil {
@@ -125,7 +125,7 @@ func clock(text string, zone *time.Location, last bool) (time.Time, error) {
 	return time.ParseInLocation("2006-01-02T15:04:05", text, zone)
 }
 
-// oneEvent is an event with what stands beside it.
+// oneEvent is an event with its context.
 type oneEvent struct {
 	views.Event
 
@@ -134,10 +134,10 @@ type oneEvent struct {
 	StreamID string
 	Payload  []piece
 	Row      *rowStep
-	Account  bool // the stream is an account's, which the ledger shows
+	Account  bool // the stream is an account's, which the ledger page shows
 }
 
-// rowStep is what an event did to a row of the books.
+// rowStep is the effect of an event on a row of the books.
 type rowStep struct {
 	Ledger       string
 	Account, Row int64
@@ -170,15 +170,14 @@ func (v *visit) event() (page, error) {
 	return page{template: "event", title: fmt.Sprintf("%s at %d", e.Type, e.Position), body: e}, nil
 }
 
-// stepOf folds a row's stream, and returns what the last of its events changed; nil when the stream is too
-// long to be read from its beginning.
+// stepOf folds a row's stream, and returns what its last event changed; nil if the stream is too long.
 func stepOf(l *book.Ledger, id string, steps []views.Event) (*rowStep, error) {
 	if len(steps) == 0 || steps[0].Revision != 0 {
 		return nil, nil
 	}
 	row, err := strconv.ParseInt(id, 10, 64)
 	if err != nil {
-		return nil, nil //nolint:nilerr // a stream of another shape, which somebody else has written
+		return nil, nil //nolint:nilerr // a stream of another program
 	}
 	var before, after book.Row
 	for _, e := range steps {

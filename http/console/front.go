@@ -9,30 +9,30 @@ import (
 	views "bahi/readmodels/ops"
 )
 
-// system is all of it at a glance.
+// system is the overview of the whole system.
 type system struct {
 	Head        event.Position
-	Recorded    time.Time // the head
-	Elsewhere   bool      // the head is not how many events there are
+	Recorded    time.Time // time of the head
+	Elsewhere   bool      // the head is not the number of events
 	Projections []views.Projection
 	Parked      []views.Parked
 	Jobs        []jobCount
-	Failed      int64 // jobs that were given up
+	Failed      int64 // discarded jobs
 	Newest      []views.Event
 	Kept        []keptMessages
 	Verdict     verdict
 }
 
-// verdict is whether somebody has to do something.
+// verdict says whether an operator has to act.
 type verdict struct{ State, Text string }
 
-// keptMessages is how many messages of a port were kept.
+// keptMessages is the number of kept messages of a port.
 type keptMessages struct {
 	Port  string
 	Count int
 }
 
-// jobCount is how many jobs there are of a state.
+// jobCount is the number of jobs in a state.
 type jobCount struct {
 	State string
 	Count int64
@@ -40,7 +40,7 @@ type jobCount struct {
 
 const newestEvents = 8
 
-// counted are the states of jobs that have not ended well, in the order in which a job goes through them.
+// counted are the states of unfinished and failed jobs, in the order in which a job goes through them.
 var counted = []string{"available", "scheduled", "running", "retryable", "discarded"}
 
 func (v *visit) front() (page, error) {
@@ -91,7 +91,7 @@ func (v *visit) system() (s system, err error) {
 	return s, nil
 }
 
-// judge names the most pressing thing.
+// judge returns the most urgent verdict.
 func (s system) judge() verdict {
 	building, paused, waiting := 0, 0, 0
 	for _, p := range s.Projections {
@@ -107,11 +107,11 @@ func (s system) judge() verdict {
 	}
 	switch {
 	case len(s.Parked) > 0:
-		return verdict{"parked", things(len(s.Parked), "follower of the log stands still", "followers of the log stand still") + " at an event that cannot be applied."}
+		return verdict{"parked", things(len(s.Parked), "follower of the log has stopped", "followers of the log have stopped") + " at an event that cannot be applied."}
 	case waiting > 0:
-		return verdict{"differs", things(waiting, "rebuild differs", "rebuilds differ") + " from what is read, and waits for you to decide."}
+		return verdict{"differs", things(waiting, "rebuild differs", "rebuilds differ") + " from the live tables and needs your decision."}
 	case s.Failed > 0:
-		return verdict{"discarded", things(int(s.Failed), "job was given up.", "jobs were given up.")}
+		return verdict{"discarded", things(int(s.Failed), "job was discarded.", "jobs were discarded.")}
 	case paused > 0:
 		return verdict{"paused", things(paused, "projection is paused.", "projections are paused.")}
 	case building > 0:

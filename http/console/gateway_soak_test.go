@@ -8,7 +8,7 @@ import (
 	"bahi/internal/app/apptest"
 )
 
-func TestTheWholeLogIsReadAtPositionsFarApart(t *testing.T) {
+func TestWholeSparseLogIsRead(t *testing.T) {
 	t.Parallel()
 	apptest.AtPositionsFarApart(t,
 		"TestEventsAreFoundByWhatIsKnownOfThem",

@@ -6,8 +6,8 @@ import (
 	"bahi/internal/app/apptest"
 )
 
-// The other tests that look at the log as a whole run so in make soak.
-func TestALogAtPositionsFarApartIsReadAndWritten(t *testing.T) {
+// The other tests of whole logs run on a sparse log only in make soak.
+func TestSparseLogIsReadAndWritten(t *testing.T) {
 	t.Parallel()
 	apptest.AtPositionsFarApart(t, "TestEventsAreFoundByWhatIsKnownOfThem")
 }

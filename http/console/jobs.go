@@ -8,7 +8,7 @@ import (
 	views "bahi/readmodels/ops"
 )
 
-// jobStates are those that River has, in the order in which a job goes through them.
+// jobStates are River's states, in the order in which a job goes through them.
 var jobStates = []string{"available", "pending", "scheduled", "running", "retryable", "completed", "cancelled", "discarded"}
 
 const jobsOfPage = 50
@@ -47,11 +47,11 @@ func (v *visit) changeJob(word string, do func(context.Context, int64) error) (s
 	return Path + "/jobs?done=" + word, do(v.r.Context(), id)
 }
 
-// pages are where a list is divided.
+// pages divides a list into pages.
 type pages struct {
 	Now, Last      int
-	Previous, Next int    // 0: there is none
-	Link           string // of a page, without its number
+	Previous, Next int    // 0: none
+	Link           string // to a page, without its number
 }
 
 func (v *visit) pagesOf(now, size int, total int64) pages {
@@ -72,10 +72,10 @@ func (v *visit) pagesOf(now, size int, total int64) pages {
 	return p
 }
 
-// mostPages keeps a page's first row a number that Postgres takes.
+// mostPages limits the number so that a page's first row fits into Postgres's type.
 const mostPages = 1_000_000_000
 
-// number reads the number of a page, 1 where there is none.
+// number parses the number of a page; the default is 1.
 func number(text string) int {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > mostPages {

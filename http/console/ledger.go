@@ -26,7 +26,7 @@ const (
 	rowsOfPage    = 50
 )
 
-// accountList is what was found.
+// accountList is the result of a search for accounts.
 type accountList struct {
 	Words    string
 	Accounts []views.Account
@@ -40,14 +40,14 @@ func (v *visit) accounts() (page, error) {
 	return page{template: "ledger", title: "Ledger", body: list}, err
 }
 
-// past is which state of the books is shown, as somebody asked for it.
+// past selects a state of the books.
 type past struct {
 	AsOf    string
 	KnownAt string
 	Wrong   map[string]string
 
 	as        books.As
-	Recorded  *time.Time // when KnownAt's position was recorded
+	Recorded  *time.Time // time of KnownAt's position
 	Head      event.Position
 	IsCurrent bool
 }
@@ -59,17 +59,17 @@ type oneAccount struct {
 
 	ledger *book.Ledger
 
-	Missing bool   // there is no such account in that state
-	Name    string // at that state
+	Missing bool   // the account does not exist in that state
+	Name    string // in that state
 	Units   []inUnit
 	Rows    []row
 	Total   int64
 	Pages   pages
 }
 
-// inUnit is what a page comes to in one of the ledger's units.
+// inUnit has a page's figures in one of the ledger's units.
 type inUnit struct {
-	Name, Suffix     string // "" for the only one, else cash and crystal
+	Name, Suffix     string // "" for the only unit, otherwise cash and crystal
 	Places           int32
 	Balance          decimal.Decimal
 	Opening, Closing decimal.Decimal
@@ -77,16 +77,16 @@ type inUnit struct {
 	Chart            *chart
 }
 
-// row is a row as it is shown.
+// row is a row for display.
 type row struct {
 	books.Row
 
 	Entries []string
-	In, Out []*decimal.Decimal // a unit each; nil: no entry on that side
+	In, Out []*decimal.Decimal // by unit; nil: no entry on that side
 	After   []decimal.Decimal
 }
 
-// inUnits splits what is in the books into the units of a ledger.
+// inUnits divides figures of the books by the ledger's units.
 func inUnits(l *book.Ledger, b books.Balance) []decimal.Decimal {
 	if l.Metal {
 		return []decimal.Decimal{b.Cash.Decimal, b.Fine.Decimal}
@@ -94,7 +94,7 @@ func inUnits(l *book.Ledger, b books.Balance) []decimal.Decimal {
 	return []decimal.Decimal{b.Cash.Decimal}
 }
 
-// opened is the account that the address names.
+// opened returns the account of the address.
 func (v *visit) opened() (views.Account, *book.Ledger, error) {
 	l := ledgers.Named(v.r.PathValue("ledger"))
 	if l == nil {
@@ -124,14 +124,14 @@ func (v *visit) account() (page, error) {
 		return p, nil
 	}
 	err = v.fill(v.r.Context(), &a, number(v.r.URL.Query().Get("page")))
-	if errors.Is(err, l.NoAccount) { // it was opened later, or deleted before
+	if errors.Is(err, l.NoAccount) { // opened later, or deleted before
 		p.status, a.Missing, err = api.StatusOf(fault.NotFound), true, nil
 	}
 	p.title, p.body = a.Name, a
 	return p, err
 }
 
-// past reads which state is asked for.
+// past parses the selected state.
 func (v *visit) past() (p past, err error) {
 	p = past{AsOf: strings.TrimSpace(v.r.FormValue("as_of")), KnownAt: strings.TrimSpace(v.r.FormValue("known_at")), Wrong: map[string]string{}}
 	p.IsCurrent = p.AsOf == "" && p.KnownAt == ""
@@ -170,7 +170,7 @@ func (v *visit) past() (p past, err error) {
 	return p, nil
 }
 
-// known reads a position, or a moment, which stands for the last position recorded until then.
+// known parses a position, or a time, which means the last position recorded until then.
 func (v *visit) known(text string) (at event.Position, why string, err error) {
 	if n, err := strconv.ParseUint(text, 10, 62); err == nil {
 		return event.Position(n), "", nil
@@ -178,20 +178,20 @@ func (v *visit) known(text string) (at event.Position, why string, err error) {
 	moment, err := clock(text, v.Zone, true)
 	if err != nil {
 		if moment, err = time.Parse(time.RFC3339Nano, text); err != nil {
-			return 0, "expected a position of the log, or a moment such as 2025-03-31T09:15", nil //nolint:nilerr // said so
+			return 0, "expected a position of the log, or a moment such as 2025-03-31T09:15", nil //nolint:nilerr // the message says so
 		}
 	}
 	at, err = v.Events.PositionAt(v.r.Context(), moment)
 	return at, "", err
 }
 
-// Day is up to which day rows are shown; nil: all.
+// Day returns the last day to show; nil: all.
 func (p past) Day() *unit.Date { return p.as.Of }
 
-// Position is what was known; nil: everything.
+// Position returns the position of the selected knowledge; nil: current.
 func (p past) Position() *event.Position { return p.as.KnownAt }
 
-// fill reads a page of the account in the state that is asked for.
+// fill reads a page of the account in the selected state.
 func (v *visit) fill(ctx context.Context, a *oneAccount, n int) error {
 	now, err := v.Books.Account(ctx, a.Workspace, a.ledger, a.ID, a.as)
 	if err != nil {
@@ -236,7 +236,7 @@ func (v *visit) fill(ctx context.Context, a *oneAccount, n int) error {
 	return nil
 }
 
-// rowOf is a row as it is shown. What a void row once counted is shown, too.
+// rowOf returns a row for display. A void row shows what it once counted.
 func (a *oneAccount) rowOf(r books.Row) (row, error) {
 	shown := row{Row: r, After: inUnits(a.ledger, books.Balance{Cash: r.Cash, Fine: r.Fine})}
 	in, out, err := a.ledger.Lines(r.Row)
@@ -268,11 +268,11 @@ type rowHistory struct {
 	Versions []version
 }
 
-// version is what somebody made of a row.
+// version is a version of a row.
 type version struct {
 	books.Version
 
-	What    string // was done
+	What    string // what was done
 	Changes []change
 }
 
@@ -303,7 +303,7 @@ func (v *visit) history() (page, error) {
 	return page{template: "history", title: fmt.Sprintf("Row %d of %s", id, a.Name), body: h}, nil
 }
 
-// rowDocument is a row as JSON, nil for none.
+// rowDocument returns a row as JSON, nil for none.
 func rowDocument(r book.Row) []byte {
 	if !r.Exists() {
 		return nil
@@ -318,7 +318,7 @@ func rowDocument(r book.Row) []byte {
 		ReversedBy int64         `json:"reversed_by,omitempty"`
 	}{r.Date, r.In, r.Out, r.Warnings, r.Void, r.Reverses, r.ReversedBy})
 	if err != nil {
-		panic(err) // it was JSON a moment ago
+		panic(err) // it was JSON before
 	}
 	return text
 }

@@ -15,7 +15,7 @@ import (
 	views "bahi/readmodels/ops"
 )
 
-// indian sets commas as India does: the last three digits, then pairs.
+// indian inserts Indian digit separators: the last three digits, then pairs.
 func indian(plain string) string {
 	digits, negative := strings.CutPrefix(plain, "-")
 	whole, fraction, point := strings.Cut(digits, ".")
@@ -37,7 +37,7 @@ func indian(plain string) string {
 	return b.String()
 }
 
-// amount writes an amount with the places of its unit, or all that it has.
+// amount formats an amount with the places of its unit, or with more if it has them.
 func amount(d decimal.Decimal, places int32) string {
 	if rounded := d.Round(places); rounded.Equal(d) {
 		return indian(rounded.StringFixed(places))
@@ -45,12 +45,12 @@ func amount(d decimal.Decimal, places int32) string {
 	return indian(d.String())
 }
 
-// count writes a number of things.
+// count formats a number of things.
 func count(n any) string {
 	switch n := n.(type) {
 	case float64:
 		return indian(strconv.FormatFloat(math.Round(n), 'f', 0, 64))
-	case *int: // a template hands on what it is given
+	case *int: // templates pass pointers
 		return indian(strconv.Itoa(*n))
 	default:
 		return indian(fmt.Sprint(n))
@@ -76,7 +76,7 @@ func size(bytes int64) string {
 	return strconv.FormatFloat(f, 'f', places, 64) + " " + units[unit]
 }
 
-// behind says how late a projection is. Where positions do not count events, only the time is known.
+// behind formats a projection's lag. If positions do not count events, only the time is known.
 func behind(p views.Projection) string {
 	switch {
 	case p.LagEvents == nil:
@@ -90,7 +90,7 @@ func behind(p views.Projection) string {
 
 func seconds(f float64) string { return duration(time.Duration(f * float64(time.Second))) }
 
-// duration writes the two largest parts of a duration.
+// duration formats the two largest parts of a duration.
 func duration(d time.Duration) string {
 	switch {
 	case d < 0:
@@ -110,12 +110,12 @@ func duration(d time.Duration) string {
 	}
 }
 
-// moment writes a moment in the workshop's zone.
+// moment formats a time in the workshop's zone.
 func (c *Console) moment(t time.Time) string { return t.In(c.Zone).Format("2 Jan 2006, 15:04:05") }
 
 func iso(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
-// ago says how long ago a moment was, or how long until it comes.
+// ago formats the time since, or until, a time.
 func (c *Console) ago(t time.Time) string {
 	switch d := c.Now().Sub(t); {
 	case d >= time.Second:
@@ -127,7 +127,7 @@ func (c *Console) ago(t time.Time) string {
 	}
 }
 
-// cut shortens a text to so many characters.
+// cut shortens a text to a number of characters.
 func cut(text string, most int) string {
 	if utf8.RuneCountInString(text) <= most {
 		return text
@@ -136,18 +136,18 @@ func cut(text string, most int) string {
 	return string(runes[:most-1]) + "…"
 }
 
-// brief shortens the ids in a stream's or an actor's name.
+// brief shortens the ids in the name of a stream or an actor.
 func brief(name string) string {
 	return long.ReplaceAllStringFunc(name, func(id string) string { return id[:8] + "…" })
 }
 
-// long are the ids that nobody reads: UUIDs and hashes.
+// long matches ids that nobody reads: UUIDs and hashes.
 var long = regexp.MustCompile(`[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32,}`)
 
-// day writes a date as statements have it.
+// day formats a date as in statements.
 func day(d unit.Date) string { return d.Time().Format("02 Jan 2006") }
 
-// statusWord is the class that a state is coloured by. The state itself is always written beside it.
+// statusWord returns the CSS class of a state's colour. The state itself is always shown next to it.
 func statusWord(state string) string {
 	switch state {
 	case "live", "completed":

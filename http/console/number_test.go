@@ -32,7 +32,7 @@ func TestNumbersHaveIndianCommas(t *testing.T) {
 	})
 }
 
-func TestAmountsShowEveryPlaceThatTheyHave(t *testing.T) {
+func TestAmountsShowAllPlaces(t *testing.T) {
 	t.Parallel()
 	for plain, want := range map[string]string{"12.5": "12.50", "0": "0.00", "-0.01": "−0.01", "12.345": "12.345", "1e3": "1,000.00"} {
 		require.Equal(t, want, amount(decimal.RequireFromString(plain), 2))
@@ -50,7 +50,7 @@ func TestQuantitiesAreShort(t *testing.T) {
 	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1500: "1.5 kB", 123456789: "123 MB", 2_000_000_000_000_000: "2000 TB"} {
 		require.Equal(t, want, size(n))
 	}
-	require.Equal(t, "49.9 %", percent(49.99), "never more than is done")
+	require.Equal(t, "49.9 %", percent(49.99), "percentages round down")
 	require.Equal(t, "a…", cut("abc", 2))
 	require.Equal(t, "₹₹", cut("₹₹", 2))
 	require.Equal(t, "user:61acda95…", brief("user:61acda95-3c35-46fd-91c4-4a3b2c1d0e9f"))

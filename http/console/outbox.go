@@ -9,7 +9,7 @@ import (
 
 const messagesOfPage = 25
 
-// outbox is what the embedded provider of a port kept.
+// outbox is the messages kept by a port's embedded provider.
 type outbox struct {
 	Port     string
 	Ports    []string
@@ -43,5 +43,5 @@ func (v *visit) outbox() (page, error) {
 	return p, nil
 }
 
-// mailPort is the port that an installation has first.
+// mailPort is the port of mails.
 const mailPort = "mail"

@@ -29,23 +29,23 @@ func (v *visit) projectionsLive() (page, error) {
 	return page{template: "projections", part: "live", body: all}, err
 }
 
-// oneProjection is a projection with what may be done to it.
+// oneProjection is a projection with the possible actions.
 type oneProjection struct {
 	views.Projection
 
-	Parked []views.Parked // it, or its build
+	Parked []views.Parked // of the projection or its build
 	Can    actions
-	Said   string // by the part that a screen reader follows
-	Spoken bool   // that part is to be spoken again
-	Moved  bool   // other actions are possible than the page shows
+	Said   string // for the part that screen readers announce
+	Spoken bool   // announce that part again
+	Moved  bool   // the possible actions have changed since the page was loaded
 }
 
-// actions are what may be done.
+// actions are the possible actions.
 type actions struct {
 	Rebuild, Throttle, Pause, Resume, Cancel, Accept, Rollback, Retry bool
 }
 
-// Shape names what may be done and what is told of it, so that a page can tell whether it shows the right thing.
+// Shape identifies the possible actions and the shown state, so that a page can tell whether it is outdated.
 func (p oneProjection) Shape() string {
 	return fmt.Sprint(p.Can, p.State, p.Generation, p.Build != nil && p.Build.Phase == phaseDiffers, len(p.Parked))
 }
@@ -76,14 +76,14 @@ func (v *visit) one() (p oneProjection, err error) {
 	return p, nil
 }
 
-// said is how the projection is, in a sentence that changes rarely enough to be read out.
+// said describes the projection in a sentence that changes rarely enough to be read aloud.
 func said(p views.Projection) string {
 	b := p.Build
 	switch {
 	case b != nil && b.Error != nil:
-		return fmt.Sprintf("The rebuild of %s stands still because of an error.", p.Name)
+		return fmt.Sprintf("The rebuild of %s has stopped because of an error.", p.Name)
 	case b != nil && b.Phase == phaseDiffers:
-		return fmt.Sprintf("The rebuild of %s differs from what is read, and waits for you.", p.Name)
+		return fmt.Sprintf("The rebuild of %s differs from the live tables and needs your decision.", p.Name)
 	case b != nil && b.Paused:
 		return fmt.Sprintf("The rebuild of %s is paused at %d percent.", p.Name, int(b.Percent))
 	case b != nil && b.Phase == "filling":
@@ -91,7 +91,7 @@ func said(p views.Projection) string {
 	case b != nil:
 		return fmt.Sprintf("The rebuild of %s: %s.", p.Name, b.Phase)
 	case p.State == "live":
-		return fmt.Sprintf("%s is live. Generation %d is read.", p.Name, p.Generation)
+		return fmt.Sprintf("%s is live at generation %d.", p.Name, p.Generation)
 	default:
 		return fmt.Sprintf("%s is %s.", p.Name, p.State)
 	}
@@ -109,7 +109,7 @@ func (v *visit) projectionLive() (page, error) {
 	return page{template: "projection", part: "live-answer", body: p}, err
 }
 
-// estimated is a rebuild that has not been asked for yet.
+// estimated is a rebuild before it is requested.
 type estimated struct {
 	views.Projection
 
@@ -163,7 +163,7 @@ func projectionDone(name, word string) string {
 	return Path + "/projections/" + url.PathEscape(name) + "?done=" + word
 }
 
-// perSecond reads the bound of a rebuild; 0 for an empty field.
+// perSecond parses the limit of a rebuild; 0 for an empty field.
 func (v *visit) perSecond() (int, error) {
 	text := strings.TrimSpace(v.r.PostFormValue("throttle"))
 	if text == "" {
@@ -171,12 +171,12 @@ func (v *visit) perSecond() (int, error) {
 	}
 	n, err := strconv.ParseInt(strings.ReplaceAll(text, ",", ""), 10, 32)
 	if err != nil || n < 1 {
-		return 0, fault.Fields(fault.Field{Field: "throttle", Message: "expected a number of events a second, at least 1, or nothing for no bound"})
+		return 0, fault.Fields(fault.Field{Field: "throttle", Message: "expected a number of events a second, at least 1, or nothing for no limit"})
 	}
 	return int(n), nil
 }
 
-// skip lets a follower of the log pass over the event at which it stands.
+// skip makes a follower of the log skip the event at which it stopped.
 func (v *visit) skip(name string) error {
 	position, err := strconv.ParseUint(v.r.PostFormValue("position"), 10, 63)
 	reason := strings.TrimSpace(v.r.PostFormValue("reason"))
@@ -184,7 +184,7 @@ func (v *visit) skip(name string) error {
 	case err != nil:
 		return fault.Fields(fault.Field{Field: "position", Message: "expected a position of the log"})
 	case reason == "":
-		return fault.Fields(fault.Field{Field: "reason", Message: "is required: whoever audits the books will ask"})
+		return fault.Fields(fault.Field{Field: "reason", Message: "is required: an auditor will ask for it"})
 	case len([]rune(reason)) > mostReason:
 		return fault.Fields(fault.Field{Field: "reason", Message: fmt.Sprintf("at most %d characters", mostReason)})
 	}

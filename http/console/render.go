@@ -19,48 +19,48 @@ import (
 	"bahi/domain/event"
 )
 
-// page is what a request is answered with.
+// page is the response to a request.
 type page struct {
-	template string // the file's name
+	template string // name of the file
 	title    string
 	status   int    // 0: 200
-	live     bool   // changes by itself, so a browser without scripts loads it again now and then
-	part     string // only this template of the file, for who has the rest already
+	live     bool   // the page changes by itself, so a browser without scripts reloads it
+	part     string // only this template of the file, for a browser that has the rest
 	body     any
 
-	redirect string // elsewhere, and nothing of the above
+	redirect string // redirect instead of a page
 }
 
-// frame is what the layout shows around a page's body.
+// frame has the layout's data around a page's body.
 type frame struct {
 	Title, Section string
 	Theme          string // light, dark or empty
 	Here           string // the page's own address
-	Token          string // of every form
-	Who            string // empty: nobody has signed in
-	Done           string // what was just done
+	Token          string // for every form
+	Who            string // empty: not signed in
+	Done           string // the confirmed action
 	Live           bool
 	Version, Store string
 	Freshness      freshness
 	Body           any
 }
 
-// done has the words for what was done, by the word in the address. Only these are ever shown.
+// done has the confirmations by the word in the address. No other text from the address is shown.
 var done = map[string]string{
-	"rebuild": "The rebuild was asked for. It begins in a moment.", "throttle": "The rebuild has another bound now.",
-	"pause": "Paused.", "resume": "Resumed.", "cancel": "The rebuild was cancelled. The tables that are read were not touched.",
-	"accept": "The differences are accepted: the new tables take their place.", "rollback": "The earlier generation is read again.",
-	"retry": "It is tried again.", "skip": "The event is passed over, and that is in the log.",
-	"job-retry": "The job is done again, now.", "job-cancel": "The job was cancelled.",
+	"rebuild": "The rebuild was requested. It starts in a moment.", "throttle": "The rebuild has a new limit.",
+	"pause": "Paused.", "resume": "Resumed.", "cancel": "The rebuild was cancelled. The live tables did not change.",
+	"accept": "The differences are accepted: the new tables become live.", "rollback": "The earlier generation is live again.",
+	"retry": "It will be retried.", "skip": "The event is skipped, which the log records.",
+	"job-retry": "The job runs again now.", "job-cancel": "The job was cancelled.",
 }
 
-// sections are the pages of the navigation, in its order.
+// sections are the pages of the navigation, in order.
 var sections = []struct{ Path, Name string }{
 	{"/", "Overview"}, {"/projections", "Projections"}, {"/events", "Events"}, {"/ledger", "Ledger"},
 	{"/parked", "Parked"}, {"/jobs", "Jobs"}, {"/outbox", "Outbox"},
 }
 
-// parse reads the templates: each file with the layout and the shared parts.
+// parse parses the templates: each file with the layout and the shared parts.
 func (c *Console) parse() (map[string]*template.Template, error) {
 	shared := template.New("layout.html").Funcs(c.words())
 	shared, err := shared.ParseFS(templates, "templates/layout.html", "templates/parts.html")
@@ -74,7 +74,7 @@ func (c *Console) parse() (map[string]*template.Template, error) {
 	pages := map[string]*template.Template{}
 	for _, file := range files {
 		name := strings.TrimSuffix(path.Base(file), ".html")
-		if shared.Lookup(path.Base(file)) != nil { // it is in all the others
+		if shared.Lookup(path.Base(file)) != nil { // a shared part, included in the others
 			continue
 		}
 		own, err := shared.Clone()
@@ -89,7 +89,7 @@ func (c *Console) parse() (map[string]*template.Template, error) {
 	return pages, nil
 }
 
-// render writes the page whole, or none of it.
+// render writes the whole page or none of it.
 func (v *visit) render(p page) {
 	if p.redirect != "" {
 		http.Redirect(v.w, v.r, p.redirect, http.StatusSeeOther)
@@ -100,7 +100,7 @@ func (v *visit) render(p page) {
 		Version: v.Version, Store: v.Store, Freshness: v.freshness(), Body: p.body,
 		Done: done[v.r.URL.Query().Get("done")],
 	}
-	if v.r.Method != http.MethodGet { // a form that was refused; the page to go back to is not known to be one
+	if v.r.Method != http.MethodGet { // a refused form; the address may not be a page
 		f.Here = v.back()
 	}
 	if v.who.Type != "" {
@@ -115,8 +115,8 @@ func (v *visit) render(p page) {
 	}
 	var text bytes.Buffer
 	if err := v.pages[p.template].ExecuteTemplate(&text, name, f); err != nil {
-		v.Log.Error("a page of the console cannot be made", "page", p.template, "error", err)
-		http.Error(v.w, "The page cannot be made.", http.StatusInternalServerError)
+		v.Log.Error("rendering a page of the console failed", "page", p.template, "error", err)
+		http.Error(v.w, "The page cannot be shown.", http.StatusInternalServerError)
 		return
 	}
 	v.w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -126,7 +126,7 @@ func (v *visit) render(p page) {
 	_, _ = text.WriteTo(v.w)
 }
 
-// section is the page's part of the navigation.
+// section returns the page's section in the navigation.
 func (v *visit) section() string {
 	rest := strings.TrimPrefix(v.r.URL.Path, Path)
 	for _, s := range sections[1:] {
@@ -140,7 +140,7 @@ func (v *visit) section() string {
 	return ""
 }
 
-// link is an address of the console: a path, and names and values of its query in turn; empty ones are left out.
+// link returns an address of the console: a path, and alternating names and values of its query, without empty values.
 func link(to string, query ...any) (string, error) {
 	if len(query)%2 != 0 {
 		return "", errors.New("a name without a value")
@@ -182,7 +182,7 @@ func (c *Console) words() template.FuncMap {
 //go:embed assets
 var assetFiles embed.FS
 
-// asset is a file that browsers may keep: its address changes with it.
+// asset is a file that browsers may cache: its address has its version.
 type asset struct {
 	content []byte
 	kind    string
@@ -197,7 +197,7 @@ func assets() map[string]asset {
 	} {
 		content, err := assetFiles.ReadFile("assets/" + name)
 		if err != nil {
-			panic(err) // it is in the program
+			panic(err) // embedded in the program
 		}
 		sum := sha256.Sum256(content)
 		all[name] = asset{content, kind, hex.EncodeToString(sum[:6])}

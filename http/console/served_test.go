@@ -17,7 +17,7 @@ import (
 	"bahi/internal/app/apptest"
 )
 
-func TestOnlyAnOperatorsKeyOpensTheConsole(t *testing.T) {
+func TestOnlyOperatorsKeysOpenTheConsole(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	v := o.Visitor()
@@ -31,7 +31,7 @@ func TestOnlyAnOperatorsKeyOpensTheConsole(t *testing.T) {
 		v.Get("/").Leads("/console/sign-in")
 	}
 	for _, a := range answers {
-		require.Equal(t, answers[0], a, "whatever is wrong with a key, the answer is the same")
+		require.Equal(t, answers[0], a, "all invalid keys must get the same response")
 	}
 	v.Post("/sign-in", "key", " "+apptest.OperatorKey+"\n", "next", "/console/events?type=A").Leads("/console/events?type=A")
 	v.Get("/sign-in").Leads("/console/")
@@ -41,7 +41,7 @@ func TestOnlyAnOperatorsKeyOpensTheConsole(t *testing.T) {
 	v.Get("/").Leads("/console/sign-in")
 }
 
-func TestSigningOutEndsEveryCopyOfTheCookie(t *testing.T) {
+func TestSigningOutEndsAllCopiesOfTheCookie(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	v, thief, other := o.Sign(), o.Visitor(), o.Sign()
@@ -57,7 +57,7 @@ func TestSigningOutEndsEveryCopyOfTheCookie(t *testing.T) {
 	other.Get("/jobs").Is(200)
 }
 
-func TestARevokedKeyEndsWhatWasSignedInWithIt(t *testing.T) {
+func TestRevokedKeyEndsItsSessions(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	key := o.Key("", `{"operator":true}`)
@@ -81,7 +81,7 @@ func TestGuessingKeysIsLimited(t *testing.T) {
 	require.NotEmpty(t, refused.Header.Get("Retry-After"))
 }
 
-func TestTheConsoleCanBeLeftOut(t *testing.T) {
+func TestConsoleCanBeDisabled(t *testing.T) {
 	t.Parallel()
 	s := apptest.Settings(t, apptest.Database(t))
 	s.Outside.Console = "false"
@@ -91,7 +91,7 @@ func TestTheConsoleCanBeLeftOut(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotThereIsAPage(t *testing.T) {
+func TestMissingThingsHaveAPage(t *testing.T) {
 	t.Parallel()
 	v := apptest.Start(t).Sign()
 	for path, words := range map[string]string{
@@ -107,7 +107,7 @@ func TestWhatIsNotThereIsAPage(t *testing.T) {
 	v.Post("/parked/nobody/retry").Is(404).Says("Projection not found")
 }
 
-func TestNamesAreTextWhateverStandsInThem(t *testing.T) {
+func TestNamesAreEscaped(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	const name = `<script>alert(1)</script><img src=x onerror=alert(2)> "quoted" & 'more' {{.}}`
@@ -129,7 +129,7 @@ func TestNamesAreTextWhateverStandsInThem(t *testing.T) {
 	v.Get(fmt.Sprintf("/ledger/bank/%d", account)).Says(name)
 }
 
-func TestEventsAreFoundByWhatIsKnownOfThem(t *testing.T) {
+func TestEventsAreFoundByEachFilter(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	clerk := o.Clerk(apptest.Home)
@@ -145,12 +145,12 @@ func TestEventsAreFoundByWhatIsKnownOfThem(t *testing.T) {
 	v := o.Sign()
 
 	stream := fmt.Sprintf("bankrow-%d", first.ID)
-	v.Get("/events?stream="+stream).Is(200).Says("BankRowEdited", "BankRowAdded", "a slip of the pen", "which is everything asked for")
-	v.Get("/events?category=bank&type=BankAccountOpened").Is(200).Says("BankAccountOpened", "which is everything asked for")
-	v.Get("/events?category=bank&type=BankRowAdded").Is(200).Says("No event is like that.")
-	v.Get("/events?actor=nobody").Says("No event is like that.")
+	v.Get("/events?stream="+stream).Is(200).Says("BankRowEdited", "BankRowAdded", "a slip of the pen", "which is everything that you selected")
+	v.Get("/events?category=bank&type=BankAccountOpened").Is(200).Says("BankAccountOpened", "which is everything that you selected")
+	v.Get("/events?category=bank&type=BankRowAdded").Is(200).Says("No event matches.")
+	v.Get("/events?actor=nobody").Says("No event matches.")
 	v.Get(fmt.Sprintf("/events?from_position=%d&to_position=%d", edited, edited)).Says("BankRowEdited", fmt.Sprintf("Searched from position %d back to %d", edited, edited))
-	v.Get("/events?to=2001-01-01T00:00").Says("No event is like that.")
+	v.Get("/events?to=2001-01-01T00:00").Says("No event matches.")
 	v.Get("/events?from=2001-01-01T00:00&type=BankRowEdited").Says("BankRowEdited")
 	for _, wrong := range []string{"from=x", "to=2025-13-01T00:00", "from_position=-1", "to_position=x", "before=x"} {
 		v.Get("/events?" + wrong).Is(422)
@@ -165,7 +165,7 @@ func TestEventsAreFoundByWhatIsKnownOfThem(t *testing.T) {
 
 	one := v.Get(fmt.Sprintf("/events/%d", edited)).Is(200)
 	one.Says("Row 1 was edited", "date 2025-03-01 2025-03-04", "in_entries[0].amount 10 12.5", "a slip of the pen", "The row's whole history")
-	require.Contains(t, one.Text, fmt.Sprintf(`href="/console/events/%d"`, added), "the one before it in its stream")
+	require.Contains(t, one.Text, fmt.Sprintf(`href="/console/events/%d"`, added), "the previous event of the stream")
 
 	registered := v.Get("/events?type=UserRegistered").Is(200)
 	m = regexp.MustCompile(`href="/console(/events/[0-9]+)"`).FindStringSubmatch(registered.Text)
@@ -174,7 +174,7 @@ func TestEventsAreFoundByWhatIsKnownOfThem(t *testing.T) {
 	require.NotContains(t, sealed.Words(), `"box"`)
 }
 
-func TestTheColoursAreThoseThatSomebodyChose(t *testing.T) {
+func TestThemeIsRemembered(t *testing.T) {
 	t.Parallel()
 	v := apptest.Start(t).Sign()
 	require.NotContains(t, v.Get("/jobs").Text, "data-theme")
@@ -193,7 +193,7 @@ func TestJobsAndKeptMailsAreShown(t *testing.T) {
 	o.Worked("send_verification")
 	v := o.Sign()
 	v.Get("/jobs").Is(200).Says("send_verification", "completed")
-	v.Get("/jobs?state=discarded").Says("No job is like that.")
+	v.Get("/jobs?state=discarded").Says("No job matches.")
 	v.Get("/jobs?state=nonsense&page=0").Says("send_verification")
 	v.Get("/outbox").Says("Confirm your email address for Bahi", "asha@example.com", "1 messages")
 	v.Get("/outbox?page=9").Says("Nothing was kept on this page")
@@ -201,9 +201,9 @@ func TestJobsAndKeptMailsAreShown(t *testing.T) {
 	id := o.Jobs("kind=send_verification")[0].ID
 	v.Post(fmt.Sprintf("/jobs/%d/retry", id)).Is(409).Says("The job is done")
 	o.Sql(`update river.river_job set state = 'discarded', finalized_at = now(), attempt = max_attempts where id = $1`, id)
-	v.Get("/").Says("1 job was given up.")
+	v.Get("/").Says("1 job was discarded.")
 	v.Post(fmt.Sprintf("/jobs/%d/retry", id)).Leads("/console/jobs?done=job-retry")
-	v.Get("/jobs?done=job-retry").Says("The job is done again, now.")
+	v.Get("/jobs?done=job-retry").Says("The job runs again now.")
 	v.Get("/jobs?done=%3Cb%3Eforged").Is(200)
 	o.Worked("send_verification")
 	o.Sql(`update river.river_job set state = 'scheduled', finalized_at = null, scheduled_at = now() + interval '1 day' where id = $1`, id)
@@ -211,13 +211,13 @@ func TestJobsAndKeptMailsAreShown(t *testing.T) {
 	v.Get("/jobs?state=cancelled").Says("send_verification")
 }
 
-func TestWithoutAScriptARebuildIsDoneByForms(t *testing.T) {
+func TestRebuildWorksWithoutScripts(t *testing.T) {
 	t.Parallel()
 	o := startKeeping(t)
 	clerk := o.Clerk(apptest.Home)
 	account := apptest.Open(clerk, "HDFC")
 	apptest.FillOnce(clerk, account, 100)
-	o.Sys.Books.Wait() // for what follows on the answer
+	o.Sys.Books.Wait() // for the effects of the writes
 	v := o.Sign()
 	const books = "/console/projections/books"
 	until := func(words string) apptest.Sheet {
@@ -228,11 +228,11 @@ func TestWithoutAScriptARebuildIsDoneByForms(t *testing.T) {
 	}
 	was := o.Projection("books").Generation
 	v.Get("/projections/books/rebuild").Is(200).Says("Events to fold", strconv.FormatInt(o.Head(), 10))
-	require.Nil(t, o.Projection("books").Build, "an estimate begins nothing")
+	require.Nil(t, o.Projection("books").Build, "an estimate starts nothing")
 	v.Post("/projections/books/rebuild", "throttle", "fast").Is(422).Says("throttle : expected a number")
 	v.Post("/projections/books/rebuild", "throttle", "1").Leads(books + "?done=rebuild")
-	v.Get("/projections/books?done=rebuild").Says("The rebuild was asked for.")
-	require.Contains(t, until("filling").Text, `http-equiv="refresh"`, "a page without scripts loads itself again")
+	v.Get("/projections/books?done=rebuild").Says("The rebuild was requested.")
+	require.Contains(t, until("filling").Text, `http-equiv="refresh"`, "a page without scripts reloads itself")
 	v.Post("/projections/books/rebuild").Is(409).Says("The projection is being rebuilt already")
 	v.Post("/projections/books/pause").Leads(books + "?done=pause")
 	until("Resume the rebuild")
@@ -260,7 +260,7 @@ func TestWithoutAScriptARebuildIsDoneByForms(t *testing.T) {
 	require.Equal(t, "live", o.Projection("books").State)
 }
 
-// startKeeping serves a system that keeps what a rebuild replaces for an hour.
+// startKeeping serves a system that keeps a replaced generation for an hour.
 func startKeeping(t testing.TB) *apptest.Office {
 	t.Helper()
 	s := apptest.Settings(t, apptest.Database(t))
@@ -268,7 +268,7 @@ func startKeeping(t testing.TB) *apptest.Office {
 	return apptest.StartAs(t, s)
 }
 
-func TestWithoutAScriptWhatIsParkedIsRetriedOrSkippedForAReason(t *testing.T) {
+func TestParkedFollowersWorkWithoutScripts(t *testing.T) {
 	t.Parallel()
 	o := startKeeping(t)
 	clerk := o.Clerk(apptest.Home)
@@ -278,9 +278,9 @@ func TestWithoutAScriptWhatIsParkedIsRetriedOrSkippedForAReason(t *testing.T) {
 	require.Eventually(t, func() bool { return o.Projection("books").State == "parked" }, time.Minute, 10*time.Millisecond)
 	position := strconv.FormatInt(o.Head(), 10)
 	v := o.Sign()
-	v.Get("/").Says("1 follower of the log stands still")
+	v.Get("/").Says("1 follower of the log has stopped")
 	v.Get("/parked").Says("parked_for_a_test", "BankRowAdded", position)
-	v.Get("/projections/books").Says("The projection stands still", "parked_for_a_test")
+	v.Get("/projections/books").Says("The projection has stopped", "parked_for_a_test")
 	v.Post("/parked/books/retry").Leads("/console/parked?done=retry")
 	require.Eventually(t, func() bool { return o.Projection("books").State == "parked" }, time.Minute, 10*time.Millisecond, "nothing has changed")
 
@@ -291,13 +291,13 @@ func TestWithoutAScriptWhatIsParkedIsRetriedOrSkippedForAReason(t *testing.T) {
 	require.Zero(t, o.Projection("books").Skipped)
 	v.Post("/parked/books/skip", "position", position, "reason", "written by a broken import").Leads("/console/parked?done=skip")
 	require.Eventually(t, func() bool { return o.Projection("books").State == "live" }, time.Minute, 10*time.Millisecond)
-	v.Get("/parked").Says("Nothing stands still.")
+	v.Get("/parked").Says("Nothing has stopped.")
 	v.Get("/projections/books").Says("Skipped events 1")
 	v.Get("/events?type=EventSkipped").Says("follower-books", "api_key:admin")
 	clerk.GET(apptest.Ledger(account)).Status(200).Body(`[]`)
 }
 
-func TestADeletedAccountIsStillThereAsItWasKnown(t *testing.T) {
+func TestDeletedAccountIsShownAsItWasKnown(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	clerk := o.Clerk(apptest.Home)

@@ -27,26 +27,26 @@ const (
 	sessionLasts  = 12 * time.Hour
 	themeLasts    = 365 * 24 * time.Hour
 
-	// limitGroup counts tries to sign in with those of the people: one door is not to be the easier one.
+	// limitGroup shares the limit of sign-in tries with users, so that the console is not the easier target.
 	limitGroup = "auth"
 )
 
-// sealed is what the cookie's ciphertext is bound to, so that nothing else that the key seals opens as one.
+// sealed is the associated data of the cookie's ciphertext: nothing else sealed with the key opens as a cookie.
 var sealed = []byte("bahi console session 1")
 
-// session is what the cookie keeps: until somebody signs in, only what their forms are known by.
+// session is the content of the cookie: before the sign-in, only the token of its forms.
 type session struct {
-	Token string    `json:"token"` // that forms bear
-	ID    uuid.UUID `json:"id"`    // of the session on the server; uuid.Nil until somebody signs in
+	Token string    `json:"token"` // of forms
+	ID    uuid.UUID `json:"id"`    // of the session on the server; uuid.Nil before the sign-in
 	Key   string    `json:"key,omitempty"`
 	Ends  time.Time `json:"ends"`
 }
 
-// Sessions keeps which sessions go on. A cookie alone opens nothing, so that signing out ends every copy of it.
+// Sessions stores the sessions. A cookie alone opens nothing, so that signing out ends every copy of it.
 type Sessions interface {
-	// Begin begins a session that lasts until the moment at most.
+	// Begin starts a session that ends at a time at the latest.
 	Begin(ctx context.Context, session uuid.UUID, ends time.Time) error
-	// Alive reports whether the session was begun and goes on.
+	// Alive reports whether the session was started and has not ended.
 	Alive(ctx context.Context, session uuid.UUID) (bool, error)
 	// Revoke ends the session, on all nodes within seconds.
 	Revoke(ctx context.Context, session uuid.UUID) error
@@ -64,11 +64,11 @@ func (s session) holds(token string) bool {
 	return s.Token != "" && subtle.ConstantTimeCompare([]byte(s.Token), []byte(token)) == 1
 }
 
-// recall finds out who visits. An unknown or revoked key is nobody; an error tells that nobody can say now.
+// recall authenticates the visitor. An unknown or revoked key means nobody; an error means that this cannot be determined now.
 func (v *visit) recall() error {
 	cookie, err := v.r.Cookie(sessionCookie)
 	if err != nil {
-		return nil //nolint:nilerr // without a cookie, nobody has signed in
+		return nil //nolint:nilerr // without a cookie: not signed in
 	}
 	s, known := v.unseal(cookie.Value)
 	if !known {
@@ -87,8 +87,7 @@ func (v *visit) recall() error {
 	return v.enter(s.Key)
 }
 
-// enter makes whose key it is the visitor, if they are an operator. Access tokens open nothing here: who signs
-// in as a person does so elsewhere, and their tokens end after minutes.
+// enter signs in the owner of a key who is an operator. It accepts no access tokens: they are for users, and end after minutes.
 func (v *visit) enter(key string) error {
 	ctx, who, err := api.Authenticate(v.r.Context(), key)
 	refused, isFault := errors.AsType[*fault.Error](err)
@@ -103,7 +102,7 @@ func (v *visit) enter(key string) error {
 	return nil
 }
 
-// unseal reads a cookie, unless it has ended or is none of ours.
+// unseal opens a cookie, unless it has expired or is invalid.
 func (c *Console) unseal(value string) (s session, known bool) {
 	box, err := base64.RawURLEncoding.DecodeString(value)
 	if err != nil {
@@ -116,7 +115,7 @@ func (c *Console) unseal(value string) (s session, known bool) {
 	return s, true
 }
 
-// begin gives the browser a new session: without a key, one in which nobody has signed in.
+// begin gives the browser a new session, without a key before the sign-in.
 func (v *visit) begin(key string) error {
 	next := session{Token: rand.Text(), Key: key, Ends: v.Now().Add(sessionLasts)}
 	if key != "" {
@@ -141,13 +140,13 @@ func (v *visit) cookie(value string, maxAge int) *http.Cookie {
 	}
 }
 
-// turnAway sends who has not signed in to do so, and from there back to the page.
+// turnAway redirects to the sign-in page, and from there back to the page.
 func (v *visit) turnAway() {
 	to := Path + "/sign-in"
 	if v.r.Method == http.MethodGet && v.r.URL.Path != Path+"/" && !strings.HasSuffix(v.r.URL.Path, "/live") {
 		to += "?next=" + url.QueryEscape(v.r.URL.RequestURI())
 	}
-	if v.r.Header.Get("Hx-Request") != "" { // which would put the page into the other one
+	if v.r.Header.Get("Hx-Request") != "" { // a redirect would put the page into a part of the other one
 		v.w.Header().Set("Hx-Redirect", to)
 		v.w.WriteHeader(http.StatusUnauthorized)
 		return
@@ -155,7 +154,7 @@ func (v *visit) turnAway() {
 	http.Redirect(v.w, v.r, to, http.StatusSeeOther)
 }
 
-// signingIn is what the page shows.
+// signingIn is the content of the sign-in page.
 type signingIn struct {
 	Next  string
 	Wrong bool
@@ -173,7 +172,7 @@ func (c *Console) signInPage(v *visit) (page, error) {
 	return page{template: "sign-in", title: "Sign in", body: signingIn{Next: within(v.r.URL.Query().Get("next"))}}, nil
 }
 
-// signIn responds to every key that does not open the console alike, whatever the reason.
+// signIn gives the same response for every key that does not open the console.
 func (v *visit) signIn() (string, error) {
 	if err := api.Count(v.r.Context(), limitGroup); err != nil {
 		return "", err
@@ -193,7 +192,7 @@ type wrongKey struct{ next string }
 
 func (wrongKey) Error() string { return "the key does not open the console" }
 
-// signOut ends the session on the server, and takes the cookie back.
+// signOut ends the session on the server and deletes the cookie.
 func (v *visit) signOut() (string, error) {
 	if v.session.ID != uuid.Nil {
 		if err := v.Sessions.Revoke(v.r.Context(), v.session.ID); err != nil {
@@ -204,7 +203,7 @@ func (v *visit) signOut() (string, error) {
 	return Path + "/sign-in", nil
 }
 
-// theme keeps whether pages are light or dark; nothing is kept where the browser's own wish is.
+// theme stores light or dark; for the browser's own preference it deletes the cookie.
 func (v *visit) theme() (string, error) {
 	cookie := &http.Cookie{ //nolint:gosec // G124: as above
 		Name: themeCookie, Path: Path, MaxAge: -1, HttpOnly: true, Secure: v.secure, SameSite: http.SameSiteStrictMode,
@@ -216,7 +215,7 @@ func (v *visit) theme() (string, error) {
 	return within(v.r.PostFormValue("next")), nil
 }
 
-// within returns a page of the console: what is asked for if it is one, else the front page.
+// within returns the requested page if it is one of the console's, otherwise the front page.
 func within(next string) string {
 	u, err := url.Parse(next)
 	if err != nil || u.Scheme != "" || u.Host != "" || u.Opaque != "" || !strings.HasPrefix(u.Path, Path+"/") || strings.Contains(next, `\`) {

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// kept is sessions in memory.
+// kept stores sessions in memory.
 type kept struct{ sync.Map }
 
 func (k *kept) Begin(_ context.Context, session uuid.UUID, _ time.Time) error {
@@ -47,7 +47,7 @@ func begun(t *testing.T, c *Console, key string) *http.Cookie {
 	return w.Result().Cookies()[0]
 }
 
-func TestACookieOpensWhatWasSealedUntilItEnds(t *testing.T) {
+func TestCookieOpensUntilItExpires(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2025, 3, 1, 9, 0, 0, 0, time.UTC)
 	c := build(t, "https://bahi.example", func() time.Time { return now })
@@ -83,12 +83,12 @@ func TestACookieOpensWhatWasSealedUntilItEnds(t *testing.T) {
 	require.False(t, known, "after twelve hours")
 }
 
-func TestACookieIsSecureWhereTheSystemIs(t *testing.T) {
+func TestCookieIsSecureOverHTTPS(t *testing.T) {
 	t.Parallel()
 	require.False(t, begun(t, build(t, "http://127.0.0.1:8080", time.Now), "").Secure)
 }
 
-func TestNobodyIsSentOutOfTheConsole(t *testing.T) {
+func TestRedirectsStayInTheConsole(t *testing.T) {
 	t.Parallel()
 	for next, want := range map[string]string{
 		"/console/events?type=A&page=2": "/console/events?type=A&page=2", "": "/console/", "/": "/console/", "//evil.example/console/": "/console/",
@@ -99,7 +99,7 @@ func TestNobodyIsSentOutOfTheConsole(t *testing.T) {
 	}
 }
 
-func TestAConsoleWantsAKeyOfTheRightSizeAndAnAddress(t *testing.T) {
+func TestConsoleRequiresAKeyAndAnAddress(t *testing.T) {
 	t.Parallel()
 	_, err := New(Config{Key: []byte("short"), PublicURL: "http://127.0.0.1"})
 	require.Error(t, err)

@@ -12,30 +12,28 @@ import (
 	"text/template"
 )
 
-// verifyPath is where the verifier is. It is for everybody: an auditor has no account here, and it shows nothing.
+// verifyPath is the verifier's path. It is open to everybody: auditors have no account here, and the page shows no data.
 const verifyPath = Path + "/verify"
 
-// verifyFiles are the page's, and what scripts/verifier.sh builds, unless it was not run: a program that was built by go build
-// alone has no verifier in its page.
+// verifyFiles are the page's files, and those that scripts/verifier.sh builds. A program built by go build alone has none of the latter.
 //
 //go:embed verify
 var verifyFiles embed.FS
 
-// The files that are built.
+// The built files.
 const (
 	verifierFile = "verify/bahi-verify.wasm.gz"
 	supportFile  = "verify/wasm_exec.js"
 )
 
-// verifier is the page that verifies archives and proofs in the browser, all in one file: it can be saved and opened
-// without a server, and its policy lets it reach nothing, wherever it came from.
+// verifier is the page that verifies archives and proofs in the browser, in a single file: it can be saved and opened without a server,
+// and its policy allows no connections.
 type verifier struct {
 	page   []byte
 	policy string
 }
 
-// newVerifier joins the page. Program is cmd/bahi-verify for a browser, gzipped; support is what Go's
-// programs need there.
+// newVerifier assembles the page. Program is cmd/bahi-verify for a browser, gzipped; support is Go's runtime support for it.
 func newVerifier(program, support []byte) (*verifier, error) {
 	style, err := verifyFiles.ReadFile("verify/page.css")
 	if err != nil {
@@ -62,13 +60,13 @@ func newVerifier(program, support []byte) (*verifier, error) {
 	return v, err
 }
 
-// digest names a script or style for a policy.
+// digest returns the policy's source for a script or style.
 func digest(text []byte) string {
 	sum := sha256.Sum256(text)
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// builtVerifier is the page of this program; it answers fs.ErrNotExist where none was built in.
+// builtVerifier returns the page of this program, or fs.ErrNotExist if none was built in.
 func builtVerifier() (*verifier, error) {
 	program, err := fs.ReadFile(verifyFiles, verifierFile)
 	if err != nil {
@@ -81,7 +79,7 @@ func builtVerifier() (*verifier, error) {
 	return newVerifier(program, support)
 }
 
-// serveVerifier registers the page, which is joined when somebody first asks for it.
+// serveVerifier registers the page, which is assembled at the first request.
 func (c *Console) serveVerifier(build func() (*verifier, error)) {
 	build = sync.OnceValues(build)
 	serve := func(disposition string) http.HandlerFunc {
@@ -103,5 +101,5 @@ func (v *verifier) serve(w http.ResponseWriter, disposition string) {
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Disposition", disposition)
 	h.Set("Content-Security-Policy", v.policy+"; frame-ancestors 'none'")
-	_, _ = w.Write(v.page) // a browser that went away needs no answer
+	_, _ = w.Write(v.page) // the browser may have gone
 }

@@ -21,7 +21,7 @@ import (
 	"bahi/http/console/browsertest"
 )
 
-// made is the page with the verifier as it is now, whatever was built into this program.
+// made returns the page with the current verifier, whether or not one was built into this program.
 var made = sync.OnceValues(func() (*verifier, error) {
 	dir, err := os.MkdirTemp("", "bahi-verifier-")
 	if err != nil {
@@ -42,14 +42,14 @@ var made = sync.OnceValues(func() (*verifier, error) {
 	return newVerifier(program, support)
 })
 
-// verifies fills in the page and answers what it says.
+// verifies submits the page's form and returns the result.
 func verifies(p *browsertest.Page) (title, text string) {
 	p.Click("#verify")
 	p.Until(`!document.getElementById("verify").disabled && document.querySelector("#answer h2")`)
 	return p.Text("#answer h2"), p.Text("#answer")
 }
 
-func TestTheVerifiersPageWorksInABrowserAndFromAFile(t *testing.T) {
+func TestVerifierWorksInABrowserAndFromAFile(t *testing.T) {
 	t.Parallel()
 	v, err := made()
 	require.NoError(t, err)
@@ -103,7 +103,7 @@ func TestTheVerifiersPageWorksInABrowserAndFromAFile(t *testing.T) {
 		title, text = verifies(p)
 		require.Equal(t, "Verified", title, text)
 		require.Contains(t, text, "The event at position 78, BankRowEdited bankrow-2@15")
-		require.Contains(t, text, `"description":"<b>Bill</b>"`, "it is text, and no part of the page")
+		require.Contains(t, text, `"description":"<b>Bill</b>"`, "it must be text, not markup")
 
 		p.Choose("#log input", audittest.File(t, "row.txt", l.Proofs(t, 77)))
 		title, text = verifies(p)
@@ -113,7 +113,7 @@ func TestTheVerifiersPageWorksInABrowserAndFromAFile(t *testing.T) {
 		title, text = verifies(p)
 		require.Equal(t, "It could not be read", title, text)
 
-		// Not even a script in the page could send anything away.
+		// Not even a script in the page could send data.
 		require.Empty(t, p.Forgive())
 		var reached bool
 		p.Evaluate(`fetch("http://127.0.0.1:9/").then(() => true, () => false)`, &reached)
@@ -122,7 +122,7 @@ func TestTheVerifiersPageWorksInABrowserAndFromAFile(t *testing.T) {
 	}
 }
 
-func TestTheVerifierIsForEverybodyAndCanBeSaved(t *testing.T) {
+func TestVerifierIsPublicAndCanBeSaved(t *testing.T) {
 	t.Parallel()
 	v, err := newVerifier([]byte("program"), []byte("'support';"))
 	require.NoError(t, err)

@@ -65,7 +65,7 @@ func TestEventsFromOutsideAreChecked(t *testing.T) {
 		"bankrow-1": {e("BankAccountRenamed", `{"from":"HDFC","to":"SBI"}`, `{"schema":1}`), "not in bankrow-1"},
 
 		// What Go reads and SQL does not would change the books and stand in no trail.
-		"bank-7":     {e("BankAccountRenamed", `{"from":"HDFC","to":"SBI"}`, `{"schema":1,"of":0}`), "no event stands at position 0"},
+		"bank-7":     {e("BankAccountRenamed", `{"from":"HDFC","to":"SBI"}`, `{"schema":1,"of":0}`), "no event is at position 0"},
 		"bank-8":     {e("BankAccountRenamed", `{"from":"HDFC","to":"SBI"}`, `{"schema":1,"of":3,"Of":0}`), `"Of" is called "of"`},
 		"bank-9":     {e("BankAccountRenamed", `{"from":"HDFC","to":"SBI"}`, `{"schema":1,"reaſon":"x"}`), `"reaſon" is called "reason"`},
 		"bank-10":    {e("BankAccountRenamed", `{"from":"HDFC","to":"SBI"}`, `{"schema":1,"workspace":"0195E8A0-7C1E-7000-8000-0000000000AA"}`), `the workspace is written "0195e8a0-7c1e-7000-8000-0000000000aa"`},

@@ -16,8 +16,8 @@ import (
 
 const module = "bahi"
 
-// mayImport says which folders of ours the code of a folder may import, besides its own. It is STYLE.md's table: an entry that
-// ends in /... means the packages below as well, another one that package alone. cmd, internal/app and internal/cli are not in it: they wire all.
+// mayImport lists which of our folders the code of a folder may import, besides its own: STYLE.md's table. An entry that ends in /...
+// includes the packages below it. cmd, internal/app and internal/cli are not in it: they wire everything.
 var mayImport = map[string][]string{
 	"domain":      {},
 	"migrations":  {},
@@ -33,13 +33,13 @@ var mayImport = map[string][]string{
 	"scripts":     {},
 }
 
-// mayAlsoImport has the packages with a right that their folder lacks.
+// mayAlsoImport lists packages with a right that their folder lacks.
 var mayAlsoImport = map[string][]string{
 	"http/webhooks":    {"providers/..."},    // verifies and decodes what a provider sends
 	"readmodels/audit": {"eventstore/audit"}, // leaves, trees and proofs, which need no store
 }
 
-// areas are the parts that the system serves; below domain they know nothing of each other.
+// areas are the parts of the system; below domain they do not know each other.
 var areas = []string{"access", "ledger", "marketplace", "messaging"}
 
 type goPackage struct {
@@ -47,7 +47,7 @@ type goPackage struct {
 	Imports    []string
 }
 
-// arrows complains of each import that runs the wrong way.
+// arrows complains of each forbidden import.
 func arrows(packages []goPackage) (complaints []string) {
 	for _, p := range packages {
 		from := strings.TrimPrefix(p.ImportPath, module+"/")
@@ -67,7 +67,7 @@ func wrongWay(from, to string) string {
 	folder, target := top(from), top(to)
 	switch {
 	case forTests(from):
-		return "" // storetest, apitest and the like are test code that several packages share.
+		return "" // storetest, apitest and so on are test code that several packages share
 	case forTests(to):
 		return "what is for tests is imported by tests only"
 	case wires(from):
@@ -93,12 +93,12 @@ func wrongWay(from, to string) string {
 	return "STYLE.md's table has no arrow from " + folder + " to it"
 }
 
-// wires reports whether a package puts the others together: a program, the system behind it, a command at the shell.
+// wires reports whether a package assembles the others: a program, the system behind it, a shell command.
 func wires(path string) bool {
 	return top(path) == "cmd" || strings.HasPrefix(path+"/", "internal/app/") || strings.HasPrefix(path+"/", "internal/cli/")
 }
 
-// betweenAreas: the catalogue knows all of domain, an area the shared words and itself, a shared word no area.
+// betweenAreas checks imports within domain: the catalogue may import all of it, an area the shared packages and itself, and a shared package no area.
 func betweenAreas(from, to string) string {
 	if from == "domain" {
 		return ""
@@ -118,7 +118,7 @@ func top(path string) string {
 	return folder
 }
 
-// forTests are pgtest and the packages named so after the one beside them: eventtest, storetest, projectiontest, apitest.
+// forTests reports whether a package is pgtest or named after the package that it helps to test: eventtest, storetest, projectiontest, apitest.
 func forTests(path string) bool { return strings.HasSuffix(path, "test") }
 
 func TestImportsRunOneWay(t *testing.T) {
@@ -141,7 +141,7 @@ func TestImportsRunOneWay(t *testing.T) {
 	require.Empty(t, arrows(packages))
 }
 
-func TestArrowsThatRunTheWrongWayAreFound(t *testing.T) {
+func TestForbiddenImportsAreFound(t *testing.T) {
 	t.Parallel()
 	bad := map[string][]string{
 		"domain/ledger/bank":      {"eventstore", "commands", "domain", "domain/marketplace/company", "internal/pgcluster"},

@@ -12,10 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// guide is the document whose excerpts are held against the files that they are taken from.
+// guide is the document whose excerpts are compared with their files.
 const guide = "CONTRIBUTING.md"
 
-// excerptOf is the line above a block of code: the path of its file in backquotes, and what the reader should know about it.
+// excerptOf is the line above a block of code: the path of its file in backquotes, and a remark for the reader.
 var excerptOf = regexp.MustCompile("^`([^` ]+)`")
 
 // excerpts complains of each block of Go, SQL or shell that names no file, and of each line that its file does not have. The lines
@@ -65,7 +65,7 @@ func excerpts(fsys fs.FS, name string) (complaints []string) {
 	return complaints
 }
 
-func TestExcerptsOfTheGuideAreWhatTheirFilesSay(t *testing.T) {
+func TestExcerptsOfTheGuideMatchTheirFiles(t *testing.T) {
 	t.Parallel()
 	fsys, _ := repository(t)
 	require.Empty(t, excerpts(fsys, guide))

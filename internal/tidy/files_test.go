@@ -16,10 +16,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// root is the repository, seen from this package's folder, where go test runs.
+// root is the repository, relative to this package's folder.
 const root = "../.."
 
-// topLevel lists all that may be at the repository's root: folders end in a slash.
+// topLevel lists the allowed entries of the repository's root: folders end in a slash.
 var topLevel = []string{
 	"cmd/", "domain/", "eventstore/", "commands/", "projections/", "readmodels/", "reactors/", "providers/", "http/", "migrations/",
 	"internal/", "docs/", "scripts/", ".ci/",
@@ -27,14 +27,14 @@ var topLevel = []string{
 	".gitignore", ".gitattributes", ".golangci.yml", ".editorconfig",
 }
 
-// banned names tell nothing of what is inside.
+// banned names say nothing about the content.
 var banned = []string{"util", "utils", "common", "helper", "helpers", "models", "types", "misc"}
 
 const mostLines = 500
 
 var (
 	generated = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
-	// leftover finds notes of work that was not done. The words are taken apart so that this file has none.
+	// leftover finds notes of unfinished work. The words are taken apart so that this file has none.
 	leftover = regexp.MustCompile(`\b(` + strings.Join([]string{"TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK"}, "|") + `)\b`)
 )
 
@@ -69,7 +69,7 @@ func fileRules(fsys fs.FS, names []string) (complaints []string) {
 	return complaints
 }
 
-// leftovers complains of notes of work that was not done.
+// leftovers complains of notes of unfinished work.
 func leftovers(fsys fs.FS, names []string) (complaints []string) {
 	for _, name := range names {
 		switch path.Ext(name) {
@@ -94,7 +94,7 @@ func leftovers(fsys fs.FS, names []string) (complaints []string) {
 	return complaints
 }
 
-// repository lists the files that are in git or will be: not those it ignores, nor those deleted but not yet committed.
+// repository returns the files that are or will be in git: not the ignored ones, nor those deleted but not yet committed.
 func repository(t *testing.T) (fs.FS, []string) {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "git", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard").Output()

@@ -39,11 +39,9 @@ var quoted = regexp.MustCompile("`[^`]*`|“[^”]*”")
 
 // notYetPlain has the folders and files whose prose nobody has gone through. It only gets shorter.
 var notYetPlain = []string{
-	"commands/access", "commands/handler.go", "commands/positions_test.go",
-	"domain/access", "domain/audit", "domain/catalogue_test.go", "domain/event", "domain/follower",
-	"http/access", "http/api", "http/audit", "http/console", "http/endpoints_test.go", "http/freshness_test.go", "http/ops", "http/pdf",
+	"commands/access", "commands/handler.go", "commands/positions_test.go", "domain/access", "http/access", "http/api", "http/audit", "http/pdf",
 	"internal/app", "internal/cli/audit", "internal/cli/backup", "internal/cli/cli.go", "internal/cli/commands_test.go", "internal/cli/feed", "internal/cli/people",
-	"readmodels",
+	"readmodels/audit", "readmodels/ledger",
 }
 
 // prose complains of archaic words in Go's comments and strings, and in every line of documents, SQL and scripts.

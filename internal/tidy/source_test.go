@@ -43,15 +43,15 @@ func sourceRules(fsys fs.FS, names []string) (complaints []string) {
 	return complaints
 }
 
-// checker knows what kind of file it looks at.
+// checker has the state of the check of a file.
 type checker struct {
-	test bool // a test, or what tests share
+	test bool // a test, or shared test code
 	pure bool // below domain or projections
 
 	rapid []rapidT
 }
 
-// rapidT is a function with a *rapid.T. Its Skip says that a step of a property test does not apply in this state, not that a test does not run.
+// rapidT matches a function with a *rapid.T. Its Skip says that a step of a property test does not apply in this state, not that a test does not run.
 type rapidT struct {
 	from, to token.Pos
 	name     string

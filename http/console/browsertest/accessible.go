@@ -10,12 +10,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// axe is axe-core 4.14.1 (npm axe-core, MPL-2.0), as it is published.
+// axe is axe-core 4.14.1 (npm axe-core, MPL-2.0), unmodified.
 //
 //go:embed testdata/axe.min.js
 var axe string
 
-// violation is a rule of axe's that a page breaks.
+// violation is a rule of axe that a page violates.
 type violation struct {
 	ID    string `json:"id"`
 	Help  string `json:"help"`
@@ -25,8 +25,8 @@ type violation struct {
 	} `json:"nodes"`
 }
 
-// Accessible checks the page against the rules of WCAG up to level AA that a program can check, and against
-// axe's best practices; or against these rules alone.
+// Accessible checks the page against the automatically testable rules of WCAG up to level AA and axe's best practices, or only
+// against the given rules.
 func (p *Page) Accessible(rules ...string) {
 	p.t.Helper()
 	only := []byte("{}")

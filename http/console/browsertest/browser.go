@@ -1,4 +1,4 @@
-// Package browsertest lets tests use pages as people do: in a real browser, a headless Chromium.
+// Package browsertest lets tests use pages in a real browser, a headless Chromium.
 package browsertest
 
 import (
@@ -18,8 +18,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// browser is the process's one Chromium. It runs while a test has a page open: a test process has no end at which
-// it could be stopped.
+// browser is the process's Chromium. It runs while a test has a page open, because a test process has no hook at its end.
 type browser struct {
 	mu      sync.Mutex
 	pages   int
@@ -34,7 +33,7 @@ const (
 	installsWithin = 5 * time.Minute
 )
 
-// join returns the browser's context. It is left when the test ends.
+// join returns the browser's context, and leaves the browser when the test ends.
 func (b *browser) join(t testing.TB) context.Context {
 	t.Helper()
 	b.mu.Lock()
@@ -55,8 +54,7 @@ func (b *browser) join(t testing.TB) context.Context {
 	return b.context
 }
 
-// start starts Chromium with a profile of its own. What it shows is our own pages alone, so it needs no
-// sandbox, which root could not have.
+// start starts Chromium with its own profile. It shows only our pages, so it needs no sandbox, which root cannot use.
 func (b *browser) start() error {
 	path, err := program()
 	if err != nil {
@@ -75,9 +73,9 @@ func (b *browser) start() error {
 	opened, leave := chromedp.NewContext(allocator)
 	b.context = opened
 	b.stop = func() {
-		_ = chromedp.Cancel(opened) // asks it to end, and waits
+		_ = chromedp.Cancel(opened) // asks it to exit, and waits
 		leave()
-		free() // kills it, by its id, if it did not
+		free() // kills it by its id if it has not exited
 		_ = os.RemoveAll(profile)
 	}
 	if err := chromedp.Run(opened); err != nil {
@@ -87,7 +85,7 @@ func (b *browser) start() error {
 	return nil
 }
 
-// sweep removes the profiles of test processes that were killed. Their browsers ended with them.
+// sweep removes the profiles of killed test processes, whose browsers have ended too.
 func sweep() {
 	profiles, err := filepath.Glob(filepath.Join(os.TempDir(), "bahi-browser-*"))
 	if err != nil {
@@ -101,7 +99,7 @@ func sweep() {
 	}
 }
 
-// program finds Chromium, or installs Debian's.
+// program finds Chromium, or installs Debian's package.
 var program = sync.OnceValues(func() (string, error) {
 	path, err := find()
 	if err == nil || os.Geteuid() != 0 {
@@ -128,5 +126,5 @@ func find() (string, error) {
 			return path, nil
 		}
 	}
-	return "", errors.New("there is no Chromium: apt-get install chromium")
+	return "", errors.New("Chromium is missing: apt-get install chromium")
 }

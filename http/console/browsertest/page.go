@@ -21,10 +21,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// patience is how long something may take to be seen.
-const patience = 2 * time.Minute
+// timeout is the timeout of a condition.
+const timeout = 2 * time.Minute
 
-// Page is a tab with cookies of its own. Its methods end the test when they fail.
+// Page is a tab with its own cookies. Its methods fail the test on errors.
 type Page struct {
 	t    testing.TB
 	base string
@@ -34,8 +34,8 @@ type Page struct {
 	broken []string
 }
 
-// Open opens a tab on the server at base, which is closed when the test ends. The test fails when the
-// browser complained of something: an error of a script, or something that the page's policy forbids.
+// Open opens a tab on the server at base until the test ends. The test fails if the browser reports an error of a script or a
+// violation of the page's policy.
 func Open(t testing.TB, base string) *Page {
 	t.Helper()
 	all := shared.join(t)
@@ -52,15 +52,15 @@ func Open(t testing.TB, base string) *Page {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if len(p.broken) > 0 {
-			t.Errorf("the browser complained: %s", strings.Join(p.broken, "\n"))
+			t.Errorf("errors in the browser: %s", strings.Join(p.broken, "\n"))
 		}
 	})
 	chromedp.ListenTarget(ctx, p.hear)
-	require.NoError(t, chromedp.Run(ctx, network.Enable(), log.Enable(), page.Enable())) // the first run is not bounded: its end would close the tab
+	require.NoError(t, chromedp.Run(ctx, network.Enable(), log.Enable(), page.Enable())) // without a timeout, whose end would close the tab
 	return p
 }
 
-// hear notes what the browser complains of. A status is no complaint: tests ask for those.
+// hear records errors in the browser. HTTP statuses are no errors: tests cause them on purpose.
 func (p *Page) hear(event any) {
 	var text string
 	switch e := event.(type) {
@@ -86,7 +86,7 @@ func (p *Page) hear(event any) {
 	p.broken = append(p.broken, text)
 }
 
-// Forgive takes away what the browser has complained of so far, and answers it.
+// Forgive removes the recorded errors and returns them.
 func (p *Page) Forgive() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -97,18 +97,18 @@ func (p *Page) Forgive() []string {
 
 func (p *Page) run(actions ...chromedp.Action) {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	ctx, cancel := context.WithTimeout(p.ctx, timeout)
 	defer cancel()
 	require.NoError(p.t, chromedp.Run(ctx, actions...))
 }
 
-// Go loads a path, and answers when it is there.
+// Go loads a path and waits for it.
 func (p *Page) Go(path string) {
 	p.t.Helper()
 	p.run(chromedp.Navigate(p.base + path))
 }
 
-// Look makes the window as wide and high as this, in light or dark.
+// Look sets the window's size and theme.
 func (p *Page) Look(width, height int64, dark bool) {
 	p.t.Helper()
 	scheme := "light"
@@ -119,19 +119,19 @@ func (p *Page) Look(width, height int64, dark bool) {
 		emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}))
 }
 
-// Click clicks what the CSS selector finds first.
+// Click clicks the first match of the CSS selector.
 func (p *Page) Click(selector string) {
 	p.t.Helper()
 	p.run(chromedp.Click(selector, chromedp.ByQuery))
 }
 
-// Submit clicks, and answers when another page is there.
+// Submit clicks and waits for the next page.
 func (p *Page) Submit(selector string) {
 	p.t.Helper()
 	p.leaving(func() { p.Click(selector) })
 }
 
-// leaving returns when what do does has brought another page.
+// leaving waits until do has led to another page.
 func (p *Page) leaving(do func()) {
 	p.t.Helper()
 	p.run(chromedp.Evaluate(`window.old = true`, nil))
@@ -139,19 +139,19 @@ func (p *Page) leaving(do func()) {
 	p.Until(`!window.old && document.readyState === "complete"`)
 }
 
-// Type writes into the field that the selector finds, in place of what is there.
+// Type replaces the text of the field.
 func (p *Page) Type(selector, text string) {
 	p.t.Helper()
 	p.run(chromedp.Evaluate(`document.querySelector(`+quote(selector)+`).value = ""`, nil), chromedp.SendKeys(selector, text, chromedp.ByQuery))
 }
 
-// Choose picks files, or a folder, in the field that the selector finds.
+// Choose selects files or a folder in the field.
 func (p *Page) Choose(selector string, paths ...string) {
 	p.t.Helper()
 	p.run(chromedp.SetUploadFiles(selector, paths, chromedp.ByQuery))
 }
 
-// Keys presses keys, one after the other, wherever the focus is.
+// Keys presses keys at the focus, one after the other.
 func (p *Page) Keys(keys ...string) {
 	p.t.Helper()
 	for _, key := range keys {
@@ -159,7 +159,7 @@ func (p *Page) Keys(keys ...string) {
 	}
 }
 
-// TabTo presses Tab until the selector finds what has the focus.
+// TabTo presses Tab until the selector matches the focused element.
 func (p *Page) TabTo(selector string) {
 	p.t.Helper()
 	for range 80 {
@@ -168,29 +168,29 @@ func (p *Page) TabTo(selector string) {
 			return
 		}
 	}
-	require.Fail(p.t, "no way by keyboard", "%s was not reached with 80 presses of Tab", selector)
+	require.Fail(p.t, "not reachable by keyboard", "%s was not reached with 80 presses of Tab", selector)
 }
 
-// Enter presses Enter, and answers when another page is there.
+// Enter presses Enter and waits for the next page.
 func (p *Page) Enter() {
 	p.t.Helper()
 	p.leaving(func() { p.Keys(kb.Enter) })
 }
 
-// Is returns what a JavaScript condition is.
+// Is returns the value of a JavaScript condition.
 func (p *Page) Is(condition string) (is bool) {
 	p.t.Helper()
 	p.run(chromedp.Evaluate(`Boolean(`+condition+`)`, &is))
 	return is
 }
 
-// Until waits until a JavaScript condition holds, in whatever page is there by then.
+// Until waits until a JavaScript condition holds, in the page of that moment.
 func (p *Page) Until(condition string) {
 	p.t.Helper()
-	for deadline := time.Now().Add(patience); ; {
-		ctx, cancel := context.WithTimeout(p.ctx, patience)
+	for deadline := time.Now().Add(timeout); ; {
+		ctx, cancel := context.WithTimeout(p.ctx, timeout)
 		var is bool
-		err := chromedp.Run(ctx, chromedp.Evaluate(`Boolean(`+condition+`)`, &is)) // fails while a page gives way to another
+		err := chromedp.Run(ctx, chromedp.Evaluate(`Boolean(`+condition+`)`, &is)) // fails while a page is replaced
 		cancel()
 		if err == nil && is {
 			return
@@ -200,34 +200,34 @@ func (p *Page) Until(condition string) {
 	}
 }
 
-// Text returns what is in what the selector finds, as a person reads it; nothing when that is not there.
+// Text returns the visible text of the first match, "" without a match.
 func (p *Page) Text(selector string) (text string) {
 	p.t.Helper()
 	p.run(chromedp.Evaluate(`(document.querySelector(`+quote(selector)+`) || {innerText: ""}).innerText`, &text))
 	return strings.TrimSpace(text)
 }
 
-// Texts returns what is in all that the selector finds.
+// Texts returns the visible texts of all matches.
 func (p *Page) Texts(selector string) (texts []string) {
 	p.t.Helper()
 	p.run(chromedp.Evaluate(`[...document.querySelectorAll(`+quote(selector)+`)].map(e => e.innerText.trim())`, &texts))
 	return texts
 }
 
-// Evaluate runs a script, whose promise is awaited, and reads its answer.
+// Evaluate runs a script, awaits its promise, and decodes the result.
 func (p *Page) Evaluate(script string, into any) {
 	p.t.Helper()
 	p.run(chromedp.Evaluate(script, into, func(e *runtime.EvaluateParams) *runtime.EvaluateParams { return e.WithAwaitPromise(true) }))
 }
 
-// URL returns where the page is, without the server.
+// URL returns the page's address without the server.
 func (p *Page) URL() (path string) {
 	p.t.Helper()
 	p.run(chromedp.Evaluate(`location.pathname + location.search`, &path))
 	return path
 }
 
-// Picture writes the whole page to a PNG file.
+// Picture writes a picture of the whole page to a PNG file.
 func (p *Page) Picture(file string) {
 	p.t.Helper()
 	var png []byte
