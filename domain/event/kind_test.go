@@ -101,7 +101,7 @@ func TestUndecodableEventIsNamed(t *testing.T) {
 		if c.name != "Forgotten" {
 			require.ErrorContains(t, err, c.problem)
 		} else {
-			require.EqualError(t, err, `decode position 7: "Forgotten" is no event of kind goods`)
+			require.EqualError(t, err, `decode position 7: "Forgotten" is not an event of kind goods`)
 		}
 		_, err = catalogue.Decode(stored(c.name, c.data, c.meta))
 		require.ErrorContains(t, err, c.problem)

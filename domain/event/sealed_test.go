@@ -200,7 +200,7 @@ func TestInvalidFormsAreNotQuoted(t *testing.T) {
 	for form, problem := range map[string]string{
 		`"asha@example.org"`: "not a sealed value",
 		`{"sealed":2,"class":"personal","subject":"user-1","key":1,"box":"Ym94"}`: "sealed form 2 is unknown to this program",
-		`{"sealed":1,"class":"secret","subject":"user-1","key":1,"box":"Ym94"}`:   `a "secret" value stands where a personal one belongs`,
+		`{"sealed":1,"class":"secret","subject":"user-1","key":1,"box":"Ym94"}`:   `a "secret" value instead of a personal one`,
 		`{"sealed":1,"class":"personal","subject":"","key":1,"box":"Ym94"}`:       "lacks its subject, key or box",
 		`{"sealed":1,"class":"personal","subject":"user-1","box":"Ym94"}`:         "lacks its subject, key or box",
 		`{"sealed":1,"class":"personal","subject":"user-1","key":1}`:              "lacks its subject, key or box",

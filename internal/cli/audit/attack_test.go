@@ -200,7 +200,7 @@ func TestARestoreThatLostItsTailIsRefusedUntilItIsAccepted(t *testing.T) {
 	end := v.at(4)
 	v.exec(fmt.Sprintf(`delete from log.event where position > %d`, end))
 	_, err := apptest.Settings(t, v.url).Open(t.Context(), true)
-	require.ErrorContains(t, err, "so its newest events are gone. Nothing is served")
+	require.ErrorContains(t, err, "so its newest events are lost. Nothing is served")
 	require.ErrorContains(t, err, "bahi audit accept-restore --reason")
 	accept := func(args ...string) (string, string, int) {
 		cmd := apptest.Command(t, t.TempDir(), append([]string{"audit", "accept-restore"}, args...)...)
