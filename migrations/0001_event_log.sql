@@ -1,13 +1,12 @@
 -- The event log. Its rows are never changed or deleted.
 --
--- Positions are given under the log's lock, an advisory lock that every append holds until it commits.
--- Appends that know the newest event share the lock, and the primary key decides between them. So
--- positions have no gaps, and commit order is position order: a reader at position N has seen all up
--- to N.
+-- Positions are assigned under the log's lock, an advisory lock that every append holds until it commits. Appends that know the newest
+-- event share the lock, and the primary key decides between them. So positions have no gaps, and commit order is position order: a
+-- reader at position N has seen everything up to N.
 
 create schema log;
 
--- The log's own name and format.
+-- The log's id and format.
 create table log.identity (
   only_row boolean primary key default true check (only_row),
   store_id uuid not null default gen_random_uuid()
@@ -37,7 +36,7 @@ create function log.head() returns bigint
 language sql stable
 return coalesce((select position from log.event order by position desc limit 1), 0);
 
--- The greatest position recorded at or before a moment, found by halving: times rise with positions.
+-- The last position recorded at or before a time, by bisection: times increase with positions.
 create function log.position_at(moment timestamptz) returns bigint
 language plpgsql stable as $$
 declare

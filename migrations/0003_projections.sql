@@ -1,5 +1,5 @@
--- The registry of projections: which generations of their tables exist, how far each has come, and
--- which one is read. The tables themselves are in schemas of their own, <name>_g<generation>.
+-- The registry of projections: the generations of their tables, the position of each, and which one is live. The tables are in
+-- separate schemas, <name>_g<generation>.
 
 create schema projection;
 

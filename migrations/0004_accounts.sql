@@ -4,14 +4,14 @@
 
 create schema account;
 
--- A person without a row signs in through an identity provider, or not at all.
+-- A user without a row signs in through an identity provider, or not at all.
 create table account.password (
   user_id    uuid primary key,
   hash       text not null,       -- Argon2id with its parameters and salt, in PHC's string format
   changed_at timestamptz not null -- by the person; another hash of the same password is no change
 );
 
--- Which keys sign tokens: the newest does, all of them verify. The keys are in the vault, named jwt/<kid>.
+-- The keys that sign tokens: the newest signs, all of them verify. The private keys are in the vault, named jwt/<kid>.
 create table account.signing_key (
   kid            uuid primary key,
   number         bigint generated always as identity, -- the order in which they were made
@@ -21,7 +21,7 @@ create table account.signing_key (
 
 create unique index signing_key_number_idx on account.signing_key (number);
 
--- A session begins with a sign-in. Its refresh tokens are one family, each but the first got for the one before.
+-- A session begins with a sign-in. Its refresh tokens are a family: each but the first replaced its predecessor.
 create table account.session (
   family_id    uuid primary key,     -- the tokens' sid
   user_id      uuid not null,
@@ -47,8 +47,8 @@ create table account.refresh_token (
 create index refresh_token_family_id_idx on account.refresh_token (family_id);
 create index refresh_token_expires_at_idx on account.refresh_token (expires_at);
 
--- Mailed tokens; each works once. A newer one replaces the one before. A spent one stays for a while, so
--- that the job that mailed it does not create it again.
+-- Mailed tokens; each works once, and replaces the previous one. A used token stays for a while, so that the job that mailed it does not
+-- create it again.
 create table account.mailed_token (
   subject_id    uuid not null, -- the user; for an invitation, the invitation
   kind          text not null,
@@ -66,7 +66,7 @@ create table account.mailed_token (
 create unique index mailed_token_token_sha256_idx on account.mailed_token (token_sha256);
 create index mailed_token_expires_at_idx on account.mailed_token (expires_at);
 
--- How many tokens of a kind an address was mailed since the first of them, for an hour.
+-- How many tokens of a kind were mailed to an address within an hour of the first.
 create table account.mailing (
   recipient_id uuid not null, -- made of the address's keyed hash
   kind         text not null,

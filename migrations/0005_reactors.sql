@@ -1,5 +1,5 @@
--- How far each reactor has come. A reactor has effects outside of the database, so it has one
--- checkpoint and no generations. Its jobs are in the schema river, which River's own migrations make.
+-- The checkpoints of reactors. A reactor has effects outside the database, so it has one checkpoint and no generations. Its jobs are in
+-- the schema river, which River's own migrations create.
 
 create schema reactor;
 

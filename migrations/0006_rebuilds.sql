@@ -1,9 +1,7 @@
--- A projection is rebuilt while it is read. These columns let a build be watched, paused, and resumed
--- after a crash.
+-- A projection is rebuilt while it serves reads. With these columns a build can be watched, paused, and resumed after a crash.
 --
--- A generation is one of: live (it is read); kept (keep_until is set: it was read, and follows on so that it
--- can be read again at once); scratch (a check's, which nobody is to read); else it is being built, for which
--- building says that tables or indexes are missing still.
+-- A generation is one of: live; kept (keep_until is set: it was live, and follows the log, ready for a rollback); scratch (of a check,
+-- never live); otherwise it is being built, and building says that tables or indexes are missing.
 
 alter table projection.generation
   add column phase       text,              -- of a build; package projections
@@ -20,11 +18,11 @@ alter table projection.generation
   add column error_type  text,              -- of the event at fault
   add column error_program text;            -- the version of the program that met the error
 
--- Two builds of one version would take each other's place.
+-- Two builds of one version would replace each other.
 create unique index generation_build_idx on projection.generation (name, version)
   where not live and keep_until is null and not scratch;
 
--- How far each part of a fill is. A part has its own transactions, so one may be ahead of another.
+-- The position of each part of a fill. A part has its own transactions, so one may be ahead of another.
 create table projection.partition (
   name       text not null,
   generation int not null,

@@ -1,10 +1,10 @@
--- Checkpoints that were signed about the log: package projections/audit. They must not be lost, since nobody can sign
--- them again, and they never change but as described below.
+-- The signed checkpoints of the log: package projections/audit. They must not be lost, because nobody can sign them again, and they
+-- never change except as described below.
 
 create schema audit;
 
--- The keys that checkpoints are signed with. The log says which one does: the one that the newest
--- AuditKeyRotated names, else the first. since and until repeat that for readers of this table.
+-- The keys that sign checkpoints. The log says which one signs: the one that the newest AuditKeyRotated names, otherwise the first.
+-- since and until repeat that for readers of this table.
 create table audit.key (
   number     int generated always as identity primary key, -- the order in which they were made
   verifier   text collate "C" not null unique, -- name, key id and public key, as the signed-note format has them
@@ -14,8 +14,8 @@ create table audit.key (
   until      timestamptz
 );
 
--- Every checkpoint that was ever signed. A witness's signature is added to the note; a restore that lost the
--- log's tail, once it is accepted, abandons those that the log has no more.
+-- Every signed checkpoint. A witness's signature is added to the note; an accepted restore that lost the log's tail abandons the
+-- checkpoints that the log no longer contains.
 create table audit.checkpoint (
   number    bigint generated always as identity primary key, -- the order in which they were signed
   size      bigint not null check (size > 0), -- events that it covers

@@ -1,2 +1,2 @@
--- For what a reactor waits that goes on by itself: a broker that is away.
+-- What a reactor waits for without an operator: a broker that is unavailable, for example.
 alter table reactor.checkpoint add column waits text;

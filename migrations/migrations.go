@@ -20,7 +20,7 @@ func Up(ctx context.Context, url string) error {
 	if err != nil {
 		return fmt.Errorf("connect to migrate: %w", err)
 	}
-	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // nothing is left to lose
+	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // the connection is discarded
 	// The lock ends with the connection. Tern's own lock ends before River's migrations begin.
 	if _, err := conn.Exec(ctx, `select pg_advisory_lock(8241005)`); err != nil {
 		return fmt.Errorf("wait for others to migrate: %w", err)

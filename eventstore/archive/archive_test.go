@@ -24,11 +24,11 @@ import (
 	"bahi/eventstore"
 )
 
-// text is a log that is all in memory.
+// text is a log in memory.
 type text struct {
 	id     uuid.UUID
 	events []event.Stored
-	gaps   bool  // positions only rise
+	gaps   bool  // positions only increase
 	fails  error // at the end
 }
 
@@ -54,7 +54,7 @@ func (l *text) head() event.Position {
 	return l.events[len(l.events)-1].Position
 }
 
-// sparse is the log with positions so far from one another; 1 leaves it as it is.
+// sparse returns the log with positions that far apart; 1 does not change it.
 func (l *text) sparse(apart event.Position) *text {
 	l.gaps = apart > 1
 	for i := range l.events {
@@ -65,7 +65,7 @@ func (l *text) sparse(apart event.Position) *text {
 
 var began = time.Date(2026, 11, 21, 18, 0, 0, 123456000, time.UTC)
 
-// logOf is a log with n events in a few streams.
+// logOf returns a log of n events in a few streams.
 func logOf(n int) *text {
 	l := &text{id: uuid.MustParse("0195e8a0-7c1e-7000-8000-0000000000aa")}
 	revisions := map[string]int64{}
@@ -90,7 +90,7 @@ func (l *text) options() Options {
 	return o
 }
 
-// create archives a log into a folder of its own.
+// create archives a log into a new folder.
 func create(t testing.TB, l *text) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "audit", "archive")
@@ -99,7 +99,7 @@ func create(t testing.TB, l *text) string {
 	return dir
 }
 
-// read returns what an archive holds, as far as it is whole.
+// read returns the events of an archive.
 func read(ctx context.Context, dir string) (events []event.Stored, err error) {
 	a, err := Open(dir)
 	if err != nil {
@@ -114,7 +114,7 @@ func read(ctx context.Context, dir string) (events []event.Stored, err error) {
 	return events, nil
 }
 
-// files are an archive's, by name.
+// files returns an archive's files by name.
 func files(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -129,7 +129,7 @@ func files(t testing.TB, dir string) map[string]string {
 	return all
 }
 
-// unpack returns the text of a segment, as zstdcat does.
+// unpack returns the text of a segment, like zstdcat.
 func unpack(t testing.TB, dir string, n int) string {
 	t.Helper()
 	packed, err := os.ReadFile(filepath.Join(dir, segmentName(n, false)))
@@ -142,7 +142,7 @@ func unpack(t testing.TB, dir string, n int) string {
 	return string(plain)
 }
 
-func TestAnArchiveHoldsTheLogAndNothingElse(t *testing.T) {
+func TestArchiveHasTheLog(t *testing.T) {
 	t.Parallel()
 	l := logOf(10)
 	dir := create(t, l)
@@ -167,7 +167,7 @@ func TestAnArchiveHoldsTheLogAndNothingElse(t *testing.T) {
 	require.Equal(t, all, files(t, create(t, l)), "the same log gives the same files")
 }
 
-func TestAPlainArchiveIsTheSameTextInFilesThatAnybodyCanRead(t *testing.T) {
+func TestPlainArchiveHasTheSameText(t *testing.T) {
 	t.Parallel()
 	l, dir := logOf(10), filepath.Join(t.TempDir(), "plain")
 	o := l.options()
@@ -187,7 +187,7 @@ func TestAPlainArchiveIsTheSameTextInFilesThatAnybodyCanRead(t *testing.T) {
 	require.NoError(t, err)
 	require.NotContains(t, string(content), "compressed")
 
-	// What a run that was killed has left of the next segment, in the other form, is not there for zstdcat to find.
+	// The leftover of a killed run, in the other form, must not be there for zstdcat.
 	left := filepath.Join(dir, segmentName(4, false))
 	require.NoError(t, os.WriteFile(left, []byte("half"), 0o600))
 	l = logOf(12)
@@ -200,7 +200,7 @@ func TestAPlainArchiveIsTheSameTextInFilesThatAnybodyCanRead(t *testing.T) {
 	require.Equal(t, l.events, got)
 }
 
-func TestAnEmptyLogIsAnArchiveToo(t *testing.T) {
+func TestEmptyLogIsArchived(t *testing.T) {
 	t.Parallel()
 	dir := create(t, logOf(0))
 	got, err := read(t.Context(), dir)
@@ -215,7 +215,7 @@ func TestAnEmptyLogIsAnArchiveToo(t *testing.T) {
 	require.Equal(t, l.events, got)
 }
 
-// anyJSON is JSON in whichever form somebody may have appended it.
+// anyJSON generates JSON in any form.
 func anyJSON(t *rapid.T) []byte {
 	value := rapid.OneOf(
 		rapid.SampledFrom([]string{"{}", "[ ]", "null", "1.10", "-0", "1e400", `"\u0000"`, "{\n\t\"b\":1,\r\n \"b\": 2}", `"\ud800"`, "\"\u2028<&>\u007f\""}),
@@ -223,7 +223,7 @@ func anyJSON(t *rapid.T) []byte {
 			text, _ := json.Marshal(rapid.String().Draw(t, "text"))
 			return string(text)
 		}),
-		rapid.Custom(func(t *rapid.T) string { // a text that JSON takes as it is
+		rapid.Custom(func(t *rapid.T) string { // JSON accepts it unescaped
 			return `"` + strings.NewReplacer(`"`, "", `\`, "").Replace(rapid.StringMatching(`[^\x00-\x1f]*`).Draw(t, "plain")) + `"`
 		}),
 	).Draw(t, "value")
@@ -231,7 +231,7 @@ func anyJSON(t *rapid.T) []byte {
 	return []byte(space.Draw(t, "before") + value + space.Draw(t, "behind"))
 }
 
-func TestEveryEventIsReadAsItWasWritten(t *testing.T) {
+func TestEventsRoundTrip(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	var n int
@@ -249,7 +249,7 @@ func TestEveryEventIsReadAsItWasWritten(t *testing.T) {
 		o.SegmentBytes = rapid.Int64Range(1, 2000).Draw(t, "segment bytes")
 		n++
 		dir := filepath.Join(folder, strconv.Itoa(n))
-		// In one go, or in as many as somebody likes: the text is the same.
+		// The number of runs does not change the text.
 		for some := 0; ; some += rapid.IntRange(1, 12).Draw(t, "more") {
 			o.UpTo = 0
 			if some = min(some, len(l.events)); some > 0 {
@@ -271,7 +271,7 @@ func TestEveryEventIsReadAsItWasWritten(t *testing.T) {
 	})
 }
 
-func TestAFolderThatIsNotEmptyIsLeftAlone(t *testing.T) {
+func TestNonEmptyFolderIsRefused(t *testing.T) {
 	t.Parallel()
 	l, dir := logOf(5), t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "letter.txt"), []byte("dear"), 0o600))
@@ -282,7 +282,7 @@ func TestAFolderThatIsNotEmptyIsLeftAlone(t *testing.T) {
 	require.Equal(t, map[string]string{"letter.txt": "dear"}, files(t, dir))
 }
 
-func TestAnExportThatFailsLeavesNothing(t *testing.T) {
+func TestFailedExportLeavesNothing(t *testing.T) {
 	t.Parallel()
 	l := logOf(6)
 	l.fails = errors.New("the log went away")
@@ -306,10 +306,10 @@ func TestAnExportThatFailsLeavesNothing(t *testing.T) {
 	o.UpTo = 10
 	_, err = Append(t.Context(), dir, l, o)
 	require.ErrorContains(t, err, "the log went away")
-	require.Equal(t, before, files(t, dir), "what was there stays")
+	require.Equal(t, before, files(t, dir), "existing files must not change")
 }
 
-func TestAnArchiveGoesOnWithItsOwnLogOnly(t *testing.T) {
+func TestArchiveGrowsOnlyWithItsLog(t *testing.T) {
 	t.Parallel()
 	l := logOf(10)
 	dir := create(t, l)
@@ -335,12 +335,12 @@ func TestAnArchiveGoesOnWithItsOwnLogOnly(t *testing.T) {
 	after := files(t, dir)
 	for name, content := range before {
 		if name != manifestName {
-			require.Equal(t, content, after[name], "no segment that may have been copied elsewhere is touched")
+			require.Equal(t, content, after[name], "existing segments must not change")
 		}
 	}
 }
 
-func TestFurtherFilesStayAsNewAsTheEvents(t *testing.T) {
+func TestFurtherFilesMustBeGivenAgain(t *testing.T) {
 	t.Parallel()
 	l, dir := logOf(5), filepath.Join(t.TempDir(), "archive")
 	o := l.options()
@@ -380,7 +380,7 @@ func TestFurtherFilesStayAsNewAsTheEvents(t *testing.T) {
 	}
 }
 
-func TestTwoDoNotWriteToOneArchive(t *testing.T) {
+func TestArchiveIsLockedForWriting(t *testing.T) {
 	t.Parallel()
 	l := logOf(5)
 	dir := create(t, l)
@@ -393,7 +393,7 @@ func TestTwoDoNotWriteToOneArchive(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestReadingEndsWhenNobodyWantsMore(t *testing.T) {
+func TestReadingMayStopEarly(t *testing.T) {
 	t.Parallel()
 	dir := create(t, logOf(10))
 	a, err := Open(dir)
@@ -412,7 +412,7 @@ func TestReadingEndsWhenNobodyWantsMore(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// FuzzLine holds that whatever is taken for a line is written again as it was.
+// FuzzLine checks that every accepted line is canonical.
 func FuzzLine(f *testing.F) {
 	for _, e := range logOf(3).events {
 		l, err := appendLine(nil, e)

@@ -11,7 +11,7 @@ import (
 	"bahi/eventstore/audit"
 )
 
-// benchmarked is an archive of events with the sizes that a ledger's have.
+// benchmarked returns an archive of events with the usual sizes of a ledger's.
 func benchmarked(b *testing.B, n int) (*Archive, []audit.Kept) {
 	b.Helper()
 	l := logOf(n)
@@ -34,7 +34,7 @@ func perSecond(b *testing.B) {
 	b.ReportMetric(float64(benchmarkedEvents)*float64(b.N)/b.Elapsed().Seconds(), "events/s")
 }
 
-// BenchmarkRead is the floor of BenchmarkVerify: the archive is read, and nothing is done with it.
+// BenchmarkRead is the lower bound of BenchmarkVerify: it only reads the archive.
 func BenchmarkRead(b *testing.B) {
 	a, _ := benchmarked(b, benchmarkedEvents)
 	for b.Loop() {

@@ -16,8 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// forge packs another text as a segment; with its hashes in the manifest if honest is false, as somebody does
-// who hopes that only hashes are looked at.
+// forge replaces the text of a segment; unless honest, with its hashes in the manifest, as a forger does who hopes that only hashes are
+// checked.
 func forge(t testing.TB, dir string, n int, plain string, honest bool) {
 	t.Helper()
 	var packed bytes.Buffer
@@ -38,7 +38,7 @@ func forge(t testing.TB, dir string, n int, plain string, honest bool) {
 	})
 }
 
-// rewrite changes the manifest, whatever it then says.
+// rewrite changes the manifest, even if it becomes invalid.
 func rewrite(t testing.TB, dir string, change func(*Manifest)) {
 	t.Helper()
 	path := filepath.Join(dir, manifestName)
@@ -60,12 +60,12 @@ func lines(change func(lines []string) []string) func(t *testing.T, dir string) 
 	}
 }
 
-// manifest changes that alone.
+// manifest changes only the manifest.
 func manifest(change func(*Manifest)) func(t *testing.T, dir string) {
 	return func(t *testing.T, dir string) { rewrite(t, dir, change) }
 }
 
-func TestWhatWasDoneToAnArchiveIsFoundAndNamed(t *testing.T) {
+func TestFaultsOfAnArchiveAreNamed(t *testing.T) {
 	t.Parallel()
 	line := func(change func(string) string) func(t *testing.T, dir string) {
 		return lines(func(all []string) []string { all[1] = change(all[1]); return all })
@@ -160,7 +160,7 @@ func TestWhatWasDoneToAnArchiveIsFoundAndNamed(t *testing.T) {
 			c.tamper(t, dir)
 			got, err := read(t.Context(), dir)
 			require.ErrorContains(t, err, c.found)
-			require.LessOrEqual(t, len(got), 8, "nothing is read behind it")
+			require.LessOrEqual(t, len(got), 8, "nothing is read after the fault")
 		})
 	}
 }

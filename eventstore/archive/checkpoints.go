@@ -12,14 +12,14 @@ import (
 	"bahi/eventstore/audit"
 )
 
-// The further files that let an archive be verified: signed checkpoints of the log, one behind the other, and the
-// public keys that they are signed with, a line each.
+// The files that make an archive verifiable: concatenated signed checkpoints of the log, and the public keys that sign them, one per
+// line.
 const (
 	CheckpointsFile = "checkpoints.txt"
 	PublicKeysFile  = "checkpoint-keys.txt"
 )
 
-// withCheckpoints makes files of the checkpoints.
+// withCheckpoints adds the files of the checkpoints.
 func (o Options) withCheckpoints(store uuid.UUID) (Options, error) {
 	if len(o.Checkpoints) == 0 {
 		return o, nil
@@ -38,7 +38,7 @@ func (o Options) withCheckpoints(store uuid.UUID) (Options, error) {
 		if c.Origin != audit.Origin(store) {
 			return o, fmt.Errorf("checkpoint %d for the archive: it is of the log %s, and this is the log %s", i+1, c.Origin, audit.Origin(store))
 		}
-		if max(c.Size, uint64(c.Position)) <= uint64(o.UpTo) { // it may be newer than what is archived
+		if max(c.Size, uint64(c.Position)) <= uint64(o.UpTo) { // skip checkpoints beyond the archive
 			signed.Write(text)
 		}
 	}
@@ -51,15 +51,15 @@ func (o Options) withCheckpoints(store uuid.UUID) (Options, error) {
 	return o, nil
 }
 
-// More than the checkpoints are together, or the keys, that go into an archive: in bytes, and how many. Whose archive it is, nobody
-// knows yet, and in a zip file there is room for much in little.
+// Limits, in bytes and in number, above those of any archive's checkpoints and keys. The archive is still untrusted, and a small zip file may
+// unpack to very much.
 const (
 	mostSigned      = 64 << 20
 	mostCheckpoints = 200_000
 )
 
-// Checkpoints returns the checkpoints that the archive carries. They are doubtful, since the archive's keeper could have written
-// other ones, but for those that one of the given keys signed. Beside those that are right it answers a [Broken] for one that is not.
+// Checkpoints returns the archive's checkpoints. Those that a given key signed are trusted; the others are doubtful, because the archive's
+// owner could have written them. It returns the valid ones even with a [Broken] for an invalid one.
 func (a *Archive) Checkpoints(trusted audit.Keys) ([]audit.Kept, error) {
 	for _, f := range a.Files {
 		if (f.File == CheckpointsFile || f.File == PublicKeysFile) && f.Bytes > mostSigned {
@@ -92,7 +92,7 @@ func (a *Archive) Checkpoints(trusted audit.Keys) ([]audit.Kept, error) {
 	return kept, nil
 }
 
-// asFinding says where what is wrong with the archive's files may begin, in its log.
+// asFinding returns where in the log a fault of the archive's files may begin.
 func (a *Archive) asFinding(b *Broken, proven uint64) audit.Finding {
 	f := audit.Finding{Kind: audit.Rewritten, Why: firstUpper(b.Error()) + "."}
 	before := uint64(0)
@@ -105,7 +105,7 @@ func (a *Archive) asFinding(b *Broken, proven uint64) audit.Finding {
 	if b.Line > 0 {
 		f.Last = b.Event
 	}
-	if f.First > f.Last { // its events are proven, and only the file around them is another one
+	if f.First > f.Last { // the events are proven, and only the file is damaged
 		f.First, f.Last = 0, 0
 	}
 	return f
@@ -113,7 +113,7 @@ func (a *Archive) asFinding(b *Broken, proven uint64) audit.Finding {
 
 func firstUpper(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
-// asBroken returns the error as a [Broken], nil if it is none.
+// asBroken returns the error as a [Broken], or nil.
 func asBroken(err error) *Broken {
 	broken, _ := errors.AsType[*Broken](err)
 	return broken

@@ -22,7 +22,7 @@ import (
 	"bahi/eventstore/audit"
 )
 
-func TestAManifestsListsAreReadNoFurtherThanTheFirstThatCannotBe(t *testing.T) {
+func TestManifestIsReadUpToTheFirstInvalidElement(t *testing.T) {
 	t.Parallel()
 	for _, list := range []string{"segments", "files"} {
 		for _, one := range []string{`{},`, `null,`, `7,`, `{"file":"x"},`, `[],`} {
@@ -45,7 +45,7 @@ func TestAManifestsListsAreReadNoFurtherThanTheFirstThatCannotBe(t *testing.T) {
 	require.ErrorContains(t, err, `"f1000" cannot be the name of a further file, of which there are at most 1000`)
 }
 
-// zeros is a text of zeros that hashes to sum.
+// zeros is a text of zeros with the hash sum.
 func zeros(n int64) (sum string) {
 	h := sha256.New()
 	_, _ = io.CopyN(h, zero{}, n)
@@ -56,7 +56,7 @@ type zero struct{}
 
 func (zero) Read(to []byte) (int, error) { clear(to); return len(to), nil }
 
-func TestCheckpointsThatUnpackToGigabytesAreNotRead(t *testing.T) {
+func TestHugeCheckpointsAreNotRead(t *testing.T) {
 	t.Parallel()
 	l := logOf(3)
 	dir := create(t, l)
@@ -84,7 +84,7 @@ func TestCheckpointsThatUnpackToGigabytesAreNotRead(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, audit.Tampered, r.Verdict())
 	require.Contains(t, r.Finding.Why, "checkpoints.txt: it is longer than")
-	require.EqualValues(t, 3, r.Proven, "the log is held against what was kept all the same")
+	require.EqualValues(t, 3, r.Proven, "the log is compared with kept checkpoints nevertheless")
 }
 
 func TestMillionsOfCheckpointsAreNotRead(t *testing.T) {
@@ -102,7 +102,7 @@ func TestMillionsOfCheckpointsAreNotRead(t *testing.T) {
 	require.EqualError(t, err, "the archive is broken: checkpoints.txt: it has more than 200000 checkpoints")
 }
 
-func TestATarFileThatOthersUnpackToSomethingElseIsRefused(t *testing.T) {
+func TestAmbiguousTarFileIsRefused(t *testing.T) {
 	t.Parallel()
 	dir := create(t, logOf(10))
 	pack := func(also ...*tar.Header) []byte {
@@ -130,7 +130,7 @@ func TestATarFileThatOthersUnpackToSomethingElseIsRefused(t *testing.T) {
 	require.True(t, sparse(&tar.Header{PAXRecords: map[string]string{"GNU.sparse.major": "1"}}))
 }
 
-func TestAZipFileThatOthersUnpackToSomethingElseIsRefused(t *testing.T) {
+func TestAmbiguousZipFileIsRefused(t *testing.T) {
 	t.Parallel()
 	dir := create(t, logOf(10))
 	pack := func(also ...string) []byte {
@@ -159,7 +159,11 @@ func TestAZipFileThatOthersUnpackToSomethingElseIsRefused(t *testing.T) {
 	require.NoError(t, err)
 }
 
+<<<<<<< HEAD
 // A reader of "verified" must know of what.
+=======
+// It must be clear what was verified.
+>>>>>>> c0b3780 (eventstore/gateway, eventstore/archive, migrations: comments and test names in plain English)
 func TestFilesWithSeveralArchivesAreRefused(t *testing.T) {
 	t.Parallel()
 	all := fstest.MapFS{}
@@ -176,7 +180,7 @@ func TestFilesWithSeveralArchivesAreRefused(t *testing.T) {
 
 	put("auditor/books/old", create(t, logOf(5)))
 	a, err = open()
-	require.NoError(t, err, "what lies in an archive's folder is no second one")
+	require.NoError(t, err, "a folder inside an archive is not a second archive")
 	require.EqualValues(t, 10, a.Manifest.Events)
 
 	put("auditor/forged", create(t, logOf(7)))
@@ -189,9 +193,8 @@ func TestFilesWithSeveralArchivesAreRefused(t *testing.T) {
 	require.EqualValues(t, 3, a.Manifest.Events)
 }
 
-// docs/archive-format.md tells how to read all segments with zstdcat: who does so with an archive that was verified must not read
-// more than was.
-func TestSegmentsThatTheManifestDoesNotListAreTold(t *testing.T) {
+// docs/archive-format.md shows how to read all segments with zstdcat, which must not read more than was verified.
+func TestUnlistedSegmentsAreReported(t *testing.T) {
 	t.Parallel()
 	l := logOf(10)
 	dir := create(t, l)
@@ -213,8 +216,8 @@ func TestSegmentsThatTheManifestDoesNotListAreTold(t *testing.T) {
 	require.Equal(t, []string{told}, verify(OpenPacked(bytes.NewReader(tarred.Bytes()), int64(tarred.Len()))))
 }
 
-// Who changes the checkpoints in an archive as well must not keep the verifier from saying which event is bad.
-func TestWrongCheckpointsInAnArchiveDoNotHideTheBadEvent(t *testing.T) {
+// A forger who also changes the archive's checkpoints must not keep the verifier from naming the bad event.
+func TestWrongCheckpointsDoNotHideTheBadEvent(t *testing.T) {
 	t.Parallel()
 	l := logOf(10)
 	key := keyOf(t, l, 1)
@@ -247,7 +250,7 @@ func TestWrongCheckpointsInAnArchiveDoNotHideTheBadEvent(t *testing.T) {
 	require.Contains(t, r.Finding.Why, "The archive is broken: checkpoints.txt")
 }
 
-func TestAFileThatWasPackedAnewIsNotCalledABadEvent(t *testing.T) {
+func TestRepackedFileIsNotABadEvent(t *testing.T) {
 	t.Parallel()
 	l := logOf(10)
 	key := keyOf(t, l, 1)

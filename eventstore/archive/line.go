@@ -14,11 +14,10 @@ import (
 	"bahi/domain/event"
 )
 
-// moment is how a line says when its event was recorded. The log knows no more than microseconds.
+// moment is the format of an event's time in a line, in microseconds like the log's times.
 const moment = "2006-01-02T15:04:05.000000Z"
 
-// line is an event as its line has it. Payload and metadata are texts, so that their exact bytes survive
-// any tool that reads JSON.
+// line is the JSON of an event. Payload and metadata are strings, so that any tool that reads JSON keeps their exact bytes.
 type line struct {
 	Position   event.Position `json:"position"`
 	Stream     string         `json:"stream"`
@@ -30,7 +29,7 @@ type line struct {
 	Meta       string         `json:"meta"`
 }
 
-// appendLine adds the line of an event, with the line break behind it.
+// appendLine appends the line of an event, with the line break.
 func appendLine(to []byte, e event.Stored) ([]byte, error) {
 	if e.At.Year() < 0 || e.At.Year() > 9999 {
 		return nil, fmt.Errorf("position %d: no line can say the year %d", e.Position, e.At.Year())
@@ -59,8 +58,8 @@ func appendLine(to []byte, e event.Stored) ([]byte, error) {
 	return append(to, "}\n"...), nil
 }
 
-// appendText writes a text as RFC 8785, section 3.2.2.2, has it: nothing is escaped that need not be. Go's
-// encoder escapes more, and not the same in each of its versions.
+// appendText appends a JSON string as in RFC 8785, section 3.2.2.2: only what must be escaped is escaped. Go's encoder escapes more, and not
+// the same in each version.
 func appendText(to []byte, text string) []byte {
 	const short, hex = `btn fr`, `0123456789abcdef`
 	to = append(to, '"')
@@ -85,15 +84,14 @@ func appendText(to []byte, text string) []byte {
 	return append(to, '"')
 }
 
-// parseLine reads a line, without its line break. It takes no other form than the one that is written: two
-// readers of one line must never see different things in it. In a log with gaps, which others may have written to, payload and metadata
-// may be any text.
+// parseLine parses a line without its line break. It accepts only the canonical form, so that two readers cannot understand a line
+// differently. In a sparse log, to which other programs may have written, payload and metadata may be any text.
 func parseLine(text []byte, positions Positions) (e event.Stored, err error) {
 	var l line
 	if err := json.Unmarshal(text, &l); err != nil {
 		return e, fmt.Errorf("it is not JSON of an event: %w", err)
 	}
-	at, err := time.Parse(moment, l.RecordedAt) // its Z stands for itself, so this is UTC
+	at, err := time.Parse(moment, l.RecordedAt) // the layout's Z is literal, so the time is in UTC
 	if err != nil {
 		return e, fmt.Errorf("recorded_at %q is not of the form %s", l.RecordedAt, moment)
 	}

@@ -4,7 +4,7 @@ package archive
 
 import "errors"
 
-// lock is for who writes, and elsewhere than on Unix an archive is only read.
+// lock always fails: only Unix can write archives.
 func lock(string) (unlock func(), err error) {
 	return nil, errors.New("lock the archive: archives are written on Unix only")
 }

@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// lock keeps two from writing to one archive.
+// lock prevents two processes from writing to one archive.
 func lock(dir string) (unlock func(), err error) {
 	d, err := os.Open(dir) //nolint:gosec // G304: the operator names the folder
 	if err != nil {
@@ -18,5 +18,5 @@ func lock(dir string) (unlock func(), err error) {
 	if err := syscall.Flock(int(d.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		return nil, errors.Join(fmt.Errorf("somebody else writes to the archive %s: %w", dir, err), d.Close())
 	}
-	return func() { _ = d.Close() }, nil // with which the lock goes
+	return func() { _ = d.Close() }, nil // closing releases the lock
 }

@@ -19,20 +19,20 @@ import (
 	"bahi/domain/event"
 )
 
-// Format and Version are what a manifest says by itself. The version rises with a change that an older
-// reader would misread; a new field or file that it may pass over is none.
+// Format and Version identify a manifest. A change that an older reader would misunderstand increases the version; a field or file that it
+// may ignore does not.
 const (
 	Format  = "bahi-archive"
 	Version = 1
 )
 
-// Positions says how the positions of a log follow one another.
+// Positions says how a log's positions follow each other.
 type Positions string
 
-// The ways.
+// The kinds of positions.
 const (
 	Dense  Positions = "dense"  // 1, 2, 3 …
-	Sparse Positions = "sparse" // they rise, as those of EventStoreDB do
+	Sparse Positions = "sparse" // increasing, as in EventStoreDB
 )
 
 const (
@@ -40,20 +40,19 @@ const (
 	segmentsName = "segments"
 )
 
-// Manifest says what an archive holds. Nothing protects the manifest itself: who has to know that it is the
-// one that was written keeps its SHA-256, or a checkpoint of the log, elsewhere.
+// Manifest describes an archive. It does not protect itself: an auditor keeps its SHA-256, or a checkpoint of the log, elsewhere.
 type Manifest struct {
 	Format        string         `json:"format"`
 	Version       int            `json:"version"`
-	StoreID       uuid.UUID      `json:"store_id"`       // which log this is
+	StoreID       uuid.UUID      `json:"store_id"`       // the log's id
 	Positions     Positions      `json:"positions"`      // sparse if there is a gap
 	FirstPosition event.Position `json:"first_position"` // 0 in an archive of an empty log
 	LastPosition  event.Position `json:"last_position"`
 	Events        uint64         `json:"events"`
-	Program       string         `json:"program"`    // the version of the Bahi that wrote it, or added to it last
-	WrittenAt     time.Time      `json:"written_at"` // then
+	Program       string         `json:"program"`    // version of the Bahi that wrote it last
+	WrittenAt     time.Time      `json:"written_at"` // time of that
 	Segments      Segments       `json:"segments"`
-	Files         Files          `json:"files,omitempty"` // what else belongs to it
+	Files         Files          `json:"files,omitempty"` // further files
 }
 
 // Segment is a file with a part of the log.
@@ -68,7 +67,7 @@ type Segment struct {
 	CompressedSHA256 string         `json:"compressed_sha256,omitempty"`
 }
 
-// isCompressed goes by the file's name.
+// isCompressed reports whether the file's name is that of a compressed segment.
 func (s Segment) isCompressed() bool { return strings.HasSuffix(s.File, compressedSuffix) }
 
 // File is another file of the archive, such as keys.json.
@@ -80,8 +79,8 @@ type File struct {
 
 const compressedSuffix = ".zst"
 
-// Segments are those of an archive, and Files its further files. They are read one by one, and no further than the first
-// that cannot be one: whose manifest it is, nobody knows yet, and a list may have millions of nothing.
+// Segments are the segments of an archive, and Files its further files. They are decoded one by one, up to the first invalid one: the
+// manifest is still untrusted, and a list may have millions of empty elements.
 type (
 	Segments []Segment
 	Files    []File
@@ -112,7 +111,7 @@ func (f *Files) UnmarshalJSON(text []byte) (err error) {
 	return err
 }
 
-// readList reads a list one by one, and checks each with its number, from 1.
+// readList decodes a list and checks each element with its number, from 1.
 func readList[T any](text []byte, check func(one T, n int) error) (all []T, err error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	begin, err := d.Token()
@@ -135,7 +134,7 @@ func readList[T any](text []byte, check func(one T, n int) error) (all []T, err 
 	return all, nil
 }
 
-// segmentName names the nth segment, from 1.
+// segmentName returns the name of the nth segment, from 1.
 func segmentName(n int, plain bool) string {
 	name := fmt.Sprintf("%s/%08d.ndjson", segmentsName, n)
 	if !plain {
@@ -144,16 +143,16 @@ func segmentName(n int, plain bool) string {
 	return name
 }
 
-// mostManifest is more than the manifest of any log that fits on a disk, in bytes.
+// mostManifest is larger, in bytes, than the manifest of any log that fits on a disk.
 const mostManifest = 64 << 20
 
-// readFile reads a file, but only one byte more than it may have: it may be somebody else's.
+// readFile reads at most one byte more than limit: the file is still untrusted.
 func readFile(files fs.FS, name string, most int64) ([]byte, error) {
 	f, err := files.Open(name)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close() //nolint:errcheck // it was only read
+	defer f.Close() //nolint:errcheck // read-only
 	return io.ReadAll(io.LimitReader(f, most+1))
 }
 
@@ -183,7 +182,7 @@ func readManifest(files fs.FS) (m Manifest, err error) {
 	return m, nil
 }
 
-// complaint says in what the manifest contradicts itself, if it does.
+// complaint returns a contradiction in the manifest, or "".
 func (m Manifest) complaint() string {
 	switch {
 	case m.Format != Format:
@@ -197,7 +196,7 @@ func (m Manifest) complaint() string {
 	}
 	var (
 		first, last event.Position
-		events      uint64 // at most as many as there are positions
+		events      uint64 // at most the number of positions
 	)
 	for _, s := range m.Segments {
 		switch {
@@ -233,12 +232,12 @@ func (m Manifest) complaint() string {
 	return ""
 }
 
-// follow says whether a position may be behind another one; behind 0, as the first.
+// follow reports whether a position may follow another one; after 0, whether it may be the first.
 func (p Positions) follow(last, next event.Position) bool {
 	return next > last && (p == Sparse || next == last+1)
 }
 
-// fits says whether as many events as the segment has can be between its positions.
+// fits reports whether the segment's events fit between its positions.
 func (s Segment) fits(p Positions) bool {
 	steps := uint64(s.LastPosition - s.FirstPosition)
 	return s.LastPosition >= s.FirstPosition && s.Events > 0 && (s.Events-1 == steps || p == Sparse && s.Events > 1 && s.Events-1 < steps)
@@ -249,7 +248,7 @@ func isSHA256(text string) bool {
 	return err == nil && len(sum) == 32
 }
 
-// isFileName says whether a file may have this name beside the manifest and the segments.
+// isFileName reports whether a file beside the manifest and the segments may have this name.
 func isFileName(name string) bool {
 	return name == filepath.Base(name) && !strings.HasPrefix(name, ".") && name != manifestName && name != segmentsName
 }
@@ -262,7 +261,7 @@ func (m Manifest) write(dir string) error {
 	return replace(dir, manifestName, append(text, '\n'))
 }
 
-// replace puts a file in the place of an older one, whole or not at all, and on the disk.
+// replace replaces a file atomically and durably.
 func replace(dir, name string, text []byte) error {
 	path := filepath.Join(dir, name)
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // mode 0600

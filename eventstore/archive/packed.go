@@ -14,8 +14,8 @@ import (
 	"strings"
 )
 
-// OpenPacked is [Open] for an archive's folder in a zip or tar file, which is read where it is: nothing is unpacked, but for the
-// segment at hand. The folder may be in it by itself or below others.
+// OpenPacked is [Open] for an archive's folder in a zip or tar file, at any depth. It unpacks nothing but the segment that it is
+// reading.
 func OpenPacked(file io.ReaderAt, size int64) (*Archive, error) {
 	magic := make([]byte, 2)
 	if _, err := file.ReadAt(magic, 0); err != nil && !errors.Is(err, io.EOF) {
@@ -35,8 +35,8 @@ func OpenPacked(file io.ReaderAt, size int64) (*Archive, error) {
 	return OpenAmong(files, names)
 }
 
-// OpenAmong is [OpenFS] for an archive's folder somewhere among files, of which these are the names. It refuses files with two
-// archives: which of them was verified, nobody would know.
+// OpenAmong is [OpenFS] for an archive's folder among files with these names. It refuses two archives: it would be unclear which one was
+// verified.
 func OpenAmong(files fs.FS, names []string) (*Archive, error) {
 	dir, err := manifestFolder(names)
 	if err != nil {
@@ -52,7 +52,7 @@ func OpenAmong(files fs.FS, names []string) (*Archive, error) {
 	return a, err
 }
 
-// manifestFolder is where the manifest lies, the highest if there are several.
+// manifestFolder returns the folder of the topmost manifest.
 func manifestFolder(names []string) (string, error) {
 	dir, depth, beside := ".", math.MaxInt, ""
 	for _, name := range slices.Sorted(slices.Values(names)) {
@@ -78,8 +78,8 @@ func openZip(file io.ReaderAt, size int64) (files fs.FS, names []string, err err
 	}
 	seen := map[string]bool{}
 	for _, f := range z.File {
-		name := path.Clean("/" + strings.ReplaceAll(f.Name, `\`, "/")) // as those who unpack it may understand it
-		if seen[name] && !f.FileInfo().IsDir() {                       // package zip reads the first, most others unpack the last
+		name := path.Clean("/" + strings.ReplaceAll(f.Name, `\`, "/")) // as any unpacker may understand it
+		if seen[name] && !f.FileInfo().IsDir() {                       // package zip reads the first, most unpackers the last
 			return nil, nil, fmt.Errorf("%q is in it twice", name[1:])
 		}
 		seen[name] = true
@@ -88,7 +88,7 @@ func openZip(file io.ReaderAt, size int64) (files fs.FS, names []string, err err
 	return z, names, nil
 }
 
-// tarFiles are the files of a tar file, by name.
+// tarFiles are the files of a tar file by name.
 type tarFiles map[string]tarFile
 
 type tarFile struct {
@@ -108,14 +108,14 @@ func openTar(file io.ReaderAt, size int64) (fs.FS, []string, error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		offset, err := all.Seek(0, io.SeekCurrent) // behind the header: the reader reads nothing ahead
+		offset, err := all.Seek(0, io.SeekCurrent) // after the header: the reader does not read ahead
 		if err != nil {
 			return nil, nil, err
 		}
 		name := path.Clean(h.Name)
 		switch {
 		case h.Typeflag == tar.TypeDir:
-		case seen[name]: // others may read the first, or the last
+		case seen[name]: // other readers may read another one
 			return nil, nil, fmt.Errorf("%q is in it twice", name)
 		case h.Typeflag == tar.TypeReg && !sparse(h) && offset+h.Size <= size:
 			files[name] = tarFile{h, file, offset}
@@ -124,7 +124,7 @@ func openTar(file io.ReaderAt, size int64) (fs.FS, []string, error) {
 	}
 }
 
-// sparse says whether a file's holes are left out, as GNU tar notes it: then its bytes here are not those that are unpacked.
+// sparse reports whether GNU tar omitted a file's holes: then its bytes here are not the unpacked ones.
 func sparse(h *tar.Header) bool {
 	for name := range h.PAXRecords {
 		if strings.HasPrefix(name, "GNU.sparse.") {
@@ -134,7 +134,7 @@ func sparse(h *tar.Header) bool {
 	return false
 }
 
-// Open opens a file. Folders are not needed here.
+// Open opens a file. Folders are not supported.
 func (t tarFiles) Open(name string) (fs.File, error) {
 	if f, ok := t[name]; ok {
 		return &openTarFile{f, io.NewSectionReader(f.at, f.offset, f.header.Size)}, nil

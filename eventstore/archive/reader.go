@@ -18,14 +18,14 @@ import (
 	"bahi/domain/event"
 )
 
-// longestLine is more than the line of any event that the log takes.
+// longestLine is longer than the line of any event that the log accepts.
 const longestLine = 64 << 20
 
-// Broken tells what is wrong with an archive, and where.
+// Broken reports a fault of an archive.
 type Broken struct {
-	File  string // of the archive
-	Line  uint64 // in the file's text, from 1; 0: the whole file
-	Event uint64 // which event of the archive that is, from 1
+	File  string // in the archive
+	Line  uint64 // of the file's text, from 1; 0: the whole file
+	Event uint64 // number of the event in the archive, from 1
 	Why   string
 }
 
@@ -37,14 +37,14 @@ func (b *Broken) Error() string {
 	return fmt.Sprintf("the archive is broken: %s: %s", where, b.Why)
 }
 
-// Archive is one to be read.
+// Archive is an archive for reading.
 type Archive struct {
 	Manifest
 
 	files fs.FS
 }
 
-// Open reads the manifest of the archive in a folder, and no more. It answers a [Broken] when the manifest contradicts itself.
+// Open reads the manifest of the archive in a folder. It returns a [Broken] if the manifest contradicts itself.
 func Open(dir string) (*Archive, error) {
 	a, err := OpenFS(os.DirFS(dir))
 	if errors.Is(err, errNoManifest) {
@@ -53,7 +53,7 @@ func Open(dir string) (*Archive, error) {
 	return a, err
 }
 
-// OpenFS is [Open] for files that are elsewhere, such as in a zip file.
+// OpenFS is [Open] for other file systems, such as a zip file.
 func OpenFS(files fs.FS) (*Archive, error) {
 	m, err := readManifest(files)
 	if err != nil {
@@ -62,9 +62,8 @@ func OpenFS(files fs.FS) (*Archive, error) {
 	return &Archive{Manifest: m, files: files}, nil
 }
 
-// Events yields the archive's events, in order. Whatever is wrong with a segment ends them with a [Broken]:
-// a line, a position that cannot follow, in a log without gaps a time that goes back, text or file that is not what the manifest says. Only when they ended
-// without one is it known that none of those before was changed.
+// Events yields the archive's events in order. A fault of a segment ends them with a [Broken]: an invalid line, a position or (in a dense
+// log) a time out of order, a difference from the manifest. Only the end without an error proves that no event was changed.
 func (a *Archive) Events(ctx context.Context) iter.Seq2[event.Stored, error] {
 	return func(yield func(event.Stored, error) bool) {
 		var (
@@ -85,7 +84,7 @@ func (a *Archive) Events(ctx context.Context) iter.Seq2[event.Stored, error] {
 	}
 }
 
-// last is the archive's last event.
+// last returns the archive's last event.
 func (a *Archive) last(ctx context.Context) (event.Stored, error) {
 	s := a.Segments[len(a.Segments)-1]
 	r := &segmentReader{Segment: s, positions: a.Positions, before: a.Manifest.Events - s.Events, last: event.Stored{Position: s.FirstPosition - 1}}
@@ -93,8 +92,7 @@ func (a *Archive) last(ctx context.Context) (event.Stored, error) {
 	return r.last, err
 }
 
-// File returns one of the further files, and whether the archive has it. It answers a [Broken] when the file
-// is not what the manifest says.
+// File returns one of the further files, and whether the archive has it. It returns a [Broken] if the file differs from the manifest.
 func (a *Archive) File(name string) (text []byte, found bool, err error) {
 	for _, f := range a.Files {
 		if f.File != name {
@@ -120,8 +118,8 @@ type segmentReader struct {
 	Segment
 
 	positions Positions
-	before    uint64       // how many events the segments before have
-	last      event.Stored // the one before
+	before    uint64       // number of events in the previous segments
+	last      event.Stored // the previous event
 	lines     uint64
 	size      int64 // of the file
 }
@@ -134,7 +132,7 @@ func (r *segmentReader) brokenLine(format string, args ...any) error {
 	return &Broken{File: r.File, Line: r.lines, Event: r.before + r.lines, Why: fmt.Sprintf(format, args...)}
 }
 
-// read yields the segment's events, and answers whether more are wanted.
+// read yields the segment's events, and reports whether to go on.
 func (r *segmentReader) read(ctx context.Context, files fs.FS, yield func(event.Stored, error) bool) (goOn bool, err error) {
 	file, err := files.Open(r.File)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -143,7 +141,7 @@ func (r *segmentReader) read(ctx context.Context, files fs.FS, yield func(event.
 	if err != nil {
 		return false, fmt.Errorf("read %s: %w", r.File, err)
 	}
-	defer file.Close() //nolint:errcheck // it was only read
+	defer file.Close() //nolint:errcheck // read-only
 	info, err := file.Stat()
 	if err != nil {
 		return false, fmt.Errorf("read %s: %w", r.File, err)
@@ -171,7 +169,7 @@ func (r *segmentReader) read(ctx context.Context, files fs.FS, yield func(event.
 	return true, r.compare(int64(bytes), r.size, plain, compressed)
 }
 
-// ended says why the text has too few lines.
+// ended returns why the text has too few lines.
 func (r *segmentReader) ended() string {
 	if r.size < r.CompressedBytes {
 		return fmt.Sprintf("the file was cut off: it has %d bytes, and had %d", r.size, r.CompressedBytes)
@@ -218,7 +216,7 @@ func (r *segmentReader) readLines(ctx context.Context, text io.Reader, yield fun
 	return true, nil
 }
 
-// readLine returns a line without its line break, which it must have. The memory is used again.
+// readLine returns a line without its line break, which is required. It reuses its memory.
 func readLine(from *bufio.Reader) ([]byte, error) {
 	text, err := from.ReadSlice('\n')
 	if errors.Is(err, bufio.ErrBufferFull) {
@@ -238,7 +236,7 @@ func readLine(from *bufio.Reader) ([]byte, error) {
 	return text[:len(text)-1], nil
 }
 
-// compare holds what was read against the manifest.
+// compare compares what was read with the manifest.
 func (r *segmentReader) compare(bytes, size int64, plain, compressed hash.Hash) error {
 	if got := hex.EncodeToString(plain.Sum(nil)); bytes != r.Bytes || got != r.SHA256 {
 		return r.broken("its text is not what the manifest says: %d bytes with the SHA-256 %s, and not %d with %s", bytes, got, r.Bytes, r.SHA256)

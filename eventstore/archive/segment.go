@@ -16,11 +16,11 @@ import (
 	"bahi/domain/event"
 )
 
-// window is how far back the compression looks, and so how much memory a reader needs.
+// window is the window of the compression, and with it a reader's memory.
 const window = 4 << 20
 
-// widest is the largest window that a reader takes: the one that every reader ought to take (RFC 8878, section 3.1.1.1.2), and that
-// somebody may have packed the text with again.
+// widest is the largest window that a reader accepts: the one that every reader should support (RFC 8878, section 3.1.1.1.2), because somebody may
+// have compressed the text again.
 const widest = 8 << 20
 
 // segmentWriter writes one segment.
@@ -29,12 +29,12 @@ type segmentWriter struct {
 
 	file       *os.File
 	buffered   *bufio.Writer
-	compressor *zstd.Encoder // nil: the text is written as it is
+	compressor *zstd.Encoder // nil: the text is not compressed
 	plain      hash.Hash     // of the text
 	compressed hash.Hash     // of the file
 }
 
-// newSegment begins the file of the nth segment, in the place of what an unfinished run left there.
+// newSegment creates the file of the nth segment, and replaces that of an unfinished run.
 func newSegment(dir string, n int, plain bool) (*segmentWriter, error) {
 	w := &segmentWriter{Segment: Segment{File: segmentName(n, plain)}, plain: sha256.New(), compressed: sha256.New()}
 	path := filepath.Join(dir, filepath.FromSlash(w.File))
@@ -50,7 +50,7 @@ func newSegment(dir string, n int, plain bool) (*segmentWriter, error) {
 		return w, nil
 	}
 	w.buffered = bufio.NewWriterSize(io.MultiWriter(w.file, w.compressed, (*count)(&w.CompressedBytes)), 1<<18)
-	// One goroutine and a fixed level: the same text gives the same file, as long as the library stays the same.
+	// One goroutine and a fixed level make the file reproducible with one version of the library.
 	w.compressor, err = zstd.NewWriter(w.buffered, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedDefault),
 		zstd.WithWindowSize(window), zstd.WithEncoderCRC(true))
 	if err != nil {
@@ -59,7 +59,7 @@ func newSegment(dir string, n int, plain bool) (*segmentWriter, error) {
 	return w, nil
 }
 
-// count counts what is written to it.
+// count counts the bytes written to it.
 type count int64
 
 func (c *count) Write(text []byte) (int, error) {
@@ -85,7 +85,7 @@ func (w *segmentWriter) add(position event.Position, text []byte) error {
 	return nil
 }
 
-// finish brings the file to the disk.
+// finish syncs the file.
 func (w *segmentWriter) finish() (Segment, error) {
 	var err error
 	if w.compressor != nil {

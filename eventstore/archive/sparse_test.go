@@ -14,10 +14,10 @@ import (
 	"bahi/eventstore/audit"
 )
 
-// gaps is a log of n events whose positions are far apart.
+// gaps is a log of n events with positions far apart.
 func gaps(n int) *text { return logOf(n).sparse(977) }
 
-func TestALogWithGapsIsArchivedAsItIs(t *testing.T) {
+func TestSparseLogIsArchived(t *testing.T) {
 	t.Parallel()
 	l, dir := gaps(0), filepath.Join(t.TempDir(), "archive")
 	grow := func(n int) Manifest {
@@ -31,7 +31,7 @@ func TestALogWithGapsIsArchivedAsItIs(t *testing.T) {
 		require.Equal(t, append([]event.Stored(nil), l.events...), got)
 		return m
 	}
-	require.Equal(t, Dense, grow(0).Positions, "nobody knows yet")
+	require.Equal(t, Dense, grow(0).Positions, "unknown yet")
 	grow(6)
 	before := files(t, dir)
 	m := grow(10)
@@ -64,8 +64,8 @@ func TestALogWithGapsIsArchivedAsItIs(t *testing.T) {
 	require.EqualError(t, err, "the log goes from position 9771 to 8793, and positions rise")
 }
 
-// A gateway serves logs without gaps over the protocol of those that have some, until somebody writes what is no part of the log.
-func TestTheFirstGapMakesAnArchiveSparse(t *testing.T) {
+// A gateway serves a dense log over the protocol of sparse ones, until another program writes an event that is not part of the log.
+func TestFirstGapMakesAnArchiveSparse(t *testing.T) {
 	t.Parallel()
 	l, dir := logOf(6), filepath.Join(t.TempDir(), "archive")
 	l.gaps = true
@@ -81,8 +81,8 @@ func TestTheFirstGapMakesAnArchiveSparse(t *testing.T) {
 	require.Equal(t, l.events, got)
 }
 
-// EventStoreDB takes any bytes from anybody, and its clock is that of the server that leads.
-func TestWhatOthersWriteToALogWithGapsIsArchivedAsText(t *testing.T) {
+// EventStoreDB accepts any bytes from anybody, and its clock is the leader's.
+func TestForeignEventsAreArchivedAsText(t *testing.T) {
 	t.Parallel()
 	l := gaps(5)
 	l.events[2].Data, l.events[2].Meta, l.events[3].At = []byte("no JSON\x00"), []byte{}, began.Add(-time.Hour)
@@ -94,7 +94,7 @@ func TestWhatOthersWriteToALogWithGapsIsArchivedAsText(t *testing.T) {
 	require.EqualError(t, err, "position 2931: its data is not text in UTF-8")
 }
 
-func TestWhatWasDoneToAnArchiveWithGapsIsFoundAndNamed(t *testing.T) {
+func TestFaultsOfASparseArchiveAreNamed(t *testing.T) {
 	t.Parallel()
 	const at = "segments/00000002.ndjson.zst"
 	moved := func(line int, from, to string) func(t *testing.T, dir string) {
@@ -131,13 +131,18 @@ func TestWhatWasDoneToAnArchiveWithGapsIsFoundAndNamed(t *testing.T) {
 			c.tamper(t, dir)
 			got, err := read(t.Context(), dir)
 			require.ErrorContains(t, err, c.found)
-			require.LessOrEqual(t, len(got), 8, "nothing is read behind it")
+			require.LessOrEqual(t, len(got), 8, "nothing is read after the fault")
 		})
 	}
 }
 
+<<<<<<< HEAD
 // An attacker who removes an event from the archive of a log without gaps may claim that it has gaps. A checkpoint says that it has none.
 func TestAnArchiveThatClaimsToHaveGapsHidesNothingFromACheckpoint(t *testing.T) {
+=======
+// A forger who removes an event from the archive of a dense log may declare it sparse. A checkpoint shows that it is dense.
+func TestCheckpointRefutesADeclarationOfGaps(t *testing.T) {
+>>>>>>> c0b3780 (eventstore/gateway, eventstore/archive, migrations: comments and test names in plain English)
 	t.Parallel()
 	l := logOf(20)
 	key := keyOf(t, l, 1)
@@ -160,7 +165,7 @@ func TestAnArchiveThatClaimsToHaveGapsHidesNothingFromACheckpoint(t *testing.T) 
 		require.Equal(t, []uint64{uint64(number), uint64(number)}, []uint64{r.Finding.First, r.Finding.Last}, r.Finding.String())
 		require.Contains(t, r.Finding.Why, "The log has no position")
 	}
-	// Without one, a stream tells of what is missing in its middle, and of its newest event the verdict says that nothing does.
+	// Without a checkpoint, a stream shows a gap in its middle, and the verdict says that nothing shows the loss of its newest event.
 	r := verify(10, nil)
 	require.Equal(t, audit.Tampered, r.Verdict())
 	require.Contains(t, r.Finding.Why, "Stream bank-0 has no revision 3")
@@ -169,7 +174,7 @@ func TestAnArchiveThatClaimsToHaveGapsHidesNothingFromACheckpoint(t *testing.T) 
 	require.Contains(t, strings.Join(r.Sentences(), " "), "the removal of a stream's newest events leaves no trace")
 }
 
-func TestWhatIsWrongInAnArchiveWithGapsIsCountedByEvents(t *testing.T) {
+func TestFaultsOfASparseArchiveAreCountedByEvents(t *testing.T) {
 	t.Parallel()
 	l := gaps(20)
 	key := keyOf(t, l, 1)
@@ -193,5 +198,5 @@ func TestWhatIsWrongInAnArchiveWithGapsIsCountedByEvents(t *testing.T) {
 	require.NoError(t, err)
 	own, err := a.Checkpoints(trust(t, key))
 	require.NoError(t, err)
-	require.Len(t, own, 2, "one that is newer than the events stays outside")
+	require.Len(t, own, 2, "a checkpoint newer than the events is skipped")
 }

@@ -10,18 +10,17 @@ import (
 	"strings"
 )
 
-// unfinishedName is the file that marks the folder of a first run until its manifest is written. It has the names of the further
-// files that the run writes, a line each. Without it nobody could tell what a killed run left from an archive whose manifest was
-// lost, and such an archive must not be written over.
+// unfinishedName is the file that marks the folder of a first run until its manifest is written. It lists the further files of the run, one per
+// line. Without it, the leftovers of a killed run would look like an archive that lost its manifest, which must not be overwritten.
 const unfinishedName = ".unfinished"
 
-// isUnfinished reports whether a folder without a manifest is what a killed first run left.
+// isUnfinished reports whether a folder without a manifest is the leftover of a killed first run.
 func isUnfinished(dir string) bool {
 	_, err := os.Lstat(filepath.Join(dir, unfinishedName))
 	return err == nil
 }
 
-// markUnfinished marks the folder, and removes what an earlier first run left in it.
+// markUnfinished marks the folder, and removes an earlier first run's leftovers.
 func (w *writer) markUnfinished() error {
 	if _, err := os.Lstat(filepath.Join(w.dir, manifestName)); err == nil {
 		return errors.New("somebody else has just written it")
@@ -44,7 +43,7 @@ func (w *writer) markUnfinished() error {
 	return syncFolder(w.dir)
 }
 
-// removeLeft removes the segments, the further files of these names, and what was to become one of them.
+// removeLeft removes the segments, the further files of these names, and their temporary files.
 func (w *writer) removeLeft(names string) error {
 	paths := []string{filepath.Join(w.dir, segmentsName)}
 	for name := range strings.SplitSeq(names+"\n"+manifestName, "\n") {

@@ -14,7 +14,7 @@ import (
 	"bahi/eventstore"
 )
 
-// killing is a log that copies the archive's folder as it is before an event: what a kill would leave.
+// killing is a log that copies the archive's folder before an event, as a kill would leave it.
 type killing struct {
 	*text
 
@@ -36,7 +36,7 @@ func (l killing) ReadAll(ctx context.Context, from event.Position, d eventstore.
 	}
 }
 
-// killedAt returns a folder as a first run leaves it that is killed before an event.
+// killedAt returns the folder of a first run that was killed before an event.
 func killedAt(t *testing.T, l *text, o Options, at event.Position) string {
 	t.Helper()
 	from, to := filepath.Join(t.TempDir(), "archive"), filepath.Join(t.TempDir(), "archive")
@@ -46,7 +46,7 @@ func killedAt(t *testing.T, l *text, o Options, at event.Position) string {
 	return to
 }
 
-func TestAFirstRunThatWasKilledIsBegunAgain(t *testing.T) {
+func TestKilledFirstRunIsRepeated(t *testing.T) {
 	t.Parallel()
 	o := logOf(10).options()
 	o.Files = map[string][]byte{"keys.json": []byte("{}"), "notes.txt": []byte("n")}
@@ -80,7 +80,7 @@ func TestAFirstRunThatWasKilledIsBegunAgain(t *testing.T) {
 			require.ErrorContains(t, err, "is not empty")
 
 			l := logOf(12)
-			for _, plain := range []bool{false, true} { // whatever the next run is asked for
+			for _, plain := range []bool{false, true} { // whatever the options of the next run
 				again, fresh := filepath.Join(t.TempDir(), "again"), filepath.Join(t.TempDir(), "fresh")
 				require.NoError(t, os.CopyFS(again, os.DirFS(dir)))
 				o := l.options()
@@ -92,13 +92,13 @@ func TestAFirstRunThatWasKilledIsBegunAgain(t *testing.T) {
 				require.Equal(t, l.events, got)
 				_, err = Create(t.Context(), fresh, l, o)
 				require.NoError(t, err)
-				require.Equal(t, files(t, fresh), files(t, again), "nothing else is left")
+				require.Equal(t, files(t, fresh), files(t, again), "no leftovers")
 			}
 		})
 	}
 }
 
-func TestOnlyWhatAKilledRunLeftIsWrittenOver(t *testing.T) {
+func TestOnlyLeftoversOfAKilledRunAreOverwritten(t *testing.T) {
 	t.Parallel()
 	l := logOf(5)
 	whole := create(t, l)
@@ -106,7 +106,7 @@ func TestOnlyWhatAKilledRunLeftIsWrittenOver(t *testing.T) {
 	before := files(t, whole)
 	_, err := Append(t.Context(), whole, l, l.options())
 	require.EqualError(t, err, whole+" is no archive, or one that was not finished: it has no manifest.json")
-	require.Equal(t, before, files(t, whole), "its manifest was lost, and its events may be")
+	require.Equal(t, before, files(t, whole), "an archive without its manifest must not be overwritten")
 
 	left := killedAt(t, l, l.options(), 3)
 	require.NoError(t, os.WriteFile(filepath.Join(left, "letter.txt"), []byte("dear"), 0o600))
@@ -115,7 +115,7 @@ func TestOnlyWhatAKilledRunLeftIsWrittenOver(t *testing.T) {
 	require.Equal(t, "dear", files(t, left)["letter.txt"])
 }
 
-func TestAFirstRunThatFailsAfterAKilledOneLeavesNothing(t *testing.T) {
+func TestFailedRunAfterAKilledOneLeavesNothing(t *testing.T) {
 	t.Parallel()
 	l := logOf(5)
 	left := killedAt(t, l, l.options(), 3)
@@ -128,7 +128,7 @@ func TestAFirstRunThatFailsAfterAKilledOneLeavesNothing(t *testing.T) {
 	require.Empty(t, files(t, left))
 }
 
-func TestALaterRunThatWasKilledIsGoneOnWith(t *testing.T) {
+func TestKilledLaterRunIsRepeated(t *testing.T) {
 	t.Parallel()
 	o := logOf(5).options()
 	o.Files = map[string][]byte{"keys.json": []byte("1")}

@@ -8,12 +8,11 @@ import (
 	"bahi/eventstore/audit"
 )
 
-// Verify holds the archive against checkpoints that were kept elsewhere, and against those that it carries: these count
-// for it only if one of the keys signed them. An archive whose files are not what its manifest says is answered as a finding, too. Its error
-// says that the files could not be read.
+// Verify compares the archive with checkpoints that were kept elsewhere, and with its own, which prove something only if one of the keys signed
+// them. A difference between its files and its manifest is a finding. An error means that the files were unreadable.
 func (a *Archive) Verify(ctx context.Context, keys audit.Keys, kept []audit.Kept, progress func(events uint64)) (audit.Result, error) {
 	own, err := a.Checkpoints(keys)
-	wrong := asBroken(err) // which does not keep the log from being held against the others
+	wrong := asBroken(err) // the other checkpoints still apply
 	if err != nil && wrong == nil {
 		return audit.Result{}, err
 	}
@@ -29,14 +28,14 @@ func (a *Archive) Verify(ctx context.Context, keys audit.Keys, kept []audit.Kept
 	return r, err
 }
 
-// unlisted are files among the segments that the manifest does not have, as far as the files can be listed. A run that was killed
-// leaves one; somebody may also hope that all files are read where the archive was verified.
+// unlisted returns the files among the segments that the manifest does not list, as far as files can be listed. A killed run leaves one; an
+// attacker may hope that somebody reads all files of a verified archive.
 func (a *Archive) unlisted() (names []string) {
 	listed := map[string]bool{}
 	for _, s := range a.Segments {
 		listed[s.File] = true
 	}
-	files, _ := fs.ReadDir(a.files, segmentsName) // none, where there is no such folder
+	files, _ := fs.ReadDir(a.files, segmentsName) // none without the folder
 	for _, f := range files {
 		if name := path.Join(segmentsName, f.Name()); !listed[name] {
 			names = append(names, name)

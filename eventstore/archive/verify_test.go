@@ -20,7 +20,7 @@ import (
 	"bahi/eventstore/audit"
 )
 
-// seeded is a source of keys that gives the same ones each time.
+// seeded is a deterministic source of keys.
 type seeded byte
 
 func (s seeded) Read(to []byte) (int, error) {
@@ -50,7 +50,7 @@ func trust(t testing.TB, keys ...audit.Key) audit.Keys {
 	return all
 }
 
-// checkpoints are signed ones of a log at some sizes.
+// checkpoints returns signed checkpoints of a log at some sizes.
 func (l *text) checkpoints(t testing.TB, key audit.Key, sizes ...int) (signed [][]byte) {
 	t.Helper()
 	for _, n := range sizes {
@@ -66,7 +66,7 @@ func (l *text) checkpoints(t testing.TB, key audit.Key, sizes ...int) (signed []
 	return signed
 }
 
-// archived is a log in an archive with checkpoints.
+// archived returns a log in an archive with checkpoints.
 func archived(t testing.TB, l *text, key audit.Key, sizes ...int) *Archive {
 	t.Helper()
 	o := l.options()
@@ -86,7 +86,7 @@ func kept(t testing.TB, l *text, key audit.Key, size int) []audit.Kept {
 	return kept
 }
 
-func TestAnArchiveIsVerifiedByWhatTheAuditorTrusts(t *testing.T) {
+func TestArchiveIsVerifiedByTrustedCheckpoints(t *testing.T) {
 	t.Parallel()
 	l := logOf(20)
 	key, other := keyOf(t, l, 1), keyOf(t, l, 2)
@@ -103,7 +103,7 @@ func TestAnArchiveIsVerifiedByWhatTheAuditorTrusts(t *testing.T) {
 	require.EqualValues(t, 18, r.Proven)
 	require.Equal(t, 3, r.Trusted)
 	r = verify(trust(t, other), nil)
-	require.Equal(t, audit.Undecided, r.Verdict(), "signed, but by nobody whom the auditor knows")
+	require.Equal(t, audit.Undecided, r.Verdict(), "signed by an unknown key")
 	require.Equal(t, 3, r.Agreed)
 	r = verify(audit.Keys{}, nil)
 	require.Equal(t, audit.Undecided, r.Verdict())
@@ -112,7 +112,7 @@ func TestAnArchiveIsVerifiedByWhatTheAuditorTrusts(t *testing.T) {
 	require.EqualValues(t, 15, r.Proven)
 }
 
-func TestAnArchiveWithoutCheckpointsIsHeldAgainstWhatWasKept(t *testing.T) {
+func TestKeptCheckpointsVerifyAnArchive(t *testing.T) {
 	t.Parallel()
 	l := logOf(20)
 	a, err := Open(create(t, l))
@@ -125,9 +125,15 @@ func TestAnArchiveWithoutCheckpointsIsHeldAgainstWhatWasKept(t *testing.T) {
 	require.Equal(t, audit.Verified, r.Verdict())
 }
 
+<<<<<<< HEAD
 // An attacker writes the archive again, with a manifest, and even checkpoints, that fit. A checkpoint that was kept from before
 // tells, and an older archive shows which event it is.
 func TestAForgedArchiveIsFoundByAKeptCheckpoint(t *testing.T) {
+=======
+// A forger rewrites the archive with a matching manifest and even checkpoints. An earlier kept checkpoint detects it, and an older archive
+// shows which event it is.
+func TestKeptCheckpointDetectsAForgedArchive(t *testing.T) {
+>>>>>>> c0b3780 (eventstore/gateway, eventstore/archive, migrations: comments and test names in plain English)
 	t.Parallel()
 	for name, apart := range map[string]event.Position{"positions without a gap": 1, "positions with gaps": 977} {
 		t.Run(name, func(t *testing.T) { t.Parallel(); isFoundByAKeptCheckpoint(t, apart) })
@@ -160,7 +166,11 @@ func isFoundByAKeptCheckpoint(t *testing.T, apart event.Position) {
 			extra.ID = uuid.NewSHA1(extra.ID, []byte("extra"))
 			return renumber(slices.Insert(e, bad-1, extra))
 		},
+<<<<<<< HEAD
 		"all of it written again": func(e []event.Stored) []event.Stored {
+=======
+		"all of it rewritten": func(e []event.Stored) []event.Stored {
+>>>>>>> c0b3780 (eventstore/gateway, eventstore/archive, migrations: comments and test names in plain English)
 			for i := bad - 1; i < len(e); i++ {
 				e[i].Data = []byte(`{"amount":9}`)
 			}
@@ -177,7 +187,11 @@ func isFoundByAKeptCheckpoint(t *testing.T, apart event.Position) {
 			a := archived(t, forged, key, 5, bad-2, min(n, len(forged.events)))
 			r, err := a.Verify(t.Context(), trust(t, key), nil, nil)
 			require.NoError(t, err)
+<<<<<<< HEAD
 			require.Equal(t, audit.Verified, r.Verdict(), "the keeper of the log's key can sign another history")
+=======
+			require.Equal(t, audit.Verified, r.Verdict(), "the owner of the log's key can sign another history")
+>>>>>>> c0b3780 (eventstore/gateway, eventstore/archive, migrations: comments and test names in plain English)
 
 			r, err = a.Verify(t.Context(), trust(t, key), kept(t, honest, key, n), nil)
 			require.NoError(t, err)
@@ -187,7 +201,7 @@ func isFoundByAKeptCheckpoint(t *testing.T, apart event.Position) {
 
 			r, err = a.Verify(t.Context(), audit.Keys{}, append(kept(t, honest, key, bad-1), kept(t, honest, key, bad)...), nil)
 			require.NoError(t, err)
-			require.Equal(t, []uint64{bad, bad}, []uint64{r.Finding.First, r.Finding.Last}, "checkpoints on both sides of one event name it")
+			require.Equal(t, []uint64{bad, bad}, []uint64{r.Finding.First, r.Finding.Last}, "checkpoints before and after one event name it")
 
 			older, err := Open(create(t, honest))
 			require.NoError(t, err)
@@ -198,7 +212,7 @@ func isFoundByAKeptCheckpoint(t *testing.T, apart event.Position) {
 	}
 }
 
-func TestDamageIsFoundBesideForgery(t *testing.T) {
+func TestDamageIsFoundNextToForgery(t *testing.T) {
 	t.Parallel()
 	l := logOf(20)
 	key := keyOf(t, l, 1)
@@ -235,7 +249,7 @@ func TestDamageIsFoundBesideForgery(t *testing.T) {
 	}
 }
 
-// repack writes another text in the place of a segment, and leaves the manifest as it is.
+// repack replaces the text of a segment, and leaves the manifest unchanged.
 func repack(t *testing.T, dir string, plain bool, level zstd.EncoderLevel, change func(string) string) {
 	t.Helper()
 	content := []byte(change(unpackOr(t, dir, 2, plain)))
@@ -258,7 +272,7 @@ func unpackOr(t *testing.T, dir string, n int, plain bool) string {
 	return string(content)
 }
 
-func TestAChangedEventIsNamedHoweverItsSegmentIsPackedAgain(t *testing.T) {
+func TestChangedEventIsNamedInAnyPacking(t *testing.T) {
 	t.Parallel()
 	l := logOf(20)
 	key := keyOf(t, l, 1)
@@ -295,7 +309,7 @@ func TestAChangedEventIsNamedHoweverItsSegmentIsPackedAgain(t *testing.T) {
 	}
 }
 
-func TestCheckpointsOfAnArchiveMustBeTheLogs(t *testing.T) {
+func TestCheckpointsMustBeTheLogs(t *testing.T) {
 	t.Parallel()
 	l, other := logOf(10), logOf(10)
 	other.id = uuid.New()
@@ -314,7 +328,7 @@ func TestCheckpointsOfAnArchiveMustBeTheLogs(t *testing.T) {
 	require.NoError(t, err)
 	own, err := a.Checkpoints(trust(t, keyOf(t, l, 1)))
 	require.NoError(t, err)
-	require.Len(t, own, 2, "one that is newer than the events stays outside")
+	require.Len(t, own, 2, "a checkpoint newer than the events is skipped")
 	require.Equal(t, audit.SignedByKey, own[0].Trust)
 
 	o = l.options()
@@ -331,7 +345,7 @@ func TestCheckpointsOfAnArchiveMustBeTheLogs(t *testing.T) {
 	require.Equal(t, audit.Doubtful, own[0].Trust)
 }
 
-func TestAnArchiveIsReadFromAZipOrTarFile(t *testing.T) {
+func TestArchiveIsReadFromAZipOrTarFile(t *testing.T) {
 	t.Parallel()
 	l := logOf(10)
 	dir := create(t, l)

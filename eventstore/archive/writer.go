@@ -20,40 +20,39 @@ import (
 	"bahi/eventstore"
 )
 
-// A segment ends when it has so many events, or when the next line would bring its text over so many bytes.
+// A segment ends when it has this many events, or when the next line would exceed this many bytes of text.
 const (
 	SegmentEvents = 100_000
 	SegmentBytes  = 64 << 20
 )
 
-// Log is what is archived.
+// Log is the log to archive.
 type Log interface {
 	ID() uuid.UUID
 	ReadAll(ctx context.Context, from event.Position, direction eventstore.Direction) iter.Seq2[event.Stored, error]
 }
 
-// Options say how an archive is written.
+// Options say how to write an archive.
 type Options struct {
-	UpTo   event.Position    // the last position that goes into it, which the log has
-	Sparse bool              // the log's positions only rise, as on EventStoreDB; else they are 1, 2, 3 …, and a gap is an error
-	Files  map[string][]byte // what else belongs to it, by name
-	Plain  bool              // segments are text, not compressed
+	UpTo   event.Position    // the last position to archive, which the log must have
+	Sparse bool              // the log's positions only increase, as in EventStoreDB; otherwise they are 1, 2, 3 …, and a gap is an error
+	Files  map[string][]byte // further files by name
+	Plain  bool              // do not compress segments
 
 	Program string    // version of the program
-	At      time.Time // now
+	At      time.Time // the current time
 
-	Checkpoints [][]byte // signed ones of the log, all again also when an archive grows; those beyond UpTo are left out
-	PublicKeys  []string // that signed them
+	Checkpoints [][]byte // all signed checkpoints of the log, also when an archive grows; those beyond UpTo are skipped
+	PublicKeys  []string // of the checkpoints
 
 	SegmentEvents uint64 // 0: [SegmentEvents]
 	SegmentBytes  int64  // 0: [SegmentBytes]
 
-	Progress func(done, total event.Position) // positions; may be nil
+	Progress func(done, total event.Position) // in positions; may be nil
 }
 
-// Create writes a log into a folder, which is made if it is missing, and refused if anything is in it.
-// Memory does not grow with the log. If it fails, it removes what it has written. A folder that a kill
-// leaves behind has no manifest, and is no archive; [Append] fills it again.
+// Create writes a log into a folder, which it creates if missing and refuses if not empty. Memory does not grow with the log. On an error it
+// removes what it has written. A folder that a killed run leaves has no manifest and is no archive; [Append] fills it again.
 func Create(ctx context.Context, dir string, log Log, o Options) (Manifest, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -65,7 +64,7 @@ func Create(ctx context.Context, dir string, log Log, o Options) (Manifest, erro
 	return begin(ctx, dir, log, o)
 }
 
-// begin writes a log into a folder that has no archive.
+// begin writes a log into a folder without an archive.
 func begin(ctx context.Context, dir string, log Log, o Options) (Manifest, error) {
 	o, err := o.withCheckpoints(log.ID())
 	if err != nil {
@@ -74,11 +73,11 @@ func begin(ctx context.Context, dir string, log Log, o Options) (Manifest, error
 	return write(ctx, dir, log, Manifest{Format: Format, Version: Version, StoreID: log.ID()}, o)
 }
 
-// Append adds to an archive what the log has behind its last position, in segments of their own: files that
-// are there stay as they are. It refuses an archive whose last event is not the log's at that position, and
-// says what it found. An empty or missing folder is filled as by [Create], and so is one whose first run was killed.
+// Append adds the log's events after the archive's last position to it, in new segments: existing files do not change. It refuses an archive
+// whose last event is not the log's at that position, and says what it found. It fills an empty or missing folder like [Create], and that of
+// a killed first run.
 //
-// An archive that has further files wants all of them again, since they are to be as new as the events.
+// If the archive has further files, all of them must be given again, because they must be as new as the events.
 func Append(ctx context.Context, dir string, log Log, o Options) (Manifest, error) {
 	entries, err := os.ReadDir(dir)
 	if err == nil && len(entries) == 0 || errors.Is(err, os.ErrNotExist) {
@@ -99,13 +98,17 @@ func Append(ctx context.Context, dir string, log Log, o Options) (Manifest, erro
 	}
 	for _, f := range a.Files {
 		if _, again := o.Files[f.File]; !again {
+<<<<<<< HEAD
 			return Manifest{}, fmt.Errorf("the archive has %s, which would be older than its events: write that file again as well", f.File)
+=======
+			return Manifest{}, fmt.Errorf("the archive has %s, which would be older than its events: write that again as well", f.File)
+>>>>>>> c0b3780 (eventstore/gateway, eventstore/archive, migrations: comments and test names in plain English)
 		}
 	}
 	return write(ctx, dir, log, a.Manifest, o)
 }
 
-// continues says why the log is not the one that the archive begins with.
+// continues returns why the archive is not the beginning of the log, or nil.
 func (a *Archive) continues(ctx context.Context, log Log, o Options) error {
 	switch {
 	case a.StoreID != log.ID():
@@ -145,7 +148,7 @@ func (a *Archive) continues(ctx context.Context, log Log, o Options) error {
 	return fmt.Errorf("the archive goes up to position %d, and the log has no event there", a.LastPosition)
 }
 
-// write adds what is behind the manifest's last position to the folder, and the new manifest at last.
+// write writes what follows the manifest's last position to the folder, and finally the new manifest.
 func write(ctx context.Context, dir string, log Log, m Manifest, o Options) (_ Manifest, err error) {
 	if o.SegmentEvents == 0 {
 		o.SegmentEvents = SegmentEvents
@@ -197,12 +200,12 @@ type writer struct {
 	dir      string
 	options  Options
 	manifest Manifest
-	made     []string // what to remove again, the oldest first
+	made     []string // files to remove after an error, the oldest first
 	segment  *segmentWriter
-	text     []byte // of the line
+	text     []byte // of the current line
 }
 
-// makeFolder makes a folder that may exist.
+// makeFolder creates a folder, which may exist.
 func (w *writer) makeFolder(dir string) error {
 	err := os.Mkdir(dir, 0o700)
 	switch {
@@ -216,10 +219,10 @@ func (w *writer) makeFolder(dir string) error {
 	}
 }
 
-// undo removes what this run made.
+// undo removes what this run has created.
 func (w *writer) undo() (err error) {
 	if w.segment != nil {
-		_ = w.segment.file.Close() // it is not kept
+		_ = w.segment.file.Close() // it is removed
 	}
 	for _, path := range slices.Backward(w.made) {
 		if failed := os.Remove(path); !errors.Is(failed, os.ErrNotExist) {
@@ -287,7 +290,7 @@ func (w *writer) endSegment() error {
 	return err
 }
 
-// finish writes what else belongs to the archive, and the manifest.
+// finish writes the further files and the manifest.
 func (w *writer) finish() (Manifest, error) {
 	m := w.manifest
 	if m.Positions = Dense; m.Events < uint64(m.LastPosition) {
@@ -309,6 +312,6 @@ func (w *writer) finish() (Manifest, error) {
 	if err := m.write(w.dir); err != nil {
 		return m, err
 	}
-	_ = os.Remove(filepath.Join(w.dir, unfinishedName)) // beside a manifest it means nothing
+	_ = os.Remove(filepath.Join(w.dir, unfinishedName)) // meaningless next to a manifest
 	return m, nil
 }

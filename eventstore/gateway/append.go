@@ -18,7 +18,7 @@ type streamsService struct {
 	*Server
 }
 
-// Append takes a stream's name and expected revision, then its events.
+// Append receives a stream's name and expected revision, then its events.
 func (s *streamsService) Append(call streams.Streams_AppendServer) error {
 	answer, err := s.append(call)
 	if err != nil {
@@ -52,7 +52,7 @@ func (s *streamsService) append(call streams.Streams_AppendServer) (*streams.App
 			return nil, err
 		case refused != nil && bytes > maxAppend:
 			return nil, refused
-		case refused != nil: // what the client still sends is read, or it would only learn that the call has ended
+		case refused != nil: // the rest is read, otherwise the client would learn only that the call ended
 			bytes += proto.Size(message)
 		case !begun:
 			refused = s.begin(&r, message.GetOptions())
@@ -79,7 +79,7 @@ func (s *Server) begin(r *eventstore.Request, o *streams.AppendReq_Options) (err
 	return err
 }
 
-// take adds a proposal to an append that has so many bytes already, and answers how many it has then.
+// take adds a proposal to an append of size bytes, and returns the new size.
 func (s *Server) take(r *eventstore.Request, bytes int, p proposal) (int, error) {
 	e, err := proposed(p)
 	bytes += len(e.Data) + len(e.Meta)
@@ -114,7 +114,7 @@ func (s *streamsService) appended(ctx context.Context, r eventstore.Request) (*s
 	}}}, nil
 }
 
-// conflict is answered inside the call, which succeeds: that is how clients since 20.6.1 expect it.
+// conflict is reported inside the call, which succeeds, as clients since 20.6.1 expect.
 func conflict(wrong *eventstore.WrongRevision) *streams.AppendResp_WrongExpectedVersion {
 	answer := &streams.AppendResp_WrongExpectedVersion{}
 	switch wrong.Expected {

@@ -69,7 +69,7 @@ func (r *running) holds(t *testing.T, stream string) (kinds []string) {
 	return kinds
 }
 
-func TestAnAppendIsStoredAndAnswered(t *testing.T) {
+func TestAppendIsStored(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	one, two := thing("Begun"), thing("Done")
@@ -100,7 +100,7 @@ func TestAnAppendIsStoredAndAnswered(t *testing.T) {
 	require.Len(t, r.holds(t, "new-1"), 2)
 }
 
-func TestAnAppendThatConflictsIsAnsweredWithBothRevisions(t *testing.T) {
+func TestConflictReportsBothRevisions(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	r.put(t, "there-1", thing("Begun"), thing("Done"))
@@ -136,7 +136,7 @@ func TestAnAppendThatConflictsIsAnsweredWithBothRevisions(t *testing.T) {
 	require.Len(t, r.holds(t, "there-1"), 2)
 }
 
-func TestWhatCannotBeAppendedIsRefusedAndLeavesNothing(t *testing.T) {
+func TestInvalidAppendIsRefused(t *testing.T) {
 	t.Parallel()
 	r := start(t, func(c *Config) {
 		c.Check = func(stream string, e event.New) error {
@@ -185,7 +185,7 @@ func TestWhatCannotBeAppendedIsRefusedAndLeavesNothing(t *testing.T) {
 	require.Empty(t, r.holds(t, "refused-1"))
 }
 
-func TestAGatewayForReadingTakesNothing(t *testing.T) {
+func TestReadOnlyGatewayRefusesAppends(t *testing.T) {
 	t.Parallel()
 	r := start(t, func(c *Config) { c.Writable = false })
 	_, err := appendTo(asOperator(t), r, "new-1", nil, proposal1(thing("Added")))
@@ -234,7 +234,7 @@ func batchOf(stream string, final bool, events ...event.New) *streams.BatchAppen
 	return m
 }
 
-// requireDetail checks the kind of an error, which is all that some clients look at.
+// requireDetail checks the kind of an error, the only thing that some clients look at.
 func requireDetail(t *testing.T, answer *streams.BatchAppendResp, want proto.Message) {
 	t.Helper()
 	require.Len(t, answer.GetError().GetDetails(), 1)
@@ -243,7 +243,7 @@ func requireDetail(t *testing.T, answer *streams.BatchAppendResp, want proto.Mes
 	require.True(t, proto.Equal(want, got), "%v", got)
 }
 
-func TestAppendsOfOneCallAreAnsweredEachByItself(t *testing.T) {
+func TestBatchedAppendsAreAnsweredSeparately(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	b := r.batches(t)
@@ -313,7 +313,7 @@ func TestAppendsOfOneCallAreAnsweredEachByItself(t *testing.T) {
 	require.Empty(t, r.holds(t, "large-1"))
 }
 
-func TestAppendsOfOneCallToOneStreamKeepTheirOrder(t *testing.T) {
+func TestBatchedAppendsToAStreamKeepTheirOrder(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	b := r.batches(t)
@@ -339,7 +339,7 @@ func TestAppendsOfOneCallToOneStreamKeepTheirOrder(t *testing.T) {
 	require.Len(t, r.holds(t, "ordered-1"), count)
 }
 
-func TestAppendsThatAreNeverFinishedDoNotFillTheMemory(t *testing.T) {
+func TestUnfinishedAppendsDoNotFillTheMemory(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	b := r.batches(t)
@@ -354,7 +354,7 @@ func TestAppendsThatAreNeverFinishedDoNotFillTheMemory(t *testing.T) {
 	requireRefused(t, err, codes.ResourceExhausted, "bytes")
 }
 
-func TestAClientWithoutAKeyAppendsNothingInBatches(t *testing.T) {
+func TestBatchAppendRequiresAKey(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	call, err := r.streams().BatchAppend(metadata.AppendToOutgoingContext(with(t, ""), "authorization", basic("wrong")))

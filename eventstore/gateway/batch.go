@@ -19,26 +19,26 @@ import (
 )
 
 const (
-	// maxQueued is how many appends of one call may wait; the client is held back until there is room.
+	// maxQueued limits the waiting appends of a call; a full queue blocks the client.
 	maxQueued = 64
 
-	// maxHeld bounds the memory that one call's appends take, whole ones and unfinished ones.
+	// maxHeld limits the memory of a call's appends, complete or not.
 	maxHeld = 4 * maxAppend
 )
 
-// batch is one append of a BatchAppend. It arrives in pieces, among those of others, under its correlation id.
+// batch is one append of a BatchAppend. Its pieces arrive among those of others, under its correlation id.
 type batch struct {
 	eventstore.Request
 
 	id       *shared.UUID
 	deadline time.Time // zero: none
 	bytes    int
-	held     int64 // what it takes of maxHeld
+	held     int64 // its part of maxHeld
 	refused  error
 }
 
-// BatchAppend takes many appends in one call, and answers each by itself. Two appends to one stream take place in the order
-// in which they were finished.
+// BatchAppend receives many appends in one call and answers each separately. Two appends to one stream take place in the order of their
+// last pieces.
 func (s *streamsService) BatchAppend(call streams.Streams_BatchAppendServer) error {
 	ctx, cancel := context.WithCancel(call.Context())
 	defer cancel()
@@ -54,7 +54,7 @@ func (s *streamsService) BatchAppend(call streams.Streams_BatchAppendServer) err
 		held     atomic.Int64
 		received = make(chan error, 1)
 	)
-	go func() { // until the client has no more, or the call has ended
+	go func() { // until the client has sent everything, or the call has ended
 		defer close(ready)
 		received <- s.receiveBatches(ctx, call, ready, &held)
 	}()
@@ -65,7 +65,7 @@ func (s *streamsService) BatchAppend(call streams.Streams_BatchAppendServer) err
 	return s.failed(call.Context(), err)
 }
 
-// receiveBatches puts appends together until the client has no more.
+// receiveBatches assembles appends until the client has sent everything.
 func (s *streamsService) receiveBatches(ctx context.Context, call streams.Streams_BatchAppendServer, ready chan<- *batch, held *atomic.Int64) error {
 	unfinished := map[string]*batch{}
 	for {
@@ -83,7 +83,7 @@ func (s *streamsService) receiveBatches(ctx context.Context, call streams.Stream
 			b.refused = s.beginBatch(ctx, b, message.GetOptions())
 			unfinished[name] = b
 		}
-		size := int64(proto.Size(message)) + 1<<10 // an empty piece takes memory too
+		size := int64(proto.Size(message)) + 1<<10 // even an empty piece takes memory
 		if b.held += size; held.Add(size) > maxHeld {
 			return refuse(codes.ResourceExhausted, "the appends of one call that are not answered have at most %d bytes", maxHeld)
 		}
@@ -105,7 +105,7 @@ func (s *streamsService) receiveBatches(ctx context.Context, call streams.Stream
 }
 
 func (s *streamsService) beginBatch(ctx context.Context, b *batch, o *streams.BatchAppendReq_Options) error {
-	b.Stream = string(o.GetStreamIdentifier().GetStreamName()) // the answer has it, whatever becomes of it
+	b.Stream = string(o.GetStreamIdentifier().GetStreamName()) // every response has it
 	switch expected := o.GetExpectedStreamPosition().(type) {
 	case *streams.BatchAppendReq_Options_StreamPosition:
 		b.Expected = exactly(expected.StreamPosition)
@@ -131,7 +131,7 @@ func (s *streamsService) beginBatch(ctx context.Context, b *batch, o *streams.Ba
 	return err
 }
 
-// answerBatches does what is ready, all of it in one go, until there is no more to come.
+// answerBatches appends all complete batches together, until there are no more.
 func (s *streamsService) answerBatches(ctx context.Context, call streams.Streams_BatchAppendServer, ready <-chan *batch, held *atomic.Int64) error {
 	for {
 		var group []*batch
@@ -144,7 +144,7 @@ func (s *streamsService) answerBatches(ctx context.Context, call streams.Streams
 		case <-s.life.Done():
 			return errStops
 		}
-		for len(group) < maxQueued && len(ready) > 0 { // nobody else takes them
+		for len(group) < maxQueued && len(ready) > 0 { // nobody else receives from it
 			group = append(group, <-ready)
 		}
 		var (
@@ -200,14 +200,14 @@ func (s *Server) answer(b *batch, result eventstore.Result) *streams.BatchAppend
 	return answer
 }
 
-// batchError is the protocol's own form of an error within a call that goes on. Clients know the kind by the details.
+// batchError is the protocol's form of an error within a call that continues. Clients recognize the kind by the details.
 func (s *Server) batchError(err error) *status.Status {
 	r, refused := asRefusal(err)
 	wrong, conflicted := errors.AsType[*eventstore.WrongRevision](err)
 	form := func(code codes.Code, text string, detail proto.Message) *status.Status {
 		packed, err := anypb.New(detail)
 		if err != nil {
-			packed = &anypb.Any{} // they are our own messages, which can be packed
+			packed = &anypb.Any{} // our own messages can always be packed
 		}
 		return &status.Status{Code: int32(code), Message: text, Details: []*anypb.Any{packed}}
 	}

@@ -23,15 +23,15 @@ const (
 	caLife     = 10 * 365 * 24 * time.Hour
 	serverLife = 90 * 24 * time.Hour
 
-	// renewBefore is how long before its end a server's certificate is replaced.
+	// renewBefore is how long before its expiry a server's certificate is replaced.
 	renewBefore = 30 * 24 * time.Hour
 
-	// skew is how far the clocks of clients may be behind.
+	// skew is how far the clocks of clients may lag.
 	skew = time.Hour
 )
 
-// OwnCA is a certificate authority for one server, in a folder: ca.crt, which clients are given, ca.key, and nothing else. The
-// server's certificate is made again at each start, and before it ends.
+// OwnCA is a certificate authority for one server, in a folder with only ca.crt, which clients get, and ca.key. The server's certificate is
+// created at each start, and again before it expires.
 type OwnCA struct {
 	ca    *x509.Certificate
 	key   *ecdsa.PrivateKey
@@ -42,8 +42,7 @@ type OwnCA struct {
 	serving *tls.Certificate
 }
 
-// OpenCA takes the authority in the folder, or makes one there. hosts are the names and addresses by which clients may call
-// the server.
+// OpenCA opens the authority in the folder, or creates it. hosts are the names and addresses by which clients may call the server.
 func OpenCA(dir string, hosts []string, now func() time.Time) (*OwnCA, error) {
 	c := &OwnCA{hosts: hosts, now: now}
 	err := c.load(dir)
@@ -58,7 +57,7 @@ func OpenCA(dir string, hosts []string, now func() time.Time) (*OwnCA, error) {
 	return c, nil
 }
 
-// TLS is what a server presents.
+// TLS returns the server's configuration.
 func (c *OwnCA) TLS() *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.certificate() }}
 }
@@ -79,7 +78,7 @@ func (c *OwnCA) load(dir string) error {
 	return nil
 }
 
-// make writes the key first: an authority without its certificate is none, and is made again.
+// make writes the key first: an authority without a certificate is incomplete and is created again.
 func (c *OwnCA) make(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -127,7 +126,7 @@ func (c *OwnCA) template(name string, life time.Duration) (*x509.Certificate, er
 	}, nil
 }
 
-// certificate is the server's, a new one where the last is about to end.
+// certificate returns the server's certificate, a new one if the last is about to expire.
 func (c *OwnCA) certificate() (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -12,21 +12,21 @@ import (
 	"bahi/domain/event"
 )
 
-// encoder writes events in the bytes of streams.ReadResp (streams.proto of EventStore-Client-Go v4.2.0). A client that catches
-// up is sent little else, and by way of the generated messages that took more time than everything else on this side together.
-// A call has one of its own. Numbers of fields are told beside what they hold.
+// encoder writes events in the encoding of streams.ReadResp (streams.proto of EventStore-Client-Go v4.2.0). Most messages to a client that
+// catches up are events, and the generated messages took more time than everything else on the server. Each call has its own encoder.
+// Comments name the fields of the numbers.
 type encoder struct {
 	textIDs bool // as text, not as two numbers
 
-	chunk       mem.Buffer // what is sent are parts of it; it goes back to its pool when all have been
-	used        int        // bytes of it
-	head, field []byte     // of the last event, kept for their memory
+	chunk       mem.Buffer // parts of it are sent; it returns to its pool when all were sent
+	used        int        // in bytes
+	head, field []byte     // of the last event; reused
 }
 
-// chunkBytes is how much memory is taken for events at once.
+// chunkBytes is the size of a chunk of memory for events.
 const chunkBytes = 32 << 10
 
-// event is an event as clients get it.
+// event returns an event's message.
 func (c *encoder) event(e event.Stored) mem.Buffer {
 	c.writeHead(e)
 	position := uint64(e.Position)
@@ -41,13 +41,12 @@ func (c *encoder) event(e event.Stored) mem.Buffer {
 	b = appendBytes(b, 7, e.Meta) // custom_metadata
 	b = appendBytes(b, 8, e.Data) // data
 	b = protowire.AppendTag(b, 3, protowire.VarintType)
-	b = protowire.AppendVarint(b, position) // ReadEvent.commit_position, also where it is zero
+	b = protowire.AppendVarint(b, position) // ReadEvent.commit_position, even if it is zero
 	c.used = len(b)
 	return c.chunk.Slice(begin, c.used)
 }
 
-// writeHead writes a RecordedEvent without its payload and metadata. The time is in ticks of 100 nanoseconds since 1970, as
-// clients read it.
+// writeHead writes a RecordedEvent without its payload and metadata. The time is in ticks of 100 nanoseconds since 1970, as clients expect.
 func (c *encoder) writeHead(e event.Stored) {
 	var scratch [32]byte
 	c.head = appendField(c.head[:0], 1, c.id(e.ID))
@@ -73,14 +72,14 @@ func (c *encoder) id(id uuid.UUID) []byte {
 	return c.field
 }
 
-// appendProperty adds an entry of the map metadata to the head.
+// appendProperty appends an entry of the map metadata to the head.
 func appendProperty[T string | []byte](c *encoder, name string, value T) {
 	c.field = appendField(c.field[:0], 1, name)
 	c.field = appendField(c.field, 2, value)
 	c.head = appendField(c.head, 6, c.field)
 }
 
-// room is the chunk as far as it is used, or another one if it has no room for so many bytes more.
+// room returns the current chunk, or a new one if it has too little room.
 func (c *encoder) room(size int) []byte {
 	if c.chunk == nil || c.chunk.Len()-c.used < size {
 		c.free()
@@ -90,7 +89,7 @@ func (c *encoder) room(size int) []byte {
 	return c.chunk.ReadOnlyData()[:c.used]
 }
 
-// free gives back what memory the encoder has, as soon as all is sent.
+// free releases the encoder's memory as soon as everything was sent.
 func (c *encoder) free() {
 	if c.chunk != nil {
 		c.chunk.Free()
@@ -113,7 +112,7 @@ func appendField[T string | []byte](b []byte, field protowire.Number, v T) []byt
 	return append(appendLength(b, field, len(v)), v...)
 }
 
-// appendBytes leaves out what is empty, as proto3 does.
+// appendBytes omits an empty field, as proto3 does.
 func appendBytes[T string | []byte](b []byte, field protowire.Number, v T) []byte {
 	if len(v) == 0 {
 		return b
@@ -121,7 +120,7 @@ func appendBytes[T string | []byte](b []byte, field protowire.Number, v T) []byt
 	return appendField(b, field, v)
 }
 
-// appendNumber leaves out zero, as proto3 does.
+// appendNumber omits zero, as proto3 does.
 func appendNumber(b []byte, field protowire.Number, v uint64) []byte {
 	if v == 0 {
 		return b
@@ -129,7 +128,7 @@ func appendNumber(b []byte, field protowire.Number, v uint64) []byte {
 	return protowire.AppendVarint(protowire.AppendTag(b, field, protowire.VarintType), v)
 }
 
-// codec is gRPC's own for protobuf, but lets through what is in bytes already.
+// codec is gRPC's codec for protobuf, which also passes messages that are already encoded.
 type codec struct{ encoding.CodecV2 }
 
 func (c codec) Marshal(v any) (mem.BufferSlice, error) {

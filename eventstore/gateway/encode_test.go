@@ -24,7 +24,7 @@ func structuredID(id uuid.UUID) *shared.UUID {
 	}}}
 }
 
-// generated is an event in the messages that are generated from the protocol.
+// generated returns an event in the generated messages of the protocol.
 func generated(e event.Stored, id func(uuid.UUID) *shared.UUID) *streams.ReadResp {
 	position := uint64(e.Position)
 	return &streams.ReadResp{Content: &streams.ReadResp_Event{Event: &streams.ReadResp_ReadEvent{
@@ -40,7 +40,7 @@ func generated(e event.Stored, id func(uuid.UUID) *shared.UUID) *streams.ReadRes
 	}}}
 }
 
-func TestAnEventIsTheBytesThatTheGeneratedMessagesGive(t *testing.T) {
+func TestEncoderEqualsTheGeneratedMessages(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 1))
 	number := func() uint64 { // of any length, often zero
@@ -72,7 +72,7 @@ func TestAnEventIsTheBytesThatTheGeneratedMessagesGive(t *testing.T) {
 	}
 }
 
-func TestAnEventMayFillWhatMemoryThereIs(t *testing.T) {
+func TestEventMayFillAChunk(t *testing.T) {
 	t.Parallel()
 	e := event.Stored{Position: 1, Stream: "kept-1", Type: "Kept", At: time.Unix(0, 0)}
 	for missing := range 300 { // before, at and after the last byte
@@ -87,7 +87,7 @@ func TestAnEventMayFillWhatMemoryThereIs(t *testing.T) {
 	}
 }
 
-func TestAnEventStaysAsItIsUntilItHasBeenSent(t *testing.T) {
+func TestEncodedEventIsNotOverwrittenBeforeItIsSent(t *testing.T) {
 	t.Parallel()
 	var c encoder
 	e := event.Stored{Position: 1, Stream: "kept-1", Type: "Kept", Data: []byte(`{"a":1}`), Meta: []byte(`{}`)}

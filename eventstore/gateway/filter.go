@@ -13,22 +13,22 @@ import (
 )
 
 const (
-	// These bound what is matched with every event of the log.
+	// These limit what is matched with every event of the log.
 	maxPattern  = 1 << 10
 	maxPrefixes = 256
-	maxPrefix   = 512 // no stream or type has a longer name
+	maxPrefix   = 512 // the longest name of a stream or type
 
-	// usualWindow is EventStoreDB's where the client names none.
+	// usualWindow is EventStoreDB's default.
 	usualWindow = 32
 )
 
-// filter says which events of the log a client wants.
+// filter selects the events that a client wants.
 type filter struct {
-	byType   bool // of the event, not of its stream's name
+	byType   bool // match the type, not the stream's name
 	prefixes []string
 	pattern  *regexp.Regexp
 
-	every uint64 // after how many events, wanted or not, the client is told how far the log was looked through
+	every uint64 // the client gets a checkpoint after that many events, matching or not
 }
 
 func newFilter(o *streams.ReadReq_Options_FilterOptions) (*filter, error) {

@@ -12,23 +12,23 @@ import (
 	"bahi/eventstore"
 )
 
-// subscriber is a client that follows the log. It is told when it has caught up with the log's end, and when it fell behind.
+// subscriber is a client that follows the log. It is told when it has caught up, and when it has fallen behind.
 type subscriber struct {
 	*Server
 
 	call  *reader
 	q     query
-	goal  event.Position // what it catches up with
-	since time.Time      // of the goal
+	goal  event.Position // position up to which it catches up
+	since time.Time      // when the goal was set
 	live  bool
 
-	admitted time.Time // when its key was last looked at
+	admitted time.Time // when its key was last checked
 
-	looked     uint64         // at how many events, since it was told how far
-	checkpoint event.Position // the last that it was told
+	looked     uint64         // number of events since the last checkpoint
+	checkpoint event.Position // the last one sent
 }
 
-// subscribe confirms a subscription. It lasts until the client or the server goes.
+// subscribe confirms a subscription and serves it until the client or the server ends it.
 func (s *streamsService) subscribe(call *reader, q query) (*subscriber, context.Context, context.CancelFunc, error) {
 	ctx, cancel := context.WithCancel(call.Context())
 	stop := context.AfterFunc(s.life, cancel)
@@ -56,7 +56,7 @@ func (s *streamsService) followAll(call *reader, q query) error {
 	return f.follow(ctx, after, q.filter.takes)
 }
 
-// followStream reads the stream to its end, and then follows the log from where it ended before the reading began.
+// followStream reads the stream to its end, and then follows the log from its end before the reading.
 func (s *streamsService) followStream(call *reader, q query) error {
 	head, err := s.Store.Head(call.Context())
 	if err != nil {
@@ -88,7 +88,7 @@ func (s *streamsService) followStream(call *reader, q query) error {
 	return f.follow(ctx, head, func(e event.Stored) bool { return e.Stream == q.stream && e.Revision >= next })
 }
 
-// follow sends what is wanted of the log after a position, for ever.
+// follow sends the matching events after a position until an error.
 func (f *subscriber) follow(ctx context.Context, after event.Position, wanted func(event.Stored) bool) error {
 	if err := f.reached(ctx, after); err != nil {
 		return err
@@ -98,7 +98,7 @@ func (f *subscriber) follow(ctx context.Context, after event.Position, wanted fu
 			return err
 		}
 		began := time.Now()
-		if began.Sub(f.admitted) > f.again { // a key that was revoked meanwhile opens nothing that came later
+		if began.Sub(f.admitted) > f.again { // a key revoked meanwhile opens no later events
 			if err := f.check(ctx); err != nil {
 				return err
 			}
@@ -119,7 +119,7 @@ func (f *subscriber) follow(ctx context.Context, after event.Position, wanted fu
 	return errStops
 }
 
-// readAhead is the log after a position, of which the next batches, two at most, are read while one is being sent.
+// readAhead yields the log after a position, and reads at most two batches while one is sent.
 func (f *subscriber) readAhead(ctx context.Context, after event.Position) iter.Seq2[eventstore.Batch, error] {
 	type read struct {
 		batch eventstore.Batch
@@ -152,7 +152,7 @@ func (f *subscriber) readAhead(ctx context.Context, after event.Position) iter.S
 }
 
 func (f *subscriber) send(batch eventstore.Batch, wanted func(event.Stored) bool) error {
-	defer f.call.encoder.free() // it may be long until the next
+	defer f.call.encoder.free() // the next batch may come late
 	for _, e := range batch.Events {
 		if wanted(e) {
 			if err := f.call.sendEvent(e); err != nil {
@@ -168,7 +168,7 @@ func (f *subscriber) send(batch eventstore.Batch, wanted func(event.Stored) bool
 	return nil
 }
 
-// tellCheckpoint tells how far the log was looked through, since what a filter takes away tells nothing.
+// tellCheckpoint reports how far the log was read, because filtered events report nothing.
 func (f *subscriber) tellCheckpoint(position event.Position) error {
 	f.looked = 0
 	if position <= f.checkpoint {
@@ -180,8 +180,7 @@ func (f *subscriber) tellCheckpoint(position event.Position) error {
 	}})
 }
 
-// reached tells the client that it has caught up, once it is no more than a moment behind the log's end: who writes in the
-// meantime must not put that off for ever.
+// reached tells the client that it has caught up when it is only a moment behind the log's end: constant writes must not delay that for ever.
 func (f *subscriber) reached(ctx context.Context, position event.Position) error {
 	if f.live || position < f.goal {
 		return nil
@@ -204,7 +203,7 @@ func (f *subscriber) reached(ctx context.Context, position event.Position) error
 	return f.call.Send(&streams.ReadResp{Content: &streams.ReadResp_CaughtUp_{CaughtUp: &streams.ReadResp_CaughtUp{}}})
 }
 
-// late tells a client that took too long for what it was sent, if there is more to come.
+// late tells a client that it was too slow, if there are more events for it.
 func (f *subscriber) late(ctx context.Context, position event.Position) error {
 	head, err := f.Store.Head(ctx)
 	if err != nil || head <= position {

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/peer"
 )
 
-// joining is credentials whose connections to clients join frames, and end those of strangers who say too much.
+// joining is credentials whose connections to clients join frames, and are closed if an unauthenticated client sends too much.
 type joining struct {
 	credentials.TransportCredentials
 }
@@ -25,34 +25,34 @@ func (j joining) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, 
 	return joined, guest{info, joined}, nil
 }
 
-// What RFC 9113 says of frames in 4.1 and 6.1.
+// The sizes of frames in RFC 9113, sections 4.1 and 6.1.
 const (
 	frameHeader = 9       // bytes: three of the length, then type, flags, and four of the stream
-	maxFrame    = 1 << 14 // bytes after the header that every client takes
-	plainData   = 0       // type and flags of a DATA frame that neither is padded nor ends its stream
+	maxFrame    = 1 << 14 // bytes after the header that every client accepts
+	plainData   = 0       // type and flags of a DATA frame without padding that does not end its stream
 )
 
-// joinedConn is a connection on which gRPC writes HTTP/2 frames. gRPC makes a DATA frame of each message, and for a client that
-// catches up on events of a few hundred bytes, frames are a good part of the work. Those that follow each other in one write
-// become one here: where a message ends in a frame means nothing.
+// joinedConn is a connection on which gRPC writes HTTP/2 frames. gRPC makes a DATA frame of each message, and with events of a few hundred
+// bytes, frames are a large part of a client's work in catching up. joinedConn joins adjacent frames of one write: the ends of messages need
+// not be the ends of frames.
 type joinedConn struct {
 	net.Conn
 
 	header [frameHeader]byte
-	begun  int    // bytes of the header that were written so far
-	left   int    // bytes of the frame that are still to be written after its header
-	out    []byte // kept for its memory
+	begun  int    // bytes of the header written so far
+	left   int    // bytes of the frame to be written after its header
+	out    []byte // reused
 
-	known atomic.Bool // a call that came this way had a key that opens something
-	heard int         // bytes that came before
+	known atomic.Bool // a call on this connection had a valid key
+	heard int         // bytes received before
 }
 
-// maxStranger is how many bytes a connection may bring before a call of it is let in. gRPC reads what most calls say, up to maxMessage
-// of each of them, before it asks for anybody's key: without this bound they could have all of the memory, and keep it. It leaves room
-// for calls that a client makes at once while the first is looked at.
+// maxStranger limits the bytes that an unauthenticated connection may send. Before a call's key is checked, gRPC reads up to maxMessage of each
+// call: without this limit strangers could take all memory. It leaves room for the calls that a client makes while the first one is being
+// authenticated.
 const maxStranger = 64 << 20
 
-// Read ends the connection of a stranger who says too much.
+// Read closes the connection of an unauthenticated client that sends too much.
 func (c *joinedConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if !c.known.Load() {
@@ -65,14 +65,14 @@ func (c *joinedConn) Read(p []byte) (int, error) {
 
 var errStranger = errors.New("nobody who may come in has come this way, and too much was said")
 
-// guest is what a call knows of the connection that it came by.
+// guest is a call's link to its connection.
 type guest struct {
 	credentials.AuthInfo
 
 	conn *joinedConn
 }
 
-// letIn notes that a call's connection is no stranger's.
+// letIn marks a call's connection as authenticated.
 func letIn(ctx context.Context) {
 	if from, is := peer.FromContext(ctx); is {
 		if g, is := from.AuthInfo.(guest); is {
@@ -81,10 +81,10 @@ func letIn(ctx context.Context) {
 	}
 }
 
-// Write takes any piece of a sequence of frames. It holds back a header that is not whole, which its caller goes on with at once.
+// Write accepts any piece of a sequence of frames. It holds back an incomplete header, whose rest follows at once.
 func (c *joinedConn) Write(p []byte) (int, error) {
 	c.out = c.out[:0]
-	last := -1 // where the header of the last frame is in out
+	last := -1 // offset of the last frame's header in out
 	for rest := p; len(rest) > 0; {
 		if c.left > 0 {
 			n := min(c.left, len(rest))
@@ -111,7 +111,7 @@ func (c *joinedConn) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// joins says whether the frame that begins can be a part of the one before.
+// joins reports whether the current frame can be joined to the previous one.
 func (c *joinedConn) joins(before []byte) bool {
 	isData := c.header[3] == plainData && c.header[4] == plainData
 	return isData && [6]byte(before[3:frameHeader]) == [6]byte(c.header[3:]) && frameLength(before)+c.left <= maxFrame

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// kept is a connection that keeps what is written.
+// kept is a connection that collects what is written.
 type kept struct {
 	net.Conn
 
@@ -19,7 +19,7 @@ type kept struct {
 
 func (k *kept) Write(p []byte) (int, error) { return k.wire.Write(p) }
 
-// frame is what a client makes of a frame. Its data tell nothing of where it ends.
+// frame is a frame as a client sees it. Its data do not show where it ends.
 type frame struct {
 	kind   http2.FrameType
 	flags  http2.Flags
@@ -27,7 +27,7 @@ type frame struct {
 	data   string
 }
 
-// readFrames returns the frames, those of data as one where nothing else is between them, and how many there were.
+// readFrames returns the frames, with adjacent frames of data joined, and the original number.
 func readFrames(t *testing.T, wire *bytes.Buffer) (frames []frame, count int) {
 	t.Helper()
 	framer := http2.NewFramer(nil, wire)
@@ -53,7 +53,7 @@ func readFrames(t *testing.T, wire *bytes.Buffer) (frames []frame, count int) {
 	return frames, count
 }
 
-func TestFramesAreJoinedAndNothingElseChanges(t *testing.T) {
+func TestFramesAreJoined(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(2, 2))
 	for range 200 {
@@ -99,7 +99,7 @@ func TestFramesAreJoinedAndNothingElseChanges(t *testing.T) {
 	}
 }
 
-func TestMessagesThatAreWrittenTogetherShareAFrame(t *testing.T) {
+func TestMessagesWrittenTogetherShareAFrame(t *testing.T) {
 	t.Parallel()
 	var wire bytes.Buffer
 	framer := http2.NewFramer(&wire, nil)

@@ -1,13 +1,11 @@
-// Package gateway serves the log over the EventStoreDB gRPC protocol, so that any EventStoreDB client, in whatever
-// language, can read and follow it.
+// Package gateway serves the log over the EventStoreDB gRPC protocol, so that any EventStoreDB client can read and follow it.
 //
-// It speaks the protobufs that EventStore-Client-Go v4 ships, and is on any [eventstore.Store]. Of the protocol it has
-// what a log has: Streams (Read, Append, BatchAppend), ServerFeatures and Gossip. Projections and persistent subscriptions
-// of the server are not there, and clients are told so; Delete and Tombstone are refused, since the log is append-only.
-// The log has no system streams and no links.
+// It uses the protobufs of EventStore-Client-Go v4 and any [eventstore.Store]. It implements the part of the protocol that a log has: Streams
+// (Read, Append, BatchAppend), ServerFeatures and Gossip. The server's projections and persistent subscriptions do not exist, and clients are
+// told so; Delete and Tombstone are refused, because the log is append-only. The log has no system streams and no links.
 //
-// A position of ours is both the commit and the prepare position of the protocol. As in EventStoreDB, a read forwards
-// begins at the event that it names, a read of $all backwards before it, and a subscription after it.
+// A position is both the commit and the prepare position of the protocol. As in EventStoreDB, a read forwards begins at the event that it names,
+// a read of $all backwards before it, and a subscription after it.
 package gateway
 
 import (
@@ -33,88 +31,88 @@ import (
 	"bahi/eventstore"
 )
 
-// What [Config.Authenticate] says of a key that is not let in.
+// The reasons of [Config.Authenticate] to refuse a key.
 var (
 	ErrUnknownKey = errors.New("no such key")
 	ErrNotAllowed = errors.New("this key is for something else")
 )
 
-// Guesses bounds how many wrong keys an address may try.
+// Guesses limits the wrong keys from an address.
 type Guesses interface {
-	// Allowed reports whether a key from an address may be looked at.
+	// Allowed reports whether a key from an address may be checked.
 	Allowed(from netip.Addr) bool
-	// Refused counts a key that opened nothing.
+	// Refused counts a wrong key.
 	Refused(from netip.Addr)
 }
 
-// Config is what a gateway is on.
+// Config has the dependencies of a gateway.
 type Config struct {
 	Store eventstore.Store
 
-	// Authenticate looks at the password of a call, which is an API key. It answers nil, ErrUnknownKey, ErrNotAllowed, or
-	// why it cannot tell.
+	// Authenticate checks the password of a call, which is an API key. It returns nil, ErrUnknownKey, ErrNotAllowed, or why it could not check
+	// the key.
 	Authenticate func(ctx context.Context, key string) error
 
-	// Guesses counts the wrong keys that come from an address. Nil counts nothing.
+	// Guesses counts the wrong keys by address; nil counts nothing.
 	Guesses Guesses
 
-	// Writable lets clients append. Otherwise they are refused as if they had no right to.
+	// Writable permits appends.
 	Writable bool
 
-	// Name is the log's, by which a Bahi that takes the gateway for its log knows it: what it has read of the log in another
-	// way is of the same log. Without it such a Bahi gives the log a name of its own, which is an event in it.
+	// Name is the log's id, by which a Bahi that uses the gateway as its log recognizes the log. Without it such a Bahi stores a new id, which is
+	// an event in the log.
 	Name uuid.UUID
 
-	// Check says why an event must not be appended to a stream; the text reaches the client. Nil checks nothing.
+	// Check returns why an event must not be appended to a stream; the client gets the text. Nil checks nothing.
 	Check func(stream string, e event.New) error
 
-	// TLS has the server's certificate. Clients send no credentials without TLS, so there is no gateway without it.
+	// TLS has the server's certificate. Clients send credentials only over TLS, so a gateway needs it.
 	TLS *tls.Config
 
 	Log *slog.Logger
 }
 
-// Server is a gateway. Make one with [New].
+// Server is a gateway. Create it with [New].
 type Server struct {
 	Config
 
 	grpc *grpc.Server
-	life context.Context //nolint:containedctx // of the server: subscriptions end with it
+	life context.Context //nolint:containedctx // the server's: subscriptions end with it
 	end  context.CancelFunc
-	slow time.Duration // how long a client may take for a batch before it is told that it fell behind
+	slow time.Duration // a client that takes longer for a batch is told that it has fallen behind
 
-	again      time.Duration // how long a subscriber is sent events before its key is looked at again
-	turnedAway chan struct{} // held by calls that may not append and are heard out
+	again      time.Duration // interval of the checks of a subscriber's key
+	turnedAway chan struct{} // held by refused appends that are read to their end
 }
 
 const (
-	// maxAppend is the most bytes of payloads and metadata that one append may have.
+	// maxAppend limits the bytes of payloads and metadata of one append.
 	maxAppend = 16 << 20
 
-	// maxEvents is the most events that one append may have, before the store says how many it takes.
+	// maxEvents limits the events of one append; the store's own limit applies later.
 	maxEvents = 4096
 
-	// maxMessage is what a client may send at once: an event of that size, and what goes with it.
+	// maxMessage limits a client's message: an event of that size, with everything around it.
 	maxMessage = maxAppend + 1<<20
 
-	// maxCalls is how many calls a connection may have at once. Clients let further ones wait.
+	// maxCalls limits the calls of a connection at the same time. Clients let further ones wait.
 	maxCalls = 1000
 
-	// maxHeaders is the most bytes of a call's metadata.
+	// maxHeaders limits the bytes of a call's metadata.
 	maxHeaders = 64 << 10
 
-	// handshakeWithin is how long a client may take until it has a connection.
+	// handshakeWithin limits the time of a connection's handshake.
 	handshakeWithin = 10 * time.Second
 
-	// maxTurnedAway bounds the calls that may not append and are heard out all the same, each of which takes up to maxMessage of
-	// memory: a client that is still sending would not learn why it was refused. Others are told at once.
+	// maxTurnedAway limits the refused appends that are read to their end, each of which takes up to maxMessage of memory: a client that is still
+	// sending would not learn why it was refused. Others are refused at once.
 	maxTurnedAway = 4
 
-	// stopWithin is how long calls that are under way may take to end.
+	// stopWithin limits how long a stopping server waits for calls.
 	stopWithin = 3 * time.Second
 )
 
-// New makes a gateway.
+// New creates a gateway.
 func New(c Config) *Server {
 	s := &Server{Config: c, slow: time.Second, again: 10 * time.Second, turnedAway: make(chan struct{}, maxTurnedAway)}
 	s.life, s.end = context.WithCancel(context.Background())
@@ -123,7 +121,7 @@ func New(c Config) *Server {
 		grpc.ForceServerCodecV2(codec{encoding.GetCodecV2(proto.Name)}),
 		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxHeaderListSize(maxHeaders), grpc.MaxConcurrentStreams(maxCalls),
 		grpc.ConnectionTimeout(handshakeWithin), grpc.WaitForHandlers(true),
-		// Clients ask every ten seconds whether the server is there, also when they want nothing else.
+		// Clients ping every ten seconds, even if idle.
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 10 * time.Second, Timeout: 10 * time.Second}),
 	)

@@ -38,7 +38,7 @@ const (
 	otherKey = "another"
 )
 
-// running is a gateway on a log in Postgres, and a connection to it.
+// running is a gateway to a log in Postgres, with a connection to it.
 type running struct {
 	*Server
 
@@ -108,7 +108,7 @@ func trust(t *testing.T, dir string) *x509.CertPool {
 
 func (r *running) streams() streams.StreamsClient { return streams.NewStreamsClient(r.conn) }
 
-// with is a context with credentials, for as long as a test waits.
+// with returns a context with credentials and the test's timeout.
 func with(t *testing.T, header string) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
@@ -147,7 +147,7 @@ func requireRefused(t *testing.T, err error, code codes.Code, text string) {
 	require.ErrorContains(t, err, text)
 }
 
-func TestWhoeverHasNoOperatorsKeyIsNotLetIn(t *testing.T) {
+func TestGatewayRequiresAnOperatorsKey(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	r.put(t, "secret-1", thing("Kept"))
@@ -183,7 +183,7 @@ func TestWhoeverHasNoOperatorsKeyIsNotLetIn(t *testing.T) {
 	}
 }
 
-func TestKeysThatCannotBeLookedUpAreNobodysFault(t *testing.T) {
+func TestFailureToCheckAKeyIsUnavailable(t *testing.T) {
 	t.Parallel()
 	r := start(t, func(c *Config) {
 		c.Authenticate = func(context.Context, string) error { return errors.New("the database is away: password=hunter2") }
@@ -195,14 +195,14 @@ func TestKeysThatCannotBeLookedUpAreNobodysFault(t *testing.T) {
 	require.NotContains(t, err.Error(), "hunter2")
 }
 
-func TestALogThatHasANameTellsIt(t *testing.T) {
+func TestGatewayReportsTheLogsID(t *testing.T) {
 	t.Parallel()
 	name := uuid.New()
 	r := start(t, func(c *Config) { c.Name = name })
 	call, err := r.streams().Read(asOperator(t), readStream(nameStream, forwards, 1))
 	require.NoError(t, err)
 	require.JSONEq(t, fmt.Sprintf(`{"id":%q}`, name), string(next(t, call).GetEvent().GetEvent().GetData()))
-	require.Empty(t, r.names(t, readAll(forwards, 10, nil)), "it is no event of the log")
+	require.Empty(t, r.names(t, readAll(forwards, 10, nil)), "the id is not an event of the log")
 
 	nameless := start(t)
 	require.Equal(t, []string{"no " + nameStream}, nameless.names(t, readStream(nameStream, forwards, 1)))
@@ -221,7 +221,7 @@ func TestNothingIsDeleted(t *testing.T) {
 	requireRefused(t, err, codes.PermissionDenied, "append-only")
 }
 
-func TestAClientLearnsWhatThereIsBeforeItHasCredentials(t *testing.T) {
+func TestFeaturesNeedNoCredentials(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	features, err := serverfeatures.NewServerFeaturesClient(r.conn).GetSupportedMethods(t.Context(), &shared.Empty{})
@@ -242,7 +242,7 @@ func TestAClientLearnsWhatThereIsBeforeItHasCredentials(t *testing.T) {
 	require.Equal(t, gossip.MemberInfo_Leader, member.GetState())
 }
 
-func TestAServerThatStopsTellsItsSubscribers(t *testing.T) {
+func TestStoppingServerTellsItsSubscribers(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	read, err := r.streams().Read(asOperator(t), subscribeAll(nil, nil))
@@ -253,10 +253,10 @@ func TestAServerThatStopsTellsItsSubscribers(t *testing.T) {
 	r.stop()
 	_, err = read.Recv()
 	requireRefused(t, err, codes.Unavailable, "the server stops")
-	require.Less(t, time.Since(began), 10*stopWithin) // who is cut off after stopWithin is told nothing
+	require.Less(t, time.Since(began), 10*stopWithin) // after stopWithin a client would be disconnected without a message
 }
 
-func TestAnAuthorityIsKeptAndItsServersCertificateIsRenewed(t *testing.T) {
+func TestAuthorityIsKeptAndTheCertificateRenewed(t *testing.T) {
 	t.Parallel()
 	dir, now := filepath.Join(folder(t), "gateway"), time.Now()
 	clock := func() time.Time { return now }
@@ -282,7 +282,7 @@ func TestAnAuthorityIsKeptAndItsServersCertificateIsRenewed(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEqual(t, leaf.SerialNumber, verify(second).SerialNumber)
 	now = now.Add(serverLife - renewBefore)
-	require.NotEqual(t, leaf.SerialNumber, verify(first).SerialNumber, "while it runs")
+	require.NotEqual(t, leaf.SerialNumber, verify(first).SerialNumber, "the certificate is renewed while the server runs")
 
 	now = now.Add(caLife - serverLife)
 	verify(first)
@@ -291,5 +291,5 @@ func TestAnAuthorityIsKeptAndItsServersCertificateIsRenewed(t *testing.T) {
 	require.ErrorContains(t, err, "it ended on")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "ca.crt"), []byte("no certificate"), 0o600))
 	_, err = OpenCA(dir, nil, clock)
-	require.Error(t, err, "what is there is not written over")
+	require.Error(t, err, "existing files are not overwritten")
 }

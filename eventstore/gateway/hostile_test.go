@@ -28,10 +28,10 @@ import (
 	"bahi/eventstore/storetest"
 )
 
-// absurd makes messages of which every field may be missing, extreme, or of no sense.
+// absurd generates messages with missing, extreme and senseless fields.
 type absurd struct{ *rand.Rand }
 
-// fill fills a message, whose inner ones go no deeper than that.
+// fill fills a message and its inner ones to a depth.
 func (a absurd) fill(m protoreflect.Message, deep int) {
 	fields := m.Descriptor().Fields()
 	for i := range fields.Len() {
@@ -90,7 +90,7 @@ func (a absurd) text() string {
 
 func pick[T any](a absurd, from ...T) T { return from[a.IntN(len(from))] }
 
-// answered reads a call to its end, or until it is quiet, and answers how it ended.
+// answered reads a call until it ends or pauses, and returns how it ended.
 func answered[T any](recv func() (T, error)) codes.Code {
 	for {
 		if _, err := recv(); err != nil {
@@ -102,7 +102,7 @@ func answered[T any](recv func() (T, error)) codes.Code {
 	}
 }
 
-func TestWhateverMessagesComeTheServerStandsAndSaysWhatIsWrong(t *testing.T) {
+func TestServerSurvivesAbsurdMessages(t *testing.T) {
 	t.Parallel()
 	name := uuid.New()
 	r := start(t, func(c *Config) {
@@ -119,7 +119,7 @@ func TestWhateverMessagesComeTheServerStandsAndSaysWhatIsWrong(t *testing.T) {
 		codes.OK, codes.InvalidArgument, codes.PermissionDenied, codes.ResourceExhausted,
 		codes.DeadlineExceeded, // a subscription
 		codes.DataLoss,         // one from beyond the end of the log
-		codes.Internal,         // what gRPC itself says of a message that it cannot read
+		codes.Internal,         // gRPC's own response to an unreadable message
 	}
 	a := absurd{rand.New(rand.NewPCG(6, 6))}
 	seen := map[codes.Code]int{}
@@ -162,7 +162,7 @@ func TestWhateverMessagesComeTheServerStandsAndSaysWhatIsWrong(t *testing.T) {
 	require.Contains(t, r.names(t, readStream("hostile-1", forwards, 1)), "hostile-1@0")
 }
 
-func TestWhatIsSaidOfHostileInputIsShortAndText(t *testing.T) {
+func TestRefusalsOfHostileInputAreShortText(t *testing.T) {
 	t.Parallel()
 	r := start(t, func(c *Config) {
 		c.Check = func(stream string, e event.New) error { return fmt.Errorf("%s is not for %s", e.Type, stream) }
@@ -183,7 +183,7 @@ func TestWhatIsSaidOfHostileInputIsShortAndText(t *testing.T) {
 	require.Less(t, len(b.next(t).GetError().GetMessage()), 2*maxText)
 }
 
-func TestMetadataThatAreTooLargeAreNotTaken(t *testing.T) {
+func TestTooLargeMetadataIsRefused(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	ctx := metadata.AppendToOutgoingContext(asOperator(t), "padding", strings.Repeat("x", maxHeaders))
@@ -191,8 +191,13 @@ func TestMetadataThatAreTooLargeAreNotTaken(t *testing.T) {
 	requireRefused(t, err, codes.Internal, "header list size")
 }
 
+<<<<<<< HEAD
 // Appends are refused once all of what they say was read. A client that may not append cannot fill the memory with that.
 func TestOnlyFewCallsThatMayNotAppendAreHeardOut(t *testing.T) {
+=======
+// A refused append is read to its end first. Clients without the right to append must not fill the memory with that.
+func TestFewRefusedAppendsAreReadToTheirEnd(t *testing.T) {
+>>>>>>> c0b3780 (eventstore/gateway, eventstore/archive, migrations: comments and test names in plain English)
 	t.Parallel()
 	r := start(t)
 	stranger := func() context.Context { return with(t, basic("wrong")) }
@@ -217,8 +222,8 @@ func TestOnlyFewCallsThatMayNotAppendAreHeardOut(t *testing.T) {
 	require.Eventually(t, func() bool { return len(r.turnedAway) == 0 }, 30*time.Second, time.Millisecond)
 }
 
-// gRPC reads a message before it asks a handler, so who has no key could fill the memory with messages that never end.
-func TestAConnectionOfAStrangerWhoSaysTooMuchIsEnded(t *testing.T) {
+// gRPC reads a message before it calls a handler, so strangers could fill the memory with endless messages.
+func TestStrangersConnectionIsClosedAtTheLimit(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	large := &streams.DeleteReq{Options: &streams.DeleteReq_Options{StreamIdentifier: &shared.StreamIdentifier{StreamName: make([]byte, maxAppend)}}}
@@ -240,7 +245,7 @@ func TestAConnectionOfAStrangerWhoSaysTooMuchIsEnded(t *testing.T) {
 	}
 }
 
-func TestAKeyThatWasRevokedIsNotSentWhatComesLater(t *testing.T) {
+func TestRevokedKeyGetsNoLaterEvents(t *testing.T) {
 	t.Parallel()
 	var revoked atomic.Bool
 	r := start(t, func(c *Config) {
@@ -264,18 +269,18 @@ func TestAKeyThatWasRevokedIsNotSentWhatComesLater(t *testing.T) {
 	requireRefused(t, err, codes.Unauthenticated, "no such API key")
 }
 
-func TestTheNameOfALogIsNotWrittenOver(t *testing.T) {
+func TestTheLogsIDIsNotOverwritten(t *testing.T) {
 	t.Parallel()
 	r := start(t, func(c *Config) { c.Name = uuid.New() })
 	_, err := appendTo(asOperator(t), r, nameStream, nil, proposal1(thing("LogNamed")))
-	requireRefused(t, err, codes.PermissionDenied, "the name of the log")
+	requireRefused(t, err, codes.PermissionDenied, "the log's id")
 	b := r.batches(t)
 	b.send(t, batchOf(nameStream, true, thing("LogNamed")))
 	requireDetail(t, b.next(t), &shared.AccessDenied{})
 	require.Empty(t, r.holds(t, nameStream))
 }
 
-func TestClientsThatOnlyMayAppendDoNotHoldTheServerWhenItStops(t *testing.T) {
+func TestPendingAppendsDoNotDelayTheStop(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	b := r.batches(t)
@@ -285,10 +290,10 @@ func TestClientsThatOnlyMayAppendDoNotHoldTheServerWhenItStops(t *testing.T) {
 	r.stop()
 	_, err := b.Recv()
 	requireRefused(t, err, codes.Unavailable, "the server stops")
-	require.Less(t, time.Since(began), 10*stopWithin) // who is cut off after stopWithin is told nothing
+	require.Less(t, time.Since(began), 10*stopWithin) // after stopWithin a client would be disconnected without a message
 }
 
-func TestNothingIsLeftOfClientsThatAreGone(t *testing.T) {
+func TestDisconnectedClientsLeaveNothing(t *testing.T) {
 	t.Parallel()
 	label := "served-" + uuid.NewString()
 	var r *running
@@ -322,7 +327,7 @@ func TestNothingIsLeftOfClientsThatAreGone(t *testing.T) {
 	require.Empty(t, r.holds(t, "new-1"))
 }
 
-func TestExtremeEventsAreTheBytesThatTheGeneratedMessagesGive(t *testing.T) {
+func TestExtremeEventsEqualTheGeneratedMessages(t *testing.T) {
 	t.Parallel()
 	var c encoder
 	for _, e := range []event.Stored{

@@ -13,15 +13,15 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// protocolVersion is the EventStoreDB whose protocol this is: the first that tells subscribers when they have caught up.
+// protocolVersion is the EventStoreDB version of this protocol: the first that tells subscribers when they have caught up.
 const protocolVersion = "23.10.0"
 
-// featuresService tells clients what they can ask for.
+// featuresService tells clients which calls exist.
 type featuresService struct {
 	serverfeatures.UnimplementedServerFeaturesServer
 }
 
-// GetSupportedMethods is answered to everybody, as clients send no credentials with it.
+// GetSupportedMethods needs no credentials, because clients send none with it.
 func (featuresService) GetSupportedMethods(context.Context, *shared.Empty) (*serverfeatures.SupportedMethods, error) {
 	answer := &serverfeatures.SupportedMethods{EventStoreServerVersion: protocolVersion}
 	for _, m := range []struct{ service, name string }{
@@ -36,13 +36,13 @@ func (featuresService) GetSupportedMethods(context.Context, *shared.Empty) (*ser
 	return answer, nil
 }
 
-// gossipService tells of a cluster of one node.
+// gossipService describes a cluster of one node.
 type gossipService struct {
 	gossip.UnimplementedGossipServer
 }
 
-// Read is answered to everybody, as clients send no credentials with it. The node's address is the one by which the client
-// came: what it is called inside, behind a proxy or in a container, would not help.
+// Read needs no credentials, because clients send none with it. It returns the address that the client used: the node's own address, behind
+// a proxy or in a container, would not help.
 func (gossipService) Read(ctx context.Context, _ *shared.Empty) (*gossip.ClusterInfo, error) {
 	member := &gossip.MemberInfo{
 		InstanceId: textID(uuid.NewSHA1(uuid.NameSpaceURL, []byte("bahi gateway"))),

@@ -18,18 +18,18 @@ import (
 
 // query is what a client wants to read.
 type query struct {
-	stream    string // "": all
+	stream    string // "": the whole log
 	direction eventstore.Direction
-	revision  int64          // where a stream is read from, it included
-	position  event.Position // where all is read from: forwards it included, backwards and by a subscription not
-	atEnd     bool           // from the end, whichever that is
+	revision  int64          // start in a stream, inclusive
+	position  event.Position // start in the log: inclusive forwards, exclusive backwards and in a subscription
+	atEnd     bool           // start at the end, whatever the direction
 	count     uint64
 	follow    bool
 	filter    *filter // nil: none
 	textIDs   bool
 }
 
-// reader is a call that is answered with events.
+// reader is a call that returns events.
 type reader struct {
 	streams.Streams_ReadServer
 
@@ -38,7 +38,7 @@ type reader struct {
 
 func (r *reader) sendEvent(e event.Stored) error { return r.SendMsg(r.encoder.event(e)) }
 
-// Read is every kind of read and of subscription.
+// Read handles all reads and subscriptions.
 func (s *streamsService) Read(request *streams.ReadReq, answers streams.Streams_ReadServer) error {
 	err := s.admit(answers.Context())
 	var q query
@@ -99,7 +99,7 @@ func (q *query) fromStream(o *streams.ReadReq_Options_StreamOptions) error {
 	switch from := o.GetRevisionOption().(type) {
 	case *streams.ReadReq_Options_StreamOptions_Revision:
 		q.revision = int64(min(from.Revision, math.MaxInt64))
-		if q.follow { // after it
+		if q.follow { // exclusive
 			q.revision = min(q.revision, math.MaxInt64-1) + 1
 		}
 	case *streams.ReadReq_Options_StreamOptions_End:
@@ -147,10 +147,10 @@ func (s *streamsService) readStream(call *reader, q query) error {
 	}})
 }
 
-// nameStream is where eventstore/esdb looks for the log's name. It is not in the log.
+// nameStream is where eventstore/esdb looks for the log's id. The log does not have it.
 const nameStream = "bahi-identity"
 
-// named is the event that would give the log its name.
+// named is the event that would store the log's id.
 func (s *Server) named() event.Stored {
 	return event.Stored{
 		Stream: nameStream, ID: uuid.NewSHA1(s.Name, []byte(nameStream)), Type: "LogNamed",
@@ -158,7 +158,7 @@ func (s *Server) named() event.Stored {
 	}
 }
 
-// lastRevision is -1 where there is no such stream.
+// lastRevision returns -1 if the stream does not exist.
 func (s *Server) lastRevision(ctx context.Context, stream string) (int64, error) {
 	for e, err := range s.Store.ReadStream(ctx, stream, eventstore.LastRevision, eventstore.Backwards) {
 		return e.Revision, err
@@ -189,7 +189,7 @@ func (s *streamsService) readAll(call *reader, q query) error {
 func (s *streamsService) all(ctx context.Context, q query) iter.Seq2[event.Stored, error] {
 	from := q.position
 	if q.direction == eventstore.Forwards && from > 0 && !q.atEnd {
-		from-- // ours are read after a position
+		from-- // the store's reads start after a position
 	}
 	return s.Store.ReadAll(ctx, from, q.direction)
 }

@@ -29,7 +29,7 @@ func read(direction streams.ReadReq_Options_ReadDirection, count uint64) *stream
 	}
 }
 
-// readStream reads from the start forwards, from the end backwards.
+// readStream reads from the start forwards, or from the end backwards.
 func readStream(stream string, direction streams.ReadReq_Options_ReadDirection, count uint64) *streams.ReadReq {
 	o, from := read(direction, count), &streams.ReadReq_Options_StreamOptions{StreamIdentifier: identifier(stream)}
 	if from.RevisionOption = (&streams.ReadReq_Options_StreamOptions_Start{}); direction == backwards {
@@ -57,7 +57,7 @@ func allOptions(from *event.Position) *streams.ReadReq_Options_AllOptions {
 	}
 }
 
-// subscribeAll follows from a position, from the start without one.
+// subscribeAll follows from a position, or from the start.
 func subscribeAll(from *event.Position, f *streams.ReadReq_Options_FilterOptions) *streams.ReadReq {
 	o := read(forwards, 0)
 	o.CountOption = &streams.ReadReq_Options_Subscription{Subscription: &streams.ReadReq_Options_SubscriptionOptions{}}
@@ -85,7 +85,7 @@ func next(t *testing.T, call streams.Streams_ReadClient) *streams.ReadResp {
 	return answer
 }
 
-// names reads to the end and says what came, events as stream@revision.
+// names reads to the end and returns the messages, events as stream@revision.
 func (r *running) names(t *testing.T, request *streams.ReadReq) (names []string) {
 	t.Helper()
 	call, err := r.streams().Read(asOperator(t), request)
@@ -118,7 +118,7 @@ func name(answer *streams.ReadResp) string {
 	}
 }
 
-func TestAnEventGoesOutExactlyAsItIsStored(t *testing.T) {
+func TestEventIsSentAsStored(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	e := thing("Kept")
@@ -150,7 +150,7 @@ func TestAnEventGoesOutExactlyAsItIsStored(t *testing.T) {
 	}
 }
 
-func TestAStreamIsReadAsInEventStoreDB(t *testing.T) {
+func TestStreamIsReadAsInEventStoreDB(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	for range 4 {
@@ -166,7 +166,7 @@ func TestAStreamIsReadAsInEventStoreDB(t *testing.T) {
 	require.Equal(t, []string{"read-1@3"}, r.names(t, readStream("read-1", backwards, 1)))
 	require.Equal(t, []string{"read-1@2", "read-1@3"}, r.names(t, from(forwards, 2)), "it included")
 	require.Equal(t, []string{"read-1@1", "read-1@0"}, r.names(t, from(backwards, 1)), "it included")
-	require.Empty(t, r.names(t, from(forwards, 4)), "it is there, though it has no such revision")
+	require.Empty(t, r.names(t, from(forwards, 4)), "the stream exists without such a revision")
 	require.Empty(t, r.names(t, from(forwards, 1<<63)))
 	require.Equal(t, []string{"no read-2"}, r.names(t, readStream("read-2", forwards, 10)))
 	require.Equal(t, []string{"no read-2"}, r.names(t, readStream("read-2", backwards, 10)))
@@ -183,14 +183,14 @@ func TestAllIsReadAsInEventStoreDB(t *testing.T) {
 	require.Equal(t, []string{"all-0@0", "all-1@0", "all-2@0", "all-3@0"}, r.names(t, readAll(forwards, 10, nil)))
 	require.Equal(t, []string{"all-3@0", "all-2@0"}, r.names(t, readAll(backwards, 2, &end)))
 	require.Equal(t, []string{"all-2@0", "all-3@0"}, r.names(t, readAll(forwards, 10, &at[2])), "it included")
-	require.Equal(t, []string{"all-1@0", "all-0@0"}, r.names(t, readAll(backwards, 10, &at[2])), "it not included")
+	require.Equal(t, []string{"all-1@0", "all-0@0"}, r.names(t, readAll(backwards, 10, &at[2])), "exclusive")
 	require.Empty(t, r.names(t, readAll(forwards, 10, &end)))
 	require.Empty(t, r.names(t, readAll(backwards, 10, nil)))
 	beyond := at[3] + 5
 	require.Empty(t, r.names(t, readAll(forwards, 10, &beyond)))
 }
 
-func TestAReadIsFiltered(t *testing.T) {
+func TestFilteredRead(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	for _, stream := range []string{"bank-1", "bankrow-1", "user-1", "bank-2"} {
@@ -218,7 +218,7 @@ func TestAReadIsFiltered(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeReadIsRefused(t *testing.T) {
+func TestInvalidReadIsRefused(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	filtered := func(f *streams.ReadReq_Options_FilterOptions) *streams.ReadReq { return subscribeAll(nil, f) }
@@ -245,7 +245,7 @@ func TestWhatCannotBeReadIsRefused(t *testing.T) {
 	}
 }
 
-func TestASubscriptionTellsWhenItHasCaughtUp(t *testing.T) {
+func TestSubscriptionReportsThatItHasCaughtUp(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	var last event.Position
@@ -273,7 +273,7 @@ func TestASubscriptionTellsWhenItHasCaughtUp(t *testing.T) {
 	}
 }
 
-func TestASubscriptionThatIsFilteredTellsHowFarItHasLooked(t *testing.T) {
+func TestFilteredSubscriptionSendsCheckpoints(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	for range 10 {
@@ -298,7 +298,7 @@ func TestASubscriptionThatIsFilteredTellsHowFarItHasLooked(t *testing.T) {
 	require.Equal(t, fmt.Sprintf("checkpoint %d", head), name(next(t, call)), "also later on")
 }
 
-func TestAStreamIsFollowed(t *testing.T) {
+func TestStreamIsFollowed(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	for range 3 {
@@ -344,7 +344,7 @@ func TestAStreamIsFollowed(t *testing.T) {
 	require.Equal(t, "future-1@0", name(next(t, future)))
 }
 
-func TestAClientThatIsTooSlowIsToldThatItFellBehind(t *testing.T) {
+func TestSlowClientIsToldThatItFellBehind(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	r.slow = 0
@@ -372,8 +372,8 @@ func TestAClientThatIsTooSlowIsToldThatItFellBehind(t *testing.T) {
 	}
 }
 
-// As after a restore that lost what the client had been sent: it would wait, and then miss what takes that place.
-func TestASubscriptionFromBeyondTheEndOfTheLogIsRefused(t *testing.T) {
+// As after a restore that lost events: the subscription would wait, and then miss the events in their place.
+func TestSubscriptionBeyondTheEndIsRefused(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	beyond := r.put(t, "thing-1", thing("ThingDone")).Position + 1

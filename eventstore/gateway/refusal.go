@@ -19,7 +19,7 @@ import (
 	"bahi/eventstore"
 )
 
-// refusal is an answer to a call that was not done. Clients know most kinds by the trailers.
+// refusal is the response to a refused call. Clients recognize most kinds by the trailers.
 type refusal struct {
 	code     codes.Code
 	text     string
@@ -32,10 +32,10 @@ func refuse(code codes.Code, format string, args ...any) *refusal {
 	return &refusal{code: code, text: legible(fmt.Sprintf(format, args...))}
 }
 
-// maxText is how much clients are told, in bytes: they would take a longer one as a broken connection.
+// maxText limits the bytes of a message: clients take a longer one for a broken connection.
 const maxText = 1 << 10
 
-// legible makes text of what may quote anything that a client sent, since the protocol takes no other.
+// legible returns valid text from what may quote a client's bytes, because the protocol requires it.
 func legible(text string) string {
 	return strings.ToValidUTF8(text[:min(len(text), maxText)], "\uFFFD")
 }
@@ -52,15 +52,15 @@ func tooLarge() *refusal {
 	return r
 }
 
-// asRefusal returns the refusal that an error is.
+// asRefusal returns the refusal of an error.
 func asRefusal(err error) (*refusal, bool) {
-	if errors.Is(err, eventstore.ErrClosed) { // clients repeat what they take for an outage
+	if errors.Is(err, eventstore.ErrClosed) { // clients retry what they take for an outage
 		return denied(legible(err.Error())), true
 	}
 	return errors.AsType[*refusal](err)
 }
 
-// failed is how a call ends that did not do what it was asked to.
+// failed returns the error that ends a failed call.
 func (s *Server) failed(ctx context.Context, err error) error {
 	r, refused := asRefusal(err)
 	switch {
@@ -68,7 +68,7 @@ func (s *Server) failed(ctx context.Context, err error) error {
 		return nil
 	case refused:
 		if r.trailers != nil {
-			_ = grpc.SetTrailer(ctx, r.trailers) // fails only where the call has ended
+			_ = grpc.SetTrailer(ctx, r.trailers) // fails only if the call has ended
 		}
 		return status.Error(r.code, r.text)
 	case ctx.Err() != nil:
@@ -78,11 +78,15 @@ func (s *Server) failed(ctx context.Context, err error) error {
 	case errors.Is(err, eventstore.ErrBadEvent):
 		return status.Error(codes.InvalidArgument, legible(err.Error()))
 	case errors.Is(err, eventstore.ErrTailLost):
+<<<<<<< HEAD
 		return status.Error(codes.DataLoss, "the log lost its newest events, and gives their positions again: what was made of them must be made again")
+=======
+		return status.Error(codes.DataLoss, "the log lost its newest events, and other events will get their positions: discard what was derived from the lost events")
+>>>>>>> c0b3780 (eventstore/gateway, eventstore/archive, migrations: comments and test names in plain English)
 	case errors.Is(err, eventstore.ErrInDoubt):
 		return status.Error(codes.Unavailable, eventstore.ErrInDoubt.Error())
 	default:
-		s.Log.Warn("the gateway could not answer", "error", err)
+		s.Log.Warn("a call of the gateway failed", "error", err)
 		return status.Error(codes.Unavailable, "the event log cannot be reached")
 	}
 }
@@ -108,7 +112,7 @@ func (s *Server) admit(ctx context.Context) error {
 	return err
 }
 
-// addressOf returns the address that a call came from; the zero Addr where it has none.
+// addressOf returns the address of a call; the zero Addr if it has none.
 func addressOf(ctx context.Context) netip.Addr {
 	if from, is := peer.FromContext(ctx); is {
 		if tcp, is := from.Addr.(*net.TCPAddr); is {
@@ -118,7 +122,7 @@ func addressOf(ctx context.Context) netip.Addr {
 	return netip.Addr{}
 }
 
-// check checks a call's credentials. The user's name says nothing, the password is an API key.
+// check checks a call's credentials. The user name is ignored, the password is an API key.
 func (s *Server) check(ctx context.Context) error {
 	header := metadata.ValueFromIncomingContext(ctx, "authorization")
 	if len(header) != 1 {
@@ -143,7 +147,7 @@ func (s *Server) check(ctx context.Context) error {
 	}
 }
 
-// hearOut says whether a call that is refused may be read to its end. Then done MUST be called.
+// hearOut reports whether a refused call may be read to its end. If so, done MUST be called.
 func (s *Server) hearOut() (done func(), ok bool) {
 	select {
 	case s.turnedAway <- struct{}{}:
@@ -153,7 +157,7 @@ func (s *Server) hearOut() (done func(), ok bool) {
 	}
 }
 
-// admitWrite is admit for what changes the log.
+// admitWrite is admit for calls that change the log.
 func (s *Server) admitWrite(ctx context.Context) error {
 	if err := s.admit(ctx); err != nil {
 		return err

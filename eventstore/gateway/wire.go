@@ -14,7 +14,7 @@ import (
 	"bahi/eventstore"
 )
 
-// What the protocol calls an event's properties, in metadata of its own beside ours.
+// The protocol's names of an event's properties, in separate metadata.
 const (
 	propertyType        = "type"
 	propertyContentType = "content-type"
@@ -43,7 +43,7 @@ func identifier(stream string) *shared.StreamIdentifier {
 	return &shared.StreamIdentifier{StreamName: []byte(stream)}
 }
 
-// proposal is an event that a client wants appended; Append and BatchAppend have a message each for it.
+// proposal is an event to append; Append and BatchAppend have different messages for it.
 type proposal interface {
 	GetId() *shared.UUID
 	GetMetadata() map[string]string
@@ -70,25 +70,25 @@ func proposed(p proposal) (e event.New, err error) {
 	}
 	e = event.New{Type: properties[propertyType], Data: p.GetData(), Meta: p.GetCustomMetadata()}
 	if len(e.Meta) == 0 {
-		e.Meta = []byte(`{}`) // clients may leave metadata out, the log has them with every event
+		e.Meta = []byte(`{}`) // clients may omit metadata, but every event of the log has some
 	}
 	e.ID, err = parseID(p.GetId())
 	return e, err
 }
 
-// streamName is the name of a stream that a client may append to.
+// streamName returns the name of a stream to which a client may append.
 func (s *Server) streamName(id *shared.StreamIdentifier) (string, error) {
 	name := string(id.GetStreamName())
 	switch {
 	case strings.HasPrefix(name, "$"):
 		return "", denied("streams that begin with $ are the server's own")
 	case name == nameStream && s.Name != uuid.Nil:
-		return "", denied("stream " + nameStream + " holds the name of the log, which is for ever")
+		return "", denied("stream " + nameStream + " has the log's id, which never changes")
 	}
 	return name, nil
 }
 
-// exactly is the expectation of a revision.
+// exactly returns the expectation of a revision.
 func exactly(revision uint64) eventstore.Expected {
 	return eventstore.Expected(min(revision, math.MaxInt64))
 }
