@@ -11,6 +11,6 @@ import (
 func TestWholeSparseLogIsRead(t *testing.T) {
 	t.Parallel()
 	apptest.AtPositionsFarApart(t,
-		"TestEventsAreFoundByWhatIsKnownOfThem",
-		"TestWithoutAScriptWhatIsParkedIsRetriedOrSkippedForAReason")
+		"TestEventsAreFoundByEachFilter",
+		"TestParkedFollowersWorkWithoutScripts")
 }

@@ -11,7 +11,7 @@ import (
 func TestWholeSparseLogIsRead(t *testing.T) {
 	t.Parallel()
 	apptest.AtPositionsFarApart(t,
-		"TestAParkedEventIsShownAndSkippedWithAReason",
-		"TestAProjectionIsRebuiltOverHTTP",
-		"TestAPausedProjectionIsReportedAndAnswersAreStale")
+		"TestParkedEventIsShownAndSkipped",
+		"TestProjectionIsRebuiltOverHTTP",
+		"TestPausedProjectionIsReportedAndResponsesAreStale")
 }
