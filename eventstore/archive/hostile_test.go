@@ -159,11 +159,7 @@ func TestAmbiguousZipFileIsRefused(t *testing.T) {
 	require.NoError(t, err)
 }
 
-<<<<<<< HEAD
-// A reader of "verified" must know of what.
-=======
 // It must be clear what was verified.
->>>>>>> c0b3780 (eventstore/gateway, eventstore/archive, migrations: comments and test names in plain English)
 func TestFilesWithSeveralArchivesAreRefused(t *testing.T) {
 	t.Parallel()
 	all := fstest.MapFS{}

@@ -136,13 +136,8 @@ func TestFaultsOfASparseArchiveAreNamed(t *testing.T) {
 	}
 }
 
-<<<<<<< HEAD
-// An attacker who removes an event from the archive of a log without gaps may claim that it has gaps. A checkpoint says that it has none.
-func TestAnArchiveThatClaimsToHaveGapsHidesNothingFromACheckpoint(t *testing.T) {
-=======
 // A forger who removes an event from the archive of a dense log may declare it sparse. A checkpoint shows that it is dense.
 func TestCheckpointRefutesADeclarationOfGaps(t *testing.T) {
->>>>>>> c0b3780 (eventstore/gateway, eventstore/archive, migrations: comments and test names in plain English)
 	t.Parallel()
 	l := logOf(20)
 	key := keyOf(t, l, 1)

@@ -125,15 +125,9 @@ func TestKeptCheckpointsVerifyAnArchive(t *testing.T) {
 	require.Equal(t, audit.Verified, r.Verdict())
 }
 
-<<<<<<< HEAD
-// An attacker writes the archive again, with a manifest, and even checkpoints, that fit. A checkpoint that was kept from before
-// tells, and an older archive shows which event it is.
-func TestAForgedArchiveIsFoundByAKeptCheckpoint(t *testing.T) {
-=======
 // A forger rewrites the archive with a matching manifest and even checkpoints. An earlier kept checkpoint detects it, and an older archive
 // shows which event it is.
 func TestKeptCheckpointDetectsAForgedArchive(t *testing.T) {
->>>>>>> c0b3780 (eventstore/gateway, eventstore/archive, migrations: comments and test names in plain English)
 	t.Parallel()
 	for name, apart := range map[string]event.Position{"positions without a gap": 1, "positions with gaps": 977} {
 		t.Run(name, func(t *testing.T) { t.Parallel(); isFoundByAKeptCheckpoint(t, apart) })
@@ -166,11 +160,7 @@ func isFoundByAKeptCheckpoint(t *testing.T, apart event.Position) {
 			extra.ID = uuid.NewSHA1(extra.ID, []byte("extra"))
 			return renumber(slices.Insert(e, bad-1, extra))
 		},
-<<<<<<< HEAD
-		"all of it written again": func(e []event.Stored) []event.Stored {
-=======
 		"all of it rewritten": func(e []event.Stored) []event.Stored {
->>>>>>> c0b3780 (eventstore/gateway, eventstore/archive, migrations: comments and test names in plain English)
 			for i := bad - 1; i < len(e); i++ {
 				e[i].Data = []byte(`{"amount":9}`)
 			}
@@ -187,11 +177,7 @@ func isFoundByAKeptCheckpoint(t *testing.T, apart event.Position) {
 			a := archived(t, forged, key, 5, bad-2, min(n, len(forged.events)))
 			r, err := a.Verify(t.Context(), trust(t, key), nil, nil)
 			require.NoError(t, err)
-<<<<<<< HEAD
-			require.Equal(t, audit.Verified, r.Verdict(), "the keeper of the log's key can sign another history")
-=======
 			require.Equal(t, audit.Verified, r.Verdict(), "the owner of the log's key can sign another history")
->>>>>>> c0b3780 (eventstore/gateway, eventstore/archive, migrations: comments and test names in plain English)
 
 			r, err = a.Verify(t.Context(), trust(t, key), kept(t, honest, key, n), nil)
 			require.NoError(t, err)

@@ -98,11 +98,7 @@ func Append(ctx context.Context, dir string, log Log, o Options) (Manifest, erro
 	}
 	for _, f := range a.Files {
 		if _, again := o.Files[f.File]; !again {
-<<<<<<< HEAD
 			return Manifest{}, fmt.Errorf("the archive has %s, which would be older than its events: write that file again as well", f.File)
-=======
-			return Manifest{}, fmt.Errorf("the archive has %s, which would be older than its events: write that again as well", f.File)
->>>>>>> c0b3780 (eventstore/gateway, eventstore/archive, migrations: comments and test names in plain English)
 		}
 	}
 	return write(ctx, dir, log, a.Manifest, o)

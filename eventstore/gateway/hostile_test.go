@@ -191,13 +191,8 @@ func TestTooLargeMetadataIsRefused(t *testing.T) {
 	requireRefused(t, err, codes.Internal, "header list size")
 }
 
-<<<<<<< HEAD
-// Appends are refused once all of what they say was read. A client that may not append cannot fill the memory with that.
-func TestOnlyFewCallsThatMayNotAppendAreHeardOut(t *testing.T) {
-=======
 // A refused append is read to its end first. Clients without the right to append must not fill the memory with that.
 func TestFewRefusedAppendsAreReadToTheirEnd(t *testing.T) {
->>>>>>> c0b3780 (eventstore/gateway, eventstore/archive, migrations: comments and test names in plain English)
 	t.Parallel()
 	r := start(t)
 	stranger := func() context.Context { return with(t, basic("wrong")) }

@@ -78,11 +78,7 @@ func (s *Server) failed(ctx context.Context, err error) error {
 	case errors.Is(err, eventstore.ErrBadEvent):
 		return status.Error(codes.InvalidArgument, legible(err.Error()))
 	case errors.Is(err, eventstore.ErrTailLost):
-<<<<<<< HEAD
-		return status.Error(codes.DataLoss, "the log lost its newest events, and gives their positions again: what was made of them must be made again")
-=======
 		return status.Error(codes.DataLoss, "the log lost its newest events, and other events will get their positions: discard what was derived from the lost events")
->>>>>>> c0b3780 (eventstore/gateway, eventstore/archive, migrations: comments and test names in plain English)
 	case errors.Is(err, eventstore.ErrInDoubt):
 		return status.Error(codes.Unavailable, eventstore.ErrInDoubt.Error())
 	default:
