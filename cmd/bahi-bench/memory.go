@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -127,19 +129,14 @@ func (s *server) statements(ctx context.Context, account int64) error {
 
 // slowly reads an account's rows by many clients, each a little now and then.
 func (s *server) slowly(ctx context.Context, account int64) error {
+	request := bench.Request("GET", fmt.Sprintf("/bank-ledger/%d", account), s.key, "")
 	return atOnce(slowReaders, func() error {
-		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", s.address)
+		chunk := make([]byte, slowChunk)
+		conn, err := s.begin(ctx, request, chunk)
 		if err != nil {
 			return err
 		}
 		defer conn.Close() //nolint:errcheck // it is given up
-		if tcp, ok := conn.(*net.TCPConn); ok {
-			_ = tcp.SetReadBuffer(slowChunk) // so that the kernel does not read in our place
-		}
-		if _, err := conn.Write(bench.Request("GET", fmt.Sprintf("/bank-ledger/%d", account), s.key, "")); err != nil {
-			return err
-		}
-		chunk := make([]byte, slowChunk)
 		for began := time.Now(); time.Since(began) < slowFor; time.Sleep(slowPause) {
 			if _, err := conn.Read(chunk); err != nil {
 				return fmt.Errorf("read slowly: %w", err)
@@ -147,6 +144,30 @@ func (s *server) slowly(ctx context.Context, account int64) error {
 		}
 		return nil
 	})
+}
+
+// begin sends a request until it is answered, and reads the beginning of the answer.
+func (s *server) begin(ctx context.Context, request, chunk []byte) (net.Conn, error) {
+	for {
+		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", s.address)
+		if err != nil {
+			return nil, err
+		}
+		if tcp, ok := conn.(*net.TCPConn); ok {
+			_ = tcp.SetReadBuffer(slowChunk) // so that the kernel does not read in our place
+		}
+		n := 0
+		if _, err = conn.Write(request); err == nil {
+			n, err = conn.Read(chunk)
+		}
+		if err == nil && bytes.HasPrefix(chunk[:n], []byte("HTTP/1.1 200 ")) {
+			return conn, nil
+		}
+		_ = conn.Close() // it is given up
+		if err != nil || !bytes.HasPrefix(chunk[:n], []byte("HTTP/1.1 503 ")) {
+			return nil, errors.Join(err, fmt.Errorf("rows were answered with %.100s", chunk[:n]))
+		}
+	}
 }
 
 // atOnce does the same so many times at once, and returns one of the errors.
