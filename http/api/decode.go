@@ -15,6 +15,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"bahi/domain/fault"
+	"bahi/domain/patch"
 )
 
 const (
@@ -169,6 +170,8 @@ func (d *decoder) value(n *node, v reflect.Value) error {
 	switch {
 	case n.kind == ownJSON:
 		return d.own(n, v)
+	case n.kind == patched:
+		return d.patched(n, v, given == 'n')
 	case given == 'n':
 		return d.null(n, v)
 	case n.kind == pointer:
@@ -194,6 +197,20 @@ func (d *decoder) value(n *node, v reflect.Value) error {
 	default:
 		return d.scalar(n, v)
 	}
+}
+
+// patched reads a patch.Field: its value and its state.
+func (d *decoder) patched(n *node, v reflect.Value, null bool) error {
+	switch {
+	case !null:
+		v.Field(1).SetUint(uint64(patch.Given))
+		return d.value(n.elem, v.Field(0))
+	case n.nullable:
+		v.Field(1).SetUint(uint64(patch.Null))
+	default:
+		d.fail("must not be null")
+	}
+	return d.json.SkipValue()
 }
 
 // null reads a null, which is an absent value where one may be absent.
@@ -253,7 +270,7 @@ func (d *decoder) object(n *node, v reflect.Value) error {
 		f := &n.fields[i]
 		before := d.enter(f.name)
 		defer d.leave(before)
-		if !f.required && f.plan.kind != ownJSON && d.json.PeekKind() == 'n' { // null is as good as absent
+		if !f.required && f.plan.kind != ownJSON && f.plan.kind != patched && d.json.PeekKind() == 'n' { // null is as good as absent
 			return d.json.SkipValue()
 		}
 		return d.value(f.plan, fieldOf(v, f.index))

@@ -79,6 +79,7 @@ func (o *operation) matches(path string) bool { return o.pattern.MatchString(pat
 func Handle[I, O any](a *API, op Op, handler func(ctx context.Context, in *I) (*O, error)) {
 	o := a.add(op, reflect.TypeFor[I]())
 	o.form(reflect.TypeFor[I]())
+	a.showPatches(reflect.TypeFor[I](), map[reflect.Type]bool{})
 	huma.Register(documenter{API: a.huma, op: o}, o.describe(), func(ctx context.Context, in *I) (*O, error) {
 		c := callOf(ctx)
 		try := func(ctx context.Context) error { _, err := handler(ctx, in); return err }

@@ -13,6 +13,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 	"github.com/shopspring/decimal"
+
+	"bahi/domain/patch"
 )
 
 // kind says how a value is read.
@@ -28,6 +30,7 @@ const (
 	ownJSON  // by its UnmarshalJSON
 	ownText  // a string, by its UnmarshalText
 	anything // an interface
+	patched  // a patch.Field
 )
 
 // node is how values of a type are read, in one place of a body.
@@ -41,6 +44,7 @@ type node struct {
 	strict   bool
 	readOnly map[string]bool
 	quantity bool // of package unit: null is none
+	nullable bool // a patch.Field takes null
 	limits   *limits
 	wanted   string
 }
@@ -92,6 +96,9 @@ func (p *planner) plan(t reflect.Type, schema *huma.Schema, path string) *node {
 	switch own := reflect.PointerTo(t); {
 	case t.Kind() == reflect.Pointer:
 		n.kind, n.elem = pointer, p.plan(t.Elem(), schema, path)
+		return n
+	case isPatch(t):
+		n.kind, n.elem, n.nullable = patched, p.plan(t.Field(0).Type, schema, path), schema != nil && schema.Nullable
 		return n
 	case t == uuidGo:
 		n.kind, n.token, n.wanted = ownText, '"', wantUUID
@@ -201,6 +208,33 @@ func (p *planner) object(n *node, t reflect.Type, schema *huma.Schema, path stri
 		n.fields = append(n.fields, field{
 			name: name, index: f.Index, required: required[name], plan: p.plan(f.Type, schema.Properties[name], prefix+name),
 		})
+	}
+}
+
+// isPatch reports whether the type is a patch.Field.
+func isPatch(t reflect.Type) bool {
+	return t.Kind() == reflect.Struct && t.PkgPath() == reflect.TypeFor[patch.State]().PkgPath() && t.NumField() == 2
+}
+
+// showPatches lets the document show the patch.Fields of a body as what they hold, or null.
+func (a *API) showPatches(t reflect.Type, seen map[reflect.Type]bool) {
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Map:
+		a.showPatches(t.Elem(), seen)
+	case reflect.Struct:
+		if seen[t] {
+			return
+		}
+		seen[t] = true
+		if isPatch(t) {
+			a.ShowAs(t, reflect.PointerTo(t.Field(0).Type))
+		}
+		for f := range t.Fields() {
+			if f.IsExported() {
+				a.showPatches(f.Type, seen)
+			}
+		}
+	default:
 	}
 }
 
