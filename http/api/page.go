@@ -1,0 +1,66 @@
+package api
+
+import "bahi/readmodels"
+
+// The contract has two shapes of a list: a bare array with X-Total-Count, which [Listed] returns, and an object with the page's
+// numbers, which [Paginated] returns. An operation that lists embeds [Pages] or [Limited] for the parameters.
+
+// Pages asks for a page by page and page_size.
+type Pages struct {
+	Page     int `query:"page" default:"1" minimum:"1" maximum:"1000000000" doc:"From 1"`
+	PageSize int `query:"page_size" default:"50" minimum:"1" maximum:"100" doc:"Rows of a page"`
+}
+
+// Get returns the page.
+func (p Pages) Get() readmodels.Page { return readmodels.Page{Number: p.Page, Size: p.PageSize} }
+
+// Limited asks for a page by page and limit.
+type Limited struct {
+	Page  int `query:"page" default:"1" minimum:"1" maximum:"1000000000" doc:"From 1"`
+	Limit int `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"Rows of a page"`
+}
+
+// Get returns the page.
+func (p Limited) Get() readmodels.Page { return readmodels.Page{Number: p.Page, Size: p.Limit} }
+
+// List is an array with the number of all its rows, of which it may have a page.
+type List[T any] struct {
+	Total int64 `header:"X-Total-Count" doc:"Rows of all pages"`
+	Body  []T
+}
+
+// Listed returns the rows of a page as an array.
+func Listed[T any](rows []T, total int64, err error) (*List[T], error) {
+	if err != nil {
+		return nil, err
+	}
+	return &List[T]{Total: total, Body: full(rows)}, nil
+}
+
+// PageOf is a page as an object.
+type PageOf[T any] struct {
+	Items      []T   `json:"items"`
+	Total      int64 `json:"total" doc:"Items of all pages"`
+	Page       int   `json:"page"`
+	PageSize   int   `json:"page_size"`
+	TotalPages int64 `json:"total_pages"`
+}
+
+// Paginated returns the rows of a page as an object. It takes what [readmodels.Paged] returns.
+func Paginated[T any](page readmodels.Page, rows []T, total int64, err error) (*Body[PageOf[T]], error) {
+	if err != nil {
+		return nil, err
+	}
+	size := int64(page.Size)
+	return &Body[PageOf[T]]{Body: PageOf[T]{
+		Items: full(rows), Total: total, Page: page.Number, PageSize: page.Size, TotalPages: (total + size - 1) / size,
+	}}, nil
+}
+
+// full returns an empty list for none: in JSON it is an array.
+func full[T any](rows []T) []T {
+	if rows == nil {
+		return []T{}
+	}
+	return rows
+}
