@@ -89,8 +89,8 @@ func (c *cache) end(t *ticket, entry *cached) {
 	}
 }
 
-// again drops what was put while nobody followed the log, and what is about to be. It is fed from the position on.
-func (c *cache) anew(at event.Position) {
+// reset drops what was put while nobody followed the log, and what is about to be. It is fed from the position on.
+func (c *cache) reset(at event.Position) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.states.Purge()

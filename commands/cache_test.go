@@ -141,7 +141,7 @@ func TestStatesKnowWhatTheyWeigh(t *testing.T) {
 	entry, ok := n.cache.get("thing-1")
 	require.True(t, ok)
 	require.Equal(t, len(`{"Name":""}`)+1000, entry.bytes)
-	n.cache.anew(0)
+	n.cache.reset(0)
 	_, err := Load(t.Context(), n.Cached(), things, "1")
 	require.NoError(t, err)
 	entry, ok = n.cache.get("thing-1")

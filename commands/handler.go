@@ -39,6 +39,8 @@ type Vault interface {
 	HMAC(ctx context.Context, name string, parts ...[]byte) ([]byte, error)
 	// Seal encrypts the personal and secret values of events that are about to be appended.
 	Seal(ctx context.Context, values []*event.Sealed) error
+	// Reveal opens personal values, or marks them as erased.
+	Reveal(ctx context.Context, values []*event.Sealed) error
 }
 
 // Handler carries out commands on one log.
@@ -81,7 +83,7 @@ func (h *Handler) Run(ctx context.Context) error {
 const followAgain = 100 * time.Millisecond
 
 func (h *Handler) follow(ctx context.Context, after event.Position) {
-	h.cache.anew(after)
+	h.cache.reset(after)
 	for batch, err := range h.store.Subscribe(ctx, after) {
 		if err != nil {
 			return
@@ -93,7 +95,7 @@ func (h *Handler) follow(ctx context.Context, after event.Position) {
 
 // forget gives up what this process knows of the log without asking.
 func (h *Handler) forget() {
-	h.cache.anew(0)
+	h.cache.reset(0)
 	h.numbers.forget()
 }
 
@@ -127,6 +129,7 @@ type Outcome[S any] struct {
 	Revision int64          // of the stream after it, or as it is when nothing was appended; -1: no stream
 	Position event.Position // of its last event; without one, up to which the command was decided
 	At       time.Time      // when the last of its events was recorded
+	Began    time.Time      // when the first event of the stream was recorded
 	Changed  bool           // events were appended; with a refusal: they are void
 	Replayed bool           // by an earlier request with the same key
 }
@@ -210,7 +213,7 @@ func repeat[S any](
 			}
 			continue
 		}
-		out := Outcome[S]{ID: id, State: l.State, Revision: l.Revision, Position: l.Position, At: l.At}
+		out := Outcome[S]{ID: id, State: l.State, Revision: l.Revision, Position: l.Position, At: l.At, Began: l.Began}
 		if err != nil {
 			return out, err
 		}
@@ -273,7 +276,7 @@ func decide[S any](
 func commit[S any](
 	ctx context.Context, h *Handler, req Request, kind *event.Kind[S], id string, l Loaded[S], events []event.Event[S], eventID func(int) uuid.UUID,
 ) (Outcome[S], error) {
-	out := Outcome[S]{ID: id, State: l.State, Revision: l.Revision, Position: l.Position, At: l.At}
+	out := Outcome[S]{ID: id, State: l.State, Revision: l.Revision, Position: l.Position, At: l.At, Began: l.Began}
 	meta := h.meta(req)
 	if req.DryRun {
 		for _, e := range events {
@@ -282,7 +285,12 @@ func commit[S any](
 		out.Changed = true
 		return out, nil
 	}
-	events, err := event.MapSealed(events, func(values []*event.Sealed) error { return h.vault.Seal(ctx, values) })
+	events, err := event.MapSealed(events, func(values []*event.Sealed) error {
+		if err := kind.MaySeal(values); err != nil {
+			return err
+		}
+		return h.vault.Seal(ctx, values)
+	})
 	if err != nil {
 		return out, fmt.Errorf("seal events of %s: %w", kind.Stream(id), err)
 	}
@@ -327,16 +335,16 @@ func commit[S any](
 			return out, void
 		}
 		if after.Revision < 0 {
-			after.Workspace = meta.Workspace
+			after.Workspace, after.Began = meta.Workspace, r.At
 		}
 		after.State = kind.Evolve(after.State, r)
 		after.Revision, after.Position, after.At, after.bytes = r.Revision, r.Position, r.At, after.bytes+len(encoded[i].Data)
 	}
 	h.cache.end(t, &cached{loaded: after, revision: after.Revision, bytes: after.bytes})
-	return Outcome[S]{ID: id, State: after.State, Revision: done.Revision, Position: done.Position, At: done.At, Changed: true}, nil
+	return Outcome[S]{ID: id, State: after.State, Revision: done.Revision, Position: done.Position, At: done.At, Began: after.Began, Changed: true}, nil
 }
 
-// places returns where the events of an append stand. Where no position lies between the first and the last but their own, they are
+// places returns the positions of an append's events. Where no position lies between the first and the last but their own, they are
 // reckoned; else the log is asked.
 func (h *Handler) places(ctx context.Context, stream string, done eventstore.Appended, count int) ([]event.Position, error) {
 	all := make([]event.Position, 0, count)
@@ -372,7 +380,7 @@ func (h *Handler) meta(req Request) event.Meta {
 }
 
 // MetaOf is what events say of themselves that only carry out one that is in the log, the first of a
-// stream: the same as that, whoever comes to it, and which one it is.
+// stream: the same as that, for every process that carries it out, and which one it is.
 func (h *Handler) MetaOf(ctx context.Context, stream string) (meta event.Meta, err error) {
 	for stored, err := range h.store.ReadStream(ctx, stream, 0, eventstore.Forwards) {
 		if err != nil {
@@ -414,6 +422,15 @@ func (h *Handler) Hash(ctx context.Context, name string, parts ...[]byte) (strin
 		return "", fmt.Errorf("hash for %s: %w", name, err)
 	}
 	return hash(sum), nil
+}
+
+// Reveal returns a state, or a value of one, with its personal values in clear. What is erased has none any more.
+func Reveal[T any](ctx context.Context, h *Handler, v T) (T, error) {
+	all, err := event.MapSealed([]T{v}, func(values []*event.Sealed) error { return h.vault.Reveal(ctx, values) })
+	if err != nil {
+		return v, fmt.Errorf("open personal values: %w", err)
+	}
+	return all[0], nil
 }
 
 // Now returns the time by the handler's clock.

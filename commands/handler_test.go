@@ -200,7 +200,9 @@ func TestTheOutcomeTellsWhereTheStreamStands(t *testing.T) {
 	out, err := Handle(t.Context(), n.Handler, as(t), things, "1", nameThing{Name: "b"})
 	require.NoError(t, err)
 	last := n.stream(t, "thing-1")[1]
-	want := Outcome[thing]{ID: "1", State: thing{Name: "b"}, Revision: 1, Position: last.Position, At: last.At, Changed: true}
+	want := Outcome[thing]{
+		ID: "1", State: thing{Name: "b"}, Revision: 1, Position: last.Position, At: last.At, Began: n.stream(t, "thing-1")[0].At, Changed: true,
+	}
 	require.Equal(t, want, out)
 	n.make(t, "2", "a")
 	want.Position, err = n.store.Head(t.Context())

@@ -214,7 +214,7 @@ func earlier[S any](
 	if was.Nothing {
 		_, id := event.SplitStream(was.Stream)
 		l, _, err := readOn(ctx, h, kind, was.Stream, Loaded[S]{Revision: -1}, was.Revision)
-		return Outcome[S]{ID: id, State: l.State, Revision: l.Revision, Position: known.Position, At: l.At, Replayed: true}, true, err
+		return Outcome[S]{ID: id, State: l.State, Revision: l.Revision, Position: known.Position, At: l.At, Began: l.Began, Replayed: true}, true, err
 	}
 	last, count := int64(-1), 0
 	for e, err := range h.store.ReadStream(ctx, was.Stream, 0, eventstore.Forwards) {
@@ -236,7 +236,7 @@ func earlier[S any](
 func replay[S any](ctx context.Context, h *Handler, kind *event.Kind[S], stream string, revision int64) (Outcome[S], error) {
 	_, id := event.SplitStream(stream)
 	l, void, err := readOn(ctx, h, kind, stream, Loaded[S]{Revision: -1}, revision)
-	out := Outcome[S]{ID: id, State: l.State, Revision: l.Revision, Position: l.Position, At: l.At, Changed: true, Replayed: true}
+	out := Outcome[S]{ID: id, State: l.State, Revision: l.Revision, Position: l.Position, At: l.At, Began: l.Began, Changed: true, Replayed: true}
 	if void != nil && err == nil { // what lost a race then is refused now
 		err = void
 	}

@@ -19,6 +19,7 @@ type Loaded[S any] struct {
 	Revision  int64          // of its last event; -1: there is no such stream
 	Position  event.Position // of its last event
 	At        time.Time      // when that was recorded
+	Began     time.Time      // when its first event was recorded
 	Workspace uuid.UUID      // of its first event
 
 	bytes int // of its events' payloads
@@ -87,7 +88,7 @@ func readOn[S any](ctx context.Context, h *Handler, kind *event.Kind[S], stream 
 			return l, nil, fmt.Errorf("judge %s at position %d: %w", r.Stream, r.Position, err)
 		}
 		if l.Revision < 0 {
-			l.Workspace = r.Meta.Workspace
+			l.Workspace, l.Began = r.Meta.Workspace, r.At
 		}
 		if void == nil {
 			l.State = kind.Evolve(l.State, r)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"time"
 
@@ -139,4 +140,12 @@ func (h *Handler) reserve(ctx context.Context, name string, count int64) (number
 		}
 	}
 	return number.Reserved{}, ErrBusy
+}
+
+// Numbered returns the ids of new records from a series of numbers, for [Create].
+func (h *Handler) Numbered(series string) func(context.Context) (string, error) {
+	return func(ctx context.Context) (string, error) {
+		n, err := h.Numbers(ctx, series, 1)
+		return strconv.FormatInt(n, 10), err
+	}
 }

@@ -284,3 +284,58 @@ func TestEveryNameIsDocumented(t *testing.T) {
 		require.Contains(t, string(page), "| `"+of.Category+"-<", "docs/events.md")
 	}
 }
+
+// What nothing ends is in the log and in tables for ever.
+func TestEveryKindWithPersonalFieldsSaysWhoseTheyAreAndEndsThem(t *testing.T) {
+	t.Parallel()
+	for _, complaint := range unended(domain.Catalogue) {
+		t.Error(complaint)
+	}
+}
+
+// unended returns the kinds whose sealed fields no event ends.
+func unended(c *event.Catalogue) (complaints []string) {
+	ended := map[event.Subjects]bool{}
+	sealing := map[string][]string{}
+	for _, of := range c.All() {
+		if event.HoldsSealed(of.Go) {
+			sealing[of.Category] = append(sealing[of.Category], of.Name)
+		}
+		if ending, ends := fullEvent(of).(event.Ending); ends {
+			category, _ := event.SplitStream(ending.Ends("1").Subject)
+			ended[event.Subjects(category)] = true
+		}
+	}
+	for _, k := range c.Kinds() {
+		if events := sealing[k.Category()]; len(events) > 0 && len(k.Subjects()) == 0 {
+			complaints = append(complaints, fmt.Sprintf("kind %s has personal or secret fields in %v and does not say whose they are: add Sealing", k.Category(), events))
+		}
+		for _, s := range k.Subjects() {
+			if !ended[s] {
+				complaints = append(complaints, fmt.Sprintf("kind %s seals values of %s, which no event ends: give the event that erases them the method Ends", k.Category(), s))
+			}
+		}
+	}
+	return complaints
+}
+
+type (
+	noted   struct{ Phone event.Personal }
+	dropped struct{}
+)
+
+func (noted) Evolve(int) int             { return 1 }
+func (dropped) Evolve(int) int           { return 0 }
+func (dropped) Ends(id string) event.End { return event.End{Subject: "person-" + id} }
+
+func TestAForgottenErasureIsNamed(t *testing.T) {
+	t.Parallel()
+	complaints := func(k *event.Kind[int]) []string { return unended(event.NewCatalogue(k)) }
+	noting, dropping := event.Of[noted]("NoteTaken", 1), event.Of[dropped]("NoteDropped", 1)
+	require.Equal(t, []string{"kind note has personal or secret fields in [NoteTaken] and does not say whose they are: add Sealing"},
+		complaints(event.NewKind("note", noting, dropping)))
+	require.Equal(t, []string{"kind note seals values of person, which no event ends: give the event that erases them the method Ends"},
+		complaints(event.NewKind("note", noting).Sealing("person")))
+	require.Empty(t, complaints(event.NewKind("note", noting, dropping).Sealing("person")))
+	require.ErrorContains(t, event.NewKind("note", noting).MaySeal([]*event.Sealed{new(event.NewPersonal("person-1", "+91").Sealed)}), "add Sealing")
+}

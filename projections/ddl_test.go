@@ -9,10 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"bahi/projections"
-	"bahi/projections/access"
-	"bahi/projections/audit"
-	"bahi/projections/ledger"
+	"bahi/internal/app"
 )
 
 // released has one line for each version of each projection that ever ran: name, version and hash. A change of the DDL or of the event
@@ -32,10 +29,10 @@ func TestDDLChangesOnlyWithTheVersion(t *testing.T) {
 		)
 		_, err := fmt.Sscan(line, &name, &version, &hash)
 		require.NoError(t, err, line)
-		require.Equal(t, newest[name]+1, version, "%s: versions must increase by one", name)
+		require.Greater(t, version, newest[name], "%s: versions must increase", name)
 		newest[name] = version
 	}
-	for _, p := range []*projections.Projection{ledger.Books, access.APIKeys, access.Users, access.Workspaces, audit.Tree} {
+	for _, p := range app.AllProjections() {
 		line := fmt.Sprintf("%s %d %s", p.Name, p.Version, p.Hash())
 		require.True(t, slices.Contains(lines, line),
 			"the DDL or the event types of %s are not those of version %d: raise the version, and add to %s:\n%s", p.Name, p.Version, released, line)

@@ -16,6 +16,7 @@ import (
 
 	"bahi/domain"
 	"bahi/domain/event"
+	"bahi/domain/patch"
 )
 
 // Projection is a fold of the log into the tables of its own schema.
@@ -92,6 +93,9 @@ func (p *Projection) add(eventType string, f Fold) {
 		p.personal = p.personal || event.HoldsSealed(info.Go)
 	}
 }
+
+// Types lists the names of the event types that it folds, in their order.
+func (p *Projection) Types() []string { return slices.Sorted(maps.Keys(p.folds)) }
 
 // Personal reports whether the tables may have personal values in clear.
 func (p *Projection) Personal() bool { return p.personal }
@@ -215,7 +219,7 @@ func (p *Projection) indexes() (indexes []string, rest string) {
 func (p *Projection) Hash() string {
 	text := p.tables + afterFill + p.after
 	if len(p.folds) > 0 {
-		text += "\n-- folds " + strings.Join(slices.Sorted(maps.Keys(p.folds)), " ")
+		text += "\n-- folds " + strings.Join(p.Types(), " ")
 	}
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])
@@ -286,6 +290,22 @@ type Batch struct {
 
 // Exec queues a statement.
 func (b *Batch) Exec(sql string, args ...any) { b.queued.Queue(sql, args...) }
+
+// Set queues an update of the row with the id. The columns are names and values in turn; a [patch.Field] that is absent stays as it is.
+func (b *Batch) Set(table, id string, columns ...any) {
+	args, sets := []any{id}, make([]string, 0, len(columns)/2)
+	for i := 0; i+1 < len(columns); i += 2 {
+		value, named := patch.Value(columns[i+1])
+		if !named {
+			continue
+		}
+		args = append(args, value)
+		sets = append(sets, fmt.Sprintf("%s = $%d", columns[i], len(args)))
+	}
+	if len(sets) > 0 {
+		b.Exec(`update `+table+` set `+strings.Join(sets, ", ")+` where id = $1`, args...)
+	}
+}
 
 func (b *Batch) flush(ctx context.Context) error {
 	if b.queued.Len() == 0 {

@@ -22,3 +22,11 @@ func (j *Jobs) Add(ctx context.Context, args Args) error {
 	}
 	return nil
 }
+
+// Newest returns the greatest id of the jobs of a kind, 0 when there is none.
+func (j *Jobs) Newest(ctx context.Context, kind string) (id int64, err error) {
+	if err := j.pool.QueryRow(ctx, `select coalesce(max(id), 0) from river.river_job where kind = $1`, kind).Scan(&id); err != nil {
+		return 0, fmt.Errorf("find the newest job of kind %s: %w", kind, err)
+	}
+	return id, nil
+}

@@ -57,6 +57,19 @@ func On[E any](react func(*Queue, event.Recorded[E]) error) Reaction {
 	}}
 }
 
+// OnEnding reacts to every event that ends a subject, whatever its kind.
+func OnEnding(react func(*Queue, event.End)) (all []Reaction) {
+	for _, t := range domain.Catalogue.Endings() {
+		all = append(all, Reaction{event: t, on: func(q *Queue, r event.Recorded[any]) error {
+			if ending, ok := r.Data.(event.Ending); ok {
+				react(q, ending.Ends(r.StreamID()))
+			}
+			return nil
+		}})
+	}
+	return all
+}
+
 // Queue collects the jobs that follow from one event.
 type Queue struct {
 	event event.Recorded[any]

@@ -32,23 +32,20 @@ import (
 	"bahi/domain/unit"
 	"bahi/eventstore"
 	"bahi/eventstore/postgres"
+	"bahi/internal/app"
 	"bahi/internal/pgtest"
 	"bahi/migrations"
 	"bahi/projections"
-	accesstables "bahi/projections/access"
-	ledgertables "bahi/projections/ledger"
 	"bahi/readmodels"
-	"bahi/readmodels/access"
-	"bahi/readmodels/ledger"
 )
 
 // spanning are the views that answer for all workspaces, and why they may.
 var spanning = map[string]string{
-	"ledger.UnfinishedBulks":     "it is the system's own question, at its start",
-	"access.Users":               "it is an operator's, who sees all",
-	"access.DueForErasure":       "it is the system's own, now and then",
-	"access.InvitationsToForget": "it is the system's own, now and then",
-	"access.InvitationsTo":       "it is the system's own, which erases somebody everywhere",
+	"ledger.UnfinishedBulks": "it is the system's own question, at its start",
+	"access.Users":           "it is an operator's, who sees all",
+	"access.DueForErasure":   "it is the system's own, now and then",
+	"access.Ended":           "it is the system's own, now and then",
+	"access.InvitationsTo":   "it is the system's own, which erases somebody everywhere",
 }
 
 // personal are the views of one person, whichever workspace they act in, and the column that names them.
@@ -60,9 +57,13 @@ var personal = map[string]string{
 // asker is the workspace in whose name every view is asked.
 var asker = uuid.MustParse("aaaaaaaa-1111-4111-8111-111111111111")
 
-// allViews makes the views of every area.
+// allViews returns the views of every area.
 func allViews(r *readmodels.Reader) map[string]any {
-	return map[string]any{"ledger": &ledger.Views{Reader: r}, "access": &access.Views{Reader: r}}
+	all := map[string]any{}
+	for area, views := range reflect.ValueOf(app.NewViews(r)).Fields() {
+		all[strings.ToLower(area.Name)] = views.Interface()
+	}
+	return all
 }
 
 // recorder notes the statements of a pool.
@@ -152,7 +153,7 @@ func TestNoViewForgetsTheAskersWorkspace(t *testing.T) {
 	plain, err := pgx.ParseConfig(url)
 	require.NoError(t, err)
 	versions := map[string]int{}
-	for _, p := range []*projections.Projection{ledgertables.Books, accesstables.APIKeys, accesstables.Users, accesstables.Workspaces} {
+	for _, p := range app.AllProjections() {
 		versions[p.Name] = p.Version
 		require.NoError(t, projections.Build{Store: store, Config: plain, Projection: p, Log: log}.Run(t.Context()))
 	}

@@ -48,7 +48,7 @@ type Accounts struct {
 	Grace       time.Duration // between the request to be deleted and the deletion
 }
 
-// What is answered to those who may not.
+// The refusals.
 var (
 	ErrTaken           = claim.ErrTaken
 	ErrInUse           = &fault.Error{Kind: fault.Conflict, Detail: "Email already in use", Code: "email_taken"}
@@ -73,7 +73,7 @@ func (a *Accounts) EmailKey(ctx context.Context, email string) (string, error) {
 	return hex.EncodeToString(sum), err
 }
 
-// as returns a context in which commands act for the user, in their own workspace. Sign-in and what
+// as returns the request for commands that act for the user, in their own workspace. Sign-in and what
 // belongs to it takes no Idempotency-Key (DESIGN.md, hard case 2).
 func as(req commands.Request, id, workspace uuid.UUID) commands.Request {
 	req = req.FollowUp().In(workspace)
@@ -134,9 +134,9 @@ type newcomer struct {
 	verified           bool   // the address is known to be theirs
 }
 
-// register spans several streams. What decides is the claim of the address; the account is there with its
-// UserRegistered. A crash in between leaves a claim of nobody, which the next one takes over; who comes too
-// late then finds it forsaken, and does not come to be.
+// register spans several streams. The claim of the address decides; the account exists from its UserRegistered on. A crash in
+// between leaves a claim of nobody, which the next registration takes over; a registration that comes too late then finds
+// its claim lost, and is refused.
 func (a *Accounts) register(ctx context.Context, req commands.Request, n newcomer) (Registered, error) {
 	id, home := uuid.New(), uuid.New()
 	key, err := a.EmailKey(ctx, n.email)
@@ -158,43 +158,36 @@ func (a *Accounts) register(ctx context.Context, req commands.Request, n newcome
 		}
 	}
 	if _, err := commands.Handle(ctx, a.Commands, req, workspace.Kind, home.String(), workspace.Make{Owner: id}); err != nil {
-		return Registered{}, a.abandon(ctx, id, err)
+		return Registered{}, a.discard(ctx, id, err)
 	}
+	own := func(text string) event.Personal { return user.Subjects.Personal(id.String(), text) }
 	out, err := commands.Handle(ctx, a.Commands, req, user.Kind, id.String(), user.Register{
 		Provider: n.provider, Workspace: home, EmailKey: key, Verified: n.verified, Claim: claimed,
-		Email: personal(id, n.email), FirstName: personal(id, n.first), LastName: personal(id, n.last),
+		Email: own(n.email), FirstName: own(n.first), LastName: own(n.last),
 	})
 	if isNotFound(err) { // who took the claim over has begun the stream, in no workspace
 		err = ErrTaken
 	}
 	if err != nil {
-		return Registered{}, a.abandon(ctx, id, err)
+		return Registered{}, a.discard(ctx, id, err)
 	}
 	return Registered{ID: id, Email: n.email, FirstName: n.first, LastName: n.last, At: out.At, Position: out.Position}, nil
 }
 
-// abandon removes the password of a user of whom it is certain that they did not come to be.
-func (a *Accounts) abandon(ctx context.Context, id uuid.UUID, why error) error {
+// discard removes the password of a user who was certainly not registered.
+func (a *Accounts) discard(ctx context.Context, id uuid.UUID, why error) error {
 	if _, refused := errors.AsType[*fault.Error](why); !refused && !errors.Is(why, eventstore.ErrUnavailable) {
 		return why
 	}
 	return errors.Join(why, a.Credentials.Erase(context.WithoutCancel(ctx), id))
 }
 
-// personal is a value of the user, none when it is empty.
-func personal(id uuid.UUID, text string) event.Personal {
-	if text == "" {
-		return event.Personal{}
-	}
-	return event.NewPersonal(user.Subject(id), text)
-}
-
 // verifiedWithin is how long an address holds for somebody who changed to it and has not verified it: as long as
-// the token that was mailed. Then whoever registers it has it, and who proves it has it at once, so
+// the token that was mailed. Then the next user who registers it has it, and one who proves it has it at once, so
 // that nobody keeps others out by addresses that are not theirs.
 const verifiedWithin = 24 * time.Hour
 
-// grounds are on what somebody claims an address.
+// grounds say why somebody may claim an address.
 type grounds int
 
 const (
@@ -203,21 +196,21 @@ const (
 	regained                // it was theirs, and they have proved that it still is
 )
 
-// claimEmail makes the address the user's, and answers by which claim, or [ErrTaken].
+// claimEmail makes the address the user's. It returns the revision of the claim, or [ErrTaken].
 func (a *Accounts) claimEmail(ctx context.Context, req commands.Request, key string, id uuid.UUID, by grounds) (claimed int64, err error) {
 	return unique.Claim(ctx, a.Commands, as(req, id, uuid.Nil), claim.Email, key, id.String(), func(held commands.Loaded[claims.State]) error {
 		age := a.Now().Sub(held.State.Since)
 		if age < patience && by == asked {
 			return ErrTaken
 		}
-		_, err := a.forsake(ctx, req, key, held, user.ForsakeEmail{Lapsed: by != asked || age >= verifiedWithin, Regained: by == regained})
+		_, err := a.loseEmail(ctx, req, key, held, user.LoseEmail{Lapsed: by != asked || age >= verifiedWithin, Regained: by == regained})
 		return err
 	})
 }
 
-// forsake sees to it that a claim's holder neither has the address nor comes to have it by that claim. It
-// answers [ErrTaken] when they have it, and nothing is said why they should not.
-func (a *Accounts) forsake(ctx context.Context, req commands.Request, key string, held commands.Loaded[claims.State], why user.ForsakeEmail) (event.Position, error) {
+// loseEmail makes sure that a claim's holder neither has the address nor gets it by that claim. It returns [ErrTaken] when they
+// have it, and nothing speaks against that.
+func (a *Accounts) loseEmail(ctx context.Context, req commands.Request, key string, held commands.Loaded[claims.State], why user.LoseEmail) (event.Position, error) {
 	id := held.State.Holder
 	holder, err := commands.Load(ctx, a.Commands.Fresh(), user.Kind, id)
 	if err != nil {
@@ -231,14 +224,14 @@ func (a *Accounts) forsake(ctx context.Context, req commands.Request, key string
 	return out.Position, err
 }
 
-// releaseEmail gives up the user's claim, unless the address is theirs again. It answers up to where it wrote to
-// the user's stream.
+// releaseEmail gives up the user's claim, unless the address is theirs again. It returns the position up to which it wrote to the
+// user's stream.
 func (a *Accounts) releaseEmail(ctx context.Context, req commands.Request, key string, id uuid.UUID) (event.Position, error) {
 	held, err := commands.Load(ctx, a.Commands.Fresh(), claim.Email.Kind, key)
 	if err != nil || held.State.Holder != id.String() {
 		return 0, err
 	}
-	at, err := a.forsake(ctx, req, key, held, user.ForsakeEmail{})
+	at, err := a.loseEmail(ctx, req, key, held, user.LoseEmail{})
 	if err == nil {
 		err = unique.Release(ctx, a.Commands, as(req, id, uuid.Nil), claim.Email, key, id.String(), held)
 	}
@@ -286,7 +279,7 @@ func (a *Accounts) handle(ctx context.Context, req commands.Request, id uuid.UUI
 	return commands.Handle(ctx, a.Commands, as(req, id, s.Workspace), user.Kind, id.String(), cmd)
 }
 
-// keyed returns a context for the command that decides a user's own request, in a workspace: the one that
+// keyed returns the request for the command that decides a user's own request, in a workspace: the one that
 // takes its key.
 func keyed(req commands.Request, id, workspace uuid.UUID) commands.Request {
 	key := req.Key
@@ -330,7 +323,7 @@ func (a *Accounts) Text(ctx context.Context, p event.Personal) (string, error) {
 	return text, nil
 }
 
-// personOf returns what a user's password must not be made of.
+// personOf returns the person from whose name and address a password must not be made.
 func (a *Accounts) personOf(ctx context.Context, s user.State) (p credentials.Person, err error) {
 	if p.Email, err = a.Text(ctx, s.Email); err != nil {
 		return p, err

@@ -223,7 +223,9 @@ func TestAKeyAllowsNoMoreThanItsMakerMay(t *testing.T) {
 	ofKey := by(t, ring, who, office, actor.Permissions{Ledger: actor.Write}) // made by the key
 	given := by(t, ring, operator, office, has)                               // made by the deployment
 
-	does(t, ring, workspace.Kind, office, office, workspace.Change{By: operator, User: ravi, To: actor.Permissions{Ledger: actor.Read, Audit: actor.Read}})
+	does(t, ring, workspace.Kind, office, office, workspace.Change{
+		By: operator, User: ravi, To: actor.Permissions{Ledger: actor.Read, Messaging: actor.None, Marketplace: actor.None, Audit: actor.Read},
+	})
 	opens(t, other, key, actor.Permissions{Ledger: actor.Read})
 	opens(t, other, ofKey, actor.Permissions{Ledger: actor.Read})
 	does(t, ring, workspace.Kind, office, office, workspace.Remove{By: operator, User: ravi})

@@ -74,26 +74,24 @@ func (a *Accounts) begin(ctx context.Context, req commands.Request, id uuid.UUID
 }
 
 // SignOut ends the session of an access token.
-func (a *Accounts) SignOut(ctx context.Context, req commands.Request, of uuid.UUID) (event.Position, error) {
+func (a *Accounts) SignOut(ctx context.Context, req commands.Request, of uuid.UUID) (out commands.Outcome[session.State], err error) {
 	if err := a.Credentials.Sessions.Revoke(ctx, of); err != nil {
-		return 0, err
+		return out, err
 	}
 	l, err := commands.Load(ctx, a.Commands.Fresh(), session.Kind, of.String())
 	if err != nil {
-		return 0, err
+		return out, err
 	}
-	out, err := commands.Handle(ctx, a.Commands, as(req, uuid.Nil, l.Workspace), session.Kind, of.String(), session.End{})
-	return out.Position, err
+	return commands.Handle(ctx, a.Commands, as(req, uuid.Nil, l.Workspace), session.Kind, of.String(), session.End{})
 }
 
 // VerifyEmail takes a mailed token as proof that the address is the user's.
-func (a *Accounts) VerifyEmail(ctx context.Context, req commands.Request, token string) (at event.Position, err error) {
-	err = a.useToken(ctx, credentials.Verify, token, func(ctx context.Context, id uuid.UUID, s user.State) error {
-		out, err := a.handle(ctx, req, id, s, user.VerifyEmail{EmailKey: s.EmailKey})
-		at = out.Position
+func (a *Accounts) VerifyEmail(ctx context.Context, req commands.Request, token string) (out commands.Outcome[user.State], err error) {
+	err = a.useToken(ctx, credentials.Verify, token, func(ctx context.Context, id uuid.UUID, s user.State) (err error) {
+		out, err = a.handle(ctx, req, id, s, user.VerifyEmail{EmailKey: s.EmailKey})
 		return err
 	})
-	return at, err
+	return out, err
 }
 
 // ForgotPassword mails a token to the address if somebody here has it, and does not tell.
@@ -110,8 +108,8 @@ func (a *Accounts) ForgotPassword(ctx context.Context, email string) error {
 }
 
 // ResetPassword sets a password by a mailed token, and ends all sessions. It proves the address, too.
-func (a *Accounts) ResetPassword(ctx context.Context, req commands.Request, token, password string) (at event.Position, err error) {
-	err = a.useToken(ctx, credentials.Reset, token, func(ctx context.Context, id uuid.UUID, s user.State) error {
+func (a *Accounts) ResetPassword(ctx context.Context, req commands.Request, token, password string) (out commands.Outcome[user.State], err error) {
+	err = a.useToken(ctx, credentials.Reset, token, func(ctx context.Context, id uuid.UUID, s user.State) (err error) {
 		if s.Provider != user.ByEmail || !s.Trusted() {
 			return credentials.Reset.Refusal()
 		}
@@ -121,11 +119,10 @@ func (a *Accounts) ResetPassword(ctx context.Context, req commands.Request, toke
 		if _, err := a.handle(ctx, req, id, s, user.VerifyEmail{EmailKey: s.EmailKey}); err != nil {
 			return err
 		}
-		out, err := a.handle(ctx, req, id, s, user.ChangePassword{Forgotten: true})
-		at = out.Position
+		out, err = a.handle(ctx, req, id, s, user.ChangePassword{Forgotten: true})
 		return err
 	})
-	return at, err
+	return out, err
 }
 
 // setPassword gives the user a password and ends their sessions, except one.
@@ -173,12 +170,12 @@ func (a *Accounts) SignInByProvider(ctx context.Context, req commands.Request, w
 	if err != nil && !errors.Is(err, user.ErrNotFound) {
 		return SignedIn{}, err
 	}
-	forsaken := held.State.Holder // claimed, and the link never came to be
+	unused := held.State.Holder // claimed, and never linked
 	if id, s, err = a.vouchedFor(ctx, req, who); err != nil {
 		return SignedIn{}, err
 	}
 	_, err = unique.Claim(ctx, a.Commands, as(req, id, uuid.Nil), claim.Identity, key, id.String(), func(held commands.Loaded[claims.State]) error {
-		if held.State.Holder != forsaken {
+		if held.State.Holder != unused {
 			return ErrTaken
 		}
 		return nil

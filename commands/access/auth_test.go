@@ -64,12 +64,12 @@ func TestSigningInAndOutIsRecorded(t *testing.T) {
 	elsewhere := commands.Request{Actor: who, Workspace: who.Workspace, Key: "k", Operation: "logout"}
 	at, err := n.SignOut(t.Context(), elsewhere, in.Tokens.Session)
 	require.NoError(t, err)
-	require.Greater(t, at, in.Position)
+	require.Greater(t, at.Position, in.Position)
 	_, err = n.ring.Authenticate(t.Context(), in.Tokens.Access)
 	require.Equal(t, credentials.ErrNotAuthenticated, err)
 	again, err := n.SignOut(t.Context(), commands.Request{}, in.Tokens.Session)
 	require.NoError(t, err)
-	require.Equal(t, at, again, "once")
+	require.Equal(t, at.Position, again.Position, "once")
 }
 
 func TestAVerificationTokenIsGoodOnce(t *testing.T) {

@@ -24,7 +24,7 @@ import (
 // is told to go on.
 type act struct {
 	what    string
-	stands  chan struct{}
+	paused  chan struct{}
 	verdict chan verdict
 	done    chan error
 	dead    bool // its process is: nothing that it does from here on happens
@@ -39,14 +39,14 @@ const (
 
 type actKey struct{}
 
-// stand is the hook of a log that acts stop at.
-func stand(ctx context.Context) error {
+// pause is the hook of a log that acts stop at.
+func pause(ctx context.Context) error {
 	a, _ := ctx.Value(actKey{}).(*act)
 	if a == nil {
 		return nil
 	}
 	if !a.dead {
-		a.stands <- struct{}{}
+		a.paused <- struct{}{}
 		a.dead = <-a.verdict == dieNow
 	}
 	if a.dead {
@@ -57,7 +57,7 @@ func stand(ctx context.Context) error {
 
 // begin starts an act. It answers once that has stopped.
 func begin(ctx context.Context, what string, do func(ctx context.Context) error) *act {
-	a := &act{what: what, stands: make(chan struct{}), verdict: make(chan verdict), done: make(chan error, 1)}
+	a := &act{what: what, paused: make(chan struct{}), verdict: make(chan verdict), done: make(chan error, 1)}
 	go func() { a.done <- do(context.WithValue(ctx, actKey{}, a)) }()
 	return a
 }
@@ -65,7 +65,7 @@ func begin(ctx context.Context, what string, do func(ctx context.Context) error)
 // waits waits until the act has stopped, and answers false when it is done.
 func (a *act) waits(t *rapid.T) bool {
 	select {
-	case <-a.stands:
+	case <-a.paused:
 		return true
 	case err := <-a.done:
 		switch {
@@ -98,9 +98,9 @@ func TestAnAddressIsOneAccountsHoweverItIsRacedFor(t *testing.T) {
 	tn := newTown(t, 2)
 	for _, n := range tn.nodes {
 		n.store.set(func() {
-			n.store.read = func(ctx context.Context, _ string) error { return stand(ctx) }
-			n.store.before = func(ctx context.Context, _ string) error { return stand(ctx) }
-			n.store.after = func(ctx context.Context, _ string) error { return stand(ctx) }
+			n.store.read = func(ctx context.Context, _ string) error { return pause(ctx) }
+			n.store.before = func(ctx context.Context, _ string) error { return pause(ctx) }
+			n.store.after = func(ctx context.Context, _ string) error { return pause(ctx) }
 		})
 	}
 	sane := tn.nodes[0]
@@ -167,7 +167,7 @@ func TestAnAddressIsOneAccountsHoweverItIsRacedFor(t *testing.T) {
 			unproven := len(have) == 1 && !sane.state(t, have[0]).Trusted() // which may lapse
 			_, err := sane.Register(t.Context(), commands.Request{}, registration(e))
 			if len(have) == 0 && err != nil || len(have) == 1 && !unproven && !errors.Is(err, access.ErrTaken) {
-				rt.Fatalf("%s, which %d have, is registered anew with %v", e, len(have), err)
+				rt.Fatalf("%s, which %d have, is registered again with %v", e, len(have), err)
 			}
 		}
 		for _, id := range users {

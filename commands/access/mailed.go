@@ -19,7 +19,7 @@ func Addressee(id uuid.UUID, emailKey string) uuid.UUID { return uuid.NewSHA1(id
 func Recipient(emailKey string) uuid.UUID { return uuid.NewSHA1(uuid.Nil, []byte(emailKey)) }
 
 // IssueToken makes the token that the job of that number mails to the address in the user's state: a mailed token,
-// with the user whom it is for. It answers what [credentials.Mailed.Issue] does when nothing is to be mailed.
+// with the user whom it is for. It returns the error of [credentials.Mailed.Issue] when nothing is to be mailed.
 func (a *Accounts) IssueToken(ctx context.Context, kind credentials.Kind, id uuid.UUID, s user.State, job int64) (string, error) {
 	mailed, err := a.Credentials.Mailed.Issue(ctx, kind, credentials.Mailing{
 		Subject: Addressee(id, s.EmailKey), Recipient: Recipient(s.EmailKey), Number: job,

@@ -11,7 +11,6 @@ import (
 	"bahi/commands"
 	"bahi/commands/access/credentials"
 	"bahi/domain/access/user"
-	"bahi/domain/event"
 	"bahi/domain/fault"
 )
 
@@ -23,8 +22,8 @@ func ChangeOf(id uuid.UUID, change int) uuid.UUID {
 	return uuid.NewSHA1(id, []byte("change "+strconv.Itoa(change)))
 }
 
-// IssueUndo makes the token that the job of that number mails to an address which the user has left. It answers what
-// [credentials.Mailed.Issue] does when nothing is to be mailed.
+// IssueUndo makes the token that the job of that number mails to an address which the user has left. It returns the error of
+// [credentials.Mailed.Issue] when nothing is to be mailed.
 func (a *Accounts) IssueUndo(ctx context.Context, id uuid.UUID, left user.Left, job int64) (string, error) {
 	mailed, err := a.Credentials.Mailed.Issue(ctx, credentials.Undo, credentials.Mailing{
 		Subject: ChangeOf(id, left.Change), Recipient: Recipient(left.EmailKey), Number: job,
@@ -32,75 +31,76 @@ func (a *Accounts) IssueUndo(ctx context.Context, id uuid.UUID, left user.Left, 
 	return strings.Join([]string{id.String(), strconv.Itoa(left.Change), mailed}, "."), err
 }
 
-// UndoEmail gives a user the address back that the token was mailed to. Whoever changed it may be somebody else,
+// UndoEmail gives a user the address back that the token was mailed to. The one who changed it may be somebody else,
 // who took the account over: nobody has its password any more, its sessions end, and identities go that were linked since.
 // It refuses with [ErrAnothers] while another account has verified the address.
-func (a *Accounts) UndoEmail(ctx context.Context, req commands.Request, token string) (at event.Position, err error) {
+func (a *Accounts) UndoEmail(ctx context.Context, req commands.Request, token string) (out commands.Outcome[user.State], err error) {
 	name, rest, _ := strings.Cut(token, ".")
 	number, mailed, _ := strings.Cut(rest, ".")
 	id, idErr := uuid.Parse(name)
 	change, changeErr := strconv.Atoi(number)
 	if idErr != nil || changeErr != nil {
-		return 0, credentials.Undo.Refusal()
+		return out, credentials.Undo.Refusal()
 	}
 	err = a.Credentials.Mailed.Use(ctx, credentials.Undo, mailed, func(ctx context.Context, subject uuid.UUID) error {
 		if subject != ChangeOf(id, change) {
 			return credentials.Undo.Refusal()
 		}
-		at, err = a.undoEmail(ctx, req, id, change)
+		out, err = a.undoEmail(ctx, req, id, change)
 		return err
 	})
-	return at, err
+	return out, err
 }
 
 // undoEmail shuts everybody out before the address is back, since a crash in between may leave the rest undone, and
 // once more after it, since until then a linked identity signs in.
-func (a *Accounts) undoEmail(ctx context.Context, req commands.Request, id uuid.UUID, change int) (event.Position, error) {
+func (a *Accounts) undoEmail(ctx context.Context, req commands.Request, id uuid.UUID, change int) (out commands.Outcome[user.State], err error) {
 	s, err := a.Load(ctx, id)
 	if errors.Is(err, user.ErrNotFound) {
-		return 0, credentials.Undo.Refusal()
+		return out, credentials.Undo.Refusal()
 	}
 	if err != nil {
-		return 0, err
+		return out, err
 	}
 	left, there := s.LeftBy(change)
 	if !there { // an earlier change was undone, and this one with it
-		return 0, credentials.Undo.Refusal()
+		return out, credentials.Undo.Refusal()
 	}
 	email, err := a.Text(ctx, left.Email)
 	if err != nil {
-		return 0, err
+		return out, err
 	}
 	claimed, err := a.claimEmail(ctx, req, left.EmailKey, id, regained)
 	if errors.Is(err, ErrTaken) {
 		err = ErrAnothers
 	}
 	if err != nil {
-		return 0, err
+		return out, err
 	}
 	if s.Provider == user.ByEmail {
 		if err := a.Credentials.Passwords.Remove(ctx, id); err != nil {
-			return 0, err
+			return out, err
 		}
 	}
 	if err := a.Credentials.Sessions.RevokeAll(ctx, id, uuid.Nil); err != nil {
-		return 0, err
+		return out, err
 	}
-	out, err := a.handle(ctx, req, id, s, user.RestoreEmail{Change: change, Email: personal(id, email), EmailKey: left.EmailKey, Claim: claimed})
+	out, err = a.handle(ctx, req, id, s, user.RestoreEmail{Change: change, Email: user.Subjects.Personal(id.String(), email), EmailKey: left.EmailKey, Claim: claimed})
 	switch {
 	case errors.Is(err, user.ErrNotFound), errors.Is(err, user.ErrUndone):
-		return 0, credentials.Undo.Refusal()
+		return out, credentials.Undo.Refusal()
 	case errors.Is(err, ErrTaken):
-		return 0, ErrAnothers
+		return out, ErrAnothers
 	case err != nil:
-		return 0, err
+		return out, err
 	}
 	if err := a.Credentials.Sessions.RevokeAll(ctx, id, uuid.Nil); err != nil {
-		return out.Position, err
+		return out, err
 	}
 	if s.EmailKey == "" || s.EmailKey == left.EmailKey {
-		return out.Position, nil
+		return out, nil
 	}
 	released, err := a.releaseEmail(ctx, req, s.EmailKey, id)
-	return max(out.Position, released), err
+	out.Position = max(out.Position, released)
+	return out, err
 }

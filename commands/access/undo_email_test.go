@@ -183,7 +183,7 @@ func TestACrashInAnUndoingLeavesNobodyInWhoShouldBeOut(t *testing.T) {
 		_, err := a.UndoEmail(t.Context(), commands.Request{}, undo)
 		a.store.set(func() { a.store.before = nil })
 		if err == nil {
-			require.Equal(t, 5, die, "claim, restore, forsake, release")
+			require.Equal(t, 5, die, "claim, restore, lose, release")
 			break
 		}
 		require.ErrorIs(t, err, errCrash)

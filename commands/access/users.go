@@ -26,33 +26,34 @@ type Profile struct {
 //
 // It claims the new address first and releases the old one last. A crash in between, or a profile that moved
 // meanwhile, leaves a claim that nobody's address matches, which may be taken over.
-func (a *Accounts) Change(ctx context.Context, req commands.Request, id uuid.UUID, p Profile) (event.Position, error) {
+func (a *Accounts) Change(ctx context.Context, req commands.Request, id uuid.UUID, p Profile) (out commands.Outcome[user.State], err error) {
 	l, err := a.active(ctx, id)
 	if err != nil {
-		return 0, err
+		return out, err
 	}
 	edit, email, err := edited(id, p)
 	if err != nil {
-		return 0, err
+		return out, err
 	}
 	if email != "" {
 		if edit.Email, err = a.claimAnother(ctx, req, id, l, email); err != nil {
-			return 0, err
+			return out, err
 		}
 	}
-	out, err := a.edit(ctx, req, id, l.State, edit)
+	out, err = a.edit(ctx, req, id, l.State, edit)
 	if errors.Is(err, ErrTaken) {
 		err = ErrInUse
 	}
 	if err != nil || edit.Email == nil {
-		return out.Position, err
+		return out, err
 	}
 	released, err := a.releaseEmail(ctx, req, l.State.EmailKey, id)
-	return max(out.Position, released), err
+	out.Position = max(out.Position, released)
+	return out, err
 }
 
-// edited puts a profile in order, and answers its address apart from the rest; empty when there is none. It refuses
-// what is wrong, all at once.
+// edited returns the change that a profile asks for, with its address apart from the rest; empty when there is none. It
+// refuses all that is wrong at once.
 func edited(id uuid.UUID, p Profile) (edit user.Edit, email string, err error) {
 	var (
 		wrong []error
@@ -62,7 +63,7 @@ func edited(id uuid.UUID, p Profile) (edit user.Edit, email string, err error) {
 			}
 			text, err := rule(field, *given)
 			wrong = append(wrong, err)
-			*into = new(personal(id, text))
+			*into = new(user.Subjects.Personal(id.String(), text))
 		}
 	)
 	if p.Email != nil {
@@ -75,7 +76,7 @@ func edited(id uuid.UUID, p Profile) (edit user.Edit, email string, err error) {
 	return edit, email, fault.Join(wrong...)
 }
 
-// claimAnother claims an address for the user, and answers the change to it; nil when it is theirs.
+// claimAnother claims an address for the user, and returns the change to it; nil when it is theirs.
 func (a *Accounts) claimAnother(ctx context.Context, req commands.Request, id uuid.UUID, l commands.Loaded[user.State], email string) (*user.ChangeEmail, error) {
 	key, err := a.EmailKey(ctx, email)
 	if err != nil || key == l.State.EmailKey {
@@ -88,59 +89,61 @@ func (a *Accounts) claimAnother(ctx context.Context, req commands.Request, id uu
 	if errors.Is(err, ErrTaken) {
 		err = ErrInUse
 	}
-	return &user.ChangeEmail{Email: personal(id, email), EmailKey: key, Claim: claimed}, err
+	return &user.ChangeEmail{Email: user.Subjects.Personal(id.String(), email), EmailKey: key, Claim: claimed}, err
 }
 
-// ChangePassword sets another password and ends the user's other sessions. Who knows the current one has seen
-// enough: If-Match is not asked.
-func (a *Accounts) ChangePassword(ctx context.Context, req commands.Request, id, thisSession uuid.UUID, current, password string) (event.Position, error) {
+// ChangePassword sets another password and ends the user's other sessions. The current password proves enough: If-Match is
+// not asked for.
+func (a *Accounts) ChangePassword(ctx context.Context, req commands.Request, id, thisSession uuid.UUID, current, password string) (commands.Outcome[user.State], error) {
+	out, done, err := a.Earlier(ctx, req, id) // the current password is another one by now
+	if done || err != nil {
+		return out, err
+	}
 	s, err := a.Load(ctx, id)
 	if err != nil {
-		return 0, err
+		return out, err
 	}
 	if s.Provider != user.ByEmail {
-		return 0, user.ErrNoPassword
+		return out, user.ErrNoPassword
 	}
 	_, known, err := a.Credentials.Passwords.Verify(ctx, id, current)
 	if err != nil {
-		return 0, err
+		return out, err
 	}
 	if !known {
-		return 0, ErrWrongPassword
+		return out, ErrWrongPassword
 	}
 	if err := a.setPassword(ctx, id, s, "new_password", password, thisSession); err != nil {
-		return 0, err
+		return out, err
 	}
 	// A link that was mailed before sets no other one.
 	if err := a.Credentials.Mailed.Void(ctx, credentials.Reset, Addressee(id, s.EmailKey)); err != nil {
-		return 0, err
+		return out, err
 	}
-	out, err := a.decide(ctx, req, id, s, user.ChangePassword{})
-	return out.Position, err
+	return a.decide(ctx, req, id, s, user.ChangePassword{})
 }
 
-// ChangePicture gives the user a picture that is stored already. It answers which one is nobody's now: the one
+// ChangePicture gives the user a picture that is stored already. It returns the key of the picture that nobody has now: the one
 // before, or this one where the same request has stored and given another.
-func (a *Accounts) ChangePicture(ctx context.Context, req commands.Request, id uuid.UUID, key string) (unused string, at event.Position, err error) {
+func (a *Accounts) ChangePicture(ctx context.Context, req commands.Request, id uuid.UUID, key string) (unused string, out commands.Outcome[user.State], err error) {
 	s, err := a.Load(ctx, id)
 	if err != nil {
-		return "", 0, err
+		return "", out, err
 	}
-	out, err := a.edit(ctx, req, id, s, user.ChangePicture{Key: key})
+	out, err = a.edit(ctx, req, id, s, user.ChangePicture{Key: key})
 	if out.Replayed {
-		return key, out.Position, err
+		return key, out, err
 	}
-	return s.Picture, out.Position, err
+	return s.Picture, out, err
 }
 
-// RequestDeletion schedules the end of the account. Asked again, it answers the first request's.
-func (a *Accounts) RequestDeletion(ctx context.Context, req commands.Request, id uuid.UUID) (event.Position, error) {
+// RequestDeletion schedules the end of the account. A second request returns the first one's outcome.
+func (a *Accounts) RequestDeletion(ctx context.Context, req commands.Request, id uuid.UUID) (out commands.Outcome[user.State], err error) {
 	s, err := a.Load(ctx, id)
 	if err != nil {
-		return 0, err
+		return out, err
 	}
-	out, err := a.decide(ctx, req, id, s, user.RequestDeletion{DeleteAfter: a.Now().Add(a.Grace)})
-	return out.Position, err
+	return a.decide(ctx, req, id, s, user.RequestDeletion{DeleteAfter: a.Now().Add(a.Grace)})
 }
 
 // CancelDeletion lets the user stay. It is for an administrator.

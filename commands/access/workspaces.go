@@ -41,7 +41,7 @@ func (a *Accounts) Invite(ctx context.Context, req commands.Request, in uuid.UUI
 	now := a.Now()
 	out, err = commands.Handle(ctx, a.Commands, req, workspace.Kind, in.String(), workspace.Invite{
 		By: req.Actor, Invitation: id, Permissions: permissions, Now: now, ExpiresAt: now.Add(invitationLasts),
-		Email: event.NewPersonal(workspace.InvitationSubject(id), email), EmailKey: key,
+		Email: workspace.Invitations.Personal(id.String(), email), EmailKey: key,
 	})
 	return id, out, err
 }
@@ -114,9 +114,18 @@ func (a *Accounts) Accept(ctx context.Context, req commands.Request, token strin
 	}
 	err = a.Credentials.Mailed.Use(ctx, credentials.Invitation, mailed, func(ctx context.Context, invitation uuid.UUID) error {
 		inviter, err := a.inviter(ctx, in, invitation)
-		if err == nil {
-			join := workspace.Join{Invitation: invitation, Inviter: inviter, User: id, Now: a.Now()}
-			out, err = commands.Handle(ctx, a.Commands, keyed(req, id, in), workspace.Kind, in.String(), join)
+		if err != nil {
+			return err
+		}
+		s, err := a.Load(ctx, id)
+		if err != nil {
+			return err
+		}
+		join := workspace.Join{Invitation: invitation, Inviter: inviter, User: id, EmailKey: s.ProvenEmail(), Now: a.Now()}
+		out, err = commands.Handle(ctx, a.Commands, keyed(req, id, in), workspace.Kind, in.String(), join)
+		if errors.Is(err, workspace.ErrAnothers) { // its owner hears of it, see reactors/access
+			_, strayErr := commands.Handle(ctx, a.Commands, as(req, id, in), workspace.Kind, in.String(), workspace.Stray{Invitation: invitation})
+			return errors.Join(err, strayErr)
 		}
 		return err
 	})

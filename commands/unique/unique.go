@@ -14,7 +14,6 @@ package unique
 import (
 	"context"
 	"errors"
-	"strconv"
 
 	"bahi/commands"
 	"bahi/domain/claims"
@@ -88,15 +87,6 @@ type Field[S any] struct {
 	Key     func(S) string // name of the claim of the value that a record has; empty: it has none
 	Name    string         // of the field in requests
 	Taken   string         // what a request is told whose value another record has
-}
-
-// taken refuses a value that a record has.
-func (f Field[S]) taken(id string) error {
-	field := fault.Field{Field: f.Name, Message: f.Taken, ID: id}
-	if number, err := strconv.ParseInt(id, 10, 64); err == nil {
-		field.ID = number
-	}
-	return &fault.Error{Kind: fault.Conflict, Detail: f.Taken, Code: f.Name + "_taken", Fields: []fault.Field{field}}
 }
 
 // Create begins a record that has the value of the key, none if the key is empty. It is [commands.Begin] otherwise. It refuses a value that another
@@ -200,7 +190,7 @@ func (f Field[S]) refuse(ctx context.Context, h *commands.Handler, req commands.
 	if out, done, err := commands.Earlier(ctx, h, req, f.Records); done || err != nil {
 		return out, err
 	}
-	return commands.Outcome[S]{Revision: -1}, f.taken(id)
+	return commands.Outcome[S]{Revision: -1}, fault.Taken(f.Name, f.Taken, id)
 }
 
 // take claims a value that no record has. It returns [commands.ErrStale] if the claim or its record moved since they were looked at.

@@ -2,6 +2,7 @@
 package actor
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/google/uuid"
@@ -28,7 +29,7 @@ const (
 	Write Level = "write"
 )
 
-// Allows says whether who has level l may do what asks for wanted.
+// Allows reports whether level l includes the wanted one.
 func (l Level) Allows(wanted Level) bool { return l.rank() >= wanted.rank() }
 
 func (l Level) rank() int {
@@ -69,7 +70,7 @@ func (p Permissions) Level(a Area) Level {
 	}
 }
 
-// Empty says whether p allows nothing at all.
+// Empty reports whether p allows nothing at all.
 func (p Permissions) Empty() bool {
 	for _, a := range []Area{Ledger, Messaging, Marketplace, Audit} {
 		if p.Level(a).Allows(Read) {
@@ -79,7 +80,20 @@ func (p Permissions) Empty() bool {
 	return true
 }
 
-// Within says whether p gives nothing that other does not give.
+// With returns the permissions after a change: the level of each area that the change names, p's own in the others.
+func (p Permissions) With(change Permissions) Permissions {
+	level := func(own, named Level) Level {
+		if named = cmp.Or(named, own); named == None {
+			return ""
+		}
+		return named
+	}
+	p.Ledger, p.Messaging = level(p.Ledger, change.Ledger), level(p.Messaging, change.Messaging)
+	p.Marketplace, p.Audit = level(p.Marketplace, change.Marketplace), level(p.Audit, change.Audit)
+	return p
+}
+
+// Within reports whether p gives nothing that other does not give.
 func (p Permissions) Within(other Permissions) bool {
 	return (!p.Operator || other.Operator) &&
 		other.Level(Ledger).Allows(p.Ledger) && other.Level(Messaging).Allows(p.Messaging) &&
@@ -95,7 +109,7 @@ type Actor struct {
 	Permissions Permissions
 }
 
-// String is how events name the actor.
+// String returns how events name the actor.
 func (a Actor) String() string {
 	if a.Type == "" {
 		return "public"
@@ -103,5 +117,5 @@ func (a Actor) String() string {
 	return fmt.Sprintf("%s:%s", a.Type, a.ID)
 }
 
-// May says whether the actor may do this much in the area.
+// May reports whether the actor may do this much in the area.
 func (a Actor) May(area Area, level Level) bool { return a.Permissions.Level(area).Allows(level) }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 )
 
 // TypeInfo describes a stored name.
@@ -23,6 +24,7 @@ type catalogued struct {
 // AnyKind is a [Kind] of any state.
 type AnyKind interface {
 	Category() string
+	Subjects() []Subjects
 	types() []catalogued
 }
 
@@ -31,11 +33,12 @@ type Catalogue struct {
 	byName map[string]catalogued
 	byGo   map[reflect.Type][]string
 	all    []TypeInfo
+	kinds  []AnyKind
 }
 
 // NewCatalogue returns the catalogue of the kinds. It panics if two kinds share a stored name or a category. They may share Go types.
 func NewCatalogue(kinds ...AnyKind) *Catalogue {
-	c := &Catalogue{byName: map[string]catalogued{}, byGo: map[reflect.Type][]string{}}
+	c := &Catalogue{byName: map[string]catalogued{}, byGo: map[reflect.Type][]string{}, kinds: kinds}
 	categories := map[string]bool{}
 	for _, k := range kinds {
 		if categories[k.Category()] {
@@ -55,6 +58,19 @@ func NewCatalogue(kinds ...AnyKind) *Catalogue {
 
 // All returns the stored names in the order of the kinds.
 func (c *Catalogue) All() []TypeInfo { return c.all }
+
+// Kinds lists the kinds, in the order in which they were catalogued.
+func (c *Catalogue) Kinds() []AnyKind { return c.kinds }
+
+// Endings lists the Go types of the events that end a subject, see [Ending].
+func (c *Catalogue) Endings() (types []reflect.Type) {
+	for _, t := range c.all {
+		if t.Go.Implements(reflect.TypeFor[Ending]()) && !slices.Contains(types, t.Go) {
+			types = append(types, t.Go)
+		}
+	}
+	return types
+}
 
 // Lookup returns the description of a stored name.
 func (c *Catalogue) Lookup(name string) (TypeInfo, bool) {

@@ -70,6 +70,7 @@ type Kind[S any] struct {
 	byName   map[string]Type[S]
 	byGo     map[reflect.Type]Type[S]
 	ordered  []Type[S]
+	subjects []Subjects // whose values its events have sealed
 }
 
 // NewKind returns the kind of the streams <category>-<id>. Names never change: old logs have them. It panics if a name or a Go type occurs

@@ -120,6 +120,14 @@ func (p Personal) Text() (string, error) {
 	}
 }
 
+// Shown returns the value in clear for an answer, nil where there is none, or none any more. The value must be opened.
+func (p Personal) Shown() *string {
+	if text, err := p.Text(); err == nil && !p.IsZero() {
+		return &text
+	}
+	return nil
+}
+
 // Value implements [driver.Valuer], so that a projection can pass on the Personal.
 func (p Personal) Value() (driver.Value, error) {
 	switch p.state {

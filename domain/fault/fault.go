@@ -4,6 +4,7 @@ package fault
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -49,6 +50,15 @@ func Newf(kind Kind, format string, args ...any) *Error {
 // Fields returns a refusal for faults of fields.
 func Fields(fields ...Field) *Error {
 	return &Error{Kind: Invalid, Detail: "Validation error", Fields: fields}
+}
+
+// Taken refuses a value of a field that another record has. The caller gets the other's id, a number where it is one.
+func Taken(field, detail, id string) *Error {
+	conflict := Field{Field: field, Message: detail, ID: id}
+	if number, err := strconv.ParseInt(id, 10, 64); err == nil {
+		conflict.ID = number
+	}
+	return &Error{Kind: Conflict, Detail: detail, Code: field + "_taken", Fields: []Field{conflict}}
 }
 
 // Join returns the faults of several errors as one refusal, or nil. If an error is not a list of faults, Join returns that error alone.

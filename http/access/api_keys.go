@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"bahi/commands"
 	flows "bahi/commands/access"
 	"bahi/domain/access/apikey"
 	"bahi/domain/actor"
@@ -42,18 +43,12 @@ func (r *Routes) APIKeys() {
 			c.Workspace = *other
 		}
 		key, out, err := flows.CreateAPIKey(ctx, r.Commands, api.Request(ctx).In(c.Workspace), c)
-		if err != nil {
-			return nil, err
-		}
-		id, err := uuid.Parse(out.ID)
-		if err != nil {
-			return nil, err
-		}
-		api.Wrote(ctx, out.Position, out.Replayed)
-		return api.Answer(CreatedAPIKey{Key: key, APIKey: views.APIKey{
-			ID: id, WorkspaceID: out.State.Workspace, Name: out.State.Name, Permissions: out.State.Permissions,
-			CreatedBy: out.State.By, ExpiresAt: out.State.ExpiresAt, CreatedAt: out.At,
-		}}, nil)
+		return api.Reply(ctx, out, err, func(out commands.Outcome[apikey.State]) CreatedAPIKey {
+			return CreatedAPIKey{Key: key, APIKey: views.APIKey{
+				ID: uuid.MustParse(out.ID), WorkspaceID: out.State.Workspace, Name: out.State.Name, Permissions: out.State.Permissions,
+				CreatedBy: out.State.By, ExpiresAt: out.State.ExpiresAt, CreatedAt: out.At,
+			}}
+		})
 	})
 	api.Handle(r.API, api.Op{
 		ID: "list-api-keys", Method: "GET", Path: "/api/v1/api-keys", Summary: "List the workspace's API keys",
@@ -68,10 +63,6 @@ func (r *Routes) APIKeys() {
 		ID uuid.UUID `path:"api_key_id"`
 	}) (*api.Nothing, error) {
 		out, err := flows.RevokeAPIKey(ctx, r.Commands, api.Request(ctx), in.ID)
-		if err != nil {
-			return nil, err
-		}
-		api.Wrote(ctx, out.Position, out.Replayed)
-		return &api.Nothing{}, nil
+		return api.Done(ctx, out, err)
 	})
 }

@@ -12,8 +12,10 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
+	"bahi/commands"
 	flows "bahi/commands/access"
 	"bahi/commands/access/credentials"
+	"bahi/domain/access/user"
 	"bahi/domain/fault"
 	"bahi/http/api"
 )
@@ -40,6 +42,11 @@ var errNoProvider = fault.New(fault.Unavailable, "No identity provider is config
 // Message is an answer in words.
 type Message struct {
 	Message string `json:"message"`
+}
+
+// say returns the same words for every outcome.
+func say[S any](words string) func(commands.Outcome[S]) Message {
+	return func(commands.Outcome[S]) Message { return Message{words} }
 }
 
 // RegisteredUser is the answer to a registration.
@@ -138,12 +145,8 @@ func (r *Routes) registration() {
 				Token string `json:"token" maxLength:"500"`
 			}
 		}) (*api.Body[Message], error) {
-			position, err := r.Accounts.VerifyEmail(ctx, api.Request(ctx), in.Body.Token)
-			if err != nil {
-				return nil, err
-			}
-			api.Wrote(ctx, position, false)
-			return api.Answer(Message{"Email verified"}, nil)
+			out, err := r.Accounts.VerifyEmail(ctx, api.Request(ctx), in.Body.Token)
+			return api.Reply(ctx, out, err, say[user.State]("Email verified"))
 		})
 }
 
@@ -155,12 +158,8 @@ func (r *Routes) undo() {
 			Token string `json:"token" maxLength:"500"`
 		}
 	}) (*api.Body[Message], error) {
-		position, err := r.Accounts.UndoEmail(ctx, api.Request(ctx), in.Body.Token)
-		if err != nil {
-			return nil, err
-		}
-		api.Wrote(ctx, position, false)
-		return api.Answer(Message{"The account has this address again, and all its sessions have ended"}, nil)
+		out, err := r.Accounts.UndoEmail(ctx, api.Request(ctx), in.Body.Token)
+		return api.Reply(ctx, out, err, say[user.State]("The account has this address again, and all its sessions have ended"))
 	})
 }
 
@@ -191,11 +190,11 @@ func (r *Routes) sessions() {
 		if who.Session == uuid.Nil {
 			return nil, errOnlyUsers
 		}
-		position, err := r.Accounts.SignOut(ctx, api.Request(ctx), who.Session)
+		out, err := r.Accounts.SignOut(ctx, api.Request(ctx), who.Session)
 		if err != nil {
 			return nil, err
 		}
-		api.Wrote(ctx, position, false)
+		api.Wrote(ctx, out.Position, out.Replayed)
 		return &struct {
 			Cookie []http.Cookie `header:"Set-Cookie"`
 			Body   Message
@@ -248,12 +247,8 @@ func (r *Routes) passwords() {
 				NewPassword string `json:"new_password" maxLength:"1000"`
 			}
 		}) (*api.Body[Message], error) {
-			position, err := r.Accounts.ResetPassword(ctx, api.Request(ctx), in.Body.Token, in.Body.NewPassword)
-			if err != nil {
-				return nil, err
-			}
-			api.Wrote(ctx, position, false)
-			return api.Answer(Message{"Password changed; sign in with the new one"}, nil)
+			out, err := r.Accounts.ResetPassword(ctx, api.Request(ctx), in.Body.Token, in.Body.NewPassword)
+			return api.Reply(ctx, out, err, say[user.State]("Password changed; sign in with the new one"))
 		})
 }
 
@@ -295,7 +290,7 @@ func (r *Routes) provider() {
 	})
 }
 
-// failed sends the browser on with a code (G8 of the contract). What went wrong stands in the log.
+// failed sends the browser on with a code (G8 of the contract). The log has what went wrong.
 func (r *Routes) failed(ctx context.Context, err error, cookies []http.Cookie) *Redirect {
 	code, level := "server_error", slog.LevelError
 	if refused, ok := errors.AsType[*fault.Error](err); ok {

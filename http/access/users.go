@@ -8,13 +8,15 @@ import (
 
 	"github.com/google/uuid"
 
+	"bahi/commands"
 	flows "bahi/commands/access"
 	"bahi/domain/access/picture"
+	"bahi/domain/access/user"
 	"bahi/domain/actor"
-	"bahi/domain/event"
 	"bahi/domain/fault"
 	"bahi/http/api"
 	"bahi/readmodels"
+	views "bahi/readmodels/access"
 )
 
 // Pictures keeps images. It is an edge of the process.
@@ -65,7 +67,7 @@ func (r *Routes) Users() {
 		if err != nil {
 			return nil, err
 		}
-		return r.user(ctx, id, 0)
+		return r.user(ctx, id)
 	})
 	api.Handle(r.API, userOp("update-me", "PUT", "", "Change one's own account; what is left out stays", limit),
 		func(ctx context.Context, in *struct{ Body flows.Profile }) (*api.Tagged[User], error) {
@@ -78,18 +80,15 @@ func (r *Routes) Users() {
 				return nil, err
 			}
 			if again {
-				return r.user(ctx, id, 0)
+				return r.user(ctx, id)
 			}
 			if in.Body.Email != nil {
 				if err := api.Count(ctx, limitEmail); err != nil {
 					return nil, err
 				}
 			}
-			position, err := r.Accounts.Change(ctx, api.Request(ctx), id, in.Body)
-			if err != nil {
-				return nil, err
-			}
-			return r.user(ctx, id, position)
+			out, err := r.Accounts.Change(ctx, api.Request(ctx), id, in.Body)
+			return r.written(ctx, id, out, err)
 		})
 	api.Handle(r.API, userOp("change-password", "POST", "/password", "Set another password; other sessions end", limit), func(ctx context.Context, in *struct {
 		Body struct {
@@ -101,15 +100,8 @@ func (r *Routes) Users() {
 		if err != nil {
 			return nil, err
 		}
-		if again, err := r.repeated(ctx, id); again || err != nil {
-			return api.Answer(Message{"Password changed"}, err)
-		}
-		position, err := r.Accounts.ChangePassword(ctx, api.Request(ctx), id, api.Caller(ctx).Session, in.Body.CurrentPassword, in.Body.NewPassword)
-		if err != nil {
-			return nil, err
-		}
-		api.Wrote(ctx, position, false)
-		return api.Answer(Message{"Password changed"}, nil)
+		out, err := r.Accounts.ChangePassword(ctx, api.Request(ctx), id, api.Caller(ctx).Session, in.Body.CurrentPassword, in.Body.NewPassword)
+		return api.Reply(ctx, out, err, say[user.State]("Password changed"))
 	})
 	api.Handle(r.API, userOp("request-deletion", "POST", "/delete-request", "Ask for the account to be deleted", "users_delete_request"),
 		func(ctx context.Context, _ *struct{}) (*api.Body[Message], error) {
@@ -117,15 +109,8 @@ func (r *Routes) Users() {
 			if err != nil {
 				return nil, err
 			}
-			if again, err := r.repeated(ctx, id); again || err != nil {
-				return api.Answer(Message{"The account will be deleted within 30 days"}, err)
-			}
-			position, err := r.Accounts.RequestDeletion(ctx, api.Request(ctx), id)
-			if err != nil {
-				return nil, err
-			}
-			api.Wrote(ctx, position, false)
-			return api.Answer(Message{"The account will be deleted within 30 days"}, nil)
+			out, err := r.Accounts.RequestDeletion(ctx, api.Request(ctx), id)
+			return api.Reply(ctx, out, err, say[user.State]("The account will be deleted within 30 days"))
 		})
 	r.picture()
 }
@@ -143,7 +128,7 @@ func (r *Routes) picture() {
 			return nil, err
 		}
 		if again {
-			return r.user(ctx, id, 0)
+			return r.user(ctx, id)
 		}
 		drawn, err := r.Studio.Make(ctx, in.File.Open())
 		if err != nil {
@@ -153,7 +138,7 @@ func (r *Routes) picture() {
 		if err := r.Pictures.Put(ctx, key, drawn.Type, drawn.Bytes); err != nil {
 			return nil, err
 		}
-		unused, position, err := r.Accounts.ChangePicture(ctx, api.Request(ctx), id, key)
+		unused, out, err := r.Accounts.ChangePicture(ctx, api.Request(ctx), id, key)
 		if _, refused := errors.AsType[*fault.Error](err); refused {
 			return nil, errors.Join(err, r.Pictures.Delete(context.WithoutCancel(ctx), key))
 		}
@@ -165,14 +150,14 @@ func (r *Routes) picture() {
 				r.Log.Warn("a picture that was replaced could not be deleted; it goes with its user", "user", id, "error", err)
 			}
 		}
-		return r.user(ctx, id, position)
+		return r.written(ctx, id, out, nil)
 	})
 }
 
 // limitEmail counts changes of an address: each mails somebody, and tells whether the address is known here.
 const limitEmail = "users_email"
 
-// repeated says whether an earlier request with the same key did what this one asks for.
+// repeated reports whether an earlier request with the same key did what this one asks for.
 func (r *Routes) repeated(ctx context.Context, id uuid.UUID) (bool, error) {
 	out, done, err := r.Accounts.Earlier(ctx, api.Request(ctx), id)
 	if done {
@@ -190,16 +175,43 @@ func caller(ctx context.Context) (uuid.UUID, error) {
 	return uuid.Parse(who.ID)
 }
 
-// user reads the user, as of a position at least, which is that of a write if it is not 0.
-func (r *Routes) user(ctx context.Context, id uuid.UUID, position event.Position) (*api.Tagged[User], error) {
-	if position != 0 {
-		api.Wrote(ctx, position, false)
-		ctx = readmodels.AtLeast(ctx, position)
-	}
+// user reads the user.
+func (r *Routes) user(ctx context.Context, id uuid.UUID) (*api.Tagged[User], error) {
 	v, err := r.Views.User(ctx, id)
 	if err != nil {
 		return nil, err
 	}
+	return r.shown(ctx, v)
+}
+
+// written returns the user as a command left them. What the tables do not have yet is taken from the log: a write that is
+// in it is not refused because a projection is late.
+func (r *Routes) written(ctx context.Context, id uuid.UUID, out commands.Outcome[user.State], err error) (*api.Tagged[User], error) {
+	if err != nil {
+		return nil, err
+	}
+	api.Wrote(ctx, out.Position, out.Replayed)
+	v, err := r.Views.User(readmodels.AtLeast(ctx, out.Position), id)
+	if err == nil {
+		return r.shown(ctx, v)
+	}
+	s, err := commands.Reveal(ctx, r.Commands, out.State)
+	if err != nil {
+		return nil, err
+	}
+	if v, err = r.Views.User(ctx, id); err != nil {
+		v = views.User{ID: id, WorkspaceID: s.Workspace, AuthProvider: s.Provider, CreatedAt: out.Began}
+	}
+	v.Email, v.FirstName, v.LastName, v.Phone = s.Email.Shown(), s.FirstName.Shown(), s.LastName.Shown(), s.Phone.Shown()
+	v.EmailVerified, v.Operator, v.DeleteAfter, v.Revision = s.Verified, s.Operator, s.DeleteAfter, out.Revision
+	if v.Picture = nil; s.Picture != "" {
+		v.Picture = &s.Picture
+	}
+	return r.shown(ctx, v)
+}
+
+// shown returns what a user sees of themselves.
+func (r *Routes) shown(ctx context.Context, v views.User) (*api.Tagged[User], error) {
 	out := User{
 		ID: v.ID, Email: v.Email, FirstName: v.FirstName, LastName: v.LastName, Phone: v.Phone, WorkspaceID: v.WorkspaceID,
 		AuthProvider: v.AuthProvider, EmailVerified: v.EmailVerified, IsActive: true, Permissions: v.Permissions,

@@ -23,10 +23,12 @@ type Membership struct {
 	Revision    int64             `json:"revision" doc:"For If-Match"`
 }
 
-// membership returns a member as a command left them.
-func membership(in, user uuid.UUID, s workspace.State) *api.Tagged[Membership] {
-	m := Membership{WorkspaceID: in, UserID: user, Permissions: s.Members[user], Revision: s.Revisions[user]}
-	return &api.Tagged[Membership]{ETag: api.Revision(m.Revision), Body: m}
+// memberWritten returns a member as a command left them. The ETag is that of the member: all members are in one stream.
+func memberWritten(ctx context.Context, in, user uuid.UUID, out commands.Outcome[workspace.State], err error) (*api.Tagged[Membership], error) {
+	out.Revision = out.State.Revisions[user]
+	return api.Written(ctx, out, err, func(out commands.Outcome[workspace.State]) Membership {
+		return Membership{WorkspaceID: in, UserID: user, Permissions: out.State.Members[user], Revision: out.Revision}
+	})
 }
 
 func workspaceOp(id, method, path, summary string) api.Op {
@@ -44,8 +46,7 @@ type InWorkspace struct {
 	Workspace uuid.UUID `path:"workspace_id"`
 }
 
-// enter goes to the workspace in the path, whichever one the request acts in otherwise, if the caller may
-// do so much there.
+// enter returns the request as it acts in the workspace of the path, if the caller has the level there.
 func (r *Routes) enter(ctx context.Context, in InWorkspace, level actor.Level) (commands.Request, error) {
 	req, who := api.Request(ctx), api.Caller(ctx)
 	if who.Workspace != in.Workspace && !who.Permissions.Operator {
@@ -108,12 +109,10 @@ func (r *Routes) Workspaces() {
 				return nil, err
 			}
 			id, out, err := r.Accounts.Invite(ctx, req, in.Workspace, email, in.Body.Permissions)
-			if err != nil {
-				return nil, err
-			}
-			api.Wrote(ctx, out.Position, out.Replayed)
-			i := out.State.Invitations[id]
-			return api.Answer(flows.OpenInvitation{ID: id, Email: &email, Permissions: i.Permissions, InvitedBy: i.By, ExpiresAt: i.ExpiresAt}, nil)
+			return api.Reply(ctx, out, err, func(out commands.Outcome[workspace.State]) flows.OpenInvitation {
+				i := out.State.Invitations[id]
+				return flows.OpenInvitation{ID: id, Email: &email, Permissions: i.Permissions, InvitedBy: i.By, ExpiresAt: i.ExpiresAt}
+			})
 		})
 	list := workspaceOp("list-invitations", "GET", "/api/v1/workspaces/{workspace_id}/invitations", "List the open invitations")
 	list.Reads = nil // but the log
@@ -130,11 +129,7 @@ func (r *Routes) Workspaces() {
 				return nil, err
 			}
 			out, err := r.Accounts.Withdraw(ctx, req, in.Workspace, in.Invitation)
-			if err != nil {
-				return nil, err
-			}
-			api.Wrote(ctx, out.Position, out.Replayed)
-			return &api.Nothing{}, nil
+			return api.Done(ctx, out, err)
 		})
 	accept := workspaceOp("accept-invitation", "POST", "/api/v1/invitations/accept", "Join a workspace with the mailed token")
 	accept.Status = http.StatusOK
@@ -148,13 +143,9 @@ func (r *Routes) Workspaces() {
 			return nil, err
 		}
 		joined, out, err := r.Accounts.Accept(ctx, api.Request(ctx), in.Body.Token, id)
-		if err != nil {
-			return nil, err
-		}
-		api.Wrote(ctx, out.Position, out.Replayed)
-		return membership(joined, id, out.State), nil
+		return memberWritten(ctx, joined, id, out, err)
 	})
-	api.Handle(r.API, workspaceOp("change-member", "PATCH", "/api/v1/workspaces/{workspace_id}/members/{user_id}", "Give a member other permissions"),
+	api.Handle(r.API, workspaceOp("change-member", "PATCH", "/api/v1/workspaces/{workspace_id}/members/{user_id}", "Change a member's permissions in the areas that are named"),
 		func(ctx context.Context, in *struct {
 			InMember
 			Body struct {
@@ -166,11 +157,7 @@ func (r *Routes) Workspaces() {
 				return nil, err
 			}
 			out, err := r.Accounts.ChangeMember(ctx, req, in.Workspace, in.User, in.Body.Permissions)
-			if err != nil {
-				return nil, err
-			}
-			api.Wrote(ctx, out.Position, out.Replayed)
-			return membership(in.Workspace, in.User, out.State), nil
+			return memberWritten(ctx, in.Workspace, in.User, out, err)
 		})
 	api.Handle(r.API, workspaceOp("remove-member", "DELETE", "/api/v1/workspaces/{workspace_id}/members/{user_id}", "Remove a member"),
 		func(ctx context.Context, in *InMember) (*api.Nothing, error) {
@@ -179,10 +166,6 @@ func (r *Routes) Workspaces() {
 				return nil, err
 			}
 			out, err := r.Accounts.RemoveMember(ctx, req, in.Workspace, in.User)
-			if err != nil {
-				return nil, err
-			}
-			api.Wrote(ctx, out.Position, out.Replayed)
-			return &api.Nothing{}, nil
+			return api.Done(ctx, out, err)
 		})
 }

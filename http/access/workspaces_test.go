@@ -16,6 +16,7 @@ import (
 	"bahi/internal/app"
 	"bahi/internal/app/apptest"
 	"bahi/readmodels"
+	views "bahi/readmodels/access"
 )
 
 // invitation is the answer to one that was sent.
@@ -81,7 +82,7 @@ func TestSomebodyIsInvitedAndWorksInTheOthersBooks(t *testing.T) {
 	inAshas.POST("/bank", `{"name":"SBI"}`).Problem(403, "Not enough permissions")
 	apptest.Open(ravi.Client, "SBI")
 	joined.Permissions = nil
-	asha.PATCH(workspace+"/members/"+ravi.User.ID, `{"permissions":{"ledger":"write"}}`).Status(200).JSON(&joined)
+	asha.PATCH(workspace+"/members/"+ravi.User.ID, `{"permissions":{"ledger":"write","marketplace":"none"}}`).Status(200).JSON(&joined)
 	require.Equal(t, map[string]any{"ledger": "write"}, joined.Permissions)
 	apptest.Post(inAshas, account, apptest.Deposit("2025-03-02", "1"))
 	inAshas.GET(workspace+"/members").Problem(403, "Not enough permissions")
@@ -207,7 +208,24 @@ func TestAnInvitationIsAcceptedOnceByItsKey(t *testing.T) {
 	ravi.POST(path, abroad).Status(200)
 }
 
-func TestAnInvitationIsForWhoeverHasTheMail(t *testing.T) {
+func TestAnInvitationIsForItsAddress(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	asha, ravi := o.Person("asha@example.com"), o.Person("ravi@example.com")
+	asha.POST("/api/v1/workspaces/"+asha.Workspace+"/invitations", apptest.Invite("usha@example.com", `{"ledger":"read"}`)).Status(201)
+	_, token := apptest.Link(t, o.Mailed("usha@example.com", apptest.InviteSubject, 1))
+	accept := map[string]string{"token": token}
+	for range 2 {
+		ravi.POST("/api/v1/invitations/accept", accept).Problem(403, "This invitation was sent to another address")
+	}
+	const strayed = "Somebody else tried to accept an invitation to your workspace"
+	o.Mailed("asha@example.com", strayed, 1)
+	o.Person("usha@example.com").POST("/api/v1/invitations/accept", accept).Status(200)
+	o.Worked("send_stray_notice")
+	require.Len(t, o.Mails("asha@example.com", strayed), 1)
+}
+
+func TestAnInvitationWaitsForAnAccount(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	asha := o.Person("asha@example.com")
@@ -308,29 +326,29 @@ func TestWhoseInvitationIsOverIsForgotten(t *testing.T) {
 	asha.Join(o, ravi, `{"ledger":"read"}`)
 	var withdrawn, open invitation
 	asha.POST(path, apptest.Invite("usha@example.com", `{"ledger":"read"}`)).Status(201).JSON(&withdrawn)
+	o.Mailed("usha@example.com", apptest.InviteSubject, 1)
 	asha.DELETE(path + "/" + withdrawn.ID.String()).Status(204)
+	require.Eventually(t, func() bool { // one was accepted, one withdrawn
+		erased, err := o.Sys.Vault.Erasures(t.Context())
+		require.NoError(t, err)
+		mails := append(o.Mails("usha@example.com", apptest.InviteSubject), o.Mails("ravi@example.com", apptest.InviteSubject)...)
+		return len(erased) == 2 && len(mails) == 0
+	}, time.Minute, 20*time.Millisecond, "and the mails went with them")
+
 	written := asha.POST(path, apptest.Invite("usha@example.com", `{"ledger":"read"}`)).Status(201)
 	written.JSON(&open)
 	position, err := strconv.ParseUint(written.Header("Bahi-Position"), 10, 64)
 	require.NoError(t, err)
 	ctx := readmodels.AtLeast(t.Context(), event.Position(position))
-	over := func(after time.Duration) []uuid.UUID {
-		ids, err := o.Sys.Market.InvitationsToForget(ctx, time.Now().Add(after))
+	for days, ended := range map[int][]views.Ended{6: {}, 8: {{Subject: workspace.InvitationSubject(open.ID)}}} {
+		due, err := o.Sys.Access.Ended(ctx, time.Now().AddDate(0, 0, days))
 		require.NoError(t, err)
-		return ids
+		require.ElementsMatch(t, ended, due)
 	}
-	ended := over(0)
-	require.Len(t, ended, 2, "one was accepted, one withdrawn")
-	require.Contains(t, ended, withdrawn.ID)
-	for _, id := range ended {
-		require.NoError(t, o.Sys.Vault.Erase(ctx, workspace.InvitationSubject(id)))
-	}
-	require.Empty(t, over(6*24*time.Hour))
-	require.Equal(t, []uuid.UUID{open.ID}, over(8*24*time.Hour), "one expired by then")
 
 	key, err := o.Sys.Accounts.EmailKey(ctx, "usha@example.com")
 	require.NoError(t, err)
-	to, err := o.Sys.Market.InvitationsTo(ctx, []string{key})
+	to, err := o.Sys.Access.InvitationsTo(ctx, []string{key})
 	require.NoError(t, err)
 	require.ElementsMatch(t, []uuid.UUID{withdrawn.ID, open.ID}, to)
 	require.NoError(t, o.Sys.Vault.Erase(ctx, workspace.InvitationSubject(open.ID)))

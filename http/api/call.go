@@ -105,10 +105,10 @@ func Prefers(ctx context.Context) bool {
 	return true
 }
 
-// Wrote tells what the answer's headers say of a write: the log position of what was written, and
-// whether an earlier request with the same Idempotency-Key wrote it.
+// Wrote sets what the headers tell of a write: the log position of what was written, and whether an earlier request with
+// the same Idempotency-Key wrote it. A dry run wrote nothing. See [Written].
 func Wrote(ctx context.Context, position event.Position, replayed bool) {
-	if c := callOf(ctx); c != nil {
+	if c := callOf(ctx); c != nil && !c.request.DryRun {
 		c.wrote, c.replayed = position, replayed
 	}
 }

@@ -1,11 +1,14 @@
 package api
 
 import (
+	"context"
 	"encoding"
 	"reflect"
 	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"bahi/commands"
 )
 
 // Body is an output that is only a body.
@@ -13,12 +16,20 @@ type Body[T any] struct {
 	Body T
 }
 
-// Answer makes what a view or a flow answers the operation's output.
+// Answer returns the output of an operation whose body is what a view or a flow returned.
 func Answer[T any](value T, err error) (*Body[T], error) {
 	if err != nil {
 		return nil, err
 	}
 	return &Body[T]{Body: value}, nil
+}
+
+// Shown is [Answer] for a record that can be edited: its revision is the ETag.
+func Shown[T any](value T, revision int64, err error) (*Tagged[T], error) {
+	if err != nil {
+		return nil, err
+	}
+	return &Tagged[T]{ETag: Revision(revision), Body: value}, nil
 }
 
 // Tagged is an output with the revision that the body shows.
@@ -27,7 +38,35 @@ type Tagged[T any] struct {
 	Body T
 }
 
-// Nothing is the output of an operation that answers only its status.
+// Written returns the output of a write: what show makes of the record as the command left it, with its revision as ETag. The headers tell where the
+// write is in the log, and whether an earlier request with the same Idempotency-Key did it; those of a dry run do not.
+func Written[S, T any](ctx context.Context, out commands.Outcome[S], err error, show func(commands.Outcome[S]) T) (*Tagged[T], error) {
+	if err != nil {
+		return nil, err
+	}
+	Wrote(ctx, out.Position, out.Replayed)
+	return &Tagged[T]{ETag: Revision(out.Revision), Body: show(out)}, nil
+}
+
+// Reply is [Written] for a result that has no revision.
+func Reply[S, T any](ctx context.Context, out commands.Outcome[S], err error, show func(commands.Outcome[S]) T) (*Body[T], error) {
+	if err != nil {
+		return nil, err
+	}
+	Wrote(ctx, out.Position, out.Replayed)
+	return &Body[T]{Body: show(out)}, nil
+}
+
+// Done is [Written] for a write that leaves nothing to show.
+func Done[S any](ctx context.Context, out commands.Outcome[S], err error) (*Nothing, error) {
+	if err != nil {
+		return nil, err
+	}
+	Wrote(ctx, out.Position, out.Replayed)
+	return &Nothing{}, nil
+}
+
+// Nothing is the output of an operation that has only a status.
 type Nothing struct{}
 
 // ETag is a strong entity tag (RFC 9110, 8.8.3), empty for none.

@@ -23,18 +23,18 @@ type Limited struct {
 // Get returns the page.
 func (p Limited) Get() readmodels.Page { return readmodels.Page{Number: p.Page, Size: p.Limit} }
 
-// List is an array with the number of all its rows, of which it may have a page.
-type List[T any] struct {
+// Array is a list with the number of all its rows, of which it may have a page.
+type Array[T any] struct {
 	Total int64 `header:"X-Total-Count" doc:"Rows of all pages"`
 	Body  []T
 }
 
 // Listed returns the rows of a page as an array.
-func Listed[T any](rows []T, total int64, err error) (*List[T], error) {
+func Listed[T any](rows []T, total int64, err error) (*Array[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	return &List[T]{Total: total, Body: full(rows)}, nil
+	return &Array[T]{Total: total, Body: full(rows)}, nil
 }
 
 // PageOf is a page as an object.

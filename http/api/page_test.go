@@ -26,7 +26,7 @@ func TestAListHasOneOfTwoShapes(t *testing.T) {
 			return nil, 0, nil
 		}
 	}
-	api.Handle(s.API, api.Op{ID: "list-array", Method: "GET", Path: "/array", Public: true}, func(_ context.Context, in *struct{ api.Limited }) (*api.List[int], error) {
+	api.Handle(s.API, api.Op{ID: "list-array", Method: "GET", Path: "/array", Public: true}, func(_ context.Context, in *struct{ api.Limited }) (*api.Array[int], error) {
 		return api.Listed(rows(in.Get()))
 	})
 	api.Handle(s.API, api.Op{ID: "list-object", Method: "GET", Path: "/object", Public: true}, func(_ context.Context, in *struct{ api.Pages }) (*api.Body[api.PageOf[int]], error) {

@@ -72,7 +72,7 @@ func (o operations[In, Out]) accounts() {
 		ID: "delete-" + name, Method: "DELETE", Path: o.Delete, Summary: "Delete " + o.a() + " and all its rows", DryRun: true,
 	}), func(ctx context.Context, in *ByAccount) (*api.Nothing, error) {
 		out, err := flows.DeleteAccount(ctx, api.Request(ctx), o.Books, o.l, in.Account)
-		return wrote(ctx, out, err)
+		return api.Done(ctx, out, err)
 	})
 }
 
@@ -80,15 +80,6 @@ func (o operations[In, Out]) accounts() {
 func (o operations[In, Out]) op(op api.Op) api.Op {
 	op.Tags, op.Area, op.Limit, op.Reads = tags, area, limit, []string{"books"}
 	return op
-}
-
-// wrote returns the answer to a write that shows nothing.
-func wrote[S any](ctx context.Context, out commands.Outcome[S], err error) (*api.Nothing, error) {
-	if err != nil {
-		return nil, err
-	}
-	api.Wrote(ctx, out.Position, out.Replayed)
-	return &api.Nothing{}, nil
 }
 
 // accountWritten returns an account as a command left it. It reads the balance, unless it is known. It leaves out a balance
@@ -101,9 +92,7 @@ func (o operations[In, Out]) accountWritten(ctx context.Context, out commands.Ou
 	if out.Revision >= 0 {
 		shown.Revision = &out.Revision
 	}
-	if !api.Request(ctx).DryRun {
-		api.Wrote(ctx, out.Position, out.Replayed)
-	}
+	api.Wrote(ctx, out.Position, out.Replayed)
 	api.Prefers(ctx) // the whole account is answered in any case
 	if known == nil && shown.ID != nil {
 		read, err := o.Views.Account(readmodels.AtLeast(ctx, out.Position), workspace(ctx), o.l, *shown.ID, asWritten(out))

@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 
+	"bahi/commands"
 	"bahi/domain/ledger/bookslock"
 	"bahi/http/api"
 	views "bahi/readmodels/ledger"
@@ -26,12 +27,8 @@ func (r *Routes) BooksLock() {
 		Tags:    tags, Area: area, Limit: limit, StrictBody: true, DryRun: true,
 	}, func(ctx context.Context, in *struct{ Body bookslock.Set }) (*api.Tagged[views.Lock], error) {
 		out, err := r.Books.SetLock(ctx, api.Request(ctx), in.Body)
-		if err != nil {
-			return nil, err
-		}
-		if !api.Request(ctx).DryRun {
-			api.Wrote(ctx, out.Position, out.Replayed)
-		}
-		return &api.Tagged[views.Lock]{ETag: tag(out), Body: views.Lock{LockedThrough: out.State.Now()}}, nil
+		return api.Written(ctx, out, err, func(out commands.Outcome[bookslock.State]) views.Lock {
+			return views.Lock{LockedThrough: out.State.Now()}
+		})
 	})
 }

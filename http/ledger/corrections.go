@@ -114,8 +114,6 @@ func (o operations[In, Out]) reverse(ctx context.Context, account int64, body Re
 	if err != nil {
 		return nil, err
 	}
-	if !api.Request(ctx).DryRun {
-		api.Wrote(ctx, out.Position, out.Replayed)
-	}
+	api.Wrote(ctx, out.Position, out.Replayed)
 	return o.rowsWritten(ctx, account, out)
 }

@@ -115,7 +115,7 @@ func (o operations[In, Out]) rows() {
 		ID: "delete-" + name + "-row", Method: "DELETE", Path: o.Ledger + "/row/{row_id}", Summary: "Delete a row", DryRun: true,
 	}), func(ctx context.Context, in *ByRow) (*api.Nothing, error) {
 		out, err := flows.DeleteRow(ctx, api.Request(ctx), o.Books, o.l, in.Account, in.Row)
-		return wrote(ctx, out, err)
+		return api.Done(ctx, out, err)
 	})
 	api.Handle(o.API, o.op(api.Op{
 		ID: "read-" + name + "-row-history", Method: "GET", Path: o.Ledger + "/row/{row_id}/history",
@@ -145,9 +145,7 @@ func (o operations[In, Out]) bulk() {
 		if err != nil {
 			return nil, err
 		}
-		if !api.Request(ctx).DryRun {
-			api.Wrote(ctx, out.Position, out.Replayed)
-		}
+		api.Wrote(ctx, out.Position, out.Replayed)
 		rows, err := o.rowsWritten(ctx, in.Account, out)
 		return api.Answer(RowsPosted[In, Out]{Rows: rows}, err)
 	})
@@ -168,7 +166,7 @@ func (o operations[In, Out]) looseRows() {
 		ID: "delete-loose-" + name + "-row", Method: "DELETE", Path: o.LooseRow, Summary: "Delete a row, of whatever account", DryRun: true,
 	}), func(ctx context.Context, in *ByLooseRow) (*api.Nothing, error) {
 		out, err := flows.DeleteRow(ctx, api.Request(ctx), o.Books, o.l, 0, in.Row)
-		return wrote(ctx, out, err)
+		return api.Done(ctx, out, err)
 	})
 	for _, side := range []struct {
 		name, of string
@@ -179,7 +177,7 @@ func (o operations[In, Out]) looseRows() {
 			Summary: "Delete the " + side.of + " entries of a row, and the row when it has no others", DryRun: true,
 		}), func(ctx context.Context, in *ByLooseRow) (*api.Nothing, error) {
 			out, err := flows.EmptySide(ctx, api.Request(ctx), o.Books, o.l, in.Row, side.out)
-			return wrote(ctx, out, err)
+			return api.Done(ctx, out, err)
 		})
 	}
 }

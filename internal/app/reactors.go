@@ -11,7 +11,9 @@ import (
 )
 
 // AllReactors are those that this program runs.
-func AllReactors() []*reactors.Reactor { return []*reactors.Reactor{accessreactors.Accounts} }
+func AllReactors() []*reactors.Reactor {
+	return []*reactors.Reactor{accessreactors.Accounts, accessreactors.Endings}
+}
 
 // workers do the jobs that reactors and sweeps ask for.
 func (s *System) workers() reactors.Workers {
@@ -29,9 +31,20 @@ func (s *System) workers() reactors.Workers {
 // Eraser erases people.
 func (s *System) Eraser() *accessreactors.Eraser {
 	return &accessreactors.Eraser{
-		Accounts: s.Accounts, Commands: s.Commands, Store: s.Store, Views: s.Market, Vault: s.Vault, Remains: Remains{s, AllProjections()},
-		Now: time.Now, Log: s.Log,
+		Accounts: s.Accounts, Commands: s.Commands, Store: s.Store, Views: s.Access, Vault: s.Vault, Remains: Remains{s, AllProjections()},
+		Jobs: scrubs{s}, Now: time.Now, Log: s.Log,
 	}
+}
+
+// scrubs are the queue's jobs. The queue is made with the workers, and so after the Eraser.
+type scrubs struct{ *System }
+
+// Add implements the reactors' Scrubs.
+func (s scrubs) Add(ctx context.Context, args reactors.Args) error { return s.queue.Add(ctx, args) }
+
+// Newest implements the reactors' Scrubs.
+func (s scrubs) Newest(ctx context.Context, kind string) (int64, error) {
+	return s.queue.Newest(ctx, kind)
 }
 
 // cleanFolders keeps this node's own folders clean of people who were erased, on whichever node.

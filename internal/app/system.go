@@ -28,18 +28,18 @@ import (
 	"bahi/providers/blob"
 	"bahi/reactors"
 	"bahi/readmodels"
-	accessviews "bahi/readmodels/access"
 	auditviews "bahi/readmodels/audit"
-	ledgerviews "bahi/readmodels/ledger"
 )
 
 // AllProjections are those that this program keeps up to date.
 func AllProjections() []*projections.Projection {
-	return []*projections.Projection{ledgertables.Books, accesstables.APIKeys, accesstables.Users, accesstables.Workspaces, audittables.Tree}
+	return []*projections.Projection{ledgertables.Books, accesstables.APIKeys, accesstables.Users, accesstables.Workspaces, accesstables.Endings, audittables.Tree}
 }
 
 // System is the parts of Bahi, put together. What runs in the background is started by who needs it.
 type System struct {
+	Views
+
 	Settings Settings
 	Log      *slog.Logger
 	cluster  *pgcluster.Cluster // nil: DATABASE_URL
@@ -54,8 +54,6 @@ type System struct {
 	copies   []*blob.Store // of checkpoints
 	Commands *commands.Handler
 	Books    *ledgerflows.Books
-	Ledger   *ledgerviews.Views
-	Market   *accessviews.Views
 	Accounts *accessflows.Accounts
 	ring     *accessflows.TokenRing
 	Mails    *mails
@@ -155,8 +153,7 @@ func (s Settings) OpenBooks(ctx context.Context, serving bool) (sys *System, err
 	for _, p := range AllProjections() {
 		versions[p.Name] = p.Version
 	}
-	reader := sys.reader(versions)
-	sys.Ledger, sys.Market = &ledgerviews.Views{Reader: reader}, &accessviews.Views{Reader: reader}
+	sys.Views = NewViews(sys.reader(versions))
 	sys.Commands = commands.New(sys.written(), sys.Vault, time.Now)
 	ledgerflows.AddRules(sys.Commands)
 	sys.Books = &ledgerflows.Books{

@@ -39,7 +39,7 @@ func (s *System) routes(a *api.API) {
 		Proofs: s.Proofs,
 	}).Register()
 	people := &accessroutes.Routes{
-		API: a, Commands: s.Commands, Views: s.Market, Accounts: s.Accounts, Entrance: s.ring, Pictures: s.Blobs, Studio: s.studio,
+		API: a, Commands: s.Commands, Views: s.Access, Accounts: s.Accounts, Entrance: s.ring, Pictures: s.Blobs, Studio: s.studio,
 		Frontend: s.Settings.Outside.FrontendURL, Now: time.Now, Log: s.Log,
 	}
 	if s.Provider != nil {

@@ -46,7 +46,7 @@ func TestAccountsAreShownAsTheyAre(t *testing.T) {
 		of(asha, user.PictureChanged{Key: "p1"}),
 		of(asha, user.PasswordChanged{Forgotten: true}),
 		of(asha, user.Granted{Operator: true}),
-		of(asha, user.EmailForsaken{EmailKey: "k9", Claim: 3}),
+		of(asha, user.EmailLost{EmailKey: "k9", Claim: 3}),
 		projectiontest.Happened(session.Kind, uuid.NewString(), session.SignedIn{User: asha, By: session.ByPassword}, inside),
 		of(ravi, user.DeletionRequested{DeleteAfter: due}),
 	)
@@ -82,8 +82,8 @@ func TestAnAccountHasTheRevisionOfItsStream(t *testing.T) {
 	all := []projectiontest.Event{registered(asha, "asha@example.org", "Asha")}
 	for i, e := range []event.Event[user.State]{
 		user.EmailVerified{EmailKey: "k1"}, user.ProfileChanged{FirstName: own("Usha")}, user.EmailChanged{Email: own("rao@example.org"), EmailKey: "k2"},
-		user.EmailForsaken{EmailKey: "k9", Claim: 3}, user.PasswordChanged{}, user.PictureChanged{Key: "p"}, user.IdentityLinked{IdentityKey: "i"},
-		user.Granted{Operator: true}, user.DeletionRequested{DeleteAfter: due}, user.DeletionCancelled{}, user.EmailForsaken{EmailKey: "k2", Claim: 4},
+		user.EmailLost{EmailKey: "k9", Claim: 3}, user.PasswordChanged{}, user.PictureChanged{Key: "p"}, user.IdentityLinked{IdentityKey: "i"},
+		user.Granted{Operator: true}, user.DeletionRequested{DeleteAfter: due}, user.DeletionCancelled{}, user.EmailLost{EmailKey: "k2", Claim: 4},
 		user.EmailRestored{Email: own("asha@example.org"), EmailKey: "k1"},
 		user.ErasureBegun{}, user.Erased{},
 	} {

@@ -49,10 +49,6 @@ var Accounts = reactors.Define("accounts",
 		}
 		return err
 	}),
-	reactors.On(func(q *reactors.Queue, e event.Recorded[user.Erased]) error {
-		q.Add(ScrubTables{Erased: e.Position})
-		return nil
-	}),
 	reactors.On(func(q *reactors.Queue, e event.Recorded[workspace.Invited]) error {
 		id, err := uuid.Parse(e.StreamID())
 		if err == nil {
@@ -60,7 +56,19 @@ var Accounts = reactors.Define("accounts",
 		}
 		return err
 	}),
+	reactors.On(func(q *reactors.Queue, e event.Recorded[workspace.Strayed]) error {
+		id, err := uuid.Parse(e.StreamID())
+		if err == nil {
+			q.Add(SendStrayNotice{Workspace: id, Invitation: e.Data.Invitation})
+		}
+		return err
+	}),
 )
+
+// Endings forgets the subjects of all areas whose values events have ended.
+var Endings = reactors.Define("endings", reactors.OnEnding(func(q *reactors.Queue, end event.End) {
+	q.AddAt(end.At, ForgetSubject{Subject: end.Subject, Unlisted: end.Unlisted})
+})...)
 
 // SendVerification mails the token that verifies a user's address.
 type SendVerification struct {
@@ -94,17 +102,29 @@ type SendInvitation struct {
 	Invitation uuid.UUID `json:"invitation_id"`
 }
 
+// SendStrayNotice tells the owner of a workspace that a user with another address tried to accept an invitation.
+type SendStrayNotice struct {
+	Workspace  uuid.UUID `json:"workspace_id"`
+	Invitation uuid.UUID `json:"invitation_id"`
+}
+
+// ForgetSubject destroys the key of a subject, and removes what is kept of it elsewhere.
+type ForgetSubject struct {
+	Subject  string `json:"subject"`
+	Unlisted bool   `json:"unlisted"` // no table shows its values
+}
+
 // EraseUser erases a user who is due.
 type EraseUser struct {
 	User uuid.UUID `json:"user_id"`
 }
 
-// ScrubTables makes Postgres remove what it still has of erased users.
+// ScrubTables makes Postgres remove what it still has of subjects whose keys were destroyed.
 type ScrubTables struct {
-	Erased event.Position `json:"erased"` // position of the erasure in the log
+	Subject string `json:"subject"` // the last of them, so that a job that runs is not taken for this one
 }
 
-// SweepErasures finds users who are due and erasures that did not finish.
+// SweepErasures finds users who are due, erasures that did not finish, and subjects that ended and can still be read.
 type SweepErasures struct{}
 
 // Kind implements [reactors.Args].
@@ -124,6 +144,12 @@ func (SendDeletionReceipt) Kind() string { return "send_deletion_receipt" }
 
 // Kind implements [reactors.Args].
 func (SendInvitation) Kind() string { return "send_invitation" }
+
+// Kind implements [reactors.Args].
+func (SendStrayNotice) Kind() string { return "send_stray_notice" }
+
+// Kind implements [reactors.Args].
+func (ForgetSubject) Kind() string { return "forget_subject" }
 
 // Kind implements [reactors.Args].
 func (EraseUser) Kind() string { return "erase_user" }

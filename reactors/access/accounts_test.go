@@ -59,7 +59,7 @@ func TestJobsNameNobody(t *testing.T) {
 		"send_verification", "send_verification", "send_email_notice", "send_invitation",
 		"send_verification", "send_email_notice", // to the host's other address
 		"send_password_reset", "send_email_notice", "send_deletion_receipt", // and the undo
-		"send_deletion_notice", "send_deletion_receipt", "erase_user", "scrub_tables",
+		"send_deletion_notice", "send_deletion_receipt", "erase_user",
 	}, kinds)
 	rows, _ = r.pool.Query(t.Context(), `select args::text from river.river_job where args::text ~* 'asha|rao|example|guest'`)
 	named, err := pgx.CollectRows(rows, pgx.RowTo[string])

@@ -46,6 +46,13 @@ type Remains interface {
 	Scrub(ctx context.Context) (denied []string, err error)
 }
 
+// Scrubs are the jobs that make Postgres forget.
+type Scrubs interface {
+	Adder
+	// Newest returns the greatest id of the jobs of a kind, 0 when there is none.
+	Newest(ctx context.Context, kind string) (int64, error)
+}
+
 // Eraser erases people (DESIGN.md, "Secrets and personal data"; CONTRACT.md 8.7): it appends an event, then destroys the
 // user's key, and removes what is left elsewhere. The books stay.
 type Eraser struct {
@@ -55,11 +62,12 @@ type Eraser struct {
 	Views    *views.Views
 	Vault    Vault
 	Remains  Remains
+	Jobs     Scrubs
 	Now      func() time.Time
 	Log      *slog.Logger
 
-	scrubbed atomic.Uint64 // position up to which Postgres has been scrubbed of erased users
-	cleaned  time.Time     // this node's folders have nothing left of users erased before
+	scrubbed atomic.Int64 // id of the newest job that the last scrub did the work of
+	cleaned  time.Time    // this node's folders have nothing left of users erased before
 }
 
 // SweepEvery is the interval of the search for users who are due, in case their jobs were lost.
@@ -76,12 +84,15 @@ func (e *Eraser) Workers() reactors.Workers {
 	return reactors.Workers{
 		reactors.Work(policy, func(ctx context.Context, job reactors.Job[EraseUser]) error { return e.Erase(ctx, job.Args.User) }),
 		reactors.Work(policy, func(ctx context.Context, _ reactors.Job[SweepErasures]) error { return e.Sweep(ctx) }),
+		reactors.Work(policy, func(ctx context.Context, job reactors.Job[ForgetSubject]) error {
+			return e.ForgetSubject(ctx, job.Args.Subject, !job.Args.Unlisted)
+		}),
 		reactors.Work(policy, e.scrub),
 	}
 }
 
-// Sweep erases all users who are due, finishes erasures that were begun, and destroys the keys of the addresses of closed
-// invitations.
+// Sweep erases all users who are due, finishes erasures that were begun, and forgets every subject that has ended and can still
+// be read.
 func (e *Eraser) Sweep(ctx context.Context) error {
 	due, err := e.Views.DueForErasure(ctx, e.Now())
 	if err != nil {
@@ -91,23 +102,52 @@ func (e *Eraser) Sweep(ctx context.Context) error {
 	for _, id := range due {
 		failed = append(failed, e.Erase(ctx, id))
 	}
-	over, err := e.Views.InvitationsToForget(ctx, e.Now())
+	over, err := e.Views.Ended(ctx, e.Now())
 	failed = append(failed, err)
-	for _, id := range over {
-		if err := e.Remains.ScrubMail(ctx, named(id)); err != nil {
-			failed = append(failed, fmt.Errorf("scrub mails: %w", err))
-			continue
-		}
-		failed = append(failed, e.Vault.Erase(ctx, workspace.InvitationSubject(id)))
+	for _, end := range over {
+		failed = append(failed, e.ForgetSubject(ctx, end.Subject, end.Listed))
 	}
 	return errors.Join(failed...)
 }
 
-// scrub makes Postgres remove what it still has of all users erased so far, in one pass: it blocks sign-ins while it
-// rewrites their tables.
-func (e *Eraser) scrub(ctx context.Context, job reactors.Job[ScrubTables]) error {
-	if uint64(job.Args.Erased) <= e.scrubbed.Load() {
+// ForgetSubject removes what this node's folders have of a subject, and destroys its key. Of one that is listed in
+// tables, Postgres has to forget the rows too.
+func (e *Eraser) ForgetSubject(ctx context.Context, subject string, listed bool) error {
+	mark := markOf(subject)
+	if err := e.Remains.ScrubMail(ctx, mark); err != nil {
+		return fmt.Errorf("scrub mails: %w", err)
+	}
+	if err := e.Vault.Erase(ctx, subject); err != nil {
+		return fmt.Errorf("destroy a key: %w", err)
+	}
+	if err := e.Remains.ScrubMail(ctx, mark); err != nil { // a mail may have been on its way
+		return fmt.Errorf("scrub mails: %w", err)
+	}
+	if !listed {
 		return nil
+	}
+	return e.Jobs.Add(ctx, ScrubTables{Subject: subject})
+}
+
+// markOf returns the mark of the mails that are about a subject.
+func markOf(subject string) string {
+	_, id := event.SplitStream(subject)
+	of, err := uuid.Parse(id)
+	if err != nil {
+		of = uuid.NewSHA1(uuid.Nil, []byte(subject))
+	}
+	return named(of)
+}
+
+// scrub makes Postgres remove what it still has of all subjects whose keys are destroyed so far, in one pass: it blocks sign-ins
+// while it rewrites their tables.
+func (e *Eraser) scrub(ctx context.Context, job reactors.Job[ScrubTables]) error {
+	if job.ID <= e.scrubbed.Load() {
+		return nil
+	}
+	newest, err := e.Jobs.Newest(ctx, job.Args.Kind()) // which was added after its subject's key was destroyed
+	if err != nil {
+		return err
 	}
 	head, err := e.Store.Head(ctx)
 	if err != nil {
@@ -121,7 +161,7 @@ func (e *Eraser) scrub(ctx context.Context, job reactors.Job[ScrubTables]) error
 	if err != nil {
 		return fmt.Errorf("scrub the tables: %w", err)
 	}
-	e.scrubbed.Store(uint64(head))
+	e.scrubbed.Store(newest)
 	if len(denied) > 0 {
 		e.warn(denied)
 		return reactors.Report(ctx, keeps+": Bahi's role may not "+strings.Join(denied, "; ")+".")
@@ -144,8 +184,14 @@ func (e *Eraser) Clean(ctx context.Context) error {
 		return err
 	}
 	for _, erased := range list {
+		if erased.At.Before(e.cleaned) {
+			continue
+		}
 		id, isUser := userOf(erased.Subject)
-		if !isUser || erased.At.Before(e.cleaned) {
+		if !isUser {
+			if err := e.Remains.ScrubMail(ctx, markOf(erased.Subject)); err != nil {
+				return fmt.Errorf("scrub mails: %w", err)
+			}
 			continue
 		}
 		of, err := e.remember(ctx, id)
@@ -232,7 +278,7 @@ func (e *Eraser) destroyKeys(ctx context.Context, id uuid.UUID, of *memory) erro
 func (e *Eraser) Again(ctx context.Context, list []vault.Erasure) error {
 	for _, erased := range list {
 		id, isUser := userOf(erased.Subject)
-		if !isUser { // the subject is an invitation
+		if !isUser { // destroying the key is all there is to do
 			continue
 		}
 		if err := e.again(ctx, id, erased.At); err != nil {

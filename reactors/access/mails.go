@@ -53,6 +53,7 @@ func (m *Mails) Workers() reactors.Workers {
 		reactors.Work(reactors.Policy{}, m.deletionNotice),
 		reactors.Work(reactors.Policy{}, m.deletionReceipt),
 		reactors.Work(reactors.Policy{}, m.invitation),
+		reactors.Work(reactors.Policy{}, m.strayNotice),
 	}
 }
 
@@ -262,4 +263,22 @@ func (m *Mails) invitation(ctx context.Context, job reactors.Job[SendInvitation]
 		Link:  m.link("/invitations/accept", flows.InvitationToken(job.Args.Workspace, token)),
 		Until: i.ExpiresAt.In(m.Zone).Format("2 January 2006"),
 	})
+}
+
+// strayNotice writes to the owner of the workspace.
+func (m *Mails) strayNotice(ctx context.Context, job reactors.Job[SendStrayNotice]) error {
+	l, err := commands.Load(ctx, m.Commands.Fresh(), workspace.Kind, job.Args.Workspace.String())
+	if err != nil {
+		return err
+	}
+	i, open := l.State.Invitations[job.Args.Invitation]
+	owner := l.State.Owner
+	if !open || owner == uuid.Nil {
+		return nil
+	}
+	s, err := m.Accounts.Load(ctx, owner)
+	if err != nil || !s.Verified {
+		return gone(err)
+	}
+	return m.send(ctx, "invitation-strayed", job.ID, about{owner, s.EmailKey}, s.Email, letter{Until: i.ExpiresAt.In(m.Zone).Format("2 January 2006")})
 }

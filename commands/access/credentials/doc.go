@@ -8,7 +8,7 @@
 //
 // # How tokens are signed
 //
-// HS256 (RFC 7518, section 3.2) with keys of 256 random bits. Whoever verifies a token here is who issued
+// HS256 (RFC 7518, section 3.2) with keys of 256 random bits. The one who verifies a token here is who issued
 // it, and all nodes share their keys through the vault; a public key would have no reader, and its
 // signatures take some fifty times as long to verify, which every request does. Ed25519 was turned down for that.
 // A key is named by the kid of the tokens that it signed; the kid is looked up in a table before the vault

@@ -73,7 +73,7 @@ func (k *Keys) first(ctx context.Context) error {
 // add makes a key if wanted, on which all nodes agree, says so.
 func (k *Keys) add(ctx context.Context, wanted func(tx pgx.Tx) (bool, error)) error {
 	kid := uuid.New()
-	// Before the row, so that whoever sees it can read the key. One that is not wanted then stays in the vault, and opens nothing.
+	// Before the row, so that a node that sees it can read the key. One that is not wanted then stays in the vault, and opens nothing.
 	if _, err := k.vault.Named(ctx, keyName(kid), keySize); err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ const (
 )
 
 // What a recipient is spared: another token of a kind while the one before is younger than pause, and more
-// than mostMails of them in mailWindow. Else whoever knows an address could fill its mailbox, and void each token
+// than mostMails of them in mailWindow. Otherwise anybody who knows an address could fill its mailbox, and void each token
 // before it is read.
 const (
 	pause      = 2 * time.Minute

@@ -111,7 +111,7 @@ func (p *Passwords) Verify(ctx context.Context, user uuid.UUID, password string)
 	}
 	if *params != *p.params {
 		if err := p.rehash(ctx, user, password, stored.hash); err != nil {
-			return Proof{}, false, fmt.Errorf("hash the password of %s anew: %w", user, err)
+			return Proof{}, false, fmt.Errorf("hash the password of %s again: %w", user, err)
 		}
 	}
 	return Proof{user: user, changedAt: stored.changedAt}, true, nil

@@ -27,7 +27,7 @@ func (c Register) Decide(s State) ([]event.Event[State], error) {
 	switch {
 	case s.Registered:
 		return nil, nil
-	case s.forsaken(c.EmailKey, c.Claim):
+	case s.lost(c.EmailKey, c.Claim):
 		return nil, claim.ErrTaken
 	}
 	return []event.Event[State]{Registered{
@@ -96,7 +96,7 @@ func (c ChangeEmail) Decide(s State) ([]event.Event[State], error) {
 	if c.EmailKey == s.EmailKey {
 		return nil, nil
 	}
-	if s.forsaken(c.EmailKey, c.Claim) {
+	if s.lost(c.EmailKey, c.Claim) {
 		return nil, claim.ErrTaken
 	}
 	return []event.Event[State]{EmailChanged{Email: c.Email, EmailKey: c.EmailKey, Before: s.Email, EmailBefore: s.EmailKey}}, nil
@@ -140,7 +140,7 @@ func (c RestoreEmail) Decide(s State) ([]event.Event[State], error) {
 	switch {
 	case !there || left.EmailKey != c.EmailKey:
 		return nil, ErrUndone
-	case s.forsaken(c.EmailKey, c.Claim):
+	case s.lost(c.EmailKey, c.Claim):
 		return nil, claim.ErrTaken
 	}
 	events := []event.Event[State]{EmailRestored{Change: c.Change, Email: c.Email, EmailKey: c.EmailKey}}
@@ -150,10 +150,10 @@ func (c RestoreEmail) Decide(s State) ([]event.Event[State], error) {
 	return events, nil
 }
 
-// ForsakeEmail keeps an address from becoming the user's by a claim, so that somebody else can have it. The
-// claim and the address that a user has are in two streams: who has forsaken first may take the claim over,
-// however late the user comes.
-type ForsakeEmail struct {
+// LoseEmail keeps an address from becoming the user's by a claim, so that somebody else can have it. The
+// claim and the user's address are in two streams: after this event the claim may be taken over,
+// however late the user's own registration comes.
+type LoseEmail struct {
 	EmailKey string
 	Claim    int64
 	Lapsed   bool // somebody else has proved it, or the time to verify it has passed
@@ -161,14 +161,14 @@ type ForsakeEmail struct {
 }
 
 // Decide refuses while it is the user's.
-func (c ForsakeEmail) Decide(s State) ([]event.Event[State], error) {
+func (c LoseEmail) Decide(s State) ([]event.Event[State], error) {
 	switch {
 	case s.Active() && s.EmailKey == c.EmailKey && (!c.Lapsed || s.Trusted()) && (!c.Regained || s.Verified):
 		return nil, claim.ErrTaken
-	case s.Registered && !s.Active(), s.forsaken(c.EmailKey, c.Claim): // nothing becomes theirs
+	case s.Registered && !s.Active(), s.lost(c.EmailKey, c.Claim): // nothing becomes theirs
 		return nil, nil
 	}
-	return []event.Event[State]{EmailForsaken{EmailKey: c.EmailKey, Claim: c.Claim}}, nil
+	return []event.Event[State]{EmailLost{EmailKey: c.EmailKey, Claim: c.Claim}}, nil
 }
 
 // ChangePassword notes a new password, which is kept elsewhere.

@@ -18,7 +18,7 @@ var Kind = event.NewKind("user",
 	event.Of[EmailVerified]("UserEmailVerified", 1),
 	event.Of[ProfileChanged]("UserProfileChanged", 1),
 	event.Of[EmailChanged]("UserEmailChanged", 1),
-	event.Of[EmailForsaken]("UserEmailForsaken", 1),
+	event.Of[EmailLost]("UserEmailForsaken", 1),
 	event.Of[EmailRestored]("UserEmailRestored", 1),
 	event.Of[PasswordChanged]("UserPasswordChanged", 1),
 	event.Of[PictureChanged]("UserPictureChanged", 1),
@@ -28,7 +28,7 @@ var Kind = event.NewKind("user",
 	event.Of[DeletionCancelled]("UserDeletionCancelled", 1),
 	event.Of[ErasureBegun]("UserErasureBegun", 1),
 	event.Of[Erased]("UserErased", 1),
-)
+).Sealing(Subjects)
 
 // How an account came to be.
 const (
@@ -43,8 +43,11 @@ var (
 	ErrUndone     = fault.New(fault.Conflict, "The change was undone already")
 )
 
-// Subject is whose key the user's personal values are sealed with.
-func Subject(id uuid.UUID) string { return Kind.Stream(id.String()) }
+// Subjects are the users: each is the subject of its own stream.
+const Subjects event.Subjects = "user"
+
+// Subject returns the name of the key that the user's personal values are sealed with.
+func Subject(id uuid.UUID) string { return Subjects.Of(id.String()) }
 
 // State is what decisions and sign-in need. Its personal values are sealed.
 type State struct {
@@ -60,7 +63,7 @@ type State struct {
 	Proven      bool    // this address or one before was verified
 	Left        []Left  // verified addresses that they changed from, oldest first, and may go back to
 	Changes     int     // of the address, ever
-	Forsaken    []Claim // up to which of an address's claims it is not to become theirs; the newest ones
+	Lost        []Claim // up to which of an address's claims it is not to become theirs; the newest ones
 	Picture     string  // key of the stored image; empty: none
 	Identities  []string
 	Operator    bool
@@ -75,6 +78,14 @@ func (s State) Active() bool { return s.Registered && !s.Ending && !s.Erased }
 // Trusted says whether who has the address may be let into the account by it. Who has lived in it with
 // another address, and changed to this one without verifying it, may be somebody else.
 func (s State) Trusted() bool { return s.Verified || !s.Proven }
+
+// ProvenEmail returns the keyed hash of the address if the user has verified it, else nothing.
+func (s State) ProvenEmail() string {
+	if !s.Verified {
+		return ""
+	}
+	return s.EmailKey
+}
 
 // Left is a verified address that a user changed from. There are as many as mails that were read, so nothing bounds
 // them: a bound would let who took an account over push its owner's address out.
@@ -101,13 +112,13 @@ type Claim struct {
 	Revision int64 // of the address's stream
 }
 
-// mostForsaken bounds what is remembered of claims that came to nothing. Each matters for as long as the
+// mostLost bounds what is remembered of claims that came to nothing. Each matters for as long as the
 // request that made it is under way.
-const mostForsaken = 64
+const mostLost = 64
 
-// forsaken says whether the address is not to become theirs by that claim.
-func (s State) forsaken(emailKey string, claim int64) bool {
-	for _, f := range s.Forsaken {
+// lost says whether the address is not to become theirs by that claim.
+func (s State) lost(emailKey string, claim int64) bool {
+	for _, f := range s.Lost {
 		if f.EmailKey == emailKey && claim <= f.Revision {
 			return true
 		}
@@ -147,9 +158,9 @@ type EmailChanged struct {
 	EmailBefore string         `json:"email_key_before"`
 }
 
-// EmailForsaken records that the user lost the claims on an address, which is free for others. A user who had the address, but never
+// EmailLost records that the user lost the claims on an address, which is free for others. A user who had the address, but never
 // verified it, has it no more.
-type EmailForsaken struct {
+type EmailLost struct {
 	EmailKey string `json:"email_key"`
 	Claim    int64  `json:"claim"` // revision of the address's stream
 }
@@ -237,9 +248,9 @@ func (e EmailChanged) Evolve(s State) State {
 }
 
 // Evolve notes the claim.
-func (e EmailForsaken) Evolve(s State) State {
-	s.Forsaken = append(slices.Clip(s.Forsaken), Claim{EmailKey: e.EmailKey, Revision: e.Claim}) // the state before may be in use elsewhere
-	s.Forsaken = s.Forsaken[max(0, len(s.Forsaken)-mostForsaken):]
+func (e EmailLost) Evolve(s State) State {
+	s.Lost = append(slices.Clip(s.Lost), Claim{EmailKey: e.EmailKey, Revision: e.Claim}) // the state before may be in use elsewhere
+	s.Lost = s.Lost[max(0, len(s.Lost)-mostLost):]
 	if e.EmailKey == s.EmailKey {
 		s.Email, s.EmailKey, s.Verified = event.Personal{}, "", false
 	}
@@ -286,3 +297,6 @@ func (ErasureBegun) Evolve(s State) State { s.Ending = true; return s }
 func (Erased) Evolve(s State) State {
 	return State{Registered: true, Erased: true, Provider: s.Provider, Workspace: s.Workspace}
 }
+
+// Ends implements [event.Ending].
+func (Erased) Ends(id string) event.End { return event.End{Subject: Subjects.Of(id)} }

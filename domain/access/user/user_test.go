@@ -44,29 +44,29 @@ func TestRegister(t *testing.T) {
 		Provider: user.ByProvider, Workspace: home, Email: registered.Email, EmailKey: "k1", FirstName: registered.FirstName, Verified: true,
 	})
 	eventtest.Given(t, user.Kind, registered).Case("once").When(register).ThenNothing()
-	eventtest.Given(t, user.Kind, user.EmailForsaken{EmailKey: "k1", Claim: 3}).
-		Case("not with a claim that was forsaken meanwhile").When(register).ThenFails(claim.ErrTaken)
-	eventtest.Given(t, user.Kind, user.EmailForsaken{EmailKey: "k1", Claim: 2}, user.EmailForsaken{EmailKey: "k2", Claim: 9}).
+	eventtest.Given(t, user.Kind, user.EmailLost{EmailKey: "k1", Claim: 3}).
+		Case("not with a claim that was lost meanwhile").When(register).ThenFails(claim.ErrTaken)
+	eventtest.Given(t, user.Kind, user.EmailLost{EmailKey: "k1", Claim: 2}, user.EmailLost{EmailKey: "k2", Claim: 9}).
 		Case("others' claims, and those before, do not matter").When(register).Then(registered)
 }
 
-func TestForsakeEmail(t *testing.T) {
+func TestLoseEmail(t *testing.T) {
 	t.Parallel()
-	forsake := user.ForsakeEmail{EmailKey: "k1", Claim: 3}
-	eventtest.Given(t, user.Kind).Case("before they came to be").When(forsake).Then(user.EmailForsaken{EmailKey: "k1", Claim: 3})
-	eventtest.Given(t, user.Kind, user.EmailForsaken{EmailKey: "k1", Claim: 3}).Case("once").When(forsake).ThenNothing()
-	eventtest.Given(t, user.Kind, user.EmailForsaken{EmailKey: "k1", Claim: 4}).Case("nor after a later one").When(forsake).ThenNothing()
-	eventtest.Given(t, user.Kind, user.EmailForsaken{EmailKey: "k1", Claim: 2}).Case("but after an earlier one").
-		When(forsake).Then(user.EmailForsaken{EmailKey: "k1", Claim: 3})
+	lose := user.LoseEmail{EmailKey: "k1", Claim: 3}
+	eventtest.Given(t, user.Kind).Case("before they came to be").When(lose).Then(user.EmailLost{EmailKey: "k1", Claim: 3})
+	eventtest.Given(t, user.Kind, user.EmailLost{EmailKey: "k1", Claim: 3}).Case("once").When(lose).ThenNothing()
+	eventtest.Given(t, user.Kind, user.EmailLost{EmailKey: "k1", Claim: 4}).Case("nor after a later one").When(lose).ThenNothing()
+	eventtest.Given(t, user.Kind, user.EmailLost{EmailKey: "k1", Claim: 2}).Case("but after an earlier one").
+		When(lose).Then(user.EmailLost{EmailKey: "k1", Claim: 3})
 
 	given := eventtest.Given(t, user.Kind, registered)
-	given.Case("an address that one has is not forsaken").When(forsake).ThenFails(claim.ErrTaken)
-	given.Case("one that one does not have is").When(user.ForsakeEmail{EmailKey: "k2"}).Then(user.EmailForsaken{EmailKey: "k2"})
+	given.Case("an address that one has is not lost").When(lose).ThenFails(claim.ErrTaken)
+	given.Case("one that one does not have is").When(user.LoseEmail{EmailKey: "k2"}).Then(user.EmailLost{EmailKey: "k2"})
 	given.And(user.EmailChanged{EmailKey: "k2", EmailBefore: "k1"}).Case("nor one that one had").
-		When(forsake).Then(user.EmailForsaken{EmailKey: "k1", Claim: 3})
+		When(lose).Then(user.EmailLost{EmailKey: "k1", Claim: 3})
 	ending := given.And(user.DeletionRequested{DeleteAfter: due}, user.ErasureBegun{})
-	ending.Case("who is being erased comes to have nothing").When(forsake).ThenNothing()
-	ending.And(user.Erased{}).Case("nor does who was").When(forsake).ThenNothing()
+	ending.Case("who is being erased comes to have nothing").When(lose).ThenNothing()
+	ending.And(user.Erased{}).Case("nor does who was").When(lose).ThenNothing()
 }
 
 func TestVerifyEmail(t *testing.T) {
@@ -115,8 +115,8 @@ func TestChangeEmail(t *testing.T) {
 	given.Case("the log keeps who is told").When(change).Then(changed)
 	given.Case("the same").When(user.ChangeEmail{Email: registered.Email, EmailKey: "k1"}).ThenNothing()
 	given.And(changed).Case("once").When(change).ThenNothing()
-	given.And(user.EmailForsaken{EmailKey: "k2", Claim: 3}).Case("not by a claim that was forsaken meanwhile").When(change).ThenFails(claim.ErrTaken)
-	given.And(user.EmailForsaken{EmailKey: "k2", Claim: 2}).Case("but by one after it").When(change).Then(changed)
+	given.And(user.EmailLost{EmailKey: "k2", Claim: 3}).Case("not by a claim that was lost meanwhile").When(change).ThenFails(claim.ErrTaken)
+	given.And(user.EmailLost{EmailKey: "k2", Claim: 2}).Case("but by one after it").When(change).Then(changed)
 }
 
 func TestEdit(t *testing.T) {
@@ -128,7 +128,7 @@ func TestEdit(t *testing.T) {
 	given.Case("nothing").When(user.Edit{}).ThenNothing()
 	given.Case("a name").When(user.Edit{Profile: name}).Then(user.ProfileChanged{FirstName: hers("Usha")})
 	given.Case("both at once").When(user.Edit{Profile: name, Email: &address}).Then(moved, user.ProfileChanged{FirstName: hers("Usha")})
-	given.And(user.EmailForsaken{EmailKey: "k2", Claim: 3}).Case("or neither").
+	given.And(user.EmailLost{EmailKey: "k2", Claim: 3}).Case("or neither").
 		When(user.Edit{Profile: name, Email: &address}).ThenFails(claim.ErrTaken)
 	eventtest.Given(t, user.Kind).Case("of nobody").When(user.Edit{}).ThenFails(user.ErrNotFound)
 }
@@ -149,8 +149,8 @@ func TestRestoreEmail(t *testing.T) {
 	moved := verified.And(changed("k1", "k2"))
 	moved.Case("the address, and no password").When(restore).Then(restored, gone)
 	moved.Case("not another address").When(user.RestoreEmail{Email: hers("k3"), EmailKey: "k3"}).ThenFails(user.ErrUndone)
-	moved.And(user.EmailForsaken{EmailKey: "k1", Claim: 3}).Case("not by a claim that was forsaken meanwhile").When(restore).ThenFails(claim.ErrTaken)
-	moved.And(user.EmailForsaken{EmailKey: "k2", Claim: 3}).Case("the address after it may be gone").When(restore).Then(restored, gone)
+	moved.And(user.EmailLost{EmailKey: "k1", Claim: 3}).Case("not by a claim that was lost meanwhile").When(restore).ThenFails(claim.ErrTaken)
+	moved.And(user.EmailLost{EmailKey: "k2", Claim: 3}).Case("the address after it may be gone").When(restore).Then(restored, gone)
 	moved.And(user.DeletionRequested{DeleteAfter: due}, user.ErasureBegun{}).Case("nobody is brought back").When(restore).ThenFails(user.ErrNotFound)
 
 	// Who took the account over went on: linked an identity, and changed the address again.
@@ -176,12 +176,12 @@ func TestRestoreEmail(t *testing.T) {
 		Case("who signs in elsewhere has no password").When(restore).Then(restored)
 }
 
-func TestAnAddressIsForsakenForWhoRegainsItUnlessItIsVerified(t *testing.T) {
+func TestAnAddressIsLostForWhoRegainsItUnlessItIsVerified(t *testing.T) {
 	t.Parallel()
-	regained := user.ForsakeEmail{EmailKey: "k1", Claim: 3, Lapsed: true, Regained: true}
+	regained := user.LoseEmail{EmailKey: "k1", Claim: 3, Lapsed: true, Regained: true}
 	given := eventtest.Given(t, user.Kind, registered)
-	given.Case("others only proved it").When(user.ForsakeEmail{EmailKey: "k1", Claim: 3, Lapsed: true}).ThenFails(claim.ErrTaken)
-	given.Case("who had it before has it back").When(regained).Then(user.EmailForsaken{EmailKey: "k1", Claim: 3})
+	given.Case("others only proved it").When(user.LoseEmail{EmailKey: "k1", Claim: 3, Lapsed: true}).ThenFails(claim.ErrTaken)
+	given.Case("who had it before has it back").When(regained).Then(user.EmailLost{EmailKey: "k1", Claim: 3})
 	given.And(user.EmailVerified{EmailKey: "k1"}).Case("it is another's now").When(regained).ThenFails(claim.ErrTaken)
 }
 
@@ -246,7 +246,7 @@ func TestOnlyUsersDoSomething(t *testing.T) {
 	t.Parallel()
 	for who, history := range map[string]*eventtest.History[user.State]{
 		"nobody":                 eventtest.Given(t, user.Kind),
-		"one who never came":     eventtest.Given(t, user.Kind, user.EmailForsaken{EmailKey: "k1"}),
+		"one who never came":     eventtest.Given(t, user.Kind, user.EmailLost{EmailKey: "k1"}),
 		"one who is being gone":  eventtest.Given(t, user.Kind, registered, user.DeletionRequested{DeleteAfter: due}, user.ErasureBegun{}),
 		"one who was erased":     eventtest.Given(t, user.Kind, registered, user.DeletionRequested{DeleteAfter: due}, user.ErasureBegun{}, user.Erased{}),
 		"one from an older time": eventtest.Given(t, user.Kind, registered, user.DeletionRequested{DeleteAfter: due}, user.Erased{}),

@@ -21,7 +21,8 @@ var Kind = event.NewKind("workspace",
 	event.Of[Joined]("MemberJoined", 1),
 	event.Of[Changed]("MemberChanged", 1),
 	event.Of[Removed]("MemberRemoved", 1),
-)
+	event.Of[Strayed]("InvitationStrayed", 1),
+).Sealing(Invitations)
 
 // What is answered to those who may not, or not so.
 var (
@@ -29,6 +30,7 @@ var (
 	ErrNotPermitted = fault.New(fault.Forbidden, "Not enough permissions")
 	ErrNoMember     = fault.New(fault.NotFound, "Member not found")
 	ErrNoInvitation = fault.New(fault.Malformed, "Invalid or expired invitation token")
+	ErrAnothers     = fault.New(fault.Forbidden, "This invitation was sent to another address")
 	ErrNotOpen      = fault.New(fault.NotFound, "Invitation not found")
 	ErrMember       = fault.New(fault.Conflict, "Already a member of this workspace")
 	ErrInvitations  = fault.New(fault.Conflict, "Too many open invitations")
@@ -48,14 +50,19 @@ const (
 // Owner is what a user may do in the workspace that was made with them.
 var Owner = actor.Permissions{Ledger: actor.Write, Messaging: actor.Write, Marketplace: actor.Write, Audit: actor.Write}
 
-// InvitationSubject is whose key the address of somebody invited is sealed with. It is destroyed once the
-// invitation is over, so that who never comes is forgotten.
-func InvitationSubject(id uuid.UUID) string { return "invitation-" + id.String() }
+// Invitations are the subjects of the addresses that somebody was invited at. The key is destroyed when the invitation is over, so that a
+// person who never came is forgotten.
+const Invitations event.Subjects = "invitation"
+
+// InvitationSubject returns the name of the key that an invitation's address is sealed with.
+func InvitationSubject(id uuid.UUID) string { return Invitations.Of(id.String()) }
 
 // Invitation is one that nobody has accepted yet.
 type Invitation struct {
 	By          string // who sent it, as [actor.Actor] names them
 	Email       event.Personal
+	EmailKey    string // keyed hash of the address
+	Strayed     bool   // somebody with another address tried to accept it
 	Permissions actor.Permissions
 	ExpiresAt   time.Time
 }
@@ -147,6 +154,11 @@ type Withdrawn struct {
 	Invitation uuid.UUID `json:"invitation_id"`
 }
 
+// Strayed records that a user with another address tried to accept an invitation, for the first time.
+type Strayed struct {
+	Invitation uuid.UUID `json:"invitation_id"`
+}
+
 // Joined records that a user accepted an invitation.
 type Joined struct {
 	Invitation  uuid.UUID         `json:"invitation_id"`
@@ -176,7 +188,7 @@ func (e Made) Evolve(State) State {
 func (e Invited) Evolve(s State) State {
 	s.Invitations = changed(s.Invitations)
 	maps.DeleteFunc(s.Invitations, func(_ uuid.UUID, i Invitation) bool { return !e.InvitedAt.Before(i.ExpiresAt) })
-	s.Invitations[e.Invitation] = Invitation{By: e.By, Email: e.Email, Permissions: e.Permissions, ExpiresAt: e.ExpiresAt}
+	s.Invitations[e.Invitation] = Invitation{By: e.By, Email: e.Email, EmailKey: e.EmailKey, Permissions: e.Permissions, ExpiresAt: e.ExpiresAt}
 	return s.next()
 }
 
@@ -185,6 +197,30 @@ func (e Withdrawn) Evolve(s State) State {
 	s.Invitations = changed(s.Invitations)
 	delete(s.Invitations, e.Invitation)
 	return s.next()
+}
+
+// Evolve notes it.
+func (e Strayed) Evolve(s State) State {
+	s.Invitations = changed(s.Invitations)
+	if i, open := s.Invitations[e.Invitation]; open {
+		i.Strayed = true
+		s.Invitations[e.Invitation] = i
+	}
+	return s.next()
+}
+
+// Ends implements [event.Ending].
+func (e Invited) Ends(string) event.End { return over(e.Invitation, e.ExpiresAt) }
+
+// Ends implements [event.Ending].
+func (e Withdrawn) Ends(string) event.End { return over(e.Invitation, time.Time{}) }
+
+// Ends implements [event.Ending].
+func (e Joined) Ends(string) event.End { return over(e.Invitation, time.Time{}) }
+
+// over returns the end of an invitation, whose address is in the log alone.
+func over(invitation uuid.UUID, at time.Time) event.End {
+	return event.End{Subject: InvitationSubject(invitation), At: at, Unlisted: true}
 }
 
 // Evolve takes the member in.
@@ -267,7 +303,7 @@ func (c Invite) Decide(s State) ([]event.Event[State], error) {
 	}}, nil
 }
 
-// Withdraw takes an invitation back, whoever sent it.
+// Withdraw takes an invitation back, also one that somebody else sent.
 type Withdraw struct {
 	By         actor.Actor
 	Invitation uuid.UUID
@@ -289,11 +325,12 @@ type Join struct {
 	Invitation uuid.UUID
 	Inviter    actor.Actor // who sent it, with what they may do now; what a member may do here need not be known
 	User       uuid.UUID
+	EmailKey   string // keyed hash of the user's verified address; empty: none is verified
 	Now        time.Time
 }
 
-// Decide refuses an invitation that is not there any more, or that who sent it could not send now, and who belongs
-// already: what somebody gave does not outlive what they had.
+// Decide refuses an invitation that is over, one that its sender could not send now, a user with another address, and
+// a member: what somebody gave does not outlive what they had.
 func (c Join) Decide(s State) ([]event.Event[State], error) {
 	i, open := s.Invitations[c.Invitation]
 	_, member := s.Members[c.User]
@@ -303,13 +340,28 @@ func (c Join) Decide(s State) ([]event.Event[State], error) {
 		return nil, ErrNoInvitation
 	case member:
 		return nil, ErrMember
+	case c.EmailKey != i.EmailKey:
+		return nil, ErrAnothers
 	case len(s.Members) >= MaxMembers:
 		return nil, ErrMembers
 	}
 	return []event.Event[State]{Joined{Invitation: c.Invitation, User: c.User, Permissions: i.Permissions}}, nil
 }
 
-// Change gives a member other permissions.
+// Stray notes that a user with another address tried to accept an invitation.
+type Stray struct {
+	Invitation uuid.UUID
+}
+
+// Decide notes it once.
+func (c Stray) Decide(s State) ([]event.Event[State], error) {
+	if i, open := s.Invitations[c.Invitation]; !open || i.Strayed {
+		return nil, nil
+	}
+	return []event.Event[State]{Strayed(c)}, nil
+}
+
+// Change gives a member other permissions, in the areas that it names.
 type Change struct {
 	By   actor.Actor
 	User uuid.UUID
@@ -321,25 +373,26 @@ type Change struct {
 func (c Change) Decide(s State) ([]event.Event[State], error) {
 	rights, err := s.may(c.By)
 	from, member := s.Members[c.User]
+	to := from.With(c.To)
 	switch {
 	case err != nil:
 		return nil, err
 	case !member:
 		return nil, ErrNoMember
-	case c.To.Empty() || c.To.Operator:
+	case c.To == (actor.Permissions{}) || to.Empty() || c.To.Operator:
 		return nil, fault.Fields(fault.Field{Field: "permissions", Message: "at least one area is needed, and operator is not a workspace's to give"})
 	case !c.To.Within(rights):
 		return nil, ErrTooMuch
 	case !from.Within(rights):
 		return nil, ErrAbove
-	case from.Within(c.To) && c.To.Within(from):
+	case from.Within(to) && to.Within(from):
 		return nil, nil
-	case c.User == s.Owner && !from.Within(c.To) && !s.owns(c.By):
+	case c.User == s.Owner && !from.Within(to) && !s.owns(c.By):
 		return nil, ErrOwner
-	case from.Marketplace.Allows(actor.Write) && !c.To.Marketplace.Allows(actor.Write) && s.writers() == 1:
+	case from.Marketplace.Allows(actor.Write) && !to.Marketplace.Allows(actor.Write) && s.writers() == 1:
 		return nil, ErrLastMember
 	}
-	return []event.Event[State]{Changed{User: c.User, From: from, To: c.To}}, nil
+	return []event.Event[State]{Changed{User: c.User, From: from, To: to}}, nil
 }
 
 // Remove lets a member go. A person who is erased goes also as the last: the books stay.

@@ -1,6 +1,7 @@
 package workspace_test
 
 import (
+	"cmp"
 	"testing"
 	"time"
 
@@ -135,7 +136,7 @@ func TestWithdraw(t *testing.T) {
 
 func TestJoin(t *testing.T) {
 	t.Parallel()
-	join := workspace.Join{Invitation: invitation, Inviter: user(asha, actor.Permissions{}), User: ravi, Now: ends.Add(-time.Nanosecond)}
+	join := workspace.Join{Invitation: invitation, Inviter: user(asha, actor.Permissions{}), User: ravi, EmailKey: "k", Now: ends.Add(-time.Nanosecond)}
 	with := func(change func(*workspace.Join)) workspace.Join {
 		j := join
 		change(&j)
@@ -146,6 +147,10 @@ func TestJoin(t *testing.T) {
 	asked.Case("by no other invitation").When(with(func(j *workspace.Join) { j.Invitation = uuid.New() })).ThenFails(workspace.ErrNoInvitation)
 	asked.Case("not too late").When(with(func(j *workspace.Join) { j.Now = ends })).ThenFails(workspace.ErrNoInvitation)
 	asked.Case("not who belongs already").When(with(func(j *workspace.Join) { j.User = asha })).ThenFails(workspace.ErrMember)
+
+	for _, key := range []string{"", "another"} {
+		asked.Case("nor who has another address, or has verified none").When(with(func(j *workspace.Join) { j.EmailKey = key })).ThenFails(workspace.ErrAnothers)
+	}
 
 	joined := asked.And(workspace.Joined{Invitation: invitation, User: ravi, Permissions: clerk})
 	require.Equal(t, map[uuid.UUID]actor.Permissions{asha: workspace.Owner, ravi: clerk}, joined.State().Members)
@@ -161,11 +166,21 @@ func TestJoin(t *testing.T) {
 	asked.And(full...).Case("and nobody after them").When(join).ThenFails(workspace.ErrMembers)
 }
 
+func TestAnInvitationStraysOnce(t *testing.T) {
+	t.Parallel()
+	stray := workspace.Stray{Invitation: invitation}
+	asked := eventtest.Given(t, workspace.Kind, workspace.Made{Owner: asha}, invited(invitation, clerk))
+	asked.Case("the first time").When(stray).Then(workspace.Strayed{Invitation: invitation})
+	asked.And(workspace.Strayed{Invitation: invitation}).Case("the second").When(stray).ThenNothing()
+	asked.And(workspace.Withdrawn{Invitation: invitation}).Case("when it is over").When(stray).ThenNothing()
+	require.Empty(t, asked.And(workspace.Withdrawn{Invitation: invitation}, workspace.Strayed{Invitation: invitation}).State().Invitations)
+}
+
 func TestAnInvitationIsWorthWhatWhoSentItMayDo(t *testing.T) {
 	t.Parallel()
 	read := actor.Permissions{Ledger: actor.Read, Marketplace: actor.Write}
 	join := func(inviter actor.Actor) workspace.Join {
-		return workspace.Join{Invitation: invitation, Inviter: inviter, User: mina, Now: ends.Add(-week)}
+		return workspace.Join{Invitation: invitation, Inviter: inviter, User: mina, EmailKey: "k", Now: ends.Add(-week)}
 	}
 	then := workspace.Joined{Invitation: invitation, User: mina, Permissions: read}
 	by := func(by actor.Actor) *eventtest.History[workspace.State] {
@@ -192,29 +207,36 @@ func TestAnInvitationIsWorthWhatWhoSentItMayDo(t *testing.T) {
 func TestChange(t *testing.T) {
 	t.Parallel()
 	type change = workspace.Change
+	only := func(p actor.Permissions) actor.Permissions { // the other areas are taken away
+		p.Ledger, p.Messaging = cmp.Or(p.Ledger, actor.None), cmp.Or(p.Messaging, actor.None)
+		p.Marketplace, p.Audit = cmp.Or(p.Marketplace, actor.None), cmp.Or(p.Audit, actor.None)
+		return p
+	}
 	alone := eventtest.Given(t, workspace.Kind, workspace.Made{Owner: asha})
-	alone.Case("the last who may write goes on doing so").When(change{By: owner, User: asha, To: clerk}).ThenFails(workspace.ErrLastMember)
-	alone.Case("and may lose the rest").When(change{By: owner, User: asha, To: actor.Permissions{Marketplace: actor.Write}}).
+	alone.Case("the last who may write goes on doing so").When(change{By: owner, User: asha, To: only(clerk)}).ThenFails(workspace.ErrLastMember)
+	alone.Case("and may lose the rest").When(change{By: owner, User: asha, To: only(actor.Permissions{Marketplace: actor.Write})}).
 		Then(workspace.Changed{User: asha, From: workspace.Owner, To: actor.Permissions{Marketplace: actor.Write}})
 	alone.Case("who does not belong").When(change{By: owner, User: ravi, To: clerk}).ThenFails(workspace.ErrNoMember)
 
 	two := alone.And(workspace.Joined{Invitation: invitation, User: ravi, Permissions: partner})
-	two.Case("with another who may write").When(change{By: owner, User: asha, To: clerk}).
+	two.Case("with another who may write").When(change{By: owner, User: asha, To: only(clerk)}).
 		Then(workspace.Changed{User: asha, From: workspace.Owner, To: clerk})
 	two.Case("more than before").When(change{By: owner, User: ravi, To: workspace.Owner}).
 		Then(workspace.Changed{User: ravi, From: partner, To: workspace.Owner})
 	two.Case("no more than the caller has").When(change{By: lesser, User: ravi, To: workspace.Owner}).ThenFails(workspace.ErrTooMuch)
-	two.Case("nor of who has more").When(change{By: lesser, User: asha, To: partner}).ThenFails(workspace.ErrAbove)
+	two.Case("nor of who has more").When(change{By: lesser, User: asha, To: only(partner)}).ThenFails(workspace.ErrAbove)
 	equals := two.And(workspace.Changed{User: ravi, From: partner, To: workspace.Owner})
-	equals.Case("nothing is taken from the owner").When(change{By: lesser, User: asha, To: partner}).ThenFails(workspace.ErrOwner)
-	equals.Case("by a key neither").When(change{By: key, User: asha, To: partner}).ThenFails(workspace.ErrOwner)
-	equals.Case("but by an operator").When(change{By: operator, User: asha, To: partner}).
+	equals.Case("nothing is taken from the owner").When(change{By: lesser, User: asha, To: only(partner)}).ThenFails(workspace.ErrOwner)
+	equals.Case("by a key neither").When(change{By: key, User: asha, To: only(partner)}).ThenFails(workspace.ErrOwner)
+	equals.Case("but by an operator").When(change{By: operator, User: asha, To: only(partner)}).
 		Then(workspace.Changed{User: asha, From: workspace.Owner, To: partner})
 	equals.And(workspace.Changed{User: asha, From: workspace.Owner, To: partner}).Case("and given back by anybody").
 		When(change{By: lesser, User: asha, To: workspace.Owner}).Then(workspace.Changed{User: asha, From: partner, To: workspace.Owner})
 	two.Case("the same").When(change{By: owner, User: ravi, To: partner}).ThenNothing()
 	two.Case("the same in other words").
 		When(change{By: owner, User: ravi, To: actor.Permissions{Marketplace: actor.Write, Ledger: actor.Read, Audit: actor.None}}).ThenNothing()
+	two.Case("one area, and the others stay").When(change{By: owner, User: ravi, To: actor.Permissions{Audit: actor.Read}}).
+		Then(workspace.Changed{User: ravi, From: partner, To: partner.With(actor.Permissions{Audit: actor.Read})})
 	two.Case("no operator").When(change{By: operator, User: ravi, To: actor.Permissions{Operator: true}}).ThenFails(unfit)
 	two.Case("nothing is what who is removed has").When(change{By: owner, User: ravi}).ThenFails(unfit)
 }

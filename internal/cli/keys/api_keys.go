@@ -101,7 +101,7 @@ func (c listKeys) Run(ctx context.Context) error {
 	if err := sys.CatchUp(ctx); err != nil {
 		return err
 	}
-	keys, err := sys.Market.APIKeys(readmodels.WithFreshness(ctx, &readmodels.Freshness{Wait: app.CatchUpWithin}), workspace)
+	keys, err := sys.Access.APIKeys(readmodels.WithFreshness(ctx, &readmodels.Freshness{Wait: app.CatchUpWithin}), workspace)
 	if err != nil {
 		return err
 	}

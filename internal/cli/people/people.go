@@ -87,7 +87,7 @@ func (c listUsers) Run(ctx context.Context) error {
 	if err := sys.CatchUp(ctx); err != nil {
 		return err
 	}
-	users, err := sys.Market.Users(readmodels.WithFreshness(ctx, &readmodels.Freshness{Wait: app.CatchUpWithin}))
+	users, err := sys.Access.Users(readmodels.WithFreshness(ctx, &readmodels.Freshness{Wait: app.CatchUpWithin}))
 	if err != nil {
 		return err
 	}

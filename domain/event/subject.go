@@ -1,0 +1,66 @@
+package event
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"bahi/domain/patch"
+)
+
+// Subjects is a category of those whose personal and secret values the log has: users, invitations, contacts. Each of them has one
+// key, and is named <category>-<id>, mostly as its stream.
+type Subjects string
+
+// Of returns the name of one of the subjects. It stays in the log in clear, so an id must not tell who it is.
+func (s Subjects) Of(id string) string { return StreamName(string(s), id) }
+
+// Personal returns a personal value of one of the subjects, no value for an empty text.
+func (s Subjects) Personal(id, text string) Personal {
+	if text == "" {
+		return Personal{}
+	}
+	return NewPersonal(s.Of(id), text)
+}
+
+// Field is [Subjects.Personal] for a field of a change. An empty text is null.
+func (s Subjects) Field(id string, f patch.Field[string]) patch.Field[Personal] {
+	if f.Named() && f.Value == "" {
+		return patch.Clear[Personal]()
+	}
+	return patch.Field[Personal]{Value: s.Personal(id, f.Value), State: f.State}
+}
+
+// Ending is an event that ends a subject: from a moment on, its sealed values are to be forgotten. What follows from that needs no list: the
+// sweep of erasures destroys the subject's key, and Postgres forgets the rows.
+type Ending interface {
+	// Ends returns the end of a subject. The id is that of the event's stream.
+	Ends(id string) End
+}
+
+// End says when the values of a subject are to be forgotten.
+type End struct {
+	Subject  string
+	At       time.Time // zero: as soon as the event is in the log
+	Unlisted bool      // no table shows the values, so that destroying the key is enough
+}
+
+// Sealing declares whose values the kind's events have sealed.
+func (k *Kind[S]) Sealing(subjects ...Subjects) *Kind[S] {
+	k.subjects = append(k.subjects, subjects...)
+	return k
+}
+
+// Subjects returns whose values the kind's events have sealed.
+func (k *Kind[S]) Subjects() []Subjects { return k.subjects }
+
+// MaySeal returns an error when a value is of a subject that the kind does not declare: nothing would ever erase it.
+func (k *Kind[S]) MaySeal(values []*Sealed) error {
+	for _, v := range values {
+		category, _ := SplitStream(v.Subject())
+		if !slices.Contains(k.subjects, Subjects(category)) {
+			return fmt.Errorf("kind %s does not declare that it seals values of %s: add Sealing", k.category, category)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,44 @@
+package projections_test
+
+import (
+	"fmt"
+	"reflect"
+	"testing"
+
+	"bahi/domain"
+	"bahi/domain/event"
+	"bahi/internal/app"
+)
+
+// A projection that shows values of a subject has to hear of the subject's end, or its tables keep them.
+func TestEveryProjectionThatFoldsPersonalFieldsFoldsTheirEnd(t *testing.T) {
+	t.Parallel()
+	subjects := map[string][]event.Subjects{}
+	for _, k := range domain.Catalogue.Kinds() {
+		subjects[k.Category()] = k.Subjects()
+	}
+	for _, p := range app.AllProjections() {
+		ended := map[event.Subjects]bool{}
+		for _, name := range p.Types() {
+			of, known := domain.Catalogue.Lookup(name)
+			if !known { // it is of a ledger that is yet to come
+				continue
+			}
+			if ending, ok := reflect.Zero(of.Go).Interface().(event.Ending); ok {
+				category, _ := event.SplitStream(ending.Ends("1").Subject)
+				ended[event.Subjects(category)] = true
+			}
+		}
+		for _, name := range p.Types() {
+			of, known := domain.Catalogue.Lookup(name)
+			if !known || !event.HoldsSealed(of.Go) {
+				continue
+			}
+			for _, s := range subjects[of.Category] {
+				if !ended[s] {
+					t.Error(fmt.Sprintf("projection %s folds %s, which has values of %s, and no event that ends them: its tables would keep them", p.Name, name, s))
+				}
+			}
+		}
+	}
+}
