@@ -111,13 +111,14 @@ func TestDocumentIsTheCommittedOne(t *testing.T) {
 	var pretty bytes.Buffer
 	require.NoError(t, json.Indent(&pretty, []byte(a.Text), "", "  "))
 	pretty.WriteByte('\n')
+	served := strings.Replace(pretty.String(), `"version": "`+app.Version+`"`, `"version": "development"`, 1)
 	file := filepath.Join(described, "openapi.json")
 	if *update {
-		require.NoError(t, os.WriteFile(file, pretty.Bytes(), 0o644))
+		require.NoError(t, os.WriteFile(file, []byte(served), 0o644))
 	}
 	committed, err := os.ReadFile(file)
 	require.NoError(t, err)
-	require.Equal(t, string(committed), pretty.String(), "make generate updates it")
+	require.Equal(t, string(committed), served, "make generate updates it")
 
 	var document struct {
 		OpenAPI string

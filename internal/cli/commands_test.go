@@ -33,7 +33,7 @@ func TestTheProgramExplainsItself(t *testing.T) {
 		"apikey create --help":   {"--name", "--ledger", "--operator", "--expires-in"},
 		"keys rotate --help":     {"--overlap", "168h", "nobody notices"},
 		"doctor --help":          {"Fold the log anew"},
-		"projections rebuild -h": {"Build projections anew", "--dry-run", "--throttle", "--partitions", "--accept-differences", "--keep"},
+		"projections rebuild -h": {"Rebuild projections", "--dry-run", "--throttle", "--partitions", "--accept-differences", "--keep"},
 		"projections --help":     {"build", "pause", "resume", "throttle", "cancel", "accept", "rollback", "retry", "skip", "drop"},
 	} {
 		out, _, status := apptest.Execute(t, apptest.Command(t, data, strings.Fields(args)...))
