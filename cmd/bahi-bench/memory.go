@@ -40,11 +40,11 @@ func (b *benchmark) memory(ctx context.Context) error {
 		ask         func(context.Context, *server) error
 	}{
 		{
-			"statements_memory", fmt.Sprintf("memory for %d statements of %d rows, asked for at once", statementsOnce, statementRows),
+			"statements_memory", fmt.Sprintf("memory for %d statements of %d rows, asked for at once", statementsOnce, min(statementRows, b.Rows)),
 			func(ctx context.Context, s *server) error { return s.statements(ctx, l.long) },
 		},
 		{
-			"slow_memory", fmt.Sprintf("memory for %d clients that read %d rows slowly", slowReaders, slowRows),
+			"slow_memory", fmt.Sprintf("memory for %d clients that read %d rows slowly", slowReaders, min(slowRows, b.Rows)),
 			func(ctx context.Context, s *server) error { return s.slowly(ctx, l.short) },
 		},
 	} {
@@ -65,13 +65,14 @@ func (b *benchmark) makeLong(ctx context.Context, url string, l ledgers) error {
 		return err
 	}
 	defer sys.Close()
-	m, err := newLogMaker(ctx, sys, statementRows+slowRows)
+	statements, slow := min(statementRows, b.Rows), min(slowRows, b.Rows) // as many as are asked for at most
+	m, err := newLogMaker(ctx, sys, statements+slow)
 	if err != nil {
 		return err
 	}
 	nobody := func(int64, int64) {}
-	if _, err = m.ledger(ctx, l.long, statementRows, false, nobody); err == nil {
-		_, err = m.ledger(ctx, l.short, slowRows, false, nobody)
+	if _, err = m.ledger(ctx, l.long, statements, false, nobody); err == nil {
+		_, err = m.ledger(ctx, l.short, slow, false, nobody)
 	}
 	if err != nil {
 		return err

@@ -111,7 +111,7 @@ func TestAnArchiveWhoseCheckpointsItsEventsDoNotLeadToIsNotImported(t *testing.T
 		"events", "import", forged.Archive(t, l.Checkpoint(t, 5), l.Checkpoint(t, 8), l.Checkpoint(t, 10)))
 	apptest.Denied(t, copied, "the archive is broken: checkpoints.txt: checkpoint 1: the checkpoint is not signed by a trusted key",
 		"events", "import", exchanged(t, l, audittest.New(t, 1).Key.Public(), l.Checkpoint(t, 10)))
-	apptest.Denied(t, copied, "the archive is broken: checkpoints.txt: it has a checkpoint of 10 events, and 9 events",
+	apptest.Denied(t, copied, "the archive is broken: checkpoints.txt: it has a checkpoint of 10 events, but only 9 events",
 		"events", "import", exchanged(t, l.Forged(func(e []event.Stored) []event.Stored { return e[:9] }), l.Key.Public(), l.Checkpoint(t, 10)))
 	apptest.Done(t, copied, "events", "import", l.Archive(t, l.Checkpoint(t, 5), l.Checkpoint(t, 10)))
 }
