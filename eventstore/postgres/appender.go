@@ -39,7 +39,7 @@ type timeouts struct {
 	look    time.Duration // for a notice, before polling
 }
 
-var defaultTimeouts = timeouts{lock: 10 * time.Second, answer: 20 * time.Second, ask: 3 * time.Second, resolve: 10 * time.Second, look: pollEvery}
+var defaultTimeouts = timeouts{lock: 10 * time.Second, answer: 20 * time.Second, ask: 10 * time.Second, resolve: 10 * time.Second, look: pollEvery}
 
 // pending is an append that waits for its group.
 type pending struct {
