@@ -140,17 +140,10 @@ func standing(ctx context.Context, from commands.Source, l *book.Ledger, account
 
 func id(number int64) string { return strconv.FormatInt(number, 10) }
 
-func (b *Books) number(series string, count int64) func(context.Context) (string, error) {
-	return func(ctx context.Context) (string, error) {
-		n, err := b.Commands.Numbers(ctx, series, count)
-		return id(n), err
-	}
-}
-
 // OpenAccount opens an account.
 func OpenAccount(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, c book.OpenAccount) (commands.Outcome[book.Account], error) {
 	c.Ledger = l
-	return commands.Create(ctx, b.Commands, req, l.Accounts, b.number(number.Accounts, 1), c)
+	return commands.Create(ctx, b.Commands, req, l.Accounts, b.Commands.Numbered(number.Accounts, 1), c)
 }
 
 // ChangeAccount gives an account another name or type.
@@ -170,7 +163,7 @@ func DeleteAccount(ctx context.Context, req commands.Request, b *Books, l *book.
 
 // AddRow posts a row to an account.
 func AddRow(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, account int64, asked book.Asked) (commands.Outcome[book.Row], error) {
-	return commands.Create(ctx, b.Commands, req, l.Rows, b.number(number.Rows, 1), book.AddRow{Ledger: l, Account: account, Today: b.Today(), Asked: asked})
+	return commands.Create(ctx, b.Commands, req, l.Rows, b.Commands.Numbered(number.Rows, 1), book.AddRow{Ledger: l, Account: account, Today: b.Today(), Asked: asked})
 }
 
 // EditRow changes a row of an account.

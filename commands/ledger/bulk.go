@@ -21,7 +21,7 @@ import (
 // fills them itself.
 func PostRows(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, account int64, rows []book.Asked) (commands.Outcome[book.Bulk], error) {
 	c := book.PostRows{Ledger: l, Account: account, Today: b.Today(), Rows: rows}
-	out, err := commands.Create(ctx, b.Commands, req, l.Bulks, b.number(number.Rows, int64(len(rows))), c)
+	out, err := commands.Create(ctx, b.Commands, req, l.Bulks, b.Commands.Numbered(number.Rows, int64(len(rows))), c)
 	if err != nil || !out.Changed || req.DryRun {
 		return out, err
 	}
