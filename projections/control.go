@@ -32,8 +32,9 @@ func (b Build) control(ctx context.Context, s *session) (context.Context, *contr
 	watched, cancel := context.WithCancelCause(ctx)
 	watching, stop := context.WithCancel(ctx)
 	c := &control{conn: conn, stop: func() { stop(); cancel(nil) }}
-	builds := s.g.KeepUntil == nil // and may become live before control learns that it gave up the row
-	c.obey(s.g)
+	mine, owner := s.g, s.owner     // the session moves on meanwhile
+	builds := mine.KeepUntil == nil // and may become live before control learns that it gave up the row
+	c.obey(mine)
 	c.done.Go(func() {
 		for {
 			select {
@@ -42,7 +43,7 @@ func (b Build) control(ctx context.Context, s *session) (context.Context, *contr
 			case <-time.After(tellEvery):
 			}
 			g, found, err := oneGeneration(watching, c.conn, `name = $1 and generation = $2 and (owner = $3 or live and $5) and scratch = $4`,
-				s.g.Name, s.g.Generation, s.owner, s.g.Scratch, builds)
+				mine.Name, mine.Generation, owner, mine.Scratch, builds)
 			switch {
 			case err != nil && c.conn.IsClosed():
 				if conn, err := connect(watching, b.Config, b.Projection); err == nil {

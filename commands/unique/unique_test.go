@@ -357,66 +357,51 @@ func TestNoTwoRecordsEverHaveOneValue(t *testing.T) {
 	}
 }
 
-// The claim is 1's, who has another phone: its change is under way, and will come back after 2 took the claim over.
+// Shop 1 has phone 1. While a shop changes its phone, another one opens with phone 2 and gets the id 2.
 func TestAChangeThatIsOvertakenIsDecidedAgain(t *testing.T) {
 	t.Parallel()
-	tn := newTown(t)
-	_, err := tn.open(tn.node(0, 0), "", "1")
-	require.NoError(t, err)
-	slow := &pausing{Store: tn.log, at: shops.Stream("1")}
-	slow.then = func() {
-		out, err := tn.open(tn.node(0, 0), "", "2")
-		require.NoError(t, err)
-		require.Equal(t, "2", out.ID)
+	for name, c := range map[string]struct {
+		slow       *overtaken
+		id, number string
+		holder     string
+	}{
+		"after the claim was looked at, before the change":    {&overtaken{append: shops.Stream("1")}, "1", "2", "2"},
+		"after the shop was missed, which now is the new one": {&overtaken{read: shops.Stream("2")}, "2", "1", "1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tn := newTown(t)
+			_, err := tn.open(tn.node(0, 0), "", "1")
+			require.NoError(t, err)
+			c.slow.Store, c.slow.then = tn.log, func() {
+				out, err := tn.open(tn.node(0, 0), "", "2")
+				require.NoError(t, err)
+				require.Equal(t, "2", out.ID)
+			}
+			_, err = tn.move(commands.New(c.slow, hashes{}, tn.clock), c.id, c.number)
+			require.Equal(t, taken(c.holder), err)
+			require.Equal(t, map[string]string{"1": "1", "2": "2"}, tn.holders())
+		})
 	}
-	_, err = tn.move(commands.New(slow, hashes{}, tn.clock), "1", "2")
-	require.Equal(t, taken("2"), err)
-	require.Equal(t, map[string]string{"1": "1", "2": "2"}, tn.holders())
 }
 
-// pausing does something before its first append to a stream.
-type pausing struct {
+// overtaken does something once: before an append to a stream, or after a stream was read.
+type overtaken struct {
 	eventstore.Store
 
-	at   string
-	once sync.Once
-	then func()
+	append, read string
+	once         sync.Once
+	then         func()
 }
 
-func (p *pausing) Append(ctx context.Context, stream string, expected eventstore.Expected, events ...event.New) (eventstore.Appended, error) {
-	if stream == p.at {
-		p.once.Do(p.then)
+func (o *overtaken) Append(ctx context.Context, stream string, expected eventstore.Expected, events ...event.New) (eventstore.Appended, error) {
+	if stream == o.append {
+		o.once.Do(o.then)
 	}
-	return p.Store.Append(ctx, stream, expected, events...)
+	return o.Store.Append(ctx, stream, expected, events...)
 }
 
-// The record begins after its change was looked at and refused: the change must not go through without a claim.
-func TestAChangeOfARecordThatBeginsMeanwhileClaimsItsValue(t *testing.T) {
-	t.Parallel()
-	tn := newTown(t)
-	_, err := tn.open(tn.node(0, 0), "", "1")
-	require.NoError(t, err)
-	slow := &outpaced{Store: tn.log, read: shops.Stream("2")}
-	slow.then = func() {
-		out, err := tn.open(tn.node(0, 0), "", "2")
-		require.NoError(t, err)
-		require.Equal(t, "2", out.ID)
-	}
-	_, err = tn.move(commands.New(slow, hashes{}, tn.clock), "2", "1")
-	require.Equal(t, taken("1"), err)
-	require.Equal(t, map[string]string{"1": "1", "2": "2"}, tn.holders())
-}
-
-// outpaced does something after it has read a stream for the first time.
-type outpaced struct {
-	eventstore.Store
-
-	read string
-	once sync.Once
-	then func()
-}
-
-func (o *outpaced) ReadStream(ctx context.Context, stream string, from int64, direction eventstore.Direction) iter.Seq2[event.Stored, error] {
+func (o *overtaken) ReadStream(ctx context.Context, stream string, from int64, direction eventstore.Direction) iter.Seq2[event.Stored, error] {
 	events := o.Store.ReadStream(ctx, stream, from, direction)
 	if stream != o.read {
 		return events

@@ -228,15 +228,13 @@ func (s *Signer) Sign(ctx context.Context) (signed *Signed, err error) {
 		signed = &next
 		return err
 	})
-	s.note(signed, err)
-	if err != nil {
+	if err := s.note(ctx, signed, err); err != nil {
 		return nil, fmt.Errorf("sign a checkpoint: %w", err)
 	}
 	return signed, nil
 }
 
-// noneRemoved compares the newest checkpoint with the newest one that this process has seen. If the database lost that one together with its events,
-// noneRemoved restores the row, so that other nodes and an operator know of it.
+// noneRemoved compares the newest checkpoint with the newest one that this process has seen.
 func (s *Signer) noneRemoved(ctx context.Context, last *Signed) error {
 	s.mu.Lock()
 	seen := s.seen
@@ -251,30 +249,33 @@ func (s *Signer) noneRemoved(ctx context.Context, last *Signed) error {
 		return nil
 	default:
 		err := s.isThere(ctx, *seen, "the newest checkpoint, which was removed from its table,", waysOut)
-		switch rewritten := new(ErrRewritten); {
-		case err == nil:
+		if err == nil {
 			err = &ErrRewritten{Found: fmt.Sprintf("The checkpoint of %d events was removed from its table. %s", seen.Size, waysOut)}
-		case errors.As(err, &rewritten) && rewritten.Lost:
-			err = errors.Join(err, s.putBack(ctx, *seen))
 		}
 		return err
 	}
 }
 
-// note records the result of a try to sign.
-func (s *Signer) note(signed *Signed, err error) {
+// note records the result of a try to sign. A checkpoint that the database lost together with its events goes back into the table,
+// so that other nodes and an operator know of it.
+func (s *Signer) note(ctx context.Context, signed *Signed, err error) error {
+	s.mu.Lock()
+	if signed != nil {
+		s.seen = signed
+	}
+	seen := s.seen
+	s.mu.Unlock()
 	rewritten := new(ErrRewritten)
 	switch {
-	case errors.As(err, &rewritten) && rewritten.Lost:
-		s.lost.Store(&rewritten.Found)
 	case err == nil:
 		s.lost.Store(nil)
+	case errors.As(err, &rewritten) && rewritten.Lost:
+		s.lost.Store(&rewritten.Found)
+		if seen != nil {
+			return errors.Join(err, s.putBack(ctx, *seen))
+		}
 	}
-	if signed != nil {
-		s.mu.Lock()
-		s.seen = signed
-		s.mu.Unlock()
-	}
+	return err
 }
 
 // Lost returns why nothing may be written: the log lost signed events, and no operator has accepted that. It returns an empty text
