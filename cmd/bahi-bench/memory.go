@@ -1,7 +1,7 @@
 package main
 
 import (
-	"bytes"
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -128,18 +128,20 @@ func (s *server) statements(ctx context.Context, account int64) error {
 	})
 }
 
-// slowly reads an account's rows by many clients, each a little now and then.
+// slowly reads an account's rows by many clients, each a little now and then, until the answer is whole or slowFor is over.
 func (s *server) slowly(ctx context.Context, account int64) error {
 	request := bench.Request("GET", fmt.Sprintf("/bank-ledger/%d", account), s.key, "")
 	return atOnce(slowReaders, func() error {
-		chunk := make([]byte, slowChunk)
-		conn, err := s.begin(ctx, request, chunk)
+		conn, rows, err := s.begin(ctx, request)
 		if err != nil {
 			return err
 		}
 		defer conn.Close() //nolint:errcheck // it is given up
+		chunk := make([]byte, slowChunk)
 		for began := time.Now(); time.Since(began) < slowFor; time.Sleep(slowPause) {
-			if _, err := conn.Read(chunk); err != nil {
+			if _, err := rows.Read(chunk); errors.Is(err, io.EOF) {
+				return nil
+			} else if err != nil {
 				return fmt.Errorf("read slowly: %w", err)
 			}
 		}
@@ -147,26 +149,29 @@ func (s *server) slowly(ctx context.Context, account int64) error {
 	})
 }
 
-// begin sends a request until it is answered, and reads the beginning of the answer.
-func (s *server) begin(ctx context.Context, request, chunk []byte) (net.Conn, error) {
+// begin sends a request until it is answered, and returns its connection and the answer's body.
+func (s *server) begin(ctx context.Context, request []byte) (net.Conn, io.Reader, error) {
 	for {
 		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", s.address)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if tcp, ok := conn.(*net.TCPConn); ok {
 			_ = tcp.SetReadBuffer(slowChunk) // so that the kernel does not read in our place
 		}
-		n := 0
+		var answer *http.Response
 		if _, err = conn.Write(request); err == nil {
-			n, err = conn.Read(chunk)
+			answer, err = http.ReadResponse(bufio.NewReaderSize(conn, slowChunk), nil) //nolint:bodyclose // the connection is closed
 		}
-		if err == nil && bytes.HasPrefix(chunk[:n], []byte("HTTP/1.1 200 ")) {
-			return conn, nil
+		if err == nil && answer.StatusCode == http.StatusOK {
+			return conn, answer.Body, nil
 		}
 		_ = conn.Close() // it is given up
-		if err != nil || !bytes.HasPrefix(chunk[:n], []byte("HTTP/1.1 503 ")) {
-			return nil, errors.Join(err, fmt.Errorf("rows were answered with %.100s", chunk[:n]))
+		if err != nil {
+			return nil, nil, fmt.Errorf("ask for rows: %w", err)
+		}
+		if answer.StatusCode != http.StatusServiceUnavailable {
+			return nil, nil, fmt.Errorf("rows were answered with %s", answer.Status)
 		}
 	}
 }
