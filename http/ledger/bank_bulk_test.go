@@ -12,7 +12,7 @@ import (
 
 func TestRowsArePostedTogether(t *testing.T) {
 	t.Parallel()
-	clerk := apptest.Start(t).Clerk(apptest.Home)
+	clerk := apptest.Clerk(t)
 	account := apptest.Open(clerk, "HDFC")
 	apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "1"))
 	a := clerk.POST(apptest.Ledger(account, "/rows"), apptest.Bulk(apptest.Deposit("2025-03-02", "2"), apptest.Withdrawal("2025-02-01", "0.5"), apptest.Deposit("2025-03-02", "4"))).Status(201)
@@ -36,7 +36,7 @@ func TestRowsArePostedTogether(t *testing.T) {
 
 func TestRowsPostedTogetherComeWithTheirBalancesWhenAsked(t *testing.T) {
 	t.Parallel()
-	clerk := apptest.Start(t).Clerk(apptest.Home)
+	clerk := apptest.Clerk(t)
 	account := apptest.Open(clerk, "HDFC")
 	apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "1"))
 	whole := clerk.With("Prefer", "return=representation")
@@ -52,7 +52,7 @@ func TestRowsPostedTogetherComeWithTheirBalancesWhenAsked(t *testing.T) {
 func TestOneBadRowRefusesAll(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
-	clerk := o.Clerk(apptest.Home)
+	clerk := o.Clerk(o.Home)
 	account := apptest.Open(clerk, "HDFC")
 	before := o.Head()
 	path := apptest.Ledger(account, "/rows")
@@ -77,7 +77,7 @@ func TestOneBadRowRefusesAll(t *testing.T) {
 
 func TestAThousandRowsArePostedAndNotOneMore(t *testing.T) {
 	t.Parallel()
-	clerk := apptest.Start(t).Clerk(apptest.Home)
+	clerk := apptest.Clerk(t)
 	account := apptest.Open(clerk, "HDFC")
 	rows := make([]string, 1000)
 	for i := range rows {
@@ -94,7 +94,7 @@ func TestAThousandRowsArePostedAndNotOneMore(t *testing.T) {
 
 func TestWhatWasReadCanBePostedTogether(t *testing.T) {
 	t.Parallel()
-	clerk := apptest.Start(t).Clerk(apptest.Home)
+	clerk := apptest.Clerk(t)
 	from, to := apptest.Open(clerk, "HDFC"), apptest.Open(clerk, "SBI")
 	apptest.Post(clerk, from, apptest.Deposit("2025-03-01", "1"))
 	apptest.Post(clerk, from, apptest.Withdrawal("2025-03-02", "3"))

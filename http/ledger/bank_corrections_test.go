@@ -14,8 +14,8 @@ import (
 
 func TestARowIsTakenBackByOneThatMirrorsIt(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
-	clerk := o.Clerk(apptest.Home)
+	o := apptest.Share(t)
+	clerk := o.Clerk(o.Home)
 	account := apptest.Open(clerk, "HDFC")
 	row := apptest.Post(clerk, account, `{"date":"2025-03-01","in_entries":[{"description":"sale","amount":12.5}],"out_entries":[{"amount":2},{"amount":0.25}]}`)
 	because, today := clerk.With("Bahi-Reason", "%E0%A4%97%E0%A4%B2%E0%A4%A4"), apptest.TodayIn(t, o)
@@ -72,13 +72,13 @@ func TestARowIsTakenBackByOneThatMirrorsIt(t *testing.T) {
 func TestACorrectionWantsAReasonADateThatMayBeAndARow(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
-	clerk := o.Clerk(apptest.Home)
+	clerk := o.Clerk(o.Home)
 	account, other := apptest.Open(clerk, "HDFC"), apptest.Open(clerk, "SBI")
 	row := apptest.Post(clerk, account, apptest.Deposit("2025-03-10", "1"))
 	elsewhere := apptest.Post(clerk, other, apptest.Deposit("2025-03-10", "1"))
 	gone := apptest.Post(clerk, account, apptest.Deposit("2025-03-10", "1"))
 	clerk.DELETE(apptest.At(account, gone.ID)).Status(204)
-	reader := apitest.New(t, o.URL, o.Key(apptest.Home, `{"ledger":"read","audit":"write"}`).Key)
+	reader := apitest.New(t, o.URL, o.Key(o.Home, `{"ledger":"read","audit":"write"}`).Key)
 	before := o.Head()
 	reverse, void := apptest.At(account, row.ID, "/reverse"), apptest.At(account, row.ID, "/void")
 	for body, wrong := range map[string][2]string{
@@ -118,7 +118,7 @@ func TestACorrectionWantsAReasonADateThatMayBeAndARow(t *testing.T) {
 		clerk.POST(apptest.At(account, elsewhere.ID, what), good).Problem(404, missing)
 		clerk.POST(apptest.At(account, 99999, what), good).Problem(404, missing)
 		clerk.POST(apptest.At(99999, row.ID, what), good).Problem(404, missing)
-		o.Clerk(apptest.Abroad).POST(apptest.At(account, row.ID, what), good).Problem(404, missing)
+		o.Clerk(o.Abroad).POST(apptest.At(account, row.ID, what), good).Problem(404, missing)
 		reader.POST(apptest.At(account, row.ID, what), good).Problem(403, "Not enough permissions")
 		clerk.With("If-Match", `"1"`).POST(apptest.At(account, row.ID, what), good).Problem(412, "It was changed since you read it")
 	}
@@ -137,8 +137,8 @@ func TestACorrectionWantsAReasonADateThatMayBeAndARow(t *testing.T) {
 
 func TestRowsAreTakenBackTogether(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
-	clerk := o.Clerk(apptest.Home)
+	o := apptest.Share(t)
+	clerk := o.Clerk(o.Home)
 	account := apptest.Open(clerk, "HDFC")
 	first := apptest.Posted(clerk.POST(apptest.Ledger(account, "/rows"), apptest.Bulk(apptest.Deposit("2025-03-01", "1"), apptest.Withdrawal("2025-03-02", "2"), apptest.Deposit("2025-03-03", "4"))).Status(201))
 	keyed := clerk.With("Idempotency-Key", "k", "Prefer", "return=representation")
@@ -165,7 +165,7 @@ func TestRowsAreTakenBackTogether(t *testing.T) {
 
 func TestWhatIsLockedIsTakenBackAfterTheLock(t *testing.T) {
 	t.Parallel()
-	clerk := apptest.Start(t).Clerk(apptest.Home)
+	clerk := apptest.Clerk(t)
 	account := apptest.Open(clerk, "HDFC")
 	row := apptest.Post(clerk, account, apptest.Deposit("2025-03-31", "10"))
 	clerk.PUT("/books/lock", `{"locked_through":"2025-03-31"}`).Status(200)
@@ -179,7 +179,7 @@ func TestWhatIsLockedIsTakenBackAfterTheLock(t *testing.T) {
 
 func TestAVoidRowStaysInItsPlaceAndCountsNothing(t *testing.T) {
 	t.Parallel()
-	clerk := apptest.Start(t).Clerk(apptest.Home)
+	clerk := apptest.Clerk(t)
 	account := apptest.Open(clerk, "HDFC")
 	apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "1"))
 	row := apptest.Post(clerk, account, `{"date":"2025-03-02","in_entries":[{"description":"cheque 118","amount":5}]}`)
@@ -209,7 +209,7 @@ func TestAVoidRowStaysInItsPlaceAndCountsNothing(t *testing.T) {
 
 func TestOfManyWhoTakeARowBackOneDoes(t *testing.T) {
 	t.Parallel()
-	clerk := apptest.Start(t).Clerk(apptest.Home)
+	clerk := apptest.Clerk(t)
 	account := apptest.Open(clerk, "HDFC")
 	for range 3 {
 		row := apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "1"))

@@ -10,7 +10,8 @@ import (
 
 func TestAStatementIsDrawnOfWhatTheLedgerShows(t *testing.T) {
 	t.Parallel()
-	o, s := tell(t)
+	o := apptest.Start(t)
+	s := tell(t, o)
 	a := s.clerk.GET(apptest.Ledger(s.account, "/statement.pdf"))
 	require.Regexp(t, `^inline; filename=bank-\d+-statement\.pdf$`, a.Header("Content-Disposition"))
 	require.Equal(t, s.deleted, a.Header("Bahi-Position"))
@@ -36,7 +37,7 @@ func TestAStatementIsDrawnOfWhatTheLedgerShows(t *testing.T) {
 // What was drawn once can be drawn again, byte for byte.
 func TestAStatementAsKnownIsAlwaysTheSame(t *testing.T) {
 	t.Parallel()
-	_, s := tell(t)
+	s := tell(t, apptest.Start(t))
 	path := apptest.Ledger(s.account, "/statement.pdf?known_at=", s.edited)
 	first := s.clerk.GET(path).Status(200).Text
 	apptest.Post(s.clerk, s.account, apptest.Deposit("2025-01-01", "1000"))

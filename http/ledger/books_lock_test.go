@@ -12,14 +12,14 @@ import (
 
 func TestTheLockIsSetReadMovedAndTakenAway(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
-	clerk := o.Clerk(apptest.Home)
+	o := apptest.Share(t)
+	clerk := o.Clerk(o.Home)
 	a := clerk.GET("/books/lock").Status(200).Body(`{"locked_through":null}`)
 	require.Empty(t, a.Header("ETag"))
 	a = clerk.PUT("/books/lock", `{"locked_through":"2025-03-31"}`).Status(200).Body(`{"locked_through":"2025-03-31"}`)
 	require.Equal(t, `"0"`, a.Header("ETag"))
 	require.Equal(t, `"0"`, clerk.GET("/books/lock").Status(200).Body(`{"locked_through":"2025-03-31"}`).Header("ETag"))
-	o.Clerk(apptest.Abroad).GET("/books/lock").Status(200).Body(`{"locked_through":null}`)
+	o.Clerk(o.Abroad).GET("/books/lock").Status(200).Body(`{"locked_through":null}`)
 
 	clerk.PUT("/books/lock", `{"locked_through":"2025-04-30"}`).Status(200)
 	const why = "Moving the lock back wants a reason (header Bahi-Reason)"
@@ -47,15 +47,15 @@ func TestTheLockIsSetReadMovedAndTakenAway(t *testing.T) {
 
 func TestWhatIsLockedStaysAsItIs(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
-	clerk := o.Clerk(apptest.Home)
+	o := apptest.Share(t)
+	clerk := o.Clerk(o.Home)
 	account, empty := apptest.Open(clerk, "HDFC"), apptest.Open(clerk, "SBI")
 	old := apptest.Post(clerk, account, apptest.Deposit("2025-03-31", "10"))
 	young := apptest.Post(clerk, account, apptest.Deposit("2025-04-01", "1"))
 	clerk.With("Bahi-Dry-Run", "true").PUT("/books/lock", `{"locked_through":"2025-03-31"}`).Status(200).Body(`{"locked_through":"2025-03-31"}`)
 	clerk.GET("/books/lock").Status(200).Body(`{"locked_through":null}`)
 	clerk.PUT("/books/lock", `{"locked_through":"2025-03-31"}`).Status(200)
-	before := o.Head()
+	before := o.Written()
 
 	for _, dry := range []string{"", "true"} {
 		c := clerk.With("Bahi-Dry-Run", dry)
@@ -69,14 +69,14 @@ func TestWhatIsLockedStaysAsItIs(t *testing.T) {
 		c.DELETE(fmt.Sprintf("/bank-account/%d", account)).Problem(409, apptest.Locked)
 	}
 	require.Equal(t, "03-31 10, 04-01 11", apptest.Balances(clerk, apptest.Ledger(account)))
-	require.Equal(t, before, o.Head(), "a refusal writes nothing")
+	require.Equal(t, before, o.Written(), "a refusal writes nothing")
 
 	// What is not locked goes on; what changes nothing is no change of what is locked.
 	clerk.PUT(apptest.Ledger(account), fmt.Sprintf(`{"id":%d,"in_entries":%s}`, young.ID, apptest.Entry("2"))).Status(200)
 	clerk.PUT(apptest.Ledger(account), fmt.Sprintf(`{"id":%d,"in_entries":%s}`, old.ID, apptest.Entry("10"))).Status(200)
 	clerk.PUT(fmt.Sprintf("/bank/%d", account), `{"name":"HDFC Current"}`).Status(200)
 	clerk.DELETE(fmt.Sprintf("/bank-account/%d", empty)).Status(204)
-	foreign := o.Clerk(apptest.Abroad)
+	foreign := o.Clerk(o.Abroad)
 	apptest.Post(foreign, apptest.Open(foreign, "ICICI"), apptest.Deposit("2025-03-01", "1"))
 
 	clerk.With("Bahi-Reason", "wrong year").PUT("/books/lock", `{"locked_through":"2024-03-31"}`).Status(200)

@@ -41,8 +41,8 @@ type ledgerSuite struct {
 
 func TestEveryLedger(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
-	clerk, stranger := o.Clerk(apptest.Home), o.Clerk(apptest.Abroad)
+	o := apptest.Share(t)
+	clerk, stranger := o.Clerk(o.Home), o.Clerk(o.Abroad)
 	for _, l := range ledgers.All {
 		for name, test := range map[string]func(*ledgerSuite){
 			"accounts": (*ledgerSuite).accounts, "a row": (*ledgerSuite).row, "rows in bulk": (*ledgerSuite).bulk, "corrections": (*ledgerSuite).corrections,

@@ -391,7 +391,7 @@ func TestAnyPastReadsAsAReplayOfTheLogUpToThereWould(t *testing.T) {
 	if checks := flag.Lookup("rapid.checks"); checks.Value.String() == checks.DefValue {
 		require.NoError(t, checks.Value.Set("15"))
 	}
-	o := apptest.Start(t)
+	o := apptest.Share(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		j := &journey{t: rt, test: t, o: o, space: uuid.New(), rows: map[int64]int64{}, first: o.Head()}
 		workspace := j.space.String()

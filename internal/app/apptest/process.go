@@ -53,6 +53,9 @@ var build = sync.OnceValues(func() (string, error) {
 func Main(m *testing.M) {
 	app.Version = "v0-test"
 	code := m.Run()
+	if !ended() {
+		code = max(code, 1)
+	}
 	if built.Load() {
 		if path, err := build(); err == nil {
 			_ = os.RemoveAll(filepath.Dir(path))

@@ -70,6 +70,8 @@ type Office struct {
 	URL      string // of its API
 	Database string
 	Stop     func()
+
+	Home, Abroad string // two workspaces, other than the operator's; of a shared system the test's own
 }
 
 // Start serves a system on a database of its own until the test ends.
@@ -100,7 +102,7 @@ func StartAs(t testing.TB, with app.Settings, adapt ...func(*app.System)) *Offic
 	served := make(chan error, 1)
 	go func() { served <- sys.Serve(ctx, listener, OperatorKey, nil) }()
 	var stopped atomic.Bool
-	o := &Office{T: t, Sys: sys, URL: "http://" + listener.Addr().String(), Database: with.DatabaseURL}
+	o := &Office{T: t, Sys: sys, URL: "http://" + listener.Addr().String(), Database: with.DatabaseURL, Home: Home, Abroad: Abroad}
 	o.Stop = func() {
 		if stopped.CompareAndSwap(false, true) {
 			cancel()
@@ -155,7 +157,7 @@ func (o *Office) Key(workspace, permissions string) (k ApiKey) {
 	return k
 }
 
-// In other workspaces than the operator's.
+// Two workspaces, other than the operator's, of systems that are not shared.
 const (
 	Home   = "11111111-1111-4111-8111-111111111111"
 	Abroad = "22222222-2222-4222-8222-222222222222"

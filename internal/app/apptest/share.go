@@ -1,0 +1,105 @@
+package apptest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"bahi/http/api/apitest"
+)
+
+// Share returns the system that the tests of a package share, each in workspaces of its own. It is for tests that change no settings,
+// no operation and no table, and that count neither positions nor what is in other workspaces: they run beside each other.
+func Share(t testing.TB) *Office {
+	t.Helper()
+	sharing.Do(func() {
+		p := &packageTB{TB: t}
+		defer func() { ended = p.end }() // also when the start failed
+		shared = Start(p)
+	})
+	if shared == nil {
+		t.Fatal("the shared system did not start")
+	}
+	return shared.visited(t)
+}
+
+var (
+	sharing sync.Once
+	shared  *Office
+	ended   = func() (ok bool) { return true } // does what is to be done after the package's last test
+)
+
+// visited returns the office as a test sees it, with two workspaces that no other test has.
+func (o *Office) visited(t testing.TB) *Office {
+	own := *o
+	own.T, own.Home, own.Abroad = t, uuid.NewString(), uuid.NewString()
+	own.Stop = func() { t.Fatal("a shared system is not stopped by a test") }
+	return &own
+}
+
+// packageTB is a test as long as its package: what it has to clean up is done after the last test.
+type packageTB struct {
+	testing.TB // the first test that shares; it fails if the start does
+
+	mu       sync.Mutex
+	cleanups []func()
+	faults   int
+}
+
+func (p *packageTB) Context() context.Context { return context.Background() }
+
+func (p *packageTB) Cleanup(f func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cleanups = append(p.cleanups, f)
+}
+
+func (p *packageTB) TempDir() string {
+	p.Helper()
+	dir, err := os.MkdirTemp("", "bahi-shared-")
+	if err != nil {
+		p.Fatal(err)
+	}
+	p.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+func (p *packageTB) Error(args ...any) {
+	p.faults++
+	fmt.Fprintln(os.Stderr, args...) // the test has ended
+}
+
+func (p *packageTB) Errorf(format string, args ...any) { p.Error(fmt.Sprintf(format, args...)) }
+
+// end cleans up, newest first.
+func (p *packageTB) end() (ok bool) {
+	for len(p.cleanups) > 0 {
+		last := p.cleanups[len(p.cleanups)-1]
+		p.cleanups = p.cleanups[:len(p.cleanups)-1]
+		last()
+	}
+	return p.faults == 0
+}
+
+// Clerk returns who may write the books of a workspace of the test's own, in the shared system.
+func Clerk(t testing.TB) *apitest.Client {
+	t.Helper()
+	o := Share(t)
+	return o.Clerk(o.Home)
+}
+
+// Written is the number of events in the test's two workspaces.
+func (o *Office) Written() (n int) {
+	o.T.Helper()
+	for e := range o.Events(0) {
+		if bytes.Contains(e.Meta, []byte(o.Home)) || bytes.Contains(e.Meta, []byte(o.Abroad)) {
+			n++
+		}
+	}
+	return n
+}
