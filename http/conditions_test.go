@@ -14,7 +14,7 @@ import (
 
 func TestAnEditOfAnOldCopyIsRefused(t *testing.T) {
 	t.Parallel()
-	clerk := apptest.Start(t).Clerk(apptest.Home)
+	clerk := apptest.Clerk(t)
 	account := apptest.Open(clerk, "HDFC")
 	row := apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "1"))
 	path, edit := apptest.Ledger(account), fmt.Sprintf(`{"id":%d,"in_entries":%s}`, row.ID, apptest.Entry("2"))
@@ -55,7 +55,7 @@ func TestAnEditOfAnOldCopyIsRefused(t *testing.T) {
 
 func TestOfManyEditsOfOneCopyOneWins(t *testing.T) {
 	t.Parallel()
-	clerk := apptest.Start(t).Clerk(apptest.Home)
+	clerk := apptest.Clerk(t)
 	account := apptest.Open(clerk, "HDFC")
 	row := apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "1"))
 	for round := range 5 {
@@ -80,12 +80,12 @@ func TestOfManyEditsOfOneCopyOneWins(t *testing.T) {
 
 func TestAnAccountIsChangedAsItsUserSawIt(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
-	asha := o.Person("asha@example.com")
+	o := apptest.Share(t)
+	asha := o.Person(o.Address("asha"))
 	const stale = "It was changed since you read it"
 	seen := asha.GET(apptest.Me).Status(200).Header("ETag")
 	require.NotEmpty(t, seen)
-	o.SignIn("asha@example.com", apptest.GoodPassword)
+	o.SignIn(o.Address("asha"), apptest.GoodPassword)
 	require.Equal(t, seen, asha.GET(apptest.Me).Header("ETag"), "a sign-in is no change")
 	next := asha.With("If-Match", seen).PUT(apptest.Me, `{"first_name":"Usha"}`).Status(200).Header("ETag")
 	require.NotEqual(t, seen, next)
@@ -96,10 +96,10 @@ func TestAnAccountIsChangedAsItsUserSawIt(t *testing.T) {
 	}
 	old.PUT(apptest.Me, `{"first_name":""}`).Status(422)
 	apptest.Upload(t, old, "image/png", apptest.Painted(t, color.White, 8, 8)).Problem(412, stale)
-	require.Equal(t, []string{"Usha", "asha@example.com"}, []string{asha.Me().FirstName, asha.Me().Email})
+	require.Equal(t, []string{"Usha", o.Address("asha")}, []string{asha.Me().FirstName, asha.Me().Email})
 
 	// Another address changes more than one stream; the tag is good for the next change all the same.
-	next = asha.With("If-Match", next).PUT(apptest.Me, `{"email":"usha@example.com","first_name":"Asha"}`).Status(200).Header("ETag")
+	next = asha.With("If-Match", next).PUT(apptest.Me, `{"email":"`+o.Address("usha")+`","first_name":"Asha"}`).Status(200).Header("ETag")
 	keyed := asha.With("If-Match", next).With("Idempotency-Key", "k")
 	a := keyed.PUT(apptest.Me, `{"phone":"98123 45678"}`).Status(200)
 	again := keyed.PUT(apptest.Me, `{"phone":"98123 45678"}`).Status(200)
@@ -113,8 +113,8 @@ func TestAnAccountIsChangedAsItsUserSawIt(t *testing.T) {
 
 func TestAMemberIsChangedAsTheCallerSawThem(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
-	asha, ravi, usha := o.Person("asha@example.com"), o.Person("ravi@example.com"), o.Person("usha@example.com")
+	o := apptest.Share(t)
+	asha, ravi, usha := o.Person(o.Address("asha")), o.Person(o.Address("ravi")), o.Person(o.Address("usha"))
 	asha.Join(o, ravi, `{"ledger":"read"}`)
 	asha.Join(o, usha, `{"ledger":"read"}`)
 	path := "/api/v1/workspaces/" + asha.Workspace + "/members"

@@ -62,7 +62,7 @@ func TestEndpointsAreThoseOfTheLists(t *testing.T) {
 	spec, ours := list(t, "endpoints.tsv", 8), list(t, "additions.tsv", 7)
 	require.Len(t, spec, 150)
 	registered := map[string]api.Op{}
-	for _, op := range apptest.Start(t).Api(apptest.OperatorKey).Operations() {
+	for _, op := range apptest.Share(t).Api(apptest.OperatorKey).Operations() {
 		registered[op.Method+" "+op.Path] = op
 	}
 	for _, l := range slices.Concat(spec, ours) {
@@ -105,7 +105,7 @@ func status(op api.Op) int {
 // -update writes the file.
 func TestDocumentIsTheCommittedOne(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
+	o := apptest.Share(t)
 	a := o.Stranger().GET("/openapi.json").Status(200)
 	require.Equal(t, "application/openapi+json", a.Header("Content-Type"))
 	var pretty bytes.Buffer
@@ -149,7 +149,7 @@ func TestDocumentIsTheCommittedOne(t *testing.T) {
 
 func TestDocsLoadNothingFromOutside(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
+	o := apptest.Share(t)
 	page := o.Stranger().GET("/docs").Status(200)
 	require.Contains(t, page.Header("Content-Type"), "text/html")
 	require.Contains(t, page.Header("Content-Security-Policy"), "default-src 'none'")

@@ -17,7 +17,7 @@ import (
 
 func TestWhatIsNoJSONIs400(t *testing.T) {
 	t.Parallel()
-	clerk := apptest.Start(t).Clerk(apptest.Home)
+	clerk := apptest.Clerk(t)
 	account := apptest.Open(clerk, "HDFC")
 	for _, body := range []string{
 		"", " ", "{", "}", "null null", `{"name":}`, `{"name":"a",}`, `{name:"a"}`, `{'name':'a'}`, `{"name":"a"} x`, `{"name":"a","name":"b"}`,
@@ -35,7 +35,7 @@ func TestWhatIsNoJSONIs400(t *testing.T) {
 
 func TestBodiesAreBoundedAndJSON(t *testing.T) {
 	t.Parallel()
-	clerk := apptest.Start(t).Clerk(apptest.Home)
+	clerk := apptest.Clerk(t)
 	account := apptest.Open(clerk, "HDFC")
 	huge := `{"name":"` + strings.Repeat("a", 1<<20) + `"}`
 	clerk.POST("/bank", huge).Problem(413, "The request body is too large")
@@ -52,8 +52,8 @@ func TestBodiesAreBoundedAndJSON(t *testing.T) {
 
 func TestPathsAndMethodsThatAreNotThere(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
-	clerk := o.Clerk(apptest.Home)
+	o := apptest.Share(t)
+	clerk := o.Clerk(o.Home)
 	for _, path := range []string{"/", "/bank/", "//banks", "/banks/", "/Banks", "/bank-ledger", "/bank-ledger/", "/bank-ledger//row/1", "/bank/1/2", "/api/v1/nothing", "/docs/../banks", "/.env"} {
 		clerk.GET(path).Problem(404, "Not found")
 		o.Stranger().GET(path).Problem(404, "Not found")
@@ -71,7 +71,7 @@ func TestPathsAndMethodsThatAreNotThere(t *testing.T) {
 
 func TestReasonsThatCannotBeReadAreRefused(t *testing.T) {
 	t.Parallel()
-	clerk := apptest.Start(t).Clerk(apptest.Home)
+	clerk := apptest.Clerk(t)
 	for reason, why := range map[string]string{
 		"%zz": "expected percent-encoded UTF-8", "%ff": "expected percent-encoded UTF-8", "a%00b": "control characters are not allowed",
 		"a%0Ab": "control characters are not allowed", strings.Repeat("%E2%82%B9", 501): "at most 500 characters",
@@ -124,7 +124,7 @@ func FuzzRequest(f *testing.F) {
 
 func TestWhatIsNoHTTPIsNotTheServersFault(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
+	o := apptest.Share(t)
 	for _, raw := range []string{
 		"GET\r\n\r\n", "GET /banks\r\n\r\n", "\x16\x03\x01\x02\x00\x01", "GET /banks HTTP/1.1\r\n\r\n", "GET /banks HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("a", 1<<20) + "\r\n\r\n",
 		"POST /bank HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n", "POST /bank HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n{}",

@@ -83,7 +83,7 @@ func TestEveryWriteIsRepeatedWithOneEffectAndTheSameAnswer(t *testing.T) {
 
 func TestARepetitionShowsTheBalanceOfTheFirstTime(t *testing.T) {
 	t.Parallel()
-	clerk := apptest.Start(t).Clerk(apptest.Home)
+	clerk := apptest.Clerk(t)
 	account := apptest.Open(clerk, "HDFC")
 	keyed := clerk.With("Idempotency-Key", "k", "Prefer", "return=representation")
 	first := keyed.POST(apptest.Ledger(account), apptest.Deposit("2025-03-02", "2")).Status(201)
@@ -96,8 +96,8 @@ func TestARepetitionShowsTheBalanceOfTheFirstTime(t *testing.T) {
 
 func TestAKeyIsForOneRequestOfOneCaller(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
-	clerk := o.Clerk(apptest.Home)
+	o := apptest.Share(t)
+	clerk := o.Clerk(o.Home)
 	account, other := apptest.Open(clerk, "HDFC"), apptest.Open(clerk, "SBI")
 	keyed := clerk.With("Idempotency-Key", "k")
 	keyed.POST(apptest.Ledger(account), apptest.Deposit("2025-03-01", "1")).Status(201)
@@ -107,10 +107,10 @@ func TestAKeyIsForOneRequestOfOneCaller(t *testing.T) {
 	keyed.With("If-Match", "*").POST(apptest.Ledger(account), apptest.Deposit("2025-03-01", "1")).Problem(422, reused)
 	// Another operation, caller or workspace has keys of its own.
 	keyed.POST("/bank", `{"name":"ICICI"}`).Status(201)
-	o.Clerk(apptest.Home).With("Idempotency-Key", "k").POST(apptest.Ledger(account), apptest.Deposit("2025-03-01", "3")).Status(201)
+	o.Clerk(o.Home).With("Idempotency-Key", "k").POST(apptest.Ledger(account), apptest.Deposit("2025-03-01", "3")).Status(201)
 	operator := o.Operator().With("Idempotency-Key", "k")
-	require.Empty(t, operator.With("Bahi-Workspace", apptest.Home).POST("/bank", `{"name":"A"}`).Status(201).Header("Idempotency-Replayed"))
-	require.Empty(t, operator.With("Bahi-Workspace", apptest.Abroad).POST("/bank", `{"name":"A"}`).Status(201).Header("Idempotency-Replayed"))
+	require.Empty(t, operator.With("Bahi-Workspace", o.Home).POST("/bank", `{"name":"A"}`).Status(201).Header("Idempotency-Replayed"))
+	require.Empty(t, operator.With("Bahi-Workspace", o.Abroad).POST("/bank", `{"name":"A"}`).Status(201).Header("Idempotency-Replayed"))
 	require.Equal(t, "03-01 1, 03-01 4", apptest.Balances(clerk, apptest.Ledger(account)))
 
 	for _, key := range []string{strings.Repeat("k", 256), strings.Repeat("क", 256)} {
@@ -124,7 +124,7 @@ func TestAKeyIsForOneRequestOfOneCaller(t *testing.T) {
 func TestARefusedRequestDoesNotBurnItsKey(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
-	clerk := o.Clerk(apptest.Home)
+	clerk := o.Clerk(o.Home)
 	account := apptest.Open(clerk, "HDFC")
 	keyed := clerk.With("Idempotency-Key", "k")
 	before := o.Head()
@@ -132,7 +132,7 @@ func TestARefusedRequestDoesNotBurnItsKey(t *testing.T) {
 	keyed.POST(apptest.Ledger(account), `{`).Status(400)
 	keyed.POST(apptest.Ledger(account+9), apptest.Deposit("2025-03-01", "1")).Status(404)
 	keyed.With("If-Match", `"7"`).POST(apptest.Ledger(account), apptest.Deposit("2025-03-01", "1")).Status(412)
-	o.Reader(apptest.Home).With("Idempotency-Key", "k").POST(apptest.Ledger(account), apptest.Deposit("2025-03-01", "1")).Status(403)
+	o.Reader(o.Home).With("Idempotency-Key", "k").POST(apptest.Ledger(account), apptest.Deposit("2025-03-01", "1")).Status(403)
 	clerk.PUT("/books/lock", `{"locked_through":"2025-03-31"}`).Status(200)
 	keyed.POST(apptest.Ledger(account), apptest.Deposit("2025-03-01", "1")).Problem(409, apptest.Locked)
 	var taken int64
@@ -149,8 +149,8 @@ func TestARefusedRequestDoesNotBurnItsKey(t *testing.T) {
 
 func TestDuplicatesAtTheSameTimeHaveOneEffect(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
-	clerk := o.Clerk(apptest.Home)
+	o := apptest.Share(t)
+	clerk := o.Clerk(o.Home)
 	account := apptest.Open(clerk, "HDFC")
 	row := apptest.Post(clerk, account, apptest.Deposit("2025-01-01", "1"))
 	for round := range 5 {

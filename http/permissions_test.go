@@ -16,14 +16,14 @@ import (
 
 func TestAKeyIsMadeListedAndRevoked(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
-	master := o.Key(apptest.Home, `{"ledger":"write","marketplace":"write"}`)
+	o := apptest.Share(t)
+	master := o.Key(o.Home, `{"ledger":"write","marketplace":"write"}`)
 	owner := apitest.New(t, o.URL, master.Key)
 	a := owner.POST("/api/v1/api-keys", `{"name":" Till 1 ","permissions":{"ledger":"write"}}`).Status(201)
 	var made apptest.ApiKey
 	a.JSON(&made)
 	require.Equal(t, "Till 1", made.Name)
-	require.Equal(t, apptest.Home, made.WorkspaceID)
+	require.Equal(t, o.Home, made.WorkspaceID)
 	require.Regexp(t, `^bahi_[0-9a-f]{32}_[A-Za-z0-9_-]{43}$`, made.Key)
 	require.Equal(t, "no-store", a.Header("Cache-Control"))
 	till := apitest.New(t, o.URL, made.Key)
@@ -40,7 +40,7 @@ func TestAKeyIsMadeListedAndRevoked(t *testing.T) {
 	require.Nil(t, keys[1].RevokedAt)
 
 	// Another workspace knows nothing of them.
-	foreigner := apitest.New(t, o.URL, o.Key(apptest.Abroad, `{"marketplace":"write"}`).Key)
+	foreigner := apitest.New(t, o.URL, o.Key(o.Abroad, `{"marketplace":"write"}`).Key)
 	foreigner.DELETE("/api/v1/api-keys/"+made.ID).Problem(404, "API key not found")
 	require.NotContains(t, foreigner.GET("/api/v1/api-keys").Status(200).Text, made.ID)
 
@@ -63,7 +63,7 @@ func TestAKeyIsMadeListedAndRevoked(t *testing.T) {
 		gone.GET("/api/v1/api-keys").Problem(401, "Not authenticated")
 	}
 	keys = nil
-	o.Operator().With("Bahi-Workspace", apptest.Home).GET("/api/v1/api-keys").Status(200).JSON(&keys)
+	o.Operator().With("Bahi-Workspace", o.Home).GET("/api/v1/api-keys").Status(200).JSON(&keys)
 	require.Len(t, keys, 4)
 	for _, k := range keys {
 		require.NotNil(t, k.RevokedAt, k.Name)
@@ -72,7 +72,7 @@ func TestAKeyIsMadeListedAndRevoked(t *testing.T) {
 
 func TestAKeyIsNotShownAgainToWhoRepeatsTheRequest(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
+	o := apptest.Share(t)
 	keyed := o.Operator().With("Idempotency-Key", "k")
 	const body = `{"name":"Till","permissions":{"ledger":"write"}}`
 	var first, again apptest.ApiKey
@@ -88,15 +88,15 @@ func TestAKeyIsNotShownAgainToWhoRepeatsTheRequest(t *testing.T) {
 
 func TestAKeyGivesNoMoreThanItHas(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
-	owner := apitest.New(t, o.URL, o.Key(apptest.Home, `{"ledger":"read","marketplace":"write"}`).Key)
+	o := apptest.Share(t)
+	owner := apitest.New(t, o.URL, o.Key(o.Home, `{"ledger":"read","marketplace":"write"}`).Key)
 	const more = "A key cannot have more permissions than its maker"
 	for _, permissions := range []string{`{"ledger":"write"}`, `{"ledger":"read","audit":"read"}`, `{"operator":true}`, `{"messaging":"read"}`} {
 		owner.POST("/api/v1/api-keys", `{"name":"k","permissions":`+permissions+`}`).Problem(403, more)
 	}
-	owner.POST("/api/v1/api-keys", `{"name":"k","permissions":{"ledger":"read"},"workspace_id":"`+apptest.Abroad+`"}`).
+	owner.POST("/api/v1/api-keys", `{"name":"k","permissions":{"ledger":"read"},"workspace_id":"`+o.Abroad+`"}`).
 		Problem(403, "Only an operator makes keys for another workspace")
-	owner.POST("/api/v1/api-keys", `{"name":"k","permissions":{"ledger":"read"},"workspace_id":"`+apptest.Home+`"}`).Status(201)
+	owner.POST("/api/v1/api-keys", `{"name":"k","permissions":{"ledger":"read"},"workspace_id":"`+o.Home+`"}`).Status(201)
 	for body, wrong := range map[string][2]string{
 		`{"name":"","permissions":{"ledger":"read"}}`: {"name", "must not be empty"},
 		`{"permissions":{"ledger":"read"}}`:           {"name", "is required"},
@@ -115,7 +115,7 @@ func TestAKeyGivesNoMoreThanItHas(t *testing.T) {
 
 func TestAKeyEndsWhenItExpires(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
+	o := apptest.Share(t)
 	var (
 		expires time.Time
 		guest   *apitest.Client
@@ -140,7 +140,7 @@ func TestAKeyEndsWhenItExpires(t *testing.T) {
 
 func TestTheOperatorsKeyIsWhateverTheOperatorSays(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
+	o := apptest.Share(t)
 	handler := o.Api("a word of the operator's")
 	for bearer, status := range map[string]int{"a word of the operator's": 200, "a word of the operator": 401, apptest.OperatorKey: 401, "": 401} {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/banks", nil)

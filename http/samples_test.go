@@ -53,7 +53,7 @@ func samples(t *testing.T) map[string]sample {
 func TestEveryOperationHasASample(t *testing.T) {
 	t.Parallel()
 	all := samples(t)
-	for _, op := range apptest.Start(t).Api(apptest.OperatorKey).Operations() {
+	for _, op := range apptest.Share(t).Api(apptest.OperatorKey).Operations() {
 		require.Contains(t, all, op.ID, "add a sample of %s to testdata/samples.json in its area's folder", op.ID)
 		delete(all, op.ID)
 	}

@@ -2,6 +2,7 @@ package apptest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -38,6 +39,7 @@ var (
 func (o *Office) visited(t testing.TB) *Office {
 	own := *o
 	own.T, own.Home, own.Abroad = t, uuid.NewString(), uuid.NewString()
+	own.domain = own.Home[:8] + ".example.com"
 	own.Stop = func() { t.Fatal("a shared system is not stopped by a test") }
 	return &own
 }
@@ -91,6 +93,11 @@ func Clerk(t testing.TB) *apitest.Client {
 	t.Helper()
 	o := Share(t)
 	return o.Clerk(o.Home)
+}
+
+// Address returns the mail address of somebody, whom in a shared system no other test knows.
+func (o *Office) Address(name string) string {
+	return name + "@" + cmp.Or(o.domain, "example.com")
 }
 
 // Written is the number of events in the test's two workspaces.

@@ -72,6 +72,7 @@ type Office struct {
 	Stop     func()
 
 	Home, Abroad string // two workspaces, other than the operator's; of a shared system the test's own
+	domain       string // of the addresses in a shared system
 }
 
 // Start serves a system on a database of its own until the test ends.
