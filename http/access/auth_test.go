@@ -216,9 +216,9 @@ func TestAMailedTokenWorksOnceInItsTimeForItsPurpose(t *testing.T) {
 
 func TestARefreshTokenIsGoodOnce(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
+	o := apptest.Share(t)
 	stranger := o.Stranger()
-	asha := o.Person("asha@example.com")
+	asha := o.Person(o.Address("asha"))
 	const refused = "Invalid or expired refresh token"
 	refresh := func(token string) map[string]string { return map[string]string{"refresh_token": token} }
 	a := stranger.POST(apptest.Auth+"/refresh", refresh(asha.Refresh)).Status(200)
@@ -230,7 +230,7 @@ func TestARefreshTokenIsGoodOnce(t *testing.T) {
 	o.Bearer(next.Access).GET("/banks").Status(200)
 	asha.GET("/banks").Status(200) // the access token lives until its own end
 
-	other := o.SignIn("asha@example.com", apptest.GoodPassword)
+	other := o.SignIn(o.Address("asha"), apptest.GoodPassword)
 	for _, token := range []string{"", "x", next.Access, o.Expired(next.Refresh), next.Refresh + "x", "a.b.c", apptest.OperatorKey} {
 		a := stranger.POST(apptest.Auth+"/refresh", refresh(token)).Problem(401, refused)
 		require.Empty(t, a.Header("Set-Cookie"))
@@ -254,9 +254,9 @@ func TestARefreshTokenIsGoodOnce(t *testing.T) {
 
 func TestLogoutEndsTheSessionAtOnce(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
-	asha := o.Person("asha@example.com")
-	other := o.SignIn("asha@example.com", apptest.GoodPassword)
+	o := apptest.Share(t)
+	asha := o.Person(o.Address("asha"))
+	other := o.SignIn(o.Address("asha"), apptest.GoodPassword)
 	a := asha.POST(apptest.Auth+"/logout", nil).Status(200)
 	require.Equal(t, "message", fieldsOf(t, a))
 	cookie := apptest.Cookies(a.Response)["bahi_refresh"]
@@ -274,16 +274,16 @@ func TestLogoutEndsTheSessionAtOnce(t *testing.T) {
 
 func TestSigningInIgnoresIdempotencyKeys(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
+	o := apptest.Share(t)
 	keyed := o.Stranger().With("Idempotency-Key", "k")
-	keyed.POST(apptest.Auth+"/register", apptest.Registration("asha@example.com")).Status(201)
-	a := keyed.POST(apptest.Auth+"/register", apptest.Registration("asha@example.com")).Problem(409, "Email already registered")
+	keyed.POST(apptest.Auth+"/register", apptest.Registration(o.Address("asha"))).Status(201)
+	a := keyed.POST(apptest.Auth+"/register", apptest.Registration(o.Address("asha"))).Problem(409, "Email already registered")
 	require.Empty(t, a.Header("Idempotency-Replayed"))
-	keyed.POST(apptest.Auth+"/register", apptest.Registration("ravi@example.com")).Status(201) // and not 422
-	_, token := apptest.Link(t, o.Mailed("asha@example.com", apptest.VerifySubject, 1))
+	keyed.POST(apptest.Auth+"/register", apptest.Registration(o.Address("ravi"))).Status(201) // and not 422
+	_, token := apptest.Link(t, o.Mailed(o.Address("asha"), apptest.VerifySubject, 1))
 	keyed.POST(apptest.Auth+"/verify-email", map[string]string{"token": token}).Status(200)
 	keyed.POST(apptest.Auth+"/verify-email", map[string]string{"token": token}).Problem(400, "Invalid or expired verification token")
-	sign := map[string]string{"email": "asha@example.com", "password": apptest.GoodPassword}
+	sign := map[string]string{"email": o.Address("asha"), "password": apptest.GoodPassword}
 	var first, second apptest.SignedIn
 	keyed.POST(apptest.Auth+"/login", sign).Status(200).JSON(&first)
 	keyed.POST(apptest.Auth+"/login", sign).Status(200).JSON(&second)

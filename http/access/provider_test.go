@@ -181,7 +181,7 @@ func TestEveryFailureAtTheProviderReturnsToTheFrontend(t *testing.T) {
 
 func TestAProviderThatIsAwayAndOneThatIsNotThere(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
+	o := apptest.Share(t)
 	for _, path := range []string{"/idp", "/idp/callback", "/idp/callback?code=a&state=b"} {
 		o.Stranger().GET(apptest.Auth+path).Problem(503, "No identity provider is configured")
 	}

@@ -92,9 +92,9 @@ func TestAnotherAddressCountsAtOnceAndIsToBeVerified(t *testing.T) {
 
 func TestAnotherPasswordEndsTheOtherSessions(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
-	asha := o.Person("asha@example.com")
-	other := o.SignIn("asha@example.com", apptest.GoodPassword)
+	o := apptest.Share(t)
+	asha := o.Person(o.Address("asha"))
+	other := o.SignIn(o.Address("asha"), apptest.GoodPassword)
 	change := func(current, next string) map[string]string {
 		return map[string]string{"current_password": current, "new_password": next}
 	}
@@ -114,8 +114,8 @@ func TestAnotherPasswordEndsTheOtherSessions(t *testing.T) {
 	o.Stranger().POST(apptest.Auth+"/refresh", map[string]string{"refresh_token": asha.Refresh}).Status(200).JSON(&next)
 	o.Bearer(other.Access).GET("/banks").Problem(401, "Not authenticated")
 	o.Stranger().POST(apptest.Auth+"/refresh", map[string]string{"refresh_token": other.Refresh}).Problem(401, "Invalid or expired refresh token")
-	o.Stranger().POST(apptest.Auth+"/login", map[string]string{"email": "asha@example.com", "password": apptest.GoodPassword}).Problem(401, "Invalid email or password")
-	o.SignIn("asha@example.com", "jadau and polki")
+	o.Stranger().POST(apptest.Auth+"/login", map[string]string{"email": o.Address("asha"), "password": apptest.GoodPassword}).Problem(401, "Invalid email or password")
+	o.SignIn(o.Address("asha"), "jadau and polki")
 }
 
 func TestDeletionIsAskedForOnce(t *testing.T) {
@@ -183,8 +183,8 @@ func TestARequestAboutOneselfIsDoneOnceByItsKey(t *testing.T) {
 
 func TestAPictureIsSeenByItsLinkUntilItIsReplaced(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
-	asha, stranger := o.Person("asha@example.com"), o.Stranger()
+	o := apptest.Share(t)
+	asha, stranger := o.Person(o.Address("asha")), o.Stranger()
 	red := apptest.Painted(t, color.RGBA{200, 0, 0, 255}, 40, 30)
 	var u apptest.UserAnswer
 	apptest.Upload(t, asha.Client, "image/png", red).Status(200).JSON(&u)

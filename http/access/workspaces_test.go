@@ -95,13 +95,13 @@ func TestSomebodyIsInvitedAndWorksInTheOthersBooks(t *testing.T) {
 
 func TestWhoBelongsWhereIsListed(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
-	asha, ravi := o.Person("asha@example.com"), o.Person("ravi@example.com")
+	o := apptest.Share(t)
+	asha, ravi := o.Person(o.Address("asha")), o.Person(o.Address("ravi"))
 	asha.Join(o, ravi, `{"ledger":"read","marketplace":"read"}`)
 	var members []apptest.Member
 	ravi.GET("/api/v1/workspaces/" + asha.Workspace + "/members").Status(200).JSON(&members) // without the header
 	require.Len(t, members, 2)
-	require.Equal(t, []string{asha.User.ID, "asha@example.com", "Asha", "Soni"}, []string{members[0].UserID, *members[0].Email, *members[0].FirstName, *members[0].LastName})
+	require.Equal(t, []string{asha.User.ID, o.Address("asha"), "Asha", "Soni"}, []string{members[0].UserID, *members[0].Email, *members[0].FirstName, *members[0].LastName})
 	require.Equal(t, ravi.User.ID, members[1].UserID)
 	require.Equal(t, "read", members[1].Permissions["ledger"])
 	var workspaces []struct {
@@ -120,8 +120,8 @@ func TestWhoBelongsWhereIsListed(t *testing.T) {
 
 func TestNobodyGivesMoreThanTheyHave(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
-	asha, ravi, usha := o.Person("asha@example.com"), o.Person("ravi@example.com"), o.Person("usha@example.com")
+	o := apptest.Share(t)
+	asha, ravi, usha := o.Person(o.Address("asha")), o.Person(o.Address("ravi")), o.Person(o.Address("usha"))
 	asha.Join(o, ravi, `{"ledger":"read","marketplace":"write"}`)
 	asha.Join(o, usha, `{"ledger":"write"}`)
 	workspace := "/api/v1/workspaces/" + asha.Workspace
@@ -131,11 +131,11 @@ func TestNobodyGivesMoreThanTheyHave(t *testing.T) {
 		if strings.Contains(path, "members") {
 			method = "PATCH"
 		}
-		ravi.Do(method, path, apptest.Invite("x@example.com", `{"ledger":"write"}`)).Problem(403, more)
-		ravi.Do(method, path, apptest.Invite("x@example.com", `{"audit":"read"}`)).Problem(403, more)
-		usha.Do(method, path, apptest.Invite("x@example.com", `{"ledger":"read"}`)).Problem(403, "Not enough permissions")
+		ravi.Do(method, path, apptest.Invite(o.Address("x"), `{"ledger":"write"}`)).Problem(403, more)
+		ravi.Do(method, path, apptest.Invite(o.Address("x"), `{"audit":"read"}`)).Problem(403, more)
+		usha.Do(method, path, apptest.Invite(o.Address("x"), `{"ledger":"read"}`)).Problem(403, "Not enough permissions")
 		for permissions, status := range map[string]int{`{}`: 422, `{"ledger":"none"}`: 422, `{"operator":true}`: 422, `{"ledger":"all"}`: 422, `7`: 422, `null`: 422} {
-			asha.Do(method, path, apptest.Invite("x@example.com", permissions)).Status(status)
+			asha.Do(method, path, apptest.Invite(o.Address("x"), permissions)).Status(status)
 		}
 		asha.Do(method, path, `{`).Status(400)
 		asha.Do(method, path, `{}`).Status(422)
@@ -185,11 +185,11 @@ func TestAnInvitationIsSentOnceByItsKey(t *testing.T) {
 
 func TestAnInvitationIsAcceptedOnceByItsKey(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
-	asha, ravi, usha := o.Person("asha@example.com"), o.Person("ravi@example.com"), o.Person("usha@example.com")
+	o := apptest.Share(t)
+	asha, ravi, usha := o.Person(o.Address("asha")), o.Person(o.Address("ravi")), o.Person(o.Address("usha"))
 	sent := func(by apptest.Person, nth int) map[string]string {
-		by.POST("/api/v1/workspaces/"+by.Workspace+"/invitations", apptest.Invite("ravi@example.com", `{"ledger":"read"}`)).Status(201)
-		_, token := apptest.Link(t, o.Mailed("ravi@example.com", apptest.InviteSubject, nth))
+		by.POST("/api/v1/workspaces/"+by.Workspace+"/invitations", apptest.Invite(o.Address("ravi"), `{"ledger":"read"}`)).Status(201)
+		_, token := apptest.Link(t, o.Mailed(o.Address("ravi"), apptest.InviteSubject, nth))
 		return map[string]string{"token": token}
 	}
 	accept, abroad := sent(asha, 1), sent(usha, 2)
@@ -227,13 +227,13 @@ func TestAnInvitationIsForItsAddress(t *testing.T) {
 
 func TestAnInvitationWaitsForAnAccount(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
-	asha := o.Person("asha@example.com")
-	asha.POST("/api/v1/workspaces/"+asha.Workspace+"/invitations", apptest.Invite("new@example.com", `{"ledger":"write"}`)).Status(201)
-	_, token := apptest.Link(t, o.Mailed("new@example.com", apptest.InviteSubject, 1))
+	o := apptest.Share(t)
+	asha := o.Person(o.Address("asha"))
+	asha.POST("/api/v1/workspaces/"+asha.Workspace+"/invitations", apptest.Invite(o.Address("new"), `{"ledger":"write"}`)).Status(201)
+	_, token := apptest.Link(t, o.Mailed(o.Address("new"), apptest.InviteSubject, 1))
 	o.Stranger().POST("/api/v1/invitations/accept", map[string]string{"token": token}).Problem(401, "Not authenticated")
 	o.Operator().POST("/api/v1/invitations/accept", map[string]string{"token": token}).Problem(403, "Only a user who signed in can do this")
-	somebody := o.Person("new@example.com")
+	somebody := o.Person(o.Address("new"))
 	somebody.POST("/api/v1/invitations/accept", map[string]string{"token": token}).Status(200)
 	apptest.Open(somebody.With("Bahi-Workspace", asha.Workspace), "HDFC")
 	require.Len(t, apptest.ClerkBanks(asha.GET("/banks")), 1)
@@ -246,12 +246,12 @@ func TestAnInvitationWaitsForAnAccount(t *testing.T) {
 
 func TestInvitationsAreListedAndWithdrawn(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
-	asha, ravi := o.Person("asha@example.com"), o.Person("ravi@example.com")
+	o := apptest.Share(t)
+	asha, ravi := o.Person(o.Address("asha")), o.Person(o.Address("ravi"))
 	path := "/api/v1/workspaces/" + asha.Workspace + "/invitations"
 	asha.GET(path).Status(200).Body(`[]`)
 	var first, second invitation
-	asha.POST(path, apptest.Invite("usha@example.com", `{"ledger":"read"}`)).Status(201).JSON(&first)
+	asha.POST(path, apptest.Invite(o.Address("usha"), `{"ledger":"read"}`)).Status(201).JSON(&first)
 	asha.Join(o, ravi, `{"marketplace":"read"}`)
 	o.Operator().POST(path, apptest.Invite("ravi@example.org", `{"ledger":"write"}`)).Status(201).JSON(&second)
 	require.Equal(t, "api_key:admin", second.InvitedBy)
@@ -261,11 +261,11 @@ func TestInvitationsAreListedAndWithdrawn(t *testing.T) {
 	ravi.DELETE(path+"/"+first.ID.String()).Problem(403, "Not enough permissions")
 	o.Person("usha@example.org").GET(path).Problem(404, "Workspace not found")
 
-	_, token := apptest.Link(t, o.Mailed("usha@example.com", apptest.InviteSubject, 1))
+	_, token := apptest.Link(t, o.Mailed(o.Address("usha"), apptest.InviteSubject, 1))
 	asha.DELETE(path+"/"+uuid.NewString()).Problem(404, "Invitation not found")
 	asha.DELETE(path + "/" + first.ID.String()).Status(204).None()
 	asha.DELETE(path+"/"+first.ID.String()).Problem(404, "Invitation not found")
-	o.Person("usha@example.com").POST("/api/v1/invitations/accept", map[string]string{"token": token}).Problem(400, "Invalid or expired invitation token")
+	o.Person(o.Address("usha")).POST("/api/v1/invitations/accept", map[string]string{"token": token}).Problem(400, "Invalid or expired invitation token")
 	ravi.GET(path).Status(200).JSON(&open)
 	require.Equal(t, []invitation{second}, open)
 }
