@@ -72,9 +72,16 @@ func (p *packageTB) TempDir() string {
 }
 
 func (p *packageTB) Error(args ...any) {
+	p.mu.Lock()
 	p.faults++
-	fmt.Fprintln(os.Stderr, args...) // the test has ended
+	p.mu.Unlock()
+	p.Log(args...)
 }
+
+// Log writes past the first test, which may have ended.
+func (p *packageTB) Log(args ...any) { fmt.Fprintln(os.Stderr, args...) }
+
+func (p *packageTB) Logf(format string, args ...any) { p.Log(fmt.Sprintf(format, args...)) }
 
 func (p *packageTB) Errorf(format string, args ...any) { p.Error(fmt.Sprintf(format, args...)) }
 
