@@ -38,6 +38,10 @@ verifier: need ## build the static binary bin/bahi-verify, for auditors
 test: need-cc ## run all tests, race detector included
 	@scripts/test.sh
 
+.PHONY: vet
+vet: need ## run go vet
+	go vet ./...
+
 .PHONY: fuzz
 fuzz: need ## let each fuzz target look for inputs that break it (FUZZTIME=30s)
 	@FUZZTIME=$(FUZZTIME) scripts/fuzz.sh

@@ -12,12 +12,12 @@ import (
 
 func TestADryRunAnswersWhatWouldBeAndWritesNothing(t *testing.T) {
 	t.Parallel()
-	o := apptest.Share(t)
-	clerk := o.Clerk(o.Home)
+	o := apptest.Start(t)
+	clerk := o.Clerk(apptest.Home)
 	account := apptest.Open(clerk, "HDFC")
 	first := apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "10"))
 	second := apptest.Post(clerk, account, apptest.Deposit("2025-03-03", "1"))
-	before := o.Written()
+	before := o.Head()
 	dry := clerk.With("Bahi-Dry-Run", "true")
 
 	opened := dry.POST("/bank", `{"name":" SBI "}`).Status(200).Body(`{"id":null,"name":"SBI","balance":0,"revision":null}`)
@@ -47,7 +47,7 @@ func TestADryRunAnswersWhatWouldBeAndWritesNothing(t *testing.T) {
 	dry.DELETE(fmt.Sprintf("/bank-account/%d", account)).Status(200)
 	dry.PUT("/books/lock", `{"locked_through":"2025-02-28"}`).Status(200)
 
-	require.Equal(t, before, o.Written())
+	require.Equal(t, before, o.Head())
 	require.Equal(t, "03-01 10, 03-03 11", apptest.Balances(clerk, apptest.Ledger(account)))
 	third := apptest.Post(clerk, account, apptest.Deposit("2025-03-05", "1"))
 	require.Equal(t, second.ID+1, third.ID, "no number was used up")
@@ -55,24 +55,24 @@ func TestADryRunAnswersWhatWouldBeAndWritesNothing(t *testing.T) {
 
 func TestADryRunIsRefusedLikeTheRealOne(t *testing.T) {
 	t.Parallel()
-	o := apptest.Share(t)
-	clerk := o.Clerk(o.Home)
+	o := apptest.Start(t)
+	clerk := o.Clerk(apptest.Home)
 	account := apptest.Open(clerk, "HDFC")
 	row := apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "10"))
-	before := o.Written()
+	before := o.Head()
 	dry := clerk.With("Bahi-Dry-Run", "true")
 	dry.POST(apptest.Ledger(account), apptest.Deposit("2025-03-01", "0")).Problem(422, "Validation error", "in_entries[0].amount", "must be more than 0")
 	dry.POST(apptest.Ledger(account+9), apptest.Deposit("2025-03-01", "1")).Problem(404, "Bank account not found")
 	dry.POST("/bank", `{"name":""}`).Status(422)
 	dry.With("If-Match", `"4"`).PUT(apptest.Ledger(account), fmt.Sprintf(`{"id":%d,"date":"2025-03-02"}`, row.ID)).Problem(412, "It was changed since you read it")
 	dry.With("If-Match", `"4"`).DELETE(apptest.At(account, row.ID)).Problem(412, "It was changed since you read it")
-	o.Reader(o.Home).With("Bahi-Dry-Run", "true").POST(apptest.Ledger(account), apptest.Deposit("2025-03-01", "1")).Problem(403, "Not enough permissions")
+	o.Reader(apptest.Home).With("Bahi-Dry-Run", "true").POST(apptest.Ledger(account), apptest.Deposit("2025-03-01", "1")).Problem(403, "Not enough permissions")
 	for _, value := range []string{"yes", "1", "TRUE", "true,true"} {
 		clerk.With("Bahi-Dry-Run", value).POST(apptest.Ledger(account), apptest.Deposit("2025-03-01", "1")).Problem(422, "Validation error", "Bahi-Dry-Run", "expected true or false")
 	}
 	o.Operator().With("Bahi-Dry-Run", "true").POST("/api/v1/api-keys", `{"name":"k","permissions":{"ledger":"read"}}`).
 		Problem(422, "Validation error", "Bahi-Dry-Run", "this operation has no dry run")
-	require.Equal(t, before+1, o.Written(), "one event: the reader's key")
+	require.Equal(t, before+1, o.Head(), "one event: the reader's key")
 	clerk.With("Bahi-Dry-Run", "false").POST(apptest.Ledger(account), apptest.Deposit("2025-03-01", "1")).Status(201)
 }
 

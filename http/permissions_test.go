@@ -73,7 +73,7 @@ func TestAKeyIsMadeListedAndRevoked(t *testing.T) {
 func TestAKeyIsNotShownAgainToWhoRepeatsTheRequest(t *testing.T) {
 	t.Parallel()
 	o := apptest.Share(t)
-	keyed := o.Operator().With("Idempotency-Key", "k")
+	keyed := o.Operator().With("Idempotency-Key", o.Home)
 	const body = `{"name":"Till","permissions":{"ledger":"write"}}`
 	var first, again apptest.ApiKey
 	keyed.POST("/api/v1/api-keys", body).Status(201).JSON(&first)

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # All tests, with the seeds of the fuzz targets. Where goroutines share memory they run under the race detector, which makes them
 # a few times slower; the rest does without. So does the program, which is built once here and which tests run as processes:
-# `make soak` brings all under the detector. go vet is for `make lint`: beside each of the two it would look at everything twice.
+# `make soak` brings all under the detector. go vet would look at all of it
+# for each of the two: `make vet` does so once.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -24,7 +24,6 @@ type story struct {
 
 func tell(t *testing.T, o *apptest.Office) (s story) {
 	t.Helper()
-
 	s.clerk = o.Clerk(o.Home)
 	s.account = apptest.Open(s.clerk, "HDFC")
 	apptest.Post(s.clerk, s.account, apptest.Deposit("2025-01-10", "10"))

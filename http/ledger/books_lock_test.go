@@ -47,7 +47,7 @@ func TestTheLockIsSetReadMovedAndTakenAway(t *testing.T) {
 
 func TestWhatIsLockedStaysAsItIs(t *testing.T) {
 	t.Parallel()
-	o := apptest.Share(t)
+	o := apptest.Start(t)
 	clerk := o.Clerk(o.Home)
 	account, empty := apptest.Open(clerk, "HDFC"), apptest.Open(clerk, "SBI")
 	old := apptest.Post(clerk, account, apptest.Deposit("2025-03-31", "10"))
@@ -55,7 +55,7 @@ func TestWhatIsLockedStaysAsItIs(t *testing.T) {
 	clerk.With("Bahi-Dry-Run", "true").PUT("/books/lock", `{"locked_through":"2025-03-31"}`).Status(200).Body(`{"locked_through":"2025-03-31"}`)
 	clerk.GET("/books/lock").Status(200).Body(`{"locked_through":null}`)
 	clerk.PUT("/books/lock", `{"locked_through":"2025-03-31"}`).Status(200)
-	before := o.Written()
+	before := o.Head()
 
 	for _, dry := range []string{"", "true"} {
 		c := clerk.With("Bahi-Dry-Run", dry)
@@ -69,7 +69,7 @@ func TestWhatIsLockedStaysAsItIs(t *testing.T) {
 		c.DELETE(fmt.Sprintf("/bank-account/%d", account)).Problem(409, apptest.Locked)
 	}
 	require.Equal(t, "03-31 10, 04-01 11", apptest.Balances(clerk, apptest.Ledger(account)))
-	require.Equal(t, before, o.Written(), "a refusal writes nothing")
+	require.Equal(t, before, o.Head(), "a refusal writes nothing")
 
 	// What is not locked goes on; what changes nothing is no change of what is locked.
 	clerk.PUT(apptest.Ledger(account), fmt.Sprintf(`{"id":%d,"in_entries":%s}`, young.ID, apptest.Entry("2"))).Status(200)

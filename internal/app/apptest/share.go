@@ -1,7 +1,6 @@
 package apptest
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -14,8 +13,9 @@ import (
 	"bahi/http/api/apitest"
 )
 
-// Share returns the system that the tests of a package share, each in workspaces of its own. It is for tests that change no settings,
-// no operation and no table, and that count neither positions nor what is in other workspaces: they run beside each other.
+// Share returns a system that the tests of a package use at the same time, each in two workspaces of its own. It is not for tests
+// that change settings, projections, jobs or tables, nor for those that compare positions of the log: other tests write too, and
+// what nobody may have written, such as a number that was taken, is in no workspace. The package's TestMain is [Main], which ends it.
 func Share(t testing.TB) *Office {
 	t.Helper()
 	sharing.Do(func() {
@@ -105,15 +105,4 @@ func Clerk(t testing.TB) *apitest.Client {
 // Address returns the mail address of somebody, whom in a shared system no other test knows.
 func (o *Office) Address(name string) string {
 	return name + "@" + cmp.Or(o.domain, "example.com")
-}
-
-// Written is the number of events in the test's two workspaces.
-func (o *Office) Written() (n int) {
-	o.T.Helper()
-	for e := range o.Events(0) {
-		if bytes.Contains(e.Meta, []byte(o.Home)) || bytes.Contains(e.Meta, []byte(o.Abroad)) {
-			n++
-		}
-	}
-	return n
 }
