@@ -13,7 +13,7 @@ export BAHI_TEST_PROGRAM=$PWD/.tools/bahi-test
 
 race='^bahi/(eventstore(/(postgres|esdb|gateway|audit|vault))?|commands(/unique)?|projections(/audit)?|reactors(/feed)?|internal/pgcluster|http/api(/window)?)$'
 mapfile -t all < <(go list ./...)
-parallel=4 # tests of a package at once, whatever the processors: most of them wait for others
+parallel=2 # tests of a package at once, of two packages: more keep two processors no busier, and make each test late
 concurrent=() rest=()
 for package in "${all[@]}"; do
   if [[ $package =~ $race ]]; then

@@ -23,6 +23,9 @@ const (
 	// connectWithin limits a caller's wait for a connection.
 	connectWithin = 3 * time.Second
 
+	// silentWithin limits their further wait while nothing is known of the server, such as at a start on a busy machine.
+	silentWithin = 12 * time.Second
+
 	// closeWithin limits how long Close waits for running calls.
 	closeWithin = 5 * time.Second
 )
@@ -144,17 +147,21 @@ func (c *connection) found(ctx context.Context) error {
 	}
 	timer := time.NewTimer(connectWithin)
 	defer timer.Stop()
-	select {
-	case <-looking:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-timer.C:
-		why := "no response"
-		if reason := c.reason.Load(); reason != nil {
-			why = *reason
+	for silent := false; ; silent = true {
+		select {
+		case <-looking:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-timer.C:
+			if reason := c.reason.Load(); reason != nil {
+				return fmt.Errorf("%w: %s", eventstore.ErrUnavailable, *reason)
+			}
+			if silent {
+				return fmt.Errorf("%w: no response", eventstore.ErrUnavailable)
+			}
+			timer.Reset(silentWithin)
 		}
-		return fmt.Errorf("%w: %s", eventstore.ErrUnavailable, why)
 	}
 }
 
