@@ -1,4 +1,4 @@
-package projections_test
+package app_test
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package projections_test
+package app_test
 
 import (
 	"fmt"
@@ -14,7 +14,7 @@ import (
 
 // released has one line for each version of each projection that ever ran: name, version and hash. A change of the DDL or of the event
 // types needs a new version with a new line; old lines stay. The hashes of versions 1 cover the DDL alone.
-const released = "testdata/released.txt"
+const released = "../../projections/testdata/released.txt"
 
 func TestDDLChangesOnlyWithTheVersion(t *testing.T) {
 	t.Parallel()
