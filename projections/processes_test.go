@@ -3,7 +3,6 @@ package projections
 import (
 	"context"
 	"errors"
-	"flag"
 	"math/rand/v2"
 	"os"
 	"testing"
@@ -15,6 +14,7 @@ import (
 
 	"bahi/domain/event"
 	"bahi/domain/ledger/book"
+	"bahi/internal/draws"
 )
 
 // parted is a projection that can be filled in parts, by the length of the names. It also records the previous name in the same part, so
@@ -192,9 +192,6 @@ func TestTablesConvergeToTheLog(t *testing.T) {
 
 // TestMain runs the property fewer times than rapid's default: each run starts processes and waits for them.
 func TestMain(m *testing.M) {
-	flag.Parse()
-	if checks := flag.Lookup("rapid.checks"); checks.Value.String() == checks.DefValue {
-		_ = checks.Value.Set("3")
-	}
+	draws.Default(3)
 	os.Exit(m.Run())
 }

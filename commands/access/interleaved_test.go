@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"maps"
 	"os"
@@ -18,6 +17,7 @@ import (
 
 	"bahi/commands"
 	"bahi/commands/access"
+	"bahi/internal/draws"
 )
 
 // act is something that somebody does, which has stopped at every look at the log and every append, until it
@@ -83,10 +83,7 @@ func (a *act) waits(t *rapid.T) bool {
 
 // TestMain makes fewer runs of the property than rapid would: each settles people, and lets them race.
 func TestMain(m *testing.M) {
-	flag.Parse()
-	if checks := flag.Lookup("rapid.checks"); checks.Value.String() == checks.DefValue {
-		_ = checks.Value.Set("40")
-	}
+	draws.Default(40)
 	os.Exit(m.Run())
 }
 

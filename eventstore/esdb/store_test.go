@@ -2,7 +2,6 @@ package esdb_test
 
 import (
 	"context"
-	"flag"
 	"log/slog"
 	"net"
 	"net/url"
@@ -21,6 +20,7 @@ import (
 	"bahi/eventstore/gateway"
 	"bahi/eventstore/postgres"
 	"bahi/eventstore/storetest"
+	"bahi/internal/draws"
 	"bahi/internal/pgtest"
 	"bahi/migrations"
 )
@@ -29,10 +29,7 @@ const testKey = "a key & more?"
 
 // TestMain runs the property fewer times than rapid's default: each run goes over TLS to a server and back.
 func TestMain(m *testing.M) {
-	flag.Parse()
-	if checks := flag.Lookup("rapid.checks"); checks.Value.String() == checks.DefValue {
-		_ = checks.Value.Set("25")
-	}
+	draws.Default(25)
 	os.Exit(m.Run())
 }
 

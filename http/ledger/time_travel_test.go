@@ -3,7 +3,6 @@ package ledger_test
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"maps"
 	"net/http"
@@ -388,9 +387,6 @@ func (j *journey) inSteps(whole apptest.Trail) {
 // the log up to there says; and the trail leads from nothing to the books.
 func TestAnyPastReadsAsAReplayOfTheLogUpToThereWould(t *testing.T) {
 	t.Parallel()
-	if checks := flag.Lookup("rapid.checks"); checks.Value.String() == checks.DefValue {
-		require.NoError(t, checks.Value.Set("15"))
-	}
 	o := apptest.Share(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		j := &journey{t: rt, test: t, o: o, space: uuid.New(), rows: map[int64]int64{}, first: o.Head()}

@@ -2,8 +2,6 @@ package ledger_test
 
 import (
 	"context"
-	"errors"
-	"flag"
 	"log/slog"
 	"os"
 	"testing"
@@ -22,6 +20,7 @@ import (
 	"bahi/domain/unit"
 	"bahi/eventstore"
 	"bahi/eventstore/postgres"
+	"bahi/internal/draws"
 	"bahi/internal/pgtest"
 	"bahi/migrations"
 	"bahi/projections"
@@ -209,9 +208,6 @@ func TestPartsThatWereLeftAtDifferentPlacesGiveTheSameBooks(t *testing.T) {
 
 // TestMain makes fewer runs of the property than rapid would: each has a database of its own.
 func TestMain(m *testing.M) {
-	flag.Parse()
-	if checks := flag.Lookup("rapid.checks"); checks.Value.String() == checks.DefValue {
-		_ = errors.Join(checks.Value.Set("4"), flag.Set("rapid.shrinktime", "5s"))
-	}
+	draws.Default(4)
 	os.Exit(m.Run())
 }

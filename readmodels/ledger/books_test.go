@@ -3,7 +3,6 @@ package ledger_test
 import (
 	"context"
 	"errors"
-	"flag"
 	"log/slog"
 	"maps"
 	"os"
@@ -25,6 +24,7 @@ import (
 	"bahi/domain/ledger/bookslock"
 	"bahi/domain/unit"
 	"bahi/eventstore/postgres"
+	"bahi/internal/draws"
 	"bahi/internal/pgtest"
 	"bahi/migrations"
 	"bahi/projections"
@@ -361,9 +361,6 @@ func number(t require.TestingT, id string) (n int64) {
 
 // TestMain makes fewer and longer runs of the property than rapid would: each has a ledger of its own.
 func TestMain(m *testing.M) {
-	flag.Parse()
-	if checks := flag.Lookup("rapid.checks"); checks.Value.String() == checks.DefValue {
-		_ = checks.Value.Set("20")
-	}
+	draws.Default(20)
 	os.Exit(m.Run())
 }
