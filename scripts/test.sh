@@ -11,13 +11,6 @@ go build -ldflags '-s -w -X bahi/internal/app.Version=v0-test' -o .tools/bahi-te
 cmp -s .tools/bahi-test.new .tools/bahi-test || cp .tools/bahi-test.new .tools/bahi-test # a new time would spoil Go's cache of results
 export BAHI_TEST_PROGRAM=$PWD/.tools/bahi-test
 
-# Temporary files, among them the tests' cluster, are in memory where there is room: ext4 does not use the inode of a deleted file again
-# for seconds and looks at each of them whenever a file is made, and databases of 700 files come and go.
-if [[ $(df --output=avail -k /dev/shm 2>/dev/null | tail -1) -gt $((4 << 20)) ]]; then
-  export GOTMPDIR=${GOTMPDIR:-${TMPDIR:-/tmp}} TMPDIR=/dev/shm/bahi-test-$UID # binaries are not run from there
-  mkdir -p -m 711 "$TMPDIR"
-fi
-
 race='^bahi/(eventstore(/(postgres|esdb|gateway|audit|vault))?|commands(/unique)?|projections(/audit)?|reactors(/feed)?|internal/pgcluster|http/api(/window)?)$'
 mapfile -t all < <(go list ./...)
 parallel=2 # tests of a package at once, of two packages: more keep two processors no busier, and make each test late
