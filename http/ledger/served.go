@@ -20,6 +20,9 @@ type Paths struct {
 
 	// LooseRow is where a row and each of its sides are deleted without naming the account; "": nowhere.
 	LooseRow string
+
+	// Side is where one side of a ledger is drawn as a PDF: its last variable is in or out; "": nowhere.
+	Side string
 }
 
 // ledgers are the ledgers that are served, each with its paths and the types of its IN and OUT entries.
@@ -55,6 +58,7 @@ func serve[In, Out book.Entry](l *book.Ledger, p Paths) served {
 		o.rows()
 		o.corrections()
 		o.statement()
+		o.side()
 		o.proof()
 	}}
 }
