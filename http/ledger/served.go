@@ -5,6 +5,7 @@ import (
 
 	"bahi/domain/ledger/bank"
 	"bahi/domain/ledger/book"
+	"bahi/domain/ledger/karigar"
 )
 
 // Paths are where a ledger is served, and what its accounts are called. The names of the variables of a path are
@@ -30,6 +31,10 @@ var ledgers = []served{
 	serve[bank.Entry, bank.Entry](bank.Ledger, Paths{
 		One: "bank account", Many: "bank accounts", List: "/banks", Open: "/bank", Account: "/bank/{bank_id}",
 		Delete: "/bank-account/{bank_id}", Ledger: "/bank-ledger/{bank_account_id}",
+	}),
+	serve[karigar.In, karigar.Out](karigar.Ledger, Paths{
+		One: "karigar", Many: "karigars", List: "/karigars", Open: "/karigar", Account: "/karigar/{karigar_id}",
+		Ledger: "/karigar-ledger/{karigar_id}", LooseRow: "/karigar-ledger-row/{row_id}", Side: "/karigar-ledger/{karigar_id}/pdf/{side}",
 	}),
 }
 
