@@ -146,7 +146,9 @@ func TestAnotherWorkspaceIsNotThere(t *testing.T) {
 			}
 		}
 	}
-	require.Equal(t, before, s.Head())
+	for e := range s.Events(before) { // a row that is refused may have taken the last of the numbers that were reserved
+		require.Equal(t, "NumbersReserved", e.Type, e.Stream)
+	}
 }
 
 func TestWhoMayReadMayNotWrite(t *testing.T) {

@@ -2,6 +2,7 @@ package http_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"image/color"
 	"os"
@@ -23,6 +24,7 @@ import (
 type sample struct {
 	Body    json.RawMessage   `json:"body"`
 	Query   string            `json:"query"`
+	Path    map[string]string `json:"path"`    // what the path has in braces, where another name has its value: rows of all ledgers are called {row_id}
 	Upload  bool              `json:"upload"`  // a picture, instead of a body
 	Gives   map[string]string `json:"gives"`   // names of values, by which other samples name what this one made, and the fields of its answer
 	Refused int               `json:"refused"` // with this status, whatever is sent: it would take what is in a mail, or a fault
@@ -96,7 +98,7 @@ type things struct {
 
 func (s shop) things() *things {
 	quoted := func(text string) string { return `"` + text + `"` }
-	return &things{s, map[string]string{"workspace_id": quoted(s.asha.Workspace), "name": quoted("books"), "job_id": "1"}}
+	return &things{s, map[string]string{"workspace_id": quoted(s.asha.Workspace), "name": quoted("books"), "job_id": "1", "side": quoted("in")}}
 }
 
 var named = regexp.MustCompile(`\{([a-z_]+)\}`)
@@ -137,7 +139,10 @@ func (w *things) request(t *testing.T, op api.Op) request {
 	t.Helper()
 	s := w.samples[op.ID]
 	plain := func(text string) string {
-		return named.ReplaceAllStringFunc(text, func(found string) string { return strings.Trim(w.value(t, strings.Trim(found, "{}")), `"`) })
+		return named.ReplaceAllStringFunc(text, func(found string) string {
+			name := strings.Trim(found, "{}")
+			return strings.Trim(w.value(t, cmp.Or(s.Path[name], name)), `"`)
+		})
 	}
 	whole := regexp.MustCompile(`"\{([a-z_]+)\}"`)
 	body := whole.ReplaceAllStringFunc(string(s.Body), func(found string) string { return w.value(t, strings.Trim(found, `"{}`)) })

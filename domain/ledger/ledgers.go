@@ -5,11 +5,13 @@ import (
 	"bahi/domain/event"
 	"bahi/domain/ledger/bank"
 	"bahi/domain/ledger/book"
+	"bahi/domain/ledger/karigar"
 )
 
 // All has every ledger, once.
 var All = []*book.Ledger{
 	bank.Ledger,
+	karigar.Ledger,
 }
 
 // Kinds returns the kinds of the ledgers' streams.

@@ -26,4 +26,22 @@ var ledgerSamples = map[string]samples{
 			{"in", `{"amount":1,"weight":5}`, "in_entries[0].weight", "unknown field"},
 		},
 	},
+	"karigar": {
+		in: []sample{
+			{entry: `{"item_name":"payal","pure_weight":520,"fine_percent":92,"wastage_percent":2,"other":1500}`, cash: "1500", fine: "488.8"},
+			{entry: `{"wastage_weight":0.25}`, fine: "0.25"},
+			{entry: `{"item_name":"labour","other":0.01}`, cash: "0.01"},
+		},
+		out: []sample{
+			{entry: `{"item_name":"fine silver","weight":500,"touch":99.5}`, fine: "497.5"},
+			{entry: `{"item_name":"चाँदी","weight":10,"fine_weight":9.5}`, fine: "9.5"},
+			{entry: `{"fine_weight":1,"amount":700.50}`, cash: "700.5", fine: "1"},
+		},
+		wrong: []wrong{
+			{"in", `{}`, "in_entries[0]", "a weight or an amount above 0 is needed"},
+			{"in", `{"pure_weight":5}`, "in_entries[0].pure_weight", "wants fine_percent or fine_weight too"},
+			{"out", `{"touch":92,"amount":1}`, "out_entries[0].touch", "wants weight too"},
+			{"out", `{"amount":1,"other":5}`, "out_entries[0].other", "unknown field"},
+		},
+	},
 }

@@ -5,6 +5,7 @@ import (
 
 	"bahi/domain/ledger/bank"
 	"bahi/domain/ledger/book"
+	"bahi/domain/ledger/karigar"
 )
 
 // Paths are where a ledger is served, and what its accounts are called. The names of the variables of a path are
@@ -20,6 +21,9 @@ type Paths struct {
 
 	// LooseRow is where a row and each of its sides are deleted without naming the account; "": nowhere.
 	LooseRow string
+
+	// Side is where one side of a ledger is drawn as a PDF: its last variable is in or out; "": nowhere.
+	Side string
 }
 
 // ledgers are the ledgers that are served, each with its paths and the types of its IN and OUT entries.
@@ -27,6 +31,10 @@ var ledgers = []served{
 	serve[bank.Entry, bank.Entry](bank.Ledger, Paths{
 		One: "bank account", Many: "bank accounts", List: "/banks", Open: "/bank", Account: "/bank/{bank_id}",
 		Delete: "/bank-account/{bank_id}", Ledger: "/bank-ledger/{bank_account_id}",
+	}),
+	serve[karigar.In, karigar.Out](karigar.Ledger, Paths{
+		One: "karigar", Many: "karigars", List: "/karigars", Open: "/karigar", Account: "/karigar/{karigar_id}",
+		Ledger: "/karigar-ledger/{karigar_id}", LooseRow: "/karigar-ledger-row/{row_id}", Side: "/karigar-ledger/{karigar_id}/pdf/{side}",
 	}),
 }
 
@@ -55,6 +63,7 @@ func serve[In, Out book.Entry](l *book.Ledger, p Paths) served {
 		o.rows()
 		o.corrections()
 		o.statement()
+		o.side()
 		o.proof()
 	}}
 }

@@ -33,13 +33,37 @@ func (o operations[In, Out]) statement() {
 		if err != nil {
 			return api.Content{}, err
 		}
-		return o.Routes.statement(ctx, o.l, in.Account, sel)
+		return o.Routes.statement(ctx, o.l, in.Account, sel, pdf.Both)
+	})
+}
+
+// side registers the document of one side of an account.
+func (o operations[In, Out]) side() {
+	if o.Side == "" {
+		return
+	}
+	op := o.op(api.Op{
+		ID: "get-" + o.l.Name + "-side", Method: "GET", Path: o.Side,
+		Summary: "Draw the IN or the OUT side of " + o.a() + " as a PDF, without running balances", StrictQuery: true,
+	})
+	op.Limit = limitPDF
+	api.Download(o.API, op, map[string]any{pdfType: nil}, func(ctx context.Context, in *struct {
+		ByAccount
+		Days
+
+		Side string `path:"side" enum:"in,out"`
+	}) (api.Content, error) {
+		sel, err := o.days(ctx, in.Days)
+		if err != nil {
+			return api.Content{}, err
+		}
+		return o.Routes.statement(ctx, o.l, in.Account, sel, map[string]pdf.Side{"in": pdf.In, "out": pdf.Out}[in.Side])
 	})
 }
 
 // statement reads everything as known at one position, so that it adds up whatever is posted
 // meanwhile, and so that it can be drawn again.
-func (r *Routes) statement(ctx context.Context, l *book.Ledger, account int64, sel views.Selection) (c api.Content, err error) {
+func (r *Routes) statement(ctx context.Context, l *book.Ledger, account int64, sel views.Selection, side pdf.Side) (c api.Content, err error) {
 	sel.Page, sel.PageSize = 1, 0
 	a, err := r.Views.Account(ctx, workspace(ctx), l, account, sel.As)
 	if err != nil {
@@ -54,7 +78,7 @@ func (r *Routes) statement(ctx context.Context, l *book.Ledger, account int64, s
 		return c, err
 	}
 	s := pdf.Statement{
-		Title: "Bahi", Account: a.Name, Ledger: l.Title + " ledger", Units: units(l),
+		Title: "Bahi", Account: a.Name, Ledger: l.Title + " ledger", Side: side, Units: units(l),
 		Drawn: pdf.Drawn{StoreID: r.Store.String(), Position: uint64(*sel.KnownAt), RecordedAt: recorded.In(r.Zone)},
 	}
 	if r.Proof != nil {
@@ -78,12 +102,21 @@ func (r *Routes) statement(ctx context.Context, l *book.Ledger, account int64, s
 		}
 	}
 	s.Opening = amounts(l, opening)
+	if side != pdf.Both {
+		var before views.Balance
+		if sel.From != nil {
+			if before, err = r.Views.SideBefore(ctx, workspace(ctx), l, account, side == pdf.Out, *sel.From, sel.As); err != nil {
+				return c, err
+			}
+		}
+		s.Before = amounts(l, before)
+	}
 	return api.Content{
-		Type: pdfType, Name: fmt.Sprintf("%s-%d-statement.pdf", l.Name, account), Inline: true, Drawn: true,
+		Type: pdfType, Name: fmt.Sprintf("%s-%d-%s.pdf", l.Name, account, names[side]), Inline: true, Drawn: true,
 		Write: func(ctx context.Context, w io.Writer) error {
 			s.Rows = func(take func(pdf.Row) error) error {
 				_, err := r.Views.EachRow(ctx, workspace(ctx), l, account, sel, func(row views.Row) error {
-					drawn, err := drawn(l, row)
+					drawn, err := drawn(l, row, side)
 					if err != nil {
 						return err
 					}
@@ -99,6 +132,9 @@ func (r *Routes) statement(ctx context.Context, l *book.Ledger, account int64, s
 	}, nil
 }
 
+// names are what a document of each side is called.
+var names = [...]string{pdf.Both: "statement", pdf.In: "in", pdf.Out: "out"}
+
 // units are those that a ledger's statement has columns for.
 func units(l *book.Ledger) []pdf.Unit {
 	if l.Metal {
@@ -112,15 +148,19 @@ func amounts(l *book.Ledger, b views.Balance) []decimal.Decimal {
 	return []decimal.Decimal{b.Cash.Decimal, b.Fine.Decimal}[:len(units(l))]
 }
 
-func drawn(l *book.Ledger, row views.Row) (pdf.Row, error) {
+func drawn(l *book.Ledger, row views.Row, side pdf.Side) (pdf.Row, error) {
 	in, out, err := l.Lines(row.Row)
 	drawn := pdf.Row{
 		Date: row.Date.Time(), ID: row.ID, Balance: amounts(l, views.Balance{Cash: row.Cash, Fine: row.Fine}),
 		In: lines(l, in, row.Void, "IN"), Out: lines(l, out, row.Void, "OUT"),
 	}
+	under := &drawn.Out
+	if side == pdf.In {
+		under = &drawn.In
+	}
 	note := func(format string, other int64) {
-		if other != 0 {
-			drawn.Out = append(drawn.Out, pdf.Line{Text: fmt.Sprintf(format, other), Amounts: amounts(l, views.Balance{})})
+		if other != 0 && (side == pdf.Both || len(*under) > 0) { // a side without entries of the row does not show it
+			*under = append(*under, pdf.Line{Text: fmt.Sprintf(format, other), Amounts: amounts(l, views.Balance{})})
 		}
 	}
 	note("Takes back row %d", row.Reverses)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,6 +24,11 @@ func TestEveryLedgerHasSamplesAndPaths(t *testing.T) {
 		given := ledgerSamples[l.Name]
 		require.True(t, len(given.in) > 1 && len(given.out) > 1 && len(given.wrong) > 0, "ledger %s has no samples: give it some in ledgerSamples", l.Name)
 		require.Contains(t, ledger.Served(), l.Name, "ledger %s has no paths: give it some in http/ledger/served.go", l.Name)
+		metal := slices.ContainsFunc(slices.Concat(given.in, given.out), func(s sample) bool { return s.fine != "" })
+		require.Equal(t, metal, l.Metal, "ledger %s: Metal is not what its samples say", l.Name)
+	}
+	for name := range ledger.Served() {
+		require.NotNil(t, ledgers.Named(name), "ledger %s is in no list: add it to All in domain/ledger/ledgers.go", name)
 	}
 }
 

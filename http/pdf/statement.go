@@ -66,6 +66,7 @@ type Statement struct {
 	Side     Side
 	Units    []Unit            // one to four
 	Opening  []decimal.Decimal // one amount a unit, of the account (both sides) before the rows
+	Before   []decimal.Decimal // one amount a unit, of the one side that is shown before the rows; nil: nothing, as where both are shown
 	Drawn    Drawn
 	Notes    []string // under the period: "As of 31 Mar 2025", "As known at position 128445"
 
@@ -134,6 +135,11 @@ func (s *Statement) check() (*checked, error) {
 	if err := s.amounts(s.Opening); err != nil {
 		return nil, fmt.Errorf("opening balance %w", err)
 	}
+	if s.Before != nil {
+		if err := s.amounts(s.Before); err != nil {
+			return nil, fmt.Errorf("opening total %w", err)
+		}
+	}
 	return &checked{s, newRunning(s.Opening)}, nil
 }
 
@@ -169,6 +175,16 @@ func (r *Row) of(side Side) []Line {
 		return r.In
 	}
 	return r.Out
+}
+
+// total returns what each side amounts to with these rows: their sums and what was before them.
+func (s *Statement) total(rows running) running {
+	sum := newRunning(s.Opening)
+	sum.add(In, s.Before)
+	sum.add(In, rows.in)
+	sum.add(Out, s.Before)
+	sum.add(Out, rows.out)
+	return sum
 }
 
 // running is the state of the sums at some line of the statement.

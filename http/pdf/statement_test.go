@@ -57,8 +57,8 @@ func TestAnEmptyStatementHasItsOpeningAndClosingLines(t *testing.T) {
 			require.Equal(t, "Total | 0.00 | 0.000 | 0.00 | 0.000", p.one("Total"))
 			continue
 		}
-		require.Equal(t, "Opening balance of the account (both sides): ₹ 5.00; -1.500 g", p.one("Opening"))
-		require.Equal(t, "Closing balance of the account (both sides): ₹ 5.00; -1.500 g", p.one("Closing"))
+		require.Equal(t, "Opening total | 0.00 | 0.000", p.one("Opening"))
+		require.Equal(t, "Closing total | 0.00 | 0.000", p.one("Closing"))
 		require.Equal(t, "Total | 0.00 | 0.000", p.one("Total"))
 	}
 }
@@ -66,6 +66,7 @@ func TestAnEmptyStatementHasItsOpeningAndClosingLines(t *testing.T) {
 func TestOneSideShowsItsOwnEntriesAndTheirTotal(t *testing.T) {
 	t.Parallel()
 	s := karigar(40)
+	s.Before = decs("100000000", "1.5")
 	for side, total := range map[Side]func(running) []decimal.Decimal{
 		In:  func(r running) []decimal.Decimal { return r.in },
 		Out: func(r running) []decimal.Decimal { return r.out },
@@ -75,6 +76,10 @@ func TestOneSideShowsItsOwnEntriesAndTheirTotal(t *testing.T) {
 		want := fmt.Sprintf("Total | %s | %s", Rupees.number(total(sums)[0]), FineGrams.number(total(sums)[1]))
 		p := write(t, s)
 		require.Equal(t, want, p.one("Total"))
+		require.Equal(t, "Opening total | 10,00,00,000.00 | 1.500", p.one("Opening"))
+		closing := newRunning(s.Before)
+		closing.add(In, total(sums))
+		require.Equal(t, fmt.Sprintf("Closing total | %s | %s", Rupees.number(closing.balance[0]), FineGrams.number(closing.balance[1])), p.one("Closing"))
 		shown := 0
 		for _, row := range s.Rows {
 			if len(row.of(side)) > 0 {

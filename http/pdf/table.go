@@ -92,8 +92,9 @@ func (m *measured) row(row Row) error {
 
 // table places the columns, once all rows are measured.
 func (m *measured) table() table {
-	m.hold(bold, m.in, m.sums.in)
-	m.hold(bold, m.out, m.sums.out)
+	total := m.s.total(m.sums)
+	m.hold(bold, m.in, total.in)
+	m.hold(bold, m.out, total.out)
 	groups := [][]float64{m.in, m.out, m.balance}
 	switch m.s.Side {
 	case In:
@@ -216,30 +217,22 @@ func (d *document) sum(label string, sums running, balance bool) {
 	d.horizontal(d.y, 0.4, rule)
 }
 
-func (d *document) opening() { d.balanceLine("Opening balance", d.s.Opening) }
+// opening draws what stood before the rows: the balance of the account, or on paper of one side that side's total.
+func (d *document) opening() {
+	if d.s.Side != Both {
+		d.sum("Opening total", d.s.total(newRunning(d.s.Opening)), false)
+	} else {
+		d.balanceLine("Opening balance", d.s.Opening)
+	}
+}
 
-// balanceLine draws a balance of the account. On paper of one side it stands in words, so that nobody adds it up with the entries.
+// balanceLine draws a balance of the account.
 func (d *document) balanceLine(label string, amounts []decimal.Decimal) {
 	t := &d.table
-	if t.balance == nil {
-		label += " of the account (both sides):"
-		for i, u := range d.s.Units {
-			if i > 0 {
-				label += ";"
-			}
-			label += " " + u.words(amounts[i])
-		}
-		for _, l := range d.types.lines(label, bold, t.details.width/t.size) {
-			d.line(t.details.left(), d.y+t.height*0.85+pad/2, bold, t.size, l)
-			d.y += t.height
-		}
-		d.y += pad
-	} else {
-		y := d.y + t.height*0.85 + pad/2
-		d.text(t.details.left(), y, bold, t.size, label)
-		d.amounts(t.balance, y, bold, amounts, Unit.number)
-		d.y += t.height + pad
-	}
+	y := d.y + t.height*0.85 + pad/2
+	d.text(t.details.left(), y, bold, t.size, label)
+	d.amounts(t.balance, y, bold, amounts, Unit.number)
+	d.y += t.height + pad
 	d.horizontal(d.y, 0.4, rule)
 }
 
@@ -251,7 +244,11 @@ func (d *document) closing() {
 	}
 	d.horizontal(d.y, 0.7, black)
 	d.sum("Total", d.totals, false)
-	d.balanceLine("Closing balance", d.totals.balance)
+	if d.s.Side != Both {
+		d.sum("Closing total", d.s.total(d.totals), false)
+	} else {
+		d.balanceLine("Closing balance", d.totals.balance)
+	}
 	d.horizontal(d.y, 0.7, black)
 	d.rules(margin+d.head.height, d.y)
 	d.horizontal(d.y+1.5, 0.7, black)

@@ -23,8 +23,8 @@ type Restatement struct {
 	Closing    unit.Date      `json:"closing"               doc:"The last day of a month"`
 	FiscalYear string         `json:"fiscal_year,omitempty" doc:"The one that the day closes, such as FY 2026-27"`
 	Unit       string         `json:"unit"                  enum:"cash,fine" doc:"Rupees, or grams of fine metal"`
-	From       *unit.Sum      `json:"from"                  doc:"As known before the first of the changes; null: there was no such account"`
-	To         *unit.Sum      `json:"to"                    doc:"As known after the last of them; null: the account is deleted"`
+	From       *unit.Sum      `json:"from"                  nullable:"true" doc:"As known before the first of the changes; null: there was no such account"`
+	To         *unit.Sum      `json:"to"                    nullable:"true" doc:"As known after the last of them; null: the account is deleted"`
 	Changes    int            `json:"changes"               doc:"How many of the trail's changes moved it. What others changed in between is in it, too"`
 	First      event.Position `json:"first_position"        doc:"Of the first of the changes"`
 	Last       event.Position `json:"last_position"`

@@ -209,6 +209,21 @@ func (v *Views) BalanceBefore(ctx context.Context, workspace uuid.UUID, l *book.
 	return Balance{a.Cash, a.Fine}, err
 }
 
+// SideBefore returns what the rows of an account counted on their IN side, or on their OUT side, before a day, or the ledger's
+// NoAccount. It reads them all: the totals have no sides.
+func (v *Views) SideBefore(ctx context.Context, workspace uuid.UUID, l *book.Ledger, account int64, out bool, date unit.Date, as As) (Balance, error) {
+	s, side := as.sources(), `in`
+	if out {
+		side = `out`
+	}
+	sql, args := bind(strings.ReplaceAll(`
+		select coalesce(sum(v.@_cash), 0)::text, coalesce(sum(v.@_fine), 0)::text
+		from books.account a left join books.row_version v on v.account_id = a.id and not v.deleted and v.date < `+day0+` + $day::int and `, `@`, side)+s.current+`
+		where a.workspace_id = $workspace and a.ledger = $ledger and a.id = $account and `+s.account+` group by a.id`,
+		map[string]any{"known": as.known(), "workspace": workspace, "ledger": l.Name, "account": account, "day": int64(date)})
+	return readmodels.Row(as.reading(ctx), v.Reader, l.NoAccount, pgx.RowToStructByPos[Balance], sql, args...)
+}
+
 // History lists all versions of a row, oldest first, also of a deleted one, or returns the ledger's NoRow.
 func (v *Views) History(ctx context.Context, workspace uuid.UUID, l *book.Ledger, account, row int64) ([]Version, error) {
 	sql, args := bind(`

@@ -19,8 +19,11 @@ func (t *Text) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// MaxDescription is in characters: a line of the book, not a letter (CONTRACT.md 0.8).
-const MaxDescription = 500
+// The longest texts, in characters. A description is a line of the book, not a letter (CONTRACT.md 0.8, D19).
+const (
+	MaxDescription = 500
+	MaxItemName    = 200
+)
 
 // CheckText returns what is wrong with a text field of at most limit characters, nil when nothing is.
 func CheckText(field string, text Text, limit int) []fault.Field {
@@ -66,6 +69,31 @@ func (c *Checker) Percent(field string, share *unit.Percent) {
 	if share != nil && (*share < 0 || *share > unit.Whole) {
 		c.Wrong(field, "must be from 0 to 100")
 	}
+}
+
+// Metal checks a metal leg: a weight, the share of it that is fine, and the fine weight. It wants the weight with one of the
+// others, the fine weight alone, or none of them (CONTRACT.md L3). The first two have names of their own in each ledger.
+func (c *Checker) Metal(weightField string, weight *unit.Grams, shareField string, share *unit.Percent, fine *unit.Grams) {
+	c.Weight(weightField, weight)
+	c.Percent(shareField, share)
+	c.Weight("fine_weight", fine)
+	switch {
+	case weight != nil && share == nil && fine == nil:
+		c.Wrong(weightField, "wants "+shareField+" or fine_weight too")
+	case weight == nil && share != nil:
+		c.Wrong(shareField, "wants "+weightField+" too")
+	}
+}
+
+// Empty notes that the entry has no weight and no amount above 0: it would count nothing (CONTRACT.md 0.4).
+func (c *Checker) Empty() { c.Wrong("", "a weight or an amount above 0 is needed") }
+
+// Value returns what is given, 0 where nothing is.
+func Value[Q unit.Money | unit.Grams](given *Q) (q Q) {
+	if given != nil {
+		q = *given
+	}
+	return q
 }
 
 const negative = "must not be negative"

@@ -112,6 +112,14 @@ func (c *Computer) Money(field string, given *unit.Money, formula decimal.Decima
 	return given
 }
 
+// Part is [Computer.Grams] where the formula is weight x percent / 100. It returns what is given where one of the two is absent.
+func (c *Computer) Part(field string, given, weight *unit.Grams, percent *unit.Percent) *unit.Grams {
+	if weight == nil || percent == nil {
+		return given
+	}
+	return c.Grams(field, given, weight.Decimal().Mul(percent.Decimal()).Shift(-2))
+}
+
 // Wrong notes a fault of a field.
 func (c *Computer) Wrong(field, message string) {
 	c.wrong = append(c.wrong, fault.Field{Field: field, Message: message})

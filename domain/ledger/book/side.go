@@ -70,7 +70,7 @@ type Line struct {
 type Entry interface {
 	// Effect is what the line counts, never negative.
 	Effect() Effect
-	// Check returns what is wrong with the line, by field.
+	// Check returns what is wrong with the line, by field; "" is the line as a whole.
 	Check() []fault.Field
 }
 
@@ -212,7 +212,11 @@ func (d *deciding[E]) complete() (wrong []fault.Field) {
 func (d *deciding[E]) check(nth int, completing []fault.Field) (wrong []fault.Field) {
 	e, at := d.list[nth], fmt.Sprintf("%s[%d]", d.name, nth)
 	for _, f := range append(e.Check(), completing...) {
-		wrong = append(wrong, fault.Field{Field: at + "." + f.Field, Message: f.Message})
+		field := at
+		if f.Field != "" {
+			field += "." + f.Field
+		}
+		wrong = append(wrong, fault.Field{Field: field, Message: f.Message})
 	}
 	if effect := e.Effect(); len(wrong) == 0 && (effect.Cash > unit.MaxMoney || effect.Fine > unit.MaxGrams) {
 		wrong = append(wrong, fault.Field{Field: at, Message: tooMany})

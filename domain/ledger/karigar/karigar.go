@@ -1,0 +1,105 @@
+// Package karigar is the ledger of the artisans: metal goes OUT to them, finished pieces come IN.
+package karigar
+
+import (
+	"bahi/domain/fault"
+	"bahi/domain/ledger/book"
+	"bahi/domain/unit"
+)
+
+// Ledger is the karigars'.
+var Ledger = book.New(book.Spec[In, Out]{
+	Name: "karigar", Title: "Karigar", Metal: true, NoAccount: "Karigar not found", Mirror: mirror,
+})
+
+// In is a finished piece that came back, or a charge of the karigar's. The metal that it is credited with is its fine weight
+// and the wastage that was agreed (CONTRACT.md 6.2).
+type In struct {
+	ItemName       book.Text     `json:"item_name,omitempty" maxLength:"200"`
+	PureWeight     *unit.Grams   `json:"pure_weight,omitempty" doc:"Net metal of the piece, without stones"`
+	FinePercent    *unit.Percent `json:"fine_percent,omitempty"`
+	FineWeight     *unit.Grams   `json:"fine_weight,omitempty" doc:"pure_weight x fine_percent / 100, unless it is given"`
+	WastagePercent *unit.Percent `json:"wastage_percent,omitempty"`
+	WastageWeight  *unit.Grams   `json:"wastage_weight,omitempty" doc:"pure_weight x wastage_percent / 100, unless it is given"`
+	Other          *unit.Money   `json:"other,omitempty" doc:"Owed to the karigar in cash: labour and the like"`
+	Computed       []string      `json:"computed,omitempty" readOnly:"true" doc:"The fields that were not given"`
+}
+
+// Effect is fine weight and wastage in metal, and the charge in cash.
+func (e In) Effect() book.Effect {
+	return book.Effect{Cash: book.Value(e.Other), Fine: book.Value(e.FineWeight) + book.Value(e.WastageWeight)}
+}
+
+// Complete computes the fine weight and the wastage.
+func (e In) Complete(c *book.Computer) In {
+	e.FineWeight = c.Part("fine_weight", e.FineWeight, e.PureWeight, e.FinePercent)
+	e.WastageWeight = c.Part("wastage_weight", e.WastageWeight, e.PureWeight, e.WastagePercent)
+	e.Computed = c.Computed()
+	return e
+}
+
+// Check wants metal, wastage or a charge.
+func (e In) Check() []fault.Field {
+	var c book.Checker
+	c.Text("item_name", e.ItemName, book.MaxItemName)
+	c.Metal("pure_weight", e.PureWeight, "fine_percent", e.FinePercent, e.FineWeight)
+	c.Percent("wastage_percent", e.WastagePercent)
+	if e.WastagePercent != nil && e.PureWeight == nil {
+		c.Wrong("wastage_percent", "wants pure_weight too")
+	}
+	c.Weight("wastage_weight", e.WastageWeight)
+	c.Amount("other", e.Other)
+	if book.Value(e.PureWeight) == 0 && e.Effect() == (book.Effect{}) {
+		c.Empty()
+	}
+	return c.Faults()
+}
+
+// Out is metal that was given out, or money that was paid.
+type Out struct {
+	ItemName   book.Text     `json:"item_name,omitempty" maxLength:"200"`
+	Weight     *unit.Grams   `json:"weight,omitempty"`
+	Touch      *unit.Percent `json:"touch,omitempty" doc:"Purity in percent"`
+	FineWeight *unit.Grams   `json:"fine_weight,omitempty" doc:"weight x touch / 100, unless it is given"`
+	Amount     *unit.Money   `json:"amount,omitempty" doc:"Paid to the karigar in cash"`
+	Computed   []string      `json:"computed,omitempty" readOnly:"true" doc:"The fields that were not given"`
+}
+
+// Effect is the fine weight in metal, and the amount in cash.
+func (e Out) Effect() book.Effect {
+	return book.Effect{Cash: book.Value(e.Amount), Fine: book.Value(e.FineWeight)}
+}
+
+// Complete computes the fine weight.
+func (e Out) Complete(c *book.Computer) Out {
+	e.FineWeight = c.Part("fine_weight", e.FineWeight, e.Weight, e.Touch)
+	e.Computed = c.Computed()
+	return e
+}
+
+// Check wants metal or an amount.
+func (e Out) Check() []fault.Field {
+	var c book.Checker
+	c.Text("item_name", e.ItemName, book.MaxItemName)
+	c.Metal("weight", e.Weight, "touch", e.Touch, e.FineWeight)
+	c.Amount("amount", e.Amount)
+	if book.Value(e.Weight) == 0 && e.Effect() == (book.Effect{}) {
+		c.Empty()
+	}
+	return c.Faults()
+}
+
+// mirror translates: an IN entry and an OUT entry have different fields (CONTRACT.md L7).
+func mirror(in []In, out []Out) (newIn []In, newOut []Out) {
+	for _, e := range in {
+		o := Out{ItemName: e.ItemName, Weight: e.PureWeight, FineWeight: e.FineWeight, Amount: e.Other}
+		if e.WastageWeight != nil {
+			o.FineWeight = new(e.Effect().Fine)
+		}
+		newOut = append(newOut, o)
+	}
+	for _, e := range out {
+		newIn = append(newIn, In{ItemName: e.ItemName, PureWeight: e.Weight, FineWeight: e.FineWeight, Other: e.Amount})
+	}
+	return newIn, newOut
+}
