@@ -251,9 +251,6 @@ func TestTheTrailAsPDFSaysWhereItWasDrawnFrom(t *testing.T) {
 	t.Parallel()
 	o, _, account, _ := dealings(t)
 	text := apptest.Words(t, o.Auditor(apptest.Home).GET(fmt.Sprintf("/audit/trail?format=pdf&account=%d&period=%s", account, apptest.TodayIn(t, o)[:7])))
-	if text == "" {
-		return
-	}
 	for _, word := range []string{
 		"Audit trail", "Books of workspace " + apptest.Home, "Account HDFC (bank ", "edited", "in_entries[0].amount 12.5 1.25", "because: typed twice", "Restatements", "None.",
 		"Drawn from store " + o.Sys.Store.ID().String(), "Page 1 of",
@@ -269,10 +266,9 @@ func TestATrailFromBeforeTheFirstEventSaysSo(t *testing.T) {
 	auditor := o.Auditor(apptest.Home)
 	require.NotContains(t, auditor.GET("/audit/trail?to=2025-01-01").Status(200).Text, "recorded_at")
 	require.Contains(t, auditor.GET("/audit/trail?to=2025-01-01&format=csv").Status(200).Text, "drawn_from,0,,")
-	if text := apptest.Words(t, auditor.GET("/audit/trail?to=2025-01-01&format=pdf")); text != "" {
-		require.Contains(t, text, "at position 0, before the first event")
-		require.Contains(t, text, "Nothing was changed.")
-	}
+	text := apptest.Words(t, auditor.GET("/audit/trail?to=2025-01-01&format=pdf"))
+	require.Contains(t, text, "at position 0, before the first event")
+	require.Contains(t, text, "Nothing was changed.")
 }
 
 func TestBackDatedChangesAreShownWithTheClosingBalancesThatTheyMoved(t *testing.T) {

@@ -25,11 +25,11 @@ func TestARowOfManyEntriesIsBrokenAndNamedOnEachPage(t *testing.T) {
 	t.Parallel()
 	s := long(300)
 	p := write(t, s)
-	require.Greater(t, len(p.pages), 4)
+	require.Greater(t, len(p.Pages), 4)
 	seen := 0
-	for i := range p.pages {
+	for i := range p.Pages {
 		here, named := 0, 0
-		for _, l := range p.lines(i) {
+		for _, l := range p.Lines(i) {
 			if strings.Contains(l, "entry-") {
 				require.Contains(t, l, fmt.Sprintf("entry-%d | 1.00", seen))
 				seen++
@@ -44,7 +44,7 @@ func TestARowOfManyEntriesIsBrokenAndNamedOnEachPage(t *testing.T) {
 		}
 	}
 	require.Equal(t, 300, seen)
-	require.Contains(t, p.one("entry-299"), Rupees.number(s.closing()[0]))
+	require.Contains(t, p.One("entry-299"), Rupees.number(s.closing()[0]))
 }
 
 func TestAShortRowIsNotTorn(t *testing.T) {
@@ -59,9 +59,9 @@ func TestAShortRowIsNotTorn(t *testing.T) {
 			s.Rows = append(s.Rows, row)
 		}
 		p := write(t, s)
-		for i := range p.pages {
+		for i := range p.Pages {
 			here := 0
-			for _, l := range p.lines(i) {
+			for _, l := range p.Lines(i) {
 				if strings.Contains(l, "part-") {
 					here++
 				}
@@ -83,18 +83,18 @@ func TestNothingLeavesThePageOrRunsIntoTheFooter(t *testing.T) {
 		}
 		p := write(t, s)
 		ts := newTypesetter()
-		for i, page := range p.pages {
+		for i, page := range p.Pages {
 			footer := false
 			for _, l := range page {
-				require.GreaterOrEqual(t, l.x, margin-0.01)
-				require.LessOrEqual(t, l.x, right)
-				if strings.HasPrefix(l.text, "Page ") {
+				require.GreaterOrEqual(t, l.X, margin-0.01)
+				require.LessOrEqual(t, l.X, right)
+				if strings.HasPrefix(l.Text, "Page ") {
 					footer = true
-					require.InDelta(t, right, l.x+ts.width(regular, l.text)*(footerSize+0.5), 0.1)
+					require.InDelta(t, right, l.X+ts.width(regular, l.Text)*(footerSize+0.5), 0.1)
 				}
 				if !footer {
-					require.Greater(t, pageHeight-l.y, margin, "page %d: %q", i+1, l.text)
-					require.Less(t, pageHeight-l.y, footerTop, "page %d: %q", i+1, l.text)
+					require.Greater(t, pageHeight-l.Y, margin, "page %d: %q", i+1, l.Text)
+					require.Less(t, pageHeight-l.Y, footerTop, "page %d: %q", i+1, l.Text)
 				}
 			}
 			require.True(t, footer)
@@ -113,8 +113,8 @@ func TestAHugeAmountIsSetSmallerAndNeverCut(t *testing.T) {
 	s.Rows[0].Balance = decs(huge, huge, "0")
 	p := write(t, s)
 	want := Rupees.number(dec(huge))
-	require.Contains(t, p.one("Closing"), want+" | "+FineGrams.number(dec(huge)))
-	require.Contains(t, p.one("Total"), want)
+	require.Contains(t, p.One("Closing"), want+" | "+FineGrams.number(dec(huge)))
+	require.Contains(t, p.One("Total"), want)
 	first, err := s.check()
 	require.NoError(t, err)
 	m := newMeasured(newTypesetter(), first)

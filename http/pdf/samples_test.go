@@ -1,10 +1,15 @@
 package pdf
 
 import (
+	"bytes"
 	"fmt"
+	"testing"
 	"time"
 
+	"bahi/http/pdf/pdftest"
+
 	"github.com/shopspring/decimal"
+	"github.com/stretchr/testify/require"
 )
 
 var ist = time.FixedZone("IST", 5*3600+1800)
@@ -120,4 +125,11 @@ func karigar(n int) sample {
 		s.Rows = append(s.Rows, row)
 	}
 	return s
+}
+
+func write(t testing.TB, s sample) pdftest.Document {
+	t.Helper()
+	var b bytes.Buffer
+	require.NoError(t, Write(&b, s.whole()))
+	return pdftest.Read(t, b.Bytes())
 }

@@ -23,7 +23,7 @@ func TestAStatementShowsOpeningRowsTotalsAndClosing(t *testing.T) {
 		{Date: s.To, ID: 12, In: []Line{{"Deposit", decs("0.25")}}, Out: []Line{{"Metal bought", decs("1400001")}}, Balance: decs("-1175000.25")},
 	}
 	p := write(t, s)
-	require.Len(t, p.pages, 1)
+	require.Len(t, p.Pages, 1)
 	require.Equal(t, []string{
 		"Shree Ganesh Jewellers, Rajkot | Statement of account",
 		"HDFC current account | Bank ledger",
@@ -40,7 +40,7 @@ func TestAStatementShowsOpeningRowsTotalsAndClosing(t *testing.T) {
 		"Drawn from store 7f1c2a9e-5b0d-4c1e-9a55-0e6f6f0c7d11 at log position 128445, recorded 02 Apr 2026 10:22:33.123456 +05:30.",
 		"Asked for with known_at=128445, the same statement is drawn again.",
 		"Drawn from store 7f1c2a9e-5b0d-4c1e-9a55-0e6f6f0c7d11 at position 128445, recorded 02 Apr 2026 10:22:33.123456 +05:30 | Page 1 of 1",
-	}, p.lines(0))
+	}, p.Lines(0))
 }
 
 func TestAnEmptyStatementHasItsOpeningAndClosingLines(t *testing.T) {
@@ -49,17 +49,17 @@ func TestAnEmptyStatementHasItsOpeningAndClosingLines(t *testing.T) {
 		s := bank(0)
 		s.Side, s.From, s.To, s.Units, s.Opening = side, time.Time{}, time.Time{}, []Unit{Rupees, FineGrams}, decs("5", "-1.5")
 		p := write(t, s)
-		require.Len(t, p.pages, 1)
-		require.Equal(t, "Period: From the first row to the last", p.one("Period"))
+		require.Len(t, p.Pages, 1)
+		require.Equal(t, "Period: From the first row to the last", p.One("Period"))
 		if side == Both {
-			require.Equal(t, "Opening balance | 5.00 | -1.500", p.one("Opening"))
-			require.Equal(t, "Closing balance | 5.00 | -1.500", p.one("Closing"))
-			require.Equal(t, "Total | 0.00 | 0.000 | 0.00 | 0.000", p.one("Total"))
+			require.Equal(t, "Opening balance | 5.00 | -1.500", p.One("Opening"))
+			require.Equal(t, "Closing balance | 5.00 | -1.500", p.One("Closing"))
+			require.Equal(t, "Total | 0.00 | 0.000 | 0.00 | 0.000", p.One("Total"))
 			continue
 		}
-		require.Equal(t, "Opening total | 0.00 | 0.000", p.one("Opening"))
-		require.Equal(t, "Closing total | 0.00 | 0.000", p.one("Closing"))
-		require.Equal(t, "Total | 0.00 | 0.000", p.one("Total"))
+		require.Equal(t, "Opening total | 0.00 | 0.000", p.One("Opening"))
+		require.Equal(t, "Closing total | 0.00 | 0.000", p.One("Closing"))
+		require.Equal(t, "Total | 0.00 | 0.000", p.One("Total"))
 	}
 }
 
@@ -75,11 +75,11 @@ func TestOneSideShowsItsOwnEntriesAndTheirTotal(t *testing.T) {
 		sums := sumsOf(t, s)
 		want := fmt.Sprintf("Total | %s | %s", Rupees.number(total(sums)[0]), FineGrams.number(total(sums)[1]))
 		p := write(t, s)
-		require.Equal(t, want, p.one("Total"))
-		require.Equal(t, "Opening total | 10,00,00,000.00 | 1.500", p.one("Opening"))
+		require.Equal(t, want, p.One("Total"))
+		require.Equal(t, "Opening total | 10,00,00,000.00 | 1.500", p.One("Opening"))
 		closing := newRunning(s.Before)
 		closing.add(In, total(sums))
-		require.Equal(t, fmt.Sprintf("Closing total | %s | %s", Rupees.number(closing.balance[0]), FineGrams.number(closing.balance[1])), p.one("Closing"))
+		require.Equal(t, fmt.Sprintf("Closing total | %s | %s", Rupees.number(closing.balance[0]), FineGrams.number(closing.balance[1])), p.One("Closing"))
 		shown := 0
 		for _, row := range s.Rows {
 			if len(row.of(side)) > 0 {
@@ -87,8 +87,8 @@ func TestOneSideShowsItsOwnEntriesAndTheirTotal(t *testing.T) {
 			}
 		}
 		dated := 0
-		for i := range p.pages {
-			for _, l := range p.lines(i) {
+		for i := range p.Pages {
+			for _, l := range p.Lines(i) {
 				if _, err := time.Parse("02 Jan 2006", strings.Split(l, " | ")[0]); err == nil {
 					dated++
 				}
@@ -102,16 +102,16 @@ func TestEveryPageCarriesItsNumberAndTheSums(t *testing.T) {
 	t.Parallel()
 	for _, s := range []sample{bank(200), karigar(200)} {
 		p := write(t, s)
-		require.Greater(t, len(p.pages), 3)
-		for i := range p.pages {
-			require.Contains(t, p.lines(i)[0], "Statement of account")
-			require.True(t, slices.ContainsFunc(p.lines(i), func(l string) bool {
-				return strings.HasSuffix(l, fmt.Sprintf("Page %d of %d", i+1, len(p.pages)))
+		require.Greater(t, len(p.Pages), 3)
+		for i := range p.Pages {
+			require.Contains(t, p.Lines(i)[0], "Statement of account")
+			require.True(t, slices.ContainsFunc(p.Lines(i), func(l string) bool {
+				return strings.HasSuffix(l, fmt.Sprintf("Page %d of %d", i+1, len(p.Pages)))
 			}))
 		}
-		require.Len(t, p.starting("Period: 01 Apr 2025 to 31 Mar 2026"), len(p.pages))
-		carried, brought := p.starting("Carried forward"), p.starting("Brought forward")
-		require.Len(t, carried, len(p.pages)-1)
+		require.Len(t, p.Starting("Period: 01 Apr 2025 to 31 Mar 2026"), len(p.Pages))
+		carried, brought := p.Starting("Carried forward"), p.Starting("Brought forward")
+		require.Len(t, carried, len(p.Pages)-1)
 		for i := range carried {
 			require.Equal(t, strings.TrimPrefix(carried[i], "Carried"), strings.TrimPrefix(brought[i], "Brought"))
 		}
@@ -123,7 +123,7 @@ func TestTheSumsCarriedForwardAreThoseOfTheRowsAbove(t *testing.T) {
 	s := bank(100)
 	p := write(t, s)
 	above := 0
-	for _, l := range p.lines(0) {
+	for _, l := range p.Lines(0) {
 		if strings.Contains(l, " | Rent ") || strings.Contains(l, " | Received ") {
 			above++
 		}
@@ -131,7 +131,7 @@ func TestTheSumsCarriedForwardAreThoseOfTheRowsAbove(t *testing.T) {
 	s.Rows = s.Rows[:above]
 	sums := sumsOf(t, s)
 	require.Equal(t, fmt.Sprintf("Carried forward | %s | %s | %s", Rupees.number(sums.in[0]), Rupees.number(sums.out[0]), Rupees.number(sums.balance[0])),
-		p.starting("Carried forward")[0])
+		p.Starting("Carried forward")[0])
 }
 
 func sumsOf(t *testing.T, s sample) running {
@@ -180,10 +180,10 @@ func TestTheSameStatementGivesTheSameBytes(t *testing.T) {
 	t.Parallel()
 	first := write(t, karigar(120))
 	for range 4 {
-		require.True(t, bytes.Equal(first.raw, write(t, karigar(120)).raw))
+		require.True(t, bytes.Equal(first.Raw, write(t, karigar(120)).Raw))
 	}
-	require.Contains(t, string(first.raw), "/CreationDate (D:20260402045233)")
-	require.Contains(t, string(first.raw), "/ModDate (D:20260402045233)")
+	require.Contains(t, string(first.Raw), "/CreationDate (D:20260402045233)")
+	require.Contains(t, string(first.Raw), "/ModDate (D:20260402045233)")
 }
 
 func TestWhatDoesNotAddUpIsNotPrinted(t *testing.T) {
@@ -253,22 +253,22 @@ func TestAmountsAreGroupedAsInIndiaAndNeverRounded(t *testing.T) {
 func TestTheSignedCheckpointIsPrintedWhole(t *testing.T) {
 	t.Parallel()
 	p := write(t, karigar(60))
-	last := p.lines(len(p.pages) - 1)
+	last := p.Lines(len(p.Pages) - 1)
 	for l := range strings.Lines(checkpoint) {
 		if l = strings.TrimSpace(l); l != "" {
 			require.Contains(t, last, l)
 		}
 	}
-	require.Len(t, p.starting("Checkpoint bahi.example.in/log, size 128445, root hash qlAbFvVUUvLMbLRkGCpHbTk8mzQwbCyRUQLK9bfVqXo="), len(p.pages))
+	require.Len(t, p.Starting("Checkpoint bahi.example.in/log, size 128445, root hash qlAbFvVUUvLMbLRkGCpHbTk8mzQwbCyRUQLK9bfVqXo="), len(p.Pages))
 }
 
 func TestStatementsMayBeDrawnAtOnce(t *testing.T) {
 	t.Parallel()
-	want := write(t, karigar(10)).raw
+	want := write(t, karigar(10)).Raw
 	for i := range 8 {
 		t.Run(strconv.Itoa(i), func(t *testing.T) {
 			t.Parallel()
-			require.True(t, bytes.Equal(want, write(t, karigar(10)).raw))
+			require.True(t, bytes.Equal(want, write(t, karigar(10)).Raw))
 		})
 	}
 }

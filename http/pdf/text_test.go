@@ -128,16 +128,16 @@ func TestAVeryLongNameEndsInAnEllipsisThatIsSeen(t *testing.T) {
 	s.Account, s.Title, s.Ledger = strings.Repeat("Ramesh ", 700), strings.Repeat("W", 5000), strings.Repeat("ક્ષ", 200)
 	s.Drawn.StoreID, s.Drawn.Checkpoint = strings.Repeat("s", 900), strings.Repeat("x", 2000)
 	p := write(t, s)
-	require.Equal(t, "Closing balance | "+Rupees.number(s.closing()[0]), p.one("Closing"))
+	require.Equal(t, "Closing balance | "+Rupees.number(s.closing()[0]), p.One("Closing"))
 	ends := 0
-	for _, l := range p.lines(0) {
+	for _, l := range p.Lines(0) {
 		ends += strings.Count(l, "…")
 	}
 	require.Equal(t, 5, ends, "title, account, ledger and both lines of the footer")
-	for _, page := range p.pages {
+	for _, page := range p.Pages {
 		for _, s := range page {
-			require.GreaterOrEqual(t, s.y, 10.0)
-			require.Less(t, s.y, pageHeight)
+			require.GreaterOrEqual(t, s.Y, 10.0)
+			require.Less(t, s.Y, pageHeight)
 		}
 	}
 }
@@ -160,12 +160,12 @@ func FuzzDescriptions(f *testing.F) {
 		p := write(t, s)
 		want := newTypesetter().shown(text)
 		require.True(t, utf8.ValidString(want))
-		require.Equal(t, "Closing balance | "+Rupees.number(s.closing()[0]), p.one("Closing balance | "))
+		require.Equal(t, "Closing balance | "+Rupees.number(s.closing()[0]), p.One("Closing balance | "))
 		all := ""
-		for i := range p.pages {
-			for _, s := range p.pages[i] {
-				if s.x > 60 && s.x < 500 {
-					all += s.text
+		for i := range p.Pages {
+			for _, s := range p.Pages[i] {
+				if s.X > 60 && s.X < 500 {
+					all += s.Text
 				}
 			}
 		}

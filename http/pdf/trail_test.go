@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"bahi/http/pdf/pdftest"
+
 	"github.com/stretchr/testify/require"
 )
 
@@ -39,11 +41,11 @@ func changes(n int) report {
 	return t
 }
 
-func writeTrail(t *testing.T, trail report) printed {
+func writeTrail(t *testing.T, trail report) pdftest.Document {
 	t.Helper()
 	var out bytes.Buffer
 	require.NoError(t, WriteTrail(&out, trail.whole()))
-	return read(t, out.Bytes())
+	return pdftest.Read(t, out.Bytes())
 }
 
 func TestATrailShowsEachChangeFieldByFieldAndWhereItIsDrawnFrom(t *testing.T) {
@@ -51,8 +53,8 @@ func TestATrailShowsEachChangeFieldByFieldAndWhereItIsDrawnFrom(t *testing.T) {
 	trail := changes(1)
 	trail.Closings = []TrailClosing{{"HDFC", "31 Mar 2026, FY 2025-26", "₹ 1,00,000.00", "₹ 98,742.50", "1 change, position 1000"}}
 	p := writeTrail(t, trail)
-	require.Len(t, p.pages, 1)
-	lines := p.lines(0)
+	require.Len(t, p.Pages, 1)
+	lines := p.Lines(0)
 	for _, line := range []string{
 		"FY 2026-27: recorded 01 Apr 2026 to 31 Mar 2027", "Field | From | To",
 		"date | 2026-03-31 | 2026-04-01", "in_entries[0].amount | 1250.5 | -7",
@@ -70,8 +72,8 @@ func TestATrailShowsEachChangeFieldByFieldAndWhereItIsDrawnFrom(t *testing.T) {
 func TestATrailOfNothingSaysSo(t *testing.T) {
 	t.Parallel()
 	p := writeTrail(t, changes(0))
-	require.Contains(t, p.lines(0), "Nothing was changed.")
-	require.Contains(t, p.lines(0), "None.")
+	require.Contains(t, p.Lines(0), "Nothing was changed.")
+	require.Contains(t, p.Lines(0), "None.")
 }
 
 func TestEveryPageOfATrailSaysWhereItIsDrawnFrom(t *testing.T) {
@@ -83,22 +85,22 @@ func TestEveryPageOfATrailSaysWhereItIsDrawnFrom(t *testing.T) {
 		trail.Closings = append(trail.Closings, TrailClosing{fmt.Sprintf("Account %d", i/40), "31 Mar 2026", "₹ 1.00", "₹ 2.00", "1 change, position 1000"})
 	}
 	p := writeTrail(t, trail)
-	require.Greater(t, len(p.pages), 10)
-	for n := range p.pages {
-		text := strings.Join(p.lines(n), "\n")
-		require.Contains(t, text, fmt.Sprintf("Page %d of %d", n+1, len(p.pages)))
+	require.Greater(t, len(p.Pages), 10)
+	for n := range p.Pages {
+		text := strings.Join(p.Lines(n), "\n")
+		require.Contains(t, text, fmt.Sprintf("Page %d of %d", n+1, len(p.Pages)))
 		require.Contains(t, text, "at position 128445")
 		require.Contains(t, text, "Checkpoint bahi.example.in/log, size 128445")
 		require.Contains(t, text, "Audit trail")
-		for _, line := range p.pages[n] {
-			require.Less(t, line.y, pageHeight)
-			require.Positive(t, line.y)
+		for _, line := range p.Pages[n] {
+			require.Less(t, line.Y, pageHeight)
+			require.Positive(t, line.Y)
 		}
 	}
 	for i := range trail.Changes {
-		require.NotEmpty(t, p.one(fmt.Sprintf("Row %d of", i)))
+		require.NotEmpty(t, p.One(fmt.Sprintf("Row %d of", i)))
 	}
-	require.Contains(t, strings.Join(p.starting("position 1050"), "\n"), "continued")
+	require.Contains(t, strings.Join(p.Starting("position 1050"), "\n"), "continued")
 }
 
 func TestNamesOfAnyLengthDoNotStandOnEachOther(t *testing.T) {
@@ -110,12 +112,12 @@ func TestNamesOfAnyLengthDoNotStandOnEachOther(t *testing.T) {
 	}
 	trail.Changes[0].What, trail.Changes[1].Why = "Row 1 of "+name+" (bank 1) edited", strings.Repeat("because ", 60)
 	type place struct{ x, y float64 }
-	for _, page := range writeTrail(t, trail).pages {
+	for _, page := range writeTrail(t, trail).Pages {
 		there := map[place]string{}
 		for _, text := range page {
-			at := place{text.x, text.y}
-			require.Empty(t, there[at], "%q stands there already, and %q", there[at], text.text)
-			there[at] = text.text
+			at := place{text.X, text.Y}
+			require.Empty(t, there[at], "%q stands there already, and %q", there[at], text.Text)
+			there[at] = text.Text
 		}
 	}
 }

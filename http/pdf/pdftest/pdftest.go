@@ -1,4 +1,5 @@
-package pdf
+// Package pdftest reads the documents of package pdf back, for tests.
+package pdftest
 
 import (
 	"bytes"
@@ -15,24 +16,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// printed is a statement read back from its bytes.
-type printed struct {
+// Document is what was read back.
+type Document struct {
+	Raw   []byte
+	Pages [][]Placed
 	t     testing.TB
-	raw   []byte
-	pages [][]placed
 }
 
-// placed is a string on a page, y from the bottom.
-type placed struct {
-	x, y float64
-	text string
-}
-
-func write(t testing.TB, s sample) printed {
-	t.Helper()
-	var b bytes.Buffer
-	require.NoError(t, Write(&b, s.whole()))
-	return read(t, b.Bytes())
+// Placed is a string on a page, with Y from the bottom.
+type Placed struct {
+	X, Y float64
+	Text string
 }
 
 var (
@@ -41,11 +35,11 @@ var (
 	shows    = regexp.MustCompile(`BT (-?[\d.]+) (-?[\d.]+) Td \(`)
 )
 
-// read is a small reader of what gofpdf writes: it follows the cross-reference table, inflates the pages and decodes
+// Read returns the strings of what gofpdf wrote: it follows the cross-reference table, inflates the pages and decodes
 // their strings, which are UTF-16 as the ToUnicode maps say. So the tests need no program beside them.
-func read(t testing.TB, raw []byte) printed {
+func Read(t testing.TB, raw []byte) Document {
 	t.Helper()
-	p := printed{t: t, raw: raw}
+	d := Document{t: t, Raw: raw}
 	require.True(t, bytes.HasPrefix(raw, []byte("%PDF-1.")), "no PDF")
 	_, tail, ok := bytes.Cut(raw[bytes.LastIndex(raw, []byte("startxref")):], []byte("\n"))
 	require.True(t, ok)
@@ -70,16 +64,16 @@ func read(t testing.TB, raw []byte) printed {
 		}
 		m := contents.FindSubmatch(objects[i])
 		require.NotNil(t, m)
-		var page []placed
+		var page []Placed
 		for _, digits := range m[1:] {
 			n, err := strconv.Atoi(string(digits))
 			require.NoError(t, err)
 			page = append(page, strs(t, inflate(t, objects[n]))...)
 		}
-		p.pages = append(p.pages, page)
+		d.Pages = append(d.Pages, page)
 	}
-	require.NotEmpty(t, p.pages)
-	return p
+	require.NotEmpty(t, d.Pages)
+	return d
 }
 
 func inflate(t testing.TB, object []byte) []byte {
@@ -93,7 +87,7 @@ func inflate(t testing.TB, object []byte) []byte {
 	return content
 }
 
-func strs(t testing.TB, content []byte) (all []placed) {
+func strs(t testing.TB, content []byte) (all []Placed) {
 	t.Helper()
 	for {
 		m := shows.FindSubmatchIndex(content)
@@ -122,34 +116,34 @@ func strs(t testing.TB, content []byte) (all []placed) {
 		for j := range text {
 			text[j] = uint16(units[2*j])<<8 | uint16(units[2*j+1])
 		}
-		all = append(all, placed{x, y, string(utf16.Decode(text))})
+		all = append(all, Placed{x, y, string(utf16.Decode(text))})
 		content = content[i:]
 	}
 }
 
-// lines gives the lines of a page from top to bottom, strings from left to right with " | " between them.
-func (p printed) lines(page int) (lines []string) {
-	all := slices.Clone(p.pages[page])
-	slices.SortStableFunc(all, func(a, b placed) int {
-		if a.y != b.y {
-			return int((b.y - a.y) * 100)
+// Lines returns the lines of a page from top to bottom, strings from left to right with " | " between them.
+func (d Document) Lines(page int) (lines []string) {
+	all := slices.Clone(d.Pages[page])
+	slices.SortStableFunc(all, func(a, b Placed) int {
+		if a.Y != b.Y {
+			return int((b.Y - a.Y) * 100)
 		}
-		return int((a.x - b.x) * 100)
+		return int((a.X - b.X) * 100)
 	})
 	for i, s := range all {
-		if i > 0 && s.y == all[i-1].y {
-			lines[len(lines)-1] += " | " + s.text
+		if i > 0 && s.Y == all[i-1].Y {
+			lines[len(lines)-1] += " | " + s.Text
 		} else {
-			lines = append(lines, s.text)
+			lines = append(lines, s.Text)
 		}
 	}
 	return lines
 }
 
-// starting gives the lines of all pages that begin so.
-func (p printed) starting(with string) (found []string) {
-	for i := range p.pages {
-		for _, l := range p.lines(i) {
+// Starting returns the lines of all pages that begin so.
+func (d Document) Starting(with string) (found []string) {
+	for i := range d.Pages {
+		for _, l := range d.Lines(i) {
 			if strings.HasPrefix(l, with) {
 				found = append(found, l)
 			}
@@ -158,10 +152,21 @@ func (p printed) starting(with string) (found []string) {
 	return found
 }
 
-// one is starting where there must be one such line.
-func (p printed) one(with string) string {
-	p.t.Helper()
-	found := p.starting(with)
-	require.Len(p.t, found, 1, with)
+// One returns the only line that begins so.
+func (d Document) One(with string) string {
+	d.t.Helper()
+	found := d.Starting(with)
+	require.Len(d.t, found, 1, with)
 	return found[0]
+}
+
+// Words returns all lines with single spaces.
+func (d Document) Words() string {
+	var words []string
+	for i := range d.Pages {
+		for _, line := range d.Lines(i) {
+			words = append(words, strings.Fields(strings.ReplaceAll(line, " | ", " "))...)
+		}
+	}
+	return strings.Join(words, " ")
 }
