@@ -2,6 +2,7 @@ package http_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"image/color"
 	"os"
@@ -23,6 +24,7 @@ import (
 type sample struct {
 	Body    json.RawMessage   `json:"body"`
 	Query   string            `json:"query"`
+	Path    map[string]string `json:"path"`    // names of the values of the path's variables, where resources share a variable's name
 	Upload  bool              `json:"upload"`  // a picture, instead of a body
 	Gives   map[string]string `json:"gives"`   // names of values, by which other samples name what this one made, and the fields of its answer
 	Refused int               `json:"refused"` // with this status, whatever is sent: it would take what is in a mail, or a fault
@@ -48,6 +50,11 @@ func samples(t *testing.T) map[string]sample {
 		}
 	}
 	return all
+}
+
+// variable returns a variable of the path, in braces, by the name of its value.
+func (s sample) variable(found string) string {
+	return "{" + cmp.Or(s.Path[strings.Trim(found, "{}")], strings.Trim(found, "{}")) + "}"
 }
 
 func TestEveryOperationHasASample(t *testing.T) {
@@ -141,7 +148,7 @@ func (w *things) request(t *testing.T, op api.Op) request {
 	}
 	whole := regexp.MustCompile(`"\{([a-z_]+)\}"`)
 	body := whole.ReplaceAllStringFunc(string(s.Body), func(found string) string { return w.value(t, strings.Trim(found, `"{}`)) })
-	r := request{method: op.Method, path: plain(op.Path), body: plain(body), contentType: "application/json"}
+	r := request{method: op.Method, path: plain(named.ReplaceAllStringFunc(op.Path, s.variable)), body: plain(body), contentType: "application/json"}
 	if s.Query != "" {
 		r.path += "?" + plain(s.Query)
 	}
