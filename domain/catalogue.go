@@ -12,6 +12,7 @@ import (
 	"bahi/domain/follower"
 	"bahi/domain/ledger"
 	"bahi/domain/ledger/bookslock"
+	"bahi/domain/messaging/contact"
 	"bahi/domain/number"
 	"bahi/domain/request"
 )
@@ -23,6 +24,8 @@ var Catalogue = event.NewCatalogue(append([]event.AnyKind{
 	bookslock.Kind,
 	claim.Email.Kind,
 	claim.Identity.Kind,
+	contact.Kind,
+	contact.Phones.Kind,
 	follower.Kind,
 	number.Kind,
 	request.Kind,

@@ -22,6 +22,7 @@ import (
 	"bahi/domain/event"
 	"bahi/domain/ledger"
 	"bahi/domain/ledger/book"
+	"bahi/domain/patch"
 	"bahi/domain/unit"
 )
 
@@ -204,6 +205,7 @@ var samples = map[reflect.Type]any{
 	reflect.TypeFor[time.Time]():      time.Date(2025, 3, 31, 18, 30, 0, 123456000, time.UTC),
 	reflect.TypeFor[uuid.UUID]():      uuid.MustParse("0195e8a0-7c1e-7000-8000-0000000000aa"),
 	reflect.TypeFor[[]byte]():         []byte("bytes"),
+	reflect.TypeFor[patch.State]():    patch.Given,
 	reflect.TypeFor[event.Personal](): event.Personal{Sealed: sealed(event.NewPersonal("user-1", "text").Sealed)},
 	reflect.TypeFor[event.Secret]():   event.Secret{Sealed: sealed(event.NewSecret("channel-1", "text").Sealed)},
 }

@@ -24,7 +24,7 @@ import (
 type sample struct {
 	Body    json.RawMessage   `json:"body"`
 	Query   string            `json:"query"`
-	Path    map[string]string `json:"path"`    // what the path has in braces, where another name has its value: rows of all ledgers are called {row_id}
+	Path    map[string]string `json:"path"`    // names of the values of the path's variables, where resources share a variable's name
 	Upload  bool              `json:"upload"`  // a picture, instead of a body
 	Gives   map[string]string `json:"gives"`   // names of values, by which other samples name what this one made, and the fields of its answer
 	Refused int               `json:"refused"` // with this status, whatever is sent: it would take what is in a mail, or a fault
@@ -50,6 +50,11 @@ func samples(t *testing.T) map[string]sample {
 		}
 	}
 	return all
+}
+
+// variable returns a variable of the path, in braces, by the name of its value.
+func (s sample) variable(found string) string {
+	return "{" + cmp.Or(s.Path[strings.Trim(found, "{}")], strings.Trim(found, "{}")) + "}"
 }
 
 func TestEveryOperationHasASample(t *testing.T) {
@@ -140,13 +145,12 @@ func (w *things) request(t *testing.T, op api.Op) request {
 	s := w.samples[op.ID]
 	plain := func(text string) string {
 		return named.ReplaceAllStringFunc(text, func(found string) string {
-			name := strings.Trim(found, "{}")
-			return strings.Trim(w.value(t, cmp.Or(s.Path[name], name)), `"`)
+			return strings.Trim(w.value(t, strings.Trim(found, "{}")), `"`)
 		})
 	}
 	whole := regexp.MustCompile(`"\{([a-z_]+)\}"`)
 	body := whole.ReplaceAllStringFunc(string(s.Body), func(found string) string { return w.value(t, strings.Trim(found, `"{}`)) })
-	r := request{method: op.Method, path: plain(op.Path), body: plain(body), contentType: "application/json"}
+	r := request{method: op.Method, path: plain(named.ReplaceAllStringFunc(op.Path, s.variable)), body: plain(body), contentType: "application/json"}
 	if s.Query != "" {
 		r.path += "?" + plain(s.Query)
 	}

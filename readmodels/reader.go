@@ -99,6 +99,16 @@ func Row[T any](ctx context.Context, r *Reader, missing error, as pgx.RowToFunc[
 	return one, err
 }
 
+// Await waits until the projections of these names have what ctx asks for, as a read of their tables does.
+func (r *Reader) Await(ctx context.Context, names ...string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	// A read waits for what its SQL names, also in a comment.
+	_, err := Rows(ctx, r, pgx.RowTo[bool], `select true where false /* `+strings.Join(names, ".tables ")+`.tables */`)
+	return err
+}
+
 var errMoved = errors.New("another generation is live")
 
 // read waits for the positions that the request asks for, then runs the view once. It runs the view first

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -68,4 +69,15 @@ func TestARowThatIsNotTakenEndsTheRead(t *testing.T) {
 	require.Equal(t, 1, taken)
 	_, read := f.Position()
 	require.False(t, read)
+}
+
+func TestWhoReadsNoTableMayWaitForIt(t *testing.T) {
+	t.Parallel()
+	s := built(t, 1)
+	s.add(t, "new")
+	require.NoError(t, s.reader.Await(fresh(t, &readmodels.Freshness{Min: 2, Wait: forever})), "for none")
+	require.NoError(t, s.reader.Await(fresh(t, &readmodels.Freshness{Min: 1, Wait: forever}), "names"))
+	require.ErrorIs(t, s.reader.Await(fresh(t, &readmodels.Freshness{Min: 2, Wait: time.Millisecond}), "names"), readmodels.ErrNotYet)
+	s.run(t)
+	require.NoError(t, s.reader.Await(fresh(t, &readmodels.Freshness{Min: 2, Wait: forever}), "names"))
 }

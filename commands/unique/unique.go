@@ -27,8 +27,12 @@ const maxTries = 16
 // errElsewhere refuses a request whose key was accepted for another id than the claim's.
 var errElsewhere = fault.New(fault.Conflict, "The request began another record")
 
-// Key returns the name of a value's claim. The parts are what must be equal: a workspace, if each has values of its own, and the value.
+// Key returns the name of a value's claim, none for an empty value. The parts are what must be equal: a workspace, if each has values of its own,
+// and the value.
 func Key(ctx context.Context, h *commands.Handler, v claims.Value, parts ...[]byte) (string, error) {
+	if len(parts[len(parts)-1]) == 0 {
+		return "", nil
+	}
 	return h.Hash(ctx, v.Category(), parts...)
 }
 

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/nyaruka/phonenumbers"
+	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
 
 	"bahi/domain/fault"
@@ -57,6 +58,11 @@ func Name(field, text string) (string, error) {
 	return text, nil
 }
 
+// Folded returns a name or an address as searches compare it: a part of it is found whatever the case, and however accents are composed.
+func Folded(text string) string {
+	return norm.NFC.String(cases.Fold().String(norm.NFC.String(strings.TrimSpace(text))))
+}
+
 const zeroWidthNonJoiner, zeroWidthJoiner = '\u200c', '\u200d'
 
 // unprintable also finds what breaks lines or turns the direction of text around, but leaves the joiners
@@ -82,25 +88,47 @@ func Phone(field, text string) (string, error) {
 	if text = strings.TrimSpace(text); text == "" {
 		return "", nil
 	}
-	text = strings.Map(func(c rune) rune {
+	text = undivided(text)
+	if rest, international := strings.CutPrefix(text, "00"); international {
+		text = "+" + rest
+	}
+	number, ok := number(text)
+	if !ok {
+		return "", fault.Fields(fault.Field{Field: field, Message: "expected a telephone number, as in +919812345678"})
+	}
+	return number, nil
+}
+
+// Dialled returns a telephone number as messaging networks have it: E.164 without its plus sign. It also reads that form, which begins with
+// a country's code; a mobile number of India and what has no country's code are read as [Phone] reads them (CONTRACT.md 8.3).
+func Dialled(field, text string) (string, error) {
+	text = undivided(strings.TrimSpace(text))
+	if number, ok := number("+" + text); ok && !mobile.MatchString(text) {
+		return number[1:], nil
+	}
+	number, err := Phone(field, text)
+	return strings.TrimPrefix(number, "+"), err
+}
+
+// undivided returns a number without what people put between digits.
+func undivided(text string) string {
+	return strings.Map(func(c rune) rune {
 		if unicode.IsSpace(c) && !unicode.IsControl(c) || unicode.Is(unicode.Pd, c) || strings.ContainsRune("()[]", c) {
 			return -1
 		}
 		return c
 	}, text)
-	if rest, international := strings.CutPrefix(text, "00"); international {
-		text = "+" + rest
-	}
-	number, ok := e164(text)
-	if ok { // of a number that begins with zeros, the library reads something else each time
-		var again string
-		again, ok = e164(number)
-		ok = ok && again == number
-	}
+}
+
+// number finds the number that all of a text is, if it is read as itself again: of a number that begins with zeros, the library reads
+// something else each time.
+func number(text string) (string, bool) {
+	found, ok := e164(text)
 	if !ok {
-		return "", fault.Fields(fault.Field{Field: field, Message: "expected a telephone number, as in +919812345678"})
+		return "", false
 	}
-	return number, nil
+	again, ok := e164(found)
+	return found, ok && again == found
 }
 
 // e164 finds the number that all of a text is.

@@ -172,3 +172,25 @@ func TestARuleAppliedToItsResultGivesTheSame(t *testing.T) {
 		})
 	}
 }
+
+func TestDialled(t *testing.T) {
+	t.Parallel()
+	for given, want := range map[string]string{
+		"": "", "9812345678": "919812345678", "09812345678": "919812345678", "+91 98123-45678": "919812345678", "919812345678": "919812345678",
+		"447911123456": "447911123456", "14155552671": "14155552671", "00 44 7911 123456": "447911123456", "022 2282 1234": "912222821234", "+6581234567": "6581234567",
+	} {
+		got, err := person.Dialled("field", given)
+		require.NoError(t, err, "%q", given)
+		require.Equal(t, want, got, "%q", given)
+	}
+	for _, given := range []string{"1", "+", "++919812345678", "12345", "asha"} {
+		got, err := person.Dialled("field", given)
+		require.Equal(t, refused("expected a telephone number, as in +919812345678"), err, "%q is %s", given, got)
+	}
+}
+
+func TestFolded(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "élodie", person.Folded(" E\u0301LODIE "))
+	require.Equal(t, "આશા", person.Folded("આશા"))
+}

@@ -30,8 +30,9 @@ func (s *System) workers() reactors.Workers {
 
 // Eraser erases people.
 func (s *System) Eraser() *accessreactors.Eraser {
+	remains := Remains{s, AllProjections()}
 	return &accessreactors.Eraser{
-		Accounts: s.Accounts, Commands: s.Commands, Store: s.Store, Views: s.Access, Vault: s.Vault, Remains: Remains{s, AllProjections()},
+		Accounts: s.Accounts, Commands: s.Commands, Store: s.Store, Views: s.Access, Vault: s.Vault, Remains: remains, Tables: remains.people(),
 		Jobs: scrubs{s}, Now: time.Now, Log: s.Log,
 	}
 }

@@ -114,12 +114,20 @@ func (r Remains) rewrite(ctx context.Context, s *scrubbing, what, table string) 
 // so that nobody has to remember one.
 func (r Remains) schemas() string {
 	names := []string{"account", "vault", "river"}
-	for _, p := range r.Projections {
-		if p.Personal() {
-			names = append(names, p.Name+"_g[0-9]+")
-		}
+	for _, name := range r.people() {
+		names = append(names, name+"_g[0-9]+")
 	}
 	return "^(" + strings.Join(names, "|") + ")$"
+}
+
+// people returns the names of the projections that fold personal values.
+func (r Remains) people() (names []string) {
+	for _, p := range r.Projections {
+		if p.Personal() {
+			names = append(names, p.Name)
+		}
+	}
+	return names
 }
 
 // scrubbing is one attempt to make Postgres forget, in a database that may be another's, in which we may do less.

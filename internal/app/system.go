@@ -25,6 +25,7 @@ import (
 	accesstables "bahi/projections/access"
 	audittables "bahi/projections/audit"
 	ledgertables "bahi/projections/ledger"
+	messagingtables "bahi/projections/messaging"
 	"bahi/providers/blob"
 	"bahi/reactors"
 	"bahi/readmodels"
@@ -33,7 +34,7 @@ import (
 
 // AllProjections are those that this program keeps up to date.
 func AllProjections() []*projections.Projection {
-	return []*projections.Projection{ledgertables.Books, accesstables.APIKeys, accesstables.Users, accesstables.Workspaces, accesstables.Endings, audittables.Tree}
+	return []*projections.Projection{ledgertables.Books, accesstables.APIKeys, accesstables.Users, accesstables.Workspaces, accesstables.Endings, messagingtables.Contacts, audittables.Tree}
 }
 
 // System is the parts of Bahi, put together. What runs in the background is started by who needs it.

@@ -17,6 +17,7 @@ import (
 	"bahi/http/api"
 	auditroutes "bahi/http/audit"
 	ledgerroutes "bahi/http/ledger"
+	messagingroutes "bahi/http/messaging"
 	opsroutes "bahi/http/ops"
 	"bahi/projections"
 	"bahi/providers/mail"
@@ -46,6 +47,7 @@ func (s *System) routes(a *api.API) {
 		people.Provider = s.Provider
 	}
 	people.Register()
+	(&messagingroutes.Routes{API: a, Commands: s.Commands, Views: s.Messaging}).Register()
 	(&auditroutes.Routes{
 		API: a, Events: &auditviews.Events{Log: s.Proofs.Log, Search: s.explored(), Reveal: s.Vault.Reveal}, Proofs: s.Proofs,
 		Feed: feed{s.Store}, Report: s.Trail(zone),

@@ -62,6 +62,7 @@ type Eraser struct {
 	Views    *views.Views
 	Vault    Vault
 	Remains  Remains
+	Tables   []string // names of the projections whose tables may have people
 	Jobs     Scrubs
 	Now      func() time.Time
 	Log      *slog.Logger
@@ -154,7 +155,7 @@ func (e *Eraser) scrub(ctx context.Context, job reactors.Job[ScrubTables]) error
 		return err
 	}
 	folding := readmodels.WithFreshness(ctx, &readmodels.Freshness{Min: head, Wait: foldWithin})
-	if _, err := e.Views.DueForErasure(folding, e.Now()); err != nil {
+	if err := e.Views.Reader.Await(folding, e.Tables...); err != nil {
 		return fmt.Errorf("wait for the tables: %w", err)
 	}
 	denied, err := e.Remains.Scrub(ctx)

@@ -1,0 +1,53 @@
+// Package messaging has what contacts need beyond load, decide, append.
+package messaging
+
+import (
+	"context"
+
+	"bahi/commands"
+	"bahi/commands/unique"
+	"bahi/domain/event"
+	"bahi/domain/messaging/contact"
+	"bahi/domain/person"
+)
+
+// phones lets one contact of a workspace have a phone.
+var phones = unique.Field[contact.State]{
+	Records: contact.Kind, Claims: contact.Phones, Key: func(s contact.State) string { return s.PhoneKey },
+	Name: "phone", Taken: "Another contact has this phone",
+}
+
+// name adds the name of the phone's claim. What is no phone has none: the command refuses it.
+func name(ctx context.Context, h *commands.Handler, req commands.Request, r *contact.Reach) (err error) {
+	number, _ := person.Dialled("phone", r.Phone.Value)
+	r.PhoneKey, err = unique.Key(ctx, h, contact.Phones, req.Workspace[:], []byte(number))
+	return err
+}
+
+// AddContact makes a contact in the request's workspace.
+func AddContact(ctx context.Context, h *commands.Handler, req commands.Request, c contact.Add) (out commands.Outcome[contact.State], err error) {
+	if err := name(ctx, h, req, &c.Reach); err != nil {
+		return out, err
+	}
+	return phones.Create(ctx, h, req, c.PhoneKey, h.Numbered(contact.Kind.Category(), 1), func(id string) event.Command[contact.State] {
+		c.ID = id
+		return c
+	})
+}
+
+// EditContact changes what the command names of a contact.
+func EditContact(ctx context.Context, h *commands.Handler, req commands.Request, c contact.Edit) (out commands.Outcome[contact.State], err error) {
+	if err := name(ctx, h, req, &c.Reach); err != nil {
+		return out, err
+	}
+	var phone *string // nil: it stays
+	if c.Phone.Named() {
+		phone = &c.PhoneKey
+	}
+	return phones.Handle(ctx, h, req, c.ID, phone, c)
+}
+
+// DeleteContact ends a contact. Its phone is free, and its key is destroyed soon after.
+func DeleteContact(ctx context.Context, h *commands.Handler, req commands.Request, id string) (commands.Outcome[contact.State], error) {
+	return phones.Handle(ctx, h, req, id, new(""), contact.Delete{})
+}

@@ -1,0 +1,183 @@
+// Package contact is a person whom a workspace writes to and hears from. The log has what they are called and how they are reached only
+// under their own key, which ends with the contact.
+package contact
+
+import (
+	"cmp"
+	"strings"
+
+	"bahi/domain/claims"
+	"bahi/domain/event"
+	"bahi/domain/fault"
+	"bahi/domain/patch"
+	"bahi/domain/person"
+)
+
+// Kind names what a stream messagingcontact-<number> holds. A name is for ever: old logs have it.
+var Kind = event.NewKind("messagingcontact",
+	event.Of[Added]("MessagingContactAdded", 1),
+	event.Of[Edited]("MessagingContactEdited", 1),
+	event.Of[Deleted]("MessagingContactDeleted", 1),
+	event.Of[claims.Fenced[State]]("MessagingContactFenced", 1),
+).Sealing(Subjects)
+
+type phone struct{}
+
+// Phones are the phones of contacts: each belongs to one contact of a workspace. A stream is messagingphone-<hash>.
+var Phones = claims.New[phone]("messagingphone", "MessagingPhoneClaimed", "MessagingPhoneReleased")
+
+// Subjects are the contacts: each is the subject of its own stream.
+const Subjects event.Subjects = "messagingcontact"
+
+// ErrNotFound also answers those who may not know that the contact exists.
+var ErrNotFound = fault.New(fault.NotFound, "Contact not found")
+
+// What a new contact is, if nobody says anything else.
+const (
+	Open   = "open"
+	Manual = "manual"
+)
+
+// State is what decisions and answers need. Its personal values are sealed.
+type State struct {
+	Name     event.Personal
+	Phone    event.Personal // E.164 without its plus sign
+	PhoneKey string         // keyed hash, which names the claim of the phone; empty: no phone
+	Email    event.Personal
+	Source   string
+	OptIn    bool   // consents to be written to
+	ReplyBot bool   // a bot may answer
+	Status   string // open, pending or resolved; empty: there is no contact
+}
+
+// Added records a new contact. It has not consented to anything, bots answer it, and it is open.
+type Added struct {
+	Name     event.Personal `json:"name,omitzero"`
+	Phone    event.Personal `json:"phone,omitzero"`
+	PhoneKey string         `json:"phone_key,omitempty"`
+	Email    event.Personal `json:"email,omitzero"`
+	Source   string         `json:"source"`
+}
+
+// Edited records a change of what it names.
+type Edited struct {
+	Name     patch.Field[event.Personal] `json:"name,omitzero"`
+	Phone    patch.Field[event.Personal] `json:"phone,omitzero"`
+	PhoneKey string                      `json:"phone_key,omitempty"` // of a phone that is given
+	Email    patch.Field[event.Personal] `json:"email,omitzero"`
+	OptIn    patch.Field[bool]           `json:"opt_in,omitzero"`
+	ReplyBot patch.Field[bool]           `json:"reply_bot,omitzero"`
+	Status   patch.Field[string]         `json:"status,omitzero"`
+}
+
+// Deleted records that the contact is gone, and that the person is to be forgotten.
+type Deleted struct{}
+
+// Evolve begins the contact.
+func (e Added) Evolve(State) State {
+	return State{Name: e.Name, Phone: e.Phone, PhoneKey: e.PhoneKey, Email: e.Email, Source: e.Source, ReplyBot: true, Status: Open}
+}
+
+// Evolve changes what is named.
+func (e Edited) Evolve(s State) State {
+	s.Name, s.Email = e.Name.Or(s.Name), e.Email.Or(s.Email)
+	if e.Phone.Named() {
+		s.Phone, s.PhoneKey = e.Phone.Value, e.PhoneKey
+	}
+	s.OptIn, s.ReplyBot, s.Status = e.OptIn.Or(s.OptIn), e.ReplyBot.Or(s.ReplyBot), e.Status.Or(s.Status)
+	return s
+}
+
+// Evolve ends it.
+func (Deleted) Evolve(State) State { return State{} }
+
+// Ends implements [event.Ending].
+func (Deleted) Ends(id string) event.End { return event.End{Subject: Subjects.Of(id)} }
+
+// Reach is how a contact is reached. An empty text is none, as null is.
+type Reach struct {
+	Phone    patch.Field[string] `json:"phone,omitzero" maxLength:"40"  doc:"With the country's code; a mobile number of India may be without"`
+	PhoneKey string              `json:"-"` // keyed hash of the phone
+	Email    patch.Field[string] `json:"email,omitzero" maxLength:"254"`
+}
+
+// personal returns the values in the form in which they are kept, or all that is wrong with them.
+func (r Reach) personal(id string) (phone, email patch.Field[event.Personal], err error) {
+	number, wrongNumber := r.Phone.With(func(text string) (string, error) { return person.Dialled("phone", text) })
+	address, wrongAddress := r.Email.With(func(text string) (string, error) {
+		if strings.TrimSpace(text) == "" {
+			return "", nil
+		}
+		return person.Email("email", text)
+	})
+	return Subjects.Field(id, number), Subjects.Field(id, address), fault.Join(wrongNumber, wrongAddress)
+}
+
+// Add makes a contact. Consent is not asked for: only an Edit gives it.
+type Add struct {
+	Reach
+
+	ID     string `json:"-"`
+	Name   string `json:"name"             maxLength:"400"`
+	Source string `json:"source,omitempty" enum:"chat,social,manual" doc:"Where the contact is from; absent: manual"`
+}
+
+// Decide puts the values in order.
+func (c Add) Decide(State) ([]event.Event[State], error) {
+	name, wrong := person.Name("name", c.Name)
+	phone, email, err := c.personal(c.ID)
+	if err := fault.Join(wrong, err); err != nil {
+		return nil, err
+	}
+	return []event.Event[State]{Added{
+		Name: Subjects.Personal(c.ID, name), Phone: phone.Value, PhoneKey: c.PhoneKey, Email: email.Value, Source: cmp.Or(c.Source, Manual),
+	}}, nil
+}
+
+// Edit changes what it names of a contact. The status moves as agents like (CONTRACT.md D23).
+type Edit struct {
+	Reach
+
+	ID       string              `json:"-"`
+	Name     patch.Field[string] `json:"name,omitzero"     nullable:"false" maxLength:"400"`
+	OptIn    patch.Field[bool]   `json:"optIn,omitzero"    nullable:"false" doc:"Consents to be written to"`
+	ReplyBot patch.Field[bool]   `json:"replyBot,omitzero" nullable:"false" doc:"A bot may answer"`
+	Status   patch.Field[string] `json:"status,omitzero"   nullable:"false" enum:"open,pending,resolved"`
+}
+
+// Decide changes what is named and differs. Whether a name or an email differs cannot be told: both are sealed.
+func (c Edit) Decide(s State) ([]event.Event[State], error) {
+	if s.Status == "" {
+		return nil, ErrNotFound
+	}
+	name, wrong := c.Name.With(func(text string) (string, error) { return person.Name("name", text) })
+	phone, email, err := c.personal(c.ID)
+	if err := fault.Join(wrong, err); err != nil {
+		return nil, err
+	}
+	e := Edited{
+		Name: Subjects.Field(c.ID, name), OptIn: patch.Differing(c.OptIn, s.OptIn), ReplyBot: patch.Differing(c.ReplyBot, s.ReplyBot),
+		Status: patch.Differing(c.Status, s.Status),
+	}
+	if phone.Named() && c.PhoneKey != s.PhoneKey {
+		e.Phone, e.PhoneKey = phone, c.PhoneKey
+	}
+	if !email.Value.IsZero() || !s.Email.IsZero() {
+		e.Email = email
+	}
+	if e == (Edited{}) {
+		return nil, nil
+	}
+	return []event.Event[State]{e}, nil
+}
+
+// Delete ends a contact.
+type Delete struct{}
+
+// Decide refuses a contact that is not there.
+func (Delete) Decide(s State) ([]event.Event[State], error) {
+	if s.Status == "" {
+		return nil, ErrNotFound
+	}
+	return []event.Event[State]{Deleted{}}, nil
+}

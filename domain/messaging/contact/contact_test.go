@@ -1,0 +1,74 @@
+package contact_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/domain/event"
+	"bahi/domain/event/eventtest"
+	"bahi/domain/fault"
+	"bahi/domain/messaging/contact"
+	"bahi/domain/patch"
+)
+
+const id = "9"
+
+func hers(text string) event.Personal { return contact.Subjects.Personal(id, text) }
+
+func reach(phone, email patch.Field[string], key string) contact.Reach {
+	return contact.Reach{Phone: phone, Email: email, PhoneKey: key}
+}
+
+var (
+	absent = patch.Field[string]{}
+	null   = patch.Clear[string]()
+	added  = contact.Added{Name: hers("Asha"), Phone: hers("919812345678"), PhoneKey: "k1", Email: hers("asha@example.org"), Source: contact.Manual}
+)
+
+func TestAdd(t *testing.T) {
+	t.Parallel()
+	given := eventtest.Given(t, contact.Kind)
+	given.Case("values are put in order").
+		When(contact.Add{ID: id, Name: " Asha ", Reach: reach(patch.Set("+91 98123-45678"), patch.Set(" Asha@Example.org"), "k1")}).Then(added)
+	given.Case("a name is enough").When(contact.Add{ID: id, Name: "Asha", Source: "social", Reach: reach(null, patch.Set(" "), "")}).
+		Then(contact.Added{Name: hers("Asha"), Source: "social"})
+	given.Case("all that is wrong is told").When(contact.Add{ID: id, Name: " ", Reach: reach(patch.Set("12"), patch.Set("asha"), "")}).
+		ThenFails(fault.Fields(
+			fault.Field{Field: "name", Message: "1 to 100 characters"},
+			fault.Field{Field: "phone", Message: "expected a telephone number, as in +919812345678"},
+			fault.Field{Field: "email", Message: "expected an email address"},
+		))
+	s := given.And(added).State()
+	require.Equal(t, []any{false, true, "open"}, []any{s.OptIn, s.ReplyBot, s.Status})
+}
+
+func TestEdit(t *testing.T) {
+	t.Parallel()
+	given := eventtest.Given(t, contact.Kind, added)
+	given.Case("nothing").When(contact.Edit{ID: id}).ThenNothing()
+	given.Case("what it has already").When(contact.Edit{
+		ID: id, OptIn: patch.Set(false), ReplyBot: patch.Set(true), Status: patch.Set("open"), Reach: reach(patch.Set("9812345678"), absent, "k1"),
+	}).ThenNothing()
+	given.Case("consent, bots and status").When(contact.Edit{ID: id, OptIn: patch.Set(true), ReplyBot: patch.Set(false), Status: patch.Set("resolved")}).
+		Then(contact.Edited{OptIn: patch.Set(true), ReplyBot: patch.Set(false), Status: patch.Set("resolved")})
+	given.Case("another name and phone").When(contact.Edit{ID: id, Name: patch.Set("Usha"), Reach: reach(patch.Set("447911123456"), absent, "k2")}).
+		Then(contact.Edited{Name: patch.Set(hers("Usha")), Phone: patch.Set(hers("447911123456")), PhoneKey: "k2"})
+	given.Case("a name is not taken away").When(contact.Edit{ID: id, Name: patch.Set(" ")}).
+		ThenFails(fault.Fields(fault.Field{Field: "name", Message: "1 to 100 characters"}))
+
+	unreached := contact.Edited{Phone: patch.Clear[event.Personal](), Email: patch.Clear[event.Personal]()}
+	given.Case("null takes away").When(contact.Edit{ID: id, Reach: reach(null, null, "")}).Then(unreached)
+	given.And(unreached).Case("once").When(contact.Edit{ID: id, Reach: reach(null, patch.Set(""), "")}).ThenNothing()
+	s := given.And(unreached).State()
+	require.True(t, s.Phone.IsZero() && s.Email.IsZero() && s.PhoneKey == "" && !s.Name.IsZero(), "what is not named stays")
+}
+
+func TestDelete(t *testing.T) {
+	t.Parallel()
+	eventtest.Given(t, contact.Kind, added).Case("it ends").When(contact.Delete{}).Then(contact.Deleted{})
+	gone := eventtest.Given(t, contact.Kind, added, contact.Deleted{})
+	gone.Case("once").When(contact.Delete{}).ThenFails(contact.ErrNotFound)
+	gone.Case("and is not edited").When(contact.Edit{OptIn: patch.Set(true)}).ThenFails(contact.ErrNotFound)
+	require.Equal(t, "messagingcontact-9", contact.Deleted{}.Ends(id).Subject)
+}

@@ -1,0 +1,75 @@
+package messaging
+
+import (
+	"context"
+	"strconv"
+
+	"bahi/commands"
+	flows "bahi/commands/messaging"
+	"bahi/domain/messaging/contact"
+	"bahi/http/api"
+	views "bahi/readmodels/messaging"
+)
+
+// ByContact names a contact.
+type ByContact struct {
+	ID int64 `path:"id" minimum:"1" doc:"The contact's id"`
+}
+
+func (in ByContact) stream() string { return strconv.FormatInt(in.ID, 10) }
+
+func contactOp(id, method, path, summary string) api.Op {
+	return api.Op{
+		ID: id, Method: method, Path: "/api/contacts" + path, Summary: summary, Tags: tags, Area: area, Limit: limit, Reads: []string{"messaging_contacts"},
+	}
+}
+
+// Contacts registers the people whom a workspace writes to.
+func (r *Routes) Contacts() {
+	api.Handle(r.API, contactOp("list-messaging-contacts", "GET", "", "List the contacts, newest first"),
+		func(ctx context.Context, in *struct {
+			api.Limited
+			views.ContactFilter
+		}) (*api.Array[views.Contact], error) {
+			return api.Listed(r.Views.Contacts(ctx, api.Caller(ctx).Workspace, in.Get(), in.ContactFilter))
+		})
+	api.Handle(r.API, contactOp("add-messaging-contact", "POST", "", "Add a contact"),
+		func(ctx context.Context, in *struct{ Body contact.Add }) (*api.Tagged[views.Contact], error) {
+			out, err := flows.AddContact(ctx, r.Commands, api.Request(ctx), in.Body)
+			return r.contactWritten(ctx, out, err)
+		})
+	api.Handle(r.API, contactOp("get-messaging-contact", "GET", "/{id}", "Read a contact"),
+		func(ctx context.Context, in *ByContact) (*api.Tagged[views.Contact], error) {
+			c, err := r.Views.Contact(ctx, api.Caller(ctx).Workspace, in.ID)
+			return api.Shown(c, c.Revision, err)
+		})
+	api.Handle(r.API, contactOp("edit-messaging-contact", "PATCH", "/{id}", "Change what is named of a contact: how it is reached, consent, bot replies, status"),
+		func(ctx context.Context, in *struct {
+			ByContact
+			Body contact.Edit
+		}) (*api.Tagged[views.Contact], error) {
+			in.Body.ID = in.stream()
+			out, err := flows.EditContact(ctx, r.Commands, api.Request(ctx), in.Body)
+			return r.contactWritten(ctx, out, err)
+		})
+	api.Handle(r.API, contactOp("delete-messaging-contact", "DELETE", "/{id}", "Delete a contact, and forget who it was"),
+		func(ctx context.Context, in *ByContact) (*api.Nothing, error) {
+			out, err := flows.DeleteContact(ctx, r.Commands, api.Request(ctx), in.stream())
+			return api.Done(ctx, out, err)
+		})
+}
+
+// contactWritten returns a contact as a command left it.
+func (r *Routes) contactWritten(ctx context.Context, out commands.Outcome[contact.State], err error) (*api.Tagged[views.Contact], error) {
+	if err == nil {
+		out.State, err = commands.Reveal(ctx, r.Commands, out.State)
+	}
+	return api.Written(ctx, out, err, func(out commands.Outcome[contact.State]) views.Contact {
+		s := out.State
+		id, _ := strconv.ParseInt(out.ID, 10, 64) // the command has given it
+		return views.Contact{
+			ID: id, Name: s.Name.Shown(), Phone: s.Phone.Shown(), Email: s.Email.Shown(), Source: s.Source, OptIn: s.OptIn, ReplyBot: s.ReplyBot,
+			Status: s.Status, ListIDs: []int64{}, CreatedAt: out.Began, UpdatedAt: out.At, Revision: out.Revision,
+		}
+	})
+}

@@ -1,0 +1,29 @@
+// Package messaging has the operations of the messaging area.
+package messaging
+
+import (
+	"bahi/commands"
+	"bahi/domain/actor"
+	"bahi/http/api"
+	views "bahi/readmodels/messaging"
+)
+
+// Routes registers the operations.
+type Routes struct {
+	API      *api.API
+	Commands *commands.Handler
+	Views    *views.Views
+}
+
+// The permissions and limits that the area's operations share.
+const (
+	area  = actor.Messaging
+	limit = "messaging_general"
+)
+
+var tags = []string{"Messaging"}
+
+// Register registers all operations of the area.
+func (r *Routes) Register() {
+	r.Contacts()
+}

@@ -1,0 +1,47 @@
+// Package messaging has the projections of the messaging area.
+package messaging
+
+import (
+	_ "embed"
+
+	"bahi/domain/claims"
+	"bahi/domain/event"
+	"bahi/domain/messaging/contact"
+	"bahi/domain/patch"
+	"bahi/domain/person"
+	"bahi/projections"
+)
+
+//go:embed contacts.sql
+var contactsDDL string
+
+// Contacts has the contacts of workspaces. What is personal comes into it in clear, for as long as its key is there.
+var Contacts = projections.Define("messaging_contacts", 1, contactsDDL,
+	projections.On(func(b *projections.Batch, e event.Recorded[contact.Added]) {
+		s := e.Data.Evolve(contact.State{})
+		b.Exec(`
+			insert into contact (id, workspace_id, name, name_folded, phone, email, source, opt_in, reply_bot, status, created_at, updated_at, revision)
+			values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11, $12)`,
+			e.StreamID(), e.Meta.Workspace, s.Name, folded(s.Name), s.Phone, s.Email, s.Source, s.OptIn, s.ReplyBot, s.Status, e.At, e.Revision)
+	}),
+	projections.On(func(b *projections.Batch, e event.Recorded[contact.Edited]) {
+		b.Set("contact", e.StreamID(), "name", e.Data.Name, "name_folded", patch.Field[*string]{Value: folded(e.Data.Name.Value), State: e.Data.Name.State},
+			"phone", e.Data.Phone, "email", e.Data.Email, "opt_in", e.Data.OptIn, "reply_bot", e.Data.ReplyBot, "status", e.Data.Status,
+			"updated_at", e.At, "revision", e.Revision)
+	}),
+	projections.On(func(b *projections.Batch, e event.Recorded[contact.Deleted]) {
+		b.Exec(`delete from contact where id = $1`, e.StreamID())
+	}),
+	projections.On(func(b *projections.Batch, e event.Recorded[claims.Fenced[contact.State]]) {
+		b.Set("contact", e.StreamID(), "updated_at", e.At, "revision", e.Revision)
+	}),
+)
+
+// folded returns a name as searches compare it, nil for one that is erased.
+func folded(name event.Personal) *string {
+	shown := name.Shown()
+	if shown == nil {
+		return nil
+	}
+	return new(person.Folded(*shown))
+}

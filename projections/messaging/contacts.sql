@@ -1,0 +1,20 @@
+-- People whom workspaces write to, in clear. MessagingContactDeleted removes the row.
+create table contact (
+  id           bigint primary key,
+  workspace_id uuid not null,
+  name         text, -- null where the key is destroyed before the deletion is folded
+  name_folded  text, -- as searches compare it
+  phone        text, -- E.164 without its plus sign
+  email        text,
+  source       text not null,
+  opt_in       boolean not null,
+  reply_bot    boolean not null,
+  status       text not null,
+  created_at   timestamptz not null,
+  updated_at   timestamptz not null,
+  revision     bigint not null -- of the contact's stream
+);
+
+-- after fill
+
+create index contact_workspace_id_id_idx on contact (workspace_id, id);

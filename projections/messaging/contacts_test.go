@@ -1,0 +1,36 @@
+package messaging_test
+
+import (
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"bahi/domain/claims"
+	"bahi/domain/event"
+	"bahi/domain/messaging/contact"
+	"bahi/domain/patch"
+	"bahi/projections/messaging"
+	"bahi/projections/projectiontest"
+)
+
+func TestContactsAreShownUntilTheyAreDeleted(t *testing.T) {
+	t.Parallel()
+	happened := func(id string, e event.Event[contact.State]) projectiontest.Event {
+		return projectiontest.Happened(contact.Kind, id, e, event.Meta{Workspace: uuid.MustParse("11111111-1111-4111-8111-111111111111")})
+	}
+	added := func(id, name string) projectiontest.Event {
+		return happened(id, contact.Added{Name: contact.Subjects.Personal(id, name), Phone: contact.Subjects.Personal(id, "91981234567"+id), PhoneKey: "k" + id, Source: "chat"})
+	}
+	tables := projectiontest.Run(t, messaging.Contacts,
+		added("1", "Élodie"), added("2", "Asha"), added("3", "Ravi"),
+		happened("1", contact.Edited{OptIn: patch.Set(true), Status: patch.Set("pending"), Phone: patch.Clear[event.Personal]()}),
+		happened("2", contact.Edited{Name: patch.Set(contact.Subjects.Personal("2", "USHA")), Email: patch.Set(contact.Subjects.Personal("2", "usha@example.org"))}),
+		happened("1", claims.Fenced[contact.State]{}),
+		happened("3", contact.Deleted{}),
+	)
+	require.Equal(t, []string{
+		`(1,Élodie,élodie,,,chat,t,t,pending,t,2)`, `(2,USHA,usha,919812345672,usha@example.org,chat,f,t,open,t,1)`,
+	}, tables.Rows(`select id, name, name_folded, phone, email, source, opt_in, reply_bot, status, updated_at > created_at, revision from contact order by id`))
+	require.Empty(t, tables.Examine())
+}

@@ -1,0 +1,66 @@
+// Package messaging reads the projections of the messaging area.
+package messaging
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"bahi/domain/messaging/contact"
+	"bahi/domain/person"
+	"bahi/readmodels"
+)
+
+// Views reads contacts.
+type Views struct {
+	Reader *readmodels.Reader
+}
+
+// Contact is a person whom a workspace writes to.
+type Contact struct {
+	ID            int64      `json:"id"`
+	Name          *string    `json:"name" doc:"null: erased"`
+	Phone         *string    `json:"phone" doc:"With the country's code, without a plus sign"`
+	Email         *string    `json:"email"`
+	Source        string     `json:"source" enum:"chat,social,manual"`
+	OptIn         bool       `json:"optIn" doc:"Consents to be written to"`
+	ReplyBot      bool       `json:"replyBot" doc:"A bot may answer"`
+	Status        string     `json:"status" enum:"open,pending,resolved"`
+	ListIDs       []int64    `json:"listIds"`
+	LastMessageAt *time.Time `json:"lastMessageAt"`
+	CreatedAt     time.Time  `json:"createdAt"`
+	UpdatedAt     time.Time  `json:"updatedAt"`
+	Revision      int64      `json:"revision" doc:"For If-Match"`
+}
+
+// ContactFilter says which contacts are asked for: those that all its fields fit. Empty fields fit all.
+type ContactFilter struct {
+	Search string `query:"search" maxLength:"200" doc:"A part of the name, the phone or the email, in any case"`
+	Status string `query:"status" enum:"open,pending,resolved"`
+	Source string `query:"source" enum:"chat,social,manual"`
+	OptIn  string `query:"optIn"  enum:"true,false"`
+}
+
+// contactColumns are those of a Contact. None is in a list, and none has a message, as long as there are neither.
+const contactColumns = `select id, name, phone, email, source, opt_in, reply_bot, status, '{}'::bigint[] as list_ids, null::timestamptz as last_message_at,
+	created_at, updated_at, revision from messaging_contacts.contact`
+
+// Contact reads a contact of a workspace, or returns [contact.ErrNotFound].
+func (v *Views) Contact(ctx context.Context, workspace uuid.UUID, id int64) (Contact, error) {
+	return readmodels.Row(ctx, v.Reader, contact.ErrNotFound, pgx.RowToStructByName[Contact],
+		contactColumns+` where id = $1 and workspace_id = $2`, id, workspace)
+}
+
+// dialled drops what people put between the digits of a phone.
+var dialled = strings.NewReplacer(" ", "", "+", "", "-", "", "(", "", ")", "")
+
+// Contacts lists a page of a workspace's contacts, newest first.
+func (v *Views) Contacts(ctx context.Context, workspace uuid.UUID, page readmodels.Page, f ContactFilter) (rows []Contact, total int64, err error) {
+	return readmodels.Paged(ctx, v.Reader, page, pgx.RowToStructByName[Contact], `id desc`, contactColumns+`
+		where workspace_id = $1 and ($2 = '' or status = $2) and ($3 = '' or source = $3) and ($4 = '' or opt_in = ($4 = 'true'))
+			and ($5 = '' or strpos(name_folded, $5) > 0 or strpos(email, $5) > 0 or strpos(phone, nullif($6, '')) > 0)`,
+		workspace, f.Status, f.Source, f.OptIn, person.Folded(f.Search), dialled.Replace(f.Search))
+}
