@@ -15,14 +15,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// printed is a statement read back from its bytes.
+// printed is a statement parsed from its bytes.
 type printed struct {
 	t     testing.TB
 	raw   []byte
 	pages [][]placed
 }
 
-// placed is a string on a page, y from the bottom.
+// placed is a string on a page; y counts from the bottom.
 type placed struct {
 	x, y float64
 	text string
@@ -41,12 +41,12 @@ var (
 	shows    = regexp.MustCompile(`BT (-?[\d.]+) (-?[\d.]+) Td \(`)
 )
 
-// read is a small reader of what gofpdf writes: it follows the cross-reference table, inflates the pages and decodes
-// their strings, which are UTF-16 as the ToUnicode maps say. So the tests need no program beside them.
+// read parses a document by gofpdf: it follows the cross-reference table, inflates the pages and decodes their strings,
+// which are UTF-16 according to the ToUnicode maps. So the tests need no other program.
 func read(t testing.TB, raw []byte) printed {
 	t.Helper()
 	p := printed{t: t, raw: raw}
-	require.True(t, bytes.HasPrefix(raw, []byte("%PDF-1.")), "no PDF")
+	require.True(t, bytes.HasPrefix(raw, []byte("%PDF-1.")), "not a PDF")
 	_, tail, ok := bytes.Cut(raw[bytes.LastIndex(raw, []byte("startxref")):], []byte("\n"))
 	require.True(t, ok)
 	start, err := strconv.Atoi(strings.Fields(string(tail))[0])
@@ -116,7 +116,7 @@ func strs(t testing.TB, content []byte) (all []placed) {
 			}
 			units = append(units, content[i])
 		}
-		require.True(t, bytes.HasPrefix(content[i:], []byte(") Tj")), "string is not shown")
+		require.True(t, bytes.HasPrefix(content[i:], []byte(") Tj")), "no operator shows the string")
 		require.Zero(t, len(units)%2)
 		text := make([]uint16, len(units)/2)
 		for j := range text {
@@ -127,7 +127,7 @@ func strs(t testing.TB, content []byte) (all []placed) {
 	}
 }
 
-// lines gives the lines of a page from top to bottom, strings from left to right with " | " between them.
+// lines returns the lines of a page from top to bottom, with strings from left to right and " | " between them.
 func (p printed) lines(page int) (lines []string) {
 	all := slices.Clone(p.pages[page])
 	slices.SortStableFunc(all, func(a, b placed) int {
@@ -146,7 +146,7 @@ func (p printed) lines(page int) (lines []string) {
 	return lines
 }
 
-// starting gives the lines of all pages that begin so.
+// starting returns the lines of all pages with a prefix.
 func (p printed) starting(with string) (found []string) {
 	for i := range p.pages {
 		for _, l := range p.lines(i) {
@@ -158,7 +158,7 @@ func (p printed) starting(with string) (found []string) {
 	return found
 }
 
-// one is starting where there must be one such line.
+// one returns the only line with a prefix.
 func (p printed) one(with string) string {
 	p.t.Helper()
 	found := p.starting(with)
