@@ -39,7 +39,7 @@ var quoted = regexp.MustCompile("`[^`]*`|“[^”]*”")
 
 // notYetPlain has the folders and files whose prose nobody has gone through. It only gets shorter.
 var notYetPlain = []string{
-	"http/access", "http/api/docs/LICENSE", "http/audit/events.go", "http/audit/trail.go", "http/audit/trail_test.go",
+	"http/api/docs/LICENSE", "http/audit/events.go", "http/audit/trail.go", "http/audit/trail_test.go",
 	"internal/app",
 }
 
