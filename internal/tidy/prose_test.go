@@ -40,7 +40,7 @@ var quoted = regexp.MustCompile("`[^`]*`|“[^”]*”")
 // notYetPlain has the folders and files whose prose nobody has gone through. It only gets shorter.
 var notYetPlain = []string{
 	"http/api/docs/LICENSE", "http/audit/events.go", "http/audit/trail.go", "http/audit/trail_test.go",
-	"internal/app",
+	"internal/app/gateway.go", "internal/app/gateway_test.go",
 }
 
 // prose complains of archaic words in Go's comments and strings, and in every line of documents, SQL and scripts.

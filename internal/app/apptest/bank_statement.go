@@ -12,14 +12,14 @@ import (
 	"bahi/http/api/apitest"
 )
 
-// Words is the text of a PDF, with single spaces.
+// Words returns the text of a PDF, with single spaces.
 func Words(t *testing.T, a *apitest.Answer) string {
 	t.Helper()
 	require.Equal(t, "application/pdf", a.Status(200).Header("Content-Type"))
-	require.True(t, strings.HasPrefix(a.Text, "%PDF-1."), "it is a PDF")
+	require.True(t, strings.HasPrefix(a.Text, "%PDF-1."), "not a PDF")
 	require.Contains(t, a.Text[len(a.Text)-20:], "%%EOF")
 	program, err := exec.LookPath("pdftotext")
-	if err != nil { // what stands in it is checked by the tests of http/pdf, which read it themselves
+	if err != nil { // the tests of http/pdf check the text; they parse it themselves
 		return ""
 	}
 	file := filepath.Join(t.TempDir(), "statement.pdf")
