@@ -13,7 +13,7 @@ import (
 	"bahi/eventstore"
 )
 
-// sparse is a log whose positions are far apart, also those of events that were appended together.
+// sparse is a log with gaps between positions, also within one append.
 type sparse struct{ eventstore.Store }
 
 const apart = 977
@@ -54,7 +54,7 @@ func (s sparse) Head(ctx context.Context) (event.Position, error) {
 	return head * apart, err
 }
 
-// walk is an aggregate that remembers where its steps stand.
+// walk is an aggregate that remembers the positions of its steps.
 type walk []event.Position
 
 type (
@@ -68,7 +68,7 @@ func (stepRefused) Evolve(w walk) walk                  { return w }
 
 var walks = event.NewKind("walk", event.Of[stepped]("Stepped", 1), event.Of[stepRefused]("StepRefused", 1))
 
-// steps are decided at once.
+// steps is a command that decides several steps at once.
 type steps int
 
 func (n steps) Decide(walk) (events []event.Event[walk], err error) {
@@ -85,9 +85,9 @@ func places(events []event.Stored) (all walk) {
 	return all
 }
 
-func TestEventsOfOneAppendAreWhereTheLogSays(t *testing.T) {
+func TestEventsOfOneAppendHaveTheLogsPositions(t *testing.T) {
 	t.Parallel()
-	for name, gap := range map[string]event.Position{"one behind the other": 1, "apart": apart} {
+	for name, gap := range map[string]event.Position{"consecutive positions": 1, "sparse positions": apart} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			n := idle(t, database(t))
@@ -110,10 +110,10 @@ func placed(t *testing.T, n *node, where walk) {
 	require.Equal(t, want[2], out.Position)
 	cached, err := Load(t.Context(), n.Cached(), walks, "1")
 	require.NoError(t, err)
-	require.Equal(t, want, cached.State, "also from now on")
+	require.Equal(t, want, cached.State, "the cache has the same positions")
 }
 
-func TestARefusalNamesTheEventThatIsVoid(t *testing.T) {
+func TestRefusalNamesTheVoidEvent(t *testing.T) {
 	t.Parallel()
 	n := idle(t, database(t))
 	n.store.Store = sparse{n.store.Store}

@@ -144,9 +144,7 @@ func (w *things) request(t *testing.T, op api.Op) request {
 	t.Helper()
 	s := w.samples[op.ID]
 	plain := func(text string) string {
-		return named.ReplaceAllStringFunc(text, func(found string) string {
-			return strings.Trim(w.value(t, strings.Trim(found, "{}")), `"`)
-		})
+		return named.ReplaceAllStringFunc(text, func(found string) string { return strings.Trim(w.value(t, strings.Trim(found, "{}")), `"`) })
 	}
 	whole := regexp.MustCompile(`"\{([a-z_]+)\}"`)
 	body := whole.ReplaceAllStringFunc(string(s.Body), func(found string) string { return w.value(t, strings.Trim(found, `"{}`)) })

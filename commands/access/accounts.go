@@ -23,32 +23,31 @@ import (
 	"bahi/eventstore"
 )
 
-// Vault is what accounts need of the vault.
+// Vault has the vault's operations for accounts.
 type Vault interface {
 	HMAC(ctx context.Context, name string, parts ...[]byte) ([]byte, error)
 	Show(ctx context.Context, s event.Sealed) (string, error)
 }
 
-// Post sends mails that follow from a request and not from an event, a moment later.
+// Post sends mails on request, a moment later. Other mails follow from events.
 type Post interface {
 	// VerifyEmail mails another token for the user's address.
 	VerifyEmail(ctx context.Context, user uuid.UUID) error
-	// ResetPassword mails a token to the address of this keyed hash, if somebody here has it. It takes as
-	// long when nobody has.
+	// ResetPassword mails a token to the address of this keyed hash, if a user has it. It takes as long without one.
 	ResetPassword(ctx context.Context, emailKey string) error
 }
 
-// Accounts are the users' own.
+// Accounts has the operations of users' accounts.
 type Accounts struct {
 	Commands    *commands.Handler
 	Credentials *credentials.Credentials
 	Vault       Vault
 	Post        Post
 	Now         func() time.Time
-	Grace       time.Duration // between the request to be deleted and the deletion
+	Grace       time.Duration // from the request for deletion to the deletion
 }
 
-// The refusals.
+// These are the refusals.
 var (
 	ErrTaken           = claim.ErrTaken
 	ErrInUse           = &fault.Error{Kind: fault.Conflict, Detail: "Email already in use", Code: "email_taken"}
@@ -57,34 +56,34 @@ var (
 	errUnknownIdentity = fault.New(fault.Forbidden, "The identity provider does not vouch for the email address")
 )
 
-// patience is how long a claim holds for a user who is not there: their registration may be under way.
+// patience is how long a claim holds for a user who does not exist: the registration may still be running.
 const patience = time.Minute
 
-// The names of the vault's keys for what must be unique.
+// These are the names of the vault's keys for unique values.
 const (
 	emailHash      = "email"
 	identityHash   = "identity"
 	invitationHash = "invitation"
 )
 
-// EmailKey is the keyed hash that stands for an address wherever one is compared.
+// EmailKey returns the keyed hash of an address, for comparisons.
 func (a *Accounts) EmailKey(ctx context.Context, email string) (string, error) {
 	sum, err := a.Vault.HMAC(ctx, emailHash, []byte(email))
 	return hex.EncodeToString(sum), err
 }
 
-// as returns the request for commands that act for the user, in their own workspace. Sign-in and what
-// belongs to it takes no Idempotency-Key (DESIGN.md, hard case 2).
+// as returns the request for commands that act for the user, in their own workspace. Sign-in and related operations take
+// no Idempotency-Key (DESIGN.md, hard case 2).
 func as(req commands.Request, id, workspace uuid.UUID) commands.Request {
 	req = req.FollowUp().In(workspace)
-	req.Reason = "" // it is in a person's own words, in clear, and would outlive them
+	req.Reason = "" // users write it in clear, and it would outlive them
 	if id != uuid.Nil && req.Actor.Type == "" {
 		req.Actor = actor.Actor{Type: "user", ID: id.String(), Workspace: workspace}
 	}
 	return req
 }
 
-// Registration is what somebody says of themselves.
+// Registration has a new user's own data.
 type Registration struct {
 	Email     string `json:"email"      maxLength:"254"`
 	Password  string `json:"password"   maxLength:"1000"`
@@ -102,13 +101,13 @@ type Registered struct {
 	Position  event.Position
 }
 
-// Register makes an account, and a workspace with it. It refuses an address that somebody has, and
-// values that are not in order, all at once.
+// Register makes an account with a workspace. It refuses an address that another user has, and reports all invalid
+// values at once.
 func (a *Accounts) Register(ctx context.Context, req commands.Request, in Registration) (Registered, error) {
 	return a.enter(ctx, req, in, false)
 }
 
-// Admit is Register for an administrator, who knows whose the address is: it need not be verified.
+// Admit is Register for an administrator, who vouches for the address: it counts as verified.
 func (a *Accounts) Admit(ctx context.Context, req commands.Request, in Registration) (Registered, error) {
 	return a.enter(ctx, req, in, true)
 }
@@ -126,17 +125,17 @@ func (a *Accounts) enter(ctx context.Context, req commands.Request, in Registrat
 	})
 }
 
-// newcomer is somebody whose values are in order.
+// newcomer is a new user with valid values.
 type newcomer struct {
 	provider           string
 	email, first, last string
-	password           string // empty: they have none
+	password           string // "": no password
 	verified           bool   // the address is known to be theirs
 }
 
 // register spans several streams. The claim of the address decides; the account exists from its UserRegistered on. A crash in
-// between leaves a claim of nobody, which the next registration takes over; a registration that comes too late then finds
-// its claim lost, and is refused.
+// between leaves a claim without a user, which the next registration takes over; a registration that comes too late then
+// finds its claim lost, and is refused.
 func (a *Accounts) register(ctx context.Context, req commands.Request, n newcomer) (Registered, error) {
 	id, home := uuid.New(), uuid.New()
 	key, err := a.EmailKey(ctx, n.email)
@@ -165,7 +164,7 @@ func (a *Accounts) register(ctx context.Context, req commands.Request, n newcome
 		Provider: n.provider, Workspace: home, EmailKey: key, Verified: n.verified, Claim: claimed,
 		Email: own(n.email), FirstName: own(n.first), LastName: own(n.last),
 	})
-	if isNotFound(err) { // who took the claim over has begun the stream, in no workspace
+	if isNotFound(err) { // the new holder of the claim has begun the stream, in no workspace
 		err = ErrTaken
 	}
 	if err != nil {
@@ -174,7 +173,7 @@ func (a *Accounts) register(ctx context.Context, req commands.Request, n newcome
 	return Registered{ID: id, Email: n.email, FirstName: n.first, LastName: n.last, At: out.At, Position: out.Position}, nil
 }
 
-// discard removes the password of a user who was certainly not registered.
+// discard removes the password of a user whose registration certainly failed.
 func (a *Accounts) discard(ctx context.Context, id uuid.UUID, why error) error {
 	if _, refused := errors.AsType[*fault.Error](why); !refused && !errors.Is(why, eventstore.ErrUnavailable) {
 		return why
@@ -182,21 +181,20 @@ func (a *Accounts) discard(ctx context.Context, id uuid.UUID, why error) error {
 	return errors.Join(why, a.Credentials.Erase(context.WithoutCancel(ctx), id))
 }
 
-// verifiedWithin is how long an address holds for somebody who changed to it and has not verified it: as long as
-// the token that was mailed. Then the next user who registers it has it, and one who proves it has it at once, so
-// that nobody keeps others out by addresses that are not theirs.
+// verifiedWithin is how long an unverified address is reserved after a change: as long as the mailed token. After that, the next
+// user to register it gets it. A user who proves it gets it at once, so that nobody can block addresses of others.
 const verifiedWithin = 24 * time.Hour
 
-// grounds say why somebody may claim an address.
+// grounds are the grounds of a claim to an address.
 type grounds int
 
 const (
-	asked    grounds = iota // as anybody may
-	proven                  // it is known to be theirs
+	asked    grounds = iota // none
+	proven                  // the address is known to be theirs
 	regained                // it was theirs, and they have proved that it still is
 )
 
-// claimEmail makes the address the user's. It returns the revision of the claim, or [ErrTaken].
+// claimEmail claims the address for the user. It returns the revision of the claim, or [ErrTaken].
 func (a *Accounts) claimEmail(ctx context.Context, req commands.Request, key string, id uuid.UUID, by grounds) (claimed int64, err error) {
 	return unique.Claim(ctx, a.Commands, as(req, id, uuid.Nil), claim.Email, key, id.String(), func(held commands.Loaded[claims.State]) error {
 		age := a.Now().Sub(held.State.Since)
@@ -208,8 +206,8 @@ func (a *Accounts) claimEmail(ctx context.Context, req commands.Request, key str
 	})
 }
 
-// loseEmail makes sure that a claim's holder neither has the address nor gets it by that claim. It returns [ErrTaken] when they
-// have it, and nothing speaks against that.
+// loseEmail makes sure that a claim's holder neither has the address nor gets it by that claim. It returns [ErrTaken] if the
+// holder has the address with good reason.
 func (a *Accounts) loseEmail(ctx context.Context, req commands.Request, key string, held commands.Loaded[claims.State], why user.LoseEmail) (event.Position, error) {
 	id := held.State.Holder
 	holder, err := commands.Load(ctx, a.Commands.Fresh(), user.Kind, id)
@@ -218,13 +216,13 @@ func (a *Accounts) loseEmail(ctx context.Context, req commands.Request, key stri
 	}
 	why.EmailKey, why.Claim = key, held.Revision
 	out, err := commands.Handle(ctx, a.Commands, as(req, uuid.Nil, holder.Workspace), user.Kind, id, why)
-	if isNotFound(err) { // they have just come to be, in a workspace of theirs
+	if isNotFound(err) { // the holder was registered just now, in a workspace of their own
 		err = ErrTaken
 	}
 	return out.Position, err
 }
 
-// releaseEmail gives up the user's claim, unless the address is theirs again. It returns the position up to which it wrote to the
+// releaseEmail gives up the user's claim, unless the address is theirs again. It returns the position of its last write to the
 // user's stream.
 func (a *Accounts) releaseEmail(ctx context.Context, req commands.Request, key string, id uuid.UUID) (event.Position, error) {
 	held, err := commands.Load(ctx, a.Commands.Fresh(), claim.Email.Kind, key)
@@ -246,7 +244,7 @@ func isNotFound(err error) bool {
 	return ok && refused.Kind == fault.NotFound
 }
 
-// HolderOf returns who has the address, [uuid.Nil] when nobody does.
+// HolderOf returns the user who has the address, or [uuid.Nil].
 func (a *Accounts) HolderOf(ctx context.Context, key string) (id uuid.UUID, s user.State, err error) {
 	held, err := commands.Load(ctx, a.Commands.Fresh(), claim.Email.Kind, key)
 	if err != nil || held.State.Holder == "" {
@@ -259,7 +257,7 @@ func (a *Accounts) HolderOf(ctx context.Context, key string) (id uuid.UUID, s us
 	return claim.Holder(held.State), l.State, nil
 }
 
-// Load returns a user's state as of now, or [user.ErrNotFound].
+// Load returns a user's current state, or [user.ErrNotFound].
 func (a *Accounts) Load(ctx context.Context, id uuid.UUID) (user.State, error) {
 	l, err := a.active(ctx, id)
 	return l.State, err
@@ -274,13 +272,13 @@ func (a *Accounts) active(ctx context.Context, id uuid.UUID) (commands.Loaded[us
 	return l, err
 }
 
-// handle carries out a command on a user, in their own workspace.
+// handle handles a command on a user, in their own workspace.
 func (a *Accounts) handle(ctx context.Context, req commands.Request, id uuid.UUID, s user.State, cmd event.Command[user.State]) (commands.Outcome[user.State], error) {
 	return commands.Handle(ctx, a.Commands, as(req, id, s.Workspace), user.Kind, id.String(), cmd)
 }
 
-// keyed returns the request for the command that decides a user's own request, in a workspace: the one that
-// takes its key.
+// keyed returns the request for the deciding command of a user's own request: the command that takes its
+// Idempotency-Key.
 func keyed(req commands.Request, id, workspace uuid.UUID) commands.Request {
 	key := req.Key
 	req = as(req, id, workspace)
@@ -288,13 +286,12 @@ func keyed(req commands.Request, id, workspace uuid.UUID) commands.Request {
 	return req
 }
 
-// decide is handle for the command that decides the user's own request.
+// decide is handle for the deciding command of the user's own request.
 func (a *Accounts) decide(ctx context.Context, req commands.Request, id uuid.UUID, s user.State, cmd event.Command[user.State]) (commands.Outcome[user.State], error) {
 	return commands.Handle(ctx, a.Commands, keyed(req, id, s.Workspace), user.Kind, id.String(), cmd)
 }
 
-// edit is decide for what can be read before it is changed: it is only for the revision that the caller has
-// seen, if they say which.
+// edit is decide with If-Match: if the caller names a revision, the change is only for that revision.
 func (a *Accounts) edit(ctx context.Context, req commands.Request, id uuid.UUID, s user.State, cmd event.Command[user.State]) (commands.Outcome[user.State], error) {
 	seen := req.IfMatch
 	req = keyed(req, id, s.Workspace)
@@ -302,7 +299,7 @@ func (a *Accounts) edit(ctx context.Context, req commands.Request, id uuid.UUID,
 	return commands.Handle(ctx, a.Commands, req, user.Kind, id.String(), cmd)
 }
 
-// Earlier returns what the user's own request did when it came before with the same key.
+// Earlier returns the outcome of an earlier request of the user with the same key.
 func (a *Accounts) Earlier(ctx context.Context, req commands.Request, id uuid.UUID) (out commands.Outcome[user.State], done bool, err error) {
 	s, err := a.Load(ctx, id)
 	if err != nil {
@@ -311,7 +308,7 @@ func (a *Accounts) Earlier(ctx context.Context, req commands.Request, id uuid.UU
 	return commands.Earlier(ctx, a.Commands, keyed(req, id, s.Workspace), user.Kind)
 }
 
-// Text returns a personal value in clear, empty where there is none.
+// Text returns a personal value in clear, or "".
 func (a *Accounts) Text(ctx context.Context, p event.Personal) (string, error) {
 	if p.IsZero() {
 		return "", nil
@@ -323,7 +320,7 @@ func (a *Accounts) Text(ctx context.Context, p event.Personal) (string, error) {
 	return text, nil
 }
 
-// personOf returns the person from whose name and address a password must not be made.
+// personOf returns the name and address that a password must not contain.
 func (a *Accounts) personOf(ctx context.Context, s user.State) (p credentials.Person, err error) {
 	if p.Email, err = a.Text(ctx, s.Email); err != nil {
 		return p, err

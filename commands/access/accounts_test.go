@@ -22,7 +22,7 @@ import (
 	"bahi/eventstore"
 )
 
-func TestWhoRegistersHasAnAccountAndAWorkspace(t *testing.T) {
+func TestRegistrationMakesAnAccountAndAWorkspace(t *testing.T) {
 	t.Parallel()
 	tn := newTown(t, 2)
 	in := registration(" Asha@Example.ORG ")
@@ -57,7 +57,7 @@ func TestAnAdministratorVouchesForTheAddress(t *testing.T) {
 	require.True(t, n.state(t, made.ID).Verified)
 }
 
-func TestWhatIsNotInOrderIsToldAllAtOnceAndClaimsNothing(t *testing.T) {
+func TestInvalidRegistrationListsAllFaultsAndClaimsNothing(t *testing.T) {
 	t.Parallel()
 	tn := newTown(t, 1)
 	n := tn.nodes[0]
@@ -72,14 +72,14 @@ func TestWhatIsNotInOrderIsToldAllAtOnceAndClaimsNothing(t *testing.T) {
 	in := registration("asha@example.org")
 	in.Password = "asha@example.org"
 	_, err = n.Register(t.Context(), commands.Request{}, in)
-	require.Error(t, err, "a password that is the address")
+	require.Error(t, err, "the password is the address")
 	head, err := tn.log.Head(t.Context())
 	require.NoError(t, err)
 	require.Zero(t, head)
 }
 
-// Nothing that says who somebody is is in the log in clear. Names are so long that no sealed value has one by chance: in some
-// hundreds of letters of base64 one of three letters, in any case, stands once in thirty times.
+// The log has no personal value in clear. The names are long, so that no sealed value contains one by chance: a name of three
+// letters, in any case, appears in every thirtieth text of some hundred letters of base64.
 func TestTheLogNamesNobody(t *testing.T) {
 	t.Parallel()
 	tn := newTown(t, 1)
@@ -98,7 +98,7 @@ func TestTheLogNamesNobody(t *testing.T) {
 	}
 }
 
-func TestOfThoseWhoRaceForAnAddressOneHasIt(t *testing.T) {
+func TestOneOfConcurrentRegistrationsGetsTheAddress(t *testing.T) {
 	t.Parallel()
 	tn := newTown(t, 2).follow()
 	for _, email := range []string{"a@example.org", "b@example.org", "c@example.org", "d@example.org"} {
@@ -129,10 +129,10 @@ func TestOfThoseWhoRaceForAnAddressOneHasIt(t *testing.T) {
 	}
 }
 
-// steps are those of a registration in the log.
+// steps are the streams of a registration, in the log's order.
 var steps = []string{"emailclaim-", "workspace-", "user-"}
 
-func TestACrashAtAnyStepLocksNobodyOut(t *testing.T) {
+func TestRegistrationSurvivesACrashAtAnyStep(t *testing.T) {
 	t.Parallel()
 	tn := newTown(t, 2)
 	a, b := tn.nodes[0], tn.nodes[1]
@@ -155,7 +155,7 @@ func TestACrashAtAnyStepLocksNobodyOut(t *testing.T) {
 			_, err := a.Register(t.Context(), commands.Request{}, registration(email))
 			require.ErrorIs(t, err, errCrash)
 			a.store.set(func() { a.store.before, a.store.after = nil, nil })
-			if step == "user-" && late { // it is there, and only the answer was lost
+			if step == "user-" && late { // the user exists; only the answer was lost
 				require.NotEqual(t, uuid.Nil, b.holder(t, email))
 				_, err := b.SignIn(t.Context(), commands.Request{}, email, secret)
 				require.ErrorIs(t, err, access.ErrNotVerified)
@@ -165,7 +165,7 @@ func TestACrashAtAnyStepLocksNobodyOut(t *testing.T) {
 			if step != steps[0] || late {
 				tn.pass(time.Minute - time.Nanosecond)
 				_, err = b.Register(t.Context(), commands.Request{}, registration(email))
-				require.ErrorIs(t, err, access.ErrTaken, "it may be under way")
+				require.ErrorIs(t, err, access.ErrTaken, "the registration may still be running")
 				tn.pass(time.Nanosecond)
 			}
 			require.Equal(t, b.register(t, email), b.holder(t, email))
@@ -173,7 +173,7 @@ func TestACrashAtAnyStepLocksNobodyOut(t *testing.T) {
 	}
 }
 
-func TestACallerWhoGoesAwayLocksNobodyOut(t *testing.T) {
+func TestRegistrationSurvivesADisconnectedCaller(t *testing.T) {
 	t.Parallel()
 	tn := newTown(t, 1)
 	n := tn.nodes[0]
@@ -199,7 +199,7 @@ func TestACallerWhoGoesAwayLocksNobodyOut(t *testing.T) {
 	}
 }
 
-// paused makes the node wait before it appends to a stream, until it is let go.
+// paused makes the node wait before it appends to a stream, until goOn is called.
 func (n *townNode) paused(prefix string) (reached <-chan struct{}, goOn func()) {
 	at, on := make(chan struct{}), make(chan struct{})
 	var once sync.Once
@@ -217,7 +217,7 @@ func (n *townNode) paused(prefix string) (reached <-chan struct{}, goOn func()) 
 	return at, func() { close(on) }
 }
 
-func TestWhoTakesLongerThanAMinuteFindsTheAddressTaken(t *testing.T) {
+func TestSlowRegistrationLosesItsClaim(t *testing.T) {
 	t.Parallel()
 	tn := newTown(t, 2)
 	slow, quick := tn.nodes[0], tn.nodes[1]
@@ -233,7 +233,7 @@ func TestWhoTakesLongerThanAMinuteFindsTheAddressTaken(t *testing.T) {
 	goOn()
 	require.ErrorIs(t, <-failed, access.ErrTaken)
 	require.Equal(t, id, slow.holder(t, "asha@example.org"))
-	require.Len(t, tn.registered(slow.key(t, "asha@example.org")), 1, "the other never came to be")
+	require.Len(t, tn.registered(slow.key(t, "asha@example.org")), 1, "the other user was never registered")
 
 	mover := slow.settle(t, "ravi@example.org")
 	reached, goOn = slow.paused("user-")
@@ -247,10 +247,10 @@ func TestWhoTakesLongerThanAMinuteFindsTheAddressTaken(t *testing.T) {
 	goOn()
 	require.ErrorIs(t, <-failed, access.ErrInUse)
 	require.Equal(t, id, slow.holder(t, "rao@example.org"))
-	require.Equal(t, mover, slow.holder(t, "ravi@example.org"), "who came too late keeps what they had")
+	require.Equal(t, mover, slow.holder(t, "ravi@example.org"), "the late user keeps the previous address")
 }
 
-// registered lists who came to be with the address, ever.
+// registered returns all users that were ever registered with the address.
 func (tn *town) registered(key string) (ids []uuid.UUID) {
 	tn.t.Helper()
 	for e, err := range tn.log.ReadAll(tn.t.Context(), 0, eventstore.Forwards) {
@@ -283,7 +283,7 @@ func TestAnErasedUsersAddressIsFree(t *testing.T) {
 	require.Equal(t, credentials.Verify.Refusal(), err)
 }
 
-func TestALogThatIsAwayIsNoRefusal(t *testing.T) {
+func TestRequestsAreNotRefusedWhileTheLogIsAway(t *testing.T) {
 	t.Parallel()
 	n := newTown(t, 1).nodes[0]
 	id := n.settle(t, "asha@example.org")
@@ -296,7 +296,7 @@ func TestALogThatIsAwayIsNoRefusal(t *testing.T) {
 	require.ErrorIs(t, err, eventstore.ErrUnavailable)
 	token := id.String() + ".x"
 	_, err = n.VerifyEmail(t.Context(), commands.Request{}, token)
-	require.Equal(t, credentials.Verify.Refusal(), err, "what is no token needs no log")
+	require.Equal(t, credentials.Verify.Refusal(), err, "an invalid token needs no log")
 	var none event.Personal
 	text, err := n.Text(t.Context(), none)
 	require.NoError(t, err)

@@ -1,4 +1,4 @@
-// Package access has what people, sessions, API keys and workspaces need beyond load, decide, append.
+// Package access has the operations on people, sessions, API keys and workspaces that are more than load, decide, append.
 package access
 
 import (
@@ -26,14 +26,14 @@ import (
 // KeyPrefix begins every API key, so that people and secret scanners recognise one.
 const KeyPrefix = "bahi_"
 
-// ErrUnknownKey is the error of a key that opens nothing, whatever the reason.
+// ErrUnknownKey is the error of a key that opens nothing, for any reason.
 var ErrUnknownKey = fault.New(fault.Unauthorized, "Not authenticated")
 
 const secretBytes = 32
 
-// CreateAPIKey makes a key. It answers the key itself too, which is not kept and so can never be
-// shown again; empty for a request that was answered before. The request's actor makes it: a user, or a key of
-// theirs, gives no more than what they have themselves, for as long as they have it.
+// CreateAPIKey makes a key. It returns the key itself too, which is not stored and cannot be shown again; "" for a repeated
+// request. A user, or a key of theirs, gives the new key no more than they have themselves, and only for as long as they
+// have it.
 func CreateAPIKey(ctx context.Context, h *commands.Handler, req commands.Request, c apikey.Create) (key string, out commands.Outcome[apikey.State], err error) {
 	c.By = req.Actor
 	if err := origin(ctx, h, &c); err != nil {
@@ -54,7 +54,7 @@ func CreateAPIKey(ctx context.Context, h *commands.Handler, req commands.Request
 	return KeyPrefix + hex.EncodeToString(id[:]) + "_" + base64.RawURLEncoding.EncodeToString(secret), out, nil
 }
 
-// origin notes by whose rights the actor makes the key, [uuid.Nil] for the deployment's, and below which keys.
+// origin sets the user whose rights limit the key, [uuid.Nil] for the deployment, and the keys above it.
 func origin(ctx context.Context, h *commands.Handler, c *apikey.Create) (err error) {
 	id, named := uuid.Parse(c.By.ID)
 	switch {
@@ -74,7 +74,7 @@ func origin(ctx context.Context, h *commands.Handler, c *apikey.Create) (err err
 	return err
 }
 
-// makers returns the keys above a key, each of which made the one before; of too many, one too many.
+// makers returns the keys above a key, each of which made the one before. Beyond the limit it returns one more than the limit.
 func makers(ctx context.Context, from commands.Source, s apikey.State) (above []apikey.State, err error) {
 	for id := s.Maker; id != uuid.Nil && len(above) <= apikey.MaxMakers; id = s.Maker {
 		l, err := commands.Load(ctx, from, apikey.Kind, id.String())
@@ -87,13 +87,13 @@ func makers(ctx context.Context, from commands.Source, s apikey.State) (above []
 	return above, nil
 }
 
-// RevokeAPIKey ends a key, and with it those that were made with it: who had the key may have made them.
+// RevokeAPIKey revokes a key and the keys made with it: a thief of the key may have made them.
 func RevokeAPIKey(ctx context.Context, h *commands.Handler, req commands.Request, id uuid.UUID) (commands.Outcome[apikey.State], error) {
 	return commands.Handle(ctx, h, req, apikey.Kind, id.String(), apikey.Revoke{})
 }
 
-// KeyRing knows callers by their API keys. Their states come from the cache, which follows the log,
-// so that a revoked key is refused a moment later on every node.
+// KeyRing authenticates callers by their API keys. It reads states from the cache, which follows the log, so every node
+// refuses a revoked key a moment later.
 type KeyRing struct {
 	Commands *commands.Handler
 	Admin    string // the operator's own key, from the configuration
@@ -101,7 +101,7 @@ type KeyRing struct {
 	Now      func() time.Time
 }
 
-// Authenticate returns who bears the key, or [ErrUnknownKey].
+// Authenticate returns the owner of the key, or [ErrUnknownKey].
 func (r *KeyRing) Authenticate(ctx context.Context, key string) (actor.Actor, error) {
 	if r.Admin != "" && subtle.ConstantTimeCompare([]byte(key), []byte(r.Admin)) == 1 {
 		return actor.Actor{Type: "api_key", ID: "admin", Workspace: r.Home, Permissions: actor.Permissions{Operator: true}}, nil
@@ -124,7 +124,7 @@ func (r *KeyRing) Authenticate(ctx context.Context, key string) (actor.Actor, er
 		return actor.Actor{}, ErrUnknownKey
 	}
 	l, err := commands.Load(ctx, r.Commands.Cached(), apikey.Kind, id.String())
-	if err == nil && l.Revision < 0 { // it may have been made a moment ago
+	if err == nil && l.Revision < 0 { // another node may have made it a moment ago
 		l, err = commands.Load(ctx, r.Commands.Fresh(), apikey.Kind, id.String())
 	}
 	if err != nil {
@@ -145,7 +145,7 @@ func (r *KeyRing) Authenticate(ctx context.Context, key string) (actor.Actor, er
 	return actor.Actor{Type: "api_key", ID: id.String(), Workspace: s.Workspace, Permissions: p}, nil
 }
 
-// keyRights returns what a key allows now, nothing when there is no such key.
+// keyRights returns the current permissions of a key; a missing key has none.
 func keyRights(ctx context.Context, from commands.Source, id uuid.UUID, now time.Time) (actor.Permissions, error) {
 	l, err := commands.Load(ctx, from, apikey.Kind, id.String())
 	if err != nil {
@@ -154,11 +154,11 @@ func keyRights(ctx context.Context, from commands.Source, id uuid.UUID, now time
 	return rightsNow(ctx, from, l.State, now)
 }
 
-// rightsNow returns what a key allows now. One by a user's rights allows what they may do in its workspace, as an
-// operator of the deployment or as a member. One that the deployment gave keeps its own, until the last member
-// of its workspace is gone: from then on only an operator reaches it (CONTRACT.md 0.2). None allows anything once a key
-// above it is revoked or has expired. That is looked up, and not written to the keys below when one is revoked: a
-// key that is made while its maker is being revoked would be missed.
+// rightsNow returns the current permissions of a key. A key by a user's rights has what the user may do in its workspace, as an
+// operator of the deployment or as a member. A key by the deployment keeps its own permissions until the last member
+// of its workspace is gone: from then on only an operator reaches it (CONTRACT.md 0.2). A key has none once a key
+// above it is revoked or has expired. That is checked at each use, and not written to the keys below at a revocation, which
+// would miss a key that is made in the same moment.
 func rightsNow(ctx context.Context, from commands.Source, s apikey.State, now time.Time) (none actor.Permissions, err error) {
 	above, err := makers(ctx, from, s)
 	if err != nil {

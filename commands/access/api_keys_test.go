@@ -37,7 +37,7 @@ var (
 	reader   = actor.Permissions{Ledger: actor.Read}
 )
 
-// nodes are processes on one database.
+// nodes starts processes on one database.
 func nodes(t *testing.T, count int) []*access.KeyRing {
 	t.Helper()
 	pool, err := pgxpool.New(t.Context(), pgtest.Template(t, "migrated", migrations.Up))
@@ -73,7 +73,7 @@ func create(workspace uuid.UUID, expires *time.Time) apikey.Create {
 	return apikey.Create{Workspace: workspace, Name: "till", Permissions: reader, ExpiresAt: expires, Now: time.Now()}
 }
 
-func TestAKeyOpensOnEveryNodeWhatItWasMadeFor(t *testing.T) {
+func TestKeyHasItsPermissionsOnEveryNode(t *testing.T) {
 	t.Parallel()
 	all := nodes(t, 2)
 	key, out, err := access.CreateAPIKey(t.Context(), all[0].Commands, as(t, ""), create(home, nil))
@@ -86,7 +86,7 @@ func TestAKeyOpensOnEveryNodeWhatItWasMadeFor(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoKeyOpensNothing(t *testing.T) {
+func TestMalformedKeysOpenNothing(t *testing.T) {
 	t.Parallel()
 	ring := nodes(t, 1)[0]
 	key, out, err := access.CreateAPIKey(t.Context(), ring.Commands, as(t, ""), create(home, nil))
@@ -107,10 +107,10 @@ func TestWhatIsNoKeyOpensNothing(t *testing.T) {
 	}
 	ring.Admin = ""
 	_, err = ring.Authenticate(t.Context(), "")
-	require.ErrorIs(t, err, access.ErrUnknownKey, "no operator's key is not an empty one")
+	require.ErrorIs(t, err, access.ErrUnknownKey, "an unset operator's key is not an empty key")
 }
 
-func TestTheOperatorsKeyOpensAll(t *testing.T) {
+func TestOperatorsKeyHasAllPermissions(t *testing.T) {
 	t.Parallel()
 	by, err := nodes(t, 1)[0].Authenticate(t.Context(), "root")
 	require.NoError(t, err)
@@ -129,7 +129,7 @@ func TestARevokedKeyIsRefusedOnEveryNode(t *testing.T) {
 	id := uuid.MustParse(out.ID)
 	foreign := commands.Request{Workspace: uuid.New()}
 	_, err = access.RevokeAPIKey(t.Context(), all[0].Commands, foreign, id)
-	require.ErrorIs(t, err, apikey.ErrNotFound, "not by another workspace")
+	require.ErrorIs(t, err, apikey.ErrNotFound, "another workspace cannot revoke it")
 	_, err = access.RevokeAPIKey(t.Context(), all[1].Commands, as(t, ""), id)
 	require.NoError(t, err)
 	for _, ring := range all {
@@ -156,7 +156,7 @@ func TestAKeyEndsWithItsTime(t *testing.T) {
 	require.ErrorIs(t, err, access.ErrUnknownKey)
 }
 
-// does carries out commands on an aggregate, in a workspace.
+// does handles commands on an aggregate, in a workspace.
 func does[S any](t *testing.T, ring *access.KeyRing, kind *event.Kind[S], id, in uuid.UUID, all ...event.Command[S]) {
 	t.Helper()
 	req := commands.Request{Actor: operator, Workspace: in}
@@ -175,7 +175,7 @@ func settler(t *testing.T, ring *access.KeyRing) (id, workspaceID uuid.UUID) {
 	return id, workspaceID
 }
 
-// joins takes a user into a workspace.
+// joins makes a user a member of a workspace.
 func joins(t *testing.T, ring *access.KeyRing, in, id uuid.UUID, p actor.Permissions) {
 	t.Helper()
 	invitation, now := uuid.New(), time.Now()
@@ -184,7 +184,7 @@ func joins(t *testing.T, ring *access.KeyRing, in, id uuid.UUID, p actor.Permiss
 		workspace.Join{Invitation: invitation, Inviter: operator, User: id, Now: now})
 }
 
-// by makes a key in a workspace for somebody with these permissions.
+// by makes a key in a workspace as an actor, with these permissions.
 func by(t *testing.T, ring *access.KeyRing, who actor.Actor, in uuid.UUID, p actor.Permissions) string {
 	t.Helper()
 	who.Permissions = p
@@ -195,7 +195,7 @@ func by(t *testing.T, ring *access.KeyRing, who actor.Actor, in uuid.UUID, p act
 	return key
 }
 
-// opens waits until the key allows this on a node, nothing for the zero Permissions.
+// opens waits until a node gives the key these permissions; the zero Permissions: none.
 func opens(t *testing.T, ring *access.KeyRing, key string, wanted actor.Permissions) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -235,7 +235,7 @@ func TestAKeyAllowsNoMoreThanItsMakerMay(t *testing.T) {
 	opens(t, other, key, has)
 	opens(t, other, asOwner, has)
 
-	// When the last member is gone, only an operator reaches the books.
+	// Without members, only an operator reaches the books.
 	master := by(t, ring, operator, office, actor.Permissions{Operator: true})
 	opens(t, other, given, has)
 	for _, id := range []uuid.UUID{asha, ravi} {
@@ -247,7 +247,7 @@ func TestAKeyAllowsNoMoreThanItsMakerMay(t *testing.T) {
 	opens(t, other, master, actor.Permissions{Operator: true})
 }
 
-// makes makes a key with another, and answers its id too.
+// makes makes a key with another key, and returns its id too.
 func makes(t *testing.T, ring *access.KeyRing, key string) (made, id string) {
 	t.Helper()
 	var who actor.Actor
@@ -264,7 +264,7 @@ func makes(t *testing.T, ring *access.KeyRing, key string) (made, id string) {
 	return made, out.ID
 }
 
-func TestWhatAKeyMadeEndsWithIt(t *testing.T) {
+func TestMadeKeysEndWithTheirMaker(t *testing.T) {
 	t.Parallel()
 	all := nodes(t, 2)
 	ring, other := all[0], all[1]
@@ -287,7 +287,7 @@ func TestWhatAKeyMadeEndsWithIt(t *testing.T) {
 			opens(t, other, first, has)
 			opens(t, other, beside, has)
 
-			// A request that was let in before its key was revoked comes too late.
+			// A request that was authenticated before the revocation comes too late.
 			does(t, ring, apikey.Kind, uuid.MustParse(bearer.ID), office, apikey.Revoke{})
 			late := by(t, other, bearer, office, has)
 			for _, k := range []string{first, beside, late} {
@@ -297,7 +297,7 @@ func TestWhatAKeyMadeEndsWithIt(t *testing.T) {
 	}
 }
 
-func TestAKeyMakesNoneThatOutlastsIt(t *testing.T) {
+func TestMadeKeyDoesNotOutlastItsMaker(t *testing.T) {
 	t.Parallel()
 	ring := nodes(t, 1)[0]
 	expires := time.Now().Add(time.Hour).UTC().Truncate(time.Microsecond)
@@ -311,7 +311,7 @@ func TestAKeyMakesNoneThatOutlastsIt(t *testing.T) {
 	ring.Now = func() time.Time { return expires }
 	opens(t, ring, third, actor.Permissions{})
 
-	// Whatever an older log says of its own end.
+	// This holds even if an older log gives the key a later end.
 	ring.Now = time.Now
 	maker, _, err := access.CreateAPIKey(t.Context(), ring.Commands, as(t, ""), create(home, &expires))
 	require.NoError(t, err)
@@ -330,7 +330,7 @@ func TestAKeyMakesNoneThatOutlastsIt(t *testing.T) {
 	opens(t, ring, text, actor.Permissions{})
 }
 
-func TestALineOfKeysIsNotWithoutEnd(t *testing.T) {
+func TestChainOfKeysIsBounded(t *testing.T) {
 	t.Parallel()
 	ring := nodes(t, 1)[0]
 	key, _, err := access.CreateAPIKey(t.Context(), ring.Commands, as(t, ""), create(home, nil))
@@ -344,7 +344,7 @@ func TestALineOfKeysIsNotWithoutEnd(t *testing.T) {
 	_, _, err = access.CreateAPIKey(t.Context(), ring.Commands, req, create(home, nil))
 	require.Equal(t, fault.New(fault.Conflict, "Too many keys, each made with the one before"), err)
 
-	// One that came into the log by another way opens nothing.
+	// A key that came into the log by another way opens nothing.
 	hash := sha256.Sum256([]byte("s"))
 	c := create(home, nil)
 	c.By, c.SecretHash = last, hash[:]
@@ -354,7 +354,7 @@ func TestALineOfKeysIsNotWithoutEnd(t *testing.T) {
 	require.ErrorIs(t, err, access.ErrUnknownKey)
 }
 
-func TestAnOperatorsKeyIsOneForAsLongAsTheyAre(t *testing.T) {
+func TestOperatorsKeyEndsWithTheOperatorsRights(t *testing.T) {
 	t.Parallel()
 	all := nodes(t, 2)
 	ring, other := all[0], all[1]
@@ -367,15 +367,15 @@ func TestAnOperatorsKeyIsOneForAsLongAsTheyAre(t *testing.T) {
 	opens(t, other, key, root)
 	opens(t, other, there, reader)
 	does(t, ring, user.Kind, asha, office, user.Grant{})
-	opens(t, other, key, workspace.Owner) // what she may in her own workspace
+	opens(t, other, key, workspace.Owner) // her permissions in her own workspace
 	opens(t, other, there, actor.Permissions{})
 	now := time.Now()
 	does(t, ring, user.Kind, asha, office, user.RequestDeletion{DeleteAfter: now}, user.BeginErasure{Now: now})
 	opens(t, other, key, actor.Permissions{})
 }
 
-// Of several answers to one request, the one that shows a key shows the one that opens.
-func TestAKeyIsShownOnceAndOpens(t *testing.T) {
+// Of several answers to one request, at most one shows a key, and that key opens.
+func TestKeyIsShownOnceAndOpens(t *testing.T) {
 	t.Parallel()
 	all := nodes(t, 3)
 	for _, idempotency := range []string{"a", "b", "c", "d", "e"} {
@@ -421,10 +421,10 @@ func TestARefusedKeyIsNotShown(t *testing.T) {
 	dry := commands.Request{Actor: operator, Workspace: home, DryRun: true}
 	key, _, err = access.CreateAPIKey(t.Context(), ring.Commands, dry, create(home, nil))
 	require.NoError(t, err)
-	require.Empty(t, key, "one that opens nothing is not shown")
+	require.Empty(t, key, "a key that opens nothing is not shown")
 }
 
-func TestALogThatIsAwayIsNoReasonToRefuseAKey(t *testing.T) {
+func TestKeyIsNotRefusedWhileTheLogIsAway(t *testing.T) {
 	t.Parallel()
 	ring := nodes(t, 1)[0]
 	key, _, err := access.CreateAPIKey(t.Context(), ring.Commands, as(t, ""), create(home, nil))

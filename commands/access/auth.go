@@ -20,7 +20,7 @@ import (
 	"bahi/domain/person"
 )
 
-// SignedIn is a session that has just begun.
+// SignedIn is a new session.
 type SignedIn struct {
 	Tokens    credentials.Tokens
 	Email     string
@@ -28,8 +28,8 @@ type SignedIn struct {
 	Position  event.Position
 }
 
-// SignIn begins a session with a password. A wrong password, an unknown address and one that is not
-// verified with a wrong password are answered alike, and take as long.
+// SignIn begins a session with a password. A wrong password, an unknown address and an unverified one with a wrong password
+// get the same answer, and take as long.
 func (a *Accounts) SignIn(ctx context.Context, req commands.Request, email, password string) (SignedIn, error) {
 	email, malformed := person.Email("email", email)
 	id, s := uuid.Nil, user.State{}
@@ -94,7 +94,7 @@ func (a *Accounts) VerifyEmail(ctx context.Context, req commands.Request, token 
 	return out, err
 }
 
-// ForgotPassword mails a token to the address if somebody here has it, and does not tell.
+// ForgotPassword mails a token to the address if a user has it, and does not reveal that.
 func (a *Accounts) ForgotPassword(ctx context.Context, email string) error {
 	email, err := person.Email("email", email)
 	if err != nil {
@@ -107,7 +107,7 @@ func (a *Accounts) ForgotPassword(ctx context.Context, email string) error {
 	return a.Post.ResetPassword(ctx, key)
 }
 
-// ResetPassword sets a password by a mailed token, and ends all sessions. It proves the address, too.
+// ResetPassword sets a password by a mailed token, ends all sessions, and verifies the address.
 func (a *Accounts) ResetPassword(ctx context.Context, req commands.Request, token, password string) (out commands.Outcome[user.State], err error) {
 	err = a.useToken(ctx, credentials.Reset, token, func(ctx context.Context, id uuid.UUID, s user.State) (err error) {
 		if s.Provider != user.ByEmail || !s.Trusted() {
@@ -125,7 +125,7 @@ func (a *Accounts) ResetPassword(ctx context.Context, req commands.Request, toke
 	return out, err
 }
 
-// setPassword gives the user a password and ends their sessions, except one.
+// setPassword sets the user's password and ends their sessions, except one.
 func (a *Accounts) setPassword(ctx context.Context, id uuid.UUID, s user.State, field, password string, except uuid.UUID) error {
 	of, err := a.personOf(ctx, s)
 	if err != nil {
@@ -140,7 +140,7 @@ func (a *Accounts) setPassword(ctx context.Context, id uuid.UUID, s user.State, 
 	return a.Credentials.Sessions.RevokeAll(ctx, id, except)
 }
 
-// Identity is somebody as an identity provider knows them.
+// Identity is a user as an identity provider knows them.
 type Identity struct {
 	Issuer, Subject     string
 	Email               string
@@ -148,10 +148,10 @@ type Identity struct {
 	GivenName, LastName string
 }
 
-// SignInByProvider begins a session of whom a provider vouches for: first by issuer and subject, and only
-// where the provider has verified it by the address (G7 of the contract). Who has never verified an
-// address loses password and sessions: they may have registered it to lie in wait. Who has, and changed to this
-// one since, keeps the account, which is another person's, without the address. Somebody new gets an account.
+// SignInByProvider begins a session for an identity that a provider vouches for. It finds the user by issuer and subject first,
+// and otherwise by the address, if the provider has verified it (G7 of the contract). An account that has never verified an
+// address loses its password and sessions: its maker may have registered it to lie in wait. A user who has verified one, and
+// changed to this address since, is another person: they keep the account, without the address. A new user gets an account.
 func (a *Accounts) SignInByProvider(ctx context.Context, req commands.Request, who Identity) (SignedIn, error) {
 	sum, err := a.Vault.HMAC(ctx, identityHash, []byte(who.Issuer), []byte(who.Subject))
 	if err != nil {
@@ -189,7 +189,7 @@ func (a *Accounts) SignInByProvider(ctx context.Context, req commands.Request, w
 	return a.begin(ctx, req, id, s, credentials.Vouched(id), session.ByProvider)
 }
 
-// vouchedFor returns the account of the address that a provider has verified.
+// vouchedFor returns the account of an address that a provider has verified.
 func (a *Accounts) vouchedFor(ctx context.Context, req commands.Request, who Identity) (id uuid.UUID, s user.State, err error) {
 	email, err := person.Email("email", who.Email)
 	if err != nil || !who.EmailVerified {
@@ -202,7 +202,7 @@ func (a *Accounts) vouchedFor(ctx context.Context, req commands.Request, who Ide
 	if id, s, err = a.HolderOf(ctx, key); err != nil {
 		return id, s, err
 	}
-	if id == uuid.Nil || !s.Trusted() { // they have lived in it, with sessions, keys and members of their own
+	if id == uuid.Nil || !s.Trusted() { // the account is in use, with sessions, keys and members of its own
 		local, _, _ := strings.Cut(email, "@")
 		made, err := a.register(ctx, req, newcomer{
 			provider: user.ByProvider, email: email, verified: true,
@@ -230,7 +230,7 @@ func (a *Accounts) vouchedFor(ctx context.Context, req commands.Request, who Ide
 	return id, out.State, err
 }
 
-// nameOr is a provider's name for somebody, if it is one.
+// nameOr returns the provider's name for a user, or otherwise if that is not valid.
 func nameOr(given, otherwise string) string {
 	if name, err := person.Name("", given); err == nil {
 		return name

@@ -19,7 +19,7 @@ import (
 	"bahi/domain/fault"
 )
 
-func TestAStrangerLearnsNothingBySigningIn(t *testing.T) {
+func TestFailedSignInRevealsNothing(t *testing.T) {
 	t.Parallel()
 	tn := newTown(t, 2)
 	n := tn.nodes[0]
@@ -37,7 +37,7 @@ func TestAStrangerLearnsNothingBySigningIn(t *testing.T) {
 	require.Empty(t, tn.nodes[1].post.verified)
 	_, err := tn.nodes[1].SignIn(t.Context(), commands.Request{}, "NEW@example.org", secret)
 	require.Equal(t, &fault.Error{Kind: fault.Forbidden, Detail: "Email not verified", Code: "email_not_verified"}, err)
-	require.Equal(t, []uuid.UUID{unverified}, tn.nodes[1].post.verified, "another mail was asked for")
+	require.Equal(t, []uuid.UUID{unverified}, tn.nodes[1].post.verified, "another mail is sent")
 }
 
 func TestSigningInAndOutIsRecorded(t *testing.T) {
@@ -99,7 +99,7 @@ func TestAVerificationTokenIsGoodOnce(t *testing.T) {
 	require.Equal(t, credentials.Verify.Refusal(), err)
 }
 
-func TestACrashLeavesAVerificationTokenGood(t *testing.T) {
+func TestCrashLeavesAVerificationTokenValid(t *testing.T) {
 	t.Parallel()
 	n := newTown(t, 1).nodes[0]
 	id := n.register(t, "asha@example.org")
@@ -112,13 +112,13 @@ func TestACrashLeavesAVerificationTokenGood(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestWhoForgotTheirPasswordIsMailedAToken(t *testing.T) {
+func TestForgottenPasswordMailsAToken(t *testing.T) {
 	t.Parallel()
 	n := newTown(t, 1).nodes[0]
 	n.settle(t, "asha@example.org")
 	require.NoError(t, n.ForgotPassword(t.Context(), " ASHA@example.org"))
 	require.NoError(t, n.ForgotPassword(t.Context(), "nobody@example.org"))
-	require.Equal(t, []string{n.key(t, "asha@example.org"), n.key(t, "nobody@example.org")}, n.post.resets, "whether there is such a user or not")
+	require.Equal(t, []string{n.key(t, "asha@example.org"), n.key(t, "nobody@example.org")}, n.post.resets, "with and without such a user")
 	refused, _ := errors.AsType[*fault.Error](n.ForgotPassword(t.Context(), "nobody"))
 	require.Equal(t, fault.Invalid, refused.Kind)
 }
@@ -169,7 +169,7 @@ func TestAResetProvesTheAddress(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestATokenOpensWhatItsUserMay(t *testing.T) {
+func TestTokenHasItsUsersPermissions(t *testing.T) {
 	t.Parallel()
 	tn := newTown(t, 2).follow()
 	n, ring := tn.nodes[0], tn.nodes[1].ring
@@ -198,5 +198,5 @@ func TestATokenOpensWhatItsUserMay(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, err := ring.Authenticate(t.Context(), in.Tokens.Access)
 		return errors.Is(err, access.ErrUnknownKey)
-	}, 30*time.Second, time.Millisecond, "before their sessions are ended")
+	}, 30*time.Second, time.Millisecond, "before the sessions end")
 }

@@ -20,14 +20,13 @@ import (
 	"bahi/internal/draws"
 )
 
-// act is something that somebody does, which has stopped at every look at the log and every append, until it
-// is told to go on.
+// act is an action that stops before every read of the log and every append, until the test lets it continue.
 type act struct {
 	what    string
 	paused  chan struct{}
 	verdict chan verdict
 	done    chan error
-	dead    bool // its process is: nothing that it does from here on happens
+	dead    bool // its process has died: nothing that it does later takes effect
 }
 
 type verdict int
@@ -55,14 +54,14 @@ func pause(ctx context.Context) error {
 	return nil
 }
 
-// begin starts an act. It answers once that has stopped.
+// begin starts an act. It returns once the act has stopped.
 func begin(ctx context.Context, what string, do func(ctx context.Context) error) *act {
 	a := &act{what: what, paused: make(chan struct{}), verdict: make(chan verdict), done: make(chan error, 1)}
 	go func() { a.done <- do(context.WithValue(ctx, actKey{}, a)) }()
 	return a
 }
 
-// waits waits until the act has stopped, and answers false when it is done.
+// waits waits until the act has stopped; false when it is done.
 func (a *act) waits(t *rapid.T) bool {
 	select {
 	case <-a.paused:
@@ -81,16 +80,15 @@ func (a *act) waits(t *rapid.T) bool {
 	}
 }
 
-// TestMain makes fewer runs of the property than rapid would: each settles people, and lets them race.
+// TestMain lets rapid make fewer runs: each settles people and lets them race.
 func TestMain(m *testing.M) {
 	draws.Default(40)
 	os.Exit(m.Run())
 }
 
-// However registrations and changes of addresses come between each other, wherever they die and however long
-// they take: an address is one active account's at most, an account that has one is found by it, and an
-// address that nobody has can be had.
-func TestAnAddressIsOneAccountsHoweverItIsRacedFor(t *testing.T) {
+// Registrations and changes of addresses may interleave, die and be slow in any way. Still, an address belongs to one active
+// account at most, an account is found by its address, and a free address can be registered.
+func TestRacesForAnAddressLeaveOneAccount(t *testing.T) {
 	t.Parallel()
 	tn := newTown(t, 2)
 	for _, n := range tn.nodes {
@@ -157,11 +155,11 @@ func TestAnAddressIsOneAccountsHoweverItIsRacedFor(t *testing.T) {
 			case len(have) > 1:
 				rt.Fatalf("%s is the address of %d accounts", e, len(have))
 			case len(have) == 1 && holder != have[0]:
-				rt.Fatalf("%s is the address of %s, and found is %s", e, have[0], holder)
+				rt.Fatalf("%s is the address of %s, but the claim names %s", e, have[0], holder)
 			case len(have) == 0 && holder != uuid.Nil:
-				rt.Fatalf("%s is nobody's address, and found is %s", e, holder)
+				rt.Fatalf("%s is nobody's address, but the claim names %s", e, holder)
 			}
-			unproven := len(have) == 1 && !sane.state(t, have[0]).Trusted() // which may lapse
+			unproven := len(have) == 1 && !sane.state(t, have[0]).Trusted() // its address may lapse
 			_, err := sane.Register(t.Context(), commands.Request{}, registration(e))
 			if len(have) == 0 && err != nil || len(have) == 1 && !unproven && !errors.Is(err, access.ErrTaken) {
 				rt.Fatalf("%s, which %d have, is registered again with %v", e, len(have), err)
@@ -170,7 +168,7 @@ func TestAnAddressIsOneAccountsHoweverItIsRacedFor(t *testing.T) {
 		for _, id := range users {
 			key := sane.state(t, id).EmailKey
 			if key == "" {
-				continue // it has lapsed
+				continue // its address has lapsed
 			}
 			found, _, err := sane.HolderOf(t.Context(), key)
 			require.NoError(t, err)

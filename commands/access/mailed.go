@@ -11,15 +11,15 @@ import (
 	"bahi/domain/access/user"
 )
 
-// Addressee is the subject of tokens that are mailed to a user: another one for each address, so that what
-// was mailed to one proves nothing of the next, however late the mail was on its way.
+// Addressee returns the subject of tokens that are mailed to a user. It differs for each address, so that a token for one
+// address proves nothing about the next, however late its mail was sent.
 func Addressee(id uuid.UUID, emailKey string) uuid.UUID { return uuid.NewSHA1(id, []byte(emailKey)) }
 
-// Recipient stands for an address, whoever has it.
+// Recipient returns the id of an address, independent of its user.
 func Recipient(emailKey string) uuid.UUID { return uuid.NewSHA1(uuid.Nil, []byte(emailKey)) }
 
-// IssueToken makes the token that the job of that number mails to the address in the user's state: a mailed token,
-// with the user whom it is for. It returns the error of [credentials.Mailed.Issue] when nothing is to be mailed.
+// IssueToken makes the token that a job mails to the address in the user's state: a mailed token with the user's id before it. It
+// returns the error of [credentials.Mailed.Issue] when nothing is to be mailed.
 func (a *Accounts) IssueToken(ctx context.Context, kind credentials.Kind, id uuid.UUID, s user.State, job int64) (string, error) {
 	mailed, err := a.Credentials.Mailed.Issue(ctx, kind, credentials.Mailing{
 		Subject: Addressee(id, s.EmailKey), Recipient: Recipient(s.EmailKey), Number: job,
@@ -27,8 +27,8 @@ func (a *Accounts) IssueToken(ctx context.Context, kind credentials.Kind, id uui
 	return id.String() + "." + mailed, err
 }
 
-// useToken does what a token from [Accounts.IssueToken] opens, for its user. The mailed token has to be of that
-// user's address, so what is before it need not be believed.
+// useToken calls do for the user of a token from [Accounts.IssueToken]. The mailed token has to be of that user's
+// address, so the id before it needs no trust.
 func (a *Accounts) useToken(ctx context.Context, kind credentials.Kind, token string, do func(context.Context, uuid.UUID, user.State) error) error {
 	name, mailed, _ := strings.Cut(token, ".")
 	id, err := uuid.Parse(name)

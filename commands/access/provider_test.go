@@ -22,7 +22,7 @@ func identity(email string) access.Identity {
 	}
 }
 
-func TestAProvidersUserIsFoundByIssuerAndSubject(t *testing.T) {
+func TestProviderUserIsFoundByIssuerAndSubject(t *testing.T) {
 	t.Parallel()
 	tn := newTown(t, 2)
 	n := tn.nodes[0]
@@ -35,7 +35,7 @@ func TestAProvidersUserIsFoundByIssuerAndSubject(t *testing.T) {
 	require.True(t, s.Verified)
 
 	who := identity("asha@example.org")
-	who.Email, who.EmailVerified = "other@example.org", false // what the provider says of it later matters no more
+	who.Email, who.EmailVerified = "other@example.org", false // later data of the provider do not matter
 	again, err := tn.nodes[1].SignInByProvider(t.Context(), commands.Request{}, who)
 	require.NoError(t, err)
 	require.Equal(t, id, again.Tokens.User)
@@ -81,13 +81,13 @@ func TestAProvidersUserIsLinkedToTheirVerifiedAccount(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, id, in.Tokens.User)
 	_, err = n.SignIn(t.Context(), commands.Request{}, "asha@example.org", secret)
-	require.NoError(t, err, "they keep their password")
+	require.NoError(t, err, "the password stays")
 	_, err = n.ring.Authenticate(t.Context(), before.Tokens.Access)
-	require.NoError(t, err, "and their sessions")
+	require.NoError(t, err, "the sessions stay")
 }
 
-// Somebody registers another's address, and waits for them to sign in through a provider.
-func TestWhoPreRegisteredAnAddressHasNothingOfIt(t *testing.T) {
+// An attacker registers another person's address, and waits for them to sign in through a provider.
+func TestPreRegisteredAddressGoesToItsOwner(t *testing.T) {
 	t.Parallel()
 	tn := newTown(t, 1)
 	n := tn.nodes[0]
@@ -100,12 +100,12 @@ func TestWhoPreRegisteredAnAddressHasNothingOfIt(t *testing.T) {
 	require.Equal(t, credentials.ErrSignIn, err)
 	require.True(t, n.state(t, id).Verified)
 	_, err = n.ResetPassword(t.Context(), commands.Request{}, mailed, "eight copper nails")
-	require.NoError(t, err, "what was mailed to the address is its owner's")
+	require.NoError(t, err, "mails to the address reach its owner")
 }
 
-// Somebody with an account of theirs takes another's address, by mistake or to lie in wait: the account stays
-// theirs, with all that is in it, and the address goes to whose it is.
-func TestWhoTookAnothersAddressKeepsTheirOwnAccountWithoutIt(t *testing.T) {
+// A user with an account takes another person's address, by mistake or to lie in wait: the account and everything in it stay
+// theirs, and the address goes to its owner.
+func TestUserOfAnothersAddressKeepsTheAccountWithoutIt(t *testing.T) {
 	t.Parallel()
 	n := newTown(t, 1).nodes[0]
 	id := n.settle(t, "asha@example.org")
@@ -140,13 +140,13 @@ func TestAProviderNeedNotTellNames(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestACrashOnTheWayFromAProviderIsMadeUpFor(t *testing.T) {
+func TestProviderSignInRecoversFromACrash(t *testing.T) {
 	t.Parallel()
 	tn := newTown(t, 2)
 	a, b := tn.nodes[0], tn.nodes[1]
 	existing := b.register(t, "known@example.org")
 	for _, email := range []string{"known@example.org", "new@example.org"} {
-		for die := 1; ; die++ { // at each append, one after the other
+		for die := 1; ; die++ { // at each append in turn
 			count := 0
 			a.store.set(func() {
 				a.store.before = func(context.Context, string) error {
@@ -163,7 +163,7 @@ func TestACrashOnTheWayFromAProviderIsMadeUpFor(t *testing.T) {
 				break
 			}
 			if !errors.Is(err, errCrash) {
-				require.ErrorIs(t, err, access.ErrTaken, "until a minute is over")
+				require.ErrorIs(t, err, access.ErrTaken, "within the first minute")
 			}
 			tn.pass(time.Minute)
 			if email == "known@example.org" {
@@ -181,7 +181,7 @@ func TestACrashOnTheWayFromAProviderIsMadeUpFor(t *testing.T) {
 	require.Equal(t, existing, b.holder(t, "known@example.org"))
 }
 
-func TestAnErasedUserComesBackFromAProviderAsSomebodyNew(t *testing.T) {
+func TestErasedUserReturnsFromAProviderAsANewUser(t *testing.T) {
 	t.Parallel()
 	tn := newTown(t, 1)
 	n := tn.nodes[0]

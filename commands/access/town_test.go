@@ -38,7 +38,7 @@ type town struct {
 	nodes []*townNode
 	log   *postgres.Store
 	vault *vault.Vault
-	jobs  atomic.Int64 // that mail something
+	jobs  atomic.Int64 // jobs that mail
 
 	mu  sync.Mutex
 	now time.Time
@@ -53,8 +53,7 @@ type townNode struct {
 	post  *post
 }
 
-// frail is a real log with which things can go wrong. Each hook may be nil, and its error takes the place
-// of what was asked for.
+// frail is a real log with failures on demand. Each hook may be nil; its error replaces the operation.
 type frail struct {
 	eventstore.Store
 
@@ -102,7 +101,7 @@ func (f *frail) ReadStream(ctx context.Context, stream string, from int64, direc
 	}
 }
 
-// post notes what is to be mailed.
+// post records the requested mails.
 type post struct {
 	mu       sync.Mutex
 	verified []uuid.UUID
@@ -124,7 +123,7 @@ func (p *post) ResetPassword(_ context.Context, emailKey string) error {
 	return p.broken
 }
 
-// newTown makes one. Its nodes do not follow the log, unless [town.follow] makes them.
+// newTown makes a town. Its nodes do not follow the log, unless [town.follow] makes them.
 func newTown(t *testing.T, count int) *town {
 	t.Helper()
 	tn := &town{t: t, now: time.Date(2026, 4, 1, 9, 0, 0, 0, time.UTC)}
@@ -181,7 +180,7 @@ func registration(email string) access.Registration {
 	return access.Registration{Email: email, Password: secret, FirstName: "Asha", LastName: "Rao"}
 }
 
-// register makes an account that is not verified.
+// register makes an unverified account.
 func (n *townNode) register(t *testing.T, email string) uuid.UUID {
 	t.Helper()
 	made, err := n.Register(t.Context(), commands.Request{}, registration(email))
@@ -189,7 +188,7 @@ func (n *townNode) register(t *testing.T, email string) uuid.UUID {
 	return made.ID
 }
 
-// settle makes an account that is verified.
+// settle makes a verified account.
 func (n *townNode) settle(t *testing.T, email string) uuid.UUID {
 	t.Helper()
 	id := n.register(t, email)
@@ -198,16 +197,16 @@ func (n *townNode) settle(t *testing.T, email string) uuid.UUID {
 	return id
 }
 
-// mail makes the token that a mail to the user would hold.
+// mail returns the token that a mail to the user would have.
 func (n *townNode) mail(t *testing.T, kind credentials.Kind, id uuid.UUID) string {
 	t.Helper()
 	return n.issue(t, kind, id, n.state(t, id))
 }
 
-// issue makes the token that a mail to the address in the state would hold.
+// issue returns the token that a mail to the address in the state would have.
 func (n *townNode) issue(t *testing.T, kind credentials.Kind, id uuid.UUID, s user.State) string {
 	t.Helper()
-	n.town.pass(2 * time.Minute) // before that, a mailbox is spared another one
+	n.town.pass(2 * time.Minute) // an earlier mail would be suppressed
 	token, err := n.IssueToken(t.Context(), kind, id, s, n.town.jobs.Add(1))
 	require.NoError(t, err)
 	return token
@@ -234,14 +233,14 @@ func (n *townNode) key(t *testing.T, email string) string {
 	return key
 }
 
-// moved gives the user another address.
+// moved changes the user's address.
 func (n *townNode) moved(t *testing.T, id uuid.UUID, email string) {
 	t.Helper()
 	_, err := n.Change(t.Context(), commands.Request{}, id, access.Profile{Email: &email})
 	require.NoError(t, err)
 }
 
-// erase ends a user as the reactor does in the log.
+// erase erases a user in the log, as the reactor does.
 func (n *townNode) erase(t *testing.T, id uuid.UUID, now time.Time) {
 	t.Helper()
 	s := n.state(t, id)

@@ -14,15 +14,15 @@ import (
 	"bahi/domain/fault"
 )
 
-// ErrAnothers is the error of an address that somebody else has verified since.
+// ErrAnothers is the error of an address that another user has verified since.
 var ErrAnothers = &fault.Error{Kind: fault.Conflict, Detail: "This email address belongs to another account now", Code: "email_taken"}
 
-// ChangeOf is the subject of the token that undoes a change of a user's address, by the number of the change.
+// ChangeOf returns the subject of the token that undoes a change of a user's address, by the number of the change.
 func ChangeOf(id uuid.UUID, change int) uuid.UUID {
 	return uuid.NewSHA1(id, []byte("change "+strconv.Itoa(change)))
 }
 
-// IssueUndo makes the token that the job of that number mails to an address which the user has left. It returns the error of
+// IssueUndo makes the token that a job mails to the user's previous address. It returns the error of
 // [credentials.Mailed.Issue] when nothing is to be mailed.
 func (a *Accounts) IssueUndo(ctx context.Context, id uuid.UUID, left user.Left, job int64) (string, error) {
 	mailed, err := a.Credentials.Mailed.Issue(ctx, credentials.Undo, credentials.Mailing{
@@ -31,9 +31,9 @@ func (a *Accounts) IssueUndo(ctx context.Context, id uuid.UUID, left user.Left, 
 	return strings.Join([]string{id.String(), strconv.Itoa(left.Change), mailed}, "."), err
 }
 
-// UndoEmail gives a user the address back that the token was mailed to. The one who changed it may be somebody else,
-// who took the account over: nobody has its password any more, its sessions end, and identities go that were linked since.
-// It refuses with [ErrAnothers] while another account has verified the address.
+// UndoEmail gives the user back the address that got the token. The change may be the work of an attacker who took the account
+// over: UndoEmail removes the password, ends the sessions, and unlinks identities that were linked since.
+// It returns [ErrAnothers] while another account has verified the address.
 func (a *Accounts) UndoEmail(ctx context.Context, req commands.Request, token string) (out commands.Outcome[user.State], err error) {
 	name, rest, _ := strings.Cut(token, ".")
 	number, mailed, _ := strings.Cut(rest, ".")
@@ -52,8 +52,8 @@ func (a *Accounts) UndoEmail(ctx context.Context, req commands.Request, token st
 	return out, err
 }
 
-// undoEmail shuts everybody out before the address is back, since a crash in between may leave the rest undone, and
-// once more after it, since until then a linked identity signs in.
+// undoEmail locks everybody out before the address is back, since a crash in between may leave the rest undone, and
+// again after it, since until then a linked identity can sign in.
 func (a *Accounts) undoEmail(ctx context.Context, req commands.Request, id uuid.UUID, change int) (out commands.Outcome[user.State], err error) {
 	s, err := a.Load(ctx, id)
 	if errors.Is(err, user.ErrNotFound) {
@@ -63,7 +63,7 @@ func (a *Accounts) undoEmail(ctx context.Context, req commands.Request, id uuid.
 		return out, err
 	}
 	left, there := s.LeftBy(change)
-	if !there { // an earlier change was undone, and this one with it
+	if !there { // undoing an earlier change has undone this one too
 		return out, credentials.Undo.Refusal()
 	}
 	email, err := a.Text(ctx, left.Email)

@@ -18,7 +18,7 @@ import (
 
 var errNoUndo = credentials.Undo.Refusal()
 
-// undoing makes the token that the mail on the user's last change would hold.
+// undoing returns the token that the mail on the user's last change would have.
 func (n *townNode) undoing(t *testing.T, id uuid.UUID) string {
 	t.Helper()
 	left := n.state(t, id).Left
@@ -28,7 +28,7 @@ func (n *townNode) undoing(t *testing.T, id uuid.UUID) string {
 	return token
 }
 
-// taken is an account that somebody took over: they have its password and an address of theirs, and signed in both ways.
+// taken returns an account that an attacker took over: they have its password, changed its address, and signed in both ways.
 func (n *townNode) taken(t *testing.T, from, to string) (id uuid.UUID, undo string, in []string) {
 	t.Helper()
 	id = n.settle(t, from)
@@ -44,14 +44,14 @@ func (n *townNode) taken(t *testing.T, from, to string) (id uuid.UUID, undo stri
 	return id, undo, []string{byPassword.Tokens.Access, byProvider.Tokens.Access}
 }
 
-func TestWhoTookAnAccountOverLosesItByTheUndoing(t *testing.T) {
+func TestUndoLocksTheAttackerOut(t *testing.T) {
 	t.Parallel()
 	tn := newTown(t, 1)
 	n := tn.nodes[0]
 	id, undo, in := n.taken(t, "asha@example.org", "eve@example.net")
 	reset := n.mail(t, credentials.Reset, id)
 	n.moved(t, id, "mallory@example.net")
-	theirs := n.undoing(t, id) // of the change from eve@, which is mailed to eve@
+	theirs := n.undoing(t, id) // of the change from eve@, mailed to eve@
 	at, err := n.UndoEmail(t.Context(), commands.Request{}, undo)
 	require.NoError(t, err)
 	require.NotZero(t, at)
@@ -64,14 +64,14 @@ func TestWhoTookAnAccountOverLosesItByTheUndoing(t *testing.T) {
 		require.Equal(t, credentials.ErrNotAuthenticated, err)
 	}
 	_, err = n.SignIn(t.Context(), commands.Request{}, "asha@example.org", secret)
-	require.Equal(t, credentials.ErrSignIn, err, "whoever knows the password")
+	require.Equal(t, credentials.ErrSignIn, err, "the known password is gone")
 	_, err = n.ResetPassword(t.Context(), commands.Request{}, reset, "eight copper nails")
-	require.Equal(t, credentials.Reset.Refusal(), err, "it was mailed to them")
+	require.Equal(t, credentials.Reset.Refusal(), err, "the attacker got that mail")
 	_, err = n.UndoEmail(t.Context(), commands.Request{}, theirs)
 	require.Equal(t, errNoUndo, err)
 	other, err := n.SignInByProvider(t.Context(), commands.Request{}, identity("eve@example.net"))
 	require.NoError(t, err)
-	require.NotEqual(t, id, other.Tokens.User, "the identity that was linked is nobody's any more")
+	require.NotEqual(t, id, other.Tokens.User, "the linked identity is no longer the account's")
 	n.register(t, "mallory@example.net")
 
 	_, err = n.UndoEmail(t.Context(), commands.Request{}, undo)
@@ -82,7 +82,7 @@ func TestWhoTookAnAccountOverLosesItByTheUndoing(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestTheOwnersUndoingOutlastsThoseOfWhoCameAfter(t *testing.T) {
+func TestOwnersUndoOutlastsLaterOnes(t *testing.T) {
 	t.Parallel()
 	n := newTown(t, 1).nodes[0]
 	id, undo, _ := n.taken(t, "asha@example.org", "eve@example.net")
@@ -95,7 +95,7 @@ func TestTheOwnersUndoingOutlastsThoseOfWhoCameAfter(t *testing.T) {
 	require.Equal(t, id, n.holder(t, "asha@example.org"))
 }
 
-func TestAnUndoingIsGoodForSevenDays(t *testing.T) {
+func TestUndoIsValidForSevenDays(t *testing.T) {
 	t.Parallel()
 	tn := newTown(t, 1)
 	n := tn.nodes[0]
@@ -115,9 +115,9 @@ func TestAnUndoingIsGoodForSevenDays(t *testing.T) {
 	require.Equal(t, id, n.holder(t, "rao@example.org"))
 }
 
-// Who took the account over may register the address, change another account to it, or begin to, so that its owner
-// cannot have it back. They cannot verify it.
-func TestOnlyWhoVerifiedAnAddressSinceKeepsItsFormerUserFromIt(t *testing.T) {
+// An attacker may register the address, change another account to it, or begin to, to keep it from its owner. They cannot
+// verify it.
+func TestOnlyAVerifiedAddressBlocksAnUndo(t *testing.T) {
 	t.Parallel()
 	tn := newTown(t, 1)
 	n := tn.nodes[0]
@@ -144,14 +144,14 @@ func TestOnlyWhoVerifiedAnAddressSinceKeepsItsFormerUserFromIt(t *testing.T) {
 	require.Equal(t, access.ErrAnothers, err)
 	require.Equal(t, next, n.holder(t, "ravi@example.org"))
 	_, err = n.ring.Authenticate(t.Context(), in[0])
-	require.NoError(t, err, "nothing has happened")
+	require.NoError(t, err, "a refused undo changes nothing")
 	n.moved(t, next, "usha@example.org")
 	_, err = n.UndoEmail(t.Context(), commands.Request{}, undo)
-	require.NoError(t, err, "the link is as good as before")
+	require.NoError(t, err, "the link is still valid")
 	require.Equal(t, id, n.holder(t, "ravi@example.org"))
 }
 
-func TestNobodyWhoIsErasedIsBroughtBack(t *testing.T) {
+func TestUndoDoesNotRestoreAnErasedUser(t *testing.T) {
 	t.Parallel()
 	tn := newTown(t, 1)
 	n := tn.nodes[0]
@@ -164,7 +164,7 @@ func TestNobodyWhoIsErasedIsBroughtBack(t *testing.T) {
 	n.register(t, "asha@example.org")
 }
 
-func TestACrashInAnUndoingLeavesNobodyInWhoShouldBeOut(t *testing.T) {
+func TestCrashDuringAnUndoLeavesTheAttackerOut(t *testing.T) {
 	t.Parallel()
 	tn := newTown(t, 2)
 	a, b := tn.nodes[0], tn.nodes[1]
@@ -187,7 +187,7 @@ func TestACrashInAnUndoingLeavesNobodyInWhoShouldBeOut(t *testing.T) {
 			break
 		}
 		require.ErrorIs(t, err, errCrash)
-		tn.pass(credentials.Fresh) // which another node may believe in a session
+		tn.pass(credentials.Fresh) // how long another node may trust a session
 		if b.holder(t, email) == id || die > 1 {
 			for _, access := range in {
 				_, err = b.ring.Authenticate(t.Context(), access)
@@ -205,7 +205,7 @@ func TestACrashInAnUndoingLeavesNobodyInWhoShouldBeOut(t *testing.T) {
 	}
 }
 
-func TestOfTwoWhoUndoAtOnceOneDoes(t *testing.T) {
+func TestOneOfConcurrentUndosWins(t *testing.T) {
 	t.Parallel()
 	tn := newTown(t, 2)
 	id, undo, _ := tn.nodes[0].taken(t, "asha@example.org", "eve@example.net")

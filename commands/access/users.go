@@ -14,7 +14,7 @@ import (
 	"bahi/domain/person"
 )
 
-// Profile is what a user may change of themselves. What is nil stays.
+// Profile has the user's own changes. A nil field stays.
 type Profile struct {
 	Email     *string `json:"email,omitempty"      maxLength:"254"`
 	FirstName *string `json:"first_name,omitempty" maxLength:"400"`
@@ -22,10 +22,10 @@ type Profile struct {
 	Phone     *string `json:"phone,omitempty"      maxLength:"40" doc:"E.164; without a country's code, of India. Empty: none"`
 }
 
-// Change changes a user's profile. Another address takes effect at once, and is to be verified (G11).
+// Change changes a user's profile. A new address takes effect at once, and is still to be verified (G11).
 //
-// It claims the new address first and releases the old one last. A crash in between, or a profile that moved
-// meanwhile, leaves a claim that nobody's address matches, which may be taken over.
+// It claims the new address first and releases the old one last. A crash in between, or a concurrent change of the profile,
+// leaves a claim that matches no user's address, which another claim may take over.
 func (a *Accounts) Change(ctx context.Context, req commands.Request, id uuid.UUID, p Profile) (out commands.Outcome[user.State], err error) {
 	l, err := a.active(ctx, id)
 	if err != nil {
@@ -52,8 +52,8 @@ func (a *Accounts) Change(ctx context.Context, req commands.Request, id uuid.UUI
 	return out, err
 }
 
-// edited returns the change that a profile asks for, with its address apart from the rest; empty when there is none. It
-// refuses all that is wrong at once.
+// edited returns the change that a profile asks for, with its address apart, or an empty change. It
+// reports all invalid fields at once.
 func edited(id uuid.UUID, p Profile) (edit user.Edit, email string, err error) {
 	var (
 		wrong []error
@@ -76,13 +76,13 @@ func edited(id uuid.UUID, p Profile) (edit user.Edit, email string, err error) {
 	return edit, email, fault.Join(wrong...)
 }
 
-// claimAnother claims an address for the user, and returns the change to it; nil when it is theirs.
+// claimAnother claims an address for the user, and returns the change to it; nil if it is theirs already.
 func (a *Accounts) claimAnother(ctx context.Context, req commands.Request, id uuid.UUID, l commands.Loaded[user.State], email string) (*user.ChangeEmail, error) {
 	key, err := a.EmailKey(ctx, email)
 	if err != nil || key == l.State.EmailKey {
 		return nil, err
 	}
-	if seen := req.IfMatch; seen != nil && *seen != l.Revision { // before anything is claimed
+	if seen := req.IfMatch; seen != nil && *seen != l.Revision { // before the claim
 		return nil, commands.ErrStale
 	}
 	claimed, err := a.claimEmail(ctx, req, key, id, asked)
@@ -92,10 +92,10 @@ func (a *Accounts) claimAnother(ctx context.Context, req commands.Request, id uu
 	return &user.ChangeEmail{Email: user.Subjects.Personal(id.String(), email), EmailKey: key, Claim: claimed}, err
 }
 
-// ChangePassword sets another password and ends the user's other sessions. The current password proves enough: If-Match is
-// not asked for.
+// ChangePassword sets a new password and ends the user's other sessions. It needs no If-Match: the current password is proof
+// enough.
 func (a *Accounts) ChangePassword(ctx context.Context, req commands.Request, id, thisSession uuid.UUID, current, password string) (commands.Outcome[user.State], error) {
-	out, done, err := a.Earlier(ctx, req, id) // the current password is another one by now
+	out, done, err := a.Earlier(ctx, req, id) // a retry must not need the current password: it has changed
 	if done || err != nil {
 		return out, err
 	}
@@ -116,15 +116,15 @@ func (a *Accounts) ChangePassword(ctx context.Context, req commands.Request, id,
 	if err := a.setPassword(ctx, id, s, "new_password", password, thisSession); err != nil {
 		return out, err
 	}
-	// A link that was mailed before sets no other one.
+	// A reset link from before the change must not set another password.
 	if err := a.Credentials.Mailed.Void(ctx, credentials.Reset, Addressee(id, s.EmailKey)); err != nil {
 		return out, err
 	}
 	return a.decide(ctx, req, id, s, user.ChangePassword{})
 }
 
-// ChangePicture gives the user a picture that is stored already. It returns the key of the picture that nobody has now: the one
-// before, or this one where the same request has stored and given another.
+// ChangePicture gives the user a stored picture. It returns the key of the picture that is unused now: the previous one, or this
+// one if an equal request has already stored another.
 func (a *Accounts) ChangePicture(ctx context.Context, req commands.Request, id uuid.UUID, key string) (unused string, out commands.Outcome[user.State], err error) {
 	s, err := a.Load(ctx, id)
 	if err != nil {
@@ -146,7 +146,7 @@ func (a *Accounts) RequestDeletion(ctx context.Context, req commands.Request, id
 	return a.decide(ctx, req, id, s, user.RequestDeletion{DeleteAfter: a.Now().Add(a.Grace)})
 }
 
-// CancelDeletion lets the user stay. It is for an administrator.
+// CancelDeletion cancels a deletion. It is for an administrator.
 func (a *Accounts) CancelDeletion(ctx context.Context, req commands.Request, id uuid.UUID) error {
 	s, err := a.Load(ctx, id)
 	if err == nil {
@@ -155,7 +155,7 @@ func (a *Accounts) CancelDeletion(ctx context.Context, req commands.Request, id 
 	return err
 }
 
-// Grant lets the user operate the deployment, or no more.
+// Grant makes the user an operator of the deployment, or ends that.
 func (a *Accounts) Grant(ctx context.Context, req commands.Request, id uuid.UUID, operator bool) error {
 	s, err := a.Load(ctx, id)
 	if err == nil {

@@ -19,7 +19,7 @@ import (
 	"bahi/domain/fault"
 )
 
-func TestAProfileChangesByWhatIsGiven(t *testing.T) {
+func TestProfileChangesOnlyGivenFields(t *testing.T) {
 	t.Parallel()
 	n := newTown(t, 1).nodes[0]
 	id := n.settle(t, "asha@example.org")
@@ -45,7 +45,7 @@ func TestAProfileChangesByWhatIsGiven(t *testing.T) {
 	refused, ok := errors.AsType[*fault.Error](err)
 	require.True(t, ok)
 	require.Len(t, refused.Fields, 3)
-	require.Equal(t, unchanged, n.state(t, id), "all or nothing")
+	require.Equal(t, unchanged, n.state(t, id), "a refused change changes nothing")
 	_, err = n.Change(t.Context(), commands.Request{}, uuid.New(), access.Profile{FirstName: new("Usha")})
 	require.Equal(t, user.ErrNotFound, err)
 }
@@ -57,7 +57,7 @@ func text(t *testing.T, n *townNode, s user.State, which string) string {
 	return shown
 }
 
-func TestAnotherAddressCountsAtOnceAndTheOldOneNoMore(t *testing.T) {
+func TestChangedAddressReplacesTheOldOneAtOnce(t *testing.T) {
 	t.Parallel()
 	tn := newTown(t, 2)
 	n := tn.nodes[0]
@@ -79,10 +79,10 @@ func TestAnotherAddressCountsAtOnceAndTheOldOneNoMore(t *testing.T) {
 	revision := n.state(t, id)
 	_, err = n.Change(t.Context(), commands.Request{}, id, access.Profile{Email: new(" Rao@Example.org")})
 	require.NoError(t, err)
-	require.Equal(t, revision, n.state(t, id), "the same address")
+	require.Equal(t, revision, n.state(t, id), "the same address changes nothing")
 }
 
-func TestThereAndBackAgainKeepsTheAddress(t *testing.T) {
+func TestChangingTheAddressBackKeepsIt(t *testing.T) {
 	t.Parallel()
 	tn := newTown(t, 2)
 	n := tn.nodes[0]
@@ -98,8 +98,8 @@ func TestThereAndBackAgainKeepsTheAddress(t *testing.T) {
 	tn.nodes[1].register(t, "rao@example.org")
 }
 
-// What was mailed to one address is no proof of the next, however late it was issued.
-func TestWhatWasMailedToOneAddressProvesNothingOfAnother(t *testing.T) {
+// A token for one address proves nothing about the next, however late it was issued.
+func TestTokenForOneAddressProvesNoOther(t *testing.T) {
 	t.Parallel()
 	n := newTown(t, 1).nodes[0]
 	id := n.register(t, "asha@example.org")
@@ -120,7 +120,7 @@ func TestWhatWasMailedToOneAddressProvesNothingOfAnother(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestUsersWhoRaceForAnAddressGetItOnce(t *testing.T) {
+func TestOneOfConcurrentChangesGetsTheAddress(t *testing.T) {
 	t.Parallel()
 	tn := newTown(t, 2).follow()
 	ids := []uuid.UUID{tn.nodes[0].settle(t, "a@example.org"), tn.nodes[0].settle(t, "b@example.org"), tn.nodes[1].settle(t, "c@example.org")}
@@ -149,7 +149,7 @@ func TestUsersWhoRaceForAnAddressGetItOnce(t *testing.T) {
 	}
 }
 
-func TestACrashOnTheWayToAnotherAddressLosesNeither(t *testing.T) {
+func TestCrashDuringAChangeOfAddressLosesNeither(t *testing.T) {
 	t.Parallel()
 	tn := newTown(t, 2)
 	a, b := tn.nodes[0], tn.nodes[1]
@@ -177,14 +177,14 @@ func TestACrashOnTheWayToAnotherAddressLosesNeither(t *testing.T) {
 		if b.holder(t, from) != id {
 			now, free = to, from
 		}
-		require.Equal(t, id, b.holder(t, now), "they have one of the two")
+		require.Equal(t, id, b.holder(t, now), "the user has one of the two addresses")
 		b.register(t, free)
 		_, err = b.Register(t.Context(), commands.Request{}, registration(now))
 		require.ErrorIs(t, err, access.ErrTaken)
 	}
 }
 
-func TestAnotherPasswordNeedsTheOneBeforeAndEndsOtherSessions(t *testing.T) {
+func TestPasswordChangeNeedsTheCurrentOneAndEndsOtherSessions(t *testing.T) {
 	t.Parallel()
 	tn := newTown(t, 1)
 	n := tn.nodes[0]
@@ -210,7 +210,7 @@ func TestAnotherPasswordNeedsTheOneBeforeAndEndsOtherSessions(t *testing.T) {
 	_, err = n.SignIn(t.Context(), commands.Request{}, "asha@example.org", "eight copper nails")
 	require.NoError(t, err)
 	_, err = n.ResetPassword(t.Context(), commands.Request{}, reset, "nine silver pins")
-	require.Equal(t, credentials.Reset.Refusal(), err, "a link that was mailed before sets no other one")
+	require.Equal(t, credentials.Reset.Refusal(), err, "a link mailed earlier sets no password")
 }
 
 func must(t *testing.T, err error) *fault.Error {
@@ -220,7 +220,7 @@ func must(t *testing.T, err error) *fault.Error {
 	return refused
 }
 
-func TestPicturesFollowOneAnother(t *testing.T) {
+func TestNewPictureReplacesThePreviousOne(t *testing.T) {
 	t.Parallel()
 	n := newTown(t, 1).nodes[0]
 	id := n.settle(t, "asha@example.org")
@@ -231,8 +231,8 @@ func TestPicturesFollowOneAnother(t *testing.T) {
 	}
 }
 
-// Two uploads of one request, at once: one picture is the user's, the other nobody's.
-func TestTheSameUploadTwiceLeavesOnePicture(t *testing.T) {
+// Of two concurrent uploads of one request, one picture is the user's, and the other is unused.
+func TestRepeatedUploadLeavesOnePicture(t *testing.T) {
 	t.Parallel()
 	n := newTown(t, 1).nodes[0]
 	id := n.settle(t, "asha@example.org")
@@ -248,7 +248,7 @@ func TestTheSameUploadTwiceLeavesOnePicture(t *testing.T) {
 	require.Equal(t, "first", n.state(t, id).Picture)
 }
 
-func TestADeletionIsAskedForOnceAndCanBeCancelled(t *testing.T) {
+func TestDeletionIsRequestedOnceAndCanBeCancelled(t *testing.T) {
 	t.Parallel()
 	tn := newTown(t, 1)
 	n := tn.nodes[0]
@@ -263,7 +263,7 @@ func TestADeletionIsAskedForOnceAndCanBeCancelled(t *testing.T) {
 	require.Equal(t, at.Position, again.Position)
 	require.Equal(t, due, *n.state(t, id).DeleteAfter)
 	_, err = n.SignIn(t.Context(), commands.Request{}, "asha@example.org", secret)
-	require.NoError(t, err, "they may sign in meanwhile")
+	require.NoError(t, err, "the user may sign in until then")
 	require.NoError(t, n.CancelDeletion(t.Context(), commands.Request{}, id))
 	require.Nil(t, n.state(t, id).DeleteAfter)
 	require.NoError(t, n.CancelDeletion(t.Context(), commands.Request{}, id))
@@ -271,7 +271,7 @@ func TestADeletionIsAskedForOnceAndCanBeCancelled(t *testing.T) {
 	require.Equal(t, user.ErrNotFound, n.Grant(t.Context(), commands.Request{}, uuid.New(), true))
 }
 
-func TestAProfileIsChangedAsTheCallerSawIt(t *testing.T) {
+func TestChangeOfAProfileHonoursIfMatch(t *testing.T) {
 	t.Parallel()
 	tn := newTown(t, 1)
 	n := tn.nodes[0]
@@ -292,15 +292,15 @@ func TestAProfileIsChangedAsTheCallerSawIt(t *testing.T) {
 	require.Equal(t, commands.ErrStale, change(old, access.Profile{}))
 	require.Equal(t, commands.ErrStale, change(old, access.Profile{Email: new("mina@example.org")}))
 	require.Equal(t, uuid.Nil, n.holder(t, "mina@example.org"))
-	n.settle(t, "mina@example.org") // nothing was claimed for a change that was refused
+	n.settle(t, "mina@example.org") // a refused change claims nothing
 	require.NoError(t, change(revision(), access.Profile{Email: new("asha@example.org")}))
 
 	_, _, err := n.ChangePicture(t.Context(), commands.Request{IfMatch: &old}, asha, "p")
 	require.Equal(t, commands.ErrStale, err)
 }
 
-// Else the next change would be refused for what this one did.
-func TestAnotherAddressIsAnsweredUpToTheEndOfTheChange(t *testing.T) {
+// Otherwise this change would be the reason to refuse the next one.
+func TestChangeOfAddressReturnsItsLastPosition(t *testing.T) {
 	t.Parallel()
 	n := newTown(t, 1).nodes[0]
 	asha := n.settle(t, "asha@example.org")

@@ -20,10 +20,10 @@ import (
 	"bahi/domain/person"
 )
 
-// invitationLasts is how long one can be accepted (CONTRACT.md 0.2).
+// invitationLasts is how long an invitation can be accepted (CONTRACT.md 0.2).
 const invitationLasts = 7 * 24 * time.Hour
 
-// Invite asks somebody to join the caller's workspace.
+// Invite invites a person by email to the caller's workspace.
 func (a *Accounts) Invite(ctx context.Context, req commands.Request, in uuid.UUID, email string, permissions actor.Permissions) (uuid.UUID, commands.Outcome[workspace.State], error) {
 	var out commands.Outcome[workspace.State]
 	email, err := person.Email("email", email)
@@ -46,16 +46,16 @@ func (a *Accounts) Invite(ctx context.Context, req commands.Request, in uuid.UUI
 	return id, out, err
 }
 
-// OpenInvitation is one that can be accepted.
+// OpenInvitation is an invitation that can still be accepted.
 type OpenInvitation struct {
 	ID          uuid.UUID         `json:"id"`
-	Email       *string           `json:"email"` // nil: whose it was is erased
+	Email       *string           `json:"email"` // nil: the invited person is erased
 	Permissions actor.Permissions `json:"permissions"`
 	InvitedBy   string            `json:"invited_by" doc:"Such as user:<id> or api_key:<id>"`
 	ExpiresAt   time.Time         `json:"expires_at"`
 }
 
-// Invitations lists the open invitations of a workspace, which expires first first. They are taken from the log: no
+// Invitations returns the open invitations of a workspace, ordered by their end. They come from the log: no
 // table has their addresses.
 func (a *Accounts) Invitations(ctx context.Context, in uuid.UUID) ([]OpenInvitation, error) {
 	l, err := commands.Load(ctx, a.Commands.Fresh(), workspace.Kind, in.String())
@@ -82,12 +82,12 @@ func (a *Accounts) Invitations(ctx context.Context, in uuid.UUID) ([]OpenInvitat
 	return open, nil
 }
 
-// Withdraw takes an invitation into the caller's workspace back.
+// Withdraw withdraws an invitation to the caller's workspace.
 func (a *Accounts) Withdraw(ctx context.Context, req commands.Request, in, invitation uuid.UUID) (commands.Outcome[workspace.State], error) {
 	return commands.Handle(ctx, a.Commands, req, workspace.Kind, in.String(), workspace.Withdraw{By: req.Actor, Invitation: invitation})
 }
 
-// newInvitation returns the id of an invitation that is to be, which a repetition of the request finds.
+// newInvitation returns the id of the next invitation; a repeated request gets the same id.
 func (a *Accounts) newInvitation(ctx context.Context, req commands.Request) (uuid.UUID, error) {
 	if req.Key == "" {
 		return uuid.New(), nil
@@ -96,14 +96,14 @@ func (a *Accounts) newInvitation(ctx context.Context, req commands.Request) (uui
 	return uuid.NewSHA1(req.Workspace, sum), err
 }
 
-// InvitationToken is what an invitation's mail holds: a mailed token, with the workspace that it is for.
+// InvitationToken returns the token in an invitation's mail: a mailed token with the workspace's id before it.
 func InvitationToken(workspace uuid.UUID, mailed string) string {
 	return workspace.String() + "." + mailed
 }
 
-// Accept lets the user into the workspace that an invitation's token is for. The workspace has to know the
-// invitation, so what is before the mailed token need not be believed. The token is spent by its use, so a
-// repeated request is known by its key.
+// Accept makes the user a member of the invitation's workspace. The workspace has to know the
+// invitation, so the id before the mailed token needs no trust. A use spends the token, so a repeated request is
+// recognised by its key.
 func (a *Accounts) Accept(ctx context.Context, req commands.Request, token string, id uuid.UUID) (in uuid.UUID, out commands.Outcome[workspace.State], err error) {
 	if _, _, err = a.Earlier(ctx, req, id); err != nil { // the key was used with a token for another workspace, or for none
 		return in, out, err
@@ -123,13 +123,13 @@ func (a *Accounts) Accept(ctx context.Context, req commands.Request, token strin
 		}
 		join := workspace.Join{Invitation: invitation, Inviter: inviter, User: id, EmailKey: s.ProvenEmail(), Now: a.Now()}
 		out, err = commands.Handle(ctx, a.Commands, keyed(req, id, in), workspace.Kind, in.String(), join)
-		if errors.Is(err, workspace.ErrAnothers) { // its owner hears of it, see reactors/access
+		if errors.Is(err, workspace.ErrAnothers) { // the workspace's owner gets a mail, see reactors/access
 			_, strayErr := commands.Handle(ctx, a.Commands, as(req, id, in), workspace.Kind, in.String(), workspace.Stray{Invitation: invitation})
 			return errors.Join(err, strayErr)
 		}
 		return err
 	})
-	if errors.Is(err, credentials.Invitation.Refusal()) { // perhaps this request has spent it, a moment ago
+	if errors.Is(err, credentials.Invitation.Refusal()) { // this request may have spent it, a moment ago
 		earlier, done, lookErr := commands.Earlier(ctx, a.Commands, keyed(req, id, in), workspace.Kind)
 		if done || lookErr != nil {
 			out, err = earlier, lookErr
@@ -141,8 +141,8 @@ func (a *Accounts) Accept(ctx context.Context, req commands.Request, token strin
 	return in, out, err
 }
 
-// keepKey writes down that the request's key is used, among those of the user's own workspace, where it is
-// looked for whichever workspace the next request with it is about.
+// keepKey records the use of the request's key in the user's own workspace, where the next request with it looks for it,
+// no matter which workspace that request names.
 func (a *Accounts) keepKey(ctx context.Context, req commands.Request, id uuid.UUID) error {
 	if req.Key == "" {
 		return nil
@@ -154,8 +154,8 @@ func (a *Accounts) keepKey(ctx context.Context, req commands.Request, id uuid.UU
 	return err
 }
 
-// inviter returns who sent an invitation, with what they may do now beyond what the workspace's own stream says, the
-// zero Actor when there is no such invitation.
+// inviter returns the actor who sent an invitation, with their current permissions from outside the workspace's own stream, or the
+// zero Actor if there is no such invitation.
 func (a *Accounts) inviter(ctx context.Context, in, invitation uuid.UUID) (actor.Actor, error) {
 	l, err := commands.Load(ctx, a.Commands.Fresh(), workspace.Kind, in.String())
 	if err != nil {
@@ -177,25 +177,25 @@ func (a *Accounts) inviter(ctx context.Context, in, invitation uuid.UUID) (actor
 	return who, err
 }
 
-// ChangeMember gives a member of the caller's workspace other permissions. If-Match is the member's revision.
+// ChangeMember changes the permissions of a member of the caller's workspace. If-Match is the member's revision.
 func (a *Accounts) ChangeMember(ctx context.Context, req commands.Request, in, member uuid.UUID, to actor.Permissions) (commands.Outcome[workspace.State], error) {
 	return a.onMember(ctx, req, in, member, workspace.Change{By: req.Actor, User: member, To: to})
 }
 
-// RemoveMember lets a member of the caller's workspace go. If-Match is the member's revision.
+// RemoveMember removes a member of the caller's workspace. If-Match is the member's revision.
 func (a *Accounts) RemoveMember(ctx context.Context, req commands.Request, in, member uuid.UUID) (commands.Outcome[workspace.State], error) {
 	return a.onMember(ctx, req, in, member, workspace.Remove{By: req.Actor, User: member})
 }
 
-// onMember handles a command on a member. All members are in one stream, and each has the revision of the newest
-// event about them: else who changes two members as they are in one list would be refused the second.
+// onMember handles a command on a member. All members are in one stream, and each has the revision of the newest event
+// about them: otherwise editing two members from one list fails on the second.
 func (a *Accounts) onMember(ctx context.Context, req commands.Request, in, member uuid.UUID, cmd event.Command[workspace.State]) (commands.Outcome[workspace.State], error) {
 	cmd = memberAsSeen{cmd, member, req.IfMatch}
 	req.IfMatch = nil
 	return commands.Handle(ctx, a.Commands, req, workspace.Kind, in.String(), cmd)
 }
 
-// memberAsSeen is a command on a member that is only for the revision that the caller has seen, nil for any.
+// memberAsSeen is a command on a member for the revision that the caller has seen; nil: any.
 type memberAsSeen struct {
 	event.Command[workspace.State]
 
@@ -212,13 +212,13 @@ func (c memberAsSeen) Decide(s workspace.State) ([]event.Event[workspace.State],
 	return events, err
 }
 
-// TokenRing knows users by their access tokens. Their states come from the cache, which follows the log.
+// TokenRing authenticates users by their access tokens. It reads states from the cache, which follows the log.
 type TokenRing struct {
 	Commands *commands.Handler
 	Sessions *credentials.Sessions
 }
 
-// Authenticate returns whose token it is, in their own workspace, or [ErrUnknownKey].
+// Authenticate returns the user of a token, in their own workspace, or [ErrUnknownKey].
 func (r *TokenRing) Authenticate(ctx context.Context, token string) (actor.Actor, error) {
 	b, err := r.Sessions.Authenticate(ctx, token)
 	if err != nil {
@@ -238,7 +238,7 @@ func (r *TokenRing) Authenticate(ctx context.Context, token string) (actor.Actor
 	return who, err
 }
 
-// Enter returns the user with what they may do in another workspace, or [workspace.ErrNotFound].
+// Enter returns the user with their permissions in another workspace, or [workspace.ErrNotFound].
 func (r *TokenRing) Enter(ctx context.Context, who actor.Actor, other uuid.UUID) (actor.Actor, error) {
 	id, err := uuid.Parse(who.ID)
 	if err != nil || who.Type != "user" {
@@ -256,7 +256,7 @@ func (r *TokenRing) Enter(ctx context.Context, who actor.Actor, other uuid.UUID)
 	return who, nil
 }
 
-// load returns a state that may be late by a moment, but for what began in that moment.
+// load returns a state that may be a moment old, but never misses a stream that began in that moment.
 func load[S any](ctx context.Context, h *commands.Handler, kind *event.Kind[S], id string) (commands.Loaded[S], error) {
 	l, err := commands.Load(ctx, h.Cached(), kind, id)
 	if err == nil && l.Revision < 0 {

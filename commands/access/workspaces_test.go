@@ -35,7 +35,7 @@ func (n *townNode) office(t *testing.T, email string) *office {
 	return &office{n, owner, n.state(t, owner).Workspace}
 }
 
-// by is a request by which a user acts in the office, with these permissions.
+// by returns a request of a user in the office, with these permissions.
 func (o *office) by(t *testing.T, id uuid.UUID, p actor.Permissions) commands.Request {
 	return commands.Request{
 		Actor: actor.Actor{Type: "user", ID: id.String(), Workspace: o.id, Permissions: p}, Workspace: o.id, Operation: "op", Fingerprint: []byte("x"),
@@ -49,7 +49,7 @@ func (o *office) members(t *testing.T) map[uuid.UUID]actor.Permissions {
 	return l.State.Members
 }
 
-// token makes the token that the invitation's mail holds.
+// token returns the token that the invitation's mail has.
 func (o *office) token(t *testing.T, invitation uuid.UUID) string {
 	t.Helper()
 	mailed, err := o.n.Credentials.Mailed.Issue(t.Context(), credentials.Invitation, credentials.Mailing{
@@ -59,7 +59,7 @@ func (o *office) token(t *testing.T, invitation uuid.UUID) string {
 	return access.InvitationToken(o.id, mailed)
 }
 
-// invite returns the token that the invitation's mail holds.
+// invite invites an address and returns the token that the mail has.
 func (o *office) invite(t *testing.T, email string, p actor.Permissions) string {
 	t.Helper()
 	id, _, err := o.n.Invite(t.Context(), o.by(t, o.owner, workspace.Owner), o.id, email, p)
@@ -67,7 +67,7 @@ func (o *office) invite(t *testing.T, email string, p actor.Permissions) string 
 	return o.token(t, id)
 }
 
-func TestWhoIsInvitedJoinsWithWhatWasOffered(t *testing.T) {
+func TestInvitedUserJoinsWithTheOfferedPermissions(t *testing.T) {
 	t.Parallel()
 	tn := newTown(t, 2)
 	n := tn.nodes[0]
@@ -93,10 +93,10 @@ func TestWhoIsInvitedJoinsWithWhatWasOffered(t *testing.T) {
 	_, err = n.RemoveMember(t.Context(), o.by(t, o.owner, workspace.Owner), o.id, ravi)
 	require.NoError(t, err)
 	_, _, err = n.Accept(t.Context(), commands.Request{}, second, ravi)
-	require.NoError(t, err, "which left it good")
+	require.NoError(t, err, "the refusal left the token valid")
 }
 
-func TestAnInvitationIsToOneWorkspaceForAWhile(t *testing.T) {
+func TestInvitationIsForOneWorkspaceAndExpires(t *testing.T) {
 	t.Parallel()
 	tn := newTown(t, 1)
 	n := tn.nodes[0]
@@ -121,8 +121,8 @@ func TestAnInvitationIsToOneWorkspaceForAWhile(t *testing.T) {
 	require.Len(t, other.members(t), 1)
 }
 
-// A token may be renewed by a mail that is sent again; the invitation is not.
-func TestAnInvitationEndsWhateverWasMailed(t *testing.T) {
+// Another mail may renew the token, but not the invitation.
+func TestInvitationExpiresDespiteLaterMails(t *testing.T) {
 	t.Parallel()
 	tn := newTown(t, 1)
 	n := tn.nodes[0]
@@ -134,7 +134,7 @@ func TestAnInvitationEndsWhateverWasMailed(t *testing.T) {
 	require.Equal(t, workspace.ErrNoInvitation, err)
 }
 
-func TestWhoAcceptsThreeTimesAtOnceJoinsOnce(t *testing.T) {
+func TestConcurrentAcceptsJoinOnce(t *testing.T) {
 	t.Parallel()
 	tn := newTown(t, 2).follow()
 	o := tn.nodes[0].office(t, "asha@example.org")
@@ -142,13 +142,13 @@ func TestWhoAcceptsThreeTimesAtOnceJoinsOnce(t *testing.T) {
 	id := tn.nodes[0].settle(t, "ravi@example.org")
 	var all sync.WaitGroup
 	for i := range 3 {
-		all.Go(func() { _, _, _ = tn.nodes[i%2].Accept(t.Context(), commands.Request{}, token, id) }) // who lost is told so; who joined counts
+		all.Go(func() { _, _, _ = tn.nodes[i%2].Accept(t.Context(), commands.Request{}, token, id) }) // the losers get errors; only the member counts
 	}
 	all.Wait()
 	require.Len(t, o.members(t), 2)
 }
 
-func TestNobodyGivesMoreThanTheyHave(t *testing.T) {
+func TestMemberGivesNoMoreThanTheirPermissions(t *testing.T) {
 	t.Parallel()
 	n := newTown(t, 1).nodes[0]
 	o := n.office(t, "asha@example.org")
@@ -167,7 +167,7 @@ func TestNobodyGivesMoreThanTheyHave(t *testing.T) {
 	require.Equal(t, more, o.members(t)[ravi])
 	foreign := n.office(t, "usha@example.org")
 	_, err = n.RemoveMember(t.Context(), foreign.by(t, foreign.owner, workspace.Owner), o.id, ravi)
-	require.Error(t, err, "not from another workspace")
+	require.Error(t, err, "from another workspace")
 	_, err = n.ChangeMember(t.Context(), foreign.by(t, foreign.owner, workspace.Owner), o.id, ravi, clerk)
 	require.Error(t, err)
 	_, _, err = n.Invite(t.Context(), foreign.by(t, foreign.owner, workspace.Owner), o.id, "x@example.org", clerk)
@@ -175,7 +175,7 @@ func TestNobodyGivesMoreThanTheyHave(t *testing.T) {
 	require.Len(t, o.members(t), 2)
 }
 
-func TestTheLastWhoMayWriteStays(t *testing.T) {
+func TestLastMemberWhoMayWriteStays(t *testing.T) {
 	t.Parallel()
 	tn := newTown(t, 2).follow()
 	n := tn.nodes[0]
@@ -186,14 +186,14 @@ func TestTheLastWhoMayWriteStays(t *testing.T) {
 	ravi := n.settle(t, "ravi@example.org")
 	_, _, err = n.Accept(t.Context(), commands.Request{}, o.invite(t, "ravi@example.org", workspace.Owner), ravi)
 	require.NoError(t, err)
-	var all sync.WaitGroup // each removes the other, at once
+	var all sync.WaitGroup // each removes the other, concurrently
 	all.Go(func() { _, _ = tn.nodes[0].RemoveMember(t.Context(), o.by(t, ravi, workspace.Owner), o.id, o.owner) })
 	all.Go(func() { _, _ = tn.nodes[1].RemoveMember(t.Context(), req, o.id, ravi) })
 	all.Wait()
 	require.Len(t, o.members(t), 1)
 }
 
-func TestAnInvitationIsSentOnceHoweverOftenItIsAskedFor(t *testing.T) {
+func TestRepeatedInviteSendsOneInvitation(t *testing.T) {
 	t.Parallel()
 	tn := newTown(t, 2)
 	o := tn.nodes[0].office(t, "asha@example.org")
@@ -214,7 +214,7 @@ func TestAnInvitationIsSentOnceHoweverOftenItIsAskedFor(t *testing.T) {
 	require.Equal(t, commands.ErrKeyReused, err)
 }
 
-func TestAnInvitationIsAcceptedOnceByItsKey(t *testing.T) {
+func TestAcceptingIsIdempotentByKey(t *testing.T) {
 	t.Parallel()
 	tn := newTown(t, 2)
 	n, other := tn.nodes[0], tn.nodes[1]
@@ -244,13 +244,13 @@ func TestAnInvitationIsAcceptedOnceByItsKey(t *testing.T) {
 		}
 	}
 	_, _, err = n.Accept(t.Context(), keyed("l", "token"), token, ravi.owner)
-	require.Equal(t, credentials.Invitation.Refusal(), err, "another key is another request")
+	require.Equal(t, credentials.Invitation.Refusal(), err, "a different key is a different request")
 	require.Len(t, abroad.members(t), 1)
 	_, _, err = n.Accept(t.Context(), keyed("m", "elsewhere"), elsewhere, ravi.owner)
-	require.NoError(t, err, "what was refused for its key spent no token")
+	require.NoError(t, err, "a refusal for the key spends no token")
 }
 
-// The process dies, or the answer is lost, at each of the places where it can.
+// The process dies, or the answer is lost, at each possible place.
 func TestAnInvitationIsAcceptedAcrossACrash(t *testing.T) {
 	t.Parallel()
 	for _, prefix := range []string{"request-", "workspace-"} {
@@ -299,7 +299,7 @@ func TestAnInvitationIsAcceptedAcrossACrash(t *testing.T) {
 	}
 }
 
-func TestAMemberIsChangedAsTheCallerSawThem(t *testing.T) {
+func TestChangeOfAMemberHonoursIfMatch(t *testing.T) {
 	t.Parallel()
 	n := newTown(t, 1).nodes[0]
 	o := n.office(t, "asha@example.org")
@@ -320,7 +320,7 @@ func TestAMemberIsChangedAsTheCallerSawThem(t *testing.T) {
 	out, err := n.ChangeMember(t.Context(), seen(raviSeen), o.id, ravi, more)
 	require.NoError(t, err)
 	require.Equal(t, out.Revision, out.State.Revisions[ravi])
-	for _, to := range []actor.Permissions{clerk, more} { // the same, too
+	for _, to := range []actor.Permissions{clerk, more} { // also the same permissions
 		_, err = n.ChangeMember(t.Context(), seen(raviSeen), o.id, ravi, to)
 		require.Equal(t, commands.ErrStale, err)
 	}
@@ -329,14 +329,14 @@ func TestAMemberIsChangedAsTheCallerSawThem(t *testing.T) {
 	_, err = n.ChangeMember(t.Context(), seen(raviSeen), o.id, uuid.New(), clerk)
 	require.Equal(t, workspace.ErrNoMember, err)
 	_, err = n.ChangeMember(t.Context(), seen(minaSeen), o.id, mina, more)
-	require.NoError(t, err, "what happens to one member is not about the other")
+	require.NoError(t, err, "a change of one member does not affect the other")
 	_, err = n.RemoveMember(t.Context(), seen(out.State.Revisions[ravi]), o.id, ravi)
 	require.NoError(t, err)
 	require.Len(t, o.members(t), 2)
 }
 
-// An address outlives who had it: the next one can be invited.
-func TestTheAddressOfWhoWasErasedCanBeInvited(t *testing.T) {
+// An address outlives its user: the next user with it can be invited.
+func TestErasedUsersAddressCanBeInvited(t *testing.T) {
 	t.Parallel()
 	tn := newTown(t, 1)
 	n := tn.nodes[0]
@@ -378,7 +378,7 @@ func TestAUserEntersOnlyWhereTheyBelong(t *testing.T) {
 		return err == nil && there.Permissions == clerk && there.ID == who.ID && there.Session == who.Session
 	}, 30*time.Second, time.Millisecond)
 	_, err = ring.Enter(t.Context(), actor.Actor{Type: "api_key", ID: ravi.owner.String()}, o.id)
-	require.Equal(t, workspace.ErrNotFound, err, "a key is its workspace's")
+	require.Equal(t, workspace.ErrNotFound, err, "a key belongs to its workspace")
 	_, err = n.RemoveMember(t.Context(), o.by(t, o.owner, workspace.Owner), o.id, ravi.owner)
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {

@@ -14,13 +14,13 @@ import (
 	views "bahi/readmodels/access"
 )
 
-// CreateAPIKey is the body of a new key.
+// CreateAPIKey is the body of a request for a new key.
 type CreateAPIKey struct {
 	WorkspaceID *uuid.UUID `json:"workspace_id,omitempty" doc:"Another workspace than the caller's, for an operator"`
 	apikey.Create
 }
 
-// CreatedAPIKey is the answer to a new key: the only one that has the key itself.
+// CreatedAPIKey is the answer to that request, the only one with the key itself.
 type CreatedAPIKey struct {
 	views.APIKey
 	Key string `json:"key,omitempty" doc:"Shown once; a repeated request does not have it"`
@@ -28,7 +28,7 @@ type CreatedAPIKey struct {
 
 var errOtherWorkspace = fault.New(fault.Forbidden, "Only an operator makes keys for another workspace")
 
-// APIKeys registers the keys of workspaces.
+// APIKeys registers the operations on API keys.
 func (r *Routes) APIKeys() {
 	api.Handle(r.API, api.Op{
 		ID: "create-api-key", Method: "POST", Path: "/api/v1/api-keys", Summary: "Make an API key; it is shown once",

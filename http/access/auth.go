@@ -20,15 +20,15 @@ import (
 	"bahi/http/api"
 )
 
-// IdentityProvider lets somebody sign in elsewhere. It is an edge of the process.
+// IdentityProvider signs users in elsewhere. It is an edge of the process.
 type IdentityProvider interface {
-	// Begin answers where the browser is to go, and what its cookie keeps until it comes back.
+	// Begin returns the address for the browser, and the content of its cookie until it comes back.
 	Begin(ctx context.Context) (consent, flow string, err error)
-	// Finish answers who came back. A refusal is a [fault.Error] whose Code is for the frontend.
+	// Finish returns the identity of the user. A refusal is a [fault.Error] whose Code is for the frontend.
 	Finish(ctx context.Context, flow string, query url.Values) (flows.Identity, error)
 }
 
-// Cookies of the browser. The path of both is that of the operations that read them.
+// These are the browser's cookies. The path of both is that of the operations that read them.
 const (
 	refreshCookie = "bahi_refresh"
 	flowCookie    = "bahi_sign_in"
@@ -39,12 +39,12 @@ const (
 
 var errNoProvider = fault.New(fault.Unavailable, "No identity provider is configured")
 
-// Message is an answer in words.
+// Message is an answer with a text for people.
 type Message struct {
 	Message string `json:"message"`
 }
 
-// say returns the same words for every outcome.
+// say returns the same message for every outcome.
 func say[S any](words string) func(commands.Outcome[S]) Message {
 	return func(commands.Outcome[S]) Message { return Message{words} }
 }
@@ -59,7 +59,7 @@ type RegisteredUser struct {
 	CreatedAt     time.Time `json:"created_at"`
 }
 
-// Tokens are what a client signs its requests with.
+// Tokens are the client's tokens.
 type Tokens struct {
 	AccessToken  string `json:"access_token"`
 	RefreshToken string `json:"refresh_token"`
@@ -72,27 +72,27 @@ type SignedIn struct {
 	User SignedInUser `json:"user"`
 }
 
-// SignedInUser says who signed in.
+// SignedInUser is the user who signed in.
 type SignedInUser struct {
 	ID        uuid.UUID `json:"id"`
 	Email     string    `json:"email"`
 	FirstName string    `json:"first_name"`
 }
 
-// Refreshed is an answer with tokens, which also renews the browser's cookie where it has one.
+// Refreshed is an answer with new tokens, which also renews the browser's cookie, if it has one.
 type Refreshed struct {
 	Cookie []http.Cookie `header:"Set-Cookie"`
 	Body   Tokens
 }
 
-// Refresh asks for other tokens.
+// Refresh is a request for new tokens.
 type Refresh struct {
 	Body *struct {
 		RefreshToken string `json:"refresh_token,omitempty" maxLength:"4000"`
 	}
 	Kept string `cookie:"bahi_refresh" doc:"Instead of the body, after signing in through an identity provider"`
 
-	header func(name, value string) // of the answer, a refusal too
+	header func(name, value string) // sets a header of the answer, also of a refusal
 }
 
 // Resolve is for huma.
@@ -101,7 +101,7 @@ func (in *Refresh) Resolve(ctx huma.Context) []error {
 	return nil
 }
 
-// Redirect sends a browser elsewhere. Its address may hold a token, so nobody is told where it came from.
+// Redirect sends a browser elsewhere, without a referrer: the address may have a token.
 type Redirect struct {
 	Status   int
 	Location string        `header:"Location"`
@@ -110,7 +110,7 @@ type Redirect struct {
 	Cache    string        `header:"Cache-Control"`
 }
 
-// authOp is what the operations of the group have in common: one limit for all, and no Idempotency-Key
+// authOp returns an operation of the group: they share one limit, and take no Idempotency-Key
 // (DESIGN.md, hard case 2).
 func authOp(id, method, path, summary string) api.Op {
 	return api.Op{
@@ -150,7 +150,7 @@ func (r *Routes) registration() {
 		})
 }
 
-// undo is an addition to the specification: without it, who took an account over keeps it by changing its address.
+// undo is an addition to the specification: without it, an attacker keeps an account by changing its address.
 func (r *Routes) undo() {
 	op := authOp("undo-email-change", "POST", "/email-change/undo", "Have an account's former address back with the token that was mailed there; all its sessions end")
 	api.Handle(r.API, op, func(ctx context.Context, in *struct {
@@ -208,7 +208,7 @@ func (r *Routes) sessions() {
 			token, kept = in.Body.RefreshToken, false
 		}
 		t, err := r.Accounts.Credentials.Sessions.Refresh(ctx, token)
-		if kept && in.Kept != "" && errors.Is(err, credentials.ErrRefresh) { // it never opens anything again
+		if kept && in.Kept != "" && errors.Is(err, credentials.ErrRefresh) { // the cookie never opens anything again
 			for _, gone := range r.forget(refreshCookie) {
 				in.header("Set-Cookie", gone.String())
 			}
@@ -290,17 +290,17 @@ func (r *Routes) provider() {
 	})
 }
 
-// failed sends the browser on with a code (G8 of the contract). The log has what went wrong.
+// failed sends the browser on with a code (G8 of the contract). The log has the error.
 func (r *Routes) failed(ctx context.Context, err error, cookies []http.Cookie) *Redirect {
 	code, level := "server_error", slog.LevelError
 	if refused, ok := errors.AsType[*fault.Error](err); ok {
 		code, level = codeOf(refused), slog.LevelInfo
 	}
-	r.Log.Log(ctx, level, "a sign-in through the provider failed", "request_id", api.RequestID(ctx), "code", code, "error", err)
+	r.Log.Log(ctx, level, "sign-in through the provider failed", "request_id", api.RequestID(ctx), "code", code, "error", err)
 	return r.redirect(r.frontend(url.Values{"error": {code}}), cookies)
 }
 
-// codeOf is a refusal as OAuth's clients read it (RFC 6749, section 4.1.2.1).
+// codeOf returns a refusal's code for clients of OAuth (RFC 6749, section 4.1.2.1).
 func codeOf(refused *fault.Error) string {
 	switch {
 	case refused.Code != "":
@@ -322,7 +322,7 @@ func (r *Routes) redirect(to string, cookies []http.Cookie) *Redirect {
 	return &Redirect{Status: http.StatusFound, Location: to, Cookie: cookies, Referrer: "no-referrer", Cache: "no-store"}
 }
 
-// keep makes the browser keep a value where no script reads it.
+// keep returns a cookie that no script can read.
 func (r *Routes) keep(name, value string, lasts time.Duration) []http.Cookie {
 	return []http.Cookie{{
 		Name: name, Value: value, Path: authPath, MaxAge: int(lasts / time.Second), HttpOnly: true, Secure: true, SameSite: http.SameSiteLaxMode,

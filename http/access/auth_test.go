@@ -14,7 +14,7 @@ import (
 	"bahi/internal/app/apptest"
 )
 
-func TestSomebodyRegistersOnce(t *testing.T) {
+func TestAddressRegistersOnce(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	stranger := o.Stranger()
@@ -34,7 +34,7 @@ func TestSomebodyRegistersOnce(t *testing.T) {
 	require.False(t, made.EmailVerified)
 	require.WithinDuration(t, time.Now(), made.CreatedAt, time.Minute)
 
-	// The address is theirs, however it is written, verified or not (G4).
+	// The address is taken in any spelling, verified or not (G4).
 	for _, email := range []string{"asha@example.com", "ASHA@example.com", "\tasha@EXAMPLE.com"} {
 		stranger.POST(apptest.Auth+"/register", apptest.Registration(email)).Problem(409, "Email already registered")
 	}
@@ -45,7 +45,7 @@ func TestSomebodyRegistersOnce(t *testing.T) {
 	require.Len(t, o.Mails("asha@example.com", apptest.VerifySubject), 1)
 }
 
-func TestARegistrationThatIsNotInOrderSaysWhatIsWrong(t *testing.T) {
+func TestInvalidRegistrationListsItsFaults(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	before := o.Head()
@@ -74,7 +74,7 @@ func TestARegistrationThatIsNotInOrderSaysWhatIsWrong(t *testing.T) {
 	require.Equal(t, before, o.Head())
 }
 
-func TestBodiesOfAuthAreRefusedWhenTheyCannotBeRead(t *testing.T) {
+func TestUnreadableBodiesOfAuthAreRefused(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	before := o.Head()
@@ -91,7 +91,7 @@ func TestBodiesOfAuthAreRefusedWhenTheyCannotBeRead(t *testing.T) {
 		}
 		var wrong []string
 		typed, long := map[string]any{}, map[string]any{}
-		for _, field := range slices.Sorted(slices.Values(fields)) { // as encoding/json writes them
+		for _, field := range slices.Sorted(slices.Values(fields)) { // in encoding/json's order
 			wrong = append(wrong, field, "expected a text")
 			typed[field], long[field] = 7, strings.Repeat("a", 5000)
 		}
@@ -111,7 +111,7 @@ func TestBodiesOfAuthAreRefusedWhenTheyCannotBeRead(t *testing.T) {
 	require.Equal(t, before, o.Head())
 }
 
-func TestSignInTellsNobodyWhoIsRegistered(t *testing.T) {
+func TestSignInDoesNotRevealWhoIsRegistered(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	stranger := o.Stranger()
@@ -127,7 +127,7 @@ func TestSignInTellsNobodyWhoIsRegistered(t *testing.T) {
 		a := stranger.POST(apptest.Auth+"/login", body).Problem(401, "Invalid email or password")
 		require.Empty(t, a.Header("Retry-After"))
 	}
-	require.Len(t, o.Mails(email, apptest.VerifySubject), 1, "only who knows the password has another mail sent")
+	require.Len(t, o.Mails(email, apptest.VerifySubject), 1, "only the right password sends another mail")
 	o.Worked("send_verification")
 	o.LaterMails()
 	stranger.POST(apptest.Auth+"/login", login(email, apptest.GoodPassword)).Problem(403, "Email not verified")
@@ -156,7 +156,7 @@ func TestSignInTellsNobodyWhoIsRegistered(t *testing.T) {
 	o.Bearer(in.Access).GET("/banks").Status(200).Body(`[]`)
 }
 
-func TestAMailedTokenWorksOnceInItsTimeForItsPurpose(t *testing.T) {
+func TestMailedTokenWorksOnceForItsPurpose(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	stranger := o.Stranger()
@@ -193,7 +193,7 @@ func TestAMailedTokenWorksOnceInItsTimeForItsPurpose(t *testing.T) {
 	stranger.POST(apptest.Auth+"/password-reset/confirm", confirm(reset, "soni")).Problem(422, "Validation error", "new_password", "at least 8 characters are needed")
 	stranger.POST(apptest.Auth+"/password-reset/confirm", confirm(reset, "soni-asha-1")).Problem(422, "Validation error", "new_password", "must not contain your name or email address")
 	o.Bearer(in.Access).GET("/banks").Status(200)
-	stranger.POST(apptest.Auth+"/password-reset/confirm", confirm(reset, "jadau and polki")).Status(200) // what was refused did not spend it
+	stranger.POST(apptest.Auth+"/password-reset/confirm", confirm(reset, "jadau and polki")).Status(200) // a refusal did not spend it
 	stranger.POST(apptest.Auth+"/password-reset/confirm", confirm(reset, "jadau and pearls")).Problem(400, badReset)
 	o.Bearer(in.Access).GET("/banks").Problem(401, "Not authenticated") // G3: all sessions end
 	stranger.POST(apptest.Auth+"/refresh", map[string]string{"refresh_token": in.Refresh}).Problem(401, "Invalid or expired refresh token")
@@ -201,9 +201,9 @@ func TestAMailedTokenWorksOnceInItsTimeForItsPurpose(t *testing.T) {
 	o.SignIn(email, "jadau and polki")
 	require.Empty(t, o.Mails("nobody@example.com", apptest.ResetSubject))
 
-	// Of two requests the newer one counts, until an hour later none does.
+	// Of two requests the newer one counts, until it expires after an hour.
 	for nth := 2; nth <= 3; nth++ {
-		o.Worked("send_password_reset") // while one is on its way, no other follows
+		o.Worked("send_password_reset") // while one mail is on its way, no other follows
 		o.LaterMails()
 		stranger.POST(apptest.Auth+"/password-reset/request", map[string]string{"email": email}).Status(200)
 		_, newer := apptest.Link(t, o.Mailed(email, apptest.ResetSubject, nth))
@@ -214,7 +214,7 @@ func TestAMailedTokenWorksOnceInItsTimeForItsPurpose(t *testing.T) {
 	stranger.POST(apptest.Auth+"/password-reset/confirm", confirm(reset, "jadau and pearls")).Problem(400, badReset)
 }
 
-func TestARefreshTokenIsGoodOnce(t *testing.T) {
+func TestRefreshTokenWorksOnce(t *testing.T) {
 	t.Parallel()
 	o := apptest.Share(t)
 	stranger := o.Stranger()
@@ -223,7 +223,7 @@ func TestARefreshTokenIsGoodOnce(t *testing.T) {
 	refresh := func(token string) map[string]string { return map[string]string{"refresh_token": token} }
 	a := stranger.POST(apptest.Auth+"/refresh", refresh(asha.Refresh)).Status(200)
 	require.Equal(t, "no-store", a.Header("Cache-Control"))
-	require.Empty(t, a.Header("Set-Cookie"), "who sends the token keeps it")
+	require.Empty(t, a.Header("Set-Cookie"), "a token in the body sets no cookie")
 	var next apptest.Tokens
 	a.JSON(&next)
 	require.Equal(t, "bearer", next.Type)
@@ -241,9 +241,9 @@ func TestARefreshTokenIsGoodOnce(t *testing.T) {
 	a = stranger.With("Cookie", "bahi_refresh=x").POST(apptest.Auth+"/refresh", `{}`).Problem(401, refused)
 	require.Equal(t, "bahi_refresh=; Path=/api/v1/auth; Max-Age=0; HttpOnly; Secure; SameSite=Lax", a.Header("Set-Cookie"))
 	var third apptest.Tokens
-	stranger.POST(apptest.Auth+"/refresh", refresh(next.Refresh)).Status(200).JSON(&third) // none of those ended the session
+	stranger.POST(apptest.Auth+"/refresh", refresh(next.Refresh)).Status(200).JSON(&third) // none of the refusals ended the session
 
-	// Somebody else has it too (G2): the whole family ends, and nothing but the family.
+	// A token used twice may be stolen (G2): its family of sessions ends, and no other.
 	stranger.POST(apptest.Auth+"/refresh", refresh(asha.Refresh)).Problem(401, refused)
 	stranger.POST(apptest.Auth+"/refresh", refresh(third.Refresh)).Problem(401, refused)
 	for _, token := range []string{asha.Access, next.Access, third.Access} {

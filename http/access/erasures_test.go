@@ -24,7 +24,7 @@ import (
 	"bahi/internal/app/apptest"
 )
 
-func TestErasuresStallNoSignInAndAreForgottenTogether(t *testing.T) {
+func TestErasuresDoNotBlockSignInsAndAreScrubbedTogether(t *testing.T) {
 	t.Parallel()
 	database, data := apptest.Database(t), t.TempDir()
 	cmd := apptest.Command(t, data, "serve")
@@ -35,7 +35,7 @@ func TestErasuresStallNoSignInAndAreForgottenTogether(t *testing.T) {
 	o.Person("usha@example.com")
 	leaving := []apptest.Person{o.Person("asha@example.com"), o.Person("ravi@example.com")}
 
-	// Somebody who reads a table keeps it from being written again.
+	// A reader of a table blocks its rewrite.
 	reader, err := pgx.Connect(t.Context(), database)
 	require.NoError(t, err)
 	defer reader.Close(context.WithoutCancel(t.Context()))
@@ -53,7 +53,7 @@ func TestErasuresStallNoSignInAndAreForgottenTogether(t *testing.T) {
 		}
 		return true
 	})
-	// The last job was added after the last erasure, and one runs at a time: once it has failed, every further try knows of all.
+	// The last job was added after the last erasure, and one runs at a time: once it has failed, every later attempt covers all erasures.
 	require.Eventually(t, func() bool {
 		failed := 0
 		for _, job := range o.Jobs("kind=scrub_tables") {
@@ -67,12 +67,12 @@ func TestErasuresStallNoSignInAndAreForgottenTogether(t *testing.T) {
 	o.SignIn("usha@example.com", apptest.GoodPassword)
 	require.Less(t, time.Since(began), apptest.Promptly)
 	require.NotContains(t, p.Text(), forgotten)
-	require.Eventually(t, func() bool { // an attempt from before the last of them was erased would not do for all
+	require.Eventually(t, func() bool { // an attempt from before the last erasure would not cover all
 		return len(o.Jobs("kind=scrub_tables&state=retryable")) == len(leaving)
 	}, time.Minute, 200*time.Millisecond)
 	_, err = reader.Exec(t.Context(), `rollback`)
 	require.NoError(t, err)
-	for _, waits := range o.Jobs("kind=scrub_tables&state=retryable") { // the longer it was in the way, the later they would try again
+	for _, waits := range o.Jobs("kind=scrub_tables&state=retryable") { // the longer the reader blocked, the later the next attempt
 		o.Operator().POST(fmt.Sprintf("/ops/jobs/%d/retry", waits.ID), nil)
 	}
 	p.Until(func(said, _ string) bool {
@@ -84,14 +84,14 @@ func TestErasuresStallNoSignInAndAreForgottenTogether(t *testing.T) {
 		}
 		return done == len(leaving)
 	})
-	require.Equal(t, 1, strings.Count(p.Text(), forgotten), "once for all")
+	require.Equal(t, 1, strings.Count(p.Text(), forgotten), "once for all erasures")
 }
 
-func TestWhoIsErasedTakesNothingOfWhoHasTheAddress(t *testing.T) {
+func TestErasureSparesTheAddresssNextUser(t *testing.T) {
 	t.Parallel()
 	o := apptest.StartErasing(t)
 	asha, eve := o.Person("asha@example.com"), o.Person("eve@example.com")
-	eve.PUT(apptest.Me, map[string]string{"email": "ravi@example.com"}).Status(200) // which is not hers
+	eve.PUT(apptest.Me, map[string]string{"email": "ravi@example.com"}).Status(200) // not her address
 	o.Mailed("ravi@example.com", apptest.VerifySubject, 1)
 	asha.POST("/api/v1/workspaces/"+asha.Workspace+"/invitations", `{"email":"ravi@example.com","permissions":{"ledger":"read"}}`).Status(201)
 	_, token := apptest.Link(t, o.Mailed("ravi@example.com", apptest.InviteSubject, 1))
@@ -99,22 +99,22 @@ func TestWhoIsErasedTakesNothingOfWhoHasTheAddress(t *testing.T) {
 	o.Mailed("eve@example.com", apptest.InviteSubject, 1)
 	o.Worked("send_invitation")
 	o.Erased(eve)
-	require.Empty(t, o.Mails("ravi@example.com", apptest.VerifySubject), "it was sent on her account")
+	require.Empty(t, o.Mails("ravi@example.com", apptest.VerifySubject), "the mail was for her account")
 	require.Empty(t, o.Mails("eve@example.com", apptest.VerifySubject))
-	require.Empty(t, o.Mails("eve@example.com", apptest.InviteSubject), "that address was hers")
+	require.Empty(t, o.Mails("eve@example.com", apptest.InviteSubject), "the mail was for her address")
 	require.Len(t, o.Mails("ravi@example.com", apptest.InviteSubject), 1)
 	ravi := o.Person("ravi@example.com")
 	ravi.POST("/api/v1/invitations/accept", map[string]string{"token": token}).Status(200)
 }
 
-func TestEachNodeForgetsWhoWasErasedOnAnother(t *testing.T) {
+func TestEachNodeRemovesFilesOfUsersErasedElsewhere(t *testing.T) {
 	t.Parallel()
 	one := apptest.StartErasing(t)
 	asha, ravi := one.Person("asha@example.com"), one.Person("ravi@example.com") // while no other node mails
 	s := apptest.Settings(t, one.Database)
 	other := apptest.StartAs(t, s)
 	id := uuid.MustParse(asha.User.ID)
-	// What is left when a node dies in the middle: here, and on both.
+	// These files are left when a node dies in the middle: here, and on both.
 	left := func(o *apptest.Office) (files []string) {
 		for _, folder := range []string{filepath.Join("blobs", picture.Folder(id)), "mail"} {
 			found, err := filepath.Glob(filepath.Join(o.Sys.Settings.Data, folder, "*"))
@@ -130,7 +130,7 @@ func TestEachNodeForgetsWhoWasErasedOnAnother(t *testing.T) {
 	leave := func(o *apptest.Office) {
 		require.NoError(t, o.Sys.Blobs.Put(t.Context(), picture.Folder(id)+"orphan", "image/png", []byte("orphan")))
 		require.NoError(t, o.Sys.Mails.Mail(t.Context(), "verification-"+hex.EncodeToString(id[:])+"-0", "asha@example.com", "Hello", "Hello"))
-		require.GreaterOrEqual(t, len(left(o)), 3) // with what says its type
+		require.GreaterOrEqual(t, len(left(o)), 3) // also the file with its type
 	}
 	leave(one)
 	leave(other)
@@ -147,14 +147,14 @@ func TestEachNodeForgetsWhoWasErasedOnAnother(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{picture.Folder(his) + "kept"}, keys)
 
-	// Who has the address by then keeps their mails.
+	// A new user of the address keeps their mails.
 	again.Stop()
 	one.Person("asha@example.com")
 	require.NoError(t, one.Sys.Eraser().Clean(t.Context()))
 	require.Len(t, one.Mails("asha@example.com", apptest.VerifySubject), 1)
 }
 
-func TestAnErasureThatIsDoneAgainStillFindsTheMails(t *testing.T) {
+func TestRepeatedErasureStillFindsTheMails(t *testing.T) {
 	t.Parallel()
 	o := apptest.StartErasing(t)
 	asha := o.Person("asha@example.com")
@@ -166,7 +166,7 @@ func TestAnErasureThatIsDoneAgainStillFindsTheMails(t *testing.T) {
 	require.Empty(t, o.Mails("asha@example.com", "Late"))
 }
 
-// doubtful is a log whose answers to a picture can get lost.
+// doubtful is a log that loses the answers to changes of pictures.
 type doubtful struct {
 	eventstore.Store
 
@@ -181,7 +181,7 @@ func (d *doubtful) Append(ctx context.Context, stream string, expected eventstor
 	return done, err
 }
 
-func TestAPictureWhoseChangeIsInDoubtIsKept(t *testing.T) {
+func TestPictureOfAnUncertainChangeIsKept(t *testing.T) {
 	t.Parallel()
 	log := &doubtful{}
 	o := apptest.StartErasing(t, func(s *app.System) {
@@ -197,7 +197,7 @@ func TestAPictureWhoseChangeIsInDoubtIsKept(t *testing.T) {
 	require.NotNil(t, shown)
 	o.Stranger().GET(o.Path(*shown)).Status(200)
 
-	// And a write that is in the log is no error because the picture before cannot be deleted.
+	// A write in the log is no error because the previous picture cannot be deleted.
 	keys, err := o.Sys.Blobs.List(t.Context(), "pictures/")
 	require.NoError(t, err)
 	require.Len(t, keys, 1)

@@ -16,13 +16,13 @@ import (
 	"bahi/internal/app/apptest"
 )
 
-// town is a system with people in it. Its ids and tokens are other ones in each process that tries inputs, so
+// town is a system with people in it. Its ids and tokens differ in each process that tries inputs, so
 // inputs have names for them, in braces.
 type town struct {
 	*apptest.Office
 
 	asha   uuid.UUID
-	access string // hers
+	access string // Asha's
 	names  *strings.Replacer
 }
 
@@ -53,7 +53,7 @@ func settle(t testing.TB) *town {
 	)}
 }
 
-// again signs Asha in once more, after an input that signed her out.
+// again signs Asha in again, after an input that signed her out.
 func (tn *town) again(t *testing.T) {
 	t.Helper()
 	in, err := tn.Sys.Accounts.Credentials.Sessions.SignIn(t.Context(), credentials.Vouched(tn.asha))
@@ -61,7 +61,7 @@ func (tn *town) again(t *testing.T) {
 	tn.access = in.Access
 }
 
-// Who sends an input.
+// These are the callers of an input.
 const (
 	byAsha byte = iota
 	byStranger
@@ -69,8 +69,8 @@ const (
 	callers
 )
 
-// FuzzAccountRequest sends what anybody may send to the operations of accounts, as a user, as nobody and with
-// the operator's key: it must never be the server's fault.
+// FuzzAccountRequest sends arbitrary requests to the operations of accounts, as a user, without a credential and with
+// the operator's key: no answer may be a 5xx.
 func FuzzAccountRequest(f *testing.F) {
 	tn := settle(f)
 	handler := tn.Api(apptest.OperatorKey)
@@ -139,7 +139,7 @@ func FuzzAccountRequest(f *testing.F) {
 		}
 		r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(raw + "\r\n" + body)))
 		if err != nil || strings.HasPrefix(r.URL.Path, apptest.Auth+"/idp") {
-			return // net/http answers it; or a provider, of which there is none here, which is a 503
+			return // net/http answers it; or it needs a provider, which is missing here: a 503
 		}
 		a := httptest.NewRecorder()
 		handler.ServeHTTP(a, r.WithContext(t.Context()))

@@ -18,7 +18,7 @@ import (
 	"bahi/internal/app/apptest"
 )
 
-func TestWhoKnowsAnAddressCannotFillItsMailbox(t *testing.T) {
+func TestMailsToAnAddressAreLimited(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	o.Person("asha@example.com")
@@ -31,7 +31,7 @@ func TestWhoKnowsAnAddressCannotFillItsMailbox(t *testing.T) {
 	for range 3 {
 		ask()
 	}
-	require.Len(t, o.Mails("asha@example.com", apptest.ResetSubject), 1, "one on its way is enough")
+	require.Len(t, o.Mails("asha@example.com", apptest.ResetSubject), 1, "no second mail while one is on its way")
 	o.Stranger().POST(apptest.Auth+"/password-reset/confirm", map[string]string{"token": token, "new_password": "jadau and polki"}).Status(200)
 
 	for nth := 2; nth <= 6; nth++ {
@@ -47,7 +47,7 @@ func TestWhoKnowsAnAddressCannotFillItsMailbox(t *testing.T) {
 	o.Mailed("asha@example.com", apptest.ResetSubject, 7)
 }
 
-func TestAMailCarriesNobodysWordsToAStranger(t *testing.T) {
+func TestMailsToStrangersHaveNoUserText(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	const words = "You won! https://evil.example"
@@ -58,7 +58,7 @@ func TestAMailCarriesNobodysWordsToAStranger(t *testing.T) {
 	o.Stranger().POST(apptest.Auth+"/password-reset/request", `{"email":"ravi@example.com"}`).Status(200)
 	require.NotContains(t, o.Mailed("ravi@example.com", apptest.ResetSubject, 1), "You won")
 
-	// Nor does an address that was never theirs hear that it is not any more.
+	// An unverified address gets no notice that it was changed.
 	asha := o.Person("asha@example.com")
 	asha.PUT(apptest.Me, map[string]string{"email": "usha@example.com", "first_name": words}).Status(200)
 	asha.PUT(apptest.Me, map[string]string{"email": "asha@example.org"}).Status(200)
@@ -71,7 +71,7 @@ func TestAMailCarriesNobodysWordsToAStranger(t *testing.T) {
 	require.Contains(t, o.Mailed("asha@example.org", apptest.ResetSubject, 1), "Hello "+words+",")
 }
 
-// forgetful is a mail server that takes the first mail and goes away before it says so.
+// forgetful is a mail server that accepts the first mail and disconnects before it says so.
 type forgetful struct {
 	net.Listener
 
@@ -142,7 +142,7 @@ func (f *forgetful) got(t *testing.T, nth int) (text string) {
 	return text
 }
 
-func TestAMailThatIsSentAgainIsTheSame(t *testing.T) {
+func TestRepeatedMailIsTheSame(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -168,7 +168,7 @@ func TestAMailThatIsSentAgainIsTheSame(t *testing.T) {
 	o.Stranger().POST(apptest.Auth+"/verify-email", map[string]string{"token": token(first)}).Status(200)
 }
 
-func TestWhoAsksToBeDeletedIsTold(t *testing.T) {
+func TestRequestForDeletionIsMailedToTheUser(t *testing.T) {
 	t.Parallel()
 	s := apptest.Settings(t, apptest.Database(t))
 	s.Outside.AdminEmail, s.Outside.Grace = "office@example.com", new(72*time.Hour)
@@ -190,7 +190,7 @@ func kolkata(t *testing.T) *time.Location {
 	return zone
 }
 
-func TestADeletionOfWhichNobodyIsToldIsLogged(t *testing.T) {
+func TestDeletionWithoutAnAdministratorIsLogged(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
 	cmd := apptest.Command(t, data, "serve")
@@ -205,7 +205,7 @@ func TestADeletionOfWhichNobodyIsToldIsLogged(t *testing.T) {
 	})
 }
 
-func TestWhoLostTheirAccountToAnotherAddressTakesItBack(t *testing.T) {
+func TestUndoReturnsAStolenAccount(t *testing.T) {
 	t.Parallel()
 	const noticed, undo = "Your email address at Bahi was changed", apptest.Auth + "/email-change/undo"
 	o := apptest.Share(t)

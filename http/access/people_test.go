@@ -9,7 +9,7 @@ import (
 	"bahi/http/api/apitest"
 )
 
-// fieldsOf are the names of an answer's fields.
+// fieldsOf returns the names of an answer's fields.
 func fieldsOf(t testing.TB, a *apitest.Answer) string {
 	t.Helper()
 	var body map[string]any

@@ -18,7 +18,7 @@ import (
 	"bahi/providers/idp/idptest"
 )
 
-// startWithProvider serves a system whose users may also sign in elsewhere. It hears all that is logged of requests.
+// startWithProvider serves a system with an identity provider. It also returns the log of requests.
 func startWithProvider(t *testing.T) (*apptest.Office, *idptest.Provider, *logtest.Buffer) {
 	t.Helper()
 	provider, log := idptest.New(t), &logtest.Buffer{}
@@ -31,7 +31,7 @@ func startWithProvider(t *testing.T) (*apptest.Office, *idptest.Provider, *logte
 	return o, provider, log
 }
 
-func TestSomebodySignsInThroughTheProvider(t *testing.T) {
+func TestUserSignsInThroughTheProvider(t *testing.T) {
 	t.Parallel()
 	o, provider, log := startWithProvider(t)
 	consent, flow := o.SetOff()
@@ -62,7 +62,7 @@ func TestSomebodySignsInThroughTheProvider(t *testing.T) {
 	secured(kept)
 	require.InDelta(t, (7 * 24 * time.Hour).Seconds(), kept.MaxAge, 60)
 
-	// They have no password, and cannot get one (G12).
+	// The user has no password, and cannot get one (G12).
 	asha.POST(apptest.Me+"/password", `{"current_password":"a","new_password":"jadau and polki"}`).Problem(400, "Password change is not available for this account")
 	o.Stranger().POST(apptest.Auth+"/login", `{"email":"asha@example.com","password":"jadau and polki"}`).Problem(401, "Invalid email or password")
 	o.Stranger().POST(apptest.Auth+"/password-reset/request", `{"email":"asha@example.com"}`).Status(200)
@@ -70,7 +70,7 @@ func TestSomebodySignsInThroughTheProvider(t *testing.T) {
 	require.Empty(t, o.Mails("asha@example.com", apptest.ResetSubject))
 	require.Empty(t, o.Mails("asha@example.com", apptest.VerifySubject))
 
-	// The browser refreshes by its cookie, which is then another; a body goes before it (G9).
+	// The browser refreshes by its cookie, which changes each time; a token in the body goes first (G9).
 	refresh := func(cookie *http.Cookie) *apitest.Answer {
 		return o.Stranger().With("Cookie", cookie.Name+"="+cookie.Value).POST(apptest.Auth+"/refresh", nil)
 	}
@@ -82,18 +82,18 @@ func TestSomebodySignsInThroughTheProvider(t *testing.T) {
 	a.JSON(&answered)
 	require.Equal(t, next.Value, answered.Refresh)
 	a = o.Stranger().With("Cookie", "bahi_refresh="+next.Value).POST(apptest.Auth+"/refresh", `{"refresh_token":"x"}`).Problem(401, "Invalid or expired refresh token")
-	require.Empty(t, a.Header("Set-Cookie"), "it was not the cookie that was refused")
+	require.Empty(t, a.Header("Set-Cookie"), "the cookie was not refused")
 	a = o.Bearer(answered.Access).POST(apptest.Auth+"/logout", nil).Status(200)
 	require.Negative(t, apptest.Cookies(a.Response)["bahi_refresh"].MaxAge)
 	a = refresh(next).Problem(401, "Invalid or expired refresh token")
-	gone := apptest.Cookies(a.Response)["bahi_refresh"] // or the browser would send it for days
+	gone := apptest.Cookies(a.Response)["bahi_refresh"] // otherwise the browser would send it for days
 	require.NotNil(t, gone)
 	secured(gone)
 	require.Empty(t, gone.Value)
 	require.Negative(t, gone.MaxAge)
 	asha.GET(apptest.Me).Problem(401, "Not authenticated")
 
-	// The same person is the same user, whatever their address is by now.
+	// The same identity is the same user, even with another address.
 	provider.NextUser(idptest.User{Subject: "asha", Email: "asha@example.org", EmailVerified: true, GivenName: "A"})
 	require.Equal(t, u.ID, o.Through(provider).Me().ID)
 
@@ -107,7 +107,7 @@ func TestSomebodySignsInThroughTheProvider(t *testing.T) {
 	}
 }
 
-func TestAProviderIsJoinedToTheAccountOfAVerifiedAddress(t *testing.T) {
+func TestProviderIsLinkedToTheAccountOfAVerifiedAddress(t *testing.T) {
 	t.Parallel()
 	o, provider, _ := startWithProvider(t)
 	asha := o.Person("asha@example.com")
@@ -117,7 +117,7 @@ func TestAProviderIsJoinedToTheAccountOfAVerifiedAddress(t *testing.T) {
 	asha.GET("/banks").Status(200)
 	o.SignIn("asha@example.com", apptest.GoodPassword)
 
-	// Who registers somebody else's address first gains nothing by it (G7).
+	// Registering another person's address first gains nothing (G7).
 	o.Stranger().POST(apptest.Auth+"/register", apptest.Registration("ravi@example.com")).Status(201)
 	_, token := apptest.Link(t, o.Mailed("ravi@example.com", apptest.VerifySubject, 1))
 	provider.NextUser(idptest.User{Subject: "ravi", Email: "Ravi@example.com", EmailVerified: true, GivenName: "Ravi"})
@@ -152,7 +152,7 @@ func TestEveryFailureAtTheProviderReturnsToTheFrontend(t *testing.T) {
 	fails("access_denied", provider.Consent(consent).RawQuery, flow)
 	provider.NextUser(idptest.User{Subject: "usha", Email: "usha@example.com", EmailVerified: true})
 
-	// The flow's cookie: none, another's, forged, cut, too old.
+	// The flow's cookie is missing, another's, forged, cut, too old.
 	consent, flow = o.SetOff()
 	back := provider.Consent(consent)
 	_, foreign := o.SetOff()
@@ -167,19 +167,19 @@ func TestEveryFailureAtTheProviderReturnsToTheFrontend(t *testing.T) {
 	}
 	fails("invalid_grant", "code=forged&state="+back.Query().Get("state"), flow)
 	require.Equal(t, before, o.Head())
-	require.Contains(t, log.String(), "a sign-in through the provider failed")
+	require.Contains(t, log.String(), "sign-in through the provider failed")
 	require.Contains(t, log.String(), "code=invalid_token")
 
-	_, landed := o.ComeBack(back.RawQuery, flow) // none of which spent the code
+	_, landed := o.ComeBack(back.RawQuery, flow) // the failures did not spend the code
 	require.NotEmpty(t, landed.Get("access_token"))
-	fails("invalid_grant", back.RawQuery, flow) // which is good once
+	fails("invalid_grant", back.RawQuery, flow) // the code is valid once
 
 	consent, flow = o.SetOff()
 	provider.Break(idptest.Token, idptest.Fails)
 	fails("temporarily_unavailable", provider.Consent(consent).RawQuery, flow)
 }
 
-func TestAProviderThatIsAwayAndOneThatIsNotThere(t *testing.T) {
+func TestMissingOrFailingProviderIsReported(t *testing.T) {
 	t.Parallel()
 	o := apptest.Share(t)
 	for _, path := range []string{"/idp", "/idp/callback", "/idp/callback?code=a&state=b"} {

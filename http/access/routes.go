@@ -22,7 +22,7 @@ type Routes struct {
 	Provider IdentityProvider // nil: none
 	Pictures Pictures
 	Studio   *picture.Studio
-	Frontend string // where the pages are: https://example.org
+	Frontend string // address of the pages: https://example.org
 	Now      func() time.Time
 	Log      *slog.Logger
 }

@@ -19,7 +19,7 @@ import (
 	views "bahi/readmodels/access"
 )
 
-// Pictures keeps images. It is an edge of the process.
+// Pictures stores images. It is an edge of the process.
 type Pictures interface {
 	Put(ctx context.Context, key, contentType string, content []byte) error
 	// URL returns a link to an image that works for a while.
@@ -32,7 +32,7 @@ const pictureLink = time.Hour
 
 var errOnlyUsers = fault.New(fault.Forbidden, "Only a user who signed in can do this")
 
-// User is a user as they see themselves.
+// User is a user's own account.
 type User struct {
 	ID                uuid.UUID         `json:"id"`
 	Email             *string           `json:"email"`
@@ -59,7 +59,7 @@ func userOp(id, method, path, summary, limit string) api.Op {
 	}
 }
 
-// Users registers what users do with their own account.
+// Users registers the operations of users on their own account.
 func (r *Routes) Users() {
 	const limit = "users"
 	api.Handle(r.API, userOp("get-me", "GET", "", "Read one's own account", limit), func(ctx context.Context, _ *struct{}) (*api.Tagged[User], error) {
@@ -142,22 +142,22 @@ func (r *Routes) picture() {
 		if _, refused := errors.AsType[*fault.Error](err); refused {
 			return nil, errors.Join(err, r.Pictures.Delete(context.WithoutCancel(ctx), key))
 		}
-		if err != nil { // it may be the user's: what is nobody's goes with them
+		if err != nil { // it may be the user's picture: unused ones are deleted with the user
 			return nil, err
 		}
 		if unused != "" {
 			if err := r.Pictures.Delete(ctx, unused); err != nil {
-				r.Log.Warn("a picture that was replaced could not be deleted; it goes with its user", "user", id, "error", err)
+				r.Log.Warn("cannot delete a replaced picture; it is deleted with its user", "user", id, "error", err)
 			}
 		}
 		return r.written(ctx, id, out, nil)
 	})
 }
 
-// limitEmail counts changes of an address: each mails somebody, and tells whether the address is known here.
+// limitEmail counts changes of an address: each sends a mail, and reveals whether the address is known here.
 const limitEmail = "users_email"
 
-// repeated reports whether an earlier request with the same key did what this one asks for.
+// repeated reports whether an earlier request with the same key did the same.
 func (r *Routes) repeated(ctx context.Context, id uuid.UUID) (bool, error) {
 	out, done, err := r.Accounts.Earlier(ctx, api.Request(ctx), id)
 	if done {
@@ -166,7 +166,7 @@ func (r *Routes) repeated(ctx context.Context, id uuid.UUID) (bool, error) {
 	return done, err
 }
 
-// caller returns the user who asks.
+// caller returns the user who sent the request.
 func caller(ctx context.Context) (uuid.UUID, error) {
 	who := api.Caller(ctx)
 	if who.Type != "user" {
@@ -175,7 +175,7 @@ func caller(ctx context.Context) (uuid.UUID, error) {
 	return uuid.Parse(who.ID)
 }
 
-// user reads the user.
+// user returns the user.
 func (r *Routes) user(ctx context.Context, id uuid.UUID) (*api.Tagged[User], error) {
 	v, err := r.Views.User(ctx, id)
 	if err != nil {
@@ -184,8 +184,8 @@ func (r *Routes) user(ctx context.Context, id uuid.UUID) (*api.Tagged[User], err
 	return r.shown(ctx, v)
 }
 
-// written returns the user as a command left them. What the tables do not have yet is taken from the log: a write that is
-// in it is not refused because a projection is late.
+// written returns the user after a command. It takes from the log what the tables do not have yet: a write in the log must not
+// fail because a projection is late.
 func (r *Routes) written(ctx context.Context, id uuid.UUID, out commands.Outcome[user.State], err error) (*api.Tagged[User], error) {
 	if err != nil {
 		return nil, err
@@ -210,7 +210,7 @@ func (r *Routes) written(ctx context.Context, id uuid.UUID, out commands.Outcome
 	return r.shown(ctx, v)
 }
 
-// shown returns what a user sees of themselves.
+// shown returns the user's own view of the account.
 func (r *Routes) shown(ctx context.Context, v views.User) (*api.Tagged[User], error) {
 	out := User{
 		ID: v.ID, Email: v.Email, FirstName: v.FirstName, LastName: v.LastName, Phone: v.Phone, WorkspaceID: v.WorkspaceID,

@@ -14,7 +14,7 @@ import (
 	"bahi/internal/app/apptest"
 )
 
-func TestSomebodyReadsAndChangesTheirAccount(t *testing.T) {
+func TestUserReadsAndChangesTheirAccount(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	asha := o.Person("asha@example.com")
@@ -39,7 +39,7 @@ func TestSomebodyReadsAndChangesTheirAccount(t *testing.T) {
 	require.Equal(t, []string{"आशा", "Soni", "+919812345678"}, []string{changed.FirstName, *changed.LastName, *changed.Phone})
 	require.Equal(t, changed, asha.Me())
 	before := o.Head()
-	asha.PUT(apptest.Me, `{}`).Status(200).JSON(&changed) // nothing is nothing
+	asha.PUT(apptest.Me, `{}`).Status(200).JSON(&changed) // an empty change changes nothing
 	asha.PUT(apptest.Me, `{"id":"x","email_verified":true,"permissions":{"operator":true},"colour":"red"}`).Status(200).JSON(&changed)
 	require.Equal(t, before, o.Head())
 	require.Equal(t, changed, asha.Me())
@@ -59,14 +59,14 @@ func TestSomebodyReadsAndChangesTheirAccount(t *testing.T) {
 	o.Operator().GET(apptest.Me).Problem(403, "Only a user who signed in can do this")
 }
 
-func TestAnotherAddressCountsAtOnceAndIsToBeVerified(t *testing.T) {
+func TestChangedAddressCountsAtOnceAndNeedsVerification(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	asha := o.Person("asha@example.com")
 	o.Person("ravi@example.com")
 	asha.PUT(apptest.Me, `{"email":"Ravi@example.com"}`).Problem(409, "Email already in use")
 	asha.PUT(apptest.Me, `{"email":"ravi@example.com","first_name":"Usha"}`).Problem(409, "Email already in use")
-	require.Equal(t, "Asha", asha.Me().FirstName, "all or nothing")
+	require.Equal(t, "Asha", asha.Me().FirstName, "a refused change changes nothing")
 	asha.PUT(apptest.Me, `{"email":"ASHA@example.com"}`).Status(200) // it is hers already
 	require.True(t, asha.Me().EmailVerified)
 
@@ -83,14 +83,14 @@ func TestAnotherAddressCountsAtOnceAndIsToBeVerified(t *testing.T) {
 	o.Worked("send_verification")
 	o.LaterMails()
 	o.Stranger().POST(apptest.Auth+"/login", sign("asha@example.org")).Problem(403, "Email not verified")
-	_, newer := apptest.Link(t, o.Mailed("asha@example.org", apptest.VerifySubject, 2)) // the login asked for one
+	_, newer := apptest.Link(t, o.Mailed("asha@example.org", apptest.VerifySubject, 2)) // the login requested it
 	o.Stranger().POST(apptest.Auth+"/verify-email", map[string]string{"token": token}).Problem(400, "Invalid or expired verification token")
 	o.Stranger().POST(apptest.Auth+"/verify-email", map[string]string{"token": newer}).Status(200)
 	o.SignIn("asha@example.org", apptest.GoodPassword)
 	o.Stranger().POST(apptest.Auth+"/register", apptest.Registration("asha@example.com")).Status(201) // it is free again
 }
 
-func TestAnotherPasswordEndsTheOtherSessions(t *testing.T) {
+func TestPasswordChangeEndsTheOtherSessions(t *testing.T) {
 	t.Parallel()
 	o := apptest.Share(t)
 	asha := o.Person(o.Address("asha"))
@@ -118,7 +118,7 @@ func TestAnotherPasswordEndsTheOtherSessions(t *testing.T) {
 	o.SignIn(o.Address("asha"), "jadau and polki")
 }
 
-func TestDeletionIsAskedForOnce(t *testing.T) {
+func TestDeletionIsRequestedOnce(t *testing.T) {
 	t.Parallel()
 	s := apptest.Settings(t, apptest.Database(t))
 	s.Outside.AdminEmail, s.Outside.Grace = "office@example.com", new(72*time.Hour)
@@ -135,10 +135,10 @@ func TestDeletionIsAskedForOnce(t *testing.T) {
 	require.Equal(t, a.Text, asha.POST(apptest.Me+"/delete-request", nil).Status(200).Text)
 	require.Equal(t, head, o.Head())
 	require.Equal(t, first, *asha.Me().DeleteAfter)
-	o.SignIn("asha@example.com", apptest.GoodPassword) // until then
+	o.SignIn("asha@example.com", apptest.GoodPassword) // until the deletion
 }
 
-func TestARequestAboutOneselfIsDoneOnceByItsKey(t *testing.T) {
+func TestRequestsOnOnesAccountAreIdempotentByKey(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	asha := o.Person("asha@example.com")
@@ -159,7 +159,7 @@ func TestARequestAboutOneselfIsDoneOnceByItsKey(t *testing.T) {
 	require.Equal(t, head, o.Head())
 	const change = `{"current_password":"` + apptest.GoodPassword + `","new_password":"jadau and polki"}`
 	by("c").POST(apptest.Me+"/password", `{"current_password":"wrong one","new_password":"jadau and polki"}`).Problem(400, "Incorrect current password")
-	by("c").POST(apptest.Me+"/password", change).Status(200) // a refusal burns no key
+	by("c").POST(apptest.Me+"/password", change).Status(200) // a refusal does not use up the key
 	again(by("c").POST(apptest.Me+"/password", change))
 	asha.POST(apptest.Me+"/password", change).Problem(400, "Incorrect current password")
 
@@ -181,7 +181,7 @@ func TestARequestAboutOneselfIsDoneOnceByItsKey(t *testing.T) {
 	again(by("e").POST(apptest.Me+"/delete-request", nil))
 }
 
-func TestAPictureIsSeenByItsLinkUntilItIsReplaced(t *testing.T) {
+func TestPictureHasALinkUntilItIsReplaced(t *testing.T) {
 	t.Parallel()
 	o := apptest.Share(t)
 	asha, stranger := o.Person(o.Address("asha")), o.Stranger()
@@ -198,7 +198,7 @@ func TestAPictureIsSeenByItsLinkUntilItIsReplaced(t *testing.T) {
 	require.Equal(t, image.Pt(40, 30), shown.Bounds().Size())
 	o.Stranger().Do("HEAD", first, nil).Status(200)
 
-	// It is a link for an hour, for this file, and for reading.
+	// The link is valid for an hour, for this file, and for reading.
 	link, err := url.Parse(first)
 	require.NoError(t, err)
 	for name := range link.Query() {
@@ -223,7 +223,7 @@ func TestAPictureIsSeenByItsLinkUntilItIsReplaced(t *testing.T) {
 	require.NotContains(t, second, asha.User.ID)
 }
 
-func TestWhatIsNoPictureIsRefused(t *testing.T) {
+func TestOtherFilesThanPicturesAreRefused(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	asha := o.Person("asha@example.com")

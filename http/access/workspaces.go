@@ -15,7 +15,7 @@ import (
 	views "bahi/readmodels/access"
 )
 
-// Membership is what a user may do in a workspace.
+// Membership is a member with their permissions in a workspace.
 type Membership struct {
 	WorkspaceID uuid.UUID         `json:"workspace_id"`
 	UserID      uuid.UUID         `json:"user_id"`
@@ -23,7 +23,7 @@ type Membership struct {
 	Revision    int64             `json:"revision" doc:"For If-Match"`
 }
 
-// memberWritten returns a member as a command left them. The ETag is that of the member: all members are in one stream.
+// memberWritten returns a member after a command. The ETag is that of the member, since all members are in one stream.
 func memberWritten(ctx context.Context, in, user uuid.UUID, out commands.Outcome[workspace.State], err error) (*api.Tagged[Membership], error) {
 	out.Revision = out.State.Revisions[user]
 	return api.Written(ctx, out, err, func(out commands.Outcome[workspace.State]) Membership {
@@ -41,12 +41,12 @@ func workspaceOp(id, method, path, summary string) api.Op {
 	return op
 }
 
-// InWorkspace names the workspace in the path.
+// InWorkspace has the workspace of the path.
 type InWorkspace struct {
 	Workspace uuid.UUID `path:"workspace_id"`
 }
 
-// enter returns the request as it acts in the workspace of the path, if the caller has the level there.
+// enter returns the request in the workspace of the path, if the caller has the level there.
 func (r *Routes) enter(ctx context.Context, in InWorkspace, level actor.Level) (commands.Request, error) {
 	req, who := api.Request(ctx), api.Caller(ctx)
 	if who.Workspace != in.Workspace && !who.Permissions.Operator {
@@ -63,19 +63,19 @@ func (r *Routes) enter(ctx context.Context, in InWorkspace, level actor.Level) (
 	return req.In(in.Workspace), nil
 }
 
-// InMember names a member in the path.
+// InMember has the member of the path.
 type InMember struct {
 	InWorkspace
 	User uuid.UUID `path:"user_id"`
 }
 
-// InInvitation names an invitation in the path.
+// InInvitation has the invitation of the path.
 type InInvitation struct {
 	InWorkspace
 	Invitation uuid.UUID `path:"invitation_id"`
 }
 
-// Workspaces registers who belongs where.
+// Workspaces registers the operations on workspaces and their members.
 func (r *Routes) Workspaces() {
 	api.Handle(r.API, workspaceOp("list-workspaces", "GET", "/api/v1/workspaces", "List the workspaces that one belongs to"),
 		func(ctx context.Context, _ *struct{}) (*api.Body[[]views.Membership], error) {
@@ -115,7 +115,7 @@ func (r *Routes) Workspaces() {
 			})
 		})
 	list := workspaceOp("list-invitations", "GET", "/api/v1/workspaces/{workspace_id}/invitations", "List the open invitations")
-	list.Reads = nil // but the log
+	list.Reads = nil // it reads the log
 	api.Handle(r.API, list, func(ctx context.Context, in *InWorkspace) (*api.Body[[]flows.OpenInvitation], error) {
 		if _, err := r.enter(ctx, *in, actor.Read); err != nil {
 			return nil, err

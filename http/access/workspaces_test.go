@@ -19,7 +19,7 @@ import (
 	views "bahi/readmodels/access"
 )
 
-// invitation is the answer to one that was sent.
+// invitation is the answer to an invitation.
 type invitation struct {
 	ID          uuid.UUID      `json:"id"`
 	Email       *string        `json:"email"`
@@ -28,7 +28,7 @@ type invitation struct {
 	ExpiresAt   time.Time      `json:"expires_at"`
 }
 
-func TestSomebodyIsInvitedAndWorksInTheOthersBooks(t *testing.T) {
+func TestInvitedUserWorksInTheOthersBooks(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	asha, ravi := o.Person("asha@example.com"), o.Person("ravi@example.com")
@@ -37,7 +37,7 @@ func TestSomebodyIsInvitedAndWorksInTheOthersBooks(t *testing.T) {
 	inAshas := ravi.With("Bahi-Workspace", asha.Workspace)
 	workspace := "/api/v1/workspaces/" + asha.Workspace
 
-	// Two users know nothing of each other's books.
+	// Two users do not see each other's books.
 	ravi.GET("/banks").Status(200).Body(`[]`)
 	for _, r := range apptest.RequestsOf(account, row.ID) {
 		if strings.ContainsAny(r.Path, "0123456789") {
@@ -76,7 +76,7 @@ func TestSomebodyIsInvitedAndWorksInTheOthersBooks(t *testing.T) {
 	require.Equal(t, sent.Permissions, joined.Permissions)
 	ravi.POST("/api/v1/invitations/accept", accept).Problem(400, refused)
 
-	// He reads there, and writes in his own.
+	// He reads there, and writes in his own workspace.
 	require.Equal(t, "03-01 12.5", apptest.Balances(inAshas, apptest.Ledger(account)))
 	inAshas.POST(apptest.Ledger(account), apptest.Deposit("2025-03-02", "1")).Problem(403, "Not enough permissions")
 	inAshas.POST("/bank", `{"name":"SBI"}`).Problem(403, "Not enough permissions")
@@ -93,7 +93,7 @@ func TestSomebodyIsInvitedAndWorksInTheOthersBooks(t *testing.T) {
 	require.Equal(t, "03-01 12.5, 03-02 13.5", apptest.Balances(asha.Client, apptest.Ledger(account)))
 }
 
-func TestWhoBelongsWhereIsListed(t *testing.T) {
+func TestWorkspacesAndMembersAreListed(t *testing.T) {
 	t.Parallel()
 	o := apptest.Share(t)
 	asha, ravi := o.Person(o.Address("asha")), o.Person(o.Address("ravi"))
@@ -118,7 +118,7 @@ func TestWhoBelongsWhereIsListed(t *testing.T) {
 	require.Len(t, members, 2)
 }
 
-func TestNobodyGivesMoreThanTheyHave(t *testing.T) {
+func TestMembersGiveNoMoreThanTheirPermissions(t *testing.T) {
 	t.Parallel()
 	o := apptest.Share(t)
 	asha, ravi, usha := o.Person(o.Address("asha")), o.Person(o.Address("ravi")), o.Person(o.Address("usha"))
@@ -151,7 +151,7 @@ func TestNobodyGivesMoreThanTheyHave(t *testing.T) {
 	asha.With("Bahi-Workspace", nobody).GET("/banks").Problem(404, "Workspace not found")
 	asha.With("Bahi-Workspace", "x").GET("/banks").Status(422)
 
-	// The books are never left without somebody who may say who belongs to them.
+	// A workspace always keeps a member who may manage members.
 	asha.PATCH(workspace+"/members/"+usha.User.ID, `{"permissions":{"ledger":"write","messaging":"write","marketplace":"write","audit":"write"}}`).Status(200)
 	const owner = "The owner of a workspace cannot be removed, or given fewer permissions, by others"
 	usha.DELETE(workspace+"/members/"+asha.User.ID).Problem(403, owner)
@@ -165,7 +165,7 @@ func TestNobodyGivesMoreThanTheyHave(t *testing.T) {
 	require.Empty(t, asha.Me().Permissions)
 }
 
-func TestAnInvitationIsSentOnceByItsKey(t *testing.T) {
+func TestInvitingIsIdempotentByKey(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	asha := o.Person("asha@example.com")
@@ -183,7 +183,7 @@ func TestAnInvitationIsSentOnceByItsKey(t *testing.T) {
 	require.Len(t, o.Mails("ravi@example.com", apptest.InviteSubject), 1)
 }
 
-func TestAnInvitationIsAcceptedOnceByItsKey(t *testing.T) {
+func TestAcceptingOverHTTPIsIdempotentByKey(t *testing.T) {
 	t.Parallel()
 	o := apptest.Share(t)
 	asha, ravi, usha := o.Person(o.Address("asha")), o.Person(o.Address("ravi")), o.Person(o.Address("usha"))
@@ -238,7 +238,7 @@ func TestAnInvitationWaitsForAnAccount(t *testing.T) {
 	apptest.Open(somebody.With("Bahi-Workspace", asha.Workspace), "HDFC")
 	require.Len(t, apptest.ClerkBanks(asha.GET("/banks")), 1)
 
-	// A key of a workspace does not leave it.
+	// A workspace's key cannot leave it.
 	key := o.Bearer(o.Key(asha.Workspace, `{"ledger":"write"}`).Key)
 	require.Len(t, apptest.ClerkBanks(key.GET("/banks")), 1)
 	key.With("Bahi-Workspace", somebody.Workspace).GET("/banks").Problem(404, "Workspace not found")
@@ -270,7 +270,7 @@ func TestInvitationsAreListedAndWithdrawn(t *testing.T) {
 	require.Equal(t, []invitation{second}, open)
 }
 
-func TestWhatSomebodyGaveEndsWithWhatTheyHad(t *testing.T) {
+func TestInvitationsEndWithTheInvitersRights(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	asha, ravi, again := o.Person("asha@example.com"), o.Person("ravi@example.com"), o.Person("again@example.com")
@@ -301,7 +301,7 @@ func TestWhatSomebodyGaveEndsWithWhatTheyHad(t *testing.T) {
 	other.GET("/banks").Status(200)
 	again.POST("/api/v1/invitations/accept", byRavi).Problem(400, refused)
 
-	// A key that is revoked, and an operator who is one no more.
+	// A revoked key, and a former operator.
 	temporary := o.Key(asha.Workspace, `{"ledger":"write","marketplace":"write"}`)
 	byTemporary := invited(o.Bearer(temporary.Key))
 	asha.DELETE("/api/v1/api-keys/" + temporary.ID).Status(204)
@@ -317,7 +317,7 @@ func TestWhatSomebodyGaveEndsWithWhatTheyHad(t *testing.T) {
 	again.POST("/api/v1/invitations/accept", invited(asha.Client)).Status(200)
 }
 
-func TestWhoseInvitationIsOverIsForgotten(t *testing.T) {
+func TestEndedInvitationsAreErased(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	asha, ravi := o.Person("asha@example.com"), o.Person("ravi@example.com")
@@ -333,7 +333,7 @@ func TestWhoseInvitationIsOverIsForgotten(t *testing.T) {
 		require.NoError(t, err)
 		mails := append(o.Mails("usha@example.com", apptest.InviteSubject), o.Mails("ravi@example.com", apptest.InviteSubject)...)
 		return len(erased) == 2 && len(mails) == 0
-	}, time.Minute, 20*time.Millisecond, "and the mails went with them")
+	}, time.Minute, 20*time.Millisecond, "their mails are gone too")
 
 	written := asha.POST(path, apptest.Invite("usha@example.com", `{"ledger":"read"}`)).Status(201)
 	written.JSON(&open)

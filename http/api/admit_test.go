@@ -10,7 +10,7 @@ import (
 	"bahi/http/api"
 )
 
-func TestAWriteThatIsNotAdmittedIsToldToComeAgain(t *testing.T) {
+func TestWriteThatIsNotAdmittedGets503(t *testing.T) {
 	t.Parallel()
 	s := serve(t, func(c *api.Config) {
 		c.Admit = func(_ context.Context, op api.Op) error {

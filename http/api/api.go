@@ -23,18 +23,18 @@ import (
 	"bahi/domain/fault"
 )
 
-// Config is what an API is made of. The zero value works: nobody is known, nothing is logged.
+// Config has the parts of an API. The zero value works: every caller is unknown, and nothing is logged.
 type Config struct {
 	Title, Version, Description string
 
-	// Credentials are tried by the prefix of the bearer token, in order.
+	// Credentials are tried in order, by the prefix of the bearer token.
 	Credentials []Credential
 
-	// Workspaces says who may act where; nil: everybody only in their own.
+	// Workspaces decides who may act where; nil: each caller only in their own workspace.
 	Workspaces Workspaces
 
-	// Classify answers what a caller may read of an error of the layers below, nil for nothing. It is
-	// asked for errors that are no *fault.Error.
+	// Classify returns the part of an error of the layers below that a caller may read, nil for none. It gets errors that are
+	// not a *fault.Error.
 	Classify func(error) *fault.Error
 
 	Log     *slog.Logger          // nil: none
@@ -43,30 +43,30 @@ type Config struct {
 
 	Limiting Limiting
 
-	// Secure says that clients reach the API by HTTPS alone: browsers are told to keep to it (RFC 6797).
+	// Secure: clients reach the API by HTTPS alone, and browsers are told to keep to it (RFC 6797).
 	Secure bool
 
-	// Admit holds up a write of an operation that may come in, or refuses it, while more is written than can be followed; nil: never.
+	// Admit delays or refuses an authorised write while writes come faster than they can be followed; nil: never.
 	Admit func(context.Context, Op) error
 
-	// Origins are those of pages that browsers let read our answers, see [Origin]; none: only our own.
+	// Origins are the origins of pages that browsers let read our answers, see [Origin]; none: only our own.
 	Origins []string
 
-	// Timeout is how long a handler may take; 0: 30 seconds.
+	// Timeout bounds a handler; 0: 30 seconds.
 	Timeout time.Duration
 
-	// Heartbeat is how often a stream of events shows that it is there; 0: every 15 seconds.
+	// Heartbeat is the interval of a stream's heartbeats; 0: 15 seconds.
 	Heartbeat time.Duration
 
-	// Recheck is how often a stream of events checks that its caller may still have it; 0: every 2 seconds.
+	// Recheck is the interval at which a stream checks its caller's permissions; 0: 2 seconds.
 	Recheck time.Duration
 
-	// Streams is how many streams of events a caller may have at once; 0: 10.
+	// Streams bounds the concurrent streams of a caller; 0: 10.
 	Streams int
 
 	Uploads Pace
 	Whole   Whole
-	Spool   string // the folder of files on their way in or out; empty: the system's for temporary ones
+	Spool   string // folder of uploaded files and long answers; "": the system's temporary folder
 }
 
 // API is a set of operations, and the handler that serves them.
@@ -79,13 +79,13 @@ type API struct {
 	limiter *limiter // nil: none
 	sharing *sharing // nil: none
 	streams crowd
-	turns   *semaphore.Weighted // at drawing documents
+	turns   *semaphore.Weighted // of drawing documents
 	files   *semaphore.Weighted // bytes of answers in files
 	ops     []*operation
 	pages   map[string]bool // paths that are served beside the operations, by GET
 	spec    func() []byte
 
-	ending  chan struct{} // closed when streams are to end
+	ending  chan struct{} // closed to end all streams
 	endOnce sync.Once
 }
 
@@ -128,9 +128,9 @@ func New(config Config) *API {
 	return a
 }
 
-// adapter puts each operation into a router of its path's first segment. gorilla/mux tries one route
-// after the other, each by a regular expression: with all in one router the last of 150 takes two thirds
-// longer, all that is done for a request counted in (BenchmarkPost: 9.4 µs instead of 5.7).
+// adapter puts each operation into a router for its path's first segment. gorilla/mux tries one route after the other,
+// each by a regular expression: with all in one router, the whole request to the last of 150 takes two thirds longer
+// (BenchmarkPost: 9.4 µs instead of 5.7).
 type adapter struct {
 	root  *mux.Router
 	below map[string]huma.Adapter
@@ -149,7 +149,7 @@ func (s *adapter) Handle(op *huma.Operation, handler func(huma.Context)) {
 
 func (s *adapter) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.root.ServeHTTP(w, r) }
 
-// firstSegment answers what a path is sorted by. Below /api it takes one more, or all would be one.
+// firstSegment returns the segment that selects a router. Below /api it has one segment more, since all share the first.
 func firstSegment(path string) string {
 	rest := strings.TrimPrefix(path, "/")
 	rest = strings.TrimPrefix(rest, "api/")
@@ -161,7 +161,7 @@ func firstSegment(path string) string {
 	return rest[:end]
 }
 
-// ServeHTTP answers one request.
+// ServeHTTP serves one request.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := &call{ResponseWriter: w, api: a, r: r, started: time.Now()}
 	c.request.RequestID = requestID(r.Header)
@@ -190,7 +190,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.router.ServeHTTP(c, r)
 }
 
-// finish sends what was not sent, and tells what happened. It also ends a panic.
+// finish sends what is left of the answer and reports the request. It also recovers from a panic.
 func (a *API) finish(c *call) {
 	abort := false
 	if p := recover(); p != nil {
@@ -208,7 +208,7 @@ func (a *API) finish(c *call) {
 	c.release()
 	a.metrics.inFlight.Dec()
 	c.report()
-	if abort { // the client must not take the half of an answer for the whole
+	if abort { // otherwise the client would take half an answer for the whole
 		panic(http.ErrAbortHandler)
 	}
 }
@@ -220,7 +220,7 @@ func (c *call) panicked(p any) {
 	c.stack = debug.Stack()
 }
 
-// noRoute answers what no operation answers: 405 when another method is served at the path, else 404.
+// noRoute refuses a request without an operation: 405 if the path has another method, otherwise 404.
 func (a *API) noRoute(w http.ResponseWriter, r *http.Request) {
 	c, _ := w.(*call)
 	var allowed []string
@@ -245,7 +245,7 @@ func (a *API) noRoute(w http.ResponseWriter, r *http.Request) {
 
 const maxRequestID = 128
 
-// requestID answers the client's id when it is one that can stand in logs and events, else a new one.
+// requestID returns the client's id if it is safe in logs and events, otherwise a new one.
 func requestID(h http.Header) string {
 	if given := h["X-Request-Id"]; len(given) == 1 && plain(given[0]) {
 		return given[0]
@@ -276,12 +276,12 @@ func plain(id string) bool {
 	return true
 }
 
-// sane refuses what no column of Postgres takes: bytes that are not UTF-8, and NUL.
+// sane reports whether Postgres accepts the text: it must be UTF-8, without NUL.
 func sane(text string) bool {
 	return utf8.ValidString(text) && strings.IndexByte(text, 0) < 0
 }
 
-// Operations answers what is registered, in that order.
+// Operations returns the operations in the order of their registration.
 func (a *API) Operations() []Op {
 	ops := make([]Op, 0, len(a.ops))
 	for _, op := range a.ops {
@@ -290,7 +290,7 @@ func (a *API) Operations() []Op {
 	return ops
 }
 
-// timeout bounds what the handler may take.
+// timeout bounds the handler's time.
 func (c *call) timeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, c.api.config.Timeout)
 }

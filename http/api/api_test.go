@@ -29,7 +29,7 @@ var (
 	remote = uuid.MustParse("33333333-3333-4333-8333-333333333333")
 )
 
-// people are the test's callers, by what they bear.
+// people are the test's callers, by their bearer tokens.
 type people map[string]actor.Actor
 
 func (p people) Authenticate(_ context.Context, bearer string) (actor.Actor, error) {
@@ -49,7 +49,7 @@ var everybody = people{
 	"bahi_operator": {Type: "api_key", ID: "op", Workspace: shop, Permissions: actor.Permissions{Operator: true}},
 }
 
-// branches says that whoever belongs to the shop reads in the branch.
+// branches lets all members of the shop read in the branch.
 type branches struct{}
 
 func (branches) Enter(_ context.Context, who actor.Actor, workspace uuid.UUID) (actor.Actor, error) {
@@ -78,7 +78,7 @@ type rowAnswer struct {
 	row
 }
 
-// server serves a few operations that show what they were given.
+// server serves operations that show their input.
 type server struct {
 	*api.API
 
@@ -96,7 +96,7 @@ func (s *server) last() commands.Request {
 	return s.seen[len(s.seen)-1]
 }
 
-// ByAccount is exported, as huma wants it.
+// ByAccount is exported, as huma requires.
 type ByAccount struct {
 	Account int64 `path:"account_id"`
 }

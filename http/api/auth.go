@@ -10,8 +10,8 @@ import (
 	"bahi/domain/fault"
 )
 
-// Authenticator knows callers by what they bear. It answers [ErrNotAuthenticated], or another fault,
-// for a token that opens nothing; any other error means that it cannot tell now.
+// Authenticator authenticates callers by their bearer tokens. It returns [ErrNotAuthenticated], or another fault,
+// for an invalid token; any other error means that the answer is not known now.
 type Authenticator interface {
 	Authenticate(ctx context.Context, bearer string) (actor.Actor, error)
 }
@@ -22,21 +22,21 @@ type Credential struct {
 	Authenticator
 }
 
-// Workspaces says who may act where.
+// Workspaces decides who may act where.
 type Workspaces interface {
-	// Enter returns the actor with the permissions that they have in the workspace, or ErrNoWorkspace
-	// when they do not belong to it. It is not asked for operators, nor for an actor's own workspace.
+	// Enter returns the actor with their permissions in the workspace, or ErrNoWorkspace if they do not belong to it. It is not
+	// called for operators, nor for an actor's own workspace.
 	Enter(ctx context.Context, who actor.Actor, workspace uuid.UUID) (actor.Actor, error)
 }
 
-// What is answered to those who may not.
+// These are the refusals of callers.
 var (
 	ErrNotAuthenticated = fault.New(fault.Unauthorized, "Not authenticated")
 	ErrNotPermitted     = fault.New(fault.Forbidden, "Not enough permissions")
 	ErrNoWorkspace      = fault.New(fault.NotFound, "Workspace not found")
 )
 
-// authenticate finds out who asks.
+// authenticate identifies the caller.
 func (c *call) authenticate() error {
 	given := c.r.Header["Authorization"]
 	if len(given) != 1 {
@@ -50,7 +50,7 @@ func (c *call) authenticate() error {
 	return c.identify(bearer)
 }
 
-// identify finds out who bears the credential.
+// identify finds the owner of the credential.
 func (c *call) identify(bearer string) error {
 	for _, credential := range c.api.config.Credentials {
 		if strings.HasPrefix(bearer, credential.Prefix) {
@@ -73,7 +73,7 @@ func (c *call) identify(bearer string) error {
 	return ErrNotAuthenticated
 }
 
-// enter goes to the workspace that the request names.
+// enter moves the caller to the workspace that the request names.
 func (c *call) enter() error {
 	given, present := c.r.Header["Bahi-Workspace"]
 	if !present {
@@ -103,7 +103,7 @@ func (c *call) enter() error {
 	return nil
 }
 
-// permit refuses who may not do what the operation does.
+// permit refuses callers without the operation's permission.
 func (c *call) permit() error {
 	who := c.request.Actor
 	switch {

@@ -15,7 +15,7 @@ import (
 	"bahi/http/api/window"
 )
 
-// discard is a ResponseWriter that costs nothing, so that what is measured is ours.
+// discard is a ResponseWriter without cost, so that the benchmark measures our code.
 type discard struct {
 	header http.Header
 	status int
@@ -81,8 +81,8 @@ func BenchmarkPost(b *testing.B) {
 	}
 }
 
-// BenchmarkHTTP is the same over loopback connections, client and all, so that it tells what the
-// network stack costs beside us.
+// BenchmarkHTTP is the same over loopback connections, client included, to show the share of the network
+// stack.
 func BenchmarkHTTP(b *testing.B) {
 	s := quiet()
 	server := httptest.NewServer(s.API)

@@ -16,7 +16,7 @@ import (
 	"bahi/domain/fault"
 )
 
-// body is how an operation's JSON body is read.
+// body is the reader of an operation's JSON body.
 type body struct {
 	index    []int // of the input's field Body
 	plan     *node
@@ -29,12 +29,12 @@ var (
 	errBodyLarge = fault.New(fault.TooLarge, "The request body is too large")
 )
 
-// maxKept is how large a buffer may be to be used again.
+// maxKept is the largest buffer that is reused.
 const maxKept = 64 << 10
 
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// read takes the body in, up to the operation's limit.
+// read reads the body, up to the operation's limit.
 func (c *call) read() error {
 	if c.r.ContentLength > c.op.MaxBody {
 		return errBodyLarge
@@ -65,7 +65,7 @@ func (c *call) fill() error {
 	return broken(err)
 }
 
-// broken answers what a body that could not be read to its end is refused with.
+// broken returns the refusal of a body that could not be read to its end.
 func broken(err error) error {
 	if n, ok := errors.AsType[net.Error](err); ok && n.Timeout() {
 		return problemOf(http.StatusRequestTimeout)
@@ -88,7 +88,7 @@ func (c *call) tee() error {
 	return nil
 }
 
-// release gives back what the call had borrowed.
+// release returns the call's borrowed buffers.
 func (c *call) release() {
 	if c.body != nil {
 		recycle(c.body)
@@ -108,7 +108,7 @@ func recycle(b *bytes.Buffer) {
 	}
 }
 
-// isJSON says whether the body is JSON as it stands. A body without a type is taken for it.
+// isJSON reports whether the body is unencoded JSON. A body without a type counts as JSON.
 func isJSON(h http.Header) bool {
 	if encoding := h["Content-Encoding"]; len(encoding) > 0 && !strings.EqualFold(encoding[0], "identity") {
 		return false
@@ -143,7 +143,7 @@ func (b *body) decode(c *call, in reflect.Value) error {
 	return err
 }
 
-// finish works out what needs the input's type, once huma has looked at it.
+// finish completes the operation with the input's type, after huma has read it.
 func (o *operation) finish(a *API, in reflect.Type) {
 	o.check(in)
 	o.input = in
@@ -185,7 +185,7 @@ func (o *operation) finish(a *API, in reflect.Type) {
 	}
 }
 
-// check finds inputs that huma would leave empty without a word.
+// check finds inputs that huma would silently leave empty.
 func (o *operation) check(in reflect.Type) {
 	if o.query == nil {
 		o.query = map[string]bool{}
@@ -207,9 +207,9 @@ func (o *operation) check(in reflect.Type) {
 	}
 }
 
-// readable refuses parameters that huma would read as something else than they are: numbers that it
-// reads into 64 bits and then cuts off, and types that have a text form of their own, which it passes
-// over when they are numbers or strings underneath. A Money of 12 would be 12 paise.
+// readable refuses parameters that huma would misread: numbers that it reads into 64 bits and then cuts off, and types with an
+// UnmarshalText that are numbers or strings underneath, whose UnmarshalText it ignores. A Money of 12 would be
+// 12 paise.
 func readable(id string, f reflect.StructField) {
 	t := f.Type
 	wrapper := reflect.PointerTo(t).Implements(paramWrapper)
@@ -235,8 +235,8 @@ func readable(id string, f reflect.StructField) {
 	}
 }
 
-// documenter adds the operation to the document as it is, and then lets huma take an empty body: what
-// it gets is always empty, since we have read it.
+// documenter documents the operation with its body, and then lets huma accept an empty body: huma's is always empty, since we
+// have read it.
 type documenter struct {
 	huma.API
 

@@ -60,7 +60,7 @@ func TestEveryWrongFieldIsNamed(t *testing.T) {
 	}
 }
 
-func TestWhatIsInOrderIsTaken(t *testing.T) {
+func TestValidBodiesAreAccepted(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	clerk := s.as(t, "bahi_clerk")
@@ -78,7 +78,7 @@ func TestWhatIsInOrderIsTaken(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoJSONIsMalformed(t *testing.T) {
+func TestInvalidJSONIsMalformed(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	clerk := s.as(t, "bahi_clerk")
@@ -177,7 +177,7 @@ func TestUnknownFieldsAreIgnoredUnlessStrict(t *testing.T) {
 	s.as(t, "").PUT("/lax", body+`,"unknown":1,"unknown":2}`).Status(400)
 }
 
-func TestAManyfoldWrongBodyIsAnsweredShortly(t *testing.T) {
+func TestAnswerToManyFaultsIsBounded(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	var b strings.Builder
@@ -195,7 +195,7 @@ func TestAManyfoldWrongBodyIsAnsweredShortly(t *testing.T) {
 	require.Less(t, len(a.Text), 10_000)
 }
 
-func TestBodiesOfTypesWithoutNamesAreEachTheirOwn(t *testing.T) {
+func TestUnnamedBodyTypesHaveTheirOwnPlans(t *testing.T) {
 	t.Parallel()
 	a := api.New(api.Config{})
 	api.Handle(a, api.Op{ID: "a", Method: "POST", Path: "/a", Public: true}, none[struct {

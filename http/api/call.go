@@ -18,13 +18,13 @@ import (
 	"bahi/readmodels"
 )
 
-// call is one request on its way: what is known of it, and its answer. It is the ResponseWriter that
-// the router hands on, so that whoever has one has the other.
+// call is one request with its state and its answer. It is the ResponseWriter that the router passes on, so every holder of that
+// has the call too.
 type call struct {
 	http.ResponseWriter
 
 	api     *API
-	op      *operation // nil until a route is found
+	op      *operation // nil before routing
 	r       *http.Request
 	ctx     context.Context //nolint:containedctx // the call is the request, and lives as long
 	started time.Time
@@ -32,27 +32,27 @@ type call struct {
 
 	request commands.Request
 	fresh   readmodels.Freshness
-	body    *bytes.Buffer // nil when huma reads it, or there is none
+	body    *bytes.Buffer // nil if huma reads it, or without one
 	print   *fingerprint  // nil without a key
 	file    File          // of a form
 	wrong   []fault.Field // faults found so far
-	unsure  []string      // fields of which no rule can tell, see decode
+	unsure  []string      // fields that no rule can judge, see decode
 
-	head    bool // nobody reads the body
-	again   bool // a stream's caller is checked again: nobody guesses
+	head    bool // HEAD: the body is not sent
+	again   bool // a stream's caller is checked again, which is no guess
 	prefers bool // return=representation
-	applied bool // and the handler did
+	applied bool // the handler followed it
 
 	wrote    event.Position
 	replayed bool
 
-	answering *spool // nil: the answer is made while it goes out
+	answering *spool // nil: the answer is sent while it is made
 
 	status int
-	code   string // of the problem that is answered
+	code   string // of the problem in the answer
 	sent   bool
 	bytes  int64
-	cause  error // of an answer that does not tell it
+	cause  error // of an answer that hides it
 	stack  []byte
 	span   trace.Span
 }
@@ -64,7 +64,7 @@ func callOf(ctx context.Context) *call {
 	return c
 }
 
-// Caller answers who asks; the zero Actor in public operations.
+// Caller returns the caller; the zero Actor in public operations.
 func Caller(ctx context.Context) actor.Actor {
 	if c := callOf(ctx); c != nil {
 		return c.request.Actor
@@ -75,18 +75,18 @@ func Caller(ctx context.Context) actor.Actor {
 // requestKey is the context's key of the request.
 type requestKey struct{}
 
-// withRequest returns the context that a handler gets.
+// withRequest returns the handler's context.
 func (c *call) withRequest(ctx context.Context) context.Context {
 	return context.WithValue(ctx, requestKey{}, c.request)
 }
 
-// Request returns what commands want to know of the request; the zero Request outside of handlers.
+// Request returns the request's data for commands; the zero Request outside of handlers.
 func Request(ctx context.Context) commands.Request {
 	r, _ := ctx.Value(requestKey{}).(commands.Request)
 	return r
 }
 
-// RequestID answers the request's id.
+// RequestID returns the request's id.
 func RequestID(ctx context.Context) string {
 	if c := callOf(ctx); c != nil {
 		return c.request.RequestID
@@ -94,8 +94,8 @@ func RequestID(ctx context.Context) string {
 	return ""
 }
 
-// Prefers says whether the caller wants the whole thing back (Prefer: return=representation). A handler
-// that asks is taken to do so.
+// Prefers reports whether the caller wants the whole record in the answer (Prefer: return=representation). A handler that calls
+// it is taken to do so.
 func Prefers(ctx context.Context) bool {
 	c := callOf(ctx)
 	if c == nil || !c.prefers {
@@ -105,16 +105,15 @@ func Prefers(ctx context.Context) bool {
 	return true
 }
 
-// Wrote sets what the headers tell of a write: the log position of what was written, and whether an earlier request with
-// the same Idempotency-Key wrote it. A dry run wrote nothing. See [Written].
+// Wrote sets the headers of a write: the log position of its last event, and whether an earlier request with
+// the same Idempotency-Key wrote it. A dry run has written nothing. See [Written].
 func Wrote(ctx context.Context, position event.Position, replayed bool) {
 	if c := callOf(ctx); c != nil && !c.request.DryRun {
 		c.wrote, c.replayed = position, replayed
 	}
 }
 
-// WriteHeader keeps the status until something is written, so that an answer that cannot be encoded
-// still becomes a problem.
+// WriteHeader keeps the status until the first byte, so that an answer that cannot be encoded still becomes a problem.
 func (c *call) WriteHeader(status int) {
 	if c.sent {
 		return
@@ -122,7 +121,7 @@ func (c *call) WriteHeader(status int) {
 	c.status = status
 }
 
-// Write sends the head, if it was not, and the bytes.
+// Write sends the head, unless it was sent, and the bytes.
 func (c *call) Write(b []byte) (int, error) {
 	c.send()
 	n, err := c.ResponseWriter.Write(b)
@@ -130,7 +129,7 @@ func (c *call) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// FlushError sends what there is.
+// FlushError sends the buffered bytes.
 func (c *call) FlushError() error {
 	c.send()
 	return http.NewResponseController(c.ResponseWriter).Flush()
@@ -166,7 +165,7 @@ func (c *call) send() {
 	c.ResponseWriter.WriteHeader(c.status)
 }
 
-// Values of headers, made once. The slices are not written to.
+// These are values of headers, made once. Nothing writes to the slices.
 var (
 	trueValue             = []string{"true"}
 	staleWarning          = []string{`110 - "Response is Stale"`}
@@ -178,7 +177,7 @@ var (
 	bearerOnly            = []string{"Bearer"}
 )
 
-// complete answers up to where the answer is complete: what was written, else what was read.
+// complete returns the position up to which the answer is complete: that of the write, otherwise that of the reads.
 func (c *call) complete() (position event.Position, stale, known bool) {
 	position, known = c.fresh.Position()
 	stale = known && c.fresh.Stale()
@@ -188,20 +187,20 @@ func (c *call) complete() (position event.Position, stale, known bool) {
 	return position, stale, known
 }
 
-// humaContext only keeps the embedded field from having a method's name.
+// humaContext keeps the embedded field from having a method's name.
 type humaContext huma.Context
 
-// view is the call as huma sees it.
+// view is huma's view of the call.
 type view struct {
 	humaContext
 
 	call *call
 }
 
-// Context is the call's, which the steps have added to.
+// Context returns the call's context, to which the steps have added.
 func (v *view) Context() context.Context { return v.call.ctx }
 
-// BodyReader answers an empty body when ours is read already.
+// BodyReader returns an empty body if the call has read it.
 func (v *view) BodyReader() io.Reader {
 	if v.call.op.body != nil || v.call.op.file != nil {
 		return http.NoBody

@@ -25,20 +25,20 @@ func Origin(text string) (string, error) {
 	return u.Scheme + "://" + host, nil
 }
 
-// notInHost finds what browsers do not send: a wildcard, and names that are not in ASCII (they send xn--…).
+// notInHost finds characters that browsers do not send: a wildcard, and names that are not in ASCII (they send xn--…).
 func notInHost(c rune) bool { return c == '*' || c >= utf8.RuneSelf }
 
-// cookiePaths is where the refresh cookie goes, and so where a browser may send what it keeps of us.
-// Elsewhere a caller says who they are by a header, which no page of somebody else can set.
+// cookiePaths has the paths of the refresh cookie, the only ones to which a browser may send credentials by itself.
+// Elsewhere a caller authenticates by a header, which no foreign page can set.
 const cookiePaths = "/api/v1/auth/"
 
-// preflightAge is how long a browser may remember what it was told.
+// preflightAge is how long a browser may cache a preflight's answer.
 const preflightAge = 10 * time.Minute
 
-// sharing lets pages of other origins speak to us (G32 of the contract), by the rules of the Fetch standard.
+// sharing lets pages of other origins call us (G32 of the contract), by the rules of the Fetch standard.
 type sharing struct{ plain, credentials *cors.Cors }
 
-// newSharing returns nil when there are no other origins.
+// newSharing returns nil without other origins.
 func newSharing(origins []string) *sharing {
 	if len(origins) == 0 {
 		return nil
@@ -63,8 +63,8 @@ func newSharing(origins []string) *sharing {
 	return &sharing{plain: cors.New(options), credentials: cors.New(withCookies)}
 }
 
-// share sets what a browser must know to let a page read the answer. It answers true for a browser's
-// question whether it may ask, which is answered by then.
+// share sets the headers that let a page read the answer. It returns true for a browser's preflight, which is then
+// answered.
 func (c *call) share() (answered bool) {
 	if c.api.sharing == nil {
 		return false

@@ -30,7 +30,7 @@ func TestAListedOriginMayReadAnswers(t *testing.T) {
 	}
 	page.GET("/rows").Status(204)
 	for _, refused := range []*apitest.Answer{page.GET("/rows").Status(429), page.With("Authorization", "").GET("/rows").Status(401), page.GET("/nowhere").Status(404)} {
-		require.Equal(t, frontend, refused.Header("Access-Control-Allow-Origin"), "a page must be able to read why")
+		require.Equal(t, frontend, refused.Header("Access-Control-Allow-Origin"), "a page must be able to read the reason")
 	}
 }
 
@@ -56,7 +56,7 @@ func TestABrowserLearnsWhatItMaySend(t *testing.T) {
 	require.Equal(t, "600", a.Header("Access-Control-Max-Age"))
 	require.Contains(t, a.Header("Vary"), "Origin")
 	require.NotEmpty(t, a.Header("X-Request-Id"))
-	require.Empty(t, a.Header("RateLimit"), "asking is not counted")
+	require.Empty(t, a.Header("RateLimit"), "a preflight is not counted")
 	for _, other := range []*apitest.Client{ask.With("Access-Control-Request-Method", "TRACE"), ask.With("Access-Control-Request-Headers", "cookie2")} {
 		require.Empty(t, other.Do("OPTIONS", "/rows", nil).Status(204).Header("Access-Control-Allow-Origin"))
 	}
@@ -71,7 +71,7 @@ func TestOtherOriginsGetNothing(t *testing.T) {
 			page.With("Origin", origin).GET("/rows").Status(401),
 			page.With("Origin", origin, "Access-Control-Request-Method", "GET").Do("OPTIONS", "/api/v1/auth/login", nil).Status(204),
 		} {
-			require.Contains(t, a.Header("Vary"), "Origin", "a cache must tell them apart")
+			require.Contains(t, a.Header("Vary"), "Origin", "a cache must keep origins apart")
 			for name := range a.Response.Header {
 				require.NotContains(t, name, "Access-Control", origin)
 			}
@@ -79,10 +79,10 @@ func TestOtherOriginsGetNothing(t *testing.T) {
 	}
 	url, _ := limited(t, nil)
 	a := apitest.New(t, url, "").With("Origin", frontend, "Access-Control-Request-Method", "GET").Do("OPTIONS", "/rows", nil).Status(405)
-	require.Empty(t, a.Header("Access-Control-Allow-Origin"), "without a list there are none")
+	require.Empty(t, a.Header("Access-Control-Allow-Origin"), "without a list no origin is allowed")
 }
 
-func TestAnOriginIsWhatABrowserSends(t *testing.T) {
+func TestOriginIsParsedAsBrowsersSendIt(t *testing.T) {
 	t.Parallel()
 	for url, want := range map[string]string{
 		"https://app.example.com": frontend, "https://App.Example.com/": frontend, "https://app.example.com:443/login?x=1#y": frontend,

@@ -40,8 +40,8 @@ type decoder struct {
 var decoders = sync.Pool{New: func() any { return &decoder{json: new(jsontext.Decoder), path: make([]byte, 0, 64)} }}
 
 // decode reads data into the value, which must be settable. Its error is a fault of kind Malformed, or
-// one of kind Invalid that names the fields. Unsure are the paths of absent fields of objects that have an
-// unknown one: perhaps it is one of them, misspelt.
+// one of kind Invalid that names the fields. Unsure has the paths of absent fields in objects with an unknown field: the
+// unknown field may be a misspelt one of them.
 func decode(plan *node, data []byte, into reflect.Value) (unsure []string, err error) {
 	if tooDeep(data) {
 		return nil, fault.New(fault.Malformed, "Malformed JSON: it is nested too deeply")
@@ -95,8 +95,8 @@ func malformed(err error) error {
 	return fault.Newf(fault.Malformed, "Malformed JSON%s: %s", where, why)
 }
 
-// tooDeep reports whether brackets are nested deeper than a body needs. What a handler keeps as it came
-// would otherwise meet the limits of other programs.
+// tooDeep reports whether brackets are nested deeper than a body needs. Otherwise JSON that a handler stores unread
+// would meet the limits of other programs.
 func tooDeep(data []byte) bool {
 	depth, quoted := 0, false
 	for i := 0; i < len(data); i++ {
@@ -117,7 +117,7 @@ func tooDeep(data []byte) bool {
 	return false
 }
 
-// fail notes what is wrong with the value at the path.
+// fail adds a fault of the value at the path.
 func (d *decoder) fail(message string) {
 	if len(d.wrong) < maxWrong {
 		d.wrong = append(d.wrong, fault.Field{Field: d.where(), Message: message})
@@ -224,7 +224,7 @@ func (d *decoder) null(n *node, v reflect.Value) error {
 	return d.json.SkipValue()
 }
 
-// string reads a string. The bytes are good until the next one is read.
+// string reads a string. The bytes are valid until the next read.
 func (d *decoder) string() ([]byte, error) {
 	quoted, err := d.json.ReadValue()
 	if err != nil {
@@ -234,7 +234,7 @@ func (d *decoder) string() ([]byte, error) {
 	return d.buffer, err
 }
 
-// members reads an object. It calls each with every key; the key is good until each reads on.
+// members reads an object. It calls each with every key; the key is valid until each reads on.
 func (d *decoder) members(each func(key []byte) error) error {
 	if _, err := d.json.ReadToken(); err != nil { // {
 		return err
@@ -270,7 +270,7 @@ func (d *decoder) object(n *node, v reflect.Value) error {
 		f := &n.fields[i]
 		before := d.enter(f.name)
 		defer d.leave(before)
-		if !f.required && f.plan.kind != ownJSON && f.plan.kind != patched && d.json.PeekKind() == 'n' { // null is as good as absent
+		if !f.required && f.plan.kind != ownJSON && f.plan.kind != patched && d.json.PeekKind() == 'n' { // null counts as absent
 			return d.json.SkipValue()
 		}
 		return d.value(f.plan, fieldOf(v, f.index))
@@ -360,7 +360,7 @@ func (d *decoder) text(n *node, v reflect.Value) error {
 		if message := n.unmarshalText(v, b); message != "" {
 			d.fail(message)
 		}
-	case bytes.IndexByte(b, 0) >= 0: // no text column of Postgres takes it
+	case bytes.IndexByte(b, 0) >= 0: // Postgres has no text with NUL
 		d.fail(noNUL)
 	default:
 		s := string(b)
@@ -388,13 +388,13 @@ func (d *decoder) scalar(n *node, v reflect.Value) error {
 	return nil
 }
 
-// any reads a value of which nothing is known. Its numbers keep their digits.
+// any reads a value of unknown type. Its numbers keep their digits.
 func (d *decoder) any(v reflect.Value) error {
 	raw, err := d.json.ReadValue()
 	if err != nil {
 		return err
 	}
-	if bytes.Contains(raw, []byte(`\u0000`)) { // and so does the text of a backslash before it, which nobody writes
+	if bytes.Contains(raw, []byte(`\u0000`)) { // this also refuses an escaped backslash before u0000, which nobody writes
 		d.fail(noNUL)
 		return nil
 	}
@@ -403,7 +403,7 @@ func (d *decoder) any(v reflect.Value) error {
 	return inner.Decode(v.Addr().Interface())
 }
 
-// own gives the value's text to the type's own UnmarshalJSON.
+// own passes the value's text to the type's own UnmarshalJSON.
 func (d *decoder) own(n *node, v reflect.Value) error {
 	raw, err := d.json.ReadValue()
 	if err != nil {
@@ -422,7 +422,7 @@ func (d *decoder) own(n *node, v reflect.Value) error {
 	return nil
 }
 
-// refused notes what a type's own UnmarshalJSON found.
+// refused adds the fault that a type's own UnmarshalJSON found.
 func (d *decoder) refused(n *node, err error) {
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok || len(f.Fields) == 0 {

@@ -7,17 +7,17 @@ import (
 	"reflect"
 )
 
-// The page is Swagger UI (Apache-2.0), as its npm package swagger-ui-dist 5.35.0 has it.
+// docs has the page: Swagger UI (Apache-2.0), from its npm package swagger-ui-dist 5.35.0.
 //
 //go:embed docs
 var docs embed.FS
 
-// docsPolicy lets the page load from this server only, and run no script that is written into it.
-// Swagger UI sets styles from its script, which is no inline style, and has its icons as data.
+// docsPolicy lets the page load from this server only, and run no inline script. Swagger UI sets styles by script, which do
+// not count as inline styles, and has its icons as data.
 const docsPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; " +
 	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// serveDocs serves the document, and the page that shows it.
+// serveDocs serves the document and its page.
 func (a *API) serveDocs() {
 	a.huma.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[Problem](), true, "")
 	a.page("/openapi.json", "application/openapi+json", a.spec)
@@ -38,7 +38,7 @@ func (a *API) serveDocs() {
 	}
 }
 
-// Page serves what is no operation, by GET, to everybody.
+// Page serves a path that is no operation, by GET, to everybody.
 func (a *API) Page(path string, handler http.Handler) {
 	a.pages[path] = true
 	a.router.Path(path).Methods(http.MethodGet).Handler(handler)
@@ -62,5 +62,5 @@ func (a *API) encodeSpec() []byte {
 	return text
 }
 
-// OpenAPI returns the document of all that is registered, which must be complete by then.
+// OpenAPI returns the document of all operations, which must all be registered by then.
 func (a *API) OpenAPI() []byte { return a.spec() }

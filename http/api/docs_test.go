@@ -15,7 +15,7 @@ import (
 	"bahi/http/api"
 )
 
-func TestTheDocumentSaysWhatHolds(t *testing.T) {
+func TestDocumentMatchesTheServersRules(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	a := s.as(t, "").GET("/openapi.json").Status(200)

@@ -13,21 +13,21 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// Content is an answer that is written while it is made, so that it may be larger than memory. Write has as
-// long as the client takes what is written. What it returns before anything has gone out is answered like
-// any other error; after that the connection is cut off, so that nobody takes a part for the whole.
+// Content is an answer that is sent while it is made, so that it may be larger than memory. Write has as
+// long as the client keeps reading. An error of Write before the first byte is sent becomes a normal refusal; after that
+// the connection is cut off, so that no client takes a part for the whole.
 type Content struct {
 	Type   string // media type
-	Name   string // of the file; empty: it is none
-	Inline bool   // a browser shows it, and gives it the name when it is kept
-	Drawn  bool   // Write takes much work: it waits for its turn, and nothing goes out before it returns, see [Whole]
+	Name   string // of the file; "": no file
+	Inline bool   // a browser shows it, and saves it under the name
+	Drawn  bool   // Write is expensive: it waits for its turn, and nothing is sent before it returns, see [Whole]
 	Write  func(ctx context.Context, w io.Writer) error
 }
 
-// contentBuffer is how much is written before anything goes out, bytes.
+// contentBuffer is how many bytes are written before any are sent.
 const contentBuffer = 64 << 10
 
-// Download registers an operation that answers a [Content]. Kinds are the media types that it may have, and
+// Download registers an operation that answers a [Content]. Kinds has its possible media types, and
 // for JSON a value of the document's type.
 func Download[I any](a *API, op Op, kinds map[string]any, handler func(ctx context.Context, in *I) (Content, error)) {
 	o := a.add(op, reflect.TypeFor[I]())
@@ -46,7 +46,7 @@ func Download[I any](a *API, op Op, kinds map[string]any, handler func(ctx conte
 	described.Responses = map[string]*huma.Response{strconv.Itoa(o.Status): response}
 	huma.Register(documenter{API: a.huma, op: o}, described, func(ctx context.Context, in *I) (*huma.StreamResponse, error) {
 		c := callOf(ctx)
-		if err := c.decode(reflect.ValueOf(in).Elem(), nil); err != nil { // it has no dry run that could be tried
+		if err := c.decode(reflect.ValueOf(in).Elem(), nil); err != nil { // no dry run to try
 			return nil, c.problem(err)
 		}
 		ctx = c.withRequest(ctx)
@@ -62,13 +62,13 @@ func Download[I any](a *API, op Op, kinds map[string]any, handler func(ctx conte
 }
 
 func (c *call) download(ctx context.Context, content Content) {
-	// When the time is over that a request may take to arrive, net/http takes that for the client's going. A writer that knows no
-	// deadlines, since there is no line behind it, needs none.
+	// When a request's time to arrive is over, net/http takes that for a disconnect. A writer without a connection has no
+	// deadlines and needs none.
 	_ = http.NewResponseController(c.ResponseWriter).SetReadDeadline(time.Time{})
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	d := &downloading{content: content, delivery: delivery{call: c, within: c.api.config.Whole.Pause, gone: cancel}}
-	defer d.extend() //nolint:errcheck // for what net/http writes at the end of an answer
+	defer d.extend() //nolint:errcheck // for net/http's last bytes of the answer
 	var err error
 	if content.Drawn {
 		err = d.drawn(ctx)
@@ -91,7 +91,7 @@ func (c *call) download(ctx context.Context, content Content) {
 	}
 }
 
-// drawn makes the content when it has its turn, and then sends it.
+// drawn makes the content in its turn, and then sends it.
 func (d *downloading) drawn(ctx context.Context) error {
 	if d.call.head {
 		d.begin()
@@ -109,7 +109,7 @@ func (d *downloading) drawn(ctx context.Context) error {
 	return answer.deliver()
 }
 
-// downloading hands on to the client what is written.
+// downloading sends the written bytes to the client.
 type downloading struct {
 	delivery
 
@@ -117,7 +117,7 @@ type downloading struct {
 	begun   bool
 }
 
-// begin says what is to come.
+// begin sends the head.
 func (d *downloading) begin() {
 	if d.begun {
 		return
@@ -134,7 +134,7 @@ func (d *downloading) begin() {
 	}
 }
 
-// Write sends text on its way.
+// Write sends text.
 func (d *downloading) Write(text []byte) (int, error) {
 	d.begin()
 	if d.call.head {

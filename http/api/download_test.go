@@ -17,7 +17,7 @@ import (
 	"bahi/http/api/apitest"
 )
 
-// ByLines is exported, as huma wants it.
+// ByLines is exported, as huma requires.
 type ByLines struct {
 	Lines int    `query:"lines"`
 	Fails string `query:"fails"`
@@ -27,7 +27,7 @@ type linesDocument struct {
 	Lines []string `json:"lines"`
 }
 
-// press serves a text of as many lines as are asked for, and then fails if it is asked to.
+// press serves a text of the requested number of lines, and then fails on request.
 func press(t *testing.T) (client *apitest.Client, url string, a *api.API) {
 	t.Helper()
 	a = api.New(api.Config{Credentials: []api.Credential{{Authenticator: everybody}}, Timeout: impatience})
@@ -39,7 +39,7 @@ func press(t *testing.T) (client *apitest.Client, url string, a *api.API) {
 			}
 			return api.Content{Type: "text/csv", Name: "lines.csv", Write: func(writing context.Context, w io.Writer) error {
 				if ctx.Err() == nil || writing.Err() != nil {
-					return errors.New("the handler's time is over, and the writer's is not")
+					return errors.New("the writer must outlive the handler's timeout")
 				}
 				for i := range in.Lines {
 					if _, err := fmt.Fprintf(w, "%d\n", i); err != nil {
@@ -76,7 +76,7 @@ func TestADownloadIsWrittenWhileItIsMade(t *testing.T) {
 	require.Contains(t, string(a.OpenAPI()), `"application/json":{"schema":{"$ref":"#/components/schemas/ApiTestLinesDocument"}}`)
 }
 
-func TestADownloadThatFailsIsNoWholeAnswer(t *testing.T) {
+func TestFailedDownloadIsCutOff(t *testing.T) {
 	t.Parallel()
 	client, url, _ := press(t)
 	client.GET("/lines?lines=-1").Problem(422, "Too few lines")

@@ -10,9 +10,8 @@ import (
 	"bahi/domain/fault"
 )
 
-// A 422 lists every fault of a request (CONTRACT.md 0.8). They are found in three places: in headers and
-// query, in what the body says, and by the rules of the domain. [call.wrong] collects the first two;
-// [call.rules] adds the third.
+// A 422 lists every fault of a request (CONTRACT.md 0.8). They come from three places: headers and query, the body, and the
+// rules of the domain. [call.wrong] collects the first two; [call.rules] adds the third.
 
 // noted collects faults of fields. It returns every other error, which ends the request at once.
 func (c *call) noted(err error) error {
@@ -24,7 +23,7 @@ func (c *call) noted(err error) error {
 	return nil
 }
 
-// decode fills the input with body and file. It returns the faults of the request, nil when there is none.
+// decode fills the input with body and file. It returns the faults of the request, or nil.
 func (c *call) decode(in reflect.Value, try func(context.Context) error) error {
 	o := c.op
 	if o.file != nil {
@@ -44,21 +43,21 @@ func (c *call) decode(in reflect.Value, try func(context.Context) error) error {
 // others returns the faults of headers and body, for a request whose path or query huma has refused.
 func (c *call) others() []fault.Field {
 	if c.op.body != nil && c.body != nil {
-		_ = c.noted(c.op.body.decode(c, reflect.New(c.op.input).Elem())) // huma's refusal is the answer in any case
+		_ = c.noted(c.op.body.decode(c, reflect.New(c.op.input).Elem())) // the answer is huma's refusal in any case
 	}
 	return c.wrong
 }
 
-// rules returns the faults that the operation's rules find in what could be read of the request. It tries
-// the operation as a dry run; one that has no dry run is not tried. A fault is left out where the
-// same field could not be read, or a field in or around it: the rule has seen an empty value there. So is
-// the fault of an absent field beside an unknown one, which may be the same field misspelt.
+// rules returns the faults that the operation's rules find in the readable part of the request. It tries
+// the operation as a dry run; an operation without one is not tried. It leaves out a fault if the same field could not be
+// read, or a field in or around it: the rule has seen an empty value there. It also leaves out the fault of an absent field
+// beside an unknown one, which may be the same field misspelt.
 func (c *call) rules(try func(context.Context) error) (found []fault.Field) {
 	if !c.op.DryRun || len(c.wrong) >= maxWrong {
 		return nil
 	}
 	defer func() {
-		if p := recover(); p != nil { // the faults already found are answered all the same
+		if p := recover(); p != nil { // the faults so far are answered all the same
 			c.panicked(p)
 		}
 	}()
@@ -77,7 +76,7 @@ func (c *call) rules(try func(context.Context) error) (found []fault.Field) {
 	return found
 }
 
-// unread reports whether the field could not be read, or one in it or around it.
+// unread reports whether the field, or one in it or around it, could not be read.
 func (c *call) unread(field string) bool {
 	return slices.ContainsFunc(c.wrong, func(known fault.Field) bool {
 		return known.Message != unknownField && (known.Field == wholeBody || nested(known.Field, field) || nested(field, known.Field))

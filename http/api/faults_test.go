@@ -17,7 +17,7 @@ type ruled struct {
 	Rows []row `json:"rows"`
 }
 
-// ruledRoutes registers operations whose rule wants amounts above 0; the second has no dry run.
+// ruledRoutes registers operations with a rule for amounts above 0; the second has no dry run.
 func (s *server) ruledRoutes(ran *bool) {
 	type input struct {
 		Limit int64 `query:"limit" minimum:"1"`

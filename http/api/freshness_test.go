@@ -15,7 +15,7 @@ import (
 	"bahi/readmodels"
 )
 
-// log is a projection at position 5, and a log whose head is there too.
+// log returns a database with a projection at position 5 and the log's head there too.
 func log(t *testing.T) *pgxpool.Pool {
 	t.Helper()
 	pool, err := pgxpool.New(t.Context(), pgtest.Template(t, "migrated", migrations.Up))
@@ -73,14 +73,14 @@ func TestAnAnswerSaysHowFreshItIs(t *testing.T) {
 	require.GreaterOrEqual(t, time.Since(begun), 500*time.Millisecond)
 
 	a = anyone.With("Bahi-Min-Position", "7").PUT("/count", "").Status(200)
-	require.Equal(t, "7", a.Header("Bahi-Position"), "a write answers where it wrote")
-	require.Equal(t, `110 - "Response is Stale"`, a.Header("Warning"), "and that what it shows is older")
+	require.Equal(t, "7", a.Header("Bahi-Position"), "a write returns its position")
+	require.Equal(t, `110 - "Response is Stale"`, a.Header("Warning"), "and warns that its view is older")
 
 	time.AfterFunc(600*time.Millisecond, func() {
 		_, _ = pool.Exec(context.WithoutCancel(t.Context()), `update projection.generation set position = 7`)
 	})
 	a = anyone.With("Bahi-Min-Position", "7").GET("/count").Status(200)
-	require.Equal(t, "7", a.Header("Bahi-Position"), "who names a position waits longer")
+	require.Equal(t, "7", a.Header("Bahi-Position"), "a named position makes the read wait longer")
 	require.Empty(t, a.Header("Warning"))
 
 	grow(t, pool, 8)
@@ -88,5 +88,5 @@ func TestAnAnswerSaysHowFreshItIs(t *testing.T) {
 	a = anyone.With("Bahi-Min-Position", "8").GET("/count").Problem(503, "The answer is not that fresh yet, try again")
 	require.Equal(t, "1", a.Header("Retry-After"))
 	require.GreaterOrEqual(t, time.Since(begun), 5*time.Second)
-	require.Less(t, time.Since(begun), 30*time.Second, "and not as long as a request may take")
+	require.Less(t, time.Since(begun), 30*time.Second, "less than the request's timeout")
 }

@@ -14,7 +14,7 @@ import (
 	"bahi/http/api"
 )
 
-// quiet is an API without a listener, for what is tried millions of times.
+// quiet is an API without a listener, for millions of requests.
 func quiet() *server {
 	s := &server{}
 	s.API = api.New(api.Config{Credentials: []api.Credential{{Prefix: "bahi_", Authenticator: everybody}}, Workspaces: branches{}})
@@ -35,8 +35,8 @@ func (s *server) do(method, target string, header http.Header, body string) *htt
 	return w
 }
 
-// FuzzBody holds the decoder against encoding/json: what is taken is what that reads too, field for
-// field, and what it cannot read is refused. Nothing is answered with a 5xx.
+// FuzzBody compares the decoder with encoding/json: both read an accepted body alike, field for
+// field, and a body that encoding/json cannot read is refused. No answer is a 5xx.
 func FuzzBody(f *testing.F) {
 	for _, seed := range []string{
 		good, `{"id":"11111111-1111-4111-8111-111111111111","at":"2025-03-31T09:15:00Z","tree":{"name":"a","children":[{"name":"b"}],"by":{"x":1,"y":null}},"flag":true,"small":-1,"natural":7,"share":1e2,"any":{"n":[1.50,null,"x"]},"code":"abc"}`,
@@ -70,7 +70,7 @@ func FuzzBody(f *testing.F) {
 	})
 }
 
-// FuzzHeaders tries headers, path and query. Whatever is taken is in order.
+// FuzzHeaders tries headers, path and query. Every accepted value is valid.
 func FuzzHeaders(f *testing.F) {
 	f.Add("GET", "/ledger/3?from=2025-03-31", "bahi_clerk", "k", `"3"`, "why", "true", "12", "r-1")
 	f.Add("POST", "/ledger/3?x=%zz", "bahi_clerk", strings.Repeat("k", 256), `W/"3"`, "%zz", "yes", "-1", "a b")

@@ -19,11 +19,11 @@ import (
 )
 
 const (
-	maxKey    = 255 // characters, as the contract has it
+	maxKey    = 255 // characters, by the contract
 	maxReason = 500
 
-	// patience is how long a read waits for a position that the request names. Without one the
-	// readmodels wait for as long as they do.
+	// patience is how long a read waits for a position that the request names. Without one, the readmodels' own time
+	// applies.
 	patience = 5 * time.Second
 )
 
@@ -44,7 +44,7 @@ func one(h http.Header, name string) (value string, present bool, err error) {
 	}
 }
 
-// conditions reads the headers that say how a write is to be done.
+// conditions reads the headers that condition a write.
 func (c *call) conditions() error {
 	h := c.r.Header
 	match, matched, err := one(h, "If-Match")
@@ -107,8 +107,8 @@ func (c *call) dryRun() (bool, error) {
 
 var errIfMatch = fault.New(fault.Malformed, `If-Match must be the ETag of one revision, such as "3", or *`)
 
-// parseMatch reads If-Match (RFC 9110, 13.1.1). A tag that is in order but was never ours matches
-// nothing; so does a weak one, since the comparison is the strong one.
+// parseMatch parses If-Match (RFC 9110, 13.1.1). A valid tag that was never ours matches nothing; neither does a weak one, since
+// the comparison is strong.
 func parseMatch(text string) (*int64, error) {
 	if text == "*" {
 		return nil, nil
@@ -143,7 +143,7 @@ func parseReason(h http.Header) (string, error) {
 	return strings.TrimSpace(reason), nil
 }
 
-// preferences reads Prefer (RFC 7240). What is not understood is passed over, as it must be.
+// preferences reads Prefer (RFC 7240). It ignores unknown preferences, as it must.
 func (c *call) preferences() error {
 	for _, line := range c.r.Header["Prefer"] {
 		for preference := range strings.SplitSeq(line, ",") {
@@ -158,11 +158,11 @@ func (c *call) preferences() error {
 	return nil
 }
 
-// freshness makes the reads of the request report to it, and obey Bahi-Min-Position.
+// freshness makes the request's reads report their positions and obey Bahi-Min-Position.
 func (c *call) freshness() error {
 	c.ctx = readmodels.WithFreshness(c.ctx, &c.fresh)
 	if c.op.write() {
-		return nil // a write that is in the log is not answered with an error because a read is late
+		return nil // a write in the log must not fail because a read is late
 	}
 	value, present, err := one(c.r.Header, "Bahi-Min-Position")
 	if !present || err != nil {

@@ -8,7 +8,7 @@ import (
 	"bahi/http/api"
 )
 
-func TestBrowsersAreToldToKeepToHTTPSWhereTheSystemIsSecure(t *testing.T) {
+func TestSecureAnswersHaveStrictTransportSecurity(t *testing.T) {
 	t.Parallel()
 	const header = "Strict-Transport-Security"
 	secure := serve(t, func(c *api.Config) { c.Secure = true })

@@ -11,16 +11,16 @@ import (
 	"github.com/shopspring/decimal"
 )
 
-// limits are what the document says of a value beside its type.
+// limits are the document's limits of a value beside its type.
 type limits struct {
 	minLength, maxLength int // in characters, or items
 	oneOf                []string
 	least, most          *decimal.Decimal // inclusive
-	schema               *huma.Schema     // for the rest, which huma checks; nil: there is none
+	schema               *huma.Schema     // for the checks that huma does; nil: none
 	registry             huma.Registry
 }
 
-// newLimits returns nil when the schema says nothing more.
+// newLimits returns nil if the schema has no limits.
 func newLimits(registry huma.Registry, n *node, s *huma.Schema) *limits {
 	if s == nil {
 		return nil
@@ -107,7 +107,7 @@ func (l *limits) count(d *decoder, items int) {
 	}
 }
 
-// mostItems bounds what is kept of a list; the rest is only counted.
+// mostItems bounds the kept items of a list; the rest is only counted.
 func (n *node) mostItems() int {
 	if n.limits == nil {
 		return math.MaxInt

@@ -11,9 +11,9 @@ import (
 	"bahi/readmodels"
 )
 
-// Mount serves what is no operation at a path and everywhere below it, by whatever method and to
-// everybody: the handler itself says who may. Logs and metrics know its requests by the name. The context that
-// it gets is ready for readmodels, for [Authenticate] and for [Count].
+// Mount serves a path and everything below it without an operation, by any method and to everybody: the handler itself decides
+// who may use it. Logs and metrics use the name for its requests. The context is ready for readmodels, for [Authenticate]
+// and for [Count].
 func (a *API) Mount(name, path string, handler http.Handler) {
 	o := &operation{Op: Op{ID: name, Method: "ANY", Path: path, Status: http.StatusOK}}
 	o.metrics = a.metrics.of(o)
@@ -32,9 +32,9 @@ func (a *API) Mount(name, path string, handler http.Handler) {
 	})
 }
 
-// Authenticate finds out who a request bears the credential of, for handlers that are given it in another
-// way than operations are. A credential that opens nothing counts for the request's address, as an
-// operation's does. The context that it returns has the actor's [Request].
+// Authenticate finds the owner of a request's credential, for handlers that do not get it as operations do. An invalid
+// credential counts for the request's address, as in an operation. The returned context has the actor's
+// [Request].
 func Authenticate(ctx context.Context, bearer string) (context.Context, actor.Actor, error) {
 	c := callOf(ctx)
 	if c == nil {
@@ -46,7 +46,7 @@ func Authenticate(ctx context.Context, bearer string) (context.Context, actor.Ac
 	return c.withRequest(ctx), c.request.Actor, nil
 }
 
-// Failed tells the log why a handler that answers by itself could not do what it was asked.
+// Failed logs why a handler that answers by itself has failed.
 func Failed(ctx context.Context, cause error) {
 	if c := callOf(ctx); c != nil {
 		c.cause = cause

@@ -19,7 +19,7 @@ import (
 	"bahi/http/api/window"
 )
 
-// doorkeeper knows one bearer.
+// doorkeeper knows one bearer token.
 type doorkeeper struct{}
 
 func (doorkeeper) Authenticate(_ context.Context, bearer string) (actor.Actor, error) {
@@ -51,7 +51,7 @@ func startMounted(t *testing.T, limits api.Limits) *apitest.Client {
 	return apitest.New(t, server.URL, "")
 }
 
-func TestWhatIsMountedServesEverythingBelowItsPath(t *testing.T) {
+func TestMountServesEverythingBelowItsPath(t *testing.T) {
 	t.Parallel()
 	c := startMounted(t, nil)
 	for _, r := range [][2]string{{"GET", "/pages"}, {"POST", "/pages/"}, {"DELETE", "/pages/a/b"}} {
@@ -64,7 +64,7 @@ func TestWhatIsMountedServesEverythingBelowItsPath(t *testing.T) {
 	c.GET("/page").Status(404)
 }
 
-func TestRefusedCredentialsOfMountedPagesCountAsThoseOfOperations(t *testing.T) {
+func TestRefusedCredentialsCountForMountedPagesToo(t *testing.T) {
 	t.Parallel()
 	limits := api.DefaultLimits()
 	limits[api.GroupRefused] = window.Limit{Requests: 3, Per: time.Minute}
@@ -83,7 +83,7 @@ func TestRefusedCredentialsOfMountedPagesCountAsThoseOfOperations(t *testing.T) 
 	require.NotEmpty(t, c.GET("/pages?bearer=right").Status(429).Header("Retry-After"))
 }
 
-func TestWithoutACallNobodyIsKnown(t *testing.T) {
+func TestCallerIsUnknownOutsideACall(t *testing.T) {
 	t.Parallel()
 	_, _, err := api.Authenticate(t.Context(), "right")
 	require.ErrorIs(t, err, api.ErrNotAuthenticated)

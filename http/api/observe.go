@@ -15,7 +15,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// run takes the request through the operation's steps and on to its handler.
+// run runs the operation's steps and then its handler.
 func (c *call) run(o *operation, r *http.Request, ctx huma.Context, next func(huma.Context)) {
 	c.op, c.r = o, r
 	c.view = view{humaContext: ctx, call: c}
@@ -23,7 +23,7 @@ func (c *call) run(o *operation, r *http.Request, ctx huma.Context, next func(hu
 	if c.api.tracer != nil {
 		c.trace()
 	}
-	if !o.Public || o.write() { // a sign-in answers secrets
+	if !o.Public || o.write() { // the answer of a sign-in has secrets
 		c.Header()["Cache-Control"] = noStore
 	}
 	if err := c.steps(); err != nil {
@@ -47,7 +47,7 @@ func (c *call) steps() error {
 	return nil
 }
 
-// trace begins a span, as a child of the caller's when they sent one (W3C Trace Context).
+// trace begins a span, as a child of the caller's span if the request names one (W3C Trace Context).
 func (c *call) trace() {
 	parent := propagation.TraceContext{}.Extract(c.ctx, propagation.HeaderCarrier(c.r.Header))
 	c.ctx, c.span = c.api.tracer.Start(parent, c.op.Method+" "+c.op.Path, //nolint:spancheck // report ends it
@@ -64,7 +64,7 @@ type metrics struct {
 	noRoute  opMetrics
 }
 
-// opMetrics are an operation's own, found once.
+// opMetrics are the metrics of an operation, looked up once.
 type opMetrics struct {
 	id      string
 	seconds prometheus.Observer
@@ -72,8 +72,8 @@ type opMetrics struct {
 	status  int
 }
 
-// unrouted is the operation that metrics and logs name for a request that found none. The path is not
-// named: anybody could fill the metrics with paths.
+// unrouted is the operation in metrics and logs for a request without a route. The path is left out: anybody could fill the
+// metrics with paths.
 const unrouted = "none"
 
 func newMetrics(to prometheus.Registerer) *metrics {
@@ -103,7 +103,7 @@ func (m *metrics) of(o *operation) opMetrics {
 	}
 }
 
-// report tells metrics, trace and log how the request ended.
+// report reports the end of the request to metrics, trace and log.
 func (c *call) report() {
 	took := time.Since(c.started)
 	own := &c.api.metrics.noRoute
@@ -126,7 +126,7 @@ func (c *call) report() {
 	c.log(own.id, took)
 }
 
-// log writes one line. The query and the bodies are left out: they hold secrets and people's data.
+// log writes one line. It leaves out the query and the bodies: they have secrets and personal data.
 func (c *call) log(operation string, took time.Duration) {
 	level := slog.LevelInfo
 	switch {

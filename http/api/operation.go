@@ -14,49 +14,49 @@ import (
 	"bahi/domain/actor"
 )
 
-// Op says what an operation is, and what is asked of a request before its handler runs.
+// Op describes an operation, and what is checked before its handler runs.
 type Op struct {
-	ID      string // post-bank-row: stands in logs, metrics and the scope of idempotency keys; for ever
+	ID      string // post-bank-row: the name in logs, metrics and the scope of idempotency keys; for ever
 	Method  string
 	Path    string // as in /bank-ledger/{bank_account_id}
 	Summary string
 	Tags    []string
 	Status  int // of success; 0: 201 for POST, 204 for DELETE, else 200
 
-	// Who may: everybody when Public, operators only when Operator, whoever has Level (default: Read
-	// for GET, else Write) in Area, and everybody known when there is no area.
+	// Who may use it: everybody if Public, operators only if Operator, callers with Level (default: Read for GET, otherwise Write) in
+	// Area, and without an area every authenticated caller.
 	Public   bool
 	Operator bool
 	Area     actor.Area
 	Level    actor.Level
 
-	Errors []int // statuses that it refuses with beside those that follow from the rest of the Op
+	Errors []int // further statuses of refusals, beside those that follow from the rest of the Op
 
-	Limit string   // the group whose rate limit counts it
-	Reads []string // projections that it reads, which makes Bahi-Min-Position count
+	Limit string   // the group of its rate limit
+	Reads []string // projections that it reads; with one, Bahi-Min-Position counts
 
-	MaxBody     int64    // in bytes, of a form (see File) those of its file; 0: 1 MB
-	EmptyFile   error    // what an empty file is refused with; nil: 422
-	StrictBody  bool     // unknown fields of the body are refused, but for ReadOnly ones
-	ReadOnly    []string // fields that a read of the same thing has and a write ignores: id, rows.balance
+	MaxBody     int64    // in bytes; of a form (see File) the bytes of its file; 0: 1 MB
+	EmptyFile   error    // the refusal of an empty file; nil: 422
+	StrictBody  bool     // unknown fields of the body are refused, except ReadOnly ones
+	ReadOnly    []string // fields that a read of the same record has and a write ignores: id, rows.balance
 	StrictQuery bool     // unknown and repeated query parameters are refused
-	DryRun      bool     // understands Bahi-Dry-Run; on other writes it is refused
-	NoKey       bool     // ignores Idempotency-Key: what repeats a sign-in would answer secrets again
+	DryRun      bool     // understands Bahi-Dry-Run; other writes refuse it
+	NoKey       bool     // ignores Idempotency-Key: a repeated sign-in would return secrets again
 }
 
-// write says whether the operation changes something, by its method.
+// write reports whether the operation writes, by its method.
 func (o Op) write() bool { return o.Method != http.MethodGet && o.Method != http.MethodHead }
 
-// operation is an Op with what is worked out once.
+// operation is an Op with everything that follows from it, computed once.
 type operation struct {
 	Op
 
 	pattern *regexp.Regexp
 	limit   *policy             // nil: none
-	entry   []func(*call) error // who may come in; the first error ends the request
-	steps   []func(*call) error // what is read of the request; faults of fields are collected
+	entry   []func(*call) error // checks of the caller; the first error ends the request
+	steps   []func(*call) error // readers of the request; faults of fields are collected
 	body    *body               // nil: none, or huma reads it
-	schema  *huma.Schema        // of the body, as the document has it
+	schema  *huma.Schema        // of the body, in the document
 	input   reflect.Type
 	file    []int // of the input's File; nil: none
 	query   map[string]bool
@@ -70,12 +70,11 @@ var variable = regexp.MustCompile(`\\\{[^}]+\\\}`)
 
 func (o *operation) matches(path string) bool { return o.pattern.MatchString(path) }
 
-// Handle registers an operation. The handler's input has parameters (`path:"…"`, `query:"…"`) and a
-// field Body; see [Body], [ETag] and [Optional] for outputs and parameters. It panics when the
-// operation is not in order, so that this is found at the start.
+// Handle registers an operation. The handler's input has parameters (`path:"…"`, `query:"…"`) and a field Body; see [Body],
+// [ETag] and [Optional] for outputs and parameters. It panics on an invalid operation, so that the start of the program
+// finds it.
 //
-// The context that the handler gets has the [Request] for commands; see also [Caller], [Prefers]
-// and [Wrote].
+// The handler's context has the [Request] for commands; see also [Caller], [Prefers] and [Wrote].
 func Handle[I, O any](a *API, op Op, handler func(ctx context.Context, in *I) (*O, error)) {
 	o := a.add(op, reflect.TypeFor[I]())
 	o.form(reflect.TypeFor[I]())
@@ -143,12 +142,12 @@ func (a *API) add(op Op, input reflect.Type) *operation {
 	return o
 }
 
-// describe is what huma needs to know.
+// describe returns the operation for huma.
 func (o *operation) describe() huma.Operation {
 	h := huma.Operation{
 		OperationID: o.ID, Method: o.Method, Path: o.Path, Summary: o.Summary, Tags: o.Tags, DefaultStatus: o.Status,
-		MaxBodyBytes:     o.MaxBody + 1, // huma refuses what is as long as this
-		BodyReadTimeout:  -1,            // the server's holds
+		MaxBodyBytes:     o.MaxBody + 1, // huma refuses a body of this length
+		BodyReadTimeout:  -1,            // the server's applies
 		SkipValidateBody: true,
 		Middlewares: huma.Middlewares{func(ctx huma.Context, next func(huma.Context)) {
 			r, w := humamux.Unwrap(ctx)

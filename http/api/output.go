@@ -16,7 +16,7 @@ type Body[T any] struct {
 	Body T
 }
 
-// Answer returns the output of an operation whose body is what a view or a flow returned.
+// Answer returns the output of an operation whose body a view or a flow returned.
 func Answer[T any](value T, err error) (*Body[T], error) {
 	if err != nil {
 		return nil, err
@@ -32,13 +32,14 @@ func Shown[T any](value T, revision int64, err error) (*Tagged[T], error) {
 	return &Tagged[T]{ETag: Revision(revision), Body: value}, nil
 }
 
-// Tagged is an output with the revision that the body shows.
+// Tagged is an output with the revision of the body.
 type Tagged[T any] struct {
 	ETag ETag `header:"ETag"`
 	Body T
 }
 
-// Written returns the output of a write: what show makes of the record as the command left it, with its revision as ETag. The headers tell where the
+// Written returns the output of a write: show's view of the record after the command, with its revision as ETag. The headers have the
+// position of the write in the log, and whether an earlier request with the same Idempotency-Key did it; a dry run has neither.
 // write is in the log, and whether an earlier request with the same Idempotency-Key did it; those of a dry run do not.
 func Written[S, T any](ctx context.Context, out commands.Outcome[S], err error, show func(commands.Outcome[S]) T) (*Tagged[T], error) {
 	if err != nil {
@@ -48,7 +49,7 @@ func Written[S, T any](ctx context.Context, out commands.Outcome[S], err error, 
 	return &Tagged[T]{ETag: Revision(out.Revision), Body: show(out)}, nil
 }
 
-// Reply is [Written] for a result that has no revision.
+// Reply is [Written] for a result without a revision.
 func Reply[S, T any](ctx context.Context, out commands.Outcome[S], err error, show func(commands.Outcome[S]) T) (*Body[T], error) {
 	if err != nil {
 		return nil, err
@@ -57,7 +58,7 @@ func Reply[S, T any](ctx context.Context, out commands.Outcome[S], err error, sh
 	return &Body[T]{Body: show(out)}, nil
 }
 
-// Done is [Written] for a write that leaves nothing to show.
+// Done is [Written] for a write without a body.
 func Done[S any](ctx context.Context, out commands.Outcome[S], err error) (*Nothing, error) {
 	if err != nil {
 		return nil, err
@@ -72,7 +73,7 @@ type Nothing struct{}
 // ETag is a strong entity tag (RFC 9110, 8.8.3), empty for none.
 type ETag string
 
-// Revision is the tag of a stream's revision, none for a stream that is not there.
+// Revision returns the tag of a stream's revision, "" for a missing stream.
 func Revision(revision int64) ETag {
 	if revision < 0 {
 		return ""
@@ -80,14 +81,14 @@ func Revision(revision int64) ETag {
 	return ETag(`"` + strconv.FormatInt(revision, 10) + `"`)
 }
 
-// Optional is a parameter that may be absent. It also reads what huma does not: types with
+// Optional is a parameter that may be absent. It also reads types that huma does not: those with
 // UnmarshalText that are numbers underneath, such as unit.Date.
 type Optional[T any] struct {
 	Value T
 	Set   bool
 }
 
-// Get returns a pointer to the value, nil when it is absent.
+// Get returns a pointer to the value, or nil.
 func (o *Optional[T]) Get() *T {
 	if !o.Set {
 		return nil
@@ -95,7 +96,7 @@ func (o *Optional[T]) Get() *T {
 	return &o.Value
 }
 
-// Receiver is for huma: where it puts the parameter.
+// Receiver is for huma, which puts the parameter there.
 func (o *Optional[T]) Receiver() reflect.Value {
 	if into, ok := any(&o.Value).(encoding.TextUnmarshaler); ok {
 		return reflect.ValueOf(&textParameter{into}).Elem()
@@ -113,5 +114,5 @@ func (o *Optional[T]) Schema(r huma.Registry) *huma.Schema {
 
 type textParameter struct{ into encoding.TextUnmarshaler }
 
-// UnmarshalText gives the text to the type that wants it.
+// UnmarshalText passes the text on to the type.
 func (t *textParameter) UnmarshalText(text []byte) error { return t.into.UnmarshalText(text) } //nolint:wrapcheck // its words are the answer

@@ -2,10 +2,10 @@ package api
 
 import "bahi/readmodels"
 
-// The contract has two shapes of a list: a bare array with X-Total-Count, which [Listed] returns, and an object with the page's
+// The contract has two forms of a list: a bare array with X-Total-Count, which [Listed] returns, and an object with the page's
 // numbers, which [Paginated] returns. An operation that lists embeds [Pages] or [Limited] for the parameters.
 
-// Pages asks for a page by page and page_size.
+// Pages has the parameters page and page_size.
 type Pages struct {
 	Page     int `query:"page" default:"1" minimum:"1" maximum:"1000000000" doc:"From 1"`
 	PageSize int `query:"page_size" default:"50" minimum:"1" maximum:"100" doc:"Rows of a page"`
@@ -14,7 +14,7 @@ type Pages struct {
 // Get returns the page.
 func (p Pages) Get() readmodels.Page { return readmodels.Page{Number: p.Page, Size: p.PageSize} }
 
-// Limited asks for a page by page and limit.
+// Limited has the parameters page and limit.
 type Limited struct {
 	Page  int `query:"page" default:"1" minimum:"1" maximum:"1000000000" doc:"From 1"`
 	Limit int `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"Rows of a page"`
@@ -23,7 +23,7 @@ type Limited struct {
 // Get returns the page.
 func (p Limited) Get() readmodels.Page { return readmodels.Page{Number: p.Page, Size: p.Limit} }
 
-// Array is a list with the number of all its rows, of which it may have a page.
+// Array is a list, or a page of it, with the number of all its rows.
 type Array[T any] struct {
 	Total int64 `header:"X-Total-Count" doc:"Rows of all pages"`
 	Body  []T
@@ -46,7 +46,7 @@ type PageOf[T any] struct {
 	TotalPages int64 `json:"total_pages"`
 }
 
-// Paginated returns the rows of a page as an object. It takes what [readmodels.Paged] returns.
+// Paginated returns the rows of a page as an object. Its arguments are the results of [readmodels.Paged].
 func Paginated[T any](page readmodels.Page, rows []T, total int64, err error) (*Body[PageOf[T]], error) {
 	if err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func Paginated[T any](page readmodels.Page, rows []T, total int64, err error) (*
 	}}, nil
 }
 
-// full returns an empty list for none: in JSON it is an array.
+// full returns an empty list for nil: in JSON it is an array.
 func full[T any](rows []T) []T {
 	if rows == nil {
 		return []T{}

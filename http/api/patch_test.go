@@ -13,7 +13,7 @@ import (
 	"bahi/http/api"
 )
 
-// patchShop is what a PATCH of these tests changes.
+// patchShop is the body of these tests' PATCH.
 type patchShop struct {
 	Name   patch.Field[string]     `json:"name,omitzero" nullable:"false" maxLength:"5"`
 	City   patch.Field[string]     `json:"city,omitzero" enum:"Surat,Pune"`

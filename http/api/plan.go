@@ -17,7 +17,7 @@ import (
 	"bahi/domain/patch"
 )
 
-// kind says how a value is read.
+// kind is the way to read a value.
 type kind int
 
 const (
@@ -33,18 +33,18 @@ const (
 	patched  // a patch.Field
 )
 
-// node is how values of a type are read, in one place of a body.
+// node is the plan for the values at one place of a body.
 type node struct {
 	kind     kind
-	token    jsontext.Kind // that its JSON begins with; 't' for both truth values
+	token    jsontext.Kind // first token of its JSON; 't' for both truth values
 	typ      reflect.Type
 	elem     *node
 	fields   []field
 	byName   map[string]int
 	strict   bool
 	readOnly map[string]bool
-	quantity bool // of package unit: null is none
-	nullable bool // a patch.Field takes null
+	quantity bool // of package unit: null means absent
+	nullable bool // a patch.Field that takes null
 	limits   *limits
 	wanted   string
 }
@@ -71,8 +71,8 @@ var (
 	decimalGo       = reflect.TypeFor[decimal.Decimal]()
 )
 
-// planner works out plans. What the document says of a field (required, longest, one of) is taken from
-// the document's own schema, so that the two cannot differ.
+// planner makes plans. It takes the limits of a field (required, longest, one of) from the document's own schema, so that the
+// two cannot differ.
 type planner struct {
 	registry huma.Registry
 	strict   bool
@@ -117,7 +117,7 @@ func (p *planner) plan(t reflect.Type, schema *huma.Schema, path string) *node {
 	return n
 }
 
-// outer returns the plan of a type that is inside itself.
+// outer returns the plan of an enclosing value of the same type, or nil.
 func (p *planner) outer(t reflect.Type, path string) *node {
 	if p.known == nil {
 		p.known = map[planKey]*node{}
@@ -185,7 +185,7 @@ func (p *planner) object(n *node, t reflect.Type, schema *huma.Schema, path stri
 	}
 	if t.Name() != "" {
 		schema = p.registry.Schema(t, false, "")
-	} else if schema == nil { // the registry knows types by their names, and would answer another one's
+	} else if schema == nil { // the registry knows types by their names, and would return another one's
 		panic(fmt.Sprintf("%s: a type in a map needs a name", t))
 	}
 	required := map[string]bool{}
@@ -216,7 +216,7 @@ func isPatch(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct && t.PkgPath() == reflect.TypeFor[patch.State]().PkgPath() && t.NumField() == 2
 }
 
-// showPatches lets the document show the patch.Fields of a body as what they hold, or null.
+// showPatches documents the patch.Fields of a body as their values, or null.
 func (a *API) showPatches(t reflect.Type, seen map[reflect.Type]bool) {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Map:
@@ -238,7 +238,7 @@ func (a *API) showPatches(t reflect.Type, seen map[reflect.Type]bool) {
 	}
 }
 
-// fieldOf returns a field, making the embedded pointers on the way.
+// fieldOf returns a field, and allocates embedded pointers on the way.
 func fieldOf(v reflect.Value, index []int) reflect.Value {
 	for i, x := range index {
 		if i > 0 && v.Kind() == reflect.Pointer {
@@ -252,7 +252,7 @@ func fieldOf(v reflect.Value, index []int) reflect.Value {
 	return v
 }
 
-// unmarshalText returns what is wrong, empty for nothing.
+// unmarshalText returns the fault of the text, or "".
 func (n *node) unmarshalText(v reflect.Value, b []byte) string {
 	if n.typ == uuidGo && len(b) != uuidLength {
 		return wantUUID
@@ -264,11 +264,11 @@ func (n *node) unmarshalText(v reflect.Value, b []byte) string {
 	return ""
 }
 
-// complaint returns the words of our own types; those of the libraries repeat the input.
+// complaint returns the message of our own types; those of libraries repeat the input.
 func (n *node) complaint(err error) string {
 	switch {
 	case strings.HasPrefix(n.typ.PkgPath(), "bahi/"):
-		if _, theirs := err.(*json.SyntaxError); !theirs { //nolint:errorlint // only the outermost words count
+		if _, theirs := err.(*json.SyntaxError); !theirs { //nolint:errorlint // only the outermost message counts
 			if _, theirs := err.(*json.UnmarshalTypeError); !theirs { //nolint:errorlint // as above
 				return err.Error()
 			}

@@ -14,7 +14,7 @@ import (
 	"bahi/domain/fault"
 )
 
-// kinds says how each kind of refusal is answered. It is the only such table.
+// kinds has the answer to each kind of refusal. No other table does.
 var kinds = map[fault.Kind]struct {
 	status int
 	code   string
@@ -30,7 +30,7 @@ var kinds = map[fault.Kind]struct {
 	fault.TooLarge:     {http.StatusRequestEntityTooLarge, "too_large"},
 }
 
-// StatusOf answers the HTTP status of a refusal, 500 for what is none.
+// StatusOf returns the HTTP status of a refusal, 500 for an unknown kind.
 func StatusOf(kind fault.Kind) int {
 	if k, known := kinds[kind]; known {
 		return k.status
@@ -38,7 +38,7 @@ func StatusOf(kind fault.Kind) int {
 	return http.StatusInternalServerError
 }
 
-// others are the answers that no fault stands behind.
+// others are the answers without a fault.
 var others = map[int]struct{ code, detail string }{
 	http.StatusBadRequest:            {"malformed", "Malformed request"},
 	http.StatusNotFound:              {"not_found", "Not found"},
@@ -51,7 +51,7 @@ var others = map[int]struct{ code, detail string }{
 	statusClientGone:                 {"client_gone", "The client went away"},
 }
 
-// statusClientGone is what the log says of a request whose client did not wait. Nobody reads the answer.
+// statusClientGone is the log's status for a request whose client did not wait. Nobody reads the answer.
 const statusClientGone = 499
 
 const (
@@ -59,7 +59,7 @@ const (
 	problemType = "application/problem+json"
 )
 
-// Problem is the answer to what could not be done (RFC 9457; D40 of the contract).
+// Problem is the body of a refusal (RFC 9457; D40 of the contract).
 type Problem struct {
 	Detail    string        `json:"detail" doc:"What is wrong, in one sentence"`
 	Code      string        `json:"code" doc:"A stable word for programs"`
@@ -93,7 +93,7 @@ func problemOf(status int) *Problem {
 	return &Problem{Detail: o.detail, Code: o.code, Status: status}
 }
 
-// problem answers what the caller reads of an error, and keeps what they do not for the log.
+// problem returns the caller's part of an error, and keeps the rest for the log.
 func (c *call) problem(err error) *Problem {
 	p := c.judge(err)
 	c.complement(p)
@@ -138,7 +138,7 @@ func ofFault(f *fault.Error) *Problem {
 	return p
 }
 
-// complement adds what every problem has, and the headers that go with it.
+// complement adds the members that every problem has, and their headers.
 func (c *call) complement(p *Problem) {
 	c.code = p.Code
 	p.Title = http.StatusText(p.Status)
@@ -158,7 +158,7 @@ func (c *call) complement(p *Problem) {
 	}
 }
 
-// refuse answers an error.
+// refuse sends the refusal for an error.
 func (c *call) refuse(err error) { c.answer(c.judge(err)) }
 
 func (c *call) answer(p *Problem) {
@@ -167,11 +167,11 @@ func (c *call) answer(p *Problem) {
 	h["Content-Type"] = []string{p.contentType}
 	h["Cache-Control"] = noStore
 	c.WriteHeader(p.Status)
-	_ = json.NewEncoder(c).Encode(p) //nolint:errchkjson // a client that is gone learns nothing
+	_ = json.NewEncoder(c).Encode(p) //nolint:errchkjson // the client may be gone
 }
 
-// replaceErrors makes huma answer in our form. It is huma's one global, so it is set once; what is
-// particular to the API is in the call.
+// replaceErrors makes huma answer in our form. huma has one global for that, so it is set once; everything specific to an API is
+// in the call.
 var replaceErrors = sync.OnceFunc(func() {
 	huma.NewError = func(status int, msg string, errs ...error) huma.StatusError {
 		return fromHuma(status, msg, errs)
@@ -194,13 +194,13 @@ var replaceErrors = sync.OnceFunc(func() {
 	}
 })
 
-// fromHuma says what huma found, in our words. The rejected values that huma adds are left out: they
-// may be passwords.
+// fromHuma returns huma's error in our words. It leaves out the rejected values that huma adds: they may be
+// passwords.
 func fromHuma(status int, msg string, errs []error) *Problem {
 	if msg == "cannot read request body" { // the client's connection broke
 		status = http.StatusBadRequest
 	}
-	for _, err := range errs { // a form's error has only the text of it left
+	for _, err := range errs { // a form's error has only its text left
 		if strings.Contains(err.Error(), tooLarge.Error()) {
 			return problemOf(http.StatusRequestEntityTooLarge)
 		}
@@ -223,7 +223,7 @@ func fromHuma(status int, msg string, errs []error) *Problem {
 
 var tooLarge = new(http.MaxBytesError)
 
-// wording keeps what a parser says of the input out of the answer.
+// wording removes a parser's quotes of the input from a message.
 func wording(message string) string {
 	switch {
 	case strings.HasPrefix(message, "required "):

@@ -29,7 +29,7 @@ func (s *server) lines(t *testing.T) (lines []map[string]any) {
 	return lines
 }
 
-func TestWhatWentWrongInsideIsLoggedOnceAndNotTold(t *testing.T) {
+func TestInternalErrorIsLoggedOnceAndHidden(t *testing.T) {
 	t.Parallel()
 	for how, want := range map[string]struct {
 		status        int
@@ -55,7 +55,7 @@ func TestWhatWentWrongInsideIsLoggedOnceAndNotTold(t *testing.T) {
 	}
 }
 
-func TestALogLineHoldsIdsAndNoSecrets(t *testing.T) {
+func TestLogLineHasIdsAndNoSecrets(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	s.as(t, "bahi_clerk").With("Idempotency-Key", "key-secret").POST("/ledger/3?token=query-secret", good).Status(201)
@@ -88,7 +88,7 @@ func TestRejectedInputIsNotRepeated(t *testing.T) {
 	}
 }
 
-func TestAnAnswerThatBreaksOffIsNotTakenForWhole(t *testing.T) {
+func TestBrokenAnswerIsCutOff(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	api.Handle(s.API, api.Op{ID: "broken", Method: "GET", Path: "/broken", Public: true}, brokenHandler)
@@ -100,7 +100,7 @@ func TestAnAnswerThatBreaksOffIsNotTakenForWhole(t *testing.T) {
 	require.Error(t, err)
 }
 
-// counted returns counters, gauges and how many a histogram has seen, by name and labels.
+// counted returns counters, gauges and the counts of histograms, by name and labels.
 func counted(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 	t.Helper()
 	families, err := registry.Gather()
@@ -153,7 +153,7 @@ func TestBodiesAreBounded(t *testing.T) {
 	anyone.POST("/upload", io.MultiReader(strings.NewReader(strings.Repeat("x", 65)))).Problem(413, "The request body is too large")
 }
 
-func TestOnlyJSONIsTakenForJSON(t *testing.T) {
+func TestOtherContentTypesAreRefused(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	anyone := s.as(t, "")
@@ -166,7 +166,7 @@ func TestOnlyJSONIsTakenForJSON(t *testing.T) {
 	anyone.With("Content-Encoding", "gzip").POST("/echo", `{}`).Problem(415, "The body must be application/json")
 }
 
-// raw sends bytes as they are, and answers the status line.
+// raw sends bytes unchanged, and returns the status line.
 func (s *server) raw(t *testing.T, request string) string {
 	t.Helper()
 	connection, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
@@ -197,7 +197,7 @@ func TestASlowBodyIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	slow := httptest.NewUnstartedServer(s.API)
-	slow.Config.ReadTimeout = 2 * time.Second // in which the head must come, also on a busy machine
+	slow.Config.ReadTimeout = 2 * time.Second // time for the head to arrive, also on a busy machine
 	slow.Start()
 	t.Cleanup(slow.Close)
 	body, pen := io.Pipe()
@@ -206,7 +206,7 @@ func TestASlowBodyIsNotWaitedFor(t *testing.T) {
 	apitest.New(t, slow.URL, "").POST("/echo", body).Problem(408, "The request took too long to arrive")
 }
 
-func TestAMisbuiltOperationIsFoundAtTheStart(t *testing.T) {
+func TestInvalidOperationPanicsAtRegistration(t *testing.T) {
 	t.Parallel()
 	type hidden struct {
 		ID int64 `path:"id"`

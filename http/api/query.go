@@ -8,8 +8,8 @@ import (
 	"bahi/domain/fault"
 )
 
-// saneQuery refuses a query that cannot be decoded. huma would take its parameters as absent, and
-// answer something else than was asked.
+// saneQuery refuses a query that cannot be decoded. huma would take its parameters as absent, and answer a different
+// question.
 func saneQuery(raw string) bool {
 	plain := true
 	for i := range len(raw) {
@@ -70,7 +70,7 @@ func (c *call) strictQuery() error {
 	return nil
 }
 
-// Query returns all that the query has, for what reads it as a whole.
+// Query returns the whole query.
 func Query(ctx context.Context) url.Values {
 	if c := callOf(ctx); c != nil {
 		return c.r.URL.Query()

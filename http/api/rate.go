@@ -14,31 +14,29 @@ import (
 	"bahi/http/api/window"
 )
 
-// Counter counts requests for the rate limits. It MUST decide, and fast: what it counts with may be
-// away, and the limits take no service down.
+// Counter counts requests for the rate limits. It MUST decide, and fast: if its store is away it decides without, since the limits
+// must not stop the service.
 type Counter interface {
 	Take(ctx context.Context, key window.Key, limit window.Limit) window.Decision
 }
 
-// Limiting says how requests are limited. The zero value limits nothing.
+// Limiting configures the rate limits. The zero value limits nothing.
 //
-// Somebody signed in is counted by their id, the public by its address (IPv6 by /64), both for the group
-// of the operation. An API key is counted by its id, over all operations together, by the limit named
-// [GroupAPIKeys].
+// A signed-in user is counted by id, the public by address (IPv6 by /64), both for the group of the operation. An API
+// key is counted by its id, over all operations together, by the limit named [GroupAPIKeys].
 //
-// A credential that is refused counts for its address by the limit named [GroupRefused]; beyond it, no
-// credential from that address is looked at until its window slides on, right ones included, or guessing
-// would be free. A request without a credential guesses nothing and is not counted: any page could make a
-// visitor's browser send some, and so lock out all who share the address. That count is this process's
-// own, whatever the Counter: it is looked at before each authentication, where no round trip can be
-// afforded, and so a guesser who finds several processes has as many times the tries.
+// An invalid credential counts for its address by the limit named [GroupRefused]; beyond it, no credential from that address is
+// looked at until its window slides on, valid ones included, since otherwise guessing would be free. A request without a
+// credential guesses nothing and is not counted: any page could make a visitor's browser send some, and so lock out everybody at
+// the address. That count is this process's own, even with a shared Counter: it is read before each authentication, where
+// a round trip would be too slow. So a guesser who finds several processes has as many times the tries.
 //
-// The limit comes after authentication and before permission: what may not be done is counted too.
+// The limit comes after authentication and before permission: requests without permission are counted too.
 type Limiting struct {
 	Limits  Limits           // nil: none
 	Counter Counter          // nil: memory
-	Proxies []netip.Prefix   // whose word about the client's address is taken, see [ParseProxies]
-	Guesses *Guesses         // nil: those of this interface alone
+	Proxies []netip.Prefix   // trusted to name the client's address, see [ParseProxies]
+	Guesses *Guesses         // nil: counted by this interface alone
 	Now     func() time.Time // nil: time.Now
 }
 
@@ -52,24 +50,24 @@ type limiter struct {
 	keys, guesses *policy
 
 	now    func() time.Time
-	warned atomic.Int64 // when, in seconds
+	warned atomic.Int64 // time of the last warning, in seconds
 }
 
-// policy is a limit and how it is told.
+// policy is a limit with its headers.
 type policy struct {
 	group  string
 	limit  window.Limit
 	header []string // of RateLimit-Policy
 }
 
-// memory makes a Counter of what needs no context.
+// memory makes a Counter of a window.Memory, which needs no context.
 type memory struct{ *window.Memory }
 
 func (m memory) Take(_ context.Context, key window.Key, limit window.Limit) window.Decision {
 	return m.Memory.Take(key, limit)
 }
 
-// newLimiter returns nil when nothing is limited.
+// newLimiter returns nil without limits.
 func newLimiter(config Limiting) *limiter {
 	if config.Limits == nil {
 		return nil
@@ -88,8 +86,8 @@ func newLimiter(config Limiting) *limiter {
 	return l
 }
 
-// policy returns nil when the group has no limit. It panics when there is no such group, so that this is
-// found at the start.
+// policy returns nil if the group has no limit. It panics on an unknown group, so that the start of the program finds
+// it.
 func (l *limiter) policy(group string) *policy {
 	if l == nil || group == "" {
 		return nil
@@ -106,9 +104,9 @@ func (l *limiter) policy(group string) *policy {
 	}}
 }
 
-// admit refuses to authenticate those who were refused too often. Guesses that are under way at once are
-// all looked at, as nobody knows yet that they are guesses: counting them before, and taking it back from
-// the right ones, would refuse the many requests at once of an address that has many users.
+// admit refuses to authenticate a client with too many refused credentials. Concurrent guesses are all looked at, as nobody knows
+// yet that they are guesses: counting them first, and taking back the valid ones, would refuse the concurrent requests of an
+// address with many users.
 func (c *call) admit() error {
 	l := c.api.limiter
 	if l == nil || l.guesses == nil {
@@ -122,7 +120,7 @@ func (c *call) admit() error {
 	return c.tooMany(d)
 }
 
-// guessed counts a credential that was refused. One that nobody could look at now is not.
+// guessed counts a refused credential. It does not count one that could not be checked now.
 func (c *call) guessed(err error) {
 	f, refused := errors.AsType[*fault.Error](err)
 	if l := c.api.limiter; l != nil && l.guesses != nil && refused && f.Kind == fault.Unauthorized {
@@ -130,8 +128,8 @@ func (c *call) guessed(err error) {
 	}
 }
 
-// address is whom the request counts for. All who come through a proxy that nobody told us of count as one,
-// which an operator has to hear of before the twenty-first sign-in does.
+// address returns the address that the request counts for. All clients behind an unknown proxy count as one; the operator has to
+// learn that before the twenty-first sign-in fails.
 func (c *call) address() netip.Addr {
 	l := c.api.limiter
 	client := clientAddress(c.r, l.proxies)
@@ -144,16 +142,16 @@ func (c *call) address() netip.Addr {
 	}
 	now := l.now()
 	if last := l.warned.Load(); now.Unix()-last >= int64(warnEvery.Seconds()) && l.warned.CompareAndSwap(last, now.Unix()) {
-		c.api.config.Log.Warn("a request names whom it was forwarded for, by a proxy that is not trusted: its clients are counted as one (BAHI_TRUSTED_PROXIES)",
+		c.api.config.Log.Warn("untrusted proxy: all its clients are counted as one address (set BAHI_TRUSTED_PROXIES)",
 			"proxy", peer.Addr())
 	}
 	return client
 }
 
-// warnEvery keeps warnings few that any client can cause.
+// warnEvery limits warnings that any client can cause.
 const warnEvery = time.Minute
 
-// limit counts the request, by who asks.
+// limit counts the request for its caller.
 func (c *call) limit() error {
 	p, who := c.op.limit, c.request.Actor
 	key := window.Key{Caller: who.ID}
@@ -179,8 +177,8 @@ func (c *call) counted(p *policy, key window.Key) window.Decision {
 	return c.api.limiter.counter.Take(c.ctx, key, p.limit)
 }
 
-// Count counts the request for another group as well, as an operation does whose handler alone knows what is
-// asked for. It answers the refusal when there were too many.
+// Count counts the request for another group as well, for an operation whose handler alone knows the group. It returns the
+// refusal if there were too many.
 func Count(ctx context.Context, group string) error {
 	c := callOf(ctx)
 	if c == nil {
@@ -202,7 +200,7 @@ func Count(ctx context.Context, group string) error {
 	return c.tooMany(d)
 }
 
-// tooMany is the refusal (D48 of the contract).
+// tooMany returns the refusal (D48 of the contract).
 func (c *call) tooMany(d window.Decision) error {
 	c.Header()["Retry-After"] = []string{strconv.FormatInt(max(1, seconds(d.Next)), 10)}
 	return &Problem{Detail: "Too many requests", Code: "rate_limited", Status: http.StatusTooManyRequests}
@@ -222,5 +220,5 @@ func (c *call) tell(p *policy, d window.Decision) {
 	h["Ratelimit-Policy"], h["Ratelimit"] = p.header, []string{string(b)}
 }
 
-// seconds rounds up, so that who waits for as long does not come too early.
+// seconds rounds up, so that a client that waits as long is not too early.
 func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }

@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// ParseProxies reads addresses and networks (CIDR) of proxies that are before us. An IPv4 one may
-// also be written as IPv6.
+// ParseProxies parses addresses and networks (CIDR) of trusted proxies. An IPv4 one may also be written as IPv6.
 func ParseProxies(list []string) ([]netip.Prefix, error) {
 	var proxies []netip.Prefix
 	for _, text := range list {
@@ -29,12 +28,12 @@ func ParseProxies(list []string) ([]netip.Prefix, error) {
 	return proxies, nil
 }
 
-// addressBits is what an IPv6 client is counted by: whoever has one address has the 2^64 of its network.
+// addressBits is the prefix that an IPv6 client is counted by: the owner of one address has the 2^64 of its network.
 const addressBits = 64
 
-// clientAddress returns whom a request of the public is counted for: the peer of the connection, or whom
-// trusted proxies name. IPv6 is cut to its /64, IPv4 in IPv6 is IPv4. It is the zero Addr for what has no
-// address, such as the peer at a Unix socket.
+// clientAddress returns the address that a request of the public counts for: the peer of the connection, or the client named by
+// trusted proxies. IPv6 is cut to its /64, IPv4 in IPv6 is IPv4. A peer without an address, such as at a Unix socket, gives the
+// zero Addr.
 func clientAddress(r *http.Request, proxies []netip.Prefix) netip.Addr {
 	var client netip.Addr
 	if peer, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
@@ -46,7 +45,7 @@ func clientAddress(r *http.Request, proxies []netip.Prefix) netip.Addr {
 	return counted(client)
 }
 
-// counted returns what requests from an address are counted by.
+// counted returns the address or network that requests from an address are counted by.
 func counted(a netip.Addr) netip.Addr {
 	if a.Is6() {
 		return netip.PrefixFrom(a, addressBits).Masked().Addr()
@@ -65,10 +64,10 @@ func trusted(a netip.Addr, proxies []netip.Prefix) bool {
 	return false
 }
 
-// forwardedFor returns whom the proxies name, of which the peer is the nearest. Each adds the address of
-// who spoke to it at the right, so only what stands right of the first untrusted one is told by ourselves;
-// the rest may be invented. A proxy that keeps one of the two headers passes on what its client sent as
-// the other, so where both are there they must agree; if they do not, the peer is counted.
+// forwardedFor returns the client that the proxies name, of which the peer is the nearest. Each proxy appends the address of its
+// own peer at the right, so only the hops to the right of the first untrusted one come from our proxies;
+// the rest may be invented. A proxy that maintains one of the two headers passes on its client's version of the
+// other, so if both are present they must agree; otherwise the peer is counted.
 func forwardedFor(h http.Header, peer netip.Addr, proxies []netip.Prefix) netip.Addr {
 	old, standard := h["X-Forwarded-For"], h["Forwarded"]
 	if old == nil && standard == nil {
@@ -85,7 +84,7 @@ func forwardedFor(h http.Header, peer netip.Addr, proxies []netip.Prefix) netip.
 	return peer
 }
 
-// walk goes from the right over trusted hops, and stops at one that it cannot read.
+// walk goes from the right over trusted hops, and stops at a hop that it cannot parse.
 func walk(hops []string, peer netip.Addr, proxies []netip.Prefix) netip.Addr {
 	client := peer
 	for i := len(hops) - 1; i >= 0 && trusted(client, proxies); i-- {
@@ -98,7 +97,7 @@ func walk(hops []string, peer netip.Addr, proxies []netip.Prefix) netip.Addr {
 	return client
 }
 
-// parseHop reads 192.0.2.1, 192.0.2.1:80, 2001:db8::1, [2001:db8::1] and [2001:db8::1]:80.
+// parseHop parses 192.0.2.1, 192.0.2.1:80, 2001:db8::1, [2001:db8::1] and [2001:db8::1]:80.
 func parseHop(text string) (netip.Addr, bool) {
 	text = strings.TrimSpace(text)
 	if both, err := netip.ParseAddrPort(text); err == nil {
@@ -113,8 +112,8 @@ func parseHop(text string) (netip.Addr, bool) {
 	return plainAddress(a), err == nil
 }
 
-// Of RFC 7239, 4: a header that is in order, and each pair of it with the separator before. No address
-// needs a backslash, so that strings have none here.
+// These match RFC 7239, 4: a valid header, and each pair in it with the separator before. No address
+// needs a backslash, so strings have none here.
 var (
 	forwardedName = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 	forwardedText = `(?:"([^"\\]*)"|([^"\\,; \t]+))`
@@ -122,9 +121,9 @@ var (
 	forwardedPair = regexp.MustCompile(`([,;]?)[ \t]*(` + forwardedName + `)=` + forwardedText)
 )
 
-// forwardedHops returns the for= of each element of a Forwarded header, empty where there is none. It
-// answers nothing at all for a value that is not in order: with one quote a client could otherwise make
-// a proxy's own element part of a string.
+// forwardedHops returns the for= of each element of a Forwarded header, "" if an element has none. It returns
+// nothing for an invalid value: with one quote, a client could otherwise make a proxy's own element part of
+// a string.
 func forwardedHops(value string) (hops []string) {
 	if !forwardedForm.MatchString(value) {
 		return nil

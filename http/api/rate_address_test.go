@@ -40,7 +40,7 @@ func TestAClientIsThePeerUnlessTrustedProxiesNameAnother(t *testing.T) {
 		{"a proxy's word", "198.51.100.1", asking("10.1.2.3:1", old, "198.51.100.1")},
 		{"a proxy in IPv6's form", "198.51.100.1", asking("[::ffff:10.1.2.3]:1", old, "198.51.100.1")},
 		{"a proxy that says nothing", "10.1.2.3", asking("10.1.2.3:1")},
-		{"what stands left is invented", "198.51.100.1", asking("10.1.2.3:1", old, "127.0.0.1, 198.51.100.1")},
+		{"hops to the left are invented", "198.51.100.1", asking("10.1.2.3:1", old, "127.0.0.1, 198.51.100.1")},
 		{"a chain", "198.51.100.1", asking("10.1.2.3:1", old, "8.8.8.8, 198.51.100.1, 192.0.2.1", old, "10.9.9.9")},
 		{"proxies all the way", "10.0.0.7", asking("10.1.2.3:1", old, "10.0.0.7, 10.0.0.8")},
 		{"with a port", "198.51.100.1", asking("10.1.2.3:1", old, "198.51.100.1:5000")},
@@ -72,8 +72,8 @@ func TestProxiesAreAddressesAndNetworks(t *testing.T) {
 	}
 }
 
-// FuzzClientAddress lets a client send what it likes: it is counted as itself, or else as the proxy, and
-// never as somebody of its choice.
+// FuzzClientAddress lets a client send anything: it is counted as itself or as the proxy, never as an address of its
+// choice.
 func FuzzClientAddress(f *testing.F) {
 	for _, sent := range []string{"", "8.8.8.8", "10.0.0.1,", `for=8.8.8.8`, `for="`, `for=8.8.8.8;a="\`, `for=8.8.8.8,for="[2001:db8::1]`, `a=",`, "unknown, [::1", "fe80::1%x"} {
 		f.Add(sent, sent)

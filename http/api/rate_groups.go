@@ -11,17 +11,17 @@ import (
 	"bahi/http/api/window"
 )
 
-// Limits are the limits by the name of their group, which an [Op] gives in Limit.
+// Limits are the limits by the name of their group, which an [Op] has in Limit.
 type Limits map[string]window.Limit
 
-// Groups that no operation names.
+// These groups are not named by operations.
 const (
-	GroupAPIKeys = "api_keys"               // everything that one API key asks for
-	GroupRefused = "refused_authentication" // credentials from one address that opened nothing
+	GroupAPIKeys = "api_keys"               // all requests of one API key
+	GroupRefused = "refused_authentication" // invalid credentials from one address
 )
 
-// DefaultLimits returns all groups with the limits of SPEC.txt ("Limits"), and of D45 to D47 of the
-// contract where it has none.
+// DefaultLimits returns all groups with the limits of SPEC.txt ("Limits"), or where it has none, of D45 to D47 of the
+// contract.
 func DefaultLimits() Limits {
 	limits := Limits{GroupAPIKeys: {}}
 	for group, perMinute := range map[string]int{
@@ -41,12 +41,12 @@ func DefaultLimits() Limits {
 		"marketplace_general": 120,
 		// Ours: the log, its proofs and the trail.
 		"audit_general": 120,
-		// Expired tokens of an office behind one address stay below it; a dictionary does not get far.
+		// An office with expired tokens behind one address stays below it; a dictionary attack does not get far.
 		GroupRefused: 120,
 	} {
 		limits[group] = window.Limit{Requests: perMinute, Per: time.Minute}
 	}
-	// Ours: who changes their address. Each change mails an address of their choice.
+	// Ours: changes of a user's address. Each change mails an address of the user's choice.
 	limits["users_email"] = window.Limit{Requests: 5, Per: time.Hour}
 	return limits
 }
@@ -54,9 +54,8 @@ func DefaultLimits() Limits {
 // limitSetting begins the names of the settings: the group follows, as in BAHI_LIMIT_AUTH=20/1m.
 const limitSetting = "BAHI_LIMIT_"
 
-// ParseLimits returns the limits with what the environment says of them: NAME=value pairs, as os.Environ has
-// them, of which the others are passed over. A group that there is not is an error, or a misspelt
-// setting would limit nothing.
+// ParseLimits returns the limits with the changes in the environment: NAME=value pairs, as in os.Environ, of which it ignores
+// others. An unknown group is an error; otherwise a misspelt setting would limit nothing.
 func ParseLimits(environ []string) (Limits, error) {
 	limits := DefaultLimits()
 	var wrong []error

@@ -7,7 +7,7 @@ import (
 	"bahi/http/api/window"
 )
 
-// Guesses counts the credentials that a process refused, by address. All doors of the process share one, so that a guesser
+// Guesses counts the credentials that a process refused, by address. All listeners of the process share it, so that a guesser
 // has as many tries at all of them together as at one.
 type Guesses struct {
 	refused *window.Memory
@@ -19,12 +19,12 @@ func NewGuesses(limits Limits, now func() time.Time) *Guesses {
 	return &Guesses{window.NewMemory(now, 0), limits[GroupRefused]}
 }
 
-// Allowed reports whether a credential from an address may be looked at.
+// Allowed reports whether a credential from an address may be checked.
 func (g *Guesses) Allowed(from netip.Addr) bool {
 	return g.limit.Off() || g.look(counted(plainAddress(from))).Allowed
 }
 
-// Refused counts a credential that was refused.
+// Refused counts a refused credential.
 func (g *Guesses) Refused(from netip.Addr) {
 	if !g.limit.Off() {
 		g.take(counted(plainAddress(from)))

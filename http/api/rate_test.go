@@ -20,7 +20,7 @@ import (
 	"bahi/http/api/window"
 )
 
-// clock is moved by hand.
+// clock only moves when told to.
 type clock struct {
 	mu sync.Mutex
 	at time.Time
@@ -38,14 +38,14 @@ func (c *clock) pass(by time.Duration) {
 	c.at = c.at.Add(by)
 }
 
-// signedIn are users, and a key.
+// signedIn are users, and an API key.
 var signedIn = people{
 	"asha":      {Type: "user", ID: "asha", Workspace: shop, Permissions: actor.Permissions{Ledger: actor.Write}},
 	"ravi":      {Type: "user", ID: "ravi", Workspace: shop, Permissions: actor.Permissions{Ledger: actor.Read}},
 	"bahi_till": {Type: "api_key", ID: "till", Workspace: shop, Permissions: actor.Permissions{Ledger: actor.Write}},
 }
 
-// limited serves operations of some groups, behind a proxy at this host. Environ are its settings.
+// limited serves operations of some groups, behind a proxy at this host. Environ has its settings.
 func limited(t *testing.T, change func(*api.Config), environ ...string) (url string, c *clock) {
 	t.Helper()
 	c = &clock{at: time.Date(2025, 3, 31, 23, 59, 30, 0, time.UTC)}
@@ -116,17 +116,17 @@ func TestThePublicIsCountedByItsAddress(t *testing.T) {
 	at(t, url, "198.51.100.1").POST("/api/v1/auth/login", nil).Status(204)
 	at(t, url, "::ffff:198.51.100.1").POST("/api/v1/auth/login", nil).Status(429)
 	at(t, url, "<script>").POST("/api/v1/auth/login", nil).Status(204)
-	apitest.New(t, url, "").POST("/api/v1/auth/login", nil).Status(429) // as the proxy, like the one before
+	apitest.New(t, url, "").POST("/api/v1/auth/login", nil).Status(429) // counted as the proxy, like the one before
 }
 
-func TestNobodyChoosesWhomTheyAreCountedAs(t *testing.T) {
+func TestClientsCannotChooseTheirCountedAddress(t *testing.T) {
 	t.Parallel()
 	url, _ := limited(t, func(c *api.Config) { c.Limiting.Proxies = nil }, "BAHI_LIMIT_AUTH=1/1m")
 	at(t, url, "198.51.100.1").POST("/api/v1/auth/login", nil).Status(204)
 	at(t, url, "198.51.100.2").POST("/api/v1/auth/login", nil).Status(429)
 }
 
-func TestAProxyThatNobodyToldOfIsWarnedOfOnceAMinute(t *testing.T) {
+func TestUntrustedProxyIsLoggedOnceAMinute(t *testing.T) {
 	t.Parallel()
 	var said bytes.Buffer
 	url, c := limited(t, func(config *api.Config) {
@@ -143,7 +143,7 @@ func TestAProxyThatNobodyToldOfIsWarnedOfOnceAMinute(t *testing.T) {
 	require.Equal(t, 2, strings.Count(said.String(), "BAHI_TRUSTED_PROXIES"))
 }
 
-func TestWhoIsSignedInIsCountedByTheirID(t *testing.T) {
+func TestSignedInCallerIsCountedByID(t *testing.T) {
 	t.Parallel()
 	url, _ := limited(t, nil)
 	asha, ravi := apitest.New(t, url, "asha"), apitest.New(t, url, "ravi")
@@ -162,13 +162,13 @@ func TestAnAPIKeyHasALimitOfItsOwn(t *testing.T) {
 	url, _ := limited(t, nil)
 	till := apitest.New(t, url, "bahi_till")
 	for range 5 {
-		require.Empty(t, till.GET("/rows").Status(204).Header("RateLimit"), "none unless it is set")
+		require.Empty(t, till.GET("/rows").Status(204).Header("RateLimit"), "no limit unless it is set")
 	}
 	url, _ = limited(t, nil, "BAHI_LIMIT_API_KEYS=3/1m")
 	till = till.At(url)
 	till.GET("/rows").Status(204)
 	till.GET("/pdf").Status(204)
-	require.Equal(t, `"api_keys";r=0;t=60`, till.GET("/unlimited").Status(204).Header("RateLimit"), "all operations together")
+	require.Equal(t, `"api_keys";r=0;t=60`, till.GET("/unlimited").Status(204).Header("RateLimit"), "one limit for all operations")
 	till.GET("/rows").Problem(429, "Too many requests")
 }
 
@@ -179,13 +179,13 @@ func TestGuessingCredentialsIsLimited(t *testing.T) {
 		return apitest.New(t, url, bearer).With("X-Forwarded-For", "198.51.100.1")
 	}
 	for range 5 {
-		require.Empty(t, here("").GET("/rows").Problem(401, "Not authenticated").Header("RateLimit"), "who bears nothing guesses nothing")
+		require.Empty(t, here("").GET("/rows").Problem(401, "Not authenticated").Header("RateLimit"), "no credential is no guess")
 	}
 	a := here("guess-1").GET("/rows").Problem(401, "Not authenticated")
 	require.Equal(t, `"refused_authentication";q=2;w=60`, a.Header("RateLimit-Policy"))
 	require.Equal(t, `"refused_authentication";r=1;t=60`, a.Header("RateLimit"))
-	here("bahi_unknowable").GET("/rows").Problem(500, "Internal error") // nobody looked at it
-	require.Equal(t, `"ledger_general";r=1;t=60`, here("asha").GET("/rows").Status(204).Header("RateLimit"), "others there are let in")
+	here("bahi_unknowable").GET("/rows").Problem(500, "Internal error") // it was not checked
+	require.Equal(t, `"ledger_general";r=1;t=60`, here("asha").GET("/rows").Status(204).Header("RateLimit"), "others at the address are served")
 	here("guess-2").GET("/unlimited").Problem(401, "Not authenticated")
 	for _, bearer := range []string{"guess-3", "asha"} {
 		a := here(bearer).GET("/rows").Problem(429, "Too many requests")
@@ -198,7 +198,7 @@ func TestGuessingCredentialsIsLimited(t *testing.T) {
 	here("asha").GET("/rows").Status(204)
 }
 
-func TestALimitIsTakenAwayByItsSetting(t *testing.T) {
+func TestLimitIsTurnedOffByItsSetting(t *testing.T) {
 	t.Parallel()
 	url, _ := limited(t, nil, "BAHI_LIMIT_AUTH=off")
 	for range 5 {
@@ -210,14 +210,14 @@ func TestALimitIsTakenAwayByItsSetting(t *testing.T) {
 	}
 }
 
-// refusing is a counter of somebody else's.
+// refusing is a Counter that refuses everything.
 type refusing struct{ next time.Duration }
 
 func (r refusing) Take(context.Context, window.Key, window.Limit) window.Decision {
 	return window.Decision{Next: r.next}
 }
 
-func TestNobodyIsToldToComeBackAtOnce(t *testing.T) {
+func TestRetryAfterIsAtLeastASecond(t *testing.T) {
 	t.Parallel()
 	for next, want := range map[time.Duration]string{0: "1", 1: "1", time.Second: "1", time.Second + 1: "2"} {
 		url, _ := limited(t, func(c *api.Config) { c.Limiting.Counter = refusing{next} })
@@ -244,7 +244,7 @@ func TestTheLimitsAreTheContracts(t *testing.T) {
 	require.ErrorContains(t, err, `BAHI_LIMIT_USERS: limit "120": expected`)
 }
 
-func TestAnOperationOfAGroupThatThereIsNotIsFoundAtTheStart(t *testing.T) {
+func TestUnknownLimitGroupPanicsAtRegistration(t *testing.T) {
 	t.Parallel()
 	a := api.New(api.Config{Limiting: api.Limiting{Limits: api.DefaultLimits()}})
 	require.PanicsWithValue(t, `no limit is named "auht"`, func() {

@@ -34,7 +34,7 @@ func TestAWriteIsAnsweredWithItsRevisionAndPosition(t *testing.T) {
 	require.Nil(t, seen.IfMatch)
 }
 
-func TestWhoIsNotKnownIsRefused(t *testing.T) {
+func TestUnknownCallerIsRefused(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	for _, header := range []string{"", "Bearer", "Bearer ", "Basic Zm9v", "Bearer nobody", "Bearer bahi_nobody", "bahi_clerk"} {
@@ -45,7 +45,7 @@ func TestWhoIsNotKnownIsRefused(t *testing.T) {
 	s.as(t, "bahi_unknowable").GET("/me").Problem(500, "Internal error")
 }
 
-func TestWhoMayNotIsRefused(t *testing.T) {
+func TestCallerWithoutPermissionIsRefused(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	s.as(t, "bahi_reader").GET("/ledger/3").Status(200)
@@ -55,7 +55,7 @@ func TestWhoMayNotIsRefused(t *testing.T) {
 	s.as(t, "bahi_operator").POST("/ledger/3", good).Status(201)
 }
 
-func TestAWorkspaceIsChosenByWhoBelongsToIt(t *testing.T) {
+func TestCallerEntersOnlyTheirWorkspaces(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	clerk, operator := s.as(t, "bahi_clerk"), s.as(t, "bahi_operator")
@@ -72,7 +72,7 @@ func TestAWorkspaceIsChosenByWhoBelongsToIt(t *testing.T) {
 	noOther.as(t, "bahi_clerk").With("Bahi-Workspace", branch.String()).GET("/ledger/3").Problem(404, "Workspace not found")
 }
 
-func TestAFingerprintTellsRequestsApart(t *testing.T) {
+func TestFingerprintTellsRequestsApart(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	clerk := s.as(t, "bahi_clerk").With("Idempotency-Key", "k1")
@@ -157,7 +157,7 @@ func TestHeadersOfWritesAreRead(t *testing.T) {
 	require.Empty(t, a.Header("Preference-Applied"))
 }
 
-func TestADryRunIsUnderstoodOrRefused(t *testing.T) {
+func TestDryRunIsDoneOrRefused(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	clerk := s.as(t, "bahi_clerk")
@@ -201,7 +201,7 @@ func TestReadsObeyAPosition(t *testing.T) {
 	}
 }
 
-func TestTheRequestIDIsTakenWhenItIsSane(t *testing.T) {
+func TestSaneRequestIDIsKept(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	made := s.as(t, "bahi_clerk").GET("/me").Status(200).Header("X-Request-Id")
@@ -213,7 +213,7 @@ func TestTheRequestIDIsTakenWhenItIsSane(t *testing.T) {
 	}
 }
 
-func TestWhatNoRouteTakesIsAProblem(t *testing.T) {
+func TestUnroutedRequestGetsAProblem(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	clerk := s.as(t, "bahi_clerk")
@@ -235,7 +235,7 @@ func TestHEADIsGETWithoutItsBody(t *testing.T) {
 	s.as(t, "").Do("HEAD", "/me", nil).Status(401)
 }
 
-func TestProblemsAreOfTheTypeThatIsAskedFor(t *testing.T) {
+func TestProblemsHaveTheRequestedType(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	for accept, want := range map[string]string{

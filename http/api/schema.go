@@ -17,8 +17,7 @@ import (
 
 const schemaPrefix = "#/components/schemas/"
 
-// The quantities of package unit as the document shows them. The domain does not know huma, so they
-// stand in for its types.
+// These types replace the quantities of package unit in the document, since the domain does not know huma.
 type (
 	money   struct{}
 	grams   struct{}
@@ -47,8 +46,8 @@ func (date) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeString, Format: "date", Examples: []any{"2025-03-31"}}
 }
 
-// marshal panics where huma would write an error's text behind what it has sent. That the client is
-// gone is no error of ours.
+// marshal panics where huma would append an error's text to a partial answer. A disconnected client is no error
+// of ours.
 func marshal(w io.Writer, v any) error {
 	if l, ok := v.(interface{ send() }); ok {
 		l.send()
@@ -102,8 +101,8 @@ func humaConfig(config Config) huma.Config {
 	}
 }
 
-// namer names schemas by package and type, and never gives a name twice: where huma would panic, it
-// takes in one folder more.
+// namer returns a function that names schemas by package and type, and never gives a name twice: where huma would panic, it adds
+// one more folder to the name.
 func namer() func(reflect.Type, string) string {
 	given := map[string]reflect.Type{}
 	return func(t reflect.Type, hint string) string {
@@ -120,10 +119,10 @@ func namer() func(reflect.Type, string) string {
 	}
 }
 
-// Named is a type that says how the document calls it, such as one with type parameters.
+// Named is a type with its own name in the document, such as one with type parameters.
 type Named interface{ SchemaName() string }
 
-// ShowAs lets the document show values of one type as it shows another's.
+// ShowAs documents values of one type as those of another.
 func (a *API) ShowAs(t, as reflect.Type) {
 	a.huma.OpenAPI().Components.Schemas.RegisterTypeAlias(t, as)
 }
@@ -157,7 +156,7 @@ func schemaName(t reflect.Type, hint string, folders int) string {
 	return qualified
 }
 
-// capital joins the parts of a word, each beginning with a capital.
+// capital joins the parts of a word, each with a capital letter.
 func capital(word string) (joined string) {
 	for part := range strings.SplitSeq(word, "_") {
 		if part != "" {
@@ -167,7 +166,7 @@ func capital(word string) (joined string) {
 	return joined
 }
 
-// document adds to an operation's description what its Op says.
+// document adds the consequences of the Op to an operation's description.
 func (o *operation) document(h *huma.Operation) {
 	h.Parameters = o.called(h.Parameters)
 	if !o.Public {
@@ -191,7 +190,7 @@ func (o *operation) document(h *huma.Operation) {
 		}
 	}
 	h.Extensions = map[string]any{}
-	if o.Public { // that is, without a credential; huma leaves an empty list out
+	if o.Public { // no credential needed; huma leaves an empty list out
 		h.Extensions["security"] = []any{}
 	}
 	if o.Limit != "" {
@@ -251,7 +250,7 @@ func (o *operation) documentAnswers(h *huma.Operation) {
 	}
 }
 
-// refusals are the statuses that operations say they refuse with, each a component of the document.
+// refusals are the statuses of refusals, each a component of the document.
 var refusals = []int{
 	http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusConflict,
 	http.StatusPreconditionFailed, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType,

@@ -23,39 +23,39 @@ import (
 const (
 	streamType = "text/event-stream"
 
-	// defaultHeartbeat is less than proxies give a connection on which nothing happens, mostly a minute.
+	// defaultHeartbeat is less than the idle timeout of proxies, mostly a minute.
 	defaultHeartbeat = 15 * time.Second
 
-	// deliverWithin is how long one event may take to go out. A client that takes longer has stopped reading.
+	// deliverWithin bounds the sending of one event. A client that takes longer has stopped reading.
 	deliverWithin = 5 * time.Second
 
-	// defaultRecheck is how often a stream checks its caller's right. A session's end is known [credentials.Fresh]
-	// later, and a check that gets no answer is tried twice more, so a stream ends within 10 s of the right.
+	// defaultRecheck is how often a stream checks its caller's permissions. The end of a session is known [credentials.Fresh]
+	// later, and a check without an answer is tried twice more, so a stream ends within 10 s of the permission.
 	defaultRecheck = 2 * time.Second
 	recheckTries   = 3
 
 	defaultStreams = 10
 )
 
-// Event is one of a stream of server-sent events (HTML Living Standard, section 9.2). The type of its data
-// says what it is called.
+// Event is an event of a stream of server-sent events (HTML Living Standard, section 9.2). The type of its data
+// decides its name.
 type Event struct {
-	ID   string // what a client that comes again sends as Last-Event-ID; empty: none, and no line breaks
+	ID   string // a reconnecting client sends it as Last-Event-ID; "": none; no line breaks
 	Data any    // sent as JSON
 }
 
 // Source sends events until there are no more, or ctx ends: the client has gone, or the server stops. An
 // error of send is the client's, and ends the source. Any other error ends the stream and is logged; the
-// client learns no more than that the stream is over.
+// client only sees the end of the stream.
 type Source func(ctx context.Context, send func(Event) error) error
 
-// Stream registers an operation that sends server-sent events. Kinds are the names of the events and, for
-// each, a value of the data's type. The handler has the time of any other handler to look into the request, and
-// refuses it in the same way. Its Source may take as long as it likes. The stream ends soon after its caller loses
-// the right to it or has other permissions: a client that comes again gets what it may have then.
+// Stream registers an operation that sends server-sent events. Kinds has the names of the events and, for
+// each, a value of the data's type. The handler has the usual time to check the request, and refuses it in the usual way. Its Source
+// may take any time. The stream ends soon after its caller's permissions change: a client that reconnects gets what it may
+// have then.
 //
-// Huma has a package for this, which registers operations around our steps and our own answers to errors,
-// knows no heartbeat, and goes on when the client has gone.
+// Huma has a package for this. It registers operations that skip our steps and our errors, has no heartbeat, and goes on
+// when the client has gone.
 func Stream[I any](a *API, op Op, kinds map[string]any, handler func(ctx context.Context, in *I) (Source, error)) {
 	o := a.add(op, reflect.TypeFor[I]())
 	if o.Method != http.MethodGet {
@@ -69,7 +69,7 @@ func Stream[I any](a *API, op Op, kinds map[string]any, handler func(ctx context
 	described.Responses = map[string]*huma.Response{strconv.Itoa(o.Status): a.documentEvents(kinds)}
 	huma.Register(documenter{API: a.huma, op: o}, described, func(ctx context.Context, in *I) (*huma.StreamResponse, error) {
 		c := callOf(ctx)
-		if err := c.decode(reflect.ValueOf(in).Elem(), nil); err != nil { // it has no dry run that could be tried
+		if err := c.decode(reflect.ValueOf(in).Elem(), nil); err != nil { // no dry run to try
 			return nil, c.problem(err)
 		}
 		ctx = c.withRequest(ctx)
@@ -84,7 +84,7 @@ func Stream[I any](a *API, op Op, kinds map[string]any, handler func(ctx context
 	o.finish(a, reflect.TypeFor[I]())
 }
 
-// documentEvents describes the events, each as one of the things that the stream is a list of.
+// documentEvents describes the events, each as one item type of the stream's list.
 func (a *API) documentEvents(kinds map[string]any) *huma.Response {
 	list := make([]*huma.Schema, 0, len(kinds))
 	for name, data := range kinds {
@@ -103,11 +103,11 @@ func (a *API) documentEvents(kinds map[string]any) *huma.Response {
 	}}}}
 }
 
-// EndStreams ends the streams under way, and those that begin after it at once. The others' grace at a
-// shutdown would be lost on them.
+// EndStreams ends the running streams at once, and each later one at its start. At a shutdown they would only use up the grace of
+// other requests.
 func (a *API) EndStreams() { a.endOnce.Do(func() { close(a.ending) }) }
 
-// stream sends the client what the source sends.
+// stream sends the source's events to the client.
 func (c *call) stream(ctx context.Context, names map[reflect.Type]string, source Source) {
 	h := c.Header()
 	if !c.head {
@@ -119,12 +119,11 @@ func (c *call) stream(ctx context.Context, names map[reflect.Type]string, source
 		defer c.api.streams.leave(c.request.Actor)
 	}
 	h["Content-Type"] = []string{streamType}
-	h["X-Accel-Buffering"] = []string{"no"} // nginx hands on what it gets
+	h["X-Accel-Buffering"] = []string{"no"} // nginx must not buffer
 	if c.head {
 		return
 	}
-	// While nobody expects more of the request, the time that it may take to arrive runs on, and net/http
-	// takes its end for the client's going.
+	// The request's read deadline still runs, and net/http takes its end for a disconnect.
 	if err := http.NewResponseController(c.ResponseWriter).SetReadDeadline(time.Time{}); err != nil {
 		c.refuse(fmt.Errorf("stream without an end: %w", err))
 		return
@@ -132,10 +131,10 @@ func (c *call) stream(ctx context.Context, names map[reflect.Type]string, source
 	ctx, cancel := context.WithCancel(ctx)
 	to := delivery{call: c, within: deliverWithin, gone: cancel}
 	var beside sync.WaitGroup
-	defer to.extend() //nolint:errcheck // for what net/http writes at the end of an answer
+	defer to.extend() //nolint:errcheck // for net/http's last bytes of the answer
 	defer beside.Wait()
 	defer cancel()
-	if to.write(nil) != nil { // the head
+	if to.write(nil) != nil { // sends the head
 		return
 	}
 	beside.Go(func() {
@@ -181,7 +180,7 @@ func (c *call) untilBarred(ctx context.Context) {
 
 var errChanged = fault.New(fault.Forbidden, "Permissions changed")
 
-// recheck authenticates the request again, and returns why its caller may no longer do what the operation does.
+// recheck authenticates the request again, and returns why its caller may no longer use the operation.
 func (c *call) recheck(ctx context.Context) error {
 	again := &call{api: c.api, op: c.op, r: c.r, ctx: ctx, again: true}
 	for _, step := range []func(*call) error{(*call).authenticate, (*call).enter, (*call).permit} {
@@ -201,7 +200,7 @@ type crowd struct {
 	of map[string]int
 }
 
-// enter counts one more, and reports false when the caller has most already.
+// enter counts one more stream, or returns false if the caller has most already.
 func (s *crowd) enter(who actor.Actor, most int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -225,7 +224,7 @@ func (s *crowd) leave(who actor.Actor) {
 	}
 }
 
-// delivery writes to the client for two: the source, and who sends heartbeats.
+// delivery writes to the client for the source and for the heartbeats.
 type delivery struct {
 	mu     sync.Mutex
 	call   *call
@@ -233,7 +232,7 @@ type delivery struct {
 	gone   context.CancelFunc
 }
 
-// beat shows that the stream is there, until it ends or is to end.
+// beat sends heartbeats until the stream ends.
 func (d *delivery) beat(ctx context.Context) {
 	api := d.call.api
 	ticker := time.NewTicker(api.config.Heartbeat)
@@ -270,7 +269,7 @@ func (d *delivery) send(names map[reflect.Type]string, e Event) error {
 	return d.write(text.Bytes())
 }
 
-// write sends the bytes on their way. When that fails the client has gone, and the stream is over.
+// write sends the bytes. If that fails, the client has gone, and the stream is over.
 func (d *delivery) write(text []byte) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -287,8 +286,7 @@ func (d *delivery) write(text []byte) error {
 	return err
 }
 
-// extend gives the client time for what is written next. A writer that knows no deadlines, since there is no line behind it, needs
-// none.
+// extend renews the write deadline. A writer without a connection has no deadlines and needs none.
 func (d *delivery) extend() error {
 	err := http.NewResponseController(d.call.ResponseWriter).SetWriteDeadline(time.Now().Add(d.within))
 	if errors.Is(err, http.ErrNotSupported) {

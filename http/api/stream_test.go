@@ -24,7 +24,7 @@ import (
 	"bahi/internal/logtest"
 )
 
-// tidings are what the test's streams tell.
+// tidings are the data of the test's events.
 type tidings struct {
 	Text string `json:"text"`
 }
@@ -33,7 +33,7 @@ type farewell struct {
 	Reason string `json:"reason"`
 }
 
-// station serves a stream from a source, on a server with little patience.
+// station serves a stream from a source, on a server with short timeouts.
 type station struct {
 	*api.API
 
@@ -42,12 +42,12 @@ type station struct {
 	metrics *prometheus.Registry
 }
 
-// ByStation is exported, as huma wants it.
+// ByStation is exported, as huma requires.
 type ByStation struct {
 	Last string `header:"Last-Event-ID"`
 }
 
-const impatience = 1500 * time.Millisecond // in which a busy machine still reads a request
+const impatience = 1500 * time.Millisecond // enough for a busy machine to read a request
 
 func broadcast(t *testing.T, heartbeat time.Duration, source func(in *ByStation) (api.Source, error)) station {
 	t.Helper()
@@ -71,7 +71,7 @@ func (s station) operator(t *testing.T) *apitest.Client {
 	return apitest.New(t, s.url, "bahi_operator")
 }
 
-// until is a source that does nothing before its end, of which it tells.
+// until returns a handler whose source only waits for its end, and reports it.
 func until(ended chan<- error) func(*ByStation) (api.Source, error) {
 	return func(*ByStation) (api.Source, error) {
 		return func(ctx context.Context, _ func(api.Event) error) error {
@@ -82,7 +82,7 @@ func until(ended chan<- error) func(*ByStation) (api.Source, error) {
 	}
 }
 
-func TestAStreamTellsOneEventAfterTheOther(t *testing.T) {
+func TestStreamSendsEventsInOrder(t *testing.T) {
 	t.Parallel()
 	go1, over := make(chan struct{}), make(chan struct{})
 	s := broadcast(t, time.Hour, func(in *ByStation) (api.Source, error) {
@@ -107,14 +107,14 @@ func TestAStreamTellsOneEventAfterTheOther(t *testing.T) {
 	name, _ = stream.Next(&end)
 	require.Equal(t, []string{"end", "enough"}, []string{name, end.Reason})
 	name, _ = stream.Next(&end)
-	require.Empty(t, name, "and that was all")
+	require.Empty(t, name, "the stream is over")
 	<-over
 	require.Eventually(t, func() bool { return strings.Contains(s.logs.String(), `"operation":"listen"`) }, wait, tick)
 	require.Contains(t, s.logs.String(), `"status":200`)
 	require.InDelta(t, 1, counted(t, s.metrics)["bahi_http_requests_total listen 200"], 0)
 }
 
-func TestAStreamIsRefusedLikeAnythingElse(t *testing.T) {
+func TestStreamIsRefusedLikeOtherOperations(t *testing.T) {
 	t.Parallel()
 	s := broadcast(t, time.Hour, func(*ByStation) (api.Source, error) { return nil, fault.New(fault.NotFound, "No such station") })
 	s.operator(t).GET("/news").Problem(404, "No such station")
@@ -123,8 +123,8 @@ func TestAStreamIsRefusedLikeAnythingElse(t *testing.T) {
 	s.operator(t).POST("/news", nil).Problem(405, "Method not allowed")
 }
 
-// A server gives requests some time to come and answers some time to go. Streams have as long as they last.
-func TestAStreamOutlivesTheServersPatience(t *testing.T) {
+// A server bounds the time of requests and answers. A stream outlives both.
+func TestStreamOutlivesTheServersTimeouts(t *testing.T) {
 	t.Parallel()
 	s := broadcast(t, impatience/3, func(*ByStation) (api.Source, error) {
 		return func(ctx context.Context, send func(api.Event) error) error {
@@ -143,10 +143,10 @@ func TestAStreamOutlivesTheServersPatience(t *testing.T) {
 		}
 	}
 	require.Equal(t, "event: end", scanner.Text(), "%v", scanner.Err())
-	require.Greater(t, beats, 3, "meanwhile it shows that it is there")
+	require.Greater(t, beats, 3, "it has sent heartbeats")
 }
 
-// listen asks for the stream, to be read as it comes.
+// listen requests the stream, without buffering.
 func listen(t *testing.T, url string) *http.Response {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/news", nil)
@@ -169,7 +169,7 @@ func TestAStreamEndsWhenItsClientGoes(t *testing.T) {
 	require.NotContains(t, s.logs.String(), `"error"`)
 }
 
-// A client that reads nothing is found out once the buffers on the way are full.
+// A client that stops reading is noticed once the buffers on the way are full.
 func TestAStreamEndsWhenItsClientStopsReading(t *testing.T) {
 	t.Parallel()
 	ended := make(chan error, 1)
@@ -196,15 +196,15 @@ func TestStreamsEndWhenTheServerStops(t *testing.T) {
 	s.EndStreams()
 	s.EndStreams()
 	name, _ := stream.Next(nil)
-	require.Empty(t, name, "the answer is whole")
+	require.Empty(t, name, "the answer ends properly")
 	require.ErrorIs(t, <-ended, context.Canceled)
 
 	name, _ = s.operator(t).Stream("/news").Next(nil)
-	require.Empty(t, name, "one that comes later ends as well")
+	require.Empty(t, name, "a later stream ends as well")
 	<-ended
 }
 
-func TestAStreamsHeadIsAnsweredAlone(t *testing.T) {
+func TestHEADOfAStreamSendsOnlyItsHead(t *testing.T) {
 	t.Parallel()
 	s := broadcast(t, time.Hour, func(*ByStation) (api.Source, error) {
 		return func(context.Context, func(api.Event) error) error { panic("nobody reads it") }, nil
@@ -213,7 +213,7 @@ func TestAStreamsHeadIsAnsweredAlone(t *testing.T) {
 	require.Equal(t, "text/event-stream", a.Header("Content-Type"))
 }
 
-func TestWhatEndsAStreamIsLoggedAndNotTold(t *testing.T) {
+func TestStreamErrorIsLoggedAndHidden(t *testing.T) {
 	t.Parallel()
 	s := broadcast(t, time.Hour, func(*ByStation) (api.Source, error) {
 		return func(context.Context, func(api.Event) error) error { return errors.New("secret: the store is away") }, nil
@@ -229,7 +229,7 @@ func TestWhatEndsAStreamIsLoggedAndNotTold(t *testing.T) {
 	require.Eventually(t, func() bool { return strings.Contains(broken.logs.String(), "listen sends a string") }, wait, tick)
 }
 
-func TestTheDocumentTellsAStreamsEvents(t *testing.T) {
+func TestDocumentDescribesAStreamsEvents(t *testing.T) {
 	t.Parallel()
 	s := broadcast(t, time.Hour, until(nil))
 	var document struct {
@@ -254,7 +254,7 @@ func TestTheDocumentTellsAStreamsEvents(t *testing.T) {
 	})
 }
 
-// moody knows the operator until it is told what else to say.
+// moody authenticates the operator until it is told to return something else.
 type moody struct{ says atomic.Pointer[func() error] }
 
 func (m *moody) Authenticate(ctx context.Context, bearer string) (actor.Actor, error) {
@@ -266,7 +266,7 @@ func (m *moody) Authenticate(ctx context.Context, bearer string) (actor.Actor, e
 	return everybody.Authenticate(ctx, bearer)
 }
 
-func TestAStreamEndsWhenTheRightToItCannotBeTold(t *testing.T) {
+func TestStreamEndsWhenItsCallerCannotBeChecked(t *testing.T) {
 	t.Parallel()
 	who, ended := &moody{}, make(chan error, 1)
 	a := api.New(api.Config{Credentials: []api.Credential{{Authenticator: who}}, Recheck: time.Millisecond})

@@ -23,7 +23,7 @@ func varyHandler(_ context.Context, in *struct{ Body varied }) (*api.Body[varied
 	return api.Answer(in.Body, nil)
 }
 
-// How long a test waits for what happens after an answer, and how often it looks.
+// These bound the wait for effects after an answer, and its polling.
 const (
 	wait = 30 * time.Second
 	tick = time.Millisecond

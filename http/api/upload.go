@@ -20,32 +20,31 @@ import (
 	"bahi/domain/fault"
 )
 
-// File is an uploaded file. An operation whose input has a field of this type takes a form
-// (multipart/form-data, RFC 7578) with one file, in its field "file", and no JSON. [Op.MaxBody] is what
-// the file may have.
+// File is an uploaded file. An operation whose input has a field of this type takes a form (multipart/form-data, RFC 7578) with
+// one file, in its field "file", and no JSON. [Op.MaxBody] bounds the file.
 //
 //   - A body that is no such form is 415, a form that cannot be read or breaks off 400.
 //   - No file, two, or a text in its place: 422 of the field "file". An empty one too, unless [Op.EmptyFile] says otherwise.
-//   - Other fields are passed over, or with [Op.StrictBody] refused with 422.
-//   - A larger file is 413, which says how large it may be; so are parts beside it, names and headers
-//     included, that have more than 64 KB together.
-//   - Whoever sends too slowly ([Pace]) is answered 408.
+//   - Other fields are ignored, or with [Op.StrictBody] refused with 422.
+//   - A larger file is 413, with the allowed size in the answer; so are other parts, names and headers
+//     included, of more than 64 KB together.
+//   - A client that sends too slowly ([Pace]) gets 408.
 //
-// Two forms are the same request when their parts are: names, types and contents, not the boundary
+// Two forms are the same request if their parts are the same: names, types and contents, not the boundary
 // between them.
 type File struct {
-	Name string // as the client calls it, without folders; at most 255 characters
-	Type string // the media type that the client says it is of, empty for none: not to be relied on
+	Name string // the client's name, without folders; at most 255 characters
+	Type string // the client's media type, "" without one: not to be relied on
 	Size int64  // in bytes, at least 1
 
 	content *os.File
 }
 
-// Open returns the content, from its beginning at each call. It is there until the handler returns.
+// Open returns the content, from its beginning at each call. It is valid until the handler returns.
 func (f File) Open() *io.SectionReader { return io.NewSectionReader(f.content, 0, f.Size) }
 
-// Pace is how slowly an upload may come: for each second more than Grace it must have brought Rate
-// bytes. So a large file may take long, and who sends nothing is not waited for.
+// Pace is the slowest allowed upload: for each second after Grace it must have brought Rate bytes. So a large file may take long,
+// and a client that sends nothing is cut off.
 type Pace struct {
 	Rate  int64         // bytes a second; 0: 64 KB
 	Grace time.Duration // 0: 20 seconds
@@ -59,10 +58,10 @@ const (
 	fileField   = "file"
 	maxFileName = 255 // characters
 
-	// maxBeside is what a form may have beside its file.
+	// maxBeside bounds the parts of a form beside its file.
 	maxBeside = 64 << 10
 
-	// answerTime is how long an answer may take on its way, once it is made.
+	// answerTime bounds the sending of an answer, once it is made.
 	answerTime = 30 * time.Second
 )
 
@@ -85,7 +84,7 @@ func (o *operation) form(in reflect.Type) {
 	}
 }
 
-// documentForm is what the document says of the body.
+// documentForm returns the document's description of the body.
 func (o *operation) documentForm() *huma.RequestBody {
 	return &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{formType: {Schema: &huma.Schema{
 		Type: huma.TypeObject, Required: []string{fileField}, AdditionalProperties: !o.StrictBody,
@@ -109,7 +108,7 @@ func inWords(bytes int64) string {
 	return fmt.Sprintf("%d bytes", bytes)
 }
 
-// receive takes the form in. The file goes to a disk, so that slow and large ones hold no memory.
+// receive reads the form. The file goes to a disk, so that slow and large ones use no memory.
 func (c *call) receive() error {
 	boundary, err := boundaryOf(c.r.Header)
 	if err != nil {
@@ -120,8 +119,8 @@ func (c *call) receive() error {
 	}
 	body := c.newFormBody()
 	defer body.done()
-	// To the package's reader a body that ends behind a boundary looks like a form that is complete. So the
-	// body has another end for it, and io.EOF is only what comes of the last boundary.
+	// multipart takes a body that ends after a boundary for a complete form. So this body ends with an error of its own, and only
+	// the last boundary gives io.EOF.
 	form := multipart.NewReader(io.MultiReader(body, strings.NewReader("\r\n"), cutOff{}), boundary)
 	for {
 		part, err := form.NextPart()
@@ -146,7 +145,7 @@ func (c *call) receive() error {
 	return nil
 }
 
-// cutOff is where a form must not come to.
+// cutOff is the end that a complete form never reaches.
 type cutOff struct{}
 
 func (cutOff) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
@@ -155,7 +154,7 @@ func invalidFile(message string) error {
 	return fault.Fields(fault.Field{Field: fileField, Message: message})
 }
 
-// boundaryOf returns what is between the parts (RFC 2046, 5.1.1).
+// boundaryOf returns the boundary between the parts (RFC 2046, 5.1.1).
 func boundaryOf(h http.Header) (string, error) {
 	kind, parameters, err := mime.ParseMediaType(h.Get("Content-Type"))
 	encoding := h.Get("Content-Encoding")
@@ -170,7 +169,7 @@ func boundaryOf(h http.Header) (string, error) {
 	return parameters["boundary"], nil
 }
 
-// take reads one part, and adds it to what makes the request the same.
+// take reads one part, and adds it to the request's fingerprint.
 func (c *call) take(part *multipart.Part, body *formBody) error {
 	name, fileName := part.FormName(), part.FileName()
 	sum := sha256.New()
@@ -205,7 +204,7 @@ func (c *call) takeFile(part *multipart.Part, body *formBody, sum io.Writer) err
 	case !sane(name) || utf8.RuneCountInString(name) > maxFileName || strings.ContainsFunc(name, unicode.IsControl):
 		return invalidFile("expected a name of at most 255 characters, without control characters")
 	}
-	kind, _, _ := mime.ParseMediaType(part.Header.Get("Content-Type")) // empty when it is none
+	kind, _, _ := mime.ParseMediaType(part.Header.Get("Content-Type")) // "" if it is invalid
 	content, err := c.api.temporary()
 	c.file.content = content // discard closes it
 	if err != nil {
@@ -214,7 +213,7 @@ func (c *call) takeFile(part *multipart.Part, body *formBody, sum io.Writer) err
 	body.budget += c.op.MaxBody + 1
 	kept := &writer{Writer: content}
 	size, err := io.Copy(io.MultiWriter(sum, kept), io.LimitReader(part, c.op.MaxBody+1))
-	body.budget -= c.op.MaxBody + 1 - size // what the file did not need is not for others
+	body.budget -= c.op.MaxBody + 1 - size // other parts cannot use the rest of the file's limit
 	switch {
 	case kept.err != nil:
 		return fmt.Errorf("keep an upload: %w", kept.err)
@@ -227,7 +226,7 @@ func (c *call) takeFile(part *multipart.Part, body *formBody, sum io.Writer) err
 	return nil
 }
 
-// writer knows whether it was the writing that failed.
+// writer remembers whether a write failed.
 type writer struct {
 	io.Writer
 
@@ -239,7 +238,7 @@ func (w *writer) Write(p []byte) (n int, err error) {
 	return n, w.err
 }
 
-// formBody is a body on its way: it may have so many bytes, and must keep up its pace.
+// formBody is a body that is being read, with a byte budget and a pace.
 type formBody struct {
 	from    io.Reader
 	control *http.ResponseController
@@ -247,7 +246,7 @@ type formBody struct {
 	began   time.Time
 	brought int64
 	budget  int64
-	err     error // why it ended, if not at its end
+	err     error // why it ended early
 	answer  time.Duration
 }
 
@@ -270,8 +269,8 @@ func (b *formBody) Read(p []byte) (int, error) {
 		b.err = errBodyLarge
 		return 0, b.err
 	}
-	// The server's own deadlines are for bodies of at most 1 MB. A ResponseWriter that has none, in a
-	// test, needs no other.
+	// The server's own deadlines are for bodies of at most 1 MB. A ResponseWriter without deadlines, in a test, needs no
+	// others.
 	earned := time.Duration(b.brought) * time.Second / time.Duration(b.pace.Rate)
 	_ = b.control.SetReadDeadline(b.began.Add(b.pace.Grace + earned))
 	n, err := b.from.Read(p[:min(int64(len(p)), b.budget)])
@@ -283,7 +282,7 @@ func (b *formBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// because returns why the form could not be read on.
+// because returns why the form could not be read to its end.
 func (b *formBody) because() error {
 	if b.err != nil {
 		return b.err
@@ -294,14 +293,14 @@ func (b *formBody) because() error {
 // done gives the handler and its answer their own time, however long the upload took.
 func (b *formBody) done() {
 	until := time.Now().Add(b.answer)
-	_ = b.control.SetReadDeadline(until) // its passing would cancel the handler's context
+	_ = b.control.SetReadDeadline(until) // its end would cancel the handler's context
 	_ = b.control.SetWriteDeadline(until)
 }
 
-// discard ends what is left of the file.
+// discard removes the file.
 func (c *call) discard() {
 	if c.file.content != nil {
-		_ = c.file.content.Close() // it has no name, and nobody reads it again
+		_ = c.file.content.Close() // it has no name, and is not read again
 		c.file = File{}
 	}
 }

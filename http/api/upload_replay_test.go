@@ -40,7 +40,7 @@ func (c keepFile) Decide(kept) ([]event.Event[kept], error) {
 
 var keptFiles = event.NewKind("keptfile", event.Of[fileKept]("FileKept", 1))
 
-// withLog adds an operation that keeps in a real log which file it was given.
+// withLog adds an operation that records its file in a real log.
 func (s *server) withLog(t *testing.T) *server {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
@@ -70,7 +70,7 @@ func (s *server) withLog(t *testing.T) *server {
 	return s
 }
 
-func TestTheSameFormIsTheSameRequestWhateverItsBoundary(t *testing.T) {
+func TestBoundaryDoesNotChangeAFormsFingerprint(t *testing.T) {
 	t.Parallel()
 	s := serve(t, func(c *api.Config) { c.Timeout = 10 * time.Second }).withLog(t)
 	clerk := s.as(t, "bahi_clerk").With("Idempotency-Key", "k1")

@@ -25,7 +25,7 @@ import (
 
 const mostOfFile = 1 << 20
 
-// seenFile is what the stub answers of the file that it was given.
+// seenFile is the stub's answer about its file.
 type seenFile struct {
 	Name   string `json:"name"`
 	Type   string `json:"type"`
@@ -52,7 +52,7 @@ func (s *server) withUploads() *server {
 	return s
 }
 
-// part is one of a form's. A part whose file name is empty is a text.
+// part is a part of a form. Without a file name it is a text.
 type part struct{ name, file, kind, content string }
 
 func formOf(boundary string, parts ...part) (body, contentType string) {
@@ -128,7 +128,7 @@ func TestAFileIsBounded(t *testing.T) {
 	}
 }
 
-func TestWhatStandsBesideAFileIsBounded(t *testing.T) {
+func TestOtherPartsOfAFormAreBounded(t *testing.T) {
 	t.Parallel()
 	clerk := serve(t).withUploads().as(t, "bahi_clerk")
 	file := part{"file", "a", "", "x"}
@@ -154,7 +154,7 @@ func problemIn(t *testing.T, a *apitest.Answer) string {
 	return p.Detail
 }
 
-func TestWhatIsNoFormIsRefused(t *testing.T) {
+func TestInvalidFormsAreRefused(t *testing.T) {
 	t.Parallel()
 	clerk := serve(t).withUploads().as(t, "bahi_clerk")
 	body, kind := formOf("cut", part{"file", "a.png", "", "x"})
@@ -182,7 +182,7 @@ func TestWhatIsNoFormIsRefused(t *testing.T) {
 	}
 }
 
-func TestLiesAboutAFormsLengthAreFound(t *testing.T) {
+func TestWrongContentLengthOfAFormIsFound(t *testing.T) {
 	t.Parallel()
 	s := serve(t).withUploads()
 	body, kind := formOf("cut", part{"file", "a.png", "", strings.Repeat("x", 1000)})
@@ -197,7 +197,7 @@ func TestLiesAboutAFormsLengthAreFound(t *testing.T) {
 	require.Equal(t, "HTTP/1.1 400 Bad Request", s.raw(t, head+"Transfer-Encoding: chunked\r\n\r\n5\r\n--c"))
 }
 
-func TestWhoMayNotSendsNoFile(t *testing.T) {
+func TestRefusedCallerSendsNoFile(t *testing.T) {
 	t.Parallel()
 	s := serve(t).withUploads()
 	send(s.as(t, ""), "/files/lax", part{"file", "a", "", "x"}).Problem(401, "Not authenticated")
@@ -215,7 +215,7 @@ func TestAnUploadMayTakeLongerThanOtherBodies(t *testing.T) {
 	reader, pen := io.Pipe()
 	go func() {
 		_, _ = io.WriteString(pen, body[:500])
-		<-time.After(3 * time.Second) // longer than the server's own deadlines, which is what is tested
+		<-time.After(3 * time.Second) // longer than the server's own deadlines, which the test is about
 		_, _ = io.WriteString(pen, body[500:])
 		_ = pen.Close()
 	}()
@@ -223,7 +223,7 @@ func TestAnUploadMayTakeLongerThanOtherBodies(t *testing.T) {
 	clerk.GET("/me").Status(200)
 }
 
-func TestWhoStopsSendingIsNotWaitedFor(t *testing.T) {
+func TestStalledUploadIsCutOff(t *testing.T) {
 	t.Parallel()
 	s := serve(t, func(c *api.Config) { c.Uploads = api.Pace{Grace: 50 * time.Millisecond} }).withUploads()
 	body, kind := formOf("", part{"file", "a", "", strings.Repeat("x", 1000)})
@@ -234,7 +234,7 @@ func TestWhoStopsSendingIsNotWaitedFor(t *testing.T) {
 		Problem(408, "The request took too long to arrive")
 }
 
-func TestNoUploadStaysBehind(t *testing.T) {
+func TestUploadsLeaveNoFiles(t *testing.T) {
 	t.Parallel()
 	spool := t.TempDir()
 	var during []os.DirEntry
@@ -289,7 +289,7 @@ func TestAnOperationHasOneKindOfBody(t *testing.T) {
 	require.Panics(t, func() { api.Handle(a, op, none[struct{ File api.File }]) })
 }
 
-// FuzzForm tries bodies of forms. Whatever is no form is refused, and what is taken has a file.
+// FuzzForm tries bodies of forms. Invalid ones are refused, and accepted ones have a file.
 func FuzzForm(f *testing.F) {
 	whole, kind := formOf("cut", part{"file", "a.png", "image/png", "x"}, part{name: "more", content: "y"})
 	for _, seed := range []string{whole, whole[:len(whole)/2], "--cut--", "", "\r\n--cut\r\nContent-Disposition: form-data; name=\"file\"; filename*=UTF-8''%ff\r\n\r\n\r\n--cut--"} {

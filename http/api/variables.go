@@ -12,9 +12,9 @@ import (
 
 var variableName = regexp.MustCompile(`\{([^}]+)\}`)
 
-// variables returns the names of a path's variables by those that the input gives them. An input that names a variable
-// that the path does not have means the path's next one that the input does not name: operations on several paths can
-// share an input though each path has its own names.
+// variables returns the names of a path's variables by the input's names for them. A name that the path does not have means the
+// path's next variable that the input does not name: so operations on several paths can share an input although each path
+// has its own names.
 func variables(path string, input reflect.Type) map[string]string {
 	var asked []string
 	vars, taken := map[string]string{}, map[string]bool{}
@@ -38,7 +38,7 @@ func variables(path string, input reflect.Type) map[string]string {
 	return vars
 }
 
-// called returns the parameters of an operation under the names that the path has for them.
+// called returns the parameters of an operation under the path's names.
 func (o *operation) called(parameters []*huma.Param) []*huma.Param {
 	all := make([]*huma.Param, len(parameters))
 	for i, p := range parameters {
@@ -51,7 +51,7 @@ func (o *operation) called(parameters []*huma.Param) []*huma.Param {
 	return all
 }
 
-// Param returns a variable of the path by the name that the input gives it.
+// Param returns a variable of the path by the input's name for it.
 func (v *view) Param(name string) string {
 	return v.humaContext.Param(cmp.Or(v.call.op.vars[name], name))
 }

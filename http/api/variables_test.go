@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestInputsMeanVariablesOfThePathByTheirOrder(t *testing.T) {
+func TestInputsMatchPathVariablesByOrder(t *testing.T) {
 	t.Parallel()
 	type account struct {
 		Account int64 `path:"account"`

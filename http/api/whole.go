@@ -17,13 +17,13 @@ import (
 	"bahi/domain/fault"
 )
 
-// Whole bounds the answers that are made as a whole before they go out, however long they are: lists ([List]) and drawn
-// documents ([Content]). On their way to clients that read slowly they are in files, and hold neither memory nor the database.
+// Whole bounds the answers that are complete before they are sent, however long they are: lists ([List]) and drawn
+// documents ([Content]). While slow clients read them they are in files, and hold neither memory nor the database.
 type Whole struct {
 	AtOnce int64         // documents that are drawn at the same time; 0: 2
 	Wait   time.Duration // how long a request waits for its turn; 0: a minute
 	Files  int64         // bytes in files, of which one answer may have a quarter; 0: 4 GB
-	Pause  time.Duration // how long a client may take nothing; 0: 30 seconds
+	Pause  time.Duration // how long a client may read nothing; 0: 30 seconds
 }
 
 const (
@@ -40,12 +40,12 @@ var (
 	errNoSpace = fault.New(fault.Unavailable, "The disk is full, try again later")
 )
 
-// complete fills in what was left to the defaults.
+// complete fills in the defaults.
 func (w Whole) complete() Whole {
 	return Whole{cmp.Or(w.AtOnce, defaultAtOnce), cmp.Or(w.Wait, defaultTurn), cmp.Or(w.Files, defaultFiles), cmp.Or(w.Pause, defaultPause)}
 }
 
-// inTurn draws a document once fewer than so many others are being drawn.
+// inTurn draws a document when fewer than AtOnce are being drawn.
 func (a *API) inTurn(ctx context.Context, draw func() error) error {
 	waiting, cancel := context.WithTimeout(ctx, a.config.Whole.Wait)
 	defer cancel()
@@ -56,8 +56,8 @@ func (a *API) inTurn(ctx context.Context, draw func() error) error {
 	return draw()
 }
 
-// spool is an answer that is made before it goes out. What does not fit in its buffer is in a file without a name, so that
-// nothing stays behind whatever happens.
+// spool is an answer that is complete before it is sent. What does not fit in its buffer is in a file without a name, so that
+// nothing stays behind in any case.
 type spool struct {
 	call   *call
 	buffer *bytes.Buffer
@@ -78,7 +78,7 @@ func (s *spool) Write(text []byte) (int, error) {
 	return n, s.spill()
 }
 
-// spill moves the buffer to the file once it is full.
+// spill moves a full buffer to the file.
 func (s *spool) spill() (err error) {
 	a, n := s.call.api, int64(s.buffer.Len())
 	switch {
@@ -113,7 +113,7 @@ func (s *spool) deliver() error {
 		return nil
 	}
 	to := delivery{call: c, within: c.api.config.Whole.Pause, gone: func() {}}
-	defer to.extend() //nolint:errcheck // for what net/http writes at the end of an answer
+	defer to.extend() //nolint:errcheck // for net/http's last bytes of the answer
 	chunk := make([]byte, contentBuffer)
 	for at := int64(0); at < s.size; {
 		n, err := s.file.ReadAt(chunk[:min(contentBuffer, s.size-at)], at)
@@ -131,12 +131,12 @@ func (s *spool) deliver() error {
 func (s *spool) discard() {
 	recycle(s.buffer)
 	if s.file != nil {
-		_ = s.file.Close() // nobody reads it again
+		_ = s.file.Close() // it is not read again
 	}
 	s.call.api.files.Release(s.size)
 }
 
-// temporary makes a file that has no name.
+// temporary makes a file without a name.
 func (a *API) temporary() (*os.File, error) {
 	f, err := os.CreateTemp(a.config.Spool, "bahi-*")
 	if err != nil {
@@ -145,7 +145,7 @@ func (a *API) temporary() (*os.File, error) {
 	return f, os.Remove(f.Name())
 }
 
-// List is a body: a JSON array of any length, which is encoded item by item.
+// List is a body: a JSON array of any length, encoded item by item.
 type List[T any] struct{ *listing }
 
 type listing struct {
@@ -155,7 +155,7 @@ type listing struct {
 	items   int
 }
 
-// NewList returns an empty list, as the answer to the request of ctx.
+// NewList returns an empty list as the answer to the request of ctx.
 func NewList[T any](ctx context.Context) List[T] {
 	s := callOf(ctx).spooling()
 	return List[T]{&listing{spool: s, encoder: encoderOf(s.buffer)}}
@@ -165,7 +165,7 @@ func NewList[T any](ctx context.Context) List[T] {
 func (l List[T]) Add(item T) error {
 	l.separate('[', ',')
 	encode(l.encoder, item)
-	l.buffer.Truncate(l.buffer.Len() - 1) // the encoder ends a line
+	l.buffer.Truncate(l.buffer.Len() - 1) // the encoder adds a line break
 	l.items++
 	return l.spill()
 }
@@ -182,7 +182,7 @@ func (List[T]) Schema(r huma.Registry) *huma.Schema {
 	return r.Schema(reflect.TypeFor[[]T](), true, "")
 }
 
-// send delivers the list. Where that fails in its middle, the connection is cut off.
+// send delivers the list. If that fails in the middle, the connection is cut off.
 func (l *listing) send() {
 	if l.items == 0 {
 		l.buffer.WriteByte('[')

@@ -21,13 +21,13 @@ import (
 	"bahi/http/api/apitest"
 )
 
-// ByItems is exported, as huma wants it.
+// ByItems is exported, as huma requires.
 type ByItems struct {
 	Items int  `query:"items"`
 	Holds bool `query:"holds"`
 }
 
-// library serves lists and drawn documents. Those that hold wait in their middle until the test lets them go on.
+// library serves lists and drawn documents. Those with hold wait in their middle until the test releases them.
 type library struct {
 	*apitest.Client
 
@@ -35,12 +35,12 @@ type library struct {
 	spool  string
 	begun  chan struct{}
 	goOn   chan struct{}
-	ended  chan struct{} // each request, whatever became of it
-	now    atomic.Int32  // that hold
+	ended  chan struct{} // each request, with any outcome
+	now    atomic.Int32  // number of those that hold
 	most   atomic.Int32
 }
 
-// page is an item of 1 KB and a little more.
+// page is an item of slightly more than 1 KB.
 type page struct {
 	Text string `json:"text"`
 }
@@ -97,7 +97,7 @@ func openLibrary(t *testing.T, whole api.Whole) *library {
 	return l
 }
 
-// ask asks for the path as often, and returns a function that waits for the answers.
+// ask requests the path several times, and returns a function that waits for the answers.
 func (l *library) ask(t *testing.T, times int, path string) (answers func() []*apitest.Answer) {
 	t.Helper()
 	var (
@@ -140,7 +140,7 @@ func TestAListIsAnsweredAtAnyLength(t *testing.T) {
 	l.empty(t)
 }
 
-func TestDocumentsAreDrawnAFewAtATime(t *testing.T) {
+func TestFewDocumentsAreDrawnAtOnce(t *testing.T) {
 	t.Parallel()
 	l := openLibrary(t, api.Whole{AtOnce: 2, Wait: time.Hour})
 	answers := l.ask(t, 6, "/drawn?items=100&holds=true")
@@ -159,7 +159,7 @@ func TestDocumentsAreDrawnAFewAtATime(t *testing.T) {
 	l.empty(t)
 }
 
-func TestWhoWaitsTooLongForATurnIsToldToComeAgain(t *testing.T) {
+func TestLongWaitForATurnGets503(t *testing.T) {
 	t.Parallel()
 	l := openLibrary(t, api.Whole{AtOnce: 1, Wait: time.Millisecond})
 	answers := l.ask(t, 1, "/drawn?holds=true")
@@ -172,7 +172,7 @@ func TestWhoWaitsTooLongForATurnIsToldToComeAgain(t *testing.T) {
 	l.GET("/drawn").Status(200)
 }
 
-func TestADocumentWhoseClientLeavesIsNotDrawnOn(t *testing.T) {
+func TestDrawingStopsWhenItsClientLeaves(t *testing.T) {
 	t.Parallel()
 	l := openLibrary(t, api.Whole{AtOnce: 1, Wait: time.Hour})
 	ctx, leave := context.WithCancel(t.Context())
@@ -191,7 +191,7 @@ func TestADocumentWhoseClientLeavesIsNotDrawnOn(t *testing.T) {
 	l.empty(t)
 }
 
-func TestLongAnswersTakeNoMoreOfADiskThanTheyMay(t *testing.T) {
+func TestLongAnswersUseBoundedDiskSpace(t *testing.T) {
 	t.Parallel()
 	l := openLibrary(t, api.Whole{Files: 4 * 160 << 10})
 	for _, path := range []string{"/list", "/drawn"} {
@@ -213,7 +213,7 @@ func TestLongAnswersTakeNoMoreOfADiskThanTheyMay(t *testing.T) {
 	l.empty(t)
 }
 
-func TestWhoReadsNothingIsCutOff(t *testing.T) {
+func TestClientThatReadsNothingIsCutOff(t *testing.T) {
 	t.Parallel()
 	l := openLibrary(t, api.Whole{Pause: 10 * time.Millisecond, Files: 4 * 17 << 20})
 	for _, path := range []string{"/list", "/list", "/drawn", "/drawn"} {
@@ -223,7 +223,7 @@ func TestWhoReadsNothingIsCutOff(t *testing.T) {
 		_, err = fmt.Fprintf(conn, "GET %s?items=16000 HTTP/1.1\r\nHost: bahi\r\nAuthorization: Bearer bahi_operator\r\n\r\n", path)
 		require.NoError(t, err)
 		<-l.ended
-		got, _ := io.Copy(io.Discard, conn) // what the kernel had taken
+		got, _ := io.Copy(io.Discard, conn) // the bytes that the kernel had accepted
 		require.Less(t, got, int64(16_000<<10))
 	}
 	l.Do(http.MethodHead, "/list?items=14000", nil).Status(200) // there is room for it again
@@ -240,7 +240,7 @@ func TestADownloadMayTakeLongerThanARequestToArrive(t *testing.T) {
 				select {
 				case <-ctx.Done():
 					return ctx.Err()
-				case <-time.After(5 * arrival): // the first of the two, unless the time to arrive ends the request
+				case <-time.After(5 * arrival): // first, unless the end of the time to arrive ends the request
 				}
 				_, err := io.WriteString(w, "whole")
 				return err

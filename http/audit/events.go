@@ -41,7 +41,7 @@ type Range struct {
 	Limit    int    `query:"limit" default:"100" minimum:"1" maximum:"1000" doc:"Events of a page"`
 }
 
-// next is the address of the page that begins at a position.
+// next returns the address of the page that begins at a position.
 func (r Range) next(at event.Position) string {
 	q := url.Values{"from_position": {strconv.FormatUint(uint64(at), 10)}, "limit": {strconv.Itoa(r.Limit)}}
 	for name, value := range map[string]string{
@@ -57,7 +57,7 @@ func (r Range) next(at event.Position) string {
 	return fmt.Sprintf(`</audit/events?%s>; rel="next"`, q.Encode())
 }
 
-// Trail registers the log's events.
+// Trail registers the operations that list and follow the log's events.
 func (r *Routes) Trail() {
 	r.follow()
 	api.Handle(r.API, api.Op{
@@ -107,13 +107,13 @@ func (r *Routes) Trail() {
 	})
 }
 
-// Passed tells how far the stream is where nothing was found.
+// Passed reports the progress of a stream that found no event.
 type Passed struct {
 	Position event.Position `json:"position" doc:"Everything up to here was looked at"`
 }
 
 const (
-	tellEvery = 10 * time.Second // how far the stream is, where it found nothing
+	tellEvery = 10 * time.Second // report progress after so long without an event
 	tellAfter = 20_000           // or after so many events
 )
 
@@ -173,7 +173,7 @@ func (r *Routes) follow() {
 	})
 }
 
-// before returns the position of the event that goes before a position, 0 when none does: the log is followed from an event on.
+// before returns the position of the event before a position, or 0: following begins after an event.
 func (r *Routes) before(ctx context.Context, at event.Position) (event.Position, error) {
 	for e, err := range r.Events.Log.Before(ctx, at) {
 		return e.Position, err
@@ -181,25 +181,25 @@ func (r *Routes) before(ctx context.Context, at event.Position) (event.Position,
 	return 0, nil
 }
 
-// tailing is a stream under way.
+// tailing is a running stream.
 type tailing struct {
 	views     *views.Events
 	filter    ops.Filter
 	workspace uuid.UUID
 	send      func(api.Event) error
 
-	told time.Time // when the client heard of a position, and
+	told time.Time // when the client last heard of a position, which is at
 	at   event.Position
-	left int64 // events until it ends; 0: it does not
+	left int64 // events until the stream ends; 0: no end
 }
 
 var errEnough = errors.New("the client has what it asked for")
 
-// catchUpPage is how many events a stream that catches up reads at once.
+// catchUpPage is the number of events that a stream reads at once while it catches up.
 const catchUpPage = 200
 
-// catchUp sends what the log has after a position, and returns up to where it looked. The search leaves out other
-// workspaces' events, which a stream that begins long ago would otherwise all read.
+// catchUp sends the matching events after a position, and returns the position up to which it searched. The search skips
+// other workspaces' events; a stream that begins long ago would otherwise read them all.
 func (t *tailing) catchUp(ctx context.Context, after event.Position) (event.Position, error) {
 	f := t.filter
 	for f.After = after; ; {
@@ -245,7 +245,7 @@ func (t *tailing) found(e views.Event) error {
 	return err
 }
 
-// passed tells the client now and then how far the stream is.
+// passed reports progress to the client now and then.
 func (t *tailing) passed(at event.Position) error {
 	if at < t.at+tellAfter && time.Since(t.told) < tellEvery {
 		return nil

@@ -17,7 +17,7 @@ import (
 	"bahi/internal/app/apptest"
 )
 
-func TestACheckpointIsSignedWithinASecondOrTwoAndAtTheEnd(t *testing.T) {
+func TestCheckpointsAreSignedInSecondsAndAtShutdown(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	clerk := o.Clerk(apptest.Home)
@@ -35,12 +35,12 @@ func TestACheckpointIsSignedWithinASecondOrTwoAndAtTheEnd(t *testing.T) {
 	o.Stop()
 	o = apptest.StartOn(t, o.Database)
 	last := o.Signed()
-	require.EqualValues(t, head, last.Position, "what was written last was signed before the end")
+	require.EqualValues(t, head, last.Position, "the last checkpoint covers everything written before the shutdown")
 	_, _, err = keys.Open([]byte(last.Note))
-	require.NoError(t, err, "the key stays")
+	require.NoError(t, err, "a restart keeps the key")
 	var all []apptest.AuditCheckpoint
 	o.Operator().GET("/audit/checkpoints").Status(200).JSON(&all)
-	sizes := apptest.Each(all, func(c apptest.AuditCheckpoint) uint64 { return c.Size }) // on a slow machine there were others before the first, and between
+	sizes := apptest.Each(all, func(c apptest.AuditCheckpoint) uint64 { return c.Size }) // a slow machine signs more checkpoints, before the first and between
 	require.Contains(t, sizes, first.Size)
 	require.True(t, slices.IsSorted(sizes))
 	require.Equal(t, last.Size, sizes[len(sizes)-1])
@@ -49,7 +49,7 @@ func TestACheckpointIsSignedWithinASecondOrTwoAndAtTheEnd(t *testing.T) {
 	require.Empty(t, o.Operator().GET(fmt.Sprintf("/audit/checkpoints?after=%d", all[len(all)-1].Number)).Status(200).Header("Link"))
 }
 
-func TestProofsOverHTTPHoldAndWhatIsOutsideIsRefused(t *testing.T) {
+func TestProofsVerifyAndRequestsOutsideTheTreeAreRefused(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	op := o.Operator()
@@ -103,7 +103,7 @@ func TestProofsOverHTTPHoldAndWhatIsOutsideIsRefused(t *testing.T) {
 	o.Bearer(o.Key(apptest.Home, `{"audit":"write","ledger":"write"}`).Key).GET("/audit/proof/inclusion?position=1").Problem(403, "Not enough permissions")
 }
 
-func TestARowsProofIsForWhoMayReadTheRowAndHoldsOffline(t *testing.T) {
+func TestRowProofVerifiesOfflineForReadersOfTheRow(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	clerk := o.Clerk(apptest.Home)
@@ -149,7 +149,7 @@ func TestAuditorsSeeTheirWorkspaceAndOperatorsAll(t *testing.T) {
 	}
 	text, err := json.Marshal(mine)
 	require.NoError(t, err)
-	require.Contains(t, string(text), "asha@example.com", "who may see it sees it in clear")
+	require.Contains(t, string(text), "asha@example.com", "its own workspace sees it in clear")
 	require.NotContains(t, string(text), "ravi@example.com")
 	all := o.AuditEvents(apptest.OperatorKey, "limit=7")
 	require.Len(t, all, len(slices.Collect(o.Events(0))))
@@ -162,7 +162,7 @@ func TestAuditorsSeeTheirWorkspaceAndOperatorsAll(t *testing.T) {
 	}
 	text, err = json.Marshal(all)
 	require.NoError(t, err)
-	require.NotContains(t, string(text), "asha@example.com", "other people's are sealed to who looks at everybody")
+	require.NotContains(t, string(text), "asha@example.com", "an operator who sees all workspaces sees it sealed")
 	require.Equal(t, mine, o.AuditEvents(apptest.OperatorKey, "workspace="+asha.Workspace))
 
 	for query, want := range map[string]int{
@@ -183,7 +183,7 @@ func TestAuditorsSeeTheirWorkspaceAndOperatorsAll(t *testing.T) {
 	o.Bearer(o.Key(asha.Workspace, `{"ledger":"write"}`).Key).GET("/audit/events").Problem(403, "Not enough permissions")
 }
 
-func TestEventsAreFollowedFromWhereTheClientWas(t *testing.T) {
+func TestEventStreamResumesAfterTheLastEvent(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	asha, ravi := o.Person("asha@example.com"), o.Person("ravi@example.com")
@@ -206,7 +206,7 @@ func TestEventsAreFollowedFromWhereTheClientWas(t *testing.T) {
 	_, e = whole.Next()
 	require.Equal(t, fmt.Sprintf("bank-%d", two), e.Stream)
 	for whole.Lines.Scan() {
-		require.Empty(t, whole.Lines.Text(), "it ends")
+		require.Empty(t, whole.Lines.Text(), "the stream ends")
 	}
 	_, same := o.Follow(key, fmt.Sprintf("/audit/events/stream?category=bank&from_position=%d", e.Position), "").Next()
 	require.Equal(t, e, same)
@@ -225,7 +225,7 @@ func TestAStatementNamesItsCheckpoint(t *testing.T) {
 	require.Contains(t, text, "size "+strconv.FormatUint(c.Size, 10)+", root hash "+base64.StdEncoding.EncodeToString(c.Root))
 }
 
-func TestTheLogIsSignedAndProvedWhereverItIs(t *testing.T) {
+func TestLogIsSignedAndProvedInEveryStore(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	clerk := o.Clerk(apptest.Home)

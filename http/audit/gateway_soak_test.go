@@ -8,17 +8,17 @@ import (
 	"bahi/internal/app/apptest"
 )
 
-func TestTheWholeLogIsReadAtPositionsFarApart(t *testing.T) {
+func TestWholeLogIsReadAtSparsePositions(t *testing.T) {
 	t.Parallel()
 	apptest.AtPositionsFarApart(t,
-		"TestARowsProofIsForWhoMayReadTheRowAndHoldsOffline",
-		"TestBackDatedChangesAreShownWithTheClosingBalancesThatTheyMoved",
-		"TestATrailFromBeforeTheFirstEventSaysSo",
+		"TestRowProofVerifiesOfflineForReadersOfTheRow",
+		"TestBackDatedChangesRestateClosingBalances",
+		"TestTrailBeforeTheFirstEventSaysSo",
 		"TestAuditorsSeeTheirWorkspaceAndOperatorsAll",
-		"TestEventsAreFollowedFromWhereTheClientWas",
-		"TestTheLogIsSignedAndProvedWhereverItIs",
-		"TestTheTrailAsPDFSaysWhereItWasDrawnFrom",
-		"TestTheTrailIsNarrowedByRecordPartyUserAndDay",
+		"TestEventStreamResumesAfterTheLastEvent",
+		"TestLogIsSignedAndProvedInEveryStore",
+		"TestTrailPDFNamesItsStoreAndPosition",
+		"TestTrailFiltersByRecordPartyUserAndDay",
 		"TestTheTrailIsWrittenFromTheShell",
-		"TestTheTrailTellsWhoChangedWhatFromWhatToWhatAndWhy")
+		"TestTrailShowsActorChangeAndReason")
 }

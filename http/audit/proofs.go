@@ -15,7 +15,7 @@ import (
 
 var errLast = fault.Fields(fault.Field{Field: "Last-Event-ID", Message: "expected a log position"})
 
-// What answers have that are JSON, or a file for who asks for one.
+// These are the content types of answers: JSON, or a file on request.
 const (
 	jsonType = "application/json"
 	textType = "text/plain"
@@ -32,7 +32,7 @@ func asJSON(body any, err error) (api.Content, error) {
 	return api.Content{Type: jsonType, Write: func(_ context.Context, w io.Writer) error { return json.NewEncoder(w).Encode(body) }}, err
 }
 
-// Checkpoints registers what was signed, and the keys.
+// Checkpoints registers the operations for checkpoints and public keys.
 func (r *Routes) Checkpoints() {
 	api.Download(r.API, api.Op{
 		ID: "get-checkpoint", Method: "GET", Path: "/audit/checkpoint", Summary: "Get the newest signed checkpoint of the log; with format=tlog-checkpoint as a file to keep",
@@ -88,7 +88,7 @@ func (r *Routes) Checkpoints() {
 	})
 }
 
-// Raw registers proofs about the log as a whole, which says how much others write: they are for operators.
+// Raw registers proofs about the whole log, for operators: they reveal how much other workspaces write.
 func (r *Routes) Raw() {
 	api.Download(r.API, api.Op{
 		ID: "prove-inclusion", Method: "GET", Path: "/audit/proof/inclusion",

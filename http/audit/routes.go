@@ -1,4 +1,4 @@
-// Package audit has the operations of auditors: the log's events, what was signed about it, and proofs.
+// Package audit has the operations for auditors: the log's events, its checkpoints, proofs and the trail of the books.
 package audit
 
 import (
@@ -14,9 +14,9 @@ import (
 	views "bahi/readmodels/audit"
 )
 
-// Feed is the log as it grows.
+// Feed follows the log.
 type Feed interface {
-	// Follow hands over the events after a position, in order, and then those that come, until ctx ends or take fails.
+	// Follow calls take with the events after a position, in order, then with new ones, until ctx ends or take fails.
 	Follow(ctx context.Context, after event.Position, take func([]event.Stored) error) error
 }
 
@@ -33,7 +33,7 @@ var tags = []string{"Audit"}
 
 var errWorkspace = fault.New(fault.NotFound, "Workspace not found")
 
-// scope answers whose events the caller sees, nil for everybody's, and in whose the personal values are in clear.
+// scope returns the workspace whose events the caller sees, nil for all, and the one whose personal values are in clear.
 func scope(ctx context.Context, asked api.Optional[uuid.UUID]) (of *uuid.UUID, in uuid.UUID, err error) {
 	caller := api.Caller(ctx)
 	switch {
@@ -47,7 +47,7 @@ func scope(ctx context.Context, asked api.Optional[uuid.UUID]) (of *uuid.UUID, i
 	return &caller.Workspace, caller.Workspace, nil
 }
 
-// moment reads a time, nil for none.
+// moment parses a time; nil without one.
 func moment(name, text string) (*time.Time, error) {
 	if text == "" {
 		return nil, nil //nolint:nilnil // absent

@@ -20,30 +20,30 @@ import (
 	ledgerviews "bahi/readmodels/ledger"
 )
 
-// Recorded answers when something was recorded.
+// Recorded returns the time at which an event was recorded.
 type Recorded interface {
 	RecordedAt(ctx context.Context, position event.Position) (time.Time, error)
 }
 
-// Signed answers what was signed about the log.
+// Signed returns signed checkpoints.
 type Signed interface {
-	// Upto is the newest signed checkpoint that covers nothing behind a position, empty when there is none.
+	// Upto returns the newest signed checkpoint that covers nothing after a position, or "".
 	Upto(ctx context.Context, position event.Position) (string, error)
 }
 
-// TrailReport writes who changed what in the books, from what to what, when and why, and which closing
-// balances that moved.
+// TrailReport writes the audit trail: who changed what in the books, from what to what, when and why, and which closing
+// balances the changes moved.
 type TrailReport struct {
 	Trails *views.Trails
 	Books  *ledgerviews.Views
 	Log    Recorded
-	Signed Signed // nil: nothing is
+	Signed Signed // nil: nothing is signed
 	Store  uuid.UUID
-	Zone   *time.Location // of the workshop: when its days begin
+	Zone   *time.Location // of the workshop: decides when a day begins
 	Now    func() time.Time
 }
 
-// TrailQuery says which changes, and how they are written.
+// TrailQuery selects the changes and the format.
 type TrailQuery struct {
 	From    api.Optional[unit.Date] `query:"from"    doc:"First day"`
 	To      api.Optional[unit.Date] `query:"to"      doc:"Last day"`
@@ -57,7 +57,7 @@ type TrailQuery struct {
 	Format  string                  `query:"format"  enum:"json,csv,pdf" default:"json"`
 }
 
-// Days are the first and the last of a trail, by what they are counted, and how they are named.
+// Days are the first and the last day of a trail.
 type Days struct {
 	From *unit.Date `json:"from,omitempty"`
 	To   *unit.Date `json:"to,omitempty"`
@@ -65,7 +65,7 @@ type Days struct {
 	Name string     `json:"period,omitempty" doc:"As it was asked for, such as FY 2026-27"`
 }
 
-// Drawn says from which state of the log a trail was drawn.
+// Drawn is the state of the log that a trail shows.
 type Drawn struct {
 	Store      uuid.UUID      `json:"store_id"`
 	Position   event.Position `json:"position"             doc:"Up to which the trail is complete"`
@@ -81,7 +81,7 @@ type Trail struct {
 	Restatements []views.Restatement `json:"restatements" doc:"Closing balances of months that the changes moved after the month was over"`
 }
 
-// drawing is a report that is about to be written.
+// drawing is a report before it is written.
 type drawing struct {
 	*TrailReport
 
@@ -92,7 +92,7 @@ type drawing struct {
 	moved  views.Restated
 }
 
-// kindNames are what a trail can be about.
+// kindNames returns the kinds of records in a trail.
 func kindNames() (names []string) {
 	for _, k := range views.Kinds() {
 		names = append(names, string(k))
@@ -100,7 +100,7 @@ func kindNames() (names []string) {
 	return names
 }
 
-// kind is views.Kind in the document.
+// kind is views.Kind in the OpenAPI document.
 type kind string
 
 // Schema implements huma's SchemaProvider.
@@ -112,7 +112,7 @@ func (kind) Schema(huma.Registry) *huma.Schema {
 	return s
 }
 
-// Trail registers the report.
+// Trail registers the operation of the report.
 func (t *TrailReport) Trail(a *api.API) {
 	a.ShowAs(reflect.TypeFor[views.Kind](), reflect.TypeFor[kind]())
 	api.Download(a, api.Op{
@@ -131,7 +131,7 @@ func (t *TrailReport) Trail(a *api.API) {
 	})
 }
 
-// Content answers the report of a workspace's books, or of everybody's when it is nil.
+// Content returns the report of a workspace's books; nil means all books.
 func (t *TrailReport) Content(ctx context.Context, workspace *uuid.UUID, q TrailQuery) (api.Content, error) {
 	d := &drawing{TrailReport: t, moved: views.Restated{Zone: t.Zone}}
 	var err error
@@ -181,7 +181,7 @@ func wrong(field, message string) error {
 	return fault.Fields(fault.Field{Field: field, Message: message})
 }
 
-// days reads the period.
+// days returns the period of the query.
 func (q TrailQuery) days() (Days, error) {
 	d := Days{From: q.From.Get(), To: q.To.Get(), By: q.By, Name: q.Period}
 	if d.By == "" {
@@ -203,7 +203,7 @@ func (q TrailQuery) days() (Days, error) {
 	return d, nil
 }
 
-// period reads FY 2026-27, 2026 or 2026-04. India's fiscal years begin on 1 April.
+// period parses FY 2026-27, 2026 or 2026-04. India's fiscal years begin on 1 April.
 func period(text string) (first, last unit.Date, ok bool) {
 	day := func(year, month int) unit.Date {
 		return unit.DateOf(time.Date(year, time.Month(month), 1, 0, 0, 0, 0, time.UTC))
@@ -230,7 +230,7 @@ func period(text string) (first, last unit.Date, ok bool) {
 	return day(year, int(month.Month())), day(year, int(month.Month())+1) - 1, true
 }
 
-// moments are when the days begin and end in the workshop's zone.
+// moments returns when the days begin and end in the workshop's zone.
 func (t *TrailReport) moments(d Days) (from, to *time.Time, err error) {
 	begins := func(day unit.Date) *time.Time {
 		y, m, dd := day.Time().Date()
@@ -253,11 +253,11 @@ func (t *TrailReport) moments(d Days) (from, to *time.Time, err error) {
 	return from, to, nil
 }
 
-// filter refuses what nothing can meet: an empty trail would say that nothing happened.
+// filter refuses a query that nothing can match: an empty trail would claim that nothing happened.
 func (q TrailQuery) filter(workspace *uuid.UUID) (views.TrailFilter, error) {
 	f := views.TrailFilter{Workspace: workspace, Kind: q.Kind, ID: q.ID, Account: q.Account, Actor: q.User, Party: strings.TrimSpace(q.Party)}
 	switch {
-	case q.Kind != "" && !slices.Contains(views.Kinds(), q.Kind): // at the shell; over HTTP, it is refused before
+	case q.Kind != "" && !slices.Contains(views.Kinds(), q.Kind): // from the shell; HTTP refuses it earlier
 		return f, wrong("kind", "expected one of "+strings.Join(kindNames(), ", "))
 	case q.ID != "" && q.Kind == "":
 		return f, wrong("id", "wants kind too")
@@ -289,7 +289,7 @@ func (q TrailQuery) filter(workspace *uuid.UUID) (views.TrailFilter, error) {
 	return f, nil
 }
 
-// changes hands over the changes, oldest first.
+// changes calls take for each change, oldest first.
 func (d *drawing) changes(ctx context.Context, take func(views.Change) error) error {
 	walk := d.Trails.Walk(d.filter, d.after, d.drawn.Position)
 	for more := true; more; {
@@ -310,7 +310,7 @@ func (d *drawing) changes(ctx context.Context, take func(views.Change) error) er
 	return nil
 }
 
-// restatements hands over the closing balances that the changes moved, which come first.
+// restatements calls take for each closing balance that the changes moved; changes goes first.
 func (d *drawing) restatements(ctx context.Context, take func(views.Restatement) error) error {
 	return d.moved.Each(ctx, d.Books, take)
 }

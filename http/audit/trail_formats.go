@@ -17,7 +17,7 @@ import (
 	views "bahi/readmodels/audit"
 )
 
-// writeJSON writes a [Trail] as it is found.
+// writeJSON writes a [Trail] while it reads the changes.
 func (d *drawing) writeJSON(ctx context.Context, w io.Writer) error {
 	separator := ""
 	one := func(v any) error {
@@ -53,13 +53,13 @@ func (d *drawing) writeJSON(ctx context.Context, w io.Writer) error {
 	return err
 }
 
-// columns of the CSV. It has a line for each field of each change, one for each restatement, and at its end
-// one that says where all this was drawn from.
+// columns are those of the CSV. It has a line for each field of each change, a line for each restatement, and a last line
+// with the state of the log.
 var columns = []string{
 	"section", "position", "recorded_at", "workspace", "actor", "reason", "change", "kind", "id", "ledger", "account_id", "account", "date", "field", "from", "to",
 }
 
-// byteOrderMark tells spreadsheets that the text is UTF-8. Without it they show names in Indian scripts as something else.
+// byteOrderMark tells spreadsheets that the text is UTF-8. Without it they garble names in Indian scripts.
 const byteOrderMark = "\ufeff"
 
 func (d *drawing) writeCSV(ctx context.Context, w io.Writer) error {
@@ -117,11 +117,11 @@ func (d *drawing) moment(at time.Time) string {
 	return at.In(d.Zone).Format("2006-01-02T15:04:05.000000Z07:00")
 }
 
-// formula begins what a spreadsheet may take for a formula (OWASP, CSV injection; CONTRACT.md L11): the signs, their
-// full-width forms, a separator that begins a new cell, and what some programs drop before they look.
+// formula has the first characters that a spreadsheet may take for a formula (OWASP, CSV injection; CONTRACT.md L11): the
+// signs, their full-width forms, a separator that begins a new cell, and characters that some programs drop first.
 const formula = "=+-@;＝＋－＠；\t\r\n\uFEFF"
 
-// cell returns the text for a spreadsheet, which shows what follows an apostrophe as it is.
+// cell returns text for a spreadsheet, which shows text after an apostrophe unchanged.
 func cell(text string) string {
 	if first, _ := utf8.DecodeRuneInString(text); text != "" && strings.ContainsRune(formula, first) {
 		return "'" + text
@@ -129,7 +129,7 @@ func cell(text string) string {
 	return text
 }
 
-// cellOf writes a JSON value: numbers and truths as they are, texts without their quotes, null as nothing.
+// cellOf returns a JSON value for a cell: numbers and booleans unchanged, texts without quotes, null as nothing.
 func cellOf(value json.RawMessage) string {
 	var text string
 	switch {
@@ -190,7 +190,7 @@ func (d *drawing) writePDF(ctx context.Context, w io.Writer) error {
 	return pdf.WriteTrail(w, t)
 }
 
-// scope says in words what the trail is of.
+// scope returns words for the trail's period and filters.
 func (d *drawing) scope() []string {
 	by := "Recorded"
 	if d.days.By == effective {
@@ -228,21 +228,21 @@ func (d *drawing) scope() []string {
 	return scope
 }
 
-// what says in words what was changed.
+// what returns words for the record and the kind of a change.
 func what(c views.Change) string {
 	switch {
 	case c.Account == nil && string(c.Fields[0].To) == "null":
 		return "Books unlocked"
 	case c.Account == nil:
 		return "Books locked"
-	case c.Date == nil: // which every row bears
+	case c.Date == nil: // every row bears a date
 		return fmt.Sprintf("Account %s (%s %s) %s", c.Account.Name, c.Ledger, c.ID, c.Change)
 	default:
 		return fmt.Sprintf("Row %s of %s (%s %d) %s", c.ID, c.Account.Name, c.Ledger, c.Account.ID, c.Change)
 	}
 }
 
-// plain writes a JSON value for people.
+// plain returns a JSON value for people.
 func plain(value json.RawMessage) string {
 	var text string
 	switch {

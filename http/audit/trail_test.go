@@ -20,11 +20,11 @@ import (
 	"bahi/internal/app/apptest"
 )
 
-// dealings are changes of all sorts, by one clerk and once by another.
+// dealings makes changes of all sorts, most of them as one clerk.
 func dealings(t *testing.T) (o *apptest.Office, clerk *apitest.Client, account int64, row apptest.BankRow) {
 	t.Helper()
 	o = apptest.Start(t)
-	apptest.TodayIn(t, o) // and all of it today
+	apptest.TodayIn(t, o) // the test records all changes on one day
 	clerk = o.Clerk(apptest.Home)
 	account = apptest.Open(clerk, "HDFC")
 	row = apptest.Post(clerk, account, `{"date":"2025-03-01","in_entries":[{"description":"Ramesh, 2 rings","amount":12.5}]}`)
@@ -36,11 +36,11 @@ func dealings(t *testing.T) (o *apptest.Office, clerk *apitest.Client, account i
 	o.Clerk(apptest.Home).DELETE(apptest.At(account, row.ID+2)).Status(204)
 	clerk.PUT("/books/lock", `{"locked_through":"2025-01-31"}`).Status(200)
 	clerk.POST(apptest.Ledger(account), apptest.Deposit("2025-01-31", "1")).Status(409)
-	o.Sys.Books.Wait() // for what follows on answers
+	o.Sys.Books.Wait() // follow-ups of answered commands
 	return o, clerk, account, row
 }
 
-func TestTheTrailTellsWhoChangedWhatFromWhatToWhatAndWhy(t *testing.T) {
+func TestTrailShowsActorChangeAndReason(t *testing.T) {
 	t.Parallel()
 	o, clerk, account, row := dealings(t)
 	got := apptest.TrailOf(o.Auditor(apptest.Home), "")
@@ -57,7 +57,7 @@ func TestTheTrailTellsWhoChangedWhatFromWhatToWhatAndWhy(t *testing.T) {
 		`bankrow voided void:null>true`,
 		`bankrow deleted date:"2025-03-06">null in_entries[0].amount:2>null`,
 		`bookslock locked locked_through:null>"2025-01-31"`,
-	}, got.Short(), "and nothing of what was refused, announced, or only carried out")
+	}, got.Short(), "without refused commands, announcements, and events that merely carry out others")
 	require.Equal(t, []string{"", "", "typed twice", "", "", "", "wrong party", "wrong party", "bounced", "", ""}, apptest.Each(got.Changes, func(c apptest.TrailChange) string { return c.Reason }))
 	for i, c := range got.Changes {
 		require.Equal(t, apptest.Home, c.Workspace)
@@ -66,7 +66,7 @@ func TestTheTrailTellsWhoChangedWhatFromWhatToWhatAndWhy(t *testing.T) {
 			continue
 		}
 		require.Equal(t, account, c.Account.ID)
-		require.Equal(t, map[bool]string{true: "HDFC", false: "HDFC Rajkot"}[i < 3], c.Account.Name, "as it was called then")
+		require.Equal(t, map[bool]string{true: "HDFC", false: "HDFC Rajkot"}[i < 3], c.Account.Name, "with its name at the time")
 		require.Equal(t, "bank", c.Ledger)
 		require.Equal(t, i == 9, c.Actor != got.Changes[0].Actor)
 	}
@@ -78,7 +78,7 @@ func TestTheTrailTellsWhoChangedWhatFromWhatToWhatAndWhy(t *testing.T) {
 	require.Empty(t, got.Restatements)
 }
 
-func TestTheTrailIsNarrowedByRecordPartyUserAndDay(t *testing.T) {
+func TestTrailFiltersByRecordPartyUserAndDay(t *testing.T) {
 	t.Parallel()
 	o, clerk, account, row := dealings(t)
 	other := apptest.Open(clerk, "રમેશભાઈ")
@@ -138,8 +138,8 @@ func TestTheTrailIsNarrowedByRecordPartyUserAndDay(t *testing.T) {
 	require.Len(t, apptest.TrailOf(o.Operator(), fmt.Sprintf("?account=%d", other)).Changes, 2)
 }
 
-// Somebody who writes past Bahi may write metadata so that one reader finds something else in them than another does.
-func TestWhatChangesTheBooksIsInTheTrailHoweverItIsWritten(t *testing.T) {
+// Metadata written past Bahi may read differently in Go and in SQL.
+func TestAmbiguousMetadataCannotHideAChange(t *testing.T) {
 	t.Parallel()
 	const home = "abcdefab-1111-4111-8111-111111111111"
 	o := apptest.Start(t)
@@ -177,7 +177,7 @@ func TestWhatChangesTheBooksIsInTheTrailHoweverItIsWritten(t *testing.T) {
 	require.Empty(t, apptest.TrailOf(o.Auditor(apptest.Abroad), "").Changes)
 }
 
-func TestATrailThatCannotBeIsRefusedAndNeverEmpty(t *testing.T) {
+func TestImpossibleTrailFilterIsRefused(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	clerk, auditor := o.Clerk(apptest.Home), o.Auditor(apptest.Home)
@@ -247,7 +247,7 @@ func TestTheTrailAsCSVIsSafeInASpreadsheet(t *testing.T) {
 	require.LessOrEqual(t, last[1], strconv.FormatInt(o.Head(), 10))
 }
 
-func TestTheTrailAsPDFSaysWhereItWasDrawnFrom(t *testing.T) {
+func TestTrailPDFNamesItsStoreAndPosition(t *testing.T) {
 	t.Parallel()
 	o, _, account, _ := dealings(t)
 	text := apptest.Words(t, o.Auditor(apptest.Home).GET(fmt.Sprintf("/audit/trail?format=pdf&account=%d&period=%s", account, apptest.TodayIn(t, o)[:7])))
@@ -259,7 +259,7 @@ func TestTheTrailAsPDFSaysWhereItWasDrawnFrom(t *testing.T) {
 	}
 }
 
-func TestATrailFromBeforeTheFirstEventSaysSo(t *testing.T) {
+func TestTrailBeforeTheFirstEventSaysSo(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	apptest.Open(o.Clerk(apptest.Home), "HDFC")
@@ -271,7 +271,7 @@ func TestATrailFromBeforeTheFirstEventSaysSo(t *testing.T) {
 	require.Contains(t, text, "Nothing was changed.")
 }
 
-func TestBackDatedChangesAreShownWithTheClosingBalancesThatTheyMoved(t *testing.T) {
+func TestBackDatedChangesRestateClosingBalances(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	now, err := time.Parse(time.DateOnly, apptest.TodayIn(t, o))
@@ -284,9 +284,9 @@ func TestBackDatedChangesAreShownWithTheClosingBalancesThatTheyMoved(t *testing.
 	first := time.Date(now.Year(), now.Month()-2, 1, 0, 0, 0, 0, time.UTC)
 	row := apptest.Post(clerk, account, apptest.Deposit(first.Format(time.DateOnly), "100"))
 	apptest.Post(clerk, quiet, apptest.Deposit(first.Format(time.DateOnly), "1"))
-	o.Past(int(now.Sub(first).Hours()/24) - 1) // they were recorded on the second of that month
+	o.Past(int(now.Sub(first).Hours()/24) - 1) // recorded on the second of that month
 
-	require.Empty(t, apptest.TrailOf(auditor, "").Restatements, "what was posted in its month moved nothing")
+	require.Empty(t, apptest.TrailOf(auditor, "").Restatements, "a row posted in its month moves no closing balance")
 	edited := clerk.PUT(apptest.Ledger(account), fmt.Sprintf(`{"id":%d,"in_entries":%s}`, row.ID, apptest.Entry("40"))).Status(200)
 	apptest.Post(clerk, account, apptest.Deposit(monthEnd(1), "5"))
 	apptest.Post(clerk, account, apptest.Deposit(now.Format(time.DateOnly), "1000"))
@@ -302,7 +302,7 @@ func TestBackDatedChangesAreShownWithTheClosingBalancesThatTheyMoved(t *testing.
 	}
 	require.Equal(t, []string{
 		"HDFC " + monthEnd(2) + " cash 100>40 by 1", "HDFC " + monthEnd(1) + " cash 100>45 by 2",
-	}, short(got), "what was moved back, and what changed no amount, is none")
+	}, short(got), "without balances that moved back, and changes without an amount")
 	for _, r := range got.Restatements {
 		require.Equal(t, strings.HasSuffix(r.Closing, "-03-31"), r.FiscalYear != "")
 	}
@@ -348,7 +348,7 @@ func TestTheTrailIsWrittenFromTheShell(t *testing.T) {
 	}
 }
 
-func TestATrailIsAsLongAsItIs(t *testing.T) {
+func TestLongTrailIsComplete(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	clerk, auditor := o.Clerk(apptest.Home), o.Auditor(apptest.Home)

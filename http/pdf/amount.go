@@ -7,7 +7,7 @@ import (
 	"github.com/shopspring/decimal"
 )
 
-// number writes an amount with Indian grouping, 12,34,567.50, and every decimal place that it has.
+// number returns an amount with Indian grouping, 12,34,567.50, and all its decimal places.
 func (u Unit) number(d decimal.Decimal) string {
 	if rounded := d.Round(u.Places); rounded.Equal(d) {
 		return group(rounded.StringFixed(u.Places))
@@ -15,12 +15,12 @@ func (u Unit) number(d decimal.Decimal) string {
 	return group(d.String())
 }
 
-// words writes an amount for running text.
+// words returns an amount for running text.
 func (u Unit) words(d decimal.Decimal) string {
 	return u.Prefix + u.number(d) + u.Suffix
 }
 
-// blank is number with nothing for zero, as the books leave an empty side empty.
+// blank is number, but "" for zero: the books leave an empty side empty.
 func (u Unit) blank(d decimal.Decimal) string {
 	if d.IsZero() {
 		return ""
@@ -28,7 +28,7 @@ func (u Unit) blank(d decimal.Decimal) string {
 	return u.number(d)
 }
 
-// group sets commas as India does: the last three digits, then pairs.
+// group inserts commas as in India: the last three digits, then pairs.
 func group(plain string) string {
 	digits, sign := strings.CutPrefix(plain, "-")
 	whole, fraction, point := strings.Cut(digits, ".")
@@ -52,7 +52,7 @@ func group(plain string) string {
 
 func day(t time.Time) string { return t.Format("02 Jan 2006") }
 
-// period says in words which days a statement covers.
+// period returns words for the days of a statement.
 func period(from, to time.Time) string {
 	switch {
 	case from.IsZero() && to.IsZero():

@@ -12,10 +12,10 @@ import (
 	"github.com/jung-kurt/gofpdf"
 )
 
-// canvas puts lines of text and rules on pages, in points from the top left corner. A page is drawn when it ends, and
-// leaves memory with that.
+// canvas puts lines of text and rules on pages, in points from the top left corner. It draws a page when the page ends,
+// and then drops it from memory.
 type canvas struct {
-	pdf      *gofpdf.Fpdf // what the pages share
+	pdf      *gofpdf.Fpdf // shared by the pages
 	file     *file
 	types    *typesetter
 	drawing  []func(*gofpdf.Fpdf) // of the page
@@ -26,7 +26,7 @@ type canvas struct {
 
 const family = "dejavu"
 
-// styles are gofpdf's names for the faces that are ordinary text.
+// styles are gofpdf's names of the faces for ordinary text.
 var styles = [...]string{regular: "", bold: "B"}
 
 func newCanvas(w io.Writer, recorded time.Time) *canvas {
@@ -35,7 +35,7 @@ func newCanvas(w io.Writer, recorded time.Time) *canvas {
 	pdf.SetCreationDate(recorded.UTC())
 	pdf.SetModificationDate(recorded.UTC())
 	pdf.SetAutoPageBreak(false, 0)
-	// A copy each, since gofpdf appends to slices of what it is given (utf8fontfile.go, generateChecksum).
+	// gofpdf appends to slices that it is given (utf8fontfile.go, generateChecksum), so each gets a copy.
 	pdf.AddUTF8FontFromBytes(family, styles[regular], bytes.Clone(regularTTF))
 	pdf.AddUTF8FontFromBytes(family, styles[bold], bytes.Clone(boldTTF))
 	return &canvas{pdf: pdf, file: newFile(w), types: newTypesetter(), outlines: map[outlineKey]*outline{}}
@@ -43,7 +43,7 @@ func newCanvas(w io.Writer, recorded time.Time) *canvas {
 
 func (c *canvas) draw(it func(*gofpdf.Fpdf)) { c.drawing = append(c.drawing, it) }
 
-// endPage writes the page. gofpdf draws it as a template: that has the document's fonts, and its content can be had.
+// endPage writes the page. gofpdf draws it as a template, which uses the document's fonts and gives its content back.
 func (c *canvas) endPage() {
 	if len(c.drawing) == 0 {
 		return
@@ -63,7 +63,7 @@ func (c *canvas) endPage() {
 	c.file.content(page.Bytes())
 }
 
-// finish writes the page under way, on every page what footer draws there, and what the pages share.
+// finish writes the last page, the content that footer draws on each page, and the objects that the pages share.
 func (c *canvas) finish(footer func(n, of int)) error {
 	c.endPage()
 	pages := len(c.file.offsets)
@@ -71,7 +71,7 @@ func (c *canvas) finish(footer func(n, of int)) error {
 		footer(n+1, pages)
 		c.endPage()
 	}
-	c.pdf.AddPage() // nobody sees it: gofpdf writes the outlines that its own pages use
+	c.pdf.AddPage() // never shown: gofpdf writes the outlines only if one of its own pages uses them
 	for _, o := range c.outlines {
 		if o != nil {
 			c.pdf.UseTemplate(o)
@@ -84,7 +84,7 @@ func (c *canvas) finish(footer func(n, of int)) error {
 	return c.file.finish(shared.Bytes(), pages)
 }
 
-// grey levels, 0 is black.
+// These are grey levels; 0 is black.
 const (
 	black = 0
 	dim   = 90
@@ -93,7 +93,7 @@ const (
 	band  = 240
 )
 
-// ink sets the colour of text and of outlines alike.
+// ink sets the colour of text and of outlines.
 func (c *canvas) ink(level int) {
 	c.draw(func(p *gofpdf.Fpdf) { ink(p, level) })
 }
@@ -121,7 +121,7 @@ func (c *canvas) text(x, y float64, f face, size float64, s string) {
 	}
 }
 
-// right writes a string that ends at x. One that is wider than its column is set smaller: a digit is never cut.
+// right writes a string that ends at x. A string wider than its column gets a smaller size: no digit is ever cut off.
 func (c *canvas) right(x, y float64, f face, size, column float64, s string) {
 	width := c.types.width(f, s)
 	if width*size > column {
@@ -130,7 +130,7 @@ func (c *canvas) right(x, y float64, f face, size, column float64, s string) {
 	c.text(x-width*size, y, f, size, s)
 }
 
-// line writes a line of text. base is the face in which it was measured.
+// line writes a line of text. base is the face that measured it.
 func (c *canvas) line(x, y float64, base face, size float64, l line) {
 	for _, r := range l.runs {
 		if from := x; r.face.shaped() {
@@ -142,7 +142,7 @@ func (c *canvas) line(x, y float64, base face, size float64, l line) {
 	}
 }
 
-// shaped places the outlines of a run, and over them the text that they stand for, which is found and copied but not seen.
+// shaped places the outlines of a run, and over them their text, invisible, for search and copy.
 func (c *canvas) shaped(p *gofpdf.Fpdf, x, y float64, base face, size float64, r run) {
 	pen := x
 	for _, g := range r.glyphs {
@@ -189,7 +189,7 @@ func (c *canvas) fill(x, y, w, h float64, level int) {
 // perEm is the grid of outlines. gofpdf writes coordinates with two places and scales with four, so 100 keeps a ten-thousandth of an em in both.
 const perEm = 100
 
-// embolden is the stroke around an outline in bold text, in units of the grid: only the regular weights are embedded.
+// embolden is the stroke around an outline in bold text, in units of the grid: only regular weights of these fonts are embedded.
 const embolden = 3.0
 
 type outlineKey struct {
@@ -197,7 +197,7 @@ type outlineKey struct {
 	id         font.GID
 }
 
-// outline is a glyph as a form XObject. left and top say where its box lies from the pen, in units of the grid, up being positive.
+// outline is a glyph as a form XObject. left and top place its box relative to the pen, in units of the grid, up being positive.
 type outline struct {
 	gofpdf.Template
 	id        string
@@ -205,10 +205,10 @@ type outline struct {
 	left, top float64
 }
 
-// ID is asked for several times a use. gofpdf's own hashes the whole outline each time.
+// ID returns the name. gofpdf asks several times a use, and its own implementation hashes the whole outline each time.
 func (o *outline) ID() string { return o.id }
 
-// outline gives nil for a glyph without ink.
+// outline returns nil for a glyph without ink.
 func (c *canvas) outline(k outlineKey) *outline {
 	if o, ok := c.outlines[k]; ok {
 		return o

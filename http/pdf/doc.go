@@ -1,38 +1,41 @@
-// Package pdf draws ledger statements: the paper that a workshop hands to its auditor.
+// Package pdf draws ledger statements and audit trails: the papers that a workshop hands to its auditor.
 //
-// One layout serves the five ledgers. It knows units, rows and entries, and nothing of banks or karigars, so a further
+// One layout serves the five ledgers. It knows units, rows and entries, and nothing of banks or karigars, so another
 // ledger costs its caller a conversion and this package nothing.
 //
 // # Decision: Latin is text, Devanagari and Gujarati are outlines
 //
-// gofpdf (v1.16.2) writes one glyph per code point, in the order of the string. For Latin that is right. For Devanagari
-// and Gujarati it prints broken conjuncts, which no reader of Hindi or Gujarati takes for his own name. So text is split
-// into runs by script. Latin, Greek and Cyrillic runs are ordinary PDF text in an embedded subset of DejaVu Sans
-// Condensed, which has the rupee sign. Devanagari and Gujarati runs are shaped by HarfBuzz (go-text/typesetting), and each shaped
-// glyph is a small form XObject with the outline of that glyph in Noto Sans, kept once in a document and placed as often as it
-// occurs. The string itself is written over it in the invisible rendering mode (3 Tr), as scanners do with recognised text, so
-// that search, copy and pdftotext find the Unicode text. Width and line breaks come from the shaped advances, and a word that is too
-// long is broken only between shaped clusters.
+// gofpdf (v1.16.2) writes one glyph per code point, in the order of the string. That is right for Latin. For Devanagari
+// and Gujarati it prints broken conjuncts, in which readers of Hindi or Gujarati do not recognise their own names. So text
+// is split into runs by script. Latin, Greek and Cyrillic runs are ordinary PDF text in an embedded subset of DejaVu Sans
+// Condensed, which has the rupee sign. Devanagari and Gujarati runs are shaped by HarfBuzz (go-text/typesetting). Each
+// shaped glyph is a small form XObject with its outline in Noto Sans, stored once in a document and placed at every use.
+// The string itself is written over it in the invisible rendering mode (3 Tr), as scanners do with recognised text, so
+// that search, copy and pdftotext find the Unicode text. Width and line breaks come from the shaped advances, and a word
+// that is too long breaks only between shaped clusters.
 //
-// What no embedded font can show, or what would need a script that is not set right here (Arabic, Tamil, emoji), is a visible box,
-// never a gap and never a guess. Characters that are invisible by definition (direction marks, joiners between Latin letters) are left out:
-// text is printed in the order in which it is stored.
+// A character that no embedded font can show, or whose script would come out wrong (Arabic, Tamil, emoji), is a visible
+// box, never a gap and never a guess. Characters that are invisible by definition (direction marks, joiners between Latin
+// letters) are left out: text is printed in the order in which it is stored.
 //
-// Turned down: transliteration, because "Shri" is not how the account is named in the books; a font per document whose private code points
-// are the shaped glyphs, because gofpdf offers no way to build one and its copied text would be noise; one path per occurrence of a glyph, because a ledger of
-// 100,000 rows would carry the same outlines a million times; another PDF library, because gofpdf was asked for and this is all that it lacks.
+// Turned down: transliteration, because the books do not call the account "Shri"; a font per document whose private code
+// points are the shaped glyphs, because gofpdf offers no way to build one and its copied text would be noise; one path per
+// occurrence of a glyph, because a ledger of 100,000 rows would carry the same outlines a million times; another PDF
+// library, because gofpdf was asked for and lacks nothing else.
 //
-// # Decision: a page leaves when it ends
+// # Decision: a page is written when it ends
 //
-// gofpdf keeps all pages until the last one: 900 MB for 100,000 rows. So each page is drawn as a gofpdf template, which uses the document's
-// fonts and gives its content back, and [file] writes that. At the end come a second content of each page, its footer, which says how many pages there
-// are, and the objects that gofpdf writes for a document with one page: fonts, outlines, description. A statement's rows are
-// handed over twice, to measure the columns and to draw, and never kept. 100,000 rows take 4 MB.
+// gofpdf keeps all pages until the last one: 900 MB for 100,000 rows. So each page is drawn as a gofpdf template, which
+// uses the document's fonts and gives its content back, and [file] writes that content. The end of the file has a second
+// content for each page, its footer with the number of pages, and the objects that gofpdf writes for a document with one
+// page: fonts, outlines, description. A statement's rows are read twice, to measure the columns and to draw, and never
+// kept. 100,000 rows take 4 MB.
 //
-// # Decision: what does not add up is not printed
+// # Decision: a statement that does not add up is not printed
 //
-// Write recomputes every balance (opening + IN - OUT, row by row, in each unit) from the entries and refuses a statement whose given balances
-// differ, since a paper with a wrong sum is worse than an error. All arithmetic is shopspring/decimal; floats are coordinates on paper only.
+// Write recomputes every balance (opening + IN - OUT, row by row, in each unit) from the entries and refuses a statement
+// whose given balances differ, since a paper with a wrong sum is worse than an error. All arithmetic is
+// shopspring/decimal; floats are coordinates on paper only.
 //
 // The same statement gives the same bytes: dates come from [Drawn], catalogues are sorted, no clock is read.
 package pdf

@@ -7,7 +7,7 @@ import (
 	"github.com/shopspring/decimal"
 )
 
-// The page, in points.
+// These are the sizes of the page, in points.
 const (
 	pageWidth  = 595.28
 	pageHeight = 841.89
@@ -16,19 +16,19 @@ const (
 	footerTop  = pageHeight - 44.0
 )
 
-// document lays one statement out.
+// document is the layout of one statement.
 type document struct {
 	*canvas
 
 	s      Statement
 	totals running // of all rows
-	sums   running // of what is on paper so far
+	sums   running // of the rows on paper so far
 	table  table
 	head   head
 	y      float64
 }
 
-// head is what stands on top of every page.
+// head is the head of every page.
 type head struct {
 	title, account []line
 	under          []line // period and notes
@@ -44,7 +44,7 @@ const (
 
 func newDocument(c *canvas, s Statement, m *measured) *document {
 	d := &document{canvas: c, s: s, totals: m.sums, sums: newRunning(s.Opening), table: m.table()}
-	const wide = right - margin - 130 // the right end of the head says what kind of paper it is
+	const wide = right - margin - 130 // the right end of the head names the kind of paper
 	t := d.types
 	d.head.title = t.first(t.lines(s.Title, bold, wide/titleSize-1), 2, bold)
 	d.head.account = t.first(t.lines(s.Account, bold, wide/accountSize-1), 3, bold)
@@ -65,10 +65,10 @@ func newDocument(c *canvas, s Statement, m *measured) *document {
 	return d
 }
 
-// leading is the distance of baselines. Devanagari has marks over and under its letters, so it is wide.
+// leading returns the distance between baselines. It is wide, since Devanagari has marks over and under its letters.
 func leading(size float64) float64 { return size * 1.45 }
 
-// kind says what paper it is.
+// kind returns the title of the paper.
 func (d *document) kind() string {
 	switch d.s.Side {
 	case In:
@@ -106,7 +106,7 @@ func (d *document) blankPage() {
 	d.y = margin + d.head.height
 }
 
-// footer says on every page where the figures come from.
+// footer draws, on every page, the source of the figures.
 func (d *document) footer(n, of int) {
 	d.horizontal(footerTop, 0.5, rule)
 	d.ink(dim)
@@ -121,7 +121,7 @@ func (d *document) footer(n, of int) {
 	d.ink(black)
 }
 
-// fit writes one line of the footer, smaller if it must be, and down to half the size whole.
+// fit writes one line of the footer. A long line gets a smaller size, down to half, before it is shortened.
 func (d *document) fit(x, y, width float64, s string) {
 	l := d.types.lines(s, regular, 1e9)[0]
 	size := footerSize
@@ -139,7 +139,7 @@ func drawnAt(from Drawn) string {
 	return fmt.Sprintf("position %d, recorded %s", from.Position, from.RecordedAt.Format("02 Jan 2006 15:04:05.000000 -07:00"))
 }
 
-// summary names a checkpoint by the three lines that are signed: origin, size and root hash (C2SP tlog-checkpoint).
+// summary returns a checkpoint's three signed lines: origin, size and root hash (C2SP tlog-checkpoint).
 func summary(checkpoint string) string {
 	lines := strings.SplitN(checkpoint, "\n", 4)
 	if len(lines) < 3 {
@@ -148,7 +148,7 @@ func summary(checkpoint string) string {
 	return fmt.Sprintf("Checkpoint %s, size %s, root hash %s", lines[0], lines[1], lines[2])
 }
 
-// evidence closes the statement with what an auditor needs to check it.
+// evidence ends the statement with the instructions for checking it.
 func (d *document) evidence() {
 	const size = 7.5
 	from := d.s.Drawn

@@ -11,12 +11,12 @@ import (
 	"strconv"
 )
 
-// file is a PDF on its way out. The content of a page is written when the page ends; what the pages share is a document that
-// gofpdf writes, whose objects are taken over at the end. So a document of any length takes the memory of a page.
+// file writes a PDF. It writes the content of a page when the page ends; at the end it copies the objects that pages share
+// from a document by gofpdf. So a document of any length takes the memory of a page.
 type file struct {
 	w       *bufio.Writer
 	at      int64
-	offsets []int64 // of the objects, from number 1 on; 0: it is none
+	offsets []int64 // of the objects, from number 1 on; 0: unused
 	err     error
 	deflate *zlib.Writer
 	packed  bytes.Buffer
@@ -24,7 +24,7 @@ type file struct {
 
 func newFile(w io.Writer) *file {
 	f := &file{w: bufio.NewWriter(w)}
-	f.deflate, _ = zlib.NewWriterLevel(&f.packed, zlib.BestSpeed) // there is such a level
+	f.deflate, _ = zlib.NewWriterLevel(&f.packed, zlib.BestSpeed) // NewWriterLevel fails only for unknown levels
 	f.printf("%%PDF-1.3\n")
 	return f
 }
@@ -45,11 +45,11 @@ func (f *file) begin() {
 	f.printf("%d 0 obj\n", len(f.offsets))
 }
 
-// content writes a page's content, or a part of it.
+// content writes the content of a page, or one part of it.
 func (f *file) content(drawn []byte) {
 	f.packed.Reset()
 	f.deflate.Reset(&f.packed)
-	_, _ = f.deflate.Write(drawn) // a buffer takes all
+	_, _ = f.deflate.Write(drawn) // a buffer never fails
 	_ = f.deflate.Close()
 	f.begin()
 	f.printf("<</Filter /FlateDecode /Length %d>>\nstream\n", f.packed.Len())
@@ -57,7 +57,7 @@ func (f *file) content(drawn []byte) {
 	f.printf("\nendstream\nendobj\n")
 }
 
-// What gofpdf numbers in each document: the root of its pages, what they use, and its first page with its content.
+// These are gofpdf's object numbers in every document: the root of the pages, their resources, and the first page with its content.
 const (
 	rootOfPages = iota + 1
 	resources
@@ -65,9 +65,9 @@ const (
 	firstContent
 )
 
-// finish writes the pages, each of which has two contents, and the objects of shared.
+// finish writes the pages, each with two contents, and the objects of shared.
 func (f *file) finish(shared []byte, pages int) error {
-	theirs := len(f.offsets) + pages // come before those of shared
+	theirs := len(f.offsets) + pages // number of objects before those of shared
 	for n := range pages {
 		f.begin()
 		f.printf("<</Type /Page\n/Parent %d 0 R\n/Resources %d 0 R\n/Contents [%d 0 R %d 0 R]>>\nendobj\n", theirs+rootOfPages, theirs+resources, n+1, n+1+pages)
@@ -101,7 +101,7 @@ func (f *file) finish(shared []byte, pages int) error {
 		}
 		f.printf("%010d 00000 %c \n", at, kind)
 	}
-	last := len(f.offsets) // gofpdf ends with the document's description and its catalogue
+	last := len(f.offsets) // gofpdf's last objects are the description and the catalogue
 	f.printf("trailer\n<<\n/Size %d\n/Root %d 0 R\n/Info %d 0 R\n>>\nstartxref\n%d\n%%%%EOF\n", last+1, last, last-1, table)
 	if f.err == nil {
 		f.err = f.w.Flush()
@@ -115,7 +115,7 @@ var (
 	reference = regexp.MustCompile(`\b(\d+) 0 (R|obj)\b`)
 )
 
-// objectsOf returns the objects of a document that gofpdf wrote, by their numbers from 1 on.
+// objectsOf returns the objects of a document by gofpdf, by their numbers from 1 on.
 func objectsOf(document []byte) ([][]byte, error) {
 	found := tableAt.FindSubmatch(document)
 	if found == nil {
@@ -135,7 +135,7 @@ func objectsOf(document []byte) ([][]byte, error) {
 	return objects, nil
 }
 
-// renumbered returns an object whose number, and those that it refers to, are greater.
+// renumbered returns an object with its number and its references raised by by.
 func renumbered(object []byte, by int) []byte {
 	head, stream, has := bytes.Cut(object, []byte("stream\n"))
 	head = reference.ReplaceAllFunc(head, func(found []byte) []byte {
@@ -148,7 +148,7 @@ func renumbered(object []byte, by int) []byte {
 	return head
 }
 
-// number reads digits that a pattern has found.
+// number returns the value of digits that a pattern matched.
 func number(digits []byte) int {
 	n, _ := strconv.Atoi(string(digits))
 	return n

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// long is a statement whose middle row has n entries of one rupee.
+// long returns a statement whose middle row has n entries of one rupee.
 func long(n int) sample {
 	s := bank(20)
 	row := Row{Date: s.Rows[19].Date, ID: 555}
@@ -21,7 +21,7 @@ func long(n int) sample {
 	return s
 }
 
-func TestARowOfManyEntriesIsBrokenAndNamedOnEachPage(t *testing.T) {
+func TestLongRowIsNamedOnEachPage(t *testing.T) {
 	t.Parallel()
 	s := long(300)
 	p := write(t, s)
@@ -47,7 +47,7 @@ func TestARowOfManyEntriesIsBrokenAndNamedOnEachPage(t *testing.T) {
 	require.Contains(t, p.One("entry-299"), Rupees.number(s.closing()[0]))
 }
 
-func TestAShortRowIsNotTorn(t *testing.T) {
+func TestShortRowStaysOnOnePage(t *testing.T) {
 	t.Parallel()
 	for n := range 10 {
 		s := bank(3 * n)
@@ -71,7 +71,7 @@ func TestAShortRowIsNotTorn(t *testing.T) {
 	}
 }
 
-func TestNothingLeavesThePageOrRunsIntoTheFooter(t *testing.T) {
+func TestTextStaysOnThePageAndAboveTheFooter(t *testing.T) {
 	t.Parallel()
 	texts := []string{strings.Repeat("W", 5000), strings.Repeat("क्षत्रिय ", 700), "x"}
 	for n := range 6 {

@@ -6,14 +6,14 @@ import (
 	"github.com/shopspring/decimal"
 )
 
-// entry is a Line laid out.
+// entry is a Line with its layout.
 type entry struct {
 	side    Side
 	lines   []line
 	amounts []decimal.Decimal
 }
 
-// together is how many lines of a row are never torn apart. A longer row is broken, between its entries where that can be.
+// together is the number of lines of a row that always stay on one page. A longer row breaks, between its entries if possible.
 const together = 12
 
 // row draws one row: its entries below each other, IN before OUT, the balance beside the last of them.
@@ -63,7 +63,7 @@ func (d *document) row(row *Row) {
 	d.horizontal(d.y, 0.25, faint)
 }
 
-// tear goes on with a row on the next page.
+// tear continues a row on the next page.
 func (d *document) tear() {
 	d.y += pad / 2
 	d.horizontal(d.y, 0.25, faint)
@@ -71,7 +71,7 @@ func (d *document) tear() {
 	d.y += pad / 2
 }
 
-// entries lays out what the statement shows of a row. A row without entries still has its line.
+// entries lays out the shown entries of a row. A row without entries still has its line.
 func (d *document) entries(row *Row) (entries []entry, lines int) {
 	t := &d.table
 	for _, side := range []Side{In, Out} {

@@ -27,20 +27,20 @@ func decs(all ...string) []decimal.Decimal {
 const checkpoint = "bahi.example.in/log\n128445\nqlAbFvVUUvLMbLRkGCpHbTk8mzQwbCyRUQLK9bfVqXo=\n\n" +
 	"— bahi.example.in/log Zm9vYmFyAHNpZ25hdHVyZSBvZiB0aGUgY2hlY2twb2ludCwgc2l4dHkgZm91ciBieXRlcyBsb25nIGFzIGVkMjU1MTkgaXM=\n"
 
-// sample is a statement with its rows at hand.
+// sample is a statement with its rows in memory.
 type sample struct {
 	Statement
 
 	Rows []Row
 }
 
-// whole is the statement as Write takes it.
+// whole returns the statement for Write.
 func (s sample) whole() Statement {
 	s.Statement.Rows = each(s.Rows)
 	return s.Statement
 }
 
-// closing is the balance after the rows.
+// closing returns the balance after the rows.
 func (s sample) closing() []decimal.Decimal {
 	if len(s.Rows) == 0 {
 		return s.Opening
@@ -48,7 +48,7 @@ func (s sample) closing() []decimal.Decimal {
 	return s.Rows[len(s.Rows)-1].Balance
 }
 
-// each hands over all.
+// each returns a function that passes all items to its argument.
 func each[T any](all []T) func(func(T) error) error {
 	return func(take func(T) error) error {
 		for _, one := range all {
@@ -60,7 +60,7 @@ func each[T any](all []T) func(func(T) error) error {
 	}
 }
 
-// bank is the statement of a bank account with n rows, whose balances are right.
+// bank returns the statement of a bank account with n rows and correct balances.
 func bank(n int) sample {
 	s := sample{Statement: Statement{
 		Title: "Shree Ganesh Jewellers, Rajkot", Account: "HDFC current account", Ledger: "Bank ledger",
@@ -85,7 +85,7 @@ func bank(n int) sample {
 	return s
 }
 
-// karigar is the statement of an artisan in two units, with names in three scripts and rows of several entries.
+// karigar returns the statement of an artisan in two units, with names in three scripts and rows of several entries.
 func karigar(n int) sample {
 	s := bank(0)
 	s.Title, s.Account, s.Ledger = "श्री गणेश ज्वेलर्स · Shree Ganesh Jewellers", "રમેશભાઈ સોની (Ramesh Soni)", "Karigar ledger"

@@ -10,23 +10,23 @@ import (
 	"github.com/shopspring/decimal"
 )
 
-// Side says which entries a statement shows.
+// Side selects the entries of a statement.
 type Side int
 
 const (
 	// Both shows IN and OUT beside each other, with the balance after each row.
 	Both Side = iota
-	// In shows what came in (jama), and no balance after each row.
+	// In shows receipts (jama), without balances of rows.
 	In
-	// Out shows what was given (naame), and no balance after each row.
+	// Out shows issues (naame), without balances of rows.
 	Out
 )
 
-// Unit is one thing that a ledger counts.
+// Unit is a unit of a ledger.
 type Unit struct {
 	Heading        string // over its columns: "Cash ₹"
 	Prefix, Suffix string // around an amount in running text: "₹ ", " g"
-	Places         int32  // decimal places shown; an amount with more is shown with all that it has, never rounded
+	Places         int32  // decimal places shown; an amount with more shows all of them, never rounded
 }
 
 // Rupees and FineGrams are the two units of the ledgers, with the places of the contract (G21).
@@ -35,13 +35,13 @@ var (
 	FineGrams = Unit{Heading: "Fine g", Suffix: " g", Places: 3}
 )
 
-// Line is one entry of a row. Amounts has one amount a unit, in the order of Statement.Units; zero is left blank.
+// Line is one entry of a row. Amounts has one amount a unit, in the order of Statement.Units; zero prints as blank.
 type Line struct {
 	Text    string
 	Amounts []decimal.Decimal
 }
 
-// Row is one row of the ledger with all its entries. Balance, one amount a unit, is that of the account after the row.
+// Row is one row of the ledger with all its entries. Balance has the account's balance after the row, one amount a unit.
 type Row struct {
 	Date    time.Time // only the day counts
 	ID      int64
@@ -49,12 +49,12 @@ type Row struct {
 	Balance []decimal.Decimal
 }
 
-// Drawn says from which state of the log a statement was drawn, so that it can be drawn again and checked.
+// Drawn is the state of the log that a statement shows, so that anyone can draw it again and check it.
 type Drawn struct {
 	StoreID    string
 	Position   uint64
 	RecordedAt time.Time // of the event at Position; shown in its own location
-	Checkpoint string    // signed (C2SP tlog-checkpoint), whole; empty while there is none
+	Checkpoint string    // signed (C2SP tlog-checkpoint), whole; "" before the first
 }
 
 // Statement is what Write prints.
@@ -62,7 +62,7 @@ type Statement struct {
 	Title    string    // the workshop
 	Account  string    // whose ledger
 	Ledger   string    // "Bank ledger"
-	From, To time.Time // first and last day, inclusive; zero is open
+	From, To time.Time // first and last day, inclusive; zero: no bound
 	Side     Side
 	Units    []Unit            // one to four
 	Opening  []decimal.Decimal // one amount a unit, of the account (both sides) before the rows
@@ -70,22 +70,22 @@ type Statement struct {
 	Drawn    Drawn
 	Notes    []string // under the period: "As of 31 Mar 2025", "As known at position 128445"
 
-	// Rows hands over each row, in the order of the ledger and with both sides. It is called twice: once to measure the columns, once to
-	// draw.
+	// Rows calls take for each row, in the order of the ledger and with both sides. Write calls it twice: once to measure the
+	// columns, once to draw.
 	Rows func(take func(Row) error) error
 }
 
-// ErrDoesNotAddUp says that a balance of the statement is not what its entries give.
+// ErrDoesNotAddUp: a balance of the statement differs from the sum of its entries.
 var ErrDoesNotAddUp = errors.New("statement does not add up")
 
 // maxDigits bounds an amount, before and after the point. The ledgers allow far fewer; beyond it a column is unreadable.
 const maxDigits = 30
 
-// Write draws s as a PDF on w. It reads s only, and nothing else: the same s gives the same bytes. It holds one page in memory.
+// Write draws s as a PDF on w. Its only input is s: the same s gives the same bytes. It holds one page in memory.
 //
-// It fails with ErrDoesNotAddUp when a balance differs from what the entries give, with another error when s is malformed
-// (a number of amounts other than that of the units, an amount of more than 30 digits), or Rows or w fails. What is written before an
-// error is no document.
+// It fails with ErrDoesNotAddUp when a balance differs from the sum of the entries, and with another error when s is malformed
+// (the wrong number of amounts, an amount of more than 30 digits), or when Rows or w fails. Bytes written before an error are
+// no document.
 func Write(w io.Writer, s Statement) error {
 	first, err := s.check()
 	if err != nil {
@@ -118,13 +118,13 @@ func Write(w io.Writer, s Statement) error {
 	return d.finish(d.footer)
 }
 
-// checked are rows that were held against the balances that they say.
+// checked compares rows with the balances that they state.
 type checked struct {
 	s    *Statement
 	sums running
 }
 
-// check begins a statement, if what it says besides its rows can be printed.
+// check begins a statement; it fails if a part other than the rows cannot be printed.
 func (s *Statement) check() (*checked, error) {
 	if len(s.Units) < 1 || len(s.Units) > 4 {
 		return nil, fmt.Errorf("statement with %d units, not 1 to 4", len(s.Units))
@@ -187,7 +187,7 @@ func (s *Statement) total(rows running) running {
 	return sum
 }
 
-// running is the state of the sums at some line of the statement.
+// running has the sums at a line of the statement.
 type running struct {
 	in, out, balance []decimal.Decimal
 }
@@ -200,7 +200,7 @@ func newRunning(opening []decimal.Decimal) running {
 	}
 }
 
-// add counts an entry: balance = IN - OUT, in every ledger and unit (CONTRACT.md 6.3).
+// add adds an entry: balance = IN - OUT, in every ledger and unit (CONTRACT.md 6.3).
 func (r *running) add(side Side, amounts []decimal.Decimal) {
 	for i, a := range amounts {
 		switch {

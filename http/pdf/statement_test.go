@@ -118,7 +118,7 @@ func TestEveryPageCarriesItsNumberAndTheSums(t *testing.T) {
 	}
 }
 
-func TestTheSumsCarriedForwardAreThoseOfTheRowsAbove(t *testing.T) {
+func TestSumsCarriedForwardCoverTheRowsAbove(t *testing.T) {
 	t.Parallel()
 	s := bank(100)
 	p := write(t, s)
@@ -144,7 +144,7 @@ func sumsOf(t *testing.T, s sample) running {
 	return c.sums
 }
 
-// So the memory that a statement takes does not grow with its rows.
+// So the memory for a statement does not grow with its rows.
 func TestAPageIsWrittenWhenItEnds(t *testing.T) {
 	t.Parallel()
 	const all = 20_000
@@ -166,7 +166,7 @@ func TestAPageIsWrittenWhenItEnds(t *testing.T) {
 	require.Equal(t, 2, passes)
 }
 
-func TestRowsThatChangeWhileTheyAreReadAreNotPrinted(t *testing.T) {
+func TestRowsThatChangeBetweenReadsAreRefused(t *testing.T) {
 	t.Parallel()
 	s, passes := bank(10), 0
 	s.Statement.Rows = func(take func(Row) error) error {
@@ -186,7 +186,7 @@ func TestTheSameStatementGivesTheSameBytes(t *testing.T) {
 	require.Contains(t, string(first.Raw), "/ModDate (D:20260402045233)")
 }
 
-func TestWhatDoesNotAddUpIsNotPrinted(t *testing.T) {
+func TestStatementThatDoesNotAddUpIsRefused(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(*sample){
 		"a row's balance":      func(s *sample) { s.Rows[3].Balance = decs("1") },
@@ -224,7 +224,7 @@ type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, errors.New("no room") }
 
-func TestAnErrorOfTheWriterIsTold(t *testing.T) {
+func TestWriterErrorIsReturned(t *testing.T) {
 	t.Parallel()
 	s, drawn := bank(100_000), 0
 	rows := each(s.Rows)
@@ -233,7 +233,7 @@ func TestAnErrorOfTheWriterIsTold(t *testing.T) {
 		return rows(func(r Row) error { drawn++; return take(r) })
 	}
 	require.EqualError(t, Write(broken{}, s.Statement), "no room")
-	require.Less(t, drawn, 1000, "nobody draws what cannot be written")
+	require.Less(t, drawn, 1000, "drawing stops soon after the writer fails")
 }
 
 func TestAmountsAreGroupedAsInIndiaAndNeverRounded(t *testing.T) {
@@ -262,7 +262,7 @@ func TestTheSignedCheckpointIsPrintedWhole(t *testing.T) {
 	require.Len(t, p.Starting("Checkpoint bahi.example.in/log, size 128445, root hash qlAbFvVUUvLMbLRkGCpHbTk8mzQwbCyRUQLK9bfVqXo="), len(p.Pages))
 }
 
-func TestStatementsMayBeDrawnAtOnce(t *testing.T) {
+func TestStatementsDrawConcurrently(t *testing.T) {
 	t.Parallel()
 	want := write(t, karigar(10)).Raw
 	for i := range 8 {
@@ -273,7 +273,7 @@ func TestStatementsMayBeDrawnAtOnce(t *testing.T) {
 	}
 }
 
-// bank is Latin in one unit, karigar three scripts in two units.
+// bank is Latin in one unit, karigar has three scripts and two units.
 func BenchmarkWrite(b *testing.B) {
 	for name, s := range map[string]sample{"bank": bank(100_000), "karigar": karigar(100_000), "empty": bank(0)} {
 		b.Run(name, func(b *testing.B) {

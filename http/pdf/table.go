@@ -6,16 +6,16 @@ import (
 	"github.com/shopspring/decimal"
 )
 
-// table is the grid of a statement: widths come from what the columns have to hold, and Details gets the rest.
+// table is the grid of a statement: the contents decide the widths of the columns, and Details gets the rest.
 type table struct {
 	size             float64
 	height           float64 // of one line
 	dates, numbers   column
 	details          column
-	in, out, balance []column // one a unit; nil when the side is not shown
+	in, out, balance []column // one a unit; nil for a hidden side
 }
 
-// column ends at right, where amounts end, and has width for text.
+// column has the right edge of its amounts, and the width for text.
 type column struct{ right, width float64 }
 
 func (c column) left() float64 { return c.right - c.width }
@@ -25,10 +25,10 @@ const (
 	pad        = 3.4 // between rows
 	minDetails = 150.0
 	minAmount  = 4.5 // ems
-	hanging    = 6.0 // the further lines of an entry begin this much to the right
+	hanging    = 6.0 // indent of the further lines of an entry
 )
 
-// sections gives the heads of the columns that are shown, from left to right.
+// sections returns the heads of the shown columns, from left to right.
 func (t *table) sections() (shown []section) {
 	for _, g := range []section{{"IN (jama)", t.in}, {"OUT (naame)", t.out}, {"Balance", t.balance}} {
 		if g.columns != nil {
@@ -44,7 +44,7 @@ type section struct {
 	columns []column
 }
 
-// measured is what the columns of a statement have to hold, and the sums of its rows.
+// measured has the widest contents of a statement's columns, and the sums of its rows.
 type measured struct {
 	*checked
 
@@ -90,7 +90,7 @@ func (m *measured) row(row Row) error {
 	return nil
 }
 
-// table places the columns, once all rows are measured.
+// table places the columns after all rows are measured.
 func (m *measured) table() table {
 	total := m.s.total(m.sums)
 	m.hold(bold, m.in, total.in)
@@ -103,7 +103,7 @@ func (m *measured) table() table {
 		groups = [][]float64{nil, m.out, nil}
 	case Both:
 	}
-	// A head over several columns needs their room together.
+	// A head over several columns may need more room than their amounts.
 	for i, head := range []string{"IN (jama)", "OUT (naame)", "Balance"} {
 		for j := range groups[i] {
 			groups[i][j] = max(groups[i][j], m.types.width(bold, head)/float64(len(groups[i])))
@@ -112,8 +112,8 @@ func (m *measured) table() table {
 	return place(m.dates, m.numbers, groups)
 }
 
-// place chooses the largest size that leaves Details enough room. When none does, amounts share what there is, and those that do not fit
-// are set smaller one by one.
+// place returns the table in the largest size that leaves enough room for Details. If no size does, the amounts share the
+// room, and those that do not fit get a smaller size one by one.
 func place(dates, numbers float64, groups [][]float64) table {
 	var ems float64
 	count := 0
@@ -157,7 +157,7 @@ func place(dates, numbers float64, groups [][]float64) table {
 	return tab
 }
 
-// heads draws the heads of the columns and gives where the rows begin.
+// heads draws the heads of the columns and returns where the rows begin.
 func (d *document) heads(y float64) float64 {
 	t := &d.table
 	height := 2*t.height + pad
@@ -184,14 +184,14 @@ func (d *document) heads(y float64) float64 {
 
 func (g section) width() float64 { return g.columns[len(g.columns)-1].right - g.columns[0].left() }
 
-// rules draws the vertical lines of a page once its rows are on it.
+// rules draws the vertical lines of a page after its rows.
 func (d *document) rules(top, bottom float64) {
 	for _, g := range d.table.sections() {
 		d.vertical(g.columns[0].left()-gutter/2, top, bottom, 0.4, rule)
 	}
 }
 
-// bottom is how far rows may go: under them there is room for the line that carries the sums forward.
+// bottom returns the lower end of the rows: below it is room for the line that carries the sums forward.
 func (d *document) bottom() float64 { return footerTop - 6 - d.table.height - pad }
 
 // breakPage carries the sums over to a new page.
@@ -206,7 +206,7 @@ func (d *document) breakPage() {
 func (d *document) sum(label string, sums running, balance bool) {
 	t := &d.table
 	y := d.y + t.height*0.85 + pad/2
-	d.fill(margin, d.y+0.4, right-margin, t.height+pad-0.4, band) // The rule above stays whole.
+	d.fill(margin, d.y+0.4, right-margin, t.height+pad-0.4, band) // the rule above stays whole
 	d.text(t.details.left(), y, bold, t.size, label)
 	d.amounts(t.in, y, bold, sums.in, Unit.number)
 	d.amounts(t.out, y, bold, sums.out, Unit.number)
@@ -217,7 +217,7 @@ func (d *document) sum(label string, sums running, balance bool) {
 	d.horizontal(d.y, 0.4, rule)
 }
 
-// opening draws what stood before the rows: the balance of the account, or on paper of one side that side's total.
+// opening draws what was before the rows: the balance of the account, or the total of the only side that is shown.
 func (d *document) opening() {
 	if d.s.Side != Both {
 		d.sum("Opening total", d.s.total(newRunning(d.s.Opening)), false)

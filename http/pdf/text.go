@@ -27,12 +27,12 @@ var (
 	gujaratiTTF []byte
 )
 
-// The embedded fonts, parsed on first use. A *font.Font may be shared by goroutines, a *font.Face may not.
+// fonts has the embedded fonts, parsed on first use. Goroutines may share a *font.Font but not a *font.Face.
 var fonts = sync.OnceValue(func() (all [faceCount]*font.Font) {
 	for f, ttf := range [faceCount][]byte{regularTTF, boldTTF, devanagariTTF, gujaratiTTF} {
 		face, err := font.ParseTTF(bytes.NewReader(ttf))
 		if err != nil {
-			panic("pdf: embedded font: " + err.Error()) // A broken build; the first test of the package meets it.
+			panic("pdf: embedded font: " + err.Error()) // a broken build; the package's first test finds it
 		}
 		all[f] = face.Font
 	}
@@ -52,7 +52,7 @@ const (
 
 func (f face) shaped() bool { return f >= devanagari }
 
-// box stands for what cannot be shown.
+// box is shown for a character that cannot be shown.
 const box = '□'
 
 const (
@@ -60,15 +60,15 @@ const (
 	zwj  = '\u200d'
 )
 
-// run is text of one font. Widths and places are in ems, so that they hold in every size.
+// run is text in one font. Widths and places are in ems, so they hold in every size.
 type run struct {
 	face   face
 	text   string
-	glyphs []glyph // only of shaped faces
+	glyphs []glyph // only in shaped faces
 	width  float64
 }
 
-// glyph is one shaped glyph. cluster is the index of the first rune that it stands for; all glyphs of a cluster share it.
+// glyph is one shaped glyph. cluster is the index of its first rune; all glyphs of a cluster share it.
 type glyph struct {
 	id      font.GID
 	dx, dy  float64 // from the pen
@@ -76,7 +76,7 @@ type glyph struct {
 	cluster int
 }
 
-// line is what fits beside each other.
+// line is the runs of one line.
 type line struct {
 	runs  []run
 	width float64
@@ -90,7 +90,7 @@ type typesetter struct {
 	ascii  [2][128]float64  // widths of ASCII in regular and bold
 }
 
-// shapedWords bounds the cache, in words. Beyond it the cache starts again.
+// shapedWords bounds the cache, in words. A full cache starts again.
 const shapedWords = 20_000
 
 func newTypesetter() *typesetter {
@@ -106,7 +106,7 @@ func newTypesetter() *typesetter {
 	return t
 }
 
-// advance is rounded to thousandths of an em, as gofpdf rounds the widths that it writes into the file (utf8fontfile.go, parseHMTXTable).
+// advance returns a width rounded to thousandths of an em, as gofpdf rounds the widths in the file (utf8fontfile.go, parseHMTXTable).
 func (t *typesetter) advance(f face, r rune) float64 {
 	id, ok := t.faces[f].NominalGlyph(r)
 	if !ok {
@@ -115,7 +115,7 @@ func (t *typesetter) advance(f face, r rune) float64 {
 	return math.Round(float64(t.faces[f].HorizontalAdvance(id))*1000/float64(t.faces[f].Upem())) / 1000
 }
 
-// width measures text without shaping: amounts, dates and our own labels.
+// width returns the width of text without shaping: amounts, dates and our own labels.
 func (t *typesetter) width(f face, text string) (ems float64) {
 	for _, r := range text {
 		if r < 128 {
@@ -127,8 +127,8 @@ func (t *typesetter) width(f face, text string) (ems float64) {
 	return ems
 }
 
-// faceOf says which font shows r, and what is shown. before is the face of the character before it; show is -1 for what is invisible by
-// definition. Runes above the basic plane never reach gofpdf, whose tables end there.
+// faceOf returns the font for r and the rune to show: -1 for characters that are invisible by definition. before is the face
+// of the character before it. Runes above the basic plane never reach gofpdf, whose tables end there.
 func (t *typesetter) faceOf(r rune, before, base face) (f face, show rune) {
 	switch script := language.LookupScript(r); {
 	case r == zwj || r == zwnj:
@@ -207,7 +207,7 @@ func (t *typesetter) word(word string, base face) []run {
 	return runs
 }
 
-// plain says that a word is printable ASCII, as most are.
+// plain reports whether a word is printable ASCII, as most are.
 func plain(word string) bool {
 	for i := range len(word) {
 		if word[i] <= ' ' || word[i] >= 0x7f {
@@ -217,7 +217,7 @@ func plain(word string) bool {
 	return true
 }
 
-// enlarge sets Noto's letters larger, so that they look as large as those of DejaVu, whose x-height is uncommonly great.
+// enlarge makes Noto's letters larger to match those of DejaVu, whose x-height is unusually great.
 const enlarge = 1.12
 
 // shape lets HarfBuzz choose and place the glyphs of one script.
@@ -241,8 +241,8 @@ func (t *typesetter) shape(f face, text []rune) run {
 	return r
 }
 
-// clusters cuts a run into the smallest parts that may be on lines of their own. A cluster wider than width is no word of any
-// language; it is cut between glyphs, and its text stays with the first of them.
+// clusters cuts a run into the smallest parts that may be on different lines. No language has a word with a cluster wider than
+// width; such a cluster is cut between glyphs, and its text stays with the first of them.
 func (t *typesetter) clusters(r run, width float64) (parts []run) {
 	if !r.face.shaped() {
 		for _, c := range r.text {
@@ -279,7 +279,7 @@ func (t *typesetter) clusters(r run, width float64) (parts []run) {
 	return parts
 }
 
-// lines wraps text to a width in ems. White space of any kind is one space. Text without anything to show gives one empty line.
+// lines wraps text to a width in ems. White space of any kind is one space. Text without a visible character gives one empty line.
 func (t *typesetter) lines(text string, base face, width float64) []line {
 	var done []line
 	var current line
@@ -328,13 +328,13 @@ func widthOf(runs []run) (ems float64) {
 	return ems
 }
 
-// append sets r after what the line has, joined with it when both are of one font.
+// append adds r at the end of the line, joined with the last run if both have one font.
 func (l *line) append(r run) {
 	l.width += r.width
 	if n := len(l.runs); n > 0 && l.runs[n-1].face == r.face {
 		last := &l.runs[n-1]
 		count := len([]rune(last.text))
-		glyphs := slices.Clip(last.glyphs) // the cache owns what is below
+		glyphs := slices.Clip(last.glyphs) // the cache owns the original
 		for _, g := range r.glyphs {
 			g.cluster += count
 			glyphs = append(glyphs, g)
@@ -345,7 +345,7 @@ func (l *line) append(r run) {
 	l.runs = append(l.runs, r)
 }
 
-// shown is what lines would show of a text, as a string.
+// shown returns the text that lines would show.
 func (t *typesetter) shown(text string) string {
 	var b strings.Builder
 	for _, r := range t.lines(text, regular, math.Inf(1))[0].runs {
@@ -354,7 +354,7 @@ func (t *typesetter) shown(text string) string {
 	return b.String()
 }
 
-// first keeps at most n lines. What is cut shows as an ellipsis.
+// first keeps at most n lines, and ends a cut text with an ellipsis.
 func (t *typesetter) first(lines []line, n int, base face) []line {
 	if len(lines) <= n {
 		return lines

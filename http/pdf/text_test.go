@@ -28,9 +28,9 @@ func TestConjunctsAreShapedIntoTheirOwnGlyphs(t *testing.T) {
 		require.Len(t, runs[0].glyphs, glyphs, word)
 		require.Equal(t, word, runs[0].text)
 		for _, g := range runs[0].glyphs {
-			require.NotZero(t, g.id, "%s has a glyph that the font lacks", word)
+			require.NotZero(t, g.id, "%s: the font lacks a glyph", word)
 		}
-		require.Len(t, ts.clusters(runs[0], 100), 1, "%s must not be torn", word)
+		require.Len(t, ts.clusters(runs[0], 100), 1, "%s must stay whole", word)
 	}
 }
 
@@ -41,7 +41,7 @@ func TestAVowelBeforeItsConsonantIsDrawnBeforeIt(t *testing.T) {
 	sign := ts.word("ि", regular)
 	require.Len(t, runs[0].glyphs, 2)
 	ka, _ := ts.faces[devanagari].NominalGlyph('क')
-	require.Equal(t, ka, runs[0].glyphs[1].id, "the letter comes second, though it is stored first")
+	require.Equal(t, ka, runs[0].glyphs[1].id, "the consonant comes second, though it is stored first")
 	require.NotEmpty(t, sign)
 }
 
@@ -58,7 +58,7 @@ func TestMixedTextIsSplitByScript(t *testing.T) {
 	require.Equal(t, []string{"R:Ram ", "G:રમેશ", "R:, ", "D:रमेश", "R: ₹5", "D:।"}, parts)
 }
 
-func TestWhatCannotBeShownIsABoxAndWhatIsInvisibleIsLeftOut(t *testing.T) {
+func TestUnprintableIsABoxAndInvisibleIsLeftOut(t *testing.T) {
 	t.Parallel()
 	ts := newTypesetter()
 	for in, want := range map[string]string{
@@ -102,7 +102,7 @@ func TestLinesKeepTheirWidthAndLoseNothing(t *testing.T) {
 	}
 }
 
-func TestTheCacheOfWordsDoesNotChangeWhatItHolds(t *testing.T) {
+func TestCachedWordsStayUnchanged(t *testing.T) {
 	t.Parallel()
 	ts := newTypesetter()
 	before := ts.lines("रमेश", regular, 100)
@@ -122,7 +122,7 @@ func TestTheCacheOfWordsIsBounded(t *testing.T) {
 	require.LessOrEqual(t, len(ts.words), shapedWords)
 }
 
-func TestAVeryLongNameEndsInAnEllipsisThatIsSeen(t *testing.T) {
+func TestVeryLongNameEndsInAnEllipsis(t *testing.T) {
 	t.Parallel()
 	s := bank(3)
 	s.Account, s.Title, s.Ledger = strings.Repeat("Ramesh ", 700), strings.Repeat("W", 5000), strings.Repeat("ક્ષ", 200)
@@ -171,7 +171,7 @@ func FuzzDescriptions(f *testing.F) {
 		}
 		bare := strings.NewReplacer(" ", "").Replace
 		for word := range strings.FieldsSeq(want) {
-			if n := utf8.RuneCountInString(word); n < 20 { // a longer one may be torn by the end of a line
+			if n := utf8.RuneCountInString(word); n < 20 { // the end of a line may break a longer word
 				require.Contains(t, bare(all), bare(word))
 			}
 		}

@@ -11,11 +11,11 @@ import (
 
 // Trail is a report of who changed what in the books.
 type Trail struct {
-	Title string   // whose books
+	Title string   // names the books
 	Scope []string // under the title: period, filters
 	Drawn Drawn
 
-	Changes  func(take func(TrailChange) error) error // hands over each change, in its order
+	Changes  func(take func(TrailChange) error) error // calls take for each change, in order
 	Closings func(take func(TrailClosing) error) error
 }
 
@@ -29,13 +29,13 @@ type TrailChange struct {
 	Fields   []TrailField
 }
 
-// TrailField is what a change did to one field. Empty: there was nothing, or is nothing.
+// TrailField is the change of one field. An empty From or To: the field did not exist.
 type TrailField struct{ Name, From, To string }
 
-// TrailClosing is a closing balance that changes moved afterwards.
+// TrailClosing is a closing balance that later changes moved.
 type TrailClosing struct{ Account, Closing, From, To, Moved string }
 
-// The columns of a trail, in points.
+// These are the columns of a trail, in points.
 const (
 	fieldLeft = margin + 10
 	fromLeft  = margin + 160
@@ -46,16 +46,16 @@ const (
 	headSize  = 8.0
 )
 
-// trail lays one report out.
+// trail is the layout of one report.
 type trail struct {
 	*document
 
 	t       *Trail
-	columns []string // heads of what is on the page; nil: none
+	columns []string // heads of the current table; nil: none
 }
 
-// WriteTrail draws t as a PDF on w: every change in its order, then the closing balances that they moved. The
-// same t gives the same bytes. It holds one page in memory. An error of Changes or Closings ends it.
+// WriteTrail draws t as a PDF on w: every change in its order, then the closing balances that the changes moved. The
+// same t gives the same bytes. It holds one page in memory. It stops at an error of Changes or Closings.
 func WriteTrail(w io.Writer, t Trail) error {
 	d := &trail{document: &document{canvas: newCanvas(w, t.Drawn.RecordedAt), s: Statement{Drawn: t.Drawn}}, t: &t}
 	d.pdf.SetTitle(d.types.shown("Audit trail, "+t.Title), true)
@@ -118,7 +118,7 @@ func (d *trail) heads() {
 	d.horizontal(d.y, 0.7, black)
 }
 
-// need begins another page unless so much fits on this one.
+// need begins another page unless height fits on this one.
 func (d *trail) need(height float64) bool {
 	if d.y+height <= footerTop-6 {
 		return false
@@ -133,7 +133,7 @@ func (d *trail) sentence(text string) {
 	d.y += leading(trailSize) + 4
 }
 
-// change draws who did what, and below it the fields. The first of them stays with its head.
+// change draws the record, the actor and the reason of a change, and below them the fields. The first field stays with them.
 func (d *trail) change(c *TrailChange) {
 	when := c.At.Format("02 Jan 2006 15:04:05")
 	place := fmt.Sprintf("position %d", c.Position)
@@ -165,7 +165,7 @@ func (d *trail) change(c *TrailChange) {
 	d.horizontal(d.y, 0.25, faint)
 }
 
-// cells draws a line of the table, as high as its highest cell. Where it goes on over a page, again says of what.
+// cells draws a line of the table, as high as its highest cell. If it continues on another page, again repeats its head.
 func (d *trail) cells(again func(), texts ...string) {
 	columns := [3][]line{}
 	most := 1
@@ -189,7 +189,7 @@ func (d *trail) cells(again func(), texts ...string) {
 	}
 }
 
-// closings draws the section of restatements. It is there also when there are none, so that nobody has to guess.
+// closings draws the section of restatements, also without any, so that the reader can be sure.
 func (d *trail) closings() error {
 	const title = "Restatements: closing balances that these changes moved after their day was over"
 	d.columns = nil
@@ -236,7 +236,7 @@ func (d *trail) closingOf(c *TrailClosing, another bool) {
 	d.ink(black)
 }
 
-// check closes the report with what an auditor needs to check it.
+// check ends the report with the instructions for checking it.
 func (d *trail) check() {
 	from := d.s.Drawn
 	texts := []string{fmt.Sprintf("Drawn from store %s at log %s.", from.StoreID, drawnAt(from))}
@@ -259,5 +259,5 @@ func (d *trail) check() {
 	}
 }
 
-// Text writes an amount for running text, as India groups its digits.
+// Text returns an amount for running text, with Indian grouping.
 func (u Unit) Text(d decimal.Decimal) string { return u.words(d) }

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// report is a trail with all at hand.
+// report is a trail with its changes in memory.
 type report struct {
 	Trail
 
@@ -25,7 +25,7 @@ func (r report) whole() Trail {
 	return r.Trail
 }
 
-// changes is a trail of n changes in three scripts.
+// changes returns a trail of n changes in three scripts.
 func changes(n int) report {
 	t := report{Trail: Trail{
 		Title: "श्री गणेश ज्वेलर्स · Shree Ganesh Jewellers", Scope: []string{"FY 2026-27: recorded 01 Apr 2026 to 31 Mar 2027", "Party: રમેશભાઈ"},
@@ -48,7 +48,7 @@ func writeTrail(t *testing.T, trail report) pdftest.Document {
 	return pdftest.Read(t, out.Bytes())
 }
 
-func TestATrailShowsEachChangeFieldByFieldAndWhereItIsDrawnFrom(t *testing.T) {
+func TestTrailShowsEachFieldAndItsSource(t *testing.T) {
 	t.Parallel()
 	trail := changes(1)
 	trail.Closings = []TrailClosing{{"HDFC", "31 Mar 2026, FY 2025-26", "₹ 1,00,000.00", "₹ 98,742.50", "1 change, position 1000"}}
@@ -69,14 +69,14 @@ func TestATrailShowsEachChangeFieldByFieldAndWhereItIsDrawnFrom(t *testing.T) {
 	}
 }
 
-func TestATrailOfNothingSaysSo(t *testing.T) {
+func TestEmptyTrailSaysSo(t *testing.T) {
 	t.Parallel()
 	p := writeTrail(t, changes(0))
 	require.Contains(t, p.Lines(0), "Nothing was changed.")
 	require.Contains(t, p.Lines(0), "None.")
 }
 
-func TestEveryPageOfATrailSaysWhereItIsDrawnFrom(t *testing.T) {
+func TestEveryTrailPageNamesItsSource(t *testing.T) {
 	t.Parallel()
 	trail := changes(200)
 	trail.Drawn.Checkpoint = checkpoint
@@ -103,7 +103,7 @@ func TestEveryPageOfATrailSaysWhereItIsDrawnFrom(t *testing.T) {
 	require.Contains(t, strings.Join(p.Starting("position 1050"), "\n"), "continued")
 }
 
-func TestNamesOfAnyLengthDoNotStandOnEachOther(t *testing.T) {
+func TestLongNamesDoNotOverlap(t *testing.T) {
 	t.Parallel()
 	trail := changes(3)
 	name := strings.TrimSpace(strings.Repeat("WIDE MILLS ", 11))
@@ -116,7 +116,7 @@ func TestNamesOfAnyLengthDoNotStandOnEachOther(t *testing.T) {
 		there := map[place]string{}
 		for _, text := range page {
 			at := place{text.X, text.Y}
-			require.Empty(t, there[at], "%q stands there already, and %q", there[at], text.Text)
+			require.Empty(t, there[at], "%q and %q are in one place", there[at], text.Text)
 			there[at] = text.Text
 		}
 	}

@@ -20,20 +20,20 @@ import (
 	auditviews "bahi/readmodels/audit"
 )
 
-// auditSettings say who signs what the log holds, and who else gets to know of it.
+// auditSettings configure the signing of checkpoints and their copies.
 type auditSettings struct {
 	AuditEvery      time.Duration `env:"BAHI_AUDIT_EVERY" default:"1s" help:"Time between two checkpoints, while events are written."`
-	AuditKey        string        `env:"BAHI_AUDIT_KEY" placeholder:"BASE64" help:"Key that checkpoints are signed with: an Ed25519 seed of 32 bytes. Without it, one is made at the first start and kept in the vault."`
-	AuditReread     bool          `env:"BAHI_AUDIT_REREAD" default:"true" negatable:"" help:"Whether a start reads the whole log behind the first requests, and ends if it is not what was signed."`
-	AuditCopies     []string      `env:"BAHI_AUDIT_COPIES" placeholder:"PLACE" help:"Where every checkpoint is copied to: folders, s3://bucket?region=…, or log: the program's own log. A place that whoever runs this cannot rewrite is worth the most."`
+	AuditKey        string        `env:"BAHI_AUDIT_KEY" placeholder:"BASE64" help:"Key for signing checkpoints: an Ed25519 seed of 32 bytes. Without it, one is made at the first start and kept in the vault."`
+	AuditReread     bool          `env:"BAHI_AUDIT_REREAD" default:"true" negatable:"" help:"Whether a start reads the whole log in the background, and ends the process if the log was rewritten."`
+	AuditCopies     []string      `env:"BAHI_AUDIT_COPIES" placeholder:"PLACE" help:"Places for copies of every checkpoint: folders, s3://bucket?region=…, or log: the program's own log. A place that Bahi's operators cannot rewrite is worth the most."`
 	AuditWitness    string        `env:"BAHI_AUDIT_WITNESS" placeholder:"URL" help:"A witness that signs checkpoints too (C2SP tlog-witness); /add-checkpoint is added."`
 	AuditWitnessKey string        `env:"BAHI_AUDIT_WITNESS_KEY" placeholder:"KEY" help:"The witness's public key: <name>+<id>+<base64>."`
 }
 
-// copiesToLog is the place that stands for the program's own log.
+// copiesToLog is the place for the program's own log.
 const copiesToLog = "log"
 
-// SeedOf reads a key of checkpoints, none if there is none.
+// SeedOf decodes a key for checkpoints; none for an empty text.
 func SeedOf(setting, text string) (seeds [][]byte, err error) {
 	if text == "" {
 		return nil, nil
@@ -45,10 +45,10 @@ func SeedOf(setting, text string) (seeds [][]byte, err error) {
 	return [][]byte{seed}, nil
 }
 
-// mostEvery leaves a verifier in no doubt, which takes an event that waited a minute for a checkpoint as one that lost it.
+// mostEvery bounds BAHI_AUDIT_EVERY: a verifier takes an event that waited a minute for a checkpoint as one that lost it.
 const mostEvery = 30 * time.Second
 
-// joinAudit adds who signs checkpoints. Before a system serves, its log is held against what was signed.
+// joinAudit adds the signer of checkpoints. Before a system serves, it compares the log with the signed checkpoints.
 func (s *System) joinAudit(ctx context.Context, serving bool) error {
 	if every := s.Settings.AuditEvery; every < 0 || every > mostEvery {
 		return fmt.Errorf("BAHI_AUDIT_EVERY: %s is not between 0s and %s", every, mostEvery)
@@ -72,10 +72,10 @@ func (s *System) joinAudit(ctx context.Context, serving bool) error {
 	return s.Signer.Check(ctx)
 }
 
-// written is the log for all who write to it. It takes nothing once the signer knows that the log lost its tail.
+// written returns the log for all writers. It refuses appends once the signer knows that the log lost its tail.
 func (s *System) written() eventstore.Store { return closable{s.Store, s.Signer} }
 
-// closable is a log that refuses appends while the signer says that its tail is lost.
+// closable is a log that refuses appends while the signer reports a lost tail.
 type closable struct {
 	eventstore.Store
 
@@ -102,11 +102,11 @@ func (c closable) AppendEach(ctx context.Context, appends []eventstore.Request) 
 	return refused
 }
 
-// errTailLost refuses an append. A client reads the fault, the gateway knows the other.
+// errTailLost refuses an append. Clients of HTTP read the fault, the gateway checks for eventstore.ErrClosed.
 var errTailLost = fmt.Errorf("%w: %w", eventstore.ErrClosed,
 	fault.New(fault.Unavailable, "The log lost events that were signed for: nothing is written until an operator has accepted it"))
 
-// joinOutlets adds where checkpoints are brought: first to the witness, so that copies have its signature.
+// joinOutlets adds the places for checkpoints: the witness first, so that copies have its signature.
 func (s *System) joinOutlets(ctx context.Context) error {
 	if url := s.Settings.AuditWitness; url != "" {
 		keys, err := proofs.ParseKeys(s.Settings.AuditWitnessKey)
@@ -135,7 +135,7 @@ func (s *System) joinOutlets(ctx context.Context) error {
 
 const witnessWithin = 5 * time.Second
 
-// openCopies opens a folder or a bucket. Nobody is given links into it.
+// openCopies opens a folder or a bucket. It makes no links into it.
 func openCopies(ctx context.Context, place string) (*blob.Store, error) {
 	if strings.Contains(place, "://") {
 		return blob.Open(ctx, place, blob.Files{})
@@ -143,7 +143,7 @@ func openCopies(ctx context.Context, place string) (*blob.Store, error) {
 	return blob.Open(ctx, "", blob.Files{Folder: place, BaseURL: OwnAddress, Key: make([]byte, KeySize)})
 }
 
-// copiesBucket joins what copies want of a bucket to the store of blobs.
+// copiesBucket adapts a store of blobs to the copies' Bucket.
 type copiesBucket struct{ *blob.Store }
 
 // Get implements the copies' Bucket.
@@ -155,15 +155,15 @@ func (b copiesBucket) Get(ctx context.Context, key string) ([]byte, error) {
 	return data, err
 }
 
-// reread reads the whole log once, behind the requests, and ends the process if it was rewritten: what a start refuses that
-// looks at its end. Where the log is away it begins again.
+// reread reads the whole log once, beside the requests, and ends the process if the log was rewritten, as a start does that only
+// looks at the log's end. If the log is away, reread begins again.
 func (s *System) reread(ctx context.Context) error {
 	for began := time.Now(); ; {
 		agreed, err := s.Signer.Reread(ctx)
 		rewritten := new(audittables.ErrRewritten)
 		switch {
 		case err == nil:
-			s.Log.Info("the log was read as a whole", "as_signed", agreed, "took", time.Since(began).Round(time.Millisecond))
+			s.Log.Info("read and checked the whole log", "as_signed", agreed, "took", time.Since(began).Round(time.Millisecond))
 			return nil
 		case errors.As(err, &rewritten):
 			return err
@@ -176,10 +176,10 @@ func (s *System) reread(ctx context.Context) error {
 	}
 }
 
-// lastCheckpointWithin is how long the last checkpoint of a process may take; it fits the ten seconds of a shutdown.
+// lastCheckpointWithin bounds the last checkpoint of a process; it fits into the ten seconds of a shutdown.
 const lastCheckpointWithin = 2 * time.Second
 
-// signLast signs what was written up to the end, once the tree has it.
+// signLast signs the newest events, once the tree has them.
 func (s *System) signLast(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastCheckpointWithin)
 	defer cancel()
@@ -195,15 +195,15 @@ func (s *System) signLast(ctx context.Context) {
 			err = ctx.Err()
 		}
 	}
-	if err == nil && head > 0 { // the signer's own turn may be under way, and ends with the process: it is waited for, not passed over
+	if err == nil && head > 0 { // waits for the signer's own turn, which may be running and ends with the process
 		err = s.UntilSigned(ctx)
 	}
 	if err != nil {
-		s.Log.Warn("what was written last is signed at the next start", "error", err)
+		s.Log.Warn("the newest events are not signed before the next start", "error", err)
 	}
 }
 
-// SignAll brings the tree to the log's head and signs it, unless a serving process has done so.
+// SignAll brings the tree to the log's head and signs it, unless a server has done so.
 func (s *System) SignAll(ctx context.Context) error {
 	if err := s.Signer.Ring.Ready(ctx); err != nil {
 		return err
@@ -211,7 +211,7 @@ func (s *System) SignAll(ctx context.Context) error {
 	return s.WhileFolding(ctx, func(ctx context.Context) error { return s.UntilSigned(ctx) })
 }
 
-// SignedWithin is how long it may take until what is in the log is signed for, by whichever process.
+// SignedWithin bounds the wait until any process has signed the newest events.
 const SignedWithin = time.Minute
 
 func (s *System) UntilSigned(ctx context.Context) error {
@@ -241,10 +241,10 @@ func (s *System) UntilSigned(ctx context.Context) error {
 	}
 }
 
-// PollEvery is how often a command looks whether another process has done something.
+// PollEvery is how often a command checks for the work of another process.
 const PollEvery = 50 * time.Millisecond
 
-// Trail reports who changed what in the books.
+// Trail returns the report of who changed what in the books.
 func (s *System) Trail(zone *time.Location) *auditroutes.TrailReport {
 	return &auditroutes.TrailReport{
 		Trails: &auditviews.Trails{Reader: s.Ledger.Reader, Log: s.logElsewhere()}, Books: s.Ledger, Log: Recorder{s.Store}, Signed: signed{s.Proofs}, Store: s.Store.ID(),

@@ -11,8 +11,8 @@ import (
 	"bahi/eventstore"
 )
 
-// auditMetrics tells whether what is in the log is signed for, and gets to where it is safe. Everybody may read metrics, so places
-// are not named by their addresses.
+// auditMetrics reports unsigned events and checkpoints that could not be copied. Everybody may read metrics, so they do
+// not name places by their addresses.
 type auditMetrics struct {
 	*System
 
@@ -23,7 +23,7 @@ type auditMetrics struct {
 var unsigned = prometheus.NewDesc("bahi_audit_unsigned_seconds",
 	"How long the oldest event that no checkpoint covers has been in the log; 0: each is covered.", nil, nil)
 
-// newAuditMetrics begins to count what becomes of checkpoints that this process brings outside.
+// newAuditMetrics begins to count this process's copies of checkpoints.
 func newAuditMetrics(s *System) *auditMetrics {
 	outlets, labels := s.outletNames(), []string{"outlet"}
 	m := &auditMetrics{
@@ -48,7 +48,7 @@ func newAuditMetrics(s *System) *auditMetrics {
 	return m
 }
 
-// outletNames are those of the signer's outlets, in their order.
+// outletNames returns the names of the signer's outlets, in their order.
 func (s *System) outletNames() (names []string) {
 	if s.Settings.AuditWitness != "" {
 		names = append(names, "witness")
@@ -74,13 +74,13 @@ func (m *auditMetrics) Collect(out chan<- prometheus.Metric) {
 	defer cancel()
 	waits, err := m.unsigned(ctx)
 	if err != nil {
-		m.Log.Warn("the metric of what is not signed is left out", "error", err)
+		m.Log.Warn("the metric of unsigned events is left out", "error", err)
 		return
 	}
 	out <- prometheus.MustNewConstMetric(unsigned, prometheus.GaugeValue, waits.Seconds())
 }
 
-// unsigned is how long the oldest event waits that no checkpoint covers.
+// unsigned returns how long the oldest event without a checkpoint has waited.
 func (m *auditMetrics) unsigned(ctx context.Context) (time.Duration, error) {
 	newest, err := m.Signer.Newest(ctx)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"bahi/internal/app/apptest"
 )
 
-// auditMeasured is what the metrics say of checkpoints.
+// auditMeasured returns the metrics of checkpoints.
 func auditMeasured(t *testing.T, metrics *prometheus.Registry) map[string]float64 {
 	t.Helper()
 	families, err := metrics.Gather()
@@ -35,7 +35,7 @@ func auditMeasured(t *testing.T, metrics *prometheus.Registry) map[string]float6
 	return by
 }
 
-func TestMetricsTellOfWhatIsNotSignedOrNotBroughtOutside(t *testing.T) {
+func TestMetricsReportUnsignedEventsAndMissingCopies(t *testing.T) {
 	t.Parallel()
 	with := apptest.Settings(t, apptest.Database(t))
 	safe := t.TempDir()
@@ -59,7 +59,7 @@ func TestMetricsTellOfWhatIsNotSignedOrNotBroughtOutside(t *testing.T) {
 	require.InDelta(t, 60, got["unsigned_seconds"], 30)
 	require.Len(t, got, 7)
 
-	// A file stands where the folder of copies belongs.
+	// A file blocks the place of the folder for copies.
 	folder := filepath.Join(safe, "bahi-"+sys.Store.ID().String())
 	require.NoError(t, os.WriteFile(folder, nil, 0o600))
 	require.NoError(t, sys.SignAll(t.Context()))
@@ -78,6 +78,6 @@ func TestMetricsTellOfWhatIsNotSignedOrNotBroughtOutside(t *testing.T) {
 
 	sys.Pool.Close()
 	got = auditMeasured(t, metrics)
-	require.NotContains(t, got, "unsigned_seconds", "nobody knows")
+	require.NotContains(t, got, "unsigned_seconds", "the database is away")
 	require.Contains(t, got, "outlet_failing witness")
 }

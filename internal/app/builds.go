@@ -16,12 +16,12 @@ import (
 	views "bahi/readmodels/ops"
 )
 
-// Builds lets operators build projections again, on whichever process.
+// Builds lets operators rebuild projections, on any process.
 type Builds struct{ System *System }
 
 var _ ops.Builds = Builds{}
 
-// asViews are the answers of package projections in the words of the interface.
+// asViews maps the errors of package projections to those of the interface.
 var asViews = map[error]error{
 	projections.ErrBuildRuns:   views.ErrBuildRuns,
 	projections.ErrNoBuild:     views.ErrNoBuild,
@@ -41,7 +41,7 @@ func told(err error) error {
 	return err
 }
 
-// with does something to the projection of a name.
+// with calls do on the projection of a name.
 func (b Builds) with(name string, do func(*projections.Projection) error) error {
 	p, known := ProjectionNamed(name)
 	if !known {
@@ -86,11 +86,11 @@ func (b Builds) Estimate(ctx context.Context, name string) (e views.Estimate, er
 	return e, err
 }
 
-// counted is how many events there are where positions do not tell: the leaves of the tree, which is late by a moment.
+// counted returns the number of events where positions do not count them: the leaves of the tree, a moment late.
 func (b Builds) counted(ctx context.Context) (event.Position, error) {
 	size, err := b.System.Tree.Size(ctx)
 	if err == nil && size == 0 {
-		err = projections.ErrNotBuilt // without the tree there is no other way to count them
+		err = projections.ErrNotBuilt // only the tree can count them
 	}
 	return event.Position(size), err
 }
@@ -141,7 +141,7 @@ func (b Builds) Retry(ctx context.Context, name string) error {
 	})
 }
 
-// reacts says whether a reactor has this name, which the feed is one of.
+// reacts reports whether the name is a reactor's or the feed's.
 func reacts(name string) bool {
 	_, err := ReactorNamed(name)
 	return err == nil || name == feeds.Name
@@ -172,7 +172,7 @@ func (b Builds) Skip(ctx context.Context, req commands.Request, name string, at 
 	if err != nil {
 		return 0, err
 	}
-	if err := b.Retry(ctx, name); err != nil && !errors.Is(err, views.ErrNotParked) { // somebody was quicker
+	if err := b.Retry(ctx, name); err != nil && !errors.Is(err, views.ErrNotParked) { // another request was quicker
 		return done.Position, err
 	}
 	return done.Position, nil

@@ -17,35 +17,35 @@ import (
 	"bahi/commands/access"
 )
 
-// Settings are those that every command needs. A command's help has them after its own.
+// Settings are shared by all commands. A command's help has them after its own.
 type Settings struct {
 	Data        string        `env:"BAHI_DATA" default:"./data" help:"Data folder: private Postgres cluster, keys, mail, blobs." group:"shared"`
 	DatabaseURL string        `env:"DATABASE_URL" name:"database-url" placeholder:"URL" help:"Postgres 15 or newer. Without it, a private cluster in the data folder." group:"shared"`
 	EventStore  string        `env:"EVENTSTORE_URL" name:"eventstore-url" placeholder:"URL" help:"Event log in EventStoreDB or KurrentDB, esdb://user:password@host:port. Without it, the log is in Postgres." group:"shared"`
 	MasterKey   string        `env:"BAHI_MASTER_KEY" placeholder:"BASE64" help:"Key that wraps every other key: 32 bytes. Without it, one is made in the data folder." group:"shared"`
-	Timezone    string        `env:"BAHI_TIMEZONE" default:"Asia/Kolkata" help:"Zone of the workshop, which says what day it is." group:"shared"`
-	ReadWait    time.Duration `env:"BAHI_READ_WAIT" default:"500ms" help:"How long a read that names no Bahi-Min-Position waits for its tables to have all that the log has. Then it answers what they have, with a Warning." group:"shared"`
-	Connections int32         `env:"BAHI_DB_CONNECTIONS" default:"24" help:"Most connections to Postgres that reads take." group:"shared"`
-	LogLevel    slog.Level    `env:"BAHI_LOG_LEVEL" default:"INFO" help:"Least level that is logged: DEBUG, INFO, WARN, ERROR." group:"shared"`
-	Keep        time.Duration `env:"BAHI_KEEP_GENERATION" name:"keep-generation" default:"1h" help:"How long tables follow on that a rebuild has replaced, so that a rollback finds them current." group:"shared"`
-	TakeOver    time.Duration `env:"BAHI_TAKEOVER_AFTER" name:"takeover-after" default:"15s" help:"How long a process that folds, reacts or forwards may hang before another one takes over its work." group:"shared"`
+	Timezone    string        `env:"BAHI_TIMEZONE" default:"Asia/Kolkata" help:"Time zone of the workshop; decides when a day begins." group:"shared"`
+	ReadWait    time.Duration `env:"BAHI_READ_WAIT" default:"500ms" help:"How long a read without Bahi-Min-Position waits for its tables to catch up with the log. Then it answers with a Warning." group:"shared"`
+	Connections int32         `env:"BAHI_DB_CONNECTIONS" default:"24" help:"Most connections to Postgres for reads." group:"shared"`
+	LogLevel    slog.Level    `env:"BAHI_LOG_LEVEL" default:"INFO" help:"Lowest level that is logged: DEBUG, INFO, WARN, ERROR." group:"shared"`
+	Keep        time.Duration `env:"BAHI_KEEP_GENERATION" name:"keep-generation" default:"1h" help:"How long replaced tables are kept up to date after a rebuild, for a rollback." group:"shared"`
+	TakeOver    time.Duration `env:"BAHI_TAKEOVER_AFTER" name:"takeover-after" default:"15s" help:"How long a process may hang before another one takes over its projections, reactors and feed." group:"shared"`
 	LogFormat   string        `env:"BAHI_LOG_FORMAT" default:"text" enum:"text,json" help:"Form of log lines: text or json." group:"shared"`
 
 	auditSettings `group:"shared"`
 
 	Outside  OutsideSettings `kong:"-"`
-	MayBegin bool            `kong:"-"` // the command is of use where no Bahi has run
+	MayBegin bool            `kong:"-"` // the command works without an earlier run
 	Shell    Shell           `kong:"-"`
 }
 
-// Shell is what a command has of the process in which it runs.
+// Shell is the process of a command: its streams and its environment.
 type Shell struct {
 	In       io.Reader
 	Out, Err io.Writer
-	Env      []string // name=value; of one name the last counts
+	Env      []string // name=value; the last of equal names counts
 }
 
-// Getenv returns the value of a variable, which is empty when it is not set.
+// Getenv returns the value of a variable, "" if it is not set.
 func (s Shell) Getenv(name string) string {
 	for _, line := range slices.Backward(s.Env) {
 		if value, found := strings.CutPrefix(line, name+"="); found {
@@ -61,7 +61,7 @@ func (s *Settings) AfterApply(sh Shell) error {
 	return nil
 }
 
-// Logger answers what logs to standard error. A command at the shell is quiet about what goes well.
+// Logger returns a logger to standard error. A shell command only logs problems.
 func (s Settings) Logger(serving bool) *slog.Logger {
 	var out io.Writer = os.Stderr
 	if s.Shell.Err != nil {
@@ -87,15 +87,15 @@ func (s Settings) Zone() (*time.Location, error) {
 
 const (
 	keyBytes    = 32
-	shortestKey = 16 // characters: it allows everything, and may be guessed at 120 a minute
+	shortestKey = 16 // characters: the key allows everything, and can be guessed at 120 a minute
 )
 
-// OperatorSettings say how the operator is known.
+// OperatorSettings identify the operator.
 type OperatorSettings struct {
 	AdminKey string `env:"BAHI_ADMIN_API_KEY" name:"admin-api-key" placeholder:"KEY" help:"The operator's API key. Without it, one is made at the first start, kept in the data folder and printed once."`
 }
 
-// OperatorKey answers the operator's API key. One that had to be made is printed.
+// OperatorKey returns the operator's API key. It prints a new one.
 func (c OperatorSettings) OperatorKey(data string, out io.Writer) (string, error) {
 	key, made, err := adminKey(data, c.AdminKey)
 	if made {
@@ -104,8 +104,8 @@ func (c OperatorSettings) OperatorKey(data string, out io.Writer) (string, error
 	return key, err
 }
 
-// adminKey answers the operator's own key: the configured one, else the one in the data folder, which
-// is made at the first start. made tells the latter.
+// adminKey returns the operator's own key: the configured one, otherwise the one in the data folder, made at the first
+// start. made reports a new one.
 func adminKey(data, configured string) (key string, made bool, err error) {
 	switch {
 	case configured == "":

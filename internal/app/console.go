@@ -11,15 +11,15 @@ import (
 	opsviews "bahi/readmodels/ops"
 )
 
-// consoleSettings are those of the operators' pages. The zero value serves them.
+// consoleSettings configure the operators' pages. The zero value serves them.
 type consoleSettings struct {
-	Console string `env:"BAHI_CONSOLE" name:"console" default:"true" enum:"true,false" help:"Whether operators have pages to work on, at /console."`
+	Console string `env:"BAHI_CONSOLE" name:"console" default:"true" enum:"true,false" help:"Whether to serve the operators' console at /console."`
 }
 
 // consoleKeyWithin is how long a start waits for the key of the console's cookies.
 const consoleKeyWithin = 10 * time.Second
 
-// console adds the operators' pages, unless the settings say otherwise.
+// console adds the operators' pages, unless the settings forbid it.
 func (s *System) console(a *api.API) error {
 	if s.Settings.Outside.Console == "false" {
 		return nil

@@ -21,16 +21,16 @@ import (
 	"bahi/migrations"
 )
 
-// Database is the one that is served, or is to be, without anything on top of it.
+// Database is the database alone, before and without the rest of the system.
 type Database struct {
 	Url     string
-	Cluster *pgcluster.Cluster    // nil: another's Postgres
-	lock    *pgcluster.FolderLock // nil: somebody may serve it
+	Cluster *pgcluster.Cluster    // nil: an external Postgres
+	lock    *pgcluster.FolderLock // nil: another process may serve it
 	Log     func(msg string, args ...any)
 }
 
-// HasRun refuses a data folder without a database. A command that only looks would make one there, and tell whoever named the
-// wrong folder of a new log: that all is well with it, or its key.
+// HasRun refuses a data folder without a database. A command that only reads would make one there, and report on an empty new
+// log when the operator has named the wrong folder.
 func (s Settings) HasRun() error {
 	if s.DatabaseURL != "" {
 		return nil
@@ -41,7 +41,7 @@ func (s Settings) HasRun() error {
 	return nil
 }
 
-// Attach joins the database, and changes nothing in it.
+// Attach connects to the database, and changes nothing in it.
 func (s Settings) Attach(ctx context.Context) (*Database, error) {
 	log := s.Logger(false)
 	db := &Database{Url: s.DatabaseURL, Log: log.Error}
@@ -56,7 +56,7 @@ func (s Settings) Attach(ctx context.Context) (*Database, error) {
 	return db, nil
 }
 
-// AttachAlone is attach, and keeps others from serving the database, as far as it can.
+// AttachAlone is Attach, and keeps other processes from serving the database, as far as it can.
 func (s Settings) AttachAlone(ctx context.Context) (db *Database, err error) {
 	var lock *pgcluster.FolderLock
 	if s.DatabaseURL == "" {
@@ -78,7 +78,7 @@ func (s Settings) AttachAlone(ctx context.Context) (db *Database, err error) {
 	return db, nil
 }
 
-// Emptied is attachAlone, with the tables of an empty log.
+// Emptied is AttachAlone, with the tables of an empty log.
 func (s Settings) Emptied(ctx context.Context) (*Database, error) {
 	db, err := s.AttachAlone(ctx)
 	if err != nil {
@@ -91,13 +91,13 @@ func (s Settings) Emptied(ctx context.Context) (*Database, error) {
 	return db, nil
 }
 
-// checkAlone looks for other Bahis on the database. They would go on under a name that the log has no more.
+// checkAlone looks for other Bahis on the database. They would go on with the former log's id.
 func (db *Database) checkAlone(ctx context.Context) error {
 	conn, err := pgx.Connect(ctx, db.Url)
 	if err != nil {
 		return fmt.Errorf("connect to the database: %w", err)
 	}
-	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // nothing is left to lose
+	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // the connection only read
 	var others int
 	err = conn.QueryRow(ctx, `
 		select count(*) from pg_stat_activity where datname = current_database() and application_name = 'bahi'`).Scan(&others)
@@ -122,7 +122,7 @@ func (db *Database) Close() {
 		ctx, cancel := context.WithTimeout(context.Background(), StopWithin)
 		defer cancel()
 		if err := db.Cluster.Stop(ctx); err != nil {
-			db.Log("the private cluster did not stop as it should", "error", err)
+			db.Log("the private cluster did not stop cleanly", "error", err)
 		}
 	}
 	if db.lock != nil {
@@ -130,14 +130,14 @@ func (db *Database) Close() {
 	}
 }
 
-// tools are Postgres's own programs, on a database.
+// tools are Postgres's own programs, for a database.
 type tools struct {
 	Programs *pgcluster.Programs
 	url      string
 	env      []string
 }
 
-// Tools finds programs that are at least of a major version.
+// Tools finds programs of at least a major version.
 func (db *Database) Tools(ctx context.Context, log *slog.Logger, major int) (*tools, error) {
 	if db.Cluster != nil {
 		return &tools{Programs: db.Cluster.Programs(), url: db.Url}, nil
@@ -161,7 +161,7 @@ func (db *Database) Tools(ctx context.Context, log *slog.Logger, major int) (*to
 
 var versionOfProgram = regexp.MustCompile(`\) ((\d+)\S*)`)
 
-// clientPrograms are those on the PATH, which may be there without a server's. BAHI_PG_BIN goes before them.
+// clientPrograms returns those on the PATH, which may be installed without a server's. BAHI_PG_BIN goes before them.
 func clientPrograms(ctx context.Context) *pgcluster.Programs {
 	path, err := exec.LookPath("pg_dump")
 	if err != nil || os.Getenv("BAHI_PG_BIN") != "" {
@@ -180,7 +180,7 @@ func clientPrograms(ctx context.Context) *pgcluster.Programs {
 	return p
 }
 
-// MajorOf is the first number of a version, 0 if there is none.
+// MajorOf returns the first number of a version, or 0.
 func MajorOf(version string) int {
 	first, _, _ := strings.Cut(version, ".")
 	major, _ := strconv.Atoi(first)
@@ -189,22 +189,22 @@ func MajorOf(version string) int {
 
 var passwordWord = regexp.MustCompile(`(?i)\bpassword\s*=\s*('(?:[^'\\]|\\.)*'|\S+)`)
 
-// ForPrograms is a connection string for Postgres's own programs: without the password, which everybody on the
-// machine could read in the list of processes, and without what only our driver knows.
+// ForPrograms returns a connection string for Postgres's own programs: without the password, which everybody on the
+// machine could read in the list of processes, and without parameters that only our driver knows.
 func ForPrograms(text string) (address string, env []string, err error) {
 	config, err := pgxpool.ParseConfig(text)
 	if err != nil {
 		return "", nil, fmt.Errorf("DATABASE_URL: %w", err)
 	}
 	for _, variable := range os.Environ() {
-		if strings.HasPrefix(variable, "PG") { // which pgcluster.Programs takes away, for its own clusters
+		if strings.HasPrefix(variable, "PG") { // pgcluster.Programs removes these for its own clusters
 			env = append(env, variable)
 		}
 	}
 	if config.ConnConfig.Password != "" {
 		env = append(env, "PGPASSWORD="+config.ConnConfig.Password)
 	}
-	if !strings.HasPrefix(text, "postgres://") && !strings.HasPrefix(text, "postgresql://") { // words: host=… dbname=…
+	if !strings.HasPrefix(text, "postgres://") && !strings.HasPrefix(text, "postgresql://") { // keywords: host=… dbname=…
 		return passwordWord.ReplaceAllString(text, ""), env, nil
 	}
 	u, err := url.Parse(text)
@@ -214,7 +214,7 @@ func ForPrograms(text string) (address string, env []string, err error) {
 	if u.User != nil {
 		u.User = url.User(u.User.Username())
 	}
-	var query []string // as it is written: libpq takes a plus for a plus
+	var query []string // kept as written: libpq takes a plus for a plus
 	for part := range strings.SplitSeq(u.RawQuery, "&") {
 		if name, _, _ := strings.Cut(part, "="); !onlyOurs(name) {
 			query = append(query, part)
@@ -224,7 +224,7 @@ func ForPrograms(text string) (address string, env []string, err error) {
 	return u.String(), env, nil
 }
 
-// onlyOurs says whether a parameter is for our driver alone, or is the password.
+// onlyOurs reports whether a parameter is for our driver alone, or is the password.
 func onlyOurs(parameter string) bool {
 	switch parameter {
 	case "password", "default_query_exec_mode", "statement_cache_capacity", "description_cache_capacity", "min_read_buffer_size":
@@ -233,7 +233,7 @@ func onlyOurs(parameter string) bool {
 	return strings.HasPrefix(parameter, "pool_")
 }
 
-// Run runs a program to its end; what it complains of is the error.
+// Run runs a program to its end; its complaints are the error.
 func (t *tools) Run(ctx context.Context, name string, args ...string) error {
 	cmd := t.Programs.Command(ctx, name, append(args, "--dbname="+t.url)...)
 	cmd.Env = append(cmd.Env, t.env...)

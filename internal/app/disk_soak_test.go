@@ -21,7 +21,7 @@ import (
 	"bahi/internal/pgtest"
 )
 
-// smallDisk mounts a disk of a size over the folder, which takes root.
+// smallDisk mounts a disk of a size over the folder, which needs root.
 func smallDisk(t *testing.T, dir, size string) {
 	t.Helper()
 	err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "mode=0711,size="+size)
@@ -29,7 +29,7 @@ func smallDisk(t *testing.T, dir, size string) {
 	t.Cleanup(func() { require.NoError(t, syscall.Unmount(dir, syscall.MNT_DETACH)) })
 }
 
-// fillDisk takes what is left of the disk that the file is on.
+// fillDisk fills the disk of the file.
 func fillDisk(file string) error {
 	f, err := os.Create(file)
 	if err != nil {
@@ -46,7 +46,7 @@ type zeros struct{}
 
 func (zeros) Read(b []byte) (int, error) { clear(b); return len(b), nil }
 
-func TestFullDiskIsAnsweredAndLosesNothing(t *testing.T) {
+func TestFullDiskGets503AndLosesNothing(t *testing.T) {
 	t.Parallel()
 	data := pgtest.Dir(t)
 	smallDisk(t, data, "400m")
@@ -60,7 +60,7 @@ func TestFullDiskIsAnsweredAndLosesNothing(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		go l.After(ctx, 20+random.Int64N(300), func() {
 			before := l.Away.Load()
-			for l.Away.Load() < before+100 && ctx.Err() == nil { // as Postgres frees something, it is taken again
+			for l.Away.Load() < before+100 && ctx.Err() == nil { // Postgres frees space; fill it again
 				if err := fillDisk(ballast); err != nil {
 					t.Error(err)
 				}
@@ -75,7 +75,7 @@ func TestFullDiskIsAnsweredAndLosesNothing(t *testing.T) {
 			l.After(ctx, 200, cancel)
 		})
 		l.Run(ctx)
-		require.ErrorIs(t, ctx.Err(), context.Canceled, "the load was answered again")
+		require.ErrorIs(t, ctx.Err(), context.Canceled, "the server recovered under load")
 		cancel()
 		p.Ready()
 		l.Verify()
@@ -86,8 +86,8 @@ func TestFullDiskIsAnsweredAndLosesNothing(t *testing.T) {
 	p.Stop()
 }
 
-// TestSlowDiskIsWaitedFor stops the process that writes the log, as a disk does that does not answer:
-// mostly for a moment, now and then for longer than anybody waits.
+// TestSlowDiskIsWaitedFor stops the process that writes the log, like a disk that does not answer: mostly for a moment, now and
+// then for longer than any client waits.
 func TestSlowDiskIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	data := pgtest.Dir(t)
@@ -122,7 +122,7 @@ func TestSlowDiskIsWaitedFor(t *testing.T) {
 			l.After(ctx, 100, cancel)
 		})
 		l.Run(ctx)
-		require.ErrorIs(t, ctx.Err(), context.Canceled, "the load was answered again")
+		require.ErrorIs(t, ctx.Err(), context.Canceled, "the server recovered under load")
 		cancel()
 		l.Verify()
 	}

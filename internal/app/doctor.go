@@ -9,16 +9,16 @@ import (
 	"bahi/projections"
 )
 
-// CatchUpWithin is how long projections may take to come to the log's head before they are compared.
+// CatchUpWithin bounds the time for projections to reach the log's head before a comparison.
 const CatchUpWithin = 10 * time.Minute
 
-// CatchUp brings the projections to the log's head where no serving process does, and waits for those that
-// are named, or all. Where one does, this one only stands by.
+// CatchUp brings the projections to the log's head if no server does, and waits for the chosen ones, or all. Beside a server, it
+// only waits.
 func (s *System) CatchUp(ctx context.Context, chosen ...*projections.Projection) error {
 	return s.WhileFolding(ctx, func(context.Context) error { return nil }, chosen...)
 }
 
-// WhileFolding brings the projections to the log's head, and keeps them there while it does something.
+// WhileFolding brings the projections to the log's head, and keeps them there during do.
 func (s *System) WhileFolding(ctx context.Context, do func(context.Context) error, chosen ...*projections.Projection) error {
 	if len(chosen) == 0 {
 		chosen = AllProjections()
@@ -35,7 +35,7 @@ func (s *System) WhileFolding(ctx context.Context, do func(context.Context) erro
 	return do(ctx)
 }
 
-// untilCaughtUp waits for what runs the projections.
+// untilCaughtUp waits for the process that runs the projections.
 func (s *System) untilCaughtUp(ctx context.Context, failed <-chan error, chosen []*projections.Projection) error {
 	head, err := s.Store.Head(ctx)
 	if err != nil {
@@ -52,7 +52,7 @@ func (s *System) untilCaughtUp(ctx context.Context, failed <-chan error, chosen 
 				return fmt.Errorf("projection %s has stopped: %s", p.Name, status.Error)
 			case status.Paused && status.Position < head:
 				return fmt.Errorf("projection %s is paused at position %d; `bahi projections resume %s` lets it go on", p.Name, status.Position, p.Name)
-			case !status.Ready && !status.Paused || status.Position < head: // also in an empty log the tables must be there
+			case !status.Ready && !status.Paused || status.Position < head: // also an empty log needs its tables
 				behind = p.Name
 			}
 		}

@@ -22,7 +22,7 @@ import (
 	"bahi/internal/app/apptest"
 )
 
-// openGateway serves a system's log in this process, and returns how it is opened with a key.
+// openGateway serves a system's log in this process, and returns a function that opens it with a key.
 func openGateway(o *apptest.Office) func(key string) (*esdb.Store, error) {
 	o.T.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -40,10 +40,10 @@ func openGateway(o *apptest.Office) func(key string) (*esdb.Store, error) {
 	}
 }
 
-func TestALogThatLostItsTailTakesNoWritesWhicheverWayTheyCome(t *testing.T) {
+func TestNoListenerWritesToALogWithoutItsTail(t *testing.T) {
 	t.Parallel()
 	if apptest.Elsewhere {
-		return // its events are not in this database
+		return // the events are not in this database
 	}
 	o := apptest.Start(t)
 	outside, err := openGateway(o)(apptest.OperatorKey)
@@ -77,10 +77,10 @@ func TestALogThatLostItsTailTakesNoWritesWhicheverWayTheyCome(t *testing.T) {
 	require.Equal(t, head, o.Head())
 }
 
-func TestWrongKeysAtTheGatewayCountWithThoseOfHTTP(t *testing.T) {
+func TestGatewayAndHTTPCountWrongKeysTogether(t *testing.T) {
 	t.Parallel()
 	if apptest.Elsewhere {
-		return // the gateway before its log has no limits
+		return // the gateway before the system's log has no limits
 	}
 	with := apptest.Settings(t, apptest.Database(t))
 	with.Outside.Limits = api.Limits{}
@@ -93,7 +93,7 @@ func TestWrongKeysAtTheGatewayCountWithThoseOfHTTP(t *testing.T) {
 	apitest.New(t, o.URL, "bahi_nobody").GET("/banks").Status(401)
 	_, err := open("bahi_nobody")
 	require.ErrorContains(t, err, "no such API key")
-	_, _ = open("bahi_nobody") // each tries the key more than once
+	_, _ = open("bahi_nobody") // each call tries the key more than once
 	for _, key := range []string{"bahi_nobody", apptest.OperatorKey} {
 		_, err := open(key)
 		require.ErrorContains(t, err, "too many wrong API keys")

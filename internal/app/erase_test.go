@@ -12,7 +12,7 @@ import (
 	"bahi/internal/pgtest"
 )
 
-// doctor and rebuild are an operator's at a data folder.
+// doctor and rebuild are an operator's commands on a data folder.
 func doctor(t *testing.T, data string) {
 	t.Helper()
 	out, wrong, status := apptest.Execute(t, apptest.Command(t, data, "doctor"))
@@ -25,7 +25,7 @@ func rebuild(t *testing.T, data string) {
 	require.Equal(t, 0, status, wrong)
 }
 
-func TestWhoIsErasedLeavesNoTrace(t *testing.T) {
+func TestErasedUserLeavesNoTrace(t *testing.T) {
 	t.Parallel()
 	data := pgtest.Dir(t)
 	apptest.EndCluster(t, data)
@@ -41,8 +41,7 @@ func TestWhoIsErasedLeavesNoTrace(t *testing.T) {
 	l := apptest.Live(t, p, data)
 	require.Equal(t, "03-01 12.5", l.Books())
 	require.Contains(t, l.Members(l.Asha.Workspace), "Brandywine")
-	// The tables were folded anew, which leaves those from before, and the planner's knowledge of both has
-	// values of theirs.
+	// A rebuild leaves the previous tables, and both tables' values in the planner's statistics.
 	doctor(t, data)
 	rebuild(t, data)
 	apptest.Cluster(t, data, func(url string) {
@@ -53,13 +52,13 @@ func TestWhoIsErasedLeavesNoTrace(t *testing.T) {
 		require.NoError(t, err)
 		kept := strings.Join(append(l.Known.InFiles(data), l.Known.InDatabase(url)...), "\n")
 		for _, text := range append(apptest.Addresses[:], "Zéphyrine", "Quillfeather", "Brandywine", "9765401234", "the stored picture") {
-			require.Contains(t, kept, ": "+text+"\n", "the search finds what there is")
+			require.Contains(t, kept, ": "+text+"\n", "the search finds kept values")
 		}
 		require.Contains(t, kept, "pg_catalog.pg_statistic: "+apptest.Addresses[2])
-		require.NotContains(t, kept, apptest.Marker, "a camera's words are not kept at all")
+		require.NotContains(t, kept, apptest.Marker, "the picture's metadata are never stored")
 	})
 
-	// Somebody who reads for long sees the tables as they were before.
+	// A long transaction sees the tables as they were before.
 	apptest.Cluster(t, data, func(url string) {
 		reader, err := pgx.Connect(t.Context(), url)
 		require.NoError(t, err)
@@ -95,7 +94,7 @@ func TestWhoIsErasedLeavesNoTrace(t *testing.T) {
 	require.Equal(t, "03-01 12.5", l.Books())
 	doctor(t, data)
 	p.Stop()
-	require.Empty(t, l.Known.InFiles(data), "nor when it has ended")
+	require.Empty(t, l.Known.InFiles(data), "nothing is left after the shutdown")
 
 	again := apptest.Visited(serving(), data)
 	require.Equal(t, apptest.Addresses[2], again.Person(apptest.Addresses[2]).Me().Email, "the address is free")

@@ -15,18 +15,18 @@ import (
 	opsviews "bahi/readmodels/ops"
 )
 
-// EventLog is the log that the system is on, until it is closed.
+// EventLog is the system's log, until it is closed.
 type EventLog interface {
 	eventstore.Store
 	Close()
 }
 
-// openLog opens the log where the settings say that it is.
+// openLog opens the log of the settings.
 func (s *System) openLog(ctx context.Context) (EventLog, error) {
 	if s.Settings.EventStore == "" {
 		log, err := postgres.Open(ctx, s.Pool, s.Log)
 		if err != nil {
-			return nil, err // not a log that is nil
+			return nil, err // not an interface with a nil log in it
 		}
 		return log, nil
 	}
@@ -37,7 +37,7 @@ func (s *System) openLog(ctx context.Context) (EventLog, error) {
 	return log, nil
 }
 
-// logElsewhere is the log as the views read it that otherwise read its table; nil where that has it.
+// logElsewhere returns the log for views that otherwise read its table; nil if the log is in Postgres.
 func (s *System) logElsewhere() opsviews.Log {
 	if s.Settings.EventStore == "" {
 		return nil
@@ -45,7 +45,7 @@ func (s *System) logElsewhere() opsviews.Log {
 	return ViewedLog{s.Store}
 }
 
-// ViewedLog joins what the views want of the log to the store.
+// ViewedLog adapts a store to the views' Log.
 type ViewedLog struct{ eventstore.Store }
 
 // After implements the views' Log.
@@ -58,8 +58,8 @@ func (l ViewedLog) Before(ctx context.Context, at event.Position) iter.Seq2[even
 	return l.placed(ctx, l.ReadAll(ctx, at, eventstore.Backwards))
 }
 
-// placed tells of a read that EventStoreDB refused because no event stands where it was to begin. The server says so in words
-// of its own; but if it answers otherwise, that was it.
+// placed turns EventStoreDB's refusal of a start position into a fault: no event is at that position. The server has no code for
+// that refusal, only a text; but if the server answers another request, the position was the reason.
 func (l ViewedLog) placed(ctx context.Context, events iter.Seq2[event.Stored, error]) iter.Seq2[event.Stored, error] {
 	if _, refuses := l.Store.(*esdb.Store); !refuses {
 		return events
@@ -100,7 +100,7 @@ func (l ViewedLog) Back(ctx context.Context, stream string, from int64) iter.Seq
 	return l.ReadStream(ctx, stream, from, eventstore.Backwards)
 }
 
-// explorer looks around in the log, wherever that is.
+// explorer searches the log, in Postgres or elsewhere.
 type explorer interface {
 	console.Events
 	auditviews.Search
@@ -113,7 +113,7 @@ func (s *System) explored() explorer {
 	return &opsviews.Events{DB: s.Pool}
 }
 
-// headElsewhere is how reads learn of the log's head. Where the log is in their own database they see it themselves, in the
+// headElsewhere returns the log's head for reads; nil if the log is in their own database, where reads see it in the
 // snapshot of their rows.
 func (s Settings) headElsewhere(log eventstore.Store) func(context.Context) (event.Position, error) {
 	if s.EventStore == "" {
@@ -122,8 +122,8 @@ func (s Settings) headElsewhere(log eventstore.Store) func(context.Context) (eve
 	return log.Head
 }
 
-// OwnLog refuses an EVENTSTORE_URL that leads to another log than the database's: what was signed there, and the tables, are not
-// of this one.
+// OwnLog refuses an EVENTSTORE_URL of another log than the database's: the checkpoints and the tables would not
+// belong to it.
 func (s *System) OwnLog(ctx context.Context) error {
 	if s.Settings.EventStore == "" {
 		return nil
@@ -131,7 +131,7 @@ func (s *System) OwnLog(ctx context.Context) error {
 	return s.Signer.Ring.Own(ctx)
 }
 
-// LogInPostgres refuses what reads or fills the log's table itself.
+// LogInPostgres refuses commands that read or fill the log's own table, if the log is elsewhere.
 func (s Settings) LogInPostgres(command string) error {
 	if s.EventStore == "" {
 		return nil

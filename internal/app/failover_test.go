@@ -21,12 +21,12 @@ import (
 type recovering struct {
 	t        *testing.T
 	database string
-	log      string // where the log is, if not in the database
-	loses    string // the database that has the log
+	log      string // address of the log, if not in the database
+	loses    string // the database of the log
 
 	data  string
 	p     *apptest.Process
-	given map[int64]bool // ids of rows that were answered
+	given map[int64]bool // ids of answered rows
 }
 
 func (r *recovering) command(args ...string) *apptest.Cmd {
@@ -35,8 +35,8 @@ func (r *recovering) command(args ...string) *apptest.Cmd {
 	return cmd
 }
 
-// loseTail takes the events behind a position out of the log and cuts all connections, as a failover to a replica that was behind
-// does. The tables stay as they were: they may be in another database.
+// loseTail removes the events after a position and cuts all connections, like a failover to a replica that was behind. The
+// tables stay: they may be in another database.
 func (r *recovering) loseTail(after string) {
 	r.t.Helper()
 	admin, err := pgx.Connect(r.t.Context(), r.loses)
@@ -48,7 +48,7 @@ func (r *recovering) loseTail(after string) {
 	require.NoError(r.t, err)
 }
 
-// offer posts a row as a client does whose server is away for a moment: until it is taken, or refused because the log lost its tail.
+// offer posts a row like a client that retries while the server is away: until the row is taken, or refused for the lost tail.
 func (r *recovering) offer(account int64, key, body string) (taken bool) {
 	r.t.Helper()
 	var row apptest.BankRow
@@ -75,12 +75,12 @@ func (r *recovering) post(account int64, key, body string) {
 	require.True(r.t, r.offer(account, key, body))
 }
 
-// balance reads an account, and answers whether that is said to be fresh.
+// balance returns the balance of an account, and whether the answer is marked as fresh.
 func (r *recovering) balance(account int64) (balance string, fresh bool) {
 	r.t.Helper()
 	a := r.p.Client().GET(fmt.Sprintf("/bank/%d", account))
 	switch {
-	case a.Response.StatusCode == http.StatusNotFound && a.Header("Warning") != "": // it is not in the tables yet
+	case a.Response.StatusCode == http.StatusNotFound && a.Header("Warning") != "": // the tables do not have it yet
 		return "", false
 	case a.Response.StatusCode != http.StatusOK:
 		require.Equal(r.t, http.StatusServiceUnavailable, a.Response.StatusCode, a.Text)
@@ -102,7 +102,7 @@ func (r *recovering) has(account int64, want string) {
 	require.Equal(r.t, want, balance)
 }
 
-// goesOn waits until no projection has stopped.
+// goesOn waits until all projections run.
 func (r *recovering) goesOn() {
 	r.t.Helper()
 	require.Eventually(r.t, func() bool {
@@ -117,7 +117,7 @@ func (r *recovering) done(args ...string) string {
 	return out
 }
 
-func TestALogThatLosesItsNewestEventsIsRecoveredWithoutARestart(t *testing.T) {
+func TestLostTailIsRecoveredWithoutARestart(t *testing.T) {
 	t.Parallel()
 	if apptest.Elsewhere {
 		return
@@ -126,7 +126,7 @@ func TestALogThatLosesItsNewestEventsIsRecoveredWithoutARestart(t *testing.T) {
 	recovers(&recovering{t: t, database: database, loses: database})
 }
 
-func TestAnEventStoreThatLosesItsNewestEventsIsRecoveredFromWithoutARestart(t *testing.T) {
+func TestLostTailOfAnEventStoreIsRecoveredWithoutARestart(t *testing.T) {
 	t.Parallel()
 	if apptest.Elsewhere {
 		return
@@ -159,9 +159,9 @@ func recovers(r *recovering) {
 	r.signed()
 
 	r.loseTail(kept)
-	// A client that is not sure sends its last request again. What follows is taken until the signer has seen what is missing, and refused then.
+	// An uncertain client repeats its last request. Later writes are taken until the signer notices the loss, and refused then.
 	taken := r.offer(account, "lost-11", apptest.Deposit("2025-03-02", "10"))
-	if r.log != "" { // positions there tell nobody how far a projection may be
+	if r.log != "" { // there, positions do not show how far a projection is
 		r.p.Until(func(said, _ string) bool { return strings.Contains(said, "projection books is at position") })
 	}
 	for n := range 4 {
@@ -169,7 +169,7 @@ func recovers(r *recovering) {
 		require.False(t, more && !taken, "a row was taken after one was refused")
 		taken = more
 		balance, fresh := r.balance(account)
-		require.False(t, fresh, "%s is answered as fresh", balance)
+		require.False(t, fresh, "%s is marked as fresh", balance)
 	}
 	r.p.Until(func(said, _ string) bool {
 		return strings.Contains(said, "the log has no such event there") && strings.Contains(said, "bahi audit accept-restore")
@@ -197,7 +197,7 @@ func recovers(r *recovering) {
 	require.Zero(t, gaps)
 }
 
-// replica is a copy of a database as it was, which can take its place.
+// replica is an earlier copy of a database, which can replace it.
 type replica struct {
 	t     *testing.T
 	admin *pgx.Conn
@@ -225,7 +225,7 @@ func newReplica(t *testing.T, database string) *replica {
 
 func (r *replica) named(which string) string { return pgx.Identifier{r.name + which}.Sanitize() }
 
-// alone does what nobody may be connected for.
+// alone runs statements that need all connections closed.
 func (r *replica) alone(statements ...string) {
 	r.t.Helper()
 	_, err := r.admin.Exec(r.t.Context(), `alter database `+r.named("")+` allow_connections false`)
@@ -243,13 +243,13 @@ func (r *replica) alone(statements ...string) {
 	require.NoError(r.t, err)
 }
 
-// promote lets the copy take the database's place.
+// promote replaces the database by the copy.
 func (r *replica) promote() {
 	r.t.Helper()
 	r.alone(`alter database `+r.named("")+` rename to `+r.named("_lost"), `alter database `+r.named("_behind")+` rename to `+r.named(""))
 }
 
-// signed waits until all that is in the log is signed for.
+// signed waits until all events are signed.
 func (r *recovering) signed() {
 	r.t.Helper()
 	head := r.p.Client().GET("/banks").Status(200).Header("Bahi-Position")
@@ -263,8 +263,8 @@ func (r *recovering) signed() {
 	}, time.Minute, 50*time.Millisecond)
 }
 
-// The tables and the checkpoints lose the same moments as the log. What the process remembers goes back to the table.
-func TestADatabaseWhoseReplicaWasBehindGoesOnOnceThatIsAccepted(t *testing.T) {
+// The tables and the checkpoints lose the same events as the log. The process's own memory is reset to the tables.
+func TestFailoverToAReplicaThatWasBehindGoesOnOnceAccepted(t *testing.T) {
 	t.Parallel()
 	if apptest.Elsewhere {
 		return

@@ -33,7 +33,7 @@ func TestKilledServerLosesNothingThatItAnswered(t *testing.T) {
 		l.Run(ctx)
 		cancel()
 		<-p.Done
-		if random.IntN(2) == 0 { // it may also die before it serves again
+		if random.IntN(2) == 0 { // a kill during the start
 			starting := apptest.Launch(t, apptest.Program(t, data, "serve", "--log-level", "DEBUG"))
 			lines := random.IntN(6)
 			starting.Until(func(said, url string) bool { return strings.Count(said, "\n") >= lines || url != "" })
@@ -61,16 +61,16 @@ func TestKilledPostgresComesBackUnderLoad(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 		go l.After(ctx, 20+random.Int64N(300), func() {
 			victim := apptest.Postmaster(data)
-			if round%2 == 1 { // one of its processes is enough: the others end with it
+			if round%2 == 1 { // killing one of its processes is enough: the others end with it
 				if children := childrenOf(victim); len(children) > 0 {
 					victim = children[random.IntN(len(children))]
 				}
 			}
 			_ = syscall.Kill(victim, syscall.SIGKILL)
-			l.After(ctx, 200, cancel) // it has come back
+			l.After(ctx, 200, cancel) // the server is back
 		})
 		l.Run(ctx)
-		require.ErrorIs(t, ctx.Err(), context.Canceled, "the load was answered again")
+		require.ErrorIs(t, ctx.Err(), context.Canceled, "the server recovered under load")
 		cancel()
 		p.Ready()
 		l.Verify()
@@ -84,7 +84,7 @@ func TestKilledPostgresComesBackUnderLoad(t *testing.T) {
 	p.Stop()
 }
 
-// childrenOf are the processes that a process has started.
+// childrenOf returns the child processes of a process.
 func childrenOf(pid int) (children []int) {
 	out, err := exec.Command("ps", "-o", "pid=", "--ppid", strconv.Itoa(pid)).Output()
 	if err != nil {

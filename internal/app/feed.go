@@ -18,11 +18,11 @@ import (
 	feeds "bahi/reactors/feed"
 )
 
-// feedSettings are those of the events' way to a broker. The zero value forwards nothing.
+// feedSettings configure the forwarding of events to a broker. The zero value forwards nothing.
 type feedSettings struct {
 	FeedURL   string `env:"FEED_URL" name:"feed-url" placeholder:"URL" help:"Broker that all events are forwarded to: nats://user:password@host:4222 (JetStream) or kafka://user:password@host:9092. Without it, none."`
-	FeedTopic string `env:"FEED_TOPIC" name:"feed-topic" default:"bahi.events" help:"Kafka's topic, or what NATS subjects begin with."`
-	FeedFrom  string `env:"FEED_FROM" name:"feed-from" default:"beginning" enum:"beginning,now" help:"Where a feed begins that has never run: at the log's beginning, or now."`
+	FeedTopic string `env:"FEED_TOPIC" name:"feed-topic" default:"bahi.events" help:"Kafka's topic, or the prefix of NATS subjects."`
+	FeedFrom  string `env:"FEED_FROM" name:"feed-from" default:"beginning" enum:"beginning,now" help:"Where a new feed begins: at the log's beginning, or now."`
 }
 
 const (
@@ -30,21 +30,21 @@ const (
 	mostTopic    = 200 // characters; Kafka takes 249
 )
 
-// feedTopic is what NATS and Kafka both take.
+// feedTopic matches topics that both NATS and Kafka accept.
 var feedTopic = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)
 
-// forwarding is a feed and the broker that it is for.
+// forwarding is a feed with its broker.
 type forwarding struct {
 	*feeds.Feed
 
 	broker message.Publisher
 }
 
-// openFeed answers the feed that the settings ask for, nil if they do not. It connects when it runs.
+// openFeed returns the feed of the settings, or nil. It connects when it runs.
 func (s *System) openFeed() (*forwarding, error) {
 	o := s.Settings.Outside
 	if o.FeedURL == "" {
-		return nil, nil //nolint:nilnil // there is none
+		return nil, nil //nolint:nilnil // no feed
 	}
 	topic := cmp.Or(o.FeedTopic, defaultTopic)
 	if !feedTopic.MatchString(topic) || len(topic) > mostTopic {
@@ -70,7 +70,7 @@ func (s *System) openBroker(url string) (message.Publisher, error) {
 	}
 }
 
-// refusedMessage joins what a feed asks of an error to what the brokers' adapters say.
+// refusedMessage reads a refused message from the errors of the brokers' adapters.
 func refusedMessage(err error) (id string, refused bool) {
 	if r, is := errors.AsType[*brokers.Refused](err); is && r != nil {
 		return r.ID, true
@@ -80,11 +80,11 @@ func refusedMessage(err error) (id string, refused bool) {
 
 // run forwards until the context ends.
 func (f *forwarding) run(ctx context.Context) error {
-	defer f.broker.Close() //nolint:errcheck // it has nothing left to do
+	defer f.broker.Close() //nolint:errcheck // nothing depends on it any more
 	return f.Run(ctx)
 }
 
-// feedReadiness is how the feed is, nil where there is none.
+// feedReadiness returns the state of the feed, nil without one.
 func (s *System) feedReadiness(head event.Position) *http.Feed {
 	if s.feed == nil {
 		return nil

@@ -24,7 +24,7 @@ import (
 	opsviews "bahi/readmodels/ops"
 )
 
-// logged is an event as the log has it.
+// logged is an event of the log.
 type logged struct {
 	ID, Stream, Type, Data string
 	Position               int64
@@ -41,7 +41,7 @@ func loggedIn(t *testing.T, database string) []logged {
 	return all
 }
 
-// feeding is a bahi that forwards events, in a data folder of its own.
+// feeding returns the command of a bahi that forwards events, with a data folder of its own.
 func feeding(t *testing.T, database string, broker *feedtest.NATS, args ...string) *apptest.Cmd {
 	t.Helper()
 	cmd := apptest.Command(t, t.TempDir(), args...)
@@ -49,8 +49,8 @@ func feeding(t *testing.T, database string, broker *feedtest.NATS, args ...strin
 	return cmd
 }
 
-// forwarded waits until the broker has as many messages as the log has events, but for those that were skipped. What follows on a
-// write of many rows comes after its answer.
+// forwarded waits until the broker has all events of the log as messages, without the skipped ones. Events that carry out a
+// bulk come after its answer.
 func forwarded(t *testing.T, broker *feedtest.NATS, database string, skipped int) (log []logged, messages []jetstream.Msg) {
 	t.Helper()
 	for late := time.Now().Add(time.Minute); ; {
@@ -63,7 +63,7 @@ func forwarded(t *testing.T, broker *feedtest.NATS, database string, skipped int
 	}
 }
 
-func TestABrokerGetsEveryEventOnceAndInOrderThoughNodesAndTheBrokerDie(t *testing.T) {
+func TestBrokerGetsEventsOnceInOrderDespiteKills(t *testing.T) {
 	t.Parallel()
 	broker, database := feedtest.Start(t), apptest.Database(t)
 	var nodes [2]*apptest.Process
@@ -120,7 +120,7 @@ func TestABrokerGetsEveryEventOnceAndInOrderThoughNodesAndTheBrokerDie(t *testin
 	}
 }
 
-func TestAFeedThatIsParkedIsShownEverywhereAndSkippedByAnOperator(t *testing.T) {
+func TestParkedFeedIsReportedAndSkipped(t *testing.T) {
 	t.Parallel()
 	broker, database := feedtest.Start(t, func(o *natsserver.Options) { o.MaxPayload = 4096 }), apptest.Database(t)
 	p := apptest.Serve(t, feeding(t, database, broker, "serve"))
@@ -139,7 +139,7 @@ func TestAFeedThatIsParkedIsShownEverywhereAndSkippedByAnOperator(t *testing.T) 
 		return strings.Contains(c.GET("/readyz").Text, `"feed":{"state":"parked"`)
 	}, takenOverWithin, 10*time.Millisecond)
 	require.Contains(t, apptest.Readiness(t, c).Text, "NATS takes messages of 4096 bytes at most (max_payload)")
-	require.Eventually(t, func() bool { return strings.Contains(c.GET("/metrics").Text, "bahi_feed_parked 1") }, time.Minute, 10*time.Millisecond) // it is noted next
+	require.Eventually(t, func() bool { return strings.Contains(c.GET("/metrics").Text, "bahi_feed_parked 1") }, time.Minute, 10*time.Millisecond) // noted a moment later
 	require.Contains(t, tool("status"), "parked")
 
 	var parked []opsviews.Parked
@@ -157,8 +157,8 @@ func TestAFeedThatIsParkedIsShownEverywhereAndSkippedByAnOperator(t *testing.T) 
 	require.Len(t, broker.Messages("BAHI", len(log)-int(parked[0].Position)), len(log)-int(parked[0].Position))
 }
 
-// Kafka itself is not on this machine: see providers/feed/kafka.
-func TestATopicOfKafkaGetsEveryEventOfAStreamInOrder(t *testing.T) {
+// The tests of Kafka's own server are in providers/feed/kafka.
+func TestKafkaGetsEveryEventOfAStreamInOrder(t *testing.T) {
 	t.Parallel()
 	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(3, "books.events"))
 	require.NoError(t, err)
@@ -206,7 +206,7 @@ func TestALogInEventStoreDBIsForwardedToo(t *testing.T) {
 		o.Operator().POST(apptest.Ledger(account), apptest.Deposit("2026-10-14", "1")).Status(201)
 	}
 	o.Stop()
-	o = apptest.StartAs(t, with) // from the checkpoint on
+	o = apptest.StartAs(t, with) // goes on from the checkpoint
 	o.Operator().POST(apptest.Ledger(account), apptest.Deposit("2026-10-14", "2")).Status(201)
 	log := loggedIn(t, database)
 	for i, m := range broker.Messages("BAHI", len(log)) {
@@ -215,10 +215,10 @@ func TestALogInEventStoreDBIsForwardedToo(t *testing.T) {
 	}
 	metrics := o.Operator().GET("/metrics").Status(200).Text
 	require.Contains(t, metrics, "bahi_feed_lag_seconds")
-	require.NotContains(t, metrics, "bahi_feed_lag_events", "positions count nothing there")
+	require.NotContains(t, metrics, "bahi_feed_lag_events", "positions do not count events there")
 }
 
-func TestAStartWaitsForItsReactorsThoughAFeedHasItsPlaceAlready(t *testing.T) {
+func TestStartWaitsForReactorsBesideAFeed(t *testing.T) {
 	t.Parallel()
 	sys, err := apptest.Settings(t, pgtest.Template(t, "migrated", migrations.Up)).Open(t.Context(), true)
 	require.NoError(t, err)
@@ -230,7 +230,7 @@ func TestAStartWaitsForItsReactorsThoughAFeedHasItsPlaceAlready(t *testing.T) {
 	require.Error(t, ctx.Err())
 }
 
-func TestAFeedThatCannotBeIsRefusedAtTheStart(t *testing.T) {
+func TestInvalidFeedSettingsAreRefused(t *testing.T) {
 	t.Parallel()
 	for setting, why := range map[string]string{
 		"FEED_URL=amqp://localhost":              "FEED_URL: expected an address that begins with nats://, tls:// or kafka://",

@@ -22,18 +22,18 @@ import (
 	"bahi/eventstore/gateway"
 )
 
-// GatewaySettings are those of the log's door for EventStoreDB clients.
+// GatewaySettings configure the gateway for EventStoreDB clients.
 type GatewaySettings struct {
-	GatewayAddr  string `env:"BAHI_GATEWAY_GRPC_ADDR" name:"gateway-grpc-addr" placeholder:"ADDRESS" help:"Where the log is served over the EventStoreDB protocol, such as 127.0.0.1:2113. Without it, nowhere."`
-	GatewayWrite bool   `env:"BAHI_GATEWAY_WRITE" help:"Let EventStoreDB clients append events, not only read them."`
+	GatewayAddr  string `env:"BAHI_GATEWAY_GRPC_ADDR" name:"gateway-grpc-addr" placeholder:"ADDRESS" help:"Address that serves the log over the EventStoreDB protocol, such as 127.0.0.1:2113. Without it, none."`
+	GatewayWrite bool   `env:"BAHI_GATEWAY_WRITE" help:"Let EventStoreDB clients append events, too."`
 	GatewayCert  string `env:"BAHI_GATEWAY_TLS_CERT" name:"gateway-tls-cert" placeholder:"FILE" help:"The gateway's certificate with its chain, in PEM. Without it, one by an authority in the data folder, gateway/ca.crt."`
 	GatewayKey   string `env:"BAHI_GATEWAY_TLS_KEY" name:"gateway-tls-key" placeholder:"FILE" help:"The private key of that certificate, in PEM."`
 }
 
-// DefaultGateway is where clients of EventStoreDB look first.
+// DefaultGateway is the default address of EventStoreDB clients.
 const DefaultGateway = "127.0.0.1:2113"
 
-// ServeWithGateway serves, and beside that the gateway if there is to be one. When one of them ends the other does.
+// ServeWithGateway runs serve and the gateway, if it is configured. When one ends, it ends the other.
 func (c GatewaySettings) ServeWithGateway(ctx context.Context, sys *System, key string, serve func(context.Context) error) error {
 	if c.GatewayAddr == "" {
 		return serve(ctx)
@@ -78,7 +78,7 @@ func (c GatewaySettings) Gateway(sys *System, key string) (*gateway.Server, erro
 	}), nil
 }
 
-// certificates are the configured ones, else those of an authority in the data folder.
+// certificates returns the configured certificate, or one by an authority in the data folder.
 func (c GatewaySettings) certificates(data string) (*tls.Config, error) {
 	if (c.GatewayCert == "") != (c.GatewayKey == "") {
 		return nil, errors.New("BAHI_GATEWAY_TLS_CERT and BAHI_GATEWAY_TLS_KEY go together")
@@ -104,15 +104,15 @@ func (c GatewaySettings) certificates(data string) (*tls.Config, error) {
 	return ca.TLS(), nil
 }
 
-// notText finds in JSON what Postgres cannot make text of, once what only looks like it is put aside: escaped
-// backslashes, and both halves of a character beyond U+FFFF.
+// notText finds JSON that Postgres cannot convert to text, once similar but valid parts are removed: escaped backslashes, and both
+// halves of a character beyond U+FFFF.
 var (
 	aside   = regexp.MustCompile(`\\\\|\\u[dD][89abAB][[:xdigit:]]{2}\\u[dD][c-fC-F][[:xdigit:]]{2}`)
 	notText = regexp.MustCompile(`\\u(0000|[dD][89a-fA-F])`)
 )
 
-// CheckForeign says why an event from outside is not for a stream. Types of ours stand only in their own streams, and are what
-// this program can read; streams of ours hold nothing else. Everything else is for those who append it.
+// CheckForeign returns why an event from outside must not be in a stream. Our types are allowed only in their own streams, and must
+// be readable; our streams hold nothing else. All other streams and types are the clients' own.
 func CheckForeign(stream string, e event.New) error {
 	if notText.Match(aside.ReplaceAll(e.Meta, nil)) {
 		return fmt.Errorf("the metadata of %s have a NUL in them, or half of a character, and the log could not be searched by them any more", e.Type)
@@ -131,7 +131,7 @@ func CheckForeign(stream string, e event.New) error {
 	if _, err := domain.Catalogue.Decode(event.Stored{Stream: stream, ID: e.ID, Type: e.Type, Data: e.Data, Meta: e.Meta}); err != nil {
 		return fmt.Errorf("%s cannot be read: %w", e.Type, errors.Unwrap(err))
 	}
-	// What is searched and reported by SQL must be what is folded, or an event would change the books and be in no trail.
+	// SQL must search and report the same values that Go folds; otherwise an event would change the books without a trace in the trail.
 	if err := event.CheckMeta(e.Meta); err != nil {
 		return fmt.Errorf("the metadata of %s cannot be searched: %w", e.Type, err)
 	}
@@ -146,8 +146,8 @@ func CheckForeign(stream string, e event.New) error {
 	return nil
 }
 
-// oddName returns a name in JSON that Go takes for one of ours, which are in lower case, and others do not: with an upper-case letter, or one
-// that Unicode folds to an ASCII letter.
+// oddName returns a name in JSON that Go takes for one of ours, which are lower case, and others do not: with an upper-case letter, or
+// one that Unicode folds to an ASCII letter.
 func oddName(text []byte) (string, error) {
 	var value any
 	if err := json.Unmarshal(text, &value); err != nil {

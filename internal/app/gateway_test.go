@@ -17,7 +17,7 @@ import (
 func TestTheGatewayIsForOperatorsOnly(t *testing.T) {
 	t.Parallel()
 	if apptest.Elsewhere {
-		return // there is nothing behind its gateway
+		return // its log is in another gateway
 	}
 	data := t.TempDir()
 	cmd := apptest.Command(t, data, "serve")
@@ -34,7 +34,7 @@ func TestTheGatewayIsForOperatorsOnly(t *testing.T) {
 	log, err := esdb.Open(t.Context(), g.Connection(apptest.OperatorKey), slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	defer log.Close()
-	require.Contains(t, g.Text(), "log="+log.ID().String(), "it is the same log")
+	require.Contains(t, g.Text(), "log="+log.ID().String(), "the gateway serves the same log")
 	head, err := log.Head(t.Context())
 	require.NoError(t, err)
 	require.NotZero(t, head)
@@ -64,7 +64,7 @@ func TestEventsFromOutsideAreChecked(t *testing.T) {
 		"bank-6":    {e("BankAccountRenamed", `{"from":"HDFC","to":"SBI"}`, `[]`), "BankAccountRenamed cannot be read: json"},
 		"bankrow-1": {e("BankAccountRenamed", `{"from":"HDFC","to":"SBI"}`, `{"schema":1}`), "not in bankrow-1"},
 
-		// What Go reads and SQL does not would change the books and stand in no trail.
+		// Values that Go reads and SQL does not would change the books and be missing from the trail.
 		"bank-7":     {e("BankAccountRenamed", `{"from":"HDFC","to":"SBI"}`, `{"schema":1,"of":0}`), "no event is at position 0"},
 		"bank-8":     {e("BankAccountRenamed", `{"from":"HDFC","to":"SBI"}`, `{"schema":1,"of":3,"Of":0}`), `"Of" is called "of"`},
 		"bank-9":     {e("BankAccountRenamed", `{"from":"HDFC","to":"SBI"}`, `{"schema":1,"reaſon":"x"}`), `"reaſon" is called "reason"`},
@@ -84,7 +84,7 @@ func TestEventsFromOutsideAreChecked(t *testing.T) {
 	}
 }
 
-func TestWhatWorksOnALogInPostgresSaysSo(t *testing.T) {
+func TestCommandsForAPostgresLogSaySo(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"backup", "folder"}, {"restore", "folder"}, {"events", "import", "folder"}} {
 		cmd := apptest.Command(t, t.TempDir(), args...)

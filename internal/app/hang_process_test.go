@@ -13,7 +13,7 @@ import (
 	"bahi/providers/feed/feedtest"
 )
 
-func TestANodeThatHangsLosesItsWork(t *testing.T) {
+func TestHangingNodeLosesItsWork(t *testing.T) {
 	t.Parallel()
 	if apptest.Elsewhere {
 		return

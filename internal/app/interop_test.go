@@ -14,7 +14,7 @@ import (
 	"bahi/internal/app/apptest"
 )
 
-// The official clients for Node speak to a gateway: scripts/interop, which make test-interop installs.
+// The official clients for Node run against a gateway: scripts/interop, which make test-interop installs.
 func TestNodeClients(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
@@ -33,5 +33,5 @@ func TestNodeClients(t *testing.T) {
 	node.Stderr = node.Stdout
 	err := node.Run()
 	require.NoError(t, err)
-	require.Regexp(t, `pass (1[0-9]|2[0-9])`, out.String(), "they ran")
+	require.Regexp(t, `pass (1[0-9]|2[0-9])`, out.String(), "the clients' tests ran")
 }

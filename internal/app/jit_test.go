@@ -9,7 +9,7 @@ import (
 	"bahi/internal/app/apptest"
 )
 
-// Debian's Postgres compiles queries, which takes longer than ours run.
+// Debian's Postgres compiles queries, which takes longer than our queries run.
 func TestQueriesAreNotCompiled(t *testing.T) {
 	t.Parallel()
 	url := apptest.Database(t)

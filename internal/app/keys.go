@@ -13,7 +13,7 @@ import (
 	"bahi/eventstore/vault"
 )
 
-// MasterKeyNamed returns the node's master key, which must be the one of this name. It makes none.
+// MasterKeyNamed returns the node's master key, which must have this id. It makes none.
 func (s Settings) MasterKeyNamed(id string) (text string, err error) {
 	file := filepath.Join(s.Data, "keys", "master.key")
 	if s.MasterKey == "" {

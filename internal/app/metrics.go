@@ -12,7 +12,7 @@ import (
 	opsviews "bahi/readmodels/ops"
 )
 
-// Register adds the metrics of the process, the jobs, the projections, the feed and what is signed. It is called before anything is signed.
+// Register adds the metrics of the process, jobs, projections, feed and audit. Call it before anything is signed.
 func (s *System) Register(metrics *prometheus.Registry) {
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		&projectionMetrics{registry: s.registry(), log: s.Log}, workingMetric{s}, newAuditMetrics(s))
@@ -22,26 +22,26 @@ func (s *System) Register(metrics *prometheus.Registry) {
 	}
 }
 
-// scrapeWithin is how long the registry of projections may take to answer a scrape.
+// scrapeWithin bounds the query of the projections' registry for a scrape.
 const scrapeWithin = 2 * time.Second
 
-// projectionMetrics tells how the projections are, from one look at their registry a scrape. So each
-// process tells the same, whichever of them does the work. While the database does not answer, there is
-// nothing to tell: the series end, and what else is measured is scraped all the same.
+// projectionMetrics reports the state of the projections, with one query of their registry a scrape. So all processes report the
+// same, no matter which one works. While the database does not answer, these series end, and the other metrics
+// remain.
 type projectionMetrics struct {
 	registry *opsviews.Projections
 	log      *slog.Logger
 }
 
-// projectionGauges are those of every projection, buildGauges those of one that is being rebuilt.
+// projectionGauges are the gauges of each projection, buildGauges those of each running rebuild.
 var (
 	projectionGauges = []gauge[opsviews.Projection]{
 		{"position", "Position of the log up to which the projection has come.", func(p opsviews.Projection) float64 { return float64(p.Position) }},
 		{"lag_events", "Events of the log that are not in the tables yet.", lagEvents},
 		{"lag_seconds", "How long the oldest of them has been in the log.", func(p opsviews.Projection) float64 { return p.LagSeconds }},
-		{"parked", "1 while the projection stands still because of an error.", func(p opsviews.Projection) float64 { return one(p.LastError != nil) }},
-		{"paused", "1 while an operator lets the projection stand still.", func(p opsviews.Projection) float64 { return one(p.State == "paused") }},
-		{"skipped", "Events that an operator let the projection pass over.", func(p opsviews.Projection) float64 { return float64(p.Skipped) }},
+		{"parked", "1 while an error has stopped the projection.", func(p opsviews.Projection) float64 { return one(p.LastError != nil) }},
+		{"paused", "1 while an operator has paused the projection.", func(p opsviews.Projection) float64 { return one(p.State == "paused") }},
+		{"skipped", "Events that the projection skipped for an operator.", func(p opsviews.Projection) float64 { return float64(p.Skipped) }},
 	}
 	buildGauges = []gauge[opsviews.Build]{
 		{"build_done", "Position up to which the rebuild has come.", func(b opsviews.Build) float64 { return float64(b.Done) }},
@@ -50,7 +50,7 @@ var (
 	}
 )
 
-// gauge is a number that is told of each T, unless it is none.
+// gauge is a metric of each T; its value may be missing.
 type gauge[T any] struct {
 	name, help string
 	of         func(T) float64
@@ -66,7 +66,7 @@ func (g gauge[T]) tell(out chan<- prometheus.Metric, projection string, of T) {
 	}
 }
 
-// lagEvents is no number where nobody counts them.
+// lagEvents returns no number if positions do not count events.
 func lagEvents(p opsviews.Projection) float64 {
 	if p.LagEvents == nil {
 		return math.NaN()
@@ -113,7 +113,7 @@ func (m *projectionMetrics) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// workingMetric tells what this process works on, of those that share the projections.
+// workingMetric reports the projections that this process works on, among those that share them.
 type workingMetric struct{ *System }
 
 var working = prometheus.NewDesc("bahi_projection_working",

@@ -16,7 +16,7 @@ import (
 	"bahi/reactors/feed"
 )
 
-// measured is what the metrics say of projections: values by projection and name.
+// measured returns the metrics of projections, by projection and name.
 func measured(t *testing.T, metrics *prometheus.Registry) map[string]float64 {
 	t.Helper()
 	families, err := metrics.Gather()
@@ -67,8 +67,8 @@ func TestEveryMetricIsInTheTableOfTheDocs(t *testing.T) {
 	require.ElementsMatch(t, registered, documented)
 }
 
-// Nobody works on the projections here, so the registry stays as the test writes it.
-func TestMetricsTellHowProjectionsAreUntilTheDatabaseIsAway(t *testing.T) {
+// No process works on the projections here, so the registry stays as the test writes it.
+func TestMetricsReportProjectionsUntilTheDatabaseIsAway(t *testing.T) {
 	t.Parallel()
 	s := apptest.Settings(t, apptest.Database(t))
 	sys, err := s.Open(t.Context(), true)
@@ -105,9 +105,9 @@ func TestMetricsTellHowProjectionsAreUntilTheDatabaseIsAway(t *testing.T) {
 		require.InDelta(t, want, got[name], 0, name)
 	}
 	require.InDelta(t, 60, got["users lag_seconds"], 30)
-	require.NotContains(t, got, "books build_done", "it is not being rebuilt")
+	require.NotContains(t, got, "books build_done", "no rebuild is running")
 
 	sys.Pool.Close()
-	require.Empty(t, measured(t, metrics), "and the others are there")
+	require.Empty(t, measured(t, metrics), "the other metrics remain")
 	require.Contains(t, logs.String(), "the metrics of projections are left out")
 }

@@ -11,7 +11,7 @@ import (
 	"bahi/internal/app/apptest"
 )
 
-// An installation moves its log to an event store: what was read before is read after, and people have their names.
+// An installation moves its log to an event store: all answers stay the same, names of people included.
 func TestALogIsMovedToAnEventStoreAndServedFromThere(t *testing.T) {
 	t.Parallel()
 	if apptest.Elsewhere {
@@ -51,7 +51,7 @@ func TestALogIsMovedToAnEventStoreAndServedFromThere(t *testing.T) {
 	for _, args := range [][]string{{"serve"}, {"audit", "verify", "--store"}, {"audit", "trail"}} {
 		out, wrong, status := apptest.Execute(t, bahi(store, args...))
 		require.Equal(t, 1, status)
-		require.Empty(t, out, "nobody is accused, and nothing is told of two logs as of one")
+		require.Empty(t, out, "no log line takes the two logs for one")
 		require.Regexp(t, `This database belongs to the log bahi/\S+, but the configured log is bahi/\S+: .*bahi audit accept-restore`, wrong)
 	}
 	out := done(bahi(store, "audit", "accept-restore", "--reason", "moved to the event store"))
@@ -65,7 +65,7 @@ func TestALogIsMovedToAnEventStoreAndServedFromThere(t *testing.T) {
 	o.URL = after.URL
 	asha = apptest.Person{Client: o.Bearer(o.SignIn("asha@example.com", apptest.GoodPassword).Access)}
 	now := asha.Me()
-	require.Equal(t, known.FirstName, now.FirstName, "people have their names")
+	require.Equal(t, known.FirstName, now.FirstName, "names of people are still readable")
 	require.Equal(t, known.WorkspaceID, now.WorkspaceID)
 	apptest.Post(after.Client(), account, apptest.Deposit("2025-03-04", "4"))
 	after.Stop()

@@ -17,14 +17,14 @@ import (
 	"bahi/migrations"
 )
 
-// takenOverWithin is how long the other node may take, on a machine that others use too. It tries four times a second.
+// takenOverWithin bounds a takeover by the other node, on a busy machine. It tries four times a second.
 const takenOverWithin = 45 * time.Second
 
-// nodes are two bahi that serve one log. They share a database and a master key, and no folder.
+// nodes are two bahis that serve one log. They share a database and a master key, but no folder.
 type nodes struct {
 	t        *testing.T
 	database string
-	log      string // where the log is, if not in the database
+	log      string // address of the log, if not in the database
 	data     [2]string
 	serving  [2]*apptest.Process
 }
@@ -39,7 +39,7 @@ func (n *nodes) start(nth int) {
 
 func (n *nodes) url(nth int) string { return n.serving[nth].URL }
 
-// worker returns which node works on the books.
+// worker returns the node that works on the books.
 func (n *nodes) worker() (nth int) {
 	n.t.Helper()
 	require.Eventually(n.t, func() bool {
@@ -49,7 +49,7 @@ func (n *nodes) worker() (nth int) {
 				working = append(working, i)
 			}
 		}
-		require.Less(n.t, len(working), 2, "no two work on one projection")
+		require.Less(n.t, len(working), 2, "at most one node works on a projection")
 		if len(working) == 1 {
 			nth = working[0]
 		}
@@ -58,7 +58,7 @@ func (n *nodes) worker() (nth int) {
 	return nth
 }
 
-// register makes an account at a node, and waits for its mail, which either of them may send.
+// register registers a user at a node, and waits for the mail, which either node may send.
 func (n *nodes) register(nth int, email string) {
 	n.t.Helper()
 	n.serving[nth].Client().With("Authorization", "").POST("/api/v1/auth/register", apptest.Registration(email)).Status(201)
@@ -72,10 +72,10 @@ func (n *nodes) register(nth int, email string) {
 		}
 		return sent > 0
 	}, takenOverWithin, 20*time.Millisecond, "the mail is sent")
-	require.Equal(n.t, 1, sent, "and once")
+	require.Equal(n.t, 1, sent, "the mail is sent once")
 }
 
-// signed is the size of the newest checkpoint that a node knows.
+// signed returns the size of the newest checkpoint that a node knows.
 func (n *nodes) signed(nth int) uint64 {
 	n.t.Helper()
 	var newest apptest.AuditCheckpoint
@@ -86,14 +86,14 @@ func (n *nodes) signed(nth int) uint64 {
 	return newest.Size
 }
 
-func TestTwoNodesServeOneDatabaseAndEachTakesOverFromTheOther(t *testing.T) {
+func TestNodesOnOneDatabaseTakeOverFromEachOther(t *testing.T) {
 	t.Parallel()
 	if !apptest.Elsewhere {
 		failOver(t, &nodes{t: t, database: apptest.Database(t)})
 	}
 }
 
-func TestTwoNodesServeOneEventStoreAndEachTakesOverFromTheOther(t *testing.T) {
+func TestNodesOnOneEventStoreTakeOverFromEachOther(t *testing.T) {
 	t.Parallel()
 	if apptest.Elsewhere {
 		return
@@ -103,7 +103,7 @@ func TestTwoNodesServeOneEventStoreAndEachTakesOverFromTheOther(t *testing.T) {
 	failOver(t, &nodes{t: t, database: pgtest.Template(t, "migrated", migrations.Up), log: store.Connection(apptest.OperatorKey)})
 }
 
-// failOver kills whichever node works, and then the one that took over, while clients write to both and read from both.
+// failOver kills the node that works, then the one that took over, while clients write to both and read from both.
 func failOver(t *testing.T, n *nodes) {
 	for i := range n.serving {
 		n.data[i] = t.TempDir()
@@ -129,7 +129,7 @@ func failOver(t *testing.T, n *nodes) {
 			defer close(read)
 			looking.Run(ctx)
 		}()
-		looking.At(n.url(lives), n.url(dies)) // what they write outlives it
+		looking.At(n.url(lives), n.url(dies)) // they write to the surviving node
 		looking.After(ctx, 60)
 		require.NotZero(t, looking.Reads.Load())
 
@@ -146,7 +146,7 @@ func failOver(t *testing.T, n *nodes) {
 		looking.MayBeAway.Store(false)
 
 		n.register(lives, fmt.Sprintf("third-%d@example.com", round))
-		require.Eventually(t, func() bool { return n.signed(lives) > signed }, takenOverWithin, 20*time.Millisecond, "it signs checkpoints")
+		require.Eventually(t, func() bool { return n.signed(lives) > signed }, takenOverWithin, 20*time.Millisecond, "the other node signs checkpoints")
 		looking.After(ctx, 30)
 		cancel()
 		<-written
@@ -155,14 +155,14 @@ func failOver(t *testing.T, n *nodes) {
 		n.start(dies)
 		l.At(n.url(0), n.url(1))
 	}
-	require.Zero(t, l.Away.Load(), "a node that lives takes every write")
+	require.Zero(t, l.Away.Load(), "the surviving node takes every write")
 	t.Logf("%d writes were answered, %d reads, %d of them stale", l.Answered.Load(), looking.Reads.Load(), looking.Stale.Load())
 	doctor := apptest.Command(t, t.TempDir(), "doctor")
 	doctor.Env = append(doctor.Env, "DATABASE_URL="+n.database, "EVENTSTORE_URL="+n.log)
 	apptest.Healthy(t, doctor)
 }
 
-func TestAHostOfTheDatabaseThatIsAwayIsPassedOver(t *testing.T) {
+func TestMissingDatabaseHostIsSkipped(t *testing.T) {
 	t.Parallel()
 	if apptest.Elsewhere {
 		return

@@ -22,36 +22,36 @@ import (
 	accessreactors "bahi/reactors/access"
 )
 
-// OutsideSettings is what the system needs of the world around it. The zero value is a system that needs nothing.
+// OutsideSettings configure the connections to other systems. The zero value has none.
 type OutsideSettings struct {
 	consoleSettings
 	feedSettings
 
-	PublicURL   string         `env:"BAHI_PUBLIC_URL" name:"public-url" placeholder:"URL" help:"Where this interface is reached from outside. Without it, its own address."`
-	FrontendURL string         `env:"BAHI_FRONTEND_URL" name:"frontend-url" placeholder:"URL" help:"Where the pages are that links in mails lead to. Without it, the public URL."`
-	AdminEmail  string         `env:"BAHI_ADMIN_EMAIL" name:"admin-email" placeholder:"ADDRESS" help:"Who is told that somebody wants to be deleted."`
-	Grace       *time.Duration `env:"BAHI_DELETION_GRACE" name:"deletion-grace" default:"336h" help:"Time between the request to be deleted and the deletion; 0s deletes at once; at most 696h, since a deletion is promised within 30 days."`
-	MinPassword int            `env:"BAHI_PASSWORD_MINIMUM" name:"password-minimum" default:"8" help:"Least characters of a password; 15 is the strict value where it is the only factor."`
+	PublicURL   string         `env:"BAHI_PUBLIC_URL" name:"public-url" placeholder:"URL" help:"Public address of this server. Without it, the address it listens on."`
+	FrontendURL string         `env:"BAHI_FRONTEND_URL" name:"frontend-url" placeholder:"URL" help:"Address of the frontend, for links in mails. Without it, the public URL."`
+	AdminEmail  string         `env:"BAHI_ADMIN_EMAIL" name:"admin-email" placeholder:"ADDRESS" help:"The administrator, who gets a mail when a user asks for deletion."`
+	Grace       *time.Duration `env:"BAHI_DELETION_GRACE" name:"deletion-grace" default:"336h" help:"Time from a request for deletion to the deletion; 0s deletes at once; at most 696h, since a deletion is promised within 30 days."`
+	MinPassword int            `env:"BAHI_PASSWORD_MINIMUM" name:"password-minimum" default:"8" help:"Fewest characters of a password; 15 is the strict value where it is the only factor."`
 	SMTPURL     string         `env:"SMTP_URL" name:"smtp-url" placeholder:"URL" help:"Where mails go: smtp://user:password@host:587?from=bahi@example.org. Without it, files in the data folder."`
 	MailFrom    string         `env:"BAHI_MAIL_FROM" name:"mail-from" default:"Bahi <bahi@bahi.invalid>" help:"Sender of mails that are kept as files."`
 	BlobURL     string         `env:"BLOB_URL" name:"blob-url" placeholder:"URL" help:"Where images are kept: s3://bucket?region=ap-south-1. Without it, the data folder."`
 	RedisURL    string         `env:"REDIS_URL" name:"redis-url" placeholder:"URL" help:"Where nodes share their counts for rate limits. Without it, each counts for itself."`
-	Proxies     []string       `env:"BAHI_TRUSTED_PROXIES" name:"trusted-proxies" placeholder:"CIDR" help:"Proxies whose word on the client's address is taken."`
+	Proxies     []string       `env:"BAHI_TRUSTED_PROXIES" name:"trusted-proxies" placeholder:"CIDR" help:"Proxies that are trusted to name the client's address."`
 	Origins     []string       `env:"BAHI_CORS_ORIGINS" name:"cors-origins" placeholder:"ORIGIN" help:"Origins of pages that may read answers, beside the frontend's."`
 	Provider    idp.Config     `embed:""`
 
-	Recheck time.Duration `kong:"-"` // how often a stream of events checks its caller's right; 0: the default
-	Streams int           `env:"BAHI_STREAMS" name:"streams" default:"10" help:"Most streams of events that one caller has open at once."`
-	Drawn   int64         `env:"BAHI_DOCUMENTS" name:"documents" default:"2" help:"Most statements and trails that are drawn as PDF at once. The others wait, at most a minute."`
-	Files   int64         `env:"BAHI_ANSWER_FILES" name:"answer-files" placeholder:"BYTES" default:"4294967296" help:"Most bytes that long answers take in the data folder, until their clients have read them. One answer may take a quarter."`
+	Recheck time.Duration `kong:"-"` // how often a stream of events checks its caller's permission; 0: the default
+	Streams int           `env:"BAHI_STREAMS" name:"streams" default:"10" help:"Most concurrent streams of events of one caller."`
+	Drawn   int64         `env:"BAHI_DOCUMENTS" name:"documents" default:"2" help:"Most PDFs of statements and trails that are drawn at once. Others wait, at most a minute."`
+	Files   int64         `env:"BAHI_ANSWER_FILES" name:"answer-files" placeholder:"BYTES" default:"4294967296" help:"Most bytes of long answers in the data folder, until their clients have read them. One answer may take a quarter."`
 
 	Limits   api.Limits `kong:"-"` // nil: none
-	TokensOf string     `kong:"-"` // of tokens: the public URL that somebody chose; empty: the log's own name
+	TokensOf string     `kong:"-"` // issuer of tokens: the configured public URL; "": the log's own name
 }
 
 const (
 	OwnAddress = "http://127.0.0.1:8080"
-	mostGrace  = 29 * 24 * time.Hour // a deletion is promised within 30 days, and takes its time
+	mostGrace  = 29 * 24 * time.Hour // a deletion is promised within 30 days, and takes some time itself
 	BlobsPath  = "/blobs/"
 	KeySize    = 32
 )
@@ -86,14 +86,14 @@ func (o *OutsideSettings) complete() error {
 	return nil
 }
 
-// joinOutside adds accounts, and what leaves the system on their behalf.
+// joinOutside adds accounts, and the systems outside that they need.
 func (s *System) joinOutside(ctx context.Context) (err error) {
 	o := &s.Settings.Outside
 	if err := o.complete(); err != nil {
 		return err
 	}
 	issuer := o.TokensOf
-	if issuer == "" { // an address that nobody chose may be everybody's, or another one tomorrow
+	if issuer == "" { // a default address may be shared by other deployments, or change
 		issuer = "urn:uuid:" + s.Store.ID().String()
 	}
 	settings := credentials.Defaults(issuer)
@@ -157,12 +157,12 @@ func (s *System) openMail() error {
 	return err
 }
 
-// mails joins what reactors want of mail to what sends it.
+// mails adapts the senders of mail to the reactors' Mailer.
 type mails struct {
 	sender interface {
 		Send(ctx context.Context, m mail.Message) error
 	}
-	folder *mail.Folder // nil: they are sent, and not kept
+	folder *mail.Folder // nil: mails are sent, and not kept
 }
 
 // Mail implements the reactors' Mailer.
@@ -176,7 +176,7 @@ func (m *mails) Permanent(err error) bool {
 	return permanent
 }
 
-// identityProvider joins what the interface wants of a provider to who asks it.
+// identityProvider adapts the client of a provider to the interface's IdentityProvider.
 type identityProvider struct {
 	client *idp.Client
 	Key    []byte // of flows
@@ -205,7 +205,7 @@ func (p *identityProvider) Finish(ctx context.Context, flow string, query url.Va
 	}, err
 }
 
-// limiting is what requests are counted by, and who ends it.
+// limiting returns the configuration of rate limits, and the function that ends their counter.
 func (o *OutsideSettings) limiting(s *System) (api.Limiting, func(), error) {
 	proxies, err := api.ParseProxies(o.Proxies)
 	if err != nil {
@@ -222,7 +222,7 @@ func (o *OutsideSettings) limiting(s *System) (api.Limiting, func(), error) {
 	return l, end, nil
 }
 
-// origins are those of pages that may read answers.
+// origins returns the origins of pages that may read answers.
 func (o *OutsideSettings) origins() (all []string, err error) {
 	for _, text := range append([]string{o.FrontendURL}, o.Origins...) {
 		origin, err := api.Origin(text)

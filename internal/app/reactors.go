@@ -10,16 +10,16 @@ import (
 	accessreactors "bahi/reactors/access"
 )
 
-// AllReactors are those that this program runs.
+// AllReactors returns the reactors of this program.
 func AllReactors() []*reactors.Reactor {
 	return []*reactors.Reactor{accessreactors.Accounts, accessreactors.Endings}
 }
 
-// workers do the jobs that reactors and sweeps ask for.
+// workers returns the workers for the jobs of reactors and sweeps.
 func (s *System) workers() reactors.Workers {
 	zone, err := s.Settings.Zone()
 	if err != nil {
-		zone = time.UTC // open has refused it before
+		zone = time.UTC // Open has refused an invalid zone
 	}
 	writing := &accessreactors.Mails{
 		Accounts: s.Accounts, Commands: s.Commands, Store: s.Store, Mailer: s.Mails,
@@ -28,7 +28,7 @@ func (s *System) workers() reactors.Workers {
 	return slices.Concat(writing.Workers(), s.Eraser().Workers(), reactors.Workers{accessreactors.Sweeps(s.Accounts.Credentials)})
 }
 
-// Eraser erases people.
+// Eraser returns the eraser of people.
 func (s *System) Eraser() *accessreactors.Eraser {
 	remains := Remains{s, AllProjections()}
 	return &accessreactors.Eraser{
@@ -37,7 +37,7 @@ func (s *System) Eraser() *accessreactors.Eraser {
 	}
 }
 
-// scrubs are the queue's jobs. The queue is made with the workers, and so after the Eraser.
+// scrubs adapts the queue, which is made with the workers, and so after the Eraser.
 type scrubs struct{ *System }
 
 // Add implements the reactors' Scrubs.
@@ -48,12 +48,12 @@ func (s scrubs) Newest(ctx context.Context, kind string) (int64, error) {
 	return s.queue.Newest(ctx, kind)
 }
 
-// cleanFolders keeps this node's own folders clean of people who were erased, on whichever node.
+// cleanFolders removes data of erased people from this node's own folders; any node may have erased them.
 func (s *System) cleanFolders(ctx context.Context) {
 	eraser := s.Eraser()
 	for ctx.Err() == nil {
 		if err := eraser.Clean(ctx); err != nil && ctx.Err() == nil {
-			s.Log.Error("mails and pictures of people who were erased may be left in this node's folders", "error", err)
+			s.Log.Error("this node's folders may still have mails and pictures of erased people", "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -62,7 +62,7 @@ func (s *System) cleanFolders(ctx context.Context) {
 	}
 }
 
-// sweeps are the jobs that no event needs to ask for.
+// sweeps returns the jobs that run without an event.
 func (s *System) sweeps() []reactors.Sweep {
 	return []reactors.Sweep{
 		reactors.Every(accessreactors.SweepEvery, accessreactors.SweepErasures{}),
@@ -70,11 +70,11 @@ func (s *System) sweeps() []reactors.Sweep {
 	}
 }
 
-// reactingWithin is how long a start waits for the reactors.
+// reactingWithin bounds the wait of a start for the reactors.
 const reactingWithin = 10 * time.Second
 
-// UntilReacting waits until every reactor has its place in the log. One that has none starts at the head, so
-// what is written before would follow nobody: the first to register would get no mail.
+// UntilReacting waits until every reactor has its position in the log. A new reactor starts at the head, so it would miss
+// events written before: the first user to register would get no mail.
 func (s *System) UntilReacting(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, reactingWithin)
 	defer cancel()
@@ -90,7 +90,7 @@ func (s *System) UntilReacting(ctx context.Context) {
 		}
 		select {
 		case <-ctx.Done():
-			s.Log.Warn("the reactors have not started; mails of what is written until then are not sent", "error", err)
+			s.Log.Warn("the reactors have not started; events until then send no mails", "error", err)
 		case <-time.After(5 * time.Millisecond):
 		}
 	}

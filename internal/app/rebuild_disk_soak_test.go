@@ -18,7 +18,7 @@ import (
 	opsviews "bahi/readmodels/ops"
 )
 
-func TestARebuildOnAFullDiskIsToldAndGoesOn(t *testing.T) {
+func TestRebuildOnAFullDiskFailsAndResumes(t *testing.T) {
 	t.Parallel()
 	data := pgtest.Dir(t)
 	smallDisk(t, data, "400m")
@@ -45,7 +45,7 @@ func TestARebuildOnAFullDiskIsToldAndGoesOn(t *testing.T) {
 		shell := apptest.Launch(t, apptest.Command(t, data, "projections", "rebuild", "books", "--throttle", "5000", "--keep", "0s"))
 		var now opsviews.Projection
 		require.Eventually(t, func() bool { now = books(); return now.Build != nil && now.Build.Done > 1000 }, time.Minute, 5*time.Millisecond)
-		for ended := false; !ended; { // as Postgres frees something, it is taken again
+		for ended := false; !ended; { // Postgres frees space; fill it again
 			require.NoError(t, fillDisk(ballast))
 			select {
 			case <-shell.Done:
@@ -56,7 +56,7 @@ func TestARebuildOnAFullDiskIsToldAndGoesOn(t *testing.T) {
 		require.Equal(t, 1, shell.Status, shell.Text())
 		require.Contains(t, shell.Text(), "what is built so far stays: a process that serves goes on with it, or this command given again")
 		require.NoError(t, os.Remove(ballast))
-		require.Eventually(t, func() bool { return books().Generation == now.Build.Generation }, time.Minute, 10*time.Millisecond, "it is the same build")
+		require.Eventually(t, func() bool { return books().Generation == now.Build.Generation }, time.Minute, 10*time.Millisecond, "the same build goes on")
 		require.Equal(t, strconv.Itoa(bulks*1000), apptest.ClerkBanks(p.Client().GET("/banks").Status(200))[0].Balance.String(), "round %d", round)
 	}
 	apptest.Healthy(t, apptest.Command(t, data, "doctor"))

@@ -16,15 +16,15 @@ import (
 )
 
 const (
-	unseenEvery = 100 * time.Millisecond // whether old transactions have ended
-	lockWithin  = 2 * time.Second        // for which sign-ins may have to wait
-	mostWrites  = 20                     // of one table, while somebody sees rows of it that are dead
+	unseenEvery = 100 * time.Millisecond // how often to check for old transactions
+	lockWithin  = 2 * time.Second        // sign-ins may have to wait as long
+	mostWrites  = 20                     // of one table, while a transaction still sees its dead rows
 )
 
-// Remains joins what an erasure wants of what is kept outside the log.
+// Remains adapts the data outside the log to the erasures' Remains.
 type Remains struct {
 	System      *System
-	Projections []*projections.Projection // whose tables may have people
+	Projections []*projections.Projection // whose tables may have personal values
 }
 
 // ScrubMail implements the reactors' Remains.
@@ -45,10 +45,10 @@ func (r Remains) DeletePictures(ctx context.Context, folder string) error {
 	return err
 }
 
-// Scrub implements the reactors' Remains. A plain VACUUM leaves the bytes of dead rows in their pages, so
-// the tables that hold people are written anew, they and what the planner knows of their values: they are
-// small beside the books. Who holds one of them for longer than lockWithin stops that, since everybody else
-// would have to wait behind it. Then the log of Postgres moves on, so that its old files go.
+// Scrub implements the reactors' Remains. A plain VACUUM leaves the bytes of dead rows in their pages, so Scrub rewrites the
+// tables with personal values and the planner's statistics of values: they are small beside the books. A transaction that holds
+// one of them for longer than lockWithin stops Scrub, since all others would have to wait behind it. At the end, Postgres
+// begins a new file of the write-ahead log, so that its old files are removed.
 func (r Remains) Scrub(ctx context.Context) (denied []string, err error) {
 	s := &scrubbing{}
 	config := r.System.Pool.Config().ConnConfig.Copy()
@@ -81,7 +81,7 @@ func (r Remains) Scrub(ctx context.Context) (denied []string, err error) {
 	for _, step := range []struct{ what, sql string }{
 		{"write what has changed to the files (it does not belong to pg_checkpoint)", `checkpoint`},
 		{"begin another file of the write-ahead log (it may not execute pg_switch_wal)", `select pg_switch_wal()`},
-		{"", `checkpoint`}, // after which the files before that one go
+		{"", `checkpoint`}, // after it, the earlier files are removed
 	} {
 		if err := s.do(ctx, step.what, step.sql); err != nil {
 			return s.denied, err
@@ -90,8 +90,8 @@ func (r Remains) Scrub(ctx context.Context) (denied []string, err error) {
 	return s.denied, nil
 }
 
-// rewrite writes a table without its dead rows. VACUUM keeps those that some transaction may still see, and calls that a success, so what it says of
-// them is read: one that began after untilUnseen looked has an older snapshot where another database's transaction is under way.
+// rewrite rewrites a table without its dead rows. VACUUM keeps rows that a transaction may still see, and reports success, so rewrite
+// reads VACUUM's output: a transaction that began after untilUnseen can have an older snapshot if another database's transaction is running.
 func (r Remains) rewrite(ctx context.Context, s *scrubbing, what, table string) error {
 	for range mostWrites {
 		s.kept = 0
@@ -110,8 +110,8 @@ func (r Remains) rewrite(ctx context.Context, s *scrubbing, what, table string) 
 	return fmt.Errorf("make Postgres forget: %s still has %d dead rows, which a transaction may see", table, s.kept)
 }
 
-// schemas matches the names of those with people: every generation's of the projections that fold personal values,
-// so that nobody has to remember one.
+// schemas matches the names of schemas with personal values: all generations of the projections that fold such values, so
+// that no list has to be maintained.
 func (r Remains) schemas() string {
 	names := []string{"account", "vault", "river"}
 	for _, name := range r.people() {
@@ -130,19 +130,19 @@ func (r Remains) people() (names []string) {
 	return names
 }
 
-// scrubbing is one attempt to make Postgres forget, in a database that may be another's, in which we may do less.
+// scrubbing is one attempt, perhaps in an external database with fewer privileges.
 type scrubbing struct {
 	conn    *pgx.Conn
 	skipped bool // Postgres warned during the statement
 	kept    int  // dead rows that VACUUM has kept
-	blind   bool // to other roles' transactions, which it cannot wait for
+	blind   bool // cannot see other roles' transactions, to wait for them
 	denied  []string
 }
 
-// heard takes what Postgres says beside its answers: a VACUUM that is not permitted is no error to it.
+// heard reads Postgres's notices: a VACUUM without permission is only a warning.
 func (s *scrubbing) heard(_ *pgconn.PgConn, n *pgconn.Notice) {
 	s.skipped = s.skipped || n.SeverityUnlocalized == "WARNING"
-	if n.SeverityUnlocalized == "INFO" { // its detail begins, in whatever language, with how many dead rows cannot be removed
+	if n.SeverityUnlocalized == "INFO" { // in every language its detail begins with the number of dead rows that cannot be removed
 		line, _, _ := strings.Cut(n.Detail, "\n")
 		kept, _ := strconv.Atoi(firstNumber.FindString(line))
 		s.kept += kept
@@ -151,7 +151,7 @@ func (s *scrubbing) heard(_ *pgconn.PgConn, n *pgconn.Notice) {
 
 var firstNumber = regexp.MustCompile(`[0-9]+`)
 
-// do runs a statement, and notes what it would have done where that is not permitted.
+// do runs a statement, and notes it if it is not permitted.
 func (s *scrubbing) do(ctx context.Context, what, sql string) error {
 	s.skipped = false
 	_, err := s.conn.Exec(ctx, sql)
@@ -167,8 +167,8 @@ func (s *scrubbing) do(ctx context.Context, what, sql string) error {
 	return nil
 }
 
-// untilUnseen waits until nobody sees what the database was before: else VACUUM would keep it for them,
-// and say nothing.
+// untilUnseen waits until no transaction sees the earlier state of the database: otherwise VACUUM would keep those rows,
+// and not say so.
 func (r Remains) untilUnseen(ctx context.Context, s *scrubbing) error {
 	var (
 		now    string

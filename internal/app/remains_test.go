@@ -17,8 +17,8 @@ import (
 	"bahi/internal/pgtest"
 )
 
-// An ANALYZE by autovacuum holds a snapshot, for which VACUUM FULL keeps the dead rows that it may see.
-func TestWhatAnAnalyzeMaySeeIsForgottenOnceItHasEnded(t *testing.T) {
+// An ANALYZE by autovacuum holds a snapshot, and VACUUM FULL keeps the dead rows that it may see.
+func TestScrubWaitsForAConcurrentAnalyze(t *testing.T) {
 	t.Parallel()
 	c := pgtest.Cluster(t)
 	pool, err := pgxpool.New(t.Context(), c.URL())
@@ -59,7 +59,7 @@ func TestWhatAnAnalyzeMaySeeIsForgottenOnceItHasEnded(t *testing.T) {
 	case <-said: // it waits
 	case err := <-done:
 		require.NoError(t, err)
-		t.Error("it did not wait for the ANALYZE")
+		t.Error("Scrub did not wait for the ANALYZE")
 	}
 	_, err = holder.Exec(t.Context(), `select pg_advisory_unlock(42)`)
 	require.NoError(t, err)
@@ -73,7 +73,7 @@ func TestWhatAnAnalyzeMaySeeIsForgottenOnceItHasEnded(t *testing.T) {
 	require.False(t, bytes.Contains(bytesOf, []byte(name)))
 }
 
-// told is a log that tells when it has a line.
+// told is a log that signals its first line.
 type told struct{ said chan struct{} }
 
 func (h told) Enabled(context.Context, slog.Level) bool { return true }

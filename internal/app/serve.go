@@ -33,13 +33,13 @@ import (
 // tokenPrefix begins every access token: a JSON object in base64 (RFC 7515, section 3).
 const tokenPrefix = "eyJ"
 
-// Api is the interface with every operation. Key is the operator's own.
+// Api returns the interface with all operations. Key is the operator's own.
 func (s *System) Api(key string, limiting api.Limiting, metrics prometheus.Registerer, tracer trace.TracerProvider) (*api.API, error) {
 	origins, err := s.Settings.Outside.origins()
 	if err != nil {
 		return nil, err
 	}
-	spool := filepath.Join(s.Settings.Data, "uploads") // what is on its way in or out is to be forgotten, so not where others can read
+	spool := filepath.Join(s.Settings.Data, "uploads") // requests and answers must leave nothing that others can read
 	if err := os.MkdirAll(spool, 0o700); err != nil {
 		return nil, fmt.Errorf("make the uploads' folder: %w", err)
 	}
@@ -47,7 +47,7 @@ func (s *System) Api(key string, limiting api.Limiting, metrics prometheus.Regis
 		Title: "Bahi", Version: Version, Description: "The books of a workshop, kept as a log of events.",
 		Credentials: []api.Credential{
 			{Prefix: tokenPrefix, Authenticator: s.ring},
-			// Without a prefix: an operator's key is whatever the operator says.
+			// It has no prefix: an operator may choose any key.
 			{Authenticator: &access.KeyRing{Commands: s.Commands, Admin: key, Home: s.Home, Now: time.Now}},
 		},
 		Admit: s.admit, Workspaces: s.ring, Limiting: limiting, Origins: origins, Spool: spool, Secure: strings.HasPrefix(s.Settings.Outside.PublicURL, "https:"),
@@ -58,7 +58,7 @@ func (s *System) Api(key string, limiting api.Limiting, metrics prometheus.Regis
 	return a, s.console(a)
 }
 
-// Serve answers requests at the listener, and does what goes on behind them, until the context ends.
+// Serve serves HTTP at the listener and runs the background work, until the context ends.
 func (s *System) Serve(ctx context.Context, listener net.Listener, key string, tracer trace.TracerProvider) error {
 	var err error
 	if s.feed, err = s.openFeed(); err != nil {
@@ -119,7 +119,7 @@ func (s *System) Serve(ctx context.Context, listener net.Listener, key string, t
 	return err
 }
 
-// resume takes up what an earlier process left unfinished.
+// resume finishes the work of an earlier process.
 func (s *System) resume(ctx context.Context) {
 	for ctx.Err() == nil {
 		err := ledgerflows.ResumeBulks(ctx, s.Books)
@@ -133,7 +133,7 @@ func (s *System) resume(ctx context.Context) {
 	}
 }
 
-// admit holds up writes of the ledgers while the books do not keep up with them, and refuses them when that lasts.
+// admit delays writes of the ledgers while the books lag behind, and refuses them if that lasts.
 func (s *System) admit(ctx context.Context, op api.Op) error {
 	if op.Area != actor.Ledger {
 		return nil
@@ -145,12 +145,12 @@ func (s *System) admit(ctx context.Context, op api.Op) error {
 	return err
 }
 
-// classify tells callers of what the layers below answer: that something is away for a while.
+// classify returns the fault for errors of the layers below: something is away for a while.
 func classify(err error) *fault.Error {
 	connecting, isConnecting := errors.AsType[*pgconn.ConnectError](err)
 	server, isServer := errors.AsType[*pgconn.PgError](err)
 	network, isNetwork := errors.AsType[net.Error](err)
-	_, isDisk := errors.AsType[*fs.PathError](err) // the numbers of whose errors look like a network's
+	_, isDisk := errors.AsType[*fs.PathError](err) // its errors' numbers look like those of a network
 	switch {
 	case isServer && server.Code == diskFull:
 		return fault.New(fault.Unavailable, "The database's disk is full: nothing is stored until it has space, then try again")
@@ -158,7 +158,7 @@ func classify(err error) *fault.Error {
 		return fault.New(fault.Unavailable, "The log went away before it answered: ask again with the same Idempotency-Key, or look whether it is there")
 	case errors.Is(err, eventstore.ErrUnavailable), errors.Is(err, readmodels.ErrNotBuilt),
 		isConnecting && connecting != nil, isNetwork && !isDisk && network != nil, errors.Is(err, context.DeadlineExceeded),
-		errors.Is(err, pgconn.ErrConnClosed), errors.Is(err, io.ErrUnexpectedEOF), // Postgres went in the middle of an answer
+		errors.Is(err, pgconn.ErrConnClosed), errors.Is(err, io.ErrUnexpectedEOF), // Postgres disconnected in the middle of an answer
 		isServer && (strings.HasPrefix(server.Code, "57") || strings.HasPrefix(server.Code, "08") || strings.HasPrefix(server.Code, "53")):
 		return fault.New(fault.Unavailable, "Not available right now, try again")
 	case errors.Is(err, eventstore.ErrBadEvent):

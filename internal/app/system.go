@@ -1,4 +1,4 @@
-// Package app puts the parts of Bahi together: its settings, its database, what serves and what runs behind it.
+// Package app wires the parts of Bahi: settings, database, HTTP and background work.
 package app
 
 import (
@@ -32,12 +32,12 @@ import (
 	auditviews "bahi/readmodels/audit"
 )
 
-// AllProjections are those that this program keeps up to date.
+// AllProjections returns the projections of this program.
 func AllProjections() []*projections.Projection {
 	return []*projections.Projection{ledgertables.Books, accesstables.APIKeys, accesstables.Users, accesstables.Workspaces, accesstables.Endings, messagingtables.Contacts, audittables.Tree}
 }
 
-// System is the parts of Bahi, put together. What runs in the background is started by who needs it.
+// System has the parts of Bahi, wired. Its users start the background work that they need.
 type System struct {
 	Views
 
@@ -65,10 +65,10 @@ type System struct {
 	Reacting *reactors.Runner
 	feed     *forwarding // nil: none, or not served
 	guesses  *api.Guesses
-	Home     uuid.UUID // the workspace of who has no other
+	Home     uuid.UUID // the workspace of callers without another one
 }
 
-// Open is openBooks, and adds accounts and what leaves the system.
+// Open is OpenBooks with accounts and the systems outside.
 func (s Settings) Open(ctx context.Context, serving bool) (*System, error) {
 	sys, err := s.OpenBooks(ctx, serving)
 	if err != nil {
@@ -81,8 +81,8 @@ func (s Settings) Open(ctx context.Context, serving bool) (*System, error) {
 	return sys, nil
 }
 
-// OpenBooks brings up the database and puts the log and its tables together, which is all that many a
-// command needs. serving says that this process keeps the private cluster up; other commands only join it.
+// OpenBooks starts the database and wires the log and its tables, which is enough for many commands. serving: this process
+// keeps the private cluster running; other commands only join it.
 func (s Settings) OpenBooks(ctx context.Context, serving bool) (sys *System, err error) {
 	if !serving && !s.MayBegin {
 		if err := s.HasRun(); err != nil {
@@ -118,11 +118,11 @@ func (s Settings) OpenBooks(ctx context.Context, serving bool) (sys *System, err
 		return sys, fmt.Errorf("DATABASE_URL: %w", err)
 	}
 	config.MaxConns = s.Connections
-	// The views' statements are many and none is better off with a plan for its values.
+	// The views have many statements, and none benefits from a plan for its values.
 	config.ConnConfig.RuntimeParams["plan_cache_mode"] = "force_generic_plan"
-	// They are made when the tables may be empty, and every view looks rows up by their keys.
+	// Plans are made when the tables may be empty, and every view looks rows up by their keys.
 	config.ConnConfig.RuntimeParams["enable_seqscan"] = "off"
-	// Plans that look rows up at any price have the costs for which Postgres compiles them, which takes longer than they run.
+	// Plans that prefer lookups have the costs for which Postgres compiles them, which takes longer than they run.
 	config.ConnConfig.RuntimeParams["jit"] = "off"
 	config.ConnConfig.RuntimeParams["application_name"] = "bahi"
 	if sys.Pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
@@ -141,7 +141,7 @@ func (s Settings) OpenBooks(ctx context.Context, serving bool) (sys *System, err
 	if err := sys.joinAudit(ctx, serving); err != nil {
 		return sys, err
 	}
-	// Named after the database's own log, which stays where it is when EVENTSTORE_URL takes the events elsewhere.
+	// Named after the database's own log, which stays there even if EVENTSTORE_URL moves the events elsewhere.
 	var installation uuid.UUID
 	if err := sys.Pool.QueryRow(ctx, `select store_id from log.identity`).Scan(&installation); err != nil {
 		return sys, fmt.Errorf("read the installation's name: %w", err)
@@ -164,14 +164,14 @@ func (s Settings) OpenBooks(ctx context.Context, serving bool) (sys *System, err
 	return sys, nil
 }
 
-// reader reads the projections of these versions, and waits for them as the settings say.
+// reader returns a reader of the projections of these versions, with the settings' waiting times.
 func (s *System) reader(versions map[string]int) *readmodels.Reader {
 	r := readmodels.NewReader(s.Pool, versions, s.Runner.Follow, s.Settings.headElsewhere(s.Store))
 	r.Wait = s.Settings.ReadWait
 	return r
 }
 
-// StopWithin is how long the private cluster may take to stop; it fits the ten seconds of a shutdown.
+// StopWithin bounds the stop of the private cluster; it fits into the ten seconds of a shutdown.
 const StopWithin = 7 * time.Second
 
 func (s *System) Close() {
@@ -179,7 +179,7 @@ func (s *System) Close() {
 		s.queue.Close()
 	}
 	if s.Blobs != nil {
-		_ = s.Blobs.Close() // nothing is left to lose
+		_ = s.Blobs.Close() // nothing depends on it any more
 	}
 	for _, c := range s.copies {
 		_ = c.Close()
@@ -194,12 +194,12 @@ func (s *System) Close() {
 		ctx, cancel := context.WithTimeout(context.Background(), StopWithin)
 		defer cancel()
 		if err := s.cluster.Stop(ctx); err != nil {
-			s.Log.Error("the private cluster did not stop as it should", "error", err)
+			s.Log.Error("the private cluster did not stop cleanly", "error", err)
 		}
 	}
 }
 
-// ByOperator returns what is known of a command from the shell.
+// ByOperator returns the request of a command from the shell.
 func (s *System) ByOperator(workspace uuid.UUID) commands.Request {
 	return commands.Request{
 		Actor:     actor.Actor{Type: "system", ID: "shell", Workspace: workspace, Permissions: actor.Permissions{Operator: true}},
@@ -207,14 +207,14 @@ func (s *System) ByOperator(workspace uuid.UUID) commands.Request {
 	}
 }
 
-// Build is how a projection is built on this system.
+// Build returns the build of a projection on this system.
 func (s *System) Build(p *projections.Projection) projections.Build {
 	return projections.Build{
 		Store: s.Store, Config: s.Pool.Config().ConnConfig.Copy(), Projection: p, Reveal: s.Vault.Reveal, Log: s.Log, Program: Version, Now: time.Now,
 	}
 }
 
-// ProjectionsNamed answers the projections of these names, all when there are none.
+// ProjectionsNamed returns the projections of these names, all without names.
 func ProjectionsNamed(names []string) ([]*projections.Projection, error) {
 	if len(names) == 0 {
 		return AllProjections(), nil

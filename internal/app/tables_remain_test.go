@@ -19,7 +19,7 @@ import (
 	"bahi/projections"
 )
 
-// files returns which file each table of these schemas is in: another one once it was written again.
+// files returns the file of each table in these schemas; a rewrite changes it.
 func files(t *testing.T, database, schemas string) map[string]int64 {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), database)
@@ -42,7 +42,7 @@ func files(t *testing.T, database, schemas string) map[string]int64 {
 	return found
 }
 
-func TestATableThatMayHavePeopleIsWrittenAnewWhicheverItIs(t *testing.T) {
+func TestScrubRewritesEveryTableWithPersonalValues(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	diary := projections.Define("diary", 1, `create table page (id uuid, email text)`,
@@ -65,7 +65,7 @@ func TestATableThatMayHavePeopleIsWrittenAnewWhicheverItIs(t *testing.T) {
 		denied []string
 		err    error
 	)
-	for tries := 0; tries == 0 || tries < 20 && err != nil && strings.Contains(err.Error(), "lock timeout"); tries++ { // as its job does
+	for tries := 0; tries == 0 || tries < 20 && err != nil && strings.Contains(err.Error(), "lock timeout"); tries++ { // retries, as its job does
 		denied, err = app.Remains{System: o.Sys, Projections: all}.Scrub(t.Context())
 	}
 	require.NoError(t, err)
@@ -76,8 +76,8 @@ func TestATableThatMayHavePeopleIsWrittenAnewWhicheverItIs(t *testing.T) {
 	}
 }
 
-// another is a Postgres of its own, in which a role that is no superuser may sign in. It answers a database for
-// that role, with the URLs of the superuser and of the role.
+// another starts a Postgres with a role that is no superuser. It returns a database for that role, with the URLs of the superuser and
+// of the role.
 func another(t *testing.T, owning bool) (database, asRole string) {
 	t.Helper()
 	c := pgtest.Cluster(t)
@@ -92,7 +92,7 @@ func another(t *testing.T, owning bool) (database, asRole string) {
 		_, err = conn.Exec(t.Context(), `alter database books owner to modest`)
 		require.NoError(t, err)
 	}
-	// Its private cluster lets in by the kernel's word, and as the superuser alone.
+	// Its private cluster authenticates by the operating system's user, and only the superuser.
 	var file string
 	require.NoError(t, conn.QueryRow(t.Context(), `show ident_file`).Scan(&file))
 	known, err := os.ReadFile(file)
@@ -119,7 +119,7 @@ func another(t *testing.T, owning bool) (database, asRole string) {
 	return database, u.String()
 }
 
-func TestInAPostgresThatIsAnothersAnErasureDoesWhatItMayAndSaysTheRest(t *testing.T) {
+func TestErasureInAnExternalPostgresReportsDeniedSteps(t *testing.T) {
 	t.Parallel()
 	for what, owning := range map[string]bool{"the database is theirs": false, "the database is ours": true} {
 		t.Run(what, func(t *testing.T) {
@@ -140,7 +140,7 @@ func TestInAPostgresThatIsAnothersAnErasureDoesWhatItMayAndSaysTheRest(t *testin
 			p.Until(func(said, _ string) bool {
 				return strings.Contains(said, `msg="user erased" user=`+asha.User.ID) && strings.Contains(said, kept)
 			})
-			require.NotContains(t, p.Text(), "Postgres has forgotten")
+			require.NotContains(t, p.Text(), "scrubbed Postgres of erased users")
 			for table, file := range files(t, database, schemas) {
 				require.NotEqual(t, before[table], file, table)
 			}
@@ -150,7 +150,7 @@ func TestInAPostgresThatIsAnothersAnErasureDoesWhatItMayAndSaysTheRest(t *testin
 			done := o.Jobs("kind=scrub_tables")
 			require.Len(t, done, 1)
 			require.Equal(t, "completed", done[0].State)
-			if done[0].Attempt != 1 { // it is tried again when somebody had a table for too long, and not for what is not permitted
+			if done[0].Attempt != 1 { // a lock held for too long leads to a retry; a missing permission does not
 				require.Contains(t, *done[0].LastError, "lock timeout")
 			}
 			require.NotNil(t, done[0].Report)

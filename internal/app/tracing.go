@@ -12,10 +12,10 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// flushWithin is how long the end of the process waits for its last traces to be taken.
+// flushWithin bounds the sending of the last traces at the end of the process.
 const flushWithin = 2 * time.Second
 
-// Tracing returns what makes traces: nil without an endpoint.
+// Tracing returns the provider of traces; nil without an endpoint.
 func Tracing(ctx context.Context, endpoint string) (trace.TracerProvider, func(), error) {
 	if endpoint == "" {
 		return nil, func() {}, nil

@@ -8,11 +8,11 @@ import (
 // Version is set by the linker.
 var Version = "development"
 
-// gcPercent lets the heap grow further between collections than Go's default: it is small, and
-// collecting was a tenth of the time of everything.
+// gcPercent lets the heap grow further between collections than Go's default: the heap is small, and
+// collections took a tenth of the total time.
 const gcPercent = 300
 
-// TuneCollector sets how often this process collects garbage, where GOGC does not.
+// TuneCollector sets how often this process collects garbage, unless GOGC does.
 func TuneCollector() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)

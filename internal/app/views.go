@@ -7,7 +7,7 @@ import (
 	messagingviews "bahi/readmodels/messaging"
 )
 
-// Views are the read models of the areas, each under the area's name. A test asks all of them whether they keep to the asker's workspace.
+// Views are the read models of the areas, each under the area's name. A test checks that all of them keep to the asker's workspace.
 type Views struct {
 	Access    *accessviews.Views
 	Ledger    *ledgerviews.Views

@@ -25,7 +25,7 @@ import (
 	opsviews "bahi/readmodels/ops"
 )
 
-// The document of all operations is committed, so that a change of the interface is seen in review.
+// The document of all operations is committed, so that reviews see changes of the interface.
 //
 //go:generate go test bahi/http -run ^TestDocumentIsTheCommittedOne$ -update
 
@@ -33,7 +33,7 @@ import (
 func (s *System) routes(a *api.API) {
 	zone, err := s.Settings.Zone()
 	if err != nil {
-		zone = time.UTC // open has refused it before
+		zone = time.UTC // Open has refused an invalid zone
 	}
 	(&ledgerroutes.Routes{
 		API: a, Books: s.Books, Views: s.Ledger, Log: Recorder{s.Store}, Store: s.Store.ID(), Proof: signed{s.Proofs}, Zone: zone, Now: time.Now,
@@ -63,7 +63,7 @@ func (s *System) routes(a *api.API) {
 	a.Page(BlobsPath, s.Blobs.Handler(s.Log))
 }
 
-// registry reads how this program's projections are.
+// registry returns the reader of this program's projections' states.
 func (s *System) registry() *opsviews.Projections {
 	versions := map[string]int{}
 	for _, p := range AllProjections() {
@@ -72,7 +72,7 @@ func (s *System) registry() *opsviews.Projections {
 	return &opsviews.Projections{DB: s.Pool, Versions: versions, Log: s.logElsewhere()}
 }
 
-// captured is what the mail folder keeps, as operators look at it.
+// captured adapts the mail folder to the operators' view of it.
 type captured struct{ folder *mail.Folder }
 
 // Captured implements http/ops's Captured.
@@ -95,10 +95,10 @@ func (c captured) Captured(ctx context.Context, skip, limit int) ([]opsroutes.Me
 	return messages, total, nil
 }
 
-// Recorder tells when events were recorded.
+// Recorder returns when events were recorded.
 type Recorder struct{ eventstore.Store }
 
-// RecordedAt answers the time of the event at a position, the zero time for the empty log.
+// RecordedAt returns the time of the event at a position, the zero time for the empty log.
 func (r Recorder) RecordedAt(ctx context.Context, position event.Position) (time.Time, error) {
 	for e, err := range ViewedLog(r).Before(ctx, position+1) {
 		return e.At, err
@@ -106,7 +106,7 @@ func (r Recorder) RecordedAt(ctx context.Context, position event.Position) (time
 	return time.Time{}, nil
 }
 
-// signed names the checkpoints that documents are drawn from.
+// signed returns the checkpoints for documents.
 type signed struct{ proofs *auditviews.Proofs }
 
 // Upto implements http/ledger's Proof.
@@ -118,7 +118,7 @@ func (s signed) Upto(ctx context.Context, position event.Position) (string, erro
 	return c.Note, err
 }
 
-// feed hands the log over as it grows.
+// feed adapts a store to http/audit's Feed.
 type feed struct{ store eventstore.Store }
 
 // Follow implements http/audit's Feed.
@@ -134,8 +134,8 @@ func (f feed) Follow(ctx context.Context, after event.Position, take func([]even
 	return nil
 }
 
-// ready says whether the node can serve. A projection that is parked, paused or building is reported,
-// and does not make the node unready; one that has not caught up since the start does.
+// ready returns whether the node can serve. It reports a projection that is parked, paused or building, which does not make the
+// node unready; one that has not caught up since the start does.
 func (s *System) ready(ctx context.Context) http.Readiness {
 	r := http.Readiness{Ready: true}
 	head, err := s.Store.Head(ctx)
@@ -167,7 +167,7 @@ func stateOf(status projections.Status, paused bool) string {
 	switch {
 	case paused:
 		return "paused"
-	case status.Error != "" && status.Generation != 0 && status.Parked: // without a generation there is nothing to read, not even old
+	case status.Error != "" && status.Generation != 0 && status.Parked: // without a generation there is nothing to read, not even old rows
 		return "parked"
 	case status.Error != "" && status.Generation != 0:
 		return "waiting"
@@ -178,8 +178,8 @@ func stateOf(status projections.Status, paused bool) string {
 	}
 }
 
-// causeOf returns why a projection does not go on, without what everybody must not know: an error may quote an event, or say where the
-// database is.
+// causeOf returns why a projection has stopped, without secrets: an error may quote an event, or the database's
+// address.
 func causeOf(status projections.Status) string {
 	event, _, _ := strings.Cut(status.Error, ": ")
 	switch {
@@ -190,13 +190,13 @@ func causeOf(status projections.Status) string {
 	case strings.HasPrefix(event, "event "):
 		return event + " cannot be applied"
 	case status.Parked:
-		return status.Error // it names logs and generations
+		return status.Error // it names only logs and generations
 	default:
 		return "it is tried again; the log of the process says why"
 	}
 }
 
-// because returns the cause of an error of the database, as far as an operator can do something about it and everybody may know it.
+// because returns the cause of an error of the database, if an operator can act on it and everybody may know it.
 func because(err error) string {
 	if server, ok := errors.AsType[*pgconn.PgError](err); ok && server.Code == diskFull {
 		return ": the database's disk is full"
@@ -204,15 +204,15 @@ func because(err error) string {
 	return ""
 }
 
-// diskFull is Postgres's code for a disk without space.
+// diskFull is Postgres's code for a full disk.
 const diskFull = "53100"
 
-// paused says which projections stand still because an operator wants it. The registry tells; a runner with
-// nothing to do learns of it with the next event.
+// paused returns the projections that an operator has paused, from the registry: an idle runner learns of a pause only with the
+// next event.
 func (s *System) paused(ctx context.Context) map[string]bool {
 	all, err := s.registry().All(ctx)
 	if err != nil {
-		s.Log.Warn("nobody can tell which projections are paused", "error", err)
+		s.Log.Warn("cannot read which projections are paused", "error", err)
 	}
 	paused := make(map[string]bool, len(all))
 	for _, p := range all {
@@ -221,7 +221,7 @@ func (s *System) paused(ctx context.Context) map[string]bool {
 	return paused
 }
 
-// lag answers how many events lie between; nil: some, which nobody counts.
+// lag returns the number of events in between; nil: some, but positions do not count them.
 func (s Settings) lag(head, position event.Position) *uint64 {
 	switch {
 	case position >= head:

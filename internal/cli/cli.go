@@ -1,4 +1,4 @@
-// Package cli has the commands of bahi at the shell, one package below it for each group of them.
+// Package cli has the commands of bahi, with a package below it for each group.
 package cli
 
 import (
@@ -23,26 +23,26 @@ import (
 	"bahi/internal/cli/serve"
 )
 
-// Commands are all of them, as kong reads them.
+// Commands has all commands, as kong reads them.
 type Commands struct {
 	Serve       serve.Command         `cmd:"" help:"Serve the HTTP interface. Needs no configuration."`
 	Gateway     gateway.Command       `cmd:"" help:"Serve the log alone over the EventStoreDB protocol: other bahis may have their log there."`
 	Events      events.Command        `cmd:"" help:"Look at the log, export it, import it."`
-	Projections projections.Command   `cmd:"" help:"List and rebuild what is read."`
-	Reactors    reactors.Command      `cmd:"" help:"List side effects' reactors, and let them go over old events."`
-	Feed        feed.Command          `cmd:"" help:"Look after the forwarding of events to a broker."`
+	Projections projections.Command   `cmd:"" help:"List and rebuild the tables."`
+	Reactors    reactors.Command      `cmd:"" help:"List the reactors of side effects, and replay old events to them."`
+	Feed        feed.Command          `cmd:"" help:"Show and repair the forwarding of events to a broker."`
 	User        people.Command        `cmd:"" help:"Make, list, grant, keep and delete accounts of people."`
 	Apikey      keys.APICommand       `cmd:"" name:"apikey" help:"Make, list and revoke API keys."`
 	Keys        keys.Command          `cmd:"" help:"Change the keys that tokens are signed with."`
-	Vault       backup.VaultCommand   `cmd:"" help:"Keep the list of who was erased, and apply it after a restore."`
-	Backup      backup.Command        `cmd:"" help:"Copy what must not be lost into a folder, beside a running server or without one."`
-	Restore     backup.RestoreCommand `cmd:"" help:"Fill an empty data folder or database from a backup, or try with --drill whether that would work."`
+	Vault       backup.VaultCommand   `cmd:"" help:"Export the list of erased users, and apply it after a restore."`
+	Backup      backup.Command        `cmd:"" help:"Back up into a folder, beside a running server or without one."`
+	Restore     backup.RestoreCommand `cmd:"" help:"Fill an empty data folder or database from a backup, or test a backup with --drill."`
 	Audit       audit.Command         `cmd:"" help:"Prove what the log held, and verify it."`
-	Doctor      doctor.Command        `cmd:"" help:"Fold the log anew and compare it with every table, row by row."`
+	Doctor      doctor.Command        `cmd:"" help:"Fold the log again and compare it with every table, row by row."`
 	Version     versionCommand        `cmd:"" help:"Print the version."`
 }
 
-// Run runs the command that the arguments name, and returns the status with which its process is to end.
+// Run runs the command named by the arguments and returns the status of the process.
 func Run(ctx context.Context, sh app.Shell, args ...string) (status int) {
 	defer func() {
 		switch end := recover().(type) {
@@ -63,7 +63,7 @@ func Run(ctx context.Context, sh app.Shell, args ...string) (status int) {
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(sh),
 	)
 	if err != nil {
-		panic(err) // a tag that kong cannot read
+		panic(err) // kong cannot read a tag
 	}
 	parsed, err := k.Parse(args)
 	k.FatalIfErrorf(err)
@@ -78,10 +78,10 @@ func Run(ctx context.Context, sh app.Shell, args ...string) (status int) {
 	return 1
 }
 
-// exit is the status with which kong ends a process that has only shown its help, or was called wrongly.
+// exit is the status with which kong ends a process after help or a usage error.
 type exit int
 
-// environment resolves flags by an environment that need not be the process's.
+// environment resolves flags by an environment other than the process's.
 func environment(env []string) kong.Resolver {
 	values := map[string]string{}
 	for _, line := range env {
@@ -94,7 +94,7 @@ func environment(env []string) kong.Resolver {
 				return value, nil
 			}
 		}
-		return nil, nil //nolint:nilnil // kong's interface: it is not given
+		return nil, nil //nolint:nilnil // kong's interface: not set
 	}
 	return find
 }

@@ -32,7 +32,7 @@ func TestTheProgramExplainsItself(t *testing.T) {
 		"events tail --help":     {"--follow", "--lines"},
 		"apikey create --help":   {"--name", "--ledger", "--operator", "--expires-in"},
 		"keys rotate --help":     {"--overlap", "168h", "nobody notices"},
-		"doctor --help":          {"Fold the log anew"},
+		"doctor --help":          {"Fold the log again"},
 		"projections rebuild -h": {"Rebuild projections", "--dry-run", "--throttle", "--partitions", "--accept-differences", "--keep"},
 		"projections --help":     {"build", "pause", "resume", "throttle", "cancel", "accept", "rollback", "retry", "skip", "drop"},
 	} {
@@ -46,7 +46,7 @@ func TestTheProgramExplainsItself(t *testing.T) {
 		}
 	}
 	out, _, _ = apptest.Execute(t, apptest.Command(t, data, "audit", "verify", "--help"))
-	require.Regexp(t, `(?s)--store.*--checkpoint=FILE.*Settings that commands share:.*--data=`, out, "what is the command's own comes first")
+	require.Regexp(t, `(?s)--store.*--checkpoint=FILE.*Settings that commands share:.*--data=`, out, "the command's own flags come first")
 	for _, args := range []string{"", "nonsense", "events show", "events show 1 --stream bank-1", "apikey create", "apikey revoke x", "doctor nonsense", "projections rebuild nonsense", "serve --addr"} {
 		_, wrong, status := apptest.Execute(t, apptest.Command(t, data, strings.Fields(args)...))
 		require.NotEqual(t, 0, status, args)
@@ -102,14 +102,14 @@ func TestKeysAreMadeListedAndRevokedFromTheShell(t *testing.T) {
 
 	_, wrong, status = apptest.Attached(t, o, "apikey", "revoke", id[1])
 	require.Equal(t, 1, status)
-	require.Contains(t, wrong, "bahi: API key not found", "it is another workspace's")
+	require.Contains(t, wrong, "bahi: API key not found", "the key is another workspace's")
 	_, wrong, status = apptest.Attached(t, o, "apikey", "revoke", id[1], "--workspace", apptest.Home)
 	require.Equal(t, 0, status, wrong)
 	require.Eventually(t, func() bool { return till.GET("/banks").Response.StatusCode == http.StatusUnauthorized }, time.Minute, 5*time.Millisecond,
-		"the serving process hears of it")
+		"the server knows of the revocation")
 }
 
-func TestDoctorFindsWhatTheTablesHaveAndTheLogHasNot(t *testing.T) {
+func TestDoctorFindsRowsThatTheLogDoesNotHave(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	clerk := o.Clerk(apptest.Home)
@@ -138,16 +138,16 @@ func TestDoctorFindsWhatTheTablesHaveAndTheLogHasNot(t *testing.T) {
 	require.Regexp(t, fmt.Sprintf(`^books: generation \d+ is read, built up to position %d in `, o.Head()), out)
 	_, wrong, status = apptest.Attached(t, o, "doctor")
 	require.Equal(t, 0, status, wrong)
-	require.Equal(t, "03-01 12.5, 03-02 11.5", apptest.Balances(clerk, apptest.Ledger(account)), "who serves goes over to the new tables")
+	require.Equal(t, "03-01 12.5, 03-02 11.5", apptest.Balances(clerk, apptest.Ledger(account)), "the server reads the new tables")
 	position := clerk.POST(apptest.Ledger(account), apptest.Deposit("2025-03-03", "1")).Status(201).Header("Bahi-Position")
 	require.Equal(t, "03-01 12.5, 03-02 11.5, 03-03 12.5", apptest.Balances(clerk.With("Bahi-Min-Position", position), apptest.Ledger(account)))
 }
 
-func TestAFolderIsServedOnceAndLeftInOrder(t *testing.T) {
+func TestDataFolderHasOneServerAndACleanShutdown(t *testing.T) {
 	t.Parallel()
 	data := pgtest.Dir(t)
 	apptest.EndCluster(t, data)
-	// What looks at a log makes none in a folder that was named by mistake.
+	// A command that only reads makes no log in a folder that was named by mistake.
 	for _, args := range []string{"doctor", "events tail", "projections list", "audit key", "audit verify --store", "user list", "vault erasures export " + filepath.Join(t.TempDir(), "list")} {
 		_, wrong, status := apptest.Execute(t, apptest.Command(t, data, strings.Fields(args)...))
 		require.Equal(t, 1, status, args)
@@ -156,7 +156,7 @@ func TestAFolderIsServedOnceAndLeftInOrder(t *testing.T) {
 	left, err := os.ReadDir(data)
 	require.NoError(t, err)
 	require.Empty(t, left)
-	// What makes something works where nothing ran before, and leaves nothing running.
+	// A command that writes works without a log, and leaves no process running.
 	_, wrong, status := apptest.Execute(t, apptest.Command(t, data, "apikey", "create", "--name", "till"))
 	require.Equal(t, 0, status, wrong)
 	require.Zero(t, apptest.Postmaster(data))
@@ -185,7 +185,7 @@ func TestAFolderIsServedOnceAndLeftInOrder(t *testing.T) {
 	require.Equal(t, pid, apptest.Postmaster(data))
 	apptest.Post(p.Client(), account, apptest.Deposit("2025-03-01", "1"))
 
-	// A client that sends half a request does not keep it from ending in time.
+	// A client that sends half a request does not delay the shutdown.
 	slow, err := net.Dial("tcp", strings.TrimPrefix(p.URL, "http://"))
 	require.NoError(t, err)
 	defer slow.Close()
@@ -197,8 +197,8 @@ func TestAFolderIsServedOnceAndLeftInOrder(t *testing.T) {
 	began := time.Now()
 	require.NoError(t, p.Cmd.Process.Signal(syscall.SIGTERM))
 	<-p.Done
-	require.Less(t, time.Since(began), apptest.Promptly, "and not until the server itself has waited for the rest")
-	require.Zero(t, apptest.Postmaster(data), "the cluster ends with who serves it")
+	require.Less(t, time.Since(began), apptest.Promptly, "well before the server's own timeout")
+	require.Zero(t, apptest.Postmaster(data), "the cluster ends with the server")
 
 	again := apptest.Serve(t, apptest.Command(t, data, "serve"))
 	require.Equal(t, "03-01 1", apptest.Balances(again.Client(), apptest.Ledger(account)))

@@ -15,7 +15,7 @@ import (
 	"bahi/migrations"
 )
 
-// Each command does on a log in EventStoreDB what it does on one in Postgres, or says why it does not.
+// Each command works on a log in EventStoreDB as on one in Postgres, or says that it cannot.
 func TestCommandsWorkOnALogInEventStoreDBOrSaySo(t *testing.T) {
 	t.Parallel()
 	behind, _ := apptest.EmptyLog(t)
@@ -84,10 +84,10 @@ func TestCommandsWorkOnALogInEventStoreDBOrSaySo(t *testing.T) {
 		require.NotZero(t, status, args)
 		require.Contains(t, wrong, why, args)
 	}
-	require.Equal(t, "03-01 12.5", apptest.Balances(p.Client(), apptest.Ledger(account)), "and nothing of that is in the way of who serves")
+	require.Equal(t, "03-01 12.5", apptest.Balances(p.Client(), apptest.Ledger(account)), "the server still works")
 }
 
-func TestAPositionAtWhichNoEventStandsIsSaidToBeNone(t *testing.T) {
+func TestPositionWithoutAnEventIsRefused(t *testing.T) {
 	t.Parallel()
 	behind, _ := apptest.EmptyLog(t)
 	with := apptest.Settings(t, pgtest.Template(t, "migrated", migrations.Up))
@@ -104,7 +104,7 @@ func TestAPositionAtWhichNoEventStandsIsSaidToBeNone(t *testing.T) {
 		o.Operator().With("Bahi-Workspace", apptest.Home).GET(fmt.Sprintf(path, nowhere)).Problem(422, none)
 		o.Operator().With("Bahi-Workspace", apptest.Home).GET(fmt.Sprintf(path, o.Head()+2)).Status(422)
 	}
-	require.Empty(t, apptest.Balances(clerk, apptest.Ledger(account, "?known_at=", nowhere)), "as it was known between two events")
+	require.Empty(t, apptest.Balances(clerk, apptest.Ledger(account, "?known_at=", nowhere)), "a position between two events")
 	v := o.Sign()
 	v.Get(fmt.Sprintf("/events/%d", nowhere)).Is(404).Says("Event not found")
 	v.Get("/").Is(200).Says(fmt.Sprintf("%d is the newest position", o.Head()))

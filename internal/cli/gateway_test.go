@@ -6,7 +6,7 @@ import (
 	"bahi/internal/app/apptest"
 )
 
-// The other tests that look at the log as a whole run so in make soak.
+// make soak runs the other tests of the whole log this way.
 func TestALogAtPositionsFarApartIsReadAndWritten(t *testing.T) {
 	t.Parallel()
 	apptest.AtPositionsFarApart(t, "TestEventsAreShownFromTheShell")

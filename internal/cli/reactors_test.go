@@ -32,7 +32,7 @@ func TestReactorsAreListedAndReplayedOnlyByName(t *testing.T) {
 	}
 }
 
-func TestWhatHasExpiredIsSweptWhileItServes(t *testing.T) {
+func TestServerSweepsExpiredRows(t *testing.T) {
 	t.Parallel()
 	database := apptest.Database(t)
 	before := apptest.StartOn(t, database)

@@ -39,9 +39,8 @@ var quoted = regexp.MustCompile("`[^`]*`|“[^”]*”")
 
 // notYetPlain has the folders and files whose prose nobody has gone through. It only gets shorter.
 var notYetPlain = []string{
-	"commands/access", "commands/positions_test.go", "http/access", "http/api", "http/audit", "http/pdf",
-	"internal/app", "internal/cli/audit", "internal/cli/backup", "internal/cli/cli.go", "internal/cli/commands_test.go", "internal/cli/feed", "internal/cli/people",
-	"readmodels/audit", "readmodels/ledger",
+	"http/api/docs/LICENSE", "http/audit/events.go", "http/audit/trail.go", "http/audit/trail_test.go",
+	"internal/app/gateway.go", "internal/app/gateway_test.go",
 }
 
 // prose complains of archaic words in Go's comments and strings, and in every line of documents, SQL and scripts.

@@ -57,7 +57,7 @@ func newRig(t *testing.T) *rig {
 	return r
 }
 
-// whole is the store as auditors' views want it.
+// whole adapts a store to the views' Log.
 type whole struct{ eventstore.Store }
 
 func (l whole) After(ctx context.Context, at event.Position) iter.Seq2[event.Stored, error] {
@@ -103,7 +103,7 @@ func (r *rig) many(n int) {
 	require.NoError(r.t, err)
 }
 
-// signed folds the log and signs it.
+// signed builds the projection of the tree and signs a checkpoint.
 func (r *rig) signed() {
 	r.t.Helper()
 	require.NoError(r.t, projections.Build{
@@ -122,7 +122,7 @@ func hashes(texts [][]byte) []proofs.Hash {
 	return all
 }
 
-func TestProofsOfAnySizesHold(t *testing.T) {
+func TestProofsOfEverySizeVerify(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	for _, n := range []int{3, 300, 500} {
@@ -174,7 +174,7 @@ func TestProofsOfAnySizesHold(t *testing.T) {
 	})
 }
 
-func TestWhatIsOutsideOfTheTreeIsSaid(t *testing.T) {
+func TestProofOutsideTheTreeIsRefused(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	_, err := r.proofs.Newest(t.Context())
@@ -206,7 +206,7 @@ func TestWhatIsOutsideOfTheTreeIsSaid(t *testing.T) {
 	for _, size := range []*uint64{nil, &five} {
 		for _, at := range []event.Position{0, 6, 1 << 62} {
 			_, err = r.proofs.File(t.Context(), size, at)
-			require.ErrorContains(t, err, "position: is not in a tree of 5 events", "nor will it be in a second")
+			require.ErrorContains(t, err, "position: is not in a tree of 5 events", "even after the next checkpoint")
 		}
 	}
 	r.many(1)
@@ -224,7 +224,7 @@ func TestWhatIsOutsideOfTheTreeIsSaid(t *testing.T) {
 	}
 }
 
-func TestEventsAreShownWithTheValuesOfTheAskersWorkspaceAlone(t *testing.T) {
+func TestPersonalValuesAreClearOnlyInTheAskersWorkspace(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	mine, others := uuid.New(), uuid.New()
@@ -266,7 +266,7 @@ func TestEventsAreShownWithTheValuesOfTheAskersWorkspaceAlone(t *testing.T) {
 	}
 }
 
-func TestManyCheckpointsAreThinnedAndTheNewestStays(t *testing.T) {
+func TestNotesThinsCheckpointsAndKeepsTheNewest(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	for i := range 10 {
@@ -287,7 +287,7 @@ func TestManyCheckpointsAreThinnedAndTheNewestStays(t *testing.T) {
 	require.Equal(t, "4 8 10", string(bytes.Join(notes, []byte(" "))))
 }
 
-func TestAnArchiveCarriesTheLastCheckpointOfEachDayAndThoseOfRotations(t *testing.T) {
+func TestDailyReturnsTheLastCheckpointOfEachDayAndRotations(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	for i, c := range []struct{ at, note string }{
@@ -313,7 +313,7 @@ func TestAnArchiveCarriesTheLastCheckpointOfEachDayAndThoseOfRotations(t *testin
 	require.Empty(t, daily(0))
 }
 
-func TestGoDecidesWhoseAnEventIs(t *testing.T) {
+func TestLastOfEqualMetadataKeysNamesTheWorkspace(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	mine, theirs := uuid.New(), uuid.New()

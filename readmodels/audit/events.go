@@ -26,7 +26,7 @@ type Event struct {
 	Leaf     []byte          `json:"leaf_hash" doc:"Of the event as it is stored: docs/audit-format.md"`
 }
 
-// Search looks through the log: [ops.Events], or [ops.Walked] where it is not in Postgres.
+// Search searches the log: [ops.Events], or [ops.Walked] if the log is not in Postgres.
 type Search interface {
 	Onward(ctx context.Context, f ops.Filter, size int) (ops.Found, error)
 }
@@ -35,21 +35,20 @@ type Search interface {
 type Events struct {
 	Log    ops.Log
 	Search Search
-	// Reveal opens personal values. What it cannot open stays as it is.
+	// Reveal opens personal values, and leaves those that it cannot open.
 	Reveal func(ctx context.Context, values []*event.Sealed) error
 }
 
-// Page is a part of what was asked for, oldest first. It may have few events, or none, though there are More: a
-// search looks at a bounded part of the log.
+// Page is a part of the found events, oldest first. It may have few events or none and still set More: a search
+// covers a bounded part of the log.
 type Page struct {
 	Events []Event
-	Next   event.Position // go on from here
+	Next   event.Position // the next page begins after it
 	More   bool
-	Upto   event.Position // everything up to here was looked at
+	Upto   event.Position // the search covered everything up to here
 }
 
-// Page returns at most size events that a filter finds. Personal values are in clear in events of the workspace in
-// which is asked.
+// Page returns at most size events that match a filter. Personal values are in clear in events of workspace in.
 func (v *Events) Page(ctx context.Context, in uuid.UUID, f ops.Filter, size int) (Page, error) {
 	found, err := v.Search.Onward(ctx, f, size)
 	if err != nil {
@@ -60,14 +59,14 @@ func (v *Events) Page(ctx context.Context, in uuid.UUID, f ops.Filter, size int)
 		stored := event.Stored{
 			Position: e.Position, Stream: e.Stream, Revision: e.Revision, ID: e.ID, Type: e.Type, At: e.At, Meta: e.MetaText, Data: e.Data,
 		}
-		if f.Matches(stored) { // what SQL makes of metadata does not decide whose they are
+		if f.Matches(stored) { // Go decides, not SQL's reading of the metadata
 			page.Events = append(page.Events, v.show(ctx, in, stored, e.Meta.Workspace))
 		}
 	}
 	return page, nil
 }
 
-// Show returns one event that was read otherwise.
+// Show returns an event as auditors of workspace in see it.
 func (v *Events) Show(ctx context.Context, in uuid.UUID, e event.Stored) Event {
 	return v.show(ctx, in, e, ops.MetaOf(e).Workspace)
 }
@@ -83,10 +82,10 @@ func (v *Events) show(ctx context.Context, in uuid.UUID, e event.Stored, of uuid
 	return out
 }
 
-// erased stands where a value was that nobody can read any more.
+// erased replaces a value whose key is gone.
 var erased = json.RawMessage(`{"erased":true}`)
 
-// revealed puts texts in the place of personal values.
+// revealed returns JSON with its personal values in clear.
 func (v *Events) revealed(ctx context.Context, part json.RawMessage) json.RawMessage {
 	return replaced(part, func(object json.RawMessage) (json.RawMessage, bool) {
 		var value event.Personal
@@ -105,7 +104,7 @@ func (v *Events) revealed(ctx context.Context, part json.RawMessage) json.RawMes
 	})
 }
 
-// replaced puts something in the place of some objects of a JSON text, and leaves all else as it is.
+// replaced returns JSON with some objects replaced and everything else unchanged.
 func replaced(part json.RawMessage, with func(json.RawMessage) (json.RawMessage, bool)) json.RawMessage {
 	part = bytes.TrimSpace(part)
 	if len(part) == 0 || part[0] != '{' && part[0] != '[' {

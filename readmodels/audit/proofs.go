@@ -16,21 +16,21 @@ import (
 	"bahi/readmodels/ops"
 )
 
-// What is answered where there is no proof.
+// These are the errors of requests for a proof that does not exist.
 var (
 	ErrNoCheckpoint = fault.New(fault.Unavailable, "Nothing has been signed yet: a checkpoint is signed within a second or two of the first event")
 	ErrNotSigned    = fault.New(fault.Unavailable, "No checkpoint covers this position yet: one is signed within a second or two, try again")
 	ErrNotAsHashed  = fault.New(fault.Conflict, "The event at this position is not the one that was hashed: run bahi audit verify --store")
 )
 
-// Proofs returns what was signed about the log, and proves it.
+// Proofs returns checkpoints and proofs of the log.
 type Proofs struct {
 	Tree *Tree
 	DB   *pgxpool.Pool
 	Log  ops.Log
 }
 
-// Checkpoint is one that was signed.
+// Checkpoint is a signed checkpoint.
 type Checkpoint struct {
 	Number    int64           `json:"number"              doc:"The order in which they were signed, from 1"`
 	Size      uint64          `json:"size"                doc:"Events that it covers"`
@@ -48,7 +48,7 @@ func (p *Proofs) Newest(ctx context.Context) (Checkpoint, error) {
 	return p.one(ctx, `abandoned is null order by size desc limit 1`)
 }
 
-// Upto returns the newest checkpoint that covers nothing behind a position, or [ErrNoCheckpoint].
+// Upto returns the newest checkpoint that covers nothing after a position, or [ErrNoCheckpoint].
 func (p *Proofs) Upto(ctx context.Context, at event.Position) (Checkpoint, error) {
 	return p.one(ctx, `abandoned is null and position <= $1 order by size desc limit 1`, int64(at))
 }
@@ -62,14 +62,14 @@ func (p *Proofs) one(ctx context.Context, where string, args ...any) (Checkpoint
 	return c, err
 }
 
-// Checkpoints returns those that were signed after a number, abandoned ones too, in their order.
+// Checkpoints returns the checkpoints signed after a number, also abandoned ones, in their order.
 func (p *Proofs) Checkpoints(ctx context.Context, after int64, most int) ([]Checkpoint, error) {
 	rows, _ := p.DB.Query(ctx, `select `+checkpointColumns+` from audit.checkpoint where number > $1 order by number limit $2`, after, most)
 	return pgx.CollectRows(rows, pgx.RowToStructByPos[Checkpoint])
 }
 
-// Notes returns the signed texts of about so many checkpoints that are not abandoned, by size: all of them if there are
-// no more, else some spread over the log, and always the newest. It says whether these are all.
+// Notes returns the signed texts of about most checkpoints that are not abandoned, by size: all if there are no more,
+// otherwise some spread over the log, and always the newest. It reports whether these are all.
 func (p *Proofs) Notes(ctx context.Context, most int) (notes [][]byte, all bool, err error) {
 	rows, _ := p.DB.Query(ctx, `
 		with n as (select count(*) / $1 as each, max(size) as newest from audit.checkpoint where abandoned is null)
@@ -81,9 +81,9 @@ func (p *Proofs) Notes(ctx context.Context, most int) (notes [][]byte, all bool,
 	return notes, all, err
 }
 
-// Daily returns the signed texts of the checkpoints that an archive up to a position carries, by size: the last of each day (UTC),
-// and so the newest, and those that two keys of the log signed, by which whoever trusts the former key comes to trust the
-// next. Abandoned ones are left out.
+// Daily returns the signed texts of the checkpoints that an archive up to a position carries, by size: the last of each day
+// (UTC), so also the newest, and those with signatures of two keys of the log, which extend trust from the former key to
+// the next. Abandoned ones are left out.
 func (p *Proofs) Daily(ctx context.Context, upTo event.Position) ([]string, error) {
 	rows, _ := p.DB.Query(ctx, `
 		with c as (
@@ -94,14 +94,14 @@ func (p *Proofs) Daily(ctx context.Context, upTo event.Position) ([]string, erro
 	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
-// Key is a public key that checkpoints are, or were, signed with.
+// Key is a public key for the signatures of checkpoints, now or formerly.
 type Key struct {
 	Key   string     `json:"key"             doc:"As verifiers take it: name, id and public key (C2SP signed-note)"`
 	Since time.Time  `json:"since"`
 	Until *time.Time `json:"until,omitempty" doc:"It signs no more; absent: it is the one that does"`
 }
 
-// Keys returns them in the order in which they signed.
+// Keys returns all keys in the order in which they signed.
 func (p *Proofs) Keys(ctx context.Context) ([]Key, error) {
 	rows, _ := p.DB.Query(ctx, `select verifier, since, until from audit.key where since is not null order by since, number`)
 	return pgx.CollectRows(rows, pgx.RowToStructByPos[Key])
@@ -118,7 +118,7 @@ type Inclusion struct {
 	Checkpoint string         `json:"checkpoint,omitempty" doc:"Signed for that tree; absent when none was"`
 }
 
-// Inclusion proves that the event at a position is in the tree of a size; nil: of the newest checkpoint.
+// Inclusion proves that the event at a position is in the tree of a size; nil: the tree of the newest checkpoint.
 func (p *Proofs) Inclusion(ctx context.Context, at event.Position, size *uint64) (found Inclusion, err error) {
 	if found.Size, err = p.size(ctx, "size", size); err != nil {
 		return found, err
@@ -155,7 +155,7 @@ func (p *Proofs) Inclusion(ctx context.Context, at event.Position, size *uint64)
 	return found, nil
 }
 
-// Consistency is the proof that a tree begins with another one.
+// Consistency is the proof that a tree begins with a smaller one.
 type Consistency struct {
 	From     uint64   `json:"from"`
 	To       uint64   `json:"to"`
@@ -164,7 +164,7 @@ type Consistency struct {
 	Hashes   [][]byte `json:"hashes"    doc:"The proof (RFC 6962, section 2.1.2)"`
 }
 
-// Consistency proves that the log of one size begins with that of the other.
+// Consistency proves that the log at one size begins with the log at the other.
 func (p *Proofs) Consistency(ctx context.Context, from, to uint64) (found Consistency, err error) {
 	if from > to {
 		return found, outside("from", "must not be more than to")
@@ -188,7 +188,7 @@ func (p *Proofs) Consistency(ctx context.Context, from, to uint64) (found Consis
 	return Consistency{From: from, To: to, RootFrom: rootFrom[:], RootTo: rootTo[:], Hashes: texts(hashes)}, nil
 }
 
-// size returns a size that the tree has, that of the newest checkpoint when none is asked for.
+// size returns the size that the request names, if the tree has it, or the size of the newest checkpoint.
 func (p *Proofs) size(ctx context.Context, field string, asked *uint64) (uint64, error) {
 	newest, err := p.Newest(ctx)
 	if err != nil {
@@ -208,8 +208,8 @@ func outside(field, message string) error {
 	return fault.Fields(fault.Field{Field: field, Message: message})
 }
 
-// File is a file of proofs (C2SP tlog-proof), one for each event, that anybody can check who has the public key.
-// Size says which checkpoint they lead to; nil: the newest. It answers [ErrNotSigned] when one is yet to be signed that covers them.
+// File returns a file of proofs (C2SP tlog-proof), one for each event, which the public key is enough to check. Size selects
+// the checkpoint that the proofs lead to; nil: the newest. It returns [ErrNotSigned] while no checkpoint covers an event.
 func (p *Proofs) File(ctx context.Context, size *uint64, positions ...event.Position) (file []byte, err error) {
 	signed, err := p.Newest(ctx)
 	if err == nil && size != nil {
@@ -244,8 +244,8 @@ func (p *Proofs) File(ctx context.Context, size *uint64, positions ...event.Posi
 	return file, nil
 }
 
-// uncovered says why a checkpoint has no event at a position: there is none, or it is newer, which will not change for a checkpoint
-// that was named.
+// uncovered returns why a checkpoint has no event at a position: the event does not exist, or it is newer. A newer event is
+// permanent only for a named checkpoint.
 func (p *Proofs) uncovered(ctx context.Context, at event.Position, size uint64, named bool) error {
 	_, there, err := p.Log.At(ctx, at)
 	if err != nil {
@@ -257,7 +257,7 @@ func (p *Proofs) uncovered(ctx context.Context, at event.Position, size uint64, 
 	return outside("position", fmt.Sprintf("is not in a tree of %d events", size))
 }
 
-// Stream returns the positions of a stream's events, and of the decisive ones that they carry out.
+// Stream returns the positions of a stream's events, and of the deciding events that they carry out.
 func (p *Proofs) Stream(ctx context.Context, stream string) (all []event.Position, err error) {
 	for e, err := range p.Log.Stream(ctx, stream, 0) {
 		if err != nil {
@@ -274,7 +274,7 @@ func (p *Proofs) Stream(ctx context.Context, stream string) (all []event.Positio
 func (p *Proofs) event(ctx context.Context, at event.Position) (event.Stored, error) {
 	e, found, err := p.Log.At(ctx, at)
 	if err == nil && !found {
-		err = ErrNotAsHashed // the tree has it
+		err = ErrNotAsHashed // but the tree has it
 	}
 	return e, err
 }

@@ -15,7 +15,7 @@ import (
 	"bahi/readmodels/ledger"
 )
 
-// Restatement is a closing balance that was there already, and that changes moved afterwards.
+// Restatement is a closing balance that later changes moved.
 type Restatement struct {
 	Workspace  uuid.UUID      `json:"workspace"`
 	Ledger     string         `json:"ledger"`
@@ -30,11 +30,11 @@ type Restatement struct {
 	Last       event.Position `json:"last_position"`
 }
 
-// Restated finds the closing balances that changes move. A month is closed when its last day is over; what an
-// account amounts to then is its closing balance, if the account was there by then. A change that is recorded
-// later moves it when it bears a day of that month or before.
+// Restated finds the closing balances that changes move. A month closes at the end of its last day; the account's
+// balance at that moment is its closing balance, if the account existed. A change recorded later moves it if the change
+// bears a day of that month or an earlier one.
 type Restated struct {
-	Zone *time.Location // of the workshop: when a day is over
+	Zone *time.Location // of the workshop: decides when a day ends
 
 	moved map[closing]*closingMove
 }
@@ -82,7 +82,7 @@ func (r *Restated) Add(c Change) {
 	}
 }
 
-// movesClosing says whether the change adds something to the balance at the end of a day.
+// movesClosing reports whether the change moves the balance at the end of a day.
 func (c Change) movesClosing(day unit.Date) bool {
 	var cash, fine unit.Sum
 	for _, m := range c.moves {
@@ -98,7 +98,7 @@ func monthEnd(day unit.Date) unit.Date {
 	return unit.DateOf(time.Date(y, m+1, 0, 0, 0, 0, 0, time.UTC))
 }
 
-// fiscalYear names the one that a day closes, nothing for another day. India's end with March.
+// fiscalYear returns the fiscal year that a day closes, or "". Fiscal years in India end with March.
 func fiscalYear(day unit.Date) string {
 	y, m, d := day.Time().Date()
 	if m != time.March || d != 31 {
@@ -107,11 +107,11 @@ func fiscalYear(day unit.Date) string {
 	return fmt.Sprintf("FY %d-%02d", y-1, y%100)
 }
 
-// balances are asked for so many at once.
+// closingsAtOnce is the number of closings in one query.
 const closingsAtOnce = 500
 
-// Each hands over the restatements that the changes come to, by account and day. A closing balance that was moved
-// back to what it was is none.
+// Each calls take for each restatement, by account and day. It leaves out closing balances that moved back to their
+// first value.
 func (r *Restated) Each(ctx context.Context, views *ledger.Views, take func(Restatement) error) error {
 	keys := slices.SortedFunc(maps.Keys(r.moved), func(a, b closing) int {
 		return cmp.Or(slices.Compare(r.moved[a].workspace[:], r.moved[b].workspace[:]), cmp.Compare(a.account, b.account), cmp.Compare(a.day, b.day))

@@ -20,7 +20,7 @@ func on(t *testing.T, text string) unit.Date {
 	return d
 }
 
-// rupees is a change of account 1, opened on 15 January, recorded on a day, that moves amounts from days on.
+// rupees returns a change of account 1, opened on 15 January, recorded on a day, that moves amounts from days on.
 func rupees(t *testing.T, position event.Position, recorded string, moves ...any) Change {
 	t.Helper()
 	c := Change{Position: position, At: on(t, recorded).Time().Add(20 * time.Hour), Account: &Named{ID: 1, Name: "HDFC"}, opened: on(t, "2025-01-15").Time()}
@@ -32,7 +32,7 @@ func rupees(t *testing.T, position event.Position, recorded string, moves ...any
 	return c
 }
 
-func TestAClosingBalanceIsMovedByWhatIsRecordedAfterItAndBearsADayUpToIt(t *testing.T) {
+func TestLateRecordedBackDatedChangeRestatesAClosing(t *testing.T) {
 	t.Parallel()
 	for sentence, c := range map[string]struct {
 		change Change
@@ -60,11 +60,11 @@ func TestAClosingBalanceIsMovedByWhatIsRecordedAfterItAndBearsADayUpToIt(t *test
 		require.Equal(t, c.want, got, sentence)
 	}
 	zoned := Restated{Zone: time.FixedZone("IST", 5*3600+1800)}
-	zoned.Add(rupees(t, 5, "2025-03-31", "2025-03-01", 10)) // at 20:00 UTC, when it is April in India
+	zoned.Add(rupees(t, 5, "2025-03-31", "2025-03-01", 10)) // recorded at 20:00 UTC, already April in India
 	require.Len(t, zoned.moved, 1)
 }
 
-func TestChangesOfOneClosingBalanceAreTakenTogether(t *testing.T) {
+func TestChangesOfOneClosingMakeOneRestatement(t *testing.T) {
 	t.Parallel()
 	r := Restated{Zone: time.UTC}
 	for _, position := range []event.Position{5, 7, 9} {

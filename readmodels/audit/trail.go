@@ -24,16 +24,16 @@ import (
 	"bahi/readmodels/ops"
 )
 
-// Trails answers who changed what in the books, from what to what, when and why.
+// Trails reads the audit trail of the books: who changed what, from what to what, when and why.
 //
-// The log says who did what, in its order; the versions in the books say what became of it, and whether it
-// stood at all. So nothing has to be kept for the trail, and nothing can switch it off.
+// The log says who did what, in its order; the versions in the books say what it changed, and whether it took effect
+// at all. So the trail needs no records of its own, and nothing can switch it off.
 type Trails struct {
 	Reader *readmodels.Reader
-	Log    ops.Log // nil: it is in the same database
+	Log    ops.Log // nil: the log is in the same database
 
-	// Look is how many positions of the log are looked at in one go, and Rows how many rows of them are read
-	// at once; 0: 20,000 and 1,000. An event is taken whole, so one of many rows may add as many again.
+	// Look is the number of positions of the log that one step searches, and Rows the number of rows of events that one
+	// step reads; 0: 20,000 and 1,000. A step takes an event whole, so an event of many rows may add as many again.
 	Look, Rows int
 }
 
@@ -42,7 +42,7 @@ const (
 	defaultRows = 1_000
 )
 
-// What a trail tells of, by the kinds of streams. The rows of a bulk are told of as rows.
+// These are the categories of streams in a trail. It shows the rows of a bulk as rows.
 var (
 	lockKind     = bookslock.Kind.Category()
 	accountKinds = func() map[string]bool {
@@ -62,10 +62,10 @@ var (
 	}()
 )
 
-// Kind is what a change is of: an account of a ledger (bank), a row (bankrow), the lock of the books (bookslock).
+// Kind is the kind of a changed record: an account of a ledger (bank), a row (bankrow), the lock of the books (bookslock).
 type Kind string
 
-// Kinds lists them all.
+// Kinds returns all kinds.
 func Kinds() (all []Kind) {
 	for _, l := range ledgers.All {
 		all = append(all, Kind(l.Accounts.Category()), Kind(l.Rows.Category()))
@@ -73,42 +73,42 @@ func Kinds() (all []Kind) {
 	return append(all, Kind(lockKind))
 }
 
-// IsAccount reports whether it is a ledger's account.
+// IsAccount reports whether the kind is a ledger's account.
 func (k Kind) IsAccount() bool { return accountKinds[string(k)] }
 
-// IsLock reports whether it is the lock of the books.
+// IsLock reports whether the kind is the lock of the books.
 func (k Kind) IsLock() bool { return string(k) == lockKind }
 
-// TrailFilter narrows a trail. The zero TrailFilter is everything.
+// TrailFilter narrows a trail. The zero TrailFilter selects everything.
 type TrailFilter struct {
-	Workspace *uuid.UUID // whose books; nil: everybody's
+	Workspace *uuid.UUID // whose books; nil: all workspaces
 	Kind      Kind       // "": all
-	ID        string     // of that kind: an account's, a row's, a workspace's
+	ID        string     // id of a record of that kind: an account, a row, a workspace
 	Account   int64      // the account and its rows
-	Actor     string     // who, such as user:<id> or api_key:<id>; or the id alone
+	Actor     string     // user:<id>, api_key:<id>, or the id alone
 
 	// Party is a part of the account's name or of a text in the row, before or after the change.
 	Party string
 
-	// First and Last are the days that a row bore before or after the change, or up to which a lock reaches.
-	// Accounts have no such day, and are left out where one of the two is set.
+	// First and Last bound the days that a row bore before or after the change, or the day that a lock reaches.
+	// Accounts have no such day: a filter with one of the bounds leaves them out.
 	First, Last *unit.Date
 }
 
-// Named is an account as it was called when something happened.
+// Named is an account with its name at the time.
 type Named struct {
 	ID   int64  `json:"id"`
 	Name string `json:"name"`
 }
 
-// Field is one thing that a change changed.
+// Field is a changed field.
 type Field struct {
 	Field string          `json:"field" doc:"Such as date, name or in_entries[0].amount"`
 	From  json.RawMessage `json:"from"  doc:"As JSON; null: it was not there"`
 	To    json.RawMessage `json:"to"    doc:"As JSON; null: it is not there"`
 }
 
-// Change is one thing that was changed, with all that was changed of it.
+// Change is a change of one record, with all its changed fields.
 type Change struct {
 	Position  event.Position `json:"position" doc:"In the log"`
 	At        time.Time      `json:"recorded_at"`
@@ -123,21 +123,21 @@ type Change struct {
 	Date      *unit.Date     `json:"date,omitempty" doc:"The row's, after the change, or before it was deleted"`
 	Fields    []Field        `json:"fields"`
 
-	// What the change counts is for who looks for closing balances that it moved.
+	// The rest is for [Restated], which finds the closing balances that the change moved.
 	moves    []move
-	ends     *unit.Date     // the account with all its rows, of which this is the oldest day
-	opened   time.Time      // the account
-	openedAt event.Position // in the log
+	ends     *unit.Date     // the oldest day of a row of the account that the change deletes
+	opened   time.Time      // when the account was
+	openedAt event.Position // position of that in the log
 }
 
-// move is what a change adds to the balance from a day on.
+// move is an amount that a change adds to the balance from a day on.
 type move struct {
 	day        unit.Date
 	cash, fine unit.Sum
 }
 
-// Begin waits until the books are as fresh as the context wants, and answers the position up to which a
-// trail is complete then, and between which positions lie the moments from and to, both included.
+// Begin waits until the books are as fresh as the context wants. It returns the positions between which the moments
+// from and to lie, both included; upTo is at most the position up to which a trail is complete.
 func (v *Trails) Begin(ctx context.Context, from, to *time.Time) (after, upTo event.Position, err error) {
 	if v.Log != nil {
 		return v.beginInLog(ctx, from, to)
@@ -153,24 +153,23 @@ func (v *Trails) Begin(ctx context.Context, from, to *time.Time) (after, upTo ev
 
 var errNoSpan = errors.New("the log has no span")
 
-// Walk is a trail on its way.
+// Walk reads a trail step by step.
 type Walk struct {
 	trails   *Trails
 	filter   TrailFilter
 	at, upTo event.Position
-	pending  []logged // found already, after at
+	pending  []logged // found events after at
 	ahead    event.Position
 
-	opened map[event.Position]time.Time // when accounts were, by where; for a log that is not in Postgres
+	opened map[event.Position]time.Time // when accounts were opened, by position; for a log that is not in Postgres
 }
 
-// Walk begins a trail behind a position. Its reads are of what was known at the position up to which it goes.
+// Walk begins a trail after a position. It reads what was known at position upTo.
 func (v *Trails) Walk(f TrailFilter, after, upTo event.Position) *Walk {
 	return &Walk{trails: v, filter: f, at: after, upTo: upTo, ahead: after}
 }
 
-// Next answers the changes that follow, oldest first; there may be none though more follow. More is false when
-// nothing is left.
+// Next returns the next changes, oldest first, perhaps none although more follow. More is false at the end.
 func (w *Walk) Next(ctx context.Context) (changes []Change, more bool, err error) {
 	ctx = readmodels.Past(ctx, w.upTo)
 	if len(w.pending) == 0 && w.at < w.upTo {
@@ -197,27 +196,27 @@ func (w *Walk) Next(ctx context.Context) (changes []Change, more bool, err error
 	return changes, len(w.pending) > 0 || w.at < w.upTo, nil
 }
 
-// logged is an event of which a trail may tell.
+// logged is an event that a trail may show.
 type logged struct {
 	position event.Position
 	stream   string
 	kind     Kind
 	at       time.Time
 	meta     event.Meta
-	data     json.RawMessage // of an account or a lock
-	rows     []int64         // that it may concern
+	data     json.RawMessage // of an account's or a lock's event
+	rows     []int64         // that the event may concern
 }
 
-// loggedColumns are of an event e. The rows of a bulk are new ones, numbered from the bulk's id on, and those
-// that they take back.
+// loggedColumns are the columns of an event e. The rows of a bulk are new rows, numbered from the bulk's id on, and the
+// rows that they reverse.
 const loggedColumns = `@.position, coalesce(e.stream, ''), coalesce(e.recorded_at, 'epoch'), coalesce(e.meta::text, '{}'),
 	case when e.data -> 'rows' is null then coalesce(e.data::text, '') else '' end, coalesce(json_array_length(e.data -> 'rows'), 0),
 	(select array_agg((r ->> 'reverses')::bigint) from json_array_elements(e.data -> 'rows') r where r ->> 'reverses' is not null)`
 
-// told is the condition on events of the streams of which the filter wants to hear. It may let more through, but nothing less
-// than [TrailFilter.hears], which reads metadata as the books do: what SQL reads in other ways may be what somebody hopes for who wrote
-// them past Bahi.
-func (f TrailFilter) told() string {
+// streamCondition returns the SQL condition on events of the streams that the filter selects. It may let more events through than
+// [TrailFilter.selects] but never fewer: selects reads metadata as the books do, and an attacker who writes past Bahi may count
+// on another reading in SQL.
+func (f TrailFilter) streamCondition() string {
 	var ranges []string
 	for _, kind := range slices.Concat(slices.Sorted(maps.Keys(accountKinds)), slices.Sorted(maps.Keys(rowKinds)), []string{lockKind}) {
 		if f.wants(kind) {
@@ -231,27 +230,27 @@ func (f TrailFilter) told() string {
 	return `(` + strings.Join(ranges, " or ") + `)`
 }
 
-// wants reports whether the filter wants to hear of a category of streams.
+// wants reports whether the filter selects a category of streams.
 func (f TrailFilter) wants(category string) bool {
 	return f.Kind == "" || string(f.Kind) == category || string(f.Kind) == rowKinds[category]
 }
 
-// decisive is the condition on a row's event that it does not only carry out what another one decides, in whatever letters that is said.
+// decisive is the SQL condition that a row's event does not merely carry out another event. It allows for any letter case of "of".
 const decisive = `(e.meta ->> 'of' is null or e.meta ->> 'of' !~ '^[1-9]' or exists (select from json_object_keys(e.meta) k where k <> 'of' and lower(k) = 'of'))`
 
-// hears says whether the filter wants to hear of an event, by its stream and what it says of itself. Rows' events that only carry out what
-// is decided are told of with that.
-func (f TrailFilter) hears(stream string, meta event.Meta) bool {
+// selects reports whether the filter selects an event, by its stream and its metadata. It skips events of rows that merely carry
+// out another event, since the trail shows them with that one.
+func (f TrailFilter) selects(stream string, meta event.Meta) bool {
 	category, _ := event.SplitStream(stream)
 	return (meta.Of == 0 || rowKinds[category] != category) && (f.Workspace == nil || *f.Workspace == meta.Workspace) &&
 		(f.Actor == "" || slices.Contains([]string{f.Actor, "user:" + f.Actor, "api_key:" + f.Actor}, meta.Actor))
 }
 
-// events answers the next events, and the position up to which they are all.
+// events returns the next events, and the position up to which they are complete.
 func (v *Trails) events(ctx context.Context, f TrailFilter, after, upTo event.Position) (events []logged, to event.Position, err error) {
 	to = upTo
 	args := []any{int64(after), int64(upTo)}
-	condition := f.told()
+	condition := f.streamCondition()
 	filter := func(more string, value any) {
 		args = append(args, value)
 		condition += fmt.Sprintf(" and "+more, len(args))
@@ -277,7 +276,7 @@ func (v *Trails) events(ctx context.Context, f TrailFilter, after, upTo event.Po
 		args[1] = int64(to)
 		looked = `(select * from log.event e where e.position > $1 and e.position <= $2 and ` + condition + ` order by 1 limit 500) e`
 	}
-	// The books are named so that their reader waits for them.
+	// The query names the books so that the reader waits for them.
 	found, err := readmodels.Rows(ctx, v.Reader, toLogged, `select l.* from (select count(*) from books.account where false) the_books,
 		lateral (select `+strings.ReplaceAll(loggedColumns, "@", map[bool]string{true: "p", false: "e"}[places != ""])+` from `+looked+` order by 1) l`, args...)
 	if err != nil {
@@ -286,18 +285,18 @@ func (v *Trails) events(ctx context.Context, f TrailFilter, after, upTo event.Po
 	if len(found) == stepPlaces {
 		to = found[len(found)-1].position
 	}
-	return slices.DeleteFunc(found, func(e logged) bool { return e.stream == "" || !f.hears(e.stream, e.meta) }), to, nil
+	return slices.DeleteFunc(found, func(e logged) bool { return e.stream == "" || !f.selects(e.stream, e.meta) }), to, nil
 }
 
 func (v *Trails) look() int { return cmp.Or(v.Look, defaultLook) }
 
-// stepPlaces is how many events, or places of what the filter names, are looked at in one go.
+// stepPlaces is the number of events, or of positions from the indexes, that one step looks at.
 const stepPlaces = 500
 
-// places answers the SQL of the positions between $1 and $2 at which something can have happened to what the
-// filter names, found by indexes, and what $3 is; none when it names nothing.
+// places returns the SQL of the positions between $1 and $2 at which the filter's record may have changed, found by
+// indexes, and the value of $3; "" if the filter names no record.
 func (f TrailFilter) places() (sql string, arg any) {
-	id, _ := strconv.ParseInt(f.ID, 10, 64) // of what has no number there is nothing
+	id, _ := strconv.ParseInt(f.ID, 10, 64) // 0 finds no rows
 	switch {
 	case rowKinds[string(f.Kind)] != "" && f.ID != "":
 		return placesOfRow, id
@@ -314,7 +313,7 @@ func (f TrailFilter) places() (sql string, arg any) {
 	}
 }
 
-// Each answers the first ones, in order.
+// Each returns the first positions, in order.
 const (
 	placesOfStream = `(select l.position from log.event l where l.stream = $3 and l.position > $1 and l.position <= $2 order by l.revision limit 500)`
 	placesOfRow    = `(select v.from_position from books.row_version v where v.row_id = $3 and v.from_position > $1 and v.from_position <= $2 order by 1 limit 500)`
@@ -335,7 +334,7 @@ func toLogged(row pgx.CollectableRow) (e logged, err error) {
 		return e, err
 	}
 	e.position, e.at, e.data = event.Position(position), e.at.UTC(), json.RawMessage(data)
-	if e.stream == "" { // it is not what was asked for
+	if e.stream == "" { // the join found no selected event
 		return e, nil
 	}
 	e.meta = ops.MetaOf(event.Stored{Meta: []byte(meta)})
@@ -343,7 +342,7 @@ func toLogged(row pgx.CollectableRow) (e logged, err error) {
 	return e, nil
 }
 
-// concern notes what the event is about: of rows, those that it posts, or its stream's own, and those that it takes back.
+// concern sets the rows of the event: the rows that it posts, or the row of its stream, and the rows that it reverses.
 func (e *logged) concern(posted int, reversed []int64) {
 	category, id := event.SplitStream(e.stream)
 	if e.kind = Kind(rowKinds[category]); e.kind == "" {
@@ -352,7 +351,7 @@ func (e *logged) concern(posted int, reversed []int64) {
 	}
 	first, err := strconv.ParseInt(id, 10, 64)
 	if err != nil {
-		return // no row has a number like that, so nothing happened to one
+		return // no row has such an id
 	}
 	for n := range max(posted, 1) {
 		e.rows = append(e.rows, first+int64(n))
@@ -360,18 +359,17 @@ func (e *logged) concern(posted int, reversed []int64) {
 	e.rows = append(e.rows, reversed...)
 }
 
-// errUnknown answers a filter that names what there is not.
+// errUnknown is the error for a filter with an unknown account.
 var errUnknown = fault.New(fault.NotFound, "Account not found")
 
-// Account answers [fault.NotFound] when there is no such account, or never was, in the workspace or, when it is
-// nil, anywhere.
+// Account returns [fault.NotFound] if the workspace never had such an account; a nil workspace means any.
 func (v *Trails) Account(ctx context.Context, workspace *uuid.UUID, account int64) error {
 	_, err := readmodels.Row(ctx, v.Reader, errUnknown, pgx.RowTo[int64], `
 		select a.id from books.account a where a.id = $1 and ($2::uuid is null or a.workspace_id = $2)`, account, workspace)
 	return err
 }
 
-// matches says whether a party is named in one of the texts.
+// matches reports whether one of the texts has the name of a party in it.
 func matches(party string, texts ...string) bool {
 	if party == "" {
 		return true

@@ -21,8 +21,7 @@ import (
 	"bahi/readmodels/ledger"
 )
 
-// changes answers what events changed. One that was void changed nothing: the books have no version that it
-// begins.
+// changes returns what events changed. A void event changed nothing: the books have no version that begins with it.
 func (v *Trails) changes(ctx context.Context, f TrailFilter, events []logged) ([]Change, error) {
 	versions, err := v.versions(ctx, events)
 	if err != nil {
@@ -48,7 +47,7 @@ func (v *Trails) changes(ctx context.Context, f TrailFilter, events []logged) ([
 			}
 		default:
 			for _, row := range slices.Sorted(slices.Values(e.rows)) {
-				if version, stood := versions[place{e.position, row}]; stood && (f.Workspace == nil || version.workspace == *f.Workspace) {
+				if version, known := versions[place{e.position, row}]; known && (f.Workspace == nil || version.workspace == *f.Workspace) {
 					if c, ok := version.change(f, e, row); ok {
 						found = append(found, c)
 					}
@@ -64,13 +63,13 @@ func (v *Trails) changes(ctx context.Context, f TrailFilter, events []logged) ([
 	return changes, nil
 }
 
-// place is where a row's version begins.
+// place is the row and the position at which a version of it begins.
 type place struct {
 	position event.Position
 	row      int64
 }
 
-// versioned is a version of a row and the one before it.
+// versioned is a version of a row with the version before.
 type versioned struct {
 	place
 
@@ -82,7 +81,7 @@ type versioned struct {
 	now, was  state
 }
 
-// state is a row at a time, and what it adds to its account.
+// state is a row at a time, with its effect on the account.
 type state struct {
 	book.Row
 
@@ -138,7 +137,7 @@ func toVersioned(row pgx.CollectableRow) (v versioned, err error) {
 	return v, err
 }
 
-// scanned is a state on its way out of the database, where there may be none.
+// scanned scans a state's columns, all null where there is no version.
 type scanned struct {
 	ledger.RowScan
 
@@ -185,7 +184,7 @@ func (f TrailFilter) covers(day unit.Date) bool {
 	return (f.First == nil || *f.First <= day) && (f.Last == nil || day <= *f.Last)
 }
 
-// fields are what a row says, by name, in the order of [differences].
+// fields returns the fields of a row by name.
 func (s state) fields() map[string]json.RawMessage {
 	all := map[string]json.RawMessage{}
 	if !s.Exists() {
@@ -208,7 +207,7 @@ func (s state) fields() map[string]json.RawMessage {
 	return all
 }
 
-// flatten notes each field of each entry of a side. Whatever ledger it is of, an entry is an object of plain values.
+// flatten adds each field of each entry of a side. In every ledger, an entry is an object of plain values.
 func flatten(into map[string]json.RawMessage, side string, entries json.RawMessage) {
 	var list []map[string]json.RawMessage
 	if json.Unmarshal(entries, &list) != nil {
@@ -222,7 +221,7 @@ func flatten(into map[string]json.RawMessage, side string, entries json.RawMessa
 	}
 }
 
-// written are the values that are text. A date is none.
+// written returns the values that are text, without the date.
 func written(fields map[string]json.RawMessage) (all []string) {
 	for name, value := range fields {
 		var text string
@@ -235,7 +234,7 @@ func written(fields map[string]json.RawMessage) (all []string) {
 
 var null = json.RawMessage("null")
 
-// differences answers what differs, entries in their order.
+// differences returns the fields that differ; entries come in their order.
 func differences(before, after map[string]json.RawMessage) []Field {
 	names := map[string]bool{}
 	for name := range before {
@@ -261,7 +260,7 @@ func differences(before, after map[string]json.RawMessage) []Field {
 	return fields
 }
 
-// inOrder compares names, and numbers in them as numbers.
+// inOrder compares names, with numbers in them compared as numbers.
 func inOrder(a, b string) int {
 	for a != "" && b != "" {
 		n, restA := leading(a)
@@ -292,12 +291,12 @@ func leading(text string) (n int, rest string) {
 func quoted(text string) json.RawMessage {
 	b, err := json.Marshal(text)
 	if err != nil {
-		panic(err) // a text always can be
+		panic(err) // a string always has a JSON form
 	}
 	return b
 }
 
-// accounts answers what events did to accounts, by position: nothing for a deletion that was void.
+// accounts returns what events did to accounts, by position, without deletions that were void.
 func (v *Trails) accounts(ctx context.Context, events []logged) (map[event.Position]renamed, error) {
 	var positions, ids []int64
 	for _, e := range events {
@@ -329,7 +328,7 @@ func (v *Trails) accounts(ctx context.Context, events []logged) (map[event.Posit
 	return all, err
 }
 
-// renamed is what happened to an account.
+// renamed is a change of an account.
 type renamed struct {
 	Position  int64
 	ID        int64

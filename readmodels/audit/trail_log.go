@@ -13,9 +13,9 @@ import (
 	"bahi/readmodels/ops"
 )
 
-// beginInLog is [Trails.Begin] where the log is not in Postgres.
+// beginInLog is [Trails.Begin] for a log that is not in Postgres.
 func (v *Trails) beginInLog(ctx context.Context, from, to *time.Time) (after, upTo event.Position, err error) {
-	// The books are named so that their reader waits for them.
+	// The query names the books so that the reader waits for them.
 	if _, err = readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64], `select b.id from books.account b where false`); err != nil {
 		return 0, 0, err
 	}
@@ -31,8 +31,8 @@ func (v *Trails) beginInLog(ctx context.Context, from, to *time.Time) (after, up
 	return after, min(upTo, complete), err
 }
 
-// eventsInLog is events where the log is not in Postgres. The books know by their indexes where something happened to what the
-// filter names, if it names something; else the log is walked along.
+// eventsInLog is [Trails.events] for a log that is not in Postgres. If the filter names a record, the books' indexes have the
+// positions; otherwise it reads the log event by event.
 func (v *Trails) eventsInLog(ctx context.Context, f TrailFilter, places string, args []any, after, upTo event.Position) (events []logged, to event.Position, err error) {
 	take := func(e event.Stored) (all bool) {
 		if l, told := f.logged(e); told {
@@ -87,14 +87,14 @@ func (v *Trails) eventsInLog(ctx context.Context, f TrailFilter, places string, 
 	return events, upTo, nil
 }
 
-// logged is an event as a trail may tell of it; false when the filter does not want to hear of it.
+// logged returns an event for a trail; false if the filter does not select it.
 func (f TrailFilter) logged(e event.Stored) (l logged, told bool) {
 	category, _ := event.SplitStream(e.Stream)
 	if !accountKinds[category] && rowKinds[category] == "" && category != lockKind || !f.wants(category) {
 		return l, false
 	}
 	meta := ops.MetaOf(e)
-	if !f.hears(e.Stream, meta) {
+	if !f.selects(e.Stream, meta) {
 		return l, false
 	}
 	var posted struct {
@@ -116,7 +116,7 @@ func (f TrailFilter) logged(e event.Stored) (l logged, told bool) {
 	return l, true
 }
 
-// date puts in when the accounts were opened, where the log is not in Postgres.
+// date sets when the accounts were opened; for a log that is not in Postgres.
 func (w *Walk) date(ctx context.Context, changes []Change) error {
 	if w.opened == nil {
 		w.opened = map[event.Position]time.Time{}

@@ -1,4 +1,4 @@
-// Package audit answers what auditors ask of the log: its events, its tree, and what was signed about it.
+// Package audit reads the log for auditors: its events, its Merkle tree, its checkpoints and the trail of the books.
 package audit
 
 import (
@@ -14,8 +14,8 @@ import (
 	"bahi/eventstore/audit"
 )
 
-// Tree reads the tables of the projection audit, as they are now. A tile only grows, so what was read of it stays
-// right, also when another generation takes the tables' place meanwhile.
+// Tree reads the live tables of the projection audit. A tile only grows, so bytes that were read stay right even if another
+// generation becomes live meanwhile.
 type Tree struct {
 	DB      *pgxpool.Pool
 	Version int // of the projection
@@ -35,7 +35,7 @@ func (t *Tree) ReadTiles(ctx context.Context, ids []audit.TileID) (tiles [][]byt
 	return tiles, err
 }
 
-// Size is how many events are in the tree; 0 while there is none.
+// Size returns the number of events in the tree, 0 before the first.
 func (t *Tree) Size(ctx context.Context) (size uint64, err error) {
 	err = t.read(ctx, `select size from %s.tree`, first(&size))
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -44,14 +44,14 @@ func (t *Tree) Size(ctx context.Context) (size uint64, err error) {
 	return size, err
 }
 
-// Position is where in the log the leaf at index, from 0, stands.
+// Position returns the position in the log of the leaf at an index, from 0.
 func (t *Tree) Position(ctx context.Context, index uint64) (event.Position, error) {
 	var at uint64
 	err := t.read(ctx, `select coalesce((select position from %s.leaf where index = $1), $1 + 1)`, first(&at), int64(index))
 	return event.Position(at), err
 }
 
-// Index is which leaf the event at a position is, from 0; false when no leaf is of that position.
+// Index returns the index, from 0, of the leaf of the event at a position; false if the tree has no such leaf.
 func (t *Tree) Index(ctx context.Context, at event.Position) (index uint64, found bool, err error) {
 	if at == 0 {
 		return 0, false, nil
@@ -73,7 +73,7 @@ func first[T any](into *T) func(pgx.Rows) error {
 	}
 }
 
-// read puts the live generation's schema into the SQL. It looks again when that has gone.
+// read fills in the schema of the live generation. It tries again if that schema is gone.
 func (t *Tree) read(ctx context.Context, sql string, collect func(pgx.Rows) error, args ...any) error {
 	for tries := 0; ; tries++ {
 		var generation int

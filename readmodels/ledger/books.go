@@ -1,10 +1,10 @@
-// Package ledger reads the books: accounts, rows with their running balance, at any date and as known
+// Package ledger reads the books: accounts, and rows with their running balance, at any date and as known
 // at any position of the log.
 //
-// A balance is the sum of all rows before it, in the order of date and id. It is never stored with a
-// row, since one back-dated row would change a million of them. What stands before a page comes from
-// totals of periods, days and parts of days (see projections/ledger/books.sql), the rest from the page
-// itself. What was known at a position comes from the same totals as they were then.
+// A balance is the sum of all rows up to it, in the order of date and id. It is never stored with a row,
+// since one back-dated row would change a million balances. The balance before a page comes from totals of
+// periods, days and parts of days (see projections/ledger/books.sql), the rest from the page itself. A view
+// of the past takes the same totals as they were at its position.
 package ledger
 
 import (
@@ -23,18 +23,18 @@ import (
 	"bahi/readmodels"
 )
 
-// Views answers questions about the books.
+// Views reads the books.
 type Views struct {
 	Reader *readmodels.Reader
 }
 
-// As narrows a view: to rows dated up to a day, to what was in the log up to a position.
+// As narrows a view to rows dated up to a day, and to events up to a position of the log.
 type As struct {
 	Of      *unit.Date      // nil: all dates
 	KnownAt *event.Position // nil: now
 }
 
-// Account is a line of a list of accounts.
+// Account is a line in a list of accounts.
 type Account struct {
 	ID       int64
 	Name     string
@@ -54,8 +54,7 @@ type Row struct {
 	Revision int64
 }
 
-// Selection is which rows of an account to read: those dated between two days, both included, and of
-// these a page.
+// Selection names rows of an account: those dated between two days, both included, and of these one page.
 type Selection struct {
 	As
 
@@ -64,7 +63,7 @@ type Selection struct {
 	PageSize int // 0: all rows
 }
 
-// days answers the bounds of the selection as days since 1970-01-01.
+// days returns the bounds of the selection as days since 1970-01-01.
 func (sel Selection) days() (low, high int64) {
 	low, high = -1<<30, 1<<30
 	if sel.From != nil {
@@ -80,16 +79,16 @@ func (sel Selection) days() (low, high int64) {
 
 const day0 = `date '1970-01-01'`
 
-// sources are the totals that a view sums up, now or as they were known at a position ($known).
+// sources are the SQL fragments that a view adds up: the totals now, or as known at a position ($known).
 type sources struct {
 	account     string // conditions on table account a
 	name        string // the account's name
-	kind        string // and its type
-	revision    string // of the account's stream
-	whole       string // amounts of account a
-	node        string // row_count, cash, fine of account a's nodes of a level; %d is the level, %s a condition on t.node
+	kind        string // the account's type
+	revision    string // revision of the account's stream
+	whole       string // totals of account a
+	node        string // row_count, cash, fine of account a's nodes of one level; %d is the level, %s a condition on t.node
 	current     string // conditions on table row_version v
-	rowRevision string // the revision of the stream of row v
+	rowRevision string // revision of row v's stream
 }
 
 var now = sources{
@@ -120,19 +119,19 @@ var then = sources{
 		where n.row_id = v.row_id and n.position > v.from_position and n.position <= $known order by n.position desc limit 1), v.first_revision)`,
 }
 
-// calledThen returns the SQL of a column of account a's name, as it was known at a position.
+// calledThen returns the SQL of a column of account a's name as known at a position.
 func calledThen(column string) string {
 	return `(select n.` + column + ` from books.account_name n
 		where n.account_id = a.id and n.from_position <= $known order by n.from_position desc limit 1)`
 }
 
-// nodes answers the SQL of account a's nodes of a level that meet a condition on t.node.
+// nodes returns the SQL of account a's nodes of a level that meet a condition on t.node.
 func (s sources) nodes(level int, condition string) string {
 	column := map[int]string{1: "period", 2: "day"}[level]
 	return fmt.Sprintf(strings.ReplaceAll(s.node, "@", column), level, condition)
 }
 
-// before answers the SQL of what account a amounts to before a day.
+// before returns the SQL of account a's balance before a day.
 func (s sources) before(day string) string {
 	return `select coalesce(sum(row_count), 0) as row_count, coalesce(sum(cash), 0) as cash, coalesce(sum(fine), 0) as fine from (` +
 		s.nodes(1, `t.node < `+day+` >> 6`) + ` union all ` +
@@ -146,7 +145,7 @@ func (a As) sources() sources {
 	return now
 }
 
-// bind replaces the named parameters of a view's SQL by numbered ones, those of them that it has.
+// bind replaces the named parameters that a view's SQL has by numbered ones.
 func bind(sql string, values map[string]any) (string, []any) {
 	found, known := bindings.Load(sql)
 	if !known {
@@ -159,7 +158,7 @@ func bind(sql string, values map[string]any) (string, []any) {
 		}
 		found, _ = bindings.LoadOrStore(sql, b)
 	}
-	b, _ := found.(binding) // nothing else is stored
+	b, _ := found.(binding) // the map has no other type
 	args := make([]any, len(b.names))
 	for i, name := range b.names {
 		args[i] = values[name]
@@ -167,13 +166,13 @@ func bind(sql string, values map[string]any) (string, []any) {
 	return b.text, args
 }
 
-// binding is a view's SQL with numbered parameters, and their names in order.
+// binding is a view's SQL with numbered parameters, and the parameters' names in order.
 type binding struct {
 	text  string
 	names []string
 }
 
-// bindings has one for each text. Texts are made of constants, so they are few.
+// bindings has one binding for each text. Texts are made of constants, so they are few.
 var bindings sync.Map
 
 func (a As) known() any {
@@ -183,7 +182,7 @@ func (a As) known() any {
 	return int64(*a.KnownAt)
 }
 
-// reading makes a view as known at a position wait for that position.
+// reading returns a context in which a view of the past waits for its position.
 func (a As) reading(ctx context.Context) context.Context {
 	if a.KnownAt == nil {
 		return ctx
@@ -191,13 +190,13 @@ func (a As) reading(ctx context.Context) context.Context {
 	return readmodels.Past(ctx, *a.KnownAt)
 }
 
-// Accounts lists the workspace's accounts of a ledger with their balances.
+// Accounts returns the workspace's accounts of a ledger with their balances.
 func (v *Views) Accounts(ctx context.Context, workspace uuid.UUID, l *book.Ledger, as As) ([]Account, error) {
 	sql, args := as.accounts(workspace, l.Name, nil)
 	return readmodels.Rows(as.reading(ctx), v.Reader, pgx.RowToStructByPos[Account], sql+` order by a.id`, args...)
 }
 
-// Account reads one account, or returns the ledger's NoAccount.
+// Account returns one account, or the ledger's NoAccount.
 func (v *Views) Account(ctx context.Context, workspace uuid.UUID, l *book.Ledger, account int64, as As) (Account, error) {
 	sql, args := as.accounts(workspace, l.Name, &account)
 	return readmodels.Row(as.reading(ctx), v.Reader, l.NoAccount, pgx.RowToStructByPos[Account], sql, args...)
@@ -221,8 +220,7 @@ func (a As) accounts(workspace uuid.UUID, ledger string, account *int64) (string
 	return bind(sql, values)
 }
 
-// Rows reads rows of an account, and counts those of the whole selection. It returns the ledger's NoAccount when
-// there is no such account.
+// Rows returns a page of an account's rows and the number of rows in the whole selection, or the ledger's NoAccount.
 func (v *Views) Rows(ctx context.Context, workspace uuid.UUID, l *book.Ledger, account int64, sel Selection) (rows []Row, total int64, err error) {
 	total, err = v.EachRow(ctx, workspace, l, account, sel, func(r Row) error {
 		rows = append(rows, r)
@@ -231,7 +229,7 @@ func (v *Views) Rows(ctx context.Context, workspace uuid.UUID, l *book.Ledger, a
 	return rows, total, err
 }
 
-// EachRow is [Views.Rows] for rows that are more than memory: it hands them over one by one.
+// EachRow is [Views.Rows] for more rows than fit in memory: it calls take for each.
 func (v *Views) EachRow(ctx context.Context, workspace uuid.UUID, l *book.Ledger, account int64, sel Selection, take func(Row) error) (total int64, err error) {
 	low, high := sel.days()
 	values := map[string]any{
@@ -250,7 +248,7 @@ func (v *Views) EachRow(ctx context.Context, workspace uuid.UUID, l *book.Ledger
 			cash, fine *unit.Sum
 		)
 		if err := row.Scan(append([]any{&total, &id, &cash, &fine, &at}, s.Into()...)...); err != nil || id == nil {
-			return r, err // the line that counts rows when the page has none
+			return r, err // a page without rows still has one line, with the total
 		}
 		return Row{Row: s.Row(account), ID: *id, Cash: *cash, Fine: *fine, Revision: *at}, nil
 	}, func(r Row) error {
@@ -263,13 +261,13 @@ func (v *Views) EachRow(ctx context.Context, workspace uuid.UUID, l *book.Ledger
 	return total, cmp.Or(err, missing)
 }
 
-// pageSQL finds the first row of the page by its rank, going down from periods to days to parts of days,
-// and sums up what comes before it on the way.
+// pageSQL returns SQL that finds the page's first row by its rank, going down from periods to days to parts of days,
+// and adds up the totals before it on the way.
 func (sel Selection) pageSQL() string {
 	s := sel.sources()
 	crowded := ``
 	start := `select d.node as day, 0::bigint as first_id, d.rank, d.cash, d.fine from d`
-	if sel.KnownAt == nil { // days of the past have no parts: there, a day is read from its beginning
+	if sel.KnownAt == nil { // views of the past have no parts of days, so they read a day from its beginning
 		crowded = `, r3 as (` + descend(s.nodes(3, `t.node >= d.node << 40 and t.node < (d.node + 1) << 40`), "d") + `),
 		run as (select d.node as day, coalesce(r3.node, d.node << 40) as node, coalesce(r3.rank, d.rank) as rank,
 			coalesce(r3.cash, d.cash) as cash, coalesce(r3.fine, d.fine) as fine from d left join r3 on true),
@@ -310,8 +308,8 @@ func (sel Selection) pageSQL() string {
 	order by page.date, page.row_id`
 }
 
-// descend answers the SQL of the one node among those below a parent that holds the page's first row,
-// with what stands before it.
+// descend returns the SQL of the node, among those below a parent, that holds the page's first row,
+// with the totals before it.
 func descend(nodes, parent string) string {
 	return `
 		select n.node, ` + parent + `.rank + n.upto - n.row_count as rank,

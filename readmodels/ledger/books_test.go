@@ -33,17 +33,17 @@ import (
 	views "bahi/readmodels/ledger"
 )
 
-// noKeys is for requests without an Idempotency-Key.
+// noKeys serves requests without an Idempotency-Key.
 type noKeys struct{}
 
 func (noKeys) HMAC(context.Context, string, ...[]byte) ([]byte, error) {
-	return nil, errors.New("no request has a key here")
+	return nil, errors.New("no Idempotency-Key expected")
 }
 
 func (noKeys) Seal(context.Context, []*event.Sealed) error   { return nil }
 func (noKeys) Reveal(context.Context, []*event.Sealed) error { return nil }
 
-// office is the write and the read side of the books, on a log of its own.
+// office is the write side and the read side of the books, on a log of its own.
 type office struct {
 	ctx   context.Context
 	store *postgres.Store
@@ -96,24 +96,24 @@ func as(workspace uuid.UUID) commands.Request {
 	return commands.Request{Actor: actor.Actor{Type: "system", ID: "test"}, Workspace: workspace, Reason: "because"}
 }
 
-// line is a row of the model.
+// line is a row in the model.
 type line struct {
 	id   int64
 	date unit.Date
 	sum  unit.Money
 	gone bool
 	void bool
-	back int64 // the row that it takes back
-	by   int64 // the row that takes it back
+	back int64 // the row that this one reverses
+	by   int64 // the row that reverses this one
 }
 
-// free says whether the row may be changed.
+// free reports whether the row may be edited, deleted and voided.
 func (l line) free() bool { return !l.gone && !l.void && l.back == 0 && l.by == 0 }
 
-// reversible says whether the row may be taken back.
+// reversible reports whether the row may be reversed.
 func (l line) reversible() bool { return !l.gone && !l.void && l.by == 0 }
 
-// ledgerModel is what a ledger should read like.
+// ledgerModel returns the rows and balances that a view should return.
 func ledgerModel(lines []line, from, to unit.Date) (shown []line, balances []unit.Money) {
 	kept := slices.DeleteFunc(slices.Clone(lines), func(l line) bool { return l.gone || l.date > to })
 	slices.SortFunc(kept, func(a, b line) int {
@@ -132,7 +132,7 @@ func ledgerModel(lines []line, from, to unit.Date) (shown []line, balances []uni
 	return shown, balances
 }
 
-func TestAnyPageOfAnyTimeReadsAsAReplayWould(t *testing.T) {
+func TestEveryPageAtEveryPositionEqualsAReplay(t *testing.T) {
 	t.Parallel()
 	o := open(t)
 	rapid.Check(t, func(t *rapid.T) {
@@ -170,17 +170,17 @@ func TestAnyPageOfAnyTimeReadsAsAReplayWould(t *testing.T) {
 			done(out.Position)
 		}
 		pick := func(t *rapid.T, which func(line) bool) int {
-			var standing []int
+			var found []int
 			for i, l := range lines {
 				if which(l) {
-					standing = append(standing, i)
+					found = append(found, i)
 				}
 			}
-			if len(standing) == 0 {
+			if len(found) == 0 {
 				add(t)
 				return len(lines) - 1
 			}
-			return rapid.SampledFrom(standing).Draw(t, "row")
+			return rapid.SampledFrom(found).Draw(t, "row")
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"add": add,
@@ -324,7 +324,7 @@ func TestAnyPageOfAnyTimeReadsAsAReplayWould(t *testing.T) {
 	require.Empty(t, found.Differences)
 }
 
-func TestRowsThatLostARaceAreVoidEverywhere(t *testing.T) {
+func TestRowAppendedPastALockIsVoid(t *testing.T) {
 	t.Parallel()
 	o := open(t)
 	workspace := uuid.New()
@@ -336,7 +336,7 @@ func TestRowsThatLostARaceAreVoidEverywhere(t *testing.T) {
 	_, err = o.books.SetLock(ctx, req, bookslock.Set{Through: &locked})
 	require.NoError(t, err)
 
-	// Another node that did not know of the lock yet appends a row dated in the locked period.
+	// Another node that does not know the lock yet appends a row dated in the locked period.
 	h := commands.New(o.store, noKeys{}, time.Now)
 	out, err := commands.Create(ctx, h, req, bank.Ledger.Rows, func(context.Context) (string, error) { return "990", nil },
 		book.AddRow{Ledger: bank.Ledger, Account: account, Today: today, Asked: book.Asked{Date: &locked, In: book.Entries([]bank.Entry{{Amount: 100}})}})
@@ -359,7 +359,7 @@ func number(t require.TestingT, id string) (n int64) {
 	return n
 }
 
-// TestMain makes fewer and longer runs of the property than rapid would: each has a ledger of its own.
+// TestMain lets rapid make fewer and longer runs: each has a ledger of its own.
 func TestMain(m *testing.M) {
 	draws.Default(20)
 	os.Exit(m.Run())

@@ -12,20 +12,20 @@ import (
 	"bahi/readmodels"
 )
 
-// Closing asks for what an account amounts to at the end of a day, as known at a position.
+// Closing asks for an account's balance at the end of a day, as known at a position.
 type Closing struct {
 	Account int64
 	Day     unit.Date
 	KnownAt event.Position
 }
 
-// Closed is the answer to a [Closing]; nil where there was no such account then.
+// Closed is an account's closing balance; its sums are nil if no such account existed then.
 type Closed struct {
 	Cash *unit.Sum
 	Fine *unit.Sum
 }
 
-// closingsSQL reads the totals as they were then, as any view of the past does, but each at its own position.
+// closingsSQL reads past totals as every view of the past does, but each closing at its own position.
 var closingsSQL = strings.ReplaceAll(`
 	select b.cash::text, b.fine::text
 	from unnest($2::bigint[], $3::bigint[], $4::bigint[]) with ordinality asked (account, day, known, nth)
@@ -33,7 +33,7 @@ var closingsSQL = strings.ReplaceAll(`
 	left join lateral (`+then.before(`(asked.day + 1)`)+`) b on a.id is not null
 	order by asked.nth`, `$known`, `asked.known`)
 
-// Closings returns each of what is asked.
+// Closings returns the balance for each closing, in their order.
 func (v *Views) Closings(ctx context.Context, workspace uuid.UUID, asked []Closing) ([]Closed, error) {
 	var (
 		accounts, days, known []int64

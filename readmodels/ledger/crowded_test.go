@@ -13,7 +13,7 @@ import (
 	views "bahi/readmodels/ledger"
 )
 
-func TestPagesOfADayOfVeryManyRowsHaveTheirBalances(t *testing.T) {
+func TestPagesOfACrowdedDayHaveTheirBalances(t *testing.T) {
 	t.Parallel()
 	const (
 		bulks, bulk = 17, 1000

@@ -17,7 +17,7 @@ import (
 	"bahi/readmodels"
 )
 
-// Version is a row as it was from one position of the log on.
+// Version is a row from one position of the log up to its next change.
 type Version struct {
 	book.Row
 
@@ -28,7 +28,7 @@ type Version struct {
 	Revision int64
 }
 
-// Change says in a word what was done to a row since the version before; nil: there is none.
+// Change returns a word for the change since the version before; nil: this version is the first.
 func (v Version) Change(before *Version) string {
 	if before == nil {
 		return book.Change(book.Row{}, v.Row)
@@ -41,7 +41,7 @@ func RowColumns(version string) string {
 	return strings.ReplaceAll(`@.date, @.in_entries, @.out_entries, @.warnings, @.deleted, @.void, @.reverses, @.reversed_by`, "@", version)
 }
 
-// RowScan is a row on its way out of the database, where there may be none.
+// RowScan scans a row's columns, all null where there is no row.
 type RowScan struct {
 	date                 *time.Time
 	in, out, warnings    *string
@@ -49,12 +49,12 @@ type RowScan struct {
 	reverses, reversedBy *int64
 }
 
-// Into returns where the columns go.
+// Into returns the destinations of the columns of [RowColumns].
 func (s *RowScan) Into() []any {
 	return []any{&s.date, &s.in, &s.out, &s.warnings, &s.deleted, &s.void, &s.reverses, &s.reversedBy}
 }
 
-// Row returns the row, of an account; the zero Row where there was none. What its sides count is not read.
+// Row returns the row of an account, or the zero Row where there is none. It leaves out the effects of the sides.
 func (s *RowScan) Row(account int64) (r book.Row) {
 	if s.date == nil {
 		return r
@@ -75,12 +75,12 @@ func (s *RowScan) Row(account int64) (r book.Row) {
 	return r
 }
 
-// rowOf narrows a view to a row of a workspace's account that stands.
+// rowOf narrows a view to a row of an account of a workspace; a condition on the account follows.
 const rowOf = `
 	from books.account a join books.row_version v on v.account_id = a.id
 	where a.workspace_id = $workspace and a.ledger = $ledger and a.id = $account and v.row_id = $row and `
 
-// Row reads one row with the balances after it, or returns the ledger's NoRow.
+// Row returns one row with the balances after it, or the ledger's NoRow.
 func (v *Views) Row(ctx context.Context, workspace uuid.UUID, l *book.Ledger, account, row int64, as As) (Row, error) {
 	rows, err := v.RowsFrom(ctx, workspace, l, account, row, 1, as)
 	if err == nil && len(rows) == 0 {
@@ -92,8 +92,7 @@ func (v *Views) Row(ctx context.Context, workspace uuid.UUID, l *book.Ledger, ac
 	return rows[0], nil
 }
 
-// RowsFrom reads those of count rows whose ids follow one another that are there, by id, each with the
-// balances after it.
+// RowsFrom returns those rows that exist among count consecutive ids, ordered by id, each with the balances after it.
 func (v *Views) RowsFrom(ctx context.Context, workspace uuid.UUID, l *book.Ledger, account, first, count int64, as As) ([]Row, error) {
 	s := as.sources()
 	values := map[string]any{
@@ -103,7 +102,7 @@ func (v *Views) RowsFrom(ctx context.Context, workspace uuid.UUID, l *book.Ledge
 	if as.Of != nil {
 		dated, values["day"] = ` and v.date <= `+day0+` + $day::int`, int64(*as.Of)
 	}
-	// The rows come first, by their ids: joined to the account, Postgres would read all of its index.
+	// The query finds rows by id first: if it began with the account, Postgres would read the account's whole index.
 	sql, args := bind(`
 		with v as materialized (
 			select * from books.row_version v
@@ -120,7 +119,7 @@ func (v *Views) RowsFrom(ctx context.Context, workspace uuid.UUID, l *book.Ledge
 	}, sql, args...)
 }
 
-// last is the last of count numbers from first on.
+// last returns the last of count numbers that begin with first.
 func last(first, count int64) int64 {
 	if first > math.MaxInt64-count+1 {
 		return math.MaxInt64
@@ -128,11 +127,11 @@ func last(first, count int64) int64 {
 	return first + count - 1
 }
 
-// upTo returns the SQL of what account a amounts to up to a row of a day, the row included.
+// upTo returns the SQL of account a's balance up to and including a row of a day.
 func (s sources) upTo(day, row string) string {
 	parts, first := ``, `0`
-	if s == now { // a crowded day is not read from its beginning
-		start := func(level int) string { // of the part that the row is in
+	if s == now { // skip the beginning of a crowded day
+		start := func(level int) string { // of the part that has the row
 			return fmt.Sprintf(`coalesce((select max(t.node) from books.total t where t.account_id = a.id and t.level = %d
 				and t.node between (%s) << 40 and ((%s) << 40) + (%s)), (%s) << 40)`, level, day, day, row, day)
 		}
@@ -148,28 +147,28 @@ func (s sources) upTo(day, row string) string {
 			and d.date = ` + day0 + ` + (` + day + `)::int and d.row_id <= (` + row + `) and d.row_id >= ` + first + `) n`
 }
 
-// Balance is what an account amounts to.
+// Balance is the balance of an account.
 type Balance struct {
 	Cash unit.Sum
 	Fine unit.Sum
 }
 
-// Plus adds what a row counts.
+// Plus adds a row's effect.
 func (b Balance) Plus(e book.Effect) Balance {
 	return Balance{unit.Sum{Decimal: b.Cash.Add(e.Cash.Decimal())}, unit.Sum{Decimal: b.Fine.Add(e.Fine.Decimal())}}
 }
 
-// BalanceAt returns what an account amounts to up to a place among its rows, whether or not there is a row, or
-// the ledger's NoAccount.
+// BalanceAt returns an account's balance up to a place among its rows, whether or not there is a row at that place,
+// or the ledger's NoAccount.
 func (v *Views) BalanceAt(ctx context.Context, workspace uuid.UUID, l *book.Ledger, account int64, date unit.Date, row int64) (Balance, error) {
 	found, err := v.balancesAt(ctx, workspace, l, account, []unit.Date{date}, row)
 	return found[date], err
 }
 
-// LastRow is behind every row of a day.
+// LastRow is a row id after every row of a day.
 const LastRow = 1<<40 - 1
 
-// BalancesOn returns what an account amounts to at the end of each of these days, or the ledger's NoAccount.
+// BalancesOn returns an account's balance at the end of each day, or the ledger's NoAccount.
 func (v *Views) BalancesOn(ctx context.Context, workspace uuid.UUID, l *book.Ledger, account int64, dates []unit.Date) (map[unit.Date]Balance, error) {
 	return v.balancesAt(ctx, workspace, l, account, dates, LastRow)
 }
@@ -198,7 +197,7 @@ func (v *Views) balancesAt(ctx context.Context, workspace uuid.UUID, l *book.Led
 	return balances, err
 }
 
-// BalanceBefore returns what an account amounted to before a day, or the ledger's NoAccount.
+// BalanceBefore returns an account's balance before a day, or the ledger's NoAccount.
 func (v *Views) BalanceBefore(ctx context.Context, workspace uuid.UUID, l *book.Ledger, account int64, date unit.Date, as As) (Balance, error) {
 	day := date - 1
 	if as.Of != nil {
@@ -224,7 +223,7 @@ func (v *Views) SideBefore(ctx context.Context, workspace uuid.UUID, l *book.Led
 	return readmodels.Row(as.reading(ctx), v.Reader, l.NoAccount, pgx.RowToStructByPos[Balance], sql, args...)
 }
 
-// History lists all versions of a row, oldest first, also of a deleted one, or returns the ledger's NoRow.
+// History returns all versions of a row, oldest first, also of a deleted row, or the ledger's NoRow.
 func (v *Views) History(ctx context.Context, workspace uuid.UUID, l *book.Ledger, account, row int64) ([]Version, error) {
 	sql, args := bind(`
 		select v.from_position, v.recorded_at, v.actor, coalesce(v.reason, ''), v.first_revision, `+RowColumns("v")+rowOf+now.account+` order by v.from_position`,
@@ -244,12 +243,12 @@ func (v *Views) History(ctx context.Context, workspace uuid.UUID, l *book.Ledger
 	return versions, err
 }
 
-// Lock is where the lock of a workspace's books stands.
+// Lock is the lock of a workspace's books.
 type Lock struct {
 	LockedThrough *unit.Date `json:"locked_through"`
 }
 
-// Lock reads where the lock stands.
+// Lock returns the lock of a workspace's books and the revision of its stream, -1 before the first lock.
 func (v *Views) Lock(ctx context.Context, workspace uuid.UUID) (Lock, int64, error) {
 	type line struct {
 		Through  *time.Time
@@ -269,8 +268,8 @@ func (v *Views) Lock(ctx context.Context, workspace uuid.UUID) (Lock, int64, err
 	}
 }
 
-// EarliestRow is the date of an account's oldest row, nil when it has none, and the position as of which
-// that is so. It is complete, or answers [readmodels.ErrNotYet], and so are the two below: commands are decided on them.
+// EarliestRow returns the date of an account's oldest row, nil without rows, and the position at which that was true.
+// EarliestRow, BulkOf and UnfinishedBulks are complete or return [readmodels.ErrNotYet], since commands decide on them.
 func (v *Views) EarliestRow(ctx context.Context, workspace uuid.UUID, account int64) (*unit.Date, event.Position, error) {
 	errNone := errors.New("no rows")
 	date, at, err := readmodels.CompleteAsOf(ctx, func(ctx context.Context) (time.Time, error) {
@@ -286,7 +285,7 @@ func (v *Views) EarliestRow(ctx context.Context, workspace uuid.UUID, account in
 	return &d, at, err
 }
 
-// BulkOf is the id of the bulk that a row was posted in, 0 when there is none.
+// BulkOf returns the id of the bulk that a row was posted in, or 0.
 func (v *Views) BulkOf(ctx context.Context, workspace uuid.UUID, row int64) (int64, error) {
 	errNone := errors.New("no bulk")
 	bulk, err := readmodels.Complete(ctx, func(ctx context.Context) (int64, error) {
@@ -300,7 +299,7 @@ func (v *Views) BulkOf(ctx context.Context, workspace uuid.UUID, row int64) (int
 	return bulk, err
 }
 
-// UnfinishedBulks are those of a ledger, of all workspaces, whose rows' own streams are not all filled.
+// UnfinishedBulks returns the bulks of a ledger, in all workspaces, that have rows without their own streams.
 func (v *Views) UnfinishedBulks(ctx context.Context, ledger string) ([]int64, error) {
 	return readmodels.Complete(ctx, func(ctx context.Context) ([]int64, error) {
 		return readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64],

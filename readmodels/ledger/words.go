@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Words returns what an entry says beside its amount, for people: what it is about, then its other values in their order.
-// An entry of any ledger is an object of plain values.
+// Words returns the text of an entry for people, without its amount: its description first, then its other values in their
+// order. An entry of any ledger is an object of plain values.
 func Words(entry json.RawMessage) string {
 	var (
 		words   []string
@@ -37,7 +37,7 @@ func Words(entry json.RawMessage) string {
 	return strings.Join(words, ", ")
 }
 
-// plain is a value without its quotes.
+// plain returns a value without its quotes.
 func plain(value json.RawMessage) string {
 	var text string
 	if json.Unmarshal(value, &text) == nil {

@@ -14,22 +14,22 @@ import (
 	"bahi/eventstore/vault"
 )
 
-// Settings are what an operator may choose. The zero value is not fit for use: see [Defaults].
+// Settings are the operator's choices. The zero value is not usable: see [Defaults].
 type Settings struct {
-	Issuer string // the tokens' iss: what no other deployment has, such as the public URL
+	Issuer string // the tokens' iss, unique to the deployment, such as the public URL
 
 	MinPassword int // characters, at least 8
 	Hash        HashCost
 	Hashes      int // how many passwords are hashed at once; each takes Hash.MemoryKiB
 
 	// Grace is how long after its rotation a refresh token is refused without ending the session, for
-	// tabs of a browser that race. None ends it at once, as RFC 9700, section 4.14.2, has it.
+	// tabs of a browser that race. Zero ends the session at once, as in RFC 9700, section 4.14.2.
 	Grace time.Duration
 }
 
-// Defaults are the settings that the contract names: 8 characters (D18; NIST SP 800-63B-4 asks for 15 where
-// the password is the only factor), and the cost that OWASP's password storage cheat sheet names second,
-// 19 MiB and two passes, which suits a node that serves other requests too, once a processor at a time.
+// Defaults returns the settings of the contract: 8 characters (D18; NIST SP 800-63B-4 asks for 15 where
+// the password is the only factor), and the second cost of OWASP's password storage cheat sheet, 19 MiB and two passes. That
+// suits a node that serves other requests too, with one hash at once a processor.
 func Defaults(issuer string) Settings {
 	return Settings{
 		Issuer: issuer, MinPassword: minPassword,
@@ -53,7 +53,7 @@ func (s Settings) check() error {
 	return nil
 }
 
-// Credentials are all that this package keeps.
+// Credentials has all parts of this package.
 type Credentials struct {
 	Passwords *Passwords
 	Sessions  *Sessions
@@ -64,7 +64,7 @@ type Credentials struct {
 	now func() time.Time
 }
 
-// Open opens what is in the pool's database, which must be migrated. now is the clock.
+// Open opens the credentials in the pool's database, which must be migrated. now is the clock.
 func Open(pool *pgxpool.Pool, keys *vault.Vault, settings Settings, now func() time.Time) (*Credentials, error) {
 	if err := settings.check(); err != nil {
 		return nil, fmt.Errorf("open credentials: %w", err)
@@ -84,13 +84,13 @@ func Open(pool *pgxpool.Pool, keys *vault.Vault, settings Settings, now func() t
 	}, nil
 }
 
-// Erase removes every row of the user, which signs them out, or of whatever else tokens are mailed to and for. Call it
-// when nobody can sign in as the user any more; calling it again is harmless.
+// Erase removes every row of the user, which signs them out, or of another subject of mailed tokens. Call it when nobody can sign
+// in as the user any more; calling it again is harmless.
 func (c *Credentials) Erase(ctx context.Context, user uuid.UUID) error {
 	err := c.db.write(ctx, func(tx pgx.Tx) error {
 		for _, sql := range []string{
-			`delete from account.password where user_id = $1`, // first: sign-ins under way wait for it (see SignIn)
-			`delete from account.session where user_id = $1`,  // and with it its refresh tokens
+			`delete from account.password where user_id = $1`, // first: running sign-ins wait for it (see SignIn)
+			`delete from account.session where user_id = $1`,  // its refresh tokens go with it
 			`delete from account.mailed_token where subject_id = $1`,
 			`delete from account.mailing where recipient_id = $1`,
 		} {
@@ -107,7 +107,7 @@ func (c *Credentials) Erase(ctx context.Context, user uuid.UUID) error {
 	return nil
 }
 
-// Sweep removes what has expired, and answers how many rows that were. Nothing depends on when it is called.
+// Sweep removes expired rows and returns their number. The time of the call does not matter.
 func (c *Credentials) Sweep(ctx context.Context) (rows int64, err error) {
 	for _, sql := range []string{
 		`delete from account.mailed_token where expires_at <= $1`,
@@ -125,10 +125,10 @@ func (c *Credentials) Sweep(ctx context.Context) (rows int64, err error) {
 	return rows, nil
 }
 
-// db is where the tables are.
+// db is the database of the tables.
 type db struct{ pool *pgxpool.Pool }
 
-// write runs do in a transaction that is on disk when it is answered, however the pool is set: a crash
+// write runs do in a transaction that is on disk when it returns, regardless of the pool's settings: a crash
 // must not bring a revoked session back.
 func (d db) write(ctx context.Context, do func(tx pgx.Tx) error) error {
 	return pgx.BeginFunc(ctx, d.pool, func(tx pgx.Tx) error {

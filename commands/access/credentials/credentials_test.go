@@ -25,7 +25,7 @@ const (
 	secret = "seven brass hooks"
 )
 
-// clock has stopped until it is moved.
+// clock is a clock that only moves when told to.
 type clock struct {
 	mu sync.Mutex
 	at time.Time
@@ -45,7 +45,7 @@ func (c *clock) pass(d time.Duration) {
 	c.at = c.at.Add(d)
 }
 
-// node is what one process has.
+// node has the state of one process.
 type node struct {
 	*credentials.Credentials
 
@@ -53,7 +53,7 @@ type node struct {
 	vault *vault.Vault
 }
 
-// quick are settings whose hashes cost next to nothing.
+// quick returns settings with cheap hashes.
 func quick() credentials.Settings {
 	s := credentials.Defaults(issuer)
 	s.Hash, s.Hashes = credentials.HashCost{MemoryKiB: 64, Passes: 1, Threads: 1}, 4
@@ -84,14 +84,14 @@ func openWith(t *testing.T, config *pgxpool.Config, c *clock, s credentials.Sett
 	return node{opened, pool, v}
 }
 
-// single is a node that is alone.
+// single returns a node on a database of its own.
 func single(t *testing.T) (node, *clock) {
 	t.Helper()
 	c := newClock()
 	return open(t, database(t), c, quick()), c
 }
 
-// several are nodes on one database, with one clock.
+// several returns nodes on one database, with one clock.
 func several(t *testing.T, s credentials.Settings) ([]node, *clock) {
 	t.Helper()
 	url, c := database(t), newClock()
@@ -105,7 +105,7 @@ func (n node) signIn(t *testing.T, user uuid.UUID) credentials.Tokens {
 	return tokens
 }
 
-// race runs do n times at once.
+// race calls do n times at once.
 func race(n int, do func(i int) error) []error {
 	var (
 		wait  sync.WaitGroup
@@ -132,7 +132,7 @@ func count(errs []error, wanted error) (n int) {
 	return n
 }
 
-// dump is every row of every table of the schema.
+// dump returns every row of every table of the schema.
 func dump(t *testing.T, n node) string {
 	t.Helper()
 	rows, err := n.pool.Query(t.Context(), `select tablename::text from pg_tables where schemaname = 'account'`)
@@ -152,12 +152,12 @@ func dump(t *testing.T, n node) string {
 
 var jobs atomic.Int64
 
-// mailing is one that was not before, to the user.
+// mailing returns a new mailing to the user.
 func mailing(user uuid.UUID) credentials.Mailing {
 	return credentials.Mailing{Subject: user, Recipient: user, Number: jobs.Add(1)}
 }
 
-// use returns whom the token is for, and spends it.
+// use spends the token and returns its subject.
 func use(ctx context.Context, n node, kind credentials.Kind, token string) (subject uuid.UUID, err error) {
 	err = n.Mailed.Use(ctx, kind, token, func(_ context.Context, of uuid.UUID) error {
 		subject = of
@@ -180,7 +180,7 @@ func everythingOf(t *testing.T, n node, user uuid.UUID) (tokens credentials.Toke
 	return tokens, mailed
 }
 
-func TestErasureLeavesNothingOfTheUserAndAllOfTheOthers(t *testing.T) {
+func TestErasureRemovesOneUserOnly(t *testing.T) {
 	t.Parallel()
 	n, _ := single(t)
 	asha, ravi := uuid.New(), uuid.New()
@@ -215,7 +215,7 @@ func TestErasureLeavesNothingOfTheUserAndAllOfTheOthers(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestNothingThatOpensIsStored(t *testing.T) {
+func TestNoUsableCredentialIsStored(t *testing.T) {
 	t.Parallel()
 	n, _ := single(t)
 	tokens, mailed := everythingOf(t, n, uuid.New())
@@ -225,7 +225,7 @@ func TestNothingThatOpensIsStored(t *testing.T) {
 	}
 }
 
-func TestSweepTakesWhatHasExpiredAndNoMore(t *testing.T) {
+func TestSweepRemovesOnlyExpiredRows(t *testing.T) {
 	t.Parallel()
 	n, c := single(t)
 	old := uuid.New()
@@ -240,7 +240,7 @@ func TestSweepTakesWhatHasExpiredAndNoMore(t *testing.T) {
 	tokens, mailed := everythingOf(t, n, young)
 	rows, err = n.Sweep(t.Context())
 	require.NoError(t, err)
-	require.EqualValues(t, 3+3+3+1, rows, "mailed tokens and how many there were, refresh tokens, the rotated key")
+	require.EqualValues(t, 3+3+3+1, rows, "mailed tokens, their counts, refresh tokens, the rotated key")
 	c.pass(time.Second)
 	rows, err = n.Sweep(t.Context())
 	require.NoError(t, err)

@@ -2,7 +2,7 @@ package credentials
 
 import "github.com/alexedwards/argon2id"
 
-// WatchHashing tells of each password that is held against a hash.
+// WatchHashing reports each comparison of a password with a hash.
 func WatchHashing(p *Passwords, see func(password, hash string)) {
 	check := p.check
 	p.check = func(password, hash string) (bool, *argon2id.Params, error) {

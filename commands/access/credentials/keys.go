@@ -14,16 +14,16 @@ import (
 	"bahi/eventstore/vault"
 )
 
-// Fresh is how long a node goes by what it read of sessions and signing keys.
+// Fresh is how long a node trusts its last read of sessions and signing keys.
 const Fresh = 2 * time.Second
 
-// keySize is what HS256 hashes to; RFC 7518, section 3.2, wants no less.
+// keySize is the size of HS256's hashes; RFC 7518, section 3.2, demands at least that.
 const keySize = 32
 
-// readPatience bounds a read that several requests wait for, and so no request's end ends.
+// readPatience bounds a read that several requests share, so that the end of one request does not end it.
 const readPatience = 10 * time.Second
 
-// Keys are the keys that tokens are signed with. All nodes on one database share them.
+// Keys are the signing keys of tokens. All nodes on one database share them.
 type Keys struct {
 	db    db
 	vault *vault.Vault
@@ -32,10 +32,10 @@ type Keys struct {
 
 	mu      sync.Mutex
 	known   *keyRing
-	changes int // by this node; a ring that was being read meanwhile is not kept
+	changes int // by this node; discards a read that ran meanwhile
 }
 
-// keyRing is the keys as they were at a moment.
+// keyRing has the keys at a moment.
 type keyRing struct {
 	at     time.Time
 	newest signingKey
@@ -48,9 +48,9 @@ type signingKey struct {
 	secret        []byte
 }
 
-// Rotate makes a new key, which signs from now on. Tokens of the older ones are taken for the overlap
-// still: with [RefreshLifetime] nobody notices; with none, as after a theft of keys, everybody must sign in again. The other
-// nodes follow within [Fresh].
+// Rotate makes a new key, which signs from now on. Tokens of older keys stay valid for the overlap: with [RefreshLifetime]
+// nobody notices; with none, as after a theft of keys, everybody must sign in again. The other nodes follow
+// within [Fresh].
 func (k *Keys) Rotate(ctx context.Context, overlap time.Duration) error {
 	if err := k.add(ctx, func(tx pgx.Tx) (bool, error) {
 		_, err := tx.Exec(ctx, `update account.signing_key set verifies_until = least(verifies_until, $1)`, k.now().Add(overlap))
@@ -61,7 +61,7 @@ func (k *Keys) Rotate(ctx context.Context, overlap time.Duration) error {
 	return nil
 }
 
-// first makes a key if there is none that signs.
+// first makes a key if there is no signing key.
 func (k *Keys) first(ctx context.Context) error {
 	return k.add(ctx, func(tx pgx.Tx) (bool, error) {
 		var none bool
@@ -70,10 +70,10 @@ func (k *Keys) first(ctx context.Context) error {
 	})
 }
 
-// add makes a key if wanted, on which all nodes agree, says so.
+// add makes a key if wanted says so; all nodes agree on the result.
 func (k *Keys) add(ctx context.Context, wanted func(tx pgx.Tx) (bool, error)) error {
 	kid := uuid.New()
-	// Before the row, so that a node that sees it can read the key. One that is not wanted then stays in the vault, and opens nothing.
+	// The vault comes before the row, so that a node that sees the row can read the key. An unwanted key stays in the vault, and opens nothing.
 	if _, err := k.vault.Named(ctx, keyName(kid), keySize); err != nil {
 		return err
 	}
@@ -105,17 +105,17 @@ func (k *Keys) signing(ctx context.Context) (signingKey, error) {
 	return ring.newest, nil
 }
 
-// errNoKey is the error of a kid whose tokens are not taken.
+// errNoKey is the error of a kid that is unknown or no longer accepted.
 var errNoKey = errors.New("no such key")
 
-// verifying returns the key of that kid, or errNoKey.
+// verifying returns the key of a kid, or errNoKey.
 func (k *Keys) verifying(ctx context.Context, kid uuid.UUID) (signingKey, error) {
 	ring, err := k.ring(ctx)
 	if err != nil {
 		return signingKey{}, err
 	}
-	// Another node may have made it a moment ago. Of two reads at least the second began after we were asked,
-	// even if it was somebody else's.
+	// Another node may have made it a moment ago. Of two reads, at least the second began after this call,
+	// even if another caller began it.
 	for range 2 {
 		if _, ok := ring.all[kid]; ok {
 			break
@@ -141,13 +141,13 @@ func (k *Keys) ring(ctx context.Context) (*keyRing, error) {
 	return k.read(ctx)
 }
 
-// fresh says whether what was read at a moment is still gone by. A clock that went back makes nothing fresh for longer.
+// fresh reports whether a read at a moment still counts. A clock that goes back keeps nothing fresh for longer.
 func fresh(at, now time.Time) bool {
 	age := now.Sub(at)
 	return age >= 0 && age < Fresh
 }
 
-// read reads the keys, once for all who ask meanwhile: forged tokens must not cost a query each.
+// read reads the keys, once for all concurrent callers: forged tokens must not cost a query each.
 func (k *Keys) read(ctx context.Context) (*keyRing, error) {
 	reading := k.reads.DoChan("", func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readPatience)
@@ -167,7 +167,7 @@ func (k *Keys) read(ctx context.Context) (*keyRing, error) {
 		if done.Err != nil {
 			return nil, fmt.Errorf("read the signing keys: %w", done.Err)
 		}
-		return done.Val.(*keyRing), nil //nolint:forcetypeassert // it answers nothing else
+		return done.Val.(*keyRing), nil //nolint:forcetypeassert // the function returns nothing else
 	}
 }
 

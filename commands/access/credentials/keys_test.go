@@ -25,7 +25,7 @@ func requireUnknown(t *testing.T, n node, access string) {
 	require.ErrorIs(t, err, credentials.ErrNotAuthenticated)
 }
 
-// parse reads a token without asking whether it is good.
+// parse parses a token without verifying it.
 func parse(t *testing.T, token string) (header map[string]any, claims jwt.MapClaims) {
 	t.Helper()
 	claims = jwt.MapClaims{}
@@ -67,7 +67,7 @@ func TestRotatedKeyVerifiesForTheOverlapAndTheNewestSigns(t *testing.T) {
 	require.Equal(t, kid(t, newer.Access), kid(t, newer.Refresh))
 	for _, n := range nodes {
 		requireKnown(t, n, old)
-		requireKnown(t, n, newer) // at once, though they know the old keys only
+		requireKnown(t, n, newer) // at once, though these nodes have read only the old keys
 	}
 	require.Equal(t, kid(t, newer.Access), kid(t, nodes[2].signIn(t, uuid.New()).Access))
 
@@ -86,7 +86,7 @@ func TestRotatedKeyVerifiesForTheOverlapAndTheNewestSigns(t *testing.T) {
 	require.NotEqual(t, kid(t, newer.Access), kid(t, refreshed.Access))
 }
 
-func TestStolenKeyIsGoneHereAtOnceAndElsewhereInAMoment(t *testing.T) {
+func TestStolenKeyEndsAtOnceHereAndSoonElsewhere(t *testing.T) {
 	t.Parallel()
 	nodes, c := several(t, quick())
 	tokens := nodes[0].signIn(t, uuid.New())
@@ -109,7 +109,7 @@ func forge(t *testing.T, good string, method jwt.SigningMethod, key any, change 
 	return text
 }
 
-func TestTokensThatAreNotOursAreRefused(t *testing.T) {
+func TestForeignTokensAreRefused(t *testing.T) {
 	t.Parallel()
 	n, c := single(t)
 	tokens := n.signIn(t, uuid.New())
@@ -118,7 +118,7 @@ func TestTokensThatAreNotOursAreRefused(t *testing.T) {
 	asItIs := func(map[string]any, jwt.MapClaims) {}
 	again := forge(t, tokens.Access, jwt.SigningMethodHS256, key, asItIs)
 	bearer, err := n.Sessions.Authenticate(t.Context(), again)
-	require.NoError(t, err, "so what is refused below is refused for its change")
+	require.NoError(t, err, "an unchanged token is accepted")
 	require.Equal(t, tokens.Bearer, bearer)
 
 	other := []byte(strings.Repeat("k", 32))
@@ -163,7 +163,7 @@ func TestTokensThatAreNotOursAreRefused(t *testing.T) {
 	require.Equal(t, 1, keys, "a forged kid makes no key")
 }
 
-// nextInAlphabet is a character that stands for the same four bits at a signature's end: 32 bytes leave two bits over.
+// nextInAlphabet returns a character for the same four bits at a signature's end: 32 bytes leave two bits over.
 func nextInAlphabet(c byte) byte {
 	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 	return alphabet[strings.IndexByte(alphabet, c)+1]
@@ -178,7 +178,7 @@ func TestTokenOfAnotherDeploymentWithTheSameKeysIsRefused(t *testing.T) {
 	requireUnknown(t, staging, production.signIn(t, uuid.New()).Access)
 }
 
-func TestWhoCannotReadTheKeysCannotTell(t *testing.T) {
+func TestUnreadableKeysAreNoRefusal(t *testing.T) {
 	t.Parallel()
 	n, c := single(t)
 	tokens := n.signIn(t, uuid.New())

@@ -18,32 +18,32 @@ import (
 	"bahi/eventstore/vault"
 )
 
-// Kind is what a mailed token opens.
+// Kind is the purpose of a mailed token.
 type Kind struct {
 	name     string
 	lifetime time.Duration
 	refusal  *fault.Error
 }
 
-// The kinds of mailed tokens (G3; 0.2 of the contract).
+// These are the kinds of mailed tokens (G3; 0.2 of the contract).
 var (
 	Verify     = Kind{"verify", 24 * time.Hour, fault.New(fault.Malformed, "Invalid or expired verification token")}
 	Reset      = Kind{"reset", time.Hour, fault.New(fault.Malformed, "Invalid or expired reset token")}
 	Invitation = Kind{"invitation", 7 * 24 * time.Hour, fault.New(fault.Malformed, "Invalid or expired invitation token")}
-	Undo       = Kind{"undo", 7 * 24 * time.Hour, fault.New(fault.Malformed, "Invalid or expired undo token")} // of another address
+	Undo       = Kind{"undo", 7 * 24 * time.Hour, fault.New(fault.Malformed, "Invalid or expired undo token")} // of a change of address
 )
 
-// Refusal is what a token that does not open the kind is answered with, whatever the reason.
+// Refusal returns the error of a token that does not open the kind, for any reason.
 func (k Kind) Refusal() error { return k.refusal }
 
-// A token that is being used is nobody else's for claimTime, and the use takes at most useTime.
+// A use reserves its token for claimTime, and takes at most useTime.
 const (
 	claimTime = time.Minute
 	useTime   = 30 * time.Second
 )
 
-// What a recipient is spared: another token of a kind while the one before is younger than pause, and more
-// than mostMails of them in mailWindow. Otherwise anybody who knows an address could fill its mailbox, and void each token
+// These limits protect recipients: no further token of a kind while the last one is younger than pause, and no more than mostMails
+// of them in mailWindow. Otherwise anybody who knows an address could fill its mailbox, and void each token
 // before it is read.
 const (
 	pause      = 2 * time.Minute
@@ -51,38 +51,38 @@ const (
 	mailWindow = time.Hour
 )
 
-// keptSpent is how long a spent token is known: longer than any job is tried that may have mailed it.
+// keptSpent is how long a spent token is remembered: longer than the job that mailed it can be retried.
 const keptSpent = 7 * 24 * time.Hour
 
-// mailedSize is how many bytes the key has that tokens are made with.
+// mailedSize is the size in bytes of the key that makes the tokens.
 const mailedSize = 32
 
-// What Issue answers when nothing is to be mailed.
+// Issue returns one of these when nothing is to be mailed.
 var (
-	ErrMailed  = errors.New("a token that is as good was mailed a moment ago")
-	ErrTooMany = errors.New("the address was mailed enough of these for now")
+	ErrMailed  = errors.New("an equally valid token was mailed a moment ago")
+	ErrTooMany = errors.New("the address has got enough of these mails for now")
 )
 
-// Mailed are tokens that prove that somebody reads a mailbox.
+// Mailed are tokens that prove access to a mailbox.
 type Mailed struct {
 	db    db
 	vault *vault.Vault
 	now   func() time.Time
 }
 
-// Mailing is what a token is issued for.
+// Mailing identifies the mail that a token is issued for.
 type Mailing struct {
-	Subject   uuid.UUID // the user, or a change of their address; of an invitation the invitation, since whom it invites need not be a user yet
-	Recipient uuid.UUID // stands for the address
-	Number    int64     // of the job that mails it: jobs that were made later have greater ones
+	Subject   uuid.UUID // the user, or a change of their address; for an invitation its own id, since the invited person need not be a user yet
+	Recipient uuid.UUID // the address, as an id
+	Number    int64     // of the job that mails it: later jobs have greater numbers
 }
 
-// Issue makes a token of the kind: 256 bits in 43 characters that are in a URL as they are. It is not kept, only its
-// hash. An older one of the kind and subject is void.
+// Issue makes a token of the kind: 256 bits in 43 characters, all allowed in URLs. Only its hash is stored. An older token of the
+// kind and subject is void.
 //
-// The same mailing gets the same token, so that a mail whose sending is in doubt can be sent again; its time
-// begins again. Issue answers [ErrMailed], and nothing is void, when the subject's token is younger than two minutes, is
-// of a later mailing, or is this one and spent; [ErrTooMany] when the recipient got six of the kind within an hour.
+// The same mailing gets the same token, so that a mail whose sending is in doubt can be sent again; its lifetime begins
+// again. Issue returns [ErrMailed], and voids nothing, when the subject's token is younger than two minutes, is of a later
+// mailing, or is of this mailing and spent; [ErrTooMany] when the recipient got six of the kind within an hour.
 func (m *Mailed) Issue(ctx context.Context, kind Kind, of Mailing) (token string, err error) {
 	token, err = m.token(ctx, kind, of)
 	if err != nil {
@@ -98,7 +98,7 @@ func (m *Mailed) Issue(ctx context.Context, kind Kind, of Mailing) (token string
 	return token, nil
 }
 
-// token is random without the key.
+// token returns the mailing's token, which looks random without the key.
 func (m *Mailed) token(ctx context.Context, kind Kind, of Mailing) (string, error) {
 	key, err := m.vault.Named(ctx, "mailed-token", mailedSize)
 	if err != nil {
@@ -111,7 +111,7 @@ func (m *Mailed) token(ctx context.Context, kind Kind, of Mailing) (string, erro
 	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)), nil
 }
 
-// former is what is known of a subject's token.
+// former is the last token of a subject.
 type former struct {
 	Number   int64
 	Spent    bool
@@ -156,14 +156,14 @@ func (m *Mailed) issue(ctx context.Context, tx pgx.Tx, kind Kind, of Mailing, ha
 	return err
 }
 
-// Use does what the token opens, for its subject, and spends it. It answers the kind's refusal for a token
-// that is unknown, spent, expired, or in use: of two that race, one wins. When do fails, its error is
-// answered and the token is as good as before.
+// Use calls do with the token's subject, and spends the token. It returns the kind's refusal for a token that is unknown,
+// spent, expired, or in use: of two concurrent uses, one wins. If do fails, Use returns its error and the token stays
+// valid.
 //
-// The token is spent after do. When the process dies in between, or before do is done, the token can be
-// used again a minute later, so do MUST leave the same when it is done twice. Spending it first was
-// turned down: a crash would lock the person out. So was holding a transaction around do, which hashes
-// passwords and appends to the log: a connection each for the wait. do has 30 seconds, by its context.
+// The token is spent after do. If the process dies in between, or before do is done, the token is usable again a minute
+// later, so do MUST have the same result when it runs twice. Spending it first was turned down: a crash would lock the
+// person out. A transaction around do was turned down too: do hashes passwords and appends to the log, and would hold a
+// connection for all that time. do has 30 seconds, by its context.
 func (m *Mailed) Use(ctx context.Context, kind Kind, token string, do func(ctx context.Context, subject uuid.UUID) error) error {
 	claim := uuid.New()
 	subject, err := m.claim(ctx, kind, token, claim)
@@ -180,7 +180,7 @@ func (m *Mailed) Use(ctx context.Context, kind Kind, token string, do func(ctx c
 	if done != nil {
 		sql, args = `update account.mailed_token set claim = null, claimed_until = null where claim = $1`, args[:1]
 	}
-	settling, cancel := context.WithTimeout(context.WithoutCancel(ctx), useTime) // whether or not anybody waits for the answer
+	settling, cancel := context.WithTimeout(context.WithoutCancel(ctx), useTime) // also if the caller is gone
 	defer cancel()
 	if err := m.db.write(settling, func(tx pgx.Tx) error {
 		_, err := tx.Exec(settling, sql, args...)

@@ -74,7 +74,7 @@ func TestNewerTokenVoidsTheOlderOfItsKindAndUser(t *testing.T) {
 	}
 }
 
-func TestOfUsesThatRaceOneWins(t *testing.T) {
+func TestOneOfConcurrentUsesWins(t *testing.T) {
 	t.Parallel()
 	nodes, _ := several(t, quick())
 	for range 10 {
@@ -92,7 +92,7 @@ func TestOfUsesThatRaceOneWins(t *testing.T) {
 	}
 }
 
-func TestFailedUseLeavesTheTokenGood(t *testing.T) {
+func TestFailedUseLeavesTheTokenValid(t *testing.T) {
 	t.Parallel()
 	n, _ := single(t)
 	user := uuid.New()
@@ -101,32 +101,32 @@ func TestFailedUseLeavesTheTokenGood(t *testing.T) {
 	require.Equal(t, weak, n.Mailed.Use(t.Context(), credentials.Reset, token, func(context.Context, uuid.UUID) error { return weak }))
 	ctx, cancel := context.WithCancel(t.Context())
 	require.ErrorIs(t, n.Mailed.Use(ctx, credentials.Reset, token, func(ctx context.Context, _ uuid.UUID) error {
-		cancel() // the client went away
+		cancel() // the client is gone
 		return ctx.Err()
 	}), context.Canceled)
 	_, err := use(t.Context(), n, credentials.Reset, token)
 	require.NoError(t, err)
 }
 
-func TestCrashInTheMiddleOfAUseLocksNobodyOut(t *testing.T) {
+func TestTokenSurvivesACrashDuringItsUse(t *testing.T) {
 	t.Parallel()
 	nodes, c := several(t, quick())
 	user := uuid.New()
 	token := issue(t, nodes[0], credentials.Verify, user)
-	// What is never settled is what a process that died leaves.
+	// A process that dies leaves a use that is never settled.
 	require.Panics(t, func() {
 		_ = nodes[0].Mailed.Use(t.Context(), credentials.Verify, token, func(context.Context, uuid.UUID) error { panic("the end") })
 	})
 	c.pass(time.Minute - time.Second)
 	_, err := use(t.Context(), nodes[1], credentials.Verify, token)
-	require.ErrorIs(t, err, credentials.Verify.Refusal(), "it may still be in use")
+	require.ErrorIs(t, err, credentials.Verify.Refusal(), "the use may still be running")
 	c.pass(time.Second)
 	subject, err := use(t.Context(), nodes[1], credentials.Verify, token)
 	require.NoError(t, err)
 	require.Equal(t, user, subject)
 }
 
-func TestTokenIssuedDuringAUseStaysGood(t *testing.T) {
+func TestTokenIssuedDuringAUseStaysValid(t *testing.T) {
 	t.Parallel()
 	n, c := single(t)
 	user := uuid.New()
@@ -140,7 +140,7 @@ func TestTokenIssuedDuringAUseStaysGood(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestAMailingGetsOneTokenHoweverOftenItIsTried(t *testing.T) {
+func TestRetriedMailingGetsTheSameToken(t *testing.T) {
 	t.Parallel()
 	nodes, c := several(t, quick())
 	asha := uuid.New()
@@ -150,7 +150,7 @@ func TestAMailingGetsOneTokenHoweverOftenItIsTried(t *testing.T) {
 	}
 	token, err := nodes[0].Mailed.Issue(t.Context(), credentials.Reset, first)
 	require.NoError(t, err)
-	for range 10 { // which is more than are mailed: it is one mail
+	for range 10 { // more than the limit of mails: all are one mail
 		c.pass(59 * time.Minute)
 		same, err := again(first)
 		require.NoError(t, err)
@@ -165,10 +165,10 @@ func TestAMailingGetsOneTokenHoweverOftenItIsTried(t *testing.T) {
 	}
 	c.pass(time.Hour)
 	_, err = again(first)
-	require.ErrorIs(t, err, credentials.ErrMailed, "a later one took its place")
+	require.ErrorIs(t, err, credentials.ErrMailed, "a later token replaced it")
 }
 
-func TestASpentTokenIsNotMadeAnew(t *testing.T) {
+func TestSpentTokenIsNotIssuedAgain(t *testing.T) {
 	t.Parallel()
 	n, c := single(t)
 	for _, spend := range []func(subject uuid.UUID, token string){
@@ -187,17 +187,17 @@ func TestASpentTokenIsNotMadeAnew(t *testing.T) {
 		for range 4 {
 			_, err = n.Mailed.Issue(t.Context(), credentials.Reset, of)
 			require.ErrorIs(t, err, credentials.ErrMailed)
-			c.pass(24 * time.Hour) // as long as jobs are tried
+			c.pass(24 * time.Hour) // as long as jobs are retried
 			_, err = n.Sweep(t.Context())
 			require.NoError(t, err)
 		}
 		_, err = use(t.Context(), n, credentials.Reset, token)
 		require.ErrorIs(t, err, credentials.Reset.Refusal())
-		issue(t, n, credentials.Reset, of.Subject) // another one is another matter
+		issue(t, n, credentials.Reset, of.Subject) // another token is independent
 	}
 }
 
-func TestATokenIsNotVoidedWhileItIsOnItsWay(t *testing.T) {
+func TestTokenIsNotVoidedRightAfterItsMail(t *testing.T) {
 	t.Parallel()
 	nodes, c := several(t, quick())
 	asha := uuid.New()
@@ -205,17 +205,17 @@ func TestATokenIsNotVoidedWhileItIsOnItsWay(t *testing.T) {
 	c.pass(2*time.Minute - time.Second)
 	_, err := nodes[1].Mailed.Issue(t.Context(), credentials.Reset, mailing(asha))
 	require.ErrorIs(t, err, credentials.ErrMailed)
-	issue(t, nodes[1], credentials.Verify, asha) // which is another one
+	issue(t, nodes[1], credentials.Verify, asha) // a different token
 	_, err = use(t.Context(), nodes[1], credentials.Reset, token)
 	require.NoError(t, err)
-	issue(t, nodes[1], credentials.Reset, asha) // nothing is on its way
+	issue(t, nodes[1], credentials.Reset, asha) // no mail is on its way
 }
 
-func TestAnAddressIsMailedSixTokensOfAKindInAnHour(t *testing.T) {
+func TestAddressGetsSixTokensOfAKindInAnHour(t *testing.T) {
 	t.Parallel()
 	nodes, c := several(t, quick())
 	to := func(recipient uuid.UUID) credentials.Mailing {
-		of := mailing(uuid.New()) // whoever has the address
+		of := mailing(uuid.New()) // with any address
 		of.Recipient = recipient
 		return of
 	}

@@ -15,7 +15,7 @@ import (
 	"bahi/domain/fault"
 )
 
-// HashCost is what hashing a password takes, by Argon2id's parameters (RFC 9106).
+// HashCost is the cost of hashing a password, by Argon2id's parameters (RFC 9106).
 type HashCost struct {
 	MemoryKiB uint32
 	Passes    uint32
@@ -26,7 +26,7 @@ func (c HashCost) params() *argon2id.Params {
 	return &argon2id.Params{Memory: c.MemoryKiB, Iterations: c.Passes, Parallelism: c.Threads, SaltLength: 16, KeyLength: 32}
 }
 
-// Passwords knows people by their passwords.
+// Passwords verifies people by their passwords.
 type Passwords struct {
 	db      db
 	now     func() time.Time
@@ -35,10 +35,10 @@ type Passwords struct {
 	params  *argon2id.Params
 	hashing *semaphore.Weighted
 
-	inTurn     atomic.Int64 // hashes that are under way or wait
+	inTurn     atomic.Int64 // running and waiting hashes
 	mostInTurn int64
 
-	nobody string // a hash that no password is known for
+	nobody string // a hash of an unknown password
 
 	// check is argon2id.CheckHash; a test counts the calls.
 	check func(password, hash string) (bool, *argon2id.Params, error)
@@ -56,13 +56,13 @@ func newPasswords(db db, s Settings, now func() time.Time) (*Passwords, error) {
 	return p, nil
 }
 
-// Set gives the user the password, in place of any other. It does not ask whether it is a good one:
-// [Passwords.Check] does. Sessions stay: [Sessions.RevokeAll].
+// Set gives the user the password, in place of any other. It does not check its strength: [Passwords.Check] does. It keeps
+// sessions: see [Sessions.RevokeAll].
 func (p *Passwords) Set(ctx context.Context, user uuid.UUID, password string) error {
 	hash, err := p.hash(ctx, password)
 	if err == nil {
 		err = p.db.write(ctx, func(tx pgx.Tx) error {
-			// A change is later than the one before, whatever the node's clock says: proofs tell by it.
+			// A change is always later than the one before, no matter what the node's clock says: proofs depend on it.
 			_, err := tx.Exec(ctx, `
 				insert into account.password as p (user_id, hash, changed_at) values ($1, $2, $3)
 				on conflict (user_id) do update set hash = excluded.hash,
@@ -76,7 +76,7 @@ func (p *Passwords) Set(ctx context.Context, user uuid.UUID, password string) er
 	return nil
 }
 
-// Remove leaves the user without a password.
+// Remove removes the user's password.
 func (p *Passwords) Remove(ctx context.Context, user uuid.UUID) error {
 	err := p.db.write(ctx, func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `delete from account.password where user_id = $1`, user)
@@ -88,15 +88,15 @@ func (p *Passwords) Remove(ctx context.Context, user uuid.UUID) error {
 	return nil
 }
 
-// Proof tells that somebody knew a user's password. It holds until the password is changed.
+// Proof is the proof that a caller knew a user's password. It is valid until the password changes.
 type Proof struct {
 	user      uuid.UUID
-	changedAt time.Time // of the password that was known
+	changedAt time.Time // of the proved password
 }
 
-// Verify reports whether the password is the user's, and if so a proof of it for [Sessions.SignIn]. For a
-// user who has none, or for [uuid.Nil] as nobody, it hashes as well, so that the time it takes does not tell who is known here. A
-// password that was hashed at another cost is hashed again at this one; until then, its time is the other cost's.
+// Verify reports whether the password is the user's, and if so returns a proof for [Sessions.SignIn]. For a user without a password,
+// or for [uuid.Nil], it hashes as well, so that its time does not reveal who is known here. A password that was hashed at another
+// cost is hashed again at the current one; until then, it takes the other cost's time.
 func (p *Passwords) Verify(ctx context.Context, user uuid.UUID, password string) (Proof, bool, error) {
 	stored, err := p.load(ctx, user)
 	if err != nil {
@@ -141,13 +141,13 @@ func (p *Passwords) rehash(ctx context.Context, user uuid.UUID, password, old st
 	return err
 }
 
-// ErrCrowded is the error of a password that is not looked at, because too many others are before it.
+// ErrCrowded is the error of a password that is not checked, because too many others wait.
 var ErrCrowded = fault.New(fault.Unavailable, "Too many sign-ins at once, try again")
 
-// mostInTurn is how many wait for each hash that is under way. Beyond that nobody's turn comes in time.
+// mostInTurn is how many wait for each running hash. Beyond that, nobody's turn comes in time.
 const mostInTurn = 32
 
-// hash and compare wait for their turn, since each takes as much memory as makes guessing dear.
+// turn waits for a turn to hash: each hash takes enough memory to make guessing expensive.
 
 func (p *Passwords) turn(ctx context.Context) (done func(), err error) {
 	if p.inTurn.Add(1) > p.mostInTurn {

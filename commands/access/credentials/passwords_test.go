@@ -28,7 +28,7 @@ func storedHash(t *testing.T, n node, user uuid.UUID) (hash string) {
 	return hash
 }
 
-func TestPasswordIsKnownOnEveryNodeAndNoOtherIs(t *testing.T) {
+func TestPasswordVerifiesOnEveryNode(t *testing.T) {
 	t.Parallel()
 	nodes, _ := several(t, quick())
 	user := uuid.New()
@@ -49,7 +49,7 @@ func TestPasswordIsKnownOnEveryNodeAndNoOtherIs(t *testing.T) {
 	require.False(t, ok)
 }
 
-func TestWhoHasNoPasswordCostsTheSameHash(t *testing.T) {
+func TestUnknownUserCostsTheSameHash(t *testing.T) {
 	t.Parallel()
 	n, _ := single(t)
 	user := uuid.New()
@@ -67,13 +67,13 @@ func TestWhoHasNoPasswordCostsTheSameHash(t *testing.T) {
 		require.Len(t, hashes, before+1)
 	}
 	for _, hash := range hashes {
-		// Algorithm, cost, and the lengths of salt and key: all that the time depends on.
+		// Algorithm, cost, and the lengths of salt and key: nothing else affects the time.
 		require.True(t, strings.HasPrefix(hash, "$argon2id$v=19$m=64,t=1,p=1$"), hash)
 		require.Len(t, hash, len(hashes[0]))
 	}
 }
 
-func TestPasswordIsHashedAnewAtANewCost(t *testing.T) {
+func TestPasswordIsRehashedAtANewCost(t *testing.T) {
 	t.Parallel()
 	url, c := database(t), newClock()
 	dearer := quick()
@@ -103,7 +103,7 @@ func TestPasswordIsHashedAnewAtANewCost(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, renewed, storedHash(t, is, user), "once")
 	_, err := is.Sessions.SignIn(t.Context(), before)
-	require.NoError(t, err, "the password is still the one that was proved")
+	require.NoError(t, err, "the proof is of the unchanged password")
 }
 
 func TestHashingIsBoundedAndWaitingEndsWithTheRequest(t *testing.T) {
@@ -145,7 +145,7 @@ func TestHashingIsBoundedAndWaitingEndsWithTheRequest(t *testing.T) {
 	require.EqualValues(t, 2, most.Load())
 }
 
-func TestWhoCannotHaveTheirTurnInTimeIsToldSoAtOnce(t *testing.T) {
+func TestCrowdedHashingRefusesAtOnce(t *testing.T) {
 	t.Parallel()
 	s := quick()
 	s.Hashes = 1
@@ -169,7 +169,7 @@ func TestWhoCannotHaveTheirTurnInTimeIsToldSoAtOnce(t *testing.T) {
 			}
 		})
 	}
-	for range callers - 33 { // one is under way, and 32 wait
+	for range callers - 33 { // one is running, and 32 wait
 		<-answered
 	}
 	close(hold)

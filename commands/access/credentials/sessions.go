@@ -14,14 +14,14 @@ import (
 	"bahi/domain/fault"
 )
 
-// What is answered to those who are not let in. None of them says why.
+// These are the errors of refused callers. None of them gives a reason.
 var (
 	ErrSignIn           = fault.New(fault.Unauthorized, "Invalid email or password")
 	ErrRefresh          = fault.New(fault.Unauthorized, "Invalid or expired refresh token")
 	ErrNotAuthenticated = fault.New(fault.Unauthorized, "Not authenticated")
 )
 
-// Sessions are who is signed in.
+// Sessions has the sessions of signed-in users.
 type Sessions struct {
 	db     db
 	now    func() time.Time
@@ -38,13 +38,13 @@ func newSessions(db db, keys *Keys, s Settings, now func() time.Time) (*Sessions
 	return &Sessions{db: db, now: now, grace: s.Grace, signer: newSigner(keys, s.Issuer, now), seen: seen}, nil
 }
 
-// Bearer is whom a token belongs to.
+// Bearer is the user and the session of a token.
 type Bearer struct {
 	User    uuid.UUID
 	Session uuid.UUID
 }
 
-// Tokens are what a client holds of a session.
+// Tokens are the client's tokens of a session.
 type Tokens struct {
 	Bearer
 
@@ -53,17 +53,16 @@ type Tokens struct {
 	RefreshEnds time.Time
 }
 
-// Vouched is the proof of a user whom somebody else knows, such as an identity provider.
+// Vouched returns the proof of a user that another party vouches for, such as an identity provider.
 func Vouched(user uuid.UUID) Proof { return Proof{user: user} }
 
-// SignIn begins a session. It answers [ErrSignIn] for a proof of a password that was changed since, so that
-// who signs in with a stolen password while it is reset does not outlast the reset: a reset sets the
-// password first, and then revokes.
+// SignIn begins a session. It returns [ErrSignIn] for a proof of a password that was changed since, so that
+// a sign-in with a stolen password does not outlast a concurrent reset: a reset sets the password first, and then revokes.
 func (s *Sessions) SignIn(ctx context.Context, by Proof) (Tokens, error) {
 	if by.user == uuid.Nil {
 		return Tokens{}, ErrSignIn
 	}
-	key, err := s.signer.keys.signing(ctx) // not in the transaction: one connection must do
+	key, err := s.signer.keys.signing(ctx) // not in the transaction: one connection must be enough
 	if err != nil {
 		return Tokens{}, err
 	}
@@ -74,7 +73,7 @@ func (s *Sessions) SignIn(ctx context.Context, by Proof) (Tokens, error) {
 	}
 	err = s.db.write(ctx, func(tx pgx.Tx) error {
 		if !by.changedAt.IsZero() {
-			// The lock makes a change wait for this sign-in, which then gets revoked, or this sign-in for the change.
+			// The lock makes a change wait for this sign-in, which is then revoked, or this sign-in for the change.
 			tag, err := tx.Exec(ctx, `select from account.password where user_id = $1 and changed_at = $2 for share`, by.user, by.changedAt)
 			if err != nil {
 				return err
@@ -99,14 +98,14 @@ func (s *Sessions) SignIn(ctx context.Context, by Proof) (Tokens, error) {
 	return next.Tokens, nil
 }
 
-// issued is tokens on their way out.
+// issued are new tokens before they are returned.
 type issued struct {
 	Tokens
 
 	hash []byte // of the refresh token
 }
 
-// issue makes the next tokens of a session that ends at a moment.
+// issue makes the next tokens of a session with an end.
 func (s *Sessions) issue(key signingKey, of Bearer, now, ends time.Time) (issued, error) {
 	next := issued{Tokens: Tokens{Bearer: of, RefreshEnds: earlier(now.Add(RefreshLifetime), ends)}}
 	c := claims{
@@ -123,8 +122,8 @@ func (s *Sessions) issue(key signingKey, of Bearer, now, ends time.Time) (issued
 	return next, err
 }
 
-// hashID is what is stored of a refresh token. Its jti is what nobody can guess; hashing the whole token
-// would leave the same with more to go wrong, such as two spellings of one signature.
+// hashID returns the stored hash of a refresh token. The jti is the part that nobody can guess; hashing the whole token
+// would be no safer, with more to go wrong, such as two spellings of one signature.
 func hashID(jti uuid.UUID) []byte {
 	sum := sha256.Sum256(jti[:])
 	return sum[:]
@@ -143,10 +142,9 @@ func (i issued) insert(ctx context.Context, tx pgx.Tx, now time.Time) error {
 	return err
 }
 
-// Refresh changes a refresh token for new tokens; the old one is void. It answers [ErrRefresh] for one
-// that is not taken. One that was changed before ends its session: somebody else has it too (RFC 9700,
-// section 4.14.2). Of requests that race with one token, exactly one gets new ones, which the others end, but
-// for those in [Settings.Grace].
+// Refresh exchanges a refresh token for new tokens; the old one is void. It returns [ErrRefresh] for an invalid
+// one. A token that was exchanged before ends its session: another party has it too (RFC 9700, section 4.14.2). Of requests
+// that race with one token, exactly one gets new tokens; the others end the session, except within [Settings.Grace].
 func (s *Sessions) Refresh(ctx context.Context, token string) (Tokens, error) {
 	c, err := s.signer.verify(ctx, token, refresh)
 	if errors.Is(err, errBadToken) {
@@ -179,14 +177,14 @@ func (s *Sessions) Refresh(ctx context.Context, token string) (Tokens, error) {
 	return next.Tokens, nil
 }
 
-// rotate returns the next tokens, or none, and whether it ended the session.
+// rotate returns the next tokens, or nil, and whether it ended the session.
 func (s *Sessions) rotate(ctx context.Context, tx pgx.Tx, key signingKey, c claims) (next *issued, revoked bool, err error) {
 	var (
 		now        = s.now()
 		ends       time.Time
 		replacedAt *time.Time
 	)
-	// The session's row is the one that all who race for it lock. The token's is read by a statement of its own,
+	// All requests that race for the session lock its row. The token's row is read by a separate statement,
 	// which sees what was committed while this one waited.
 	err = tx.QueryRow(ctx, `
 		select ends_at from account.session
@@ -221,8 +219,8 @@ func (s *Sessions) rotate(ctx context.Context, tx pgx.Tx, key signingKey, c clai
 	return &made, false, err
 }
 
-// Authenticate returns whose access token this is, or [ErrNotAuthenticated]: it is not one, or its
-// session has ended. Any other error means that it cannot tell now.
+// Authenticate returns the bearer of an access token, or [ErrNotAuthenticated] if the token is invalid or its session has ended.
+// Any other error means that the answer is not known now.
 func (s *Sessions) Authenticate(ctx context.Context, token string) (Bearer, error) {
 	c, err := s.signer.verify(ctx, token, access)
 	if errors.Is(err, errBadToken) {
@@ -241,15 +239,15 @@ func (s *Sessions) Authenticate(ctx context.Context, token string) (Bearer, erro
 	return Bearer{User: c.User, Session: c.Session}, nil
 }
 
-// Alive says whether the session goes on. It goes by what this node read at most [Fresh] ago, so a
-// session in use costs one look by primary key in that time. What this node revoked is over at once.
+// Alive reports whether the session goes on. It trusts reads that are at most [Fresh] old, so a
+// session in use costs one lookup by primary key in that time. A session that this node revoked ends at once.
 func (s *Sessions) Alive(ctx context.Context, session uuid.UUID) (bool, error) {
 	now := s.now()
 	if ends, ok := s.seen.at(session, now); ok {
 		return now.Before(ends), nil
 	}
 	forgets := s.seen.count()
-	var ends time.Time // long ago for a session that is not there
+	var ends time.Time // long ago without a session
 	err := s.db.pool.QueryRow(ctx, `select ends_at from account.session where family_id = $1 and revoked_at is null`, session).Scan(&ends)
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return false, fmt.Errorf("look for session %s: %w", session, err)
@@ -258,8 +256,7 @@ func (s *Sessions) Alive(ctx context.Context, session uuid.UUID) (bool, error) {
 	return now.Before(ends), nil
 }
 
-// Begin begins a session without tokens, such as that of a page for operators. It lasts until the moment,
-// or until it is revoked.
+// Begin begins a session without tokens, such as that of a page for operators. It lasts until ends, or until it is revoked.
 func (s *Sessions) Begin(ctx context.Context, session uuid.UUID, ends time.Time) error {
 	_, err := s.db.pool.Exec(ctx, `
 		insert into account.session (family_id, user_id, signed_in_at, refreshed_at, ends_at) values ($1, $2, $3, $3, $4)`,
@@ -270,7 +267,7 @@ func (s *Sessions) Begin(ctx context.Context, session uuid.UUID, ends time.Time)
 	return nil
 }
 
-// Revoke ends a session. One that is over, or never was, stays as it is.
+// Revoke ends a session. It does nothing to an ended or unknown one.
 func (s *Sessions) Revoke(ctx context.Context, session uuid.UUID) error {
 	err := s.db.write(ctx, func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `update account.session set revoked_at = $2 where family_id = $1 and revoked_at is null`, session, s.now())

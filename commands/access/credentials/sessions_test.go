@@ -26,7 +26,7 @@ func requireAlive(t require.TestingT, n node, session uuid.UUID, wanted bool) {
 	require.Equal(t, wanted, alive)
 }
 
-func TestTokensSayWhoseTheyAreAndForHowLong(t *testing.T) {
+func TestTokensHaveTheirUserAndExpiry(t *testing.T) {
 	t.Parallel()
 	n, c := single(t)
 	c.pass(600 * time.Millisecond)
@@ -82,7 +82,7 @@ func TestRefreshTokenPresentedAgainEndsTheSessionOnEveryNode(t *testing.T) {
 	requireKnown(t, nodes[0], other)
 }
 
-func TestOfRefreshesThatRaceOneWins(t *testing.T) {
+func TestOneOfConcurrentRefreshesWins(t *testing.T) {
 	t.Parallel()
 	for grace, survives := range map[time.Duration]bool{0: false, 10 * time.Second: true} {
 		s := quick()
@@ -152,7 +152,7 @@ func TestSessionEndsThirtyDaysAfterTheSignIn(t *testing.T) {
 	require.ErrorIs(t, err, credentials.ErrRefresh)
 }
 
-func TestRevokedSessionIsOverHereAtOnceAndElsewhereInAMoment(t *testing.T) {
+func TestRevokedSessionEndsAtOnceHereAndSoonElsewhere(t *testing.T) {
 	t.Parallel()
 	nodes, c := several(t, quick())
 	user, stranger := uuid.New(), nodes[0].signIn(t, uuid.New())
@@ -176,10 +176,10 @@ func TestRevokedSessionIsOverHereAtOnceAndElsewhereInAMoment(t *testing.T) {
 	require.NoError(t, nodes[1].Sessions.RevokeAll(t.Context(), user, uuid.Nil))
 	requireUnknown(t, nodes[1], sessions[2].Access)
 	requireKnown(t, nodes[1], stranger)
-	require.NoError(t, nodes[1].Sessions.Revoke(t.Context(), uuid.New()), "one that never was")
+	require.NoError(t, nodes[1].Sessions.Revoke(t.Context(), uuid.New()), "an unknown session")
 }
 
-func TestKnownSessionCostsNoLookInTheDatabase(t *testing.T) {
+func TestKnownSessionNeedsNoQuery(t *testing.T) {
 	t.Parallel()
 	n, c := single(t)
 	tokens := n.signIn(t, uuid.New())
@@ -192,7 +192,7 @@ func TestKnownSessionCostsNoLookInTheDatabase(t *testing.T) {
 	require.Error(t, err)
 }
 
-// slowLook holds the answer of the first look for a session until it is let go.
+// slowLook holds back the answer of the first lookup of a session until it is released.
 type slowLook struct {
 	once    sync.Once
 	read    chan struct{}
@@ -214,7 +214,7 @@ func (l *slowLook) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQu
 	}
 }
 
-func TestRevocationIsNotUndoneByALookThatBeganBefore(t *testing.T) {
+func TestRevocationIsNotUndoneByAnEarlierRead(t *testing.T) {
 	t.Parallel()
 	look := &slowLook{read: make(chan struct{}), release: make(chan struct{})}
 	config, err := pgxpool.ParseConfig(database(t))
@@ -234,7 +234,7 @@ func TestRevocationIsNotUndoneByALookThatBeganBefore(t *testing.T) {
 	requireAlive(t, n, tokens.Session, false)
 }
 
-func TestSignInWithAPasswordThatWasChangedMeanwhileIsRefused(t *testing.T) {
+func TestSignInWithAConcurrentlyChangedPasswordIsRefused(t *testing.T) {
 	t.Parallel()
 	n, _ := single(t)
 	user := uuid.New()
@@ -243,7 +243,7 @@ func TestSignInWithAPasswordThatWasChangedMeanwhileIsRefused(t *testing.T) {
 	require.True(t, ok)
 	_, err := n.Sessions.SignIn(t.Context(), proof)
 	require.NoError(t, err)
-	require.NoError(t, n.Passwords.Set(t.Context(), user, secret)) // in the same moment by the clock
+	require.NoError(t, n.Passwords.Set(t.Context(), user, secret)) // at the same time by the clock
 	_, err = n.Sessions.SignIn(t.Context(), proof)
 	require.ErrorIs(t, err, credentials.ErrSignIn)
 	_, err = n.Sessions.SignIn(t.Context(), credentials.Proof{})
@@ -280,7 +280,7 @@ func TestNoSignInWithTheOldPasswordOutlastsAReset(t *testing.T) {
 	}
 }
 
-// TestSessionsFollowTheirModel holds one session, on two nodes, against what the rules say of it.
+// TestSessionsFollowTheirModel compares one session, on two nodes, with a model.
 func TestSessionsFollowTheirModel(t *testing.T) {
 	t.Parallel()
 	nodes, c := several(t, quick())
@@ -314,7 +314,7 @@ func TestSessionsFollowTheirModel(t *testing.T) {
 			},
 			"revoke": func(t *rapid.T) {
 				if rapid.IntRange(0, 9).Draw(t, "rarely") > 0 {
-					return // a session that ends at once tells little
+					return // a session that ends at once tests little
 				}
 				over = true
 				require.NoError(t, n.Draw(t, "node").Sessions.Revoke(background, first.Session))

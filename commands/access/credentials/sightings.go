@@ -8,15 +8,14 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
-// mostSightings bounds the memory that sessions in use take.
+// mostSightings bounds the memory for sessions in use.
 const mostSightings = 1 << 16
 
-// sightings are when sessions were last looked for, and until when they go on: the zero time for those
-// that are over.
+// sightings has the last lookup of each session, and the session's end: the zero time for sessions that are over.
 type sightings struct {
 	mu      sync.Mutex
 	seen    *simplelru.LRU[uuid.UUID, sighting]
-	forgets int // how often something was forgotten; what was being read meanwhile is not kept
+	forgets int // number of removals; discards a read that ran meanwhile
 }
 
 type sighting struct{ at, ends time.Time }
@@ -26,7 +25,7 @@ func newSightings() (*sightings, error) {
 	return &sightings{seen: seen}, err
 }
 
-// at returns what is known of the session, if that is fresh.
+// at returns the end of the session, if its last lookup is fresh.
 func (s *sightings) at(session uuid.UUID, now time.Time) (ends time.Time, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -40,7 +39,7 @@ func (s *sightings) count() int {
 	return s.forgets
 }
 
-// keep remembers what was read at a moment, when forgets was the count.
+// keep stores the result of a read at a moment, when forgets was the count.
 func (s *sightings) keep(session uuid.UUID, at, ends time.Time, forgets int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,18 +13,18 @@ import (
 	"bahi/domain/fault"
 )
 
-// The bounds of a password's length in characters (code points, after normalisation). NIST SP 800-63B-4,
-// section 3.1.1.2, wants at least 8 and room for at least 64.
+// These bound a password's length in characters (code points, after normalisation). NIST SP 800-63B-4,
+// section 3.1.1.2, demands at least 8 and room for at least 64.
 const (
 	minPassword = 8
 	maxPassword = 128
 )
 
-// shortestPart is how many letters and digits a name has that no password may contain. Shorter ones
-// turn up in good passwords by chance.
+// shortestPart is the number of letters and digits from which no password may contain a name. Shorter names
+// occur in good passwords by chance.
 const shortestPart = 4
 
-// commonPasswords says at its head where it comes from.
+// commonPasswords states its source in its first lines.
 //
 //go:embed common_passwords.txt
 var commonPasswords string
@@ -40,22 +40,21 @@ func readCommon() map[string]struct{} {
 	return set
 }
 
-// rows are what fingers run along, ends joined. Letters in the order of an alphabet need none: any script
+// rows are the rows of keys, with their ends joined. Letters in the order of an alphabet need none: any script
 // has its letters at consecutive code points.
 var rows = []string{"1234567890", "qwertyuiop", "asdfghjkl", "zxcvbnm", "qwertyuiopasdfghjklzxcvbnm"}
 
-// Person is what a password must not be made of.
+// Person has the names that a password must not contain.
 type Person struct {
 	Email string
 	Names []string
 }
 
-// Normalise returns the form in which passwords are compared and hashed: Unicode's NFKC. Whether a
-// keyboard composes é or sends e and an accent, it is one password.
+// Normalise returns the form in which passwords are compared and hashed: Unicode's NFKC. A keyboard that composes é and one that
+// sends e and an accent give the same password.
 func Normalise(password string) string { return norm.NFKC.String(password) }
 
-// Check returns nil for a password that the person may take, or else a [fault.Error] that says what is
-// wrong with the field. Upper and lower case count as the same.
+// Check returns nil for a password that the person may use, otherwise a [fault.Error] on the field. It ignores letter case.
 func (p *Passwords) Check(field, password string, of Person) error {
 	if message := p.weakness(Normalise(password), of); message != "" {
 		return fault.Fields(fault.Field{Field: field, Message: message})
@@ -89,11 +88,11 @@ func (p *Passwords) weakness(password string, of Person) string {
 	return ""
 }
 
-// notEven is steps of a text whose steps differ.
+// notEven is the result for a text whose steps differ.
 const notEven = 2
 
-// steps returns how far each character is from the one before, if that is the same all along and at
-// most 1 either way, else notEven.
+// steps returns the distance of each character from the one before, if it is the same throughout and at
+// most 1 either way, otherwise notEven.
 func steps(text string) int {
 	runes := []rune(text)
 	step := int(runes[1] - runes[0])
@@ -105,7 +104,7 @@ func steps(text string) int {
 	return max(-notEven, min(step, notEven))
 }
 
-// alongRow says whether the text runs along a row of keys, either way, from its end to its start again included.
+// alongRow reports whether the text runs along a row of keys, in either direction, also from its end to its start.
 func alongRow(text string) bool {
 	back := []rune(text)
 	slices.Reverse(back)
@@ -118,8 +117,8 @@ func alongRow(text string) bool {
 	return false
 }
 
-// personal says whether the password is the local part of the person's email or a name, or contains
-// such a one that is long enough.
+// personal reports whether the password is the local part of the person's email or a name, or contains
+// one that is long enough.
 func personal(low string, of Person) bool {
 	local := of.Email
 	if at := strings.LastIndexByte(local, '@'); at >= 0 {

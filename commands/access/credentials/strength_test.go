@@ -37,12 +37,12 @@ func TestWeakPasswordsAreRefused(t *testing.T) {
 	}
 }
 
-func TestOtherPasswordsAreTaken(t *testing.T) {
+func TestStrongPasswordsAreAccepted(t *testing.T) {
 	t.Parallel()
 	n, _ := single(t)
 	for _, password := range []string{
 		"k7#mQ2zp", "seven brass hooks", "सात पीतल हुक", "abcdefgi", "1234568z", "qwertyuo1", "aaaaaaab", strings.Repeat("k7#mQ2zp", 16), "  k7#mQ  ",
-		"grao9rao!", // a name of three letters turns up by chance
+		"grao9rao!", // a name of three letters occurs by chance
 	} {
 		require.NoError(t, n.Passwords.Check("password", password, asha), "%q", password)
 	}

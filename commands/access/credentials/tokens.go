@@ -10,15 +10,15 @@ import (
 	"github.com/google/uuid"
 )
 
-// How long tokens and sessions last (SPEC, authentication; G2 and 8.6 of the contract). A refresh token
-// lasts from its issue and no use makes that longer; a session from its sign-in, however often it is refreshed.
+// These are the lifetimes of tokens and sessions (SPEC, authentication; G2 and 8.6 of the contract). A refresh token
+// expires after its issue, and a session after its sign-in, no matter how often it is refreshed.
 const (
 	AccessLifetime  = time.Hour
 	RefreshLifetime = 7 * 24 * time.Hour
 	SessionLifetime = 30 * 24 * time.Hour
 )
 
-// tokenType is the typ claim: what the token is for.
+// tokenType is the typ claim: the purpose of the token.
 type tokenType string
 
 const (
@@ -26,7 +26,7 @@ const (
 	refresh tokenType = "refresh"
 )
 
-// claims are a token's, by the names of RFC 7519, section 4.1, and OpenID Connect's sid.
+// claims are the claims of a token, by the names of RFC 7519, section 4.1, and OpenID Connect's sid.
 type claims struct {
 	Issuer   string           `json:"iss"`
 	User     uuid.UUID        `json:"sub"`
@@ -54,8 +54,8 @@ type signer struct {
 }
 
 func newSigner(keys *Keys, issuer string, now func() time.Time) signer {
-	// No leeway: all nodes' clocks are the operator's, and only exp is held against them. iat is not: a node whose
-	// clock is a moment behind must take what another one has just issued.
+	// There is no leeway: the operator keeps the nodes' clocks in step, and only exp is compared with them. iat is not: a node
+	// whose clock is a moment behind must accept a token that another one has just issued.
 	return signer{keys, issuer, jwt.NewParser(
 		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}), jwt.WithIssuer(issuer),
 		jwt.WithExpirationRequired(), jwt.WithStrictDecoding(), jwt.WithTimeFunc(now),
@@ -73,10 +73,10 @@ func (s signer) sign(key signingKey, c claims) (string, error) {
 	return text, nil
 }
 
-// errBadToken is the error of a token that is not one of ours, of that type, now.
+// errBadToken is the error of a token that is not ours, is of another type, or has expired.
 var errBadToken = errors.New("the token is not valid")
 
-// verify returns what the token claims, or errBadToken. Any other error means that it cannot tell now.
+// verify returns the token's claims, or errBadToken. Any other error means that the answer is not known now.
 func (s signer) verify(ctx context.Context, text string, wanted tokenType) (claims, error) {
 	var (
 		c       claims

@@ -7,7 +7,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Void ends a token before its time, as if it were spent. That there is none is no error.
+// Void ends a subject's token early, as if it were spent. A missing token is no error.
 func (m *Mailed) Void(ctx context.Context, kind Kind, subject uuid.UUID) error {
 	_, err := m.db.pool.Exec(ctx, `
 		update account.mailed_token set spent = true, expires_at = $3 where subject_id = $1 and kind = $2 and not spent`,

@@ -1,4 +1,4 @@
-// Package apitest speaks to a server over HTTP, for tests, in as few words as they need:
+// Package apitest is a short notation for HTTP requests in tests:
 //
 //	seller.POST("/bank", `{"name":"HDFC"}`).Status(201).JSON(&account)
 //	stranger.GET("/bank-ledger/7").Problem(404, "Bank account not found")
@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Client is somebody who asks. Copies with further headers are made by [Client.With].
+// Client is a caller. [Client.With] makes copies with further headers.
 type Client struct {
 	t      testing.TB
 	base   string
@@ -23,7 +23,7 @@ type Client struct {
 	http   *http.Client
 }
 
-// New makes a client of the server at base, a URL without a path. An empty bearer is the public.
+// New makes a client of the server at base, a URL without a path. An empty bearer makes an anonymous client.
 func New(t testing.TB, base, bearer string) *Client {
 	c := &Client{t: t, base: strings.TrimSuffix(base, "/"), header: http.Header{}, http: &http.Client{
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -34,8 +34,7 @@ func New(t testing.TB, base, bearer string) *Client {
 	return c
 }
 
-// With returns a client that also sends these headers: names and values in turn. An empty value
-// takes a header away.
+// With returns a client that also sends these headers: names and values in turn. An empty value removes a header.
 func (c *Client) With(headers ...string) *Client {
 	other := *c
 	other.header = c.header.Clone()
@@ -56,20 +55,20 @@ func (c *Client) In(t testing.TB) *Client {
 	return &other
 }
 
-// At returns the same client, of another server.
+// At returns the same client for another server.
 func (c *Client) At(base string) *Client {
 	other := *c
 	other.base = strings.TrimSuffix(base, "/")
 	return &other
 }
 
-// GET asks for a path.
+// GET requests a path.
 func (c *Client) GET(path string) *Answer { c.t.Helper(); return c.Do("GET", path, nil) }
 
-// DELETE deletes what a path names.
+// DELETE sends DELETE to a path.
 func (c *Client) DELETE(path string) *Answer { c.t.Helper(); return c.Do("DELETE", path, nil) }
 
-// POST sends a body: a string or bytes as they are, anything else as its JSON.
+// POST sends a body: a string or bytes unchanged, anything else as JSON.
 func (c *Client) POST(path string, body any) *Answer { c.t.Helper(); return c.Do("POST", path, body) }
 
 // PUT is like [Client.POST].
@@ -109,7 +108,7 @@ func (c *Client) Do(method, path string, body any) *Answer {
 	return &Answer{t: c.t, what: method + " " + path, Response: response, Text: string(text)}
 }
 
-// Answer is what came back.
+// Answer is the server's answer.
 type Answer struct {
 	t    testing.TB
 	what string
@@ -141,7 +140,7 @@ func (a *Answer) Status(status int) *Answer {
 	return a
 }
 
-// Problem checks that it was refused, in these words. Wrong are the fields that must be named, in
+// Problem checks that the request was refused with this detail. Wrong are the fields that the answer must name, in
 // order: names and messages in turn.
 func (a *Answer) Problem(status int, detail string, wrong ...string) *Answer {
 	a.t.Helper()
@@ -165,7 +164,7 @@ func (a *Answer) Problem(status int, detail string, wrong ...string) *Answer {
 	return a
 }
 
-// JSON reads the body into a value, which must have a place for every field.
+// JSON decodes the body into a value, which must have a place for every field.
 func (a *Answer) JSON(into any) *Answer {
 	a.t.Helper()
 	d := json.NewDecoder(strings.NewReader(a.Text))

@@ -11,7 +11,7 @@ import (
 	"github.com/tmaxmax/go-sse"
 )
 
-// Stream is an answer of server-sent events under way, read as a browser reads it.
+// Stream is a running stream of server-sent events, read as a browser reads it.
 type Stream struct {
 	t testing.TB
 
@@ -19,7 +19,7 @@ type Stream struct {
 	next     func() (sse.Event, error, bool)
 }
 
-// Stream asks for a path that answers events, and returns with the head of the answer. The test's end ends it.
+// Stream requests a stream, and returns after the head of the answer. The end of the test closes it.
 func (c *Client) Stream(path string) *Stream {
 	c.t.Helper()
 	request, err := http.NewRequestWithContext(c.t.Context(), http.MethodGet, c.base+path, nil)
@@ -40,7 +40,7 @@ func (c *Client) Stream(path string) *Stream {
 	return &Stream{t: c.t, Response: response, next: next}
 }
 
-// Next waits for the next event, reads its data and answers its name: an empty one when the stream is over.
+// Next waits for the next event, decodes its data and returns its name, "" at the end of the stream.
 func (s *Stream) Next(into any) (name, id string) {
 	s.t.Helper()
 	e, err, ok := s.next()
@@ -52,5 +52,5 @@ func (s *Stream) Next(into any) (name, id string) {
 	return e.Type, e.LastEventID
 }
 
-// Close goes away before the stream is over.
+// Close disconnects.
 func (s *Stream) Close() { s.Response.Body.Close() }

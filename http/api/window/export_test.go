@@ -2,10 +2,10 @@ package window
 
 import "time"
 
-// NewPatientRedis makes one that waits longer, for tests on a machine that is busy.
+// NewPatientRedis makes a Redis that waits longer, for tests on a busy machine.
 func NewPatientRedis(url string) (*Redis, error) { return newRedis(url, 10*time.Second) }
 
-// Keys returns how many keys it holds.
+// Keys returns the number of keys.
 func (m *Memory) Keys() (n int) {
 	for _, half := range []*[shards]shard{&m.callers, &m.addresses} {
 		for i := range half {

@@ -8,13 +8,13 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
-// Memory counts in this process. It may be used by many goroutines.
+// Memory counts in this process. Goroutines may share it.
 //
 // Its memory is bounded: 8 to 16 bytes for each request that was allowed within a window, and some 200 for
-// each key. Keys whose window is empty go when others of their shard come. When there are more keys than
-// it takes, the one that asked longest ago is forgotten, and may begin again: who has so many addresses
-// gains by it no more than by using yet another address, and nobody is refused who did nothing. Callers
-// that are known are kept apart from addresses, so that no flood of addresses makes their counts forgotten.
+// each key. Keys with an empty window are removed when other keys of their shard come. Beyond the largest number of keys,
+// the least recently used one is removed, and begins again: an attacker with so many addresses gains no more by that than
+// by using yet another address, and no client is refused without reason. Known callers
+// are kept apart from addresses, so that a flood of addresses cannot remove their counts.
 type Memory struct {
 	now       func() time.Time
 	began     time.Time
@@ -26,18 +26,18 @@ type Memory struct {
 const (
 	shards = 64
 
-	// MostKeys is how many callers a Memory knows at a time, and how many addresses: the least recent go.
+	// MostKeys is how many callers, and how many addresses, a Memory knows at a time: the least recent are removed.
 	MostKeys = 1 << 17
 )
 
-// shard has its own lock, and a cache line between it and the next one's.
+// shard has its own lock, with a cache line between it and the next one's.
 type shard struct {
 	mu   sync.Mutex
 	logs *simplelru.LRU[Key, *moments]
 	_    [48]byte
 }
 
-// NewMemory makes a Memory that holds most keys of either kind; 0: [MostKeys].
+// NewMemory makes a Memory with at most most keys of either kind; 0: [MostKeys].
 func NewMemory(now func() time.Time, most int) *Memory {
 	if most == 0 {
 		most = MostKeys
@@ -45,18 +45,18 @@ func NewMemory(now func() time.Time, most int) *Memory {
 	m := &Memory{now: now, began: now(), seed: maphash.MakeSeed()}
 	for _, half := range []*[shards]shard{&m.callers, &m.addresses} {
 		for i := range half {
-			half[i].logs, _ = simplelru.NewLRU[Key, *moments]((most+shards-1)/shards, nil) // refuses sizes below 1 only
+			half[i].logs, _ = simplelru.NewLRU[Key, *moments]((most+shards-1)/shards, nil) // fails only for sizes below 1
 		}
 	}
 	return m
 }
 
-// Take counts a request if the limit allows it. The same limit must come with a key each time.
+// Take counts a request if the limit allows it. A key must always come with the same limit.
 func (m *Memory) Take(key Key, limit Limit) Decision {
 	s := m.shard(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// Within the lock, so that moments are in order.
+	// Within the lock, so that times are in order.
 	now := m.now().Sub(m.began)
 	s.sweep(now)
 	log, known := s.logs.Get(key)
@@ -74,7 +74,7 @@ func (m *Memory) Take(key Key, limit Limit) Decision {
 	return d
 }
 
-// Look returns what Take would find, and counts nothing: Allowed says whether a request would be.
+// Look returns the decision of Take without counting: Allowed reports whether a request would be allowed.
 func (m *Memory) Look(key Key, limit Limit) Decision {
 	s := m.shard(key)
 	s.mu.Lock()
@@ -100,7 +100,7 @@ func (m *Memory) shard(key Key) *shard {
 	return &m.addresses[i]
 }
 
-// sweep takes away keys that nobody asks for: two at a time, so that they go faster than they come.
+// sweep removes unused keys: two at a time, so that they go faster than they come.
 func (s *shard) sweep(now time.Duration) {
 	for range 2 {
 		_, log, some := s.logs.GetOldest()
@@ -111,16 +111,16 @@ func (s *shard) sweep(now time.Duration) {
 	}
 }
 
-// moments are those of the requests that count, oldest first, in a ring.
+// moments are the times of the counted requests, oldest first, in a ring.
 type moments struct {
 	ring         []time.Duration
 	first, count int
-	empty        time.Duration // when the last of them will have left
+	empty        time.Duration // when the last of them leaves the window
 }
 
 func (l *moments) oldest() time.Duration { return l.ring[l.first] }
 
-// leave forgets what came at or before a moment.
+// leave removes the times up to a moment.
 func (l *moments) leave(until time.Duration) {
 	for l.count > 0 && l.oldest() <= until {
 		l.first = (l.first + 1) % len(l.ring)
@@ -130,7 +130,7 @@ func (l *moments) leave(until time.Duration) {
 
 const fewMoments = 4
 
-// add takes one in. There are never more than most.
+// add adds a time. There are never more than most.
 func (l *moments) add(at time.Duration, most int) {
 	if l.count == len(l.ring) {
 		larger := make([]time.Duration, min(most, max(fewMoments, 2*len(l.ring))))

@@ -34,10 +34,10 @@ func TestLookingCountsNothing(t *testing.T) {
 	c.move(59 * time.Second)
 	require.True(t, m.Look(somebody, perMin).Allowed)
 	c.move(time.Second)
-	require.Equal(t, window.Decision{Allowed: true, Remaining: 3}, m.Look(somebody, perMin), "all have left")
+	require.Equal(t, window.Decision{Allowed: true, Remaining: 3}, m.Look(somebody, perMin), "all have left the window")
 }
 
-func TestAFloodOfAddressesTakesBoundedMemoryAndForgetsNobodyKnown(t *testing.T) {
+func TestFloodOfAddressesIsBoundedAndSparesKnownCallers(t *testing.T) {
 	t.Parallel()
 	c := newClock()
 	m := window.NewMemory(c.Now, 1024)
@@ -48,11 +48,11 @@ func TestAFloodOfAddressesTakesBoundedMemoryAndForgetsNobodyKnown(t *testing.T) 
 	}
 	require.LessOrEqual(t, m.Keys(), 1+1024)
 	require.False(t, m.Take(somebody, once).Allowed)
-	require.False(t, m.Take(address(99_999), once).Allowed, "the latest are remembered")
-	require.True(t, m.Take(address(0), once).Allowed, "and the earliest are not")
+	require.False(t, m.Take(address(99_999), once).Allowed, "the latest are kept")
+	require.True(t, m.Take(address(0), once).Allowed, "the earliest are removed")
 }
 
-func TestKeysThatNobodyAsksForGo(t *testing.T) {
+func TestUnusedKeysAreRemoved(t *testing.T) {
 	t.Parallel()
 	c := newClock()
 	m := window.NewMemory(c.Now, 0)
@@ -67,8 +67,8 @@ func TestKeysThatNobodyAsksForGo(t *testing.T) {
 	require.Equal(t, 5000, m.Keys())
 }
 
-// BenchmarkTake is a request's check, by how many callers there are: of one nearly all requests are
-// refused, of ten thousand nearly all are counted.
+// BenchmarkTake is the check of a request, by the number of callers: with one caller nearly all requests are
+// refused, with ten thousand nearly all are counted.
 func BenchmarkTake(b *testing.B) {
 	limit := window.Limit{Requests: 300, Per: time.Second}
 	for _, callers := range []int{1, 100, 10_000} {
@@ -88,7 +88,7 @@ func BenchmarkTake(b *testing.B) {
 	}
 }
 
-// BenchmarkLook is what every request with a credential costs while nobody is guessing.
+// BenchmarkLook is the cost of every request with a credential while nobody is guessing.
 func BenchmarkLook(b *testing.B) {
 	m := window.NewMemory(time.Now, 0)
 	key := address(1)

@@ -12,16 +12,16 @@ import (
 )
 
 // Redis counts for all processes that share a Redis (5 or newer), by its clock, to the microsecond. Each
-// request takes one round trip. A key is gone when its window is empty.
+// request takes one round trip. A key is removed when its window is empty.
 type Redis struct {
 	client   *redis.Client
 	patience time.Duration
 }
 
-// Patience is how long Redis may take to answer.
+// Patience bounds the wait for Redis's answer.
 const Patience = 50 * time.Millisecond
 
-// NewRedis makes one of a URL such as redis://user:password@host:6379/0, rediss:// with TLS or
+// NewRedis makes a Redis from a URL such as redis://user:password@host:6379/0, rediss:// with TLS or
 // unix:///path. It does not connect yet.
 func NewRedis(url string) (*Redis, error) { return newRedis(url, Patience) }
 
@@ -31,27 +31,27 @@ func newRedis(url string, patience time.Duration) (*Redis, error) {
 	if err != nil {
 		return nil, fmt.Errorf("URL of Redis: %w", err)
 	}
-	// One attempt, within the patience: whoever waits for it is a client.
+	// One attempt, within the patience: a client waits for it.
 	options.ContextTimeoutEnabled = true
 	options.MaxRetries, options.DialerRetries = -1, 1
 	options.DialTimeout, options.PoolTimeout = patience, patience
-	// Round trips at connecting which tell us nothing.
+	// These round trips at connecting have no use here.
 	options.DisableIdentity = true
 	options.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	return &Redis{redis.NewClient(options), patience}, nil
 }
 
-// muteLibrary keeps the library from writing to standard error, past our log, what we learn as errors
-// anyway. Its logger is a global, so it is set once.
+// muteLibrary keeps the library from writing errors to standard error, past our log; it also returns them.
+// Its logger is a global, so it is set once.
 var muteLibrary = sync.OnceFunc(logging.Disable)
 
 // Close ends its connections.
 func (r *Redis) Close() error { return r.client.Close() }
 
-// take is one step for Redis, so that nobody comes between. A list has the moments in microseconds,
-// oldest first; they are written out because Lua's own form of such numbers has an exponent.
+// take is one step for Redis, so it is atomic. A list has the times in microseconds, oldest first; they are written out because
+// Lua's own form of such numbers has an exponent.
 //
-// It returns 1 or 0 for allowed, how many count, and the microseconds until the oldest leaves.
+// It returns 1 or 0 for allowed, the number that count, and the microseconds until the oldest leaves.
 var take = redis.NewScript(`
 local clock = redis.call('TIME')
 local now = clock[1] * 1000000 + clock[2]
@@ -85,7 +85,7 @@ func (r *Redis) Take(ctx context.Context, key Key, limit Limit) (Decision, error
 		return Decision{}, fmt.Errorf("count in Redis: %w", err)
 	}
 	if len(answer) != 3 {
-		return Decision{}, fmt.Errorf("count in Redis: it answered %v", answer)
+		return Decision{}, fmt.Errorf("count in Redis: unexpected answer %v", answer)
 	}
 	return Decision{
 		Allowed: answer[0] == 1, Remaining: max(0, limit.Requests-int(answer[1])), Next: time.Duration(answer[2]) * time.Microsecond,

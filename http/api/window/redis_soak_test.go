@@ -38,7 +38,7 @@ func redisServer(t *testing.T) *window.Redis {
 	return r
 }
 
-// The server of make test is an imitation; this is Redis itself, by its own clock.
+// make test uses an imitation of the server; this is Redis itself, with its own clock.
 func TestARealRedisCountsLikeItsImitation(t *testing.T) {
 	t.Parallel()
 	r := redisServer(t)
@@ -56,7 +56,7 @@ func TestARealRedisCountsLikeItsImitation(t *testing.T) {
 		})
 	}
 	running.Wait()
-	require.EqualValues(t, 150, allowed.Load(), "those of three windows")
+	require.EqualValues(t, 150, allowed.Load(), "the requests of three windows")
 
 	d, err := r.Take(t.Context(), somebody, limit)
 	require.NoError(t, err)

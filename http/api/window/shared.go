@@ -7,32 +7,32 @@ import (
 	"time"
 )
 
-// Shared counts in Redis, and by itself while Redis does not answer, so that limits take no service
-// down. What one counted the other does not know: with Redis away, every process allows the whole limit.
+// Shared counts in Redis, and by itself while Redis does not answer, so that the limits never stop the service. Neither knows the
+// counts of the other: with Redis away, every process allows the whole limit.
 type Shared struct {
 	redis *Redis
 	own   *Memory
 	log   *slog.Logger
 	now   func() time.Time
 
-	away   atomic.Int64 // until this moment Redis is not asked, in Unix nanoseconds
-	silent atomic.Int64 // until this moment nothing is logged
+	away   atomic.Int64 // Redis is not asked until then, in Unix nanoseconds
+	silent atomic.Int64 // nothing is logged until then
 }
 
 const (
-	// rest is how long Redis is not asked when it did not answer. Without it each request would wait for it.
+	// rest is how long Redis is not asked after a failure. Without it each request would wait for it.
 	rest = time.Second
 
-	// silence is how often it is told at most that Redis does not answer.
+	// silence is the least time between warnings.
 	silence = time.Minute
 )
 
-// NewShared makes one. It closes nothing: the Redis stays the caller's.
+// NewShared makes a Shared. The Redis stays the caller's to close.
 func NewShared(r *Redis, log *slog.Logger, now func() time.Time) *Shared {
 	return &Shared{redis: r, own: NewMemory(now, 0), log: log, now: now}
 }
 
-// Take is like [Memory.Take]. A request whose client is gone counts too.
+// Take is like [Memory.Take]. A request counts even if its client is gone.
 func (s *Shared) Take(ctx context.Context, key Key, limit Limit) Decision {
 	now := s.now()
 	if now.UnixNano() < s.away.Load() {

@@ -15,7 +15,7 @@ import (
 	"bahi/internal/logtest"
 )
 
-// shared makes one of the Redis at an address, with its clock and what it logs.
+// shared returns a Shared of the Redis at an address, with its clock and its log.
 func shared(t *testing.T, open func(string) (*window.Redis, error), address string) (*window.Shared, *clock, *logtest.Buffer) {
 	t.Helper()
 	r, err := open("redis://" + address)
@@ -33,12 +33,12 @@ func TestProcessesThatShareARedisShareACount(t *testing.T) {
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	require.Equal(t, 2, one.Take(t.Context(), somebody, perMin).Remaining)
-	require.Equal(t, 1, other.Take(gone, somebody, perMin).Remaining, "whose client is gone counts too")
+	require.Equal(t, 1, other.Take(gone, somebody, perMin).Remaining, "a request counts even if its client is gone")
 	require.True(t, one.Take(t.Context(), somebody, perMin).Allowed)
 	require.False(t, other.Take(t.Context(), somebody, perMin).Allowed)
 	require.Len(t, server.Keys(), 1)
 	server.FastForward(time.Minute + time.Second)
-	require.Empty(t, server.Keys(), "a key goes with its window")
+	require.Empty(t, server.Keys(), "a key is removed with its window")
 }
 
 func TestLimitsHoldWhileRedisIsAway(t *testing.T) {
@@ -54,18 +54,18 @@ func TestLimitsHoldWhileRedisIsAway(t *testing.T) {
 	require.Equal(t, 1, strings.Count(logs.String(), "rate limits are counted in this process only"))
 	c.move(30 * time.Second)
 	require.False(t, s.Take(t.Context(), somebody, perMin).Allowed)
-	require.Equal(t, 1, strings.Count(logs.String(), "level=WARN"), "not once a request")
+	require.Equal(t, 1, strings.Count(logs.String(), "level=WARN"), "not one a request")
 	c.move(30 * time.Second)
-	require.True(t, s.Take(t.Context(), somebody, perMin).Allowed, "the window slid here too")
+	require.True(t, s.Take(t.Context(), somebody, perMin).Allowed, "the window slides here too")
 	require.Equal(t, 2, strings.Count(logs.String(), "level=WARN"), "once a minute")
 
 	require.NoError(t, server.Restart())
 	c.move(2 * time.Second)
-	require.Equal(t, 1, s.Take(t.Context(), somebody, perMin).Remaining, "what Redis counted before is there still")
+	require.Equal(t, 1, s.Take(t.Context(), somebody, perMin).Remaining, "Redis keeps its earlier counts")
 }
 
-// The server takes connections and never answers: the worst that can happen to those who wait.
-func TestARedisThatDoesNotAnswerIsNotWaitedForByEverybody(t *testing.T) {
+// The server accepts connections and never answers: the worst case for waiting clients.
+func TestOneRequestAtATimeWaitsForASilentRedis(t *testing.T) {
 	t.Parallel()
 	silent, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -73,20 +73,20 @@ func TestARedisThatDoesNotAnswerIsNotWaitedForByEverybody(t *testing.T) {
 	s, c, logs := shared(t, window.NewRedis, silent.Addr().String())
 	began := time.Now()
 	require.True(t, s.Take(t.Context(), somebody, perMin).Allowed)
-	require.GreaterOrEqual(t, time.Since(began), window.Patience/2, "it was asked")
+	require.GreaterOrEqual(t, time.Since(began), window.Patience/2, "the first request waits")
 	began = time.Now()
 	for range 200 {
 		s.Take(t.Context(), somebody, perMin)
 	}
-	require.Less(t, time.Since(began), 100*window.Patience, "the others did not ask it")
+	require.Less(t, time.Since(began), 100*window.Patience, "the others do not wait")
 	require.Contains(t, logs.String(), "count in Redis")
 	c.move(time.Second)
 	began = time.Now()
 	s.Take(t.Context(), somebody, perMin)
-	require.GreaterOrEqual(t, time.Since(began), window.Patience/2, "a second later it is asked again")
+	require.GreaterOrEqual(t, time.Since(began), window.Patience/2, "a second later Redis is asked again")
 }
 
-func TestAURLThatIsNoRedisIsRefused(t *testing.T) {
+func TestInvalidRedisURLIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{"", "localhost:6379", "http://localhost", "redis://localhost/x"} {
 		_, err := window.NewRedis(url)

@@ -1,10 +1,10 @@
-// Package window counts requests in sliding windows: at most so many within any stretch of time, and
+// Package window counts requests in sliding windows: at most a number within any stretch of time, and
 // the next one exactly when the oldest leaves it.
 //
-// It keeps the moment of every request that it allowed. The usual approximation, two fixed windows of
-// which the earlier one counts in part, needs two numbers a key instead, and is wrong at the edges: it
-// refuses what is allowed or allows what is not, by how unevenly the requests came. The moments are eight
-// bytes each, of the requests of one window alone.
+// It keeps the time of every request that it allowed. The usual approximation, two fixed windows of
+// which the earlier one counts in part, needs only two numbers a key, but is wrong at the edges: depending on how
+// unevenly requests come, it refuses allowed ones or allows too many. The times are eight bytes each, of the requests of
+// one window alone.
 package window
 
 import (
@@ -15,16 +15,16 @@ import (
 	"time"
 )
 
-// Limit is how many requests are allowed within any stretch of time. The zero Limit is none.
+// Limit is the number of requests allowed within any stretch of time. The zero Limit is no limit.
 type Limit struct {
 	Requests int
-	Per      time.Duration // whole seconds, as the headers tell it
+	Per      time.Duration // whole seconds, for the headers
 }
 
-// Off says whether there is no limit.
+// Off reports whether there is no limit.
 func (l Limit) Off() bool { return l.Requests == 0 }
 
-// String is how a setting has it: 20/1m0s, or off.
+// String returns the form of a setting: 20/1m0s, or off.
 func (l Limit) String() string {
 	if l.Off() {
 		return "off"
@@ -32,13 +32,13 @@ func (l Limit) String() string {
 	return fmt.Sprintf("%d/%s", l.Requests, l.Per)
 }
 
-// What a limit may be at most. The moments of a window are kept, so that neither may be endless.
+// These bound a limit. The times of a window are kept, so neither may be endless.
 const (
 	MostRequests = 1_000_000
 	Longest      = 24 * time.Hour
 )
 
-// Parse reads a limit such as 20/1m or 5/30s, or off.
+// Parse parses a limit such as 20/1m or 5/30s, or off.
 func Parse(text string) (Limit, error) {
 	if text == "off" {
 		return Limit{}, nil
@@ -55,16 +55,16 @@ func Parse(text string) (Limit, error) {
 	return Limit{Requests: requests, Per: per}, nil
 }
 
-// Key is whose requests are counted together, and for what: somebody known, else an address.
+// Key is the caller whose requests are counted together, and the group: a known caller, otherwise an address.
 type Key struct {
 	Group   string
 	Caller  string
 	Address netip.Addr
 }
 
-// Decision is what became of a request.
+// Decision is the result for a request.
 type Decision struct {
-	Allowed   bool          // and counted; one that is refused is not
+	Allowed   bool          // and counted; a refused one is not
 	Remaining int           // how many more are allowed now
 	Next      time.Duration // until the oldest that counts leaves the window; 0: none counts
 }

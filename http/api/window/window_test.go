@@ -16,7 +16,7 @@ import (
 	"bahi/http/api/window"
 )
 
-// clock is moved by hand.
+// clock only moves when told to.
 type clock struct {
 	mu sync.Mutex
 	at time.Time
@@ -42,7 +42,7 @@ type counter struct {
 	pass func(time.Duration)
 }
 
-// stores are all that count, each of which is held to the same.
+// stores are all stores; each passes the same tests.
 var stores = map[string]func(*testing.T) counter{
 	"memory": func(*testing.T) counter {
 		c := newClock()
@@ -89,12 +89,12 @@ func TestTheNextOneIsAllowedExactlyWhenTheOldestLeaves(t *testing.T) {
 		require.Equal(t, window.Decision{Allowed: true, Remaining: 0, Next: 40 * time.Second}, c.take(somebody, perMin))
 		require.Equal(t, window.Decision{Next: 40 * time.Second}, c.take(somebody, perMin))
 		c.pass(40*time.Second - time.Microsecond)
-		require.Equal(t, window.Decision{Next: time.Microsecond}, c.take(somebody, perMin), "a refused one is not counted")
+		require.Equal(t, window.Decision{Next: time.Microsecond}, c.take(somebody, perMin), "a refused request is not counted")
 		c.pass(time.Microsecond)
 		require.Equal(t, window.Decision{Allowed: true, Next: 20 * time.Second}, c.take(somebody, perMin))
 		require.False(t, c.take(somebody, perMin).Allowed)
 		c.pass(20 * time.Second)
-		require.Equal(t, window.Decision{Allowed: true, Remaining: 1, Next: 40 * time.Second}, c.take(somebody, perMin), "two left at once")
+		require.Equal(t, window.Decision{Allowed: true, Remaining: 1, Next: 40 * time.Second}, c.take(somebody, perMin), "two leave at once")
 		c.pass(time.Hour)
 		require.Equal(t, window.Decision{Allowed: true, Remaining: 2, Next: time.Minute}, c.take(somebody, perMin))
 	})
@@ -115,7 +115,7 @@ func TestGroupsCallersAndAddressesAreCountedApart(t *testing.T) {
 	})
 }
 
-// model keeps everything that it allowed, for ever.
+// model keeps the time of every request that it allowed, for ever.
 type model map[window.Key][]time.Duration
 
 func (m model) take(now time.Duration, key window.Key, limit window.Limit) (d window.Decision) {
@@ -133,7 +133,7 @@ func (m model) take(now time.Duration, key window.Key, limit window.Limit) (d wi
 	return d
 }
 
-func TestWindowsAreThoseOfANaiveModel(t *testing.T) {
+func TestWindowsMatchAModel(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, c counter) {
 		var round int
@@ -157,7 +157,7 @@ func TestWindowsAreThoseOfANaiveModel(t *testing.T) {
 	})
 }
 
-func TestRequestsAtOnceDoNotPassTogether(t *testing.T) {
+func TestConcurrentRequestsDoNotExceedTheLimit(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, c counter) {
 		limit := window.Limit{Requests: 100, Per: time.Minute}

@@ -110,7 +110,7 @@ func strs(t testing.TB, content []byte) (all []Placed) {
 			}
 			units = append(units, content[i])
 		}
-		require.True(t, bytes.HasPrefix(content[i:], []byte(") Tj")), "string is not shown")
+		require.True(t, bytes.HasPrefix(content[i:], []byte(") Tj")), "no operator shows the string")
 		require.Zero(t, len(units)%2)
 		text := make([]uint16, len(units)/2)
 		for j := range text {

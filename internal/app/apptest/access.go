@@ -14,16 +14,16 @@ import (
 	"bahi/http/api/apitest"
 )
 
-// Errand is an operation as the document has it.
+// Errand is an operation of the OpenAPI document.
 type Errand struct {
 	Method, path string // with the variables' values
 	Name         string // with their names
-	Permission   string // area:level, operator, or empty
+	Permission   string // area:level, operator, or ""
 	Open         bool
 	body         string
 }
 
-// Operations are those of the document that is served, with paths and bodies that would be taken.
+// Operations returns the operations of the served document, with paths and bodies that are valid.
 func (o *Office) Operations(t *testing.T, values, bodies map[string]string) (all []Errand) {
 	t.Helper()
 	var document struct {
@@ -38,7 +38,7 @@ func (o *Office) Operations(t *testing.T, values, bodies map[string]string) (all
 			d := Errand{Method: strings.ToUpper(method), path: path, Permission: op.Permission, Open: len(op.Security) == 0}
 			d.Name = d.Method + " " + path
 			d.path = variables.ReplaceAllStringFunc(path, func(name string) string {
-				require.Contains(t, values, name, "say here what the variable may be")
+				require.Contains(t, values, name, "give the variable a value here")
 				return values[name]
 			})
 			d.body = bodies[d.Method+" "+d.path]
@@ -66,7 +66,7 @@ func (d Errand) Ask(c *apitest.Client) *apitest.Answer {
 	return c.Do(d.Method, d.path, d.body)
 }
 
-// Forgeries are tokens that open nothing, by what is wrong with them.
+// Forgeries returns invalid tokens, by their fault.
 func (o *Office) Forgeries(t *testing.T, good SignedIn) map[string]string {
 	t.Helper()
 	claims := jwt.MapClaims{}

@@ -17,11 +17,11 @@ import (
 	"bahi/eventstore/gateway"
 )
 
-// Apart is a log with positions as EventStoreDB has them: the places of records in its files, far apart also where events were
-// appended together, and nobody can begin to read where no record begins.
+// Apart is a log with positions like EventStoreDB's, the places of records in its files: there are gaps between them, also within
+// one append, and reading can begin only where a record begins.
 type Apart struct{ eventstore.Store }
 
-// stride is how far apart they are.
+// stride is the distance between positions.
 const stride = 977
 
 func out(at event.Position) event.Position { return at * stride }
@@ -54,7 +54,7 @@ func (a Apart) ReadStream(ctx context.Context, stream string, from int64, direct
 func (a Apart) ReadAll(ctx context.Context, from event.Position, direction eventstore.Direction) iter.Seq2[event.Stored, error] {
 	place := from
 	if direction == eventstore.Forwards && from > 0 {
-		place++ // the gateway asks for what is after the place before
+		place++ // the gateway asks for the events after the place before
 	}
 	if place%stride != 0 && place != eventstore.End {
 		return func(yield func(event.Stored, error) bool) {
@@ -78,7 +78,7 @@ func (a Apart) Subscribe(ctx context.Context, after event.Position) iter.Seq2[ev
 		}
 		for batch, err := range a.Store.Subscribe(ctx, after/stride) {
 			events := make([]event.Stored, len(batch.Events))
-			for i, e := range batch.Events { // which other followers have too
+			for i, e := range batch.Events { // other readers of the batch share its events
 				e.Position = out(e.Position)
 				events[i] = e
 			}
@@ -99,7 +99,7 @@ func (a Apart) PositionAt(ctx context.Context, at time.Time) (event.Position, er
 	return out(found), err
 }
 
-// Served answers the connection string of a gateway in front of a log.
+// Served returns the connection string of a gateway for a log.
 func Served(t testing.TB, log eventstore.Store) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// on is a command on a database that nobody need serve.
+// on runs a command on a database, with or without a server.
 func on(t *testing.T, url string, args ...string) (stdout, stderr string, status int) {
 	t.Helper()
 	cmd := Command(t, t.TempDir(), args...)
@@ -14,7 +14,7 @@ func on(t *testing.T, url string, args ...string) (stdout, stderr string, status
 	return Execute(t, cmd)
 }
 
-// Done is a command that succeeds.
+// Done runs a command that must succeed.
 func Done(t *testing.T, url string, args ...string) (stdout, stderr string) {
 	t.Helper()
 	out, wrong, status := on(t, url, args...)
@@ -22,7 +22,7 @@ func Done(t *testing.T, url string, args ...string) (stdout, stderr string) {
 	return out, wrong
 }
 
-// Denied is a command that does not, and says why.
+// Denied runs a command that must fail with this reason.
 func Denied(t *testing.T, url, why string, args ...string) {
 	t.Helper()
 	_, wrong, status := on(t, url, args...)

@@ -6,14 +6,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Checkpoints are all that were signed, in their order.
+// Checkpoints returns all signed checkpoints, in their order.
 func (o *Office) Checkpoints() (all []AuditCheckpoint) {
 	o.T.Helper()
 	o.Operator().GET("/audit/checkpoints").Status(200).JSON(&all)
 	return all
 }
 
-// Rotated lets another key sign.
+// Rotated rotates the key for checkpoints.
 func (o *Office) Rotated() {
 	o.T.Helper()
 	_, wrong, status := Attached(o.T.(*testing.T), o, "audit", "rotate-key", "--reason", "yearly")

@@ -14,7 +14,7 @@ import (
 	proofs "bahi/eventstore/audit"
 )
 
-// AuditCheckpoint is one as clients get it.
+// AuditCheckpoint is a checkpoint as clients get it.
 type AuditCheckpoint struct {
 	Number    int64          `json:"number"`
 	Size      uint64         `json:"size"`
@@ -25,7 +25,7 @@ type AuditCheckpoint struct {
 	Abandoned int64          `json:"abandoned"`
 }
 
-// Signed waits until what is in the log is signed for.
+// Signed waits until all events are signed.
 func (o *Office) Signed() AuditCheckpoint {
 	o.T.Helper()
 	head := o.Head()
@@ -43,7 +43,7 @@ func (o *Office) Signed() AuditCheckpoint {
 	return newest
 }
 
-// PublicKeys are those of the log, as an auditor gets them.
+// PublicKeys returns the log's public keys, as an auditor gets them.
 func (o *Office) PublicKeys() proofs.Keys {
 	o.T.Helper()
 	keys, err := proofs.ParseKeys(o.Operator().GET("/audit/key?format=text").Status(200).Text)
@@ -51,7 +51,7 @@ func (o *Office) PublicKeys() proofs.Keys {
 	return keys
 }
 
-// AuditEvent is one as clients get it.
+// AuditEvent is an event as clients get it.
 type AuditEvent struct {
 	Position event.Position  `json:"position"`
 	Stream   string          `json:"stream"`
@@ -64,7 +64,7 @@ type AuditEvent struct {
 	Leaf     proofs.Hash     `json:"leaf_hash"`
 }
 
-// events asks for all pages of a search.
+// AuditEvents returns all pages of a search.
 func (o *Office) AuditEvents(token, query string) (all []AuditEvent) {
 	o.T.Helper()
 	for path := "/audit/events?" + query; path != ""; {
@@ -99,7 +99,7 @@ func (o *Office) Follow(token, path, last string) *following {
 	return &following{o.T.(*testing.T), bufio.NewScanner(response.Body)}
 }
 
-// Next answers the id and the data of the next event.
+// Next returns the id and the data of the next event.
 func (f *following) Next() (id string, e AuditEvent) {
 	f.t.Helper()
 	for f.Lines.Scan() {

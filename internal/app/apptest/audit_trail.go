@@ -53,7 +53,7 @@ type trailField struct {
 	From, To json.RawMessage
 }
 
-// Auditor may read what auditors read in a workspace.
+// Auditor returns a client with an auditor's permissions in a workspace.
 func (o *Office) Auditor(workspace string) *apitest.Client {
 	o.T.Helper()
 	return apitest.New(o.T, o.URL, o.Key(workspace, `{"audit":"read"}`).Key)
@@ -67,7 +67,7 @@ func TrailOf(c *apitest.Client, query string) (t Trail) {
 	return t
 }
 
-// Short is a trail with one line a change.
+// Short returns one line for each change of a trail.
 func (t Trail) Short() (lines []string) {
 	for _, c := range t.Changes {
 		line := c.Kind + " " + c.Change
@@ -86,7 +86,7 @@ func Each[T, U any](list []T, do func(T) U) (out []U) {
 	return out
 }
 
-// Past makes all events that are there as old as so many days, behind the log's back.
+// Past moves all events of the log days into the past, by SQL.
 func (o *Office) Past(days int) {
 	o.T.Helper()
 	log := *o

@@ -6,7 +6,7 @@ import (
 	"bahi/http/api/apitest"
 )
 
-// Bulk is the body of rows posted together.
+// Bulk returns the body of rows posted together.
 func Bulk(rows ...string) string { return `{"rows":[` + strings.Join(rows, ",") + `]}` }
 
 func Posted(a *apitest.Answer) []BankRow {

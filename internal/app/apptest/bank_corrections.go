@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TodayIn is today in the workshop's zone, and stays that for some minutes: near midnight it waits for tomorrow. A test asks before
-// it does anything that is dated.
+// TodayIn returns today in the workshop's zone, and makes sure that the day lasts some minutes more: near midnight it waits for the
+// next day. A test calls it before it does anything with a date.
 func TodayIn(t *testing.T, o *Office) string {
 	t.Helper()
 	zone, err := o.Sys.Settings.Zone()

@@ -10,7 +10,7 @@ import (
 	"bahi/http/api/apitest"
 )
 
-// Lenient reads an answer of which only some fields matter.
+// Lenient decodes an answer, and ignores unknown fields.
 func Lenient(t *testing.T, a *apitest.Answer, into any) {
 	t.Helper()
 	a.Status(200)

@@ -9,7 +9,7 @@ import (
 	"bahi/http/pdf/pdftest"
 )
 
-// Words is the text of a PDF, with single spaces.
+// Words returns the text of a PDF, with single spaces.
 func Words(t *testing.T, a *apitest.Answer) string {
 	t.Helper()
 	require.Equal(t, "application/pdf", a.Status(200).Header("Content-Type"))

@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-// Attached is a command on a database, beside whoever serves it.
+// Attached runs a command on the database of a served system.
 func Attached(t *testing.T, o *Office, args ...string) (stdout, stderr string, status int) {
 	t.Helper()
 	cmd := Command(t, t.TempDir(), args...)

@@ -20,7 +20,7 @@ type visitor struct {
 	HTTP *http.Client
 }
 
-// Visitor comes to the console.
+// Visitor returns a browser that is not signed in to the console.
 func (o *Office) Visitor() *visitor {
 	o.T.Helper()
 	jar, err := cookiejar.New(nil)
@@ -28,7 +28,7 @@ func (o *Office) Visitor() *visitor {
 	return &visitor{o.T, o.URL, &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 }
 
-// Sign comes in with the operator's key.
+// Sign returns a browser that is signed in with the operator's key.
 func (o *Office) Sign() *visitor {
 	o.T.Helper()
 	v := o.Visitor()
@@ -37,7 +37,7 @@ func (o *Office) Sign() *visitor {
 	return v
 }
 
-// Sheet is a page that was answered.
+// Sheet is a page as the browser got it.
 type Sheet struct {
 	t      testing.TB
 	status int
@@ -65,7 +65,7 @@ func (v *visitor) Get(path string) Sheet {
 	return v.Ask(http.MethodGet, path, nil)
 }
 
-// Post fills in a form: its token comes from the page that has it, as everything else does.
+// Post submits a form. Its token comes from the page that has it, like all its other fields.
 func (v *visitor) Post(path string, pairs ...string) Sheet {
 	v.t.Helper()
 	form := url.Values{"token": {v.Token()}}
@@ -77,7 +77,7 @@ func (v *visitor) Post(path string, pairs ...string) Sheet {
 
 var TokenField = regexp.MustCompile(`name="token" value="([^"]+)"`)
 
-// Token is that of the session's forms.
+// Token returns the token of the session's forms.
 func (v *visitor) Token() string {
 	v.t.Helper()
 	for _, path := range []string{"/sign-in", "/"} {
@@ -106,7 +106,7 @@ var (
 	spaces = regexp.MustCompile(`\s+`)
 )
 
-// Words is what a person reads of the page.
+// Words returns the visible text of the page.
 func (s Sheet) Words() string {
 	return strings.TrimSpace(spaces.ReplaceAllString(html.UnescapeString(tags.ReplaceAllString(s.Text, " ")), " "))
 }

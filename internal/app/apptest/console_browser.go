@@ -4,7 +4,7 @@ import (
 	"bahi/http/console/browsertest"
 )
 
-// Browse opens a tab that has signed in.
+// Browse opens a tab that is signed in.
 func (o *Office) Browse() *browsertest.Page {
 	o.T.Helper()
 	p := browsertest.Open(o.T, o.URL)

@@ -20,10 +20,10 @@ import (
 	"bahi/internal/pgcluster"
 )
 
-// Marker is in the picture that is uploaded, as a camera leaves its owner's name in it.
+// Marker is text in the uploaded picture, like the owner's name that a camera adds.
 const Marker = "taken by Zéphyrine's camera, No. 4711-0815"
 
-// photograph is a picture with the marker in an EXIF segment and in a comment, as a form.
+// photograph returns a form with a picture, which has the marker in an EXIF segment and in a comment.
 func photograph(t *testing.T) (contentType string, form []byte) {
 	t.Helper()
 	m := image.NewRGBA(image.Rect(0, 0, 300, 200))
@@ -47,7 +47,7 @@ func photograph(t *testing.T) (contentType string, form []byte) {
 	return w.FormDataContentType(), body.Bytes()
 }
 
-// Cluster does something with the private cluster of a data folder, beside who serves it.
+// Cluster calls do on the private cluster of a data folder, beside a server.
 func Cluster(t *testing.T, data string, do func(url string)) {
 	t.Helper()
 	c, err := pgcluster.Attach(t.Context(), pgcluster.Options{Dir: data, Log: slog.New(slog.DiscardHandler)})
@@ -56,11 +56,11 @@ func Cluster(t *testing.T, data string, do func(url string)) {
 	do(c.URL())
 }
 
-// storedPicture is a part of the only picture in a data folder.
+// storedPicture returns a part of the only picture in a data folder.
 func storedPicture(t *testing.T, data string) (part string) {
 	t.Helper()
 	require.NoError(t, filepath.WalkDir(filepath.Join(data, "blobs"), func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || filepath.Ext(path) != "" { // beside it is what type it is of
+		if err != nil || d.IsDir() || filepath.Ext(path) != "" { // the file beside it has the picture's type
 			return err
 		}
 		content, err := os.ReadFile(path)
@@ -71,30 +71,30 @@ func storedPicture(t *testing.T, data string) (part string) {
 	return part
 }
 
-// Addresses are Zéphyrine's, in turn.
+// Addresses are Zéphyrine's email addresses, in their order.
 var Addresses = [3]string{"zephyrine.quillfeather@example.org", "zq1987.contact@example.net", "madame.quillfeather-o@example.com"}
 
-// life is what a person did, and what there is to be known of them.
+// life has the traces of a person: what they did, and the texts to search for.
 type life struct {
 	*Office
 
 	Known     *traces
-	Asha      Person // whom they know
-	account   int64  // of theirs, with a row
-	Workspace string // theirs
+	Asha      Person // another user, whom they know
+	account   int64  // their account, with a row
+	Workspace string // their own
 	Id        string
 	Person    Person
-	Undo      string // token that would give them their former address back
+	Undo      string // token that would restore their former address
 }
 
-// Live lets Zéphyrine have an account at a serving process and do all that leaves something behind.
+// Live makes Zéphyrine use every operation that stores something, at a server.
 func Live(t *testing.T, p *Process, data string) *life {
 	t.Helper()
 	l := &life{Office: Visited(p, data), Known: NewTraces(t)}
 	l.Asha = l.Office.Person("asha@example.org")
 	l.Known.Know(Addresses[:]...)
 
-	// They register, with a try that fails, verify the address, and sign in.
+	// They register, with a failed try, verify the address, and sign in.
 	const password = "sixteen quills of Zanzibar"
 	me := map[string]string{"email": Addresses[0], "password": password, "first_name": "Zéphyrine", "last_name": "Quillfeather"}
 	l.Stranger().POST("/api/v1/auth/register", map[string]string{"email": Addresses[0], "password": "Quillfeather", "first_name": "Zéphyrine", "last_name": "Quillfeather"}).Status(422)
@@ -113,7 +113,7 @@ func Live(t *testing.T, p *Process, data string) *life {
 	l.Person = Person{Client: l.Bearer(renewed.Access), SignedIn: in}
 	l.Id, l.Workspace = in.User.ID, l.Person.Me().WorkspaceID
 
-	// A picture, and another one in its place.
+	// They upload a picture, and replace it.
 	contentType, form := photograph(t)
 	for range 2 {
 		l.Person.With("Content-Type", contentType).POST("/api/v1/users/me/profile-picture", form).Status(200)
@@ -121,7 +121,7 @@ func Live(t *testing.T, p *Process, data string) *life {
 	}
 	l.Known.Know(Marker)
 
-	// Other names, numbers and addresses, twice.
+	// They change names, numbers and addresses, twice.
 	for i, other := range [][3]string{{"Wilhelmina", "Ostrogorsky", "+919812340987"}, {"Xanthippe", "Brandywine", "+919765401234"}} {
 		email := Addresses[i+1]
 		l.Person.PUT("/api/v1/users/me", map[string]string{"email": email, "first_name": other[0], "last_name": other[1], "phone": other[2]}).Status(200)
@@ -135,7 +135,7 @@ func Live(t *testing.T, p *Process, data string) *life {
 	_, token = Link(t, l.Mailed(Addresses[2], ResetSubject, 1))
 	l.Known.Know(token)
 
-	// They are invited where they were known before and where they are now, and invite.
+	// They are invited at their former and present addresses, and invite.
 	for i, email := range Addresses[1:] {
 		l.Asha.POST("/api/v1/workspaces/"+l.Asha.Workspace+"/invitations", fmt.Sprintf(`{"email":%q,"permissions":{"ledger":"read"}}`, email)).Status(201)
 		_, token := Link(t, l.Mailed(email, InviteSubject, 1))
@@ -153,12 +153,12 @@ func Live(t *testing.T, p *Process, data string) *life {
 	return l
 }
 
-// Members are those of a workspace, as Asha reads them.
+// Members returns the members of a workspace, as Asha reads them.
 func (l *life) Members(workspace string) string {
 	return l.Asha.With("Bahi-Workspace", workspace).GET("/api/v1/workspaces/" + workspace + "/members").Status(200).Text
 }
 
-// Books is what Asha reads of the books that were theirs.
+// Books returns their former books, as Asha reads them.
 func (l *life) Books() string {
 	return Balances(l.Asha.With("Bahi-Workspace", l.Workspace), Ledger(l.account))
 }

@@ -12,7 +12,7 @@ import (
 	"bahi/internal/app"
 )
 
-// Erased asks for somebody's deletion, and waits until they are erased.
+// Erased asks for a user's deletion, and waits for the erasure.
 func (o *Office) Erased(p Person) {
 	o.T.Helper()
 	p.POST(Me+"/delete-request", nil).Status(200)
@@ -24,7 +24,7 @@ func (o *Office) Erased(p Person) {
 	}, time.Minute, 20*time.Millisecond)
 }
 
-// StartErasing serves a system that erases people as soon as they ask for it.
+// StartErasing serves a system that erases users without a grace.
 func StartErasing(t *testing.T, adapt ...func(*app.System)) *Office {
 	t.Helper()
 	s := Settings(t, Database(t))

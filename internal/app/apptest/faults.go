@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Rounds is how often a fault test does what it does: BAHI_ROUNDS, or few.
+// Rounds returns the number of rounds of a fault test: BAHI_ROUNDS, or few.
 func Rounds(t *testing.T, few int) int {
 	text := os.Getenv("BAHI_ROUNDS")
 	if text == "" {
@@ -21,7 +21,7 @@ func Rounds(t *testing.T, few int) int {
 	return n
 }
 
-// After calls do once the load was answered so many times more.
+// After calls do after count more answers to the load.
 func (l *Load) After(ctx context.Context, count int64, do func()) {
 	until := l.Answered.Load() + count
 	for l.Answered.Load() < until && ctx.Err() == nil {
@@ -33,7 +33,7 @@ func (l *Load) After(ctx context.Context, count int64, do func()) {
 	do()
 }
 
-// Healthy wants the doctor to find nothing.
+// Healthy checks that the doctor finds no difference.
 func Healthy(t *testing.T, cmd *Cmd) {
 	t.Helper()
 	out, wrong, status := Execute(t, cmd)

@@ -16,16 +16,16 @@ import (
 	"bahi/migrations"
 )
 
-// Elsewhere says that the systems of this test run have their logs in EventStoreDB: behind the gateways of processes of their own.
+// Elsewhere: the systems of this test run have their logs in EventStoreDB, behind gateways in processes of their own.
 var Elsewhere = os.Getenv(elsewhereVariable) != ""
 
-// elsewhereVariable has the path of the program, which serves the gateways; or farApart.
+// elsewhereVariable has the path of the program that serves the gateways, or FarApart.
 const elsewhereVariable = "BAHI_TEST_LOG_BEHIND_GATEWAY"
 
-// FarApart stands for gateways in this process, before logs whose positions are far apart.
+// FarApart means gateways in this process, for logs with gaps between positions.
 const FarApart = "apart"
 
-// gatewayProcess is a bahi whose log is served to EventStoreDB clients.
+// gatewayProcess is a bahi that serves its log to EventStoreDB clients.
 type gatewayProcess struct {
 	*Process
 
@@ -47,12 +47,12 @@ func ServeGateway(t testing.TB, cmd *Cmd, data string) *gatewayProcess {
 	return g
 }
 
-// Connection is a connection string with an API key.
+// Connection returns a connection string with an API key.
 func (g *gatewayProcess) Connection(key string) string {
 	return "esdb://" + url.UserPassword("bahi", key).String() + "@" + g.address + "?tlsCAFile=" + url.QueryEscape(filepath.Join(g.data, "gateway", "ca.crt"))
 }
 
-// EventStore is a bahi that has a log, for others to write and read, and nothing else. Without a program it is in the test's own process.
+// EventStore returns the command of a bahi that only has a log, for other systems. Without a program it runs in the test's own process.
 func EventStore(t testing.TB, program, data string) *Cmd {
 	t.Helper()
 	cmd := Command(t, data, "gateway")
@@ -63,9 +63,9 @@ func EventStore(t testing.TB, program, data string) *Cmd {
 
 var logsBehindGateways sync.Map // connection strings, by the database of the system that uses the log
 
-var logDatabases sync.Map // where logs are that are farApart, by the database of the system that uses the log
+var logDatabases sync.Map // databases of sparse logs, by the database of the system that uses the log
 
-// logBehindGateway is the log of a second process, the same for the same database.
+// logBehindGateway returns the log of a second process, the same for the same database.
 func logBehindGateway(t testing.TB, database string) string {
 	t.Helper()
 	if known, ok := logsBehindGateways.Load(database); ok {
@@ -84,7 +84,7 @@ func logBehindGateway(t testing.TB, database string) string {
 	return connection
 }
 
-// OnGateway runs tests of the calling package again, each system with its log behind a gateway: a process of its own, or FarApart.
+// OnGateway runs tests of the calling package again, each system with its log behind a gateway: in a process of its own, or FarApart.
 func OnGateway(t *testing.T, gateway string, tests ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^("+strings.Join(tests, "|")+")$", "-test.v", "-test.timeout", "20m")
@@ -93,11 +93,11 @@ func OnGateway(t *testing.T, gateway string, tests ...string) {
 	text := string(out)
 	require.NoError(t, err, "%s", text[max(0, len(text)-20000):])
 	for _, name := range tests {
-		require.Contains(t, text, "--- PASS: "+name+" ", "it ran")
+		require.Contains(t, text, "--- PASS: "+name+" ", "the test ran")
 	}
 }
 
-// InAnotherProcess runs tests of the calling package again, each system with its log in another process. In that run it does nothing.
+// InAnotherProcess runs tests of the calling package again, each system with its log in another process. Within that run it does nothing.
 func InAnotherProcess(t *testing.T, tests ...string) {
 	t.Helper()
 	if Elsewhere {
@@ -108,8 +108,8 @@ func InAnotherProcess(t *testing.T, tests ...string) {
 	OnGateway(t, program, tests...)
 }
 
-// AtPositionsFarApart runs tests of the calling package again, each system on a log whose positions are far apart: what looks at
-// the log as a whole must not count by positions, nor read from where no event begins. In that run it does nothing.
+// AtPositionsFarApart runs tests of the calling package again, each system on a log with gaps between positions: code that reads the
+// whole log must not count by positions, nor read from a position without an event. Within that run it does nothing.
 func AtPositionsFarApart(t *testing.T, tests ...string) {
 	t.Helper()
 	if Elsewhere {
@@ -120,7 +120,7 @@ func AtPositionsFarApart(t *testing.T, tests ...string) {
 
 var testNamed = regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\)`)
 
-// TestsOf are all tests of files of the calling package.
+// TestsOf returns all tests in files of the calling package.
 func TestsOf(t *testing.T, patterns ...string) (names []string) {
 	t.Helper()
 	for _, pattern := range patterns {

@@ -8,7 +8,7 @@ import (
 	"bahi/domain/event"
 )
 
-// Decided are the events after a position, without those that only carry out an earlier one: they come when they come.
+// Decided returns the events after a position, without those that only carry out an earlier one: these come at any time.
 func (o *Office) Decided(after int64) (all []string) {
 	for e := range o.Events(after) {
 		var meta event.Meta

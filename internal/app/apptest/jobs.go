@@ -6,14 +6,14 @@ import (
 	opsviews "bahi/readmodels/ops"
 )
 
-// Jobs lists a kind of jobs, newest first.
+// Jobs returns the jobs of a kind, newest first.
 func (o *Office) Jobs(query string) (all []opsviews.Job) {
 	o.T.Helper()
 	o.Operator().GET("/ops/jobs?" + query).Status(200).JSON(&all)
 	return all
 }
 
-// StartWithMailServer serves a system whose mails go to an address.
+// StartWithMailServer serves a system that sends its mails to an address.
 func StartWithMailServer(t *testing.T, address string) *Office {
 	t.Helper()
 	s := Settings(t, Database(t))

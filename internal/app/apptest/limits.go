@@ -9,8 +9,8 @@ import (
 	"bahi/http/api/apitest"
 )
 
-// StartLimited serves a system with the limits of the specification, but for an hour instead of a minute, which no busy machine takes for
-// so many requests. It is behind a proxy on this machine.
+// StartLimited serves a system with the limits of the specification, but for an hour instead of a minute, which is enough for
+// so many requests on a busy machine. It is behind a proxy on this machine.
 func StartLimited(t *testing.T) *Office {
 	t.Helper()
 	s := Settings(t, Database(t))
@@ -24,7 +24,7 @@ func StartLimited(t *testing.T) *Office {
 	return StartAs(t, s)
 }
 
-// From asks as the proxy says that an address does.
+// From returns a client that the proxy forwards for an address.
 func From(c *apitest.Client, address string) *apitest.Client {
 	return c.With("X-Forwarded-For", "203.0.113.9, "+address)
 }

@@ -22,12 +22,11 @@ import (
 
 const loadClients = 16
 
-// Load is many clients that write, and remember what they were answered, while the server dies under
-// them. What they then know must be in the books: each answered write once, each unanswered one once or
-// not at all, and whole.
+// Load is many clients that write and remember the answers, while the server dies under them. At the end the books must have each
+// answered write once, and each unanswered one once or not at all, and complete.
 type Load struct {
 	t        testing.TB
-	servers  atomic.Pointer[[]string] // URLs, shared out to the clients; they change with each start
+	servers  atomic.Pointer[[]string] // URLs, divided among the clients; they change with each start
 	Clients  []*loadClient
 	Answered atomic.Int64
 	Away     atomic.Int64 // answered with 503
@@ -35,7 +34,7 @@ type Load struct {
 	pause    time.Duration // of each client after each write
 }
 
-// pace is what clients rest after each write, so that the tests beside them get on as well. With rounds to go they never rest.
+// pace returns the clients' pause after each write, which leaves time for concurrent tests. With BAHI_ROUNDS there is none.
 func pace() time.Duration {
 	if os.Getenv("BAHI_ROUNDS") != "" {
 		return 0
@@ -43,15 +42,15 @@ func pace() time.Duration {
 	return 5 * time.Millisecond
 }
 
-// claim is one row that a client wanted, under a description that is its alone.
+// claim is a row that a client posted, under a unique description.
 type claim struct {
 	name     string
 	account  int64
 	Id       int64  // 0: the answer was lost
-	possible []what // the states that it may be in
+	possible []what // the states that it may have
 }
 
-// what is a state of a row: its amount in paise, 0 for none.
+// what is a state of a row: its amount in paise, 0 for no row.
 type what int64
 
 // retry is a request with a key whose answer was lost.
@@ -69,7 +68,7 @@ type loadClient struct {
 	count   int // of claims
 	keys    int
 	Claims  []*claim
-	bulks   [][]*claim // those whose answer was lost: all or none
+	bulks   [][]*claim // those whose answer was lost: all rows or none
 	retries []retry
 }
 
@@ -85,7 +84,7 @@ func NewLoad(t testing.TB, url string, seed uint64) *Load {
 	for i := range 4 {
 		key := uuid.NewString()
 		status, text := 0, []byte(nil)
-		for status == 0 || status == http.StatusServiceUnavailable { // a server that has just started is late on a busy machine
+		for status == 0 || status == http.StatusServiceUnavailable { // a server that has just started is slow on a busy machine
 			var err error
 			status, text, err = l.Clients[0].Ask("POST", "/bank", key, map[string]string{"name": fmt.Sprint("Bank ", i)})
 			require.NoError(t, err)
@@ -96,10 +95,10 @@ func NewLoad(t testing.TB, url string, seed uint64) *Load {
 	return l
 }
 
-// At tells the clients which servers there are now.
+// At sets the current servers.
 func (l *Load) At(servers ...string) { l.servers.Store(&servers) }
 
-// server is the URL of the one that the client asks.
+// server returns the URL of the client's server.
 func (c *loadClient) server() string {
 	servers := *c.l.servers.Load()
 	return servers[c.nth%len(servers)]
@@ -142,8 +141,8 @@ func (c *loadClient) Ask(method, path, key string, body any) (status int, text [
 	return answer.StatusCode, text, err
 }
 
-// write sends a write until it is answered, or the context ends. Without a key it sends it once. What
-// may be answered is done, or that the server or its database is away.
+// write repeats a write until it is answered, or the context ends; without a key it sends it once. An answer must be a success, or
+// say that the server or its database is away.
 func (c *loadClient) write(ctx context.Context, r retry) (answered bool) {
 	for {
 		status, text, err := c.Ask(r.method, r.path, r.key, r.body)
@@ -160,7 +159,7 @@ func (c *loadClient) write(ctx context.Context, r retry) (answered bool) {
 		if r.key == "" || ctx.Err() != nil {
 			return false
 		}
-		select { // as a client does on Retry-After
+		select { // as Retry-After asks of clients
 		case <-ctx.Done():
 		case <-time.After(20 * time.Millisecond):
 		}
@@ -189,7 +188,7 @@ func rest(ctx context.Context, pause time.Duration) {
 	}
 }
 
-// settle sends again what has a key and was not answered.
+// settle repeats the unanswered requests that have a key.
 func (c *loadClient) settle(ctx context.Context) {
 	open := c.retries
 	c.retries = nil
@@ -200,7 +199,7 @@ func (c *loadClient) settle(ctx context.Context) {
 	}
 }
 
-// Claim makes up a row, and answers its body.
+// Claim makes a new row, and returns its body.
 func (c *loadClient) Claim(account int64) (*claim, map[string]any) {
 	c.count++
 	amount := what(1 + c.random.Int64N(100_000))
@@ -214,7 +213,7 @@ func (c *loadClient) Claim(account int64) (*claim, map[string]any) {
 
 func (w what) json() json.Number { return json.Number(decimal.New(int64(w), -2).String()) }
 
-// step does one thing: posts a row or several, edits one or deletes one, with a key or without.
+// step does one write: it posts one or several rows, edits one or deletes one, with a key or without.
 func (c *loadClient) step(ctx context.Context) {
 	key := ""
 	if c.random.IntN(2) == 0 {
@@ -244,7 +243,7 @@ func (c *loadClient) step(ctx context.Context) {
 			r.body = map[string]any{"id": w.Id, "in_entries": []any{map[string]any{"description": w.name, "amount": after.json()}}}
 		}
 		before := w.possible[0]
-		w.possible = []what{before, after} // until it is answered
+		w.possible = []what{before, after} // until the answer
 		r.done = func(int, []byte) { w.possible = []what{after} }
 		if !c.write(ctx, r) {
 			c.lost(r, func() {})
@@ -252,7 +251,7 @@ func (c *loadClient) step(ctx context.Context) {
 	}
 }
 
-// lost notes a write whose answer never came.
+// lost notes a write whose answer was lost.
 func (c *loadClient) lost(r retry, otherwise func()) {
 	if r.key != "" {
 		c.retries = append(c.retries, r)
@@ -285,7 +284,7 @@ func (c *loadClient) postMany(ctx context.Context, account int64, key string) {
 	}
 }
 
-// known is a row whose id and state the client is sure of, nil if there is none.
+// known returns a row whose id and state the client knows for certain, or nil.
 func (c *loadClient) known() *claim {
 	for range 10 {
 		if len(c.Claims) == 0 {
@@ -298,7 +297,7 @@ func (c *loadClient) known() *claim {
 	return nil
 }
 
-// folded waits until the tables that are read have what was written: on a busy machine longer than a read waits for it.
+// folded waits until the live tables have all writes: on a busy machine that takes longer than a read waits.
 func (l *Load) folded(reader *loadClient) {
 	l.t.Helper()
 	require.Eventually(l.t, func() bool {
@@ -316,7 +315,7 @@ func (l *Load) folded(reader *loadClient) {
 	}, time.Minute, 20*time.Millisecond)
 }
 
-// Verify holds what the clients know against the books. Nobody may write meanwhile.
+// Verify compares the clients' knowledge with the books. No client may write meanwhile.
 func (l *Load) Verify() {
 	t := l.t
 	t.Helper()
@@ -343,28 +342,28 @@ func (l *Load) Verify() {
 		require.NoError(t, json.Unmarshal(text, &read))
 		sum := decimal.Zero
 		for i, r := range read {
-			require.False(t, ids[r.ID], "row %d is there twice", r.ID)
+			require.False(t, ids[r.ID], "row %d occurs twice", r.ID)
 			ids[r.ID] = true
 			if i > 0 {
 				before := read[i-1]
-				require.True(t, before.Date < r.Date || before.Date == r.Date && before.ID < r.ID, "rows are in order")
+				require.True(t, before.Date < r.Date || before.Date == r.Date && before.ID < r.ID, "rows must be in order")
 			}
 			sum = sum.Add(decimal.RequireFromString(r.In[0].Amount.String()))
 			require.Equal(t, sum.String(), r.Balance.String(), "balance after row %d", r.ID)
 			rows[r.In[0].Description] = append(rows[r.In[0].Description], r)
 		}
 		at := slices.IndexFunc(banks, func(a BankAccount) bool { return a.ID == account })
-		require.GreaterOrEqual(t, at, 0, "account %d is there", account)
+		require.GreaterOrEqual(t, at, 0, "account %d is missing", account)
 		require.Equal(t, sum.String(), banks[at].Balance.String(), "balance of account %d", account)
 	}
 	given, present := map[int64]string{}, map[string]bool{}
 	for _, c := range l.Clients {
-		require.Empty(t, c.retries, "all that had a key is answered by now")
+		require.Empty(t, c.retries, "a request with a key is unanswered")
 		for _, w := range c.Claims {
 			is := what(0)
 			switch there := rows[w.name]; {
 			case len(there) > 1:
-				require.Fail(t, "a row is there twice", "%s: %v", w.name, there)
+				require.Fail(t, "a row occurs twice", "%s: %v", w.name, there)
 			case len(there) == 1:
 				is = what(decimal.RequireFromString(there[0].In[0].Amount.String()).Shift(2).IntPart())
 				if w.Id != 0 {
@@ -379,11 +378,11 @@ func (l *Load) Verify() {
 			present[w.name] = is != 0
 			delete(rows, w.name)
 		}
-		for _, b := range c.bulks { // nobody could edit or delete these: their ids were never told
+		for _, b := range c.bulks { // no client could edit or delete these: it never learned their ids
 			for _, w := range b {
-				require.Equal(t, present[b[0].name], present[w.name], "a bulk is there as a whole, or not at all")
+				require.Equal(t, present[b[0].name], present[w.name], "a bulk is complete or missing")
 			}
 		}
 	}
-	require.Empty(t, rows, "nobody posted these")
+	require.Empty(t, rows, "no client posted these")
 }

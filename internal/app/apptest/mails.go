@@ -1,6 +1,6 @@
 package apptest
 
-// LaterMails lets two minutes pass since the mails that were sent.
+// LaterMails moves all sent mails two minutes into the past.
 func (o *Office) LaterMails() {
 	o.T.Helper()
 	o.Sql(`update account.mailed_token set issued_at = issued_at - interval '2 minutes'`)

@@ -4,14 +4,14 @@ import (
 	opsviews "bahi/readmodels/ops"
 )
 
-// Projection asks how a projection is.
+// Projection returns the state of a projection.
 func (o *Office) Projection(name string) (p opsviews.Projection) {
 	o.T.Helper()
 	o.Operator().GET("/ops/projections/" + name).Status(200).JSON(&p)
 	return p
 }
 
-// Order asks for something to be done to the books, and answers how it is then.
+// Order sends an operator's order about the books, and returns their state after it.
 func (o *Office) Order(verb, body string) (p opsviews.Projection) {
 	o.T.Helper()
 	o.Operator().POST("/ops/projections/books/"+verb, body).Status(200).JSON(&p)

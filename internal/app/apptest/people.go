@@ -15,16 +15,16 @@ import (
 	"bahi/http/api/apitest"
 )
 
-// GoodPassword is nobody's name, and on no list.
+// GoodPassword is a valid password.
 const GoodPassword = "kundan and meena"
 
-// Registration is the body that makes an account.
+// Registration returns the body of a registration.
 func Registration(email string) map[string]string {
 	return map[string]string{"email": email, "password": GoodPassword, "first_name": "Asha", "last_name": "Soni"}
 }
 
-// Mailed waits for the nth mail to an address with that subject, counted from 1, and answers its text as
-// a person would read it in the data folder.
+// Mailed waits for the nth mail to an address with that subject, counted from 1, and returns its text from the data
+// folder, decoded.
 func (o *Office) Mailed(to, subject string, nth int) (text string) {
 	o.T.Helper()
 	require.Eventually(o.T, func() bool {
@@ -37,7 +37,7 @@ func (o *Office) Mailed(to, subject string, nth int) (text string) {
 	return text
 }
 
-// Mails are those that there are, oldest first.
+// Mails returns the mails so far, oldest first.
 func (o *Office) Mails(to, subject string) (texts []string) {
 	o.T.Helper()
 	files, err := filepath.Glob(filepath.Join(o.Sys.Settings.Data, "mail", "*.eml"))
@@ -45,7 +45,7 @@ func (o *Office) Mails(to, subject string) (texts []string) {
 	for _, file := range files {
 		opened, err := os.Open(file)
 		if os.IsNotExist(err) {
-			continue // somebody was erased meanwhile
+			continue // erased meanwhile
 		}
 		require.NoError(o.T, err)
 		m, err := mail.ReadMessage(opened)
@@ -71,7 +71,7 @@ func (o *Office) Worked(kind string) {
 	}, time.Minute, 5*time.Millisecond, kind)
 }
 
-// Swept waits until what is swept at the start is: it is done once a moment later, and would take what a test lets expire.
+// Swept waits for the sweep at the start: it runs a moment later, and would remove rows that a test lets expire.
 func (o *Office) Swept() {
 	o.T.Helper()
 	for _, kind := range []string{"sweep_credentials", "sweep_erasures"} {
@@ -83,7 +83,7 @@ func (o *Office) Swept() {
 
 var tokenInLink = regexp.MustCompile(`(https?://\S+)\?token=(\S+)`)
 
-// Link answers where a mail leads, and with which token.
+// Link returns the page and the token of the link in a mail.
 func Link(t testing.TB, text string) (page, token string) {
 	t.Helper()
 	m := tokenInLink.FindStringSubmatch(text)
@@ -115,7 +115,7 @@ type SignedIn struct {
 	} `json:"user"`
 }
 
-// UserAnswer is a user as they see themselves.
+// UserAnswer is a user's own account.
 type UserAnswer struct {
 	ID            string         `json:"id"`
 	Email         string         `json:"email"`
@@ -135,7 +135,7 @@ type UserAnswer struct {
 	DeleteAfter   *time.Time     `json:"delete_after"`
 }
 
-// Person is somebody who is signed in.
+// Person is a signed-in user.
 type Person struct {
 	*apitest.Client
 	SignedIn
@@ -150,7 +150,7 @@ func (o *Office) SignIn(email, password string) (in SignedIn) {
 	return in
 }
 
-// Person registers, reads the mail, and signs in.
+// Person registers a user, reads the mail, and signs in.
 func (o *Office) Person(email string) Person {
 	o.T.Helper()
 	o.Stranger().POST("/api/v1/auth/register", Registration(email)).Status(201)
@@ -162,16 +162,16 @@ func (o *Office) Person(email string) Person {
 	return p
 }
 
-// Me reads the account.
+// Me returns the account.
 func (p Person) Me() (u UserAnswer) {
 	p.GET("/api/v1/users/me").Status(200).JSON(&u)
 	return u
 }
 
-// Bearer asks with a token.
+// Bearer returns a client with a token.
 func (o *Office) Bearer(token string) *apitest.Client { return apitest.New(o.T, o.URL, token) }
 
-// Forge makes a token like another, with the same key, but for what change does to its claims.
+// Forge returns a copy of a token with changed claims, signed with the same key.
 func (o *Office) Forge(token string, change func(jwt.MapClaims)) string {
 	o.T.Helper()
 	claims := jwt.MapClaims{}
@@ -186,7 +186,7 @@ func (o *Office) Forge(token string, change func(jwt.MapClaims)) string {
 	return text
 }
 
-// Expired is the token as it would be if an hour had passed since its end.
+// Expired returns the token as if it had expired an hour ago.
 func (o *Office) Expired(token string) string {
 	return o.Forge(token, func(c jwt.MapClaims) { c["exp"] = time.Now().Add(-time.Hour).Unix() })
 }

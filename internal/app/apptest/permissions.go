@@ -4,7 +4,7 @@ import (
 	"fmt"
 )
 
-// RequestsOf is one request of each operation of the ledger, with what it wants.
+// RequestsOf returns a valid request for each operation of the ledger.
 func RequestsOf(account, row int64) []struct{ Method, Path, Body string } {
 	return []struct{ Method, Path, Body string }{
 		{"GET", "/banks", ""}, {"GET", fmt.Sprintf("/bank/%d", account), ""}, {"GET", Ledger(account), ""}, {"GET", At(account, row), ""},

@@ -28,8 +28,8 @@ import (
 	"bahi/internal/cli"
 )
 
-// Binary is the program's path: BAHI_TEST_PROGRAM, which scripts/test.sh builds once for all packages. Without it, the
-// program is built once for this package, as its tests are: with the race detector or without. Main removes it.
+// Binary returns the program's path: BAHI_TEST_PROGRAM, which scripts/test.sh builds once for all packages. Without it, the
+// program is built once for this package, with the race detector if its tests have it. Main removes it.
 func Binary() (string, error) {
 	if path := os.Getenv("BAHI_TEST_PROGRAM"); path != "" {
 		return path, nil
@@ -49,7 +49,7 @@ var build = sync.OnceValues(func() (string, error) {
 	return path, GoBuild(path, "v0-test")
 })
 
-// Main runs the tests of a package that starts the program, or commands of it as [Binary] would have them.
+// Main runs the tests of a package that starts the program, or commands of it in place of [Binary].
 func Main(m *testing.M) {
 	app.Version = "v0-test"
 	code := m.Run()
@@ -80,28 +80,28 @@ func GoBuild(path, version string, flags ...string) error {
 	return nil
 }
 
-// Cmd is a bahi that is not started yet: a command or a server in the test's own process, or a process.
+// Cmd is a bahi before its start: a command or a server in the test's own process, or a process.
 type Cmd struct {
 	Args    []string
-	Env     []string // name=value; of one name the last counts
+	Env     []string // name=value; the last of equal names counts
 	Stdin   io.Reader
-	Program string // the file of a process; empty: in the test's own
+	Program string // the file of a process; "": the test's own process
 }
 
-// Command is a bahi in the test's own process, in a data folder.
+// Command returns a bahi in the test's own process, with a data folder.
 func Command(t testing.TB, data string, args ...string) *Cmd {
 	t.Helper()
 	return &Cmd{Args: args, Stdin: strings.NewReader(""), Env: append(os.Environ(), "BAHI_DATA="+data, "BAHI_ADDR=127.0.0.1:0", "BAHI_ADMIN_API_KEY="+OperatorKey,
 		"BAHI_MASTER_KEY="+masterKey, "BAHI_READ_WAIT="+ReadWait.String(), "BAHI_AUDIT_EVERY="+signEvery.String())}
 }
 
-// Program is [Command] as a process.
+// Program returns [Command] as a process.
 func Program(t testing.TB, data string, args ...string) *Cmd {
 	t.Helper()
 	return Command(t, data, args...).Apart(t)
 }
 
-// Apart lets the command be a process, for what only processes do: they are killed, hang and hold locks.
+// Apart makes the command a process, for tests that kill it, or make it hang or hold locks.
 func (c *Cmd) Apart(t testing.TB) *Cmd {
 	t.Helper()
 	var err error
@@ -110,10 +110,10 @@ func (c *Cmd) Apart(t testing.TB) *Cmd {
 	return c
 }
 
-// Exec is the command as a process that is not started yet.
+// Exec returns the command as a process before its start.
 func (c *Cmd) Exec(t testing.TB) *exec.Cmd {
 	t.Helper()
-	require.NotEmpty(t, c.Program, "a command of the test's own process")
+	require.NotEmpty(t, c.Program, "the command runs in the test's own process")
 	cmd := exec.Command(c.Program, c.Args...)
 	cmd.Env, cmd.Stdin = c.Env, c.Stdin
 	return cmd
@@ -142,15 +142,15 @@ type Process struct {
 	Cmd    *exec.Cmd // nil in the test's own process
 	stop   func()    // asks it to end
 	Done   chan struct{}
-	Status int // with which it ended, once Done is closed; -1: by a signal
+	Status int // valid once Done is closed; -1: ended by a signal
 
 	mu    sync.Mutex
 	said  bytes.Buffer
 	URL   string
-	wrote chan struct{} // closed when it has said more
+	wrote chan struct{} // closed at the next output
 }
 
-// Launch starts bahi serve, and does not wait for anything.
+// Launch starts bahi serve, without waiting.
 func Launch(t testing.TB, c *Cmd) *Process {
 	t.Helper()
 	p := &Process{t: t, Done: make(chan struct{}), wrote: make(chan struct{})}
@@ -190,7 +190,7 @@ func Launch(t testing.TB, c *Cmd) *Process {
 	return p
 }
 
-// run runs the command in the test's own process. What it returns waits for the end.
+// run runs the command in the test's own process, and returns a function that waits for the end.
 func (p *Process) run(c *Cmd, stderr io.WriteCloser) (end func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(p.t.Context()))
 	p.stop = cancel
@@ -202,7 +202,7 @@ func (p *Process) run(c *Cmd, stderr io.WriteCloser) (end func()) {
 	return func() { p.Status = <-status }
 }
 
-// start starts the command as a process. What it returns waits for the end.
+// start starts the command as a process, and returns a function that waits for the end.
 func (p *Process) start(cmd *exec.Cmd, stderr *os.File) (end func()) {
 	p.t.Helper()
 	p.Cmd, cmd.Stderr = cmd, stderr
@@ -210,7 +210,7 @@ func (p *Process) start(cmd *exec.Cmd, stderr *os.File) (end func()) {
 	require.NoError(p.t, cmd.Start())
 	require.NoError(p.t, stderr.Close())
 	return func() {
-		_ = cmd.Wait() // its state says how it ended
+		_ = cmd.Wait() // the process's state says how it ended
 		p.Status = cmd.ProcessState.ExitCode()
 	}
 }
@@ -228,7 +228,7 @@ func (p *Process) hear(line string) {
 	p.wrote = make(chan struct{})
 }
 
-// Until waits for the process to have said something.
+// Until waits for output of the process.
 func (p *Process) Until(what func(said, url string) bool) {
 	p.t.Helper()
 	late := time.After(3 * time.Minute)
@@ -244,12 +244,12 @@ func (p *Process) Until(what func(said, url string) bool) {
 		case <-p.Done:
 			require.Fail(p.t, "bahi ended", "status %d: %s", p.Status, p.Text())
 		case <-late:
-			require.Fail(p.t, "bahi did not say what was waited for")
+			require.Fail(p.t, "bahi did not log the expected line")
 		}
 	}
 }
 
-// Serve starts bahi serve and waits until it does.
+// Serve starts bahi serve and waits until it serves.
 func Serve(t testing.TB, c *Cmd) *Process {
 	t.Helper()
 	p := Launch(t, c)
@@ -257,13 +257,13 @@ func Serve(t testing.TB, c *Cmd) *Process {
 	return p
 }
 
-// Ready waits until it has caught up with the log.
+// Ready waits until the server has caught up with the log.
 func (p *Process) Ready() {
 	p.t.Helper()
 	Readiness(p.t, p.Client())
 }
 
-// Readiness waits until a server is ready, and answers what it says then. On a busy machine even one that was may for a moment not look so.
+// Readiness waits until a server is ready, and returns its answer. On a busy machine, readiness may also stop for a moment.
 func Readiness(t testing.TB, c *apitest.Client) (a *apitest.Answer) {
 	t.Helper()
 	require.Eventually(t, func() bool { a = c.GET("/readyz"); return a.Response.StatusCode == http.StatusOK }, time.Minute, 10*time.Millisecond)
@@ -272,7 +272,7 @@ func Readiness(t testing.TB, c *apitest.Client) (a *apitest.Answer) {
 
 func (p *Process) Client() *apitest.Client { return apitest.New(p.t, p.URL, OperatorKey) }
 
-// Kill ends it as a power cut would.
+// Kill ends it like a power cut.
 func (p *Process) Kill() {
 	p.t.Helper()
 	require.NotNil(p.t, p.Cmd, "only a process can be killed")
@@ -280,7 +280,7 @@ func (p *Process) Kill() {
 	<-p.Done
 }
 
-// End ends a bahi that may have come to its own end by now: it kills a process, and stops what is in the test's own.
+// End ends a bahi that may have ended already: it kills a process, and stops one in the test's own process.
 func (p *Process) End() {
 	if p.Cmd == nil {
 		p.stop()
@@ -290,10 +290,10 @@ func (p *Process) End() {
 	<-p.Done
 }
 
-// Promptly is how long an end may take on a busy machine: less than the half minute that a server waits for the rest of a request.
+// Promptly bounds a shutdown on a busy machine: less than the half minute that a server waits for the rest of a request.
 const Promptly = 25 * time.Second
 
-// Stop asks it to end, and answers how long it took.
+// Stop asks it to end, and returns how long that took.
 func (p *Process) Stop() time.Duration {
 	p.t.Helper()
 	began := time.Now()
@@ -308,14 +308,14 @@ func (p *Process) Interrupt() (status int) {
 	return p.Status
 }
 
-// Text is what it has said so far.
+// Text returns its output so far.
 func (p *Process) Text() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.said.String()
 }
 
-// Postmaster is the process number of the private cluster in a data folder, 0 when none runs.
+// Postmaster returns the process id of the private cluster in a data folder, or 0.
 func Postmaster(data string) int {
 	text, err := os.ReadFile(filepath.Join(data, "postgres", "data", "postmaster.pid"))
 	if err != nil {
@@ -329,7 +329,7 @@ func Postmaster(data string) int {
 	return pid
 }
 
-// EndCluster stops what a killed bahi left running, when the test ends.
+// EndCluster stops, at the end of the test, the cluster that a killed bahi has left.
 func EndCluster(t testing.TB, data string) {
 	t.Cleanup(func() {
 		if pid := Postmaster(data); pid != 0 {

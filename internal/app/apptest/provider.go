@@ -10,7 +10,7 @@ import (
 	"bahi/providers/idp/idptest"
 )
 
-// SetOff goes to the provider, and answers its address and the browser's cookie.
+// SetOff begins a sign-in, and returns the provider's address and the browser's cookie.
 func (o *Office) SetOff() (consent string, cookie *http.Cookie) {
 	o.T.Helper()
 	a := o.Stranger().GET(Auth + "/idp").Status(302)
@@ -20,7 +20,7 @@ func (o *Office) SetOff() (consent string, cookie *http.Cookie) {
 	return a.Header("Location"), cookie
 }
 
-// ComeBack arrives with what the provider answered.
+// ComeBack returns from the provider with its answer.
 func (o *Office) ComeBack(query string, cookie *http.Cookie) (a *apitest.Answer, landed url.Values) {
 	o.T.Helper()
 	browser := o.Stranger()
@@ -32,14 +32,14 @@ func (o *Office) ComeBack(query string, cookie *http.Cookie) (a *apitest.Answer,
 	require.Equal(o.T, "no-referrer", a.Header("Referrer-Policy"))
 	to, err := url.Parse(a.Header("Location"))
 	require.NoError(o.T, err)
-	require.Equal(o.T, "https://shop.example/app/auth/callback", to.Scheme+"://"+to.Host+to.Path, "wherever they come from")
+	require.Equal(o.T, "https://shop.example/app/auth/callback", to.Scheme+"://"+to.Host+to.Path, "always to the frontend")
 	gone := Cookies(a.Response)["bahi_sign_in"]
 	require.NotNil(o.T, gone)
-	require.Negative(o.T, gone.MaxAge, "a flow is gone through once")
+	require.Negative(o.T, gone.MaxAge, "the cookie of the flow is removed")
 	return a, to.Query()
 }
 
-// Through signs in whoever is at the provider.
+// Through signs in the provider's next user.
 func (o *Office) Through(provider *idptest.Provider) Person {
 	o.T.Helper()
 	consent, flow := o.SetOff()

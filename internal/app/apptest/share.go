@@ -14,8 +14,8 @@ import (
 )
 
 // Share returns a system that the tests of a package use at the same time, each in two workspaces of its own. It is not for tests
-// that change settings, projections, jobs or tables, nor for those that compare positions of the log: other tests write too, and
-// what nobody may have written, such as a number that was taken, is in no workspace. The package's TestMain is [Main], which ends it.
+// that change settings, projections, jobs or tables, nor for tests that compare positions of the log: other tests write too, and
+// some writes, such as that of a taken number, have no workspace to look in. The package's TestMain is [Main], which ends it.
 func Share(t testing.TB) *Office {
 	t.Helper()
 	sharing.Do(func() {
@@ -32,10 +32,10 @@ func Share(t testing.TB) *Office {
 var (
 	sharing sync.Once
 	shared  *Office
-	ended   = func() (ok bool) { return true } // does what is to be done after the package's last test
+	ended   = func() (ok bool) { return true } // cleans up after the package's last test
 )
 
-// visited returns the office as a test sees it, with two workspaces that no other test has.
+// visited returns the office for a test, with two workspaces that no other test has.
 func (o *Office) visited(t testing.TB) *Office {
 	own := *o
 	own.T, own.Home, own.Abroad = t, uuid.NewString(), uuid.NewString()
@@ -44,7 +44,7 @@ func (o *Office) visited(t testing.TB) *Office {
 	return &own
 }
 
-// packageTB is a test as long as its package: what it has to clean up is done after the last test.
+// packageTB is a test that lasts as long as its package: its cleanups run after the last test.
 type packageTB struct {
 	testing.TB // the first test that shares; it fails if the start does
 
@@ -78,7 +78,7 @@ func (p *packageTB) Error(args ...any) {
 	p.Log(args...)
 }
 
-// Log writes past the first test, which may have ended.
+// Log writes to standard error, since the first test may have ended.
 func (p *packageTB) Log(args ...any) { fmt.Fprintln(os.Stderr, args...) }
 
 func (p *packageTB) Logf(format string, args ...any) { p.Log(fmt.Sprintf(format, args...)) }
@@ -95,14 +95,14 @@ func (p *packageTB) end() (ok bool) {
 	return p.faults == 0
 }
 
-// Clerk returns who may write the books of a workspace of the test's own, in the shared system.
+// Clerk returns a client that may write the books of a workspace of the test's own, in the shared system.
 func Clerk(t testing.TB) *apitest.Client {
 	t.Helper()
 	o := Share(t)
 	return o.Clerk(o.Home)
 }
 
-// Address returns the mail address of somebody, whom in a shared system no other test knows.
+// Address returns an email address that is unique to the test, also in a shared system.
 func (o *Office) Address(name string) string {
 	return name + "@" + cmp.Or(o.domain, "example.com")
 }

@@ -26,10 +26,10 @@ import (
 	"bahi/migrations"
 )
 
-// masterKey is every test system's, since their databases are copies of one.
+// masterKey is the master key of all test systems, since their databases are copies of one.
 var masterKey = base64.StdEncoding.EncodeToString([]byte("a master key that tests may know"))
 
-// OperatorKey is configured, so that it need not be found.
+// OperatorKey is the configured key of the operator.
 const OperatorKey = "bahi_admin_of-the-tests-1234567890"
 
 func Settings(t testing.TB, url string) app.Settings {
@@ -40,14 +40,14 @@ func Settings(t testing.TB, url string) app.Settings {
 	return s
 }
 
-// signEvery is the time between two checkpoints of a test, which may wait for one.
+// signEvery is the time between two checkpoints in tests, which may wait for one.
 const signEvery = 20 * time.Millisecond
 
-// ReadWait is how long reads of a test wait for what the test has written, however busy the machine is. What
-// happens after half a second is for readmodels and http/api to test. A request may take half a minute in all.
+// ReadWait is how long reads in tests wait for the test's own writes, however busy the machine is. readmodels and http/api test
+// shorter waits. A request may take half a minute in all.
 const ReadWait = 25 * time.Second
 
-// Database is a database in which Bahi has run once: the tables of its projections are there.
+// Database returns a database on which Bahi has run once: the tables of its projections exist.
 func Database(t testing.TB) string {
 	t.Helper()
 	if Elsewhere {
@@ -71,8 +71,8 @@ type Office struct {
 	Database string
 	Stop     func()
 
-	Home, Abroad string // two workspaces, other than the operator's; of a shared system the test's own
-	domain       string // of the addresses in a shared system
+	Home, Abroad string // two workspaces, other than the operator's; in a shared system the test's own
+	domain       string // of the email addresses in a shared system
 }
 
 // Start serves a system on a database of its own until the test ends.
@@ -86,7 +86,7 @@ func StartOn(t testing.TB, database string) *Office {
 	return StartAs(t, Settings(t, database))
 }
 
-// StartAs serves a system with these settings, which its database is one of.
+// StartAs serves a system with these settings, which name the database.
 func StartAs(t testing.TB, with app.Settings, adapt ...func(*app.System)) *Office {
 	t.Helper()
 	if Elsewhere && with.EventStore == "" {
@@ -114,13 +114,13 @@ func StartAs(t testing.TB, with app.Settings, adapt ...func(*app.System)) *Offic
 		}
 	}
 	t.Cleanup(o.Stop)
-	if with.EventStore != "" { // its tables are made anew
+	if with.EventStore != "" { // its tables are built from that log
 		Readiness(t, o.Operator())
 	}
 	return o
 }
 
-// Api is the interface without a server.
+// Api returns the interface without a server.
 func (o *Office) Api(key string) *api.API {
 	o.T.Helper()
 	a, err := o.Sys.Api(key, api.Limiting{}, nil, nil)
@@ -128,10 +128,10 @@ func (o *Office) Api(key string) *api.API {
 	return a
 }
 
-// Operator asks with the operator's key.
+// Operator returns a client with the operator's key.
 func (o *Office) Operator() *apitest.Client { return apitest.New(o.T, o.URL, OperatorKey) }
 
-// Stranger asks without a key.
+// Stranger returns a client without a credential.
 func (o *Office) Stranger() *apitest.Client { return apitest.New(o.T, o.URL, "") }
 
 // ApiKey is the answer to a new key.
@@ -147,7 +147,7 @@ type ApiKey struct {
 	Key         string            `json:"key"`
 }
 
-// Key makes an API key in a workspace, the operator's own if it is empty.
+// Key makes an API key in a workspace; "": the operator's own.
 func (o *Office) Key(workspace, permissions string) (k ApiKey) {
 	o.T.Helper()
 	body := map[string]any{"name": "for a test", "permissions": json.RawMessage(permissions)}
@@ -158,25 +158,25 @@ func (o *Office) Key(workspace, permissions string) (k ApiKey) {
 	return k
 }
 
-// Two workspaces, other than the operator's, of systems that are not shared.
+// These are the two workspaces, other than the operator's, of systems that are not shared.
 const (
 	Home   = "11111111-1111-4111-8111-111111111111"
 	Abroad = "22222222-2222-4222-8222-222222222222"
 )
 
-// Clerk may write the books of a workspace.
+// Clerk returns a client that may write the books of a workspace.
 func (o *Office) Clerk(workspace string) *apitest.Client {
 	o.T.Helper()
 	return apitest.New(o.T, o.URL, o.Key(workspace, `{"ledger":"write"}`).Key)
 }
 
-// Reader may only read them.
+// Reader returns a client that may only read them.
 func (o *Office) Reader(workspace string) *apitest.Client {
 	o.T.Helper()
 	return apitest.New(o.T, o.URL, o.Key(workspace, `{"ledger":"read"}`).Key)
 }
 
-// Sql does something to the database behind Bahi's back.
+// Sql runs SQL on the database, past Bahi.
 func (o *Office) Sql(text string, args ...any) {
 	o.T.Helper()
 	conn, err := pgx.Connect(o.T.Context(), o.Database)
@@ -186,7 +186,7 @@ func (o *Office) Sql(text string, args ...any) {
 	require.NoError(o.T, err)
 }
 
-// Head is the position of the newest event.
+// Head returns the position of the newest event.
 func (o *Office) Head() int64 {
 	o.T.Helper()
 	head, err := o.Sys.Store.Head(o.T.Context())
@@ -200,7 +200,7 @@ type Line struct {
 	Amount      json.Number `json:"amount"`
 }
 
-// BankRow is a row as it is answered.
+// BankRow is a row in an answer.
 type BankRow struct {
 	ID       int64        `json:"id"`
 	Date     string       `json:"date"`
@@ -214,7 +214,7 @@ type BankRow struct {
 	ReversedBy int64 `json:"reversed_by,omitempty"`
 }
 
-// BankAccount is an account as it is answered.
+// BankAccount is an account in an answer.
 type BankAccount struct {
 	ID       int64        `json:"id"`
 	Name     string       `json:"name"`
@@ -222,22 +222,22 @@ type BankAccount struct {
 	Revision int64        `json:"revision"`
 }
 
-// Open opens an account and answers its id.
+// Open opens an account and returns its id.
 func Open(c *apitest.Client, name string) int64 {
 	var a BankAccount
 	c.POST("/bank", map[string]string{"name": name}).Status(201).JSON(&a)
 	return a.ID
 }
 
-// Entry is a side with one line.
+// Entry returns a side with one line.
 func Entry(amount string) string { return `[{"amount":` + amount + `}]` }
 
-// Deposit is the body of a row that brings money in.
+// Deposit returns the body of a row that brings money in.
 func Deposit(date, amount string) string {
 	return `{"date":"` + date + `","in_entries":` + Entry(amount) + `}`
 }
 
-// Withdrawal is the body of a row that takes money out.
+// Withdrawal returns the body of a row that takes money out.
 func Withdrawal(date, amount string) string {
 	return `{"date":"` + date + `","out_entries":` + Entry(amount) + `}`
 }
@@ -248,7 +248,7 @@ func Post(c *apitest.Client, account int64, body string) (row BankRow) {
 	return row
 }
 
-// Balances is a ledger in short: "date amount" of each row's running balance, in order.
+// Balances returns a ledger in short: "date amount" of each row's running balance, in order.
 func Balances(c *apitest.Client, path string) string {
 	var rows []BankRow
 	c.GET(path).Status(200).JSON(&rows)
@@ -259,23 +259,23 @@ func Balances(c *apitest.Client, path string) string {
 	return strings.Join(short, ", ")
 }
 
-// Ledger is the path of an account's ledger, with what follows behind it.
+// Ledger returns the path of an account's ledger, with rest appended.
 func Ledger(account int64, rest ...any) string {
 	return fmt.Sprintf("/bank-ledger/%d", account) + fmt.Sprint(rest...)
 }
 
-// At is the path of a row.
+// At returns the path of a row.
 func At(account, row int64, rest ...any) string {
 	return Ledger(account, "/row/", row) + fmt.Sprint(rest...)
 }
 
-// ClerkBanks reads a list of accounts.
+// ClerkBanks decodes a list of accounts.
 func ClerkBanks(a *apitest.Answer) (banks []BankAccount) {
 	a.JSON(&banks)
 	return banks
 }
 
-// Events are those behind a position.
+// Events returns the events after a position.
 func (o *Office) Events(after int64) iter.Seq[event.Stored] {
 	return func(yield func(event.Stored) bool) {
 		for e, err := range o.Sys.Store.ReadAll(o.T.Context(), event.Position(after), eventstore.Forwards) {

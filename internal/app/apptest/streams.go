@@ -8,7 +8,7 @@ import (
 
 const AuditStream = "/audit/events/stream?category=bank"
 
-// Listening asks for a stream that may be refused.
+// Listening requests a stream that may be refused.
 func (o *Office) Listening(token string) *http.Response {
 	o.T.Helper()
 	request, err := http.NewRequestWithContext(o.T.Context(), http.MethodGet, o.URL+AuditStream, nil)

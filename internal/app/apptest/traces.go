@@ -20,10 +20,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// prefixSize is how many bytes of a trace are looked up.
+// prefixSize is the length of the looked-up prefix of a trace, in bytes.
 const prefixSize = 4
 
-// traces are the bytes by which somebody could be known, by their first ones.
+// traces are the byte strings that identify a person, by their first bytes.
 type traces struct {
 	t     *testing.T
 	begin [1 << 16]bool // the first two bytes of any
@@ -32,12 +32,12 @@ type traces struct {
 
 type sign struct {
 	bytes string
-	of    string // what was known, and in which form
+	of    string // the text and its form
 }
 
 func NewTraces(t *testing.T) *traces { return &traces{t: t, from: map[[prefixSize]byte][]sign{}} }
 
-// add looks for these bytes.
+// add adds a byte string to look for.
 func (x *traces) add(of, bytes string) {
 	x.t.Helper()
 	require.GreaterOrEqual(x.t, len(bytes), prefixSize, of)
@@ -46,7 +46,7 @@ func (x *traces) add(of, bytes string) {
 	x.from[prefix] = append(x.from[prefix], sign{bytes, of})
 }
 
-// Know looks for what was known, in every form in which a program could have left it.
+// Know adds texts in every form in which a program could have stored them.
 func (x *traces) Know(texts ...string) {
 	x.t.Helper()
 	for _, text := range texts {
@@ -57,7 +57,7 @@ func (x *traces) Know(texts ...string) {
 			x.add(text+" in UTF-16", InUTF16(endian.BigEndian, cased))
 			x.add(text+" in hex", hex.EncodeToString([]byte(cased)))
 			x.add(text+" escaped", url.QueryEscape(cased))
-			for shift := range 3 { // which a text has in the base64 of what it is in
+			for shift := range 3 { // a text may begin at any bit of the base64 around it
 				inside := base64.RawStdEncoding.EncodeToString([]byte("\x00\x00\x00"[:shift] + cased))
 				x.add(text+" in base64", inside[(shift*8+5)/6:len(inside)-1])
 			}
@@ -81,7 +81,7 @@ func InUTF16(order endian.AppendByteOrder, text string) string {
 	return string(b)
 }
 
-// In answers what of it is somewhere: each once.
+// In returns the traces found in data, each once.
 func (x *traces) In(where string, data []byte) (found []string) {
 	for i := range max(0, len(data)-prefixSize+1) {
 		if !x.begin[endian.LittleEndian.Uint16(data[i:])] {
@@ -97,7 +97,7 @@ func (x *traces) In(where string, data []byte) (found []string) {
 	return slices.Compact(found)
 }
 
-// InFiles looks into every file of a folder, and at its name. Those that end meanwhile are passed over.
+// InFiles searches every file of a folder, and its name. It ignores files that disappear meanwhile.
 func (x *traces) InFiles(folder string) (found []string) {
 	x.t.Helper()
 	files, bytes := 0, 0
@@ -120,7 +120,7 @@ func (x *traces) InFiles(folder string) (found []string) {
 	return found
 }
 
-// InDatabase looks into every table of every schema, Postgres's own included. The log of events is one.
+// InDatabase searches every table of every schema, Postgres's own and the log included.
 func (x *traces) InDatabase(url string) (found []string) {
 	x.t.Helper()
 	conn, err := pgx.Connect(x.t.Context(), url)

@@ -4,7 +4,7 @@ import (
 	"bahi/internal/app"
 )
 
-// Visited is a serving process and its data folder, as people meet them.
+// Visited returns a running server and its data folder as an Office.
 func Visited(p *Process, data string) *Office {
 	return &Office{T: p.t, URL: p.URL, Sys: &app.System{Settings: app.Settings{Data: data}}}
 }

@@ -23,7 +23,7 @@ import (
 
 const Me = "/api/v1/users/me"
 
-// Form is a body with a file, and its Content-Type.
+// Form returns a body with a file, and its Content-Type.
 func Form(t testing.TB, kind string, content []byte) (body []byte, contentType string) {
 	t.Helper()
 	var b bytes.Buffer
@@ -38,7 +38,7 @@ func Form(t testing.TB, kind string, content []byte) (body []byte, contentType s
 	return b.Bytes(), w.FormDataContentType()
 }
 
-// Painted is a PNG of one colour.
+// Painted returns a PNG of one colour.
 func Painted(t testing.TB, c color.Color, width, height int) []byte {
 	t.Helper()
 	img := image.NewPaletted(image.Rect(0, 0, width, height), color.Palette{c})
@@ -47,14 +47,14 @@ func Painted(t testing.TB, c color.Color, width, height int) []byte {
 	return b.Bytes()
 }
 
-// Upload sets somebody's picture.
+// Upload sets a user's picture.
 func Upload(t testing.TB, c *apitest.Client, kind string, content []byte) *apitest.Answer {
 	t.Helper()
 	body, contentType := Form(t, kind, content)
 	return c.With("Content-Type", contentType).POST(Me+"/profile-picture", body)
 }
 
-// Path is what follows the server's address in a link.
+// Path returns the part of a link after the server's address.
 func (o *Office) Path(link string) string {
 	o.T.Helper()
 	path, ours := strings.CutPrefix(link, app.OwnAddress)
@@ -62,7 +62,7 @@ func (o *Office) Path(link string) string {
 	return path
 }
 
-// BlobLink signs a link to a picture as the system does, with an end of the test's.
+// BlobLink signs a link to a picture like the system, with the test's own expiry.
 func (o *Office) BlobLink(key string, lasts time.Duration) string {
 	o.T.Helper()
 	secret, err := o.Sys.Vault.Named(o.T.Context(), "blob-links", app.KeySize)

@@ -12,7 +12,7 @@ import (
 	"bahi/eventstore"
 )
 
-// Opened are the personal values of people that the log of a database still says.
+// Opened returns the personal values in a database's log that can still be opened.
 func Opened(t *testing.T, url string) (texts []string) {
 	t.Helper()
 	sys, err := Settings(t, url).Open(t.Context(), false)

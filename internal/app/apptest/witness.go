@@ -17,9 +17,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Witnesses write, and look at once whether what they wrote is there: on the page where it stands and in the
-// balance. Whatever happens to tables behind them, they find no error, nothing missing that is not marked as
-// stale, and no answer that is of an earlier position than the one before.
+// Witnesses write, and check at once whether the write is in the page and in the balance. Whatever happens to the
+// tables, they must see no error, no missing row in an answer that is not marked as stale, and no answer from an earlier position
+// than the one before.
 type Witnesses struct {
 	t   testing.TB
 	All []*witness
@@ -27,7 +27,7 @@ type Witnesses struct {
 	mu      sync.RWMutex
 	servers []string // URLs; they write to the first and read from each
 
-	MayBeAway atomic.Bool // the server is being killed, so that nothing answers for a while
+	MayBeAway atomic.Bool // the server is being killed, so requests may fail
 	Reads     atomic.Int64
 	Stale     atomic.Int64
 }
@@ -37,9 +37,9 @@ type witness struct {
 	http    *http.Client
 	Account int64
 	nth     int
-	open    string            // the key of a row that was not answered
+	open    string            // the key of a row without an answer
 	sums    []decimal.Decimal // the balance after each of its rows
-	wrote   int64             // the position of the last
+	wrote   int64             // the position of its last write
 	seen    map[string]int64  // the newest position by server
 }
 
@@ -61,7 +61,7 @@ func NewWitnesses(t testing.TB, n int, servers ...string) *Witnesses {
 	return w
 }
 
-// At tells them which servers there are now. Nobody asks another one once it returns.
+// At sets the current servers. No witness asks another one after it returns.
 func (w *Witnesses) At(servers ...string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -97,7 +97,7 @@ func (one *witness) step(ctx context.Context) bool {
 	return true
 }
 
-// After returns once they have read so many times more.
+// After returns after a number of further reads.
 func (w *Witnesses) After(ctx context.Context, reads int64) {
 	for until := w.Reads.Load() + reads; w.Reads.Load() < until && ctx.Err() == nil; {
 		select {
@@ -132,14 +132,14 @@ func (one *witness) ask(server, method, path, key string, body any) (status int,
 	return answer.StatusCode, text, answer.Header, err
 }
 
-// failsf reports what must not be. What nobody answered is none of it while the server may be away.
+// failsf reports a failure. A request without an answer is none while the server may be away.
 func (one *witness) failsf(err error, format string, args ...any) {
 	if err == nil || !one.w.MayBeAway.Load() {
 		one.w.t.Errorf(format+": %v", append(args, err)...)
 	}
 }
 
-// post adds a row, and asks again with its key until it is answered, or the context ends.
+// post adds a row, and repeats the request with its key until it is answered, or the context ends.
 func (one *witness) post(ctx context.Context) (answered bool) {
 	if one.open == "" {
 		one.open = fmt.Sprintf("witness-%d-%d", one.nth, len(one.sums))
@@ -204,7 +204,7 @@ func (one *witness) readBalance(server string) {
 	}
 }
 
-// read asks, and looks at what is true of every answer.
+// read sends a GET, and checks what is true of every answer.
 func (one *witness) read(server, path string, into any) (http.Header, bool) {
 	status, text, header, err := one.ask(server, "GET", path, "", nil)
 	if err != nil || status != http.StatusOK {

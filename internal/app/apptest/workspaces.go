@@ -21,7 +21,7 @@ func Invite(email, permissions string) map[string]any {
 	return map[string]any{"email": email, "permissions": json.RawMessage(permissions)}
 }
 
-// Join invites somebody into a workspace and accepts for them.
+// Join invites a guest to a workspace and accepts for them.
 func (p Person) Join(o *Office, guest Person, permissions string) {
 	o.T.Helper()
 	p.POST("/api/v1/workspaces/"+p.Workspace+"/invitations", Invite(guest.User.Email, permissions)).Status(201)

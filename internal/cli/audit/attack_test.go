@@ -17,7 +17,7 @@ import (
 	"bahi/internal/app/apptest"
 )
 
-// victim is a database whose log is signed twice, and a checkpoint that somebody kept of it.
+// victim is a database whose log has two signed checkpoints, and copies of them elsewhere.
 type victim struct {
 	t        *testing.T
 	url      string
@@ -27,7 +27,7 @@ type victim struct {
 	size     int64  // events that are signed for
 	rows     []int64
 	earlier  int64   // size of the first checkpoint
-	sizes    []int64 // of all that were signed
+	sizes    []int64 // of all checkpoints
 	database *pgx.Conn
 }
 
@@ -69,7 +69,7 @@ func (v *victim) exec(sql string) {
 	require.NoError(v.t, err)
 }
 
-// at is the position of the nth row's event, from 0.
+// at returns the position of the nth row's event, from 0.
 func (v *victim) at(nth int) (position int64) {
 	v.t.Helper()
 	require.NoError(v.t, v.database.QueryRow(v.t.Context(), `select position from log.event where stream = $1 and revision = 0`,
@@ -85,8 +85,8 @@ func (v *victim) verify(args ...string) (stdout, stderr string, status int) {
 	return apptest.Execute(v.t, cmd)
 }
 
-// readAnew starts bahi serve, which serves until it has read that the log was rewritten.
-func (v *victim) readAnew() {
+// serveUntilRefused runs bahi serve until it has found that the log was rewritten.
+func (v *victim) serveUntilRefused() {
 	v.t.Helper()
 	cmd := apptest.Command(v.t, v.t.TempDir(), "serve")
 	cmd.Env = append(cmd.Env, "DATABASE_URL="+v.url)
@@ -94,21 +94,21 @@ func (v *victim) readAnew() {
 	select {
 	case <-p.Done:
 	case <-time.After(3 * time.Minute):
-		v.t.Fatal("it goes on")
+		v.t.Fatal("serve has not ended")
 	}
 	require.Equal(v.t, 1, p.Status)
 	require.Contains(v.t, p.Text(), "were rewritten, and hash to")
 	require.Contains(v.t, p.Text(), "bahi audit verify --store")
 }
 
-func TestWhatIsDoneToTheLogIsFoundAndTheFirstBadEventIsNamed(t *testing.T) {
+func TestVerifyNamesTheFirstBadEventOfEachAttack(t *testing.T) {
 	t.Parallel()
-	// In each, P is the position of the fifth row's event.
+	// P is the position of the fifth row's event.
 	for name, attack := range map[string]struct {
 		sql   string
-		exact bool // the tree beside the log tells the event
+		exact bool // the tree beside the log names the event
 		first string
-		start string // what a start says; empty: it cannot see it, and says so once it has read the whole log
+		start string // the error at startup; empty: only reading the whole log finds the attack
 	}{
 		"a byte of a payload":    {`update log.event set data = replace(data::text, '2025-03-02', '2025-03-03')::json where position = P`, true, "event P:", ""},
 		"a date in the metadata": {`update log.event set meta = regexp_replace(meta::text, '"occurred_at":"2', '"occurred_at":"1')::json where position = P`, true, "event P:", ""},
@@ -117,7 +117,7 @@ func TestWhatIsDoneToTheLogIsFoundAndTheFirstBadEventIsNamed(t *testing.T) {
 		"one deleted in the middle": {
 			`delete from log.event where position = P`, true, "event P", "",
 		},
-		"one deleted, and the gap closed": {
+		"one deleted and the gap closed": {
 			`delete from log.event where position = P; update log.event set position = 1 - position where position > P; update log.event set position = -position where position < 0`,
 			true, "event P:", "it ends at position",
 		},
@@ -149,7 +149,7 @@ func TestWhatIsDoneToTheLogIsFoundAndTheFirstBadEventIsNamed(t *testing.T) {
 			if attack.start == "" {
 				require.NoError(t, err)
 				sys.Close()
-				v.readAnew()
+				v.serveUntilRefused()
 				return
 			}
 			require.ErrorContains(t, err, attack.start)
@@ -158,9 +158,9 @@ func TestWhatIsDoneToTheLogIsFoundAndTheFirstBadEventIsNamed(t *testing.T) {
 	}
 }
 
-// Whoever has the database and the master key can write the log, its tree and its checkpoints again. What somebody kept
-// elsewhere still tells.
-func TestALogThatIsRewrittenWithItsTreeAndCheckpointsIsFoundByACheckpointFromElsewhere(t *testing.T) {
+// An attacker with the database and the master key can rewrite the log, its tree and its checkpoints. A checkpoint kept
+// elsewhere reveals it.
+func TestKeptCheckpointRevealsARewrittenLog(t *testing.T) {
 	t.Parallel()
 	v := newVictim(t)
 	v.exec(fmt.Sprintf(`update log.event set data = replace(data::text, '2025-03-02', '2025-03-03')::json where position = %d`, v.at(4)))
@@ -168,7 +168,7 @@ func TestALogThatIsRewrittenWithItsTreeAndCheckpointsIsFoundByACheckpointFromEls
 	o := apptest.StartOn(t, v.url)
 	o.Signed()
 	out, _, status := v.verify()
-	require.Equal(t, 0, status, "by itself it is in order: %s", out)
+	require.Equal(t, 0, status, "the log agrees with its own tree: %s", out)
 	out, _, status = v.verify("--checkpoint", v.kept)
 	require.Equal(t, 1, status)
 	require.Contains(t, out, fmt.Sprintf("TAMPERED. The first bad event is one of the events 1 to %d. The log does not lead to the checkpoint of %d events", v.size, v.size))
@@ -176,13 +176,13 @@ func TestALogThatIsRewrittenWithItsTreeAndCheckpointsIsFoundByACheckpointFromEls
 	require.Contains(t, out, "An archive from before names the very event: bahi-verify store --compare ARCHIVE.")
 	out, _, status = v.verify("--checkpoint", v.kept, "--checkpoint", v.early)
 	require.Equal(t, 1, status)
-	require.Contains(t, out, fmt.Sprintf("The first bad event is one of the events %d to %d.", v.earlier+1, v.size), "between two checkpoints that were kept")
+	require.Contains(t, out, fmt.Sprintf("The first bad event is one of the events %d to %d.", v.earlier+1, v.size), "between the two kept checkpoints")
 	require.Contains(t, out, fmt.Sprintf("while its first %d events are as they were signed", v.earlier))
 	o.Stop()
 }
 
-// Whoever accepts more than a restore is told, and it is recorded all the same.
-func TestALogThatWasRewrittenIsNotAcceptedAsOneThatLostItsTailWithoutAWord(t *testing.T) {
+// Accepting more than a restore prints a warning, and the log records it all the same.
+func TestAcceptingARewrittenLogWarns(t *testing.T) {
 	t.Parallel()
 	v := newVictim(t)
 	v.exec(fmt.Sprintf(`update log.event set data = replace(data::text, '2025-03-02', '2025-03-03')::json where position = %d`, v.at(5)))
@@ -194,7 +194,7 @@ func TestALogThatWasRewrittenIsNotAcceptedAsOneThatLostItsTailWithoutAWord(t *te
 	require.Contains(t, out, "which is recorded at position")
 }
 
-func TestARestoreThatLostItsTailIsRefusedUntilItIsAccepted(t *testing.T) {
+func TestRestoreWithoutItsTailIsRefusedUntilAccepted(t *testing.T) {
 	t.Parallel()
 	v := newVictim(t)
 	end := v.at(4)
@@ -213,7 +213,7 @@ func TestARestoreThatLostItsTailIsRefusedUntilItIsAccepted(t *testing.T) {
 	out, wrong, status := accept("--reason", "the disk burnt")
 	require.Equal(t, 0, status, wrong)
 	require.NotContains(t, wrong, "rewritten")
-	held := slices.Max(slices.DeleteFunc(slices.Clone(v.sizes), func(size int64) bool { return size > end })) // one a second is signed
+	held := slices.Max(slices.DeleteFunc(slices.Clone(v.sizes), func(size int64) bool { return size > end })) // a checkpoint is signed every second
 	require.GreaterOrEqual(t, held, v.earlier)
 	require.Contains(t, out, fmt.Sprintf("The log is held against the checkpoint of %d events", held))
 	_, wrong, status = accept("--reason", "once more")
@@ -231,25 +231,25 @@ func TestARestoreThatLostItsTailIsRefusedUntilItIsAccepted(t *testing.T) {
 			abandoned = append(abandoned, c.Size)
 		}
 	}
-	require.Contains(t, abandoned, uint64(v.size), "it stays on show")
+	require.Contains(t, abandoned, uint64(v.size), "the server still shows it")
 	told := o.AuditEvents(apptest.OperatorKey, "type=CheckpointRestoreAccepted")
 	require.Len(t, told, 1)
 	require.Contains(t, string(told[0].Data), `"reason":"the disk burnt"`)
 	out, wrong, status = v.verify()
 	require.Equal(t, 0, status, "%s%s", out, wrong)
 	out, _, status = v.verify("--checkpoint", v.kept)
-	require.Equal(t, 1, status, "who kept the lost one is told, and asks")
+	require.Equal(t, 1, status, "a kept copy of the lost checkpoint reveals the loss")
 	require.Contains(t, out, "a restore lost its tail")
 }
 
-// The newest events are not signed by what the attacker left: the tree and the tables made of the log still know of them.
-func TestEventsThatWereRemovedWithTheirCheckpointsAreMissed(t *testing.T) {
+// The attacker leaves no checkpoint for the newest events, but the tree and the tables of the log still have them.
+func TestEventsRemovedWithTheirCheckpointsAreMissed(t *testing.T) {
 	t.Parallel()
 	const unsign = `delete from audit.checkpoint where position > P;`
 	for name, attack := range map[string]struct{ sql, found string }{
 		"removed":   {`delete from log.event where position > P`, "(the tree beside the log, not signed)"},
 		"rewritten": {`update log.event set data = replace(data::text, '2025-03-02', '2025-03-03')::json where position > P and type = 'BankRowAdded'`, "(the tree beside the log, not signed)"},
-		"removed, and from the tree": {
+		"removed also from the tree": {
 			`delete from log.event where position > P; drop schema audit_g1 cascade; delete from projection.generation where name = 'audit'`, "the newest events are gone",
 		},
 		"a column of a checkpoint": {`update audit.checkpoint set position = position + 1 where number = 1`, "does not say what its note does"},

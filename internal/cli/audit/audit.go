@@ -1,4 +1,4 @@
-// Package audit has the commands that prove what the log held, and verify it.
+// Package audit has the commands that prove the content of the log and verify it.
 package audit
 
 import (
@@ -20,19 +20,19 @@ import (
 )
 
 type Command struct {
-	Verify        verifyAudit   `cmd:"" help:"Hold an archive, or with --store the log, against what was signed for it."`
-	Key           keyAudit      `cmd:"" help:"Print the public keys that checkpoints are, and were, signed with. Give them to your auditor."`
+	Verify        verifyAudit   `cmd:"" help:"Verify an archive, or with --store the log, against its signed checkpoints."`
+	Key           keyAudit      `cmd:"" help:"Print the public keys of the log's checkpoints, also former ones. Give them to your auditor."`
 	Checkpoint    newestAudit   `cmd:"" help:"Print the newest signed checkpoint. Keep it where nobody here can write."`
-	Proof         proofAudit    `cmd:"" help:"Print the proof that an event is in the log, which needs nothing but the public key."`
+	Proof         proofAudit    `cmd:"" help:"Print the proof that an event is in the log. The public key is enough to check it."`
 	Trail         trailAudit    `cmd:"" help:"Report who changed what in the books, from what to what, when and why."`
-	Export        exportAudit   `cmd:"" help:"Write the log into a folder with its checkpoints, for somebody who verifies it elsewhere."`
+	Export        exportAudit   `cmd:"" help:"Write the log and its checkpoints into a folder, for an auditor who verifies them elsewhere."`
 	RotateKey     rotateAudit   `cmd:"" name:"rotate-key" help:"Sign checkpoints with another key from now on."`
-	AcceptRestore acceptRestore `cmd:"" name:"accept-restore" help:"Go on with a log that lost events which were signed for, after a restore. It is recorded."`
+	AcceptRestore acceptRestore `cmd:"" name:"accept-restore" help:"Go on with a log that lost signed events in a restore. The log records it."`
 }
 
 type keyAudit struct{ app.Settings }
 
-// Run prints a key a line.
+// Run prints one key a line.
 func (c keyAudit) Run(ctx context.Context) error {
 	sys, err := c.OpenBooks(ctx, false)
 	if err != nil {
@@ -51,7 +51,7 @@ func (c keyAudit) Run(ctx context.Context) error {
 
 type newestAudit struct{ app.Settings }
 
-// Run prints the note.
+// Run prints the checkpoint.
 func (c newestAudit) Run(ctx context.Context) error {
 	sys, err := c.OpenBooks(ctx, false)
 	if err != nil {
@@ -70,10 +70,10 @@ type proofAudit struct {
 	app.Settings
 
 	Position event.Position `arg:"" help:"Of the event."`
-	Size     uint64         `placeholder:"N" help:"Lead to the checkpoint of so many events; without it, to the newest."`
+	Size     uint64         `placeholder:"N" help:"Prove it for the checkpoint of this many events; without it, for the newest."`
 }
 
-// Run prints the file.
+// Run prints the proof.
 func (c proofAudit) Run(ctx context.Context) error {
 	sys, err := c.OpenBooks(ctx, false)
 	if err != nil {
@@ -100,7 +100,7 @@ type exportAudit struct {
 	events.Archiving
 }
 
-// Run signs what the log has, and writes the archive.
+// Run signs the newest events and writes the archive.
 func (c exportAudit) Run(ctx context.Context) error {
 	sys, err := c.OpenBooks(ctx, false)
 	if err != nil {
@@ -125,11 +125,11 @@ func (c exportAudit) Run(ctx context.Context) error {
 type rotateAudit struct {
 	app.Settings
 
-	Reason string `required:"" help:"Why, for the log."`
+	Reason string `required:"" help:"The reason, for the log."`
 	NewKey string `env:"BAHI_AUDIT_NEW_KEY" name:"new-key" placeholder:"BASE64" help:"The key: an Ed25519 seed of 32 bytes, which is then to be given in BAHI_AUDIT_KEY. Without it, one is made and kept in the vault."`
 }
 
-// Run lets the new key sign, and both of them the checkpoint in which that is told.
+// Run makes the new key the signing key. Both keys sign the checkpoint that covers the rotation.
 func (c rotateAudit) Run(ctx context.Context) error {
 	given, err := app.SeedOf("--new-key", c.NewKey)
 	if err != nil {
@@ -140,7 +140,7 @@ func (c rotateAudit) Run(ctx context.Context) error {
 		return err
 	}
 	defer sys.Close()
-	if err := sys.SignAll(ctx); err != nil { // what there is, by the key that there is
+	if err := sys.SignAll(ctx); err != nil { // the former key signs all events so far
 		return err
 	}
 	current, _, err := sys.Signer.Ring.InUse(ctx)
@@ -165,7 +165,7 @@ func (c rotateAudit) Run(ctx context.Context) error {
 	}
 	fmt.Fprintln(c.Shell.Out, next)
 	if seed != nil {
-		fmt.Fprintln(c.Shell.Err, "Give this key in BAHI_AUDIT_KEY from now on, and start what serves anew: it signs nothing until then.")
+		fmt.Fprintln(c.Shell.Err, "Give this key in BAHI_AUDIT_KEY from now on, and restart the server: it signs nothing until then.")
 	}
 	return nil
 }
@@ -173,10 +173,10 @@ func (c rotateAudit) Run(ctx context.Context) error {
 type acceptRestore struct {
 	app.Settings
 
-	Reason string `required:"" help:"Why the events are gone, for the log and whoever asks about the checkpoints."`
+	Reason string `required:"" help:"Why the events are gone, for the log and its auditors."`
 }
 
-// Run records what the log lost, and abandons the checkpoints that covered it.
+// Run records the loss and abandons the checkpoints that covered the lost events.
 func (c acceptRestore) Run(ctx context.Context) error {
 	sys, err := c.OpenBooks(ctx, false)
 	if err != nil {
@@ -218,23 +218,23 @@ func (c acceptRestore) Run(ctx context.Context) error {
 		}
 		said = append(said, "The log was moved here. A key bears its log's name, so another one signs from now on: "+next)
 	}
-	build := sys.Build(audittables.Tree) // the tree has the events that the log lost
+	build := sys.Build(audittables.Tree) // the old tree has the lost events
 	build.How.Accept = true
 	if err := build.Run(ctx); err != nil {
-		return fmt.Errorf("build the tree anew: %w", err)
+		return fmt.Errorf("rebuild the tree: %w", err)
 	}
 	if err := sys.Signer.Check(ctx); err != nil {
 		return err
 	}
-	said = append(said, "Tables that had events which are gone say so in bahi projections list; build them anew with bahi projections rebuild.")
+	said = append(said, "bahi projections list names tables with lost events; rebuild them with bahi projections rebuild.")
 	fmt.Fprintln(c.Shell.Out, strings.Join(said, "\n"))
 	return nil
 }
 
-// seed is the key that is given, nil if the vault is to make one.
+// seed returns the operator's key, nil if the vault makes one.
 func (c acceptRestore) seed() []byte {
 	given, err := app.SeedOf("BAHI_AUDIT_KEY", c.AuditKey)
-	if err != nil || len(given) == 0 { // a bad one was refused when the books were opened
+	if err != nil || len(given) == 0 { // opening the books has refused a bad one
 		return nil
 	}
 	return given[0]

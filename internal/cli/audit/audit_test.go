@@ -18,7 +18,7 @@ import (
 	"bahi/internal/pgtest"
 )
 
-func TestAnAuditorGetsWhatProvesTheLogFromTheShell(t *testing.T) {
+func TestShellExportsCheckpointsKeysAndProofs(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	clerk := o.Clerk(apptest.Home)
@@ -70,7 +70,7 @@ func TestAnAuditorGetsWhatProvesTheLogFromTheShell(t *testing.T) {
 	require.Contains(t, wrong, "bahi.keys")
 }
 
-func TestAKeyIsRotatedBesideAServerWhichGoesOnWithTheNewOne(t *testing.T) {
+func TestServerSignsWithAKeyRotatedBesideIt(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	clerk := o.Clerk(apptest.Home)
@@ -113,11 +113,11 @@ func TestAKeyIsRotatedBesideAServerWhichGoesOnWithTheNewOne(t *testing.T) {
 	require.Contains(t, next, by[0].ID)
 }
 
-func TestAKeyOfTheOperatorsOwnSignsAndIsRotatedToAnother(t *testing.T) {
+func TestOperatorsOwnKeySignsAndRotates(t *testing.T) {
 	t.Parallel()
 	one := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{1}, 32))
 	two := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{2}, 32))
-	with := apptest.Settings(t, pgtest.DB(t)) // where no key was made yet
+	with := apptest.Settings(t, pgtest.DB(t)) // a database without a key
 	with.AuditKey = one
 	o := apptest.StartAs(t, with)
 	apptest.Open(o.Clerk(apptest.Home), "HDFC")
@@ -172,7 +172,7 @@ func TestCheckpointsAreCopiedToAFolderAndToTheLog(t *testing.T) {
 	require.Contains(t, strings.Join(files, " "), "/"+strings.Repeat("0", 20-len(strconv.FormatUint(c.Size, 10)))+strconv.FormatUint(c.Size, 10))
 }
 
-// A process that is killed at any moment signs nothing wrong, and the next goes on where the log is.
+// Kills at any moment leave no wrong signature, and the next process continues at the end of the log.
 func TestKillsBetweenTilesAndSignaturesLeaveOneHistory(t *testing.T) {
 	t.Parallel()
 	data := pgtest.Dir(t)
@@ -205,7 +205,7 @@ func TestKillsBetweenTilesAndSignaturesLeaveOneHistory(t *testing.T) {
 	out, wrong, status := apptest.Execute(t, apptest.Command(t, data, "audit", "verify", "--store"))
 	require.Equal(t, 0, status, "%s%s", out, wrong)
 	require.Contains(t, out, "VERIFIED")
-	require.NotContains(t, out, "after the last checkpoint", "the last is signed at the shutdown")
+	require.NotContains(t, out, "after the last checkpoint", "the shutdown signs the last checkpoint")
 	out, wrong, status = apptest.Execute(t, apptest.Command(t, data, "doctor", "audit"))
 	require.Equal(t, 0, status, "%s%s", out, wrong)
 }
@@ -228,7 +228,7 @@ func TestTwoNodesSignOneHistory(t *testing.T) {
 	require.Equal(t, 0, status, "%s%s", out, wrong)
 }
 
-func TestALogThatWasImportedIsSignedUnderItsOwnName(t *testing.T) {
+func TestImportedLogIsSignedUnderItsOwnName(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	apptest.Open(o.Clerk(apptest.Home), "HDFC")
@@ -236,7 +236,7 @@ func TestALogThatWasImportedIsSignedUnderItsOwnName(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "archive")
 	_, wrong, status := apptest.Attached(t, o, "audit", "export", dir)
 	require.Equal(t, 0, status, wrong)
-	into := apptest.Database(t) // a Bahi has run there, and made a key
+	into := apptest.Database(t) // a Bahi has run on it and made a key
 	cmd := apptest.Command(t, t.TempDir(), "events", "import", "--new-store-id", dir)
 	cmd.Env = append(cmd.Env, "DATABASE_URL="+into)
 	_, wrong, status = apptest.Execute(t, cmd)
@@ -248,7 +248,7 @@ func TestALogThatWasImportedIsSignedUnderItsOwnName(t *testing.T) {
 	require.Equal(t, proofs.Origin(copied.Sys.Store.ID()), c.Origin)
 }
 
-func TestSettingsOfTheAuditThatCannotWorkAreRefused(t *testing.T) {
+func TestInvalidAuditSettingsAreRefused(t *testing.T) {
 	t.Parallel()
 	url := apptest.Database(t)
 	for want, set := range map[string]func(*app.Settings){

@@ -14,11 +14,11 @@ import (
 	"bahi/internal/app"
 )
 
-// signedSoon is how long an event may wait for a checkpoint: a server signs once in BAHI_AUDIT_EVERY, which is shorter.
+// signedSoon bounds the time from an event to its checkpoint: a server signs every BAHI_AUDIT_EVERY, which is shorter.
 const signedSoon = time.Minute
 
-// ownTree returns the tree over the log as a checkpoint that nobody signed, if it goes beyond all that were: it knows of
-// events whose checkpoints were removed with them.
+// ownTree returns the log's own tree as an unsigned checkpoint, if it goes beyond all signed ones: it still covers events
+// that were removed together with their checkpoints.
 func ownTree(ctx context.Context, s *app.System, kept []proofs.Kept) ([]proofs.Kept, error) {
 	size, err := s.Tree.Size(ctx)
 	if err != nil {
@@ -46,7 +46,7 @@ func ownTree(ctx context.Context, s *app.System, kept []proofs.Kept) ([]proofs.K
 	}}, nil
 }
 
-// columns compares each row of the checkpoints with the note in it.
+// columns compares each row of the checkpoints with its note.
 func columns(ctx context.Context, s *app.System, r proofs.Result) (proofs.Result, error) {
 	var (
 		number, size, position int64
@@ -71,8 +71,8 @@ func columns(ctx context.Context, s *app.System, r proofs.Result) (proofs.Result
 	return r, nil
 }
 
-// projected compares the log with the events up to which the projections' tables were made. An accepted restore explains tables
-// that have more than the log.
+// projected compares the log with the last event that each projection folded. An accepted restore explains tables that go
+// beyond the log.
 func projected(ctx context.Context, s *app.System, r proofs.Result, head event.Position) (proofs.Result, error) {
 	type made struct {
 		Name     string
@@ -110,7 +110,7 @@ func projected(ctx context.Context, s *app.System, r proofs.Result, head event.P
 	return r, nil
 }
 
-// unsigned notes the first event behind all checkpoints if it should have been signed long ago.
+// unsigned notes the first event after all checkpoints if its checkpoint is overdue.
 func unsigned(ctx context.Context, s *app.System, r proofs.Result, kept []proofs.Kept) (proofs.Result, error) {
 	if r.Proven == 0 || r.Proven >= r.Events {
 		return r, nil
@@ -134,7 +134,7 @@ func unsigned(ctx context.Context, s *app.System, r proofs.Result, kept []proofs
 	return r, nil
 }
 
-// missing counts the numbers that no checkpoint has. A Postgres that crashed leaves some out, too.
+// missing counts the missing numbers of checkpoints. A crash of Postgres leaves gaps, too.
 func missing(ctx context.Context, s *app.System) (n int64, err error) {
 	err = s.Pool.QueryRow(ctx, `select case when q.is_called then q.last_value else 0 end - (select count(*) from audit.checkpoint) from audit.checkpoint_number_seq q`).Scan(&n)
 	if err != nil {

@@ -64,7 +64,7 @@ func (c trailAudit) Run(ctx context.Context) error {
 	}
 	if fresh.Stale() {
 		position, _ := fresh.Position()
-		fmt.Fprintf(c.Shell.Err, "The tables have only come to position %d, and so does this report: a server brings them up to date.\n", position)
+		fmt.Fprintf(c.Shell.Err, "The tables end at position %d, and so does this report: start a server to bring them up to date.\n", position)
 	}
 	if c.Out == "" {
 		return written(ctx, c.Shell.Out, content)
@@ -89,7 +89,7 @@ func written(ctx context.Context, to io.Writer, content api.Content) error {
 	return out.Flush()
 }
 
-// query is what is asked of the report.
+// query returns the query of the report.
 func (c trailAudit) query() (q auditroutes.TrailQuery, err error) {
 	q = auditroutes.TrailQuery{Period: c.Period, By: c.By, Kind: auditviews.Kind(c.Kind), ID: c.ID, Account: c.Account, User: c.User, Party: c.Party, Format: c.Format}
 	for name, day := range map[string]struct {

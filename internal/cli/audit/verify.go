@@ -22,18 +22,18 @@ type verifyAudit struct {
 	app.Settings
 
 	Archive    string   `arg:"" optional:"" help:"The archive's folder."`
-	Store      bool     `help:"Hash the log itself, and hold it against every checkpoint that was ever signed."`
-	Checkpoint []string `placeholder:"FILE" type:"existingfile" help:"Checkpoints that you kept, in files. What you kept elsewhere is worth more than what lies beside the log."`
+	Store      bool     `help:"Hash the log itself and compare it with every signed checkpoint."`
+	Checkpoint []string `placeholder:"FILE" type:"existingfile" help:"Files with checkpoints that you kept. A checkpoint kept elsewhere proves more than one beside the log."`
 	Key        string   `placeholder:"FILE" type:"existingfile" help:"Public keys that you trust, as bahi audit key prints them. Without it, with --store, those of this installation."`
 }
 
-// mostNotes is how many checkpoints are held against a log at once. Each contains those before it, so that some spread
-// over the log say as much.
+// mostNotes bounds the checkpoints in one comparison with a log. Each contains those before it, so a sample over the log proves
+// as much.
 const mostNotes = 50_000
 
 var errNotVerified = errors.New("the log is not verified")
 
-// Run prints what was found, and fails unless the log is verified.
+// Run prints the verdict, and fails unless the log is verified.
 func (c verifyAudit) Run(ctx context.Context) error {
 	if (c.Archive == "") == !c.Store {
 		return errors.New("name one of the two: an archive's folder, or the log with --store")
@@ -76,15 +76,15 @@ func (c verifyAudit) Run(ctx context.Context) error {
 	}
 }
 
-// undecided says that nothing speaks against the log, and not enough for it.
+// undecided: no evidence against the log, and not enough for it.
 type undecided struct{}
 
 func (undecided) Error() string { return errNotVerified.Error() }
 
-// ExitCode is that of bahi-verify for the same verdict.
+// ExitCode returns the status that bahi-verify has for this verdict.
 func (undecided) ExitCode() int { return 2 }
 
-// given are the checkpoints that the caller kept. They count, whoever signed them.
+// given returns the caller's checkpoints. They count, no matter who signed them.
 func (c verifyAudit) given(trusted proofs.Keys, origin string) (all []proofs.Kept, err error) {
 	for _, path := range c.Checkpoint {
 		text, err := os.ReadFile(path) //nolint:gosec // G304: the caller names it
@@ -151,7 +151,7 @@ func (c verifyAudit) store(ctx context.Context, trusted proofs.Keys) (r proofs.R
 	kept = append(kept, own...)
 	outside, err := sys.Signer.Outside(ctx)
 	if err != nil {
-		fmt.Fprintln(c.Shell.Err, "Not all checkpoints that are kept outside can be read:", err)
+		fmt.Fprintln(c.Shell.Err, "Some outside copies of checkpoints cannot be read:", err)
 	}
 	for _, c := range outside {
 		signed, err := trusted.Collect(origin, c.Where, []byte(c.Note))
@@ -199,8 +199,8 @@ func (c verifyAudit) store(ctx context.Context, trusted proofs.Keys) (r proofs.R
 	return r, holdEvery(ctx, sys)
 }
 
-// noneBefore looks for events that are before the first position. Whoever reads the log passes over them, and whoever reads a
-// stream does not.
+// noneBefore looks for events before the first position. Readers of the log skip such events, readers of a stream
+// do not.
 func noneBefore(ctx context.Context, s *app.System, r proofs.Result) (proofs.Result, error) {
 	var (
 		n      int64
@@ -216,13 +216,13 @@ func noneBefore(ctx context.Context, s *app.System, r proofs.Result) (proofs.Res
 		return r, fmt.Errorf("look before the first position: %w", err)
 	}
 	return r.Also(proofs.Finding{
-		Kind: proofs.Inserted, First: 1, Last: 1, Event: &e, Why: fmt.Sprintf("It stands at position %d, where no event can be (events before position 1: %d).", lowest, n),
+		Kind: proofs.Inserted, First: 1, Last: 1, Event: &e, Why: fmt.Sprintf("It is at position %d, where no event can be (events before position 1: %d).", lowest, n),
 	}), nil
 }
 
-// holdEvery holds the log against the checkpoints one by one, where there are too many to do it at once.
+// holdEvery compares the log with the checkpoints one by one, if there are too many for one pass.
 func holdEvery(ctx context.Context, s *app.System) error {
-	bar := screen.NewBar(s.Settings.Shell.Err, "holding against every checkpoint", "events")
+	bar := screen.NewBar(s.Settings.Shell.Err, "comparing with every checkpoint", "events")
 	defer bar.End()
 	found, err := s.Signer.Recount(ctx, func(done, total event.Position) { bar.Show(int64(done), int64(total)) })
 	if err == nil && found.Broken > 0 {

@@ -1,4 +1,4 @@
-// Package backup has the commands that copy what must not be lost, restore it, and keep the list of erasures.
+// Package backup has the commands for backups, restores and the list of erasures.
 package backup
 
 import (
@@ -24,38 +24,38 @@ import (
 	"bahi/internal/cli/screen"
 )
 
-// A backup is a folder with these. The schemas are what must not be lost; what projections have in schemas of
-// their own is folded from the log, and their registry is dumped without its rows, so that they are built again.
+// These are the names in a backup's folder. A dump has the schemas that nothing else could restore. Projections are folded from
+// the log again: their own schemas are left out, and their registry is dumped without rows.
 const (
 	backupFormat    = "bahi-backup"
 	backupVersion   = 1
 	BackupManifest  = "manifest.json"
 	DatabaseDump    = "database.dump"
-	MigrationDump   = "migrations.dump" // which migrations the database has seen: pg_dump takes schemas or a table, not both
+	MigrationDump   = "migrations.dump" // the applied migrations; a separate dump, since pg_dump takes either schemas or a table
 	migrationTable  = "public.bahi_schema_version"
 	blobsFolder     = "blobs"
 	withoutRows     = "projection.*"
 	blobsInFolder   = "folder"
 	blobsInBucket   = "bucket"
-	dumpCompression = "1" // half of a dump's time is spent on more, for a tenth of its size
+	dumpCompression = "1" // more takes half of a dump's time, for a tenth of its size
 )
 
 func backedUp() []string {
 	return []string{"log", "vault", "account", "audit", "reactor", "river", "projection"}
 }
 
-// Manifest says what is in a backup.
+// Manifest describes a backup.
 type Manifest struct {
 	Format      string         `json:"format"`
 	Version     int            `json:"version"`
 	StoreID     uuid.UUID      `json:"store_id"`
-	Head        event.Position `json:"head"`              // of the log, as it is in the dump
-	HeadID      *uuid.UUID     `json:"head_id,omitempty"` // of the event there
-	MasterKeyID string         `json:"master_key_id"`     // the key itself is not in a backup
+	Head        event.Position `json:"head"`              // position of the newest event in the dump
+	HeadID      *uuid.UUID     `json:"head_id,omitempty"` // id of that event
+	MasterKeyID string         `json:"master_key_id"`     // a backup does not have the key itself
 	Program     string         `json:"program"`
 	Postgres    string         `json:"postgres"`
 	TakenAt     time.Time      `json:"taken_at"`
-	Blobs       string         `json:"blobs"` // folder: they are here; bucket: they are elsewhere
+	Blobs       string         `json:"blobs"` // folder: in the backup; bucket: elsewhere
 	Files       []BackupFile   `json:"files"`
 }
 
@@ -79,7 +79,7 @@ type Command struct {
 	BlobURL string `env:"BLOB_URL" name:"blob-url" placeholder:"URL" help:"Where images are kept. A bucket is not copied."`
 }
 
-// Run takes the backup, under another name until it is whole.
+// Run takes the backup under a temporary name and renames the complete one.
 func (c Command) Run(ctx context.Context) (err error) {
 	if err := c.LogInPostgres("backup"); err != nil {
 		return err
@@ -107,12 +107,12 @@ func (c Command) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("make the folder for the backup: %w", err)
 	}
-	defer os.RemoveAll(partial) //nolint:errcheck // it has another name by then, unless something failed
+	defer os.RemoveAll(partial) //nolint:errcheck // after the rename there is none, unless a step failed
 	m, err := c.take(ctx, db, partial)
 	if err != nil {
 		return err
 	}
-	err = os.Remove(dir) // an empty folder, which would be in the way
+	err = os.Remove(dir) // an empty folder would block the rename
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		err = os.Rename(partial, dir)
 	}
@@ -142,8 +142,8 @@ func mustBeEmpty(dir string) error {
 	return nil
 }
 
-// take fills the folder. All that is of the database is of one snapshot. Images are copied before and after
-// it: a name is given once, so what the log names in the snapshot is there unless it was deleted before.
+// take fills the folder. All dumps of the database are of one snapshot. Images are copied before and after the snapshot:
+// no name is used twice, so an image that the snapshot names is in the backup unless it was deleted before.
 func (c Command) take(ctx context.Context, db *app.Database, dir string) (m Manifest, err error) {
 	m = Manifest{Format: backupFormat, Version: backupVersion, Program: app.Version, Blobs: blobsInFolder, Files: []BackupFile{}}
 	blobs := func() error {
@@ -159,7 +159,7 @@ func (c Command) take(ctx context.Context, db *app.Database, dir string) (m Mani
 	if err != nil {
 		return m, fmt.Errorf("connect to the database: %w", err)
 	}
-	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it was only read
+	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // the connection only read
 	if err := c.dump(ctx, db, conn, dir, &m); err != nil {
 		return m, err
 	}
@@ -179,13 +179,13 @@ func (c Command) take(ctx context.Context, db *app.Database, dir string) (m Mani
 	return m, syncTree(dir)
 }
 
-// dump writes the database's part.
+// dump writes the dumps of the database.
 func (c Command) dump(ctx context.Context, db *app.Database, conn *pgx.Conn, dir string, m *Manifest) error {
 	tx, err := conn.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
 	if err != nil {
 		return fmt.Errorf("begin the snapshot: %w", err)
 	}
-	defer tx.Rollback(context.WithoutCancel(ctx)) //nolint:errcheck // nothing in it is to stay
+	defer tx.Rollback(context.WithoutCancel(ctx)) //nolint:errcheck // the transaction only reads
 	snapshot, err := m.look(ctx, tx)
 	if err != nil {
 		return err
@@ -210,7 +210,7 @@ func (c Command) dump(ctx context.Context, db *app.Database, conn *pgx.Conn, dir
 		"--file="+filepath.Join(dir, MigrationDump), "--table="+migrationTable)
 }
 
-// look fills in what is known of the snapshot, and answers its name.
+// look fills in the facts of the snapshot and returns its name.
 func (m *Manifest) look(ctx context.Context, tx pgx.Tx) (snapshot string, err error) {
 	var there bool
 	if err := tx.QueryRow(ctx, `select to_regclass('log.event') is not null and to_regclass($1) is not null`, migrationTable).Scan(&there); err != nil {
@@ -228,7 +228,7 @@ func (m *Manifest) look(ctx context.Context, tx pgx.Tx) (snapshot string, err er
 		return "", fmt.Errorf("look at the log: %w", err)
 	}
 	m.TakenAt = m.TakenAt.UTC()
-	m.Postgres, _, _ = strings.Cut(m.Postgres, " ") // Debian adds its own number
+	m.Postgres, _, _ = strings.Cut(m.Postgres, " ") // Debian appends its own version
 	return snapshot, nil
 }
 
@@ -245,7 +245,7 @@ func (m *Manifest) list(ctx context.Context, dir string) error {
 	})
 }
 
-// OpenBackup reads a backup's manifest.
+// OpenBackup reads the manifest of a backup.
 func OpenBackup(dir string) (m Manifest, err error) {
 	text, err := os.ReadFile(filepath.Join(dir, BackupManifest)) //nolint:gosec // G304: the operator names the folder
 	if errors.Is(err, fs.ErrNotExist) {
@@ -274,7 +274,7 @@ func OpenBackup(dir string) (m Manifest, err error) {
 	return m, nil
 }
 
-// check holds every file against the manifest, and shows its progress on said.
+// check compares every file with the manifest, with progress on said.
 func (m *Manifest) check(ctx context.Context, dir string, said io.Writer) error {
 	bar := screen.NewBar(said, "checking the backup", "bytes")
 	defer bar.End()
@@ -295,12 +295,12 @@ func (m *Manifest) check(ctx context.Context, dir string, said io.Writer) error 
 	return nil
 }
 
-// eachFile does something with every file below a folder, by its name in it. A missing folder has none.
+// eachFile calls do with the name of every file below a folder. A missing folder has no files.
 func eachFile(dir string, do func(name string) error) error {
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return nil // gone since
+			return nil // deleted in the meantime
 		case err != nil || !d.Type().IsRegular():
 			return err
 		}
@@ -316,7 +316,7 @@ func eachFile(dir string, do func(name string) error) error {
 	return nil
 }
 
-// copyFolder copies what is not there yet.
+// copyFolder copies the files that are still missing.
 func copyFolder(ctx context.Context, from, to string) error {
 	return eachFile(from, func(name string) error {
 		path := filepath.Join(to, name)
@@ -328,7 +328,7 @@ func copyFolder(ctx context.Context, from, to string) error {
 		}
 		_, _, err := copyFile(ctx, filepath.Join(from, name), path)
 		if errors.Is(err, fs.ErrNotExist) {
-			return os.Remove(path) // it was deleted in this moment
+			return os.Remove(path) // just deleted
 		}
 		return err
 	})
@@ -343,13 +343,13 @@ func copyFile(ctx context.Context, from, to string) (size int64, sum string, err
 	return size, sum, errors.Join(err, out.Close())
 }
 
-// hashFile reads a file to its end, copies it, and answers its size and its SHA-256 in hex.
+// hashFile copies a file and returns its size and its SHA-256 in hex.
 func hashFile(ctx context.Context, path string, to io.Writer) (size int64, sum string, err error) {
 	file, err := os.Open(path) //nolint:gosec // G304: the operator names the folder
 	if err != nil {
 		return 0, "", err
 	}
-	defer file.Close() //nolint:errcheck // it was only read
+	defer file.Close() //nolint:errcheck // the file was only read
 	h := sha256.New()
 	size, err = io.Copy(io.MultiWriter(h, to), readFunc(func(p []byte) (int, error) {
 		if err := ctx.Err(); err != nil {
@@ -360,12 +360,12 @@ func hashFile(ctx context.Context, path string, to io.Writer) (size int64, sum s
 	return size, hex.EncodeToString(h.Sum(nil)), err
 }
 
-// readFunc is a function that reads.
+// readFunc implements io.Reader by a function.
 type readFunc func(p []byte) (int, error)
 
 func (r readFunc) Read(p []byte) (int, error) { return r(p) }
 
-// syncTree brings a folder with all that is in it to the disk.
+// syncTree flushes a folder and everything in it to the disk.
 func syncTree(dir string) error {
 	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
 		if err != nil {
@@ -374,12 +374,12 @@ func syncTree(dir string) error {
 		return syncFolder(path)
 	})
 	if err != nil {
-		return fmt.Errorf("bring %s to the disk: %w", dir, err)
+		return fmt.Errorf("flush %s to the disk: %w", dir, err)
 	}
 	return nil
 }
 
-// syncFolder brings a folder, or a file, to the disk.
+// syncFolder flushes a folder or a file to the disk.
 func syncFolder(path string) error {
 	d, err := os.Open(path) //nolint:gosec // G304: the operator names the folder
 	if err != nil {
@@ -388,7 +388,7 @@ func syncFolder(path string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// watchCopy shows how far Postgres is with copying the log, until it is told that this is done.
+// watchCopy shows the progress of Postgres's copy of the log until done is called.
 func watchCopy(ctx context.Context, db *app.Database, said io.Writer, name string, total int64) (done func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
@@ -398,9 +398,9 @@ func watchCopy(ctx context.Context, db *app.Database, said io.Writer, name strin
 		defer bar.End()
 		conn, err := pgx.Connect(ctx, db.Url)
 		if err != nil {
-			return // what is watched says it better
+			return // the copy itself reports the error better
 		}
-		defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it was only read
+		defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // the connection only read
 		for most := int64(0); ; {
 			select {
 			case <-ctx.Done():
@@ -411,7 +411,7 @@ func watchCopy(ctx context.Context, db *app.Database, said io.Writer, name strin
 			err := conn.QueryRow(ctx, `
 				select coalesce(max(tuples_processed), 0) from pg_stat_progress_copy where datname = current_database()`).Scan(&rows)
 			if most = max(most, min(rows, total)); err == nil {
-				bar.Show(most, total) // other tables follow, which are small
+				bar.Show(most, total) // small tables follow
 			}
 		}
 	}()

@@ -25,7 +25,7 @@ import (
 	"bahi/internal/pgtest"
 )
 
-func TestABackupUnderLoadIsTheLogUpToAMoment(t *testing.T) {
+func TestBackupUnderLoadIsOneSnapshot(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	clerk := o.Clerk(apptest.Home)
@@ -43,7 +43,7 @@ func TestABackupUnderLoadIsTheLogUpToAMoment(t *testing.T) {
 				default:
 				}
 				if status := clerk.POST(apptest.Ledger(account), apptest.Deposit("2025-03-01", "1")).Response.StatusCode; status != http.StatusCreated {
-					t.Errorf("a row was answered %d while the backup was taken", status)
+					t.Errorf("a row got status %d during the backup", status)
 					return
 				}
 			}
@@ -87,7 +87,7 @@ func TestABackupUnderLoadIsTheLogUpToAMoment(t *testing.T) {
 	require.Equal(t, strconv.FormatInt(c.Head(), 10), next.Header("Bahi-Position"))
 }
 
-// lost is a data folder of which nothing is left but the master key.
+// lost empties a data folder, except for the master key.
 func lost(t *testing.T, data string) {
 	t.Helper()
 	entries, err := os.ReadDir(data)
@@ -99,7 +99,7 @@ func lost(t *testing.T, data string) {
 	}
 }
 
-func TestALostMachineComesBackWithoutWhoWasErased(t *testing.T) {
+func TestRestoreOfALostMachineErasesListedUsers(t *testing.T) {
 	t.Parallel()
 	data, list := pgtest.Dir(t), filepath.Join(t.TempDir(), "erasures.json")
 	apptest.EndCluster(t, data)
@@ -127,7 +127,7 @@ func TestALostMachineComesBackWithoutWhoWasErased(t *testing.T) {
 	apptest.Upload(t, l.Asha.Client, "image/png", apptest.Painted(t, color.White, 8, 8)).Status(200)
 	out, wrong, status := keyed("backup", dir)
 	require.Equal(t, 0, status, wrong)
-	require.NotContains(t, out, ", 2 files", "pictures are in it")
+	require.NotContains(t, out, ", 2 files", "the backup has pictures")
 	_, wrong, status = keyed("restore", dir)
 	require.Equal(t, 1, status)
 	require.Contains(t, wrong, "restore into an empty data folder")
@@ -143,7 +143,7 @@ func TestALostMachineComesBackWithoutWhoWasErased(t *testing.T) {
 	require.Equal(t, 0, status, wrong)
 	require.NotContains(t, wrong, "WARNING")
 	require.Regexp(t, `(?s)\d+ events of the log .* are there again, as of .*\n\d+ of \d+ were erased once more\n$`, out)
-	require.Zero(t, apptest.Postmaster(data), "nothing is left running")
+	require.Zero(t, apptest.Postmaster(data), "no Postgres is left running")
 	require.Empty(t, l.Known.InFiles(data))
 	apptest.Cluster(t, data, func(url string) { require.Empty(t, l.Known.InDatabase(url)) })
 
@@ -160,7 +160,7 @@ func TestALostMachineComesBackWithoutWhoWasErased(t *testing.T) {
 	require.Equal(t, 0, status, out+wrong)
 }
 
-func TestABackupIsNotMixedWithAnythingElse(t *testing.T) {
+func TestBackupAndRestoreRefuseNonEmptyTargets(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	apptest.Open(o.Clerk(apptest.Home), "HDFC")
@@ -176,9 +176,9 @@ func TestABackupIsNotMixedWithAnythingElse(t *testing.T) {
 	apptest.Denied(t, pgtest.DB(t), " is no backup: it has no manifest.json", "restore", t.TempDir())
 	left, err := filepath.Glob(filepath.Join(filepath.Dir(dir), ".*"))
 	require.NoError(t, err)
-	require.Empty(t, left, "what was not finished is gone")
+	require.Empty(t, left, "partial backups are gone")
 
-	// Without the backup's master key nothing is begun, and none is made.
+	// Without the backup's master key the restore does not begin, and makes no key.
 	data := t.TempDir()
 	for key, why := range map[string]string{
 		"": "bahi: there is no master key: give the one with the id ",
@@ -194,7 +194,7 @@ func TestABackupIsNotMixedWithAnythingElse(t *testing.T) {
 		require.Empty(t, entries)
 	}
 
-	// Images that are there already are not mixed with a backup's either.
+	// A restore does not mix a backup with existing images either.
 	require.NoError(t, os.MkdirAll(filepath.Join(data, "blobs", "pictures"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(data, "blobs", "pictures", "a"), []byte("a"), 0o600))
 	cmd := apptest.Command(t, data, "restore", dir)
@@ -225,7 +225,7 @@ func TestABackupThatIsInterruptedLeavesNothing(t *testing.T) {
 	}, time.Minute, 5*time.Millisecond)
 	unfinished, err := filepath.Glob(filepath.Join(folder, ".backup-unfinished-*"))
 	require.NoError(t, err)
-	require.Len(t, unfinished, 1, "it has its name only when it is whole")
+	require.Len(t, unfinished, 1, "only a complete backup gets its name")
 	require.Equal(t, 1, p.Interrupt())
 	entries, err := os.ReadDir(folder)
 	require.NoError(t, err)
@@ -274,7 +274,7 @@ func TestABackupThatWasChangedIsNotRestored(t *testing.T) {
 	apptest.Denied(t, database, "bahi: the restored log is not the one of the backup's manifest", "restore", says(func(m *backup.Manifest) { m.Head-- }))
 }
 
-func TestPostgresProgramsAreNotToldPasswordsThatOthersCouldRead(t *testing.T) {
+func TestPasswordsAreNotInPostgresProgramsArguments(t *testing.T) {
 	t.Setenv("PGCONNECT_TIMEOUT", "7")
 	for text, want := range map[string]string{
 		"postgres://bahi:se%20cret@db.example.org:5433/books?sslmode=require&pool_max_conns=9&default_query_exec_mode=exec": "postgres://bahi@db.example.org:5433/books?sslmode=require",
@@ -289,7 +289,7 @@ func TestPostgresProgramsAreNotToldPasswordsThatOthersCouldRead(t *testing.T) {
 	}
 }
 
-func TestProgramsThatAreOlderThanTheServerAreNotUsed(t *testing.T) {
+func TestProgramsOlderThanTheServerAreRefused(t *testing.T) {
 	t.Parallel()
 	db := &app.Database{Url: pgtest.DB(t)}
 	_, err := db.Tools(t.Context(), slog.New(slog.DiscardHandler), 99)

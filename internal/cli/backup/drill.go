@@ -21,7 +21,7 @@ import (
 	"bahi/internal/pgcluster"
 )
 
-// drill restores a backup to see whether that works, and leaves nothing behind.
+// drill restores a backup as a test and removes everything again.
 type drill struct {
 	RestoreCommand
 
@@ -30,7 +30,7 @@ type drill struct {
 
 var errDrillFailed = errors.New("the backup does not restore to what it ought to")
 
-// findings are what a drill reports.
+// findings are the results of a drill.
 type findings struct {
 	restoring, building, comparing time.Duration
 	restored                       int64 // bytes of the database
@@ -39,7 +39,7 @@ type findings struct {
 	differences                    []string
 }
 
-// run does all that a restore does and what follows it, in a cluster of its own in a temporary folder.
+// run restores the backup and builds everything from it, in a cluster of its own in a temporary folder.
 func (d drill) run(ctx context.Context) (err error) {
 	began := time.Now()
 	key, err := d.MasterKeyNamed(d.manifest.MasterKeyID)
@@ -57,7 +57,7 @@ func (d drill) run(ctx context.Context) (err error) {
 		return fmt.Errorf("make a folder for the drill: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
-	if err := os.Chmod(scratch, 0o711); err != nil { //nolint:gosec // G302: as root, another user runs Postgres in it; what is below closes itself
+	if err := os.Chmod(scratch, 0o711); err != nil { //nolint:gosec // G302: as root, another user runs Postgres in it; the folders below are closed
 		return fmt.Errorf("let Postgres into the drill's folder: %w", err)
 	}
 	db := &app.Database{Log: d.Logger(false).Error}
@@ -101,7 +101,7 @@ func (d drill) restoreInto(ctx context.Context, db *app.Database, found *finding
 	return err
 }
 
-// examine builds every projection, reads the log to its end, and lets the doctor fold it once more to compare.
+// examine builds every projection, reads the log to its end, and lets the doctor fold it again to compare.
 func (d drill) examine(ctx context.Context, s app.Settings, open bool, found *findings) error {
 	if err := d.build(ctx, s, open, found); err != nil {
 		return err
@@ -130,7 +130,7 @@ func (d drill) build(ctx context.Context, s app.Settings, open bool, found *find
 	return d.read(ctx, sys, open, found)
 }
 
-// read reads the log to its end, and opens a value of each key that it meets.
+// read reads the log to its end and opens one value of each key.
 func (d drill) read(ctx context.Context, sys *app.System, open bool, found *findings) error {
 	type key struct {
 		subject string
@@ -191,14 +191,14 @@ func (d drill) report(found *findings, took time.Duration) {
 	fmt.Fprintf(out, "took\t%s: restoring %s, building %s, comparing %s\n", took.Round(time.Millisecond),
 		found.restoring.Round(time.Millisecond), found.building.Round(time.Millisecond), found.comparing.Round(time.Millisecond))
 	fmt.Fprintf(out, "differences\t%d\n", len(found.differences))
-	_ = out.Flush() // a terminal that is gone is nothing to report
+	_ = out.Flush() // a closed terminal is no failure
 	for _, difference := range found.differences {
 		fmt.Fprintln(d.Shell.Out, difference)
 	}
 }
 
-// forgetKeys makes the vault one of another master key, which has destroyed all keys of subjects: without the
-// right one they cannot be opened, and whatever folds the log wants to be told so.
+// forgetKeys gives the vault another master key and marks all subjects' keys as destroyed: without the right master key they
+// cannot be opened, and a reader of the log must see them as erased.
 func forgetKeys(ctx context.Context, db *app.Database, scratch string) error {
 	key, err := vault.LoadOrMakeMasterKey(scratch, "")
 	if err != nil {
@@ -227,7 +227,7 @@ func forgetKeys(ctx context.Context, db *app.Database, scratch string) error {
 	return nil
 }
 
-// folderSize is how many bytes a folder's files have. Files come and go meanwhile.
+// folderSize returns the bytes of a folder's files. Files may come and go meanwhile.
 func folderSize(dir string) (sum int64, err error) {
 	err = eachFile(dir, func(name string) error {
 		info, err := os.Lstat(filepath.Join(dir, name))

@@ -15,22 +15,22 @@ import (
 )
 
 type VaultCommand struct {
-	Erasures erasuresCommand `cmd:"" help:"The list of who was erased, which a restored backup has to be told."`
+	Erasures erasuresCommand `cmd:"" help:"The list of erased users, to apply after a restore."`
 }
 
 type erasuresCommand struct {
-	Export exportErasures `cmd:"" help:"Write the list to a file. Keep it apart from the backups, and write it anew after each of them."`
-	Apply  applyErasures  `cmd:"" help:"Erase once more whom the list names. Do so after a backup was restored, before anybody is served."`
+	Export exportErasures `cmd:"" help:"Write the list to a file. Keep it apart from the backups, and write it again after each of them."`
+	Apply  applyErasures  `cmd:"" help:"Erase the users in the list again. Run it after a restore, before the server starts."`
 }
 
-// ErasureList is a file with the list. It names nobody: subjects are made of ids and of keyed hashes.
+// ErasureList is the file of the list. It names nobody: subjects consist of ids and keyed hashes.
 type ErasureList struct {
 	app.Settings
 
 	File string `arg:"" help:"The list's file."`
 }
 
-// Read returns what the file lists.
+// Read returns the erasures in the file.
 func (c ErasureList) Read() (list []vault.Erasure, err error) {
 	text, err := os.ReadFile(c.File)
 	if err == nil {
@@ -42,7 +42,7 @@ func (c ErasureList) Read() (list []vault.Erasure, err error) {
 	return list, nil
 }
 
-// write puts a list into the file's place, whole.
+// write replaces the file's content at once.
 func (c ErasureList) write(list []vault.Erasure) error {
 	text, err := json.MarshalIndent(list, "", " ")
 	if err != nil {
@@ -62,7 +62,7 @@ func (c ErasureList) write(list []vault.Erasure) error {
 	return nil
 }
 
-// missing are those of a list that another one does not name.
+// missing returns the erasures in list that are not in in.
 func missing(list, in []vault.Erasure) (out []vault.Erasure) {
 	named := map[string]bool{}
 	for _, e := range in {
@@ -78,8 +78,8 @@ func missing(list, in []vault.Erasure) (out []vault.Erasure) {
 
 type exportErasures struct{ ErasureList }
 
-// Run writes the list. It refuses to forget somebody whom the file names: that is a backup which was
-// restored and has not been told yet.
+// Run writes the list. It refuses to overwrite a file with an erasure that this system lacks: the system is a restored backup
+// whose list was not applied yet.
 func (c exportErasures) Run(ctx context.Context) error {
 	sys, err := c.Open(ctx, false)
 	if err != nil {
@@ -106,7 +106,7 @@ func (c exportErasures) Run(ctx context.Context) error {
 
 type applyErasures struct{ ErasureList }
 
-// Run erases those of the list who are there again.
+// Run erases the listed users that the restore brought back.
 func (c applyErasures) Run(ctx context.Context) error {
 	list, err := c.Read()
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"bahi/internal/pgtest"
 )
 
-// dump returns a database as text, and restore fills an empty one with it.
+// dump returns a database as text.
 func dump(t *testing.T, url string) []byte {
 	t.Helper()
 	return program(t, nil, "pg_dump", "--no-owner", "--dbname", url)
@@ -31,7 +31,7 @@ func restore(t *testing.T, text []byte) (url string) {
 	return url
 }
 
-// program runs one of Postgres's own.
+// program runs a program of Postgres.
 func program(t *testing.T, in []byte, name string, args ...string) []byte {
 	t.Helper()
 	programs, err := pgcluster.Find(t.Context(), slog.New(slog.DiscardHandler), 0)
@@ -43,7 +43,7 @@ func program(t *testing.T, in []byte, name string, args ...string) []byte {
 	return out.Bytes()
 }
 
-func TestARestoredBackupForgetsWhoWasErasedSince(t *testing.T) {
+func TestRestoredBackupErasesListedUsersAgain(t *testing.T) {
 	t.Parallel()
 	database, data := apptest.Database(t), t.TempDir()
 	run := func(url string, args ...string) (stdout, stderr string, status int) {
@@ -77,10 +77,10 @@ func TestARestoredBackupForgetsWhoWasErasedSince(t *testing.T) {
 	text, err := os.ReadFile(list)
 	require.NoError(t, err)
 	require.Contains(t, string(text), user.Kind.Category()+"-"+l.Id)
-	require.Empty(t, l.Known.In("the list", text), "it may be kept anywhere")
+	require.Empty(t, l.Known.In("the list", text), "the list names nobody")
 	p.Stop()
 
-	// The disk is lost, and the backup is all that there is.
+	// The disk is lost; only the backup is left.
 	for _, folder := range []string{"mail", "blobs"} {
 		require.NoError(t, os.RemoveAll(filepath.Join(data, folder)))
 	}
@@ -90,7 +90,7 @@ func TestARestoredBackupForgetsWhoWasErasedSince(t *testing.T) {
 	require.NotEmpty(t, l.Known.InDatabase(restored))
 	require.NotEmpty(t, l.Known.InFiles(data))
 	_, wrong, status = run(restored, "vault", "erasures", "export", list)
-	require.Equal(t, 1, status, "the list would be lost")
+	require.Equal(t, 1, status, "the export would lose the list")
 	require.Contains(t, wrong, "apply it first")
 
 	out, wrong, status = run(restored, "vault", "erasures", "apply", list)
@@ -103,13 +103,13 @@ func TestARestoredBackupForgetsWhoWasErasedSince(t *testing.T) {
 	require.Empty(t, l.Known.InFiles(data))
 	out, wrong, status = run(restored, "vault", "erasures", "apply", list)
 	require.Equal(t, 0, status, wrong)
-	require.Contains(t, out, "0 of ", "once is enough")
+	require.Contains(t, out, "0 of ", "the users are erased already")
 	out, wrong, status = run(restored, "doctor")
 	require.Equal(t, 0, status, out+wrong)
 	_, wrong, status = run(restored, "vault", "erasures", "export", list)
 	require.Equal(t, 0, status, wrong)
 
-	// Who stayed goes on, the books stand, and the address is free.
+	// The other user's account works, the books are complete, and the address is free.
 	p = serving(restored)
 	l.Office = apptest.Visited(p, data)
 	l.Asha.Client = l.Bearer(l.SignIn("asha@example.org", apptest.GoodPassword).Access)
@@ -119,7 +119,7 @@ func TestARestoredBackupForgetsWhoWasErasedSince(t *testing.T) {
 	require.Equal(t, apptest.Addresses[2], l.Office.Person(apptest.Addresses[2]).Me().Email)
 }
 
-// erasedAt is the moment of a list's first entry.
+// erasedAt returns the time of a list's first entry.
 func erasedAt(t *testing.T, file string) time.Time {
 	t.Helper()
 	list, err := backup.ErasureList{File: file}.Read()
@@ -149,5 +149,5 @@ func TestAListOfErasuresThatCannotBeReadIsRefused(t *testing.T) {
 	out, wrong, status = apptest.Attached(t, o, "vault", "erasures", "export", list)
 	require.Equal(t, 0, status, wrong)
 	require.Equal(t, "1 erased\n", out)
-	require.WithinDuration(t, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), erasedAt(t, list), 0, "with the moment of the first")
+	require.WithinDuration(t, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), erasedAt(t, list), 0, "the first erasure's time")
 }

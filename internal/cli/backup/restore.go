@@ -20,13 +20,12 @@ type RestoreCommand struct {
 	app.Settings
 
 	Dir      string `arg:"" help:"The backup's folder."`
-	Erasures string `placeholder:"FILE" help:"The list of who was erased, which is applied once more: see bahi vault erasures."`
-	Drill    bool   `help:"Change nothing. Restore into a database of its own that goes away again, build and compare all tables, and report."`
-	BlobURL  string `env:"BLOB_URL" name:"blob-url" placeholder:"URL" help:"Where images are kept, so that those of people who are erased once more go."`
+	Erasures string `placeholder:"FILE" help:"The list of erased users, to erase them again: see bahi vault erasures."`
+	Drill    bool   `help:"Change nothing. Restore into a temporary database, build and compare all tables, and report."`
+	BlobURL  string `env:"BLOB_URL" name:"blob-url" placeholder:"URL" help:"Where images are kept, to delete those of erased users."`
 }
 
-// Run restores the backup, or tries it. The data folder, or the database, must have nothing of Bahi's yet but
-// the master key.
+// Run restores the backup, or tries it. The data folder or database must be empty except for the master key.
 func (c RestoreCommand) Run(ctx context.Context) error {
 	if err := c.LogInPostgres("restore"); err != nil {
 		return err
@@ -62,8 +61,8 @@ func (c RestoreCommand) Run(ctx context.Context) error {
 		fmt.Fprintln(c.Shell.Err, "The images were in a bucket, and the backup has none of them.")
 	}
 	if c.Erasures == "" {
-		fmt.Fprintln(c.Shell.Err, "WARNING: no list of erasures was given. Whoever was erased after the backup is there again, with their name.\n"+
-			"Before anybody is served, run bahi vault erasures apply FILE with the newest list that there is.")
+		fmt.Fprintln(c.Shell.Err, "WARNING: no list of erasures was given. Users who were erased after the backup are there again, with their names.\n"+
+			"Before you start the server, run bahi vault erasures apply FILE with the newest list.")
 		return nil
 	}
 	s := c.Settings
@@ -91,12 +90,12 @@ func (c RestoreCommand) restore(ctx context.Context, m Manifest) error {
 		return fmt.Errorf("the database is restored, but not all images: %w", err)
 	}
 	if _, err := os.Stat(blobs); err != nil {
-		return nil // there are none
+		return nil // no images
 	}
 	return syncTree(blobs)
 }
 
-// load fills an empty database with a backup's, and looks whether its log ends as the manifest says.
+// load restores a backup into an empty database, and checks the log's end against the manifest.
 func load(ctx context.Context, db *app.Database, s app.Settings, m Manifest, dir string) error {
 	server, err := checkEmpty(ctx, db)
 	if err != nil {
@@ -111,7 +110,7 @@ func load(ctx context.Context, db *app.Database, s app.Settings, m Manifest, dir
 	}
 	done := watchCopy(ctx, db, s.Shell.Err, "restoring the log", int64(m.Head))
 	defer done()
-	// The schemas come last, all in one transaction: where they are, everything is.
+	// The schemas come last, all in one transaction: if they exist, everything does.
 	for _, args := range [][]string{{"--clean", "--if-exists", filepath.Join(dir, MigrationDump)}, {filepath.Join(dir, DatabaseDump)}} {
 		args = append([]string{"--no-owner", "--no-privileges", "--single-transaction"}, args...)
 		if err := tools.Run(ctx, "pg_restore", args...); err != nil {
@@ -121,13 +120,13 @@ func load(ctx context.Context, db *app.Database, s app.Settings, m Manifest, dir
 	return checkHead(ctx, db, m)
 }
 
-// checkEmpty refuses a database that has something of Bahi's, and answers its server's version.
+// checkEmpty refuses a database that Bahi has used, and returns its server's version.
 func checkEmpty(ctx context.Context, db *app.Database) (server string, err error) {
 	conn, err := pgx.Connect(ctx, db.Url)
 	if err != nil {
 		return "", fmt.Errorf("connect to the database: %w", err)
 	}
-	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it was only read
+	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // the connection only read
 	var schemas []string
 	err = conn.QueryRow(ctx, `
 		select current_setting('server_version'),
@@ -142,13 +141,13 @@ func checkEmpty(ctx context.Context, db *app.Database) (server string, err error
 	return server, nil
 }
 
-// checkHead compares the log's end with what the manifest says of it.
+// checkHead compares the log's end with the manifest.
 func checkHead(ctx context.Context, db *app.Database, m Manifest) error {
 	conn, err := pgx.Connect(ctx, db.Url)
 	if err != nil {
 		return fmt.Errorf("connect to the database: %w", err)
 	}
-	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it was only read
+	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // the connection only read
 	var (
 		store  uuid.UUID
 		head   event.Position

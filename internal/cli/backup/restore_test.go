@@ -17,7 +17,7 @@ import (
 	"bahi/internal/pgtest"
 )
 
-// drilled is a drill that is not started yet, and the folder in which it may make another.
+// drilled returns the command of a drill, and its folder for temporary files.
 func drilled(t *testing.T, dir string, more ...string) (cmd *apptest.Cmd, temporary string) {
 	t.Helper()
 	temporary = pgtest.Dir(t)
@@ -26,7 +26,7 @@ func drilled(t *testing.T, dir string, more ...string) (cmd *apptest.Cmd, tempor
 	return cmd, temporary
 }
 
-// gone says that nothing is left of a drill.
+// gone checks that a drill left nothing.
 func gone(t *testing.T, temporary string) {
 	t.Helper()
 	entries, err := os.ReadDir(temporary)
@@ -34,7 +34,7 @@ func gone(t *testing.T, temporary string) {
 	require.Empty(t, entries)
 }
 
-// kept is a backup of a system in which somebody is, and somebody was erased.
+// kept returns a system with a user and an erased user, and its backup.
 func kept(t *testing.T) (o *apptest.Office, dir string) {
 	t.Helper()
 	o, dir = apptest.StartErasing(t), filepath.Join(t.TempDir(), "backup")
@@ -45,7 +45,7 @@ func kept(t *testing.T) (o *apptest.Office, dir string) {
 	return o, dir
 }
 
-func TestADrillTellsThatABackupIsWholeAndLeavesNothing(t *testing.T) {
+func TestDrillConfirmsABackupAndLeavesNothing(t *testing.T) {
 	t.Parallel()
 	o, dir := kept(t)
 	cmd, temporary := drilled(t, dir)
@@ -78,7 +78,7 @@ func TestADrillTellsThatABackupIsWholeAndLeavesNothing(t *testing.T) {
 	require.Contains(t, wrong, "bahi: a drill erases nobody")
 }
 
-func TestADrillFailsWhenTheBackupIsNotWhatItOughtToBe(t *testing.T) {
+func TestDrillFailsOnAWrongBackup(t *testing.T) {
 	t.Parallel()
 	o, dir := kept(t)
 	fails := func(dir, why string) {
@@ -127,6 +127,6 @@ func TestADrillThatIsInterruptedLeavesNothing(t *testing.T) {
 	}, time.Minute, time.Millisecond)
 	require.Equal(t, 1, p.Interrupt())
 	gone(t, temporary)
-	status, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline")) // none: it is gone
+	status, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline")) // empty if the process is gone
 	require.NotContains(t, strings.ReplaceAll(string(status), "\x00", " "), temporary)
 }

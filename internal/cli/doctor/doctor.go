@@ -19,11 +19,11 @@ import (
 type Command struct {
 	app.Settings
 
-	Names      []string `arg:"" optional:"" help:"Which projections; all when none is named."`
-	Partitions int      `placeholder:"N" help:"Fold in so many parts at once, where the projection allows it; without it, as the machine is."`
+	Names      []string `arg:"" optional:"" help:"Projections; all without a name."`
+	Partitions int      `placeholder:"N" help:"Fold in this many parts at once, if the projection allows it; without it, by the machine's size."`
 }
 
-// Run folds the log again and compares. It fails when a table is not what the log says.
+// Run folds the log again and compares. It fails when a table differs from the log.
 func (c Command) Run(ctx context.Context) error {
 	chosen, err := app.ProjectionsNamed(c.Names)
 	if err != nil {
@@ -40,8 +40,8 @@ func (c Command) Run(ctx context.Context) error {
 	return Examine(ctx, sys, c.Shell.Out, projections.How{Partitions: c.Partitions}, chosen...)
 }
 
-// Examine compares projections with the log, as many at once as there are processors, and prints what it
-// finds. It answers errDifferent when a table is not what the log says.
+// Examine compares projections with the log, as many at once as there are processors, and prints its findings.
+// It returns errDifferent when a table differs from the log.
 func Examine(ctx context.Context, s *app.System, out io.Writer, how projections.How, chosen ...*projections.Projection) error {
 	bars := screen.NewBars(s.Settings.Shell.Err, "events")
 	reports := make([]string, len(chosen))

@@ -23,17 +23,17 @@ import (
 	audittables "bahi/projections/audit"
 )
 
-// KeysFile is what an archive has of the vault, if it was asked for.
+// KeysFile is the archive's file with the vault's keys, if it has them.
 const KeysFile = "keys.json"
 
-// Archiving is how an archive is written, whatever goes into it.
+// Archiving has the flags of commands that write an archive.
 type Archiving struct {
 	Dir    string `arg:"" help:"The archive's folder: missing or empty, or with --append an archive."`
-	Append bool   `help:"Go on with the archive where it ends. An empty folder is filled from the beginning."`
-	Plain  bool   `help:"Do not compress the events: any editor can show them, and they take several times the room."`
+	Append bool   `help:"Continue an archive at its end. In an empty folder, begin one."`
+	Plain  bool   `help:"Do not compress the events, so that any editor can show them. They take several times the room."`
 }
 
-// Options has the log up to where it ends now, with the checkpoints that an archive carries.
+// Options returns the options for an archive of the whole log, with its checkpoints.
 func (c Archiving) Options(ctx context.Context, sys *app.System) (o archive.Options, err error) {
 	o = archive.Options{Program: app.Version, At: time.Now(), Plain: c.Plain, Sparse: sys.Settings.EventStore != ""}
 	if o.UpTo, err = sys.Store.Head(ctx); err != nil {
@@ -67,7 +67,7 @@ type exportEvents struct {
 	app.Settings
 	Archiving
 
-	WithKeys bool `help:"Add the keys of personal values and secrets, wrapped by the master key. Keep such an archive as you keep the vault: an erasure does not reach it."`
+	WithKeys bool `help:"Add the keys of personal values and secrets, wrapped by the master key. Protect such an archive like the vault: erasures do not reach it."`
 }
 
 // Run writes the archive.
@@ -81,7 +81,7 @@ func (c exportEvents) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.WithKeys { // after the head: a value's key is there before its event is
+	if c.WithKeys { // after the head: a value's key exists before its event
 		keys, err := sys.Vault.Export(ctx)
 		if err != nil {
 			return err
@@ -104,8 +104,8 @@ type importEvents struct {
 	app.Settings
 
 	Dir        string `arg:"" help:"The archive's folder."`
-	NewStoreID bool   `name:"new-store-id" help:"Give the log a name of its own, for a copy that lives beside the original. Without it, the copy takes the original's place."`
-	Renumber   bool   `help:"Let positions count 1, 2, 3 …, for the archive of a log in EventStoreDB. The log gets a name of its own, and no proof of the archive holds for it."`
+	NewStoreID bool   `name:"new-store-id" help:"Give the log an id of its own, for a copy beside the original. Without it, the copy replaces the original."`
+	Renumber   bool   `help:"Number positions 1, 2, 3 …, for the archive of a log in EventStoreDB. The log gets an id of its own, and no proof of the archive holds for it."`
 }
 
 var errGaps = errors.New("the positions of this archive's log have gaps, as those of EventStoreDB have, and a log in Postgres counts 1, 2, 3 …. " +
@@ -180,7 +180,7 @@ func (c importEvents) Run(ctx context.Context) error {
 	return nil
 }
 
-// KeysOf returns the archive's keys, nil when it has none.
+// KeysOf returns the archive's keys, nil without any.
 func KeysOf(a *archive.Archive) (*vault.Export, error) {
 	text, found, err := a.File(KeysFile)
 	if err != nil || !found {
@@ -193,26 +193,26 @@ func KeysOf(a *archive.Archive) (*vault.Export, error) {
 	return &keys, nil
 }
 
-// Importing is one import under way.
+// Importing is a running import.
 type Importing struct {
-	said     io.Writer // where its progress is shown
+	said     io.Writer // where it shows its progress
 	archive  *archive.Archive
 	keys     *vault.Export // nil: none
 	vault    *vault.Vault
-	there    bool            // the keys are in the vault, from an import that ended before it was done
-	subjects map[string]bool // whose values the events have
+	there    bool            // an earlier import left the keys in the vault and then failed
+	subjects map[string]bool // subjects of the events' values
 
 	signed  *audittables.Succession
 	given   [][]byte // as in BAHI_AUDIT_KEY
-	renamed bool     // the log gets a name of its own
+	renamed bool     // the log gets an id of its own
 	signsOn bool     // with the key that signed it before
 
 	renumbers bool         // positions
-	places    moved        // where they went
-	last      event.Stored // position and time, as they are now
+	places    moved        // new positions of the events
+	last      event.Stored // with its new position and time
 }
 
-// checkVault says early what would stop the import at its end.
+// checkVault finds obstacles in the vault before the import begins.
 func (i *Importing) checkVault(ctx context.Context) error {
 	if i.keys == nil {
 		return nil
@@ -238,7 +238,7 @@ func sameNamed(a, b vault.ExportedNamed) bool {
 	return a.Name == b.Name && bytes.Equal(a.Wrapped, b.Wrapped)
 }
 
-// events are the archive's, watched on their way.
+// events returns the archive's events, and notes their subjects.
 func (i *Importing) events(ctx context.Context) iter.Seq2[event.Stored, error] {
 	return func(yield func(event.Stored, error) bool) {
 		bar := screen.NewBar(i.said, "importing", "events")
@@ -264,8 +264,8 @@ func (i *Importing) events(ctx context.Context) iter.Seq2[event.Stored, error] {
 	}
 }
 
-// Renumbered gives an event the next position, and lets it name others by theirs. Its time is not before that of the event before it,
-// as it may be on EventStoreDB.
+// Renumbered returns the event with the next position and with new positions in place of those that it names. Its time is not
+// before the previous event's, as it may be in EventStoreDB.
 func (i *Importing) Renumbered(e event.Stored) (event.Stored, error) {
 	if namesPositions(e) {
 		if _, err := i.places.renumber(&e); err != nil {
@@ -282,8 +282,8 @@ func (i *Importing) Renumbered(e event.Stored) (event.Stored, error) {
 	return e, nil
 }
 
-// within does what belongs to the import of the events. The vault has a transaction of its own; if the events' then fails
-// yet, the next import finds the keys in place.
+// within runs in the transaction of the events' import. The vault commits its own transaction; if that of the events then fails,
+// the next import finds the keys in place.
 func (i *Importing) within(ctx context.Context, tx pgx.Tx) (err error) {
 	if err := forgetTables(ctx, tx); err != nil {
 		return err
@@ -301,8 +301,8 @@ func (i *Importing) within(ctx context.Context, tx pgx.Tx) (err error) {
 	return i.passOn(ctx, tx)
 }
 
-// erase says of everybody whom the events name that their keys are gone. A subject without any key would be
-// the mark of another log's vault, at which whatever reads stops.
+// erase marks the keys of all subjects in the events as destroyed. A subject without any key would mean a vault of another log,
+// at which readers stop.
 func (i *Importing) erase(ctx context.Context) error {
 	now := time.Now()
 	list := make([]vault.Erasure, 0, len(i.subjects))
@@ -313,8 +313,7 @@ func (i *Importing) erase(ctx context.Context) error {
 	return err
 }
 
-// forgetTables drops what projections have folded from the empty log, which had another name, and the key that was
-// to sign for it.
+// forgetTables drops the tables and the signing key of the empty log, which had another id.
 func forgetTables(ctx context.Context, tx pgx.Tx) error {
 	rows, _ := tx.Query(ctx, `delete from projection.generation returning name || '_g' || generation`)
 	schemas, err := pgx.CollectRows(rows, pgx.RowTo[string])
@@ -326,20 +325,20 @@ func forgetTables(ctx context.Context, tx pgx.Tx) error {
 			return fmt.Errorf("forget the empty log's projections: %w", err)
 		}
 	}
-	if _, err := tx.Exec(ctx, `delete from audit.checkpoint; delete from audit.key`); err != nil { // which have the log's name
+	if _, err := tx.Exec(ctx, `delete from audit.checkpoint; delete from audit.key`); err != nil { // both name the empty log
 		return fmt.Errorf("forget the empty log's checkpoints: %w", err)
 	}
 	return nil
 }
 
-// SealedIn finds the sealed values of a payload, whatever its type.
+// SealedIn finds the sealed values of a payload of any type.
 func SealedIn(data []byte) (found []event.Sealed) {
 	if !bytes.Contains(data, []byte(`"sealed"`)) {
 		return nil
 	}
 	var part any
 	if err := json.Unmarshal(data, &part); err != nil {
-		return nil // it is in the log, so it is JSON
+		return nil // the log has only JSON
 	}
 	var walk func(part any)
 	walk = func(part any) {

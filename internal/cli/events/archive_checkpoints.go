@@ -10,9 +10,9 @@ import (
 	audittables "bahi/projections/audit"
 )
 
-// signedOf reads what an archive says was signed, and with which keys. Each of its checkpoints must be signed by one of these.
+// signedOf returns an archive's checkpoints and their keys. One of these keys must have signed each checkpoint.
 func signedOf(a *archive.Archive) (*audittables.Succession, error) {
-	if _, err := a.Checkpoints(proofs.Keys{}); err != nil { // which looks at their size, too
+	if _, err := a.Checkpoints(proofs.Keys{}); err != nil { // also checks their size
 		return nil, err
 	}
 	public, _, err := a.File(archive.PublicKeysFile)
@@ -27,7 +27,7 @@ func signedOf(a *archive.Archive) (*audittables.Succession, error) {
 	return s, brokenCheckpoints(err)
 }
 
-// brokenCheckpoints says that an archive's checkpoints and its events do not belong together.
+// brokenCheckpoints: an archive's checkpoints and events do not belong together.
 func brokenCheckpoints(err error) error {
 	if err == nil {
 		return nil
@@ -35,7 +35,7 @@ func brokenCheckpoints(err error) error {
 	return &archive.Broken{File: archive.CheckpointsFile, Why: err.Error()}
 }
 
-// passOn leaves what was signed to this installation, if it takes the place of the one that signed.
+// passOn hands the checkpoints and the key to this installation, if it replaces the one that signed.
 func (i *Importing) passOn(ctx context.Context, tx pgx.Tx) error {
 	if err := i.signed.Renumber(ctx, tx); err != nil || i.renamed {
 		return err

@@ -19,7 +19,7 @@ import (
 	"bahi/internal/pgtest"
 )
 
-func TestAnImportThatTakesTheLogsPlaceSignsOnWithItsKeysAndKeepsWhatWasSigned(t *testing.T) {
+func TestImportInPlaceKeepsKeysAndCheckpoints(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	apptest.Open(o.Clerk(apptest.Home), "HDFC")
@@ -40,7 +40,7 @@ func TestAnImportThatTakesTheLogsPlaceSignsOnWithItsKeysAndKeepsWhatWasSigned(t 
 	require.Contains(t, out, "VERIFIED")
 	o = apptest.StartOn(t, copied)
 	all := o.Checkpoints()
-	require.Equal(t, []string{last.Note}, []string{all[len(all)-1].Note}, "nothing was signed since")
+	require.Equal(t, []string{last.Note}, []string{all[len(all)-1].Note}, "no checkpoint was signed since")
 	apptest.Open(o.Clerk(apptest.Home), "Axis")
 	newest := o.Signed()
 	require.Equal(t, keys, o.Operator().GET("/audit/key?format=text").Status(200).Text)
@@ -50,10 +50,10 @@ func TestAnImportThatTakesTheLogsPlaceSignsOnWithItsKeysAndKeepsWhatWasSigned(t 
 	require.Contains(t, strings.Split(keys, "\n")[1], by[0].ID)
 	o.Stop()
 	_, err = apptest.Settings(t, copied).Open(t.Context(), true)
-	require.NoError(t, err, "and again")
+	require.NoError(t, err, "twice in a row")
 }
 
-func TestAnImportElsewhereSignsWithAKeyOfItsOwnAndTellsTheLog(t *testing.T) {
+func TestImportBesideTheOriginalSignsWithItsOwnKey(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	apptest.Open(o.Clerk(apptest.Home), "HDFC")
@@ -75,7 +75,7 @@ func TestAnImportElsewhereSignsWithAKeyOfItsOwnAndTellsTheLog(t *testing.T) {
 			c := apptest.StartOn(t, copied)
 			newest := c.Signed()
 			_, _, err := keys.Open([]byte(newest.Note))
-			require.Error(t, err, "who trusts the former keys does not trust this one")
+			require.Error(t, err, "trust in the former keys does not extend to this key")
 			_, _, err = c.PublicKeys().Open([]byte(newest.Note))
 			require.NoError(t, err)
 			told := c.AuditEvents(apptest.OperatorKey, "type=AuditKeyRotated")
@@ -90,7 +90,7 @@ func TestAnImportElsewhereSignsWithAKeyOfItsOwnAndTellsTheLog(t *testing.T) {
 	}
 }
 
-func TestAKeyOfTheOperatorsOwnIsGivenToAnImportToSignOnWithIt(t *testing.T) {
+func TestImportSignsOnWithTheOperatorsOwnKey(t *testing.T) {
 	t.Parallel()
 	l := audittest.New(t, 3)
 	dir, copied := l.Archive(t, l.Checkpoint(t, 3)), pgtest.DB(t)
@@ -102,7 +102,7 @@ func TestAKeyOfTheOperatorsOwnIsGivenToAnImportToSignOnWithIt(t *testing.T) {
 	apptest.Denied(t, copied, "give it in BAHI_AUDIT_KEY", "audit", "key")
 }
 
-func TestAnArchiveWhoseCheckpointsItsEventsDoNotLeadToIsNotImported(t *testing.T) {
+func TestArchiveWithForeignCheckpointsIsNotImported(t *testing.T) {
 	t.Parallel()
 	l := audittest.New(t, 10)
 	forged := l.Forged(func(e []event.Stored) []event.Stored { e[6].Data = []byte(`{"amount":1}`); return e })
@@ -116,7 +116,7 @@ func TestAnArchiveWhoseCheckpointsItsEventsDoNotLeadToIsNotImported(t *testing.T
 	apptest.Done(t, copied, "events", "import", l.Archive(t, l.Checkpoint(t, 5), l.Checkpoint(t, 10)))
 }
 
-// exchanged is an archive into which somebody put a key and checkpoints that Bahi would not.
+// exchanged returns an archive with a forged key and checkpoints.
 func exchanged(t *testing.T, l *audittest.Log, key string, checkpoints []byte) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "archive")
@@ -128,7 +128,7 @@ func exchanged(t *testing.T, l *audittest.Log, key string, checkpoints []byte) s
 	return dir
 }
 
-// A restore that was accepted names the checkpoints that it abandons by their numbers, which are others in a copy.
+// An accepted restore names the checkpoints that it abandons by number; a copy numbers them differently.
 func TestAnImportAbandonsNoCheckpointOfItsOwn(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)

@@ -18,7 +18,7 @@ import (
 	"bahi/migrations"
 )
 
-// segments are the files with an archive's events.
+// segments returns the files with an archive's events.
 func segments(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -33,7 +33,7 @@ func segments(t *testing.T, dir string) map[string]string {
 	return files
 }
 
-func TestAnImportedLogIsServedAsTheFirstOneWas(t *testing.T) {
+func TestImportedLogServesTheSameAnswers(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	asha := o.Person("asha@example.com")
@@ -64,7 +64,7 @@ func TestAnImportedLogIsServedAsTheFirstOneWas(t *testing.T) {
 	o = apptest.StartOn(t, copied)
 	clerk = o.Bearer(key)
 	require.Equal(t, "03-02 7", apptest.Balances(clerk, apptest.Ledger(till)))
-	require.Equal(t, row, apptest.Post(clerk.With("Idempotency-Key", "bill 214"), till, apptest.Deposit("2025-03-02", "7")), "the same request has no second effect")
+	require.Equal(t, row, apptest.Post(clerk.With("Idempotency-Key", "bill 214"), till, apptest.Deposit("2025-03-02", "7")), "a retried request has no second effect")
 	require.Equal(t, head, o.Head())
 	next := clerk.POST(apptest.Ledger(till), apptest.Deposit("2025-03-03", "1")).Status(201)
 	require.Equal(t, strconv.FormatInt(o.Head(), 10), next.Header("Bahi-Position"))
@@ -75,7 +75,7 @@ func TestAnImportedLogIsServedAsTheFirstOneWas(t *testing.T) {
 	require.Equal(t, "03-02 7, 03-03 8", apptest.Balances(clerk, apptest.Ledger(till)))
 	apptest.Denied(t, copied, "bahi: another Bahi has", "events", "import", dir)
 
-	// Passwords are not in a log. Who has an account sets a new one, and finds everything.
+	// An archive has no passwords. A user sets a new one, and finds everything.
 	o.Stranger().POST(apptest.Auth+"/login", map[string]string{"email": "asha@example.com", "password": apptest.GoodPassword}).Status(401)
 	o.Stranger().POST(apptest.Auth+"/password-reset/request", map[string]string{"email": "asha@example.com"}).Status(200)
 	_, token := apptest.Link(t, o.Mailed("asha@example.com", apptest.ResetSubject, 1))
@@ -91,7 +91,7 @@ func TestAnImportedLogIsServedAsTheFirstOneWas(t *testing.T) {
 	apptest.Denied(t, apptest.Database(t), "bahi: the archive goes up to position "+strconv.FormatInt(head, 10)+", and the log ends at 0: it lost its tail", "events", "export", again, "--append")
 }
 
-func TestWithoutKeysPeopleStayUnknown(t *testing.T) {
+func TestImportWithoutKeysLeavesValuesSealed(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	asha := o.Person("asha@example.com")
@@ -109,8 +109,8 @@ func TestWithoutKeysPeopleStayUnknown(t *testing.T) {
 	apptest.Done(t, copied, "doctor")
 	c := apptest.StartOn(t, copied)
 	workspace := c.Operator().With("Bahi-Workspace", asha.Workspace)
-	require.Equal(t, "03-01 12.5", apptest.Balances(workspace, apptest.Ledger(account)), "the books are nobody's secret")
-	require.NotEmpty(t, c.Person("asha@example.com").Workspace, "who comes again is somebody new")
+	require.Equal(t, "03-01 12.5", apptest.Balances(workspace, apptest.Ledger(account)), "the books are not sealed")
+	require.NotEmpty(t, c.Person("asha@example.com").Workspace, "a new sign-up is a new user")
 }
 
 func TestAnArchiveIsImportedWholeOrNotAtAll(t *testing.T) {
@@ -122,7 +122,7 @@ func TestAnArchiveIsImportedWholeOrNotAtAll(t *testing.T) {
 	apptest.Done(t, o.Database, "events", "export", dir, "--with-keys")
 	apptest.Denied(t, o.Database, "bahi: another Bahi has", "events", "import", dir)
 
-	// Another master key is told of before anything is done, and none is made.
+	// Another master key is refused before the import begins, and no key is made.
 	data, url := t.TempDir(), pgtest.DB(t)
 	cmd := apptest.Command(t, data, "events", "import", dir)
 	cmd.Env = append(cmd.Env, "DATABASE_URL="+url, "BAHI_MASTER_KEY=")
@@ -154,14 +154,14 @@ func TestAnArchiveIsImportedWholeOrNotAtAll(t *testing.T) {
 	out, _ := apptest.Done(t, url, "events", "tail")
 	require.Empty(t, out)
 
-	// An import whose last moment failed has left the keys; the next one takes them for its own.
+	// An import that failed at its last step leaves the keys; the next one uses them.
 	sys, err := apptest.Settings(t, url).OpenBooks(t.Context(), false)
 	require.NoError(t, err)
 	a, err := archive.Open(dir)
 	require.NoError(t, err)
 	exported, err := events.KeysOf(a)
 	require.NoError(t, err)
-	require.NoError(t, sys.CatchUp(t.Context()), "there are tables of the empty log")
+	require.NoError(t, sys.CatchUp(t.Context()), "the empty log has tables")
 	require.NoError(t, sys.Vault.Import(t.Context(), *exported))
 	sys.Close()
 	apptest.Done(t, url, "events", "import", dir)

@@ -27,11 +27,11 @@ import (
 type copyEvents struct {
 	app.Settings
 
-	From string `placeholder:"URL" help:"The log that is copied: postgres://… or esdb://…. Without it, that of the settings."`
-	To   string `required:"" placeholder:"URL" help:"Where it goes, or went in part: postgres://… or esdb://…."`
+	From string `placeholder:"URL" help:"The log to copy: postgres://… or esdb://…. Without it, the log of the settings."`
+	To   string `required:"" placeholder:"URL" help:"The destination, empty or with a part of the copy: postgres://… or esdb://…."`
 }
 
-// Run copies what is missing. It may be ended and run again.
+// Run copies the missing events. An interrupted copy can be run again.
 func (c copyEvents) Run(ctx context.Context) error {
 	from, err := c.source(ctx)
 	if err != nil {
@@ -68,7 +68,7 @@ func (c copyEvents) source(ctx context.Context) (app.EventLog, error) {
 	return closing{sys.Store, sys.Close}, nil
 }
 
-// closing is a log that is closed together with what it is on.
+// closing is a log with the function that closes it and its connections.
 type closing struct {
 	eventstore.Store
 
@@ -78,7 +78,7 @@ type closing struct {
 // Close implements eventLog.
 func (c closing) Close() { c.shut() }
 
-// openAt opens the log at an address. A new one may be made in a database.
+// openAt opens the log at an address. fresh allows it to make a log in a database.
 func (c copyEvents) openAt(ctx context.Context, url string, fresh bool) (app.EventLog, error) {
 	log := c.Logger(false)
 	switch {
@@ -109,19 +109,19 @@ func (c copyEvents) openAt(ctx context.Context, url string, fresh bool) (app.Eve
 	return closing{store, func() { store.Close(); pool.Close() }}, nil
 }
 
-// Copied tells what was done.
+// Copied counts the events of a copy.
 type Copied struct{ There, Copied, Renumbered int }
 
-// maxCopied and maxCopiedBytes are how many events are appended at once, which are next to each other in one stream. What was taken one
-// by one may be more than a log takes at once: a server of EventStoreDB takes 1 MiB, unless it is told otherwise.
+// maxCopied and maxCopiedBytes bound one append of consecutive events of one stream. Events that were appended one by one may be
+// too much for one append: a server of EventStoreDB takes 1 MiB by default.
 const (
 	maxCopied      = 128
 	maxCopiedBytes = 512 << 10
 )
 
-// CopyLog appends to one log what it lacks of another, in order. What it has already must be the other's beginning. Each event
-// keeps its stream, revision, id, type, payload and metadata; its position and its time are the new log's. Where the position
-// of an event is another one there, those who name it are told the new one.
+// CopyLog appends to one log the events that it lacks of another, in order. Its own events must be the beginning of the other log.
+// Each event keeps its stream, revision, id, type, payload and metadata; its position and its time are the new log's. If an
+// event's position changes, events that name it get the new one.
 func CopyLog(ctx context.Context, from, to eventstore.Store, progress func(at, head event.Position)) (done Copied, err error) {
 	if from.ID() == to.ID() {
 		return done, fmt.Errorf("both are the log %s", from.ID())
@@ -134,7 +134,7 @@ func CopyLog(ctx context.Context, from, to eventstore.Store, progress func(at, h
 	defer stop()
 	var (
 		places  moved
-		waiting []event.Stored // of one stream, to be appended together
+		waiting []event.Stored // of one stream, for one append
 		held    int            // bytes of their payloads and metadata
 		more    = true
 	)
@@ -185,7 +185,7 @@ func CopyLog(ctx context.Context, from, to eventstore.Store, progress func(at, h
 	return done, flush()
 }
 
-// appendCopies appends events of one stream, and notes where they are.
+// appendCopies appends events of one stream, and notes their positions.
 func appendCopies(ctx context.Context, to eventstore.Store, events []event.Stored, places *moved, done *Copied) error {
 	first := events[0]
 	copies := make([]event.New, len(events))
@@ -203,7 +203,7 @@ func appendCopies(ctx context.Context, to eventstore.Store, events []event.Store
 	if err != nil {
 		return fmt.Errorf("copy %s@%d: %w", first.Stream, first.Revision, err)
 	}
-	if len(events) == 1 { // as most are, and a log over the network is asked often enough
+	if len(events) == 1 { // the usual case; saves queries over the network
 		places.add(first.Position, at.Position)
 		done.Copied++
 		return nil
@@ -222,9 +222,9 @@ func appendCopies(ctx context.Context, to eventstore.Store, events []event.Store
 	return nil
 }
 
-// moved knows where events went whose positions are others now.
+// moved maps old positions to new ones.
 type moved struct {
-	same     event.Position // up to here they are what they were
+	same     event.Position // positions up to here are unchanged
 	old, new []event.Position
 }
 
@@ -236,7 +236,7 @@ func (m *moved) add(old, now event.Position) {
 	m.old, m.new = append(m.old, old), append(m.new, now)
 }
 
-// at returns the new position of what had happened up to an old one.
+// at returns the new position for everything up to an old one.
 func (m *moved) at(old event.Position) event.Position {
 	if old <= m.same {
 		return old
@@ -252,7 +252,7 @@ func (m *moved) at(old event.Position) event.Position {
 	}
 }
 
-// renumber writes the new positions into an event that names some. What numbers mean in other programs' events is for them.
+// renumber replaces the positions that an event names. It leaves events of other programs alone: their numbers may mean anything.
 func (m *moved) renumber(e *event.Stored) (changed bool, err error) {
 	t, known := domain.Catalogue.Lookup(e.Type)
 	if !known {
@@ -271,7 +271,7 @@ func (m *moved) renumber(e *event.Stored) (changed bool, err error) {
 	return changed, nil
 }
 
-// rewrite changes the positions under these names of a JSON object, and leaves every other byte.
+// rewrite replaces the positions under these names of a JSON object, and keeps every other byte.
 func (m *moved) rewrite(text []byte, names []string) ([]byte, error) {
 	if len(names) == 0 || len(m.old) == 0 {
 		return text, nil
@@ -304,13 +304,13 @@ func (m *moved) rewrite(text []byte, names []string) ([]byte, error) {
 	return append(out, text[kept:]...), nil
 }
 
-// namesPositions says whether an event may name positions, so that what is before it must have its place first.
+// namesPositions reports whether an event may name positions; then events before it must have their new positions first.
 func namesPositions(e event.Stored) bool {
 	t, known := domain.Catalogue.Lookup(e.Type)
 	return known && (len(positionsIn(t.Go)) > 0 || bytes.Contains(e.Meta, []byte(`"of"`)))
 }
 
-// positionsIn returns the names under which events of a type name positions.
+// positionsIn returns the JSON names of the positions in events of a type.
 func positionsIn(t reflect.Type) (names []string) {
 	if t.Kind() != reflect.Struct {
 		return nil

@@ -17,8 +17,8 @@ import (
 	"bahi/internal/cli/events"
 )
 
-// logWithOtherPositions is an empty log over the EventStoreDB protocol whose first event will not be at position 1: the server
-// has written for itself.
+// logWithOtherPositions returns an empty log over the EventStoreDB protocol whose first event will not get position 1: the server
+// has events of its own.
 func logWithOtherPositions(t *testing.T) *esdb.Store {
 	t.Helper()
 	behind, _ := apptest.EmptyLog(t)
@@ -49,7 +49,7 @@ func put(t *testing.T, log eventstore.Store, stream, kind, data, meta string) ev
 
 func quiet(event.Position, event.Position) {}
 
-func TestACopyNamesThePositionsThatItsEventsHave(t *testing.T) {
+func TestCopiedEventsNameNewPositions(t *testing.T) {
 	t.Parallel()
 	from, _ := apptest.EmptyLog(t)
 	decided := put(t, from, "bankbulk-1", "BankRowsPosted", `{ "rows" : [ ] }`, `{"schema":1}`)
@@ -75,13 +75,13 @@ func TestACopyNamesThePositionsThatItsEventsHave(t *testing.T) {
 	require.Equal(t, []string{
 		`{ "rows" : [ ] }`, `{"of":1,"note":"1.50"}`, fmt.Sprintf(`{"schema":1, "of":%d ,"actor":"user:1"}`, at(0)),
 		fmt.Sprintf(`{"position":%d,"why":{"position":2}}`, at(1)), fmt.Sprintf(`{"rows_as_of":%d}`, at(2)),
-		`{"position":2}`, `{"of":2}`, // what that means is for others
+		`{"position":2}`, `{"of":2}`, // events of another program
 	}, []string{
 		string(got[0].Data), string(got[1].Data), string(got[1].Meta), string(got[2].Data), string(got[3].Data), string(got[4].Data), string(got[4].Meta),
 	})
 }
 
-// failing is a log that is lost after some appends.
+// failing is a log that fails after some appends.
 type failing struct {
 	eventstore.Store
 
@@ -126,15 +126,15 @@ func TestACopyThatWasInterruptedGoesOn(t *testing.T) {
 	put(t, from, "bankrow-1", "BankRowEdited", `{"n":41}`, `{"schema":1}`)
 	done, err := events.CopyLog(t.Context(), from, to, quiet)
 	require.NoError(t, err)
-	require.Equal(t, events.Copied{There: 40, Copied: 1}, done, "what came later")
+	require.Equal(t, events.Copied{There: 40, Copied: 1}, done, "the event that came later")
 }
 
-func TestLargeEventsOfOneStreamAreNotAppendedTogether(t *testing.T) {
+func TestLargeEventsAreAppendedSeparately(t *testing.T) {
 	t.Parallel()
 	from, _ := apptest.EmptyLog(t)
 	to, _ := apptest.EmptyLog(t)
 	large := `"` + strings.Repeat("x", 9<<20) + `"`
-	for range 2 { // more than a log takes at once
+	for range 2 { // more than a log takes in one append
 		put(t, from, "pictures-1", "PictureDrawn", large, `{}`)
 	}
 	done, err := events.CopyLog(t.Context(), from, to, quiet)

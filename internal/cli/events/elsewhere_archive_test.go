@@ -19,8 +19,8 @@ import (
 	"bahi/migrations"
 )
 
-// An auditor verifies the archive of a log in EventStoreDB without that server, and a line that was changed is named. When the server is gone,
-// the books are in the archive.
+// An auditor verifies the archive of a log in EventStoreDB without that server, and finds a changed line. Without the server, the
+// archive still has the books.
 func TestALogInEventStoreDBIsVerifiedAndReadFromItsArchive(t *testing.T) {
 	t.Parallel()
 	behind, _ := apptest.EmptyLog(t)
@@ -82,20 +82,20 @@ func TestALogInEventStoreDBIsVerifiedAndReadFromItsArchive(t *testing.T) {
 	require.Equal(t, len(app.AllProjections()), strings.Count(out, " is what the log says"), out)
 	c := apptest.StartOn(t, copied)
 	clerk = c.Operator().With("Bahi-Workspace", apptest.Home)
-	require.Equal(t, books, apptest.Balances(clerk, apptest.Ledger(account)), "rows know the event that they came with by its new position")
+	require.Equal(t, books, apptest.Balances(clerk, apptest.Ledger(account)), "rows name their bulk's event by its new position")
 	c.Signed()
 	c.Stop()
 	out, _ = apptest.Done(t, copied, "audit", "verify", "--store")
 	require.Contains(t, out, "VERIFIED")
 }
 
-func TestEventsThatAreRenumberedNameOthersByTheirNewPositions(t *testing.T) {
+func TestRenumberedEventsNameNewPositions(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 21, 18, 0, 0, 0, time.UTC)
 	var i events.Importing
 	for n, e := range []event.Stored{
 		{Position: 977, Type: "BankRowsPosted", Data: []byte(`{}`), Meta: []byte(`{"schema":1}`), At: at},
-		{Position: 1954, Type: "OrderPlaced", Data: []byte(`no JSON`), At: at.Add(-time.Hour)}, // somebody else's
+		{Position: 1954, Type: "OrderPlaced", Data: []byte(`no JSON`), At: at.Add(-time.Hour)}, // another program's
 		{Position: 2931, Type: "BankRowAdded", Data: []byte(`{"of":977}`), Meta: []byte(`{"schema":1,"of":977}`), At: at.Add(time.Hour)},
 		{Position: 3908, Type: "BankRowRefused", Data: []byte(`{"position":2931}`), Meta: []byte(`{}`), At: at.Add(time.Hour)},
 	} {
@@ -106,7 +106,7 @@ func TestEventsThatAreRenumberedNameOthersByTheirNewPositions(t *testing.T) {
 		want.Position = got.Position
 		switch n {
 		case 1:
-			want.At = at // a log in Postgres has no time that goes back
+			want.At = at // time never goes back in a Postgres log
 		case 2:
 			want.Meta = []byte(`{"schema":1,"of":1}`)
 		case 3:

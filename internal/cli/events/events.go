@@ -16,19 +16,19 @@ import (
 )
 
 type Command struct {
-	Tail tailEvents `cmd:"" help:"Print the newest events, and with --follow those that come."`
+	Tail tailEvents `cmd:"" help:"Print the newest events, and with --follow new ones."`
 	Show showEvents `cmd:"" help:"Print an event by its position, or the events of a stream."`
 
-	Export exportEvents `cmd:"" help:"Write the log into a folder, as an archive that needs no database to be read."`
+	Export exportEvents `cmd:"" help:"Write the log into a folder as an archive, readable without a database."`
 	Import importEvents `cmd:"" help:"Fill an empty log from an archive."`
-	Copy   copyEvents   `cmd:"" help:"Copy the log into another store, or what is missing there."`
+	Copy   copyEvents   `cmd:"" help:"Copy the log, or the rest of it, into another store."`
 }
 
 type tailEvents struct {
 	app.Settings
 
 	Lines  int  `short:"n" default:"20" help:"How many."`
-	Follow bool `short:"f" help:"Go on with what is appended."`
+	Follow bool `short:"f" help:"Go on with new events."`
 }
 
 // Run prints one line an event.
@@ -87,7 +87,7 @@ type showEvents struct {
 	Stream   string         `help:"A stream, such as bankrow-12."`
 }
 
-// Run prints events whole.
+// Run prints the whole event, or all events of the stream.
 func (c showEvents) Run(ctx context.Context) error {
 	if (c.Position == 0) == (c.Stream == "") {
 		return fmt.Errorf("name a position, or a stream with --stream")

@@ -15,10 +15,10 @@ import (
 )
 
 type Command struct {
-	Status feedStatus `cmd:"" help:"Tell how far the feed is, and why it stands still if it does."`
-	Replay feedReplay `cmd:"" help:"Let the feed go on at another event, to forward old ones once more or to follow another log."`
+	Status feedStatus `cmd:"" help:"Show how far the feed is, and why it has stopped, if it has."`
+	Replay feedReplay `cmd:"" help:"Move the feed to another event, to forward old events again or to follow another log."`
 	Retry  feedRetry  `cmd:"" help:"Let a parked feed try its event again."`
-	Skip   feedSkip   `cmd:"" help:"Let a parked feed pass over its event. The reason is recorded in the log."`
+	Skip   feedSkip   `cmd:"" help:"Let a parked feed skip its event. The log records the reason."`
 }
 
 type feedStatus struct{ app.Settings }
@@ -35,7 +35,7 @@ func (c feedStatus) Run(ctx context.Context) error {
 			return err
 		}
 		state, why := feeds.StateOf(at)
-		behind, since := "?", "?" // in another log
+		behind, since := "?", "?" // the feed followed another log
 		if at.StoreID == sys.Store.ID() {
 			lag, err := feeds.Behind(ctx, sys.Store, at.Position, time.Now())
 			if err != nil {
@@ -53,7 +53,7 @@ func (c feedStatus) Run(ctx context.Context) error {
 type feedReplay struct {
 	app.Settings
 
-	From uint64 `required:"" placeholder:"POSITION" help:"Of the first event that is forwarded; 1 for all of the log."`
+	From uint64 `required:"" placeholder:"POSITION" help:"Of the first event to forward; 1 for the whole log."`
 }
 
 // Run moves the feed's checkpoint.
@@ -69,7 +69,7 @@ func (c feedReplay) Run(ctx context.Context) error {
 
 type feedRetry struct{ app.Settings }
 
-// Run clears the note at which the feed has stopped.
+// Run clears the feed's parked state.
 func (c feedRetry) Run(ctx context.Context) error {
 	return withFeed(ctx, c.Settings, func(ctx context.Context, sys *app.System) error {
 		err := app.Builds{System: sys}.Retry(ctx, feeds.Name)
@@ -104,7 +104,7 @@ func (c feedSkip) Run(ctx context.Context) error {
 	})
 }
 
-// withFeed does something about the feed beside a running system or without one.
+// withFeed calls do on the feed, beside a running system or without one.
 func withFeed(ctx context.Context, s app.Settings, do func(context.Context, *app.System) error) error {
 	sys, err := s.OpenBooks(ctx, false)
 	if err != nil {

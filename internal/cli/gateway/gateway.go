@@ -11,8 +11,7 @@ import (
 	"bahi/internal/pgcluster"
 )
 
-// Command is a bahi that has the log and nothing else: no tables are folded and no mails are sent. Other bahis may have
-// their log there.
+// Command serves the log alone: it folds no tables and sends no mails. Other bahis may have their log there.
 type Command struct {
 	app.Settings
 	app.GatewaySettings

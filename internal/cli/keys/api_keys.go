@@ -24,11 +24,11 @@ type APICommand struct {
 	Revoke revokeKey `cmd:"" help:"Revoke a key."`
 }
 
-// inWorkspace chooses the workspace that a command is about.
+// inWorkspace is the flag for the command's workspace.
 type inWorkspace struct {
 	app.Settings
 
-	Workspace string `placeholder:"UUID" help:"A workspace's id, or new for another one. Without it, the operator's."`
+	Workspace string `placeholder:"UUID" help:"A workspace's id, or new to make one. Without it, the operator's."`
 }
 
 func (c inWorkspace) choose(sys *app.System) (uuid.UUID, error) {
@@ -51,10 +51,10 @@ type createKey struct {
 	Marketplace actor.Level   `default:"none" enum:"none,read,write" help:"none, read or write."`
 	Audit       actor.Level   `default:"none" enum:"none,read,write" help:"none, read or write."`
 	Operator    bool          `help:"Everything, in every workspace."`
-	ExpiresIn   time.Duration `help:"After how long it is refused."`
+	ExpiresIn   time.Duration `help:"How long the key is valid."`
 }
 
-// Run makes the key and prints it on standard output, alone, so that a script can take it.
+// Run makes the key and prints it alone on standard output, for scripts.
 func (c createKey) Run(ctx context.Context) error {
 	c.MayBegin = true
 	sys, err := c.Open(ctx, false)

@@ -15,7 +15,7 @@ type Command struct {
 type rotateKeys struct {
 	app.Settings
 
-	Overlap time.Duration `default:"168h" help:"How long tokens of the keys before are still taken. 168h is how long a refresh token lives, so nobody notices; 0 after a theft of keys: everybody has to sign in again, and who has stolen them is out."`
+	Overlap time.Duration `default:"168h" help:"How long tokens of former keys stay valid. Refresh tokens live 168h, so nobody notices; 0 after a theft of keys: it signs everybody out, also the thief."`
 }
 
 // Run makes the key.

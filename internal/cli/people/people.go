@@ -1,4 +1,4 @@
-// Package people has the commands for the accounts of people.
+// Package people has the commands for users' accounts.
 package people
 
 import (
@@ -22,24 +22,23 @@ import (
 type Command struct {
 	Create createUser `cmd:"" help:"Make an account whose address need not be verified; its password is printed once."`
 	List   listUsers  `cmd:"" help:"List the accounts of the deployment."`
-	Grant  grantUser  `cmd:"" help:"Let a user operate the deployment, or no more."`
+	Grant  grantUser  `cmd:"" help:"Make a user an operator of the deployment, or an operator a plain user."`
 	Keep   keepUser   `cmd:"" help:"Cancel a deletion that a user asked for."`
-	Delete deleteUser `cmd:"" help:"Ask for a user's deletion in their name; it comes after the grace, as theirs does."`
+	Delete deleteUser `cmd:"" help:"Ask for a user's deletion in their name, with the usual grace."`
 }
 
 type createUser struct {
 	app.Settings
 
-	Email         string `required:"" help:"The address; nobody else's."`
+	Email         string `required:"" help:"The address; no other user may have it."`
 	FirstName     string `required:"" help:"First name."`
 	LastName      string `required:"" help:"Last name."`
-	Operator      bool   `help:"Let them operate the deployment."`
-	PasswordStdin bool   `help:"Take the password from standard input, up to the end of the line. Without it, one is made."`
+	Operator      bool   `help:"Make the user an operator of the deployment."`
+	PasswordStdin bool   `help:"Read the password from standard input, up to the end of the line. Without it, one is made."`
 	MinPassword   int    `env:"BAHI_PASSWORD_MINIMUM" name:"password-minimum" default:"8" help:"Least characters of a password."`
 }
 
-// Run makes the account, and prints a password that was made for it on standard output, alone, so that a
-// script can take it.
+// Run makes the account. A generated password is alone on standard output, for scripts.
 func (c createUser) Run(ctx context.Context) error {
 	password := rand.Text()
 	if c.PasswordStdin {
@@ -77,7 +76,7 @@ func (c createUser) Run(ctx context.Context) error {
 
 type listUsers struct{ app.Settings }
 
-// Run prints one line a user, who came first first.
+// Run prints one line a user, oldest account first.
 func (c listUsers) Run(ctx context.Context) error {
 	sys, err := c.Open(ctx, false)
 	if err != nil {
@@ -100,7 +99,7 @@ func (c listUsers) Run(ctx context.Context) error {
 	return out.Flush()
 }
 
-// joined puts together what is there.
+// joined joins the texts that are not nil.
 func joined(texts ...*string) string {
 	var all []string
 	for _, text := range texts {
@@ -114,14 +113,14 @@ func joined(texts ...*string) string {
 	return strings.Join(all, " ")
 }
 
-// ofUser names the user that a command is about.
+// ofUser is the argument for the command's user.
 type ofUser struct {
 	app.Settings
 
 	ID uuid.UUID `arg:"" help:"The user's id, as listed."`
 }
 
-// run does something to the user.
+// run calls do on the user.
 func (c ofUser) run(ctx context.Context, do func(ctx context.Context, req commands.Request, a *access.Accounts) error) error {
 	sys, err := c.Open(ctx, false)
 	if err != nil {
@@ -134,10 +133,10 @@ func (c ofUser) run(ctx context.Context, do func(ctx context.Context, req comman
 type grantUser struct {
 	ofUser
 
-	Operator bool `required:"" negatable:"" help:"Whether they may operate the deployment: --operator=false takes it away."`
+	Operator bool `required:"" negatable:"" help:"Whether the user is an operator of the deployment: --operator=false ends it."`
 }
 
-// Run grants it.
+// Run sets or removes the operator's permission.
 func (c grantUser) Run(ctx context.Context) error {
 	return c.run(ctx, func(ctx context.Context, req commands.Request, a *access.Accounts) error {
 		return a.Grant(ctx, req, c.ID, c.Operator)
@@ -159,7 +158,7 @@ type deleteUser struct {
 	Grace time.Duration `env:"BAHI_DELETION_GRACE" name:"deletion-grace" default:"336h" help:"Time until the deletion; 0s deletes at once; at most 696h."`
 }
 
-// Run asks for it, and tells when it will be.
+// Run asks for the deletion and prints when it is due.
 func (c deleteUser) Run(ctx context.Context) error {
 	c.Outside.Grace = &c.Grace
 	return c.run(ctx, func(ctx context.Context, req commands.Request, a *access.Accounts) error {

@@ -15,7 +15,7 @@ import (
 	"bahi/internal/pgtest"
 )
 
-// enrol makes an account for ravi@example.org from the shell, and answers its id and password.
+// enrol makes an account for ravi@example.org from the shell, and returns its id and password.
 func enrol(t *testing.T, run func(args ...string) (stdout, stderr string, status int), more ...string) (id, password string) {
 	t.Helper()
 	out, said, status := run(append([]string{"user", "create", "--email", "ravi@example.org", "--first-name", "Ravi", "--last-name", "Soni"}, more...)...)
@@ -25,7 +25,7 @@ func enrol(t *testing.T, run func(args ...string) (stdout, stderr string, status
 	return found[1], strings.TrimSpace(out)
 }
 
-// beside runs commands beside a server.
+// beside returns a function that runs commands beside a server.
 func beside(t *testing.T, o *apptest.Office) func(args ...string) (stdout, stderr string, status int) {
 	t.Helper()
 	return func(args ...string) (stdout, stderr string, status int) {
@@ -55,7 +55,7 @@ func TestAnAccountFromTheShellSignsInAtOnce(t *testing.T) {
 	cmd.Stdin = strings.NewReader("seven brass hooks\n")
 	out, said, status := apptest.Execute(t, cmd)
 	require.Equal(t, 0, status, said)
-	require.Empty(t, out, "who said it knows it")
+	require.Empty(t, out, "the operator knows the password")
 	require.NotContains(t, said, "brass")
 	o.SignIn("asha@example.org", "seven brass hooks")
 
@@ -66,7 +66,7 @@ func TestAnAccountFromTheShellSignsInAtOnce(t *testing.T) {
 	require.NotContains(t, list, password)
 }
 
-func TestAnOperatorIsMadeAndUnmadeFromTheShell(t *testing.T) {
+func TestOperatorIsGrantedAndRevokedFromTheShell(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	run := beside(t, o)
@@ -80,10 +80,10 @@ func TestAnOperatorIsMadeAndUnmadeFromTheShell(t *testing.T) {
 		_, wrong, status := run("user", "grant", id, step.grant)
 		require.Equal(t, 0, status, wrong)
 		require.Eventually(t, func() bool { return ravi.GET("/ops/jobs").Response.StatusCode == step.status }, time.Minute, 5*time.Millisecond,
-			"the serving process hears of it")
+			"the server knows of the change")
 	}
 	_, wrong, status := run("user", "grant", id)
-	require.NotEqual(t, 0, status, "it says which")
+	require.NotEqual(t, 0, status, "the flag has no default")
 	require.Contains(t, wrong, "--operator")
 	for _, args := range [][]string{{"grant", uuid.NewString(), "--operator=true"}, {"keep", uuid.NewString()}, {"delete", uuid.NewString()}} {
 		_, wrong, status = run(append([]string{"user"}, args...)...)
@@ -105,11 +105,11 @@ func TestADeletionIsAskedForAndCancelledFromTheShell(t *testing.T) {
 	require.WithinRange(t, apptest.MustTime(t, text), asked.Add(240*time.Hour).Truncate(time.Second), time.Now().Add(240*time.Hour+time.Second))
 	again, _, status := run("user", "delete", id, "--deletion-grace", "1s")
 	require.Equal(t, 0, status)
-	require.Equal(t, out, again, "the first request stands")
+	require.Equal(t, out, again, "the first request counts")
 	list, _, _ := run("user", "list")
 	require.Contains(t, list, strings.Fields(out)[4])
 
-	o.SignIn("ravi@example.org", password) // it is theirs until then
+	o.SignIn("ravi@example.org", password) // the account works until then
 	_, wrong, status = run("user", "keep", id)
 	require.Equal(t, 0, status, wrong)
 	list, _, _ = run("user", "list")
@@ -122,7 +122,7 @@ func TestADeletionIsAskedForAndCancelledFromTheShell(t *testing.T) {
 	out, wrong, status = run("user", "delete", id, "--deletion-grace", "0s")
 	require.Equal(t, 0, status, wrong)
 	_, text, _ = strings.Cut(strings.TrimSpace(out), "to be deleted after ")
-	require.WithinRange(t, apptest.MustTime(t, text), asked.Truncate(time.Second), time.Now().Add(time.Second), "nothing is waited for")
+	require.WithinRange(t, apptest.MustTime(t, text), asked.Truncate(time.Second), time.Now().Add(time.Second), "without grace")
 }
 
 func TestAKeyOfAUsersWorkspaceIsMadeFromTheShell(t *testing.T) {
@@ -141,7 +141,7 @@ func TestAKeyOfAUsersWorkspaceIsMadeFromTheShell(t *testing.T) {
 	require.Equal(t, "03-01 12.5", apptest.Balances(ravi, apptest.Ledger(account)))
 }
 
-func TestPeopleAreManagedWhereNobodyServes(t *testing.T) {
+func TestPeopleAreManagedWithoutAServer(t *testing.T) {
 	t.Parallel()
 	data := pgtest.Dir(t)
 	apptest.EndCluster(t, data)
@@ -163,7 +163,7 @@ func TestPeopleAreManagedWhereNobodyServes(t *testing.T) {
 	p.Stop()
 }
 
-// signedBy is the name of the key that signed the token.
+// signedBy returns the id of the key that signed the token.
 func signedBy(t *testing.T, s apptest.SignedIn) any {
 	t.Helper()
 	token, _, err := jwt.NewParser().ParseUnverified(s.Access, jwt.MapClaims{})
@@ -188,7 +188,7 @@ func TestSigningKeysAreRotatedWithAndWithoutAnOverlap(t *testing.T) {
 	require.Equal(t, 0, status, wrong)
 	require.Eventually(t, func() bool {
 		return o.Bearer(before.Access).GET("/api/v1/users/me").Response.StatusCode == http.StatusUnauthorized
-	}, time.Minute, 10*time.Millisecond, "and takes none of the old ones'")
+	}, time.Minute, 10*time.Millisecond, "and refuses tokens of the old key")
 	o.Stranger().POST("/api/v1/auth/refresh", map[string]string{"refresh_token": before.Refresh}).
 		Problem(401, "Invalid or expired refresh token")
 	o.Bearer(o.SignIn("ravi@example.org", password).Access).GET("/api/v1/users/me").Status(200)

@@ -20,17 +20,17 @@ import (
 
 type Command struct {
 	List     listProjections    `cmd:"" help:"List the projections' generations and how far they are."`
-	Rebuild  rebuildProjections `cmd:"" help:"Rebuild projections from the log, beside the tables that are read, compare the two, and let the new ones be read."`
-	Build    buildProjections   `cmd:"" help:"Build what this version of the program reads and has no tables for yet, beside a running older one."`
+	Rebuild  rebuildProjections `cmd:"" help:"Rebuild projections from the log beside the live tables, compare the two, and switch to the new ones."`
+	Build    buildProjections   `cmd:"" help:"Build the tables that this version of the program lacks, beside a running older one."`
 	Pause    pauseProjection    `cmd:"" help:"Pause a rebuild; without one, the projection."`
-	Resume   resumeProjection   `cmd:"" help:"Let it go on."`
-	Throttle throttleProjection `cmd:"" help:"Bound the events a second that a rebuild folds."`
-	Cancel   cancelProjection   `cmd:"" help:"End a rebuild and drop what it has made."`
-	Accept   acceptProjection   `cmd:"" help:"Let a rebuild be read though it differs from the live tables."`
-	Rollback rollbackProjection `cmd:"" help:"Read the generation again that was read before."`
+	Resume   resumeProjection   `cmd:"" help:"Resume a paused rebuild or projection."`
+	Throttle throttleProjection `cmd:"" help:"Limit the events a second that a rebuild folds."`
+	Cancel   cancelProjection   `cmd:"" help:"Cancel a rebuild and drop its tables."`
+	Accept   acceptProjection   `cmd:"" help:"Switch to a rebuild although it differs from the live tables."`
+	Rollback rollbackProjection `cmd:"" help:"Switch back to the previous generation."`
 	Retry    retryProjection    `cmd:"" help:"Let a parked projection, or its parked rebuild, try its event again."`
-	Skip     skipProjection     `cmd:"" help:"Let a parked projection or reactor pass over its event. That is recorded in the log."`
-	Drop     dropProjection     `cmd:"" help:"Drop the tables of another version of the program, which that version then has to build again."`
+	Skip     skipProjection     `cmd:"" help:"Let a parked projection or reactor skip its event. The log records it."`
+	Drop     dropProjection     `cmd:"" help:"Drop the tables of another version of the program; that version would have to build them again."`
 }
 
 type listProjections struct{ app.Settings }
@@ -58,7 +58,7 @@ func (c listProjections) Run(ctx context.Context) error {
 	return out.Flush()
 }
 
-// noteOn is what else there is to know of a generation.
+// noteOn returns further notes on a generation.
 func noteOn(g projections.Listed) string {
 	p, known := app.ProjectionNamed(g.Name)
 	var notes []string
@@ -82,18 +82,18 @@ func noteOn(g projections.Listed) string {
 type rebuildProjections struct {
 	app.Settings
 
-	Names      []string      `arg:"" optional:"" help:"Which; all when none is named."`
-	DryRun     bool          `help:"Only say how many events would be folded, and how long that would take."`
-	Throttle   int           `placeholder:"N" help:"Fold at most so many events a second, beside the load of a running system."`
-	Partitions int           `placeholder:"N" help:"Fold in so many parts at once, where the projection allows it; without it, as the machine is."`
-	Accept     bool          `name:"accept-differences" help:"Let the new tables be read though they differ from the live ones."`
-	KeepNew    time.Duration `name:"keep" default:"-1s" placeholder:"DURATION" help:"How long the replaced tables follow on, for a rollback; without it, as BAHI_KEEP_GENERATION says."`
+	Names      []string      `arg:"" optional:"" help:"Projections; all without a name."`
+	DryRun     bool          `help:"Only estimate the events and the time."`
+	Throttle   int           `placeholder:"N" help:"Fold at most this many events a second, to spare a running system."`
+	Partitions int           `placeholder:"N" help:"Fold in this many parts at once, if the projection allows it; without it, by the machine's size."`
+	Accept     bool          `name:"accept-differences" help:"Switch to the new tables even if they differ from the live ones."`
+	KeepNew    time.Duration `name:"keep" default:"-1s" placeholder:"DURATION" help:"How long the replaced tables are kept up to date, for a rollback; without it, BAHI_KEEP_GENERATION."`
 }
 
 // Validate implements kong's interface.
 func (c rebuildProjections) Validate() error { return notNegative(c.Throttle, c.Partitions) }
 
-// notNegative refuses what would otherwise be taken for no bound.
+// notNegative refuses negative bounds, which would mean no bound.
 func notNegative(throttle, partitions int) error {
 	switch {
 	case throttle < 0:
@@ -123,7 +123,7 @@ func (c rebuildProjections) Run(ctx context.Context) error {
 	return buildAll(ctx, sys, chosen, how)
 }
 
-// estimate prints what a rebuild of each would do.
+// estimate prints the cost of rebuilding each projection.
 func estimate(ctx context.Context, s *app.System, chosen []*projections.Projection) error {
 	for _, p := range chosen {
 		e, err := app.Builds{System: s}.Estimate(ctx, p.Name)
@@ -136,7 +136,7 @@ func estimate(ctx context.Context, s *app.System, chosen []*projections.Projecti
 	return nil
 }
 
-// buildAll builds projections at once, and shows how far all of them are.
+// buildAll builds projections at once, and shows their progress.
 func buildAll(ctx context.Context, s *app.System, chosen []*projections.Projection, how projections.How) error {
 	bars := screen.NewBars(s.Settings.Shell.Err, "events")
 	lines, failed := make([]string, len(chosen)), make([]error, len(chosen))
@@ -155,7 +155,7 @@ func buildAll(ctx context.Context, s *app.System, chosen []*projections.Projecti
 	return errors.Join(failed...)
 }
 
-// buildOne builds a projection, or goes on with its build, and answers a line that says so.
+// buildOne builds a projection, or continues its build, and returns a line for the operator.
 func buildOne(ctx context.Context, s *app.System, p *projections.Projection, how projections.How, bars *screen.Bars) (line string, err error) {
 	began := time.Now()
 	build := s.Build(p)
@@ -166,7 +166,7 @@ func buildOne(ctx context.Context, s *app.System, p *projections.Projection, how
 	err = build.Run(ctx)
 	if errors.Is(err, projections.ErrBuildRuns) {
 		bars.Say(fmt.Sprintf("%s: a rebuild is under way already; this goes on with it as it was begun", p.Name))
-		if err = build.Join(ctx); errors.Is(err, projections.ErrNoBuild) { // it has come to its end meanwhile
+		if err = build.Join(ctx); errors.Is(err, projections.ErrNoBuild) { // it has ended meanwhile
 			err = nil
 		}
 	}
@@ -187,7 +187,7 @@ func buildOne(ctx context.Context, s *app.System, p *projections.Projection, how
 	}
 }
 
-// differences tells in which rows a build differs from the live tables.
+// differences returns the rows in which a build differs from the live tables.
 func differences(ctx context.Context, s *app.System, p *projections.Projection) (text string) {
 	found, err := s.Build(p).Differences(ctx)
 	if err != nil {
@@ -202,14 +202,14 @@ func differences(ctx context.Context, s *app.System, p *projections.Projection) 
 type buildProjections struct {
 	app.Settings
 
-	Throttle   int `placeholder:"N" help:"Fold at most so many events a second."`
-	Partitions int `placeholder:"N" help:"Fold in so many parts at once, where the projection allows it."`
+	Throttle   int `placeholder:"N" help:"Fold at most this many events a second."`
+	Partitions int `placeholder:"N" help:"Fold in this many parts at once, if the projection allows it."`
 }
 
 // Validate implements kong's interface.
 func (c buildProjections) Validate() error { return notNegative(c.Throttle, c.Partitions) }
 
-// Run builds those that have no live generation of this program's version.
+// Run builds the projections that have no live generation of this program's version.
 func (c buildProjections) Run(ctx context.Context) error {
 	sys, err := c.OpenBooks(ctx, false)
 	if err != nil {
@@ -233,19 +233,19 @@ func (c buildProjections) Run(ctx context.Context) error {
 	return buildAll(ctx, sys, missing, projections.How{Throttle: c.Throttle, Partitions: c.Partitions})
 }
 
-// oneProjection is a command about one of them.
+// oneProjection is the argument of commands on one projection.
 type oneProjection struct {
 	app.Settings
 
-	Name string `arg:"" help:"Which."`
+	Name string `arg:"" help:"The projection."`
 }
 
-// do does something, in the operator's name, and says what came of it.
+// do calls do in the operator's name and prints done.
 func (c oneProjection) do(ctx context.Context, done string, do func(context.Context, app.Builds) error) error {
 	return c.tell(ctx, func(ctx context.Context, b app.Builds) (string, error) { return done, do(ctx, b) })
 }
 
-// tell is do for what is known only afterwards.
+// tell is do for a message that only the call knows.
 func (c oneProjection) tell(ctx context.Context, do func(context.Context, app.Builds) (string, error)) error {
 	sys, err := c.OpenBooks(ctx, false)
 	if err != nil {
@@ -271,7 +271,7 @@ type (
 	throttleProjection struct {
 		oneProjection
 
-		PerSecond int `arg:"" name:"events" help:"Events a second; 0 for no bound."`
+		PerSecond int `arg:"" name:"events" help:"Events a second; 0 for no limit."`
 	}
 	skipProjection struct {
 		oneProjection
@@ -281,17 +281,17 @@ type (
 	}
 )
 
-// Run pauses it.
+// Run pauses the rebuild or the projection.
 func (c pauseProjection) Run(ctx context.Context) error {
 	return c.do(ctx, "paused", func(ctx context.Context, b app.Builds) error { return b.Pause(ctx, c.Name) })
 }
 
-// Run lets it go on.
+// Run resumes it.
 func (c resumeProjection) Run(ctx context.Context) error {
 	return c.do(ctx, "goes on", func(ctx context.Context, b app.Builds) error { return b.Resume(ctx, c.Name) })
 }
 
-// Run ends the build.
+// Run cancels the build.
 func (c cancelProjection) Run(ctx context.Context) error {
 	return c.do(ctx, "the rebuild is cancelled", func(ctx context.Context, b app.Builds) error { return b.Cancel(ctx, c.Name) })
 }
@@ -301,7 +301,7 @@ func (c acceptProjection) Run(ctx context.Context) error {
 	return c.do(ctx, "the differences are accepted", func(ctx context.Context, b app.Builds) error { return b.Accept(ctx, c.Name) })
 }
 
-// Run clears the note at which the projection has stopped.
+// Run clears the parked state.
 func (c retryProjection) Run(ctx context.Context) error {
 	return c.do(ctx, "tries again", func(ctx context.Context, b app.Builds) error { return b.Retry(ctx, c.Name) })
 }
@@ -314,7 +314,7 @@ func (c throttleProjection) Validate() error {
 	return nil
 }
 
-// Run bounds the build.
+// Run limits the build's speed.
 func (c throttleProjection) Run(ctx context.Context) error {
 	return c.do(ctx, "throttled", func(ctx context.Context, b app.Builds) error { return b.Throttle(ctx, c.Name, c.PerSecond) })
 }
@@ -329,7 +329,7 @@ func (c skipProjection) Run(ctx context.Context) error {
 
 type rollbackProjection struct{ oneProjection }
 
-// Run reads the kept generation again. Where no serving process keeps that up to date, this one does first.
+// Run switches back to the kept generation. If no server keeps it up to date, Run brings it up to date first.
 func (c rollbackProjection) Run(ctx context.Context) error {
 	return c.tell(ctx, func(ctx context.Context, b app.Builds) (done string, err error) {
 		p, known := app.ProjectionNamed(c.Name)
@@ -353,10 +353,10 @@ func (c rollbackProjection) Run(ctx context.Context) error {
 type dropProjection struct {
 	oneProjection
 
-	Generation int `arg:"" help:"Which, as bahi projections list has it."`
+	Generation int `arg:"" help:"The generation, as in bahi projections list."`
 }
 
-// Run drops a generation that this program does not read.
+// Run drops a generation of another version of the program.
 func (c dropProjection) Run(ctx context.Context) error {
 	return c.do(ctx, fmt.Sprintf("generation %d is dropped", c.Generation), func(ctx context.Context, b app.Builds) error {
 		p, known := app.ProjectionNamed(c.Name)

@@ -75,7 +75,7 @@ func TestRebuildingFromTheShell(t *testing.T) {
 	out, wrong, status := apptest.Attached(t, o, "projections", "rebuild", "--dry-run", "books", "users")
 	require.Equal(t, 0, status, wrong)
 	require.Regexp(t, fmt.Sprintf(`^books: %[1]d events to fold, about .*\nusers: %[1]d events to fold, about .*\n$`, o.Head()), out)
-	require.Equal(t, 1, o.Projection("books").Generation, "nothing was built")
+	require.Equal(t, 1, o.Projection("books").Generation, "a dry run builds nothing")
 
 	out, wrong, status = apptest.Attached(t, o, "projections", "rebuild", "--partitions", "3", "--keep", "1h")
 	require.Equal(t, 0, status, wrong)
@@ -118,7 +118,7 @@ func TestRebuildingFromTheShell(t *testing.T) {
 	}
 }
 
-func TestADifferenceKeepsARebuildFromBeingReadUntilItIsAccepted(t *testing.T) {
+func TestRebuildWithDifferencesWaitsForAcceptance(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	clerk := o.Clerk(apptest.Home)
@@ -146,13 +146,13 @@ func TestADifferenceKeepsARebuildFromBeingReadUntilItIsAccepted(t *testing.T) {
 	require.Equal(t, 0, status, wrong)
 }
 
-func TestAnInterruptedRebuildIsFinishedByWhoServes(t *testing.T) {
+func TestServerFinishesAnInterruptedRebuild(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	clerk := o.Clerk(apptest.Home)
 	account := apptest.Open(clerk, "HDFC")
 	apptest.FillOnce(clerk, account, 150)
-	cmd := apptest.Command(t, t.TempDir(), "projections", "rebuild", "books", "--throttle", "2") // which takes minutes
+	cmd := apptest.Command(t, t.TempDir(), "projections", "rebuild", "books", "--throttle", "2") // takes minutes
 	cmd.Env = append(cmd.Env, "DATABASE_URL="+o.Database, "EVENTSTORE_URL="+o.Sys.Settings.EventStore)
 	shell := apptest.Launch(t, cmd)
 	building := func() bool { b := o.Projection("books").Build; return b != nil && b.Done > 0 }
@@ -226,7 +226,7 @@ func TestARebuildIsResumedAfterPostgresWasKilled(t *testing.T) {
 		rows[i] = json.RawMessage(apptest.Deposit("2025-03-01", "1"))
 	}
 	p.Client().POST(apptest.Ledger(account, "/rows"), map[string]any{"rows": rows}).Status(201)
-	shell := apptest.Launch(t, apptest.Command(t, data, "projections", "rebuild", "books", "--throttle", "5")) // which takes more than a minute
+	shell := apptest.Launch(t, apptest.Command(t, data, "projections", "rebuild", "books", "--throttle", "5")) // takes more than a minute
 	state := func() (s struct {
 		Generation int
 		Build      *struct{ Generation, Done int }
@@ -242,10 +242,10 @@ func TestARebuildIsResumedAfterPostgresWasKilled(t *testing.T) {
 	<-shell.Done
 	require.Equal(t, 1, shell.Status)
 	require.Contains(t, shell.Text(), "what is built so far stays: a process that serves goes on with it, or this command given again")
-	require.Eventually(t, func() bool { // the server is up again, and need not hold back
+	require.Eventually(t, func() bool { // the server is up again; no throttle is needed
 		return p.Client().POST("/ops/projections/books/throttle", `{"events_per_second":null}`).Response.StatusCode == http.StatusOK
 	}, time.Minute, 50*time.Millisecond)
-	require.Eventually(t, func() bool { return state().Generation == was.Build.Generation }, time.Minute, 10*time.Millisecond, "it is the same build")
+	require.Eventually(t, func() bool { return state().Generation == was.Build.Generation }, time.Minute, 10*time.Millisecond, "the same build goes on")
 	apptest.Healthy(t, apptest.Command(t, data, "doctor"))
 	require.Equal(t, "200", apptest.ClerkBanks(apitest.New(t, p.URL, apptest.OperatorKey).GET("/banks").Status(200))[0].Balance.String())
 	p.Stop()
@@ -265,7 +265,7 @@ func TestARollbackLeavesParkedTables(t *testing.T) {
 	out, wrong, status := apptest.Attached(t, o, "projections", "rollback", "books")
 	require.Equal(t, 0, status, wrong)
 	require.Equal(t, "books: generation 1 is read again\n", out)
-	require.Equal(t, "03-01 1", apptest.Balances(clerk, apptest.Ledger(account)), "the tables from before have it")
+	require.Equal(t, "03-01 1", apptest.Balances(clerk, apptest.Ledger(account)), "the previous tables have the row")
 	_, wrong, status = apptest.Attached(t, o, "doctor", "books")
 	require.Equal(t, 0, status, wrong)
 }

@@ -20,18 +20,18 @@ import (
 	ledgertables "bahi/projections/ledger"
 )
 
-// busy is a database that processes serve and read from, with clients who write as fast as they can and
-// others who look whether all is there.
+// busy is a database with servers, clients that write as fast as they can, and readers that check that every answered write
+// is there.
 type busy struct {
 	t        *testing.T
-	conn     *pgx.Conn // for looking
+	conn     *pgx.Conn // for queries of the registry
 	database string
 	load     *apptest.Load
 	looking  *apptest.Witnesses
 	head     int64 // at least
 }
 
-// longLog is how many events a log has before it is built again.
+// longLog is the number of events in a log before a rebuild begins.
 const longLog = 3000
 
 func newBusy(t *testing.T, database, url string, seed uint64) *busy {
@@ -40,7 +40,7 @@ func newBusy(t *testing.T, database, url string, seed uint64) *busy {
 	require.NoError(t, err)
 	t.Cleanup(func() { conn.Close(context.WithoutCancel(t.Context())) })
 	l := &busy{t: t, conn: conn, database: database, load: apptest.NewLoad(t, url, seed), looking: apptest.NewWitnesses(t, 3, url)}
-	// Of more, two processors are so busy that tables come seconds after the log: Postgres does not sync here.
+	// More clients keep two processors so busy that tables lag seconds behind the log: Postgres does not sync here.
 	l.load.Clients = l.load.Clients[:4]
 	for l.head < longLog {
 		rows := make([]any, 1000)
@@ -61,7 +61,7 @@ func newBusy(t *testing.T, database, url string, seed uint64) *busy {
 	return l
 }
 
-// begin lets all write and read, until the function that it answers is called.
+// begin starts the writers and readers; end stops them.
 func (l *busy) begin() (end func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(l.t.Context()))
 	var all sync.WaitGroup
@@ -75,14 +75,14 @@ func (l *busy) begin() (end func()) {
 	return stop
 }
 
-// command is a bahi on the database.
+// command returns a bahi command on the database.
 func (l *busy) command(args ...string) *apptest.Cmd {
 	cmd := apptest.Command(l.t, l.t.TempDir(), args...)
 	cmd.Env = append(cmd.Env, "DATABASE_URL="+l.database)
 	return cmd
 }
 
-// generation is what the registry has of one.
+// generation is a row of the registry.
 type generation struct {
 	Generation int
 	Version    int
@@ -102,7 +102,7 @@ func (l *busy) generations(version int) []generation {
 	return all
 }
 
-// live returns the generation that is read.
+// live returns the live generation.
 func (l *busy) live(version int) generation {
 	l.t.Helper()
 	for _, g := range l.generations(version) {
@@ -113,7 +113,7 @@ func (l *busy) live(version int) generation {
 	return generation{}
 }
 
-// watch looks at the newest generation until it is as wanted, and wants it to lose no ground meanwhile.
+// watch polls the newest generation until it is as wanted, and checks that it never goes back.
 func (l *busy) watch(before generation, wanted func(generation) bool) generation {
 	l.t.Helper()
 	late := time.Now().Add(4 * time.Minute)
@@ -121,17 +121,17 @@ func (l *busy) watch(before generation, wanted func(generation) bool) generation
 		all := l.generations(before.Version)
 		require.NotEmpty(l.t, all)
 		now := all[len(all)-1]
-		require.Equal(l.t, before.Generation, now.Generation, "it is still the same build")
-		require.GreaterOrEqual(l.t, now.Position, before.Position, "a build loses nothing that it has folded")
+		require.Equal(l.t, before.Generation, now.Generation, "the same build goes on")
+		require.GreaterOrEqual(l.t, now.Position, before.Position, "a build keeps its progress")
 		if before = now; wanted(now) {
 			break
 		}
-		require.True(l.t, time.Now().Before(late), "%+v does not come to that", now)
+		require.True(l.t, time.Now().Before(late), "%+v is not as wanted", now)
 	}
 	return before
 }
 
-// building waits for a build to be entered into the registry.
+// building waits until the registry has a build.
 func (l *busy) building(version int) (g generation) {
 	l.t.Helper()
 	require.Eventually(l.t, func() bool {
@@ -144,13 +144,13 @@ func (l *busy) building(version int) (g generation) {
 	return g
 }
 
-// killed waits until the build is at a random place, kills who builds it, and answers where it was.
+// killed waits until the build is at a random place, calls kill, and returns the generation at that moment.
 func (l *busy) killed(random *rand.Rand, g generation, kill func()) generation {
 	l.t.Helper()
 	g = l.watch(g, func(g generation) bool { return g.Total > 0 })
 	target := 1 + random.Int64N(g.Total)
 	g = l.watch(g, func(g generation) bool { return g.Position >= target || g.Phase != "filling" && g.Phase != "requested" })
-	if g.Phase == "catching up" || g.Phase == "indexing" { // it may be in any of the phases that follow
+	if g.Phase == "catching up" || g.Phase == "indexing" { // it may be in any of the following phases
 		<-time.After(time.Duration(random.IntN(100)) * time.Millisecond)
 	}
 	kill()
@@ -161,7 +161,7 @@ func (l *busy) killed(random *rand.Rand, g generation, kill func()) generation {
 	return now
 }
 
-// slowly is the throttle at which the fill of the log takes a second or two.
+// slowly returns a throttle with which filling takes a second or two.
 func (l *busy) slowly(random *rand.Rand) int {
 	l.t.Helper()
 	var head int
@@ -169,15 +169,15 @@ func (l *busy) slowly(random *rand.Rand) int {
 	return head/2 + random.IntN(head/2)
 }
 
-func TestARebuildUnderLoadSurvivesWhoeverBuildsItAndIsRolledBack(t *testing.T) {
+func TestRebuildUnderLoadSurvivesKillsAndRollback(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(7, 9))
-	for nth := range apptest.Rounds(t, 1) { // each with a log of its own, or it becomes longer and longer
+	for nth := range apptest.Rounds(t, 1) { // each with a log of its own, to keep it short
 		rebuildUnderLoad(t, random, nth)
 	}
 }
 
-// rebuildUnderLoad builds the books twice and kills who does.
+// rebuildUnderLoad rebuilds the books twice and kills the builder.
 func rebuildUnderLoad(t *testing.T, random *rand.Rand, nth int) {
 	database := apptest.Database(t)
 	serving := func() *apptest.Process {
@@ -193,10 +193,10 @@ func rebuildUnderLoad(t *testing.T, random *rand.Rand, nth int) {
 	for _, byShell := range []bool{true, false} {
 		was := l.live(ledgertables.Books.Version)
 		var g generation
-		if byShell { // somebody at the shell builds, and the server goes on with it
+		if byShell { // a command builds, and the server takes over
 			shell := apptest.Launch(t, l.command("projections", "rebuild", "books", "--throttle", strconv.Itoa(l.slowly(random))).Apart(t))
 			g = l.killed(random, l.building(ledgertables.Books.Version), shell.End)
-		} else { // the server builds, and the next one goes on with it
+		} else { // the server builds, and the next one takes over
 			p.Client().POST("/ops/projections/books/rebuild", map[string]any{"throttle": l.slowly(random), "partitions": 1 + random.IntN(3)}).Status(202)
 			l.looking.MayBeAway.Store(true)
 			g = l.killed(random, l.building(ledgertables.Books.Version), p.Kill)
@@ -232,11 +232,11 @@ func rebuildUnderLoad(t *testing.T, random *rand.Rand, nth int) {
 	p.Stop()
 }
 
-// nextBooks is the version of the books in the program that nextVersion builds.
+// nextBooks is the version of the books in the program of nextVersion.
 var nextBooks = ledgertables.Books.Version + 1
 
-// nextVersion builds the program as it may be one day: with another version of the books, whose rows have
-// a column more.
+// nextVersion builds a future version of the program: its books have another version, with one more column
+// in the rows.
 func nextVersion(t *testing.T) string {
 	t.Helper()
 	return overlaid(t, map[string][]string{
@@ -254,7 +254,7 @@ func nextVersion(t *testing.T) string {
 	})
 }
 
-// overlaid builds the program with other texts in some of its files, of which the source tree has nothing: what to replace, and by what.
+// overlaid builds the program with edited files, without touching the source tree. edited has old and new texts by file.
 func overlaid(t *testing.T, edited map[string][]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -297,17 +297,17 @@ func TestANewVersionIsBuiltBesideTheOldOneUnderLoad(t *testing.T) {
 			return cmd
 		}
 
-		// The new program builds what it reads; it dies, and another one goes on.
+		// The new program builds its tables; it dies, and another process takes over.
 		shell := apptest.Launch(t, next("projections", "build", "--throttle", strconv.Itoa(l.slowly(random))))
 		g := l.killed(random, l.building(nextBooks), shell.End)
-		if !g.Live { // as it may be on a busy machine, where it came to its end before it died
-			require.Zero(t, l.live(nextBooks), "it is not read yet")
+		if !g.Live { // on a busy machine the build may end before the kill
+			require.Zero(t, l.live(nextBooks), "the build is not live yet")
 		}
 		building := apptest.Launch(t, next("projections", "build"))
 		l.watch(g, func(g generation) bool { return g.Live })
 		<-building.Done
 		require.Zero(t, building.Status, building.Text())
-		require.Equal(t, 1, l.live(ledgertables.Books.Version).Generation, "the old program reads what it has always read")
+		require.Equal(t, 1, l.live(ledgertables.Books.Version).Generation, "the old program still reads its own tables")
 		apptest.Healthy(t, next("doctor", "books"))
 		apptest.Healthy(t, l.command("doctor", "books"))
 
@@ -324,7 +324,7 @@ func TestANewVersionIsBuiltBesideTheOldOneUnderLoad(t *testing.T) {
 			require.Equal(t, old.Client().GET(path).Status(200).Text, beside.Client().GET(path).Status(200).Text, path)
 		}
 
-		// The new one was a mistake: the old one goes on.
+		// The new version was a mistake: the old one goes on.
 		l.looking.At(old.URL)
 		beside.Stop()
 		require.NotContains(t, beside.Text(), "status=50")

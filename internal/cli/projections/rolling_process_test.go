@@ -13,8 +13,8 @@ import (
 	views "bahi/readmodels/ops"
 )
 
-// newEvents builds the program as it may be one day: renaming an account writes an event of one more type, which the books of
-// the same version pass over.
+// newEvents builds a future version of the program: renaming an account also writes an event of a new type, which the books
+// ignore without a new version.
 func newEvents(t *testing.T) string {
 	t.Helper()
 	return overlaid(t, map[string][]string{
@@ -42,7 +42,7 @@ type deploy struct {
 func (d deploy) serve(newer bool) *apptest.Process {
 	d.Helper()
 	cmd := apptest.Program(d, d.TempDir(), "serve")
-	cmd.Env = append(cmd.Env, "DATABASE_URL="+d.database, "BAHI_READ_WAIT=200ms") // while nobody folds, an answer would wait for all of it
+	cmd.Env = append(cmd.Env, "DATABASE_URL="+d.database, "BAHI_READ_WAIT=200ms") // nobody folds here: without it, each answer would wait for its full time
 	if newer {
 		cmd.Program = d.newer
 	}
@@ -57,14 +57,14 @@ func (d deploy) books(p *apptest.Process) (books views.Projection) {
 	return books
 }
 
-// writes lets a process write the event, and a row behind it. It returns the row's position.
+// writes makes a process write the event and a row after it. It returns the row's position.
 func (d deploy) writes(p *apptest.Process, account int64) (position string) {
 	d.Helper()
 	p.Client().PUT(fmt.Sprintf("/bank/%d", account), map[string]string{"name": "SBI"}).Status(200)
 	return p.Client().POST(apptest.Ledger(account), apptest.Deposit("2025-03-02", "10")).Status(201).Header("Bahi-Position")
 }
 
-// read waits until a process has all rows up to a position, in the tables that were always read.
+// read waits until a process has all rows up to a position, in the first generation.
 func (d deploy) read(p *apptest.Process, account int64, position string) {
 	d.Helper()
 	reader := p.Client().With("Bahi-Min-Position", position)
@@ -72,10 +72,10 @@ func (d deploy) read(p *apptest.Process, account int64, position string) {
 		return reader.GET(apptest.Ledger(account)).Response.StatusCode == http.StatusOK
 	}, time.Minute, 20*time.Millisecond)
 	require.Equal(d, "03-01 100, 03-02 110", apptest.Balances(reader, apptest.Ledger(account)))
-	require.Equal(d, 1, d.books(p).Generation, "nothing was rebuilt")
+	require.Equal(d, 1, d.books(p).Generation, "no rebuild has run")
 }
 
-// isParked waits until a process says that its books stopped before the event.
+// isParked waits until a process reports that its books stopped before the event.
 func (d deploy) isParked(p *apptest.Process) {
 	d.Helper()
 	require.Eventually(d, func() bool {
@@ -86,7 +86,7 @@ func (d deploy) isParked(p *apptest.Process) {
 	p.Client().GET("/ops/parked").Status(200).JSON(&parked)
 	require.Len(d, parked, 1)
 	require.Equal(d, "books "+praised, parked[0].Name+" "+parked[0].Type)
-	require.Equal(d, parked[0].Position-1, d.books(p).Position, "nothing is passed over")
+	require.Equal(d, parked[0].Position-1, d.books(p).Position, "the books skip nothing")
 }
 
 func (d deploy) healthy() {
@@ -97,8 +97,8 @@ func (d deploy) healthy() {
 	apptest.Healthy(d.T, doctor)
 }
 
-// An old and a newer program share the tables of one version, and the newer one writes what the old one does not know.
-func TestAnOldProgramPassesOverNothingThatANewerOneWrites(t *testing.T) {
+// An old and a newer program share the tables of one version, and the newer one writes an event that the old one does not know.
+func TestOldProgramSkipsNoEventOfANewerOne(t *testing.T) {
 	t.Parallel()
 	newer := newEvents(t)
 	t.Run("the old one folds, and the newer one takes over from it", func(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 
 type Command struct {
 	List   listReactors  `cmd:"" help:"List the reactors and how far they are."`
-	Replay replayReactor `cmd:"" help:"Go once more over old events, and add the jobs that follow from them."`
+	Replay replayReactor `cmd:"" help:"Replay old events and add their jobs again."`
 	Retry  retryReactor  `cmd:"" help:"Let a parked reactor try its event again."`
 }
 
@@ -48,11 +48,11 @@ func (c listReactors) Run(ctx context.Context) error {
 type replayReactor struct {
 	app.Settings
 
-	Name  string `arg:"" help:"Which."`
-	After uint64 `required:"" placeholder:"POSITION" help:"Begin behind this position of the log; 0 for all of it. Mail that was sent more than a day ago is sent again."`
+	Name  string `arg:"" help:"The reactor."`
+	After uint64 `required:"" placeholder:"POSITION" help:"Begin after this position of the log; 0 for the whole log. Mail that was sent more than a day ago is sent again."`
 }
 
-// Run goes over the events and tells how many jobs that made.
+// Run replays the events and prints the number of added jobs.
 func (c replayReactor) Run(ctx context.Context) error {
 	reactor, err := app.ReactorNamed(c.Name)
 	if err != nil {
@@ -78,10 +78,10 @@ func (c replayReactor) Run(ctx context.Context) error {
 type retryReactor struct {
 	app.Settings
 
-	Name string `arg:"" help:"Which."`
+	Name string `arg:"" help:"The reactor."`
 }
 
-// Run clears the note at which the reactor has stopped.
+// Run clears the reactor's parked state.
 func (c retryReactor) Run(ctx context.Context) error {
 	if _, err := app.ReactorNamed(c.Name); err != nil {
 		return err

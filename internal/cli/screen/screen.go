@@ -1,4 +1,4 @@
-// Package screen shows progress and moments on a terminal.
+// Package screen shows progress and times on a terminal.
 package screen
 
 import (
@@ -20,16 +20,16 @@ func Moment(t *time.Time) string {
 	return t.UTC().Format(time.RFC3339)
 }
 
-// patience is how long something may take before its progress is shown.
+// patience is the time before progress is shown.
 const patience = time.Second
 
-// lineEvery is how often a line tells of progress where there is no terminal.
+// lineEvery is the interval of progress lines without a terminal.
 const lineEvery = 5 * time.Second
 
-// barWidth is how wide a bar is, with what is said before and after it.
+// barWidth is the width of a bar with its texts.
 const barWidth = 110
 
-// Bars shows how far several long pieces of work have come: a bar for each on a terminal, else lines.
+// Bars shows the progress of several pieces of work: a bar for each on a terminal, otherwise lines.
 type Bars struct {
 	unit  string
 	began time.Time
@@ -37,7 +37,7 @@ type Bars struct {
 	out   io.Writer
 
 	mu   sync.Mutex
-	bars *mpb.Progress // nil until the first is shown
+	bars *mpb.Progress // nil until the first bar
 	all  map[string]*worked
 }
 
@@ -45,13 +45,13 @@ type Bars struct {
 type worked struct {
 	name  string
 	began time.Time
-	at    int64     // when it began to be shown
-	last  time.Time // when a line told of it
+	at    int64     // done when it was first shown
+	last  time.Time // time of the last line
 	then  time.Duration
 	bar   *mpb.Bar
 }
 
-// NewBars shows bars on out, standard error if that is nil, once they take longer than a moment.
+// NewBars shows bars on out (nil: standard error) for work that takes longer than a moment.
 func NewBars(out io.Writer, unit string) *Bars {
 	if out == nil {
 		out = os.Stderr
@@ -60,7 +60,7 @@ func NewBars(out io.Writer, unit string) *Bars {
 	return &Bars{unit: unit, began: time.Now(), tty: isFile && term.IsTerminal(int(file.Fd())), out: out, all: map[string]*worked{}}
 }
 
-// Show tells that done of total is done of the work with a key, which is called name at the moment. What follows it takes then.
+// Show reports that done of total is done of the work with a key, now called name. The work after it takes then.
 func (p *Bars) Show(key, name string, done, total int64, then time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -90,13 +90,13 @@ func (p *Bars) Say(line string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.bars != nil {
-		_, _ = p.bars.Write([]byte(line + "\n")) // to the terminal: there is nobody else to tell
+		_, _ = p.bars.Write([]byte(line + "\n")) // a closed terminal is no failure
 		return
 	}
 	fmt.Fprintln(p.out, line)
 }
 
-// rate is how much of the work was done a second since it began to be shown.
+// rate returns the work done a second since it was first shown.
 func (w *worked) rate(done int64, now time.Time) float64 {
 	if took := now.Sub(w.began).Seconds(); took > 0 {
 		return float64(done-w.at) / took
@@ -129,7 +129,7 @@ func (p *Bars) newBar(w *worked, total int64) *mpb.Bar {
 	)
 }
 
-// Done takes the bar of a piece of work away.
+// Done removes the bar of a piece of work.
 func (p *Bars) Done(key string) {
 	p.mu.Lock()
 	var bar *mpb.Bar
@@ -142,7 +142,7 @@ func (p *Bars) Done(key string) {
 	}
 }
 
-// End takes all bars away.
+// End removes all bars.
 func (p *Bars) End() {
 	p.mu.Lock()
 	keys := make([]string, 0, len(p.all))
@@ -158,7 +158,7 @@ func (p *Bars) End() {
 	}
 }
 
-// Bar shows how far one long piece of work has come.
+// Bar shows the progress of one piece of work.
 type Bar struct {
 	name string
 	all  *Bars
@@ -169,8 +169,8 @@ func NewBar(out io.Writer, name, unit string) *Bar {
 	return &Bar{name: name, all: NewBars(out, unit)}
 }
 
-// Show tells that done of total is done.
+// Show reports that done of total is done.
 func (p *Bar) Show(done, total int64) { p.all.Show(p.name, p.name, done, total, 0) }
 
-// End takes the bar away.
+// End removes the bar.
 func (p *Bar) End() { p.all.End() }
