@@ -20,7 +20,7 @@ import (
 // Filter narrows the events.
 type Filter struct {
 	Stream    string                  `query:"stream"    maxLength:"512" doc:"A stream, such as bankrow-12"`
-	Category  string                  `query:"category"  maxLength:"512" doc:"What stands before the first dash of the stream, such as bankrow"`
+	Category  string                  `query:"category"  maxLength:"512" doc:"The name of a stream up to its first dash, such as bankrow"`
 	Type      string                  `query:"type"      maxLength:"512" doc:"Such as BankRowAdded"`
 	Actor     string                  `query:"actor"     maxLength:"512" doc:"Who caused it, such as user:<id>"`
 	Workspace api.Optional[uuid.UUID] `query:"workspace" doc:"Whose events; for operators, who see everybody's without it"`

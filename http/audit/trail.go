@@ -189,7 +189,7 @@ func (q TrailQuery) days() (Days, error) {
 	}
 	if q.Period != "" {
 		if d.From != nil || d.To != nil {
-			return d, wrong("period", "stands in place of from and to")
+			return d, wrong("period", "cannot be given together with from or to")
 		}
 		first, last, ok := period(q.Period)
 		if !ok {

@@ -186,7 +186,7 @@ func TestImpossibleTrailFilterIsRefused(t *testing.T) {
 		"from=2025-03-02&to=2025-03-01": {"from", "must not be after to"},
 		"from=2199-01-01":               {"from", "must not be in the future"},
 		"period=FY%202190-91":           {"period", "must not be in the future"},
-		"period=2025&from=2025-01-01":   {"period", "stands in place of from and to"},
+		"period=2025&from=2025-01-01":   {"period", "cannot be given together with from or to"},
 		"period=FY%202025-27":           {"period", "expected a fiscal year such as FY 2026-27, a year such as 2026, or a month such as 2026-04"},
 		"period=FY%202025":              {"period", "expected a fiscal year such as FY 2026-27, a year such as 2026, or a month such as 2026-04"},
 		"period=2026-%2B4":              {"period", "expected a fiscal year such as FY 2026-27, a year such as 2026, or a month such as 2026-04"},

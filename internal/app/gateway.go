@@ -126,7 +126,7 @@ func CheckForeign(stream string, e event.New) error {
 		return nil
 	}
 	if t.Category != category {
-		return fmt.Errorf("%s stands in streams %s-…, not in %s", e.Type, t.Category, stream)
+		return fmt.Errorf("%s belongs in streams %s-…, not in %s", e.Type, t.Category, stream)
 	}
 	if _, err := domain.Catalogue.Decode(event.Stored{Stream: stream, ID: e.ID, Type: e.Type, Data: e.Data, Meta: e.Meta}); err != nil {
 		return fmt.Errorf("%s cannot be read: %w", e.Type, errors.Unwrap(err))

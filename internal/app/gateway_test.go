@@ -56,7 +56,7 @@ func TestEventsFromOutsideAreChecked(t *testing.T) {
 		"orders-4":  {e("OrderPlaced", `[]`, `{"by":"\\\uD83d"}`), "half of a character"},
 		"orders-5":  {e("OrderPlaced", `["\u0000"]`, `{"by":"\ud83d\uDE00\\u0000\u0041"}`), ""},
 		"bank-1":    {e("OrderPlaced", `{}`, `{}`), "streams bank-… hold events of Bahi, and OrderPlaced is none"},
-		"orders-2":  {e("BankAccountRenamed", `{"from":"HDFC","to":"SBI"}`, `{"schema":1}`), "BankAccountRenamed stands in streams bank-…, not in orders-2"},
+		"orders-2":  {e("BankAccountRenamed", `{"from":"HDFC","to":"SBI"}`, `{"schema":1}`), "BankAccountRenamed belongs in streams bank-…, not in orders-2"},
 		"bank-2":    {e("BankAccountRenamed", `{"from":"HDFC","to":"SBI"}`, `{"schema":1}`), ""},
 		"bank-3":    {e("BankAccountRenamed", `{"from":"HDFC","to":7}`, `{"schema":1}`), "BankAccountRenamed cannot be read: json"},
 		"bank-4":    {e("BankAccountRenamed", `{"from":"HDFC","to":"SBI"}`, `{}`), "schema version 0 is unknown"},
