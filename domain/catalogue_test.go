@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -49,7 +51,7 @@ func goldenFiles(t *testing.T) map[string][]goldenFile {
 		parts := fileName.FindStringSubmatch(entry.Name())
 		require.NotNil(t, parts, "%s is not named like BankRowAdded.v1.json", entry.Name())
 		of, known := domain.Catalogue.Lookup(parts[1])
-		require.True(t, known, "%s is of no type in the catalogue", entry.Name())
+		require.True(t, known, "%s is of no type in the catalogue: add its Kind to domain/catalogue.go, a ledger to domain/ledger/ledgers.go", entry.Name())
 		version, err := strconv.Atoi(parts[2])
 		require.NoError(t, err)
 		require.LessOrEqual(t, version, of.Version, "%s: that version is yet to come", entry.Name())
@@ -282,9 +284,34 @@ func TestEveryNameIsDocumented(t *testing.T) {
 	page, err := os.ReadFile("../docs/events.md")
 	require.NoError(t, err)
 	for _, of := range domain.Catalogue.All() {
-		require.Contains(t, string(page), "`"+of.Name+"`", "docs/events.md")
-		require.Contains(t, string(page), "| `"+of.Category+"-<", "docs/events.md")
+		for _, text := range []string{"`" + of.Name + "`", "| `" + of.Category + "-<"} {
+			if !strings.Contains(string(page), text) {
+				t.Errorf("docs/events.md has no %s", text)
+			}
+		}
 	}
+}
+
+// Claims that are not in the catalogue cannot be read by auditors, and nothing else would say so.
+func TestEveryClaimIsInTheCatalogue(t *testing.T) {
+	t.Parallel()
+	categories := map[string]bool{}
+	for _, of := range domain.Catalogue.All() {
+		categories[of.Category] = true
+	}
+	made := regexp.MustCompile(`claims\.New\[\w+\]\("(\w+)"`)
+	require.NoError(t, filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, found := range made.FindAllStringSubmatch(string(text), -1) {
+			if !categories[found[1]] {
+				t.Errorf("%s: add the Kind of the claims %q to domain/catalogue.go", path, found[1])
+			}
+		}
+		return err
+	}))
 }
 
 // What nothing ends is in the log and in tables for ever.

@@ -14,6 +14,7 @@ package unique
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"bahi/commands"
 	"bahi/domain/claims"
@@ -102,6 +103,9 @@ func (f Field[S]) Create(
 		return commands.Begin(ctx, h, req, f.Records, newID, cmd)
 	}
 	none := commands.Outcome[S]{Revision: -1}
+	if !f.Records.Has(claims.Fenced[S]{}) { // it is needed only where writers race
+		return none, fmt.Errorf("kind %s wants event.Of[claims.Fenced[State]] among its events, for the claims of %s", f.Records.Category(), f.Name)
+	}
 	var (
 		zero S
 		mine string // an id that was allocated for the record

@@ -141,12 +141,18 @@ func (c *loadClient) Ask(method, path, key string, body any) (status int, text [
 	return answer.StatusCode, text, err
 }
 
+// Pressed reports whether an answer refuses a write because the books are behind, as on a busy machine.
+func Pressed(status int, text []byte) bool {
+	return status == http.StatusServiceUnavailable && bytes.Contains(text, []byte("More is written than the books can follow"))
+}
+
 // write repeats a write until it is answered, or the context ends; without a key it sends it once. An answer must be a success, or
 // say that the server or its database is away.
 func (c *loadClient) write(ctx context.Context, r retry) (answered bool) {
 	for {
 		status, text, err := c.Ask(r.method, r.path, r.key, r.body)
 		switch {
+		case err == nil && Pressed(status, text):
 		case err == nil && status == 503:
 			c.l.Away.Add(1)
 		case err == nil && (status == 200 || status == 201 || status == 204):

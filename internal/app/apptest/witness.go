@@ -160,7 +160,9 @@ func (one *witness) post(ctx context.Context) (answered bool) {
 			}
 			return true
 		}
-		one.failsf(err, "post a row: %d %s", status, text)
+		if err != nil || !Pressed(status, []byte(text)) {
+			one.failsf(err, "post a row: %d %s", status, text)
+		}
 		select {
 		case <-ctx.Done():
 		case <-time.After(5 * time.Millisecond):

@@ -23,7 +23,7 @@ type verifyAudit struct {
 
 	Archive    string   `arg:"" optional:"" help:"The archive's folder."`
 	Store      bool     `help:"Hash the log itself and compare it with every signed checkpoint."`
-	Checkpoint []string `placeholder:"FILE" type:"existingfile" help:"Files with checkpoints that you kept. A checkpoint kept elsewhere proves more than one beside the log."`
+	Checkpoint []string `placeholder:"FILE" type:"existingfile" sep:"none" help:"Files with checkpoints that you kept. A checkpoint kept elsewhere proves more than one beside the log."`
 	Key        string   `placeholder:"FILE" type:"existingfile" help:"Public keys that you trust, as bahi audit key prints them. Without it, with --store, those of this installation."`
 }
 
