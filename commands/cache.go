@@ -40,8 +40,19 @@ type cache struct {
 type ticket struct {
 	stream string
 	holds  int
-	newest int64 // revision that the log's followers have seen since
+	newest int64    // revision that the log's followers have seen since
+	seen   []landed // the last events that they have seen since
 }
+
+// landed is where an event is, and when it was recorded.
+type landed struct {
+	revision int64
+	position event.Position
+	at       time.Time
+}
+
+// maxSeen limits what a ticket remembers: more than an append has events.
+const maxSeen = 1024
 
 func newCache() *cache {
 	c := &cache{loading: map[string]*ticket{}, moved: make(chan struct{})}
@@ -110,6 +121,10 @@ func (c *cache) feed(batch eventstore.Batch) {
 		}
 		if t := c.loading[e.Stream]; t != nil {
 			t.newest = max(t.newest, e.Revision)
+			if len(t.seen) == maxSeen {
+				t.seen = append(t.seen[:0], t.seen[maxSeen/2:]...)
+			}
+			t.seen = append(t.seen, landed{e.Revision, e.Position, e.At})
 		}
 	}
 	c.move(batch.UpTo)
@@ -119,6 +134,18 @@ func (c *cache) move(to event.Position) {
 	c.fed = to
 	close(c.moved)
 	c.moved = make(chan struct{})
+}
+
+// landed returns what the log's followers have seen of a stream between two revisions, both included, since the ticket was taken.
+func (c *cache) landed(t *ticket, first, last int64) (all []landed) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, l := range t.seen {
+		if l.revision >= first && l.revision <= last {
+			all = append(all, l)
+		}
+	}
+	return all
 }
 
 func (c *cache) position() event.Position {

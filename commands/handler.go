@@ -312,16 +312,15 @@ func commit[S any](
 		h.cache.end(t, nil)
 		return replay(ctx, h, kind, stream, done.Revision)
 	}
-	places, err := h.places(ctx, stream, done, len(events))
+	landed, err := h.landed(ctx, t, stream, done, len(events))
 	if err != nil {
 		h.cache.end(t, nil)
 		return out, fmt.Errorf("%w: %w", eventstore.ErrInDoubt, err)
 	}
 	after := l
-	first := done.Revision - int64(len(events)) + 1
 	for i, e := range events {
 		r := event.Recorded[event.Event[S]]{
-			Position: places[i], Stream: stream, Revision: first + int64(i), ID: encoded[i].ID, At: done.At, Meta: meta, Data: e,
+			Position: landed[i].position, Stream: stream, Revision: landed[i].revision, ID: encoded[i].ID, At: landed[i].at, Meta: meta, Data: e,
 		}
 		void, err := isVoid(ctx, h, kind, after.State, r)
 		if err != nil {
@@ -341,32 +340,38 @@ func commit[S any](
 		after.Revision, after.Position, after.At, after.bytes = r.Revision, r.Position, r.At, after.bytes+len(encoded[i].Data)
 	}
 	h.cache.end(t, &cached{loaded: after, revision: after.Revision, bytes: after.bytes})
-	return Outcome[S]{ID: id, State: after.State, Revision: done.Revision, Position: done.Position, At: done.At, Began: after.Began, Changed: true}, nil
+	return Outcome[S]{ID: id, State: after.State, Revision: done.Revision, Position: done.Position, At: after.At, Began: after.Began, Changed: true}, nil
 }
 
-// places returns the positions of an append's events. Where no position lies between the first and the last but their own, they are
-// reckoned; else the log is asked.
-func (h *Handler) places(ctx context.Context, stream string, done eventstore.Appended, count int) ([]event.Position, error) {
-	all := make([]event.Position, 0, count)
-	switch {
-	case count == 1:
-	case done.First > 0 && done.Position-done.First == event.Position(count-1):
-		for at := done.First; at < done.Position; at++ {
-			all = append(all, at)
+// landed returns where an append's events are. What the store did not tell is taken from what the log's followers saw, or read from
+// the log.
+func (h *Handler) landed(ctx context.Context, t *ticket, stream string, done eventstore.Appended, count int) ([]landed, error) {
+	first := done.Revision - int64(count) + 1
+	before := event.Position(count - 1) // the last one
+	if dense := count == 1 || done.First > 0 && done.Position-done.First == before; dense && !done.At.IsZero() {
+		all := make([]landed, count)
+		for i := range all {
+			all[i] = landed{first + int64(i), done.Position - before + event.Position(i), done.At}
 		}
-	default:
-		for e, err := range h.store.ReadStream(ctx, stream, done.Revision-int64(count)+1, eventstore.Forwards) {
-			if err != nil {
-				return nil, err
-			}
-			if e.Revision == done.Revision {
-				break
-			}
-			all = append(all, e.Position)
+		return all, nil
+	}
+	if h.cache.reached(ctx, done.Position, feedPatience) {
+		if all := h.cache.landed(t, first, done.Revision); len(all) == count {
+			return all, nil
 		}
 	}
-	if all = append(all, done.Position); len(all) != count {
-		return nil, fmt.Errorf("stream %s does not have %d events before revision %d", stream, count-1, done.Revision)
+	all := make([]landed, 0, count)
+	for e, err := range h.store.ReadStream(ctx, stream, first, eventstore.Forwards) {
+		if err != nil {
+			return nil, err
+		}
+		if e.Revision > done.Revision {
+			break
+		}
+		all = append(all, landed{e.Revision, e.Position, e.At})
+	}
+	if len(all) != count {
+		return nil, fmt.Errorf("stream %s does not have %d events up to revision %d", stream, count, done.Revision)
 	}
 	return all, nil
 }
@@ -375,7 +380,7 @@ func (h *Handler) places(ctx context.Context, stream string, done eventstore.App
 func (h *Handler) meta(req Request) event.Meta {
 	return event.Meta{
 		Workspace: req.Workspace, Actor: req.Actor.String(), OccurredAt: h.now().UTC().Truncate(time.Microsecond),
-		RequestID: req.RequestID, CorrelationID: req.CorrelationID, Reason: req.Reason,
+		RequestID: req.RequestID, CorrelationID: req.CorrelationID, Reason: req.Reason, Attempt: req.attempt,
 	}
 }
 

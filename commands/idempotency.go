@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"strconv"
@@ -72,6 +73,7 @@ func once[S any](
 	if err != nil {
 		return Outcome[S]{Revision: -1}, err
 	}
+	req.attempt = rand.Text()
 	for range maxTries {
 		known, err := Load(ctx, h.Fresh(), request.Kind, name)
 		if err != nil {

@@ -9,10 +9,15 @@ import (
 	"github.com/google/uuid"
 )
 
-const (
-	maxName  = 512      // of a stream or a type, in bytes
-	maxBytes = 16 << 20 // payload and metadata of one append
-)
+// maxName limits the name of a stream or a type, in bytes.
+const maxName = 512
+
+// MaxAppend is the greatest size of an append in bytes: payloads, metadata, names and ids. It is below the 1,048,576 bytes that
+// EventStoreDB takes unless its MaxAppendSize is changed, so that each log can be copied into each store (CONTRACT.md 6, L10).
+const MaxAppend = 1_000_000
+
+// ErrTooLarge is the error of an append with more than [MaxAppend] bytes.
+var ErrTooLarge = fmt.Errorf("%w: an append has at most %d bytes", ErrBadEvent, MaxAppend)
 
 // Check returns [ErrBadEvent] for an append that no log accepts. Each log sets mostEvents, the limit of one append.
 func (r Request) Check(mostEvents int) error {
@@ -27,16 +32,16 @@ func (r Request) Check(mostEvents int) error {
 	case !ValidName(r.Stream):
 		return bad("a stream's name has 1 to %d bytes of text", maxName)
 	}
-	ids, bytes := make(map[uuid.UUID]bool, len(r.Events)), 0
+	ids, bytes := make(map[uuid.UUID]bool, len(r.Events)), len(r.Stream)
 	for _, e := range r.Events {
-		bytes += len(e.Data) + len(e.Meta)
+		bytes += len(e.Data) + len(e.Meta) + len(e.Type) + len(e.ID)
 		switch {
 		case e.ID == uuid.Nil || ids[e.ID]:
 			return bad("each event must have an id, and no two the same")
 		case !ValidName(e.Type):
 			return bad("a type's name has 1 to %d bytes of text", maxName)
-		case bytes > maxBytes:
-			return bad("payloads and metadata have more than %d bytes", maxBytes)
+		case bytes > MaxAppend:
+			return ErrTooLarge
 		case !ValidJSON(e.Data) || !ValidJSON(e.Meta):
 			return bad("payload and metadata are JSON in UTF-8")
 		}

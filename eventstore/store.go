@@ -29,7 +29,7 @@ type Store interface {
 	// was appended; ErrInDoubt if the connection was lost and the outcome could not be determined in time.
 	//
 	// A retry with the same event ids and the same expectation, however late, returns the first outcome and appends
-	// nothing.
+	// nothing. Ids of version 7 are new, made for this call: a retry with them need not be told as Replayed.
 	Append(ctx context.Context, stream string, expected Expected, events ...event.New) (Appended, error)
 
 	// AppendEach appends to different streams in as few round trips as the log allows. Each append succeeds or fails
@@ -124,8 +124,8 @@ type Appended struct {
 	First    event.Position // of the first event; 0 if the log would have to be read to find out
 	Position event.Position // of the last event
 	Revision int64          // of the last event
-	At       time.Time
-	Replayed bool // an earlier call appended them
+	At       time.Time      // zero if the log would have to be read to find out
+	Replayed bool           // an earlier call appended them
 }
 
 // WrongRevision reports that a stream does not match the expectation of an append.

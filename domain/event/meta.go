@@ -20,6 +20,7 @@ type Meta struct {
 	CorrelationID string    `json:"correlation_id,omitempty"` // of the business process, from the caller or the request's own id
 	CausationID   string    `json:"causation_id,omitempty"`   // id of the event that caused it
 	Reason        string    `json:"reason,omitempty"`         // in the words of the actor
+	Attempt       string    `json:"attempt,omitempty"`        // of a request with an Idempotency-Key: which try wrote the event
 	Of            Position  `json:"of,omitempty"`             // position of the decisive event that this one carries out
 }
 

@@ -10,8 +10,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
 	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"bahi/domain/event"
 	"bahi/eventstore"
@@ -46,12 +47,64 @@ func (s *Store) Append(ctx context.Context, stream string, expected eventstore.E
 	if expected < eventstore.NoStream {
 		return s.appendOpen(waiting, r)
 	}
-	// The server does not tell a repeated append from a first one, so look for an earlier one before.
+	if isNew(events) {
+		return s.send(waiting, r)
+	}
+	// The server does not tell a repeated append from a first one, so look for an earlier one before, and whose it was after.
 	found, err := s.find(waiting, r)
 	if err != nil || found.Replayed {
 		return found, err
 	}
-	return s.send(waiting, r)
+	return s.sendKnown(waiting, r)
+}
+
+// isNew reports whether no event was appended before: see [eventstore.Store.Append].
+func isNew(events []event.New) bool {
+	return !slices.ContainsFunc(events, func(e event.New) bool { return e.ID.Version() != 7 })
+}
+
+// sendKnown is send for events that another caller may append at the same time, with other contents. It reads back whose they are.
+func (s *Store) sendKnown(ctx context.Context, r eventstore.Request) (eventstore.Appended, error) {
+	done, err := s.send(ctx, r)
+	if err != nil {
+		return done, err
+	}
+	ctx, finish, open := s.conn.whole(ctx) // what is appended is to be answered
+	if !open {
+		return done, errClosed
+	}
+	defer finish()
+	ctx, cancel := context.WithTimeout(ctx, resolveWithin)
+	defer cancel()
+	for {
+		found, err := s.readBack(ctx, r, done)
+		if !errors.Is(err, eventstore.ErrUnavailable) {
+			return found, err
+		}
+		if pause(ctx, retryEvery) != nil {
+			return done, fmt.Errorf("%w: %s", eventstore.ErrInDoubt, text(err))
+		}
+	}
+}
+
+// readBack reads when appended events were recorded, and whether they are another caller's.
+func (s *Store) readBack(ctx context.Context, r eventstore.Request, done eventstore.Appended) (eventstore.Appended, error) {
+	first, n := done.Revision-int64(len(r.Events))+1, 0
+	for e, err := range s.raw(ctx, uint64(len(r.Events)), streamFrom(r.Stream, first, eventstore.Forwards)) {
+		if err != nil {
+			return done, err
+		}
+		if n == len(r.Events) || e.EventID != r.Events[n].ID {
+			break
+		}
+		done.Replayed = done.Replayed || !bytes.Equal(e.Data, r.Events[n].Data) || !bytes.Equal(e.UserMetadata, r.Events[n].Meta)
+		done.At = stored(e).At
+		n++
+	}
+	if n < len(r.Events) {
+		return done, fmt.Errorf("stream %s does not have the events that the server reported at revision %d", r.Stream, done.Revision)
+	}
+	return done, nil
 }
 
 // AppendEach implements [eventstore.Store].
@@ -100,7 +153,7 @@ func (s *Store) appendOpen(ctx context.Context, r eventstore.Request) (done even
 		}
 		exact := r
 		exact.Expected = eventstore.Expected(seen.last())
-		done, err = s.send(ctx, exact)
+		done, err = s.sendKnown(ctx, exact)
 		if _, lost := errors.AsType[*eventstore.WrongRevision](err); !lost {
 			return done, err
 		}
@@ -207,14 +260,6 @@ func (s *Store) send(ctx context.Context, r eventstore.Request) (eventstore.Appe
 	if err := ctx.Err(); err != nil {
 		return eventstore.Appended{}, context.Cause(ctx)
 	}
-	options := esdb.AppendToStreamOptions{ExpectedRevision: esdb.NoStream{}}
-	if r.Expected >= 0 {
-		options.ExpectedRevision = esdb.Revision(uint64(r.Expected))
-	}
-	events := make([]esdb.EventData, len(r.Events))
-	for i, e := range r.Events {
-		events[i] = esdb.EventData{EventID: e.ID, EventType: e.Type, ContentType: esdb.ContentTypeJson, Data: e.Data, Metadata: e.Meta}
-	}
 	// From here on the append continues even if its caller gives up: only the response tells the outcome.
 	ctx, finish, open := s.conn.whole(ctx)
 	if !open {
@@ -225,29 +270,26 @@ func (s *Store) send(ctx context.Context, r eventstore.Request) (eventstore.Appe
 	defer cancel()
 	for doubt := false; ; {
 		try, cancel := context.WithTimeout(ctx, answerWithin)
-		result, begun, err := do(try, s.conn, func(client *esdb.Client) (*esdb.WriteResult, error) {
-			return client.AppendToStream(try, r.Stream, options, events...)
-		})
+		done, begun, err := s.batches.append(try, r)
 		if try.Err() != nil {
 			err = s.conn.silent()
 		}
 		cancel()
-		var done eventstore.Appended
-		known, is := errors.AsType[*esdb.Error](err)
+		_, conflicted := errors.AsType[*eventstore.WrongRevision](err)
 		switch {
 		case err == nil:
-			done, err = s.placed(ctx, r, int64(result.NextExpectedVersion))
-		case !begun && !doubt:
+			s.told.add(done.Position)
+			return done, nil
+		case conflicted:
 			return done, err
-		case is && known.Code() == esdb.ErrorCodeWrongExpectedVersion:
-			if done, err = s.refused(ctx, r); err == nil && doubt {
-				done.Replayed = false // or by an earlier call: unknown
-			}
 		case isRefusal(err) && !doubt:
 			return done, refusal(r, err)
-		}
-		_, conflicted := errors.AsType[*eventstore.WrongRevision](err)
-		if err == nil || conflicted {
+		case errors.Is(err, errNotLeader) && !doubt:
+			if pause(ctx, retryEvery) != nil {
+				return done, err
+			}
+			continue
+		case !begun && !doubt:
 			return done, err
 		}
 		doubt = true
@@ -258,40 +300,9 @@ func (s *Store) send(ctx context.Context, r eventstore.Request) (eventstore.Appe
 	}
 }
 
-// placed returns the place of the last event, and checks that the server stored it there.
-func (s *Store) placed(ctx context.Context, r eventstore.Request, revision int64) (a eventstore.Appended, err error) {
-	err = fmt.Errorf("stream %s has no revision %d, at which the server reported an append", r.Stream, revision)
-	last := r.Events[len(r.Events)-1].ID
-	for e, failed := range s.raw(ctx, 1, streamFrom(r.Stream, revision, eventstore.Forwards)) {
-		if err = failed; err == nil && e.EventID != last {
-			err = fmt.Errorf("stream %s has event %s at revision %d, at which the server reported %s", r.Stream, e.EventID, revision, last)
-		}
-		if err == nil {
-			a = replayed(stored(e))
-			a.Replayed = false
-		}
-	}
-	return a, err
-}
-
-var errChanging = errors.New("the stream changed at every try")
-
-// refused returns the result of an append whose revision the server refused: an earlier append of the same events, or an error.
-func (s *Store) refused(ctx context.Context, r eventstore.Request) (eventstore.Appended, error) {
-	a, err := s.find(ctx, r)
-	if err != nil || a.Replayed {
-		return a, err
-	}
-	err = s.conflict(ctx, r)
-	if wrong, is := errors.AsType[*eventstore.WrongRevision](err); is && wrong.Actual == int64(r.Expected) {
-		return a, errChanging
-	}
-	return a, err
-}
-
 // refusal returns the error of an append that the server rejected for another reason.
 func refusal(r eventstore.Request, err error) error {
-	if known, is := errors.AsType[*esdb.Error](err); is && (known.Code() == esdb.ErrorCodeAccessDenied || known.Code() == esdb.ErrorCodeUnauthenticated) {
+	if code := status.Code(err); code == codes.PermissionDenied || code == codes.Unauthenticated {
 		return fmt.Errorf("append to %s: %w: the server denies access: %s", r.Stream, eventstore.ErrUnavailable, text(err))
 	}
 	return fmt.Errorf("append to %s: %w: %s", r.Stream, eventstore.ErrBadEvent, text(err))

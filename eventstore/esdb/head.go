@@ -1,12 +1,9 @@
 package esdb
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"sync"
-	"time"
 
 	"bahi/domain/event"
 	"bahi/eventstore"
@@ -71,9 +68,6 @@ func (s *Store) readHeads() {
 	}
 }
 
-// firstLook is the number of events that the first read at the end of $all returns. One is usually enough.
-const firstLook = 16
-
 // readEnd returns the positions of our newest event and of the newest event in $all. It reads backwards past the server's own events,
 // down to the end of the last such read. If the event there no longer exists, it reads on: the log may have lost its newest events.
 func (s *Store) readEnd(ctx context.Context) (head, end event.Position, err error) {
@@ -82,7 +76,7 @@ func (s *Store) readEnd(ctx context.Context) (head, end event.Position, err erro
 	knownEnd, knownHead := h.end, h.head
 	h.mu.Unlock()
 	from := eventstore.End
-	for count := uint64(firstLook); ; count *= 8 {
+	for count := uint64(1); ; count *= 8 { // usually the newest event is ours
 		read := uint64(0)
 		for e, err := range s.raw(ctx, count, allFrom(from, eventstore.Backwards)) {
 			if err != nil {
@@ -90,12 +84,13 @@ func (s *Store) readEnd(ctx context.Context) (head, end event.Position, err erro
 			}
 			read++
 			from = event.Position(e.Position.Commit)
+			s.told.add(from)
 			end = max(end, from)
 			if from == knownEnd {
 				return s.keepEnd(knownHead, end)
 			}
 			if end < knownEnd {
-				s.forgetMarks()
+				s.told.forget()
 			}
 			if ours(e) {
 				return s.keepEnd(from, end)
@@ -113,105 +108,4 @@ func (s *Store) keepEnd(head, end event.Position) (event.Position, event.Positio
 	defer h.mu.Unlock()
 	h.head, h.end = head, end // the order of concurrent reads does not matter: both are true
 	return head, end, nil
-}
-
-// mark is the position and time of an event.
-type mark struct {
-	position event.Position
-	at       time.Time
-}
-
-// markEvery is the distance of two marks in events.
-const markEvery = 1024
-
-// PositionAt implements [eventstore.Store] by bisecting the log. EventStoreDB reads only from positions at which an event begins. If it
-// refuses a position, PositionAt scans that part of the log, and keeps marks so that this happens once.
-func (s *Store) PositionAt(ctx context.Context, at time.Time) (event.Position, error) {
-	head, err := s.Head(ctx)
-	if err != nil {
-		return 0, err
-	}
-	low, high := s.between(at, head+1)
-	for high-low > 1 {
-		middle := low + (high-low)/2
-		found, there, err := s.firstFrom(ctx, middle)
-		switch {
-		case err != nil && isPlace(ctx, err):
-			return s.scan(ctx, low, high, at)
-		case err != nil:
-			return 0, fmt.Errorf("find the position of %s: %w", at, err)
-		case !there || found.position >= high || found.at.After(at):
-			high = middle
-		default:
-			low = found.position
-		}
-	}
-	return low, nil
-}
-
-// between returns the last mark at or before a time, and the first one after it.
-func (s *Store) between(at time.Time, end event.Position) (low, high event.Position) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	high = end
-	for _, m := range s.marks {
-		if m.at.After(at) {
-			return low, min(high, m.position)
-		}
-		low = m.position
-	}
-	return low, high
-}
-
-// firstFrom returns our first event at or after a position.
-func (s *Store) firstFrom(ctx context.Context, place event.Position) (m mark, there bool, err error) {
-	for e, err := range s.raw(ctx, firstLook, allFrom(place, eventstore.Forwards)) {
-		if err != nil {
-			return m, false, err
-		}
-		if m = (mark{event.Position(e.Position.Commit), stored(e).At}); ours(e) {
-			return m, true, nil
-		}
-	}
-	if m.position == 0 {
-		return m, false, nil
-	}
-	for e, err := range s.ReadAll(ctx, m.position, eventstore.Forwards) {
-		return mark{e.Position, e.At}, err == nil, err
-	}
-	return m, false, nil
-}
-
-// scan reads the log between two positions and returns the last event at or before a time.
-func (s *Store) scan(ctx context.Context, low, high event.Position, at time.Time) (event.Position, error) {
-	read := 0
-	for e, err := range s.ReadAll(ctx, low, eventstore.Forwards) {
-		if err != nil {
-			return 0, err
-		}
-		if e.Position >= high || e.At.After(at) {
-			break
-		}
-		low = e.Position
-		if read++; read%markEvery == 0 {
-			s.keep(mark{e.Position, e.At})
-		}
-	}
-	return low, nil
-}
-
-func (s *Store) forgetMarks() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.marks = nil
-}
-
-// keep inserts a mark in order.
-func (s *Store) keep(m mark) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	i, there := slices.BinarySearchFunc(s.marks, m, func(a, b mark) int { return cmp.Compare(a.position, b.position) })
-	if !there {
-		s.marks = slices.Insert(s.marks, i, m)
-	}
 }

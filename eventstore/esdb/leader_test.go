@@ -98,7 +98,7 @@ func (f *follower) handler(conn *grpc.ClientConn) grpc.StreamHandler {
 		if f.unready.Load() && strings.Contains(method, "Streams") {
 			return status.Error(codes.Unavailable, "Server Is Not Ready")
 		}
-		if strings.HasSuffix(method, "/Append") {
+		if strings.HasSuffix(method, "Append") {
 			f.refused.Add(1)
 			host, port, _ := net.SplitHostPort(f.leader.address)
 			call.SetTrailer(metadata.Pairs("exception", "not-leader", "leader-endpoint-host", host, "leader-endpoint-port", port))

@@ -1,15 +1,18 @@
 // Package esdb keeps the event log in EventStoreDB or KurrentDB, for logs that outgrow one machine.
 //
-// The server's guarantees differ from those of [eventstore.Store] in four ways, which this package bridges:
+// The server's guarantees differ from those of [eventstore.Store] in some ways, which this package bridges:
 //
 //   - Without an exact revision, the server recognises a repeated append only for a limited time. So each append is sent with an exact
 //     revision, where it always does; if the caller names none, the stream is read first.
-//   - The response to an append has no time, and does not tell a repetition. So the stream is read before and after.
+//   - The response to an append has no time, and does not tell a repetition. So the stream is read before and after an append of events
+//     that another call may have appended.
 //   - $all includes the server's own events. Reads and the head skip them.
-//   - The official client stops for good when it cannot find a server, and then blocks its callers. See connection.
+//   - $all can be read only from the position of an event. So the store names only positions that the server has told: see places.
+//   - The official client stops for good when it cannot find a server, and then blocks its callers. See connection. It has no call for
+//     many appends at once. See batches.
 //
-// Positions are the server's commit positions: only their order has a meaning. Times are the leader's; if its clock goes
-// back, so do they.
+// Positions are the server's commit positions: only their order has a meaning. Times are the leader's. Each event has its own, also
+// those of one append; the last event of an append says when it took place.
 package esdb
 
 import (
@@ -22,11 +25,13 @@ import (
 	"math"
 	"net/url"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
 	"github.com/google/uuid"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"bahi/domain/event"
 	"bahi/eventstore"
@@ -42,16 +47,16 @@ type named struct {
 
 // Store is the log. [Open] it once per process.
 type Store struct {
-	id    uuid.UUID
-	conn  *connection
-	log   *slog.Logger
-	lanes [64]chan struct{} // held by appends to a stream without an exact revision
-	heads heads
+	id      uuid.UUID
+	conn    *connection
+	batches *batches
+	log     *slog.Logger
+	lanes   [64]chan struct{} // held by appends to a stream without an exact revision
+	heads   heads
+	told    told
+	places  atomic.Pointer[Places]
 
 	outage time.Duration // see defaultOutage
-
-	mu    sync.Mutex
-	marks []mark // known positions, from which PositionAt starts
 }
 
 var _ eventstore.Store = (*Store)(nil)
@@ -67,6 +72,7 @@ func Open(ctx context.Context, address string, log *slog.Logger) (*Store, error)
 	if s.conn, err = connect(config, log); err != nil {
 		return nil, fmt.Errorf("EVENTSTORE_URL: %w", err)
 	}
+	s.batches = &batches{config: config, conn: s.conn}
 	for i := range s.lanes {
 		s.lanes[i] = make(chan struct{}, 1)
 	}
@@ -86,7 +92,10 @@ func misread(address string, err error) error {
 }
 
 // Close ends reads and subscriptions, finishes running appends, and refuses waiting ones.
-func (s *Store) Close() { s.conn.close() }
+func (s *Store) Close() {
+	s.conn.close()
+	s.batches.close()
+}
 
 // ID implements [eventstore.Store].
 func (s *Store) ID() uuid.UUID { return s.id }
@@ -147,8 +156,7 @@ func (s *Store) ReadStream(ctx context.Context, stream string, from int64, direc
 	}
 }
 
-// ReadAll implements [eventstore.Store]. EventStoreDB reads only from positions at which an event begins. Callers may name the position
-// before or after one: if the server refuses a position, ReadAll tries its neighbour.
+// ReadAll implements [eventstore.Store].
 func (s *Store) ReadAll(ctx context.Context, from event.Position, direction eventstore.Direction) iter.Seq2[event.Stored, error] {
 	return func(yield func(event.Stored, error) bool) {
 		if direction == eventstore.Forwards && from >= eventstore.End-1 || direction == eventstore.Backwards && from == 0 {
@@ -157,16 +165,24 @@ func (s *Store) ReadAll(ctx context.Context, from event.Position, direction even
 			}
 			return
 		}
-		began, err := s.readAll(ctx, from, from, direction, yield)
-		switch {
-		case err == nil || began || !isPlace(ctx, err):
-		case direction == eventstore.Forwards:
-			_, err = s.readAll(ctx, from, from+1, direction, yield)
-		default:
-			var more bool
-			if more, err = s.yieldAt(ctx, from-1, yield); more {
-				_, err = s.readAll(ctx, from, from-1, direction, yield)
+		find := s.placeBefore
+		if direction == eventstore.Backwards {
+			find = s.placeFrom
+		}
+		place, err := find(ctx, from)
+		began := false
+		once := func(e event.Stored, err error) bool { began = true; return yield(e, err) }
+		if err == nil {
+			err = s.readAll(ctx, from, place, direction, once)
+		}
+		if isNoPlace(err) && !began { // the log lost it
+			s.log.Warn("the log no longer has an event that was read from it; reading from the beginning or the end", "position", place)
+			s.told.forget()
+			place = 0
+			if direction == eventstore.Backwards {
+				place = eventstore.End
 			}
+			err = s.readAll(ctx, from, place, direction, once)
 		}
 		if err != nil {
 			yield(event.Stored{}, fmt.Errorf("read the log from %d: %w", from, err))
@@ -174,40 +190,32 @@ func (s *Store) ReadAll(ctx context.Context, from event.Position, direction even
 	}
 }
 
-// readAll yields the events after or before a position that the server accepts. began reports whether the read began.
-func (s *Store) readAll(
-	ctx context.Context, from, place event.Position, direction eventstore.Direction, yield func(event.Stored, error) bool,
-) (began bool, err error) {
+// readAll yields the events after or before a position. The server begins at place, which is at the position or on its other side.
+func (s *Store) readAll(ctx context.Context, from, place event.Position, direction eventstore.Direction, yield func(event.Stored, error) bool) error {
 	for e, err := range s.raw(ctx, math.MaxInt64, allFrom(place, direction)) {
 		if err != nil {
-			return began, err
+			return err
 		}
-		began = true
-		if !ours(e) || direction == eventstore.Forwards && event.Position(e.Position.Commit) <= from {
-			continue // forwards, the read begins with the event at the position itself
+		at := event.Position(e.Position.Commit)
+		s.told.saw(e)
+		if !ours(e) || direction == eventstore.Forwards && at <= from || direction == eventstore.Backwards && at >= from {
+			continue
 		}
 		if !yield(stored(e), nil) {
-			return true, nil
+			return nil
 		}
 	}
-	return began, nil
+	return nil
 }
 
-// yieldAt yields the event at a position, if there is one, and reports whether to go on.
-func (s *Store) yieldAt(ctx context.Context, place event.Position, yield func(event.Stored, error) bool) (more bool, err error) {
-	for e, err := range s.raw(ctx, 1, allFrom(place, eventstore.Forwards)) {
-		if err != nil {
-			return false, err
-		}
-		if event.Position(e.Position.Commit) == place && ours(e) {
-			return yield(stored(e), nil), nil
-		}
-	}
-	return true, nil
+// isNoPlace reports whether the server refused a read because no event begins at its position.
+func isNoPlace(err error) bool {
+	answer, is := errors.AsType[interface {
+		error
+		GRPCStatus() *status.Status
+	}](err)
+	return is && answer.GRPCStatus().Code() == codes.Unknown
 }
-
-// isPlace reports whether a read probably failed because no event begins at its position.
-func isPlace(ctx context.Context, err error) bool { return ctx.Err() == nil && !isAway(err) }
 
 // opening starts a read of at most count events.
 type opening func(ctx context.Context, client *esdb.Client, count uint64) (*esdb.ReadStream, error)

@@ -65,6 +65,18 @@ func (h hooked) Append(ctx context.Context, stream string, expected eventstore.E
 	})
 }
 
+// AppendEach makes each append of a client's batch go through the hook.
+func (h hooked) AppendEach(ctx context.Context, appends []eventstore.Request) []eventstore.Result {
+	if h.server.hook.Load() == nil {
+		return h.Store.AppendEach(ctx, appends)
+	}
+	results := make([]eventstore.Result, len(appends))
+	for i, r := range appends {
+		results[i].Appended, results[i].Err = h.Append(ctx, r.Stream, r.Expected, r.Events...)
+	}
+	return results
+}
+
 func newServer(t testing.TB, over ...func(eventstore.Store) eventstore.Store) *server {
 	t.Helper()
 	pool, err := pgxpool.New(t.Context(), pgtest.Template(t, "log", migrations.Up))

@@ -41,6 +41,7 @@ type news struct {
 type place struct {
 	upTo event.Position
 	last *esdb.RecordedEvent // nil: none yet
+	lost bool                // the server has no event where it was known to have one
 }
 
 // Subscribe implements [eventstore.Store]. It resumes after a lost connection.
@@ -89,7 +90,7 @@ func (s *Store) stillThere(ctx context.Context, last *esdb.RecordedEvent) error 
 	for e, err := range s.raw(ctx, 1, allFrom(event.Position(last.Position.Commit), eventstore.Forwards)) {
 		_, answered := errors.AsType[*esdb.Error](err)
 		switch {
-		case err != nil && (!answered || isRefusal(err) || !isPlace(ctx, err)):
+		case err != nil && (!answered || isRefusal(err) || isAway(err) || ctx.Err() != nil):
 			return err
 		case err == nil && e.EventID == last.EventID && e.Position == last.Position:
 			return nil
@@ -111,8 +112,17 @@ func (s *Store) follow(ctx context.Context, at *place, yield func(eventstore.Bat
 	if err := s.stillThere(ctx, at.last); err != nil {
 		return begun, err
 	}
+	if at.upTo > end { // the server would wait until the log has other events there
+		return begun, fmt.Errorf("follow the log after position %d: %w", at.upTo, eventstore.ErrTailLost)
+	}
 	heard := make(chan news, maxBatch)
-	if err := s.conn.run(ctx, func(client *esdb.Client) error { return s.listen(ctx, client, at.upTo, end, heard) }); err != nil {
+	from := event.Position(0)
+	if !at.lost {
+		if from, err = s.placeBefore(ctx, at.upTo); err != nil {
+			return begun, err
+		}
+	}
+	if err := s.conn.run(ctx, func(client *esdb.Client) error { return s.listen(ctx, client, from, end, heard) }); err != nil {
 		return begun, err
 	}
 	late := time.NewTimer(answerWithin)
@@ -134,6 +144,7 @@ func (s *Store) follow(ctx context.Context, at *place, yield func(eventstore.Bat
 		for more := true; more && n.err == nil; {
 			if n.event != nil && event.Position(n.event.Position.Commit) > batch.UpTo {
 				batch.UpTo = event.Position(n.event.Position.Commit)
+				s.told.saw(n.event)
 				if ours(n.event) {
 					last = n.event
 					batch.Events = append(batch.Events, stored(n.event))
@@ -152,12 +163,13 @@ func (s *Store) follow(ctx context.Context, at *place, yield func(eventstore.Bat
 			return begun, context.Cause(ctx)
 		}
 		if batch.UpTo > at.upTo {
-			*at = place{batch.UpTo, last}
+			*at = place{upTo: batch.UpTo, last: last}
 			if !yield(batch) {
 				return begun, nil
 			}
 		}
 		if n.err != nil {
+			at.lost = isNoPlace(n.err)
 			return begun, n.err
 		}
 	}
@@ -199,6 +211,7 @@ func (s *Store) listen(ctx context.Context, client *esdb.Client, after, end even
 			n.event = e.EventAppeared.Event
 		case e.CheckPointReached != nil:
 			n.upTo = event.Position(e.CheckPointReached.Commit)
+			s.told.add(n.upTo)
 		case e.CaughtUp != nil:
 			n.upTo = end
 		}

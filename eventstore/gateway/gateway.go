@@ -87,7 +87,7 @@ type Server struct {
 
 const (
 	// maxAppend limits the bytes of payloads and metadata of one append.
-	maxAppend = 16 << 20
+	maxAppend = eventstore.MaxAppend
 
 	// maxEvents limits the events of one append; the store's own limit applies later.
 	maxEvents = 4096

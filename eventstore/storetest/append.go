@@ -247,7 +247,11 @@ var together = []sentence{
 			if !n.suite.OpaquePositions {
 				require.Equal(t, stored[i].Position+1, e.Position, "another event lies between")
 			}
-			require.Equal(t, stored[0].At, e.At)
+			if n.suite.OwnTimes {
+				require.False(t, e.At.Before(stored[i].At))
+			} else {
+				require.Equal(t, stored[i].At, e.At)
+			}
 		}
 	}},
 	{"results are in the order of the appends", func(t *testing.T, n *node) {
@@ -382,7 +386,7 @@ var refusing = []sentence{
 			`[12345678901234567890123456789.000000000100, 1E+400, 1e-400, 0.10, 1.0e0]`,
 			`{"":{"":[[[[{}]]]]}}`,
 			"\"\u2028\u2029\u007f\ufeff\uffff\U0010ffff\"",
-			string(quote(strings.Repeat("long ", 1<<18))),
+			string(quote(strings.Repeat("long ", 95_000))),
 			strings.Repeat("[", 400) + strings.Repeat("]", 400),
 		} {
 			s, e := stream(), one()

@@ -39,6 +39,9 @@ type Suite struct {
 	// ConcurrentFirsts says that several of the equal appends made at the same time may be reported as the first,
 	// although the events are appended once.
 	ConcurrentFirsts bool
+
+	// OwnTimes says that each event of an append has its own time. Otherwise they have the same.
+	OwnTimes bool
 }
 
 // patience is the suite's timeout, longer than any correct implementation needs.
@@ -92,14 +95,14 @@ func (n *node) another(t testing.TB) *node {
 // stream returns a new name of a stream.
 func stream() string { return "suite-" + uuid.NewString() }
 
-// some returns new events.
+// some returns new events for one append, which their metadata tell from others.
 func some(n int) []event.New {
-	events := make([]event.New, n)
+	events, meta := make([]event.New, n), fmt.Appendf(nil, `{"schema":1,"request_id":%q}`, uuid.New())
 	for i := range events {
 		id := uuid.New()
 		events[i] = event.New{
 			ID: id, Type: fmt.Sprintf("Thing%dDone", i+1),
-			Data: fmt.Appendf(nil, `{"id": %q, "nth": %d}`, id, i+1), Meta: []byte(`{"schema":1}`),
+			Data: fmt.Appendf(nil, `{"id": %q, "nth": %d}`, id, i+1), Meta: meta,
 		}
 	}
 	return events

@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 
@@ -50,41 +49,17 @@ type ViewedLog struct{ eventstore.Store }
 
 // After implements the views' Log.
 func (l ViewedLog) After(ctx context.Context, at event.Position) iter.Seq2[event.Stored, error] {
-	return l.placed(ctx, l.ReadAll(ctx, at, eventstore.Forwards))
+	return l.ReadAll(ctx, at, eventstore.Forwards)
 }
 
 // Before implements the views' Log.
 func (l ViewedLog) Before(ctx context.Context, at event.Position) iter.Seq2[event.Stored, error] {
-	return l.placed(ctx, l.ReadAll(ctx, at, eventstore.Backwards))
-}
-
-// placed turns EventStoreDB's refusal of a start position into a fault: no event is at that position. The server has no code for
-// that refusal, only a text; but if the server answers another request, the position was the reason.
-func (l ViewedLog) placed(ctx context.Context, events iter.Seq2[event.Stored, error]) iter.Seq2[event.Stored, error] {
-	if _, refuses := l.Store.(*esdb.Store); !refuses {
-		return events
-	}
-	return func(yield func(event.Stored, error) bool) {
-		begun := false
-		for e, err := range events {
-			if err != nil && !begun && ctx.Err() == nil && !errors.Is(err, eventstore.ErrUnavailable) && !errors.Is(err, context.DeadlineExceeded) {
-				if _, away := l.Head(ctx); away == nil {
-					err = opsviews.ErrNoPlace
-				}
-			}
-			if begun = true; !yield(e, err) {
-				return
-			}
-		}
-	}
+	return l.ReadAll(ctx, at, eventstore.Backwards)
 }
 
 // At implements the views' Log.
 func (l ViewedLog) At(ctx context.Context, at event.Position) (event.Stored, bool, error) {
 	for e, err := range l.Before(ctx, at+1) {
-		if errors.Is(err, opsviews.ErrNoPlace) {
-			return event.Stored{}, false, nil
-		}
 		return e, err == nil && e.Position == at, err
 	}
 	return event.Stored{}, false, nil

@@ -161,6 +161,8 @@ func classify(err error) *fault.Error {
 		errors.Is(err, pgconn.ErrConnClosed), errors.Is(err, io.ErrUnexpectedEOF), // Postgres disconnected in the middle of an answer
 		isServer && (strings.HasPrefix(server.Code, "57") || strings.HasPrefix(server.Code, "08") || strings.HasPrefix(server.Code, "53")):
 		return fault.New(fault.Unavailable, "Not available right now, try again")
+	case errors.Is(err, eventstore.ErrTooLarge):
+		return fault.New(fault.Invalid, fmt.Sprintf("The request is too large: what is stored of it at once has at most %d bytes", eventstore.MaxAppend))
 	case errors.Is(err, eventstore.ErrBadEvent):
 		return fault.New(fault.Invalid, "The request cannot be stored")
 	default:

@@ -17,6 +17,7 @@ import (
 	"bahi/domain/access/picture"
 	"bahi/domain/actor"
 	"bahi/domain/unit"
+	"bahi/eventstore/esdb"
 	"bahi/eventstore/vault"
 	"bahi/http/api"
 	"bahi/internal/pgcluster"
@@ -34,7 +35,7 @@ import (
 
 // AllProjections returns the projections of this program.
 func AllProjections() []*projections.Projection {
-	return []*projections.Projection{ledgertables.Books, accesstables.APIKeys, accesstables.Users, accesstables.Workspaces, accesstables.Endings, messagingtables.Contacts, audittables.Tree}
+	return []*projections.Projection{ledgertables.Books, accesstables.APIKeys, accesstables.Users, accesstables.Workspaces, accesstables.Endings, messagingtables.Contacts, audittables.Tree, audittables.Places}
 }
 
 // System has the parts of Bahi, wired. Its users start the background work that they need.
@@ -155,6 +156,9 @@ func (s Settings) OpenBooks(ctx context.Context, serving bool) (sys *System, err
 		versions[p.Name] = p.Version
 	}
 	sys.Views = NewViews(sys.reader(versions))
+	if log, elsewhere := sys.Store.(*esdb.Store); elsewhere {
+		log.UsePlaces(auditviews.Places{Reader: sys.reader(versions)})
+	}
 	sys.Commands = commands.New(sys.written(), sys.Vault, time.Now)
 	ledgerflows.AddRules(sys.Commands)
 	sys.Books = &ledgerflows.Books{

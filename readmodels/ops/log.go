@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"bahi/domain/event"
-	"bahi/domain/fault"
 )
 
 // Log is the log in any store. Only the order of its positions means something.
@@ -27,9 +26,6 @@ type Log interface {
 	// Head returns the position of the newest event.
 	Head(ctx context.Context) (event.Position, error)
 }
-
-// ErrNoPlace reports a search from a position without an event, in a log that can only be read from events.
-var ErrNoPlace = fault.New(fault.Invalid, "There is no event at this position, and a log in EventStoreDB is only read from the position of an event, or 0")
 
 // MetaOf returns an event's metadata, or none if another program wrote them in another form.
 func MetaOf(e event.Stored) event.Meta { return metaOf(e.Meta) }

@@ -1,0 +1,10 @@
+-- Where events of the log begin, and when: one every 256 events, and one in every second that has events. A log in
+-- EventStoreDB can be read only from such a place, and has no other index by time.
+create table place (
+  position bigint primary key,
+  at       timestamptz not null -- the latest time up to there: clocks may go back
+);
+
+-- after fill
+
+create index place_at_position_idx on place (at, position);
