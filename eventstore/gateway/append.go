@@ -50,7 +50,7 @@ func (s *streamsService) append(call streams.Streams_AppendServer) (*streams.App
 			return s.appended(call.Context(), r)
 		case err != nil:
 			return nil, err
-		case refused != nil && bytes > maxAppend:
+		case refused != nil && bytes > maxMessage:
 			return nil, refused
 		case refused != nil: // the rest is read, otherwise the client would learn only that the call ended
 			bytes += proto.Size(message)

@@ -23,7 +23,7 @@ const (
 	maxQueued = 64
 
 	// maxHeld limits the memory of a call's appends, complete or not.
-	maxHeld = 4 * maxAppend
+	maxHeld = 64 << 20
 )
 
 // batch is one append of a BatchAppend. Its pieces arrive among those of others, under its correlation id.

@@ -92,8 +92,8 @@ const (
 	// maxEvents limits the events of one append; the store's own limit applies later.
 	maxEvents = 4096
 
-	// maxMessage limits a client's message: an event of that size, with everything around it.
-	maxMessage = maxAppend + 1<<20
+	// maxMessage limits a client's message. It is what official clients take themselves, so that they are told why a larger append is refused.
+	maxMessage = 17 << 20
 
 	// maxCalls limits the calls of a connection at the same time. Clients let further ones wait.
 	maxCalls = 1000

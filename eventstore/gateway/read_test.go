@@ -353,7 +353,7 @@ func TestSlowClientIsToldThatItFellBehind(t *testing.T) {
 	require.NotNil(t, next(t, call).GetConfirmation())
 	require.Equal(t, "caught up", name(next(t, call)))
 	large := thing("Done")
-	large.Data = []byte(`"` + strings.Repeat("x", 1<<20) + `"`)
+	large.Data = []byte(`"` + strings.Repeat("x", 900_000) + `"`)
 	for range 8 { // more than the connection holds
 		large.ID[0]++
 		r.put(t, "large-1", large)

@@ -126,11 +126,11 @@ func TestFollowerBehindTheTailSeesAllEvents(t *testing.T) {
 
 func TestFollowerOfANewlyOpenedLogReadsAtOnce(t *testing.T) {
 	t.Parallel()
-	const events = 8
+	const events = 40
 	s := newStore(t, newLog(t))
 	for range events {
 		e := made(uuid.New())
-		e.Data = fmt.Appendf(nil, "%q", strings.Repeat("x", maxChunkBytes)) // a chunk each
+		e.Data = fmt.Appendf(nil, "%q", strings.Repeat("x", maxChunkBytes/5)) // a chunk for five of them
 		must(t, s, "big-1", e)
 	}
 	other, count := newStoreWith(t, s.pool.Config().ConnString(), rarelyPolling), 0
@@ -148,8 +148,8 @@ func TestFollowerOfANewlyOpenedLogReadsAtOnce(t *testing.T) {
 func TestLargeEventsAreReadInSmallChunks(t *testing.T) {
 	t.Parallel()
 	s := newStore(t, newLog(t))
-	big := fmt.Appendf(nil, "%q", strings.Repeat("x", 2<<20))
-	for range 5 {
+	big := fmt.Appendf(nil, "%q", strings.Repeat("x", maxChunkBytes/5))
+	for range 15 {
 		e := made(uuid.New())
 		e.Data = big
 		must(t, s, "big-1", e)
@@ -159,7 +159,7 @@ func TestLargeEventsAreReadInSmallChunks(t *testing.T) {
 	batch, more, err := s.readAll(t.Context(), &limit, 0, eventstore.Forwards)
 	require.NoError(t, err)
 	require.True(t, more)
-	require.Equal(t, 2, len(batch)) //nolint:testifylint // a failure would print them all
+	require.Equal(t, 5, len(batch)) //nolint:testifylint // a failure would print them all
 	for _, direction := range []eventstore.Direction{eventstore.Forwards, eventstore.Backwards} {
 		from := event.Position(0)
 		if direction == eventstore.Backwards {
@@ -170,12 +170,12 @@ func TestLargeEventsAreReadInSmallChunks(t *testing.T) {
 			require.NoError(t, err)
 			count++
 		}
-		require.Equal(t, 205, count)
+		require.Equal(t, 215, count)
 	}
 	count := 0
 	for batch, err := range newStore(t, s.pool.Config().ConnString()).Subscribe(t.Context(), 0) {
 		require.NoError(t, err)
-		if count += len(batch.Events); count == 205 {
+		if count += len(batch.Events); count == 215 {
 			break
 		}
 	}
