@@ -10,7 +10,7 @@ import (
 
 func TestWholeLogIsReadAtSparsePositions(t *testing.T) {
 	t.Parallel()
-	apptest.AtPositionsFarApart(t,
+	apptest.OnEventStoreDB(t,
 		"TestRowProofVerifiesOfflineForReadersOfTheRow",
 		"TestBackDatedChangesRestateClosingBalances",
 		"TestTrailBeforeTheFirstEventSaysSo",

@@ -10,7 +10,7 @@ import (
 
 func TestWholeSparseLogIsRead(t *testing.T) {
 	t.Parallel()
-	apptest.AtPositionsFarApart(t,
+	apptest.OnEventStoreDB(t,
 		"TestEventsAreFoundByEachFilter",
 		"TestParkedFollowersWorkWithoutScripts")
 }

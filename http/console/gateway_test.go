@@ -9,5 +9,5 @@ import (
 // The other tests of whole logs run on a sparse log only in make soak.
 func TestSparseLogIsReadAndWritten(t *testing.T) {
 	t.Parallel()
-	apptest.AtPositionsFarApart(t, "TestEventsAreFoundByEachFilter")
+	apptest.OnEventStoreDB(t, "TestEventsAreFoundByEachFilter")
 }

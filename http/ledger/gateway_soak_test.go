@@ -13,9 +13,9 @@ func TestAllIsKeptInALogInAnotherProcess(t *testing.T) {
 	apptest.InAnotherProcess(t, apptest.TestsOf(t, "bank_*", "books_lock")...)
 }
 
-func TestTheWholeLogIsReadAtPositionsFarApart(t *testing.T) {
+func TestTheWholeLogIsReadOnEventStoreDB(t *testing.T) {
 	t.Parallel()
-	apptest.AtPositionsFarApart(t,
+	apptest.OnEventStoreDB(t,
 		"TestADeletedAccountIsGoneWithItsRowsButNotFromThePast",
 		"TestALedgerIsReadByDatesPagesAndAsItWasKnown",
 		"TestRowsArePostedTogether",

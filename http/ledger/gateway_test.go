@@ -13,7 +13,7 @@ func TestALogInAnotherProcessIsReadAndWritten(t *testing.T) {
 }
 
 // The other tests that look at the log as a whole run so in make soak.
-func TestALogAtPositionsFarApartIsReadAndWritten(t *testing.T) {
+func TestALogOnEventStoreDBIsReadAndWritten(t *testing.T) {
 	t.Parallel()
-	apptest.AtPositionsFarApart(t, "TestALedgerIsReadByDatesPagesAndAsItWasKnown")
+	apptest.OnEventStoreDB(t, "TestALedgerIsReadByDatesPagesAndAsItWasKnown")
 }

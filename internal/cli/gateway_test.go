@@ -7,7 +7,7 @@ import (
 )
 
 // make soak runs the other tests of the whole log this way.
-func TestALogAtPositionsFarApartIsReadAndWritten(t *testing.T) {
+func TestALogOnEventStoreDBIsReadAndWritten(t *testing.T) {
 	t.Parallel()
-	apptest.AtPositionsFarApart(t, "TestEventsAreShownFromTheShell")
+	apptest.OnEventStoreDB(t, "TestEventsAreShownFromTheShell")
 }

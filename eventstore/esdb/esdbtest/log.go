@@ -153,6 +153,16 @@ func (l *log) cut(count int) {
 	}
 }
 
+// past moves all events days into the past.
+func (l *log) past(days int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.events = slices.Clone(l.events) // readers have the old ones
+	for i := range l.events {
+		l.events[i].at = l.events[i].at.AddDate(0, 0, -days)
+	}
+}
+
 func (e *recorded) system() bool { return strings.HasPrefix(e.typ, "$") }
 
 // at returns the index of the event at a position; false if none begins there.

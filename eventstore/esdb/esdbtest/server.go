@@ -170,6 +170,9 @@ func (c *Cluster) System(count int) {
 	}
 }
 
+// Past moves all events days into the past.
+func (c *Cluster) Past(days int) { c.log.past(days) }
+
 // Cut removes the newest events and cuts all connections, as a failover to a node that lagged behind does.
 func (c *Cluster) Cut(t testing.TB, count int) {
 	t.Helper()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"bahi/eventstore/esdb/esdbtest"
 	"bahi/http/api/apitest"
 )
 
@@ -86,12 +87,12 @@ func Each[T, U any](list []T, do func(T) U) (out []U) {
 	return out
 }
 
-// Past moves all events of the log days into the past, by SQL.
+// Past moves all events of the log days into the past, where the log is stored.
 func (o *Office) Past(days int) {
 	o.T.Helper()
-	log := *o
-	if behind, there := logDatabases.Load(o.Database); there {
-		log.Database = behind.(string)
+	if cluster, there := logClusters.Load(o.Database); there {
+		cluster.(*esdbtest.Cluster).Past(days)
+		return
 	}
-	log.Sql(`update log.event set recorded_at = recorded_at - make_interval(days => $1)`, days)
+	o.Sql(`update log.event set recorded_at = recorded_at - make_interval(days => $1)`, days)
 }

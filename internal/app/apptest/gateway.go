@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"bahi/eventstore/esdb/esdbtest"
 	"bahi/internal/pgtest"
 	"bahi/migrations"
 )
@@ -19,11 +20,11 @@ import (
 // Elsewhere: the systems of this test run have their logs in EventStoreDB, behind gateways in processes of their own.
 var Elsewhere = os.Getenv(elsewhereVariable) != ""
 
-// elsewhereVariable has the path of the program that serves the gateways, or FarApart.
+// elsewhereVariable has the path of the program that serves the gateways, or vendors.
 const elsewhereVariable = "BAHI_TEST_LOG_BEHIND_GATEWAY"
 
-// FarApart means gateways in this process, for logs with gaps between positions.
-const FarApart = "apart"
+// vendors means servers in this process that behave as the vendor's do.
+const vendors = "vendors"
 
 // gatewayProcess is a bahi that serves its log to EventStoreDB clients.
 type gatewayProcess struct {
@@ -63,7 +64,7 @@ func EventStore(t testing.TB, program, data string) *Cmd {
 
 var logsBehindGateways sync.Map // connection strings, by the database of the system that uses the log
 
-var logDatabases sync.Map // databases of sparse logs, by the database of the system that uses the log
+var logClusters sync.Map // servers of logs, by the database of the system that uses the log
 
 // logBehindGateway returns the log of a second process, the same for the same database.
 func logBehindGateway(t testing.TB, database string) string {
@@ -72,10 +73,10 @@ func logBehindGateway(t testing.TB, database string) string {
 		return known.(string)
 	}
 	var connection string
-	if program := os.Getenv(elsewhereVariable); program == FarApart {
-		log, behind := EmptyLog(t)
-		connection = Served(t, Apart{log})
-		logDatabases.Store(database, behind)
+	if program := os.Getenv(elsewhereVariable); program == vendors {
+		cluster := esdbtest.Start(t, 1)
+		connection = cluster.URL()
+		logClusters.Store(database, cluster)
 	} else {
 		data := t.TempDir()
 		connection = ServeGateway(t, EventStore(t, program, data), data).Connection(OperatorKey)
@@ -84,7 +85,7 @@ func logBehindGateway(t testing.TB, database string) string {
 	return connection
 }
 
-// OnGateway runs tests of the calling package again, each system with its log behind a gateway: in a process of its own, or FarApart.
+// OnGateway runs tests of the calling package again, each system with its log behind a gateway in a process of its own, or on a server like the vendor's.
 func OnGateway(t *testing.T, gateway string, tests ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^("+strings.Join(tests, "|")+")$", "-test.v", "-test.timeout", "20m")
@@ -108,14 +109,14 @@ func InAnotherProcess(t *testing.T, tests ...string) {
 	OnGateway(t, program, tests...)
 }
 
-// AtPositionsFarApart runs tests of the calling package again, each system on a log with gaps between positions: code that reads the
-// whole log must not count by positions, nor read from a position without an event. Within that run it does nothing.
-func AtPositionsFarApart(t *testing.T, tests ...string) {
+// OnEventStoreDB runs tests of the calling package again, each system on a log in a server that behaves as the vendor's does. Within
+// that run it does nothing.
+func OnEventStoreDB(t *testing.T, tests ...string) {
 	t.Helper()
 	if Elsewhere {
 		return
 	}
-	OnGateway(t, FarApart, tests...)
+	OnGateway(t, vendors, tests...)
 }
 
 var testNamed = regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\)`)

@@ -12,6 +12,7 @@ import (
 
 	"bahi/domain/event"
 	"bahi/eventstore/audit/audittest"
+	"bahi/eventstore/esdb/esdbtest"
 	"bahi/internal/app"
 	"bahi/internal/app/apptest"
 	"bahi/internal/cli/events"
@@ -23,9 +24,8 @@ import (
 // archive still has the books.
 func TestALogInEventStoreDBIsVerifiedAndReadFromItsArchive(t *testing.T) {
 	t.Parallel()
-	behind, _ := apptest.EmptyLog(t)
 	with := apptest.Settings(t, pgtest.Template(t, "migrated", migrations.Up))
-	with.EventStore = apptest.Served(t, apptest.Apart{Store: behind})
+	with.EventStore = esdbtest.Start(t, 1).URL()
 	o := apptest.StartAs(t, with)
 	bahi := func(args ...string) string {
 		t.Helper()
