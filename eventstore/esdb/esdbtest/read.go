@@ -51,6 +51,9 @@ func (s streamsService) Read(request *streams.ReadReq, call streams.Streams_Read
 		}
 	}
 	count := min(uint64(len(events)), o.GetCount())
+	if _, fromEnd := o.GetAll().GetAllOption().(*streams.ReadReq_Options_AllOptions_End); fromEnd && backwards && o.GetCount() == 1 {
+		s.Counts.Looks.Add(1)
+	}
 	for i := range count {
 		e := events[i]
 		if backwards {

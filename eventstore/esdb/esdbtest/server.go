@@ -52,6 +52,9 @@ type Node struct {
 // Counts are numbers of calls, and of events that they returned.
 type Counts struct {
 	Appends, Reads, Events, Subscriptions, Refused atomic.Int64
+
+	// Looks are reads of the newest event alone.
+	Looks atomic.Int64
 }
 
 // Around wraps the appends of a node: put carries one out.
