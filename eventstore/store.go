@@ -33,7 +33,8 @@ type Store interface {
 	Append(ctx context.Context, stream string, expected Expected, events ...event.New) (Appended, error)
 
 	// AppendEach appends to different streams in as few round trips as the log allows. Each append succeeds or fails
-	// independently. Results are in the order of the appends.
+	// independently. Results are in the order of the appends. So are the events in the log, as far as the appends' expectations are
+	// exact. A repetition need not be told as Replayed.
 	AppendEach(ctx context.Context, appends []Request) []Result
 
 	// ReadStream yields a stream's events from a revision on: oldest first, or newest first if backwards. It yields

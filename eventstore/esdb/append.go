@@ -2,6 +2,7 @@ package esdb
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +11,6 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -26,9 +26,6 @@ const (
 	resolveWithin = 15 * time.Second
 
 	retryEvery = 50 * time.Millisecond
-
-	// maxAtOnce is the number of streams that AppendEach appends to at once.
-	maxAtOnce = 64
 )
 
 // Append implements [eventstore.Store].
@@ -37,11 +34,7 @@ func (s *Store) Append(ctx context.Context, stream string, expected eventstore.E
 	if err := check(r); err != nil {
 		return eventstore.Appended{}, err
 	}
-	// An abandoned call may read the events after the caller has reused their memory.
-	r.Events = slices.Clone(events)
-	for i := range r.Events {
-		r.Events[i].Data, r.Events[i].Meta = bytes.Clone(r.Events[i].Data), bytes.Clone(r.Events[i].Meta)
-	}
+	r = owned(r)
 	waiting, cancel := s.conn.within(ctx)
 	defer cancel()
 	if expected < eventstore.NoStream {
@@ -107,26 +100,114 @@ func (s *Store) readBack(ctx context.Context, r eventstore.Request, done eventst
 	return done, nil
 }
 
-// AppendEach implements [eventstore.Store].
+// AppendEach implements [eventstore.Store]. Appends at exact revisions are sent without waiting for each other, and take place in their
+// order. It does not look for earlier appends of the same events: the server appends none twice.
 func (s *Store) AppendEach(ctx context.Context, appends []eventstore.Request) []eventstore.Result {
 	results := make([]eventstore.Result, len(appends))
-	byStream := map[string][]int{}
-	for i, r := range appends {
-		byStream[r.Stream] = append(byStream[r.Stream], i)
+	for from := 0; from < len(appends); {
+		to := from
+		for to < len(appends) && appends[to].Expected >= eventstore.NoStream {
+			to++
+		}
+		s.appendRun(ctx, appends[from:to], results[from:to])
+		if to < len(appends) {
+			r := appends[to]
+			results[to].Appended, results[to].Err = s.Append(ctx, r.Stream, r.Expected, r.Events...)
+			to++
+		}
+		from = to
 	}
-	var group errgroup.Group
-	group.SetLimit(maxAtOnce)
-	for _, indexes := range byStream {
-		group.Go(func() error {
-			for _, i := range indexes { // a second append to a stream depends on the result of the first
-				r := appends[i]
-				results[i].Appended, results[i].Err = s.Append(ctx, r.Stream, r.Expected, r.Events...)
-			}
-			return nil
-		})
-	}
-	_ = group.Wait() // each has its own result
 	return results
+}
+
+// eachWithin is how much longer a try of several appends may take for each of them.
+const eachWithin = 5 * time.Millisecond
+
+// appendRun appends in order, at exact revisions, and repeats those whose outcome is unknown.
+func (s *Store) appendRun(ctx context.Context, appends []eventstore.Request, results []eventstore.Result) {
+	var left []int
+	for i, r := range appends {
+		if results[i].Err = cmp.Or(check(r), ctx.Err()); results[i].Err == nil {
+			left = append(left, i)
+		}
+	}
+	if len(left) == 0 {
+		return
+	}
+	waiting, stop := s.conn.within(ctx)
+	defer stop()
+	var begun int // number of appends that the server may have received
+	for late := time.Now().Add(resolveWithin); ; {
+		unknown, err := s.tryRun(waiting, appends, results, left, &begun)
+		if len(unknown) == 0 {
+			return
+		}
+		left = unknown
+		if err == nil || time.Now().Before(late) && begun > 0 {
+			s.log.Warn("outcome of appends not known yet; retrying", "appends", len(left), "error", err)
+			if err = pause(waiting, retryEvery); err == nil {
+				continue
+			}
+		}
+		for _, i := range left {
+			if results[i].Err = err; i < begun {
+				results[i].Err = fmt.Errorf("%w: %s", eventstore.ErrInDoubt, text(err))
+			}
+		}
+		return
+	}
+}
+
+// tryRun sends the appends left, and returns those whose outcome is unknown, with the reason.
+func (s *Store) tryRun(ctx context.Context, appends []eventstore.Request, results []eventstore.Result, left []int, begun *int) (unknown []int, err error) {
+	try, finish, open := s.conn.whole(ctx) // what is sent is to be answered
+	if !open {
+		return left, errClosed
+	}
+	defer finish()
+	try, cancel := context.WithTimeout(try, answerWithin+time.Duration(len(left))*eachWithin)
+	defer cancel()
+	call, err := s.batches.open(try)
+	if err != nil {
+		return left, err
+	}
+	under := make([]*sent, 0, len(left))
+	for _, i := range left {
+		if err = ctx.Err(); err != nil {
+			break
+		}
+		p, failed := call.begin(try, owned(appends[i]))
+		if err = failed; err != nil {
+			break
+		}
+		under, *begun = append(under, p), max(*begun, i+1)
+	}
+	for n, p := range under {
+		done, _, failed := s.batches.wait(try, p)
+		i := left[n]
+		_, wrong := errors.AsType[*eventstore.WrongRevision](failed)
+		switch {
+		case failed == nil:
+			s.told.add(done.Position)
+			results[i] = eventstore.Result{Appended: done}
+		case wrong:
+			results[i].Err = failed
+		case isRefusal(failed):
+			results[i].Err = refusal(appends[i], failed)
+		default:
+			unknown, err = append(unknown, i), failed
+		}
+	}
+	return append(unknown, left[len(under):]...), err
+}
+
+// owned returns an append with memory of its own: an abandoned call may read the events after the caller has reused theirs.
+func owned(r eventstore.Request) eventstore.Request {
+	r.Events = slices.Clone(r.Events)
+	for i := range r.Events {
+		r.Events[i].Data, r.Events[i].Meta = bytes.Clone(r.Events[i].Data), bytes.Clone(r.Events[i].Meta)
+	}
+	return r
 }
 
 // appendOpen appends to a stream at any revision: it reads the stream, looks for the events in it, and appends at the last revision.

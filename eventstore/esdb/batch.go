@@ -67,38 +67,62 @@ func (b *batches) append(ctx context.Context, r eventstore.Request) (done events
 	if err != nil {
 		return done, false, err
 	}
-	id, results := uuid.New(), make(chan *streams.BatchAppendResp, 1)
-	call.mu.Lock()
-	call.waiting[id] = results
-	call.mu.Unlock()
-	defer func() {
-		call.mu.Lock()
-		defer call.mu.Unlock()
-		delete(call.waiting, id)
-	}()
-	select {
-	case call.queue <- batchOf(id, r):
-	case <-call.done:
-		return done, false, unreachable(call.err)
-	case <-ctx.Done():
-		return done, false, context.Cause(ctx)
+	p, err := call.begin(ctx, r)
+	if err != nil {
+		return done, false, err
 	}
+	return b.wait(ctx, p)
+}
+
+// sent is an append whose result is awaited.
+type sent struct {
+	call    *batchCall
+	request eventstore.Request
+	id      uuid.UUID
+	results chan *streams.BatchAppendResp
+}
+
+// begin sends an append. Those of one caller take place in the order in which they are sent. Each MUST be waited for.
+func (c *batchCall) begin(ctx context.Context, r eventstore.Request) (*sent, error) {
+	p := &sent{call: c, request: r, id: uuid.New(), results: make(chan *streams.BatchAppendResp, 1)}
+	c.mu.Lock()
+	c.waiting[p.id] = p.results
+	c.mu.Unlock()
 	select {
-	case result := <-results:
-		done, err = appended(r, result)
-		if err != nil && !isRefusal(err) {
-			if _, wrong := errors.AsType[*eventstore.WrongRevision](err); !wrong {
-				b.drop(call) // this node may no longer be the leader
-			}
+	case c.queue <- batchOf(p.id, r):
+		return p, nil
+	case <-c.done:
+		p.forget()
+		return nil, unreachable(c.err)
+	case <-ctx.Done():
+		p.forget()
+		return nil, context.Cause(ctx)
+	}
+}
+
+func (p *sent) forget() {
+	p.call.mu.Lock()
+	defer p.call.mu.Unlock()
+	delete(p.call.waiting, p.id)
+}
+
+// wait returns an append's result.
+func (b *batches) wait(ctx context.Context, p *sent) (done eventstore.Appended, begun bool, err error) {
+	defer p.forget()
+	select {
+	case result := <-p.results:
+		done, err = appended(p.request, result)
+		if _, wrong := errors.AsType[*eventstore.WrongRevision](err); err != nil && !wrong && !isRefusal(err) {
+			b.drop(p.call) // this node may no longer be the leader
 		}
 		return done, true, err
-	case <-call.done:
-		if status.Code(call.err) == codes.NotFound { // a follower refuses the whole call
+	case <-p.call.done:
+		if status.Code(p.call.err) == codes.NotFound { // a follower refuses the whole call
 			return done, false, errNotLeader
 		}
-		return done, true, unreachable(call.err)
+		return done, true, unreachable(p.call.err)
 	case <-ctx.Done():
-		b.drop(call)
+		b.drop(p.call)
 		return done, true, context.Cause(ctx)
 	}
 }

@@ -76,11 +76,32 @@ func Open(ctx context.Context, address string, log *slog.Logger) (*Store, error)
 	for i := range s.lanes {
 		s.lanes[i] = make(chan struct{}, 1)
 	}
-	if s.id, err = s.identify(ctx); err != nil {
+	if err = s.checkVersion(ctx); err == nil {
+		s.id, err = s.identify(ctx)
+	}
+	if err != nil {
 		s.Close()
 		return nil, fmt.Errorf("open the event log at %s: %w", config.Address, err)
 	}
 	return s, nil
+}
+
+// leastVersion is the first server that reports that a subscription has caught up.
+var leastVersion = esdb.ServerVersion{Major: 23, Minor: 10}
+
+// checkVersion returns an error if the server is too old.
+func (s *Store) checkVersion(ctx context.Context) error {
+	ctx, cancel := s.conn.within(ctx)
+	defer cancel()
+	v, _, err := do(ctx, s.conn, func(client *esdb.Client) (*esdb.ServerVersion, error) { return client.GetServerVersion() })
+	switch {
+	case err != nil:
+		return err
+	case v.Major < leastVersion.Major, v.Major == leastVersion.Major && v.Minor < leastVersion.Minor:
+		return fmt.Errorf("%w: its version is %d.%d.%d, and Bahi needs %d.%d or newer, which reports that a subscription has caught up",
+			errRefused, v.Major, v.Minor, v.Patch, leastVersion.Major, leastVersion.Minor)
+	}
+	return nil
 }
 
 // misread returns the error of a malformed connection string. The client's own error may quote the password.

@@ -141,7 +141,7 @@ func TestStore(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	storetest.Run(t, storetest.Suite{
-		OpaquePositions: true, AnyRetryFound: true, ConcurrentFirsts: true,
+		OpaquePositions: true, AnyRetryFound: true, ConcurrentFirsts: true, EachUntold: true,
 		Open: func(t testing.TB) (eventstore.Store, func()) {
 			store := s.open(t, s.address)
 			return store, store.Close

@@ -29,7 +29,7 @@ func vendor(t testing.TB, url string) *esdb.Store {
 
 func suiteOf(url string) storetest.Suite {
 	return storetest.Suite{
-		OpaquePositions: true, AnyRetryFound: true, ConcurrentFirsts: true, OwnTimes: true,
+		OpaquePositions: true, AnyRetryFound: true, ConcurrentFirsts: true, EachUntold: true, OwnTimes: true,
 		Open: func(t testing.TB) (eventstore.Store, func()) {
 			t.Helper()
 			store, err := esdb.Open(t.Context(), url, testLog(t))
@@ -270,4 +270,70 @@ func TestOneOfManyConcurrentRetriesIsTheFirst(t *testing.T) {
 		}
 		require.Equal(t, 1, firsts)
 	}
+}
+
+func TestServerWithoutCaughtUpIsRefusedWithItsVersion(t *testing.T) {
+	t.Parallel()
+	for version, says := range map[string]string{
+		"22.10.5": "its version is 22.10.5, and Bahi needs 23.10", "23.6.0": "23.6.0", "nonsense": "invalid EventStoreDB server version",
+	} {
+		c := esdbtest.Start(t, 1)
+		c.Version = version
+		_, err := esdb.Open(t.Context(), c.URL(), testLog(t))
+		require.ErrorContains(t, err, says)
+	}
+}
+
+func TestClusterWithoutItsLeaderGoesOnWithTheNextOne(t *testing.T) {
+	t.Parallel()
+	c := esdbtest.Start(t, 3)
+	store := vendor(t, c.URL())
+	var (
+		stored []uuid.UUID
+		at     event.Position
+	)
+	put := func() {
+		e := fresh()
+		for {
+			done, err := store.Append(t.Context(), "kept-1", eventstore.Expected(len(stored)-1), e)
+			if err == nil {
+				require.Greater(t, done.Position, at)
+				at, stored = done.Position, append(stored, e.ID)
+				return
+			}
+			require.ErrorIs(t, err, eventstore.ErrUnavailable)
+		}
+	}
+	followed := make(chan uuid.UUID, 100)
+	go func() {
+		for last := event.Position(0); ; {
+			for batch, err := range store.Subscribe(t.Context(), last) {
+				if err != nil {
+					break
+				}
+				for _, e := range batch.Events {
+					followed <- e.ID
+				}
+				last = batch.UpTo
+			}
+			if t.Context().Err() != nil {
+				return
+			}
+		}
+	}()
+	for round := range 3 {
+		for range 5 {
+			put()
+		}
+		c.Node(round).Stop()
+		c.Node((round + 1) % 3).Elect()
+		if round > 0 {
+			c.Node(round - 1).Restart(t)
+		}
+		put()
+	}
+	for _, id := range stored {
+		require.Equal(t, id, <-followed)
+	}
+	require.Len(t, held(t, store, "kept-1"), len(stored))
 }

@@ -40,6 +40,9 @@ type Suite struct {
 	// although the events are appended once.
 	ConcurrentFirsts bool
 
+	// EachUntold says that AppendEach does not tell a repetition, nor the time of an append.
+	EachUntold bool
+
 	// OwnTimes says that each event of an append has its own time. Otherwise they have the same.
 	OwnTimes bool
 }

@@ -83,7 +83,7 @@ func (n *Node) serve(t testing.TB, address string) {
 	n.address = listener.Addr().String()
 	server := grpc.NewServer(
 		grpc.MaxRecvMsgSize(17<<20), grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
-		 grpc.UnaryInterceptor(n.readyUnary), grpc.StreamInterceptor(n.readyStream),
+		grpc.UnaryInterceptor(n.readyUnary), grpc.StreamInterceptor(n.readyStream),
 	)
 	streams.RegisterStreamsServer(server, streamsService{Node: n})
 	serverfeatures.RegisterServerFeaturesServer(server, featuresService{Node: n})
