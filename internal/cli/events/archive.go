@@ -267,7 +267,7 @@ func (i *Importing) events(ctx context.Context) iter.Seq2[event.Stored, error] {
 // Renumbered returns the event with the next position and with new positions in place of those that it names. Its time is not
 // before the previous event's, as it may be in EventStoreDB.
 func (i *Importing) Renumbered(e event.Stored) (event.Stored, error) {
-	if namesPositions(e) {
+	if namesAfter(e, 0) {
 		if _, err := i.places.renumber(&e); err != nil {
 			return e, fmt.Errorf("renumber %s@%d: %w", e.Stream, e.Revision, err)
 		}

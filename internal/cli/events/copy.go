@@ -44,7 +44,7 @@ func (c copyEvents) Run(ctx context.Context) error {
 	}
 	defer to.Close()
 	bar := screen.NewBar(c.Shell.Err, "copying", "events")
-	done, err := CopyLog(ctx, from, to, func(at, head event.Position) { bar.Show(int64(at), int64(head)) })
+	done, err := CopyLog(ctx, from, to, bar.Show)
 	bar.End()
 	fmt.Fprintf(c.Shell.Out, "%d events copied, %d were there", done.Copied, done.There)
 	if err == nil {
@@ -112,17 +112,19 @@ func (c copyEvents) openAt(ctx context.Context, url string, fresh bool) (app.Eve
 // Copied counts the events of a copy.
 type Copied struct{ There, Copied, Renumbered int }
 
-// maxCopied and maxCopiedBytes bound one append of consecutive events of one stream. Events that were appended one by one may be
-// too much for one append: a server of EventStoreDB takes 1 MiB by default.
+// maxCopied and maxCopiedBytes bound one append of consecutive events of one stream, maxSent and maxSentBytes the appends that
+// are sent together.
 const (
 	maxCopied      = 128
-	maxCopiedBytes = 512 << 10
+	maxCopiedBytes = eventstore.MaxAppend / 2
+	maxSent        = 512
+	maxSentBytes   = 4 << 20
 )
 
 // CopyLog appends to one log the events that it lacks of another, in order. Its own events must be the beginning of the other log.
 // Each event keeps its stream, revision, id, type, payload and metadata; its position and its time are the new log's. If an
-// event's position changes, events that name it get the new one.
-func CopyLog(ctx context.Context, from, to eventstore.Store, progress func(at, head event.Position)) (done Copied, err error) {
+// event's position changes, events that name it get the new one. progress gets the number of events and an estimate of all.
+func CopyLog(ctx context.Context, from, to eventstore.Store, progress func(done, total int64)) (done Copied, err error) {
 	if from.ID() == to.ID() {
 		return done, fmt.Errorf("both are the log %s", from.ID())
 	}
@@ -132,20 +134,8 @@ func CopyLog(ctx context.Context, from, to eventstore.Store, progress func(at, h
 	}
 	there, stop := iter.Pull2(to.ReadAll(ctx, 0, eventstore.Forwards))
 	defer stop()
-	var (
-		places  moved
-		waiting []event.Stored // of one stream, for one append
-		held    int            // bytes of their payloads and metadata
-		more    = true
-	)
-	flush := func() error {
-		if len(waiting) == 0 {
-			return nil
-		}
-		err := appendCopies(ctx, to, waiting, &places, &done)
-		waiting, held = waiting[:0], 0
-		return err
-	}
+	c := copier{to: to, done: &done}
+	more := true
 	for e, err := range from.ReadAll(ctx, 0, eventstore.Forwards) {
 		if err != nil {
 			return done, err
@@ -153,6 +143,8 @@ func CopyLog(ctx context.Context, from, to eventstore.Store, progress func(at, h
 		if e.Position > head {
 			break
 		}
+		read := int64(done.There + done.Copied + c.count)
+		progress(read, max(read+1, int64(float64(read+1)*float64(head)/float64(e.Position)))) // positions may be far apart
 		if more {
 			var have event.Stored
 			if have, err, more = there(); err != nil {
@@ -163,62 +155,99 @@ func CopyLog(ctx context.Context, from, to eventstore.Store, progress func(at, h
 					e.Stream, e.Revision, have.Stream, have.Revision)
 			}
 			if more {
-				places.add(e.Position, have.Position)
+				c.places.add(e.Position, have.Position)
 				done.There++
 				continue
 			}
 		}
-		size := len(e.Data) + len(e.Meta)
-		if len(waiting) > 0 && (waiting[0].Stream != e.Stream || len(waiting) == maxCopied || held+size > maxCopiedBytes || namesPositions(e)) {
-			if err := flush(); err != nil {
-				return done, err
-			}
+		if err := c.take(ctx, e); err != nil {
+			return done, err
 		}
-		waiting, held = append(waiting, e), held+size
-		progress(e.Position, head)
 	}
 	if more {
 		if have, err, extra := there(); err == nil && extra {
 			return done, fmt.Errorf("after the end of the log to copy the other one has %s@%d: others write to it", have.Stream, have.Revision)
 		}
 	}
-	return done, flush()
+	return done, c.send(ctx)
 }
 
-// appendCopies appends events of one stream, and notes their positions.
-func appendCopies(ctx context.Context, to eventstore.Store, events []event.Stored, places *moved, done *Copied) error {
-	first := events[0]
-	copies := make([]event.New, len(events))
-	for i, e := range events {
-		renumbered, err := places.renumber(&e)
-		if err != nil {
-			return fmt.Errorf("copy %s@%d: %w", e.Stream, e.Revision, err)
+// copier sends events in appends of consecutive events of one stream, many appends at once.
+type copier struct {
+	to     eventstore.Store
+	done   *Copied
+	places moved
+
+	waiting [][]event.Stored // an append each
+	count   int              // number of their events
+	bytes   int              // of all
+	last    int              // bytes of the last append
+}
+
+// take adds an event. It sends the waiting ones first if the event may name the position of one of them.
+func (c *copier) take(ctx context.Context, e event.Stored) error {
+	size := len(e.Data) + len(e.Meta)
+	if c.count > 0 && (len(c.waiting) >= maxSent || c.bytes+size > maxSentBytes || namesAfter(e, c.waiting[0][0].Position)) {
+		if err := c.send(ctx); err != nil {
+			return err
 		}
-		if renumbered {
-			done.Renumbered++
+	}
+	if renumbered, err := c.places.renumber(&e); err != nil {
+		return fmt.Errorf("copy %s@%d: %w", e.Stream, e.Revision, err)
+	} else if renumbered {
+		c.done.Renumbered++
+	}
+	if n := len(c.waiting); n > 0 && c.waiting[n-1][0].Stream == e.Stream && len(c.waiting[n-1]) < maxCopied && c.last+size <= maxCopiedBytes {
+		c.waiting[n-1], c.last = append(c.waiting[n-1], e), c.last+size
+	} else {
+		c.waiting, c.last = append(c.waiting, []event.Stored{e}), size
+	}
+	c.count, c.bytes = c.count+1, c.bytes+size
+	return nil
+}
+
+// send appends the waiting events, and notes their positions.
+func (c *copier) send(ctx context.Context) error {
+	requests := make([]eventstore.Request, len(c.waiting))
+	for i, events := range c.waiting {
+		requests[i] = eventstore.Request{Stream: events[0].Stream, Expected: eventstore.Expected(events[0].Revision - 1)}
+		for _, e := range events {
+			requests[i].Events = append(requests[i].Events, event.New{ID: e.ID, Type: e.Type, Data: e.Data, Meta: e.Meta})
 		}
-		copies[i] = event.New{ID: e.ID, Type: e.Type, Data: e.Data, Meta: e.Meta}
+		if err := requests[i].Check(maxCopied); err != nil { // before any is sent: those behind it would be out of order
+			return fmt.Errorf("copy %s@%d: %w", events[0].Stream, events[0].Revision, err)
+		}
 	}
-	at, err := to.Append(ctx, first.Stream, eventstore.Expected(first.Revision-1), copies...)
-	if err != nil {
-		return fmt.Errorf("copy %s@%d: %w", first.Stream, first.Revision, err)
+	for i, r := range c.to.AppendEach(ctx, requests) {
+		events := c.waiting[i]
+		if r.Err != nil {
+			return fmt.Errorf("copy %s@%d: %w", events[0].Stream, events[0].Revision, r.Err)
+		}
+		if err := c.note(ctx, events, r.Appended); err != nil {
+			return err
+		}
+		c.done.Copied += len(events)
 	}
+	c.waiting, c.count, c.bytes = c.waiting[:0], 0, 0
+	return nil
+}
+
+// note notes the new positions of one append's events.
+func (c *copier) note(ctx context.Context, events []event.Stored, at eventstore.Appended) error {
 	if len(events) == 1 { // the usual case; saves queries over the network
-		places.add(first.Position, at.Position)
-		done.Copied++
+		c.places.add(events[0].Position, at.Position)
 		return nil
 	}
 	n := 0
-	for e, err := range to.ReadStream(ctx, first.Stream, first.Revision, eventstore.Forwards) {
+	for e, err := range c.to.ReadStream(ctx, events[0].Stream, events[0].Revision, eventstore.Forwards) {
 		if err != nil {
 			return err
 		}
-		places.add(events[n].Position, e.Position)
+		c.places.add(events[n].Position, e.Position)
 		if n++; n == len(events) {
 			break
 		}
 	}
-	done.Copied += n
 	return nil
 }
 
@@ -271,9 +300,17 @@ func (m *moved) renumber(e *event.Stored) (changed bool, err error) {
 	return changed, nil
 }
 
-// rewrite replaces the positions under these names of a JSON object, and keeps every other byte.
+// rewrite replaces old positions under these names of a JSON object by new ones.
 func (m *moved) rewrite(text []byte, names []string) ([]byte, error) {
-	if len(names) == 0 || len(m.old) == 0 {
+	if len(m.old) == 0 {
+		return text, nil
+	}
+	return replacePositions(text, names, m.at)
+}
+
+// replacePositions replaces the positions under these names of a JSON object, and keeps every other byte.
+func replacePositions(text []byte, names []string, at func(event.Position) event.Position) ([]byte, error) {
+	if len(names) == 0 {
 		return text, nil
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
@@ -298,16 +335,26 @@ func (m *moved) rewrite(text []byte, names []string) ([]byte, error) {
 		}
 		end := int(d.InputOffset())
 		out = append(out, text[kept:end-len(value)]...)
-		out = strconv.AppendUint(out, uint64(m.at(event.Position(old))), 10)
+		out = strconv.AppendUint(out, uint64(at(event.Position(old))), 10)
 		kept = end
 	}
 	return append(out, text[kept:]...), nil
 }
 
-// namesPositions reports whether an event may name positions; then events before it must have their new positions first.
-func namesPositions(e event.Stored) bool {
+// namesAfter reports whether an event names a position at or after another.
+func namesAfter(e event.Stored, least event.Position) bool {
 	t, known := domain.Catalogue.Lookup(e.Type)
-	return known && (len(positionsIn(t.Go)) > 0 || bytes.Contains(e.Meta, []byte(`"of"`)))
+	if !known {
+		return false
+	}
+	after := false
+	look := func(at event.Position) event.Position {
+		after = after || at >= least
+		return at
+	}
+	_, badMeta := replacePositions(e.Meta, []string{"of"}, look)
+	_, badData := replacePositions(e.Data, positionsIn(t.Go), look)
+	return after || badMeta != nil || badData != nil
 }
 
 // positionsIn returns the JSON names of the positions in events of a type.

@@ -47,7 +47,7 @@ func put(t *testing.T, log eventstore.Store, stream, kind, data, meta string) ev
 	return done
 }
 
-func quiet(event.Position, event.Position) {}
+func quiet(int64, int64) {}
 
 func TestCopiedEventsNameNewPositions(t *testing.T) {
 	t.Parallel()
@@ -88,11 +88,14 @@ type failing struct {
 	left int
 }
 
-func (f *failing) Append(ctx context.Context, stream string, expected eventstore.Expected, events ...event.New) (eventstore.Appended, error) {
-	if f.left--; f.left < 0 {
-		return eventstore.Appended{}, eventstore.ErrUnavailable
+func (f *failing) AppendEach(ctx context.Context, appends []eventstore.Request) []eventstore.Result {
+	n := min(max(f.left, 0), len(appends))
+	f.left -= n
+	results := f.Store.AppendEach(ctx, appends[:n])
+	for range appends[n:] {
+		results = append(results, eventstore.Result{Err: eventstore.ErrUnavailable})
 	}
-	return f.Store.Append(ctx, stream, expected, events...)
+	return results
 }
 
 func TestACopyThatWasInterruptedGoesOn(t *testing.T) {
@@ -133,7 +136,7 @@ func TestLargeEventsAreAppendedSeparately(t *testing.T) {
 	t.Parallel()
 	from, _ := apptest.EmptyLog(t)
 	to, _ := apptest.EmptyLog(t)
-	large := `"` + strings.Repeat("x", 9<<20) + `"`
+	large := `"` + strings.Repeat("x", 600_000) + `"`
 	for range 2 { // more than a log takes in one append
 		put(t, from, "pictures-1", "PictureDrawn", large, `{}`)
 	}
