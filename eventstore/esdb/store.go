@@ -54,6 +54,7 @@ type Store struct {
 	lanes   [64]chan struct{} // held by appends to a stream without an exact revision
 	heads   heads
 	told    told
+	tail    tail
 	places  atomic.Pointer[Places]
 
 	outage time.Duration // see defaultOutage

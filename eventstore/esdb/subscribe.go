@@ -40,11 +40,12 @@ type news struct {
 // place is the position of a subscription, and the last event that it yielded.
 type place struct {
 	upTo event.Position
-	last *esdb.RecordedEvent // nil: none yet
-	lost bool                // the server has no event where it was known to have one
+	last *event.Stored // nil: none yet
+	lost bool          // the server has no event where it was known to have one
 }
 
-// Subscribe implements [eventstore.Store]. It resumes after a lost connection.
+// Subscribe implements [eventstore.Store]. It has a subscription of its own while it catches up, and shares the tail after that. It resumes
+// after a lost connection.
 func (s *Store) Subscribe(ctx context.Context, after event.Position) iter.Seq2[eventstore.Batch, error] {
 	return func(yield func(eventstore.Batch, error) bool) {
 		ctx, cancel := s.conn.within(ctx)
@@ -54,12 +55,25 @@ func (s *Store) Subscribe(ctx context.Context, after event.Position) iter.Seq2[e
 			yield(eventstore.Batch{}, context.Cause(ctx))
 			return
 		}
+		s.tail.once.Do(func() { go s.runTail() })
 		at, heard, wait := place{upTo: after}, time.Now(), retryEvery
 		for {
+			stopped := false
 			begun, err := s.follow(ctx, &at, func(b eventstore.Batch) bool {
 				heard, wait = time.Now(), retryEvery
-				return yield(b, nil)
+				stopped = !yield(b, nil)
+				return !stopped && !s.tail.covers(b.UpTo)
 			})
+			if err == nil && !stopped {
+				if !s.followTail(ctx, &at, func(b eventstore.Batch) bool { return yield(b, nil) }) {
+					return
+				}
+				heard, wait = time.Now(), retryEvery
+				if ctx.Err() == nil {
+					continue
+				}
+				err = context.Cause(ctx)
+			}
 			if !begun.IsZero() && time.Since(begun) > steady { // even if nothing was appended meanwhile
 				heard, wait = time.Now(), retryEvery
 			}
@@ -83,20 +97,20 @@ func (s *Store) Subscribe(ctx context.Context, after event.Position) iter.Seq2[e
 
 // stillThere returns ErrTailLost if the log no longer has the last event of a subscription. If no event begins at its position, the
 // server refuses the read. A position alone proves nothing: the server also reports positions behind the newest event.
-func (s *Store) stillThere(ctx context.Context, last *esdb.RecordedEvent) error {
+func (s *Store) stillThere(ctx context.Context, last *event.Stored) error {
 	if last == nil {
 		return nil
 	}
-	for e, err := range s.raw(ctx, 1, allFrom(event.Position(last.Position.Commit), eventstore.Forwards)) {
+	for e, err := range s.raw(ctx, 1, allFrom(last.Position, eventstore.Forwards)) {
 		_, answered := errors.AsType[*esdb.Error](err)
 		switch {
 		case err != nil && (!answered || isRefusal(err) || isAway(err) || ctx.Err() != nil):
 			return err
-		case err == nil && e.EventID == last.EventID && e.Position == last.Position:
+		case err == nil && e.EventID == last.ID && event.Position(e.Position.Commit) == last.Position:
 			return nil
 		}
 	}
-	return fmt.Errorf("follow the log after position %d: %w", last.Position.Commit, eventstore.ErrTailLost)
+	return fmt.Errorf("follow the log after position %d: %w", last.Position, eventstore.ErrTailLost)
 }
 
 // follow yields the events after a place and advances it. It returns nil when the follower stops, and an error when the connection is
@@ -146,8 +160,9 @@ func (s *Store) follow(ctx context.Context, at *place, yield func(eventstore.Bat
 				batch.UpTo = event.Position(n.event.Position.Commit)
 				s.told.saw(n.event)
 				if ours(n.event) {
-					last = n.event
-					batch.Events = append(batch.Events, stored(n.event))
+					e := stored(n.event)
+					last = &e
+					batch.Events = append(batch.Events, e)
 				}
 			}
 			batch.UpTo = max(batch.UpTo, n.upTo)
