@@ -5,12 +5,14 @@ import (
 	"bahi/domain/event"
 	"bahi/domain/ledger/bank"
 	"bahi/domain/ledger/book"
+	"bahi/domain/ledger/client"
 	"bahi/domain/ledger/karigar"
 )
 
 // All has every ledger, once.
 var All = []*book.Ledger{
 	bank.Ledger,
+	client.Ledger,
 	karigar.Ledger,
 }
 

@@ -26,6 +26,24 @@ var ledgerSamples = map[string]samples{
 			{"in", `{"amount":1,"weight":5}`, "in_entries[0].weight", "unknown field"},
 		},
 	},
+	"client": {
+		in: []sample{
+			{entry: `{"item_name":"old gold","weight":10,"touch":91.6}`, fine: "9.16"},
+			{entry: `{"description":"by cheque","amount":0.01}`, cash: "0.01"},
+			{entry: `{"fine_weight":10,"rate":7000}`, cash: "70000"},
+		},
+		out: []sample{
+			{entry: `{"item_name":"पायल","slip_number":"118","weight":100,"touch":92,"wastage_percent":3,"making_charge":1500}`, cash: "1500", fine: "95"},
+			{entry: `{"weight":10,"touch":91.6,"rate":7000.50,"making_charge":500}`, cash: "64624.58"},
+			{entry: `{"weight":100,"touch":92,"wastage_weight":2.5,"amount":7}`, cash: "7", fine: "94.5"},
+		},
+		wrong: []wrong{
+			{"in", `{"amount":1,"making_charge":1}`, "in_entries[0].making_charge", "only OUT entries have one"},
+			{"out", `{"amount":1,"rate":7000}`, "out_entries[0].rate", "wants weight or fine_weight too"},
+			{"out", `{"weight":1,"touch":101}`, "out_entries[0].touch", "must be from 0 to 100"},
+			{"out", `{"amount":1,"other":5}`, "out_entries[0].other", "unknown field"},
+		},
+	},
 	"karigar": {
 		in: []sample{
 			{entry: `{"item_name":"payal","pure_weight":520,"fine_percent":92,"wastage_percent":2,"other":1500}`, cash: "1500", fine: "488.8"},

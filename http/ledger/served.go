@@ -5,6 +5,7 @@ import (
 
 	"bahi/domain/ledger/bank"
 	"bahi/domain/ledger/book"
+	"bahi/domain/ledger/client"
 	"bahi/domain/ledger/karigar"
 )
 
@@ -31,6 +32,10 @@ var ledgers = []served{
 	serve[bank.Entry, bank.Entry](bank.Ledger, Paths{
 		One: "bank account", Many: "bank accounts", List: "/banks", Open: "/bank", Account: "/bank/{bank_id}",
 		Delete: "/bank-account/{bank_id}", Ledger: "/bank-ledger/{bank_account_id}",
+	}),
+	serve[client.In, client.Out](client.Ledger, Paths{
+		One: "client", Many: "clients", List: "/clients", Open: "/client", Account: "/client/{client_id}",
+		Ledger: "/client-ledger/{client_id}", Side: "/client-ledger/{client_id}/pdf/{side}",
 	}),
 	serve[karigar.In, karigar.Out](karigar.Ledger, Paths{
 		One: "karigar", Many: "karigars", List: "/karigars", Open: "/karigar", Account: "/karigar/{karigar_id}",

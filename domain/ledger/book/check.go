@@ -23,6 +23,7 @@ func (t *Text) UnmarshalText(text []byte) error {
 const (
 	MaxDescription = 500
 	MaxItemName    = 200
+	MaxSlipNumber  = 40
 )
 
 // CheckText returns what is wrong with a text field of at most limit characters, nil when nothing is.
@@ -85,11 +86,27 @@ func (c *Checker) Metal(weightField string, weight *unit.Grams, shareField strin
 	}
 }
 
+// Rate wants a price above 0, where one is given.
+func (c *Checker) Rate(field string, rate *unit.Money) {
+	if rate != nil && *rate <= 0 {
+		c.Wrong(field, "must be more than 0")
+	}
+}
+
+// Wastage checks a wastage, in percent of a weight, in grams, or both.
+func (c *Checker) Wastage(percent *unit.Percent, grams *unit.Grams, weightField string, weight *unit.Grams) {
+	c.Percent("wastage_percent", percent)
+	if percent != nil && weight == nil {
+		c.Wrong("wastage_percent", "wants "+weightField+" too")
+	}
+	c.Weight("wastage_weight", grams)
+}
+
 // Empty notes that the entry has no weight and no amount above 0: it would count nothing (CONTRACT.md 0.4).
 func (c *Checker) Empty() { c.Wrong("", "a weight or an amount above 0 is needed") }
 
 // Value returns what is given, 0 where nothing is.
-func Value[Q unit.Money | unit.Grams](given *Q) (q Q) {
+func Value[Q unit.Money | unit.Grams | unit.Percent](given *Q) (q Q) {
 	if given != nil {
 		q = *given
 	}

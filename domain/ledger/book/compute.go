@@ -117,7 +117,12 @@ func (c *Computer) Part(field string, given, weight *unit.Grams, percent *unit.P
 	if weight == nil || percent == nil {
 		return given
 	}
-	return c.Grams(field, given, weight.Decimal().Mul(percent.Decimal()).Shift(-2))
+	return c.Grams(field, given, Share(*weight, *percent))
+}
+
+// Share returns a percentage of a weight, not rounded.
+func Share(weight unit.Grams, percent unit.Percent) decimal.Decimal {
+	return weight.Decimal().Mul(percent.Decimal()).Shift(-2)
 }
 
 // Wrong notes a fault of a field.
