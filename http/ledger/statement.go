@@ -18,11 +18,17 @@ import (
 
 const pdfType = "application/pdf"
 
-// statement registers the statement of an account.
+// statement registers the statement of an account, under each of its paths.
 func (o operations[In, Out]) statement() {
+	o.both("statement", o.Ledger+"/statement.pdf")
+	if o.Whole != "" {
+		o.both("document", o.Whole)
+	}
+}
+
+func (o operations[In, Out]) both(name, path string) {
 	op := o.op(api.Op{
-		ID: "get-" + o.l.Name + "-statement", Method: "GET", Path: o.Ledger + "/statement.pdf",
-		Summary: "Draw a statement of " + o.a() + " as a PDF", StrictQuery: true,
+		ID: "get-" + o.l.Name + "-" + name, Method: "GET", Path: path, Summary: "Draw a statement of " + o.a() + " as a PDF", StrictQuery: true,
 	})
 	op.Limit = limitPDF
 	api.Download(o.API, op, map[string]any{pdfType: nil}, func(ctx context.Context, in *struct {
@@ -137,10 +143,14 @@ var names = [...]string{pdf.Both: "statement", pdf.In: "in", pdf.Out: "out"}
 
 // units are those that a ledger's statement has columns for.
 func units(l *book.Ledger) []pdf.Unit {
-	if l.Metal {
+	switch {
+	case l.Gross:
+		return []pdf.Unit{pdf.Rupees, pdf.GrossGrams}
+	case l.Metal:
 		return []pdf.Unit{pdf.Rupees, pdf.FineGrams}
+	default:
+		return []pdf.Unit{pdf.Rupees}
 	}
-	return []pdf.Unit{pdf.Rupees}
 }
 
 // amounts has an amount for each of the units.
