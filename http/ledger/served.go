@@ -84,6 +84,7 @@ func serve[In, Out book.Entry](l *book.Ledger, p Paths) served {
 		o.corrections()
 		o.statement()
 		o.side()
+		o.sheets()
 		o.proof()
 	}}
 }

@@ -145,7 +145,7 @@ func mirror(in, out []Entry) (newIn, newOut []Entry) {
 	return out, in
 }
 
-// cut is an entry of a cut, and where it stands.
+// cut is an entry of a cut, and its place.
 type cut struct {
 	Entry
 
@@ -201,7 +201,7 @@ func against(c *book.Computer, cuts []cut) *cut {
 		c.Wrong(cuts[len(cuts)-1].field("kind"), "a row has one cut: an entry of metal, and one of money against it")
 		return nil
 	case len(cuts) == 2 && cuts[0].side == cuts[1].side:
-		c.Wrong(cuts[1].field("kind"), "the two entries of a cut stand on different sides")
+		c.Wrong(cuts[1].field("kind"), "the two entries of a cut belong on different sides")
 		return nil
 	case len(cuts) == 2:
 		compare(c, cuts)
@@ -216,12 +216,14 @@ func against(c *book.Computer, cuts []cut) *cut {
 	case e.cutsMetal():
 		counter.Amount = e.Amount
 	default:
-		if counter.FineWeight = c.Grams(e.field("amount"), nil, e.Amount.Decimal().Mul(e.grams()).Div(e.Rate.Decimal())); counter.FineWeight == nil {
+		counter.FineWeight = c.Grams(e.field("amount"), nil, e.Amount.Decimal().Mul(e.grams()).Div(e.Rate.Decimal()))
+		if counter.FineWeight == nil {
 			return nil
 		}
 	}
 	if counter.Effect() == (book.Effect{}) {
 		c.Wrong(e.field("amount"), "the entry against the cut comes to 0")
+		return nil
 	}
 	return &counter
 }

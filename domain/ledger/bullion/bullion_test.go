@@ -84,7 +84,7 @@ func TestACutGetsItsCounterEntry(t *testing.T) {
 	little := entry{Kind: "rate_cut", FineWeight: g("100"), RateUnit: "per_gram", Amount: rupees("0.01")}
 	none.Case("a rate that comes to 0 is none").When(add(nil, []entry{little})).Then(added([]entry{{Kind: "rate_cut", Amount: rupees("0.01"), Counter: true}}, []entry{little}))
 	money := entry{Kind: "rate_cut", Amount: rupees("1000"), Rate: rupees("90000"), RateUnit: "per_kg"}
-	none.Case("the metal of a cut of money stands in the counter entry alone").When(add([]entry{money}, nil)).
+	none.Case("the metal of a cut of money is in the counter entry alone").When(add([]entry{money}, nil)).
 		Then(added([]entry{money}, []entry{{Kind: "rate_cut", FineWeight: g("11.111"), Counter: true}}))
 
 	own := entry{Kind: "rate_cut", Amount: rupees("700000")}
@@ -98,7 +98,7 @@ func TestACutGetsItsCounterEntry(t *testing.T) {
 	rated := entry{Kind: "rate_cut", Amount: rupees("600000"), Rate: rupees("7000"), RateUnit: "per_gram"}
 	warned = added([]entry{bare}, []entry{rated})
 	warned.Warnings = `[{"field":"out_entries[0].amount","message":"differs from what the other values say","given":600000,"computed":700000}]`
-	none.Case("the rate may stand beside the money").When(add([]entry{bare}, []entry{rated})).Then(warned)
+	none.Case("the rate may be beside the money").When(add([]entry{bare}, []entry{rated})).Then(warned)
 	agreed := entry{Kind: "rate_cut", FineWeight: g("100"), Rate: rupees("7000"), RateUnit: "per_gram", Amount: rupees("600000")}
 	warned = added([]entry{low}, []entry{agreed})
 	warned.Warnings = `[{"field":"out_entries[0].amount","message":"differs from what the other values say","given":600000,"computed":700000}]`
@@ -122,7 +122,7 @@ func TestACutIsRefused(t *testing.T) {
 		"money alone":              {[]entry{paid, money}, nil, wrong("in_entries[1].rate", needed)},
 		"two of metal":             {[]entry{sent}, []entry{sent}, wrong("out_entries[0].kind", one)},
 		"two of money":             {[]entry{money}, []entry{sent, money}, wrong("out_entries[1].kind", one)},
-		"both on one side":         {nil, []entry{sent, money}, wrong("out_entries[1].kind", "the two entries of a cut stand on different sides")},
+		"both on one side":         {nil, []entry{sent, money}, wrong("out_entries[1].kind", "the two entries of a cut belong on different sides")},
 		"metal for nothing":        {nil, []entry{{Kind: "rate_cut", FineWeight: g("0.001"), Rate: rupees("0.01")}}, wrong("out_entries[0].amount", zero)},
 		"metal of no value":        {nil, []entry{{Kind: "rate_cut", Weight: g("10"), Touch: percent("0"), Rate: rupees("7000")}}, wrong("out_entries[0].amount", zero)},
 		"money for nothing":        {nil, []entry{{Kind: "rate_cut", Amount: rupees("0.01"), Rate: rupees("7000")}}, wrong("out_entries[0].amount", zero)},
