@@ -77,33 +77,51 @@ func (d *Daybook) Day(date time.Time, cash decimal.Decimal) error {
 	return d.file.err
 }
 
-// Row draws a row, whose amounts are cash and grams, below the name of its account.
+// Row draws a row, whose amounts are cash and grams, below the name of its account. A short row is on one page; on each further page a
+// long one names its account again.
 func (d *Daybook) Row(account string, row Row) error {
 	name := d.types.lines(account, bold, (right-detailsLeft)/trailSize-1)
-	d.need(leading(trailSize)*float64(len(name)+1) + pad)
-	d.y += pad / 2
-	d.right(numberRight, d.y+trailSize, regular, trailSize, numberRight-margin, strconv.FormatInt(row.ID, 10))
-	for _, l := range name {
-		d.line(detailsLeft, d.y+trailSize, bold, trailSize, l)
-		d.y += leading(trailSize)
-	}
+	lines := len(name)
+	var entries []entry
 	for _, side := range []Side{In, Out} {
 		for _, l := range row.of(side) {
-			d.entry(regular, l.Text, side, l.Amounts)
+			e := entry{side: side, lines: d.details(regular, l.Text), amounts: l.Amounts}
+			entries = append(entries, e)
+			lines += len(e.lines)
 		}
+	}
+	d.need(leading(trailSize)*float64(min(lines, together)) + pad)
+	d.y += pad / 2
+	named := func() {
+		d.right(numberRight, d.y+trailSize, regular, trailSize, numberRight-margin, strconv.FormatInt(row.ID, 10))
+		for _, l := range name {
+			d.line(detailsLeft, d.y+trailSize, bold, trailSize, l)
+			d.y += leading(trailSize)
+		}
+	}
+	named()
+	for _, e := range entries {
+		if d.need(leading(trailSize) * float64(min(len(e.lines), together))) {
+			named()
+		}
+		d.entry(regular, e)
 	}
 	d.y += pad / 2
 	d.horizontal(d.y, 0.25, faint)
 	return d.file.err
 }
 
-// entry draws a text, and on its first line the amounts of a side.
-func (d *Daybook) entry(f face, text string, side Side, amounts []decimal.Decimal) {
-	for i, l := range d.types.lines(text, f, (amountsLeft-detailsLeft-cellGap)/trailSize) {
+func (d *Daybook) details(f face, text string) []line {
+	return d.types.lines(text, f, (amountsLeft-detailsLeft-cellGap)/trailSize)
+}
+
+// entry draws a text, and on its first line the amounts of its side.
+func (d *Daybook) entry(f face, e entry) {
+	for i, l := range e.lines {
 		d.need(leading(trailSize))
 		d.line(detailsLeft, d.y+trailSize, f, trailSize, l)
 		if i == 0 {
-			d.amountsOf(f, side, amounts)
+			d.amountsOf(f, e.side, e.amounts)
 		}
 		d.y += leading(trailSize)
 	}
@@ -121,7 +139,7 @@ func (d *Daybook) amountsOf(f face, side Side, amounts []decimal.Decimal) {
 func (d *Daybook) Total(ledger string, in, out []decimal.Decimal) error {
 	d.need(leading(trailSize))
 	d.amountsOf(bold, Out, out)
-	d.entry(bold, "Total "+ledger, In, in)
+	d.entry(bold, entry{side: In, lines: d.details(bold, "Total "+ledger), amounts: in})
 	return d.file.err
 }
 
