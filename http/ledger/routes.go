@@ -133,4 +133,6 @@ func (r *Routes) Register() {
 		l.register(r)
 	}
 	r.BooksLock()
+	r.Summary()
+	r.Daybook()
 }
