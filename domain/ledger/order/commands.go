@@ -129,10 +129,7 @@ func (DropClientChange) Decide(s State) ([]event.Event[State], error) {
 
 // check returns the faults of all fields.
 func (o Order) check(today unit.Date) (wrong []fault.Field) {
-	if o.Slip != nil {
-		wrong = book.CheckText("slip_number", *o.Slip, maxSlip)
-	}
-	wrong = append(wrong, CheckDate(o.Date, today)...)
+	wrong = append(CheckSlip(o.Slip), CheckDate(o.Date, today)...)
 	if o.Delivery != nil && *o.Delivery < o.Date {
 		wrong = append(wrong, fault.Field{Field: "delivery_date", Message: "must not be before date"})
 	}
@@ -145,6 +142,14 @@ func (o Order) check(today unit.Date) (wrong []fault.Field) {
 		}
 	}
 	return wrong
+}
+
+// CheckSlip returns the faults of a slip number, nil for none.
+func CheckSlip(slip *book.Text) []fault.Field {
+	if slip == nil {
+		return nil
+	}
+	return book.CheckText("slip_number", *slip, maxSlip)
 }
 
 // CheckDate returns the fault of a date after tomorrow.

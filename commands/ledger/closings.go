@@ -1,0 +1,90 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/google/uuid"
+
+	"bahi/commands"
+	"bahi/domain/event"
+	"bahi/domain/ledger/order"
+	"bahi/domain/ledger/takada"
+	"bahi/eventstore"
+)
+
+// A client is deleted with its orders and takadas, an order with its takadas, by one event (CONTRACT.md 6.4). Whoever folds the log knows from it
+// that they are gone. Their own streams are told afterwards, for readers of a stream; what a crash left out is told at the next start.
+
+// closeAfterwards tells the streams of what was deleted, after the request was answered.
+func (b *Books) closeAfterwards(ctx context.Context) {
+	after := context.WithoutCancel(ctx)
+	b.filling.Go(func() {
+		if err := ResumeClosings(after, b); err != nil {
+			b.Log.Warn("deletions are not told to all streams; they will be at the next start", "error", err)
+		}
+	})
+}
+
+// ResumeClosings tells the streams of orders and takadas that these were deleted with another record, where that is not done yet.
+func ResumeClosings(ctx context.Context, b *Books) error {
+	for {
+		found, err := b.Reads.UnfinishedClosings(ctx)
+		if err != nil {
+			return fmt.Errorf("find what was deleted with another record: %w", err)
+		}
+		var appends []eventstore.Request
+		for _, c := range found {
+			one, err := b.close(ctx, c)
+			if err != nil {
+				return err
+			}
+			appends = append(appends, one...)
+		}
+		if len(appends) == 0 {
+			return nil
+		}
+		var failed error
+		for _, r := range b.Commands.AppendEach(ctx, appends) {
+			if _, moved := errors.AsType[*eventstore.WrongRevision](r.Err); r.Err != nil && !moved { // what moved is found again
+				failed = errors.Join(failed, r.Err)
+			}
+		}
+		if failed != nil {
+			return failed
+		}
+	}
+}
+
+// close returns the append that tells a stream, none if it has been told.
+func (b *Books) close(ctx context.Context, c order.Closing) ([]eventstore.Request, error) {
+	switch category, number := event.SplitStream(c.Stream); category {
+	case order.Kind.Category():
+		return closing(ctx, b, c, order.Kind, number, order.State.Exists, order.Deleted{})
+	case takada.Kind.Category():
+		return closing(ctx, b, c, takada.Kind, number, takada.State.Exists, takada.Deleted{})
+	default:
+		return nil, fmt.Errorf("%s is nothing that ends with another record", c.Stream)
+	}
+}
+
+func closing[S any](
+	ctx context.Context, b *Books, c order.Closing, kind *event.Kind[S], number string, exists func(S) bool, deleted event.Event[S],
+) ([]eventstore.Request, error) {
+	l, err := commands.Load(ctx, b.Commands.Fresh(), kind, number)
+	if err != nil || !exists(l.State) {
+		return nil, err
+	}
+	meta, err := b.Commands.MetaAt(ctx, c.Cause, c.Position)
+	if err != nil {
+		return nil, err
+	}
+	space := uuid.NewSHA1(uuid.NameSpaceOID, []byte(c.Stream))
+	e, err := kind.Encode(uuid.NewSHA1(space, []byte(strconv.FormatUint(uint64(c.Position), 10))), deleted, meta)
+	if err != nil {
+		return nil, err
+	}
+	return []eventstore.Request{{Stream: c.Stream, Expected: eventstore.Expected(l.Revision), Events: []event.New{e}}}, nil
+}
