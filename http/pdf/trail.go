@@ -84,24 +84,7 @@ func WriteTrail(w io.Writer, t Trail) error {
 
 // page begins a page with its head and the heads of the columns.
 func (d *trail) page() {
-	d.endPage()
-	d.y = margin
-	for _, l := range d.types.first(d.types.lines(d.t.Title, bold, (right-margin-90)/titleSize-1), 2, bold) {
-		d.line(margin, d.y+titleSize, bold, titleSize, l)
-		d.y += leading(titleSize)
-	}
-	d.right(right, margin+titleSize, bold, 9, 80, "Audit trail")
-	d.ink(dim)
-	var under []line
-	for _, text := range d.t.Scope {
-		under = append(under, d.types.lines(text, regular, (right-margin)/underSize-1)...)
-	}
-	for _, l := range d.types.first(under, 6, regular) {
-		d.line(margin, d.y+underSize, regular, underSize, l)
-		d.y += leading(underSize)
-	}
-	d.ink(black)
-	d.y += 4
+	d.titled(d.t.Title, "Audit trail", d.t.Scope)
 	if d.columns != nil {
 		d.heads()
 	}
