@@ -44,7 +44,7 @@ type Edit struct {
 	Client   patch.Field[int64]     `json:"client_id,omitzero"     nullable:"false" minimum:"1"`
 	Slip     patch.Field[book.Text] `json:"slip_number,omitzero"   maxLength:"40"`
 	Date     patch.Field[unit.Date] `json:"date,omitzero"          nullable:"false"`
-	Delivery patch.Field[unit.Date] `json:"delivery_date,omitzero"`
+	Delivery patch.Field[unit.Date] `json:"delivery_date,omitzero" nullable:"true"`
 	Items    patch.Field[[]Item]    `json:"items,omitzero"         nullable:"false"`
 
 	Today     unit.Date `json:"-"`

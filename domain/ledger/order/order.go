@@ -34,9 +34,9 @@ type Order struct {
 	Client   int64      `json:"client_id" minimum:"1"`
 	Slip     *book.Text `json:"slip_number" required:"false" maxLength:"40" doc:"Of the order slip; paper slip books begin again, so orders may share one"`
 	Date     unit.Date  `json:"date"`
-	Delivery *unit.Date `json:"delivery_date" required:"false" doc:"Agreed on; not before date"`
-	Items    []Item     `json:"items" doc:"1 to 500"`
-	Warnings []Warning  `json:"warnings,omitempty" readOnly:"true"`
+	Delivery *unit.Date `json:"delivery_date" required:"false" nullable:"true" doc:"Agreed on; not before date"`
+	Items    []Item     `json:"items" nullable:"false" doc:"1 to 500"`
+	Warnings []Warning  `json:"warnings,omitempty" nullable:"false" readOnly:"true"`
 }
 
 // Item is a piece of an order.

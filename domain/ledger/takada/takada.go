@@ -32,7 +32,7 @@ var (
 type Takada struct {
 	Order int64     `json:"client_order_id" minimum:"1"`
 	Date  unit.Date `json:"date"`
-	Items []Item    `json:"items" doc:"1 to 500"`
+	Items []Item    `json:"items" nullable:"false" doc:"1 to 500"`
 }
 
 // Item is a delivered piece.
