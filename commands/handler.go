@@ -159,10 +159,15 @@ func Begin[S any](
 ) (Outcome[S], error) {
 	checked := func(ctx context.Context) (string, error) {
 		var zero S
-		if _, err := cmd("").Decide(zero); err != nil || req.DryRun {
+		_, err := cmd("").Decide(zero)
+		switch {
+		case err != nil || req.DryRun:
 			return "", err
+		case req.IfMatch != nil && *req.IfMatch >= 0: // nobody has seen a revision of what does not exist
+			return "", ErrStale
+		default:
+			return newID(ctx)
 		}
-		return newID(ctx)
 	}
 	return run(ctx, h, req, kind, checked, true, cmd)
 }

@@ -26,6 +26,24 @@ var ledgerSamples = map[string]samples{
 			{"in", `{"amount":1,"weight":5}`, "in_entries[0].weight", "unknown field"},
 		},
 	},
+	"bullion": {
+		in: []sample{
+			{entry: `{"item_name":"bar","weight":100,"touch":99.5}`, fine: "99.5"},
+			{entry: `{"description":"by cheque","amount":0.01}`, cash: "0.01"},
+			{entry: `{"kind":"metal","fine_weight":10,"rate":72000,"rate_unit":"per_10g"}`, fine: "10"},
+		},
+		out: []sample{
+			{entry: `{"kind":"cash","amount":70000.50}`, cash: "70000.50"},
+			{entry: `{"kind":"metal","item_name":"पाटला","fine_weight":0.001}`, fine: "0.001"},
+		},
+		wrong: []wrong{
+			{"in", `{"fine_weight":1,"amount":7000}`, "in_entries[0].kind", "expected one of metal, cash, rate_cut"},
+			{"in", `{"kind":"gift","amount":1}`, "in_entries[0].kind", "expected one of metal, cash, rate_cut"},
+			{"out", `{"kind":"rate_cut","fine_weight":1}`, "out_entries[0].rate", "is required, or an entry against the cut"},
+			{"out", `{"kind":"cash","amount":1,"fine_weight":92}`, "out_entries[0].fine_weight", "an entry of kind cash has none"},
+			{"in", `{"kind":"rate_cut","amount":1,"counter":true}`, "in_entries[0].counter", "take `counter` out to set it yourself"},
+		},
+	},
 	"client": {
 		in: []sample{
 			{entry: `{"item_name":"old gold","weight":10,"touch":91.6}`, fine: "9.16"},
@@ -60,6 +78,23 @@ var ledgerSamples = map[string]samples{
 			{"in", `{"pure_weight":5}`, "in_entries[0].pure_weight", "wants fine_percent or fine_weight too"},
 			{"out", `{"touch":92,"amount":1}`, "out_entries[0].touch", "wants weight too"},
 			{"out", `{"amount":1,"other":5}`, "out_entries[0].other", "unknown field"},
+		},
+	},
+	"polisher": {
+		in: []sample{
+			{entry: `{"item_name":"payal","weight":98.5,"loss_weight":1.5,"pieces":12,"rate":5,"amount":60}`, cash: "60", fine: "100"},
+			{entry: `{"loss_weight":0.25}`, fine: "0.25"},
+			{entry: `{"description":"labour","amount":0.01}`, cash: "0.01"},
+		},
+		out: []sample{
+			{entry: `{"item_name":"पायल","weight":100,"pieces":12,"description":"urgent"}`, fine: "100"},
+			{entry: `{"weight":0.001,"amount":700.50}`, cash: "700.5", fine: "0.001"},
+		},
+		wrong: []wrong{
+			{"in", `{"pieces":5}`, "in_entries[0]", "a weight or an amount above 0 is needed"},
+			{"out", `{"weight":1,"pieces":1.5}`, "out_entries[0].pieces", "expected a whole number"},
+			{"out", `{"weight":1,"touch":92}`, "out_entries[0].touch", "unknown field"},
+			{"out", `{"weight":1,"loss_weight":1}`, "out_entries[0].loss_weight", "unknown field"},
 		},
 	},
 }

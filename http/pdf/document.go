@@ -106,28 +106,6 @@ func (d *document) blankPage() {
 	d.y = margin + d.head.height
 }
 
-// titled begins a page of a report with its title, its kind and what it covers.
-func (d *document) titled(title, kind string, scope []string) {
-	d.endPage()
-	d.y = margin
-	for _, l := range d.types.first(d.types.lines(title, bold, (right-margin-90)/titleSize-1), 2, bold) {
-		d.line(margin, d.y+titleSize, bold, titleSize, l)
-		d.y += leading(titleSize)
-	}
-	d.right(right, margin+titleSize, bold, 9, 80, kind)
-	d.ink(dim)
-	var under []line
-	for _, text := range scope {
-		under = append(under, d.types.lines(text, regular, (right-margin)/underSize-1)...)
-	}
-	for _, l := range d.types.first(under, 6, regular) {
-		d.line(margin, d.y+underSize, regular, underSize, l)
-		d.y += leading(underSize)
-	}
-	d.ink(black)
-	d.y += 4
-}
-
 // footer draws, on every page, the source of the figures.
 func (d *document) footer(n, of int) {
 	d.horizontal(footerTop, 0.5, rule)

@@ -3,7 +3,6 @@ package pdf
 import (
 	"io"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -75,19 +74,16 @@ var grams = Unit{Places: 3}
 
 // orders is the layout of one report.
 type orders struct {
-	*document
+	*report
 
-	o                           *Orders
 	count                       int
 	ordered, delivered, pending decimal.Decimal
 }
 
 // WriteOrders draws o as a PDF on w. It holds one page in memory. It stops at an error of Each or Drawn.
 func WriteOrders(w io.Writer, o Orders) error {
-	d := &orders{document: &document{canvas: newCanvas(w, time.Time{})}, o: &o}
-	d.pdf.SetTitle(d.types.shown("Client orders, "+o.Title), true)
-	d.pdf.SetSubject(d.types.shown(strings.Join(o.Scope, "; ")), true)
-	d.pdf.SetCreator("Bahi", true)
+	d := &orders{report: newReport(w, "Client orders", o.Title, o.Scope, Drawn{})}
+	d.under = d.heads
 	d.page()
 	err := o.Each(func(one Order) error {
 		d.order(&one)
@@ -104,9 +100,7 @@ func WriteOrders(w io.Writer, o Orders) error {
 	return d.finish(d.footer)
 }
 
-// page begins a page with its head and the heads of the columns.
-func (d *orders) page() {
-	d.titled(d.o.Title, "Client orders", d.o.Scope)
+func (d *orders) heads() {
 	height := leading(orderSize) + pad
 	d.fill(margin, d.y, right-margin, height, band)
 	d.horizontal(d.y, 0.7, black)
@@ -126,13 +120,6 @@ func (d *orders) put(column int, f face, text string) {
 	}
 	for _, l := range d.types.first(d.types.lines(text, f, c.width/orderSize), 1, f) {
 		d.line(c.x, y, f, orderSize, l)
-	}
-}
-
-// need begins another page unless height fits on this one.
-func (d *orders) need(height float64) {
-	if d.y+height > footerTop-6 {
-		d.page()
 	}
 }
 
@@ -177,8 +164,7 @@ func (d *orders) order(o *Order) {
 func (d *orders) item(item OrderItem) {
 	left := orderColumns[clientColumn].x + itemIn
 	for n, l := range d.types.lines(item.Text, regular, (orderColumns[orderedColumn].x-54-left)/orderSize) {
-		if d.y+leading(orderSize)+pad > footerTop-6 {
-			d.page()
+		if d.need(leading(orderSize) + pad) {
 			d.ink(dim)
 		}
 		d.line(left, d.y+orderSize+pad/2, regular, orderSize, l)

@@ -67,7 +67,7 @@ func TestValuesAreComputed(t *testing.T) {
 	none.Case("the agreed amount is kept, with a warning").When(booktest.Add(client.Ledger, []in{agreed}, []out(nil))).Then(warned)
 	const tooMany = "comes to more digits than the books have"
 	none.Case("a computed amount has no more digits than a given one").
-		When(booktest.Add(client.Ledger, []in(nil), []out{{FineWeight: g("999999999"), Rate: rupees("10000")}})).
+		When(booktest.Add(client.Ledger, []in(nil), []out{{FineWeight: g("999999999"), Rate: rupees("20000")}})).
 		ThenFails(fault.Fields(booktest.Faults("out_entries[0].amount", tooMany)...))
 	none.Case("a bill that its reversal could not have").
 		When(booktest.Add(client.Ledger, []in(nil), []out{{Amount: rupees("9999999999999"), MakingCharge: rupees("1")}})).
