@@ -15,8 +15,8 @@ import (
 	"bahi/eventstore"
 )
 
-// A client is deleted with its orders and takadas, an order with its takadas, by one event (CONTRACT.md 6.4). Whoever folds the log knows from it
-// that they are gone. Their own streams are told afterwards, for readers of a stream; what a crash left out is told at the next start.
+// One event deletes a client with its orders and takadas, or an order with its takadas (CONTRACT.md 6.4). A reader of the log knows from it
+// that they are gone. Their own streams are told afterwards, for readers of one stream; the next start tells those that a crash left out.
 
 // closeAfterwards tells the streams of what was deleted, after the request was answered.
 func (b *Books) closeAfterwards(ctx context.Context) {

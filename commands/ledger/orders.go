@@ -96,7 +96,7 @@ func EditOrder(ctx context.Context, req commands.Request, b *Books, number int64
 }
 
 // changeClient gives an order to another client. It closes the order to takadas, looks whether it has any, and changes it only
-// if nothing happened to the order since: whoever adds a takada meanwhile drops the announcement. So a crash leaves an order
+// if nothing happened to the order since: a command that adds a takada meanwhile drops the announcement. So a crash leaves an order
 // that the next takada opens again, and no event in the log gives an order with takadas to another client.
 func (b *Books) changeClient(ctx context.Context, req commands.Request, number int64, c order.Edit) (out commands.Outcome[order.State], err error) {
 	c.Alone = true
@@ -215,7 +215,7 @@ func (b *Books) itemNumbers(ctx context.Context, req commands.Request, c event.C
 		return 0, nil
 	}
 	if decided, err := c.Decide(now); err != nil || len(decided) == 0 {
-		return 0, nil //nolint:nilerr // whoever handles the command tells
+		return 0, nil //nolint:nilerr // Handle returns it
 	}
 	return b.Commands.Numbers(ctx, number.OrderItems, int64(len(items)))
 }
