@@ -18,12 +18,22 @@ import (
 // One event deletes a client with its orders and takadas, or an order with its takadas (CONTRACT.md 6.4). A reader of the log knows from it
 // that they are gone. Their own streams are told afterwards, for readers of one stream; the next start tells those that a crash left out.
 
+// passesAfterwards is how many passes follow on an answer, so that a process that is asked to stop need not wait for long. The next
+// deletion or start goes on.
+const passesAfterwards = 2
+
 // closeAfterwards tells the streams of what was deleted, after the request was answered.
 func (b *Books) closeAfterwards(ctx context.Context) {
 	after := context.WithoutCancel(ctx)
 	b.filling.Go(func() {
-		if err := ResumeClosings(after, b); err != nil {
-			b.Log.Warn("deletions are not told to all streams; they will be at the next start", "error", err)
+		for range passesAfterwards {
+			more, err := b.closeSome(after)
+			if err != nil {
+				b.Log.Warn("deletions are not told to all streams; they will be at the next start", "error", err)
+			}
+			if err != nil || !more {
+				return
+			}
 		}
 	})
 }
@@ -31,31 +41,35 @@ func (b *Books) closeAfterwards(ctx context.Context) {
 // ResumeClosings tells the streams of orders and takadas that these were deleted with another record, where that is not done yet.
 func ResumeClosings(ctx context.Context, b *Books) error {
 	for {
-		found, err := b.Reads.UnfinishedClosings(ctx)
-		if err != nil {
-			return fmt.Errorf("find what was deleted with another record: %w", err)
-		}
-		var appends []eventstore.Request
-		for _, c := range found {
-			one, err := b.close(ctx, c)
-			if err != nil {
-				return err
-			}
-			appends = append(appends, one...)
-		}
-		if len(appends) == 0 {
-			return nil
-		}
-		var failed error
-		for _, r := range b.Commands.AppendEach(ctx, appends) {
-			if _, moved := errors.AsType[*eventstore.WrongRevision](r.Err); r.Err != nil && !moved { // what moved is found again
-				failed = errors.Join(failed, r.Err)
-			}
-		}
-		if failed != nil {
-			return failed
+		if more, err := b.closeSome(ctx); err != nil || !more {
+			return err
 		}
 	}
+}
+
+// closeSome tells the first streams. It reports whether there were any.
+func (b *Books) closeSome(ctx context.Context) (more bool, err error) {
+	found, err := b.Reads.UnfinishedClosings(ctx)
+	if err != nil {
+		return false, fmt.Errorf("find what was deleted with another record: %w", err)
+	}
+	var appends []eventstore.Request
+	for _, c := range found {
+		one, err := b.close(ctx, c)
+		if err != nil {
+			return false, err
+		}
+		appends = append(appends, one...)
+	}
+	if len(appends) == 0 {
+		return false, nil
+	}
+	for _, r := range b.Commands.AppendEach(ctx, appends) {
+		if _, moved := errors.AsType[*eventstore.WrongRevision](r.Err); r.Err != nil && !moved { // what moved is found again
+			err = errors.Join(err, r.Err)
+		}
+	}
+	return true, err
 }
 
 // close returns the append that tells a stream, none if it has been told.

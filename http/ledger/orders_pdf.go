@@ -40,9 +40,12 @@ func (r *Routes) ordersPDF() {
 					return r.Views.EachOrder(ctx, workspace(ctx), page, in.OrderFilter, func(one views.ClientOrder) error { return take(drawnOrder(one)) })
 				}
 				o.Drawn = func() (pdf.Drawn, error) {
-					position, _ := readmodels.FreshnessOf(ctx).Position()
-					recorded, err := r.Log.RecordedAt(ctx, position)
-					return pdf.Drawn{StoreID: r.Store.String(), Position: uint64(position), RecordedAt: recorded.In(r.Zone)}, err
+					var as views.As // of the rows that were read
+					recorded, err := r.fixed(ctx, &as)
+					if err != nil {
+						return pdf.Drawn{}, err
+					}
+					return r.drawnFrom(ctx, *as.KnownAt, recorded)
 				}
 				return pdf.WriteOrders(w, o)
 			},

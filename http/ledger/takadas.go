@@ -2,9 +2,13 @@ package ledger
 
 import (
 	"context"
+	"errors"
 
 	"bahi/commands"
 	flows "bahi/commands/ledger"
+	"bahi/domain/fault"
+	"bahi/domain/ledger/client"
+	"bahi/domain/ledger/order"
 	"bahi/domain/ledger/takada"
 	"bahi/http/api"
 	views "bahi/readmodels/ledger"
@@ -30,6 +34,9 @@ func (r *Routes) Takadas() {
 		views.TakadaFilter
 	}) (*takadasRead, error) {
 		page, err := in.get()
+		if err == nil {
+			err = r.knownTakadas(ctx, in.TakadaFilter)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -74,6 +81,29 @@ func (r *Routes) Takadas() {
 	}), func(ctx context.Context, in *ByTakada) (*api.Body[[]views.RecordVersion[views.ClientTakada]], error) {
 		return api.Answer(r.Views.TakadaHistory(ctx, workspace(ctx), in.ID))
 	})
+}
+
+// knownTakadas refuses a filter that names an order or a client who is not there (CONTRACT.md L14).
+func (r *Routes) knownTakadas(ctx context.Context, f views.TakadaFilter) error {
+	var wrong []fault.Field
+	if f.Order != 0 {
+		if _, err := r.Views.Order(ctx, workspace(ctx), f.Order); errors.Is(err, order.ErrNotFound) {
+			wrong = append(wrong, fault.Field{Field: "client_order_id", Message: "there is no such order"})
+		} else if err != nil {
+			return err
+		}
+	}
+	if f.Client != 0 {
+		if _, err := r.Views.ClientName(ctx, workspace(ctx), f.Client); errors.Is(err, client.Ledger.NoAccount) {
+			wrong = append(wrong, fault.Field{Field: "client_id", Message: "there is no such client"})
+		} else if err != nil {
+			return err
+		}
+	}
+	if wrong == nil {
+		return nil
+	}
+	return fault.Fields(wrong...)
 }
 
 // takadaWritten returns a takada as a command left it.

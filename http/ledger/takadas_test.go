@@ -49,7 +49,7 @@ func TestATakadaIsAddedChangedMovedAndListed(t *testing.T) {
 	require.Equal(t, fmt.Sprint(one), ids(fmt.Sprint("?client_order_id=", second), "1"))
 	require.Equal(t, fmt.Sprint(other), ids(fmt.Sprint("?client_id=", asha), "1"))
 	require.Empty(t, ids(fmt.Sprintf("?client_id=%d&client_order_id=%d", asha, second), "0"))
-	for _, bad := range []string{"page=2", "page_size=1001", "page_size=0", "client_id=x", "client_order_id=-1", "as_of=2025-03-01", "known_at=1", "karigar_id=1"} {
+	for _, bad := range []string{"page=2", "page_size=1001", "page_size=0", "client_id=x", "client_order_id=-1", "client_id=999999999", "client_order_id=999999999", fmt.Sprint("client_id=", s.karigar), "as_of=2025-03-01", "known_at=1", "karigar_id=1"} {
 		require.Contains(t, s.clerk.GET("/takadas?"+bad).Status(422).Text, `"field":"`+strings.Split(bad, "=")[0]+`"`, bad)
 	}
 
