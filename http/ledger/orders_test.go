@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -308,4 +309,35 @@ func TestOrdersAreDrawn(t *testing.T) {
 			require.Contains(t, text, words, query)
 		}
 	}
+}
+
+func TestAWriteIsAnsweredWhileTheOrdersAreLate(t *testing.T) {
+	t.Parallel()
+	settings := apptest.Settings(t, apptest.Database(t))
+	settings.ReadWait = 50 * time.Millisecond
+	o := apptest.StartAs(t, settings)
+	s := shop{clerk: o.Clerk(apptest.Home)}
+	s.client, s.karigar = made(s.clerk, "/client", `{"name":"Meena Shah"}`), made(s.clerk, "/karigar", `{"name":"Imran"}`)
+	other := made(s.clerk, "/client", `{"name":"Asha"}`)
+	s.order = s.orders(s.client, "12")
+	fresh := func() bool { return s.clerk.GET("/client-orders").Status(200).Header("Bahi-Stale") == "" }
+	require.Eventually(t, fresh, time.Minute, 5*time.Millisecond)
+	o.Operator().POST("/ops/projections/orders/pause", nil).Status(200)
+
+	late := s.clerk.POST("/client-order", fmt.Sprintf(`{"client_id":%d,"slip_number":"13","date":"2025-03-01","items":[{"item_name":"ring","weight":2}]}`, s.client)).Status(201)
+	for _, derived := range []string{"client_name", "delivered_weight", "pending_weight", "status"} {
+		require.NotContains(t, late.Text, derived)
+	}
+	require.Contains(t, late.Text, `"slip_number":"13"`)
+	s.delivers(s.order, "5")
+	read := s.clerk.GET(s.path()).Status(200)
+	require.Equal(t, "true", read.Header("Bahi-Stale"))
+	require.Contains(t, read.Text, `"delivered_weight":0`)
+	head := o.Head()
+	s.clerk.PUT(s.path(), fmt.Sprintf(`{"client_id":%d}`, other)).Status(503)
+	require.Equal(t, head, o.Head(), "nothing is announced that cannot be decided")
+
+	o.Operator().POST("/ops/projections/orders/resume", nil).Status(200)
+	require.Eventually(t, fresh, time.Minute, 5*time.Millisecond)
+	require.Contains(t, s.clerk.GET(s.path()).Status(200).Text, `"delivered_weight":5`)
 }
