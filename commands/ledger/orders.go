@@ -63,7 +63,7 @@ func AddOrder(ctx context.Context, req commands.Request, b *Books, c order.Add) 
 	if c.Found, err = b.slipWarnings(ctx, req.Workspace, c.Order); err != nil {
 		return out, err
 	}
-	if c.FirstItem, err = b.itemNumbers(ctx, req, c, order.State{}, c.Items); err != nil {
+	if c.FirstItem, err = b.itemNumbers(ctx, req, c, commands.Loaded[order.State]{Revision: -1}, c.Items); err != nil {
 		return out, err
 	}
 	return commands.Create(ctx, b.Commands, req, order.Kind, b.Commands.Numbered(order.Kind.Category(), 1), c)
@@ -85,7 +85,7 @@ func EditOrder(ctx context.Context, req commands.Request, b *Books, number int64
 		}
 		trial := c
 		trial.Alone = true
-		if c.FirstItem, err = b.itemNumbers(ctx, req, trial, now.State, c.Items.Value); err != nil {
+		if c.FirstItem, err = b.itemNumbers(ctx, req, trial, now, c.Items.Value); err != nil {
 			return out, err
 		}
 		if c.Client.Or(now.State.Client) != now.State.Client {
@@ -209,12 +209,15 @@ func (b *Books) slipWarnings(ctx context.Context, workspace uuid.UUID, o order.O
 	return []order.Warning{{Field: "slip_number", Message: fmt.Sprintf("order %d of another client has this number", other), ID: other}}, nil
 }
 
-// itemNumbers returns the first of the numbers for the items that a command brings. A dry run takes none, nor does a command that changes nothing.
-func (b *Books) itemNumbers(ctx context.Context, req commands.Request, c event.Command[order.State], now order.State, items []order.Item) (int64, error) {
-	if req.DryRun || len(items) == 0 {
+// itemNumbers returns the first of the numbers for the items that a command brings. A dry run takes none, nor does a command that is refused or
+// changes nothing.
+func (b *Books) itemNumbers(
+	ctx context.Context, req commands.Request, c event.Command[order.State], now commands.Loaded[order.State], items []order.Item,
+) (int64, error) {
+	if req.DryRun || len(items) == 0 || req.IfMatch != nil && *req.IfMatch != now.Revision {
 		return 0, nil
 	}
-	if decided, err := c.Decide(now); err != nil || len(decided) == 0 {
+	if decided, err := c.Decide(now.State); err != nil || len(decided) == 0 {
 		return 0, nil //nolint:nilerr // Handle returns it
 	}
 	return b.Commands.Numbers(ctx, number.OrderItems, int64(len(items)))

@@ -78,6 +78,22 @@ func TestTrailShowsActorChangeAndReason(t *testing.T) {
 	require.Empty(t, got.Restatements)
 }
 
+func TestTrailShowsWhatAPolisherWasAndIs(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	clerk := o.Clerk(o.Home)
+	var salim struct{ ID int64 }
+	require.NoError(t, json.Unmarshal([]byte(clerk.POST("/polisher", `{"name":"Salim","type":0}`).Status(201).Text), &salim))
+	one := fmt.Sprint("/polisher/", salim.ID)
+	clerk.PUT(one, `{"type":2}`).Status(200)
+	clerk.PUT(one, `{"type":1,"name":"Noor"}`).Status(200)
+	clerk.DELETE(one).Status(204)
+	require.Equal(t, []string{
+		`polisher opened name:null>"Salim" type:null>0`, `polisher edited type:0>2`, `polisher renamed name:"Salim">"Noor"`, `polisher edited type:2>1`,
+		`polisher deleted name:"Noor">null type:1>null`,
+	}, apptest.TrailOf(o.Auditor(o.Home), "?kind=polisher").Short())
+}
+
 func TestTrailFiltersByRecordPartyUserAndDay(t *testing.T) {
 	t.Parallel()
 	o, clerk, account, row := dealings(t)

@@ -122,6 +122,7 @@ func (c *Console) routes() {
 	c.show("GET /events/{position}", (*visit).event)
 
 	c.show("GET /ledger", (*visit).accounts)
+	c.show("GET /ledger/summary/{workspace}", (*visit).summary)
 	c.show("GET /ledger/{ledger}/{account}", (*visit).account)
 	c.show("GET /ledger/{ledger}/{account}/rows/{row}", (*visit).history)
 

@@ -310,3 +310,24 @@ func TestDeletedAccountIsShownAsItWasKnown(t *testing.T) {
 	v.Get(fmt.Sprintf("/ledger/bank/%d", account)).Is(404).Says("This account was deleted.", "As known at")
 	v.Get(fmt.Sprintf("/ledger/bank/%d?known_at=%d", account, known)).Is(200).Says("Balance 12.00", "01 Mar 2025 1")
 }
+
+func TestAllBooksOfAWorkspaceAreSummedUp(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	clerk := o.Clerk(apptest.Home)
+	account := apptest.Open(clerk, "HDFC")
+	apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "1250.5"))
+	clerk.POST("/polisher", `{"name":"Salim","type":0}`).Status(201)
+	known := o.Head()
+	var asha map[string]any
+	clerk.POST("/client", `{"name":"Asha"}`).Status(201).JSON(&asha)
+	clerk.POST(fmt.Sprint("/client-ledger/", asha["id"]), `{"date":"2025-03-02","out_entries":[{"fine_weight":92.5,"making_charge":500}]}`).Status(201)
+	v := o.Sign()
+	v.Get("/ledger").Says("Summary")
+	v.Get(fmt.Sprint("/ledger/client/", asha["id"])).Says("Crystal Balance")
+	v.Get("/ledger/summary/"+apptest.Home).Is(200).Says("Bank 1 1,250.50", "Client 1 0.00 500.00 −500.00 0.000 92.500 −92.500", "Polisher 1 0.00")
+	v.Get("/ledger/summary/"+apptest.Home+"?as_of=2025-03-02").Says("02 Mar 2025", "Client 1 0.00 500.00 0.000 92.500")
+	v.Get(fmt.Sprintf("/ledger/summary/%s?known_at=%d", apptest.Home, known)).Says("Client 0 0.00 0.00 0.00", "as they were known at position")
+	v.Get("/ledger/summary/" + apptest.Home + "?as_of=x").Is(422).Says("expected a date")
+	v.Get("/ledger/summary/x").Is(404).Says("There is no such page")
+}

@@ -148,4 +148,6 @@ func (r *Routes) Register() {
 	r.Orders()
 	r.Takadas()
 	r.BooksLock()
+	r.Summary()
+	r.Daybook()
 }

@@ -59,6 +59,7 @@ var ledgerSamples = map[string]samples{
 			{"in", `{"amount":1,"making_charge":1}`, "in_entries[0].making_charge", "only OUT entries have one"},
 			{"out", `{"amount":1,"rate":7000}`, "out_entries[0].rate", "wants weight or fine_weight too"},
 			{"out", `{"weight":1,"touch":101}`, "out_entries[0].touch", "must be from 0 to 100"},
+			{"in", `{"weight":-1,"touch":92}`, "in_entries[0].weight", "must not be negative"},
 			{"out", `{"amount":1,"other":5}`, "out_entries[0].other", "unknown field"},
 		},
 	},

@@ -9,6 +9,7 @@ import (
 	"bahi/domain/ledger/client"
 	"bahi/domain/ledger/karigar"
 	"bahi/domain/ledger/polisher"
+	views "bahi/readmodels/ledger"
 )
 
 // Paths are where a ledger is served, and what its accounts are called. The names of the variables of a path are
@@ -63,6 +64,7 @@ type served struct {
 	ledger   *book.Ledger
 	paths    Paths
 	register func(*Routes)
+	show     func(views.Row) any // a row as it is answered, without balances
 }
 
 // operations are those of one ledger.
@@ -86,6 +88,8 @@ func serve[In, Out book.Entry](l *book.Ledger, p Paths) served {
 		o.side()
 		o.sheets()
 		o.proof()
+	}, func(r views.Row) any {
+		return operations[In, Out]{l: l}.row(&r.ID, &r.Revision, r.Row)
 	}}
 }
 

@@ -53,6 +53,7 @@ func TestEveryLedger(t *testing.T) {
 		for name, test := range map[string]func(*ledgerSuite){
 			"accounts": (*ledgerSuite).accounts, "a row": (*ledgerSuite).row, "rows in bulk": (*ledgerSuite).bulk, "corrections": (*ledgerSuite).corrections,
 			"deletions": (*ledgerSuite).deletions, "refusals": (*ledgerSuite).refusals, "the past": (*ledgerSuite).past,
+			"answers": (*ledgerSuite).answers, "other accounts": (*ledgerSuite).others,
 		} {
 			t.Run(l.Name+", "+name, func(t *testing.T) {
 				t.Parallel()
@@ -303,4 +304,50 @@ func (s *ledgerSuite) past() {
 		s.balances(a, cash, fine)
 	}
 	s.amounts(s.in[:2], s.out[:1])
+}
+
+// answers looks at the balances that answers have on request, at pages, and at the statement as a sheet.
+func (s *ledgerSuite) answers() {
+	s.post("2025-03-01", s.in[:1], nil)
+	row := body("2025-03-02", nil, s.out[:1])
+	cash, fine := counts(s.in[:1], s.out[:1])
+	var would, is shown
+	s.clerk.With("Bahi-Dry-Run", "true").POST(s.of(s.at.Ledger), row).Status(200).JSON(&would)
+	s.balances(would, cash, fine)
+	s.amounts(s.in[:1], nil)
+	s.clerk.With("Prefer", "return=representation").POST(s.of(s.at.Ledger), row).Status(201).JSON(&is)
+	s.balances(is, cash, fine)
+	var page []shown
+	second := s.clerk.GET(s.of(s.at.Ledger, "?page=2&page_size=1")).Status(200)
+	second.JSON(&page)
+	require.Equal(s, "2", second.Header("X-Total-Count"))
+	require.Len(s, page, 1)
+	require.Equal(s, is.ID, page[0].ID)
+	s.balances(page[0], cash, fine)
+	lines := strings.Split(strings.TrimSpace(s.clerk.GET(s.of(s.at.Ledger, "/statement.csv")).Status(200).Text), "\n")
+	require.Len(s, lines, 6, "a head, the opening balance, two entries, the closing balance, the position")
+	want := "," + cash
+	if s.l.Metal {
+		want += "," + fine
+	}
+	require.True(s, strings.HasPrefix(lines[4], "closing,") && strings.HasSuffix(lines[4], want), lines[4])
+}
+
+// others asks for rows by way of accounts that they do not belong to.
+func (s *ledgerSuite) others() {
+	row := s.post("2025-03-01", s.in[:1], nil)
+	mine := s.account
+	s.account = s.open("Ali")
+	for _, a := range []*apitest.Answer{
+		s.clerk.GET(s.of(s.at.Ledger, "/row/", row.ID)), s.clerk.GET(s.of(s.at.Ledger, "/row/", row.ID, "/history")), s.clerk.GET(s.of(s.at.Ledger, "/row/", row.ID, "/proof")),
+		s.clerk.PUT(s.of(s.at.Ledger), fmt.Sprintf(`{"id":%d,"date":"2025-03-02"}`, row.ID)), s.clerk.DELETE(s.of(s.at.Ledger, "/row/", row.ID)),
+		s.clerk.POST(s.of(s.at.Ledger, "/row/", row.ID, "/void"), `{"reason":"x"}`), s.clerk.POST(s.of(s.at.Ledger, "/row/", row.ID, "/reverse"), `{"reason":"x"}`),
+	} {
+		a.Problem(404, s.l.NoRow.Error())
+	}
+	s.clerk.POST(s.of(s.at.Ledger), body("2198-03-01", s.in[:1], nil)).Problem(422, "Validation error", "date", "must not be after tomorrow")
+	s.clerk.PUT(s.of(s.at.Ledger), `{"date":"2025-03-02"}`).Problem(422, "Validation error", "id", "is required: the id of the row")
+	s.amounts(nil, nil)
+	s.account = mine
+	s.amounts(s.in[:1], nil)
 }

@@ -87,7 +87,10 @@ func Text(text string) string {
 // maxDigits is how many digits of a number a spreadsheet keeps. Longer numbers are texts, so that no digit is lost.
 const maxDigits = 15
 
-func writeXLSX(w io.Writer, t Table) (err error) {
+func writeXLSX(w io.Writer, t Table) error { return writeLines(w, t, excelize.TotalRows) }
+
+// writeLines is writeXLSX for a sheet that has at most so many lines.
+func writeLines(w io.Writer, t Table, most int) (err error) {
 	file := excelize.NewFile()
 	defer func() {
 		if closed := file.Close(); err == nil {
@@ -122,7 +125,7 @@ func writeXLSX(w io.Writer, t Table) (err error) {
 	}
 	written := 1
 	err = t.Rows(func(row []any) error {
-		if written++; written > excelize.TotalRows {
+		if written++; written > most {
 			return errTooLong
 		}
 		for i, value := range row {

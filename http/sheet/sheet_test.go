@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/xuri/excelize/v2"
 
+	"bahi/domain/fault"
 	"bahi/domain/unit"
 	"bahi/http/sheet"
 )
@@ -67,6 +68,16 @@ func TestXLSXHasTypedValues(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, kind, cell)
 	}
+}
+
+func TestASheetThatIsTooLongIsRefused(t *testing.T) {
+	t.Parallel()
+	row := []any{"a", nil, nil, nil, nil}
+	require.NoError(t, sheet.WriteLines(&bytes.Buffer{}, table(row, row), 3))
+	var out bytes.Buffer
+	err := sheet.WriteLines(&out, table(row, row, row), 3)
+	require.Equal(t, fault.Fields(fault.Field{Field: "from", Message: "a sheet has 1048576 lines at most: ask for fewer days with from and to"}), err)
+	require.Empty(t, out.Bytes())
 }
 
 var errGone = errors.New("gone")

@@ -321,13 +321,13 @@ func (v *Trails) accounts(ctx context.Context, events []logged) (map[event.Posit
 		return nil, nil
 	}
 	found, err := readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[renamed], `
-		select w.position, a.id, a.ledger, a.workspace_id, was.name, n.name, a.deleted_position = w.position, coalesce(o.recorded_at, 'epoch'), a.opened_position
+		select w.position, a.id, a.ledger, a.workspace_id, was.name, n.name, was.type, n.type, a.deleted_position = w.position, coalesce(o.recorded_at, 'epoch'), a.opened_position
 		from unnest($1::bigint[], $2::bigint[]) w (position, id)
 		join books.account a on a.id = w.id
 		left join log.event o on o.position = a.opened_position
 		left join books.account_name n on n.account_id = a.id and n.from_position = w.position
 		left join lateral (
-			select b.name from books.account_name b where b.account_id = a.id and b.from_position < w.position
+			select b.name, b.type from books.account_name b where b.account_id = a.id and b.from_position < w.position
 			order by b.from_position desc limit 1
 		) was on true
 		where n.name is not null or a.deleted_position = w.position`, positions, ids)
@@ -345,6 +345,7 @@ type renamed struct {
 	Ledger    string
 	Workspace uuid.UUID
 	From, To  *string
+	Was, Is   *int // the types
 	Deleted   bool
 	Opened    time.Time
 	OpenedAt  event.Position
@@ -355,18 +356,26 @@ func accountChange(f TrailFilter, e logged, r renamed) (Change, bool) {
 		Position: e.position, At: e.at, Workspace: e.meta.Workspace, Actor: e.meta.Actor, Reason: e.meta.Reason,
 		Kind: e.kind, ID: strconv.FormatInt(r.ID, 10), Ledger: r.Ledger, Account: &Named{ID: r.ID}, opened: r.Opened, openedAt: r.OpenedAt,
 	}
-	name := Field{Field: "name", From: null, To: null}
+	name, kind := Field{Field: "name", From: null, To: null}, Field{Field: "type", From: null, To: null}
 	var names []string
 	for _, end := range []struct {
-		name *string
-		into *json.RawMessage
-	}{{r.From, &name.From}, {r.To, &name.To}} {
+		name         *string
+		kind         *int
+		into, toKind *json.RawMessage
+	}{{r.From, r.Was, &name.From, &kind.From}, {r.To, r.Is, &name.To, &kind.To}} {
 		if end.name != nil {
 			*end.into, c.Account.Name = quoted(*end.name), *end.name
 			names = append(names, *end.name)
 		}
+		if end.kind != nil {
+			*end.toKind = json.RawMessage(strconv.Itoa(*end.kind))
+		}
 	}
-	c.Fields = []Field{name}
+	for _, f := range []Field{name, kind} {
+		if !bytes.Equal(f.From, f.To) {
+			c.Fields = append(c.Fields, f)
+		}
+	}
 	switch {
 	case r.Deleted:
 		var deleted book.AccountDeleted
@@ -376,6 +385,8 @@ func accountChange(f TrailFilter, e logged, r renamed) (Change, bool) {
 		c.Change = "deleted"
 	case r.From == nil:
 		c.Change = "opened"
+	case bytes.Equal(name.From, name.To):
+		c.Change = "edited"
 	default:
 		c.Change = "renamed"
 	}

@@ -25,13 +25,18 @@ func Words(entry json.RawMessage) string {
 		if decoder.Decode(&value) != nil {
 			break
 		}
-		switch text := plain(value); name {
+		key, _ := name.(string)
+		spaced := strings.ReplaceAll(key, "_", " ")
+		switch text := plain(value); key {
 		case "amount", "computed":
 		case "description", "item_name":
 			words = slices.Insert(words, 0, text)
+		case "kind", "rate_unit": // a word of ours, which says what it is
+			words = append(words, strings.ReplaceAll(text, "_", " "))
+		case "counter":
+			words = append(words, spaced)
 		default:
-			key, _ := name.(string)
-			words = append(words, strings.ReplaceAll(key, "_", " ")+" "+text)
+			words = append(words, spaced+" "+text)
 		}
 	}
 	return strings.Join(words, ", ")

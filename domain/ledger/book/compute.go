@@ -150,7 +150,10 @@ func (c *Computer) compare(field string, given, formula decimal.Decimal, places 
 }
 
 func (c *Computer) computes(field string, value, most decimal.Decimal) bool {
-	if value.Abs().GreaterThan(most) {
+	switch {
+	case value.IsNegative(): // so is a given value, which Check refuses
+		return false
+	case value.GreaterThan(most):
 		c.Wrong(field, tooMany)
 		return false
 	}

@@ -1,0 +1,108 @@
+package ledger
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"bahi/domain/ledger/book"
+	"bahi/domain/unit"
+	"bahi/readmodels"
+)
+
+// Summed is what the accounts of a ledger amount to, and what the rows of one day count. Balances above and below 0 are added up apart,
+// both as positive sums.
+type Summed struct {
+	Ledger   string
+	Accounts int64
+
+	CashAbove, CashBelow unit.Sum
+	FineAbove, FineBelow unit.Sum
+
+	Rows int64 // of the day
+	Moved
+}
+
+// Moved is what rows count on each side.
+type Moved struct {
+	CashIn, CashOut unit.Sum
+	FineIn, FineOut unit.Sum
+}
+
+// Plus adds.
+func (m Moved) Plus(o Moved) Moved {
+	return Moved{add(m.CashIn, o.CashIn), add(m.CashOut, o.CashOut), add(m.FineIn, o.FineIn), add(m.FineOut, o.FineOut)}
+}
+
+func add(a, b unit.Sum) unit.Sum { return unit.Sum{Decimal: a.Add(b.Decimal)} }
+
+// movedColumns is the SQL of sums that [Moved] scans.
+const movedColumns = `coalesce(sum(d.in_cash), 0)::text, coalesce(sum(d.out_cash), 0)::text, coalesce(sum(d.in_fine), 0)::text, coalesce(sum(d.out_fine), 0)::text`
+
+// Summary returns the ledgers of which the workspace has accounts, with the rows of a day. Everything is of one position.
+func (v *Views) Summary(ctx context.Context, workspace uuid.UUID, day unit.Date, as As) ([]Summed, error) {
+	s := as.sources()
+	values := map[string]any{"known": as.known(), "workspace": workspace, "today": int64(day)}
+	amounts := s.whole
+	if as.Of != nil {
+		amounts = s.before(`($day::bigint + 1)`)
+		values["day"] = int64(*as.Of)
+	}
+	sql, args := bind(`
+		select a.ledger, count(*),
+			coalesce(sum(b.cash) filter (where b.cash > 0), 0)::text, coalesce(-sum(b.cash) filter (where b.cash < 0), 0)::text,
+			coalesce(sum(b.fine) filter (where b.fine > 0), 0)::text, coalesce(-sum(b.fine) filter (where b.fine < 0), 0)::text,
+			coalesce(sum(d.row_count), 0)::bigint, `+movedColumns+`
+		from books.account a left join lateral (`+amounts+`) b on true left join lateral (
+			select count(*) as row_count, sum(v.in_cash) as in_cash, sum(v.out_cash) as out_cash, sum(v.in_fine) as in_fine, sum(v.out_fine) as out_fine
+			from books.row_version v
+			where v.account_id = a.id and not v.deleted and v.date = `+day0+` + $today::int and `+s.current+`
+		) d on true
+		where a.workspace_id = $workspace and `+s.account+`
+		group by a.ledger`, values)
+	return readmodels.Rows(as.reading(ctx), v.Reader, func(row pgx.CollectableRow) (o Summed, err error) {
+		err = row.Scan(&o.Ledger, &o.Accounts, &o.CashAbove, &o.CashBelow, &o.FineAbove, &o.FineBelow, &o.Rows, &o.CashIn, &o.CashOut, &o.FineIn, &o.FineOut)
+		return o, err
+	}, sql, args...)
+}
+
+// Entered is a row with the account that it belongs to, and what it counts.
+type Entered struct {
+	Row
+	Moved
+
+	Ledger string
+	Name   string // of the account
+}
+
+// CashBefore returns what all accounts of a ledger held before a day.
+func (v *Views) CashBefore(ctx context.Context, workspace uuid.UUID, l *book.Ledger, day unit.Date, as As) (unit.Sum, error) {
+	s := as.sources()
+	sql, args := bind(`
+		select coalesce(sum(b.cash), 0)::text from books.account a, lateral (`+s.before(`$day::bigint`)+`) b
+		where a.workspace_id = $workspace and a.ledger = $ledger and `+s.account,
+		map[string]any{"known": as.known(), "workspace": workspace, "ledger": l.Name, "day": int64(day)})
+	return readmodels.Row(as.reading(ctx), v.Reader, nil, pgx.RowTo[unit.Sum], sql, args...)
+}
+
+// EachEntered calls take for each row of the workspace's ledgers that is dated between two days, both included, by date and id.
+func (v *Views) EachEntered(ctx context.Context, workspace uuid.UUID, from, to unit.Date, as As, take func(Entered) error) error {
+	s := as.sources()
+	sql, args := bind(`
+		select a.ledger, a.id, `+s.name+`, v.row_id, `+s.rowRevision+`, v.in_cash::text, v.out_cash::text, v.in_fine::text, v.out_fine::text, `+RowColumns("v")+`
+		from books.account a join books.row_version v on v.account_id = a.id
+		where a.workspace_id = $workspace and `+s.account+` and not v.deleted and `+s.current+`
+			and v.date between `+day0+` + $low::int and `+day0+` + $high::int
+		order by v.date, v.row_id`,
+		map[string]any{"known": as.known(), "workspace": workspace, "low": int64(from), "high": int64(to)})
+	return readmodels.Each(as.reading(ctx), v.Reader, func(row pgx.CollectableRow) (o Entered, err error) {
+		var (
+			s       RowScan
+			account int64
+		)
+		err = row.Scan(append([]any{&o.Ledger, &account, &o.Name, &o.ID, &o.Revision, &o.CashIn, &o.CashOut, &o.FineIn, &o.FineOut}, s.Into()...)...)
+		o.Row.Row = s.Row(account)
+		return o, err
+	}, take, sql, args...)
+}
