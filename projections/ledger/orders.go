@@ -31,9 +31,13 @@ var ordersDDL string
 // books. The domain's functions decide that here as they do in commands.
 var Orders = projections.Define("orders", 1, ordersDDL, projections.Apply(ordersTypes(), foldOrders))
 
-// ordersTypes names what the orders fold: of the ledgers only the accounts that orders and takadas name.
+// ordersTypes names what the orders fold. Of the ledgers that is the life of the accounts that orders and takadas name, by stored names: a further
+// event of all accounts is none of it.
 func ordersTypes() []string {
-	return slices.Concat(bookslock.Kind.Names(), client.Ledger.Accounts.Names(), karigar.Ledger.Accounts.Names(), order.Kind.Names(), takada.Kind.Names())
+	return slices.Concat(
+		[]string{"ClientOpened", "ClientRenamed", "ClientDeleted", "KarigarOpened", "KarigarRenamed", "KarigarDeleted"},
+		bookslock.Kind.Names(), order.Kind.Names(), takada.Kind.Names(),
+	)
 }
 
 // cause is the event that deleted a record with another one.
