@@ -90,6 +90,9 @@ func without(l *book.Ledger, s *huma.Schema) *huma.Schema {
 	} else if kind := s.Properties["type"]; kind != nil {
 		kind.Description = typeNames(l)
 	}
+	if crystal := s.Properties["crystal_balance"]; crystal != nil && l.Gross {
+		crystal.Description = "IN less OUT, in grams as they are weighed"
+	}
 	for _, name := range absent {
 		delete(s.Properties, name)
 	}

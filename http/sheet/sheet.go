@@ -45,11 +45,11 @@ const ByteOrderMark = "\ufeff"
 
 func writeCSV(w io.Writer, t Table) error {
 	if _, err := io.WriteString(w, ByteOrderMark); err != nil {
-		return err //nolint:wrapcheck // it is the client's
+		return err
 	}
 	out := csv.NewWriter(w)
 	if err := out.Write(t.Columns); err != nil {
-		return err //nolint:wrapcheck // it is the client's
+		return err
 	}
 	line := make([]string, len(t.Columns))
 	err := t.Rows(func(row []any) error {
@@ -139,7 +139,7 @@ func writeLines(w io.Writer, t Table, most int) (err error) {
 	if err == nil {
 		err = file.Write(w)
 	}
-	return err //nolint:wrapcheck // the table's, or the client's
+	return err
 }
 
 // errTooLong refuses a table that has more rows than a sheet.
