@@ -19,6 +19,7 @@ func TestWholeLogIsReadAtSparsePositions(t *testing.T) {
 		"TestLogIsSignedAndProvedInEveryStore",
 		"TestTrailPDFNamesItsStoreAndPosition",
 		"TestTrailFiltersByRecordPartyUserAndDay",
+		"TestTrailShowsOrdersAndTakadasAlsoWhereAnotherRecordEndedThem",
 		"TestTheTrailIsWrittenFromTheShell",
 		"TestTrailShowsActorChangeAndReason")
 }

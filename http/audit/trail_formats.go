@@ -213,6 +213,9 @@ func (d *drawing) scope() []string {
 	return scope
 }
 
+// recordNames are what people call the records that are no accounts and no rows.
+var recordNames = map[views.Kind]string{"clientorder": "Order", "takada": "Takada"}
+
 // what returns words for the record and the kind of a change.
 func what(c views.Change) string {
 	switch {
@@ -220,6 +223,8 @@ func what(c views.Change) string {
 		return "Books unlocked"
 	case c.Account == nil:
 		return "Books locked"
+	case c.Kind.IsRecord():
+		return fmt.Sprintf("%s %s of %s (%s %d) %s", recordNames[c.Kind], c.ID, c.Account.Name, c.Ledger, c.Account.ID, c.Change)
 	case c.Date == nil: // every row bears a date
 		return fmt.Sprintf("Account %s (%s %s) %s", c.Account.Name, c.Ledger, c.ID, c.Change)
 	default:

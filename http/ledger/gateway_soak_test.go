@@ -10,7 +10,7 @@ import (
 
 func TestAllIsKeptInALogInAnotherProcess(t *testing.T) {
 	t.Parallel()
-	apptest.InAnotherProcess(t, apptest.TestsOf(t, "bank_*", "books_lock")...)
+	apptest.InAnotherProcess(t, apptest.TestsOf(t, "bank_*", "books_lock", "orders", "takadas")...)
 }
 
 func TestTheWholeLogIsReadOnEventStoreDB(t *testing.T) {
@@ -20,5 +20,9 @@ func TestTheWholeLogIsReadOnEventStoreDB(t *testing.T) {
 		"TestALedgerIsReadByDatesPagesAndAsItWasKnown",
 		"TestRowsArePostedTogether",
 		"TestWhatIsLockedStaysAsItIs",
-		"TestAStatementAsKnownIsAlwaysTheSame")
+		"TestAStatementAsKnownIsAlwaysTheSame",
+		"TestAnOrderIsAddedChangedDeliveredAndDeleted",
+		"TestTheHistoryOfAnOrderOutlivesIt",
+		"TestOrdersAreDrawn",
+		"TestATakadaIsAddedChangedMovedAndListed")
 }
