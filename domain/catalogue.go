@@ -12,6 +12,8 @@ import (
 	"bahi/domain/follower"
 	"bahi/domain/ledger"
 	"bahi/domain/ledger/bookslock"
+	"bahi/domain/marketplace/company"
+	"bahi/domain/marketplace/product"
 	"bahi/domain/messaging/contact"
 	"bahi/domain/number"
 	"bahi/domain/request"
@@ -27,7 +29,12 @@ var Catalogue = event.NewCatalogue(append([]event.AnyKind{
 	contact.Kind,
 	contact.Phones.Kind,
 	follower.Kind,
+	company.Domains.Kind,
+	company.Kind,
+	company.Slugs.Kind,
 	number.Kind,
+	product.Batches,
+	product.Kind,
 	request.Kind,
 	session.Kind,
 	user.Kind,

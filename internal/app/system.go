@@ -25,6 +25,7 @@ import (
 	accesstables "bahi/projections/access"
 	audittables "bahi/projections/audit"
 	ledgertables "bahi/projections/ledger"
+	marketplacetables "bahi/projections/marketplace"
 	messagingtables "bahi/projections/messaging"
 	"bahi/providers/blob"
 	"bahi/reactors"
@@ -34,7 +35,7 @@ import (
 
 // AllProjections returns the projections of this program.
 func AllProjections() []*projections.Projection {
-	return []*projections.Projection{ledgertables.Books, accesstables.APIKeys, accesstables.Users, accesstables.Workspaces, accesstables.Endings, messagingtables.Contacts, audittables.Tree}
+	return []*projections.Projection{ledgertables.Books, accesstables.APIKeys, accesstables.Users, accesstables.Workspaces, accesstables.Endings, marketplacetables.Companies, marketplacetables.Products, messagingtables.Contacts, audittables.Tree}
 }
 
 // System has the parts of Bahi, wired. Its users start the background work that they need.
