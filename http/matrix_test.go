@@ -25,12 +25,12 @@ import (
 // forEverybody are the operations that SPEC.txt lets everybody ask ("Authentication", 8), or CONTRACT.md (D34, D35), as far as they are
 // built. The author of a further one adds it here, on purpose.
 var forEverybody = []string{
-	"check-domain", "confirm-password-reset", "finish-sign-in-by-provider", "get-company", "list-companies", "login", "refresh", "register", "request-password-reset",
+	"check-domain", "confirm-password-reset", "finish-sign-in-by-provider", "get-company", "get-product", "list-companies", "list-products", "login", "refresh", "register", "request-password-reset",
 	"search-companies", "sign-in-by-provider", "undo-email-change", "verify-email",
 }
 
 // ofEverybodysSight are the writes of records that everybody may read: another workspace learns that they are not its own.
-var ofEverybodysSight = []string{"delete-company", "edit-company"}
+var ofEverybodysSight = []string{"delete-company", "delete-product", "edit-company", "edit-product"}
 
 // ofTheCallers are the operations about their callers, which need no permission. One that acts in a
 // workspace named by its path asks for one there, which the document does not tell.

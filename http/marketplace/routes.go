@@ -23,6 +23,7 @@ var tags = []string{"Marketplace"}
 // Register registers all operations of the area.
 func (r *Routes) Register() {
 	r.Companies()
+	r.Products()
 }
 
 // open returns the operation as everybody may ask for it (CONTRACT.md D34, D35, W3).

@@ -70,7 +70,9 @@ func (v *Views) Products(ctx context.Context, page readmodels.Page, f ProductFil
 	where := `r.is_active = $1`
 	of, category := uuid.Nil, person.Folded(f.Category)
 	if f.Company != nil {
-		of = *f.Company
+		if of = *f.Company; of == uuid.Nil { // no company has this id: it names the list of all
+			return nil, 0, nil
+		}
 		args = append(args, of)
 		where += fmt.Sprintf(" and r.company_id = $%d", len(args))
 	}
