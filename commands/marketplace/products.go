@@ -143,7 +143,7 @@ func begin(ctx context.Context, h *commands.Handler, req commands.Request, id uu
 	if err != nil {
 		return err
 	}
-	added := product.Added{Company: batch.State.Company, Item: batch.State.Products[nth]}
+	added := product.Added{Company: batch.State.Company, Item: batch.State.Products[nth], ImportedAt: batch.Began}
 	e, err := product.Kind.Encode(uuid.NewSHA1(uuid.NameSpaceOID, id[:]), added, meta)
 	if err != nil {
 		return err

@@ -37,6 +37,7 @@ type Op struct {
 	Reads []string // projections that it reads; with one, Bahi-Min-Position counts
 
 	MaxBody     int64    // in bytes; of a form (see File) the bytes of its file; 0: 1 MB
+	AnyField    bool     // of a form: its one file counts, whatever its field is called
 	EmptyFile   error    // the refusal of an empty file; nil: 422
 	StrictBody  bool     // unknown fields of the body are refused, except ReadOnly ones
 	ReadOnly    []string // fields that a read of the same record has and a write ignores: id, rows.balance

@@ -173,10 +173,14 @@ func productShown(out commands.Outcome[product.State]) views.Product {
 	if images == nil {
 		images = []string{}
 	}
+	created := out.Began
+	if !s.ImportedAt.IsZero() { // its own stream began later
+		created = s.ImportedAt
+	}
 	return views.Product{
 		ID: id, CompanyID: s.Company, Name: s.Name, Description: s.Description.Of(nil), Category: s.Category.Of(nil), SubCategory: s.SubCategory.Of(nil),
 		PriceAmount: s.Price, PriceCurrency: s.Currency.Value, MOQ: s.MOQ.Value, OriginCountry: s.OriginCountry.Of(nil), ImporterName: s.ImporterName.Of(nil),
 		ImporterAddress: s.ImporterAddress.Of(nil), Images: images, Availability: s.Availability.Value, IsActive: s.Active.Value,
-		CreatedAt: out.Began, UpdatedAt: out.At, Revision: out.Revision,
+		CreatedAt: created, UpdatedAt: out.At, Revision: out.Revision,
 	}
 }

@@ -23,6 +23,7 @@ var tags = []string{"Marketplace"}
 // Register registers all operations of the area.
 func (r *Routes) Register() {
 	r.Companies()
+	r.Bulk()
 	r.Products()
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/google/uuid"
@@ -36,7 +37,8 @@ var (
 type State struct {
 	Item
 
-	Company uuid.UUID // uuid.Nil: there is no product
+	Company    uuid.UUID // uuid.Nil: there is no product
+	ImportedAt time.Time // when its batch was recorded; zero: it was not imported
 }
 
 // Item is a product as its company describes it: all fields are absent or given, and those with a default are given.
@@ -85,7 +87,8 @@ var availabilities = []string{defaultAvailability, "out of stock", "preorder", "
 type Added struct {
 	Item
 
-	Company uuid.UUID `json:"company_id"`
+	Company    uuid.UUID `json:"company_id"`
+	ImportedAt time.Time `json:"imported_at,omitzero"`
 }
 
 // Edited records a change of what it names.
@@ -100,7 +103,7 @@ type Edited struct {
 type Deleted struct{}
 
 // Evolve begins the product.
-func (e Added) Evolve(State) State { return State{Company: e.Company, Item: e.Item} }
+func (e Added) Evolve(State) State { return State{Company: e.Company, Item: e.Item, ImportedAt: e.ImportedAt} }
 
 // Evolve changes what is named.
 func (e Edited) Evolve(s State) State {
