@@ -24,6 +24,7 @@ var tags = []string{"Marketplace"}
 func (r *Routes) Register() {
 	r.Companies()
 	r.Bulk()
+	r.Feed()
 	r.Products()
 }
 
