@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -47,6 +48,8 @@ var columnOf = func() map[string]string {
 type RowError struct {
 	Row   int    `json:"row" doc:"That the spreadsheet shows: 1 is the row of names"`
 	Error string `json:"error"`
+
+	Source []string `json:"-"` // its cells
 }
 
 // CatalogFile is what a file has.
@@ -65,7 +68,7 @@ func ReadCatalog(ctx context.Context, file *io.SectionReader) (found CatalogFile
 		}
 		item, err := itemOf(r, columns)
 		if wrong, refused := errors.AsType[*fault.Error](err); refused {
-			found.Errors = append(found.Errors, RowError{Row: r.Number, Error: inOneLine(wrong)})
+			found.Errors = append(found.Errors, RowError{Row: r.Number, Error: inOneLine(wrong), Source: slices.Clone(r.Cells)})
 			return nil
 		}
 		found.Items = append(found.Items, item)
