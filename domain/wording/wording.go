@@ -94,11 +94,12 @@ type Vocabulary struct {
 	Sizes        []int32
 }
 
-// VocabularyOf returns the trigrams of words, each word once.
+// VocabularyOf returns the trigrams of words, each word once. Words with a digit are left out: they are numbers and codes, of which there are as many as
+// records, and a similar one is another one.
 func VocabularyOf(words []string) (v Vocabulary) {
 	seen := map[string]bool{}
 	for _, word := range words {
-		if seen[word] {
+		if seen[word] || strings.ContainsFunc(word, unicode.IsDigit) {
 			continue
 		}
 		seen[word] = true

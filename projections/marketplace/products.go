@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"bahi/domain/claims"
 	"bahi/domain/event"
 	"bahi/domain/marketplace/company"
 	"bahi/domain/marketplace/product"
@@ -22,13 +23,13 @@ var productsDDL string
 // tallies adds $2 times the products with the ids $1 to the lists that have them.
 const tallies = `
 	insert into tally (company_id, category_key, is_active, bucket, products)
-	select list.company_id, list.category_key, p.is_active, p.nth >> 10, count(*) * $2::bigint
+	select list.company_id, list.category_key, p.is_active, p.nth >> 8, count(*) * $2::bigint
 	from product p cross join lateral (
 		select company_id, category_key from (values (p.company_id), ('00000000-0000-0000-0000-000000000000')) c (company_id), (values (''), (p.category_key)) k (category_key)
 		where category_key is not null
 	) list
 	where p.id = any($1::uuid[])
-	group by list.company_id, list.category_key, p.is_active, p.nth >> 10
+	group by list.company_id, list.category_key, p.is_active, p.nth >> 8
 	order by 1, 2, 3, 4
 	on conflict (company_id, category_key, is_active, bucket) do update set products = tally.products + excluded.products`
 
@@ -55,6 +56,7 @@ var Products = projections.Define("products", 1, productsDDL,
 			b.Exec(`delete from `+table+` where company_id = $1`, e.StreamID())
 		}
 	}),
+	projections.On(func(*projections.Batch, event.Recorded[claims.Fenced[company.State]]) {}), // no revision of companies is here
 	projections.On(func(b *projections.Batch, e event.Recorded[product.Added]) {
 		if e.Meta.Of != 0 { // it is in its batch
 			return

@@ -36,7 +36,7 @@ create table catalog (
   changed_at   timestamptz not null
 );
 
--- How many products each list has, in pieces: those of a bucket have numbers from 1024 times its own on. A list is that of a company, or of all
+-- How many products each list has, in pieces: those of a bucket have numbers from 256 times its own on. A list is that of a company, or of all
 -- (the id is 0), of a category, or of all (the key is empty), and of active products, or of the others.
 create table tally (
   company_id   uuid not null,

@@ -81,8 +81,7 @@ func (v *Views) Products(ctx context.Context, page readmodels.Page, f ProductFil
 		where += fmt.Sprintf(" and r.category_key = $%d", len(args))
 	}
 	if strings.TrimSpace(f.Search) != "" {
-		sql, words := readmodels.Search("products", "product", productColumns+", r.nth", where, f.Search, len(args)+1)
-		return readmodels.Paged(ctx, v.Reader, page, productOf, `rank desc, nth desc`, sql, append(args, words...)...)
+		return v.findProducts(ctx, page, where, f.Search, args)
 	}
 	skip := int64(page.Number-1) * int64(page.Size)
 	start, err := v.place(ctx, of, category, !f.Inactive, skip)
@@ -90,9 +89,28 @@ func (v *Views) Products(ctx context.Context, page readmodels.Page, f ProductFil
 		return nil, start.Total, err
 	}
 	rows, err = readmodels.Rows(ctx, v.Reader, productOf, fmt.Sprintf(`
-		select %s from products.product r where %s and r.nth < $%d order by r.nth desc limit $%d offset $%d`,
-		productColumns, where, len(args)+1, len(args)+2, len(args)+3), append(args, (start.Bucket+1)<<10, int64(page.Size), skip-start.Before)...)
+		select %[1]s from products.product r
+		where %[2]s and r.nth <= (select r.nth from products.product r where %[2]s and r.nth < $%[3]d order by r.nth desc limit 1 offset $%[5]d)
+		order by r.nth desc limit $%[4]d`,
+		productColumns, where, len(args)+1, len(args)+2, len(args)+3), append(args, (start.Bucket+1)<<bucketBits, int64(page.Size), skip-start.Before)...)
 	return rows, start.Total, err
+}
+
+// bucketBits is the size of a bucket of the projection's counts, as a power of 2.
+const bucketBits = 8
+
+// findProducts sorts what it finds by rank without the rest of the rows, and then reads those of the page.
+func (v *Views) findProducts(ctx context.Context, page readmodels.Page, where, words string, args []any) ([]Product, int64, error) {
+	sql, more := readmodels.Search("products", "product", "r.id, r.nth", where, words, len(args)+1)
+	ids, total, err := readmodels.Paged(ctx, v.Reader, page, func(row pgx.CollectableRow) (id uuid.UUID, err error) {
+		return id, row.Scan(&id, nil, nil)
+	}, `rank desc, nth desc`, sql, append(args, more...)...)
+	if err != nil || len(ids) == 0 {
+		return nil, total, err
+	}
+	rows, err := readmodels.Rows(ctx, v.Reader, productOf,
+		`select `+productColumns+` from products.product r join unnest($1::uuid[]) with ordinality found (id, place) on r.id = found.id order by found.place`, ids)
+	return rows, total, err
 }
 
 // place is where a page of a list begins.

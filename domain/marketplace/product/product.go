@@ -103,7 +103,9 @@ type Edited struct {
 type Deleted struct{}
 
 // Evolve begins the product.
-func (e Added) Evolve(State) State { return State{Company: e.Company, Item: e.Item, ImportedAt: e.ImportedAt} }
+func (e Added) Evolve(State) State {
+	return State{Company: e.Company, Item: e.Item, ImportedAt: e.ImportedAt}
+}
 
 // Evolve changes what is named.
 func (e Edited) Evolve(s State) State {
