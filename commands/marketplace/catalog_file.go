@@ -92,10 +92,16 @@ func inOneLine(wrong *fault.Error) string {
 	return strings.Join(parts, "; ")
 }
 
+// maxColumns bounds the work on a row of names that is made to cause much.
+const maxColumns = 500
+
 // header returns the columns of the row of names, empty for unknown ones.
 func header(r spreadsheet.Row) ([]string, error) {
 	if r.Wrong != "" {
 		return nil, fault.New(fault.Malformed, "The row of names cannot be read")
+	}
+	if r.Filled() > maxColumns {
+		return nil, fault.Newf(fault.Malformed, "The row of names has more than %d cells", maxColumns)
 	}
 	columns, seen := make([]string, r.Filled()), map[string]bool{}
 	for i := range columns {
