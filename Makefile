@@ -51,7 +51,7 @@ soak: need-cc ## run the long fault tests (ROUNDS=100), with those that make tes
 	@ROUNDS=$(ROUNDS) scripts/soak.sh
 
 .PHONY: test-interop
-test-interop: need-cc need-node ## run the official Node clients of EventStoreDB against the gateway
+test-interop: need-cc need-node ## run the official Node clients of EventStoreDB against the gateway, and validate a feed
 	@scripts/interop.sh
 
 .PHONY: bench

@@ -14,6 +14,8 @@ import (
 	"bahi/domain/ledger/bookslock"
 	"bahi/domain/ledger/order"
 	"bahi/domain/ledger/takada"
+	"bahi/domain/marketplace/company"
+	"bahi/domain/marketplace/product"
 	"bahi/domain/messaging/contact"
 	"bahi/domain/number"
 	"bahi/domain/request"
@@ -29,8 +31,13 @@ var Catalogue = event.NewCatalogue(append([]event.AnyKind{
 	contact.Kind,
 	contact.Phones.Kind,
 	follower.Kind,
+	company.Domains.Kind,
+	company.Kind,
+	company.Slugs.Kind,
 	number.Kind,
 	order.Kind,
+	product.Batches,
+	product.Kind,
 	request.Kind,
 	session.Kind,
 	takada.Kind,

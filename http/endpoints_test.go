@@ -55,6 +55,9 @@ func list(t *testing.T, file string, columns int) (all []listed) {
 	return all
 }
 
+// nameless finds the variables of a path.
+var nameless = regexp.MustCompile(`\{[^}]+\}`)
+
 // TestEndpointsAreThoseOfTheLists holds what is registered against the lists, path parameters' names
 // included.
 func TestEndpointsAreThoseOfTheLists(t *testing.T) {
@@ -67,6 +70,12 @@ func TestEndpointsAreThoseOfTheLists(t *testing.T) {
 	}
 	for _, l := range slices.Concat(spec, ours) {
 		name := l.method + " " + l.path
+		if l.built == "alias" { // one operation, whose variable has another name
+			require.True(t, slices.ContainsFunc(spec, func(other listed) bool {
+				return other.built == "yes" && other.method == l.method && nameless.ReplaceAllString(other.path, "{}") == nameless.ReplaceAllString(l.path, "{}")
+			}), name)
+			continue
+		}
 		op, there := registered[name]
 		require.Contains(t, []string{"yes", "no", "alias"}, l.built, name)
 		require.Equal(t, l.built != "no", there, "%s: built is %s", name, l.built)

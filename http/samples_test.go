@@ -26,6 +26,7 @@ type sample struct {
 	Query   string            `json:"query"`
 	Path    map[string]string `json:"path"`    // names of the values of the path's variables, where resources share a variable's name
 	Upload  bool              `json:"upload"`  // a picture, instead of a body
+	File    string            `json:"file"`    // the text of a file, instead of a body
 	Gives   map[string]string `json:"gives"`   // names of values, by which other samples name what this one made, and the fields of its answer
 	Refused int               `json:"refused"` // with this status, whatever is sent: it would take what is in a mail, or a fault
 	Endless bool              `json:"endless"` // a stream that ends with its client
@@ -103,7 +104,7 @@ type things struct {
 
 func (s shop) things() *things {
 	quoted := func(text string) string { return `"` + text + `"` }
-	return &things{s, map[string]string{"workspace_id": quoted(s.asha.Workspace), "name": quoted("books"), "job_id": "1", "side": quoted("in")}}
+	return &things{s, map[string]string{"workspace_id": quoted(s.asha.Workspace), "name": quoted("books"), "job_id": "1", "side": quoted("in"), "template_format": quoted("csv")}}
 }
 
 var named = regexp.MustCompile(`\{([a-z_]+)\}`)
@@ -154,6 +155,10 @@ func (w *things) request(t *testing.T, op api.Op) request {
 	}
 	if s.Upload {
 		form, contentType := apptest.Form(t, "image/png", apptest.Painted(t, color.White, 8, 8))
+		r.body, r.contentType = string(form), contentType
+	}
+	if s.File != "" {
+		form, contentType := apptest.Form(t, "text/csv", []byte(s.File))
 		r.body, r.contentType = string(form), contentType
 	}
 	return r

@@ -55,7 +55,7 @@ type User struct {
 func userOp(id, method, path, summary, limit string) api.Op {
 	return api.Op{
 		ID: id, Method: method, Path: "/api/v1/users/me" + path, Summary: summary, Tags: tags, Status: http.StatusOK,
-		Limit: limit, Reads: []string{"users", "workspaces"},
+		Limit: limit, Reads: []string{"users", "workspaces", "companies"},
 	}
 }
 
@@ -215,7 +215,7 @@ func (r *Routes) shown(ctx context.Context, v views.User) (*api.Tagged[User], er
 	out := User{
 		ID: v.ID, Email: v.Email, FirstName: v.FirstName, LastName: v.LastName, Phone: v.Phone, WorkspaceID: v.WorkspaceID,
 		AuthProvider: v.AuthProvider, EmailVerified: v.EmailVerified, IsActive: true, Permissions: v.Permissions,
-		CreatedAt: v.CreatedAt, LastLoginAt: v.LastLoginAt, DeleteAfter: v.DeleteAfter,
+		CreatedAt: v.CreatedAt, LastLoginAt: v.LastLoginAt, DeleteAfter: v.DeleteAfter, CompanyID: v.CompanyID,
 	}
 	out.Permissions.Operator = v.Operator
 	if v.Picture != nil {

@@ -50,6 +50,16 @@ func (c *call) authenticate() error {
 	return c.identify(bearer)
 }
 
+// ifGiven returns the check for requests with a credential.
+func ifGiven(check func(*call) error) func(*call) error {
+	return func(c *call) error {
+		if c.r.Header["Authorization"] == nil {
+			return nil
+		}
+		return check(c)
+	}
+}
+
 // identify finds the owner of the credential.
 func (c *call) identify(bearer string) error {
 	for _, credential := range c.api.config.Credentials {

@@ -153,13 +153,19 @@ func (o *operation) finish(a *API, in reflect.Type) {
 		o.body = &body{index: field.Index, required: field.Type.Kind() != reflect.Pointer}
 		o.body.plan = (&planner{registry: a.huma.OpenAPI().Components.Schemas, strict: o.StrictBody, readOnly: o.ReadOnly}).plan(field.Type, o.schema, "")
 	}
-	if !o.Public {
+	switch {
+	case o.Known:
+		o.entry = append(o.entry, ifGiven((*call).authenticate))
+	case !o.Public:
 		o.entry = append(o.entry, (*call).authenticate)
 	}
 	if a.limiter != nil {
 		o.entry = append(o.entry, (*call).limit)
 	}
-	if !o.Public {
+	switch {
+	case o.Known:
+		o.entry = append(o.entry, ifGiven((*call).enter))
+	case !o.Public:
 		o.entry = append(o.entry, (*call).enter, (*call).permit)
 	}
 	if a.config.Admit != nil && o.write() {

@@ -3,11 +3,13 @@ package api
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
 	"reflect"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -21,7 +23,14 @@ type Content struct {
 	Name   string // of the file; "": no file
 	Inline bool   // a browser shows it, and saves it under the name
 	Drawn  bool   // Write is expensive: it waits for its turn, and nothing is sent before it returns, see [Whole]
-	Write  func(ctx context.Context, w io.Writer) error
+
+	// Clients and proxies may keep the answer for Kept, and ask for it again under the condition that it changed: then Write is not called
+	// for what they have. All are zero for an answer that nobody keeps.
+	ETag     ETag
+	Modified time.Time
+	Kept     time.Duration
+
+	Write func(ctx context.Context, w io.Writer) error
 }
 
 // contentBuffer is how many bytes are written before any are sent.
@@ -69,6 +78,16 @@ func (c *call) download(ctx context.Context, content Content) {
 	defer cancel()
 	d := &downloading{content: content, delivery: delivery{call: c, within: c.api.config.Whole.Pause, gone: cancel}}
 	defer d.extend() //nolint:errcheck // for net/http's last bytes of the answer
+	if content.ETag != "" {
+		h := c.Header()
+		h["Etag"], h["Last-Modified"] = []string{string(content.ETag)}, []string{content.Modified.UTC().Format(http.TimeFormat)}
+		h["Cache-Control"] = []string{fmt.Sprintf("public, max-age=%d", int64(content.Kept.Seconds()))}
+		if content.unchanged(c.r.Header) {
+			c.WriteHeader(http.StatusNotModified)
+			c.send()
+			return
+		}
+	}
 	var err error
 	if content.Drawn {
 		err = d.drawn(ctx)
@@ -89,6 +108,20 @@ func (c *call) download(ctx context.Context, content Content) {
 		}
 		panic(http.ErrAbortHandler)
 	}
+}
+
+// unchanged reports whether the client has the content, by the conditions of its request (RFC 9110, 13.1).
+func (content Content) unchanged(h http.Header) bool {
+	if tags, given := h["If-None-Match"]; given {
+		for tag := range strings.SplitSeq(strings.Join(tags, ","), ",") {
+			if tag = strings.TrimSpace(tag); tag == "*" || strings.TrimPrefix(tag, "W/") == string(content.ETag) {
+				return true
+			}
+		}
+		return false
+	}
+	since, err := http.ParseTime(h.Get("If-Modified-Since"))
+	return err == nil && !content.Modified.Truncate(time.Second).After(since)
 }
 
 // drawn makes the content in its turn, and then sends it.

@@ -26,6 +26,7 @@ type Op struct {
 	// Who may use it: everybody if Public, operators only if Operator, callers with Level (default: Read for GET, otherwise Write) in
 	// Area, and without an area every authenticated caller.
 	Public   bool
+	Known    bool // with Public: a caller who gives a credential is known, and a wrong one is refused
 	Operator bool
 	Area     actor.Area
 	Level    actor.Level
@@ -36,6 +37,7 @@ type Op struct {
 	Reads []string // projections that it reads; with one, Bahi-Min-Position counts
 
 	MaxBody     int64    // in bytes; of a form (see File) the bytes of its file; 0: 1 MB
+	AnyField    bool     // of a form: its one file counts, whatever its field is called
 	EmptyFile   error    // the refusal of an empty file; nil: 422
 	StrictBody  bool     // unknown fields of the body are refused, except ReadOnly ones
 	ReadOnly    []string // fields that a read of the same record has and a write ignores: id, rows.balance
@@ -103,6 +105,8 @@ func (a *API) add(op Op, input reflect.Type) *operation {
 		panic(fmt.Sprintf("operation %q: ID, Method and Path are needed", op.ID))
 	case op.Public && (op.Operator || op.Area != "") || op.Operator && op.Area != "":
 		panic(fmt.Sprintf("operation %q: Public, Operator and Area exclude each other", op.ID))
+	case op.Known && !op.Public:
+		panic(fmt.Sprintf("operation %q: only a Public one is Known to some", op.ID))
 	case op.Level != "" && op.Area == "":
 		panic(fmt.Sprintf("operation %q: a Level needs an Area", op.ID))
 	}

@@ -2,8 +2,8 @@ package api
 
 import "bahi/readmodels"
 
-// The contract has two forms of a list: a bare array with X-Total-Count, which [Listed] returns, and an object with the page's
-// numbers, which [Paginated] returns. An operation that lists embeds [Pages] or [Limited] for the parameters.
+// The contract has three forms of a list: a bare array with X-Total-Count, which [Listed] returns, and objects with the page's
+// numbers, which [Paginated] and [Shelved] return. An operation that lists embeds [Limited], [Pages] or [Shelf] for the parameters.
 
 // Pages has the parameters page and page_size.
 type Pages struct {
@@ -55,6 +55,31 @@ func Paginated[T any](page readmodels.Page, rows []T, total int64, err error) (*
 	return &Body[PageOf[T]]{Body: PageOf[T]{
 		Items: full(rows), Total: total, Page: page.Number, PageSize: page.Size, TotalPages: (total + size - 1) / size,
 	}}, nil
+}
+
+// Shelf has the parameters page and limit as the marketplace has them.
+type Shelf struct {
+	Page  int `query:"page" default:"1" minimum:"1" maximum:"1000000000" doc:"From 1"`
+	Limit int `query:"limit" default:"20" minimum:"1" maximum:"100" doc:"Rows of a page"`
+}
+
+// Get returns the page.
+func (p Shelf) Get() readmodels.Page { return readmodels.Page{Number: p.Page, Size: p.Limit} }
+
+// DataOf is a page as the marketplace shows it.
+type DataOf[T any] struct {
+	Data  []T   `json:"data"`
+	Total int64 `json:"total" doc:"Rows of all pages"`
+	Page  int   `json:"page"`
+	Limit int   `json:"limit"`
+}
+
+// Shelved returns the rows of a page as the marketplace shows them. Its arguments are the results of [readmodels.Paged].
+func Shelved[T any](page readmodels.Page, rows []T, total int64, err error) (*Body[DataOf[T]], error) {
+	if err != nil {
+		return nil, err
+	}
+	return &Body[DataOf[T]]{Body: DataOf[T]{Data: full(rows), Total: total, Page: page.Number, Limit: page.Size}}, nil
 }
 
 // full returns an empty list for nil: in JSON it is an array.

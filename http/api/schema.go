@@ -190,7 +190,10 @@ func (o *operation) document(h *huma.Operation) {
 		}
 	}
 	h.Extensions = map[string]any{}
-	if o.Public { // no credential needed; huma leaves an empty list out
+	switch {
+	case o.Known: // a credential or none
+		h.Extensions["security"] = []any{map[string]any{}, map[string]any{"bearer": []string{}}}
+	case o.Public: // huma leaves an empty list out
 		h.Extensions["security"] = []any{}
 	}
 	if o.Limit != "" {

@@ -25,7 +25,8 @@ import (
 //
 //   - A body that is no such form is 415, a form that cannot be read or breaks off 400.
 //   - No file, two, or a text in its place: 422 of the field "file". An empty one too, unless [Op.EmptyFile] says otherwise.
-//   - Other fields are ignored, or with [Op.StrictBody] refused with 422.
+//   - With [Op.AnyField] a file in another field counts too.
+//   - Other fields are its Texts, or with [Op.StrictBody] refused with 422.
 //   - A larger file is 413, with the allowed size in the answer; so are other parts, names and headers
 //     included, of more than 64 KB together.
 //   - A client that sends too slowly ([Pace]) gets 408.
@@ -36,6 +37,8 @@ type File struct {
 	Name string // the client's name, without folders; at most 255 characters
 	Type string // the client's media type, "" without one: not to be relied on
 	Size int64  // in bytes, at least 1
+
+	Texts map[string]string // the form's other fields
 
 	content *os.File
 }
@@ -176,16 +179,21 @@ func (c *call) take(part *multipart.Part, body *formBody) error {
 	switch {
 	case name == "":
 		return errForm
-	case name == fileField:
+	case name == fileField, c.op.AnyField && fileName != "":
 		if err := c.takeFile(part, body, sum); err != nil {
 			return err
 		}
 	case c.op.StrictBody:
 		return fault.Fields(fault.Field{Field: shortened(name), Message: "unknown field"})
 	default:
-		if _, err := io.Copy(sum, part); err != nil {
+		var text strings.Builder
+		if _, err := io.Copy(io.MultiWriter(sum, &text), part); err != nil {
 			return body.because()
 		}
+		if c.file.Texts == nil {
+			c.file.Texts = map[string]string{}
+		}
+		c.file.Texts[name] = text.String()
 	}
 	for _, text := range []string{name, fileName, part.Header.Get("Content-Type")} {
 		c.print.part([]byte(text))

@@ -26,6 +26,7 @@ import (
 	accesstables "bahi/projections/access"
 	audittables "bahi/projections/audit"
 	ledgertables "bahi/projections/ledger"
+	marketplacetables "bahi/projections/marketplace"
 	messagingtables "bahi/projections/messaging"
 	"bahi/providers/blob"
 	"bahi/reactors"
@@ -37,7 +38,7 @@ import (
 func AllProjections() []*projections.Projection {
 	return []*projections.Projection{
 		ledgertables.Books, ledgertables.Orders, accesstables.APIKeys, accesstables.Users, accesstables.Workspaces, accesstables.Endings,
-		messagingtables.Contacts, audittables.Tree, audittables.Places,
+		marketplacetables.Companies, marketplacetables.Products, messagingtables.Contacts, audittables.Tree, audittables.Places,
 	}
 }
 

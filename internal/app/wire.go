@@ -17,6 +17,7 @@ import (
 	"bahi/http/api"
 	auditroutes "bahi/http/audit"
 	ledgerroutes "bahi/http/ledger"
+	marketplaceroutes "bahi/http/marketplace"
 	messagingroutes "bahi/http/messaging"
 	opsroutes "bahi/http/ops"
 	"bahi/projections"
@@ -47,6 +48,7 @@ func (s *System) routes(a *api.API) {
 		people.Provider = s.Provider
 	}
 	people.Register()
+	(&marketplaceroutes.Routes{API: a, Commands: s.Commands, Views: s.Marketplace, Frontend: s.Settings.Outside.FrontendURL}).Register()
 	(&messagingroutes.Routes{API: a, Commands: s.Commands, Views: s.Messaging}).Register()
 	(&auditroutes.Routes{
 		API: a, Events: &auditviews.Events{Log: s.Proofs.Log, Search: s.explored(), Reveal: s.Vault.Reveal}, Proofs: s.Proofs,

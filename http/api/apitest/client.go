@@ -180,6 +180,15 @@ func (a *Answer) Body(want string) *Answer {
 	return a
 }
 
+// Contains checks that the body has these texts.
+func (a *Answer) Contains(texts ...string) *Answer {
+	a.t.Helper()
+	for _, text := range texts {
+		require.Contains(a.t, a.Text, text, a.what)
+	}
+	return a
+}
+
 // Header returns a header of the answer.
 func (a *Answer) Header(name string) string { return a.Response.Header.Get(name) }
 

@@ -1,0 +1,264 @@
+package marketplace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/shopspring/decimal"
+
+	"bahi/commands/marketplace/spreadsheet"
+	"bahi/domain/fault"
+	"bahi/domain/marketplace/product"
+	"bahi/domain/patch"
+	"bahi/domain/person"
+)
+
+// Columns are the names of a catalog file's columns, in the order of a template.
+var Columns = []string{
+	"name", "description", "category", "sub_category", "price", "price_currency", "moq", "origin_country", "importer_name", "importer_address", "images",
+}
+
+// priceAmount is the price in the hundredth part of the currency, which price is in units of.
+const priceAmount = "price_amount"
+
+// columnOf has the columns by the names that files have for them, in letters and digits alone (CONTRACT.md 7.2).
+var columnOf = func() map[string]string {
+	all := map[string]string{}
+	for column, names := range map[string]string{
+		"name": "productname title", "description": "desc", "category": "", "sub_category": "", priceAmount: "paise priceinpaise priceamountpaise",
+		"price": "rupees mrp rate pricerupees priceinrupees", "price_currency": "currency", "moq": "minorder minimumorderquantity minorderquantity",
+		"origin_country": "country coo countryoforigin", "importer_name": "", "importer_address": "", "images": "image imageurl imageurls",
+	} {
+		for name := range strings.FieldsSeq(strings.ReplaceAll(column, "_", "") + " " + names) {
+			all[name] = column
+		}
+	}
+	return all
+}()
+
+// RowError is what is wrong with a row of a file.
+type RowError struct {
+	Row   int    `json:"row" doc:"That the spreadsheet shows: 1 is the row of names"`
+	Error string `json:"error"`
+
+	Source []string `json:"-"` // its cells
+}
+
+// CatalogFile is what a file has.
+type CatalogFile struct {
+	Items  []product.Item // of the rows that are in order
+	Errors []RowError     // of the others
+}
+
+// ReadCatalog reads a file of products. It refuses a file that is no spreadsheet, or whose first row does not name the columns that are needed.
+func ReadCatalog(ctx context.Context, file *io.SectionReader) (found CatalogFile, err error) {
+	var columns []string // nil: the row of names is to come
+	err = spreadsheet.Read(ctx, file, func(r spreadsheet.Row) (err error) {
+		if columns == nil {
+			columns, err = header(r)
+			return err
+		}
+		item, err := itemOf(r, columns)
+		if wrong, refused := errors.AsType[*fault.Error](err); refused {
+			found.Errors = append(found.Errors, RowError{Row: r.Number, Error: inOneLine(wrong), Source: slices.Clone(r.Cells)})
+			return nil
+		}
+		found.Items = append(found.Items, item)
+		return err
+	})
+	if err == nil && columns == nil {
+		err = spreadsheet.ErrFormat
+	}
+	return found, err
+}
+
+// inOneLine returns all that is wrong with a row.
+func inOneLine(wrong *fault.Error) string {
+	if len(wrong.Fields) == 0 {
+		return wrong.Detail
+	}
+	parts := make([]string, len(wrong.Fields))
+	for i, f := range wrong.Fields {
+		parts[i] = f.Field + ": " + f.Message
+	}
+	return strings.Join(parts, "; ")
+}
+
+// maxColumns bounds the work on a row of names that is made to cause much.
+const maxColumns = 500
+
+// header returns the columns of the row of names, empty for unknown ones.
+func header(r spreadsheet.Row) ([]string, error) {
+	if r.Wrong != "" {
+		return nil, fault.New(fault.Malformed, "The row of names cannot be read")
+	}
+	if r.Filled() > maxColumns {
+		return nil, fault.Newf(fault.Malformed, "The row of names has more than %d cells", maxColumns)
+	}
+	columns, seen := make([]string, r.Filled()), map[string]bool{}
+	for i := range columns {
+		column := columnOf[strings.Map(func(c rune) rune {
+			if unicode.In(c, unicode.L, unicode.N) {
+				return c
+			}
+			return -1
+		}, person.Folded(r.Cells[i]))]
+		if column != "" && seen[column] {
+			return nil, fault.Newf(fault.Malformed, "Two columns are %s", column)
+		}
+		columns[i], seen[column] = column, true
+	}
+	if !seen["name"] || !seen["price"] && !seen[priceAmount] {
+		return nil, fault.New(fault.Malformed, "The first row must name the columns name, and price or price_amount")
+	}
+	return columns, nil
+}
+
+// itemOf returns the product of a row in order, or all that is wrong with it.
+func itemOf(r spreadsheet.Row, columns []string) (item product.Item, err error) {
+	switch {
+	case r.Wrong != "":
+		return item, fault.New(fault.Invalid, r.Wrong)
+	case r.Filled() > len(columns):
+		return item, fault.New(fault.Invalid, "it has more cells than the row of names")
+	}
+	cells := map[string]string{}
+	for i, column := range columns[:min(len(columns), len(r.Cells))] {
+		cells[column] = strings.TrimSpace(r.Cells[i])
+	}
+	for _, f := range patch.Texts(&item.Details) {
+		if cells[f.Name] != "" {
+			*f.Field = patch.Set(cells[f.Name])
+		}
+	}
+	item.Name = cells["name"]
+	if images := cells["images"]; images != "" {
+		item.Images = patch.Set(strings.FieldsFunc(images, func(c rune) bool { return c == '|' || c == ',' || c == '\n' || c == '\r' }))
+	}
+	var wrongMOQ, wrongPrice error
+	if text := cells["moq"]; text != "" {
+		var n int64
+		if n, wrongMOQ = whole("moq", text, r.Raw); wrongMOQ == nil {
+			item.MOQ = patch.Set(n)
+		}
+	}
+	item.Price, wrongPrice = price(cells["price"], cells[priceAmount], r.Raw)
+	tidied, err := item.Tidied()
+	return tidied, fault.Join(err, wrongMOQ, wrongPrice)
+}
+
+// price returns a price in the hundredth part of the currency. Where both columns have one, they are the same.
+func price(units, hundredths string, raw bool) (int64, error) {
+	if units == "" && hundredths == "" {
+		return 0, fault.Fields(fault.Field{Field: "price", Message: "is required"})
+	}
+	var amount, other int64
+	var err error
+	if hundredths != "" {
+		if amount, err = whole(priceAmount, hundredths, raw); err != nil || units == "" {
+			return amount, err
+		}
+	}
+	if other, err = money(units, raw); err != nil || hundredths == "" {
+		return other, err
+	}
+	if other != amount {
+		return 0, fault.Fields(fault.Field{Field: "price", Message: "is not " + priceAmount + " divided by 100"})
+	}
+	return amount, nil
+}
+
+// maxDigits bounds numbers: with more, they are no price.
+const maxDigits = 15
+
+var (
+	wholeForm = regexp.MustCompile(`^-?[0-9]+(\.0*)?$`)
+	moneyForm = regexp.MustCompile(`^-?([0-9]+|[0-9]{1,3}(,[0-9]{2,3})*,[0-9]{3})(\.[0-9]*)?$`)
+	signs     = regexp.MustCompile(`(?i)^(₹|rs\.?|inr)\s*|\s*/-$`)
+)
+
+func whole(field, text string, raw bool) (int64, error) {
+	text = rounded(text, raw)
+	if !wholeForm.MatchString(text) {
+		return 0, fault.Fields(fault.Field{Field: field, Message: "expected a whole number"})
+	}
+	text, _, _ = strings.Cut(text, ".")
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0, fault.Fields(fault.Field{Field: field, Message: "the number is too large"})
+	}
+	return n, nil
+}
+
+// money takes an amount with at most two places, with the sign of the rupee, and with commas between its thousands or lakhs.
+func money(text string, raw bool) (int64, error) {
+	wrong := func(message string) (int64, error) {
+		return 0, fault.Fields(fault.Field{Field: "price", Message: message})
+	}
+	text = rounded(strings.TrimSpace(signs.ReplaceAllString(text, "")), raw)
+	if !moneyForm.MatchString(text) {
+		return wrong("expected an amount, as in 1,250.50")
+	}
+	text = strings.TrimRight(strings.ReplaceAll(text, ",", ""), ".")
+	if len(text) > 3*maxDigits {
+		return wrong("the number is too large")
+	}
+	amount, err := decimal.NewFromString(text)
+	if err != nil {
+		return wrong("expected an amount, as in 1,250.50")
+	}
+	hundredths := amount.Shift(2)
+	switch {
+	case !hundredths.IsInteger():
+		return wrong("at most 2 places")
+	case hundredths.NumDigits() > maxDigits:
+		return wrong("the number is too large")
+	}
+	return hundredths.IntPart(), nil
+}
+
+// rounded returns a number of a spreadsheet's file as the spreadsheet shows it: with 15 digits, and without an exponent.
+func rounded(text string, raw bool) string {
+	if !raw {
+		return text
+	}
+	number, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.Abs(number) >= 1e18 || math.IsNaN(number) {
+		return text
+	}
+	short, err := decimal.NewFromString(strconv.FormatFloat(number, 'g', maxDigits, 64))
+	if err != nil {
+		return text
+	}
+	return short.String()
+}
+
+// ImportResult is the answer to a file of products.
+type ImportResult struct {
+	Success bool       `json:"success" doc:"A product was made, or nothing was wrong"`
+	Created int        `json:"created"`
+	Failed  int        `json:"failed"`
+	Errors  []RowError `json:"errors"`
+}
+
+// Result returns the answer once the items are made.
+func (f CatalogFile) Result() ImportResult {
+	r := ImportResult{Success: len(f.Items) > 0 || len(f.Errors) == 0, Created: len(f.Items), Failed: len(f.Errors), Errors: f.Errors}
+	if r.Errors == nil {
+		r.Errors = []RowError{}
+	}
+	return r
+}
+
+// String returns the result in one sentence.
+func (r ImportResult) String() string {
+	return fmt.Sprintf("%d products created, %d rows failed", r.Created, r.Failed)
+}

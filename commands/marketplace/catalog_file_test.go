@@ -1,0 +1,202 @@
+package marketplace_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/xuri/excelize/v2"
+	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/unicode"
+
+	"bahi/commands/marketplace"
+	"bahi/commands/marketplace/spreadsheet"
+	"bahi/domain/fault"
+)
+
+func read(content []byte) (marketplace.CatalogFile, error) {
+	return marketplace.ReadCatalog(context.Background(), io.NewSectionReader(bytes.NewReader(content), 0, int64(len(content))))
+}
+
+// said returns what a file has: names with prices, and rows with faults.
+func said(t *testing.T, content string) string {
+	t.Helper()
+	f, err := read([]byte(content))
+	require.NoError(t, err, content)
+	var all []string
+	for _, i := range f.Items {
+		all = append(all, fmt.Sprintf("%s %d", i.Name, i.Price))
+	}
+	for _, e := range f.Errors {
+		all = append(all, fmt.Sprintf("%d: %s", e.Row, e.Error))
+	}
+	return strings.Join(all, "\n")
+}
+
+// sheet returns an XLSX with these rows, from the first one on.
+func sheet(t *testing.T, rows ...[]any) []byte {
+	t.Helper()
+	book := excelize.NewFile()
+	defer book.Close()
+	for i, row := range rows {
+		require.NoError(t, book.SetSheetRow("Sheet1", fmt.Sprintf("A%d", i+1), &row))
+	}
+	var b bytes.Buffer
+	require.NoError(t, book.Write(&b))
+	return b.Bytes()
+}
+
+func TestTextFilesAreReadInTheEncodingsThatTheyComeIn(t *testing.T) {
+	t.Parallel()
+	const want = "Crème 1250\nહાર 300"
+	text := "name;price\nCrème;12,50\nહાર;3\n"
+	text = strings.Replace(text, "12,50", "12.50", 1)
+	little, err := unicode.UTF16(unicode.LittleEndian, unicode.UseBOM).NewEncoder().String(text)
+	require.NoError(t, err)
+	big, err := unicode.UTF16(unicode.BigEndian, unicode.UseBOM).NewEncoder().String(text)
+	require.NoError(t, err)
+	for name, content := range map[string]string{
+		"UTF-8": text, "with a mark": "\ufeff" + text, "UTF-16": little, "UTF-16 of big computers": big, "tabs": strings.ReplaceAll(text, ";", "\t"),
+		"commas": strings.ReplaceAll(text, ";", ","), "CR LF": strings.ReplaceAll(text, "\n", "\r\n"), "CR": strings.ReplaceAll(text, "\n", "\r"), "no last line break": strings.TrimSpace(text),
+	} {
+		require.Equal(t, want, said(t, content), name)
+	}
+	old, err := charmap.Windows1252.NewEncoder().String("name,price\nCrème “brûlée” €,5")
+	require.NoError(t, err)
+	require.Equal(t, "Crème “brûlée” € 500", said(t, old))
+	require.Equal(t, "હાર 100\n3: it has bytes that are not UTF-8", said(t, "name,price\nહાર,1\n\xff,1"))
+}
+
+func TestRowsHaveTheNumbersThatTheSpreadsheetShows(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "two\nlines 100\na 300\n4: price: is required\n9: name: must not be empty\n10: it has more cells than the row of names",
+		said(t, "\nname,price\n\"two\nlines\",1\nx,\n\n,\n\na,3\n,4\nb,5,c\n"))
+	require.Equal(t, "a 100\n3: a quote is not closed, or is inside a cell: the row, and the rows up to the next quote, cannot be read", said(t, "name,price\na,1\nb\"c,2\n"))
+	content := sheet(t, []any{"Title", "MRP", "MOQ"}, []any{"a", 1.5, 2}, nil, []any{"b", "x"}, []any{nil, nil, 1.5})
+	require.Equal(t, "a 150\n4: price: expected an amount, as in 1,250.50\n5: name: must not be empty; moq: expected a whole number; price: is required", said(t, string(content)))
+}
+
+func TestPricesAreReadExactly(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"12.5": "a 1250", "₹ 1,25,000.50": "a 12500050", "Rs. 12": "a 1200", "rs12/-": "a 1200", "1,250": "a 125000", "0": "a 0", "12.": "a 1200",
+		"1,25": "2: price: expected an amount, as in 1,250.50", "12.505": "2: price: at most 2 places", "-1": "2: price_amount: expected 0 to 999999999999999",
+		"1e3": "2: price: expected an amount, as in 1,250.50", "=1+1": "2: price: expected an amount, as in 1,250.50", "99999999999999999": "2: price: the number is too large",
+		strings.Repeat("9", 5000): "2: price: the number is too large", "NaN": "2: price: expected an amount, as in 1,250.50",
+	} {
+		require.Equal(t, want, said(t, "name;price\na;"+text), text)
+	}
+	for row, want := range map[string]string{
+		"a;;1250": "a 1250", "a;12.50;": "a 1250", "a;12.50;1250": "a 1250", "a;12.51;1250": "2: price: is not price_amount divided by 100",
+		"a;;12.5": "2: price_amount: expected a whole number", "a;;99999999999999999999": "2: price_amount: the number is too large",
+	} {
+		require.Equal(t, want, said(t, "name;price;price amount (paise)\n"+row), row)
+	}
+	require.Equal(t, "a 30\nb 100000000000000", said(t, string(sheet(t, []any{"name", "price"}, []any{"a", 0.1 + 0.2}, []any{"b", 1e12}))), "as the spreadsheet shows them")
+}
+
+func TestColumnsAreKnownByManyNames(t *testing.T) {
+	t.Parallel()
+	f, err := read([]byte("Product Name,DESC.,Sub-Category,Rate,Currency,Min. Order,C.O.O.,Importer Name,Image URL,weight\n" +
+		"=Hook,<b>Brass</b>,Hooks,1,usd,5,China,Asha,https://a.example/1|https://a.example/2,7\n"))
+	require.NoError(t, err)
+	require.Empty(t, f.Errors)
+	i := f.Items[0]
+	require.Equal(t, []any{"=Hook", "<b>Brass</b>", "Hooks", "USD", int64(5), "China", "Asha", []string{"https://a.example/1", "https://a.example/2"}},
+		[]any{i.Name, i.Description.Value, i.SubCategory.Value, i.Currency.Value, i.MOQ.Value, i.OriginCountry.Value, i.ImporterName.Value, i.Images.Value})
+	for text, why := range map[string]string{
+		"name": "The first row must name the columns name, and price or price_amount", "price": "The first row must name the columns name, and price or price_amount",
+		"name,title,price": "Two columns are name", "name,mrp,price": "Two columns are price", "a\"b": "The row of names cannot be read", "": "File must be CSV or Excel", "\n\n": "File must be CSV or Excel",
+	} {
+		_, err := read([]byte(text))
+		require.ErrorIs(t, err, fault.New(fault.Malformed, why), text)
+	}
+	f, err = read([]byte("name,price"))
+	require.NoError(t, err)
+	require.Equal(t, marketplace.ImportResult{Success: true, Errors: []marketplace.RowError{}}, f.Result())
+}
+
+// packed returns an archive of files.
+func packed(t *testing.T, files map[string]string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	for name, content := range files {
+		f, err := w.Create(name)
+		require.NoError(t, err)
+		_, err = io.WriteString(f, content)
+		require.NoError(t, err)
+	}
+	require.NoError(t, w.Close())
+	return b.Bytes()
+}
+
+func TestFilesThatAreNoSpreadsheetsAreRefused(t *testing.T) {
+	t.Parallel()
+	good := sheet(t, []any{"name", "price"}, []any{"a", 1})
+	for what, content := range map[string][]byte{
+		"a picture": []byte("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"), "an old Excel file": []byte("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1old"), "half an XLSX": good[:len(good)/2],
+		"a zip of something else": packed(t, map[string]string{"a.txt": "name,price"}), "a workbook without sheets": packed(t, map[string]string{"xl/workbook.xml": "<workbook/>"}),
+		"no XML in it": packed(t, map[string]string{"xl/workbook.xml": "nonsense", "[Content_Types].xml": "\x00", "xl/worksheets/sheet1.xml": "nonsense"}), "text with NUL": []byte("name,price\na\x00,1"),
+	} {
+		_, err := read(content)
+		require.ErrorIs(t, err, spreadsheet.ErrFormat, what)
+	}
+	tooLarge := func(what string, content []byte) {
+		_, err := read(content)
+		refused, ok := err.(*fault.Error) //nolint:errorlint // it is that
+		require.True(t, ok, what)
+		require.Equal(t, fault.TooLarge, refused.Kind, what)
+	}
+	var bomb bytes.Buffer
+	w := zip.NewWriter(&bomb)
+	_, err := w.CreateRaw(&zip.FileHeader{Name: "xl/workbook.xml", UncompressedSize64: 101 << 20})
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	tooLarge("an archive that becomes too large", bomb.Bytes())
+	tooLarge("too many rows", []byte("name,price\n"+strings.Repeat("a,1\n", 10_001)))
+	f, err := read([]byte("name,price\n" + strings.Repeat("a,1\n", 10_000)))
+	require.NoError(t, err)
+	require.Len(t, f.Items, 10_000)
+	tooLarge("too many blank rows", []byte("name,price\n"+strings.Repeat(",\n", 200_001)))
+	require.Equal(t, "2: name: at most 200 characters", said(t, "name,price\n"+strings.Repeat("a", 5<<20)+",1"), "a huge cell")
+	_, err = read([]byte(strings.Repeat("a,", 4<<20)))
+	require.ErrorContains(t, err, "The row of names has more than 500 cells", "a line of 8 MB")
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	_, err = marketplace.ReadCatalog(stopped, io.NewSectionReader(bytes.NewReader(good), 0, int64(len(good))))
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+func TestTemplatesAreFilesThatAreRead(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	require.NoError(t, spreadsheet.Template(&b, marketplace.Columns))
+	for _, content := range []string{b.String(), "\ufeff" + strings.Join(marketplace.Columns, ",")} {
+		f, err := read([]byte(content))
+		require.NoError(t, err)
+		require.Empty(t, f.Items)
+		require.Empty(t, f.Errors)
+	}
+}
+
+func FuzzReadCatalog(f *testing.F) {
+	for _, text := range []string{"name,price\na,1", "name;price\n\"a\nb\";1", "\ufeffname\tprice", "PK\x03\x04", "\xff\xfen\x00", "name,price\n\"", "\xd0\xcf\x11\xe0"} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, content []byte) {
+		found, err := read(content)
+		if _, refused := err.(*fault.Error); err != nil && !refused { //nolint:errorlint // what a caller reads
+			t.Fatal(err)
+		}
+		for _, e := range found.Errors {
+			require.Greater(t, e.Row, 1)
+			require.NotEmpty(t, e.Error)
+		}
+	})
+}

@@ -1,0 +1,226 @@
+// Package marketplace has what companies and products need beyond load, decide, append.
+package marketplace
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"bahi/commands"
+	"bahi/commands/unique"
+	"bahi/domain/access/user"
+	"bahi/domain/claims"
+	"bahi/domain/event"
+	"bahi/domain/fault"
+	"bahi/domain/marketplace/company"
+	"bahi/domain/patch"
+)
+
+// domains lets one company have a domain.
+var domains = unique.Field[company.State]{
+	Records: company.Kind, Claims: company.Domains, Key: func(s company.State) string { return s.DomainKey },
+	Name: "domain", Taken: company.DomainTaken, Everywhere: true,
+}
+
+// domainKey returns the name of a domain's claim, none for what nobody may claim. What is no domain is refused by the command.
+func domainKey(ctx context.Context, h *commands.Handler, text string) (string, error) {
+	host, err := company.Domain("domain", text)
+	if err != nil || company.OfMailProvider(host) {
+		return "", nil //nolint:nilerr // the command says so
+	}
+	return unique.Key(ctx, h, company.Domains, []byte(host))
+}
+
+// newID returns the id of a new record. Ids rise with time.
+func newID(context.Context) (string, error) { return uuid.Must(uuid.NewV7()).String(), nil }
+
+// CreateCompany makes a company in the request's workspace. One without a word on its domain gets that of its creator's mail address, if the
+// address is verified and the domain is free.
+func CreateCompany(ctx context.Context, h *commands.Handler, req commands.Request, c company.Create) (commands.Outcome[company.State], error) {
+	if out, done, err := commands.Earlier(ctx, h, req, company.Kind); done || err != nil {
+		return out, err
+	}
+	none := commands.Outcome[company.State]{Revision: -1}
+	if _, err := c.Decide(company.State{}); err != nil {
+		return none, err
+	}
+	if req.IfMatch != nil { // before a slug is claimed
+		return none, commands.ErrStale
+	}
+	guessed := !c.Domain.Named()
+	if guessed {
+		domain, err := mailDomain(ctx, h, req)
+		if err != nil {
+			return none, err
+		}
+		c.Domain = patch.Set(domain)
+	}
+	var err error
+	if c.DomainKey, err = domainKey(ctx, h, c.Domain.Value); err != nil {
+		return none, err
+	}
+	if guessed && c.DomainKey == "" {
+		c.Domain = patch.Field[string]{}
+	}
+	out, err := createCompany(ctx, h, req, c)
+	if taken, ok := errors.AsType[*fault.Error](err); ok && guessed && taken.Detail == company.DomainTaken {
+		c.Domain, c.DomainKey = patch.Field[string]{}, ""
+		return createCompany(ctx, h, req, c)
+	}
+	return out, err
+}
+
+func createCompany(ctx context.Context, h *commands.Handler, req commands.Request, c company.Create) (commands.Outcome[company.State], error) {
+	return domains.Create(ctx, h, req, c.DomainKey, newID, func(id string) event.Command[company.State] {
+		if id == "" { // it is only checked
+			return c
+		}
+		named := c
+		var err error
+		if named.Slug, err = claimSlug(ctx, h, req, company.Slug(c.Name, id), id); err != nil {
+			return unnamed{err}
+		}
+		return named
+	})
+}
+
+// unnamed is the command of a company for which no slug could be claimed.
+type unnamed struct{ why error }
+
+// Decide returns why.
+func (c unnamed) Decide(company.State) ([]event.Event[company.State], error) { return nil, c.why }
+
+// mailDomain returns the domain of the verified mail address of the user who asks, or nothing.
+func mailDomain(ctx context.Context, h *commands.Handler, req commands.Request) (string, error) {
+	if req.Actor.Type != "user" {
+		return "", nil
+	}
+	l, err := commands.Load(ctx, h.Fresh(), user.Kind, req.Actor.ID)
+	if err != nil || !l.State.Verified {
+		return "", err
+	}
+	email, err := commands.Reveal(ctx, h, l.State.Email)
+	if err != nil || email.Shown() == nil {
+		return "", err
+	}
+	_, domain, _ := strings.Cut(*email.Shown(), "@")
+	return domain, nil
+}
+
+// maxTries is how often a slug is looked for because others were faster.
+const maxTries = 16
+
+var errSlugTaken = errors.New("another company was faster")
+
+// claimSlug claims the first free one of the slugs that a company would like to have. A company that never came to be keeps its slug: links
+// to it may exist.
+func claimSlug(ctx context.Context, h *commands.Handler, req commands.Request, wanted, id string) (string, error) {
+	for range maxTries {
+		n, err := firstFree(func(n int) (bool, error) {
+			held, err := slugClaim(ctx, h, company.Nth(wanted, n))
+			return held.State.Holder != "" && held.State.Holder != id, err
+		})
+		if err != nil {
+			return "", err
+		}
+		slug := company.Nth(wanted, n)
+		key, err := slugKey(ctx, h, slug)
+		if err != nil {
+			return "", err
+		}
+		_, err = unique.Claim(ctx, h, req.In(uuid.Nil), company.Slugs, key, id, func(commands.Loaded[claims.State]) error { return errSlugTaken })
+		if !errors.Is(err, errSlugTaken) {
+			return slug, err
+		}
+	}
+	return "", commands.ErrBusy
+}
+
+func slugKey(ctx context.Context, h *commands.Handler, slug string) (string, error) {
+	return unique.Key(ctx, h, company.Slugs, []byte(slug))
+}
+
+func slugClaim(ctx context.Context, h *commands.Handler, slug string) (commands.Loaded[claims.State], error) {
+	key, err := slugKey(ctx, h, slug)
+	if err != nil {
+		return commands.Loaded[claims.State]{}, err
+	}
+	return commands.Load(ctx, h.Fresh(), company.Slugs.Kind, key)
+}
+
+// firstFree returns a number that is free and follows on one that is taken, or 1. It looks at few of many.
+func firstFree(taken func(int) (bool, error)) (int, error) {
+	last, free := 0, 1
+	for {
+		is, err := taken(free)
+		if err != nil {
+			return 0, err
+		}
+		if !is {
+			break
+		}
+		last, free = free, free*2
+	}
+	for free-last > 1 {
+		middle := (last + free) / 2
+		is, err := taken(middle)
+		if err != nil {
+			return 0, err
+		}
+		if is {
+			last = middle
+		} else {
+			free = middle
+		}
+	}
+	return free, nil
+}
+
+// EditCompany changes what the command names of a company.
+func EditCompany(ctx context.Context, h *commands.Handler, req commands.Request, id string, c company.Edit) (commands.Outcome[company.State], error) {
+	req, err := enterCompany(ctx, h, req, id)
+	if err != nil {
+		return commands.Outcome[company.State]{Revision: -1}, err
+	}
+	c.ByOperator = req.Actor.Permissions.Operator
+	var key *string // nil: it stays
+	if c.Domain.Named() {
+		if c.DomainKey, err = domainKey(ctx, h, c.Domain.Value); err != nil {
+			return commands.Outcome[company.State]{Revision: -1}, err
+		}
+		key = &c.DomainKey
+	}
+	return domains.Handle(ctx, h, req, id, key, c)
+}
+
+// DeleteCompany ends a company. Its domain is free, its slug is not.
+func DeleteCompany(ctx context.Context, h *commands.Handler, req commands.Request, id string) (commands.Outcome[company.State], error) {
+	req, err := enterCompany(ctx, h, req, id)
+	if err != nil {
+		return commands.Outcome[company.State]{Revision: -1}, err
+	}
+	return domains.Handle(ctx, h, req, id, new(""), company.Delete{})
+}
+
+func enterCompany(ctx context.Context, h *commands.Handler, req commands.Request, id string) (commands.Request, error) {
+	return enter(ctx, h, req, company.Kind, id, func(s company.State) bool { return s.Name != "" }, company.ErrNotYours)
+}
+
+// enter returns the request as it changes a record that everybody may read: an operator acts in the record's workspace, and what exists in
+// another workspace is not the caller's.
+func enter[S any](
+	ctx context.Context, h *commands.Handler, req commands.Request, kind *event.Kind[S], id string, exists func(S) bool, notYours error,
+) (commands.Request, error) {
+	l, err := commands.Load(ctx, h.Fresh(), kind, id)
+	switch {
+	case err != nil || l.Revision < 0 || l.Workspace == req.Workspace:
+		return req, err
+	case req.Actor.Permissions.Operator:
+		return req.In(l.Workspace), nil
+	case exists(l.State):
+		return req, notYours
+	}
+	return req, nil // the command says that there is none
+}

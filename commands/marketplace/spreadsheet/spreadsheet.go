@@ -1,0 +1,88 @@
+// Package spreadsheet reads the rows of spreadsheets that people send, whatever they are called: CSV in the encodings and with the separators that
+// spreadsheet programs write, and XLSX. Memory and time are bounded, also for files that are made to use much of either.
+package spreadsheet
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"strings"
+
+	"bahi/domain/fault"
+)
+
+// MaxRows is how many rows a file may have that are not blank.
+const MaxRows = 10_000
+
+// mostBlank is how many rows are looked at, blank ones included.
+const mostBlank = 20 * MaxRows
+
+var (
+	// ErrFormat refuses a file that is no spreadsheet.
+	ErrFormat = fault.New(fault.Malformed, "File must be CSV or Excel")
+
+	errRows   = fault.New(fault.TooLarge, "The file has too many rows: at most 10,000")
+	errPacked = fault.New(fault.TooLarge, "The file is too large when it is unpacked: at most 100 MB")
+)
+
+// because returns ErrFormat with what is wrong with the file.
+func because(message string) error {
+	return &fault.Error{Kind: fault.Malformed, Detail: ErrFormat.Detail, Fields: []fault.Field{{Field: "file", Message: message}}}
+}
+
+// Row is a row that is not blank.
+type Row struct {
+	Number int      // that the spreadsheet shows, from 1
+	Cells  []string // valid until the next row
+	Wrong  string   // why the cells cannot be read; empty: they can
+	Raw    bool     // numbers are as a computer keeps them, which may be off in their last digits
+}
+
+// filled returns the number of cells up to the last one with something in it.
+func filled(cells []string) int {
+	for n := len(cells); n > 0; n-- {
+		if strings.TrimSpace(cells[n-1]) != "" {
+			return n
+		}
+	}
+	return 0
+}
+
+// Filled returns how many cells the row has up to the last one that is not blank.
+func (r Row) Filled() int { return filled(r.Cells) }
+
+// Read hands over the rows of a file in their order. It returns [ErrFormat] for what is no spreadsheet, and the error of take.
+func Read(ctx context.Context, file *io.SectionReader, take func(Row) error) error {
+	count := 0
+	each := func(r Row) error {
+		if r.Wrong == "" && r.Filled() == 0 {
+			if r.Number > mostBlank {
+				return errRows
+			}
+			return ctx.Err()
+		}
+		if count++; count > MaxRows+1 { // one is the header
+			return errRows
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		return take(r)
+	}
+	head := make([]byte, 8)
+	n, err := file.ReadAt(head, 0)
+	if err != nil && n == 0 {
+		return ErrFormat
+	}
+	switch head = head[:n]; {
+	case bytes.HasPrefix(head, []byte("PK\x03\x04")):
+		return readXLSX(file, each)
+	case bytes.HasPrefix(head, []byte("\xd0\xcf\x11\xe0")):
+		return because("an .xls file, or one with a password: save it as .xlsx")
+	}
+	text, err := io.ReadAll(file)
+	if err != nil {
+		return err
+	}
+	return readCSV(text, each)
+}

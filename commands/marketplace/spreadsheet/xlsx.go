@@ -1,0 +1,99 @@
+package spreadsheet
+
+import (
+	"archive/zip"
+	"fmt"
+	"io"
+
+	"github.com/xuri/excelize/v2"
+)
+
+const (
+	maxUnpacked = 100 << 20 // bytes of all files in an XLSX
+	maxInMemory = 16 << 20  // bytes of a sheet, or of its texts, that are not in a temporary file
+	maxFiles    = 1000      // in an XLSX
+)
+
+var errXLSX = because("it cannot be read as .xlsx")
+
+// readXLSX reads the rows of the first sheet: the values that formulas had when the file was saved.
+func readXLSX(file *io.SectionReader, take func(Row) error) (err error) {
+	if err := unpacks(file); err != nil {
+		return err
+	}
+	taking := false
+	defer func() { // the library trusts what it reads
+		if taking {
+			return
+		}
+		if r := recover(); r != nil {
+			err = errXLSX
+		}
+	}()
+	book, err := excelize.OpenReader(file, excelize.Options{UnzipSizeLimit: maxUnpacked, UnzipXMLSizeLimit: maxInMemory, RawCellValue: true})
+	if err != nil {
+		return errXLSX
+	}
+	defer book.Close() //nolint:errcheck // temporary files
+	sheets := book.GetSheetList()
+	if len(sheets) == 0 {
+		return errXLSX
+	}
+	rows, err := book.Rows(sheets[0])
+	if err != nil {
+		return errXLSX
+	}
+	defer rows.Close() //nolint:errcheck // temporary files
+	for number := 1; rows.Next(); number++ {
+		cells, err := rows.Columns()
+		if err != nil {
+			return errXLSX
+		}
+		taking = true
+		if err := take(Row{Number: number, Cells: cells, Raw: true}); err != nil {
+			return err
+		}
+		taking = false
+	}
+	if rows.Error() != nil {
+		return errXLSX
+	}
+	return nil
+}
+
+// unpacks refuses an archive that is no XLSX, or would be too large.
+func unpacks(file *io.SectionReader) error {
+	archive, err := zip.NewReader(file, file.Size())
+	if err != nil {
+		return errXLSX
+	}
+	if len(archive.File) > maxFiles {
+		return errPacked
+	}
+	var total uint64
+	sheets := false
+	for _, f := range archive.File {
+		if total += f.UncompressedSize64; f.UncompressedSize64 > maxUnpacked || total > maxUnpacked {
+			return errPacked
+		}
+		sheets = sheets || f.Name == "xl/workbook.xml"
+	}
+	if !sheets {
+		return because("an archive, but no .xlsx")
+	}
+	return nil
+}
+
+// Template returns an empty spreadsheet with a row of names.
+func Template(w io.Writer, names []string) error {
+	book := excelize.NewFile()
+	defer book.Close() //nolint:errcheck // nothing is in temporary files
+	sheet := book.GetSheetName(0)
+	if err := book.SetSheetRow(sheet, "A1", &names); err != nil {
+		return fmt.Errorf("draw a template: %w", err)
+	}
+	if err := book.Write(w); err != nil {
+		return fmt.Errorf("send a template: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,194 @@
+// Package company is a company that sells: what buyers find in the directory. All that it has is public.
+package company
+
+import (
+	"bahi/domain/claims"
+	"bahi/domain/event"
+	"bahi/domain/fault"
+	"bahi/domain/patch"
+	"bahi/domain/wording"
+)
+
+// Kind names what a stream company-<uuid> holds. A name is for ever: old logs have it.
+var Kind = event.NewKind("company",
+	event.Of[Created]("CompanyCreated", 1),
+	event.Of[Edited]("CompanyEdited", 1),
+	event.Of[Deleted]("CompanyDeleted", 1),
+	event.Of[claims.Fenced[State]]("CompanyFenced", 1),
+)
+
+type (
+	slug   struct{}
+	domain struct{}
+)
+
+var (
+	// Slugs are the slugs of companies, which are never given up. A stream is companyslug-<hash>.
+	Slugs = claims.New[slug]("companyslug", "CompanySlugClaimed", "CompanySlugReleased")
+	// Domains are the domains of companies: each belongs to one. A stream is companydomain-<hash>.
+	Domains = claims.New[domain]("companydomain", "CompanyDomainClaimed", "CompanyDomainReleased")
+)
+
+// What is answered where a command does not fit.
+var (
+	ErrNotFound = fault.New(fault.NotFound, "Company not found")
+	ErrNotYours = fault.New(fault.Forbidden, "Not enough permissions to modify this company")
+)
+
+// DomainTaken is what a company is told whose domain another one has.
+const DomainTaken = "Company domain already registered"
+
+// State is what decisions and answers need.
+type State struct {
+	Name      string // empty: there is no company
+	Slug      string
+	Profile   Profile // each field absent or given
+	DomainKey string  // keyed hash, which names the claim of the domain; empty: it claims none
+	Verified  bool
+}
+
+// Profile is what may be known of a company beside its name. An empty text is none, as null is.
+type Profile struct {
+	Description  patch.Field[string] `json:"description,omitzero"   maxLength:"5000"`
+	Category     patch.Field[string] `json:"category,omitzero"      maxLength:"100"`
+	SubCategory  patch.Field[string] `json:"sub_category,omitzero"  maxLength:"100"`
+	Website      patch.Field[string] `json:"website,omitzero"       maxLength:"2048"`
+	Domain       patch.Field[string] `json:"domain,omitzero"        maxLength:"253"  doc:"One company has a domain, but those of mail providers belong to none"`
+	AddressLine1 patch.Field[string] `json:"address_line1,omitzero" maxLength:"500"`
+	City         patch.Field[string] `json:"city,omitzero"          maxLength:"100"`
+	State        patch.Field[string] `json:"state,omitzero"         maxLength:"100"`
+	Country      patch.Field[string] `json:"country,omitzero"       maxLength:"100"`
+	Pincode      patch.Field[string] `json:"pincode,omitzero"       maxLength:"20"`
+	GSTIN        patch.Field[string] `json:"gstin,omitzero"         maxLength:"40"`
+	Phone        patch.Field[string] `json:"phone,omitzero"         maxLength:"40"`
+}
+
+// Created records a new company.
+type Created struct {
+	Profile
+
+	Name      string `json:"name"`
+	Slug      string `json:"slug"`
+	DomainKey string `json:"domain_key,omitempty"`
+}
+
+// Edited records a change of what it names.
+type Edited struct {
+	Profile
+
+	Name      patch.Field[string] `json:"name,omitzero"`
+	DomainKey patch.Field[string] `json:"domain_key,omitzero"`
+	Verified  patch.Field[bool]   `json:"verified,omitzero"`
+}
+
+// Deleted records that the company is gone, with all that it sells.
+type Deleted struct{}
+
+// Evolve begins the company.
+func (e Created) Evolve(State) State {
+	return State{Name: e.Name, Slug: e.Slug, Profile: Profile{}.After(e.Profile), DomainKey: e.DomainKey}
+}
+
+// Evolve changes what is named.
+func (e Edited) Evolve(s State) State {
+	s.Name, s.Profile = e.Name.Or(s.Name), s.Profile.After(e.Profile)
+	s.DomainKey, s.Verified = e.DomainKey.Or(s.DomainKey), e.Verified.Or(s.Verified)
+	return s
+}
+
+// Evolve ends it.
+func (Deleted) Evolve(State) State { return State{} }
+
+// After returns the profile after a change.
+func (p Profile) After(change Profile) Profile {
+	patch.Apply(&p, &change)
+	return p
+}
+
+// tidied returns a change of a profile with its values in order and without those that change nothing, or all that is wrong with it.
+func (p Profile) tidied(change Profile) (Profile, error) {
+	wrong := wording.TidyAll(&p, &change, formats)
+	if after := p.After(change); after.Pincode.Named() && (change.Pincode.Named() || change.Country.Named()) {
+		code, err := pincode(after.Pincode.Value, after.Country.Value)
+		if wrong = fault.Join(wrong, err); code != p.Pincode.Value {
+			change.Pincode = patch.Set(code)
+		}
+	}
+	return change, wrong
+}
+
+// named returns a company's name in order.
+func named(text string) (string, error) {
+	text, err := wording.Tidy("name", text, maxName)
+	if err == nil && text == "" {
+		err = wrong("name", "must not be empty")
+	}
+	return text, err
+}
+
+const maxName = 200 // CONTRACT.md D19
+
+// Create makes a company.
+type Create struct {
+	Profile
+
+	Name      string `json:"name" maxLength:"1000" doc:"1 to 200 characters"`
+	Slug      string `json:"-"` // is claimed for it; none as long as there is no id
+	DomainKey string `json:"-"` // keyed hash of the domain, if it claims one
+}
+
+// Decide puts the values in order.
+func (c Create) Decide(State) ([]event.Event[State], error) {
+	name, wrongName := named(c.Name)
+	profile, wrongProfile := Profile{}.tidied(c.Profile)
+	if err := fault.Join(wrongName, wrongProfile); err != nil {
+		return nil, err
+	}
+	return []event.Event[State]{Created{Name: name, Slug: c.Slug, Profile: profile, DomainKey: c.DomainKey}}, nil
+}
+
+// Edit changes what it names of a company. The slug stays, so that links do.
+type Edit struct {
+	Profile
+
+	Name       patch.Field[string] `json:"name,omitzero"     nullable:"false" maxLength:"1000" doc:"1 to 200 characters"`
+	Verified   patch.Field[bool]   `json:"verified,omitzero" nullable:"false" doc:"Of operators alone, ignored from others. A change of name, gstin or domain ends it"`
+	ByOperator bool                `json:"-"`
+	DomainKey  string              `json:"-"` // keyed hash of a domain that is given, if it is to be claimed
+}
+
+// Decide changes what is named and differs.
+func (c Edit) Decide(s State) ([]event.Event[State], error) {
+	if s.Name == "" {
+		return nil, ErrNotFound
+	}
+	name, wrongName := c.Name.With(named)
+	profile, wrongProfile := s.Profile.tidied(c.Profile)
+	if err := fault.Join(wrongName, wrongProfile); err != nil {
+		return nil, err
+	}
+	e := Edited{Name: patch.Differing(name, s.Name), Profile: profile}
+	if profile.Domain.Named() {
+		e.DomainKey = patch.Differing(patch.Set(c.DomainKey), s.DomainKey)
+	}
+	verified := s.Verified && !e.Name.Named() && !profile.GSTIN.Named() && !profile.Domain.Named()
+	if c.ByOperator {
+		verified = c.Verified.Or(verified)
+	}
+	e.Verified = patch.Differing(patch.Set(verified), s.Verified)
+	if e == (Edited{}) {
+		return nil, nil
+	}
+	return []event.Event[State]{e}, nil
+}
+
+// Delete ends a company.
+type Delete struct{}
+
+// Decide refuses a company that is not there.
+func (Delete) Decide(s State) ([]event.Event[State], error) {
+	if s.Name == "" {
+		return nil, ErrNotFound
+	}
+	return []event.Event[State]{Deleted{}}, nil
+}

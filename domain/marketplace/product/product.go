@@ -1,0 +1,294 @@
+// Package product is what a company sells: an item of its catalog. All that it has is public, as long as it is active.
+package product
+
+import (
+	"net/url"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/google/uuid"
+	"golang.org/x/text/currency"
+
+	"bahi/domain/event"
+	"bahi/domain/fault"
+	"bahi/domain/patch"
+	"bahi/domain/person"
+	"bahi/domain/wording"
+)
+
+// Kind names what a stream product-<uuid> holds. A name is for ever: old logs have it.
+var Kind = event.NewKind("product",
+	event.Of[Added]("ProductAdded", 1),
+	event.Of[Edited]("ProductEdited", 1),
+	event.Of[Deleted]("ProductDeleted", 1),
+)
+
+// What is answered where a command does not fit.
+var (
+	ErrNotFound = fault.New(fault.NotFound, "Product not found")
+	ErrNotYours = fault.New(fault.Forbidden, "Not enough permissions to modify this product")
+)
+
+// State is what decisions and answers need.
+type State struct {
+	Item
+
+	Company    uuid.UUID // uuid.Nil: there is no product
+	ImportedAt time.Time // when its batch was recorded; zero: it was not imported
+}
+
+// Item is a product as its company describes it: all fields are absent or given, and those with a default are given.
+type Item struct {
+	Details
+
+	Name  string `json:"name"`
+	Price int64  `json:"price_amount"` // in the hundredth part of the currency
+}
+
+// Details is what may be said of a product beside its name and price. An empty text is none, as null is; null in a field with a default
+// brings the default back.
+type Details struct {
+	Description     patch.Field[string]   `json:"description,omitzero"      maxLength:"5000"`
+	Category        patch.Field[string]   `json:"category,omitzero"         maxLength:"100"`
+	SubCategory     patch.Field[string]   `json:"sub_category,omitzero"     maxLength:"100"`
+	Currency        patch.Field[string]   `json:"price_currency,omitzero"   maxLength:"20" doc:"By ISO 4217; INR by default"`
+	MOQ             patch.Field[int64]    `json:"moq,omitzero"              minimum:"1" maximum:"1000000000" doc:"Least quantity of an order; 1 by default"`
+	OriginCountry   patch.Field[string]   `json:"origin_country,omitzero"   maxLength:"100"`
+	ImporterName    patch.Field[string]   `json:"importer_name,omitzero"    maxLength:"200"`
+	ImporterAddress patch.Field[string]   `json:"importer_address,omitzero" maxLength:"500"`
+	Images          patch.Field[[]string] `json:"images,omitzero"           maxItems:"20" doc:"Web addresses"`
+	Availability    patch.Field[string]   `json:"availability,omitzero"     maxLength:"20" doc:"in stock, out of stock, preorder or discontinued; in stock by default"`
+	Active          patch.Field[bool]     `json:"is_active,omitzero"        doc:"Others see it; true by default"`
+}
+
+// The bounds of numbers.
+const (
+	MaxPrice  = 999_999_999_999_999
+	maxMOQ    = 1_000_000_000
+	maxImages = 20
+	maxURL    = 2048
+	maxName   = 200
+)
+
+// The values of fields that nobody has given.
+const (
+	defaultCurrency     = "INR"
+	defaultMOQ          = 1
+	defaultAvailability = "in stock"
+)
+
+var availabilities = []string{defaultAvailability, "out of stock", "preorder", "discontinued"}
+
+// Added records a new product.
+type Added struct {
+	Item
+
+	Company    uuid.UUID `json:"company_id"`
+	ImportedAt time.Time `json:"imported_at,omitzero"`
+}
+
+// Edited records a change of what it names.
+type Edited struct {
+	Details
+
+	Name  patch.Field[string] `json:"name,omitzero"`
+	Price patch.Field[int64]  `json:"price_amount,omitzero"`
+}
+
+// Deleted records that the product is gone.
+type Deleted struct{}
+
+// Evolve begins the product.
+func (e Added) Evolve(State) State {
+	return State{Company: e.Company, Item: e.Item, ImportedAt: e.ImportedAt}
+}
+
+// Evolve changes what is named.
+func (e Edited) Evolve(s State) State {
+	s.Name, s.Price, s.Details = e.Name.Or(s.Name), e.Price.Or(s.Price), s.Details.After(e.Details)
+	return s
+}
+
+// Evolve ends it.
+func (Deleted) Evolve(State) State { return State{} }
+
+// After returns the details after a change.
+func (d Details) After(change Details) Details {
+	patch.Apply(&d, &change)
+	d.MOQ, d.Images, d.Active = after(d.MOQ, change.MOQ), after(d.Images, change.Images), after(d.Active, change.Active)
+	return d
+}
+
+func after[T any](before, change patch.Field[T]) patch.Field[T] {
+	if change.Named() {
+		return change
+	}
+	return before
+}
+
+// formats put the fields in order that have a form.
+var formats = map[string]func(field, text string) (string, error){"price_currency": currencyCode, "availability": availability}
+
+func wrong(field, message string) error {
+	return fault.Fields(fault.Field{Field: field, Message: message})
+}
+
+func currencyCode(field, text string) (string, error) {
+	unit, err := currency.ParseISO(text)
+	if err != nil {
+		return "", wrong(field, "expected a currency of ISO 4217, as in INR")
+	}
+	return unit.String(), nil
+}
+
+func availability(field, text string) (string, error) {
+	if folded := person.Folded(text); slices.Contains(availabilities, folded) {
+		return folded, nil
+	}
+	return "", wrong(field, "expected one of "+strings.Join(availabilities, ", "))
+}
+
+// tidied returns a change of details with its values in order and without those that change nothing, or all that is wrong with it.
+func (d Details) tidied(change Details) (Details, error) {
+	change.Currency, change.Availability = restored(change.Currency, defaultCurrency), restored(change.Availability, defaultAvailability)
+	change.MOQ, change.Active = restored(change.MOQ, defaultMOQ), restored(change.Active, true)
+	faults := []error{wording.TidyAll(&d, &change, formats)}
+	if change.MOQ.Named() && (change.MOQ.Value < 1 || change.MOQ.Value > maxMOQ) {
+		faults = append(faults, wrong("moq", "expected 1 to "+strconv.Itoa(maxMOQ)))
+	}
+	change.MOQ, change.Active = patch.Differing(change.MOQ, d.MOQ.Value), patch.Differing(change.Active, d.Active.Value)
+	images, err := change.Images.With(addresses)
+	if change.Images = images; images.State == patch.Null {
+		change.Images = patch.Set([]string{})
+	}
+	if slices.Equal(change.Images.Or(d.Images.Value), d.Images.Value) {
+		change.Images = patch.Field[[]string]{}
+	}
+	return change, fault.Join(append(faults, err)...)
+}
+
+// restored returns the field with its default in the place of null, and of a text that is empty.
+func restored[T comparable](f patch.Field[T], value T) patch.Field[T] {
+	text, isText := any(f.Value).(string)
+	if f.State == patch.Null || isText && f.State == patch.Given && strings.TrimSpace(text) == "" {
+		return patch.Set(value)
+	}
+	return f
+}
+
+// addresses puts the addresses of images in order.
+func addresses(images []string) ([]string, error) {
+	var faults []error
+	if len(images) > maxImages {
+		faults = append(faults, wrong("images", "at most "+strconv.Itoa(maxImages)+" items"))
+	}
+	tidied := make([]string, 0, len(images))
+	for i, image := range images[:min(len(images), maxImages)] {
+		field := "images[" + strconv.Itoa(i) + "]"
+		image, err := wording.Tidy(field, image, maxURL)
+		u, unread := url.Parse(image)
+		if err == nil && (unread != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || strings.ContainsFunc(image, unicode.IsSpace)) {
+			err = wrong(field, "expected a web address, as in https://example.org/a.jpg")
+		}
+		faults, tidied = append(faults, err), append(tidied, image)
+	}
+	return tidied, fault.Join(faults...)
+}
+
+// named returns a product's name in order.
+func named(text string) (string, error) {
+	text, err := wording.Tidy("name", text, maxName)
+	if err == nil && text == "" {
+		err = wrong("name", "must not be empty")
+	}
+	return text, err
+}
+
+// priced returns a price if it may be one.
+func priced(amount int64) (int64, error) {
+	if amount < 0 || amount > MaxPrice {
+		return 0, wrong("price_amount", "expected 0 to "+strconv.Itoa(MaxPrice))
+	}
+	return amount, nil
+}
+
+// Tidied returns the item with its values in order and with the defaults, or all that is wrong with it.
+func (i Item) Tidied() (Item, error) {
+	for _, f := range []*patch.Field[string]{&i.Currency, &i.Availability} {
+		if !f.Named() {
+			*f = patch.Clear[string]()
+		}
+	}
+	if !i.MOQ.Named() {
+		i.MOQ = patch.Clear[int64]()
+	}
+	if !i.Active.Named() {
+		i.Active = patch.Clear[bool]()
+	}
+	active := i.Active.State == patch.Null || i.Active.Value
+	name, wrongName := named(i.Name)
+	price, wrongPrice := priced(i.Price)
+	details, err := Details{}.tidied(i.Details)
+	details.Active = patch.Set(active) // false differs from nothing too
+	return Item{Details: details, Name: name, Price: price}, fault.Join(wrongName, wrongPrice, err)
+}
+
+// Add makes a product of a company.
+type Add struct {
+	Details
+
+	Name      string     `json:"name"                 maxLength:"1000" doc:"1 to 200 characters"`
+	Price     int64      `json:"price_amount"         minimum:"0" maximum:"999999999999999" doc:"In paise, the hundredth part of the currency"`
+	CompanyID *uuid.UUID `json:"company_id,omitempty" doc:"One of the caller's; may be absent if they have one"`
+	Company   uuid.UUID  `json:"-"` // of the caller's
+}
+
+// Decide puts the values in order.
+func (c Add) Decide(State) ([]event.Event[State], error) {
+	item, err := Item{Details: c.Details, Name: c.Name, Price: c.Price}.Tidied()
+	if err != nil {
+		return nil, err
+	}
+	return []event.Event[State]{Added{Company: c.Company, Item: item}}, nil
+}
+
+// Edit changes what it names of a product.
+type Edit struct {
+	Details
+
+	Name  patch.Field[string] `json:"name,omitzero"         nullable:"false" maxLength:"1000" doc:"1 to 200 characters"`
+	Price patch.Field[int64]  `json:"price_amount,omitzero" nullable:"false" minimum:"0" maximum:"999999999999999"`
+}
+
+// Decide changes what is named and differs.
+func (c Edit) Decide(s State) ([]event.Event[State], error) {
+	if s.Company == uuid.Nil {
+		return nil, ErrNotFound
+	}
+	name, wrongName := c.Name.With(named)
+	price, wrongPrice := c.Price.With(priced)
+	details, err := s.Details.tidied(c.Details)
+	if err := fault.Join(wrongName, wrongPrice, err); err != nil {
+		return nil, err
+	}
+	e := Edited{Details: details, Name: patch.Differing(name, s.Name), Price: patch.Differing(price, s.Price)}
+	if reflect.ValueOf(e).IsZero() {
+		return nil, nil
+	}
+	return []event.Event[State]{e}, nil
+}
+
+// Delete ends a product.
+type Delete struct{}
+
+// Decide refuses a product that is not there.
+func (Delete) Decide(s State) ([]event.Event[State], error) {
+	if s.Company == uuid.Nil {
+		return nil, ErrNotFound
+	}
+	return []event.Event[State]{Deleted{}}, nil
+}

@@ -1,0 +1,112 @@
+// Package wording has the rules for texts that people write, and the words by which such texts are found.
+package wording
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"bahi/domain/fault"
+	"bahi/domain/patch"
+	"bahi/domain/person"
+)
+
+// Tidy returns a text without the space around it (CONTRACT.md M4). It refuses one of more than most characters, and characters that no text
+// needs: control characters but tabs and line breaks, and what turns the direction of text around. Markup and formulas are text.
+func Tidy(field, text string, most int) (string, error) {
+	text = strings.TrimSpace(text)
+	switch {
+	case utf8.RuneCountInString(text) > most:
+		return "", fault.Fields(fault.Field{Field: field, Message: fmt.Sprintf("at most %d characters", most)})
+	case !utf8.ValidString(text) || strings.ContainsFunc(text, refused):
+		return "", fault.Fields(fault.Field{Field: field, Message: "control characters are not allowed"})
+	}
+	return text, nil
+}
+
+// TidyAll puts the texts of a change in order and takes out those that change nothing. It returns all that is wrong with them. Before and
+// change point to structs of one type, see [patch.Texts]. An empty text is none, and no format applies to it. The formats are by the
+// fields' names.
+func TidyAll(before, change any, formats map[string]func(field, text string) (string, error)) error {
+	var wrong []error
+	texts := patch.Texts(before)
+	for i, f := range patch.Texts(change) {
+		var err error
+		if *f.Field, err = f.With(func(text string) (string, error) { return Tidy(f.Name, text, f.Most) }); err == nil && f.State == patch.Given && f.Value == "" {
+			*f.Field = patch.Clear[string]()
+		}
+		if format := formats[f.Name]; format != nil && err == nil {
+			*f.Field, err = f.With(func(text string) (string, error) { return format(f.Name, text) })
+		}
+		wrong = append(wrong, err)
+		*f.Field = patch.Differing(*f.Field, texts[i].Value)
+	}
+	return fault.Join(wrong...)
+}
+
+// refused reports whether no text may have the character.
+func refused(c rune) bool {
+	return c < ' ' && !strings.ContainsRune("\t\n\r", c) || c >= '\u202a' && c <= '\u202e' || c >= '\u2066' && c <= '\u2069'
+}
+
+const (
+	mostWords  = 100 // of a record
+	mostLength = 40  // characters of a word
+)
+
+// Words returns the distinct words of texts, folded, in their order. A word is letters, marks and digits of any script.
+func Words(texts ...string) (words []string) {
+	for _, text := range texts {
+		for word := range strings.FieldsFuncSeq(joined.Replace(person.Folded(text)), between) {
+			if runes := []rune(word); len(runes) > mostLength {
+				word = string(runes[:mostLength])
+			}
+			if len(words) < mostWords && !slices.Contains(words, word) {
+				words = append(words, word)
+			}
+		}
+	}
+	return words
+}
+
+// joined drops what joins letters, but is none.
+var joined = strings.NewReplacer("\u200c", "", "\u200d", "", "'", "", "’", "")
+
+func between(c rune) bool { return !unicode.In(c, unicode.L, unicode.M, unicode.N) }
+
+// Grams returns the distinct trigrams of a word, as if two blanks were before it and one after it. They do not depend on a database's locale,
+// in which the letters of India may be none (CONTRACT.md B1).
+func Grams(word string) (grams []string) {
+	padded := []rune("  " + word + " ")
+	for i := range len(padded) - 2 {
+		if gram := string(padded[i : i+3]); !slices.Contains(grams, gram) {
+			grams = append(grams, gram)
+		}
+	}
+	return grams
+}
+
+// Vocabulary has the trigrams of words, as columns: a trigram, a word that has it, and how many that word has.
+type Vocabulary struct {
+	Grams, Words []string
+	Sizes        []int32
+}
+
+// VocabularyOf returns the trigrams of words, each word once. Words with a digit are left out: they are numbers and codes, of which there are as many as
+// records, and a similar one is another one.
+func VocabularyOf(words []string) (v Vocabulary) {
+	seen := map[string]bool{}
+	for _, word := range words {
+		if seen[word] || strings.ContainsFunc(word, unicode.IsDigit) {
+			continue
+		}
+		seen[word] = true
+		grams := Grams(word)
+		for _, gram := range grams {
+			v.Grams, v.Words, v.Sizes = append(v.Grams, gram), append(v.Words, word), append(v.Sizes, int32(len(grams)))
+		}
+	}
+	return v
+}

@@ -1,0 +1,123 @@
+package marketplace
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"bahi/commands"
+	flows "bahi/commands/marketplace"
+	"bahi/domain/marketplace/company"
+	"bahi/http/api"
+	views "bahi/readmodels/marketplace"
+)
+
+const (
+	companies = "/api/v1/companies"
+
+	readCompanies, writeCompanies = "company_read", "company_write"
+)
+
+// ByCompany names a company.
+type ByCompany struct {
+	ID string `path:"id" doc:"The company's id"`
+}
+
+// stream returns the id in the one form that it has in the log. What is no id names no company.
+func (in ByCompany) stream() (string, error) {
+	if !company.IsID(in.ID) {
+		return "", company.ErrNotFound
+	}
+	return strings.ToLower(in.ID), nil
+}
+
+// DomainCheck is the answer to whether a domain is free.
+type DomainCheck struct {
+	Available bool            `json:"available" doc:"No company here has claimed it, or nobody can"`
+	Company   *views.Claimant `json:"company" doc:"The company that has"`
+}
+
+// Companies registers the directory of companies.
+func (r *Routes) Companies() {
+	reads := []string{"companies"}
+	api.Handle(r.API, open(api.Op{ID: "list-companies", Method: "GET", Path: companies, Summary: "List companies, newest first", Limit: readCompanies, Reads: reads}),
+		func(ctx context.Context, in *struct {
+			api.Shelf
+			views.CompanyFilter
+		}) (*api.Body[api.DataOf[views.Listed]], error) {
+			rows, total, err := r.Views.Companies(ctx, in.Get(), in.CompanyFilter)
+			return api.Shelved(in.Get(), rows, total, err)
+		})
+	api.Handle(r.API, open(api.Op{
+		ID: "search-companies", Method: "GET", Path: companies + "/search", Summary: "Find companies by words, also mistyped ones", Limit: readCompanies, Reads: reads,
+	}), func(ctx context.Context, in *struct {
+		api.Shelf
+		Q string `query:"q" required:"true" minLength:"1" maxLength:"200" doc:"Words of the name, the category, the city or the description; the first eight count"`
+	}) (*api.Body[api.DataOf[views.Listed]], error) {
+		rows, total, err := r.Views.FindCompanies(ctx, in.Get(), in.Q)
+		return api.Shelved(in.Get(), rows, total, err)
+	})
+	api.Handle(r.API, open(api.Op{
+		ID: "get-company", Method: "GET", Path: companies + "/{id}", Summary: "Read a company by its id or slug", Limit: readCompanies, Reads: reads, Errors: []int{http.StatusNotFound},
+	}), func(ctx context.Context, in *struct {
+		ID string `path:"id" doc:"The company's id or slug"`
+	}) (*api.Tagged[views.Company], error) {
+		c, err := r.Views.Company(ctx, in.ID)
+		return api.Shown(c, c.Revision, err)
+	})
+	api.Handle(r.API, open(api.Op{
+		ID: "check-domain", Method: "POST", Path: companies + "/check-domain", Summary: "Tell whether a company has claimed a domain, or that of an email address",
+		Status: http.StatusOK, Limit: "company_check_domain", Reads: reads, NoKey: true,
+	}), func(ctx context.Context, in *struct {
+		Body struct {
+			Domain string `json:"domain" maxLength:"2048"`
+		}
+	}) (*api.Body[DomainCheck], error) {
+		domain, err := company.Domain("domain", in.Body.Domain)
+		if err != nil {
+			return nil, err
+		}
+		holder, err := r.Views.Claimant(ctx, domain)
+		return api.Answer(DomainCheck{Available: holder == nil, Company: holder}, err)
+	})
+	api.Handle(r.API, closed(api.Op{ID: "create-company", Method: "POST", Path: companies, Summary: "Make a company; the workspace's members are its members", Limit: writeCompanies}),
+		func(ctx context.Context, in *struct{ Body company.Create }) (*api.Tagged[views.Company], error) {
+			out, err := flows.CreateCompany(ctx, r.Commands, api.Request(ctx), in.Body)
+			return api.Written(ctx, out, err, companyShown)
+		})
+	api.Handle(r.API, closed(api.Op{ID: "edit-company", Method: "PATCH", Path: companies + "/{id}", Summary: "Change what is named of a company", Limit: writeCompanies}),
+		func(ctx context.Context, in *struct {
+			ByCompany
+			Body company.Edit
+		}) (*api.Tagged[views.Company], error) {
+			id, err := in.stream()
+			if err != nil {
+				return nil, err
+			}
+			out, err := flows.EditCompany(ctx, r.Commands, api.Request(ctx), id, in.Body)
+			return api.Written(ctx, out, err, companyShown)
+		})
+	api.Handle(r.API, closed(api.Op{ID: "delete-company", Method: "DELETE", Path: companies + "/{id}", Summary: "Delete a company, and what it sells with it", Limit: writeCompanies}),
+		func(ctx context.Context, in *ByCompany) (*api.Nothing, error) {
+			id, err := in.stream()
+			if err != nil {
+				return nil, err
+			}
+			out, err := flows.DeleteCompany(ctx, r.Commands, api.Request(ctx), id)
+			return api.Done(ctx, out, err)
+		})
+}
+
+// companyShown returns a company as a command left it.
+func companyShown(out commands.Outcome[company.State]) views.Company {
+	s, p := out.State, out.State.Profile
+	id, _ := uuid.Parse(out.ID) // the command has given it
+	return views.Company{
+		ID: id, Name: s.Name, Slug: s.Slug, Description: p.Description.Of(nil), Category: p.Category.Of(nil), SubCategory: p.SubCategory.Of(nil),
+		Website: p.Website.Of(nil), Domain: p.Domain.Of(nil), AddressLine1: p.AddressLine1.Of(nil), City: p.City.Of(nil), State: p.State.Of(nil),
+		Country: p.Country.Of(nil), Pincode: p.Pincode.Of(nil), GSTIN: p.GSTIN.Of(nil), Phone: p.Phone.Of(nil),
+		Verified: s.Verified, CreatedAt: out.Began, UpdatedAt: out.At, Revision: out.Revision,
+	}
+}

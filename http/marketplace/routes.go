@@ -1,0 +1,41 @@
+// Package marketplace has the operations of the marketplace area on companies and their catalogs.
+package marketplace
+
+import (
+	"bahi/commands"
+	"bahi/domain/actor"
+	"bahi/http/api"
+	views "bahi/readmodels/marketplace"
+)
+
+// Routes registers the operations.
+type Routes struct {
+	API      *api.API
+	Commands *commands.Handler
+	Views    *views.Views
+	Frontend string // address of the pages: https://example.org
+}
+
+const area = actor.Marketplace
+
+var tags = []string{"Marketplace"}
+
+// Register registers all operations of the area.
+func (r *Routes) Register() {
+	r.Companies()
+	r.Bulk()
+	r.Feed()
+	r.Products()
+}
+
+// open returns the operation as everybody may ask for it (CONTRACT.md D34, D35, W3).
+func open(op api.Op) api.Op {
+	op.Tags, op.Public, op.Known = tags, true, true
+	return op
+}
+
+// closed returns the operation as members of the workspace may ask for it.
+func closed(op api.Op) api.Op {
+	op.Tags, op.Area = tags, area
+	return op
+}

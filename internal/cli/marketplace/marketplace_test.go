@@ -1,0 +1,79 @@
+package marketplace_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/internal/app/apptest"
+	views "bahi/readmodels/marketplace"
+)
+
+// sold starts a system with a company, and returns its id.
+func sold(t *testing.T) (o *apptest.Office, id string) {
+	t.Helper()
+	o = apptest.Start(t)
+	var made views.Company
+	seller := o.Bearer(o.Key(apptest.Home, `{"marketplace":"write"}`).Key)
+	seller.POST("/api/v1/companies", `{"name":"Asha Mills"}`).Status(201).JSON(&made)
+	return o, made.ID.String()
+}
+
+func TestACompanyIsVerifiedFromTheShell(t *testing.T) {
+	t.Parallel()
+	o, id := sold(t)
+	for args, said := range map[string][]string{"asha-mills": {"asha-mills is verified\n", `"verified":true`}, "asha-mills --revoke": {"asha-mills is not verified\n", `"verified":false`}} {
+		out, wrong, status := apptest.Attached(t, o, append([]string{"company", "verify"}, strings.Fields(args)...)...)
+		require.Equal(t, 0, status, wrong)
+		require.Equal(t, said[0], out)
+		o.Stranger().GET("/api/v1/companies/" + id).Status(200).Contains(said[1])
+	}
+	_, wrong, status := apptest.Attached(t, o, "company", "verify", "nobody")
+	require.Equal(t, 1, status)
+	require.Contains(t, wrong, "bahi: Company not found")
+}
+
+func TestACatalogIsImportedFromTheShell(t *testing.T) {
+	t.Parallel()
+	o, id := sold(t)
+	file := filepath.Join(t.TempDir(), "catalog.csv")
+	run := func(args ...string) (string, string, int) {
+		return apptest.Attached(t, o, append([]string{"catalog", "import", file, "--company", "asha-mills"}, args...)...)
+	}
+	total := func(want string) {
+		t.Helper()
+		o.Stranger().GET("/api/v1/catalog?company_id=" + id).Status(200).Contains(`"total":` + want + ",")
+	}
+	require.NoError(t, os.WriteFile(file, []byte("name,price\nHook,1\n=Bad,x\nNail,2\n"), 0o600))
+	out, wrong, status := run("--dry-run")
+	require.Equal(t, "would be: 2 products created, 1 rows failed\n", out, wrong)
+	require.Equal(t, 1, status)
+	total("0")
+	out, wrong, status = run()
+	require.Equal(t, "2 products created, 1 rows failed\n", out, wrong)
+	require.Equal(t, 1, status)
+	require.Contains(t, wrong, "bahi: rows failed: "+file+".errors.csv says why")
+	report, err := os.ReadFile(file + ".errors.csv")
+	require.NoError(t, err)
+	require.Equal(t, "\ufeffrow,error\n3,\"price: expected an amount, as in 1,250.50\",'=Bad,x\n", string(report))
+	total("2")
+	out, _, _ = run()
+	require.Equal(t, "imported before: 2 products created, 1 rows failed\n", out)
+	total("2")
+
+	require.NoError(t, os.WriteFile(file, []byte("name,price\nRing,1\n"), 0o600))
+	out, wrong, status = run("--key", "again")
+	require.Equal(t, 0, status, wrong)
+	require.Equal(t, "1 products created, 0 rows failed\n", out)
+	total("3")
+	require.NoError(t, os.WriteFile(file, []byte("\x89PNG\x00"), 0o600))
+	_, wrong, status = run()
+	require.Equal(t, 1, status)
+	require.Contains(t, wrong, "bahi: File must be CSV or Excel")
+	_, wrong, status = apptest.Attached(t, o, "catalog", "import", file+".none", "--company", "asha-mills")
+	require.NotEqual(t, 0, status)
+	require.Contains(t, wrong, "none")
+}

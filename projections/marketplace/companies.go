@@ -1,0 +1,84 @@
+// Package marketplace has the projections of the marketplace area.
+package marketplace
+
+import (
+	_ "embed"
+
+	"bahi/domain/claims"
+	"bahi/domain/event"
+	"bahi/domain/marketplace/company"
+	"bahi/domain/patch"
+	"bahi/domain/person"
+	"bahi/domain/wording"
+	"bahi/projections"
+)
+
+//go:embed companies.sql
+var companiesDDL string
+
+// Companies has the directory of companies.
+var Companies = projections.Define("companies", 1, companiesDDL,
+	projections.On(func(b *projections.Batch, e event.Recorded[company.Created]) {
+		b.Exec(`
+			insert into company (id, workspace_id, slug, name, claims_domain, verified, created_at, updated_at, revision)
+			values ($1, $2, $3, $4, $5, false, $6, $6, $7)`,
+			e.StreamID(), e.Meta.Workspace, e.Data.Slug, e.Data.Name, e.Data.DomainKey != "", e.At, e.Revision)
+		described(b, e.StreamID(), patch.Set(e.Data.Name), patch.Texts(&e.Data.Profile))
+	}),
+	projections.On(func(b *projections.Batch, e event.Recorded[company.Edited]) {
+		b.Set("company", e.StreamID(), "name", e.Data.Name, "verified", e.Data.Verified, "updated_at", e.At, "revision", e.Revision)
+		if e.Data.DomainKey.Named() {
+			b.Set("company", e.StreamID(), "claims_domain", e.Data.DomainKey.Value != "")
+		}
+		described(b, e.StreamID(), e.Data.Name, patch.Texts(&e.Data.Profile))
+	}),
+	projections.On(func(b *projections.Batch, e event.Recorded[company.Deleted]) {
+		b.Exec(`delete from company where id = $1`, e.StreamID())
+	}),
+	projections.On(func(b *projections.Batch, e event.Recorded[claims.Fenced[company.State]]) {
+		b.Set("company", e.StreamID(), "updated_at", e.At, "revision", e.Revision)
+	}),
+)
+
+// compared are the fields that filters compare, and searched those by whose words a company is found, beside its name.
+var (
+	compared = map[string]bool{"category": true, "city": true}
+	searched = map[string]bool{"category": true, "sub_category": true, "city": true, "description": true}
+)
+
+// described writes the fields of a company that a change names, and the words of those by which it is found.
+func described(b *projections.Batch, id string, name patch.Field[string], fields []patch.Text) {
+	var (
+		columns []any
+		found   []string
+	)
+	word := func(column string, f patch.Field[string]) {
+		words := wording.Words(f.Value)
+		found = append(found, words...)
+		columns = append(columns, column+"_words", append([]string{}, words...))
+	}
+	if name.Named() {
+		word("name", name)
+	}
+	for _, f := range fields {
+		if !f.Named() {
+			continue
+		}
+		columns = append(columns, f.Name, *f.Field)
+		if compared[f.Name] {
+			columns = append(columns, f.Name+"_key", patch.Field[string]{Value: person.Folded(f.Value), State: f.State})
+		}
+		if searched[f.Name] {
+			word(f.Name, *f.Field)
+		}
+	}
+	b.Set("company", id, columns...)
+	learned(b, found)
+}
+
+// learned adds words to those that searches know.
+func learned(b *projections.Batch, words []string) {
+	if v := wording.VocabularyOf(words); len(v.Words) > 0 {
+		b.Exec(`insert into gram (gram, word, size) select * from unnest($1::text[], $2::text[], $3::int[]) on conflict do nothing`, v.Grams, v.Words, v.Sizes)
+	}
+}

@@ -1,0 +1,50 @@
+-- The directory of companies, which is public. CompanyDeleted removes the row.
+create table company (
+  id            uuid primary key,
+  workspace_id  uuid not null,
+  slug          text not null,
+  name          text not null,
+  description   text,
+  category      text,
+  category_key  text, -- as filters compare it
+  sub_category  text,
+  website       text,
+  domain        text,
+  claims_domain boolean not null,
+  address_line1 text,
+  city          text,
+  city_key      text, -- as filters compare it
+  state         text,
+  country       text,
+  pincode       text,
+  gstin         text,
+  phone         text,
+  verified      boolean not null,
+  name_words         text[] not null default '{}',
+  category_words     text[] not null default '{}',
+  sub_category_words text[] not null default '{}',
+  city_words         text[] not null default '{}',
+  description_words  text[] not null default '{}',
+  words text[] not null generated always as (name_words || category_words || sub_category_words || city_words || description_words) stored,
+  created_at    timestamptz not null,
+  updated_at    timestamptz not null,
+  revision      bigint not null -- of the company's stream
+);
+
+-- Words that companies have or had, by their trigrams.
+create table gram (
+  gram text not null,
+  word text not null,
+  size int not null, -- trigrams of the word
+  primary key (gram, word)
+);
+
+-- after fill
+
+create unique index company_slug_idx on company (slug);
+create index company_created_at_id_idx on company (created_at desc, id desc);
+create index company_workspace_id_created_at_id_idx on company (workspace_id, created_at, id);
+create index company_category_key_created_at_id_idx on company (category_key, created_at desc, id desc);
+create index company_city_key_created_at_id_idx on company (city_key, created_at desc, id desc);
+create index company_domain_idx on company (domain);
+create index company_words_idx on company using gin (words);

@@ -1,0 +1,136 @@
+// Package marketplace reads the projections of the marketplace area. What it reads is public, but for what a view says.
+package marketplace
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"bahi/domain/marketplace/company"
+	"bahi/domain/person"
+	"bahi/readmodels"
+)
+
+// Views reads companies and products.
+type Views struct {
+	Reader *readmodels.Reader
+}
+
+// Listed is a company in a list.
+type Listed struct {
+	ID       uuid.UUID `json:"id"`
+	Name     string    `json:"name"`
+	Slug     string    `json:"slug"`
+	Category *string   `json:"category"`
+	City     *string   `json:"city"`
+	Verified bool      `json:"verified"`
+}
+
+// SchemaName is the name in the document.
+func (Listed) SchemaName() string { return "ListedCompany" }
+
+// Company is a company that sells.
+type Company struct {
+	ID           uuid.UUID `json:"id"`
+	Name         string    `json:"name"`
+	Slug         string    `json:"slug" doc:"Names it in links, and never changes"`
+	Description  *string   `json:"description"`
+	Category     *string   `json:"category"`
+	SubCategory  *string   `json:"sub_category"`
+	Website      *string   `json:"website"`
+	Domain       *string   `json:"domain"`
+	AddressLine1 *string   `json:"address_line1" db:"address_line1"`
+	City         *string   `json:"city"`
+	State        *string   `json:"state"`
+	Country      *string   `json:"country"`
+	Pincode      *string   `json:"pincode"`
+	GSTIN        *string   `json:"gstin" db:"gstin"`
+	Phone        *string   `json:"phone"`
+	Verified     bool      `json:"verified" doc:"An operator has looked at it"`
+	CreatedAt    time.Time `json:"created_at"`
+	UpdatedAt    time.Time `json:"updated_at"`
+	Revision     int64     `json:"revision" doc:"For If-Match"`
+}
+
+const companyColumns = `select c.id, c.name, c.slug, c.description, c.category, c.sub_category, c.website, c.domain, c.address_line1, c.city, c.state, c.country,
+	c.pincode, c.gstin, c.phone, c.verified, c.created_at, c.updated_at, c.revision from companies.company c`
+
+// Company reads a company by its id or its slug, or returns [company.ErrNotFound].
+func (v *Views) Company(ctx context.Context, slugOrID string) (Company, error) {
+	if company.IsID(slugOrID) {
+		id, err := uuid.Parse(slugOrID)
+		if err != nil {
+			return Company{}, company.ErrNotFound
+		}
+		return readmodels.Row(ctx, v.Reader, company.ErrNotFound, pgx.RowToStructByName[Company], companyColumns+` where c.id = $1`, id)
+	}
+	return readmodels.Row(ctx, v.Reader, company.ErrNotFound, pgx.RowToStructByName[Company], companyColumns+` where c.slug = $1`, slugOrID)
+}
+
+// CompanyFilter says which companies are asked for: those that all its fields fit. Empty fields fit all.
+type CompanyFilter struct {
+	Category string `query:"category" maxLength:"200" doc:"In any case"`
+	City     string `query:"city"     maxLength:"200" doc:"In any case"`
+	Verified bool   `query:"verified" doc:"Only those that an operator has looked at"`
+}
+
+const listedColumns = `r.id, r.name, r.slug, r.category, r.city, r.verified, r.created_at`
+
+// Companies lists a page of the companies of the deployment, newest first.
+func (v *Views) Companies(ctx context.Context, page readmodels.Page, f CompanyFilter) (rows []Listed, total int64, err error) {
+	where, args := fitting("r.category_key", person.Folded(f.Category), "r.city_key", person.Folded(f.City))
+	if f.Verified {
+		where += " and r.verified"
+	}
+	return readmodels.Paged(ctx, v.Reader, page, listed, `created_at desc, id desc`, `select `+listedColumns+` from companies.company r where `+where, args...)
+}
+
+// fitting returns the condition that columns have values, which are named in turn. An empty value fits all. A condition that is not there
+// leaves the choice of an index to Postgres.
+func fitting(pairs ...string) (where string, args []any) {
+	where = "true"
+	for i := 0; i < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			args = append(args, pairs[i+1])
+			where += fmt.Sprintf(" and %s = $%d", pairs[i], len(args))
+		}
+	}
+	return where, args
+}
+
+// FindCompanies lists a page of the companies of the deployment that have the words, the best first, then the newest.
+func (v *Views) FindCompanies(ctx context.Context, page readmodels.Page, words string) (rows []Listed, total int64, err error) {
+	sql, args := readmodels.Search("companies", "company", listedColumns, "true", words, 1)
+	return readmodels.Paged(ctx, v.Reader, page, listed, `rank desc, created_at desc, id desc`, sql, args...)
+}
+
+// listed reads a row's first columns: those after them only sort.
+func listed(row pgx.CollectableRow) (l Listed, err error) {
+	into := []any{&l.ID, &l.Name, &l.Slug, &l.Category, &l.City, &l.Verified}
+	return l, row.Scan(append(into, make([]any, len(row.FieldDescriptions())-len(into))...)...)
+}
+
+// Claimant is the company that has a domain.
+type Claimant struct {
+	ID   uuid.UUID `json:"id"`
+	Name string    `json:"name"`
+}
+
+// Claimant returns the company that has claimed a domain, or nil.
+func (v *Views) Claimant(ctx context.Context, domain string) (*Claimant, error) {
+	found, err := readmodels.Rows(ctx, v.Reader, pgx.RowToAddrOfStructByPos[Claimant],
+		`select c.id, c.name from companies.company c where c.domain = $1 and c.claims_domain`, domain)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return found[0], nil
+}
+
+// OwnCompanies returns the ids of a workspace's companies, oldest first.
+func (v *Views) OwnCompanies(ctx context.Context, workspace uuid.UUID) ([]uuid.UUID, error) {
+	return readmodels.Rows(ctx, v.Reader, pgx.RowTo[uuid.UUID],
+		`select c.id from companies.company c where c.workspace_id = $1 order by c.created_at, c.id`, workspace)
+}

@@ -1,0 +1,150 @@
+package marketplace
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"bahi/domain/marketplace/company"
+	"bahi/domain/marketplace/product"
+	"bahi/domain/person"
+	"bahi/readmodels"
+)
+
+// Product is what a company sells.
+type Product struct {
+	ID              uuid.UUID `json:"id"`
+	CompanyID       uuid.UUID `json:"company_id"`
+	Name            string    `json:"name"`
+	Description     *string   `json:"description"`
+	Category        *string   `json:"category"`
+	SubCategory     *string   `json:"sub_category"`
+	PriceAmount     int64     `json:"price_amount"   doc:"In paise, the hundredth part of the currency"`
+	PriceCurrency   string    `json:"price_currency" doc:"By ISO 4217"`
+	MOQ             int64     `json:"moq"            doc:"Least quantity of an order" db:"moq"`
+	OriginCountry   *string   `json:"origin_country"`
+	ImporterName    *string   `json:"importer_name"`
+	ImporterAddress *string   `json:"importer_address"`
+	Images          []string  `json:"images"`
+	Availability    string    `json:"availability"   enum:"in stock,out of stock,preorder,discontinued"`
+	IsActive        bool      `json:"is_active"      doc:"Others see it"`
+	CreatedAt       time.Time `json:"created_at"`
+	UpdatedAt       time.Time `json:"updated_at"`
+	Revision        int64     `json:"revision"       doc:"For If-Match"`
+}
+
+const productColumns = `r.id, r.company_id, r.name, r.description, r.category, r.sub_category, r.price_amount, r.price_currency, r.moq, r.origin_country,
+	r.importer_name, r.importer_address, r.images, r.availability, r.is_active, r.created_at, r.updated_at, r.revision`
+
+// productOf reads a row's first columns: those after them only sort.
+func productOf(row pgx.CollectableRow) (p Product, err error) {
+	into := []any{
+		&p.ID, &p.CompanyID, &p.Name, &p.Description, &p.Category, &p.SubCategory, &p.PriceAmount, &p.PriceCurrency, &p.MOQ, &p.OriginCountry,
+		&p.ImporterName, &p.ImporterAddress, &p.Images, &p.Availability, &p.IsActive, &p.CreatedAt, &p.UpdatedAt, &p.Revision,
+	}
+	return p, row.Scan(append(into, make([]any, len(row.FieldDescriptions())-len(into))...)...)
+}
+
+// Product reads a product that is active or a workspace's own, or returns [product.ErrNotFound].
+func (v *Views) Product(ctx context.Context, workspace, id uuid.UUID) (Product, error) {
+	return readmodels.Row(ctx, v.Reader, product.ErrNotFound, productOf,
+		`select `+productColumns+` from products.product r where r.id = $1 and (r.is_active or r.workspace_id = $2)`, id, workspace)
+}
+
+// ProductFilter says which products are asked for: those that all its fields fit. Empty fields fit all.
+type ProductFilter struct {
+	Category string
+	Search   string     // words of the name, the category or the description
+	Company  *uuid.UUID // nil: any
+	Inactive bool       // those that are not active, instead of those that are
+}
+
+// Products lists a page of products, newest first, or the best first where words are searched for. Who may see products that are not active is
+// known to the caller.
+func (v *Views) Products(ctx context.Context, page readmodels.Page, f ProductFilter) (rows []Product, total int64, err error) {
+	args := []any{!f.Inactive}
+	where := `r.is_active = $1`
+	of, category := uuid.Nil, person.Folded(f.Category)
+	if f.Company != nil {
+		if of = *f.Company; of == uuid.Nil { // no company has this id: it names the list of all
+			return nil, 0, nil
+		}
+		args = append(args, of)
+		where += fmt.Sprintf(" and r.company_id = $%d", len(args))
+	}
+	if category != "" {
+		args = append(args, category)
+		where += fmt.Sprintf(" and r.category_key = $%d", len(args))
+	}
+	if strings.TrimSpace(f.Search) != "" {
+		return v.findProducts(ctx, page, where, f.Search, args)
+	}
+	skip := int64(page.Number-1) * int64(page.Size)
+	start, err := v.place(ctx, of, category, !f.Inactive, skip)
+	if err != nil || skip >= start.Total {
+		return nil, start.Total, err
+	}
+	rows, err = readmodels.Rows(ctx, v.Reader, productOf, fmt.Sprintf(`
+		select %[1]s from products.product r
+		where %[2]s and r.nth <= (select r.nth from products.product r where %[2]s and r.nth < $%[3]d order by r.nth desc limit 1 offset $%[5]d)
+		order by r.nth desc limit $%[4]d`,
+		productColumns, where, len(args)+1, len(args)+2, len(args)+3), append(args, (start.Bucket+1)<<bucketBits, int64(page.Size), skip-start.Before)...)
+	return rows, start.Total, err
+}
+
+// bucketBits is the size of a bucket of the projection's counts, as a power of 2.
+const bucketBits = 8
+
+// findProducts sorts what it finds by rank without the rest of the rows, and then reads those of the page.
+func (v *Views) findProducts(ctx context.Context, page readmodels.Page, where, words string, args []any) ([]Product, int64, error) {
+	sql, more := readmodels.Search("products", "product", "r.id, r.nth", where, words, len(args)+1)
+	ids, total, err := readmodels.Paged(ctx, v.Reader, page, func(row pgx.CollectableRow) (id uuid.UUID, err error) {
+		return id, row.Scan(&id, nil, nil)
+	}, `rank desc, nth desc`, sql, append(args, more...)...)
+	if err != nil || len(ids) == 0 {
+		return nil, total, err
+	}
+	rows, err := readmodels.Rows(ctx, v.Reader, productOf,
+		`select `+productColumns+` from products.product r join unnest($1::uuid[]) with ordinality found (id, place) on r.id = found.id order by found.place`, ids)
+	return rows, total, err
+}
+
+// place is where a page of a list begins.
+type place struct {
+	Total  int64 // products of the list
+	Bucket int64 // that has the page's first product
+	Before int64 // products in the buckets before that
+}
+
+// place finds it without a look at the products, so that a page costs the same wherever it is.
+func (v *Views) place(ctx context.Context, of uuid.UUID, category string, active bool, skip int64) (place, error) {
+	return readmodels.Row(ctx, v.Reader, nil, pgx.RowToStructByPos[place], `
+		select coalesce(max(before + products), 0)::bigint, coalesce(min(bucket) filter (where before <= $4), 0), coalesce(max(before) filter (where before <= $4), 0)::bigint
+		from (
+			select bucket, products, sum(products) over (order by bucket desc) - products as before from products.tally
+			where company_id = $1 and category_key = $2 and is_active = $3 and products > 0
+		) pieces`, of, category, active, skip)
+}
+
+// Catalog is the catalog of a company as its feed has it.
+type Catalog struct {
+	CompanyName string
+	Changed     int64 // position in the log
+	ChangedAt   time.Time
+}
+
+// Catalog reads the state of a company's catalog, or returns [company.ErrNotFound].
+func (v *Views) Catalog(ctx context.Context, of uuid.UUID) (Catalog, error) {
+	return readmodels.Row(ctx, v.Reader, company.ErrNotFound, pgx.RowToStructByPos[Catalog],
+		`select c.company_name, c.changed, c.changed_at from products.catalog c where c.company_id = $1`, of)
+}
+
+// EachProduct hands over the active products of a company as they come, oldest first.
+func (v *Views) EachProduct(ctx context.Context, of uuid.UUID, take func(Product) error) error {
+	return readmodels.Each(ctx, v.Reader, productOf, take,
+		`select `+productColumns+` from products.product r where r.company_id = $1 and r.is_active order by r.nth`, of)
+}

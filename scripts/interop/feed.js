@@ -1,0 +1,15 @@
+// Reads the feed of a catalog from standard input and holds it against the schema that the argument names, by libxml2.
+import { readFile } from 'node:fs/promises'
+import { validateXML } from 'xmllint-wasm'
+
+const chunks = []
+for await (const chunk of process.stdin) chunks.push(chunk)
+const result = await validateXML({
+  xml: [{ fileName: 'feed.xml', contents: Buffer.concat(chunks).toString('utf8') }],
+  schema: [{ fileName: 'catalog.xsd', contents: await readFile(process.argv[2], 'utf8') }],
+})
+if (!result.valid) {
+  console.error(result.rawOutput)
+  process.exit(1)
+}
+console.log('valid')
