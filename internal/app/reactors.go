@@ -8,6 +8,7 @@ import (
 
 	"bahi/reactors"
 	accessreactors "bahi/reactors/access"
+	inboxreactors "bahi/reactors/inbox"
 )
 
 // AllReactors returns the reactors of this program.
@@ -25,7 +26,8 @@ func (s *System) workers() reactors.Workers {
 		Accounts: s.Accounts, Commands: s.Commands, Store: s.Store, Mailer: s.Mails,
 		Frontend: s.Settings.Outside.FrontendURL, Admin: s.Settings.Outside.AdminEmail, Zone: zone, Log: s.Log,
 	}
-	return slices.Concat(writing.Workers(), s.Eraser().Workers(), reactors.Workers{accessreactors.Sweeps(s.Accounts.Credentials)})
+	return slices.Concat(writing.Workers(), s.Eraser().Workers(), reactors.Workers{accessreactors.Sweeps(s.Accounts.Credentials)},
+		inboxreactors.Workers(s.Inbox, time.Now))
 }
 
 // Eraser returns the eraser of people.
@@ -67,6 +69,7 @@ func (s *System) sweeps() []reactors.Sweep {
 	return []reactors.Sweep{
 		reactors.Every(accessreactors.SweepEvery, accessreactors.SweepErasures{}),
 		reactors.Every(accessreactors.SweepEvery, accessreactors.SweepCredentials{}),
+		reactors.Every(inboxreactors.SweepEvery, inboxreactors.SweepInbox{}),
 	}
 }
 

@@ -13,12 +13,14 @@ import (
 
 	"bahi/commands"
 	accessflows "bahi/commands/access"
+	"bahi/commands/inbox"
 	ledgerflows "bahi/commands/ledger"
 	"bahi/domain/access/picture"
 	"bahi/domain/actor"
 	"bahi/domain/unit"
 	"bahi/eventstore/vault"
 	"bahi/http/api"
+	"bahi/http/webhooks"
 	"bahi/internal/pgcluster"
 	"bahi/migrations"
 	"bahi/projections"
@@ -62,6 +64,8 @@ type System struct {
 	studio   *picture.Studio
 	Provider *identityProvider // nil: none
 	queue    *reactors.Jobs
+	Inbox    *inbox.Inbox
+	hooks    []webhooks.Endpoint
 	Reacting *reactors.Runner
 	feed     *forwarding // nil: none, or not served
 	guesses  *api.Guesses

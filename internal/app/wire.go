@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"bahi/domain/event"
 	"bahi/eventstore"
@@ -19,6 +20,7 @@ import (
 	ledgerroutes "bahi/http/ledger"
 	messagingroutes "bahi/http/messaging"
 	opsroutes "bahi/http/ops"
+	"bahi/http/webhooks"
 	"bahi/projections"
 	"bahi/providers/mail"
 	auditviews "bahi/readmodels/audit"
@@ -30,7 +32,7 @@ import (
 //go:generate go test bahi/http -run ^TestDocumentIsTheCommittedOne$ -update
 
 // routes registers every operation.
-func (s *System) routes(a *api.API) {
+func (s *System) routes(a *api.API, metrics prometheus.Registerer) {
 	zone, err := s.Settings.Zone()
 	if err != nil {
 		zone = time.UTC // Open has refused an invalid zone
@@ -52,8 +54,9 @@ func (s *System) routes(a *api.API) {
 		API: a, Events: &auditviews.Events{Log: s.Proofs.Log, Search: s.explored(), Reveal: s.Vault.Reveal}, Proofs: s.Proofs,
 		Feed: feed{s.Store}, Report: s.Trail(zone),
 	}).Register()
+	(&webhooks.Routes{API: a, Inbox: s.Inbox, Endpoints: s.hooks, Metrics: metrics}).Register()
 	operations := &opsroutes.Routes{
-		API: a, Views: &opsviews.Jobs{DB: s.Pool}, Queue: s.queue, Registry: s.registry(), Builds: Builds{s},
+		API: a, Views: &opsviews.Jobs{DB: s.Pool}, Queue: s.queue, Registry: s.registry(), Builds: Builds{s}, Inbox: s.Inbox,
 		Captured: map[string]opsroutes.Captured{},
 	}
 	if s.Mails.folder != nil {
