@@ -9,7 +9,7 @@ import (
 const wrappedSize = 12 + keySize + 16
 
 // Enclose encrypts bytes that are not in the log under a new key of their own, which the named key wraps and the result begins with.
-// Whoever removes the result has destroyed the key. Disclose opens it for the same name and purpose only.
+// Removing the result destroys the key. Disclose opens it for the same name and purpose only.
 func (v *Vault) Enclose(ctx context.Context, name, purpose string, plain []byte) ([]byte, error) {
 	outer, err := v.Named(ctx, name, keySize)
 	if err != nil {
