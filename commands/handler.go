@@ -159,10 +159,15 @@ func Begin[S any](
 ) (Outcome[S], error) {
 	checked := func(ctx context.Context) (string, error) {
 		var zero S
-		if _, err := cmd("").Decide(zero); err != nil || req.DryRun {
+		_, err := cmd("").Decide(zero)
+		switch {
+		case err != nil || req.DryRun:
 			return "", err
+		case req.IfMatch != nil && *req.IfMatch >= 0: // nobody has seen a revision of what does not exist
+			return "", ErrStale
+		default:
+			return newID(ctx)
 		}
-		return newID(ctx)
 	}
 	return run(ctx, h, req, kind, checked, true, cmd)
 }
@@ -382,9 +387,17 @@ func (h *Handler) meta(req Request) event.Meta {
 // MetaOf is what events say of themselves that only carry out one that is in the log, the first of a
 // stream: the same as that, for every process that carries it out, and which one it is.
 func (h *Handler) MetaOf(ctx context.Context, stream string) (meta event.Meta, err error) {
+	return h.MetaAt(ctx, stream, 0)
+}
+
+// MetaAt is [Handler.MetaOf] for the event of a stream at a position; 0: the first.
+func (h *Handler) MetaAt(ctx context.Context, stream string, at event.Position) (meta event.Meta, err error) {
 	for stored, err := range h.store.ReadStream(ctx, stream, 0, eventstore.Forwards) {
 		if err != nil {
 			return meta, err
+		}
+		if stored.Position < at {
+			continue
 		}
 		if err := json.Unmarshal(stored.Meta, &meta); err != nil {
 			return meta, fmt.Errorf("decode metadata of %s: %w", stream, err)

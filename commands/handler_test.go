@@ -114,6 +114,11 @@ func TestIfMatchWantsTheNewestRevision(t *testing.T) {
 	}
 	_, err = Handle(t.Context(), n.Handler, match(1), things, "2", nameThing{Name: "c"})
 	require.ErrorIs(t, err, errNoThing, "what is not there is told first")
+	_, err = Create(t.Context(), n.Handler, match(0), things, func(context.Context) (string, error) {
+		t.Error("a refusal wants no id")
+		return "", nil
+	}, makeThing{Name: "c"})
+	require.ErrorIs(t, err, ErrStale)
 	require.Equal(t, []string{"ThingMade", "ThingNamed"}, n.log(t))
 }
 

@@ -12,6 +12,8 @@ import (
 	"bahi/domain/follower"
 	"bahi/domain/ledger"
 	"bahi/domain/ledger/bookslock"
+	"bahi/domain/ledger/order"
+	"bahi/domain/ledger/takada"
 	"bahi/domain/messaging/contact"
 	"bahi/domain/number"
 	"bahi/domain/request"
@@ -28,8 +30,10 @@ var Catalogue = event.NewCatalogue(append([]event.AnyKind{
 	contact.Phones.Kind,
 	follower.Kind,
 	number.Kind,
+	order.Kind,
 	request.Kind,
 	session.Kind,
+	takada.Kind,
 	user.Kind,
 	workspace.Kind,
 }, ledger.Kinds()...)...)

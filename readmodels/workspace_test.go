@@ -41,11 +41,12 @@ import (
 
 // spanning are the views that answer for all workspaces, and why they may.
 var spanning = map[string]string{
-	"ledger.UnfinishedBulks": "it is the system's own question, at its start",
-	"access.Users":           "it is an operator's, who sees all",
-	"access.DueForErasure":   "it is the system's own, now and then",
-	"access.Ended":           "it is the system's own, now and then",
-	"access.InvitationsTo":   "it is the system's own, which erases somebody everywhere",
+	"ledger.UnfinishedBulks":    "it is the system's own question, at its start",
+	"ledger.UnfinishedClosings": "it is the system's own, at its start and after a deletion",
+	"access.Users":              "it is an operator's, who sees all",
+	"access.DueForErasure":      "it is the system's own, now and then",
+	"access.Ended":              "it is the system's own, now and then",
+	"access.InvitationsTo":      "it is the system's own, which erases somebody everywhere",
 }
 
 // personal are the views of one person, whichever workspace they act in, and the column that names them.

@@ -126,7 +126,7 @@ func (o *office) agreeSince(t *testing.T, rt require.TestingT, judge *node, sinc
 		}
 		rows[i].ReversedBy = reversed[rows[i].Row]
 	}
-	schema := o.schema(t)
+	schema := o.schema(t, "books")
 	same(t, rt, o, bank.Ledger.Rows.Stream, func(r standing) int64 { return r.Row }, rows, collect[standing](t, o, `
 		select row_id, account_id, date::text, in_entries::text, out_entries::text, deleted, void,
 			coalesce(reverses, 0), coalesce(reversed_by, 0), case when deleted then 0 else revision end
@@ -175,11 +175,11 @@ func stands(row int64, r book.Row, revision int64) standing {
 	}
 }
 
-func (o *office) schema(t *testing.T) string {
+func (o *office) schema(t *testing.T, projection string) string {
 	t.Helper()
 	var generation int
-	require.NoError(t, o.pool.QueryRow(t.Context(), `select generation from projection.generation where name = 'books' and live`).Scan(&generation))
-	return projections.SchemaName("books", generation)
+	require.NoError(t, o.pool.QueryRow(t.Context(), `select generation from projection.generation where name = $1 and live`, projection).Scan(&generation))
+	return projections.SchemaName(projection, generation)
 }
 
 func collect[T any](t *testing.T, o *office, sql string, args ...any) []T {

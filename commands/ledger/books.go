@@ -1,5 +1,5 @@
-// Package ledger has what the five ledgers need beyond load, decide, append: the rules between an
-// account, the lock of the books and a row, and rows posted in bulk.
+// Package ledger has what the five ledgers, orders and takadas need beyond load, decide, append: the rules between an
+// account, the lock of the books and a row, rows posted in bulk, and what is deleted with another record.
 package ledger
 
 import (
@@ -17,6 +17,7 @@ import (
 	ledgers "bahi/domain/ledger"
 	"bahi/domain/ledger/book"
 	"bahi/domain/ledger/bookslock"
+	"bahi/domain/ledger/client"
 	"bahi/domain/number"
 	"bahi/domain/unit"
 	"bahi/eventstore"
@@ -32,6 +33,8 @@ type Reads interface {
 	BulkOf(ctx context.Context, workspace uuid.UUID, row int64) (int64, error)
 	// UnfinishedBulks are those of the ledger whose rows' own streams are not all filled.
 	UnfinishedBulks(ctx context.Context, ledger string) ([]int64, error)
+
+	OrderReads
 }
 
 // Books carries out the ledgers' commands.
@@ -47,11 +50,13 @@ type Books struct {
 // Wait returns when the work that follows answered requests is done.
 func (b *Books) Wait() { b.filling.Wait() }
 
-// AddRules adds the rules between streams to the kinds of all ledgers.
+// AddRules adds the rules between streams to the kinds of all ledgers, of orders and of takadas.
 func AddRules(h *commands.Handler) {
 	for _, l := range ledgers.All {
 		addRules(h, l)
 	}
+	addOrderRule(h)
+	addTakadaRule(h)
 }
 
 func addRules(h *commands.Handler, l *book.Ledger) {
@@ -77,7 +82,7 @@ func addRules(h *commands.Handler, l *book.Ledger) {
 		Refuses: func(ctx context.Context, from commands.Source, before book.Row, r event.Recorded[event.Event[book.Row]]) error {
 			after := l.Rows.Evolve(before, r)
 			return missing(l, book.RefusesStep(before, after, func() (book.Standing, error) {
-				return standing(ctx, from, l, after.Account, r.Meta, at(r))
+				return standingOf(ctx, from, l, after.Account, r.Meta, at(r))
 			}))
 		},
 		Refusal: func(at event.Position, why string) event.Event[book.Row] {
@@ -90,7 +95,7 @@ func addRules(h *commands.Handler, l *book.Ledger) {
 			if after.Posted == before.Posted {
 				return nil // it posts nothing
 			}
-			s, err := standing(ctx, from, l, after.Account, r.Meta, at(r))
+			s, err := standingOf(ctx, from, l, after.Account, r.Meta, at(r))
 			if err == nil {
 				err = missing(l, s.Refuses(after.Dates()...))
 			}
@@ -128,14 +133,14 @@ func at[E any](r event.Recorded[E]) event.Position {
 	return r.Position
 }
 
-// standing returns what the rules look at, as of a position.
-func standing(ctx context.Context, from commands.Source, l *book.Ledger, account int64, meta event.Meta, at event.Position) (book.Standing, error) {
-	a, err := commands.Load(ctx, from, l.Accounts, id(account))
+// standingOf returns what the rules look at, as of a position.
+func standingOf(ctx context.Context, from commands.Source, l *book.Ledger, account int64, meta event.Meta, at event.Position) (book.Standing, error) {
+	open, err := isOpen(ctx, from, l, account, meta.Workspace, at)
 	if err != nil {
 		return book.Standing{}, err
 	}
 	lock, err := commands.Load(ctx, from, bookslock.Kind, meta.Workspace.String())
-	return book.Standing{AccountOpen: a.State.Open(at) && a.Workspace == meta.Workspace, LockedThrough: lock.State.Through(at)}, err
+	return book.Standing{AccountOpen: open, LockedThrough: lock.State.Through(at)}, err
 }
 
 func id(number int64) string { return strconv.FormatInt(number, 10) }
@@ -152,13 +157,17 @@ func ChangeAccount(ctx context.Context, req commands.Request, b *Books, l *book.
 	return commands.Handle(ctx, b.Commands, req, l.Accounts, id(account), c)
 }
 
-// DeleteAccount ends an account and its rows. It returns a conflict while one of them is locked.
+// DeleteAccount ends an account and its rows, and a client's orders and takadas. It returns a conflict while one of the rows is locked.
 func DeleteAccount(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, account int64) (commands.Outcome[book.Account], error) {
 	earliest, asOf, err := b.Reads.EarliestRow(ctx, req.Workspace, account)
 	if err != nil {
 		return commands.Outcome[book.Account]{}, fmt.Errorf("find the oldest row of account %d: %w", account, err)
 	}
-	return commands.Handle(ctx, b.Commands, req, l.Accounts, id(account), book.DeleteAccount{Ledger: l, EarliestRow: earliest, RowsAsOf: asOf})
+	out, err := commands.Handle(ctx, b.Commands, req, l.Accounts, id(account), book.DeleteAccount{Ledger: l, EarliestRow: earliest, RowsAsOf: asOf})
+	if err == nil && out.Changed && !req.DryRun && l == client.Ledger {
+		b.closeAfterwards(ctx)
+	}
+	return out, err
 }
 
 // AddRow posts a row to an account.

@@ -69,9 +69,9 @@ func openOffice(t *testing.T) *office {
 	o.vault, err = vault.Open(t.Context(), pool, make([]byte, 32), log)
 	require.NoError(t, err)
 	runner := projections.NewRunner(o.store, pool, log)
-	o.views = &views.Views{Reader: readmodels.NewReader(pool, map[string]int{"books": projected.Books.Version}, runner.Follow, nil)}
-	run(t, func(ctx context.Context) error { return runner.Run(ctx, projected.Books) })
-	require.Eventually(t, func() bool { return runner.Statuses()["books"].Ready }, 30*time.Second, 5*time.Millisecond)
+	o.views = &views.Views{Reader: readmodels.NewReader(pool, map[string]int{"books": projected.Books.Version, "orders": projected.Orders.Version}, runner.Follow, nil)}
+	run(t, func(ctx context.Context) error { return runner.Run(ctx, projected.Books, projected.Orders) })
+	require.Eventually(t, func() bool { return runner.Statuses()["books"].Ready && runner.Statuses()["orders"].Ready }, 30*time.Second, 5*time.Millisecond)
 	return o
 }
 
@@ -95,6 +95,7 @@ type interrupted struct {
 	mu     sync.Mutex
 	before func(stream string) error
 	fill   error // takes the place of the next appends that follow on an answer
+	left   *int  // of the appends that follow on an answer, so many until the process dies; nil: it lives
 }
 
 // fails keeps the node from its next appends that follow on an answer.
@@ -147,6 +148,14 @@ func (i *interrupted) AppendEach(ctx context.Context, appends []eventstore.Reque
 	i.mu.Unlock()
 	if i.dead {
 		err = errCrash
+	}
+	if err == nil && i.left != nil {
+		done := min(*i.left, len(appends))
+		results := i.Store.AppendEach(ctx, appends[:done])
+		for *i.left -= done; len(results) < len(appends); {
+			results = append(results, eventstore.Result{Err: errCrash})
+		}
+		return results
 	}
 	if err != nil {
 		results := make([]eventstore.Result, len(appends))

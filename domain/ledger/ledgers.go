@@ -5,13 +5,19 @@ import (
 	"bahi/domain/event"
 	"bahi/domain/ledger/bank"
 	"bahi/domain/ledger/book"
+	"bahi/domain/ledger/bullion"
+	"bahi/domain/ledger/client"
 	"bahi/domain/ledger/karigar"
+	"bahi/domain/ledger/polisher"
 )
 
 // All has every ledger, once.
 var All = []*book.Ledger{
 	bank.Ledger,
+	bullion.Ledger,
+	client.Ledger,
 	karigar.Ledger,
+	polisher.Ledger,
 }
 
 // Kinds returns the kinds of the ledgers' streams.

@@ -9,10 +9,12 @@ var Kind = event.NewKind("number",
 	event.Of[Reserved]("NumbersReserved", 1),
 )
 
-// The series. Accounts of all five ledgers share one, and so do their rows, so an id is unique in the whole deployment.
+// The series. Accounts of all five ledgers share one, and so do their rows, so an id is unique in the whole deployment. The items of all orders
+// share one, too.
 const (
-	Accounts = "account"
-	Rows     = "row"
+	Accounts   = "account"
+	Rows       = "row"
+	OrderItems = "clientorderitem"
 )
 
 // State is the last reserved number of a series. Only the newest event of a stream matters.

@@ -49,7 +49,7 @@ type TrailQuery struct {
 	To      api.Optional[unit.Date] `query:"to"      doc:"Last day"`
 	Period  string                  `query:"period"  maxLength:"20"  doc:"In place of the two: a fiscal year such as FY 2026-27 (1 April to 31 March), a calendar year such as 2026, or a month such as 2026-04"`
 	By      string                  `query:"by"      enum:"recorded,effective" default:"recorded" doc:"What the days are of: when a change was recorded, or which day the row bears, before or after it"`
-	Kind    views.Kind              `query:"kind"    doc:"Only accounts, rows, or the lock of the books"`
+	Kind    views.Kind              `query:"kind"    doc:"Only accounts, rows, orders, takadas, or the lock of the books"`
 	ID      string                  `query:"id"      maxLength:"36"  doc:"Only this record of the kind"`
 	Account int64                   `query:"account" minimum:"1"     doc:"Only this account and its rows"`
 	User    string                  `query:"user"    maxLength:"200" doc:"Only changes of this user: an actor such as user:<id>, or the id alone"`
@@ -118,7 +118,7 @@ func (t *TrailReport) Trail(a *api.API) {
 	api.Download(a, api.Op{
 		ID: "read-trail", Method: "GET", Path: "/audit/trail",
 		Summary: "Report who changed what in the books, from what to what, when and why, and which closing balances that moved",
-		Tags:    tags, Area: area, Limit: "ledger_pdf", Reads: []string{"books"}, StrictQuery: true,
+		Tags:    tags, Area: area, Limit: "ledger_pdf", Reads: []string{"books", "orders"}, StrictQuery: true,
 	}, map[string]any{jsonType: Trail{}, "text/csv": nil, "application/pdf": nil}, func(ctx context.Context, in *struct {
 		TrailQuery
 		Workspace api.Optional[uuid.UUID] `query:"workspace" doc:"Whose books; for operators, who see everybody's without it"`

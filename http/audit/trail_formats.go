@@ -10,10 +10,10 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"bahi/domain/unit"
 	"bahi/http/pdf"
+	"bahi/http/sheet"
 	views "bahi/readmodels/audit"
 )
 
@@ -59,11 +59,8 @@ var columns = []string{
 	"section", "position", "recorded_at", "workspace", "actor", "reason", "change", "kind", "id", "ledger", "account_id", "account", "date", "field", "from", "to",
 }
 
-// byteOrderMark tells spreadsheets that the text is UTF-8. Without it they garble names in Indian scripts.
-const byteOrderMark = "\ufeff"
-
 func (d *drawing) writeCSV(ctx context.Context, w io.Writer) error {
-	if _, err := io.WriteString(w, byteOrderMark); err != nil {
+	if _, err := io.WriteString(w, sheet.ByteOrderMark); err != nil {
 		return err
 	}
 	out := csv.NewWriter(w)
@@ -72,11 +69,11 @@ func (d *drawing) writeCSV(ctx context.Context, w io.Writer) error {
 	}
 	err := d.changes(ctx, func(c views.Change) error {
 		line := []string{
-			"change", strconv.FormatUint(uint64(c.Position), 10), d.moment(c.At), c.Workspace.String(), cell(c.Actor), cell(c.Reason), c.Change, string(c.Kind), c.ID, c.Ledger,
+			"change", strconv.FormatUint(uint64(c.Position), 10), d.moment(c.At), c.Workspace.String(), sheet.Text(c.Actor), sheet.Text(c.Reason), c.Change, string(c.Kind), c.ID, c.Ledger,
 			"", "", "", "", "", "",
 		}
 		if c.Account != nil {
-			line[10], line[11] = strconv.FormatInt(c.Account.ID, 10), cell(c.Account.Name)
+			line[10], line[11] = strconv.FormatInt(c.Account.ID, 10), sheet.Text(c.Account.Name)
 		}
 		if c.Date != nil {
 			line[12] = c.Date.String()
@@ -93,14 +90,14 @@ func (d *drawing) writeCSV(ctx context.Context, w io.Writer) error {
 		err = d.restatements(ctx, func(r views.Restatement) error {
 			return out.Write([]string{
 				"restatement", strconv.FormatUint(uint64(r.Last), 10), "", r.Workspace.String(), "", counted(r), "moved", "closing", "", r.Ledger,
-				strconv.FormatInt(r.Account.ID, 10), cell(r.Account.Name), r.Closing.String(), r.Unit, sumOf(r.From), sumOf(r.To),
+				strconv.FormatInt(r.Account.ID, 10), sheet.Text(r.Account.Name), r.Closing.String(), r.Unit, sumOf(r.From), sumOf(r.To),
 			})
 		})
 	}
 	if err == nil {
 		err = out.Write([]string{
 			"drawn_from", strconv.FormatUint(uint64(d.drawn.Position), 10), d.moment(d.drawn.RecordedAt), "", "", "", "", "store", d.drawn.Store.String(), "",
-			"", "", "", "checkpoint", "", cell(d.drawn.Checkpoint),
+			"", "", "", "checkpoint", "", sheet.Text(d.drawn.Checkpoint),
 		})
 	}
 	out.Flush()
@@ -117,18 +114,6 @@ func (d *drawing) moment(at time.Time) string {
 	return at.In(d.Zone).Format("2006-01-02T15:04:05.000000Z07:00")
 }
 
-// formula has the first characters that a spreadsheet may take for a formula (OWASP, CSV injection; CONTRACT.md L11): the
-// signs, their full-width forms, a separator that begins a new cell, and characters that some programs drop first.
-const formula = "=+-@;＝＋－＠；\t\r\n\uFEFF"
-
-// cell returns text for a spreadsheet, which shows text after an apostrophe unchanged.
-func cell(text string) string {
-	if first, _ := utf8.DecodeRuneInString(text); text != "" && strings.ContainsRune(formula, first) {
-		return "'" + text
-	}
-	return text
-}
-
 // cellOf returns a JSON value for a cell: numbers and booleans unchanged, texts without quotes, null as nothing.
 func cellOf(value json.RawMessage) string {
 	var text string
@@ -136,7 +121,7 @@ func cellOf(value json.RawMessage) string {
 	case string(value) == "null":
 		return ""
 	case json.Unmarshal(value, &text) == nil:
-		return cell(text)
+		return sheet.Text(text)
 	default:
 		return string(value)
 	}
@@ -228,6 +213,9 @@ func (d *drawing) scope() []string {
 	return scope
 }
 
+// recordNames are what people call the records that are no accounts and no rows.
+var recordNames = map[views.Kind]string{"clientorder": "Order", "takada": "Takada"}
+
 // what returns words for the record and the kind of a change.
 func what(c views.Change) string {
 	switch {
@@ -235,6 +223,8 @@ func what(c views.Change) string {
 		return "Books unlocked"
 	case c.Account == nil:
 		return "Books locked"
+	case c.Kind.IsRecord():
+		return fmt.Sprintf("%s %s of %s (%s %d) %s", recordNames[c.Kind], c.ID, c.Account.Name, c.Ledger, c.Account.ID, c.Change)
 	case c.Date == nil: // every row bears a date
 		return fmt.Sprintf("Account %s (%s %s) %s", c.Account.Name, c.Ledger, c.ID, c.Change)
 	default:

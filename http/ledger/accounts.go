@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"strings"
 
 	"github.com/shopspring/decimal"
 
@@ -22,24 +23,18 @@ type ByAccount struct {
 // accounts registers what is done to the accounts themselves.
 func (o operations[In, Out]) accounts() {
 	name, fields := o.l.Name, o.fields("", "id", "revision")
-	api.Handle(o.API, o.op(api.Op{
-		ID: "list-" + name + "s", Method: "GET", Path: o.List, Summary: "List the " + o.Many + " with their balances", StrictQuery: true,
-	}), func(ctx context.Context, in *AsOf) (*api.Body[[]Account[In, Out]], error) {
-		as, err := o.as(ctx, *in)
-		if err != nil {
-			return nil, err
-		}
-		found, err := o.Views.Accounts(ctx, workspace(ctx), o.l, as)
-		accounts := make([]Account[In, Out], len(found))
-		for i := range found {
-			accounts[i] = o.account(found[i])
-		}
-		return api.Answer(accounts, err)
-	})
+	rename := "Rename " + o.a()
+	if o.l.Types > 0 {
+		rename = "Change the name or the type of " + o.a()
+	}
+	o.list(o.List, o.Many, nil)
+	for kind, path := range o.OfType {
+		o.list(path, strings.ReplaceAll(path[1:], "-", " "), &kind)
+	}
 	api.Handle(o.API, o.op(api.Op{
 		ID: "open-" + name, Method: "POST", Path: o.Open, Summary: "Open " + o.a(), StrictBody: true, ReadOnly: fields, DryRun: true,
 	}), func(ctx context.Context, in *struct{ Body OpenAccount[In, Out] }) (*api.Tagged[Account[In, Out]], error) {
-		out, err := flows.OpenAccount(ctx, api.Request(ctx), o.Books, o.l, book.OpenAccount{Name: in.Body.Name})
+		out, err := flows.OpenAccount(ctx, api.Request(ctx), o.Books, o.l, book.OpenAccount{Name: in.Body.Name, Type: in.Body.Type})
 		nothing := views.Balance{Cash: unit.Sum{Decimal: decimal.Zero}, Fine: unit.Sum{Decimal: decimal.Zero}}
 		return o.accountWritten(ctx, out, err, &nothing) // nothing can have been posted to it before
 	})
@@ -60,12 +55,12 @@ func (o operations[In, Out]) accounts() {
 		return &api.Tagged[Account[In, Out]]{ETag: api.Revision(a.Revision), Body: o.account(a)}, nil
 	})
 	api.Handle(o.API, o.op(api.Op{
-		ID: "rename-" + name, Method: "PUT", Path: o.Account, Summary: "Rename " + o.a(), StrictBody: true, ReadOnly: fields, DryRun: true,
+		ID: "rename-" + name, Method: "PUT", Path: o.Account, Summary: rename, StrictBody: true, ReadOnly: fields, DryRun: true,
 	}), func(ctx context.Context, in *struct {
 		ByAccount
 		Body RenameAccount[In, Out]
 	}) (*api.Tagged[Account[In, Out]], error) {
-		out, err := flows.ChangeAccount(ctx, api.Request(ctx), o.Books, o.l, in.Account, book.ChangeAccount{Name: &in.Body.Name})
+		out, err := flows.ChangeAccount(ctx, api.Request(ctx), o.Books, o.l, in.Account, book.ChangeAccount{Name: in.Body.Name, Type: in.Body.Type})
 		return o.accountWritten(ctx, out, err, nil)
 	})
 	api.Handle(o.API, o.op(api.Op{
@@ -73,6 +68,24 @@ func (o operations[In, Out]) accounts() {
 	}), func(ctx context.Context, in *ByAccount) (*api.Nothing, error) {
 		out, err := flows.DeleteAccount(ctx, api.Request(ctx), o.Books, o.l, in.Account)
 		return api.Done(ctx, out, err)
+	})
+}
+
+// list registers the list of all accounts, or of those of one type.
+func (o operations[In, Out]) list(path, words string, kind *int) {
+	api.Handle(o.API, o.op(api.Op{
+		ID: "list-" + path[1:], Method: "GET", Path: path, Summary: "List the " + words + " with their balances", StrictQuery: true,
+	}), func(ctx context.Context, in *AsOf) (*api.Body[[]Account[In, Out]], error) {
+		as, err := o.as(ctx, *in)
+		if err != nil {
+			return nil, err
+		}
+		found, err := o.Views.Accounts(ctx, workspace(ctx), o.l, kind, as)
+		accounts := make([]Account[In, Out], len(found))
+		for i := range found {
+			accounts[i] = o.account(found[i])
+		}
+		return api.Answer(accounts, err)
 	})
 }
 

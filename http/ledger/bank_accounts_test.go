@@ -78,7 +78,7 @@ func TestNamesOfAccountsAreChecked(t *testing.T) {
 		`{"name":"` + strings.Repeat("अ", 121) + `"}`: {"name", "at most 120 characters"},
 		`{"name":"a\u0007b"}`:                         {"name", "control characters are not allowed"},
 		`{"name":7}`:                                  {"name", "expected a text"},
-		`{"name":null}`:                               {"name", "must not be null"},
+		`{"name":"SBI","type":0}`:                     {"type", "accounts of this ledger have none"},
 		`{}`:                                          {"name", "is required"},
 		`[]`:                                          {"body", "expected an object"},
 		`{"name":"SBI","label":"SBI"}`:                {"label", "unknown field"},
@@ -88,6 +88,8 @@ func TestNamesOfAccountsAreChecked(t *testing.T) {
 		clerk.POST("/bank", body).Problem(422, "Validation error", wrong[0], wrong[1])
 		clerk.PUT(path, body).Problem(422, "Validation error", wrong[0], wrong[1])
 	}
+	clerk.POST("/bank", `{"name":null}`).Problem(422, "Validation error", "name", "must not be null")
+	clerk.PUT(path, `{"name":null}`).Problem(422, "Validation error", "name", "is required")
 	clerk.POST("/bank", `{"name":"a\u0000b"}`).Status(422)
 	clerk.POST("/bank", `{"name":"`+strings.Repeat("अ", 120)+`"}`).Status(201)
 	require.Len(t, apptest.ClerkBanks(clerk.GET("/banks").Status(200)), 2)

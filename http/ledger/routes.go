@@ -14,6 +14,7 @@ import (
 	"bahi/domain/fault"
 	"bahi/domain/unit"
 	"bahi/http/api"
+	"bahi/readmodels"
 	views "bahi/readmodels/ledger"
 )
 
@@ -108,20 +109,32 @@ func (r *Routes) days(ctx context.Context, in Days) (sel views.Selection, err er
 	return views.Selection{As: as, From: in.From.Get(), To: in.To.Get()}, err
 }
 
-// Selection asks for a part of a ledger.
-type Selection struct {
-	Days
-
+// SomePage asks for one page of a list, or for all rows.
+type SomePage struct {
 	Page     int `query:"page" default:"1" minimum:"1" maximum:"1000000000" doc:"From 1; wants page_size"`
 	PageSize int `query:"page_size" minimum:"1" maximum:"1000" doc:"Rows of a page; without it, all rows"`
 }
 
+func (p SomePage) get() (readmodels.Page, error) {
+	if p.Page > 1 && p.PageSize == 0 {
+		return readmodels.Page{}, fault.Fields(fault.Field{Field: "page", Message: "wants page_size too"})
+	}
+	return readmodels.Page{Number: p.Page, Size: p.PageSize}, nil
+}
+
+// Selection asks for a part of a ledger.
+type Selection struct {
+	Days
+	SomePage
+}
+
 func (r *Routes) selection(ctx context.Context, in Selection) (sel views.Selection, err error) {
-	if in.Page > 1 && in.PageSize == 0 {
-		return sel, fault.Fields(fault.Field{Field: "page", Message: "wants page_size too"})
+	page, err := in.get()
+	if err != nil {
+		return sel, err
 	}
 	sel, err = r.days(ctx, in.Days)
-	sel.Page, sel.PageSize = in.Page, in.PageSize
+	sel.Page, sel.PageSize = page.Number, page.Size
 	return sel, err
 }
 
@@ -132,5 +145,7 @@ func (r *Routes) Register() {
 	for _, l := range ledgers {
 		l.register(r)
 	}
+	r.Orders()
+	r.Takadas()
 	r.BooksLock()
 }

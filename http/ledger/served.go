@@ -5,7 +5,10 @@ import (
 
 	"bahi/domain/ledger/bank"
 	"bahi/domain/ledger/book"
+	"bahi/domain/ledger/bullion"
+	"bahi/domain/ledger/client"
 	"bahi/domain/ledger/karigar"
+	"bahi/domain/ledger/polisher"
 )
 
 // Paths are where a ledger is served, and what its accounts are called. The names of the variables of a path are
@@ -13,17 +16,21 @@ import (
 type Paths struct {
 	One, Many string // an account, accounts: bank account, bank accounts
 
-	List    string // all accounts
-	Open    string // a new one
-	Account string // one
-	Delete  string // one, to delete it; "": as Account
-	Ledger  string // its rows
+	List    string   // all accounts
+	OfType  []string // those of each type, from 0
+	Open    string   // a new one
+	Account string   // one
+	Delete  string   // one, to delete it; "": as Account
+	Ledger  string   // its rows
 
 	// LooseRow is where a row and each of its sides are deleted without naming the account; "": nowhere.
 	LooseRow string
 
 	// Side is where one side of a ledger is drawn as a PDF: its last variable is in or out; "": nowhere.
 	Side string
+
+	// Whole is where both sides are drawn, beside the statement; "": nowhere.
+	Whole string
 }
 
 // ledgers are the ledgers that are served, each with its paths and the types of its IN and OUT entries.
@@ -32,9 +39,22 @@ var ledgers = []served{
 		One: "bank account", Many: "bank accounts", List: "/banks", Open: "/bank", Account: "/bank/{bank_id}",
 		Delete: "/bank-account/{bank_id}", Ledger: "/bank-ledger/{bank_account_id}",
 	}),
+	serve[bullion.Entry, bullion.Entry](bullion.Ledger, Paths{
+		One: "bullion account", Many: "bullion accounts", List: "/bullions", Open: "/bullion", Account: "/bullion/{bullion_id}",
+		Delete: "/bullion-account/{bullion_id}", Ledger: "/bullion-ledger/{bullion_id}", Side: "/bullion-ledger/{bullion_id}/pdf/{side}",
+	}),
+	serve[client.In, client.Out](client.Ledger, Paths{
+		One: "client", Many: "clients", List: "/clients", Open: "/client", Account: "/client/{client_id}",
+		Ledger: "/client-ledger/{client_id}", Side: "/client-ledger/{client_id}/pdf/{side}",
+	}),
 	serve[karigar.In, karigar.Out](karigar.Ledger, Paths{
 		One: "karigar", Many: "karigars", List: "/karigars", Open: "/karigar", Account: "/karigar/{karigar_id}",
 		Ledger: "/karigar-ledger/{karigar_id}", LooseRow: "/karigar-ledger-row/{row_id}", Side: "/karigar-ledger/{karigar_id}/pdf/{side}",
+	}),
+	serve[polisher.In, polisher.Out](polisher.Ledger, Paths{
+		One: "polisher", Many: "polishers", List: "/polishers", Open: "/polisher", Account: "/polisher/{polisher_id}",
+		OfType: []string{"/regular-polishers", "/meena-polishers", "/rodium-polishers"},
+		Ledger: "/polisher-ledger/{polisher_id}", Whole: "/polisher-ledger/{polisher_id}/pdf",
 	}),
 }
 
@@ -64,6 +84,7 @@ func serve[In, Out book.Entry](l *book.Ledger, p Paths) served {
 		o.corrections()
 		o.statement()
 		o.side()
+		o.sheets()
 		o.proof()
 	}}
 }

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"strconv"
 	"strings"
@@ -86,11 +87,27 @@ func without(l *book.Ledger, s *huma.Schema) *huma.Schema {
 	}
 	if l.Types == 0 {
 		absent = append(absent, "type")
+	} else if kind := s.Properties["type"]; kind != nil {
+		kind.Description = typeNames(l)
 	}
 	for _, name := range absent {
 		delete(s.Properties, name)
 	}
 	return s
+}
+
+// typeNames tells what each type of a ledger's accounts is, by the lists that have them.
+func typeNames(l *book.Ledger) string {
+	for _, s := range ledgers {
+		if s.ledger == l {
+			names := make([]string, len(s.paths.OfType))
+			for i, path := range s.paths.OfType {
+				names[i] = fmt.Sprintf("%d: %s", i, path[1:])
+			}
+			return strings.Join(names, ", ")
+		}
+	}
+	return ""
 }
 
 // Account is an account as it is answered.
@@ -216,6 +233,7 @@ func (RowsPosted[In, Out]) SchemaName() string { return titled[In, Out]("Ledger"
 // OpenAccount is the body of a new account.
 type OpenAccount[In, Out book.Entry] struct {
 	Name string `json:"name"`
+	Type *int   `json:"type,omitempty"`
 }
 
 // SchemaName implements http/api's Named.
@@ -223,14 +241,33 @@ func (OpenAccount[In, Out]) SchemaName() string {
 	return entered("BookOpenAccount", reflect.TypeFor[In]())
 }
 
-// RenameAccount is the body of an account's new name.
+// TransformSchema implements huma's SchemaTransformer.
+func (OpenAccount[In, Out]) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	l := ledgerOf[In, Out]()
+	if l.Types > 0 {
+		s.Required = append(s.Required, "type")
+	}
+	return without(l, s)
+}
+
+// RenameAccount is the body of an account's new name, and of its new type where it has one.
 type RenameAccount[In, Out book.Entry] struct {
-	Name string `json:"name"`
+	Name *string `json:"name,omitempty"`
+	Type *int    `json:"type,omitempty"`
 }
 
 // SchemaName implements http/api's Named.
 func (RenameAccount[In, Out]) SchemaName() string {
 	return entered("BookRenameAccount", reflect.TypeFor[In]())
+}
+
+// TransformSchema implements huma's SchemaTransformer.
+func (RenameAccount[In, Out]) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	l := ledgerOf[In, Out]()
+	if l.Types == 0 {
+		s.Required = []string{"name"}
+	}
+	return without(l, s)
 }
 
 // AddRow is the body of a new row.

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/shopspring/decimal"
 
+	"bahi/domain/event"
 	"bahi/domain/ledger/book"
 	"bahi/domain/unit"
 	"bahi/http/api"
@@ -18,11 +20,17 @@ import (
 
 const pdfType = "application/pdf"
 
-// statement registers the statement of an account.
+// statement registers the statement of an account, under each of its paths.
 func (o operations[In, Out]) statement() {
+	o.both("statement", o.Ledger+"/statement.pdf")
+	if o.Whole != "" {
+		o.both("document", o.Whole)
+	}
+}
+
+func (o operations[In, Out]) both(name, path string) {
 	op := o.op(api.Op{
-		ID: "get-" + o.l.Name + "-statement", Method: "GET", Path: o.Ledger + "/statement.pdf",
-		Summary: "Draw a statement of " + o.a() + " as a PDF", StrictQuery: true,
+		ID: "get-" + o.l.Name + "-" + name, Method: "GET", Path: path, Summary: "Draw a statement of " + o.a() + " as a PDF", StrictQuery: true,
 	})
 	op.Limit = limitPDF
 	api.Download(o.API, op, map[string]any{pdfType: nil}, func(ctx context.Context, in *struct {
@@ -61,30 +69,66 @@ func (o operations[In, Out]) side() {
 	})
 }
 
-// statement reads everything as known at one position, so that it adds up whatever is posted
+// stated is a statement, but for its rows.
+type stated struct {
+	l               *book.Ledger
+	account         views.Account
+	sel             views.Selection // as known at one position
+	side            pdf.Side
+	opening, before views.Balance // before is of the one side
+	recorded        time.Time     // when the event at the position was
+}
+
+// stated reads everything as known at one position, so that it adds up whatever is posted
 // meanwhile, and so that it can be drawn again.
-func (r *Routes) statement(ctx context.Context, l *book.Ledger, account int64, sel views.Selection, side pdf.Side) (c api.Content, err error) {
+func (r *Routes) stated(ctx context.Context, l *book.Ledger, account int64, sel views.Selection, side pdf.Side) (s stated, err error) {
 	sel.Page, sel.PageSize = 1, 0
-	a, err := r.Views.Account(ctx, workspace(ctx), l, account, sel.As)
-	if err != nil {
-		return c, err
+	s = stated{l: l, side: side}
+	if s.account, err = r.Views.Account(ctx, workspace(ctx), l, account, sel.As); err != nil {
+		return s, err
 	}
-	if sel.KnownAt == nil {
+	if s.recorded, err = r.fixed(ctx, &sel.As); err != nil {
+		return s, err
+	}
+	if s.sel = sel; sel.From == nil {
+		return s, nil
+	}
+	if s.opening, err = r.Views.BalanceBefore(ctx, workspace(ctx), l, account, *sel.From, sel.As); err != nil || side == pdf.Both {
+		return s, err
+	}
+	s.before, err = r.Views.SideBefore(ctx, workspace(ctx), l, account, side == pdf.Out, *sel.From, sel.As)
+	return s, err
+}
+
+// fixed lets a view be as known at one position: that of the reads before, unless it has one. It returns when the event there was recorded.
+func (r *Routes) fixed(ctx context.Context, as *views.As) (time.Time, error) {
+	if as.KnownAt == nil {
 		position, _ := readmodels.FreshnessOf(ctx).Position()
-		sel.KnownAt = &position
+		as.KnownAt = &position
 	}
-	recorded, err := r.Log.RecordedAt(ctx, *sel.KnownAt)
+	at, err := r.Log.RecordedAt(ctx, *as.KnownAt)
+	return at.In(r.Zone), err
+}
+
+// drawnFrom is what a document says of the state of the log that it shows.
+func (r *Routes) drawnFrom(ctx context.Context, position event.Position, recorded time.Time) (d pdf.Drawn, err error) {
+	d = pdf.Drawn{StoreID: r.Store.String(), Position: uint64(position), RecordedAt: recorded}
+	if r.Proof != nil {
+		d.Checkpoint, err = r.Proof.Upto(ctx, position)
+	}
+	return d, err
+}
+
+// statement draws a statement.
+func (r *Routes) statement(ctx context.Context, l *book.Ledger, account int64, sel views.Selection, side pdf.Side) (c api.Content, err error) {
+	from, err := r.stated(ctx, l, account, sel, side)
 	if err != nil {
 		return c, err
 	}
-	s := pdf.Statement{
-		Title: "Bahi", Account: a.Name, Ledger: l.Title + " ledger", Side: side, Units: units(l),
-		Drawn: pdf.Drawn{StoreID: r.Store.String(), Position: uint64(*sel.KnownAt), RecordedAt: recorded.In(r.Zone)},
-	}
-	if r.Proof != nil {
-		if s.Drawn.Checkpoint, err = r.Proof.Upto(ctx, *sel.KnownAt); err != nil {
-			return c, err
-		}
+	sel = from.sel
+	s := pdf.Statement{Title: "Bahi", Account: from.account.Name, Ledger: l.Title + " ledger", Side: side, Units: units(l), Opening: amounts(l, from.opening)}
+	if s.Drawn, err = r.drawnFrom(ctx, *sel.KnownAt, from.recorded); err != nil {
+		return c, err
 	}
 	if sel.From != nil {
 		s.From = sel.From.Time()
@@ -95,24 +139,11 @@ func (r *Routes) statement(ctx context.Context, l *book.Ledger, account int64, s
 	if sel.Of != nil {
 		s.Notes = append(s.Notes, "Rows dated up to "+sel.Of.Time().Format("2 Jan 2006"))
 	}
-	var opening views.Balance
-	if sel.From != nil {
-		if opening, err = r.Views.BalanceBefore(ctx, workspace(ctx), l, account, *sel.From, sel.As); err != nil {
-			return c, err
-		}
-	}
-	s.Opening = amounts(l, opening)
 	if side != pdf.Both {
-		var before views.Balance
-		if sel.From != nil {
-			if before, err = r.Views.SideBefore(ctx, workspace(ctx), l, account, side == pdf.Out, *sel.From, sel.As); err != nil {
-				return c, err
-			}
-		}
-		s.Before = amounts(l, before)
+		s.Before = amounts(l, from.before)
 	}
 	return api.Content{
-		Type: pdfType, Name: fmt.Sprintf("%s-%d-%s.pdf", l.Name, account, names[side]), Inline: true, Drawn: true,
+		Type: pdfType, Name: from.name("pdf"), Inline: true, Drawn: true,
 		Write: func(ctx context.Context, w io.Writer) error {
 			s.Rows = func(take func(pdf.Row) error) error {
 				_, err := r.Views.EachRow(ctx, workspace(ctx), l, account, sel, func(row views.Row) error {
@@ -132,15 +163,24 @@ func (r *Routes) statement(ctx context.Context, l *book.Ledger, account int64, s
 	}, nil
 }
 
+// name is what the file is called.
+func (s stated) name(ending string) string {
+	return fmt.Sprintf("%s-%d-%s.%s", s.l.Name, s.account.ID, names[s.side], ending)
+}
+
 // names are what a document of each side is called.
 var names = [...]string{pdf.Both: "statement", pdf.In: "in", pdf.Out: "out"}
 
 // units are those that a ledger's statement has columns for.
 func units(l *book.Ledger) []pdf.Unit {
-	if l.Metal {
+	switch {
+	case l.Gross:
+		return []pdf.Unit{pdf.Rupees, pdf.GrossGrams}
+	case l.Metal:
 		return []pdf.Unit{pdf.Rupees, pdf.FineGrams}
+	default:
+		return []pdf.Unit{pdf.Rupees}
 	}
-	return []pdf.Unit{pdf.Rupees}
 }
 
 // amounts has an amount for each of the units.

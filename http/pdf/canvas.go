@@ -32,13 +32,19 @@ var styles = [...]string{regular: "", bold: "B"}
 func newCanvas(w io.Writer, recorded time.Time) *canvas {
 	pdf := gofpdf.New("P", "pt", "A4", "")
 	pdf.SetCatalogSort(true)
-	pdf.SetCreationDate(recorded.UTC())
-	pdf.SetModificationDate(recorded.UTC())
 	pdf.SetAutoPageBreak(false, 0)
 	// gofpdf appends to slices that it is given (utf8fontfile.go, generateChecksum), so each gets a copy.
 	pdf.AddUTF8FontFromBytes(family, styles[regular], bytes.Clone(regularTTF))
 	pdf.AddUTF8FontFromBytes(family, styles[bold], bytes.Clone(boldTTF))
-	return &canvas{pdf: pdf, file: newFile(w), types: newTypesetter(), outlines: map[outlineKey]*outline{}}
+	c := &canvas{pdf: pdf, file: newFile(w), types: newTypesetter(), outlines: map[outlineKey]*outline{}}
+	c.recorded(recorded)
+	return c
+}
+
+// recorded sets the document's dates.
+func (c *canvas) recorded(at time.Time) {
+	c.pdf.SetCreationDate(at.UTC())
+	c.pdf.SetModificationDate(at.UTC())
 }
 
 func (c *canvas) draw(it func(*gofpdf.Fpdf)) { c.drawing = append(c.drawing, it) }

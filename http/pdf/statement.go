@@ -29,10 +29,11 @@ type Unit struct {
 	Places         int32  // decimal places shown; an amount with more shows all of them, never rounded
 }
 
-// Rupees and FineGrams are the two units of the ledgers, with the places of the contract (G21).
+// Rupees, FineGrams and GrossGrams are the units of the ledgers, with the places of the contract (G21).
 var (
-	Rupees    = Unit{Heading: "Cash ₹", Prefix: "₹ ", Places: 2}
-	FineGrams = Unit{Heading: "Fine g", Suffix: " g", Places: 3}
+	Rupees     = Unit{Heading: "Cash ₹", Prefix: "₹ ", Places: 2}
+	FineGrams  = Unit{Heading: "Fine g", Suffix: " g", Places: 3}
+	GrossGrams = Unit{Heading: "Weight g", Suffix: " g", Places: 3}
 )
 
 // Line is one entry of a row. Amounts has one amount a unit, in the order of Statement.Units; zero prints as blank.

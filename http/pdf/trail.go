@@ -3,7 +3,6 @@ package pdf
 import (
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -46,9 +45,9 @@ const (
 	headSize  = 8.0
 )
 
-// trail is the layout of one report.
+// trail is the layout of one trail.
 type trail struct {
-	*document
+	*report
 
 	t       *Trail
 	columns []string // heads of the current table; nil: none
@@ -57,10 +56,8 @@ type trail struct {
 // WriteTrail draws t as a PDF on w: every change in its order, then the closing balances that the changes moved. The
 // same t gives the same bytes. It holds one page in memory. It stops at an error of Changes or Closings.
 func WriteTrail(w io.Writer, t Trail) error {
-	d := &trail{document: &document{canvas: newCanvas(w, t.Drawn.RecordedAt), s: Statement{Drawn: t.Drawn}}, t: &t}
-	d.pdf.SetTitle(d.types.shown("Audit trail, "+t.Title), true)
-	d.pdf.SetSubject(d.types.shown(strings.Join(t.Scope, "; ")), true)
-	d.pdf.SetCreator("Bahi", true)
+	d := &trail{report: newReport(w, "Audit trail", t.Title, t.Scope, t.Drawn), t: &t}
+	d.under = d.heads
 	d.columns = []string{"Field", "From", "To"}
 	d.page()
 	none := true
@@ -78,36 +75,15 @@ func WriteTrail(w io.Writer, t Trail) error {
 	if err := d.closings(); err != nil {
 		return err
 	}
-	d.check()
+	d.columns = nil
+	d.check("trail")
 	return d.finish(d.footer)
 }
 
-// page begins a page with its head and the heads of the columns.
-func (d *trail) page() {
-	d.endPage()
-	d.y = margin
-	for _, l := range d.types.first(d.types.lines(d.t.Title, bold, (right-margin-90)/titleSize-1), 2, bold) {
-		d.line(margin, d.y+titleSize, bold, titleSize, l)
-		d.y += leading(titleSize)
-	}
-	d.right(right, margin+titleSize, bold, 9, 80, "Audit trail")
-	d.ink(dim)
-	var under []line
-	for _, text := range d.t.Scope {
-		under = append(under, d.types.lines(text, regular, (right-margin)/underSize-1)...)
-	}
-	for _, l := range d.types.first(under, 6, regular) {
-		d.line(margin, d.y+underSize, regular, underSize, l)
-		d.y += leading(underSize)
-	}
-	d.ink(black)
-	d.y += 4
-	if d.columns != nil {
-		d.heads()
-	}
-}
-
 func (d *trail) heads() {
+	if d.columns == nil {
+		return
+	}
 	height := leading(trailSize) + pad
 	d.fill(margin, d.y, right-margin, height, band)
 	d.horizontal(d.y, 0.7, black)
@@ -116,21 +92,6 @@ func (d *trail) heads() {
 	}
 	d.y += height
 	d.horizontal(d.y, 0.7, black)
-}
-
-// need begins another page unless height fits on this one.
-func (d *trail) need(height float64) bool {
-	if d.y+height <= footerTop-6 {
-		return false
-	}
-	d.page()
-	return true
-}
-
-func (d *trail) sentence(text string) {
-	d.need(leading(trailSize) + 4)
-	d.text(fieldLeft, d.y+trailSize+4, regular, trailSize, text)
-	d.y += leading(trailSize) + 4
 }
 
 // change draws the record, the actor and the reason of a change, and below them the fields. The first field stays with them.
@@ -234,29 +195,6 @@ func (d *trail) closingOf(c *TrailClosing, another bool) {
 	d.ink(dim)
 	d.cells(named, c.Moved, "", "")
 	d.ink(black)
-}
-
-// check ends the report with the instructions for checking it.
-func (d *trail) check() {
-	from := d.s.Drawn
-	texts := []string{fmt.Sprintf("Drawn from store %s at log %s.", from.StoreID, drawnAt(from))}
-	if from.Checkpoint != "" {
-		texts = append(texts, "Signed checkpoint of the log:")
-		texts = append(texts, strings.Split(strings.TrimRight(from.Checkpoint, "\n"), "\n")...)
-	}
-	d.columns = nil
-	if !d.need(leading(headSize) + leading(trailSize)*float64(len(texts)+2)) {
-		d.y += 2 * pad
-	}
-	d.text(margin, d.y+headSize, bold, headSize, "How to check this trail")
-	d.y += leading(headSize)
-	for _, text := range texts {
-		for _, l := range d.types.lines(text, regular, (right-margin-12)/trailSize) {
-			d.need(leading(trailSize))
-			d.line(margin+12, d.y+trailSize, regular, trailSize, l)
-			d.y += leading(trailSize)
-		}
-	}
 }
 
 // Text returns an amount for running text, with Indian grouping.

@@ -12,22 +12,22 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// report is a trail with its changes in memory.
-type report struct {
+// memory is a trail with its changes in memory.
+type memory struct {
 	Trail
 
 	Changes  []TrailChange
 	Closings []TrailClosing
 }
 
-func (r report) whole() Trail {
+func (r memory) whole() Trail {
 	r.Trail.Changes, r.Trail.Closings = each(r.Changes), each(r.Closings)
 	return r.Trail
 }
 
 // changes returns a trail of n changes in three scripts.
-func changes(n int) report {
-	t := report{Trail: Trail{
+func changes(n int) memory {
+	t := memory{Trail: Trail{
 		Title: "श्री गणेश ज्वेलर्स · Shree Ganesh Jewellers", Scope: []string{"FY 2026-27: recorded 01 Apr 2026 to 31 Mar 2027", "Party: રમેશભાઈ"},
 		Drawn: bank(0).Drawn,
 	}}
@@ -41,7 +41,7 @@ func changes(n int) report {
 	return t
 }
 
-func writeTrail(t *testing.T, trail report) pdftest.Document {
+func writeTrail(t *testing.T, trail memory) pdftest.Document {
 	t.Helper()
 	var out bytes.Buffer
 	require.NoError(t, WriteTrail(&out, trail.whole()))

@@ -36,7 +36,7 @@ import (
 
 // AllProjections returns the projections of this program.
 func AllProjections() []*projections.Projection {
-	return []*projections.Projection{ledgertables.Books, accesstables.APIKeys, accesstables.Users, accesstables.Workspaces, accesstables.Endings, messagingtables.Contacts, audittables.Tree}
+	return []*projections.Projection{ledgertables.Books, ledgertables.Orders, accesstables.APIKeys, accesstables.Users, accesstables.Workspaces, accesstables.Endings, messagingtables.Contacts, audittables.Tree}
 }
 
 // System has the parts of Bahi, wired. Its users start the background work that they need.

@@ -101,16 +101,23 @@ func (f *books) loadLocks(ctx context.Context, tx pgx.Tx, workspaces []uuid.UUID
 		revision  int64
 	)
 	_, err := pgx.ForEachRow(found, []any{&workspace, &through, &moved, &revision}, func() error {
-		l := &lock{moved: event.Position(moved), revision: revision}
+		l, err := lockOf(through, moved)
+		l.revision = revision
 		f.locks[workspace] = l
-		if through == nil {
-			return nil
-		}
-		d, err := unit.ParseDate(*through)
-		l.through = &d
 		return err
 	})
 	return err
+}
+
+// lockOf returns a lock from its columns.
+func lockOf(through *string, moved int64) (*lock, error) {
+	l := &lock{moved: event.Position(moved)}
+	if through == nil {
+		return l, nil
+	}
+	d, err := unit.ParseDate(*through)
+	l.through = &d
+	return l, err
 }
 
 func (f *books) loadRows(ctx context.Context, tx pgx.Tx, rows []int64) error {

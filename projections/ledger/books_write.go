@@ -42,11 +42,6 @@ func (f *books) queueLocks(b *projections.Batch) {
 			continue
 		}
 		l.changed = false
-		var through *string
-		if l.through != nil {
-			text := l.through.String()
-			through = &text
-		}
 		values := `$1, $2::text::date, $3, $4`
 		if f.filling {
 			values = `$1, $2, $3::text::date, $4, $5`
@@ -55,8 +50,16 @@ func (f *books) queueLocks(b *projections.Batch) {
 			insert into `+into+`workspace_id, locked_through, moved_position, revision) values (`+values+`)
 			on conflict (`+key+`) do update set
 				locked_through = excluded.locked_through, moved_position = excluded.moved_position, revision = excluded.revision`,
-			append(args, workspace, through, int64(l.moved), l.revision)...)
+			append(args, workspace, l.text(), int64(l.moved), l.revision)...)
 	}
+}
+
+// text returns the last locked day, nil for none.
+func (l *lock) text() *string {
+	if l.through == nil {
+		return nil
+	}
+	return new(l.through.String())
 }
 
 func (f *books) copyVersions(ctx context.Context, tx pgx.Tx) error {

@@ -19,6 +19,8 @@ import (
 	"bahi/domain/fault"
 	ledgers "bahi/domain/ledger"
 	"bahi/domain/ledger/bookslock"
+	"bahi/domain/ledger/order"
+	"bahi/domain/ledger/takada"
 	"bahi/domain/unit"
 	"bahi/readmodels"
 	"bahi/readmodels/ops"
@@ -62,7 +64,7 @@ var (
 	}()
 )
 
-// Kind is the kind of a changed record: an account of a ledger (bank), a row (bankrow), the lock of the books (bookslock).
+// Kind is the kind of a changed record: an account of a ledger (bank), a row (bankrow), a client's order (clientorder), a takada, the lock of the books (bookslock).
 type Kind string
 
 // Kinds returns all kinds.
@@ -70,7 +72,7 @@ func Kinds() (all []Kind) {
 	for _, l := range ledgers.All {
 		all = append(all, Kind(l.Accounts.Category()), Kind(l.Rows.Category()))
 	}
-	return append(all, Kind(lockKind))
+	return append(append(all, Kind(order.Kind.Category()), Kind(takada.Kind.Category())), Kind(lockKind))
 }
 
 // IsAccount reports whether the kind is a ledger's account.
@@ -91,7 +93,7 @@ type TrailFilter struct {
 	Party string
 
 	// First and Last bound the days that a row bore before or after the change, or the day that a lock reaches.
-	// Accounts have no such day: a filter with one of the bounds leaves them out.
+	// Orders and takadas have their dates. Accounts have no such day: a filter with one of the bounds leaves them out.
 	First, Last *unit.Date
 }
 
@@ -146,7 +148,7 @@ func (v *Trails) Begin(ctx context.Context, from, to *time.Time) (after, upTo ev
 	s, err := readmodels.Row(ctx, v.Reader, errNoSpan, pgx.RowToStructByPos[span], `
 		select case when $1::timestamptz is null then 0 else log.position_at($1::timestamptz - interval '1 microsecond') end,
 			case when $2::timestamptz is null then log.head() else log.position_at($2::timestamptz) end
-		from (select count(*) from books.account where false) the_books`, from, to)
+		from (select count(*) from books.account where false) the_books, (select count(*) from orders.account where false) the_orders`, from, to)
 	complete, _ := readmodels.FreshnessOf(ctx).Position()
 	return event.Position(s.After), min(event.Position(s.UpTo), complete), err
 }
@@ -218,10 +220,10 @@ const loggedColumns = `@.position, coalesce(e.stream, ''), coalesce(e.recorded_a
 // on another reading in SQL.
 func (f TrailFilter) streamCondition() string {
 	var ranges []string
-	for _, kind := range slices.Concat(slices.Sorted(maps.Keys(accountKinds)), slices.Sorted(maps.Keys(rowKinds)), []string{lockKind}) {
+	for _, kind := range slices.Concat(slices.Sorted(maps.Keys(accountKinds)), slices.Sorted(maps.Keys(rowKinds)), slices.Sorted(maps.Keys(recordKinds)), []string{lockKind}) {
 		if f.wants(kind) {
 			in := `e.stream >= '` + kind + `-' and e.stream < '` + kind + `.'`
-			if rowKinds[kind] == kind {
+			if follows(kind) {
 				in += ` and ` + decisive
 			}
 			ranges = append(ranges, in)
@@ -232,17 +234,22 @@ func (f TrailFilter) streamCondition() string {
 
 // wants reports whether the filter selects a category of streams.
 func (f TrailFilter) wants(category string) bool {
-	return f.Kind == "" || string(f.Kind) == category || string(f.Kind) == rowKinds[category]
+	return f.Kind == "" || string(f.Kind) == category || string(f.Kind) == rowKinds[category] || slices.Contains(recordKinds[string(f.Kind)], category)
 }
 
-// decisive is the SQL condition that a row's event does not merely carry out another event. It allows for any letter case of "of".
+// follows reports whether events of a category may merely carry out another event.
+func follows(category string) bool {
+	return rowKinds[category] == category || Kind(category).IsRecord()
+}
+
+// decisive is the SQL condition that an event does not merely carry out another event. It allows for any letter case of "of".
 const decisive = `(e.meta ->> 'of' is null or e.meta ->> 'of' !~ '^[1-9]' or exists (select from json_object_keys(e.meta) k where k <> 'of' and lower(k) = 'of'))`
 
-// selects reports whether the filter selects an event, by its stream and its metadata. It skips events of rows that merely carry
+// selects reports whether the filter selects an event, by its stream and its metadata. It skips events that merely carry
 // out another event, since the trail shows them with that one.
 func (f TrailFilter) selects(stream string, meta event.Meta) bool {
 	category, _ := event.SplitStream(stream)
-	return (meta.Of == 0 || rowKinds[category] != category) && (f.Workspace == nil || *f.Workspace == meta.Workspace) &&
+	return (meta.Of == 0 || !follows(category)) && (f.Workspace == nil || *f.Workspace == meta.Workspace) &&
 		(f.Actor == "" || slices.Contains([]string{f.Actor, "user:" + f.Actor, "api_key:" + f.Actor}, meta.Actor))
 }
 
@@ -270,7 +277,7 @@ func (v *Trails) events(ctx context.Context, f TrailFilter, after, upTo event.Po
 	}
 	var looked string
 	if places != "" {
-		looked = `(select q.position from (` + places + `) q (position) order by 1 limit 500) p left join log.event e on e.position = p.position and ` + condition
+		looked = `(select distinct q.position from (` + places + `) q (position) order by 1 limit 500) p left join log.event e on e.position = p.position and ` + condition
 	} else {
 		to = min(upTo, after+event.Position(v.look()))
 		args[1] = int64(to)
@@ -302,12 +309,16 @@ func (f TrailFilter) places() (sql string, arg any) {
 		return placesOfRow, id
 	case f.Kind.IsAccount() && f.ID != "":
 		return placesOfAccount, id
+	case f.Kind == Kind(order.Kind.Category()) && f.ID != "":
+		return placesOfOrder, id
+	case f.Kind == Kind(takada.Kind.Category()) && f.ID != "":
+		return placesOfTakada, id
 	case f.Kind.IsLock() && f.ID != "":
 		return placesOfStream, bookslock.Kind.Stream(f.ID)
 	case f.Kind.IsLock() && f.Workspace != nil:
 		return placesOfStream, bookslock.Kind.Stream(f.Workspace.String())
 	case f.Account != 0:
-		return placesOfAccount + ` union all ` + placesOfRows, f.Account
+		return placesOfAccount + ` union all ` + placesOfRows + ` union all ` + placesOfRecords, f.Account
 	default:
 		return "", nil
 	}

@@ -31,6 +31,10 @@ func (v *Trails) changes(ctx context.Context, f TrailFilter, events []logged) ([
 	if err != nil {
 		return nil, err
 	}
+	records, err := v.records(ctx, events)
+	if err != nil {
+		return nil, err
+	}
 	var changes []Change
 	for _, e := range events {
 		var found []Change
@@ -45,6 +49,7 @@ func (v *Trails) changes(ctx context.Context, f TrailFilter, events []logged) ([
 			if c, ok := accountChange(f, e, accounts[e.position]); ok {
 				found = append(found, c)
 			}
+		case e.kind.IsRecord(): // as below
 		default:
 			for _, row := range slices.Sorted(slices.Values(e.rows)) {
 				if version, known := versions[place{e.position, row}]; known && (f.Workspace == nil || version.workspace == *f.Workspace) {
@@ -52,6 +57,11 @@ func (v *Trails) changes(ctx context.Context, f TrailFilter, events []logged) ([
 						found = append(found, c)
 					}
 				}
+			}
+		}
+		for _, r := range records[e.position] {
+			if c, ok := r.change(f, e); ok {
+				found = append(found, c)
 			}
 		}
 		for _, c := range found {

@@ -16,7 +16,7 @@ import (
 // beginInLog is [Trails.Begin] for a log that is not in Postgres.
 func (v *Trails) beginInLog(ctx context.Context, from, to *time.Time) (after, upTo event.Position, err error) {
 	// The query names the books so that the reader waits for them.
-	if _, err = readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64], `select b.id from books.account b where false`); err != nil {
+	if _, err = readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64], `select b.id from books.account b, orders.account o where false`); err != nil {
 		return 0, 0, err
 	}
 	complete, _ := readmodels.FreshnessOf(ctx).Position()
@@ -66,7 +66,7 @@ func (v *Trails) eventsInLog(ctx context.Context, f TrailFilter, places string, 
 			}
 		}
 	default:
-		found, err := readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64], `select q.position from (`+places+`) q (position) order by 1 limit 500`, args...)
+		found, err := readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64], `select distinct q.position from (`+places+`) q (position) order by 1 limit 500`, args...)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -90,7 +90,7 @@ func (v *Trails) eventsInLog(ctx context.Context, f TrailFilter, places string, 
 // logged returns an event for a trail; false if the filter does not select it.
 func (f TrailFilter) logged(e event.Stored) (l logged, told bool) {
 	category, _ := event.SplitStream(e.Stream)
-	if !accountKinds[category] && rowKinds[category] == "" && category != lockKind || !f.wants(category) {
+	if !accountKinds[category] && rowKinds[category] == "" && !Kind(category).IsRecord() && category != lockKind || !f.wants(category) {
 		return l, false
 	}
 	meta := ops.MetaOf(e)

@@ -150,7 +150,7 @@ func bind(sql string, values map[string]any) (string, []any) {
 	found, known := bindings.Load(sql)
 	if !known {
 		b := binding{text: sql}
-		for _, name := range []string{"known", "workspace", "ledger", "account", "row", "last", "low", "high", "skip", "size", "days", "day"} {
+		for _, name := range []string{"known", "workspace", "ledger", "account", "row", "last", "low", "high", "skip", "size", "type", "days", "day"} {
 			if strings.Contains(b.text, "$"+name) {
 				b.names = append(b.names, name)
 				b.text = strings.ReplaceAll(b.text, "$"+name, fmt.Sprintf("$%d", len(b.names)))
@@ -190,19 +190,19 @@ func (a As) reading(ctx context.Context) context.Context {
 	return readmodels.Past(ctx, *a.KnownAt)
 }
 
-// Accounts returns the workspace's accounts of a ledger with their balances.
-func (v *Views) Accounts(ctx context.Context, workspace uuid.UUID, l *book.Ledger, as As) ([]Account, error) {
-	sql, args := as.accounts(workspace, l.Name, nil)
+// Accounts returns the workspace's accounts of a ledger with their balances: all, or those of one type.
+func (v *Views) Accounts(ctx context.Context, workspace uuid.UUID, l *book.Ledger, kind *int, as As) ([]Account, error) {
+	sql, args := as.accounts(workspace, l.Name, nil, kind)
 	return readmodels.Rows(as.reading(ctx), v.Reader, pgx.RowToStructByPos[Account], sql+` order by a.id`, args...)
 }
 
 // Account returns one account, or the ledger's NoAccount.
 func (v *Views) Account(ctx context.Context, workspace uuid.UUID, l *book.Ledger, account int64, as As) (Account, error) {
-	sql, args := as.accounts(workspace, l.Name, &account)
+	sql, args := as.accounts(workspace, l.Name, &account, nil)
 	return readmodels.Row(as.reading(ctx), v.Reader, l.NoAccount, pgx.RowToStructByPos[Account], sql, args...)
 }
 
-func (a As) accounts(workspace uuid.UUID, ledger string, account *int64) (string, []any) {
+func (a As) accounts(workspace uuid.UUID, ledger string, account *int64, kind *int) (string, []any) {
 	s := a.sources()
 	values := map[string]any{"known": a.known(), "workspace": workspace, "ledger": ledger}
 	amounts := s.whole
@@ -216,6 +216,10 @@ func (a As) accounts(workspace uuid.UUID, ledger string, account *int64) (string
 	if account != nil {
 		sql += ` and a.id = $account`
 		values["account"] = *account
+	}
+	if kind != nil {
+		sql += ` and ` + s.kind + ` = $type`
+		values["type"] = *kind
 	}
 	return bind(sql, values)
 }

@@ -9,6 +9,7 @@ import (
 	"bahi/domain/fault"
 	"bahi/domain/ledger/bank"
 	"bahi/domain/ledger/book"
+	"bahi/domain/ledger/book/booktest"
 )
 
 func TestEntryCountsItsAmountInCash(t *testing.T) {
@@ -33,4 +34,9 @@ func TestEntryIsChecked(t *testing.T) {
 	} {
 		require.Equal(t, c.want, c.bad.Check())
 	}
+}
+
+func TestLaws(t *testing.T) {
+	t.Parallel()
+	booktest.Laws[bank.Entry, bank.Entry](t, bank.Ledger)
 }

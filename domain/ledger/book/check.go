@@ -23,7 +23,10 @@ func (t *Text) UnmarshalText(text []byte) error {
 const (
 	MaxDescription = 500
 	MaxItemName    = 200
+	MaxSlipNumber  = 40
 )
+
+const maxPieces = 999_999_999
 
 // CheckText returns what is wrong with a text field of at most limit characters, nil when nothing is.
 func CheckText(field string, text Text, limit int) []fault.Field {
@@ -64,6 +67,13 @@ func (c *Checker) Amount(field string, amount *unit.Money) {
 	}
 }
 
+// Pieces wants a number of pieces that has up to 9 digits, where one is given.
+func (c *Checker) Pieces(field string, pieces *int64) {
+	if pieces != nil && (*pieces < 0 || *pieces > maxPieces) {
+		c.Wrong(field, fmt.Sprintf("must be from 0 to %d", maxPieces))
+	}
+}
+
 // Percent wants a share from 0 to 100, where one is given.
 func (c *Checker) Percent(field string, share *unit.Percent) {
 	if share != nil && (*share < 0 || *share > unit.Whole) {
@@ -85,11 +95,34 @@ func (c *Checker) Metal(weightField string, weight *unit.Grams, shareField strin
 	}
 }
 
+// Rate wants a price above 0, where one is given.
+func (c *Checker) Rate(field string, rate *unit.Money) {
+	if rate != nil && *rate <= 0 {
+		c.Wrong(field, "must be more than 0")
+	}
+}
+
+// Wastage checks a wastage, in percent of a weight, in grams, or both.
+func (c *Checker) Wastage(percent *unit.Percent, grams *unit.Grams, weightField string, weight *unit.Grams) {
+	c.Percent("wastage_percent", percent)
+	if percent != nil && weight == nil {
+		c.Wrong("wastage_percent", "wants "+weightField+" too")
+	}
+	c.Weight("wastage_weight", grams)
+}
+
+// Absent wants no value of a field that entries of a kind do not have.
+func (c *Checker) Absent(kind, field string, given bool) {
+	if given {
+		c.Wrong(field, "an entry of kind "+kind+" has none")
+	}
+}
+
 // Empty notes that the entry has no weight and no amount above 0: it would count nothing (CONTRACT.md 0.4).
 func (c *Checker) Empty() { c.Wrong("", "a weight or an amount above 0 is needed") }
 
 // Value returns what is given, 0 where nothing is.
-func Value[Q unit.Money | unit.Grams](given *Q) (q Q) {
+func Value[Q unit.Money | unit.Grams | unit.Percent](given *Q) (q Q) {
 	if given != nil {
 		q = *given
 	}

@@ -101,13 +101,21 @@ func (c *Computer) Grams(field string, given *unit.Grams, formula decimal.Decima
 
 // Money returns the given amount, or what the formula says where none is given, as [Computer.Grams] does.
 func (c *Computer) Money(field string, given *unit.Money, formula decimal.Decimal) *unit.Money {
-	if given != nil && !c.before[field+" "+given.String()] {
-		c.compare(field, given.Decimal(), formula, unit.MoneyPlaces)
-		return given
+	if sent := c.Sent(field, given); sent != nil {
+		c.compare(field, sent.Decimal(), formula, unit.MoneyPlaces)
+		return sent
 	}
 	rounded := formula.Round(unit.MoneyPlaces)
 	if c.computes(field, rounded, unit.MaxMoney.Decimal()) {
 		given = new(unit.MoneyOf(rounded))
+	}
+	return given
+}
+
+// Sent returns the given amount, nil where the service computed it earlier and it comes back as it was.
+func (c *Computer) Sent(field string, given *unit.Money) *unit.Money {
+	if given != nil && c.before[field+" "+given.String()] {
+		return nil
 	}
 	return given
 }
@@ -117,7 +125,12 @@ func (c *Computer) Part(field string, given, weight *unit.Grams, percent *unit.P
 	if weight == nil || percent == nil {
 		return given
 	}
-	return c.Grams(field, given, weight.Decimal().Mul(percent.Decimal()).Shift(-2))
+	return c.Grams(field, given, Share(*weight, *percent))
+}
+
+// Share returns a percentage of a weight, not rounded.
+func Share(weight unit.Grams, percent unit.Percent) decimal.Decimal {
+	return weight.Decimal().Mul(percent.Decimal()).Shift(-2)
 }
 
 // Wrong notes a fault of a field.

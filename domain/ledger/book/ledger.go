@@ -14,6 +14,7 @@ type Ledger struct {
 	Title string // for people: Bank
 	Types int    // of its accounts, numbered from 0; 0: they have none
 	Metal bool   // it counts fine metal beside cash
+	Gross bool   // the metal is weighed as it is, not by what of it is fine
 
 	Accounts *event.Kind[Account]
 	Rows     *event.Kind[Row]
@@ -33,6 +34,7 @@ type Spec[In, Out Entry] struct {
 	Title     string
 	Types     int
 	Metal     bool
+	Gross     bool
 	NoAccount string // what a client reads where there is no such account
 
 	// Mirror returns the entries of the row that takes another one back: what came IN goes OUT, and the
@@ -62,7 +64,7 @@ func New[In, Out Entry](s Spec[In, Out]) *Ledger {
 		panic(fmt.Sprintf("ledger %s has no stored names", s.Name))
 	}
 	l := &Ledger{
-		Name: s.Name, Title: s.Title, Types: s.Types, Metal: s.Metal,
+		Name: s.Name, Title: s.Title, Types: s.Types, Metal: s.Metal, Gross: s.Gross,
 		NoAccount: fault.New(fault.NotFound, s.NoAccount), NoRow: fault.New(fault.NotFound, s.Title+" ledger row not found"),
 		in: codecOf[In](inEntries), out: codecOf[Out](outEntries),
 		decide: func(before Row, asked Asked) (Row, []fault.Field) { return decideRow(s, before, asked) },

@@ -43,11 +43,7 @@ func (e In) Check() []fault.Field {
 	var c book.Checker
 	c.Text("item_name", e.ItemName, book.MaxItemName)
 	c.Metal("pure_weight", e.PureWeight, "fine_percent", e.FinePercent, e.FineWeight)
-	c.Percent("wastage_percent", e.WastagePercent)
-	if e.WastagePercent != nil && e.PureWeight == nil {
-		c.Wrong("wastage_percent", "wants pure_weight too")
-	}
-	c.Weight("wastage_weight", e.WastageWeight)
+	c.Wastage(e.WastagePercent, e.WastageWeight, "pure_weight", e.PureWeight)
 	c.Amount("other", e.Other)
 	if book.Value(e.PureWeight) == 0 && e.Effect() == (book.Effect{}) {
 		c.Empty()

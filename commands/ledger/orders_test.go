@@ -1,0 +1,406 @@
+package ledger_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/commands"
+	"bahi/commands/ledger"
+	"bahi/domain/fault"
+	"bahi/domain/ledger/book"
+	"bahi/domain/ledger/client"
+	"bahi/domain/ledger/karigar"
+	"bahi/domain/ledger/order"
+	"bahi/domain/ledger/takada"
+	"bahi/domain/patch"
+	"bahi/domain/unit"
+	"bahi/readmodels"
+	views "bahi/readmodels/ledger"
+)
+
+func (n *node) opens(t *testing.T, l *book.Ledger) int64 {
+	t.Helper()
+	out, err := ledger.OpenAccount(patient(t), as(t), n.Books, l, book.OpenAccount{Name: "Meena"})
+	require.NoError(t, err)
+	return id(t, out.ID)
+}
+
+// ends is what another process does: it deletes an account.
+func (n *node) ends(t *testing.T, l *book.Ledger, account int64) func() error {
+	t.Helper()
+	return func() error {
+		_, err := ledger.DeleteAccount(patient(t), as(t), n.Books, l, account)
+		return err
+	}
+}
+
+func orderOf(holder int64) order.Add {
+	return order.Add{Order: order.Order{Client: holder, Date: today, Items: []order.Item{{Name: "ring", Weight: 20_000}}}}
+}
+
+func takadaOf(number int64, maker *int64) takada.Add {
+	return takada.Add{Takada: takada.Takada{Order: number, Date: today, Items: []takada.Item{{Name: "ring", Weight: 5_000, Karigar: maker}}}}
+}
+
+func (n *node) orders(t *testing.T, holder int64) int64 {
+	t.Helper()
+	out, err := ledger.AddOrder(patient(t), as(t), n.Books, orderOf(holder))
+	require.NoError(t, err)
+	return id(t, out.ID)
+}
+
+func (n *node) delivers(t *testing.T, number int64) int64 {
+	t.Helper()
+	out, err := ledger.AddTakada(patient(t), as(t), n.Books, takadaOf(number, nil))
+	require.NoError(t, err)
+	return id(t, out.ID)
+}
+
+// moves gives an order to another client.
+func (n *node) moves(t *testing.T, number, to int64, change ...func(*commands.Request)) (commands.Outcome[order.State], error) {
+	t.Helper()
+	return ledger.EditOrder(patient(t), as(t, change...), n.Books, number, order.Edit{Client: patch.Set(to)})
+}
+
+// order reads an order, nil when it is not there.
+func (o *office) order(t *testing.T, number int64) *views.ClientOrder {
+	t.Helper()
+	return found(t, order.ErrNotFound, func() (views.ClientOrder, error) { return o.views.Order(patient(t), workspace, number) })
+}
+
+// takada reads a takada, nil when it is not there.
+func (o *office) takada(t *testing.T, number int64) *views.ClientTakada {
+	t.Helper()
+	return found(t, takada.ErrNotFound, func() (views.ClientTakada, error) { return o.views.Takada(patient(t), workspace, number) })
+}
+
+func found[T any](t *testing.T, missing error, read func() (T, error)) *T {
+	t.Helper()
+	one, err := read()
+	if errors.Is(err, missing) {
+		return nil
+	}
+	require.NoError(t, err)
+	return &one
+}
+
+func (o *office) takadas(t *testing.T) (all []int64) {
+	t.Helper()
+	_, err := o.views.EachTakada(patient(t), workspace, readmodels.Page{Number: 1}, views.TakadaFilter{}, func(one views.ClientTakada) error {
+		all = append(all, *one.ID)
+		return nil
+	})
+	require.NoError(t, err)
+	return all
+}
+
+// A client with two orders and their takadas is deleted, and the process dies after any number of the appends that tell their streams.
+func TestADeletedClientsOrdersAreGoneWhereverTheProcessDies(t *testing.T) {
+	t.Parallel()
+	o := openOffice(t)
+	sure := o.node(t)
+	other := sure.orders(t, sure.opens(t, client.Ledger))
+	staying := sure.delivers(t, other)
+	const streams = 5
+	for left := range streams + 1 {
+		holder := sure.opens(t, client.Ledger)
+		first, second := sure.orders(t, holder), sure.orders(t, holder)
+		delivered := []int64{sure.delivers(t, first), sure.delivers(t, first), sure.delivers(t, second)}
+		// It was deleted before, and is not told of anything.
+		before := sure.delivers(t, second)
+		_, err := ledger.DeleteTakada(patient(t), as(t), sure.Books, before)
+		require.NoError(t, err)
+
+		mortal := o.node(t)
+		mortal.store.at("client-", func() error { return errCrash })
+		require.ErrorIs(t, mortal.ends(t, client.Ledger, holder)(), errCrash)
+		require.NotNil(t, o.order(t, first), "it died before it decided")
+
+		mortal.store.left = new(left)
+		require.NoError(t, mortal.ends(t, client.Ledger, holder)())
+		mortal.Wait()
+		told := func() (told int) {
+			for _, stream := range []string{
+				order.Kind.Stream(idText(first)), order.Kind.Stream(idText(second)),
+				takada.Kind.Stream(idText(delivered[0])), takada.Kind.Stream(idText(delivered[1])), takada.Kind.Stream(idText(delivered[2])),
+			} {
+				names := o.names(t, stream)
+				require.Subset(t, []string{"ClientOrderAdded", "TakadaAdded", "ClientOrderDeleted", "TakadaDeleted"}, names)
+				told += len(names) - 1
+			}
+			return told
+		}
+		require.Equal(t, left, told())
+		gone := func() {
+			require.Nil(t, o.order(t, first))
+			require.Nil(t, o.order(t, second))
+			require.Equal(t, []int64{staying}, o.takadas(t))
+			for _, n := range []*node{mortal, sure, o.node(t)} {
+				_, err := ledger.EditOrder(patient(t), as(t), n.Books, first, order.Edit{})
+				require.ErrorIs(t, err, order.ErrNotFound)
+				_, err = ledger.EditOrder(patient(t), as(t), n.Books, second, order.Edit{Date: patch.Set(today + 5)})
+				require.ErrorIs(t, err, order.ErrNotFound, "whatever else is wrong")
+				_, err = ledger.DeleteOrder(patient(t), as(t), n.Books, second)
+				require.ErrorIs(t, err, order.ErrNotFound)
+				_, err = ledger.EditTakada(patient(t), as(t), n.Books, delivered[0], takada.Edit{})
+				require.ErrorIs(t, err, takada.ErrNotFound)
+				_, err = ledger.DeleteTakada(patient(t), as(t), n.Books, delivered[2])
+				require.ErrorIs(t, err, takada.ErrNotFound)
+				_, err = ledger.AddTakada(patient(t), as(t), n.Books, takadaOf(first, nil))
+				require.Equal(t, invalid("client_order_id", "there is no such order"), err)
+				_, err = ledger.AddOrder(patient(t), as(t), n.Books, orderOf(holder))
+				require.Equal(t, invalid("client_id", "there is no such client"), err)
+			}
+		}
+		gone()
+		require.Equal(t, left, told(), "and nothing of that was appended")
+		history, err := o.views.OrderHistory(patient(t), workspace, first)
+		require.NoError(t, err)
+		require.Equal(t, []string{"added", "deleted"}, []string{history[0].Change, history[1].Change})
+		require.Equal(t, "because", history[1].Reason, "the deletion is the client's")
+
+		next := o.node(t)
+		require.NoError(t, ledger.ResumeClosings(patient(t), next.Books))
+		require.Equal(t, streams, told())
+		gone()
+		unfinished, err := o.views.UnfinishedClosings(patient(t))
+		require.NoError(t, err)
+		require.Empty(t, unfinished)
+		head := o.head(t)
+		require.NoError(t, ledger.ResumeClosings(patient(t), next.Books))
+		require.Equal(t, head, o.head(t), "once")
+	}
+	o.ordersAgree(t, t, sure)
+}
+
+func invalid(field, message string) error {
+	return fault.Fields(fault.Field{Field: field, Message: message})
+}
+
+func TestADeletedOrdersTakadasAreGoneWhereverTheProcessDies(t *testing.T) {
+	t.Parallel()
+	o := openOffice(t)
+	n := o.node(t)
+	holder := n.opens(t, client.Ledger)
+	for left := range 3 {
+		number := n.orders(t, holder)
+		first, second := n.delivers(t, number), n.delivers(t, number)
+		n.store.left = new(left)
+		_, err := ledger.DeleteOrder(patient(t), as(t), n.Books, number)
+		require.NoError(t, err)
+		n.Wait()
+		n.store.left = nil
+		require.Empty(t, o.takadas(t))
+		_, err = ledger.EditTakada(patient(t), as(t), n.Books, second, takada.Edit{Date: patch.Set(today - 1)})
+		require.ErrorIs(t, err, takada.ErrNotFound)
+		require.NoError(t, ledger.ResumeClosings(patient(t), n.Books))
+		for _, one := range []int64{first, second} {
+			require.Equal(t, []string{"TakadaAdded", "TakadaDeleted"}, o.names(t, takada.Kind.Stream(idText(one))))
+		}
+	}
+	o.ordersAgree(t, t, n)
+}
+
+func TestADeletionOfAClientThatWasRefusedLeavesItsOrders(t *testing.T) {
+	t.Parallel()
+	o := openOffice(t)
+	n := o.node(t)
+	holder := n.opens(t, client.Ledger)
+	number := n.orders(t, holder)
+	_, err := ledger.AddRow(patient(t), as(t), n.Books, client.Ledger, holder, asked{Date: new(today - 10), In: book.Entries([]client.In{{Amount: new(unit.Money(100))}})})
+	require.NoError(t, err)
+	n.lock(t, new(today-10))
+	require.ErrorIs(t, n.ends(t, client.Ledger, holder)(), errLocked)
+	require.NotNil(t, o.order(t, number))
+	_, err = ledger.EditOrder(patient(t), as(t), n.Books, number, order.Edit{Date: patch.Set(today - 20)})
+	require.NoError(t, err, "the lock binds ledger rows only")
+	o.ordersAgree(t, t, n)
+}
+
+func TestAnOrderThatLostToTheDeletionOfItsClientNeverWas(t *testing.T) {
+	t.Parallel()
+	lost(t, func(t *testing.T, o *office, loser, winner *node, noted bool) {
+		holder := winner.opens(t, client.Ledger)
+		loser.loses("clientorder-", noted, winner.ends(t, client.Ledger, holder))
+		out, err := ledger.AddOrder(patient(t), as(t), loser.Books, orderOf(holder))
+		require.Equal(t, invalid("client_id", "there is no such client"), err)
+		require.Equal(t, refusedNames(noted, "ClientOrderAdded", "ClientOrderRefused"), o.names(t, "clientorder-"+out.ID))
+		require.Nil(t, o.order(t, id(t, out.ID)))
+		o.ordersAgree(t, t, winner)
+	})
+}
+
+func TestATakadaThatLostToADeletionNeverWas(t *testing.T) {
+	t.Parallel()
+	lost(t, func(t *testing.T, o *office, loser, winner *node, noted bool) {
+		holder, maker := winner.opens(t, client.Ledger), winner.opens(t, karigar.Ledger)
+		for field, wins := range map[string]func(number int64) error{
+			"client_order_id": func(number int64) error {
+				_, err := ledger.DeleteOrder(patient(t), as(t), winner.Books, number)
+				return err
+			},
+			"items[0].karigar_id": func(int64) error { return winner.ends(t, karigar.Ledger, maker)() },
+		} {
+			number, karigarID := winner.orders(t, holder), &maker
+			if field == "client_order_id" {
+				karigarID = nil
+			}
+			loser.loses("takada-", noted, func() error { return wins(number) })
+			out, err := ledger.AddTakada(patient(t), as(t), loser.Books, takadaOf(number, karigarID))
+			refused, isFault := errors.AsType[*fault.Error](err)
+			require.True(t, isFault, "%v", err)
+			require.Equal(t, field, refused.Fields[0].Field)
+			require.Nil(t, o.takada(t, id(t, out.ID)))
+			loser.store.at("", nil)
+		}
+		o.ordersAgree(t, t, winner)
+	})
+}
+
+func TestATakadaStaysWhenItsKarigarIsDeleted(t *testing.T) {
+	t.Parallel()
+	o := openOffice(t)
+	n := o.node(t)
+	maker := n.opens(t, karigar.Ledger)
+	number := n.orders(t, n.opens(t, client.Ledger))
+	out, err := ledger.AddTakada(patient(t), as(t), n.Books, takadaOf(number, &maker))
+	require.NoError(t, err)
+	one := id(t, out.ID)
+	require.NoError(t, n.ends(t, karigar.Ledger, maker)())
+	read := o.takada(t, one)
+	require.Nil(t, read.Items[0].Karigar)
+	require.Zero(t, *read.Revision, "its revision does not move")
+	edited, err := ledger.EditTakada(patient(t), as(t), n.Books, one, takada.Edit{Date: patch.Set(today - 1)})
+	require.NoError(t, err)
+	require.Nil(t, edited.State.Items[0].Karigar)
+	_, err = ledger.EditTakada(patient(t), as(t), n.Books, one, takada.Edit{Items: patch.Set([]takada.Item{{Name: "x", Weight: 1, Karigar: &maker}})})
+	require.Equal(t, invalid("items[0].karigar_id", "there is no such karigar"), err)
+	history, err := o.views.TakadaHistory(patient(t), workspace, one)
+	require.NoError(t, err)
+	require.Equal(t, maker, *history[0].After.Items[0].Karigar, "the history has what was recorded")
+	o.ordersAgree(t, t, n)
+}
+
+func TestAnOrderWithTakadasKeepsItsClient(t *testing.T) {
+	t.Parallel()
+	o := openOffice(t)
+	loser, winner := o.node(t), o.node(t)
+	holder, other := winner.opens(t, client.Ledger), winner.opens(t, client.Ledger)
+
+	alone := winner.orders(t, holder)
+	out, err := winner.moves(t, alone, other, dryRun)
+	require.NoError(t, err)
+	require.Equal(t, other, out.State.Client)
+	require.Equal(t, holder, o.order(t, alone).Client, "a dry run appends nothing")
+	out, err = winner.moves(t, alone, other, keyed)
+	require.NoError(t, err)
+	require.Equal(t, other, o.order(t, alone).Client)
+	again, err := winner.moves(t, alone, other, keyed)
+	require.NoError(t, err)
+	require.True(t, again.Replayed)
+	require.Equal(t, out.Revision, again.Revision)
+
+	delivered := winner.orders(t, holder)
+	winner.delivers(t, delivered)
+	for _, change := range []func(*commands.Request){dryRun, func(*commands.Request) {}} {
+		_, err = winner.moves(t, delivered, other, change)
+		require.ErrorIs(t, err, order.ErrDelivered)
+	}
+	require.Len(t, o.names(t, order.Kind.Stream(idText(delivered))), 1, "nothing was announced")
+	_, err = winner.moves(t, delivered, other, func(r *commands.Request) { r.IfMatch = new(int64(7)) })
+	require.ErrorIs(t, err, commands.ErrStale)
+	_, err = winner.moves(t, delivered, 999_999)
+	require.Equal(t, invalid("client_id", "there is no such client"), err)
+
+	raced := winner.orders(t, holder)
+	loser.store.at("clientorder-", func() error { // before the announcement
+		loser.store.at("clientorder-", func() error { // and after it
+			winner.delivers(t, raced)
+			return nil
+		})
+		return nil
+	})
+	_, err = loser.moves(t, raced, other)
+	require.ErrorIs(t, err, order.ErrDelivered)
+	require.Equal(t, []string{"ClientOrderAdded", "ClientOrderClientChangeAnnounced", "ClientOrderClientChangeDropped"}, o.names(t, order.Kind.Stream(idText(raced))))
+	require.Equal(t, holder, o.order(t, raced).Client)
+
+	left := winner.orders(t, holder)
+	loser.store.at("clientorder-", func() error { // the process dies after its announcement
+		loser.store.at("clientorder-", func() error {
+			loser.store.at("clientorder-", func() error { return errCrash })
+			return errCrash
+		})
+		return nil
+	})
+	_, err = loser.moves(t, left, other)
+	require.ErrorIs(t, err, errCrash)
+	require.Len(t, o.names(t, order.Kind.Stream(idText(left))), 2)
+	_, err = ledger.AddTakada(patient(t), as(t, dryRun), winner.Books, takadaOf(left, nil))
+	require.ErrorIs(t, err, order.ErrChanging)
+	winner.delivers(t, left)
+	_, err = winner.moves(t, left, other)
+	require.ErrorIs(t, err, order.ErrDelivered)
+	o.ordersAgree(t, t, winner)
+}
+
+func TestATakadaThatMeetsAnAnnouncementIsAddedAllTheSame(t *testing.T) {
+	t.Parallel()
+	o := openOffice(t)
+	loser, winner := o.node(t), o.node(t)
+	number := winner.orders(t, winner.opens(t, client.Ledger))
+	loser.store.at("takada-", func() error {
+		_, err := commands.Handle(patient(t), winner.Commands, as(t), order.Kind, idText(number), order.AnnounceClientChange{})
+		return err
+	})
+	one := loser.delivers(t, number)
+	require.Equal(t, []int64{one}, o.takadas(t))
+	o.ordersAgree(t, t, winner)
+}
+
+func TestATakadaMovesBetweenOrdersOfItsClientOnly(t *testing.T) {
+	t.Parallel()
+	o := openOffice(t)
+	n := o.node(t)
+	holder := n.opens(t, client.Ledger)
+	from, to, foreign := n.orders(t, holder), n.orders(t, holder), n.orders(t, n.opens(t, client.Ledger))
+	one := n.delivers(t, from)
+	move := func(to int64) error {
+		_, err := ledger.EditTakada(patient(t), as(t), n.Books, one, takada.Edit{Order: patch.Set(to)})
+		return err
+	}
+	require.ErrorIs(t, move(foreign), takada.ErrOtherClient)
+	require.NoError(t, move(to))
+	require.Equal(t, "0 5", o.order(t, from).Delivered.String()+" "+o.order(t, to).Delivered.String())
+	require.Equal(t, invalid("client_order_id", "there is no such order"), move(999_999))
+	_, err := n.moves(t, from, n.opens(t, client.Ledger))
+	require.NoError(t, err, "it has none any more")
+	o.ordersAgree(t, t, n)
+}
+
+func TestSlipsOfOtherClientsAreWarnedOf(t *testing.T) {
+	t.Parallel()
+	o := openOffice(t)
+	n := o.node(t)
+	holder, other := n.opens(t, client.Ledger), n.opens(t, client.Ledger)
+	slipped := func(holder int64, slip string, date unit.Date) commands.Outcome[order.State] {
+		c := orderOf(holder)
+		c.Slip, c.Date = new(book.Text(slip)), date
+		out, err := ledger.AddOrder(patient(t), as(t), n.Books, c)
+		require.NoError(t, err)
+		return out
+	}
+	first := slipped(holder, "A-7", today-365)
+	require.Empty(t, first.State.Warnings)
+	require.Empty(t, slipped(holder, "A-7", today).State.Warnings, "the client's own")
+	require.Empty(t, slipped(other, "A-7", today-731).State.Warnings, "long before")
+	require.Empty(t, slipped(other, "A-8", today).State.Warnings)
+	near := slipped(other, " a-7", today-364)
+	require.Equal(t, []order.Warning{{Field: "slip_number", Message: "order " + first.ID + " of another client has this number", ID: id(t, first.ID)}}, near.State.Warnings)
+	require.Equal(t, near.State.Warnings, o.order(t, id(t, near.ID)).Warnings)
+	edited, err := ledger.EditOrder(patient(t), as(t), n.Books, id(t, near.ID), order.Edit{Slip: patch.Set(book.Text("A-9"))})
+	require.NoError(t, err)
+	require.Empty(t, edited.State.Warnings, "another number has none")
+}

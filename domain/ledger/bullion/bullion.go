@@ -1,0 +1,245 @@
+// Package bullion is the ledger of the bullion dealers: metal and money go both ways, and a rate cut makes one of the other.
+package bullion
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/shopspring/decimal"
+
+	"bahi/domain/fault"
+	"bahi/domain/ledger/book"
+	"bahi/domain/unit"
+)
+
+// Ledger is the dealers'.
+var Ledger = book.New(book.Spec[Entry, Entry]{
+	Name: "bullion", Title: "Bullion", Metal: true, NoAccount: "Bullion account not found", Mirror: mirror, Pair: pair,
+})
+
+// The kinds of an entry. Each entry feeds one unit (CONTRACT.md L1).
+const (
+	metal   = "metal"
+	cash    = "cash"
+	rateCut = "rate_cut" // metal that is priced, or the money for it
+)
+
+// perGram is the unit of a rate that names none.
+const perGram = "per_gram"
+
+// rateUnits are the grams that a rate is the price of.
+var rateUnits = map[string]int64{perGram: 1, "per_10g": 10, "per_kg": 1000}
+
+// Entry is metal, money, or one of the two sides of a cut.
+type Entry struct {
+	Kind        string        `json:"kind,omitempty" enum:"metal,cash,rate_cut" doc:"Where it is absent, an amount alone is cash, and metal alone is metal"`
+	ItemName    book.Text     `json:"item_name,omitempty" maxLength:"200"`
+	Weight      *unit.Grams   `json:"weight,omitempty"`
+	Touch       *unit.Percent `json:"touch,omitempty" doc:"Purity in percent"`
+	FineWeight  *unit.Grams   `json:"fine_weight,omitempty" doc:"weight x touch / 100, unless it is given"`
+	Rate        *unit.Money   `json:"rate,omitempty" doc:"Of fine metal. In a cut of metal it follows from the amount, unless it is given"`
+	RateUnit    string        `json:"rate_unit,omitempty" enum:"per_gram,per_10g,per_kg" doc:"per_gram where a rate has none"`
+	Amount      *unit.Money   `json:"amount,omitempty" doc:"In a cut of metal, fine_weight x rate unless it is given"`
+	Description book.Text     `json:"description,omitempty" maxLength:"500"`
+	Counter     bool          `json:"counter,omitempty" readOnly:"true" doc:"The service wrote this entry against a cut"`
+	Computed    []string      `json:"computed,omitempty" readOnly:"true" doc:"The fields that were not given"`
+}
+
+// cutsMetal reports whether the entry is a cut of metal, of which rate and amount only inform; another cut is one of money.
+func (e Entry) cutsMetal() bool {
+	return e.Kind == rateCut && book.Value(e.Weight)+book.Value(e.FineWeight) > 0
+}
+
+// Effect is the metal, or else the amount.
+func (e Entry) Effect() book.Effect {
+	if e.cutsMetal() {
+		return book.Effect{Fine: book.Value(e.FineWeight)}
+	}
+	return book.Effect{Cash: book.Value(e.Amount), Fine: book.Value(e.FineWeight)}
+}
+
+// Complete infers the kind, and computes the fine weight and the price of a cut of metal.
+func (e Entry) Complete(c *book.Computer) Entry {
+	hasMetal := e.Weight != nil || e.Touch != nil || e.FineWeight != nil
+	if e.Kind == "" && e.Rate == nil && e.RateUnit == "" && hasMetal != (e.Amount != nil) {
+		e.Kind = cash
+		if hasMetal {
+			e.Kind = metal
+		}
+	}
+	e.FineWeight = c.Part("fine_weight", e.FineWeight, e.Weight, e.Touch)
+	if e.cutsMetal() && e.FineWeight != nil {
+		e = e.priced(c)
+	}
+	if e.Rate != nil && e.RateUnit == "" {
+		e.RateUnit = perGram
+	}
+	e.Computed = c.Computed()
+	return e
+}
+
+// priced computes the amount of a cut of metal by its rate, or the rate by its amount.
+func (e Entry) priced(c *book.Computer) Entry {
+	if c.Sent("rate", e.Rate) != nil {
+		e.Amount = c.Money("amount", e.Amount, e.price(*e.FineWeight))
+	} else if e.Amount != nil && *e.FineWeight > 0 {
+		rate := e.Amount.Decimal().Mul(e.grams()).Div(e.FineWeight.Decimal())
+		if e.Rate = nil; rate.Round(unit.MoneyPlaces).IsPositive() {
+			e.Rate = c.Money("rate", nil, rate)
+		}
+	}
+	return e
+}
+
+// grams is the weight that the rate is the price of.
+func (e Entry) grams() decimal.Decimal {
+	return decimal.NewFromInt(max(1, rateUnits[e.RateUnit]))
+}
+
+// price returns what fine metal costs at the rate.
+func (e Entry) price(fine unit.Grams) decimal.Decimal {
+	return fine.Decimal().Mul(e.Rate.Decimal()).Div(e.grams())
+}
+
+// Check wants one unit, as the kind says.
+func (e Entry) Check() []fault.Field {
+	var c book.Checker
+	c.Text("item_name", e.ItemName, book.MaxItemName)
+	c.Metal("weight", e.Weight, "touch", e.Touch, e.FineWeight)
+	c.Rate("rate", e.Rate)
+	c.Amount("amount", e.Amount)
+	c.Text("description", e.Description, book.MaxDescription)
+	switch _, known := rateUnits[e.RateUnit]; {
+	case e.RateUnit == "":
+	case !known:
+		c.Wrong("rate_unit", "expected one of per_gram, per_10g, per_kg")
+	case e.Rate == nil && e.Kind != rateCut:
+		c.Wrong("rate_unit", "wants rate too")
+	}
+	if book.Value(e.Weight)+book.Value(e.FineWeight) == 0 && book.Value(e.Amount) == 0 {
+		c.Empty()
+		return c.Faults()
+	}
+	switch e.Kind {
+	case rateCut:
+	case metal:
+		c.Absent(e.Kind, "amount", e.Amount != nil)
+	case cash:
+		c.Absent(e.Kind, "weight", e.Weight != nil)
+		c.Absent(e.Kind, "touch", e.Touch != nil)
+		c.Absent(e.Kind, "fine_weight", e.FineWeight != nil)
+		c.Absent(e.Kind, "rate", e.Rate != nil)
+	default:
+		c.Wrong("kind", "expected one of metal, cash, rate_cut")
+	}
+	return c.Faults()
+}
+
+// mirror exchanges the sides. Computed values are given ones then; a counter entry stays one (CONTRACT.md L7).
+func mirror(in, out []Entry) (newIn, newOut []Entry) {
+	for _, side := range [][]Entry{in, out} {
+		for i := range side {
+			side[i].Computed = nil
+		}
+	}
+	return out, in
+}
+
+// cut is an entry of a cut, and its place.
+type cut struct {
+	Entry
+
+	side, at int
+}
+
+var sides = [...]string{"in_entries", "out_entries"}
+
+func (e cut) field(name string) string { return fmt.Sprintf("%s[%d].%s", sides[e.side], e.at, name) }
+
+// pair writes the counter entry of a cut against which no other entry is sent (CONTRACT.md L2).
+func pair(c *book.Computer, asked, before book.Sides[Entry, Entry]) book.Sides[Entry, Entry] {
+	lists, stored := [...][]Entry{asked.In, asked.Out}, [...][]Entry{before.In, before.Out}
+	var (
+		cuts    []cut
+		counter = [...]int{-1, -1} // where each side has one
+	)
+	for side, list := range lists {
+		for i, e := range list {
+			switch one := (cut{e, side, i}); {
+			case e.Counter && (counter[side] >= 0 || !slices.ContainsFunc(stored[side], e.same)):
+				c.Wrong(one.field("counter"), "take `counter` out to set it yourself")
+			case e.Counter:
+				counter[side] = i
+			case e.Kind == rateCut:
+				cuts = append(cuts, one)
+			}
+		}
+	}
+	wanted := against(c, cuts)
+	for side := range lists {
+		switch at := counter[side]; {
+		case wanted != nil && side == wanted.side && at >= 0:
+			lists[side][at] = wanted.Entry
+		case wanted != nil && side == wanted.side:
+			lists[side] = append(lists[side], wanted.Entry)
+		case at >= 0:
+			lists[side] = slices.Delete(lists[side], at, at+1)
+		}
+	}
+	return book.Sides[Entry, Entry]{In: lists[0], Out: lists[1]}
+}
+
+// same reports whether two entries are stored alike.
+func (e Entry) same(other Entry) bool { return book.SideOf([]Entry{e}) == book.SideOf([]Entry{other}) }
+
+// against returns the counter entry that the cut of a row wants, nil where it wants none.
+func against(c *book.Computer, cuts []cut) *cut {
+	switch {
+	case len(cuts) == 0:
+		return nil
+	case len(cuts) > 2, len(cuts) == 2 && cuts[0].cutsMetal() == cuts[1].cutsMetal():
+		c.Wrong(cuts[len(cuts)-1].field("kind"), "a row has one cut: an entry of metal, and one of money against it")
+		return nil
+	case len(cuts) == 2 && cuts[0].side == cuts[1].side:
+		c.Wrong(cuts[1].field("kind"), "the two entries of a cut belong on different sides")
+		return nil
+	case len(cuts) == 2:
+		compare(c, cuts)
+		return nil
+	}
+	e := cuts[0]
+	counter := cut{Entry{Kind: rateCut, Counter: true}, 1 - e.side, 0}
+	switch {
+	case e.cutsMetal() && e.Amount == nil, !e.cutsMetal() && e.Rate == nil:
+		c.Wrong(e.field("rate"), "is required, or an entry against the cut")
+		return nil
+	case e.cutsMetal():
+		counter.Amount = e.Amount
+	default:
+		counter.FineWeight = c.Grams(e.field("amount"), nil, e.Amount.Decimal().Mul(e.grams()).Div(e.Rate.Decimal()))
+		if counter.FineWeight == nil {
+			return nil
+		}
+	}
+	if counter.Effect() == (book.Effect{}) {
+		c.Wrong(e.field("amount"), "the entry against the cut comes to 0")
+		return nil
+	}
+	return &counter
+}
+
+// compare warns where the money of a cut is not the price of its metal.
+func compare(c *book.Computer, cuts []cut) {
+	gold, money := cuts[0], cuts[1]
+	if money.cutsMetal() {
+		gold, money = money, gold
+	}
+	switch {
+	case gold.Amount != nil && !slices.Contains(gold.Computed, "amount"):
+		c.Money(money.field("amount"), money.Amount, gold.Amount.Decimal())
+	case gold.Rate != nil:
+		c.Money(money.field("amount"), money.Amount, gold.price(*gold.FineWeight))
+	case money.Rate != nil:
+		c.Money(money.field("amount"), money.Amount, money.price(book.Value(gold.FineWeight)))
+	}
+}

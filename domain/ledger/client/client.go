@@ -1,0 +1,113 @@
+// Package client is the ledger of the customers: pieces and bills go OUT to them, metal and money come IN.
+package client
+
+import (
+	"bahi/domain/fault"
+	"bahi/domain/ledger/book"
+	"bahi/domain/unit"
+)
+
+// Ledger is the clients'.
+var Ledger = book.New(book.Spec[In, Out]{
+	Name: "client", Title: "Client", Metal: true, NoAccount: "Client not found", Mirror: mirror,
+})
+
+// Out is what a client was given or billed. Its metal moves the client's crystal, unless a rate makes money of it (CONTRACT.md L4).
+type Out struct {
+	ItemName       book.Text     `json:"item_name,omitempty" maxLength:"200"`
+	SlipNumber     book.Text     `json:"slip_number,omitempty" maxLength:"40" doc:"Of the order slip"`
+	Weight         *unit.Grams   `json:"weight,omitempty"`
+	Touch          *unit.Percent `json:"touch,omitempty" doc:"Purity in percent"`
+	WastagePercent *unit.Percent `json:"wastage_percent,omitempty" doc:"Adds to the touch"`
+	WastageWeight  *unit.Grams   `json:"wastage_weight,omitempty" doc:"Contained in fine_weight; weight x wastage_percent / 100, unless it is given"`
+	FineWeight     *unit.Grams   `json:"fine_weight,omitempty" doc:"weight x (touch + wastage_percent) / 100, unless it is given; without wastage_percent, wastage_weight is added"`
+	MakingCharge   *unit.Money   `json:"making_charge,omitempty" doc:"Billed beside the amount; OUT only"`
+	Rate           *unit.Money   `json:"rate,omitempty" doc:"Of a gram of fine metal: the metal is priced, and moves no crystal"`
+	Amount         *unit.Money   `json:"amount,omitempty" doc:"With a rate, fine_weight x rate unless it is given"`
+	Description    book.Text     `json:"description,omitempty" maxLength:"500"`
+	Computed       []string      `json:"computed,omitempty" readOnly:"true" doc:"The fields that were not given"`
+}
+
+// In is what a client gave: the fields of [Out], but a making charge.
+type In Out
+
+// Effect is the fine weight in metal where it is not priced; the amount and the making charge in cash.
+func (e Out) Effect() book.Effect {
+	effect := book.Effect{Cash: book.Value(e.Amount) + book.Value(e.MakingCharge), Fine: book.Value(e.FineWeight)}
+	if e.Rate != nil {
+		effect.Fine = 0
+	}
+	return effect
+}
+
+// Effect is as of [Out].
+func (e In) Effect() book.Effect { return Out(e).Effect() }
+
+// Complete computes the wastage, the fine weight and the amount.
+func (e Out) Complete(c *book.Computer) Out {
+	e.WastageWeight = c.Part("wastage_weight", e.WastageWeight, e.Weight, e.WastagePercent)
+	if e.Weight != nil && e.Touch != nil {
+		fine := book.Share(*e.Weight, *e.Touch+book.Value(e.WastagePercent))
+		if e.WastagePercent == nil {
+			fine = fine.Add(book.Value(e.WastageWeight).Decimal())
+		}
+		e.FineWeight = c.Grams("fine_weight", e.FineWeight, fine)
+	}
+	if e.Rate != nil && e.FineWeight != nil {
+		e.Amount = c.Money("amount", e.Amount, e.FineWeight.Decimal().Mul(e.Rate.Decimal()))
+	}
+	e.Computed = c.Computed()
+	return e
+}
+
+// Complete is as of [Out].
+func (e In) Complete(c *book.Computer) In { return In(Out(e).Complete(c)) }
+
+// Check wants metal, an amount or a making charge.
+func (e Out) Check() []fault.Field {
+	var c book.Checker
+	c.Text("item_name", e.ItemName, book.MaxItemName)
+	c.Text("slip_number", e.SlipNumber, book.MaxSlipNumber)
+	c.Metal("weight", e.Weight, "touch", e.Touch, e.FineWeight)
+	c.Wastage(e.WastagePercent, e.WastageWeight, "weight", e.Weight)
+	const wantsMetal = "wants weight or fine_weight too"
+	if e.WastageWeight != nil && e.Weight == nil && e.FineWeight == nil {
+		c.Wrong("wastage_weight", wantsMetal)
+	}
+	c.Amount("making_charge", e.MakingCharge)
+	c.Rate("rate", e.Rate)
+	if e.Rate != nil && book.Value(e.Weight) == 0 && book.Value(e.FineWeight) == 0 {
+		c.Wrong("rate", wantsMetal)
+	}
+	c.Amount("amount", e.Amount)
+	c.Text("description", e.Description, book.MaxDescription)
+	if book.Value(e.Weight)+book.Value(e.FineWeight)+book.Value(e.WastageWeight) == 0 && book.Value(e.Amount)+book.Value(e.MakingCharge) == 0 {
+		c.Empty()
+	}
+	return c.Faults()
+}
+
+// Check is as of [Out], and wants no making charge.
+func (e In) Check() []fault.Field {
+	wrong := Out(e).Check()
+	if e.MakingCharge != nil {
+		wrong = append(wrong, fault.Field{Field: "making_charge", Message: "only OUT entries have one"})
+	}
+	return wrong
+}
+
+// mirror exchanges the sides. An IN entry has no making charge, so its amount takes it up (CONTRACT.md L7).
+func mirror(in []In, out []Out) (newIn []In, newOut []Out) {
+	for _, e := range in {
+		e.Computed = nil
+		newOut = append(newOut, Out(e))
+	}
+	for _, e := range out {
+		if e.MakingCharge != nil {
+			e.Amount, e.MakingCharge = new(e.Effect().Cash), nil
+		}
+		e.Computed = nil
+		newIn = append(newIn, In(e))
+	}
+	return newIn, newOut
+}

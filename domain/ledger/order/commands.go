@@ -1,0 +1,230 @@
+package order
+
+import (
+	"fmt"
+	"slices"
+
+	"bahi/domain/event"
+	"bahi/domain/fault"
+	"bahi/domain/ledger/book"
+	"bahi/domain/patch"
+	"bahi/domain/unit"
+)
+
+const (
+	maxSlip  = 40 // characters (CONTRACT.md D19)
+	maxItems = 500
+)
+
+// Add makes an order. The ids of items in it do not count: they are new.
+type Add struct {
+	Order
+
+	Today     unit.Date `json:"-"` // bounds the date
+	FirstItem int64     `json:"-"` // id of the first new item; the others follow; 0: none is given, in a dry run
+	Found     []Warning `json:"-"` // about the slip
+}
+
+// Decide puts the texts in order and refuses what is wrong in any field.
+func (c Add) Decide(State) ([]event.Event[State], error) {
+	o := c.Order
+	o.Slip, o.Warnings, o.Items = kept(o.Slip), c.Found, slices.Clone(o.Items)
+	for i := range o.Items {
+		o.Items[i].ID = 0
+	}
+	if wrong := o.check(c.Today); len(wrong) > 0 {
+		return nil, fault.Fields(wrong...)
+	}
+	numberItems(o.Items, c.FirstItem)
+	return []event.Event[State]{Added{Order: o}}, nil
+}
+
+// Edit changes what it names of an order. Items replace all items.
+type Edit struct {
+	Client   patch.Field[int64]     `json:"client_id,omitzero"     nullable:"false" minimum:"1"`
+	Slip     patch.Field[book.Text] `json:"slip_number,omitzero"   maxLength:"40"`
+	Date     patch.Field[unit.Date] `json:"date,omitzero"          nullable:"false"`
+	Delivery patch.Field[unit.Date] `json:"delivery_date,omitzero" nullable:"true"`
+	Items    patch.Field[[]Item]    `json:"items,omitzero"         nullable:"false"`
+
+	Today     unit.Date `json:"-"`
+	FirstItem int64     `json:"-"`
+	Found     []Warning `json:"-"`
+	Alone     bool      `json:"-"` // the order has no takadas
+}
+
+// Decide returns [ErrDelivered] for another client, unless the order has no takadas. An item with a known id keeps it.
+func (c Edit) Decide(s State) ([]event.Event[State], error) {
+	if !s.Exists() {
+		return nil, ErrNotFound
+	}
+	after := c.Of(s.Order)
+	e := Edited{Client: patch.Differing(c.Client, s.Client), Date: patch.Differing(c.Date, s.Date)}
+	if !same(after.Slip, s.Slip) {
+		e.Slip = fieldOf(after.Slip)
+	}
+	if !same(after.Delivery, s.Delivery) {
+		e.Delivery = fieldOf(after.Delivery)
+	}
+	wrong := unknownItems(after.Items, s.Items)
+	if !slices.Equal(after.Items, s.Items) {
+		e.Items = patch.Set(after.Items)
+	}
+	slipped := e.Client.Named() || e.Slip.Named() || e.Date.Named()
+	if !slipped && !e.Delivery.Named() && !e.Items.Named() && len(wrong) == 0 {
+		return nil, nil
+	}
+	if wrong = append(wrong, after.check(c.Today)...); len(wrong) > 0 {
+		return nil, fault.Fields(wrong...)
+	}
+	if e.Client.Named() && !c.Alone {
+		return nil, ErrDelivered
+	}
+	numberItems(after.Items, c.FirstItem)
+	if slipped && !slices.Equal(c.Found, s.Warnings) {
+		e.Warnings = patch.Set(c.Found)
+	}
+	return []event.Event[State]{e}, nil
+}
+
+// Of returns the order after the change, with the warnings and without ids of new items.
+func (c Edit) Of(o Order) Order {
+	o.Client, o.Slip, o.Date, o.Delivery = c.Client.Or(o.Client), kept(c.Slip.Of(o.Slip)), c.Date.Or(o.Date), c.Delivery.Of(o.Delivery)
+	o.Items = slices.Clone(c.Items.Or(o.Items))
+	return o
+}
+
+// Delete ends an order and its takadas.
+type Delete struct{}
+
+// Decide refuses an order that is not there.
+func (Delete) Decide(s State) ([]event.Event[State], error) {
+	if !s.Exists() {
+		return nil, ErrNotFound
+	}
+	return []event.Event[State]{Deleted{}}, nil
+}
+
+// AnnounceClientChange closes the order to takadas, so that it can be seen whether it has any.
+type AnnounceClientChange struct{}
+
+// Decide announces once more what is announced: only the newest announcement is carried out.
+func (AnnounceClientChange) Decide(s State) ([]event.Event[State], error) {
+	if !s.Exists() {
+		return nil, ErrNotFound
+	}
+	return []event.Event[State]{ClientChangeAnnounced{}}, nil
+}
+
+// DropClientChange opens the order to takadas again.
+type DropClientChange struct{}
+
+// Decide does nothing where no change is announced.
+func (DropClientChange) Decide(s State) ([]event.Event[State], error) {
+	if !s.changing() {
+		return nil, nil
+	}
+	return []event.Event[State]{ClientChangeDropped{}}, nil
+}
+
+// check returns the faults of all fields.
+func (o Order) check(today unit.Date) (wrong []fault.Field) {
+	wrong = append(CheckSlip(o.Slip), CheckDate(o.Date, today)...)
+	if o.Delivery != nil && *o.Delivery < o.Date {
+		wrong = append(wrong, fault.Field{Field: "delivery_date", Message: "must not be before date"})
+	}
+	wrong = append(wrong, CheckCount(len(o.Items))...)
+	for i, item := range o.Items {
+		at := fmt.Sprintf("items[%d].", i)
+		wrong = append(wrong, CheckPiece(at, item.Name, item.Weight, item.Quantity)...)
+		if item.MakingCharge < 0 {
+			wrong = append(wrong, fault.Field{Field: at + "making_charge", Message: "must not be negative"})
+		}
+	}
+	return wrong
+}
+
+// CheckSlip returns the faults of a slip number, nil for none.
+func CheckSlip(slip *book.Text) []fault.Field {
+	if slip == nil {
+		return nil
+	}
+	return book.CheckText("slip_number", *slip, maxSlip)
+}
+
+// CheckDate returns the fault of a date after tomorrow.
+func CheckDate(date, today unit.Date) []fault.Field {
+	if date > today+1 {
+		return []fault.Field{{Field: "date", Message: "must not be after tomorrow"}}
+	}
+	return nil
+}
+
+// CheckCount returns the fault of a number of items.
+func CheckCount(items int) []fault.Field {
+	switch {
+	case items == 0:
+		return []fault.Field{{Field: "items", Message: "at least one is needed"}}
+	case items > maxItems:
+		return []fault.Field{{Field: "items", Message: fmt.Sprintf("at most %d", maxItems)}}
+	default:
+		return nil
+	}
+}
+
+// CheckPiece returns the faults of an item's name, weight and quantity; at is the beginning of their fields' names.
+func CheckPiece(at string, name book.Text, weight unit.Grams, quantity int64) []fault.Field {
+	wrong := book.CheckText(at+"item_name", name, book.MaxItemName)
+	if name == "" {
+		wrong = []fault.Field{{Field: at + "item_name", Message: "must not be empty"}}
+	}
+	if weight <= 0 {
+		wrong = append(wrong, fault.Field{Field: at + "weight", Message: "must be above 0"})
+	}
+	if quantity < 0 {
+		wrong = append(wrong, fault.Field{Field: at + "quantity", Message: "must be above 0"})
+	}
+	return wrong
+}
+
+// unknownItems returns the faults of ids that no item has, or that an item before has already.
+func unknownItems(items, known []Item) (wrong []fault.Field) {
+	for i, item := range items {
+		has := func(other Item) bool { return other.ID == item.ID }
+		switch {
+		case item.ID == 0:
+		case !slices.ContainsFunc(known, has):
+			wrong = append(wrong, fault.Field{Field: fmt.Sprintf("items[%d].id", i), Message: "the order has no such item"})
+		case slices.ContainsFunc(items[:i], has):
+			wrong = append(wrong, fault.Field{Field: fmt.Sprintf("items[%d].id", i), Message: "must be given once"})
+		}
+	}
+	return wrong
+}
+
+// numberItems gives new items their ids.
+func numberItems(items []Item, first int64) {
+	for i := range items {
+		if items[i].ID == 0 && first != 0 {
+			items[i].ID = first + int64(i)
+		}
+	}
+}
+
+// kept returns a slip number as it is stored: an empty one is none.
+func kept(slip *book.Text) *book.Text {
+	if slip != nil && *slip == "" {
+		return nil
+	}
+	return slip
+}
+
+func same[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
+
+// fieldOf returns the field that gives a value, or takes it away.
+func fieldOf[T any](value *T) patch.Field[T] {
+	if value == nil {
+		return patch.Clear[T]()
+	}
+	return patch.Set(*value)
+}

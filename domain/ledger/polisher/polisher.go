@@ -1,0 +1,87 @@
+// Package polisher is the ledger of the polishers, enamellers and platers: pieces go OUT to them and come back IN, by weight.
+package polisher
+
+import (
+	"bahi/domain/fault"
+	"bahi/domain/ledger/book"
+	"bahi/domain/unit"
+)
+
+// Ledger is the polishers'. The types of its accounts are 0 regular, 1 meena (enamel) and 2 rodium (rhodium plating).
+var Ledger = book.New(book.Spec[In, Out]{
+	Name: "polisher", Title: "Polisher", Types: 3, Metal: true, Gross: true, NoAccount: "Polisher not found", Mirror: mirror,
+})
+
+// In is work that came back, with what the polishing took off, and the labour for it.
+type In struct {
+	ItemName    book.Text   `json:"item_name,omitempty" maxLength:"200"`
+	Weight      *unit.Grams `json:"weight,omitempty"`
+	LossWeight  *unit.Grams `json:"loss_weight,omitempty" doc:"What the work took off, which the polisher does not owe"`
+	Pieces      *int64      `json:"pieces,omitempty" minimum:"0" maximum:"999999999"`
+	Rate        *unit.Money `json:"rate,omitempty" doc:"Of the labour; nothing is computed with it"`
+	Amount      *unit.Money `json:"amount,omitempty" doc:"Labour, owed to the polisher in cash"`
+	Description book.Text   `json:"description,omitempty" maxLength:"500"`
+}
+
+// Effect is the weight and the loss in metal, and the labour in cash.
+func (e In) Effect() book.Effect {
+	return book.Effect{Cash: book.Value(e.Amount), Fine: book.Value(e.Weight) + book.Value(e.LossWeight)}
+}
+
+// Check wants a weight, a loss or an amount.
+func (e In) Check() []fault.Field {
+	c := Out{e.ItemName, e.Weight, e.Pieces, e.Amount, e.Description}.checked()
+	c.Weight("loss_weight", e.LossWeight)
+	c.Rate("rate", e.Rate)
+	if e.Effect() == (book.Effect{}) {
+		c.Empty()
+	}
+	return c.Faults()
+}
+
+// Out is work that was given out, or money that was paid.
+type Out struct {
+	ItemName    book.Text   `json:"item_name,omitempty" maxLength:"200"`
+	Weight      *unit.Grams `json:"weight,omitempty"`
+	Pieces      *int64      `json:"pieces,omitempty" minimum:"0" maximum:"999999999"`
+	Amount      *unit.Money `json:"amount,omitempty" doc:"Paid to the polisher in cash"`
+	Description book.Text   `json:"description,omitempty" maxLength:"500"`
+}
+
+// Effect is the weight in metal, and the amount in cash.
+func (e Out) Effect() book.Effect {
+	return book.Effect{Cash: book.Value(e.Amount), Fine: book.Value(e.Weight)}
+}
+
+// Check wants a weight or an amount.
+func (e Out) Check() []fault.Field {
+	c := e.checked()
+	if e.Effect() == (book.Effect{}) {
+		c.Empty()
+	}
+	return c.Faults()
+}
+
+func (e Out) checked() (c book.Checker) {
+	c.Text("item_name", e.ItemName, book.MaxItemName)
+	c.Weight("weight", e.Weight)
+	c.Pieces("pieces", e.Pieces)
+	c.Amount("amount", e.Amount)
+	c.Text("description", e.Description, book.MaxDescription)
+	return c
+}
+
+// mirror translates: what came back goes out again with its loss (CONTRACT.md L7).
+func mirror(in []In, out []Out) (newIn []In, newOut []Out) {
+	for _, e := range in {
+		o := Out{e.ItemName, e.Weight, e.Pieces, e.Amount, e.Description}
+		if e.LossWeight != nil {
+			o.Weight = new(e.Effect().Fine)
+		}
+		newOut = append(newOut, o)
+	}
+	for _, e := range out {
+		newIn = append(newIn, In{ItemName: e.ItemName, Weight: e.Weight, Pieces: e.Pieces, Amount: e.Amount, Description: e.Description})
+	}
+	return newIn, newOut
+}

@@ -1,0 +1,328 @@
+package ledger
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"bahi/domain/event"
+	"bahi/domain/ledger/book"
+	"bahi/domain/ledger/bookslock"
+	"bahi/domain/ledger/client"
+	"bahi/domain/ledger/karigar"
+	"bahi/domain/ledger/order"
+	"bahi/domain/ledger/takada"
+	"bahi/domain/unit"
+	"bahi/projections"
+)
+
+//go:embed orders.sql
+var ordersDDL string
+
+// Orders has the orders of clients and the takadas that deliver them, every version of both, and what is delivered of an order.
+//
+// It folds whole batches because rules span the streams: whether an event holds depends on clients, karigars, other orders and the lock of the
+// books. The domain's functions decide that here as they do in commands.
+var Orders = projections.Define("orders", 1, ordersDDL, projections.Apply(ordersTypes(), foldOrders))
+
+// ordersTypes names what the orders fold: of the ledgers only the accounts that orders and takadas name.
+func ordersTypes() []string {
+	return slices.Concat(bookslock.Kind.Names(), client.Ledger.Accounts.Names(), karigar.Ledger.Accounts.Names(), order.Kind.Names(), takada.Kind.Names())
+}
+
+// cause is the event that deleted a record with another one.
+type cause struct {
+	stream   string
+	position event.Position
+}
+
+// record is an order or a takada as the fold knows it.
+type record[S any] struct {
+	id        int64
+	workspace uuid.UUID
+	state     S
+	revision  int64
+	cause     *cause // nil: none, or its own stream says so too
+	changed   bool
+}
+
+// told takes an event of the record's own stream that changes nothing of what the fold knows.
+func (r *record[S]) told(revision int64) { r.revision, r.changed = revision, true }
+
+type orderRecord struct {
+	record[order.State]
+
+	delivered unit.Grams
+	takadas   int64
+}
+
+type takadaRecord struct{ record[takada.State] }
+
+// recorded is a version of a record.
+type recorded struct {
+	kind     string
+	id       int64
+	client   int64
+	state    *string // nil: deleted
+	revision *int64  // nil: another stream's event did it
+	by       *event.Recorded[any]
+}
+
+// orders folds one batch.
+type orders struct {
+	tx       pgx.Tx
+	accounts map[int64]*account
+	locks    map[uuid.UUID]*lock
+	orders   map[int64]*orderRecord
+	takadas  map[int64]*takadaRecord
+	versions []recorded
+}
+
+func foldOrders(ctx context.Context, b *projections.Batch, events []event.Recorded[any]) error {
+	f := &orders{
+		tx: b.Tx, accounts: map[int64]*account{}, locks: map[uuid.UUID]*lock{}, orders: map[int64]*orderRecord{}, takadas: map[int64]*takadaRecord{},
+	}
+	if err := f.load(ctx, events); err != nil {
+		return err
+	}
+	for i := range events {
+		if err := f.fold(ctx, &events[i]); err != nil {
+			return fmt.Errorf("position %d: %w", events[i].Position, err)
+		}
+	}
+	return f.write(b)
+}
+
+// fold takes one event. What breaks a rule where it is in the log changes nothing.
+func (f *orders) fold(ctx context.Context, r *event.Recorded[any]) error {
+	if e, isLock := r.Data.(bookslock.Moved); isLock {
+		f.locks[r.Meta.Workspace] = &lock{through: e.To, moved: r.Position, changed: true}
+		return nil
+	}
+	id, err := numbered(r)
+	if err != nil {
+		return err
+	}
+	switch e := r.Data.(type) {
+	case event.Event[book.Account]:
+		return f.foldAccount(ctx, r, id, e)
+	case event.Event[order.State]:
+		return f.foldOrder(ctx, r, id, e)
+	case event.Event[takada.State]:
+		return f.foldTakada(r, id, e)
+	default:
+		return fmt.Errorf("%T is nothing that the orders know", r.Data)
+	}
+}
+
+func (f *orders) foldAccount(ctx context.Context, r *event.Recorded[any], id int64, e event.Event[book.Account]) error {
+	a := f.accounts[id]
+	if _, first := e.(book.AccountOpened); first {
+		a = &account{id: id, ledger: ledgerOf(r), workspace: r.Meta.Workspace}
+		f.accounts[id] = a
+	}
+	if a == nil {
+		return fmt.Errorf("account %d was not opened", id)
+	}
+	deleted, ends := e.(book.AccountDeleted)
+	if ends {
+		standing := book.Standing{AccountOpen: true}
+		if l := f.locks[a.workspace]; l != nil {
+			standing.LockedThrough, standing.LockMoved = l.through, l.moved
+		}
+		if standing.RefusesDeletion(deleted) != nil {
+			return nil //nolint:nilerr // a deletion that breaks a rule is void
+		}
+	}
+	a.Account, a.changed = event.Evolve(a.Account, e, r.Position), true
+	if !ends || a.ledger != client.Ledger.Name {
+		return nil
+	}
+	return f.deleteOrders(ctx, r, id)
+}
+
+// isOpen reports whether an account of a ledger is open where the event is.
+func (f *orders) isOpen(l *book.Ledger, id int64, r *event.Recorded[any]) (bool, error) {
+	a := f.accounts[id]
+	return a != nil && a.ledger == l.Name && a.workspace == r.Meta.Workspace && a.Open(r.Position), nil
+}
+
+func (f *orders) foldOrder(ctx context.Context, r *event.Recorded[any], id int64, e event.Event[order.State]) error {
+	o := f.orders[id]
+	if r.Meta.Of != 0 { // it tells of what is decided
+		if o != nil {
+			o.cause = nil
+			o.told(r.Revision)
+		}
+		return nil
+	}
+	var before order.State
+	if o != nil {
+		before = o.state
+		o.told(r.Revision)
+	}
+	after := event.Evolve(before, e, r.Position)
+	if order.RefusesStep(before, after, func(id int64) (bool, error) { return f.isOpen(client.Ledger, id, r) }) != nil {
+		return nil //nolint:nilerr // an event that breaks a rule is void
+	}
+	if o == nil {
+		if !after.Exists() {
+			return nil
+		}
+		o = &orderRecord{record: record[order.State]{id: id, workspace: r.Meta.Workspace, revision: r.Revision, changed: true}}
+		f.orders[id] = o
+	}
+	o.state = after
+	if after.Exists() {
+		if before.Exists() && reflect.DeepEqual(before.Order, after.Order) {
+			return nil
+		}
+		return f.note(order.Kind.Category(), id, after.Client, after.Order, &o.revision, r)
+	}
+	if !before.Exists() {
+		return nil
+	}
+	if err := f.note(order.Kind.Category(), id, before.Client, nil, &o.revision, r); err != nil {
+		return err
+	}
+	return f.deleteTakadas(ctx, r, []int64{id})
+}
+
+func (f *orders) foldTakada(r *event.Recorded[any], id int64, e event.Event[takada.State]) error {
+	t := f.takadas[id]
+	if r.Meta.Of != 0 { // it tells of what is decided
+		if t != nil {
+			t.cause = nil
+			t.told(r.Revision)
+		}
+		return nil
+	}
+	var before takada.State
+	if t != nil {
+		before = t.state
+		t.told(r.Revision)
+	}
+	after := event.Evolve(before, e, r.Position)
+	refused := takada.RefusesStep(before, after, takada.Look{
+		Order:   func(id int64) (int64, bool, error) { return f.clientOf(id, r) },
+		Karigar: func(id int64) (bool, error) { return f.isOpen(karigar.Ledger, id, r) },
+	})
+	if refused != nil {
+		return nil //nolint:nilerr // an event that breaks a rule is void
+	}
+	if t == nil {
+		if !after.Exists() {
+			return nil
+		}
+		t = &takadaRecord{record[takada.State]{id: id, workspace: r.Meta.Workspace, revision: r.Revision, changed: true}}
+		f.takadas[id] = t
+	}
+	if before.Exists() == after.Exists() && reflect.DeepEqual(before, after) {
+		return nil
+	}
+	return f.step(t, after, &t.revision, r)
+}
+
+// clientOf returns whose order it is where the event is, 0 if it is nobody's, and whether that is about to change.
+func (f *orders) clientOf(id int64, r *event.Recorded[any]) (holder int64, changing bool, err error) {
+	o := f.orders[id]
+	if o == nil || o.workspace != r.Meta.Workspace {
+		return 0, false, nil
+	}
+	holder, changing = o.state.At(r.Position)
+	if open, _ := f.isOpen(client.Ledger, holder, r); !open {
+		return 0, false, nil
+	}
+	return holder, changing, nil
+}
+
+// step makes a takada what it is after an event, counts it for its order, and notes the version.
+func (f *orders) step(t *takadaRecord, after takada.State, revision *int64, r *event.Recorded[any]) error {
+	before := t.state
+	t.state = after
+	if before.Exists() {
+		f.count(before, -1)
+	}
+	if !after.Exists() {
+		return f.note(takada.Kind.Category(), t.id, f.orders[before.Order].state.Client, nil, revision, r)
+	}
+	f.count(after, 1)
+	return f.note(takada.Kind.Category(), t.id, f.orders[after.Order].state.Client, after.Takada, revision, r)
+}
+
+// count adds a takada to what is delivered of its order, or takes it off.
+func (f *orders) count(t takada.State, sign int64) {
+	o := f.orders[t.Order]
+	o.delivered += unit.Grams(sign) * t.Weight()
+	o.takadas += sign
+	o.changed = true
+}
+
+// note keeps a version of a record; nil: it was deleted.
+func (f *orders) note(kind string, id, holder int64, state any, revision *int64, r *event.Recorded[any]) error {
+	v := recorded{kind: kind, id: id, client: holder, by: r}
+	if revision != nil {
+		v.revision = new(*revision)
+	}
+	if state != nil {
+		text, err := json.Marshal(state)
+		if err != nil {
+			return err
+		}
+		v.state = new(string(text))
+	}
+	f.versions = append(f.versions, v)
+	return nil
+}
+
+// deleteOrders ends the orders of a client, and their takadas.
+func (f *orders) deleteOrders(ctx context.Context, r *event.Recorded[any], holder int64) error {
+	if err := f.find(ctx, `select id from client_order where client_id = any($1) and not deleted`, []int64{holder}, f.loadOrders); err != nil {
+		return err
+	}
+	var ended []int64
+	for id, o := range f.orders {
+		if !o.state.Exists() || o.state.Client != holder {
+			continue
+		}
+		ended = append(ended, id)
+		o.state, o.cause, o.changed = order.Deleted{}.EvolveAt(o.state, r.Position), &cause{r.Stream, r.Position}, true
+		if err := f.note(order.Kind.Category(), id, holder, nil, nil, r); err != nil {
+			return err
+		}
+	}
+	return f.deleteTakadas(ctx, r, ended)
+}
+
+// deleteTakadas ends the takadas of orders.
+func (f *orders) deleteTakadas(ctx context.Context, r *event.Recorded[any], of []int64) error {
+	if err := f.find(ctx, `select id from takada where order_id = any($1) and not deleted`, of, f.loadTakadas); err != nil {
+		return err
+	}
+	for _, t := range f.takadas {
+		if !t.state.Exists() || !slices.Contains(of, t.state.Order) {
+			continue
+		}
+		t.cause, t.changed = &cause{r.Stream, r.Position}, true
+		if err := f.step(t, takada.Deleted{}.Evolve(t.state), nil, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// find loads the records whose ids a query finds.
+func (f *orders) find(ctx context.Context, sql string, of []int64, load func(context.Context, []int64) error) error {
+	found, _ := f.tx.Query(ctx, sql, of)
+	ids, err := pgx.CollectRows(found, pgx.RowTo[int64])
+	if err != nil {
+		return err
+	}
+	return load(ctx, ids)
+}

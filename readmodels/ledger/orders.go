@@ -1,0 +1,138 @@
+package ledger
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"bahi/domain/ledger/client"
+	"bahi/domain/ledger/order"
+	"bahi/domain/unit"
+	"bahi/readmodels"
+)
+
+// ClientOrder is an order with what follows from its takadas.
+type ClientOrder struct {
+	ID *int64 `json:"id" doc:"null in a dry run of a new one"`
+	order.Order
+	Derived
+
+	Revision *int64 `json:"revision,omitempty" doc:"For If-Match"`
+}
+
+// Derived is what an order's client and takadas say of it. A write leaves it out where it is late.
+type Derived struct {
+	ClientName string      `json:"client_name,omitempty"`
+	Delivered  *unit.Grams `json:"delivered_weight,omitempty" doc:"Of all takadas"`
+	Pending    *unit.Grams `json:"pending_weight,omitempty" doc:"Negative where more was delivered than ordered"`
+	Status     string      `json:"status,omitempty" enum:"open,partial,delivered"`
+}
+
+// Derive returns what follows for an order of this weight.
+func Derive(clientName string, total, delivered unit.Grams) Derived {
+	return Derived{ClientName: clientName, Delivered: &delivered, Pending: new(total - delivered), Status: order.Status(total, delivered)}
+}
+
+// OrderFilter says which orders are asked for. An absent field fits all.
+type OrderFilter struct {
+	Client int64 `query:"client_id" minimum:"1" doc:"Only this client's"`
+}
+
+const ordersSQL = `
+	select o.id, o.state, a.name, o.delivered_mg, o.revision
+	from orders.client_order o join orders.account a on a.id = o.client_id
+	where o.workspace_id = $1 and not o.deleted`
+
+func toOrder(row pgx.CollectableRow) (o ClientOrder, err error) {
+	var (
+		id, delivered, revision int64
+		state, name             string
+		s                       order.State
+	)
+	if err := row.Scan(&id, &state, &name, &delivered, &revision); err != nil {
+		return o, err
+	}
+	err = json.Unmarshal([]byte(state), &s)
+	return ClientOrder{ID: &id, Order: s.Order, Derived: Derive(name, s.Weight(), unit.Grams(delivered)), Revision: &revision}, err
+}
+
+// Order reads an order of a workspace, or returns [order.ErrNotFound].
+func (v *Views) Order(ctx context.Context, workspace uuid.UUID, id int64) (ClientOrder, error) {
+	return readmodels.Row(ctx, v.Reader, order.ErrNotFound, toOrder, ordersSQL+` and o.id = $2`, workspace, id)
+}
+
+// Orders lists a page of a workspace's orders, by id.
+func (v *Views) Orders(ctx context.Context, workspace uuid.UUID, page readmodels.Page, f OrderFilter) ([]ClientOrder, int64, error) {
+	return readmodels.Paged(ctx, v.Reader, page, toOrder, `id`, ordersSQL+` and ($2 = 0 or o.client_id = $2)`, workspace, f.Client)
+}
+
+// EachOrder is [Views.Orders] for more orders than fit in memory: it calls take for each. A page of size 0 is all orders.
+func (v *Views) EachOrder(ctx context.Context, workspace uuid.UUID, page readmodels.Page, f OrderFilter, take func(ClientOrder) error) error {
+	return readmodels.Each(ctx, v.Reader, toOrder, take, ordersSQL+` and ($2 = 0 or o.client_id = $2) order by o.id limit $3 offset $4`,
+		workspace, f.Client, limit(page), skipped(page))
+}
+
+// limit returns the size of a page; a page of size 0 has all rows.
+func limit(p readmodels.Page) int64 { return cmp.Or(int64(p.Size), math.MaxInt64) }
+
+func skipped(p readmodels.Page) int64 { return int64(p.Size) * int64(p.Number-1) }
+
+// ClientName returns the name of a client of a workspace, or the clients' NoAccount.
+func (v *Views) ClientName(ctx context.Context, workspace uuid.UUID, id int64) (string, error) {
+	return readmodels.Row(ctx, v.Reader, client.Ledger.NoAccount, pgx.RowTo[string], `
+		select a.name from orders.account a where a.workspace_id = $1 and a.id = $2 and a.ledger = 'client' and a.deleted_position is null`, workspace, id)
+}
+
+// OrderWithSlip returns the order of another client with a slip number, folded, and the date that is nearest to a date, at most so many days
+// away; 0 if there is none.
+func (v *Views) OrderWithSlip(ctx context.Context, workspace uuid.UUID, slip string, holder int64, date unit.Date, days int) (int64, error) {
+	errNone := errors.New("no such order")
+	id, err := readmodels.Row(ctx, v.Reader, errNone, pgx.RowTo[int64], `
+		select o.id from orders.client_order o
+		where o.workspace_id = $1 and not o.deleted and o.slip_folded = $2 and o.client_id <> $3
+			and o.date between `+day0+` + $4::int - $5::int and `+day0+` + $4::int + $5::int
+		order by abs(o.date - (`+day0+` + $4::int)), o.id limit 1`, workspace, slip, holder, int32(date), int32(days))
+	if errors.Is(err, errNone) {
+		return 0, nil
+	}
+	return id, err
+}
+
+// HasTakadas reports whether an order has takadas. It is complete or returns [readmodels.ErrNotYet], since a command decides on it.
+func (v *Views) HasTakadas(ctx context.Context, workspace uuid.UUID, id int64) (bool, error) {
+	errNone := errors.New("no such order")
+	count, err := readmodels.Complete(ctx, func(ctx context.Context) (int64, error) {
+		return readmodels.Row(ctx, v.Reader, errNone, pgx.RowTo[int64],
+			`select o.takadas from orders.client_order o where o.workspace_id = $1 and o.id = $2 and not o.deleted`, workspace, id)
+	})
+	if errors.Is(err, errNone) {
+		return false, nil
+	}
+	return count > 0, err
+}
+
+// closingsAtOnce is the number of closings in one answer.
+const closingsAtOnce = 500
+
+// UnfinishedClosings returns the first orders and takadas, of all workspaces, that were deleted with another record, and whose own streams do not say so.
+func (v *Views) UnfinishedClosings(ctx context.Context) ([]order.Closing, error) {
+	return readmodels.Complete(ctx, func(ctx context.Context) ([]order.Closing, error) {
+		return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[order.Closing], `
+			(select 'clientorder-' || o.id, o.cause_stream, o.cause_position from orders.client_order o where o.cause_position is not null order by o.id limit $1)
+			union all
+			(select 'takada-' || t.id, t.cause_stream, t.cause_position from orders.takada t where t.cause_position is not null order by t.id limit $1)`,
+			int64(closingsAtOnce))
+	})
+}
+
+// OrderHistory returns all versions of an order, oldest first, also of a deleted one, or [order.ErrNotFound].
+func (v *Views) OrderHistory(ctx context.Context, workspace uuid.UUID, id int64) ([]RecordVersion[ClientOrder], error) {
+	return history(ctx, v, workspace, order.Kind.Category(), id, order.ErrNotFound, func(o order.Order, revision *int64) ClientOrder {
+		return ClientOrder{ID: &id, Order: o, Revision: revision}
+	})
+}
