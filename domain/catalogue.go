@@ -13,6 +13,7 @@ import (
 	"bahi/domain/ledger"
 	"bahi/domain/ledger/bookslock"
 	"bahi/domain/ledger/order"
+	"bahi/domain/ledger/orderdraft"
 	"bahi/domain/ledger/takada"
 	"bahi/domain/messaging/contact"
 	"bahi/domain/number"
@@ -31,6 +32,8 @@ var Catalogue = event.NewCatalogue(append([]event.AnyKind{
 	follower.Kind,
 	number.Kind,
 	order.Kind,
+	orderdraft.Kind,
+	orderdraft.SenderKind,
 	request.Kind,
 	session.Kind,
 	takada.Kind,

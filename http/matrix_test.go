@@ -25,7 +25,7 @@ import (
 // forEverybody are the operations that SPEC.txt lets everybody ask ("Authentication", 8), as far as they are
 // built. The author of a further one adds it here, on purpose.
 var forEverybody = []string{
-	"confirm-password-reset", "finish-sign-in-by-provider", "login", "refresh", "register", "request-password-reset", "sign-in-by-provider", "undo-email-change",
+	"confirm-password-reset", "finish-sign-in-by-provider", "login", "receive-gateway-message", "refresh", "register", "request-password-reset", "sign-in-by-provider", "undo-email-change",
 	"verify-email",
 }
 

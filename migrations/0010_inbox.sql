@@ -12,6 +12,7 @@ create table inbox.call (
   verdict      text not null,   -- waiting, handled, ignored, parked
   effect       text,
   error        text,            -- of the last attempt
+  subjects     text[] not null default '{}', -- of the vault, whose values the body has: it is removed with them
   settled_at   timestamptz,     -- when the verdict was given; null: it waits
   constraint call_waiting_or_settled check ((verdict = 'waiting') = (settled_at is null))
 );

@@ -44,6 +44,8 @@ type Call struct {
 type Outcome struct {
 	Effect string // such as "order draft 12"; empty: none. It MUST NOT name a person
 	Forget bool   // the body is removed at once: it is of nobody's concern here
+
+	Subjects []string // of the vault, whose values the body has: it is removed with their keys
 }
 
 // Handler makes the effect of a call. It MUST be idempotent: after a crash it gets the call again. Its error MUST NOT name a person.
@@ -174,8 +176,9 @@ func (b *Inbox) settle(ctx context.Context, tx pgx.Tx, id uuid.UUID, made Outcom
 		verdict = "ignored"
 	}
 	_, err := tx.Exec(ctx, `
-		update inbox.call set verdict = $2, effect = nullif($3, ''), error = null, settled_at = $4, body = case when $5 then null else body end
-		where id = $1`, id, verdict, made.Effect, b.Now(), made.Forget)
+		update inbox.call set verdict = $2, effect = nullif($3, ''), error = null, settled_at = $4, body = case when $5 then null else body end,
+			subjects = coalesce($6, '{}')
+		where id = $1`, id, verdict, made.Effect, b.Now(), made.Forget, made.Subjects)
 	return err
 }
 
@@ -241,10 +244,12 @@ func (b *Inbox) Resume(ctx context.Context, before time.Time) error {
 	return nil
 }
 
-// Sweep removes the bodies that are older than the inbox keeps them, and returns their number. Their calls stay, so that a
+// Sweep removes the bodies that are older than the inbox keeps them, and those with values of erased subjects, and returns their number. Their calls stay, so that a
 // repetition is still known.
 func (b *Inbox) Sweep(ctx context.Context) (int64, error) {
-	tag, err := b.Pool.Exec(ctx, `update inbox.call set body = null where body is not null and received_at < $1`, b.Now().Add(-b.Keep))
+	tag, err := b.Pool.Exec(ctx, `
+		update inbox.call set body = null where body is not null
+			and (received_at < $1 or subjects <> '{}' and exists (select from vault.key k where k.subject = any(subjects) and k.destroyed_at is not null))`, b.Now().Add(-b.Keep))
 	if err != nil {
 		return 0, fmt.Errorf("remove old bodies: %w", err)
 	}

@@ -147,5 +147,6 @@ func (r *Routes) Register() {
 	}
 	r.Orders()
 	r.Takadas()
+	r.OrderDrafts()
 	r.BooksLock()
 }

@@ -41,9 +41,6 @@ func (s *System) openInbox(ctx context.Context) (err error) {
 	return nil
 }
 
-// webhooks returns the endpoints of all providers.
-func (s *System) webhooks(context.Context) ([]webhooks.Endpoint, error) { return nil, nil }
-
 // inboxJobs adapts the queue, which is made with the workers, and so after the inbox.
 type inboxJobs struct{ *System }
 

@@ -9,11 +9,12 @@ import (
 	"bahi/reactors"
 	accessreactors "bahi/reactors/access"
 	inboxreactors "bahi/reactors/inbox"
+	ledgerreactors "bahi/reactors/ledger"
 )
 
 // AllReactors returns the reactors of this program.
 func AllReactors() []*reactors.Reactor {
-	return []*reactors.Reactor{accessreactors.Accounts, accessreactors.Endings}
+	return []*reactors.Reactor{accessreactors.Accounts, accessreactors.Endings, ledgerreactors.Drafts}
 }
 
 // workers returns the workers for the jobs of reactors and sweeps.
@@ -27,7 +28,7 @@ func (s *System) workers() reactors.Workers {
 		Frontend: s.Settings.Outside.FrontendURL, Admin: s.Settings.Outside.AdminEmail, Zone: zone, Log: s.Log,
 	}
 	return slices.Concat(writing.Workers(), s.Eraser().Workers(), reactors.Workers{accessreactors.Sweeps(s.Accounts.Credentials)},
-		inboxreactors.Workers(s.Inbox, time.Now))
+		inboxreactors.Workers(s.Inbox, time.Now), s.confirming.Workers())
 }
 
 // Eraser returns the eraser of people.

@@ -30,46 +30,48 @@ import (
 	messagingtables "bahi/projections/messaging"
 	"bahi/providers/blob"
 	"bahi/reactors"
+	ledgerreactors "bahi/reactors/ledger"
 	"bahi/readmodels"
 	auditviews "bahi/readmodels/audit"
 )
 
 // AllProjections returns the projections of this program.
 func AllProjections() []*projections.Projection {
-	return []*projections.Projection{ledgertables.Books, ledgertables.Orders, accesstables.APIKeys, accesstables.Users, accesstables.Workspaces, accesstables.Endings, messagingtables.Contacts, audittables.Tree}
+	return []*projections.Projection{ledgertables.Books, ledgertables.Orders, ledgertables.OrderDrafts, accesstables.APIKeys, accesstables.Users, accesstables.Workspaces, accesstables.Endings, messagingtables.Contacts, audittables.Tree}
 }
 
 // System has the parts of Bahi, wired. Its users start the background work that they need.
 type System struct {
 	Views
 
-	Settings Settings
-	Log      *slog.Logger
-	cluster  *pgcluster.Cluster // nil: DATABASE_URL
-	Pool     *pgxpool.Pool
-	Store    EventLog
-	Vault    *vault.Vault
-	Runner   *projections.Runner
-	backlog  *projections.Backlog
-	Signer   *audittables.Signer
-	Tree     *auditviews.Tree
-	Proofs   *auditviews.Proofs
-	copies   []*blob.Store // of checkpoints
-	Commands *commands.Handler
-	Books    *ledgerflows.Books
-	Accounts *accessflows.Accounts
-	ring     *accessflows.TokenRing
-	Mails    *mails
-	Blobs    *blob.Store
-	studio   *picture.Studio
-	Provider *identityProvider // nil: none
-	queue    *reactors.Jobs
-	Inbox    *inbox.Inbox
-	hooks    []webhooks.Endpoint
-	Reacting *reactors.Runner
-	feed     *forwarding // nil: none, or not served
-	guesses  *api.Guesses
-	Home     uuid.UUID // the workspace of callers without another one
+	Settings   Settings
+	Log        *slog.Logger
+	cluster    *pgcluster.Cluster // nil: DATABASE_URL
+	Pool       *pgxpool.Pool
+	Store      EventLog
+	Vault      *vault.Vault
+	Runner     *projections.Runner
+	backlog    *projections.Backlog
+	Signer     *audittables.Signer
+	Tree       *auditviews.Tree
+	Proofs     *auditviews.Proofs
+	copies     []*blob.Store // of checkpoints
+	Commands   *commands.Handler
+	Books      *ledgerflows.Books
+	Accounts   *accessflows.Accounts
+	ring       *accessflows.TokenRing
+	Mails      *mails
+	Blobs      *blob.Store
+	studio     *picture.Studio
+	Provider   *identityProvider // nil: none
+	queue      *reactors.Jobs
+	Inbox      *inbox.Inbox
+	hooks      []webhooks.Endpoint
+	confirming *ledgerreactors.Replies
+	Reacting   *reactors.Runner
+	feed       *forwarding // nil: none, or not served
+	guesses    *api.Guesses
+	Home       uuid.UUID // the workspace of callers without another one
 }
 
 // Open is OpenBooks with accounts and the systems outside.

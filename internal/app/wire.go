@@ -62,6 +62,7 @@ func (s *System) routes(a *api.API, metrics prometheus.Registerer) {
 	if s.Mails.folder != nil {
 		operations.Captured["mail"] = captured{s.Mails.folder}
 	}
+	operations.Captured["gateway"] = outbox{s.Ledger}
 	operations.Register()
 	a.Page(BlobsPath, s.Blobs.Handler(s.Log))
 }
@@ -93,7 +94,7 @@ func (c captured) Captured(ctx context.Context, skip, limit int) ([]opsroutes.Me
 		if err != nil {
 			return nil, 0, err
 		}
-		messages = append(messages, opsroutes.Message{ID: k.Name, Time: k.SentAt, To: k.To.Address, Subject: k.Subject, Text: m.Text})
+		messages = append(messages, opsroutes.Message{ID: k.Name, Time: k.SentAt, To: k.To.Address, Subject: k.Subject, Text: m.Text, At: k.SentAt, Status: "kept"})
 	}
 	return messages, total, nil
 }
