@@ -177,7 +177,7 @@ func (b *Inbox) settle(ctx context.Context, tx pgx.Tx, id uuid.UUID, made Outcom
 	}
 	_, err := tx.Exec(ctx, `
 		update inbox.call set verdict = $2, effect = nullif($3, ''), error = null, settled_at = $4, body = case when $5 then null else body end,
-			subjects = coalesce($6, '{}')
+			subjects = coalesce($6::text[], '{}')
 		where id = $1`, id, verdict, made.Effect, b.Now(), made.Forget, made.Subjects)
 	return err
 }

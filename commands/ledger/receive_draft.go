@@ -40,7 +40,7 @@ func ReceiveDraft(ctx context.Context, req commands.Request, b *Books, m Message
 		return out.ID, subject, err
 	}
 	c := orderdraft.Receive{
-		Sender: sender, Phone: m.From, Raw: m.Text, Media: m.Media, Read: ordertext.Parse(m.Text), 
+		Sender: sender, Phone: m.From, Raw: m.Text, Media: m.Media, Read: ordertext.Parse(m.Text),
 		Reply: m.From != "" && b.Commands.Now().Sub(m.At) < window,
 	}
 	if len(c.Read.Entries) > 0 {

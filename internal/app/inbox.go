@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -55,7 +54,7 @@ func (s inboxJobs) Add(ctx context.Context, tx pgx.Tx, calls []uuid.UUID) error 
 
 // webhookSecret returns the secret of an endpoint without a configured one, which all nodes share. It keeps the secret for the operator
 // in keys/<port>.token of the data folder, and prints it when it writes that file.
-func (s *System) webhookSecret(ctx context.Context, port string, out io.Writer) (string, error) {
+func (s *System) webhookSecret(ctx context.Context, port string) (string, error) {
 	key, err := s.Vault.Named(ctx, "webhook/"+port, KeySize)
 	if err != nil {
 		return "", err
@@ -75,6 +74,9 @@ func (s *System) webhookSecret(ctx context.Context, port string, out io.Writer) 
 	if err := os.WriteFile(path, []byte(secret+"\n"), 0o600); err != nil {
 		return "", fmt.Errorf("write the token of %s's webhook: %w", port, err)
 	}
-	fmt.Fprintf(out, "The token of the %s's webhook, kept in %s:\n%s\n", port, path, secret)
+	if s.Settings.Shell.Err == nil { // nobody reads it
+		return secret, nil
+	}
+	fmt.Fprintf(s.Settings.Shell.Err, "The token of the %s's webhook, kept in %s:\n%s\n", port, path, secret)
 	return secret, nil
 }

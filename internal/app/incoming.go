@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strconv"
 	"strings"
 
@@ -50,11 +48,7 @@ func (s *System) webhooks(ctx context.Context) ([]webhooks.Endpoint, error) {
 		return nil, fmt.Errorf("GATEWAY_WEBHOOK_ADDRESSES: %w", err)
 	}
 	if !proof.Configured() {
-		var out io.Writer = os.Stderr
-		if s.Settings.Shell.Err != nil {
-			out = s.Settings.Shell.Err
-		}
-		if proof.Token, err = s.webhookSecret(ctx, "gateway", out); err != nil {
+		if proof.Token, err = s.webhookSecret(ctx, "gateway"); err != nil {
 			return nil, err
 		}
 	}
