@@ -13,6 +13,7 @@ import (
 	"bahi/domain/ledger"
 	"bahi/domain/ledger/bookslock"
 	"bahi/domain/ledger/order"
+	"bahi/domain/ledger/orderdraft"
 	"bahi/domain/ledger/takada"
 	"bahi/domain/marketplace/company"
 	"bahi/domain/marketplace/product"
@@ -38,6 +39,8 @@ var Catalogue = event.NewCatalogue(append([]event.AnyKind{
 	order.Kind,
 	product.Batches,
 	product.Kind,
+	orderdraft.Kind,
+	orderdraft.SenderKind,
 	request.Kind,
 	session.Kind,
 	takada.Kind,

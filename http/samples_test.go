@@ -15,6 +15,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"bahi/commands"
+	flows "bahi/commands/ledger"
 	"bahi/http/api"
 	"bahi/http/api/apitest"
 	"bahi/internal/app/apptest"
@@ -123,6 +125,13 @@ func (w *things) value(t *testing.T, name string) string {
 		w.asha.Join(w.Office, ravi, `{"ledger":"read"}`)
 		w.values[name] = `"` + ravi.User.ID + `"`
 		return w.values[name]
+	}
+	if name == "draft_id" { // it comes by chat
+		workspace := uuid.MustParse(w.asha.Workspace)
+		id, _, err := flows.ReceiveDraft(t.Context(), commands.Request{Workspace: workspace}, w.Sys.Books, flows.Message{ID: uuid.NewString(), From: "919812345678", Text: "payal 250 gm"})
+		require.NoError(t, err)
+		w.values[name] = id
+		return id
 	}
 	giver := slices.IndexFunc(w.ops, func(op api.Op) bool { return w.samples[op.ID].Gives[name] != "" })
 	require.GreaterOrEqual(t, giver, 0, "no sample gives {%s}", name)

@@ -23,6 +23,8 @@
 //	a sealed value        "bahi value 1", class, subject, version of the data key in decimal
 //	a wrapped data key    "bahi data key 1", subject, version in decimal
 //	a wrapped named key   "bahi named key 1", name
+//	an enclosed key       "bahi enclosed key 1", name of the key that wraps it, purpose
+//	enclosed bytes        "bahi enclosed bytes 1", name, purpose
 //
 // So a ciphertext opens only for its own purpose. The id of a master key is its HKDF-SHA256,
 // without salt, info "bahi master key id", 16 bytes in hex. The JSON around a sealed value is in

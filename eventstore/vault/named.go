@@ -16,7 +16,8 @@ import (
 //
 // The names in use: idempotency (keyed hashes of requests), jwt/<kid> (access and refresh tokens), email and
 // identity (keyed hashes of unique values), mailed-token, blob-links, sign-in-flow, console (its cookies), checkpoint
-// and checkpoint/<uuid> (keys that sign the log), webhook.
+// and checkpoint/<uuid> (keys that sign the log), inbox (wraps the keys of webhooks' bodies), inbox-keys (their keyed hashes),
+// webhook/<endpoint> (the generated secret).
 func (v *Vault) Named(ctx context.Context, name string, size int) ([]byte, error) {
 	key, err := v.loadNamed(ctx, name)
 	if errors.Is(err, pgx.ErrNoRows) {

@@ -159,7 +159,7 @@ func (o *operation) finish(a *API, in reflect.Type) {
 	case !o.Public:
 		o.entry = append(o.entry, (*call).authenticate)
 	}
-	if a.limiter != nil {
+	if a.limiter != nil && !o.Refusals {
 		o.entry = append(o.entry, (*call).limit)
 	}
 	switch {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"net/netip"
 	"strconv"
 	"time"
 
@@ -84,6 +85,12 @@ func (c *call) withRequest(ctx context.Context) context.Context {
 func Request(ctx context.Context) commands.Request {
 	r, _ := ctx.Value(requestKey{}).(commands.Request)
 	return r
+}
+
+// Sender returns the request as it arrived, and the address of its client, for operations that check other proofs than credentials.
+func Sender(ctx context.Context) (*http.Request, netip.Addr) {
+	c := callOf(ctx)
+	return c.r, wholeAddress(c.r, c.api.config.Limiting.Proxies)
 }
 
 // RequestID returns the request's id.

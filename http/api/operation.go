@@ -33,8 +33,9 @@ type Op struct {
 
 	Errors []int // further statuses of refusals, beside those that follow from the rest of the Op
 
-	Limit string   // the group of its rate limit
-	Reads []string // projections that it reads; with one, Bahi-Min-Position counts
+	Limit    string   // the group of its rate limit
+	Refusals bool     // the limit is of the requests that the handler refuses alone: it calls Count
+	Reads    []string // projections that it reads; with one, Bahi-Min-Position counts
 
 	MaxBody     int64    // in bytes; of a form (see File) the bytes of its file; 0: 1 MB
 	AnyField    bool     // of a form: its one file counts, whatever its field is called

@@ -35,6 +35,11 @@ const addressBits = 64
 // trusted proxies. IPv6 is cut to its /64, IPv4 in IPv6 is IPv4. A peer without an address, such as at a Unix socket, gives the
 // zero Addr.
 func clientAddress(r *http.Request, proxies []netip.Prefix) netip.Addr {
+	return counted(wholeAddress(r, proxies))
+}
+
+// wholeAddress is clientAddress with all bits of an IPv6 address.
+func wholeAddress(r *http.Request, proxies []netip.Prefix) netip.Addr {
 	var client netip.Addr
 	if peer, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
 		client = plainAddress(peer.Addr())
@@ -42,7 +47,7 @@ func clientAddress(r *http.Request, proxies []netip.Prefix) netip.Addr {
 	if trusted(client, proxies) {
 		client = forwardedFor(r.Header, client, proxies)
 	}
-	return counted(client)
+	return client
 }
 
 // counted returns the address or network that requests from an address are counted by.

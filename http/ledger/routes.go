@@ -147,6 +147,7 @@ func (r *Routes) Register() {
 	}
 	r.Orders()
 	r.Takadas()
+	r.OrderDrafts()
 	r.BooksLock()
 	r.Summary()
 	r.Daybook()

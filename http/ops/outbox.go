@@ -20,6 +20,9 @@ type Message struct {
 	To      string    `json:"to"`
 	Subject string    `json:"subject"`
 	Text    string    `json:"text"`
+	At      time.Time `json:"at" doc:"The same as time"`
+	Status  string    `json:"status" doc:"kept: no provider is configured; sent, failed, unknown: what a provider did"`
+	Draft   *int64    `json:"draft_id,omitempty" doc:"The order draft that it confirms"`
 }
 
 // Outbox registers the reading of kept messages. They are users' mails, with links that open their accounts.
@@ -29,10 +32,10 @@ func (r *Routes) Outbox() {
 		Body  []Message
 	}
 	api.Handle(r.API, api.Op{
-		ID: "list-outbox", Method: "GET", Path: "/ops/outbox", Summary: "List messages that are kept because no provider is configured",
+		ID: "list-outbox", Method: "GET", Path: "/ops/outbox", Summary: "List messages that are kept because no provider is configured, and replies to order drafts",
 		Tags: tags, Operator: true, StrictQuery: true,
 	}, func(ctx context.Context, in *struct {
-		Port     string `query:"port" required:"true" enum:"mail,chat,crm"`
+		Port     string `query:"port" required:"true" enum:"mail,chat,crm,gateway"`
 		Page     int    `query:"page" default:"1" minimum:"1" maximum:"1000000000" doc:"From 1"`
 		PageSize int    `query:"page_size" default:"50" minimum:"1" maximum:"1000" doc:"Messages per page"`
 	}) (*page, error) {

@@ -15,6 +15,7 @@ type Routes struct {
 	Registry *views.Projections
 	Builds   Builds
 
+	Inbox    Inbox
 	Captured map[string]Captured // by port; a missing port keeps nothing
 }
 
@@ -26,4 +27,5 @@ func (r *Routes) Register() {
 	r.Projections()
 	r.Parked()
 	r.Outbox()
+	r.Webhooks()
 }

@@ -38,6 +38,7 @@ func (s *System) console(a *api.API) error {
 	if s.Mails.folder != nil {
 		kept["mail"] = captured{s.Mails.folder}
 	}
+	kept["gateway"] = outbox{s.Ledger}
 	pages, err := console.New(console.Config{
 		Projections: registry, Builds: Builds{s},
 		Jobs: &opsviews.Jobs{DB: s.Pool}, Queue: s.queue,

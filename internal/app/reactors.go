@@ -8,11 +8,13 @@ import (
 
 	"bahi/reactors"
 	accessreactors "bahi/reactors/access"
+	inboxreactors "bahi/reactors/inbox"
+	ledgerreactors "bahi/reactors/ledger"
 )
 
 // AllReactors returns the reactors of this program.
 func AllReactors() []*reactors.Reactor {
-	return []*reactors.Reactor{accessreactors.Accounts, accessreactors.Endings}
+	return []*reactors.Reactor{accessreactors.Accounts, accessreactors.Endings, ledgerreactors.Drafts}
 }
 
 // workers returns the workers for the jobs of reactors and sweeps.
@@ -25,7 +27,8 @@ func (s *System) workers() reactors.Workers {
 		Accounts: s.Accounts, Commands: s.Commands, Store: s.Store, Mailer: s.Mails,
 		Frontend: s.Settings.Outside.FrontendURL, Admin: s.Settings.Outside.AdminEmail, Zone: zone, Log: s.Log,
 	}
-	return slices.Concat(writing.Workers(), s.Eraser().Workers(), reactors.Workers{accessreactors.Sweeps(s.Accounts.Credentials)})
+	return slices.Concat(writing.Workers(), s.Eraser().Workers(), reactors.Workers{accessreactors.Sweeps(s.Accounts.Credentials)},
+		inboxreactors.Workers(s.Inbox, time.Now), s.confirming.Workers())
 }
 
 // Eraser returns the eraser of people.
@@ -67,6 +70,7 @@ func (s *System) sweeps() []reactors.Sweep {
 	return []reactors.Sweep{
 		reactors.Every(accessreactors.SweepEvery, accessreactors.SweepErasures{}),
 		reactors.Every(accessreactors.SweepEvery, accessreactors.SweepCredentials{}),
+		reactors.Every(inboxreactors.SweepEvery, inboxreactors.SweepInbox{}),
 	}
 }
 

@@ -113,7 +113,7 @@ func (r Remains) rewrite(ctx context.Context, s *scrubbing, what, table string) 
 // schemas matches the names of schemas with personal values: all generations of the projections that fold such values, so
 // that no list has to be maintained.
 func (r Remains) schemas() string {
-	names := []string{"account", "vault", "river"}
+	names := []string{"account", "vault", "river", "inbox"}
 	for _, name := range r.people() {
 		names = append(names, name+"_g[0-9]+")
 	}

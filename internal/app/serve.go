@@ -54,7 +54,7 @@ func (s *System) Api(key string, limiting api.Limiting, metrics prometheus.Regis
 		Recheck: s.Settings.Outside.Recheck, Streams: s.Settings.Outside.Streams, Whole: api.Whole{AtOnce: s.Settings.Outside.Drawn, Files: s.Settings.Outside.Files},
 		Classify: classify, Log: s.Log, Metrics: metrics, Tracer: tracer,
 	})
-	s.routes(a)
+	s.routes(a, metrics)
 	return a, s.console(a)
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"bahi/commands"
 	accessflows "bahi/commands/access"
+	"bahi/commands/inbox"
 	ledgerflows "bahi/commands/ledger"
 	"bahi/domain/access/picture"
 	"bahi/domain/actor"
@@ -20,6 +21,7 @@ import (
 	"bahi/eventstore/esdb"
 	"bahi/eventstore/vault"
 	"bahi/http/api"
+	"bahi/http/webhooks"
 	"bahi/internal/pgcluster"
 	"bahi/migrations"
 	"bahi/projections"
@@ -30,6 +32,7 @@ import (
 	messagingtables "bahi/projections/messaging"
 	"bahi/providers/blob"
 	"bahi/reactors"
+	ledgerreactors "bahi/reactors/ledger"
 	"bahi/readmodels"
 	auditviews "bahi/readmodels/audit"
 )
@@ -37,7 +40,7 @@ import (
 // AllProjections returns the projections of this program.
 func AllProjections() []*projections.Projection {
 	return []*projections.Projection{
-		ledgertables.Books, ledgertables.Orders, accesstables.APIKeys, accesstables.Users, accesstables.Workspaces, accesstables.Endings,
+		ledgertables.Books, ledgertables.Orders, ledgertables.OrderDrafts, accesstables.APIKeys, accesstables.Users, accesstables.Workspaces, accesstables.Endings,
 		marketplacetables.Companies, marketplacetables.Products, messagingtables.Contacts, audittables.Tree, audittables.Places,
 	}
 }
@@ -46,31 +49,34 @@ func AllProjections() []*projections.Projection {
 type System struct {
 	Views
 
-	Settings Settings
-	Log      *slog.Logger
-	cluster  *pgcluster.Cluster // nil: DATABASE_URL
-	Pool     *pgxpool.Pool
-	Store    EventLog
-	Vault    *vault.Vault
-	Runner   *projections.Runner
-	backlog  *projections.Backlog
-	Signer   *audittables.Signer
-	Tree     *auditviews.Tree
-	Proofs   *auditviews.Proofs
-	copies   []*blob.Store // of checkpoints
-	Commands *commands.Handler
-	Books    *ledgerflows.Books
-	Accounts *accessflows.Accounts
-	ring     *accessflows.TokenRing
-	Mails    *mails
-	Blobs    *blob.Store
-	studio   *picture.Studio
-	Provider *identityProvider // nil: none
-	queue    *reactors.Jobs
-	Reacting *reactors.Runner
-	feed     *forwarding // nil: none, or not served
-	guesses  *api.Guesses
-	Home     uuid.UUID // the workspace of callers without another one
+	Settings   Settings
+	Log        *slog.Logger
+	cluster    *pgcluster.Cluster // nil: DATABASE_URL
+	Pool       *pgxpool.Pool
+	Store      EventLog
+	Vault      *vault.Vault
+	Runner     *projections.Runner
+	backlog    *projections.Backlog
+	Signer     *audittables.Signer
+	Tree       *auditviews.Tree
+	Proofs     *auditviews.Proofs
+	copies     []*blob.Store // of checkpoints
+	Commands   *commands.Handler
+	Books      *ledgerflows.Books
+	Accounts   *accessflows.Accounts
+	ring       *accessflows.TokenRing
+	Mails      *mails
+	Blobs      *blob.Store
+	studio     *picture.Studio
+	Provider   *identityProvider // nil: none
+	queue      *reactors.Jobs
+	Inbox      *inbox.Inbox
+	hooks      []webhooks.Endpoint
+	confirming *ledgerreactors.Replies
+	Reacting   *reactors.Runner
+	feed       *forwarding // nil: none, or not served
+	guesses    *api.Guesses
+	Home       uuid.UUID // the workspace of callers without another one
 }
 
 // Open is OpenBooks with accounts and the systems outside.

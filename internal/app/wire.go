@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"bahi/domain/event"
 	"bahi/eventstore"
@@ -20,6 +21,7 @@ import (
 	marketplaceroutes "bahi/http/marketplace"
 	messagingroutes "bahi/http/messaging"
 	opsroutes "bahi/http/ops"
+	"bahi/http/webhooks"
 	"bahi/projections"
 	"bahi/providers/mail"
 	auditviews "bahi/readmodels/audit"
@@ -31,7 +33,7 @@ import (
 //go:generate go test bahi/http -run ^TestDocumentIsTheCommittedOne$ -update
 
 // routes registers every operation.
-func (s *System) routes(a *api.API) {
+func (s *System) routes(a *api.API, metrics prometheus.Registerer) {
 	zone, err := s.Settings.Zone()
 	if err != nil {
 		zone = time.UTC // Open has refused an invalid zone
@@ -54,13 +56,15 @@ func (s *System) routes(a *api.API) {
 		API: a, Events: &auditviews.Events{Log: s.Proofs.Log, Search: s.explored(), Reveal: s.Vault.Reveal}, Proofs: s.Proofs,
 		Feed: feed{s.Store}, Report: s.Trail(zone),
 	}).Register()
+	(&webhooks.Routes{API: a, Inbox: s.Inbox, Endpoints: s.hooks, Metrics: metrics}).Register()
 	operations := &opsroutes.Routes{
-		API: a, Views: &opsviews.Jobs{DB: s.Pool}, Queue: s.queue, Registry: s.registry(), Builds: Builds{s},
+		API: a, Views: &opsviews.Jobs{DB: s.Pool}, Queue: s.queue, Registry: s.registry(), Builds: Builds{s}, Inbox: s.Inbox,
 		Captured: map[string]opsroutes.Captured{},
 	}
 	if s.Mails.folder != nil {
 		operations.Captured["mail"] = captured{s.Mails.folder}
 	}
+	operations.Captured["gateway"] = outbox{s.Ledger}
 	operations.Register()
 	a.Page(BlobsPath, s.Blobs.Handler(s.Log))
 }
@@ -92,7 +96,7 @@ func (c captured) Captured(ctx context.Context, skip, limit int) ([]opsroutes.Me
 		if err != nil {
 			return nil, 0, err
 		}
-		messages = append(messages, opsroutes.Message{ID: k.Name, Time: k.SentAt, To: k.To.Address, Subject: k.Subject, Text: m.Text})
+		messages = append(messages, opsroutes.Message{ID: k.Name, Time: k.SentAt, To: k.To.Address, Subject: k.Subject, Text: m.Text, At: k.SentAt, Status: "kept"})
 	}
 	return messages, total, nil
 }

@@ -41,7 +41,7 @@ const (
 )
 
 func backedUp() []string {
-	return []string{"log", "vault", "account", "audit", "reactor", "river", "projection"}
+	return []string{"log", "vault", "account", "audit", "reactor", "river", "projection", "inbox"}
 }
 
 // Manifest describes a backup.

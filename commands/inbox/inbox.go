@@ -1,0 +1,267 @@
+// Package inbox keeps the calls of providers' webhooks until their effect is in the log.
+//
+// A call is recorded before it is acknowledged, and its effect follows in the background. A call is recorded once under its key, so
+// repetitions have no second effect. Its record and the job that handles it are written in one transaction: after a crash
+// the job is still there. A call that cannot be handled is parked until an operator replays it.
+//
+// Calls are not events: their bodies are strangers' personal data, and are removed after a while.
+package inbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"bahi/domain/fault"
+	"bahi/eventstore/vault"
+)
+
+// The refusals of an inbox.
+var (
+	ErrFull    = fault.New(fault.Unavailable, "Too many calls wait to be handled, try again later")
+	ErrNoCall  = fault.New(fault.NotFound, "Webhook call not found")
+	ErrHandled = fault.New(fault.Conflict, "The call had its effect or waits for it")
+	ErrRemoved = fault.New(fault.Conflict, "The call's body was removed")
+)
+
+// Call is a call that was recorded.
+type Call struct {
+	ID          uuid.UUID
+	Endpoint    string
+	ReceivedAt  time.Time
+	ContentType string
+	Body        []byte
+}
+
+// Outcome is what has followed from a call.
+type Outcome struct {
+	Effect string // such as "order draft 12"; empty: none. It MUST NOT name a person
+	Forget bool   // the body is removed at once: it is of nobody's concern here
+
+	Subjects []string // of the vault, whose values the body has: it is removed with their keys
+}
+
+// Handler makes the effect of a call. It MUST be idempotent: after a crash it gets the call again. Its error MUST NOT name a person.
+type Handler func(ctx context.Context, c Call) (Outcome, error)
+
+// unreadable is the error of a call that no further attempt can handle.
+type unreadable struct{ error }
+
+// Unreadable returns an error that parks the call at once.
+func Unreadable(why error) error { return unreadable{why} }
+
+// Jobs is the queue of jobs. Add adds a job in the transaction for each call; the job calls [Inbox.Process].
+type Jobs interface {
+	Add(ctx context.Context, tx pgx.Tx, calls []uuid.UUID) error
+}
+
+// Config has the parts of an Inbox.
+type Config struct {
+	Pool     *pgxpool.Pool
+	Vault    *vault.Vault
+	Jobs     Jobs
+	Handlers map[string]Handler // by endpoint
+	Keep     time.Duration      // how long bodies are kept; 0: 30 days
+	Room     int                // most calls that wait; 0: 100,000
+	Now      func() time.Time
+	Log      *slog.Logger
+}
+
+// Inbox records calls and handles them.
+type Inbox struct {
+	Config
+
+	mu      sync.Mutex
+	pending []*pending // to be written
+	bytes   int        // of their bodies
+	writing bool
+
+	counted time.Time // when waiting was counted, see room
+	waiting int
+}
+
+const (
+	defaultKeep = 30 * 24 * time.Hour
+	defaultRoom = 100_000
+
+	// mostPending bounds the bytes of bodies that wait to be written.
+	mostPending = 64 << 20
+
+	// vault's names of keys
+	bodies = "inbox"
+	hashes = "inbox-keys"
+)
+
+// New returns an inbox in a database that was migrated.
+func New(config Config) *Inbox {
+	if config.Keep == 0 {
+		config.Keep = defaultKeep
+	}
+	if config.Room == 0 {
+		config.Room = defaultRoom
+	}
+	return &Inbox{Config: config}
+}
+
+// Process handles a call that waits. last: no further attempt follows an error, so the call is parked. It does nothing if the call had
+// its effect, or another process is handling it; [Inbox.Resume] finds the call if that process dies.
+func (b *Inbox) Process(ctx context.Context, id uuid.UUID, last bool) error {
+	var failed error
+	err := b.write(ctx, func(tx pgx.Tx) error {
+		c, err := b.claim(ctx, tx, id)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		var made Outcome
+		made, failed = b.handle(ctx, c)
+		if ctx.Err() != nil { // the attempt was interrupted, which says nothing about the call
+			return ctx.Err()
+		}
+		_, permanent := errors.AsType[unreadable](failed)
+		switch {
+		case failed == nil:
+			return b.settle(ctx, tx, id, made)
+		case permanent || last:
+			b.Log.Warn("a webhook's call is parked", "endpoint", c.Endpoint, "call", id, "error", failed)
+			err, failed = b.park(ctx, tx, id, failed), nil
+			return err
+		default:
+			_, err := tx.Exec(ctx, `update inbox.call set error = $2 where id = $1`, id, failed.Error())
+			return err
+		}
+	})
+	return errors.Join(failed, err)
+}
+
+// claim locks a call that waits, and opens it. Its lock ends with the transaction, also if the process dies.
+func (b *Inbox) claim(ctx context.Context, tx pgx.Tx, id uuid.UUID) (c Call, err error) {
+	c.ID = id
+	var body []byte
+	err = tx.QueryRow(ctx, `
+		select endpoint, received_at, content_type, body from inbox.call
+		where id = $1 and verdict = 'waiting' for update skip locked`, id).Scan(&c.Endpoint, &c.ReceivedAt, &c.ContentType, &body)
+	if err != nil {
+		return c, err
+	}
+	if body != nil {
+		c.Body, err = b.Vault.Disclose(ctx, bodies, id.String(), body)
+	}
+	return c, err
+}
+
+func (b *Inbox) handle(ctx context.Context, c Call) (Outcome, error) {
+	handler, known := b.Handlers[c.Endpoint]
+	switch {
+	case !known:
+		return Outcome{}, Unreadable(fmt.Errorf("nothing handles calls of %s", c.Endpoint))
+	case c.Body == nil:
+		return Outcome{}, Unreadable(ErrRemoved)
+	}
+	return handler(ctx, c)
+}
+
+func (b *Inbox) settle(ctx context.Context, tx pgx.Tx, id uuid.UUID, made Outcome) error {
+	verdict := "handled"
+	if made.Effect == "" {
+		verdict = "ignored"
+	}
+	_, err := tx.Exec(ctx, `
+		update inbox.call set verdict = $2, effect = nullif($3, ''), error = null, settled_at = $4, body = case when $5 then null else body end,
+			subjects = coalesce($6::text[], '{}')
+		where id = $1`, id, verdict, made.Effect, b.Now(), made.Forget, made.Subjects)
+	return err
+}
+
+func (b *Inbox) park(ctx context.Context, tx pgx.Tx, id uuid.UUID, why error) error {
+	_, err := tx.Exec(ctx, `update inbox.call set verdict = 'parked', error = $2, settled_at = $3 where id = $1`, id, why.Error(), b.Now())
+	return err
+}
+
+// Replay handles a call again that is parked or had no effect. It returns [ErrNoCall], [ErrHandled] or [ErrRemoved] if it cannot.
+func (b *Inbox) Replay(ctx context.Context, id uuid.UUID) error {
+	return b.write(ctx, func(tx pgx.Tx) error {
+		var (
+			verdict string
+			kept    bool
+		)
+		err := tx.QueryRow(ctx, `select verdict, body is not null from inbox.call where id = $1 for update`, id).Scan(&verdict, &kept)
+		switch {
+		case errors.Is(err, pgx.ErrNoRows):
+			return ErrNoCall
+		case err != nil:
+			return fmt.Errorf("find call %s: %w", id, err)
+		case verdict != "parked" && verdict != "ignored":
+			return ErrHandled
+		case !kept:
+			return ErrRemoved
+		}
+		if _, err := tx.Exec(ctx, `update inbox.call set verdict = 'waiting', error = null, settled_at = null where id = $1`, id); err != nil {
+			return fmt.Errorf("replay call %s: %w", id, err)
+		}
+		return b.Jobs.Add(ctx, tx, []uuid.UUID{id})
+	})
+}
+
+// Body returns a call's body, nil if it was removed, or [ErrNoCall].
+func (b *Inbox) Body(ctx context.Context, id uuid.UUID) ([]byte, error) {
+	var body []byte
+	err := b.Pool.QueryRow(ctx, `select body from inbox.call where id = $1`, id).Scan(&body)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return nil, ErrNoCall
+	case err != nil:
+		return nil, fmt.Errorf("read call %s: %w", id, err)
+	case body == nil:
+		return nil, nil
+	}
+	return b.Vault.Disclose(ctx, bodies, id.String(), body)
+}
+
+// Resume handles the calls whose process died while it handled them: those received before a moment that nobody is handling and that
+// never failed. A call that failed has a job that tries it again.
+func (b *Inbox) Resume(ctx context.Context, before time.Time) error {
+	rows, _ := b.Pool.Query(ctx, `
+		select id from inbox.call where verdict = 'waiting' and received_at < $1 and error is null order by received_at, id`, before)
+	ids, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+	if err != nil {
+		return fmt.Errorf("find calls to resume: %w", err)
+	}
+	for _, id := range ids {
+		if err := b.Process(ctx, id, false); err != nil && ctx.Err() != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Sweep removes the bodies that are older than the inbox keeps them, and those with values of erased subjects, and returns their number. Their calls stay, so that a
+// repetition is still known.
+func (b *Inbox) Sweep(ctx context.Context) (int64, error) {
+	tag, err := b.Pool.Exec(ctx, `
+		update inbox.call set body = null where body is not null
+			and (received_at < $1 or subjects <> '{}' and exists (select from vault.key k where k.subject = any(subjects) and k.destroyed_at is not null))`, b.Now().Add(-b.Keep))
+	if err != nil {
+		return 0, fmt.Errorf("remove old bodies: %w", err)
+	}
+	return tag.RowsAffected(), nil
+}
+
+// write runs do in a transaction that is on disk when it returns, whatever the pool's settings.
+func (b *Inbox) write(ctx context.Context, do func(tx pgx.Tx) error) error {
+	return pgx.BeginFunc(ctx, b.Pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `set local synchronous_commit = on`); err != nil {
+			return err
+		}
+		return do(tx)
+	})
+}

@@ -1,0 +1,157 @@
+package inbox
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+)
+
+// Incoming is a call whose proof was checked.
+type Incoming struct {
+	Endpoint    string
+	Key         string // under which the provider would repeat it; empty: its body
+	ContentType string
+	Body        []byte
+}
+
+// pending is a call that is to be written, with its result.
+type pending struct {
+	id          uuid.UUID
+	endpoint    string
+	contentType string
+	hash, body  []byte
+	result      chan receipt
+}
+
+type receipt struct {
+	repeated bool
+	err      error
+}
+
+// mostWritten bounds the calls of one transaction.
+const mostWritten = 500
+
+// Receive records a call, which is on disk when it returns nil, and reports whether it was recorded before. It returns [ErrFull] while too many
+// calls wait. Calls that arrive together are written in one transaction.
+func (b *Inbox) Receive(ctx context.Context, in Incoming) (repeated bool, err error) {
+	p := &pending{endpoint: in.Endpoint, contentType: in.ContentType, result: make(chan receipt, 1)}
+	if p.id, err = uuid.NewV7(); err != nil {
+		return false, fmt.Errorf("name a call: %w", err)
+	}
+	of, what := "key", []byte(in.Key)
+	if in.Key == "" {
+		of, what = "body", in.Body
+	}
+	if p.hash, err = b.Vault.HMAC(ctx, hashes, []byte(in.Endpoint), []byte(of), what); err != nil {
+		return false, err
+	}
+	if p.body, err = b.Vault.Enclose(ctx, bodies, p.id.String(), in.Body); err != nil {
+		return false, err
+	}
+	if err := b.enqueue(ctx, p); err != nil {
+		return false, err
+	}
+	select {
+	case r := <-p.result:
+		return r.repeated, r.err
+	case <-ctx.Done(): // it may still be recorded; the provider repeats it
+		return false, ctx.Err()
+	}
+}
+
+// enqueue adds a call to the next transaction, and starts the writer unless it runs.
+func (b *Inbox) enqueue(ctx context.Context, p *pending) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.bytes+len(p.body) > mostPending {
+		return ErrFull
+	}
+	b.pending, b.bytes = append(b.pending, p), b.bytes+len(p.body)
+	if !b.writing {
+		b.writing = true
+		go b.writePending(context.WithoutCancel(ctx))
+	}
+	return nil
+}
+
+// writeWithin bounds a transaction of pending calls.
+const writeWithin = 20 * time.Second
+
+// writePending writes what is pending until nothing is.
+func (b *Inbox) writePending(ctx context.Context) {
+	for {
+		b.mu.Lock()
+		batch := b.pending[:min(len(b.pending), mostWritten)]
+		b.pending = b.pending[len(batch):]
+		for _, p := range batch {
+			b.bytes -= len(p.body)
+		}
+		if len(batch) == 0 {
+			b.writing = false
+			b.mu.Unlock()
+			return
+		}
+		b.mu.Unlock()
+		within, cancel := context.WithTimeout(ctx, writeWithin)
+		added, err := b.record(within, batch)
+		cancel()
+		for _, p := range batch {
+			p.result <- receipt{repeated: err == nil && !added[p.id], err: err}
+		}
+	}
+}
+
+// record writes the calls with their jobs and returns those that were not recorded before.
+func (b *Inbox) record(ctx context.Context, batch []*pending) (added map[uuid.UUID]bool, err error) {
+	ids, endpoints, types := make([]uuid.UUID, len(batch)), make([]string, len(batch)), make([]string, len(batch))
+	hashed, closed := make([][]byte, len(batch)), make([][]byte, len(batch))
+	for i, p := range batch {
+		ids[i], endpoints[i], types[i], hashed[i], closed[i] = p.id, p.endpoint, p.contentType, p.hash, p.body
+	}
+	added = map[uuid.UUID]bool{}
+	err = b.write(ctx, func(tx pgx.Tx) error {
+		if err := b.room(ctx, tx); err != nil {
+			return err
+		}
+		// Transactions insert in one order, so that none waits for one that waits for it.
+		rows, _ := tx.Query(ctx, `
+			insert into inbox.call (id, endpoint, key_hash, received_at, content_type, body, verdict)
+			select id, endpoint, key_hash, $6, content_type, body, 'waiting'
+			from unnest($1::uuid[], $2::text[], $3::bytea[], $4::text[], $5::bytea[]) n (id, endpoint, key_hash, content_type, body)
+			order by endpoint, key_hash, id
+			on conflict (endpoint, key_hash) do nothing returning id`, ids, endpoints, hashed, types, closed, b.Now())
+		fresh, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+		if err != nil {
+			return fmt.Errorf("record %d calls: %w", len(batch), err)
+		}
+		for _, id := range fresh {
+			added[id] = true
+		}
+		b.waiting += len(fresh)
+		if len(fresh) == 0 {
+			return nil
+		}
+		return b.Jobs.Add(ctx, tx, fresh)
+	})
+	return added, err
+}
+
+// countEvery is how often the calls that wait are counted.
+const countEvery = time.Second
+
+// room returns [ErrFull] if too many calls wait. Only the writer calls it.
+func (b *Inbox) room(ctx context.Context, tx pgx.Tx) error {
+	if now := b.Now(); now.Sub(b.counted) >= countEvery {
+		if err := tx.QueryRow(ctx, `select count(*) from inbox.call where verdict = 'waiting'`).Scan(&b.waiting); err != nil {
+			return fmt.Errorf("count the calls that wait: %w", err)
+		}
+		b.counted = now
+	}
+	if b.waiting >= b.Room {
+		return ErrFull
+	}
+	return nil
+}

@@ -1,0 +1,30 @@
+package inbox
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Backlog is how much of an endpoint is not handled.
+type Backlog struct {
+	Endpoint string
+	Waiting  int
+	Parked   int
+	Oldest   *time.Time // when the oldest call that waits was received
+}
+
+// Backlogs returns the backlog of each endpoint that has one.
+func (b *Inbox) Backlogs(ctx context.Context) ([]Backlog, error) {
+	rows, _ := b.Pool.Query(ctx, `
+		select endpoint, count(*) filter (where verdict = 'waiting'), count(*) filter (where verdict = 'parked'),
+			min(received_at) filter (where verdict = 'waiting')
+		from inbox.call where verdict in ('waiting', 'parked') group by endpoint`)
+	all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Backlog])
+	if err != nil {
+		return nil, fmt.Errorf("count calls of webhooks: %w", err)
+	}
+	return all, nil
+}

@@ -1,0 +1,63 @@
+package orderdraft_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/domain/event/eventtest"
+	"bahi/domain/ledger/orderdraft"
+	"bahi/domain/ledger/ordertext"
+	"bahi/domain/unit"
+)
+
+func TestReceive(t *testing.T) {
+	t.Parallel()
+	none := eventtest.Given(t, orderdraft.Kind)
+	none.Case("a message becomes a draft with what was read").
+		When(orderdraft.Receive{
+			Sender: "a1", Phone: "919812345678", Raw: "slip 7\npayal 250 gm", First: 5, Reply: true,
+			Read: ordertext.Order{Slip: "7", Entries: []ordertext.Entry{{Item: "payal", Weight: 250_000, Confidence: 80}}},
+		}).
+		Then(orderdraft.Received{
+			Sender: "a1", Phone: orderdraft.Senders.Personal("a1", "919812345678"), Raw: orderdraft.Senders.Personal("a1", "slip 7\npayal 250 gm"), Reply: true,
+			Entries: []orderdraft.Entry{{ID: 5, Item: "payal", Weight: new(unit.Grams(250_000)), Slip: new("7"), Parser: "rules", Confidence: 80_000}},
+		})
+	none.Case("a message without an order becomes a draft without entries").
+		When(orderdraft.Receive{Sender: "a1", Raw: "hello"}).
+		Then(orderdraft.Received{Sender: "a1", Raw: orderdraft.Senders.Personal("a1", "hello"), Entries: []orderdraft.Entry{}})
+}
+
+func TestReplyAndDelete(t *testing.T) {
+	t.Parallel()
+	none := eventtest.Given(t, orderdraft.Kind)
+	none.Case("no draft, no reply").When(orderdraft.NoteReply{Status: "sent"}).ThenFails(orderdraft.ErrNotFound)
+	none.Case("no draft, nothing to delete").When(orderdraft.Delete{}).ThenFails(orderdraft.ErrNotFound)
+
+	draft := eventtest.Given(t, orderdraft.Kind, orderdraft.Received{Sender: "a1", Reply: true})
+	draft.Case("the outcome of the reply is noted").
+		When(orderdraft.NoteReply{Status: "sent", Text: "ok", ID: "ee4a"}).
+		Then(orderdraft.Replied{Status: "sent", Text: "ok", ID: "ee4a"})
+	draft.And(orderdraft.Replied{Status: "sent"}).Case("once").When(orderdraft.NoteReply{Status: "failed"}).ThenNothing()
+	draft.Case("a draft is deleted").When(orderdraft.Delete{}).Then(orderdraft.Deleted{})
+	draft.And(orderdraft.Deleted{}).Case("once").When(orderdraft.Delete{}).ThenFails(orderdraft.ErrNotFound)
+}
+
+func TestSenderIsErasedOnce(t *testing.T) {
+	t.Parallel()
+	known := eventtest.Given(t, orderdraft.SenderKind)
+	known.Case("a sender is erased").When(orderdraft.EraseSender{}).Then(orderdraft.SenderErased{})
+	known.And(orderdraft.SenderErased{}).Case("once").When(orderdraft.EraseSender{}).ThenNothing()
+}
+
+func TestConfirmationCountsAndSums(t *testing.T) {
+	t.Parallel()
+	two := []orderdraft.Entry{{Item: "payal", Weight: new(unit.Grams(250_500))}, {Item: "ring", Weight: new(unit.Grams(20_000))}}
+	for text, entries := range map[string][]orderdraft.Entry{
+		"Order draft 12 received: 2 items, 270.5 g. Our staff will confirm it.": two,
+		"Order draft 12 received: 1 item. Our staff will confirm it.":           {{Item: "ring"}},
+		"Order draft 12 received. Our staff will confirm it.":                   nil,
+	} {
+		require.Equal(t, text, orderdraft.Confirmation("12", entries))
+	}
+}

@@ -1,0 +1,161 @@
+package ordertext
+
+import (
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
+)
+
+// token is a number, a word or a mark.
+type token struct {
+	text   string // as it was written
+	folded string // of a word
+	number bool
+	value  int64 // of a number, in thousandths; -1: too long to be a quantity
+	whole  bool  // of a number without a decimal point
+	glued  bool  // nothing is between it and the token before
+}
+
+func (t token) word() bool { return t.folded != "" }
+
+// fractions are written out before NFKC, which would make 1½ a number of 11 halves.
+var fractions = strings.NewReplacer(
+	"½", ".5", "¼", ".25", "¾", ".75", "⅓", ".333", "⅔", ".667", "⅛", ".125", "⅜", ".375", "⅝", ".625", "⅞", ".875",
+)
+
+// normal returns a text in NFKC with ASCII digits, without characters that have no width.
+func normal(text string) string {
+	text = norm.NFKC.String(fractions.Replace(strings.ToValidUTF8(text, " ")))
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= '०' && r <= '९':
+			return '0' + r - '०'
+		case r >= '૦' && r <= '૯':
+			return '0' + r - '૦'
+		case r == '\r', r == '\u2028', r == '\u2029', r == '\v', r == '\f':
+			return '\n'
+		case r == '–', r == '—', r == '−', r == '‐', r == '‑':
+			return '-'
+		case r == '×', r == '✕', r == '✖':
+			return 'x'
+		case r == '।':
+			return ';'
+		case unicode.Is(unicode.Cf, r), unicode.Is(unicode.So, r), r == '\ufe0f':
+			return -1
+		case r != '\n' && (unicode.IsSpace(r) || unicode.IsControl(r)):
+			return ' '
+		}
+		return r
+	}, text)
+}
+
+var fold = cases.Fold()
+
+// tokenize splits a line.
+func tokenize(line string) (all []token) {
+	runes := []rune(line)
+	glued := false
+	for i := 0; i < len(runes); {
+		r := runes[i]
+		start := i
+		switch {
+		case r == ' ':
+			i++
+			glued = false
+			continue
+		case digit(r), r == '.' && i+1 < len(runes) && digit(runes[i+1]) && !glued:
+			t := number(runes[i:])
+			i += len([]rune(t.text))
+			t.glued = glued
+			all = append(all, t)
+		case unicode.IsLetter(r) || unicode.IsMark(r):
+			for i < len(runes) && (unicode.IsLetter(runes[i]) || unicode.IsMark(runes[i]) || runes[i] == '\'' || runes[i] == '’') {
+				i++
+			}
+			text := string(runes[start:i])
+			all = append(all, token{text: text, folded: fold.String(text), glued: glued})
+		default:
+			i++
+			all = append(all, token{text: string(r), glued: glued})
+		}
+		glued = true
+	}
+	return all
+}
+
+func digit(r rune) bool { return r >= '0' && r <= '9' }
+
+// longest is the number of digits of the longest number that may be a quantity; a phone has more.
+const longest = 7
+
+// number reads a number such as 250, 1,25,000, 2.5 or .5.
+func number(runes []rune) token {
+	var (
+		text, digits strings.Builder
+		places       int
+		value        int64
+		pointed      bool
+	)
+	i := 0
+	for i < len(runes) {
+		r := runes[i]
+		switch {
+		case digit(r):
+			digits.WriteRune(r)
+			if !pointed || places < 3 {
+				value = min(value*10+int64(r-'0'), 1<<40)
+			}
+			if pointed {
+				places++
+			}
+		case r == '.' && !pointed && i+1 < len(runes) && digit(runes[i+1]):
+			pointed = true
+		case r == ',' && !pointed && grouped(runes, i):
+		default:
+			return finish(text.String(), digits.Len(), value, places, pointed)
+		}
+		text.WriteRune(r)
+		i++
+	}
+	return finish(text.String(), digits.Len(), value, places, pointed)
+}
+
+func finish(text string, digits int, value int64, places int, pointed bool) token {
+	for range max(0, 3-places) {
+		value *= 10
+	}
+	if digits-places > longest {
+		value = -1
+	}
+	return token{text: text, number: true, value: value, whole: !pointed}
+}
+
+// grouped reports whether a comma at i groups digits: 1,250 or 1,25,000.
+func grouped(runes []rune, i int) bool {
+	run := func(from int) int {
+		n := 0
+		for from+n < len(runes) && digit(runes[from+n]) {
+			n++
+		}
+		return n
+	}
+	before := 0
+	for i-before-1 >= 0 && digit(runes[i-before-1]) {
+		before++
+	}
+	if before == 0 || before > 3 {
+		return false
+	}
+	for n := run(i + 1); ; n = run(i + 1) {
+		switch {
+		case n == 3:
+			return true
+		case n == 2 && i+3 < len(runes) && runes[i+3] == ',':
+			i += 3
+		default:
+			return false
+		}
+	}
+}

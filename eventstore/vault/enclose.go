@@ -1,0 +1,64 @@
+package vault
+
+import (
+	"context"
+	"fmt"
+)
+
+// wrappedSize is the size of a wrapped data key: nonce, key and tag.
+const wrappedSize = 12 + keySize + 16
+
+// Enclose encrypts bytes that are not in the log under a new key of their own, which the named key wraps and the result begins with.
+// Removing the result destroys the key. Disclose opens it for the same name and purpose only.
+func (v *Vault) Enclose(ctx context.Context, name, purpose string, plain []byte) ([]byte, error) {
+	outer, err := v.Named(ctx, name, keySize)
+	if err != nil {
+		return nil, err
+	}
+	wrapping, err := newAEAD(outer)
+	if err != nil {
+		return nil, err
+	}
+	key := newKey(keySize)
+	wrapped, err := wrapping.Encrypt(key, ofEnclosed("key", name, purpose))
+	if err != nil {
+		return nil, fmt.Errorf("wrap the key of %s: %w", purpose, err)
+	}
+	own, err := newAEAD(key)
+	if err != nil {
+		return nil, err
+	}
+	box, err := own.Encrypt(plain, ofEnclosed("bytes", name, purpose))
+	if err != nil {
+		return nil, fmt.Errorf("enclose %s: %w", purpose, err)
+	}
+	return append(wrapped, box...), nil
+}
+
+// Disclose returns what Enclose was given. It returns [ErrChanged] for anything that Enclose did not return for the name and purpose.
+func (v *Vault) Disclose(ctx context.Context, name, purpose string, enclosed []byte) ([]byte, error) {
+	outer, err := v.Named(ctx, name, keySize)
+	if err != nil {
+		return nil, err
+	}
+	wrapping, err := newAEAD(outer)
+	if err != nil {
+		return nil, err
+	}
+	if len(enclosed) < wrappedSize {
+		return nil, fmt.Errorf("disclose %s: %w", purpose, ErrChanged)
+	}
+	key, err := wrapping.Decrypt(enclosed[:wrappedSize], ofEnclosed("key", name, purpose))
+	if err != nil {
+		return nil, fmt.Errorf("disclose %s: %w", purpose, ErrChanged)
+	}
+	own, err := newAEAD(key)
+	if err != nil {
+		return nil, err
+	}
+	plain, err := own.Decrypt(enclosed[wrappedSize:], ofEnclosed("bytes", name, purpose))
+	if err != nil {
+		return nil, fmt.Errorf("disclose %s: %w", purpose, ErrChanged)
+	}
+	return plain, nil
+}

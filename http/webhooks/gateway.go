@@ -1,0 +1,103 @@
+package webhooks
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"bahi/commands/inbox"
+	flows "bahi/commands/ledger"
+	"bahi/domain/event"
+	"bahi/providers/gateway"
+)
+
+// Gateway turns the messages of an aggregator into order drafts.
+type Gateway struct {
+	Proof   gateway.Proof
+	Allowed []string // digits of phones, and the network's ids of users; the messages of all others are dropped
+
+	// Draft makes a draft of a message, and returns its id and the subject whose values it has.
+	Draft func(ctx context.Context, m flows.Message) (id, subject string, err error)
+}
+
+// orders are the types of messages that may be orders (CONTRACT.md I5).
+var orders = []string{"text", "image", "file", "audio", "button_reply", "list_reply"}
+
+// Orders returns the endpoint of messages that are orders.
+func (g Gateway) Orders() Endpoint {
+	return Endpoint{
+		ID: "receive-gateway-message", Path: "/gateway_incoming_webhook", Summary: "Receive a chat message from the gateway, which may become an order draft",
+		Prove: func(r *http.Request, from netip.Addr, body []byte) error {
+			if g.Proof.Check(r, from, body) != nil {
+				return ErrNotProven
+			}
+			return nil
+		},
+		Key: gateway.Key, Handle: g.draft,
+	}
+}
+
+// draft makes a draft of each message of an allowed sender. The messages of others are forgotten.
+func (g Gateway) draft(ctx context.Context, c inbox.Call) (out inbox.Outcome, err error) {
+	events, err := gateway.Decode(c.ContentType, c.Body)
+	if err != nil {
+		return out, inbox.Unreadable(err)
+	}
+	var made []string
+	strangers := 0
+	for i, e := range events {
+		if e.Kind != gateway.Message {
+			continue
+		}
+		if !slices.Contains(g.Allowed, e.From) && !slices.Contains(g.Allowed, e.UserID) || e.From+e.UserID == "" {
+			strangers++
+			continue
+		}
+		if !slices.Contains(orders, e.Type) {
+			continue
+		}
+		m, err := message(e, c, i)
+		if err != nil {
+			return out, err
+		}
+		id, subject, err := g.Draft(ctx, m)
+		if errors.Is(err, event.ErrErased) { // they asked to be forgotten
+			strangers++
+			continue
+		}
+		if err != nil {
+			return out, err
+		}
+		made, out.Subjects = append(made, "order draft "+id), append(out.Subjects, subject)
+	}
+	out.Effect, out.Forget = strings.Join(made, ", "), strangers > 0 && len(made) == 0
+	return out, nil
+}
+
+// message returns an event's message. Without an id, it is known by its place in the body.
+func message(e gateway.Event, c inbox.Call, place int) (m flows.Message, err error) {
+	m = flows.Message{ID: e.ID, From: e.From, User: e.UserID, Text: e.Text, At: c.ReceivedAt}
+	if m.ID == "" {
+		sum := sha256.Sum256(c.Body)
+		m.ID = "sha256:" + hex.EncodeToString(sum[:]) + ":" + strconv.Itoa(place)
+	}
+	if e.At != nil && e.At.Before(c.ReceivedAt) {
+		m.At = *e.At
+	}
+	if e.Media != nil {
+		text, err := json.Marshal(e.Media)
+		if err != nil {
+			return m, fmt.Errorf("encode a reference to media: %w", err)
+		}
+		m.Media = string(text)
+	}
+	return m, nil
+}

@@ -1,0 +1,119 @@
+// Package webhooks receives the calls of providers. It checks a call's proof on the raw bytes, has it recorded, and acknowledges it with
+// 200 and no body; its effect follows in the background, by the endpoint's handler.
+package webhooks
+
+import (
+	"context"
+	"mime"
+	"net/http"
+	"net/netip"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"bahi/commands/inbox"
+	"bahi/domain/fault"
+	"bahi/http/api"
+)
+
+// MaxBody is the size of the largest body (D49).
+const MaxBody = 2 << 20
+
+// Limit is the group of the rate limit of calls without a valid proof (D47).
+const Limit = "webhooks"
+
+// ErrNotProven refuses a call whose proof is missing or wrong.
+var ErrNotProven = fault.New(fault.Unauthorized, "Webhook proof missing or wrong")
+
+// Endpoint is a path that a provider calls.
+type Endpoint struct {
+	ID      string // of the operation, for ever: it is part of the calls' keys
+	Path    string
+	Summary string
+
+	// Prove returns nil if every configured proof of the call is right. It MUST compare in constant time, and look at the body's bytes
+	// only to sign them.
+	Prove func(r *http.Request, from netip.Addr, body []byte) error
+
+	// Key returns what is the same in each repetition of a call and differs from all other calls, such as the provider's id of the event, or ""
+	// if the body has nothing like it; its hash then serves. Nil: always the hash. It gets bytes that may be anything.
+	Key func(contentType string, body []byte) string
+
+	// Handle makes the call's effect.
+	Handle inbox.Handler
+}
+
+// Receiver records calls.
+type Receiver interface {
+	// Receive records a call, and reports whether it was recorded before.
+	Receive(ctx context.Context, in inbox.Incoming) (repeated bool, err error)
+	// Backlogs returns how much of each endpoint is not handled.
+	Backlogs(ctx context.Context) ([]inbox.Backlog, error)
+}
+
+// Routes registers the endpoints.
+type Routes struct {
+	API       *api.API
+	Inbox     Receiver
+	Endpoints []Endpoint
+	Metrics   prometheus.Registerer // nil: none
+}
+
+// Handlers returns the endpoints' handlers by their IDs.
+func Handlers(endpoints []Endpoint) map[string]inbox.Handler {
+	all := map[string]inbox.Handler{}
+	for _, e := range endpoints {
+		all[e.ID] = e.Handle
+	}
+	return all
+}
+
+// Register registers the operations of all endpoints.
+func (r *Routes) Register() {
+	m := newMetrics(r.Inbox, r.Endpoints)
+	if r.Metrics != nil {
+		r.Metrics.MustRegister(m)
+	}
+	for _, e := range r.Endpoints {
+		r.register(e, m)
+	}
+}
+
+func (r *Routes) register(e Endpoint, m *metrics) {
+	api.Handle(r.API, api.Op{
+		ID: e.ID, Method: "POST", Path: e.Path, Summary: e.Summary, Tags: []string{"Webhooks"},
+		Public: true, NoKey: true, Limit: Limit, Refusals: true, MaxBody: MaxBody, Status: http.StatusOK, Errors: []int{http.StatusUnauthorized},
+	}, func(ctx context.Context, in *struct{ RawBody []byte }) (*struct{}, error) {
+		request, from := api.Sender(ctx)
+		if err := e.Prove(request, from, in.RawBody); err != nil {
+			m.refused.WithLabelValues(e.ID).Inc()
+			if tooMany := api.Count(ctx, Limit); tooMany != nil {
+				return nil, tooMany
+			}
+			return nil, err
+		}
+		kind := contentType(request.Header)
+		call := inbox.Incoming{Endpoint: e.ID, ContentType: kind, Body: in.RawBody}
+		if e.Key != nil {
+			call.Key = e.Key(kind, in.RawBody)
+		}
+		repeated, err := r.Inbox.Receive(ctx, call)
+		switch {
+		case err != nil:
+			return nil, err
+		case repeated:
+			m.repeated.WithLabelValues(e.ID).Inc()
+		default:
+			m.received.WithLabelValues(e.ID).Inc()
+		}
+		return &struct{}{}, nil
+	})
+}
+
+// contentType returns the type of the body without parameters, "" if it cannot be read.
+func contentType(h http.Header) string {
+	kind, _, err := mime.ParseMediaType(h.Get("Content-Type"))
+	if err != nil {
+		return ""
+	}
+	return kind
+}

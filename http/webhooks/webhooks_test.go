@@ -1,0 +1,292 @@
+package webhooks_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"bahi/commands/inbox"
+	"bahi/http/api/apitest"
+	"bahi/http/ops"
+	"bahi/http/webhooks"
+)
+
+func TestCallIsRecordedThenAcknowledgedThenHandled(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	a := r.send("1 hello").Status(200)
+	require.Empty(t, a.Text)
+	calls := r.list("")
+	require.Len(t, calls, 1)
+	require.Equal(t, []any{"receive-test", "waiting", true}, []any{calls[0].Endpoint, calls[0].Verdict, calls[0].HasBody})
+	require.Empty(t, r.made(), "the answer waits for no effect")
+
+	r.work()
+	handled := r.until("handled", 1)[0]
+	require.Equal(t, "noted 1", *handled.Effect)
+	require.NotNil(t, handled.SettledAt)
+	require.Nil(t, handled.Error)
+	require.Equal(t, map[string]int{"1": 1}, r.made())
+	require.InDelta(t, 1, r.count("bahi_webhook_received_total"), 0)
+}
+
+func TestRepeatedCallHasOneEffect(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.work()
+	r.send("1 hello").Status(200)
+	r.until("handled", 1)
+	r.send("1 hello").Status(200)
+	r.send("1 hello with another text").Status(200)
+	r.send("2 hello").Status(200)
+	r.until("handled", 2)
+	require.Equal(t, map[string]int{"1": 1, "2": 1}, r.made())
+	require.InDelta(t, 2, r.count("bahi_webhook_repeated_total"), 0)
+}
+
+func TestCallWithoutAnIdIsKnownByItsBody(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	for range 3 {
+		r.send(" no id").Status(200)
+	}
+	r.send(" no id either").Status(200)
+	r.send("").Status(200)
+	r.send("").Status(200)
+	require.Len(t, r.list(""), 3)
+}
+
+// A burst of repeated calls in any order ends in the effects of the distinct ones.
+func TestBurstHasTheEffectsOfTheDistinctCalls(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.work()
+	const distinct, times, senders = 200, 3, 16
+	bodies := make([]string, 0, distinct*times)
+	want := map[string]int{}
+	for i := range distinct {
+		want[fmt.Sprint(i)] = 1
+		for range times {
+			bodies = append(bodies, fmt.Sprintf("%d hello", i))
+		}
+	}
+	rand.New(rand.NewPCG(1, 2)).Shuffle(len(bodies), func(i, j int) { bodies[i], bodies[j] = bodies[j], bodies[i] }) //nolint:gosec // G404: an order
+	var sending sync.WaitGroup
+	for s := range senders {
+		sending.Go(func() {
+			for i := s; i < len(bodies); i += senders {
+				r.send(bodies[i]).Status(200)
+			}
+		})
+	}
+	sending.Wait()
+	r.until("handled", distinct)
+	require.Equal(t, want, r.made())
+	require.InDelta(t, distinct, r.count("bahi_webhook_received_total"), 0)
+	require.InDelta(t, distinct*(times-1), r.count("bahi_webhook_repeated_total"), 0)
+}
+
+func TestForgedCallIsRefusedCountedAndNotRecorded(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	stranger := apitest.New(t, r.url, "")
+	stranger.POST(path, "1 hello").Problem(401, "Webhook proof missing or wrong")
+	stranger.With("X-Secret", secret+"x").POST(path, "1 hello").Problem(401, "Webhook proof missing or wrong")
+	stranger.With("X-Secret", secret[1:]).POST(path, strings.Repeat("[", 100_000)).Problem(401, "Webhook proof missing or wrong")
+	require.InDelta(t, 3, r.count("bahi_webhook_refused_total"), 0)
+	stranger.POST(path, "1 hello").Problem(429, "Too many requests")
+	require.Empty(t, r.list(""))
+	r.send("1 hello").Status(200)
+	for i := range 10 {
+		require.Empty(t, r.send(fmt.Sprint(i)).Status(200).Header("RateLimit"), "proven calls are not limited")
+	}
+}
+
+func TestOversizedBodyIsRefused(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.send("1 " + strings.Repeat("x", webhooks.MaxBody-2)).Status(200)
+	r.send("2 "+strings.Repeat("x", webhooks.MaxBody-1)).Problem(413, "The request body is too large")
+	require.Len(t, r.list(""), 1)
+}
+
+func TestBodyIsEncryptedAndOpenToOperatorsOnly(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.send("1 payal for Asha").Status(200)
+	r.send("2 \xff\x00").Status(200)
+	var stored []byte
+	require.NoError(t, r.pool.QueryRow(t.Context(), `select string_agg(body, '') from inbox.call`).Scan(&stored))
+	require.False(t, bytes.Contains(stored, []byte("Asha")))
+
+	var texts, encoded []string
+	for _, c := range r.list("") {
+		var full ops.WebhookBody
+		r.operator.GET("/ops/webhooks/" + c.ID.String()).Status(200).JSON(&full)
+		if full.Body != nil {
+			texts = append(texts, *full.Body)
+		} else {
+			encoded = append(encoded, *full.BodyBase64)
+		}
+	}
+	require.Equal(t, []string{"1 payal for Asha"}, texts)
+	require.Equal(t, []string{"MiD/AA=="}, encoded)
+	apitest.New(t, r.url, "").GET("/ops/webhooks").Problem(401, "Not authenticated")
+	r.operator.GET("/ops/webhooks/"+uuid.NewString()).Problem(404, "Webhook call not found")
+	r.operator.GET("/ops/webhooks/x").Problem(422, "Validation error")
+	r.operator.GET("/ops/webhooks?verdict=bad").Problem(422, "Validation error")
+}
+
+func TestUnreadableCallIsParkedUntilItsReplay(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.work()
+	r.send("1 garbage").Status(200)
+	parked := r.until("parked", 1)[0]
+	require.Equal(t, "no such word", *parked.Error)
+	require.InDelta(t, 1, r.count("bahi_webhook_parked"), 0)
+
+	r.operator.POST("/ops/webhooks/"+parked.ID.String()+"/replay", nil).Status(202)
+	r.until("parked", 1)
+	r.send("2 hello").Status(200)
+	handled := r.until("handled", 1)[0]
+	r.operator.POST("/ops/webhooks/"+handled.ID.String()+"/replay", nil).Problem(409, "The call had its effect or waits for it")
+	r.operator.POST("/ops/webhooks/"+uuid.NewString()+"/replay", nil).Problem(404, "Webhook call not found")
+	require.Equal(t, map[string]int{"2": 1}, r.made())
+}
+
+func TestCallWithoutEffectCanBeReplayed(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.work()
+	r.send("1 nothing").Status(200)
+	ignored := r.until("ignored", 1)[0]
+	require.Nil(t, ignored.Effect)
+	r.operator.POST("/ops/webhooks/"+ignored.ID.String()+"/replay", nil).Status(202)
+	r.until("ignored", 1)
+}
+
+func TestBodyOfAStrangerIsForgotten(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.work()
+	r.send("1 stranger").Status(200)
+	ignored := r.until("ignored", 1)[0]
+	require.False(t, ignored.HasBody)
+	r.operator.POST("/ops/webhooks/"+ignored.ID.String()+"/replay", nil).Problem(409, "The call's body was removed")
+}
+
+func TestFailedCallIsTriedAgainAndParkedAtTheEnd(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.fails["1"] = errors.New("the database is away")
+	r.send("1 hello").Status(200)
+	id := r.list("")[0].ID
+	require.ErrorContains(t, r.inbox.Process(t.Context(), id, false), "the database is away")
+	require.Equal(t, "the database is away", *r.until("waiting", 1)[0].Error)
+	require.NoError(t, r.inbox.Process(t.Context(), id, true))
+	r.until("parked", 1)
+	delete(r.fails, "1")
+	require.NoError(t, r.inbox.Replay(t.Context(), id))
+	require.NoError(t, r.inbox.Process(t.Context(), id, false))
+	require.NoError(t, r.inbox.Process(t.Context(), id, false), "a second job does nothing")
+	require.Equal(t, map[string]int{"1": 1}, r.made())
+}
+
+// The process ends in the middle of an effect: the attempt's transaction is gone, and the job with it.
+func TestInterruptedCallIsResumed(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	ctx, kill := context.WithCancel(t.Context())
+	r.during = func(context.Context, string) { kill() }
+	r.send("1 hello").Status(200)
+	id := r.list("")[0].ID
+	require.Error(t, r.inbox.Process(ctx, id, true))
+	require.Empty(t, r.made())
+	require.Len(t, r.until("waiting", 1), 1)
+
+	r.during = nil
+	_, err := r.pool.Exec(t.Context(), `delete from river.river_job`)
+	require.NoError(t, err)
+	require.NoError(t, r.inbox.Resume(t.Context(), time.Now().Add(-time.Hour)), "it may still be handled")
+	r.until("waiting", 1)
+	require.NoError(t, r.inbox.Resume(t.Context(), time.Now().Add(time.Hour)))
+	r.until("handled", 1)
+	require.Equal(t, map[string]int{"1": 1}, r.made())
+}
+
+func TestCallIsHandledByOneProcessAtATime(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	entered, leave := make(chan struct{}), make(chan struct{})
+	r.during = func(context.Context, string) { entered <- struct{}{}; <-leave }
+	r.send("1 hello").Status(200)
+	id := r.list("")[0].ID
+	first := make(chan error, 1)
+	go func() { first <- r.inbox.Process(t.Context(), id, false) }()
+	<-entered
+	require.NoError(t, r.inbox.Process(t.Context(), id, false), "another process has it")
+	close(leave)
+	require.NoError(t, <-first)
+	require.Equal(t, map[string]int{"1": 1}, r.made())
+}
+
+func TestOldBodiesAreRemovedAndTheirCallsAreStillKnown(t *testing.T) {
+	t.Parallel()
+	var (
+		mu    sync.Mutex
+		later time.Duration
+	)
+	r := newRig(t, func(c *inbox.Config) {
+		c.Keep = 24 * time.Hour
+		c.Now = func() time.Time { mu.Lock(); defer mu.Unlock(); return time.Now().Add(later) }
+	})
+	r.send("1 garbage").Status(200)
+	call := r.list("")[0]
+	require.NoError(t, r.inbox.Process(t.Context(), call.ID, false))
+	swept, err := r.inbox.Sweep(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, swept)
+	mu.Lock()
+	later = 25 * time.Hour
+	mu.Unlock()
+	swept, err = r.inbox.Sweep(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, 1, swept)
+	require.False(t, r.list("")[0].HasBody)
+	require.ErrorIs(t, r.inbox.Replay(t.Context(), call.ID), inbox.ErrRemoved)
+	r.send("1 garbage").Status(200)
+	require.Len(t, r.list(""), 1)
+}
+
+func TestFullInboxAsksTheProviderToComeAgain(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(c *inbox.Config) { c.Room = 2 })
+	r.send("1 hello").Status(200)
+	r.send("2 hello").Status(200)
+	a := r.send("3 hello").Problem(503, "Too many calls wait to be handled, try again later")
+	require.NotEmpty(t, a.Header("Retry-After"))
+	require.Len(t, r.list(""), 2)
+}
+
+func TestCallIsNotAcknowledgedIfItCannotBeRecorded(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	_, err := r.pool.Exec(t.Context(), `alter table inbox.call rename to gone`)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusInternalServerError, r.send("1 hello").Response.StatusCode)
+	_, err = r.pool.Exec(t.Context(), `alter table inbox.gone rename to call`)
+	require.NoError(t, err)
+	r.send("1 hello").Status(200)
+	require.Len(t, r.list(""), 1)
+}

@@ -1,0 +1,82 @@
+package app
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"bahi/commands/inbox"
+	"bahi/http/webhooks"
+	"bahi/reactors"
+	inboxreactors "bahi/reactors/inbox"
+)
+
+// inboxSettings configure the webhooks of all providers.
+type inboxSettings struct {
+	WebhookDays int `env:"BAHI_WEBHOOK_DAYS" name:"webhook-days" default:"30" help:"How many days the bodies of providers' webhooks are kept."`
+}
+
+// openInbox opens the inbox of all webhooks.
+func (s *System) openInbox(ctx context.Context) (err error) {
+	days := s.Settings.Outside.WebhookDays
+	if days < 0 {
+		return fmt.Errorf("BAHI_WEBHOOK_DAYS: %d is not a number of days", days)
+	}
+	if s.hooks, err = s.webhooks(ctx); err != nil {
+		return err
+	}
+	s.Inbox = inbox.New(inbox.Config{
+		Pool: s.Pool, Vault: s.Vault, Jobs: inboxJobs{s}, Handlers: webhooks.Handlers(s.hooks),
+		Keep: time.Duration(days) * 24 * time.Hour, Now: time.Now, Log: s.Log,
+	})
+	return nil
+}
+
+// inboxJobs adapts the queue, which is made with the workers, and so after the inbox.
+type inboxJobs struct{ *System }
+
+// Add implements the inbox's Jobs.
+func (s inboxJobs) Add(ctx context.Context, tx pgx.Tx, calls []uuid.UUID) error {
+	jobs := make([]reactors.Args, len(calls))
+	for i, id := range calls {
+		jobs[i] = inboxreactors.HandleWebhook{Call: id}
+	}
+	return s.queue.AddAll(ctx, tx, jobs...)
+}
+
+// webhookSecret returns the secret of an endpoint without a configured one, which all nodes share. It keeps the secret for the operator
+// in keys/<port>.token of the data folder, and prints it when it writes that file.
+func (s *System) webhookSecret(ctx context.Context, port string) (string, error) {
+	key, err := s.Vault.Named(ctx, "webhook/"+port, KeySize)
+	if err != nil {
+		return "", err
+	}
+	secret := base64.RawURLEncoding.EncodeToString(key)
+	path := filepath.Join(s.Settings.Data, "keys", port+".token")
+	kept, err := os.ReadFile(path) //nolint:gosec // the data folder is the operator's
+	if err == nil && string(kept) == secret+"\n" {
+		return secret, nil
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("read the token of %s's webhook: %w", port, err)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return "", fmt.Errorf("make the keys' folder: %w", err)
+	}
+	if err := os.WriteFile(path, []byte(secret+"\n"), 0o600); err != nil {
+		return "", fmt.Errorf("write the token of %s's webhook: %w", port, err)
+	}
+	if s.Settings.Shell.Err == nil { // nobody reads it
+		return secret, nil
+	}
+	fmt.Fprintf(s.Settings.Shell.Err, "The token of the %s's webhook, kept in %s:\n%s\n", port, path, secret)
+	return secret, nil
+}

@@ -1,0 +1,143 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"bahi/commands"
+	ledgerflows "bahi/commands/ledger"
+	"bahi/domain/actor"
+	"bahi/domain/person"
+	"bahi/http/api"
+	opsroutes "bahi/http/ops"
+	"bahi/http/webhooks"
+	"bahi/providers/gateway"
+	ledgerreactors "bahi/reactors/ledger"
+	ledgerviews "bahi/readmodels/ledger"
+)
+
+// incomingSettings configure the gateway of chat messages. The zero value has a generated token, allows nobody and keeps replies.
+type incomingSettings struct {
+	WebhookToken      string   `env:"GATEWAY_WEBHOOK_TOKEN" name:"gateway-webhook-token" placeholder:"TOKEN" help:"Token of the gateway's webhooks, in ?token= or X-Gateway-Token. Without any proof, one is made and printed at the first start."`
+	WebhookSecret     string   `env:"GATEWAY_WEBHOOK_HMAC_SECRET" name:"gateway-webhook-hmac-secret" placeholder:"SECRET" help:"Secret with which the gateway signs the bodies of its webhooks."`
+	WebhookHeader     string   `env:"GATEWAY_WEBHOOK_HMAC_HEADER" name:"gateway-webhook-hmac-header" default:"X-Hub-Signature-256" help:"Header of that signature."`
+	WebhookAddresses  []string `env:"GATEWAY_WEBHOOK_ADDRESSES" name:"gateway-webhook-addresses" placeholder:"CIDR" help:"Addresses from which the gateway calls."`
+	AllowedPhones     []string `env:"GATEWAY_ALLOWED_PHONES" name:"gateway-allowed-phones" placeholder:"PHONE" help:"Phones, or the network's user ids, whose messages become order drafts. Others are dropped."`
+	IncomingWorkspace string   `env:"GATEWAY_WORKSPACE" name:"gateway-workspace" placeholder:"UUID" help:"Workspace of these drafts. Without it, the operator's."`
+	ReplyURL          string   `env:"GATEWAY_BASE_URL" name:"gateway-base-url" placeholder:"URL" help:"Where replies go: https://api.example.com/wa/api/v1. Without it, they are kept in the outbox."`
+	ReplyKey          string   `env:"GATEWAY_API_KEY" name:"gateway-api-key" placeholder:"KEY" help:"API key of the gateway."`
+	ReplySource       string   `env:"GATEWAY_SOURCE" name:"gateway-source" placeholder:"PHONE" help:"Our own phone at the gateway."`
+	ReplyApp          string   `env:"GATEWAY_APP" name:"gateway-app" placeholder:"NAME" help:"Name of our app at the gateway."`
+	ReplyChannel      string   `env:"GATEWAY_CHANNEL" name:"gateway-channel" default:"chat" help:"Name of the chat network at the gateway."`
+}
+
+// fromGateway is the actor of what follows from the gateway's calls.
+var fromGateway = actor.Actor{Type: "provider", ID: "gateway"}
+
+// webhooks returns the endpoints of all providers.
+func (s *System) webhooks(ctx context.Context) ([]webhooks.Endpoint, error) {
+	o := &s.Settings.Outside
+	proof := gateway.Proof{Token: o.WebhookToken, HMACSecret: o.WebhookSecret, HMACHeader: o.WebhookHeader, PublicURL: o.PublicURL}
+	var err error
+	if proof.Addresses, err = api.ParseProxies(o.WebhookAddresses); err != nil {
+		return nil, fmt.Errorf("GATEWAY_WEBHOOK_ADDRESSES: %w", err)
+	}
+	if !proof.Configured() {
+		if proof.Token, err = s.webhookSecret(ctx, "gateway"); err != nil {
+			return nil, err
+		}
+	}
+	allowed, err := senders(o.AllowedPhones)
+	if err != nil {
+		return nil, err
+	}
+	workspace := s.Home
+	if o.IncomingWorkspace != "" {
+		if workspace, err = uuid.Parse(o.IncomingWorkspace); err != nil {
+			return nil, errors.New("GATEWAY_WORKSPACE: expected a UUID")
+		}
+	}
+	incoming := webhooks.Gateway{Proof: proof, Allowed: allowed, Draft: func(ctx context.Context, m ledgerflows.Message) (string, string, error) {
+		return ledgerflows.ReceiveDraft(ctx, commands.Request{Actor: fromGateway, Workspace: workspace}, s.Books, m)
+	}}
+	return []webhooks.Endpoint{incoming.Orders()}, nil
+}
+
+// senders returns the digits of phones, and user ids such as IN.12345 as they are.
+func senders(list []string) (all []string, err error) {
+	for _, text := range list {
+		text = strings.TrimSpace(text)
+		if strings.Contains(text, ".") {
+			all = append(all, text)
+			continue
+		}
+		phone, err := person.Dialled("phone", text)
+		if err != nil || phone == "" {
+			return nil, fmt.Errorf("GATEWAY_ALLOWED_PHONES: %q is neither a phone nor a user id", text)
+		}
+		all = append(all, phone)
+	}
+	return all, nil
+}
+
+// replies returns the sender of confirmations.
+func (s *System) replies() (*ledgerreactors.Replies, error) {
+	o := &s.Settings.Outside
+	r := &ledgerreactors.Replies{Commands: s.Commands, Gateway: replying{gateway.Sandbox{}}, Status: "kept"}
+	if o.ReplyURL == "" {
+		return r, nil
+	}
+	client, err := gateway.NewClient(gateway.Settings{BaseURL: o.ReplyURL, APIKey: o.ReplyKey, Source: o.ReplySource, App: o.ReplyApp, Channel: o.ReplyChannel}, nil)
+	if err != nil {
+		return nil, fmt.Errorf("GATEWAY_BASE_URL, GATEWAY_API_KEY, GATEWAY_SOURCE: %w", err)
+	}
+	r.Gateway, r.Status = replying{client}, "sent"
+	return r, nil
+}
+
+// outbox adapts the replies to the operators' view of them.
+type outbox struct{ views *ledgerviews.Views }
+
+// Captured implements http/ops's Captured.
+func (o outbox) Captured(ctx context.Context, skip, limit int) ([]opsroutes.Message, int, error) {
+	replies, total, err := o.views.DraftReplies(ctx, skip, limit)
+	messages := make([]opsroutes.Message, len(replies))
+	for i, r := range replies {
+		id := strconv.FormatInt(r.Draft, 10)
+		messages[i] = opsroutes.Message{ID: "order-draft-" + id, Time: r.At, At: r.At, Text: r.Text, Status: r.Status, Draft: &r.Draft}
+		if r.Phone != nil {
+			messages[i].To = "+" + *r.Phone
+		}
+	}
+	return messages, int(total), err
+}
+
+// replying adapts a gateway to the reactors' Gateway.
+type replying struct {
+	sender interface {
+		Send(ctx context.Context, r gateway.Reply) (string, error)
+	}
+}
+
+// Reply implements the reactors' Gateway.
+func (g replying) Reply(ctx context.Context, id, to, text string) (string, error) {
+	return g.sender.Send(ctx, gateway.Reply{ID: id, To: to, Text: text})
+}
+
+// Ended implements the reactors' Gateway.
+func (replying) Ended(err error) string {
+	refused, final := errors.AsType[*gateway.Refused](err)
+	switch {
+	case !final:
+		return ""
+	case refused.Unknown:
+		return "unknown"
+	default:
+		return "failed"
+	}
+}

@@ -1,0 +1,23 @@
+-- What providers have sent by webhooks, until their effect is in the log: package commands/inbox.
+
+create schema inbox;
+
+create table inbox.call (
+  id           uuid primary key,
+  endpoint     text collate "C" not null,
+  key_hash     bytea not null,  -- keyed hash of the provider's id of the call, or of its body
+  received_at  timestamptz not null,
+  content_type text not null,
+  body         bytea,           -- encrypted under a key of its own, which is in it; null: removed
+  verdict      text not null,   -- waiting, handled, ignored, parked
+  effect       text,
+  error        text,            -- of the last attempt
+  subjects     text[] not null default '{}', -- of the vault, whose values the body has: it is removed with them
+  settled_at   timestamptz,     -- when the verdict was given; null: it waits
+  constraint call_waiting_or_settled check ((verdict = 'waiting') = (settled_at is null))
+);
+
+create unique index call_endpoint_key_hash_idx on inbox.call (endpoint, key_hash);
+create index call_received_at_idx on inbox.call (received_at, id);
+create index call_verdict_received_at_idx on inbox.call (verdict, received_at) where verdict in ('waiting', 'parked');
+create index call_with_body_idx on inbox.call (received_at) where body is not null;

@@ -1,0 +1,189 @@
+package gateway_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/providers/gateway"
+)
+
+const (
+	jsonType = "application/json"
+	formType = "application/x-www-form-urlencoded"
+)
+
+// The bodies of CONTRACT.md, sections 3.1.7 and 3.2.
+const (
+	envelopeMessage = `{"app":"WorkshopApp","timestamp":1740900000123,"version":2,"type":"message","payload":{"id":"ABEG1","source":"919812345678","type":"text",
+  "payload":{"text":"payal 250 gm 4 pcs"},"sender":{"phone":"919812345678","name":"Asha","country_code":"91","dial_code":"9812345678"},
+  "context":{"id":"gBEG0","gsId":"9b71…"}}}`
+	envelopeDelivered = `{"app":"WorkshopApp","timestamp":1740900001123,"version":2,"type":"message-event","payload":{"id":"gBEG2","gsId":"ee4a…","type":"delivered",
+  "destination":"919812345678","payload":{"ts":1740900001}}}`
+	envelopeFailed = `{"app":"WorkshopApp","timestamp":1740900002123,"version":2,"type":"message-event","payload":{"id":"ee4b…","type":"failed",
+  "destination":"919812345678","payload":{"code":1002,"reason":"Number not reachable"}}}`
+	graphMessage = `{"object":"chat_business_account","entry":[{"id":"ACC","changes":[{"field":"messages","value":{
+  "metadata":{"display_phone_number":"9198…","phone_number_id":"PN1"},
+  "contacts":[{"wa_id":"919812345678","profile":{"name":"Asha"}}],
+  "messages":[{"from":"919812345678","id":"wamid.a","timestamp":"1740900000","type":"text","text":{"body":"payal 250 gm"}}]}}]}]}`
+	graphFailed = `{"object":"chat_business_account","entry":[{"id":"ACC","changes":[{"field":"messages","value":{
+  "statuses":[{"id":"wamid.b","status":"failed","timestamp":"1740900005","recipient_id":"919812345678",
+               "errors":[{"code":131026,"title":"…","error_data":{"details":"gone"}}]}]}}]}]}`
+	formMessage = `MessageSid=SM1&From=%2B919812345678&Body=payal+250+gm&NumMedia=0&ProfileName=Asha`
+)
+
+func at(seconds, millis int64) *time.Time {
+	return new(time.Unix(seconds, millis*1e6).UTC())
+}
+
+func TestBodiesOfTheContractAreRead(t *testing.T) {
+	t.Parallel()
+	const phone = "919812345678"
+	for text, want := range map[string]gateway.Event{
+		envelopeMessage: {
+			Kind: gateway.Message, ID: "ABEG1", Type: "text", At: at(1740900000, 123), From: phone, Name: "Asha", Text: "payal 250 gm 4 pcs",
+		},
+		envelopeDelivered: {Kind: gateway.Status, ID: "gBEG2", GSID: "ee4a…", Type: "delivered", At: at(1740900001, 0), To: phone},
+		envelopeFailed: {
+			Kind: gateway.Status, ID: "ee4b…", Type: "failed", At: at(1740900002, 123), To: phone, Code: "1002", Reason: "Number not reachable",
+		},
+		graphMessage: {Kind: gateway.Message, ID: "wamid.a", Type: "text", At: at(1740900000, 0), From: phone, Name: "Asha", Text: "payal 250 gm"},
+		graphFailed:  {Kind: gateway.Status, ID: "wamid.b", Type: "failed", At: at(1740900005, 0), To: phone, Code: "131026", Reason: "gone"},
+		formMessage:  {Kind: gateway.Message, ID: "SM1", Type: "text", From: phone, Name: "Asha", Text: "payal 250 gm"},
+	} {
+		kind := jsonType
+		if text == formMessage {
+			kind = formType
+		}
+		events, err := gateway.Decode(kind, []byte(text))
+		require.NoError(t, err)
+		require.Equal(t, []gateway.Event{want}, events)
+	}
+}
+
+func TestDialectsAreDetected(t *testing.T) {
+	t.Parallel()
+	for want, text := range map[gateway.Dialect]string{
+		gateway.EnvelopeV2: envelopeMessage, gateway.GraphV3: graphMessage, gateway.FormV1: formMessage,
+	} {
+		kind := jsonType
+		if want == gateway.FormV1 {
+			kind = formType
+		}
+		dialect, err := gateway.Detect(kind, []byte(text))
+		require.NoError(t, err)
+		require.Equal(t, want, dialect)
+	}
+	for _, text := range []string{"", "{", "[]", "7", `{"type":"message"}`, `{"a":1}`, "\xff\xfe", formMessage} {
+		_, err := gateway.Decode(jsonType, []byte(text))
+		require.ErrorIs(t, err, gateway.ErrUnreadable, text)
+	}
+	for _, text := range []string{`{"object":1,"entry":7}`, `{"type":7,"payload":{}}`, `{"type":"message","payload":[]}`} {
+		_, err := gateway.Decode(jsonType, []byte(text))
+		require.ErrorIs(t, err, gateway.ErrUnreadable, text)
+	}
+}
+
+func TestTimesComeInFourForms(t *testing.T) {
+	t.Parallel()
+	for form, want := range map[string]*time.Time{
+		`1740900000`: at(1740900000, 0), `"1740900000"`: at(1740900000, 0), `1740900000123`: at(1740900000, 123), `"1740900000123"`: at(1740900000, 123),
+		`null`: nil, `"soon"`: nil, `-1`: nil, `1e9`: nil, `99999999999999999999`: nil, `{}`: nil,
+	} {
+		events, err := gateway.Decode(jsonType, fmt.Appendf(nil, `{"timestamp":%s,"type":"message","payload":{"id":"1"}}`, form))
+		require.NoError(t, err)
+		require.Equal(t, want, events[0].At, form)
+	}
+}
+
+func TestEachKindOfMessageIsRead(t *testing.T) {
+	t.Parallel()
+	envelope := func(kind, inner string) string {
+		return `{"type":"message","payload":{"id":"1","source":"91 98123-45678","type":"` + kind + `","payload":` + inner + `}}`
+	}
+	graph := func(message string) string {
+		return `{"object":"o","entry":[{"changes":[{"value":{"messages":[{"id":"1","from":"919812345678",` + message + `}]}}]}]}`
+	}
+	for text, want := range map[string]gateway.Event{
+		envelope("image", `{"url":"https://a/1.jpg","caption":"payal 250 gm","contentType":"image/jpeg"}`): {
+			Type: "image", Text: "payal 250 gm", Media: &gateway.Media{URL: "https://a/1.jpg", ContentType: "image/jpeg"},
+		},
+		envelope("button_reply", `{"title":"Yes","id":"b1"}`):  {Type: "button_reply", Text: "Yes"},
+		envelope("location", `{"longitude":"1","latitude":2}`): {Type: "location"},
+		envelope("hologram", `["new"]`):                        {Type: "hologram"},
+		graph(`"type":"image","image":{"id":"m1","mime_type":"image/png","caption":"ring"}`): {
+			Type: "image", Text: "ring", Media: &gateway.Media{ID: "m1", ContentType: "image/png"},
+		},
+		graph(`"type":"document","document":{"id":"m2","mime_type":"application/pdf"}`): {
+			Type: "file", Media: &gateway.Media{ID: "m2", ContentType: "application/pdf"},
+		},
+		graph(`"type":"button","button":{"text":"Yes"}`):                                                 {Type: "button_reply", Text: "Yes"},
+		graph(`"type":"interactive","interactive":{"type":"list_reply","list_reply":{"title":"Payal"}}`): {Type: "list_reply", Text: "Payal"},
+	} {
+		want.Kind, want.ID, want.From = gateway.Message, "1", "919812345678"
+		events, err := gateway.Decode(jsonType, []byte(text))
+		require.NoError(t, err)
+		require.Equal(t, []gateway.Event{want}, events, text)
+	}
+	for _, body := range []string{"NumMedia=1&From=1&MediaUrl0=https://a/1&MediaContentType0=image/png", "NumMedia=1&From=1&MediaUrl0=https://a/1"} {
+		events, err := gateway.Decode(formType, []byte(body))
+		require.NoError(t, err)
+		require.Equal(t, "https://a/1", events[0].Media.URL)
+		require.Contains(t, []string{"image", "file"}, events[0].Type)
+	}
+}
+
+// Sandbox-start, system and unknown events are read, and nothing follows from them.
+func TestOtherEventsAreNoMessages(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		`{"type":"user-event","payload":{"phone":"919812345678","type":"sandbox-start"}}`,
+		`{"object":"o","entry":[{"changes":[{"value":{"messages":[{"id":"1","type":"system","system":{}}]}}]}]}`,
+		`{"type":"tomorrow","payload":null}`,
+	} {
+		events, err := gateway.Decode(jsonType, []byte(text))
+		require.NoError(t, err)
+		require.Len(t, events, 1)
+		require.Equal(t, gateway.Other, events[0].Kind, text)
+	}
+	events, err := gateway.Decode(jsonType, []byte(`{"object":"o","entry":[]}`))
+	require.NoError(t, err)
+	require.Empty(t, events)
+}
+
+func TestKeyIsThatOfTheEventNotOfTheCall(t *testing.T) {
+	t.Parallel()
+	key := func(text string) string { return gateway.Key(jsonType, []byte(text)) }
+	require.Equal(t, "message ABEG1", key(envelopeMessage))
+	require.Equal(t, "message SM1", gateway.Key(formType, []byte(formMessage)))
+	require.NotEqual(t, key(envelopeDelivered), key(envelopeFailed))
+	require.NotEqual(t, key(envelopeDelivered), key(`{"type":"message-event","payload":{"id":"gBEG2","gsId":"ee4a…","type":"read"}}`))
+	for _, text := range []string{"{", `{"type":"message","payload":{}}`, `{"object":"o","entry":[]}`} {
+		require.Empty(t, key(text))
+	}
+}
+
+func TestStatusesRise(t *testing.T) {
+	t.Parallel()
+	rising := []string{"deleted", "enqueued", "sent", "failed", "delivered", "read"}
+	for i := 1; i < len(rising); i++ {
+		require.Greater(t, gateway.Rank(rising[i]), gateway.Rank(rising[i-1]), rising[i])
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	for _, text := range []string{envelopeMessage, envelopeDelivered, graphMessage, graphFailed} {
+		f.Add(jsonType, []byte(text))
+	}
+	f.Add(formType, []byte(formMessage))
+	f.Fuzz(func(t *testing.T, kind string, body []byte) {
+		events, err := gateway.Decode(kind, body)
+		if err != nil {
+			require.ErrorIs(t, err, gateway.ErrUnreadable)
+			require.Empty(t, events)
+		}
+		require.Equal(t, gateway.Key(kind, body), gateway.Key(kind, body))
+	})
+}

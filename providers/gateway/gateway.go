@@ -1,0 +1,63 @@
+// Package gateway speaks with an aggregator in front of the chat network: it reads the aggregator's webhooks in three dialects, checks
+// their proofs, and sends replies. Without a configured aggregator, a [Sandbox] keeps the replies.
+package gateway
+
+import (
+	"errors"
+	"time"
+)
+
+// Dialect is the form of a webhook's body.
+type Dialect string
+
+// The dialects (section 3.2 of the contract).
+const (
+	EnvelopeV2 Dialect = "envelope_v2" // {"type", "payload"}
+	GraphV3    Dialect = "graph_v3"    // {"object", "entry"}, the network's own form
+	FormV1     Dialect = "form_v1"     // a form, MessageSid and Body
+)
+
+// Kind is the kind of an event.
+type Kind string
+
+// The kinds of events.
+const (
+	Message Kind = "message" // a person wrote
+	Status  Kind = "status"  // what became of a message that was sent
+	Other   Kind = "other"   // anything else; nothing follows from it
+)
+
+// Event is one event of a webhook.
+type Event struct {
+	Kind Kind
+	ID   string // of the message; of a status, the network's or the aggregator's; empty: none was given
+	GSID string // of a status, the aggregator's id of the message, beside ID
+	Type string // of a message: text, image, file, audio, video, contact, location, sticker, reaction, button_reply, list_reply; of a status: see Rank
+	At   *time.Time
+
+	From   string // digits of the sender's phone; empty: unknown
+	UserID string // the network's id of the sender; empty: unknown
+	Name   string
+	Text   string // of a message: its text, caption or chosen reply
+	Media  *Media
+
+	To     string // of a status: digits of the recipient
+	Code   string // of a failed status
+	Reason string
+}
+
+// Media is a file that a message refers to.
+type Media struct {
+	URL         string `json:"url,omitempty"` // empty: the network gives one for the ID
+	ID          string `json:"id,omitempty"`
+	ContentType string `json:"content_type,omitempty"`
+}
+
+// ErrUnreadable reports a body in none of the dialects.
+var ErrUnreadable = errors.New("the body is in no known dialect")
+
+// Ranks of statuses: a message's status only rises. An unknown one has rank 0, and failed loses against a delivery.
+var ranks = map[string]int{"enqueued": 1, "queued": 1, "sent": 2, "failed": 3, "delivered": 4, "read": 5, "played": 5}
+
+// Rank returns the rank of a status, 0 for an unknown one.
+func Rank(status string) int { return ranks[status] }
