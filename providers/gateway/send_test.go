@@ -19,7 +19,7 @@ type sender interface {
 
 var reply = gateway.Reply{ID: "draft-12", To: "919812345678", Text: "Order draft 12: 2 items, 500 g. सोना & \"silver\""}
 
-// aggregator answers every call with a status and a body, and keeps the last form.
+// aggregator returns a client whose calls all get a status and a body, and keeps the last form.
 func aggregator(t *testing.T, status int, answer string) (client sender, last func() (http.Header, url.Values)) {
 	t.Helper()
 	var (

@@ -41,8 +41,8 @@ const (
 	attempts = 12
 	within   = 2 * time.Minute // a call may take a language model's time
 
-	// settled is the age at which a call that waits is no longer new: its job has begun, or died.
-	settled = 10 * time.Second
+	// settled is the age at which a call that waits is no longer new. One that is being handled is locked, so a short age only does the jobs' work.
+	settled = time.Second
 )
 
 // Workers returns the workers of an inbox.
