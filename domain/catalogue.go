@@ -12,6 +12,7 @@ import (
 	"bahi/domain/follower"
 	"bahi/domain/ledger"
 	"bahi/domain/ledger/bookslock"
+	"bahi/domain/messaging/channel"
 	"bahi/domain/messaging/contact"
 	"bahi/domain/number"
 	"bahi/domain/request"
@@ -22,6 +23,8 @@ var Catalogue = event.NewCatalogue(append([]event.AnyKind{
 	apikey.Kind,
 	audit.Kind,
 	bookslock.Kind,
+	channel.Identities.Kind,
+	channel.Kind,
 	claim.Email.Kind,
 	claim.Identity.Kind,
 	contact.Kind,

@@ -16,6 +16,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/google/uuid"
+
 	"bahi/commands"
 	"bahi/domain/claims"
 	"bahi/domain/event"
@@ -92,6 +94,16 @@ type Field[S any] struct {
 	Key     func(S) string // name of the claim of the value that a record has; empty: it has none
 	Name    string         // of the field in requests
 	Taken   string         // what a request is told whose value another record has
+
+	Everywhere bool // one record of the deployment has a value, not one of each workspace: its claim belongs to no workspace
+}
+
+// claiming returns the request for the claims.
+func (f Field[S]) claiming(req commands.Request) commands.Request {
+	if f.Everywhere {
+		return req.In(uuid.Nil)
+	}
+	return req
 }
 
 // Create begins a record that has the value of the key, none if the key is empty. It is [commands.Begin] otherwise. It refuses a value that another
@@ -214,7 +226,7 @@ func (f Field[S]) take(
 			return err
 		}
 	}
-	_, err := take(ctx, h, req, f.Claims, key, id, held)
+	_, err := take(ctx, h, f.claiming(req), f.Claims, key, id, held)
 	return err
 }
 
@@ -279,7 +291,7 @@ func (f Field[S]) Handle(
 		}
 		if err == nil && before != "" && before != *key && !req.DryRun {
 			// A claim that is not released is taken over by the next record that wants the value.
-			_ = Release(ctx, h, req, f.Claims, before, id, given)
+			_ = Release(ctx, h, f.claiming(req), f.Claims, before, id, given)
 		}
 		return out, err
 	}

@@ -26,6 +26,7 @@ import (
 type OutsideSettings struct {
 	consoleSettings
 	feedSettings
+	networkSettings
 
 	PublicURL   string         `env:"BAHI_PUBLIC_URL" name:"public-url" placeholder:"URL" help:"Public address of this server. Without it, the address it listens on."`
 	FrontendURL string         `env:"BAHI_FRONTEND_URL" name:"frontend-url" placeholder:"URL" help:"Address of the frontend, for links in mails. Without it, the public URL."`
@@ -131,6 +132,9 @@ func (s *System) joinOutside(ctx context.Context) (err error) {
 			return err
 		}
 		s.Provider = &identityProvider{client, key}
+	}
+	if s.channels, err = s.openNetworks(); err != nil {
+		return err
 	}
 	s.queue, err = reactors.NewJobs(ctx, reactors.Config{Pool: s.Pool, Workers: s.workers(), Sweeps: s.sweeps(), Now: time.Now, Log: s.Log})
 	if err != nil {

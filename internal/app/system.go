@@ -14,6 +14,7 @@ import (
 	"bahi/commands"
 	accessflows "bahi/commands/access"
 	ledgerflows "bahi/commands/ledger"
+	messagingflows "bahi/commands/messaging"
 	"bahi/domain/access/picture"
 	"bahi/domain/actor"
 	"bahi/domain/unit"
@@ -34,7 +35,7 @@ import (
 
 // AllProjections returns the projections of this program.
 func AllProjections() []*projections.Projection {
-	return []*projections.Projection{ledgertables.Books, accesstables.APIKeys, accesstables.Users, accesstables.Workspaces, accesstables.Endings, messagingtables.Contacts, audittables.Tree}
+	return []*projections.Projection{ledgertables.Books, accesstables.APIKeys, accesstables.Users, accesstables.Workspaces, accesstables.Endings, messagingtables.Channels, messagingtables.Contacts, audittables.Tree}
 }
 
 // System has the parts of Bahi, wired. Its users start the background work that they need.
@@ -61,6 +62,7 @@ type System struct {
 	Blobs    *blob.Store
 	studio   *picture.Studio
 	Provider *identityProvider // nil: none
+	channels *messagingflows.Channels
 	queue    *reactors.Jobs
 	Reacting *reactors.Runner
 	feed     *forwarding // nil: none, or not served

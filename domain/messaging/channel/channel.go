@@ -4,6 +4,7 @@ package channel
 
 import (
 	"cmp"
+	"reflect"
 
 	"bahi/domain/claims"
 	"bahi/domain/event"
@@ -213,4 +214,17 @@ func (s State) StatusAfter(failed *network.Failure) (status, words string) {
 	default:
 		return s.Status, s.LastError
 	}
+}
+
+// SameAccount reports whether the network sees the same account before and after a change.
+func (s State) SameAccount(t State) bool {
+	a, b := s.Settings, t.Settings
+	a.AllowedOrigins, b.AllowedOrigins = nil, nil
+	return s.Secrets == t.Secrets && reflect.DeepEqual(a, b)
+}
+
+// SameSender reports whether a proven identity is still the account's, as far as the settings tell.
+func (s State) SameSender(t State) bool {
+	a, b := s.Settings, t.Settings
+	return a.SenderID == b.SenderID && a.AppName == b.AppName && a.UserID == b.UserID && a.Dialect == b.Dialect && s.APIKey == t.APIKey && s.AccessToken == t.AccessToken
 }
