@@ -14,6 +14,8 @@ import (
 	"bahi/domain/ledger/bookslock"
 	"bahi/domain/messaging/channel"
 	"bahi/domain/messaging/contact"
+	"bahi/domain/messaging/contactlist"
+	"bahi/domain/messaging/message"
 	"bahi/domain/number"
 	"bahi/domain/request"
 )
@@ -29,7 +31,9 @@ var Catalogue = event.NewCatalogue(append([]event.AnyKind{
 	claim.Identity.Kind,
 	contact.Kind,
 	contact.Phones.Kind,
+	contactlist.Kind,
 	follower.Kind,
+	message.Kind,
 	number.Kind,
 	request.Kind,
 	session.Kind,

@@ -26,6 +26,9 @@ func name(ctx context.Context, h *commands.Handler, req commands.Request, r *con
 
 // AddContact makes a contact in the request's workspace.
 func AddContact(ctx context.Context, h *commands.Handler, req commands.Request, c contact.Add) (out commands.Outcome[contact.State], err error) {
+	if err := lists(ctx, h, req, c.ListIDs); err != nil {
+		return out, err
+	}
 	if err := name(ctx, h, req, &c.Reach); err != nil {
 		return out, err
 	}
@@ -37,6 +40,9 @@ func AddContact(ctx context.Context, h *commands.Handler, req commands.Request, 
 
 // EditContact changes what the command names of a contact.
 func EditContact(ctx context.Context, h *commands.Handler, req commands.Request, c contact.Edit) (out commands.Outcome[contact.State], err error) {
+	if err := lists(ctx, h, req, c.ListIDs.Value); err != nil {
+		return out, err
+	}
 	if err := name(ctx, h, req, &c.Reach); err != nil {
 		return out, err
 	}

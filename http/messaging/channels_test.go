@@ -81,7 +81,7 @@ func TestAChannelThatIsNotInOrderIsRefused(t *testing.T) {
 	o := apptest.Share(t)
 	c := agent(o, o.Home)
 	k := channelOf(t, c, `{"name":"Sales","type":"chat","apiKey":"k"}`)
-	before := o.Head()
+	before := c.GET(channels).Status(200).Text
 	c.POST(channels, `{"name":7,"type":"fax","apiKey":{"a":1},"settings":{"dialect":"cloud_v2","senderId":"a/b"}}`).Status(422)
 	c.POST(channels, `{"type":"chat"}`).Problem(422, "Validation error", "name", "is required")
 	c.POST(channels, `{"name":"a","type":"chat","apiKey":"`+strings.Repeat("k", 4097)+`"}`).Problem(422, "Validation error", "apiKey", "at most 4096 characters")
@@ -92,7 +92,7 @@ func TestAChannelThatIsNotInOrderIsRefused(t *testing.T) {
 	c.PATCH(channelAt(k.ID), `{"settings":{"baseUrl":"https://thief.example"}}`).
 		Problem(422, "Validation error", "apiKey", "must be given again, since baseUrl names another server")
 	c.GET(channels + "?type=fax").Status(422)
-	require.Equal(t, before, o.Head())
+	require.Equal(t, before, c.GET(channels).Status(200).Text)
 }
 
 func TestASenderBelongsToOneChannelOfTheDeployment(t *testing.T) {

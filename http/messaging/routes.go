@@ -17,6 +17,7 @@ type Routes struct {
 	Commands *commands.Handler
 	Views    *views.Views
 	Networks *flows.Channels
+	Messages *flows.Messages
 	Now      func() time.Time
 }
 
@@ -31,5 +32,7 @@ var tags = []string{"Messaging"}
 // Register registers all operations of the area.
 func (r *Routes) Register() {
 	r.Channels()
+	r.Chat()
 	r.Contacts()
+	r.ContactLists()
 }

@@ -24,19 +24,21 @@ type networkSettings struct {
 	FetchAllow []string `env:"BAHI_FETCH_ALLOW" name:"fetch-allow" placeholder:"HOST:PORT" help:"Targets of outgoing calls that need not be public: host:port, ip:port or a network such as 10.0.0.0/8."`
 }
 
-// openNetworks returns the flows of channels, joined to their networks.
-func (s *System) openNetworks() (*messagingflows.Channels, error) {
+// openNetworks joins the flows of channels and messages to the networks.
+func (s *System) openNetworks() error {
 	o := s.Settings.Outside.networkSettings
 	exceptions, err := outgoing.Parse(o.FetchAllow)
 	if err != nil {
-		return nil, fmt.Errorf("BAHI_FETCH_ALLOW: %w", err)
+		return fmt.Errorf("BAHI_FETCH_ALLOW: %w", err)
 	}
 	networks, err := chat.New(chat.Settings{
 		ChatURL: o.ChatURL, GatewayURL: o.GatewayURL, TelegramURL: o.TelegramURL, GmailURL: o.GmailURL, TwitterURL: o.TwitterURL,
 		Product: o.ChatProduct, LimitField: o.ChatLimit, Client: exceptions.Client(),
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return &messagingflows.Channels{Commands: s.Commands, Secrets: s.Vault, Networks: networks, Within: o.AskWithin, Log: s.Log}, nil
+	s.channels = &messagingflows.Channels{Commands: s.Commands, Secrets: s.Vault, Networks: networks, Within: o.AskWithin, Log: s.Log}
+	s.Messages = &messagingflows.Messages{Channels: s.channels, Heard: s.Messaging, Sandboxed: networks.Sandboxed}
+	return nil
 }

@@ -133,7 +133,7 @@ func (s *System) joinOutside(ctx context.Context) (err error) {
 		}
 		s.Provider = &identityProvider{client, key}
 	}
-	if s.channels, err = s.openNetworks(); err != nil {
+	if err := s.openNetworks(); err != nil {
 		return err
 	}
 	s.queue, err = reactors.NewJobs(ctx, reactors.Config{Pool: s.Pool, Workers: s.workers(), Sweeps: s.sweeps(), Now: time.Now, Log: s.Log})

@@ -35,7 +35,7 @@ import (
 
 // AllProjections returns the projections of this program.
 func AllProjections() []*projections.Projection {
-	return []*projections.Projection{ledgertables.Books, accesstables.APIKeys, accesstables.Users, accesstables.Workspaces, accesstables.Endings, messagingtables.Channels, messagingtables.Contacts, audittables.Tree}
+	return []*projections.Projection{ledgertables.Books, accesstables.APIKeys, accesstables.Users, accesstables.Workspaces, accesstables.Endings, messagingtables.Channels, messagingtables.Contacts, messagingtables.Messages, audittables.Tree}
 }
 
 // System has the parts of Bahi, wired. Its users start the background work that they need.
@@ -63,6 +63,7 @@ type System struct {
 	studio   *picture.Studio
 	Provider *identityProvider // nil: none
 	channels *messagingflows.Channels
+	Messages *messagingflows.Messages
 	queue    *reactors.Jobs
 	Reacting *reactors.Runner
 	feed     *forwarding // nil: none, or not served

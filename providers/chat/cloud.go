@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -125,7 +126,7 @@ func cloudFailure(a answer) *network.Failure {
 		return nil
 	}
 	code := int(*envelope.Error.Code)
-	f := a.failed(cloudReasons[code], code, envelope.Error.Message, envelope.Error.Data.Details)
+	f := a.failed(cmp.Or(cloudReasons[code], network.Refused), code, envelope.Error.Message, envelope.Error.Data.Details)
 	if code == pairLimit {
 		f.After = wait(pairPause)
 	}

@@ -42,23 +42,23 @@ type Health struct {
 	CanSend        string // available, limited or blocked
 }
 
-// Reason says what a failure means for the channel, and for what was to be sent.
-type Reason int
+// Reason says what a failure means for the channel, and for what was to be sent. Its values are stored.
+type Reason string
 
 // The reasons. Only [Unknown] leaves open whether a message was sent.
 const (
-	Refused      Reason = iota // for a reason that we do not know, or that no other try mends
-	Credentials                // the token or its permissions
-	Restricted                 // the network has blocked the account, for now or for ever
-	Throttled                  // more than the account may send
-	WindowClosed               // the person has not written for too long
-	Recipient                  // the person cannot be reached
-	Content                    // the message is not as the network wants it
-	Temporary                  // the network says that another try may succeed
-	Unreached                  // there was no connection
-	Unknown                    // it broke off, took too long, or is not what the network says
-	Unconfigured               // a credential or setting is missing
-	Silent                     // the network says nothing about accounts
+	Refused      Reason = "refused"       // for a reason that we do not know, or that no other try mends
+	Credentials  Reason = "credentials"   // the token or its permissions
+	Restricted   Reason = "restricted"    // the network has blocked the account, for now or for ever
+	Throttled    Reason = "throttled"     // more than the account may send
+	WindowClosed Reason = "window_closed" // the person has not written for too long
+	Recipient    Reason = "recipient"     // the person cannot be reached
+	Content      Reason = "content"       // the message is not as the network wants it
+	Temporary    Reason = "temporary"     // the network says that another try may succeed
+	Unreached    Reason = "unreached"     // there was no connection
+	Unknown      Reason = "unknown"       // it broke off, took too long, or is not what the network says
+	Unconfigured Reason = "unconfigured"  // a credential or setting is missing
+	Silent       Reason = "silent"        // the network says nothing about accounts
 )
 
 // meanings are our words for the reasons. The networks' own words may name people, and are kept with the message alone.
@@ -105,5 +105,7 @@ func (f *Failure) Fault() *fault.Error {
 	return &fault.Error{Kind: r.kind, Detail: f.Error(), Code: r.code, After: int(f.After.Seconds())}
 }
 
-// ErrWindowClosed is the failure of a message that we do not send: the person has not written for too long (CONTRACT.md N2).
-var ErrWindowClosed = &Failure{Reason: WindowClosed}
+// Free reports whether the network was not called, or refused for now only: the same request may be tried again.
+func (r Reason) Free() bool {
+	return r == Throttled || r == Unreached || r == Temporary || r == Unconfigured
+}
