@@ -195,7 +195,7 @@ func Count(ctx context.Context, group string) error {
 	return c.countAs(p, key)
 }
 
-// CountFor counts the request for a group by what it is about, whoever the caller is: users and keys alike.
+// CountFor counts the request for a group by what it is about, not by its caller: users and keys count alike.
 func CountFor(ctx context.Context, group, about string) error {
 	c := callOf(ctx)
 	if c == nil {

@@ -75,7 +75,7 @@ func TestAConversationInTheSandbox(t *testing.T) {
 	require.Equal(t, []string{"Your order is ready", "https://cdn.example.org/a.jpg"}, []string{*talk[1].Text, *talk[0].MediaURL})
 	require.Equal(t, talk[1:3], conversation(t, c, asha, "?limit=2&before="+talk[0].ID))
 
-	// Whoever the sandbox cannot reach is told apart, and one who writes again is open again.
+	// A phone that the sandbox cannot reach is told apart, and a contact who writes again is open again.
 	heard(t, o, sales.ID, "919812345000", "w2", time.Now())
 	unreachable := c.With("Idempotency-Key", "000")
 	for range 2 {

@@ -26,8 +26,7 @@ var Messages = projections.Define("messages", 1, messagesDDL,
 		b.Exec(insertMessage, e.StreamID(), e.Meta.Workspace, e.Data.Channel, e.Data.Contact, true, e.Data.Type, e.Data.Text, e.Data.Image, message.Inbound, e.Data.SentAt, e.Meta.Actor)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[message.Accepted]) {
-		b.Exec(`update message set status = case status when 'queued' then 'sent' when 'failed' then 'failed' else status end, reason = null, code = null, title = null, details = null
-			where id = $1`, e.StreamID())
+		b.Exec(`update message set status = 'sent', reason = null, code = null, title = null, details = null where id = $1 and status = 'queued'`, e.StreamID())
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[message.Failed]) {
 		status := message.NotSent

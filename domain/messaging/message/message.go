@@ -113,9 +113,9 @@ func (e Queued) Evolve(State) State { return State{Channel: e.Channel, To: e.To,
 
 // Evolve keeps the network's id. A receipt may have come before.
 func (e Accepted) Evolve(s State) State {
-	s.ProviderID, s.Reason, s.Code = e.ProviderID, "", 0
-	if ranks[s.Status] < ranks[Sent] {
-		s.Status = Sent
+	s.ProviderID = e.ProviderID
+	if s.Status == Waiting {
+		s.Status, s.Reason, s.Code = Sent, "", 0
 	}
 	return s
 }

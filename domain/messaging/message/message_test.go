@@ -64,6 +64,7 @@ func TestReceiptsInAnyOrderLeadToTheSameStatus(t *testing.T) {
 		require.Equal(t, furthest == 1 || furthest > 2, s.Failure() == nil)
 		after := message.Accepted{ProviderID: "w"}.Evolve(s)
 		require.Equal(t, statuses[max(furthest, 1)], after.Status, "the network's id comes after a receipt")
+		require.Equal(t, furthest == 2, after.Failure() != nil)
 	})
 }
 
