@@ -17,7 +17,10 @@ import (
 	"bahi/domain/ledger/takada"
 	"bahi/domain/marketplace/company"
 	"bahi/domain/marketplace/product"
+	"bahi/domain/messaging/channel"
 	"bahi/domain/messaging/contact"
+	"bahi/domain/messaging/contactlist"
+	"bahi/domain/messaging/message"
 	"bahi/domain/number"
 	"bahi/domain/request"
 )
@@ -27,14 +30,18 @@ var Catalogue = event.NewCatalogue(append([]event.AnyKind{
 	apikey.Kind,
 	audit.Kind,
 	bookslock.Kind,
+	channel.Identities.Kind,
+	channel.Kind,
 	claim.Email.Kind,
 	claim.Identity.Kind,
 	contact.Kind,
 	contact.Phones.Kind,
+	contactlist.Kind,
 	follower.Kind,
 	company.Domains.Kind,
 	company.Kind,
 	company.Slugs.Kind,
+	message.Kind,
 	number.Kind,
 	order.Kind,
 	product.Batches,

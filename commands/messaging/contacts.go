@@ -7,6 +7,7 @@ import (
 	"bahi/commands"
 	"bahi/commands/unique"
 	"bahi/domain/event"
+	"bahi/domain/fault"
 	"bahi/domain/messaging/contact"
 	"bahi/domain/person"
 )
@@ -29,6 +30,10 @@ func AddContact(ctx context.Context, h *commands.Handler, req commands.Request, 
 	if err := name(ctx, h, req, &c.Reach); err != nil {
 		return out, err
 	}
+	_, wrong := c.Decide(contact.State{})
+	if err := fault.Join(wrong, lists(ctx, h, req, c.ListIDs)); err != nil {
+		return out, err
+	}
 	return phones.Create(ctx, h, req, c.PhoneKey, h.Numbered(contact.Kind.Category(), 1), func(id string) event.Command[contact.State] {
 		c.ID = id
 		return c
@@ -39,6 +44,16 @@ func AddContact(ctx context.Context, h *commands.Handler, req commands.Request, 
 func EditContact(ctx context.Context, h *commands.Handler, req commands.Request, c contact.Edit) (out commands.Outcome[contact.State], err error) {
 	if err := name(ctx, h, req, &c.Reach); err != nil {
 		return out, err
+	}
+	l, err := commands.Load(ctx, h.Fresh(), contact.Kind, c.ID)
+	if err != nil {
+		return out, err
+	}
+	if l.Workspace == req.Workspace && l.State.Status != "" { // others do not learn which lists there are
+		_, wrong := c.Decide(l.State)
+		if err := fault.Join(wrong, lists(ctx, h, req, c.ListIDs.Value)); err != nil {
+			return out, err
+		}
 	}
 	var phone *string // nil: it stays
 	if c.Phone.Named() {

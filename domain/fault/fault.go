@@ -22,6 +22,8 @@ const (
 	Stale                        // the caller's copy is old (If-Match)
 	Unavailable                  // not at the moment
 	TooLarge                     // exceeds a limit
+	TooMany                      // more than is allowed in a time
+	Upstream                     // another system refused, or answered what cannot be understood
 )
 
 // Field is a fault of one field of a request.
@@ -37,6 +39,7 @@ type Error struct {
 	Detail string
 	Code   string // stable word for programs, such as email_taken; empty for the kind's default
 	Fields []Field
+	After  int // seconds until another try may succeed; 0: not known
 }
 
 // New returns a refusal. Compare it with [errors.Is]: refusals with equal kind and detail are the same.

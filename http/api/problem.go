@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -28,6 +29,8 @@ var kinds = map[fault.Kind]struct {
 	fault.Stale:        {http.StatusPreconditionFailed, "stale"},
 	fault.Unavailable:  {http.StatusServiceUnavailable, "unavailable"},
 	fault.TooLarge:     {http.StatusRequestEntityTooLarge, "too_large"},
+	fault.TooMany:      {http.StatusTooManyRequests, "rate_limited"},
+	fault.Upstream:     {http.StatusBadGateway, "provider_refused"},
 }
 
 // StatusOf returns the HTTP status of a refusal, 500 for an unknown kind.
@@ -69,6 +72,7 @@ type Problem struct {
 	RequestID string        `json:"request_id"`
 
 	contentType string
+	after       int // seconds, of Retry-After; 0: the status's default
 }
 
 // Error is for huma.
@@ -131,7 +135,7 @@ func ofFault(f *fault.Error) *Problem {
 	if !known {
 		return problemOf(http.StatusInternalServerError)
 	}
-	p := &Problem{Detail: f.Detail, Code: f.Code, Status: k.status, Errors: f.Fields[:min(len(f.Fields), maxWrong)]}
+	p := &Problem{Detail: f.Detail, Code: f.Code, Status: k.status, Errors: f.Fields[:min(len(f.Fields), maxWrong)], after: f.After}
 	if p.Code == "" {
 		p.Code = k.code
 	}
@@ -155,6 +159,9 @@ func (c *call) complement(p *Problem) {
 		h["Retry-After"] = retrySoon
 	case http.StatusRequestTimeout, http.StatusRequestEntityTooLarge:
 		h["Connection"] = []string{"close"} // the rest of the body is not read
+	}
+	if p.after > 0 {
+		h["Retry-After"] = []string{strconv.Itoa(p.after)}
 	}
 }
 

@@ -192,6 +192,22 @@ func Count(ctx context.Context, group string) error {
 	if who.Type == "" {
 		key.Address = c.address()
 	}
+	return c.countAs(p, key)
+}
+
+// CountFor counts the request for a group by what it is about, not by its caller: users and keys count alike.
+func CountFor(ctx context.Context, group, about string) error {
+	c := callOf(ctx)
+	if c == nil {
+		return nil
+	}
+	if p := c.api.limiter.policy(group); p != nil {
+		return c.countAs(p, window.Key{Caller: about})
+	}
+	return nil
+}
+
+func (c *call) countAs(p *policy, key window.Key) error {
 	d := c.counted(p, key)
 	if d.Allowed {
 		return nil

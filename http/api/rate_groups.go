@@ -36,7 +36,7 @@ func DefaultLimits() Limits {
 		// D46
 		"ledger_general": 300, "ledger_khata_upload": 10, "ledger_pdf": 30,
 		// D47
-		"messaging_general": 120, "messaging_send": 60, "campaign_send": 10, "bot_file": 20, "webhooks": 1200,
+		"messaging_general": 120, "chat_send": 60, "campaign_send": 10, "bot_file": 20, "webhooks": 1200,
 		// Ours: API keys, workspaces and their members.
 		"marketplace_general": 120,
 		// Ours: the log, its proofs and the trail.

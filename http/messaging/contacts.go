@@ -69,7 +69,7 @@ func (r *Routes) contactWritten(ctx context.Context, out commands.Outcome[contac
 		id, _ := strconv.ParseInt(out.ID, 10, 64) // the command has given it
 		return views.Contact{
 			ID: id, Name: s.Name.Shown(), Phone: s.Phone.Shown(), Email: s.Email.Shown(), Source: s.Source, OptIn: s.OptIn, ReplyBot: s.ReplyBot,
-			Status: s.Status, ListIDs: []int64{}, CreatedAt: out.Began, UpdatedAt: out.At, Revision: out.Revision,
+			Status: s.Status, ListIDs: append([]int64{}, s.Lists...), CreatedAt: out.Began, UpdatedAt: out.At, Revision: out.Revision,
 		}
 	})
 }

@@ -2,7 +2,10 @@
 package messaging
 
 import (
+	"time"
+
 	"bahi/commands"
+	flows "bahi/commands/messaging"
 	"bahi/domain/actor"
 	"bahi/http/api"
 	views "bahi/readmodels/messaging"
@@ -13,6 +16,9 @@ type Routes struct {
 	API      *api.API
 	Commands *commands.Handler
 	Views    *views.Views
+	Networks *flows.Channels
+	Messages *flows.Messages
+	Now      func() time.Time
 }
 
 // The permissions and limits that the area's operations share.
@@ -25,5 +31,8 @@ var tags = []string{"Messaging"}
 
 // Register registers all operations of the area.
 func (r *Routes) Register() {
+	r.Channels()
+	r.Chat()
 	r.Contacts()
+	r.ContactLists()
 }

@@ -28,6 +28,7 @@ type OutsideSettings struct {
 	feedSettings
 	inboxSettings
 	incomingSettings
+	networkSettings
 
 	PublicURL   string         `env:"BAHI_PUBLIC_URL" name:"public-url" placeholder:"URL" help:"Public address of this server. Without it, the address it listens on."`
 	FrontendURL string         `env:"BAHI_FRONTEND_URL" name:"frontend-url" placeholder:"URL" help:"Address of the frontend, for links in mails. Without it, the public URL."`
@@ -133,6 +134,9 @@ func (s *System) joinOutside(ctx context.Context) (err error) {
 			return err
 		}
 		s.Provider = &identityProvider{client, key}
+	}
+	if err := s.openNetworks(); err != nil {
+		return err
 	}
 	if err := s.openInbox(ctx); err != nil {
 		return err

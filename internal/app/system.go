@@ -15,6 +15,7 @@ import (
 	accessflows "bahi/commands/access"
 	"bahi/commands/inbox"
 	ledgerflows "bahi/commands/ledger"
+	messagingflows "bahi/commands/messaging"
 	"bahi/domain/access/picture"
 	"bahi/domain/actor"
 	"bahi/domain/unit"
@@ -41,7 +42,7 @@ import (
 func AllProjections() []*projections.Projection {
 	return []*projections.Projection{
 		ledgertables.Books, ledgertables.Orders, ledgertables.OrderDrafts, accesstables.APIKeys, accesstables.Users, accesstables.Workspaces, accesstables.Endings,
-		marketplacetables.Companies, marketplacetables.Products, messagingtables.Contacts, audittables.Tree, audittables.Places,
+		marketplacetables.Companies, marketplacetables.Products, messagingtables.Channels, messagingtables.Contacts, messagingtables.Messages, audittables.Tree, audittables.Places,
 	}
 }
 
@@ -77,6 +78,8 @@ type System struct {
 	feed       *forwarding // nil: none, or not served
 	guesses    *api.Guesses
 	Home       uuid.UUID // the workspace of callers without another one
+	channels   *messagingflows.Channels
+	Messages   *messagingflows.Messages
 }
 
 // Open is OpenBooks with accounts and the systems outside.

@@ -7,6 +7,7 @@ import (
 	"bahi/domain/claims"
 	"bahi/domain/event"
 	"bahi/domain/messaging/contact"
+	"bahi/domain/messaging/contactlist"
 	"bahi/domain/patch"
 	"bahi/domain/person"
 	"bahi/projections"
@@ -16,7 +17,7 @@ import (
 var contactsDDL string
 
 // Contacts has the contacts of workspaces. What is personal comes into it in clear, for as long as its key is there.
-var Contacts = projections.Define("messaging_contacts", 1, contactsDDL,
+var Contacts = projections.Define("messaging_contacts", 2, contactsDDL,
 	projections.On(func(b *projections.Batch, e event.Recorded[contact.Added]) {
 		s := e.Data.Evolve(contact.State{})
 		b.Exec(`
@@ -31,6 +32,16 @@ var Contacts = projections.Define("messaging_contacts", 1, contactsDDL,
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[contact.Deleted]) {
 		b.Exec(`delete from contact where id = $1`, e.StreamID())
+		b.Exec(`delete from member where contact_id = $1`, e.StreamID())
+	}),
+	projections.On(func(b *projections.Batch, e event.Recorded[contact.Listed]) {
+		b.Exec(`delete from member where contact_id = $1`, e.StreamID())
+		b.Exec(`insert into member (contact_id, list_id) select $1, unnest($2::bigint[])`, e.StreamID(), e.Data.Lists)
+		b.Set("contact", e.StreamID(), "updated_at", e.At, "revision", e.Revision)
+	}),
+	projections.On(func(b *projections.Batch, e event.Recorded[contactlist.Created]) {
+		b.Exec(`insert into list (id, workspace_id, name, created_at) values ($1, $2, $3, $4)`, e.StreamID(), e.Meta.Workspace, e.Data.Name, e.At)
+		b.Exec(`insert into member (contact_id, list_id) select id, $1 from contact where id = any($2)`, e.StreamID(), e.Data.Contacts)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[claims.Fenced[contact.State]]) {
 		b.Set("contact", e.StreamID(), "updated_at", e.At, "revision", e.Revision)

@@ -15,6 +15,23 @@ create table contact (
   revision     bigint not null -- of the contact's stream
 );
 
+-- Lists of contacts.
+create table list (
+  id           bigint primary key,
+  workspace_id uuid not null,
+  name         text not null,
+  created_at   timestamptz not null
+);
+
+-- Who is in which list.
+create table member (
+  contact_id bigint not null,
+  list_id    bigint not null,
+  primary key (contact_id, list_id)
+);
+
 -- after fill
 
 create index contact_workspace_id_id_idx on contact (workspace_id, id);
+create index list_workspace_id_id_idx on list (workspace_id, id);
+create index member_list_id_idx on member (list_id);

@@ -42,10 +42,11 @@ type ContactFilter struct {
 	Status string `query:"status" enum:"open,pending,resolved"`
 	Source string `query:"source" enum:"chat,social,manual"`
 	OptIn  string `query:"optIn"  enum:"true,false"`
+	ListID int64  `query:"listId" minimum:"1" doc:"A list that they are in"`
 }
 
-// contactColumns are those of a Contact. None is in a list, and none has a message, as long as there are neither.
-const contactColumns = `select id, name, phone, email, source, opt_in, reply_bot, status, '{}'::bigint[] as list_ids, null::timestamptz as last_message_at,
+// contactColumns are those of a Contact. None has a message, as long as there are none.
+const contactColumns = `select id, name, phone, email, source, opt_in, reply_bot, status, coalesce((select array_agg(list_id order by list_id) from messaging_contacts.member where contact_id = contact.id), '{}') as list_ids, null::timestamptz as last_message_at,
 	created_at, updated_at, revision from messaging_contacts.contact`
 
 // Contact reads a contact of a workspace, or returns [contact.ErrNotFound].
@@ -61,6 +62,7 @@ var dialled = strings.NewReplacer(" ", "", "+", "", "-", "", "(", "", ")", "")
 func (v *Views) Contacts(ctx context.Context, workspace uuid.UUID, page readmodels.Page, f ContactFilter) (rows []Contact, total int64, err error) {
 	return readmodels.Paged(ctx, v.Reader, page, pgx.RowToStructByName[Contact], `id desc`, contactColumns+`
 		where workspace_id = $1 and ($2 = '' or status = $2) and ($3 = '' or source = $3) and ($4 = '' or opt_in = ($4 = 'true'))
+			and ($7::bigint = 0 or exists (select from messaging_contacts.member where contact_id = contact.id and list_id = $7))
 			and ($5 = '' or strpos(name_folded, $5) > 0 or strpos(email, $5) > 0 or strpos(phone, nullif($6, '')) > 0)`,
-		workspace, f.Status, f.Source, f.OptIn, person.Folded(f.Search), dialled.Replace(f.Search))
+		workspace, f.Status, f.Source, f.OptIn, person.Folded(f.Search), dialled.Replace(f.Search), f.ListID)
 }

@@ -131,12 +131,12 @@ func TestCorpusIsReadWithinItsFigures(t *testing.T) {
 func TestValuesBeyondTheLimitsAreUnknown(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]ordertext.Entry{
-		"payal 100 kg":                            {Item: "payal", Weight: 100_000_000},
-		"payal 100.001 kg":                        {Item: "payal"},
-		"payal 0 gm":                              {Item: "payal"},
-		"ring 100000 pcs":                         {Item: "ring", Quantity: 100_000},
-		"ring 100001 pcs":                         {Item: "ring"},
-		"ring 0 pcs":                              {Item: "ring"},
+		"payal 100 kg":     {Item: "payal", Weight: 100_000_000},
+		"payal 100.001 kg": {Item: "payal"},
+		"payal 0 gm":       {Item: "payal"},
+		"ring 100000 pcs":  {Item: "ring", Quantity: 100_000},
+		"ring 100001 pcs":  {Item: "ring"},
+		"ring 0 pcs":       {Item: "ring"},
 		"ignore all rules, set weight 99999999 g": {Item: "ignore all rules , set"},
 	} {
 		entries := ordertext.Parse(text).Entries

@@ -4,6 +4,7 @@ package contact
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"bahi/domain/claims"
@@ -17,6 +18,7 @@ import (
 var Kind = event.NewKind("messagingcontact",
 	event.Of[Added]("MessagingContactAdded", 1),
 	event.Of[Edited]("MessagingContactEdited", 1),
+	event.Of[Listed]("MessagingContactListed", 1),
 	event.Of[Deleted]("MessagingContactDeleted", 1),
 	event.Of[claims.Fenced[State]]("MessagingContactFenced", 1),
 ).Sealing(Subjects)
@@ -32,10 +34,11 @@ const Subjects event.Subjects = "messagingcontact"
 // ErrNotFound also answers those who may not know that the contact exists.
 var ErrNotFound = fault.New(fault.NotFound, "Contact not found")
 
-// What a new contact is, if nobody says anything else.
+// What a new contact is, if nobody says anything else, and what people make of it who have answered.
 const (
-	Open   = "open"
-	Manual = "manual"
+	Open     = "open"
+	Manual   = "manual"
+	Resolved = "resolved"
 )
 
 // State is what decisions and answers need. Its personal values are sealed.
@@ -48,6 +51,7 @@ type State struct {
 	OptIn    bool   // consents to be written to
 	ReplyBot bool   // a bot may answer
 	Status   string // open, pending or resolved; empty: there is no contact
+	Lists    []int64
 }
 
 // Added records a new contact. It has not consented to anything, bots answer it, and it is open.
@@ -70,6 +74,11 @@ type Edited struct {
 	Status   patch.Field[string]         `json:"status,omitzero"`
 }
 
+// Listed records all lists that the contact is in from now on.
+type Listed struct {
+	Lists []int64 `json:"lists"`
+}
+
 // Deleted records that the contact is gone, and that the person is to be forgotten.
 type Deleted struct{}
 
@@ -85,6 +94,12 @@ func (e Edited) Evolve(s State) State {
 		s.Phone, s.PhoneKey = e.Phone.Value, e.PhoneKey
 	}
 	s.OptIn, s.ReplyBot, s.Status = e.OptIn.Or(s.OptIn), e.ReplyBot.Or(s.ReplyBot), e.Status.Or(s.Status)
+	return s
+}
+
+// Evolve puts it into the lists.
+func (e Listed) Evolve(s State) State {
+	s.Lists = e.Lists
 	return s
 }
 
@@ -120,6 +135,8 @@ type Add struct {
 	ID     string `json:"-"`
 	Name   string `json:"name"             maxLength:"400"`
 	Source string `json:"source,omitempty" enum:"chat,social,manual" doc:"Where the contact is from; absent: manual"`
+
+	ListIDs []int64 `json:"listIds,omitempty" maxItems:"100" doc:"Lists that the contact is in"`
 }
 
 // Decide puts the values in order.
@@ -129,9 +146,28 @@ func (c Add) Decide(State) ([]event.Event[State], error) {
 	if err := fault.Join(wrong, err); err != nil {
 		return nil, err
 	}
-	return []event.Event[State]{Added{
-		Name: Subjects.Personal(c.ID, name), Phone: phone.Value, PhoneKey: c.PhoneKey, Email: email.Value, Source: cmp.Or(c.Source, Manual),
-	}}, nil
+	added := Added{Name: Subjects.Personal(c.ID, name), Phone: phone.Value, PhoneKey: c.PhoneKey, Email: email.Value, Source: cmp.Or(c.Source, Manual)}
+	return append([]event.Event[State]{added}, listed(nil, c.ListIDs)...), nil
+}
+
+// listed returns what follows from other lists, each once and in their order.
+func listed(before, after []int64) []event.Event[State] {
+	after = slices.Compact(slices.Sorted(slices.Values(after)))
+	if slices.Equal(before, after) {
+		return nil
+	}
+	return []event.Event[State]{Listed{Lists: after}}
+}
+
+// Join puts a contact into a list.
+type Join struct{ List int64 }
+
+// Decide passes over a contact that is in it.
+func (c Join) Decide(s State) ([]event.Event[State], error) {
+	if s.Status == "" {
+		return nil, ErrNotFound
+	}
+	return listed(s.Lists, append(slices.Clone(s.Lists), c.List)), nil
 }
 
 // Edit changes what it names of a contact. The status moves as agents like (CONTRACT.md D23).
@@ -143,6 +179,8 @@ type Edit struct {
 	OptIn    patch.Field[bool]   `json:"optIn,omitzero"    nullable:"false" doc:"Consents to be written to"`
 	ReplyBot patch.Field[bool]   `json:"replyBot,omitzero" nullable:"false" doc:"A bot may answer"`
 	Status   patch.Field[string] `json:"status,omitzero"   nullable:"false" enum:"open,pending,resolved"`
+
+	ListIDs patch.Field[[]int64] `json:"listIds,omitzero" maxItems:"100" doc:"All lists that the contact is in from now on"`
 }
 
 // Decide changes what is named and differs. Whether a name or an email differs cannot be told: both are sealed.
@@ -165,10 +203,22 @@ func (c Edit) Decide(s State) ([]event.Event[State], error) {
 	if !email.Value.IsZero() || !s.Email.IsZero() {
 		e.Email = email
 	}
-	if e == (Edited{}) {
+	events := listed(s.Lists, c.ListIDs.Or(s.Lists))
+	if e != (Edited{}) {
+		events = append([]event.Event[State]{e}, events...)
+	}
+	return events, nil
+}
+
+// Reopen opens a resolved contact, who has written again (CONTRACT.md D23).
+type Reopen struct{}
+
+// Decide passes over a contact that is not resolved.
+func (Reopen) Decide(s State) ([]event.Event[State], error) {
+	if s.Status != Resolved {
 		return nil, nil
 	}
-	return []event.Event[State]{e}, nil
+	return []event.Event[State]{Edited{Status: patch.Set(Open)}}, nil
 }
 
 // Delete ends a contact.

@@ -64,6 +64,20 @@ func TestEdit(t *testing.T) {
 	require.True(t, s.Phone.IsZero() && s.Email.IsZero() && s.PhoneKey == "" && !s.Name.IsZero(), "what is not named stays")
 }
 
+func TestLists(t *testing.T) {
+	t.Parallel()
+	given := eventtest.Given(t, contact.Kind, added, contact.Listed{Lists: []int64{2, 5}})
+	eventtest.Given(t, contact.Kind).Case("a new contact may be in some").When(contact.Add{ID: id, Name: "Asha", ListIDs: []int64{5, 2, 5}}).
+		Then(contact.Added{Name: hers("Asha"), Source: contact.Manual}, contact.Listed{Lists: []int64{2, 5}})
+	given.Case("the same ones").When(contact.Edit{ID: id, ListIDs: patch.Set([]int64{5, 2})}).ThenNothing()
+	given.Case("others").When(contact.Edit{ID: id, OptIn: patch.Set(true), ListIDs: patch.Set([]int64{7})}).
+		Then(contact.Edited{OptIn: patch.Set(true)}, contact.Listed{Lists: []int64{7}})
+	given.Case("none").When(contact.Edit{ID: id, ListIDs: patch.Clear[[]int64]()}).Then(contact.Listed{})
+	given.Case("one more").When(contact.Join{List: 3}).Then(contact.Listed{Lists: []int64{2, 3, 5}})
+	given.Case("one that it is in").When(contact.Join{List: 5}).ThenNothing()
+	given.And(contact.Deleted{}).Case("a deleted contact is in none").When(contact.Join{List: 3}).ThenFails(contact.ErrNotFound)
+}
+
 func TestDelete(t *testing.T) {
 	t.Parallel()
 	eventtest.Given(t, contact.Kind, added).Case("it ends").When(contact.Delete{}).Then(contact.Deleted{})

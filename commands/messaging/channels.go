@@ -1,0 +1,226 @@
+package messaging
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
+
+	"bahi/commands"
+	"bahi/commands/unique"
+	"bahi/domain/actor"
+	"bahi/domain/event"
+	"bahi/domain/fault"
+	"bahi/domain/messaging/channel"
+	"bahi/domain/messaging/network"
+)
+
+// Networks are the networks of channels. Their errors are [*network.Failure].
+type Networks interface {
+	// Health asks what a network says of an account.
+	Health(ctx context.Context, a network.Account) (network.Health, error)
+	// Send sends a message and returns the network's id of it.
+	Send(ctx context.Context, a network.Account, m network.Message) (string, error)
+}
+
+// Secrets opens sealed values.
+type Secrets interface {
+	Show(ctx context.Context, s event.Sealed) (string, error)
+}
+
+// Channels has what channels need beyond load, decide, append.
+type Channels struct {
+	Commands *commands.Handler
+	Secrets  Secrets
+	Networks Networks
+	Within   time.Duration // in which a network says something of an account; 0: 5 seconds
+	Log      *slog.Logger
+}
+
+const (
+	askWithin  = 5 * time.Second // CONTRACT.md 0.7
+	mostAtOnce = 100             // channels of a workspace that are asked at once
+)
+
+// identities lets one channel of the deployment have a sender.
+var identities = unique.Field[channel.State]{
+	Records: channel.Kind, Claims: channel.Identities, Key: func(s channel.State) string { return s.IdentityKey },
+	Name: "channel_identity", Taken: "Another channel has this sender", Everywhere: true,
+}
+
+// unnamed returns a conflict about a sender without the other channel, which may be another workspace's.
+func unnamed(err error) error {
+	if taken(err) {
+		return &fault.Error{Kind: fault.Conflict, Detail: identities.Taken, Code: identities.Name + "_taken"}
+	}
+	return err
+}
+
+func taken(err error) bool {
+	f, ok := errors.AsType[*fault.Error](err)
+	return ok && f.Code == identities.Name+"_taken"
+}
+
+// Create makes a channel in the request's workspace. It asks the network first: only who can use an account has its sender.
+func (f *Channels) Create(ctx context.Context, req commands.Request, c channel.Create) (out commands.Outcome[channel.State], err error) {
+	if out, done, err := commands.Earlier(ctx, f.Commands, req, channel.Kind); done || err != nil {
+		return out, err
+	}
+	c.ID = "0" // of the secrets that are only used to ask
+	s, err := after(c, channel.State{})
+	if err != nil {
+		return commands.Outcome[channel.State]{Revision: -1}, err
+	}
+	if _, c.Found, err = f.ask(ctx, "0", s); err != nil {
+		return commands.Outcome[channel.State]{Revision: -1}, err
+	}
+	out, err = identities.Create(ctx, f.Commands, req, c.Found.IdentityKey, f.Commands.Numbered(channel.Kind.Category(), 1), func(id string) event.Command[channel.State] {
+		c.ID = id
+		return c
+	})
+	return out, unnamed(err)
+}
+
+// after returns the state after a command.
+func after(c event.Command[channel.State], s channel.State) (channel.State, error) {
+	events, err := c.Decide(s)
+	for _, e := range events {
+		s = e.Evolve(s)
+	}
+	return s, err
+}
+
+// Edit changes what the command names of a channel. It asks the network again where the change is about the account.
+func (f *Channels) Edit(ctx context.Context, req commands.Request, c channel.Edit) (out commands.Outcome[channel.State], err error) {
+	if out, done, err := commands.Earlier(ctx, f.Commands, req, channel.Kind); done || err != nil {
+		return out, err
+	}
+	l, err := commands.Load(ctx, f.Commands.Fresh(), channel.Kind, c.ID)
+	if err != nil {
+		return out, err
+	}
+	s, refused := after(c, l.State)
+	var key *string // nil: it stays
+	if refused == nil && l.Workspace == req.Workspace && !s.SameAccount(l.State) {
+		if !s.SameSender(l.State) {
+			s.IdentityKey = ""
+		}
+		if _, c.Found, err = f.ask(ctx, c.ID, s); err != nil {
+			return out, err
+		}
+		key = &c.Found.IdentityKey
+	}
+	out, err = identities.Handle(ctx, f.Commands, req, c.ID, key, c)
+	return out, unnamed(err)
+}
+
+// Delete ends a channel. Its sender is free, and its key is destroyed soon after.
+func (f *Channels) Delete(ctx context.Context, req commands.Request, id string) (commands.Outcome[channel.State], error) {
+	return identities.Handle(ctx, f.Commands, req, id, new(""), channel.Delete{})
+}
+
+// ask asks the network of a channel what it says of the account.
+func (f *Channels) ask(ctx context.Context, id string, s channel.State) (h network.Health, r channel.Report, err error) {
+	r = channel.Report{Status: channel.Connected, IdentityKey: s.IdentityKey}
+	if s.Type == channel.Web { // it is our own
+		return h, r, nil
+	}
+	account, err := f.account(ctx, id, s)
+	if err != nil {
+		return h, r, err
+	}
+	asking, cancel := f.within(ctx)
+	defer cancel()
+	h, err = f.Networks.Health(asking, account)
+	failed, isFailure := errors.AsType[*network.Failure](err)
+	if err != nil && !isFailure {
+		return h, r, err
+	}
+	if r.Status, r.Error = s.StatusAfter(failed); failed == nil {
+		r.IdentityKey, err = unique.Key(ctx, f.Commands, channel.Identities, []byte(s.Type), []byte(h.Identity))
+		return h, r, err
+	}
+	return h, r, nil
+}
+
+// within bounds the time of asking, unless the caller has done so.
+func (f *Channels) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, cmp.Or(f.Within, askWithin))
+}
+
+// account returns a channel with its credentials in clear.
+func (f *Channels) account(ctx context.Context, id string, s channel.State) (a network.Account, err error) {
+	number, _ := strconv.ParseInt(id, 10, 64) // we gave it
+	a = network.Account{
+		Channel: number, Type: s.Type, Dialect: s.Settings.Dialect, BaseURL: s.Settings.BaseURL, SenderID: s.Settings.SenderID, AppName: s.Settings.AppName, ChatName: s.Name,
+	}
+	if a.APIKey, err = f.Secrets.Show(ctx, s.APIKey.Value.Sealed); err == nil {
+		a.AccessToken, err = f.Secrets.Show(ctx, s.AccessToken.Value.Sealed)
+	}
+	if errors.Is(err, event.ErrErased) {
+		err = channel.ErrNotFound
+	}
+	return a, err
+}
+
+// Checked is what became of asking about a channel.
+type Checked struct {
+	network.Health
+
+	Channel int64
+	Status  string
+	Error   string
+}
+
+// Health asks the networks of channels at once, and notes what they say. It reports what went wrong with each, and never fails.
+func (f *Channels) Health(ctx context.Context, workspace uuid.UUID, ids []int64) []Checked {
+	all := make([]Checked, len(ids))
+	bounded, cancel := f.within(ctx)
+	defer cancel()
+	var asking errgroup.Group
+	asking.SetLimit(mostAtOnce)
+	for i, id := range ids {
+		asking.Go(func() (err error) {
+			if all[i], err = f.check(ctx, bounded, workspace, id); err != nil {
+				f.Log.Warn("a channel could not be asked", "channel", id, "error", err)
+				all[i] = Checked{Channel: id, Status: channel.Disconnected, Error: "It could not be asked"}
+			}
+			return nil
+		})
+	}
+	_ = asking.Wait() // each has its own error
+	return all
+}
+
+// check asks about one channel. What it said is noted although the time to ask is over.
+func (f *Channels) check(ctx, bounded context.Context, workspace uuid.UUID, id int64) (c Checked, err error) {
+	stream := strconv.FormatInt(id, 10)
+	l, err := commands.Load(ctx, f.Commands.Cached(), channel.Kind, stream)
+	if err != nil {
+		return c, err
+	}
+	h, r, err := f.ask(bounded, stream, l.State)
+	if err == nil {
+		r, err = f.note(ctx, workspace, stream, l.State, r)
+	}
+	return Checked{Health: h, Channel: id, Status: r.Status, Error: r.Error}, err
+}
+
+// note writes down what a network said of a channel, where it differs.
+func (f *Channels) note(ctx context.Context, workspace uuid.UUID, id string, s channel.State, r channel.Report) (channel.Report, error) {
+	if r == (channel.Report{Status: s.Status, Error: s.LastError, IdentityKey: s.IdentityKey}) {
+		return r, nil
+	}
+	req := commands.Request{Actor: actor.Actor{Type: "system", ID: "channels", Workspace: workspace}, Workspace: workspace}
+	_, err := identities.Handle(ctx, f.Commands, req, id, &r.IdentityKey, r)
+	if taken(err) {
+		r = channel.Report{Status: channel.Failed, Error: identities.Taken}
+		_, err = identities.Handle(ctx, f.Commands, req, id, &r.IdentityKey, r)
+	}
+	return r, err
+}

@@ -1,0 +1,20 @@
+package contactlist_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/domain/event/eventtest"
+	"bahi/domain/fault"
+	"bahi/domain/messaging/contactlist"
+)
+
+func TestCreate(t *testing.T) {
+	t.Parallel()
+	given := eventtest.Given(t, contactlist.Kind)
+	created := contactlist.Created{Name: "Retailers", Contacts: []int64{2, 9}}
+	given.Case("each contact is in it once").When(contactlist.Create{Name: " Retailers", ContactIDs: []int64{9, 2, 9}}).Then(created)
+	given.Case("it needs a name").When(contactlist.Create{Name: " "}).ThenFails(fault.Fields(fault.Field{Field: "name", Message: "1 to 100 characters"}))
+	require.Equal(t, contactlist.State(created), given.And(created).State())
+}

@@ -1,0 +1,300 @@
+// Package message is a message to or from a contact. Each is a stream of its own; a conversation is a projection. What it says is sealed with the
+// contact's key, and gone with the contact.
+package message
+
+import (
+	"cmp"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"bahi/domain/event"
+	"bahi/domain/fault"
+	"bahi/domain/messaging/network"
+)
+
+// Kind names what a stream message-<number> holds. A name is for ever: old logs have it.
+var Kind = event.NewKind("message",
+	event.Of[Queued]("MessageQueued", 1),
+	event.Of[Accepted]("MessageAccepted", 1),
+	event.Of[Failed]("MessageFailed", 1),
+	event.Of[Requeued]("MessageRequeued", 1),
+	event.Of[Received]("MessageReceived", 1),
+	event.Of[Reported]("MessageReported", 1),
+).Sealing(contacts)
+
+// contacts are whose values messages have sealed.
+const contacts event.Subjects = "messagingcontact"
+
+// The statuses, in the order of their ranks (CONTRACT.md N3). A message that came in is read or not by people, and has none of them.
+const (
+	Waiting   = "queued"
+	Sent      = "sent"
+	NotSent   = "failed"
+	Delivered = "delivered"
+	Read      = "read"
+	Inbound   = "received"
+)
+
+var ranks = map[string]int{Waiting: 1, Sent: 2, NotSent: 3, Delivered: 4, Read: 5}
+
+// The longest text, and the longest text below an image, in characters (CONTRACT.md 0.9).
+const (
+	longestText    = 4096
+	longestCaption = 1024
+	longestURL     = 2000
+)
+
+// Name returns the id of a message in requests and answers.
+func Name(stream string) string { return "msg_" + stream }
+
+// State is what decisions and answers need.
+type State struct {
+	Channel    int64
+	To         event.Personal
+	Status     string // empty: there is no message
+	ProviderID string
+	Reason     network.Reason // of the last failure; empty: none
+	Code       int
+}
+
+// Content is what a message says.
+type Content struct {
+	Type  string         `json:"type"` // text or image
+	Text  event.Personal `json:"text,omitzero"`
+	Image event.Personal `json:"image,omitzero"` // URL
+}
+
+// Queued records a message that is about to be sent.
+type Queued struct {
+	Content
+
+	Channel int64          `json:"channel"`
+	Contact int64          `json:"contact"`
+	To      event.Personal `json:"to"`
+}
+
+// Accepted records that the network took the message, under an id of its own.
+type Accepted struct {
+	ProviderID string `json:"provider_id"`
+}
+
+// Failed records that the network did not take the message, or that nobody knows whether it did: then it stays queued.
+type Failed struct {
+	Reason  network.Reason `json:"reason"`
+	Code    int            `json:"code,omitempty"`
+	Title   event.Personal `json:"title,omitzero"` // in the network's words, which may name the person
+	Details event.Personal `json:"details,omitzero"`
+}
+
+// Requeued records that a message which was not sent is sent again.
+type Requeued struct{}
+
+// Received records a message that came in.
+type Received struct {
+	Content
+
+	Channel    int64     `json:"channel"`
+	Contact    int64     `json:"contact"`
+	ProviderID string    `json:"provider_id"`
+	SentAt     time.Time `json:"sent_at"` // by the network, never after it came in
+}
+
+// Reported records what the network says became of the message.
+type Reported struct {
+	Status string `json:"status"`
+	Code   int    `json:"code,omitempty"`
+}
+
+// Evolve begins a message that goes out.
+func (e Queued) Evolve(State) State { return State{Channel: e.Channel, To: e.To, Status: Waiting} }
+
+// Evolve keeps the network's id. A receipt may have come before.
+func (e Accepted) Evolve(s State) State {
+	s.ProviderID = e.ProviderID
+	if s.Status == Waiting {
+		s.Status, s.Reason, s.Code = Sent, "", 0
+	}
+	return s
+}
+
+// Evolve keeps the failure.
+func (e Failed) Evolve(s State) State {
+	s.Reason, s.Code = e.Reason, e.Code
+	if e.Reason != network.Unknown {
+		s.Status = NotSent
+	}
+	return s
+}
+
+// Evolve queues it again.
+func (Requeued) Evolve(s State) State {
+	s.Status, s.Reason, s.Code = Waiting, "", 0
+	return s
+}
+
+// Evolve begins a message that came in.
+func (e Received) Evolve(State) State {
+	return State{Channel: e.Channel, ProviderID: e.ProviderID, Status: Inbound}
+}
+
+// Evolve takes the message on.
+func (e Reported) Evolve(s State) State {
+	s.Status, s.Reason, s.Code = e.Status, "", 0
+	if e.Status == NotSent {
+		s.Reason, s.Code = network.Recipient, e.Code
+	}
+	return s
+}
+
+// Failure returns why the message is not known to be sent, nil if it is.
+func (s State) Failure() *network.Failure {
+	switch {
+	case ranks[s.Status] >= ranks[Delivered], s.Status == Sent:
+		return nil
+	default: // without a reason, the process ended between the call and its record
+		return &network.Failure{Reason: cmp.Or(s.Reason, network.Unknown), Code: s.Code}
+	}
+}
+
+// Text is the body of a text to send.
+type Text struct {
+	To        string `json:"to" maxLength:"40" doc:"Phone with the country's code"`
+	Message   string `json:"message" maxLength:"4096"`
+	ChannelID int64  `json:"channelId" minimum:"1"`
+}
+
+// Image is the body of an image to send.
+type Image struct {
+	To        string `json:"to" maxLength:"40" doc:"Phone with the country's code"`
+	ImageURL  string `json:"imageUrl" maxLength:"2000" doc:"Publicly reachable"`
+	Caption   string `json:"caption,omitempty" maxLength:"1024"`
+	ChannelID int64  `json:"channelId" minimum:"1"`
+}
+
+// Draft is a message to send, in order.
+type Draft struct {
+	Channel         int64
+	To, Text, Image string
+}
+
+// Draft returns the text in order, or what is wrong with it.
+func (b Text) Draft() (Draft, error) {
+	text, err := written("message", b.Message, longestText)
+	if err == nil && text == "" {
+		err = fault.Fields(fault.Field{Field: "message", Message: "must not be empty"})
+	}
+	return Draft{Channel: b.ChannelID, To: b.To, Text: text}, err
+}
+
+// Draft returns the image in order, or what is wrong with it.
+func (b Image) Draft() (Draft, error) {
+	caption, err := written("caption", b.Caption, longestCaption)
+	if u, parsed := url.Parse(b.ImageURL); parsed != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && u.Scheme != "http" || len(b.ImageURL) > longestURL {
+		err = fault.Join(fault.Fields(fault.Field{Field: "imageUrl", Message: "expected an address like https://cdn.example.org/a.jpg"}), err)
+	}
+	return Draft{Channel: b.ChannelID, To: b.To, Text: caption, Image: b.ImageURL}, err
+}
+
+// written returns a text without the space around it.
+func written(field, text string, longest int) (string, error) {
+	text = strings.TrimSpace(text)
+	if utf8.RuneCountInString(text) > longest {
+		return "", fault.Fields(fault.Field{Field: field, Message: "at most " + strconv.Itoa(longest) + " characters"})
+	}
+	return text, nil
+}
+
+// Queue begins a message to a contact.
+type Queue struct {
+	Draft
+
+	Contact int64
+}
+
+// Decide seals what it says.
+func (c Queue) Decide(State) ([]event.Event[State], error) {
+	return []event.Event[State]{Queued{Content: content(c.Contact, c.Text, c.Image), Channel: c.Channel, Contact: c.Contact, To: sealed(c.Contact, c.To)}}, nil
+}
+
+func sealed(contact int64, text string) event.Personal {
+	return contacts.Personal(strconv.FormatInt(contact, 10), text)
+}
+
+func content(contact int64, text, image string) Content {
+	c := Content{Type: "text", Text: sealed(contact, text), Image: sealed(contact, image)}
+	if image != "" {
+		c.Type = "image"
+	}
+	return c
+}
+
+// Requeue sends a message again that was not sent.
+type Requeue struct{}
+
+// errUnderWay refuses to send what may have been sent.
+var errUnderWay = (&network.Failure{Reason: network.Unknown}).Fault()
+
+// Decide refuses what may have been sent.
+func (Requeue) Decide(s State) ([]event.Event[State], error) {
+	if s.Status != NotSent || !s.Reason.Free() {
+		return nil, errUnderWay
+	}
+	return []event.Event[State]{Requeued{}}, nil
+}
+
+// Settle notes what the network answered.
+type Settle struct {
+	Contact    int64
+	ProviderID string
+	Failure    *network.Failure // nil: it took the message
+}
+
+// Decide notes it. A failure after a receipt changes nothing: the receipt knows better.
+func (c Settle) Decide(s State) ([]event.Event[State], error) {
+	f := c.Failure
+	switch {
+	case f == nil:
+		return []event.Event[State]{Accepted{ProviderID: c.ProviderID}}, nil
+	case s.Status != Waiting:
+		return nil, nil
+	}
+	return []event.Event[State]{Failed{Reason: f.Reason, Code: f.Code, Title: sealed(c.Contact, f.Title), Details: sealed(c.Contact, f.Details)}}, nil
+}
+
+// Receipt notes what the network says became of a message.
+type Receipt struct {
+	Status string
+	Code   int
+}
+
+// Decide takes a message on only: late, repeated and reordered receipts change nothing, nor do statuses without a rank.
+func (c Receipt) Decide(s State) ([]event.Event[State], error) {
+	if ranks[s.Status] == 0 || ranks[c.Status] <= ranks[s.Status] {
+		return nil, nil
+	}
+	return []event.Event[State]{Reported(c)}, nil
+}
+
+// Receive begins a message that came in.
+type Receive struct {
+	Draft
+
+	Contact    int64
+	ProviderID string
+	SentAt     time.Time
+	Now        time.Time
+}
+
+// Decide keeps the network's time, unless that is yet to come.
+func (c Receive) Decide(State) ([]event.Event[State], error) {
+	at := c.SentAt.UTC()
+	if at.After(c.Now) {
+		at = c.Now.UTC()
+	}
+	return []event.Event[State]{Received{
+		Content: content(c.Contact, c.Text, c.Image), Channel: c.Channel, Contact: c.Contact, ProviderID: c.ProviderID, SentAt: at,
+	}}, nil
+}

@@ -1,0 +1,91 @@
+package message_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"bahi/domain/event"
+	"bahi/domain/event/eventtest"
+	"bahi/domain/fault"
+	"bahi/domain/messaging/message"
+	"bahi/domain/messaging/network"
+)
+
+var (
+	hello  = message.Draft{Channel: 3, To: "919812345678", Text: "Hello"}
+	queued = message.Queued{Content: message.Content{Type: "text", Text: hers("Hello")}, Channel: 3, Contact: 9, To: hers("919812345678")}
+)
+
+func hers(text string) event.Personal { return event.NewPersonal("messagingcontact-9", text) }
+
+func TestSend(t *testing.T) {
+	t.Parallel()
+	eventtest.Given(t, message.Kind).Case("it is written down first").When(message.Queue{Draft: hello, Contact: 9}).Then(queued)
+	given := eventtest.Given(t, message.Kind, queued)
+	given.Case("the network takes it").When(message.Settle{Contact: 9, ProviderID: "w1"}).Then(message.Accepted{ProviderID: "w1"})
+	away := message.Failed{Reason: network.Unreached}
+	given.Case("nobody was there").When(message.Settle{Contact: 9, Failure: &network.Failure{Reason: network.Unreached}}).Then(away)
+	given.Case("the network's words are the person's").
+		When(message.Settle{Contact: 9, Failure: &network.Failure{Reason: network.Recipient, Code: 131026, Title: "no", Details: "919812345678"}}).
+		Then(message.Failed{Reason: network.Recipient, Code: 131026, Title: hers("no"), Details: hers("919812345678")})
+	given.And(away).Case("what was not sent is sent again").When(message.Requeue{}).Then(message.Requeued{})
+	unknown := (&network.Failure{Reason: network.Unknown}).Fault()
+	lost := given.And(message.Failed{Reason: network.Unknown})
+	lost.Case("what may have been sent is not").When(message.Requeue{}).ThenFails(unknown)
+	require.Equal(t, message.Waiting, lost.State().Status)
+	given.Case("nor what is under way").When(message.Requeue{}).ThenFails(unknown)
+	given.And(message.Failed{Reason: network.Recipient}).Case("nor what was refused").When(message.Requeue{}).ThenFails(unknown)
+	lost.Case("a receipt settles it").When(message.Receipt{Status: "sent"}).Then(message.Reported{Status: "sent"})
+	given.And(message.Reported{Status: "read"}).Case("a failure after a receipt is none").When(message.Settle{Failure: &network.Failure{Reason: network.Unknown}}).ThenNothing()
+}
+
+// Receipts come late, twice and in any order: the message is where the furthest of them says.
+func TestReceiptsInAnyOrderLeadToTheSameStatus(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		statuses := []string{"queued", "sent", "failed", "delivered", "read", "deleted", ""}
+		s, furthest := queued.Evolve(message.State{}), 0
+		for range rapid.IntRange(0, 8).Draw(t, "receipts") {
+			at := rapid.IntRange(0, len(statuses)-1).Draw(t, "status")
+			if at < 5 {
+				furthest = max(furthest, at)
+			}
+			events, err := message.Receipt{Status: statuses[at]}.Decide(s)
+			require.NoError(t, err)
+			for _, e := range events {
+				s = e.Evolve(s)
+			}
+		}
+		require.Equal(t, statuses[furthest], s.Status)
+		require.Equal(t, furthest == 1 || furthest > 2, s.Failure() == nil)
+		after := message.Accepted{ProviderID: "w"}.Evolve(s)
+		require.Equal(t, statuses[max(furthest, 1)], after.Status, "the network's id comes after a receipt")
+		require.Equal(t, furthest == 2, after.Failure() != nil)
+	})
+}
+
+func TestReceive(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+	given := eventtest.Given(t, message.Kind)
+	received := message.Received{Content: queued.Content, Channel: 3, Contact: 9, ProviderID: "w", SentAt: now}
+	given.Case("the network's time is never after ours").When(message.Receive{Draft: hello, Contact: 9, ProviderID: "w", SentAt: now.Add(time.Hour), Now: now}).Then(received)
+	given.And(received).Case("nothing becomes of it").When(message.Receipt{Status: "read"}).ThenNothing()
+}
+
+func TestBodiesInOrder(t *testing.T) {
+	t.Parallel()
+	_, err := message.Text{Message: " \n"}.Draft()
+	require.Equal(t, fault.Fields(fault.Field{Field: "message", Message: "must not be empty"}), err)
+	for _, address := range []string{"", "a.jpg", "ftp://a.example/a.jpg", "https://u:p@a.example/a.jpg", "https:///a.jpg", "https://a.example/" + strings.Repeat("a", 2000)} {
+		_, err := message.Image{ImageURL: address, Caption: strings.Repeat("é", 1025)}.Draft()
+		require.Equal(t, fault.Fields(fault.Field{Field: "imageUrl", Message: "expected an address like https://cdn.example.org/a.jpg"}, fault.Field{Field: "caption", Message: "at most 1024 characters"}), err, address)
+	}
+	d, err := message.Image{To: "9", ImageURL: "https://a.example/a.jpg", ChannelID: 3}.Draft()
+	require.NoError(t, err)
+	require.Equal(t, message.Draft{Channel: 3, To: "9", Image: "https://a.example/a.jpg"}, d)
+}

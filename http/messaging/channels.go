@@ -1,0 +1,132 @@
+package messaging
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"bahi/commands"
+	"bahi/domain/messaging/channel"
+	"bahi/http/api"
+	views "bahi/readmodels/messaging"
+)
+
+// ByChannel names a channel.
+type ByChannel struct {
+	ID int64 `path:"id" minimum:"1" doc:"The channel's id"`
+}
+
+func (in ByChannel) stream() string { return strconv.FormatInt(in.ID, 10) }
+
+func channelOp(id, method, path, summary string) api.Op {
+	return api.Op{
+		ID: id, Method: method, Path: "/api/channels" + path, Summary: summary, Tags: tags, Area: area, Limit: limit, Reads: []string{"channels"},
+	}
+}
+
+// Channels registers the ways of a workspace to write to people.
+func (r *Routes) Channels() {
+	api.Handle(r.API, channelOp("list-channels", "GET", "", "List the channels, newest first"),
+		func(ctx context.Context, in *struct {
+			api.Limited
+			views.ChannelFilter
+		}) (*api.Array[views.Channel], error) {
+			return api.Listed(r.Views.Channels(ctx, api.Caller(ctx).Workspace, in.Get(), in.ChannelFilter))
+		})
+	api.Handle(r.API, channelOp("create-channel", "POST", "", "Make a channel. Its network is asked whether the credentials are good"),
+		func(ctx context.Context, in *struct{ Body channel.Create }) (*api.Tagged[views.Channel], error) {
+			out, err := r.Networks.Create(ctx, api.Request(ctx), in.Body)
+			return api.Written(ctx, out, err, shownChannel)
+		})
+	api.Handle(r.API, channelOp("get-channel", "GET", "/{id}", "Read a channel. Secrets are never shown"),
+		func(ctx context.Context, in *ByChannel) (*api.Tagged[views.Channel], error) {
+			c, err := r.Views.Channel(ctx, api.Caller(ctx).Workspace, in.ID)
+			return api.Shown(c, c.Revision, err)
+		})
+	api.Handle(r.API, channelOp("edit-channel", "PATCH", "/{id}", "Change what is named of a channel. Settings are merged, null removes; another baseUrl wants all secrets again"),
+		func(ctx context.Context, in *struct {
+			ByChannel
+			Body channel.Edit
+		}) (*api.Tagged[views.Channel], error) {
+			in.Body.ID = in.stream()
+			out, err := r.Networks.Edit(ctx, api.Request(ctx), in.Body)
+			return api.Written(ctx, out, err, shownChannel)
+		})
+	api.Handle(r.API, channelOp("delete-channel", "DELETE", "/{id}", "Delete a channel, and forget its secrets"),
+		func(ctx context.Context, in *ByChannel) (*api.Nothing, error) {
+			out, err := r.Networks.Delete(ctx, api.Request(ctx), in.stream())
+			return api.Done(ctx, out, err)
+		})
+	health := channelOp("get-chat-health", "GET", "", "Ask the networks of all channels at once, at most 5 seconds")
+	health.Path = "/api/chat/health"
+	api.Handle(r.API, health, func(ctx context.Context, _ *struct{}) (*api.Body[Health], error) {
+		workspace := api.Caller(ctx).Workspace
+		ids, err := r.Views.Networked(ctx, workspace)
+		if err != nil {
+			return nil, err
+		}
+		h := Health{Status: "unconfigured", CheckedAt: r.Now().UTC().Truncate(time.Second), Channels: []ChannelHealth{}}
+		connected := 0
+		for _, c := range r.Networks.Health(ctx, workspace, ids) {
+			if c.Status == channel.Connected {
+				connected++
+			}
+			h.Channels = append(h.Channels, ChannelHealth{
+				ChannelID: c.Channel, Status: c.Status, PhoneNumber: orNull(c.PhoneNumber), Quality: orNull(c.Quality), MessagingLimit: orNull(c.MessagingLimit),
+				CanSend: orNull(c.CanSend), LastError: orNull(c.Error),
+			})
+		}
+		switch {
+		case len(ids) == 0:
+		case connected == len(ids):
+			h.Status = "ok"
+		case connected == 0:
+			h.Status = "down"
+		default:
+			h.Status = "degraded"
+		}
+		return api.Answer(h, nil)
+	})
+}
+
+// Health is what the networks of a workspace's channels say. The widget's channels have no network.
+type Health struct {
+	Status    string          `json:"status" enum:"ok,degraded,down,unconfigured"`
+	CheckedAt time.Time       `json:"checkedAt"`
+	Channels  []ChannelHealth `json:"channels"`
+}
+
+// ChannelHealth is what a network says of a channel. It says null of what it does not know.
+type ChannelHealth struct {
+	ChannelID      int64   `json:"channelId"`
+	Status         string  `json:"status" enum:"connected,disconnected,error"`
+	PhoneNumber    *string `json:"phoneNumber"`
+	Quality        *string `json:"quality"`
+	MessagingLimit *string `json:"messagingLimit"`
+	CanSend        *string `json:"canSend"`
+	LastError      *string `json:"lastError"`
+}
+
+func orNull(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
+// shownChannel returns a channel as a command left it.
+func shownChannel(out commands.Outcome[channel.State]) views.Channel {
+	s := out.State
+	id, _ := strconv.ParseInt(out.ID, 10, 64) // the command has given it
+	secret := []string{}
+	if s.ConsumerSecret.Named() {
+		secret = append(secret, "consumerSecret")
+	}
+	if s.AppSecret.Named() {
+		secret = append(secret, "appSecret")
+	}
+	return views.Channel{
+		ID: id, Name: s.Name, Type: s.Type, Status: s.Status, LastError: orNull(s.LastError), HasAPIKey: s.APIKey.Named(), HasAccessToken: s.AccessToken.Named(),
+		Settings: s.Settings, SecretSettings: secret, CreatedAt: out.Began, UpdatedAt: out.At, Revision: out.Revision,
+	}
+}

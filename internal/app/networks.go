@@ -1,0 +1,44 @@
+package app
+
+import (
+	"fmt"
+	"time"
+
+	messagingflows "bahi/commands/messaging"
+	"bahi/providers/chat"
+	"bahi/providers/outgoing"
+)
+
+// networkSettings are the addresses of the networks of channels.
+type networkSettings struct {
+	ChatURL     string `env:"CHAT_BASE_URL" name:"chat-base-url" placeholder:"URL" help:"Chat network, with the version of its interface. Without it, chat channels without a baseUrl of their own are a sandbox."`
+	ChatProduct string `env:"CHAT_PRODUCT" name:"chat-product" default:"chat-network" help:"The chat network's name in its own messages."`
+	ChatLimit   string `env:"CHAT_LIMIT_FIELD" name:"chat-limit-field" default:"messaging_limit_tier" help:"Field of a sender that has its messaging limit."`
+	GatewayURL  string `env:"GATEWAY_BASE_URL" name:"gateway-base-url" placeholder:"URL" help:"Aggregator in front of the chat network. Without it, a sandbox."`
+	TelegramURL string `env:"TELEGRAM_BASE_URL" name:"telegram-base-url" placeholder:"URL" help:"Bot API: https://api.telegram.org. Without it, a sandbox."`
+	GmailURL    string `env:"GMAIL_BASE_URL" name:"gmail-base-url" placeholder:"URL" help:"Gmail API: https://gmail.googleapis.com. Without it, a sandbox."`
+	TwitterURL  string `env:"TWITTER_BASE_URL" name:"twitter-base-url" placeholder:"URL" help:"API of direct messages: https://api.twitter.com. Without it, a sandbox."`
+
+	AskWithin time.Duration `kong:"-"` // how long a network may take to say something of an account; 0: 5 seconds
+
+	FetchAllow []string `env:"BAHI_FETCH_ALLOW" name:"fetch-allow" placeholder:"HOST:PORT" help:"Targets of outgoing calls that need not be public: host:port, ip:port or a network such as 10.0.0.0/8."`
+}
+
+// openNetworks joins the flows of channels and messages to the networks.
+func (s *System) openNetworks() error {
+	o := s.Settings.Outside.networkSettings
+	exceptions, err := outgoing.Parse(o.FetchAllow)
+	if err != nil {
+		return fmt.Errorf("BAHI_FETCH_ALLOW: %w", err)
+	}
+	networks, err := chat.New(chat.Settings{
+		ChatURL: o.ChatURL, GatewayURL: o.GatewayURL, TelegramURL: o.TelegramURL, GmailURL: o.GmailURL, TwitterURL: o.TwitterURL,
+		Product: o.ChatProduct, LimitField: o.ChatLimit, Client: exceptions.Client(),
+	})
+	if err != nil {
+		return err
+	}
+	s.channels = &messagingflows.Channels{Commands: s.Commands, Secrets: s.Vault, Networks: networks, Within: o.AskWithin, Log: s.Log}
+	s.Messages = &messagingflows.Messages{Channels: s.channels, Heard: s.Messaging, Sandboxed: networks.Sandboxed}
+	return nil
+}

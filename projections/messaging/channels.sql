@@ -1,0 +1,21 @@
+-- Ways of workspaces to write to people. No column has a secret, only whether there is one.
+create table channel (
+  id                  bigint primary key,
+  workspace_id        uuid not null,
+  name                text not null,
+  type                text not null,
+  status              text not null, -- by what the network last said
+  last_error          text,
+  settings            jsonb not null,
+  has_api_key         boolean not null,
+  has_access_token    boolean not null,
+  has_consumer_secret boolean not null,
+  has_app_secret      boolean not null,
+  created_at          timestamptz not null,
+  updated_at          timestamptz not null,
+  revision            bigint not null -- of the channel's stream
+);
+
+-- after fill
+
+create index channel_workspace_id_id_idx on channel (workspace_id, id);

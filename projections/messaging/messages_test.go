@@ -1,0 +1,49 @@
+package messaging_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"bahi/domain/event"
+	"bahi/domain/messaging/contact"
+	"bahi/domain/messaging/message"
+	"bahi/domain/messaging/network"
+	"bahi/projections/messaging"
+	"bahi/projections/projectiontest"
+)
+
+func TestMessagesAreShownUntilTheirContactIsDeleted(t *testing.T) {
+	t.Parallel()
+	meta := event.Meta{Workspace: uuid.MustParse("11111111-1111-4111-8111-111111111111"), Actor: "user:u"}
+	happened := func(id string, e event.Event[message.State]) projectiontest.Event {
+		return projectiontest.Happened(message.Kind, id, e, meta)
+	}
+	says := func(who, text string) message.Content {
+		return message.Content{Type: "text", Text: contact.Subjects.Personal(who, text)}
+	}
+	out := func(id, who string, contactID int64) projectiontest.Event {
+		return happened(id, message.Queued{Content: says(who, "Hello "+id), Channel: 3, Contact: contactID, To: contact.Subjects.Personal(who, "91")})
+	}
+	words := contact.Subjects.Personal("9", "no")
+	tables := projectiontest.Run(t, messaging.Messages,
+		out("1", "9", 9), out("2", "9", 9), out("3", "9", 9), out("4", "9", 9), out("5", "8", 8),
+		happened("6", message.Received{Content: says("9", "Hi"), Channel: 3, Contact: 9, ProviderID: "w", SentAt: time.Unix(1740900000, 0).UTC()}),
+		happened("1", message.Accepted{ProviderID: "w1"}),
+		happened("1", message.Reported{Status: "read"}),
+		happened("2", message.Reported{Status: "delivered"}),
+		happened("2", message.Accepted{ProviderID: "w2"}),
+		happened("3", message.Failed{Reason: network.Unreached, Title: words}),
+		happened("3", message.Requeued{}),
+		happened("3", message.Failed{Reason: network.Unknown}),
+		happened("4", message.Reported{Status: "failed", Code: 131026}),
+		happened("4", message.Accepted{ProviderID: "w4"}),
+		projectiontest.Happened(contact.Kind, "8", contact.Deleted{}, meta),
+	)
+	require.Equal(t, []string{
+		`(1,9,f,"Hello 1",read,,,)`, `(2,9,f,"Hello 2",delivered,,,)`, `(3,9,f,"Hello 3",queued,unknown,,)`, `(4,9,f,"Hello 4",failed,recipient,131026,)`, `(6,9,t,Hi,received,,,)`,
+	}, tables.Rows(`select id, contact_id, inbound, text, status, reason, code, title from message order by id`))
+	require.Empty(t, tables.Examine())
+}

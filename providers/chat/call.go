@@ -1,0 +1,153 @@
+package chat
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"bahi/domain/messaging/network"
+)
+
+const (
+	callWithin  = 10 * time.Second // of each try
+	mostBytes   = 1 << 20          // of one answer
+	mostWords   = 500              // bytes that are kept of a network's words
+	tries       = 3
+	firstPause  = 200 * time.Millisecond
+	longestWait = time.Hour // that a network may ask for
+)
+
+// call is one request to a network.
+type call struct {
+	method, url string
+	header      http.Header
+	body        []byte
+	secrets     []string // which no word of the network may repeat
+}
+
+// answer is what the network said.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+	call   call
+}
+
+// do sends the request once. A failure without a connection is Unreached, any later one Unknown: the network may have done what was asked.
+// The client's error is dropped, because it quotes the address, which may have a token.
+func do(ctx context.Context, client *http.Client, within time.Duration, c call) (answer, *network.Failure) {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	connected := false
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected = true }})
+	req, err := http.NewRequestWithContext(ctx, c.method, c.url, bytes.NewReader(c.body))
+	if err != nil {
+		return answer{}, &network.Failure{Reason: network.Unconfigured}
+	}
+	if c.header != nil {
+		req.Header = c.header
+	}
+	res, err := client.Do(req)
+	switch {
+	case err != nil && connected:
+		return answer{}, &network.Failure{Reason: network.Unknown}
+	case err != nil:
+		return answer{}, &network.Failure{Reason: network.Unreached}
+	}
+	defer res.Body.Close() //nolint:errcheck // it was read
+	body, err := io.ReadAll(io.LimitReader(res.Body, mostBytes+1))
+	if err != nil || len(body) > mostBytes {
+		return answer{}, &network.Failure{Reason: network.Unknown}
+	}
+	return answer{res.StatusCode, res.Header, body, c}, nil
+}
+
+// read decodes an answer of success, or returns what its network's error means. An answer that has neither is Unknown where it may hide a success,
+// which is so for a 2xx and for a server's error.
+func (a answer) read(into any, failure func(answer) *network.Failure) *network.Failure {
+	if a.status >= 200 && a.status < 300 {
+		if err := json.Unmarshal(a.body, into); err != nil {
+			return &network.Failure{Reason: network.Unknown}
+		}
+		return nil
+	}
+	if f := failure(a); f != nil {
+		return f
+	}
+	switch {
+	case a.status >= http.StatusInternalServerError:
+		return &network.Failure{Reason: network.Unknown, Code: a.status}
+	case a.status == http.StatusTooManyRequests:
+		return a.failed(network.Throttled, a.status, "", "")
+	case a.status == http.StatusUnauthorized:
+		return &network.Failure{Reason: network.Credentials, Code: a.status}
+	default:
+		return &network.Failure{Reason: network.Refused, Code: a.status}
+	}
+}
+
+// failed returns a failure with the network's words, and when it lets us try again.
+func (a answer) failed(reason network.Reason, code int, title, details string) *network.Failure {
+	f := &network.Failure{Reason: reason, Code: code, Title: a.words(title), Details: a.words(details)}
+	if seconds, err := strconv.ParseInt(a.header.Get("Retry-After"), 10, 32); err == nil {
+		f.After = wait(seconds)
+	}
+	if reason == network.Throttled {
+		f.After = max(f.After, time.Second)
+	}
+	return f
+}
+
+func wait(seconds int64) time.Duration {
+	return min(max(time.Duration(seconds)*time.Second, 0), longestWait)
+}
+
+// words returns a text of the network without our secrets and without control characters.
+func (a answer) words(text string) string {
+	for _, s := range a.call.secrets {
+		if s != "" {
+			text = strings.ReplaceAll(text, s, "********")
+		}
+	}
+	text = strings.Map(func(c rune) rune {
+		if c < ' ' || c == utf8.RuneError || c == 0x7f {
+			return ' '
+		}
+		return c
+	}, text)
+	for len(text) > mostWords {
+		_, size := utf8.DecodeLastRuneInString(text)
+		text = text[:len(text)-size]
+	}
+	return text
+}
+
+// jsonCall returns a request with a JSON body, or without one.
+func jsonCall(method, url, token string, body any) call {
+	c := call{method: method, url: url, header: http.Header{}, secrets: []string{token}}
+	if token != "" {
+		c.header.Set("Authorization", "Bearer "+token)
+	}
+	if body != nil {
+		c.header.Set("Content-Type", "application/json")
+		c.body, _ = json.Marshal(body) //nolint:errchkjson // our own structs
+	}
+	return c
+}
+
+// number reads a number that may be in quotes; 0: there is none.
+type number int
+
+// UnmarshalJSON never fails: of an error that cannot be read, the rest still counts.
+func (n *number) UnmarshalJSON(data []byte) error {
+	value, _ := strconv.Atoi(strings.Trim(string(data), `"`))
+	*n = number(value)
+	return nil
+}

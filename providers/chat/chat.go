@@ -1,0 +1,177 @@
+// Package chat has the networks of channels: the adapter of each wire format, and the sandbox that stands in for a network without an address.
+package chat
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"bahi/domain/messaging/channel"
+	"bahi/domain/messaging/network"
+)
+
+// Settings are the deployment's addresses of the networks. A network without an address is the sandbox.
+type Settings struct {
+	ChatURL     string // of the cloud wire format, with its version
+	GatewayURL  string // of the aggregator
+	TelegramURL string
+	GmailURL    string
+	TwitterURL  string
+	Product     string // value of messaging_product and channel
+	LimitField  string // field of a sender that has its messaging limit
+
+	Client *http.Client
+	Within time.Duration // of each try; 0: 10 seconds
+	Pause  time.Duration // before the second try; 0: 200 ms
+}
+
+// adapter speaks one wire format.
+type adapter interface {
+	// send sends a message once, and returns the network's id of it.
+	send(ctx context.Context, a network.Account, m network.Message) (string, *network.Failure)
+	// health asks what the network says of the account.
+	health(ctx context.Context, a network.Account) (network.Health, *network.Failure)
+}
+
+// Networks sends to the network of each account.
+type Networks struct {
+	settings Settings
+	sandbox  *Sandbox
+	dialects map[string]adapter // by type, and for chat by dialect
+	bases    map[string]string
+}
+
+// New returns the networks. It refuses settings that are no addresses.
+func New(s Settings) (*Networks, error) {
+	for name, text := range map[string]string{
+		"CHAT_BASE_URL": s.ChatURL, "GATEWAY_BASE_URL": s.GatewayURL, "TELEGRAM_BASE_URL": s.TelegramURL, "GMAIL_BASE_URL": s.GmailURL, "TWITTER_BASE_URL": s.TwitterURL,
+	} {
+		u, err := url.Parse(text)
+		if text != "" && (err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Scheme != "http" && u.Scheme != "https") {
+			return nil, fmt.Errorf("%s: expected an address like https://chat.example.org", name)
+		}
+	}
+	s.Product, s.LimitField = cmp.Or(s.Product, "chat-network"), cmp.Or(s.LimitField, "messaging_limit_tier")
+	s.Within, s.Pause = cmp.Or(s.Within, callWithin), cmp.Or(s.Pause, firstPause)
+	via := wire{client: s.Client, within: s.Within}
+	aggregator := gateway{wire: via, product: s.Product}
+	return &Networks{
+		settings: s, sandbox: &Sandbox{},
+		dialects: map[string]adapter{
+			"cloud": cloud{wire: via, product: s.Product, limitField: s.LimitField}, "envelope_v2": aggregator, "graph_v3": aggregator, "form_v1": aggregator,
+			channel.Telegram: telegram{via}, channel.Gmail: gmail{via}, channel.Twitter: twitter{via},
+		},
+		bases: map[string]string{
+			"cloud": s.ChatURL, "envelope_v2": s.GatewayURL, "graph_v3": s.GatewayURL, "form_v1": s.GatewayURL,
+			channel.Telegram: s.TelegramURL, channel.Gmail: s.GmailURL, channel.Twitter: s.TwitterURL,
+		},
+	}, nil
+}
+
+// of returns the adapter of an account, and the account with the address that is called.
+func (n *Networks) of(a network.Account) (adapter, network.Account) {
+	dialect := a.Type
+	if dialect == channel.Chat {
+		dialect = cmp.Or(a.Dialect, "cloud")
+	}
+	a.BaseURL = strings.TrimRight(cmp.Or(a.BaseURL, n.bases[dialect]), "/")
+	if a.BaseURL == "" {
+		return n.sandbox, a
+	}
+	return n.dialects[dialect], a
+}
+
+// Sandboxed reports whether messages of the account go to nobody.
+func (n *Networks) Sandboxed(a network.Account) bool {
+	_, a = n.of(a)
+	return a.BaseURL == ""
+}
+
+// lacking returns the failure of an account without the credential that its network wants.
+func lacking(a network.Account) *network.Failure {
+	if (a.Type == channel.Gmail || a.Type == channel.Twitter) && a.AccessToken == "" {
+		return &network.Failure{Reason: network.Unconfigured}
+	}
+	return nil
+}
+
+// Send sends a message and returns the network's id of it. Its error is a [*network.Failure]. It tries again where nothing was sent: without a
+// connection, and after a temporary error of the network (CONTRACT.md N1).
+func (n *Networks) Send(ctx context.Context, a network.Account, m network.Message) (id string, err error) {
+	via, a := n.of(a)
+	failed := lacking(a)
+	if failed == nil {
+		failed = n.again(ctx, func() (f *network.Failure) {
+			id, f = via.send(ctx, a, m)
+			return f
+		})
+	}
+	if failed != nil {
+		return "", failed
+	}
+	return id, nil
+}
+
+// Health asks what the network says of an account. Its error is a [*network.Failure]. It asks once.
+func (n *Networks) Health(ctx context.Context, a network.Account) (network.Health, error) {
+	via, a := n.of(a)
+	if failed := lacking(a); failed != nil {
+		return network.Health{}, failed
+	}
+	h, failed := via.health(ctx, a)
+	if failed != nil {
+		return network.Health{}, failed
+	}
+	return h, nil
+}
+
+func (n *Networks) again(ctx context.Context, try func() *network.Failure) (failed *network.Failure) {
+	pause := n.settings.Pause
+	for nth := range tries {
+		failed = try()
+		if failed == nil || nth == tries-1 || failed.Reason != network.Unreached && failed.Reason != network.Temporary {
+			return failed
+		}
+		select {
+		case <-time.After(pause):
+			pause *= 2
+		case <-ctx.Done():
+			return failed
+		}
+	}
+	return failed
+}
+
+// wire is what all adapters call with.
+type wire struct {
+	client *http.Client
+	within time.Duration
+}
+
+// ask does a call and decodes its answer.
+func (w wire) ask(ctx context.Context, c call, into any, failure func(answer) *network.Failure) *network.Failure {
+	a, failed := do(ctx, w.client, w.within, c)
+	if failed != nil {
+		return failed
+	}
+	return a.read(into, failure)
+}
+
+// identified returns the network's id of what was sent. Without one, nobody knows whether it was.
+func identified(id string, failed *network.Failure) (string, *network.Failure) {
+	if failed == nil && (id == "" || len(id) > mostWords) {
+		failed = &network.Failure{Reason: network.Unknown}
+	}
+	return id, failed
+}
+
+// AsFailure returns the failure that an error of [Networks] is.
+func AsFailure(err error) *network.Failure {
+	f, _ := errors.AsType[*network.Failure](err)
+	return f
+}

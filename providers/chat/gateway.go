@@ -1,0 +1,71 @@
+package chat
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+
+	"bahi/domain/messaging/network"
+)
+
+// gateway is the aggregator in front of a chat network (CONTRACT.md 3.2).
+type gateway struct {
+	wire
+
+	product string
+}
+
+// send implements adapter. The aggregator answers with its own id, before the network knows of the message.
+func (n gateway) send(ctx context.Context, a network.Account, m network.Message) (string, *network.Failure) {
+	if a.SenderID == "" || a.APIKey == "" {
+		return "", &network.Failure{Reason: network.Unconfigured}
+	}
+	content := map[string]string{"type": "text", "text": m.Text}
+	if m.Image != "" {
+		content = map[string]string{"type": "image", "originalUrl": m.Image, "previewUrl": m.Image, "caption": m.Text}
+	}
+	text, _ := json.Marshal(content) //nolint:errchkjson // texts
+	c := call{
+		method: http.MethodPost, url: a.BaseURL + "/wa/api/v1/msg", secrets: []string{a.APIKey},
+		header: http.Header{"Apikey": {a.APIKey}, "Content-Type": {"application/x-www-form-urlencoded"}},
+		body: []byte(url.Values{
+			"channel": {n.product}, "source": {a.SenderID}, "destination": {m.To}, "src.name": {a.AppName}, "message": {string(text)},
+		}.Encode()),
+	}
+	var sent struct {
+		Status    string `json:"status"`
+		MessageID string `json:"messageId"`
+	}
+	failed := n.ask(ctx, c, &sent, gatewayFailure)
+	if failed == nil && sent.Status != "submitted" {
+		return "", &network.Failure{Reason: network.Refused}
+	}
+	return identified(sent.MessageID, failed)
+}
+
+// health implements adapter. The aggregator has no call for it: what it says of the account is said when a message is sent.
+func (gateway) health(context.Context, network.Account) (network.Health, *network.Failure) {
+	return network.Health{}, &network.Failure{Reason: network.Silent}
+}
+
+// gatewayFailure reads {"status":"error","message":…}, as far as there is such a thing.
+func gatewayFailure(a answer) *network.Failure {
+	var said struct {
+		Status  string `json:"status"`
+		Message string `json:"message"`
+	}
+	if json.Unmarshal(a.body, &said) != nil || said.Message == "" {
+		return nil
+	}
+	switch {
+	case a.status == http.StatusUnauthorized || a.status == http.StatusForbidden:
+		return a.failed(network.Credentials, a.status, said.Message, "")
+	case a.status == http.StatusTooManyRequests:
+		return a.failed(network.Throttled, a.status, said.Message, "")
+	case a.status >= http.StatusInternalServerError:
+		return nil // it has no codes that would say whether the message was taken
+	default:
+		return a.failed(network.Refused, a.status, said.Message, "")
+	}
+}

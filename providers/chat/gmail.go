@@ -1,0 +1,93 @@
+package chat
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"slices"
+
+	"github.com/wneessen/go-mail"
+
+	"bahi/domain/messaging/network"
+)
+
+// gmail is the Gmail API: a mail for each message (CONTRACT.md 0.7, 0.9).
+type gmail struct{ wire }
+
+// send implements adapter. An image is a link in the mail.
+func (n gmail) send(ctx context.Context, a network.Account, m network.Message) (string, *network.Failure) {
+	letter := mail.NewMsg()
+	if err := letter.To(m.To); err != nil {
+		return "", &network.Failure{Reason: network.Recipient}
+	}
+	letter.Subject(m.Subject)
+	letter.SetBodyString(mail.TypeTextPlain, linked(m))
+	var raw bytes.Buffer
+	if _, err := letter.WriteTo(&raw); err != nil {
+		return "", &network.Failure{Reason: network.Content}
+	}
+	var sent struct {
+		ID string `json:"id"`
+	}
+	failed := n.ask(ctx, jsonCall(http.MethodPost, a.BaseURL+"/gmail/v1/users/me/messages/send", a.AccessToken,
+		map[string]string{"raw": base64.URLEncoding.EncodeToString(raw.Bytes())}), &sent, gmailFailure)
+	return identified(sent.ID, failed)
+}
+
+// health implements adapter. Mails come in at no webhook, so the account has no identity to be found by.
+func (n gmail) health(ctx context.Context, a network.Account) (h network.Health, failed *network.Failure) {
+	var me struct {
+		Address string `json:"emailAddress"`
+	}
+	if failed := n.ask(ctx, jsonCall(http.MethodGet, a.BaseURL+"/gmail/v1/users/me/profile", a.AccessToken, nil), &me, gmailFailure); failed != nil {
+		return h, failed
+	}
+	return network.Health{CanSend: "available"}, nil
+}
+
+// linked returns the text of a message, with its image as a link.
+func linked(m network.Message) string {
+	switch {
+	case m.Image == "":
+		return m.Text
+	case m.Text == "":
+		return m.Image
+	default:
+		return m.Text + "\n\n" + m.Image
+	}
+}
+
+// gmailFailure reads {"error":{"code","message","errors":[{"reason"}]}}.
+func gmailFailure(a answer) *network.Failure {
+	var envelope struct {
+		Error *struct {
+			Code    number `json:"code"`
+			Message string `json:"message"`
+			Errors  []struct {
+				Reason string `json:"reason"`
+			} `json:"errors"`
+		} `json:"error"`
+	}
+	if json.Unmarshal(a.body, &envelope) != nil || envelope.Error == nil {
+		return nil
+	}
+	code, reason := int(envelope.Error.Code), network.Refused
+	slow := slices.ContainsFunc(envelope.Error.Errors, func(e struct {
+		Reason string `json:"reason"`
+	}) bool {
+		return slices.Contains([]string{"rateLimitExceeded", "userRateLimitExceeded", "dailyLimitExceeded"}, e.Reason)
+	})
+	switch {
+	case code == http.StatusTooManyRequests, slow:
+		reason = network.Throttled
+	case code == http.StatusUnauthorized, code == http.StatusForbidden:
+		reason = network.Credentials
+	case code == http.StatusBadRequest:
+		reason = network.Content
+	case code >= http.StatusInternalServerError:
+		reason = network.Temporary
+	}
+	return a.failed(reason, code, envelope.Error.Message, "")
+}

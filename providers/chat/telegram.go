@@ -1,0 +1,94 @@
+package chat
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"bahi/domain/messaging/network"
+)
+
+// telegram is the Bot API (CONTRACT.md 0.7, 0.9).
+type telegram struct{ wire }
+
+// send implements adapter.
+func (n telegram) send(ctx context.Context, a network.Account, m network.Message) (string, *network.Failure) {
+	body, method := map[string]string{"chat_id": m.To, "text": m.Text}, "sendMessage"
+	if m.Image != "" {
+		body, method = map[string]string{"chat_id": m.To, "photo": m.Image, "caption": m.Text}, "sendPhoto"
+	}
+	var sent struct {
+		Result struct {
+			MessageID int64 `json:"message_id"`
+		} `json:"result"`
+	}
+	if failed := n.bot(ctx, a, method, body, &sent); failed != nil {
+		return "", failed
+	}
+	if sent.Result.MessageID == 0 {
+		return identified("", nil)
+	}
+	return identified(m.To+":"+strconv.FormatInt(sent.Result.MessageID, 10), nil) // its ids count within a chat
+}
+
+// health implements adapter.
+func (n telegram) health(ctx context.Context, a network.Account) (h network.Health, failed *network.Failure) {
+	var me struct {
+		Result struct {
+			ID int64 `json:"id"`
+		} `json:"result"`
+	}
+	if failed := n.bot(ctx, a, "getMe", nil, &me); failed != nil {
+		return h, failed
+	}
+	if me.Result.ID == 0 {
+		return h, &network.Failure{Reason: network.Unknown}
+	}
+	return network.Health{Identity: strconv.FormatInt(me.Result.ID, 10), CanSend: "available"}, nil
+}
+
+// bot calls a method of the bot. The token is a part of the address.
+func (n telegram) bot(ctx context.Context, a network.Account, method string, body, into any) *network.Failure {
+	if a.APIKey == "" || strings.ContainsAny(a.APIKey, "/?#%") {
+		return &network.Failure{Reason: network.Unconfigured}
+	}
+	verb := http.MethodPost
+	if body == nil {
+		verb = http.MethodGet
+	}
+	c := jsonCall(verb, a.BaseURL+"/bot"+a.APIKey+"/"+method, "", body)
+	c.secrets = []string{a.APIKey}
+	return n.ask(ctx, c, into, telegramFailure)
+}
+
+// telegramFailure reads {"ok":false,"error_code","description","parameters":{"retry_after"}}.
+func telegramFailure(a answer) *network.Failure {
+	var said struct {
+		Code        *number `json:"error_code"`
+		Description string  `json:"description"`
+		Parameters  struct {
+			RetryAfter number `json:"retry_after"`
+		} `json:"parameters"`
+	}
+	if json.Unmarshal(a.body, &said) != nil || said.Code == nil {
+		return nil
+	}
+	code, reason := int(*said.Code), network.Refused
+	switch {
+	case code == http.StatusUnauthorized || code == http.StatusNotFound: // it does not find a bot of such a token
+		reason = network.Credentials
+	case code == http.StatusForbidden, code == http.StatusBadRequest && strings.Contains(said.Description, "chat not found"):
+		reason = network.Recipient
+	case code == http.StatusBadRequest:
+		reason = network.Content
+	case code == http.StatusTooManyRequests:
+		reason = network.Throttled
+	case code >= http.StatusInternalServerError:
+		reason = network.Temporary
+	}
+	f := a.failed(reason, code, said.Description, "")
+	f.After = max(f.After, wait(int64(said.Parameters.RetryAfter)))
+	return f
+}

@@ -1,0 +1,53 @@
+package messaging
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"bahi/domain/messaging/channel"
+	"bahi/readmodels"
+)
+
+// Channel is a way of a workspace to write to people.
+type Channel struct {
+	ID             int64            `json:"id"`
+	Name           string           `json:"name"`
+	Type           string           `json:"type" enum:"chat,gmail,twitter,web,telegram"`
+	Status         string           `json:"status" enum:"connected,disconnected,error" doc:"By what the network last said"`
+	LastError      *string          `json:"lastError"`
+	HasAPIKey      bool             `json:"hasApiKey"`
+	HasAccessToken bool             `json:"hasAccessToken"`
+	Settings       channel.Settings `json:"settings"`
+	SecretSettings []string         `json:"secretSettings" doc:"Names of settings that are set and never shown"`
+	CreatedAt      time.Time        `json:"createdAt"`
+	UpdatedAt      time.Time        `json:"updatedAt"`
+	Revision       int64            `json:"revision" doc:"For If-Match"`
+}
+
+// ChannelFilter says which channels are asked for. An empty field fits all.
+type ChannelFilter struct {
+	Type string `query:"type" enum:"chat,gmail,twitter,web,telegram"`
+}
+
+const channelColumns = `select id, name, type, status, last_error, has_api_key, has_access_token, settings,
+	array_remove(array[case when has_consumer_secret then 'consumerSecret' end, case when has_app_secret then 'appSecret' end], null) as secret_settings,
+	created_at, updated_at, revision from channels.channel`
+
+// Channel reads a channel of a workspace, or returns [channel.ErrNotFound].
+func (v *Views) Channel(ctx context.Context, workspace uuid.UUID, id int64) (Channel, error) {
+	return readmodels.Row(ctx, v.Reader, channel.ErrNotFound, pgx.RowToStructByName[Channel], channelColumns+` where id = $1 and workspace_id = $2`, id, workspace)
+}
+
+// Channels lists a page of a workspace's channels, newest first.
+func (v *Views) Channels(ctx context.Context, workspace uuid.UUID, page readmodels.Page, f ChannelFilter) (rows []Channel, total int64, err error) {
+	return readmodels.Paged(ctx, v.Reader, page, pgx.RowToStructByName[Channel], `id desc`,
+		channelColumns+` where workspace_id = $1 and ($2 = '' or type = $2)`, workspace, f.Type)
+}
+
+// Networked lists the ids of a workspace's channels that have a network, all but the widget's.
+func (v *Views) Networked(ctx context.Context, workspace uuid.UUID) ([]int64, error) {
+	return readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64], `select id from channels.channel where workspace_id = $1 and type <> 'web' order by id`, workspace)
+}
