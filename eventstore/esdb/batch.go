@@ -188,7 +188,7 @@ func appended(r eventstore.Request, result *streams.BatchAppendResp) (done event
 		case *shared.BadRequest:
 			return done, status.Error(codes.InvalidArgument, d.GetMessage())
 		case *shared.AccessDenied:
-			return done, status.Error(codes.PermissionDenied, "access denied")
+			return done, status.Error(codes.PermissionDenied, failed.GetMessage())
 		case *shared.StreamDeleted:
 			return done, status.Error(codes.FailedPrecondition, "the stream is deleted")
 		}

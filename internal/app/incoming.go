@@ -29,7 +29,7 @@ type incomingSettings struct {
 	WebhookAddresses  []string `env:"GATEWAY_WEBHOOK_ADDRESSES" name:"gateway-webhook-addresses" placeholder:"CIDR" help:"Addresses from which the gateway calls."`
 	AllowedPhones     []string `env:"GATEWAY_ALLOWED_PHONES" name:"gateway-allowed-phones" placeholder:"PHONE" help:"Phones, or the network's user ids, whose messages become order drafts. Others are dropped."`
 	IncomingWorkspace string   `env:"GATEWAY_WORKSPACE" name:"gateway-workspace" placeholder:"UUID" help:"Workspace of these drafts. Without it, the operator's."`
-	ReplyURL          string   `env:"GATEWAY_BASE_URL" name:"gateway-base-url" placeholder:"URL" help:"Where replies go: https://api.example.com/wa/api/v1. Without it, they are kept in the outbox."`
+	ReplyURL          string   `env:"GATEWAY_BASE_URL" name:"gateway-base-url" placeholder:"URL" help:"Aggregator in front of the chat network, for replies and channels: https://api.example.com/wa/api/v1. Without it, a sandbox."`
 	ReplyKey          string   `env:"GATEWAY_API_KEY" name:"gateway-api-key" placeholder:"KEY" help:"API key of the gateway."`
 	ReplySource       string   `env:"GATEWAY_SOURCE" name:"gateway-source" placeholder:"PHONE" help:"Our own phone at the gateway."`
 	ReplyApp          string   `env:"GATEWAY_APP" name:"gateway-app" placeholder:"NAME" help:"Name of our app at the gateway."`

@@ -14,7 +14,6 @@ type networkSettings struct {
 	ChatURL     string `env:"CHAT_BASE_URL" name:"chat-base-url" placeholder:"URL" help:"Chat network, with the version of its interface. Without it, chat channels without a baseUrl of their own are a sandbox."`
 	ChatProduct string `env:"CHAT_PRODUCT" name:"chat-product" default:"chat-network" help:"The chat network's name in its own messages."`
 	ChatLimit   string `env:"CHAT_LIMIT_FIELD" name:"chat-limit-field" default:"messaging_limit_tier" help:"Field of a sender that has its messaging limit."`
-	GatewayURL  string `env:"GATEWAY_BASE_URL" name:"gateway-base-url" placeholder:"URL" help:"Aggregator in front of the chat network. Without it, a sandbox."`
 	TelegramURL string `env:"TELEGRAM_BASE_URL" name:"telegram-base-url" placeholder:"URL" help:"Bot API: https://api.telegram.org. Without it, a sandbox."`
 	GmailURL    string `env:"GMAIL_BASE_URL" name:"gmail-base-url" placeholder:"URL" help:"Gmail API: https://gmail.googleapis.com. Without it, a sandbox."`
 	TwitterURL  string `env:"TWITTER_BASE_URL" name:"twitter-base-url" placeholder:"URL" help:"API of direct messages: https://api.twitter.com. Without it, a sandbox."`
@@ -32,7 +31,7 @@ func (s *System) openNetworks() error {
 		return fmt.Errorf("BAHI_FETCH_ALLOW: %w", err)
 	}
 	networks, err := chat.New(chat.Settings{
-		ChatURL: o.ChatURL, GatewayURL: o.GatewayURL, TelegramURL: o.TelegramURL, GmailURL: o.GmailURL, TwitterURL: o.TwitterURL,
+		ChatURL: o.ChatURL, GatewayURL: s.Settings.Outside.ReplyURL, TelegramURL: o.TelegramURL, GmailURL: o.GmailURL, TwitterURL: o.TwitterURL,
 		Product: o.ChatProduct, LimitField: o.ChatLimit, Client: exceptions.Client(),
 	})
 	if err != nil {

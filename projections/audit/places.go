@@ -35,11 +35,10 @@ type lastPlace struct {
 func notePlaces(ctx context.Context, b *projections.Batch, events []event.Stored) error {
 	last, known := b.Kept.(lastPlace)
 	if !known {
-		err := b.Tx.QueryRow(ctx, `select at from place order by position desc limit 1`).Scan(&last.noted)
+		err := b.Tx.QueryRow(ctx, `select noted, latest, since from last_place`).Scan(&last.noted, &last.latest, &last.since)
 		if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 			return fmt.Errorf("read the last place: %w", err)
 		}
-		last.latest = last.noted
 	}
 	var (
 		positions []int64
@@ -55,11 +54,15 @@ func notePlaces(ctx context.Context, b *projections.Batch, events []event.Stored
 		positions, times = append(positions, int64(e.Position)), append(times, last.latest)
 		last.noted, last.since = last.latest, 0
 	}
+	var batch pgx.Batch
 	if len(positions) > 0 {
-		_, err := b.Tx.Exec(ctx, `insert into place (position, at) select * from unnest($1::bigint[], $2::timestamptz[])`, positions, times)
-		if err != nil {
-			return fmt.Errorf("note places: %w", err)
-		}
+		batch.Queue(`insert into place (position, at) select * from unnest($1::bigint[], $2::timestamptz[])`, positions, times)
+	}
+	batch.Queue(`
+		insert into last_place (noted, latest, since) values ($1, $2, $3)
+		on conflict (only_row) do update set noted = excluded.noted, latest = excluded.latest, since = excluded.since`, last.noted, last.latest, last.since)
+	if err := b.Tx.SendBatch(ctx, &batch).Close(); err != nil {
+		return fmt.Errorf("note places: %w", err)
 	}
 	b.Kept = last
 	return nil

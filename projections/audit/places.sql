@@ -5,6 +5,14 @@ create table place (
   at       timestamptz not null -- the latest time up to there: clocks may go back
 );
 
+-- What the next place depends on.
+create table last_place (
+  only_row boolean primary key default true check (only_row),
+  noted    timestamptz not null, -- time of the last place
+  latest   timestamptz not null, -- latest time of an event
+  since    int not null          -- number of events since the last place
+) with (fillfactor = 50);
+
 -- after fill
 
 create index place_at_position_idx on place (at, position);
