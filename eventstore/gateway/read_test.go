@@ -354,7 +354,7 @@ func TestSlowClientIsToldThatItFellBehind(t *testing.T) {
 	require.Equal(t, "caught up", name(next(t, call)))
 	large := thing("Done")
 	large.Data = []byte(`"` + strings.Repeat("x", 900_000) + `"`)
-	for range 8 { // more than the connection holds
+	for range 24 { // more than the connection ever holds
 		large.ID[0]++
 		r.put(t, "large-1", large)
 	}
@@ -363,9 +363,10 @@ func TestSlowClientIsToldThatItFellBehind(t *testing.T) {
 		switch what := name(next(t, call)); {
 		case what == "fell behind":
 			fell = true
-		case what == "caught up" && fell:
-			require.Equal(t, 8, events)
-			return
+		case what == "caught up":
+			if fell && events == 24 { // it may have caught up before, as the connection holds more or less
+				return
+			}
 		default:
 			events++
 		}
