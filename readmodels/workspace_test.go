@@ -43,6 +43,7 @@ import (
 var spanning = map[string]string{
 	"ledger.UnfinishedBulks":    "it is the system's own question, at its start",
 	"ledger.UnfinishedClosings": "it is the system's own, at its start and after a deletion",
+	"ledger.DraftReplies":       "it is an operator's, who sees the outbox of all",
 	"access.Users":              "it is an operator's, who sees all",
 	"access.DueForErasure":      "it is the system's own, now and then",
 	"access.Ended":              "it is the system's own, now and then",
@@ -267,8 +268,12 @@ func values(t *testing.T, view string, of reflect.Type) (all []reflect.Value) {
 	case reflect.TypeFor[error]():
 		return []reflect.Value{reflect.ValueOf(errNoName)}
 	}
-	if of == reflect.TypeFor[*book.Ledger]() {
+	switch of {
+	case reflect.TypeFor[*book.Ledger]():
 		is(bank.Ledger)
+		return all
+	case reflect.TypeFor[*time.Location]():
+		is(time.UTC)
 		return all
 	}
 	switch of.Kind() {

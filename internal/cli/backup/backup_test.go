@@ -171,7 +171,7 @@ func TestBackupAndRestoreRefuseNonEmptyTargets(t *testing.T) {
 	apptest.Denied(t, o.Database, "bahi: the folder "+dir+" is not empty: name another one", "backup", dir)
 	apptest.Denied(t, o.Database, "bahi: another Bahi has ", "restore", dir)
 	o.Stop()
-	apptest.Denied(t, o.Database, "bahi: the database is not empty: it has the schemas account, audit, log, projection, reactor, river, vault.", "restore", dir)
+	apptest.Denied(t, o.Database, "bahi: the database is not empty: it has the schemas account, audit, inbox, log, projection, reactor, river, vault.", "restore", dir)
 	apptest.Denied(t, pgtest.DB(t), "bahi: read the list of erasures: ", "restore", dir, "--erasures", filepath.Join(dir, "none.json"))
 	apptest.Denied(t, pgtest.DB(t), " is no backup: it has no manifest.json", "restore", t.TempDir())
 	left, err := filepath.Glob(filepath.Join(filepath.Dir(dir), ".*"))
