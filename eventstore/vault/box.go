@@ -41,4 +41,6 @@ func ofDataKey(subject string, version int) []byte {
 
 func ofNamed(name string) []byte { return join("bahi named key 1", name) }
 
-func ofEnclosed(what, name, purpose string) []byte { return join("bahi enclosed "+what+" 1", name, purpose) }
+func ofEnclosed(what, name, purpose string) []byte {
+	return join("bahi enclosed "+what+" 1", name, purpose)
+}
