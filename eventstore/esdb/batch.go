@@ -278,7 +278,7 @@ func (b *batches) dial() (*batchCall, error) {
 	if err != nil || !late.Stop() {
 		end()
 		_ = conn.Close() // nothing is under way
-		return nil, cmp.Or(err, error(status.Error(codes.Unavailable, "no response")))
+		return nil, cmp.Or(err, status.Error(codes.Unavailable, "no response"))
 	}
 	call := &batchCall{
 		conn: conn, end: end, queue: make(chan *streams.BatchAppendReq), done: make(chan struct{}), waiting: map[uuid.UUID]chan<- *streams.BatchAppendResp{},

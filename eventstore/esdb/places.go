@@ -103,9 +103,9 @@ func compare(a, b event.Position) int {
 func (t *told) last(keep func(mark) bool) event.Position {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for i := len(t.marks) - 1; i >= 0; i-- { // callers mostly ask for the newest
-		if keep(t.marks[i]) {
-			return t.marks[i].position
+	for _, m := range slices.Backward(t.marks) { // callers mostly ask for the newest
+		if keep(m) {
+			return m.position
 		}
 	}
 	return 0

@@ -135,7 +135,7 @@ func (l *log) stream(name string) (events []recorded, exists bool) {
 func (l *log) all() (events []recorded, end uint64, changed <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.events[:len(l.events):len(l.events)], l.end, l.changed
+	return slices.Clip(l.events), l.end, l.changed
 }
 
 // cut removes the newest events that are not the server's own.

@@ -42,7 +42,7 @@ type Node struct {
 
 	cluster *Cluster
 	address string
-	life    context.Context //nolint:containedctx // the node's
+	life    context.Context
 	stop    func()
 	unready atomic.Bool
 	around  atomic.Pointer[Around]
