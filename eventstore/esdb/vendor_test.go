@@ -337,3 +337,19 @@ func TestClusterWithoutItsLeaderGoesOnWithTheNextOne(t *testing.T) {
 	}
 	require.Len(t, held(t, store, "kept-1"), len(stored))
 }
+
+func TestServerThatIsNotReadyIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	c := esdbtest.Start(t, 1)
+	store := vendor(t, c.URL())
+	c.Node(0).Unready(true)
+	_, err := store.Head(t.Context())
+	require.ErrorIs(t, err, eventstore.ErrUnavailable)
+	c.Node(0).Unready(false)
+	require.Eventually(t, func() bool {
+		_, err := store.Head(t.Context())
+		return err == nil
+	}, time.Minute, 10*time.Millisecond)
+	_, err = store.Append(t.Context(), "ready-1", eventstore.NoStream, fresh())
+	require.NoError(t, err)
+}

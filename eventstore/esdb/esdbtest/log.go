@@ -46,13 +46,12 @@ const (
 
 // log is what the nodes of a cluster have in common.
 type log struct {
-	mu       sync.Mutex
-	events   []recorded
-	streams  map[string][]int // indexes of events
-	end      uint64           // position of the next event
-	last     time.Time
-	changed  chan struct{} // closed by the next append
-	appended int           // number of appends, repetitions included
+	mu      sync.Mutex
+	events  []recorded
+	streams map[string][]int // indexes of events
+	end     uint64           // position of the next event
+	last    time.Time
+	changed chan struct{} // closed by the next append
 }
 
 func newLog() *log { return &log{streams: map[string][]int{}, changed: make(chan struct{})} }
@@ -66,7 +65,6 @@ func (wrongRevision) Error() string { return "wrong expected version" }
 func (l *log) append(stream string, expected int64, proposals []proposal) (recorded, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.appended++
 	if last, repeated := l.repeated(stream, expected, proposals); repeated {
 		return last, nil
 	}

@@ -46,7 +46,6 @@ type Node struct {
 	stop    func()
 	unready atomic.Bool
 	around  atomic.Pointer[Around]
-	held    sync.Mutex // locked while appends are held
 }
 
 // Counts are numbers of calls, and of events that they returned.
@@ -263,8 +262,6 @@ func (n *Node) put(ctx context.Context, stream string, expected int64, proposals
 			return last, status.Error(codes.Aborted, "Operation timed out: Forwarding timeout")
 		}
 	}
-	n.held.Lock()
-	n.held.Unlock() //nolint:staticcheck // SA2001: waits while appends are held
 	do := func() (err error) {
 		last, err = n.cluster.log.append(stream, expected, proposals)
 		return err
@@ -275,12 +272,6 @@ func (n *Node) put(ctx context.Context, stream string, expected int64, proposals
 		err = do()
 	}
 	return last, err
-}
-
-// Hold stops the node's appends until release is called.
-func (n *Node) Hold() (release func()) {
-	n.held.Lock()
-	return n.held.Unlock
 }
 
 func (c *Cluster) headless() bool {
