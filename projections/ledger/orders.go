@@ -56,8 +56,12 @@ type record[S any] struct {
 	changed   bool
 }
 
-// told takes an event of the record's own stream that changes nothing of what the fold knows.
-func (r *record[S]) told(revision int64) { r.revision, r.changed = revision, true }
+// told takes an event of the record's own stream. One that tells what another record's event decided is its cause no longer.
+func (r *record[S]) told(e *event.Recorded[any]) {
+	if r.revision, r.changed = e.Revision, true; e.Meta.Of != 0 {
+		r.cause = nil
+	}
+}
 
 type orderRecord struct {
 	record[order.State]
@@ -159,17 +163,13 @@ func (f *orders) isOpen(l *book.Ledger, id int64, r *event.Recorded[any]) (bool,
 
 func (f *orders) foldOrder(ctx context.Context, r *event.Recorded[any], id int64, e event.Event[order.State]) error {
 	o := f.orders[id]
-	if r.Meta.Of != 0 { // it tells of what is decided
-		if o != nil {
-			o.cause = nil
-			o.told(r.Revision)
-		}
-		return nil
-	}
 	var before order.State
 	if o != nil {
 		before = o.state
-		o.told(r.Revision)
+		o.told(r)
+	}
+	if r.Meta.Of != 0 { // it tells of what is decided
+		return nil
 	}
 	after := event.Evolve(before, e, r.Position)
 	if order.RefusesStep(before, after, func(id int64) (bool, error) { return f.isOpen(client.Ledger, id, r) }) != nil {
@@ -200,17 +200,13 @@ func (f *orders) foldOrder(ctx context.Context, r *event.Recorded[any], id int64
 
 func (f *orders) foldTakada(r *event.Recorded[any], id int64, e event.Event[takada.State]) error {
 	t := f.takadas[id]
-	if r.Meta.Of != 0 { // it tells of what is decided
-		if t != nil {
-			t.cause = nil
-			t.told(r.Revision)
-		}
-		return nil
-	}
 	var before takada.State
 	if t != nil {
 		before = t.state
-		t.told(r.Revision)
+		t.told(r)
+	}
+	if r.Meta.Of != 0 { // it tells of what is decided
+		return nil
 	}
 	after := event.Evolve(before, e, r.Position)
 	refused := takada.RefusesStep(before, after, takada.Look{
