@@ -1,6 +1,7 @@
 package esdbtest
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -22,6 +23,8 @@ import (
 type streamsService struct {
 	streams.UnimplementedStreamsServer
 	*Node
+
+	life context.Context // of the node's present server: calls of an earlier one may outlast it
 }
 
 // proposed is an event of Append or BatchAppend.

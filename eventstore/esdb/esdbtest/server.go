@@ -79,22 +79,24 @@ func (n *Node) serve(t testing.TB, address string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n.address = listener.Addr().String()
+	life, end := context.WithCancel(context.Background())
+	n.cluster.mu.Lock()
+	n.address, n.life = listener.Addr().String(), life
+	n.cluster.mu.Unlock()
 	server := grpc.NewServer(
 		grpc.MaxRecvMsgSize(17<<20), grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
 		grpc.UnaryInterceptor(n.readyUnary), grpc.StreamInterceptor(n.readyStream),
 	)
-	streams.RegisterStreamsServer(server, streamsService{Node: n})
+	streams.RegisterStreamsServer(server, streamsService{Node: n, life: life})
 	serverfeatures.RegisterServerFeaturesServer(server, featuresService{Node: n})
 	gossip.RegisterGossipServer(server, gossipService{Node: n})
-	life, end := context.WithCancel(context.Background())
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
 		_ = server.Serve(listener) // until it is stopped
 	}()
 	var once sync.Once
-	n.life, n.stop = life, func() {
+	n.stop = func() {
 		once.Do(func() {
 			end()
 			server.Stop()
