@@ -26,7 +26,7 @@ var booksDDL string
 // It folds a batch in memory and writes the result with few statements: what a row of the log costs
 // decides how fast the whole system writes and rebuilds. `bahi bench` measures it. What becomes of an account or a
 // row the domain's own Evolve says, and the domain's rules say which events are void.
-var Books = projections.Define("books", 3, booksDDL,
+var Books = projections.Define("books", 4, booksDDL,
 	projections.Apply(booksTypes(), foldBooks).Finishing(finishBooks).Resuming(resumeBooks)).Parted(partOf)
 
 // stillCurrent ends the interval of what is current.
@@ -188,7 +188,7 @@ func (f *books) foldAccount(r *event.Recorded[any], id int64, e event.Event[book
 	if first {
 		a = &account{id: id, ledger: ledgerOf(r), workspace: r.Meta.Workspace}
 		f.accounts[id] = a
-		f.sums.touch(id)
+		f.sums.opened[id] = true
 	}
 	if a == nil {
 		return fmt.Errorf("account %d was not opened", id)
@@ -200,7 +200,11 @@ func (f *books) foldAccount(r *event.Recorded[any], id int64, e event.Event[book
 			return nil //nolint:nilerr // a deletion that breaks a rule is void
 		}
 	}
+	was := a.Deleted
 	a.Account = event.Evolve(a.Account, e, r.Position)
+	if was == 0 && a.Deleted != 0 {
+		f.sums.closed[id] = true
+	}
 	switch e.(type) {
 	case book.AccountOpened, book.AccountRenamed, book.AccountTypeChanged:
 		f.names = append(f.names, renamed{id, int64(r.Position), a.Name, a.Type, r.Revision, first})

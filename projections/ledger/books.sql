@@ -79,7 +79,7 @@ create table row_note (
 );
 
 -- What the rows of an account amount to now, at each level of the calendar: 0 the account, 1 its 64-day
--- periods, 2 its days; 3 the parts of days with more than 16384 rows, 4 of days with more than 128 rows, at
+-- periods, 2 its days; 3 the parts of days with more than 4096 rows, 4 of days with more than 32 rows, at
 -- the day and the id of the part's first row. The sum of a few hundred of these comes before a page,
 -- whatever the ledger's length.
 create table total (
@@ -123,6 +123,27 @@ returns void language sql as $$
     row_count = excluded.row_count, cash = excluded.cash, fine = excluded.fine
 $$;
 
+-- What the open accounts of a ledger amount to now: balances above and below 0 apart, both as positive sums.
+create table ledger_total (
+  workspace_id uuid not null,
+  ledger       text not null,
+  accounts     bigint not null,
+  cash_above numeric(38,2) not null, cash_below numeric(38,2) not null,
+  fine_above numeric(38,3) not null, fine_below numeric(38,3) not null,
+  primary key (workspace_id, ledger)
+) with (fillfactor = 70);
+
+-- What the rows of a day count on each side, in all open accounts of a ledger.
+create table ledger_day (
+  workspace_id uuid not null,
+  ledger       text not null,
+  date         date not null,
+  row_count    bigint not null,
+  in_cash numeric(38,2) not null, out_cash numeric(38,2) not null,
+  in_fine numeric(38,3) not null, out_fine numeric(38,3) not null,
+  primary key (workspace_id, ledger, date)
+) with (fillfactor = 70);
+
 -- What an account, a period and a day amounted to after each change: the same totals as they were known
 -- at any position.
 create table posting (
@@ -160,5 +181,18 @@ insert into books_lock select workspace_id, locked_through, moved_position, revi
 drop table filling_lock;
 
 select make_parts(array_agg(t.account_id), array_agg(l.level::smallint), array_agg(t.node), array_agg(0::bigint), array_agg(1::bigint << 40), array_agg(l.rows))
-from total t join (values (3, 16384::bigint), (4, 128)) l (level, rows) on t.row_count > l.rows
+from total t join (values (3, 4096::bigint), (4, 32)) l (level, rows) on t.row_count > l.rows
 where t.level = 2;
+
+insert into ledger_total (workspace_id, ledger, accounts, cash_above, cash_below, fine_above, fine_below)
+select a.workspace_id, a.ledger, count(*),
+  sum(greatest(t.cash, 0)), sum(greatest(-t.cash, 0)), sum(greatest(t.fine, 0)), sum(greatest(-t.fine, 0))
+from account a join total t on t.account_id = a.id and t.level = 0
+where a.deleted_position = 9223372036854775807
+group by a.workspace_id, a.ledger;
+
+insert into ledger_day (workspace_id, ledger, date, row_count, in_cash, out_cash, in_fine, out_fine)
+select a.workspace_id, a.ledger, v.date, count(*), sum(v.in_cash), sum(v.out_cash), sum(v.in_fine), sum(v.out_fine)
+from row_version v join account a on a.id = v.account_id
+where v.to_position = 9223372036854775807 and not v.deleted and a.deleted_position = 9223372036854775807
+group by a.workspace_id, a.ledger, v.date;

@@ -204,7 +204,7 @@ func TestTheDoctorFindsADifferenceInEachTable(t *testing.T) {
 	tables := projectiontest.Run(t, ledger.Books,
 		opened(1, "SBI"), added(7, day, 100), added(8, day, 100), posted(9, day), locked(new(day-1)), opened(2, "HDFC"))
 	require.Empty(t, tables.Examine())
-	for _, table := range []string{"account", "account_name", "books_lock", "row_version", "total", "posting", "bulk"} {
+	for _, table := range []string{"account", "account_name", "books_lock", "row_version", "total", "posting", "bulk", "ledger_total", "ledger_day"} {
 		tables.Exec(fmt.Sprintf(`create table public.kept_%[1]s as select * from %[1]s`, table))
 		for what, change := range map[string]string{
 			"lost":    fmt.Sprintf(`delete from %[1]s where ctid = (select min(ctid) from %[1]s)`, table),
@@ -232,6 +232,8 @@ var changes = map[string]string{
 	"account":      `update account set name = 'sBI' where id = 1`,
 	"account_name": `update account_name set from_position = from_position + 1 where account_id = 1`,
 	"books_lock":   `update books_lock set locked_through = locked_through + 1`,
+	"ledger_total": `update ledger_total set accounts = accounts + 1`,
+	"ledger_day":   `update ledger_day set row_count = row_count + 1 where date = (select min(date) from ledger_day)`,
 	"row_version":  `update row_version set recorded_at = recorded_at + interval '1 microsecond' where row_id = 7`,
 	"total":        `update total set cash = cash + 0.01 where level = 0 and account_id = 1`,
 	"posting":      `update posting set day_rows = day_rows + 1 where position = 2`,

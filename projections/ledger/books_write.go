@@ -25,6 +25,7 @@ func (f *books) write(ctx context.Context, b *projections.Batch) error {
 	f.queueAccounts(b)
 	if !b.Filling {
 		queueTotals(b, f.sums.touched)
+		f.queueLedgers(b)
 	}
 	f.queueCrowded(b)
 	f.queueBulks(b)

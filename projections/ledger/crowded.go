@@ -16,8 +16,8 @@ import (
 // thousand accounts share the ids.
 
 const (
-	levelRun   = 3 // parts of some 16384 rows
-	levelShort = 4 // parts of some 128 rows
+	levelRun   = 3 // parts of some 4096 rows
+	levelShort = 4 // parts of some 32 rows
 
 	dayShift = 40 // room for a row's id beside the day
 	lastID   = 1<<dayShift - 1
@@ -28,7 +28,7 @@ const (
 var partings = [...]struct {
 	level int16
 	rows  int64
-}{{levelRun, 1 << 14}, {levelShort, 1 << 7}}
+}{{levelRun, 1 << 12}, {levelShort, 1 << 5}}
 
 // begins reports whether a row begins parts of so many rows. It is the function begins of books.sql.
 func begins(row, rows int64) bool {
@@ -68,7 +68,7 @@ func (s *sums) crowd(ctx context.Context, tx pgx.Tx) error {
 		}
 		for _, p := range partings {
 			whole := part{day.account, p.level, day.node, 0, lastID + 1, p.rows}
-			switch was, is := s.before[day] > p.rows, t.rows > p.rows; {
+			switch was, is := s.rowsOf[day] > p.rows, t.rows > p.rows; {
 			case was && is && p.level == levelShort:
 				days = append(days, day)
 			case was && !is:
@@ -131,7 +131,7 @@ func (s *sums) partsOf(m move) (parts []part) {
 		return nil
 	}
 	for _, p := range partings {
-		if s.before[day] <= p.rows || s.touched[day].rows <= p.rows {
+		if s.rowsOf[day] <= p.rows || s.touched[day].rows <= p.rows {
 			continue
 		}
 		i, exact := slices.BinarySearch(starts, m.row)

@@ -66,7 +66,7 @@ func TestADayOfVeryManyRowsHasPartsOfBothSizes(t *testing.T) {
 	require.Equal(t, []string{"(t)"}, tables.Rows(`select count(*) > 100 from total where level = 4`))
 	require.Empty(t, tables.Rows(unlikeTheRows))
 
-	for _, size := range []int64{1 << 7, 1 << 14} {
+	for _, size := range []int64{1 << 5, 1 << 12} {
 		mine := []string{}
 		for id := int64(1); id <= 300_000; id++ {
 			if ledger.Begins(id, size) {

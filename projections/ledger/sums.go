@@ -70,24 +70,22 @@ type posted struct {
 type sums struct {
 	*kept
 	crowding
+	ledgers
 
 	moves    []move
 	touched  map[node]*amount // those of kept.totals that this batch changes
 	unknown  []node           // those of them that are to be read
-	before   map[node]int64   // rows that a day had before the batch
-	opened   []int64
+	rowsOf   map[node]int64   // rows that a day had before the batch
 	postings []posted
 }
 
 func newSums(k *kept) *sums {
-	return &sums{kept: k, touched: map[node]*amount{}, before: map[node]int64{}}
+	return &sums{kept: k, ledgers: newLedgers(), touched: map[node]*amount{}, rowsOf: map[node]int64{}}
 }
-
-// touch makes sure that the account has a total, if of nothing.
-func (s *sums) touch(account int64) { s.opened = append(s.opened, account) }
 
 // change notes that a row has become another: its old version leaves its day, its new one comes to its own.
 func (s *sums) change(before, after *version) {
+	s.moveDay(before, after)
 	m := move{account: after.Account, position: after.from, row: after.row, day: after.Date}
 	switch {
 	case before == nil:
@@ -139,15 +137,20 @@ func (s *sums) settle(ctx context.Context, tx pgx.Tx) error {
 			moved[i][level] = s.total(n)
 		}
 	}
-	for _, a := range s.opened {
-		s.total(node{a, levelAccount, 0})
+	for _, concerned := range []map[int64]bool{s.opened, s.closed} {
+		for a := range concerned {
+			s.total(node{a, levelAccount, 0}) // if of nothing
+		}
 	}
 	if err := s.load(ctx, tx); err != nil {
 		return err
 	}
 	for n, t := range s.touched {
-		if n.level == levelDay {
-			s.before[n] = t.rows
+		switch n.level {
+		case levelAccount:
+			s.ledgers.before[n.account] = *t
+		case levelDay:
+			s.rowsOf[n] = t.rows
 		}
 	}
 	s.postings = make([]posted, 0, len(s.moves))

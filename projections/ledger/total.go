@@ -23,6 +23,18 @@ func (t *total) add(n int64) {
 	t.high, t.low = t.high+n>>63+int64(carry), low
 }
 
+// plus adds another total, or takes it away where sign is -1.
+func (t *total) plus(of total, sign int64) {
+	if sign < 0 {
+		of.low, of.high = -of.low, ^of.high
+		if of.low == 0 {
+			of.high++
+		}
+	}
+	low, carry := bits.Add64(t.low, of.low, 0)
+	t.high, t.low = t.high+of.high+int64(carry), low
+}
+
 // small returns the sum when it fits into 64 bits.
 func (t *total) small() (int64, bool) {
 	n := int64(t.low)

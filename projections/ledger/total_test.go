@@ -25,6 +25,11 @@ func TestTotalsHoldMoreThan64Bits(t *testing.T) {
 			want.Add(&want, big.NewInt(n))
 		}
 		require.Zero(t, want.Cmp(sum.big()), "%s, not %s", sum.big(), &want)
+		doubled := sum
+		doubled.plus(sum, 1)
+		require.Zero(t, new(big.Int).Lsh(&want, 1).Cmp(doubled.big()))
+		doubled.plus(sum, -1)
+		require.Equal(t, sum, doubled)
 		require.True(t, decimal.NewFromBigInt(&want, -2).Equal(decimal.RequireFromString((&cash{sum}).String())))
 		require.True(t, decimal.NewFromBigInt(&want, -3).Equal(decimal.RequireFromString((&fine{sum}).String())))
 		var c cash

@@ -266,31 +266,31 @@ func (v *Views) EachRow(ctx context.Context, workspace uuid.UUID, l *book.Ledger
 }
 
 // pageSQL returns SQL that finds the page's first row by its rank, going down from periods to days to parts of days,
-// and adds up the totals before it on the way.
+// and adds up the totals before it on the way. The first page of all rows needs no search.
 func (sel Selection) pageSQL() string {
 	s := sel.sources()
-	crowded := ``
-	start := `select d.node as day, 0::bigint as first_id, d.rank, d.cash, d.fine from d`
-	if sel.KnownAt == nil { // views of the past have no parts of days, so they read a day from its beginning
-		crowded = `, r3 as (` + descend(s.nodes(3, `t.node >= d.node << 40 and t.node < (d.node + 1) << 40`), "d") + `),
-		run as (select d.node as day, coalesce(r3.node, d.node << 40) as node, coalesce(r3.rank, d.rank) as rank,
-			coalesce(r3.cash, d.cash) as cash, coalesce(r3.fine, d.fine) as fine from d left join r3 on true),
-		r4 as (` + descend(s.nodes(4, `t.node >= run.node and t.node < (run.day + 1) << 40`), "run") + `)`
-		start = `select run.day, coalesce(r4.node, run.node) & 1099511627775 as first_id,
-			coalesce(r4.rank, run.rank) as rank, coalesce(r4.cash, run.cash) as cash, coalesce(r4.fine, run.fine) as fine
-			from run left join r4 on true`
+	whole := `select coalesce((select t.row_count from (` + s.whole + `) t), 0) as row_count`
+	low, high, last := `select 0 as row_count`, whole, ``
+	if sel.From != nil {
+		low = s.before(`$low::bigint`)
+	}
+	if sel.To != nil || sel.Of != nil {
+		high, last = s.before(`($high::bigint + 1)`), `and v.date <= `+day0+` + least($high::bigint, 400000)::int`
+	}
+	search, first := ``, ``
+	if sel.From != nil || sel.Page > 1 {
+		search, first = s.searchSQL(sel.KnownAt == nil), `and (v.date, v.row_id) >= (`+day0+` + start.day::int, start.first_id)`
+	} else {
+		search = `start as (select 0::bigint as rank, 0::numeric as cash, 0::numeric as fine)`
 	}
 	return `
 	with a as materialized (
 		select a.id from books.account a
 		where a.id = $account and a.workspace_id = $workspace and a.ledger = $ledger and ` + s.account + `
 	), bounds as materialized (
-		select a.id, low.row_count + $skip::bigint as rank, low.row_count as low, high.row_count as high
-		from a, lateral (` + s.before(`$low::bigint`) + `) low, lateral (` + s.before(`($high::bigint + 1)`) + `) high
-	), top as (select 0::bigint as rank, 0::numeric as cash, 0::numeric as fine from bounds),
-	p as (` + descend(s.nodes(1, `true`), "top") + `),
-	d as (` + descend(s.nodes(2, `t.node >= p.node << 6 and t.node < (p.node + 1) << 6`), "p") + `)` + crowded + `,
-	start as materialized (` + start + `),
+		select a.id, low.row_count::bigint + $skip::bigint as rank, low.row_count::bigint as low, high.row_count::bigint as high
+		from a, lateral (` + low + `) low, lateral (` + high + `) high
+	), ` + search + `,
 	page as (
 		select v.row_id, v.date, v.in_entries, v.out_entries, v.warnings, v.deleted, v.void, v.reverses, v.reversed_by, ` + s.rowRevision + ` as revision,
 			start.cash + sum(v.in_cash - v.out_cash) over w as cash,
@@ -299,8 +299,7 @@ func (sel Selection) pageSQL() string {
 		from start, a, lateral (
 			select * from books.row_version v
 			where v.account_id = a.id and not v.deleted and ` + s.current + `
-				and (v.date, v.row_id) >= (` + day0 + ` + start.day::int, start.first_id)
-				and v.date <= ` + day0 + ` + least($high::bigint, 400000)::int
+				` + first + ` ` + last + `
 			order by v.date, v.row_id
 			limit $size::bigint + (select bounds.rank - start.rank from bounds)
 		) v
@@ -310,6 +309,26 @@ func (sel Selection) pageSQL() string {
 		` + RowColumns("page") + `
 	from bounds left join page on page.nth > bounds.rank
 	order by page.date, page.row_id`
+}
+
+// searchSQL returns the SQL of start: where reading begins, at or before the page's first row. Views of the past have no parts of
+// days, so they read a day from its beginning.
+func (s sources) searchSQL(parts bool) string {
+	sql := `top as (select 0::bigint as rank, 0::numeric as cash, 0::numeric as fine from bounds),
+	p as (` + descend(s.nodes(1, `true`), "top") + `),
+	d as (` + descend(s.nodes(2, `t.node >= p.node << 6 and t.node < (p.node + 1) << 6`), "p") + `),`
+	if !parts {
+		return sql + `
+	start as materialized (select d.node as day, 0::bigint as first_id, d.rank, d.cash, d.fine from d)`
+	}
+	return sql + `
+	r3 as (` + descend(s.nodes(3, `t.node >= d.node << 40 and t.node < (d.node + 1) << 40`), "d") + `),
+	run as (select d.node as day, coalesce(r3.node, d.node << 40) as node, coalesce(r3.rank, d.rank) as rank,
+		coalesce(r3.cash, d.cash) as cash, coalesce(r3.fine, d.fine) as fine from d left join r3 on true),
+	r4 as (` + descend(s.nodes(4, `t.node >= run.node and t.node < (run.day + 1) << 40`), "run") + `),
+	start as materialized (select run.day, coalesce(r4.node, run.node) & 1099511627775 as first_id,
+		coalesce(r4.rank, run.rank) as rank, coalesce(r4.cash, run.cash) as cash, coalesce(r4.fine, run.fine) as fine
+		from run left join r4 on true)`
 }
 
 // descend returns the SQL of the node, among those below a parent, that holds the page's first row,

@@ -3,6 +3,7 @@ package ledger_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"os"
@@ -248,6 +249,30 @@ func TestEveryPageAtEveryPositionEqualsAReplay(t *testing.T) {
 					lines[i].by = id
 					lines = append(lines, line{id: id, date: date, sum: -lines[i].sum, back: lines[i].id})
 				}
+				done(out.Position)
+			},
+			"sum up": func(t *rapid.T) {
+				day, latest := day.Draw(t, "day"), views.As{KnownAt: &known[len(known)-1]}
+				sums, err := o.views.Summary(ctx, workspace, day, views.As{})
+				require.NoError(t, err)
+				same, err := o.views.Summary(ctx, workspace, day, latest)
+				require.NoError(t, err)
+				require.Equal(t, fmt.Sprint(same), fmt.Sprint(sums))
+				cash, err := o.views.CashBefore(ctx, workspace, bank.Ledger, day, views.As{})
+				require.NoError(t, err)
+				was, err := o.views.CashBefore(ctx, workspace, bank.Ledger, day, latest)
+				require.NoError(t, err)
+				require.True(t, was.Equal(cash.Decimal), "%s, not %s", cash, was)
+			},
+			"close": func(t *rapid.T) {
+				other, err := ledgerflows.OpenAccount(ctx, req, o.books, bank.Ledger, book.OpenAccount{Name: "HDFC"})
+				require.NoError(t, err)
+				date := day.Draw(t, "date")
+				c := book.Asked{Date: &date, Out: book.Entries(entry.Draw(t, "out"))}
+				_, err = ledgerflows.AddRow(ctx, req, o.books, bank.Ledger, number(t, other.ID), c)
+				require.NoError(t, err)
+				out, err := ledgerflows.DeleteAccount(ctx, req, o.books, bank.Ledger, number(t, other.ID))
+				require.NoError(t, err)
 				done(out.Position)
 			},
 			"read": func(t *rapid.T) {

@@ -42,14 +42,33 @@ const movedColumns = `coalesce(sum(d.in_cash), 0)::text, coalesce(sum(d.out_cash
 
 // Summary returns the ledgers of which the workspace has accounts, with the rows of a day. Everything is of one position.
 func (v *Views) Summary(ctx context.Context, workspace uuid.UUID, day unit.Date, as As) ([]Summed, error) {
-	s := as.sources()
-	values := map[string]any{"known": as.known(), "workspace": workspace, "today": int64(day)}
-	amounts := s.whole
-	if as.Of != nil {
-		amounts = s.before(`($day::bigint + 1)`)
-		values["day"] = int64(*as.Of)
+	sql, args := as.summary(workspace, day)
+	return readmodels.Rows(as.reading(ctx), v.Reader, func(row pgx.CollectableRow) (o Summed, err error) {
+		err = row.Scan(&o.Ledger, &o.Accounts, &o.CashAbove, &o.CashBelow, &o.FineAbove, &o.FineBelow, &o.Rows, &o.CashIn, &o.CashOut, &o.FineIn, &o.FineOut)
+		return o, err
+	}, sql, args...)
+}
+
+// whole reports whether a view is of all rows as they are now, which have totals of whole ledgers.
+func (a As) whole() bool { return a.KnownAt == nil && a.Of == nil }
+
+func (a As) summary(workspace uuid.UUID, day unit.Date) (string, []any) {
+	s := a.sources()
+	values := map[string]any{"known": a.known(), "workspace": workspace, "today": int64(day)}
+	if a.whole() {
+		return bind(`
+			select t.ledger, t.accounts, t.cash_above::text, t.cash_below::text, t.fine_above::text, t.fine_below::text,
+				coalesce(d.row_count, 0), coalesce(d.in_cash, 0)::text, coalesce(d.out_cash, 0)::text, coalesce(d.in_fine, 0)::text, coalesce(d.out_fine, 0)::text
+			from books.ledger_total t
+			left join books.ledger_day d on d.workspace_id = t.workspace_id and d.ledger = t.ledger and d.date = `+day0+` + $today::int
+			where t.workspace_id = $workspace`, values)
 	}
-	sql, args := bind(`
+	amounts := s.whole
+	if a.Of != nil {
+		amounts = s.before(`($day::bigint + 1)`)
+		values["day"] = int64(*a.Of)
+	}
+	return bind(`
 		select a.ledger, count(*),
 			coalesce(sum(b.cash) filter (where b.cash > 0), 0)::text, coalesce(-sum(b.cash) filter (where b.cash < 0), 0)::text,
 			coalesce(sum(b.fine) filter (where b.fine > 0), 0)::text, coalesce(-sum(b.fine) filter (where b.fine < 0), 0)::text,
@@ -61,10 +80,6 @@ func (v *Views) Summary(ctx context.Context, workspace uuid.UUID, day unit.Date,
 		) d on true
 		where a.workspace_id = $workspace and `+s.account+`
 		group by a.ledger`, values)
-	return readmodels.Rows(as.reading(ctx), v.Reader, func(row pgx.CollectableRow) (o Summed, err error) {
-		err = row.Scan(&o.Ledger, &o.Accounts, &o.CashAbove, &o.CashBelow, &o.FineAbove, &o.FineBelow, &o.Rows, &o.CashIn, &o.CashOut, &o.FineIn, &o.FineOut)
-		return o, err
-	}, sql, args...)
 }
 
 // Entered is a row with the account that it belongs to, and what it counts.
@@ -79,10 +94,13 @@ type Entered struct {
 // CashBefore returns what all accounts of a ledger held before a day.
 func (v *Views) CashBefore(ctx context.Context, workspace uuid.UUID, l *book.Ledger, day unit.Date, as As) (unit.Sum, error) {
 	s := as.sources()
-	sql, args := bind(`
-		select coalesce(sum(b.cash), 0)::text from books.account a, lateral (`+s.before(`$day::bigint`)+`) b
-		where a.workspace_id = $workspace and a.ledger = $ledger and `+s.account,
-		map[string]any{"known": as.known(), "workspace": workspace, "ledger": l.Name, "day": int64(day)})
+	text := `select coalesce(sum(b.cash), 0)::text from books.account a, lateral (` + s.before(`$day::bigint`) + `) b
+		where a.workspace_id = $workspace and a.ledger = $ledger and ` + s.account
+	if as.whole() {
+		text = `select coalesce(sum(d.in_cash - d.out_cash), 0)::text from books.ledger_day d
+			where d.workspace_id = $workspace and d.ledger = $ledger and d.date < ` + day0 + ` + $day::int`
+	}
+	sql, args := bind(text, map[string]any{"known": as.known(), "workspace": workspace, "ledger": l.Name, "day": int64(day)})
 	return readmodels.Row(as.reading(ctx), v.Reader, nil, pgx.RowTo[unit.Sum], sql, args...)
 }
 
