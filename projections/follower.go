@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"time"
 
-	"github.com/ThreeDotsLabs/watermill"
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5"
 
@@ -204,7 +204,7 @@ func (f *follower) keepUp(ctx context.Context, out chan<- *message.Message) erro
 		if err != nil {
 			return err
 		}
-		m := message.NewMessage(watermill.NewShortUUID(), nil)
+		m := message.NewMessage(strconv.FormatUint(uint64(batch.UpTo), 10), nil)
 		m.SetContext(context.WithValue(ctx, batchKey{}, piece{batch, reading}))
 		select {
 		case out <- m:

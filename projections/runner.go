@@ -46,6 +46,8 @@ type Runner struct {
 	again  map[string]context.CancelFunc // makes a follower look again at its checkpoint
 
 	asked chan struct{} // wakes Tend
+
+	together together
 }
 
 // Status is this process's state of a projection.
@@ -66,6 +68,7 @@ func NewRunner(store eventstore.Store, pool *pgxpool.Pool, log *slog.Logger) *Ru
 	return &Runner{
 		store: store, pool: pool, config: pool.Config().ConnConfig.Copy(), log: log, owner: uuid.New(),
 		status: map[string]*Status{}, moved: make(chan struct{}), moves: map[string]chan struct{}{}, again: map[string]context.CancelFunc{}, asked: make(chan struct{}, 1),
+		together: together{pool: pool},
 	}
 }
 

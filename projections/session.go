@@ -23,6 +23,8 @@ type session struct {
 	conn  *pgx.Conn
 	kept  any // see Batch.Kept
 	pace  pace
+
+	together *together // moves the checkpoint over events that are not folded; nil: the session does
 }
 
 // connect opens a connection for one generation's tables.
@@ -200,6 +202,14 @@ func (d *decoded) reach(events []event.Stored) {
 
 // apply folds a batch and moves the checkpoint, in one transaction.
 func (s *session) apply(ctx context.Context, d decoded) error {
+	if d.len() == 0 && s.together != nil {
+		s.g.Rate = s.pace.after(0)
+		err := s.together.pass(ctx, s.g, s.owner, d.upTo, d.last)
+		if err == nil {
+			s.g.Position, s.g.EventID = d.upTo, d.last
+		}
+		return err
+	}
 	b := &Batch{Filling: s.g.Building, Kept: s.kept}
 	s.kept = nil // a failure makes it outdated
 	err := pgx.BeginFunc(ctx, s.conn, func(tx pgx.Tx) error {

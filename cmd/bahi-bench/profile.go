@@ -131,7 +131,11 @@ func (b *benchmark) profileRequests(ctx context.Context) error {
 		return err
 	}
 	defer w.close(ctx)
-	load := bench.Load{Address: s.address, Clients: postClients, For: profiled, Requests: s.postings(accounts)}
+	load := bench.Load{Address: s.address, Clients: 1, For: profiled, Requests: s.postings(accounts)}
+	if err := b.profile(ctx, "post-1", func() (bench.Sample, error) { return measureLag(ctx, w, load) }); err != nil {
+		return err
+	}
+	load.Clients = postClients
 	if err := b.profile(ctx, "post", func() (bench.Sample, error) { return measureLag(ctx, w, load) }); err != nil {
 		return err
 	}
