@@ -15,13 +15,18 @@ import (
 var ErrSaturated = errors.New("the projection does not keep up with the writes")
 
 const (
-	measureEvery = 100 * time.Millisecond
+	measureEvery = 25 * time.Millisecond
 
-	// mostBacklog is how long events may wait for a projection before writes are delayed. A read waits for a position no longer than
+	// pacedAbove is how long events may wait for a projection before writes wait a moment for it: it then has the processor for itself,
+	// and reads see what was written within a quarter of a second. pacedFor is the longest such moment.
+	pacedAbove = 150 * time.Millisecond
+	pacedFor   = 250 * time.Millisecond
+
+	// mostBacklog is how long events may wait for a projection before writes are refused. A read waits for a position no longer than
 	// that (CONTRACT.md 0.3), so it could not read what was just written.
 	mostBacklog = 5 * time.Second
 
-	// heldUp is the longest delay of a write.
+	// heldUp is the longest delay of a write that is then refused.
 	heldUp = 2 * time.Second
 
 	// movesWithin is how long a running projection may take for a batch before it counts as hanging: writes do not wait for it, and
@@ -38,8 +43,9 @@ type Backlog struct {
 	Most     time.Duration // 0: 5 seconds
 
 	mu      sync.Mutex
+	slow    []string      // projections that writes wait a moment for
 	late    []string      // projections that do not keep up
-	changed chan struct{} // closed when late changes
+	changed chan struct{} // closed when these change
 
 	marks []mark // when the log's head was at which position
 	moved map[string]mark
@@ -79,21 +85,29 @@ func (b *Backlog) measure(head event.Position, now time.Time) {
 	if b.moved == nil {
 		b.moved = map[string]mark{}
 	}
-	var late []string
+	var slow, late []string
 	for name, s := range b.Statuses() {
 		if m, known := b.moved[name]; !known || m.position != s.Position {
 			b.moved[name] = mark{s.Position, now}
 		}
 		waits := slices.IndexFunc(b.marks, func(m mark) bool { return m.position > s.Position })
-		if waits >= 0 && now.Sub(b.marks[waits].at) > most && s.Ready && !s.Paused && s.Error == "" && now.Sub(b.moved[name].at) <= movesWithin {
+		if waits < 0 || !s.Ready || s.Paused || s.Error != "" || now.Sub(b.moved[name].at) > movesWithin {
+			continue
+		}
+		lag := now.Sub(b.marks[waits].at)
+		if lag > pacedAbove {
+			slow = append(slow, name)
+		}
+		if lag > most {
 			late = append(late, name)
 		}
 	}
+	slices.Sort(slow)
 	slices.Sort(late)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !slices.Equal(late, b.late) {
-		b.late = late
+	if !slices.Equal(slow, b.slow) || !slices.Equal(late, b.late) {
+		b.slow, b.late = slow, late
 		if b.changed != nil {
 			close(b.changed)
 			b.changed = nil
@@ -101,12 +115,16 @@ func (b *Backlog) measure(head event.Position, now time.Time) {
 	}
 }
 
-// Admit waits until the projection keeps up, normally not at all. It returns [ErrSaturated] after two seconds.
+// Admit waits a moment for a projection that is a little behind, and for one that is far behind until it keeps up. It returns
+// [ErrSaturated] after two seconds.
 func (b *Backlog) Admit(ctx context.Context, projection string) error {
-	var deadline <-chan time.Time
+	var (
+		deadline, moment <-chan time.Time
+		paced            bool // it has waited its moment
+	)
 	for {
 		b.mu.Lock()
-		if !slices.Contains(b.late, projection) {
+		if !slices.Contains(b.late, projection) && (paced || !slices.Contains(b.slow, projection)) {
 			b.mu.Unlock()
 			return nil
 		}
@@ -116,9 +134,11 @@ func (b *Backlog) Admit(ctx context.Context, projection string) error {
 		changed := b.changed
 		b.mu.Unlock()
 		if deadline == nil {
-			deadline = time.After(heldUp)
+			deadline, moment = time.After(heldUp), time.After(pacedFor)
 		}
 		select {
+		case <-moment:
+			paced = true
 		case <-changed:
 		case <-deadline:
 			return ErrSaturated

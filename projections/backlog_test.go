@@ -71,6 +71,24 @@ func TestBacklogDelaysWritesOfALaggingProjection(t *testing.T) {
 	require.NoError(t, <-held)
 }
 
+func TestBacklogPacesWritesOfAProjectionThatIsALittleBehind(t *testing.T) {
+	t.Parallel()
+	b := newBacklog(t)
+	b.goesOn(1, 10)
+	b.now = b.now.Add(time.Second / 10)
+	b.measure(100, b.now)
+	require.NoError(t, b.admits(), "a tenth of a second is no delay")
+	b.now, b.status.Position = b.now.Add(time.Second/5), b.status.Position+1
+	b.measure(100, b.now)
+	require.ErrorIs(t, b.admits(), context.DeadlineExceeded, "the write waits")
+	require.NoError(t, b.Admit(t.Context(), "books"), "but only for a moment")
+	held := make(chan error, 1)
+	go func() { held <- b.Admit(t.Context(), "books") }()
+	b.status.Position = 100
+	b.measure(100, b.now)
+	require.NoError(t, <-held)
+}
+
 func TestBacklogIgnoresStoppedProjections(t *testing.T) {
 	t.Parallel()
 	for name, status := range map[string]Status{
