@@ -54,6 +54,11 @@ soak: need-cc ## run the long fault tests (ROUNDS=100), with those that make tes
 test-interop: need-cc need-node ## run the official Node clients of EventStoreDB against the gateway, and validate a feed
 	@scripts/interop.sh
 
+.PHONY: test-eventstore
+test-eventstore: need-cc ## run the store's suite and the books on a new EventStoreDB: EVENTSTORE_TEST_URL=esdb://...
+	@test -n "$(EVENTSTORE_TEST_URL)" || { echo "make test-eventstore EVENTSTORE_TEST_URL=esdb://user:password@host:2113" >&2; exit 2; }
+	EVENTSTORE_TEST_URL='$(EVENTSTORE_TEST_URL)' go test -v -tags eventstore -count=1 -timeout 60m -run 'OnTheServer$$' ./eventstore/esdb ./internal/app
+
 .PHONY: bench
 bench: build ## measure against the machine's own limits; a table, and bench.json
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X bahi/internal/app.Version=$(VERSION)' -o bin/bahi-bench ./cmd/bahi-bench

@@ -18,13 +18,24 @@ import (
 
 func TestKilledServerLosesNothingThatItAnswered(t *testing.T) {
 	t.Parallel()
+	losesNothingWhenKilled(t, 3)
+}
+
+// losesNothingWhenKilled kills bahi under load again and again; environment is that of its processes.
+func losesNothingWhenKilled(t *testing.T, rounds int, environment ...string) {
+	t.Helper()
 	data := pgtest.Dir(t)
 	apptest.EndCluster(t, data)
 	random := rand.New(rand.NewPCG(2, 9))
-	p := apptest.Serve(t, apptest.Program(t, data, "serve"))
+	program := func(args ...string) *apptest.Cmd {
+		cmd := apptest.Program(t, data, args...)
+		cmd.Env = append(cmd.Env, environment...)
+		return cmd
+	}
+	p := apptest.Serve(t, program("serve"))
 	p.Ready()
 	l := apptest.NewLoad(t, p.URL, 1)
-	for range apptest.Rounds(t, 3) {
+	for range apptest.Rounds(t, rounds) {
 		ctx, cancel := context.WithCancel(t.Context())
 		go l.After(ctx, 20+random.Int64N(600), func() {
 			_ = p.Cmd.Process.Kill()
@@ -34,18 +45,18 @@ func TestKilledServerLosesNothingThatItAnswered(t *testing.T) {
 		cancel()
 		<-p.Done
 		if random.IntN(2) == 0 { // a kill during the start
-			starting := apptest.Launch(t, apptest.Program(t, data, "serve", "--log-level", "DEBUG"))
+			starting := apptest.Launch(t, program("serve", "--log-level", "DEBUG"))
 			lines := random.IntN(6)
 			starting.Until(func(said, url string) bool { return strings.Count(said, "\n") >= lines || url != "" })
 			starting.Kill()
 		}
-		p = apptest.Serve(t, apptest.Program(t, data, "serve"))
+		p = apptest.Serve(t, program("serve"))
 		l.At(p.URL)
 		p.Ready()
 		l.Verify()
 	}
 	t.Logf("%d writes were answered", l.Answered.Load())
-	apptest.Healthy(t, apptest.Command(t, data, "doctor"))
+	apptest.Healthy(t, program("doctor"))
 	p.Stop()
 }
 
