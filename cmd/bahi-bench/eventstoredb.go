@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -44,7 +45,8 @@ func (b *benchmark) eventStoreDB(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s, err := b.serve(ctx, there, b.process(there, "EVENTSTORE_URL="+url))
+	data := filepath.Join(b.dir, "data_of_eventstore") // two servers do not share a folder
+	s, err := b.serve(ctx, there, b.process(there, "EVENTSTORE_URL="+url, "BAHI_DATA="+data))
 	if err != nil {
 		return err
 	}
@@ -57,7 +59,7 @@ func (b *benchmark) eventStoreDB(ctx context.Context) error {
 		if err := b.postsThere(ctx, client, s, here, accounts, beside); err != nil {
 			return err
 		}
-		return b.wholeThere(ctx, url, s, here, accounts, beside)
+		return b.wholeThere(ctx, url, data, s, here, accounts, beside)
 	})
 }
 
@@ -101,7 +103,7 @@ func (b *benchmark) postsThere(ctx context.Context, client *esdb.Client, s, here
 }
 
 // wholeThere measures rows in large requests, and a rebuild of the books.
-func (b *benchmark) wholeThere(ctx context.Context, url string, s, here *server, accounts, beside []int64) error {
+func (b *benchmark) wholeThere(ctx context.Context, url, data string, s, here *server, accounts, beside []int64) error {
 	var bulks, rebuilds [2]bench.Sample
 	for i, of := range []struct {
 		s       *server
@@ -114,7 +116,9 @@ func (b *benchmark) wholeThere(ctx context.Context, url string, s, here *server,
 		}
 		bulks[i] = bench.SampleOf([]time.Duration{took}, took)
 		settings := b.settings(of.s.url)
-		settings.EventStore = of.log
+		if settings.EventStore = of.log; of.log != "" {
+			settings.Data = data
+		}
 		if rebuilds[i], err = b.foldOnce(ctx, settings); err != nil {
 			return err
 		}
