@@ -17,6 +17,10 @@ import (
 	"bahi/domain/ledger/takada"
 	"bahi/domain/marketplace/company"
 	"bahi/domain/marketplace/product"
+	"bahi/domain/messaging/bot"
+	"bahi/domain/messaging/botanswer"
+	"bahi/domain/messaging/botsource"
+	"bahi/domain/messaging/botwebhook"
 	"bahi/domain/messaging/channel"
 	"bahi/domain/messaging/contact"
 	"bahi/domain/messaging/contactlist"
@@ -30,6 +34,11 @@ var Catalogue = event.NewCatalogue(append([]event.AnyKind{
 	apikey.Kind,
 	audit.Kind,
 	bookslock.Kind,
+	bot.Kind,
+	botanswer.Kind,
+	botsource.Kind,
+	botsource.Pages.Kind,
+	botwebhook.Kind,
 	channel.Identities.Kind,
 	channel.Kind,
 	claim.Email.Kind,

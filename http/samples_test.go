@@ -109,7 +109,7 @@ func (s shop) things() *things {
 	return &things{s, map[string]string{"workspace_id": quoted(s.asha.Workspace), "name": quoted("books"), "job_id": "1", "side": quoted("in"), "template_format": quoted("csv")}}
 }
 
-var named = regexp.MustCompile(`\{([a-z_]+)\}`)
+var named = regexp.MustCompile(`\{([A-Za-z_]+)\}`)
 
 // value makes what has the name, by the sample that gives it.
 func (w *things) value(t *testing.T, name string) string {

@@ -3,6 +3,7 @@ package wording
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"unicode"
@@ -59,16 +60,27 @@ const (
 // Words returns the distinct words of texts, folded, in their order. A word is letters, marks and digits of any script.
 func Words(texts ...string) (words []string) {
 	for _, text := range texts {
-		for word := range strings.FieldsFuncSeq(joined.Replace(person.Folded(text)), between) {
-			if runes := []rune(word); len(runes) > mostLength {
-				word = string(runes[:mostLength])
-			}
+		for word := range Each(text) {
 			if len(words) < mostWords && !slices.Contains(words, word) {
 				words = append(words, word)
 			}
 		}
 	}
 	return words
+}
+
+// Each returns the words of a text, folded, as often as they are there.
+func Each(text string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for word := range strings.FieldsFuncSeq(joined.Replace(person.Folded(text)), between) {
+			if runes := []rune(word); len(runes) > mostLength {
+				word = string(runes[:mostLength])
+			}
+			if !yield(word) {
+				return
+			}
+		}
+	}
 }
 
 // joined drops what joins letters, but is none.

@@ -18,6 +18,7 @@ type Routes struct {
 	Views    *views.Views
 	Networks *flows.Channels
 	Messages *flows.Messages
+	Flows    *flows.Bots
 	Now      func() time.Time
 }
 
@@ -35,4 +36,7 @@ func (r *Routes) Register() {
 	r.Chat()
 	r.Contacts()
 	r.ContactLists()
+	r.Bots()
+	r.BotKnowledge()
+	r.BotWebhooks()
 }
