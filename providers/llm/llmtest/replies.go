@@ -12,10 +12,10 @@ import (
 // Silent takes the request and never answers.
 var Silent Reply
 
-// Says answers with a text.
+// Says returns an answer with a text.
 func Says(text string) Reply { return message(map[string]any{"content": text}, "stop") }
 
-// SaysInParts answers with a text in parts.
+// SaysInParts returns an answer with a text in parts.
 func SaysInParts(texts ...string) Reply {
 	parts := make([]any, len(texts))
 	for i, text := range texts {
@@ -24,15 +24,15 @@ func SaysInParts(texts ...string) Reply {
 	return message(map[string]any{"content": parts}, "stop")
 }
 
-// Cuts answers with the beginning of a text.
+// Cuts returns an answer with the beginning of a text.
 func Cuts(text string) Reply { return message(map[string]any{"content": text}, "length") }
 
-// Refuses answers with a refusal.
+// Refuses returns an answer with a refusal.
 func Refuses() Reply {
 	return message(map[string]any{"content": nil, "refusal": "I cannot help with that."}, "stop")
 }
 
-// Filters answers with nothing, since a filter forbids it.
+// Filters returns an answer with nothing, since a filter forbids it.
 func Filters() Reply { return message(map[string]any{"content": ""}, "content_filter") }
 
 // Call is a tool that the model asks for.
@@ -43,7 +43,7 @@ type Call struct {
 	Object    bool   // the arguments are sent as an object, not as a string
 }
 
-// Calls answers with calls of tools.
+// Calls returns an answer with calls of tools.
 func Calls(calls ...Call) Reply {
 	sent := make([]any, len(calls))
 	for i, c := range calls {
@@ -71,7 +71,7 @@ func message(m map[string]any, finished string) Reply {
 	return Raw("application/json", string(text))
 }
 
-// Vectors answers with a vector for each text; the last text's comes first.
+// Vectors returns an answer with a vector for each text; the last text's comes first.
 func Vectors(length int) Reply {
 	return func(w http.ResponseWriter, r *http.Request, asked Request) {
 		var data []string
@@ -83,7 +83,7 @@ func Vectors(length int) Reply {
 	}
 }
 
-// Fails answers with a status and an error that names a parameter, "" for none.
+// Fails returns an answer with a status and an error that names a parameter, "" for none.
 func Fails(status int, code, param string) Reply {
 	return func(w http.ResponseWriter, _ *http.Request, asked Request) {
 		e := map[string]any{"message": "it failed for " + asked.Key, "type": "invalid_request_error", "code": code, "param": nil}
@@ -97,7 +97,7 @@ func Fails(status int, code, param string) Reply {
 	}
 }
 
-// FailsWith answers with a status and a body.
+// FailsWith returns an answer with a status and a body.
 func FailsWith(status int, body string) Reply {
 	return func(w http.ResponseWriter, _ *http.Request, _ Request) {
 		w.WriteHeader(status)
@@ -105,7 +105,7 @@ func FailsWith(status int, body string) Reply {
 	}
 }
 
-// TooMany answers with status 429 and the time after which another try may follow, in seconds.
+// TooMany returns an answer with status 429 and the time after which another try may follow, in seconds.
 func TooMany(after string) Reply {
 	return func(w http.ResponseWriter, r *http.Request, asked Request) {
 		w.Header().Set("Retry-After", after)
@@ -120,7 +120,7 @@ func Redirects(to string) Reply {
 	}
 }
 
-// Raw answers with status 200 and a body.
+// Raw returns an answer with status 200 and a body.
 func Raw(contentType, body string) Reply {
 	return func(w http.ResponseWriter, _ *http.Request, _ Request) {
 		w.Header().Set("Content-Type", contentType)
@@ -128,7 +128,7 @@ func Raw(contentType, body string) Reply {
 	}
 }
 
-// Huge answers with a text of so many bytes, which are few on the wire.
+// Huge returns an answer with a text of so many bytes, which are few on the wire.
 func Huge(bytes int) Reply {
 	return func(w http.ResponseWriter, _ *http.Request, _ Request) {
 		w.Header().Set("Content-Type", "application/json")
