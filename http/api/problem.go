@@ -30,6 +30,7 @@ var kinds = map[fault.Kind]struct {
 	fault.Unavailable:  {http.StatusServiceUnavailable, "unavailable"},
 	fault.TooLarge:     {http.StatusRequestEntityTooLarge, "too_large"},
 	fault.TooMany:      {http.StatusTooManyRequests, "rate_limited"},
+	fault.Unsupported:  {http.StatusUnsupportedMediaType, "unsupported_media_type"},
 	fault.Upstream:     {http.StatusBadGateway, "provider_refused"},
 }
 
