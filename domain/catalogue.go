@@ -21,6 +21,7 @@ import (
 	"bahi/domain/messaging/contact"
 	"bahi/domain/messaging/contactlist"
 	"bahi/domain/messaging/message"
+	"bahi/domain/messaging/template"
 	"bahi/domain/number"
 	"bahi/domain/request"
 )
@@ -42,6 +43,7 @@ var Catalogue = event.NewCatalogue(append([]event.AnyKind{
 	company.Kind,
 	company.Slugs.Kind,
 	message.Kind,
+	template.Kind,
 	number.Kind,
 	order.Kind,
 	product.Batches,
