@@ -19,7 +19,10 @@ type Routes struct {
 	Networks *flows.Channels
 	Messages *flows.Messages
 	Flows    *flows.Bots
-	Now      func() time.Time
+
+	ChatTemplates *flows.Templates
+
+	Now func() time.Time
 }
 
 // The permissions and limits that the area's operations share.
@@ -34,6 +37,7 @@ var tags = []string{"Messaging"}
 func (r *Routes) Register() {
 	r.Channels()
 	r.Chat()
+	r.Templates()
 	r.Contacts()
 	r.ContactLists()
 	r.Bots()

@@ -43,7 +43,8 @@ import (
 func AllProjections() []*projections.Projection {
 	return []*projections.Projection{
 		ledgertables.Books, ledgertables.Orders, ledgertables.OrderDrafts, accesstables.APIKeys, accesstables.Users, accesstables.Workspaces, accesstables.Endings,
-		marketplacetables.Companies, marketplacetables.Products, messagingtables.Channels, messagingtables.Contacts, messagingtables.Messages, messagingtables.Bots, audittables.Tree, audittables.Places,
+		marketplacetables.Companies, marketplacetables.Products, messagingtables.Channels, messagingtables.Contacts, messagingtables.Messages, messagingtables.Templates,
+		messagingtables.Bots, audittables.Tree, audittables.Places,
 	}
 }
 
@@ -83,6 +84,7 @@ type System struct {
 	channels   *messagingflows.Channels
 	Messages   *messagingflows.Messages
 	bots       *messagingflows.Bots
+	Templates  *messagingflows.Templates
 }
 
 // Open is OpenBooks with accounts and the systems outside.
