@@ -6,6 +6,7 @@ import (
 
 	"bahi/commands"
 	flows "bahi/commands/messaging"
+	"bahi/commands/messaging/answering"
 	"bahi/domain/actor"
 	"bahi/http/api"
 	views "bahi/readmodels/messaging"
@@ -19,6 +20,8 @@ type Routes struct {
 	Networks *flows.Channels
 	Messages *flows.Messages
 	Flows    *flows.Bots
+	Engine   *answering.Engine
+	Zone     *time.Location // of reports by day
 
 	ChatTemplates *flows.Templates
 
@@ -43,4 +46,5 @@ func (r *Routes) Register() {
 	r.Bots()
 	r.BotKnowledge()
 	r.BotWebhooks()
+	r.BotTrials()
 }

@@ -24,6 +24,7 @@ import (
 
 // OutsideSettings configure the connections to other systems. The zero value has none.
 type OutsideSettings struct {
+	botSettings
 	consoleSettings
 	feedSettings
 	inboxSettings
@@ -140,6 +141,9 @@ func (s *System) joinOutside(ctx context.Context) (err error) {
 		return err
 	}
 	if err := s.openModel(); err != nil {
+		return err
+	}
+	if err := s.openBots(); err != nil {
 		return err
 	}
 	if err := s.openInbox(ctx); err != nil {

@@ -44,7 +44,7 @@ func AllProjections() []*projections.Projection {
 	return []*projections.Projection{
 		ledgertables.Books, ledgertables.Orders, ledgertables.OrderDrafts, accesstables.APIKeys, accesstables.Users, accesstables.Workspaces, accesstables.Endings,
 		marketplacetables.Companies, marketplacetables.Products, messagingtables.Channels, messagingtables.Contacts, messagingtables.Messages, messagingtables.Templates,
-		messagingtables.Bots, audittables.Tree, audittables.Places,
+		messagingtables.Bots, messagingtables.BotAnswers, audittables.Tree, audittables.Places,
 	}
 }
 
@@ -83,7 +83,7 @@ type System struct {
 	Home       uuid.UUID // the workspace of callers without another one
 	channels   *messagingflows.Channels
 	Messages   *messagingflows.Messages
-	bots       *messagingflows.Bots
+	bots       bots
 	Templates  *messagingflows.Templates
 }
 

@@ -36,10 +36,11 @@ type MessageError struct {
 
 // Messages lists the conversation with a contact, newest first: at most limit messages before one, before the end for 0.
 func (v *Views) Messages(ctx context.Context, workspace uuid.UUID, contact, before int64, limit int) ([]Message, error) {
-	return readmodels.Rows(ctx, v.Reader, asMessage, `
-		select id, inbound, channel_id, type, text, media_url, status, reason, title, details, at, actor from messages.message
+	return readmodels.Rows(ctx, v.Reader, asMessage, messageColumns+`
 		where contact_id = $1 and workspace_id = $2 and ($3::bigint = 0 or id < $3) order by id desc limit $4`, contact, workspace, before, limit)
 }
+
+const messageColumns = `select id, inbound, channel_id, type, text, media_url, status, reason, title, details, at, actor from messages.message`
 
 func asMessage(row pgx.CollectableRow) (m Message, err error) {
 	var (

@@ -25,7 +25,7 @@ const leastMain = 200
 // Page returns the title and the main text of a page.
 func Page(markup string) (title, text string) {
 	root, err := html.Parse(strings.NewReader(markup))
-	if err != nil { // a reader's error: a string has none
+	if err != nil { // it is nested without an end
 		return "", ""
 	}
 	for n := range root.Descendants() {

@@ -171,11 +171,11 @@ func (s *Store) covering(ctx context.Context, bot int64, words []word) ([]Passag
 	}
 	// Of a word that may be there in several forms, the form that fits best counts.
 	rows, err := s.Pool.Query(ctx, `
-		with some as (select source_id, nth, words from knowledge.chunk where bot_id = $1 and words @@ $2::text::tsquery limit $8)
+		with near as (select source_id, nth, words from knowledge.chunk where bot_id = $1 and words @@ $2::text::tsquery limit $8)
 		select source_id, nth, covered, ts_rank_cd(words, $3::text::tsquery)::float8 as rank
-		from some cross join lateral (
+		from near cross join lateral (
 			select sum(w.weight * best) as covered from (
-				select t.n, max(t.fit) as best from unnest($4::text[], $5::int[], $6::float8[]) t (term, n, fit) where some.words @@ t.term::tsquery group by t.n
+				select t.n, max(t.fit) as best from unnest($4::text[], $5::int[], $6::float8[]) t (term, n, fit) where near.words @@ t.term::tsquery group by t.n
 			) hit join unnest($7::float8[]) with ordinality w (weight, n) on w.n = hit.n + 1
 		) c
 		order by covered desc, rank desc, source_id, nth limit $9`,

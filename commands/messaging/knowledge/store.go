@@ -134,8 +134,8 @@ func isLatin(word string) bool {
 func count(ctx context.Context, tx pgx.Tx, bot, source int64, known map[string]bool) error {
 	if _, err := tx.Exec(ctx, `
 		insert into knowledge.term (bot_id, word, chunks)
-		select $1, lexeme, count(*) from knowledge.chunk c, unnest(c.words) where source_id = $2 group by lexeme
-		union all select $1, '', count(*) from knowledge.chunk where source_id = $2
+		select $1::bigint, lexeme, count(*) from knowledge.chunk c, unnest(c.words) where source_id = $2 group by lexeme
+		union all select $1::bigint, '', count(*) from knowledge.chunk where source_id = $2
 		on conflict (bot_id, word) do update set chunks = term.chunks + excluded.chunks`, bot, source); err != nil {
 		return fmt.Errorf("count the words of source %d: %w", source, err)
 	}

@@ -3,7 +3,6 @@ package botanswer
 
 import (
 	"slices"
-	"time"
 
 	"bahi/domain/event"
 )
@@ -48,16 +47,15 @@ type CallEnded struct {
 
 // Given records an answer, or that there is none.
 type Given struct {
-	Bot     int64     `json:"bot"`
-	Contact int64     `json:"contact,omitempty"` // 0: it was tried
-	Channel int64     `json:"channel,omitempty"`
-	Upto    int64     `json:"upto,omitempty"`  // the newest message that it answers
-	Reply   int64     `json:"reply,omitempty"` // the message that was sent; 0: none
-	Tokens  int64     `json:"tokens,omitempty"`
-	Calls   int64     `json:"calls,omitempty"` // of tools and webhooks
-	Over    bool      `json:"handed_over,omitempty"`
-	Why     string    `json:"why,omitempty"` // of a hand-over, or of no reply
-	At      time.Time `json:"at"`
+	Bot     int64  `json:"bot"`
+	Contact int64  `json:"contact,omitempty"` // 0: it was tried
+	Channel int64  `json:"channel,omitempty"`
+	Upto    int64  `json:"upto,omitempty"`  // the newest message that it answers
+	Reply   int64  `json:"reply,omitempty"` // the message that was sent; 0: none
+	Tokens  int64  `json:"tokens,omitempty"`
+	Calls   int64  `json:"calls,omitempty"` // of tools and webhooks
+	Over    bool   `json:"handed_over,omitempty"`
+	Why     string `json:"why,omitempty"` // of a hand-over, or of no reply
 }
 
 // Evolve keeps the call.

@@ -95,7 +95,9 @@ type Unread struct {
 }
 
 // Deleted records that the source is gone.
-type Deleted struct{}
+type Deleted struct {
+	Bot int64 `json:"bot"`
+}
 
 // Evolve begins a file.
 func (e FileAdded) Evolve(State) State {
@@ -243,7 +245,7 @@ type Delete struct {
 func (c Delete) Decide(s State) ([]event.Event[State], error) {
 	switch {
 	case s.Bot == c.Bot && (s.URL != "") == c.Page:
-		return []event.Event[State]{Deleted{}}, nil
+		return []event.Event[State]{Deleted{Bot: c.Bot}}, nil
 	case c.Page:
 		return nil, ErrNoPage
 	default:

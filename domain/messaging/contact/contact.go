@@ -39,6 +39,7 @@ const (
 	Open     = "open"
 	Manual   = "manual"
 	Resolved = "resolved"
+	Pending  = "pending" // a person is to answer: bots are silent
 )
 
 // State is what decisions and answers need. Its personal values are sealed.
