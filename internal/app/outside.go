@@ -27,6 +27,7 @@ type OutsideSettings struct {
 	botSettings
 	consoleSettings
 	feedSettings
+	hookSettings
 	inboxSettings
 	incomingSettings
 	modelSettings

@@ -4,7 +4,7 @@ create table answer (
   workspace_id uuid not null,
   bot_id       bigint not null,
   contact_id   bigint not null,  -- 0: the bot was tried
-  upto         bigint not null,  -- the newest message that is answered
+  upto         bigint not null,  -- position of the newest message that is answered
   reply        bigint not null,  -- the message that was sent; 0: none
   tokens       bigint not null,
   calls        bigint not null,

@@ -215,7 +215,7 @@ func (a *Answers) fill(ctx context.Context, t *turn, talk views.Talk, waiting []
 	var texts []string
 	mine := false
 	for _, m := range waiting {
-		t.upto, mine = number(m.ID), mine || number(m.ID) == own
+		t.upto, mine = int64(m.Began), mine || number(m.ID) == own
 		if m.Text != nil && strings.TrimSpace(*m.Text) != "" {
 			texts = append(texts, *m.Text)
 		}

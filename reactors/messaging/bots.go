@@ -1,4 +1,3 @@
-// Package messaging has the side effects of conversations.
 package messaging
 
 import (

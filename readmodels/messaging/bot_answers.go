@@ -55,7 +55,7 @@ func (v *Views) BotUsage(ctx context.Context, workspace uuid.UUID, of int64, zon
 
 // Talk is how far bots are with a contact.
 type Talk struct {
-	Upto    int64 // the newest message that is answered
+	Upto    int64 // position of the newest message that is answered
 	Replies int64 // that bots sent since a moment
 }
 
@@ -70,7 +70,7 @@ func (v *Views) Talk(ctx context.Context, workspace uuid.UUID, contact int64, si
 func (v *Views) Waiting(ctx context.Context, workspace uuid.UUID, channel, contact, after int64) ([]Message, error) {
 	const most = 20
 	return readmodels.Rows(ctx, v.Reader, asMessage, messageColumns+`
-		where contact_id = $1 and workspace_id = $2 and channel_id = $3 and id > $4 and inbound order by id limit $5`, contact, workspace, channel, after, most)
+		where contact_id = $1 and workspace_id = $2 and channel_id = $3 and began > $4 and inbound order by began limit $5`, contact, workspace, channel, after, most)
 }
 
 // BotSource is what a bot knows from.

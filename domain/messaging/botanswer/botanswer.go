@@ -17,7 +17,7 @@ var Kind = event.NewKind("botanswer",
 // State is what decisions need.
 type State struct {
 	Begun []Begun // calls that were begun, in their order
-	Upto  int64   // the newest message that is answered; 0: none
+	Upto  int64   // position of the newest message that is answered; 0: none
 }
 
 // Begun is a call that was begun.
@@ -50,7 +50,7 @@ type Given struct {
 	Bot     int64  `json:"bot"`
 	Contact int64  `json:"contact,omitempty"` // 0: it was tried
 	Channel int64  `json:"channel,omitempty"`
-	Upto    int64  `json:"upto,omitempty"`  // the newest message that it answers
+	Upto    int64  `json:"upto,omitempty"`  // position of the newest message that it answers
 	Reply   int64  `json:"reply,omitempty"` // the message that was sent; 0: none
 	Tokens  int64  `json:"tokens,omitempty"`
 	Calls   int64  `json:"calls,omitempty"` // of tools and webhooks
