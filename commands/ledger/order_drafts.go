@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/google/uuid"
@@ -49,6 +50,19 @@ func EditDraft(ctx context.Context, req commands.Request, b *Books, number int64
 	c.Today = b.Today()
 	if c.ClientName, err = b.clientName(ctx, req.Workspace, c.Client.Value); err != nil {
 		return out, err
+	}
+	if c.Phone.Named() {
+		now, err := commands.Load(ctx, b.Commands.Fresh(), orderdraft.Kind, id(number))
+		if err != nil {
+			return out, err
+		}
+		open, err := commands.Reveal(ctx, b.Commands, now.State)
+		if err != nil {
+			return out, err
+		}
+		if c.Known, err = open.Phone.Text(); err != nil && !errors.Is(err, event.ErrErased) {
+			return out, err
+		}
 	}
 	return commands.Handle(ctx, b.Commands, req, orderdraft.Kind, id(number), c)
 }

@@ -95,18 +95,18 @@ func TestDraftRefusesWhatIsWrongAndChangesNothing(t *testing.T) {
 		`{"date": "2025-03-02", "delivery_date": "2025-03-01"}`: "delivery_date", `{"notes": "` + long + `"}`: "notes", `{"phone_number": "12"}`: "phone_number", `{"client": 1}`: "client",
 		`{"phone_number": 91}`: "phone_number",
 	} {
-		r.clerk.PUT(r.path, body).Problem(422, "Validation error").Contains(`"field":"`+field+`"`)
+		r.clerk.PUT(r.path, body).Problem(422, "Validation error").Contains(`"field":"` + field + `"`)
 	}
 	for body, field := range map[string]string{
 		`{"item_name": null}`: "item_name", `{"item_name": " "}`: "item_name", `{"item_name": "` + long[:402] + `"}`: "item_name", `{"weight": 0}`: "weight", `{"weight": -1}`: "weight",
 		`{"weight": 1.2345}`: "weight", `{"weight": 1e3}`: "weight", `{"weight": "250"}`: "weight", `{"quantity": 0}`: "quantity", `{"quantity": 1.5}`: "quantity",
 		`{"client_id": 999999999}`: "client_id", `{"slip_number": 12}`: "slip_number", `{"slip_number": "` + long[:82] + `"}`: "slip_number", `{"touch": 92}`: "touch",
 	} {
-		r.clerk.PUT(r.entry(0), body).Problem(422, "Validation error").Contains(`"field":"`+field+`"`)
+		r.clerk.PUT(r.entry(0), body).Problem(422, "Validation error").Contains(`"field":"` + field + `"`)
 		if field != "item_name" {
 			body = `{"item_name": "ring", ` + body[1:]
 		}
-		r.clerk.POST(r.path+"/entries", body).Problem(422, "Validation error").Contains(`"field":"`+field+`"`)
+		r.clerk.POST(r.path+"/entries", body).Problem(422, "Validation error").Contains(`"field":"` + field + `"`)
 	}
 	r.clerk.POST(r.path+"/entries", `{"weight": 5}`).Problem(422, "Validation error").Contains(`"field":"item_name"`)
 	r.clerk.POST(r.path+"/convert", `{"date": "tomorrow"}`).Problem(422, "Validation error").Contains(`"field":"date"`)

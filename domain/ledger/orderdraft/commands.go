@@ -85,10 +85,11 @@ type Edit struct {
 	Phone    patch.Field[string]    `json:"phone_number,omitzero"  nullable:"true" maxLength:"40" doc:"With the country's code; a mobile number of India may be without"`
 
 	ClientName string    `json:"-"` // empty: there is no such client
+	Known      string    `json:"-"` // digits of the draft's phone, which the state has sealed
 	Today      unit.Date `json:"-"`
 }
 
-// Decide changes what is named and differs. Whether a phone differs cannot be told: it is sealed.
+// Decide changes what is named and differs.
 func (c Edit) Decide(s State) ([]event.Event[State], error) {
 	if !s.Open() {
 		return nil, ErrNotFound
@@ -101,7 +102,7 @@ func (c Edit) Decide(s State) ([]event.Event[State], error) {
 		Client: differing(c.Client, s.Details.Client), Date: differing(c.Date, s.Details.Date), Delivery: differing(c.Delivery, s.Details.Delivery),
 		Notes: differing(c.Notes, s.Details.Notes),
 	}
-	if phone.Named() && (phone.Value != "" || !s.Phone.IsZero()) {
+	if phone.Named() && phone.Value != c.Known {
 		e.Phone = Senders.Field(s.Sender, phone)
 	}
 	without := slices.ContainsFunc(s.Entries, func(entry Entry) bool { return entry.ClientID == nil })

@@ -38,6 +38,7 @@ func TestEdit(t *testing.T) {
 		Then(orderdraft.Edited{
 			Phone: patch.Set(orderdraft.Senders.Personal("a1", "919812345679")), Notes: patch.Set(book.Text("by Diwali")), Date: patch.Set(today), Delivery: patch.Set(today + 9),
 		})
+	draft.Case("the phone that the draft has changes nothing").When(orderdraft.Edit{Phone: patch.Set("+91 98123 45678"), Known: "919812345678"}).ThenNothing()
 	draft.Case("what is null and has no value changes nothing").
 		When(orderdraft.Edit{Client: patch.Clear[int64](), Notes: patch.Set(book.Text("")), Phone: patch.Clear[string](), Date: patch.Clear[unit.Date]()}).ThenNothing()
 	draft.Case("every fault is told").
