@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"bahi/providers/llm"
+	"bahi/providers/llm/orders"
+	"bahi/providers/outgoing"
 )
 
 // modelSettings configure the language models. The zero value has none.
@@ -18,7 +20,7 @@ type modelSettings struct {
 	ModelTokens    int64         `env:"LLM_MAX_TOKENS" name:"llm-max-tokens" default:"4096" help:"Most tokens of one answer of a model."`
 }
 
-// openModel joins the language models.
+// openModel joins the language models, and lets one of them read orders.
 func (s *System) openModel() (err error) {
 	m := s.Settings.Outside.modelSettings
 	s.Model, err = llm.New(llm.Config{
@@ -28,5 +30,13 @@ func (s *System) openModel() (err error) {
 	if err != nil {
 		return fmt.Errorf("LLM_BASE_URL, LLM_MODEL, LLM_TIMEOUT, LLM_MAX_TOKENS: %w", err)
 	}
+	if !s.Model.Chats() && !s.Model.Sees() {
+		return nil
+	}
+	exceptions, err := outgoing.Parse(s.Settings.Outside.FetchAllow)
+	if err != nil {
+		return fmt.Errorf("BAHI_FETCH_ALLOW: %w", err)
+	}
+	s.Books.Reader = orders.Reader{Model: s.Model, Fetch: exceptions.Client()}
 	return nil
 }
