@@ -14,6 +14,8 @@ type Routes struct {
 	Commands *commands.Handler
 	Views    *views.Views
 	Frontend string // address of the pages: https://example.org
+
+	KnownOnly bool // contacts are for callers with a credential
 }
 
 const area = actor.Marketplace
@@ -26,6 +28,7 @@ func (r *Routes) Register() {
 	r.Bulk()
 	r.Feed()
 	r.Products()
+	r.Contacts()
 }
 
 // open returns the operation as everybody may ask for it (CONTRACT.md D34, D35, W3).

@@ -94,11 +94,16 @@ func fitting(pairs ...string) (where string, args []any) {
 	where = "true"
 	for i := 0; i < len(pairs); i += 2 {
 		if pairs[i+1] != "" {
-			args = append(args, pairs[i+1])
-			where += fmt.Sprintf(" and %s = $%d", pairs[i], len(args))
+			where, args = and(where, pairs[i], args, pairs[i+1])
 		}
 	}
 	return where, args
+}
+
+// and adds the condition that a column has a value.
+func and(where, column string, args []any, value any) (string, []any) {
+	args = append(args, value)
+	return fmt.Sprintf("%s and %s = $%d", where, column, len(args)), args
 }
 
 // FindCompanies lists a page of the companies of the deployment that have the words, the best first, then the newest.
