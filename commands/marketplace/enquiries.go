@@ -12,7 +12,6 @@ import (
 	"bahi/domain/fault"
 	"bahi/domain/marketplace/company"
 	"bahi/domain/marketplace/enquiry"
-	"bahi/domain/marketplace/product"
 	"bahi/domain/person"
 )
 

@@ -15,6 +15,10 @@ type Routes struct {
 	Views    *views.Views
 	Frontend string // address of the pages: https://example.org
 
+	Log      Feed
+	Evidence Evidence
+	Lookup   Lookup // nil: there is none
+
 	KnownOnly bool // contacts are for callers with a credential
 }
 
@@ -29,6 +33,7 @@ func (r *Routes) Register() {
 	r.Feed()
 	r.Products()
 	r.Contacts()
+	r.Enquiries()
 }
 
 // open returns the operation as everybody may ask for it (CONTRACT.md D34, D35, W3).
