@@ -3,6 +3,7 @@ package marketplace
 
 import (
 	"bahi/commands"
+	"bahi/commands/access/credentials"
 	"bahi/domain/actor"
 	"bahi/http/api"
 	views "bahi/readmodels/marketplace"
@@ -17,6 +18,7 @@ type Routes struct {
 
 	Log      Feed
 	Evidence Evidence
+	Mailed   *credentials.Mailed
 	Lookup   Lookup // nil: there is none
 
 	KnownOnly bool // contacts are for callers with a credential

@@ -114,7 +114,7 @@ func (e *Eraser) Sweep(ctx context.Context) error {
 // ForgetSubject removes what this node's folders have of a subject, and destroys its key. Of one that is listed in
 // tables, Postgres has to forget the rows too.
 func (e *Eraser) ForgetSubject(ctx context.Context, subject string, listed bool) error {
-	mark := markOf(subject)
+	mark := MarkOf(subject)
 	if err := e.Remains.ScrubMail(ctx, mark); err != nil {
 		return fmt.Errorf("scrub mails: %w", err)
 	}
@@ -130,14 +130,14 @@ func (e *Eraser) ForgetSubject(ctx context.Context, subject string, listed bool)
 	return e.Jobs.Add(ctx, ScrubTables{Subject: subject})
 }
 
-// markOf returns the mark of the mails that are about a subject.
-func markOf(subject string) string {
+// MarkOf returns the mark of the mails that are about a subject.
+func MarkOf(subject string) string {
 	_, id := event.SplitStream(subject)
 	of, err := uuid.Parse(id)
 	if err != nil {
 		of = uuid.NewSHA1(uuid.Nil, []byte(subject))
 	}
-	return named(of)
+	return Mark(of)
 }
 
 // scrub makes Postgres remove what it still has of all subjects whose keys are destroyed so far, in one pass: it blocks sign-ins
@@ -190,7 +190,7 @@ func (e *Eraser) Clean(ctx context.Context) error {
 		}
 		id, isUser := userOf(erased.Subject)
 		if !isUser {
-			if err := e.Remains.ScrubMail(ctx, markOf(erased.Subject)); err != nil {
+			if err := e.Remains.ScrubMail(ctx, MarkOf(erased.Subject)); err != nil {
 				return fmt.Errorf("scrub mails: %w", err)
 			}
 			continue
@@ -354,7 +354,7 @@ type memory struct {
 
 // remember reads the user's whole stream, which also has earlier addresses.
 func (e *Eraser) remember(ctx context.Context, id uuid.UUID) (*memory, error) {
-	of := &memory{credentials: []uuid.UUID{id}, marks: []string{named(id)}, pictures: picture.Folder(id)}
+	of := &memory{credentials: []uuid.UUID{id}, marks: []string{Mark(id)}, pictures: picture.Folder(id)}
 	for stored, err := range e.Store.ReadStream(ctx, user.Kind.Stream(id.String()), 0, eventstore.Forwards) {
 		if err != nil {
 			return nil, err
@@ -393,7 +393,7 @@ func (e *Eraser) remember(ctx context.Context, id uuid.UUID) (*memory, error) {
 		}
 		of.proven = append(of.proven, key)
 		of.credentials = append(of.credentials, flows.Recipient(key))
-		of.marks = append(of.marks, named(flows.Recipient(key)))
+		of.marks = append(of.marks, Mark(flows.Recipient(key)))
 	}
 	return of, nil
 }

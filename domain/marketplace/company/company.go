@@ -1,4 +1,4 @@
-// Package company is a company that sells: what buyers find in the directory. All that it has is public.
+// Package company is a company that sells: what buyers find in the directory. All that it has is public, but the address to which enquiries go.
 package company
 
 import (
@@ -15,7 +15,9 @@ var Kind = event.NewKind("company",
 	event.Of[Edited]("CompanyEdited", 1),
 	event.Of[Deleted]("CompanyDeleted", 1),
 	event.Of[claims.Fenced[State]]("CompanyFenced", 1),
-)
+	event.Of[EmailNamed]("CompanyEmailNamed", 1),
+	event.Of[EmailConfirmed]("CompanyEmailConfirmed", 1),
+).Sealing(Subjects)
 
 type (
 	slug   struct{}
@@ -45,6 +47,10 @@ type State struct {
 	Profile   Profile // each field absent or given
 	DomainKey string  // keyed hash, which names the claim of the domain; empty: it claims none
 	Verified  bool
+
+	Email          event.Personal // to which enquiries go; its members see it
+	EmailKey       string         // keyed hash of it
+	EmailConfirmed bool
 }
 
 // Profile is what may be known of a company beside its name. An empty text is none, as null is.
@@ -99,6 +105,9 @@ func (e Edited) Evolve(s State) State {
 // Evolve ends it.
 func (Deleted) Evolve(State) State { return State{} }
 
+// Ends implements [event.Ending]. No table shows the address.
+func (Deleted) Ends(id string) event.End { return event.End{Subject: Subjects.Of(id), Unlisted: true} }
+
 // After returns the profile after a change.
 func (p Profile) After(change Profile) Profile {
 	patch.Apply(&p, &change)
@@ -131,6 +140,7 @@ const maxName = 200 // CONTRACT.md D19
 // Create makes a company.
 type Create struct {
 	Profile
+	Address
 
 	Name      string `json:"name" maxLength:"1000" doc:"1 to 200 characters"`
 	Slug      string `json:"-"` // is claimed for it; none as long as there is no id
@@ -141,15 +151,17 @@ type Create struct {
 func (c Create) Decide(State) ([]event.Event[State], error) {
 	name, wrongName := named(c.Name)
 	profile, wrongProfile := Profile{}.tidied(c.Profile)
-	if err := fault.Join(wrongName, wrongProfile); err != nil {
+	if err := fault.Join(wrongName, wrongProfile, c.tidy()); err != nil {
 		return nil, err
 	}
-	return []event.Event[State]{Created{Name: name, Slug: c.Slug, Profile: profile, DomainKey: c.DomainKey}}, nil
+	events := []event.Event[State]{Created{Name: name, Slug: c.Slug, Profile: profile, DomainKey: c.DomainKey}}
+	return append(events, c.named(State{})...), nil
 }
 
 // Edit changes what it names of a company. The slug stays, so that links do.
 type Edit struct {
 	Profile
+	Address
 
 	Name       patch.Field[string] `json:"name,omitzero"     nullable:"false" maxLength:"1000" doc:"1 to 200 characters"`
 	Verified   patch.Field[bool]   `json:"verified,omitzero" nullable:"false" doc:"Of operators alone, ignored from others. A change of name, gstin or domain ends it"`
@@ -164,7 +176,7 @@ func (c Edit) Decide(s State) ([]event.Event[State], error) {
 	}
 	name, wrongName := c.Name.With(named)
 	profile, wrongProfile := s.Profile.tidied(c.Profile)
-	if err := fault.Join(wrongName, wrongProfile); err != nil {
+	if err := fault.Join(wrongName, wrongProfile, c.tidy()); err != nil {
 		return nil, err
 	}
 	e := Edited{Name: patch.Differing(name, s.Name), Profile: profile}
@@ -176,10 +188,11 @@ func (c Edit) Decide(s State) ([]event.Event[State], error) {
 		verified = c.Verified.Or(verified)
 	}
 	e.Verified = patch.Differing(patch.Set(verified), s.Verified)
-	if e == (Edited{}) {
-		return nil, nil
+	events := c.named(s)
+	if e != (Edited{}) {
+		events = append([]event.Event[State]{e}, events...)
 	}
-	return []event.Event[State]{e}, nil
+	return events, nil
 }
 
 // Delete ends a company.

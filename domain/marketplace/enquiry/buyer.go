@@ -23,7 +23,9 @@ type BuyerErased struct {
 func (e BuyerErased) Evolve(Buyer) Buyer { return Buyer{Erased: e.Before + 1} }
 
 // Ends implements [event.Ending].
-func (e BuyerErased) Ends(id string) event.End { return event.End{Subject: Buyers.Of(Subject(id, e.Before))} }
+func (e BuyerErased) Ends(id string) event.End {
+	return event.End{Subject: Buyers.Of(Subject(id, e.Before))}
+}
 
 // Buyer is an address's state.
 type Buyer struct{ Erased int } // how often
