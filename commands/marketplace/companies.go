@@ -35,11 +35,16 @@ func domainKey(ctx context.Context, h *commands.Handler, text string) (string, e
 }
 
 // nameEmail adds the keyed hash of an address. What is none has none: the command refuses it.
-func nameEmail(ctx context.Context, h *commands.Handler, a *company.Address) (err error) {
+func nameEmail(ctx context.Context, h *commands.Handler, a *company.Own) (err error) {
 	if text, wrong := company.Email(a.Email.Value); wrong == nil && text != "" {
-		a.EmailKey, err = h.Hash(ctx, "companyemail", []byte(text))
+		a.EmailKey, err = EmailKey(ctx, h, text)
 	}
 	return err
+}
+
+// EmailKey returns the keyed hash of a company's address.
+func EmailKey(ctx context.Context, h *commands.Handler, address string) (string, error) {
+	return h.Hash(ctx, "companyemail", []byte(address))
 }
 
 // EmailToken is the id under which a token is mailed to a company's address.
@@ -75,7 +80,7 @@ func CreateCompany(ctx context.Context, h *commands.Handler, req commands.Reques
 		return out, err
 	}
 	none := commands.Outcome[company.State]{Revision: -1}
-	if err := nameEmail(ctx, h, &c.Address); err != nil {
+	if err := nameEmail(ctx, h, &c.Own); err != nil {
 		return none, err
 	}
 	if _, err := c.Decide(company.State{}); err != nil {
@@ -221,7 +226,7 @@ func EditCompany(ctx context.Context, h *commands.Handler, req commands.Request,
 		return commands.Outcome[company.State]{Revision: -1}, err
 	}
 	c.ByOperator, c.ID = req.Actor.Permissions.Operator, id
-	if err := nameEmail(ctx, h, &c.Address); err != nil {
+	if err := nameEmail(ctx, h, &c.Own); err != nil {
 		return commands.Outcome[company.State]{Revision: -1}, err
 	}
 	var key *string // nil: it stays

@@ -103,6 +103,7 @@ func (r *Routes) Companies() {
 	})
 	api.Handle(r.API, closed(api.Op{ID: "create-company", Method: "POST", Path: companies, Summary: "Make a company; the workspace's members are its members", Limit: writeCompanies}),
 		func(ctx context.Context, in *struct{ Body company.Create }) (*api.Tagged[views.Company], error) {
+			in.Body.AnyGSTIN = r.AnyGSTIN
 			out, err := flows.CreateCompany(ctx, r.Commands, api.Request(ctx), in.Body)
 			return r.companyWritten(ctx, out, err)
 		})
@@ -115,6 +116,7 @@ func (r *Routes) Companies() {
 			if err != nil {
 				return nil, err
 			}
+			in.Body.AnyGSTIN = r.AnyGSTIN
 			out, err := flows.EditCompany(ctx, r.Commands, api.Request(ctx), id, in.Body)
 			return r.companyWritten(ctx, out, err)
 		})

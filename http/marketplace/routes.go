@@ -21,6 +21,7 @@ type Routes struct {
 	Mailed   *credentials.Mailed
 	Lookup   Lookup // nil: there is none
 
+	AnyGSTIN  bool // also those of special registrations
 	KnownOnly bool // contacts are for callers with a credential
 }
 

@@ -39,5 +39,5 @@ func (s *System) openNetworks() error {
 	}
 	s.channels = &messagingflows.Channels{Commands: s.Commands, Secrets: s.Vault, Networks: networks, Within: o.AskWithin, Log: s.Log}
 	s.Messages = &messagingflows.Messages{Channels: s.channels, Heard: s.Messaging, Sandboxed: networks.Sandboxed}
-	return nil
+	return s.openMarketplace(networks, exceptions)
 }

@@ -32,8 +32,10 @@ import (
 	marketplacetables "bahi/projections/marketplace"
 	messagingtables "bahi/projections/messaging"
 	"bahi/providers/blob"
+	"bahi/providers/chat"
 	"bahi/reactors"
 	ledgerreactors "bahi/reactors/ledger"
+	marketplacereactors "bahi/reactors/marketplace"
 	"bahi/readmodels"
 	auditviews "bahi/readmodels/audit"
 )
@@ -42,7 +44,7 @@ import (
 func AllProjections() []*projections.Projection {
 	return []*projections.Projection{
 		ledgertables.Books, ledgertables.Orders, ledgertables.OrderDrafts, accesstables.APIKeys, accesstables.Users, accesstables.Workspaces, accesstables.Endings,
-		marketplacetables.Companies, marketplacetables.Products, messagingtables.Channels, messagingtables.Contacts, messagingtables.Messages, audittables.Tree, audittables.Places,
+		marketplacetables.Companies, marketplacetables.Products, marketplacetables.Contacts, marketplacetables.Enquiries, messagingtables.Channels, messagingtables.Contacts, messagingtables.Messages, audittables.Tree, audittables.Places,
 	}
 }
 
@@ -80,6 +82,8 @@ type System struct {
 	Home       uuid.UUID // the workspace of callers without another one
 	channels   *messagingflows.Channels
 	Messages   *messagingflows.Messages
+	notices    *marketplacereactors.Notices
+	lookup     *chat.Lookup // nil: none
 }
 
 // Open is OpenBooks with accounts and the systems outside.

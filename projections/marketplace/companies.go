@@ -39,7 +39,7 @@ var Companies = projections.Define("companies", 2, companiesDDL,
 		b.Set("company", e.StreamID(), "updated_at", e.At, "revision", e.Revision)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[company.EmailNamed]) {
-		b.Set("company", e.StreamID(), "updated_at", e.At, "revision", e.Revision)
+		b.Set("company", e.StreamID(), "email_key", e.Data.Key, "updated_at", e.At, "revision", e.Revision)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[company.EmailConfirmed]) {
 		b.Set("company", e.StreamID(), "updated_at", e.At, "revision", e.Revision)

@@ -66,9 +66,11 @@ type Eraser struct {
 	Jobs     Scrubs
 	Now      func() time.Time
 	Log      *slog.Logger
+	Every    time.Duration // least time between two scrubs, but of those that are wanted at once
 
-	scrubbed atomic.Int64 // id of the newest job that the last scrub did the work of
-	cleaned  time.Time    // this node's folders have nothing left of users erased before
+	scrubbed  atomic.Int64 // id of the newest job that the last scrub did the work of
+	scrubbing atomic.Int64 // when the last scrub ended, in Unix nanoseconds
+	cleaned   time.Time    // this node's folders have nothing left of users erased before
 }
 
 // SweepEvery is the interval of the search for users who are due, in case their jobs were lost.
@@ -114,6 +116,15 @@ func (e *Eraser) Sweep(ctx context.Context) error {
 // ForgetSubject removes what this node's folders have of a subject, and destroys its key. Of one that is listed in
 // tables, Postgres has to forget the rows too.
 func (e *Eraser) ForgetSubject(ctx context.Context, subject string, listed bool) error {
+	if err := e.forget(ctx, subject); err != nil || !listed {
+		return err
+	}
+	_, isUser := userOf(subject)
+	return e.Jobs.Add(ctx, ScrubTables{Subject: subject, AtOnce: isUser})
+}
+
+// forget removes what this node's folders have of a subject, and destroys its key.
+func (e *Eraser) forget(ctx context.Context, subject string) error {
 	mark := MarkOf(subject)
 	if err := e.Remains.ScrubMail(ctx, mark); err != nil {
 		return fmt.Errorf("scrub mails: %w", err)
@@ -124,10 +135,7 @@ func (e *Eraser) ForgetSubject(ctx context.Context, subject string, listed bool)
 	if err := e.Remains.ScrubMail(ctx, mark); err != nil { // a mail may have been on its way
 		return fmt.Errorf("scrub mails: %w", err)
 	}
-	if !listed {
-		return nil
-	}
-	return e.Jobs.Add(ctx, ScrubTables{Subject: subject})
+	return nil
 }
 
 // MarkOf returns the mark of the mails that are about a subject.
@@ -146,6 +154,9 @@ func (e *Eraser) scrub(ctx context.Context, job reactors.Job[ScrubTables]) error
 	if job.ID <= e.scrubbed.Load() {
 		return nil
 	}
+	if since := e.Now().UnixNano() - e.scrubbing.Load(); !job.Args.AtOnce && since < e.Every.Nanoseconds() {
+		return reactors.Snooze(time.Duration(e.Every.Nanoseconds() - since))
+	}
 	newest, err := e.Jobs.Newest(ctx, job.Args.Kind()) // which was added after its subject's key was destroyed
 	if err != nil {
 		return err
@@ -163,6 +174,7 @@ func (e *Eraser) scrub(ctx context.Context, job reactors.Job[ScrubTables]) error
 		return fmt.Errorf("scrub the tables: %w", err)
 	}
 	e.scrubbed.Store(newest)
+	e.scrubbing.Store(e.Now().UnixNano())
 	if len(denied) > 0 {
 		e.warn(denied)
 		return reactors.Report(ctx, keeps+": Bahi's role may not "+strings.Join(denied, "; ")+".")

@@ -33,8 +33,9 @@ import (
 
 // Lead is an enquiry as the crm gets it.
 type Lead struct {
-	ID, Name, Email, Phone, Company, Product, Message, Source string
-	Quantity                                                  int64
+	ID, Name, Email, Phone, Company, Product, Message string
+	Quantity                                          int64
+	Source                                            string
 }
 
 // CRM takes leads. To names it to people.
@@ -291,7 +292,7 @@ func (n *Notices) recipient(ctx context.Context, id uuid.UUID, c company.State, 
 	if c.EmailConfirmed {
 		s, err := commands.Reveal(ctx, n.Commands, c)
 		if err != nil || s.Email.Shown() != nil {
-			return recipient{*cmp.Or(s.Email.Shown(), new("")), []string{accessreactors.MarkOf(company.Subjects.Of(id.String()))}}, err
+			return recipient{*cmp.Or(s.Email.Shown(), new("")), []string{accessreactors.MarkOf(c.EmailSubject(id.String()))}}, err
 		}
 	}
 	members, err := n.People.Members(ctx, workspace)
@@ -427,7 +428,7 @@ func (n *Notices) confirm(ctx context.Context, job reactors.Job[ConfirmCompanyEm
 		return err
 	}
 	link := n.Frontend + "/companies/confirm-email?token=" + job.Args.Company.String() + "." + token
-	to := recipient{*s.Email.Shown(), []string{accessreactors.MarkOf(company.Subjects.Of(job.Args.Company.String()))}}
+	to := recipient{*s.Email.Shown(), []string{accessreactors.MarkOf(s.EmailSubject(job.Args.Company.String()))}}
 	return settled(n.send(ctx, "confirm", job.ID, to, letter{Company: line(s.Name), Link: link}))
 }
 

@@ -137,6 +137,21 @@ func (v *Views) Claimant(ctx context.Context, domain string) (*Claimant, error) 
 	return found[0], nil
 }
 
+// OldestCompany returns the oldest of the companies of workspaces, nil for none.
+func (v *Views) OldestCompany(ctx context.Context, workspaces []uuid.UUID) (*uuid.UUID, error) {
+	found, err := readmodels.Rows(ctx, v.Reader, pgx.RowTo[uuid.UUID],
+		`select c.id from companies.company c where c.workspace_id = any($1) order by c.created_at, c.id limit 1`, workspaces)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return &found[0], nil
+}
+
+// CompaniesMailed returns the companies whose enquiries go to the address with a keyed hash.
+func (v *Views) CompaniesMailed(ctx context.Context, emailKey string) ([]uuid.UUID, error) {
+	return readmodels.Rows(ctx, v.Reader, pgx.RowTo[uuid.UUID], `select c.id from companies.company c where c.email_key = $1`, emailKey)
+}
+
 // OwnCompanies returns the ids of a workspace's companies, oldest first.
 func (v *Views) OwnCompanies(ctx context.Context, workspace uuid.UUID) ([]uuid.UUID, error) {
 	return readmodels.Rows(ctx, v.Reader, pgx.RowTo[uuid.UUID],

@@ -50,6 +50,7 @@ type State struct {
 
 	Email          event.Personal // to which enquiries go; its members see it
 	EmailKey       string         // keyed hash of it
+	Emails         int            // addresses until now, each of which has a key of its own
 	EmailConfirmed bool
 }
 
@@ -105,9 +106,6 @@ func (e Edited) Evolve(s State) State {
 // Evolve ends it.
 func (Deleted) Evolve(State) State { return State{} }
 
-// Ends implements [event.Ending]. No table shows the address.
-func (Deleted) Ends(id string) event.End { return event.End{Subject: Subjects.Of(id), Unlisted: true} }
-
 // After returns the profile after a change.
 func (p Profile) After(change Profile) Profile {
 	patch.Apply(&p, &change)
@@ -115,8 +113,8 @@ func (p Profile) After(change Profile) Profile {
 }
 
 // tidied returns a change of a profile with its values in order and without those that change nothing, or all that is wrong with it.
-func (p Profile) tidied(change Profile) (Profile, error) {
-	wrong := wording.TidyAll(&p, &change, formats)
+func (p Profile) tidied(change Profile, anyGSTIN bool) (Profile, error) {
+	wrong := wording.TidyAll(&p, &change, formatsFor(anyGSTIN))
 	if after := p.After(change); after.Pincode.Named() && (change.Pincode.Named() || change.Country.Named()) {
 		code, err := pincode(after.Pincode.Value, after.Country.Value)
 		if wrong = fault.Join(wrong, err); code != p.Pincode.Value {
@@ -140,7 +138,7 @@ const maxName = 200 // CONTRACT.md D19
 // Create makes a company.
 type Create struct {
 	Profile
-	Address
+	Own
 
 	Name      string `json:"name" maxLength:"1000" doc:"1 to 200 characters"`
 	Slug      string `json:"-"` // is claimed for it; none as long as there is no id
@@ -150,7 +148,7 @@ type Create struct {
 // Decide puts the values in order.
 func (c Create) Decide(State) ([]event.Event[State], error) {
 	name, wrongName := named(c.Name)
-	profile, wrongProfile := Profile{}.tidied(c.Profile)
+	profile, wrongProfile := Profile{}.tidied(c.Profile, c.AnyGSTIN)
 	if err := fault.Join(wrongName, wrongProfile, c.tidy()); err != nil {
 		return nil, err
 	}
@@ -161,7 +159,7 @@ func (c Create) Decide(State) ([]event.Event[State], error) {
 // Edit changes what it names of a company. The slug stays, so that links do.
 type Edit struct {
 	Profile
-	Address
+	Own
 
 	Name       patch.Field[string] `json:"name,omitzero"     nullable:"false" maxLength:"1000" doc:"1 to 200 characters"`
 	Verified   patch.Field[bool]   `json:"verified,omitzero" nullable:"false" doc:"Of operators alone, ignored from others. A change of name, gstin or domain ends it"`
@@ -175,7 +173,7 @@ func (c Edit) Decide(s State) ([]event.Event[State], error) {
 		return nil, ErrNotFound
 	}
 	name, wrongName := c.Name.With(named)
-	profile, wrongProfile := s.Profile.tidied(c.Profile)
+	profile, wrongProfile := s.Profile.tidied(c.Profile, c.AnyGSTIN)
 	if err := fault.Join(wrongName, wrongProfile, c.tidy()); err != nil {
 		return nil, err
 	}
@@ -203,5 +201,5 @@ func (Delete) Decide(s State) ([]event.Event[State], error) {
 	if s.Name == "" {
 		return nil, ErrNotFound
 	}
-	return []event.Event[State]{Deleted{}}, nil
+	return append(s.forgotten(), Deleted{}), nil
 }

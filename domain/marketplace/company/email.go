@@ -1,6 +1,7 @@
 package company
 
 import (
+	"strconv"
 	"strings"
 
 	"bahi/domain/event"
@@ -8,13 +9,25 @@ import (
 	"bahi/domain/person"
 )
 
-// Subjects are the companies: the address to which enquiries go may be somebody's own.
+// Subjects are the addresses to which companies' enquiries go, which may be somebody's own: company-<id of the company>-<number of the address>.
 const Subjects event.Subjects = "company"
 
 // EmailNamed records the address to which enquiries are to go, or that there is none.
 type EmailNamed struct {
 	Email event.Personal `json:"email,omitzero"`
 	Key   string         `json:"email_key,omitempty"`
+	Nth   int            `json:"nth"` // address of the company, from 1
+}
+
+// emailID returns the id of the subject that the nth address of a company is.
+func emailID(id string, nth int) string { return id + "-" + strconv.Itoa(nth) }
+
+// EmailSubject returns the subject that the company's address is.
+func (s State) EmailSubject(id string) string { return Subjects.Of(emailID(id, s.Emails)) }
+
+// Ends implements [event.Ending]: the address before is forgotten. No table shows it.
+func (e EmailNamed) Ends(id string) event.End {
+	return event.End{Subject: Subjects.Of(emailID(id, e.Nth-1)), Unlisted: true}
 }
 
 // EmailConfirmed records that whoever reads the address has confirmed it.
@@ -22,18 +35,19 @@ type EmailConfirmed struct{}
 
 // Evolve names it.
 func (e EmailNamed) Evolve(s State) State {
-	s.Email, s.EmailKey, s.EmailConfirmed = e.Email, e.Key, false
+	s.Email, s.EmailKey, s.EmailConfirmed, s.Emails = e.Email, e.Key, false, e.Nth
 	return s
 }
 
 // Evolve confirms it.
 func (EmailConfirmed) Evolve(s State) State { s.EmailConfirmed = true; return s }
 
-// Address is the address to which enquiries are to go. An empty text is none, as null is.
-type Address struct {
+// Own is what a command has beside the public profile: the address to which enquiries are to go. An empty text is none, as null is.
+type Own struct {
 	ID       string              `json:"-"`
 	Email    patch.Field[string] `json:"email,omitzero" maxLength:"254" doc:"To which enquiries go, once a mailed token has confirmed it. Only members see it"`
 	EmailKey string              `json:"-"` // keyed hash of it
+	AnyGSTIN bool                `json:"-"` // also those of special registrations
 }
 
 // Email puts the address of a company in order.
@@ -45,13 +59,13 @@ func Email(text string) (string, error) {
 }
 
 // tidy returns what is wrong with the address.
-func (a Address) tidy() error {
+func (a Own) tidy() error {
 	_, err := a.Email.With(Email)
 	return err
 }
 
 // named returns what follows for a company from the address, which is in order.
-func (a Address) named(s State) []event.Event[State] {
+func (a Own) named(s State) []event.Event[State] {
 	if !a.Email.Named() || a.EmailKey == s.EmailKey {
 		return nil
 	}
@@ -59,8 +73,23 @@ func (a Address) named(s State) []event.Event[State] {
 	if err != nil {
 		return nil // tidy has refused it
 	}
-	return []event.Event[State]{EmailNamed{Email: Subjects.Personal(a.ID, text), Key: a.EmailKey}}
+	nth := s.Emails + 1
+	return []event.Event[State]{EmailNamed{Email: Subjects.Personal(emailID(a.ID, nth), text), Key: a.EmailKey, Nth: nth}}
 }
+
+// forgotten returns what follows where the address is to be forgotten.
+func (s State) forgotten() []event.Event[State] {
+	if s.EmailKey == "" {
+		return nil
+	}
+	return []event.Event[State]{EmailNamed{Nth: s.Emails + 1}}
+}
+
+// ForgetEmail lets a company have no address.
+type ForgetEmail struct{}
+
+// Decide passes over a company without one.
+func (ForgetEmail) Decide(s State) ([]event.Event[State], error) { return s.forgotten(), nil }
 
 // ConfirmEmail confirms the address that the company has, if it is the one that the token was mailed to.
 type ConfirmEmail struct{ Key string }
