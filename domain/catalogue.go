@@ -16,6 +16,8 @@ import (
 	"bahi/domain/ledger/orderdraft"
 	"bahi/domain/ledger/takada"
 	"bahi/domain/marketplace/company"
+	sellercontact "bahi/domain/marketplace/contact"
+	"bahi/domain/marketplace/enquiry"
 	"bahi/domain/marketplace/product"
 	"bahi/domain/messaging/bot"
 	"bahi/domain/messaging/botanswer"
@@ -52,6 +54,12 @@ var Catalogue = event.NewCatalogue(append([]event.AnyKind{
 	company.Domains.Kind,
 	company.Kind,
 	company.Slugs.Kind,
+	enquiry.BuyerKind,
+	enquiry.Kind,
+	enquiry.NotificationKind,
+	sellercontact.Kind,
+	sellercontact.NoticeKind,
+	sellercontact.PrimaryKind,
 	message.Kind,
 	template.Kind,
 	number.Kind,

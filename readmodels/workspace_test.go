@@ -50,6 +50,14 @@ var spanning = map[string]string{
 	"access.DueForErasure":         "it is the system's own, now and then",
 	"access.Ended":                 "it is the system's own, now and then",
 	"access.InvitationsTo":         "it is the system's own, which erases somebody everywhere",
+	"messaging.ContactsReached":    "it is an operator's, who erases somebody everywhere",
+
+	"marketplace.ContactsReached": "it is an operator's, who erases somebody everywhere",
+	"marketplace.Buyers":          "it is an operator's, who erases somebody everywhere",
+	"marketplace.CompaniesMailed": "it is an operator's, who erases somebody everywhere",
+	"marketplace.OldestCompany":   "the caller names the workspaces of a user, whose own account is asked for",
+	"marketplace.Notices":         "it is an operator's, who sees the outbox of all",
+	"ledger.HasSender":            "it is an operator's, who erases somebody everywhere",
 
 	"marketplace.Companies":     "the directory is public",
 	"marketplace.FindCompanies": "the directory is public",

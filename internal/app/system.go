@@ -32,9 +32,11 @@ import (
 	marketplacetables "bahi/projections/marketplace"
 	messagingtables "bahi/projections/messaging"
 	"bahi/providers/blob"
+	"bahi/providers/chat"
 	"bahi/providers/llm"
 	"bahi/reactors"
 	ledgerreactors "bahi/reactors/ledger"
+	marketplacereactors "bahi/reactors/marketplace"
 	"bahi/readmodels"
 	auditviews "bahi/readmodels/audit"
 )
@@ -43,7 +45,8 @@ import (
 func AllProjections() []*projections.Projection {
 	return []*projections.Projection{
 		ledgertables.Books, ledgertables.Orders, ledgertables.OrderDrafts, accesstables.APIKeys, accesstables.Users, accesstables.Workspaces, accesstables.Endings,
-		marketplacetables.Companies, marketplacetables.Products, messagingtables.Channels, messagingtables.Contacts, messagingtables.Messages, messagingtables.Templates,
+		marketplacetables.Companies, marketplacetables.Products, marketplacetables.Contacts, marketplacetables.Enquiries,
+		messagingtables.Channels, messagingtables.Contacts, messagingtables.Messages, messagingtables.Templates,
 		messagingtables.Bots, messagingtables.BotAnswers, audittables.Tree, audittables.Places,
 	}
 }
@@ -85,6 +88,8 @@ type System struct {
 	Messages   *messagingflows.Messages
 	bots       bots
 	Templates  *messagingflows.Templates
+	notices    *marketplacereactors.Notices
+	lookup     *chat.Lookup // nil: none
 }
 
 // Open is OpenBooks with accounts and the systems outside.

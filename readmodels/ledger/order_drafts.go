@@ -161,3 +161,8 @@ func (v *Views) DraftReplies(ctx context.Context, skip, limit int) ([]DraftReply
 	}
 	return replies, replies[0].Total, nil
 }
+
+// HasSender reports whether a sender has written to a workspace of the deployment. The sender is a keyed hash.
+func (v *Views) HasSender(ctx context.Context, sender string) (bool, error) {
+	return readmodels.Row(ctx, v.Reader, nil, pgx.RowTo[bool], `select exists (select from order_drafts.order_draft_reply r where r.sender = $1)`, sender)
+}

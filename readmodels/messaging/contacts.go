@@ -61,6 +61,18 @@ func (v *Views) Contact(ctx context.Context, workspace uuid.UUID, id int64) (Con
 		contactColumns+` where id = $1 and contact.workspace_id = $2`, id, workspace)
 }
 
+// Reached is a contact of any workspace.
+type Reached struct {
+	ID        int64
+	Workspace uuid.UUID
+}
+
+// ContactsReached returns the contacts of the deployment that have an address or a phone without its plus sign. An empty one fits none.
+func (v *Views) ContactsReached(ctx context.Context, email, phone string) ([]Reached, error) {
+	return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[Reached],
+		`select id, workspace_id from messaging_contacts.contact where email = nullif($1, '') or phone = nullif($2, '')`, email, phone)
+}
+
 // dialled drops what people put between the digits of a phone.
 var dialled = strings.NewReplacer(" ", "", "+", "", "-", "", "(", "", ")", "")
 

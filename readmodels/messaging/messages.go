@@ -108,3 +108,20 @@ func (v *Views) Heard(ctx context.Context, workspace uuid.UUID, channel, contact
 	return first(readmodels.Rows(ctx, v.Reader, pgx.RowTo[time.Time], `
 		select at from messages.message where inbound and contact_id = $1 and channel_id = $2 and workspace_id = $3 order by at desc limit 1`, contact, channel, workspace))
 }
+
+// OnChat reports whether a workspace's messages prove that a phone is on the chat network: the person wrote, or got a message.
+func (v *Views) OnChat(ctx context.Context, workspace uuid.UUID, phone string) (bool, error) {
+	return v.proven(ctx, workspace, phone, `(m.inbound or m.status in ('delivered', 'read'))`)
+}
+
+// Wrote reports whether a person with a phone has written to a workspace by chat.
+func (v *Views) Wrote(ctx context.Context, workspace uuid.UUID, phone string) (bool, error) {
+	return v.proven(ctx, workspace, phone, `m.inbound`)
+}
+
+func (v *Views) proven(ctx context.Context, workspace uuid.UUID, phone, how string) (bool, error) {
+	return readmodels.Row(ctx, v.Reader, nil, pgx.RowTo[bool], `
+		select exists (select from messaging_contacts.contact c join messages.message m on m.contact_id = c.id
+			join channels.channel h on h.id = m.channel_id and h.type = 'chat'
+			where c.phone = $1 and c.workspace_id = $2 and `+how+`)`, phone, workspace)
+}
