@@ -10,6 +10,8 @@ import (
 	messagingflows "bahi/commands/messaging"
 	"bahi/commands/messaging/answering"
 	"bahi/commands/messaging/knowledge"
+	"bahi/domain/ledger/book"
+	"bahi/domain/unit"
 	"bahi/internal/ocrtools"
 	"bahi/providers/llm"
 	"bahi/providers/outgoing"
@@ -144,4 +146,28 @@ func (v botViews) Products(ctx context.Context, workspace uuid.UUID, words strin
 		}
 	}
 	return found, err
+}
+
+// Orders implements the engine's Views.
+func (v botViews) Orders(ctx context.Context, workspace uuid.UUID, phone string) (any, error) {
+	type status struct {
+		Slip      *book.Text  `json:"slip_number"`
+		Status    string      `json:"status"`
+		Delivered *unit.Grams `json:"delivered_grams"`
+		Pending   *unit.Grams `json:"pending_grams"`
+	}
+	orders, err := v.Ledger.OrdersOfPhone(ctx, workspace, phone)
+	if err != nil || len(orders) == 0 {
+		return "not found", err
+	}
+	all := make([]status, len(orders))
+	for i, o := range orders {
+		all[i] = status{o.Slip, o.Status, o.Delivered, o.Pending}
+	}
+	return all, nil
+}
+
+// Companies implements the engine's Views.
+func (v botViews) Companies(ctx context.Context, workspace uuid.UUID) ([]uuid.UUID, error) {
+	return v.Marketplace.OwnCompanies(ctx, workspace)
 }

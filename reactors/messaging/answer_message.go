@@ -224,6 +224,9 @@ func (a *Answers) fill(ctx context.Context, t *turn, talk views.Talk, waiting []
 		return errNothing
 	}
 	t.Text = strings.Join(texts, "\n")
+	if t.state.Source == "chat" { // of a contact that was typed by hand, it proves nothing
+		t.Phone, _ = t.state.Phone.Text()
+	}
 	before, err := a.Views.Messages(ctx, t.workspace, t.AnswerMessage.Contact, number(waiting[0].ID), mostHistory)
 	for i := len(before) - 1; i >= 0; i-- {
 		if m := before[i]; m.Text != nil {

@@ -86,6 +86,8 @@ type Views interface {
 	Sources(ctx context.Context, workspace uuid.UUID, bot int64) ([]Source, error)
 	Webhooks(ctx context.Context, workspace uuid.UUID, bot int64) ([]int64, error)
 	Products(ctx context.Context, workspace uuid.UUID, words string) (any, error)
+	Orders(ctx context.Context, workspace uuid.UUID, phone string) (any, error)
+	Companies(ctx context.Context, workspace uuid.UUID) ([]uuid.UUID, error)
 }
 
 // Secrets opens sealed values.
@@ -119,6 +121,7 @@ type Question struct {
 	Text    string
 	History []Line // oldest first
 	Contact int64  // 0: the bot is tried
+	Phone   string // as the chat channel's provider named the sender; empty: not known
 	Answer  string // stream of botanswer
 	Trial   bool   // what acts on others is only simulated
 	Calls   bool   // in a trial: webhooks are called nevertheless
@@ -234,6 +237,7 @@ type talk struct {
 	why      string
 	calls    []Called
 	hooks    []hook
+	company  uuid.UUID       // that gets enquiries; uuid.Nil: there is none
 	earlier  botanswer.State // what an attempt before this one began
 }
 

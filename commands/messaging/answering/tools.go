@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -15,10 +16,14 @@ import (
 	"github.com/google/uuid"
 
 	"bahi/commands"
+	"bahi/commands/marketplace"
+	"bahi/domain/fault"
 	"bahi/domain/marketplace/company"
+	"bahi/domain/marketplace/enquiry"
 	"bahi/domain/messaging/bot"
 	"bahi/domain/messaging/botanswer"
 	"bahi/domain/messaging/botwebhook"
+	"bahi/domain/patch"
 )
 
 const (
@@ -42,15 +47,28 @@ var (
 	because = json.RawMessage(`{"type":"object","additionalProperties":false,"required":["reason"],"properties":{"reason":{"type":"string"}}}`)
 )
 
+var enquired = json.RawMessage(`{"type":"object","additionalProperties":false,"required":["name","email","phone","message"],"properties":{` +
+	`"name":{"type":"string"},"email":{"type":"string"},"phone":{"type":"string"},"message":{"type":"string"}}}`)
+
 var parameters = map[int64]json.RawMessage{
-	bot.KnowledgeSearch: queried, bot.CatalogSearch: queried, bot.HandoffToHuman: because, bot.CurrentDatetime: unasked,
+	bot.KnowledgeSearch: queried, bot.CatalogSearch: queried, bot.OrderStatus: unasked, bot.CreateEnquiry: enquired, bot.HandoffToHuman: because, bot.CurrentDatetime: unasked,
 }
 
 // tools returns what the model may ask for: the attached tools of the registry within the caller's rights, and the active webhooks.
 func (t *talk) tools(ctx context.Context) (all []Tool, err error) {
+	companies, err := t.Views.Companies(ctx, t.Request.Workspace)
+	if err != nil {
+		return nil, err
+	}
+	if len(companies) > 0 {
+		t.company = companies[0]
+	}
 	for _, tool := range bot.Tools {
-		schema, built := parameters[tool.ID]
-		if built && slices.Contains(t.State.Tools, tool.ID) && t.may(tool) {
+		schema := parameters[tool.ID]
+		if tool.ID == bot.CreateEnquiry && t.company == uuid.Nil {
+			continue
+		}
+		if slices.Contains(t.State.Tools, tool.ID) && t.may(tool) {
 			all = append(all, Tool{Name: tool.Name, Description: tool.Description, Parameters: schema})
 		}
 	}
@@ -142,10 +160,12 @@ func (t *talk) call(ctx context.Context, asked ToolCall) (result string, err err
 		return t.webhook(ctx, t.hooks[i], values)
 	}
 	i := slices.IndexFunc(bot.Tools, func(tool bot.Tool) bool { return tool.Name == asked.Name })
-	if i < 0 || !slices.Contains(t.State.Tools, bot.Tools[i].ID) || !t.may(bot.Tools[i]) || parameters[bot.Tools[i].ID] == nil {
+	if i < 0 || !slices.Contains(t.State.Tools, bot.Tools[i].ID) || !t.may(bot.Tools[i]) {
 		return failed(errNoSuchTool.Error()), nil
 	}
-	done.Simulated = t.Trial && bot.Tools[i].ID == bot.HandoffToHuman
+	if id := bot.Tools[i].ID; t.Trial && (id == bot.HandoffToHuman || id == bot.CreateEnquiry) {
+		done.Simulated = true
+	}
 	return t.logged(ctx, botanswer.CallBegan{Kind: "tool", Name: asked.Name}, func() (string, botanswer.CallEnded, error) {
 		result, err := t.tool(ctx, bot.Tools[i].ID, arguments)
 		return result, botanswer.CallEnded{}, err
@@ -197,6 +217,13 @@ func (t *talk) tool(ctx context.Context, id int64, arguments map[string]any) (st
 		return numbered(from, fresh), nil
 	case bot.CatalogSearch:
 		found, err = t.Views.Products(ctx, t.Request.Workspace, shortened(text("query"), 200))
+	case bot.OrderStatus:
+		found = "not found"
+		if t.Phone != "" {
+			found, err = t.Views.Orders(ctx, t.Request.Workspace, t.Phone)
+		}
+	case bot.CreateEnquiry:
+		found, err = t.enquire(ctx, text)
 	case bot.HandoffToHuman:
 		t.handover, t.why = true, "the bot handed over"
 		found = "handed over: a person will answer"
@@ -209,6 +236,22 @@ func (t *talk) tool(ctx context.Context, id int64, arguments map[string]any) (st
 	}
 	result, err := json.Marshal(found)
 	return shortened(string(result), mostResult), err
+}
+
+// enquire sends an enquiry to the workspace's company in the customer's name. What is wrong with it is the model's to mend.
+func (t *talk) enquire(ctx context.Context, text func(string) string) (any, error) {
+	if t.Trial {
+		return "the enquiry was sent", nil
+	}
+	req := t.by()
+	req.Key, req.Operation = t.Answer, "bot-enquiry" // an answer sends one, however often it is attempted
+	_, err := marketplace.SendEnquiry(ctx, t.Commands, req, enquiry.Send{
+		To: t.company, Name: text("name"), Email: text("email"), Phone: patch.Set(text("phone")), Message: patch.Set(text("message")), Source: patch.Set("bot"),
+	})
+	if refused, ok := errors.AsType[*fault.Error](err); ok && refused.Kind != fault.Unavailable {
+		return map[string]any{"error": refused.Detail, "fields": refused.Fields}, nil
+	}
+	return "the enquiry was sent", err
 }
 
 // failed returns an error as the model sees it.
