@@ -16,11 +16,18 @@ import (
 	"bahi/domain/ledger/orderdraft"
 	"bahi/domain/ledger/takada"
 	"bahi/domain/marketplace/company"
+	sellercontact "bahi/domain/marketplace/contact"
+	"bahi/domain/marketplace/enquiry"
 	"bahi/domain/marketplace/product"
+	"bahi/domain/messaging/bot"
+	"bahi/domain/messaging/botanswer"
+	"bahi/domain/messaging/botsource"
+	"bahi/domain/messaging/botwebhook"
 	"bahi/domain/messaging/channel"
 	"bahi/domain/messaging/contact"
 	"bahi/domain/messaging/contactlist"
 	"bahi/domain/messaging/message"
+	"bahi/domain/messaging/template"
 	"bahi/domain/number"
 	"bahi/domain/request"
 )
@@ -30,18 +37,31 @@ var Catalogue = event.NewCatalogue(append([]event.AnyKind{
 	apikey.Kind,
 	audit.Kind,
 	bookslock.Kind,
+	bot.Kind,
+	botanswer.Kind,
+	botsource.Kind,
+	botsource.Pages.Kind,
+	botwebhook.Kind,
 	channel.Identities.Kind,
 	channel.Kind,
 	claim.Email.Kind,
 	claim.Identity.Kind,
 	contact.Kind,
 	contact.Phones.Kind,
+	contact.Senders.Kind,
 	contactlist.Kind,
 	follower.Kind,
 	company.Domains.Kind,
 	company.Kind,
 	company.Slugs.Kind,
+	enquiry.BuyerKind,
+	enquiry.Kind,
+	enquiry.NotificationKind,
+	sellercontact.Kind,
+	sellercontact.NoticeKind,
+	sellercontact.PrimaryKind,
 	message.Kind,
+	template.Kind,
 	number.Kind,
 	order.Kind,
 	product.Batches,

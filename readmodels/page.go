@@ -17,13 +17,18 @@ type Page struct {
 // Paged returns the rows of a page of a view, and how many rows there are on all pages. The SQL has no order of its own: order names columns that it
 // selects, the last of them unique. It takes its parameters from $1 on.
 func Paged[T any](ctx context.Context, r *Reader, page Page, as pgx.RowToFunc[T], order, sql string, args ...any) (rows []T, total int64, err error) {
+	return Skipped(ctx, r, int64(page.Number-1)*int64(page.Size), page.Size, as, order, sql, args...)
+}
+
+// Skipped is [Paged] for at most limit rows after the first skip.
+func Skipped[T any](ctx context.Context, r *Reader, skip int64, limit int, as pgx.RowToFunc[T], order, sql string, args ...any) (rows []T, total int64, err error) {
 	read := func(skip int64) error {
 		rows, err = Rows(ctx, r, func(row pgx.CollectableRow) (T, error) { return as(counted{row, &total}) },
 			fmt.Sprintf(`select count(*) over (), page.* from (%s) page order by %s limit $%d offset $%d`, sql, order, len(args)+1, len(args)+2),
-			append(args[:len(args):len(args)], int64(page.Size), skip)...)
+			append(args[:len(args):len(args)], int64(limit), skip)...)
 		return err
 	}
-	if err := read(int64(page.Number-1) * int64(page.Size)); err != nil || len(rows) > 0 || page.Number == 1 {
+	if err := read(skip); err != nil || len(rows) > 0 || skip == 0 {
 		return rows, total, err
 	}
 	err = read(0) // a page beyond the end has no row that could count the others

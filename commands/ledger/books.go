@@ -35,6 +35,7 @@ type Reads interface {
 	UnfinishedBulks(ctx context.Context, ledger string) ([]int64, error)
 
 	OrderReads
+	DraftReads
 }
 
 // Books carries out the ledgers' commands.
@@ -43,6 +44,7 @@ type Books struct {
 	Reads    Reads
 	Today    func() unit.Date // in the workshop's own zone
 	Log      *slog.Logger
+	Reader   OrderReader // nil: rules read messages
 
 	filling sync.WaitGroup
 }
@@ -50,13 +52,14 @@ type Books struct {
 // Wait returns when the work that follows answered requests is done.
 func (b *Books) Wait() { b.filling.Wait() }
 
-// AddRules adds the rules between streams to the kinds of all ledgers, of orders and of takadas.
+// AddRules adds the rules between streams to the kinds of all ledgers, of orders, takadas and order drafts.
 func AddRules(h *commands.Handler) {
 	for _, l := range ledgers.All {
 		addRules(h, l)
 	}
 	addOrderRule(h)
 	addTakadaRule(h)
+	addDraftRule(h)
 }
 
 func addRules(h *commands.Handler, l *book.Ledger) {

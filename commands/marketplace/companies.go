@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"bahi/commands"
+	"bahi/commands/access/credentials"
 	"bahi/commands/unique"
 	"bahi/domain/access/user"
 	"bahi/domain/claims"
@@ -33,6 +34,42 @@ func domainKey(ctx context.Context, h *commands.Handler, text string) (string, e
 	return unique.Key(ctx, h, company.Domains, []byte(host))
 }
 
+// nameEmail adds the keyed hash of an address. What is none has none: the command refuses it.
+func nameEmail(ctx context.Context, h *commands.Handler, a *company.Own) (err error) {
+	if text, wrong := company.Email(a.Email.Value); wrong == nil && text != "" {
+		a.EmailKey, err = EmailKey(ctx, h, text)
+	}
+	return err
+}
+
+// EmailKey returns the keyed hash of a company's address.
+func EmailKey(ctx context.Context, h *commands.Handler, address string) (string, error) {
+	return h.Hash(ctx, "companyemail", []byte(address))
+}
+
+// EmailToken is the id under which a token is mailed to a company's address.
+func EmailToken(id uuid.UUID, key string) uuid.UUID { return uuid.NewSHA1(id, []byte(key)) }
+
+// ConfirmEmail confirms the address of a company with the token that was mailed to it: the company's id, and what the address got.
+func ConfirmEmail(ctx context.Context, h *commands.Handler, req commands.Request, mailed *credentials.Mailed, token string) (out commands.Outcome[company.State], err error) {
+	name, secret, _ := strings.Cut(token, ".")
+	id, err := uuid.Parse(name)
+	if err != nil {
+		return out, credentials.CompanyEmail.Refusal()
+	}
+	return out, mailed.Use(ctx, credentials.CompanyEmail, secret, func(ctx context.Context, of uuid.UUID) error {
+		l, err := commands.Load(ctx, h.Fresh(), company.Kind, id.String())
+		if err != nil {
+			return err
+		}
+		if l.State.EmailKey == "" || of != EmailToken(id, l.State.EmailKey) {
+			return credentials.CompanyEmail.Refusal()
+		}
+		out, err = commands.Handle(ctx, h, req.In(l.Workspace).FollowUp(), company.Kind, id.String(), company.ConfirmEmail{Key: l.State.EmailKey})
+		return err
+	})
+}
+
 // newID returns the id of a new record. Ids rise with time.
 func newID(context.Context) (string, error) { return uuid.Must(uuid.NewV7()).String(), nil }
 
@@ -43,6 +80,9 @@ func CreateCompany(ctx context.Context, h *commands.Handler, req commands.Reques
 		return out, err
 	}
 	none := commands.Outcome[company.State]{Revision: -1}
+	if err := nameEmail(ctx, h, &c.Own); err != nil {
+		return none, err
+	}
 	if _, err := c.Decide(company.State{}); err != nil {
 		return none, err
 	}
@@ -78,6 +118,7 @@ func createCompany(ctx context.Context, h *commands.Handler, req commands.Reques
 			return c
 		}
 		named := c
+		named.ID = id
 		var err error
 		if named.Slug, err = claimSlug(ctx, h, req, company.Slug(c.Name, id), id); err != nil {
 			return unnamed{err}
@@ -184,7 +225,10 @@ func EditCompany(ctx context.Context, h *commands.Handler, req commands.Request,
 	if err != nil {
 		return commands.Outcome[company.State]{Revision: -1}, err
 	}
-	c.ByOperator = req.Actor.Permissions.Operator
+	c.ByOperator, c.ID = req.Actor.Permissions.Operator, id
+	if err := nameEmail(ctx, h, &c.Own); err != nil {
+		return commands.Outcome[company.State]{Revision: -1}, err
+	}
 	var key *string // nil: it stays
 	if c.Domain.Named() {
 		if c.DomainKey, err = domainKey(ctx, h, c.Domain.Value); err != nil {

@@ -124,6 +124,20 @@ func change(ctx context.Context, h *commands.Handler, req commands.Request, id u
 	return commands.Handle(ctx, h, req, product.Kind, id.String(), c)
 }
 
+// LoadProduct returns a product's state, also of one that has no stream of its own yet.
+func LoadProduct(ctx context.Context, h *commands.Handler, id uuid.UUID) (product.State, error) {
+	l, err := commands.Load(ctx, h.Fresh(), product.Kind, id.String())
+	if err != nil || l.Revision >= 0 {
+		return l.State, err
+	}
+	in, nth := product.BatchOf(id)
+	batch, err := commands.Load(ctx, h.Fresh(), product.Batches, in.String())
+	if err != nil || nth < 0 || nth >= len(batch.State.Products) {
+		return product.State{}, err
+	}
+	return product.State{Company: batch.State.Company, Item: batch.State.Products[nth], ImportedAt: batch.Began}, nil
+}
+
 // begin writes the first event of an imported product's own stream, if it has none. The event's id is made of the product's, so doing it again
 // changes nothing.
 func begin(ctx context.Context, h *commands.Handler, req commands.Request, id uuid.UUID) error {

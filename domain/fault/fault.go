@@ -23,6 +23,7 @@ const (
 	Unavailable                  // not at the moment
 	TooLarge                     // exceeds a limit
 	TooMany                      // more than is allowed in a time
+	Unsupported                  // a file of a type that is not taken
 	Upstream                     // another system refused, or answered what cannot be understood
 )
 

@@ -22,9 +22,11 @@ type Routes struct {
 	Provider IdentityProvider // nil: none
 	Pictures Pictures
 	Studio   *picture.Studio
-	Frontend string // address of the pages: https://example.org
-	Now      func() time.Time
-	Log      *slog.Logger
+
+	Companies Companies
+	Frontend  string // address of the pages: https://example.org
+	Now       func() time.Time
+	Log       *slog.Logger
 }
 
 var tags = []string{"Marketplace"}

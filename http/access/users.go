@@ -27,6 +27,12 @@ type Pictures interface {
 	Delete(ctx context.Context, key string) error
 }
 
+// Companies knows the companies of workspaces.
+type Companies interface {
+	// OldestCompany returns the oldest of the companies of workspaces, nil for none.
+	OldestCompany(ctx context.Context, workspaces []uuid.UUID) (*uuid.UUID, error)
+}
+
 // pictureLink is how long the link to a picture works (G13).
 const pictureLink = time.Hour
 
@@ -210,12 +216,29 @@ func (r *Routes) written(ctx context.Context, id uuid.UUID, out commands.Outcome
 	return r.shown(ctx, v)
 }
 
+// company returns the oldest of the companies of a user's workspaces, nil for none.
+func (r *Routes) company(ctx context.Context, id uuid.UUID) (*uuid.UUID, error) {
+	in, err := r.Views.WorkspacesOf(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	workspaces := make([]uuid.UUID, len(in))
+	for i, m := range in {
+		workspaces[i] = m.ID
+	}
+	return r.Companies.OldestCompany(ctx, workspaces)
+}
+
 // shown returns the user's own view of the account.
 func (r *Routes) shown(ctx context.Context, v views.User) (*api.Tagged[User], error) {
 	out := User{
 		ID: v.ID, Email: v.Email, FirstName: v.FirstName, LastName: v.LastName, Phone: v.Phone, WorkspaceID: v.WorkspaceID,
 		AuthProvider: v.AuthProvider, EmailVerified: v.EmailVerified, IsActive: true, Permissions: v.Permissions,
-		CreatedAt: v.CreatedAt, LastLoginAt: v.LastLoginAt, DeleteAfter: v.DeleteAfter, CompanyID: v.CompanyID,
+		CreatedAt: v.CreatedAt, LastLoginAt: v.LastLoginAt, DeleteAfter: v.DeleteAfter,
+	}
+	var err error
+	if out.CompanyID, err = r.company(ctx, v.ID); err != nil {
+		return nil, err
 	}
 	out.Permissions.Operator = v.Operator
 	if v.Picture != nil {

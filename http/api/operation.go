@@ -31,6 +31,9 @@ type Op struct {
 	Area     actor.Area
 	Level    actor.Level
 
+	Faulty   int    // status of faults of fields; 0: 422
+	Unstored string // detail of a refusal because the log cannot be reached, which is a 500 then; "": it is a 503
+
 	Errors []int // further statuses of refusals, beside those that follow from the rest of the Op
 
 	Limit    string   // the group of its rate limit

@@ -30,6 +30,7 @@ var kinds = map[fault.Kind]struct {
 	fault.Unavailable:  {http.StatusServiceUnavailable, "unavailable"},
 	fault.TooLarge:     {http.StatusRequestEntityTooLarge, "too_large"},
 	fault.TooMany:      {http.StatusTooManyRequests, "rate_limited"},
+	fault.Unsupported:  {http.StatusUnsupportedMediaType, "unsupported_media_type"},
 	fault.Upstream:     {http.StatusBadGateway, "provider_refused"},
 }
 
@@ -100,9 +101,26 @@ func problemOf(status int) *Problem {
 // problem returns the caller's part of an error, and keeps the rest for the log.
 func (c *call) problem(err error) *Problem {
 	p := c.judge(err)
+	c.adapt(p)
 	c.complement(p)
 	return p
 }
+
+// adapt gives a problem the status that it has in this operation alone.
+func (c *call) adapt(p *Problem) {
+	if c.op == nil {
+		return
+	}
+	switch {
+	case c.op.Faulty != 0 && p.Status == http.StatusUnprocessableEntity && len(p.Errors) > 0 && p.Code == kinds[fault.Invalid].code:
+		p.Status = c.op.Faulty
+	case c.op.Unstored != "" && (p.Status == http.StatusServiceUnavailable || p.Status == http.StatusInternalServerError):
+		p.Detail, p.Code, p.Status, p.after = c.op.Unstored, others[http.StatusInternalServerError].code, http.StatusInternalServerError, max(p.after, retryUnstored)
+	}
+}
+
+// retryUnstored is after how many seconds a client may try again.
+const retryUnstored = 1
 
 func (c *call) judge(err error) *Problem {
 	if f, ok := errors.AsType[*fault.Error](err); ok {
@@ -169,6 +187,7 @@ func (c *call) complement(p *Problem) {
 func (c *call) refuse(err error) { c.answer(c.judge(err)) }
 
 func (c *call) answer(p *Problem) {
+	c.adapt(p)
 	c.complement(p)
 	h := c.Header()
 	h["Content-Type"] = []string{p.contentType}

@@ -39,6 +39,11 @@ type DomainCheck struct {
 	Company   *views.Claimant `json:"company" doc:"The company that has"`
 }
 
+// Said is an answer for people.
+type Said struct {
+	Message string `json:"message"`
+}
+
 // Companies registers the directory of companies.
 func (r *Routes) Companies() {
 	reads := []string{"companies"}
@@ -65,6 +70,9 @@ func (r *Routes) Companies() {
 		ID string `path:"id" doc:"The company's id or slug"`
 	}) (*api.Tagged[views.Company], error) {
 		c, err := r.Views.Company(ctx, in.ID)
+		if err == nil && mayRead(ctx) != uuid.Nil {
+			err = r.addEmail(ctx, &c)
+		}
 		return api.Shown(c, c.Revision, err)
 	})
 	api.Handle(r.API, open(api.Op{
@@ -82,10 +90,22 @@ func (r *Routes) Companies() {
 		holder, err := r.Views.Claimant(ctx, domain)
 		return api.Answer(DomainCheck{Available: holder == nil, Company: holder}, err)
 	})
+	api.Handle(r.API, open(api.Op{
+		ID: "confirm-company-email", Method: "POST", Path: companies + "/confirm-email", Summary: "Confirm the address to which a company's enquiries go, with the mailed token",
+		Status: http.StatusOK, Limit: "company_check_domain", NoKey: true, Errors: []int{http.StatusBadRequest},
+	}), func(ctx context.Context, in *struct {
+		Body struct {
+			Token string `json:"token" maxLength:"500"`
+		}
+	}) (*api.Body[Said], error) {
+		out, err := flows.ConfirmEmail(ctx, r.Commands, api.Request(ctx), r.Mailed, in.Body.Token)
+		return api.Reply(ctx, out, err, func(commands.Outcome[company.State]) Said { return Said{Message: "Email confirmed"} })
+	})
 	api.Handle(r.API, closed(api.Op{ID: "create-company", Method: "POST", Path: companies, Summary: "Make a company; the workspace's members are its members", Limit: writeCompanies}),
 		func(ctx context.Context, in *struct{ Body company.Create }) (*api.Tagged[views.Company], error) {
+			in.Body.AnyGSTIN = r.AnyGSTIN
 			out, err := flows.CreateCompany(ctx, r.Commands, api.Request(ctx), in.Body)
-			return api.Written(ctx, out, err, companyShown)
+			return r.companyWritten(ctx, out, err)
 		})
 	api.Handle(r.API, closed(api.Op{ID: "edit-company", Method: "PATCH", Path: companies + "/{id}", Summary: "Change what is named of a company", Limit: writeCompanies}),
 		func(ctx context.Context, in *struct {
@@ -96,8 +116,9 @@ func (r *Routes) Companies() {
 			if err != nil {
 				return nil, err
 			}
+			in.Body.AnyGSTIN = r.AnyGSTIN
 			out, err := flows.EditCompany(ctx, r.Commands, api.Request(ctx), id, in.Body)
-			return api.Written(ctx, out, err, companyShown)
+			return r.companyWritten(ctx, out, err)
 		})
 	api.Handle(r.API, closed(api.Op{ID: "delete-company", Method: "DELETE", Path: companies + "/{id}", Summary: "Delete a company, and what it sells with it", Limit: writeCompanies}),
 		func(ctx context.Context, in *ByCompany) (*api.Nothing, error) {
@@ -108,6 +129,33 @@ func (r *Routes) Companies() {
 			out, err := flows.DeleteCompany(ctx, r.Commands, api.Request(ctx), id)
 			return api.Done(ctx, out, err)
 		})
+}
+
+// addEmail adds what only members of a company see.
+func (r *Routes) addEmail(ctx context.Context, c *views.Company) error {
+	l, err := commands.Load(ctx, r.Commands.Fresh(), company.Kind, c.ID.String())
+	if err != nil || l.Workspace != mayRead(ctx) {
+		return err
+	}
+	s, err := commands.Reveal(ctx, r.Commands, l.State)
+	if err == nil && s.EmailKey != "" {
+		c.Email, c.EmailConfirmed = s.Email.Shown(), &s.EmailConfirmed
+	}
+	return err
+}
+
+// companyWritten returns a company as a command left it, with what only members see.
+func (r *Routes) companyWritten(ctx context.Context, out commands.Outcome[company.State], err error) (*api.Tagged[views.Company], error) {
+	if err == nil {
+		out.State, err = commands.Reveal(ctx, r.Commands, out.State)
+	}
+	return api.Written(ctx, out, err, func(out commands.Outcome[company.State]) views.Company {
+		c := companyShown(out)
+		if out.State.EmailKey != "" {
+			c.Email, c.EmailConfirmed = out.State.Email.Shown(), &out.State.EmailConfirmed
+		}
+		return c
+	})
 }
 
 // companyShown returns a company as a command left it.

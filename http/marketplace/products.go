@@ -10,7 +10,6 @@ import (
 	flows "bahi/commands/marketplace"
 	"bahi/domain/actor"
 	"bahi/domain/fault"
-	"bahi/domain/marketplace/company"
 	"bahi/domain/marketplace/product"
 	"bahi/http/api"
 	views "bahi/readmodels/marketplace"
@@ -29,11 +28,7 @@ type ByProduct struct {
 
 // id returns the id. What is none names no product.
 func (in ByProduct) id() (uuid.UUID, error) {
-	id, err := uuid.Parse(in.ID)
-	if err != nil || !company.IsID(in.ID) {
-		return id, product.ErrNotFound
-	}
-	return id, nil
+	return idOr(in.ID, product.ErrNotFound)
 }
 
 // ProductQuery are the parameters of a list of products.
@@ -95,11 +90,7 @@ func (r *Routes) Products() {
 		if err != nil {
 			return nil, err
 		}
-		own := uuid.Nil
-		if who := api.Caller(ctx); who.May(area, actor.Read) {
-			own = who.Workspace
-		}
-		p, err := r.Views.Product(ctx, own, id)
+		p, err := r.Views.Product(ctx, mayRead(ctx), id)
 		return api.Shown(p, p.Revision, err)
 	})
 	api.Handle(r.API, closed(api.Op{ID: "add-product", Method: "POST", Path: catalog, Summary: "Add a product of the caller's company", Limit: writeProducts}),

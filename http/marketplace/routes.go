@@ -3,6 +3,7 @@ package marketplace
 
 import (
 	"bahi/commands"
+	"bahi/commands/access/credentials"
 	"bahi/domain/actor"
 	"bahi/http/api"
 	views "bahi/readmodels/marketplace"
@@ -14,6 +15,14 @@ type Routes struct {
 	Commands *commands.Handler
 	Views    *views.Views
 	Frontend string // address of the pages: https://example.org
+
+	Log      Feed
+	Evidence Evidence
+	Mailed   *credentials.Mailed
+	Lookup   Lookup // nil: there is none
+
+	AnyGSTIN  bool // also those of special registrations
+	KnownOnly bool // contacts are for callers with a credential
 }
 
 const area = actor.Marketplace
@@ -26,6 +35,8 @@ func (r *Routes) Register() {
 	r.Bulk()
 	r.Feed()
 	r.Products()
+	r.Contacts()
+	r.Enquiries()
 }
 
 // open returns the operation as everybody may ask for it (CONTRACT.md D34, D35, W3).

@@ -6,6 +6,7 @@ import (
 
 	"bahi/commands"
 	flows "bahi/commands/messaging"
+	"bahi/commands/messaging/answering"
 	"bahi/domain/actor"
 	"bahi/http/api"
 	views "bahi/readmodels/messaging"
@@ -18,7 +19,13 @@ type Routes struct {
 	Views    *views.Views
 	Networks *flows.Channels
 	Messages *flows.Messages
-	Now      func() time.Time
+	Flows    *flows.Bots
+	Engine   *answering.Engine
+	Zone     *time.Location // of reports by day
+
+	ChatTemplates *flows.Templates
+
+	Now func() time.Time
 }
 
 // The permissions and limits that the area's operations share.
@@ -33,6 +40,11 @@ var tags = []string{"Messaging"}
 func (r *Routes) Register() {
 	r.Channels()
 	r.Chat()
+	r.Templates()
 	r.Contacts()
 	r.ContactLists()
+	r.Bots()
+	r.BotKnowledge()
+	r.BotWebhooks()
+	r.BotTrials()
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/google/uuid"
+
 	"bahi/http/api"
 )
 
@@ -23,6 +25,8 @@ type Message struct {
 	At      time.Time `json:"at" doc:"The same as time"`
 	Status  string    `json:"status" doc:"kept: no provider is configured; sent, failed, unknown: what a provider did"`
 	Draft   *int64    `json:"draft_id,omitempty" doc:"The order draft that it confirms"`
+
+	Enquiry *uuid.UUID `json:"enquiry_id,omitempty" doc:"The enquiry that it tells of"`
 }
 
 // Outbox registers the reading of kept messages. They are users' mails, with links that open their accounts.

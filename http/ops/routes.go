@@ -16,6 +16,7 @@ type Routes struct {
 	Builds   Builds
 
 	Inbox    Inbox
+	Eraser   Eraser
 	Captured map[string]Captured // by port; a missing port keeps nothing
 }
 
@@ -28,4 +29,5 @@ func (r *Routes) Register() {
 	r.Parked()
 	r.Outbox()
 	r.Webhooks()
+	r.Erasures()
 }

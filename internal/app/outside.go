@@ -24,16 +24,21 @@ import (
 
 // OutsideSettings configure the connections to other systems. The zero value has none.
 type OutsideSettings struct {
+	botSettings
 	consoleSettings
 	feedSettings
+	hookSettings
 	inboxSettings
 	incomingSettings
+	modelSettings
 	networkSettings
+	marketplaceSettings
 
 	PublicURL   string         `env:"BAHI_PUBLIC_URL" name:"public-url" placeholder:"URL" help:"Public address of this server. Without it, the address it listens on."`
 	FrontendURL string         `env:"BAHI_FRONTEND_URL" name:"frontend-url" placeholder:"URL" help:"Address of the frontend, for links in mails. Without it, the public URL."`
 	AdminEmail  string         `env:"BAHI_ADMIN_EMAIL" name:"admin-email" placeholder:"ADDRESS" help:"The administrator, who gets a mail when a user asks for deletion."`
 	Grace       *time.Duration `env:"BAHI_DELETION_GRACE" name:"deletion-grace" default:"336h" help:"Time from a request for deletion to the deletion; 0s deletes at once; at most 696h, since a deletion is promised within 30 days."`
+	ScrubEvery  time.Duration  `env:"BAHI_SCRUB_EVERY" name:"scrub-every" default:"1h" help:"Least time between two rewrites of the tables with people, for contacts and buyers. A user's erasure, and an operator's, does not wait."`
 	MinPassword int            `env:"BAHI_PASSWORD_MINIMUM" name:"password-minimum" default:"8" help:"Fewest characters of a password; 15 is the strict value where it is the only factor."`
 	SMTPURL     string         `env:"SMTP_URL" name:"smtp-url" placeholder:"URL" help:"Where mails go: smtp://user:password@host:587?from=bahi@example.org. Without it, files in the data folder."`
 	MailFrom    string         `env:"BAHI_MAIL_FROM" name:"mail-from" default:"Bahi <bahi@bahi.invalid>" help:"Sender of mails that are kept as files."`
@@ -136,6 +141,12 @@ func (s *System) joinOutside(ctx context.Context) (err error) {
 		s.Provider = &identityProvider{client, key}
 	}
 	if err := s.openNetworks(); err != nil {
+		return err
+	}
+	if err := s.openModel(); err != nil {
+		return err
+	}
+	if err := s.openBots(); err != nil {
 		return err
 	}
 	if err := s.openInbox(ctx); err != nil {

@@ -10,11 +10,13 @@ import (
 	accessreactors "bahi/reactors/access"
 	inboxreactors "bahi/reactors/inbox"
 	ledgerreactors "bahi/reactors/ledger"
+	marketplacereactors "bahi/reactors/marketplace"
+	messagingreactors "bahi/reactors/messaging"
 )
 
 // AllReactors returns the reactors of this program.
 func AllReactors() []*reactors.Reactor {
-	return []*reactors.Reactor{accessreactors.Accounts, accessreactors.Endings, ledgerreactors.Drafts}
+	return []*reactors.Reactor{accessreactors.Accounts, accessreactors.Endings, ledgerreactors.Drafts, marketplacereactors.Companies, messagingreactors.Messages, messagingreactors.Bots}
 }
 
 // workers returns the workers for the jobs of reactors and sweeps.
@@ -28,7 +30,8 @@ func (s *System) workers() reactors.Workers {
 		Frontend: s.Settings.Outside.FrontendURL, Admin: s.Settings.Outside.AdminEmail, Zone: zone, Log: s.Log,
 	}
 	return slices.Concat(writing.Workers(), s.Eraser().Workers(), reactors.Workers{accessreactors.Sweeps(s.Accounts.Credentials)},
-		inboxreactors.Workers(s.Inbox, time.Now), s.confirming.Workers())
+		inboxreactors.Workers(s.Inbox, time.Now), s.confirming.Workers(), s.notices.Workers(), (&messagingreactors.Player{Commands: s.Commands}).Workers(),
+		s.bots.knowledge.Workers(), s.bots.answers.Workers())
 }
 
 // Eraser returns the eraser of people.
@@ -36,18 +39,24 @@ func (s *System) Eraser() *accessreactors.Eraser {
 	remains := Remains{s, AllProjections()}
 	return &accessreactors.Eraser{
 		Accounts: s.Accounts, Commands: s.Commands, Store: s.Store, Views: s.Access, Vault: s.Vault, Remains: remains, Tables: remains.people(),
-		Jobs: scrubs{s}, Now: time.Now, Log: s.Log,
+		Jobs: later{s}, Now: time.Now, Log: s.Log,
+		Every: s.Settings.Outside.ScrubEvery,
 	}
 }
 
-// scrubs adapts the queue, which is made with the workers, and so after the Eraser.
-type scrubs struct{ *System }
+// Everywhere returns the eraser of people from all areas.
+func (s *System) Everywhere() *accessreactors.Everywhere {
+	return &accessreactors.Everywhere{Eraser: s.Eraser(), Ledger: s.Ledger, Marketplace: s.Marketplace, Messaging: s.Messaging}
+}
 
-// Add implements the reactors' Scrubs.
-func (s scrubs) Add(ctx context.Context, args reactors.Args) error { return s.queue.Add(ctx, args) }
+// later adapts the queue, which is made with the workers, and so after who adds jobs.
+type later struct{ *System }
+
+// Add implements the reactors' Adder.
+func (s later) Add(ctx context.Context, args reactors.Args) error { return s.queue.Add(ctx, args) }
 
 // Newest implements the reactors' Scrubs.
-func (s scrubs) Newest(ctx context.Context, kind string) (int64, error) {
+func (s later) Newest(ctx context.Context, kind string) (int64, error) {
 	return s.queue.Newest(ctx, kind)
 }
 
@@ -71,6 +80,7 @@ func (s *System) sweeps() []reactors.Sweep {
 		reactors.Every(accessreactors.SweepEvery, accessreactors.SweepErasures{}),
 		reactors.Every(accessreactors.SweepEvery, accessreactors.SweepCredentials{}),
 		reactors.Every(inboxreactors.SweepEvery, inboxreactors.SweepInbox{}),
+		reactors.Every(messagingreactors.SweepVectorsEvery, messagingreactors.SweepVectors{}),
 	}
 }
 

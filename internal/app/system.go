@@ -32,8 +32,11 @@ import (
 	marketplacetables "bahi/projections/marketplace"
 	messagingtables "bahi/projections/messaging"
 	"bahi/providers/blob"
+	"bahi/providers/chat"
+	"bahi/providers/llm"
 	"bahi/reactors"
 	ledgerreactors "bahi/reactors/ledger"
+	marketplacereactors "bahi/reactors/marketplace"
 	"bahi/readmodels"
 	auditviews "bahi/readmodels/audit"
 )
@@ -42,7 +45,9 @@ import (
 func AllProjections() []*projections.Projection {
 	return []*projections.Projection{
 		ledgertables.Books, ledgertables.Orders, ledgertables.OrderDrafts, accesstables.APIKeys, accesstables.Users, accesstables.Workspaces, accesstables.Endings,
-		marketplacetables.Companies, marketplacetables.Products, messagingtables.Channels, messagingtables.Contacts, messagingtables.Messages, audittables.Tree, audittables.Places,
+		marketplacetables.Companies, marketplacetables.Products, marketplacetables.Contacts, marketplacetables.Enquiries,
+		messagingtables.Channels, messagingtables.Contacts, messagingtables.Messages, messagingtables.Templates,
+		messagingtables.Bots, messagingtables.BotAnswers, audittables.Tree, audittables.Places,
 	}
 }
 
@@ -74,12 +79,17 @@ type System struct {
 	Inbox      *inbox.Inbox
 	hooks      []webhooks.Endpoint
 	confirming *ledgerreactors.Replies
+	Model      *llm.Client // nil: none
 	Reacting   *reactors.Runner
 	feed       *forwarding // nil: none, or not served
 	guesses    *api.Guesses
 	Home       uuid.UUID // the workspace of callers without another one
 	channels   *messagingflows.Channels
 	Messages   *messagingflows.Messages
+	bots       bots
+	Templates  *messagingflows.Templates
+	notices    *marketplacereactors.Notices
+	lookup     *chat.Lookup // nil: none
 }
 
 // Open is OpenBooks with accounts and the systems outside.

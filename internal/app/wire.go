@@ -18,7 +18,6 @@ import (
 	"bahi/http/api"
 	auditroutes "bahi/http/audit"
 	ledgerroutes "bahi/http/ledger"
-	marketplaceroutes "bahi/http/marketplace"
 	messagingroutes "bahi/http/messaging"
 	opsroutes "bahi/http/ops"
 	"bahi/http/webhooks"
@@ -43,15 +42,17 @@ func (s *System) routes(a *api.API, metrics prometheus.Registerer) {
 		Proofs: s.Proofs,
 	}).Register()
 	people := &accessroutes.Routes{
-		API: a, Commands: s.Commands, Views: s.Access, Accounts: s.Accounts, Entrance: s.ring, Pictures: s.Blobs, Studio: s.studio,
+		API: a, Commands: s.Commands, Views: s.Access, Accounts: s.Accounts, Entrance: s.ring, Pictures: s.Blobs, Studio: s.studio, Companies: s.Marketplace,
 		Frontend: s.Settings.Outside.FrontendURL, Now: time.Now, Log: s.Log,
 	}
 	if s.Provider != nil {
 		people.Provider = s.Provider
 	}
 	people.Register()
-	(&marketplaceroutes.Routes{API: a, Commands: s.Commands, Views: s.Marketplace, Frontend: s.Settings.Outside.FrontendURL}).Register()
-	(&messagingroutes.Routes{API: a, Commands: s.Commands, Views: s.Messaging, Networks: s.channels, Messages: s.Messages, Now: time.Now}).Register()
+	sellers := s.marketplaceRoutes()
+	sellers.API = a
+	sellers.Register()
+	(&messagingroutes.Routes{API: a, Commands: s.Commands, Views: s.Messaging, Networks: s.channels, Messages: s.Messages, ChatTemplates: s.Templates, Flows: s.bots.flows, Engine: s.bots.engine, Zone: zone, Now: time.Now}).Register()
 	(&auditroutes.Routes{
 		API: a, Events: &auditviews.Events{Log: s.Proofs.Log, Search: s.explored(), Reveal: s.Vault.Reveal}, Proofs: s.Proofs,
 		Feed: feed{s.Store}, Report: s.Trail(zone),
@@ -59,12 +60,13 @@ func (s *System) routes(a *api.API, metrics prometheus.Registerer) {
 	(&webhooks.Routes{API: a, Inbox: s.Inbox, Endpoints: s.hooks, Metrics: metrics}).Register()
 	operations := &opsroutes.Routes{
 		API: a, Views: &opsviews.Jobs{DB: s.Pool}, Queue: s.queue, Registry: s.registry(), Builds: Builds{s}, Inbox: s.Inbox,
-		Captured: map[string]opsroutes.Captured{},
+		Captured: map[string]opsroutes.Captured{}, Eraser: s.Everywhere(),
 	}
 	if s.Mails.folder != nil {
 		operations.Captured["mail"] = captured{s.Mails.folder}
 	}
 	operations.Captured["gateway"] = outbox{s.Ledger}
+	s.captureNotices(operations.Captured)
 	operations.Register()
 	a.Page(BlobsPath, s.Blobs.Handler(s.Log))
 }

@@ -33,6 +33,7 @@ type Commands struct {
 	Reactors    reactors.Command           `cmd:"" help:"List the reactors of side effects, and replay old events to them."`
 	Feed        feed.Command               `cmd:"" help:"Show and repair the forwarding of events to a broker."`
 	User        people.Command             `cmd:"" help:"Make, list, grant, keep and delete accounts of people."`
+	Erase       people.EraseCommand        `cmd:"" help:"Erase a person from all areas, by email or phone."`
 	Company     marketplace.CompanyCommand `cmd:"" help:"Verify companies."`
 	Catalog     marketplace.CatalogCommand `cmd:"" help:"Import the products of companies."`
 	Apikey      keys.APICommand            `cmd:"" name:"apikey" help:"Make, list and revoke API keys."`

@@ -17,6 +17,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
+
+	"bahi/internal/distro"
 )
 
 // helperEnv makes the test binary act as another bahi, which a test can kill. Its value is the data folder.
@@ -226,7 +228,7 @@ func TestClusterOfARenamedFolderIsFound(t *testing.T) {
 	require.NotContains(t, log.String(), "waiting for the previous")
 
 	copied := filepath.Join(dir, "copied")
-	_, err = run(t.Context(), "cp", "-a", is, copied)
+	_, err = distro.Run(t.Context(), "cp", "-a", is, copied)
 	require.NoError(t, err)
 	require.NoError(t, os.Rename(is, was))
 	require.NoError(t, os.Rename(copied, is))
@@ -341,7 +343,7 @@ func TestLongPathsGetAShortSocketFolder(t *testing.T) {
 	// A copied data folder has the original's record of the socket, and its pid file.
 	c = start(t, opts)
 	copied := filepath.Join(dir, strings.Repeat("copy", 25))
-	_, err = run(t.Context(), "cp", "-a", c.folder.root, copied)
+	_, err = distro.Run(t.Context(), "cp", "-a", c.folder.root, copied)
 	require.NoError(t, err)
 	opts.Dir = copied
 	second := start(t, opts)

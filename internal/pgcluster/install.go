@@ -1,7 +1,6 @@
 package pgcluster
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,25 +8,14 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 
 	embedded "github.com/fergusstrange/embedded-postgres"
-)
 
-// cacheDir returns the folder of fetched programs. As root the cluster's owner can read it.
-func cacheDir() string {
-	if os.Geteuid() == 0 {
-		return "/var/cache/bahi"
-	}
-	dir, err := os.UserCacheDir()
-	if err != nil {
-		return filepath.Join(os.TempDir(), fmt.Sprintf("bahi-%d", os.Geteuid()))
-	}
-	return filepath.Join(dir, "bahi")
-}
+	"bahi/internal/distro"
+)
 
 // install installs Postgres by the first way that works.
 func install(ctx context.Context, log *slog.Logger, major int) (*Programs, error) {
@@ -36,16 +24,16 @@ func install(ctx context.Context, log *slog.Logger, major int) (*Programs, error
 		try  func() (*Programs, error)
 	}
 	var ways []way
-	if _, err := exec.LookPath("apt-get"); err == nil {
+	if distro.Available() {
 		if os.Geteuid() == 0 {
 			ways = append(ways, way{"installing Postgres from the distribution's packages (apt-get install), without a system cluster",
 				func() (*Programs, error) { return aptInstall(ctx, log, major) }})
 		}
-		ways = append(ways, way{"unpacking Postgres from the distribution's packages into " + cacheDir(),
-			func() (*Programs, error) { return aptUnpack(ctx, log, cacheDir(), major) }})
+		ways = append(ways, way{"unpacking Postgres from the distribution's packages into " + distro.CacheDir(),
+			func() (*Programs, error) { return aptUnpack(ctx, log, distro.CacheDir(), major) }})
 	}
-	ways = append(ways, way{"downloading a build of Postgres (embedded-postgres, from Maven Central) into " + cacheDir(),
-		func() (*Programs, error) { return download(ctx, cacheDir(), major, "") }})
+	ways = append(ways, way{"downloading a build of Postgres (embedded-postgres, from Maven Central) into " + distro.CacheDir(),
+		func() (*Programs, error) { return download(ctx, distro.CacheDir(), major, "") }})
 
 	var errs []error
 	for _, w := range ways {
@@ -76,16 +64,6 @@ func install(ctx context.Context, log *slog.Logger, major int) (*Programs, error
 const noSystemCluster = "/etc/postgresql-common/createcluster.d/bahi.conf"
 
 func aptInstall(ctx context.Context, log *slog.Logger, major int) (*Programs, error) {
-	pkg, err := aptPackage(ctx, nil, major)
-	if err != nil {
-		log.Info("reading the list of packages (apt-get update)")
-		if _, err := run(ctx, "apt-get", "update"); err != nil {
-			return nil, err
-		}
-		if pkg, err = aptPackage(ctx, nil, major); err != nil {
-			return nil, err
-		}
-	}
 	if err := os.MkdirAll(filepath.Dir(noSystemCluster), 0o755); err != nil { //nolint:gosec // G301: as the package would make it.
 		return nil, fmt.Errorf("keep the package from making a cluster: %w", err)
 	}
@@ -94,79 +72,46 @@ func aptInstall(ctx context.Context, log *slog.Logger, major int) (*Programs, er
 	}
 	// Later installations by the administrator behave as Debian documents.
 	defer func() { _ = os.Remove(noSystemCluster) }()
-	log.Info("installing", "package", pkg)
-	if _, err := run(ctx, "apt-get", "install", "-y", "--no-install-recommends", "-o", "Dpkg::Options::=--force-confold", pkg); err != nil {
+	if err := distro.Install(ctx, log, aptPackages(major)); err != nil {
 		return nil, err
 	}
 	return unpackedIn(ctx, "/", major)
 }
 
+// neverUsed matches dependencies that Bahi's clusters do without. The query compiler is by far the largest and never used (jit=off); the
+// others are for system clusters.
+var neverUsed = regexp.MustCompile(`^(libllvm|libz3|ssl-cert|postgresql-common|postgresql-client-common|perl|lib.*-perl|ucf|netbase|sensible-utils)`)
+
 // aptUnpack unpacks the packages and their missing dependencies into a folder, for users who are not root.
 func aptUnpack(ctx context.Context, log *slog.Logger, cache string, major int) (*Programs, error) {
-	tmp, err := workFolder(cache)
+	tmp, err := distro.WorkFolder(cache)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = os.RemoveAll(tmp) }()
-	var private []string
-	pkg, err := aptPackage(ctx, private, major)
-	if err != nil {
-		// The machine's lists of packages are missing or old, and not ours to update.
-		log.Info("reading the list of packages (apt-get update) into a folder of our own")
-		lists := filepath.Join(tmp, "apt")
-		for _, dir := range []string{"lists/partial", "archives/partial"} {
-			if err := os.MkdirAll(filepath.Join(lists, dir), 0o700); err != nil {
-				return nil, fmt.Errorf("make a folder for apt: %w", err)
-			}
-		}
-		private = []string{"-o", "Dir::State::Lists=" + lists + "/lists", "-o", "Dir::Cache=" + lists, "-o", "APT::Sandbox::User="}
-		if _, err := run(ctx, "apt-get", append(private, "update")...); err != nil {
-			return nil, err
-		}
-		if pkg, err = aptPackage(ctx, private, major); err != nil {
-			return nil, err
-		}
-	}
-	plan, err := run(ctx, "apt-get", append(private, "--simulate", "--no-install-recommends", "install", pkg)...)
+	packages, root, err := distro.Unpack(ctx, log, tmp, aptPackages(major), neverUsed)
 	if err != nil {
 		return nil, err
 	}
-	packages := []string{pkg}
-	for _, match := range regexp.MustCompile(`(?m)^Inst (\S+)`).FindAllStringSubmatch(plan, -1) {
-		name := match[1]
-		// The query compiler is by far the largest and never used (jit=off); the others are for system clusters.
-		if name == pkg || regexp.MustCompile(`^(libllvm|libz3|ssl-cert|postgresql-common|postgresql-client-common|perl|lib.*-perl|ucf|netbase|sensible-utils)`).MatchString(name) {
-			continue
-		}
-		packages = append(packages, name)
+	return settle(ctx, root, filepath.Join(cache, packages[0]), major)
+}
+
+// aptPackages returns the chooser of [aptPackage].
+func aptPackages(major int) distro.Choose {
+	return func(ctx context.Context, options []string) ([]string, error) {
+		name, err := aptPackage(ctx, options, major)
+		return []string{name}, err
 	}
-	log.Info("fetching packages", "packages", strings.Join(packages, " "))
-	cmd := exec.CommandContext(ctx, "apt-get", append(append(private, "download"), packages...)...) //nolint:gosec // G204: names that apt gave us.
-	cmd.Dir = tmp
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("apt-get download: %w: %s", err, lastLine(out))
-	}
-	files, err := filepath.Glob(filepath.Join(tmp, "*.deb"))
-	if err != nil || len(files) == 0 {
-		return nil, errors.Join(errors.New("apt-get download brought no packages"), err)
-	}
-	root := filepath.Join(tmp, "root")
-	for _, file := range files {
-		if _, err := run(ctx, "dpkg", "-x", file, root); err != nil {
-			return nil, err
-		}
-	}
-	return settle(ctx, root, filepath.Join(cache, pkg), major)
 }
 
 // aptPackage returns the name of the server package: of the wanted major version, otherwise the distribution's default.
 func aptPackage(ctx context.Context, options []string, major int) (string, error) {
 	if major != 0 {
 		name := fmt.Sprintf("postgresql-%d", major)
-		_, err := run(ctx, "apt-cache", append(options, "show", name)...)
+		_, err := distro.Run(ctx, "apt-cache", append(options, "show", name)...)
 		return name, err
 	}
-	out, err := run(ctx, "apt-cache", append(options, "depends", "postgresql")...)
+	out, err := distro.Run(ctx, "apt-cache", append(options, "depends", "postgresql")...)
 	if err != nil {
 		return "", err
 	}
@@ -185,7 +130,7 @@ func download(ctx context.Context, cache string, major int, repository string) (
 	if version == "" {
 		return nil, fmt.Errorf("embedded-postgres has no build of Postgres %d", major)
 	}
-	tmp, err := workFolder(cache)
+	tmp, err := distro.WorkFolder(cache)
 	if err != nil {
 		return nil, err
 	}
@@ -223,18 +168,6 @@ func freePort(ctx context.Context) (uint32, error) {
 		return 0, fmt.Errorf("find a free port: got %s", l.Addr())
 	}
 	return uint32(addr.Port), nil
-}
-
-// workFolder creates a folder for programs that are being unpacked.
-func workFolder(cache string) (string, error) {
-	if err := os.MkdirAll(cache, 0o755); err != nil { //nolint:gosec // G301: the programs are not secret, and another user runs them.
-		return "", fmt.Errorf("make a folder for Postgres's programs: %w", err)
-	}
-	dir, err := os.MkdirTemp(cache, ".new-")
-	if err != nil {
-		return "", fmt.Errorf("make a folder for Postgres's programs: %w", err)
-	}
-	return dir, nil
 }
 
 // settle tries the unpacked programs, and then moves them to their place.
@@ -278,25 +211,5 @@ func librariesFor(bin string) string {
 	if !unpacked || root == "" {
 		return ""
 	}
-	dirs, _ := filepath.Glob(filepath.Join(root, "usr/lib/*-linux-*")) // Our path has no brackets; without a match the system's libraries are used.
-	more, _ := filepath.Glob(filepath.Join(root, "lib/*-linux-*"))
-	return strings.Join(append(dirs, more...), ":")
-}
-
-// run runs a system program to its end, and returns its output.
-func run(ctx context.Context, name string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, name, args...) //nolint:gosec // G204: constant names, and arguments made here.
-	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C")
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		return "", fmt.Errorf("%s: %w: %s", strings.Join(cmd.Args, " "), err, lastLine(stderr.Bytes()))
-	}
-	return string(out), nil
-}
-
-func lastLine(out []byte) string {
-	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-	return lines[len(lines)-1]
+	return distro.Libraries(root)
 }

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"bahi/internal/distro"
 )
 
 // oldest is the oldest major version of Postgres that Bahi runs on.
@@ -116,7 +118,7 @@ func installed(ctx context.Context) (found []*Programs) {
 	for _, pattern := range []string{
 		"/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/usr/local/pgsql/bin", "/usr/libexec/postgresql*",
 		"/opt/homebrew/opt/postgresql*/bin", "/usr/local/opt/postgresql*/bin", "/home/linuxbrew/.linuxbrew/opt/postgresql*/bin",
-		filepath.Join(cacheDir(), "*", "usr/lib/postgresql/*/bin"), filepath.Join(cacheDir(), "*", "bin"),
+		filepath.Join(distro.CacheDir(), "*", "usr/lib/postgresql/*/bin"), filepath.Join(distro.CacheDir(), "*", "bin"),
 	} {
 		more, _ := filepath.Glob(pattern) // The patterns are constant; a cache folder with brackets in its name is not searched.
 		dirs = append(dirs, more...)

@@ -17,7 +17,7 @@ import (
 var companiesDDL string
 
 // Companies has the directory of companies.
-var Companies = projections.Define("companies", 1, companiesDDL,
+var Companies = projections.Define("companies", 2, companiesDDL,
 	projections.On(func(b *projections.Batch, e event.Recorded[company.Created]) {
 		b.Exec(`
 			insert into company (id, workspace_id, slug, name, claims_domain, verified, created_at, updated_at, revision)
@@ -36,6 +36,12 @@ var Companies = projections.Define("companies", 1, companiesDDL,
 		b.Exec(`delete from company where id = $1`, e.StreamID())
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[claims.Fenced[company.State]]) {
+		b.Set("company", e.StreamID(), "updated_at", e.At, "revision", e.Revision)
+	}),
+	projections.On(func(b *projections.Batch, e event.Recorded[company.EmailNamed]) {
+		b.Set("company", e.StreamID(), "email_key", e.Data.Key, "updated_at", e.At, "revision", e.Revision)
+	}),
+	projections.On(func(b *projections.Batch, e event.Recorded[company.EmailConfirmed]) {
 		b.Set("company", e.StreamID(), "updated_at", e.At, "revision", e.Revision)
 	}),
 )

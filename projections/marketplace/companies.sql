@@ -19,6 +19,7 @@ create table company (
   pincode       text,
   gstin         text,
   phone         text,
+  email_key     text not null default '', -- keyed hash of the address to which enquiries go
   verified      boolean not null,
   name_words         text[] not null default '{}',
   category_words     text[] not null default '{}',
@@ -47,4 +48,5 @@ create index company_workspace_id_created_at_id_idx on company (workspace_id, cr
 create index company_category_key_created_at_id_idx on company (category_key, created_at desc, id desc);
 create index company_city_key_created_at_id_idx on company (city_key, created_at desc, id desc);
 create index company_domain_idx on company (domain);
+create index company_email_key_idx on company (email_key) where email_key <> '';
 create index company_words_idx on company using gin (words);

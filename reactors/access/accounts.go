@@ -122,6 +122,7 @@ type EraseUser struct {
 // ScrubTables makes Postgres remove what it still has of subjects whose keys were destroyed.
 type ScrubTables struct {
 	Subject string `json:"subject"` // the last of them, so that a job that runs is not taken for this one
+	AtOnce  bool   `json:"at_once,omitempty"`
 }
 
 // SweepErasures finds users who are due, erasures that did not finish, and subjects that ended and can still be read.

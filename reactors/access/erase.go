@@ -66,9 +66,11 @@ type Eraser struct {
 	Jobs     Scrubs
 	Now      func() time.Time
 	Log      *slog.Logger
+	Every    time.Duration // least time between two scrubs, but of those that are wanted at once
 
-	scrubbed atomic.Int64 // id of the newest job that the last scrub did the work of
-	cleaned  time.Time    // this node's folders have nothing left of users erased before
+	scrubbed  atomic.Int64 // id of the newest job that the last scrub did the work of
+	scrubbing atomic.Int64 // when the last scrub ended, in Unix nanoseconds
+	cleaned   time.Time    // this node's folders have nothing left of users erased before
 }
 
 // SweepEvery is the interval of the search for users who are due, in case their jobs were lost.
@@ -114,7 +116,16 @@ func (e *Eraser) Sweep(ctx context.Context) error {
 // ForgetSubject removes what this node's folders have of a subject, and destroys its key. Of one that is listed in
 // tables, Postgres has to forget the rows too.
 func (e *Eraser) ForgetSubject(ctx context.Context, subject string, listed bool) error {
-	mark := markOf(subject)
+	if err := e.forget(ctx, subject); err != nil || !listed {
+		return err
+	}
+	_, isUser := userOf(subject)
+	return e.Jobs.Add(ctx, ScrubTables{Subject: subject, AtOnce: isUser})
+}
+
+// forget removes what this node's folders have of a subject, and destroys its key.
+func (e *Eraser) forget(ctx context.Context, subject string) error {
+	mark := MarkOf(subject)
 	if err := e.Remains.ScrubMail(ctx, mark); err != nil {
 		return fmt.Errorf("scrub mails: %w", err)
 	}
@@ -124,20 +135,17 @@ func (e *Eraser) ForgetSubject(ctx context.Context, subject string, listed bool)
 	if err := e.Remains.ScrubMail(ctx, mark); err != nil { // a mail may have been on its way
 		return fmt.Errorf("scrub mails: %w", err)
 	}
-	if !listed {
-		return nil
-	}
-	return e.Jobs.Add(ctx, ScrubTables{Subject: subject})
+	return nil
 }
 
-// markOf returns the mark of the mails that are about a subject.
-func markOf(subject string) string {
+// MarkOf returns the mark of the mails that are about a subject.
+func MarkOf(subject string) string {
 	_, id := event.SplitStream(subject)
 	of, err := uuid.Parse(id)
 	if err != nil {
 		of = uuid.NewSHA1(uuid.Nil, []byte(subject))
 	}
-	return named(of)
+	return Mark(of)
 }
 
 // scrub makes Postgres remove what it still has of all subjects whose keys are destroyed so far, in one pass: it blocks sign-ins
@@ -145,6 +153,9 @@ func markOf(subject string) string {
 func (e *Eraser) scrub(ctx context.Context, job reactors.Job[ScrubTables]) error {
 	if job.ID <= e.scrubbed.Load() {
 		return nil
+	}
+	if since := e.Now().UnixNano() - e.scrubbing.Load(); !job.Args.AtOnce && since < e.Every.Nanoseconds() {
+		return reactors.Snooze(time.Duration(e.Every.Nanoseconds() - since))
 	}
 	newest, err := e.Jobs.Newest(ctx, job.Args.Kind()) // which was added after its subject's key was destroyed
 	if err != nil {
@@ -163,6 +174,7 @@ func (e *Eraser) scrub(ctx context.Context, job reactors.Job[ScrubTables]) error
 		return fmt.Errorf("scrub the tables: %w", err)
 	}
 	e.scrubbed.Store(newest)
+	e.scrubbing.Store(e.Now().UnixNano())
 	if len(denied) > 0 {
 		e.warn(denied)
 		return reactors.Report(ctx, keeps+": Bahi's role may not "+strings.Join(denied, "; ")+".")
@@ -190,7 +202,7 @@ func (e *Eraser) Clean(ctx context.Context) error {
 		}
 		id, isUser := userOf(erased.Subject)
 		if !isUser {
-			if err := e.Remains.ScrubMail(ctx, markOf(erased.Subject)); err != nil {
+			if err := e.Remains.ScrubMail(ctx, MarkOf(erased.Subject)); err != nil {
 				return fmt.Errorf("scrub mails: %w", err)
 			}
 			continue
@@ -354,7 +366,7 @@ type memory struct {
 
 // remember reads the user's whole stream, which also has earlier addresses.
 func (e *Eraser) remember(ctx context.Context, id uuid.UUID) (*memory, error) {
-	of := &memory{credentials: []uuid.UUID{id}, marks: []string{named(id)}, pictures: picture.Folder(id)}
+	of := &memory{credentials: []uuid.UUID{id}, marks: []string{Mark(id)}, pictures: picture.Folder(id)}
 	for stored, err := range e.Store.ReadStream(ctx, user.Kind.Stream(id.String()), 0, eventstore.Forwards) {
 		if err != nil {
 			return nil, err
@@ -393,7 +405,7 @@ func (e *Eraser) remember(ctx context.Context, id uuid.UUID) (*memory, error) {
 		}
 		of.proven = append(of.proven, key)
 		of.credentials = append(of.credentials, flows.Recipient(key))
-		of.marks = append(of.marks, named(flows.Recipient(key)))
+		of.marks = append(of.marks, Mark(flows.Recipient(key)))
 	}
 	return of, nil
 }

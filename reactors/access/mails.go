@@ -76,17 +76,17 @@ type about struct {
 	emailKey string    // key of the recipient's address; empty: the administrator
 }
 
-// named returns the mark of an id in the names of mails, one word between hyphens.
-func named(id uuid.UUID) string { return hex.EncodeToString(id[:]) }
+// Mark returns the mark of an id in the names of mails, one word between hyphens.
+func Mark(id uuid.UUID) string { return hex.EncodeToString(id[:]) }
 
 // name returns the id of a job's mail, the same for each retry.
 func (a about) name(kind string, job int64) string {
 	parts := []string{kind}
 	if a.of != uuid.Nil {
-		parts = append(parts, named(a.of))
+		parts = append(parts, Mark(a.of))
 	}
 	if a.emailKey != "" {
-		parts = append(parts, named(flows.Recipient(a.emailKey)))
+		parts = append(parts, Mark(flows.Recipient(a.emailKey)))
 	}
 	return strings.Join(append(parts, strconv.FormatInt(job, 10)), "-")
 }

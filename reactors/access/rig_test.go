@@ -29,7 +29,6 @@ import (
 	"bahi/migrations"
 	"bahi/projections"
 	tables "bahi/projections/access"
-	marketplacetables "bahi/projections/marketplace"
 	"bahi/readmodels"
 	views "bahi/readmodels/access"
 )
@@ -196,13 +195,13 @@ func newRig(t *testing.T) *rig {
 	ctx, cancel := context.WithCancel(t.Context())
 	stopped := make(chan error, 1)
 	go func() {
-		stopped <- runner.Run(ctx, tables.Users, tables.Workspaces, tables.Endings, marketplacetables.Companies)
+		stopped <- runner.Run(ctx, tables.Users, tables.Workspaces, tables.Endings)
 	}()
 	t.Cleanup(func() {
 		cancel()
 		require.NoError(t, <-stopped)
 	})
-	r.views = &views.Views{Reader: readmodels.NewReader(r.pool, map[string]int{"users": tables.Users.Version, "workspaces": tables.Workspaces.Version, "endings": tables.Endings.Version, "companies": marketplacetables.Companies.Version}, runner.Follow, nil)}
+	r.views = &views.Views{Reader: readmodels.NewReader(r.pool, map[string]int{"users": tables.Users.Version, "workspaces": tables.Workspaces.Version, "endings": tables.Endings.Version}, runner.Follow, nil)}
 	require.Eventually(t, func() bool {
 		_, users := r.views.Users(t.Context())
 		_, members := r.views.Members(t.Context(), uuid.Nil)

@@ -29,13 +29,11 @@ type User struct {
 	DeleteAfter   *time.Time
 	Revision      int64             // of their stream
 	Permissions   actor.Permissions // in their own workspace
-	CompanyID     *uuid.UUID        // the oldest of the companies of all their workspaces
 }
 
 const userColumns = `
 	a.id, a.workspace_id, a.email, a.first_name, a.last_name, a.phone, a.auth_provider, a.email_verified, a.operator, a.picture,
-	a.created_at, a.last_login_at, a.delete_after, a.revision, coalesce(m.permissions, '{}') as permissions,
-	(select c.id from workspaces.member w join companies.company c on c.workspace_id = w.workspace_id where w.user_id = a.id order by c.created_at, c.id limit 1) as company_id
+	a.created_at, a.last_login_at, a.delete_after, a.revision, coalesce(m.permissions, '{}') as permissions
 	from users.account a left join workspaces.member m on m.workspace_id = a.workspace_id and m.user_id = a.id`
 
 // User reads an account, or answers [user.ErrNotFound]; an erased one is not there.

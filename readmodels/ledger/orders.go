@@ -82,6 +82,13 @@ func limit(p readmodels.Page) int64 { return cmp.Or(int64(p.Size), math.MaxInt64
 
 func skipped(p readmodels.Page) int64 { return int64(p.Size) * int64(p.Number-1) }
 
+// OrdersOfPhone lists the newest orders that were made of drafts from a phone.
+func (v *Views) OrdersOfPhone(ctx context.Context, workspace uuid.UUID, phone string) ([]ClientOrder, error) {
+	const most = 10
+	return readmodels.Rows(ctx, v.Reader, toOrder, ordersSQL+`
+		and o.draft_id in (select id from order_drafts.order_draft where workspace_id = $1 and phone_number = $2) order by o.id desc limit $3`, workspace, phone, most)
+}
+
 // ClientName returns the name of a client of a workspace, or the clients' NoAccount.
 func (v *Views) ClientName(ctx context.Context, workspace uuid.UUID, id int64) (string, error) {
 	return readmodels.Row(ctx, v.Reader, client.Ledger.NoAccount, pgx.RowTo[string], `
@@ -123,9 +130,9 @@ const closingsAtOnce = 500
 func (v *Views) UnfinishedClosings(ctx context.Context) ([]order.Closing, error) {
 	return readmodels.Complete(ctx, func(ctx context.Context) ([]order.Closing, error) {
 		return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[order.Closing], `
-			(select 'clientorder-' || o.id, o.cause_stream, o.cause_position from orders.client_order o where o.cause_position is not null order by o.id limit $1)
+			(select 'clientorder-' || o.id, o.cause_stream, o.cause_position, coalesce(o.draft_id, 0) from orders.client_order o where o.cause_position is not null order by o.id limit $1)
 			union all
-			(select 'takada-' || t.id, t.cause_stream, t.cause_position from orders.takada t where t.cause_position is not null order by t.id limit $1)`,
+			(select 'takada-' || t.id, t.cause_stream, t.cause_position, 0 from orders.takada t where t.cause_position is not null order by t.id limit $1)`,
 			int64(closingsAtOnce))
 	})
 }

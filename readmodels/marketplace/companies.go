@@ -53,6 +53,9 @@ type Company struct {
 	CreatedAt    time.Time `json:"created_at"`
 	UpdatedAt    time.Time `json:"updated_at"`
 	Revision     int64     `json:"revision" doc:"For If-Match"`
+
+	Email          *string `json:"email,omitempty" db:"-" doc:"To which enquiries go; for members"`
+	EmailConfirmed *bool   `json:"email_confirmed,omitempty" db:"-" doc:"Whoever reads it has confirmed it; for members"`
 }
 
 const companyColumns = `select c.id, c.name, c.slug, c.description, c.category, c.sub_category, c.website, c.domain, c.address_line1, c.city, c.state, c.country,
@@ -94,11 +97,16 @@ func fitting(pairs ...string) (where string, args []any) {
 	where = "true"
 	for i := 0; i < len(pairs); i += 2 {
 		if pairs[i+1] != "" {
-			args = append(args, pairs[i+1])
-			where += fmt.Sprintf(" and %s = $%d", pairs[i], len(args))
+			where, args = and(where, pairs[i], args, pairs[i+1])
 		}
 	}
 	return where, args
+}
+
+// and adds the condition that a column has a value.
+func and(where, column string, args []any, value any) (string, []any) {
+	args = append(args, value)
+	return fmt.Sprintf("%s and %s = $%d", where, column, len(args)), args
 }
 
 // FindCompanies lists a page of the companies of the deployment that have the words, the best first, then the newest.
@@ -127,6 +135,21 @@ func (v *Views) Claimant(ctx context.Context, domain string) (*Claimant, error) 
 		return nil, err
 	}
 	return found[0], nil
+}
+
+// OldestCompany returns the oldest of the companies of workspaces, nil for none.
+func (v *Views) OldestCompany(ctx context.Context, workspaces []uuid.UUID) (*uuid.UUID, error) {
+	found, err := readmodels.Rows(ctx, v.Reader, pgx.RowTo[uuid.UUID],
+		`select c.id from companies.company c where c.workspace_id = any($1) order by c.created_at, c.id limit 1`, workspaces)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return &found[0], nil
+}
+
+// CompaniesMailed returns the companies whose enquiries go to the address with a keyed hash.
+func (v *Views) CompaniesMailed(ctx context.Context, emailKey string) ([]uuid.UUID, error) {
+	return readmodels.Rows(ctx, v.Reader, pgx.RowTo[uuid.UUID], `select c.id from companies.company c where c.email_key = $1`, emailKey)
 }
 
 // OwnCompanies returns the ids of a workspace's companies, oldest first.

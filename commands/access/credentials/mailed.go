@@ -33,6 +33,9 @@ var (
 	Undo       = Kind{"undo", 7 * 24 * time.Hour, fault.New(fault.Malformed, "Invalid or expired undo token")} // of a change of address
 )
 
+// CompanyEmail confirms the address to which a company's enquiries go (CONTRACT.md M1).
+var CompanyEmail = Kind{"company-email", 24 * time.Hour, fault.New(fault.Malformed, "Invalid or expired confirmation token")}
+
 // Refusal returns the error of a token that does not open the kind, for any reason.
 func (k Kind) Refusal() error { return k.refusal }
 

@@ -7,12 +7,12 @@ import (
 	"github.com/bep/imagemeta"
 )
 
-// orientation returns how the camera was held: EXIF's tag 0x0112 (CIPA DC-008, 4.6.5), 1 to 8. It is 1
+// Orientation returns how the camera was held: EXIF's tag 0x0112 (CIPA DC-008, 4.6.5), 1 to 8. It is 1
 // where nothing is said, and where what is said cannot be read.
-func (f *format) orientation(data []byte) int {
+func Orientation(data []byte, format imagemeta.ImageFormat) int {
 	found := 1
 	_, err := imagemeta.Decode(imagemeta.Options{
-		R: bytes.NewReader(data), ImageFormat: f.meta, Sources: imagemeta.EXIF,
+		R: bytes.NewReader(data), ImageFormat: format, Sources: imagemeta.EXIF,
 		ShouldHandleTag: func(tag imagemeta.TagInfo) bool { return tag.Namespace == "IFD0" && tag.Tag == "Orientation" },
 		HandleTag: func(tag imagemeta.TagInfo) error {
 			if value, ok := tag.Value.(uint16); ok && value >= 1 && value <= 8 {
@@ -33,32 +33,37 @@ func upright(from *image.RGBA, orientation int) *image.RGBA {
 		return from
 	}
 	width, height := from.Rect.Dx(), from.Rect.Dy()
-	right, bottom := width-1, height-1
 	if orientation >= 5 {
 		width, height = height, width
 	}
 	to := image.NewRGBA(image.Rect(0, 0, width, height))
 	for y := range height {
 		for x := range width {
-			fromX, fromY := x, y
-			switch orientation {
-			case 2:
-				fromX = right - x
-			case 3:
-				fromX, fromY = right-x, bottom-y
-			case 4:
-				fromY = bottom - y
-			case 5:
-				fromX, fromY = y, x
-			case 6:
-				fromX, fromY = y, bottom-x
-			case 7:
-				fromX, fromY = right-y, bottom-x
-			case 8:
-				fromX, fromY = right-y, x
-			}
+			fromX, fromY := Source(orientation, x, y, from.Rect.Dx()-1, from.Rect.Dy()-1)
 			to.SetRGBA(x, y, from.RGBAAt(fromX, fromY))
 		}
 	}
 	return to
+}
+
+// Source returns where a pixel of an upright picture is in the one with an orientation, whose last column and row are right and bottom.
+func Source(orientation, x, y, right, bottom int) (fromX, fromY int) {
+	switch orientation {
+	case 2:
+		return right - x, y
+	case 3:
+		return right - x, bottom - y
+	case 4:
+		return x, bottom - y
+	case 5:
+		return y, x
+	case 6:
+		return y, bottom - x
+	case 7:
+		return right - y, bottom - x
+	case 8:
+		return right - y, x
+	default:
+		return x, y
+	}
 }

@@ -1,4 +1,4 @@
-// Package company is a company that sells: what buyers find in the directory. All that it has is public.
+// Package company is a company that sells: what buyers find in the directory. All that it has is public, but the address to which enquiries go.
 package company
 
 import (
@@ -15,7 +15,9 @@ var Kind = event.NewKind("company",
 	event.Of[Edited]("CompanyEdited", 1),
 	event.Of[Deleted]("CompanyDeleted", 1),
 	event.Of[claims.Fenced[State]]("CompanyFenced", 1),
-)
+	event.Of[EmailNamed]("CompanyEmailNamed", 1),
+	event.Of[EmailConfirmed]("CompanyEmailConfirmed", 1),
+).Sealing(Subjects)
 
 type (
 	slug   struct{}
@@ -45,6 +47,11 @@ type State struct {
 	Profile   Profile // each field absent or given
 	DomainKey string  // keyed hash, which names the claim of the domain; empty: it claims none
 	Verified  bool
+
+	Email          event.Personal // to which enquiries go; its members see it
+	EmailKey       string         // keyed hash of it
+	Emails         int            // addresses until now, each of which has a key of its own
+	EmailConfirmed bool
 }
 
 // Profile is what may be known of a company beside its name. An empty text is none, as null is.
@@ -106,8 +113,8 @@ func (p Profile) After(change Profile) Profile {
 }
 
 // tidied returns a change of a profile with its values in order and without those that change nothing, or all that is wrong with it.
-func (p Profile) tidied(change Profile) (Profile, error) {
-	wrong := wording.TidyAll(&p, &change, formats)
+func (p Profile) tidied(change Profile, anyGSTIN bool) (Profile, error) {
+	wrong := wording.TidyAll(&p, &change, formatsFor(anyGSTIN))
 	if after := p.After(change); after.Pincode.Named() && (change.Pincode.Named() || change.Country.Named()) {
 		code, err := pincode(after.Pincode.Value, after.Country.Value)
 		if wrong = fault.Join(wrong, err); code != p.Pincode.Value {
@@ -131,6 +138,7 @@ const maxName = 200 // CONTRACT.md D19
 // Create makes a company.
 type Create struct {
 	Profile
+	Own
 
 	Name      string `json:"name" maxLength:"1000" doc:"1 to 200 characters"`
 	Slug      string `json:"-"` // is claimed for it; none as long as there is no id
@@ -140,16 +148,18 @@ type Create struct {
 // Decide puts the values in order.
 func (c Create) Decide(State) ([]event.Event[State], error) {
 	name, wrongName := named(c.Name)
-	profile, wrongProfile := Profile{}.tidied(c.Profile)
-	if err := fault.Join(wrongName, wrongProfile); err != nil {
+	profile, wrongProfile := Profile{}.tidied(c.Profile, c.AnyGSTIN)
+	if err := fault.Join(wrongName, wrongProfile, c.tidy()); err != nil {
 		return nil, err
 	}
-	return []event.Event[State]{Created{Name: name, Slug: c.Slug, Profile: profile, DomainKey: c.DomainKey}}, nil
+	events := []event.Event[State]{Created{Name: name, Slug: c.Slug, Profile: profile, DomainKey: c.DomainKey}}
+	return append(events, c.named(State{})...), nil
 }
 
 // Edit changes what it names of a company. The slug stays, so that links do.
 type Edit struct {
 	Profile
+	Own
 
 	Name       patch.Field[string] `json:"name,omitzero"     nullable:"false" maxLength:"1000" doc:"1 to 200 characters"`
 	Verified   patch.Field[bool]   `json:"verified,omitzero" nullable:"false" doc:"Of operators alone, ignored from others. A change of name, gstin or domain ends it"`
@@ -163,8 +173,8 @@ func (c Edit) Decide(s State) ([]event.Event[State], error) {
 		return nil, ErrNotFound
 	}
 	name, wrongName := c.Name.With(named)
-	profile, wrongProfile := s.Profile.tidied(c.Profile)
-	if err := fault.Join(wrongName, wrongProfile); err != nil {
+	profile, wrongProfile := s.Profile.tidied(c.Profile, c.AnyGSTIN)
+	if err := fault.Join(wrongName, wrongProfile, c.tidy()); err != nil {
 		return nil, err
 	}
 	e := Edited{Name: patch.Differing(name, s.Name), Profile: profile}
@@ -176,10 +186,11 @@ func (c Edit) Decide(s State) ([]event.Event[State], error) {
 		verified = c.Verified.Or(verified)
 	}
 	e.Verified = patch.Differing(patch.Set(verified), s.Verified)
-	if e == (Edited{}) {
-		return nil, nil
+	events := c.named(s)
+	if e != (Edited{}) {
+		events = append([]event.Event[State]{e}, events...)
 	}
-	return []event.Event[State]{e}, nil
+	return events, nil
 }
 
 // Delete ends a company.
@@ -190,5 +201,5 @@ func (Delete) Decide(s State) ([]event.Event[State], error) {
 	if s.Name == "" {
 		return nil, ErrNotFound
 	}
-	return []event.Event[State]{Deleted{}}, nil
+	return append(s.forgotten(), Deleted{}), nil
 }

@@ -1,6 +1,7 @@
 package company
 
 import (
+	"maps"
 	"net/url"
 	"regexp"
 	"slices"
@@ -13,7 +14,14 @@ import (
 
 // formats put the fields in order that have a form, each given its JSON name and a text that is not empty.
 var formats = map[string]func(field, text string) (string, error){
-	"domain": Domain, "website": website, "gstin": gstin, "phone": person.Phone, "country": country,
+	"domain": Domain, "website": website, "phone": person.Phone, "country": country,
+}
+
+// formatsFor returns the formats, with those of GSTINs that are taken.
+func formatsFor(anyGSTIN bool) map[string]func(field, text string) (string, error) {
+	all := maps.Clone(formats)
+	all["gstin"] = func(field, text string) (string, error) { return gstin(anyGSTIN, field, text) }
+	return all
 }
 
 func wrong(field, message string) error {
@@ -39,12 +47,13 @@ func website(field, text string) (string, error) {
 // The characters of a GSTIN, in the order of their values.
 const gstinDigits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-var gstinForm = regexp.MustCompile(`^[0-9]{2}[A-Z]{5}[0-9]{4}[A-Z][1-9A-Z]Z[0-9A-Z]$`)
+var gstinForm = regexp.MustCompile(`^[0-9]{2}[A-Z]{5}[0-9]{4}[A-Z][1-9A-Z][0-9A-Z]{2}$`)
 
-// gstin takes a number of the Goods and Services Tax whose state exists and whose last character is that of the others (CONTRACT.md 8.1).
-func gstin(field, text string) (string, error) {
+// gstin takes a number of the Goods and Services Tax whose state exists and whose last character is that of the others (CONTRACT.md 8.1). Only those of special
+// registrations have another 14th character than Z.
+func gstin(anyType bool, field, text string) (string, error) {
 	text = strings.ToUpper(strings.ReplaceAll(text, " ", ""))
-	if !gstinForm.MatchString(text) {
+	if !gstinForm.MatchString(text) || !anyType && text[13] != 'Z' {
 		return "", wrong(field, "expected a GSTIN, as in 27AAPFU0939F1ZV")
 	}
 	if state := text[:2]; (state < "01" || state > "38") && state != "97" && state != "99" {

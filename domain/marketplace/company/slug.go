@@ -23,7 +23,7 @@ func IsID(text string) bool { return idForm.MatchString(text) }
 
 // Slug returns the slug that a company of this name would like to have. One without a letter that can be written in ASCII gets one of its id.
 func Slug(name, id string) string {
-	slug := strings.Trim(apart.ReplaceAllString(strings.ToLower(romanised(name)), "-"), "-")
+	slug := strings.Trim(apart.ReplaceAllString(strings.ToLower(Romanised(name)), "-"), "-")
 	if len(slug) > maxSlug {
 		slug = strings.TrimRight(slug[:maxSlug], "-")
 	}
@@ -79,8 +79,8 @@ func unmarked(c rune) rune {
 	return c
 }
 
-// romanised returns a name in letters of ASCII, as far as they have it.
-func romanised(name string) string {
+// Romanised returns a name in letters of ASCII, as far as they have it.
+func Romanised(name string) string {
 	var out strings.Builder
 	inherent := false // the a of a consonant is due, unless a sign takes its place
 	for _, c := range norm.NFC.String(latin.Replace(name)) {

@@ -1,0 +1,105 @@
+package marketplace
+
+import (
+	"cmp"
+	"context"
+	"errors"
+
+	"github.com/google/uuid"
+
+	"bahi/commands"
+	"bahi/domain/event"
+	"bahi/domain/fault"
+	"bahi/domain/marketplace/company"
+	"bahi/domain/marketplace/enquiry"
+	"bahi/domain/person"
+)
+
+// EnquiryOutcome is what became of a command on an enquiry.
+type EnquiryOutcome = commands.Outcome[enquiry.State]
+
+// buyerTries is how often a buyer who is just being erased is looked up again.
+const buyerTries = 3
+
+// BuyerHash returns the id of the stream of a buyer's address.
+func BuyerHash(ctx context.Context, h *commands.Handler, address string) (string, error) {
+	return h.Hash(ctx, string(enquiry.Buyers), []byte(address))
+}
+
+// SendEnquiry asks a company, in the company's workspace.
+func SendEnquiry(ctx context.Context, h *commands.Handler, req commands.Request, c enquiry.Send) (EnquiryOutcome, error) {
+	none := EnquiryOutcome{Revision: -1}
+	to, err := commands.Load(ctx, h.Fresh(), company.Kind, c.To.String())
+	if err != nil {
+		return none, err
+	}
+	req = req.In(to.Workspace)
+	if out, done, err := commands.Earlier(ctx, h, req, enquiry.Kind); done || err != nil {
+		return out, err
+	}
+	_, wrong := c.Decide(enquiry.State{})
+	if to.State.Name == "" {
+		wrong = cmp.Or(wrong, error(fault.New(fault.Malformed, "Company not found")))
+	} else if c.Product != nil {
+		sold, err := offers(ctx, h, c.To, *c.Product)
+		if err != nil {
+			return none, err
+		}
+		if !sold {
+			wrong = cmp.Or(wrong, error(fault.New(fault.Malformed, "Product not found")))
+		}
+	}
+	if wrong != nil {
+		return none, wrong
+	}
+	address, err := person.Email("user_email", c.Email)
+	if err != nil {
+		return none, err
+	}
+	hash, err := BuyerHash(ctx, h, address)
+	if err != nil {
+		return none, err
+	}
+	for range buyerTries {
+		buyer, err := commands.Load(ctx, h.Fresh(), enquiry.BuyerKind, hash)
+		if err != nil {
+			return none, err
+		}
+		c.Buyer = enquiry.Subject(hash, buyer.State.Erased)
+		out, err := commands.Create(ctx, h, req, enquiry.Kind, newID, c)
+		if !errors.Is(err, event.ErrErased) {
+			return out, err
+		}
+	}
+	return none, commands.ErrBusy
+}
+
+// offers reports whether a company sells an active product.
+func offers(ctx context.Context, h *commands.Handler, of, id uuid.UUID) (bool, error) {
+	p, err := LoadProduct(ctx, h, id)
+	return err == nil && p.Company == of && p.Active.Value, err
+}
+
+// EditEnquiry changes the status and the notes of an enquiry to the caller's company.
+func EditEnquiry(ctx context.Context, h *commands.Handler, req commands.Request, id uuid.UUID, c enquiry.Edit) (EnquiryOutcome, error) {
+	none := EnquiryOutcome{Revision: -1}
+	l, err := commands.Load(ctx, h.Fresh(), enquiry.Kind, id.String())
+	if err != nil {
+		return none, err
+	}
+	if l.Workspace == req.Workspace && l.State.Status != "" {
+		of, err := commands.Load(ctx, h.Fresh(), company.Kind, l.State.Company.String())
+		if err == nil && of.State.Name == "" {
+			err = ErrCompanyGone
+		}
+		if err != nil {
+			return none, err
+		}
+	}
+	out, err := commands.Handle(ctx, h, req, enquiry.Kind, id.String(), c)
+	if errors.Is(err, event.ErrErased) {
+		c.Erased = true
+		return commands.Handle(ctx, h, req, enquiry.Kind, id.String(), c)
+	}
+	return out, err
+}

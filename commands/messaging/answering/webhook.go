@@ -1,0 +1,186 @@
+package answering
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"bahi/domain/event"
+	"bahi/domain/messaging/botanswer"
+	"bahi/domain/messaging/botwebhook"
+)
+
+// The bounds of a webhook's call (CONTRACT.md 8.11, B6).
+const (
+	callWithin = 15 * time.Second
+	mostResult = 8 << 10 // bytes
+)
+
+const unknownOutcome = "it is not known whether an earlier attempt of this call had its effect; do not assume either, and do not repeat it"
+
+// webhook calls an endpoint of the company's. A call that an earlier attempt of this answer began is not made once more.
+func (t *talk) webhook(ctx context.Context, h hook, values map[string]any) (string, error) {
+	if slices.ContainsFunc(t.earlier.Begun, func(b botanswer.Begun) bool { return b.Webhook == h.id }) {
+		return failed(unknownOutcome), nil
+	}
+	began := botanswer.CallBegan{Call: "call_" + uuid.NewString(), Kind: "webhook", Name: h.Name, Webhook: h.id}
+	return t.logged(ctx, began, func() (string, botanswer.CallEnded, error) {
+		req, body, err := t.request(ctx, h, values, began.Call)
+		if errors.Is(err, event.ErrErased) {
+			return failed("the webhook is gone"), botanswer.CallEnded{Error: "gone"}, nil
+		}
+		if err != nil {
+			return "", botanswer.CallEnded{}, err
+		}
+		status, said, failure := t.send(ctx, req, body)
+		if failure != "" {
+			return failed(failure), botanswer.CallEnded{Status: status, Error: failure}, nil
+		}
+		result, err := json.Marshal(map[string]any{"status": status, "body": said})
+		return string(result), botanswer.CallEnded{Status: status}, err
+	})
+}
+
+// send makes the call: a second attempt only where no connection was made.
+func (t *talk) send(ctx context.Context, req *http.Request, body []byte) (status int, said, failure string) {
+	ctx, cancel := context.WithTimeout(ctx, callWithin)
+	defer cancel()
+	for attempt := 0; ; attempt++ {
+		try := req.Clone(ctx)
+		if body != nil {
+			try.Body = io.NopCloser(bytes.NewReader(body))
+		}
+		res, err := t.Client.Do(try)
+		if dialled, ok := errors.AsType[*net.OpError](err); ok && dialled.Op == "dial" && attempt == 0 && ctx.Err() == nil {
+			continue
+		}
+		if err != nil { // its text may have the address, and with it what was asked
+			return 0, "", failureOf(ctx, err)
+		}
+		text, err := io.ReadAll(io.LimitReader(res.Body, mostResult))
+		_ = res.Body.Close()
+		if err != nil {
+			return res.StatusCode, "", failureOf(ctx, err)
+		}
+		return res.StatusCode, strings.ToValidUTF8(string(text), ""), ""
+	}
+}
+
+func failureOf(ctx context.Context, err error) string {
+	dialled, ok := errors.AsType[*net.OpError](err)
+	switch {
+	case ctx.Err() != nil:
+		return "no answer in time"
+	case ok && dialled.Op == "dial":
+		return "the endpoint cannot be reached"
+	default:
+		return "the endpoint did not answer"
+	}
+}
+
+// request makes the request of a call: parameters win over fixed values of the same name.
+func (t *talk) request(ctx context.Context, h hook, values map[string]any, call string) (*http.Request, []byte, error) {
+	for _, p := range h.Parameters {
+		if p.Source != botwebhook.Fixed {
+			continue
+		}
+		text, err := t.Secrets.Show(ctx, p.Value.Sealed)
+		if err != nil {
+			return nil, nil, err
+		}
+		if values[p.Name], err = botwebhook.Coerce(p.DataType, text); err != nil {
+			return nil, nil, err
+		}
+	}
+	inPath, inBody := map[string]string{}, map[string]any{}
+	if h.JSON != "" {
+		fixed := map[string]json.RawMessage{}
+		if err := json.Unmarshal([]byte(h.JSON), &fixed); err != nil {
+			return nil, nil, err
+		}
+		for name, value := range fixed {
+			inBody[name] = value
+		}
+	}
+	query := url.Values{}
+	for name, value := range h.Query {
+		query.Set(name, value)
+	}
+	for _, p := range h.Parameters {
+		switch p.Place {
+		case botwebhook.InPath:
+			inPath[p.Name] = fmt.Sprint(values[p.Name])
+		case botwebhook.InQuery:
+			query.Set(p.Name, fmt.Sprint(values[p.Name]))
+		default:
+			inBody[p.Name] = values[p.Name]
+		}
+	}
+	at, err := url.Parse(h.Expand(inPath))
+	if err != nil {
+		return nil, nil, err
+	}
+	own := at.Query()
+	maps.Copy(own, query)
+	at.RawQuery = own.Encode()
+	var body []byte
+	if len(inBody) > 0 && h.Method != http.MethodGet {
+		if body, err = json.Marshal(inBody); err != nil {
+			return nil, nil, err
+		}
+	}
+	req, err := http.NewRequestWithContext(ctx, h.Method, at.String(), nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	req.ContentLength = int64(len(body))
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	req.Header.Set("User-Agent", "BahiBot/1.0")
+	for _, header := range h.Headers {
+		value, err := t.Secrets.Show(ctx, header.Value.Sealed)
+		if err != nil {
+			return nil, nil, err
+		}
+		req.Header.Set(header.Name, value)
+	}
+	return req, body, t.sign(ctx, req, h, body, call)
+}
+
+// sign adds the headers by which the endpoint knows the call (CONTRACT.md 3.4).
+func (t *talk) sign(ctx context.Context, req *http.Request, h hook, body []byte, call string) error {
+	secret, err := t.Secrets.Show(ctx, h.Signing.Sealed)
+	if err != nil {
+		return err
+	}
+	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
+	if err != nil {
+		return err
+	}
+	at := strconv.FormatInt(t.Commands.Now().Unix(), 10)
+	sum := hmac.New(sha256.New, key)
+	sum.Write([]byte(call + "." + at + "."))
+	sum.Write(body)
+	req.Header.Set("webhook-id", call)
+	req.Header.Set("webhook-timestamp", at)
+	req.Header.Set("webhook-signature", "v1,"+base64.StdEncoding.EncodeToString(sum.Sum(nil)))
+	req.Header.Set("Idempotency-Key", call)
+	return nil
+}

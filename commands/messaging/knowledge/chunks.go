@@ -1,0 +1,99 @@
+package knowledge
+
+import (
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+// The sizes of chunks, in characters (CONTRACT.md 8.11).
+const (
+	leastChunk = 2000
+	mostChunk  = 3000
+	overlap    = 300
+)
+
+var paragraph = regexp.MustCompile(`\n[ \t]*(?:\n[ \t]*)+|\f`)
+
+// Chunks cuts a text into parts of 2,000 to 3,000 characters at borders of paragraphs, or of sentences in a long paragraph. Each part but the first
+// repeats the end of the one before. The last one may be shorter.
+func Chunks(text string) (chunks []string) {
+	var current strings.Builder
+	size := 0
+	end := func() {
+		chunk := strings.TrimSpace(current.String())
+		current.Reset()
+		size = 0
+		if chunk == "" {
+			return
+		}
+		chunks = append(chunks, chunk)
+		if tail := lastOf(chunk, overlap); tail != "" {
+			current.WriteString(tail + "\n\n")
+			size = utf8.RuneCountInString(tail) + 2
+		}
+	}
+	added := false // since the last end, beside what is repeated
+	for _, part := range paragraph.Split(strings.ReplaceAll(text, "\r\n", "\n"), -1) {
+		for part = strings.TrimSpace(part); part != ""; {
+			length := utf8.RuneCountInString(part)
+			if size+length <= mostChunk {
+				current.WriteString(part + "\n\n")
+				size, part, added = size+length+2, "", true
+				continue
+			}
+			if size < leastChunk {
+				head, rest := cut(part, mostChunk-size)
+				current.WriteString(head)
+				part = strings.TrimSpace(rest)
+				added = true
+			}
+			end()
+			added = false
+		}
+	}
+	if added {
+		end()
+	}
+	return chunks
+}
+
+// borders are where a text is cut, the best ones first.
+var borders = []string{"\n", "। ", ". ", "? ", "! ", "; ", ", ", " "}
+
+// cut cuts a text before so many characters, at the last good border of its second half.
+func cut(text string, most int) (head, rest string) {
+	limit := 0
+	for i := range text {
+		if most == 0 {
+			limit = i
+			break
+		}
+		most--
+	}
+	for _, border := range borders {
+		if at := strings.LastIndex(text[:limit], border); at >= limit/2 {
+			return text[:at+len(border)], text[at+len(border):]
+		}
+	}
+	return text[:limit], text[limit:]
+}
+
+// lastOf returns the end of a text: at most so many characters, from the beginning of a sentence or a word.
+func lastOf(text string, most int) string {
+	if utf8.RuneCountInString(text) <= 2*most { // a short text is not repeated
+		return ""
+	}
+	from := len(text)
+	for range most {
+		_, width := utf8.DecodeLastRuneInString(text[:from])
+		from -= width
+	}
+	tail := text[from:]
+	for _, border := range borders {
+		if at := strings.Index(tail, border); at >= 0 && at < len(tail)/2 {
+			return strings.TrimSpace(tail[at+len(border):])
+		}
+	}
+	return tail
+}

@@ -1,0 +1,216 @@
+package knowledge
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"bahi/commands"
+	flows "bahi/commands/messaging"
+	"bahi/domain/actor"
+	"bahi/domain/messaging/bot"
+	"bahi/domain/messaging/botsource"
+)
+
+// Blobs keep the bytes of files and pages.
+type Blobs interface {
+	Put(ctx context.Context, key, contentType string, data []byte) error
+	Get(ctx context.Context, key string) (data []byte, contentType string, err error)
+	Delete(ctx context.Context, key string) error
+	List(ctx context.Context, prefix string) ([]string, error)
+}
+
+// Pages fetch pages. An error that is [Told] is for the bot's owner.
+type Pages interface {
+	Fetch(ctx context.Context, address string) ([]byte, error)
+}
+
+// PDFs read the text of PDFs. An error that is [Told] is for the bot's owner.
+type PDFs interface {
+	Text(ctx context.Context, file []byte) (string, error)
+}
+
+// Told is an error whose words are for the bot's owner.
+type Told interface {
+	error
+	// Temporary reports whether another try may succeed.
+	Temporary() bool
+}
+
+// Reading reads what bots know from.
+type Reading struct {
+	Commands *commands.Handler
+	Store    *Store
+	Blobs    Blobs
+	Pages    Pages
+	PDFs     PDFs
+	Now      func() time.Time
+}
+
+const (
+	mostText  = 16 << 20 // bytes of text of one source
+	mostTitle = 300      // characters
+
+	noText = "There is no text in it"
+)
+
+// Read makes chunks of a source, after it has fetched a page that is to be fetched. last: no further attempt follows an error. What is wrong with the source
+// itself is noted, and is no error.
+func (r *Reading) Read(ctx context.Context, id string, last bool) error {
+	l, err := commands.Load(ctx, r.Commands.Fresh(), botsource.Kind, id)
+	if err != nil || l.State.Bot == 0 {
+		return err
+	}
+	number, err := strconv.ParseInt(id, 10, 64)
+	if err != nil {
+		return err
+	}
+	done, err := r.read(ctx, id, number, l.State)
+	told, ok := errors.AsType[Told](err)
+	switch {
+	case err == nil:
+	case ok && (!told.Temporary() || last):
+		done = botsource.Conclude{Failure: told.Error()}
+	case last && ctx.Err() == nil:
+		done = botsource.Conclude{Failure: "It could not be read"}
+	default:
+		return err
+	}
+	req := commands.Request{Actor: actor.Actor{Type: "system", ID: "bots", Workspace: l.Workspace}, Workspace: l.Workspace}
+	if _, err := commands.Handle(ctx, r.Commands, req, botsource.Kind, id, done); err != nil {
+		return err
+	}
+	now, err := commands.Load(ctx, r.Commands.Fresh(), botsource.Kind, id)
+	if err != nil {
+		return err
+	}
+	of, err := commands.Load(ctx, r.Commands.Fresh(), bot.Kind, strconv.FormatInt(l.State.Bot, 10))
+	if err != nil || now.State.Bot != 0 && of.State.Name != "" {
+		return err
+	}
+	return r.Forget(ctx, l.State.Bot, id) // it was deleted meanwhile
+}
+
+// failure is a [Told] error of ours.
+type failure string
+
+// Error implements error.
+func (f failure) Error() string { return string(f) }
+
+// Temporary reports that another try would not help.
+func (failure) Temporary() bool { return false }
+
+func (r *Reading) read(ctx context.Context, id string, number int64, s botsource.State) (done botsource.Conclude, err error) {
+	key := flows.SourceKey(s.Bot, id)
+	var data []byte
+	if s.URL != "" && s.Status == botsource.Processing {
+		if data, err = r.Pages.Fetch(ctx, s.URL); err != nil {
+			return done, err
+		}
+		if err := r.Blobs.Put(ctx, key, "application/octet-stream", data); err != nil {
+			return done, err
+		}
+		done.FetchedAt = r.Now().UTC().Truncate(time.Microsecond)
+	} else {
+		if data, _, err = r.Blobs.Get(ctx, key); err != nil {
+			return done, err
+		}
+		done.FetchedAt = s.FetchedAt
+	}
+	title, text, err := r.text(ctx, data)
+	if err != nil {
+		return done, err
+	}
+	if s.URL != "" {
+		sum := sha256.Sum256(data)
+		done.Title, done.Hash = title, hex.EncodeToString(sum[:])
+	} else {
+		title = s.Name
+	}
+	chunks := Chunks(text)
+	if len(chunks) == 0 {
+		return done, failure(noText)
+	}
+	done.Chunks, done.Model = int64(len(chunks)), r.Store.Model.Embeds()
+	return done, r.Store.Put(ctx, s.Bot, number, title, chunks)
+}
+
+// text returns the text of a file or page, and the title of a page.
+func (r *Reading) text(ctx context.Context, data []byte) (title, text string, err error) {
+	kind, err := botsource.MediaType(data)
+	switch {
+	case errors.Is(err, botsource.ErrNotText):
+		return "", "", failure("It is not a text")
+	case err != nil:
+		return "", "", err
+	case kind == botsource.PDF:
+		text, err = r.PDFs.Text(ctx, data)
+	default:
+		text, err = botsource.Decode(data)
+	}
+	if err != nil {
+		return "", "", err
+	}
+	if kind == botsource.HTML || kind == botsource.Text && strings.Contains(text, "</") {
+		title, text = Page(text)
+	}
+	if len(text) > mostText {
+		return "", "", failure("It has more than 16 MB of text")
+	}
+	if runes := []rune(title); len(runes) > mostTitle {
+		title = string(runes[:mostTitle])
+	}
+	// NUL is no character of a text in Postgres.
+	return strings.ToValidUTF8(title, ""), strings.ReplaceAll(text, "\x00", ""), nil
+}
+
+// Forget removes everything that was made of a deleted source of a bot, and its bytes.
+func (r *Reading) Forget(ctx context.Context, of int64, id string) error {
+	number, err := strconv.ParseInt(id, 10, 64)
+	if err != nil {
+		return err
+	}
+	if err := r.Store.Forget(ctx, of, number); err != nil {
+		return err
+	}
+	return r.Blobs.Delete(ctx, flows.SourceKey(of, id))
+}
+
+// ForgetBot removes everything that was made of a bot's sources, and their bytes.
+func (r *Reading) ForgetBot(ctx context.Context, id string) error {
+	l, err := commands.Load(ctx, r.Commands.Fresh(), bot.Kind, id)
+	if err != nil || l.State.Name != "" {
+		return err
+	}
+	number, err := strconv.ParseInt(id, 10, 64)
+	if err != nil {
+		return err
+	}
+	if err := r.Store.ForgetBot(ctx, number); err != nil {
+		return err
+	}
+	keys, err := r.Blobs.List(ctx, flows.BotFolder(number))
+	for _, key := range keys {
+		err = errors.Join(err, r.Blobs.Delete(ctx, key))
+	}
+	return err
+}
+
+// Revise reads sources once more whose vectors are of another model than today's.
+func (r *Reading) Revise(ctx context.Context) error {
+	const atOnce = 100
+	ids, err := r.Store.Outdated(ctx, atOnce)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if err := r.Read(ctx, strconv.FormatInt(id, 10), false); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,261 @@
+package knowledge
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"bahi/domain/wording"
+)
+
+// Passage is a chunk that was found.
+type Passage struct {
+	Source   int64
+	Nth      int32
+	Text     string
+	Score    float64 // of the fusion; a greater one is better
+	Coverage float64 // the part of the question's words that it has, by their rarity, 0 to 1
+}
+
+const (
+	fusion      = 60   // k of reciprocal rank fusion (CONTRACT.md 8.11)
+	mostWords   = 40   // of a question
+	mostCovered = 500  // chunks that are compared
+	mostNear    = 50   // chunks that are near by their vectors
+	similar     = 0.45 // a mistyped or inflected word counts from this part of common trigrams
+)
+
+// word is a word of a question, and what it is in a bot's chunks.
+type word struct {
+	text   string
+	terms  []string  // that may be there in its place
+	fits   []float64 // how well each of them does
+	chunks int64     // that have one of them
+	weight float64   // by rarity
+}
+
+// Search returns the passages of a bot's files and pages that belong best to a question.
+func (s *Store) Search(ctx context.Context, bot int64, question string, most int) ([]Passage, error) {
+	words, total, err := s.words(ctx, bot, question)
+	if err != nil || total == 0 {
+		return nil, err
+	}
+	found, err := s.covering(ctx, bot, words)
+	if err != nil {
+		return nil, err
+	}
+	score := map[[2]int64]*Passage{}
+	add := func(p Passage, rank int) {
+		key := [2]int64{p.Source, int64(p.Nth)}
+		if score[key] == nil {
+			score[key] = &p
+		}
+		score[key].Score += 1 / float64(fusion+rank+1)
+	}
+	for rank, p := range found {
+		add(p, rank)
+	}
+	if s.Model.Embeds() != "" {
+		near, err := s.near(ctx, bot, question)
+		if err != nil {
+			return nil, err
+		}
+		for rank, p := range near {
+			add(p, rank)
+		}
+	}
+	all := make([]Passage, 0, len(score))
+	for _, p := range score {
+		all = append(all, *p)
+	}
+	slices.SortFunc(all, func(a, b Passage) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(b.Coverage, a.Coverage), cmp.Compare(a.Source, b.Source), cmp.Compare(a.Nth, b.Nth))
+	})
+	all = all[:min(len(all), most)]
+	return all, s.read(ctx, all)
+}
+
+// words returns the words of a question with what they are in the bot's chunks, and how many chunks there are.
+func (s *Store) words(ctx context.Context, bot int64, question string) (words []word, total int64, err error) {
+	var texts, grams []string
+	for text := range terms(question) {
+		if !empty[text] && !slices.Contains(texts, text) && len(texts) < mostWords {
+			texts, grams = append(texts, text), append(grams, strings.Join(wording.Grams(text), "\n"))
+		}
+	}
+	if len(texts) == 0 {
+		return nil, 0, nil
+	}
+	// Without a stem, a word is one of English that means nothing. What is similar counts where neither the word nor its stem is there, and for the
+	// scripts whose words have no stems here.
+	rows, err := s.Pool.Query(ctx, `
+		with asked as (
+			select n, word, string_to_array(grams, E'\n') as grams, case when word ~ '^[ -~]+$' then ts_lexize('english_stem', word) end as stem
+			from unnest($2::text[], $3::text[]) with ordinality a (word, grams, n)
+		), exact as (
+			select a.n, t.word, t.chunks from asked a join knowledge.term t on t.bot_id = $1 and (t.word = a.word or t.word = any(a.stem))
+		)
+		select 0::bigint, '', chunks, 1::float8 from knowledge.term where bot_id = $1 and word = ''
+		union all select -n, '', 0, 0 from asked where stem = '{}'
+		union all select n, word, chunks, 1 from exact
+		union all
+		select a.n, t.word, t.chunks, t.fit from asked a cross join lateral (
+			select t.word, t.chunks, shared::float8 / (cardinality(t.grams) + cardinality(a.grams) - shared) as fit
+			from knowledge.term t cross join lateral (select count(*) as shared from unnest(t.grams) g where g = any(a.grams)) s
+			where t.bot_id = $1 and t.grams && a.grams and t.word <> a.word
+			order by fit desc limit 8
+		) t
+		where t.fit >= $4 and a.word !~ '[0-9]' and (a.stem is null or not exists (select from exact e where e.n = a.n))`, bot, texts, grams, similar)
+	if err != nil {
+		return nil, 0, fmt.Errorf("look up the words of a question: %w", err)
+	}
+	words = make([]word, len(texts))
+	for i, text := range texts {
+		words[i].text = text
+	}
+	var (
+		n, chunks int64
+		term      string
+		fit       float64
+	)
+	if _, err = pgx.ForEachRow(rows, []any{&n, &term, &chunks, &fit}, func() error {
+		switch {
+		case n == 0:
+			total = chunks
+		case n < 0:
+			words[-n-1].text = ""
+		default:
+			w := &words[n-1]
+			w.terms, w.fits, w.chunks = append(w.terms, term), append(w.fits, fit), w.chunks+chunks
+		}
+		return nil
+	}); err != nil {
+		return nil, 0, fmt.Errorf("look up the words of a question: %w", err)
+	}
+	words = slices.DeleteFunc(words, func(w word) bool { return w.text == "" })
+	for i := range words {
+		has := float64(min(words[i].chunks, total))
+		words[i].weight = math.Log(1 + (float64(total)-has+0.5)/(has+0.5))
+	}
+	return words, total, nil
+}
+
+// covering returns the chunks that have most of the words by weight, the best first.
+func (s *Store) covering(ctx context.Context, bot int64, words []word) ([]Passage, error) {
+	byRarity := slices.Clone(words)
+	slices.SortStableFunc(byRarity, func(a, b word) int { return cmp.Compare(a.chunks, b.chunks) })
+	var rare, every []string
+	var of []int32     // the word of each term
+	var fits []float64 // and how well the term fits
+	weights, candidates, sum := make([]float64, len(words)), int64(0), 0.0
+	for i, w := range byRarity {
+		weights[i] = w.weight
+		sum += w.weight
+		for j, term := range w.terms {
+			every, of, fits = append(every, quote(term)), append(of, int32(i)), append(fits, w.fits[j])
+		}
+		if len(w.terms) > 0 && (len(rare) == 0 || candidates+w.chunks <= mostCovered) {
+			for _, term := range w.terms {
+				rare = append(rare, quote(term))
+			}
+			candidates += w.chunks
+		}
+	}
+	if len(rare) == 0 {
+		return nil, nil
+	}
+	// Of a word that may be there in several forms, the form that fits best counts.
+	rows, err := s.Pool.Query(ctx, `
+		with near as (select source_id, nth, words from knowledge.chunk where bot_id = $1 and words @@ $2::text::tsquery limit $8)
+		select source_id, nth, covered, ts_rank_cd(words, $3::text::tsquery)::float8 as rank
+		from near cross join lateral (
+			select sum(w.weight * best) as covered from (
+				select t.n, max(t.fit) as best from unnest($4::text[], $5::int[], $6::float8[]) t (term, n, fit) where near.words @@ t.term::tsquery group by t.n
+			) hit join unnest($7::float8[]) with ordinality w (weight, n) on w.n = hit.n + 1
+		) c
+		order by covered desc, rank desc, source_id, nth limit $9`,
+		bot, strings.Join(rare, " | "), strings.Join(every, " | "), every, of, fits, weights, mostCovered, mostNear)
+	if err != nil {
+		return nil, fmt.Errorf("search the chunks of bot %d: %w", bot, err)
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (p Passage, err error) {
+		var rank float64
+		err = row.Scan(&p.Source, &p.Nth, &p.Coverage, &rank)
+		p.Coverage /= sum
+		return p, err
+	})
+}
+
+// quote returns a term as a tsquery has it.
+func quote(term string) string {
+	return "'" + strings.NewReplacer(`'`, `''`, `\`, `\\`).Replace(term) + "'"
+}
+
+// near returns the chunks whose vectors are nearest to the question's.
+func (s *Store) near(ctx context.Context, bot int64, question string) (nearest []Passage, err error) {
+	vectors, err := s.Model.Embed(ctx, []string{question})
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.Pool.Query(ctx, `select source_id, nth, embedding from knowledge.chunk where bot_id = $1 and model = $2`, bot, s.Model.Embeds())
+	if err != nil {
+		return nil, fmt.Errorf("read the vectors of bot %d: %w", bot, err)
+	}
+	var p Passage
+	var vector []float32
+	if _, err = pgx.ForEachRow(rows, []any{&p.Source, &p.Nth, &vector}, func() error {
+		p.Score = cosine(vectors[0], vector)
+		at, _ := slices.BinarySearchFunc(nearest, p, func(a, b Passage) int { return cmp.Compare(b.Score, a.Score) })
+		if at < mostNear {
+			nearest = slices.Insert(nearest, at, p)
+			nearest = nearest[:min(len(nearest), mostNear)]
+		}
+		return nil
+	}); err != nil {
+		return nil, fmt.Errorf("read the vectors of bot %d: %w", bot, err)
+	}
+	for i := range nearest {
+		nearest[i].Score = 0 // ranks are merged, not scores
+	}
+	return nearest, nil
+}
+
+// cosine returns the cosine of the angle between two vectors, -1 for those of different lengths.
+func cosine(a, b []float32) float64 {
+	if len(a) != len(b) {
+		return -1
+	}
+	var dot, x, y float64
+	for i := range a {
+		dot, x, y = dot+float64(a[i])*float64(b[i]), x+float64(a[i])*float64(a[i]), y+float64(b[i])*float64(b[i])
+	}
+	if x == 0 || y == 0 {
+		return -1
+	}
+	return dot / math.Sqrt(x*y)
+}
+
+// read adds the texts.
+func (s *Store) read(ctx context.Context, passages []Passage) error {
+	sources, nths := make([]int64, len(passages)), make([]int32, len(passages))
+	for i, p := range passages {
+		sources[i], nths[i] = p.Source, p.Nth
+	}
+	rows, err := s.Pool.Query(ctx, `
+		select a.n, c.text from unnest($1::bigint[], $2::int[]) with ordinality a (source_id, nth, n) join knowledge.chunk c using (source_id, nth)`, sources, nths)
+	if err != nil {
+		return fmt.Errorf("read passages: %w", err)
+	}
+	var n int
+	var text string
+	_, err = pgx.ForEachRow(rows, []any{&n, &text}, func() error {
+		passages[n-1].Text = text
+		return nil
+	})
+	return err
+}

@@ -1,0 +1,225 @@
+package knowledge_test
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"bahi/commands/messaging/knowledge"
+	"bahi/internal/pgtest"
+	"bahi/migrations"
+)
+
+// model makes vectors of what a test tells it of texts, with a name.
+type model struct {
+	name   string
+	vector func(text string) []float32
+}
+
+func (m model) Embeds() string { return m.name }
+
+func (m model) Embed(_ context.Context, texts []string) (vectors [][]float32, err error) {
+	for _, text := range texts {
+		vectors = append(vectors, m.vector(text))
+	}
+	return vectors, nil
+}
+
+func store(t testing.TB, m model) *knowledge.Store {
+	t.Helper()
+	url := pgtest.Template(t, "migrated", migrations.Up)
+	pool, err := pgxpool.New(t.Context(), url)
+	require.NoError(t, err)
+	t.Cleanup(pool.Close)
+	return &knowledge.Store{Pool: pool, Model: m}
+}
+
+//go:embed testdata/jeweller.txt
+var jeweller string
+
+// document is one of the labelled set: a language and a title, a text, and questions that it answers.
+type document struct {
+	language, title, text string
+	questions             []string
+}
+
+func documents() (all []document) {
+	for block := range strings.SplitSeq(strings.TrimPrefix(jeweller, "= "), "\n= ") {
+		lines := strings.Split(strings.TrimSpace(block), "\n")
+		language, title, _ := strings.Cut(lines[0], " ")
+		d := document{language: language, title: title}
+		for _, line := range lines[1:] {
+			if question, is := strings.CutPrefix(line, "? "); is {
+				d.questions = append(d.questions, question)
+			} else {
+				d.text += line + "\n"
+			}
+		}
+		all = append(all, d)
+	}
+	return all
+}
+
+func TestPassagesAreFoundInFourLanguages(t *testing.T) {
+	t.Parallel()
+	s := store(t, model{})
+	set := documents()
+	require.GreaterOrEqual(t, len(set), 30)
+	for i, d := range set {
+		require.NoError(t, s.Put(t.Context(), 1, int64(i+1), d.title, knowledge.Chunks(d.text)))
+	}
+	asked, found, first, quoted := map[string]int{}, map[string]int{}, 0, 0
+	total := 0
+	for i, d := range set {
+		for _, question := range d.questions {
+			passages, err := s.Search(t.Context(), 1, question, 6)
+			require.NoError(t, err)
+			asked[d.language]++
+			total++
+			before := found[d.language]
+			for rank, p := range passages {
+				if p.Source != int64(i+1) {
+					continue
+				}
+				found[d.language]++
+				if rank == 0 {
+					first++
+					if p.Coverage >= 0.5 {
+						quoted++
+					}
+				}
+			}
+			if found[d.language] == before {
+				t.Logf("%s: %s: not found", d.title, question)
+			}
+		}
+	}
+	require.GreaterOrEqual(t, total, 120)
+	for language, n := range asked {
+		t.Logf("%s: %d of %d questions find their passage", language, found[language], n)
+		require.GreaterOrEqual(t, float64(found[language])/float64(n), 0.9, language)
+	}
+	t.Logf("%d of %d have it first, %d would be quoted", first, total, quoted)
+	require.GreaterOrEqual(t, float64(first)/float64(total), 0.8)
+	require.GreaterOrEqual(t, float64(quoted)/float64(total), 0.6)
+}
+
+func TestWhatNobodyWroteIsNotQuoted(t *testing.T) {
+	t.Parallel()
+	s := store(t, model{})
+	for i, d := range documents() {
+		require.NoError(t, s.Put(t.Context(), 1, int64(i+1), d.title, knowledge.Chunks(d.text)))
+	}
+	for _, question := range []string{"Who won the cricket match yesterday?", "Write a poem about elephants", "send me all contacts", "भारत का प्रधानमंत्री कौन है?", "આજે વરસાદ પડશે?", "???", "' & | ! ( ) :* <->", ""} {
+		passages, err := s.Search(t.Context(), 1, question, 6)
+		require.NoError(t, err, question)
+		for _, p := range passages {
+			require.Less(t, p.Coverage, 0.5, "%s: %s", question, p.Text)
+		}
+	}
+	none, err := s.Search(t.Context(), 2, "opening hours on Sunday", 6)
+	require.NoError(t, err)
+	require.Empty(t, none, "another bot's")
+}
+
+func TestWordsAreFoundThoughTheyAreMistypedOrInflected(t *testing.T) {
+	t.Parallel()
+	s := store(t, model{})
+	require.NoError(t, s.Put(t.Context(), 1, 1, "", []string{"We resize rings in four days."}))
+	require.NoError(t, s.Put(t.Context(), 1, 2, "", []string{"पायलें चाँदी की हैं, दाम १२५० रुपये।"}))
+	for question, source := range map[string]int64{"resizing a ring": 1, "resizze": 1, "पायल": 2, "1250": 2} {
+		passages, err := s.Search(t.Context(), 1, question, 6)
+		require.NoError(t, err)
+		require.NotEmpty(t, passages, question)
+		require.Equal(t, source, passages[0].Source, question)
+	}
+}
+
+func TestWhatIsForgottenLeavesNoTrace(t *testing.T) {
+	t.Parallel()
+	s := store(t, model{})
+	rows := func() string {
+		var text string
+		require.NoError(t, s.Pool.QueryRow(t.Context(), `select (select count(*) from knowledge.chunk) || ' ' || coalesce((select string_agg(word || '=' || chunks, ' ' order by word) from knowledge.term), '')`).Scan(&text))
+		return text
+	}
+	require.NoError(t, s.Put(t.Context(), 1, 1, "", []string{"gold rate", "gold"}))
+	require.Equal(t, "2 =2 gold=2 rate=1", rows())
+	require.NoError(t, s.Put(t.Context(), 1, 2, "", []string{"gold"}))
+	require.NoError(t, s.Put(t.Context(), 1, 1, "", []string{"silver"}))
+	require.Equal(t, "2 =2 gold=1 silver=1", rows(), "a source is replaced")
+	require.NoError(t, s.Forget(t.Context(), 1, 2))
+	require.Equal(t, "1 =1 silver=1", rows())
+	require.NoError(t, s.ForgetBot(t.Context(), 1))
+	require.Equal(t, "0 ", rows())
+}
+
+func TestVectorsFindWhatSharesNoWord(t *testing.T) {
+	t.Parallel()
+	near := func(text string) []float32 {
+		if strings.Contains(text, "cost") || strings.Contains(text, "price") {
+			return []float32{1, 0.1}
+		}
+		return []float32{0, 1}
+	}
+	s := store(t, model{"m1", near})
+	for i, text := range []string{"The price is five rupees", "We are open", "Rings of gold"} {
+		require.NoError(t, s.Put(t.Context(), 1, int64(i+1), "", []string{text}))
+	}
+	passages, err := s.Search(t.Context(), 1, "What does it cost?", 2)
+	require.NoError(t, err)
+	require.Equal(t, int64(1), passages[0].Source)
+	require.Zero(t, passages[0].Coverage, "it shares no word")
+
+	s.Model = model{"m2", near}
+	outdated, err := s.Outdated(t.Context(), 10)
+	require.NoError(t, err)
+	require.Len(t, outdated, 3, "vectors of another model do not compare")
+}
+
+func TestChunksEndAtParagraphs(t *testing.T) {
+	t.Parallel()
+	require.Empty(t, knowledge.Chunks(" \n\n\f\n"))
+	require.Equal(t, []string{"one\n\ntwo"}, knowledge.Chunks("one\r\n\r\n\r\ntwo\n"))
+	var text strings.Builder
+	for i := range 100 {
+		fmt.Fprintf(&text, "Paragraph %d begins. %s ends.\n\n", i, strings.Repeat("सोना और चाँदी ", 12))
+	}
+	chunks := knowledge.Chunks(text.String())
+	whole := strings.Join(chunks, "\n")
+	for i := range 100 {
+		require.Contains(t, whole, fmt.Sprintf("Paragraph %d begins.", i))
+	}
+	for i, chunk := range chunks {
+		length := len([]rune(chunk))
+		require.LessOrEqual(t, length, 3000)
+		if i < len(chunks)-1 {
+			require.GreaterOrEqual(t, length, 2000)
+			require.True(t, strings.HasSuffix(chunk, "ends."), "a paragraph that fits is not cut")
+		}
+	}
+	for _, long := range []string{strings.Repeat("x", 10000), strings.Repeat("અ ", 9000)} {
+		for _, chunk := range knowledge.Chunks(long) {
+			require.LessOrEqual(t, len([]rune(chunk)), 3000)
+		}
+	}
+}
+
+func TestAPageIsItsMainText(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("We are open from 11 to 4. ", 10)
+	title, text := knowledge.Page(`<html><head><title> Our  FAQ </title><style>p{}</style></head><body><nav>Home</nav><header>Shop</header>
+		<main><h1>Hours</h1><p>` + long + `<b>bold</b> tail</p><ul><li>one</li><li>two</li></ul><table><tr><td>a</td><td>b</td></tr></table>
+		<script>alert(1)</script><form>Name <input></form></main><footer>Imprint</footer></body></html>`)
+	require.Equal(t, "Our FAQ", title)
+	require.Equal(t, "Hours\n\n"+strings.TrimSpace(long)+" bold tail\n\none\n\ntwo\n\na b", text)
+	_, text = knowledge.Page("<p>a</p><nav>b</nav>c" + strings.Repeat("<div>", 300) + "deep")
+	require.Equal(t, "a\n\nc\n\ndeep", text)
+	_, text = knowledge.Page(strings.Repeat("<div>", 100_000) + "deep")
+	require.Empty(t, text, "nobody reads that")
+}

@@ -1,0 +1,271 @@
+// Package khatapage reads the words of a khata page, as a program recognised them, as entries of the books: words to lines, lines to
+// columns, columns to fields (CONTRACT.md 5.2). What it returns is a proposal: everything that it guessed is in the warnings.
+package khatapage
+
+import (
+	"fmt"
+	"slices"
+
+	"bahi/domain/unit"
+)
+
+// Word is a recognised word and where it is, in pixels or points from the top left corner.
+type Word struct {
+	Left, Top, Right, Bottom int
+
+	Text       string
+	Confidence int  // 0 to 100
+	Struck     bool // a line goes through it
+}
+
+func (w Word) middle() int { return (w.Left + w.Right) / 2 }
+
+// Page has the words of one page.
+type Page struct {
+	Width int
+	Words []Word
+}
+
+// Account is an account that a page may name.
+type Account struct {
+	Ledger string
+	ID     int64
+	Name   string
+}
+
+// Options say what is known beside the pages.
+type Options struct {
+	Accounts []Account
+	Today    unit.Date
+	OutLeft  bool // an unmarked page has the OUT side at the left
+	Similar  bool // accounts are also found by similar names, and a line of text goes on with the entry above
+}
+
+// The sides of an entry.
+const (
+	In  = "in"
+	Out = "out"
+)
+
+// Entry is one line of a page. What is not known is nil.
+type Entry struct {
+	ID         int64         `json:"id" doc:"From 1, on these pages"`
+	Page       int           `json:"page"`
+	Side       string        `json:"side" enum:"in,out"`
+	Date       *unit.Date    `json:"date"`
+	Party      *string       `json:"party_name"`
+	Ledger     *string       `json:"ledger" enum:"bank,bullion,client,karigar,polisher" doc:"null: no account has this name"`
+	Account    *int64        `json:"account_id"`
+	Item       *string       `json:"item_name"`
+	Weight     *unit.Grams   `json:"weight"`
+	Touch      *unit.Percent `json:"touch"`
+	Fine       *unit.Grams   `json:"fine_weight"`
+	Amount     *unit.Money   `json:"amount"`
+	Confidence unit.Percent  `json:"confidence" doc:"0 to 1"`
+	Raw        string        `json:"raw_text"`
+}
+
+// Result is what was read.
+type Result struct {
+	Entries  []Entry  `json:"entries" nullable:"false"`
+	Warnings []string `json:"warnings" nullable:"false"`
+}
+
+const (
+	// MostEntries is how many entries one submit takes (CONTRACT.md I20).
+	MostEntries  = 1000
+	mostWarnings = 100
+
+	leastConfidence = 30 // of a word that counts
+)
+
+// Read reads pages in their order.
+func Read(pages []Page, o Options) Result {
+	r := &reader{Options: o, names: namesOf(o.Accounts), Result: Result{Entries: []Entry{}, Warnings: []string{}}}
+	for i, p := range pages {
+		r.page = i + 1
+		r.read(p)
+	}
+	if len(r.Entries) > MostEntries {
+		r.Entries = r.Entries[:MostEntries]
+		r.warn("more than %d entries: the others are left out", MostEntries)
+	}
+	return r.Result
+}
+
+type reader struct {
+	Options
+	Result
+
+	names []name
+	page  int
+
+	party   *string // of the lines that follow
+	account *Account
+	ledger  string // that the title names; "": none
+	year    int    // that the sheet names; 0: none
+	fiscal  bool   // it is the first of two, as 2025-26 has it
+	dates   map[string]*unit.Date
+	above   map[string]*Entry // the entry above, by side
+	sums    map[string]*sums
+}
+
+// sums are what the entries of a side amount to.
+type sums struct {
+	weight, fine unit.Grams
+	amount       unit.Money
+}
+
+func (r *reader) warn(format string, args ...any) {
+	text := fmt.Sprintf("page %d: "+format, append([]any{r.page}, args...)...)
+	if len(r.Warnings) < mostWarnings && !slices.Contains(r.Warnings, text) {
+		r.Warnings = append(r.Warnings, text)
+	}
+}
+
+func (r *reader) read(p Page) {
+	r.dates, r.above, r.sums = map[string]*unit.Date{}, map[string]*Entry{}, map[string]*sums{In: {}, Out: {}}
+	lines := linesOf(p.Words)
+	if len(lines) == 0 {
+		r.warn("no text was found")
+		return
+	}
+	r.findYear(lines)
+	l := r.layout(p, lines)
+	before := len(r.Entries)
+	for _, line := range lines {
+		r.readLine(l, line)
+	}
+	if len(r.Entries) == before {
+		r.warn("no entry was found")
+	}
+}
+
+func (r *reader) readLine(l *layout, line []Word) {
+	if r.isHeader(line) || r.isTitle(line) {
+		return
+	}
+	left, right := l.split(line)
+	leftCell, rightCell := r.cell(l, l.leftSide, left), r.cell(l, l.rightSide, right)
+	switch {
+	case len(right) > 0 && rightCell.numbersOnly() && leftCell.text != "":
+		// One date and one text for both sides, whose numbers have columns of their own.
+		rightCell.text, rightCell.date, rightCell.ditto, rightCell.dated = leftCell.text, leftCell.date, leftCell.ditto, leftCell.dated
+		rightCell.raw, rightCell.words = leftCell.raw+" "+rightCell.raw, append(slices.Clone(left), right...)
+		if leftCell.numbers > 0 {
+			r.add(l, l.leftSide, leftCell)
+		}
+		r.add(l, l.rightSide, rightCell)
+	default:
+		if len(left) > 0 {
+			r.add(l, l.leftSide, leftCell)
+		}
+		if len(right) > 0 {
+			r.add(l, l.rightSide, rightCell)
+		}
+	}
+}
+
+// add makes an entry of a cell.
+func (r *reader) add(l *layout, side string, c cell) {
+	if c.total || c.opening {
+		r.checkTotal(side, c)
+		return
+	}
+	above := r.above[side]
+	if c.numbers == 0 {
+		r.textOnly(side, above, c)
+		return
+	}
+	e := Entry{
+		ID: int64(len(r.Entries) + 1), Page: r.page, Side: side, Party: r.party, Weight: c.weight, Touch: c.touch, Fine: c.fine, Amount: c.amount,
+		Raw: c.raw, Confidence: confidence(c, l),
+	}
+	text := c.text
+	if c.ditto && text == "" && above != nil && above.Item != nil {
+		text = *above.Item
+	}
+	text = r.inline(&e, text)
+	if text != "" {
+		e.Item = &text
+	}
+	e.Date = r.date(side, c)
+	if e.Ledger == nil && r.account != nil {
+		e.Ledger, e.Account = &r.account.Ledger, &r.account.ID
+	}
+	if c.struck {
+		e.Confidence = min(e.Confidence, unit.Whole*struckConfidence/100/100)
+		r.warn("the line %q seems to be struck out", c.raw)
+	}
+	r.Entries = append(r.Entries, e)
+	r.above[side] = &r.Entries[len(r.Entries)-1]
+	sum := r.sums[side]
+	sum.weight += value(e.Weight)
+	sum.fine += value(e.Fine)
+	sum.amount += value(e.Amount)
+}
+
+const struckConfidence = 30
+
+// textOnly takes a line without numbers: the name of a party, or the rest of the text above.
+func (r *reader) textOnly(side string, above *Entry, c cell) {
+	switch {
+	case c.text == "":
+	case r.heading(c.text):
+	case r.Similar && above != nil && above.Item != nil && !c.dated:
+		*above.Item += " " + c.text
+		above.Raw += " " + c.raw
+	case c.date != nil:
+		r.dates[side] = c.date
+	default:
+		r.warn("the line %q has no number and is left out", c.raw)
+	}
+}
+
+// confidence returns how sure an entry is: its words' mean, less for what was inferred.
+func confidence(c cell, l *layout) unit.Percent {
+	sum := 0
+	for _, w := range c.words {
+		sum += w.Confidence
+	}
+	percent := sum / max(1, len(c.words))
+	if l.guessed {
+		percent = percent * 9 / 10
+	}
+	if c.inferred {
+		percent = percent * 9 / 10
+	}
+	if c.doubtful {
+		percent /= 2
+	}
+	return unit.Percent(min(percent, 99)) * unit.Whole / 100 / 100
+}
+
+// checkTotal compares a total with the entries before it.
+func (r *reader) checkTotal(side string, c cell) {
+	if !c.total {
+		return
+	}
+	sum := r.sums[side]
+	check := func(what string, given, added fmt.Stringer, same bool) {
+		if !same {
+			r.warn("the total of %s on the %s side is %s, but its entries add up to %s", what, side, given, added)
+		}
+	}
+	if c.weight != nil {
+		check("weight", *c.weight, sum.weight, *c.weight == sum.weight)
+	}
+	if c.fine != nil {
+		check("fine weight", *c.fine, sum.fine, *c.fine == sum.fine)
+	}
+	if c.amount != nil {
+		check("amount", *c.amount, sum.amount, *c.amount == sum.amount)
+	}
+}
+
+func value[T ~int64](v *T) T {
+	if v == nil {
+		return 0
+	}
+	return *v
+}

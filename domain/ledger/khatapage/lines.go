@@ -1,0 +1,219 @@
+package khatapage
+
+import (
+	"slices"
+	"strings"
+)
+
+// linesOf groups words into lines from top to bottom, each from left to right. Words that are not sure enough do not count, nor do rules
+// that were taken for text.
+func linesOf(words []Word) (lines [][]Word) {
+	var kept []Word
+	var heights []int
+	for _, w := range words {
+		w.Text = normal(w.Text)
+		if w.Confidence < leastConfidence && digits(w.Text) == 0 || strings.Trim(w.Text, "|[]{}_-—=~.:;'`()<>\\/!*") == "" && !isDitto(w.Text) {
+			continue
+		}
+		w.Text = strings.Trim(w.Text, "|[]{}_~")
+		kept = append(kept, w)
+		heights = append(heights, w.Bottom-w.Top)
+	}
+	if len(kept) == 0 {
+		return nil
+	}
+	slices.Sort(heights)
+	height := max(1, heights[len(heights)/2])
+	slices.SortStableFunc(kept, func(a, b Word) int { return (a.Top + a.Bottom) - (b.Top + b.Bottom) })
+	type group struct {
+		words []Word
+		sum   int // of middles
+	}
+	var groups []*group
+	for _, w := range kept {
+		middle := (w.Top + w.Bottom) / 2
+		var near *group
+		for _, g := range groups[max(0, len(groups)-2):] {
+			if distance := abs(middle - g.sum/len(g.words)); 5*distance < 3*height {
+				near = g
+			}
+		}
+		if near == nil {
+			near = &group{}
+			groups = append(groups, near)
+		}
+		near.words, near.sum = append(near.words, w), near.sum+middle
+	}
+	for _, g := range groups {
+		slices.SortStableFunc(g.words, func(a, b Word) int { return a.Left - b.Left })
+		lines = append(lines, g.words)
+	}
+	return lines
+}
+
+func abs(n int) int { return max(n, -n) }
+
+// column is a column of a side that a header names.
+type column struct {
+	kind        string
+	left, right int
+}
+
+// layout is how a page is laid out.
+type layout struct {
+	boundary            int // between the sides; words right of it are on the right side
+	leftSide, rightSide string
+	columns             []column
+	guessed             bool // no header names the sides
+}
+
+// split returns the words of the two sides.
+func (l *layout) split(line []Word) (left, right []Word) {
+	for i, w := range line {
+		if w.middle() >= l.boundary {
+			return line[:i], line[i:]
+		}
+	}
+	return line, nil
+}
+
+// layout finds the sides and columns: by header words, otherwise by the gutter between them.
+func (r *reader) layout(p Page, lines [][]Word) *layout {
+	l := &layout{leftSide: In, rightSide: Out}
+	if r.OutLeft {
+		l.leftSide, l.rightSide = Out, In
+	}
+	l.boundary = p.Width + 1 // one side
+	var in, out *Word
+	for _, line := range lines {
+		if !r.isHeader(line) {
+			continue
+		}
+		for _, w := range line {
+			switch kind := headerOf(w.Text); {
+			case kind == In && in == nil:
+				in = new(w)
+			case kind == Out && out == nil:
+				out = new(w)
+			case kind != "" && kind != In && kind != Out:
+				l.columns = append(l.columns, column{kind, w.Left, w.Right})
+			}
+		}
+	}
+	switch {
+	case in != nil && out != nil:
+		l.leftSide, l.rightSide = In, Out
+		first, second := in, out
+		if out.Left < in.Left {
+			l.leftSide, l.rightSide, first, second = Out, In, out, in
+		}
+		l.boundary = gutter(lines, first.Right, second.Left, (first.Right+second.Left)/2)
+		// The sides' own names may stand over single columns of numbers.
+		if len(l.columns) > 0 && !l.named(amountColumn) && !l.named(weightColumn) {
+			l.columns = append(l.columns, column{amountColumn, in.Left, in.Right}, column{amountColumn, out.Left, out.Right})
+		}
+	case in != nil:
+		l.leftSide, l.rightSide = In, In
+	case out != nil:
+		l.leftSide, l.rightSide = Out, Out
+	default:
+		l.guessed = true
+		if r.twoSided(p, lines) {
+			l.boundary = gutter(lines, p.Width*35/100, p.Width*65/100, p.Width/2)
+		}
+		r.warn("no column header found, sides taken from position")
+	}
+	return l
+}
+
+func (l *layout) named(kind string) bool {
+	return slices.ContainsFunc(l.columns, func(c column) bool { return c.kind == kind })
+}
+
+// gutter returns the middle of the widest band between two places that few words cover, or a default.
+func gutter(lines [][]Word, from, to, otherwise int) int {
+	if to <= from {
+		return otherwise
+	}
+	covered := make([]int, to-from)
+	for _, line := range lines {
+		for _, w := range line {
+			for x := max(w.Left, from); x < min(w.Right, to); x++ {
+				covered[x-from]++
+			}
+		}
+	}
+	few := len(lines) / 10 // titles go across
+	best, width, start := otherwise, 0, -1
+	for x := range len(covered) + 1 {
+		free := x < len(covered) && covered[x] <= few
+		switch {
+		case free && start < 0:
+			start = x
+		case !free && start >= 0:
+			if x-start > width {
+				best, width = from+(start+x)/2, x-start
+			}
+			start = -1
+		}
+	}
+	return best
+}
+
+// twoSided reports whether an unmarked page has entries on both halves: texts or dates begin lines on the right one, too.
+func (r *reader) twoSided(p Page, lines [][]Word) bool {
+	middle := gutter(lines, p.Width*35/100, p.Width*65/100, p.Width/2)
+	both, right := 0, 0
+	for _, line := range lines {
+		var begins, texts bool
+		for i, w := range line {
+			if w.middle() < middle {
+				continue
+			}
+			_, date := dateOf(w.Text)
+			begins = begins || date || isDitto(w.Text) && (i == 0 || line[i-1].middle() < middle)
+			texts = texts || letters(w.Text) > 1 && unitOf(w.Text) == ""
+		}
+		if texts || begins {
+			right++
+		}
+		if texts && begins {
+			both++
+		}
+	}
+	for _, c := range header(lines) {
+		if c.middle() >= middle && (headerOf(c.Text) == dateColumn || headerOf(c.Text) == itemColumn) {
+			return true
+		}
+	}
+	return both > 0 || 3*right > 2*len(lines)
+}
+
+// header returns the words of the first line of headers.
+func header(lines [][]Word) []Word {
+	for _, line := range lines {
+		if (&reader{}).isHeader(line) {
+			return line
+		}
+	}
+	return nil
+}
+
+// isHeader reports whether a line has the names of sides or columns, and no entry.
+func (r *reader) isHeader(line []Word) bool {
+	headers, others := 0, 0
+	for i, w := range line {
+		switch {
+		case headerOf(w.Text) != "":
+			if strings.HasSuffix(w.Text, ":") && i+1 < len(line) { // "नाम: इमरान" names a party
+				return false
+			}
+			headers++
+		case digits(w.Text) > 0:
+			return false
+		case letters(w.Text) > 0:
+			others++
+		}
+	}
+	return headers > 0 && headers >= others
+}

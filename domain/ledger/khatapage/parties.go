@@ -1,0 +1,196 @@
+package khatapage
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"bahi/domain/wording"
+)
+
+// name is an account's name as it is compared.
+type name struct {
+	Account
+
+	words []string
+	grams map[string]bool
+}
+
+func namesOf(accounts []Account) []name {
+	all := make([]name, 0, len(accounts))
+	for _, a := range accounts {
+		n := name{Account: a, words: wording.Words(a.Name), grams: map[string]bool{}}
+		for _, word := range n.words {
+			for _, gram := range wording.Grams(word) {
+				n.grams[gram] = true
+			}
+		}
+		if len(n.words) > 0 {
+			all = append(all, n)
+		}
+	}
+	// Of two names that begin alike, the longer is looked for first.
+	slices.SortStableFunc(all, func(a, b name) int { return len(b.words) - len(a.words) })
+	return all
+}
+
+// find returns the account that a text names, nil for none or several.
+func (r *reader) find(text string) *Account {
+	words := wording.Words(text)
+	if found := r.one(func(n name) bool { return slices.Equal(n.words, words) }); found != nil || !r.Similar {
+		return found
+	}
+	grams := map[string]bool{}
+	for _, word := range words {
+		for _, gram := range wording.Grams(word) {
+			grams[gram] = true
+		}
+	}
+	var best *Account
+	most, second := 0, 0
+	for i, n := range r.names {
+		common := 0
+		for gram := range grams {
+			if n.grams[gram] {
+				common++
+			}
+		}
+		switch alike := 200 * common / max(1, len(grams)+len(n.grams)); {
+		case r.ledger != "" && n.Ledger != r.ledger:
+		case alike > most:
+			best, most, second = &r.names[i].Account, alike, most
+		case alike > second:
+			second = alike
+		}
+	}
+	if most < leastAlike || most-second < leastApart {
+		return nil
+	}
+	r.warn("%q is taken for %s %q", text, best.Ledger, best.Name)
+	return best
+}
+
+// How alike two names are, in percent of their trigrams, and how much less alike the next best has to be.
+const (
+	leastAlike = 55
+	leastApart = 10
+)
+
+// one returns the only account that fits, of those in the ledger that the title names if it does.
+func (r *reader) one(fits func(name) bool) (found *Account) {
+	for i, n := range r.names {
+		if r.ledger != "" && n.Ledger != r.ledger || !fits(n) {
+			continue
+		}
+		if found != nil {
+			r.warn("several accounts are named %q", n.Name)
+			return nil
+		}
+		found = &r.names[i].Account
+	}
+	return found
+}
+
+// inline takes the account whose name a text begins with out of the text.
+func (r *reader) inline(e *Entry, text string) string {
+	words := wording.Words(text)
+	if len(words) == 0 {
+		return text
+	}
+	found := r.one(func(n name) bool { return len(words) >= len(n.words) && slices.Equal(words[:len(n.words)], n.words) })
+	if found == nil {
+		return text
+	}
+	e.Party, e.Ledger, e.Account = &found.Name, &found.Ledger, &found.ID
+	rest := strings.Fields(text)
+	return strings.Join(rest[min(len(rest), len(strings.Fields(found.Name))):], " ")
+}
+
+// heading takes a text without numbers as the party of the lines that follow, if it is marked as one or names an account.
+func (r *reader) heading(text string) bool {
+	var rest []string
+	marked, ledger := false, r.ledger
+	for word := range strings.FieldsSeq(text) {
+		kind, title := titles[folded(word)]
+		switch {
+		case parties[folded(word)] != "":
+			marked = true
+		case title && kind != "":
+			ledger, marked = kind, true
+		case title, digits(word) > 0:
+		case letters(word) > 0:
+			rest = append(rest, word)
+		}
+	}
+	party := strings.Trim(strings.Join(rest, " "), " .,:;-")
+	if party == "" {
+		r.ledger = ledger
+		return marked
+	}
+	before := r.ledger
+	r.ledger = ledger
+	found := r.find(party)
+	if found == nil && !marked {
+		r.ledger = before
+		return false
+	}
+	r.party, r.account = &party, found
+	if found == nil {
+		r.warn("no account is named %q", party)
+	}
+	return true
+}
+
+// isTitle reports whether a line above the entries is the page's title: without numbers but years, dates and numbers of pages. It takes the
+// party and the ledger from the title.
+func (r *reader) isTitle(line []Word) bool {
+	if r.above[In] != nil || r.above[Out] != nil {
+		return false
+	}
+	var text []string
+	known, counted := false, false // the word before is of a title; it may have a number, as in "page 12"
+	for i, w := range line {
+		_, date := dateOf(w.Text)
+		_, numeric := number(w)
+		_, title := titles[folded(w.Text)]
+		switch {
+		case openings[folded(w.Text)] != "", totals[folded(w.Text)] != "", date && i == 0 && len(line) > 2, numeric && !date && yearIn(w.Text) == 0 && !counted:
+			return false
+		}
+		known, counted = known || title || yearIn(w.Text) != 0, title
+		text = append(text, w.Text)
+	}
+	return r.heading(strings.Join(text, " ")) || known
+}
+
+// findYear takes the year that the lines above the entries name.
+func (r *reader) findYear(lines [][]Word) {
+	for _, line := range lines[:min(len(lines), 4)] {
+		for _, w := range line {
+			year := yearIn(w.Text)
+			if d, ok := dateOf(w.Text); ok && d.year != 0 {
+				year = d.year
+			}
+			if year == 0 {
+				continue
+			}
+			if year > r.Today.Time().Year()+1 {
+				r.warn("the year %d is not believed", year)
+				continue
+			}
+			r.year, r.fiscal = year, strings.Contains(w.Text, "-") && len(w.Text) <= 9 && yearIn(w.Text) != 0
+			return
+		}
+	}
+}
+
+// yearIn returns the year of texts such as 2025, 2025-26 and 2025-2026; 0 for others.
+func yearIn(text string) int {
+	text = strings.Trim(text, ".,;:()")
+	first, _, _ := strings.Cut(strings.ReplaceAll(text, "/", "-"), "-")
+	year, err := strconv.Atoi(first)
+	if err != nil || len(first) != 4 || year < 1950 || year > 2199 || len(text) > 9 || digits(text) < len(text)-1 {
+		return 0
+	}
+	return year
+}

@@ -1,0 +1,87 @@
+package enquiry
+
+import (
+	"maps"
+	"time"
+
+	"bahi/domain/event"
+)
+
+// NotificationKind names what a stream enquirynotification-<uuid of an enquiry> holds: what became of telling the company.
+var NotificationKind = event.NewKind("enquirynotification",
+	event.Of[Notified]("EnquiryNotified", 1),
+).Sealing(Buyers)
+
+// Port is a way of telling the company.
+type Port string
+
+// The ports.
+const (
+	Chat  Port = "chat"
+	Email Port = "email"
+	CRM   Port = "crm"
+)
+
+// What became of a notification. It is queued until then.
+const (
+	Queued  = "queued"
+	Done    = "sent"
+	Failed  = "failed"
+	Skipped = "skipped"
+)
+
+// Notified records what became of one notification.
+type Notified struct {
+	Port   Port           `json:"port"`
+	At     time.Time      `json:"at"`
+	Status string         `json:"status"`          // sent, failed or skipped
+	Error  string         `json:"error,omitempty"` // in our words, which name nobody
+	Lead   string         `json:"lead_id,omitempty"`
+	To     string         `json:"to,omitempty"` // the company's phone, or the crm
+	Text   event.Personal `json:"text,omitzero"`
+}
+
+// Evolve keeps the last of each port, and the first lead.
+func (e Notified) Evolve(s Notifications) Notifications {
+	of := map[Port]Outcome{}
+	maps.Copy(of, s.Of)
+	of[e.Port] = Outcome{Status: e.Status, Error: e.Error, At: e.At}
+	if s.Lead == "" {
+		s.Lead = e.Lead
+	}
+	return Notifications{Of: of, Lead: s.Lead}
+}
+
+// Outcome is what became of a notification.
+type Outcome struct {
+	Status string
+	Error  string
+	At     time.Time
+}
+
+// Notifications is what became of telling the company.
+type Notifications struct {
+	Of   map[Port]Outcome
+	Lead string // the crm's id
+}
+
+// Note records what became of a notification.
+type Note struct {
+	Notified
+
+	Buyer string // id of the subject
+	Said  string
+}
+
+// Decide records what became of it, once it was sent for good.
+func (c Note) Decide(s Notifications) ([]event.Event[Notifications], error) {
+	before := s.Of[c.Port]
+	if before.Status == Done || before.Status == c.Status && before.Error == c.Error {
+		return nil, nil
+	}
+	e := c.Notified
+	if c.Buyer != "" {
+		e.Text = Buyers.Personal(c.Buyer, c.Said)
+	}
+	return []event.Event[Notifications]{e}, nil
+}

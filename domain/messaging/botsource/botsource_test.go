@@ -1,0 +1,86 @@
+package botsource_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf16"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/domain/event/eventtest"
+	"bahi/domain/messaging/botsource"
+)
+
+var (
+	file = botsource.FileAdded{Bot: 1, Name: "faq.txt", MediaType: "text/plain", Size: 9, Hash: "h"}
+	page = botsource.PageAdded{Bot: 1, URL: "https://shop.example/faq", PageKey: "k"}
+)
+
+func TestASourceIsReadOrNot(t *testing.T) {
+	t.Parallel()
+	given := eventtest.Given(t, botsource.Kind, file)
+	read := botsource.Read{Chunks: 3}
+	given.Case("it is read").When(botsource.Conclude{Read: read}).Then(read)
+	given.And(read).Case("once").When(botsource.Conclude{Read: read}).ThenNothing()
+	given.Case("it cannot be read").When(botsource.Conclude{Failure: "no text"}).Then(botsource.Unread{Error: "no text"})
+	given.And(botsource.Deleted{}).Case("it is gone meanwhile").When(botsource.Conclude{Read: read}).ThenNothing()
+	given.Case("a file is not fetched again").When(botsource.Request{}).ThenFails(botsource.ErrNoPage)
+	given.Case("a file is no page").When(botsource.Delete{Bot: 1, Page: true}).ThenFails(botsource.ErrNoPage)
+	given.Case("another bot's").When(botsource.Delete{Bot: 2}).ThenFails(botsource.ErrNoFile)
+
+	fetched := botsource.Read{Chunks: 1, Title: "FAQ", Hash: "h", FetchedAt: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	of := eventtest.Given(t, botsource.Kind, page)
+	of.Case("it is about to be fetched").When(botsource.Request{}).ThenNothing()
+	of.And(fetched).Case("a page is fetched again").When(botsource.Request{}).Then(botsource.Requested{})
+	require.Equal(t, "FAQ", of.And(fetched).State().Name)
+}
+
+func TestAddressesAreComparedInOneForm(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		" HTTPS://Shop.Example:443/FAQ#top ": "https://shop.example/FAQ", "http://shop.example": "http://shop.example/", "http://shop.example.:8080/?q=1": "http://shop.example:8080/?q=1",
+		"https://सोना.example/a": "https://xn--31b2aw5a.example/a", "http://[2001:DB8::1]/": "http://[2001:db8::1]/",
+	} {
+		got, err := botsource.Normal(text)
+		require.NoError(t, err, text)
+		if !strings.Contains(text, "सोना") {
+			require.Equal(t, want, got)
+		} else {
+			require.True(t, strings.HasPrefix(got, "https://xn--"), got)
+		}
+	}
+	for _, text := range []string{"", "shop.example", "ftp://shop.example", "https://", "https://user:secret@shop.example/", "https://shop.example/a b", "https://shop.example/" + strings.Repeat("a", 2048), "https://a\x00b/"} {
+		_, err := botsource.Normal(text)
+		require.Error(t, err, text)
+	}
+}
+
+func TestAFileIsTextByItsContent(t *testing.T) {
+	t.Parallel()
+	utf16le := []byte{0xff, 0xfe}
+	for _, unit := range utf16.Encode([]rune("સોનું ₹")) {
+		utf16le = append(utf16le, byte(unit), byte(unit>>8))
+	}
+	for _, c := range []struct{ data, kind, text string }{
+		{"%PDF-1.7\n\x00\x01", botsource.PDF, ""},
+		{"junk\n%PDF-1.4", botsource.PDF, ""},
+		{"\ufeffसोना", botsource.Text, "सोना"},
+		{string(utf16le), botsource.Text, "સોનું ₹"},
+		{"caf\xe9 \x93quoted\x94", botsource.Text, "café “quoted”"},
+		{"<!-- x -->\n<!DOCTYPE html><p>hi", botsource.HTML, "<!-- x -->\n<!DOCTYPE html><p>hi"},
+	} {
+		kind, err := botsource.MediaType([]byte(c.data))
+		require.NoError(t, err)
+		require.Equal(t, c.kind, kind)
+		if c.kind != botsource.PDF {
+			text, err := botsource.Decode([]byte(c.data))
+			require.NoError(t, err)
+			require.Equal(t, c.text, text)
+		}
+	}
+	for _, data := range []string{"\x89PNG\r\n\x1a\n\x00\x00", "a\x00b", "\xff\xfea", "caf\xe9\x81", "\x7fELF\x02\x01\x01"} {
+		_, err := botsource.MediaType([]byte(data))
+		require.ErrorIs(t, err, botsource.ErrNotText, "%q", data)
+	}
+}

@@ -1,0 +1,206 @@
+// Package botwebhook is an endpoint of the company's own that a bot may call. The log has the values of its headers and fixed parameters, and the secret
+// that signs its calls, only under the bot's key.
+package botwebhook
+
+import (
+	"encoding/json"
+
+	"bahi/domain/event"
+	"bahi/domain/fault"
+	"bahi/domain/patch"
+)
+
+// Kind names what a stream botwebhook-<number> holds. A name is for ever: old logs have it.
+var Kind = event.NewKind("botwebhook",
+	event.Of[Created]("BotWebhookCreated", 1),
+	event.Of[Edited]("BotWebhookEdited", 1),
+).Sealing("bot")
+
+// bots are whose key seals the secrets.
+const bots event.Subjects = "bot"
+
+// ErrNotFound also answers those who may not know that the webhook exists.
+var ErrNotFound = fault.New(fault.NotFound, "Webhook not found")
+
+// Stars are shown in place of a secret, and sent to keep it.
+const Stars = "********"
+
+// State is what decisions and answers need. Its secrets are sealed.
+type State struct {
+	Call
+
+	Bot     int64 // 0: there is no webhook
+	Active  bool
+	Signing event.Secret
+}
+
+// Call is what a webhook is and how it is called.
+type Call struct {
+	Name        string            `json:"name"`
+	URL         string            `json:"url"`
+	Method      string            `json:"method"`
+	Description string            `json:"description"`
+	Headers     []Header          `json:"headers,omitempty"`
+	Query       map[string]string `json:"query_params,omitempty"`
+	JSON        string            `json:"json_data,omitempty"` // an object
+	Parameters  []Parameter       `json:"parameters,omitempty"`
+}
+
+// Header is a header of each call.
+type Header struct {
+	Name  string       `json:"name"`
+	Value event.Secret `json:"value"`
+}
+
+// Parameter is a value of a call that the bot fills, or that is always the same.
+type Parameter struct {
+	Name     string       `json:"name"`
+	DataType string       `json:"data_type"`
+	Place    string       `json:"place"` // query_param, post_data or path_param
+	Source   string       `json:"source"`
+	Value    event.Secret `json:"value,omitzero"` // of a fixed one
+}
+
+// What a parameter may be.
+const (
+	ByAI  = "by_ai"
+	Fixed = "fixed"
+
+	InQuery = "query_param"
+	InBody  = "post_data"
+	InPath  = "path_param"
+
+	String   = "string"
+	Number   = "number"
+	Date     = "date"
+	Datetime = "datetime"
+)
+
+// Created records a new webhook.
+type Created struct {
+	Call
+
+	Bot     int64        `json:"bot"`
+	Active  bool         `json:"active"`
+	Signing event.Secret `json:"signing_secret"`
+}
+
+// Edited records a change of what it names.
+type Edited struct {
+	Name        patch.Field[string]            `json:"name,omitzero"`
+	URL         patch.Field[string]            `json:"url,omitzero"`
+	Method      patch.Field[string]            `json:"method,omitzero"`
+	Description patch.Field[string]            `json:"description,omitzero"`
+	Headers     patch.Field[[]Header]          `json:"headers,omitzero"`
+	Query       patch.Field[map[string]string] `json:"query_params,omitzero"`
+	JSON        patch.Field[string]            `json:"json_data,omitzero"`
+	Parameters  patch.Field[[]Parameter]       `json:"parameters,omitzero"`
+	Active      patch.Field[bool]              `json:"active,omitzero"`
+}
+
+// Evolve begins the webhook.
+func (e Created) Evolve(State) State {
+	return State{Call: e.Call, Bot: e.Bot, Active: e.Active, Signing: e.Signing}
+}
+
+// Evolve changes what is named.
+func (e Edited) Evolve(s State) State {
+	s.Name, s.URL, s.Method, s.Description = e.Name.Or(s.Name), e.URL.Or(s.URL), e.Method.Or(s.Method), e.Description.Or(s.Description)
+	s.Headers, s.Query, s.JSON, s.Parameters = e.Headers.Or(s.Headers), e.Query.Or(s.Query), e.JSON.Or(s.JSON), e.Parameters.Or(s.Parameters)
+	s.Active = e.Active.Or(s.Active)
+	return s
+}
+
+// Given is a parameter as clients send it.
+type Given struct {
+	Name     string              `json:"name"     maxLength:"64"`
+	DataType string              `json:"dataType" enum:"string,number,date,datetime"`
+	Place    string              `json:"type"     enum:"query_param,post_data,path_param"`
+	Source   string              `json:"source"   enum:"by_ai,fixed" doc:"by_ai: the bot fills it"`
+	Value    patch.Field[string] `json:"value,omitzero" maxLength:"2000" doc:"Of a fixed one. Never shown again"`
+}
+
+// Input has the parts of a webhook's body that may be absent. Null empties.
+type Input struct {
+	Headers    patch.Field[map[string]string]          `json:"headers,omitzero"     doc:"Their values are never shown again"`
+	Query      patch.Field[map[string]string]          `json:"queryParams,omitzero"`
+	JSON       patch.Field[map[string]json.RawMessage] `json:"jsonData,omitzero"    doc:"Body of a call, an object"`
+	Parameters patch.Field[[]Given]                    `json:"parameters,omitzero"  maxItems:"50"`
+}
+
+// Create makes a webhook.
+type Create struct {
+	Input
+
+	Name        string            `json:"name"        maxLength:"400"`
+	URL         string            `json:"url"         maxLength:"3000"`
+	Method      string            `json:"method"      enum:"GET,POST,PUT,PATCH,DELETE"`
+	Description string            `json:"description" maxLength:"6000" doc:"What it does; the bot reads it"`
+	Active      patch.Field[bool] `json:"active,omitzero" doc:"The bot may call it; true by default"`
+
+	Bot    int64  `json:"-"`
+	Secret string `json:"-"` // signs the calls
+}
+
+// Decide puts the values in order.
+func (c Create) Decide(State) ([]event.Event[State], error) {
+	call, err := c.apply(c.Bot, Call{}, change{
+		Name: patch.Set(c.Name), URL: patch.Set(c.URL), Method: patch.Set(c.Method), Description: patch.Set(c.Description),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return []event.Event[State]{Created{
+		Call: call, Bot: c.Bot, Active: c.Active.State != patch.Given || c.Active.Value, Signing: secret(c.Bot, c.Secret),
+	}}, nil
+}
+
+// Edit changes what it names of a webhook.
+type Edit struct {
+	Input
+
+	Name        patch.Field[string] `json:"name,omitzero"        nullable:"false" maxLength:"400"`
+	URL         patch.Field[string] `json:"url,omitzero"         nullable:"false" maxLength:"3000"`
+	Method      patch.Field[string] `json:"method,omitzero"      nullable:"false" enum:"GET,POST,PUT,PATCH,DELETE"`
+	Description patch.Field[string] `json:"description,omitzero" nullable:"false" maxLength:"6000"`
+	Active      patch.Field[bool]   `json:"active,omitzero"      nullable:"false"`
+
+	Bot int64 `json:"-"`
+}
+
+// Decide changes what is named and differs. Whether a secret differs cannot be told.
+func (c Edit) Decide(s State) ([]event.Event[State], error) {
+	if s.Bot == 0 || s.Bot != c.Bot {
+		return nil, ErrNotFound
+	}
+	call, err := c.apply(c.Bot, s.Call, change{Name: c.Name, URL: c.URL, Method: c.Method, Description: c.Description})
+	if err != nil {
+		return nil, err
+	}
+	e := Edited{
+		Name: differing(call.Name, s.Name), URL: differing(call.URL, s.URL), Method: differing(call.Method, s.Method),
+		Description: differing(call.Description, s.Description), JSON: differing(call.JSON, s.JSON), Active: patch.Differing(c.Active, s.Active),
+	}
+	if c.Headers.Named() && len(call.Headers)+len(s.Headers) > 0 {
+		e.Headers = filled(call.Headers, len(call.Headers))
+	}
+	if c.Parameters.Named() && len(call.Parameters)+len(s.Parameters) > 0 {
+		e.Parameters = filled(call.Parameters, len(call.Parameters))
+	}
+	if c.Query.Named() && !equal(call.Query, s.Query) {
+		e.Query = filled(call.Query, len(call.Query))
+	}
+	if !e.Name.Named() && !e.URL.Named() && !e.Method.Named() && !e.Description.Named() && !e.JSON.Named() && !e.Active.Named() &&
+		!e.Headers.Named() && !e.Parameters.Named() && !e.Query.Named() {
+		return nil, nil
+	}
+	return []event.Event[State]{e}, nil
+}
+
+// filled returns a field with a list, null for one without entries.
+func filled[T any](list T, entries int) patch.Field[T] {
+	if entries == 0 {
+		return patch.Clear[T]()
+	}
+	return patch.Set(list)
+}

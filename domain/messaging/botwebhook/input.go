@@ -1,0 +1,314 @@
+package botwebhook
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/net/http/httpguts"
+
+	"bahi/domain/event"
+	"bahi/domain/fault"
+	"bahi/domain/patch"
+	"bahi/domain/person"
+	"bahi/domain/wording"
+)
+
+// change has the texts of a change.
+type change struct {
+	Name, URL, Method, Description patch.Field[string]
+}
+
+const (
+	mostURL         = 2048
+	mostDescription = 5000
+	mostEntries     = 50 // headers, query parameters, parameters
+	mostValue       = 2000
+	mostJSON        = 64 << 10 // bytes
+	mostNumber      = 30       // characters
+)
+
+var (
+	parameterName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+	number        = regexp.MustCompile(`^-?[0-9]{1,15}(\.[0-9]{1,9})?$`)
+	placeholder   = regexp.MustCompile(`\{([^{}/]*)\}|:([A-Za-z0-9_-]+)`)
+)
+
+// theirs are headers that the call itself decides.
+var theirs = []string{"host", "content-length", "transfer-encoding", "connection", "webhook-id", "webhook-timestamp", "webhook-signature", "idempotency-key"}
+
+func wrong(field, message string) error {
+	return fault.Fields(fault.Field{Field: field, Message: message})
+}
+
+func secret(bot int64, text string) event.Secret {
+	return event.NewSecret(bots.Of(strconv.FormatInt(bot, 10)), text)
+}
+
+func differing(after, before string) patch.Field[string] {
+	return patch.Differing(patch.Set(after), before)
+}
+
+func equal(a, b map[string]string) bool { return maps.Equal(a, b) }
+
+// apply returns the call after a change, or all that is wrong with it (CONTRACT.md B9).
+func (in Input) apply(bot int64, before Call, c change) (call Call, err error) {
+	call = before
+	var faults []error
+	text := func(into *string, f patch.Field[string], rule func(string) (string, error)) {
+		f, err := f.With(rule)
+		faults = append(faults, err)
+		*into = f.Or(*into)
+	}
+	text(&call.Name, c.Name, func(text string) (string, error) { return person.Name("name", text) })
+	text(&call.Description, c.Description, func(text string) (string, error) {
+		text, err := wording.Tidy("description", text, mostDescription)
+		if err == nil && text == "" {
+			err = wrong("description", "must not be empty")
+		}
+		return text, err
+	})
+	text(&call.URL, c.URL, address)
+	text(&call.Method, c.Method, func(text string) (string, error) { return text, nil })
+	moved := c.URL.Named() && before.URL != "" && server(call.URL) != server(before.URL)
+	if in.JSON.Named() {
+		call.JSON, err = object(in.JSON)
+		faults = append(faults, err)
+	}
+	if in.Query.Named() {
+		call.Query = in.Query.Value
+		faults = append(faults, entries("queryParams", in.Query.Value))
+	}
+	headers, err := in.headers(bot, before, moved)
+	faults, call.Headers = append(faults, err), headers
+	parameters, err := in.parameters(bot, before, moved)
+	faults, call.Parameters = append(faults, err), parameters
+	if err := fault.Join(faults...); err != nil {
+		return call, err
+	}
+	return call, fault.Join(call.placed()...)
+}
+
+// address returns the address of an endpoint as it was given, if it may be one.
+func address(text string) (string, error) {
+	text, err := wording.Tidy("url", text, mostURL)
+	if err != nil {
+		return "", err
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.Fragment != "" || strings.ContainsAny(text, " \t\r\n") {
+		return "", wrong("url", "expected an address like https://shop.example/stock/{sku}")
+	}
+	if placeholder.MatchString(u.Host) && strings.ContainsAny(u.Host, "{}") || strings.ContainsAny(u.RawQuery, "{}") {
+		return "", wrong("url", "placeholders are allowed in the path only")
+	}
+	return text, nil
+}
+
+// server returns scheme, host and port: who gets the secrets.
+func server(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return ""
+	}
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return u.Scheme + "://" + strings.ToLower(u.Hostname()) + ":" + port
+}
+
+// object returns a body as it is sent.
+func object(f patch.Field[map[string]json.RawMessage]) (string, error) {
+	if len(f.Value) == 0 {
+		return "", nil
+	}
+	text, err := json.Marshal(f.Value)
+	if err != nil || len(text) > mostJSON {
+		return "", wrong("jsonData", "at most 64 KB")
+	}
+	return string(text), nil
+}
+
+// entries checks names and values.
+func entries(field string, all map[string]string) error {
+	if len(all) > mostEntries {
+		return wrong(field, fmt.Sprintf("at most %d entries", mostEntries))
+	}
+	var faults []error
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if name == "" || len(name) > 100 || len(all[name]) > mostValue {
+			faults = append(faults, wrong(field+"."+name, fmt.Sprintf("a name of 1 to 100 and a value of at most %d characters", mostValue)))
+		}
+	}
+	return fault.Join(faults...)
+}
+
+// headers returns the headers after a change. Another server wants their values again.
+func (in Input) headers(bot int64, before Call, moved bool) (after []Header, err error) {
+	if !in.Headers.Named() {
+		if moved && len(before.Headers) > 0 {
+			return nil, wrong("headers", again)
+		}
+		return before.Headers, nil
+	}
+	faults := []error{entries("headers", in.Headers.Value)}
+	for _, name := range slices.Sorted(maps.Keys(in.Headers.Value)) {
+		value, field := in.Headers.Value[name], "headers."+name
+		kept := slices.IndexFunc(before.Headers, func(h Header) bool { return strings.EqualFold(h.Name, name) })
+		h := Header{Name: name}
+		switch {
+		case !httpguts.ValidHeaderFieldName(name) || slices.Contains(theirs, strings.ToLower(name)):
+			faults = append(faults, wrong(field, "not a header that may be set"))
+		case slices.ContainsFunc(after, func(h Header) bool { return strings.EqualFold(h.Name, name) }):
+			faults = append(faults, wrong(field, "is there twice"))
+		case value == Stars && kept < 0:
+			faults = append(faults, wrong(field, "there is no value to keep"))
+		case value == Stars && moved:
+			faults = append(faults, wrong(field, again))
+		case value == Stars:
+			h.Value = before.Headers[kept].Value
+		case !httpguts.ValidHeaderFieldValue(value):
+			faults = append(faults, wrong(field, "control characters are not allowed"))
+		default:
+			h.Value = secret(bot, value)
+		}
+		after = append(after, h)
+	}
+	return after, fault.Join(faults...)
+}
+
+const again = "must be given again, since url names another server"
+
+// parameters returns the parameters after a change.
+func (in Input) parameters(bot int64, before Call, moved bool) (after []Parameter, err error) {
+	if !in.Parameters.Named() {
+		if moved && slices.ContainsFunc(before.Parameters, func(p Parameter) bool { return p.Source == Fixed }) {
+			return nil, wrong("parameters", again)
+		}
+		return before.Parameters, nil
+	}
+	var faults []error
+	for i, g := range in.Parameters.Value {
+		field := fmt.Sprintf("parameters[%d].", i)
+		p := Parameter{Name: g.Name, DataType: g.DataType, Place: g.Place, Source: g.Source}
+		kept := slices.IndexFunc(before.Parameters, func(p Parameter) bool { return p.Name == g.Name && p.Source == Fixed })
+		switch {
+		case !parameterName.MatchString(g.Name):
+			faults = append(faults, wrong(field+"name", "1 to 64 letters, digits, _ and -"))
+		case slices.ContainsFunc(after, func(p Parameter) bool { return p.Name == g.Name }):
+			faults = append(faults, wrong(field+"name", "is there twice"))
+		case g.Source == ByAI && g.Value.State == patch.Given && g.Value.Value != "":
+			faults = append(faults, wrong(field+"value", "only a fixed parameter has one"))
+		case g.Source == ByAI:
+		case g.Value.State != patch.Given:
+			faults = append(faults, wrong(field+"value", "is required"))
+		case g.Value.Value == Stars && kept < 0:
+			faults = append(faults, wrong(field+"value", "there is no value to keep"))
+		case g.Value.Value == Stars && moved:
+			faults = append(faults, wrong(field+"value", again))
+		case g.Value.Value == Stars:
+			p.Value = before.Parameters[kept].Value
+		default:
+			if _, err := Coerce(g.DataType, g.Value.Value); err != nil {
+				faults = append(faults, wrong(field+"value", err.Error()))
+			}
+			p.Value = secret(bot, g.Value.Value)
+		}
+		after = append(after, p)
+	}
+	return after, fault.Join(faults...)
+}
+
+// placed returns what is wrong with the places of parameters: a placeholder of the path for each path parameter, and the reverse.
+func (c Call) placed() (faults []error) {
+	found := map[string]bool{}
+	for _, name := range c.Placeholders() {
+		found[name] = true
+	}
+	for i, p := range c.Parameters {
+		field := fmt.Sprintf("parameters[%d].type", i)
+		switch {
+		case p.Place == InPath && !found[p.Name]:
+			faults = append(faults, wrong(field, "the url has no placeholder {"+p.Name+"}"))
+		case p.Place == InBody && c.Method == "GET":
+			faults = append(faults, wrong(field, "GET has no body"))
+		case p.Place == InPath:
+			delete(found, p.Name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		faults = append(faults, wrong("url", "no path_param fills the placeholder "+name))
+	}
+	return faults
+}
+
+// Placeholders returns the names of the placeholders in the path: {name} or :name.
+func (c Call) Placeholders() (names []string) {
+	u, err := url.Parse(c.URL)
+	if err != nil {
+		return nil
+	}
+	for _, m := range placeholder.FindAllStringSubmatch(u.Path, -1) {
+		names = append(names, m[1]+m[2])
+	}
+	return names
+}
+
+// Expand returns the address with the values of its placeholders.
+func (c Call) Expand(values map[string]string) string {
+	base, rest := c.URL, ""
+	if i := strings.IndexByte(base, '?'); i >= 0 {
+		base, rest = base[:i], base[i:]
+	}
+	at := strings.Index(base, "://") + len("://")
+	slash := strings.IndexByte(base[at:], '/')
+	if slash < 0 {
+		return c.URL
+	}
+	at += slash
+	path := placeholder.ReplaceAllStringFunc(base[at:], func(name string) string {
+		return url.PathEscape(values[strings.Trim(name, "{}:")])
+	})
+	return base[:at] + path + rest
+}
+
+// Coerce returns a value as its data type has it in JSON: a number as json.Number, everything else as text.
+func Coerce(dataType string, value any) (any, error) {
+	text, isText := value.(string)
+	if n, ok := value.(json.Number); ok {
+		text, isText = n.String(), dataType == Number || dataType == String
+	}
+	if !isText {
+		return nil, fmt.Errorf("expected a %s", dataType)
+	}
+	if len(text) > mostValue {
+		return nil, fmt.Errorf("at most %d characters", mostValue)
+	}
+	switch dataType {
+	case Number:
+		text = strings.TrimSpace(text)
+		if len(text) > mostNumber || !number.MatchString(text) {
+			return nil, fmt.Errorf("expected a number, as in 12.5")
+		}
+		return json.Number(strings.TrimPrefix(text, "+")), nil
+	case Date:
+		if _, err := time.Parse(time.DateOnly, strings.TrimSpace(text)); err != nil {
+			return nil, fmt.Errorf("expected a date, as in 2026-03-31")
+		}
+		return strings.TrimSpace(text), nil
+	case Datetime:
+		if _, err := time.Parse(time.RFC3339, strings.TrimSpace(text)); err != nil {
+			return nil, fmt.Errorf("expected a moment, as in 2026-03-31T18:00:00+05:30")
+		}
+		return strings.TrimSpace(text), nil
+	default:
+		return text, nil
+	}
+}

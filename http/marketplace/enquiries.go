@@ -1,0 +1,156 @@
+package marketplace
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/google/uuid"
+
+	"bahi/commands"
+	flows "bahi/commands/marketplace"
+	"bahi/domain/event"
+	"bahi/domain/marketplace/enquiry"
+	"bahi/http/api"
+	views "bahi/readmodels/marketplace"
+)
+
+const (
+	enquiries = "/api/v1/enquiries"
+
+	generalEnquiries = "enquiry_general"
+)
+
+// ByEnquiry names an enquiry.
+type ByEnquiry struct {
+	ID string `path:"enquiry_id" doc:"The enquiry's id"`
+}
+
+func (in ByEnquiry) id() (uuid.UUID, error) { return idOr(in.ID, enquiry.ErrNotFound) }
+
+// EnquiryQuery are the parameters of the list.
+type EnquiryQuery struct {
+	CompanyID api.Optional[uuid.UUID] `query:"company_id" doc:"One of the caller's; absent: all of them"`
+	Status    string                  `query:"status" enum:"pending,contacted,qualified,converted,lost"`
+	Source    string                  `query:"source_platform" maxLength:"50" doc:"Where the buyer asked"`
+	Spam      bool                    `query:"spam" doc:"true: what programs have sent, instead of people"`
+}
+
+func enquiryOp(id, method, path, summary string) api.Op {
+	return closed(api.Op{ID: id, Method: method, Path: enquiries + path, Summary: summary, Limit: generalEnquiries, Reads: []string{"enquiries"}})
+}
+
+// Enquiries registers what companies are asked.
+func (r *Routes) Enquiries() {
+	api.Handle(r.API, open(api.Op{
+		ID: "create-enquiry", Method: "POST", Path: enquiries, Summary: "Ask a company that sells, which is told by mail, by chat and in its crm",
+		Limit: "enquiry_create", Faulty: http.StatusBadRequest, Unstored: "Failed to create enquiry", Errors: []int{http.StatusBadRequest},
+	}), func(ctx context.Context, in *struct{ Body enquiry.Send }) (*api.Tagged[views.SentEnquiry], error) {
+		out, err := flows.SendEnquiry(ctx, r.Commands, api.Request(ctx), in.Body)
+		if err == nil {
+			out.State, err = commands.Reveal(ctx, r.Commands, out.State)
+		}
+		return api.Written(ctx, out, err, sentShown)
+	})
+	api.Handle(r.API, enquiryOp("list-enquiries", "GET", "", "List the enquiries to the caller's companies, newest first"), func(ctx context.Context, in *struct {
+		api.Pages
+		EnquiryQuery
+	}) (*api.Body[api.PageOf[views.Enquiry]], error) {
+		f := views.EnquiryFilter{Company: in.CompanyID.Value, Status: in.Status, Source: in.Source, Spam: in.Spam}
+		of := api.Caller(ctx).Workspace
+		if in.CompanyID.Set {
+			var err error
+			if of, err = flows.WorkspaceOf(ctx, r.Commands, api.Request(ctx), in.CompanyID.Value, enquiry.ErrNotYours); err != nil {
+				return nil, err
+			}
+		}
+		rows, total, err := r.Views.Enquiries(ctx, of, in.Get(), f)
+		return api.Paginated(in.Get(), rows, total, err)
+	})
+	r.followEnquiries()
+	r.verifyChat()
+	api.Handle(r.API, enquiryOp("get-enquiry", "GET", "/{enquiry_id}", "Read an enquiry"), func(ctx context.Context, in *struct {
+		ByEnquiry
+		Spam bool `query:"spam" doc:"true: one that a program has sent"`
+	}) (*api.Tagged[views.Enquiry], error) {
+		id, err := in.id()
+		if err != nil {
+			return nil, err
+		}
+		e, err := r.Views.Enquiry(ctx, api.Caller(ctx).Workspace, id, in.Spam)
+		return api.Shown(e, e.Revision, err)
+	})
+	api.Handle(r.API, enquiryOp("get-enquiry-history", "GET", "/{enquiry_id}/history", "Read how an enquiry's status moved, oldest first"),
+		func(ctx context.Context, in *ByEnquiry) (*api.Body[[]views.Move], error) {
+			id, err := in.id()
+			if err != nil {
+				return nil, err
+			}
+			moves, err := r.Views.EnquiryHistory(ctx, api.Caller(ctx).Workspace, id)
+			if err == nil && len(moves) == 0 {
+				err = enquiry.ErrNotFound
+			}
+			return api.Answer(moves, err)
+		})
+	op := enquiryOp("edit-enquiry", "PATCH", "/{enquiry_id}", "Move an enquiry's status, or write notes")
+	op.Reads = nil
+	api.Handle(r.API, op, func(ctx context.Context, in *struct {
+		ByEnquiry
+		Body enquiry.Edit
+	}) (*api.Tagged[views.Enquiry], error) {
+		id, err := in.id()
+		if err != nil {
+			return nil, err
+		}
+		out, err := flows.EditEnquiry(ctx, r.Commands, api.Request(ctx), id, in.Body)
+		if err == nil {
+			out.State, err = commands.Reveal(ctx, r.Commands, out.State)
+		}
+		var told commands.Loaded[enquiry.Notifications]
+		if err == nil {
+			told, err = commands.Load(ctx, r.Commands.Fresh(), enquiry.NotificationKind, out.ID)
+		}
+		return api.Written(ctx, out, err, func(out flows.EnquiryOutcome) views.Enquiry { return enquiryShown(out, told.State) })
+	})
+}
+
+// sentShown returns an enquiry as a command left it, for the buyer.
+func sentShown(out flows.EnquiryOutcome) views.SentEnquiry {
+	s := out.State
+	id, _ := uuid.Parse(out.ID) // the command has given it
+	return views.SentEnquiry{
+		ID: id, ToCompanyID: s.Company, ProductID: s.Product, Message: s.Message.Shown(), Quantity: s.Quantity, UserName: s.Name.Shown(), UserEmail: s.Email.Shown(),
+		UserPhone: s.Phone.Shown(), SourcePlatform: s.Source, Status: s.Status, CreatedAt: out.Began, UpdatedAt: out.At, Revision: out.Revision,
+	}
+}
+
+// enquiryShown returns an enquiry as a command left it, for the company.
+func enquiryShown(out flows.EnquiryOutcome, told enquiry.Notifications) views.Enquiry {
+	e := views.Enquiry{SentEnquiry: sentShown(out), Notes: out.State.Notes.Shown()}
+	if told.Lead != "" {
+		e.CRMLeadID = &told.Lead
+	}
+	for port, into := range map[enquiry.Port]*views.Notification{
+		enquiry.Chat: &e.Notifications.Chat, enquiry.Email: &e.Notifications.Email, enquiry.CRM: &e.Notifications.CRM,
+	} {
+		o, ended := told.Of[port]
+		switch {
+		case ended:
+			into.Status, into.At = o.Status, o.At
+		case out.State.Spam:
+			into.Status, into.At = enquiry.Skipped, out.Began
+		default:
+			into.Status, into.At = enquiry.Queued, out.Began
+		}
+		if o.Error != "" {
+			into.Error = &o.Error
+		}
+	}
+	return e
+}
+
+// Feed follows the log.
+type Feed interface {
+	Head(ctx context.Context) (event.Position, error)
+	// Follow hands over the events after a position as they are written.
+	Follow(ctx context.Context, after event.Position, take func([]event.Stored) error) error
+}

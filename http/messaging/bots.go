@@ -1,0 +1,144 @@
+package messaging
+
+import (
+	"context"
+	"slices"
+	"strconv"
+
+	"bahi/commands"
+	"bahi/domain/messaging/bot"
+	"bahi/http/api"
+	views "bahi/readmodels/messaging"
+)
+
+// ByBot names a bot.
+type ByBot struct {
+	ID int64 `path:"id" minimum:"1" doc:"The bot's id"`
+}
+
+func (in ByBot) stream() string { return strconv.FormatInt(in.ID, 10) }
+
+func botOp(id, method, path, summary string) api.Op {
+	return api.Op{
+		ID: id, Method: method, Path: "/api/bots" + path, Summary: summary, Tags: tags, Area: area, Limit: limit, Reads: []string{"bots"},
+	}
+}
+
+// Tool is something that a bot may do beside answering.
+type Tool struct {
+	ID          int64  `json:"id"`
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Attached    bool   `json:"attached"`
+}
+
+func shownTool(t bot.Tool, attached []int64) Tool {
+	return Tool{ID: t.ID, Name: t.Name, Description: t.Description, Attached: slices.Contains(attached, t.ID)}
+}
+
+// ByTool names a tool of a bot.
+type ByTool struct {
+	BotID  int64 `path:"botId" minimum:"1" doc:"The bot's id"`
+	ToolID int64 `path:"toolId" minimum:"1" doc:"The tool's id"`
+}
+
+// BotList says which bots are asked for.
+type BotList struct {
+	Active string `query:"active" enum:"true,false"`
+	Scope  string `query:"scope" enum:"own,workspace" default:"own" doc:"workspace: also those of others; an API key has all in any case"`
+}
+
+// AllTools asks for the whole registry.
+type AllTools struct {
+	Available bool `query:"available" doc:"Also those that are not attached"`
+}
+
+// Bots registers the bots and their tools.
+func (r *Routes) Bots() {
+	api.Handle(r.API, botOp("list-bots", "GET", "", "List the caller's bots, newest first"),
+		func(ctx context.Context, in *struct {
+			api.Limited
+			BotList
+		}) (*api.Array[views.Bot], error) {
+			by := api.Caller(ctx)
+			f := views.BotFilter{Active: in.Active}
+			if by.Type == "user" && in.Scope != "workspace" {
+				f.Owner = by.ID
+			}
+			return api.Listed(r.Views.Bots(ctx, by.Workspace, in.Get(), f))
+		})
+	api.Handle(r.API, botOp("create-bot", "POST", "", "Make a bot"),
+		func(ctx context.Context, in *struct{ Body bot.Create }) (*api.Tagged[views.Bot], error) {
+			out, err := r.Flows.Create(ctx, api.Request(ctx), in.Body)
+			return api.Written(ctx, out, err, func(out commands.Outcome[bot.State]) views.Bot { return shownBot(out, views.Bot{}) })
+		})
+	api.Handle(r.API, botOp("get-bot", "GET", "/{id}", "Read a bot"),
+		func(ctx context.Context, in *ByBot) (*api.Tagged[views.Bot], error) {
+			b, err := r.Views.Bot(ctx, api.Caller(ctx).Workspace, in.ID)
+			return api.Shown(b, b.Revision, err)
+		})
+	api.Handle(r.API, botOp("edit-bot", "PATCH", "/{id}", "Change what is named of a bot"),
+		func(ctx context.Context, in *struct {
+			ByBot
+			Body bot.Edit
+		}) (*api.Tagged[views.Bot], error) {
+			out, err := r.Flows.Edit(ctx, api.Request(ctx), in.stream(), in.Body)
+			if err != nil {
+				return nil, err
+			}
+			read, err := r.Views.Bot(ctx, api.Caller(ctx).Workspace, in.ID)
+			return api.Written(ctx, out, err, func(out commands.Outcome[bot.State]) views.Bot { return shownBot(out, read) })
+		})
+	api.Handle(r.API, botOp("delete-bot", "DELETE", "/{id}", "Delete a bot with its files, pages and webhooks"),
+		func(ctx context.Context, in *ByBot) (*api.Nothing, error) {
+			out, err := commands.Handle(ctx, r.Commands, api.Request(ctx), bot.Kind, in.stream(), bot.Delete{})
+			return api.Done(ctx, out, err)
+		})
+	api.Handle(r.API, botOp("list-bot-tools", "GET", "/{id}/tools", "List the tools of a bot, or all there are"),
+		func(ctx context.Context, in *struct {
+			ByBot
+			AllTools
+		}) (*api.Array[Tool], error) {
+			attached, err := r.Views.BotTools(ctx, api.Caller(ctx).Workspace, in.ID)
+			if err != nil {
+				return nil, err
+			}
+			var all []Tool
+			for _, t := range bot.Tools {
+				if in.Available || slices.Contains(attached, t.ID) {
+					all = append(all, shownTool(t, attached))
+				}
+			}
+			return api.Listed(all, int64(len(all)), nil)
+		})
+	attach := botOp("attach-bot-tool", "POST", "/{id}/tools", "Let a bot use a tool, with no more rights than the caller's")
+	attach.Errors = []int{403}
+	api.Handle(r.API, attach,
+		func(ctx context.Context, in *struct {
+			ByBot
+			Body bot.AttachTool
+		}) (*api.Tagged[Tool], error) {
+			in.Body.By = api.Caller(ctx)
+			out, err := commands.Handle(ctx, r.Commands, api.Request(ctx), bot.Kind, in.stream(), in.Body)
+			return api.Written(ctx, out, err, func(out commands.Outcome[bot.State]) Tool {
+				t, _ := bot.ToolOf(in.Body.Tool)
+				return shownTool(t, out.State.Tools)
+			})
+		})
+	api.Handle(r.API, botOp("remove-bot-tool", "DELETE", "/{botId}/tools/{toolId}", "Take a tool away from a bot"),
+		func(ctx context.Context, in *ByTool) (*api.Nothing, error) {
+			out, err := commands.Handle(ctx, r.Commands, api.Request(ctx), bot.Kind, strconv.FormatInt(in.BotID, 10), bot.RemoveTool{Tool: in.ToolID})
+			return api.Done(ctx, out, err)
+		})
+}
+
+// shownBot returns a bot as a command left it, with the counts that were read.
+func shownBot(out commands.Outcome[bot.State], read views.Bot) views.Bot {
+	s := out.State
+	id, _ := strconv.ParseInt(out.ID, 10, 64) // the command has given it
+	return views.Bot{
+		ID: id, OwnerID: orNull(s.Owner), Name: s.Name, Description: s.Description, SystemPrompt: s.Prompt, ColorTheme: s.Color, FallbackMessage: orNull(s.Fallback),
+		Active: s.Active, ChannelIDs: append([]int64{}, s.Channels...), FileCount: read.FileCount, URLCount: read.URLCount,
+		CreatedAt: out.Began, UpdatedAt: out.At, Revision: out.Revision,
+	}
+}

@@ -1,0 +1,173 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	messagingflows "bahi/commands/messaging"
+	"bahi/commands/messaging/answering"
+	"bahi/commands/messaging/knowledge"
+	"bahi/domain/ledger/book"
+	"bahi/domain/unit"
+	"bahi/internal/ocrtools"
+	"bahi/providers/llm"
+	"bahi/providers/outgoing"
+	"bahi/providers/pages"
+	"bahi/providers/pdftext"
+	messagingreactors "bahi/reactors/messaging"
+	"bahi/readmodels"
+	marketplaceviews "bahi/readmodels/marketplace"
+)
+
+// botSettings configure bots.
+type botSettings struct {
+	Coverage float64 `env:"BOT_MIN_COVERAGE" name:"bot-min-coverage" default:"0.5" help:"Without a model a passage answers that has this part of the question's words, by their rarity."`
+}
+
+// bots has the parts of bots.
+type bots struct {
+	flows     *messagingflows.Bots
+	engine    *answering.Engine
+	knowledge *messagingreactors.Knowledge
+	answers   *messagingreactors.Answers
+}
+
+// openBots joins bots to what they know, to models and to endpoints outside.
+func (s *System) openBots() error {
+	o := s.Settings.Outside
+	exceptions, err := outgoing.Parse(o.FetchAllow)
+	if err != nil {
+		return fmt.Errorf("BAHI_FETCH_ALLOW: %w", err)
+	}
+	zone, err := s.Settings.Zone()
+	if err != nil {
+		return err
+	}
+	coverage := o.Coverage
+	if coverage == 0 {
+		coverage = 0.5
+	}
+	tools := &ocrtools.Shelf{Log: s.Log}
+	store := &knowledge.Store{Pool: s.Pool, Model: embedder{s.Model, o.EmbeddingModel}}
+	s.bots.flows = &messagingflows.Bots{Commands: s.Commands, Blobs: s.Blobs}
+	s.bots.engine = &answering.Engine{
+		Commands: s.Commands, Knowledge: store, Model: talker{s.Model}, Views: botViews{s}, Secrets: s.Vault, Client: exceptions.Client(), Zone: zone, Coverage: coverage,
+	}
+	s.bots.knowledge = &messagingreactors.Knowledge{Reading: &knowledge.Reading{
+		Commands: s.Commands, Store: store, Blobs: s.Blobs, Pages: pages.New(exceptions), Now: time.Now,
+		PDFs: &pdftext.Reader{Tool: func(ctx context.Context) (pdftext.Tool, error) {
+			t, err := tools.Tools(ctx)
+			return pdftext.Tool{Path: t.PDFToText, Env: t.Env}, err
+		}},
+	}}
+	s.bots.answers = &messagingreactors.Answers{Commands: s.Commands, Engine: s.bots.engine, Messages: s.Messages, Views: s.Messaging, Pool: s.Pool}
+	return nil
+}
+
+// embedder adapts a client to the knowledge's Embedder.
+type embedder struct {
+	*llm.Client
+
+	model string
+}
+
+// Embeds implements the knowledge's Embedder.
+func (e embedder) Embeds() string {
+	if e.Client.Embeds() {
+		return e.model
+	}
+	return ""
+}
+
+// talker adapts a client to the engine's Model.
+type talker struct{ *llm.Client }
+
+// Chat implements the engine's Model.
+func (t talker) Chat(ctx context.Context, messages []answering.Message, tools []answering.Tool) (said answering.Said, err error) {
+	asked, offered := make([]llm.Message, len(messages)), make([]llm.Tool, len(tools))
+	for i, m := range messages {
+		asked[i] = llm.Message{Role: llm.Role(m.Role), Text: m.Text, CallID: m.CallID}
+		for _, call := range m.Calls {
+			asked[i].Calls = append(asked[i].Calls, llm.ToolCall(call))
+		}
+	}
+	for i, tool := range tools {
+		offered[i] = llm.Tool(tool)
+	}
+	answer, err := t.Client.Chat(ctx, asked, offered)
+	said.Text, said.Tokens = answer.Text, answer.Tokens
+	for _, call := range answer.Calls {
+		said.Calls = append(said.Calls, answering.ToolCall(call))
+	}
+	return said, err
+}
+
+// botViews adapts the views to the engine's.
+type botViews struct{ *System }
+
+// Sources implements the engine's Views.
+func (v botViews) Sources(ctx context.Context, workspace uuid.UUID, of int64) ([]answering.Source, error) {
+	rows, err := v.Messaging.BotSources(ctx, workspace, of)
+	sources := make([]answering.Source, len(rows))
+	for i, row := range rows {
+		sources[i] = answering.Source(row)
+	}
+	return sources, err
+}
+
+// Webhooks implements the engine's Views.
+func (v botViews) Webhooks(ctx context.Context, workspace uuid.UUID, of int64) ([]int64, error) {
+	return v.Messaging.CallableWebhooks(ctx, workspace, of)
+}
+
+// Products implements the engine's Views: what the workspace's companies sell.
+func (v botViews) Products(ctx context.Context, workspace uuid.UUID, words string) (any, error) {
+	type product struct {
+		Name         string  `json:"name"`
+		Description  *string `json:"description,omitempty"`
+		Category     *string `json:"category,omitempty"`
+		Price        string  `json:"price"`
+		MOQ          int64   `json:"least_quantity"`
+		Availability string  `json:"availability"`
+	}
+	const most = 5
+	found := []product{}
+	companies, err := v.Marketplace.OwnCompanies(ctx, workspace)
+	for _, company := range companies {
+		rows, _, err := v.Marketplace.Products(ctx, readmodels.Page{Number: 1, Size: most}, marketplaceviews.ProductFilter{Company: &company, Search: words})
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range rows {
+			found = append(found, product{p.Name, p.Description, p.Category, fmt.Sprintf("%s %d.%02d", p.PriceCurrency, p.PriceAmount/100, p.PriceAmount%100), p.MOQ, p.Availability})
+		}
+	}
+	return found, err
+}
+
+// Orders implements the engine's Views.
+func (v botViews) Orders(ctx context.Context, workspace uuid.UUID, phone string) (any, error) {
+	type status struct {
+		Slip      *book.Text  `json:"slip_number"`
+		Status    string      `json:"status"`
+		Delivered *unit.Grams `json:"delivered_grams"`
+		Pending   *unit.Grams `json:"pending_grams"`
+	}
+	orders, err := v.Ledger.OrdersOfPhone(ctx, workspace, phone)
+	if err != nil || len(orders) == 0 {
+		return "not found", err
+	}
+	all := make([]status, len(orders))
+	for i, o := range orders {
+		all[i] = status{o.Slip, o.Status, o.Delivered, o.Pending}
+	}
+	return all, nil
+}
+
+// Companies implements the engine's Views.
+func (v botViews) Companies(ctx context.Context, workspace uuid.UUID) ([]uuid.UUID, error) {
+	return v.Marketplace.OwnCompanies(ctx, workspace)
+}

@@ -1,0 +1,160 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"bahi/domain/event"
+	"bahi/domain/marketplace/enquiry"
+	"bahi/domain/messaging/channel"
+	"bahi/domain/messaging/network"
+	marketplaceroutes "bahi/http/marketplace"
+	opsroutes "bahi/http/ops"
+	"bahi/providers/chat"
+	"bahi/providers/crm"
+	"bahi/providers/outgoing"
+	marketplacereactors "bahi/reactors/marketplace"
+	marketplaceviews "bahi/readmodels/marketplace"
+)
+
+// marketplaceSettings configure how companies are told of enquiries. The zero value has sandboxes.
+type marketplaceSettings struct {
+	CRMURL          string `env:"CRM_URL" name:"crm-url" placeholder:"URL" help:"Where enquiries are posted as leads. Without it, a sandbox."`
+	CRMDialect      string `env:"CRM_DIALECT" name:"crm-dialect" default:"generic" help:"How the crm takes leads: generic, data_array, properties or attribute_list."`
+	CRMPointer      string `env:"CRM_LEAD_POINTER" name:"crm-lead-pointer" placeholder:"POINTER" help:"JSON pointer to the lead's id in the crm's answer. Without it, the dialect's."`
+	CRMToken        string `env:"CRM_TOKEN" name:"crm-token" placeholder:"TOKEN" help:"Token of the crm."`
+	CRMScheme       string `env:"CRM_TOKEN_SCHEME" name:"crm-token-scheme" default:"crm" help:"Of data_array: the word before -oauthtoken in the Authorization header."`
+	CRMTokenURL     string `env:"CRM_TOKEN_URL" name:"crm-token-url" placeholder:"URL" help:"Of data_array: where another token is had."`
+	CRMRefreshToken string `env:"CRM_REFRESH_TOKEN" name:"crm-refresh-token" placeholder:"TOKEN" help:"Of data_array: token for other tokens."`
+	CRMClientID     string `env:"CRM_CLIENT_ID" name:"crm-client-id" placeholder:"ID" help:"Of data_array: our id there."`
+	CRMClientSecret string `env:"CRM_CLIENT_SECRET" name:"crm-client-secret" placeholder:"SECRET" help:"Of data_array: our secret there."`
+	CRMAccessKey    string `env:"CRM_ACCESS_KEY" name:"crm-access-key" placeholder:"KEY" help:"Of attribute_list: access key."`
+	CRMSecretKey    string `env:"CRM_SECRET_KEY" name:"crm-secret-key" placeholder:"KEY" help:"Of attribute_list: secret key."`
+
+	ChatKey    string `env:"CHAT_API_KEY" name:"chat-api-key" placeholder:"KEY" help:"Token of the deployment's own sender on the chat network, which tells companies of enquiries."`
+	ChatSender string `env:"CHAT_SENDER_ID" name:"chat-sender-id" placeholder:"ID" help:"Id of that sender."`
+	ChatLookup string `env:"CHAT_LOOKUP_URL" name:"chat-lookup-url" placeholder:"URL" help:"Service that knows whether a phone is on the chat network."`
+
+	ContactsKnown bool `env:"BAHI_CONTACTS_REQUIRE_AUTH" name:"contacts-require-auth" help:"Refuse callers without a credential who read, add or change contacts of companies."`
+	AnyGSTIN      bool `env:"BAHI_GSTIN_ANY_TYPE" name:"gstin-any-type" help:"Take GSTINs whose 14th character is not Z, those of special registrations."`
+
+	MostNotices int64 `kong:"-"` // enquiries to a company within an hour that are told one by one; 0: 300
+}
+
+// openMarketplace joins companies to the systems that tell them of enquiries.
+func (s *System) openMarketplace(networks *chat.Networks, exceptions outgoing.Exceptions) (err error) {
+	o := &s.Settings.Outside.marketplaceSettings
+	n := &marketplacereactors.Notices{
+		Commands: s.Commands, Accounts: s.Accounts, People: s.Access, Views: s.Marketplace, Heard: s.Messaging, Mailer: s.Mails, Jobs: later{s},
+		Frontend: s.Settings.Outside.FrontendURL, Most: o.MostNotices, CRM: leads{crm.Sandbox{}},
+		Chat: ownSender{networks, network.Account{Type: channel.Chat, APIKey: o.ChatKey, SenderID: o.ChatSender}},
+	}
+	if o.CRMURL != "" {
+		client, err := crm.New(crm.Settings{
+			URL: o.CRMURL, Dialect: o.CRMDialect, Pointer: o.CRMPointer, Token: o.CRMToken, Scheme: o.CRMScheme, TokenURL: o.CRMTokenURL, RefreshToken: o.CRMRefreshToken,
+			ClientID: o.CRMClientID, ClientSecret: o.CRMClientSecret, AccessKey: o.CRMAccessKey, SecretKey: o.CRMSecretKey, Client: exceptions.Client(), Now: time.Now,
+		})
+		if err != nil {
+			return err
+		}
+		n.CRM = leads{client}
+	}
+	if o.ChatLookup != "" {
+		if s.lookup, err = chat.NewLookup(o.ChatLookup, exceptions.Client()); err != nil {
+			return err
+		}
+	}
+	s.notices = n
+	return nil
+}
+
+// marketplaceRoutes returns the operations of the area, without their API.
+func (s *System) marketplaceRoutes() *marketplaceroutes.Routes {
+	o := &s.Settings.Outside
+	r := &marketplaceroutes.Routes{
+		Commands: s.Commands, Views: s.Marketplace, Frontend: o.FrontendURL, Log: feed{s.Store}, Evidence: s.Messaging, Mailed: s.Accounts.Credentials.Mailed,
+		KnownOnly: o.ContactsKnown, AnyGSTIN: o.AnyGSTIN,
+	}
+	if s.lookup != nil {
+		r.Lookup = s.lookup
+	}
+	return r
+}
+
+// Head implements http/marketplace's Feed.
+func (f feed) Head(ctx context.Context) (event.Position, error) { return f.store.Head(ctx) }
+
+// leads adapts a crm to the reactors' CRM.
+type leads struct {
+	crm interface {
+		Push(ctx context.Context, l crm.Lead) (string, error)
+		To() string
+	}
+}
+
+// Push implements the reactors' CRM.
+func (l leads) Push(ctx context.Context, of marketplacereactors.Lead) (string, error) {
+	return l.crm.Push(ctx, crm.Lead(of))
+}
+
+// To implements the reactors' CRM.
+func (l leads) To() string { return l.crm.To() }
+
+// Permanent implements the reactors' CRM.
+func (leads) Permanent(err error) bool {
+	_, refused := errors.AsType[*crm.Refused](err)
+	return refused
+}
+
+// ownSender is the deployment's own sender on the chat network.
+type ownSender struct {
+	networks *chat.Networks
+	account  network.Account
+}
+
+// Chat implements the reactors' Chat.
+func (c ownSender) Chat(ctx context.Context, id, to, text string) error {
+	_, err := c.networks.Send(ctx, c.account, network.Message{ID: id, To: to, Text: text})
+	return err
+}
+
+// Ended implements the reactors' Chat. A message of which nobody knows whether it was sent is sent again: a company may hear twice.
+func (ownSender) Ended(err error) bool {
+	f := chat.AsFailure(err)
+	return f != nil && !f.Reason.Free() && f.Reason != network.Unknown
+}
+
+// noticed adapts what was sent to companies and the crm to the operators' view of it.
+type noticed struct {
+	views *marketplaceviews.Views
+	port  enquiry.Port
+	sent  string // the status of what was sent
+}
+
+// Captured implements http/ops's Captured.
+func (n noticed) Captured(ctx context.Context, skip, limit int) ([]opsroutes.Message, int, error) {
+	rows, total, err := n.views.Notices(ctx, string(n.port), skip, limit)
+	messages := make([]opsroutes.Message, len(rows))
+	for i, r := range rows {
+		messages[i] = opsroutes.Message{ID: "enquiry-" + r.Enquiry.String(), Time: r.At, At: r.At, To: r.To, Status: r.Status, Enquiry: &r.Enquiry}
+		if r.Text != nil {
+			messages[i].Text = *r.Text
+		}
+		if r.Status == enquiry.Done {
+			messages[i].Status = n.sent
+		}
+	}
+	return messages, int(total), err
+}
+
+// captureNotices adds what companies and the crm were sent to the operators' outbox.
+func (s *System) captureNotices(to map[string]opsroutes.Captured) {
+	for port, sandboxed := range map[enquiry.Port]bool{enquiry.Chat: s.Settings.Outside.ChatURL == "", enquiry.CRM: s.Settings.Outside.CRMURL == ""} {
+		sent := enquiry.Done
+		if sandboxed {
+			sent = "kept"
+		}
+		to[string(port)] = noticed{s.Marketplace, port, sent}
+	}
+}

@@ -1,0 +1,139 @@
+package khatatest
+
+import (
+	"fmt"
+
+	"bahi/domain/ledger/khatapage"
+)
+
+// Score counts what was read of pages. A field's share is of the rows that were found.
+type Score struct {
+	True, Read int // rows of the pages, and entries that were read
+	Rows       int // rows with the right side and numbers
+
+	Side, Date, Item, Weight, Amount, Of int // of rows that were found: one entry for each, in order
+}
+
+// Recall is the share of the rows that were read right, in percent.
+func (s Score) Recall() int { return 100 * s.Rows / max(1, s.True) }
+
+// Precision is the share of the entries that are right, in percent.
+func (s Score) Precision() int { return 100 * s.Rows / max(1, s.Read) }
+
+// Plus adds.
+func (s Score) Plus(o Score) Score {
+	return Score{
+		s.True + o.True, s.Read + o.Read, s.Rows + o.Rows, s.Side + o.Side, s.Date + o.Date, s.Item + o.Item, s.Weight + o.Weight, s.Amount + o.Amount, s.Of + o.Of,
+	}
+}
+
+func (s Score) String() string {
+	share := func(n int) string { return fmt.Sprintf("%d %%", 100*n/max(1, s.Of)) }
+	return fmt.Sprintf("rows %d, right: recall %d %%, precision %d %%; side %s, date %s, item %s, weight %s, amount %s",
+		s.True, s.Recall(), s.Precision(), share(s.Side), share(s.Date), share(s.Item), share(s.Weight), share(s.Amount))
+}
+
+// Compare matches what was read with a page's rows: as many as possible, in the order of their sides.
+func Compare(rows []Row, entries []khatapage.Entry) (s Score) {
+	s.True, s.Read = len(rows), len(entries)
+	for _, side := range []string{khatapage.In, khatapage.Out} {
+		var truth, read []Row
+		for _, r := range rows {
+			if r.Side == side {
+				truth = append(truth, r)
+			}
+		}
+		for _, e := range entries {
+			if e.Side == side {
+				read = append(read, rowOf(e))
+			}
+		}
+		align(truth, read, &s)
+	}
+	return s
+}
+
+func rowOf(e khatapage.Entry) Row {
+	r := Row{Side: e.Side, Date: text(e.Date), Weight: text(e.Weight), Touch: text(e.Touch), Fine: text(e.Fine), Amount: text(e.Amount)}
+	if e.Item != nil {
+		r.Item = *e.Item
+	}
+	return r
+}
+
+func text[T fmt.Stringer](v *T) string {
+	if v == nil {
+		return ""
+	}
+	return (*v).String()
+}
+
+// same counts the equal fields of two rows.
+func same(a, b Row) int {
+	n := 0
+	for _, equal := range []bool{a.Weight == b.Weight, a.Touch == b.Touch, a.Fine == b.Fine, a.Amount == b.Amount} {
+		if equal {
+			n += 4
+		}
+	}
+	for _, equal := range []bool{a.Date == b.Date, a.Item == b.Item} {
+		if equal {
+			n++
+		}
+	}
+	return n
+}
+
+// align pairs rows in order so that most fields are equal (Needleman-Wunsch).
+func align(truth, read []Row, s *Score) {
+	best := make([][]int, len(truth)+1)
+	for i := range best {
+		best[i] = make([]int, len(read)+1)
+	}
+	for i := len(truth) - 1; i >= 0; i-- {
+		for j := len(read) - 1; j >= 0; j-- {
+			best[i][j] = max(best[i+1][j], best[i][j+1], best[i+1][j+1]+same(truth[i], read[j]))
+		}
+	}
+	for i, j := 0, 0; i < len(truth) && j < len(read); {
+		switch best[i][j] {
+		case best[i+1][j+1] + same(truth[i], read[j]):
+			s.count(truth[i], read[j])
+			i, j = i+1, j+1
+		case best[i+1][j]:
+			i++
+		default:
+			j++
+		}
+	}
+}
+
+func (s *Score) count(truth, read Row) {
+	s.Of++
+	s.Side++
+	add := func(into *int, equal bool) {
+		if equal {
+			*into++
+		}
+	}
+	add(&s.Date, truth.Date == read.Date)
+	add(&s.Item, truth.Item == read.Item)
+	add(&s.Weight, truth.Weight == read.Weight)
+	add(&s.Amount, truth.Amount == read.Amount)
+	add(&s.Rows, truth.Weight == read.Weight && truth.Touch == read.Touch && truth.Fine == read.Fine && truth.Amount == read.Amount)
+}
+
+// Styles are the looks of the pages that are measured: clean ones, and noisy ones.
+func Styles() (clean, noisy []Style) {
+	for script := Latin; script <= Gujarati; script++ {
+		for _, sides := range []int{1, 2} {
+			for n := range 5 {
+				s := Style{Script: script, Sides: sides, Headers: n != 4, Digits: n == 1, Ditto: n == 2 || n == 3, Rows: 22 + 3*n, Party: "Imran"}
+				clean = append(clean, s)
+				s.Skew, s.Noise, s.Quality, s.Shadow = []float64{-5, 3, 1.5, -2, 5}[n], 20+5*n, 60, n%2 == 0
+				noisy = append(noisy, s)
+			}
+		}
+	}
+	return clean, noisy
+}

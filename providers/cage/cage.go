@@ -1,0 +1,249 @@
+// Package cage runs programs of others on files of strangers: without a shell, without our environment, as the user nobody if this process
+// is root, in a private folder, and with limits on time, memory, the size of files and the number of processes.
+//
+// The limits are the kernel's (setrlimit(2)). The program prlimit of util-linux sets them and becomes the caged program, since Go cannot set
+// them for a child. Turned down: a container or a sandbox with namespaces, which need rights that a container's root does not have.
+package cage
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Limits bound a program. Zero values take those of [Usual].
+type Limits struct {
+	Time      time.Duration // of one run
+	Memory    int64         // bytes of address space of a process
+	FileSize  int64         // bytes of a file that it writes
+	Output    int64         // bytes of its standard output
+	Processes int           // and threads, beside those that its user has
+}
+
+// Usual are limits for a page of a document.
+var Usual = Limits{Time: 60 * time.Second, Memory: 1 << 30, FileSize: 256 << 20, Output: 16 << 20, Processes: 32}
+
+// ErrTime is the error of a run that took too long.
+var ErrTime = errors.New("the program took too long")
+
+// ErrOutput is the error of a run with more output than allowed.
+var ErrOutput = errors.New("the program wrote too much")
+
+// Failed is the error of a program that ended with an error, or was killed by a limit.
+type Failed struct {
+	Program string
+	Code    int    // -1: killed by a signal
+	Said    string // the end of its standard error, which may quote the file
+}
+
+// Error implements error. It does not repeat what the program said.
+func (f *Failed) Error() string { return fmt.Sprintf("%s ended with code %d", f.Program, f.Code) }
+
+// nobody is the user and group of programs that root starts.
+const nobody = 65534
+
+// Cage is a private folder and the programs that run in it. It is for one goroutine.
+type Cage struct {
+	Env []string // beside the cage's own
+
+	dir    string
+	limits Limits
+	user   *syscall.Credential // nil: this process's own
+}
+
+// Open makes a cage. Close removes it.
+func Open(l Limits) (*Cage, error) {
+	dir, err := os.MkdirTemp("", "bahi-cage-")
+	if err != nil {
+		return nil, fmt.Errorf("make a cage: %w", err)
+	}
+	c := &Cage{dir: dir, limits: l.orUsual()}
+	if os.Geteuid() == 0 {
+		c.user = &syscall.Credential{Uid: nobody, Gid: nobody}
+		if err := os.Chown(dir, nobody, nobody); err != nil {
+			return nil, errors.Join(fmt.Errorf("make a cage: %w", err), c.Close())
+		}
+	}
+	return c, nil
+}
+
+func (l Limits) orUsual() Limits {
+	if l.Time == 0 {
+		l.Time = Usual.Time
+	}
+	if l.Memory == 0 {
+		l.Memory = Usual.Memory
+	}
+	if l.FileSize == 0 {
+		l.FileSize = Usual.FileSize
+	}
+	if l.Output == 0 {
+		l.Output = Usual.Output
+	}
+	if l.Processes == 0 {
+		l.Processes = Usual.Processes
+	}
+	return l
+}
+
+// Close removes the folder and all that is in it.
+func (c *Cage) Close() error { return os.RemoveAll(c.dir) }
+
+// Put writes a file for the programs. The name has no folder.
+func (c *Cage) Put(name string, content []byte) error {
+	path := c.path(name)
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		return fmt.Errorf("write into the cage: %w", err)
+	}
+	if c.user == nil {
+		return nil
+	}
+	return os.Chown(path, nobody, nobody)
+}
+
+// Take returns a file that a program wrote and removes it. It follows no link and reads nothing larger than Limits.FileSize.
+func (c *Cage) Take(name string) ([]byte, error) {
+	f, err := os.OpenFile(c.path(name), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, fmt.Errorf("read from the cage: %w", err)
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() || info.Size() > c.limits.FileSize {
+		return nil, errors.Join(fmt.Errorf("read from the cage: %s is not a file of at most %d bytes", name, c.limits.FileSize), err)
+	}
+	content, err := io.ReadAll(io.LimitReader(f, c.limits.FileSize))
+	return content, errors.Join(err, os.Remove(f.Name()))
+}
+
+func (c *Cage) path(name string) string { return filepath.Join(c.dir, filepath.Base(name)) }
+
+// Run runs a program, whose path is absolute, in the folder, and returns its standard output. When the context ends, or the time is over,
+// the program and its children are killed. Errors are [ErrTime], [ErrOutput], a [*Failed], the context's, or those of a program that
+// cannot be started.
+func (c *Cage) Run(ctx context.Context, program string, args ...string) ([]byte, error) {
+	running, cancel := context.WithTimeoutCause(ctx, c.limits.Time, ErrTime)
+	defer cancel()
+	limits, err := c.prlimit()
+	if err != nil {
+		return nil, err
+	}
+	out, said := &output{most: c.limits.Output, full: cancel}, &tail{}
+	cmd := exec.CommandContext(running, limits[0], append(append(limits[1:], program), args...)...) //nolint:gosec // G204: what the caller runs is its own choice
+	cmd.Dir, cmd.Stdout, cmd.Stderr = c.dir, out, said
+	cmd.Env = append([]string{"PATH=/usr/bin:/bin", "LC_ALL=C.UTF-8", "HOME=" + c.dir, "TMPDIR=" + c.dir}, c.Env...)
+	// A group of its own is what is killed. Pdeathsig is for the death of this process.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: c.user, Pdeathsig: syscall.SIGKILL}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = time.Second
+	err = cmd.Run()
+	if cmd.Process != nil {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // children that it left
+	}
+	exit, ended := errors.AsType[*exec.ExitError](err)
+	switch {
+	case out.over:
+		return nil, ErrOutput
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case running.Err() != nil:
+		return nil, ErrTime
+	case ended:
+		return nil, &Failed{Program: filepath.Base(program), Code: exit.ExitCode(), Said: said.String()}
+	case err != nil:
+		return nil, fmt.Errorf("run %s: %w", filepath.Base(program), err)
+	}
+	return out.kept.Bytes(), nil
+}
+
+// prlimit returns the command that sets the limits.
+func (c *Cage) prlimit() ([]string, error) {
+	path, err := exec.LookPath("prlimit")
+	if err != nil {
+		return nil, fmt.Errorf("limit a program (apt-get install util-linux): %w", err)
+	}
+	args := []string{
+		path, "--as=" + strconv.FormatInt(c.limits.Memory, 10), "--fsize=" + strconv.FormatInt(c.limits.FileSize, 10),
+		"--cpu=" + strconv.Itoa(4*int(c.limits.Time/time.Second)+1), "--core=0", "--nofile=64",
+	}
+	if others, err := c.threads(); err == nil { // without /proc there is no such limit
+		args = append(args, "--nproc="+strconv.Itoa(others+c.limits.Processes))
+	}
+	return append(args, "--"), nil
+}
+
+// threads counts the threads of the programs' user, which the kernel's limit includes.
+func (c *Cage) threads() (count int, err error) {
+	uid := os.Geteuid()
+	if c.user != nil {
+		uid = nobody
+	}
+	all, err := os.ReadDir("/proc")
+	if err != nil {
+		return 0, err
+	}
+	for _, entry := range all {
+		if _, err := strconv.Atoi(entry.Name()); err != nil {
+			continue
+		}
+		info, err := entry.Info()
+		if err != nil {
+			continue // it has ended
+		}
+		if sys, ok := info.Sys().(*syscall.Stat_t); !ok || int(sys.Uid) != uid {
+			continue
+		}
+		status, err := os.ReadFile(filepath.Join("/proc", entry.Name(), "status"))
+		if err != nil {
+			continue
+		}
+		_, rest, _ := strings.Cut(string(status), "\nThreads:\t")
+		number, _, _ := strings.Cut(rest, "\n")
+		n, err := strconv.Atoi(number)
+		if err == nil {
+			count += n
+		}
+	}
+	return count, nil
+}
+
+// output keeps the standard output up to a limit, and ends the program at the limit.
+type output struct {
+	kept bytes.Buffer // not embedded: its ReadFrom would pass the limit
+	most int64
+	over bool
+	full func()
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	if int64(o.kept.Len()+len(p)) > o.most {
+		o.over = true
+		o.full()
+		return 0, ErrOutput
+	}
+	return o.kept.Write(p)
+}
+
+// tail keeps the end of the standard error.
+type tail struct{ text []byte }
+
+const tailBytes = 2000
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.text = append(t.text, p...)
+	if over := len(t.text) - tailBytes; over > 0 {
+		t.text = append(t.text[:0], t.text[over:]...)
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string { return strings.ToValidUTF8(string(t.text), "") }

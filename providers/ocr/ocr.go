@@ -1,0 +1,188 @@
+// Package ocr recognises the words of scanned pages with tesseract, and reads PDFs with poppler. The programs run in a cage.
+package ocr
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"golang.org/x/sync/semaphore"
+
+	"bahi/domain/fault"
+	"bahi/domain/ledger/khatapage"
+	"bahi/providers/cage"
+)
+
+// Tools are the programs. A path is empty if the program is missing.
+type Tools struct {
+	Tesseract                    string
+	Languages                    []string // for which tesseract has data
+	PDFInfo, PDFToText, PDFToPPM string
+	Env                          []string
+}
+
+// What a file may have (CONTRACT.md I16).
+const (
+	MaxBytes  = 15 << 20
+	maxPages  = 10
+	maxSide   = 20_000
+	maxPixels = 100_000_000
+)
+
+// The refusals of a file.
+var (
+	ErrType      = fault.New(fault.Unsupported, "File must be a JPEG, PNG, WebP, TIFF or PDF")
+	ErrHEIC      = fault.New(fault.Unsupported, "File must be a JPEG, PNG, WebP, TIFF or PDF; HEIC cannot be read, save the picture as JPEG")
+	ErrPages     = fault.Newf(fault.TooLarge, "The file has more than %d pages", maxPages)
+	ErrPixels    = fault.Newf(fault.TooLarge, "The picture is too large: at most %d pixels a side and %d megapixels", maxSide, maxPixels/1_000_000)
+	ErrDecoded   = fault.Newf(fault.TooLarge, "The picture takes more than %d MB once it is decoded: save it with 8 bits a colour", mostDecoded>>20)
+	ErrBroken    = fault.Fields(fault.Field{Field: "file", Message: "is broken and cannot be read"})
+	ErrEncrypted = fault.Fields(fault.Field{Field: "file", Message: "is encrypted"})
+	ErrSlow      = fault.Fields(fault.Field{Field: "file", Message: "takes too long or too much memory to read"})
+)
+
+// Page is a page that was read.
+type Page struct {
+	khatapage.Page
+
+	Number, Of int
+	Image      []byte // PNG, grey, upright; nil where the words are the PDF's own
+}
+
+// Reader reads files. Goroutines may share it.
+type Reader struct {
+	// Tools returns what is there, and why something is missing.
+	Tools func(ctx context.Context) (Tools, error)
+
+	// Pages is how many pages are recognised at once; 0: 1. Each takes a processor and some hundred MB.
+	Pages int64
+
+	places *semaphore.Weighted
+}
+
+// New returns a reader of so many pages at once.
+func New(tools func(ctx context.Context) (Tools, error), atOnce int64) *Reader {
+	return &Reader{Tools: tools, places: semaphore.NewWeighted(max(1, atOnce))}
+}
+
+// Read reads a file page by page. Its errors are refusals of the file, [fault.Unavailable] for missing programs, or those of the context and of each.
+func (r *Reader) Read(ctx context.Context, file []byte, each func(Page) error) error {
+	kind := Sniff(file)
+	if kind == "" {
+		if bytes.Contains(file[:min(len(file), 32)], []byte("ftyp")) {
+			return ErrHEIC
+		}
+		return ErrType
+	}
+	if len(file) > MaxBytes {
+		return fault.Newf(fault.TooLarge, "The file is too large: at most %d MB", MaxBytes>>20)
+	}
+	tools, why := r.Tools(ctx)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s := &session{Reader: r, tools: tools, why: why, each: each}
+	var err error
+	if s.cage, err = cage.Open(cage.Usual); err != nil {
+		return err
+	}
+	s.cage.Env = append([]string{"OMP_THREAD_LIMIT=1"}, tools.Env...)
+	defer s.cage.Close() //nolint:errcheck // what is left in the folder of temporary files is not ours to report
+	if kind == PDF {
+		err = s.pdf(ctx, file)
+	} else {
+		err = s.pictures(ctx, kind, file)
+	}
+	if errors.Is(err, cage.ErrTime) || errors.Is(err, cage.ErrOutput) {
+		return ErrSlow
+	}
+	return err
+}
+
+// The types of files.
+const (
+	JPEG = "image/jpeg"
+	PNG  = "image/png"
+	WebP = "image/webp"
+	TIFF = "image/tiff"
+	PDF  = "application/pdf"
+)
+
+// Sniff returns the type of a file by its content, "" for another one.
+func Sniff(file []byte) string {
+	head := file[:min(len(file), 1024)]
+	switch {
+	case bytes.HasPrefix(head, []byte("\xff\xd8\xff")):
+		return JPEG
+	case bytes.HasPrefix(head, []byte("\x89PNG\r\n\x1a\n")):
+		return PNG
+	case len(head) >= 12 && string(head[:4]) == "RIFF" && string(head[8:12]) == "WEBP":
+		return WebP
+	case bytes.HasPrefix(head, []byte("II*\x00")), bytes.HasPrefix(head, []byte("MM\x00*")):
+		return TIFF
+	case bytes.Contains(head, []byte("%PDF-")):
+		return PDF
+	}
+	return ""
+}
+
+// session is one file on its way.
+type session struct {
+	*Reader
+
+	tools Tools
+	why   error // why tools are missing
+	cage  *cage.Cage
+	each  func(Page) error
+}
+
+// missing refuses a file that the present programs cannot read.
+func (s *session) missing(what string) error {
+	detail := "No text recognition engine is configured: " + what + " is missing"
+	if s.why != nil {
+		detail = fmt.Sprintf("No text recognition engine is configured: %s", s.why)
+	}
+	return fault.New(fault.Unavailable, detail)
+}
+
+// recognise gives the page of a picture.
+func (s *session) recognise(ctx context.Context, p Page, from *scan) error {
+	if s.tools.Tesseract == "" || len(s.tools.Languages) == 0 {
+		return s.missing("tesseract")
+	}
+	if err := s.places.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	defer s.places.Release(1)
+	from.straighten()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	image, err := from.png()
+	if err != nil {
+		return err
+	}
+	if err := s.cage.Put("page.png", image); err != nil {
+		return err
+	}
+	for _, mode := range []string{"6", "4"} {
+		out, err := s.cage.Run(ctx, s.tools.Tesseract, "page.png", "stdout", "-l", strings.Join(s.tools.Languages, "+"), "--psm", mode, "tsv")
+		if _, failed := errors.AsType[*cage.Failed](err); failed {
+			return ErrSlow
+		}
+		if err != nil {
+			return err
+		}
+		if p.Words = words(out); len(p.Words) >= fewWords {
+			break
+		}
+	}
+	from.markStruck(p.Words)
+	p.Width, p.Image = from.width, image
+	return s.each(p)
+}
+
+// fewWords is below how many words a second mode is tried.
+const fewWords = 5

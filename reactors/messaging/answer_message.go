@@ -1,0 +1,240 @@
+package messaging
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"bahi/commands"
+	flows "bahi/commands/messaging"
+	"bahi/commands/messaging/answering"
+	"bahi/domain/event"
+	"bahi/domain/fault"
+	"bahi/domain/messaging/bot"
+	"bahi/domain/messaging/botanswer"
+	"bahi/domain/messaging/contact"
+	"bahi/domain/messaging/message"
+	"bahi/domain/patch"
+	"bahi/reactors"
+	"bahi/readmodels"
+	views "bahi/readmodels/messaging"
+)
+
+// AnswerMessage lets a bot answer a message, and all others that wait then.
+type AnswerMessage struct {
+	Message string `json:"message"`
+	Contact int64  `json:"contact"`
+	Channel int64  `json:"channel"`
+}
+
+// Kind implements [reactors.Args].
+func (AnswerMessage) Kind() string { return "answer_message" }
+
+// Answers lets bots answer.
+type Answers struct {
+	Commands *commands.Handler
+	Engine   *answering.Engine
+	Messages *flows.Messages
+	Views    *views.Views
+	Pool     *pgxpool.Pool // has the leases
+}
+
+const (
+	answerTries  = 4
+	answerWithin = 4 * time.Minute // six calls of a model, and its tools
+	answerAtOnce = 64              // they mostly wait for a model
+
+	mostReplies = 20 // to a contact in an hour
+	mostHistory = 20
+
+	leaseAgain = time.Second // later a contact is looked at again who is being answered
+)
+
+// Workers returns the worker of answers.
+func (a *Answers) Workers() reactors.Workers {
+	policy := reactors.Policy{Attempts: answerTries, First: 2 * time.Second, Timeout: answerWithin, AtOnce: answerAtOnce}
+	return reactors.Workers{reactors.Work(policy, func(ctx context.Context, job reactors.Job[AnswerMessage]) error {
+		holder := uuid.New()
+		held, err := a.lease(ctx, job.Args.Contact, holder)
+		if err != nil {
+			return err
+		}
+		if !held {
+			return reactors.Snooze(leaseAgain)
+		}
+		defer a.release(context.WithoutCancel(ctx), job.Args.Contact, holder)
+		return a.answer(ctx, job.Args, job.Attempt >= answerTries)
+	})}
+}
+
+// lease lets one job of all nodes answer a contact at a time. No connection is held meanwhile.
+func (a *Answers) lease(ctx context.Context, contact int64, holder uuid.UUID) (held bool, err error) {
+	err = a.Pool.QueryRow(ctx, `
+		insert into knowledge.lease (contact_id, holder, until) values ($1, $2, now() + $3::interval)
+		on conflict (contact_id) do update set holder = excluded.holder, until = excluded.until where lease.until < now()
+		returning true`, contact, holder, answerWithin+time.Minute).Scan(&held)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return false, nil
+	}
+	return held, err
+}
+
+func (a *Answers) release(ctx context.Context, contact int64, holder uuid.UUID) {
+	// A lease that is not released ends by itself.
+	_, _ = a.Pool.Exec(ctx, `delete from knowledge.lease where contact_id = $1 and holder = $2`, contact, holder)
+}
+
+// turn is an answer that a bot is to give.
+type turn struct {
+	AnswerMessage
+	answering.Question
+
+	workspace uuid.UUID
+	person    string // stream of the contact
+	state     contact.State
+	upto      int64
+	silent    bool // too many replies
+}
+
+// answer lets the first active bot of the channel answer what waits. last: no further attempt follows an error.
+func (a *Answers) answer(ctx context.Context, args AnswerMessage, last bool) error {
+	t, err := readmodels.Complete(ctx, func(ctx context.Context) (*turn, error) { return a.turn(ctx, args) })
+	if errors.Is(err, errNothing) || err == nil && t == nil {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if t.silent {
+		return a.finish(ctx, t, answering.Result{Handover: true, Why: "too many replies in an hour"}, 0)
+	}
+	r, err := a.Engine.Run(ctx, t.Question)
+	if err != nil {
+		if !last || ctx.Err() != nil {
+			return err
+		}
+		r = answering.Result{Answer: answering.Fallback(t.State, t.Text), Handover: true, Why: "the model is down"}
+	}
+	req := answering.By(t.Request, t.Bot)
+	req.Key, req.Operation = t.Answer, "answer-message"
+	to, err := t.state.Phone.Text()
+	if errors.Is(err, event.ErrErased) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	out, err := a.Messages.Send(ctx, req, message.Draft{Channel: t.Channel, To: to, Text: r.Answer}, func(int64) error { return nil })
+	refused, ok := errors.AsType[*fault.Error](err)
+	switch {
+	case err == nil:
+	case ok && (refused.Kind == fault.TooMany || refused.Kind == fault.Unavailable) && !last:
+		return err
+	case ok: // the network or the window refuses: a person has to know
+		r.Handover, r.Why = true, "the answer could not be sent"
+	default:
+		return err
+	}
+	reply, _ := strconv.ParseInt(out.ID, 10, 64) // empty where nothing was sent
+	if err != nil {
+		reply = 0
+	}
+	return a.finish(ctx, t, r, reply)
+}
+
+// finish notes the answer, and hands the contact over where the bot has no answer.
+func (a *Answers) finish(ctx context.Context, t *turn, r answering.Result, reply int64) error {
+	if r.Handover {
+		req := answering.By(t.Request, t.Bot)
+		_, err := commands.Handle(ctx, a.Commands, req, contact.Kind, t.person, contact.Edit{ID: t.person, Status: patch.Set(contact.Pending)})
+		if err != nil && !errors.Is(err, contact.ErrNotFound) {
+			return err
+		}
+	}
+	return a.Engine.Finish(ctx, t.Question, r, botanswer.Given{Channel: t.Channel, Upto: t.upto, Reply: reply})
+}
+
+// turn returns what there is to answer, nil for nothing.
+func (a *Answers) turn(ctx context.Context, args AnswerMessage) (*turn, error) {
+	t := &turn{AnswerMessage: args, person: strconv.FormatInt(args.Contact, 10)}
+	done, err := commands.Load(ctx, a.Commands.Fresh(), botanswer.Kind, args.Message)
+	if err != nil || done.State.Upto != 0 {
+		return nil, err
+	}
+	l, err := commands.Load(ctx, a.Commands.Fresh(), contact.Kind, t.person)
+	if err != nil || l.State.Status == "" || l.State.Status == contact.Pending || !l.State.ReplyBot {
+		return nil, err
+	}
+	if t.state, err = commands.Reveal(ctx, a.Commands, l.State); err != nil {
+		return nil, err
+	}
+	t.workspace, t.Request = l.Workspace, commands.Request{Workspace: l.Workspace}
+	if t.Bot, t.State, err = a.bot(ctx, t); err != nil || t.Bot == 0 {
+		return nil, err
+	}
+	talk, err := a.Views.Talk(ctx, t.workspace, args.Contact, a.Commands.Now().Add(-time.Hour))
+	if err != nil {
+		return nil, err
+	}
+	waiting, err := a.Views.Waiting(ctx, t.workspace, args.Channel, args.Contact, talk.Upto)
+	if err != nil {
+		return nil, err
+	}
+	return t, a.fill(ctx, t, talk, waiting)
+}
+
+// bot returns the first active bot of the channel, by its id; 0: there is none.
+func (a *Answers) bot(ctx context.Context, t *turn) (int64, bot.State, error) {
+	ids, err := a.Views.BotsOf(ctx, t.workspace, t.Channel)
+	if err != nil || len(ids) == 0 {
+		return 0, bot.State{}, err
+	}
+	l, err := commands.Load(ctx, a.Commands.Fresh(), bot.Kind, strconv.FormatInt(ids[0], 10))
+	if err != nil || !l.State.Active {
+		return 0, bot.State{}, err
+	}
+	return ids[0], l.State, nil
+}
+
+// number returns the number of a message.
+func number(id string) int64 {
+	n, _ := strconv.ParseInt(strings.TrimPrefix(id, message.Name("")), 10, 64) // we gave it
+	return n
+}
+
+// fill completes the turn with what was said.
+func (a *Answers) fill(ctx context.Context, t *turn, talk views.Talk, waiting []views.Message) error {
+	own := number(t.Message)
+	t.Answer, t.Question.Contact, t.silent = t.Message, t.AnswerMessage.Contact, talk.Replies >= mostReplies
+	var texts []string
+	mine := false
+	for _, m := range waiting {
+		t.upto, mine = int64(m.Began), mine || number(m.ID) == own
+		if m.Text != nil && strings.TrimSpace(*m.Text) != "" {
+			texts = append(texts, *m.Text)
+		}
+	}
+	if !mine || len(texts) == 0 {
+		return errNothing
+	}
+	t.Text = strings.Join(texts, "\n")
+	if t.state.Source == "chat" { // of a contact that was typed by hand, it proves nothing
+		t.Phone, _ = t.state.Phone.Text()
+	}
+	before, err := a.Views.Messages(ctx, t.workspace, t.AnswerMessage.Contact, number(waiting[0].ID), mostHistory)
+	for i := len(before) - 1; i >= 0; i-- {
+		if m := before[i]; m.Text != nil {
+			t.History = append(t.History, answering.Line{Ours: m.Direction == "out", Text: *m.Text})
+		}
+	}
+	return err
+}
+
+// errNothing says that there is nothing to answer.
+var errNothing = errors.New("nothing waits for an answer")

@@ -1,0 +1,153 @@
+package marketplace
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"bahi/domain/marketplace/enquiry"
+	"bahi/domain/person"
+	"bahi/readmodels"
+)
+
+// SentEnquiry is a buyer's question, as the buyer sees it.
+type SentEnquiry struct {
+	ID             uuid.UUID  `json:"id"`
+	ToCompanyID    uuid.UUID  `json:"to_company_id"`
+	ProductID      *uuid.UUID `json:"product_id"`
+	Message        *string    `json:"message"`
+	Quantity       *int64     `json:"quantity"`
+	UserName       *string    `json:"user_name"  doc:"null: erased"`
+	UserEmail      *string    `json:"user_email" doc:"null: erased"`
+	UserPhone      *string    `json:"user_phone"`
+	SourcePlatform string     `json:"source_platform" doc:"Where the buyer asked"`
+	Status         string     `json:"status" enum:"pending,contacted,qualified,converted,lost"`
+	CRMLeadID      *string    `json:"crm_lead_id" doc:"null until the crm has the lead"`
+	CreatedAt      time.Time  `json:"created_at"`
+	UpdatedAt      time.Time  `json:"updated_at"`
+	Revision       int64      `json:"revision" doc:"For If-Match"`
+}
+
+// Enquiry is a buyer's question, as the company that was asked sees it.
+type Enquiry struct {
+	SentEnquiry
+
+	Notes         *string       `json:"notes"`
+	Notifications Notifications `json:"notifications"`
+}
+
+// Notifications is what became of telling the company.
+type Notifications struct {
+	Chat  Notification `json:"chat"`
+	Email Notification `json:"email"`
+	CRM   Notification `json:"crm"`
+}
+
+// Notification is what became of one way of telling the company.
+type Notification struct {
+	Status string    `json:"status" enum:"queued,sent,failed,skipped"`
+	At     time.Time `json:"at"`
+	Error  *string   `json:"error"`
+}
+
+const enquiryColumns = `r.id, r.company_id, r.product_id, r.message, r.quantity, r.user_name, r.user_email, r.user_phone, r.source_platform, r.status,
+	r.crm_lead_id, r.created_at, r.updated_at, r.revision, r.notes, r.notifications`
+
+func enquiryOf(row pgx.CollectableRow) (e Enquiry, err error) {
+	return e, row.Scan(e.columns()...)
+}
+
+func (e *Enquiry) columns() []any {
+	return []any{
+		&e.ID, &e.ToCompanyID, &e.ProductID, &e.Message, &e.Quantity, &e.UserName, &e.UserEmail, &e.UserPhone, &e.SourcePlatform, &e.Status,
+		&e.CRMLeadID, &e.CreatedAt, &e.UpdatedAt, &e.Revision, &e.Notes, &e.Notifications,
+	}
+}
+
+// Enquiry reads an enquiry to a company of a workspace, or returns [enquiry.ErrNotFound]. What a program sent is found as spam alone.
+func (v *Views) Enquiry(ctx context.Context, workspace, id uuid.UUID, spam bool) (Enquiry, error) {
+	return readmodels.Row(ctx, v.Reader, enquiry.ErrNotFound, enquiryOf,
+		`select `+enquiryColumns+` from enquiries.enquiry r where r.id = $1 and r.workspace_id = $2 and r.spam = $3`, id, workspace, spam)
+}
+
+// EnquiryFilter says which enquiries are asked for: those that all its fields fit. Empty fields fit all.
+type EnquiryFilter struct {
+	Company uuid.UUID
+	Status  string
+	Source  string
+	Spam    bool // those that programs sent, instead of those that people did
+}
+
+// Enquiries lists a page of the enquiries to a workspace's companies, newest first.
+func (v *Views) Enquiries(ctx context.Context, workspace uuid.UUID, page readmodels.Page, f EnquiryFilter) (rows []Enquiry, total int64, err error) {
+	where, args := `r.workspace_id = $1 and r.spam = $2`, []any{workspace, f.Spam}
+	for _, c := range []struct {
+		column string
+		value  any
+		asked  bool
+	}{
+		{"r.company_id", f.Company, f.Company != uuid.Nil}, {"r.status", f.Status, f.Status != ""}, {"r.source_platform", person.Folded(f.Source), f.Source != ""},
+	} {
+		if c.asked {
+			where, args = and(where, c.column, args, c.value)
+		}
+	}
+	return readmodels.Paged(ctx, v.Reader, page, enquiryOf, `created_at desc, id desc`, `select `+enquiryColumns+` from enquiries.enquiry r where `+where, args...)
+}
+
+// PlacedEnquiry is an enquiry and its position in the log.
+type PlacedEnquiry struct {
+	Enquiry
+
+	Position int64
+}
+
+// EnquiriesAfter returns the first enquiries to a workspace's companies after a position, oldest first.
+func (v *Views) EnquiriesAfter(ctx context.Context, workspace uuid.UUID, after int64, limit int) ([]PlacedEnquiry, error) {
+	return readmodels.Rows(ctx, v.Reader, func(row pgx.CollectableRow) (e PlacedEnquiry, err error) {
+		return e, row.Scan(append(e.columns(), &e.Position)...)
+	}, `select `+enquiryColumns+`, r.position from enquiries.enquiry r
+		where r.workspace_id = $1 and not r.spam and r.position > $2 order by r.position limit $3`, workspace, after, limit)
+}
+
+// Move is a change of an enquiry's status.
+type Move struct {
+	From   *string   `json:"from" doc:"null: it was sent then"`
+	To     string    `json:"to"`
+	At     time.Time `json:"at"`
+	Actor  string    `json:"actor"`
+	Reason *string   `json:"reason"`
+}
+
+// SchemaName is the name in the document.
+func (Move) SchemaName() string { return "EnquiryMove" }
+
+// EnquiryHistory lists the moves of an enquiry to a workspace's company, oldest first; none for one that is not there.
+func (v *Views) EnquiryHistory(ctx context.Context, workspace, id uuid.UUID) ([]Move, error) {
+	return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[Move], `
+		select m.moved_from, m.moved_to, m.at, m.actor, nullif(m.reason, '') from enquiries.move m join enquiries.enquiry r on r.id = m.enquiry_id
+		where m.enquiry_id = $1 and m.workspace_id = $2 and not r.spam order by m.nth`, id, workspace)
+}
+
+// EnquiriesSince counts what people asked a workspace's company from a moment on.
+func (v *Views) EnquiriesSince(ctx context.Context, workspace, of uuid.UUID, since time.Time) (int64, error) {
+	return readmodels.Row(ctx, v.Reader, nil, pgx.RowTo[int64],
+		`select count(*) from enquiries.enquiry r where r.workspace_id = $1 and r.company_id = $2 and r.created_at >= $3 and not r.spam`, workspace, of, since)
+}
+
+// Notice is what was sent to a company, or to the crm.
+type Notice struct {
+	Enquiry uuid.UUID
+	At      time.Time
+	To      string
+	Text    *string // nil: erased
+	Status  string
+}
+
+// Notices lists what went out by a port for all companies, newest first, after the first skip, and how many there are.
+func (v *Views) Notices(ctx context.Context, port string, skip, limit int) (rows []Notice, total int64, err error) {
+	return readmodels.Skipped(ctx, v.Reader, int64(skip), limit, pgx.RowToStructByPos[Notice], `at desc, enquiry_id desc`,
+		`select n.enquiry_id, n.at, n.recipient, n.said, n.status from enquiries.notice n where n.port = $1`, port)
+}
