@@ -31,7 +31,7 @@ func TestWebhooksDraftsAndRepliesAreShown(t *testing.T) {
 	var calls []views.Webhook
 	require.Eventually(t, func() bool {
 		o.Operator().GET("/ops/webhooks?verdict=parked").Status(200).JSON(&calls)
-		return len(calls) == 1 && strings.Contains(v.Get("/outbox?port=gateway").Words(), "kept")
+		return len(calls) == 1 && strings.Contains(v.Get("/webhooks").Words(), "handled order draft") && strings.Contains(v.Get("/outbox?port=gateway").Words(), "Our staff will confirm it.")
 	}, time.Minute, 20*time.Millisecond)
 	v.Get("/webhooks").Says("gateway", "parked", "handled", "order draft")
 	v.Get("/webhooks?verdict=parked").Says("1 calls")
