@@ -101,7 +101,7 @@ func TestWrongValuesOfAContactAreRefused(t *testing.T) {
 	}
 	c.POST(contacts, `{}`).Status(422).Contains(`"field":"first_name"`, `"field":"email"`)
 	c.POST(contacts, `{"first_name":"A","email":"a@example.org","company_id":"`+uuid.NewString()+`"}`).Problem(400, "Company not found")
-	for _, query := range []string{"skip=-1", "limit=0", "limit=1001", "company_id=x"} {
+	for _, query := range []string{"skip=-1", "limit=0", "limit=1001"} {
 		c.GET(contacts + "?company_id=" + uuid.NewString() + "&" + query).Status(422)
 	}
 	c.GET(contactAt(asha.ID)).Status(200).Contains(`"revision":0`)
@@ -141,12 +141,16 @@ func TestContactsMayBeForKnownCallersAlone(t *testing.T) {
 
 	// The first deletion has the tables rewritten, the next one waits for its turn.
 	c.DELETE(contactAt(asha.ID)).Status(204)
-	require.Eventually(t, func() bool { return len(o.Jobs("kind=scrub_tables&state=completed")) == 1 }, time.Minute, 5*time.Millisecond)
+	some := func(state string) func() bool {
+		return func() bool { return len(o.Jobs("kind=scrub_tables&state="+state)) > 0 }
+	}
+	require.Eventually(t, some("completed"), time.Minute, 5*time.Millisecond)
 	c.DELETE(contactAt(rani.ID)).Status(204)
-	require.Eventually(t, func() bool { return len(o.Jobs("kind=scrub_tables&state=scheduled")) == 1 }, time.Minute, 5*time.Millisecond)
+	require.Eventually(t, some("scheduled"), time.Minute, 5*time.Millisecond)
+	before := len(o.Jobs("kind=scrub_tables&state=completed"))
 	// An operator's erasure does not.
 	buyer := contactOf(t, c, mill.ID, "")
 	o.Operator().POST("/ops/erasures", `{"email":"asha@example.org"}`).Status(202).Body(`{"subjects":1}`)
 	c.GET(contactAt(buyer.ID)).Problem(404, "Contact not found")
-	require.Eventually(t, func() bool { return len(o.Jobs("kind=scrub_tables&state=completed")) >= 2 }, time.Minute, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return len(o.Jobs("kind=scrub_tables&state=completed")) > before }, time.Minute, 5*time.Millisecond)
 }

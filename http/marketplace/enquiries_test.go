@@ -18,6 +18,7 @@ import (
 	"bahi/http/api/apitest"
 	"bahi/internal/app/apptest"
 	views "bahi/readmodels/marketplace"
+	messagingviews "bahi/readmodels/messaging"
 )
 
 const enquiries = "/api/v1/enquiries"
@@ -168,6 +169,10 @@ func TestTheCompanyHearsByMailChatAndCRM(t *testing.T) {
 	require.Equal(t, []string{"skipped", "sent", "sent"}, []string{e.Notifications.Chat.Status, e.Notifications.Email.Status, e.Notifications.CRM.Status})
 	require.Equal(t, "no message has come from the company's phone", *e.Notifications.Chat.Error)
 	require.Equal(t, "sandbox-"+e.ID.String(), *e.CRMLeadID)
+	var refused views.SentEnquiry
+	o.Stranger().POST(enquiries, `{"to_company_id":"`+mill.ID.String()+`","user_name":"Nobody 000","user_email":"n@example.org"}`).Status(201).JSON(&refused)
+	e = notified(t, owner.Client, refused.ID)
+	require.Equal(t, []any{"failed", "the crm refused the lead (422)", (*string)(nil)}, []any{e.Notifications.CRM.Status, *e.Notifications.CRM.Error, e.CRMLeadID})
 
 	// Its own address counts once somebody who reads it has confirmed it, its phone once it has written.
 	asks := o.Address("asks")
@@ -178,21 +183,20 @@ func TestTheCompanyHearsByMailChatAndCRM(t *testing.T) {
 	o.Stranger().POST(companies+"/confirm-email", map[string]string{"token": token}).Status(200).Body(`{"message":"Email confirmed"}`)
 	owner.GET(of(mill.ID)).Status(200).Contains(`"email_confirmed":true`)
 	agent := owner.Client
-	var channel struct{ ID int64 }
+	var channel messagingviews.Channel
 	agent.POST("/api/channels", `{"name":"Sales","type":"chat"}`).Status(201).JSON(&channel)
 	_, err := o.Sys.Messages.Receive(t.Context(), messagingflows.Arrival{Channel: channel.ID, From: "919812345111", Text: "hello", ProviderID: "w1", SentAt: time.Now()})
 	require.NoError(t, err)
 
-	e = notified(t, owner.Client, asked(t, o.Stranger(), mill.ID, `,"user_name":"Asha 000","message":"See https://evil.example\r\nBcc: x@example.org","quantity":7,"user_phone":"9812345678"`).ID)
-	require.Equal(t, []string{"sent", "sent", "failed"}, []string{e.Notifications.Chat.Status, e.Notifications.Email.Status, e.Notifications.CRM.Status})
-	require.Nil(t, e.CRMLeadID)
+	e = notified(t, owner.Client, asked(t, o.Stranger(), mill.ID, `,"message":"See https://evil.example\r\nBcc: x@example.org","quantity":7,"user_phone":"9812345678"`).ID)
+	require.Equal(t, []string{"sent", "sent", "sent"}, []string{e.Notifications.Chat.Status, e.Notifications.Email.Status, e.Notifications.CRM.Status})
 	require.Zero(t, e.Revision)
 	text := o.Mailed(asks, "New enquiry for "+name, 1)
-	for _, part := range []string{"Name: Asha 000", "Email: asha@example.org", "Phone: +919812345678", "Quantity: 7", "https[:]//evil.example", "/enquiries/" + e.ID.String()} {
+	for _, part := range []string{"Name: Asha Rao", "Email: asha@example.org", "Phone: +919812345678", "Quantity: 7", "https[:]//evil.example", "/enquiries/" + e.ID.String()} {
 		require.Contains(t, text, part)
 	}
 	require.Equal(t, 1, strings.Count(text, "://"), "the only link is ours")
-	require.Len(t, o.Mails(o.Address("owner"), "New enquiry for "+name), 1)
+	require.Len(t, o.Mails(o.Address("owner"), "New enquiry for "+name), 2)
 	for port, to := range map[string]string{"chat": "+919812345111", "crm": "sandbox"} {
 		o.Operator().GET("/ops/outbox?page_size=1000&port="+port).Status(200).Contains(`"enquiry_id":"`+e.ID.String(), to)
 	}
@@ -204,7 +208,7 @@ func TestTheCompanyHearsByMailChatAndCRM(t *testing.T) {
 	owner.PATCH(enquiryAt(e.ID), `{"notes":"Asha"}`).Problem(409, "The buyer was erased: notes can no longer be kept")
 	owner.PATCH(enquiryAt(e.ID), `{"status":"lost"}`).Status(200)
 	require.Empty(t, o.Mails(asks, "New enquiry for "+name))
-	require.NotContains(t, o.Operator().GET("/ops/outbox?page_size=1000&port=chat").Status(200).Text, "Asha 000")
+	require.NotContains(t, o.Operator().GET("/ops/outbox?page_size=1000&port=chat").Status(200).Text, "evil.example")
 	o.Stranger().POST(enquiries, asking(mill.ID, "")).Status(201).Contains(`"user_email":"asha@example.org"`)
 	o.Operator().POST("/ops/erasures", `{"email":"`+asks+`"}`).Status(202).Body(`{"subjects":1}`)
 	require.NotContains(t, owner.GET(of(mill.ID)).Status(200).Text, "email")
@@ -327,7 +331,7 @@ func TestAPhoneIsLookedUpWithoutAMessage(t *testing.T) {
 	// Evidence is the caller's own.
 	owner := seller(shared, shared.Home)
 	agent := shared.Bearer(shared.Key(shared.Home, `{"messaging":"write"}`).Key)
-	var channel struct{ ID int64 }
+	var channel messagingviews.Channel
 	agent.POST("/api/channels", `{"name":"Sales","type":"chat"}`).Status(201).JSON(&channel)
 	_, err := shared.Sys.Messages.Receive(t.Context(), messagingflows.Arrival{Channel: channel.ID, From: "919812345222", Text: "hello", ProviderID: "w1", SentAt: time.Now()})
 	require.NoError(t, err)
