@@ -28,9 +28,10 @@ import (
 var forEverybody = []string{
 	"add-contact", "check-domain", "confirm-company-email", "confirm-password-reset", "create-enquiry", "edit-contact",
 	"finish-sign-in-by-provider", "get-catalog-feed", "get-catalog-template", "get-company", "get-contact", "get-product",
-	"greet-social", "greet-twitter", "list-companies", "list-products", "login", "receive-gateway-chat", "receive-gateway-message",
-	"receive-gateway-receipt", "receive-social", "receive-telegram", "receive-twitter", "refresh", "register",
-	"request-password-reset", "search-companies", "sign-in-by-provider", "undo-email-change", "verify-chat", "verify-email",
+	"greet-social", "greet-twitter", "list-companies", "list-products", "login", "receive-billing", "receive-gateway-chat",
+	"receive-gateway-message", "receive-gateway-receipt", "receive-partner", "receive-social", "receive-telegram", "receive-twitter",
+	"refresh", "register", "request-password-reset", "search-companies", "sign-in-by-provider", "undo-email-change", "verify-chat",
+	"verify-email",
 }
 
 // ofEverybodysSight are the writes of records that everybody may read: another workspace learns that they are not its own.

@@ -59,6 +59,8 @@ var spanning = map[string]string{
 	"marketplace.Notices":         "it is an operator's, who sees the outbox of all",
 	"ledger.HasSender":            "it is an operator's, who erases somebody everywhere",
 
+	"messaging.ChannelKeyed": "it is a visitor's, who has the key of a page's widget",
+
 	"marketplace.Companies":     "the directory is public",
 	"marketplace.FindCompanies": "the directory is public",
 	"marketplace.Company":       "the directory is public",

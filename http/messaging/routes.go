@@ -2,6 +2,7 @@
 package messaging
 
 import (
+	"context"
 	"time"
 
 	"bahi/commands"
@@ -24,8 +25,16 @@ type Routes struct {
 	Zone     *time.Location // of reports by day
 
 	ChatTemplates *flows.Templates
+	Files         Files
+	Log           Log
+	live          live
 
 	Now func() time.Time
+}
+
+// Files has the files that contacts sent.
+type Files interface {
+	URL(ctx context.Context, key string, lasts time.Duration) (string, error)
 }
 
 // The permissions and limits that the area's operations share.
@@ -41,6 +50,7 @@ func (r *Routes) Register() {
 	r.Channels()
 	r.Chat()
 	r.Templates()
+	r.Stream()
 	r.Contacts()
 	r.ContactLists()
 	r.Bots()

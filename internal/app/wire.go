@@ -52,7 +52,10 @@ func (s *System) routes(a *api.API, metrics prometheus.Registerer) {
 	sellers := s.marketplaceRoutes()
 	sellers.API = a
 	sellers.Register()
-	(&messagingroutes.Routes{API: a, Commands: s.Commands, Views: s.Messaging, Networks: s.channels, Messages: s.Messages, ChatTemplates: s.Templates, Flows: s.bots.flows, Engine: s.bots.engine, Zone: zone, Now: time.Now}).Register()
+	(&messagingroutes.Routes{
+		API: a, Commands: s.Commands, Views: s.Messaging, Networks: s.channels, Messages: s.Messages, ChatTemplates: s.Templates, Files: s.Blobs, Log: feed{s.Store},
+		Flows: s.bots.flows, Engine: s.bots.engine, Zone: zone, Now: time.Now,
+	}).Register()
 	(&auditroutes.Routes{
 		API: a, Events: &auditviews.Events{Log: s.Proofs.Log, Search: s.explored(), Reveal: s.Vault.Reveal}, Proofs: s.Proofs,
 		Feed: feed{s.Store}, Report: s.Trail(zone),
@@ -126,8 +129,11 @@ func (s signed) Upto(ctx context.Context, position event.Position) (string, erro
 	return c.Note, err
 }
 
-// feed adapts a store to http/audit's Feed.
+// feed adapts a store to http/audit's Feed, and to http/messaging's Log.
 type feed struct{ store eventstore.Store }
+
+// Head implements http/messaging's Log.
+func (f feed) Head(ctx context.Context) (event.Position, error) { return f.store.Head(ctx) }
 
 // Follow implements http/audit's Feed.
 func (f feed) Follow(ctx context.Context, after event.Position, take func([]event.Stored) error) error {
