@@ -12,6 +12,7 @@ import (
 	"bahi/domain/follower"
 	"bahi/domain/ledger"
 	"bahi/domain/ledger/bookslock"
+	"bahi/domain/ledger/khata"
 	"bahi/domain/ledger/order"
 	"bahi/domain/ledger/orderdraft"
 	"bahi/domain/ledger/takada"
@@ -38,6 +39,7 @@ var Catalogue = event.NewCatalogue(append([]event.AnyKind{
 	contact.Phones.Kind,
 	contactlist.Kind,
 	follower.Kind,
+	khata.Kind,
 	company.Domains.Kind,
 	company.Kind,
 	company.Slugs.Kind,
