@@ -28,6 +28,7 @@ type OutsideSettings struct {
 	feedSettings
 	inboxSettings
 	incomingSettings
+	khataSettings
 	networkSettings
 
 	PublicURL   string         `env:"BAHI_PUBLIC_URL" name:"public-url" placeholder:"URL" help:"Public address of this server. Without it, the address it listens on."`
@@ -136,6 +137,9 @@ func (s *System) joinOutside(ctx context.Context) (err error) {
 		s.Provider = &identityProvider{client, key}
 	}
 	if err := s.openNetworks(); err != nil {
+		return err
+	}
+	if err := s.openKhatas(); err != nil {
 		return err
 	}
 	if err := s.openInbox(ctx); err != nil {
