@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -17,6 +18,8 @@ import (
 
 	"bahi/commands"
 	flows "bahi/commands/ledger"
+	"bahi/domain/ledger/orderdraft"
+	"bahi/domain/patch"
 	"bahi/http/api"
 	"bahi/http/api/apitest"
 	"bahi/internal/app/apptest"
@@ -126,11 +129,19 @@ func (w *things) value(t *testing.T, name string) string {
 		w.values[name] = `"` + ravi.User.ID + `"`
 		return w.values[name]
 	}
-	if name == "draft_id" { // it comes by chat
-		workspace := uuid.MustParse(w.asha.Workspace)
-		id, _, err := flows.ReceiveDraft(t.Context(), commands.Request{Workspace: workspace}, w.Sys.Books, flows.Message{ID: uuid.NewString(), From: "919812345678", Text: "payal 250 gm"})
+	if name == "draft_id" || name == "ready_draft_id" { // it comes by chat
+		req := commands.Request{Workspace: uuid.MustParse(w.asha.Workspace)}
+		id, _, err := flows.ReceiveDraft(t.Context(), req, w.Sys.Books, flows.Message{ID: uuid.NewString(), From: "919812345678", Text: "slip 7\npayal 250 gm"})
 		require.NoError(t, err)
 		w.values[name] = id
+		if name == "ready_draft_id" {
+			client, err := strconv.ParseInt(w.value(t, "client_id"), 10, 64)
+			require.NoError(t, err)
+			draft, err := strconv.ParseInt(id, 10, 64)
+			require.NoError(t, err)
+			_, err = flows.EditDraft(t.Context(), req, w.Sys.Books, draft, orderdraft.Edit{Client: patch.Set(client)})
+			require.NoError(t, err)
+		}
 		return id
 	}
 	giver := slices.IndexFunc(w.ops, func(op api.Op) bool { return w.samples[op.ID].Gives[name] != "" })

@@ -41,13 +41,15 @@ import (
 
 // spanning are the views that answer for all workspaces, and why they may.
 var spanning = map[string]string{
-	"ledger.UnfinishedBulks":    "it is the system's own question, at its start",
-	"ledger.UnfinishedClosings": "it is the system's own, at its start and after a deletion",
-	"ledger.DraftReplies":       "it is an operator's, who sees the outbox of all",
-	"access.Users":              "it is an operator's, who sees all",
-	"access.DueForErasure":      "it is the system's own, now and then",
-	"access.Ended":              "it is the system's own, now and then",
-	"access.InvitationsTo":      "it is the system's own, which erases somebody everywhere",
+	"ledger.UnfinishedBulks":       "it is the system's own question, at its start",
+	"ledger.UnfinishedClosings":    "it is the system's own, at its start and after a deletion",
+	"ledger.DraftReplies":          "it is an operator's, who sees the outbox of all",
+	"ledger.AllOrderDrafts":        "it is an operator's, in the console",
+	"ledger.UnfinishedConversions": "it is the system's own, at its start",
+	"access.Users":                 "it is an operator's, who sees all",
+	"access.DueForErasure":         "it is the system's own, now and then",
+	"access.Ended":                 "it is the system's own, now and then",
+	"access.InvitationsTo":         "it is the system's own, which erases somebody everywhere",
 
 	"marketplace.Companies":     "the directory is public",
 	"marketplace.FindCompanies": "the directory is public",

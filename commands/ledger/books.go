@@ -37,6 +37,7 @@ type Reads interface {
 	UnfinishedKhatas(ctx context.Context) ([]int64, error)
 
 	OrderReads
+	DraftReads
 }
 
 // Books carries out the ledgers' commands.
@@ -45,6 +46,7 @@ type Books struct {
 	Reads    Reads
 	Today    func() unit.Date // in the workshop's own zone
 	Log      *slog.Logger
+	Reader   OrderReader // nil: rules read messages
 
 	filling sync.WaitGroup
 }
@@ -52,13 +54,14 @@ type Books struct {
 // Wait returns when the work that follows answered requests is done.
 func (b *Books) Wait() { b.filling.Wait() }
 
-// AddRules adds the rules between streams to the kinds of all ledgers, of orders and of takadas.
+// AddRules adds the rules between streams to the kinds of all ledgers, of orders, takadas and order drafts.
 func AddRules(h *commands.Handler) {
 	for _, l := range ledgers.All {
 		addRules(h, l)
 	}
 	addOrderRule(h)
 	addTakadaRule(h)
+	addDraftRule(h)
 	addKhataRule(h)
 }
 

@@ -76,6 +76,11 @@ func (b *Books) closeSome(ctx context.Context) (more bool, err error) {
 func (b *Books) close(ctx context.Context, c order.Closing) ([]eventstore.Request, error) {
 	switch category, number := event.SplitStream(c.Stream); category {
 	case order.Kind.Category():
+		if c.Draft != 0 { // the order's stream may not have begun
+			if err := b.tellOrders(ctx, c.Draft); err != nil {
+				return nil, err
+			}
+		}
 		return closing(ctx, b, c, order.Kind, number, order.State.Exists, order.Deleted{})
 	case takada.Kind.Category():
 		return closing(ctx, b, c, takada.Kind, number, takada.State.Exists, takada.Deleted{})

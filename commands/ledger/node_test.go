@@ -69,9 +69,22 @@ func openOffice(t *testing.T) *office {
 	o.vault, err = vault.Open(t.Context(), pool, make([]byte, 32), log)
 	require.NoError(t, err)
 	runner := projections.NewRunner(o.store, pool, log)
-	o.views = &views.Views{Reader: readmodels.NewReader(pool, map[string]int{"books": projected.Books.Version, "orders": projected.Orders.Version}, runner.Follow, nil)}
-	run(t, func(ctx context.Context) error { return runner.Run(ctx, projected.Books, projected.Orders) })
-	require.Eventually(t, func() bool { return runner.Statuses()["books"].Ready && runner.Statuses()["orders"].Ready }, 30*time.Second, 5*time.Millisecond)
+	runner.Reveal = o.vault.Reveal
+	all := []*projections.Projection{projected.Books, projected.Orders, projected.OrderDrafts}
+	versions := map[string]int{}
+	for _, p := range all {
+		versions[p.Name] = p.Version
+	}
+	o.views = &views.Views{Reader: readmodels.NewReader(pool, versions, runner.Follow, nil)}
+	run(t, func(ctx context.Context) error { return runner.Run(ctx, all...) })
+	require.Eventually(t, func() bool {
+		for _, p := range all {
+			if !runner.Statuses()[p.Name].Ready {
+				return false
+			}
+		}
+		return true
+	}, 30*time.Second, 5*time.Millisecond)
 	return o
 }
 

@@ -75,6 +75,9 @@ func EditOrder(ctx context.Context, req commands.Request, b *Books, number int64
 	if out, done, err := commands.Earlier(ctx, b.Commands, req, order.Kind); done || err != nil {
 		return out, err
 	}
+	if err := b.tellOrder(ctx, req, number); err != nil {
+		return out, err
+	}
 	now, err := commands.Load(ctx, b.Commands.Fresh(), order.Kind, id(number))
 	if err != nil {
 		return out, err
@@ -145,8 +148,11 @@ func (b *Books) alone(ctx context.Context, req commands.Request, number int64) e
 }
 
 // DeleteOrder ends an order and its takadas, whose own streams are told afterwards.
-func DeleteOrder(ctx context.Context, req commands.Request, b *Books, number int64) (commands.Outcome[order.State], error) {
-	out, err := handleOrder(ctx, req, b, number, order.Delete{})
+func DeleteOrder(ctx context.Context, req commands.Request, b *Books, number int64) (out commands.Outcome[order.State], err error) {
+	if err := b.tellOrder(ctx, req, number); err != nil {
+		return out, err
+	}
+	out, err = handleOrder(ctx, req, b, number, order.Delete{})
 	if err == nil && out.Changed && !req.DryRun {
 		b.closeAfterwards(ctx)
 	}

@@ -23,6 +23,9 @@ type Message struct {
 // window is how long after a message the network takes a reply to it.
 const window = 24 * time.Hour
 
+// readWithin bounds the time of a model for one message (CONTRACT.md I7).
+const readWithin = 90 * time.Second
+
 // sentBy names the operation whose idempotency keys are the messages' ids.
 const sentBy = "receive-order-draft"
 
@@ -40,9 +43,12 @@ func ReceiveDraft(ctx context.Context, req commands.Request, b *Books, m Message
 		return out.ID, subject, err
 	}
 	c := orderdraft.Receive{
-		Sender: sender, Phone: m.From, Raw: m.Text, Media: m.Media, Read: ordertext.Parse(m.Text),
-		Reply: m.From != "" && b.Commands.Now().Sub(m.At) < window,
+		Sender: sender, Phone: m.From, Raw: m.Text, Media: m.Media, Reply: m.From != "" && b.Commands.Now().Sub(m.At) < window,
 	}
+	if c.Clients, err = b.Reads.Clients(ctx, req.Workspace); err != nil {
+		return "", "", err
+	}
+	c.Read, c.Parser = b.read(ctx, m)
 	if len(c.Read.Entries) > 0 {
 		if c.First, err = b.Commands.Numbers(ctx, orderdraft.Entries, int64(len(c.Read.Entries))); err != nil {
 			return "", "", err
@@ -50,6 +56,28 @@ func ReceiveDraft(ctx context.Context, req commands.Request, b *Books, m Message
 	}
 	out, err := commands.Create(ctx, b.Commands, req, orderdraft.Kind, b.Commands.Numbered(orderdraft.Kind.Category(), 1), c)
 	return out.ID, subject, err
+}
+
+// OrderReader is a model that reads orders.
+type OrderReader interface {
+	// ReadOrder reads the text of a message and the picture that it refers to. Whatever they say, the order MUST be within the limits of ordertext.
+	ReadOrder(ctx context.Context, text, media string) (ordertext.Order, error)
+}
+
+// read reads an order, by the model where there is one, else by rules. The rules also read what the model cannot, or in which it finds nothing.
+func (b *Books) read(ctx context.Context, m Message) (o ordertext.Order, parser string) {
+	if b.Reader != nil {
+		ctx, cancel := context.WithTimeout(ctx, readWithin)
+		defer cancel()
+		o, err := b.Reader.ReadOrder(ctx, m.Text, m.Media)
+		if err == nil && len(o.Entries) > 0 {
+			return o, orderdraft.Model
+		}
+		if err != nil {
+			b.Log.Warn("the model did not read a message; the rules do", "error", err)
+		}
+	}
+	return ordertext.Parse(m.Text), orderdraft.Rules
 }
 
 // EraseSender forgets the sender with a phone: the phone and the messages of all drafts.

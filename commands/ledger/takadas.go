@@ -58,6 +58,9 @@ func DeleteTakada(ctx context.Context, req commands.Request, b *Books, number in
 func attach(
 	ctx context.Context, req commands.Request, b *Books, number int64, do func() (commands.Outcome[takada.State], error),
 ) (commands.Outcome[takada.State], error) {
+	if err := b.tellOrder(ctx, req, number); err != nil {
+		return commands.Outcome[takada.State]{Revision: -1}, err
+	}
 	out, err := do()
 	if err == nil || !errors.Is(err, order.ErrChanging) || req.DryRun {
 		return shown(ctx, req, b, out, err)

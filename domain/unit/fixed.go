@@ -19,6 +19,9 @@ type Grams int64
 // Percent is a share in thousandths of a percent: 99.5 % is 99500.
 type Percent int64
 
+// Share is a Percent whose JSON is a fraction: 99.5 % is 0.995.
+type Share Percent
+
 // Decimal places of the quantities (CONTRACT.md G21).
 const (
 	MoneyPlaces = 2
@@ -34,6 +37,7 @@ const (
 
 const (
 	percentPlaces = 3
+	sharePlaces   = 5
 
 	moneyDigits  = 13
 	weightDigits = 9
@@ -86,6 +90,14 @@ func (g Grams) MarshalJSON() ([]byte, error) { return fixed(int64(g), GramsPlace
 
 // MarshalJSON returns a JSON number.
 func (p Percent) MarshalJSON() ([]byte, error) { return fixed(int64(p), percentPlaces), nil }
+
+// MarshalJSON returns a JSON number.
+func (s Share) MarshalJSON() ([]byte, error) { return fixed(int64(s), sharePlaces), nil }
+
+// UnmarshalJSON parses a JSON number exactly.
+func (s *Share) UnmarshalJSON(text []byte) error {
+	return unmarshal((*int64)(s), text, weightDigits, sharePlaces)
+}
 
 // UnmarshalJSON parses a JSON number exactly.
 func (m *Money) UnmarshalJSON(text []byte) error {

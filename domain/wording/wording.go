@@ -88,6 +88,38 @@ func Grams(word string) (grams []string) {
 	return grams
 }
 
+// Likeness returns how alike two names are, in thousandths: 1000 if they are the same after folding, else below, by the trigrams of their words
+// that are common, whatever the words' order. Names without a word are like none.
+func Likeness(a, b string) int {
+	one, other := Words(a), Words(b)
+	if len(one) == 0 || len(other) == 0 {
+		return 0
+	}
+	if slices.Equal(one, other) {
+		return 1000
+	}
+	grams := gramsOf(one)
+	common, all := 0, len(grams)
+	for gram := range gramsOf(other) {
+		if grams[gram] {
+			common++
+		} else {
+			all++
+		}
+	}
+	return min(1000*common/all, 999)
+}
+
+func gramsOf(words []string) map[string]bool {
+	all := map[string]bool{}
+	for _, word := range words {
+		for _, gram := range Grams(word) {
+			all[gram] = true
+		}
+	}
+	return all
+}
+
 // Vocabulary has the trigrams of words, as columns: a trigram, a word that has it, and how many that word has.
 type Vocabulary struct {
 	Grams, Words []string

@@ -23,6 +23,7 @@ type (
 	grams   struct{}
 	percent struct{}
 	sum     struct{}
+	share   struct{}
 	date    struct{}
 )
 
@@ -40,7 +41,11 @@ func quantity(places, digits int, what string) *huma.Schema {
 func (money) Schema(huma.Registry) *huma.Schema   { return quantity(2, 13, "Rupees") }
 func (grams) Schema(huma.Registry) *huma.Schema   { return quantity(3, 9, "Grams") }
 func (percent) Schema(huma.Registry) *huma.Schema { return quantity(3, 9, "Percent") }
-func (sum) Schema(huma.Registry) *huma.Schema     { return &huma.Schema{Type: huma.TypeNumber} }
+func (share) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeNumber, Minimum: new(0.0), Maximum: new(1.0)}
+}
+
+func (sum) Schema(huma.Registry) *huma.Schema { return &huma.Schema{Type: huma.TypeNumber} }
 
 func (date) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeString, Format: "date", Examples: []any{"2025-03-31"}}
@@ -78,6 +83,7 @@ func humaConfig(config Config) huma.Config {
 	schemas.RegisterTypeAlias(reflect.TypeFor[unit.Money](), reflect.TypeFor[money]())
 	schemas.RegisterTypeAlias(reflect.TypeFor[unit.Grams](), reflect.TypeFor[grams]())
 	schemas.RegisterTypeAlias(reflect.TypeFor[unit.Percent](), reflect.TypeFor[percent]())
+	schemas.RegisterTypeAlias(reflect.TypeFor[unit.Share](), reflect.TypeFor[share]())
 	schemas.RegisterTypeAlias(reflect.TypeFor[unit.Sum](), reflect.TypeFor[sum]())
 	schemas.RegisterTypeAlias(reflect.TypeFor[unit.Date](), reflect.TypeFor[date]())
 	title := config.Title

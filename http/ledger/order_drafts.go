@@ -2,9 +2,12 @@ package ledger
 
 import (
 	"context"
+	"net/http"
+	"slices"
 	"strconv"
 
 	"bahi/commands"
+	flows "bahi/commands/ledger"
 	"bahi/domain/ledger/orderdraft"
 	"bahi/http/api"
 	views "bahi/readmodels/ledger"
@@ -15,10 +18,23 @@ type ByDraft struct {
 	ID int64 `path:"draft_id" minimum:"1" doc:"The draft's id"`
 }
 
+// ByDraftEntry names an entry of an order draft.
+type ByDraftEntry struct {
+	ByDraft
+
+	Entry int64 `path:"entry_id" minimum:"1" doc:"The entry's id"`
+}
+
+// draftAnswered and entryAnswered are the fields that a read has and a write ignores.
+var (
+	draftAnswered = []string{"id", "created_at", "raw_message", "media", "cut", "entries", "revision"}
+	entryAnswered = []string{"id", "client_name", "parser", "confidence", "client_proposals"}
+)
+
 func draftOp(id, method, path, summary string) api.Op {
 	return api.Op{
 		ID: id, Method: method, Path: "/order-drafts" + path, Summary: summary, Tags: []string{"Order drafts"}, Area: area, Limit: limit,
-		Reads: []string{"order_drafts"}, StrictQuery: true,
+		Reads: []string{"order_drafts", "orders"}, StrictQuery: true, DryRun: method != "GET", StrictBody: method == "POST" || method == "PUT",
 	}
 }
 
@@ -37,10 +53,101 @@ func (r *Routes) OrderDrafts() {
 			d, err := r.Views.OrderDraft(ctx, workspace(ctx), r.Zone, in.ID)
 			return api.Shown(d, d.Revision, err)
 		})
-	deleting := draftOp("delete-order-draft", "DELETE", "/{draft_id}", "Delete an order draft and its entries")
-	deleting.DryRun = true
-	api.Handle(r.API, deleting, func(ctx context.Context, in *ByDraft) (*api.Nothing, error) {
-		out, err := commands.Handle(ctx, r.Books.Commands, api.Request(ctx), orderdraft.Kind, strconv.FormatInt(in.ID, 10), orderdraft.Delete{})
-		return api.Done(ctx, out, err)
+	editing := draftOp("edit-order-draft", "PUT", "/{draft_id}", "Change what is named of an order draft")
+	editing.ReadOnly = draftAnswered
+	api.Handle(r.API, editing, func(ctx context.Context, in *struct {
+		ByDraft
+		Body orderdraft.Edit
+	}) (*api.Tagged[views.OrderDraft], error) {
+		return r.draftWritten(ctx)(flows.EditDraft(ctx, api.Request(ctx), r.Books, in.ID, in.Body))
 	})
+	api.Handle(r.API, draftOp("delete-order-draft", "DELETE", "/{draft_id}", "Delete an order draft and its entries"),
+		func(ctx context.Context, in *ByDraft) (*api.Nothing, error) {
+			out, err := commands.Handle(ctx, r.Books.Commands, api.Request(ctx), orderdraft.Kind, in.id(), orderdraft.Delete{})
+			return api.Done(ctx, out, err)
+		})
+	r.draftEntries()
+	numbering := draftOp("recalculate-slip-numbers", "POST", "/{draft_id}/recalculate_slip_numbers", "Give the entries of each client the next slip number")
+	numbering.Status = http.StatusOK
+	api.Handle(r.API, numbering,
+		func(ctx context.Context, in *ByDraft) (*api.Tagged[views.OrderDraft], error) {
+			return r.draftWritten(ctx)(flows.AssignSlips(ctx, api.Request(ctx), r.Books, in.ID))
+		})
+	converting := draftOp("convert-order-draft", "POST", "/{draft_id}/convert", "Turn an order draft into client orders, one for each client and slip number")
+	converting.Status, converting.Errors = http.StatusOK, []int{http.StatusConflict}
+	api.Handle(r.API, converting,
+		func(ctx context.Context, in *struct {
+			ByDraft
+			Body *orderdraft.Convert
+		}) (*api.Body[ConvertedDraft], error) {
+			if in.Body == nil {
+				in.Body = &orderdraft.Convert{}
+			}
+			out, err := flows.ConvertDraft(ctx, api.Request(ctx), r.Books, in.ID, *in.Body)
+			return api.Reply(ctx, out, err, func(out commands.Outcome[orderdraft.State]) ConvertedDraft {
+				c := ConvertedDraft{Draft: in.ID, Orders: make([]views.ClientOrder, len(out.State.Orders))}
+				for i, o := range out.State.Orders {
+					if o.ID == 0 { // a dry run
+						c.Orders[i] = r.orderShown(ctx, out.Position, nil, o.Order)
+						continue
+					}
+					c.Orders[i] = r.orderShown(ctx, out.Position, &o.ID, o.Order)
+					c.Orders[i].Revision = new(int64)
+				}
+				return c
+			})
+		})
+}
+
+// ConvertedDraft is what a draft became.
+type ConvertedDraft struct {
+	Draft  int64               `json:"draft_id"`
+	Orders []views.ClientOrder `json:"orders" nullable:"false"`
+}
+
+func (in ByDraft) id() string { return strconv.FormatInt(in.ID, 10) }
+
+// draftEntries registers the entries of drafts.
+func (r *Routes) draftEntries() {
+	adding := draftOp("add-order-draft-entry", "POST", "/{draft_id}/entries", "Add an entry to an order draft")
+	adding.ReadOnly = entryAnswered
+	api.Handle(r.API, adding, func(ctx context.Context, in *struct {
+		ByDraft
+		Body orderdraft.EditEntry
+	}) (*api.Tagged[orderdraft.Entry], error) {
+		out, err := flows.AddDraftEntry(ctx, api.Request(ctx), r.Books, in.ID, orderdraft.AddEntry{EditEntry: in.Body})
+		return api.Written(ctx, out, err, func(out commands.Outcome[orderdraft.State]) orderdraft.Entry {
+			return out.State.Entries[len(out.State.Entries)-1]
+		})
+	})
+	editing := draftOp("edit-order-draft-entry", "PUT", "/{draft_id}/entries/{entry_id}", "Change what is named of an entry of an order draft")
+	editing.ReadOnly = entryAnswered
+	api.Handle(r.API, editing, func(ctx context.Context, in *struct {
+		ByDraftEntry
+		Body orderdraft.EditEntry
+	}) (*api.Tagged[orderdraft.Entry], error) {
+		in.Body.ID = in.Entry
+		out, err := flows.EditDraftEntry(ctx, api.Request(ctx), r.Books, in.ID, in.Body)
+		return api.Written(ctx, out, err, func(out commands.Outcome[orderdraft.State]) orderdraft.Entry {
+			return out.State.Entries[slices.IndexFunc(out.State.Entries, func(e orderdraft.Entry) bool { return e.ID == in.Entry })]
+		})
+	})
+	api.Handle(r.API, draftOp("delete-order-draft-entry", "DELETE", "/{draft_id}/entries/{entry_id}", "Delete an entry of an order draft"),
+		func(ctx context.Context, in *ByDraftEntry) (*api.Nothing, error) {
+			out, err := commands.Handle(ctx, r.Books.Commands, api.Request(ctx), orderdraft.Kind, in.id(), orderdraft.DeleteEntry{ID: in.Entry})
+			return api.Done(ctx, out, err)
+		})
+}
+
+// draftWritten returns the answer to a write: the draft as the command left it.
+func (r *Routes) draftWritten(ctx context.Context) func(commands.Outcome[orderdraft.State], error) (*api.Tagged[views.OrderDraft], error) {
+	return func(out commands.Outcome[orderdraft.State], err error) (*api.Tagged[views.OrderDraft], error) {
+		if err != nil {
+			return nil, err
+		}
+		s, err := commands.Reveal(ctx, r.Books.Commands, out.State)
+		return api.Written(ctx, out, err, func(out commands.Outcome[orderdraft.State]) views.OrderDraft {
+			return views.DraftAfter(*number(out.ID), s, out.Began, r.Zone, out.Revision)
+		})
+	}
 }

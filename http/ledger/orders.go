@@ -5,6 +5,7 @@ import (
 
 	"bahi/commands"
 	flows "bahi/commands/ledger"
+	"bahi/domain/event"
 	"bahi/domain/ledger/order"
 	"bahi/http/api"
 	"bahi/readmodels"
@@ -91,24 +92,30 @@ func (r *Routes) known(ctx context.Context, f views.OrderFilter) (err error) {
 	return err
 }
 
-// orderWritten returns an order as a command left it. It leaves out what follows from clients and takadas where that is late, since
-// the write is in the log.
+// orderWritten returns an order as a command left it.
 func (r *Routes) orderWritten(ctx context.Context, out commands.Outcome[order.State], err error) (*api.Tagged[views.ClientOrder], error) {
 	return api.Written(ctx, out, err, func(out commands.Outcome[order.State]) views.ClientOrder {
-		o := views.ClientOrder{ID: number(out.ID), Order: out.State.Order}
-		fresh := readmodels.AtLeast(ctx, out.Position)
+		o := r.orderShown(ctx, out.Position, number(out.ID), out.State.Order)
 		if out.Revision >= 0 {
 			o.Revision = &out.Revision
 		}
-		name, err := r.Views.ClientName(fresh, workspace(ctx), o.Client)
-		if err != nil {
-			return o
-		}
-		if o.ID == nil { // nothing can be delivered of what is not there
-			o.Derived = views.Derive(name, o.Weight(), 0)
-		} else if read, err := r.Views.Order(fresh, workspace(ctx), *o.ID); err == nil {
-			o.Derived = views.Derive(name, o.Weight(), *read.Delivered)
-		}
 		return o
 	})
+}
+
+// orderShown returns an order as of a write; id is nil in a dry run. It leaves out what follows from clients and takadas where that is late, since the
+// write is in the log.
+func (r *Routes) orderShown(ctx context.Context, at event.Position, id *int64, made order.Order) views.ClientOrder {
+	o := views.ClientOrder{ID: id, Order: made}
+	fresh := readmodels.AtLeast(ctx, at)
+	name, err := r.Views.ClientName(fresh, workspace(ctx), o.Client)
+	if err != nil {
+		return o
+	}
+	if o.ID == nil { // nothing can be delivered of what is not there
+		o.Derived = views.Derive(name, o.Weight(), 0)
+	} else if read, err := r.Views.Order(fresh, workspace(ctx), *o.ID); err == nil {
+		o.Derived = views.Derive(name, o.Weight(), *read.Delivered)
+	}
+	return o
 }

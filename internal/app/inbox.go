@@ -21,14 +21,20 @@ import (
 
 // inboxSettings configure the webhooks of all providers.
 type inboxSettings struct {
-	WebhookDays int `env:"BAHI_WEBHOOK_DAYS" name:"webhook-days" default:"30" help:"How many days the bodies of providers' webhooks are kept."`
+	WebhookDays *int `env:"BAHI_WEBHOOK_DAYS" name:"webhook-days" default:"30" help:"How many days the bodies of providers' webhooks are kept, at least 1."`
 }
+
+// webhookDays is the default.
+const webhookDays = 30
 
 // openInbox opens the inbox of all webhooks.
 func (s *System) openInbox(ctx context.Context) (err error) {
-	days := s.Settings.Outside.WebhookDays
-	if days < 0 {
-		return fmt.Errorf("BAHI_WEBHOOK_DAYS: %d is not a number of days", days)
+	days := webhookDays
+	if set := s.Settings.Outside.WebhookDays; set != nil {
+		days = *set
+	}
+	if days < 1 {
+		return fmt.Errorf("BAHI_WEBHOOK_DAYS: %d days are too few, since bodies would be removed before they are handled: at least 1", days)
 	}
 	if s.hooks, err = s.webhooks(ctx); err != nil {
 		return err

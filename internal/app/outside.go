@@ -29,6 +29,7 @@ type OutsideSettings struct {
 	inboxSettings
 	incomingSettings
 	khataSettings
+	modelSettings
 	networkSettings
 
 	PublicURL   string         `env:"BAHI_PUBLIC_URL" name:"public-url" placeholder:"URL" help:"Public address of this server. Without it, the address it listens on."`
@@ -137,6 +138,9 @@ func (s *System) joinOutside(ctx context.Context) (err error) {
 		s.Provider = &identityProvider{client, key}
 	}
 	if err := s.openNetworks(); err != nil {
+		return err
+	}
+	if err := s.openModel(); err != nil {
 		return err
 	}
 	if err := s.openKhatas(); err != nil {

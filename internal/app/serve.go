@@ -123,7 +123,7 @@ func (s *System) Serve(ctx context.Context, listener net.Listener, key string, t
 // resume finishes the work of an earlier process.
 func (s *System) resume(ctx context.Context) {
 	for ctx.Err() == nil {
-		err := errors.Join(ledgerflows.ResumeBulks(ctx, s.Books), ledgerflows.ResumeClosings(ctx, s.Books))
+		err := errors.Join(ledgerflows.ResumeBulks(ctx, s.Books), ledgerflows.ResumeConversions(ctx, s.Books), ledgerflows.ResumeClosings(ctx, s.Books))
 		if err == nil {
 			return
 		}

@@ -33,6 +33,7 @@ import (
 	marketplacetables "bahi/projections/marketplace"
 	messagingtables "bahi/projections/messaging"
 	"bahi/providers/blob"
+	"bahi/providers/llm"
 	"bahi/reactors"
 	ledgerreactors "bahi/reactors/ledger"
 	"bahi/readmodels"
@@ -77,6 +78,7 @@ type System struct {
 	Inbox      *inbox.Inbox
 	hooks      []webhooks.Endpoint
 	confirming *ledgerreactors.Replies
+	Model      *llm.Client // nil: none
 	Reacting   *reactors.Runner
 	feed       *forwarding // nil: none, or not served
 	guesses    *api.Guesses

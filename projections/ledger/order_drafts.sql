@@ -1,15 +1,34 @@
 -- Orders that came by chat and wait for their review.
 create table order_draft (
+  id            bigint primary key,
+  workspace_id  uuid not null,
+  sender        text not null,
+  phone_number  text,             -- null: erased
+  raw_message   text,             -- as above
+  media         text,             -- JSON; null: none, or erased
+  cut           boolean not null,
+  created_at    timestamptz not null,
+  client_id     bigint,
+  date          text,             -- 2025-03-31
+  delivery_date text,
+  notes         text,
+  converted     boolean not null, -- a conversion is in the log, which may be void; the orders know
+  revision      bigint not null
+);
+
+create table order_draft_entry (
   id           bigint primary key,
+  draft_id     bigint not null,
   workspace_id uuid not null,
-  sender       text not null,
-  phone_number text,          -- null: erased
-  raw_message  text,          -- as above
-  media        text,          -- JSON; null: none, or erased
-  entries      text not null, -- JSON
-  cut          boolean not null,
-  created_at   timestamptz not null,
-  revision     bigint not null
+  item_name    text not null,
+  weight_mg    bigint,
+  quantity     bigint,
+  client_id    bigint,
+  client_name  text,
+  slip_number  text,
+  parser       text not null,
+  confidence   bigint not null, -- thousandths of a percent
+  proposals    text not null    -- JSON
 );
 
 -- The confirmations of drafts, also of deleted ones: the outbox.
@@ -23,11 +42,14 @@ create table order_draft_reply (
   at           timestamptz
 );
 
--- An erasure looks for these also while the tables are filled.
+-- Handlers look for these also while the tables are filled.
 create index order_draft_sender_idx on order_draft (sender);
 create index order_draft_reply_sender_idx on order_draft_reply (sender);
+create index order_draft_entry_draft_id_id_idx on order_draft_entry (draft_id, id);
 
 -- after fill
 
 create index order_draft_workspace_id_id_idx on order_draft (workspace_id, id);
+create index order_draft_converted_idx on order_draft (id) where converted;
+create index order_draft_entry_workspace_id_slip_number_idx on order_draft_entry (workspace_id, (case when slip_number ~ '^[0-9]{1,9}$' then slip_number::bigint end));
 create index order_draft_reply_at_idx on order_draft_reply (at, draft_id);

@@ -17,6 +17,7 @@ import (
 	"bahi/domain/ledger/client"
 	"bahi/domain/ledger/karigar"
 	"bahi/domain/ledger/order"
+	"bahi/domain/ledger/orderdraft"
 	"bahi/domain/ledger/takada"
 	"bahi/domain/unit"
 	"bahi/projections"
@@ -29,14 +30,14 @@ var ordersDDL string
 //
 // It folds whole batches because rules span the streams: whether an event holds depends on clients, karigars, other orders and the lock of the
 // books. The domain's functions decide that here as they do in commands.
-var Orders = projections.Define("orders", 1, ordersDDL, projections.Apply(ordersTypes(), foldOrders))
+var Orders = projections.Define("orders", 2, ordersDDL, projections.Apply(ordersTypes(), foldOrders))
 
 // ordersTypes names what the orders fold. Of the ledgers that is the life of the accounts that orders and takadas name, by stored names: a further
 // event of all accounts is none of it.
 func ordersTypes() []string {
 	return slices.Concat(
 		[]string{"ClientOpened", "ClientRenamed", "ClientDeleted", "KarigarOpened", "KarigarRenamed", "KarigarDeleted"},
-		bookslock.Kind.Names(), order.Kind.Names(), takada.Kind.Names(),
+		bookslock.Kind.Names(), order.Kind.Names(), takada.Kind.Names(), []string{"OrderDraftConverted"},
 	)
 }
 
@@ -58,7 +59,8 @@ type record[S any] struct {
 
 // told takes an event of the record's own stream. One that tells what another record's event decided is its cause no longer.
 func (r *record[S]) told(e *event.Recorded[any]) {
-	if r.revision, r.changed = e.Revision, true; e.Meta.Of != 0 {
+	_, began := e.Data.(order.Added) // which tells of a conversion, not of an end
+	if r.revision, r.changed = e.Revision, true; e.Meta.Of != 0 && !began {
 		r.cause = nil
 	}
 }
@@ -68,6 +70,7 @@ type orderRecord struct {
 
 	delivered unit.Grams
 	takadas   int64
+	draft     int64 // that it was made of; 0: none
 }
 
 type takadaRecord struct{ record[takada.State] }
@@ -124,6 +127,8 @@ func (f *orders) fold(ctx context.Context, r *event.Recorded[any]) error {
 		return f.foldOrder(ctx, r, id, e)
 	case event.Event[takada.State]:
 		return f.foldTakada(r, id, e)
+	case orderdraft.Converted:
+		return f.foldConverted(r, id, e)
 	default:
 		return fmt.Errorf("%T is nothing that the orders know", r.Data)
 	}
@@ -196,6 +201,22 @@ func (f *orders) foldOrder(ctx context.Context, r *event.Recorded[any], id int64
 		return err
 	}
 	return f.deleteTakadas(ctx, r, []int64{id})
+}
+
+// foldConverted adds the orders of a draft, whose own streams are told afterwards.
+func (f *orders) foldConverted(r *event.Recorded[any], draft int64, e orderdraft.Converted) error {
+	if e.Refuses(orderdraft.State{}, func(id int64) (bool, error) { return f.isOpen(client.Ledger, id, r) }) != nil {
+		return nil //nolint:nilerr // a conversion that breaks a rule is void
+	}
+	for _, made := range e.Orders {
+		o := &orderRecord{record: record[order.State]{id: made.ID, workspace: r.Meta.Workspace, changed: true}, draft: draft}
+		o.state = order.Added{Order: made.Order}.EvolveAt(order.State{}, r.Position)
+		f.orders[made.ID] = o
+		if err := f.note(order.Kind.Category(), made.ID, made.Client, made.Order, &o.revision, r); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (f *orders) foldTakada(r *event.Recorded[any], id int64, e event.Event[takada.State]) error {

@@ -29,6 +29,7 @@ create table client_order (
   state           text not null,   -- JSON of the domain's State
   revision        bigint not null,
   deleted         boolean not null,
+  draft_id        bigint,          -- that it was made of; null: it was not ordered by chat
   cause_stream    text,            -- of the event that deleted it with another record; null: none, or the order's own stream says so too
   cause_position  bigint
 );
@@ -66,6 +67,9 @@ create index takada_order_id_idx on takada (order_id) where not deleted;
 
 -- after fill
 
+-- The series of slip numbers (CONTRACT.md I11).
+create index client_order_workspace_id_slip_number_idx on client_order (workspace_id, (case when slip_folded ~ '^[0-9]{1,9}$' then slip_folded::bigint end)) where not deleted;
+create index client_order_draft_id_idx on client_order (draft_id) where draft_id is not null;
 create index client_order_workspace_id_id_idx on client_order (workspace_id, id) where not deleted;
 create index client_order_workspace_id_client_id_id_idx on client_order (workspace_id, client_id, id) where not deleted;
 create index client_order_workspace_id_slip_folded_date_idx on client_order (workspace_id, slip_folded, date) where not deleted;

@@ -10,6 +10,7 @@ import (
 	"bahi/domain/event"
 	"bahi/domain/ledger/book"
 	"bahi/domain/ledger/order"
+	"bahi/domain/ledger/orderdraft"
 	"bahi/domain/ledger/takada"
 	"bahi/domain/unit"
 	"bahi/projections"
@@ -34,6 +35,10 @@ func (f *orders) load(ctx context.Context, events []event.Recorded[any]) error {
 				accounts = append(accounts, e.Client)
 			case order.Edited:
 				accounts = append(accounts, e.Client.Value)
+			}
+		case orderdraft.Converted:
+			for _, o := range e.Orders {
+				accounts = append(accounts, o.Client)
 			}
 		case event.Event[takada.State]:
 			takadas = append(takadas, number)
@@ -80,16 +85,16 @@ func (f *orders) loadOrders(ctx context.Context, ids []int64) error {
 		return nil
 	}
 	found, _ := f.tx.Query(ctx, `
-		select id, workspace_id, revision, coalesce(cause_stream, ''), coalesce(cause_position, 0), state, delivered_mg, takadas
+		select id, workspace_id, revision, coalesce(cause_stream, ''), coalesce(cause_position, 0), state, delivered_mg, takadas, coalesce(draft_id, 0)
 		from client_order where id = any($1)`, ids)
 	var (
-		of                 []int64
-		delivered, takadas int64
+		of                        []int64
+		delivered, takadas, draft int64
 	)
 	err := eachRecord(found, func(one record[order.State]) {
-		f.orders[one.id] = &orderRecord{record: one, delivered: unit.Grams(delivered), takadas: takadas}
+		f.orders[one.id] = &orderRecord{record: one, delivered: unit.Grams(delivered), takadas: takadas, draft: draft}
 		of = append(of, one.state.Client)
-	}, &delivered, &takadas)
+	}, &delivered, &takadas, &draft)
 	if err != nil {
 		return err
 	}
@@ -180,13 +185,13 @@ func (f *orders) write(b *projections.Batch) error {
 		}
 		stream, position := o.cause.columns()
 		b.Exec(`
-			insert into client_order (id, workspace_id, client_id, date, slip_folded, weight_mg, delivered_mg, takadas, state, revision, deleted, cause_stream, cause_position)
-			values ($1, $2, $3, $4::text::date, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+			insert into client_order (id, workspace_id, client_id, date, slip_folded, weight_mg, delivered_mg, takadas, state, revision, deleted, cause_stream, cause_position, draft_id)
+			values ($1, $2, $3, $4::text::date, $5, $6, $7, $8, $9, $10, $11, $12, $13, nullif($14::bigint, 0))
 			on conflict (id) do update set client_id = excluded.client_id, date = excluded.date, slip_folded = excluded.slip_folded,
 				weight_mg = excluded.weight_mg, delivered_mg = excluded.delivered_mg, takadas = excluded.takadas, state = excluded.state,
 				revision = excluded.revision, deleted = excluded.deleted, cause_stream = excluded.cause_stream, cause_position = excluded.cause_position`,
 			o.id, o.workspace, o.state.Client, o.state.Date.String(), order.Folded(o.state.Slip), int64(o.state.Weight()), int64(o.delivered), o.takadas,
-			string(state), o.revision, !o.state.Exists(), stream, position)
+			string(state), o.revision, !o.state.Exists(), stream, position, o.draft)
 	}
 	for _, t := range f.takadas {
 		if !t.changed {

@@ -11,6 +11,7 @@ import (
 	"bahi/domain/ledger/client"
 	"bahi/domain/ledger/karigar"
 	"bahi/domain/ledger/order"
+	"bahi/domain/ledger/orderdraft"
 	"bahi/domain/ledger/takada"
 	"bahi/domain/patch"
 	"bahi/domain/unit"
@@ -94,6 +95,29 @@ func TestOrdersAndTakadasEndWithWhatTheyBelongTo(t *testing.T) {
 		`(takada,2,10,1,0,f,user:8,)`, `(takada,2,13,1,1,f,user:8,)`, `(takada,2,23,1,,t,user:7,why)`,
 		`(takada,6,17,1,0,f,user:8,)`, `(takada,6,23,1,,t,user:7,why)`,
 	}, tables.Rows(`select kind, id, position, client_id, revision, state is null, actor, reason from record_version order by kind, id, position`))
+	require.Empty(t, tables.Examine())
+}
+
+func TestDraftBecomesOrdersAllOrNone(t *testing.T) {
+	t.Parallel()
+	converted := func(id int64, orders ...orderdraft.Ordered) happened {
+		return projectiontest.Happened(orderdraft.Kind, text(id), orderdraft.Converted{Orders: orders}, following(nil))
+	}
+	tables := projectiontest.Run(t, ledger.Orders,
+		account(client.Ledger, 1, home, book.AccountOpened{Name: "Meena"}),
+		account(client.Ledger, 2, home, book.AccountOpened{Name: "Asha"}),
+		converted(7, orderdraft.Ordered{ID: 11, Order: orderOf(1, 20_000).Order}, orderdraft.Ordered{ID: 12, Order: orderOf(2, 5_000).Order}), // 3
+		delivering(1, takadaOf(11, 8_000, nil)),
+		ordering(11, orderOf(1, 20_000), 3),                    // the first stream is told
+		account(client.Ledger, 2, home, book.AccountDeleted{}), // 6
+		ordering(12, orderOf(2, 5_000), 3),
+		converted(8, orderdraft.Ordered{ID: 13, Order: orderOf(1, 1).Order}, orderdraft.Ordered{ID: 14, Order: orderOf(2, 1).Order}), // void
+		ordering(11, order.Edited{Date: patch.Set(day + 1)}),
+	)
+	require.Equal(t, []string{`(11,1,a1,20000,8000,1,1,f,,)`, `(12,2,a1,5000,0,0,0,t,client-2,6)`}, tables.Rows(orderRows))
+	require.Equal(t, []string{`(11,7)`, `(12,7)`}, tables.Rows(`select id, draft_id from client_order order by id`))
+	require.Equal(t, []string{`(11,3,0,f)`, `(11,9,1,f)`, `(12,3,0,f)`, `(12,6,,t)`},
+		tables.Rows(`select id, position, revision, state is null from record_version where kind = 'clientorder' order by id, position`))
 	require.Empty(t, tables.Examine())
 }
 

@@ -10,6 +10,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/sony/gobreaker/v2"
 )
 
 // Reply is a text to a person who wrote.
@@ -46,10 +48,12 @@ type Settings struct {
 type Client struct {
 	settings Settings
 	http     *http.Client
+	breaker  *gobreaker.CircuitBreaker[string]
 }
 
 const (
 	sendWithin   = 10 * time.Second
+	trusted      = 5 // failed calls in a row, after which the aggregator is left alone for a minute
 	mostAnswered = 64 << 10
 )
 
@@ -66,12 +70,26 @@ func NewClient(settings Settings, transport http.RoundTripper) (*Client, error) 
 	return &Client{settings, &http.Client{
 		Timeout: sendWithin, Transport: transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // it would get the key
-	}}, nil
+	}, gobreaker.NewCircuitBreaker[string](gobreaker.Settings{
+		ReadyToTrip: func(n gobreaker.Counts) bool { return n.ConsecutiveFailures >= trusted },
+		IsSuccessful: func(err error) bool { // a refusal says nothing about the aggregator
+			refused, final := errors.AsType[*Refused](err)
+			return err == nil || final && !refused.Unknown
+		},
+	})}, nil
 }
 
 // Send sends a reply and returns the aggregator's id of it. The error is a [*Refused] unless another attempt may follow: only after a
-// connection that failed, or an answer of 429 that took nothing.
+// connection that failed, an answer of 429 that took nothing, or without a call, while the aggregator is left alone.
 func (c *Client) Send(ctx context.Context, r Reply) (id string, err error) {
+	id, err = c.breaker.Execute(func() (string, error) { return c.send(ctx, r) })
+	if errors.Is(err, gobreaker.ErrOpenState) || errors.Is(err, gobreaker.ErrTooManyRequests) {
+		return "", errors.New("the gateway was not called, since it failed too often")
+	}
+	return id, err
+}
+
+func (c *Client) send(ctx context.Context, r Reply) (id string, err error) {
 	message, err := json.Marshal(struct {
 		Type string `json:"type"`
 		Text string `json:"text"`

@@ -127,3 +127,32 @@ func TestUnusableSettingsAreRefused(t *testing.T) {
 		require.Error(t, err, s)
 	}
 }
+
+func TestAggregatorThatFailsOftenIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	calls := 0
+	status := http.StatusBadRequest
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		calls++
+		w.WriteHeader(status)
+	}))
+	t.Cleanup(server.Close)
+	c, err := gateway.NewClient(gateway.Settings{BaseURL: server.URL, APIKey: "key", Source: "917000000000"}, nil)
+	require.NoError(t, err)
+	for range 6 { // refusals say nothing about it
+		_, err := c.Send(t.Context(), reply)
+		require.ErrorAs(t, err, new(*gateway.Refused))
+	}
+	status = http.StatusBadGateway
+	for range 5 {
+		_, err := c.Send(t.Context(), reply)
+		require.ErrorAs(t, err, new(*gateway.Refused))
+	}
+	for range 3 {
+		_, err = c.Send(t.Context(), reply)
+		require.ErrorContains(t, err, "was not called")
+		refused := new(gateway.Refused)
+		require.False(t, errors.As(err, &refused), "another attempt may follow")
+	}
+	require.Equal(t, 11, calls)
+}

@@ -3,26 +3,29 @@ package ledger
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"math"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"bahi/domain/event"
 	"bahi/domain/ledger/orderdraft"
 	"bahi/readmodels"
 )
 
 // OrderDraft is an order that came by chat and waits for its review.
 type OrderDraft struct {
-	ID        int64              `json:"id"`
-	CreatedAt string             `json:"created_at" doc:"In the workshop's time zone, without zone"`
-	Phone     *string            `json:"phone_number" doc:"null: erased"`
-	Raw       *string            `json:"raw_message" doc:"As it was written; null: erased"`
-	Media     *DraftMedia        `json:"media" doc:"What the message refers to"`
-	Cut       bool               `json:"cut" doc:"The message has more entries than a draft"`
-	Entries   []orderdraft.Entry `json:"entries" nullable:"false"`
-	Revision  int64              `json:"revision" doc:"For If-Match"`
+	ID        int64   `json:"id"`
+	CreatedAt string  `json:"created_at" doc:"In the workshop's time zone, without zone"`
+	Phone     *string `json:"phone_number" doc:"null: erased"`
+	Raw       *string `json:"raw_message" doc:"As it was written; null: erased"`
+	orderdraft.Details
+	Media    *DraftMedia        `json:"media" doc:"What the message refers to"`
+	Cut      bool               `json:"cut" doc:"The message has more entries than a draft"`
+	Entries  []orderdraft.Entry `json:"entries" nullable:"false"`
+	Revision int64              `json:"revision" doc:"For If-Match"`
 }
 
 // DraftMedia is the file of a message.
@@ -32,32 +35,63 @@ type DraftMedia struct {
 	ContentType string `json:"content_type,omitempty"`
 }
 
+// draftsSQL passes over the drafts whose orders are there: their own streams end a moment later.
 const draftsSQL = `
-	select d.id, d.created_at, d.phone_number, d.raw_message, d.media, d.cut, d.entries, d.revision from order_drafts.order_draft d
-	where d.workspace_id = $1`
+	select d.id, d.created_at, d.phone_number, d.raw_message, d.media, d.cut,
+		json_build_object('client_id', d.client_id, 'date', d.date, 'delivery_date', d.delivery_date, 'notes', d.notes)::text as details,
+		(select coalesce(json_agg(json_build_object('id', e.id, 'item_name', e.item_name, 'weight', trim_scale(e.weight_mg / 1000.0), 'quantity', e.quantity,
+			'client_id', e.client_id, 'client_name', e.client_name, 'slip_number', e.slip_number, 'parser', e.parser,
+			'confidence', trim_scale(e.confidence / 100000.0), 'client_proposals', e.proposals::json) order by e.id), '[]')::text
+			from order_drafts.order_draft_entry e where e.draft_id = d.id) as entries,
+		d.revision
+	from order_drafts.order_draft d
+	where d.workspace_id = $1 and not (d.converted and exists (select from orders.client_order o where o.draft_id = d.id))`
 
 // draftIn returns the scanner of drafts for a time zone.
 func draftIn(zone *time.Location) pgx.RowToFunc[OrderDraft] {
 	return func(row pgx.CollectableRow) (d OrderDraft, err error) {
 		var (
-			at      time.Time
-			media   *string
-			entries string
+			at                      time.Time
+			media, details, entries *string
 		)
-		if err := row.Scan(&d.ID, &at, &d.Phone, &d.Raw, &media, &d.Cut, &entries, &d.Revision); err != nil {
+		if err := row.Scan(&d.ID, &at, &d.Phone, &d.Raw, &media, &d.Cut, &details, &entries, &d.Revision); err != nil {
 			return d, err
 		}
-		d.CreatedAt = at.In(zone).Format("2006-01-02T15:04:05")
-		if d.Phone != nil {
-			d.Phone = new("+" + *d.Phone)
-		}
-		if media != nil {
-			if err := json.Unmarshal([]byte(*media), &d.Media); err != nil {
-				return d, err
-			}
-		}
-		return d, json.Unmarshal([]byte(entries), &d.Entries)
+		d.complete(at, zone)
+		return d, errors.Join(decode(media, &d.Media), decode(details, &d.Details), decode(entries, &d.Entries))
 	}
+}
+
+// complete puts when the draft was made, and the phone, in the form in which they are shown.
+func (d *OrderDraft) complete(at time.Time, zone *time.Location) {
+	d.CreatedAt = at.In(zone).Format("2006-01-02T15:04:05")
+	if d.Phone != nil {
+		d.Phone = new("+" + *d.Phone)
+	}
+}
+
+// DraftAfter returns a draft as a command left it, whose personal values are open.
+func DraftAfter(id int64, s orderdraft.State, at time.Time, zone *time.Location, revision int64) OrderDraft {
+	d := OrderDraft{ID: id, Phone: opened(s.Phone), Raw: opened(s.Raw), Details: s.Details, Cut: s.Cut, Entries: s.Entries, Revision: revision}
+	_ = decode(opened(s.Media), &d.Media) // it was encoded here
+	d.complete(at, zone)
+	return d
+}
+
+// opened returns the text of a value, nil if there is none or it was erased.
+func opened(p event.Personal) *string {
+	text, err := p.Text()
+	if err != nil || p.IsZero() {
+		return nil
+	}
+	return &text
+}
+
+func decode(text *string, into any) error {
+	if text == nil {
+		return nil
+	}
+	return json.Unmarshal([]byte(*text), into)
 }
 
 // OrderDraft reads a draft of a workspace, or returns [orderdraft.ErrNotFound].
@@ -71,6 +105,41 @@ func (v *Views) OrderDrafts(ctx context.Context, workspace uuid.UUID, zone *time
 		page.Size = math.MaxInt32
 	}
 	return readmodels.Paged(ctx, v.Reader, page, draftIn(zone), `id`, draftsSQL, workspace)
+}
+
+// Clients returns the clients of a workspace.
+func (v *Views) Clients(ctx context.Context, workspace uuid.UUID) ([]orderdraft.Client, error) {
+	return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[orderdraft.Client], `
+		select a.id, a.name from orders.account a where a.workspace_id = $1 and a.ledger = 'client' and a.deleted_position is null order by a.id`, workspace)
+}
+
+// HighestSlip returns the greatest slip number of digits only (CONTRACT.md I11), of the orders and of the drafts but one; 0 if there is none.
+func (v *Views) HighestSlip(ctx context.Context, workspace uuid.UUID, but int64) (int64, error) {
+	return readmodels.Row(ctx, v.Reader, orderdraft.ErrNotFound, pgx.RowTo[int64], `
+		select greatest(
+			(select max(case when o.slip_folded ~ '^[0-9]{1,9}$' then o.slip_folded::bigint end) from orders.client_order o where o.workspace_id = $1 and not o.deleted),
+			(select max(case when e.slip_number ~ '^[0-9]{1,9}$' then e.slip_number::bigint end)
+				from order_drafts.order_draft_entry e where e.workspace_id = $1 and e.draft_id <> $2),
+			0)`, workspace, but)
+}
+
+// DraftOf returns the draft that an order was made of, 0 if there is none. It is complete or returns [readmodels.ErrNotYet].
+func (v *Views) DraftOf(ctx context.Context, workspace uuid.UUID, order int64) (int64, error) {
+	draft, err := readmodels.Complete(ctx, func(ctx context.Context) (int64, error) {
+		return readmodels.Row(ctx, v.Reader, orderdraft.ErrNotFound, pgx.RowTo[int64], `
+			select coalesce(o.draft_id, 0) from orders.client_order o where o.workspace_id = $1 and o.id = $2`, workspace, order)
+	})
+	if errors.Is(err, orderdraft.ErrNotFound) {
+		return 0, nil
+	}
+	return draft, err
+}
+
+// UnfinishedConversions returns the drafts, of all workspaces, whose conversion is in the log and that have not ended.
+func (v *Views) UnfinishedConversions(ctx context.Context) ([]int64, error) {
+	return readmodels.Complete(ctx, func(ctx context.Context) ([]int64, error) {
+		return readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64], `select d.id from order_drafts.order_draft d where d.converted order by d.id`)
+	})
 }
 
 // DraftReply is a confirmation of a draft.

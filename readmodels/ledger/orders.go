@@ -123,9 +123,9 @@ const closingsAtOnce = 500
 func (v *Views) UnfinishedClosings(ctx context.Context) ([]order.Closing, error) {
 	return readmodels.Complete(ctx, func(ctx context.Context) ([]order.Closing, error) {
 		return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[order.Closing], `
-			(select 'clientorder-' || o.id, o.cause_stream, o.cause_position from orders.client_order o where o.cause_position is not null order by o.id limit $1)
+			(select 'clientorder-' || o.id, o.cause_stream, o.cause_position, coalesce(o.draft_id, 0) from orders.client_order o where o.cause_position is not null order by o.id limit $1)
 			union all
-			(select 'takada-' || t.id, t.cause_stream, t.cause_position from orders.takada t where t.cause_position is not null order by t.id limit $1)`,
+			(select 'takada-' || t.id, t.cause_stream, t.cause_position, 0 from orders.takada t where t.cause_position is not null order by t.id limit $1)`,
 			int64(closingsAtOnce))
 	})
 }

@@ -149,6 +149,7 @@ type Closing struct {
 	Stream   string
 	Cause    string         // stream of the event that deleted both
 	Position event.Position // of that event
+	Draft    int64          // that the order was made of; 0: none
 }
 
 // Added begins an order.

@@ -2,19 +2,28 @@
 package orderdraft
 
 import (
-	"fmt"
-	"strings"
+	"encoding/json"
+	"slices"
 
 	"bahi/domain/event"
 	"bahi/domain/fault"
-	"bahi/domain/ledger/ordertext"
+	"bahi/domain/ledger/book"
+	"bahi/domain/ledger/order"
+	"bahi/domain/patch"
 	"bahi/domain/unit"
 )
 
 // Kind names what a stream orderdraft-<number> holds. A name is for ever: old logs have it.
 var Kind = event.NewKind("orderdraft",
-	event.Of[Received]("OrderDraftReceived", 1),
+	event.Of[Received]("OrderDraftReceived", 2, event.Lift{From: 1, Do: inFractions}),
 	event.Of[Replied]("OrderDraftReplied", 1),
+	event.Of[Edited]("OrderDraftEdited", 1),
+	event.Of[EntryAdded]("OrderDraftEntryAdded", 1),
+	event.Of[EntryEdited]("OrderDraftEntryEdited", 1),
+	event.Of[EntryDeleted]("OrderDraftEntryDeleted", 1),
+	event.Of[SlipsAssigned]("OrderDraftSlipsAssigned", 1),
+	event.Of[Converted]("OrderDraftConverted", 1),
+	event.Of[ConversionRefused]("OrderDraftConversionRefused", 1),
 	event.Of[Deleted]("OrderDraftDeleted", 1),
 ).Sealing(Senders)
 
@@ -29,32 +38,75 @@ const Senders event.Subjects = "ordersender"
 // The series of ids.
 const Entries = "orderdraftentry"
 
-// ErrNotFound also answers those who may not know that the draft exists.
-var ErrNotFound = fault.New(fault.NotFound, "Order draft not found")
+// The refusals of drafts.
+var (
+	ErrNotFound = fault.New(fault.NotFound, "Order draft not found") // also for those who may not know that the draft exists
+	ErrNoEntry  = fault.New(fault.NotFound, "Order draft entry not found")
+	ErrEmpty    = fault.New(fault.Conflict, "Order draft has no entries")
+	ErrNotReady = fault.New(fault.Conflict, "Order draft is not ready")
+	ErrMoved    = fault.New(fault.Conflict, "The draft was changed meanwhile, try again")
+)
 
-// Rules is the parser without a model.
-const Rules = "rules"
+// Who read an entry.
+const (
+	Rules = "rules" // the parser without a model
+	Model = "model"
+	Staff = "staff"
+)
 
-// Entry is one item of a draft. What is unknown is nil.
+// Entry is one item of a draft, as it is stored and shown. What is unknown is nil.
 type Entry struct {
-	ID         int64        `json:"id"`
-	Item       string       `json:"item_name"`
-	Weight     *unit.Grams  `json:"weight"`
-	Quantity   *int64       `json:"quantity"`
-	Client     *string      `json:"client_name"`
-	Slip       *string      `json:"slip_number"`
-	Parser     string       `json:"parser"`
-	Confidence unit.Percent `json:"confidence"` // in percent
+	ID         int64       `json:"id"`
+	Item       string      `json:"item_name"`
+	Weight     *unit.Grams `json:"weight"`
+	Quantity   *int64      `json:"quantity"`
+	ClientID   *int64      `json:"client_id"`
+	Client     *string     `json:"client_name" doc:"As it was written; with client_id, the client's name"`
+	Slip       *string     `json:"slip_number"`
+	Parser     string      `json:"parser" enum:"model,rules,staff" doc:"Who read the entry"`
+	Confidence unit.Share  `json:"confidence" doc:"How sure the reader was, from 0 to 1"`
+	Proposals  []Proposal  `json:"client_proposals" nullable:"false" doc:"Clients whose names are like client_name, the likest first"`
 }
 
-// State is what decisions and replies need.
+// Proposal is a client whom an entry may be for.
+type Proposal struct {
+	ClientID   int64      `json:"client_id"`
+	Name       string     `json:"name"`
+	Confidence unit.Share `json:"confidence" doc:"How alike the names are, from 0 to 1"`
+}
+
+// State is what decisions, replies and answers need.
 type State struct {
 	Sender  string // empty: there was no draft
 	Phone   event.Personal
+	Raw     event.Personal
+	Media   event.Personal
+	Cut     bool
+	Details Details
 	Entries []Entry
-	Reply   bool // the sender is to get one
-	Replied bool
+	Reply   bool      // the sender is to get one
+	Replied bool      // the sender got one, or cannot
+	Orders  []Ordered // that the draft was converted into
 	Deleted bool
+
+	ConvertedAt event.Position
+}
+
+// Open reports whether the draft waits for its review.
+func (s State) Open() bool { return s.Sender != "" && s.Orders == nil && !s.Deleted }
+
+// Details are what staff know of the whole order.
+type Details struct {
+	Client   *int64     `json:"client_id"`
+	Date     *unit.Date `json:"date"`
+	Delivery *unit.Date `json:"delivery_date"`
+	Notes    *book.Text `json:"notes"`
+}
+
+// Ordered is an order that a draft was converted into.
+type Ordered struct {
+	ID int64 `json:"id"`
+	order.Order
 }
 
 // Received begins a draft.
@@ -75,7 +127,61 @@ type Replied struct {
 	ID     string `json:"gateway_id,omitempty"`
 }
 
-// Deleted ends a draft.
+// Edited changes what is named.
+type Edited struct {
+	Client     patch.Field[int64]          `json:"client_id,omitzero"`
+	ClientName string                      `json:"client_name,omitempty"` // of a client who is given: entries without a client get both
+	Date       patch.Field[unit.Date]      `json:"date,omitzero"`
+	Delivery   patch.Field[unit.Date]      `json:"delivery_date,omitzero"`
+	Notes      patch.Field[book.Text]      `json:"notes,omitzero"`
+	Phone      patch.Field[event.Personal] `json:"phone_number,omitzero"` // digits
+}
+
+// EntryAdded adds an entry.
+type EntryAdded struct {
+	Entry Entry `json:"entry"`
+}
+
+// EntryEdited changes what is named of an entry.
+type EntryEdited struct {
+	ID       int64                   `json:"id"`
+	Item     patch.Field[string]     `json:"item_name,omitzero"`
+	Weight   patch.Field[unit.Grams] `json:"weight,omitzero"`
+	Quantity patch.Field[int64]      `json:"quantity,omitzero"`
+	ClientID patch.Field[int64]      `json:"client_id,omitzero"`
+	Client   patch.Field[string]     `json:"client_name,omitzero"`
+	Slip     patch.Field[string]     `json:"slip_number,omitzero"`
+}
+
+// EntryDeleted takes an entry away.
+type EntryDeleted struct {
+	ID int64 `json:"id"`
+}
+
+// SlipsAssigned gives entries slip numbers.
+type SlipsAssigned struct {
+	Slips []Assigned `json:"slips"`
+}
+
+// Assigned is the slip number of an entry.
+type Assigned struct {
+	ID   int64  `json:"id"`
+	Slip string `json:"slip_number"`
+}
+
+// Converted turns the draft into client orders. It decides for their streams too, which are told afterwards, and for the draft's end
+// (DESIGN.md, hard case 1).
+type Converted struct {
+	Orders []Ordered `json:"orders"`
+}
+
+// ConversionRefused tells that the conversion at a position lost a race and is void.
+type ConversionRefused struct {
+	Position event.Position `json:"position"`
+	Why      string         `json:"why"`
+}
+
+// Deleted ends a draft. With metadata "of" it follows on a conversion.
 type Deleted struct{}
 
 // SenderErased records that a sender is to be forgotten.
@@ -83,11 +189,82 @@ type SenderErased struct{}
 
 // Evolve begins the draft.
 func (e Received) Evolve(State) State {
-	return State{Sender: e.Sender, Phone: e.Phone, Entries: e.Entries, Reply: e.Reply}
+	return State{Sender: e.Sender, Phone: e.Phone, Raw: e.Raw, Media: e.Media, Cut: e.Cut, Entries: e.Entries, Reply: e.Reply}
 }
 
 // Evolve notes the reply.
 func (Replied) Evolve(s State) State { s.Replied = true; return s }
+
+// Evolve changes what is named.
+func (e Edited) Evolve(s State) State {
+	d := &s.Details
+	d.Client, d.Date, d.Delivery, d.Notes = e.Client.Of(d.Client), e.Date.Of(d.Date), e.Delivery.Of(d.Delivery), e.Notes.Of(d.Notes)
+	s.Phone = e.Phone.Or(s.Phone)
+	if e.Client.State == patch.Given {
+		s.Entries = slices.Clone(s.Entries)
+		for i := range s.Entries {
+			if s.Entries[i].ClientID == nil {
+				s.Entries[i].ClientID, s.Entries[i].Client = new(e.Client.Value), new(e.ClientName)
+			}
+		}
+	}
+	return s
+}
+
+// Evolve adds the entry.
+func (e EntryAdded) Evolve(s State) State {
+	s.Entries = append(slices.Clip(s.Entries), e.Entry)
+	return s
+}
+
+// Evolve changes what is named.
+func (e EntryEdited) Evolve(s State) State {
+	s.Entries = slices.Clone(s.Entries)
+	for i := range s.Entries {
+		if s.Entries[i].ID == e.ID {
+			s.Entries[i] = e.of(s.Entries[i])
+		}
+	}
+	return s
+}
+
+// of returns the entry after the change.
+func (e EntryEdited) of(old Entry) Entry {
+	old.Item, old.Weight, old.Quantity = e.Item.Or(old.Item), e.Weight.Of(old.Weight), e.Quantity.Of(old.Quantity)
+	old.ClientID, old.Client, old.Slip = e.ClientID.Of(old.ClientID), e.Client.Of(old.Client), e.Slip.Of(old.Slip)
+	return old
+}
+
+// Evolve takes the entry away.
+func (e EntryDeleted) Evolve(s State) State {
+	s.Entries = slices.DeleteFunc(slices.Clone(s.Entries), func(entry Entry) bool { return entry.ID == e.ID })
+	return s
+}
+
+// Evolve gives the slip numbers.
+func (e SlipsAssigned) Evolve(s State) State {
+	s.Entries = slices.Clone(s.Entries)
+	for _, a := range e.Slips {
+		for i := range s.Entries {
+			if s.Entries[i].ID == a.ID {
+				s.Entries[i].Slip = new(a.Slip)
+			}
+		}
+	}
+	return s
+}
+
+// EvolveAt keeps the orders until their own streams are told.
+func (e Converted) EvolveAt(s State, at event.Position) State {
+	s.Orders, s.ConvertedAt = e.Orders, at
+	return s
+}
+
+// Evolve is EvolveAt for folds without positions.
+func (e Converted) Evolve(s State) State { return e.EvolveAt(s, 1) }
+
+// Evolve does nothing: the conversion was void before anybody noted it.
+func (ConversionRefused) Evolve(s State) State { return s }
 
 // Evolve ends the draft.
 func (Deleted) Evolve(s State) State { s.Deleted = true; return s }
@@ -101,98 +278,27 @@ func (SenderErased) Evolve(Sender) Sender { return Sender{Erased: true} }
 // Ends implements [event.Ending].
 func (SenderErased) Ends(id string) event.End { return event.End{Subject: Senders.Of(id)} }
 
-// Receive makes a draft of a message.
-type Receive struct {
-	Sender string
-	Phone  string // digits
-	Raw    string
-	Media  string
-	Read   ordertext.Order
-	First  int64 // id of the first entry; the others follow
-	Reply  bool
-}
-
-// Decide makes the draft, also without an entry, so that staff see the message.
-func (c Receive) Decide(State) ([]event.Event[State], error) {
-	e := Received{
-		Sender: c.Sender, Phone: Senders.Personal(c.Sender, c.Phone), Raw: Senders.Personal(c.Sender, c.Raw), Media: Senders.Personal(c.Sender, c.Media),
-		Entries: make([]Entry, len(c.Read.Entries)), Cut: c.Read.Cut, Reply: c.Reply,
+// inFractions lifts a Received of version 1, whose confidences were in percent.
+func inFractions(old json.RawMessage) (json.RawMessage, error) {
+	var e map[string]json.RawMessage
+	if err := json.Unmarshal(old, &e); err != nil {
+		return nil, err
 	}
-	for i, read := range c.Read.Entries {
-		e.Entries[i] = Entry{
-			ID: c.First + int64(i), Item: read.Item, Weight: known(read.Weight), Quantity: known(read.Quantity), Client: known(read.Client),
-			Slip: known(c.Read.Slip), Parser: Rules, Confidence: unit.Percent(read.Confidence) * unit.Whole / 100,
+	var entries []map[string]json.RawMessage
+	if err := json.Unmarshal(e["entries"], &entries); err != nil {
+		return nil, err
+	}
+	for _, entry := range entries {
+		var percent unit.Percent
+		if err := json.Unmarshal(entry["confidence"], &percent); err != nil {
+			return nil, err
 		}
+		entry["confidence"], _ = unit.Share(percent).MarshalJSON()
+		entry["client_proposals"] = json.RawMessage("[]")
 	}
-	return []event.Event[State]{e}, nil
-}
-
-func known[T comparable](value T) *T {
-	var none T
-	if value == none {
-		return nil
+	var err error
+	if e["entries"], err = json.Marshal(entries); err != nil {
+		return nil, err
 	}
-	return &value
-}
-
-// NoteReply records what became of the confirmation.
-type NoteReply struct {
-	Status, Text, ID string
-}
-
-// Decide records the first outcome.
-func (c NoteReply) Decide(s State) ([]event.Event[State], error) {
-	if s.Sender == "" {
-		return nil, ErrNotFound
-	}
-	if s.Replied {
-		return nil, nil
-	}
-	return []event.Event[State]{Replied(c)}, nil
-}
-
-// Delete ends a draft.
-type Delete struct{}
-
-// Decide refuses a draft that is not there.
-func (Delete) Decide(s State) ([]event.Event[State], error) {
-	if s.Sender == "" || s.Deleted {
-		return nil, ErrNotFound
-	}
-	return []event.Event[State]{Deleted{}}, nil
-}
-
-// EraseSender forgets a sender: the phone and the messages of all drafts.
-type EraseSender struct{}
-
-// Decide erases a sender once.
-func (EraseSender) Decide(s Sender) ([]event.Event[Sender], error) {
-	if s.Erased {
-		return nil, nil
-	}
-	return []event.Event[Sender]{SenderErased{}}, nil
-}
-
-// Confirmation returns the text that a sender gets: how many items, their weight, the draft's number; no prices.
-func Confirmation(draft string, entries []Entry) string {
-	var weight unit.Grams
-	for _, e := range entries {
-		if e.Weight != nil {
-			weight += *e.Weight
-		}
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "Order draft %s received", draft)
-	switch len(entries) {
-	case 0:
-	case 1:
-		b.WriteString(": 1 item")
-	default:
-		fmt.Fprintf(&b, ": %d items", len(entries))
-	}
-	if weight > 0 {
-		fmt.Fprintf(&b, ", %s g", weight)
-	}
-	b.WriteString(". Our staff will confirm it.")
-	return b.String()
+	return json.Marshal(e)
 }

@@ -16,16 +16,40 @@ func TestReceive(t *testing.T) {
 	none := eventtest.Given(t, orderdraft.Kind)
 	none.Case("a message becomes a draft with what was read").
 		When(orderdraft.Receive{
-			Sender: "a1", Phone: "919812345678", Raw: "slip 7\npayal 250 gm", First: 5, Reply: true,
-			Read: ordertext.Order{Slip: "7", Entries: []ordertext.Entry{{Item: "payal", Weight: 250_000, Confidence: 80}}},
+			Sender: "a1", Phone: "919812345678", Raw: "slip 7\npayal 250 gm", First: 5, Reply: true, Parser: orderdraft.Rules, Clients: clients,
+			Read: ordertext.Order{Slip: "7", Entries: []ordertext.Entry{{Item: "payal", Weight: 250_000, Client: "ramesh jewelers", Confidence: 80}}},
 		}).
 		Then(orderdraft.Received{
 			Sender: "a1", Phone: orderdraft.Senders.Personal("a1", "919812345678"), Raw: orderdraft.Senders.Personal("a1", "slip 7\npayal 250 gm"), Reply: true,
-			Entries: []orderdraft.Entry{{ID: 5, Item: "payal", Weight: new(unit.Grams(250_000)), Slip: new("7"), Parser: "rules", Confidence: 80_000}},
+			Entries: []orderdraft.Entry{{
+				ID: 5, Item: "payal", Weight: new(unit.Grams(250_000)), Client: new("ramesh jewelers"), Slip: new("7"), Parser: "rules", Confidence: 80_000,
+				Proposals: []orderdraft.Proposal{{ClientID: 3, Name: "Ramesh Jewellers", Confidence: 83_300}},
+			}},
 		})
 	none.Case("a message without an order becomes a draft without entries").
 		When(orderdraft.Receive{Sender: "a1", Raw: "hello"}).
 		Then(orderdraft.Received{Sender: "a1", Raw: orderdraft.Senders.Personal("a1", "hello"), Entries: []orderdraft.Entry{}})
+}
+
+var clients = []orderdraft.Client{{ID: 2, Name: "Suresh"}, {ID: 3, Name: "Ramesh Jewellers"}, {ID: 4, Name: "पायल ज्वेलर्स"}}
+
+func TestClientsAreProposedByName(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string][]orderdraft.Proposal{
+		"RAMESH  jewellers": {{ClientID: 3, Name: "Ramesh Jewellers", Confidence: unit.Share(unit.Whole)}},
+		"पायल ज्वैलर्स":     {{ClientID: 4, Name: "पायल ज्वेलर्स", Confidence: 64_700}},
+		"Mahesh":            {},
+		"":                  {},
+		"...":               {},
+	} {
+		require.Equal(t, want, orderdraft.Propose(name, clients), name)
+	}
+	many := make([]orderdraft.Client, 10)
+	for i := range many {
+		many[i] = orderdraft.Client{ID: int64(10 - i), Name: "Asha"}
+	}
+	require.Len(t, orderdraft.Propose("asha", many), 3)
+	require.Equal(t, int64(1), orderdraft.Propose("asha", many)[0].ClientID)
 }
 
 func TestReplyAndDelete(t *testing.T) {

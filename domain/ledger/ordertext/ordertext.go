@@ -4,6 +4,7 @@ package ordertext
 
 import (
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"bahi/domain/unit"
@@ -30,6 +31,7 @@ const (
 	MaxEntries  = 500
 	MaxItem     = 200 // characters
 	MaxClient   = 120
+	MaxSlip     = 40
 	MaxWeight   = 100_000_000 // milligrams
 	MaxQuantity = 100_000
 )
@@ -358,6 +360,16 @@ func first(all ...string) string {
 	}
 	return ""
 }
+
+// Tidy returns a text of a message as an entry has it: one line without control characters, of at most so many characters.
+func Tidy(text string, most int) string {
+	return cut(strings.Join(strings.FieldsFunc(text, func(c rune) bool {
+		return unicode.IsSpace(c) || unicode.In(c, unicode.Cc, unicode.Cf) && c != joiner && c != nonJoiner || c == utf8.RuneError
+	}), " "), most)
+}
+
+// joiner and nonJoiner join the letters of Indian scripts, or part them.
+const joiner, nonJoiner = '\u200d', '\u200c'
 
 // cut returns at most so many characters.
 func cut(text string, most int) string {

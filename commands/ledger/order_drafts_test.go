@@ -1,0 +1,250 @@
+package ledger_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"bahi/commands"
+	"bahi/commands/ledger"
+	"bahi/domain/fault"
+	"bahi/domain/ledger/book"
+	"bahi/domain/ledger/client"
+	"bahi/domain/ledger/order"
+	"bahi/domain/ledger/orderdraft"
+	"bahi/domain/patch"
+	"bahi/domain/unit"
+	"bahi/readmodels"
+	views "bahi/readmodels/ledger"
+)
+
+// drafts makes a draft of a message, whose entries are a client's.
+func (n *node) drafts(t *testing.T, text string, holder int64) int64 {
+	t.Helper()
+	made, _, err := ledger.ReceiveDraft(patient(t), as(t), n.Books, ledger.Message{ID: uuid.NewString(), From: "919812345678", Text: text, At: time.Now()})
+	require.NoError(t, err)
+	draft := id(t, made)
+	_, err = ledger.EditDraft(patient(t), as(t), n.Books, draft, orderdraft.Edit{Client: patch.Set(holder)})
+	require.NoError(t, err)
+	return draft
+}
+
+func (n *node) converts(t *testing.T, draft int64, change ...func(*commands.Request)) (commands.Outcome[orderdraft.State], error) {
+	t.Helper()
+	return ledger.ConvertDraft(patient(t), as(t, change...), n.Books, draft, orderdraft.Convert{})
+}
+
+// pending are the ids of the drafts that wait for their review.
+func (o *office) pending(t *testing.T) (all []int64) {
+	t.Helper()
+	found, _, err := o.views.OrderDrafts(patient(t), workspace, time.UTC, readmodels.Page{Number: 1})
+	require.NoError(t, err)
+	for _, d := range found {
+		all = append(all, d.ID)
+	}
+	return all
+}
+
+func (o *office) ordersOf(t *testing.T, holder int64) (all []views.ClientOrder) {
+	t.Helper()
+	all, _, err := o.views.Orders(patient(t), workspace, readmodels.Page{Number: 1, Size: 50}, views.OrderFilter{Client: holder})
+	require.NoError(t, err)
+	return all
+}
+
+// A draft becomes two orders, and the process dies after any number of the appends that tell their streams and the draft's.
+func TestConvertedDraftIsItsOrdersWhereverTheProcessDies(t *testing.T) {
+	t.Parallel()
+	o := openOffice(t)
+	sure := o.node(t)
+	for left := range 4 {
+		holder := sure.opens(t, client.Ledger)
+		draft := sure.drafts(t, "slip 7\npayal 250 gm 4 pcs\nring 20.5 gm", holder)
+		read, err := o.views.OrderDraft(patient(t), workspace, time.UTC, draft)
+		require.NoError(t, err)
+		_, err = ledger.EditDraftEntry(patient(t), as(t), sure.Books, draft, orderdraft.EditEntry{ID: read.Entries[1].ID, Slip: patch.Set(book.Text("8"))})
+		require.NoError(t, err)
+
+		mortal := o.node(t)
+		mortal.store.at("orderdraft-", func() error { return errCrash })
+		_, err = mortal.converts(t, draft)
+		require.ErrorIs(t, err, errCrash)
+		require.Equal(t, []int64{draft}, o.pending(t), "it died before it decided")
+		require.Empty(t, o.ordersOf(t, holder))
+
+		mortal.store.left = new(left)
+		out, err := mortal.converts(t, draft, func(r *commands.Request) { r.Key = idText(draft) })
+		require.NoError(t, err)
+		made := out.State.Orders
+		require.Len(t, made, 2)
+		told := func() (told int) {
+			for _, one := range made {
+				told += len(o.names(t, order.Kind.Stream(idText(one.ID))))
+			}
+			names := o.names(t, orderdraft.Kind.Stream(idText(draft)))
+			if names[len(names)-1] == "OrderDraftDeleted" {
+				told++
+			}
+			return told
+		}
+		require.Equal(t, min(left, 3), told())
+		require.Empty(t, o.pending(t))
+		shown := o.ordersOf(t, holder)
+		require.Len(t, shown, 2)
+		for i, one := range shown {
+			require.Equal(t, []any{made[i].ID, made[i].Order, int64(0)}, []any{*one.ID, one.Order, *one.Revision})
+		}
+		require.Equal(t, "payal", string(shown[0].Items[0].Name))
+		require.Equal(t, int64(4), shown[0].Items[0].Quantity)
+
+		again, err := sure.converts(t, draft, func(r *commands.Request) { r.Key = idText(draft) })
+		require.NoError(t, err)
+		require.True(t, again.Replayed)
+		require.Equal(t, made, again.State.Orders)
+		_, err = sure.converts(t, draft)
+		require.ErrorIs(t, err, orderdraft.ErrNotFound)
+
+		switch left { // who comes first tells them
+		case 0:
+			number := sure.delivers(t, made[1].ID)
+			require.NotNil(t, o.takada(t, number))
+		case 1:
+			_, err = ledger.EditOrder(patient(t), as(t), o.node(t).Books, made[1].ID, order.Edit{Date: patch.Set(today - 5)})
+			require.NoError(t, err)
+		case 2:
+			require.NoError(t, ledger.ResumeConversions(patient(t), o.node(t).Books))
+		}
+		require.GreaterOrEqual(t, told(), 3)
+		unfinished, err := o.views.UnfinishedConversions(patient(t))
+		require.NoError(t, err)
+		require.Empty(t, unfinished)
+		head := o.head(t)
+		require.NoError(t, ledger.ResumeConversions(patient(t), sure.Books))
+		require.Equal(t, head, o.head(t), "once")
+		require.Len(t, o.ordersOf(t, holder), 2)
+		history, err := o.views.OrderHistory(patient(t), workspace, made[0].ID)
+		require.NoError(t, err)
+		require.Equal(t, "added", history[0].Change)
+	}
+	o.ordersAgree(t, t, sure)
+}
+
+// Another process deletes the client between the look at it and the append: the conversion is void, whoever notes that.
+func TestConversionForAClientWhoIsDeletedMeanwhileIsVoid(t *testing.T) {
+	t.Parallel()
+	o := openOffice(t)
+	n, other := o.node(t), o.node(t)
+	for _, dies := range []bool{false, true} {
+		first, second := n.opens(t, client.Ledger), n.opens(t, client.Ledger)
+		draft := n.drafts(t, "slip 7\npayal 250 gm", first)
+		added, err := ledger.AddDraftEntry(patient(t), as(t), n.Books, draft, orderdraft.AddEntry{EditEntry: orderdraft.EditEntry{
+			Item: patch.Set(book.Text("ring")), Weight: patch.Set(unit.Grams(5_000)), ClientID: patch.Set(second), Slip: patch.Set(book.Text("8")),
+		}})
+		require.NoError(t, err)
+		writer := n
+		if dies {
+			writer = o.hasty(t)
+		}
+		writer.store.at("orderdraft-", other.ends(t, client.Ledger, second))
+		_, err = writer.converts(t, draft)
+		if !dies {
+			require.ErrorIs(t, err, orderdraft.ErrNotReady)
+		}
+		require.Equal(t, []int64{draft}, o.pending(t))
+		require.Empty(t, o.ordersOf(t, first), "all or none")
+
+		require.NoError(t, ledger.ResumeConversions(patient(t), other.Books))
+		require.Equal(t, []int64{draft}, o.pending(t))
+		_, err = other.converts(t, draft)
+		refused := new(fault.Error)
+		require.ErrorAs(t, err, &refused)
+		last := added.State.Entries[len(added.State.Entries)-1]
+		require.Equal(t, []fault.Field{{Field: "entries[1].client_id", Message: "there is no such client", ID: last.ID}}, refused.Fields)
+		_, err = ledger.EditDraftEntry(patient(t), as(t), other.Books, draft, orderdraft.EditEntry{ID: last.ID, ClientID: patch.Set(first)})
+		require.NoError(t, err)
+		out, err := other.converts(t, draft)
+		require.NoError(t, err)
+		require.Len(t, out.State.Orders, 2)
+		require.Len(t, o.ordersOf(t, first), 2)
+		require.Empty(t, o.pending(t))
+	}
+	o.ordersAgree(t, t, n)
+}
+
+// A client is deleted after the conversion and before its orders' streams are told.
+func TestConvertedOrdersEndWithTheirClientBeforeTheirStreamsBegin(t *testing.T) {
+	t.Parallel()
+	o := openOffice(t)
+	sure, mortal := o.node(t), o.node(t)
+	holder := sure.opens(t, client.Ledger)
+	draft := sure.drafts(t, "slip 7\npayal 250 gm", holder)
+	mortal.store.left = new(0)
+	out, err := mortal.converts(t, draft)
+	require.NoError(t, err)
+	require.NoError(t, sure.ends(t, client.Ledger, holder)())
+	sure.Wait()
+	require.Empty(t, o.ordersOf(t, holder))
+	require.Equal(t, []string{"ClientOrderAdded", "ClientOrderDeleted"}, o.names(t, order.Kind.Stream(idText(out.State.Orders[0].ID))))
+	_, err = ledger.DeleteOrder(patient(t), as(t), sure.Books, out.State.Orders[0].ID)
+	require.ErrorIs(t, err, order.ErrNotFound)
+	unfinished, err := o.views.UnfinishedClosings(patient(t))
+	require.NoError(t, err)
+	require.Empty(t, unfinished)
+	o.ordersAgree(t, t, sure)
+}
+
+func TestSlipNumbersContinueThoseOfOrdersAndOtherDrafts(t *testing.T) {
+	t.Parallel()
+	o := openOffice(t)
+	n := o.node(t)
+	holder := n.opens(t, client.Ledger)
+	next := func(draft int64) string {
+		t.Helper()
+		out, err := ledger.AssignSlips(patient(t), as(t), n.Books, draft)
+		require.NoError(t, err)
+		return *out.State.Entries[0].Slip
+	}
+	draft := n.drafts(t, "payal 250 gm", holder)
+	require.Equal(t, "1", next(draft))
+	require.Equal(t, "1", next(draft), "its own do not count")
+	for _, slip := range []string{"41", "0099999999999", "A-500", "४२"} {
+		added := orderOf(holder)
+		added.Slip = new(book.Text(slip))
+		_, err := ledger.AddOrder(patient(t), as(t), n.Books, added)
+		require.NoError(t, err)
+	}
+	require.Equal(t, "42", next(draft))
+	other := n.drafts(t, "slip 77\nring 5 gm", holder)
+	require.Equal(t, "78", next(draft))
+	_, err := commands.Handle(patient(t), n.Commands, as(t), orderdraft.Kind, idText(other), orderdraft.Delete{})
+	require.NoError(t, err)
+	require.Equal(t, "42", next(draft), "a deleted draft gives its number back")
+}
+
+func TestRefusedAndRepeatedChangesOfDraftsUseUpNoNumber(t *testing.T) {
+	t.Parallel()
+	o := openOffice(t)
+	n := o.node(t)
+	holder := n.opens(t, client.Ledger)
+	draft := n.drafts(t, "slip 7\npayal 250 gm", holder)
+	dry, err := n.converts(t, draft, dryRun)
+	require.NoError(t, err)
+	require.Zero(t, dry.State.Orders[0].ID)
+	_, err = n.converts(t, draft, func(r *commands.Request) { r.IfMatch = new(int64(0)) })
+	require.ErrorIs(t, err, commands.ErrStale)
+	_, err = n.converts(t, draft, func(r *commands.Request) { r.Workspace = stranger })
+	require.ErrorIs(t, err, orderdraft.ErrNotFound)
+	ring := orderdraft.AddEntry{EditEntry: orderdraft.EditEntry{Item: patch.Set(book.Text("ring")), ClientID: patch.Set(holder + 1000)}}
+	_, err = ledger.AddDraftEntry(patient(t), as(t), n.Books, draft, ring)
+	require.Equal(t, invalid("client_id", "there is no such client"), err)
+	ring.ClientID = patch.Set(holder)
+	first, err := ledger.AddDraftEntry(patient(t), as(t, keyed), n.Books, draft, ring)
+	require.NoError(t, err)
+	again, err := ledger.AddDraftEntry(patient(t), as(t, keyed), n.Books, draft, ring)
+	require.NoError(t, err)
+	require.True(t, again.Replayed)
+	require.Equal(t, first.State.Entries, again.State.Entries)
+	require.Equal(t, first.State.Entries[0].ID+1, first.State.Entries[1].ID)
+}

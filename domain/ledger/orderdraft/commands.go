@@ -1,0 +1,342 @@
+package orderdraft
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"bahi/domain/event"
+	"bahi/domain/fault"
+	"bahi/domain/ledger/book"
+	"bahi/domain/ledger/order"
+	"bahi/domain/ledger/ordertext"
+	"bahi/domain/patch"
+	"bahi/domain/person"
+	"bahi/domain/unit"
+)
+
+const (
+	maxNotes    = 5_000
+	maxQuantity = 999_999_999
+)
+
+// Receive makes a draft of a message.
+type Receive struct {
+	Sender  string
+	Phone   string // digits
+	Raw     string
+	Media   string
+	Read    ordertext.Order
+	Parser  string   // who read it
+	First   int64    // id of the first entry; the others follow
+	Clients []Client // of the workspace
+	Reply   bool
+}
+
+// Decide makes the draft, also without an entry, so that staff see the message.
+func (c Receive) Decide(State) ([]event.Event[State], error) {
+	e := Received{
+		Sender: c.Sender, Phone: Senders.Personal(c.Sender, c.Phone), Raw: Senders.Personal(c.Sender, c.Raw), Media: Senders.Personal(c.Sender, c.Media),
+		Entries: make([]Entry, len(c.Read.Entries)), Cut: c.Read.Cut, Reply: c.Reply,
+	}
+	proposed := map[string][]Proposal{}
+	for i, read := range c.Read.Entries {
+		if _, known := proposed[read.Client]; !known {
+			proposed[read.Client] = Propose(read.Client, c.Clients)
+		}
+		e.Entries[i] = Entry{
+			ID: c.First + int64(i), Item: read.Item, Weight: known(read.Weight), Quantity: known(read.Quantity), Client: known(read.Client),
+			Slip: known(c.Read.Slip), Parser: c.Parser, Confidence: unit.Share(read.Confidence) * unit.Share(unit.Whole) / 100, Proposals: proposed[read.Client],
+		}
+	}
+	return []event.Event[State]{e}, nil
+}
+
+func known[T comparable](value T) *T {
+	var none T
+	if value == none {
+		return nil
+	}
+	return &value
+}
+
+// NoteReply records what became of the confirmation.
+type NoteReply struct {
+	Status, Text, ID string
+}
+
+// Decide records the first outcome.
+func (c NoteReply) Decide(s State) ([]event.Event[State], error) {
+	if s.Sender == "" {
+		return nil, ErrNotFound
+	}
+	if s.Replied {
+		return nil, nil
+	}
+	return []event.Event[State]{Replied(c)}, nil
+}
+
+// Edit changes what it names of a draft. A client who is given becomes that of the entries without one.
+type Edit struct {
+	Client   patch.Field[int64]     `json:"client_id,omitzero"     nullable:"true" minimum:"1" doc:"Also of the entries that have none"`
+	Date     patch.Field[unit.Date] `json:"date,omitzero"          nullable:"true"`
+	Delivery patch.Field[unit.Date] `json:"delivery_date,omitzero" nullable:"true" doc:"Not before date"`
+	Notes    patch.Field[book.Text] `json:"notes,omitzero"         nullable:"true" maxLength:"5000"`
+	Phone    patch.Field[string]    `json:"phone_number,omitzero"  nullable:"true" maxLength:"40" doc:"With the country's code; a mobile number of India may be without"`
+
+	ClientName string    `json:"-"` // empty: there is no such client
+	Known      string    `json:"-"` // digits of the draft's phone, which the state has sealed
+	Today      unit.Date `json:"-"`
+}
+
+// Decide changes what is named and differs.
+func (c Edit) Decide(s State) ([]event.Event[State], error) {
+	if !s.Open() {
+		return nil, ErrNotFound
+	}
+	phone, wrongPhone := c.Phone.With(func(text string) (string, error) { return person.Dialled("phone_number", text) })
+	if c.Notes.Value == "" && c.Notes.Named() {
+		c.Notes = patch.Clear[book.Text]()
+	}
+	e := Edited{
+		Client: differing(c.Client, s.Details.Client), Date: differing(c.Date, s.Details.Date), Delivery: differing(c.Delivery, s.Details.Delivery),
+		Notes: differing(c.Notes, s.Details.Notes),
+	}
+	if phone.Named() && phone.Value != c.Known {
+		e.Phone = Senders.Field(s.Sender, phone)
+	}
+	without := slices.ContainsFunc(s.Entries, func(entry Entry) bool { return entry.ClientID == nil })
+	if c.Client.State == patch.Given && without {
+		e.Client = c.Client
+	}
+	var wrong []fault.Field
+	if e.Client.State == patch.Given {
+		e.ClientName = c.ClientName
+		wrong = append(wrong, unknownClient("client_id", c.ClientName)...)
+	}
+	wrong = append(wrong, book.CheckText("notes", c.Notes.Value, maxNotes)...)
+	wrong = append(wrong, checkDates(c.Date.Of(s.Details.Date), c.Delivery.Of(s.Details.Delivery), c.Today)...)
+	if err := fault.Join(wrongPhone, refused(wrong)); err != nil {
+		return nil, err
+	}
+	if e == (Edited{}) {
+		return nil, nil
+	}
+	return []event.Event[State]{e}, nil
+}
+
+func refused(wrong []fault.Field) error {
+	if len(wrong) == 0 {
+		return nil
+	}
+	return fault.Fields(wrong...)
+}
+
+// differing returns the field if it changes the old value, else an absent one.
+func differing[T comparable](f patch.Field[T], old *T) patch.Field[T] {
+	after := f.Of(old)
+	if after == old || after != nil && old != nil && *after == *old {
+		return patch.Field[T]{}
+	}
+	return f
+}
+
+func unknownClient(field, name string) []fault.Field {
+	if name != "" {
+		return nil
+	}
+	return []fault.Field{{Field: field, Message: "there is no such client"}}
+}
+
+func checkDates(date, delivery *unit.Date, today unit.Date) (wrong []fault.Field) {
+	if date != nil {
+		wrong = order.CheckDate(*date, today)
+	}
+	if date != nil && delivery != nil && *delivery < *date {
+		wrong = append(wrong, fault.Field{Field: "delivery_date", Message: "must not be before date"})
+	}
+	return wrong
+}
+
+// EditEntry changes what it names of an entry.
+type EditEntry struct {
+	Item     patch.Field[book.Text]  `json:"item_name,omitzero"   nullable:"false" maxLength:"200"`
+	Weight   patch.Field[unit.Grams] `json:"weight,omitzero"      nullable:"true" doc:"In grams, above 0"`
+	Quantity patch.Field[int64]      `json:"quantity,omitzero"    nullable:"true" minimum:"1" maximum:"999999999"`
+	ClientID patch.Field[int64]      `json:"client_id,omitzero"   nullable:"true" minimum:"1" doc:"Sets client_name too"`
+	Slip     patch.Field[book.Text]  `json:"slip_number,omitzero" nullable:"true" maxLength:"40"`
+
+	ID         int64  `json:"-"`
+	ClientName string `json:"-"` // empty: there is no such client
+}
+
+// change returns the event that makes the entry of an old one, and all that is wrong with it.
+func (c EditEntry) change(old Entry) (e EntryEdited, wrong []fault.Field) {
+	e.ID = c.ID
+	if c.Item.Named() {
+		e.Item = patch.Differing(patch.Set(string(c.Item.Value)), old.Item)
+		wrong = append(wrong, book.CheckText("item_name", c.Item.Value, book.MaxItemName)...)
+		if c.Item.Value == "" {
+			wrong = append(wrong, fault.Field{Field: "item_name", Message: "must not be empty"})
+		}
+	}
+	e.Weight, e.Quantity, e.ClientID = differing(c.Weight, old.Weight), differing(c.Quantity, old.Quantity), differing(c.ClientID, old.ClientID)
+	if c.Weight.State == patch.Given && c.Weight.Value <= 0 {
+		wrong = append(wrong, fault.Field{Field: "weight", Message: "must be above 0"})
+	}
+	if q := c.Quantity; q.State == patch.Given && (q.Value < 1 || q.Value > maxQuantity) {
+		wrong = append(wrong, fault.Field{Field: "quantity", Message: fmt.Sprintf("must be from 1 to %d", maxQuantity)})
+	}
+	if c.ClientID.State == patch.Given {
+		wrong = append(wrong, unknownClient("client_id", c.ClientName)...)
+		e.Client = differing(patch.Set(c.ClientName), old.Client)
+	}
+	slip := patch.Field[string]{Value: string(c.Slip.Value), State: c.Slip.State}
+	if slip.Named() && slip.Value == "" {
+		slip = patch.Clear[string]()
+	}
+	e.Slip = differing(slip, old.Slip)
+	return e, append(wrong, book.CheckText("slip_number", c.Slip.Value, book.MaxSlipNumber)...)
+}
+
+// Decide changes what is named and differs.
+func (c EditEntry) Decide(s State) ([]event.Event[State], error) {
+	i := s.entry(c.ID)
+	switch {
+	case !s.Open():
+		return nil, ErrNotFound
+	case i < 0:
+		return nil, ErrNoEntry
+	}
+	e, wrong := c.change(s.Entries[i])
+	if err := refused(wrong); err != nil || e == (EntryEdited{ID: c.ID}) {
+		return nil, err
+	}
+	return []event.Event[State]{e}, nil
+}
+
+func (s State) entry(id int64) int {
+	return slices.IndexFunc(s.Entries, func(e Entry) bool { return e.ID == id })
+}
+
+// AddEntry adds an entry that no parser found.
+type AddEntry struct{ EditEntry }
+
+// Decide wants an item.
+func (c AddEntry) Decide(s State) ([]event.Event[State], error) {
+	if !s.Open() {
+		return nil, ErrNotFound
+	}
+	e, wrong := c.change(Entry{})
+	if !c.Item.Named() {
+		wrong = append(wrong, fault.Field{Field: "item_name", Message: "is required"})
+	}
+	if len(s.Entries) >= ordertext.MaxEntries {
+		wrong = append(wrong, fault.Field{Field: "item_name", Message: fmt.Sprintf("a draft has at most %d entries", ordertext.MaxEntries)})
+	}
+	if err := refused(wrong); err != nil {
+		return nil, err
+	}
+	return []event.Event[State]{EntryAdded{e.of(Entry{ID: c.ID, Parser: Staff, Confidence: unit.Share(unit.Whole), Proposals: []Proposal{}})}}, nil
+}
+
+// DeleteEntry takes an entry away.
+type DeleteEntry struct{ ID int64 }
+
+// Decide refuses an entry that is not there.
+func (c DeleteEntry) Decide(s State) ([]event.Event[State], error) {
+	switch {
+	case !s.Open():
+		return nil, ErrNotFound
+	case s.entry(c.ID) < 0:
+		return nil, ErrNoEntry
+	}
+	return []event.Event[State]{EntryDeleted(c)}, nil
+}
+
+// AssignSlips gives the entries of each client the next slip number, in the order in which clients come first (CONTRACT.md 6.4).
+type AssignSlips struct {
+	Next int64 // above those of all orders and of other drafts
+}
+
+// Decide assigns those that differ.
+func (c AssignSlips) Decide(s State) ([]event.Event[State], error) {
+	if !s.Open() {
+		return nil, ErrNotFound
+	}
+	var (
+		e     SlipsAssigned
+		slips = map[string]string{}
+	)
+	for _, entry := range s.Entries {
+		of := entry.holder()
+		if _, has := slips[of]; !has {
+			slips[of] = fmt.Sprint(c.Next + int64(len(slips)))
+		}
+		if entry.Slip == nil || *entry.Slip != slips[of] {
+			e.Slips = append(e.Slips, Assigned{entry.ID, slips[of]})
+		}
+	}
+	if len(e.Slips) == 0 {
+		return nil, nil
+	}
+	return []event.Event[State]{e}, nil
+}
+
+// holder returns by what entries of one client are known: the id, else the name, else nothing.
+func (e Entry) holder() string {
+	switch {
+	case e.ClientID != nil:
+		return fmt.Sprint(*e.ClientID)
+	case e.Client != nil:
+		return "name " + person.Folded(*e.Client)
+	default:
+		return ""
+	}
+}
+
+// Delete ends a draft.
+type Delete struct{}
+
+// Decide refuses a draft that is not there.
+func (Delete) Decide(s State) ([]event.Event[State], error) {
+	if !s.Open() {
+		return nil, ErrNotFound
+	}
+	return []event.Event[State]{Deleted{}}, nil
+}
+
+// EraseSender forgets a sender: the phone and the messages of all drafts.
+type EraseSender struct{}
+
+// Decide erases a sender once.
+func (EraseSender) Decide(s Sender) ([]event.Event[Sender], error) {
+	if s.Erased {
+		return nil, nil
+	}
+	return []event.Event[Sender]{SenderErased{}}, nil
+}
+
+// Confirmation returns the text that a sender gets: how many items, their weight, the draft's number; no prices.
+func Confirmation(draft string, entries []Entry) string {
+	var weight unit.Grams
+	for _, e := range entries {
+		if e.Weight != nil {
+			weight += *e.Weight
+		}
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "Order draft %s received", draft)
+	switch len(entries) {
+	case 0:
+	case 1:
+		b.WriteString(": 1 item")
+	default:
+		fmt.Fprintf(&b, ": %d items", len(entries))
+	}
+	if weight > 0 {
+		fmt.Fprintf(&b, ", %s g", weight)
+	}
+	b.WriteString(". Our staff will confirm it.")
+	return b.String()
+}

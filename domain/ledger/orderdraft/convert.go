@@ -1,0 +1,139 @@
+package orderdraft
+
+import (
+	"fmt"
+	"slices"
+
+	"bahi/domain/event"
+	"bahi/domain/fault"
+	"bahi/domain/ledger/book"
+	"bahi/domain/ledger/order"
+	"bahi/domain/unit"
+)
+
+// Convert turns a draft into client orders, one for each client and slip number.
+type Convert struct {
+	Date     *unit.Date `json:"date,omitempty" doc:"Of the orders; absent: the draft's, else today"`
+	Delivery *unit.Date `json:"delivery_date,omitempty" doc:"Absent: the draft's"`
+
+	Today      unit.Date `json:"-"`
+	FirstOrder int64     `json:"-"` // id of the first order; the others follow; 0: none is given, in a dry run
+	FirstItem  int64     `json:"-"`
+	Room       int       `json:"-"` // how many entries the ids are enough for
+	Found      Warnings  `json:"-"`
+}
+
+// Warnings are about the slip of an order.
+type Warnings func(o order.Order) []order.Warning
+
+// Decide plans the orders. It returns [ErrNotReady] with what each entry lacks.
+func (c Convert) Decide(s State) ([]event.Event[State], error) {
+	orders, err := c.Plan(s)
+	if err != nil {
+		return nil, err
+	}
+	if c.FirstOrder != 0 && len(s.Entries) > c.Room {
+		return nil, ErrMoved
+	}
+	item := c.FirstItem
+	for i := range orders {
+		if c.Found != nil {
+			orders[i].Warnings = c.Found(orders[i].Order)
+		}
+		if c.FirstOrder == 0 {
+			continue
+		}
+		orders[i].ID = c.FirstOrder + int64(i)
+		for k := range orders[i].Items {
+			orders[i].Items[k].ID = item
+			item++
+		}
+	}
+	return []event.Event[State]{Converted{Orders: orders}}, nil
+}
+
+// Plan returns the orders of a draft, without ids.
+func (c Convert) Plan(s State) (orders []Ordered, err error) {
+	switch {
+	case !s.Open():
+		return nil, ErrNotFound
+	case len(s.Entries) == 0:
+		return nil, ErrEmpty
+	}
+	date, delivery := first(c.Date, s.Details.Date), first(c.Delivery, s.Details.Delivery)
+	if date == nil {
+		date = &c.Today
+	}
+	if err := refused(checkDates(date, delivery, c.Today)); err != nil {
+		return nil, err
+	}
+	var lacking []fault.Field
+	for i, e := range s.Entries {
+		lacking = append(lacking, e.lacks(i)...)
+	}
+	if len(lacking) > 0 {
+		return nil, notReady(lacking)
+	}
+	for _, e := range s.Entries {
+		slip := book.Text(*e.Slip)
+		at := slices.IndexFunc(orders, func(o Ordered) bool { return o.Client == *e.ClientID && order.Folded(o.Slip) == order.Folded(&slip) })
+		if at < 0 {
+			at = len(orders)
+			orders = append(orders, Ordered{Order: order.Order{Client: *e.ClientID, Slip: &slip, Date: *date, Delivery: delivery}})
+		}
+		item := order.Item{Name: book.Text(e.Item), Weight: *e.Weight}
+		if e.Quantity != nil {
+			item.Quantity = *e.Quantity
+		}
+		orders[at].Items = append(orders[at].Items, item)
+	}
+	return orders, nil
+}
+
+func first[T any](all ...*T) *T {
+	for _, one := range all {
+		if one != nil {
+			return one
+		}
+	}
+	return nil
+}
+
+// lacks returns what an order needs of the entry and it does not have.
+func (e Entry) lacks(place int) (lacking []fault.Field) {
+	for _, field := range []struct {
+		name string
+		has  bool
+	}{
+		{"item_name", e.Item != ""}, {"weight", e.Weight != nil && *e.Weight > 0}, {"client_id", e.ClientID != nil}, {"slip_number", e.Slip != nil},
+	} {
+		if !field.has {
+			lacking = append(lacking, fault.Field{Field: fmt.Sprintf("entries[%d].%s", place, field.name), Message: "is required", ID: e.ID})
+		}
+	}
+	return lacking
+}
+
+func notReady(lacking []fault.Field) error {
+	return &fault.Error{Kind: ErrNotReady.Kind, Detail: ErrNotReady.Detail, Fields: lacking}
+}
+
+// Refuses returns why a conversion is void, nil if it is not: every client must be open. open is asked as of the event's position. Before is
+// the draft, whose entries are named in the refusal.
+func (e Converted) Refuses(before State, open func(client int64) (bool, error)) error {
+	for _, o := range e.Orders {
+		stands, err := open(o.Client)
+		if err != nil {
+			return err
+		}
+		if stands {
+			continue
+		}
+		lacking := fault.Field{Field: "client_id", Message: "there is no such client"}
+		if i := slices.IndexFunc(before.Entries, func(entry Entry) bool { return entry.ClientID != nil && *entry.ClientID == o.Client }); i >= 0 {
+			lacking.Field, lacking.ID = fmt.Sprintf("entries[%d].client_id", i), before.Entries[i].ID
+		}
+		return notReady([]fault.Field{lacking})
+	}
+	return nil
+}

@@ -1,0 +1,34 @@
+package orderdraft
+
+import (
+	"cmp"
+	"slices"
+
+	"bahi/domain/unit"
+	"bahi/domain/wording"
+)
+
+// Client is a client of a workspace, with the name by which messages may mean them.
+type Client struct {
+	ID   int64
+	Name string
+}
+
+const (
+	mostProposals = 3
+	leastAlike    = 400 // thousandths
+)
+
+// Propose returns the clients whose names are like a name, the likest first. It never decides.
+func Propose(name string, clients []Client) []Proposal {
+	found := []Proposal{}
+	for _, c := range clients {
+		if alike := wording.Likeness(name, c.Name); alike >= leastAlike {
+			found = append(found, Proposal{ClientID: c.ID, Name: c.Name, Confidence: unit.Share(alike) * unit.Share(unit.Whole) / 1000})
+		}
+	}
+	slices.SortFunc(found, func(a, b Proposal) int {
+		return cmp.Or(cmp.Compare(b.Confidence, a.Confidence), cmp.Compare(a.ClientID, b.ClientID))
+	})
+	return found[:min(len(found), mostProposals)]
+}

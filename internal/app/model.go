@@ -1,0 +1,42 @@
+package app
+
+import (
+	"fmt"
+	"time"
+
+	"bahi/providers/llm"
+	"bahi/providers/llm/orders"
+	"bahi/providers/outgoing"
+)
+
+// modelSettings configure the language models. The zero value has none.
+type modelSettings struct {
+	ModelURL       string        `env:"LLM_BASE_URL" name:"llm-base-url" placeholder:"URL" help:"Server of language models that speaks the OpenAI protocol: http://127.0.0.1:11434/v1. Without it, rules read orders, and words find passages."`
+	ModelKey       string        `env:"LLM_API_KEY" name:"llm-api-key" placeholder:"KEY" help:"Its API key, if it wants one."`
+	ModelName      string        `env:"LLM_MODEL" name:"llm-model" placeholder:"NAME" help:"Model for texts."`
+	VisionModel    string        `env:"LLM_VISION_MODEL" name:"llm-vision-model" placeholder:"NAME" help:"Model for pictures."`
+	EmbeddingModel string        `env:"LLM_EMBEDDING_MODEL" name:"llm-embedding-model" placeholder:"NAME" help:"Model for vectors of texts."`
+	ModelTimeout   time.Duration `env:"LLM_TIMEOUT" name:"llm-timeout" default:"30s" help:"How long one try of a model may take."`
+	ModelTokens    int64         `env:"LLM_MAX_TOKENS" name:"llm-max-tokens" default:"4096" help:"Most tokens of one answer of a model."`
+}
+
+// openModel joins the language models, and lets one of them read orders.
+func (s *System) openModel() (err error) {
+	m := s.Settings.Outside.modelSettings
+	s.Model, err = llm.New(llm.Config{
+		BaseURL: m.ModelURL, Key: m.ModelKey, Model: m.ModelName, VisionModel: m.VisionModel, EmbeddingModel: m.EmbeddingModel,
+		Timeout: m.ModelTimeout, MaxTokens: m.ModelTokens,
+	})
+	if err != nil {
+		return fmt.Errorf("LLM_BASE_URL, LLM_MODEL, LLM_TIMEOUT, LLM_MAX_TOKENS: %w", err)
+	}
+	if !s.Model.Chats() && !s.Model.Sees() {
+		return nil
+	}
+	exceptions, err := outgoing.Parse(s.Settings.Outside.FetchAllow)
+	if err != nil {
+		return fmt.Errorf("BAHI_FETCH_ALLOW: %w", err)
+	}
+	s.Books.Reader = orders.Reader{Model: s.Model, Fetch: exceptions.Client()}
+	return nil
+}

@@ -1,0 +1,212 @@
+package llm
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+
+	openai "github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/option"
+	"github.com/openai/openai-go/v3/packages/param"
+	"github.com/sony/gobreaker/v2"
+)
+
+// bounded refuses answers that are too large.
+type bounded struct{ next http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+	res, err := b.next.RoundTrip(r)
+	if err == nil {
+		res.Body = http.MaxBytesReader(nil, res.Body, mostBytes)
+	}
+	return res, err
+}
+
+// errLeft is the error of a call whose caller left. It says nothing about the server.
+var errLeft = errors.New("the caller left")
+
+// post makes a call and returns the answer's body. It tries again by the server's Retry-After, else after a pause with jitter.
+func (c *Client) post(ctx context.Context, call func(options ...option.RequestOption) error) ([]byte, error) {
+	body, err := c.breaker.Execute(func() (body []byte, err error) {
+		var res *http.Response
+		// The body is taken as it is: servers send the protocol with other types and content types.
+		err = call(option.WithResponseBodyInto(&body), option.WithResponseInto(&res))
+		if ctx.Err() != nil {
+			return nil, errors.Join(errLeft, ctx.Err())
+		}
+		return body, c.failure(res, err)
+	})
+	if errors.Is(err, gobreaker.ErrOpenState) || errors.Is(err, gobreaker.ErrTooManyRequests) {
+		return nil, &Error{Why: "was not asked, since it failed too often", Down: true}
+	}
+	return body, err
+}
+
+// said is what may be told of a server's own words.
+var said = regexp.MustCompile(`^[A-Za-z0-9_.\[\]-]{1,64}$`)
+
+// failure returns what became of a call. The library's error is dropped where it may quote the address or the key.
+func (c *Client) failure(res *http.Response, err error) error {
+	switch {
+	case res == nil && err != nil:
+		return &Error{Why: "cannot be reached, or is silent", Down: true}
+	case res.StatusCode >= http.StatusMultipleChoices:
+		e := &Error{Why: "refused", Status: res.StatusCode, Down: res.StatusCode >= http.StatusInternalServerError || res.StatusCode == http.StatusTooManyRequests}
+		var told struct {
+			Error struct{ Code, Param any }
+		}
+		body, _ := io.ReadAll(res.Body) // the library has put it back
+		_ = json.Unmarshal(body, &told) // of what cannot be read, the status still counts
+		e.Code, e.Param = c.word(told.Error.Code), c.word(told.Error.Param)
+		return e
+	case err != nil:
+		return &Error{Why: "ended its answer early, or sent too much", Status: res.StatusCode, Down: true}
+	default:
+		return nil
+	}
+}
+
+func (c *Client) word(value any) string {
+	text, _ := value.(string)
+	if !said.MatchString(text) || c.config.Key != "" && strings.Contains(text, c.config.Key) {
+		return ""
+	}
+	return text
+}
+
+// completion is an answer of the protocol, as servers send it: with null or parts for a text, and with objects for the arguments of tools.
+type completion struct {
+	Choices []struct {
+		FinishReason string `json:"finish_reason"`
+		Message      struct {
+			Content   json.RawMessage `json:"content"`
+			Refusal   string          `json:"refusal"`
+			ToolCalls []struct {
+				ID       string `json:"id"`
+				Function struct {
+					Name      string          `json:"name"`
+					Arguments json.RawMessage `json:"arguments"`
+				} `json:"function"`
+			} `json:"tool_calls"`
+		} `json:"message"`
+	} `json:"choices"`
+	Usage struct {
+		Total json.Number `json:"total_tokens"`
+	} `json:"usage"`
+}
+
+// complete asks for a completion. It learns from a refusal which parameters the model takes.
+func (c *Client) complete(ctx context.Context, p openai.ChatCompletionNewParams) (answer Answer, err error) {
+	for {
+		h := c.habitsOf(p.Model)
+		p.Temperature, p.MaxTokens, p.MaxCompletionTokens = param.NewOpt(0.0), param.NewOpt(c.config.MaxTokens), param.Opt[int64]{}
+		if h.noTemperature {
+			p.Temperature = param.Opt[float64]{}
+		}
+		if h.newTokens {
+			p.MaxTokens, p.MaxCompletionTokens = p.MaxCompletionTokens, p.MaxTokens
+		}
+		body, err := c.post(ctx, func(options ...option.RequestOption) error {
+			_, err := c.chat.New(ctx, p, options...)
+			return err
+		})
+		if err == nil {
+			return answered(body)
+		}
+		if e, told := errors.AsType[*Error](err); !told || e.Status != http.StatusBadRequest || !c.teach(p.Model, e.Param, h) {
+			return Answer{}, err
+		}
+	}
+}
+
+// teach notes a parameter that a model's server refuses, and reports whether that is new.
+func (c *Client) teach(model, refused string, before habits) bool {
+	after := before
+	switch refused {
+	case "temperature":
+		after.noTemperature = true
+	case "max_tokens":
+		after.newTokens = true
+	}
+	c.note(model, func(h *habits) {
+		h.noTemperature, h.newTokens = h.noTemperature || after.noTemperature, h.newTokens || after.newTokens
+	})
+	return after != before
+}
+
+func (c *Client) habitsOf(model string) habits {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.learn[model]
+}
+
+func (c *Client) note(model string, change func(*habits)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	h := c.learn[model]
+	change(&h)
+	c.learn[model] = h
+}
+
+// answered reads a completion. A cut answer, a refusal and an empty one are errors.
+func answered(body []byte) (a Answer, err error) {
+	var read completion
+	if err := json.Unmarshal(body, &read); err != nil || len(read.Choices) == 0 {
+		return a, &Error{Why: "sent no answer that can be read", Down: true}
+	}
+	first := read.Choices[0]
+	a.Text = textOf(first.Message.Content)
+	for i, call := range first.Message.ToolCalls {
+		a.Calls = append(a.Calls, ToolCall{ID: callID(call.ID, i), Name: call.Function.Name, Arguments: argumentsOf(call.Function.Arguments)})
+	}
+	tokens, _ := read.Usage.Total.Int64() // servers may leave it out
+	a.Tokens = max(tokens, 0)
+	switch {
+	case first.Message.Refusal != "" || first.FinishReason == "content_filter":
+		return Answer{}, &Error{Why: "refused to answer"}
+	case first.FinishReason == "length":
+		return Answer{}, &Error{Why: "cut its answer"}
+	case strings.TrimSpace(a.Text) == "" && len(a.Calls) == 0:
+		return Answer{}, &Error{Why: "sent an empty answer"}
+	case len(a.Text) > mostText:
+		return Answer{}, &Error{Why: "sent too long an answer"}
+	}
+	return a, nil
+}
+
+// textOf returns the text of a content: a string, or parts that have texts.
+func textOf(content json.RawMessage) (text string) {
+	if json.Unmarshal(content, &text) == nil {
+		return text
+	}
+	var parts []struct {
+		Text string `json:"text"`
+	}
+	_ = json.Unmarshal(content, &parts) // anything else has no text
+	for _, p := range parts {
+		text += p.Text
+	}
+	return text
+}
+
+// argumentsOf returns the JSON object of a call's arguments, which are a string by the book and an object on some servers; nil: it is neither.
+func argumentsOf(raw json.RawMessage) json.RawMessage {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		raw = json.RawMessage(strings.TrimSpace(text))
+	}
+	if len(raw) == 0 {
+		return json.RawMessage(`{}`)
+	}
+	var object map[string]json.RawMessage
+	if json.Unmarshal(raw, &object) != nil || object == nil {
+		return nil
+	}
+	return slices.Clone(raw)
+}

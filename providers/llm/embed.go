@@ -1,0 +1,63 @@
+package llm
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	openai "github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/option"
+)
+
+const (
+	mostEmbedded = 64 // texts of one call
+	mostLong     = 16384
+)
+
+// Embed returns a vector for each text, all of one length. It returns [ErrNoModel], an [*Error], or the context's error.
+func (c *Client) Embed(ctx context.Context, texts []string) (vectors [][]float32, err error) {
+	if !c.Embeds() {
+		return nil, ErrNoModel
+	}
+	for batch := range slices.Chunk(texts, mostEmbedded) {
+		body, err := c.post(ctx, func(options ...option.RequestOption) error {
+			_, err := c.embeddings.New(ctx, openai.EmbeddingNewParams{
+				Model: c.config.EmbeddingModel, Input: openai.EmbeddingNewParamsInputUnion{OfArrayOfStrings: batch},
+			}, options...)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		some, ok := vectorsOf(body, len(batch))
+		if !ok || len(vectors) > 0 && len(some[0]) != len(vectors[0]) {
+			return nil, &Error{Why: "sent no vectors that can be read", Down: true}
+		}
+		vectors = append(vectors, some...)
+	}
+	return vectors, nil
+}
+
+// vectorsOf reads so many vectors of one length. Where the server numbers them, that is their order.
+func vectorsOf(body []byte, count int) ([][]float32, bool) {
+	var read struct {
+		Data []struct {
+			Index     *int      `json:"index"`
+			Embedding []float32 `json:"embedding"`
+		} `json:"data"`
+	}
+	if json.Unmarshal(body, &read) != nil || len(read.Data) != count {
+		return nil, false
+	}
+	vectors := make([][]float32, count)
+	for i, d := range read.Data {
+		if d.Index != nil {
+			i = *d.Index
+		}
+		if i < 0 || i >= count || vectors[i] != nil || len(d.Embedding) == 0 || len(d.Embedding) > mostLong || len(d.Embedding) != len(read.Data[0].Embedding) {
+			return nil, false
+		}
+		vectors[i] = d.Embedding
+	}
+	return vectors, true
+}

@@ -1,0 +1,185 @@
+package llm
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	openai "github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/packages/param"
+	"github.com/openai/openai-go/v3/shared"
+)
+
+// Question asks for a value that is found in data of others.
+type Question struct {
+	Rules  string // what is asked
+	Data   string // is given as data, see [Quoted]
+	Images []Image
+}
+
+// format is how an answer's form is asked for, from the best one down.
+type format int
+
+const (
+	withSchema format = iota
+	anyObject
+	plainText
+)
+
+const (
+	mostObjects = 32    // of a text that are looked at
+	mostQuoted  = 4_000 // bytes of a bad answer that go back
+)
+
+// Extract asks for a value of type T, whose fields make the schema: a pointer may be null, nothing else may be absent. check may refuse
+// the value, and its words go to the model, which is asked once more. The error is [ErrNoModel], an [*Error], or the context's.
+//
+// A server may refuse a schema, and even the wish for JSON: the form is asked for in the best way that it takes, which is remembered.
+func Extract[T any](ctx context.Context, c *Client, q Question, check func(T) error) (value T, err error) {
+	schema, err := schemaOf[T]()
+	if err != nil {
+		return value, err
+	}
+	p := openai.ChatCompletionNewParams{}
+	switch {
+	case len(q.Images) > 0 && c.Sees():
+		p.Model = c.config.VisionModel
+	case len(q.Images) == 0 && c.Chats():
+		p.Model = c.config.Model
+	default:
+		return value, ErrNoModel
+	}
+	data, rule := Quoted(q.Data)
+	asked := []Message{{Role: System, Text: q.Rules + "\n" + rule}, {Role: User, Text: data, Images: q.Images}}
+	said, by, err := c.askInForm(ctx, p, asked, schema)
+	if err != nil {
+		return value, err
+	}
+	value, wrong := valueIn(said.Text, schema, check)
+	if wrong == nil {
+		return value, nil
+	}
+	asked = append(asked, Message{Role: Assistant, Text: cut(said.Text)},
+		Message{Role: User, Text: "That answer cannot be used: " + cut(wrong.Error()) + "\nAnswer again, with the JSON object only."})
+	if said, err = c.complete(ctx, inForm(p, asked, schema, by)); err != nil {
+		return value, err
+	}
+	if value, wrong = valueIn(said.Text, schema, check); wrong != nil {
+		return value, &Error{Why: "sent a value that cannot be used"}
+	}
+	return value, nil
+}
+
+// askInForm steps down the ladder of forms until the server takes one.
+func (c *Client) askInForm(ctx context.Context, p openai.ChatCompletionNewParams, asked []Message, schema *jsonschema.Resolved) (said Answer, by format, err error) {
+	for by = c.habitsOf(p.Model).format; ; by++ {
+		said, err = c.complete(ctx, inForm(p, asked, schema, by))
+		if by < plainText && refusesForm(err) {
+			continue
+		}
+		if err == nil {
+			c.note(p.Model, func(h *habits) { h.format = by })
+		}
+		return said, by, err
+	}
+}
+
+// refusesForm reports whether a server refused the form of the answer, or did not say what it refused.
+func refusesForm(err error) bool {
+	e, told := errors.AsType[*Error](err)
+	return told && (e.Param == "" || strings.HasPrefix(e.Param, "response_format")) &&
+		slices.Contains([]int{http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusNotImplemented}, e.Status)
+}
+
+// inForm returns the request for an answer in a form.
+func inForm(p openai.ChatCompletionNewParams, asked []Message, schema *jsonschema.Resolved, by format) openai.ChatCompletionNewParams {
+	asked = slices.Clone(asked)
+	switch by {
+	case withSchema:
+		p.ResponseFormat.OfJSONSchema = &shared.ResponseFormatJSONSchemaParam{JSONSchema: shared.ResponseFormatJSONSchemaJSONSchemaParam{
+			Name: "answer", Strict: param.NewOpt(true), Schema: schema.Schema(),
+		}}
+	case anyObject:
+		p.ResponseFormat.OfJSONObject = &shared.ResponseFormatJSONObjectParam{}
+	case plainText:
+	}
+	if by != withSchema {
+		text, _ := json.Marshal(schema.Schema()) //nolint:errchkjson // it was made from a type
+		asked[0].Text += "\nAnswer with one JSON object and nothing else. Its JSON schema: " + string(text)
+	}
+	p.Messages = nil
+	for _, m := range asked {
+		p.Messages = append(p.Messages, m.param())
+	}
+	return p
+}
+
+// valueIn returns the first value of a text that is as it was asked for. Models write around it: thoughts, fences, excuses.
+func valueIn[T any](text string, schema *jsonschema.Resolved, check func(T) error) (value T, err error) {
+	err = errors.New("there is no JSON object in it")
+	for range mostObjects {
+		from := strings.IndexByte(text, '{')
+		if from < 0 {
+			return value, err
+		}
+		text = text[from:]
+		object := json.NewDecoder(strings.NewReader(text))
+		var raw json.RawMessage
+		if broken := object.Decode(&raw); broken != nil {
+			text, err = text[1:], fmt.Errorf("the JSON object is broken: %w", broken)
+			continue
+		}
+		text = text[object.InputOffset():]
+		if value, err = valueOf(raw, schema, check); err == nil {
+			return value, nil
+		}
+	}
+	return value, err
+}
+
+func valueOf[T any](raw []byte, schema *jsonschema.Resolved, check func(T) error) (value T, err error) {
+	var generic any
+	if err := json.Unmarshal(raw, &generic); err != nil {
+		return value, err
+	}
+	if err := schema.Validate(generic); err != nil {
+		return value, err
+	}
+	if err := json.Unmarshal(raw, &value); err != nil {
+		return value, err
+	}
+	return value, check(value)
+}
+
+// schemaOf returns the schema of a type, as strict as servers want it.
+func schemaOf[T any]() (*jsonschema.Resolved, error) {
+	s, err := jsonschema.For[T](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
+		reflect.TypeFor[json.Number](): {Type: "number"}, // exact, unlike a float
+	}})
+	if err != nil {
+		return nil, err
+	}
+	withoutNullLists(s)
+	return s.Resolve(nil)
+}
+
+// withoutNullLists takes away that a list may be null, which the library allows for Go's sake.
+func withoutNullLists(s *jsonschema.Schema) {
+	if slices.Equal(s.Types, []string{"null", "array"}) {
+		s.Type, s.Types = "array", nil
+	}
+	if s.Items != nil {
+		withoutNullLists(s.Items)
+	}
+	for _, p := range s.Properties {
+		withoutNullLists(p)
+	}
+}
+
+func cut(text string) string { return strings.ToValidUTF8(text[:min(len(text), mostQuoted)], "") }

@@ -1,0 +1,156 @@
+// Package orders reads orders with a language model: the text of a chat message, or a picture. What the model says is a proposal within the limits of
+// ordertext, whatever the message told the model to say.
+package orders
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"bahi/domain/ledger/ordertext"
+	"bahi/domain/unit"
+	"bahi/providers/llm"
+)
+
+// Reader reads orders.
+type Reader struct {
+	Model *llm.Client
+	Fetch *http.Client // gets the pictures that messages refer to, and MUST reach public addresses only
+}
+
+const (
+	fetchWithin = 10 * time.Second
+	mostFile    = 16 << 20
+	mostText    = 16_000 // bytes that a model gets
+	mostDigits  = 20     // of a number
+)
+
+const rules = `You read orders for a jewelry workshop in India from chat messages in English, Hindi, Gujarati or a mix.
+List every item that is ordered, in the order of the message. For each:
+- item_name: the piece, as it is written, without weight, quantity and client.
+- weight: in grams as a number, or null. 1 kg is 1000, 1 tola is 11.664.
+- quantity: the number of pieces, or null. A dozen is 12.
+- client_name: for whom the item is, if the message says so, or null.
+slip_number: the number of the order slip, if the message has one, or null.
+Never invent a value: what is not written is null. A greeting or a question orders nothing.`
+
+// answer is what the model is asked for.
+type answer struct {
+	Slip    *string `json:"slip_number"`
+	Entries []struct {
+		Item     string       `json:"item_name"`
+		Weight   *json.Number `json:"weight"`
+		Quantity *json.Number `json:"quantity"`
+		Client   *string      `json:"client_name"`
+	} `json:"entries"`
+}
+
+// ReadOrder reads the text of a message and the picture that it refers to: media is a JSON object with a url, "" for none. Without a model for
+// pictures, or if the file is none, it reads the text alone.
+func (r Reader) ReadOrder(ctx context.Context, text, media string) (ordertext.Order, error) {
+	q := llm.Question{Rules: rules, Data: strings.ToValidUTF8(text[:min(len(text), mostText)], "")}
+	var failed error
+	if media != "" && r.Model.Sees() {
+		picture, err := r.picture(ctx, media)
+		if err == nil {
+			q.Images = []llm.Image{picture}
+		}
+		failed = err
+	}
+	if q.Images == nil && (strings.TrimSpace(text) == "" || !r.Model.Chats()) {
+		return ordertext.Order{}, failed
+	}
+	a, err := llm.Extract(ctx, r.Model, q, func(answer) error { return nil })
+	if err != nil {
+		return ordertext.Order{}, err
+	}
+	return a.within(text), nil
+}
+
+// picture gets the file of a message. Its errors name no address.
+func (r Reader) picture(ctx context.Context, media string) (llm.Image, error) {
+	var file struct{ URL string }
+	if json.Unmarshal([]byte(media), &file) != nil || file.URL == "" {
+		return llm.Image{}, errors.New("the message's file has no address")
+	}
+	ctx, cancel := context.WithTimeout(ctx, fetchWithin)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, file.URL, http.NoBody)
+	if err != nil || request.URL.User != nil {
+		return llm.Image{}, errors.New("the message's file has no address that can be called")
+	}
+	response, err := r.Fetch.Do(request)
+	if err != nil {
+		return llm.Image{}, errors.New("the message's file cannot be reached")
+	}
+	defer response.Body.Close() //nolint:errcheck // it was read
+	if response.StatusCode != http.StatusOK {
+		return llm.Image{}, fmt.Errorf("the message's file was refused with status %d", response.StatusCode)
+	}
+	data, err := io.ReadAll(io.LimitReader(response.Body, mostFile+1))
+	if err != nil || len(data) > mostFile {
+		return llm.Image{}, errors.New("the message's file ended early, or is too large")
+	}
+	return llm.Picture(data)
+}
+
+// The confidences of a model's entries, in percent: the rules read the same numbers from the text, or not.
+const (
+	agreed = 90
+	alone  = 60
+)
+
+// within returns the order within the limits (CONTRACT.md I13): a number outside is unknown, not the limit.
+func (a answer) within(text string) (o ordertext.Order) {
+	byRules := ordertext.Parse(text).Entries
+	o.Slip = ordertext.Tidy(known(a.Slip), ordertext.MaxSlip)
+	for _, e := range a.Entries {
+		read := ordertext.Entry{Item: ordertext.Tidy(e.Item, ordertext.MaxItem), Client: ordertext.Tidy(known(e.Client), ordertext.MaxClient), Confidence: alone}
+		if read.Item == "" {
+			continue
+		}
+		if len(o.Entries) == ordertext.MaxEntries {
+			o.Cut = true
+			break
+		}
+		if grams := number(e.Weight).Shift(unit.GramsPlaces).Round(0); grams.IsPositive() && grams.LessThanOrEqual(decimal.New(ordertext.MaxWeight, 0)) {
+			read.Weight = unit.Grams(grams.IntPart())
+		}
+		if pieces := number(e.Quantity); pieces.IsInteger() && pieces.IsPositive() && pieces.LessThanOrEqual(decimal.New(ordertext.MaxQuantity, 0)) {
+			read.Quantity = pieces.IntPart()
+		}
+		for _, other := range byRules {
+			if other.Weight == read.Weight && other.Quantity == read.Quantity && read.Weight != 0 {
+				read.Confidence = agreed
+			}
+		}
+		o.Entries = append(o.Entries, read)
+	}
+	return o
+}
+
+// number returns 0 for no number, and for one that is written with an exponent or too many digits.
+func number(text *json.Number) decimal.Decimal {
+	if text == nil || len(*text) > mostDigits || strings.ContainsAny(text.String(), "eE") {
+		return decimal.Zero
+	}
+	n, err := decimal.NewFromString(text.String())
+	if err != nil {
+		return decimal.Zero
+	}
+	return n
+}
+
+func known(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return *text
+}

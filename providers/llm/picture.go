@@ -1,0 +1,44 @@
+package llm
+
+import (
+	"bytes"
+	"errors"
+	"image"
+	_ "image/gif" // decoders of what people send
+	"image/jpeg"
+	_ "image/png"
+
+	"golang.org/x/image/draw"
+	_ "golang.org/x/image/tiff"
+	_ "golang.org/x/image/webp"
+)
+
+const (
+	longestSide = 2_000       // pixels that a model gets
+	mostPixels  = 100_000_000 // that are decoded
+	quality     = 90
+)
+
+// ErrNoPicture is the error of a file that is no picture, or one that is too large.
+var ErrNoPicture = errors.New("the file is no picture that can be read")
+
+// Picture returns a JPEG, PNG, GIF, WebP or TIFF file as a model gets it: at most 2,000 pixels a side.
+func Picture(data []byte) (Image, error) {
+	size, _, err := image.DecodeConfig(bytes.NewReader(data))
+	if err != nil || size.Width <= 0 || size.Height <= 0 || size.Width > mostPixels/size.Height {
+		return Image{}, ErrNoPicture
+	}
+	picture, _, err := image.Decode(bytes.NewReader(data))
+	if err != nil {
+		return Image{}, ErrNoPicture
+	}
+	longest := max(size.Width, size.Height, longestSide)
+	page := image.NewRGBA(image.Rect(0, 0, max(1, size.Width*longestSide/longest), max(1, size.Height*longestSide/longest)))
+	draw.Draw(page, page.Bounds(), image.White, image.Point{}, draw.Src) // behind what is transparent
+	draw.ApproxBiLinear.Scale(page, page.Bounds(), picture, picture.Bounds(), draw.Over, nil)
+	var file bytes.Buffer
+	if err := jpeg.Encode(&file, page, &jpeg.Options{Quality: quality}); err != nil {
+		return Image{}, err
+	}
+	return Image{Type: "image/jpeg", Data: file.Bytes()}, nil
+}
