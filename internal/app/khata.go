@@ -9,6 +9,7 @@ import (
 	ledgerflows "bahi/commands/ledger"
 	"bahi/internal/ocrtools"
 	"bahi/providers/blob"
+	"bahi/providers/llm/khatas"
 	"bahi/providers/ocr"
 	ledgerreactors "bahi/reactors/ledger"
 )
@@ -34,6 +35,9 @@ func (s *System) openKhatas() error {
 			t, err := s.Tools.Tools(ctx)
 			return ocr.Tools{Tesseract: t.Tesseract, Languages: t.Languages, PDFInfo: t.PDFInfo, PDFToText: t.PDFToText, PDFToPPM: t.PDFToPPM, Env: t.Env}, err
 		}, o.OCRPages)},
+	}
+	if s.Model.Sees() {
+		s.Khatas.Sight = khatas.Sight{Model: s.Model}
 	}
 	return nil
 }
