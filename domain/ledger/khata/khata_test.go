@@ -80,7 +80,7 @@ func TestSubmissionNamesEveryFault(t *testing.T) {
 	for _, f := range refused.Fields {
 		fields = append(fields, f.Field)
 	}
-	require.Equal(t, []string{"entries[1].touch", "entries[2].date", "entries[2].account_id", "entries[3]", "entries[3].date"}, fields)
+	require.Equal(t, []string{"entries[1].weight", "entries[2].date", "entries[2].account_id", "entries[3]", "entries[3].date"}, fields)
 
 	locked := submit
 	locked.LockedThrough = new(today)

@@ -122,7 +122,7 @@ Party: Imran
 func TestTotalsAndOpeningLinesAreNoEntriesButChecked(t *testing.T) {
 	t.Parallel()
 	got, warnings := read(khatapage.Options{}, `
-Party: Imran  OUT
+Party: Imran
           OUT
 Date  Item             Rs
 1/3   opening balance  900
