@@ -48,6 +48,7 @@ type Config struct {
 	Accounts    *views.Accounts
 	Books       *books.Views
 	Captured    map[string]ops.Captured // by port: messages kept by embedded providers
+	Inbox       ops.Inbox
 
 	Sessions  Sessions
 	Key       []byte         // seals cookies; 32 bytes, the same on all nodes
@@ -134,6 +135,10 @@ func (c *Console) routes() {
 	c.act("POST /jobs/{id}/retry", (*visit).retryJob)
 	c.act("POST /jobs/{id}/cancel", (*visit).cancelJob)
 
+	c.show("GET /webhooks", (*visit).webhooks)
+	c.show("GET /webhooks/{id}", (*visit).webhook)
+	c.act("POST /webhooks/{id}/replay", (*visit).replayWebhook)
+	c.show("GET /drafts", (*visit).drafts)
 	c.show("GET /outbox", (*visit).outbox)
 	c.serveVerifier(builtVerifier)
 	c.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
@@ -306,7 +311,7 @@ func (v *visit) back() string {
 		return Path + "/"
 	case parts[0] == "projections" && len(parts) > 1:
 		return Path + "/projections/" + url.PathEscape(parts[1])
-	case parts[0] == "jobs", parts[0] == "parked":
+	case parts[0] == "jobs", parts[0] == "parked", parts[0] == "webhooks":
 		return Path + "/" + parts[0]
 	default:
 		return Path + "/"

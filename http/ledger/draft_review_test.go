@@ -18,16 +18,17 @@ import (
 
 // review is a workspace with a client and a draft of two entries.
 type review struct {
-	clerk  *apitest.Client
-	client int64
-	draft  views.OrderDraft
-	path   string
+	clerk   *apitest.Client
+	auditor *apitest.Client
+	client  int64
+	draft   views.OrderDraft
+	path    string
 }
 
 func openReview(t *testing.T, text string) review {
 	t.Helper()
 	o := apptest.Share(t)
-	r := review{clerk: o.Clerk(o.Home)}
+	r := review{clerk: o.Clerk(o.Home), auditor: o.Auditor(o.Home)}
 	r.client = made(r.clerk, "/client", `{"name":"Ramesh Jewellers"}`)
 	id, _, err := flows.ReceiveDraft(t.Context(), commands.Request{Workspace: uuid.MustParse(o.Home)}, o.Sys.Books,
 		flows.Message{ID: uuid.NewString(), From: asha, Text: text, At: time.Now().Add(-25 * time.Hour)})
@@ -59,9 +60,7 @@ func TestDraftIsReviewedAndConverted(t *testing.T) {
 	r.clerk.PUT(r.path, read.Text).Status(200).Contains(`"revision":2`)
 	r.clerk.With("If-Match", `"1"`).PUT(r.path, `{"notes": "x"}`).Problem(412, "It was changed since you read it")
 
-	var added struct{ ID int64 }
-	r.clerk.POST(r.path+"/entries", `{"item_name": "mistake"}`).Status(201).JSON(&added)
-	extra := fmt.Sprint(r.path, "/entries/", added.ID)
+	extra := fmt.Sprint(r.path, "/entries/", made(r.clerk, r.path+"/entries", `{"item_name": "mistake"}`))
 	r.clerk.POST(r.path+"/convert", `{}`).Problem(409, "Order draft is not ready").Contains(`"field":"entries[0].slip_number"`, `"field":"entries[2].weight"`, `"field":"entries[2].client_id"`, `"field":"entries[2].slip_number"`)
 	r.clerk.DELETE(extra).Status(204)
 	r.clerk.DELETE(extra).Problem(404, "Order draft entry not found")
@@ -78,11 +77,12 @@ func TestDraftIsReviewedAndConverted(t *testing.T) {
 	r.clerk.PUT(r.entry(0), `{"weight": 1}`).Problem(404, "Order draft not found")
 	require.Equal(t, "[]\n", r.clerk.GET("/order-drafts").Status(200).Text)
 
-	var made views.ClientOrder
+	var became struct{ Orders []views.ClientOrder }
 	r.clerk.GET(fmt.Sprint("/client-orders?client_id=", r.client)).Status(200).Contains(`"total":1`, `"quantity":4`)
-	picked(converted, &struct{ Orders []*views.ClientOrder }{[]*views.ClientOrder{&made}})
-	r.clerk.GET(fmt.Sprint("/client-order/", *made.ID)).Status(200).Contains(`"revision":0`)
-	r.clerk.GET(fmt.Sprintf("/audit/trail?kind=clientorder&id=%d", *made.ID)).Status(200).Contains(`"change":"added"`, `"item_name"`)
+	picked(converted, &became)
+	id := *became.Orders[0].ID
+	r.clerk.GET(fmt.Sprint("/client-order/", id)).Status(200).Contains(`"revision":0`)
+	r.auditor.GET(fmt.Sprintf("/audit/trail?kind=clientorder&id=%d", id)).Status(200).Contains(`"change":"added"`, `items[0].item_name`)
 }
 
 func TestDraftRefusesWhatIsWrongAndChangesNothing(t *testing.T) {

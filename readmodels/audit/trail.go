@@ -21,6 +21,7 @@ import (
 	"bahi/domain/ledger/bookslock"
 	"bahi/domain/ledger/khata"
 	"bahi/domain/ledger/order"
+	"bahi/domain/ledger/orderdraft"
 	"bahi/domain/ledger/takada"
 	"bahi/domain/unit"
 	"bahi/readmodels"
@@ -226,7 +227,7 @@ const loggedColumns = `@.position, coalesce(e.stream, ''), coalesce(e.recorded_a
 // on another reading in SQL.
 func (f TrailFilter) streamCondition() string {
 	var ranges []string
-	for _, kind := range slices.Concat(slices.Sorted(maps.Keys(accountKinds)), slices.Sorted(maps.Keys(rowKinds)), slices.Sorted(maps.Keys(recordKinds)), []string{lockKind}) {
+	for _, kind := range slices.Concat(slices.Sorted(maps.Keys(accountKinds)), slices.Sorted(maps.Keys(rowKinds)), slices.Sorted(maps.Keys(recordKinds)), []string{lockKind, orderdraft.Kind.Category()}) {
 		if f.wants(kind) {
 			in := `e.stream >= '` + kind + `-' and e.stream < '` + kind + `.'`
 			if follows(kind) {
@@ -248,7 +249,7 @@ func (f TrailFilter) wants(category string) bool {
 
 // follows reports whether events of a category may merely carry out another event.
 func follows(category string) bool {
-	return rowKinds[category] == category || Kind(category).IsRecord()
+	return rowKinds[category] == category || changesRecords(category)
 }
 
 // decisive is the SQL condition that an event does not merely carry out another event. It allows for any letter case of "of".

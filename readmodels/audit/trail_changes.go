@@ -50,7 +50,7 @@ func (v *Trails) changes(ctx context.Context, f TrailFilter, events []logged) ([
 			if c, ok := accountChange(f, e, accounts[e.position]); ok {
 				found = append(found, c)
 			}
-		case e.kind.IsRecord(): // as below
+		case changesRecords(string(e.kind)): // as below
 		default:
 			for _, row := range slices.Sorted(slices.Values(e.rows)) {
 				if version, known := versions[place{e.position, row}]; known && (f.Workspace == nil || version.workspace == *f.Workspace) {

@@ -90,7 +90,7 @@ func (v *Trails) eventsInLog(ctx context.Context, f TrailFilter, places string, 
 // logged returns an event for a trail; false if the filter does not select it.
 func (f TrailFilter) logged(e event.Stored) (l logged, told bool) {
 	category, _ := event.SplitStream(e.Stream)
-	if !accountKinds[category] && rowKinds[category] == "" && !Kind(category).IsRecord() && category != lockKind || !f.wants(category) {
+	if !accountKinds[category] && rowKinds[category] == "" && !changesRecords(category) && category != lockKind || !f.wants(category) {
 		return l, false
 	}
 	meta := ops.MetaOf(e)

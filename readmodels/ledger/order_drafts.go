@@ -35,8 +35,8 @@ type DraftMedia struct {
 	ContentType string `json:"content_type,omitempty"`
 }
 
-// draftsSQL passes over the drafts whose orders are there: their own streams end a moment later.
-const draftsSQL = `
+// allDraftsSQL passes over the drafts whose orders are there: their own streams end a moment later.
+const allDraftsSQL = `
 	select d.id, d.created_at, d.phone_number, d.raw_message, d.media, d.cut,
 		json_build_object('client_id', d.client_id, 'date', d.date, 'delivery_date', d.delivery_date, 'notes', d.notes)::text as details,
 		(select coalesce(json_agg(json_build_object('id', e.id, 'item_name', e.item_name, 'weight', trim_scale(e.weight_mg / 1000.0), 'quantity', e.quantity,
@@ -45,7 +45,9 @@ const draftsSQL = `
 			from order_drafts.order_draft_entry e where e.draft_id = d.id) as entries,
 		d.revision
 	from order_drafts.order_draft d
-	where d.workspace_id = $1 and not (d.converted and exists (select from orders.client_order o where o.draft_id = d.id))`
+	where not (d.converted and exists (select from orders.client_order o where o.draft_id = d.id))`
+
+const draftsSQL = allDraftsSQL + ` and d.workspace_id = $1`
 
 // draftIn returns the scanner of drafts for a time zone.
 func draftIn(zone *time.Location) pgx.RowToFunc[OrderDraft] {
@@ -105,6 +107,11 @@ func (v *Views) OrderDrafts(ctx context.Context, workspace uuid.UUID, zone *time
 		page.Size = math.MaxInt32
 	}
 	return readmodels.Paged(ctx, v.Reader, page, draftIn(zone), `id`, draftsSQL, workspace)
+}
+
+// AllOrderDrafts lists a page of the drafts of all workspaces, newest first. It is for operators.
+func (v *Views) AllOrderDrafts(ctx context.Context, zone *time.Location, page readmodels.Page) ([]OrderDraft, int64, error) {
+	return readmodels.Paged(ctx, v.Reader, page, draftIn(zone), `id desc`, allDraftsSQL)
 }
 
 // Clients returns the clients of a workspace.
