@@ -31,19 +31,26 @@ type Khata struct {
 	Submitted bool // its rows are in the books
 }
 
-const khatasSQL = `
+const allKhatasSQL = `
 	select k.id, k.workspace_id, k.pipeline, k.blob, k.content_type, k.status, coalesce(k.error, ''), k.pages, k.pages_done, k.entry_count, k.removed, k.created_at,
 		k.revision, exists (select from books.bulk b where b.khata = k.id)
-	from khatas.khata k where k.workspace_id = $1`
+	from khatas.khata k`
+
+const khatasSQL = allKhatasSQL + ` where k.workspace_id = $1`
 
 // Khata reads an upload of a workspace, or returns [khata.ErrNotFound].
 func (v *Views) Khata(ctx context.Context, workspace uuid.UUID, id int64) (Khata, error) {
 	return readmodels.Row(ctx, v.Reader, khata.ErrNotFound, pgx.RowToStructByPos[Khata], khatasSQL+` and k.id = $2`, workspace, id)
 }
 
-// Khatas lists a page of a workspace's uploads, newest first.
-func (v *Views) Khatas(ctx context.Context, workspace uuid.UUID, page readmodels.Page) ([]Khata, int64, error) {
-	return readmodels.Paged(ctx, v.Reader, page, pgx.RowToStructByPos[Khata], `id desc`, khatasSQL, workspace)
+// AllKhatas lists a page of the uploads of all workspaces, newest first. It is for operators.
+func (v *Views) AllKhatas(ctx context.Context, page readmodels.Page) ([]Khata, int64, error) {
+	return readmodels.Paged(ctx, v.Reader, page, pgx.RowToStructByPos[Khata], `id desc`, allKhatasSQL)
+}
+
+// AnyKhata is [Views.Khata] of any workspace, for operators.
+func (v *Views) AnyKhata(ctx context.Context, id int64) (Khata, error) {
+	return readmodels.Row(ctx, v.Reader, khata.ErrNotFound, pgx.RowToStructByPos[Khata], allKhatasSQL+` where k.id = $1`, id)
 }
 
 // OldKhata names an upload of some workspace.
