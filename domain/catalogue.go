@@ -13,6 +13,7 @@ import (
 	"bahi/domain/follower"
 	"bahi/domain/ledger"
 	"bahi/domain/ledger/bookslock"
+	"bahi/domain/ledger/khata"
 	"bahi/domain/ledger/order"
 	"bahi/domain/ledger/orderdraft"
 	"bahi/domain/ledger/takada"
@@ -52,6 +53,7 @@ var Catalogue = event.NewCatalogue(append([]event.AnyKind{
 	contact.Senders.Kind,
 	contactlist.Kind,
 	follower.Kind,
+	khata.Kind,
 	company.Domains.Kind,
 	company.Kind,
 	company.Slugs.Kind,

@@ -39,6 +39,7 @@ type Readiness struct {
 	Head        event.Position `json:"head"`
 	Projections []Projection   `json:"projections"`
 	Feed        *Feed          `json:"feed,omitempty"`
+	OCR         string         `json:"ocr,omitempty"` // the programs that read scanned pages
 }
 
 // Projection is how far a projection is.

@@ -29,10 +29,12 @@ type Reads interface {
 	// EarliestRow is the date of the account's oldest row, nil when it has none, and the position of the log as of
 	// which that is so.
 	EarliestRow(ctx context.Context, workspace uuid.UUID, account int64) (*unit.Date, event.Position, error)
-	// BulkOf is the id of the bulk that the row was posted in, 0 when there is none.
-	BulkOf(ctx context.Context, workspace uuid.UUID, row int64) (int64, error)
+	// BulkOf is the id of the bulk that the row was posted in, and the number of the khata that posted it; 0 where there is none.
+	BulkOf(ctx context.Context, workspace uuid.UUID, row int64) (bulk, khata int64, err error)
 	// UnfinishedBulks are those of the ledger whose rows' own streams are not all filled.
 	UnfinishedBulks(ctx context.Context, ledger string) ([]int64, error)
+	// UnfinishedKhatas are those whose rows' own streams are not all filled.
+	UnfinishedKhatas(ctx context.Context) ([]int64, error)
 
 	OrderReads
 	DraftReads
@@ -60,6 +62,7 @@ func AddRules(h *commands.Handler) {
 	addOrderRule(h)
 	addTakadaRule(h)
 	addDraftRule(h)
+	addKhataRule(h)
 }
 
 func addRules(h *commands.Handler, l *book.Ledger) {
@@ -212,15 +215,20 @@ func handleRow(ctx context.Context, req commands.Request, b *Books, l *book.Ledg
 	if !errors.Is(err, l.NoRow) || out.Revision >= 0 {
 		return out, err
 	}
-	bulk, readErr := b.Reads.BulkOf(ctx, req.Workspace, row)
+	bulk, page, readErr := b.Reads.BulkOf(ctx, req.Workspace, row)
 	if readErr != nil {
 		return out, fmt.Errorf("find the bulk of row %d: %w", row, readErr)
 	}
 	if bulk == 0 {
 		return out, err
 	}
-	if err := resume(ctx, b, l, bulk); err != nil {
-		return out, err
+	if page != 0 {
+		readErr = resumeKhata(ctx, b, page)
+	} else {
+		readErr = resume(ctx, b, l, bulk)
+	}
+	if readErr != nil {
+		return out, readErr
 	}
 	return commands.Handle(ctx, b.Commands, req, l.Rows, id(row), c)
 }

@@ -56,6 +56,15 @@ func ResumeBulks(ctx context.Context, b *Books) error {
 			}
 		}
 	}
+	pages, err := b.Reads.UnfinishedKhatas(ctx)
+	if err != nil {
+		return fmt.Errorf("find unfinished khatas: %w", err)
+	}
+	for _, number := range pages {
+		if err := resumeKhata(ctx, b, number); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -74,14 +83,24 @@ func fill(ctx context.Context, b *Books, l *book.Ledger, first int64, bulk book.
 		return nil
 	}
 	stream := l.Bulks.Stream(id(first))
-	space := uuid.NewSHA1(uuid.NameSpaceOID, []byte(stream))
 	meta, err := b.Commands.MetaOf(ctx, stream)
 	if err != nil {
 		return err
 	}
-	appends := make([]eventstore.Request, len(bulk.Rows))
-	for i := range bulk.Rows {
-		e, err := l.Rows.Encode(uuid.NewSHA1(space, []byte(strconv.Itoa(i))), bulk.Added(i), meta)
+	err = fillRows(ctx, b, stream, meta, first, len(bulk.Rows), func(i int) (*book.Ledger, book.RowAdded) { return l, bulk.Added(i) })
+	if err != nil || bulk.Reverses == nil {
+		return err
+	}
+	return noteReversed(ctx, b, l, first, bulk, meta)
+}
+
+// fillRows appends the first event of each row's own stream, as the decisive event of a stream has it.
+func fillRows(ctx context.Context, b *Books, stream string, meta event.Meta, first int64, count int, row func(int) (*book.Ledger, book.RowAdded)) error {
+	space := uuid.NewSHA1(uuid.NameSpaceOID, []byte(stream))
+	appends := make([]eventstore.Request, count)
+	for i := range appends {
+		l, added := row(i)
+		e, err := l.Rows.Encode(uuid.NewSHA1(space, []byte(strconv.Itoa(i))), added, meta)
 		if err != nil {
 			return err
 		}
@@ -95,8 +114,5 @@ func fill(ctx context.Context, b *Books, l *book.Ledger, first int64, bulk book.
 			failed = errors.Join(failed, r.Err)
 		}
 	}
-	if failed != nil || bulk.Reverses == nil {
-		return failed
-	}
-	return noteReversed(ctx, b, l, first, bulk, meta)
+	return failed
 }

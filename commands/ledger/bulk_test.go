@@ -236,7 +236,10 @@ type blind struct{ ledger.Reads }
 func (blind) EarliestRow(context.Context, uuid.UUID, int64) (*unit.Date, event.Position, error) {
 	return nil, 0, errCrash
 }
-func (blind) BulkOf(context.Context, uuid.UUID, int64) (int64, error) { return 0, errCrash }
+func (blind) BulkOf(context.Context, uuid.UUID, int64) (int64, int64, error) {
+	return 0, 0, errCrash
+}
+func (blind) UnfinishedKhatas(context.Context) ([]int64, error) { return nil, errCrash }
 func (blind) UnfinishedBulks(context.Context, string) ([]int64, error) {
 	return nil, errCrash
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -292,5 +293,8 @@ func (a *API) Operations() []Op {
 
 // timeout bounds the handler's time.
 func (c *call) timeout(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, c.api.config.Timeout)
+	return context.WithTimeout(ctx, c.within())
 }
+
+// within is the handler's time.
+func (c *call) within() time.Duration { return cmp.Or(c.op.Within, c.api.config.Timeout) }

@@ -42,6 +42,7 @@ type call struct {
 	head    bool // HEAD: the body is not sent
 	again   bool // a stream's caller is checked again, which is no guess
 	prefers bool // return=representation
+	later   bool // respond-async
 	applied bool // the handler followed it
 
 	wrote    event.Position
@@ -110,6 +111,12 @@ func Prefers(ctx context.Context) bool {
 	}
 	c.applied = true
 	return true
+}
+
+// PrefersLater reports whether the caller wants an answer before the work is done (Prefer: respond-async, RFC 7240).
+func PrefersLater(ctx context.Context) bool {
+	c := callOf(ctx)
+	return c != nil && c.later
 }
 
 // Wrote sets the headers of a write: the log position of its last event, and whether an earlier request with

@@ -145,13 +145,17 @@ func parseReason(h http.Header) (string, error) {
 
 // preferences reads Prefer (RFC 7240). It ignores unknown preferences, as it must.
 func (c *call) preferences() error {
+	returned := false
 	for _, line := range c.r.Header["Prefer"] {
 		for preference := range strings.SplitSeq(line, ",") {
 			name, _, _ := strings.Cut(preference, ";")
 			name, value, _ := strings.Cut(name, "=")
-			if strings.EqualFold(strings.TrimSpace(name), "return") {
+			switch name = strings.ToLower(strings.TrimSpace(name)); {
+			case name == "respond-async":
+				c.later = true
+			case name == "return" && !returned: // the first one counts
+				returned = true
 				c.prefers = strings.Trim(strings.TrimSpace(value), `"`) == "representation"
-				return nil // the first one counts
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humamux"
@@ -48,6 +49,8 @@ type Op struct {
 	StrictQuery bool     // unknown and repeated query parameters are refused
 	DryRun      bool     // understands Bahi-Dry-Run; other writes refuse it
 	NoKey       bool     // ignores Idempotency-Key: a repeated sign-in would return secrets again
+
+	Within time.Duration // bounds the handler; 0: the interface's Timeout
 }
 
 // write reports whether the operation writes, by its method.

@@ -261,7 +261,7 @@ type formBody struct {
 func (c *call) newFormBody() *formBody {
 	b := &formBody{
 		from: c.r.Body, control: http.NewResponseController(c.ResponseWriter), pace: c.api.config.Uploads,
-		began: time.Now(), budget: maxBeside, answer: c.api.config.Timeout + answerTime,
+		began: time.Now(), budget: maxBeside, answer: c.within() + answerTime,
 	}
 	if b.pace.Rate <= 0 {
 		b.pace.Rate = defaultRate

@@ -49,6 +49,7 @@ type Config struct {
 	Books       *books.Views
 	Captured    map[string]ops.Captured // by port: messages kept by embedded providers
 	Inbox       ops.Inbox
+	Scans       Scans
 
 	Sessions  Sessions
 	Key       []byte         // seals cookies; 32 bytes, the same on all nodes
@@ -139,6 +140,8 @@ func (c *Console) routes() {
 	c.show("GET /webhooks/{id}", (*visit).webhook)
 	c.act("POST /webhooks/{id}/replay", (*visit).replayWebhook)
 	c.show("GET /drafts", (*visit).drafts)
+	c.show("GET /khatas", (*visit).khatas)
+	c.show("GET /khatas/{id}", (*visit).khata)
 	c.show("GET /outbox", (*visit).outbox)
 	c.serveVerifier(builtVerifier)
 	c.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {

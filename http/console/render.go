@@ -58,7 +58,7 @@ var done = map[string]string{
 // sections are the pages of the navigation, in order.
 var sections = []struct{ Path, Name string }{
 	{"/", "Overview"}, {"/projections", "Projections"}, {"/events", "Events"}, {"/ledger", "Ledger"},
-	{"/parked", "Parked"}, {"/jobs", "Jobs"}, {"/webhooks", "Webhooks"}, {"/drafts", "Drafts"}, {"/outbox", "Outbox"},
+	{"/parked", "Parked"}, {"/jobs", "Jobs"}, {"/webhooks", "Webhooks"}, {"/drafts", "Drafts"}, {"/khatas", "Khatas"}, {"/outbox", "Outbox"},
 }
 
 // parse parses the templates: each file with the layout and the shared parts.

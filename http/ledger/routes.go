@@ -44,6 +44,7 @@ type Routes struct {
 	Now   func() time.Time
 
 	Proofs Proofs
+	Scans  *flows.Khatas
 }
 
 // The permissions and limits that the area's operations share.
@@ -148,6 +149,7 @@ func (r *Routes) Register() {
 	r.Orders()
 	r.Takadas()
 	r.OrderDrafts()
+	r.ScannedPages()
 	r.BooksLock()
 	r.Summary()
 	r.Daybook()

@@ -40,7 +40,9 @@ var fonts = sync.OnceValue(func() (all [faceCount]*font.Font) {
 })
 
 // Fonts returns the embedded fonts for ordinary text: Latin, Devanagari, Gujarati. Tests draw scanned pages with them.
-func Fonts() [3]*font.Font { return [3]*font.Font{fonts()[regular], fonts()[devanagari], fonts()[gujarati]} }
+func Fonts() [3]*font.Font {
+	return [3]*font.Font{fonts()[regular], fonts()[devanagari], fonts()[gujarati]}
+}
 
 // face is an embedded font.
 type face int

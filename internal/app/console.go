@@ -44,7 +44,7 @@ func (s *System) console(a *api.API) error {
 		Jobs: &opsviews.Jobs{DB: s.Pool}, Queue: s.queue,
 		Events:   s.explored(),
 		Accounts: &opsviews.Accounts{Reader: s.reader(registry.Versions)}, Books: s.Ledger,
-		Captured: kept, Inbox: s.Inbox,
+		Captured: kept, Inbox: s.Inbox, Scans: s.Khatas,
 		Sessions: s.Accounts.Credentials.Sessions, Key: key, PublicURL: s.Settings.Outside.PublicURL, Zone: zone, Version: Version, Store: s.Store.ID().String(), Elsewhere: s.Settings.EventStore != "",
 		Now: time.Now, Log: s.Log, Classify: classify,
 	})

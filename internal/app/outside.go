@@ -30,6 +30,7 @@ type OutsideSettings struct {
 	hookSettings
 	inboxSettings
 	incomingSettings
+	khataSettings
 	modelSettings
 	networkSettings
 	marketplaceSettings
@@ -144,6 +145,9 @@ func (s *System) joinOutside(ctx context.Context) (err error) {
 		return err
 	}
 	if err := s.openModel(); err != nil {
+		return err
+	}
+	if err := s.openKhatas(); err != nil {
 		return err
 	}
 	if err := s.openBots(); err != nil {

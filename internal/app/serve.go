@@ -111,6 +111,7 @@ func (s *System) Serve(ctx context.Context, listener net.Listener, key string, t
 			end(err)
 		}
 	}()
+	s.findTools(serving)
 	s.UntilReacting(serving)
 	err = server.Serve(serving, listener)
 	if cause := context.Cause(serving); cause != nil && !errors.Is(cause, context.Canceled) {

@@ -23,6 +23,7 @@ import (
 	"bahi/eventstore/vault"
 	"bahi/http/api"
 	"bahi/http/webhooks"
+	"bahi/internal/ocrtools"
 	"bahi/internal/pgcluster"
 	"bahi/migrations"
 	"bahi/projections"
@@ -44,7 +45,7 @@ import (
 // AllProjections returns the projections of this program.
 func AllProjections() []*projections.Projection {
 	return []*projections.Projection{
-		ledgertables.Books, ledgertables.Orders, ledgertables.OrderDrafts, accesstables.APIKeys, accesstables.Users, accesstables.Workspaces, accesstables.Endings, accesstables.Plans,
+		ledgertables.Books, ledgertables.Orders, ledgertables.OrderDrafts, ledgertables.Khatas, accesstables.APIKeys, accesstables.Users, accesstables.Workspaces, accesstables.Endings, accesstables.Plans,
 		marketplacetables.Companies, marketplacetables.Products, marketplacetables.Contacts, marketplacetables.Enquiries,
 		messagingtables.Channels, messagingtables.Contacts, messagingtables.Messages, messagingtables.Templates,
 		messagingtables.Bots, messagingtables.BotAnswers, audittables.Tree, audittables.Places,
@@ -69,6 +70,8 @@ type System struct {
 	copies     []*blob.Store // of checkpoints
 	Commands   *commands.Handler
 	Books      *ledgerflows.Books
+	Khatas     *ledgerflows.Khatas
+	Tools      *ocrtools.Shelf
 	Accounts   *accessflows.Accounts
 	ring       *accessflows.TokenRing
 	Mails      *mails

@@ -39,7 +39,7 @@ func (s *System) routes(a *api.API, metrics prometheus.Registerer) {
 	}
 	(&ledgerroutes.Routes{
 		API: a, Books: s.Books, Views: s.Ledger, Log: Recorder{s.Store}, Store: s.Store.ID(), Proof: signed{s.Proofs}, Zone: zone, Now: time.Now,
-		Proofs: s.Proofs,
+		Proofs: s.Proofs, Scans: s.Khatas,
 	}).Register()
 	people := &accessroutes.Routes{
 		API: a, Commands: s.Commands, Views: s.Access, Accounts: s.Accounts, Entrance: s.ring, Pictures: s.Blobs, Studio: s.studio, Companies: s.Marketplace,
@@ -172,7 +172,7 @@ func (s *System) ready(ctx context.Context) http.Readiness {
 			Position: status.Position, LagEvents: s.Settings.lag(head, status.Position), Error: causeOf(status),
 		})
 	}
-	r.Head, r.Feed = head, s.feedReadiness(head)
+	r.Head, r.Feed, r.OCR = head, s.feedReadiness(head), s.Tools.Known()
 	return r
 }
 

@@ -134,6 +134,9 @@ func (p *page) side(r *rand.Rand, nth int) (rows []Row) {
 	part := func(hundredths int) int { return left + span*hundredths/100 }
 	// right edges of numbers, left edges of texts
 	at := map[string]int{"date": part(0), "item": part(17), "weight": part(50), "touch": part(64), "fine": part(80), "amount": part(100)}
+	if p.Sides == 2 { // a long date takes more of a narrow side
+		at["item"], at["weight"], at["touch"], at["fine"] = part(22), part(55), part(66), part(82)
+	}
 	y := 280
 	if p.Headers {
 		p.text(part(45), y, size, names[p.Script][side])
@@ -232,7 +235,9 @@ func (p *page) digits(text string) string {
 	}, text)
 }
 
-func (p *page) right(x, y, size int, text string) { p.text(x-p.draw(0, 0, size, text, false), y, size, text) }
+func (p *page) right(x, y, size int, text string) {
+	p.text(x-p.draw(0, 0, size, text, false), y, size, text)
+}
 
 func (p *page) text(x, y, size int, text string) { p.draw(x, y, size, text, true) }
 
@@ -285,7 +290,9 @@ func (p *page) fill(o font.GlyphOutline, x, y, scale float32) {
 	const box = 160
 	left, top := int(x)-box/4, int(y)-box*3/4
 	z := vector.NewRasterizer(box, box)
-	at := func(q opentype.SegmentPoint) (float32, float32) { return x + q.X*scale - float32(left), y - q.Y*scale - float32(top) }
+	at := func(q opentype.SegmentPoint) (float32, float32) {
+		return x + q.X*scale - float32(left), y - q.Y*scale - float32(top)
+	}
 	for _, s := range o.Segments {
 		ax, ay := at(s.Args[0])
 		bx, by := at(s.Args[1])
@@ -328,4 +335,9 @@ func turned(from *image.Gray, degrees float64) *image.Gray {
 		}
 	}
 	return to
+}
+
+// Shipped returns the page docs/khata-page.png, which the documentation reads.
+func Shipped() (file []byte, rows []Row) {
+	return Page(7, Style{Sides: 1, Headers: true, Rows: 4, Party: "Imran"})
 }

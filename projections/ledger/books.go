@@ -14,6 +14,7 @@ import (
 	"bahi/domain/event"
 	"bahi/domain/ledger/book"
 	"bahi/domain/ledger/bookslock"
+	"bahi/domain/ledger/khata"
 	"bahi/domain/unit"
 	"bahi/projections"
 )
@@ -34,7 +35,9 @@ const stillCurrent = math.MaxInt64
 
 // booksTypes names what the books fold: also events of ledgers that this program does not have yet, so that a ledger
 // comes without a new version of the tables.
-func booksTypes() []string { return append(book.EventNames(), bookslock.Kind.Names()...) }
+func booksTypes() []string {
+	return append(book.EventNames(), append(bookslock.Kind.Names(), khata.SubmittedName)...)
+}
 
 // account is what the fold knows of an account.
 type account struct {
@@ -85,7 +88,7 @@ type books struct {
 	notes    []note             // where they, and others, did
 	names    []renamed
 	bulks    []bulk
-	filled   map[int64]int64
+	filled   map[carried]int64
 	sums     *sums
 }
 
@@ -105,10 +108,15 @@ type note struct{ row, position, revision int64 }
 type bulk struct {
 	id       int64
 	ledger   string
+	account  int64
+	khata    *int64
 	position int64
 
 	followUps int
 }
+
+// carried names a bulk, by which the events that carry it out are counted.
+type carried struct{ position, account int64 }
 
 // posting is an event that posts rows to an account.
 type posting interface{ PostsTo() int64 }
@@ -138,7 +146,7 @@ func foldBooks(ctx context.Context, b *projections.Batch, events []event.Recorde
 		return err
 	}
 	b.Kept = k
-	f := &books{kept: k, current: map[int64]*version{}, filled: map[int64]int64{}, sums: newSums(k)}
+	f := &books{kept: k, current: map[int64]*version{}, filled: map[carried]int64{}, sums: newSums(k)}
 	if err := f.load(ctx, b.Tx, events); err != nil {
 		return err
 	}
@@ -177,6 +185,9 @@ func (f *books) fold(r *event.Recorded[any]) error {
 		return nil
 	case event.Event[book.Bulk]:
 		return f.foldBulk(r, id, e)
+	case khata.Submitted:
+		f.foldKhata(r, id, e)
+		return nil
 	default:
 		return fmt.Errorf("%T is nothing that the books know", r.Data)
 	}
@@ -222,7 +233,7 @@ func ledgerOf(r *event.Recorded[any]) string {
 func (f *books) standing(id int64, r *event.Recorded[any]) book.Standing {
 	a := f.accounts[id]
 	return book.Standing{
-		AccountOpen:   a != nil && a.Open(r.Position) && a.workspace == r.Meta.Workspace && a.ledger == ledgerOf(r),
+		AccountOpen:   a != nil && a.Open(r.Position) && a.workspace == r.Meta.Workspace && (a.ledger == ledgerOf(r) || ledgerOf(r) == ""),
 		LockedThrough: f.lock(r.Meta.Workspace).through,
 	}
 }

@@ -157,10 +157,12 @@ create table posting (
   day_rows     bigint not null, day_cash numeric(38,2) not null, day_fine numeric(38,3) not null
 );
 
--- Rows posted in bulk, and how many of the events that carry it out are there.
+-- Rows of one account posted in bulk, and how many of the events that carry it out are there.
 create table bulk (
   id         bigint primary key, -- of its first row
   ledger     text not null,
+  account_id bigint not null,
+  khata      bigint,             -- number of the khata that posted the rows with those of other accounts; null: none
   position   bigint not null,
   follow_ups bigint not null, -- one for each of its rows, and for each that these take back
   filled     bigint not null
@@ -176,6 +178,7 @@ create index posting_account_id_period_position_idx on posting (account_id, peri
 create index posting_account_id_day_position_idx on posting (account_id, day, position, nth);
 create index bulk_position_idx on bulk (position);
 create index bulk_ledger_id_idx on bulk (ledger, id) where filled < follow_ups;
+create index bulk_khata_idx on bulk (khata) where filled < follow_ups;
 
 insert into books_lock select workspace_id, locked_through, moved_position, revision from filling_lock where part = 0;
 drop table filling_lock;

@@ -10,6 +10,7 @@ import (
 	"bahi/domain/event"
 	"bahi/domain/ledger/book"
 	"bahi/domain/ledger/bookslock"
+	"bahi/domain/ledger/khata"
 	"bahi/domain/unit"
 )
 
@@ -39,6 +40,10 @@ func (f *books) load(ctx context.Context, tx pgx.Tx, events []event.Recorded[any
 		case book.RowsReversed:
 			for _, row := range e.Rows {
 				rows = append(rows, row.Reverses)
+			}
+		case khata.Submitted:
+			for _, row := range e.Rows {
+				accounts = append(accounts, row.Account)
 			}
 		case bookslock.Moved:
 			err = nil // it is named after the workspace

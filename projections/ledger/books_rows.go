@@ -3,6 +3,7 @@ package ledger
 import (
 	"bahi/domain/event"
 	"bahi/domain/ledger/book"
+	"bahi/domain/ledger/khata"
 )
 
 func (f *books) foldBulk(r *event.Recorded[any], first int64, e event.Event[book.Bulk]) error {
@@ -24,8 +25,30 @@ func (f *books) foldBulk(r *event.Recorded[any], first int64, e event.Event[book
 			f.succeed(before, after)
 		}
 	}
-	f.bulks = append(f.bulks, bulk{id: first, ledger: ledgerOf(r), position: int64(r.Position), followUps: len(b.Rows) + len(b.Reverses)})
+	f.bulks = append(f.bulks, bulk{id: first, ledger: ledgerOf(r), account: b.Account, position: int64(r.Position), followUps: len(b.Rows) + len(b.Reverses)})
 	return nil
+}
+
+// foldKhata posts the rows of a khata. Only a locked date makes all of them void, which each part of a fill knows: a row of an account that
+// is not open is as if the account had been deleted just after it.
+func (f *books) foldKhata(r *event.Recorded[any], number int64, e khata.Submitted) {
+	if e.Refuses(f.lock(r.Meta.Workspace).through) != nil {
+		return
+	}
+	var group *bulk
+	for i, row := range e.Rows {
+		a := f.accounts[row.Account]
+		if !f.part.Has(row.Account) || a == nil || a.ledger != row.Ledger {
+			continue
+		}
+		id := e.First + int64(i)
+		if group == nil || group.account != row.Account {
+			f.bulks = append(f.bulks, bulk{id: id, ledger: row.Ledger, account: row.Account, khata: &number, position: int64(r.Position)})
+			group = &f.bulks[len(f.bulks)-1]
+		}
+		group.followUps++
+		f.foldRow(r, id, group.id, row.Added(), 0)
+	}
 }
 
 // row is a row as it is now.
@@ -38,13 +61,17 @@ func (f *books) row(id int64) book.Row {
 
 // carryOut counts an event that only carries out what its bulk has decided.
 func (f *books) carryOut(r *event.Recorded[any], row int64, e event.Event[book.Row]) {
-	if _, added := e.(book.RowAdded); !added {
+	of := carried{position: int64(r.Meta.Of)}
+	if added, ok := e.(book.RowAdded); ok {
+		of.account = added.Account
+	} else {
 		if f.current[row] == nil {
 			return // it is of an account that falls to another part
 		}
+		of.account = f.current[row].Account
 		f.pass(f.current[row], r, f.current[row].Row, r.Revision)
 	}
-	f.filled[int64(r.Meta.Of)]++
+	f.filled[of]++
 }
 
 // foldRow takes an event of a row; bulk is that which it was posted in, 0 for none.

@@ -209,9 +209,10 @@ func columns(totals map[node]*amount) []any {
 
 func (f *books) queueBulks(b *projections.Batch) {
 	for _, k := range f.bulks {
-		b.Exec(`insert into bulk (id, ledger, position, follow_ups, filled) values ($1, $2, $3, $4, 0)`, k.id, k.ledger, k.position, k.followUps)
+		b.Exec(`insert into bulk (id, ledger, account_id, khata, position, follow_ups, filled) values ($1, $2, $3, $4, $5, $6, 0)`,
+			k.id, k.ledger, k.account, k.khata, k.position, k.followUps)
 	}
-	for position, n := range f.filled {
-		b.Exec(`update bulk set filled = filled + $2 where position = $1`, position, n)
+	for of, n := range f.filled {
+		b.Exec(`update bulk set filled = filled + $3 where position = $1 and account_id = $2`, of.position, of.account, n)
 	}
 }

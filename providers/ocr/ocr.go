@@ -69,22 +69,15 @@ func New(tools func(ctx context.Context) (Tools, error), atOnce int64) *Reader {
 
 // Read reads a file page by page. Its errors are refusals of the file, [fault.Unavailable] for missing programs, or those of the context and of each.
 func (r *Reader) Read(ctx context.Context, file []byte, each func(Page) error) error {
-	kind := Sniff(file)
-	if kind == "" {
-		if bytes.Contains(file[:min(len(file), 32)], []byte("ftyp")) {
-			return ErrHEIC
-		}
-		return ErrType
-	}
-	if len(file) > MaxBytes {
-		return fault.Newf(fault.TooLarge, "The file is too large: at most %d MB", MaxBytes>>20)
+	kind, err := Check(file)
+	if err != nil {
+		return err
 	}
 	tools, why := r.Tools(ctx)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	s := &session{Reader: r, tools: tools, why: why, each: each}
-	var err error
 	if s.cage, err = cage.Open(cage.Usual); err != nil {
 		return err
 	}
@@ -99,6 +92,21 @@ func (r *Reader) Read(ctx context.Context, file []byte, each func(Page) error) e
 		return ErrSlow
 	}
 	return err
+}
+
+// Check returns the type of a file, or refuses it by its first bytes and its size.
+func Check(file []byte) (string, error) {
+	kind := Sniff(file)
+	switch {
+	case len(file) > MaxBytes:
+		return "", fault.Newf(fault.TooLarge, "The file is too large: at most %d MB", MaxBytes>>20)
+	case kind != "":
+		return kind, nil
+	case bytes.Contains(file[:min(len(file), 32)], []byte("ftyp")):
+		return "", ErrHEIC
+	default:
+		return "", ErrType
+	}
 }
 
 // The types of files.

@@ -19,6 +19,7 @@ import (
 	"bahi/domain/fault"
 	ledgers "bahi/domain/ledger"
 	"bahi/domain/ledger/bookslock"
+	"bahi/domain/ledger/khata"
 	"bahi/domain/ledger/order"
 	"bahi/domain/ledger/orderdraft"
 	"bahi/domain/ledger/takada"
@@ -48,6 +49,7 @@ const (
 // These are the categories of streams in a trail. It shows the rows of a bulk as rows.
 var (
 	lockKind     = bookslock.Kind.Category()
+	khataKind    = khata.Kind.Category() // posts rows of several ledgers
 	accountKinds = func() map[string]bool {
 		kinds := map[string]bool{}
 		for _, l := range ledgers.All {
@@ -61,6 +63,7 @@ var (
 			row := l.Rows.Category()
 			kinds[row], kinds[l.Bulks.Category()] = row, row
 		}
+		kinds[khataKind] = khataKind
 		return kinds
 	}()
 )
@@ -78,6 +81,9 @@ func Kinds() (all []Kind) {
 
 // IsAccount reports whether the kind is a ledger's account.
 func (k Kind) IsAccount() bool { return accountKinds[string(k)] }
+
+// isRow reports whether the kind is a ledger's row.
+func (k Kind) isRow() bool { return rowKinds[string(k)] == string(k) && string(k) != khataKind }
 
 // IsLock reports whether the kind is the lock of the books.
 func (k Kind) IsLock() bool { return string(k) == lockKind }
@@ -211,10 +217,10 @@ type logged struct {
 }
 
 // loggedColumns are the columns of an event e. The rows of a bulk are new rows, numbered from the bulk's id on, and the
-// rows that they reverse.
+// rows that they reverse. A khata names its first row.
 const loggedColumns = `@.position, coalesce(e.stream, ''), coalesce(e.recorded_at, 'epoch'), coalesce(e.meta::text, '{}'),
 	case when e.data -> 'rows' is null then coalesce(e.data::text, '') else '' end, coalesce(json_array_length(e.data -> 'rows'), 0),
-	(select array_agg((r ->> 'reverses')::bigint) from json_array_elements(e.data -> 'rows') r where r ->> 'reverses' is not null)`
+	coalesce((e.data ->> 'first_row')::bigint, 0), (select array_agg((r ->> 'reverses')::bigint) from json_array_elements(e.data -> 'rows') r where r ->> 'reverses' is not null)`
 
 // streamCondition returns the SQL condition on events of the streams that the filter selects. It may let more events through than
 // [TrailFilter.selects] but never fewer: selects reads metadata as the books do, and an attacker who writes past Bahi may count
@@ -235,6 +241,9 @@ func (f TrailFilter) streamCondition() string {
 
 // wants reports whether the filter selects a category of streams.
 func (f TrailFilter) wants(category string) bool {
+	if category == khataKind {
+		return f.Kind == "" || f.Kind.isRow()
+	}
 	return f.Kind == "" || string(f.Kind) == category || string(f.Kind) == rowKinds[category] || slices.Contains(recordKinds[string(f.Kind)], category)
 }
 
@@ -340,9 +349,10 @@ func toLogged(row pgx.CollectableRow) (e logged, err error) {
 		position   int64
 		meta, data string
 		posted     int
+		first      int64
 		reversed   []int64
 	)
-	if err := row.Scan(&position, &e.stream, &e.at, &meta, &data, &posted, &reversed); err != nil {
+	if err := row.Scan(&position, &e.stream, &e.at, &meta, &data, &posted, &first, &reversed); err != nil {
 		return e, err
 	}
 	e.position, e.at, e.data = event.Position(position), e.at.UTC(), json.RawMessage(data)
@@ -350,20 +360,26 @@ func toLogged(row pgx.CollectableRow) (e logged, err error) {
 		return e, nil
 	}
 	e.meta = ops.MetaOf(event.Stored{Meta: []byte(meta)})
-	e.concern(posted, reversed)
+	e.concern(posted, first, reversed)
 	return e, nil
 }
 
-// concern sets the rows of the event: the rows that it posts, or the row of its stream, and the rows that it reverses.
-func (e *logged) concern(posted int, reversed []int64) {
+// concern sets the rows of the event: the rows that it posts, from its first row or that of its stream on, or the row of its stream, and the
+// rows that it reverses.
+func (e *logged) concern(posted int, first int64, reversed []int64) {
 	category, id := event.SplitStream(e.stream)
 	if e.kind = Kind(rowKinds[category]); e.kind == "" {
 		e.kind = Kind(category)
 		return
 	}
-	first, err := strconv.ParseInt(id, 10, 64)
-	if err != nil {
-		return // no row has such an id
+	if category == khataKind && first == 0 {
+		return // it posts nothing
+	}
+	if first == 0 || category != khataKind {
+		var err error
+		if first, err = strconv.ParseInt(id, 10, 64); err != nil {
+			return // no row has such an id
+		}
 	}
 	for n := range max(posted, 1) {
 		e.rows = append(e.rows, first+int64(n))

@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"bahi/domain/event"
+	ledgers "bahi/domain/ledger"
 	"bahi/domain/ledger/book"
 	"bahi/domain/ledger/bookslock"
 	"bahi/domain/unit"
@@ -167,6 +168,12 @@ func (v versioned) change(f TrailFilter, e logged, row int64) (Change, bool) {
 	c := Change{
 		Position: e.position, At: e.at, Workspace: e.meta.Workspace, Actor: e.meta.Actor, Reason: e.meta.Reason, Change: book.Change(v.was.Row, v.now.Row),
 		Kind: e.kind, ID: strconv.FormatInt(row, 10), Ledger: v.ledger, Account: &v.account, opened: v.opened, openedAt: v.openedAt,
+	}
+	if string(e.kind) == khataKind {
+		c.Kind = Kind(ledgers.Named(v.ledger).Rows.Category())
+	}
+	if f.Kind.isRow() && f.Kind != c.Kind {
+		return c, false
 	}
 	before, after := v.was.fields(), v.now.fields()
 	c.Fields = differences(before, after)

@@ -98,7 +98,8 @@ func (f TrailFilter) logged(e event.Stored) (l logged, told bool) {
 		return l, false
 	}
 	var posted struct {
-		Rows []struct {
+		First int64 `json:"first_row"`
+		Rows  []struct {
 			Reverses *int64 `json:"reverses"`
 		} `json:"rows"`
 	}
@@ -112,7 +113,7 @@ func (f TrailFilter) logged(e event.Stored) (l logged, told bool) {
 			reversed = append(reversed, *row.Reverses)
 		}
 	}
-	l.concern(len(posted.Rows), reversed)
+	l.concern(len(posted.Rows), posted.First, reversed)
 	return l, true
 }
 

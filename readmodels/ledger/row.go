@@ -285,24 +285,33 @@ func (v *Views) EarliestRow(ctx context.Context, workspace uuid.UUID, account in
 	return &d, at, err
 }
 
-// BulkOf returns the id of the bulk that a row was posted in, or 0.
-func (v *Views) BulkOf(ctx context.Context, workspace uuid.UUID, row int64) (int64, error) {
+// BulkOf returns the id of the bulk that a row was posted in, and the number of the khata that posted it; 0 for none.
+func (v *Views) BulkOf(ctx context.Context, workspace uuid.UUID, row int64) (bulk, khata int64, err error) {
 	errNone := errors.New("no bulk")
-	bulk, err := readmodels.Complete(ctx, func(ctx context.Context) (int64, error) {
-		return readmodels.Row(ctx, v.Reader, errNone, pgx.RowTo[int64], `
-			select v.bulk from books.row_version v join books.account a on a.id = v.account_id
-			where v.row_id = $1 and a.workspace_id = $2 and v.bulk is not null limit 1`, row, workspace)
+	type found struct{ Bulk, Khata int64 }
+	one, err := readmodels.Complete(ctx, func(ctx context.Context) (found, error) {
+		return readmodels.Row(ctx, v.Reader, errNone, pgx.RowToStructByPos[found], `
+			select v.bulk, coalesce(b.khata, 0) from books.row_version v join books.account a on a.id = v.account_id join books.bulk b on b.id = v.bulk
+			where v.row_id = $1 and a.workspace_id = $2 limit 1`, row, workspace)
 	})
 	if errors.Is(err, errNone) {
-		return 0, nil
+		err = nil
 	}
-	return bulk, err
+	return one.Bulk, one.Khata, err
 }
 
 // UnfinishedBulks returns the bulks of a ledger, in all workspaces, that have rows without their own streams.
 func (v *Views) UnfinishedBulks(ctx context.Context, ledger string) ([]int64, error) {
 	return readmodels.Complete(ctx, func(ctx context.Context) ([]int64, error) {
 		return readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64],
-			`select id from books.bulk where ledger = $1 and filled < follow_ups order by id`, ledger)
+			`select id from books.bulk where ledger = $1 and khata is null and filled < follow_ups order by id`, ledger)
+	})
+}
+
+// UnfinishedKhatas returns the khatas, in all workspaces, that posted rows without their own streams.
+func (v *Views) UnfinishedKhatas(ctx context.Context) ([]int64, error) {
+	return readmodels.Complete(ctx, func(ctx context.Context) ([]int64, error) {
+		return readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64],
+			`select distinct khata from books.bulk where khata is not null and filled < follow_ups order by 1`)
 	})
 }

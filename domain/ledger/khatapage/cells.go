@@ -47,6 +47,7 @@ type amountOf struct {
 
 // cell reads the words of a line on one side.
 func (r *reader) cell(l *layout, side string, words []Word) (c cell) {
+	words = joined(words)
 	c.words = words
 	var raw, text []string
 	var numbers []amountOf
@@ -71,7 +72,7 @@ func (r *reader) cell(l *layout, side string, words []Word) (c cell) {
 			numbers[len(numbers)-1].unit = unitOf(w.Text)
 		case unitOf(w.Text) == "rs" && i+1 < len(words):
 		default:
-			if n, ok := number(w); ok && kind != itemColumn && kind != dateColumn {
+			if n, ok := number(w, kind != "" && i > 0); ok && kind != itemColumn && kind != dateColumn {
 				n.kind = kind
 				numbers = append(numbers, n)
 				continue
@@ -95,6 +96,21 @@ func (r *reader) cell(l *layout, side string, words []Word) (c cell) {
 	}
 	r.assign(l, side, &c, numbers)
 	return c
+}
+
+// joined returns words without the gaps that a program saw inside numbers: before the places of an amount, as in "2,29,737., 66".
+func joined(words []Word) (all []Word) {
+	for _, w := range words {
+		if n := len(all); n > 0 && digits(w.Text) == len(w.Text) && len(w.Text) <= 3 {
+			before := &all[n-1]
+			if text := strings.TrimRight(before.Text, ".,"); text != before.Text && digits(text) > 0 && w.Left-before.Right < w.Bottom-w.Top {
+				before.Text, before.Right = text+"."+w.Text, w.Right
+				continue
+			}
+		}
+		all = append(all, w)
+	}
+	return all
 }
 
 // columnAt returns the kind of the named column that a word is in: the nearest, "" without named columns on its side.
@@ -152,9 +168,41 @@ func (r *reader) assign(l *layout, side string, c *cell, numbers []amountOf) {
 		}
 	}
 	if c.weight != nil && c.touch != nil && c.fine != nil {
-		computed := *c.weight * unit.Grams(*c.touch) / unit.Grams(unit.Whole)
-		c.doubtful = c.doubtful || max(computed-*c.fine, *c.fine-computed) > max(10, computed/200)
+		c.doubtful = !follows(*c.weight, *c.touch, *c.fine) && !c.repaired()
 	}
+}
+
+// follows reports whether the fine weight is that of the weight and the touch, or nearly (CONTRACT.md 6.2).
+func follows(weight unit.Grams, touch unit.Percent, fine unit.Grams) bool {
+	computed := weight * unit.Grams(touch) / unit.Grams(unit.Whole)
+	return max(computed-fine, fine-computed) <= max(10, computed/200)
+}
+
+// repaired moves points that were read as commas or not at all, where only one reading of the numbers gives the fine weight.
+func (c *cell) repaired() bool {
+	type reading struct {
+		weight, fine unit.Grams
+		touch        unit.Percent
+	}
+	var found []reading
+	for _, w := range []unit.Grams{1, 10, 100, 1000} {
+		for _, t := range []unit.Percent{1, 10, 100} {
+			for _, f := range []unit.Grams{1, 10, 100, 1000} {
+				one := reading{*c.weight / w, *c.fine / f, *c.touch / t}
+				exact := one.weight*w == *c.weight && one.touch*t == *c.touch && one.fine*f == *c.fine
+				computed := one.weight * unit.Grams(one.touch) / unit.Grams(unit.Whole)
+				if exact && one.touch >= unit.Whole/10 && one.touch <= unit.Whole && one.fine > 0 && max(computed-one.fine, one.fine-computed) <= 1 {
+					found = append(found, one)
+				}
+			}
+		}
+	}
+	if len(found) == 0 {
+		return false
+	}
+	*c.weight, *c.touch, *c.fine = found[0].weight, found[0].touch, found[0].fine // the fewest points moved
+	c.inferred = true
+	return true
 }
 
 // grouping reports whether the text is of one point and three digits behind it.
@@ -220,7 +268,8 @@ func (n amountOf) places() int {
 }
 
 // number reads a word as a number: digits with Indian grouping, a currency before it, /- or a unit behind it.
-func number(w Word) (n amountOf, ok bool) {
+// column says that it is in a column of numbers, so that all of its digits may have been taken for letters.
+func number(w Word, column bool) (n amountOf, ok bool) {
 	text := strings.ToLower(w.Text)
 	n.Word = w
 	for _, before := range []string{"₹", "rs.", "rs", "रु.", "रु", "રૂ.", "રૂ"} {
@@ -236,14 +285,14 @@ func number(w Word) (n amountOf, ok bool) {
 	}
 	text = strings.TrimRight(text, ".,;:'\"|_-")
 	end := strings.LastIndexFunc(text, func(c rune) bool { return c >= '0' && c <= '9' }) + 1
-	if kind := units[text[end:]]; end > 0 && kind != "" {
+	if kind := unitOf(text[end:]); end > 0 && kind != "" {
 		text, n.unit = text[:end], kind
 	}
 	text = strings.TrimLeft(text, ".,:;'\"|_")
-	if count := digits(text); count == 0 || 2*count < len([]rune(text)) {
+	clear := confused.Replace(text)
+	if count := digits(text); !column && (count == 0 || 2*count < len([]rune(text))) || digits(clear) == 0 || unitOf(text) != "" {
 		return n, false
 	}
-	clear := confused.Replace(text)
 	n.doubtful = clear != text
 	whole, fraction, point := strings.Cut(clear, ".")
 	if strings.Count(clear, ".") > 1 { // points that were commas
@@ -270,14 +319,18 @@ func number(w Word) (n amountOf, ok bool) {
 	return n, err == nil
 }
 
-// confused replaces letters that are often read in the place of digits.
-var confused = strings.NewReplacer("o", "0", "l", "1", "i", "1", "s", "5", "b", "8", "z", "2")
+// confused replaces letters that are often read in the place of digits, of all three scripts.
+var confused = strings.NewReplacer("o", "0", "l", "1", "i", "1", "s", "5", "b", "8", "z", "2",
+	"ર", "2", "પ", "5", "ડ", "6", "લ", "9", "€", "9", "$", "6", "प", "5", "र", "2", "ड", "6", "घ", "8", "ट", "8")
 
 // day is a date as it is written. Year is 0 where there is none.
 type day struct{ year, month, day int }
 
 // dateOf reads d/m, d-m-yy or dd.mm.yyyy.
 func dateOf(text string) (d day, ok bool) {
+	if 2*digits(text) >= len([]rune(text))/2 && strings.ContainsAny(text, "/-.") {
+		text = confused.Replace(text)
+	}
 	text = strings.Trim(text, ".,;:|'\"()")
 	parts := strings.FieldsFunc(text, func(c rune) bool { return c == '/' || c == '-' || c == '.' })
 	if len(parts) < 2 || len(parts) > 3 || len(parts) == 2 && strings.Contains(text, ".") || strings.ContainsFunc(text, unicode.IsLetter) {

@@ -12,7 +12,7 @@ func linesOf(words []Word) (lines [][]Word) {
 	var heights []int
 	for _, w := range words {
 		w.Text = normal(w.Text)
-		if w.Confidence < leastConfidence && digits(w.Text) == 0 || strings.Trim(w.Text, "|[]{}_-—=~.:;'`()<>\\/!*") == "" && !isDitto(w.Text) {
+		if w.Confidence < leastConfidence && digits(w.Text) == 0 && headerOf(w.Text) == "" && parties[folded(w.Text)] == "" || strings.Trim(w.Text, "|[]{}_-—=~.:;'`()<>\\/!*") == "" && !isDitto(w.Text) {
 			continue
 		}
 		w.Text = strings.Trim(w.Text, "|[]{}_~")
@@ -89,8 +89,8 @@ func (r *reader) layout(p Page, lines [][]Word) *layout {
 		if !r.isHeader(line) {
 			continue
 		}
-		for _, w := range line {
-			switch kind := headerOf(w.Text); {
+		for i, kind := range kindsOf(line) {
+			switch w := line[i]; {
 			case kind == In && in == nil:
 				in = new(w)
 			case kind == Out && out == nil:
@@ -124,6 +124,31 @@ func (r *reader) layout(p Page, lines [][]Word) *layout {
 		r.warn("no column header found, sides taken from position")
 	}
 	return l
+}
+
+// order is how columns follow one another.
+var order = []string{dateColumn, itemColumn, weightColumn, touchColumn, fineColumn, amountColumn}
+
+// kindsOf returns the kinds of a header's words. A word that is not known has the only kind that is missing between its neighbours.
+func kindsOf(line []Word) []string {
+	kinds := make([]string, len(line))
+	for i, w := range line {
+		kinds[i] = headerOf(w.Text)
+	}
+	for i := range kinds {
+		if kinds[i] != "" || i == 0 {
+			continue
+		}
+		before := slices.Index(order, kinds[i-1])
+		after := len(order)
+		if i+1 < len(kinds) && slices.Index(order, kinds[i+1]) > before {
+			after = slices.Index(order, kinds[i+1])
+		}
+		if before >= 0 && after == before+2 {
+			kinds[i] = order[before+1]
+		}
+	}
+	return kinds
 }
 
 func (l *layout) named(kind string) bool {

@@ -19,7 +19,7 @@ type name struct {
 func namesOf(accounts []Account) []name {
 	all := make([]name, 0, len(accounts))
 	for _, a := range accounts {
-		n := name{Account: a, words: wording.Words(a.Name), grams: map[string]bool{}}
+		n := name{Account: a, words: wording.Words(oneScript(a.Name)), grams: map[string]bool{}}
 		for _, word := range n.words {
 			for _, gram := range wording.Grams(word) {
 				n.grams[gram] = true
@@ -36,7 +36,7 @@ func namesOf(accounts []Account) []name {
 
 // find returns the account that a text names, nil for none or several.
 func (r *reader) find(text string) *Account {
-	words := wording.Words(text)
+	words := wording.Words(oneScript(text))
 	if found := r.one(func(n name) bool { return slices.Equal(n.words, words) }); found != nil || !r.Similar {
 		return found
 	}
@@ -93,7 +93,7 @@ func (r *reader) one(fits func(name) bool) (found *Account) {
 
 // inline takes the account whose name a text begins with out of the text.
 func (r *reader) inline(e *Entry, text string) string {
-	words := wording.Words(text)
+	words := wording.Words(oneScript(text))
 	if len(words) == 0 {
 		return text
 	}
@@ -151,7 +151,7 @@ func (r *reader) isTitle(line []Word) bool {
 	known, counted := false, false // the word before is of a title; it may have a number, as in "page 12"
 	for i, w := range line {
 		_, date := dateOf(w.Text)
-		_, numeric := number(w)
+		_, numeric := number(w, false)
 		_, title := titles[folded(w.Text)]
 		switch {
 		case openings[folded(w.Text)] != "", totals[folded(w.Text)] != "", date && i == 0 && len(line) > 2, numeric && !date && yearIn(w.Text) == 0 && !counted:

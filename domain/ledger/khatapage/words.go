@@ -52,7 +52,7 @@ func dictionary(kinds map[string]string) map[string]string {
 	all := map[string]string{}
 	for kind, words := range kinds {
 		for word := range strings.FieldsSeq(words) {
-			all[normal(word)] = kind
+			all[folded(normal(word))] = kind
 		}
 	}
 	return all
@@ -60,8 +60,18 @@ func dictionary(kinds map[string]string) map[string]string {
 
 var folding = cases.Fold()
 
-// folded returns a word as the dictionaries have it.
-func folded(text string) string { return strings.Trim(folding.String(text), ":,;-()[]\"'|") }
+// folded returns a word as the dictionaries have it. Programs often take a word for one of the other Indian script.
+func folded(text string) string { return strings.Trim(oneScript(folding.String(text)), ":,;-()[]\"'|") }
+
+// oneScript returns a text with Devanagari letters for Gujarati ones: Unicode has both alphabets in the same order.
+func oneScript(text string) string {
+	return strings.Map(func(c rune) rune {
+		if c >= 0x0a80 && c <= 0x0aff {
+			return c - 0x0a80 + 0x0900
+		}
+		return c
+	}, text)
+}
 
 func headerOf(text string) string { return headers[folded(text)] }
 

@@ -13,6 +13,7 @@ import (
 
 	"bahi/internal/app"
 	"bahi/internal/cli/screen"
+	"bahi/internal/ocrtools"
 	"bahi/projections"
 )
 
@@ -37,6 +38,7 @@ func (c Command) Run(ctx context.Context) error {
 	if err := sys.CatchUp(ctx, chosen...); err != nil {
 		return err
 	}
+	fmt.Fprintf(c.Shell.Out, "scanned pages: %s\n", ocrtools.Look(ctx))
 	return Examine(ctx, sys, c.Shell.Out, projections.How{Partitions: c.Partitions}, chosen...)
 }
 

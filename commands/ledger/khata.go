@@ -1,0 +1,391 @@
+package ledger
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"bahi/commands"
+	"bahi/domain/event"
+	"bahi/domain/fault"
+	ledgers "bahi/domain/ledger"
+	"bahi/domain/ledger/book"
+	"bahi/domain/ledger/bookslock"
+	"bahi/domain/ledger/khata"
+	"bahi/domain/ledger/khatapage"
+	"bahi/domain/number"
+	"bahi/eventstore"
+)
+
+// addKhataRule keeps the rules between a submission, the accounts and the lock. Before the append all accounts must be open; in the log,
+// only a locked date makes a submission void, see [khata.Submitted.Refuses].
+func addKhataRule(h *commands.Handler) {
+	commands.Govern(h, khata.Kind, commands.Rule[khata.State]{
+		Refuses: func(ctx context.Context, from commands.Source, _ khata.State, r event.Recorded[event.Event[khata.State]]) error {
+			e, ok := r.Data.(khata.Submitted)
+			if !ok {
+				return nil
+			}
+			lock, err := commands.Load(ctx, from, bookslock.Kind, r.Meta.Workspace.String())
+			if err != nil {
+				return err
+			}
+			return e.Refuses(lock.State.Through(r.Position))
+		},
+		Refusal: func(at event.Position, why string) event.Event[khata.State] {
+			return khata.Refused{Position: at, Why: why}
+		},
+	})
+}
+
+// ScannedPage is a page of a file that was recognised.
+type ScannedPage struct {
+	khatapage.Page
+
+	Number, Of int
+	Image      []byte // PNG; nil where the file has the words themselves
+}
+
+// Scanner recognises the pages of files. Check returns the type of a file or refuses it by its content, without reading it.
+type Scanner interface {
+	Check(file []byte) (contentType string, err error)
+	Read(ctx context.Context, file []byte, each func(ScannedPage) error) error
+}
+
+// Sight reads a page by a model that sees its picture. Its error means that the page is read without it.
+type Sight interface {
+	See(ctx context.Context, image []byte) ([]khatapage.Entry, error)
+}
+
+// KhataFiles keeps the files of uploads, and what was read of them. Get returns nil for what is not there.
+type KhataFiles interface {
+	Put(ctx context.Context, name string, content []byte) error
+	Get(ctx context.Context, name string) ([]byte, error)
+	Delete(ctx context.Context, name string) error
+}
+
+// KhataReads is what khatas ask of the read side.
+type KhataReads interface {
+	// AccountNames are the open accounts of a workspace.
+	AccountNames(ctx context.Context, workspace uuid.UUID) ([]khatapage.Account, error)
+}
+
+// Khatas reads and submits scanned pages.
+type Khatas struct {
+	Books   *Books
+	Reads   KhataReads
+	Scanner Scanner
+	Sight   Sight // nil: no model
+	Files   KhataFiles
+	OutLeft bool // unmarked pages have the OUT side at the left
+}
+
+// KhataResult is what was read of a file.
+type KhataResult struct {
+	khatapage.Result
+
+	Pipeline string `json:"pipeline" enum:"v1,v2"`
+	Engine   string `json:"engine" enum:"tesseract,text,model"`
+	Pages    int    `json:"pages"`
+}
+
+// The engines.
+const (
+	byTesseract = "tesseract"
+	byText      = "text" // the file had the words
+	byModel     = "model"
+)
+
+// resultOf is the name of what was read of a file.
+func resultOf(blob string) string { return blob + ".json" }
+
+// Upload reads a file and records it with what was read. A dry run only reads.
+func (k *Khatas) Upload(ctx context.Context, req commands.Request, pipeline string, file []byte) (KhataResult, commands.Outcome[khata.State], error) {
+	kind, err := k.Scanner.Check(file)
+	if err != nil {
+		return KhataResult{}, commands.Outcome[khata.State]{}, err
+	}
+	if out, done, err := commands.Earlier(ctx, k.Books.Commands, req, khata.Kind); done || err != nil {
+		if err != nil {
+			return KhataResult{}, out, err
+		}
+		result, err := k.Result(ctx, out.State.Blob)
+		if result == nil {
+			result = &KhataResult{Result: khatapage.Result{Entries: []khatapage.Entry{}, Warnings: []string{"the upload is kept no longer"}}, Pipeline: pipeline}
+		}
+		return *result, out, err
+	}
+	result, err := k.read(ctx, req.Workspace, pipeline, file, func(int, int) error { return nil })
+	if err != nil || req.DryRun {
+		return result, commands.Outcome[khata.State]{Revision: -1}, err
+	}
+	blob, err := k.keep(ctx, file, &result)
+	if err != nil {
+		return result, commands.Outcome[khata.State]{}, err
+	}
+	out, err := k.begin(ctx, req, khata.Upload{
+		Uploaded: khata.Uploaded{Pipeline: pipeline, Blob: blob, Type: kind, Size: int64(len(file))},
+		Read:     &khata.Read{Engine: result.Engine, Pages: result.Pages, Entries: len(result.Entries)},
+	})
+	return result, out, err
+}
+
+// UploadLater records a file that a job reads, see [Khatas.ReadLater].
+func (k *Khatas) UploadLater(ctx context.Context, req commands.Request, pipeline string, file []byte) (commands.Outcome[khata.State], error) {
+	kind, err := k.Scanner.Check(file)
+	if err != nil {
+		return commands.Outcome[khata.State]{}, err
+	}
+	if out, done, err := commands.Earlier(ctx, k.Books.Commands, req, khata.Kind); done || err != nil {
+		return out, err
+	}
+	blob, err := k.keep(ctx, file, nil)
+	if err != nil {
+		return commands.Outcome[khata.State]{}, err
+	}
+	return k.begin(ctx, req, khata.Upload{Uploaded: khata.Uploaded{Pipeline: pipeline, Blob: blob, Type: kind, Size: int64(len(file)), Later: true}})
+}
+
+// begin records an upload. Files that are not in its record are removed.
+func (k *Khatas) begin(ctx context.Context, req commands.Request, c khata.Upload) (commands.Outcome[khata.State], error) {
+	h := k.Books.Commands
+	out, err := commands.Create(ctx, h, req, khata.Kind, h.Numbered(number.Rows, 1), c)
+	if _, refused := errors.AsType[*fault.Error](err); refused || err == nil && out.State.Blob != c.Blob {
+		if removing := k.forget(context.WithoutCancel(ctx), c.Blob); removing != nil {
+			k.Books.Log.Warn("a file of a khata that was not recorded is left", "error", removing)
+		}
+	}
+	return out, err
+}
+
+// keep keeps a file, and what was read of it.
+func (k *Khatas) keep(ctx context.Context, file []byte, result *KhataResult) (blob string, err error) {
+	blob = "khata/" + uuid.NewString()
+	if err := k.Files.Put(ctx, blob, file); err != nil || result == nil {
+		return blob, err
+	}
+	return blob, k.keepResult(ctx, blob, *result)
+}
+
+func (k *Khatas) keepResult(ctx context.Context, blob string, result KhataResult) error {
+	text, err := json.Marshal(result)
+	if err != nil {
+		return fmt.Errorf("encode what was read: %w", err)
+	}
+	return k.Files.Put(ctx, resultOf(blob), text)
+}
+
+func (k *Khatas) forget(ctx context.Context, blob string) error {
+	return errors.Join(k.Files.Delete(ctx, blob), k.Files.Delete(ctx, resultOf(blob)))
+}
+
+// Result returns what was read of an upload, nil if it is kept no longer.
+func (k *Khatas) Result(ctx context.Context, blob string) (*KhataResult, error) {
+	text, err := k.Files.Get(ctx, resultOf(blob))
+	if err != nil || text == nil {
+		return nil, err
+	}
+	var result KhataResult
+	if err := json.Unmarshal(text, &result); err != nil {
+		return nil, fmt.Errorf("decode what was read: %w", err)
+	}
+	return &result, nil
+}
+
+// Original returns the file of an upload, nil if it is kept no longer.
+func (k *Khatas) Original(ctx context.Context, blob string) ([]byte, error) {
+	return k.Files.Get(ctx, blob)
+}
+
+// read reads a file with a pipeline. noted is told of each page.
+func (k *Khatas) read(ctx context.Context, workspace uuid.UUID, pipeline string, file []byte, noted func(page, of int) error) (KhataResult, error) {
+	result := KhataResult{Pipeline: pipeline, Engine: byText}
+	var (
+		pages []khatapage.Page
+		seen  [][]khatapage.Entry
+	)
+	err := k.Scanner.Read(ctx, file, func(p ScannedPage) error {
+		pages, result.Pages = append(pages, p.Page), p.Of
+		var entries []khatapage.Entry
+		if p.Image != nil {
+			result.Engine = byTesseract
+		}
+		if pipeline == khata.V2 && k.Sight != nil && p.Image != nil {
+			var err error
+			if entries, err = k.Sight.See(ctx, p.Image); err != nil {
+				k.Books.Log.WarnContext(ctx, "the model did not read a page of a khata; it is read without it", "error", err)
+				entries = nil
+			}
+		}
+		seen = append(seen, entries)
+		return noted(p.Number, p.Of)
+	})
+	if err != nil {
+		return result, err
+	}
+	accounts, err := k.Reads.AccountNames(ctx, workspace)
+	if err != nil {
+		return result, err
+	}
+	o := khatapage.Options{Accounts: accounts, Today: k.Books.Today(), OutLeft: k.OutLeft, Similar: pipeline == khata.V2}
+	result.Result = khatapage.Read(pages, o)
+	if slices.ContainsFunc(seen, func(entries []khatapage.Entry) bool { return entries != nil }) {
+		result.Engine = byModel
+		result.Result = khatapage.Merge(result.Result, seen, o)
+	}
+	return result, nil
+}
+
+// ReadLater reads an upload that was answered before. last: no further attempt follows an error.
+func (k *Khatas) ReadLater(ctx context.Context, number string, last bool) error {
+	h := k.Books.Commands
+	l, err := commands.Load(ctx, h.Fresh(), khata.Kind, number)
+	if err != nil || l.State.Blob == "" || l.State.Done || l.State.Failed || l.State.Removed {
+		return err
+	}
+	req := commands.Request{Workspace: l.Workspace}
+	file, err := k.Files.Get(ctx, l.State.Blob)
+	if err != nil {
+		return err
+	}
+	if file == nil {
+		return nil
+	}
+	result, err := k.read(ctx, l.Workspace, l.State.Pipeline, file, func(page, of int) error {
+		_, err := commands.Handle(ctx, h, req, khata.Kind, number, khata.NotePage{Page: page, Of: of})
+		return err
+	})
+	refused, final := errors.AsType[*fault.Error](err)
+	switch {
+	case err == nil:
+		if err := k.keepResult(ctx, l.State.Blob, result); err != nil {
+			return err
+		}
+		_, err = commands.Handle(ctx, h, req, khata.Kind, number, khata.Finish{Read: khata.Read{Engine: result.Engine, Pages: result.Pages, Entries: len(result.Entries)}})
+		return err
+	case ctx.Err() != nil:
+		return err
+	case final && (refused.Kind != fault.Unavailable || last):
+		_, err = commands.Handle(ctx, h, req, khata.Kind, number, khata.Finish{Why: refused.Error()})
+		return err
+	case last:
+		k.Books.Log.ErrorContext(ctx, "a khata could not be read", "khata", number, "error", err)
+		_, err = commands.Handle(ctx, h, req, khata.Kind, number, khata.Finish{Why: "The file could not be read"})
+		return err
+	default:
+		return err
+	}
+}
+
+// Remove removes the file of an upload and what was read of it.
+func (k *Khatas) Remove(ctx context.Context, workspace uuid.UUID, number string) error {
+	out, err := commands.Handle(ctx, k.Books.Commands, commands.Request{Workspace: workspace}, khata.Kind, number, khata.Remove{})
+	if err != nil {
+		return err
+	}
+	return k.forget(ctx, out.State.Blob)
+}
+
+// SubmitKhata posts rows to several ledgers, all or none, for an upload; 0: without one. Like [PostRows] it returns as soon as the decisive
+// event is in the log. It returns the id of each row, 0 in a dry run.
+func SubmitKhata(ctx context.Context, req commands.Request, b *Books, upload int64, rows []khata.Asked) (out commands.Outcome[khata.State], err error) {
+	khata.Arrange(rows)
+	if out, done, err := commands.Earlier(ctx, b.Commands, req, khata.Kind); done || err != nil {
+		return out, err
+	}
+	c := khata.Submit{Upload: upload != 0, Today: b.Today(), Rows: rows}
+	if err := b.standings(ctx, req.Workspace, &c); err != nil {
+		return out, err
+	}
+	var now commands.Loaded[khata.State]
+	if upload != 0 {
+		if now, err = commands.Load(ctx, b.Commands.Fresh(), khata.Kind, id(upload)); err != nil {
+			return out, err
+		}
+		if now.Workspace != req.Workspace {
+			return out, khata.ErrNotFound
+		}
+	}
+	if _, err := c.Decide(now.State); err != nil { // it must use up no numbers
+		return out, err
+	}
+	if !req.DryRun {
+		if c.First, err = b.Commands.Numbers(ctx, number.Rows, int64(len(rows))); err != nil {
+			return out, err
+		}
+	}
+	if upload != 0 {
+		out, err = commands.Handle(ctx, b.Commands, req, khata.Kind, id(upload), c)
+	} else {
+		out, err = commands.Create(ctx, b.Commands, req, khata.Kind, b.Commands.Numbered(number.Rows, 1), c)
+	}
+	if err == nil && out.Changed && !req.DryRun {
+		after := context.WithoutCancel(ctx)
+		b.filling.Go(func() {
+			if err := fillKhata(after, b, out.ID, out.State); err != nil {
+				b.Log.Warn("khata incomplete; missing rows are written on demand", "khata", out.ID, "error", err)
+			}
+		})
+	}
+	return out, err
+}
+
+// standings loads what the rules between streams say of the rows.
+func (b *Books) standings(ctx context.Context, workspace uuid.UUID, c *khata.Submit) error {
+	closed := map[int64]bool{} // by account: its id is of one ledger only
+	for _, row := range c.Rows {
+		if _, known := closed[row.Account]; known {
+			continue
+		}
+		open, err := isOpen(ctx, b.Commands.Fresh(), row.Ledger, row.Account, workspace, eventstore.End)
+		if err != nil {
+			return err
+		}
+		closed[row.Account] = !open
+	}
+	of := map[int64]*book.Ledger{}
+	for _, row := range c.Rows {
+		if first := of[row.Account]; first == nil {
+			of[row.Account] = row.Ledger
+		}
+	}
+	c.Closed = func(l *book.Ledger, account int64) bool { return closed[account] || of[account] != l }
+	lock, err := commands.Load(ctx, b.Commands.Fresh(), bookslock.Kind, workspace.String())
+	c.LockedThrough = lock.State.Through(eventstore.End)
+	return err
+}
+
+// resumeKhata fills the streams of a khata's rows that an earlier process left out.
+func resumeKhata(ctx context.Context, b *Books, number int64) error {
+	l, err := commands.Load(ctx, b.Commands.Fresh(), khata.Kind, id(number))
+	if err != nil {
+		return err
+	}
+	return fillKhata(ctx, b, id(number), l.State)
+}
+
+func fillKhata(ctx context.Context, b *Books, number string, s khata.State) error {
+	if s.Posted == 0 {
+		return nil
+	}
+	stream := khata.Kind.Stream(number)
+	meta, err := b.Commands.MetaAt(ctx, stream, s.Posted)
+	if err != nil {
+		return err
+	}
+	return fillRows(ctx, b, stream, meta, s.First, len(s.Rows), func(i int) (*book.Ledger, book.RowAdded) {
+		return ledgers.Named(s.Rows[i].Ledger), s.Rows[i].Added()
+	})
+}
+
+// RowOf returns the id of a submitted row, nil in a dry run.
+func RowOf(s khata.State, nth int) *int64 {
+	if s.First == 0 {
+		return nil
+	}
+	return new(s.First + int64(nth))
+}

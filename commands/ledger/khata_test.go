@@ -1,0 +1,171 @@
+package ledger_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/commands"
+	"bahi/commands/ledger"
+	"bahi/domain/ledger/bank"
+	"bahi/domain/ledger/book"
+	"bahi/domain/ledger/karigar"
+	"bahi/domain/ledger/khata"
+	"bahi/domain/unit"
+	views "bahi/readmodels/ledger"
+)
+
+// page is what is submitted of a page: a row of each of two bank accounts, and one of a karigar.
+func page(t *testing.T, one, other, maker int64, date unit.Date) []khata.Asked {
+	t.Helper()
+	rows, err := khata.Lines([]khata.Line{
+		{Ledger: "karigar", Account: maker, Side: "out", Date: date, Item: "silver", Weight: new(unit.Grams(500_000)), Touch: new(unit.Percent(99_500))},
+		{Ledger: "bank", Account: one, Side: "in", Date: date, Item: "cash", Amount: new(unit.Money(100))},
+		{Ledger: "bank", Account: other, Side: "in", Date: date, Amount: new(unit.Money(200))},
+		{Ledger: "bank", Account: one, Side: "out", Date: date, Amount: new(unit.Money(50))},
+	})
+	require.NoError(t, err)
+	return rows
+}
+
+// uploads records an upload that was read.
+func (n *node) uploads(t *testing.T) int64 {
+	t.Helper()
+	out, err := commands.Create(patient(t), n.Commands, as(t), khata.Kind, n.Commands.Numbered("row", 1),
+		khata.Upload{Uploaded: khata.Uploaded{Pipeline: khata.V1, Blob: "khata/a", Type: "image/png"}, Read: &khata.Read{Engine: "tesseract", Pages: 1, Entries: 4}})
+	require.NoError(t, err)
+	return id(t, out.ID)
+}
+
+func (n *node) submits(t *testing.T, upload int64, rows []khata.Asked, change ...func(*commands.Request)) (commands.Outcome[khata.State], error) {
+	t.Helper()
+	return ledger.SubmitKhata(patient(t), as(t, change...), n.Books, upload, rows)
+}
+
+// rowsOf counts the rows of an account.
+func (o *office) rowsOf(t *testing.T, l *book.Ledger, account int64) int64 {
+	t.Helper()
+	_, total, err := o.views.Rows(patient(t), workspace, l, account, views.Selection{Page: 1})
+	require.NoError(t, err)
+	return total
+}
+
+func TestSubmittedRowsAreThereTogetherWhereverTheProcessDies(t *testing.T) {
+	t.Parallel()
+	o := openOffice(t)
+	sure := o.node(t)
+	one, other, maker := sure.open(t), sure.open(t), sure.opens(t, karigar.Ledger)
+	upload := sure.uploads(t)
+
+	mortal := o.node(t)
+	mortal.store.at("khata-", func() error { return errCrash })
+	_, err := mortal.submits(t, upload, page(t, one, other, maker, today))
+	require.ErrorIs(t, err, errCrash)
+	require.Zero(t, o.rowsOf(t, bank.Ledger, one)+o.rowsOf(t, bank.Ledger, other)+o.rowsOf(t, karigar.Ledger, maker), "it died before it decided")
+
+	mortal.store.fails(errCrash)
+	out, err := mortal.submits(t, upload, page(t, one, other, maker, today), keyed)
+	require.NoError(t, err)
+	mortal.Wait()
+	require.Len(t, out.State.Rows, 3, "entries of one account and date are one row")
+	first := out.State.First
+	require.Empty(t, o.names(t, bank.Ledger.Rows.Stream(idText(first))))
+	require.Equal(t, []int64{1, 1, 1}, []int64{o.rowsOf(t, bank.Ledger, one), o.rowsOf(t, bank.Ledger, other), o.rowsOf(t, karigar.Ledger, maker)})
+	o.agree(t)
+
+	// A command that needs a row fills all of them.
+	_, err = ledger.EditRow(patient(t), as(t), sure.Books, bank.Ledger, one, first, asked{Date: new(today - 1)})
+	require.NoError(t, err)
+	require.Equal(t, []string{"BankRowAdded", "BankRowEdited"}, o.names(t, bank.Ledger.Rows.Stream(idText(first))))
+	require.Equal(t, []string{"KarigarRowAdded"}, o.names(t, karigar.Ledger.Rows.Stream(idText(first+2))))
+	unfinished, err := o.views.UnfinishedKhatas(patient(t))
+	require.NoError(t, err)
+	require.Empty(t, unfinished)
+
+	again, err := sure.submits(t, upload, page(t, one, other, maker, today), keyed)
+	require.NoError(t, err)
+	require.True(t, again.Replayed)
+	require.Equal(t, first, again.State.First)
+	_, err = sure.submits(t, upload, page(t, one, other, maker, today))
+	require.ErrorIs(t, err, khata.ErrSubmitted)
+	o.agree(t)
+}
+
+func TestNextStartFillsTheRowsOfAKhata(t *testing.T) {
+	t.Parallel()
+	o := openOffice(t)
+	mortal := o.node(t)
+	one, other, maker := mortal.open(t), mortal.open(t), mortal.opens(t, karigar.Ledger)
+	mortal.store.fails(errCrash)
+	out, err := mortal.submits(t, 0, page(t, one, other, maker, today))
+	require.NoError(t, err)
+	mortal.Wait()
+	unfinished, err := o.views.UnfinishedKhatas(patient(t))
+	require.NoError(t, err)
+	require.Equal(t, []int64{id(t, out.ID)}, unfinished)
+	require.NoError(t, ledger.ResumeBulks(patient(t), o.node(t).Books))
+	for row := out.State.First; row < out.State.First+3; row++ {
+		l := bank.Ledger
+		if row == out.State.First+2 {
+			l = karigar.Ledger
+		}
+		require.Len(t, o.names(t, l.Rows.Stream(idText(row))), 1)
+	}
+	unfinished, err = o.views.UnfinishedKhatas(patient(t))
+	require.NoError(t, err)
+	require.Empty(t, unfinished)
+	o.agree(t)
+}
+
+func TestSubmissionThatLostToTheLockNeverWas(t *testing.T) {
+	t.Parallel()
+	lost(t, func(t *testing.T, o *office, loser, winner *node, noted bool) {
+		one, other, maker := winner.open(t), winner.open(t), winner.opens(t, karigar.Ledger)
+		upload := winner.uploads(t)
+		loser.loses("khata-", noted, winner.locks(t, today-10))
+		_, err := loser.submits(t, upload, page(t, one, other, maker, today-10))
+		require.ErrorIs(t, err, errLocked)
+		require.Equal(t, refusedNames(noted, "KhataUploaded", "KhataRead", "KhataSubmitted", "KhataRefused"), o.names(t, khata.Kind.Stream(idText(upload))))
+		require.Zero(t, o.rowsOf(t, bank.Ledger, one)+o.rowsOf(t, bank.Ledger, other)+o.rowsOf(t, karigar.Ledger, maker))
+
+		// The upload is still to be submitted.
+		_, err = winner.submits(t, upload, page(t, one, other, maker, today))
+		require.NoError(t, err)
+		require.Equal(t, int64(1), o.rowsOf(t, karigar.Ledger, maker))
+		winner.Wait()
+		o.agree(t)
+	})
+}
+
+func TestAccountDeletedMeanwhileTakesItsRowsWithItAndNoOthers(t *testing.T) {
+	t.Parallel()
+	o := openOffice(t)
+	n, winner := o.node(t), o.node(t)
+	one, other, maker := n.open(t), n.open(t), n.opens(t, karigar.Ledger)
+	n.store.at("khata-", winner.ends(t, bank.Ledger, other))
+	out, err := n.submits(t, 0, page(t, one, other, maker, today))
+	require.NoError(t, err)
+	n.Wait()
+	require.Equal(t, int64(1), o.rowsOf(t, bank.Ledger, one))
+	require.Equal(t, int64(1), o.rowsOf(t, karigar.Ledger, maker))
+	_, err = ledger.DeleteRow(patient(t), as(t), n.Books, bank.Ledger, 0, out.State.First+1)
+	require.ErrorIs(t, err, bank.Ledger.NoRow)
+	o.agree(t)
+}
+
+func TestOneOfTwoSubmissionsOfAnUploadWins(t *testing.T) {
+	t.Parallel()
+	o := openOffice(t)
+	n, winner := o.node(t), o.node(t)
+	one, other, maker := n.open(t), n.open(t), n.opens(t, karigar.Ledger)
+	upload := n.uploads(t)
+	n.store.at("khata-", func() error {
+		_, err := winner.submits(t, upload, page(t, one, other, maker, today))
+		return err
+	})
+	_, err := n.submits(t, upload, page(t, one, other, maker, today))
+	require.ErrorIs(t, err, khata.ErrSubmitted)
+	require.Equal(t, int64(1), o.rowsOf(t, karigar.Ledger, maker))
+	winner.Wait()
+	o.agree(t)
+}

@@ -1,0 +1,236 @@
+// Package khata is a scanned page of the books: what was read of it, and its rows once somebody has checked and submitted them.
+package khata
+
+import (
+	"fmt"
+
+	"bahi/domain/event"
+	"bahi/domain/fault"
+	ledgers "bahi/domain/ledger"
+	"bahi/domain/ledger/book"
+	"bahi/domain/unit"
+)
+
+// Kind names what a stream khata-<number> holds. A name is for ever: old logs have it.
+var Kind = event.NewKind("khata",
+	event.Of[Uploaded]("KhataUploaded", 1),
+	event.Of[PageRead]("KhataPageRead", 1),
+	event.Of[Read]("KhataRead", 1),
+	event.Of[Failed]("KhataFailed", 1),
+	event.Of[Submitted](SubmittedName, 1).Reading(measure),
+	event.Of[Refused]("KhataRefused", 1),
+	event.Of[Removed]("KhataRemoved", 1),
+)
+
+// SubmittedName is the stored name of [Submitted], the only event of a khata that the books fold.
+const SubmittedName = "KhataSubmitted"
+
+// The refusals of khatas.
+var (
+	ErrNotFound  = fault.New(fault.NotFound, "Khata upload not found")
+	ErrSubmitted = fault.New(fault.Conflict, "Khata upload was already submitted")
+	ErrNotRead   = fault.New(fault.Conflict, "Khata upload is not read yet")
+)
+
+// The pipelines that read a page.
+const (
+	V1 = "v1"
+	V2 = "v2"
+)
+
+// State is what decisions need.
+type State struct {
+	Blob     string // where the file is; "": nothing was uploaded
+	Type     string
+	Pipeline string
+	PagesOf  int // that were read so far
+	Done     bool
+	Failed   bool
+	Removed  bool
+
+	Posted event.Position // 0: nothing was submitted
+	First  int64
+	Rows   []Row
+}
+
+// Exists reports whether the khata was uploaded or submitted.
+func (s State) Exists() bool { return s.Blob != "" || s.Posted != 0 }
+
+// Uploaded begins an upload, whose file is kept elsewhere under the name of Blob.
+type Uploaded struct {
+	Pipeline string `json:"pipeline"`
+	Blob     string `json:"blob"`
+	Type     string `json:"content_type"`
+	Size     int64  `json:"size"`
+	Later    bool   `json:"later,omitempty"` // it is read after the answer
+}
+
+// PageRead tells how far the reading of an upload is.
+type PageRead struct {
+	Page int `json:"page"`
+	Of   int `json:"of"`
+}
+
+// Read ends the reading of an upload. What was read is kept beside the file.
+type Read struct {
+	Engine  string `json:"engine"`
+	Pages   int    `json:"pages"`
+	Entries int    `json:"entries"`
+}
+
+// Failed ends the reading of an upload that cannot be read.
+type Failed struct {
+	Why string `json:"why"`
+}
+
+// Row is a row that was submitted.
+type Row struct {
+	Ledger  string `json:"ledger"`
+	Account int64  `json:"account"`
+	book.BulkRow
+}
+
+// Submitted posts rows to several ledgers, all or none. Their ids follow one another from First on; rows of one account are beside each
+// other.
+type Submitted struct {
+	First int64 `json:"first_row"`
+	Rows  []Row `json:"rows"`
+}
+
+// Refused tells that a submission lost a race and is void.
+type Refused struct {
+	Position event.Position `json:"position"`
+	Why      string         `json:"why"`
+}
+
+// Removed tells that the file, and what was read of it, are kept no longer.
+type Removed struct{}
+
+// Evolve begins the upload.
+func (e Uploaded) Evolve(s State) State {
+	s.Blob, s.Type, s.Pipeline = e.Blob, e.Type, e.Pipeline
+	return s
+}
+
+// Evolve counts the page.
+func (e PageRead) Evolve(s State) State { s.PagesOf = e.Page; return s }
+
+// Evolve ends the reading.
+func (Read) Evolve(s State) State { s.Done = true; return s }
+
+// Evolve ends the reading.
+func (Failed) Evolve(s State) State { s.Failed = true; return s }
+
+// EvolveAt notes what was submitted.
+func (e Submitted) EvolveAt(s State, at event.Position) State {
+	s.Posted, s.First, s.Rows = at, e.First, e.Rows
+	return s
+}
+
+// Evolve is EvolveAt for folds without positions.
+func (e Submitted) Evolve(s State) State { return e.EvolveAt(s, 1) }
+
+// Evolve changes nothing: what was refused was void already.
+func (Refused) Evolve(s State) State { return s }
+
+// Evolve forgets the file.
+func (Removed) Evolve(s State) State { s.Removed = true; return s }
+
+// measure works out what the rows of a submission count.
+func measure(e event.Event[State]) (event.Event[State], error) {
+	submitted, ok := e.(Submitted)
+	if !ok {
+		return e, nil
+	}
+	for i, r := range submitted.Rows {
+		l := ledgers.Named(r.Ledger)
+		if l == nil {
+			return e, fmt.Errorf("row %d is of ledger %q", i, r.Ledger)
+		}
+		measured, err := l.Measured(book.Row{In: r.In, Out: r.Out})
+		if err != nil {
+			return e, fmt.Errorf("row %d: %w", i, err)
+		}
+		submitted.Rows[i].In, submitted.Rows[i].Out = measured.In, measured.Out
+	}
+	return submitted, nil
+}
+
+// Dates returns the dates of the rows, for the rules of [book.Standing].
+func (e Submitted) Dates() []unit.Date {
+	dates := make([]unit.Date, len(e.Rows))
+	for i, r := range e.Rows {
+		dates[i] = r.Date
+	}
+	return dates
+}
+
+// Refuses returns why a submission is void, nil if it is not: all its dates must be open. A row of an account that was deleted before is
+// as if the account had been deleted just after it, so that it does not make the others void.
+func (e Submitted) Refuses(lockedThrough *unit.Date) error {
+	return book.Standing{AccountOpen: true, LockedThrough: lockedThrough}.Refuses(e.Dates()...)
+}
+
+// Added returns the event of a row's own stream.
+func (r Row) Added() book.RowAdded {
+	return book.RowAdded{Account: r.Account, Date: r.Date, In: r.In, Out: r.Out, Warnings: r.Warnings}
+}
+
+// Upload begins an upload. With a Read it is read already.
+type Upload struct {
+	Uploaded
+
+	Read *Read
+}
+
+// Decide begins the upload.
+func (c Upload) Decide(s State) ([]event.Event[State], error) {
+	switch {
+	case s.Exists():
+		return nil, fault.New(fault.Conflict, "Khata upload exists already")
+	case c.Read != nil:
+		return []event.Event[State]{c.Uploaded, *c.Read}, nil
+	default:
+		return []event.Event[State]{c.Uploaded}, nil
+	}
+}
+
+// NotePage notes that a page was read.
+type NotePage PageRead
+
+// Decide notes each page once.
+func (c NotePage) Decide(s State) ([]event.Event[State], error) {
+	if s.Done || s.Failed || s.Removed || c.Page <= s.PagesOf {
+		return nil, nil
+	}
+	return []event.Event[State]{PageRead(c)}, nil
+}
+
+// Finish ends the reading of an upload: with what was read, or why nothing can be.
+type Finish struct {
+	Read Read
+	Why  string
+}
+
+// Decide ends it once.
+func (c Finish) Decide(s State) ([]event.Event[State], error) {
+	switch {
+	case s.Done || s.Failed || s.Removed:
+		return nil, nil
+	case c.Why != "":
+		return []event.Event[State]{Failed{c.Why}}, nil
+	default:
+		return []event.Event[State]{c.Read}, nil
+	}
+}
+
+// Remove forgets the file of an upload.
+type Remove struct{}
+
+// Decide forgets it once.
+func (Remove) Decide(s State) ([]event.Event[State], error) {
+	if s.Blob == "" || s.Removed {
+		return nil, nil
+	}
+	return []event.Event[State]{Removed{}}, nil
+}

@@ -1,0 +1,128 @@
+package khata
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"bahi/domain/event"
+	"bahi/domain/fault"
+	"bahi/domain/ledger/book"
+	"bahi/domain/unit"
+)
+
+// most is how many entries or rows one request may submit (CONTRACT.md I20), and mostBytes how many bytes they take in the log.
+const (
+	most      = 1000
+	mostBytes = 990_000
+	rowBytes  = 220
+)
+
+// Asked is a row that somebody wants to post.
+type Asked struct {
+	Ledger  *book.Ledger
+	Account int64
+	Row     book.Asked
+
+	// Place returns the field of the request that a field of the row came from.
+	Place func(field string) string
+	Of    []int // the entries of the request that it has, for the answer
+}
+
+// Submit posts rows, of an upload or without one. The rows of one account are beside each other.
+type Submit struct {
+	Upload bool // the rows are of an upload
+	First  int64
+	Today  unit.Date
+	Rows   []Asked
+
+	// What the rules between streams say now.
+	Closed        func(ledger *book.Ledger, account int64) bool
+	LockedThrough *unit.Date
+}
+
+// Arrange puts the rows of an account beside each other.
+func Arrange(rows []Asked) {
+	slices.SortStableFunc(rows, func(a, b Asked) int {
+		return cmp.Or(strings.Compare(a.Ledger.Name, b.Ledger.Name), cmp.Compare(a.Account, b.Account))
+	})
+}
+
+// Decide refuses all rows for what is wrong with any of them, and names each: a locked date is a conflict, unless something else is wrong.
+func (c Submit) Decide(s State) ([]event.Event[State], error) {
+	switch {
+	case c.Upload && s.Blob == "":
+		return nil, ErrNotFound
+	case s.Posted != 0:
+		return nil, ErrSubmitted
+	case c.Upload && !s.Done && !s.Failed:
+		return nil, ErrNotRead
+	}
+	var (
+		wrong, locked []fault.Field
+		bytes         int
+		e             = Submitted{First: c.First, Rows: make([]Row, len(c.Rows))}
+	)
+	for i, asked := range c.Rows {
+		row, faults := asked.row(c.Today)
+		if c.Closed(asked.Ledger, asked.Account) {
+			faults = append(faults, fault.Field{Field: "account_id", Message: asked.Ledger.NoAccount.Error()})
+		}
+		for _, f := range faults {
+			wrong = append(wrong, fault.Field{Field: asked.Place(f.Field), Message: f.Message})
+		}
+		if c.LockedThrough != nil && asked.Row.Date != nil && *asked.Row.Date <= *c.LockedThrough {
+			locked = append(locked, fault.Field{Field: asked.Place("date"), Message: fmt.Sprintf("Books are locked through %s", *c.LockedThrough)})
+		}
+		e.Rows[i] = row
+		bytes += len(row.In.JSON()) + len(row.Out.JSON()) + len(row.Warnings) + rowBytes
+	}
+	switch {
+	case len(wrong) > 0:
+		return nil, fault.Fields(append(wrong, locked...)...)
+	case len(locked) > 0:
+		return nil, &fault.Error{Kind: fault.Conflict, Detail: fmt.Sprintf("Books are locked through %s", *c.LockedThrough), Fields: locked}
+	case bytes > mostBytes:
+		return nil, fault.Fields(fault.Field{Field: "entries", Message: "more than 1,000,000 bytes together: send fewer at once"})
+	}
+	return []event.Event[State]{e}, nil
+}
+
+// row returns the row by the ledger's own rules, and what is wrong with it.
+func (a Asked) row(today unit.Date) (row Row, wrong []fault.Field) {
+	row = Row{Ledger: a.Ledger.Name, Account: a.Account}
+	events, err := book.AddRow{Ledger: a.Ledger, Account: a.Account, Today: today, Asked: a.Row}.Decide(book.Row{})
+	if refused, ok := errors.AsType[*fault.Error](err); ok {
+		if len(refused.Fields) == 0 {
+			return row, []fault.Field{{Field: "", Message: refused.Detail}}
+		}
+		return row, refused.Fields
+	}
+	if added, ok := events[0].(book.RowAdded); ok {
+		row.Date, row.In, row.Out, row.Warnings = added.Date, added.In, added.Out, added.Warnings
+	}
+	return row, nil
+}
+
+// CheckCount refuses no entries, and more than one request may have.
+func CheckCount(field string, count int) error {
+	switch {
+	case count == 0:
+		return fault.Fields(fault.Field{Field: field, Message: "at least one is needed"})
+	case count > most:
+		return fault.Fields(fault.Field{Field: field, Message: fmt.Sprintf("at most %d", most)})
+	}
+	return nil
+}
+
+// raw is a value as JSON.
+func raw(v any) json.RawMessage {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Errorf("encode entries: %w", err)) // they are plain values
+	}
+	return text
+}

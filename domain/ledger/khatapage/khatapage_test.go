@@ -1,0 +1,236 @@
+package khatapage_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/domain/ledger/khatapage"
+	"bahi/domain/unit"
+)
+
+var today = func() unit.Date {
+	d, err := unit.ParseDate("2025-06-15")
+	if err != nil {
+		panic(err)
+	}
+	return d
+}()
+
+var accounts = []khatapage.Account{{Ledger: "karigar", ID: 4, Name: "Imran"}, {Ledger: "client", ID: 9, Name: "Meena Shah"}, {Ledger: "client", ID: 10, Name: "Imran Khan"}}
+
+// written is a page as text: the place of a word in its line, in characters, is its place on the page.
+func written(text string) khatapage.Page {
+	p := khatapage.Page{Width: 1000}
+	for n, line := range strings.Split(strings.Trim(text, "\n"), "\n") {
+		at := 0
+		for at < len(line) {
+			end := strings.IndexByte(line[at:], ' ')
+			if end < 0 {
+				end = len(line) - at
+			}
+			if end > 0 {
+				from := utf8.RuneCountInString(line[:at])
+				word := line[at : at+end]
+				p.Words = append(p.Words, khatapage.Word{
+					Left: 10 * from, Right: 10 * (from + utf8.RuneCountInString(word)), Top: 40 * n, Bottom: 40*n + 20, Text: word, Confidence: 90,
+				})
+			}
+			at += end + 1
+		}
+	}
+	return p
+}
+
+// short is an entry in a line.
+func short(e khatapage.Entry) string {
+	text := e.Side
+	add := func(v any, known bool) {
+		if known {
+			text += fmt.Sprintf(" %v", v)
+		} else {
+			text += " -"
+		}
+	}
+	add(value(e.Date), e.Date != nil)
+	add(value(e.Account), e.Account != nil)
+	add(value(e.Item), e.Item != nil)
+	add(value(e.Weight), e.Weight != nil)
+	add(value(e.Touch), e.Touch != nil)
+	add(value(e.Fine), e.Fine != nil)
+	add(value(e.Amount), e.Amount != nil)
+	return text
+}
+
+func value[T any](v *T) (zero T) {
+	if v == nil {
+		return zero
+	}
+	return *v
+}
+
+func read(o khatapage.Options, pages ...string) (all []string, warnings string) {
+	o.Today = today
+	if o.Accounts == nil {
+		o.Accounts = accounts
+	}
+	var read []khatapage.Page
+	for _, p := range pages {
+		read = append(read, written(p))
+	}
+	got := khatapage.Read(read, o)
+	for _, e := range got.Entries {
+		all = append(all, short(e))
+	}
+	return all, strings.Join(got.Warnings, "\n")
+}
+
+func TestHeadersNameTheSidesAndColumns(t *testing.T) {
+	t.Parallel()
+	got, warnings := read(khatapage.Options{}, `
+Khata 2025
+Party: Imran
+               IN                                        OUT
+Date Item        Wt   Touch   Fine      Date Item         Wt   Touch   Fine   Rs
+1/3  payal      520   92     478.4      2/3  silver      500   99.5   497.5
+"    chain      100   92     92         3/3  cash                           1,25,000/-
+`)
+	require.Empty(t, warnings)
+	require.Equal(t, []string{
+		"in 2025-03-01 4 payal 520 92 478.4 -", "out 2025-03-02 4 silver 500 99.5 497.5 -",
+		"in 2025-03-01 4 chain 100 92 92 -", "out 2025-03-03 4 cash - - - 125000",
+	}, got)
+}
+
+func TestWithoutHeadersThePositionTells(t *testing.T) {
+	t.Parallel()
+	const text = `
+Party: Imran
+1-3-25  silver   500 g                   2-3-25  cash   20,000
+3-3-25  payal    20.5 g                  4-3-25  cash   500/-
+`
+	got, warnings := read(khatapage.Options{}, text)
+	require.Contains(t, warnings, "page 1: no column header found, sides taken from position")
+	require.Equal(t, []string{"in 2025-03-01 4 silver 500 - - -", "out 2025-03-02 4 cash - - - 20000", "in 2025-03-03 4 payal 20.5 - - -", "out 2025-03-04 4 cash - - - 500"}, got)
+	got, _ = read(khatapage.Options{OutLeft: true}, text)
+	require.Equal(t, "out 2025-03-01 4 silver 500 - - -", got[0])
+}
+
+func TestTotalsAndOpeningLinesAreNoEntriesButChecked(t *testing.T) {
+	t.Parallel()
+	got, warnings := read(khatapage.Options{}, `
+Party: Imran
+          OUT
+Date  Item             Rs
+1/3   opening balance  900
+2/3   cash             100
+3/3   cash             200
+      Total            350
+`)
+	require.Equal(t, []string{"out 2025-03-02 4 cash - - - 100", "out 2025-03-03 4 cash - - - 200"}, got)
+	require.Equal(t, "page 1: the total of amount on the out side is 350, but its entries add up to 300", warnings)
+}
+
+func TestNumbersAndDatesOfThreeScripts(t *testing.T) {
+	t.Parallel()
+	got, _ := read(khatapage.Options{}, `
+खाता २०२५
+पार्टी: Imran
+           नाम
+तारीख    विवरण      वजन     टंच     फाइन       रकम
+१/३     चांदी      ५००    ९९.५   ४९७.५
+०२.०३.२०२५  नकद                         १,२५,०००.५०
+३-३-२५   कड़ा     ३२४,७७५  ८०     २५९.८२
+`)
+	require.Equal(t, []string{
+		"out 2025-03-01 4 चांदी 500 99.5 497.5 -", "out 2025-03-02 4 नकद - - - 125000.5", "out 2025-03-03 4 कड़ा 324.775 80 259.82 -",
+	}, got)
+}
+
+func TestDatesWithoutAYearAreTheLatestThatCanBe(t *testing.T) {
+	t.Parallel()
+	got, warnings := read(khatapage.Options{}, `
+OUT
+Date  Item    Rs
+20/6  a1x     5
+16/6  bxx     6
+1-1-2031 cxx  7
+`)
+	require.Equal(t, []string{"out 2024-06-20 - a1x - - - 5", "out 2025-06-16 - bxx - - - 6", "out 2025-01-01 - cxx - - - 7"}, got)
+	require.Contains(t, warnings, "the year 2031 is not believed")
+}
+
+func TestPartiesAreFoundByNameAndInTheSecondPipelineBySimilarity(t *testing.T) {
+	t.Parallel()
+	const text = `
+Party: Meena Shaah
+OUT
+Date  Item          Rs
+1/3   cash          100
+2/3   Imran cash    200
+`
+	got, warnings := read(khatapage.Options{}, text)
+	require.Equal(t, []string{"out 2025-03-01 - cash - - - 100", "out 2025-03-02 4 cash - - - 200"}, got)
+	require.Contains(t, warnings, `no account is named "Meena Shaah"`)
+	got, warnings = read(khatapage.Options{Similar: true}, text)
+	require.Equal(t, "out 2025-03-01 9 cash - - - 100", got[0])
+	require.Contains(t, warnings, `"Meena Shaah" is taken for client "Meena Shah"`)
+	got, _ = read(khatapage.Options{Accounts: []khatapage.Account{{Ledger: "bank", ID: 1, Name: "Ravi"}, {Ledger: "client", ID: 2, Name: "Ravi"}}}, "Client khata: Ravi\nOUT\nDate  Item   Rs\n1/3   cash   5")
+	require.Equal(t, []string{"out 2025-03-01 2 cash - - - 5"}, got)
+}
+
+func TestStruckLinesAreDoubted(t *testing.T) {
+	t.Parallel()
+	p := written("OUT\nDate  Item   Rs\n1/3   cash   5\n2/3   cash   6")
+	for i := range p.Words {
+		p.Words[i].Struck = p.Words[i].Top == 80
+	}
+	got := khatapage.Read([]khatapage.Page{p}, khatapage.Options{Today: today})
+	require.Len(t, got.Entries, 2)
+	require.LessOrEqual(t, got.Entries[0].Confidence.String(), "0.3")
+	require.Greater(t, got.Entries[1].Confidence.String(), "0.3")
+	require.Contains(t, strings.Join(got.Warnings, "\n"), "seems to be struck out")
+}
+
+func TestEmptyPagesAndPagesOfTextHaveNoEntries(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"", "hello world\nthis is a letter\nwith no numbers"} {
+		got, warnings := read(khatapage.Options{}, text)
+		require.Empty(t, got)
+		require.NotEmpty(t, warnings)
+	}
+}
+
+func TestModelIsCheckedAgainstTheWords(t *testing.T) {
+	t.Parallel()
+	words := khatapage.Read([]khatapage.Page{written("OUT\nDate  Item   Rs\n1/3   cash   500\n2/3   rent   70")}, khatapage.Options{Today: today})
+	seen := []khatapage.Entry{
+		{Side: "out", Party: new("imran"), Item: new("cash"), Amount: new(unit.Money(500_00))}, {Side: "out", Item: new("rent"), Amount: new(unit.Money(99_00))},
+	}
+	got := khatapage.Merge(words, [][]khatapage.Entry{seen}, khatapage.Options{Accounts: accounts, Today: today})
+	require.Len(t, got.Entries, 2)
+	require.Equal(t, "0.9", got.Entries[0].Confidence.String())
+	require.Equal(t, int64(4), *got.Entries[0].Account)
+	require.Equal(t, "1/3 cash 500", got.Entries[0].Raw)
+	require.Equal(t, "0.5", got.Entries[1].Confidence.String())
+	require.Contains(t, got.Warnings, "page 1: 1 entries that the model saw are not confirmed by the text")
+	require.Equal(t, words.Entries, khatapage.Merge(words, [][]khatapage.Entry{nil}, khatapage.Options{}).Entries)
+}
+
+func FuzzReadNeverPanics(f *testing.F) {
+	f.Add("OUT\nDate Item Rs\n1/3 cash 5", true)
+	f.Add("जमा नाम\n\" \" ,, 1,2,3.4.5/- 99999999999999999", false)
+	f.Fuzz(func(t *testing.T, text string, similar bool) {
+		if len(text) > 4096 {
+			return
+		}
+		got := khatapage.Read([]khatapage.Page{written(text)}, khatapage.Options{Today: today, Accounts: accounts, Similar: similar})
+		for _, e := range got.Entries {
+			require.Contains(t, []string{"in", "out"}, e.Side)
+			require.LessOrEqual(t, e.Confidence, unit.Whole/100)
+		}
+	})
+}

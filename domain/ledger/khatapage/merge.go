@@ -1,0 +1,76 @@
+package khatapage
+
+import "bahi/domain/unit"
+
+// Merge returns what a model saw on pages, nil for a page that it did not read, checked against what the words say: an entry with the same
+// numbers confirms one of the model.
+func Merge(read Result, seen [][]Entry, o Options) Result {
+	r := &reader{Options: o, names: namesOf(o.Accounts), Result: Result{Entries: []Entry{}, Warnings: read.Warnings}}
+	for i, entries := range seen {
+		r.page = i + 1
+		var words []Entry
+		for _, e := range read.Entries {
+			if e.Page == r.page {
+				words = append(words, e)
+			}
+		}
+		if entries == nil {
+			for _, e := range words {
+				e.ID = int64(len(r.Entries) + 1)
+				r.Entries = append(r.Entries, e)
+			}
+			continue
+		}
+		r.see(entries, words)
+	}
+	if len(r.Entries) > MostEntries {
+		r.Entries = r.Entries[:MostEntries]
+		r.warn("more than %d entries: the others are left out", MostEntries)
+	}
+	return r.Result
+}
+
+// The confidence of a model's entries, in thousandths of a percent of 1.
+const (
+	confirmed   = 9 * unit.Whole / 1000
+	unconfirmed = 5 * unit.Whole / 1000
+)
+
+func (r *reader) see(entries, words []Entry) {
+	alone := 0
+	taken := make([]bool, len(words))
+	for _, e := range entries {
+		e.ID, e.Page, e.Confidence = int64(len(r.Entries)+1), r.page, unconfirmed
+		for i, w := range words {
+			if !taken[i] && sameNumbers(e, w) {
+				taken[i] = true
+				e.Raw, e.Confidence = w.Raw, confirmed
+				if w.Side != e.Side {
+					r.warn("the model has %q on the %s side, the text on the other", w.Raw, e.Side)
+					e.Confidence = unconfirmed
+				}
+				break
+			}
+		}
+		if e.Confidence == unconfirmed {
+			alone++
+		}
+		if e.Party != nil {
+			if found := r.find(*e.Party); found != nil {
+				e.Ledger, e.Account = &found.Ledger, &found.ID
+			}
+		}
+		r.Entries = append(r.Entries, e)
+	}
+	if alone > 0 {
+		r.warn("%d entries that the model saw are not confirmed by the text", alone)
+	}
+}
+
+func sameNumbers(a, b Entry) bool {
+	return equal(a.Weight, b.Weight) && equal(a.Fine, b.Fine) && equal(a.Amount, b.Amount) && (a.Weight != nil || a.Fine != nil || a.Amount != nil)
+}
+
+func equal[T comparable](a, b *T) bool {
+	return a == nil && b == nil || a != nil && b != nil && *a == *b
+}

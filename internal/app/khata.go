@@ -1,0 +1,111 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	ledgerflows "bahi/commands/ledger"
+	"bahi/internal/ocrtools"
+	"bahi/providers/blob"
+	"bahi/providers/llm/khatas"
+	"bahi/providers/ocr"
+	ledgerreactors "bahi/reactors/ledger"
+)
+
+// khataSettings configure the reading of scanned pages. The zero value looks for the programs when the first page comes.
+type khataSettings struct {
+	OCR       string `env:"BAHI_OCR" name:"ocr" default:"auto" enum:"auto,demand,off" help:"tesseract and poppler, which read scanned pages: auto finds or installs them at the start, demand with the first page, off does without."`
+	OCRPages  int64  `env:"BAHI_OCR_PAGES" name:"ocr-pages" default:"1" help:"Most pages that are recognised at once. Each takes a processor and some 300 MB."`
+	KhataDays int    `env:"BAHI_KHATA_DAYS" name:"khata-days" default:"365" help:"How many days the files of khata uploads, and what was read of them, are kept."`
+	KhataLeft string `env:"BAHI_KHATA_LEFT" name:"khata-left" default:"in" enum:"in,out" help:"The side at the left of a khata page that names no sides."`
+}
+
+// openKhatas makes the reader of scanned pages.
+func (s *System) openKhatas() error {
+	o := &s.Settings.Outside
+	if o.KhataDays < 0 {
+		return fmt.Errorf("BAHI_KHATA_DAYS: %d is not a number of days", o.KhataDays)
+	}
+	s.Tools = &ocrtools.Shelf{Log: s.Log, Off: o.OCR == "off"}
+	s.Khatas = &ledgerflows.Khatas{
+		Books: s.Books, Reads: s.Ledger, Files: khataFiles{s}, OutLeft: o.KhataLeft == "out",
+		Scanner: scanner{ocr.New(func(ctx context.Context) (ocr.Tools, error) {
+			t, err := s.Tools.Tools(ctx)
+			return ocr.Tools{Tesseract: t.Tesseract, Languages: t.Languages, PDFInfo: t.PDFInfo, PDFToText: t.PDFToText, PDFToPPM: t.PDFToPPM, Env: t.Env}, err
+		}, o.OCRPages)},
+	}
+	if s.Model.Sees() {
+		s.Khatas.Sight = khatas.Sight{Model: s.Model}
+	}
+	return nil
+}
+
+// findTools finds or installs the programs in the background of a server.
+func (s *System) findTools(ctx context.Context) {
+	if s.Settings.Outside.OCR != "auto" {
+		return
+	}
+	go func() {
+		if _, err := s.Tools.Tools(ctx); err != nil {
+			s.Log.Warn("scanned pages cannot be read", "error", err)
+		}
+	}()
+}
+
+// reading returns the workers' view of scanned pages.
+func (s *System) reading() *ledgerreactors.Reading {
+	days := s.Settings.Outside.KhataDays
+	if days == 0 {
+		days = 365
+	}
+	return &ledgerreactors.Reading{
+		Read: s.Khatas.ReadLater, Remove: s.Khatas.Remove, Views: s.Ledger, Keep: time.Duration(days) * 24 * time.Hour, Now: time.Now,
+	}
+}
+
+// scanner adapts the reader of files to the commands' Scanner.
+type scanner struct{ reader *ocr.Reader }
+
+// Check implements the commands' Scanner.
+func (s scanner) Check(file []byte) (string, error) { return ocr.Check(file) }
+
+// Read implements the commands' Scanner.
+func (s scanner) Read(ctx context.Context, file []byte, each func(ledgerflows.ScannedPage) error) error {
+	return s.reader.Read(ctx, file, func(p ocr.Page) error {
+		return each(ledgerflows.ScannedPage{Page: p.Page, Number: p.Number, Of: p.Of, Image: p.Image})
+	})
+}
+
+// khataFiles keeps files among the blobs, each encrypted with a key of its own: who removes the file removes the key.
+type khataFiles struct{ *System }
+
+const (
+	khataKey  = "khata" // the vault's name of the key that wraps those of the files
+	encrypted = "application/octet-stream"
+)
+
+// Put implements the commands' KhataFiles.
+func (f khataFiles) Put(ctx context.Context, name string, content []byte) error {
+	enclosed, err := f.Vault.Enclose(ctx, khataKey, name, content)
+	if err != nil {
+		return err
+	}
+	return f.Blobs.Put(ctx, name, encrypted, enclosed)
+}
+
+// Get implements the commands' KhataFiles.
+func (f khataFiles) Get(ctx context.Context, name string) ([]byte, error) {
+	enclosed, _, err := f.Blobs.Get(ctx, name)
+	if errors.Is(err, blob.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return f.Vault.Disclose(ctx, khataKey, name, enclosed)
+}
+
+// Delete implements the commands' KhataFiles.
+func (f khataFiles) Delete(ctx context.Context, name string) error { return f.Blobs.Delete(ctx, name) }

@@ -1,0 +1,26 @@
+package khatatest_test
+
+import (
+	"flag"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/internal/khatatest"
+)
+
+var update = flag.Bool("update", false, "rewrite docs/khata-page.png")
+
+func TestShippedPageIsTheDrawnOne(t *testing.T) {
+	t.Parallel()
+	file, rows := khatatest.Shipped()
+	if *update {
+		require.NoError(t, os.WriteFile("../../docs/khata-page.png", file, 0o644))
+	}
+	stored, err := os.ReadFile("../../docs/khata-page.png")
+	require.NoError(t, err)
+	require.Equal(t, file, stored)
+	require.Len(t, rows, 4)
+	require.Equal(t, "1,25,000", khatatest.Grouped(125_000))
+}

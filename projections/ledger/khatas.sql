@@ -1,0 +1,21 @@
+-- Scanned pages of the books: what became of each file. The files, and what was read of them, are kept elsewhere.
+create table khata (
+  id           bigint primary key,
+  workspace_id uuid not null,
+  pipeline     text not null,
+  blob         text not null,
+  content_type text not null,
+  size_bytes   bigint not null,
+  status       text not null, -- processing, done, failed
+  error        text,          -- why it failed
+  pages        int not null,  -- 0: not known yet
+  pages_done   int not null,
+  entry_count  int not null,
+  removed      boolean not null,
+  created_at   timestamptz not null,
+  revision     bigint not null
+);
+-- after fill
+
+create index khata_workspace_id_id_idx on khata (workspace_id, id);
+create index khata_created_at_idx on khata (created_at) where not removed;

@@ -1,0 +1,33 @@
+//go:build soak
+
+package ocr_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/internal/khatatest"
+)
+
+// Sixty pages: thirty clean ones, and the same skewed, noisy, in shadow and compressed.
+func TestSixtyPagesAreReadAsPromised(t *testing.T) {
+	t.Parallel()
+	r := reader(t)
+	clean, noisy := khatatest.Styles()
+	for name, of := range map[string]struct {
+		styles []khatatest.Style
+		least  int
+	}{"clean": {clean, 95}, "noisy": {noisy, 80}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var sum khatatest.Score
+			for i, s := range of.styles {
+				sum = sum.Plus(score(t, r, uint64(i+1), s))
+			}
+			t.Log(name, sum)
+			require.GreaterOrEqual(t, sum.Recall(), of.least, sum)
+			require.GreaterOrEqual(t, sum.Precision(), of.least, sum)
+		})
+	}
+}

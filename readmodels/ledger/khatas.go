@@ -1,0 +1,79 @@
+package ledger
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"bahi/domain/ledger/khata"
+	"bahi/domain/ledger/khatapage"
+	"bahi/readmodels"
+)
+
+// Khata is an upload of a scanned page.
+type Khata struct {
+	ID        int64
+	Workspace uuid.UUID
+	Pipeline  string
+	Blob      string
+	Type      string
+	Status    string // processing, done, failed
+	Error     string
+	Pages     int
+	PagesDone int
+	Entries   int
+	Removed   bool
+	CreatedAt time.Time
+	Revision  int64
+	Submitted bool // its rows are in the books
+}
+
+const allKhatasSQL = `
+	select k.id, k.workspace_id, k.pipeline, k.blob, k.content_type, k.status, coalesce(k.error, ''), k.pages, k.pages_done, k.entry_count, k.removed, k.created_at,
+		k.revision, exists (select from books.bulk b where b.khata = k.id)
+	from khatas.khata k`
+
+const khatasSQL = allKhatasSQL + ` where k.workspace_id = $1`
+
+// Khata reads an upload of a workspace, or returns [khata.ErrNotFound].
+func (v *Views) Khata(ctx context.Context, workspace uuid.UUID, id int64) (Khata, error) {
+	return readmodels.Row(ctx, v.Reader, khata.ErrNotFound, pgx.RowToStructByPos[Khata], khatasSQL+` and k.id = $2`, workspace, id)
+}
+
+// AllKhatas lists a page of the uploads of all workspaces, newest first. It is for operators.
+func (v *Views) AllKhatas(ctx context.Context, page readmodels.Page) ([]Khata, int64, error) {
+	return readmodels.Paged(ctx, v.Reader, page, pgx.RowToStructByPos[Khata], `id desc`, allKhatasSQL)
+}
+
+// AnyKhata is [Views.Khata] of any workspace, for operators.
+func (v *Views) AnyKhata(ctx context.Context, id int64) (Khata, error) {
+	return readmodels.Row(ctx, v.Reader, khata.ErrNotFound, pgx.RowToStructByPos[Khata], allKhatasSQL+` where k.id = $1`, id)
+}
+
+// OldKhata names an upload of some workspace.
+type OldKhata struct {
+	Workspace uuid.UUID
+	Number    int64
+}
+
+// ID returns the id of its stream.
+func (o OldKhata) ID() string { return strconv.FormatInt(o.Number, 10) }
+
+// KhatasBefore returns the first uploads of all workspaces from before a moment whose files are still kept.
+func (v *Views) KhatasBefore(ctx context.Context, before time.Time) ([]OldKhata, error) {
+	return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[OldKhata],
+		`select k.workspace_id, k.id from khatas.khata k where not k.removed and k.created_at < $1 order by k.created_at limit 100`, before)
+}
+
+// mostNames bounds the accounts whose names are looked for on a page.
+const mostNames = 20_000
+
+// AccountNames returns the open accounts of a workspace.
+func (v *Views) AccountNames(ctx context.Context, workspace uuid.UUID) ([]khatapage.Account, error) {
+	return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[khatapage.Account], `
+		select a.ledger, a.id, a.name from books.account a
+		where a.workspace_id = $1 and a.deleted_position = $2 order by a.id limit $3`, workspace, int64(1<<63-1), mostNames)
+}
