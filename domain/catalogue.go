@@ -17,6 +17,7 @@ import (
 	"bahi/domain/ledger/takada"
 	"bahi/domain/marketplace/company"
 	"bahi/domain/marketplace/product"
+	"bahi/domain/messaging/campaign"
 	"bahi/domain/messaging/channel"
 	"bahi/domain/messaging/contact"
 	"bahi/domain/messaging/contactlist"
@@ -30,6 +31,8 @@ var Catalogue = event.NewCatalogue(append([]event.AnyKind{
 	apikey.Kind,
 	audit.Kind,
 	bookslock.Kind,
+	campaign.Blocks,
+	campaign.Kind,
 	channel.Identities.Kind,
 	channel.Kind,
 	claim.Email.Kind,

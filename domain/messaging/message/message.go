@@ -23,6 +23,7 @@ var Kind = event.NewKind("message",
 	event.Of[Requeued]("MessageRequeued", 1),
 	event.Of[Received]("MessageReceived", 1),
 	event.Of[Reported]("MessageReported", 1),
+	event.Of[PassedOver]("MessagePassedOver", 1),
 ).Sealing(contacts)
 
 // contacts are whose values messages have sealed.
@@ -36,6 +37,7 @@ const (
 	Delivered = "delivered"
 	Read      = "read"
 	Inbound   = "received"
+	Unwanted  = "passed over"
 )
 
 var ranks = map[string]int{Waiting: 1, Sent: 2, NotSent: 3, Delivered: 4, Read: 5}
@@ -58,11 +60,12 @@ type State struct {
 	ProviderID string
 	Reason     network.Reason // of the last failure; empty: none
 	Code       int
+	Doubts     int // how often it was sent again though it may have been sent
 }
 
 // Content is what a message says.
 type Content struct {
-	Type  string         `json:"type"` // text or image
+	Type  string         `json:"type"` // text, image or template, whose text is what the contact reads
 	Text  event.Personal `json:"text,omitzero"`
 	Image event.Personal `json:"image,omitzero"` // URL
 }
@@ -108,6 +111,14 @@ type Reported struct {
 	Code   int    `json:"code,omitempty"`
 }
 
+// PassedOver records that a campaign does not write to a contact after all. The message has no other event.
+type PassedOver struct {
+	Contact int64 `json:"contact"`
+}
+
+// Evolve keeps that there is no message.
+func (PassedOver) Evolve(State) State { return State{Status: Unwanted} }
+
 // Evolve begins a message that goes out.
 func (e Queued) Evolve(State) State { return State{Channel: e.Channel, To: e.To, Status: Waiting} }
 
@@ -131,6 +142,9 @@ func (e Failed) Evolve(s State) State {
 
 // Evolve queues it again.
 func (Requeued) Evolve(s State) State {
+	if s.Status == Waiting {
+		s.Doubts++
+	}
 	s.Status, s.Reason, s.Code = Waiting, "", 0
 	return s
 }
@@ -178,6 +192,7 @@ type Image struct {
 type Draft struct {
 	Channel         int64
 	To, Text, Image string
+	Template        bool // the text is a template's
 }
 
 // Draft returns the text in order, or what is wrong with it.
@@ -216,16 +231,19 @@ type Queue struct {
 
 // Decide seals what it says.
 func (c Queue) Decide(State) ([]event.Event[State], error) {
-	return []event.Event[State]{Queued{Content: content(c.Contact, c.Text, c.Image), Channel: c.Channel, Contact: c.Contact, To: sealed(c.Contact, c.To)}}, nil
+	return []event.Event[State]{Queued{Content: content(c.Contact, c.Draft), Channel: c.Channel, Contact: c.Contact, To: sealed(c.Contact, c.To)}}, nil
 }
 
 func sealed(contact int64, text string) event.Personal {
 	return contacts.Personal(strconv.FormatInt(contact, 10), text)
 }
 
-func content(contact int64, text, image string) Content {
-	c := Content{Type: "text", Text: sealed(contact, text), Image: sealed(contact, image)}
-	if image != "" {
+func content(contact int64, d Draft) Content {
+	c := Content{Type: "text", Text: sealed(contact, d.Text), Image: sealed(contact, d.Image)}
+	switch {
+	case d.Template:
+		c.Type = "template"
+	case d.Image != "":
 		c.Type = "image"
 	}
 	return c
@@ -243,6 +261,29 @@ func (Requeue) Decide(s State) ([]event.Event[State], error) {
 		return nil, errUnderWay
 	}
 	return []event.Event[State]{Requeued{}}, nil
+}
+
+// Resend sends a campaign's message again: one that the network refused for a reason of ours, or one of which nothing was heard for long. The latter
+// is sent again once, and then given up (CONTRACT.md N1).
+type Resend struct{}
+
+// Decide passes over a message that is settled.
+func (Resend) Decide(s State) ([]event.Event[State], error) {
+	switch {
+	case s.Status == NotSent && s.Reason.Stops(), s.Status == Waiting && s.Doubts == 0:
+		return []event.Event[State]{Requeued{}}, nil
+	case s.Status == Waiting:
+		return []event.Event[State]{Failed{Reason: network.Lost}}, nil
+	}
+	return nil, nil
+}
+
+// PassOver begins a message of a campaign that is not written.
+type PassOver struct{ Contact int64 }
+
+// Decide records it.
+func (c PassOver) Decide(State) ([]event.Event[State], error) {
+	return []event.Event[State]{PassedOver(c)}, nil
 }
 
 // Settle notes what the network answered.
@@ -272,6 +313,9 @@ type Receipt struct {
 
 // Decide takes a message on only: late, repeated and reordered receipts change nothing, nor do statuses without a rank.
 func (c Receipt) Decide(s State) ([]event.Event[State], error) {
+	if s.Reason == network.Lost { // it is found
+		s.Status = Waiting
+	}
 	if ranks[s.Status] == 0 || ranks[c.Status] <= ranks[s.Status] {
 		return nil, nil
 	}
@@ -295,6 +339,6 @@ func (c Receive) Decide(State) ([]event.Event[State], error) {
 		at = c.Now.UTC()
 	}
 	return []event.Event[State]{Received{
-		Content: content(c.Contact, c.Text, c.Image), Channel: c.Channel, Contact: c.Contact, ProviderID: c.ProviderID, SentAt: at,
+		Content: content(c.Contact, c.Draft), Channel: c.Channel, Contact: c.Contact, ProviderID: c.ProviderID, SentAt: at,
 	}}, nil
 }
