@@ -22,6 +22,7 @@ import (
 	"bahi/domain/messaging/contact"
 	"bahi/domain/messaging/contactlist"
 	"bahi/domain/messaging/message"
+	"bahi/domain/messaging/template"
 	"bahi/domain/number"
 	"bahi/domain/request"
 )
@@ -45,6 +46,7 @@ var Catalogue = event.NewCatalogue(append([]event.AnyKind{
 	company.Kind,
 	company.Slugs.Kind,
 	message.Kind,
+	template.Kind,
 	number.Kind,
 	order.Kind,
 	product.Batches,

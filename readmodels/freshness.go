@@ -49,6 +49,13 @@ func (f *Freshness) note(position event.Position, stale bool) {
 	f.read, f.stale = true, f.stale || stale
 }
 
+// Late says that the answer lacks what somebody else has, such as a provider who could not be asked.
+func (f *Freshness) Late() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.stale = true
+}
+
 // ReadLog says that the log itself was read, up to a position. It answers [ErrAhead] when the request asks for more.
 func (f *Freshness) ReadLog(upTo event.Position) error {
 	if f.Min > upTo {

@@ -26,6 +26,8 @@ type Networks interface {
 	Health(ctx context.Context, a network.Account) (network.Health, error)
 	// Send sends a message and returns the network's id of it.
 	Send(ctx context.Context, a network.Account, m network.Message) (string, error)
+	// Templates lists the templates of an account, none for a network without them.
+	Templates(ctx context.Context, a network.Account) ([]network.Template, error)
 }
 
 // Secrets opens sealed values.
@@ -158,6 +160,7 @@ func (f *Channels) account(ctx context.Context, id string, s channel.State) (a n
 	number, _ := strconv.ParseInt(id, 10, 64) // we gave it
 	a = network.Account{
 		Channel: number, Type: s.Type, Dialect: s.Settings.Dialect, BaseURL: s.Settings.BaseURL, SenderID: s.Settings.SenderID, AppName: s.Settings.AppName, ChatName: s.Name,
+		AccountID: s.Settings.AccountID,
 	}
 	if a.APIKey, err = f.Secrets.Show(ctx, s.APIKey.Value.Sealed); err == nil {
 		a.AccessToken, err = f.Secrets.Show(ctx, s.AccessToken.Value.Sealed)

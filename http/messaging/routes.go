@@ -18,7 +18,10 @@ type Routes struct {
 	Views    *views.Views
 	Networks *flows.Channels
 	Messages *flows.Messages
-	Now      func() time.Time
+
+	ChatTemplates *flows.Templates
+
+	Now func() time.Time
 }
 
 // The permissions and limits that the area's operations share.
@@ -33,6 +36,7 @@ var tags = []string{"Messaging"}
 func (r *Routes) Register() {
 	r.Channels()
 	r.Chat()
+	r.Templates()
 	r.Contacts()
 	r.ContactLists()
 }

@@ -39,5 +39,6 @@ func (s *System) openNetworks() error {
 	}
 	s.channels = &messagingflows.Channels{Commands: s.Commands, Secrets: s.Vault, Networks: networks, Within: o.AskWithin, Log: s.Log}
 	s.Messages = &messagingflows.Messages{Channels: s.channels, Heard: s.Messaging, Sandboxed: networks.Sandboxed}
+	s.Templates = &messagingflows.Templates{Channels: s.channels, Listed: s.Messaging}
 	return nil
 }

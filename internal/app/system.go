@@ -42,7 +42,8 @@ import (
 func AllProjections() []*projections.Projection {
 	return []*projections.Projection{
 		ledgertables.Books, ledgertables.Orders, ledgertables.OrderDrafts, accesstables.APIKeys, accesstables.Users, accesstables.Workspaces, accesstables.Endings,
-		marketplacetables.Companies, marketplacetables.Products, messagingtables.Channels, messagingtables.Contacts, messagingtables.Messages, audittables.Tree, audittables.Places,
+		marketplacetables.Companies, marketplacetables.Products, messagingtables.Channels, messagingtables.Contacts, messagingtables.Messages, messagingtables.Templates,
+		audittables.Tree, audittables.Places,
 	}
 }
 
@@ -80,6 +81,7 @@ type System struct {
 	Home       uuid.UUID // the workspace of callers without another one
 	channels   *messagingflows.Channels
 	Messages   *messagingflows.Messages
+	Templates  *messagingflows.Templates
 }
 
 // Open is OpenBooks with accounts and the systems outside.

@@ -29,21 +29,25 @@ type cloudImage struct {
 }
 
 type cloudMessage struct {
-	Product   string      `json:"messaging_product"`
-	Recipient string      `json:"recipient_type"`
-	To        string      `json:"to"`
-	Type      string      `json:"type"`
-	Text      *cloudText  `json:"text,omitempty"`
-	Image     *cloudImage `json:"image,omitempty"`
-	Data      string      `json:"biz_opaque_callback_data"` // receipts repeat it
+	Product   string       `json:"messaging_product"`
+	Recipient string       `json:"recipient_type"`
+	To        string       `json:"to"`
+	Type      string       `json:"type"`
+	Text      *cloudText   `json:"text,omitempty"`
+	Image     *cloudImage  `json:"image,omitempty"`
+	Template  *cloudFilled `json:"template,omitempty"`
+	Data      string       `json:"biz_opaque_callback_data"` // receipts repeat it
 }
 
 // send implements adapter.
 func (n cloud) send(ctx context.Context, a network.Account, m network.Message) (string, *network.Failure) {
 	body := cloudMessage{Product: n.product, Recipient: "individual", To: m.To, Type: "text", Data: m.ID}
-	if m.Image != "" {
+	switch {
+	case m.Template != nil:
+		body.Type, body.Template = "template", filled(m.Template)
+	case m.Image != "":
 		body.Type, body.Image = "image", &cloudImage{Link: m.Image, Caption: m.Text}
-	} else {
+	default:
 		body.Text = &cloudText{Body: m.Text}
 	}
 	var sent struct {

@@ -25,13 +25,22 @@ func (n gateway) send(ctx context.Context, a network.Account, m network.Message)
 	if m.Image != "" {
 		content = map[string]string{"type": "image", "originalUrl": m.Image, "previewUrl": m.Image, "caption": m.Text}
 	}
-	text, _ := json.Marshal(content) //nolint:errchkjson // texts
+	form, path := url.Values{"channel": {n.product}, "source": {a.SenderID}, "destination": {m.To}, "src.name": {a.AppName}}, "/wa/api/v1/msg"
+	if t := m.Template; t != nil {
+		values := []string{} // the aggregator takes them in their order, without names
+		for _, v := range t.Body {
+			values = append(values, v.Text)
+		}
+		text, _ := json.Marshal(map[string]any{"id": t.ProviderID, "params": values}) //nolint:errchkjson // texts
+		form.Set("template", string(text))
+		path = "/wa/api/v1/template/msg"
+	} else {
+		text, _ := json.Marshal(content) //nolint:errchkjson // texts
+		form.Set("message", string(text))
+	}
 	c := call{
-		method: http.MethodPost, url: a.BaseURL + "/wa/api/v1/msg", secrets: []string{a.APIKey},
-		header: http.Header{"Apikey": {a.APIKey}, "Content-Type": {"application/x-www-form-urlencoded"}},
-		body: []byte(url.Values{
-			"channel": {n.product}, "source": {a.SenderID}, "destination": {m.To}, "src.name": {a.AppName}, "message": {string(text)},
-		}.Encode()),
+		method: http.MethodPost, url: a.BaseURL + path, secrets: []string{a.APIKey},
+		header: http.Header{"Apikey": {a.APIKey}, "Content-Type": {"application/x-www-form-urlencoded"}}, body: []byte(form.Encode()),
 	}
 	var sent struct {
 		Status    string `json:"status"`

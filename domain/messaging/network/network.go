@@ -17,6 +17,7 @@ type Account struct {
 
 	APIKey, AccessToken         string
 	SenderID, AppName, ChatName string // as chat networks name the sender; ChatName is the channel's name
+	AccountID                   string // which has the templates
 }
 
 // Format keeps credentials out of logs and messages, for every verb.
@@ -31,6 +32,8 @@ type Message struct {
 	Text    string // of an image: what is written below it
 	Image   string // URL; empty: there is none
 	Subject string // of a mail
+
+	Template *Filled // instead of Text and Image; nil: none
 }
 
 // Health is what a network says of an account.

@@ -1,0 +1,129 @@
+package messaging
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/sync/singleflight"
+
+	"bahi/commands"
+	"bahi/domain/actor"
+	"bahi/domain/messaging/channel"
+	"bahi/domain/messaging/network"
+	"bahi/domain/messaging/template"
+)
+
+// Listed tells which templates of a channel are known: our ids by the network's.
+type Listed interface {
+	TemplateIDs(ctx context.Context, workspace uuid.UUID, channel int64) (map[string]int64, error)
+}
+
+// Templates keeps what networks say of the templates of channels.
+type Templates struct {
+	*Channels
+
+	Listed Listed
+
+	asking singleflight.Group
+	mu     sync.Mutex
+	asked  map[int64]asked // by channel
+}
+
+// asked is when this process got the list of a channel. Another process asks for itself.
+type asked struct {
+	at       time.Time
+	settings channel.State // with which the network was asked
+}
+
+// askTemplatesEvery is how long a list is good. Some networks allow one question an hour (CONTRACT.md 3.1.5).
+const askTemplatesEvery = time.Hour
+
+// Refresh asks the networks of a workspace's channels for their templates, unless it has done so lately. late: one of them could not be asked, so that its
+// list is the last one. Without a last one, Refresh returns what a client is told.
+func (f *Templates) Refresh(ctx context.Context, workspace uuid.UUID, channels []int64) (late bool, err error) {
+	for _, id := range channels {
+		stream := strconv.FormatInt(id, 10)
+		l, err := commands.Load(ctx, f.Commands.Fresh(), channel.Kind, stream)
+		if err != nil {
+			return late, err
+		}
+		if l.State.Type != channel.Chat || l.Workspace != workspace || f.known(id, l.State) {
+			continue
+		}
+		_, err, _ = f.asking.Do(stream, func() (any, error) { return nil, f.ask(context.WithoutCancel(ctx), l, id) })
+		if failed, ok := errors.AsType[*network.Failure](err); ok {
+			var last map[string]int64
+			if last, err = f.Listed.TemplateIDs(ctx, workspace, id); err == nil && len(last) == 0 {
+				err = failed.Fault()
+			}
+			late = true
+		}
+		if err != nil {
+			return late, err
+		}
+	}
+	return late, nil
+}
+
+func (f *Templates) known(id int64, s channel.State) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	last, ok := f.asked[id]
+	return ok && f.Commands.Now().Sub(last.at) < askTemplatesEvery && last.settings.SameAccount(s)
+}
+
+// ask asks one network, and notes what it says.
+func (f *Templates) ask(ctx context.Context, of commands.Loaded[channel.State], id int64) error {
+	account, err := f.account(ctx, strconv.FormatInt(id, 10), of.State)
+	if err != nil {
+		return err
+	}
+	asking, cancel := f.within(ctx)
+	defer cancel()
+	all, err := f.Networks.Templates(asking, account)
+	if err != nil {
+		return err
+	}
+	known, err := f.Listed.TemplateIDs(ctx, of.Workspace, id)
+	if err != nil {
+		return err
+	}
+	req := commands.Request{Actor: actor.Actor{Type: "provider", ID: channel.Chat, Workspace: of.Workspace}, Workspace: of.Workspace}
+	for _, t := range all {
+		if err := f.list(ctx, req, template.List{Template: t, Channel: id}, known[t.ProviderID]); err != nil {
+			return err
+		}
+		delete(known, t.ProviderID)
+	}
+	for _, gone := range known {
+		if _, err := commands.Handle(ctx, f.Commands, req, template.Kind, strconv.FormatInt(gone, 10), template.MoveStatus{Status: template.Gone}); err != nil {
+			return err
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.asked == nil {
+		f.asked = map[int64]asked{}
+	}
+	f.asked[id] = asked{at: f.Commands.Now(), settings: of.State}
+	return nil
+}
+
+// list notes one template. Its key gives it one id, however many processes ask at once.
+func (f *Templates) list(ctx context.Context, req commands.Request, c template.List, id int64) error {
+	if id == 0 {
+		first := req
+		first.Operation, first.Key = "list-template", strconv.FormatInt(c.Channel, 10)+" "+c.ProviderID
+		out, err := commands.Create(ctx, f.Commands, first, template.Kind, f.Commands.Numbered(template.Kind.Category(), 1), c)
+		if err != nil || !out.Replayed {
+			return err
+		}
+		id, _ = strconv.ParseInt(out.ID, 10, 64) // we gave it
+	}
+	_, err := commands.Handle(ctx, f.Commands, req, template.Kind, strconv.FormatInt(id, 10), c)
+	return err
+}

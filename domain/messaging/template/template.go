@@ -1,0 +1,129 @@
+// Package template is a message that a chat network has approved, with places for values. The network keeps templates; here is what it last said of each, under
+// an id of ours.
+package template
+
+import (
+	"cmp"
+	"reflect"
+	"slices"
+	"strings"
+
+	"bahi/domain/event"
+	"bahi/domain/fault"
+	"bahi/domain/messaging/network"
+)
+
+// Kind names what a stream messagetemplate-<number> holds. A name is for ever: old logs have it.
+var Kind = event.NewKind("messagetemplate",
+	event.Of[Listed]("MessageTemplateListed", 1),
+	event.Of[StatusMoved]("MessageTemplateStatusMoved", 1),
+)
+
+// ErrNotFound also answers those who may not know that the template exists.
+var ErrNotFound = fault.New(fault.NotFound, "Template not found")
+
+// Gone is the status of a template that its network no longer lists.
+const Gone = "DELETED"
+
+// Sendable are the statuses of templates that can be sent (CONTRACT.md N14).
+var Sendable = []string{"APPROVED", "REINSTATED", "FLAGGED", "LOCKED", "UNARCHIVED"}
+
+// longestValue is the length of the longest value of a placeholder, in bytes.
+const longestValue = 4096
+
+// State is what the network last said.
+type State struct {
+	network.Template
+
+	Channel int64 // 0: there is no template
+}
+
+// Listed records how the network describes the template, after each change of it.
+type Listed struct {
+	network.Template
+
+	Channel int64 `json:"channel"`
+}
+
+// StatusMoved records that the network allows or forbids the template, or lists it no more.
+type StatusMoved struct {
+	Status string `json:"status"`
+}
+
+// Evolve keeps the description.
+func (e Listed) Evolve(State) State { return State(e) }
+
+// Evolve keeps the status.
+func (e StatusMoved) Evolve(s State) State {
+	s.Status = e.Status
+	return s
+}
+
+// List notes how a channel's network describes a template.
+type List struct {
+	network.Template
+
+	Channel int64
+}
+
+// Decide notes what differs.
+func (c List) Decide(s State) ([]event.Event[State], error) {
+	after := State(c)
+	if reflect.DeepEqual(after, s) {
+		return nil, nil
+	}
+	if s.Status = after.Status; reflect.DeepEqual(after, s) {
+		return []event.Event[State]{StatusMoved{Status: after.Status}}, nil
+	}
+	return []event.Event[State]{Listed(c)}, nil
+}
+
+// MoveStatus notes a status that the network told alone.
+type MoveStatus struct{ Status string }
+
+// Decide passes over a status that the template has.
+func (c MoveStatus) Decide(s State) ([]event.Event[State], error) {
+	if s.Channel == 0 || s.Status == c.Status {
+		return nil, nil
+	}
+	return []event.Event[State]{StatusMoved(c)}, nil
+}
+
+// Sendable reports whether the network would take a message of the template.
+func (s State) Sendable() bool { return slices.Contains(Sendable, s.Status) }
+
+// Values are what a client gives for a template's placeholders. A value may have {{name}} and {{phone}} of the contact.
+type Values map[string]string
+
+// Check returns what is wrong with the values, whoever the contact is.
+func (s State) Check(field string, given Values) error {
+	var wrong []fault.Field
+	for _, name := range s.Places() {
+		switch value := strings.TrimSpace(given[name]); {
+		case value == "":
+			wrong = append(wrong, fault.Field{Field: field + "." + name, Message: "must be filled"})
+		case len(value) > longestValue:
+			wrong = append(wrong, fault.Field{Field: field + "." + name, Message: "is too long"})
+		}
+	}
+	if len(wrong) > 0 {
+		return fault.Fields(wrong...)
+	}
+	return nil
+}
+
+// Filled returns the template with values for a contact, and what the contact reads in its body. A contact without a name is "you" to a template.
+func (s State) Filled(given Values, name, phone string) (network.Filled, string) {
+	of := strings.NewReplacer("{{name}}", cmp.Or(name, "you"), "{{phone}}", phone)
+	out := network.Filled{ProviderID: s.ProviderID, Name: s.Name, Language: s.Language, Named: s.Format == network.Named, Extras: map[string]string{}}
+	text := s.Body
+	for _, place := range s.Parameters {
+		value := of.Replace(strings.TrimSpace(given[place]))
+		out.Body = append(out.Body, network.Value{Name: place, Text: value})
+		text = strings.ReplaceAll(text, "{{"+place+"}}", value)
+	}
+	for _, place := range s.Extras {
+		out.Extras[place] = of.Replace(strings.TrimSpace(given[place]))
+	}
+	return out, text
+}

@@ -1,0 +1,53 @@
+package template_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/domain/event/eventtest"
+	"bahi/domain/fault"
+	"bahi/domain/messaging/network"
+	"bahi/domain/messaging/template"
+)
+
+func ready(status string) network.Template {
+	t := network.Template{ProviderID: "T1", Name: "order_ready", Language: "en", Category: "UTILITY", Status: status, Format: network.Positional, Extras: []string{"button_0"}}
+	t.Read("Order {{ 1 }} is ready for {{2}}; call {{1}}")
+	return t
+}
+
+func TestAListIsNotedWhereItDiffers(t *testing.T) {
+	t.Parallel()
+	listed := template.Listed{Template: ready("APPROVED"), Channel: 3}
+	eventtest.Given(t, template.Kind).Case("a new template").When(template.List{Template: ready("APPROVED"), Channel: 3}).Then(listed)
+	eventtest.Given(t, template.Kind).Case("nothing is known of it").When(template.MoveStatus{Status: "PAUSED"}).ThenNothing()
+	given := eventtest.Given(t, template.Kind, listed)
+	given.Case("the same").When(template.List{Template: ready("APPROVED"), Channel: 3}).ThenNothing()
+	given.Case("another status alone").When(template.List{Template: ready("PAUSED"), Channel: 3}).Then(template.StatusMoved{Status: "PAUSED"})
+	other := ready("APPROVED")
+	other.Read("Another text")
+	given.Case("another text").When(template.List{Template: other, Channel: 3}).Then(template.Listed{Template: other, Channel: 3})
+	given.Case("the network tells of a status").When(template.MoveStatus{Status: "DISABLED"}).Then(template.StatusMoved{Status: "DISABLED"})
+	given.Case("which it has").When(template.MoveStatus{Status: "APPROVED"}).ThenNothing()
+	require.True(t, given.State().Sendable())
+	require.False(t, given.And(template.StatusMoved{Status: "SOMETHING_NEW"}).State().Sendable())
+}
+
+func TestATemplateIsFilled(t *testing.T) {
+	t.Parallel()
+	s := template.State{Template: ready("APPROVED"), Channel: 3}
+	require.Equal(t, []string{"1", "2", "button_0"}, s.Places())
+	require.Equal(t, fault.Fields(
+		fault.Field{Field: "templateParams.1", Message: "is too long"}, fault.Field{Field: "templateParams.2", Message: "must be filled"},
+		fault.Field{Field: "templateParams.button_0", Message: "must be filled"}), s.Check("templateParams", template.Values{"1": strings.Repeat("a", 5000), "2": " ", "3": "x"}))
+	given := template.Values{"1": "A-204", "2": "{{name}} ({{phone}})", "button_0": "A-204"}
+	require.NoError(t, s.Check("templateParams", given))
+	filled, text := s.Filled(given, "Asha {{phone}}", "919812345678")
+	require.Equal(t, "Order A-204 is ready for Asha {{phone}} (919812345678); call A-204", text)
+	require.Equal(t, []network.Value{{Name: "1", Text: "A-204"}, {Name: "2", Text: "Asha {{phone}} (919812345678)"}}, filled.Body)
+	require.Equal(t, map[string]string{"button_0": "A-204"}, filled.Extras)
+	_, text = s.Filled(given, "", "91")
+	require.Contains(t, text, "for you (91)")
+}

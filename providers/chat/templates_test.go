@@ -1,0 +1,78 @@
+package chat_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/domain/messaging/network"
+	"bahi/providers/chat"
+)
+
+func TestTemplatesAreReadPageByPageAndSentWithTheirValues(t *testing.T) {
+	t.Parallel()
+	var sent string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Method == http.MethodPost:
+			sent = string(bodyOf(r))
+			_, _ = io.WriteString(w, `{"messages":[{"id":"wamid.1"}],"status":"submitted","messageId":"ee-1"}`)
+		case !bearer(r) || r.URL.Path != "/ACC/message_templates":
+			w.WriteHeader(401)
+			_, _ = io.WriteString(w, `{"error":{"code":190}}`)
+		case r.URL.Query().Get("after") == "":
+			_, _ = io.WriteString(w, `{"data":[{"id":"5","name":"order_ready","status":"approved","category":"UTILITY","language":"en","components":[
+				{"type":"HEADER","format":"TEXT","text":"Hi {{1}}"},{"type":"BODY","text":"To {{ 2 }} from {{1}}"},{"type":"BUTTONS","buttons":[{"type":"PHONE"},{"type":"URL","url":"https://a.example/{{1}}"}]}]},
+				{"name":"without an id"}],"paging":{"cursors":{"after":"c1"},"next":"https://thief.example/?token=all"}}`)
+		default:
+			_, _ = io.WriteString(w, `{"data":[{"id":"6","name":"offer","status":"PAUSED","parameter_format":"NAMED","components":[
+				{"type":"HEADER","format":"IMAGE"},{"type":"BODY","text":"For {{customer}}"}]}],"paging":{"cursors":{"after":"c2"}}}`)
+		}
+	}))
+	t.Cleanup(server.Close)
+	n, err := chat.New(chat.Settings{ChatURL: server.URL, GatewayURL: server.URL, Client: server.Client()})
+	require.NoError(t, err)
+	account := network.Account{Type: "chat", SenderID: "PN1", AccountID: "ACC", APIKey: token}
+	all, err := n.Templates(t.Context(), account)
+	require.NoError(t, err)
+	require.Len(t, all, 2)
+	require.Equal(t, network.Template{
+		ProviderID: "5", Name: "order_ready", Language: "en", Category: "UTILITY", Status: "APPROVED", Format: network.Positional, Parameters: []string{"1", "2"},
+		Extras: []string{"header", "button_1"}, Body: "To {{2}} from {{1}}",
+	}, all[0])
+	require.Equal(t, []string{"customer", "header_image"}, all[1].Places())
+
+	positional := network.Filled{
+		ProviderID: "5", Name: "order_ready", Language: "en", Body: []network.Value{{Name: "1", Text: "us"}, {Name: "2", Text: "you"}},
+		Extras: map[string]string{"header": "Asha", "button_1": "A-204"},
+	}
+	_, err = n.Send(t.Context(), account, network.Message{ID: "msg_8", To: phone, Template: &positional})
+	require.NoError(t, err)
+	require.JSONEq(t, `{"messaging_product":"chat-network","recipient_type":"individual","to":"919812345678","type":"template","biz_opaque_callback_data":"msg_8",
+		"template":{"name":"order_ready","language":{"code":"en"},"components":[
+			{"type":"button","sub_type":"url","index":"1","parameters":[{"type":"text","text":"A-204"}]},{"type":"header","parameters":[{"type":"text","text":"Asha"}]},
+			{"type":"body","parameters":[{"type":"text","text":"us"},{"type":"text","text":"you"}]}]}}`, sent)
+	_, err = n.Send(t.Context(), account, network.Message{To: phone, Template: &network.Filled{
+		Name: "offer", Language: "hi", Named: true, Body: []network.Value{{Name: "customer", Text: "Asha"}}, Extras: map[string]string{"header_image": picture},
+	}})
+	require.NoError(t, err)
+	require.Contains(t, sent, `{"type":"header","parameters":[{"type":"image","image":{"link":"`+picture+`"}}]},{"type":"body","parameters":[{"type":"text","parameter_name":"customer","text":"Asha"}]}`)
+
+	aggregator := network.Account{Type: "chat", Dialect: "envelope_v2", SenderID: "917", APIKey: token}
+	_, err = n.Send(t.Context(), aggregator, network.Message{To: phone, Template: &positional})
+	require.NoError(t, err)
+	require.Contains(t, sent, "template=%7B%22id%22%3A%225%22%2C%22params%22%3A%5B%22us%22%2C%22you%22%5D%7D")
+	all, err = n.Templates(t.Context(), aggregator)
+	require.NoError(t, err)
+	require.Empty(t, all, "the aggregator does not say")
+
+	account.APIKey = "another"
+	_, err = n.Templates(t.Context(), account)
+	require.Equal(t, network.Credentials, chat.AsFailure(err).Reason)
+	account.AccountID = ""
+	_, err = n.Templates(t.Context(), account)
+	require.Equal(t, network.Unconfigured, chat.AsFailure(err).Reason)
+}
