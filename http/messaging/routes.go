@@ -20,6 +20,7 @@ type Routes struct {
 	Messages *flows.Messages
 
 	ChatTemplates *flows.Templates
+	Campaign      CampaignsConfig
 
 	Now func() time.Time
 }
@@ -39,4 +40,5 @@ func (r *Routes) Register() {
 	r.Templates()
 	r.Contacts()
 	r.ContactLists()
+	r.Campaigns()
 }

@@ -29,6 +29,7 @@ type OutsideSettings struct {
 	inboxSettings
 	incomingSettings
 	networkSettings
+	campaignSettings
 
 	PublicURL   string         `env:"BAHI_PUBLIC_URL" name:"public-url" placeholder:"URL" help:"Public address of this server. Without it, the address it listens on."`
 	FrontendURL string         `env:"BAHI_FRONTEND_URL" name:"frontend-url" placeholder:"URL" help:"Address of the frontend, for links in mails. Without it, the public URL."`
@@ -136,6 +137,9 @@ func (s *System) joinOutside(ctx context.Context) (err error) {
 		s.Provider = &identityProvider{client, key}
 	}
 	if err := s.openNetworks(); err != nil {
+		return err
+	}
+	if err := s.openCampaigns(); err != nil {
 		return err
 	}
 	if err := s.openInbox(ctx); err != nil {

@@ -10,11 +10,12 @@ import (
 	accessreactors "bahi/reactors/access"
 	inboxreactors "bahi/reactors/inbox"
 	ledgerreactors "bahi/reactors/ledger"
+	messagingreactors "bahi/reactors/messaging"
 )
 
 // AllReactors returns the reactors of this program.
 func AllReactors() []*reactors.Reactor {
-	return []*reactors.Reactor{accessreactors.Accounts, accessreactors.Endings, ledgerreactors.Drafts}
+	return []*reactors.Reactor{accessreactors.Accounts, accessreactors.Endings, ledgerreactors.Drafts, messagingreactors.Campaigns}
 }
 
 // workers returns the workers for the jobs of reactors and sweeps.
@@ -28,7 +29,7 @@ func (s *System) workers() reactors.Workers {
 		Frontend: s.Settings.Outside.FrontendURL, Admin: s.Settings.Outside.AdminEmail, Zone: zone, Log: s.Log,
 	}
 	return slices.Concat(writing.Workers(), s.Eraser().Workers(), reactors.Workers{accessreactors.Sweeps(s.Accounts.Credentials)},
-		inboxreactors.Workers(s.Inbox, time.Now), s.confirming.Workers())
+		inboxreactors.Workers(s.Inbox, time.Now), s.confirming.Workers(), s.Campaigns.Workers())
 }
 
 // Eraser returns the eraser of people.
@@ -71,6 +72,7 @@ func (s *System) sweeps() []reactors.Sweep {
 		reactors.Every(accessreactors.SweepEvery, accessreactors.SweepErasures{}),
 		reactors.Every(accessreactors.SweepEvery, accessreactors.SweepCredentials{}),
 		reactors.Every(inboxreactors.SweepEvery, inboxreactors.SweepInbox{}),
+		reactors.Every(messagingreactors.TendEvery, messagingreactors.TendCampaigns{}),
 	}
 }
 

@@ -34,6 +34,7 @@ import (
 	"bahi/providers/blob"
 	"bahi/reactors"
 	ledgerreactors "bahi/reactors/ledger"
+	messagingreactors "bahi/reactors/messaging"
 	"bahi/readmodels"
 	auditviews "bahi/readmodels/audit"
 )
@@ -43,7 +44,7 @@ func AllProjections() []*projections.Projection {
 	return []*projections.Projection{
 		ledgertables.Books, ledgertables.Orders, ledgertables.OrderDrafts, accesstables.APIKeys, accesstables.Users, accesstables.Workspaces, accesstables.Endings,
 		marketplacetables.Companies, marketplacetables.Products, messagingtables.Channels, messagingtables.Contacts, messagingtables.Messages, messagingtables.Templates,
-		audittables.Tree, audittables.Places,
+		messagingtables.Campaigns, audittables.Tree, audittables.Places,
 	}
 }
 
@@ -82,6 +83,7 @@ type System struct {
 	channels   *messagingflows.Channels
 	Messages   *messagingflows.Messages
 	Templates  *messagingflows.Templates
+	Campaigns  *messagingreactors.Dispatcher
 }
 
 // Open is OpenBooks with accounts and the systems outside.

@@ -51,7 +51,7 @@ func (s *System) routes(a *api.API, metrics prometheus.Registerer) {
 	}
 	people.Register()
 	(&marketplaceroutes.Routes{API: a, Commands: s.Commands, Views: s.Marketplace, Frontend: s.Settings.Outside.FrontendURL}).Register()
-	(&messagingroutes.Routes{API: a, Commands: s.Commands, Views: s.Messaging, Networks: s.channels, Messages: s.Messages, ChatTemplates: s.Templates, Now: time.Now}).Register()
+	(&messagingroutes.Routes{API: a, Commands: s.Commands, Views: s.Messaging, Networks: s.channels, Messages: s.Messages, ChatTemplates: s.Templates, Campaign: messagingroutes.CampaignsConfig{Flows: s.Campaigns.Campaigns}, Now: time.Now}).Register()
 	(&auditroutes.Routes{
 		API: a, Events: &auditviews.Events{Log: s.Proofs.Log, Search: s.explored(), Reveal: s.Vault.Reveal}, Proofs: s.Proofs,
 		Feed: feed{s.Store}, Report: s.Trail(zone),

@@ -91,10 +91,18 @@ var Campaigns = projections.Define("campaigns", 1, campaignsDDL,
 			from unnest($8::bigint[]) with ordinality c (contact, nth), unnest($9::bigint[]) with ordinality d (hours, step)`,
 			d.First, len(d.Contacts), d.Campaign, e.StreamID(), d.Channel, d.At, e.At, d.Contacts, d.Delays)
 	}),
-	projections.On(func(b *projections.Batch, e event.Recorded[message.Queued]) { recipientIs(b, e.StreamID(), e.At, "calling", "open") }),
-	projections.On(func(b *projections.Batch, e event.Recorded[message.Requeued]) { recipientIs(b, e.StreamID(), e.At, "calling", "held", "calling") }),
-	projections.On(func(b *projections.Batch, e event.Recorded[message.Accepted]) { recipientIs(b, e.StreamID(), e.At, "sent", "calling") }),
-	projections.On(func(b *projections.Batch, e event.Recorded[message.PassedOver]) { recipientIs(b, e.StreamID(), e.At, "skipped", "open") }),
+	projections.On(func(b *projections.Batch, e event.Recorded[message.Queued]) {
+		recipientIs(b, e.StreamID(), e.At, "calling", "open")
+	}),
+	projections.On(func(b *projections.Batch, e event.Recorded[message.Requeued]) {
+		recipientIs(b, e.StreamID(), e.At, "calling", "held", "calling")
+	}),
+	projections.On(func(b *projections.Batch, e event.Recorded[message.Accepted]) {
+		recipientIs(b, e.StreamID(), e.At, "sent", "calling")
+	}),
+	projections.On(func(b *projections.Batch, e event.Recorded[message.PassedOver]) {
+		recipientIs(b, e.StreamID(), e.At, "skipped", "open", "held")
+	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[message.Failed]) {
 		switch {
 		case e.Data.Reason == network.Unknown: // it may have been sent

@@ -33,7 +33,7 @@ type Block struct {
 type Frozen struct {
 	Campaign int64     `json:"campaign"`
 	Run      int       `json:"run"`
-	Block    int       `json:"block"`
+	Block    int       `json:"block"` // from 0; -1: the contact gave a cause
 	Channel  int64     `json:"channel"`
 	First    int64     `json:"first"`
 	Contacts []int64   `json:"contacts"`
@@ -47,16 +47,20 @@ type Frozen struct {
 // Evolve keeps how far the audience is known.
 func (e Frozen) Evolve(Block) Block { return Block{At: e.At, Last: e.Last, End: e.End} }
 
-// Freeze fixes recipients.
-type Freeze Frozen
-
-// Again is how long a trigger passes over a contact that it has written to.
+// Again is how long a trigger passes over a contact that it has written to (CONTRACT.md 8.10).
 const Again = 24 * time.Hour
 
-// Decide passes over a block that is there, unless its contact triggers it again.
+// Freeze fixes recipients.
+type Freeze struct {
+	Frozen
+
+	Again time.Duration // after which the same contact may be one more time; 0: never
+}
+
+// Decide passes over a block that is there.
 func (c Freeze) Decide(b Block) ([]event.Event[Block], error) {
-	if !b.At.IsZero() && (c.Run > 0 || c.At.Before(b.At.Add(Again))) {
+	if !b.At.IsZero() && (c.Again == 0 || c.At.Before(b.At.Add(c.Again))) {
 		return nil, nil
 	}
-	return []event.Event[Block]{Frozen(c)}, nil
+	return []event.Event[Block]{c.Frozen}, nil
 }

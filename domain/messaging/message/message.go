@@ -60,7 +60,8 @@ type State struct {
 	ProviderID string
 	Reason     network.Reason // of the last failure; empty: none
 	Code       int
-	Doubts     int // how often it was sent again though it may have been sent
+	Said       event.Personal // of one that came in
+	Doubts     int            // how often it was sent again though it may have been sent
 }
 
 // Content is what a message says.
@@ -111,7 +112,7 @@ type Reported struct {
 	Code   int    `json:"code,omitempty"`
 }
 
-// PassedOver records that a campaign does not write to a contact after all. The message has no other event.
+// PassedOver records that a campaign does not write to a contact after all.
 type PassedOver struct {
 	Contact int64 `json:"contact"`
 }
@@ -151,7 +152,7 @@ func (Requeued) Evolve(s State) State {
 
 // Evolve begins a message that came in.
 func (e Received) Evolve(State) State {
-	return State{Channel: e.Channel, ProviderID: e.ProviderID, Status: Inbound}
+	return State{Channel: e.Channel, ProviderID: e.ProviderID, Status: Inbound, Said: e.Text}
 }
 
 // Evolve takes the message on.
@@ -265,15 +266,21 @@ func (Requeue) Decide(s State) ([]event.Event[State], error) {
 
 // Resend sends a campaign's message again: one that the network refused for a reason of ours, or one of which nothing was heard for long. The latter
 // is sent again once, and then given up (CONTRACT.md N1).
-type Resend struct{}
+type Resend struct {
+	Contact  int64
+	Unwanted bool // the contact must not be written to any more
+}
 
 // Decide passes over a message that is settled.
-func (Resend) Decide(s State) ([]event.Event[State], error) {
+func (c Resend) Decide(s State) ([]event.Event[State], error) {
+	free, doubtful := s.Status == NotSent && s.Reason.Stops(), s.Status == Waiting
 	switch {
-	case s.Status == NotSent && s.Reason.Stops(), s.Status == Waiting && s.Doubts == 0:
-		return []event.Event[State]{Requeued{}}, nil
-	case s.Status == Waiting:
+	case free && c.Unwanted:
+		return []event.Event[State]{PassedOver{Contact: c.Contact}}, nil
+	case doubtful && (c.Unwanted || s.Doubts > 0):
 		return []event.Event[State]{Failed{Reason: network.Lost}}, nil
+	case free, doubtful:
+		return []event.Event[State]{Requeued{}}, nil
 	}
 	return nil, nil
 }
