@@ -133,6 +133,13 @@ func (w *things) value(t *testing.T, name string) string {
 		w.values[name] = id
 		return id
 	}
+	if name == "message_template_id" { // a network has it
+		w.asha.POST("/api/channels", `{"name":"Sandbox","type":"chat"}`).Status(201)
+		var all []struct{ ID json.Number }
+		w.asha.GET("/api/chat/templates").Status(200).JSON(&all)
+		w.values[name] = all[0].ID.String()
+		return w.values[name]
+	}
 	giver := slices.IndexFunc(w.ops, func(op api.Op) bool { return w.samples[op.ID].Gives[name] != "" })
 	require.GreaterOrEqual(t, giver, 0, "no sample gives {%s}", name)
 	op := w.ops[giver]

@@ -69,7 +69,7 @@ var Campaigns = projections.Define("campaigns", 1, campaignsDDL,
 	projections.On(func(b *projections.Batch, e event.Recorded[campaign.Finished]) {
 		b.Exec(`update run set completed_at = $3 where campaign_id = $1 and run = $2`, e.StreamID(), e.Data.Run, e.At)
 		b.Exec(`update campaign set status = case when next_run_at is null then 'completed' else 'scheduled' end, reason = null, paused_until = null,
-			completed_at = case when next_run_at is null then $2 end, updated_at = $2, revision = $3 where id = $1`, e.StreamID(), e.At, e.Revision)
+			completed_at = case when next_run_at is null then $2::timestamptz end, updated_at = $2, revision = $3 where id = $1`, e.StreamID(), e.At, e.Revision)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[campaign.Cancelled]) {
 		b.Exec(`
