@@ -40,6 +40,7 @@ var Catalogue = event.NewCatalogue(append([]event.AnyKind{
 	claim.Identity.Kind,
 	contact.Kind,
 	contact.Phones.Kind,
+	contact.Senders.Kind,
 	contactlist.Kind,
 	follower.Kind,
 	company.Domains.Kind,

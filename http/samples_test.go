@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -20,6 +21,7 @@ import (
 	"bahi/http/api"
 	"bahi/http/api/apitest"
 	"bahi/internal/app/apptest"
+	views "bahi/readmodels/messaging"
 )
 
 // sample is a request that an operation takes: what its path and its JSON have in braces is the value of that name.
@@ -135,9 +137,9 @@ func (w *things) value(t *testing.T, name string) string {
 	}
 	if name == "message_template_id" { // a network has it
 		w.asha.POST("/api/channels", `{"name":"Sandbox","type":"chat"}`).Status(201)
-		var all []struct{ ID json.Number }
+		var all []views.Template
 		w.asha.GET("/api/chat/templates").Status(200).JSON(&all)
-		w.values[name] = all[0].ID.String()
+		w.values[name] = strconv.FormatInt(all[0].ID, 10)
 		return w.values[name]
 	}
 	giver := slices.IndexFunc(w.ops, func(op api.Op) bool { return w.samples[op.ID].Gives[name] != "" })

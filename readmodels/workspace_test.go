@@ -49,6 +49,8 @@ var spanning = map[string]string{
 	"access.Ended":              "it is the system's own, now and then",
 	"access.InvitationsTo":      "it is the system's own, which erases somebody everywhere",
 
+	"messaging.DueCampaigns": "it is the system's own, which begins campaigns at their time",
+
 	"marketplace.Companies":     "the directory is public",
 	"marketplace.FindCompanies": "the directory is public",
 	"marketplace.Company":       "the directory is public",

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -35,6 +36,7 @@ var (
 type Call struct {
 	ID          uuid.UUID
 	Endpoint    string
+	About       string // what the endpoint's path names, such as a channel's id; empty: nothing
 	ReceivedAt  time.Time
 	ContentType string
 	Body        []byte
@@ -153,6 +155,7 @@ func (b *Inbox) claim(ctx context.Context, tx pgx.Tx, id uuid.UUID) (c Call, err
 	if err != nil {
 		return c, err
 	}
+	c.Endpoint, c.About, _ = strings.Cut(c.Endpoint, "/")
 	if body != nil {
 		c.Body, err = b.Vault.Disclose(ctx, bodies, id.String(), body)
 	}

@@ -12,6 +12,7 @@ import (
 // Incoming is a call whose proof was checked.
 type Incoming struct {
 	Endpoint    string
+	About       string // what the path names; the calls of each are their own
 	Key         string // under which the provider would repeat it; empty: its body
 	ContentType string
 	Body        []byte
@@ -37,6 +38,9 @@ const mostWritten = 500
 // Receive records a call, which is on disk when it returns nil, and reports whether it was recorded before. It returns [ErrFull] while too many
 // calls wait. Calls that arrive together are written in one transaction.
 func (b *Inbox) Receive(ctx context.Context, in Incoming) (repeated bool, err error) {
+	if in.About != "" {
+		in.Endpoint += "/" + in.About
+	}
 	p := &pending{endpoint: in.Endpoint, contentType: in.ContentType, result: make(chan receipt, 1)}
 	if p.id, err = uuid.NewV7(); err != nil {
 		return false, fmt.Errorf("name a call: %w", err)

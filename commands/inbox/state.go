@@ -19,9 +19,9 @@ type Backlog struct {
 // Backlogs returns the backlog of each endpoint that has one.
 func (b *Inbox) Backlogs(ctx context.Context) ([]Backlog, error) {
 	rows, _ := b.Pool.Query(ctx, `
-		select endpoint, count(*) filter (where verdict = 'waiting'), count(*) filter (where verdict = 'parked'),
+		select split_part(endpoint, '/', 1) as endpoint, count(*) filter (where verdict = 'waiting'), count(*) filter (where verdict = 'parked'),
 			min(received_at) filter (where verdict = 'waiting')
-		from inbox.call where verdict in ('waiting', 'parked') group by endpoint`)
+		from inbox.call where verdict in ('waiting', 'parked') group by 1`)
 	all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Backlog])
 	if err != nil {
 		return nil, fmt.Errorf("count calls of webhooks: %w", err)

@@ -11,27 +11,28 @@ import (
 
 	"bahi/commands"
 	"bahi/commands/unique"
-	"bahi/domain/actor"
-	"bahi/domain/claims"
 	"bahi/domain/fault"
 	"bahi/domain/messaging/channel"
-	"bahi/domain/messaging/contact"
 	"bahi/domain/messaging/message"
 	"bahi/domain/messaging/network"
-	"bahi/domain/patch"
 	"bahi/domain/person"
 )
 
-// Heard tells when a contact last wrote to a channel, the zero time for never.
-type Heard interface {
+// Known tells of messages that are there.
+type Known interface {
+	// Heard returns when a contact last wrote to a channel, the zero time for never.
 	Heard(ctx context.Context, workspace uuid.UUID, channel, contact int64) (time.Time, error)
+	// MessageNamed returns the message of a channel that has one of the network's ids, 0 for none.
+	MessageNamed(ctx context.Context, workspace uuid.UUID, channel int64, ids []string) (int64, error)
+	// TemplateIDs returns the ids of a channel's templates by the network's ids.
+	TemplateIDs(ctx context.Context, workspace uuid.UUID, channel int64) (map[string]int64, error)
 }
 
 // Messages sends messages, and keeps those that come in.
 type Messages struct {
 	*Channels
 
-	Heard     Heard
+	Known     Known
 	Sandboxed func(network.Account) bool
 }
 
@@ -155,29 +156,12 @@ func (f *Messages) learn(ctx context.Context, of commands.Loaded[channel.State],
 	return err
 }
 
-// holder returns the contact that has a phone, 0 for none.
-func (f *Messages) holder(ctx context.Context, workspace uuid.UUID, phone string) (int64, error) {
-	key, err := unique.Key(ctx, f.Commands, contact.Phones, workspace[:], []byte(phone))
-	if err != nil {
-		return 0, err
-	}
-	claim, err := commands.Load(ctx, f.Commands.Fresh(), contact.Phones.Kind, key)
-	if err != nil || claim.State == (claims.State{}) {
-		return 0, err
-	}
-	l, err := commands.Load(ctx, f.Commands.Fresh(), contact.Kind, claim.State.Holder)
-	if err != nil || l.State.PhoneKey != key {
-		return 0, err
-	}
-	return strconv.ParseInt(claim.State.Holder, 10, 64)
-}
-
 // open refuses to write to a person who has not written to the channel lately.
 func (f *Messages) open(ctx context.Context, workspace uuid.UUID, channel, recipient int64) error {
 	var last time.Time
 	if recipient != 0 {
 		var err error
-		if last, err = f.Heard.Heard(ctx, workspace, channel, recipient); err != nil {
+		if last, err = f.Known.Heard(ctx, workspace, channel, recipient); err != nil {
 			return err
 		}
 	}
@@ -185,60 +169,4 @@ func (f *Messages) open(ctx context.Context, workspace uuid.UUID, channel, recip
 		return (&network.Failure{Reason: network.WindowClosed}).Fault()
 	}
 	return nil
-}
-
-// Arrival is a message that came in on a channel.
-type Arrival struct {
-	Channel    int64
-	From, Name string // the sender's phone, and name as far as the network tells it
-	Text       string
-	Image      string
-	ProviderID string
-	SentAt     time.Time
-}
-
-// Receive keeps a message that came in, once however often it comes. A sender who is no contact becomes one. It opens a resolved contact again.
-func (f *Messages) Receive(ctx context.Context, a Arrival) (commands.Outcome[message.State], error) {
-	none := commands.Outcome[message.State]{Revision: -1}
-	of, err := commands.Load(ctx, f.Commands.Fresh(), channel.Kind, strconv.FormatInt(a.Channel, 10))
-	if err != nil || of.State.Type == "" {
-		return none, cmp.Or(err, error(channel.ErrNotFound))
-	}
-	req := commands.Request{Actor: actor.Actor{Type: "provider", ID: of.State.Type, Workspace: of.Workspace}, Workspace: of.Workspace}
-	phone, err := person.Dialled("from", a.From)
-	if err != nil {
-		return none, err
-	}
-	sender, err := f.sender(ctx, req, phone, a.Name)
-	if err != nil {
-		return none, err
-	}
-	req.Key, req.Operation = strconv.FormatInt(a.Channel, 10)+" "+a.ProviderID, "receive-message" // a network's ids are its own
-	return commands.Create(ctx, f.Commands, req, message.Kind, f.Commands.Numbered(message.Kind.Category(), 1), message.Receive{
-		Draft: message.Draft{Channel: a.Channel, Text: a.Text, Image: a.Image}, Contact: sender, ProviderID: a.ProviderID, SentAt: a.SentAt, Now: f.Commands.Now(),
-	})
-}
-
-// sender returns the contact that has a phone, or makes one.
-func (f *Messages) sender(ctx context.Context, req commands.Request, phone, name string) (int64, error) {
-	id, err := f.holder(ctx, req.Workspace, phone)
-	if err != nil {
-		return 0, err
-	}
-	if id != 0 {
-		_, err := commands.Handle(ctx, f.Commands, req, contact.Kind, strconv.FormatInt(id, 10), contact.Reopen{})
-		return id, err
-	}
-	if _, err := person.Name("name", name); err != nil {
-		name = "+" + phone
-	}
-	c := contact.Add{Name: name, Source: "chat", Reach: contact.Reach{Phone: patch.Set(phone)}}
-	out, err := AddContact(ctx, f.Commands, req, c)
-	if refused, ok := errors.AsType[*fault.Error](err); ok && refused.Code == "phone_taken" { // another message of theirs was faster
-		return f.holder(ctx, req.Workspace, phone)
-	}
-	if err != nil {
-		return 0, err
-	}
-	return strconv.ParseInt(out.ID, 10, 64)
 }

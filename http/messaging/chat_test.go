@@ -20,7 +20,7 @@ import (
 // heard plays a message from a phone to a channel.
 func heard(t *testing.T, o *apptest.Office, channel int64, from, id string, at time.Time) {
 	t.Helper()
-	_, err := o.Sys.Messages.Receive(t.Context(), flows.Arrival{Channel: channel, From: from, Name: "Asha", Text: "Is it ready?", ProviderID: id, SentAt: at})
+	_, err := o.Sys.Messages.Receive(t.Context(), flows.Arrival{Writer: flows.Writer{From: from, Name: "Asha"}, Channel: channel, Text: "Is it ready?", ProviderID: id, SentAt: at})
 	require.NoError(t, err)
 }
 
@@ -32,6 +32,20 @@ func conversation(t *testing.T, c *apitest.Client, contact int64, query string) 
 	t.Helper()
 	c.GET(fmt.Sprintf("%s/messages%s", at(contact), query)).Status(200).JSON(&all)
 	return all
+}
+
+// until waits until so many messages of a contact have a status, which is the sandbox's work.
+func until(t *testing.T, c *apitest.Client, contact int64, status string, count int) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		found := 0
+		for _, m := range conversation(t, c, contact, "") {
+			if m.Status == status {
+				found++
+			}
+		}
+		return found == count
+	}, time.Minute, 10*time.Millisecond)
 }
 
 func TestAConversationInTheSandbox(t *testing.T) {
@@ -66,12 +80,13 @@ func TestAConversationInTheSandbox(t *testing.T) {
 	c.GET(contacts + "?search=919812345678").Status(200).JSON(&people)
 	require.Equal(t, []string{"Asha", "chat"}, []string{*people[0].Name, people[0].Source})
 	asha := people[0].ID
+	until(t, c, asha, "read", 2)
 	talk := conversation(t, c, asha, "")
 	var said []string
 	for _, m := range talk {
 		said = append(said, strings.Join([]string{m.Direction, m.Type, m.Status, m.By[:3]}, " "))
 	}
-	require.Equal(t, []string{"out image sent key", "out text sent key", "in text received con", "in text received con"}, said)
+	require.Equal(t, []string{"out image read key", "out text read key", "in text received con", "in text received con"}, said)
 	require.Equal(t, []string{"Your order is ready", "https://cdn.example.org/a.jpg"}, []string{*talk[1].Text, *talk[0].MediaURL})
 	require.Equal(t, talk[1:3], conversation(t, c, asha, "?limit=2&before="+talk[0].ID))
 

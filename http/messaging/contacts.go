@@ -20,7 +20,7 @@ func (in ByContact) stream() string { return strconv.FormatInt(in.ID, 10) }
 
 func contactOp(id, method, path, summary string) api.Op {
 	return api.Op{
-		ID: id, Method: method, Path: "/api/contacts" + path, Summary: summary, Tags: tags, Area: area, Limit: limit, Reads: []string{"messaging_contacts"},
+		ID: id, Method: method, Path: "/api/contacts" + path, Summary: summary, Tags: tags, Area: area, Limit: limit, Reads: []string{"messaging_contacts", "messages"},
 	}
 }
 
@@ -67,6 +67,11 @@ func (r *Routes) contactWritten(ctx context.Context, out commands.Outcome[contac
 	return api.Written(ctx, out, err, func(out commands.Outcome[contact.State]) views.Contact {
 		s := out.State
 		id, _ := strconv.ParseInt(out.ID, 10, 64) // the command has given it
+		if out.Revision > 0 {                     // what its conversation shows is in no stream of the contact
+			if c, err := r.Views.Contact(ctx, api.Caller(ctx).Workspace, id); err == nil && c.Revision == out.Revision {
+				return c
+			}
+		}
 		return views.Contact{
 			ID: id, Name: s.Name.Shown(), Phone: s.Phone.Shown(), Email: s.Email.Shown(), Source: s.Source, OptIn: s.OptIn, ReplyBot: s.ReplyBot,
 			Status: s.Status, ListIDs: append([]int64{}, s.Lists...), CreatedAt: out.Began, UpdatedAt: out.At, Revision: out.Revision,

@@ -59,7 +59,7 @@ func TestAPatchChangesWhatItNames(t *testing.T) {
 	k := made(t, c, `{"name":"Asha","phone":"9812345678","email":"Asha@Example.org","source":"chat","unknown":1}`)
 	stamp := func(at time.Time) string { return at.Format(time.RFC3339Nano) }
 	c.GET(at(k.ID)).Status(200).Body(fmt.Sprintf(`{"id":%d,"name":"Asha","phone":"919812345678","email":"asha@example.org","source":"chat","optIn":false,`+
-		`"replyBot":true,"status":"open","listIds":[],"lastMessageAt":null,"createdAt":%q,"updatedAt":%q,"revision":0}`, k.ID, stamp(k.CreatedAt), stamp(k.UpdatedAt)))
+		`"replyBot":true,"status":"open","listIds":[],"optInAt":null,"optInBy":null,"optInEvidence":null,"unread":0,"lastMessageAt":null,"createdAt":%q,"updatedAt":%q,"revision":0}`, k.ID, stamp(k.CreatedAt), stamp(k.UpdatedAt)))
 
 	edited := c.PATCH(at(k.ID), `{"phone":null,"optIn":true,"status":"resolved"}`).Status(200)
 	for _, said := range []string{`"name":"Asha"`, `"phone":null`, `"email":"asha@example.org"`, `"optIn":true`, `"status":"resolved"`, `"revision":1`} {

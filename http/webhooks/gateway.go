@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"bahi/commands/inbox"
 	flows "bahi/commands/ledger"
@@ -64,7 +65,7 @@ func (g Gateway) draft(ctx context.Context, c inbox.Call) (out inbox.Outcome, er
 		if !slices.Contains(orders, e.Type) {
 			continue
 		}
-		m, err := message(e, c, i)
+		m, err := order(e, c, i)
 		if err != nil {
 			return out, err
 		}
@@ -82,16 +83,10 @@ func (g Gateway) draft(ctx context.Context, c inbox.Call) (out inbox.Outcome, er
 	return out, nil
 }
 
-// message returns an event's message. Without an id, it is known by its place in the body.
-func message(e gateway.Event, c inbox.Call, place int) (m flows.Message, err error) {
-	m = flows.Message{ID: e.ID, From: e.From, User: e.UserID, Text: e.Text, At: c.ReceivedAt}
-	if m.ID == "" {
-		sum := sha256.Sum256(c.Body)
-		m.ID = "sha256:" + hex.EncodeToString(sum[:]) + ":" + strconv.Itoa(place)
-	}
-	if e.At != nil && e.At.Before(c.ReceivedAt) {
-		m.At = *e.At
-	}
+// order returns an event's message.
+func order(e gateway.Event, c inbox.Call, place int) (m flows.Message, err error) {
+	m = flows.Message{From: e.From, User: e.UserID, Text: e.Text}
+	m.ID, m.At = named(e, c, place)
 	if e.Media != nil {
 		text, err := json.Marshal(e.Media)
 		if err != nil {
@@ -100,4 +95,17 @@ func message(e gateway.Event, c inbox.Call, place int) (m flows.Message, err err
 		m.Media = string(text)
 	}
 	return m, nil
+}
+
+// named returns a message's id and time. Without an id, it is known by its place in the body. A time that is yet to come is now.
+func named(e gateway.Event, c inbox.Call, place int) (id string, at time.Time) {
+	id, at = e.ID, c.ReceivedAt
+	if id == "" {
+		sum := sha256.Sum256(c.Body)
+		id = "sha256:" + hex.EncodeToString(sum[:]) + ":" + strconv.Itoa(place)
+	}
+	if e.At != nil && e.At.Before(c.ReceivedAt) {
+		at = *e.At
+	}
+	return id, at
 }

@@ -4,9 +4,11 @@ package webhooks
 
 import (
 	"context"
+	"io"
 	"mime"
 	"net/http"
 	"net/netip"
+	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -27,8 +29,12 @@ var ErrNotProven = fault.New(fault.Unauthorized, "Webhook proof missing or wrong
 // Endpoint is a path that a provider calls.
 type Endpoint struct {
 	ID      string // of the operation, for ever: it is part of the calls' keys
-	Path    string
+	Path    string // with {channelId}, each channel has calls of its own
 	Summary string
+
+	// Greet answers a provider who asks, by GET, whether this is the endpoint that it was told. Nil: nobody asks. Its operation is
+	// greet-<what the ID receives>.
+	Greet func(r *http.Request) (answer, contentType string, err error)
 
 	// Prove returns nil if every configured proof of the call is right. It MUST compare in constant time, and look at the body's bytes
 	// only to sign them.
@@ -37,6 +43,8 @@ type Endpoint struct {
 	// Key returns what is the same in each repetition of a call and differs from all other calls, such as the provider's id of the event, or ""
 	// if the body has nothing like it; its hash then serves. Nil: always the hash. It gets bytes that may be anything.
 	Key func(contentType string, body []byte) string
+
+	KeyHeader string // header that has what Key returns, and goes before it; empty: none
 
 	// Handle makes the call's effect.
 	Handle inbox.Handler
@@ -78,35 +86,80 @@ func (r *Routes) Register() {
 	}
 }
 
+// perChannel is the variable of paths of which each channel has its own.
+const perChannel = "{channelId}"
+
 func (r *Routes) register(e Endpoint, m *metrics) {
-	api.Handle(r.API, api.Op{
+	op := api.Op{
 		ID: e.ID, Method: "POST", Path: e.Path, Summary: e.Summary, Tags: []string{"Webhooks"},
 		Public: true, NoKey: true, Limit: Limit, Refusals: true, MaxBody: MaxBody, Status: http.StatusOK, Errors: []int{http.StatusUnauthorized},
-	}, func(ctx context.Context, in *struct{ RawBody []byte }) (*struct{}, error) {
-		request, from := api.Sender(ctx)
-		if err := e.Prove(request, from, in.RawBody); err != nil {
-			m.refused.WithLabelValues(e.ID).Inc()
-			if tooMany := api.Count(ctx, Limit); tooMany != nil {
-				return nil, tooMany
-			}
-			return nil, err
-		}
-		kind := contentType(request.Header)
-		call := inbox.Incoming{Endpoint: e.ID, ContentType: kind, Body: in.RawBody}
-		if e.Key != nil {
-			call.Key = e.Key(kind, in.RawBody)
-		}
-		repeated, err := r.Inbox.Receive(ctx, call)
-		switch {
-		case err != nil:
-			return nil, err
-		case repeated:
-			m.repeated.WithLabelValues(e.ID).Inc()
-		default:
-			m.received.WithLabelValues(e.ID).Inc()
-		}
-		return &struct{}{}, nil
+	}
+	if !strings.Contains(e.Path, perChannel) {
+		api.Handle(r.API, op, func(ctx context.Context, in *struct{ RawBody []byte }) (*struct{}, error) {
+			return r.receive(ctx, e, m, "", in.RawBody)
+		})
+		r.greet(e, op)
+		return
+	}
+	api.Handle(r.API, op, func(ctx context.Context, in *struct {
+		Channel string `path:"channelId"`
+		RawBody []byte
+	}) (*struct{}, error) {
+		return r.receive(ctx, e, m, in.Channel, in.RawBody)
 	})
+	r.greet(e, op)
+}
+
+// greet registers the endpoint's answer to a provider who asks.
+func (r *Routes) greet(e Endpoint, op api.Op) {
+	if e.Greet == nil {
+		return
+	}
+	op.ID, op.Method, op.Summary, op.MaxBody = "greet"+strings.TrimPrefix(e.ID, "receive"), "GET", "Show a provider that this is the endpoint that it was told", 0
+	op.Errors = []int{http.StatusForbidden}
+	api.Download(r.API, op, map[string]any{"text/plain": nil, "application/json": nil}, func(ctx context.Context, _ *struct{}) (api.Content, error) {
+		request, _ := api.Sender(ctx)
+		answer, kind, err := e.Greet(request)
+		if err != nil {
+			if tooMany := api.Count(ctx, Limit); tooMany != nil {
+				err = tooMany
+			}
+			return api.Content{}, err
+		}
+		return api.Content{Type: kind, Write: func(_ context.Context, w io.Writer) error {
+			_, err := io.WriteString(w, answer)
+			return err
+		}}, nil
+	})
+}
+
+func (r *Routes) receive(ctx context.Context, e Endpoint, m *metrics, about string, body []byte) (*struct{}, error) {
+	request, from := api.Sender(ctx)
+	if err := e.Prove(request, from, body); err != nil {
+		m.refused.WithLabelValues(e.ID).Inc()
+		if tooMany := api.Count(ctx, Limit); tooMany != nil {
+			return nil, tooMany
+		}
+		return nil, err
+	}
+	kind := contentType(request.Header)
+	call := inbox.Incoming{Endpoint: e.ID, About: about, ContentType: kind, Body: body}
+	if e.KeyHeader != "" {
+		call.Key = request.Header.Get(e.KeyHeader)
+	}
+	if e.Key != nil && call.Key == "" {
+		call.Key = e.Key(kind, body)
+	}
+	repeated, err := r.Inbox.Receive(ctx, call)
+	switch {
+	case err != nil:
+		return nil, err
+	case repeated:
+		m.repeated.WithLabelValues(e.ID).Inc()
+	default:
+		m.received.WithLabelValues(e.ID).Inc()
+	}
+	return &struct{}{}, nil
 }
 
 // contentType returns the type of the body without parameters, "" if it cannot be read.

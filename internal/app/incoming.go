@@ -65,7 +65,8 @@ func (s *System) webhooks(ctx context.Context) ([]webhooks.Endpoint, error) {
 	incoming := webhooks.Gateway{Proof: proof, Allowed: allowed, Draft: func(ctx context.Context, m ledgerflows.Message) (string, string, error) {
 		return ledgerflows.ReceiveDraft(ctx, commands.Request{Actor: fromGateway, Workspace: workspace}, s.Books, m)
 	}}
-	return []webhooks.Endpoint{incoming.Orders()}, nil
+	conversations, err := s.conversing(ctx, proof)
+	return append([]webhooks.Endpoint{incoming.Orders()}, conversations...), err
 }
 
 // senders returns the digits of phones, and user ids such as IN.12345 as they are.

@@ -38,7 +38,7 @@ func (s *System) openNetworks() error {
 		return err
 	}
 	s.channels = &messagingflows.Channels{Commands: s.Commands, Secrets: s.Vault, Networks: networks, Within: o.AskWithin, Log: s.Log}
-	s.Messages = &messagingflows.Messages{Channels: s.channels, Heard: s.Messaging, Sandboxed: networks.Sandboxed}
+	s.Messages = &messagingflows.Messages{Channels: s.channels, Known: s.Messaging, Sandboxed: networks.Sandboxed}
 	s.Templates = &messagingflows.Templates{Channels: s.channels, Listed: s.Messaging}
 	return nil
 }

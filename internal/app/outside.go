@@ -26,6 +26,7 @@ import (
 type OutsideSettings struct {
 	consoleSettings
 	feedSettings
+	hookSettings
 	inboxSettings
 	incomingSettings
 	networkSettings

@@ -15,7 +15,7 @@ import (
 
 // AllReactors returns the reactors of this program.
 func AllReactors() []*reactors.Reactor {
-	return []*reactors.Reactor{accessreactors.Accounts, accessreactors.Endings, ledgerreactors.Drafts, messagingreactors.Campaigns}
+	return []*reactors.Reactor{accessreactors.Accounts, accessreactors.Endings, ledgerreactors.Drafts, messagingreactors.Messages, messagingreactors.Campaigns}
 }
 
 // workers returns the workers for the jobs of reactors and sweeps.
@@ -29,7 +29,7 @@ func (s *System) workers() reactors.Workers {
 		Frontend: s.Settings.Outside.FrontendURL, Admin: s.Settings.Outside.AdminEmail, Zone: zone, Log: s.Log,
 	}
 	return slices.Concat(writing.Workers(), s.Eraser().Workers(), reactors.Workers{accessreactors.Sweeps(s.Accounts.Credentials)},
-		inboxreactors.Workers(s.Inbox, time.Now), s.confirming.Workers(), s.Campaigns.Workers())
+		inboxreactors.Workers(s.Inbox, time.Now), s.confirming.Workers(), (&messagingreactors.Player{Commands: s.Commands}).Workers(), s.Campaigns.Workers())
 }
 
 // Eraser returns the eraser of people.

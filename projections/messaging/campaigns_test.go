@@ -59,7 +59,7 @@ func TestStatsAreExact(t *testing.T) {
 			for _, what := range random.Example(int(id)) {
 				switch begun := s.Status != ""; {
 				case what == "queue" && !begun:
-					do(message.Queue{Contact: who, Draft: message.Draft{Channel: 3, To: "91", Text: "x", Template: true}})
+					do(message.Queue{Contact: who, Draft: message.Draft{Channel: 3, To: "91", Text: "x", Template: 1}})
 					called = true
 				case what == "pass" && !begun:
 					do(message.PassOver{Contact: who})

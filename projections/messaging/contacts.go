@@ -17,7 +17,7 @@ import (
 var contactsDDL string
 
 // Contacts has the contacts of workspaces. What is personal comes into it in clear, for as long as its key is there.
-var Contacts = projections.Define("messaging_contacts", 2, contactsDDL,
+var Contacts = projections.Define("messaging_contacts", 3, contactsDDL,
 	projections.On(func(b *projections.Batch, e event.Recorded[contact.Added]) {
 		s := e.Data.Evolve(contact.State{})
 		b.Exec(`
@@ -29,6 +29,15 @@ var Contacts = projections.Define("messaging_contacts", 2, contactsDDL,
 		b.Set("contact", e.StreamID(), "name", e.Data.Name, "name_folded", patch.Field[*string]{Value: folded(e.Data.Name.Value), State: e.Data.Name.State},
 			"phone", e.Data.Phone, "email", e.Data.Email, "opt_in", e.Data.OptIn, "reply_bot", e.Data.ReplyBot, "status", e.Data.Status,
 			"updated_at", e.At, "revision", e.Revision)
+		if e.Data.OptIn.Named() {
+			b.Set("contact", e.StreamID(), "opt_in_at", e.At, "opt_in_by", e.Meta.Actor, "opt_in_how", e.Data.Evidence)
+		}
+	}),
+	projections.On(func(b *projections.Batch, e event.Recorded[contact.ConsentMoved]) {
+		b.Set("contact", e.StreamID(), "opt_in", e.Data.OptIn, "opt_in_at", e.At, "opt_in_by", "contact", "opt_in_how", e.Data.By, "updated_at", e.At, "revision", e.Revision)
+	}),
+	projections.On(func(b *projections.Batch, e event.Recorded[contact.Reached]) {
+		b.Set("contact", e.StreamID(), "updated_at", e.At, "revision", e.Revision)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[contact.Deleted]) {
 		b.Exec(`delete from contact where id = $1`, e.StreamID())

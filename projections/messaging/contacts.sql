@@ -8,6 +8,9 @@ create table contact (
   email        text,
   source       text not null,
   opt_in       boolean not null,
+  opt_in_at    timestamptz, -- since when; null: nobody has said anything
+  opt_in_by    text, -- who gave or took it
+  opt_in_how   text, -- evidence of who gave it; word or network where the contact did
   reply_bot    boolean not null,
   status       text not null,
   created_at   timestamptz not null,

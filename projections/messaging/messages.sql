@@ -7,17 +7,37 @@ create table message (
   inbound      boolean not null,
   type         text not null,
   text         text,
-  media_url    text,
+  media_url    text, -- of an image that goes out
+  file         text, -- key of one that came in and is kept; null: none is
+  file_type    text,
   status       text not null,
   reason       text, -- why it is not known to be sent
   code         bigint, -- the network's
   title        text, -- in the network's words
   details      text,
+  provider_id  text, -- of the one who took it
+  network_id   text, -- where that is another
   at           timestamptz not null, -- by the network, where it came in
-  actor        text not null
+  edited_at    timestamptz,
+  actor        text not null,
+  began        bigint not null, -- position of its first event
+  position     bigint not null  -- of its last one
+);
+
+-- What lists of contacts show of their conversations.
+create table conversation (
+  contact_id   bigint primary key,
+  workspace_id uuid not null,
+  last_at      timestamptz not null, -- of the last message
+  unread       bigint not null, -- messages that came in after read_at, without reactions
+  read_at      timestamptz -- of the message up to which people have read
 );
 
 -- after fill
 
-create index message_contact_id_id_idx on message (contact_id, id);
+create index message_contact_id_began_idx on message (contact_id, began);
 create index message_contact_id_channel_id_at_idx on message (contact_id, channel_id, at) where inbound;
+create index message_workspace_id_position_idx on message (workspace_id, position);
+create index message_provider_id_idx on message (provider_id);
+create index message_network_id_idx on message (network_id);
+create index conversation_workspace_id_last_at_idx on conversation (workspace_id, last_at);

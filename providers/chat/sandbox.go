@@ -26,7 +26,9 @@ func (*Sandbox) health(_ context.Context, a network.Account) (network.Health, *n
 	h := network.Health{Quality: "green", MessagingLimit: "TIER_1K", CanSend: "available"}
 	switch a.Type {
 	case channel.Chat:
-		h.Identity = a.SenderID
+		if h.Identity = a.SenderID; a.Dialect != "" && a.Dialect != "cloud" && a.AppName != "" { // an aggregator knows apps
+			h.Identity = "app:" + a.AppName
+		}
 	case channel.Telegram: // a bot's token begins with the bot's id
 		if id, _, found := strings.Cut(a.APIKey, ":"); found {
 			h.Identity = id

@@ -21,12 +21,13 @@ func Detect(contentType string, body []byte) (Dialect, error) {
 	}
 	var head struct {
 		Object  json.RawMessage `json:"object"`
+		Entry   json.RawMessage `json:"entry"`
 		Type    json.RawMessage `json:"type"`
 		Payload json.RawMessage `json:"payload"`
 	}
 	switch {
 	case json.Unmarshal(body, &head) != nil:
-	case head.Object != nil:
+	case head.Object != nil || head.Entry != nil:
 		return GraphV3, nil
 	case head.Type != nil && head.Payload != nil:
 		return EnvelopeV2, nil
@@ -65,6 +66,9 @@ func Key(contentType string, body []byte) string {
 		return ""
 	}
 	e := events[0]
+	if e.Kind == Template || e.Kind == Consent || e.Kind == Moved { // the same may come about again, with another time in the body
+		return ""
+	}
 	if e.Kind == Message { // its type does not matter: a repeated message is the same message
 		return string(e.Kind) + " " + e.ID
 	}
@@ -73,6 +77,7 @@ func Key(contentType string, body []byte) string {
 
 // envelope is envelope_v2. Values that may be text or number are read as they come.
 type envelope struct {
+	App       string `json:"app"`
 	Timestamp moment `json:"timestamp"`
 	Type      string `json:"type"`
 	Payload   struct {
@@ -80,6 +85,7 @@ type envelope struct {
 		GSID        text            `json:"gsId"`
 		Source      text            `json:"source"`
 		Destination text            `json:"destination"`
+		Phone       text            `json:"phone"`
 		Type        string          `json:"type"`
 		Payload     json.RawMessage `json:"payload"`
 		Sender      struct {
@@ -112,7 +118,7 @@ func decodeEnvelope(body []byte) ([]Event, error) {
 	if json.Unmarshal(p.Payload, &content) != nil {
 		content = inner{} // of a kind that this program does not know
 	}
-	e := Event{Kind: Other, ID: string(p.ID), Type: p.Type, At: in.Timestamp.Time}
+	e := Event{Kind: Other, ID: string(p.ID), Type: p.Type, At: in.Timestamp.Time, App: in.App}
 	switch in.Type {
 	case "message":
 		e.Kind, e.From, e.Name, e.UserID = Message, digits(string(p.Source)), p.Sender.Name, string(p.Sender.UserID)
@@ -129,134 +135,12 @@ func decodeEnvelope(body []byte) ([]Event, error) {
 		if content.TS.Time != nil {
 			e.At = content.TS.Time
 		}
+	case "user-event":
+		if p.Type == "opted-out" || p.Type == "opted-in" {
+			e.Kind, e.From, e.Type = Consent, digits(string(p.Phone)), map[string]string{"opted-out": "stop", "opted-in": "resume"}[p.Type]
+		}
 	}
 	return []Event{e}, nil
-}
-
-// graph is graph_v3.
-type graph struct {
-	Entry []struct {
-		Changes []struct {
-			Value struct {
-				Contacts []struct {
-					WaID    text `json:"wa_id"`
-					UserID  text `json:"user_id"`
-					Profile struct {
-						Name string `json:"name"`
-					} `json:"profile"`
-				} `json:"contacts"`
-				Messages []graphMessage `json:"messages"`
-				Statuses []graphStatus  `json:"statuses"`
-			} `json:"value"`
-		} `json:"changes"`
-	} `json:"entry"`
-}
-
-type graphMessage struct {
-	ID          text   `json:"id"`
-	From        text   `json:"from"`
-	FromUserID  text   `json:"from_user_id"`
-	Timestamp   moment `json:"timestamp"`
-	Type        string `json:"type"`
-	Text        body   `json:"text"`
-	Image       *file  `json:"image"`
-	Document    *file  `json:"document"`
-	Audio       *file  `json:"audio"`
-	Video       *file  `json:"video"`
-	Button      body   `json:"button"`
-	Interactive struct {
-		Type        string `json:"type"`
-		ButtonReply title  `json:"button_reply"`
-		ListReply   title  `json:"list_reply"`
-	} `json:"interactive"`
-}
-
-type body struct {
-	Body string `json:"body"`
-	Text string `json:"text"`
-}
-
-type title struct {
-	Title string `json:"title"`
-}
-
-type file struct {
-	ID       text   `json:"id"`
-	URL      string `json:"url"`
-	Link     string `json:"link"`
-	MimeType string `json:"mime_type"`
-	Caption  string `json:"caption"`
-}
-
-type graphStatus struct {
-	ID              text   `json:"id"`
-	GSID            text   `json:"gs_id"`
-	Status          string `json:"status"`
-	Timestamp       moment `json:"timestamp"`
-	RecipientID     text   `json:"recipient_id"`
-	RecipientUserID text   `json:"recipient_user_id"`
-	Errors          []struct {
-		Code  text   `json:"code"`
-		Title string `json:"title"`
-		Data  struct {
-			Details string `json:"details"`
-		} `json:"error_data"`
-	} `json:"errors"`
-}
-
-func decodeGraph(data []byte) (events []Event, err error) {
-	var in graph
-	if err := json.Unmarshal(data, &in); err != nil {
-		return nil, err
-	}
-	for _, entry := range in.Entry {
-		for _, change := range entry.Changes {
-			names := map[string]string{}
-			for _, c := range change.Value.Contacts {
-				names[string(c.WaID)], names[string(c.UserID)] = c.Profile.Name, c.Profile.Name
-			}
-			for _, m := range change.Value.Messages {
-				e := m.event()
-				e.Name = first(names[string(m.FromUserID)], names[string(m.From)])
-				events = append(events, e)
-			}
-			for _, s := range change.Value.Statuses {
-				events = append(events, s.event())
-			}
-		}
-	}
-	return events, nil
-}
-
-func (m graphMessage) event() Event {
-	e := Event{
-		Kind: Message, ID: string(m.ID), From: digits(string(m.From)), UserID: string(m.FromUserID), Type: m.Type, At: m.Timestamp.Time,
-		Text: first(m.Text.Body, m.Button.Text, m.Interactive.ButtonReply.Title, m.Interactive.ListReply.Title),
-	}
-	switch m.Type {
-	case "document":
-		e.Type = "file"
-	case "button":
-		e.Type = "button_reply"
-	case "interactive":
-		e.Type = m.Interactive.Type
-	case "system":
-		e.Kind = Other
-	}
-	for _, f := range []*file{m.Image, m.Document, m.Audio, m.Video} {
-		if f != nil {
-			e.Media, e.Text = &Media{URL: first(f.URL, f.Link), ID: string(f.ID), ContentType: f.MimeType}, first(e.Text, f.Caption)
-		}
-	}
-	return e
-}
-
-func (s graphStatus) event() Event {
-	e := Event{Kind: Status, ID: string(s.ID), GSID: string(s.GSID), Type: s.Status, At: s.Timestamp.Time, To: digits(string(s.RecipientID)), UserID: string(s.RecipientUserID)}
-	if len(s.Errors) > 0 {
-		e.Code, e.Reason = string(s.Errors[0].Code), first(s.Errors[0].Data.Details, s.Errors[0].Title)
-	}
-	return e
 }
 
 func decodeForm(body []byte) ([]Event, error) {

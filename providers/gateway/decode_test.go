@@ -43,14 +43,14 @@ func TestBodiesOfTheContractAreRead(t *testing.T) {
 	const phone = "919812345678"
 	for text, want := range map[string]gateway.Event{
 		envelopeMessage: {
-			Kind: gateway.Message, ID: "ABEG1", Type: "text", At: at(1740900000, 123), From: phone, Name: "Asha", Text: "payal 250 gm 4 pcs",
+			Kind: gateway.Message, ID: "ABEG1", Type: "text", At: at(1740900000, 123), From: phone, Name: "Asha", Text: "payal 250 gm 4 pcs", App: "WorkshopApp",
 		},
-		envelopeDelivered: {Kind: gateway.Status, ID: "gBEG2", GSID: "ee4a…", Type: "delivered", At: at(1740900001, 0), To: phone},
+		envelopeDelivered: {Kind: gateway.Status, ID: "gBEG2", GSID: "ee4a…", Type: "delivered", At: at(1740900001, 0), To: phone, App: "WorkshopApp"},
 		envelopeFailed: {
-			Kind: gateway.Status, ID: "ee4b…", Type: "failed", At: at(1740900002, 123), To: phone, Code: "1002", Reason: "Number not reachable",
+			Kind: gateway.Status, ID: "ee4b…", Type: "failed", At: at(1740900002, 123), To: phone, Code: "1002", Reason: "Number not reachable", App: "WorkshopApp",
 		},
-		graphMessage: {Kind: gateway.Message, ID: "wamid.a", Type: "text", At: at(1740900000, 0), From: phone, Name: "Asha", Text: "payal 250 gm"},
-		graphFailed:  {Kind: gateway.Status, ID: "wamid.b", Type: "failed", At: at(1740900005, 0), To: phone, Code: "131026", Reason: "gone"},
+		graphMessage: {Kind: gateway.Message, ID: "wamid.a", Type: "text", At: at(1740900000, 0), From: phone, Name: "Asha", Text: "payal 250 gm", Sender: "PN1"},
+		graphFailed:  {Kind: gateway.Status, ID: "wamid.b", Type: "failed", At: at(1740900005, 0), To: phone, Code: "131026", Title: "…", Reason: "gone"},
 		formMessage:  {Kind: gateway.Message, ID: "SM1", Type: "text", From: phone, Name: "Asha", Text: "payal 250 gm"},
 	} {
 		kind := jsonType
@@ -61,6 +61,44 @@ func TestBodiesOfTheContractAreRead(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, []gateway.Event{want}, events)
 	}
+}
+
+func TestWhatElseANetworkTells(t *testing.T) {
+	t.Parallel()
+	change := func(value string) string {
+		return `{"object":"anything","gs_app_id":"A1","entry":[{"id":"ACC","changes":[{"field":"x","value":` + value + `}]}]}`
+	}
+	for text, want := range map[string]gateway.Event{
+		`{"entry":[{"id":"P1","time":1,"messaging":[{"sender":{"id":"U1"},"recipient":{"id":"P1"},"timestamp":1740900000123,"message":{"mid":"m1","text":"\u0938\u094b\u0928\u093e"}}]}]}`: {
+			Kind: gateway.Message, ID: "m1", Type: "text", At: at(1740900000, 123), UserID: "U1", Text: "सोना", Sender: "P1", Page: true,
+		},
+		`{"entry":[{"id":"P1","messaging":[{"sender":{"id":"P1"},"recipient":{"id":"U1"},"message":{"mid":"m2","text":"x","is_echo":true}}]}]}`: {
+			Kind: gateway.Other, UserID: "P1", Sender: "U1", Page: true,
+		},
+		change(`{"event":"PAUSED","message_template_id":55}`): {Kind: gateway.Template, ID: "55", Type: "PAUSED", Sender: "ACC", App: "A1"},
+		change(`{"metadata":{"phone_number_id":"PN1"},"user_preferences":[{"wa_id":"919812345678","user_id":"IN.7","value":"stop"},{"value":"other"}]}`): {
+			Kind: gateway.Consent, Type: "stop", From: "919812345678", UserID: "IN.7", Sender: "PN1", App: "A1",
+		},
+		change(`{"contacts":[{"wa_id":"91","user_id":"IN.7","profile":{"username":"asha"}}],"messages":[{"from":"91","id":"w","type":"reaction","reaction":{"emoji":"👍"}}]}`): {
+			Kind: gateway.Message, ID: "w", Type: "reaction", From: "91", UserID: "IN.7", Username: "asha", Text: "👍", App: "A1",
+		},
+		change(`{"messages":[{"from":"919812345678","id":"w","type":"system","system":{"type":"user_changed_number","wa_id":"919812345679"}}]}`): {
+			Kind: gateway.Moved, ID: "w", Type: "system", From: "919812345679", Before: "919812345678", App: "A1",
+		},
+		change(`{"messages":[{"id":"w","type":"system","system":{"type":"user_changed_user_id","previous_user_id":"IN.7","user_id":"IN.8"}}]}`): {
+			Kind: gateway.Moved, ID: "w", Type: "system", UserID: "IN.8", Before: "IN.7", App: "A1",
+		},
+		change(`{"statuses":[{"id":"w","status":"played","biz_opaque_callback_data":"msg_8"}]}`): {Kind: gateway.Status, ID: "w", Type: "played", Callback: "msg_8", App: "A1"},
+		`{"app":"A","type":"user-event","payload":{"phone":"919812345678","type":"opted-out"}}`:  {Kind: gateway.Consent, Type: "stop", From: "919812345678", App: "A"},
+		`{"app":"A","type":"user-event","payload":{"phone":"919812345678","type":"sandbox-start"}}`: {
+			Kind: gateway.Other, Type: "sandbox-start", App: "A",
+		},
+	} {
+		events, err := gateway.Decode(jsonType, []byte(text))
+		require.NoError(t, err, text)
+		require.Equal(t, []gateway.Event{want}, events, text)
+	}
+	require.Empty(t, gateway.Key(jsonType, []byte(change(`{"event":"PAUSED","message_template_id":55}`))), "it may be paused again")
 }
 
 func TestDialectsAreDetected(t *testing.T) {

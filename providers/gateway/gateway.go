@@ -22,9 +22,12 @@ type Kind string
 
 // The kinds of events.
 const (
-	Message Kind = "message" // a person wrote
-	Status  Kind = "status"  // what became of a message that was sent
-	Other   Kind = "other"   // anything else; nothing follows from it
+	Message  Kind = "message"  // a person wrote
+	Status   Kind = "status"   // what became of a message that was sent
+	Moved    Kind = "moved"    // a person has another phone, or another id at the network
+	Template Kind = "template" // a template's status; ID is the network's of the template
+	Consent  Kind = "consent"  // a person wants no more messages, or wants them again: Type is stop or resume
+	Other    Kind = "other"    // anything else; nothing follows from it
 )
 
 // Event is one event of a webhook.
@@ -43,7 +46,15 @@ type Event struct {
 
 	To     string // of a status: digits of the recipient
 	Code   string // of a failed status
+	Title  string
 	Reason string
+
+	Sender   string // the network's id of ours that got the message or sent it: a number's, or a page's; of a template the account's; empty: unknown
+	App      string // the name or id of our app at the aggregator; empty: unknown
+	Page     bool   // it is a page's, where people have ids and no phones
+	Username string // of the sender
+	Callback string // of a status: our own id of the message
+	Before   string // of Moved: the phone or id until now
 }
 
 // Media is a file that a message refers to.

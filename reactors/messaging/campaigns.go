@@ -1,4 +1,3 @@
-// Package messaging has the side effects of the messaging area.
 package messaging
 
 import (

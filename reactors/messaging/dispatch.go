@@ -411,7 +411,7 @@ func (s *sending) claim(ctx context.Context, work []views.Recipient) ([]letter, 
 		case unwanted:
 			ones[i].Command = message.PassOver{Contact: w.Contact}
 		default:
-			ones[i].Command = message.Queue{Contact: w.Contact, Draft: message.Draft{Channel: s.line.Account.Channel, To: p.Phone, Text: text, Template: true}}
+			ones[i].Command = message.Queue{Contact: w.Contact, Draft: message.Draft{Channel: s.line.Account.Channel, To: p.Phone, Text: text, Template: step.TemplateID}}
 		}
 	}
 	done, err := commands.HandleEach(ctx, s.Commands, s.req, message.Kind, ones)

@@ -29,8 +29,12 @@ type Contact struct {
 	OptIn         bool       `json:"optIn" doc:"Consents to be written to"`
 	ReplyBot      bool       `json:"replyBot" doc:"A bot may answer"`
 	Status        string     `json:"status" enum:"open,pending,resolved"`
+	OptInAt       *time.Time `json:"optInAt" doc:"When consent was given or taken; null: never"`
+	OptInBy       *string    `json:"optInBy" doc:"Who gave or took it: user:<id>, key:<id>, contact"`
+	OptInEvidence *string    `json:"optInEvidence" doc:"How: what was noted with it, or word or network if the contact did"`
 	ListIDs       []int64    `json:"listIds"`
 	LastMessageAt *time.Time `json:"lastMessageAt"`
+	Unread        int64      `json:"unread" doc:"Messages of the contact that nobody has read"`
 	CreatedAt     time.Time  `json:"createdAt"`
 	UpdatedAt     time.Time  `json:"updatedAt"`
 	Revision      int64      `json:"revision" doc:"For If-Match"`
@@ -43,16 +47,18 @@ type ContactFilter struct {
 	Source string `query:"source" enum:"chat,social,manual"`
 	OptIn  string `query:"optIn"  enum:"true,false"`
 	ListID int64  `query:"listId" minimum:"1" doc:"A list that they are in"`
+	Sort   string `query:"sort" enum:"recent" doc:"recent: whose last message is newest comes first; absent: newest contact first"`
 }
 
-// contactColumns are those of a Contact. None has a message, as long as there are none.
-const contactColumns = `select id, name, phone, email, source, opt_in, reply_bot, status, coalesce((select array_agg(list_id order by list_id) from messaging_contacts.member where contact_id = contact.id), '{}') as list_ids, null::timestamptz as last_message_at,
-	created_at, updated_at, revision from messaging_contacts.contact`
+const contactColumns = `select id, name, phone, email, source, opt_in, reply_bot, status, opt_in_at, replace(opt_in_by, 'api_key:', 'key:') as opt_in_by, opt_in_how as opt_in_evidence,
+	coalesce((select array_agg(list_id order by list_id) from messaging_contacts.member where contact_id = contact.id), '{}') as list_ids,
+	last_at as last_message_at, coalesce(unread, 0) as unread, created_at, updated_at, revision
+	from messaging_contacts.contact left join messages.conversation on contact_id = contact.id`
 
 // Contact reads a contact of a workspace, or returns [contact.ErrNotFound].
 func (v *Views) Contact(ctx context.Context, workspace uuid.UUID, id int64) (Contact, error) {
 	return readmodels.Row(ctx, v.Reader, contact.ErrNotFound, pgx.RowToStructByName[Contact],
-		contactColumns+` where id = $1 and workspace_id = $2`, id, workspace)
+		contactColumns+` where id = $1 and contact.workspace_id = $2`, id, workspace)
 }
 
 // dialled drops what people put between the digits of a phone.
@@ -60,8 +66,12 @@ var dialled = strings.NewReplacer(" ", "", "+", "", "-", "", "(", "", ")", "")
 
 // Contacts lists a page of a workspace's contacts, newest first.
 func (v *Views) Contacts(ctx context.Context, workspace uuid.UUID, page readmodels.Page, f ContactFilter) (rows []Contact, total int64, err error) {
-	return readmodels.Paged(ctx, v.Reader, page, pgx.RowToStructByName[Contact], `id desc`, contactColumns+`
-		where workspace_id = $1 and ($2 = '' or status = $2) and ($3 = '' or source = $3) and ($4 = '' or opt_in = ($4 = 'true'))
+	order := `id desc`
+	if f.Sort != "" {
+		order = `last_message_at desc nulls last, id desc`
+	}
+	return readmodels.Paged(ctx, v.Reader, page, pgx.RowToStructByName[Contact], order, contactColumns+`
+		where contact.workspace_id = $1 and ($2 = '' or status = $2) and ($3 = '' or source = $3) and ($4 = '' or opt_in = ($4 = 'true'))
 			and ($7::bigint = 0 or exists (select from messaging_contacts.member where contact_id = contact.id and list_id = $7))
 			and ($5 = '' or strpos(name_folded, $5) > 0 or strpos(email, $5) > 0 or strpos(phone, nullif($6, '')) > 0)`,
 		workspace, f.Status, f.Source, f.OptIn, person.Folded(f.Search), dialled.Replace(f.Search), f.ListID)

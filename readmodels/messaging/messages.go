@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"bahi/domain/event"
 	"bahi/domain/messaging/message"
 	"bahi/domain/messaging/network"
 	"bahi/readmodels"
@@ -18,13 +19,20 @@ type Message struct {
 	ID        string        `json:"id"`
 	Direction string        `json:"direction" enum:"in,out"`
 	ChannelID int64         `json:"channelId"`
-	Type      string        `json:"type" enum:"text,image"`
+	Type      string        `json:"type" doc:"text, image, template; of one that came in also file, audio, video, reaction and other words of networks"`
 	Text      *string       `json:"text"`
-	MediaURL  *string       `json:"mediaUrl"`
+	MediaURL  *string       `json:"mediaUrl" doc:"For an hour, if it came in"`
 	Status    string        `json:"status" enum:"queued,sent,failed,delivered,read,received"`
 	Error     *MessageError `json:"error"`
 	At        time.Time     `json:"at"`
-	By        string        `json:"by" doc:"contact, user:<id> or key:<id>"`
+	EditedAt  *time.Time    `json:"editedAt,omitempty" doc:"When the contact changed it"`
+	By        string        `json:"by" doc:"contact, user:<id>, key:<id>, bot:<id> or campaign:<id>"`
+
+	File     *string        `json:"-"` // key of the file that came in with it
+	FileType *string        `json:"-"`
+	Contact  int64          `json:"-"`
+	Began    event.Position `json:"-"`
+	Position event.Position `json:"-"` // of its last event
 }
 
 // MessageError says why a message is not known to be sent.
@@ -34,21 +42,56 @@ type MessageError struct {
 	Details *string `json:"details"`
 }
 
+const messageColumns = `select id, inbound, channel_id, type, text, media_url, status, reason, title, details, at, edited_at, actor, file, file_type, contact_id, began, position
+	from messages.message`
+
 // Messages lists the conversation with a contact, newest first: at most limit messages before one, before the end for 0.
 func (v *Views) Messages(ctx context.Context, workspace uuid.UUID, contact, before int64, limit int) ([]Message, error) {
-	return readmodels.Rows(ctx, v.Reader, asMessage, `
-		select id, inbound, channel_id, type, text, media_url, status, reason, title, details, at, actor from messages.message
-		where contact_id = $1 and workspace_id = $2 and ($3::bigint = 0 or id < $3) order by id desc limit $4`, contact, workspace, before, limit)
+	return readmodels.Rows(ctx, v.Reader, asMessage, messageColumns+`
+		where contact_id = $1 and workspace_id = $2 and ($3::bigint = 0 or began < (select began from messages.message where id = $3))
+		order by began desc limit $4`, contact, workspace, before, limit)
+}
+
+// Message reads a message of a workspace, or returns [message.ErrNotFound].
+func (v *Views) Message(ctx context.Context, workspace uuid.UUID, id int64) (Message, error) {
+	return readmodels.Row(ctx, v.Reader, message.ErrNotFound, asMessage, messageColumns+` where id = $1 and workspace_id = $2`, id, workspace)
+}
+
+// MessagesSince lists the messages of a workspace that are new or changed since a position, in the order of their last changes.
+func (v *Views) MessagesSince(ctx context.Context, workspace uuid.UUID, after event.Position, limit int) ([]Message, error) {
+	return readmodels.Rows(ctx, v.Reader, asMessage, messageColumns+` where workspace_id = $1 and position > $2 order by position limit $3`, workspace, int64(after), limit)
+}
+
+// LastHeard returns the newest message of a contact, 0 for none.
+func (v *Views) LastHeard(ctx context.Context, workspace uuid.UUID, contact int64) (int64, error) {
+	return first(readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64], `
+		select id from messages.message where inbound and contact_id = $1 and workspace_id = $2 order by at desc, began desc limit 1`, contact, workspace))
+}
+
+// MessageNamed returns the message of a channel that has one of the network's ids, 0 for none.
+func (v *Views) MessageNamed(ctx context.Context, workspace uuid.UUID, channel int64, ids []string) (int64, error) {
+	return first(readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64], `
+		select id from messages.message where (provider_id = any($3) or network_id = any($3)) and channel_id = $2 and workspace_id = $1 order by id limit 1`, workspace, channel, ids))
+}
+
+func first[T any](rows []T, err error) (one T, _ error) {
+	if len(rows) > 0 {
+		one = rows[0]
+	}
+	return one, err
 }
 
 func asMessage(row pgx.CollectableRow) (m Message, err error) {
 	var (
-		id      string
-		inbound bool
-		reason  *string
-		failed  MessageError
+		id              string
+		inbound         bool
+		reason          *string
+		failed          MessageError
+		began, position int64
 	)
-	err = row.Scan(&id, &inbound, &m.ChannelID, &m.Type, &m.Text, &m.MediaURL, &m.Status, &reason, &failed.Title, &failed.Details, &m.At, &m.By)
+	err = row.Scan(&id, &inbound, &m.ChannelID, &m.Type, &m.Text, &m.MediaURL, &m.Status, &reason, &failed.Title, &failed.Details, &m.At, &m.EditedAt, &m.By,
+		&m.File, &m.FileType, &m.Contact, &began, &position)
+	m.Began, m.Position = event.Position(began), event.Position(position)
 	m.ID, m.Direction, m.By = message.Name(id), "out", strings.Replace(m.By, "api_key:", "key:", 1)
 	if inbound {
 		m.Direction, m.By = "in", "contact"
@@ -62,10 +105,6 @@ func asMessage(row pgx.CollectableRow) (m Message, err error) {
 
 // Heard returns when a contact last wrote to a channel, by the network's time: the zero time for never.
 func (v *Views) Heard(ctx context.Context, workspace uuid.UUID, channel, contact int64) (time.Time, error) {
-	at, err := readmodels.Rows(ctx, v.Reader, pgx.RowTo[time.Time], `
-		select at from messages.message where inbound and contact_id = $1 and channel_id = $2 and workspace_id = $3 order by at desc limit 1`, contact, channel, workspace)
-	if err != nil || len(at) == 0 {
-		return time.Time{}, err
-	}
-	return at[0], nil
+	return first(readmodels.Rows(ctx, v.Reader, pgx.RowTo[time.Time], `
+		select at from messages.message where inbound and contact_id = $1 and channel_id = $2 and workspace_id = $3 order by at desc limit 1`, contact, channel, workspace))
 }

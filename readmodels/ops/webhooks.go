@@ -17,7 +17,7 @@ var ErrNoWebhook = fault.New(fault.NotFound, "Webhook call not found")
 // Webhook is a call of a provider in responses.
 type Webhook struct {
 	ID         uuid.UUID  `json:"id"`
-	Endpoint   string     `json:"endpoint"`
+	Endpoint   string     `json:"endpoint" doc:"After a slash, the channel that the path names"`
 	ReceivedAt time.Time  `json:"received_at"`
 	Verdict    string     `json:"verdict" enum:"waiting,handled,ignored,parked"`
 	Effect     *string    `json:"effect" doc:"What has followed from the call"`
@@ -37,7 +37,7 @@ var webhookColumns = fmt.Sprintf(`select id, endpoint, received_at, verdict, eff
 
 // Webhooks returns a page of the calls of providers, newest first, and the number of calls on all pages.
 func (j *Jobs) Webhooks(ctx context.Context, sel WebhookSelection) (page []Webhook, total int64, err error) {
-	const where = ` where ($1 = '' or endpoint = $1) and ($2 = '' or verdict = $2)`
+	const where = ` where ($1 = '' or split_part(endpoint, '/', 1) = $1 or endpoint = $1) and ($2 = '' or verdict = $2)`
 	err = pgx.BeginTxFunc(ctx, j.DB, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 		if err := tx.QueryRow(ctx, `select count(*) from inbox.call`+where, sel.Endpoint, sel.Verdict).Scan(&total); err != nil {
 			return err

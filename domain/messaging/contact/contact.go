@@ -19,6 +19,8 @@ var Kind = event.NewKind("messagingcontact",
 	event.Of[Added]("MessagingContactAdded", 1),
 	event.Of[Edited]("MessagingContactEdited", 1),
 	event.Of[Listed]("MessagingContactListed", 1),
+	event.Of[Reached]("MessagingContactReached", 1),
+	event.Of[ConsentMoved]("MessagingContactConsentMoved", 1),
 	event.Of[Deleted]("MessagingContactDeleted", 1),
 	event.Of[claims.Fenced[State]]("MessagingContactFenced", 1),
 ).Sealing(Subjects)
@@ -49,6 +51,8 @@ type State struct {
 	Email    event.Personal
 	Source   string
 	OptIn    bool   // consents to be written to
+	TakenBy  string // what took the consent; empty: nothing did, or a person of the workspace
+	Senders  []Sender
 	ReplyBot bool   // a bot may answer
 	Status   string // open, pending or resolved; empty: there is no contact
 	Lists    []int64
@@ -72,6 +76,7 @@ type Edited struct {
 	OptIn    patch.Field[bool]           `json:"opt_in,omitzero"`
 	ReplyBot patch.Field[bool]           `json:"reply_bot,omitzero"`
 	Status   patch.Field[string]         `json:"status,omitzero"`
+	Evidence event.Personal              `json:"opt_in_evidence,omitzero"` // of a consent that is given
 }
 
 // Listed records all lists that the contact is in from now on.
@@ -92,6 +97,9 @@ func (e Edited) Evolve(s State) State {
 	s.Name, s.Email = e.Name.Or(s.Name), e.Email.Or(s.Email)
 	if e.Phone.Named() {
 		s.Phone, s.PhoneKey = e.Phone.Value, e.PhoneKey
+	}
+	if e.OptIn.Named() {
+		s.TakenBy = ""
 	}
 	s.OptIn, s.ReplyBot, s.Status = e.OptIn.Or(s.OptIn), e.ReplyBot.Or(s.ReplyBot), e.Status.Or(s.Status)
 	return s
@@ -137,6 +145,8 @@ type Add struct {
 	Source string `json:"source,omitempty" enum:"chat,social,manual" doc:"Where the contact is from; absent: manual"`
 
 	ListIDs []int64 `json:"listIds,omitempty" maxItems:"100" doc:"Lists that the contact is in"`
+
+	Sender Sender `json:"-"` // by which its network knows it; the zero Sender: by none
 }
 
 // Decide puts the values in order.
@@ -147,7 +157,11 @@ func (c Add) Decide(State) ([]event.Event[State], error) {
 		return nil, err
 	}
 	added := Added{Name: Subjects.Personal(c.ID, name), Phone: phone.Value, PhoneKey: c.PhoneKey, Email: email.Value, Source: cmp.Or(c.Source, Manual)}
-	return append([]event.Event[State]{added}, listed(nil, c.ListIDs)...), nil
+	events := []event.Event[State]{added}
+	if c.Sender.Key != "" {
+		events = append(events, Reached(c.Sender.sealed(c.ID)))
+	}
+	return append(events, listed(nil, c.ListIDs)...), nil
 }
 
 // listed returns what follows from other lists, each once and in their order.
@@ -177,6 +191,7 @@ type Edit struct {
 	ID       string              `json:"-"`
 	Name     patch.Field[string] `json:"name,omitzero"     nullable:"false" maxLength:"400"`
 	OptIn    patch.Field[bool]   `json:"optIn,omitzero"    nullable:"false" doc:"Consents to be written to"`
+	Evidence string              `json:"optInEvidence,omitempty" maxLength:"500" doc:"How the contact has consented, such as a form that was signed"`
 	ReplyBot patch.Field[bool]   `json:"replyBot,omitzero" nullable:"false" doc:"A bot may answer"`
 	Status   patch.Field[string] `json:"status,omitzero"   nullable:"false" enum:"open,pending,resolved"`
 
@@ -196,6 +211,9 @@ func (c Edit) Decide(s State) ([]event.Event[State], error) {
 	e := Edited{
 		Name: Subjects.Field(c.ID, name), OptIn: patch.Differing(c.OptIn, s.OptIn), ReplyBot: patch.Differing(c.ReplyBot, s.ReplyBot),
 		Status: patch.Differing(c.Status, s.Status),
+	}
+	if e.OptIn.Value {
+		e.Evidence = Subjects.Personal(c.ID, strings.TrimSpace(c.Evidence))
 	}
 	if phone.Named() && c.PhoneKey != s.PhoneKey {
 		e.Phone, e.PhoneKey = phone, c.PhoneKey

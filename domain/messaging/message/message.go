@@ -24,6 +24,10 @@ var Kind = event.NewKind("message",
 	event.Of[Received]("MessageReceived", 1),
 	event.Of[Reported]("MessageReported", 1),
 	event.Of[PassedOver]("MessagePassedOver", 1),
+	event.Of[Identified]("MessageIdentified", 1),
+	event.Of[Revised]("MessageRevised", 1),
+	event.Of[Seen]("MessageSeen", 1),
+	event.Of[Filed]("MessageFiled", 1),
 ).Sealing(contacts)
 
 // contacts are whose values messages have sealed.
@@ -55,20 +59,35 @@ func Name(stream string) string { return "msg_" + stream }
 // State is what decisions and answers need.
 type State struct {
 	Channel    int64
+	Contact    int64
 	To         event.Personal
 	Status     string // empty: there is no message
 	ProviderID string
+	NetworkID  string         // where the network has another id than the one who took it; empty: none is known
+	Ref        event.Personal // of a file that came with it and is not kept yet, as its network names it
+	Seen       bool           // by people of the workspace
+	At         time.Time      // when it was sent, of one that came in
 	Reason     network.Reason // of the last failure; empty: none
 	Code       int
 	Said       event.Personal // of one that came in
 	Doubts     int            // how often it was sent again though it may have been sent
 }
 
+// Subject returns whose key seals what the message says.
+func (s State) Subject() string { return contacts.Of(strconv.FormatInt(s.Contact, 10)) }
+
 // Content is what a message says.
 type Content struct {
-	Type  string         `json:"type"` // text, image or template, whose text is what the contact reads
+	Type  string         `json:"type"` // text, image or template; of one that came in also others of the network's
 	Text  event.Personal `json:"text,omitzero"`
 	Image event.Personal `json:"image,omitzero"` // URL
+	Media *Media         `json:"media,omitempty"`
+}
+
+// Media is a file that came with a message, as its network names it.
+type Media struct {
+	Ref         event.Personal `json:"ref,omitzero"` // the network's id of it, or its URL
+	ContentType string         `json:"content_type,omitempty"`
 }
 
 // Queued records a message that is about to be sent.
@@ -78,6 +97,8 @@ type Queued struct {
 	Channel int64          `json:"channel"`
 	Contact int64          `json:"contact"`
 	To      event.Personal `json:"to"`
+
+	Template int64 `json:"template,omitempty"` // it is of; 0: none
 }
 
 // Accepted records that the network took the message, under an id of its own.
@@ -108,8 +129,33 @@ type Received struct {
 
 // Reported records what the network says became of the message.
 type Reported struct {
-	Status string `json:"status"`
-	Code   int    `json:"code,omitempty"`
+	Status  string         `json:"status"`
+	Code    int            `json:"code,omitempty"`
+	Title   event.Personal `json:"title,omitzero"` // of a failure, in the network's words
+	Details event.Personal `json:"details,omitzero"`
+}
+
+// Identified records a further id under which receipts tell of the message: the network's, beside that of an aggregator.
+type Identified struct {
+	NetworkID string `json:"network_id"`
+}
+
+// Revised records that the contact has changed what a message says.
+type Revised struct {
+	Text event.Personal `json:"text"`
+}
+
+// Filed records that the file of a message that came in is kept.
+type Filed struct {
+	Key         string `json:"key"` // of the blob
+	ContentType string `json:"content_type"`
+	Size        int64  `json:"size"`
+}
+
+// Seen records that people of the workspace have read the conversation up to this message.
+type Seen struct {
+	Contact int64     `json:"contact"`
+	At      time.Time `json:"at"` // the message's
 }
 
 // PassedOver records that a campaign does not write to a contact after all.
@@ -121,7 +167,9 @@ type PassedOver struct {
 func (PassedOver) Evolve(State) State { return State{Status: Unwanted} }
 
 // Evolve begins a message that goes out.
-func (e Queued) Evolve(State) State { return State{Channel: e.Channel, To: e.To, Status: Waiting} }
+func (e Queued) Evolve(State) State {
+	return State{Channel: e.Channel, Contact: e.Contact, To: e.To, Status: Waiting}
+}
 
 // Evolve keeps the network's id. A receipt may have come before.
 func (e Accepted) Evolve(s State) State {
@@ -152,7 +200,11 @@ func (Requeued) Evolve(s State) State {
 
 // Evolve begins a message that came in.
 func (e Received) Evolve(State) State {
-	return State{Channel: e.Channel, ProviderID: e.ProviderID, Status: Inbound, Said: e.Text}
+	s := State{Channel: e.Channel, Contact: e.Contact, ProviderID: e.ProviderID, Status: Inbound, At: e.SentAt, Said: e.Text}
+	if e.Media != nil {
+		s.Ref = e.Media.Ref
+	}
+	return s
 }
 
 // Evolve takes the message on.
@@ -161,6 +213,27 @@ func (e Reported) Evolve(s State) State {
 	if e.Status == NotSent {
 		s.Reason, s.Code = network.Recipient, e.Code
 	}
+	return s
+}
+
+// Evolve keeps the id.
+func (e Identified) Evolve(s State) State {
+	s.NetworkID = e.NetworkID
+	return s
+}
+
+// Evolve changes nothing that a decision needs.
+func (Revised) Evolve(s State) State { return s }
+
+// Evolve notes it.
+func (Filed) Evolve(s State) State {
+	s.Ref = event.Personal{}
+	return s
+}
+
+// Evolve notes it.
+func (Seen) Evolve(s State) State {
+	s.Seen = true
 	return s
 }
 
@@ -193,7 +266,7 @@ type Image struct {
 type Draft struct {
 	Channel         int64
 	To, Text, Image string
-	Template        bool // the text is a template's
+	Template        int64 // it is of; Text is what the person reads; 0: none
 }
 
 // Draft returns the text in order, or what is wrong with it.
@@ -232,19 +305,20 @@ type Queue struct {
 
 // Decide seals what it says.
 func (c Queue) Decide(State) ([]event.Event[State], error) {
-	return []event.Event[State]{Queued{Content: content(c.Contact, c.Draft), Channel: c.Channel, Contact: c.Contact, To: sealed(c.Contact, c.To)}}, nil
+	said := content(c.Contact, c.Text, c.Image)
+	if c.Template != 0 {
+		said.Type = "template"
+	}
+	return []event.Event[State]{Queued{Content: said, Channel: c.Channel, Contact: c.Contact, To: sealed(c.Contact, c.To), Template: c.Template}}, nil
 }
 
 func sealed(contact int64, text string) event.Personal {
 	return contacts.Personal(strconv.FormatInt(contact, 10), text)
 }
 
-func content(contact int64, d Draft) Content {
-	c := Content{Type: "text", Text: sealed(contact, d.Text), Image: sealed(contact, d.Image)}
-	switch {
-	case d.Template:
-		c.Type = "template"
-	case d.Image != "":
+func content(contact int64, text, image string) Content {
+	c := Content{Type: "text", Text: sealed(contact, text), Image: sealed(contact, image)}
+	if image != "" {
 		c.Type = "image"
 	}
 	return c
@@ -314,19 +388,70 @@ func (c Settle) Decide(s State) ([]event.Event[State], error) {
 
 // Receipt notes what the network says became of a message.
 type Receipt struct {
-	Status string
-	Code   int
+	Status         string
+	Code           int
+	Title, Details string
+	NetworkID      string // under which the receipt names the message; empty: none
 }
 
+// synonyms are statuses that networks have beside ours.
+var synonyms = map[string]string{"enqueued": Waiting, "played": Read}
+
 // Decide takes a message on only: late, repeated and reordered receipts change nothing, nor do statuses without a rank.
-func (c Receipt) Decide(s State) ([]event.Event[State], error) {
+func (c Receipt) Decide(s State) (events []event.Event[State], _ error) {
 	if s.Reason == network.Lost { // it is found
 		s.Status = Waiting
 	}
-	if ranks[s.Status] == 0 || ranks[c.Status] <= ranks[s.Status] {
+	if ranks[s.Status] == 0 {
 		return nil, nil
 	}
-	return []event.Event[State]{Reported(c)}, nil
+	if id := c.NetworkID; id != "" && id != s.ProviderID && s.NetworkID == "" {
+		events = append(events, Identified{NetworkID: id})
+	}
+	status := cmp.Or(synonyms[c.Status], c.Status)
+	if ranks[status] > ranks[s.Status] {
+		events = append(events, Reported{Status: status, Code: c.Code, Title: sealed(s.Contact, c.Title), Details: sealed(s.Contact, c.Details)})
+	}
+	return events, nil
+}
+
+// See notes that people have read up to a message.
+type See struct{}
+
+// ErrNotFound also answers those who may not know that the message exists.
+var ErrNotFound = fault.New(fault.NotFound, "Message not found")
+
+// Decide passes over a message of ours, and one that was read.
+func (See) Decide(s State) ([]event.Event[State], error) {
+	switch {
+	case s.Status == "":
+		return nil, ErrNotFound
+	case s.Status != Inbound || s.Seen:
+		return nil, nil
+	}
+	return []event.Event[State]{Seen{Contact: s.Contact, At: s.At}}, nil
+}
+
+// File notes that the file of a message is kept.
+type File Filed
+
+// Decide passes over a message without a file, or with one that is kept.
+func (c File) Decide(s State) ([]event.Event[State], error) {
+	if s.Ref.IsZero() {
+		return nil, nil
+	}
+	return []event.Event[State]{Filed(c)}, nil
+}
+
+// Revise changes the text of a message that came in.
+type Revise struct{ Text string }
+
+// Decide seals the text.
+func (c Revise) Decide(s State) ([]event.Event[State], error) {
+	if s.Status != Inbound {
+		return nil, nil
+	}
+	return []event.Event[State]{Revised{Text: sealed(s.Contact, c.Text)}}, nil
 }
 
 // Receive begins a message that came in.
@@ -334,6 +459,9 @@ type Receive struct {
 	Draft
 
 	Contact    int64
+	Type       string // empty: text or image, by what it has
+	Ref        string // the network's id of its file, or its URL; empty: there is none
+	RefType    string // of the file
 	ProviderID string
 	SentAt     time.Time
 	Now        time.Time
@@ -345,7 +473,12 @@ func (c Receive) Decide(State) ([]event.Event[State], error) {
 	if at.After(c.Now) {
 		at = c.Now.UTC()
 	}
+	said := content(c.Contact, c.Text, c.Image)
+	said.Type = cmp.Or(c.Type, said.Type)
+	if c.Ref != "" {
+		said.Media = &Media{Ref: sealed(c.Contact, c.Ref), ContentType: c.RefType}
+	}
 	return []event.Event[State]{Received{
-		Content: content(c.Contact, c.Draft), Channel: c.Channel, Contact: c.Contact, ProviderID: c.ProviderID, SentAt: at,
+		Content: said, Channel: c.Channel, Contact: c.Contact, ProviderID: c.ProviderID, SentAt: at,
 	}}, nil
 }

@@ -1,0 +1,340 @@
+package messaging
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"bahi/commands"
+	"bahi/commands/unique"
+	"bahi/domain/actor"
+	"bahi/domain/claims"
+	"bahi/domain/event"
+	"bahi/domain/fault"
+	"bahi/domain/messaging/channel"
+	"bahi/domain/messaging/contact"
+	"bahi/domain/messaging/message"
+	"bahi/domain/messaging/template"
+	"bahi/domain/patch"
+	"bahi/domain/person"
+)
+
+// Writer is a person as a network names them. From, UserID or both are there.
+type Writer struct {
+	From     string // phone; empty: unknown
+	UserID   string // the network's id; empty: unknown
+	Name     string // as far as the network tells it
+	Username string
+	Social   bool // of a network where people have no phones
+}
+
+// Arrival is a message that came in on a channel.
+type Arrival struct {
+	Writer
+
+	Channel      int64
+	Type         string // empty: text, or image if there is one
+	Text, Image  string
+	Ref, RefType string // of a file, as the network names it; empty: there is none
+	ProviderID   string
+	SentAt       time.Time
+}
+
+// ChannelOf returns the channel that has an identity at a network, with false if none is known to have it.
+func (f *Messages) ChannelOf(ctx context.Context, kind, identity string) (id int64, found bool, err error) {
+	key, err := unique.Key(ctx, f.Commands, channel.Identities, []byte(kind), []byte(identity))
+	if err != nil || key == "" {
+		return 0, false, err
+	}
+	id, err = claimed(ctx, f.Commands, channel.Identities, channel.Kind, key, func(s channel.State) string { return s.IdentityKey })
+	return id, id != 0, err
+}
+
+// claimed returns the record that has a claimed value, 0 for none.
+func claimed[S any](ctx context.Context, h *commands.Handler, v claims.Value, records *event.Kind[S], key string, of func(S) string) (int64, error) {
+	claim, err := commands.Load(ctx, h.Fresh(), v.Kind, key)
+	if err != nil || claim.State.Holder == "" {
+		return 0, err
+	}
+	l, err := commands.Load(ctx, h.Fresh(), records, claim.State.Holder)
+	if err != nil || of(l.State) != key {
+		return 0, err
+	}
+	return strconv.ParseInt(claim.State.Holder, 10, 64)
+}
+
+// from returns the request of what a channel's network tells.
+func (f *Messages) from(ctx context.Context, id int64) (of commands.Loaded[channel.State], req commands.Request, err error) {
+	of, err = commands.Load(ctx, f.Commands.Fresh(), channel.Kind, strconv.FormatInt(id, 10))
+	if err == nil && of.State.Type == "" {
+		err = channel.ErrNotFound
+	}
+	return of, commands.Request{Actor: actor.Actor{Type: "provider", ID: of.State.Type, Workspace: of.Workspace}, Workspace: of.Workspace}, err
+}
+
+// Receive keeps a message that came in, once however often it comes. A sender who is no contact becomes one. It opens a resolved contact again, and heeds
+// the words by which people take back consent, and give it again.
+func (f *Messages) Receive(ctx context.Context, a Arrival) (commands.Outcome[message.State], error) {
+	none := commands.Outcome[message.State]{Revision: -1}
+	_, req, err := f.from(ctx, a.Channel)
+	if err != nil {
+		return none, err
+	}
+	first := req
+	first.Key, first.Operation = strconv.FormatInt(a.Channel, 10)+" "+a.ProviderID, "receive-message" // a network's ids are its own
+	if out, done, err := commands.Earlier(ctx, f.Commands, first, message.Kind); done || err != nil {
+		return out, err
+	}
+	sender, err := f.sender(ctx, req, a.Channel, a.Writer)
+	if err != nil {
+		return none, err
+	}
+	// What follows from the message comes before it: after a crash in between, the message comes again, and is not known.
+	steps := []event.Command[contact.State]{contact.Reopen{}}
+	if optIn, is := contact.Word(a.Text); is {
+		steps = append(steps, contact.MoveConsent{OptIn: optIn, By: contact.ByWord})
+	}
+	for _, step := range steps {
+		if _, err := commands.Handle(ctx, f.Commands, req, contact.Kind, strconv.FormatInt(sender, 10), step); err != nil {
+			return none, err
+		}
+	}
+	return commands.Create(ctx, f.Commands, first, message.Kind, f.Commands.Numbered(message.Kind.Category(), 1), message.Receive{
+		Draft: message.Draft{Channel: a.Channel, Text: a.Text, Image: a.Image}, Contact: sender, Type: a.Type, Ref: a.Ref, RefType: a.RefType,
+		ProviderID: a.ProviderID, SentAt: a.SentAt, Now: f.Commands.Now(),
+	})
+}
+
+// holder returns the contact that has a phone, 0 for none.
+func (f *Messages) holder(ctx context.Context, workspace uuid.UUID, phone string) (int64, error) {
+	key, err := unique.Key(ctx, f.Commands, contact.Phones, workspace[:], []byte(phone))
+	if err != nil || key == "" {
+		return 0, err
+	}
+	return claimed(ctx, f.Commands, contact.Phones, contact.Kind, key, func(s contact.State) string { return s.PhoneKey })
+}
+
+// senders lets one contact of a workspace have an id at a channel's network.
+func senders(key string) unique.Field[contact.State] {
+	return unique.Field[contact.State]{
+		Records: contact.Kind, Claims: contact.Senders, Key: func(s contact.State) string { return s.SenderKey(key) }, Name: "sender", Taken: "Another contact has this id",
+	}
+}
+
+// known returns the contact that a network knows by an id, 0 for none, and the id as it is kept.
+func (f *Messages) known(ctx context.Context, workspace uuid.UUID, of int64, user string) (id int64, s contact.Sender, err error) {
+	s = contact.Sender{Channel: of, InClear: user}
+	if s.Key, err = unique.Key(ctx, f.Commands, contact.Senders, workspace[:], []byte(strconv.FormatInt(of, 10)), []byte(user)); err != nil || s.Key == "" {
+		return 0, s, err
+	}
+	id, err = claimed(ctx, f.Commands, contact.Senders, contact.Kind, s.Key, senders(s.Key).Key)
+	return id, s, err
+}
+
+// sender returns the contact who is a writer, or makes one: the network's id goes before the phone. Who has both keeps both (CONTRACT.md 0.9).
+func (f *Messages) sender(ctx context.Context, req commands.Request, of int64, w Writer) (int64, error) {
+	phone, err := person.Dialled("from", w.From)
+	if err != nil {
+		return 0, err
+	}
+	id, s, err := f.known(ctx, req.Workspace, of, w.UserID)
+	if err != nil || id != 0 {
+		return id, err
+	}
+	if phone != "" {
+		if id, err = f.holder(ctx, req.Workspace, phone); err != nil {
+			return 0, err
+		}
+	}
+	if id == 0 {
+		if id, err = f.begin(ctx, req, w, phone, s); err != nil || phone == "" {
+			return id, err
+		}
+	}
+	if s.Key == "" {
+		return id, nil
+	}
+	stream := strconv.FormatInt(id, 10)
+	_, err = senders(s.Key).Handle(ctx, f.Commands, req, stream, &s.Key, contact.Identify{Sender: s, Contact: stream})
+	return id, err
+}
+
+// begin makes a contact of a writer: of the phone, else of the network's id.
+func (f *Messages) begin(ctx context.Context, req commands.Request, w Writer, phone string, s contact.Sender) (int64, error) {
+	c := contact.Add{Name: w.Name, Source: "chat"}
+	if w.Social {
+		c.Source = "social"
+	}
+	if _, err := person.Name("name", c.Name); err != nil {
+		switch {
+		case w.Username != "":
+			c.Name = "@" + w.Username
+		case phone != "":
+			c.Name = "+" + phone
+		}
+	}
+	if _, err := person.Name("name", c.Name); err != nil {
+		c.Name = "Guest"
+	}
+	var (
+		out commands.Outcome[contact.State]
+		err error
+	)
+	if phone != "" {
+		c.Reach = contact.Reach{Phone: patch.Set(phone)}
+		out, err = AddContact(ctx, f.Commands, req, c)
+	} else {
+		c.Sender = s
+		out, err = senders(s.Key).Create(ctx, f.Commands, req, s.Key, f.Commands.Numbered(contact.Kind.Category(), 1), func(id string) event.Command[contact.State] {
+			c.ID = id
+			return c
+		})
+	}
+	refused, isRefused := errors.AsType[*fault.Error](err)
+	switch { // another message of theirs was faster
+	case isRefused && refused.Code == "phone_taken":
+		return f.holder(ctx, req.Workspace, phone)
+	case isRefused && refused.Code == "sender_taken":
+		id, _, err := f.known(ctx, req.Workspace, s.Channel, s.InClear)
+		return id, err
+	case err != nil:
+		return 0, err
+	}
+	return strconv.ParseInt(out.ID, 10, 64)
+}
+
+// News is what a network says became of a message.
+type News struct {
+	message.Receipt
+
+	Channel  int64
+	IDs      []string // by which the network names the message, an aggregator's among them
+	Callback string   // our own id of it; empty: the network does not repeat it
+}
+
+// ErrUnmatched is the error of a receipt of no message that is known, or known yet.
+var ErrUnmatched = errors.New("no message has the receipt's id yet")
+
+// codeOptOut is the network's word for a person who wants no advertising (CONTRACT.md 0.9).
+const codeOptOut = 131050
+
+// Receipt notes what a network says of a message. It returns [ErrUnmatched] for a message that is not known.
+func (f *Messages) Receipt(ctx context.Context, n News) error {
+	_, req, err := f.from(ctx, n.Channel)
+	if err != nil {
+		return err
+	}
+	number, _ := strconv.ParseInt(strings.TrimPrefix(n.Callback, message.Name("")), 10, 64) // what is no id of ours is 0
+	if number == 0 {
+		if number, err = f.Known.MessageNamed(ctx, req.Workspace, n.Channel, n.IDs); err != nil || number == 0 {
+			return cmp.Or(err, ErrUnmatched)
+		}
+	}
+	id := strconv.FormatInt(number, 10)
+	l, err := commands.Load(ctx, f.Commands.Fresh(), message.Kind, id)
+	if err != nil || l.State.Channel != n.Channel || l.Workspace != req.Workspace {
+		return cmp.Or(err, ErrUnmatched)
+	}
+	for _, other := range n.IDs {
+		if other != l.State.ProviderID {
+			n.NetworkID = other
+		}
+	}
+	if l.State.ProviderID == "" && l.State.Status == message.Waiting && n.Callback == "" {
+		n.NetworkID = ""
+	}
+	if _, err := commands.Handle(ctx, f.Commands, req, message.Kind, id, n.Receipt); err != nil {
+		return err
+	}
+	if n.Code == codeOptOut && l.State.Contact != 0 {
+		return f.consent(ctx, req, l.State.Contact, false)
+	}
+	return nil
+}
+
+func (f *Messages) consent(ctx context.Context, req commands.Request, id int64, optIn bool) error {
+	_, err := commands.Handle(ctx, f.Commands, req, contact.Kind, strconv.FormatInt(id, 10), contact.MoveConsent{OptIn: optIn, By: contact.ByNetwork})
+	return err
+}
+
+// Consent notes what a person has told the network about messages. Who is no contact is nobody.
+func (f *Messages) Consent(ctx context.Context, of int64, w Writer, optIn bool) error {
+	_, req, err := f.from(ctx, of)
+	if err != nil {
+		return err
+	}
+	id, _, err := f.known(ctx, req.Workspace, of, w.UserID)
+	if err == nil && id == 0 {
+		if phone, wrong := person.Dialled("from", w.From); wrong == nil && phone != "" {
+			id, err = f.holder(ctx, req.Workspace, phone)
+		}
+	}
+	if err != nil || id == 0 {
+		return err
+	}
+	return f.consent(ctx, req, id, optIn)
+}
+
+// Move notes that a person has another phone, or another id at the network. A phone that another contact has stays there, and the one who moved has none.
+func (f *Messages) Move(ctx context.Context, of int64, before string, w Writer) error {
+	_, req, err := f.from(ctx, of)
+	if err != nil {
+		return err
+	}
+	id, _, err := f.known(ctx, req.Workspace, of, before)
+	if err == nil && id == 0 && w.From != "" {
+		id, err = f.holder(ctx, req.Workspace, before)
+	}
+	if err != nil || id == 0 {
+		return err
+	}
+	stream := strconv.FormatInt(id, 10)
+	if w.UserID != "" {
+		taken, s, err := f.known(ctx, req.Workspace, of, w.UserID)
+		if err != nil || taken != 0 {
+			return err
+		}
+		_, err = senders(s.Key).Handle(ctx, f.Commands, req, stream, &s.Key, contact.Identify{Sender: s, Contact: stream})
+		return err
+	}
+	c := contact.Edit{ID: stream, Reach: contact.Reach{Phone: patch.Set(w.From)}}
+	_, err = EditContact(ctx, f.Commands, req, c)
+	if refused, ok := errors.AsType[*fault.Error](err); ok && refused.Code == "phone_taken" {
+		c.Phone = patch.Clear[string]()
+		_, err = EditContact(ctx, f.Commands, req, c)
+	}
+	return err
+}
+
+// Revise notes that a person has changed a message. One that is not there is passed over.
+func (f *Messages) Revise(ctx context.Context, of int64, providerID, text string) error {
+	_, req, err := f.from(ctx, of)
+	if err != nil {
+		return err
+	}
+	id, err := f.Known.MessageNamed(ctx, req.Workspace, of, []string{providerID})
+	if err != nil || id == 0 {
+		return cmp.Or(err, ErrUnmatched)
+	}
+	_, err = commands.Handle(ctx, f.Commands, req, message.Kind, strconv.FormatInt(id, 10), message.Revise{Text: text})
+	return err
+}
+
+// Template notes a template's status.
+func (f *Messages) Template(ctx context.Context, of int64, providerID, status string) error {
+	_, req, err := f.from(ctx, of)
+	if err != nil {
+		return err
+	}
+	ids, err := f.Known.TemplateIDs(ctx, req.Workspace, of)
+	if err != nil || ids[providerID] == 0 {
+		return err
+	}
+	_, err = commands.Handle(ctx, f.Commands, req, template.Kind, strconv.FormatInt(ids[providerID], 10), template.MoveStatus{Status: strings.ToUpper(status)})
+	return err
+}

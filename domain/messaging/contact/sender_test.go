@@ -1,0 +1,52 @@
+package contact_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/domain/event/eventtest"
+	"bahi/domain/messaging/contact"
+	"bahi/domain/patch"
+)
+
+func TestConsentIsGivenBackByWhatTookIt(t *testing.T) {
+	t.Parallel()
+	given := eventtest.Given(t, contact.Kind, contact.Added{Name: contact.Subjects.Personal("9", "Asha"), Source: "chat"}, contact.Edited{OptIn: patch.Set(true)})
+	byWord := contact.ConsentMoved{By: contact.ByWord}
+	given.Case("a word").When(contact.MoveConsent{By: contact.ByWord}).Then(byWord)
+	taken := given.And(byWord)
+	taken.Case("again").When(contact.MoveConsent{By: contact.ByNetwork}).ThenNothing()
+	taken.Case("the network does not give back what a word took").When(contact.MoveConsent{OptIn: true, By: contact.ByNetwork}).ThenNothing()
+	back := contact.ConsentMoved{OptIn: true, By: contact.ByWord}
+	taken.Case("a word does").When(contact.MoveConsent{OptIn: true, By: contact.ByWord}).Then(back)
+	taken.And(contact.Edited{OptIn: patch.Set(true)}, contact.Edited{OptIn: patch.Set(false)}).Case("nor what people of the workspace took").
+		When(contact.MoveConsent{OptIn: true, By: contact.ByWord}).ThenNothing()
+	eventtest.Given(t, contact.Kind).Case("nobody").When(contact.MoveConsent{}).ThenNothing()
+}
+
+func TestANetworkKnowsAContactByIds(t *testing.T) {
+	t.Parallel()
+	sender := func(channel int64, key, id string) contact.Sender {
+		return contact.Sender{Channel: channel, Key: key, ID: contact.Subjects.Personal("9", id)}
+	}
+	given := eventtest.Given(t, contact.Kind, contact.Added{Source: "social"}, contact.Reached(sender(3, "k1", "IN.1")))
+	given.Case("it is known").When(contact.Identify{Sender: contact.Sender{Channel: 3, Key: "k1", InClear: "IN.1"}, Contact: "9"}).ThenNothing()
+	given.Case("another one").When(contact.Identify{Sender: contact.Sender{Channel: 3, Key: "k2", InClear: "IN.2"}, Contact: "9"}).Then(contact.Reached(sender(3, "k2", "IN.2")))
+	s := given.And(contact.Reached(sender(3, "k2", "IN.2")), contact.Reached(sender(4, "k3", "77"))).State()
+	require.Equal(t, s.Senders[1].ID, s.SenderAt(3))
+	require.False(t, s.SenderAt(3).IsZero())
+	require.True(t, s.SenderAt(5).IsZero())
+	require.Equal(t, []string{"k1", ""}, []string{s.SenderKey("k1"), s.SenderKey("k9")})
+}
+
+func TestWordsAreTheWholeText(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string][2]bool{
+		"STOP": {false, true}, " ｓｔｏｐ!! ": {false, true}, "Stop  All.": {false, true}, "unsub\u200bscribe": {false, true}, "बन्द": {false, true}, "बंद करो।": {false, true},
+		"બંધ કરો": {false, true}, "रोको": {}, "રોકો": {false, true}, "Start": {true, true}, "चालू": {true, true}, "stop it": {}, "": {}, "!": {}, "non-stop": {}, "band karo": {false, true},
+	} {
+		optIn, is := contact.Word(text)
+		require.Equal(t, want, [2]bool{optIn, is}, text)
+	}
+}

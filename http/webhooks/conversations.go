@@ -1,0 +1,338 @@
+package webhooks
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"bahi/commands"
+	"bahi/commands/inbox"
+	flows "bahi/commands/messaging"
+	"bahi/domain/fault"
+	"bahi/domain/messaging/channel"
+	"bahi/domain/messaging/message"
+	"bahi/providers/gateway"
+)
+
+// Talk is what becomes of the messages and receipts of networks.
+type Talk interface {
+	ChannelOf(ctx context.Context, kind, identity string) (id int64, found bool, err error)
+	Receive(ctx context.Context, a flows.Arrival) (commands.Outcome[message.State], error)
+	Receipt(ctx context.Context, n flows.News) error
+	Consent(ctx context.Context, channel int64, w flows.Writer, optIn bool) error
+	Move(ctx context.Context, channel int64, before string, w flows.Writer) error
+	Revise(ctx context.Context, channel int64, providerID, text string) error
+	Template(ctx context.Context, channel int64, providerID, status string) error
+}
+
+// Conversations keeps what networks tell of conversations.
+type Conversations struct {
+	Talk
+	ChannelSecrets
+
+	Gateway gateway.Proof
+	Social  []string // secrets that sign what a social network sends; none: only those of channels
+	Verify  string   // token that a social network shows in its handshake
+	Now     func() time.Time
+}
+
+// ChannelSecrets are the proofs of single channels.
+type ChannelSecrets interface {
+	// AppSecret returns the secret of the channel that has an identity at a chat network, "" for none.
+	AppSecret(ctx context.Context, identity string) (string, error)
+	// HookToken returns what telegram sends with the updates of a channel, "" for a channel that is none of it.
+	HookToken(ctx context.Context, channel string) (string, error)
+	// ConsumerSecret returns the secret of a twitter channel and the id of its own user, "" for none.
+	ConsumerSecret(ctx context.Context, channel string) (secret, user string, err error)
+}
+
+// unmatchedFor is how long a receipt waits for the message that it is about.
+const unmatchedFor = 15 * time.Minute
+
+// Endpoints returns those of all networks.
+func (k *Conversations) Endpoints() []Endpoint {
+	aggregator := func(id, path, summary string) Endpoint {
+		return Endpoint{
+			ID: id, Path: path, Summary: summary, Key: gateway.Key, Handle: k.events,
+			Prove: func(r *http.Request, from netip.Addr, body []byte) error {
+				if k.Gateway.Check(r, from, body) != nil {
+					return ErrNotProven
+				}
+				return nil
+			},
+		}
+	}
+	return []Endpoint{
+		aggregator("receive-gateway-chat", "/api/webhooks/gateway/incoming_msg", "Receive a message of a contact from the gateway"),
+		aggregator("receive-gateway-receipt", "/api/webhooks/gateway/message-events", "Receive what became of a message from the gateway"),
+		{
+			ID: "receive-social", Path: "/api/webhook/social", Summary: "Receive messages and receipts of a social network or chat network, signed",
+			Prove: k.proveSocial, Key: gateway.Key, Handle: k.events, Greet: k.greetSocial,
+		},
+		{
+			ID: "receive-telegram", Path: "/api/webhook/telegram/" + perChannel, Summary: "Receive an update of a telegram bot", Prove: k.proveTelegram,
+			Key: telegramKey, Handle: k.telegram,
+		},
+		{
+			ID: "receive-twitter", Path: "/api/webhook/twitter/" + perChannel, Summary: "Receive direct messages, signed", Prove: k.proveTwitter,
+			Handle: k.twitter, Greet: k.greetTwitter,
+		},
+	}
+}
+
+// mostSenders bounds the channels whose secrets are tried on a body.
+const mostSenders = 10
+
+// proveSocial checks the signature by the configured secrets, else by the secrets of the channels that the body names: each of them must have signed it.
+func (k *Conversations) proveSocial(r *http.Request, _ netip.Addr, body []byte) error {
+	given := r.Header.Get(gateway.DefaultHMACHeader)
+	signed := func(secret string) bool {
+		return gateway.Proof{HMACSecret: secret}.Check(&http.Request{Header: http.Header{gateway.DefaultHMACHeader: {given}}}, netip.Addr{}, body) == nil
+	}
+	if slices.ContainsFunc(k.Social, signed) {
+		return nil
+	}
+	events, err := gateway.Decode("application/json", body)
+	if err != nil || given == "" || len(events) == 0 {
+		return ErrNotProven
+	}
+	var senders []string
+	for _, e := range events {
+		if !slices.Contains(senders, e.Sender) {
+			senders = append(senders, e.Sender)
+		}
+	}
+	if len(senders) > mostSenders {
+		return ErrNotProven
+	}
+	for _, sender := range senders {
+		secret, err := k.AppSecret(r.Context(), sender)
+		if err != nil {
+			return err
+		}
+		if secret == "" || !signed(secret) {
+			return ErrNotProven
+		}
+	}
+	return nil
+}
+
+var errHandshake = fault.New(fault.Forbidden, "The verify token is missing or wrong")
+
+// greetSocial answers the handshake: the challenge, if the token is right.
+func (k *Conversations) greetSocial(r *http.Request) (answer, contentType string, err error) {
+	q := r.URL.Query()
+	if token := q.Get("crc_token"); token != "" && len(k.Social) > 0 {
+		return signedToken(k.Social[0], token)
+	}
+	if q.Get("hub.mode") != "subscribe" || !same(q.Get("hub.verify_token"), k.Verify) {
+		return "", "", errHandshake
+	}
+	return q.Get("hub.challenge"), "text/plain; charset=utf-8", nil
+}
+
+// events makes the effects of a body in one of the gateway's dialects. Whose channel is not known is of nobody's concern here.
+func (k *Conversations) events(ctx context.Context, c inbox.Call) (out inbox.Outcome, err error) {
+	events, err := gateway.Decode(c.ContentType, c.Body)
+	if err != nil {
+		return out, inbox.Unreadable(err)
+	}
+	var made, late []string
+	for i, e := range events {
+		of, err := k.channel(ctx, e)
+		if err != nil {
+			return out, err
+		}
+		if of == 0 {
+			continue
+		}
+		what, subject, err := k.event(ctx, of, e, c, i)
+		switch {
+		case errors.Is(err, flows.ErrUnmatched):
+			late = append(late, e.ID)
+		case err != nil:
+			return out, refused(err)
+		case what != "":
+			made = append(made, what)
+		}
+		if subject != "" {
+			out.Subjects = append(out.Subjects, subject)
+		}
+	}
+	out.Effect = strings.Join(made, ", ")
+	if len(late) > 0 && k.Now().Sub(c.ReceivedAt) < unmatchedFor {
+		return out, flows.ErrUnmatched
+	}
+	return out, nil
+}
+
+// refused returns an error that no further attempt mends for what the rules refuse.
+func refused(err error) error {
+	if f, ok := errors.AsType[*fault.Error](err); ok && f.Kind != fault.Unavailable {
+		return inbox.Unreadable(err)
+	}
+	return err
+}
+
+// channel returns the channel that an event is about, 0 for none.
+func (k *Conversations) channel(ctx context.Context, e gateway.Event) (int64, error) {
+	for _, identity := range []string{e.Sender, "app:" + e.App} {
+		if id, found, err := k.ChannelOf(ctx, channel.Chat, identity); err != nil || found {
+			return id, err
+		}
+	}
+	return 0, nil
+}
+
+// event makes the effect of one event, and returns it and whose values the body has.
+func (k *Conversations) event(ctx context.Context, of int64, e gateway.Event, c inbox.Call, place int) (made, subject string, err error) {
+	writer := flows.Writer{From: e.From, UserID: e.UserID, Name: e.Name, Username: e.Username, Social: e.Page}
+	switch e.Kind {
+	case gateway.Message:
+		a := flows.Arrival{Writer: writer, Channel: of, Type: e.Type, Text: e.Text}
+		a.ProviderID, a.SentAt = named(e, c, place)
+		if e.Media != nil {
+			a.Ref, a.RefType = cmp.Or(e.Media.URL, e.Media.ID), e.Media.ContentType
+		}
+		return k.received(ctx, a)
+	case gateway.Status:
+		n := flows.News{Channel: of, IDs: both(e.ID, e.GSID), Callback: e.Callback}
+		n.Receipt = message.Receipt{Status: e.Type, Title: e.Title, Details: e.Reason}
+		n.Code, _ = strconv.Atoi(e.Code) //nolint:errcheck // a code that is no number is none
+		return "receipt " + e.Type, "", k.Receipt(ctx, n)
+	case gateway.Consent:
+		return "consent", "", k.Consent(ctx, of, writer, e.Type == "resume")
+	case gateway.Moved:
+		return "contact moved", "", k.Move(ctx, of, e.Before, writer)
+	case gateway.Template:
+		return "template", "", k.Template(ctx, of, e.ID, e.Type)
+	default:
+		return "", "", nil
+	}
+}
+
+// received keeps a message.
+func (k *Conversations) received(ctx context.Context, a flows.Arrival) (made, subject string, err error) {
+	out, err := k.Receive(ctx, a)
+	if err != nil {
+		return "", "", err
+	}
+	return "message " + message.Name(out.ID), out.State.Subject(), nil
+}
+
+func both(ids ...string) (all []string) {
+	for _, id := range ids {
+		if id != "" {
+			all = append(all, id)
+		}
+	}
+	return all
+}
+
+// telegramUpdate is what a bot is told.
+type telegramUpdate struct {
+	ID      int64            `json:"update_id"`
+	Message *telegramMessage `json:"message"`
+	Edited  *telegramMessage `json:"edited_message"`
+}
+
+type telegramMessage struct {
+	ID   int64 `json:"message_id"`
+	Date int64 `json:"date"`
+	Chat struct {
+		ID   int64  `json:"id"`
+		Type string `json:"type"`
+	} `json:"chat"`
+	From struct {
+		First    string `json:"first_name"`
+		Last     string `json:"last_name"`
+		Username string `json:"username"`
+	} `json:"from"`
+	Text     string         `json:"text"`
+	Caption  string         `json:"caption"`
+	Photo    []telegramFile `json:"photo"`
+	Document *telegramFile  `json:"document"`
+	Voice    *telegramFile  `json:"voice"`
+	Video    *telegramFile  `json:"video"`
+}
+
+type telegramFile struct {
+	ID       string `json:"file_id"`
+	MimeType string `json:"mime_type"`
+}
+
+// telegramKey is the update's id.
+func telegramKey(_ string, body []byte) string {
+	var u telegramUpdate
+	if json.Unmarshal(body, &u) != nil || u.ID == 0 {
+		return ""
+	}
+	return strconv.FormatInt(u.ID, 10)
+}
+
+func (k *Conversations) proveTelegram(r *http.Request, _ netip.Addr, _ []byte) error {
+	want, err := k.HookToken(r.Context(), lastOf(r))
+	if err == nil && !same(r.Header.Get("X-Telegram-Bot-Api-Secret-Token"), want) {
+		err = ErrNotProven
+	}
+	return err
+}
+
+// lastOf returns the channel that a path ends with.
+func lastOf(r *http.Request) string { return r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:] }
+
+// telegram keeps the messages of private chats.
+func (k *Conversations) telegram(ctx context.Context, c inbox.Call) (out inbox.Outcome, err error) {
+	var u telegramUpdate
+	of, _ := strconv.ParseInt(c.About, 10, 64) // the proof has found it
+	if err := json.Unmarshal(c.Body, &u); err != nil {
+		return out, inbox.Unreadable(err)
+	}
+	if m := u.Edited; m != nil && m.Chat.Type == "private" {
+		err = k.Revise(ctx, of, m.name(), cmp.Or(m.Text, m.Caption))
+		if errors.Is(err, flows.ErrUnmatched) && k.Now().Sub(c.ReceivedAt) >= unmatchedFor {
+			return out, nil
+		}
+		out.Effect = "message changed"
+		return out, err
+	}
+	m := u.Message
+	if m == nil || m.Chat.Type != "private" || m.ID == 0 {
+		return out, nil
+	}
+	a := flows.Arrival{
+		Writer:  flows.Writer{UserID: strconv.FormatInt(m.Chat.ID, 10), Name: strings.TrimSpace(m.From.First + " " + m.From.Last), Username: m.From.Username, Social: true},
+		Channel: of, Type: "text", Text: cmp.Or(m.Text, m.Caption), ProviderID: m.name(), SentAt: time.Unix(m.Date, 0),
+	}
+	for kind, f := range map[string]*telegramFile{"file": m.Document, "audio": m.Voice, "video": m.Video} {
+		if f != nil {
+			a.Type, a.Ref, a.RefType = kind, f.ID, f.MimeType
+		}
+	}
+	if len(m.Photo) > 0 { // the last is the largest
+		a.Type, a.Ref, a.RefType = "image", m.Photo[len(m.Photo)-1].ID, "image/jpeg"
+	}
+	return k.one(ctx, a)
+}
+
+// one keeps the only message of a call.
+func (k *Conversations) one(ctx context.Context, a flows.Arrival) (out inbox.Outcome, err error) {
+	made, subject, err := k.received(ctx, a)
+	if err != nil {
+		return out, refused(err)
+	}
+	out.Effect, out.Subjects = made, both(subject)
+	return out, nil
+}
+
+// name is the id of a message: those of the network count within a chat.
+func (m *telegramMessage) name() string {
+	return strconv.FormatInt(m.Chat.ID, 10) + ":" + strconv.FormatInt(m.ID, 10)
+}
