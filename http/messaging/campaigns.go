@@ -51,7 +51,7 @@ type ToSend struct {
 	CampaignID int64 `json:"campaignId" minimum:"1"`
 }
 
-// Dispatched tells how a campaign stands, and whom it is for.
+// Dispatched is the status of a campaign, and how many it is for.
 type Dispatched struct {
 	CampaignID int64  `json:"campaignId"`
 	Status     string `json:"status" enum:"draft,scheduled,active,paused,completed,failed"`

@@ -153,7 +153,7 @@ func TestAWrongCampaignIsRefused(t *testing.T) {
 	stranger.POST(contactLists, `{"name":"Theirs"}`).Status(201).JSON(&list)
 	n := func(id int64) string { return strconv.FormatInt(id, 10) }
 	for more, wrong := range map[string][]string{
-		`{"name":7}`:                       {"name", "expected string"},
+		`{"name":7}`:                       {"name", "expected a text"},
 		`{"type":"spam"}`:                  {"type", "expected one of broadcast, drip, trigger, survey"},
 		`{"audience":` + n(list.ID) + `}`:  {"audience", "expected all or the id of a contact list"},
 		`{"audience":"everybody"}`:         {"audience", "expected all or the id of a contact list"},

@@ -24,7 +24,7 @@ var Kind = event.NewKind("campaign",
 
 // The refusals.
 var (
-	ErrNotFound  = fault.New(fault.NotFound, "Campaign not found") // also answers those who may not know that it exists
+	ErrNotFound  = fault.New(fault.NotFound, "Campaign not found") // those who may not know that it exists get it too
 	ErrCompleted = fault.New(fault.Conflict, "Campaign is completed")
 )
 
