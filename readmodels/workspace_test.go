@@ -50,6 +50,7 @@ var spanning = map[string]string{
 	"access.InvitationsTo":      "it is the system's own, which erases somebody everywhere",
 
 	"messaging.DueCampaigns": "it is the system's own, which begins campaigns at their time",
+	"messaging.ChannelKeyed": "it is a visitor's, who has the key of a page's widget",
 
 	"marketplace.Companies":     "the directory is public",
 	"marketplace.FindCompanies": "the directory is public",

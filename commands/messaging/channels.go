@@ -3,6 +3,7 @@ package messaging
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"log/slog"
 	"strconv"
@@ -40,6 +41,7 @@ type Channels struct {
 	Commands *commands.Handler
 	Secrets  Secrets
 	Networks Networks
+	Hooks    string        // public https address that networks can call, with the path of hooks; empty: there is none
 	Within   time.Duration // in which a network says something of an account; 0: 5 seconds
 	Log      *slog.Logger
 }
@@ -73,7 +75,7 @@ func (f *Channels) Create(ctx context.Context, req commands.Request, c channel.C
 	if out, done, err := commands.Earlier(ctx, f.Commands, req, channel.Kind); done || err != nil {
 		return out, err
 	}
-	c.ID = "0" // of the secrets that are only used to ask
+	c.ID, c.Key = "0", rand.Text() // of the secrets that are only used to ask
 	s, err := after(c, channel.State{})
 	if err != nil {
 		return commands.Outcome[channel.State]{Revision: -1}, err
@@ -85,7 +87,23 @@ func (f *Channels) Create(ctx context.Context, req commands.Request, c channel.C
 		c.ID = id
 		return c
 	})
+	if err == nil && !out.Replayed && out.State.Type == channel.Telegram { // now it has an address that its network can be told
+		if _, err := f.check(ctx, ctx, req.Workspace, number(out.ID)); err != nil {
+			f.Log.Warn("a new channel could not be asked", "channel", out.ID, "error", err)
+		}
+		l, err := commands.Load(ctx, f.Commands.Fresh(), channel.Kind, out.ID)
+		if err != nil {
+			return out, err
+		}
+		out.State, out.Revision, out.Position, out.At = l.State, l.Revision, l.Position, l.At
+	}
 	return out, unnamed(err)
+}
+
+// number returns the number of an id that we gave.
+func number(id string) int64 {
+	n, _ := strconv.ParseInt(id, 10, 64)
+	return n
 }
 
 // after returns the state after a command.
@@ -157,9 +175,8 @@ func (f *Channels) within(ctx context.Context) (context.Context, context.CancelF
 
 // account returns a channel with its credentials in clear.
 func (f *Channels) account(ctx context.Context, id string, s channel.State) (a network.Account, err error) {
-	number, _ := strconv.ParseInt(id, 10, 64) // we gave it
 	a = network.Account{
-		Channel: number, Type: s.Type, Dialect: s.Settings.Dialect, BaseURL: s.Settings.BaseURL, SenderID: s.Settings.SenderID, AppName: s.Settings.AppName, ChatName: s.Name,
+		Channel: number(id), Type: s.Type, Dialect: s.Settings.Dialect, BaseURL: s.Settings.BaseURL, SenderID: s.Settings.SenderID, AppName: s.Settings.AppName, ChatName: s.Name,
 		AccountID: s.Settings.AccountID,
 	}
 	if a.APIKey, err = f.Secrets.Show(ctx, s.APIKey.Value.Sealed); err == nil {
@@ -167,6 +184,13 @@ func (f *Channels) account(ctx context.Context, id string, s channel.State) (a n
 	}
 	if errors.Is(err, event.ErrErased) {
 		err = channel.ErrNotFound
+	}
+	if err == nil && s.Type == channel.Telegram && a.Channel != 0 { // a channel that is yet to be made has no address
+		a.Hook = &network.Hook{}
+		if f.Hooks != "" {
+			a.Hook.URL = f.Hooks + "telegram/" + id
+		}
+		a.Hook.Token, err = f.hookToken(ctx, id)
 	}
 	return a, err
 }

@@ -24,6 +24,8 @@ type Known interface {
 	Heard(ctx context.Context, workspace uuid.UUID, channel, contact int64) (time.Time, error)
 	// MessageNamed returns the message of a channel that has one of the network's ids, 0 for none.
 	MessageNamed(ctx context.Context, workspace uuid.UUID, channel int64, ids []string) (int64, error)
+	// LastHeard returns the newest message of a contact, 0 for none.
+	LastHeard(ctx context.Context, workspace uuid.UUID, contact int64) (int64, error)
 	// TemplateIDs returns the ids of a channel's templates by the network's ids.
 	TemplateIDs(ctx context.Context, workspace uuid.UUID, channel int64) (map[string]int64, error)
 }
@@ -46,11 +48,8 @@ var errType = &fault.Error{Kind: fault.Conflict, Detail: "The channel's type doe
 // Send sends a message to a phone. The request's key sends once: a repetition gets what became of the message, and calls the network again only where
 // it was not called, or refused for a moment (CONTRACT.md N1). admit counts the call, of a channel that is not a sandbox.
 func (f *Messages) Send(ctx context.Context, req commands.Request, d message.Draft, admit func(channel int64) error) (out commands.Outcome[message.State], err error) {
-	if out, err = f.earlier(ctx, req); err != nil || out.Replayed && out.State.Failure() == nil {
+	if out, done, err := f.again(ctx, req); done || err != nil {
 		return out, err
-	}
-	if again := out; again.Replayed && !again.State.Reason.Free() {
-		return again, again.State.Failure().Fault()
 	}
 	if d.To, err = person.Dialled("to", d.To); err == nil && d.To == "" {
 		err = fault.Fields(fault.Field{Field: "to", Message: "must not be empty"})
@@ -58,13 +57,10 @@ func (f *Messages) Send(ctx context.Context, req commands.Request, d message.Dra
 	if err != nil {
 		return out, err
 	}
-	id := strconv.FormatInt(d.Channel, 10)
-	of, err := commands.Load(ctx, f.Commands.Fresh(), channel.Kind, id)
+	of, err := f.channel(ctx, req, d.Channel)
 	switch {
 	case err != nil:
 		return out, err
-	case of.Workspace != req.Workspace || of.State.Type == "":
-		return out, channel.ErrNotFound
 	case of.State.Type != channel.Chat:
 		return out, errType
 	}
@@ -72,26 +68,63 @@ func (f *Messages) Send(ctx context.Context, req commands.Request, d message.Dra
 	if err != nil {
 		return out, err
 	}
-	if err := f.open(ctx, req.Workspace, d.Channel, recipient); err != nil {
-		return out, err
+	return f.deliver(ctx, req, of, message.Queue{Draft: d, Contact: recipient}, nil, admit)
+}
+
+// channel returns a channel of the request's workspace, or [channel.ErrNotFound].
+func (f *Messages) channel(ctx context.Context, req commands.Request, id int64) (commands.Loaded[channel.State], error) {
+	of, err := commands.Load(ctx, f.Commands.Fresh(), channel.Kind, strconv.FormatInt(id, 10))
+	if err == nil && (of.Workspace != req.Workspace || of.State.Type == "") {
+		err = channel.ErrNotFound
 	}
-	account, err := f.account(ctx, id, of.State)
+	return of, err
+}
+
+// again returns what an earlier request with the same key has led to; done: the network is not to be called again.
+func (f *Messages) again(ctx context.Context, req commands.Request) (out commands.Outcome[message.State], done bool, err error) {
+	out, err = f.earlier(ctx, req)
+	switch failed := out.State.Failure(); {
+	case err != nil || !out.Replayed:
+		return out, false, err
+	case failed == nil:
+		return out, true, nil
+	case !out.State.Reason.Free():
+		return out, true, failed.Fault()
+	default:
+		return out, false, nil
+	}
+}
+
+// deliver writes a message down, calls the network, and notes what it said.
+func (f *Messages) deliver(
+	ctx context.Context, req commands.Request, of commands.Loaded[channel.State], c message.Queue, filled *network.Filled, admit func(channel int64) error,
+) (out commands.Outcome[message.State], err error) {
+	if of.State.Type == channel.Chat && filled == nil {
+		if err := f.open(ctx, req.Workspace, c.Channel, c.Contact); err != nil {
+			return out, err
+		}
+	}
+	account, err := f.account(ctx, strconv.FormatInt(c.Channel, 10), of.State)
 	if err != nil {
 		return out, err
 	}
 	if !f.Sandboxed(account) {
-		if err := admit(d.Channel); err != nil {
+		if err := admit(c.Channel); err != nil {
 			return out, err
 		}
 	}
-	out, err = f.queue(ctx, req, out, message.Queue{Draft: d, Contact: recipient})
+	before, err := f.earlier(ctx, req)
+	if err != nil {
+		return before, err
+	}
+	out, err = f.queue(ctx, req, before, c)
 	if err != nil || out.Replayed {
 		if err == nil && out.State.Failure() != nil { // the same request is under way in another place
 			err = out.State.Failure().Fault()
 		}
 		return out, err
 	}
-	return f.call(ctx, req, of, account, out, message.Queue{Draft: d, Contact: recipient})
+	return f.call(ctx, req, of, account, out, c, filled)
 }
 
 // earlier returns the message of an earlier request with the same key, as it is now.
@@ -116,13 +149,20 @@ func (f *Messages) queue(ctx context.Context, req commands.Request, before comma
 // call calls the network and notes what it answered, whether or not the client still waits.
 func (f *Messages) call(
 	ctx context.Context, req commands.Request, of commands.Loaded[channel.State], account network.Account, out commands.Outcome[message.State], c message.Queue,
+	filled *network.Filled,
 ) (commands.Outcome[message.State], error) {
 	ctx = context.WithoutCancel(ctx)
 	calling, cancel := context.WithTimeout(ctx, sendWithin)
 	defer cancel()
 	settle := message.Settle{Contact: c.Contact}
 	var err error
-	settle.ProviderID, err = f.Networks.Send(calling, account, network.Message{ID: message.Name(out.ID), To: c.To, Text: c.Text, Image: c.Image})
+	if of.State.Type == channel.Web { // the page of the visitor reads it from us
+		settle.ProviderID = "web." + message.Name(out.ID)
+	} else {
+		settle.ProviderID, err = f.Networks.Send(calling, account, network.Message{
+			ID: message.Name(out.ID), To: c.To, Text: c.Text, Image: c.Image, Subject: of.State.Name, Template: filled,
+		})
+	}
 	if err != nil {
 		failed, ok := errors.AsType[*network.Failure](err)
 		if !ok {

@@ -127,6 +127,6 @@ func shownChannel(out commands.Outcome[channel.State]) views.Channel {
 	}
 	return views.Channel{
 		ID: id, Name: s.Name, Type: s.Type, Status: s.Status, LastError: orNull(s.LastError), HasAPIKey: s.APIKey.Named(), HasAccessToken: s.AccessToken.Named(),
-		Settings: s.Settings, SecretSettings: secret, CreatedAt: out.Began, UpdatedAt: out.At, Revision: out.Revision,
+		Settings: s.Settings, Key: orNull(s.Key), SecretSettings: secret, CreatedAt: out.Began, UpdatedAt: out.At, Revision: out.Revision,
 	}
 }

@@ -4,12 +4,13 @@ import (
 	"context"
 	"strconv"
 	"strings"
+	"time"
 
 	"bahi/commands"
-	"bahi/domain/fault"
 	"bahi/domain/messaging/message"
 	"bahi/domain/person"
 	"bahi/http/api"
+	"bahi/readmodels"
 	views "bahi/readmodels/messaging"
 )
 
@@ -46,10 +47,9 @@ func (r *Routes) Chat() {
 		}) (*api.Body[[]views.Message], error) {
 			var before int64
 			if in.Before != "" {
-				number, found := strings.CutPrefix(in.Before, message.Name(""))
-				parsed, err := strconv.ParseInt(number, 10, 64)
-				if before = parsed; !found || err != nil || before < 1 {
-					return nil, fault.Fields(fault.Field{Field: "before", Message: "expected the id of a message, as in msg_8121"})
+				var err error
+				if before, err = message.Number("before", in.Before); err != nil {
+					return nil, err
 				}
 			}
 			workspace := api.Caller(ctx).Workspace
@@ -57,8 +57,95 @@ func (r *Routes) Chat() {
 				return nil, err
 			}
 			rows, err := r.Views.Messages(ctx, workspace, in.ID, before, in.Limit)
+			if err == nil {
+				err = r.link(ctx, rows)
+			}
 			return api.Answer(append([]views.Message{}, rows...), err)
 		})
+	send := contactOp("send-message", "POST", "/{id}/messages", "Send a text, an image or a template to a contact, over a channel of any type")
+	send.Errors = []int{409, 429, 502}
+	api.Handle(r.API, send, func(ctx context.Context, in *struct {
+		ByContact
+		Body message.ToContact
+	}) (*api.Body[views.Message], error) {
+		out, err := r.Messages.SendTo(ctx, api.Request(ctx), in.ID, in.Body, countSend(ctx))
+		return api.Reply(ctx, out, err, func(out commands.Outcome[message.State]) views.Message { return r.sent(ctx, out, in.Body) })
+	})
+	read := contactOp("mark-read", "POST", "/{id}/read", "Mark the conversation with a contact as read, up to a message or to its end")
+	read.Status = 200
+	api.Handle(r.API, read, func(ctx context.Context, in *struct {
+		ByContact
+		Body struct {
+			MessageID string `json:"messageId,omitempty" doc:"Absent: the newest"`
+		}
+	}) (*api.Body[Unread], error) {
+		workspace := api.Caller(ctx).Workspace
+		if _, err := r.Views.Contact(ctx, workspace, in.ID); err != nil {
+			return nil, err
+		}
+		var upTo int64
+		if in.Body.MessageID != "" {
+			var err error
+			if upTo, err = message.Number("messageId", in.Body.MessageID); err != nil {
+				return nil, err
+			}
+		}
+		out, err := r.Messages.Read(ctx, api.Request(ctx), in.ID, upTo)
+		if err != nil {
+			return nil, err
+		}
+		c, err := r.Views.Contact(readmodels.AtLeast(ctx, out.Position), workspace, in.ID)
+		return api.Reply(ctx, out, err, func(commands.Outcome[message.State]) Unread { return Unread{c.Unread} })
+	})
+}
+
+// Unread is how many messages of a contact nobody has read.
+type Unread struct {
+	Unread int64 `json:"unread"`
+}
+
+// fileLink is how long a link to a file works.
+const fileLink = time.Hour
+
+// link adds links to the files that came in.
+func (r *Routes) link(ctx context.Context, rows []views.Message) error {
+	for i := range rows {
+		if rows[i].File == nil {
+			continue
+		}
+		link, err := r.Files.URL(ctx, *rows[i].File, fileLink)
+		if err != nil {
+			return err
+		}
+		rows[i].MediaURL = &link
+	}
+	return nil
+}
+
+// sent returns the row of a message that was sent. Where the tables are late, it is what the command knows.
+func (r *Routes) sent(ctx context.Context, out commands.Outcome[message.State], b message.ToContact) views.Message {
+	id, _ := strconv.ParseInt(out.ID, 10, 64) // the command has given it
+	row, err := r.Views.Message(readmodels.AtLeast(ctx, out.Position), api.Caller(ctx).Workspace, id)
+	if err == nil {
+		return row
+	}
+	d, _ := b.Draft()
+	row = views.Message{
+		ID: message.Name(out.ID), Direction: "out", ChannelID: b.ChannelID, Type: "text", Text: orNull(d.Text), MediaURL: orNull(d.Image), Status: out.State.Status, At: out.Began,
+		By: strings.Replace(api.Caller(ctx).String(), "api_key:", "key:", 1),
+	}
+	switch {
+	case d.Template != 0:
+		row.Type = "template"
+	case d.Image != "":
+		row.Type = "image"
+	}
+	return row
+}
+
+// countSend counts a send for the limit of its channel.
+func countSend(ctx context.Context) func(channel int64) error {
+	return func(channel int64) error { return api.CountFor(ctx, "chat_send", strconv.FormatInt(channel, 10)) }
 }
 
 // send sends a message that is in order.
@@ -67,9 +154,7 @@ func (r *Routes) send(ctx context.Context, draft func() (message.Draft, error)) 
 	if err != nil {
 		return nil, err
 	}
-	out, err := r.Messages.Send(ctx, api.Request(ctx), d, func(channel int64) error {
-		return api.CountFor(ctx, "chat_send", strconv.FormatInt(channel, 10))
-	})
+	out, err := r.Messages.Send(ctx, api.Request(ctx), d, countSend(ctx))
 	return api.Reply(ctx, out, err, func(commands.Outcome[message.State]) Accepted {
 		to, _ := person.Dialled("to", d.To) // it was sent there
 		return Accepted{MessageID: message.Name(out.ID), ProviderMessageID: out.State.ProviderID, Status: "accepted", To: to, ChannelID: d.Channel}

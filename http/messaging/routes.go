@@ -2,6 +2,7 @@
 package messaging
 
 import (
+	"context"
 	"time"
 
 	"bahi/commands"
@@ -21,8 +22,16 @@ type Routes struct {
 
 	ChatTemplates *flows.Templates
 	Campaign      CampaignsConfig
+	Files         Files
+	Log           Log
+	live          live
 
 	Now func() time.Time
+}
+
+// Files has the files that contacts sent.
+type Files interface {
+	URL(ctx context.Context, key string, lasts time.Duration) (string, error)
 }
 
 // The permissions and limits that the area's operations share.
@@ -38,6 +47,7 @@ func (r *Routes) Register() {
 	r.Channels()
 	r.Chat()
 	r.Templates()
+	r.Stream()
 	r.Contacts()
 	r.ContactLists()
 	r.Campaigns()

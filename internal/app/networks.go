@@ -2,6 +2,7 @@ package app
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	messagingflows "bahi/commands/messaging"
@@ -38,6 +39,9 @@ func (s *System) openNetworks() error {
 		return err
 	}
 	s.channels = &messagingflows.Channels{Commands: s.Commands, Secrets: s.Vault, Networks: networks, Within: o.AskWithin, Log: s.Log}
+	if address := s.Settings.Outside.PublicURL; strings.HasPrefix(address, "https://") {
+		s.channels.Hooks = address + "/api/webhook/"
+	}
 	s.Messages = &messagingflows.Messages{Channels: s.channels, Known: s.Messaging, Sandboxed: networks.Sandboxed}
 	s.Templates = &messagingflows.Templates{Channels: s.channels, Listed: s.Messaging}
 	return nil

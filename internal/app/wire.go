@@ -51,7 +51,10 @@ func (s *System) routes(a *api.API, metrics prometheus.Registerer) {
 	}
 	people.Register()
 	(&marketplaceroutes.Routes{API: a, Commands: s.Commands, Views: s.Marketplace, Frontend: s.Settings.Outside.FrontendURL}).Register()
-	(&messagingroutes.Routes{API: a, Commands: s.Commands, Views: s.Messaging, Networks: s.channels, Messages: s.Messages, ChatTemplates: s.Templates, Campaign: messagingroutes.CampaignsConfig{Flows: s.Campaigns.Campaigns}, Now: time.Now}).Register()
+	(&messagingroutes.Routes{
+		API: a, Commands: s.Commands, Views: s.Messaging, Networks: s.channels, Messages: s.Messages, ChatTemplates: s.Templates, Files: s.Blobs, Log: feed{s.Store},
+		Campaign: messagingroutes.CampaignsConfig{Flows: s.Campaigns.Campaigns}, Now: time.Now,
+	}).Register()
 	(&auditroutes.Routes{
 		API: a, Events: &auditviews.Events{Log: s.Proofs.Log, Search: s.explored(), Reveal: s.Vault.Reveal}, Proofs: s.Proofs,
 		Feed: feed{s.Store}, Report: s.Trail(zone),
@@ -124,8 +127,11 @@ func (s signed) Upto(ctx context.Context, position event.Position) (string, erro
 	return c.Note, err
 }
 
-// feed adapts a store to http/audit's Feed.
+// feed adapts a store to http/audit's Feed, and to http/messaging's Log.
 type feed struct{ store eventstore.Store }
+
+// Head implements http/messaging's Log.
+func (f feed) Head(ctx context.Context) (event.Position, error) { return f.store.Head(ctx) }
 
 // Follow implements http/audit's Feed.
 func (f feed) Follow(ctx context.Context, after event.Position, take func([]event.Stored) error) error {

@@ -15,15 +15,15 @@ import (
 var channelsDDL string
 
 // Channels has the channels of workspaces.
-var Channels = projections.Define("channels", 1, channelsDDL,
+var Channels = projections.Define("channels", 2, channelsDDL,
 	projections.On(func(b *projections.Batch, e event.Recorded[channel.Created]) {
 		s := e.Data.Evolve(channel.State{})
 		b.Exec(`
 			insert into channel (id, workspace_id, name, type, status, settings, has_api_key, has_access_token, has_consumer_secret, has_app_secret,
-				created_at, updated_at, revision)
-			values ($1, $2, $3, $4, $5, jsonb_strip_nulls($6), $7, $8, $9, $10, $11, $11, $12)`,
+				created_at, updated_at, revision, key)
+			values ($1, $2, $3, $4, $5, jsonb_strip_nulls($6), $7, $8, $9, $10, $11, $11, $12, nullif($13, ''))`,
 			e.StreamID(), e.Meta.Workspace, s.Name, s.Type, s.Status, settings(e.Data.Settings), !s.APIKey.Value.IsZero(), !s.AccessToken.Value.IsZero(),
-			!s.ConsumerSecret.Value.IsZero(), !s.AppSecret.Value.IsZero(), e.At, e.Revision)
+			!s.ConsumerSecret.Value.IsZero(), !s.AppSecret.Value.IsZero(), e.At, e.Revision, s.Key)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[channel.Edited]) {
 		b.Exec(`update channel set settings = jsonb_strip_nulls(settings || $2) where id = $1`, e.StreamID(), settings(e.Data.Settings))

@@ -13,9 +13,11 @@ create table channel (
   has_app_secret      boolean not null,
   created_at          timestamptz not null,
   updated_at          timestamptz not null,
-  revision            bigint not null -- of the channel's stream
+  revision            bigint not null, -- of the channel's stream
+  key                 text -- by which pages show the widget; null: it is none
 );
 
 -- after fill
 
 create index channel_workspace_id_id_idx on channel (workspace_id, id);
+create index channel_key_idx on channel (key);

@@ -31,7 +31,8 @@ type cloudImage struct {
 type cloudMessage struct {
 	Product   string       `json:"messaging_product"`
 	Recipient string       `json:"recipient_type"`
-	To        string       `json:"to"`
+	To        string       `json:"to,omitempty"`
+	User      string       `json:"recipient,omitempty"` // the network's id, of who has no phone
 	Type      string       `json:"type"`
 	Text      *cloudText   `json:"text,omitempty"`
 	Image     *cloudImage  `json:"image,omitempty"`
@@ -42,6 +43,9 @@ type cloudMessage struct {
 // send implements adapter.
 func (n cloud) send(ctx context.Context, a network.Account, m network.Message) (string, *network.Failure) {
 	body := cloudMessage{Product: n.product, Recipient: "individual", To: m.To, Type: "text", Data: m.ID}
+	if strings.Trim(m.To, "0123456789") != "" {
+		body.To, body.User = "", m.To
+	}
 	switch {
 	case m.Template != nil:
 		body.Type, body.Template = "template", filled(m.Template)

@@ -46,7 +46,29 @@ func (n telegram) health(ctx context.Context, a network.Account) (h network.Heal
 	if me.Result.ID == 0 {
 		return h, &network.Failure{Reason: network.Unknown}
 	}
-	return network.Health{Identity: strconv.FormatInt(me.Result.ID, 10), CanSend: "available"}, nil
+	h = network.Health{Identity: strconv.FormatInt(me.Result.ID, 10), CanSend: "available"}
+	return h, n.hook(ctx, a)
+}
+
+// hook has the bot's updates sent to us. A bot has one address: another one, such as ours of yesterday, is replaced.
+func (n telegram) hook(ctx context.Context, a network.Account) *network.Failure {
+	switch {
+	case a.Hook == nil:
+		return nil
+	case a.Hook.URL == "":
+		return &network.Failure{Reason: network.Unhooked}
+	}
+	var now struct {
+		Result struct {
+			URL string `json:"url"`
+		} `json:"result"`
+	}
+	if failed := n.bot(ctx, a, "getWebhookInfo", nil, &now); failed != nil || now.Result.URL == a.Hook.URL {
+		return failed
+	}
+	return n.bot(ctx, a, "setWebhook", map[string]any{
+		"url": a.Hook.URL, "secret_token": a.Hook.Token, "allowed_updates": []string{"message", "edited_message"},
+	}, &struct{}{})
 }
 
 // bot calls a method of the bot. The token is a part of the address.

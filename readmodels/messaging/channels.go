@@ -21,6 +21,7 @@ type Channel struct {
 	HasAPIKey      bool             `json:"hasApiKey"`
 	HasAccessToken bool             `json:"hasAccessToken"`
 	Settings       channel.Settings `json:"settings"`
+	Key            *string          `json:"channelKey" doc:"By which a page shows the chat widget; null for other types"`
 	SecretSettings []string         `json:"secretSettings" doc:"Names of settings that are set and never shown"`
 	CreatedAt      time.Time        `json:"createdAt"`
 	UpdatedAt      time.Time        `json:"updatedAt"`
@@ -34,7 +35,7 @@ type ChannelFilter struct {
 
 const channelColumns = `select id, name, type, status, last_error, has_api_key, has_access_token, settings,
 	array_remove(array[case when has_consumer_secret then 'consumerSecret' end, case when has_app_secret then 'appSecret' end], null) as secret_settings,
-	created_at, updated_at, revision from channels.channel`
+	key, created_at, updated_at, revision from channels.channel`
 
 // Channel reads a channel of a workspace, or returns [channel.ErrNotFound].
 func (v *Views) Channel(ctx context.Context, workspace uuid.UUID, id int64) (Channel, error) {
@@ -45,6 +46,16 @@ func (v *Views) Channel(ctx context.Context, workspace uuid.UUID, id int64) (Cha
 func (v *Views) Channels(ctx context.Context, workspace uuid.UUID, page readmodels.Page, f ChannelFilter) (rows []Channel, total int64, err error) {
 	return readmodels.Paged(ctx, v.Reader, page, pgx.RowToStructByName[Channel], `id desc`,
 		channelColumns+` where workspace_id = $1 and ($2 = '' or type = $2)`, workspace, f.Type)
+}
+
+// ChannelKeyed returns the widget that has a key, with its workspace, or [channel.ErrNotFound]: a page's visitor belongs to none.
+func (v *Views) ChannelKeyed(ctx context.Context, key string) (id int64, workspace uuid.UUID, err error) {
+	type keyed struct {
+		ID        int64
+		Workspace uuid.UUID
+	}
+	found, err := readmodels.Row(ctx, v.Reader, channel.ErrNotFound, pgx.RowToStructByPos[keyed], `select id, workspace_id from channels.channel where key = $1`, key)
+	return found.ID, found.Workspace, err
 }
 
 // Networked lists the ids of a workspace's channels that have a network, all but the widget's.

@@ -61,6 +61,7 @@ type State struct {
 	Status      string
 	LastError   string // in our words; empty: none
 	IdentityKey string // keyed hash, which names the claim of the identity; empty: none is proven
+	Key         string // by which a page of ours shows the widget; empty: it is no widget's
 }
 
 // Created records a new channel. Nobody has asked its network yet.
@@ -70,6 +71,7 @@ type Created struct {
 	Name     string `json:"name"`
 	Type     string `json:"type"`
 	Settings Change `json:"settings,omitzero"`
+	Key      string `json:"key,omitempty"` // of a widget; no secret
 }
 
 // Edited records a change of what it names.
@@ -92,7 +94,7 @@ type Deleted struct{}
 
 // Evolve begins the channel.
 func (e Created) Evolve(State) State {
-	return State{Name: e.Name, Type: e.Type, Settings: e.Settings.on(Settings{}), Secrets: e.Secrets, Status: Disconnected}
+	return State{Name: e.Name, Type: e.Type, Settings: e.Settings.on(Settings{}), Secrets: e.Secrets, Status: Disconnected, Key: e.Key}
 }
 
 // Evolve changes what is named.
@@ -122,6 +124,7 @@ type Create struct {
 	Type string `json:"type" enum:"chat,gmail,twitter,web,telegram"`
 
 	Found Report `json:"-"` // what the network says of it
+	Key   string `json:"-"` // of a widget
 }
 
 // Decide puts the values in order.
@@ -132,6 +135,9 @@ func (c Create) Decide(State) ([]event.Event[State], error) {
 		return nil, err
 	}
 	created := Created{Name: name, Type: c.Type, Settings: c.Settings.differing(Settings{}), Secrets: secrets}
+	if c.Type == Web {
+		created.Key = c.Key
+	}
 	reported, err := c.Found.Decide(created.Evolve(State{}))
 	return append([]event.Event[State]{created}, reported...), err
 }
@@ -207,7 +213,7 @@ func (s State) StatusAfter(failed *network.Failure) (status, words string) {
 	switch failed.Reason {
 	case network.Credentials, network.Restricted, network.Refused:
 		return Failed, failed.Error()
-	case network.Temporary, network.Unreached, network.Unknown, network.Unconfigured:
+	case network.Temporary, network.Unreached, network.Unknown, network.Unconfigured, network.Unhooked:
 		return Disconnected, failed.Error()
 	case network.Silent:
 		return s.Status, cmp.Or(s.LastError, failed.Error())

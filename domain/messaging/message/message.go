@@ -4,11 +4,8 @@ package message
 
 import (
 	"cmp"
-	"net/url"
 	"strconv"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"bahi/domain/event"
 	"bahi/domain/fault"
@@ -45,13 +42,6 @@ const (
 )
 
 var ranks = map[string]int{Waiting: 1, Sent: 2, NotSent: 3, Delivered: 4, Read: 5}
-
-// The longest text, and the longest text below an image, in characters (CONTRACT.md 0.9).
-const (
-	longestText    = 4096
-	longestCaption = 1024
-	longestURL     = 2000
-)
 
 // Name returns the id of a message in requests and answers.
 func Name(stream string) string { return "msg_" + stream }
@@ -245,55 +235,6 @@ func (s State) Failure() *network.Failure {
 	default: // without a reason, the process ended between the call and its record
 		return &network.Failure{Reason: cmp.Or(s.Reason, network.Unknown), Code: s.Code}
 	}
-}
-
-// Text is the body of a text to send.
-type Text struct {
-	To        string `json:"to" maxLength:"40" doc:"Phone with the country's code"`
-	Message   string `json:"message" maxLength:"4096"`
-	ChannelID int64  `json:"channelId" minimum:"1"`
-}
-
-// Image is the body of an image to send.
-type Image struct {
-	To        string `json:"to" maxLength:"40" doc:"Phone with the country's code"`
-	ImageURL  string `json:"imageUrl" maxLength:"2000" doc:"Publicly reachable"`
-	Caption   string `json:"caption,omitempty" maxLength:"1024"`
-	ChannelID int64  `json:"channelId" minimum:"1"`
-}
-
-// Draft is a message to send, in order.
-type Draft struct {
-	Channel         int64
-	To, Text, Image string
-	Template        int64 // it is of; Text is what the person reads; 0: none
-}
-
-// Draft returns the text in order, or what is wrong with it.
-func (b Text) Draft() (Draft, error) {
-	text, err := written("message", b.Message, longestText)
-	if err == nil && text == "" {
-		err = fault.Fields(fault.Field{Field: "message", Message: "must not be empty"})
-	}
-	return Draft{Channel: b.ChannelID, To: b.To, Text: text}, err
-}
-
-// Draft returns the image in order, or what is wrong with it.
-func (b Image) Draft() (Draft, error) {
-	caption, err := written("caption", b.Caption, longestCaption)
-	if u, parsed := url.Parse(b.ImageURL); parsed != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && u.Scheme != "http" || len(b.ImageURL) > longestURL {
-		err = fault.Join(fault.Fields(fault.Field{Field: "imageUrl", Message: "expected an address like https://cdn.example.org/a.jpg"}), err)
-	}
-	return Draft{Channel: b.ChannelID, To: b.To, Text: caption, Image: b.ImageURL}, err
-}
-
-// written returns a text without the space around it.
-func written(field, text string, longest int) (string, error) {
-	text = strings.TrimSpace(text)
-	if utf8.RuneCountInString(text) > longest {
-		return "", fault.Fields(fault.Field{Field: field, Message: "at most " + strconv.Itoa(longest) + " characters"})
-	}
-	return text, nil
 }
 
 // Queue begins a message to a contact.

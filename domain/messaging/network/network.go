@@ -18,6 +18,14 @@ type Account struct {
 	APIKey, AccessToken         string
 	SenderID, AppName, ChatName string // as chat networks name the sender; ChatName is the channel's name
 	AccountID                   string // which has the templates
+
+	Hook *Hook // where the network is to call; nil: it is not told
+}
+
+// Hook is an address of ours that a network calls.
+type Hook struct {
+	URL   string // empty: networks cannot reach us
+	Token string // by which the network proves itself
 }
 
 // Format keeps credentials out of logs and messages, for every verb.
@@ -64,6 +72,7 @@ const (
 	Silent       Reason = "silent"        // the network says nothing about accounts
 	Held         Reason = "held"          // its campaign has stopped, and the network was not called
 	Lost         Reason = "lost"          // nothing was ever heard of it
+	Unhooked     Reason = "unhooked"      // the network cannot call us
 )
 
 // meanings are our words for the reasons. The networks' own words may name people, and are kept with the message alone.
@@ -74,6 +83,7 @@ var meanings = map[Reason]string{
 	Temporary: "The network is not available", Unreached: "The network cannot be reached",
 	Unknown: "The network's answer is missing or cannot be understood", Unconfigured: "A credential or setting of the channel is missing",
 	Silent: "No message was sent yet", Held: "The campaign has stopped", Lost: "Nothing was heard of it",
+	Unhooked: "The network calls public https addresses only, and this server has none (BAHI_PUBLIC_URL)",
 }
 
 // Failure is what went wrong between us and a network.
@@ -101,7 +111,7 @@ var refusals = map[Reason]struct {
 	Refused: {fault.Upstream, "provider_refused"}, Credentials: {fault.Upstream, "provider_auth"}, Restricted: {fault.Upstream, "provider_auth"},
 	Throttled: {fault.TooMany, "provider_rate_limited"}, WindowClosed: {fault.Conflict, "reply_window_closed"}, Recipient: {fault.Invalid, "recipient_failed"},
 	Content: {fault.Invalid, "provider_refused"}, Temporary: {fault.Unavailable, "provider_unavailable"}, Unreached: {fault.Unavailable, "provider_unavailable"},
-	Unknown: {fault.Unavailable, "provider_unknown"}, Unconfigured: {fault.Unavailable, "provider_not_configured"}, Silent: {fault.Unavailable, "provider_unavailable"},
+	Unhooked: {fault.Unavailable, "provider_not_configured"}, Unknown: {fault.Unavailable, "provider_unknown"}, Unconfigured: {fault.Unavailable, "provider_not_configured"}, Silent: {fault.Unavailable, "provider_unavailable"},
 	Held: {fault.Unavailable, "campaign_stopped"}, Lost: {fault.Unavailable, "provider_unknown"},
 }
 

@@ -1,0 +1,111 @@
+package message
+
+import (
+	"net/url"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"bahi/domain/fault"
+)
+
+// The longest text, and the longest text below an image, in characters (CONTRACT.md 0.9).
+const (
+	longestText    = 4096
+	longestCaption = 1024
+	longestURL     = 2000
+)
+
+// Text is the body of a text to send.
+type Text struct {
+	To        string `json:"to" maxLength:"40" doc:"Phone with the country's code"`
+	Message   string `json:"message" maxLength:"4096"`
+	ChannelID int64  `json:"channelId" minimum:"1"`
+}
+
+// Image is the body of an image to send.
+type Image struct {
+	To        string `json:"to" maxLength:"40" doc:"Phone with the country's code"`
+	ImageURL  string `json:"imageUrl" maxLength:"2000" doc:"Publicly reachable"`
+	Caption   string `json:"caption,omitempty" maxLength:"1024"`
+	ChannelID int64  `json:"channelId" minimum:"1"`
+}
+
+// Draft is a message to send, in order.
+type Draft struct {
+	Channel         int64
+	To, Text, Image string
+	Template        int64 // it is of; Text is what the person reads; 0: none
+}
+
+// Draft returns the text in order, or what is wrong with it.
+func (b Text) Draft() (Draft, error) {
+	text, err := written("message", b.Message, longestText)
+	if err == nil && text == "" {
+		err = fault.Fields(fault.Field{Field: "message", Message: "must not be empty"})
+	}
+	return Draft{Channel: b.ChannelID, To: b.To, Text: text}, err
+}
+
+// Draft returns the image in order, or what is wrong with it.
+func (b Image) Draft() (Draft, error) {
+	caption, err := written("caption", b.Caption, longestCaption)
+	if u, parsed := url.Parse(b.ImageURL); parsed != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && u.Scheme != "http" || len(b.ImageURL) > longestURL {
+		err = fault.Join(fault.Fields(fault.Field{Field: "imageUrl", Message: "expected an address like https://cdn.example.org/a.jpg"}), err)
+	}
+	return Draft{Channel: b.ChannelID, To: b.To, Text: caption, Image: b.ImageURL}, err
+}
+
+// written returns a text without the space around it.
+func written(field, text string, longest int) (string, error) {
+	text = strings.TrimSpace(text)
+	if utf8.RuneCountInString(text) > longest {
+		return "", fault.Fields(fault.Field{Field: field, Message: "at most " + strconv.Itoa(longest) + " characters"})
+	}
+	return text, nil
+}
+
+// ToContact is the body of a message to a contact: a text, an image, or a template.
+type ToContact struct {
+	ChannelID      int64             `json:"channelId" minimum:"1"`
+	Text           string            `json:"text,omitempty" maxLength:"4096"`
+	ImageURL       string            `json:"imageUrl,omitempty" maxLength:"2000" doc:"Publicly reachable"`
+	Caption        string            `json:"caption,omitempty" maxLength:"1024" doc:"Below the image"`
+	TemplateID     int64             `json:"templateId,omitempty" minimum:"1"`
+	TemplateParams map[string]string `json:"templateParams,omitempty" doc:"A value for each of the template's parameters; {{name}} and {{phone}} are the contact's"`
+}
+
+// Draft returns the message in order, or what is wrong with it. Of a template, only its id is in it.
+func (b ToContact) Draft() (Draft, error) {
+	given := 0
+	for _, is := range []bool{b.Text != "", b.ImageURL != "", b.TemplateID != 0} {
+		if is {
+			given++
+		}
+	}
+	switch {
+	case given != 1:
+		return Draft{}, fault.Fields(fault.Field{Field: "text", Message: "expected one of text, imageUrl and templateId"})
+	case b.Caption != "" && b.ImageURL == "":
+		return Draft{}, fault.Fields(fault.Field{Field: "caption", Message: "expected below an image only"})
+	case b.ImageURL != "":
+		return Image{ImageURL: b.ImageURL, Caption: b.Caption, ChannelID: b.ChannelID}.Draft()
+	case b.Text != "":
+		text, err := written("text", b.Text, longestText)
+		if err == nil && text == "" {
+			err = fault.Fields(fault.Field{Field: "text", Message: "must not be empty"})
+		}
+		return Draft{Channel: b.ChannelID, Text: text}, err
+	}
+	return Draft{Channel: b.ChannelID, Template: b.TemplateID}, nil
+}
+
+// Number returns the number of a message's id, as in msg_8121.
+func Number(field, id string) (int64, error) {
+	text, found := strings.CutPrefix(id, Name(""))
+	number, err := strconv.ParseInt(text, 10, 64)
+	if !found || err != nil || number < 1 {
+		return 0, fault.Fields(fault.Field{Field: field, Message: "expected the id of a message, as in msg_8121"})
+	}
+	return number, nil
+}
