@@ -96,13 +96,13 @@ var templates embed.FS
 
 // New returns the console. It returns an error if the key or the public URL is invalid.
 func New(config Config) (*Console, error) {
-	return build(&Console{Config: config, site: site{
+	return complete(&Console{Config: config, site: site{
 		path: Path, name: "console", folder: "templates", cookie: sessionCookie, sections: sections, confirmed: done, enter: (*visit).enterByKey, signIn: (*visit).signInByKey,
 	}}, (*Console).routes)
 }
 
-// build completes a site.
-func build(c *Console, routes func(*Console)) (*Console, error) {
+// complete reads the templates of a site, and registers its pages.
+func complete(c *Console, routes func(*Console)) (*Console, error) {
 	config := c.Config
 	c.mux, c.origin, c.served = http.NewServeMux(), http.NewCrossOriginProtection(), assets()
 	public, err := url.Parse(config.PublicURL)

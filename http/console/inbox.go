@@ -51,7 +51,7 @@ type Conversations interface {
 // NewInbox returns the pages on which members of a workspace answer its contacts. They are a client of the same views and commands as the API.
 func NewInbox(config Config, inbox InboxConfig) (*Console, error) {
 	config.Sessions = inbox.Sessions
-	return build(&Console{Config: config, inbox: &inbox, site: site{
+	return complete(&Console{Config: config, inbox: &inbox, site: site{
 		path: InboxPath, name: "inbox", folder: "templates/inbox", cookie: inboxCookie, enter: (*visit).enterMember, signIn: (*visit).signInMember,
 		sections:  []section{{"/", "Open"}, {"/pending", "Pending"}, {"/resolved", "Resolved"}, {"/all", "All"}},
 		confirmed: map[string]string{"sent": "Sent.", "status": "The status was set.", "bot": "Saved.", "workspace": "You are in another workspace now."},

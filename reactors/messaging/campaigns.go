@@ -3,6 +3,7 @@ package messaging
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"time"
 
@@ -174,7 +175,7 @@ func (d *Dispatcher) trigger(ctx context.Context, job reactors.Job[TriggerCampai
 		if err = errors.Join(err, loading); err != nil {
 			return err
 		}
-		if !c.State.Causes(what, text) || c.State.List != 0 && !contains(who.State.Lists, c.State.List) {
+		if !c.State.Causes(what, text) || c.State.List != 0 && !slices.Contains(who.State.Lists, c.State.List) {
 			continue
 		}
 		f := campaign.Freeze{Frozen: campaign.Frozen{

@@ -64,8 +64,6 @@ func as(campaign string, workspace uuid.UUID) commands.Request {
 	return commands.Request{Actor: actor.Actor{Type: "campaign", ID: campaign, Workspace: workspace}, Workspace: workspace}
 }
 
-func contains(ids []int64, id int64) bool { return slices.Contains(ids, id) }
-
 // sending is one job's part of a campaign.
 type sending struct {
 	*Dispatcher
