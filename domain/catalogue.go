@@ -25,6 +25,7 @@ import (
 	"bahi/domain/messaging/botanswer"
 	"bahi/domain/messaging/botsource"
 	"bahi/domain/messaging/botwebhook"
+	"bahi/domain/messaging/campaign"
 	"bahi/domain/messaging/channel"
 	"bahi/domain/messaging/contact"
 	"bahi/domain/messaging/contactlist"
@@ -44,6 +45,8 @@ var Catalogue = event.NewCatalogue(append([]event.AnyKind{
 	botsource.Kind,
 	botsource.Pages.Kind,
 	botwebhook.Kind,
+	campaign.Blocks,
+	campaign.Kind,
 	channel.Identities.Kind,
 	channel.Kind,
 	claim.Email.Kind,

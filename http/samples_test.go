@@ -23,6 +23,7 @@ import (
 	"bahi/http/api"
 	"bahi/http/api/apitest"
 	"bahi/internal/app/apptest"
+	views "bahi/readmodels/messaging"
 )
 
 // sample is a request that an operation takes: what its path and its JSON have in braces is the value of that name.
@@ -143,6 +144,13 @@ func (w *things) value(t *testing.T, name string) string {
 			require.NoError(t, err)
 		}
 		return id
+	}
+	if name == "message_template_id" { // a network has it
+		w.asha.POST("/api/channels", `{"name":"Sandbox","type":"chat"}`).Status(201)
+		var all []views.Template
+		w.asha.GET("/api/chat/templates").Status(200).JSON(&all)
+		w.values[name] = strconv.FormatInt(all[0].ID, 10)
+		return w.values[name]
 	}
 	giver := slices.IndexFunc(w.ops, func(op api.Op) bool { return w.samples[op.ID].Gives[name] != "" })
 	require.GreaterOrEqual(t, giver, 0, "no sample gives {%s}", name)

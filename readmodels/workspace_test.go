@@ -63,6 +63,7 @@ var spanning = map[string]string{
 	"marketplace.Notices":         "it is an operator's, who sees the outbox of all",
 	"ledger.HasSender":            "it is an operator's, who erases somebody everywhere",
 
+	"messaging.DueCampaigns": "it is the system's own, which begins campaigns at their time",
 	"messaging.ChannelKeyed": "it is a visitor's, who has the key of a page's widget",
 
 	"marketplace.Companies":     "the directory is public",

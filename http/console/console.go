@@ -65,9 +65,24 @@ type Config struct {
 	Classify func(error) *fault.Error
 }
 
+// site is a group of pages with a sign-in of its own.
+type site struct {
+	path      string
+	name      string // beside Bahi
+	folder    string // of its templates, beside the shared ones
+	cookie    string // of its sessions
+	sections  []section
+	confirmed map[string]string // the confirmations by the word in the address
+	enter     func(*visit, session) error
+	signIn    func(*visit) (string, error)
+}
+
 // Console serves the pages. It is an [http.Handler] for [api.API.Mount].
 type Console struct {
 	Config
+	site
+
+	inbox *InboxConfig // of the inbox, which is a site of its own
 
 	mux    *http.ServeMux
 	doors  []string // patterns that require a signed-in operator
@@ -83,7 +98,15 @@ var templates embed.FS
 
 // New returns the console. It returns an error if the key or the public URL is invalid.
 func New(config Config) (*Console, error) {
-	c := &Console{Config: config, mux: http.NewServeMux(), origin: http.NewCrossOriginProtection(), served: assets()}
+	return complete(&Console{Config: config, site: site{
+		path: Path, name: "console", folder: "templates", cookie: sessionCookie, sections: sections, confirmed: done, enter: (*visit).enterByKey, signIn: (*visit).signInByKey,
+	}}, (*Console).routes)
+}
+
+// complete reads the templates of a site, and registers its pages.
+func complete(c *Console, routes func(*Console)) (*Console, error) {
+	config := c.Config
+	c.mux, c.origin, c.served = http.NewServeMux(), http.NewCrossOriginProtection(), assets()
 	public, err := url.Parse(config.PublicURL)
 	if err != nil {
 		return nil, fmt.Errorf("the console's public URL: %w", err)
@@ -98,16 +121,24 @@ func New(config Config) (*Console, error) {
 	if c.pages, err = c.parse(); err != nil {
 		return nil, err
 	}
-	c.routes()
+	routes(c)
 	return c, nil
 }
 
-func (c *Console) routes() {
-	c.mux.HandleFunc("GET "+Path+"/assets/{file}", c.asset)
+// everywhere registers what all sites have.
+func (c *Console) everywhere() {
+	c.mux.HandleFunc("GET "+c.path+"/assets/{file}", c.asset)
 	c.open("GET /sign-in", c.signInPage)
-	c.do("POST /sign-in", (*visit).signIn)
+	c.do("POST /sign-in", c.signIn)
 	c.do("POST /sign-out", (*visit).signOut)
 	c.do("POST /theme", (*visit).theme)
+	c.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		c.visit(w, r).run(true, func(*visit) (page, error) { return page{}, errNoPage })
+	})
+}
+
+func (c *Console) routes() {
+	c.everywhere()
 	c.show("GET /{$}", (*visit).front)
 	c.show("GET /live", (*visit).frontLive)
 
@@ -144,9 +175,6 @@ func (c *Console) routes() {
 	c.show("GET /khatas/{id}", (*visit).khata)
 	c.show("GET /outbox", (*visit).outbox)
 	c.serveVerifier(builtVerifier)
-	c.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		c.visit(w, r).run(true, func(*visit) (page, error) { return page{}, errNoPage })
-	})
 }
 
 var (
@@ -171,32 +199,32 @@ func (c *Console) visit(w http.ResponseWriter, r *http.Request) *visit {
 // show registers a page for signed-in operators.
 func (c *Console) show(pattern string, answer func(*visit) (page, error)) {
 	c.doors = append(c.doors, pattern)
-	c.mux.HandleFunc(at(pattern), func(w http.ResponseWriter, r *http.Request) { c.visit(w, r).run(true, answer) })
+	c.mux.HandleFunc(c.at(pattern), func(w http.ResponseWriter, r *http.Request) { c.visit(w, r).run(true, answer) })
 }
 
 // open registers a page for everybody.
 func (c *Console) open(pattern string, answer func(*visit) (page, error)) {
-	c.mux.HandleFunc(at(pattern), func(w http.ResponseWriter, r *http.Request) { c.visit(w, r).run(false, answer) })
+	c.mux.HandleFunc(c.at(pattern), func(w http.ResponseWriter, r *http.Request) { c.visit(w, r).run(false, answer) })
 }
 
 // act registers an action of signed-in operators, which returns the address to redirect to.
 func (c *Console) act(pattern string, do func(*visit) (string, error)) {
 	c.doors = append(c.doors, pattern)
-	c.mux.HandleFunc(at(pattern), func(w http.ResponseWriter, r *http.Request) {
+	c.mux.HandleFunc(c.at(pattern), func(w http.ResponseWriter, r *http.Request) {
 		c.visit(w, r).run(true, func(v *visit) (page, error) { return v.done(do) })
 	})
 }
 
 // do registers an action for everybody.
 func (c *Console) do(pattern string, do func(*visit) (string, error)) {
-	c.mux.HandleFunc(at(pattern), func(w http.ResponseWriter, r *http.Request) {
+	c.mux.HandleFunc(c.at(pattern), func(w http.ResponseWriter, r *http.Request) {
 		c.visit(w, r).run(false, func(v *visit) (page, error) { return v.done(do) })
 	})
 }
 
-func at(pattern string) string {
+func (c *Console) at(pattern string) string {
 	method, path, _ := strings.Cut(pattern, " ")
-	return method + " " + Path + path
+	return method + " " + c.path + path
 }
 
 // policy lets the pages load only from this server, and forbids inline scripts and styles.
@@ -214,8 +242,8 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cache-Control", "no-store")
 	r.Body = http.MaxBytesReader(w, r.Body, mostForm)
-	if r.URL.Path == Path {
-		http.Redirect(w, r, Path+"/", http.StatusSeeOther)
+	if r.URL.Path == c.path {
+		http.Redirect(w, r, c.path+"/", http.StatusSeeOther)
 		return
 	}
 	c.mux.ServeHTTP(w, r)
@@ -308,16 +336,18 @@ type failure struct {
 
 // back returns the page that an action belongs to, or the front page.
 func (v *visit) back() string {
-	parts := strings.Split(strings.TrimPrefix(v.r.URL.Path, Path+"/"), "/")
+	parts := strings.Split(strings.TrimPrefix(v.r.URL.Path, v.path+"/"), "/")
 	switch {
 	case v.r.Method == http.MethodGet:
-		return Path + "/"
+		return v.path + "/"
+	case parts[0] == "contacts" && len(parts) > 1:
+		return v.path + "/contacts/" + url.PathEscape(parts[1])
 	case parts[0] == "projections" && len(parts) > 1:
 		return Path + "/projections/" + url.PathEscape(parts[1])
 	case parts[0] == "jobs", parts[0] == "parked", parts[0] == "webhooks":
 		return Path + "/" + parts[0]
 	default:
-		return Path + "/"
+		return v.path + "/"
 	}
 }
 

@@ -34,6 +34,7 @@ type page struct {
 // frame has the layout's data around a page's body.
 type frame struct {
 	Title, Section string
+	Site           string
 	Theme          string // light, dark or empty
 	Here           string // the page's own address
 	Token          string // for every form
@@ -55,8 +56,11 @@ var done = map[string]string{
 	"replay": "The call is handled again.",
 }
 
-// sections are the pages of the navigation, in order.
-var sections = []struct{ Path, Name string }{
+// section is a page of the navigation.
+type section struct{ Path, Name string }
+
+// sections are those of the console, in order.
+var sections = []section{
 	{"/", "Overview"}, {"/projections", "Projections"}, {"/events", "Events"}, {"/ledger", "Ledger"},
 	{"/parked", "Parked"}, {"/jobs", "Jobs"}, {"/webhooks", "Webhooks"}, {"/drafts", "Drafts"}, {"/khatas", "Khatas"}, {"/outbox", "Outbox"},
 }
@@ -68,10 +72,11 @@ func (c *Console) parse() (map[string]*template.Template, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the console's layout: %w", err)
 	}
-	files, err := fs.Glob(templates, "templates/*.html")
+	files, err := fs.Glob(templates, c.folder+"/*.html")
 	if err != nil {
 		return nil, err
 	}
+	files = append(files, "templates/error.html")
 	pages := map[string]*template.Template{}
 	for _, file := range files {
 		name := strings.TrimSuffix(path.Base(file), ".html")
@@ -99,7 +104,7 @@ func (v *visit) render(p page) {
 	f := frame{
 		Title: p.title, Section: v.section(), Here: v.r.URL.RequestURI(), Token: v.session.Token, Live: p.live,
 		Version: v.Version, Store: v.Store, Freshness: v.freshness(), Body: p.body,
-		Done: done[v.r.URL.Query().Get("done")],
+		Done: v.confirmed[v.r.URL.Query().Get("done")], Site: v.name,
 	}
 	if v.r.Method != http.MethodGet { // a refused form; the address may not be a page
 		f.Here = v.back()
@@ -129,8 +134,8 @@ func (v *visit) render(p page) {
 
 // section returns the page's section in the navigation.
 func (v *visit) section() string {
-	rest := strings.TrimPrefix(v.r.URL.Path, Path)
-	for _, s := range sections[1:] {
+	rest := strings.TrimPrefix(v.r.URL.Path, v.path)
+	for _, s := range v.sections[1:] {
 		if rest == s.Path || strings.HasPrefix(rest, s.Path+"/") {
 			return s.Path
 		}
@@ -142,7 +147,7 @@ func (v *visit) section() string {
 }
 
 // link returns an address of the console: a path, and alternating names and values of its query, without empty values.
-func link(to string, query ...any) (string, error) {
+func (c *Console) link(to string, query ...any) (string, error) {
 	if len(query)%2 != 0 {
 		return "", errors.New("a name without a value")
 	}
@@ -155,15 +160,15 @@ func link(to string, query ...any) (string, error) {
 	if len(values) > 0 {
 		to += "?" + values.Encode()
 	}
-	return Path + to, nil
+	return c.path + to, nil
 }
 
 // words are the functions of the templates.
 func (c *Console) words() template.FuncMap {
 	return template.FuncMap{
-		"asset":    func(name string) string { return Path + "/assets/" + name + "?v=" + c.served[name].version },
-		"sections": func() any { return sections },
-		"link":     link,
+		"asset":    func(name string) string { return c.path + "/assets/" + name + "?v=" + c.served[name].version },
+		"sections": func() any { return c.sections },
+		"link":     c.link,
 		"segment":  url.PathEscape,
 		"moment":   c.moment, "iso": iso, "ago": c.ago,
 		"clock": func() string { return c.Now().In(c.Zone).Format(time.TimeOnly) },

@@ -31,14 +31,16 @@ const (
 	limitGroup = "auth"
 )
 
-// sealed is the associated data of the cookie's ciphertext: nothing else sealed with the key opens as a cookie.
-var sealed = []byte("bahi console session 1")
+// sealed is the associated data of the cookie's ciphertext: nothing else sealed with the key opens as a cookie of the site.
+func (c *Console) sealed() []byte { return []byte("bahi " + c.name + " session 1") }
 
 // session is the content of the cookie: before the sign-in, only the token of its forms.
 type session struct {
 	Token string    `json:"token"` // of forms
 	ID    uuid.UUID `json:"id"`    // of the session on the server; uuid.Nil before the sign-in
 	Key   string    `json:"key,omitempty"`
+	Of    uuid.UUID `json:"of,omitzero"` // the user, of the inbox
+	In    uuid.UUID `json:"in,omitzero"` // the workspace that the user has chosen
 	Ends  time.Time `json:"ends"`
 }
 
@@ -66,7 +68,7 @@ func (s session) holds(token string) bool {
 
 // recall authenticates the visitor. An unknown or revoked key means nobody; an error means that this cannot be determined now.
 func (v *visit) recall() error {
-	cookie, err := v.r.Cookie(sessionCookie)
+	cookie, err := v.r.Cookie(v.cookie)
 	if err != nil {
 		return nil //nolint:nilerr // without a cookie: not signed in
 	}
@@ -74,21 +76,26 @@ func (v *visit) recall() error {
 	if !known {
 		return nil
 	}
-	if s.Key != "" {
+	if s.signedIn() {
 		alive, err := v.Sessions.Alive(v.r.Context(), s.ID)
 		if err != nil || !alive {
 			return err
 		}
 	}
 	v.session = s
-	if s.Key == "" {
+	if !s.signedIn() {
 		return nil
 	}
-	return v.enter(s.Key)
+	return v.enter(v, s)
 }
 
-// enter signs in the owner of a key who is an operator. It accepts no access tokens: they are for users, and end after minutes.
-func (v *visit) enter(key string) error {
+func (s session) signedIn() bool { return s.ID != uuid.Nil }
+
+// enterByKey signs in the owner of the session's key.
+func (v *visit) enterByKey(s session) error { return v.enterOperator(s.Key) }
+
+// enterOperator signs in the owner of a key who is an operator. It accepts no access tokens: they are for users, and end after minutes.
+func (v *visit) enterOperator(key string) error {
 	ctx, who, err := api.Authenticate(v.r.Context(), key)
 	refused, isFault := errors.AsType[*fault.Error](err)
 	switch {
@@ -108,7 +115,7 @@ func (c *Console) unseal(value string) (s session, known bool) {
 	if err != nil {
 		return session{}, false
 	}
-	text, err := c.seal.Open(nil, nil, box, sealed)
+	text, err := c.seal.Open(nil, nil, box, c.sealed())
 	if err != nil || json.Unmarshal(text, &s) != nil || !c.Now().Before(s.Ends) {
 		return session{}, false
 	}
@@ -124,26 +131,31 @@ func (v *visit) begin(key string) error {
 			return err
 		}
 	}
+	return v.keep(next)
+}
+
+// keep gives the browser a session.
+func (v *visit) keep(next session) error {
 	v.session = next
 	text, err := json.Marshal(next)
 	if err != nil {
 		return fmt.Errorf("encode a session: %w", err)
 	}
-	box := v.seal.Seal(nil, nil, text, sealed) //nolint:gosec // G407: this AEAD takes no nonce, it makes one
-	http.SetCookie(v.w, v.cookie(base64.RawURLEncoding.EncodeToString(box), int(sessionLasts.Seconds())))
+	box := v.seal.Seal(nil, nil, text, v.sealed()) //nolint:gosec // G407: this AEAD takes no nonce, it makes one
+	http.SetCookie(v.w, v.cookieOf(base64.RawURLEncoding.EncodeToString(box), int(sessionLasts.Seconds())))
 	return nil
 }
 
-func (v *visit) cookie(value string, maxAge int) *http.Cookie {
+func (v *visit) cookieOf(value string, maxAge int) *http.Cookie {
 	return &http.Cookie{ //nolint:gosec // G124: it is secure wherever the system is reached by HTTPS
-		Name: sessionCookie, Value: value, Path: Path, MaxAge: maxAge, HttpOnly: true, Secure: v.secure, SameSite: http.SameSiteStrictMode,
+		Name: v.cookie, Value: value, Path: v.path, MaxAge: maxAge, HttpOnly: true, Secure: v.secure, SameSite: http.SameSiteStrictMode,
 	}
 }
 
 // turnAway redirects to the sign-in page, and from there back to the page.
 func (v *visit) turnAway() {
-	to := Path + "/sign-in"
-	if v.r.Method == http.MethodGet && v.r.URL.Path != Path+"/" && !strings.HasSuffix(v.r.URL.Path, "/live") {
+	to := v.path + "/sign-in"
+	if v.r.Method == http.MethodGet && v.r.URL.Path != v.path+"/" && !strings.HasSuffix(v.r.URL.Path, "/live") {
 		to += "?next=" + url.QueryEscape(v.r.URL.RequestURI())
 	}
 	if v.r.Header.Get("Hx-Request") != "" { // a redirect would put the page into a part of the other one
@@ -162,23 +174,23 @@ type signingIn struct {
 
 func (c *Console) signInPage(v *visit) (page, error) {
 	if v.who.Type != "" {
-		return page{redirect: Path + "/"}, nil
+		return page{redirect: v.path + "/"}, nil
 	}
-	if v.session.Token == "" || v.session.Key != "" {
+	if v.session.Token == "" || v.session.signedIn() {
 		if err := v.begin(""); err != nil {
 			return page{}, err
 		}
 	}
-	return page{template: "sign-in", title: "Sign in", body: signingIn{Next: within(v.r.URL.Query().Get("next"))}}, nil
+	return page{template: "sign-in", title: "Sign in", body: signingIn{Next: v.within(v.r.URL.Query().Get("next"))}}, nil
 }
 
-// signIn gives the same response for every key that does not open the console.
-func (v *visit) signIn() (string, error) {
+// signInByKey gives the same response for every key that does not open the console.
+func (v *visit) signInByKey() (string, error) {
 	if err := api.Count(v.r.Context(), limitGroup); err != nil {
 		return "", err
 	}
-	next, key := within(v.r.PostFormValue("next")), strings.TrimSpace(v.r.PostFormValue("key"))
-	if err := v.enter(key); err != nil {
+	next, key := v.within(v.r.PostFormValue("next")), strings.TrimSpace(v.r.PostFormValue("key"))
+	if err := v.enterOperator(key); err != nil {
 		return "", err
 	}
 	if v.who.Type == "" {
@@ -194,32 +206,37 @@ func (wrongKey) Error() string { return "the key does not open the console" }
 
 // signOut ends the session on the server and deletes the cookie.
 func (v *visit) signOut() (string, error) {
-	if v.session.ID != uuid.Nil {
-		if err := v.Sessions.Revoke(v.r.Context(), v.session.ID); err != nil {
-			return "", err
-		}
+	var err error
+	switch {
+	case v.session.Of != uuid.Nil && v.who.Type != "":
+		_, err = v.inbox.Accounts.SignOut(v.r.Context(), v.request(), v.session.ID)
+	case v.session.ID != uuid.Nil:
+		err = v.Sessions.Revoke(v.r.Context(), v.session.ID)
 	}
-	http.SetCookie(v.w, v.cookie("", -1))
-	return Path + "/sign-in", nil
+	if err != nil {
+		return "", err
+	}
+	http.SetCookie(v.w, v.cookieOf("", -1))
+	return v.path + "/sign-in", nil
 }
 
 // theme stores light or dark; for the browser's own preference it deletes the cookie.
 func (v *visit) theme() (string, error) {
 	cookie := &http.Cookie{ //nolint:gosec // G124: as above
-		Name: themeCookie, Path: Path, MaxAge: -1, HttpOnly: true, Secure: v.secure, SameSite: http.SameSiteStrictMode,
+		Name: themeCookie, Path: v.path, MaxAge: -1, HttpOnly: true, Secure: v.secure, SameSite: http.SameSiteStrictMode,
 	}
 	if wanted := v.r.PostFormValue("theme"); wanted == "light" || wanted == "dark" {
 		cookie.Value, cookie.MaxAge = wanted, int(themeLasts.Seconds())
 	}
 	http.SetCookie(v.w, cookie)
-	return within(v.r.PostFormValue("next")), nil
+	return v.within(v.r.PostFormValue("next")), nil
 }
 
-// within returns the requested page if it is one of the console's, otherwise the front page.
-func within(next string) string {
+// within returns the requested page if it is one of the site's, otherwise the front page.
+func (c *Console) within(next string) string {
 	u, err := url.Parse(next)
-	if err != nil || u.Scheme != "" || u.Host != "" || u.Opaque != "" || !strings.HasPrefix(u.Path, Path+"/") || strings.Contains(next, `\`) {
-		return Path + "/"
+	if err != nil || u.Scheme != "" || u.Host != "" || u.Opaque != "" || !strings.HasPrefix(u.Path, c.path+"/") || strings.Contains(next, `\`) {
+		return c.path + "/"
 	}
 	return u.RequestURI()
 }

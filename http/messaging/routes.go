@@ -25,6 +25,7 @@ type Routes struct {
 	Zone     *time.Location // of reports by day
 
 	ChatTemplates *flows.Templates
+	Campaign      CampaignsConfig
 	Files         Files
 	Log           Log
 	live          live
@@ -57,4 +58,5 @@ func (r *Routes) Register() {
 	r.BotKnowledge()
 	r.BotWebhooks()
 	r.BotTrials()
+	r.Campaigns()
 }

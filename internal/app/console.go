@@ -13,7 +13,7 @@ import (
 
 // consoleSettings configure the operators' pages. The zero value serves them.
 type consoleSettings struct {
-	Console string `env:"BAHI_CONSOLE" name:"console" default:"true" enum:"true,false" help:"Whether to serve the operators' console at /console."`
+	Console string `env:"BAHI_CONSOLE" name:"console" default:"true" enum:"true,false" help:"Whether to serve the operators' console at /console, and the inbox of members at /inbox."`
 }
 
 // consoleKeyWithin is how long a start waits for the key of the console's cookies.
@@ -52,5 +52,14 @@ func (s *System) console(a *api.API) error {
 		return fmt.Errorf("make the console: %w", err)
 	}
 	a.Mount("console", console.Path, pages)
+	inbox, err := console.NewInbox(console.Config{
+		Key: key, PublicURL: s.Settings.Outside.PublicURL, Zone: zone, Version: Version, Now: time.Now, Log: s.Log, Classify: classify,
+	}, console.InboxConfig{
+		Accounts: s.Accounts, Sessions: s.Accounts.Credentials.Sessions, Entrance: s.ring, Members: s.Access, Commands: s.Commands, Views: s.Messaging, Messaging: s.Messages,
+	})
+	if err != nil {
+		return fmt.Errorf("make the inbox: %w", err)
+	}
+	a.Mount("inbox", console.InboxPath, inbox)
 	return nil
 }

@@ -33,6 +33,7 @@ type OutsideSettings struct {
 	khataSettings
 	modelSettings
 	networkSettings
+	campaignSettings
 	marketplaceSettings
 
 	PublicURL   string         `env:"BAHI_PUBLIC_URL" name:"public-url" placeholder:"URL" help:"Public address of this server. Without it, the address it listens on."`
@@ -151,6 +152,9 @@ func (s *System) joinOutside(ctx context.Context) (err error) {
 		return err
 	}
 	if err := s.openBots(); err != nil {
+		return err
+	}
+	if err := s.openCampaigns(); err != nil {
 		return err
 	}
 	if err := s.openInbox(ctx); err != nil {

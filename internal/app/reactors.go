@@ -16,7 +16,7 @@ import (
 
 // AllReactors returns the reactors of this program.
 func AllReactors() []*reactors.Reactor {
-	return []*reactors.Reactor{accessreactors.Accounts, accessreactors.Endings, ledgerreactors.Drafts, ledgerreactors.Khatas, marketplacereactors.Companies, messagingreactors.Messages, messagingreactors.Bots}
+	return []*reactors.Reactor{accessreactors.Accounts, accessreactors.Endings, ledgerreactors.Drafts, ledgerreactors.Khatas, marketplacereactors.Companies, messagingreactors.Messages, messagingreactors.Bots, messagingreactors.Campaigns}
 }
 
 // workers returns the workers for the jobs of reactors and sweeps.
@@ -31,7 +31,7 @@ func (s *System) workers() reactors.Workers {
 	}
 	return slices.Concat(writing.Workers(), s.Eraser().Workers(), reactors.Workers{accessreactors.Sweeps(s.Accounts.Credentials)},
 		inboxreactors.Workers(s.Inbox, time.Now), s.confirming.Workers(), s.notices.Workers(), (&messagingreactors.Player{Commands: s.Commands, Keep: s.Messages.KeepFile}).Workers(),
-		s.bots.knowledge.Workers(), s.bots.answers.Workers(), s.reading().Workers())
+		s.bots.knowledge.Workers(), s.bots.answers.Workers(), s.reading().Workers(), s.Campaigns.Workers())
 }
 
 // Eraser returns the eraser of people.
@@ -82,6 +82,7 @@ func (s *System) sweeps() []reactors.Sweep {
 		reactors.Every(inboxreactors.SweepEvery, inboxreactors.SweepInbox{}),
 		reactors.Every(messagingreactors.SweepVectorsEvery, messagingreactors.SweepVectors{}),
 		reactors.Every(ledgerreactors.SweepKhatasEvery, ledgerreactors.SweepKhatas{}),
+		reactors.Every(messagingreactors.TendEvery, messagingreactors.TendCampaigns{}),
 	}
 }
 

@@ -38,6 +38,7 @@ import (
 	"bahi/reactors"
 	ledgerreactors "bahi/reactors/ledger"
 	marketplacereactors "bahi/reactors/marketplace"
+	messagingreactors "bahi/reactors/messaging"
 	"bahi/readmodels"
 	auditviews "bahi/readmodels/audit"
 )
@@ -48,7 +49,7 @@ func AllProjections() []*projections.Projection {
 		ledgertables.Books, ledgertables.Orders, ledgertables.OrderDrafts, ledgertables.Khatas, accesstables.APIKeys, accesstables.Users, accesstables.Workspaces, accesstables.Endings, accesstables.Plans,
 		marketplacetables.Companies, marketplacetables.Products, marketplacetables.Contacts, marketplacetables.Enquiries,
 		messagingtables.Channels, messagingtables.Contacts, messagingtables.Messages, messagingtables.Templates,
-		messagingtables.Bots, messagingtables.BotAnswers, audittables.Tree, audittables.Places,
+		messagingtables.Bots, messagingtables.BotAnswers, messagingtables.Campaigns, audittables.Tree, audittables.Places,
 	}
 }
 
@@ -93,6 +94,7 @@ type System struct {
 	Templates  *messagingflows.Templates
 	notices    *marketplacereactors.Notices
 	lookup     *chat.Lookup // nil: none
+	Campaigns  *messagingreactors.Dispatcher
 }
 
 // Open is OpenBooks with accounts and the systems outside.

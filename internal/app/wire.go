@@ -54,7 +54,7 @@ func (s *System) routes(a *api.API, metrics prometheus.Registerer) {
 	sellers.Register()
 	(&messagingroutes.Routes{
 		API: a, Commands: s.Commands, Views: s.Messaging, Networks: s.channels, Messages: s.Messages, ChatTemplates: s.Templates, Files: s.Blobs, Log: feed{s.Store},
-		Flows: s.bots.flows, Engine: s.bots.engine, Zone: zone, Now: time.Now,
+		Campaign: messagingroutes.CampaignsConfig{Flows: s.Campaigns.Campaigns}, Flows: s.bots.flows, Engine: s.bots.engine, Zone: zone, Now: time.Now,
 	}).Register()
 	(&auditroutes.Routes{
 		API: a, Events: &auditviews.Events{Log: s.Proofs.Log, Search: s.explored(), Reveal: s.Vault.Reveal}, Proofs: s.Proofs,

@@ -18,6 +18,7 @@ import (
 	"bahi/internal/cli/gateway"
 	"bahi/internal/cli/keys"
 	"bahi/internal/cli/marketplace"
+	"bahi/internal/cli/messaging"
 	"bahi/internal/cli/people"
 	"bahi/internal/cli/projections"
 	"bahi/internal/cli/reactors"
@@ -36,6 +37,7 @@ type Commands struct {
 	Erase       people.EraseCommand        `cmd:"" help:"Erase a person from all areas, by email or phone."`
 	Company     marketplace.CompanyCommand `cmd:"" help:"Verify companies."`
 	Catalog     marketplace.CatalogCommand `cmd:"" help:"Import the products of companies."`
+	Campaigns   messaging.CampaignsCommand `cmd:"" help:"Watch campaigns."`
 	Apikey      keys.APICommand            `cmd:"" name:"apikey" help:"Make, list and revoke API keys."`
 	Keys        keys.Command               `cmd:"" help:"Change the keys that tokens are signed with."`
 	Vault       backup.VaultCommand        `cmd:"" help:"Export the list of erased users, and apply it after a restore."`

@@ -1,4 +1,4 @@
-// Package messaging has the side effects of conversations.
+// Package messaging has the side effects of conversations and campaigns.
 package messaging
 
 import (

@@ -239,6 +239,17 @@ func (s *Sessions) Authenticate(ctx context.Context, token string) (Bearer, erro
 	return Bearer{User: c.User, Session: c.Session}, nil
 }
 
+// Access makes a further access token of a session that goes on, for who has shown otherwise whose it is, such as a page by its sealed cookie.
+func (s *Sessions) Access(ctx context.Context, of Bearer) (string, error) {
+	key, err := s.signer.keys.signing(ctx)
+	if err != nil {
+		return "", err
+	}
+	now := s.now()
+	next, err := s.issue(key, of, now, now.Add(AccessLifetime))
+	return next.Access, err
+}
+
 // Alive reports whether the session goes on. It trusts reads that are at most [Fresh] old, so a
 // session in use costs one lookup by primary key in that time. A session that this node revoked ends at once.
 func (s *Sessions) Alive(ctx context.Context, session uuid.UUID) (bool, error) {

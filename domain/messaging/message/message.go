@@ -20,6 +20,7 @@ var Kind = event.NewKind("message",
 	event.Of[Requeued]("MessageRequeued", 1),
 	event.Of[Received]("MessageReceived", 1),
 	event.Of[Reported]("MessageReported", 1),
+	event.Of[PassedOver]("MessagePassedOver", 1),
 	event.Of[Identified]("MessageIdentified", 1),
 	event.Of[Revised]("MessageRevised", 1),
 	event.Of[Seen]("MessageSeen", 1),
@@ -37,6 +38,7 @@ const (
 	Delivered = "delivered"
 	Read      = "read"
 	Inbound   = "received"
+	Unwanted  = "passed over"
 )
 
 var ranks = map[string]int{Waiting: 1, Sent: 2, NotSent: 3, Delivered: 4, Read: 5}
@@ -57,6 +59,8 @@ type State struct {
 	At         time.Time      // when it was sent, of one that came in
 	Reason     network.Reason // of the last failure; empty: none
 	Code       int
+	Said       event.Personal // of one that came in
+	Doubts     int            // how often it was sent again though it may have been sent
 }
 
 // Subject returns whose key seals what the message says.
@@ -144,6 +148,14 @@ type Seen struct {
 	At      time.Time `json:"at"` // the message's
 }
 
+// PassedOver records that a campaign does not write to a contact after all.
+type PassedOver struct {
+	Contact int64 `json:"contact"`
+}
+
+// Evolve keeps that there is no message.
+func (PassedOver) Evolve(State) State { return State{Status: Unwanted} }
+
 // Evolve begins a message that goes out.
 func (e Queued) Evolve(State) State {
 	return State{Channel: e.Channel, Contact: e.Contact, To: e.To, Status: Waiting}
@@ -169,13 +181,16 @@ func (e Failed) Evolve(s State) State {
 
 // Evolve queues it again.
 func (Requeued) Evolve(s State) State {
+	if s.Status == Waiting {
+		s.Doubts++
+	}
 	s.Status, s.Reason, s.Code = Waiting, "", 0
 	return s
 }
 
 // Evolve begins a message that came in.
 func (e Received) Evolve(State) State {
-	s := State{Channel: e.Channel, Contact: e.Contact, ProviderID: e.ProviderID, Status: Inbound, At: e.SentAt}
+	s := State{Channel: e.Channel, Contact: e.Contact, ProviderID: e.ProviderID, Status: Inbound, At: e.SentAt, Said: e.Text}
 	if e.Media != nil {
 		s.Ref = e.Media.Ref
 	}
@@ -264,6 +279,35 @@ func (Requeue) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{Requeued{}}, nil
 }
 
+// Resend sends a campaign's message again: one that the network refused for a reason of ours, or one of which nothing was heard for long. The latter
+// is sent again once, and then given up (CONTRACT.md N1).
+type Resend struct {
+	Contact  int64
+	Unwanted bool // the contact must not be written to any more
+}
+
+// Decide passes over a message that is settled.
+func (c Resend) Decide(s State) ([]event.Event[State], error) {
+	free, doubtful := s.Status == NotSent && s.Reason.Stops(), s.Status == Waiting
+	switch {
+	case free && c.Unwanted:
+		return []event.Event[State]{PassedOver{Contact: c.Contact}}, nil
+	case doubtful && (c.Unwanted || s.Doubts > 0):
+		return []event.Event[State]{Failed{Reason: network.Lost}}, nil
+	case free, doubtful:
+		return []event.Event[State]{Requeued{}}, nil
+	}
+	return nil, nil
+}
+
+// PassOver begins a message of a campaign that is not written.
+type PassOver struct{ Contact int64 }
+
+// Decide records it.
+func (c PassOver) Decide(State) ([]event.Event[State], error) {
+	return []event.Event[State]{PassedOver(c)}, nil
+}
+
 // Settle notes what the network answered.
 type Settle struct {
 	Contact    int64
@@ -296,6 +340,9 @@ var synonyms = map[string]string{"enqueued": Waiting, "played": Read}
 
 // Decide takes a message on only: late, repeated and reordered receipts change nothing, nor do statuses without a rank.
 func (c Receipt) Decide(s State) (events []event.Event[State], _ error) {
+	if s.Reason == network.Lost { // it is found
+		s.Status = Waiting
+	}
 	if ranks[s.Status] == 0 {
 		return nil, nil
 	}

@@ -70,6 +70,8 @@ const (
 	Unknown      Reason = "unknown"       // it broke off, took too long, or is not what the network says
 	Unconfigured Reason = "unconfigured"  // a credential or setting is missing
 	Silent       Reason = "silent"        // the network says nothing about accounts
+	Held         Reason = "held"          // its campaign has stopped, and the network was not called
+	Lost         Reason = "lost"          // nothing was ever heard of it
 	Unhooked     Reason = "unhooked"      // the network cannot call us
 )
 
@@ -80,7 +82,8 @@ var meanings = map[Reason]string{
 	Recipient: "The network cannot reach the recipient", Content: "The network does not accept the message",
 	Temporary: "The network is not available", Unreached: "The network cannot be reached",
 	Unknown: "The network's answer is missing or cannot be understood", Unconfigured: "A credential or setting of the channel is missing",
-	Silent: "No message was sent yet", Unhooked: "The network calls public https addresses only, and this server has none (BAHI_PUBLIC_URL)",
+	Silent: "No message was sent yet", Held: "The campaign has stopped", Lost: "Nothing was heard of it",
+	Unhooked: "The network calls public https addresses only, and this server has none (BAHI_PUBLIC_URL)",
 }
 
 // Failure is what went wrong between us and a network.
@@ -109,6 +112,7 @@ var refusals = map[Reason]struct {
 	Throttled: {fault.TooMany, "provider_rate_limited"}, WindowClosed: {fault.Conflict, "reply_window_closed"}, Recipient: {fault.Invalid, "recipient_failed"},
 	Content: {fault.Invalid, "provider_refused"}, Temporary: {fault.Unavailable, "provider_unavailable"}, Unreached: {fault.Unavailable, "provider_unavailable"},
 	Unhooked: {fault.Unavailable, "provider_not_configured"}, Unknown: {fault.Unavailable, "provider_unknown"}, Unconfigured: {fault.Unavailable, "provider_not_configured"}, Silent: {fault.Unavailable, "provider_unavailable"},
+	Held: {fault.Unavailable, "campaign_stopped"}, Lost: {fault.Unavailable, "provider_unknown"},
 }
 
 // Fault returns what a client is told.
@@ -120,4 +124,9 @@ func (f *Failure) Fault() *fault.Error {
 // Free reports whether the network was not called, or refused for now only: the same request may be tried again.
 func (r Reason) Free() bool {
 	return r == Throttled || r == Unreached || r == Temporary || r == Unconfigured
+}
+
+// Stops reports whether a campaign has to stop, for a while at least: the reason is not the recipient's, who gets the message later.
+func (r Reason) Stops() bool {
+	return r.Free() || r == Credentials || r == Restricted || r == Held
 }

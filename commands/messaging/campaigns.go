@@ -1,0 +1,143 @@
+package messaging
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	"bahi/commands"
+	"bahi/domain/messaging/campaign"
+	"bahi/domain/messaging/channel"
+	"bahi/domain/messaging/contactlist"
+	"bahi/domain/messaging/message"
+	"bahi/domain/messaging/network"
+	"bahi/domain/messaging/template"
+)
+
+// Campaigns begins campaigns, and has what their dispatch needs of channels and templates.
+type Campaigns struct {
+	*Messages
+
+	Templates *Templates
+	Zone      *time.Location // of the workspaces
+	Autosend  bool           // a campaign without a time is sent when it is made (CONTRACT.md D22)
+}
+
+// Create makes a campaign in the request's workspace.
+func (f *Campaigns) Create(ctx context.Context, req commands.Request, c campaign.Create) (out commands.Outcome[campaign.State], err error) {
+	if out, done, err := commands.Earlier(ctx, f.Commands, req, campaign.Kind); done || err != nil { // its time may be over by now
+		return out, err
+	}
+	c.Now, c.Zone = f.Commands.Now(), f.Zone
+	if c.Templates, err = f.templates(ctx, req.Workspace, c.Named()); err != nil {
+		return out, err
+	}
+	if list, ok := c.ListID(); ok && list != 0 {
+		l, err := commands.Load(ctx, f.Commands.Fresh(), contactlist.Kind, strconv.FormatInt(list, 10))
+		if err != nil {
+			return out, err
+		}
+		c.HasList = l.Workspace == req.Workspace && l.State.Name != ""
+	}
+	out, err = commands.Create(ctx, f.Commands, req, campaign.Kind, f.Commands.Numbered(campaign.Kind.Category(), 1), c)
+	if err != nil || !f.Autosend || out.State.Status != campaign.Draft {
+		return out, err
+	}
+	return commands.Handle(ctx, f.Commands, req.FollowUp(), campaign.Kind, out.ID, campaign.Send{Now: c.Now})
+}
+
+// templates returns the templates of a workspace among some, by their ids.
+func (f *Campaigns) templates(ctx context.Context, workspace uuid.UUID, ids []int64) (map[int64]template.State, error) {
+	all := map[int64]template.State{}
+	for _, id := range ids {
+		l, err := commands.Load(ctx, f.Commands.Fresh(), template.Kind, strconv.FormatInt(id, 10))
+		if err != nil {
+			return nil, err
+		}
+		if l.Workspace == workspace && l.State.Channel != 0 {
+			all[id] = l.State
+		}
+	}
+	return all, nil
+}
+
+// Line is a channel as a campaign sends on it, with the campaign's templates by their ids.
+type Line struct {
+	Account   network.Account
+	Sandboxed bool
+	Templates map[int64]template.State
+
+	of commands.Loaded[channel.State]
+}
+
+// NoLineError tells why a campaign cannot be sent at all.
+type NoLineError string
+
+func (e NoLineError) Error() string { return string(e) }
+
+// Line opens the channel of a campaign. Its error is a [NoLineError] where the channel is gone or a template may not be sent.
+func (f *Campaigns) Line(ctx context.Context, workspace uuid.UUID, p campaign.Plan) (l Line, err error) {
+	id := strconv.FormatInt(p.Channel, 10)
+	if l.of, err = commands.Load(ctx, f.Commands.Fresh(), channel.Kind, id); err != nil {
+		return l, err
+	}
+	if l.of.State.Type == "" || l.of.Workspace != workspace {
+		return l, NoLineError("The channel was deleted")
+	}
+	l.Account, err = f.account(ctx, id, l.of.State)
+	switch {
+	case errors.Is(err, channel.ErrNotFound):
+		return l, NoLineError("The channel was deleted")
+	case err != nil:
+		return l, err
+	}
+	if _, err = f.Templates.Refresh(ctx, workspace, []int64{p.Channel}); err != nil { // who cannot be asked has not changed its mind
+		return l, err
+	}
+	var ids []int64
+	for _, s := range p.Sequence() {
+		ids = append(ids, s.TemplateID)
+	}
+	if l.Templates, err = f.templates(ctx, workspace, ids); err != nil {
+		return l, err
+	}
+	for _, id := range ids {
+		if t := l.Templates[id]; !t.Sendable() {
+			return l, NoLineError("The template " + t.Name + " is not approved: " + t.Status)
+		}
+	}
+	l.Sandboxed = f.Sandboxed(l.Account)
+	return l, nil
+}
+
+// Says asks the network what it says of the channel's account.
+func (f *Campaigns) Says(ctx context.Context, l Line) (network.Health, *network.Failure) {
+	asking, cancel := f.within(ctx)
+	defer cancel()
+	h, err := f.Networks.Health(asking, l.Account)
+	return h, failureOf(err)
+}
+
+func failureOf(err error) *network.Failure {
+	failed, ok := errors.AsType[*network.Failure](err)
+	if err != nil && !ok {
+		failed = &network.Failure{Reason: network.Unknown}
+	}
+	return failed
+}
+
+// Call sends a campaign's message, and returns what its network said. It goes on when ctx ends: half a call is none that is known.
+func (f *Campaigns) Call(ctx context.Context, l Line, m network.Message, contact int64) message.Settle {
+	calling, cancel := context.WithTimeout(context.WithoutCancel(ctx), sendWithin)
+	defer cancel()
+	id, err := f.Networks.Send(calling, l.Account, m)
+	return message.Settle{Contact: contact, ProviderID: id, Failure: failureOf(err)}
+}
+
+// Learn notes what the network's answer says of the channel.
+func (f *Campaigns) Learn(ctx context.Context, l Line, failed *network.Failure) error {
+	return f.learn(ctx, l.of, strconv.FormatInt(l.Account.Channel, 10), failed)
+}

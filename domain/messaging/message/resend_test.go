@@ -1,0 +1,30 @@
+package message_test
+
+import (
+	"testing"
+
+	"bahi/domain/event/eventtest"
+	"bahi/domain/messaging/message"
+	"bahi/domain/messaging/network"
+)
+
+func TestACampaignsMessage(t *testing.T) {
+	t.Parallel()
+	given := eventtest.Given(t, message.Kind, queued)
+	again := message.Resend{Contact: 9}
+	given.Case("of which nothing was heard is sent again").When(again).Then(message.Requeued{})
+	doubted := given.And(message.Requeued{})
+	lost := message.Failed{Reason: network.Lost}
+	doubted.Case("and then is lost").When(again).Then(lost)
+	given.Case("to who does not want it is lost at once").When(message.Resend{Unwanted: true}).Then(lost)
+	doubted.And(lost).Case("a receipt finds it, however late").When(message.Receipt{Status: "sent"}).Then(message.Reported{Status: "sent"})
+	doubted.And(lost).Case("it is not sent a third time").When(again).ThenNothing()
+	for _, reason := range []network.Reason{network.Throttled, network.Credentials, network.Restricted, network.Held, network.Temporary, network.Unreached, network.Unconfigured} {
+		held := given.And(message.Failed{Reason: reason})
+		held.Case("held for " + string(reason) + " is sent when that is over").When(again).Then(message.Requeued{})
+		held.Case("unless the contact has left, " + string(reason)).When(message.Resend{Contact: 9, Unwanted: true}).Then(message.PassedOver{Contact: 9})
+	}
+	given.And(message.Failed{Reason: network.Recipient}).Case("that cannot arrive is not sent again").When(again).ThenNothing()
+	given.And(message.Accepted{ProviderID: "w"}).Case("nor is one that was sent").When(again).ThenNothing()
+	eventtest.Given(t, message.Kind).Case("may be passed over at once").When(message.PassOver{Contact: 9}).Then(message.PassedOver{Contact: 9})
+}

@@ -1,0 +1,65 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	messagingflows "bahi/commands/messaging"
+	"bahi/reactors"
+	messagingreactors "bahi/reactors/messaging"
+)
+
+// campaignSettings say how campaigns are sent.
+type campaignSettings struct {
+	CampaignRate     float64 `env:"BAHI_CAMPAIGN_RATE" name:"campaign-rate" default:"20" help:"Most messages a second that campaigns send on one channel; 0: no limit. A sandbox has none."`
+	CampaignAutosend bool    `env:"BAHI_CAMPAIGN_AUTOSEND" name:"campaign-autosend" help:"Send a campaign without a time when it is made, and not only by POST /api/campaigns/send."`
+}
+
+// openCampaigns joins campaigns to messages, tables and jobs.
+func (s *System) openCampaigns() error {
+	zone, err := s.Settings.Zone()
+	if err != nil {
+		return err
+	}
+	s.Campaigns = &messagingreactors.Dispatcher{
+		Campaigns: &messagingflows.Campaigns{Messages: s.Messages, Templates: s.Templates, Zone: zone, Autosend: s.Settings.Outside.CampaignAutosend},
+		Views:     s.Messaging, Queue: campaignJobs{s}, Alone: s.aloneOnChannel, Rate: s.Settings.Outside.CampaignRate,
+	}
+	return nil
+}
+
+// campaignJobs adapts the queue, which is made after its workers.
+type campaignJobs struct{ *System }
+
+// Add implements the dispatcher's Adder.
+func (s campaignJobs) Add(ctx context.Context, args reactors.Args) error {
+	return s.queue.Add(ctx, args)
+}
+
+// campaignLocks is the class of the advisory locks of channels: "bahi" in ASCII, and one more.
+const campaignLocks = 0x62616869 + 1
+
+// unlockWithin bounds the wait for a lock's release. Without it the connection is closed, which releases the lock too.
+const unlockWithin = 5 * time.Second
+
+// aloneOnChannel is the dispatcher's Alone, by a lock of the database. A process that dies has no lock any more.
+func (s *System) aloneOnChannel(ctx context.Context, channel int64, do func(context.Context) error) (ran bool, err error) {
+	conn, err := s.Pool.Acquire(ctx)
+	if err != nil {
+		return false, fmt.Errorf("lock channel %d: %w", channel, err)
+	}
+	defer conn.Release()
+	if err := conn.QueryRow(ctx, `select pg_try_advisory_lock($1, $2)`, campaignLocks, int32(channel)).Scan(&ran); err != nil || !ran { //nolint:gosec // G115: two channels with one lock only wait for each other
+		return false, err
+	}
+	defer func() {
+		unlocking, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockWithin)
+		defer cancel()
+		if _, failed := conn.Exec(unlocking, `select pg_advisory_unlock($1, $2)`, campaignLocks, int32(channel)); failed != nil { //nolint:gosec // G115: as above
+			err = errors.Join(err, conn.Conn().Close(unlocking))
+		}
+	}()
+	return true, do(ctx)
+}

@@ -1,0 +1,40 @@
+package messaging_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/internal/app/apptest"
+	views "bahi/readmodels/messaging"
+)
+
+func TestMain(m *testing.M) { apptest.Main(m) }
+
+func TestACampaignIsWatched(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	c := o.Bearer(o.Key(apptest.Home, `{"messaging":"write"}`).Key)
+	c.POST("/api/channels", `{"name":"Sales","type":"chat"}`).Status(201)
+	var templates []views.Template
+	c.GET("/api/chat/templates").Status(200).JSON(&templates)
+	for i := range 5 {
+		var k views.Contact
+		c.POST("/api/contacts", fmt.Sprintf(`{"name":"Asha","phone":"981230000%d"}`, i+1)).Status(201).JSON(&k)
+		c.PATCH(fmt.Sprintf("/api/contacts/%d", k.ID), `{"optIn":true}`).Status(200)
+	}
+	var k views.Campaign
+	c.POST("/api/campaigns", fmt.Sprintf(`{"name":"Diwali","type":"broadcast","templateId":%d,"audience":"all"}`, templates[0].ID)).Status(201).JSON(&k)
+	watch := func() string {
+		out, wrong, status := apptest.Attached(t, o, "campaigns", "watch", fmt.Sprint(k.ID), "--every", "10ms")
+		require.Zero(t, status, wrong)
+		return out
+	}
+	require.Equal(t, "Diwali is draft: 0 sent, 0 delivered, 0 read, 0 failed, 0 skipped\n", watch())
+	c.POST("/api/campaigns/send", fmt.Sprintf(`{"campaignId":%d}`, k.ID)).Status(202)
+	require.Regexp(t, `^Diwali is completed: 5 sent, \d delivered, \d read, 0 failed, 0 skipped\n$`, watch())
+	_, wrong, status := apptest.Attached(t, o, "campaigns", "watch", "999")
+	require.Equal(t, 1, status)
+	require.Contains(t, wrong, "Campaign not found")
+}

@@ -1,0 +1,135 @@
+package messaging
+
+import (
+	_ "embed"
+	"slices"
+	"time"
+
+	"bahi/domain/event"
+	"bahi/domain/messaging/campaign"
+	"bahi/domain/messaging/message"
+	"bahi/domain/messaging/network"
+	"bahi/projections"
+)
+
+//go:embed campaigns.sql
+var campaignsDDL string
+
+// move takes a recipient from one of some states to another, and keeps its block's sums. Each counts by the furthest state: who has read is also
+// delivered to. Who is passed over is no longer one of the total.
+const move = `
+	with was as (select block_id, state from recipient where id = $1 and state = any($3)),
+	moved as (update recipient set state = $2, since = $4, called_at = case when $2 = 'calling' then $4 else called_at end where id = $1 and state = any($3))
+	update block set
+		sent = sent + ($2 in ('sent', 'delivered', 'read'))::int - (was.state in ('sent', 'delivered', 'read'))::int,
+		delivered = delivered + ($2 in ('delivered', 'read'))::int - (was.state in ('delivered', 'read'))::int,
+		read = read + ($2 = 'read')::int - (was.state = 'read')::int,
+		failed = failed + ($2 = 'failed')::int - (was.state = 'failed')::int,
+		total = total - ($2 = 'skipped')::int, skipped = skipped + ($2 = 'skipped')::int
+	from was where block.id = was.block_id`
+
+// answered takes the first message of a contact within three days of a survey as its answer (CONTRACT.md 8.10).
+const answered = `
+	with answering as (update recipient set response_id = $1 where id = (
+		select r.id from recipient r join campaign c on c.id = r.campaign_id
+		where r.contact_id = $2 and r.channel_id = $3 and c.type = 'survey' and r.response_id is null and r.called_at > $4 and r.called_at <= $5
+		order by r.id desc limit 1) returning block_id)
+	update block set responded = responded + 1 from answering where block.id = answering.block_id`
+
+const surveyLasts = 72 * time.Hour
+
+// Campaigns has the campaigns of workspaces and what became of each recipient.
+var Campaigns = projections.Define("campaigns", 1, campaignsDDL,
+	projections.On(func(b *projections.Batch, e event.Recorded[campaign.Created]) {
+		p := e.Data.Plan
+		b.Exec(`
+			insert into campaign (id, workspace_id, name, type, template_id, channel_id, audience, schedule, scheduled_at, template_params, steps, trigger, recurrence,
+				status, next_run_at, created_at, updated_at, revision)
+			values ($1, $2, $3, $4, $5, $6, $7, nullif($8, ''), $9, $10, $11, $12, $13, $14, $15, $16, $16, $17)`,
+			e.StreamID(), e.Meta.Workspace, p.Name, p.Type, p.Template, p.Channel, p.Audience, p.Schedule, p.At, p.Params, p.Steps, p.Trigger, p.Recurrence,
+			e.Data.Evolve(campaign.State{}).Status, e.Data.Next, e.At, e.Revision)
+	}),
+	projections.On(func(b *projections.Batch, e event.Recorded[campaign.Started]) {
+		b.Exec(`insert into run (campaign_id, run, started_at) values ($1, $2, $3)`, e.StreamID(), e.Data.Run, e.Data.At)
+		b.Exec(`update campaign set started_at = coalesce(started_at, $2), completed_at = null where id = $1`, e.StreamID(), e.Data.At)
+		campaignIs(b, e.StreamID(), e.At, e.Revision, campaign.Active, "", nil, "next_run_at", e.Data.Next)
+	}),
+	projections.On(func(b *projections.Batch, e event.Recorded[campaign.AudienceKnown]) {
+		b.Set("campaign", e.StreamID(), "updated_at", e.At, "revision", e.Revision)
+	}),
+	projections.On(func(b *projections.Batch, e event.Recorded[campaign.Paused]) {
+		campaignIs(b, e.StreamID(), e.At, e.Revision, campaign.Stopped, e.Data.Reason, e.Data.Until)
+	}),
+	projections.On(func(b *projections.Batch, e event.Recorded[campaign.Resumed]) {
+		campaignIs(b, e.StreamID(), e.At, e.Revision, campaign.Active, "", nil)
+	}),
+	projections.On(func(b *projections.Batch, e event.Recorded[campaign.Failed]) {
+		campaignIs(b, e.StreamID(), e.At, e.Revision, campaign.Broken, e.Data.Reason, nil)
+	}),
+	projections.On(func(b *projections.Batch, e event.Recorded[campaign.Finished]) {
+		b.Exec(`update run set completed_at = $3 where campaign_id = $1 and run = $2`, e.StreamID(), e.Data.Run, e.At)
+		b.Exec(`update campaign set status = case when next_run_at is null then 'completed' else 'scheduled' end, reason = null, paused_until = null,
+			completed_at = case when next_run_at is null then $2::timestamptz end, updated_at = $2, revision = $3 where id = $1`, e.StreamID(), e.At, e.Revision)
+	}),
+	projections.On(func(b *projections.Batch, e event.Recorded[campaign.Cancelled]) {
+		b.Exec(`
+			with gone as (update recipient set state = 'skipped', since = $2 where campaign_id = $1 and state in ('open', 'held') returning block_id)
+			update block set total = total - n, skipped = skipped + n from (select block_id, count(*) n from gone group by 1) gone where block.id = gone.block_id`,
+			e.StreamID(), e.At)
+		b.Exec(`update run set completed_at = $2 where campaign_id = $1 and completed_at is null`, e.StreamID(), e.At)
+		campaignIs(b, e.StreamID(), e.At, e.Revision, campaign.Completed, "", nil, "completed_at", e.At, "next_run_at", (*time.Time)(nil))
+	}),
+	projections.On(func(b *projections.Batch, e event.Recorded[campaign.Frozen]) {
+		d := e.Data
+		b.Exec(`
+			insert into block (id, campaign_id, run, total, skipped) values ($1, $2, $3, $4, $5)
+			on conflict (id) do update set total = block.total + excluded.total, skipped = block.skipped + excluded.skipped`,
+			e.StreamID(), d.Campaign, d.Run, len(d.Contacts)*len(d.Delays), d.Skipped)
+		b.Exec(`
+			insert into recipient (id, campaign_id, block_id, channel_id, contact_id, step, due_at, state, since)
+			select $1 + (step - 1) * $2 + nth - 1, $3, $4, $5, contact, step - 1, $6::timestamptz + hours * interval '1 hour', 'open', $7
+			from unnest($8::bigint[]) with ordinality c (contact, nth), unnest($9::bigint[]) with ordinality d (hours, step)`,
+			d.First, len(d.Contacts), d.Campaign, e.StreamID(), d.Channel, d.At, e.At, d.Contacts, d.Delays)
+	}),
+	projections.On(func(b *projections.Batch, e event.Recorded[message.Queued]) {
+		recipientIs(b, e.StreamID(), e.At, "calling", "open")
+	}),
+	projections.On(func(b *projections.Batch, e event.Recorded[message.Requeued]) {
+		recipientIs(b, e.StreamID(), e.At, "calling", "held", "calling")
+	}),
+	projections.On(func(b *projections.Batch, e event.Recorded[message.Accepted]) {
+		recipientIs(b, e.StreamID(), e.At, "sent", "calling")
+	}),
+	projections.On(func(b *projections.Batch, e event.Recorded[message.PassedOver]) {
+		recipientIs(b, e.StreamID(), e.At, "skipped", "open", "held")
+	}),
+	projections.On(func(b *projections.Batch, e event.Recorded[message.Failed]) {
+		switch {
+		case e.Data.Reason == network.Unknown: // it may have been sent
+		case e.Data.Reason.Stops():
+			recipientIs(b, e.StreamID(), e.At, "held", "calling")
+		default:
+			recipientIs(b, e.StreamID(), e.At, "failed", "calling")
+		}
+	}),
+	projections.On(func(b *projections.Batch, e event.Recorded[message.Reported]) {
+		recipientIs(b, e.StreamID(), e.At, e.Data.Status, "calling", "held", "sent", "failed", "delivered")
+	}),
+	projections.On(func(b *projections.Batch, e event.Recorded[message.Received]) {
+		b.Exec(answered, e.StreamID(), e.Data.Contact, e.Data.Channel, e.At.Add(-surveyLasts), e.At)
+	}),
+)
+
+// campaignIs sets the status of a campaign and what is given beside it.
+func campaignIs(b *projections.Batch, id string, at time.Time, revision int64, status, reason string, until *time.Time, columns ...any) {
+	var why *string
+	if reason != "" {
+		why = &reason
+	}
+	b.Set("campaign", id, slices.Concat([]any{"status", status, "reason", why, "paused_until", until, "updated_at", at, "revision", revision}, columns)...)
+}
+
+// recipientIs moves a recipient, if the message is a campaign's.
+func recipientIs(b *projections.Batch, message string, at time.Time, state string, from ...string) {
+	b.Exec(move, message, state, from, at)
+}

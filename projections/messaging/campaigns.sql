@@ -1,0 +1,72 @@
+-- Campaigns of workspaces.
+create table campaign (
+  id              bigint primary key,
+  workspace_id    uuid not null,
+  name            text not null,
+  type            text not null,
+  template_id     bigint not null,
+  channel_id      bigint not null,
+  audience        text not null,
+  schedule        text,
+  scheduled_at    timestamptz,
+  template_params json,
+  steps           json,
+  trigger         json,
+  recurrence      json,
+  status          text not null,
+  reason          text, -- of a pause or a failure
+  paused_until    timestamptz,
+  next_run_at     timestamptz,
+  created_at      timestamptz not null,
+  updated_at      timestamptz not null,
+  started_at      timestamptz,
+  completed_at    timestamptz,
+  revision        bigint not null -- of the campaign's stream
+);
+
+create table run (
+  campaign_id  bigint not null,
+  run          int not null,
+  started_at   timestamptz not null,
+  completed_at timestamptz,
+  primary key (campaign_id, run)
+);
+
+-- What became of the recipients of a block, so that no question counts all of them.
+create table block (
+  id          text primary key, -- of the block's stream
+  campaign_id bigint not null,
+  run         int not null,
+  total       bigint not null,
+  sent        bigint not null default 0,
+  delivered   bigint not null default 0,
+  read        bigint not null default 0,
+  failed      bigint not null default 0,
+  skipped     bigint not null,
+  responded   bigint not null default 0
+);
+
+-- One row for each message to be sent.
+create table recipient (
+  id          bigint primary key, -- of its message
+  campaign_id bigint not null,
+  block_id    text not null,
+  channel_id  bigint not null,
+  contact_id  bigint not null,
+  step        int not null, -- from 0
+  due_at      timestamptz not null,
+  state       text not null, -- open, calling, held, sent, delivered, read, failed, skipped
+  since       timestamptz not null,
+  called_at   timestamptz,
+  response_id bigint -- message that answers a survey
+);
+
+-- after fill
+
+create index campaign_workspace_id_id_idx on campaign (workspace_id, id);
+create index campaign_status_idx on campaign (status) where status in ('scheduled', 'active', 'paused');
+create index block_campaign_id_run_idx on block (campaign_id, run);
+create index recipient_campaign_id_id_idx on recipient (campaign_id, id) where state in ('open', 'held', 'calling');
+create index recipient_contact_id_id_idx on recipient (contact_id, id);
+create index recipient_channel_id_called_at_idx on recipient (channel_id, called_at);
+create index recipient_campaign_id_response_id_idx on recipient (campaign_id, response_id) where response_id is not null;

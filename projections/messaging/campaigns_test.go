@@ -1,0 +1,118 @@
+package messaging_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"bahi/domain/event"
+	"bahi/domain/messaging/campaign"
+	"bahi/domain/messaging/contact"
+	"bahi/domain/messaging/message"
+	"bahi/domain/messaging/network"
+	"bahi/projections/messaging"
+	"bahi/projections/projectiontest"
+)
+
+// What became of recipients is counted as a model counts it, which only knows the furthest state of each message, whatever happens in which order.
+func TestStatsAreExact(t *testing.T) {
+	t.Parallel()
+	meta := event.Meta{Workspace: uuid.MustParse("11111111-1111-4111-8111-111111111111"), Actor: "campaign:7"}
+	at := time.Date(2026, 11, 23, 10, 0, 0, 0, time.UTC)
+	const blocks, contacts = 3, 20
+	happened := []projectiontest.Event{
+		projectiontest.Happened(campaign.Kind, "7", campaign.Created{Plan: campaign.Plan{Name: "x", Type: "survey", Template: 1, Channel: 3, Audience: "all"}}, meta),
+		projectiontest.Happened(campaign.Kind, "7", campaign.Started{Run: 1, At: at}, meta),
+	}
+	for b := range blocks {
+		f := campaign.Frozen{Campaign: 7, Run: 1, Block: b, Channel: 3, First: int64(100*b + 1), Skipped: 2, Last: 1, At: at, Delays: []int{0, 24}}
+		for i := range contacts {
+			f.Contacts = append(f.Contacts, int64(1000+100*b+i))
+		}
+		happened = append(happened, projectiontest.Happened(campaign.Blocks, campaign.BlockName("7", 1, b), f, meta))
+	}
+	type sums struct{ total, sent, delivered, read, failed, skipped, responded int }
+	want := sums{total: 2 * blocks * contacts, skipped: 2 * blocks}
+	random := rapid.Custom(func(t *rapid.T) []string {
+		return rapid.SliceOfN(rapid.SampledFrom([]string{"queue", "pass", "take", "refuse", "hold", "doubt", "resend", "sent", "delivered", "read", "failed"}), 0, 9).Draw(t, "history")
+	})
+	answered := map[int64]bool{}
+	for b := range blocks {
+		for i := range 2 * contacts {
+			id := int64(100*b + 1 + i)
+			who := int64(1000 + 100*b + i%contacts)
+			name := contact.Subjects.Personal(fmt.Sprint(who), "x")
+			var s message.State
+			do := func(c event.Command[message.State]) {
+				events, err := c.Decide(s)
+				require.NoError(t, err)
+				for _, e := range events {
+					s = e.Evolve(s)
+					happened = append(happened, projectiontest.Happened(message.Kind, fmt.Sprint(id), e, meta))
+				}
+			}
+			called := false
+			for _, what := range random.Example(int(id)) {
+				switch begun := s.Status != ""; {
+				case what == "queue" && !begun:
+					do(message.Queue{Contact: who, Draft: message.Draft{Channel: 3, To: "91", Text: "x", Template: 1}})
+					called = true
+				case what == "pass" && !begun:
+					do(message.PassOver{Contact: who})
+				case !begun || s.Status == message.Unwanted:
+				case what == "take" && s.ProviderID == "":
+					do(message.Settle{Contact: who, ProviderID: "w"})
+				case what == "refuse":
+					do(message.Settle{Contact: who, Failure: &network.Failure{Reason: network.Recipient, Code: 131026}})
+				case what == "hold":
+					do(message.Settle{Contact: who, Failure: &network.Failure{Reason: network.Throttled}})
+				case what == "doubt":
+					do(message.Settle{Contact: who, Failure: &network.Failure{Reason: network.Unknown}})
+				case what == "resend":
+					do(message.Resend{Contact: who})
+				case what == "sent", what == "delivered", what == "read", what == "failed":
+					do(message.Receipt{Status: what})
+				}
+			}
+			if called && i >= contacts && !answered[who] {
+				answered[who] = true
+				want.responded++
+				happened = append(happened, projectiontest.Happened(message.Kind, fmt.Sprint(5000+id),
+					message.Received{Content: message.Content{Type: "text", Text: name}, Channel: 3, Contact: who, ProviderID: "i", SentAt: at}, meta))
+			}
+			switch s.Status {
+			case message.Read:
+				want.read++
+				want.delivered++
+				want.sent++
+			case message.Delivered:
+				want.delivered++
+				want.sent++
+			case message.Sent:
+				want.sent++
+			case message.NotSent:
+				if !s.Reason.Stops() {
+					want.failed++
+				}
+			case message.Unwanted:
+				want.total--
+				want.skipped++
+			}
+		}
+	}
+	tables := projectiontest.Run(t, messaging.Campaigns, happened...)
+	require.Equal(t, []string{fmt.Sprintf("(%d,%d,%d,%d,%d,%d,%d)", want.total, want.sent, want.delivered, want.read, want.failed, want.skipped, want.responded)},
+		tables.Rows(`select sum(total), sum(sent), sum(delivered), sum(read), sum(failed), sum(skipped), sum(responded) from block`))
+	require.Greater(t, want.read, 0)
+	require.Empty(t, tables.Examine())
+
+	// A cancelled campaign passes over what is open or held.
+	happened = append(happened, projectiontest.Happened(campaign.Kind, "7", campaign.Cancelled{}, meta))
+	tables = projectiontest.Run(t, messaging.Campaigns, happened...)
+	require.Equal(t, []string{"(t,t)"}, tables.Rows(fmt.Sprintf(`select sum(total) + sum(skipped) = %d, sum(skipped) > %d from block`, want.total+want.skipped, want.skipped)))
+	require.Equal(t, []string{"(completed,)"}, tables.Rows(`select status, next_run_at from campaign`))
+}

@@ -1,0 +1,197 @@
+package messaging
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"time"
+
+	"bahi/commands"
+	"bahi/domain/event"
+	"bahi/domain/messaging/campaign"
+	"bahi/domain/messaging/channel"
+	"bahi/domain/messaging/contact"
+	"bahi/domain/messaging/message"
+	"bahi/domain/patch"
+	"bahi/reactors"
+	"bahi/readmodels"
+)
+
+// Campaigns sends campaigns that began, and those that contacts give a cause for.
+var Campaigns = reactors.Define("campaigns",
+	reactors.On(func(q *reactors.Queue, e event.Recorded[campaign.Started]) error { return dispatch(q, e.StreamID()) }),
+	reactors.On(func(q *reactors.Queue, e event.Recorded[campaign.Resumed]) error { return dispatch(q, e.StreamID()) }),
+	reactors.On(func(q *reactors.Queue, e event.Recorded[campaign.Frozen]) error {
+		if e.Data.Block >= 0 {
+			return nil
+		}
+		return dispatch(q, strconv.FormatInt(e.Data.Campaign, 10))
+	}),
+	reactors.On(func(q *reactors.Queue, e event.Recorded[contact.Edited]) error {
+		if e.Data.OptIn.State == patch.Given && e.Data.OptIn.Value {
+			q.Add(TriggerCampaigns{Contact: e.StreamID()})
+		}
+		return nil
+	}),
+	reactors.On(func(q *reactors.Queue, e event.Recorded[message.Received]) error {
+		q.Add(TriggerCampaigns{Contact: strconv.FormatInt(e.Data.Contact, 10), Message: e.StreamID()})
+		return nil
+	}),
+	reactors.On(func(q *reactors.Queue, e event.Recorded[channel.Deleted]) error {
+		q.Add(FailCampaigns{Channel: e.StreamID()})
+		return nil
+	}),
+)
+
+func dispatch(q *reactors.Queue, id string) error {
+	q.Add(DispatchCampaign{Campaign: id})
+	return nil
+}
+
+// DispatchCampaign sends what is due of a campaign.
+type DispatchCampaign struct {
+	Campaign string `json:"campaign"`
+	Slot     int64  `json:"slot,omitempty"` // of a job that the sweep adds: it is another one than a job whose process died
+}
+
+// Kind implements [reactors.Args].
+func (DispatchCampaign) Kind() string { return "dispatch_campaign" }
+
+// TriggerCampaigns looks whether a contact has given a cause: by a message, or without one by consent.
+type TriggerCampaigns struct {
+	Contact string `json:"contact"`
+	Message string `json:"message,omitempty"`
+}
+
+// Kind implements [reactors.Args].
+func (TriggerCampaigns) Kind() string { return "trigger_campaigns" }
+
+// FailCampaigns ends the campaigns of a deleted channel.
+type FailCampaigns struct {
+	Channel string `json:"channel"`
+}
+
+// Kind implements [reactors.Args].
+func (FailCampaigns) Kind() string { return "fail_campaigns" }
+
+// TendCampaigns begins planned runs, ends pauses, and finds campaigns whose process died.
+type TendCampaigns struct{}
+
+// Kind implements [reactors.Args].
+func (TendCampaigns) Kind() string { return "tend_campaigns" }
+
+const (
+	// TendEvery is the interval of TendCampaigns.
+	TendEvery = 5 * time.Second
+
+	// slot is how often the sweep adds a job for a campaign that is under way. One that is sent by another job ends at once.
+	slot = 15 * time.Second
+
+	// slice is how long a job sends. Other campaigns of its channel then have their turn.
+	slice      = 45 * time.Second
+	sliceAtEnd = 3 * time.Minute // a job that does not end is lost
+)
+
+// Workers returns the workers of campaigns.
+func (d *Dispatcher) Workers() reactors.Workers {
+	policy := reactors.Policy{Timeout: sliceAtEnd}
+	return reactors.Workers{
+		reactors.Work(policy, func(ctx context.Context, job reactors.Job[DispatchCampaign]) error {
+			more, err := d.Dispatch(ctx, job.Args.Campaign, slice)
+			if err == nil && more {
+				err = reactors.Snooze(0)
+			}
+			return err
+		}),
+		reactors.Work(reactors.Policy{}, d.trigger),
+		reactors.Work(reactors.Policy{}, d.fail),
+		reactors.Work(reactors.Policy{AtOnce: 1}, func(ctx context.Context, _ reactors.Job[TendCampaigns]) error {
+			return d.Tend(ctx, d.Commands.Now())
+		}),
+	}
+}
+
+// Tend does what is due at a moment.
+func (d *Dispatcher) Tend(ctx context.Context, now time.Time) error {
+	due, err := d.Views.DueCampaigns(ctx, now)
+	var failed []error
+	for _, c := range due {
+		id := strconv.FormatInt(c.ID, 10)
+		if c.Status == campaign.Active {
+			failed = append(failed, d.Queue.Add(ctx, DispatchCampaign{Campaign: id, Slot: now.Unix() / int64(slot.Seconds())}))
+			continue
+		}
+		_, err := commands.Handle(ctx, d.Commands, as(id, c.Workspace), campaign.Kind, id, campaign.Wake{Now: now, Zone: d.Zone})
+		failed = append(failed, err)
+	}
+	return errors.Join(append(failed, err)...)
+}
+
+// fail ends the campaigns of a channel that is gone.
+func (d *Dispatcher) fail(ctx context.Context, job reactors.Job[FailCampaigns]) error {
+	number, _ := strconv.ParseInt(job.Args.Channel, 10, 64) // we gave it
+	l, err := commands.Load(ctx, d.Commands.Fresh(), channel.Kind, job.Args.Channel)
+	if err != nil {
+		return err
+	}
+	ids, err := readmodels.Complete(ctx, func(ctx context.Context) ([]int64, error) { return d.Views.CampaignsOn(ctx, l.Workspace, number) })
+	for _, n := range ids {
+		id := strconv.FormatInt(n, 10)
+		c, loading := commands.Load(ctx, d.Commands.Fresh(), campaign.Kind, id)
+		if err = errors.Join(err, loading); err == nil {
+			_, err = commands.Handle(ctx, d.Commands, as(id, l.Workspace), campaign.Kind, id, campaign.Advance{Run: c.State.Run, Fail: "The channel was deleted"})
+		}
+	}
+	return err
+}
+
+// trigger writes to a contact who has given a cause.
+func (d *Dispatcher) trigger(ctx context.Context, job reactors.Job[TriggerCampaigns]) error {
+	number, _ := strconv.ParseInt(job.Args.Contact, 10, 64) // we gave it
+	who, err := commands.Load(ctx, d.Commands.Fresh(), contact.Kind, job.Args.Contact)
+	if err != nil || who.State.Status == "" || !who.State.OptIn || who.State.PhoneKey == "" {
+		return err
+	}
+	what, text := "contact_created", ""
+	if job.Args.Message != "" {
+		m, err := commands.Load(ctx, d.Commands.Fresh(), message.Kind, job.Args.Message)
+		if err != nil {
+			return err
+		}
+		said, err := commands.Reveal(ctx, d.Commands, m.State.Said)
+		if err != nil {
+			return err
+		}
+		what = "message_received"
+		if shown := said.Shown(); shown != nil {
+			text = *shown
+		}
+	}
+	ids, err := readmodels.Complete(ctx, func(ctx context.Context) ([]int64, error) { return d.Views.Triggers(ctx, who.Workspace) })
+	for _, n := range ids {
+		id := strconv.FormatInt(n, 10)
+		c, loading := commands.Load(ctx, d.Commands.Fresh(), campaign.Kind, id)
+		if err = errors.Join(err, loading); err != nil {
+			return err
+		}
+		if !c.State.Causes(what, text) || c.State.List != 0 && !slices.Contains(who.State.Lists, c.State.List) {
+			continue
+		}
+		f := campaign.Freeze{Frozen: campaign.Frozen{
+			Campaign: n, Run: c.State.Run, Block: -1, Channel: c.State.Channel, Contacts: []int64{number}, Last: number, End: true,
+			At: d.Commands.Now().UTC(), Delays: c.State.Delays(),
+		}}
+		if what == "contact_created" {
+			if who.Began.Before(c.State.Started) {
+				continue
+			}
+		} else {
+			f.Again = campaign.Again
+		}
+		if err := d.freeze(ctx, as(id, who.Workspace), campaign.TriggeredName(id, number), f); err != nil {
+			return err
+		}
+	}
+	return err
+}

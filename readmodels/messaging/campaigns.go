@@ -1,0 +1,253 @@
+package messaging
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"bahi/domain/messaging/campaign"
+	"bahi/domain/messaging/message"
+	"bahi/domain/messaging/template"
+	"bahi/readmodels"
+)
+
+// CampaignStats count recipients by the furthest state that each reached. Those of several runs, and of the steps of a drip, add up.
+type CampaignStats struct {
+	Total     int64  `json:"total" doc:"Messages that are to be sent: sent, failed and open ones"`
+	Sent      int64  `json:"sent"`
+	Delivered int64  `json:"delivered"`
+	Read      int64  `json:"read"`
+	Failed    int64  `json:"failed"`
+	Skipped   int64  `json:"skipped" doc:"Without consent or a phone, or passed over since"`
+	Responded *int64 `json:"responded,omitempty" doc:"Of a survey"`
+}
+
+// CampaignRun is one of the times that a campaign was sent.
+type CampaignRun struct {
+	Run         int           `json:"run"`
+	StartedAt   time.Time     `json:"startedAt"`
+	CompletedAt *time.Time    `json:"completedAt"`
+	Stats       CampaignStats `json:"stats"`
+}
+
+// Campaign is a template message to many contacts.
+type Campaign struct {
+	ID             int64                `json:"id"`
+	Name           string               `json:"name"`
+	Type           string               `json:"type" enum:"broadcast,drip,trigger,survey"`
+	TemplateID     int64                `json:"templateId"`
+	ChannelID      int64                `json:"channelId" doc:"The template's"`
+	Audience       string               `json:"audience"`
+	Schedule       *string              `json:"schedule"`
+	ScheduledAt    *time.Time           `json:"scheduledAt"`
+	TemplateParams template.Values      `json:"templateParams"`
+	Steps          []campaign.Step      `json:"steps,omitempty"`
+	Trigger        *campaign.Cause      `json:"trigger,omitempty"`
+	Recurrence     *campaign.Recurrence `json:"recurrence,omitempty"`
+	Status         string               `json:"status" enum:"draft,scheduled,active,paused,completed,failed"`
+	Reason         *string              `json:"reason" doc:"Why it is paused, or has failed"`
+	PausedUntil    *time.Time           `json:"pausedUntil" doc:"When it goes on by itself; null: by send"`
+	NextRunAt      *time.Time           `json:"nextRunAt"`
+	Stats          CampaignStats        `json:"stats"`
+	Runs           []CampaignRun        `json:"runs" doc:"Newest first, at most 100; empty in lists"`
+	CreatedAt      time.Time            `json:"createdAt"`
+	UpdatedAt      time.Time            `json:"updatedAt"`
+	StartedAt      *time.Time           `json:"startedAt"`
+	CompletedAt    *time.Time           `json:"completedAt"`
+	Revision       int64                `json:"revision"`
+}
+
+// CampaignFilter says which campaigns are asked for: those that all its fields fit. Empty fields fit all.
+type CampaignFilter struct {
+	Status string `query:"status" enum:"draft,scheduled,active,paused,completed,failed"`
+	Type   string `query:"type" enum:"broadcast,drip,trigger,survey"`
+}
+
+const (
+	sums = `coalesce(sum(total), 0)::bigint, coalesce(sum(sent), 0)::bigint, coalesce(sum(delivered), 0)::bigint, coalesce(sum(read), 0)::bigint,
+		coalesce(sum(failed), 0)::bigint, coalesce(sum(skipped), 0)::bigint, coalesce(sum(responded), 0)::bigint`
+
+	campaignColumns = `
+		select c.id, name, type, template_id, channel_id, audience, schedule, scheduled_at, template_params, steps, trigger, recurrence, status, reason, paused_until, next_run_at,
+			created_at, updated_at, started_at, completed_at, revision, s.*
+		from campaigns.campaign c cross join lateral (select ` + sums + ` from campaigns.block where campaign_id = c.id) s`
+)
+
+func asCampaign(row pgx.CollectableRow) (c Campaign, err error) {
+	c.Runs = []CampaignRun{}
+	var responded int64
+	s := &c.Stats
+	err = row.Scan(&c.ID, &c.Name, &c.Type, &c.TemplateID, &c.ChannelID, &c.Audience, &c.Schedule, &c.ScheduledAt, &c.TemplateParams, &c.Steps, &c.Trigger, &c.Recurrence,
+		&c.Status, &c.Reason, &c.PausedUntil, &c.NextRunAt, &c.CreatedAt, &c.UpdatedAt, &c.StartedAt, &c.CompletedAt, &c.Revision,
+		&s.Total, &s.Sent, &s.Delivered, &s.Read, &s.Failed, &s.Skipped, &responded)
+	if c.TemplateParams == nil {
+		c.TemplateParams = template.Values{}
+	}
+	if c.Type == campaign.Survey {
+		s.Responded = &responded
+	}
+	return c, err
+}
+
+// Campaign reads a campaign with its runs, or returns [campaign.ErrNotFound].
+func (v *Views) Campaign(ctx context.Context, workspace uuid.UUID, id int64) (Campaign, error) {
+	c, err := readmodels.Row(ctx, v.Reader, campaign.ErrNotFound, asCampaign, campaignColumns+` where c.id = $1 and workspace_id = $2`, id, workspace)
+	if err != nil {
+		return c, err
+	}
+	runs, err := readmodels.Rows(ctx, v.Reader, func(row pgx.CollectableRow) (r CampaignRun, err error) {
+		s, responded := &r.Stats, int64(0)
+		err = row.Scan(&r.Run, &r.StartedAt, &r.CompletedAt, &s.Total, &s.Sent, &s.Delivered, &s.Read, &s.Failed, &s.Skipped, &responded)
+		if c.Type == campaign.Survey {
+			s.Responded = &responded
+		}
+		return r, err
+	}, `
+		select r.run, r.started_at, r.completed_at, s.* from campaigns.campaign c join campaigns.run r on r.campaign_id = c.id
+		cross join lateral (select `+sums+` from campaigns.block b where b.campaign_id = r.campaign_id and b.run = r.run) s
+		where c.id = $1 and workspace_id = $2 order by r.run desc limit 100`, id, workspace)
+	c.Runs = append(c.Runs, runs...)
+	return c, err
+}
+
+// Campaigns lists a page of a workspace's campaigns, newest first.
+func (v *Views) Campaigns(ctx context.Context, workspace uuid.UUID, page readmodels.Page, f CampaignFilter) (rows []Campaign, total int64, err error) {
+	return readmodels.Paged(ctx, v.Reader, page, asCampaign, `id desc`, campaignColumns+`
+		where workspace_id = $1 and ($2 = '' or status = $2) and ($3 = '' or type = $3)`, workspace, f.Status, f.Type)
+}
+
+// CampaignResponse is what a recipient answered to a survey.
+type CampaignResponse struct {
+	ContactID int64     `json:"contactId"`
+	MessageID string    `json:"messageId"`
+	Text      *string   `json:"text" doc:"null: the contact was deleted"`
+	At        time.Time `json:"at"`
+}
+
+// CampaignResponses lists a page of the answers to a survey, newest first.
+func (v *Views) CampaignResponses(ctx context.Context, workspace uuid.UUID, page readmodels.Page, id int64) (rows []CampaignResponse, total int64, err error) {
+	return readmodels.Paged(ctx, v.Reader, page, func(row pgx.CollectableRow) (r CampaignResponse, err error) {
+		var id string
+		err = row.Scan(&id, &r.ContactID, &r.Text, &r.At)
+		r.MessageID = message.Name(id)
+		return r, err
+	}, `response_id desc`, `
+		select r.response_id, r.contact_id, m.text, m.at from campaigns.recipient r join campaigns.campaign c on c.id = r.campaign_id
+			join messages.message m on m.id = r.response_id
+		where c.id = $1 and c.workspace_id = $2 and r.response_id is not null`, id, workspace)
+}
+
+// Person is a contact as campaigns see them.
+type Person struct {
+	ID          int64
+	Name, Phone string
+	OptIn       bool
+}
+
+// Reachable reports whether a campaign may write to the contact.
+func (p Person) Reachable() bool { return p.OptIn && p.Phone != "" }
+
+const persons = `select id, coalesce(name, ''), coalesce(phone, ''), opt_in from messaging_contacts.contact
+	where workspace_id = $1 and ($2::bigint = 0 or exists (select from messaging_contacts.member where contact_id = contact.id and list_id = $2))`
+
+// Audience returns the next contacts of an audience by their ids, after one of them. A list of 0 is everybody.
+func (v *Views) Audience(ctx context.Context, workspace uuid.UUID, list, after int64, limit int) ([]Person, error) {
+	return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[Person], persons+` and id > $3 order by id limit $4`, workspace, list, after, limit)
+}
+
+// Persons returns contacts by their ids. Those that were deleted are not among them.
+func (v *Views) Persons(ctx context.Context, workspace uuid.UUID, ids []int64) (map[int64]Person, error) {
+	rows, err := readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[Person], persons+` and id = any($3)`, workspace, int64(0), ids)
+	all := make(map[int64]Person, len(rows))
+	for _, p := range rows {
+		all[p.ID] = p
+	}
+	return all, err
+}
+
+// AudienceSize counts whom a campaign would write to, and whom it would pass over.
+func (v *Views) AudienceSize(ctx context.Context, workspace uuid.UUID, list int64) (total, skipped int64, err error) {
+	type size struct{ Total, Skipped int64 }
+	s, err := readmodels.Row(ctx, v.Reader, nil, pgx.RowToStructByPos[size], `
+		select count(*) filter (where opt_in and phone <> ''), count(*) filter (where not opt_in or phone is null or phone = '') from messaging_contacts.contact
+		where workspace_id = $1 and ($2::bigint = 0 or exists (select from messaging_contacts.member where contact_id = contact.id and list_id = $2))`, workspace, list)
+	return s.Total, s.Skipped, err
+}
+
+// Recipient is a message of a campaign that is not settled.
+type Recipient struct {
+	ID, Contact int64
+	Step        int
+	State       string // open, held or calling
+}
+
+// CampaignWork returns messages that are to be sent now, in their order after one of them: those that are due, and those of which nothing was heard since
+// a moment.
+func (v *Views) CampaignWork(ctx context.Context, workspace uuid.UUID, id, after int64, now, unheard time.Time, limit int) ([]Recipient, error) {
+	return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[Recipient], `
+		select r.id, r.contact_id, r.step, r.state from campaigns.recipient r
+		where r.campaign_id = $1 and r.id > $3 and (state in ('open', 'held') and due_at <= $4 or state = 'calling' and since <= $5)
+			and exists (select from campaigns.campaign c where c.id = $1 and c.workspace_id = $2)
+		order by r.id limit $6`, id, workspace, after, now, unheard, limit)
+}
+
+// CampaignSettled reports whether no message of a campaign is open.
+func (v *Views) CampaignSettled(ctx context.Context, workspace uuid.UUID, id int64) (bool, error) {
+	return readmodels.Row(ctx, v.Reader, nil, pgx.RowTo[bool], `
+		select not exists (select from campaigns.recipient r join campaigns.campaign c on c.id = r.campaign_id
+			where c.id = $1 and c.workspace_id = $2 and r.state in ('open', 'held', 'calling'))`, id, workspace)
+}
+
+// Called counts the people to whom a channel's campaigns wrote since a moment, and returns when the first of them was written to.
+func (v *Views) Called(ctx context.Context, workspace uuid.UUID, channel int64, since time.Time) (people int64, first *time.Time, err error) {
+	type called struct {
+		People int64
+		First  *time.Time
+	}
+	c, err := readmodels.Row(ctx, v.Reader, nil, pgx.RowToStructByPos[called], `
+		select count(distinct r.contact_id), min(r.called_at) from campaigns.recipient r join campaigns.campaign c on c.id = r.campaign_id
+		where r.channel_id = $1 and c.workspace_id = $2 and r.called_at > $3 and r.state <> 'held'`, channel, workspace, since)
+	return c.People, c.First, err
+}
+
+// Wrote returns which of some contacts wrote to a channel since a moment, by our clock or the network's.
+func (v *Views) Wrote(ctx context.Context, workspace uuid.UUID, channel int64, contacts []int64, since time.Time) (map[int64]bool, error) {
+	ids, err := readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64], `
+		select distinct contact_id from messages.message where inbound and contact_id = any($1) and channel_id = $2 and workspace_id = $3 and at >= $4`,
+		contacts, channel, workspace, since)
+	all := make(map[int64]bool, len(ids))
+	for _, id := range ids {
+		all[id] = true
+	}
+	return all, err
+}
+
+// DueCampaign is a campaign that wants to be looked at.
+type DueCampaign struct {
+	ID        int64
+	Workspace uuid.UUID
+	Status    string
+}
+
+// DueCampaigns returns the campaigns of all workspaces that are active, or are to begin or go on by a moment.
+func (v *Views) DueCampaigns(ctx context.Context, now time.Time) ([]DueCampaign, error) {
+	return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[DueCampaign], `
+		select id, workspace_id, status from campaigns.campaign
+		where status = 'active' and type <> 'trigger' or status = 'active' and exists (
+				select from campaigns.recipient where campaign_id = campaign.id and state in ('open', 'held', 'calling'))
+			or status = 'scheduled' and next_run_at <= $1 or status = 'paused' and paused_until <= $1
+		order by id`, now)
+}
+
+// Triggers returns the triggers of a workspace that are active.
+func (v *Views) Triggers(ctx context.Context, workspace uuid.UUID) ([]int64, error) {
+	return readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64], `select id from campaigns.campaign where workspace_id = $1 and type = 'trigger' and status = 'active'`, workspace)
+}
+
+// CampaignsOn returns the campaigns on a channel that are not over.
+func (v *Views) CampaignsOn(ctx context.Context, workspace uuid.UUID, channel int64) ([]int64, error) {
+	return readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64], `
+		select id from campaigns.campaign where workspace_id = $1 and channel_id = $2 and status in ('scheduled', 'active', 'paused')`, workspace, channel)
+}
