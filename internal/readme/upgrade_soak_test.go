@@ -54,7 +54,7 @@ func newUpgrade(t *testing.T, env ...string) *upgrade {
 		text, err := cmd.CombinedOutput()
 		require.NoError(t, err, "%s: %s", command, text)
 	}
-	env = append(env, "PATH="+bin+":"+os.Getenv("PATH"), "BAHI_ADMIN_API_KEY="+apptest.OperatorKey)
+	env = append(env, "PATH="+bin+":"+os.Getenv("PATH"), "BAHI_ADMIN_API_KEY="+apptest.OperatorKey, "BAHI_MASTER_KEY="+apptest.MasterKey)
 	t.Cleanup(func() {
 		for _, name := range []string{"old.log", "new.log"} {
 			if text, err := os.ReadFile(filepath.Join(dir, name)); err == nil && t.Failed() {
@@ -182,9 +182,9 @@ func (u *upgrade) under(do func()) {
 func TestUpgradeFromTheOldProgramUnderLoad(t *testing.T) {
 	t.Parallel()
 	own, _ := recipe(t)
-	require.Len(t, own, 11)
-	keep, forward, back, check := own[:2], own[2:5], own[5:8], own[8:]
-	u := newUpgrade(t, "DATABASE_URL="+pgtest.DB(t), "BAHI_MASTER_KEY="+apptest.MasterKey, "BAHI_DATA="+t.TempDir())
+	require.Len(t, own, 12)
+	keep, forward, back, check := own[:3], own[3:6], own[6:9], own[9:]
+	u := newUpgrade(t, "DATABASE_URL="+pgtest.DB(t))
 	u.follow(back[:2]...) // the old program serves
 	u.fill(100_000)
 	u.under(func() {
@@ -202,7 +202,7 @@ func TestUpgradeFromTheOldProgramUnderLoad(t *testing.T) {
 func TestUpgradeOfALoneProcess(t *testing.T) {
 	t.Parallel()
 	own, alone := recipe(t)
-	keep, back, check := own[:1], own[5:8], own[8:]
+	keep, back, check := own[:2], own[6:9], own[9:]
 	data := pgtest.Dir(t)
 	apptest.EndCluster(t, data)
 	u := newUpgrade(t, "BAHI_DATA="+data)
@@ -248,6 +248,7 @@ func (u *upgrade) export() {
 	require.NoError(u.t, os.RemoveAll(filepath.Join(dir, "books")))
 	require.NoError(u.t, os.MkdirAll(dir, 0o750))
 	u.run("bahi audit checkpoint > " + filepath.Join(dir, "kept.checkpoint"))
+	u.run("bahi audit key > " + filepath.Join(dir, "bahi.keys"))
 	u.run("bahi events export --with-keys " + filepath.Join(dir, "books"))
 	text, err := json.MarshalIndent(u.past, "", " ")
 	require.NoError(u.t, err)
