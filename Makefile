@@ -11,6 +11,9 @@ BIN := bin/bahi
 
 # golangci-lint is built from source at this version, once, into .tools.
 LINT_VERSION := v2.15.0
+# Tools of make package, built once into .tools.
+NFPM_VERSION := v2.43.1
+SBOM_VERSION := v1.10.0
 LINT := .tools/golangci-lint-$(LINT_VERSION)
 
 # How long each fuzz target runs in `make fuzz`, and how many rounds each fault test runs in `make soak`.
@@ -33,6 +36,10 @@ build: need ## build the static binary bin/bahi
 .PHONY: verifier
 verifier: need ## build the static binary bin/bahi-verify, for auditors
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/bahi-verify ./cmd/bahi-verify
+
+.PHONY: package
+package: need ## make the Debian package, the container's folder, SBOMs and checksums in dist
+	@NFPM_VERSION=$(NFPM_VERSION) SBOM_VERSION=$(SBOM_VERSION) VERSION=$(VERSION) scripts/package.sh
 
 .PHONY: test
 test: need-cc ## run all tests, race detector included

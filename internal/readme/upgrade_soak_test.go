@@ -103,18 +103,18 @@ func (u *upgrade) follow(all ...step) {
 		require.Regexp(u.t, pattern(s.shown), said)
 		switch {
 		case start != nil:
-			u.at[start[1]] = u.address(start[2])
+			u.at[start[1]] = addressIn(u.t, filepath.Join(u.dir, start[2]))
 		case ready != nil:
 			u.moveTo("http://" + u.at[ready[1]])
 		}
 	}
 }
 
-// address waits until a program says where it serves.
-func (u *upgrade) address(log string) (address string) {
-	u.t.Helper()
-	require.Eventually(u.t, func() bool {
-		text, err := os.ReadFile(filepath.Join(u.dir, log))
+// addressIn waits until a program's log says where it serves.
+func addressIn(t *testing.T, log string) (address string) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		text, err := os.ReadFile(log)
 		if m := serving.FindSubmatch(text); err == nil && m != nil {
 			address = string(m[1])
 		}
