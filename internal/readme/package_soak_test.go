@@ -139,6 +139,11 @@ func TestContainerServesWithNothingButBahi(t *testing.T) {
 		_ = served.Process.Signal(syscall.SIGTERM)
 		_ = served.Wait() // it was told to end
 	})
+	t.Cleanup(func() {
+		if text, err := os.ReadFile(out.Name()); err == nil && t.Failed() {
+			t.Logf("%s", text)
+		}
+	})
 	address := addressIn(t, out.Name())
 	_, port, err := net.SplitHostPort(address)
 	require.NoError(t, err)

@@ -192,11 +192,10 @@ func TestUpgradeFromTheOldProgramUnderLoad(t *testing.T) {
 		u.follow(forward...)
 		u.follow(back...)
 		u.follow(forward...)
-		u.follow(check...)
 	})
 	require.Zero(t, u.load.Lost.Load(), "each request is answered")
 	require.Zero(t, u.load.Away.Load(), "with a success")
-	u.follow(check[0])
+	u.follow(check...)
 }
 
 func TestUpgradeOfALoneProcess(t *testing.T) {

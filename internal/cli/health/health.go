@@ -25,7 +25,7 @@ func (c Command) Run(ctx context.Context) error {
 		return fmt.Errorf("BAHI_ADDR: %w", err)
 	}
 	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
-		host = "localhost" // it listens everywhere
+		host = "127.0.0.1" // it listens everywhere, and a container may not know localhost
 	}
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
