@@ -58,7 +58,7 @@ soak: need-cc ## run the long fault tests (ROUNDS=100), with those that make tes
 	@ROUNDS=$(ROUNDS) scripts/soak.sh
 
 .PHONY: test-interop
-test-interop: need-cc need-node ## run the official Node clients of EventStoreDB against the gateway, and validate a feed
+test-interop: need-cc need-node ## run Node clients: EventStoreDB's against the gateway, and one generated from openapi.json
 	@scripts/interop.sh
 
 .PHONY: bench
@@ -67,7 +67,7 @@ bench: build ## measure against the machine's own limits; a table, and bench.jso
 	bin/bahi-bench --bahi $(BIN) --json bench.json
 
 .PHONY: lint
-lint: need $(LINT) ## check format, vet, linters and shell scripts
+lint: need $(LINT) ## check format, vet, linters, shell scripts and openapi.json
 	@LINT=$(LINT) scripts/lint.sh
 
 .PHONY: generate
