@@ -11,6 +11,9 @@ BIN := bin/bahi
 
 # golangci-lint is built from source at this version, once, into .tools.
 LINT_VERSION := v2.15.0
+# Tools of make package, built once into .tools.
+NFPM_VERSION := v2.43.1
+SBOM_VERSION := v1.10.0
 LINT := .tools/golangci-lint-$(LINT_VERSION)
 
 # How long each fuzz target runs in `make fuzz`, and how many rounds each fault test runs in `make soak`.
@@ -34,6 +37,10 @@ build: need ## build the static binary bin/bahi
 verifier: need ## build the static binary bin/bahi-verify, for auditors
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/bahi-verify ./cmd/bahi-verify
 
+.PHONY: package
+package: need ## make the Debian package, the container's folder, SBOMs and checksums in dist
+	@NFPM_VERSION=$(NFPM_VERSION) SBOM_VERSION=$(SBOM_VERSION) VERSION=$(VERSION) scripts/package.sh
+
 .PHONY: test
 test: need-cc ## run all tests, race detector included
 	@scripts/test.sh
@@ -51,7 +58,7 @@ soak: need-cc ## run the long fault tests (ROUNDS=100), with those that make tes
 	@ROUNDS=$(ROUNDS) scripts/soak.sh
 
 .PHONY: test-interop
-test-interop: need-cc need-node ## run the official Node clients of EventStoreDB against the gateway, and validate a feed
+test-interop: need-cc need-node ## run Node clients: EventStoreDB's against the gateway, and one generated from openapi.json
 	@scripts/interop.sh
 
 .PHONY: test-eventstore
@@ -65,7 +72,7 @@ bench: build ## measure against the machine's own limits; a table, and bench.jso
 	bin/bahi-bench --bahi $(BIN) --json bench.json
 
 .PHONY: lint
-lint: need $(LINT) ## check format, vet, linters and shell scripts
+lint: need $(LINT) ## check format, vet, linters, shell scripts and openapi.json
 	@LINT=$(LINT) scripts/lint.sh
 
 .PHONY: generate

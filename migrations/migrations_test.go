@@ -24,24 +24,24 @@ func TestAProgramServesADatabaseThatANewerOneHasMigrated(t *testing.T) {
 	defer conn.Close(t.Context())
 	newer := func(sql string) {
 		t.Helper()
-		_, err := conn.Exec(t.Context(), sql+`; update public.bahi_schema_version set version = version + 1`)
+		_, err := conn.Exec(t.Context(), sql+`; update public.bahi_schema set version = version + 1`)
 		require.NoError(t, err)
 	}
 	var version int
-	require.NoError(t, conn.QueryRow(t.Context(), `select version from public.bahi_schema_version`).Scan(&version))
+	require.NoError(t, conn.QueryRow(t.Context(), `select version from public.bahi_schema`).Scan(&version))
 	newer(`alter table projection.generation add column mood text`)
 	require.NoError(t, migrations.Up(t.Context(), url), "it adds a column")
-	newer(fmt.Sprintf(`comment on table public.bahi_schema_version is 'oldest: %d'`, version))
+	newer(fmt.Sprintf(`comment on table public.bahi_schema is 'oldest: %d'`, version))
 	require.NoError(t, migrations.Up(t.Context(), url), "it leaves older programs behind")
-	newer(fmt.Sprintf(`comment on table public.bahi_schema_version is 'oldest: %d'`, version+1))
+	newer(fmt.Sprintf(`comment on table public.bahi_schema is 'oldest: %d'`, version+1))
 	require.ErrorContains(t, migrations.Up(t.Context(), url), fmt.Sprintf("to version %d, and this one, of version %d, cannot serve it", version+3, version))
 	var now int
-	require.NoError(t, conn.QueryRow(t.Context(), `select version from public.bahi_schema_version`).Scan(&now))
+	require.NoError(t, conn.QueryRow(t.Context(), `select version from public.bahi_schema`).Scan(&now))
 	require.Equal(t, version+3, now, "it changes nothing")
 }
 
 // firstReleased is the first migration of a database that an older program may be serving.
-const firstReleased = 9
+const firstReleased = 8
 
 func TestAMigrationOnlyAddsOrSaysWhichProgramsItLeavesBehind(t *testing.T) {
 	t.Parallel()
@@ -55,7 +55,7 @@ func TestAMigrationOnlyAddsOrSaysWhichProgramsItLeavesBehind(t *testing.T) {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
 		statements := regexp.MustCompile(`--.*`).ReplaceAllString(string(text), "")
-		if !strings.Contains(statements, "comment on table public.bahi_schema_version is 'oldest: ") {
+		if !strings.Contains(statements, "comment on table public.bahi_schema is 'oldest: ") {
 			require.Empty(t, breaks.FindAllString(statements, -1), "%s breaks programs that serve: see mayServe", file)
 		}
 	}

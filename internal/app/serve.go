@@ -17,6 +17,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
+	_ "golang.org/x/crypto/x509roots/fallback" // for a container that has nothing but Bahi
 
 	"bahi/commands/access"
 	ledgerflows "bahi/commands/ledger"

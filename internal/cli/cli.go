@@ -16,6 +16,7 @@ import (
 	"bahi/internal/cli/events"
 	"bahi/internal/cli/feed"
 	"bahi/internal/cli/gateway"
+	"bahi/internal/cli/health"
 	"bahi/internal/cli/keys"
 	"bahi/internal/cli/marketplace"
 	"bahi/internal/cli/messaging"
@@ -45,6 +46,7 @@ type Commands struct {
 	Restore     backup.RestoreCommand      `cmd:"" help:"Fill an empty data folder or database from a backup, or test a backup with --drill."`
 	Audit       audit.Command              `cmd:"" help:"Prove what the log held, and verify it."`
 	Doctor      doctor.Command             `cmd:"" help:"Fold the log again and compare it with every table, row by row."`
+	Health      health.Command             `cmd:"" help:"Ask the server on this machine whether it is ready."`
 	Version     versionCommand             `cmd:"" help:"Print the version."`
 }
 

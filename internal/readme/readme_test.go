@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -30,12 +31,13 @@ type step struct {
 func steps(text string) (all []step) {
 	inside := false
 	for line := range strings.Lines(text) {
+		line = strings.TrimLeft(line, " ") // as in a list
 		switch command, isCommand := strings.CutPrefix(line, "$ "); {
 		case strings.HasPrefix(line, "```"):
 			inside = strings.TrimSpace(line) == "```console"
 		case inside && isCommand:
 			all = append(all, step{command: command})
-		case inside:
+		case inside && strings.TrimSpace(line) != "":
 			all[len(all)-1].shown += line
 		}
 	}
@@ -57,33 +59,69 @@ func TestSessionsPrintWhatTheirPagesShow(t *testing.T) {
 	build(t, checkout)
 	address, data := serve(t, filepath.Join(checkout, "bin", "bahi"))
 	require.NoError(t, os.Symlink(data, filepath.Join(checkout, "data")))
-	shell := exec.CommandContext(t.Context(), "bash")
-	shell.Dir = checkout
-	shell.Env = append(os.Environ(), "BAHI_DATA="+data)
-	in, err := shell.StdinPipe()
-	require.NoError(t, err)
-	out, err := shell.StdoutPipe()
-	require.NoError(t, err)
-	shell.Stderr = os.Stderr
-	require.NoError(t, shell.Start())
-	lines := bufio.NewScanner(out)
+	sh := openShell(t, checkout, "BAHI_DATA="+data)
 	for _, s := range all {
-		_, err := in.Write([]byte(strings.ReplaceAll(s.command, "localhost:8080", address) + "\necho; echo end of step\n"))
-		require.NoError(t, err)
-		var got strings.Builder
-		for lines.Scan() && lines.Text() != "end of step" {
-			got.WriteString(lines.Text() + "\n")
-		}
-		require.NoError(t, lines.Err())
-		require.Regexp(t, pattern(s.shown), strings.TrimSpace(got.String()), s.command)
+		got := sh.run(strings.ReplaceAll(s.command, "localhost:8080", address))
+		require.Regexp(t, pattern(s.shown), got, s.command)
 	}
-	require.NoError(t, in.Close())
-	require.NoError(t, shell.Wait())
 }
 
-// pattern is what an output must look like: what the README shows, which writes … for what is another each time.
+// shell is a bash that runs what a page tells its readers to type.
+type shell struct {
+	t   *testing.T
+	in  io.Writer
+	out *bufio.Scanner
+
+	group int // of processes
+}
+
+// openShell starts a bash in a folder. It ends with the test, and what it has left running with it.
+func openShell(t *testing.T, dir string, env ...string) *shell {
+	t.Helper()
+	bash := exec.CommandContext(context.WithoutCancel(t.Context()), "bash")
+	bash.Dir, bash.Env, bash.Stderr = dir, append(os.Environ(), env...), os.Stderr
+	bash.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	in, err := bash.StdinPipe()
+	require.NoError(t, err)
+	out, err := bash.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, bash.Start())
+	t.Cleanup(func() {
+		_ = in.Close()
+		_ = syscall.Kill(-bash.Process.Pid, syscall.SIGTERM)
+		_ = bash.Wait() // it was told to end
+	})
+	return &shell{t: t, in: in, out: bufio.NewScanner(out), group: bash.Process.Pid}
+}
+
+// run runs a command line and returns its output, without empty lines.
+func (s *shell) run(command string) string {
+	s.t.Helper()
+	_, err := io.WriteString(s.in, command+"\necho; echo end of step\n")
+	require.NoError(s.t, err)
+	bound := time.AfterFunc(10*time.Minute, func() { _ = syscall.Kill(-s.group, syscall.SIGKILL) })
+	defer bound.Stop()
+	var got strings.Builder
+	for s.out.Scan() && s.out.Text() != "end of step" {
+		if line := strings.TrimSpace(s.out.Text()); line != "" {
+			got.WriteString(line + "\n")
+		}
+	}
+	require.Equal(s.t, "end of step", s.out.Text(), "%s does not end", command)
+	return got.String()
+}
+
+// pattern is what an output must look like: what the page shows, which writes … for what is another each time, and a line of … for any lines.
 func pattern(shown string) string {
-	return "^" + strings.ReplaceAll(regexp.QuoteMeta(strings.TrimSpace(shown)), "…", ".+") + "$"
+	var p strings.Builder
+	for line := range strings.Lines(shown) {
+		if line == "…\n" {
+			p.WriteString(`(?:.*\n)*`)
+		} else {
+			p.WriteString(strings.ReplaceAll(regexp.QuoteMeta(line), "…", ".+"))
+		}
+	}
+	return "^" + p.String() + "$"
 }
 
 // build makes the programs that `make run` and `make verifier` make.

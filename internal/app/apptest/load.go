@@ -30,8 +30,10 @@ type Load struct {
 	Clients  []*loadClient
 	Answered atomic.Int64
 	Away     atomic.Int64 // answered with 503
+	Lost     atomic.Int64 // requests without an answer
 	Accounts []int64
 	pause    time.Duration // of each client after each write
+	asking   sync.RWMutex  // held by each request
 }
 
 // pace returns the clients' pause after each write, which leaves time for concurrent tests. With BAHI_ROUNDS there is none.
@@ -98,6 +100,38 @@ func NewLoad(t testing.TB, url string, seed uint64) *Load {
 // At sets the current servers.
 func (l *Load) At(servers ...string) { l.servers.Store(&servers) }
 
+// Move sets the current servers when no request to a former one is open.
+func (l *Load) Move(servers ...string) {
+	l.asking.Lock()
+	defer l.asking.Unlock()
+	l.At(servers...)
+}
+
+// Fill posts rows to the first account, 1,000 in a request.
+func (l *Load) Fill(count int) {
+	l.t.Helper()
+	c, account := l.Clients[0], l.Accounts[0]
+	for posted := 0; posted < count; {
+		rows := make([]any, min(1000, count-posted))
+		for i := range rows {
+			_, rows[i] = c.Claim(account)
+		}
+		status, text, err := c.Ask("POST", Ledger(account, "/rows"), "", map[string]any{"rows": rows})
+		require.NoError(l.t, err)
+		if Pressed(status, text) {
+			c.Claims = c.Claims[:len(c.Claims)-len(rows)]
+			continue
+		}
+		require.Equal(l.t, 201, status, "%s", text)
+		var got struct{ Rows []BankRow }
+		require.NoError(l.t, json.Unmarshal(text, &got))
+		for i, row := range got.Rows {
+			c.Claims[len(c.Claims)-len(rows)+i].Id = row.ID
+		}
+		posted += len(rows)
+	}
+}
+
 // server returns the URL of the client's server.
 func (c *loadClient) server() string {
 	servers := *c.l.servers.Load()
@@ -114,6 +148,8 @@ func IdOf(t testing.TB, text []byte) int64 {
 
 // Ask sends one request. An error means that the answer was lost.
 func (c *loadClient) Ask(method, path, key string, body any) (status int, text []byte, err error) {
+	c.l.asking.RLock()
+	defer c.l.asking.RUnlock()
 	var sent bytes.Buffer
 	if body != nil {
 		if err := json.NewEncoder(&sent).Encode(body); err != nil {
@@ -131,11 +167,15 @@ func (c *loadClient) Ask(method, path, key string, body any) (status int, text [
 	}
 	answer, err := c.http.Do(r)
 	if err != nil {
+		c.l.Lost.Add(1)
 		return 0, nil, err
 	}
 	defer answer.Body.Close()
 	text, err = io.ReadAll(answer.Body)
-	if err == nil && answer.StatusCode < 300 {
+	switch {
+	case err != nil:
+		c.l.Lost.Add(1)
+	case answer.StatusCode < 300:
 		c.l.Answered.Add(1)
 	}
 	return answer.StatusCode, text, err

@@ -26,15 +26,15 @@ import (
 	"bahi/migrations"
 )
 
-// masterKey is the master key of all test systems, since their databases are copies of one.
-var masterKey = base64.StdEncoding.EncodeToString([]byte("a master key that tests may know"))
+// MasterKey is the master key of all test systems, since their databases are copies of one.
+var MasterKey = base64.StdEncoding.EncodeToString([]byte("a master key that tests may know"))
 
 // OperatorKey is the configured key of the operator.
 const OperatorKey = "bahi_admin_of-the-tests-1234567890"
 
 func Settings(t testing.TB, url string) app.Settings {
 	s := app.Settings{
-		Data: t.TempDir(), DatabaseURL: url, MasterKey: masterKey, Timezone: "Asia/Kolkata", Connections: 8, ReadWait: ReadWait, LogLevel: slog.LevelError, LogFormat: "text",
+		Data: t.TempDir(), DatabaseURL: url, MasterKey: MasterKey, Timezone: "Asia/Kolkata", Connections: 8, ReadWait: ReadWait, LogLevel: slog.LevelError, LogFormat: "text",
 	}
 	s.AuditEvery = signEvery
 	return s

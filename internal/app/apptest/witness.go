@@ -86,7 +86,7 @@ func (one *witness) step(ctx context.Context) bool {
 	one.w.mu.RLock()
 	defer one.w.mu.RUnlock()
 	if !one.post(ctx) {
-		return false
+		return ctx.Err() == nil
 	}
 	for range 3 {
 		for _, server := range one.w.servers {
@@ -139,7 +139,8 @@ func (one *witness) failsf(err error, format string, args ...any) {
 	}
 }
 
-// post adds a row, and repeats the request with its key until it is answered, or the context ends.
+// post adds a row, and repeats the request with its key until it is answered, or the context ends. A server that may be away is asked once
+// in a step, since the next one may have another address.
 func (one *witness) post(ctx context.Context) (answered bool) {
 	if one.open == "" {
 		one.open = fmt.Sprintf("witness-%d-%d", one.nth, len(one.sums))
@@ -166,6 +167,9 @@ func (one *witness) post(ctx context.Context) (answered bool) {
 		select {
 		case <-ctx.Done():
 		case <-time.After(5 * time.Millisecond):
+		}
+		if one.w.MayBeAway.Load() {
+			return false
 		}
 	}
 	return false

@@ -32,7 +32,7 @@ const (
 	BackupManifest  = "manifest.json"
 	DatabaseDump    = "database.dump"
 	MigrationDump   = "migrations.dump" // the applied migrations; a separate dump, since pg_dump takes either schemas or a table
-	migrationTable  = "public.bahi_schema_version"
+	migrationTables = "public.bahi_schema*"
 	blobsFolder     = "blobs"
 	withoutRows     = "projection.*"
 	blobsInFolder   = "folder"
@@ -207,13 +207,13 @@ func (c Command) dump(ctx context.Context, db *app.Database, conn *pgx.Conn, dir
 		return err
 	}
 	return tools.Run(ctx, "pg_dump", "--format=custom", "--no-owner", "--no-privileges", "--snapshot="+snapshot,
-		"--file="+filepath.Join(dir, MigrationDump), "--table="+migrationTable)
+		"--file="+filepath.Join(dir, MigrationDump), "--table="+migrationTables)
 }
 
 // look fills in the facts of the snapshot and returns its name.
 func (m *Manifest) look(ctx context.Context, tx pgx.Tx) (snapshot string, err error) {
 	var there bool
-	if err := tx.QueryRow(ctx, `select to_regclass('log.event') is not null and to_regclass($1) is not null`, migrationTable).Scan(&there); err != nil {
+	if err := tx.QueryRow(ctx, `select to_regclass('log.event') is not null and to_regclass('public.bahi_schema_version') is not null`).Scan(&there); err != nil {
 		return "", fmt.Errorf("look at the database: %w", err)
 	}
 	if !there {

@@ -42,22 +42,8 @@ func newBusy(t *testing.T, database, url string, seed uint64) *busy {
 	l := &busy{t: t, conn: conn, database: database, load: apptest.NewLoad(t, url, seed), looking: apptest.NewWitnesses(t, 3, url)}
 	// More clients keep two processors so busy that tables lag seconds behind the log: Postgres does not sync here.
 	l.load.Clients = l.load.Clients[:4]
-	for l.head < longLog {
-		rows := make([]any, 1000)
-		for i := range rows {
-			_, rows[i] = l.load.Clients[0].Claim(l.load.Accounts[0])
-		}
-		claims := l.load.Clients[0].Claims
-		status, text, err := l.load.Clients[0].Ask("POST", apptest.Ledger(l.load.Accounts[0], "/rows"), "", map[string]any{"rows": rows})
-		require.NoError(t, err)
-		require.Equal(t, 201, status, "%s", text)
-		var got struct{ Rows []apptest.BankRow }
-		require.NoError(t, json.Unmarshal(text, &got))
-		for i, row := range got.Rows {
-			claims[len(claims)-len(rows)+i].Id = row.ID
-		}
-		l.head += int64(len(rows))
-	}
+	l.load.Fill(longLog)
+	l.head = longLog
 	return l
 }
 

@@ -1,0 +1,9 @@
+package readme
+
+import (
+	"testing"
+
+	"bahi/internal/app/apptest"
+)
+
+func TestMain(m *testing.M) { apptest.Main(m) }
