@@ -432,7 +432,7 @@ func (s *sending) answered(ctx context.Context, work []views.Recipient, contacts
 		return nil, nil
 	}
 	return readmodels.Complete(ctx, func(ctx context.Context) (map[int64]bool, error) {
-		return s.Views.Wrote(ctx, s.req.Workspace, s.line.Account.Channel, contacts, s.campaign.State.Started)
+		return s.Views.WroteSince(ctx, s.req.Workspace, s.line.Account.Channel, contacts, s.campaign.State.Started)
 	})
 }
 
