@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"bahi/domain/event"
 	"bahi/domain/marketplace/enquiry"
 	"bahi/domain/messaging/channel"
 	"bahi/domain/messaging/network"
@@ -81,9 +80,6 @@ func (s *System) marketplaceRoutes() *marketplaceroutes.Routes {
 	}
 	return r
 }
-
-// Head implements http/marketplace's Feed.
-func (f feed) Head(ctx context.Context) (event.Position, error) { return f.store.Head(ctx) }
 
 // leads adapts a crm to the reactors' CRM.
 type leads struct {

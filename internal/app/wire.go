@@ -129,10 +129,10 @@ func (s signed) Upto(ctx context.Context, position event.Position) (string, erro
 	return c.Note, err
 }
 
-// feed adapts a store to http/audit's Feed, and to http/messaging's Log.
+// feed adapts a store to http/audit's Feed and to the Logs of http/marketplace and http/messaging.
 type feed struct{ store eventstore.Store }
 
-// Head implements http/messaging's Log.
+// Head implements these Logs.
 func (f feed) Head(ctx context.Context) (event.Position, error) { return f.store.Head(ctx) }
 
 // Follow implements http/audit's Feed.
