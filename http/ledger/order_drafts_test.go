@@ -14,7 +14,9 @@ import (
 	flows "bahi/commands/ledger"
 	"bahi/http/api/apitest"
 	"bahi/http/ops"
+	"bahi/internal/app"
 	"bahi/internal/app/apptest"
+	"bahi/providers/llm/llmtest"
 	views "bahi/readmodels/ledger"
 	opsviews "bahi/readmodels/ops"
 )
@@ -31,9 +33,12 @@ type chat struct {
 	gateway *apitest.Client
 }
 
-func openChat(t *testing.T) chat {
+func openChat(t *testing.T, change ...func(*app.Settings)) chat {
 	t.Helper()
 	with := apptest.Settings(t, apptest.Database(t))
+	for _, c := range change {
+		c(&with)
+	}
 	with.Outside.AllowedPhones = []string{"+91 98123 45678"}
 	o := apptest.StartAs(t, with)
 	token, err := os.ReadFile(filepath.Join(with.Data, "keys", "gateway.token"))
@@ -135,6 +140,35 @@ func TestMessageBecomesADraftAndIsConfirmedOnce(t *testing.T) {
 	same, _, err := flows.ReceiveDraft(t.Context(), commands.Request{Workspace: c.Sys.Home}, c.Sys.Books, flows.Message{ID: "another", From: asha, Text: "changed"})
 	require.NoError(t, err)
 	require.Equal(t, id, same, "a message makes one draft, whatever a repetition says")
+}
+
+// The answer of the webhook does not wait for the model. What the model cannot read, the rules do.
+func TestMessageIsReadByTheModelAndOtherwiseByRules(t *testing.T) {
+	t.Parallel()
+	model := llmtest.New(t,
+		llmtest.Says(`{"slip_number": "214", "entries": [{"item_name": "payal", "weight": 250, "quantity": 4, "client_name": "Ramesh"}]}`),
+		llmtest.Refuses(),
+		llmtest.Says(`{"slip_number": null, "entries": []}`))
+	c := openChat(t, func(s *app.Settings) { s.Outside.ModelURL, s.Outside.ModelName = model.URL, "m" })
+	read := func(id, text string) views.OrderDraft {
+		t.Helper()
+		before := len(c.drafts())
+		c.gateway.POST(gatewayPath, message(id, asha, text, time.Now())).Status(200)
+		var all []views.OrderDraft
+		require.Eventually(t, func() bool { all = c.drafts(); return len(all) > before }, time.Minute, 10*time.Millisecond)
+		return all[before]
+	}
+	d := read("ABEG1", "slip 214 Ramesh bhai ke liye payal, wazan 250 gm, 4 pcs")
+	require.Equal(t, []any{"payal", "250", int64(4), "Ramesh", "214", "model"},
+		[]any{d.Entries[0].Item, d.Entries[0].Weight.String(), *d.Entries[0].Quantity, *d.Entries[0].Client, *d.Entries[0].Slip, d.Entries[0].Parser})
+	for i, id := range []string{"ABEG2", "ABEG3"} {
+		d = read(id, "ring 20.5 gm")
+		require.Equal(t, []string{"ring", "rules"}, []string{d.Entries[0].Item, d.Entries[0].Parser})
+		require.Len(t, model.Asked(), 2+i)
+	}
+	c.gateway.POST(gatewayPath, message("ABEG3", asha, "ring 20.5 gm", time.Now())).Status(200)
+	c.settled(3)
+	require.Len(t, model.Asked(), 3, "a repetition asks nobody")
 }
 
 func TestGatewayWithoutItsTokenIsRefused(t *testing.T) {
