@@ -20,7 +20,7 @@ const (
 	strangers  = "919800000000" // is dropped
 	draftsOf   = 100            // rows of --rows for one draft
 	draftsMade = 10 * time.Minute
-	lookEvery  = 100 * time.Millisecond
+	draftsSeen = 100 * time.Millisecond
 )
 
 // orderLines are what the messages are made of.
@@ -136,7 +136,7 @@ func (b *benchmark) drafts(ctx context.Context, s *server) error {
 		if time.Now().After(deadline) {
 			return fmt.Errorf("%d of %d drafts were made within %s", made, count, draftsMade)
 		}
-		time.Sleep(lookEvery)
+		time.Sleep(draftsSeen)
 		if err := conn.QueryRow(ctx, `select count(*) from `+schema+`.order_draft`).Scan(&made); err != nil {
 			return err
 		}

@@ -171,6 +171,35 @@ func TestMessageIsReadByTheModelAndOtherwiseByRules(t *testing.T) {
 	require.Len(t, model.Asked(), 3, "a repetition asks nobody")
 }
 
+// The network may name a person by a user id alone, once they wrote with their phone.
+func TestUserWhoWroteWithAListedPhoneIsKnownWithoutIt(t *testing.T) {
+	t.Parallel()
+	c := openChat(t)
+	wrote := func(id, phone, text string) {
+		t.Helper()
+		c.gateway.POST(gatewayPath, fmt.Sprintf(`{"type":"message","payload":{"id":%q,"source":%q,"sender":{"userId":"IN.777"},"type":"text","payload":{"text":%q}}}`, id, phone, text)).Status(200)
+	}
+	wrote("1", "", "payal 250 gm")
+	require.Equal(t, "ignored", c.settled(1)[0].Verdict, "nobody knows who that is")
+	wrote("2", asha, "ring 5 gm")
+	c.settled(2)
+	wrote("3", "", "chain 20 gm")
+	c.settled(3)
+	all := c.drafts()
+	require.Len(t, all, 2)
+	require.Equal(t, "+"+asha, *all[1].Phone)
+	_, err := flows.EraseSender(t.Context(), commands.Request{Workspace: c.Sys.Home}, c.Sys.Commands, asha)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		phone, err := flows.PhoneOf(t.Context(), c.Sys.Books, "IN.777")
+		require.NoError(t, err)
+		return phone == ""
+	}, time.Minute, 10*time.Millisecond)
+	wrote("4", "", "nath 8 gm")
+	c.settled(4)
+	require.Len(t, c.drafts(), 2)
+}
+
 func TestGatewayWithoutItsTokenIsRefused(t *testing.T) {
 	t.Parallel()
 	c := openChat(t)
