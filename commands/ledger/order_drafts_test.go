@@ -131,7 +131,7 @@ func TestConvertedDraftIsItsOrdersWhereverTheProcessDies(t *testing.T) {
 	o.ordersAgree(t, t, sure)
 }
 
-// Another process deletes the client between the look at it and the append: the conversion is void, whoever notes that.
+// Another process deletes the client between the look at it and the append: the conversion is void, also where nobody notes that.
 func TestConversionForAClientWhoIsDeletedMeanwhileIsVoid(t *testing.T) {
 	t.Parallel()
 	o := openOffice(t)

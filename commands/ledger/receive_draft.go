@@ -3,9 +3,11 @@ package ledger
 import (
 	"cmp"
 	"context"
+	"errors"
 	"time"
 
 	"bahi/commands"
+	"bahi/domain/event"
 	"bahi/domain/ledger/orderdraft"
 	"bahi/domain/ledger/ordertext"
 )
@@ -42,6 +44,11 @@ func ReceiveDraft(ctx context.Context, req commands.Request, b *Books, m Message
 	if out, done, err := commands.Earlier(ctx, b.Commands, req, orderdraft.Kind); done || err != nil {
 		return out.ID, subject, err
 	}
+	if m.From != "" && m.User != "" {
+		if err := meetSender(ctx, req, b, m, sender); err != nil {
+			return "", "", err
+		}
+	}
 	c := orderdraft.Receive{
 		Sender: sender, Phone: m.From, Raw: m.Text, Media: m.Media, Reply: m.From != "" && b.Commands.Now().Sub(m.At) < window,
 	}
@@ -56,6 +63,37 @@ func ReceiveDraft(ctx context.Context, req commands.Request, b *Books, m Message
 	}
 	out, err := commands.Create(ctx, b.Commands, req, orderdraft.Kind, b.Commands.Numbered(orderdraft.Kind.Category(), 1), c)
 	return out.ID, subject, err
+}
+
+// meetSender notes with which phone a user writes.
+func meetSender(ctx context.Context, req commands.Request, b *Books, m Message, sender string) error {
+	user, err := SenderID(ctx, b.Commands, m.User)
+	if err != nil {
+		return err
+	}
+	_, err = commands.Handle(ctx, b.Commands, req.FollowUp(), orderdraft.SenderKind, user, orderdraft.Meet{Sender: sender, Phone: m.From})
+	return err
+}
+
+// PhoneOf returns the digits of the phone with which a user of the network wrote before, "" if there is none or the sender was erased.
+func PhoneOf(ctx context.Context, b *Books, user string) (string, error) {
+	id, err := SenderID(ctx, b.Commands, user)
+	if err != nil {
+		return "", err
+	}
+	l, err := commands.Load(ctx, b.Commands.Fresh(), orderdraft.SenderKind, id)
+	if err != nil {
+		return "", err
+	}
+	s, err := commands.Reveal(ctx, b.Commands, l.State)
+	if err != nil {
+		return "", err
+	}
+	phone, err := s.Phone.Text()
+	if errors.Is(err, event.ErrErased) {
+		return "", nil
+	}
+	return phone, err
 }
 
 // OrderReader is a model that reads orders.

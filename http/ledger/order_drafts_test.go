@@ -14,7 +14,9 @@ import (
 	flows "bahi/commands/ledger"
 	"bahi/http/api/apitest"
 	"bahi/http/ops"
+	"bahi/internal/app"
 	"bahi/internal/app/apptest"
+	"bahi/providers/llm/llmtest"
 	views "bahi/readmodels/ledger"
 	opsviews "bahi/readmodels/ops"
 )
@@ -31,9 +33,12 @@ type chat struct {
 	gateway *apitest.Client
 }
 
-func openChat(t *testing.T) chat {
+func openChat(t *testing.T, change ...func(*app.Settings)) chat {
 	t.Helper()
 	with := apptest.Settings(t, apptest.Database(t))
+	for _, c := range change {
+		c(&with)
+	}
 	with.Outside.AllowedPhones = []string{"+91 98123 45678"}
 	o := apptest.StartAs(t, with)
 	token, err := os.ReadFile(filepath.Join(with.Data, "keys", "gateway.token"))
@@ -135,6 +140,64 @@ func TestMessageBecomesADraftAndIsConfirmedOnce(t *testing.T) {
 	same, _, err := flows.ReceiveDraft(t.Context(), commands.Request{Workspace: c.Sys.Home}, c.Sys.Books, flows.Message{ID: "another", From: asha, Text: "changed"})
 	require.NoError(t, err)
 	require.Equal(t, id, same, "a message makes one draft, whatever a repetition says")
+}
+
+// The answer of the webhook does not wait for the model. What the model cannot read, the rules do.
+func TestMessageIsReadByTheModelAndOtherwiseByRules(t *testing.T) {
+	t.Parallel()
+	model := llmtest.New(t,
+		llmtest.Says(`{"slip_number": "214", "entries": [{"item_name": "payal", "weight": 250, "quantity": 4, "client_name": "Ramesh"}]}`),
+		llmtest.Refuses(),
+		llmtest.Says(`{"slip_number": null, "entries": []}`))
+	c := openChat(t, func(s *app.Settings) { s.Outside.ModelURL, s.Outside.ModelName = model.URL, "m" })
+	read := func(id, text string) views.OrderDraft {
+		t.Helper()
+		before := len(c.drafts())
+		c.gateway.POST(gatewayPath, message(id, asha, text, time.Now())).Status(200)
+		var all []views.OrderDraft
+		require.Eventually(t, func() bool { all = c.drafts(); return len(all) > before }, time.Minute, 10*time.Millisecond)
+		return all[before]
+	}
+	d := read("ABEG1", "slip 214 Ramesh bhai ke liye payal, wazan 250 gm, 4 pcs")
+	require.Equal(t, []any{"payal", "250", int64(4), "Ramesh", "214", "model"},
+		[]any{d.Entries[0].Item, d.Entries[0].Weight.String(), *d.Entries[0].Quantity, *d.Entries[0].Client, *d.Entries[0].Slip, d.Entries[0].Parser})
+	for i, id := range []string{"ABEG2", "ABEG3"} {
+		d = read(id, "ring 20.5 gm")
+		require.Equal(t, []string{"ring", "rules"}, []string{d.Entries[0].Item, d.Entries[0].Parser})
+		require.Len(t, model.Asked(), 2+i)
+	}
+	c.gateway.POST(gatewayPath, message("ABEG3", asha, "ring 20.5 gm", time.Now())).Status(200)
+	c.settled(3)
+	require.Len(t, model.Asked(), 3, "a repetition asks nobody")
+}
+
+// The network may name a person by a user id alone, once they wrote with their phone.
+func TestUserWhoWroteWithAListedPhoneIsKnownWithoutIt(t *testing.T) {
+	t.Parallel()
+	c := openChat(t)
+	wrote := func(id, phone, text string) {
+		t.Helper()
+		c.gateway.POST(gatewayPath, fmt.Sprintf(`{"type":"message","payload":{"id":%q,"source":%q,"sender":{"userId":"IN.777"},"type":"text","payload":{"text":%q}}}`, id, phone, text)).Status(200)
+	}
+	wrote("1", "", "payal 250 gm")
+	require.Equal(t, "ignored", c.settled(1)[0].Verdict, "nobody knows who that is")
+	wrote("2", asha, "ring 5 gm")
+	c.settled(2)
+	wrote("3", "", "chain 20 gm")
+	c.settled(3)
+	all := c.drafts()
+	require.Len(t, all, 2)
+	require.Equal(t, "+"+asha, *all[1].Phone)
+	_, err := flows.EraseSender(t.Context(), commands.Request{Workspace: c.Sys.Home}, c.Sys.Commands, asha)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		phone, err := flows.PhoneOf(t.Context(), c.Sys.Books, "IN.777")
+		require.NoError(t, err)
+		return phone == ""
+	}, time.Minute, 10*time.Millisecond)
+	wrote("4", "", "nath 8 gm")
+	c.settled(4)
+	require.Len(t, c.drafts(), 2)
 }
 
 func TestGatewayWithoutItsTokenIsRefused(t *testing.T) {

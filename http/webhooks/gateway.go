@@ -25,6 +25,9 @@ type Gateway struct {
 	Proof   gateway.Proof
 	Allowed []string // digits of phones, and the network's ids of users; the messages of all others are dropped
 
+	// Phone returns the digits of the phone with which a user of the network wrote before, "" for none.
+	Phone func(ctx context.Context, user string) (string, error)
+
 	// Draft makes a draft of a message, and returns its id and the subject whose values it has.
 	Draft func(ctx context.Context, m flows.Message) (id, subject string, err error)
 }
@@ -57,6 +60,11 @@ func (g Gateway) draft(ctx context.Context, c inbox.Call) (out inbox.Outcome, er
 	for i, e := range events {
 		if e.Kind != gateway.Message {
 			continue
+		}
+		if e.From == "" && e.UserID != "" {
+			if e.From, err = g.Phone(ctx, e.UserID); err != nil {
+				return out, err
+			}
 		}
 		if !slices.Contains(g.Allowed, e.From) && !slices.Contains(g.Allowed, e.UserID) || e.From+e.UserID == "" {
 			strangers++

@@ -62,7 +62,9 @@ func (s *System) webhooks(ctx context.Context) ([]webhooks.Endpoint, error) {
 			return nil, errors.New("GATEWAY_WORKSPACE: expected a UUID")
 		}
 	}
-	incoming := webhooks.Gateway{Proof: proof, Allowed: allowed, Draft: func(ctx context.Context, m ledgerflows.Message) (string, string, error) {
+	incoming := webhooks.Gateway{Proof: proof, Allowed: allowed, Phone: func(ctx context.Context, user string) (string, error) {
+		return ledgerflows.PhoneOf(ctx, s.Books, user)
+	}, Draft: func(ctx context.Context, m ledgerflows.Message) (string, string, error) {
 		return ledgerflows.ReceiveDraft(ctx, commands.Request{Actor: fromGateway, Workspace: workspace}, s.Books, m)
 	}}
 	conversations, err := s.conversing(ctx, proof)

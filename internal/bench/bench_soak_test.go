@@ -48,7 +48,7 @@ func TestBenchMeasuresEveryFigure(t *testing.T) {
 		"verify", "verify_sha256", "proof_p99", "post_with_tree", "nodes", "nodes_p99",
 		"shop_64", "shop_64_lag_p99", "shop_64_lag_trend", "shop_512", "shop_512_lag_p99", "shop_512_lag_trend", "shop_audited",
 		"mix", "mix_read_p99", "single_p50", "page_15",
-		"gateway_served", "gateway_served_cpu", "gateway_official", "gateway_adapter", "gateway_appends_1", "gateway_appends_64",
+		"webhook", "webhook_p99", "rules", "drafts", "gateway_served", "gateway_served_cpu", "gateway_official", "gateway_adapter", "gateway_appends_1", "gateway_appends_64",
 	} {
 		require.Contains(t, names, name)
 	}

@@ -122,7 +122,7 @@ func TestClusterIsPrivateAndDurable(t *testing.T) {
 
 	for setting, want := range map[string]string{
 		"listen_addresses": "", "unix_socket_permissions": "0700", "fsync": "on", "synchronous_commit": "on", "full_page_writes": "on",
-		"data_checksums": "on", "server_encoding": "UTF8", "lc_collate": "C", "jit": "off", "max_connections": "200", "wal_level": "replica",
+		"data_checksums": "on", "server_encoding": "UTF8", "lc_collate": "C", "jit": "off", "max_connections": "400", "wal_level": "replica",
 		"shared_buffers": "256MB", "max_wal_size": "2GB", "wal_compression": "off", "random_page_cost": "1.1", "TimeZone": "GMT",
 	} {
 		sql := `select current_setting($1)`

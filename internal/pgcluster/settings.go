@@ -17,7 +17,7 @@ func settings(ephemeral bool) map[string]string {
 		"synchronous_commit": "on",
 		"full_page_writes":   "on",
 
-		"max_connections":      "200",
+		"max_connections":      "400",
 		"shared_buffers":       "256MB",
 		"effective_cache_size": "1GB",
 		"work_mem":             "16MB",
@@ -67,7 +67,7 @@ func settings(ephemeral bool) map[string]string {
 			"fsync":              "off",
 			"synchronous_commit": "off",
 			"full_page_writes":   "off",
-			"max_connections":    "300",
+			"max_connections":    "1000",
 			"shared_buffers":     "128MB",
 			"wal_level":          "minimal",
 			"max_wal_senders":    "0",

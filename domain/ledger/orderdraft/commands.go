@@ -306,6 +306,19 @@ func (Delete) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{Deleted{}}, nil
 }
 
+// Meet notes with which phone a user writes.
+type Meet struct {
+	Sender, Phone string // keyed hash of the phone, and its digits
+}
+
+// Decide notes what is new.
+func (c Meet) Decide(s Sender) ([]event.Event[Sender], error) {
+	if s.Erased || s.Is == c.Sender {
+		return nil, nil
+	}
+	return []event.Event[Sender]{SenderMet{Sender: c.Sender, Phone: Senders.Personal(c.Sender, c.Phone)}}, nil
+}
+
 // EraseSender forgets a sender: the phone and the messages of all drafts.
 type EraseSender struct{}
 

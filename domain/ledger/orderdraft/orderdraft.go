@@ -27,8 +27,9 @@ var Kind = event.NewKind("orderdraft",
 	event.Of[Deleted]("OrderDraftDeleted", 1),
 ).Sealing(Senders)
 
-// SenderKind names what a stream ordersender-<keyed hash of the phone> holds.
+// SenderKind names what a stream ordersender-<keyed hash of the phone, or of the network's user id> holds.
 var SenderKind = event.NewKind("ordersender",
+	event.Of[SenderMet]("OrderSenderMet", 1),
 	event.Of[SenderErased]("OrderSenderErased", 1),
 ).Sealing(Senders)
 
@@ -184,6 +185,12 @@ type ConversionRefused struct {
 // Deleted ends a draft. With metadata "of" it follows on a conversion.
 type Deleted struct{}
 
+// SenderMet records with which phone a user of the network writes, since later messages may name the user alone (CONTRACT.md 0.9).
+type SenderMet struct {
+	Sender string         `json:"sender"` // keyed hash of the phone
+	Phone  event.Personal `json:"phone_number"`
+}
+
 // SenderErased records that a sender is to be forgotten.
 type SenderErased struct{}
 
@@ -270,7 +277,14 @@ func (ConversionRefused) Evolve(s State) State { return s }
 func (Deleted) Evolve(s State) State { s.Deleted = true; return s }
 
 // Sender is a sender's state.
-type Sender struct{ Erased bool }
+type Sender struct {
+	Erased bool
+	Is     string // of a user: the sender with the phone; empty: unknown
+	Phone  event.Personal
+}
+
+// Evolve keeps the newest phone.
+func (e SenderMet) Evolve(s Sender) Sender { s.Is, s.Phone = e.Sender, e.Phone; return s }
 
 // Evolve ends the sender.
 func (SenderErased) Evolve(Sender) Sender { return Sender{Erased: true} }

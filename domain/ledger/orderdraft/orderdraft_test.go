@@ -67,6 +67,17 @@ func TestReplyAndDelete(t *testing.T) {
 	draft.And(orderdraft.Deleted{}).Case("once").When(orderdraft.Delete{}).ThenFails(orderdraft.ErrNotFound)
 }
 
+func TestUserIsMetOnceWithEachPhone(t *testing.T) {
+	t.Parallel()
+	met := orderdraft.SenderMet{Sender: "a1", Phone: orderdraft.Senders.Personal("a1", "919812345678")}
+	user := eventtest.Given(t, orderdraft.SenderKind)
+	user.Case("the phone is noted").When(orderdraft.Meet{Sender: "a1", Phone: "919812345678"}).Then(met)
+	user.And(met).Case("once").When(orderdraft.Meet{Sender: "a1", Phone: "919812345678"}).ThenNothing()
+	user.And(met).Case("another phone too").When(orderdraft.Meet{Sender: "b2", Phone: "917"}).
+		Then(orderdraft.SenderMet{Sender: "b2", Phone: orderdraft.Senders.Personal("b2", "917")})
+	user.And(orderdraft.SenderErased{}).Case("who was erased stays so").When(orderdraft.Meet{Sender: "a1"}).ThenNothing()
+}
+
 func TestSenderIsErasedOnce(t *testing.T) {
 	t.Parallel()
 	known := eventtest.Given(t, orderdraft.SenderKind)
