@@ -47,6 +47,7 @@ func (r *Routes) Register() {
 	r.Chat()
 	r.Templates()
 	r.Stream()
+	r.Import()
 	r.Contacts()
 	r.ContactLists()
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	messagingflows "bahi/commands/messaging"
 	"bahi/reactors"
 	accessreactors "bahi/reactors/access"
 	inboxreactors "bahi/reactors/inbox"
@@ -15,7 +16,7 @@ import (
 
 // AllReactors returns the reactors of this program.
 func AllReactors() []*reactors.Reactor {
-	return []*reactors.Reactor{accessreactors.Accounts, accessreactors.Endings, ledgerreactors.Drafts, messagingreactors.Messages}
+	return []*reactors.Reactor{accessreactors.Accounts, accessreactors.Endings, ledgerreactors.Drafts, messagingreactors.Messages, messagingreactors.Lists}
 }
 
 // workers returns the workers for the jobs of reactors and sweeps.
@@ -29,7 +30,10 @@ func (s *System) workers() reactors.Workers {
 		Frontend: s.Settings.Outside.FrontendURL, Admin: s.Settings.Outside.AdminEmail, Zone: zone, Log: s.Log,
 	}
 	return slices.Concat(writing.Workers(), s.Eraser().Workers(), reactors.Workers{accessreactors.Sweeps(s.Accounts.Credentials)},
-		inboxreactors.Workers(s.Inbox, time.Now), s.confirming.Workers(), (&messagingreactors.Player{Commands: s.Commands, Keep: s.Messages.KeepFile}).Workers())
+		inboxreactors.Workers(s.Inbox, time.Now), s.confirming.Workers(), (&messagingreactors.Player{Commands: s.Commands, Keep: s.Messages.KeepFile}).Workers(),
+		messagingreactors.ListWorkers(func(ctx context.Context, list string) error {
+			return messagingflows.FinishContactList(ctx, s.Commands, list)
+		}))
 }
 
 // Eraser returns the eraser of people.
