@@ -3,22 +3,19 @@ package marketplace
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"math"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/shopspring/decimal"
 
-	"bahi/commands/marketplace/spreadsheet"
+	"bahi/commands/spreadsheet"
 	"bahi/domain/fault"
 	"bahi/domain/marketplace/product"
 	"bahi/domain/patch"
-	"bahi/domain/person"
 )
 
 // Columns are the names of a catalog file's columns, in the order of a template.
@@ -29,33 +26,17 @@ var Columns = []string{
 // priceAmount is the price in the hundredth part of the currency, which price is in units of.
 const priceAmount = "price_amount"
 
-// columnOf has the columns by the names that files have for them, in letters and digits alone (CONTRACT.md 7.2).
-var columnOf = func() map[string]string {
-	all := map[string]string{}
-	for column, names := range map[string]string{
-		"name": "productname title", "description": "desc", "category": "", "sub_category": "", priceAmount: "paise priceinpaise priceamountpaise",
-		"price": "rupees mrp rate pricerupees priceinrupees", "price_currency": "currency", "moq": "minorder minimumorderquantity minorderquantity",
-		"origin_country": "country coo countryoforigin", "importer_name": "", "importer_address": "", "images": "image imageurl imageurls",
-	} {
-		for name := range strings.FieldsSeq(strings.ReplaceAll(column, "_", "") + " " + names) {
-			all[name] = column
-		}
-	}
-	return all
-}()
-
-// RowError is what is wrong with a row of a file.
-type RowError struct {
-	Row   int    `json:"row" doc:"That the spreadsheet shows: 1 is the row of names"`
-	Error string `json:"error"`
-
-	Source []string `json:"-"` // its cells
-}
+// columnOf has the columns by the names that files have for them (CONTRACT.md 7.2).
+var columnOf = spreadsheet.Named(map[string]string{
+	"name": "productname title", "description": "desc", "category": "", "sub_category": "", priceAmount: "paise priceinpaise priceamountpaise",
+	"price": "rupees mrp rate pricerupees priceinrupees", "price_currency": "currency", "moq": "minorder minimumorderquantity minorderquantity",
+	"origin_country": "country coo countryoforigin", "importer_name": "", "importer_address": "", "images": "image imageurl imageurls",
+})
 
 // CatalogFile is what a file has.
 type CatalogFile struct {
-	Items  []product.Item // of the rows that are in order
-	Errors []RowError     // of the others
+	Items  []product.Item         // of the rows that are in order
+	Errors []spreadsheet.RowError // of the others
 }
 
 // ReadCatalog reads a file of products. It refuses a file that is no spreadsheet, or whose first row does not name the columns that are needed.
@@ -68,7 +49,7 @@ func ReadCatalog(ctx context.Context, file *io.SectionReader) (found CatalogFile
 		}
 		item, err := itemOf(r, columns)
 		if wrong, refused := errors.AsType[*fault.Error](err); refused {
-			found.Errors = append(found.Errors, RowError{Row: r.Number, Error: inOneLine(wrong), Source: slices.Clone(r.Cells)})
+			found.Errors = append(found.Errors, spreadsheet.RowError{Row: r.Number, Error: spreadsheet.InOneLine(wrong), Source: slices.Clone(r.Cells)})
 			return nil
 		}
 		found.Items = append(found.Items, item)
@@ -80,59 +61,20 @@ func ReadCatalog(ctx context.Context, file *io.SectionReader) (found CatalogFile
 	return found, err
 }
 
-// inOneLine returns all that is wrong with a row.
-func inOneLine(wrong *fault.Error) string {
-	if len(wrong.Fields) == 0 {
-		return wrong.Detail
-	}
-	parts := make([]string, len(wrong.Fields))
-	for i, f := range wrong.Fields {
-		parts[i] = f.Field + ": " + f.Message
-	}
-	return strings.Join(parts, "; ")
-}
-
-// maxColumns bounds the work on a row of names that is made to cause much.
-const maxColumns = 500
-
 // header returns the columns of the row of names, empty for unknown ones.
 func header(r spreadsheet.Row) ([]string, error) {
-	if r.Wrong != "" {
-		return nil, fault.New(fault.Malformed, "The row of names cannot be read")
+	columns, seen, err := spreadsheet.Header(r, columnOf)
+	if err == nil && (!seen["name"] || !seen["price"] && !seen[priceAmount]) {
+		err = fault.New(fault.Malformed, "The first row must name the columns name, and price or price_amount")
 	}
-	if r.Filled() > maxColumns {
-		return nil, fault.Newf(fault.Malformed, "The row of names has more than %d cells", maxColumns)
-	}
-	columns, seen := make([]string, r.Filled()), map[string]bool{}
-	for i := range columns {
-		column := columnOf[strings.Map(func(c rune) rune {
-			if unicode.In(c, unicode.L, unicode.N) {
-				return c
-			}
-			return -1
-		}, person.Folded(r.Cells[i]))]
-		if column != "" && seen[column] {
-			return nil, fault.Newf(fault.Malformed, "Two columns are %s", column)
-		}
-		columns[i], seen[column] = column, true
-	}
-	if !seen["name"] || !seen["price"] && !seen[priceAmount] {
-		return nil, fault.New(fault.Malformed, "The first row must name the columns name, and price or price_amount")
-	}
-	return columns, nil
+	return columns, err
 }
 
 // itemOf returns the product of a row in order, or all that is wrong with it.
 func itemOf(r spreadsheet.Row, columns []string) (item product.Item, err error) {
-	switch {
-	case r.Wrong != "":
-		return item, fault.New(fault.Invalid, r.Wrong)
-	case r.Filled() > len(columns):
-		return item, fault.New(fault.Invalid, "it has more cells than the row of names")
-	}
-	cells := map[string]string{}
-	for i, column := range columns[:min(len(columns), len(r.Cells))] {
-		cells[column] = strings.TrimSpace(r.Cells[i])
+	cells, err := r.By(columns)
+	if err != nil {
+		return item, err
 	}
 	for _, f := range patch.Texts(&item.Details) {
 		if cells[f.Name] != "" {
@@ -241,24 +183,7 @@ func rounded(text string, raw bool) string {
 	return short.String()
 }
 
-// ImportResult is the answer to a file of products.
-type ImportResult struct {
-	Success bool       `json:"success" doc:"A product was made, or nothing was wrong"`
-	Created int        `json:"created"`
-	Failed  int        `json:"failed"`
-	Errors  []RowError `json:"errors"`
-}
-
 // Result returns the answer once the items are made.
-func (f CatalogFile) Result() ImportResult {
-	r := ImportResult{Success: len(f.Items) > 0 || len(f.Errors) == 0, Created: len(f.Items), Failed: len(f.Errors), Errors: f.Errors}
-	if r.Errors == nil {
-		r.Errors = []RowError{}
-	}
-	return r
-}
-
-// String returns the result in one sentence.
-func (r ImportResult) String() string {
-	return fmt.Sprintf("%d products created, %d rows failed", r.Created, r.Failed)
+func (f CatalogFile) Result() spreadsheet.ImportResult {
+	return spreadsheet.Result(len(f.Items), f.Errors)
 }

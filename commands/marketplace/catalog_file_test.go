@@ -15,7 +15,7 @@ import (
 	"golang.org/x/text/encoding/unicode"
 
 	"bahi/commands/marketplace"
-	"bahi/commands/marketplace/spreadsheet"
+	"bahi/commands/spreadsheet"
 	"bahi/domain/fault"
 )
 
@@ -118,7 +118,7 @@ func TestColumnsAreKnownByManyNames(t *testing.T) {
 	}
 	f, err = read([]byte("name,price"))
 	require.NoError(t, err)
-	require.Equal(t, marketplace.ImportResult{Success: true, Errors: []marketplace.RowError{}}, f.Result())
+	require.Equal(t, spreadsheet.ImportResult{Success: true, Errors: []spreadsheet.RowError{}}, f.Result())
 }
 
 // packed returns an archive of files.

@@ -59,3 +59,28 @@ func CreateContactList(ctx context.Context, h *commands.Handler, req commands.Re
 	}
 	return out, nil
 }
+
+// FinishContactList puts the first contacts of a list into it whose streams have not moved since it was made: the process died before they joined. What has
+// happened to the others is newer.
+func FinishContactList(ctx context.Context, h *commands.Handler, id string) error {
+	of, err := commands.Load(ctx, h.Fresh(), contactlist.Kind, id)
+	if err != nil {
+		return err
+	}
+	list, _ := strconv.ParseInt(id, 10, 64) // we gave it
+	for _, first := range of.State.Contacts {
+		stream := strconv.FormatInt(first, 10)
+		l, err := commands.Load(ctx, h.Fresh(), contact.Kind, stream)
+		if err != nil {
+			return err
+		}
+		if l.State.Status == "" || l.Position > of.Position {
+			continue
+		}
+		_, err = commands.Handle(ctx, h, commands.Request{Workspace: of.Workspace, IfMatch: &l.Revision}, contact.Kind, stream, contact.Join{List: list})
+		if err != nil && !errors.Is(err, commands.ErrStale) && !errors.Is(err, contact.ErrNotFound) {
+			return err
+		}
+	}
+	return nil
+}

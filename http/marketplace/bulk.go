@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	flows "bahi/commands/marketplace"
-	"bahi/commands/marketplace/spreadsheet"
+	"bahi/commands/spreadsheet"
 	"bahi/domain/fault"
 	"bahi/http/api"
 )
@@ -34,7 +34,7 @@ func (r *Routes) Bulk() {
 	api.Handle(r.API, op, func(ctx context.Context, in *struct {
 		CompanyID api.Optional[uuid.UUID] `query:"company_id" doc:"One of the caller's; may be absent if they have one, or be a field of the form"`
 		File      api.File
-	}) (*api.Body[flows.ImportResult], error) {
+	}) (*api.Body[spreadsheet.ImportResult], error) {
 		named := in.CompanyID.Get()
 		if text := in.File.Texts["company_id"]; named == nil && text != "" {
 			id, err := uuid.Parse(text)

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	flows "bahi/commands/messaging"
 	"bahi/http/api/apitest"
 	"bahi/internal/app/apptest"
 	views "bahi/readmodels/messaging"
@@ -114,8 +115,15 @@ func TestADeletedContactIsForgotten(t *testing.T) {
 	const body = `{"name":"Zéphyrine","phone":"9812340987","email":"quillfeather@example.org"}`
 	keyed := c.With("Idempotency-Key", "k")
 	k := made(t, keyed, body)
+	sales := channelOf(t, c, `{"name":"Sales","type":"chat"}`)
+	_, err := o.Sys.Messages.Receive(t.Context(), flows.Arrival{Writer: flows.Writer{From: "919812340987"}, Channel: sales.ID, Text: "marmaladefish", ProviderID: "w1", SentAt: time.Now()})
+	require.NoError(t, err)
+	c.POST(at(k.ID)+"/messages", fmt.Sprintf(`{"channelId":%d,"text":"quincebasket"}`, sales.ID)).Status(201)
+	until(t, c, k.ID, "read", 1)
+	files := fmt.Sprintf("files/messagingcontact-%d/", k.ID)
+	require.NoError(t, o.Sys.Blobs.Put(t.Context(), files+"1", "image/png", []byte("a picture")))
 	known := apptest.NewTraces(t)
-	known.Know("Zéphyrine", "9812340987", "quillfeather")
+	known.Know("Zéphyrine", "9812340987", "quillfeather", "marmaladefish", "quincebasket")
 	require.NotEmpty(t, known.InDatabase(o.Database), "the search finds what there is")
 	c.DELETE(at(k.ID)).Status(204)
 
@@ -132,10 +140,15 @@ func TestADeletedContactIsForgotten(t *testing.T) {
 		require.NoError(t, conn.QueryRow(t.Context(), `select destroyed_at is not null from vault.key where subject = $1`, fmt.Sprintf("messagingcontact-%d", k.ID)).Scan(&destroyed))
 		return destroyed
 	}, time.Minute, 10*time.Millisecond)
+	require.Eventually(t, func() bool {
+		left, err := o.Sys.Blobs.List(t.Context(), files)
+		require.NoError(t, err)
+		return len(left) == 0
+	}, time.Minute, 10*time.Millisecond)
 	again := keyed.POST(contacts, body).Status(201)
 	require.Equal(t, "true", again.Header("Idempotency-Replayed"))
 	require.Contains(t, again.Text, fmt.Sprintf(`"id":%d,"name":null,"phone":null,"email":null`, k.ID))
 	forgotten := apptest.NewTraces(t)
-	forgotten.Know("Zéphyrine", "quillfeather") // another contact has the phone
+	forgotten.Know("Zéphyrine", "quillfeather", "marmaladefish", "quincebasket") // another contact has the phone
 	require.Empty(t, forgotten.InDatabase(o.Database))
 }

@@ -52,6 +52,7 @@ func (r *Routes) Register() {
 	r.Chat()
 	r.Templates()
 	r.Stream()
+	r.Import()
 	r.Contacts()
 	r.ContactLists()
 	r.Bots()

@@ -108,7 +108,7 @@ func TestDatabasesOfDeadProcessesAreSwept(t *testing.T) {
 func TestSharedClusterDoesNotSyncAndAPrivateOneDoes(t *testing.T) {
 	t.Parallel()
 	private := Cluster(t)
-	for url, want := range map[string]string{DB(t): "off off 300", private.URL(): "on on 200"} {
+	for url, want := range map[string]string{DB(t): "off off 1000", private.URL(): "on on 400"} {
 		var got string
 		require.NoError(t, connect(t, url).QueryRow(t.Context(), `select concat_ws(' ', current_setting('fsync'),
 			current_setting('synchronous_commit'), current_setting('max_connections'))`).Scan(&got))

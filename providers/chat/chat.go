@@ -44,6 +44,7 @@ type Networks struct {
 	sandbox  *Sandbox
 	dialects map[string]adapter // by type, and for chat by dialect
 	bases    map[string]string
+	breaker  breaker
 }
 
 // New returns the networks. It refuses settings that are no addresses.
@@ -61,7 +62,7 @@ func New(s Settings) (*Networks, error) {
 	via := wire{client: s.Client, within: s.Within}
 	aggregator := gateway{wire: via, product: s.Product}
 	return &Networks{
-		settings: s, sandbox: &Sandbox{},
+		settings: s, sandbox: &Sandbox{}, breaker: breaker{now: time.Now},
 		dialects: map[string]adapter{
 			"cloud": cloud{wire: via, product: s.Product, limitField: s.LimitField}, "envelope_v2": aggregator, "graph_v3": aggregator, "form_v1": aggregator,
 			channel.Telegram: telegram{via}, channel.Gmail: gmail{via}, channel.Twitter: twitter{via},
@@ -101,15 +102,19 @@ func lacking(a network.Account) *network.Failure {
 }
 
 // Send sends a message and returns the network's id of it. Its error is a [*network.Failure]. It tries again where nothing was sent: without a
-// connection, and after a temporary error of the network (CONTRACT.md N1).
+// connection, and after a temporary error of the network (CONTRACT.md N1). A network that did not answer five times in a row is not called for half a minute.
 func (n *Networks) Send(ctx context.Context, a network.Account, m network.Message) (id string, err error) {
 	via, a := n.of(a)
 	failed := lacking(a)
+	if failed == nil {
+		failed = n.breaker.refuse(a.Channel)
+	}
 	if failed == nil {
 		failed = n.again(ctx, func() (f *network.Failure) {
 			id, f = via.send(ctx, a, m)
 			return f
 		})
+		n.breaker.note(a.Channel, failed)
 	}
 	if failed != nil {
 		return "", failed

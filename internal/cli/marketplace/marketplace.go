@@ -15,6 +15,7 @@ import (
 
 	"bahi/commands"
 	flows "bahi/commands/marketplace"
+	"bahi/commands/spreadsheet"
 	"bahi/domain/marketplace/company"
 	"bahi/domain/patch"
 	"bahi/internal/app"
@@ -129,11 +130,11 @@ func (c importCatalog) Run(ctx context.Context) error {
 func (c importCatalog) report(read flows.CatalogFile, replayed bool) error {
 	switch {
 	case c.DryRun:
-		fmt.Fprintf(c.Shell.Out, "would be: %s\n", read.Result())
+		fmt.Fprintf(c.Shell.Out, "would be: %s\n", inWords(read.Result()))
 	case replayed:
-		fmt.Fprintf(c.Shell.Out, "imported before: %s\n", read.Result())
+		fmt.Fprintf(c.Shell.Out, "imported before: %s\n", inWords(read.Result()))
 	default:
-		fmt.Fprintln(c.Shell.Out, read.Result())
+		fmt.Fprintln(c.Shell.Out, inWords(read.Result()))
 	}
 	if len(read.Errors) == 0 {
 		return nil
@@ -149,8 +150,13 @@ func (c importCatalog) report(read flows.CatalogFile, replayed bool) error {
 	return fmt.Errorf("rows failed: %s says why", name)
 }
 
+// inWords returns a result in one sentence.
+func inWords(r spreadsheet.ImportResult) string {
+	return fmt.Sprintf("%d products created, %d rows failed", r.Created, r.Failed)
+}
+
 // writeErrors writes the number of each row that failed, why it did, and its cells.
-func writeErrors(w io.Writer, failed []flows.RowError) error {
+func writeErrors(w io.Writer, failed []spreadsheet.RowError) error {
 	if _, err := io.WriteString(w, "\ufeff"); err != nil { // spreadsheet programs take it for the encoding's mark
 		return err
 	}

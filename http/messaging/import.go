@@ -1,0 +1,25 @@
+package messaging
+
+import (
+	"context"
+
+	flows "bahi/commands/messaging"
+	"bahi/commands/spreadsheet"
+	"bahi/http/api"
+)
+
+// maxImport is the size of the largest file of contacts (CONTRACT.md D49).
+const maxImport = 10 << 20
+
+// Import registers the import of contacts from files.
+func (r *Routes) Import() {
+	op := contactOp("import-messaging-contacts", "POST", "/import", "Import contacts from a CSV or Excel file; rows with faults are named, the others imported")
+	op.Status, op.MaxBody, op.AnyField, op.EmptyFile = 200, maxImport, true, spreadsheet.ErrFormat
+	api.Handle(r.API, op, func(ctx context.Context, in *struct{ File api.File }) (*api.Body[spreadsheet.ImportResult], error) {
+		result, at, err := flows.ImportContacts(ctx, r.Commands, api.Request(ctx), in.File.Open())
+		if err == nil && at != 0 {
+			api.Wrote(ctx, at, false)
+		}
+		return api.Answer(result, err)
+	})
+}

@@ -1,0 +1,43 @@
+package messaging_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/http/api/apitest"
+	"bahi/internal/app/apptest"
+)
+
+func TestContactsAreImported(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	c, stranger := agent(o, o.Home), agent(o, o.Abroad)
+	made(t, c, `{"name":"There","phone":"919812345701"}`)
+	var list struct{ ID int64 }
+	require.NoError(t, decode(c.POST("/api/contact-lists", `{"name":"Retailers"}`).Status(201), &list))
+	bring := func(c *apitest.Client, text string) *apitest.Answer {
+		body, kind := apptest.Form(t, "text/csv", []byte(text))
+		return c.With("Content-Type", kind).POST(contacts+"/import", body)
+	}
+	file := fmt.Sprintf("Name;Mobile;E-mail;lists;opt in;opt_in_evidence\n"+
+		"Imran;+91 98123 45702;imran@example.org;%d;yes;Form 7\nAgain;919812345702;;;;\nThere too;919812345701;;;;\n;919812345703;;;;\nNo evidence;;x;;true;\nUnknown list;;;999999;;\nPlain;;;;;\n", list.ID)
+	key := c.With("Idempotency-Key", "import")
+	const want = `{"success":true,"created":2,"failed":5,"errors":[{"row":3,"error":"phone: row 2 has it too"},{"row":4,"error":"phone: Another contact has this phone"},` +
+		`{"row":5,"error":"name: 1 to 100 characters"},{"row":6,"error":"email: expected an email address; optInEvidence: is required with optIn"},{"row":7,"error":"listIds[0]: Contact list not found"}]}`
+	bring(key, file).Status(200).Body(want)
+	imran := appears(t, c, "Imran")
+	require.Equal(t, []any{"919812345702", true, "Form 7", []int64{list.ID}}, []any{*imran.Phone, imran.OptIn, *imran.OptInEvidence, imran.ListIDs})
+	require.False(t, appears(t, c, "Plain").OptIn)
+	require.Empty(t, people(t, stranger, "?search=Imran"))
+	for _, text := range []string{"", "phone\n91\n", "name,name\na,b\n", "\x00"} {
+		require.Equal(t, 400, bring(c, text).Response.StatusCode, text)
+	}
+	bring(c, strings.Repeat("a", 10<<20+1)).Status(413)
+	require.Len(t, people(t, c, "?search=Imran"), 1)
+}
+
+func decode(a *apitest.Answer, into any) error { return json.Unmarshal([]byte(a.Text), into) }
