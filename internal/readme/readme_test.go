@@ -57,6 +57,9 @@ func TestSessionsPrintWhatTheirPagesShow(t *testing.T) {
 	build(t, checkout)
 	address, data := serve(t, filepath.Join(checkout, "bin", "bahi"))
 	require.NoError(t, os.Symlink(data, filepath.Join(checkout, "data")))
+	docs, err := filepath.Abs("../../docs")
+	require.NoError(t, err)
+	require.NoError(t, os.Symlink(docs, filepath.Join(checkout, "docs")))
 	shell := exec.CommandContext(t.Context(), "bash")
 	shell.Dir = checkout
 	shell.Env = append(os.Environ(), "BAHI_DATA="+data)
