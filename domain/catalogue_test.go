@@ -24,6 +24,8 @@ import (
 	"bahi/domain/event"
 	"bahi/domain/ledger"
 	"bahi/domain/ledger/book"
+	"bahi/domain/ledger/karigar"
+	"bahi/domain/ledger/khata"
 	"bahi/domain/patch"
 	"bahi/domain/unit"
 )
@@ -155,6 +157,9 @@ func fieldsOf(t *testing.T, data []byte) map[string]bool {
 // ledger.
 func fullEvent(of event.TypeInfo) any {
 	l := ledger.Of(of.Category)
+	if of.Category == khata.Kind.Category() { // its rows are of any ledger
+		l = karigar.Ledger
+	}
 	if l == nil {
 		return full(of.Go)
 	}

@@ -9,17 +9,16 @@ import (
 	"bahi/commands/ledger"
 	"bahi/domain/ledger/bank"
 	"bahi/domain/ledger/book"
-	"bahi/domain/ledger/karigar"
 	"bahi/domain/ledger/khata"
 	"bahi/domain/unit"
 	views "bahi/readmodels/ledger"
 )
 
-// page is what is submitted of a page: a row of each of two bank accounts, and one of a karigar.
+// page is what is submitted of a page: a row of each of three bank accounts.
 func page(t *testing.T, one, other, maker int64, date unit.Date) []khata.Asked {
 	t.Helper()
 	rows, err := khata.Lines([]khata.Line{
-		{Ledger: "karigar", Account: maker, Side: "out", Date: date, Item: "silver", Weight: new(unit.Grams(500_000)), Touch: new(unit.Percent(99_500))},
+		{Ledger: "bank", Account: maker, Side: "out", Date: date, Item: "silver", Amount: new(unit.Money(7))},
 		{Ledger: "bank", Account: one, Side: "in", Date: date, Item: "cash", Amount: new(unit.Money(100))},
 		{Ledger: "bank", Account: other, Side: "in", Date: date, Amount: new(unit.Money(200))},
 		{Ledger: "bank", Account: one, Side: "out", Date: date, Amount: new(unit.Money(50))},
@@ -54,14 +53,14 @@ func TestSubmittedRowsAreThereTogetherWhereverTheProcessDies(t *testing.T) {
 	t.Parallel()
 	o := openOffice(t)
 	sure := o.node(t)
-	one, other, maker := sure.open(t), sure.open(t), sure.opens(t, karigar.Ledger)
+	one, other, maker := sure.open(t), sure.open(t), sure.open(t)
 	upload := sure.uploads(t)
 
 	mortal := o.node(t)
 	mortal.store.at("khata-", func() error { return errCrash })
 	_, err := mortal.submits(t, upload, page(t, one, other, maker, today))
 	require.ErrorIs(t, err, errCrash)
-	require.Zero(t, o.rowsOf(t, bank.Ledger, one)+o.rowsOf(t, bank.Ledger, other)+o.rowsOf(t, karigar.Ledger, maker), "it died before it decided")
+	require.Zero(t, o.rowsOf(t, bank.Ledger, one)+o.rowsOf(t, bank.Ledger, other)+o.rowsOf(t, bank.Ledger, maker), "it died before it decided")
 
 	mortal.store.fails(errCrash)
 	out, err := mortal.submits(t, upload, page(t, one, other, maker, today), keyed)
@@ -70,14 +69,13 @@ func TestSubmittedRowsAreThereTogetherWhereverTheProcessDies(t *testing.T) {
 	require.Len(t, out.State.Rows, 3, "entries of one account and date are one row")
 	first := out.State.First
 	require.Empty(t, o.names(t, bank.Ledger.Rows.Stream(idText(first))))
-	require.Equal(t, []int64{1, 1, 1}, []int64{o.rowsOf(t, bank.Ledger, one), o.rowsOf(t, bank.Ledger, other), o.rowsOf(t, karigar.Ledger, maker)})
-	o.agree(t)
+	require.Equal(t, []int64{1, 1, 1}, []int64{o.rowsOf(t, bank.Ledger, one), o.rowsOf(t, bank.Ledger, other), o.rowsOf(t, bank.Ledger, maker)})
 
 	// A command that needs a row fills all of them.
 	_, err = ledger.EditRow(patient(t), as(t), sure.Books, bank.Ledger, one, first, asked{Date: new(today - 1)})
 	require.NoError(t, err)
 	require.Equal(t, []string{"BankRowAdded", "BankRowEdited"}, o.names(t, bank.Ledger.Rows.Stream(idText(first))))
-	require.Equal(t, []string{"KarigarRowAdded"}, o.names(t, karigar.Ledger.Rows.Stream(idText(first+2))))
+	require.Equal(t, []string{"BankRowAdded"}, o.names(t, bank.Ledger.Rows.Stream(idText(first+2))))
 	unfinished, err := o.views.UnfinishedKhatas(patient(t))
 	require.NoError(t, err)
 	require.Empty(t, unfinished)
@@ -95,7 +93,7 @@ func TestNextStartFillsTheRowsOfAKhata(t *testing.T) {
 	t.Parallel()
 	o := openOffice(t)
 	mortal := o.node(t)
-	one, other, maker := mortal.open(t), mortal.open(t), mortal.opens(t, karigar.Ledger)
+	one, other, maker := mortal.open(t), mortal.open(t), mortal.open(t)
 	mortal.store.fails(errCrash)
 	out, err := mortal.submits(t, 0, page(t, one, other, maker, today))
 	require.NoError(t, err)
@@ -105,11 +103,7 @@ func TestNextStartFillsTheRowsOfAKhata(t *testing.T) {
 	require.Equal(t, []int64{id(t, out.ID)}, unfinished)
 	require.NoError(t, ledger.ResumeBulks(patient(t), o.node(t).Books))
 	for row := out.State.First; row < out.State.First+3; row++ {
-		l := bank.Ledger
-		if row == out.State.First+2 {
-			l = karigar.Ledger
-		}
-		require.Len(t, o.names(t, l.Rows.Stream(idText(row))), 1)
+		require.Len(t, o.names(t, bank.Ledger.Rows.Stream(idText(row))), 1)
 	}
 	unfinished, err = o.views.UnfinishedKhatas(patient(t))
 	require.NoError(t, err)
@@ -120,18 +114,18 @@ func TestNextStartFillsTheRowsOfAKhata(t *testing.T) {
 func TestSubmissionThatLostToTheLockNeverWas(t *testing.T) {
 	t.Parallel()
 	lost(t, func(t *testing.T, o *office, loser, winner *node, noted bool) {
-		one, other, maker := winner.open(t), winner.open(t), winner.opens(t, karigar.Ledger)
+		one, other, maker := winner.open(t), winner.open(t), winner.open(t)
 		upload := winner.uploads(t)
 		loser.loses("khata-", noted, winner.locks(t, today-10))
 		_, err := loser.submits(t, upload, page(t, one, other, maker, today-10))
 		require.ErrorIs(t, err, errLocked)
 		require.Equal(t, refusedNames(noted, "KhataUploaded", "KhataRead", "KhataSubmitted", "KhataRefused"), o.names(t, khata.Kind.Stream(idText(upload))))
-		require.Zero(t, o.rowsOf(t, bank.Ledger, one)+o.rowsOf(t, bank.Ledger, other)+o.rowsOf(t, karigar.Ledger, maker))
+		require.Zero(t, o.rowsOf(t, bank.Ledger, one)+o.rowsOf(t, bank.Ledger, other)+o.rowsOf(t, bank.Ledger, maker))
 
 		// The upload is still to be submitted.
 		_, err = winner.submits(t, upload, page(t, one, other, maker, today))
 		require.NoError(t, err)
-		require.Equal(t, int64(1), o.rowsOf(t, karigar.Ledger, maker))
+		require.Equal(t, int64(1), o.rowsOf(t, bank.Ledger, maker))
 		winner.Wait()
 		o.agree(t)
 	})
@@ -141,13 +135,13 @@ func TestAccountDeletedMeanwhileTakesItsRowsWithItAndNoOthers(t *testing.T) {
 	t.Parallel()
 	o := openOffice(t)
 	n, winner := o.node(t), o.node(t)
-	one, other, maker := n.open(t), n.open(t), n.opens(t, karigar.Ledger)
+	one, other, maker := n.open(t), n.open(t), n.open(t)
 	n.store.at("khata-", winner.ends(t, bank.Ledger, other))
 	out, err := n.submits(t, 0, page(t, one, other, maker, today))
 	require.NoError(t, err)
 	n.Wait()
 	require.Equal(t, int64(1), o.rowsOf(t, bank.Ledger, one))
-	require.Equal(t, int64(1), o.rowsOf(t, karigar.Ledger, maker))
+	require.Equal(t, int64(1), o.rowsOf(t, bank.Ledger, maker))
 	_, err = ledger.DeleteRow(patient(t), as(t), n.Books, bank.Ledger, 0, out.State.First+1)
 	require.ErrorIs(t, err, bank.Ledger.NoRow)
 	o.agree(t)
@@ -157,7 +151,7 @@ func TestOneOfTwoSubmissionsOfAnUploadWins(t *testing.T) {
 	t.Parallel()
 	o := openOffice(t)
 	n, winner := o.node(t), o.node(t)
-	one, other, maker := n.open(t), n.open(t), n.opens(t, karigar.Ledger)
+	one, other, maker := n.open(t), n.open(t), n.open(t)
 	upload := n.uploads(t)
 	n.store.at("khata-", func() error {
 		_, err := winner.submits(t, upload, page(t, one, other, maker, today))
@@ -165,7 +159,7 @@ func TestOneOfTwoSubmissionsOfAnUploadWins(t *testing.T) {
 	})
 	_, err := n.submits(t, upload, page(t, one, other, maker, today))
 	require.ErrorIs(t, err, khata.ErrSubmitted)
-	require.Equal(t, int64(1), o.rowsOf(t, karigar.Ledger, maker))
+	require.Equal(t, int64(1), o.rowsOf(t, bank.Ledger, maker))
 	winner.Wait()
 	o.agree(t)
 }

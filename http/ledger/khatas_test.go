@@ -65,7 +65,7 @@ func opened(t *testing.T, c *apitest.Client, path, name string) (id int64) {
 	var account struct {
 		ID int64 `json:"id"`
 	}
-	apptest.Lenient(t, c.POST(path, `{"name":"`+name+`"}`).Status(201), &account)
+	require.NoError(t, json.Unmarshal([]byte(c.POST(path, `{"name":"`+name+`"}`).Status(201).Text), &account))
 	return account.ID
 }
 

@@ -16,10 +16,11 @@ import (
 
 // khataSettings configure the reading of scanned pages. The zero value looks for the programs when the first page comes.
 type khataSettings struct {
-	OCR       string `env:"BAHI_OCR" name:"ocr" default:"auto" enum:"auto,demand,off" help:"tesseract and poppler, which read scanned pages: auto finds or installs them at the start, demand with the first page, off does without."`
-	OCRPages  int64  `env:"BAHI_OCR_PAGES" name:"ocr-pages" default:"1" help:"Most pages that are recognised at once. Each takes a processor and some 300 MB."`
-	KhataDays int    `env:"BAHI_KHATA_DAYS" name:"khata-days" default:"365" help:"How many days the files of khata uploads, and what was read of them, are kept."`
-	KhataLeft string `env:"BAHI_KHATA_LEFT" name:"khata-left" default:"in" enum:"in,out" help:"The side at the left of a khata page that names no sides."`
+	OCR       string        `env:"BAHI_OCR" name:"ocr" default:"auto" enum:"auto,demand,off" help:"tesseract and poppler, which read scanned pages: auto finds or installs them at the start, demand with the first page, off does without."`
+	OCRPages  int64         `env:"BAHI_OCR_PAGES" name:"ocr-pages" default:"1" help:"Most pages that are recognised at once. Each takes a processor and some 300 MB."`
+	KhataDays int           `env:"BAHI_KHATA_DAYS" name:"khata-days" default:"365" help:"How many days the files of khata uploads, and what was read of them, are kept."`
+	OCRWithin time.Duration `kong:"-"` // of one run of a program; 0: a minute
+	KhataLeft string        `env:"BAHI_KHATA_LEFT" name:"khata-left" default:"in" enum:"in,out" help:"The side at the left of a khata page that names no sides."`
 }
 
 // openKhatas makes the reader of scanned pages.
@@ -29,12 +30,14 @@ func (s *System) openKhatas() error {
 		return fmt.Errorf("BAHI_KHATA_DAYS: %d is not a number of days", o.KhataDays)
 	}
 	s.Tools = &ocrtools.Shelf{Log: s.Log, Off: o.OCR == "off"}
+	reader := ocr.New(func(ctx context.Context) (ocr.Tools, error) {
+		t, err := s.Tools.Tools(ctx)
+		return ocr.Tools{Tesseract: t.Tesseract, Languages: t.Languages, PDFInfo: t.PDFInfo, PDFToText: t.PDFToText, PDFToPPM: t.PDFToPPM, Env: t.Env}, err
+	}, o.OCRPages)
+	reader.Within = o.OCRWithin
 	s.Khatas = &ledgerflows.Khatas{
 		Books: s.Books, Reads: s.Ledger, Files: khataFiles{s}, OutLeft: o.KhataLeft == "out",
-		Scanner: scanner{ocr.New(func(ctx context.Context) (ocr.Tools, error) {
-			t, err := s.Tools.Tools(ctx)
-			return ocr.Tools{Tesseract: t.Tesseract, Languages: t.Languages, PDFInfo: t.PDFInfo, PDFToText: t.PDFToText, PDFToPPM: t.PDFToPPM, Env: t.Env}, err
-		}, o.OCRPages)},
+		Scanner: scanner{reader},
 	}
 	if s.Model.Sees() {
 		s.Khatas.Sight = khatas.Sight{Model: s.Model}

@@ -59,6 +59,9 @@ func TestSessionsPrintWhatTheirPagesShow(t *testing.T) {
 	build(t, checkout)
 	address, data := serve(t, filepath.Join(checkout, "bin", "bahi"))
 	require.NoError(t, os.Symlink(data, filepath.Join(checkout, "data")))
+	docs, err := filepath.Abs("../../docs")
+	require.NoError(t, err)
+	require.NoError(t, os.Symlink(docs, filepath.Join(checkout, "docs")))
 	sh := openShell(t, checkout, "BAHI_DATA="+data)
 	for _, s := range all {
 		got := sh.run(strings.ReplaceAll(s.command, "localhost:8080", address))

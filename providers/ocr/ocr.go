@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"golang.org/x/sync/semaphore"
 
@@ -56,13 +57,13 @@ type Reader struct {
 	// Tools returns what is there, and why something is missing.
 	Tools func(ctx context.Context) (Tools, error)
 
-	// Pages is how many pages are recognised at once; 0: 1. Each takes a processor and some hundred MB.
-	Pages int64
+	// Within bounds one run of a program; 0: a minute.
+	Within time.Duration
 
 	places *semaphore.Weighted
 }
 
-// New returns a reader of so many pages at once.
+// New returns a reader of so many pages at once. Each takes a processor and some hundred MB.
 func New(tools func(ctx context.Context) (Tools, error), atOnce int64) *Reader {
 	return &Reader{Tools: tools, places: semaphore.NewWeighted(max(1, atOnce))}
 }
@@ -78,7 +79,7 @@ func (r *Reader) Read(ctx context.Context, file []byte, each func(Page) error) e
 		return err
 	}
 	s := &session{Reader: r, tools: tools, why: why, each: each}
-	if s.cage, err = cage.Open(cage.Usual); err != nil {
+	if s.cage, err = cage.Open(cage.Limits{Time: r.Within}); err != nil {
 		return err
 	}
 	s.cage.Env = append([]string{"OMP_THREAD_LIMIT=1"}, tools.Env...)

@@ -108,7 +108,7 @@ func (r *reader) layout(p Page, lines [][]Word) *layout {
 			l.leftSide, l.rightSide, first, second = Out, In, out, in
 		}
 		l.boundary = gutter(lines, first.Right, second.Left, (first.Right+second.Left)/2)
-		// The sides' own names may stand over single columns of numbers.
+		// The sides' own names may be over single columns of numbers.
 		if len(l.columns) > 0 && !l.named(amountColumn) && !l.named(weightColumn) {
 			l.columns = append(l.columns, column{amountColumn, in.Left, in.Right}, column{amountColumn, out.Left, out.Right})
 		}

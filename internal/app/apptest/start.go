@@ -37,6 +37,7 @@ func Settings(t testing.TB, url string) app.Settings {
 		Data: t.TempDir(), DatabaseURL: url, MasterKey: MasterKey, Timezone: "Asia/Kolkata", Connections: 8, ReadWait: ReadWait, LogLevel: slog.LevelError, LogFormat: "text",
 	}
 	s.AuditEvery = signEvery
+	s.Outside.OCRWithin = 20 * time.Minute // however busy the machine is
 	return s
 }
 
