@@ -52,12 +52,13 @@ var done = map[string]string{
 	"accept": "The differences are accepted: the new tables become live.", "rollback": "The earlier generation is live again.",
 	"retry": "It will be retried.", "skip": "The event is skipped, which the log records.",
 	"job-retry": "The job runs again now.", "job-cancel": "The job was cancelled.",
+	"company": "The company's mark was changed.",
 }
 
 // sections are the pages of the navigation, in order.
 var sections = []struct{ Path, Name string }{
 	{"/", "Overview"}, {"/projections", "Projections"}, {"/events", "Events"}, {"/ledger", "Ledger"},
-	{"/parked", "Parked"}, {"/jobs", "Jobs"}, {"/outbox", "Outbox"},
+	{"/parked", "Parked"}, {"/jobs", "Jobs"}, {"/companies", "Companies"}, {"/outbox", "Outbox"},
 }
 
 // parse parses the templates: each file with the layout and the shared parts.
