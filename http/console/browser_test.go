@@ -373,7 +373,7 @@ func TestPagesAreAccessibleInEveryTheme(t *testing.T) {
 		"/events", "/events?from_position=x", fmt.Sprintf("/events/%d", edited), "/events?type=None",
 		"/ledger", "/ledger?q=none", "/ledger/summary/" + apptest.Home, "/ledger/summary/" + apptest.Home + "?known_at=x", fmt.Sprintf("/ledger/bank/%d", account), fmt.Sprintf("/ledger/bank/%d?known_at=%d&as_of=2025-03-01", account, edited),
 		fmt.Sprintf("/ledger/bank/%d?known_at=x", account), fmt.Sprintf("/ledger/bank/%d/rows/%d", account, row.ID),
-		"/parked", "/jobs", "/jobs?kind=none", "/webhooks", "/drafts", "/outbox", "/nothing",
+		"/parked", "/jobs", "/jobs?kind=none", "/webhooks", "/drafts", "/companies", "/companies?q=none", "/outbox", "/nothing",
 	} {
 		looks("/console" + path)
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"bahi/commands"
 	"bahi/domain/actor"
 	"bahi/domain/event"
 	"bahi/domain/fault"
@@ -20,6 +21,7 @@ import (
 	"bahi/http/ops"
 	"bahi/readmodels"
 	books "bahi/readmodels/ledger"
+	marketplace "bahi/readmodels/marketplace"
 	views "bahi/readmodels/ops"
 )
 
@@ -47,6 +49,8 @@ type Config struct {
 	Events      Events
 	Accounts    *views.Accounts
 	Books       *books.Views
+	Commands    *commands.Handler
+	Marketplace *marketplace.Views
 	Captured    map[string]ops.Captured // by port: messages kept by embedded providers
 	Inbox       ops.Inbox
 	Scans       Scans
@@ -173,6 +177,9 @@ func (c *Console) routes() {
 	c.show("GET /drafts", (*visit).drafts)
 	c.show("GET /khatas", (*visit).khatas)
 	c.show("GET /khatas/{id}", (*visit).khata)
+	c.show("GET /companies", (*visit).companies)
+	c.act("POST /companies/{id}/verify", (*visit).verifyCompany)
+	c.act("POST /companies/{id}/unverify", (*visit).unverifyCompany)
 	c.show("GET /outbox", (*visit).outbox)
 	c.serveVerifier(builtVerifier)
 }

@@ -53,7 +53,8 @@ var done = map[string]string{
 	"accept": "The differences are accepted: the new tables become live.", "rollback": "The earlier generation is live again.",
 	"retry": "It will be retried.", "skip": "The event is skipped, which the log records.",
 	"job-retry": "The job runs again now.", "job-cancel": "The job was cancelled.",
-	"replay": "The call is handled again.",
+	"replay":  "The call is handled again.",
+	"company": "The company's mark was changed.",
 }
 
 // section is a page of the navigation.
@@ -62,7 +63,7 @@ type section struct{ Path, Name string }
 // sections are those of the console, in order.
 var sections = []section{
 	{"/", "Overview"}, {"/projections", "Projections"}, {"/events", "Events"}, {"/ledger", "Ledger"},
-	{"/parked", "Parked"}, {"/jobs", "Jobs"}, {"/webhooks", "Webhooks"}, {"/drafts", "Drafts"}, {"/khatas", "Khatas"}, {"/outbox", "Outbox"},
+	{"/parked", "Parked"}, {"/jobs", "Jobs"}, {"/webhooks", "Webhooks"}, {"/drafts", "Drafts"}, {"/khatas", "Khatas"}, {"/companies", "Companies"}, {"/outbox", "Outbox"},
 }
 
 // parse parses the templates: each file with the layout and the shared parts.

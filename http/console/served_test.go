@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"html"
 	"net/http"
@@ -330,4 +331,24 @@ func TestAllBooksOfAWorkspaceAreSummedUp(t *testing.T) {
 	v.Get(fmt.Sprintf("/ledger/summary/%s?known_at=%d", apptest.Home, known)).Says("Client 0 0.00 0.00 0.00", "as they were known at position")
 	v.Get("/ledger/summary/" + apptest.Home + "?as_of=x").Is(422).Says("expected a date")
 	v.Get("/ledger/summary/x").Is(404).Says("There is no such page")
+}
+
+func TestAnOperatorVerifiesACompany(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	c := o.Bearer(o.Key(o.Home, `{"marketplace":"write"}`).Key)
+	var mill struct {
+		ID string `json:"id"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(c.POST("/api/v1/companies", `{"name":"Asha <b>Mills</b>"}`).Status(201).Text), &mill))
+	v := o.Sign()
+	v.Get("/companies").Says("Asha <b>Mills</b>", "not verified", "1 companies")
+	v.Get("/companies?q=none").Says("No company matches.")
+	v.Post("/companies/" + mill.ID + "/verify").Leads("/console/companies?done=company")
+	v.Get("/companies?done=company&q=asha").Says("The company's mark was changed.", "Revoke")
+	c.GET("/api/v1/companies/" + mill.ID).Status(200).Contains(`"verified":true`)
+	v.Post("/companies/" + mill.ID + "/unverify").Leads("/console/companies?done=company")
+	c.GET("/api/v1/companies/" + mill.ID).Status(200).Contains(`"verified":false`)
+	v.Post("/companies/x/verify").Is(404).Says("Company not found")
+	v.Post("/companies/" + o.Home + "/verify").Is(404).Says("Company not found")
 }

@@ -39,11 +39,12 @@ func (s *System) console(a *api.API) error {
 		kept["mail"] = captured{s.Mails.folder}
 	}
 	kept["gateway"] = outbox{s.Ledger}
+	s.captureNotices(kept)
 	pages, err := console.New(console.Config{
 		Projections: registry, Builds: Builds{s},
 		Jobs: &opsviews.Jobs{DB: s.Pool}, Queue: s.queue,
 		Events:   s.explored(),
-		Accounts: &opsviews.Accounts{Reader: s.reader(registry.Versions)}, Books: s.Ledger,
+		Accounts: &opsviews.Accounts{Reader: s.reader(registry.Versions)}, Books: s.Ledger, Commands: s.Commands, Marketplace: s.Marketplace,
 		Captured: kept, Inbox: s.Inbox, Scans: s.Khatas,
 		Sessions: s.Accounts.Credentials.Sessions, Key: key, PublicURL: s.Settings.Outside.PublicURL, Zone: zone, Version: Version, Store: s.Store.ID().String(), Elsewhere: s.Settings.EventStore != "",
 		Now: time.Now, Log: s.Log, Classify: classify,

@@ -22,7 +22,7 @@ import (
 	sellercontact "bahi/domain/marketplace/contact"
 	"bahi/domain/marketplace/enquiry"
 	"bahi/domain/messaging/contact"
-	"bahi/domain/person"
+	rules "bahi/domain/person"
 	"bahi/readmodels"
 	ledgerviews "bahi/readmodels/ledger"
 	marketplaceviews "bahi/readmodels/marketplace"
@@ -54,9 +54,9 @@ type found struct {
 func (e *Everywhere) EraseEverywhere(ctx context.Context, req commands.Request, email, phone string) (subjects int, err error) {
 	var wrongEmail, wrongPhone error
 	if strings.TrimSpace(email) != "" {
-		email, wrongEmail = person.Email("email", email)
+		email, wrongEmail = rules.Email("email", email)
 	}
-	phone, wrongPhone = person.Phone("phone", phone)
+	phone, wrongPhone = rules.Phone("phone", phone)
 	if err := fault.Join(wrongEmail, wrongPhone); err != nil {
 		return 0, err
 	}
