@@ -4,6 +4,7 @@ package domain
 import (
 	"bahi/domain/access/apikey"
 	"bahi/domain/access/claim"
+	"bahi/domain/access/plan"
 	"bahi/domain/access/session"
 	"bahi/domain/access/user"
 	"bahi/domain/access/workspace"
@@ -52,6 +53,8 @@ var Catalogue = event.NewCatalogue(append([]event.AnyKind{
 	order.Kind,
 	product.Batches,
 	product.Kind,
+	plan.Customers.Kind,
+	plan.Kind,
 	orderdraft.Kind,
 	orderdraft.SenderKind,
 	request.Kind,

@@ -25,7 +25,7 @@ import (
 // forEverybody are the operations that SPEC.txt lets everybody ask ("Authentication", 8), or CONTRACT.md (D34, D35), as far as they are
 // built. The author of a further one adds it here, on purpose.
 var forEverybody = []string{
-	"check-domain", "confirm-password-reset", "finish-sign-in-by-provider", "get-catalog-feed", "get-catalog-template", "get-company", "get-product", "greet-social", "greet-twitter", "list-companies", "list-products", "login", "receive-gateway-chat", "receive-gateway-message", "receive-gateway-receipt", "receive-social", "receive-telegram", "receive-twitter", "refresh", "register", "request-password-reset",
+	"check-domain", "confirm-password-reset", "finish-sign-in-by-provider", "get-catalog-feed", "get-catalog-template", "get-company", "get-product", "greet-social", "greet-twitter", "list-companies", "list-products", "login", "receive-billing", "receive-gateway-chat", "receive-gateway-message", "receive-gateway-receipt", "receive-partner", "receive-social", "receive-telegram", "receive-twitter", "refresh", "register", "request-password-reset",
 	"search-companies", "sign-in-by-provider", "undo-email-change", "verify-email",
 }
 

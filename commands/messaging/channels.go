@@ -29,6 +29,8 @@ type Networks interface {
 	Send(ctx context.Context, a network.Account, m network.Message) (string, error)
 	// Templates lists the templates of an account, none for a network without them.
 	Templates(ctx context.Context, a network.Account) ([]network.Template, error)
+	// File fetches a file that came with a message, by what the network calls it.
+	File(ctx context.Context, a network.Account, ref string) (data []byte, contentType string, err error)
 }
 
 // Secrets opens sealed values.

@@ -35,6 +35,7 @@ type Messages struct {
 	*Channels
 
 	Known     Known
+	Files     Files
 	Sandboxed func(network.Account) bool
 }
 

@@ -35,4 +35,5 @@ func (r *Routes) Register() {
 	r.Users()
 	r.Workspaces()
 	r.APIKeys()
+	r.Plans()
 }

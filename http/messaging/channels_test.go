@@ -44,7 +44,7 @@ func TestEachTypeOfChannelIsMadeInTheSandbox(t *testing.T) {
 	stamp := func(at time.Time) string { return at.Format(time.RFC3339Nano) }
 	k := made["twitter"]
 	c.GET(channelAt(k.ID)).Status(200).Body(fmt.Sprintf(`{"id":%d,"name":"DMs","type":"twitter","status":"connected","lastError":null,"hasApiKey":false,"hasAccessToken":true,`+
-		`"settings":{},"secretSettings":["consumerSecret"],"createdAt":%q,"updatedAt":%q,"revision":1}`, k.ID, stamp(k.CreatedAt), stamp(k.UpdatedAt)))
+		`"channelKey":null,"settings":{},"secretSettings":["consumerSecret"],"createdAt":%q,"updatedAt":%q,"revision":1}`, k.ID, stamp(k.CreatedAt), stamp(k.UpdatedAt)))
 	require.Equal(t, "disconnected", made["gmail"].Status, "it has no token")
 	require.Equal(t, "A credential or setting of the channel is missing", *made["gmail"].LastError)
 

@@ -19,6 +19,7 @@ import (
 
 	"bahi/http/api/apitest"
 	"bahi/internal/app/apptest"
+	"bahi/providers/partner"
 	views "bahi/readmodels/messaging"
 	opsviews "bahi/readmodels/ops"
 )
@@ -293,4 +294,52 @@ func TestTelegramAndTwitter(t *testing.T) {
 	require.Eventually(t, func() bool { return len(conversation(t, c, kiran.ID, "")) == 2 }, time.Minute, 10*time.Millisecond)
 	calls(t, o, "receive-twitter", 3)
 	require.Len(t, conversation(t, c, kiran.ID, ""), 2)
+}
+
+func TestThePartnerAndTheBillingProvider(t *testing.T) {
+	t.Parallel()
+	with := apptest.Settings(t, apptest.Database(t))
+	with.Outside.BillingSecret = []string{"old", "billing-secret-for-tests"}
+	o := apptest.StartAs(t, with)
+	out := o.Stranger()
+	secret, now := partner.Secret(token(t, o, "partner")), fmt.Sprint(time.Now().Unix())
+	tell := func(id, body string) *apitest.Answer {
+		return out.With("webhook-id", id, "webhook-timestamp", now, "webhook-signature", secret.Sign(id, now, []byte(body))).POST("/api/webhook/partner", body)
+	}
+	const updated = `{"type":"account.updated","data":{}}`
+	tell("p1", updated).Status(200)
+	tell("p1", updated+" ").Status(200)
+	tell("p2", updated).Status(200)
+	tell("p3", "no JSON").Status(200)
+	out.With("webhook-id", "p4", "webhook-timestamp", now, "webhook-signature", "v1,x").POST("/api/webhook/partner", updated).Problem(401, "Webhook proof missing or wrong")
+	out.POST("/api/webhook/partner", updated).Status(401)
+	require.Len(t, calls(t, o, "receive-partner", 3), 3)
+
+	asha, ravi := o.Person("asha@example.com"), o.Person("ravi@example.com")
+	asha.GET("/api/billing/plan").Status(200).Body(`{"plan":null,"status":null,"updatedAt":null}`)
+	billed := func(body string) {
+		out.With("Billing-Signature", "t="+now+",v1="+hex.EncodeToString(sha("billing-secret-for-tests", now+"."+body))).POST("/api/billing-webhook", body).Status(200)
+	}
+	event := func(id, kind string, created int, customer, rest string) string {
+		return fmt.Sprintf(`{"id":%q,"type":%q,"created":%d,"data":{"object":{"customer":%q%s}}}`, id, kind, created, customer, rest)
+	}
+	out.POST("/api/billing-webhook", event("e0", "invoice.paid", 1, "cus_1", "")).Status(401)
+	is := func(p apptest.Person, want string) {
+		t.Helper()
+		require.Eventually(t, func() bool { return strings.HasPrefix(p.GET("/api/billing/plan").Status(200).Text, want) }, time.Minute, 10*time.Millisecond, want)
+	}
+	billed(event("e1", "checkout.session.completed", 10, "cus_1", `,"client_reference_id":"`+asha.Workspace+`","metadata":{"plan":"gold"}`))
+	is(asha, `{"plan":"gold","status":"active"`)
+	billed(event("e3", "customer.subscription.deleted", 30, "cus_1", ""))
+	is(asha, `{"plan":"gold","status":"canceled"`)
+	billed(event("e2", "invoice.payment_failed", 20, "cus_1", ""))
+	billed(event("e3", "invoice.paid", 40, "cus_1", "")) // a repeated id
+	billed(event("e4", "invoice.paid", 50, "cus_2", `,"metadata":{"workspace_id":"`+asha.Workspace+`"}`))
+	billed(event("e5", "invoice.paid", 50, "cus_3", `,"metadata":{"workspace_id":"00000000-0000-4000-8000-000000000000"}`))
+	billed(event("e6", "invoice.paid", 50, "cus_3", `,"metadata":{"workspace_id":"x"}`))
+	billed(event("e7", "charge.refunded", 60, "cus_1", ""))
+	billed(event("e8", "invoice.paid", 50, "cus_1", `,"metadata":{"workspace_id":"`+ravi.Workspace+`"}`))
+	is(asha, `{"plan":"gold","status":"active"`)
+	calls(t, o, "receive-billing", 8)
+	is(ravi, `{"plan":null`)
 }

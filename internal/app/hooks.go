@@ -1,17 +1,27 @@
 package app
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"time"
 
+	"github.com/google/uuid"
+
+	accessflows "bahi/commands/access"
 	"bahi/http/webhooks"
 	"bahi/providers/gateway"
+	"bahi/providers/partner"
 )
 
 // hookSettings are the proofs of providers that call us.
 type hookSettings struct {
 	SocialSecrets []string `env:"SOCIAL_APP_SECRET" name:"social-app-secret" placeholder:"SECRET" help:"Secrets with which social networks and chat networks sign what they send. Channels may have their own."`
 	SocialVerify  string   `env:"SOCIAL_VERIFY_TOKEN" name:"social-verify-token" placeholder:"TOKEN" help:"Token that a social network shows in its handshake. Without it, one is made and printed at the first start."`
+	PartnerSecret string   `env:"PARTNER_WEBHOOK_SECRET" name:"partner-webhook-secret" placeholder:"SECRET" help:"Secret with which the partner signs: whsec_ and base64. Without it, one is made and printed at the first start."`
+	BillingSecret []string `env:"BILLING_WEBHOOK_SECRET" name:"billing-webhook-secret" placeholder:"SECRET" help:"Secrets with which the billing provider signs. Without one, one is made and printed at the first start."`
+	BillingHeader string   `env:"BILLING_SIGNATURE_HEADER" name:"billing-signature-header" default:"Billing-Signature" help:"Header of that signature."`
+	BillingID     string   `env:"BILLING_ID_HEADER" name:"billing-id-header" placeholder:"NAME" help:"Header with the id of an event that has none in its body."`
 }
 
 // conversing returns the endpoints of networks.
@@ -24,5 +34,30 @@ func (s *System) conversing(ctx context.Context, proof gateway.Proof) ([]webhook
 			return nil, err
 		}
 	}
-	return k.Endpoints(), nil
+	theirs := o.PartnerSecret
+	if theirs == "" {
+		made, err := s.webhookSecret(ctx, "partner")
+		if err != nil {
+			return nil, err
+		}
+		theirs = partner.Secret(made).Text()
+	}
+	secret, err := partner.Parse(theirs)
+	if err != nil {
+		return nil, fmt.Errorf("PARTNER_WEBHOOK_SECRET: %w", err)
+	}
+	b := webhooks.Billing{
+		Secrets: o.BillingSecret, Header: cmp.Or(o.BillingHeader, "Billing-Signature"), IDHeader: o.BillingID, Now: time.Now,
+		Report: func(ctx context.Context, p accessflows.Paid) (uuid.UUID, error) {
+			return accessflows.ReportPlan(ctx, s.Commands, p)
+		},
+	}
+	if len(b.Secrets) == 0 {
+		made, err := s.webhookSecret(ctx, "billing")
+		if err != nil {
+			return nil, err
+		}
+		b.Secrets = []string{made}
+	}
+	return append(k.Endpoints(), webhooks.Partner([]partner.Secret{secret}, time.Now), b.Endpoint()), nil
 }

@@ -29,7 +29,8 @@ func (s *System) workers() reactors.Workers {
 		Frontend: s.Settings.Outside.FrontendURL, Admin: s.Settings.Outside.AdminEmail, Zone: zone, Log: s.Log,
 	}
 	return slices.Concat(writing.Workers(), s.Eraser().Workers(), reactors.Workers{accessreactors.Sweeps(s.Accounts.Credentials)},
-		inboxreactors.Workers(s.Inbox, time.Now), s.confirming.Workers(), (&messagingreactors.Player{Commands: s.Commands}).Workers(), s.Campaigns.Workers())
+		inboxreactors.Workers(s.Inbox, time.Now), s.confirming.Workers(), (&messagingreactors.Player{Commands: s.Commands, Keep: s.Messages.KeepFile}).Workers(),
+		s.Campaigns.Workers())
 }
 
 // Eraser returns the eraser of people.

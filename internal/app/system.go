@@ -42,7 +42,7 @@ import (
 // AllProjections returns the projections of this program.
 func AllProjections() []*projections.Projection {
 	return []*projections.Projection{
-		ledgertables.Books, ledgertables.Orders, ledgertables.OrderDrafts, accesstables.APIKeys, accesstables.Users, accesstables.Workspaces, accesstables.Endings,
+		ledgertables.Books, ledgertables.Orders, ledgertables.OrderDrafts, accesstables.APIKeys, accesstables.Users, accesstables.Workspaces, accesstables.Endings, accesstables.Plans,
 		marketplacetables.Companies, marketplacetables.Products, messagingtables.Channels, messagingtables.Contacts, messagingtables.Messages, messagingtables.Templates,
 		messagingtables.Campaigns, audittables.Tree, audittables.Places,
 	}

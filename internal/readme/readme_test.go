@@ -45,7 +45,7 @@ func steps(text string) (all []step) {
 func TestSessionsPrintWhatTheirPagesShow(t *testing.T) {
 	t.Parallel()
 	var all []step
-	for _, page := range []string{"README.md", "docs/accounts.md", "docs/campaigns.md"} { // one shell: accounts.md goes on where the README ends
+	for _, page := range []string{"README.md", "docs/accounts.md", "docs/messaging.md", "docs/campaigns.md"} { // one shell: the other pages go on where the README ends
 		text, err := os.ReadFile("../../" + page)
 		require.NoError(t, err)
 		of := steps(string(text))

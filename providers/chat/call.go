@@ -2,6 +2,7 @@ package chat
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -30,6 +31,7 @@ type call struct {
 	header      http.Header
 	body        []byte
 	secrets     []string // which no word of the network may repeat
+	most        int64    // bytes of the answer; 0: mostBytes
 }
 
 // answer is what the network said.
@@ -62,8 +64,12 @@ func do(ctx context.Context, client *http.Client, within time.Duration, c call) 
 		return answer{}, &network.Failure{Reason: network.Unreached}
 	}
 	defer res.Body.Close() //nolint:errcheck // it was read
-	body, err := io.ReadAll(io.LimitReader(res.Body, mostBytes+1))
-	if err != nil || len(body) > mostBytes {
+	most := cmp.Or(c.most, mostBytes)
+	body, err := io.ReadAll(io.LimitReader(res.Body, most+1))
+	if err == nil && int64(len(body)) > most && c.most != 0 { // a file, which stays as large
+		return answer{}, &network.Failure{Reason: network.Refused}
+	}
+	if err != nil || int64(len(body)) > most {
 		return answer{}, &network.Failure{Reason: network.Unknown}
 	}
 	return answer{res.StatusCode, res.Header, body, c}, nil

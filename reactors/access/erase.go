@@ -124,6 +124,9 @@ func (e *Eraser) ForgetSubject(ctx context.Context, subject string, listed bool)
 	if err := e.Remains.ScrubMail(ctx, mark); err != nil { // a mail may have been on its way
 		return fmt.Errorf("scrub mails: %w", err)
 	}
+	if err := e.Remains.DeletePictures(ctx, "files/"+subject+"/"); err != nil {
+		return fmt.Errorf("delete files: %w", err)
+	}
 	if !listed {
 		return nil
 	}

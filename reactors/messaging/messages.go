@@ -3,15 +3,18 @@ package messaging
 
 import (
 	"context"
+	"errors"
 	"strings"
+	"time"
 
 	"bahi/commands"
 	"bahi/domain/event"
 	"bahi/domain/messaging/message"
+	"bahi/domain/messaging/network"
 	"bahi/reactors"
 )
 
-// Messages plays back what becomes of a message in the sandbox.
+// Messages plays back what becomes of a message in the sandbox, and fetches the files that come in.
 var Messages = reactors.Define("messages",
 	reactors.On(func(q *reactors.Queue, e event.Recorded[message.Accepted]) error {
 		if strings.HasPrefix(e.Data.ProviderID, sandbox) {
@@ -19,7 +22,21 @@ var Messages = reactors.Define("messages",
 		}
 		return nil
 	}),
+	reactors.On(func(q *reactors.Queue, e event.Recorded[message.Received]) error {
+		if e.Data.Media != nil {
+			q.Add(KeepFile{Message: e.StreamID()})
+		}
+		return nil
+	}),
 )
+
+// KeepFile fetches the file of a message.
+type KeepFile struct {
+	Message string `json:"message"`
+}
+
+// Kind implements [reactors.Args].
+func (KeepFile) Kind() string { return "keep_file" }
 
 // sandbox is what the ids of messages begin with that the sandbox took.
 const sandbox = "sandbox."
@@ -32,14 +49,27 @@ type PlayReceipts struct {
 // Kind implements [reactors.Args].
 func (PlayReceipts) Kind() string { return "play_receipts" }
 
-// Player plays receipts.
+// Player plays receipts and keeps files.
 type Player struct {
 	Commands *commands.Handler
+	Keep     func(ctx context.Context, message string) error // see flows.Messages.KeepFile
 }
 
-// Workers returns the worker of receipts.
+// fileWithin bounds an attempt to fetch a file.
+const fileWithin = time.Minute
+
+// Workers returns the workers.
 func (p *Player) Workers() reactors.Workers {
-	return reactors.Workers{reactors.Work(reactors.Policy{}, p.play)}
+	return reactors.Workers{
+		reactors.Work(reactors.Policy{}, p.play),
+		reactors.Work(reactors.Policy{Timeout: fileWithin}, func(ctx context.Context, job reactors.Job[KeepFile]) error {
+			err := p.Keep(ctx, job.Args.Message)
+			if failed, ok := errors.AsType[*network.Failure](err); ok && !failed.Reason.Free() && failed.Reason != network.Unknown || ok && failed.Reason == network.Unconfigured {
+				return reactors.GiveUp(err)
+			}
+			return err
+		}),
+	}
 }
 
 func (p *Player) play(ctx context.Context, job reactors.Job[PlayReceipts]) error {

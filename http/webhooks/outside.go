@@ -1,0 +1,80 @@
+package webhooks
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"github.com/google/uuid"
+
+	flows "bahi/commands/access"
+	"bahi/commands/inbox"
+	"bahi/providers/billing"
+	"bahi/providers/partner"
+)
+
+// Partner keeps what a partner tells. Nothing follows from it yet, so that its calls stay in the inbox without an effect.
+func Partner(secrets []partner.Secret, now func() time.Time) Endpoint {
+	return Endpoint{
+		ID: "receive-partner", Path: "/api/webhook/partner", Summary: "Receive an event of the partner, signed by Standard Webhooks", KeyHeader: partner.IDHeader,
+		Prove: func(r *http.Request, _ netip.Addr, body []byte) error {
+			if partner.Check(secrets, r.Header, body, now()) != nil {
+				return ErrNotProven
+			}
+			return nil
+		},
+		Handle: func(_ context.Context, c inbox.Call) (out inbox.Outcome, err error) {
+			var in struct {
+				Type string `json:"type"`
+			}
+			if err := json.Unmarshal(c.Body, &in); err != nil {
+				return out, inbox.Unreadable(err)
+			}
+			return out, nil
+		},
+	}
+}
+
+// Billing notes what a billing provider says of the plans of workspaces.
+type Billing struct {
+	Secrets  []string
+	Header   string // of the signature
+	IDHeader string // of an event without an id in its body; empty: none
+	Now      func() time.Time
+
+	// Report notes it, and returns the workspace that it is about, uuid.Nil for none.
+	Report func(ctx context.Context, p flows.Paid) (uuid.UUID, error)
+}
+
+// Endpoint returns the endpoint.
+func (b Billing) Endpoint() Endpoint {
+	return Endpoint{
+		ID: "receive-billing", Path: "/api/billing-webhook", Summary: "Receive an event of the billing provider, signed", KeyHeader: b.IDHeader,
+		Prove: func(r *http.Request, _ netip.Addr, body []byte) error {
+			if billing.Check(b.Secrets, r.Header.Get(b.Header), body, b.Now()) != nil {
+				return ErrNotProven
+			}
+			return nil
+		},
+		Key: func(_ string, body []byte) string {
+			e, _ := billing.Decode(body) //nolint:errcheck // what cannot be read has no id
+			return e.ID
+		},
+		Handle: func(ctx context.Context, c inbox.Call) (out inbox.Outcome, err error) {
+			e, err := billing.Decode(c.Body)
+			switch {
+			case err != nil:
+				return out, inbox.Unreadable(err)
+			case e.Status == "" || e.Customer == "":
+				return out, nil
+			}
+			of, err := b.Report(ctx, flows.Paid{Customer: e.Customer, Workspace: e.Workspace, Name: e.Plan, Status: e.Status, Created: e.Created})
+			if err == nil && of != uuid.Nil {
+				out.Effect = "plan of workspace " + of.String()
+			}
+			return out, err
+		},
+	}
+}

@@ -1,0 +1,140 @@
+// Package billing checks and reads the calls of a billing provider.
+package billing
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// ErrNotProven reports a call whose signature is missing, wrong, or old.
+var ErrNotProven = errors.New("the signature is missing or wrong")
+
+const tolerance = 5 * time.Minute
+
+// Sign returns the hex HMAC-SHA256 of a text.
+func Sign(secret, text string) string {
+	h := hmac.New(sha256.New, []byte(secret))
+	h.Write([]byte(text))
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// Check returns [ErrNotProven] unless one of the secrets has signed the body: t=<seconds>,v1=<hex> over the time and the body, within five minutes, or,
+// without a time, the hex over the body alone.
+func Check(secrets []string, header string, body []byte, now time.Time) error {
+	stamp, given := "", []string{}
+	for part := range strings.SplitSeq(header, ",") {
+		name, value, found := strings.Cut(strings.TrimSpace(part), "=")
+		switch {
+		case !found:
+			given = append(given, name)
+		case name == "t":
+			stamp = value
+		case name == "v1" || name == "sha256":
+			given = append(given, value)
+		}
+	}
+	signed := string(body)
+	if stamp != "" {
+		seconds, err := strconv.ParseInt(stamp, 10, 64)
+		if err != nil || now.Sub(time.Unix(seconds, 0)).Abs() > tolerance {
+			return ErrNotProven
+		}
+		signed = stamp + "." + signed
+	}
+	ok := 0
+	for _, secret := range secrets {
+		want := Sign(secret, signed)
+		for _, g := range given {
+			ok |= subtle.ConstantTimeCompare([]byte(g), []byte(want))
+		}
+	}
+	if ok == 0 {
+		return ErrNotProven
+	}
+	return nil
+}
+
+// Event is what a call says of a subscription.
+type Event struct {
+	ID        string
+	Type      string
+	Created   int64  // in seconds; 0: not told
+	Customer  string // the provider's id; empty: it is about none
+	Workspace string // which the customer says to be; empty: none
+	Plan      string // empty: not told
+	Status    string // of the subscription after the event; empty: it says nothing of it
+}
+
+type object struct {
+	Customer   string              `json:"customer"`
+	CustomerID string              `json:"customer_id"`
+	Reference  string              `json:"client_reference_id"`
+	Status     string              `json:"status"`
+	PlanID     string              `json:"plan_id"`
+	Plan       struct{ ID string } `json:"plan"`
+	Metadata   struct {
+		Workspace string `json:"workspace_id"`
+		Plan      string `json:"plan"`
+	} `json:"metadata"`
+	Items struct {
+		Data []struct{ Price struct{ ID string } } `json:"data"`
+	} `json:"items"`
+}
+
+// Decode reads a body in one of the forms {"id","type","created","data":{"object"}} and {"event","created_at","payload":{<name>:{"entity"}}}.
+func Decode(body []byte) (e Event, err error) {
+	var in struct {
+		ID      string `json:"id"`
+		Type    string `json:"type"`
+		Event   string `json:"event"`
+		Created int64  `json:"created"`
+		At      int64  `json:"created_at"`
+		Data    struct {
+			Object object `json:"object"`
+		} `json:"data"`
+		Payload map[string]struct {
+			Entity object `json:"entity"`
+		} `json:"payload"`
+	}
+	if err := json.Unmarshal(body, &in); err != nil {
+		return e, err
+	}
+	about := in.Data.Object
+	for _, name := range []string{"payment", "invoice", "subscription"} { // what is about the subscription goes last, and wins
+		if p, there := in.Payload[name]; there && first(p.Entity.Customer, p.Entity.CustomerID) != "" {
+			about = p.Entity
+		}
+	}
+	e = Event{ID: in.ID, Type: first(in.Type, in.Event), Created: max(in.Created, in.At), Customer: first(about.Customer, about.CustomerID)}
+	e.Workspace, e.Plan = first(about.Metadata.Workspace, about.Reference), first(about.Metadata.Plan, about.Plan.ID, about.PlanID)
+	if len(about.Items.Data) > 0 {
+		e.Plan = first(e.Plan, about.Items.Data[0].Price.ID)
+	}
+	switch kind := strings.TrimPrefix(e.Type, "customer."); kind {
+	case "subscription.deleted", "subscription.cancelled", "subscription.completed":
+		e.Status = "canceled"
+	case "subscription.created", "subscription.updated", "subscription.activated", "subscription.charged":
+		e.Status = first(about.Status, "active")
+	case "invoice.paid", "invoice.payment_succeeded", "checkout.session.completed":
+		e.Status = "active"
+	case "invoice.payment_failed", "payment.failed", "subscription.halted":
+		e.Status = "past_due"
+	}
+	return e, nil
+}
+
+func first(all ...string) string {
+	for _, s := range all {
+		if s != "" {
+			return s
+		}
+	}
+	return ""
+}

@@ -1,0 +1,71 @@
+package chat
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"bahi/domain/messaging/channel"
+	"bahi/domain/messaging/network"
+)
+
+// MostFile is the size of the largest file that is taken (CONTRACT.md N11).
+const MostFile = 16 << 20
+
+// File fetches a file that came with a message, by the network's id of it or its URL. Its error is a [*network.Failure]. A sandbox has no files.
+func (n *Networks) File(ctx context.Context, a network.Account, ref string) (data []byte, contentType string, err error) {
+	via, a := n.of(a)
+	w := wire{client: n.settings.Client, within: n.settings.Within}
+	var (
+		at     call
+		failed *network.Failure
+	)
+	switch by := via.(type) {
+	case *Sandbox:
+		failed = &network.Failure{Reason: network.Unconfigured}
+	case telegram:
+		at, failed = by.file(ctx, a, ref)
+	default:
+		at = call{method: http.MethodGet, url: ref}
+		if !strings.HasPrefix(ref, "https://") && !strings.HasPrefix(ref, "http://") {
+			at, failed = w.cloudFile(ctx, a, ref)
+		}
+	}
+	if failed != nil {
+		return nil, "", failed
+	}
+	at.most = MostFile
+	got, failed := do(ctx, w.client, w.within, at)
+	if failed == nil && got.status != http.StatusOK {
+		failed = got.read(nil, func(answer) *network.Failure { return nil })
+	}
+	if failed != nil {
+		return nil, "", failed
+	}
+	return got.body, http.DetectContentType(got.body), nil
+}
+
+// cloudFile asks where a file is. The address is good for five minutes, and wants the token too.
+func (w wire) cloudFile(ctx context.Context, a network.Account, id string) (call, *network.Failure) {
+	if strings.ContainsAny(id, "/?#%") || a.Type != channel.Chat {
+		return call{}, &network.Failure{Reason: network.Content}
+	}
+	var is struct {
+		URL string `json:"url"`
+	}
+	if failed := w.ask(ctx, jsonCall(http.MethodGet, a.BaseURL+"/"+id, a.APIKey, nil), &is, cloudFailure); failed != nil {
+		return call{}, failed
+	}
+	return jsonCall(http.MethodGet, is.URL, a.APIKey, nil), nil
+}
+
+// file asks where a file is.
+func (n telegram) file(ctx context.Context, a network.Account, id string) (call, *network.Failure) {
+	var is struct {
+		Result struct {
+			Path string `json:"file_path"`
+		} `json:"result"`
+	}
+	failed := n.bot(ctx, a, "getFile", map[string]string{"file_id": id}, &is)
+	return call{method: http.MethodGet, url: a.BaseURL + "/file/bot" + a.APIKey + "/" + is.Result.Path}, failed
+}

@@ -1,0 +1,70 @@
+// Package partner checks the calls of a partner, which are signed by the Standard Webhooks specification.
+package partner
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// IDHeader has the id of a call, which its repetitions have too.
+const IDHeader = "webhook-id"
+
+const (
+	prefix    = "whsec_"
+	least     = 24 // bytes of a secret
+	most      = 64
+	tolerance = 5 * time.Minute
+)
+
+// ErrNotProven reports a call whose signature is missing, wrong, or not of these minutes.
+var ErrNotProven = errors.New("the signature is missing or wrong")
+
+// Secret is a secret of the partner.
+type Secret []byte
+
+// Parse reads a secret: whsec_ and base64 of 24 to 64 bytes.
+func Parse(text string) (Secret, error) {
+	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(text, prefix))
+	if err != nil || !strings.HasPrefix(text, prefix) || len(key) < least || len(key) > most {
+		return nil, errors.New("expected whsec_ and base64 of 24 to 64 bytes")
+	}
+	return key, nil
+}
+
+// Text returns the secret as [Parse] reads it.
+func (s Secret) Text() string { return prefix + base64.StdEncoding.EncodeToString(s) }
+
+// Sign returns the signature of a call.
+func (s Secret) Sign(id, timestamp string, body []byte) string {
+	h := hmac.New(sha256.New, s)
+	h.Write([]byte(id + "." + timestamp + "."))
+	h.Write(body)
+	return "v1," + base64.StdEncoding.EncodeToString(h.Sum(nil))
+}
+
+// Check returns [ErrNotProven] unless one of the secrets has signed the call within five minutes. Signatures of other versions are passed over.
+func Check(secrets []Secret, h http.Header, body []byte, now time.Time) error {
+	id, stamp := h.Get(IDHeader), h.Get("webhook-timestamp")
+	seconds, err := strconv.ParseInt(stamp, 10, 64)
+	if err != nil || id == "" || now.Sub(time.Unix(seconds, 0)).Abs() > tolerance {
+		return ErrNotProven
+	}
+	ok := 0
+	for _, s := range secrets {
+		want := s.Sign(id, stamp, body)
+		for given := range strings.FieldsSeq(h.Get("webhook-signature")) {
+			ok |= subtle.ConstantTimeCompare([]byte(given), []byte(want))
+		}
+	}
+	if ok == 0 {
+		return ErrNotProven
+	}
+	return nil
+}
