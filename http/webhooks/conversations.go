@@ -126,7 +126,7 @@ func (k *Conversations) proveSocial(r *http.Request, _ netip.Addr, body []byte) 
 
 var errHandshake = fault.New(fault.Forbidden, "The verify token is missing or wrong")
 
-// greetSocial answers the handshake: the challenge, if the token is right.
+// greetSocial returns the challenge of a handshake whose token is right.
 func (k *Conversations) greetSocial(r *http.Request) (answer, contentType string, err error) {
 	q := r.URL.Query()
 	if token := q.Get("crc_token"); token != "" && len(k.Social) > 0 {

@@ -29,7 +29,7 @@ func crc(secret string, body []byte) string {
 	return "sha256=" + base64.StdEncoding.EncodeToString(h.Sum(nil))
 }
 
-// signedToken answers a handshake by signing its token.
+// signedToken returns the answer to a handshake: its token, signed.
 func signedToken(secret, token string) (answer, contentType string, err error) {
 	text, err := json.Marshal(map[string]string{"response_token": crc(secret, []byte(token))})
 	return string(text), "application/json", err

@@ -32,7 +32,7 @@ type Endpoint struct {
 	Path    string // with {channelId}, each channel has calls of its own
 	Summary string
 
-	// Greet answers a provider who asks, by GET, whether this is the endpoint that it was told. Nil: nobody asks. Its operation is
+	// Greet returns the answer to a provider who asks, by GET, whether this is the endpoint that it was told. Nil: nobody asks. Its operation is
 	// greet-<what the ID receives>.
 	Greet func(r *http.Request) (answer, contentType string, err error)
 

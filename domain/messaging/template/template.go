@@ -95,7 +95,7 @@ func (s State) Sendable() bool { return slices.Contains(Sendable, s.Status) }
 // Values are what a client gives for a template's placeholders. A value may have {{name}} and {{phone}} of the contact.
 type Values map[string]string
 
-// Check returns what is wrong with the values, whoever the contact is.
+// Check returns what is wrong with the values for every contact.
 func (s State) Check(field string, given Values) error {
 	var wrong []fault.Field
 	for _, name := range s.Places() {
