@@ -22,8 +22,8 @@ import (
 	views "bahi/readmodels/messaging"
 )
 
-// until reads until what is read is as a test wants it.
-func until[T any](t *testing.T, read func() T, wanted func(T) bool) (found T) {
+// eventually reads until what is read is as a test wants it.
+func eventually[T any](t *testing.T, read func() T, wanted func(T) bool) (found T) {
 	t.Helper()
 	require.Eventually(t, func() bool { found = read(); return wanted(found) }, apptest.Promptly, 10*time.Millisecond)
 	return found
@@ -35,7 +35,7 @@ func taught(t *testing.T, c *apitest.Client, b views.Bot, content string) (f vie
 	body, contentType := apptest.Form(t, "text/plain", []byte(content))
 	c.With("Content-Type", contentType).POST(botAt(b.ID, "/files"), string(body)).Status(201).JSON(&f)
 	require.Equal(t, "processing", f.Status)
-	return until(t, func() (f views.BotFile) {
+	return eventually(t, func() (f views.BotFile) {
 		var all []views.BotFile
 		c.GET(botAt(b.ID, "/files")).Status(200).JSON(&all)
 		return all[0]
@@ -59,7 +59,7 @@ func contactOf(t *testing.T, c *apitest.Client, phone string) views.Contact {
 // replies waits for so many messages to a contact.
 func replies(t *testing.T, c *apitest.Client, contact int64, n int) []views.Message {
 	t.Helper()
-	return until(t, func() (out []views.Message) {
+	return eventually(t, func() (out []views.Message) {
 		for _, m := range conversation(t, c, contact, "") {
 			if m.Direction == "out" && m.Status != "queued" {
 				out = append(out, m)
@@ -98,8 +98,8 @@ func TestABotWithoutAModelQuotesItsFilesOrHandsOver(t *testing.T) {
 	writes(t, o, sales.ID, "919811100001", "q2", "क्या आप चाँद पर दुकान खोलेंगे?")
 	said = replies(t, c, asha.ID, 2)
 	require.True(t, strings.HasPrefix(*said[0].Text, "माफ़ कीजिए"), *said[0].Text)
-	until(t, func() string { return contactOf(t, c, "919811100001").Status }, func(status string) bool { return status == "pending" })
-	usage := until(t, func() (u []views.BotUsage) {
+	eventually(t, func() string { return contactOf(t, c, "919811100001").Status }, func(status string) bool { return status == "pending" })
+	usage := eventually(t, func() (u []views.BotUsage) {
 		c.GET(botAt(b.ID, "/usage")).Status(200).JSON(&u)
 		return u
 	}, func(u []views.BotUsage) bool { return len(u) == 1 && u[0].Messages == 2 })
@@ -115,7 +115,7 @@ func TestABotWithoutAModelQuotesItsFilesOrHandsOver(t *testing.T) {
 	c.DELETE(botAt(b.ID, "/files/", f.ID)).Status(204)
 	c.DELETE(botAt(b.ID, "/files/", f.ID)).Problem(404, "File not found")
 	require.Contains(t, c.POST(botAt(b.ID, "/try"), `{"text":"Are you open on Sunday?"}`).Status(200).Text, `"handover":true`, "a deleted file is not quoted")
-	until(t, func() (n int) {
+	eventually(t, func() (n int) {
 		require.NoError(t, o.Sys.Pool.QueryRow(t.Context(), `select count(*) from knowledge.chunk where bot_id = $1`, b.ID).Scan(&n))
 		return n
 	}, func(n int) bool { return n == 0 })
@@ -143,7 +143,7 @@ func TestWhatABotCannotReadIsToldOrRefused(t *testing.T) {
 	require.Equal(t, "http://127.0.0.1:9/FAQ", page.URL)
 	again := c.POST(urls, `{"url":"HTTP://127.0.0.1:9/FAQ"}`).Problem(409, "The bot has this page already")
 	require.Contains(t, again.Text, fmt.Sprintf(`"id":%d`, page.ID))
-	page = until(t, func() (p views.BotURL) {
+	page = eventually(t, func() (p views.BotURL) {
 		var all []views.BotURL
 		c.GET(urls).Status(200).JSON(&all)
 		return all[0]
@@ -239,12 +239,22 @@ func TestABotWithAModelActsThroughTheCompanysEndpoints(t *testing.T) {
 		require.NotContains(t, listed.Text, secret)
 	}
 
+	// The model goes down after a call. The next attempt does not make the call once more.
+	down := llmtest.Fails(http.StatusInternalServerError, "down", "")
+	again := llmtest.Calls(llmtest.Call{ID: "1", Name: name, Arguments: `{"sku":"c","count":1}`})
+	model.Then(again, down, down, down, again, llmtest.Says("It is ordered, I think."))
+	writes(t, o, sales.ID, "919811100003", "m2", "Order one!")
+	require.Equal(t, "It is ordered, I think.", *replies(t, c, asha.ID, 2)[0].Text)
+	require.Len(t, endpoint.asked, 2)
+	asked = model.Asked()
+	require.Contains(t, asked[len(asked)-1].Messages[len(asked[len(asked)-1].Messages)-1].Text(), "it is not known whether")
+
 	// Trying it simulates what acts on others.
 	model.Then(llmtest.Calls(llmtest.Call{ID: "1", Name: name, Arguments: `{"sku":"x","count":1}`}, llmtest.Call{ID: "2", Name: "handoff_to_human", Arguments: `{"reason":"x"}`}), llmtest.Says("Done."))
 	tried := c.POST(botAt(b.ID, "/try"), `{"text":"How many?"}`).Status(200)
 	require.Contains(t, tried.Text, `"answer":"Done.","handover":true`)
 	require.Equal(t, 2, strings.Count(tried.Text, `"simulated":true`))
-	require.Len(t, endpoint.asked, 1)
+	require.Len(t, endpoint.asked, 2)
 
 	// A model that only asks for tools is asked five times with them, and once without.
 	model.Then(llmtest.Calls(llmtest.Call{ID: "1", Name: "current_datetime", Arguments: `{}`}), llmtest.Calls(llmtest.Call{ID: "2", Name: "current_datetime", Arguments: `{}`}),

@@ -45,7 +45,7 @@ func steps(text string) (all []step) {
 func TestSessionsPrintWhatTheirPagesShow(t *testing.T) {
 	t.Parallel()
 	var all []step
-	for _, page := range []string{"README.md", "docs/accounts.md"} { // one shell: accounts.md goes on where the README ends
+	for _, page := range []string{"README.md", "docs/accounts.md", "docs/bots.md"} { // one shell: each page goes on where the one before ends
 		text, err := os.ReadFile("../../" + page)
 		require.NoError(t, err)
 		of := steps(string(text))
@@ -57,6 +57,9 @@ func TestSessionsPrintWhatTheirPagesShow(t *testing.T) {
 	build(t, checkout)
 	address, data := serve(t, filepath.Join(checkout, "bin", "bahi"))
 	require.NoError(t, os.Symlink(data, filepath.Join(checkout, "data")))
+	docs, err := filepath.Abs("../../docs")
+	require.NoError(t, err)
+	require.NoError(t, os.Symlink(docs, filepath.Join(checkout, "docs")))
 	shell := exec.CommandContext(t.Context(), "bash")
 	shell.Dir = checkout
 	shell.Env = append(os.Environ(), "BAHI_DATA="+data)

@@ -177,7 +177,7 @@ func (e *Engine) Run(ctx context.Context, q Question) (r Result, err error) {
 func (e *Engine) quote(q Question, r Result) Result {
 	for _, p := range r.Passages {
 		if p.Score >= e.Coverage {
-			r.Answer = cutAt(p.Text, mostQuote) + "\n\n" + p.Source.line()
+			r.Answer = cutAt(knowledge.Excerpt(p.Text, q.Text), mostQuote) + "\n\n" + p.Source.line()
 			return r
 		}
 	}
