@@ -1,6 +1,7 @@
 package http_test
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
@@ -25,8 +26,8 @@ import (
 // forEverybody are the operations that SPEC.txt lets everybody ask ("Authentication", 8), or CONTRACT.md (D34, D35), as far as they are
 // built. The author of a further one adds it here, on purpose.
 var forEverybody = []string{
-	"check-domain", "confirm-password-reset", "finish-sign-in-by-provider", "get-catalog-feed", "get-catalog-template", "get-company", "get-product", "greet-social", "greet-twitter", "list-companies", "list-products", "login", "receive-gateway-chat", "receive-gateway-message", "receive-gateway-receipt", "receive-social", "receive-telegram", "receive-twitter", "refresh", "register", "request-password-reset",
-	"search-companies", "sign-in-by-provider", "undo-email-change", "verify-email",
+	"add-contact", "check-domain", "confirm-company-email", "confirm-password-reset", "create-enquiry", "edit-contact", "finish-sign-in-by-provider", "get-catalog-feed", "get-catalog-template", "get-company", "get-contact", "get-product", "greet-social", "greet-twitter", "list-companies", "list-products", "login", "receive-gateway-chat", "receive-gateway-message", "receive-gateway-receipt",
+	"receive-social", "receive-telegram", "receive-twitter", "refresh", "register", "request-password-reset", "search-companies", "sign-in-by-provider", "undo-email-change", "verify-chat", "verify-email",
 }
 
 // ofEverybodysSight are the writes of records that everybody may read: another workspace learns that they are not its own.
@@ -67,6 +68,9 @@ func (s shop) badKeys(t *testing.T) map[string]string {
 		"less than the operator's": "Bearer " + apptest.OperatorKey[:len(apptest.OperatorKey)-1],
 	}
 }
+
+// faulty returns the status of a fault of a field.
+func faulty(op api.Op) int { return cmp.Or(op.Faulty, http.StatusUnprocessableEntity) }
 
 func writes(op api.Op) bool { return op.Method != http.MethodGet }
 
@@ -289,7 +293,7 @@ func TestABodyThatIsNoJSONOrHasWrongTypesIsRefused(t *testing.T) {
 			require.Equal(t, 400, r.with(body).ask(s.may(op)).Response.StatusCode, "%s: %q", op.ID, body)
 		}
 		for _, body := range []string{"[]", `"a"`, "7"} {
-			r.with(body).ask(s.may(op)).Problem(422, "Validation error")
+			r.with(body).ask(s.may(op)).Problem(faulty(op), "Validation error")
 		}
 		var good map[string]any
 		require.NoError(t, json.Unmarshal([]byte(r.body), &good))
@@ -298,7 +302,10 @@ func TestABodyThatIsNoJSONOrHasWrongTypesIsRefused(t *testing.T) {
 			bad[field] = map[string]any{"a": []int{1}}
 			text, err := json.Marshal(bad)
 			require.NoError(t, err)
-			a := r.with(string(text)).ask(s.may(op)).Status(422)
+			if op.ID == "verify-chat" { // which says so in a 200
+				continue
+			}
+			a := r.with(string(text)).ask(s.may(op)).Status(faulty(op))
 			require.Contains(t, a.Text, `"field":"`+field, op.ID)
 		}
 		text := r

@@ -45,6 +45,9 @@ type ContactChange struct {
 	Warnings []fault.Field `json:"warnings,omitempty" doc:"What stays because the caller does not belong to the company"`
 }
 
+// SchemaName is the name in the document.
+func (ContactChange) SchemaName() string { return "CompanyContactChange" }
+
 // admitted refuses callers without a credential where contacts are not public.
 func (r *Routes) admitted(ctx context.Context) error {
 	if r.KnownOnly && api.Caller(ctx).Type == "" {

@@ -34,8 +34,10 @@ func TestDDLChangesOnlyWithTheVersion(t *testing.T) {
 	}
 	for _, p := range app.AllProjections() {
 		line := fmt.Sprintf("%s %d %s", p.Name, p.Version, p.Hash())
-		require.True(t, slices.Contains(lines, line),
-			"the DDL or the event types of %s are not those of version %d: raise the version, and add to %s:\n%s", p.Name, p.Version, released, line)
+		if !slices.Contains(lines, line) {
+			t.Errorf("the DDL or the event types of %s are not those of version %d: raise the version, and add to %s:\n%s", p.Name, p.Version, released, line)
+			continue
+		}
 		require.Equal(t, newest[p.Name], p.Version, "the released version of %s must be the newest", p.Name)
 	}
 }

@@ -45,7 +45,7 @@ func steps(text string) (all []step) {
 func TestSessionsPrintWhatTheirPagesShow(t *testing.T) {
 	t.Parallel()
 	var all []step
-	for _, page := range []string{"README.md", "docs/accounts.md", "docs/bots.md"} { // one shell: each page goes on where the one before ends
+	for _, page := range []string{"README.md", "docs/accounts.md", "docs/marketplace.md", "docs/bots.md"} { // one shell: each page goes on where the one before ends
 		text, err := os.ReadFile("../../" + page)
 		require.NoError(t, err)
 		of := steps(string(text))

@@ -314,7 +314,7 @@ func (n *Notices) recipient(ctx context.Context, id uuid.UUID, c company.State, 
 		if errors.Is(err, event.ErrErased) || err == nil && address == "" {
 			continue
 		}
-		return recipient{address, []string{accessreactors.Mark(m.UserID), accessreactors.Mark(flows.Recipient(s.EmailKey))}}, err
+		return recipient{address, []string{accessreactors.Mark(flows.Recipient(s.EmailKey))}}, err
 	}
 	return recipient{}, skip("nobody of the company has a confirmed address")
 }

@@ -55,7 +55,7 @@ type Company struct {
 	Revision     int64     `json:"revision" doc:"For If-Match"`
 
 	Email          *string `json:"email,omitempty" db:"-" doc:"To which enquiries go; for members"`
-	EmailConfirmed *bool   `json:"email_confirmed,omitempty" db:"-" doc:"Whoever reads it has confirmed it; for members"`
+	EmailConfirmed *bool   `json:"email_confirmed,omitempty" db:"-" doc:"A reader of it has confirmed it; for members"`
 }
 
 const companyColumns = `select c.id, c.name, c.slug, c.description, c.category, c.sub_category, c.website, c.domain, c.address_line1, c.city, c.state, c.country,

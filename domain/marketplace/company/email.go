@@ -30,7 +30,7 @@ func (e EmailNamed) Ends(id string) event.End {
 	return event.End{Subject: Subjects.Of(emailID(id, e.Nth-1)), Unlisted: true}
 }
 
-// EmailConfirmed records that whoever reads the address has confirmed it.
+// EmailConfirmed records that a reader of the address has confirmed it.
 type EmailConfirmed struct{}
 
 // Evolve names it.

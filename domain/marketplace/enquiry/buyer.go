@@ -11,7 +11,7 @@ var BuyerKind = event.NewKind("buyer",
 	event.Of[BuyerErased]("BuyerErased", 1),
 ).Sealing(Buyers)
 
-// Buyers are those who ask, each with one key for all their enquiries. Whoever asks again after an erasure is another subject.
+// Buyers are those who ask, each with one key for all their enquiries. A buyer who asks again after an erasure is another subject.
 const Buyers event.Subjects = "buyer"
 
 // BuyerErased records that a buyer is to be forgotten.
