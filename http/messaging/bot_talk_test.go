@@ -102,7 +102,7 @@ func TestABotWithoutAModelQuotesItsFilesOrHandsOver(t *testing.T) {
 	usage := eventually(t, func() (u []views.BotUsage) {
 		c.GET(botAt(b.ID, "/usage")).Status(200).JSON(&u)
 		return u
-	}, func(u []views.BotUsage) bool { return len(u) == 1 && u[0].Messages == 2 })
+	}, func(u []views.BotUsage) bool { return len(u) == 1 && u[0].Messages == 2 && u[0].Handovers == 1 })
 	require.Equal(t, views.BotUsage{Day: usage[0].Day, Messages: 2, Handovers: 1}, usage[0])
 	c.GET(botAt(b.ID, "/usage?from=2026-13-01")).Status(422)
 
@@ -111,6 +111,13 @@ func TestABotWithoutAModelQuotesItsFilesOrHandsOver(t *testing.T) {
 	writes(t, o, sales.ID, "919811100002", "q4", "Are you open on Sunday?")
 	replies(t, c, contactOf(t, c, "919811100002").ID, 1)
 	require.Len(t, replies(t, c, asha.ID, 2), 2)
+
+	// Once the person has answered and opens the contact, the bot answers what is new alone.
+	c.POST("/api/chat/send", fmt.Sprintf(`{"to":"919811100001","message":"No.","channelId":%d}`, sales.ID)).Status(200)
+	c.PATCH(at(asha.ID), `{"status":"open"}`).Status(200)
+	writes(t, o, sales.ID, "919811100001", "q5", "What does the hallmark 916 mean?")
+	said = replies(t, c, asha.ID, 4)
+	require.Contains(t, *said[0].Text, "22 carat gold is stamped 916")
 
 	c.DELETE(botAt(b.ID, "/files/", f.ID)).Status(204)
 	c.DELETE(botAt(b.ID, "/files/", f.ID)).Problem(404, "File not found")
