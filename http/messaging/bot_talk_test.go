@@ -194,10 +194,10 @@ func TestABotWithAModelActsThroughTheCompanysEndpoints(t *testing.T) {
 	f := taught(t, c, b, "We are open from 11 to 4 on Sunday.")
 	c.POST(botAt(b.ID, "/tools"), `{"toolId":6}`).Status(201)
 	c.POST(botAt(b.ID, "/tools"), `{"toolId":5}`).Status(201)
-	made := c.POST(botAt(b.ID, "/webhooks"), `{"name":"Stock स्टॉक","url":"`+server.URL+`/stock/{sku}","method":"POST","description":"Tells the stock","headers":{"X-Key":"hunter2"},
+	made := c.POST(botAt(b.ID, "/webhooks"), `{"name":"Stock सोना","url":"`+server.URL+`/stock/{sku}","method":"POST","description":"Tells the stock","headers":{"X-Key":"hunter2"},
 		"queryParams":{"shop":"1"},"jsonData":{"n":9007199254740993},"parameters":[{"name":"sku","dataType":"string","type":"path_param","source":"by_ai"},
 		{"name":"count","dataType":"number","type":"post_data","source":"by_ai"},{"name":"till","dataType":"string","type":"query_param","source":"fixed","value":"4711"}]}`).Status(201)
-	name := fmt.Sprintf("wh_%d_stock_stok", apptest.IdOf(t, []byte(made.Text)))
+	name := fmt.Sprintf("wh_%d_stock_sona", apptest.IdOf(t, []byte(made.Text)))
 
 	model.Then(
 		llmtest.Calls(
@@ -241,7 +241,7 @@ func TestABotWithAModelActsThroughTheCompanysEndpoints(t *testing.T) {
 	var calls []views.BotCall
 	listed := c.GET(botAt(b.ID, "/calls")).Status(200).JSON(&calls)
 	require.Len(t, calls, 1)
-	require.Equal(t, []any{"webhook", "Stock स्टॉक", int32(200), asha.ID}, []any{calls[0].Kind, calls[0].Name, *calls[0].HTTPStatus, *calls[0].ContactID})
+	require.Equal(t, []any{"webhook", "Stock सोना", int32(200), asha.ID}, []any{calls[0].Kind, calls[0].Name, *calls[0].HTTPStatus, *calls[0].ContactID})
 	for _, secret := range []string{"hunter2", "4711", "a/b"} {
 		require.NotContains(t, listed.Text, secret)
 	}
