@@ -17,7 +17,9 @@ func reader(t *testing.T) *pdftext.Reader {
 	t.Helper()
 	tools, err := ocrtools.Find(t.Context(), slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
-	return &pdftext.Reader{Tool: func(context.Context) (pdftext.Tool, error) { return pdftext.Tool{Path: tools.PDFToText, Env: tools.Env}, nil }}
+	return &pdftext.Reader{Tool: func(context.Context) (pdftext.Tool, error) {
+		return pdftext.Tool{Path: tools.PDFToText, Env: tools.Env}, nil
+	}}
 }
 
 func TestTheTextOfAPDFIsRead(t *testing.T) {
