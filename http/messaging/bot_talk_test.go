@@ -235,7 +235,7 @@ func TestABotWithAModelActsThroughTheCompanysEndpoints(t *testing.T) {
 		}
 	}
 	require.Len(t, results, 4)
-	for i, want := range []string{`"status":200`, `count is required`, `there is no such tool`, `the arguments are no JSON object`} {
+	for i, want := range []string{`"status":200`, `not a part of a path`, `there is no such tool`, `the arguments are no JSON object`} {
 		require.Contains(t, results[i], want)
 	}
 	var calls []views.BotCall
