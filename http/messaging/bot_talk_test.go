@@ -22,8 +22,8 @@ import (
 	views "bahi/readmodels/messaging"
 )
 
-// until reads until what is read is as a test wants it.
-func until[T any](t *testing.T, read func() T, wanted func(T) bool) (found T) {
+// eventually reads until what is read is as a test wants it.
+func eventually[T any](t *testing.T, read func() T, wanted func(T) bool) (found T) {
 	t.Helper()
 	require.Eventually(t, func() bool { found = read(); return wanted(found) }, apptest.Promptly, 10*time.Millisecond)
 	return found
@@ -35,7 +35,7 @@ func taught(t *testing.T, c *apitest.Client, b views.Bot, content string) (f vie
 	body, contentType := apptest.Form(t, "text/plain", []byte(content))
 	c.With("Content-Type", contentType).POST(botAt(b.ID, "/files"), string(body)).Status(201).JSON(&f)
 	require.Equal(t, "processing", f.Status)
-	return until(t, func() (f views.BotFile) {
+	return eventually(t, func() (f views.BotFile) {
 		var all []views.BotFile
 		c.GET(botAt(b.ID, "/files")).Status(200).JSON(&all)
 		return all[0]
@@ -59,7 +59,7 @@ func contactOf(t *testing.T, c *apitest.Client, phone string) views.Contact {
 // replies waits for so many messages to a contact.
 func replies(t *testing.T, c *apitest.Client, contact int64, n int) []views.Message {
 	t.Helper()
-	return until(t, func() (out []views.Message) {
+	return eventually(t, func() (out []views.Message) {
 		for _, m := range conversation(t, c, contact, "") {
 			if m.Direction == "out" && m.Status != "queued" {
 				out = append(out, m)
@@ -98,11 +98,11 @@ func TestABotWithoutAModelQuotesItsFilesOrHandsOver(t *testing.T) {
 	writes(t, o, sales.ID, "919811100001", "q2", "क्या आप चाँद पर दुकान खोलेंगे?")
 	said = replies(t, c, asha.ID, 2)
 	require.True(t, strings.HasPrefix(*said[0].Text, "माफ़ कीजिए"), *said[0].Text)
-	until(t, func() string { return contactOf(t, c, "919811100001").Status }, func(status string) bool { return status == "pending" })
-	usage := until(t, func() (u []views.BotUsage) {
+	eventually(t, func() string { return contactOf(t, c, "919811100001").Status }, func(status string) bool { return status == "pending" })
+	usage := eventually(t, func() (u []views.BotUsage) {
 		c.GET(botAt(b.ID, "/usage")).Status(200).JSON(&u)
 		return u
-	}, func(u []views.BotUsage) bool { return len(u) == 1 && u[0].Messages == 2 })
+	}, func(u []views.BotUsage) bool { return len(u) == 1 && u[0].Messages == 2 && u[0].Handovers == 1 })
 	require.Equal(t, views.BotUsage{Day: usage[0].Day, Messages: 2, Handovers: 1}, usage[0])
 	c.GET(botAt(b.ID, "/usage?from=2026-13-01")).Status(422)
 
@@ -112,10 +112,17 @@ func TestABotWithoutAModelQuotesItsFilesOrHandsOver(t *testing.T) {
 	replies(t, c, contactOf(t, c, "919811100002").ID, 1)
 	require.Len(t, replies(t, c, asha.ID, 2), 2)
 
+	// Once the person has answered and opens the contact, the bot answers what is new alone.
+	c.POST("/api/chat/send", fmt.Sprintf(`{"to":"919811100001","message":"No.","channelId":%d}`, sales.ID)).Status(200)
+	c.PATCH(at(asha.ID), `{"status":"open"}`).Status(200)
+	writes(t, o, sales.ID, "919811100001", "q5", "What does the hallmark 916 mean?")
+	said = replies(t, c, asha.ID, 4)
+	require.Contains(t, *said[0].Text, "22 carat gold is stamped 916")
+
 	c.DELETE(botAt(b.ID, "/files/", f.ID)).Status(204)
 	c.DELETE(botAt(b.ID, "/files/", f.ID)).Problem(404, "File not found")
 	require.Contains(t, c.POST(botAt(b.ID, "/try"), `{"text":"Are you open on Sunday?"}`).Status(200).Text, `"handover":true`, "a deleted file is not quoted")
-	until(t, func() (n int) {
+	eventually(t, func() (n int) {
 		require.NoError(t, o.Sys.Pool.QueryRow(t.Context(), `select count(*) from knowledge.chunk where bot_id = $1`, b.ID).Scan(&n))
 		return n
 	}, func(n int) bool { return n == 0 })
@@ -143,7 +150,7 @@ func TestWhatABotCannotReadIsToldOrRefused(t *testing.T) {
 	require.Equal(t, "http://127.0.0.1:9/FAQ", page.URL)
 	again := c.POST(urls, `{"url":"HTTP://127.0.0.1:9/FAQ"}`).Problem(409, "The bot has this page already")
 	require.Contains(t, again.Text, fmt.Sprintf(`"id":%d`, page.ID))
-	page = until(t, func() (p views.BotURL) {
+	page = eventually(t, func() (p views.BotURL) {
 		var all []views.BotURL
 		c.GET(urls).Status(200).JSON(&all)
 		return all[0]
@@ -187,15 +194,15 @@ func TestABotWithAModelActsThroughTheCompanysEndpoints(t *testing.T) {
 	f := taught(t, c, b, "We are open from 11 to 4 on Sunday.")
 	c.POST(botAt(b.ID, "/tools"), `{"toolId":6}`).Status(201)
 	c.POST(botAt(b.ID, "/tools"), `{"toolId":5}`).Status(201)
-	made := c.POST(botAt(b.ID, "/webhooks"), `{"name":"Stock स्टॉक","url":"`+server.URL+`/stock/{sku}","method":"POST","description":"Tells the stock","headers":{"X-Key":"hunter2"},
+	made := c.POST(botAt(b.ID, "/webhooks"), `{"name":"Stock सोना","url":"`+server.URL+`/stock/{sku}","method":"POST","description":"Tells the stock","headers":{"X-Key":"hunter2"},
 		"queryParams":{"shop":"1"},"jsonData":{"n":9007199254740993},"parameters":[{"name":"sku","dataType":"string","type":"path_param","source":"by_ai"},
 		{"name":"count","dataType":"number","type":"post_data","source":"by_ai"},{"name":"till","dataType":"string","type":"query_param","source":"fixed","value":"4711"}]}`).Status(201)
-	name := fmt.Sprintf("wh_%d_stock_stok", apptest.IdOf(t, []byte(made.Text)))
+	name := fmt.Sprintf("wh_%d_stock_sona", apptest.IdOf(t, []byte(made.Text)))
 
 	model.Then(
 		llmtest.Calls(
 			llmtest.Call{ID: "1", Name: name, Arguments: `{"sku":"a/b","count":2}`}, llmtest.Call{ID: "2", Name: name, Arguments: `{"sku":".."}`},
-			llmtest.Call{ID: "3", Name: "drop_tables", Arguments: `{}`}, llmtest.Call{ID: "4", Name: "current_datetime", Arguments: `[1`},
+			llmtest.Call{ID: "3", Name: "drop_tables", Arguments: `{}`}, llmtest.Call{ID: "4", Name: "current_datetime", Arguments: `[1`}, // as if it had none
 		),
 		llmtest.Says("We have 7 [1] and 9 [8]."),
 	)
@@ -228,23 +235,34 @@ func TestABotWithAModelActsThroughTheCompanysEndpoints(t *testing.T) {
 		}
 	}
 	require.Len(t, results, 4)
-	for i, want := range []string{`"status":200`, `count is required`, `there is no such tool`, `the arguments are no JSON object`} {
+	for i, want := range []string{`"status":200`, `not a part of a path`, `there is no such tool`, `"weekday":`} {
 		require.Contains(t, results[i], want)
 	}
 	var calls []views.BotCall
 	listed := c.GET(botAt(b.ID, "/calls")).Status(200).JSON(&calls)
-	require.Len(t, calls, 1)
-	require.Equal(t, []any{"webhook", "Stock स्टॉक", int32(200), asha.ID}, []any{calls[0].Kind, calls[0].Name, *calls[0].HTTPStatus, *calls[0].ContactID})
+	require.Len(t, calls, 2)
+	require.Equal(t, []string{"tool", "current_datetime"}, []string{calls[0].Kind, calls[0].Name})
+	require.Equal(t, []any{"webhook", "Stock सोना", int32(200), asha.ID}, []any{calls[1].Kind, calls[1].Name, *calls[1].HTTPStatus, *calls[1].ContactID})
 	for _, secret := range []string{"hunter2", "4711", "a/b"} {
 		require.NotContains(t, listed.Text, secret)
 	}
+
+	// The model goes down after a call. The next attempt does not make the call once more.
+	down := llmtest.Fails(http.StatusInternalServerError, "down", "")
+	again := llmtest.Calls(llmtest.Call{ID: "1", Name: name, Arguments: `{"sku":"c","count":1}`})
+	model.Then(again, down, down, down, again, llmtest.Says("It is ordered, I think."))
+	writes(t, o, sales.ID, "919811100003", "m2", "Order one!")
+	require.Equal(t, "It is ordered, I think.", *replies(t, c, asha.ID, 2)[0].Text)
+	require.Len(t, endpoint.asked, 2)
+	asked = model.Asked()
+	require.Contains(t, asked[len(asked)-1].Messages[len(asked[len(asked)-1].Messages)-1].Text(), "it is not known whether")
 
 	// Trying it simulates what acts on others.
 	model.Then(llmtest.Calls(llmtest.Call{ID: "1", Name: name, Arguments: `{"sku":"x","count":1}`}, llmtest.Call{ID: "2", Name: "handoff_to_human", Arguments: `{"reason":"x"}`}), llmtest.Says("Done."))
 	tried := c.POST(botAt(b.ID, "/try"), `{"text":"How many?"}`).Status(200)
 	require.Contains(t, tried.Text, `"answer":"Done.","handover":true`)
 	require.Equal(t, 2, strings.Count(tried.Text, `"simulated":true`))
-	require.Len(t, endpoint.asked, 1)
+	require.Len(t, endpoint.asked, 2)
 
 	// A model that only asks for tools is asked five times with them, and once without.
 	model.Then(llmtest.Calls(llmtest.Call{ID: "1", Name: "current_datetime", Arguments: `{}`}), llmtest.Calls(llmtest.Call{ID: "2", Name: "current_datetime", Arguments: `{}`}),

@@ -32,12 +32,13 @@ func TestDDLChangesOnlyWithTheVersion(t *testing.T) {
 		require.Greater(t, version, newest[name], "%s: versions must increase", name)
 		newest[name] = version
 	}
+	var missing []string
 	for _, p := range app.AllProjections() {
-		line := fmt.Sprintf("%s %d %s", p.Name, p.Version, p.Hash())
-		if !slices.Contains(lines, line) {
-			t.Errorf("the DDL or the event types of %s are not those of version %d: raise the version, and add to %s:\n%s", p.Name, p.Version, released, line)
+		if line := fmt.Sprintf("%s %d %s", p.Name, p.Version, p.Hash()); !slices.Contains(lines, line) {
+			missing = append(missing, line)
 			continue
 		}
 		require.Equal(t, newest[p.Name], p.Version, "the released version of %s must be the newest", p.Name)
 	}
+	require.Empty(t, missing, "the DDL or the event types are not those of these versions: raise the version, and add to %s:\n%s", released, strings.Join(missing, "\n"))
 }

@@ -47,7 +47,7 @@ func steps(text string) (all []step) {
 func TestSessionsPrintWhatTheirPagesShow(t *testing.T) {
 	t.Parallel()
 	var all []step
-	for _, page := range []string{"README.md", "docs/accounts.md", "docs/workshop.md", "docs/marketplace.md", "docs/messaging.md", "docs/campaigns.md"} { // one shell: each page goes on where the one before ends
+	for _, page := range []string{"README.md", "docs/accounts.md", "docs/workshop.md", "docs/marketplace.md", "docs/messaging.md", "docs/campaigns.md", "docs/bots.md"} { // one shell: each page goes on where the one before ends
 		text, err := os.ReadFile("../../" + page)
 		require.NoError(t, err)
 		of := steps(string(text))

@@ -216,7 +216,10 @@ func (a *Answers) fill(ctx context.Context, t *turn, talk views.Talk, waiting []
 	mine := false
 	for _, m := range waiting {
 		t.upto, mine = int64(m.Began), mine || number(m.ID) == own
-		if m.Text != nil && strings.TrimSpace(*m.Text) != "" {
+		if m.Text == nil || strings.TrimSpace(*m.Text) == "" {
+			continue
+		}
+		if _, consent := contact.Word(*m.Text); !consent { // STOP gets no answer
 			texts = append(texts, *m.Text)
 		}
 	}

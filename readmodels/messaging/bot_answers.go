@@ -66,11 +66,13 @@ func (v *Views) Talk(ctx context.Context, workspace uuid.UUID, contact int64, si
 		where contact_id = $1 and workspace_id = $2`, contact, workspace, since)
 }
 
-// Waiting lists what a contact wrote to a channel after a message, oldest first.
+// Waiting lists what a contact wrote to a channel after a position, oldest first. What came before a person's answer does not wait.
 func (v *Views) Waiting(ctx context.Context, workspace uuid.UUID, channel, contact, after int64) ([]Message, error) {
 	const most = 20
 	return readmodels.Rows(ctx, v.Reader, asMessage, messageColumns+`
-		where contact_id = $1 and workspace_id = $2 and channel_id = $3 and began > $4 and inbound order by began limit $5`, contact, workspace, channel, after, most)
+		where contact_id = $1 and workspace_id = $2 and channel_id = $3 and inbound and began > greatest($4, (
+			select max(began) from messages.message where contact_id = $1 and workspace_id = $2 and channel_id = $3 and not inbound and actor not like 'bot:%'))
+		order by began limit $5`, contact, workspace, channel, after, most)
 }
 
 // BotSource is what a bot knows from.

@@ -161,7 +161,7 @@ const (
 	mostQuote    = 1000
 )
 
-// Run answers a question. Its error is that of a model that is down, or of the system.
+// Run makes the answer to a question. Its error is that of a model that is down, or of the system.
 func (e *Engine) Run(ctx context.Context, q Question) (r Result, err error) {
 	t := &talk{Engine: e, Question: q}
 	if r.Passages, err = t.search(ctx, q.Text); err != nil {
@@ -173,11 +173,11 @@ func (e *Engine) Run(ctx context.Context, q Question) (r Result, err error) {
 	return t.converse(ctx, r)
 }
 
-// quote answers with the best passage, if that has enough of the question.
+// quote adds an answer from the best passage, if that has enough of the question.
 func (e *Engine) quote(q Question, r Result) Result {
 	for _, p := range r.Passages {
 		if p.Score >= e.Coverage {
-			r.Answer = cutAt(p.Text, mostQuote) + "\n\n" + p.Source.line()
+			r.Answer = cutAt(knowledge.Excerpt(p.Text, q.Text), mostQuote) + "\n\n" + p.Source.line()
 			return r
 		}
 	}
@@ -282,7 +282,7 @@ func numbered(from int, passages []Found) string {
 	return text.String()
 }
 
-// converse answers by the model.
+// converse makes the answer by the model.
 func (t *talk) converse(ctx context.Context, r Result) (Result, error) {
 	random := make([]byte, 12)
 	_, _ = rand.Read(random) // it never fails

@@ -97,3 +97,53 @@ func lastOf(text string, most int) string {
 	}
 	return tail
 }
+
+const (
+	longestHeading = 60 // characters
+	leastStem      = 4
+)
+
+// Excerpt returns the paragraph of a passage that has most of a question's words, with its heading if it has one.
+func Excerpt(passage, question string) string {
+	paragraphs := paragraph.Split(passage, -1)
+	best, most := 0, -1
+	for i, p := range paragraphs {
+		has := 0
+		for word := range terms(question) {
+			if !empty[word] && there(word, p) {
+				has++
+			}
+		}
+		if has > most {
+			best, most = i, has
+		}
+	}
+	said := strings.TrimSpace(paragraphs[best])
+	if heading(said) && best+1 < len(paragraphs) {
+		return said + "\n\n" + strings.TrimSpace(paragraphs[best+1])
+	}
+	if best > 0 && heading(paragraphs[best-1]) {
+		return strings.TrimSpace(paragraphs[best-1]) + "\n\n" + said
+	}
+	return said
+}
+
+// heading reports whether a paragraph names what the next one is about.
+func heading(p string) bool {
+	p = strings.TrimSpace(p)
+	return utf8.RuneCountInString(p) <= longestHeading && !strings.ContainsAny(p, ".!?।\n")
+}
+
+// there reports whether a paragraph has a word, or one that begins as it does.
+func there(word, p string) bool {
+	stem := []rune(word)
+	if len(stem) > leastStem {
+		stem = stem[:max(leastStem, len(stem)-2)]
+	}
+	for other := range terms(p) {
+		if other == word || len(stem) >= leastStem && strings.HasPrefix(other, string(stem)) {
+			return true
+		}
+	}
+	return false
+}

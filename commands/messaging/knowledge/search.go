@@ -139,7 +139,7 @@ func (s *Store) words(ctx context.Context, bot int64, question string) (words []
 	}
 	words = slices.DeleteFunc(words, func(w word) bool { return w.text == "" })
 	for i := range words {
-		has := float64(min(words[i].chunks, total))
+		has := float64(min(max(words[i].chunks, 1), total)) // a word that nobody wrote is as rare as the rarest
 		words[i].weight = math.Log(1 + (float64(total)-has+0.5)/(has+0.5))
 	}
 	return words, total, nil

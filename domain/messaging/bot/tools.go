@@ -23,7 +23,7 @@ type Tool struct {
 	ID          int64
 	Name        string
 	Description string
-	Area        actor.Area // whoever attaches the tool has Level there; empty: no more than the bot itself needs
+	Area        actor.Area // the caller who attaches the tool has Level there; empty: no more than the bot itself needs
 	Level       actor.Level
 }
 
