@@ -371,7 +371,7 @@ func TestPagesAreAccessibleInEveryTheme(t *testing.T) {
 	for _, path := range []string{
 		"/", "/projections", "/projections/books", "/projections/workspaces", "/projections/api_keys", "/projections/books/rebuild",
 		"/events", "/events?from_position=x", fmt.Sprintf("/events/%d", edited), "/events?type=None",
-		"/ledger", "/ledger?q=none", "/ledger/summary/" + apptest.Home, "/ledger/summary/" + apptest.Home + "?known_at=x", fmt.Sprintf("/ledger/bank/%d", account), fmt.Sprintf("/ledger/bank/%d?known_at=%d&as_of=2025-03-01", account, edited),
+		"/ledger", "/ledger?q=none", "/ledger/summary/" + apptest.Home, "/ledger/summary/" + apptest.Home + "?known_at=x", "/ledger/orders/" + apptest.Home, fmt.Sprintf("/ledger/bank/%d", account), fmt.Sprintf("/ledger/bank/%d?known_at=%d&as_of=2025-03-01", account, edited),
 		fmt.Sprintf("/ledger/bank/%d?known_at=x", account), fmt.Sprintf("/ledger/bank/%d/rows/%d", account, row.ID),
 		"/parked", "/jobs", "/jobs?kind=none", "/webhooks", "/drafts", "/companies", "/companies?q=none", "/outbox", "/nothing",
 	} {

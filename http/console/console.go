@@ -160,6 +160,8 @@ func (c *Console) routes() {
 
 	c.show("GET /ledger", (*visit).accounts)
 	c.show("GET /ledger/summary/{workspace}", (*visit).summary)
+	c.show("GET /ledger/orders/{workspace}", (*visit).orders)
+	c.show("GET /ledger/orders/{workspace}/{order}", (*visit).order)
 	c.show("GET /ledger/{ledger}/{account}", (*visit).account)
 	c.show("GET /ledger/{ledger}/{account}/rows/{row}", (*visit).history)
 

@@ -352,3 +352,29 @@ func TestAnOperatorVerifiesACompany(t *testing.T) {
 	v.Post("/companies/x/verify").Is(404).Says("Company not found")
 	v.Post("/companies/" + o.Home + "/verify").Is(404).Says("Company not found")
 }
+
+func TestOrdersAreShownWithTheirTakadasAndHistory(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	clerk := o.Clerk(apptest.Home)
+	made := func(path, form string, values ...any) int64 {
+		return apptest.IdOf(t, []byte(clerk.POST(path, fmt.Sprintf(form, values...)).Status(201).Text))
+	}
+	client, karigar := made("/client", `{"name":"Meena <Shah>"}`), made("/karigar", `{"name":"Imran"}`)
+	order := made("/client-order", `{"client_id":%d,"slip_number":"12","date":"2025-03-01","items":[{"item_name":"payal","weight":20.5,"making_charge":1250.5,"quantity":2}]}`, client)
+	v, list := o.Sign(), "/ledger/orders/"+apptest.Home
+	one := fmt.Sprint(list, "/", order)
+	v.Get("/ledger/summary/" + apptest.Home).Says("client orders")
+	v.Get(one).Is(200).Says("open", "Nothing was delivered yet.", "order added")
+	made("/takada", `{"client_order_id":%d,"date":"2025-03-05","items":[{"item_name":"payal","weight":8,"karigar_id":%d}]}`, order, karigar)
+	v.Get(list).Is(200).Says(fmt.Sprintf("%d Meena <Shah> 12 01 Mar 2025 partial 8.000 12.500", order))
+	v.Get(one).Is(200).Says("payal 20.500 1,250.50 2", "05 Mar 2025 payal 8.000", "8.000 g delivered, 12.500 g pending", "takada")
+	clerk.With("Bahi-Reason", "slip misread").PUT(fmt.Sprint("/client-order/", order), `{"slip_number":"13"}`).Status(200)
+	v.Get(one).Says("order edited", "slip misread", "slip_number 12 13")
+	v.Get(list + "?page=2").Is(200).Says("There are no orders on this page.")
+	v.Get("/ledger/orders/" + apptest.Abroad).Is(200).Says("There are no orders on this page.")
+	v.Get(fmt.Sprint("/ledger/orders/", apptest.Abroad, "/", order)).Is(404)
+	for _, bad := range []string{"/ledger/orders/x", list + "/x", list + "/99999"} {
+		v.Get(bad).Is(404)
+	}
+}
