@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
@@ -201,6 +202,9 @@ func (w *things) requests(t *testing.T, wanted func(api.Op) bool) map[string]req
 			all[op.ID] = w.request(t, op)
 		}
 	}
+	require.Eventually(t, func() bool { // the log does not grow any more
+		return !strings.Contains(w.asha.GET("/api/v1/enquiries").Status(200).Text, `"status":"queued"`)
+	}, time.Minute, 5*time.Millisecond)
 	return all
 }
 

@@ -90,10 +90,10 @@ func (r *Routes) Companies() {
 		holder, err := r.Views.Claimant(ctx, domain)
 		return api.Answer(DomainCheck{Available: holder == nil, Company: holder}, err)
 	})
-	api.Handle(r.API, open(api.Op{
+	api.Handle(r.API, api.Op{
 		ID: "confirm-company-email", Method: "POST", Path: companies + "/confirm-email", Summary: "Confirm the address to which a company's enquiries go, with the mailed token",
-		Status: http.StatusOK, Limit: "company_check_domain", NoKey: true, Errors: []int{http.StatusBadRequest},
-	}), func(ctx context.Context, in *struct {
+		Status: http.StatusOK, Tags: tags, Public: true, Limit: "company_check_domain", NoKey: true, Errors: []int{http.StatusBadRequest},
+	}, func(ctx context.Context, in *struct {
 		Body struct {
 			Token string `json:"token" maxLength:"500"`
 		}
