@@ -185,7 +185,7 @@ func TestTheCompanyHearsByMailChatAndCRM(t *testing.T) {
 	agent := owner.Client
 	var channel messagingviews.Channel
 	agent.POST("/api/channels", `{"name":"Sales","type":"chat"}`).Status(201).JSON(&channel)
-	_, err := o.Sys.Messages.Receive(t.Context(), messagingflows.Arrival{Channel: channel.ID, From: "919812345111", Text: "hello", ProviderID: "w1", SentAt: time.Now()})
+	_, err := o.Sys.Messages.Receive(t.Context(), messagingflows.Arrival{Writer: messagingflows.Writer{From: "919812345111"}, Channel: channel.ID, Text: "hello", ProviderID: "w1", SentAt: time.Now()})
 	require.NoError(t, err)
 
 	e = notified(t, owner.Client, asked(t, o.Stranger(), mill.ID, `,"message":"See https://evil.example\r\nBcc: x@example.org","quantity":7,"user_phone":"9812345678"`).ID)
