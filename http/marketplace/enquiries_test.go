@@ -333,7 +333,7 @@ func TestAPhoneIsLookedUpWithoutAMessage(t *testing.T) {
 	agent := shared.Bearer(shared.Key(shared.Home, `{"messaging":"write"}`).Key)
 	var channel messagingviews.Channel
 	agent.POST("/api/channels", `{"name":"Sales","type":"chat"}`).Status(201).JSON(&channel)
-	_, err := shared.Sys.Messages.Receive(t.Context(), messagingflows.Arrival{Channel: channel.ID, From: "919812345222", Text: "hello", ProviderID: "w1", SentAt: time.Now()})
+	_, err := shared.Sys.Messages.Receive(t.Context(), messagingflows.Arrival{Channel: channel.ID, Writer: messagingflows.Writer{From: "919812345222"}, Text: "hello", ProviderID: "w1", SentAt: time.Now()})
 	require.NoError(t, err)
 	owner.POST(enquiries+"/verify-chat", `{"phone":"+919812345222"}`).Status(200).Contains(`"is_chat":true,"error":null`)
 	seller(shared, shared.Abroad).POST(enquiries+"/verify-chat", `{"phone":"+919812345222"}`).Status(200).Contains(`"is_chat":false`)
