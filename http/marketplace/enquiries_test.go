@@ -188,11 +188,11 @@ func TestTheCompanyHearsByMailChatAndCRM(t *testing.T) {
 	_, err := o.Sys.Messages.Receive(t.Context(), messagingflows.Arrival{Writer: messagingflows.Writer{From: "919812345111"}, Channel: channel.ID, Text: "hello", ProviderID: "w1", SentAt: time.Now()})
 	require.NoError(t, err)
 
-	e = notified(t, owner.Client, asked(t, o.Stranger(), mill.ID, `,"message":"See https://evil.example\r\nBcc: x@example.org","quantity":7,"user_phone":"9812345678"`).ID)
+	e = notified(t, owner.Client, asked(t, o.Stranger(), mill.ID, `,"message":"See https://evil.example\r\nBcc: x@example.org","quantity":7,"user_phone":"9812345671"`).ID)
 	require.Equal(t, []string{"sent", "sent", "sent"}, []string{e.Notifications.Chat.Status, e.Notifications.Email.Status, e.Notifications.CRM.Status})
 	require.Zero(t, e.Revision)
 	text := o.Mailed(asks, "New enquiry for "+name, 1)
-	for _, part := range []string{"Name: Asha Rao", "Email: asha@example.org", "Phone: +919812345678", "Quantity: 7", "https[:]//evil.example", "/enquiries/" + e.ID.String()} {
+	for _, part := range []string{"Name: Asha Rao", "Email: asha@example.org", "Phone: +919812345671", "Quantity: 7", "https[:]//evil.example", "/enquiries/" + e.ID.String()} {
 		require.Contains(t, text, part)
 	}
 	require.Equal(t, 1, strings.Count(text, "://"), "the only link is ours")
@@ -203,7 +203,7 @@ func TestTheCompanyHearsByMailChatAndCRM(t *testing.T) {
 
 	// The buyer is forgotten; what they asked for stays.
 	owner.PATCH(enquiryAt(e.ID), `{"notes":"Asha called"}`).Status(200)
-	o.Operator().POST("/ops/erasures", `{"phone":"98123 45678"}`).Status(202).Body(`{"subjects":1}`)
+	o.Operator().POST("/ops/erasures", `{"phone":"98123 45671"}`).Status(202).Body(`{"subjects":1}`)
 	owner.GET(enquiryAt(e.ID)).Status(200).Contains(`"user_name":null`, `"user_email":null`, `"message":null`, `"notes":null`, `"quantity":7`)
 	owner.PATCH(enquiryAt(e.ID), `{"notes":"Asha"}`).Problem(409, "The buyer was erased: notes can no longer be kept")
 	owner.PATCH(enquiryAt(e.ID), `{"status":"lost"}`).Status(200)
@@ -241,9 +241,11 @@ func TestACrowdOfEnquiriesComesAsADigest(t *testing.T) {
 	require.Equal(t, "too many enquiries within an hour: they come as a digest", *second.Notifications.Email.Error)
 	require.Equal(t, "sent", second.Notifications.CRM.Status)
 	require.Contains(t, leads, second.ID.String())
-	digests := o.Jobs("kind=send_digest")
-	require.Len(t, digests, 1)
-	require.Equal(t, "scheduled", digests[0].State)
+	require.Eventually(t, func() bool { // it looks whether the hour is over, and waits for its end
+		digests := o.Jobs("kind=send_digest")
+		require.Len(t, digests, 1)
+		return digests[0].State == "scheduled"
+	}, time.Minute, 20*time.Millisecond)
 }
 
 func TestNewEnquiriesAreFollowed(t *testing.T) {
