@@ -64,5 +64,5 @@ func TestEveryProjectionThatFoldsARecordWithClaimsFoldsItsFence(t *testing.T) {
 	}
 }
 
-// unrevised are projections without revisions.
-var unrevised = []string{"endings", "messages"}
+// unrevised are projections without the revisions of what they fold. Contacts and campaigns have their own, and none of the companies or people that they name.
+var unrevised = []string{"campaigns", "contacts", "endings", "messages", "plans", "templates"}

@@ -2,11 +2,13 @@ package messaging
 
 import (
 	_ "embed"
+	"fmt"
 	"slices"
 	"time"
 
 	"bahi/domain/event"
 	"bahi/domain/messaging/campaign"
+	"bahi/domain/messaging/contact"
 	"bahi/domain/messaging/message"
 	"bahi/domain/messaging/network"
 	"bahi/projections"
@@ -35,6 +37,11 @@ const answered = `
 		where r.contact_id = $2 and r.channel_id = $3 and c.type = 'survey' and r.response_id is null and r.called_at > $4 and r.called_at <= $5
 		order by r.id desc limit 1) returning block_id)
 	update block set responded = responded + 1 from answering where block.id = answering.block_id`
+
+// skipOpen passes over what is not sent yet, of a campaign or to a contact.
+const skipOpen = `
+	with gone as (update recipient set state = 'skipped', since = $2 where %s = $1 and state in ('open', 'held') returning block_id)
+	update block set total = total - n, skipped = skipped + n from (select block_id, count(*) n from gone group by 1) gone where block.id = gone.block_id`
 
 const surveyLasts = 72 * time.Hour
 
@@ -72,10 +79,7 @@ var Campaigns = projections.Define("campaigns", 1, campaignsDDL,
 			completed_at = case when next_run_at is null then $2::timestamptz end, updated_at = $2, revision = $3 where id = $1`, e.StreamID(), e.At, e.Revision)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[campaign.Cancelled]) {
-		b.Exec(`
-			with gone as (update recipient set state = 'skipped', since = $2 where campaign_id = $1 and state in ('open', 'held') returning block_id)
-			update block set total = total - n, skipped = skipped + n from (select block_id, count(*) n from gone group by 1) gone where block.id = gone.block_id`,
-			e.StreamID(), e.At)
+		b.Exec(fmt.Sprintf(skipOpen, "campaign_id"), e.StreamID(), e.At)
 		b.Exec(`update run set completed_at = $2 where campaign_id = $1 and completed_at is null`, e.StreamID(), e.At)
 		campaignIs(b, e.StreamID(), e.At, e.Revision, campaign.Completed, "", nil, "completed_at", e.At, "next_run_at", (*time.Time)(nil))
 	}),
@@ -117,6 +121,9 @@ var Campaigns = projections.Define("campaigns", 1, campaignsDDL,
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[message.Received]) {
 		b.Exec(answered, e.StreamID(), e.Data.Contact, e.Data.Channel, e.At.Add(-surveyLasts), e.At)
+	}),
+	projections.On(func(b *projections.Batch, e event.Recorded[contact.Deleted]) {
+		b.Exec(fmt.Sprintf(skipOpen, "contact_id"), e.StreamID(), e.At)
 	}),
 )
 
