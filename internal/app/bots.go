@@ -12,7 +12,6 @@ import (
 	"bahi/commands/messaging/knowledge"
 	"bahi/domain/ledger/book"
 	"bahi/domain/unit"
-	"bahi/internal/ocrtools"
 	"bahi/providers/llm"
 	"bahi/providers/outgoing"
 	"bahi/providers/pages"
@@ -50,7 +49,6 @@ func (s *System) openBots() error {
 	if coverage == 0 {
 		coverage = 0.5
 	}
-	tools := &ocrtools.Shelf{Log: s.Log}
 	store := &knowledge.Store{Pool: s.Pool, Model: embedder{s.Model, o.EmbeddingModel}}
 	s.bots.flows = &messagingflows.Bots{Commands: s.Commands, Blobs: s.Blobs}
 	s.bots.engine = &answering.Engine{
@@ -59,7 +57,7 @@ func (s *System) openBots() error {
 	s.bots.knowledge = &messagingreactors.Knowledge{Reading: &knowledge.Reading{
 		Commands: s.Commands, Store: store, Blobs: s.Blobs, Pages: pages.New(exceptions), Now: time.Now,
 		PDFs: &pdftext.Reader{Tool: func(ctx context.Context) (pdftext.Tool, error) {
-			t, err := tools.Tools(ctx)
+			t, err := s.Tools.Tools(ctx)
 			return pdftext.Tool{Path: t.PDFToText, Env: t.Env}, err
 		}},
 	}}
