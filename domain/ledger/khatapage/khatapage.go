@@ -125,7 +125,7 @@ func (r *reader) warn(format string, args ...any) {
 
 func (r *reader) read(p Page) {
 	r.dates, r.above, r.sums = map[string]*unit.Date{}, map[string]*Entry{}, map[string]*sums{In: {}, Out: {}}
-	lines := linesOf(straight(p.Words))
+	lines := linesOf(p.Words)
 	if len(lines) == 0 {
 		r.warn("no text was found")
 		return

@@ -1,20 +1,23 @@
-package khatapage
+package ocr
 
 import (
 	"math"
 	"slices"
+
+	"bahi/domain/ledger/khatapage"
 )
 
 const (
-	mostSkew  = 6.0  // degrees
-	stepSkew  = 0.25 // between the angles that are tried
+	mostTilt  = 6.0  // degrees
+	stepTilt  = 0.25 // between the angles that are tried
 	fewToTurn = 6    // words; fewer say nothing of a page's angle
 )
 
-// straight turns the words of a page that was scanned askew, so that lines are level and columns upright. The angle is the one
+// straight turns the words of a page that is still askew, so that lines are level and columns upright: shadows and noise hide the
+// angle from [scan.straighten], which looks at the dots. The angle is the one
 // at which the words' middles lie on the fewest levels: the sum of the squares of how many share one is greatest (the projection
 // profile of Postl, 1986, taken of words instead of dots).
-func straight(words []Word) []Word {
+func straight(words []khatapage.Word) []khatapage.Word {
 	if len(words) < fewToTurn {
 		return words
 	}
@@ -25,8 +28,8 @@ func straight(words []Word) []Word {
 	slices.Sort(heights)
 	level := float64(max(2, heights[len(heights)/2])) / 2
 	best, angle := 0.0, 0.0
-	for n := range int(2*mostSkew/stepSkew) + 1 {
-		degrees := float64((n+1)/2) * stepSkew // 0, 0.25, -0.25, 0.5 …: a page is level unless more speaks for an angle
+	for n := range int(2*mostTilt/stepTilt) + 1 {
+		degrees := float64((n+1)/2) * stepTilt // 0, 0.25, -0.25, 0.5 …: a page is level unless more speaks for an angle
 		if n%2 == 0 {
 			degrees = -degrees
 		}
@@ -37,7 +40,7 @@ func straight(words []Word) []Word {
 	if angle == 0 {
 		return words
 	}
-	turned := make([]Word, len(words))
+	turned := make([]khatapage.Word, len(words))
 	sin, cos := math.Sincos(angle * math.Pi / 180)
 	for i, w := range words {
 		x, y := float64(w.Left+w.Right)/2, float64(w.Top+w.Bottom)/2
@@ -49,7 +52,7 @@ func straight(words []Word) []Word {
 }
 
 // levelled returns how well the words lie on levels of a height after a turn. A word counts on the level above and below, too, by how near it is.
-func levelled(words []Word, degrees, height float64) (sum float64) {
+func levelled(words []khatapage.Word, degrees, height float64) (sum float64) {
 	sin, cos := math.Sincos(degrees * math.Pi / 180)
 	counts := map[int]float64{}
 	for _, w := range words {
