@@ -83,7 +83,9 @@ func Kinds() (all []Kind) {
 func (k Kind) IsAccount() bool { return accountKinds[string(k)] }
 
 // isRow reports whether the kind is a ledger's row.
-func (k Kind) isRow() bool { return k != "" && rowKinds[string(k)] == string(k) && string(k) != khataKind }
+func (k Kind) isRow() bool {
+	return k != "" && rowKinds[string(k)] == string(k) && string(k) != khataKind
+}
 
 // IsLock reports whether the kind is the lock of the books.
 func (k Kind) IsLock() bool { return string(k) == lockKind }
