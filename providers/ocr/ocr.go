@@ -189,7 +189,6 @@ func (s *session) recognise(ctx context.Context, p Page, from *scan) error {
 		}
 	}
 	from.markStruck(p.Words)
-	p.Words = straight(p.Words)
 	p.Width, p.Image = from.width, image
 	return s.each(p)
 }

@@ -232,7 +232,8 @@ func (s *scan) skew() float64 {
 		clear(rows)
 		slope := math.Tan(angle * math.Pi / 180)
 		for i, x := range xs {
-			row := int(2*(float64(ys[i])-float64(x)*slope)) + len(rows)/2 - small.height
+			// Rows finer than the dots would stay half empty at 0 degrees alone, and nothing else would win.
+			row := int(math.Floor(float64(ys[i])-float64(x)*slope)) + len(rows)/2
 			if row >= 0 && row < len(rows) {
 				rows[row]++
 			}
