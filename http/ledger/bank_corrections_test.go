@@ -15,10 +15,10 @@ import (
 func TestARowIsTakenBackByOneThatMirrorsIt(t *testing.T) {
 	t.Parallel()
 	o := apptest.Share(t)
-	clerk := o.Clerk(o.Home)
+	today, clerk := apptest.TodayIn(t, o), o.Clerk(o.Home)
 	account := apptest.Open(clerk, "HDFC")
 	row := apptest.Post(clerk, account, `{"date":"2025-03-01","in_entries":[{"description":"sale","amount":12.5}],"out_entries":[{"amount":2},{"amount":0.25}]}`)
-	because, today := clerk.With("Bahi-Reason", "%E0%A4%97%E0%A4%B2%E0%A4%A4"), apptest.TodayIn(t, o)
+	because := clerk.With("Bahi-Reason", "%E0%A4%97%E0%A4%B2%E0%A4%A4")
 	a := because.POST(apptest.At(account, row.ID, "/reverse"), nil).Status(201)
 	var back apptest.BankRow
 	a.JSON(&back)
